@@ -1,0 +1,1 @@
+"""hlsc: a small open compiler from Vitis HLS C++ to SystemVerilog."""

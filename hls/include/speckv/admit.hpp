@@ -1,0 +1,151 @@
+// Both kernels begin alike: look at every beat that arrives, then let exactly the promised number of beats pass.
+#pragma once
+
+#include "crc32c.hpp"
+#include "plan.hpp"
+
+namespace speckv {
+
+// A beat with what is known about it before anything is decided.
+struct Seen {
+  beat_t data;
+  flag_t last;       // TLAST
+  flag_t whole;      // TKEEP is all ones
+  flag_t crc_right;  // frames, on the last beat: the payload's CRC is the header's
+};
+
+// What to do with a request: which codec will be used, and how many beats will follow.
+template <class D>
+Plan<D> plan_request(const beat_t& h) {
+  Plan<D> plan = plan_of<D>(h, true);
+  if (plan.status != kOk) {
+    refuse<D>(plan, plan.status);
+  } else if (plan.int8 && plan.payload_beats >= plan.raw_beats) {  // would not shrink
+    plan.int8 = 0;
+    plan.groups = 0;
+    plan.payload_beats = plan.raw_beats;
+  }
+  return plan;
+}
+
+template <class D>
+Plan<D> plan_frame(const beat_t& h) {
+  Plan<D> plan = plan_of<D>(h, header::get<header::header_crc>(h) == header_crc(h));
+  const bool as_planned = header::get<header::payload_bytes>(h) == plan.payload_beats * kBeatBytes;
+  if (plan.status != kOk)
+    refuse<D>(plan, plan.status);
+  else if (!as_planned)
+    refuse<D>(plan, status_t(kBadPayloadBytes));
+  return plan;
+}
+
+// Reads a packet to its end and plans its page. Nothing here depends on earlier decisions, so the wide checks
+// of the header and the CRC can take as many pipeline stages as they need.
+template <class D>
+void inspect_request(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
+  bool first = true;
+  bool last;
+inspect_request_beats:  // II = 1: one beat arrives in every cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    const axis_beat beat = in.read();
+    if (first) plans.write(plan_request<D>(beat.data));
+    Seen s;
+    s.data = beat.data;
+    s.last = beat.last;
+    s.whole = beat.keep.and_reduce();
+    s.crc_right = 1;
+    seen.write(s);
+    first = false;
+    last = beat.last;
+  } while (!last);
+}
+
+template <class D>
+void inspect_frame(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
+  bool first = true;
+  bool last;
+  crc_t crc = kCrcStart;
+  crc_t expected = 0;
+inspect_frame_beats:  // II = 1: one beat arrives in every cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    const axis_beat beat = in.read();
+    if (first) {
+      plans.write(plan_frame<D>(beat.data));
+      expected = ~header::get<header::payload_crc>(beat.data);
+    } else {
+      crc = crc_next(crc, beat.data);
+    }
+    Seen s;
+    s.data = beat.data;
+    s.last = beat.last;
+    s.whole = beat.keep.and_reduce();
+    s.crc_right = crc == expected;
+    seen.write(s);
+    first = false;
+    last = beat.last;
+  } while (!last);
+}
+
+// Passes on the header, the plan and exactly the planned number of beats: zeros stand for missing ones, surplus
+// ones are dropped. What was wrong with the packet follows as a status at its end.
+template <class D, class Beats>
+void admit(hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans_in, beat_stream& headers, hls::stream<Plan<D>>& plans,
+           beat_stream& beats, hls::stream<status_t>& verdicts) {
+  bool first = true;     // the header is next
+  bool ended = false;    // TLAST was seen
+  bool ragged = false, truncated = false, overlong = false;
+  status_t refused = kOk;
+  ap_uint<bits_for(D::max_payload_beats)> left = 0;
+  bool done;
+admit_beats:  // II = 1: one beat arrives in every cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    Seen s;
+    s.data = 0;
+    s.last = 1;
+    s.whole = 1;
+    s.crc_right = 1;
+    if (!ended) s = seen.read();
+    ragged = ragged || !s.whole;
+
+    if (first) {
+      const Plan<D> plan = plans_in.read();
+      headers.write(s.data);
+      plans.write(plan);
+      refused = plan.status;
+      left = Beats::of(plan);
+    } else if (left != 0) {
+      beats.write(s.data);
+      left -= 1;
+    } else {
+      overlong = true;
+    }
+    truncated = truncated || (!ended && s.last && left != 0);
+    ended = ended || s.last;
+    done = ended && left == 0;
+    if (done) {
+      status_t verdict = kOk;
+      if (!s.crc_right) verdict = kBadPayloadCrc;
+      if (ragged) verdict = kBadKeep;
+      if (overlong) verdict = kOverlong;
+      if (truncated) verdict = kTruncated;
+      if (refused != kOk) verdict = refused;
+      verdicts.write(verdict);
+    }
+    first = false;
+  } while (!done);
+}
+
+// What follows the header of a request, and of a frame.
+struct RawBeats {
+  template <class P>
+  static auto of(const P& plan) { return plan.raw_beats; }
+};
+struct PayloadBeats {
+  template <class P>
+  static auto of(const P& plan) { return plan.payload_beats; }
+};
+
+}  // namespace speckv

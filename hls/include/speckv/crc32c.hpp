@@ -1,0 +1,78 @@
+// CRC-32C (Castagnoli, reflected) of whole beats, one beat per cycle.
+//
+// A CRC is linear over GF(2): the register after a beat is L(beat xor register), with the register added to
+// the beat's first 32 bits. Each of its bits is therefore the parity of a fixed selection of bits. The selections
+// are computed by the compiler below; hardware sees 32 parity trees and no chain of 512 steps.
+#pragma once
+
+#include "types.hpp"
+
+namespace speckv {
+
+constexpr unsigned kCrcPolynomial = 0x82F63B78;  // 0x1EDC6F41 reflected
+constexpr unsigned kCrcStart = 0xFFFFFFFF;
+
+using crc_t = ap_uint<32>;
+
+namespace detail {
+
+// select[j][w]: which bits of the beat's 64-bit word w enter bit j of the register.
+struct CrcSelection {
+  unsigned long long select[32][8];
+
+  constexpr CrcSelection() : select() {
+    unsigned column = kCrcPolynomial;  // what the beat's last bit adds; each earlier bit is one step further on
+    for (int bit = 511; bit >= 0; --bit) {
+      for (int j = 0; j < 32; ++j)
+        if ((column >> j) & 1) select[j][bit / 64] |= 1ull << (bit % 64);
+      column = (column >> 1) ^ ((column & 1) ? kCrcPolynomial : 0);
+    }
+  }
+};
+constexpr CrcSelection kCrcSelection;
+
+}  // namespace detail
+
+// What one beat adds to the register.
+inline crc_t crc_of_beat(const beat_t& beat) {
+  crc_t crc = 0;
+crc_bits:
+  for (int j = 0; j < 32; ++j) {
+#pragma HLS unroll
+    beat_t chosen = 0;
+  crc_words:
+    for (int w = 0; w < 8; ++w) {
+#pragma HLS unroll
+      chosen.range(64 * w + 63, 64 * w) =
+          beat.range(64 * w + 63, 64 * w) & ap_uint<64>(detail::kCrcSelection.select[j][w]);
+    }
+    crc[j] = chosen.xor_reduce();
+  }
+  return crc;
+}
+
+// What the register before a beat adds to the register after it: the only part that must take one cycle.
+inline crc_t crc_of_register(const crc_t& before) {
+  crc_t crc = 0;
+crc_register:
+  for (int j = 0; j < 32; ++j) {
+#pragma HLS unroll
+    crc[j] = (before & crc_t((unsigned)detail::kCrcSelection.select[j][0])).xor_reduce();
+  }
+  return crc;
+}
+
+inline crc_t crc_next(const crc_t& before, const beat_t& beat) { return crc_of_register(before) ^ crc_of_beat(beat); }
+
+// The CRC of a header is over its first 60 bytes: what the register becomes if the last four bytes are chosen so
+// that they cancel it. Feeding zeros for those four bytes would run the register 32 steps too far, so the header
+// is shifted up by four bytes instead: leading zero bytes leave a register of zero as it is, and the start value is
+// added to the first four bytes that count.
+inline crc_t header_crc(const beat_t& header) {
+  beat_t shifted = 0;
+  shifted.range(511, 32) = header.range(479, 0);
+  shifted.range(63, 32) = shifted.range(63, 32) ^ crc_t(kCrcStart);
+  return ~crc_of_beat(shifted);
+}
+
+}  // namespace speckv

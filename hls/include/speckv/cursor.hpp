@@ -1,0 +1,51 @@
+// Where in its page a beat is. Pages arrive token by token; groups of K run down the tokens of a tile, groups of V
+// along the blocks of a token.
+#pragma once
+
+#include "plan.hpp"
+
+namespace speckv {
+
+template <class D>
+struct Cursor {
+  ap_uint<bits_for(D::max_blocks)> block = 0;          // beat within the token
+  ap_uint<bits_for(D::group_blocks)> group_block = 0;  // beat within the V group
+  ap_uint<bits_for(D::max_tokens)> token = 0;
+  ap_uint<bits_for(D::tile_tokens)> tile_token = 0;    // token within the tile
+  ap_uint<bits_for(D::max_groups)> group = 0;          // V: groups before this one
+  ap_uint<bits_for(D::max_rows)> tile_row = 0;         // K: rows of one group per lane before this tile
+
+  bool token_ends(const Plan<D>& plan) const { return block == plan.blocks - 1; }
+  bool group_ends(const Plan<D>& plan) const { return group_block == D::group_blocks - 1 || token_ends(plan); }
+  bool tile_ends(const Plan<D>& plan) const {  // in this token
+    return tile_token == D::tile_tokens - 1 || token == plan.tokens - 1;
+  }
+
+  // The row that holds the beat's groups, one group per lane, and for V the lane of its one group.
+  ap_uint<bits_for(D::max_rows)> row(const Plan<D>& plan) const {
+    if (plan.values) return group / kLanes;
+    return tile_row + block;
+  }
+  ap_uint<5> row_lane() const { return group; }
+
+  void advance(const Plan<D>& plan) {
+    const bool new_token = token_ends(plan), new_group = group_ends(plan), new_tile = tile_ends(plan);
+    block += 1;
+    group_block += 1;
+    if (new_group) {
+      group += 1;
+      group_block = 0;
+    }
+    if (new_token) {
+      block = 0;
+      token += 1;
+      tile_token += 1;
+      if (new_tile) {
+        tile_token = 0;
+        tile_row += plan.blocks;
+      }
+    }
+  }
+};
+
+}  // namespace speckv

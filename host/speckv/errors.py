@@ -1,0 +1,57 @@
+"""One exception hierarchy for the whole library: catch `SpeckvError` to catch them all.
+
+Every message names the thing, its value, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+
+class SpeckvError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class DesignError(SpeckvError):
+    """A design is not valid. `violations` holds one line per broken rule, all of them."""
+
+    def __init__(self, name: str, violations: list[str]) -> None:
+        self.name = name
+        self.violations = list(violations)
+        lines = "\n".join(f"  - {line}" for line in self.violations)
+        super().__init__(f"design {name!r} breaks {len(self.violations)} rule(s):\n{lines}")
+
+
+class PageError(SpeckvError, ValueError):
+    """A raw page has the wrong dtype, shape or geometry."""
+
+
+class FrameError(SpeckvError, ValueError):
+    """A frame cannot be decoded: truncated, corrupted, or of another format or design.
+
+    `status` is the kernels' status code where there is one (`speckv.frame.Status`), `offset` the byte in the
+    frame where the fault lies.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.offset = offset
+
+
+class CapabilityError(SpeckvError):
+    """A backend was asked for something that it does not offer."""
+
+
+class ToolError(SpeckvError):
+    """A tool (compiler, simulator) is missing or failed; the message ends with the remedy."""
+
+
+class DeviceError(SpeckvError):
+    """The device misbehaved or was used wrongly (closed, wrong packet, out of memory)."""
+
+
+class DeviceTimeout(DeviceError):
+    """A kernel did not answer in time. The message names the kernel and what it was waiting for."""
+
+
+class StaleRtlError(SpeckvError):
+    """Committed RTL does not belong to the sources beside it."""
