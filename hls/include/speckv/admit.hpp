@@ -22,7 +22,7 @@ Plan<D> plan_request(const beat_t& h) {
     refuse<D>(plan, plan.status);
   } else if (plan.int8 && plan.payload_beats >= plan.raw_beats) {  // would not shrink
     plan.int8 = 0;
-    plan.groups = 0;
+    plan.groups = plan.parameter_beats = 0;
     plan.payload_beats = plan.raw_beats;
   }
   return plan;
@@ -97,7 +97,7 @@ void admit(hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans_in, beat_stream&
   bool ended = false;    // TLAST was seen
   bool ragged = false, truncated = false, overlong = false;
   status_t refused = kOk;
-  ap_uint<bits_for(D::max_payload_beats)> left = 0;
+  payload_count_t<D> left = 0;
   bool done;
 admit_beats:  // II = 1: one beat arrives in every cycle
   do {
@@ -110,21 +110,25 @@ admit_beats:  // II = 1: one beat arrives in every cycle
     if (!ended) s = seen.read();
     ragged = ragged || !s.whole;
 
+    bool complete;  // this was the last planned beat, or came after it; found beside the subtraction, not behind it
     if (first) {
       const Plan<D> plan = plans_in.read();
       headers.write(s.data);
       plans.write(plan);
       refused = plan.status;
       left = Beats::of(plan);
+      complete = Beats::of(plan) == 0;
     } else if (left != 0) {
       beats.write(s.data);
+      complete = left == 1;
       left -= 1;
     } else {
+      complete = true;
       overlong = true;
     }
-    truncated = truncated || (!ended && s.last && left != 0);
+    truncated = truncated || (!ended && s.last && !complete);
     ended = ended || s.last;
-    done = ended && left == 0;
+    done = ended && complete;
     if (done) {
       status_t verdict = kOk;
       if (!s.crc_right) verdict = kBadPayloadCrc;

@@ -60,11 +60,7 @@ void measure(hls::stream<Plan<D>>& plans, beat_stream& beats, hls::stream<Plan<D
              hls::stream<Plan<D>>& quantize_plans, beat_stream& page, hls::stream<range_row_t>& key_ranges,
              hls::stream<ap_uint<32>>& value_ranges, hls::stream<flag_t>& finite) {
   beat_t lows[D::max_blocks], highs[D::max_blocks];  // K: the tile's ranges so far, one row a block
-  Plan<D> plan;
-  plan.int8 = 0;
-  plan.values = 0;
-  plan.tokens = 0;
-  plan.blocks = 0;
+  Plan<D> plan = Plan<D>();
   ap_uint<bits_for(D::max_page_beats)> left = 0;
   Cursor<D> at;
   value_t group_lo = 0, group_hi = 0;  // V: the group's range so far
@@ -86,23 +82,23 @@ measure_beats:  // II = 1: one beat arrives in every cycle
       const bool tile_begins = at.tile_token == 0;
       beat_t low = lows[at.block], high = highs[at.block];
       range_row_t row = 0;
-      bool beat_finite = true;
+      ap_uint<kLanes> not_finite = 0;
     measure_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
         const value_t x = lane(beat, l);
-        beat_finite = beat_finite && is_finite(x);
+        not_finite[l] = !is_finite(x);
         const value_t key = order_key(x);
         KeyRange range;
-        range.lo = tile_begins || key < lane(low, l) ? key : lane(low, l);
-        range.hi = tile_begins || key > lane(high, l) ? key : lane(high, l);
+        range.lo = (tile_begins || key < lane(low, l)) ? key : lane(low, l);
+        range.hi = (tile_begins || key > lane(high, l)) ? key : lane(high, l);
         set_lane(low, l, range.lo);
         set_lane(high, l, range.hi);
         row.range(32 * l + 31, 32 * l) = packed(range);
       }
       lows[at.block] = low;
       highs[at.block] = high;
-      all_finite = all_finite && beat_finite;
+      all_finite = all_finite && !not_finite.or_reduce();
       if (plan.int8 && !plan.values && at.tile_ends(plan)) key_ranges.write(row);
 
       const KeyRange range = range_of_beat(beat);
@@ -154,17 +150,11 @@ fit_groups:  // II = 1: one group per cycle
       left -= 1;
       const bool ends = left == 0;
       const ap_uint<4> word = slot.range(3, 0);
-      if (word == 0) words = 0;
-      if (slot == 0) row = 0;
       ap_uint<32> parameter;
       parameter.range(15, 0) = f.lo;
       parameter.range(31, 16) = f.scale;
-    place:
-      for (int i = 0; i < kGroupsPerRow; ++i) {
-#pragma HLS unroll
-        if (i < kGroupsPerBeat && word == i) words.range(32 * (i % kGroupsPerBeat) + 31, 32 * (i % kGroupsPerBeat)) = parameter;
-        if (slot == i) row.range(kQuantizerBits * (i + 1) - 1, kQuantizerBits * i) = packed(f.quantizer);
-      }
+      words = placed<kGroupsPerBeat, 32>(word == 0 ? beat_t(0) : words, word, parameter);
+      row = placed<kGroupsPerRow, kQuantizerBits>(row, slot, packed(f.quantizer));
       if (word == kGroupsPerBeat - 1 || ends) parameters.write(words);
       if (slot == kGroupsPerRow - 1 || ends) quantizers.write(row);
       slot += 1;
@@ -185,11 +175,7 @@ template <class D>
 void quantize(hls::stream<Plan<D>>& plans, hls::stream<flag_t>& finite, beat_stream& page,
               hls::stream<quantizer_row_t>& quantizers, hls::stream<Coded<D>>& coded, beat_stream& codes) {
   quantizer_row_t table[D::max_rows];
-  Plan<D> plan;
-  plan.int8 = 0;
-  plan.values = 0;
-  plan.blocks = 0;
-  plan.tokens = 0;
+  Plan<D> plan = Plan<D>();
   ap_uint<bits_for(D::max_rows)> rows = 0;    // rows still to load
   ap_uint<bits_for(D::max_rows)> loaded = 0;
   ap_uint<bits_for(D::max_page_beats)> left = 0;
@@ -220,12 +206,7 @@ quantize_beats:  // II = 1: one beat of the page per cycle, after its few rows
       const beat_t beat = page.read();
       left -= 1;
       const quantizer_row_t row = table[at.row(plan)];
-      ap_uint<kQuantizerBits> shared = 0;  // V: the group's quantiser
-    select_lane:
-      for (int l = 0; l < kLanes; ++l) {
-#pragma HLS unroll
-        if (at.row_lane() == l) shared = row.range(kQuantizerBits * (l + 1) - 1, kQuantizerBits * l);
-      }
+      const ap_uint<kQuantizerBits> shared = pick<kLanes, kQuantizerBits>(row, at.row_lane());  // V: the group's
       ap_uint<8 * kLanes> now;
     quantize_lanes:
       for (int l = 0; l < kLanes; ++l) {
@@ -256,12 +237,10 @@ struct Sealed {
 template <class D>
 void seal(hls::stream<Coded<D>>& coded, beat_stream& headers, beat_stream& parameters, beat_stream& codes,
           beat_stream& payload, hls::stream<Sealed>& sealed) {
-  Coded<D> c;
-  c.plan.int8 = 0;
-  c.plan.payload_beats = 0;
+  Coded<D> c = Coded<D>();
   beat_t head = 0;
-  ap_uint<bits_for(D::max_param_beats)> words = 0;  // parameter beats still to come
-  ap_uint<bits_for(D::max_payload_beats)> left = 0;
+  ap_uint<bits_for(D::max_parameter_beats)> words = 0;  // parameter beats still to come
+  payload_count_t<D> left = 0;
   crc_t crc = kCrcStart;
   bool first = true;
 seal_beats:  // II = 1: one beat of payload per cycle
@@ -270,7 +249,7 @@ seal_beats:  // II = 1: one beat of payload per cycle
     if (first) {
       c = coded.read();
       head = headers.read();
-      words = param_beats<D>(c.plan);
+      words = c.plan.parameter_beats;
       left = c.plan.payload_beats;
     } else {
       const bool parameter = words != 0;

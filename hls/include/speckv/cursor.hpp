@@ -15,10 +15,10 @@ struct Cursor {
   ap_uint<bits_for(D::max_groups)> group = 0;          // V: groups before this one
   ap_uint<bits_for(D::max_rows)> tile_row = 0;         // K: rows of one group per lane before this tile
 
-  bool token_ends(const Plan<D>& plan) const { return block == plan.blocks - 1; }
+  bool token_ends(const Plan<D>& plan) const { return block == plan.last_block; }
   bool group_ends(const Plan<D>& plan) const { return group_block == D::group_blocks - 1 || token_ends(plan); }
   bool tile_ends(const Plan<D>& plan) const {  // in this token
-    return tile_token == D::tile_tokens - 1 || token == plan.tokens - 1;
+    return tile_token == D::tile_tokens - 1 || token == plan.last_token;
   }
 
   // The row that holds the beat's groups, one group per lane, and for V the lane of its one group.

@@ -10,19 +10,18 @@
 
 namespace speckv {
 
-constexpr int kWordsPerRow = 2;  // parameter beats that make a row of one group per lane
+constexpr int kBeatsPerRow = 2;  // parameter beats that make a row of one group per lane
+using parameter_row_t = ap_uint<32 * kLanes>;
 
 // Loads a page's parameters, then turns payload beats into page beats: one each (raw), or two each (int8).
 template <class D>
 void decode(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<ap_uint<bits_for(D::max_page_beats)>>& counts,
             beat_stream& page, hls::stream<flag_t>& valid) {
-  beat_t low_half[D::max_rows], high_half[D::max_rows];  // groups 32 r ... + 15, and + 16 ... + 31
-  Plan<D> plan;
-  plan.int8 = 0;
-  plan.values = 0;
-  plan.blocks = 0;
-  ap_uint<bits_for(D::max_groups)> unloaded = 0;  // groups still to load
-  ap_uint<bits_for(D::max_param_beats)> loaded = 0;
+  parameter_row_t table[D::max_rows];
+  beat_t row_begin = 0;  // the first beat of a row that is being loaded
+  Plan<D> plan = Plan<D>();
+  ap_uint<bits_for(D::max_parameter_beats)> words_left = 0, words_loaded = 0;  // beats of parameters
+  ap_uint<bits_for(D::max_groups)> groups_left = 0;                            // groups in those that are left
   ap_uint<bits_for(D::max_page_beats)> left = 0;
   Cursor<D> at;
   ap_uint<8 * kLanes> half = 0;  // codes of the next beat
@@ -32,64 +31,59 @@ void decode(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<ap_ui
 decode_beats:  // II = 1: one beat of the page per cycle, after its parameters
   do {
 #pragma HLS pipeline II=1 rewind
-    const bool load = !first && unloaded != 0;
-    const bool step = !first && unloaded == 0;
-    beat_t beat = 0;
-    if (load || (step && !odd)) beat = payload.read();
-
     if (first) {
       plan = plans.read();
-      unloaded = plan.groups;
-      left = plan.raw_beats;
       counts.write(plan.raw_beats);
-    }
-    if (load) {
-      beat_t words = beat;
+      words_left = plan.parameter_beats;
+      groups_left = plan.groups;
+      left = plan.raw_beats;
+    } else if (words_left != 0) {
+      const beat_t beat = payload.read();
+      beat_t words = 0;
+      ap_uint<kGroupsPerBeat> invalid = 0;
     check_groups:
-      for (int i = 0; i < kBeatBytes / 4; ++i) {
+      for (int i = 0; i < kGroupsPerBeat; ++i) {
 #pragma HLS unroll
-        const value_t lo = beat.range(32 * i + 15, 32 * i), scale = beat.range(32 * i + 31, 32 * i + 16);
-        const bool bad = !valid_parameters(lo, scale);
-        if (bad) words.range(32 * i + 31, 32 * i) = 0;
-        if (bad && unloaded > i) all_valid = false;
+        const ap_uint<32> word = beat.range(32 * i + 31, 32 * i);
+        const bool good = valid_parameters(word.range(15, 0), word.range(31, 16));
+        words.range(32 * i + 31, 32 * i) = good ? word : ap_uint<32>(0);
+        invalid[i] = !good && groups_left > i;
       }
-      if (loaded[0])
-        high_half[loaded / kWordsPerRow] = words;
-      else
-        low_half[loaded / kWordsPerRow] = words;
-      loaded += 1;
-      unloaded = unloaded > kGroupsPerBeat ? ap_uint<bits_for(D::max_groups)>(unloaded - kGroupsPerBeat)
-                                           : ap_uint<bits_for(D::max_groups)>(0);
-    }
-    if (step) {
-      const beat_t low = low_half[at.row(plan)], high = high_half[at.row(plan)];
-      ap_uint<32> shared = 0;  // V: the group's parameters
-    select_group:
-      for (int i = 0; i < kLanes; ++i) {
-#pragma HLS unroll
-        const beat_t& from = i < kLanes / 2 ? low : high;
-        if (at.row_lane() == i) shared = from.range(32 * (i % 16) + 31, 32 * (i % 16));
-      }
+      all_valid = all_valid && !invalid.or_reduce();
+
+      const bool completes = words_loaded % kBeatsPerRow != 0;
+      parameter_row_t row = 0;
+      row.range(511, 0) = completes ? row_begin : words;
+      if (completes) row.range(1023, 512) = words;
+      table[words_loaded / kBeatsPerRow] = row;  // the last row may have no second beat
+      row_begin = words;
+      words_loaded += 1;
+      words_left -= 1;
+      groups_left -= kGroupsPerBeat;
+    } else {
+      beat_t beat = 0;
+      if (!odd) beat = payload.read();
+      const parameter_row_t row = table[at.row(plan)];
+      const ap_uint<32> shared = pick<kLanes, 32>(row, at.row_lane());  // V: the group's parameters
       const ap_uint<8 * kLanes> codes = odd ? half : ap_uint<8 * kLanes>(beat.range(255, 0));
       beat_t values = 0;
     decode_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-        const beat_t& from = l < kLanes / 2 ? low : high;
-        const ap_uint<32> own = from.range(32 * (l % 16) + 31, 32 * (l % 16));
+        const ap_uint<32> own = row.range(32 * l + 31, 32 * l);
         const ap_uint<32> parameters = plan.values ? shared : own;
         const value_t lo = parameters.range(15, 0), scale = parameters.range(31, 16);
         set_lane(values, l, dequantize_value(codes.range(8 * l + 7, 8 * l), lo, scale));
       }
       page.write(plan.int8 ? values : beat);
-      left -= 1;
-      if (!odd) half = beat.range(511, 256);
+      half = beat.range(511, 256);
       odd = plan.int8 && !odd;
+      left -= 1;
       at.advance(plan);
     }
     first = false;
-    if (unloaded == 0 && left == 0) valid.write(all_valid);
-  } while (unloaded != 0 || left != 0);
+    if (words_left == 0 && left == 0) valid.write(all_valid);
+  } while (words_left != 0 || left != 0);
 }
 
 // Sends the page, then the header again with the status that is only known at the end.

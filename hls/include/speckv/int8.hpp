@@ -61,15 +61,8 @@ inline Fit fit_group(const KeyRange& range) {
 
   // T = 257 D, shifted up until its leading one is bit 25; n = 25 - up.
   ap_uint<26> t = span * ap_uint<9>(257);
-  ap_uint<4> up = 0;
-normalize:
-  for (int step = 8; step > 0; step /= 2) {
-#pragma HLS unroll
-    if ((t >> (26 - step)) == 0) {
-      t <<= step;
-      up += step;
-    }
-  }
+  const ap_uint<5> up = t.countLeadingZeros();
+  t <<= up;
   ap_uint<9> mantissa = ap_uint<8>(t >> 18) + ap_uint<1>(1);  // M
   ap_int<10> exponent = ap_int<10>(largest) - 6 - up;         // s = E + n - 31
   if (mantissa == 256) {
@@ -118,9 +111,9 @@ inline ap_uint<8> quantize_value(const value_t& x, const Quantizer& q) {
 
 // A group's parameters are valid if an encoder can have written them.
 inline bool valid_parameters(const value_t& lo, const value_t& scale) {
-  if (scale == 0) return is_finite(lo);
   const ap_int<10> gap = ap_int<10>(exponent_of(lo)) - ap_int<10>(exponent_field(scale));
-  return is_finite(lo) && sign_of(scale) == 0 && is_finite(scale) && exponent_field(scale) != 0 && gap <= 16;
+  const bool positive_normal = !scale[15] && is_finite(scale) && exponent_field(scale) != 0;
+  return is_finite(lo) && (scale == 0 || (positive_normal && gap <= 16));
 }
 
 // lo + code * scale, rounded to nearest even, for valid parameters.
@@ -151,17 +144,10 @@ inline value_t dequantize_value(const ap_uint<8>& code, const value_t& lo, const
   ap_uint<kWidth + 1> magnitude = negative ? ap_uint<kWidth + 1>(-sum) : ap_uint<kWidth + 1>(sum);
 
   // Shift up until the leading one is at the top, but no further than the exponent reaches: subnormals keep zeros.
-  ap_uint<6> room = e_scale > 19 ? ap_uint<6>(35) : ap_uint<6>(e_scale + 16);
-  ap_uint<6> up = 0;
-renormalize:
-  for (int step = 32; step > 0; step /= 2) {
-#pragma HLS unroll
-    if ((magnitude >> (kWidth + 1 - step)) == 0 && room >= step) {
-      magnitude <<= step;
-      room -= step;
-      up += step;
-    }
-  }
+  const ap_uint<6> room = e_scale > 19 ? ap_uint<6>(35) : ap_uint<6>(e_scale + 16);
+  const ap_uint<6> zeros = magnitude.countLeadingZeros();
+  const ap_uint<6> up = zeros < room ? zeros : room;
+  magnitude <<= up;
   const ap_uint<8> kept = magnitude.range(34, 27);
   const ap_uint<27> dropped = magnitude.range(26, 0);
   const flag_t round_up = dropped[26] & (flag_t(ap_uint<26>(dropped) != 0) | kept[0]);

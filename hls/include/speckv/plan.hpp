@@ -5,28 +5,28 @@
 
 namespace speckv {
 
+// Beats of a payload, even of one that would not shrink and is therefore never made.
+template <class D>
+using payload_count_t = ap_uint<bits_for(D::max_parameter_beats + D::max_page_beats)>;
+
 // Sizes of a page, in the units that the processes count in.
 //
 // D is the design (rendered as design.hpp). All counts are zero for a page whose header was refused.
 template <class D>
 struct Plan {
-  status_t status;                                     // why the header was refused, or kOk
-  flag_t int8;                                         // encoded as int8, else raw
-  flag_t values;                                       // kind V, else K
-  ap_uint<bits_for(D::max_tokens)> tokens;
-  ap_uint<bits_for(D::max_blocks)> blocks;             // beats of one token
+  status_t status;                                            // why the header was refused, or kOk
+  flag_t int8;                                                // encoded as int8, else raw
+  flag_t values;                                              // kind V, else K
+  ap_uint<bits_for(D::max_tokens)> tokens, last_token;        // last_token = tokens - 1
+  ap_uint<bits_for(D::max_blocks)> blocks, last_block;        // beats of one token
   ap_uint<bits_for(D::max_page_beats)> raw_beats;
-  ap_uint<bits_for(D::max_groups)> groups;             // int8 only, else 0
-  ap_uint<bits_for(D::max_payload_beats)> payload_beats;
+  ap_uint<bits_for(D::max_groups)> groups;                    // int8 only, else 0
+  ap_uint<bits_for(D::max_parameter_beats)> parameter_beats;  // int8 only, else 0
+  payload_count_t<D> payload_beats;
 };
 
 // Parameter words of 4 bytes that fill one beat.
 constexpr int kGroupsPerBeat = kBeatBytes / 4;
-
-template <class D>
-ap_uint<bits_for(D::max_param_beats)> param_beats(const Plan<D>& plan) {
-  return (plan.groups + (kGroupsPerBeat - 1)) / kGroupsPerBeat;
-}
 
 // The checks that requests and frames share, in the order of format.md; `plan.status` is the first that fails.
 // `crc_ok` is the header's CRC check, which comes third.
@@ -41,6 +41,8 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   Plan<D> plan;
   plan.tokens = tokens;
   plan.blocks = channels / kLanes;
+  plan.last_token = plan.tokens - 1;
+  plan.last_block = plan.blocks - 1;
   plan.raw_beats = plan.tokens * plan.blocks;
   plan.values = get<kind>(h) == kValues;
 
@@ -50,11 +52,13 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
       plan.tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
   plan.groups = plan.values ? value_groups : key_groups;
 
-  const ap_uint<bits_for(D::max_payload_beats)> code_beats = (plan.raw_beats + 1) / 2;
-  const ap_uint<bits_for(D::max_payload_beats)> int8_beats = param_beats<D>(plan) + code_beats;
+  plan.parameter_beats = (plan.groups + (kGroupsPerBeat - 1)) / kGroupsPerBeat;
+
+  const payload_count_t<D> code_beats = (plan.raw_beats + 1) / 2;
+  const payload_count_t<D> int8_beats = plan.parameter_beats + code_beats;
   plan.int8 = get<codec>(h) == kInt8;
-  plan.payload_beats = plan.int8 ? int8_beats : ap_uint<bits_for(D::max_payload_beats)>(plan.raw_beats);
-  if (!plan.int8) plan.groups = 0;
+  plan.payload_beats = plan.int8 ? int8_beats : payload_count_t<D>(plan.raw_beats);
+  if (!plan.int8) plan.groups = plan.parameter_beats = 0;
 
   plan.status = get<magic>(h) != kMagic                          ? kBadMagic
                 : get<version>(h) != kVersion                    ? kBadVersion
@@ -73,7 +77,7 @@ void refuse(Plan<D>& plan, status_t status) {
   plan.status = status;
   plan.int8 = 0;
   plan.raw_beats = 0;
-  plan.groups = 0;
+  plan.groups = plan.parameter_beats = 0;
   plan.payload_beats = 0;
 }
 

@@ -29,6 +29,34 @@ inline value_t lane(const beat_t& beat, int l) { return beat.range(16 * l + 15, 
 
 inline void set_lane(beat_t& beat, int l, const value_t& value) { beat.range(16 * l + 15, 16 * l) = value; }
 
+// Item number `index` of a row of items, as a tree of multiplexers. `Count` is a power of two.
+template <int Count, int ItemBits>
+ap_uint<ItemBits> pick(const ap_uint<Count * ItemBits>& row, const ap_uint<bits_for(Count - 1)>& index) {
+  ap_uint<Count * ItemBits> left = row;
+pick_halves:
+  for (int half = Count / 2; half > 0; half /= 2) {
+#pragma HLS unroll
+    const ap_uint<Count * ItemBits> upper = left >> (half * ItemBits);
+    left = (index & half) != 0 ? upper : left;
+  }
+  return left;
+}
+
+// `row` with `item` as item number `index`: a multiplexer for each place, and no place waits for another.
+template <int Count, int ItemBits>
+ap_uint<Count * ItemBits> placed(const ap_uint<Count * ItemBits>& row, const ap_uint<bits_for(Count - 1)>& index,
+                                 const ap_uint<ItemBits>& item) {
+  ap_uint<Count * ItemBits> result = 0;
+places:
+  for (int i = 0; i < Count; ++i) {
+#pragma HLS unroll
+    const int low = ItemBits * i, high = ItemBits * (i + 1) - 1;
+    const ap_uint<ItemBits> before = row.range(high, low);
+    result.range(high, low) = index == i ? item : before;
+  }
+  return result;
+}
+
 // A whole beat of an output packet: TKEEP is all ones, TLAST as given.
 inline axis_beat whole_beat(const beat_t& data, bool last) {
   axis_beat beat;

@@ -1,0 +1,7 @@
+"""`python -m hlsc`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

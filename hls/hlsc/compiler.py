@@ -1,0 +1,223 @@
+"""The pipeline of passes, and what it returns."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .emit import ProcessEmitter
+from .emit_top import EXTERNALS, emit_top
+from .errors import HlscError, Location
+from .frontend import Program, compile_to_ir
+from .images import image_extern, image_module
+from .interfaces import CLOCK, RESET, Port
+from .lower import Process, lower
+from .mlir import identifier
+from .normalise import expand_block_moves
+from .optimise import balance, drop_dead_phis, expand, split_fields
+from .pointer_choice import split_pointer_choices
+from .report import Report, build_report
+from .rewind import apply_rewind
+from .schedule import Scheduler
+from .subset import check_function, check_pragmas, check_process
+from .topology import Topology, build_topology
+
+RTL_DIR = Path(__file__).parent / "rtl"
+_LOWERING = "disallowLocalVariables,disallowPackedArrays,locationInfoStyle=none"
+_PASSES = (
+    "builtin.module(cse,canonicalize,lower-seq-to-sv,canonicalize,cse,"
+    "hw.module(hw-cleanup),hw.module(prettify-verilog))"
+)
+
+
+@dataclass
+class CompiledKernel:
+    """The RTL of one kernel and what is known about it."""
+
+    name: str
+    files: dict[str, str]
+    ports: list[Port]
+    report: Report
+
+    def write(self, out_dir: str | Path) -> None:
+        """Write all files and report.json; each appears whole or not at all."""
+        folder = Path(out_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        everything = {**self.files, "report.json": self.report.to_json_text()}
+        pending: list[tuple[str, Path]] = []
+        try:
+            for name, text in everything.items():
+                handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
+                pending.append((temporary, folder / name))
+                with os.fdopen(handle, "w") as f:
+                    f.write(text)
+                os.chmod(temporary, 0o644)
+            while pending:
+                temporary, final = pending[0]
+                os.replace(temporary, final)
+                pending.pop(0)
+        finally:
+            for temporary, _ in pending:
+                Path(temporary).unlink(missing_ok=True)
+
+
+def compile_kernel(
+    source: str | Path,
+    top: str,
+    *,
+    include_dirs: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    clock_ns: float = 4.0,
+) -> CompiledKernel:
+    """Compile the function ``top`` of a C++ kernel to SystemVerilog.
+
+    ``source`` is a Path, or the source text itself (a str without a newline is taken as a path). ``clock_ns``
+    is the clock period that the schedule aims for. Raises HlscError for anything outside the supported
+    subset.
+    """
+    include_dirs = list(include_dirs)
+    if isinstance(source, Path) or "\n" not in source:
+        path = Path(source)
+        try:
+            text = path.read_text()
+        except OSError as e:
+            raise HlscError(
+                Location(str(path)), "source file", e.strerror or "cannot be read", "pass a readable file"
+            ) from None
+        shown = path.name
+        include_dirs.append(path.parent)
+    else:
+        text, shown = source, "kernel.cpp"
+    program = compile_to_ir(text, shown, top, include_dirs, dict(defines or {}))
+    return _compile(program, clock_ns)
+
+
+def _compile(program: Program, clock_ns: float) -> CompiledKernel:
+    topology = build_topology(program)
+    processes, modules = _processes(program, topology, clock_ns)
+    texts, streams = [], []
+    emitters: dict[str, ProcessEmitter] = {}
+    for module, process in zip(modules, processes, strict=True):
+        if module not in emitters:
+            emitters[module] = ProcessEmitter(process, module)
+            texts.append(emitters[module].run())
+        streams.append((module, {s.name: (s.direction, s.width) for s in process.streams.values()}))
+    images = {name: memory for e in emitters.values() for name, memory in e.images.items()}
+    externals = EXTERNALS + "".join(image_extern(n, x) for n, x in images.items())
+    mlir = externals + "".join(texts) + emit_top(program.top, topology, streams)
+    tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
+    verilog = _header(program.top) + tables + _export(mlir)
+    files = {f"{program.top}.sv": verilog}
+    for library in ("hlsc_fifo", "hlsc_ram"):
+        if re.search(rf"^\s*{library} #\(", verilog, re.M):
+            files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text()
+    ports = [CLOCK, RESET] + [p for i in topology.interfaces for p in i.ports()]
+    report = build_report(program.top, clock_ns, topology, list(emitters.values()))
+    return CompiledKernel(program.top, files, ports, report)
+
+
+def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[list[Process], list[str]]:
+    """Lower and schedule each distinct process; connect stream directions. One entry per instance."""
+    done: dict[tuple[object, ...], tuple[Process, str]] = {}
+    names: dict[str, int] = {}
+    processes, modules = [], []
+    for instance in topology.instances:
+        function = program.processes.functions[instance.symbol]
+        widths = {p: topology.channels[c].width for p, c in instance.streams.items()}
+        key = (instance.symbol, tuple(sorted(instance.constants.items())))
+        if key not in done:
+            check_function(function, program.processes)
+            split_pointer_choices(function)
+            expand_block_moves(function, program.processes)
+            process = lower(function, program.processes, program.pragmas, widths, instance.constants)
+            check_pragmas(
+                process,
+                [
+                    (p.where, "#pragma HLS pipeline")
+                    for p in program.pragmas.in_function(function.base_name, "pipeline")
+                ],
+            )
+            check_process(process)
+            apply_rewind(process)
+            for region in process.regions:
+                expand(region)
+                drop_dead_phis(region)
+                balance(region)
+                split_fields(region)
+                Scheduler(region, clock_ns).run()
+            base = identifier(function.source_name)
+            names[base] = names.get(base, 0) + 1
+            suffix = f"_{names[base]}" if names[base] > 1 else ""
+            done[key] = (process, f"{program.top}_{base}{suffix}")
+        process, module = done[key]
+        processes.append(process)
+        modules.append(module)
+    _directions(topology, processes)
+    return processes, modules
+
+
+def _directions(topology: Topology, processes: list[Process]) -> None:
+    """Each stream has exactly one writer and one reader; a port of the top takes one of the two roles."""
+    ends: dict[str, dict[str, Location]] = {n: {} for n in topology.channels}
+    for instance, process in zip(topology.instances, processes, strict=True):
+        for parameter, channel in instance.streams.items():
+            direction = process.streams[parameter].direction
+            if not direction:
+                continue
+            if direction in ends[channel]:
+                raise HlscError(
+                    instance.where,
+                    f"stream '{channel}'",
+                    f"two processes {direction} it",
+                    "give each stream one writer and one reader",
+                )
+            ends[channel][direction] = instance.where
+    for name, channel_ends in ends.items():
+        c = topology.channels[name]
+        missing = {"read", "write"} - set(channel_ends)
+        if c.interface is not None and len(missing) == 1:
+            c.interface.direction = "in" if "write" in missing else "out"
+        elif missing:
+            raise HlscError(
+                c.where,
+                f"stream '{name}'",
+                f"no process does {' or '.join(sorted(missing))} it",
+                "remove it, or use it on both sides",
+            )
+
+
+def _header(top: str) -> str:
+    from . import __version__
+
+    return (
+        f"// Generated by hlsc {__version__} from top function '{top}'.\n"
+        "// Do not edit: change the C++ and compile again.\n"
+        "/* verilator lint_off DECLFILENAME */  // the processes of a kernel share one file\n"
+        "/* verilator lint_off UNUSEDSIGNAL */  // C++ computes at full width; not every upper bit is used\n"
+        "`default_nettype none\n"
+    )
+
+
+def _export(mlir: str) -> str:
+    """Verify, simplify and print the design with CIRCT."""
+    import io
+
+    import circt
+    from circt.ir import Context, Module
+    from circt.ir import Location as MlirLocation
+    from circt.passmanager import PassManager
+
+    with Context() as context, MlirLocation.unknown():
+        circt.register_dialects(context)
+        module = Module.parse(f'module attributes {{circt.loweringOptions = "{_LOWERING}"}} {{\n{mlir}}}')
+        PassManager.parse(_PASSES).run(module.operation)
+        out = io.StringIO()
+        circt.export_verilog(module, out)
+    text = out.getvalue()
+    text = re.sub(r"^// external module .*\n+", "", text, flags=re.M)
+    text = re.sub(r"^// Generated by CIRCT.*\n", "", text, flags=re.M)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n\n`default_nettype wire\n"

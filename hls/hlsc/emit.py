@@ -1,0 +1,444 @@
+"""One process as a hardware module.
+
+Each region is an elastic pipeline. ``valid[s]`` says that stage s holds an iteration, ``fire[s]`` that it
+leaves the stage in this cycle: it is valid, nothing blocks it, and the next stage is free or fires too.
+Registers between stages are written only on fire. Later stages drain while an earlier one waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import interlocks
+from .dfg import Node
+from .errors import InternalError
+from .interlocks import STALL_RULES, Wait
+from .lower import Process
+from .memory import Memory
+from .mlir import ModuleText, identifier
+from .regions import Region, exclusive
+
+_RAM_STYLE = {"auto": "auto", "bram": "block", "lutram": "distributed", "uram": "ultra"}
+_COMB = {"lshr": "shru", "ashr": "shrs"}
+_MIN_MAX = {"umax": "ugt", "umin": "ult", "smax": "sgt", "smin": "slt"}
+
+
+@dataclass
+class _Access:
+    """One enabled use of a stream or memory port."""
+
+    node: Node
+    region: Region
+    enable: str
+    address: str = ""
+    data: str = ""
+
+
+@dataclass
+class _Pipeline:
+    """Signal names of one region."""
+
+    region: Region
+    fire: list[str]
+    valid: list[str]
+    start: str
+    memo: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+class ProcessEmitter:
+    """Writes the body of one process into a ModuleText."""
+
+    def __init__(self, process: Process, module: str) -> None:
+        self.p = process
+        self.m = ModuleText(module)
+        self.accesses: dict[tuple[str, str], list[_Access]] = {}
+        # region index, or None for the end of the process -> (condition, source block)
+        self.entries: dict[int | None, list[tuple[str, str]]] = {}
+        self.holding: dict[str, str] = {}
+        self.pipelines: list[_Pipeline] = []
+        self.register_bits = 0
+        self.images: dict[str, Memory] = {}
+
+    # ---- values --------------------------------------------------------------------------------------
+    def external(self, node: Node) -> str:
+        """A value that another region computed: a constant, or its holding register."""
+        source = self.p.crossing[node.key][1]
+        if source.op == "const":
+            return self.m.const(source.value, node.width)
+        if node.key not in self.holding:
+            self.holding[node.key] = self.m.unique(f"hold_{node.key}")
+        return self.holding[node.key]
+
+    def value(self, pipe: _Pipeline, node: Node, stage: int) -> str:
+        """``node`` as seen by the iteration in ``stage``."""
+        m = self.m
+        if node.op == "const":
+            return m.const(node.value, node.width)
+        if node.op == "external":
+            return self.external(node)
+        key = (node.id, stage)
+        if key in pipe.memo:
+            return pipe.memo[key]
+        if stage < node.ready:
+            raise InternalError(f"{node} is used in stage {stage}, before it is ready")
+        if node.is_wire:
+            result = self.combinational(node, [self.value(pipe, a, stage) for a in node.args])
+        elif stage > node.ready or (node.op == "mul" and stage > node.stage):
+            name = m.unique(f"{node.name or node.op}_r{pipe.region.index}s{stage}")
+            result = self.register(
+                name, node.width, self.value_before(pipe, node, stage), pipe.fire[stage - 1]
+            )
+        elif node.op == "load" and not node.registers:
+            result = f"%{identifier(node.key)}_{self.read_port(node)}_rd"
+        elif node.op == "load":
+            result = self.pick_word(node, self.value(pipe, node.args[1], stage))
+        elif node.op == "phi":
+            result = self.state_name(pipe, node)
+        elif node.op == "read":
+            result = f"%{self.port(node.key)}_dout"
+        else:
+            result = self.combinational(node, [self.value(pipe, a, stage) for a in node.args])
+        pipe.memo[key] = result
+        return result
+
+    def value_before(self, pipe: _Pipeline, node: Node, stage: int) -> str:
+        """The value one stage earlier; inside a multiplier that is a register that synthesis moves into
+        it.
+        """
+        if node.op == "mul" and stage <= node.ready:
+            if stage - 1 == node.stage:
+                return self.combinational(node, [self.value(pipe, a, node.stage) for a in node.args])
+            key = (node.id, stage - 1)
+            if key not in pipe.memo:
+                name = self.m.unique(f"{node.name or node.op}_r{pipe.region.index}s{stage - 1}")
+                before = self.value_before(pipe, node, stage - 1)
+                pipe.memo[key] = self.register(name, node.width, before, pipe.fire[stage - 2])
+            return pipe.memo[key]
+        return self.value(pipe, node, stage - 1)
+
+    def register(self, name: str, width: int, data: str, enable: str = "", reset: bool = False) -> str:
+        self.register_bits += width
+        return self.m.register(name, width, data, enable, reset)
+
+    def state_name(self, pipe: _Pipeline, phi: Node) -> str:
+        key = (phi.id, -1)
+        if key not in pipe.memo:
+            pipe.memo[key] = self.m.unique(f"{phi.name or 'state'}_r{pipe.region.index}")
+        return pipe.memo[key]
+
+    def port(self, stream: str) -> str:
+        return identifier(stream)
+
+    def combinational(self, node: Node, args: list[str]) -> str:
+        m, op, width = self.m, node.op, node.width
+        if op == "wires":
+            parts = []
+            for arg, low, count in node.slices:
+                parts.append((m.extract(args[arg], node.args[arg].width, low, count), count))
+            return m.concat(parts)
+        inner = node.args[0].width
+        if op == "field":
+            return m.extract(args[0], inner, node.slices[0][1], width)
+        if op == "sext":
+            sign = m.extract(args[0], inner, inner - 1, 1)
+            return m.concat([(args[0], inner), (m.replicate(sign, width - inner), width - inner)])
+        if op == "icmp":
+            return m.icmp(node.predicate, args[0], args[1], inner)
+        if op == "select":
+            return m.mux(args[0], args[1], args[2], width)
+        if op in _MIN_MAX:
+            return m.mux(m.icmp(_MIN_MAX[op], args[0], args[1], width), args[0], args[1], width)
+        if op == "lookup":
+            words = [m.const(w, width) for w in node.table]
+            return self.multiplexer(words, args[0], inner, width)
+        if op == "parity":
+            result = m.fresh()
+            m.add(f"{result} = comb.parity {args[0]} : i{inner}")
+            return result
+        return m.op(_COMB.get(op, op), width, *args)
+
+    def multiplexer(self, words: list[str], address: str, address_bits: int, width: int) -> str:
+        """The word at ``address``; beyond the last word, anything."""
+        for bit in range(address_bits):
+            if len(words) == 1:
+                break
+            select = self.m.extract(address, address_bits, bit, 1)
+            words = [
+                self.m.mux(select, words[k + 1], words[k], width)
+                if k + 1 < len(words) and words[k] != words[k + 1]
+                else words[k]
+                for k in range(0, len(words), 2)
+            ]
+        return words[0]
+
+    # ---- memories ------------------------------------------------------------------------------------
+    def read_port(self, load: Node) -> int:
+        return self.read_ports[load]
+
+    def assign_read_ports(self) -> None:
+        """Loads of one memory that may happen together use different ports; others share."""
+        self.read_ports: dict[Node, int] = {}
+        self.port_count: dict[str, int] = {mem.name: 0 for mem in self.p.memories}
+        for r in self.p.regions:
+            ports: dict[str, list[list[Node]]] = {}
+            for e in r.effects:
+                if e.op != "load" or e.registers:
+                    continue
+                groups = ports.setdefault(e.key, [])
+                shared = (
+                    k
+                    for k, group in enumerate(groups)
+                    if all(o.stage == e.stage and exclusive(r, o.block, e.block) for o in group)
+                )
+                k = next(shared, len(groups))
+                if k == len(groups):
+                    groups.append([])
+                groups[k].append(e)
+                self.read_ports[e] = k
+            for key, groups in ports.items():
+                self.port_count[key] = max(self.port_count[key], len(groups))
+
+    # ---- one region ----------------------------------------------------------------------------------
+    def region(self, r: Region) -> _Pipeline:
+        m, k = self.m, r.index
+        pipe = _Pipeline(
+            r,
+            [f"%fire{k}_{s}" for s in range(r.depth)],
+            [f"%valid{k}_{s}" for s in range(r.depth)],
+            f"%start{k}",
+        )
+        waits = [w for rule in STALL_RULES.values() for w in rule(r)] if r.is_loop else []
+        for s in range(r.depth):
+            blocks = []
+            for e in (e for e in r.effects if e.stage == s):
+                blocks += self.effect(pipe, e)
+            for phi in r.phis:
+                if phi.stage == s and r.is_loop and interlocks.state_waits_for_update(phi):
+                    blocks.append(m.invert(self.state_name(pipe, phi) + "_ready"))
+            blocks += [self.wait(pipe, w) for w in waits if w.stage == s]
+            terms = [pipe.valid[s]]
+            if blocks:
+                terms.append(m.invert(m.any(blocks)))
+            if s + 1 < r.depth:
+                terms.append(m.any([m.invert(pipe.valid[s + 1]), pipe.fire[s + 1]]))
+            m.all(terms, result=pipe.fire[s])
+            if s:
+                stay = m.all([pipe.valid[s], m.invert(pipe.fire[s])])
+                self.register(pipe.valid[s], 1, m.any([pipe.fire[s - 1], stay]), reset=True)
+        self.control(pipe)
+        for name, node in r.results.items():
+            if name in self.holding or self.is_used_elsewhere(name):
+                target = self.holding.setdefault(name, m.unique(f"hold_{name}"))
+                if node.op != "const":
+                    self.register(
+                        target, node.width, self.value(pipe, node, node.ready), pipe.fire[node.ready]
+                    )
+        return pipe
+
+    def is_used_elsewhere(self, name: str) -> bool:
+        return self.p.crossing[name][1].op != "const"
+
+    def effect(self, pipe: _Pipeline, e: Node) -> list[str]:
+        """Record an effect's use of its port; return what blocks its stage."""
+        m, s = self.m, e.stage
+        when = self.value(pipe, e.args[0], s)
+        access = _Access(e, pipe.region, m.all([pipe.fire[s], when]))
+        blocks = []
+        if e.op == "read":
+            blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_empty_n")]))
+        elif e.op == "write":
+            blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_full_n")]))
+            access.data = self.value(pipe, e.args[1], s)
+        else:
+            access.address = self.value(pipe, e.args[1], s)
+            if e.op == "store":
+                access.data = self.value(pipe, e.args[2], s)
+        self.accesses.setdefault((e.op, e.key), []).append(access)
+        return blocks
+
+    def wait(self, pipe: _Pipeline, w: Wait) -> str:
+        """Gate for one `interlocks.Wait`. What is not known yet in a stage is assumed to be the bad case."""
+        m = self.m
+        terms = [pipe.valid[w.older_stage]]
+        if w.guard is not None:
+            terms.append(self.value(pipe, w.guard.args[0], w.stage))
+        if w.pending.args[0].ready <= w.older_stage:
+            terms.append(self.value(pipe, w.pending.args[0], w.older_stage))
+        if w.same_address and w.guard is not None and w.pending.args[1].ready <= w.older_stage:
+            mine = self.value(pipe, w.guard.args[1], w.stage)
+            other = self.value(pipe, w.pending.args[1], w.older_stage)
+            terms.append(m.icmp("eq", mine, other, w.guard.args[1].width))
+        if w.until_fired:
+            terms.append(m.invert(pipe.fire[w.older_stage]))
+        return m.all(terms)
+
+    def control(self, pipe: _Pipeline) -> None:
+        """Start, repetition and end of a region."""
+        r, m, k = pipe.region, self.m, pipe.region.index
+        v0, f0 = pipe.valid[0], pipe.fire[0]
+        if r.endless:
+            self.register(v0, 1, m.any([pipe.start, v0]), reset=True)
+            return
+        leave = [self.value(pipe, e.node.args[0], r.decide) for e in r.exits]
+        any_exit = m.any(leave)
+        stay = m.all([v0, m.invert(f0)])
+        if not r.is_loop:
+            following = [pipe.start, stay]
+        elif r.decide == 0:
+            following = [pipe.start, m.all([v0, m.invert(m.all([f0, any_exit]))])]
+        else:
+            following = [pipe.start, stay, m.all([pipe.fire[r.decide], m.invert(any_exit)])]
+        self.register(v0, 1, m.any(following), reset=True)
+        active, done = f"%active{k}", f"%done{k}"
+        m.all([active, *[m.invert(v) for v in pipe.valid]], result=done)
+        self.register(active, 1, m.any([pipe.start, m.all([active, m.invert(done)])]), reset=True)
+        for n, (e, condition) in enumerate(zip(r.exits, leave, strict=True)):
+            taken = done
+            if len(r.exits) > 1:
+                chosen = self.register(f"%exit{k}_{n}", 1, condition, pipe.fire[r.decide])
+                taken = m.all([done, chosen])
+            target = self.p.region_of[e.target].index if e.target else None
+            self.entries.setdefault(target, []).append((taken, e.source))
+
+    # ---- whole process -------------------------------------------------------------------------------
+    def run(self) -> str:
+        m = self.m
+        for port in self.p.streams.values():
+            name = self.port(port.name)
+            if port.direction == "read":
+                m.input(f"{name}_dout", port.width)
+                m.input(f"{name}_empty_n", 1)
+            elif port.direction == "write":
+                m.input(f"{name}_full_n", 1)
+        self.assign_read_ports()
+        live = [r for r in self.p.regions if r.effects or r.exits or r.is_loop]
+        self.pipelines = [self.region(r) for r in live]
+        for pipe in self.pipelines:
+            self.starts(pipe)
+        for memory in self.p.memories:
+            self.memory(memory)
+        for port in self.p.streams.values():
+            self.stream(port.name, port.direction, port.width)
+        # the process starts after reset and again whenever it has ended
+        self.register("%started", 1, m.const(1, 1), reset=True)
+        m.any([m.invert("%started"), *[c for c, _ in self.entries.get(None, [])]], result="%go")
+        return m.text()
+
+    def starts(self, pipe: _Pipeline) -> None:
+        m, r = self.m, pipe.region
+        first = r is self.pipelines[0].region
+        entries = list(self.entries.get(r.index, []))
+        m.any([c for c, _ in entries] + (["%go"] if first else []), result=pipe.start)
+        if first:
+            entries.append(("%go", ""))
+        for phi in r.phis:
+            self.state(pipe, phi, entries)
+
+    def state(self, pipe: _Pipeline, phi: Node, entries: list[tuple[str, str]]) -> None:
+        """A loop-carried value: loaded at the start of the region, updated by each iteration."""
+        m, r = self.m, pipe.region
+        name = self.state_name(pipe, phi)
+        data = self.value(pipe, phi.args[0], phi.update) if phi.args else m.const(0, phi.width)
+        inputs = dict(self.r_inputs(r, phi))
+        for condition, source in entries:
+            initial = inputs.get(source)
+            if initial is None and len(inputs) == 1 and source == "":
+                initial = next(iter(inputs.values()))
+            if initial is not None:
+                if initial.op == "const":
+                    value = m.const(initial.value, phi.width)
+                else:  # a state may be narrower than C++ made the value
+                    value = m.extract(self.external(initial), initial.width, 0, phi.width)
+                data = m.mux(condition, value, data, phi.width)
+        update = pipe.fire[phi.update] if phi.args else ""
+        self.register(name, phi.width, data, m.any([pipe.start] + ([update] if update else [])))
+        if r.is_loop and interlocks.state_waits_for_update(phi):
+            ready = name + "_ready"
+            kept = m.all([ready, m.invert(pipe.fire[phi.stage])])
+            self.register(ready, 1, m.any([pipe.start, update, kept]), reset=True)
+
+    def r_inputs(self, r: Region, phi: Node) -> list[tuple[str, Node]]:
+        return r.phi_inputs[phi.id]
+
+    def choose(self, accesses: list[_Access], what: str, width: int) -> str:
+        """Value of the access that is enabled; with none enabled, anything."""
+        result = getattr(accesses[-1], what)
+        for a in reversed(accesses[:-1]):
+            result = self.m.mux(a.enable, getattr(a, what), result, width)
+        return result
+
+    def stream(self, name: str, direction: str, width: int) -> None:
+        m, accesses, port = self.m, self.accesses.get((direction, name), []), self.port(name)
+        if not direction:
+            return
+        enable = m.any([a.enable for a in accesses])
+        m.output(f"{port}_{direction}", 1, enable)
+        if direction == "write":
+            m.output(f"{port}_din", width, self.choose(accesses, "data", width))
+
+    def word_name(self, memory: str, k: int) -> str:
+        return f"%{identifier(memory)}_word{k}"
+
+    def pick_word(self, load: Node, address: str) -> str:
+        memory = next(x for x in self.p.memories if x.name == load.key)
+        words = [self.word_name(memory.name, k) for k in range(memory.depth)]
+        return self.multiplexer(words, address, memory.address_bits, memory.width)
+
+    def memory(self, memory: Memory) -> None:
+        m, bits, width = self.m, memory.address_bits, memory.width
+        if memory.is_table:
+            return
+        stores = self.accesses.get(("store", memory.name), [])
+        enable = m.any([s.enable for s in stores])
+        address = self.choose(stores, "address", bits) if stores else m.const(0, bits)
+        data = self.choose(stores, "data", width) if stores else m.const(0, width)
+        if memory.registers:
+            self.register_file(memory, enable, address, data)
+            return
+        name = identifier(memory.name)
+        loads = self.accesses.get(("load", memory.name), [])
+        write = [("we", enable, "i1"), ("wa", address, f"i{bits}"), ("wd", data, f"i{width}")]
+        for k in range(self.port_count[memory.name]):
+            mine = [a for a in loads if self.read_port(a.node) == k]
+            forward = []
+            for a in mine:
+                seen = [
+                    s.enable for s in stores if s.region is a.region and interlocks.forwards(a.node, s.node)
+                ]
+                if seen:
+                    forward.append(m.all([a.enable, m.any(seen)]))
+            read = [
+                ("re", m.any([a.enable for a in mine]), "i1"),
+                ("ra", self.choose(mine, "address", bits), f"i{bits}"),
+            ]
+            forwarding = [("forward", m.any(forward), "i1")]
+            result = [("rd", f"%{name}_{k}_rd", f"i{width}")]
+            clock = [("clk", "%clk", "!seq.clock")]
+            if (memory.contents is not None and any(memory.contents)) or memory.constant:
+                module = f"{m.name}_{name}"
+                self.images[module] = memory
+                ports = clock + read if memory.constant else clock + write + forwarding + read
+                m.instance(f"{name}_{k}", module, {}, ports, result)
+            else:
+                parameters: dict[str, int | str] = {
+                    "WIDTH": width,
+                    "DEPTH": memory.depth,
+                    "ADDRESS_BITS": bits,
+                    "ZEROED": int(memory.contents is not None),
+                    "STYLE": _RAM_STYLE[memory.implementation],
+                }
+                m.instance(f"{name}_{k}", "hlsc_ram", parameters, clock + write + read + forwarding, result)
+
+    def register_file(self, memory: Memory, enable: str, address: str, data: str) -> None:
+        m, bits = self.m, memory.address_bits
+        for k in range(memory.depth):
+            hit = enable
+            if memory.depth > 1:
+                hit = m.all([enable, m.icmp("eq", address, m.const(k, bits), bits)])
+            name = self.word_name(memory.name, k)
+            if memory.contents is not None:
+                # static data has its initial value at reset; Vitis HLS calls this `reset=state`
+                self.register_bits += memory.width
+                m.register(name, memory.width, data, hit, reset_value=memory.contents[k])
+            else:
+                self.register(name, memory.width, data, hit)

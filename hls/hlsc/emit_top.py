@@ -1,0 +1,101 @@
+"""The top module: FIFOs, process instances and the AXI4-Stream pins."""
+
+from __future__ import annotations
+
+from .interfaces import Interface
+from .mlir import ModuleText, identifier
+from .topology import Channel, Topology
+
+_WORD = '!hw.int<#hw.param.decl.ref<"WIDTH">>'
+_ADDRESS = '!hw.int<#hw.param.decl.ref<"ADDRESS_BITS">>'
+EXTERNALS = (
+    "hw.module.extern @hlsc_fifo<WIDTH: i32, DEPTH: i32>(in %clk : !seq.clock, in %rst : i1, "
+    f"in %din : {_WORD}, in %write : i1, out full_n : i1, "
+    f"out dout : {_WORD}, in %read : i1, out empty_n : i1)\n"
+    "hw.module.extern @hlsc_ram<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, ZEROED: i32, STYLE: none>("
+    f"in %clk : !seq.clock, in %we : i1, in %wa : {_ADDRESS}, in %wd : {_WORD}, "
+    f"in %re : i1, in %ra : {_ADDRESS}, in %forward : i1, out rd : {_WORD})\n"
+)
+
+
+class _Top:
+    def __init__(self, name: str, topology: Topology) -> None:
+        self.topology = topology
+        self.m = ModuleText(name)
+        self.ports: list[str] = ["in %ap_clk : !seq.clock", "in %ap_rst_n : i1"]
+        self.results: list[tuple[str, str, int]] = []  # RTL output, value, width
+
+    def pins(self, interface: Interface, channel: Channel) -> None:
+        """Connect an AXI4-Stream port to its FIFO. Valid and payload come from registers of the FIFO."""
+        m, n = self.m, identifier(interface.name)
+        if interface.direction == "in":
+            parts = []
+            for c, bits in interface.channels.items():
+                self.ports.append(f"in %{interface.name}_T{c.upper()} : i{bits}")
+                parts.append((f"%{interface.name}_T{c.upper()}", bits))
+            self.ports.append(f"in %{interface.name}_TVALID : i1")
+            self.results.append((f"{interface.name}_TREADY", f"%{n}_full_n", 1))
+            word = m.concat(parts)
+            self.fifo(channel, word, m.all([f"%{interface.name}_TVALID", f"%{n}_full_n"]), f"%{n}_read")
+            return
+        self.ports.append(f"in %{interface.name}_TREADY : i1")
+        self.results.append((f"{interface.name}_TVALID", f"%{n}_empty_n", 1))
+        at = 0
+        for c, bits in interface.channels.items():
+            value = m.extract(f"%{n}_dout", channel.width, at, bits)
+            self.results.append((f"{interface.name}_T{c.upper()}", value, bits))
+            at += bits
+        self.fifo(channel, f"%{n}_din", f"%{n}_write", m.all([f"%{interface.name}_TREADY", f"%{n}_empty_n"]))
+
+    def fifo(self, channel: Channel, din: str, write: str, read: str) -> None:
+        n, w = identifier(channel.name), f"i{channel.width}"
+        self.m.instance(
+            f"fifo_{n}",
+            "hlsc_fifo",
+            {"WIDTH": channel.width, "DEPTH": channel.depth},
+            [
+                ("clk", "%ap_clk", "!seq.clock"),
+                ("rst", "%rst", "i1"),
+                ("din", din, w),
+                ("write", write, "i1"),
+                ("read", read, "i1"),
+            ],
+            [("full_n", f"%{n}_full_n", "i1"), ("dout", f"%{n}_dout", w), ("empty_n", f"%{n}_empty_n", "i1")],
+        )
+
+    def text(self) -> str:
+        ports = self.ports + [f"out {name} : i{w}" for name, _, w in self.results]
+        values = ", ".join(v for _, v, _ in self.results)
+        types = ", ".join(f"i{w}" for _, _, w in self.results)
+        body = "".join(f"  {line}\n" for line in self.m.lines)
+        return f"hw.module @{self.m.name}({', '.join(ports)}) {{\n{body}  hw.output {values} : {types}\n}}\n"
+
+
+def emit_top(name: str, topology: Topology, modules: list[tuple[str, dict[str, tuple[str, int]]]]) -> str:
+    """MLIR of the top. ``modules`` gives, per instance, its module and its streams' (direction, width)."""
+    top = _Top(name, topology)
+    m = top.m
+    m.add(f"%rst = comb.xor %ap_rst_n, {m.const(1, 1)} : i1")
+    for interface in topology.interfaces:
+        top.pins(interface, topology.channels[interface.name])
+    for channel in topology.channels.values():
+        if channel.interface is None:
+            n = identifier(channel.name)
+            top.fifo(channel, f"%{n}_din", f"%{n}_write", f"%{n}_read")
+    used: dict[str, int] = {}
+    for instance, (module, streams) in zip(topology.instances, modules, strict=True):
+        count = used.get(module, 0)
+        used[module] = count + 1
+        inputs = [("clk", "%ap_clk", "!seq.clock"), ("rst", "%rst", "i1")]
+        outputs = []
+        for parameter, (direction, width) in streams.items():
+            n, p = identifier(instance.streams[parameter]), identifier(parameter)
+            if direction == "read":
+                inputs += [(f"{p}_dout", f"%{n}_dout", f"i{width}"), (f"{p}_empty_n", f"%{n}_empty_n", "i1")]
+                outputs.append((f"{p}_read", f"%{n}_read", "i1"))
+            elif direction == "write":
+                inputs.append((f"{p}_full_n", f"%{n}_full_n", "i1"))
+                outputs += [(f"{p}_write", f"%{n}_write", "i1"), (f"{p}_din", f"%{n}_din", f"i{width}")]
+        short = module[len(name) + 1 :] or module
+        m.instance(f"{short}_u{count}" if count else f"{short}_u", module, {}, inputs, outputs)
+    return top.text()

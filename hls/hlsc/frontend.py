@@ -1,0 +1,324 @@
+"""From C++ to optimised LLVM IR.
+
+1. clang preprocesses; pragmas are read from that text (`pragmas.py`).
+2. clang compiles it to *unoptimised* IR with debug locations. In that IR it is still plain which functions
+the
+   dataflow top calls: those are the processes.
+3. LLVM's -O2 pipeline runs over two variants: the top alone, with the processes as mere declarations (an
+   endless process would otherwise make LLVM drop the calls after it), and the processes alone, each kept
+   whole with everything it calls inlined.
+
+clang comes from the ziglang wheel, the optimiser from llvmlite; both must be of one LLVM major version.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UNKNOWN, HlscError, Location
+from .llvm_ir import Module
+from .llvm_parse import parse_module
+from .pragmas import PragmaSet, collect
+from .rewind_form import hide_initial_state
+
+INCLUDE_DIR = Path(__file__).parent / "include"
+_TARGET = ["-target", "x86_64-linux-gnu", "-std=c++17", "-DHLSC", "-D__SYNTHESIS__"]
+_COMPILE = [
+    "-O2",
+    "-Xclang",
+    "-disable-llvm-passes",
+    "-fno-discard-value-names",
+    "-gline-tables-only",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-builtin",
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-fno-stack-protector",
+    "-fno-sanitize=all",
+    "-Wno-unknown-pragmas",
+    "-Wno-c++20-extensions",
+    "-Wno-pass-failed",
+    "-S",
+    "-emit-llvm",
+]
+_STREAM_MEMBER = "_ZN3hls6streamI"
+DECLARE_STREAM = "hlsc_declare_stream"
+PORT_TABLE = "hlsc_port_table"
+
+
+@dataclass
+class Program:
+    """A kernel after the front end. ``dataflow`` is None for a top that is itself the only process."""
+
+    top: str  # name in the source
+    top_symbol: str  # mangled
+    where: Location
+    dataflow: Module | None  # holds only the top
+    processes: Module  # holds every process
+    process_symbols: list[str]  # in order of their first call
+    port_rows: list[list[int]]  # one per argument of the top, see include/hlsc_probe.h
+    pragmas: PragmaSet
+
+
+def _clang(arguments: Sequence[str], display: Mapping[str, str], cwd: Path) -> str:
+    command = [sys.executable, "-m", "ziglang", "c++", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    if run.returncode != 0:
+        raise _clang_error(run.stderr, display)
+    return run.stdout
+
+
+def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
+    """The first error of clang as an HlscError, at the user's own line if it arose inside a header of
+    hlsc.
+    """
+    where, message = UNKNOWN, stderr.strip().splitlines()[-1] if stderr.strip() else "clang failed"
+    error_seen = False
+    for line in stderr.splitlines():
+        m = re.match(r"(.*?):(\d+):(\d+): (fatal error|error|note): (.*)", line)
+        if not m:
+            continue
+        place = Location(display.get(m.group(1), m.group(1)), int(m.group(2)), int(m.group(3)))
+        if "error" in m.group(4):
+            if error_seen:
+                break
+            error_seen, where, message = True, place, m.group(5)
+        elif error_seen and where.file.startswith("<hlsc>") and "requested here" in m.group(5):
+            where = place
+    return HlscError(where, "C++ error", message, "correct the source: clang does not accept it")
+
+
+def _display_names(text: str, main: str, shown: str, include_dirs: Sequence[Path]) -> str:
+    """Rewrite the line markers, so that no absolute path gets into messages and reports.
+
+    Headers of hlsc become <hlsc>/..., the temporary file the user's name, other headers what was included.
+    """
+
+    def rename(m: re.Match[str]) -> str:
+        path = m.group(2)
+        if path == main:
+            path = shown
+        elif Path(path).parent == INCLUDE_DIR:
+            path = "<hlsc>/" + Path(path).name
+        else:
+            for folder in include_dirs:
+                if Path(path).is_absolute() and Path(path).is_relative_to(folder):
+                    path = str(Path(path).relative_to(folder))
+                    break
+        return f'{m.group(1)}"{path}"'
+
+    return re.sub(r'^(# \d+ )"((?:[^"\\]|\\.)*)"', rename, text, flags=re.M)
+
+
+def compile_to_ir(
+    source: str, shown: str, top: str, include_dirs: Sequence[Path], defines: Mapping[str, str]
+) -> Program:
+    """Run all front-end steps. ``shown`` is the file name that messages use for ``source``."""
+    with tempfile.TemporaryDirectory(prefix="hlsc_") as scratch:
+        folder = Path(scratch)
+        (folder / "kernel.cpp").write_text(source)
+        arguments = [*_TARGET, "-E", "kernel.cpp"]
+        for path in include_dirs:
+            arguments += ["-I", str(Path(path).resolve())]
+        arguments += ["-I", str(INCLUDE_DIR)]
+        arguments += [f"-D{k}={v}" for k, v in sorted(defines.items())]
+        preprocessed = _clang(arguments, {"kernel.cpp": shown}, folder)
+        preprocessed = _display_names(
+            preprocessed, "kernel.cpp", shown, [Path(p).resolve() for p in include_dirs]
+        )
+        pragmas, text = collect(preprocessed)
+        if not re.search(rf"\b{re.escape(top)}\s*\(", text):
+            raise HlscError(
+                Location(shown, 1, 1),
+                f"top '{top}'",
+                "no such function in the source",
+                "pass the name of a function that is defined there",
+            )
+        probe = (INCLUDE_DIR / "hlsc_probe.h").read_text()
+        text += f'\n# 1 "<hlsc>/hlsc_probe.h"\n{probe}\nextern "C" {{ __attribute__((used)) constexpr auto '
+        text += f"{PORT_TABLE} = hlsc_probe::describe(&{top}); }}\n"
+        (folder / "kernel.ii").write_text(text)
+        _clang([*_TARGET, *_COMPILE, "kernel.ii", "-o", "kernel.ll"], {"kernel.ii": shown}, folder)
+        raw = (folder / "kernel.ll").read_text()
+    return _split(raw, shown, top, pragmas)
+
+
+def _functions(text: str) -> dict[str, tuple[str, str]]:
+    """Mangled name -> (define line, body) of each function in printed IR."""
+    found = {}
+    for m in re.finditer(r'^define [^\n]*?@("[^"]*"|[\w.$-]+)\([^\n]* \{\n(.*?)^\}\n', text, re.M | re.S):
+        head = m.group(0).split("\n", 1)[0]
+        found[m.group(1).strip('"')] = (head, m.group(2))
+    return found
+
+
+def _pad_odd_integers(raw: str) -> str:
+    """Give loads and stores of odd integers (i65) the full width of their memory (i128).
+
+    Clang passes such values through memory by ABI, as an odd store and two loads of i64, and the optimiser
+    cannot take that apart. Wider ones than 128 bits are passed by reference and are padded by clang itself.
+    """
+    count = 0
+
+    def full_width(bits: int) -> int:
+        # up to 64 bits, whole bytes are exact: a small struct travels as i24 or i48, its memory may be no
+        # larger
+        if bits == 1 or bits > 128 or (bits < 64 and bits % 8 == 0):
+            return bits
+        return max(8, 1 << (bits - 1).bit_length())
+
+    def store(m: re.Match[str]) -> str:
+        nonlocal count
+        bits, full = int(m.group(1)), full_width(int(m.group(1)))
+        if bits == full:
+            return m.group(0)
+        count += 1
+        return (
+            f"  %hlsc.pad.{count} = zext i{bits} {m.group(2)} to i{full}\n"
+            f"  store i{full} %hlsc.pad.{count}, ptr {m.group(3)}"
+        )
+
+    def load(m: re.Match[str]) -> str:
+        nonlocal count
+        bits, full = int(m.group(2)), full_width(int(m.group(2)))
+        if bits == full:
+            return m.group(0)
+        count += 1
+        return (
+            f"  %hlsc.pad.{count} = load i{full}, ptr {m.group(3)}\n"
+            f"  {m.group(1)} = trunc i{full} %hlsc.pad.{count} to i{bits}"
+        )
+
+    raw = re.sub(r"^  store i(\d+) ([^,\s]+), ptr (.*)$", store, raw, flags=re.M)
+    return re.sub(r"^  (%\S+) = load i(\d+), ptr (.*)$", load, raw, flags=re.M)
+
+
+def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
+    raw = re.sub(r"^\$.*= comdat any\n", "", raw, flags=re.M)
+    raw = re.sub(r"^(define .*) comdat\b", r"\1", raw, flags=re.M)
+    raw = re.sub(r"^(@.*), comdat\b", r"\1", raw, flags=re.M)
+    raw = re.sub(r"^(attributes #\d+ = \{.*?)\b(?:noinline|optnone) ", r"\1", raw, flags=re.M)
+    # without a native 64-bit integer LLVM does not widen loop counters for use as indices
+    raw = raw.replace("-n8:16:32:64-", "-n8:16:32-")
+    raw = _pad_odd_integers(raw)
+    unoptimised = parse_module(raw)
+    candidates = [f for f in unoptimised.functions.values() if f.source_name == top]
+    if len(candidates) != 1:
+        raise HlscError(
+            Location(shown, 1, 1),
+            f"top '{top}'",
+            f"{len(candidates)} functions have that name",
+            "give the top one definition, outside any template",
+        )
+    entry = candidates[0]
+    ports = unoptimised.globals.get("_ZL15" + PORT_TABLE)
+    if ports is None or ports.bytes is None:
+        raise HlscError(
+            entry.where,
+            f"top '{top}'",
+            "its arguments could not be described",
+            "include hls_stream.h and pass hls::stream references",
+        )
+    cells = [int.from_bytes(ports.bytes[k : k + 4], "little") for k in range(0, len(ports.bytes), 4)]
+    rows = [cells[k : k + 9] for k in range(0, len(cells), 9)][:-1]
+
+    rewinding = {
+        f.name
+        for f in unoptimised.functions.values()
+        if any("rewind" in p.options for p in pragmas.in_function(f.base_name, "pipeline"))
+    }
+    if not pragmas.in_function(top, "dataflow"):
+        processes = _optimise(raw, {entry.name}, set(), rewinding)
+        return Program(top, entry.name, entry.where, None, processes, [entry.name], rows, pragmas)
+
+    called: list[str] = []
+    for block in entry.blocks.values():
+        for i in block.instructions:
+            if i.opcode != "call" or i.callee.startswith(("llvm.", _STREAM_MEMBER)):
+                continue
+            if i.callee not in unoptimised.functions:
+                raise HlscError(
+                    i.where,
+                    f"call of {i.callee}",
+                    "a dataflow top may only call functions defined in the source",
+                    "define the function",
+                )
+            if i.callee not in called:
+                called.append(i.callee)
+    if not called:
+        raise HlscError(
+            entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function"
+        )
+    dataflow = _optimise(raw, {entry.name}, set(called), set())
+    processes = _optimise(raw, set(called), {entry.name}, rewinding)
+    return Program(top, entry.name, entry.where, dataflow, processes, called, rows, pragmas)
+
+
+_options_set = False
+
+
+def _set_options(llvm: Any) -> None:
+    """Keep accesses of static variables inside the loops.
+
+    Moving their loads before and their stores behind a loop is good for a processor, but it would put effects
+    outside the one loop that a process with `rewind` may have.
+    """
+    global _options_set
+    if not _options_set:
+        for option in ("-disable-licm-promotion", "-enable-load-pre=false", "-enable-load-in-loop-pre=false"):
+            llvm.set_option("hlsc", option)
+        _options_set = True
+
+
+def _optimise(raw: str, keep: set[str], declare: set[str], rewinding: set[str]) -> Module:
+    """Run -O2 with the functions of ``keep`` kept whole, those of ``declare`` without body, all others
+    inlined.
+    """
+    import llvmlite.binding as llvm
+
+    for name, (head, body) in _functions(raw).items():
+        if name in declare:
+            stub = re.sub(r"^define (?:internal|linkonce_odr|dso_local|weak_odr) ", "define ", head)
+            stub = re.sub(r"^define (?:dso_local )?", "declare ", stub)
+            stub = re.sub(r" (#\d+)?( align \d+)?( !dbg !\d+)? \{$", "", stub)
+            raw = raw.replace(f"{head}\n{body}}}\n", stub + "\n")
+    # the port table has been read; without it nothing keeps the top alive beside the processes
+    raw = re.sub(r"^@llvm\.(compiler\.)?used = .*\n", "", raw, flags=re.M)
+    if declare:
+        raw = re.sub(rf"^@{PORT_TABLE} = .*\n", "", raw, flags=re.M)
+    llvm.initialize_native_target()
+    _set_options(llvm)
+    module = llvm.parse_assembly(raw)
+    for f in module.functions:
+        if f.is_declaration:
+            continue
+        if f.name in keep:
+            f.linkage = "external"
+            f.add_function_attribute("noinline")
+        else:
+            f.linkage = "internal"
+            f.add_function_attribute("alwaysinline")
+    machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(opt=2)
+    tuning = llvm.create_pipeline_tuning_options(2)
+    tuning.loop_unrolling = False  # only loops with an unroll pragma
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    if rewinding:
+        early = llvm.create_new_module_pass_manager()
+        early.add_always_inliner_pass()
+        early.add_simplify_cfg_pass()
+        early.add_sroa_pass()
+        early.run(module, builder)
+        module = llvm.parse_assembly(hide_initial_state(str(module), rewinding))
+    builder.getModulePassManager().run(module, builder)
+    return parse_module(str(module))

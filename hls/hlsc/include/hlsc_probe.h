@@ -1,0 +1,41 @@
+// Appended by hlsc's front end to a kernel: a constant table that describes the top function's arguments, so
+// that port layouts come from the compiler's own view of the types and not from a parse of the source.
+//
+// One row per argument: kind, then the bits of data, keep, strb, user, id, dest, last, then their sum.
+// The packing order in a FIFO word is that order, data in the least significant bits. No row is all zero.
+namespace hls {
+template <class T, int WUser, int WId, int WDest, unsigned char EnableSignals, bool StrictEnablement> struct axis;
+template <class T, int DEPTH> class stream;
+}  // namespace hls
+
+namespace hlsc_probe {
+
+enum kind { other = 1, plain_stream = 2, axis_stream = 3, scalar = 4 };
+struct row { int cell[9]; };
+
+template <class T> struct element {
+  static constexpr int total = hls::detail::bits_of<T>::value;
+  static constexpr row describe() { return {{plain_stream, total, 0, 0, 0, 0, 0, 0, total}}; }
+};
+template <class T, int U, int I, int D, unsigned char E, bool S> struct element<hls::axis<T, U, I, D, E, S>> {
+  using A = hls::axis<T, U, I, D, E, S>;
+  static constexpr row describe() {
+    return {{axis_stream, A::data_bits, A::keep_bits, A::strb_bits, A::user_bits, A::id_bits, A::dest_bits,
+             A::last_bits, hls::detail::bits_of<A>::value}};
+  }
+};
+template <class T> struct argument {
+  static constexpr row describe() {
+    return {{hls::detail::scalar_bits<T>::value != 0 ? scalar : other, 0, 0, 0, 0, 0, 0, 0, 0}};
+  }
+};
+template <class T, int DEPTH> struct argument<hls::stream<T, DEPTH> &> {
+  static constexpr row describe() { return element<T>::describe(); }
+};
+
+template <int N> struct table { row rows[N]; };
+template <class... A> constexpr table<sizeof...(A) + 1> describe(void (*)(A...)) {
+  return {{argument<A>::describe()..., {{other, 0, 0, 0, 0, 0, 0, 0, 0}}}};
+}
+
+}  // namespace hlsc_probe

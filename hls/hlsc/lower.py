@@ -1,0 +1,488 @@
+"""From LLVM instructions to one data-flow graph per region (if-conversion)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .dfg import Node
+from .divide import divide
+from .errors import HlscError, InternalError
+from .intrinsics import IGNORED, LOWERING, short_name
+from .llvm_ir import Function, Instruction, Module, Operand
+from .memory import Address, Layout, Memory
+from .pragmas import Pragma, PragmaSet
+from .regions import (
+    ALWAYS,
+    Condition,
+    Exit,
+    Literal,
+    Region,
+    absorb_exit_path,
+    control_equivalents,
+    either,
+    form_regions,
+)
+from .rewind_form import OPAQUE
+
+_BINARY = ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr")
+
+
+@dataclass
+class StreamPort:
+    """A stream argument of a process."""
+
+    name: str
+    direction: str = ""  # 'read' or 'write'
+    width: int = 0
+
+
+@dataclass
+class Process:
+    """One process, lowered. ``crossing`` maps a value that several regions use to the region that computes
+    it.
+    """
+
+    name: str  # as in the source
+    symbol: str
+    function: Function
+    regions: list[Region]
+    region_of: dict[str, Region]
+    layout: Layout
+    streams: dict[str, StreamPort] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)  # scalar argument -> value
+    crossing: dict[str, tuple[Region, Node]] = field(default_factory=dict)
+
+    @property
+    def memories(self) -> list[Memory]:
+        return self.layout.memories
+
+
+class _RegionBuilder:
+    """Lowers the blocks of one region."""
+
+    def __init__(self, process: Process, region: Region, owner: dict[str, str]) -> None:
+        self.p, self.r, self.g = process, region, region.graph
+        self.owner = owner  # value -> block that defines it
+        self.env: dict[str, Node] = {}
+        self.externals: dict[str, Node] = {}
+        self.literals: dict[Literal, Node] = {}
+        self.edges: dict[str, list[tuple[str, Condition, Node]]] = {}
+        self.predicate: dict[str, Node] = {}
+        self.latches: list[tuple[str, Condition, Node]] = []
+        self.latch_values: dict[int, list[tuple[str, Operand]]] = {}
+        self.equivalents = control_equivalents(region, process.function)
+
+    # ---- values --------------------------------------------------------------------------------------
+    def value(self, operand: Operand) -> Node:
+        bits = operand.type.bits
+        if operand.kind == "const":
+            return self.g.const(operand.value, bits)
+        if operand.kind == "undef":
+            return self.g.const(0, bits)
+        if operand.kind == "local" and operand.type.kind == "int":
+            if operand.name not in self.env:
+                if operand.name in self.p.constants:
+                    node = self.g.const(self.p.constants[operand.name], bits)
+                else:
+                    node = self.g.raw("external", (), bits, key=operand.name, name=operand.name)
+                    self.externals[operand.name] = node
+                self.env[operand.name] = node
+            return self.env[operand.name]
+        raise HlscError(
+            self.g.where,
+            f"value of type {operand.type}",
+            "only integers can be computed with",
+            "use integers, ap_int or ap_uint",
+        )
+
+    def condition_node(self, c: Condition, fallback: Node) -> Node:
+        if c.cubes is None:
+            return fallback
+        alternatives = []
+        for cube in sorted(c.cubes, key=lambda k: (len(k), sorted(k))):
+            node = self.g.const(1, 1)
+            for literal in sorted(cube):
+                node = self.g.both(node, self.literals[literal])
+            alternatives.append(node)
+        return self.g.any_of(alternatives)
+
+    # ---- control flow --------------------------------------------------------------------------------
+    def literal(self, value: Node, constant: int | None, polarity: bool) -> Literal:
+        """A decision; remembers the node that computes it, in both polarities."""
+        if (
+            constant is None
+            and value.op == "icmp"
+            and value.predicate in ("eq", "ne")
+            and value.args[1].op == "const"
+        ):
+            key: Literal = (
+                "eq",
+                value.args[0].id,
+                value.args[1].value,
+                polarity == (value.predicate == "eq"),
+            )
+            positive = value if polarity else self.g.invert(value)
+        elif constant is None:
+            key, positive = ("bit", value.id, 0, polarity), value if polarity else self.g.invert(value)
+        else:
+            equal = self.g.icmp("eq", value, self.g.const(constant, value.width))
+            key, positive = ("eq", value.id, constant, polarity), equal if polarity else self.g.invert(equal)
+        self.literals.setdefault(key, positive)
+        return key
+
+    def edge(self, source: str, target: str, condition: Condition, node: Node) -> None:
+        region = self.r
+        if node.op == "const" and node.value == 0:
+            return
+        if target in region.blocks and target != region.entry:
+            self.edges.setdefault(target, []).append((source, condition, node))
+        elif target == region.entry and region.is_loop:
+            self.latches.append((source, condition, node))
+        else:
+            region.exits.append(Exit(node, target, source))
+
+    def branch(self, block: str, i: Instruction) -> None:
+        condition, here = self.r.conditions[block], self.predicate[block]
+        if i.opcode == "ret":
+            self.r.exits.append(Exit(here, None, block))
+            return
+        if i.opcode == "unreachable":
+            return
+        if len(i.targets) == 1:
+            self.edge(block, i.targets[0], condition, here)
+            return
+        if i.opcode == "br":
+            value = self.value(i.operands[0])
+            if i.targets[0] == i.targets[1]:
+                self.edge(block, i.targets[0], condition, here)
+                return
+            for target, polarity in zip(i.targets, (True, False), strict=True):
+                if value.op == "const":
+                    if bool(value.value) == polarity:
+                        self.edge(block, target, condition, here)
+                    continue
+                literal = self.literal(value, None, polarity)
+                self.edge(block, target, condition.under(literal), self.g.both(here, self.literals[literal]))
+            return
+        value = self.value(i.operands[0])
+        by_target: dict[str, list[tuple[Condition, Node]]] = {}
+        rest, rest_node = condition, here
+        for case, target in zip(i.cases, i.targets[1:], strict=True):
+            hit, miss = (self.literal(value, case & ((1 << value.width) - 1), x) for x in (True, False))
+            by_target.setdefault(target, []).append(
+                (condition.under(hit), self.g.both(here, self.literals[hit]))
+            )
+            rest, rest_node = rest.under(miss), self.g.both(rest_node, self.literals[miss])
+        by_target.setdefault(i.targets[0], []).append((rest, rest_node))
+        for target, ways in by_target.items():
+            self.edge(block, target, either([c for c, _ in ways]), self.g.any_of([n for _, n in ways]))
+
+    def enter(self, block: str) -> bool:
+        """Set up the predicate of a block; False if nothing leads to it."""
+        if block == self.r.entry:
+            self.r.conditions[block], self.predicate[block] = ALWAYS, self.g.const(1, 1)
+            return True
+        edges = self.edges.get(block, [])
+        if not edges:
+            self.r.conditions[block] = Condition(frozenset())
+            return False
+        twin = self.equivalents.get(block)
+        if twin is not None:
+            self.r.conditions[block], self.predicate[block] = self.r.conditions[twin], self.predicate[twin]
+            return True
+        condition = either([c for _, c, _ in edges])
+        self.r.conditions[block] = condition
+        self.predicate[block] = self.condition_node(condition, self.g.any_of([n for _, _, n in edges]))
+        return True
+
+    def phi(self, block: str, i: Instruction) -> Node:
+        if block == self.r.entry:
+            bits = min(i.type.bits, self.p.layout.needed_bits(Operand("local", i.type, name=i.name)))
+            node = self.g.raw("phi", (), bits, name=i.name)
+            self.r.phis.append(node)
+            inside = set(self.r.blocks) if self.r.is_loop else set()
+            outside = [(b, v) for b, v in zip(i.incoming, i.operands, strict=True) if b not in inside]
+            self.latch_values[node.id] = [
+                (b, v) for b, v in zip(i.incoming, i.operands, strict=True) if b in inside
+            ]
+            self.r.phi_inputs[node.id] = [(b, self.phi_input(v, bits)) for b, v in outside]
+            return self.g.zext(node, i.type.bits)
+        values = dict(zip(i.incoming, i.operands, strict=True))
+        return self.choose([(self.value(values[b]), c, n) for b, c, n in self.edges[block]])
+
+    def phi_input(self, operand: Operand, bits: int) -> Node:
+        """Initial value of a phi of ``bits`` bits: a constant, or a whole value of another region."""
+        node = self.value(operand)
+        return self.g.const(node.value, bits) if node.op == "const" else node
+
+    def choose(self, ways: list[tuple[Node, Condition, Node]]) -> Node:
+        """The value of the one way that was taken, each given with its condition (and that as a node)."""
+        # ways that bring the same value need no distinction
+        by_value: dict[int, list[tuple[Node, Condition, Node]]] = {}
+        for way in ways:
+            by_value.setdefault(way[0].id, []).append(way)
+        merged = [
+            (group[0][0], either([c for _, c, _ in group]), self.g.any_of([n for _, _, n in group]))
+            for group in sorted(by_value.values(), key=len)  # the last one is the default: the most ways
+        ]
+        # decisions that every way shares do not distinguish the ways
+        cubes = [c.cubes for _, c, _ in merged]
+        selects: list[tuple[Node, Node]] = []
+        if all(c is not None for c in cubes):
+            every = [cube for c in cubes if c is not None for cube in c]
+            shared = frozenset.intersection(*every) if every else frozenset()
+            for value, c, n in merged:
+                assert c.cubes is not None
+                selects.append(
+                    (value, self.condition_node(Condition(frozenset(k - shared for k in c.cubes)), n))
+                )
+        else:
+            selects = [(value, n) for value, _, n in merged]
+        while len(selects) > 1:  # a balanced tree: the ways exclude each other, so their order is free
+            paired = []
+            for k in range(0, len(selects) - 1, 2):
+                (x, when_x), (y, when_y) = selects[k], selects[k + 1]
+                paired.append((self.g.select(when_x, x, y), self.g.binary("or", when_x, when_y)))
+            selects = paired + selects[len(selects) & ~1 :]
+        return selects[0][0]
+
+    # ---- instructions --------------------------------------------------------------------------------
+    def effect(self, node: Node, block: str) -> Node:
+        node.block, node.order = block, len(self.r.effects)
+        self.r.effects.append(node)
+        return node
+
+    def memory_address(self, memory: Memory, address: Address) -> Node:
+        """Word address: computed modulo the address width, which suffices for every index in range."""
+        bits = memory.address_bits
+        total = self.g.const((address.offset - memory.offset) // memory.stride, bits)
+        for operand, stride, zeros in address.terms:
+            whole = self.value(operand)
+            index = self.truncated(
+                self.g.extract(whole, zeros, whole.width - zeros) if zeros else whole, bits
+            )
+            total = self.g.binary(
+                "add", total, self.g.binary("mul", index, self.g.const(stride // memory.stride, bits))
+            )
+        return total
+
+    def truncated(self, node: Node, bits: int) -> Node:
+        """The low bits of a sum, difference or product need only the low bits of its operands."""
+        if node.width <= bits:
+            return self.g.sext(node, bits) if node.op == "sext" else self.g.zext(node, bits)
+        if node.op in ("add", "sub", "mul", "and", "or", "xor") and node.width > bits:
+            return self.g.binary(
+                node.op, self.truncated(node.args[0], bits), self.truncated(node.args[1], bits)
+            )
+        if node.op == "select":
+            return self.g.select(
+                node.args[0], self.truncated(node.args[1], bits), self.truncated(node.args[2], bits)
+            )
+        low = self.g.extract(node, 0, bits)
+        if low.op == "wires" and len(low.args) == 1 and low.slices[0][1] == 0 and len(low.slices) == 1:
+            source = low.args[0]
+            if source is not node and source.op in ("add", "sub", "mul", "and", "or", "xor", "select"):
+                return self.truncated(source, bits)
+        return low
+
+    def stream(self, i: Instruction) -> StreamPort:
+        pointer = i.operands[-1]
+        port = self.p.streams.get(pointer.name) if pointer.kind == "local" else None
+        if port is None:
+            raise HlscError(
+                i.where,
+                "volatile access",
+                "it is not a stream argument of the process",
+                "declare streams in the dataflow top and pass them as arguments",
+            )
+        direction = "read" if i.opcode == "load" else "write"
+        if port.direction not in ("", direction):
+            raise HlscError(
+                i.where,
+                f"stream '{port.name}'",
+                "the process both reads and writes it",
+                "use one stream per direction",
+            )
+        port.direction = direction
+        return port
+
+    def access(self, block: str, i: Instruction) -> None:
+        when = self.predicate[block]
+        if "volatile" in i.flags:
+            port = self.stream(i)
+            if i.opcode == "load":
+                node = self.effect(
+                    self.g.raw("read", [when], port.width, key=port.name, name=port.name), block
+                )
+                self.env[i.name] = self.g.zext(node, i.type.bits)
+            else:
+                data = self.g.zext(self.value(i.operands[0]), port.width)
+                self.effect(self.g.raw("write", [when, data], 0, key=port.name, name=port.name), block)
+            return
+        memory = self.p.layout.memory(i)
+        address = self.memory_address(memory, self.p.layout.address(i))
+        if i.opcode == "load":
+            if memory.is_table:
+                node = self.lookup(memory, address)
+            else:
+                node = self.effect(
+                    self.g.raw("load", [when, address], memory.width, key=memory.name, name=memory.name),
+                    block,
+                )
+                node.registers = memory.registers
+            extend = self.g.sext if memory.sign_extend else self.g.zext
+            self.env[i.name] = extend(node, i.type.bits)
+        else:
+            data = self.g.zext(self.value(i.operands[0]), memory.width)
+            self.effect(
+                self.g.raw("store", [when, address, data], 0, key=memory.name, name=memory.name), block
+            )
+
+    def lookup(self, memory: Memory, address: Node) -> Node:
+        """A small constant table as logic."""
+        assert memory.contents is not None
+        words = tuple(w & ((1 << memory.width) - 1) for w in memory.contents)
+        if address.op == "const":
+            return self.g.const(words[address.value % len(words)], memory.width)
+        return self.g.raw("lookup", [address], memory.width, table=words)
+
+    def call(self, i: Instruction) -> None:
+        if i.callee.startswith(OPAQUE):
+            self.env[i.name] = self.value(i.operands[0])
+            return
+        short = short_name(i.callee) if i.callee.startswith("llvm.") else ""
+        if short in IGNORED or short.startswith(("dbg.", "lifetime.")):
+            return
+        if short not in LOWERING:
+            if i.callee == self.p.symbol:
+                why, instead = "recursion has no hardware", "write a loop"
+            else:
+                why, instead = (
+                    "its body is not known, or it calls itself",
+                    "define it in the source, without recursion",
+                )
+            raise HlscError(i.where, f"call of {i.callee or 'a function pointer'}", why, instead)
+        count, lower = LOWERING[short]
+        try:
+            result = lower(self.g, [self.value(x) for x in i.operands[:count]])
+        except NotImplementedError as e:
+            raise HlscError(i.where, f"intrinsic {short}", str(e), "rewrite the expression") from None
+        self.env[i.name] = self.g.sext(result, i.type.bits) if result.width < i.type.bits else result
+
+    def instruction(self, block: str, i: Instruction) -> None:
+        g, op = self.g, i.opcode
+        g.where = i.where
+        if op == "phi":
+            self.env[i.name] = self.phi(block, i)
+        elif op in ("br", "switch", "ret", "unreachable"):
+            self.branch(block, i)
+        elif op in ("load", "store"):
+            self.access(block, i)
+        elif op == "call":
+            self.call(i)
+        elif op in ("getelementptr", "alloca"):
+            pass  # resolved by memory.Layout where it is used
+        elif op in _BINARY:
+            a, b = (self.value(x) for x in i.operands)
+            self.env[i.name] = g.binary(op, a, b)
+        elif op in ("udiv", "urem", "sdiv", "srem"):
+            a, b = (self.value(x) for x in i.operands)
+            try:
+                self.env[i.name] = divide(g, op, a, b)
+            except NotImplementedError as e:
+                raise HlscError(
+                    i.where,
+                    str(e),
+                    "it would need a very large circuit",
+                    "divide narrower values, or by shifts",
+                ) from None
+        elif op == "icmp":
+            a, b = (self.value(x) for x in i.operands)
+            self.env[i.name] = g.icmp(i.predicate, a, b)
+        elif op == "select":
+            self.env[i.name] = g.select(*(self.value(x) for x in i.operands))
+        elif op in ("zext", "trunc"):
+            self.env[i.name] = g.zext(self.value(i.operands[0]), i.type.bits)
+        elif op == "sext":
+            self.env[i.name] = g.sext(self.value(i.operands[0]), i.type.bits)
+        elif op == "freeze":
+            self.env[i.name] = self.value(i.operands[0])
+        else:
+            raise InternalError(f"{i.text}: passed the subset check but cannot be lowered")
+        node = self.env.get(i.name)
+        if i.name and node is not None and not node.name:
+            node.name = i.name
+
+    def run(self) -> None:
+        function = self.p.function
+        for block in self.r.blocks:
+            if not self.enter(block):
+                continue
+            for i in function.blocks[block].instructions:
+                self.instruction(block, i)
+        for phi in self.r.phis:
+            self._close(phi)
+        for e in self.r.exits:
+            e.node = self.g.raw("exit", [e.node], 1)
+
+    def _close(self, phi: Node) -> None:
+        """Give a loop phi the value of the next iteration."""
+        if not self.r.is_loop or not self.latches:
+            return
+        values = dict(self.latch_values[phi.id])
+        result = self.choose([(self.value(values[b]), c, n) for b, c, n in self.latches])
+        phi.args = [self.g.extract(result, 0, phi.width)]
+
+
+def _assign_pragmas(regions: list[Region], of_function: list[Pragma], pragmas: PragmaSet) -> None:
+    """Find each loop's pipeline pragma by where the loop begins.
+
+    LLVM may lose that place when it rewrites a loop's end; one loop and one pragma that are left over belong
+    together.
+    """
+    for region in regions:
+        if region.is_loop:
+            region.pragma = pragmas.for_loop(region.loop_where)
+    assigned = [r.pragma for r in regions]
+    loops = [r for r in regions if r.is_loop and r.pragma is None]
+    left = [p for p in of_function if p not in assigned]
+    if len(loops) == 1 and len(left) == 1:
+        loops[0].pragma, loops[0].loop_where = left[0], left[0].loop
+
+
+def lower(
+    function: Function, module: Module, pragmas: PragmaSet, widths: dict[str, int], constants: dict[str, int]
+) -> Process:
+    """Lower one process. ``widths`` gives the logical width of each stream parameter."""
+    regions = form_regions(function)
+    _assign_pragmas(regions, pragmas.in_function(function.base_name, "pipeline"), pragmas)
+    if any(r.pragma is not None and "rewind" in r.pragma.options for r in regions):
+        regions = absorb_exit_path(regions, function)
+    region_of = {b: r for r in regions for b in r.blocks}
+    process = Process(
+        function.source_name,
+        function.name,
+        function,
+        regions,
+        region_of,
+        Layout(function, module),
+        {n: StreamPort(n, width=w) for n, w in widths.items()},
+        constants,
+    )
+    for p in pragmas.in_function(function.base_name, "array_partition"):
+        process.layout.partition(p.options["variable"], p.where)
+    for p in pragmas.in_function(function.base_name, "bind_storage"):
+        process.layout.bind(p.options["variable"], p.options.get("impl", "auto").lower())
+    owner = {i.name: b.name for b in function.blocks.values() for i in b.instructions if i.name}
+    builders = []
+    for region in regions:
+        builder = _RegionBuilder(process, region, owner)
+        builder.run()
+        builders.append(builder)
+    for builder in builders:
+        for name in builder.externals:
+            source = region_of[owner[name]]
+            value = builders[source.index].env[name]
+            process.crossing[name] = (source, value)
+            source.results[name] = value
+    return process

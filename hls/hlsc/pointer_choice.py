@@ -1,0 +1,163 @@
+"""Undoes LLVM's merging of two accesses into one access through a chosen pointer.
+
+`if (c) x = a.read(); else x = b.read();` becomes `x = *(c ? a : b)`, as a select or as a phi of pointers.
+Hardware has no pointers: the choice is turned back into a branch around two accesses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .llvm_ir import PTR, VOID, Block, Function, Instruction, Operand, integer
+
+_I8, _I1 = integer(8), integer(1)
+
+
+def split_pointer_choices(function: Function) -> None:
+    """Give every load and store whose address is a choice of pointers a branch of its own."""
+    _phis_to_selects(function)
+    _push_geps_into_selects(function)
+    while True:
+        choices = _selects(function)
+        hit = next(
+            (
+                (b, n)
+                for b in function.blocks.values()
+                for n, i in enumerate(b.instructions)
+                if i.opcode in ("load", "store")
+                and i.operands[-1].kind == "local"
+                and i.operands[-1].name in choices
+            ),
+            None,
+        )
+        if hit is None:
+            break
+        block, n = hit
+        _branch(function, block, n, choices[block.instructions[n].operands[-1].name])
+    for block in function.blocks.values():
+        block.instructions = [
+            i for i in block.instructions if not (i.opcode == "select" and i.type.kind == "ptr")
+        ]
+
+
+def _selects(function: Function) -> dict[str, Instruction]:
+    return {
+        i.name: i
+        for b in function.blocks.values()
+        for i in b.instructions
+        if i.opcode == "select" and i.type.kind == "ptr"
+    }
+
+
+def _phis_to_selects(function: Function) -> None:
+    """A phi of pointers becomes a phi of small numbers and selects by that number.
+
+    Only where two paths of one iteration join: a pointer that a loop carries has no fixed set of targets.
+    """
+    order = {name: k for k, name in enumerate(function.blocks)}
+    for block in function.blocks.values():
+        fresh: list[Instruction] = []
+        tail: list[Instruction] = []
+        for i in block.instructions:
+            loop_carried = i.opcode == "phi" and any(order[p] >= order[block.name] for p in i.incoming)
+            if i.opcode != "phi" or i.type.kind != "ptr" or loop_carried:
+                (fresh if i.opcode == "phi" else tail).append(i)
+                continue
+            which = i.name + ".which"
+            numbers = [Operand("const", _I8, value=k) for k in range(len(i.operands))]
+            fresh.append(
+                Instruction("phi", _I8, name=which, operands=numbers, incoming=i.incoming, where=i.where)
+            )
+            chosen = i.operands[-1]
+            for k in reversed(range(len(i.operands) - 1)):
+                test = f"{i.name}.is{k}"
+                result = i.name if k == 0 else f"{i.name}.from{k}"
+                tail.append(
+                    Instruction(
+                        "icmp",
+                        _I1,
+                        name=test,
+                        predicate="eq",
+                        where=i.where,
+                        operands=[Operand("local", _I8, name=which), numbers[k]],
+                    )
+                )
+                tail.append(
+                    Instruction(
+                        "select",
+                        PTR,
+                        name=result,
+                        where=i.where,
+                        operands=[Operand("local", _I1, name=test), i.operands[k], chosen],
+                    )
+                )
+                chosen = Operand("local", PTR, name=result)
+        block.instructions = fresh + tail
+
+
+def _push_geps_into_selects(function: Function) -> None:
+    """`gep(c ? a : b, i)` becomes `c ? gep(a, i) : gep(b, i)`, so that every chosen pointer is a full
+    address.
+    """
+    changed = True
+    while changed:
+        changed = False
+        choices = _selects(function)
+        for block in function.blocks.values():
+            out: list[Instruction] = []
+            for i in block.instructions:
+                base = i.operands[0] if i.opcode == "getelementptr" else None
+                if base is None or base.kind != "local" or base.name not in choices:
+                    out.append(i)
+                    continue
+                choice = choices[base.name]
+                arms = []
+                for side, pointer in zip((".a", ".b"), choice.operands[1:], strict=True):
+                    out.append(replace(i, name=i.name + side, operands=[pointer, *i.operands[1:]]))
+                    arms.append(Operand("local", PTR, name=i.name + side))
+                out.append(
+                    Instruction(
+                        "select", PTR, name=i.name, operands=[choice.operands[0], *arms], where=i.where
+                    )
+                )
+                changed = True
+            block.instructions = out
+
+
+def _branch(function: Function, block: Block, n: int, choice: Instruction) -> None:
+    access = block.instructions[n]
+    label = f"{block.name}.choice.{n}"
+    join = Block(label + ".join", block.instructions[n + 1 :])
+    arms = []
+    for side, pointer in zip((".a", ".b"), choice.operands[1:], strict=True):
+        name = access.name + side if access.name else ""
+        copy = replace(access, name=name, operands=[*access.operands[:-1], pointer])
+        arms.append(
+            Block(label + side, [copy, Instruction("br", VOID, targets=[join.name], where=access.where)])
+        )
+    if access.name:
+        values = [Operand("local", access.type, name=arm.instructions[0].name) for arm in arms]
+        phi = Instruction(
+            "phi",
+            access.type,
+            name=access.name,
+            operands=values,
+            incoming=[arm.name for arm in arms],
+            where=access.where,
+        )
+        join.instructions.insert(0, phi)
+    branch = Instruction(
+        "br", VOID, operands=[choice.operands[0]], targets=[arm.name for arm in arms], where=access.where
+    )
+    block.instructions = [*block.instructions[:n], branch]
+    rebuilt: dict[str, Block] = {}
+    for b in function.blocks.values():
+        rebuilt[b.name] = b
+        if b is block:
+            for new in (*arms, join):
+                rebuilt[new.name] = new
+    for b in rebuilt.values():
+        for i in b.instructions:
+            if i.opcode == "phi" and b is not join:
+                i.incoming = [join.name if p == block.name else p for p in i.incoming]
+    function.blocks = rebuilt

@@ -1,0 +1,240 @@
+"""`#pragma HLS` lines of a preprocessed kernel.
+
+Clang does not know these pragmas, so they are found in the text. Each is either honoured or refused: a pragma
+that is ignored would make the RTL differ from what its author asked for without a word.
+
+`unroll` is rewritten into clang's own loop pragma, which must stand before the loop statement and not inside
+its body. All others are collected with the statement they belong to.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from .errors import HlscError, Location
+
+# directive -> option -> None (a flag), or the pattern its value must match
+_KNOWN: dict[str, dict[str, str | None]] = {
+    "pipeline": {"ii": r"[1-9]\d*", "rewind": None, "style": r"flp"},
+    "unroll": {"factor": r"[1-9]\d*"},
+    "dataflow": {},
+    "interface": {"mode": r"\w+", "port": r"\w+", "axis": None, "ap_ctrl_none": None},
+    "stream": {"variable": r"[\w.\[\]]+", "depth": r"[1-9]\d*", "type": r"fifo"},
+    "array_partition": {"variable": r"[\w.]+", "type": r"complete", "complete": None, "dim": r"[01]"},
+    "bind_storage": {
+        "variable": r"[\w.]+",
+        "type": r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)",
+        "impl": r"(?i:auto|bram|lutram|uram)",
+    },
+    "loop_tripcount": {"min": r"\d+", "max": r"\d+", "avg": r"\d+"},
+    "inline": {"off": None, "recursive": None},
+    "loop_flatten": {"off": None},
+    "aggregate": {"variable": r"[\w.]+", "compact": r"bit"},
+}
+# what is known to exist and is refused by name
+_INTERFACE_LATER = ("s_axilite", "m_axi", "ap_ctrl_hs", "ap_ctrl_chain")
+
+
+@dataclass(frozen=True)
+class Pragma:
+    directive: str
+    options: dict[str, str]
+    where: Location
+    loop: Location | None  # the loop statement whose body holds the pragma
+    function: str  # name of the function that holds the pragma, '' if none
+    function_where: Location
+
+
+@dataclass
+class PragmaSet:
+    """All pragmas of a translation unit, by what they apply to."""
+
+    items: list[Pragma] = field(default_factory=list)
+
+    def for_loop(self, where: Location | None) -> Pragma | None:
+        """The pipeline pragma of the loop statement that begins at ``where``."""
+        for p in self.items:
+            if p.directive == "pipeline" and p.loop is not None and p.loop == where:
+                return p
+        return None
+
+    def in_function(self, function: str, directive: str) -> list[Pragma]:
+        return [p for p in self.items if p.function == function and p.directive == directive]
+
+
+class _Text:
+    """Preprocessed text with a map from offset to source location."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts: list[int] = []
+        self.places: list[tuple[str, int]] = []
+        file, line, at = "<unknown>", 1, 0
+        for raw in text.splitlines(keepends=True):
+            marker = re.match(r'#\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', raw)
+            if marker:
+                file, line = marker.group(2), int(marker.group(1))
+                self.starts.append(at)
+                self.places.append((file, 0))
+            else:
+                self.starts.append(at)
+                self.places.append((file, line))
+                line += 1
+            at += len(raw)
+        # braces inside literals or directives must not count
+        self.bare = re.sub(
+            r'"(?:[^"\\\n]|\\.)*"|(?<![\w])\'(?:[^\'\\\n]|\\.)+\'|^#.*$',
+            lambda m: " " * len(m.group(0)),
+            text,
+            flags=re.M,
+        )
+
+    def location(self, offset: int) -> Location:
+        k = bisect_right(self.starts, offset) - 1
+        file, line = self.places[k]
+        return Location(file, line, offset - self.starts[k] + 1)
+
+    def enclosing(self, offset: int) -> list[int]:
+        """Offsets of the open braces around ``offset``, innermost first."""
+        found, depth = [], 0
+        for k in range(offset - 1, -1, -1):
+            c = self.bare[k]
+            if c == "}":
+                depth += 1
+            elif c == "{":
+                if depth == 0:
+                    found.append(k)
+                else:
+                    depth -= 1
+        return found
+
+    def head(self, brace: int) -> tuple[str, int]:
+        """The keyword or function name that governs the block opened at ``brace``, and its offset."""
+        before = self.bare[:brace].rstrip()
+        if re.search(r"\bdo$", before):
+            return "do", len(before) - 2
+        while m := re.search(r"\b(const|noexcept|override|mutable)$", before):
+            before = before[: m.start()].rstrip()
+        if before.endswith(")"):
+            depth, k = 0, len(before) - 1
+            while k >= 0:
+                depth += (before[k] == ")") - (before[k] == "(")
+                if depth == 0:
+                    break
+                k -= 1
+            m = re.search(r"(\w+)\s*$", before[:k])
+            return (m.group(1), m.start()) if m else ("", brace)
+        return "", brace
+
+
+def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
+    text = re.sub(r"\s*=\s*", "=", text.strip())
+    words = text.split()
+    if not words:
+        raise HlscError(
+            where, "#pragma HLS", "the directive is missing", "name one, for example pipeline II=1"
+        )
+    directive = words[0].lower()
+    if directive not in _KNOWN:
+        raise HlscError(
+            where,
+            f"#pragma HLS {directive}",
+            "this directive is not supported and would have no effect",
+            "remove it; supported are " + ", ".join(sorted(_KNOWN)),
+        )
+    options: dict[str, str] = {}
+    for word in words[1:]:
+        key, eq, value = word.partition("=")
+        key = key.lower()
+        if directive == "interface" and key in _INTERFACE_LATER:
+            options["mode"] = key
+            continue
+        if key not in _KNOWN[directive] or bool(eq) != (_KNOWN[directive][key] is not None):
+            raise HlscError(
+                where,
+                f"#pragma HLS {directive} {word}",
+                "this option is not supported",
+                "use only " + (", ".join(sorted(_KNOWN[directive])) or "the directive without options"),
+            )
+        pattern = _KNOWN[directive][key]
+        if pattern is not None and not re.fullmatch(pattern, value):
+            raise HlscError(
+                where,
+                f"#pragma HLS {directive} {word}",
+                "this value is not supported",
+                f"give a value of the form {pattern}",
+            )
+        options[key] = value or "true"
+    return directive, options
+
+
+def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]:
+    for mode in ("axis", "ap_ctrl_none"):
+        if options.pop(mode, ""):
+            options["mode"] = mode
+    mode = options.get("mode", "")
+    if mode in _INTERFACE_LATER:
+        raise HlscError(
+            where,
+            f"interface mode={mode}",
+            "this interface is not implemented yet",
+            "use axis ports with ap_ctrl_none",
+        )
+    if mode not in ("axis", "ap_ctrl_none") or "port" not in options:
+        raise HlscError(
+            where,
+            f"interface mode={mode or '?'}",
+            "not a supported interface",
+            "write mode=axis port=NAME or mode=ap_ctrl_none port=return",
+        )
+    return options
+
+
+def collect(text: str) -> tuple[PragmaSet, str]:
+    """Find all `#pragma HLS` lines of preprocessed ``text``.
+
+    Returns the pragmas and the text with clang unroll pragmas inserted. Raises HlscError for a pragma that
+    cannot be honoured.
+    """
+    source = _Text(text)
+    found = PragmaSet()
+    inserts: list[tuple[int, str]] = []
+    for m in re.finditer(r"^[ \t]*#[ \t]*pragma[ \t]+(HLS|hls)\b(.*)$", text, re.M):
+        where = source.location(m.start(1))
+        directive, options = _parse_options(m.group(2), where)
+        braces = source.enclosing(m.start())
+        function, function_where, loop = "", Location(), None
+        for depth, brace in enumerate(braces):
+            word, at = source.head(brace)
+            if word in ("for", "while", "do"):
+                if depth == 0:
+                    loop = source.location(at)
+                    loop_at = at
+            elif word and word not in ("if", "switch", "catch"):
+                function, function_where = word, source.location(at)
+                break
+        if directive in ("unroll", "pipeline") and loop is None:
+            raise HlscError(
+                where,
+                f"#pragma HLS {directive}",
+                "it is not directly inside the body of a loop",
+                "put it on the first line of the body, inside braces",
+            )
+        if directive == "unroll":
+            kind = f"unroll_count({options['factor']})" if "factor" in options else "unroll(full)"
+            place = source.location(loop_at)
+            pad = " " * (place.column - 1)
+            inserts.append((loop_at, f'\n#pragma clang loop {kind}\n# {place.line} "{place.file}"\n{pad}'))
+        if directive == "interface":
+            options = _check_interface(options, where)
+        if (
+            directive in ("stream", "array_partition", "bind_storage", "aggregate")
+            and "variable" not in options
+        ):
+            raise HlscError(where, f"#pragma HLS {directive}", "it names no variable", "add variable=NAME")
+        found.items.append(Pragma(directive, options, where, loop, function, function_where))
+    for at, insert in sorted(inserts, reverse=True):
+        text = text[:at] + insert + text[at:]
+    return found, text

@@ -1,0 +1,174 @@
+"""Refuses, with a reason and an alternative, what is outside the supported subset of C++.
+
+The check runs on optimised IR, so code that the compiler can prove dead or fold away may use anything.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .errors import HlscError, Location
+from .frontend import DECLARE_STREAM
+from .intrinsics import IGNORED, LOWERING, short_name
+from .llvm_ir import Function, Instruction, Module
+from .lower import Process
+from .rewind_form import OPAQUE
+
+_PLAIN = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "udiv",
+        "sdiv",
+        "urem",
+        "srem",
+        "shl",
+        "lshr",
+        "ashr",
+        "and",
+        "or",
+        "xor",
+        "icmp",
+        "select",
+        "phi",
+        "zext",
+        "sext",
+        "trunc",
+        "freeze",
+        "br",
+        "switch",
+        "ret",
+        "unreachable",
+        "load",
+        "store",
+        "getelementptr",
+        "alloca",
+        "call",
+    ]
+)
+_ALLOCATORS = re.compile(r"_Zn[wa]|_Zd[la]|malloc$|calloc$|realloc$|free$")
+_OUTPUT = re.compile(r"printf$|puts$|putchar$|fwrite$|_ZNSt.*ostream|_ZNSt3__1.*ostream")
+_FLOAT = re.compile(r"\b(float|double|half|bfloat|x86_fp80|fp128)\b")
+
+
+def check_function(function: Function, module: Module) -> None:
+    """Raise HlscError at the first instruction of a process that has no hardware."""
+    for block in function.blocks.values():
+        for i in block.instructions:
+            _check(i, function, module)
+    for name, type_ in function.parameters:
+        if type_.kind not in ("ptr", "int"):
+            raise HlscError(
+                function.where,
+                f"parameter '{name}' of {function.source_name}",
+                "its type has no hardware",
+                "pass streams and integer constants",
+            )
+
+
+def _check(i: Instruction, function: Function, module: Module) -> None:
+    if _FLOAT.search(re.sub(r'"[^"]*"|%[\w.$-]+|@[\w.$-]+', "", i.text)):
+        raise HlscError(
+            i.where,
+            "floating point",
+            "there are no floating-point operators",
+            "compute with integers or fixed point",
+        )
+    if i.opcode == "call":
+        _check_call(i, function, module)
+    elif i.opcode not in _PLAIN:
+        raise HlscError(
+            i.where,
+            f"'{i.text.strip()[:80]}'",
+            "this operation is not supported",
+            "use integer arithmetic, comparisons, arrays and streams",
+        )
+    elif (i.opcode == "load" and i.type.kind != "int") or (
+        i.opcode == "store" and i.operands[0].type.kind != "int"
+    ):
+        raise HlscError(
+            i.where,
+            "pointer in memory",
+            "an address has no meaning in hardware",
+            "store an index instead of a pointer",
+        )
+    elif i.opcode in ("select", "phi", "freeze") and i.type.kind not in ("int", "ptr"):
+        raise HlscError(
+            i.where,
+            f"value of type {i.type}",
+            "only integers can be computed with",
+            "use integers, ap_int or ap_uint",
+        )
+
+
+def _check_call(i: Instruction, function: Function, module: Module) -> None:
+    name = i.callee
+    if name.startswith("llvm."):
+        short = short_name(name)
+        if (
+            short in LOWERING
+            or short in IGNORED
+            or short.startswith(("dbg.", "lifetime.", "memset", "memcpy"))
+        ):
+            return
+        raise HlscError(i.where, f"intrinsic {short}", "it is not supported", "rewrite the expression")
+    if name.startswith(OPAQUE):
+        return
+    if name == DECLARE_STREAM:
+        raise HlscError(
+            i.where,
+            "stream declared in a process",
+            "streams join processes",
+            "declare it in the dataflow top and pass it by reference",
+        )
+    if _ALLOCATORS.search(name):
+        raise HlscError(
+            i.where, f"call of {name}", "dynamic memory has no hardware", "use an array of fixed size"
+        )
+    if _OUTPUT.search(name):
+        raise HlscError(
+            i.where, f"call of {name}", "a kernel cannot print", "guard it with #ifndef __SYNTHESIS__"
+        )
+    if name in module.functions:
+        raise HlscError(
+            i.where,
+            f"recursion into {module.functions[name].source_name}",
+            "recursion has no hardware",
+            "write a loop",
+        )
+    if not re.match(r"[A-Za-z_]", name):
+        raise HlscError(
+            i.where,
+            "call through a pointer",
+            "the callee is not known at compile time",
+            "call the function by name, or choose with a switch",
+        )
+    raise HlscError(
+        i.where, f"call of {name}", "its body is not in this source", "define it, or include its definition"
+    )
+
+
+def check_process(process: Process) -> None:
+    """Checks that need the lowered form."""
+    for region in process.regions:
+        if region.endless and not any(e.op in ("read", "write") for e in region.effects):
+            raise HlscError(
+                region.loop_where or process.function.where,
+                "endless loop",
+                "it never accesses a stream, so it could never be seen to do anything",
+                "give the loop an exit or a stream access",
+            )
+
+
+def check_pragmas(process: Process, wanted: list[tuple[Location, str]]) -> None:
+    """Every pipeline pragma of the process must have found its loop; ``wanted`` holds (place, text)."""
+    found = {r.pragma.where for r in process.regions if r.pragma is not None}
+    for where, text in wanted:
+        if where not in found:
+            raise HlscError(
+                where,
+                text,
+                "its loop does not exist in the hardware: it was unrolled, or removed",
+                "remove the pragma, or keep the loop",
+            )

@@ -1,0 +1,118 @@
+"""The demo's result as a table for people and as an object for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from speckv.demo import REFERENCE, Result, Row
+
+GB_PER_S_BASIS = "bytes per cycle × clock, not measured on hardware"
+# name, alignment, whether it needs a backend that counts cycles
+_COLUMNS = (
+    ("backend", "<", False),
+    ("codec", "<", False),
+    ("kind", "<", False),
+    ("ratio", ">", False),
+    ("max error", ">", False),
+    ("bound", ">", False),
+    ("error/bound", ">", False),
+    ("B/cycle in", ">", True),
+    ("out", ">", True),
+    ("GB/s in", ">", True),
+    ("out", ">", True),
+    ("evidence", "<", False),
+)
+
+
+def gb_per_s(row: Row, result: Result) -> dict[str, float] | None:
+    """Bytes per cycle at the design's clock; None without cycles."""
+    if row.bytes_per_cycle is None:
+        return None
+    return {way: value * result.design.clock_mhz / 1000 for way, value in row.bytes_per_cycle.items()}
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """The object that `speckv demo --json` prints."""
+    design = result.design
+    return {
+        "design": {"name": design.name, "hash": design.hash_hex, "clock_mhz": design.clock_mhz},
+        "sample": {
+            key: result.sample.manifest[key] for key in ("model", "weights", "layers", "tokens", "sha256")
+        },
+        "identical": True,
+        "rows": [_row(row, result) for row in result.rows],
+        "gb_per_s_basis": GB_PER_S_BASIS,
+        "simulated_cycles_per_second": result.cycles_per_second,
+        "tools": result.tools,
+        "command": result.command,
+        "seconds": result.seconds,
+    }
+
+
+def _row(row: Row, result: Result) -> dict[str, Any]:
+    return {
+        "backend": row.backend,
+        "codec": row.codec,
+        "kind": row.kind,
+        "evidence": row.evidence,
+        "pages": row.pages,
+        "raw_bytes": row.raw_bytes,
+        "encoded_bytes": row.encoded_bytes,
+        "ratio": row.ratio,
+        "max_abs_error": row.max_abs_error,
+        "error_bound": row.error_bound,
+        "max_error_over_bound": row.max_error_over_bound,
+        "bytes_per_cycle": row.bytes_per_cycle,
+        "sustained_pages": row.batches[-1].pages if row.batches else None,
+        "gb_per_s": gb_per_s(row, result),
+        "identical": True,  # a difference is an error, not a result
+    }
+
+
+def table(result: Result) -> str:
+    """A table for a terminal, with what its columns mean."""
+    counted = any(row.batches for row in result.rows)
+    shown = [i for i, (_, _, needs_cycles) in enumerate(_COLUMNS) if counted or not needs_cycles]
+    all_rows = [[name for name, _, _ in _COLUMNS]] + [_cells(row, result) for row in result.rows]
+    rows = [[row[i] for i in shown] for row in all_rows]
+    aligns = [_COLUMNS[i][1] for i in shown]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
+    lines = [
+        "  ".join(
+            f"{cell:{align}{width}}" for cell, width, align in zip(row, widths, aligns, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("─" * width for width in widths))
+    manifest, design = result.sample.manifest, result.design
+    first = result.rows[0]
+    head = (
+        f"{manifest['model']}, layers {', '.join(map(str, manifest['layers']))}: {first.pages} pages of K, "
+        f"{first.pages} of V, {first.raw_bytes // first.pages} bytes each; "
+        f"design {design.name} ({design.hash_hex})"
+    )
+    notes = [f"Every frame and every page equals the golden codec's ({REFERENCE}) bit for bit."]
+    if result.cycles_per_second:
+        notes.append(
+            f"B/cycle: raw bytes per cycle in RTL simulation of hlsc's RTL, which is not Vitis HLS's "
+            f"({result.cycles_per_second / 1e6:.2f} M cycles/s)."
+        )
+        notes.append(f"GB/s: {GB_PER_S_BASIS} ({design.clock_mhz:g} MHz).")
+    return "\n".join([head, "", *lines, "", *notes])
+
+
+def _cells(row: Row, result: Result) -> list[str]:
+    lossless = row.error_bound == 0
+    speed, rate = row.bytes_per_cycle, gb_per_s(row, result)
+    return [
+        row.backend,
+        row.codec,
+        row.kind,
+        f"{row.ratio:.3f}",
+        "exact" if lossless else f"{row.max_abs_error:.4g}",
+        "0" if lossless else f"{row.error_bound:.4g}",
+        "–" if lossless else f"{row.max_error_over_bound:.3f}",
+        *(f"{speed[way]:.1f}" if speed else "–" for way in ("compress", "decompress")),
+        *(f"{rate[way]:.1f}" if rate else "–" for way in ("compress", "decompress")),
+        row.evidence,
+    ]

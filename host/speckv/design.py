@@ -1,0 +1,466 @@
+"""Design points: one validated, frozen set of parameters from which everything else is derived.
+
+`python -m speckv.design` prints the JSON Schema of a design file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import hashlib
+import json
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from speckv import frame
+from speckv.errors import DesignError
+from speckv.resources import hls_root
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a design file: its meaning, its range, and the rule and remedy that a violation quotes.
+
+    Numbers may lie from `minimum` to `maximum` in steps of `multiple_of`, or be one of `choices`; lists hold
+    names out of `choices`, each once, among them all of `required`.
+    """
+
+    type: type
+    description: str
+    rule: str
+    remedy: str
+    minimum: float | None = None
+    maximum: float | None = None
+    multiple_of: int | None = None
+    choices: tuple[Any, ...] = ()
+    required: tuple[str, ...] = ()
+    optional: bool = False
+
+
+def _lower_names(enumeration: type[enum.IntEnum]) -> tuple[str, ...]:
+    return tuple(member.name.lower() for member in enumeration)
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "description": Parameter(
+        type=str,
+        description="One line for people: what the design is for.",
+        rule="text",
+        remedy="write a sentence or leave it out",
+        optional=True,
+    ),
+    "bus_bits": Parameter(
+        type=int,
+        description="Width of the AXI4-Stream data buses, in bits. 64, 128 and 256 are planned.",
+        rule="one of the widths that the kernels support today: 512 (64, 128 and 256 are planned)",
+        remedy="set it to 512",
+        choices=(512,),
+    ),
+    "tile_tokens": Parameter(
+        type=int,
+        description="Tokens that share a K group. Part of the frame format.",
+        rule=f"{frame.TILE_TOKENS}, which the frame format prescribes",
+        remedy=f"set it to {frame.TILE_TOKENS}",
+        choices=(frame.TILE_TOKENS,),
+    ),
+    "tile_channels": Parameter(
+        type=int,
+        description="Channels of a tile: the 16-bit values in one 64-byte beat.",
+        rule=f"{frame.LANES}, the 16-bit values in one {frame.BEAT_BYTES}-byte beat",
+        remedy=f"set it to {frame.LANES}",
+        choices=(frame.LANES,),
+    ),
+    "group_channels": Parameter(
+        type=int,
+        description="Channels that share a V group. Part of the frame format.",
+        rule=f"{frame.GROUP_CHANNELS}, which the frame format prescribes",
+        remedy=f"set it to {frame.GROUP_CHANNELS}",
+        choices=(frame.GROUP_CHANNELS,),
+    ),
+    "max_tokens": Parameter(
+        type=int,
+        description="Most tokens of a page. Sizes the page buffer.",
+        rule="1 to 1024: the page buffer lives in on-chip memory",
+        remedy="split longer pages: a page need not hold a whole sequence",
+        minimum=1,
+        maximum=1024,
+    ),
+    "max_channels": Parameter(
+        type=int,
+        description="Most channels of a page, kv_heads * head_dim. Sizes the page buffer.",
+        rule=f"a multiple of {frame.LANES} (whole beats) from {frame.LANES} to 4096",
+        remedy="round up to whole beats, or split the heads over several pages",
+        minimum=frame.LANES,
+        maximum=4096,
+        multiple_of=frame.LANES,
+    ),
+    "dtypes": Parameter(
+        type=list,
+        description="Value types that the kernels accept.",
+        rule="a list of one or more of bf16, each once",
+        remedy="write [bf16]",
+        choices=_lower_names(frame.Dtype),
+    ),
+    "codecs": Parameter(
+        type=list,
+        description="Codecs that the kernels contain; raw is always one of them.",
+        rule="a list of raw, int8, each once, with raw among them: pages that do not shrink are stored raw",
+        remedy="write [raw] or [raw, int8]",
+        choices=_lower_names(frame.Codec),
+        required=("raw",),
+    ),
+    "clock_mhz": Parameter(
+        type=float,
+        description="Clock, MHz: turns bytes per cycle into GB/s in reports, constrains no hardware.",
+        rule="a number of MHz from 1 to 1000",
+        remedy="set the kernel clock of the board, for instance 300",
+        minimum=1,
+        maximum=1000,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A valid design point. Constructing one that breaks a rule raises DesignError with all violations.
+
+    Fields are the parameters of the design file (`PARAMETERS` describes each); properties derive every other
+    number that hardware, host and documents need, in the unit that the name says.
+    """
+
+    name: str
+    bus_bits: int
+    tile_tokens: int
+    tile_channels: int
+    group_channels: int
+    max_tokens: int
+    max_channels: int
+    dtypes: tuple[str, ...]
+    codecs: tuple[str, ...]
+    clock_mhz: float
+    description: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        violations = _violations(self.name, self.parameters())
+        if violations:
+            raise DesignError(self.name, violations)
+
+    # ------------------------------------------------------------------------------------------- loading
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Design:
+        """The design `hls/designs/<name>.yaml`, or the one in a YAML file (a path, or a name with .yaml)."""
+        path = _design_path(name_or_path)
+        return cls.from_mapping(path.stem, _read_yaml(path))
+
+    @classmethod
+    def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Design:
+        """The design that `mapping` (a parsed design file) describes. Raises DesignError, all violations."""
+        if not isinstance(mapping, Mapping):
+            raise DesignError(name, [f"the design is {_shown(mapping)}, expected a mapping of parameters"])
+        violations = _violations(name, mapping)
+        if violations:
+            raise DesignError(name, violations)
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in mapping.items()
+        }
+        return cls(name=name, **values)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters as a design file holds them: name to number, text or list."""
+        values = {key: getattr(self, key) for key in PARAMETERS}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+    # ------------------------------------------------------------------------------------------ identity
+
+    @cached_property
+    def hash(self) -> int:
+        """64-bit fingerprint of format version and parameters (not of name and description).
+
+        The same in every process and on every machine. Hardware carries it; the host refuses another.
+        """
+        facts = {key: value for key, value in self.parameters().items() if key != "description"}
+        facts["clock_mhz"] = float(facts["clock_mhz"])
+        facts["format_version"] = self.format_version
+        canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big")
+
+    @property
+    def hash_hex(self) -> str:
+        """`hash` as 16 hexadecimal digits."""
+        return f"{self.hash:016x}"
+
+    @property
+    def format_version(self) -> int:
+        """Version of the frame format."""
+        return frame.VERSION
+
+    # ------------------------------------------------------------------------------------------- derived
+
+    @property
+    def beat_bytes(self) -> int:
+        """Bytes of a beat."""
+        return frame.BEAT_BYTES
+
+    @property
+    def lanes(self) -> int:
+        """16-bit values in a beat."""
+        return frame.LANES
+
+    @cached_property
+    def transfers_per_beat(self) -> int:
+        """Bus transfers that carry one beat."""
+        return 8 * self.beat_bytes // self.bus_bits
+
+    @cached_property
+    def max_blocks(self) -> int:
+        """Most beats of one token."""
+        return self.max_channels // self.lanes
+
+    @cached_property
+    def max_tiles(self) -> int:
+        """Most tiles along the tokens of a page."""
+        return frame.tile_count(self.max_tokens, tile_tokens=self.tile_tokens)
+
+    @cached_property
+    def max_channel_groups(self) -> int:
+        """Most V groups of one token."""
+        return frame.ceil_div(self.max_channels, self.group_channels)
+
+    @cached_property
+    def max_groups(self) -> int:
+        """Most int8 groups of a page, of either kind."""
+        return max(
+            frame.group_count(
+                kind,
+                self.max_tokens,
+                self.max_channels,
+                tile_tokens=self.tile_tokens,
+                group_channels=self.group_channels,
+            )
+            for kind in frame.Kind
+        )
+
+    @cached_property
+    def max_parameter_beats(self) -> int:
+        """Most beats of an int8 payload's parameter section."""
+        return frame.padded_bytes(frame.PARAMETER_BYTES * self.max_groups) // self.beat_bytes
+
+    @cached_property
+    def max_code_beats(self) -> int:
+        """Most beats of an int8 payload's code section."""
+        return frame.code_section_bytes(self.max_tokens, self.max_channels) // self.beat_bytes
+
+    @cached_property
+    def max_page_bytes(self) -> int:
+        """Most bytes of a raw page."""
+        return frame.raw_bytes(self.max_tokens, self.max_channels)
+
+    @cached_property
+    def max_page_beats(self) -> int:
+        """Most beats of a raw page."""
+        return self.max_page_bytes // self.beat_bytes
+
+    @cached_property
+    def max_payload_beats(self) -> int:
+        """Most beats of a payload that an encoder writes: a page that does not shrink is stored raw."""
+        return self.max_page_beats
+
+    @cached_property
+    def max_frame_beats(self) -> int:
+        """Most beats of a frame."""
+        return 1 + self.max_payload_beats
+
+    @cached_property
+    def codec_ids(self) -> frozenset[int]:
+        """Header ids of the design's codecs."""
+        return frozenset(int(frame.Codec[name.upper()]) for name in self.codecs)
+
+    @cached_property
+    def dtype_ids(self) -> frozenset[int]:
+        """Header ids of the design's dtypes."""
+        return frozenset(int(frame.Dtype[name.upper()]) for name in self.dtypes)
+
+
+assert {f.name for f in fields(Design)} == {"name", *PARAMETERS}
+
+
+def designs() -> list[str]:
+    """Names of the designs that ship with the kit, sorted."""
+    return sorted(path.stem for path in (hls_root() / "designs").glob("*.yaml"))
+
+
+# -------------------------------------------------------------------------------------------- validation
+
+
+def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
+    """Every broken rule, one line each, in the order of `PARAMETERS`, then the unknown keys."""
+    lines = []
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        lines.append(
+            f"name is {_shown(name)}, expected a lower-case identifier (a letter, then letters, digits, _): "
+            "it names C++ and RTL modules; rename the file"
+        )
+    for key, parameter in PARAMETERS.items():
+        if key in mapping:
+            problem = _problem(parameter, mapping[key])
+            if problem:
+                lines.append(f"{key} is {problem}, expected {parameter.rule}; {parameter.remedy}")
+        elif not parameter.optional:
+            lines.append(f"{key} is missing, expected {parameter.rule}; {parameter.remedy}")
+    for key in mapping:
+        if key not in PARAMETERS:
+            lines.append(f"{key} is no parameter; {_suggestion(str(key), list(PARAMETERS))}")
+    return lines
+
+
+def _problem(parameter: Parameter, value: Any) -> str | None:
+    """What is wrong with a value, starting with the value itself; None if nothing."""
+    if parameter.type is list:
+        return _list_problem(parameter, value)
+    if not _has_type(parameter.type, value):
+        return f"{_shown(value)}, which is no {_TYPE_NAMES[parameter.type]}"
+    if parameter.choices and value not in parameter.choices:
+        return _shown(value)
+    if parameter.minimum is not None and not value >= parameter.minimum:
+        return _shown(value)
+    if parameter.maximum is not None and not value <= parameter.maximum:
+        return _shown(value)
+    if parameter.multiple_of is not None and value % parameter.multiple_of:
+        return _shown(value)
+    return None
+
+
+def _list_problem(parameter: Parameter, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return f"{_shown(value)}, which is no list"
+    for item in value:
+        if item not in parameter.choices:
+            hint = _suggestion(str(item), list(parameter.choices))
+            return f"{_shown(value)} with the unknown {_shown(item)} ({hint})"
+    if not value:
+        return "an empty list"
+    if len(set(value)) < len(value):
+        return f"{_shown(value)} with a repetition"
+    missing = [name for name in parameter.required if name not in value]
+    if missing:
+        return f"{_shown(value)} without {', '.join(missing)}"
+    return None
+
+
+_TYPE_NAMES = {int: "integer", float: "number", str: "text", list: "list"}
+
+
+def _has_type(wanted: type, value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if wanted is float else wanted)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+def _suggestion(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+
+
+# --------------------------------------------------------------------------------------------- YAML files
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Safe YAML that refuses a key that stands twice in one mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: dict[Any, int] = {}
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if isinstance(key, Hashable):
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key} stands twice, first in line {seen[key]}", key_node.start_mark
+                    )
+                seen[key] = line
+        return super().construct_mapping(node, deep=deep)
+
+
+def _design_path(name_or_path: str | Path) -> Path:
+    text = str(name_or_path)
+    is_path = (
+        isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
+    )
+    path = Path(name_or_path) if is_path else hls_root() / "designs" / f"{text}.yaml"
+    if not path.is_file():
+        known = designs()
+        what = f"there is no file {path}" if is_path else f"there is no design of this name in {path.parent}"
+        raise DesignError(text, [f"{what}; {_suggestion(text, known)}"])
+    return path
+
+
+def _read_yaml(path: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DesignError(path.stem, [f"{path} cannot be read: {error}"]) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
+        raise DesignError(path.stem, [f"{where}: {error.problem}; correct the YAML"]) from error
+    except yaml.YAMLError as error:
+        raise DesignError(path.stem, [f"{path}: {error}; correct the YAML"]) from error
+    if not isinstance(content, Mapping):
+        raise DesignError(path.stem, [f"{path} holds {_shown(content)}, expected `parameter: value` lines"])
+    return content
+
+
+# ------------------------------------------------------------------------------------------------ schema
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a design file: types, ranges, descriptions, no other keys."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "SpecKV design",
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key, parameter in PARAMETERS.items() if not parameter.optional],
+        "properties": {key: _property_schema(parameter) for key, parameter in PARAMETERS.items()},
+    }
+
+
+def _property_schema(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {"description": parameter.description}
+    if parameter.type is list:
+        items = {"type": "string", "enum": list(parameter.choices)}
+        schema |= {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
+        if parameter.required:
+            schema["allOf"] = [{"contains": {"const": name}} for name in parameter.required]
+        return schema
+    schema["type"] = {int: "integer", float: "number", str: "string"}[parameter.type]
+    limits = {
+        "enum": list(parameter.choices) or None,
+        "minimum": parameter.minimum,
+        "maximum": parameter.maximum,
+        "multipleOf": parameter.multiple_of,
+    }
+    return schema | {key: value for key, value in limits.items() if value is not None}
+
+
+def schema_text() -> str:
+    """`json_schema` as the text of `hls/designs/schema.json`."""
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

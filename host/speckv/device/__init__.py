@@ -1,0 +1,69 @@
+"""Devices: one API over every way to run the kernels.
+
+`open_device(design, backend=…)` (also `speckv.open`) gives a `Device`. What only one backend needs is
+imported in that backend's module, when it is opened.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speckv.device.base import COMPRESS, DECOMPRESS, KERNELS, Capabilities, Device, RunResult
+from speckv.device.pages import Decoded, Encoded
+from speckv.errors import DeviceError
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+__all__ = [
+    "BACKENDS",
+    "COMPRESS",
+    "DECOMPRESS",
+    "KERNELS",
+    "Capabilities",
+    "Decoded",
+    "Device",
+    "Encoded",
+    "RunResult",
+    "open_device",
+]
+
+# backend: module and class
+BACKENDS = {
+    "software": ("speckv.device.software", "SoftwareDevice"),
+    "csim": ("speckv.device.csim", "CsimDevice"),
+    "cosim": ("speckv.device.cosim", "CosimDevice"),
+}
+
+
+def open_device(design: Design | str | Path, backend: str = "software", **options: Any) -> Device:
+    """Opens a device.
+
+    `design` is a Design, or the name or path that Design.load takes. `backend` is 'software' (the numpy
+    model), 'csim' (the kernels' C++, compiled natively) or 'cosim' (their RTL under Verilator); `options`
+    are the keyword arguments of its class.
+
+    Raises DeviceError for an unknown backend or option, DesignError for a design that is not valid, and
+    what the backend raises: ToolError for a missing tool, StaleRtlError for RTL that does not fit its
+    sources.
+    """
+    from speckv.design import Design
+
+    if backend not in BACKENDS:
+        raise DeviceError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
+    module_name, class_name = BACKENDS[backend]
+    opened = Design.load(design) if isinstance(design, (str, Path)) else design
+    device_class = getattr(importlib.import_module(module_name), class_name)
+    _check_options(backend, device_class, options)
+    device: Device = device_class(opened, **options)
+    return device
+
+
+def _check_options(backend: str, device_class: type[Device], options: dict[str, Any]) -> None:
+    known = dict.fromkeys(getattr(device_class.__init__, "__kwdefaults__", None) or {})
+    for name in options:
+        if name not in known:
+            offered = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise DeviceError(f"backend {backend} has no option {name!r}; {offered}")

@@ -1,0 +1,295 @@
+"""RTL co-simulation: the committed SystemVerilog under Verilator, one shared object per kernel.
+
+The harness (`native/axis_harness.cpp`) moves whole batches and waits by itself; Python is called back between
+slices of a run only to let an interrupt through. Cycle counts are those of the RTL that hlsc made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from speckv import rtl as committed
+from speckv.device import verilate
+from speckv.device.base import KERNELS, Capabilities, Device
+from speckv.device.csim import copy_out
+from speckv.device.packets import Answer, Batch
+from speckv.errors import DeviceError, DeviceTimeout
+from speckv.frame import BEAT_BYTES
+from speckv.resources import build_root, writable_folder
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+STUCK_CYCLES = 100_000
+SLICE_CYCLES = 200_000
+LEVELS_BYTES = 1 << 16
+MAX_FIFOS_NAMED = 12
+
+_RUNNING, _DONE, _STUCK, _EXPIRED, _PROTOCOL, _FAULT = range(6)
+
+
+class _Batch(ctypes.Structure):
+    """axis_batch of the harness."""
+
+    _fields_: ClassVar = [
+        ("data", ctypes.c_void_p),
+        ("keep", ctypes.c_void_p),
+        ("beats", ctypes.c_void_p),
+        ("packets", ctypes.c_uint64),
+        ("max_packet_beats", ctypes.c_uint64),
+        ("stuck_cycles", ctypes.c_uint64),
+        ("timeout_cycles", ctypes.c_uint64),
+        ("idle", ctypes.c_double),
+        ("stall", ctypes.c_double),
+        ("seed", ctypes.c_uint64),
+    ]
+
+
+class _Stats(ctypes.Structure):
+    """axis_stats of the harness."""
+
+    _fields_: ClassVar = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "beats_in",
+            "packets_in",
+            "beats_out",
+            "packets_out",
+            "first_in",
+            "last_out",
+            "cycles",
+            "in_wait",
+            "out_wait",
+        )
+    ]
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    pointer, number, text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
+    signatures: dict[str, tuple[object, list[object]]] = {
+        "axis_new": (pointer, [number, number]),
+        "axis_delete": (None, [pointer]),
+        "axis_reset": (ctypes.c_int, [pointer]),
+        "axis_start": (None, [pointer, ctypes.POINTER(_Batch)]),
+        "axis_step": (ctypes.c_int, [pointer, number]),
+        "axis_get_stats": (None, [pointer, ctypes.POINTER(_Stats)]),
+        "axis_output": (pointer, [pointer]),
+        "axis_lengths": (pointer, [pointer]),
+        "axis_spans": (pointer, [pointer]),
+        "axis_message": (text, [pointer]),
+        "axis_levels": (None, [pointer, text, number]),
+        "axis_wave_open": (None, [pointer, text]),
+        "axis_wave_close": (None, [pointer]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class _Kernel:
+    """One verilated kernel and its state."""
+
+    def __init__(self, name: str, path: Path, *, seed: int, clock_mhz: float, wave: Path | None) -> None:
+        self.name = name
+        self._library = _load(path)
+        self._handle = self._library.axis_new(seed, round(1e6 / clock_mhz))
+        if not self._handle:
+            raise DeviceError(
+                f"{name}: the verilated model does not come out of reset: check the RTL in {path.parent}"
+            )
+        # also when a device is dropped without being closed
+        self._free = weakref.finalize(self, self._library.axis_delete, self._handle)
+        if wave is not None:
+            self._library.axis_wave_open(self._handle, str(wave).encode())
+
+    def reset(self) -> None:
+        if self._library.axis_reset(self._handle):
+            raise DeviceError(f"{self.name} cannot be reset: {self._message()}")
+
+    def run(self, request: _Batch, batch: Batch) -> Answer:
+        """Runs one batch to its end; on any failure the kernel is reset."""
+        library, handle = self._library, self._handle
+        library.axis_start(handle, ctypes.byref(request))
+        finished = False
+        try:
+            state = _RUNNING
+            while state == _RUNNING:
+                state = library.axis_step(handle, SLICE_CYCLES)
+            stats = _Stats()
+            library.axis_get_stats(handle, ctypes.byref(stats))
+            if state != _DONE:
+                raise self._failure(state, request, stats, batch)
+            finished = True
+        finally:
+            if not finished:
+                library.axis_reset(handle)
+        packets = int(stats.packets_out)
+        data = copy_out(library.axis_output(handle), int(stats.beats_out) * BEAT_BYTES, np.dtype(np.uint8))
+        spans = copy_out(library.axis_spans(handle), 2 * packets, np.dtype(np.uint64))
+        return Answer(
+            data.reshape(-1, BEAT_BYTES),
+            copy_out(library.axis_lengths(handle), packets, np.dtype(np.uint32)),
+            cycles=int(stats.last_out - stats.first_in + 1),
+            total_cycles=int(stats.cycles),
+            spans=spans.reshape(packets, 2),
+        )
+
+    def _message(self) -> str:
+        return str(self._library.axis_message(self._handle).decode(errors="replace"))
+
+    def _failure(self, state: int, request: _Batch, stats: _Stats, batch: Batch) -> DeviceError:
+        moved = (
+            f"after {stats.cycles} cycles, with {stats.packets_in} of {request.packets} packets "
+            f"({stats.beats_in} of {len(batch.data)} beats) accepted and {stats.packets_out} packets "
+            f"({stats.beats_out} beats) delivered"
+        )
+        if state == _PROTOCOL:
+            return DeviceError(
+                f"{self.name} broke the stream protocol {moved}: {self._message()}; it was reset"
+            )
+        if state == _FAULT:
+            return DeviceError(f"{self.name} failed in simulation {moved}: {self._message()}; it was reset")
+        if state == _STUCK:
+            what = f"{self.name} made no progress for {request.stuck_cycles} cycles"
+        else:
+            what = f"{self.name} did not finish within timeout_cycles={request.timeout_cycles}"
+        if stats.beats_in == len(batch.data):
+            source = "every beat was accepted"
+        else:
+            source = "a beat is offered and not accepted" if stats.in_wait else "beats are being accepted"
+        sink = "silent (TVALID low)" if stats.out_wait else "a beat is being delivered"
+        return DeviceTimeout(
+            f"{what} {moved}; input: {source}; output: {sink}; {self._fill_levels()}. The kernel was reset; "
+            + (
+                "open the device with waveform= to see more"
+                if state == _STUCK
+                else "raise timeout_cycles if the batch is just long"
+            )
+        )
+
+    def _fill_levels(self) -> str:
+        text = ctypes.create_string_buffer(LEVELS_BYTES)
+        self._library.axis_levels(self._handle, text, LEVELS_BYTES)
+        lines = text.value.decode(errors="replace").splitlines()
+        if not lines:
+            return "no FIFO holds data"
+        more = f" and {len(lines) - MAX_FIFOS_NAMED} more" if len(lines) > MAX_FIFOS_NAMED else ""
+        names = [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)[:MAX_FIFOS_NAMED]]
+        return f"FIFOs that hold data: {', '.join(names)}{more}"
+
+    def close(self) -> None:
+        self._free()
+
+
+class CosimDevice(Device):
+    """Device on verilated kernels.
+
+    * `rtl`: folder with `<kernel>.sv` and the RTL library; default: the design's committed RTL, which must be
+      current (StaleRtlError otherwise). A folder given here is taken as it is.
+    * `idle`, `stall`: probability, per cycle, that the source offers nothing and that the sink takes nothing.
+    * `seed`: of the stalls and of the registers' values before reset.
+    * `stuck_cycles`: a run without a beat moved for so long raises DeviceTimeout.
+    * `waveform`: folder for one `<kernel>.vcd` each; a slower build of its own.
+    * `progress`: called with a sentence when something long begins.
+    """
+
+    backend: ClassVar[str] = "cosim"
+    evidence: ClassVar[str] = "rtl-sim"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        rtl: Path | None = None,
+        idle: float = 0.0,
+        stall: float = 0.0,
+        seed: int = 1,
+        stuck_cycles: int = STUCK_CYCLES,
+        waveform: Path | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        for name, value in (("idle", idle), ("stall", stall)):
+            if not 0.0 <= value < 1.0:
+                raise DeviceError(f"{name} is {value}, expected a probability of at least 0 and less than 1")
+        if stuck_cycles < 1:
+            raise DeviceError(f"stuck_cycles is {stuck_cycles}, expected at least 1")
+        folder = committed.current(design) if rtl is None else Path(rtl)
+        names = tuple(name for name in KERNELS if (folder / f"{name}.sv").is_file())
+        if not names:
+            raise DeviceError(
+                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv"
+            )
+        super().__init__(design, Capabilities(names, cycle_counts=True, waveform=True, stalls=True))
+        self._idle, self._stall, self._stuck_cycles = idle, stall, stuck_cycles
+        self._seed = seed
+        wave_folder = None if waveform is None else writable_folder(Path(waveform))
+        paths = _build(design, folder, names, trace=wave_folder is not None, progress=progress)
+        self._kernels = {
+            name: _Kernel(
+                name,
+                paths[name],
+                seed=seed,
+                clock_mhz=design.clock_mhz,
+                wave=None if wave_folder is None else wave_folder / f"{name}.vcd",
+            )
+            for name in names
+        }
+
+    def _execute(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
+        self._seed += 1
+        request = _Batch(
+            data=batch.data.ctypes.data,
+            keep=None if batch.keep is None else batch.keep.ctypes.data,
+            beats=batch.lengths.ctypes.data,
+            packets=len(batch.lengths),
+            max_packet_beats=max(self.design.max_frame_beats, int(batch.lengths.max())),
+            stuck_cycles=self._stuck_cycles,
+            timeout_cycles=timeout_cycles or 0,
+            idle=self._idle,
+            stall=self._stall,
+            seed=self._seed,
+        )
+        return self._kernels[kernel].run(request, batch)
+
+    def _reset(self) -> None:
+        for kernel in self._kernels.values():
+            kernel.reset()
+
+    def _release(self) -> None:
+        for kernel in self._kernels.values():
+            kernel.close()
+
+
+def _build(
+    design: Design,
+    folder: Path,
+    names: tuple[str, ...],
+    *,
+    trace: bool,
+    progress: Callable[[str], None] | None,
+) -> dict[str, Path]:
+    """The shared object of each kernel, missing ones built side by side."""
+    root = build_root()
+    library = sorted(path for path in folder.glob("*.sv") if path.stem not in KERNELS)
+
+    def one(name: str) -> Path:
+        return verilate.build_kernel(
+            root,
+            root / design.name / "cosim",
+            name,
+            [folder / f"{name}.sv", *library],
+            trace=trace,
+            on_build=lambda: progress and progress(f"compiling the RTL of {name}, design {design.name}"),
+        )
+
+    with ThreadPoolExecutor(max_workers=len(names)) as pool:
+        return dict(zip(names, pool.map(one, names), strict=True))

@@ -1,0 +1,191 @@
+"""C simulation: the kernels' rendered C++, compiled natively, one call of the top function per packet.
+
+Streams are unbounded queues here: what this proves is the arithmetic and the packet rules, not FIFO depths,
+timing or back-pressure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from speckv import toolchain
+from speckv.device import sources
+from speckv.device.base import KERNELS, Capabilities, Device
+from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
+from speckv.device.packets import Answer, Batch
+from speckv.errors import DeviceError, ToolError
+from speckv.frame import BEAT_BYTES
+from speckv.resources import build_root
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+HARNESS = NATIVE_DIR / "csim_harness.cpp"
+LIBRARY = "libkernels.so"
+FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
+SANITIZE_FLAGS = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
+LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic")
+
+
+def build(
+    design: Design,
+    *,
+    compiler: str = "clang",
+    ap_types: Path | None = None,
+    sanitize: bool = False,
+    on_build: Callable[[], None] | None = None,
+) -> Path:
+    """The shared object with all kernels of a design, built if need be.
+
+    `compiler` is 'clang' (hlsc's headers) or 'g++', which needs `ap_types`, a folder with Xilinx's ap_int.h.
+    Raises ToolError if a tool is missing or the C++ does not compile.
+    """
+    tool = _compiler(compiler, ap_types)
+    texts = sources.rendered(design)
+    includes = sources.include_dirs()
+    headers = {
+        f"{folder.parent.name}/{name}": text
+        for folder in includes
+        for name, text in sources.text_files(folder).items()
+    }
+    if ap_types is not None:
+        includes = [ap_types, *includes]
+        headers.update({f"ap_types/{name}": text for name, text in sources.text_files(ap_types).items()})
+    flags = (*FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
+    harness = HARNESS.read_text(encoding="utf-8")
+    listed = " ".join(f"KERNEL({kernel})" for kernel in KERNELS)
+
+    def make(work: Path, log: BuildLog) -> None:
+        for name, text in {**texts, HARNESS.name: harness}.items():
+            path = work / "src" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        options = [*flags, f"-DSPECKV_KERNELS={listed}", "-Isrc", *(f"-I{folder}" for folder in includes)]
+        units = [f"src/{name}" for name in (*texts, HARNESS.name) if name.endswith(".cpp")]
+        log.run_all(
+            [[*tool.command, *options, "-c", unit, "-o", f"{Path(unit).stem}.o"] for unit in units], cwd=work
+        )
+        objects = [f"{Path(unit).stem}.o" for unit in units]
+        log.run([*tool.command, *LINK_FLAGS, *objects, "-o", LIBRARY], cwd=work)
+        for name in objects:
+            (work / name).unlink()
+
+    inputs = {
+        **{f"src/{name}": text for name, text in texts.items()},
+        **headers,
+        "harness": harness,
+        "compiler": tool.version,
+        "machine": platform.machine(),
+        "flags": " ".join((*flags, *LINK_FLAGS)),
+    }
+    return (
+        cached_build(build_root() / design.name / "csim", tool.family, inputs, make, on_build=on_build)
+        / LIBRARY
+    )
+
+
+def _compiler(name: str, ap_types: Path | None) -> toolchain.Compiler:
+    if name == "clang" and ap_types is None:
+        return toolchain.clang()
+    if name == "g++" and ap_types is not None:
+        if not (ap_types / "ap_int.h").exists():
+            raise ToolError(
+                f"ap_types is {ap_types}, which holds no ap_int.h: pass the folder of Xilinx's headers"
+            )
+        return toolchain.gxx()
+    raise ToolError(
+        f"C simulation with compiler {name!r} and ap_types {ap_types}: use compiler='clang' without "
+        "ap_types, or compiler='g++' with the folder of Xilinx's ap_int.h"
+    )
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    pointer, number = ctypes.c_void_p, ctypes.c_uint64
+    signatures: dict[str, tuple[object, list[object]]] = {
+        "csim_new": (pointer, []),
+        "csim_delete": (None, [pointer]),
+        "csim_run": (number, [pointer, ctypes.c_char_p, pointer, pointer, pointer, number]),
+        "csim_output": (pointer, [pointer]),
+        "csim_lengths": (pointer, [pointer]),
+        "csim_message": (ctypes.c_char_p, [pointer]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class CsimDevice(Device):
+    """Device on natively compiled kernels.
+
+    `compiler`, `ap_types` and `sanitize`: see `build`. `progress` is called with a sentence when
+    something long begins.
+    """
+
+    backend: ClassVar[str] = "csim"
+    evidence: ClassVar[str] = "csim"
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        compiler: str = "clang",
+        ap_types: Path | None = None,
+        sanitize: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(design, Capabilities())
+        tell = progress or (lambda _: None)
+        path = build(
+            design,
+            compiler=compiler,
+            ap_types=ap_types,
+            sanitize=sanitize,
+            on_build=lambda: tell(f"compiling the kernels of design {design.name} for C simulation"),
+        )
+        self._library = _load(path)
+        self._runner = self._library.csim_new()
+        self._free = weakref.finalize(self, self._library.csim_delete, self._runner)
+
+    def _execute(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
+        library, runner = self._library, self._runner
+        packets = len(batch.lengths)
+        done = library.csim_run(
+            runner,
+            kernel.encode(),
+            batch.data.ctypes.data,
+            None if batch.keep is None else batch.keep.ctypes.data,
+            batch.lengths.ctypes.data,
+            packets,
+        )
+        if done < packets:
+            what = library.csim_message(runner).decode(errors="replace")
+            raise DeviceError(
+                f"{kernel}, packet {done} of {packets} ({batch.lengths[done]} beats): {what}; "
+                "the kernel's C++ reads or writes a stream too often or too seldom"
+            )
+        lengths = copy_out(library.csim_lengths(runner), packets, np.dtype(np.uint32))
+        data = copy_out(library.csim_output(runner), int(lengths.sum()) * BEAT_BYTES, np.dtype(np.uint8))
+        return Answer(data.reshape(-1, BEAT_BYTES), lengths)
+
+    def _reset(self) -> None:
+        """The kernels' C++ keeps nothing between calls."""
+
+    def _release(self) -> None:
+        self._free()
+
+
+def copy_out(address: int | None, count: int, dtype: np.dtype) -> np.ndarray:
+    """`count` elements at `address`, copied into an array of their own."""
+    if not count or address is None:
+        return np.empty(0, dtype)
+    image = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(memoryview(image), dtype).copy()

@@ -1,0 +1,405 @@
+// Drives one verilated kernel that has one AXI4-Stream slave and one AXI4-Stream master of 512 bits.
+//
+// Built into a shared object per kernel and called through ctypes (device/cosim.py). Macros, given by the build:
+//   DUT_IN, DUT_OUT   prefix of the ports of each stream, e.g. raw_in for raw_in_TDATA
+//   VM_TRACE          1: a waveform can be written
+//
+// The clock has no time of its own here: a cycle is one rising edge. Every call returns; a failing assertion or
+// $fatal in the RTL ends the run with AXIS_FAULT and never the process.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Vdut.h"
+#include "verilated.h"
+#include "verilated_sym_props.h"
+#include "verilated_syms.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define IN(signal) JOIN(DUT_IN, signal)
+#define OUT(signal) JOIN(DUT_OUT, signal)
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr std::size_t BEAT_BYTES = 64;
+constexpr std::uint64_t RESET_CYCLES = 16;
+// Cycles with nothing left to deliver, in which a surplus beat would still show up.
+constexpr std::uint64_t DRAIN_CYCLES = 64;
+
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::string at(const char *file, int line, const char *hier, const char *text) {
+  std::string where = hier && *hier ? hier : "";
+  const char *base = std::strrchr(file, '/');
+  return std::string(text) + " at " + (base ? base + 1 : file) + ":" + std::to_string(line) +
+         (where.empty() ? "" : " in " + where);
+}
+
+// Set by an assertion or $stop, which must return to the model; looked at after every clock edge.
+thread_local std::string stopped;
+
+}  // namespace
+
+// Verilator calls these four; its own versions print and end the process.
+void vl_fatal(const char *file, int line, const char *hier, const char *text) {
+  throw Fault(at(file, line, hier, text));
+}
+void vl_stop(const char *file, int line, const char *hier) {
+  if (stopped.empty()) stopped = at(file, line, hier, "assertion or $stop");
+}
+void vl_finish(const char *file, int line, const char *hier) {
+  if (stopped.empty()) stopped = at(file, line, hier, "$finish");
+}
+void vl_warn(const char *file, int line, const char *hier, const char *text) {
+  if (stopped.empty()) stopped = at(file, line, hier, text);
+}
+
+extern "C" {
+
+enum axis_state {
+  AXIS_RUNNING = 0,
+  AXIS_DONE = 1,
+  AXIS_STUCK = 2,     // no beat moved for `stuck_cycles`
+  AXIS_EXPIRED = 3,   // `timeout_cycles` used up
+  AXIS_PROTOCOL = 4,  // the kernel broke a rule of the stream; axis_message says which
+  AXIS_FAULT = 5      // assertion, $fatal or an error of the simulator; axis_message has its text
+};
+
+// One batch. All pointers belong to the caller and must live until the state is not AXIS_RUNNING.
+struct axis_batch {
+  const std::uint8_t *data;   // beats of all packets, 64 bytes each
+  const std::uint64_t *keep;  // TKEEP per beat, or null for all ones
+  const std::uint32_t *beats; // beats of each packet, all > 0
+  std::uint64_t packets;
+  std::uint64_t max_packet_beats;  // an output packet longer than this has lost its TLAST
+  std::uint64_t stuck_cycles;
+  std::uint64_t timeout_cycles;  // 0: none
+  double idle;                // probability that the source holds TVALID low for a cycle
+  double stall;               // probability that the sink holds TREADY low for a cycle
+  std::uint64_t seed;
+};
+
+struct axis_stats {
+  std::uint64_t beats_in, packets_in, beats_out, packets_out;
+  std::uint64_t first_in, last_out;  // cycle of the first beat accepted, of the last beat delivered
+  std::uint64_t cycles;              // clock cycles since the start of the batch, with the drain
+  std::uint64_t in_wait;             // 1: a beat is offered and not accepted
+  std::uint64_t out_wait;            // 1: the output is silent (TVALID low)
+};
+
+}  // extern "C"
+
+namespace {
+
+class Random {  // xorshift64*
+ public:
+  explicit Random(std::uint64_t seed) : state(seed * 0x9E3779B97F4A7C15ull + 0x1234567ull) {
+    if (!state) state = 1;
+  }
+  bool below(std::uint64_t threshold) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return ((state * 0x2545F4914F6CDD1Dull) >> 32) < threshold;
+  }
+  static std::uint64_t threshold(double p) { return static_cast<std::uint64_t>(p * 4294967296.0); }
+
+ private:
+  std::uint64_t state;
+};
+
+struct Beat {
+  std::uint8_t data[BEAT_BYTES];
+  std::uint64_t keep;
+  std::uint8_t last;
+};
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t init_seed, std::uint64_t period_ps) : half_period(period_ps / 2), random(1) {
+    context.fatalOnError(false);
+    // Registers without a reset start at a random value: hardware does not promise zero.
+    context.randReset(2);
+    context.randSeed(static_cast<int>(init_seed & 0x7fffffff) | 1);
+#if VM_TRACE
+    context.traceEverOn(true);
+#endif
+    dut = new Vdut(&context);
+    reset();
+  }
+  ~Simulation() {
+    close_wave();
+    try {
+      dut->final();
+    } catch (const Fault &) {  // nobody is left to tell
+    }
+    delete dut;
+  }
+
+  void reset() {
+    stopped.clear();
+    state = AXIS_DONE;
+    in_valid = false;
+    held = false;
+    dut->ap_rst_n = 0;
+    dut->IN(_TVALID) = 0;
+    dut->OUT(_TREADY) = 0;
+    for (std::uint64_t i = 0; i < RESET_CYCLES; i++) {
+      dut->ap_clk = 0;
+      edge();
+      dut->ap_clk = 1;
+      edge();
+    }
+    dut->ap_rst_n = 1;
+    stopped.clear();  // what an assertion says of the time before the reset does not count
+  }
+
+  void start(const axis_batch &b) {
+    batch = b;
+    stats = {};
+    output.clear();
+    lengths.clear();
+    spans.assign(2 * b.packets, 0);
+    total_beats = 0;
+    for (std::uint64_t i = 0; i < b.packets; i++) total_beats += b.beats[i];
+    output.reserve(BEAT_BYTES * (total_beats + b.packets));
+    random = Random(b.seed);
+    idle = Random::threshold(b.idle);
+    stall = Random::threshold(b.stall);
+    in_left = b.packets ? b.beats[0] : 0;
+    out_beats = 0;
+    quiet = 0;
+    drained = 0;
+    message.clear();
+    state = b.packets ? AXIS_RUNNING : AXIS_DONE;
+  }
+
+  int step(std::uint64_t budget) {
+    stopped.clear();
+    try {
+      while (state == AXIS_RUNNING && budget--) cycle();
+    } catch (const std::exception &e) {
+      message = e.what();
+      state = AXIS_FAULT;
+    }
+    return state;
+  }
+
+  void open_wave(const char *path) {
+#if VM_TRACE
+    close_wave();
+    wave = new VerilatedVcdC;
+    dut->trace(wave, 99);
+    wave->open(path);
+#else
+    (void)path;
+#endif
+  }
+  void close_wave() {
+#if VM_TRACE
+    if (wave) {
+      wave->close();
+      delete wave;
+      wave = nullptr;
+    }
+#endif
+  }
+
+  // "name level/depth" of each FIFO that holds something, one a line. FIFOs are the scopes with a write and a
+  // read pointer that count modulo twice the size of their memory, a power of two.
+  std::string levels() const {
+    std::string text;
+    const VerilatedScopeNameMap *scopes = context_scopes();
+    if (!scopes) return text;
+    for (const auto &entry : *scopes) {
+      const VerilatedVar *write = entry.second->varFind("wp"), *read = entry.second->varFind("rp");
+      const VerilatedVar *depth_var = entry.second->varFind("DEPTH");
+      if (!write || !read || !depth_var) continue;
+      const std::uint64_t depth = number(*depth_var);
+      std::uint64_t modulo = 4;
+      while (modulo < 2 * depth) modulo *= 2;
+      const std::uint64_t level = (number(*write) - number(*read)) & (modulo - 1);
+      if (level) text += std::string(entry.first) + " " + std::to_string(level) + "/" + std::to_string(depth) + "\n";
+    }
+    return text;
+  }
+
+  axis_stats stats{};
+  std::vector<std::uint8_t> output;
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::uint64_t> spans;  // per packet: cycle of its first beat in, cycle of its last beat out
+  std::string message;
+
+ private:
+  const VerilatedScopeNameMap *context_scopes() const {
+    return const_cast<VerilatedContext &>(context).scopeNameMap();
+  }
+
+  static std::uint64_t number(const VerilatedVar &v) {
+    switch (v.vltype()) {
+      case VLVT_UINT8: return *static_cast<const CData *>(v.datap());
+      case VLVT_UINT16: return *static_cast<const SData *>(v.datap());
+      case VLVT_UINT32: return *static_cast<const IData *>(v.datap());
+      case VLVT_UINT64: return *static_cast<const QData *>(v.datap());
+      default: return 0;
+    }
+  }
+
+  void edge() {
+    dut->eval();
+#if VM_TRACE
+    if (wave) wave->dump(context.time());
+#endif
+    context.timeInc(half_period);
+  }
+
+  void drive() {
+    if (!in_valid && stats.beats_in < total_beats && !(idle && random.below(idle))) {
+      in_valid = true;
+      std::memcpy(dut->IN(_TDATA).data(), batch.data + BEAT_BYTES * stats.beats_in, BEAT_BYTES);
+      dut->IN(_TKEEP) = batch.keep ? batch.keep[stats.beats_in] : ~std::uint64_t{0};
+      dut->IN(_TLAST) = in_left == 1;
+    } else if (!in_valid && dut->IN(_TVALID)) {
+      // without TVALID the payload means nothing: make it something that must not be used
+      std::memset(dut->IN(_TDATA).data(), 0xA5, BEAT_BYTES);
+      dut->IN(_TKEEP) = 0x5A5A5A5A5A5A5A5Aull;
+      dut->IN(_TLAST) = !dut->IN(_TLAST);
+    }
+    dut->IN(_TVALID) = in_valid;
+    dut->OUT(_TREADY) = !(stall && random.below(stall));
+  }
+
+  void accept() {
+    if (in_left == batch.beats[stats.packets_in]) spans[2 * stats.packets_in] = stats.cycles;
+    if (stats.beats_in++ == 0) stats.first_in = stats.cycles;
+    in_valid = false;
+    if (--in_left == 0 && ++stats.packets_in < batch.packets) in_left = batch.beats[stats.packets_in];
+  }
+
+  void broken(const std::string &text) {
+    message = text;
+    state = AXIS_PROTOCOL;
+  }
+
+  void deliver() {
+    if (stats.packets_out == batch.packets) return broken("a beat after the last packet");
+    if (stats.beats_in == 0) return broken("output before any input");
+    const auto *data = reinterpret_cast<const std::uint8_t *>(dut->OUT(_TDATA).data());
+    output.insert(output.end(), data, data + BEAT_BYTES);
+    if (dut->OUT(_TKEEP) != ~std::uint64_t{0}) return broken("TKEEP is not all ones");
+    stats.beats_out++;
+    stats.last_out = stats.cycles;
+    if (++out_beats > batch.max_packet_beats)
+      return broken("no TLAST within " + std::to_string(batch.max_packet_beats) + " beats");
+    if (dut->OUT(_TLAST)) {
+      spans[2 * stats.packets_out + 1] = stats.cycles;
+      lengths.push_back(static_cast<std::uint32_t>(out_beats));
+      stats.packets_out++;
+      out_beats = 0;
+    }
+  }
+
+  // TVALID and the payload must stay until TREADY.
+  void check_stable(bool valid, bool fire) {
+    if (held) {
+      if (!valid) return broken("TVALID fell before TREADY");
+      if (std::memcmp(dut->OUT(_TDATA).data(), waiting.data, BEAT_BYTES) ||
+          dut->OUT(_TKEEP) != waiting.keep || dut->OUT(_TLAST) != waiting.last)
+        return broken("TDATA, TKEEP or TLAST changed while TVALID waited for TREADY");
+    }
+    held = valid && !fire;
+    if (held) {
+      std::memcpy(waiting.data, dut->OUT(_TDATA).data(), BEAT_BYTES);
+      waiting.keep = dut->OUT(_TKEEP);
+      waiting.last = dut->OUT(_TLAST);
+    }
+  }
+
+  void cycle() {
+    drive();
+    dut->ap_clk = 0;
+    edge();
+    const bool in_fire = in_valid && dut->IN(_TREADY);
+    const bool out_valid = dut->OUT(_TVALID);
+    const bool out_fire = out_valid && dut->OUT(_TREADY);
+    check_stable(out_valid, out_fire);
+    if (in_fire) accept();
+    if (out_fire && state == AXIS_RUNNING) deliver();
+    dut->ap_clk = 1;
+    edge();
+    stats.cycles++;
+    stats.in_wait = in_valid;
+    stats.out_wait = !out_valid;
+    if (!stopped.empty()) throw Fault(stopped);
+    if (state != AXIS_RUNNING) return;
+
+    if (stats.packets_out == batch.packets && stats.beats_in == total_beats) {
+      if (++drained > DRAIN_CYCLES) state = AXIS_DONE;
+      return;
+    }
+    quiet = (in_fire || out_fire) ? 0 : quiet + 1;
+    if (quiet >= batch.stuck_cycles)
+      state = AXIS_STUCK;
+    else if (batch.timeout_cycles && stats.cycles >= batch.timeout_cycles)
+      state = AXIS_EXPIRED;
+  }
+
+  VerilatedContext context;
+  Vdut *dut = nullptr;
+#if VM_TRACE
+  VerilatedVcdC *wave = nullptr;
+#endif
+  const std::uint64_t half_period;
+  Random random;
+  axis_batch batch{};
+  int state = AXIS_DONE;
+  std::uint64_t total_beats = 0, in_left = 0, out_beats = 0, quiet = 0, drained = 0, idle = 0, stall = 0;
+  bool in_valid = false;
+  bool held = false;
+  Beat waiting{};
+};
+
+}  // namespace
+
+// `period_ps` only scales the waveform's time axis. Returns null if the model cannot start.
+EXPORT void *axis_new(std::uint64_t init_seed, std::uint64_t period_ps) {
+  try {
+    return new Simulation(init_seed, period_ps);
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+EXPORT void axis_delete(Simulation *s) { delete s; }
+// Returns 0, or AXIS_FAULT.
+EXPORT int axis_reset(Simulation *s) {
+  try {
+    s->reset();
+    return 0;
+  } catch (const std::exception &e) {
+    s->message = e.what();
+    return AXIS_FAULT;
+  }
+}
+EXPORT void axis_start(Simulation *s, const axis_batch *batch) { s->start(*batch); }
+EXPORT int axis_step(Simulation *s, std::uint64_t cycles) { return s->step(cycles); }
+EXPORT void axis_get_stats(const Simulation *s, axis_stats *stats) { *stats = s->stats; }
+EXPORT const std::uint8_t *axis_output(const Simulation *s) { return s->output.data(); }
+EXPORT const std::uint32_t *axis_lengths(const Simulation *s) { return s->lengths.data(); }
+EXPORT const std::uint64_t *axis_spans(const Simulation *s) { return s->spans.data(); }
+EXPORT const char *axis_message(const Simulation *s) { return s->message.c_str(); }
+EXPORT void axis_wave_open(Simulation *s, const char *path) { s->open_wave(path); }
+EXPORT void axis_wave_close(Simulation *s) { s->close_wave(); }
+// Writes at most `size` - 1 characters and a zero.
+EXPORT void axis_levels(const Simulation *s, char *text, std::uint64_t size) {
+  std::snprintf(text, size, "%s", s->levels().c_str());
+}

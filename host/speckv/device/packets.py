@@ -1,0 +1,109 @@
+"""Packets as arrays: what goes into a kernel and what comes out of it.
+
+A packet is a C-contiguous uint8 array [beats, 64] with TLAST on its last beat. A batch holds many of them
+end to end, so that a backend gets one address and a list of lengths and Python touches no single beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv.errors import DeviceError
+from speckv.frame import BEAT_BYTES
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Packets end to end.
+
+    `data` is uint8 [all beats, 64], `lengths` uint32 [packets] in beats, `keep` uint64 [all beats] holds
+    TKEEP (None: all ones).
+    """
+
+    data: NDArray[np.uint8]
+    lengths: NDArray[np.uint32]
+    keep: NDArray[np.uint64] | None = None
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Index of the beat after each packet, [packets]."""
+        return np.cumsum(self.lengths, dtype=np.int64)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Index of the first beat of each packet, [packets]."""
+        return self.ends - self.lengths
+
+    def split(self) -> list[NDArray[np.uint8]]:
+        """The packets one by one, views of `data`."""
+        return [self.data[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend returns for a batch: one packet out per packet in, in order.
+
+    `cycles` counts from the first beat accepted to the last beat delivered, both included; `total_cycles` all
+    clock cycles of the run; `spans` uint64 [packets, 2] the cycle of each packet's first beat in and last
+    beat out. All are None where there is no clock.
+    """
+
+    data: NDArray[np.uint8]
+    lengths: NDArray[np.uint32]
+    cycles: int | None = None
+    total_cycles: int | None = None
+    spans: NDArray[np.uint64] | None = None
+
+    @property
+    def batch(self) -> Batch:
+        """The packets without the counts."""
+        return Batch(self.data, self.lengths)
+
+
+def join_packets(
+    packets: Sequence[NDArray[np.uint8]], keeps: Sequence[NDArray[np.uint64] | None] | None = None
+) -> Batch:
+    """Checks packets and puts them end to end. Raises DeviceError naming the packet and what is wrong."""
+    for index, packet in enumerate(packets):
+        _check_packet(index, packet)
+    lengths = np.array([len(packet) for packet in packets], dtype=np.uint32)
+    data = np.concatenate(packets) if len(packets) else np.empty((0, BEAT_BYTES), np.uint8)
+    if keeps is None:
+        return Batch(data, lengths)
+    if len(keeps) != len(packets):
+        raise DeviceError(
+            f"{len(keeps)} TKEEP arrays for {len(packets)} packets: pass one per packet, or None"
+        )
+    return Batch(data, lengths, _join_keeps(keeps, lengths))
+
+
+def _check_packet(index: int, packet: object) -> None:
+    expected = f"expected a C-contiguous uint8 array [beats >= 1, {BEAT_BYTES}]"
+    if not isinstance(packet, np.ndarray):
+        raise DeviceError(f"packet {index} is a {type(packet).__name__}, {expected}")
+    if packet.dtype != np.uint8 or packet.ndim != 2 or packet.shape[1] != BEAT_BYTES or len(packet) == 0:
+        raise DeviceError(f"packet {index} is {packet.dtype} {list(packet.shape)}, {expected}")
+    if not packet.flags.c_contiguous:
+        raise DeviceError(f"packet {index} is not contiguous, {expected}: pass np.ascontiguousarray(packet)")
+
+
+def _join_keeps(
+    keeps: Sequence[NDArray[np.uint64] | None], lengths: NDArray[np.uint32]
+) -> NDArray[np.uint64] | None:
+    if all(keep is None for keep in keeps):
+        return None
+    parts = []
+    for index, (keep, beats) in enumerate(zip(keeps, lengths, strict=True)):
+        if keep is None:
+            parts.append(np.full(beats, ~np.uint64(0)))
+        elif isinstance(keep, np.ndarray) and keep.dtype == np.uint64 and keep.shape == (beats,):
+            parts.append(keep)
+        else:
+            raise DeviceError(
+                f"TKEEP of packet {index}: expected None or a uint64 array [{beats}], one word a beat"
+            )
+    return np.concatenate(parts)

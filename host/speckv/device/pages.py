@@ -1,0 +1,273 @@
+"""Between pages and packets: requests out of pages, frames and pages out of answers, with every check.
+
+All work is on whole batches; only checksums and the cutting into `bytes` go page by page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import frame
+from speckv.device.packets import Answer, Batch
+from speckv.errors import DeviceError, FrameError, PageError
+from speckv.frame import BEAT_BYTES, Codec, Kind, Status
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+_FIELDS = frame.HEADER_DTYPE.names or ()
+_FRAMES = "frames are whole beats of 64 bytes: pass what encode() returned, uncut"
+# what a frame must have in common with its request
+_ECHOED = (
+    "magic",
+    "version",
+    "dtype",
+    "kind",
+    "tokens",
+    "channels",
+    "tile_tokens",
+    "group_channels",
+    "raw_bytes",
+    "namespace",
+    "page_key",
+    "generation",
+    "requested_codec",
+    "reserved",
+)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Frames of a batch of pages, in order. Sizes in bytes; `cycles` is None where there is no clock."""
+
+    frames: list[bytes]
+    raw_bytes: int
+    encoded_bytes: int
+    cycles: int | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per encoded byte, headers included; 1.0 for an empty batch."""
+        return self.raw_bytes / self.encoded_bytes if self.encoded_bytes else 1.0
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Pages of a batch of frames, in order, as bf16 bits.
+
+    `pages` is uint16 [pages, tokens, channels], or a list of [tokens, channels] if their geometries differ.
+    """
+
+    pages: NDArray[np.uint16] | list[NDArray[np.uint16]]
+    cycles: int | None = None
+
+
+# ------------------------------------------------------------------------------------------------ encode
+
+
+def check_pages(pages: object, design: Design) -> NDArray[np.uint16]:
+    """`pages` as a contiguous uint16 array [pages, tokens, channels].
+
+    Raises PageError if it is no uint16 array [tokens, channels] or [pages, tokens, channels], or of a
+    geometry that the design does not take.
+    """
+    if not isinstance(pages, np.ndarray):
+        raise PageError(f"pages are a {type(pages).__name__}; pass a numpy array of bf16 bits (uint16)")
+    if pages.dtype != np.uint16:
+        raise PageError(
+            f"pages have dtype {pages.dtype}, expected uint16 holding bf16 bits: "
+            "convert floats with speckv.bf16.from_float32, or view a bfloat16 array as uint16"
+        )
+    if pages.ndim == 2:
+        pages = pages[np.newaxis]
+    if pages.ndim != 3:
+        raise PageError(
+            f"pages have shape {list(pages.shape)}, expected [tokens, channels] or [pages, tokens, channels]"
+        )
+    _, tokens, channels = pages.shape
+    if not 1 <= tokens <= design.max_tokens:
+        raise PageError(
+            f"a page has {tokens} tokens, design {design.name} takes 1 to {design.max_tokens}: "
+            + (
+                "leave empty pages out"
+                if tokens == 0
+                else "split the page, or use a design with larger pages"
+            )
+        )
+    if not 1 <= channels <= design.max_channels or channels % frame.LANES:
+        raise PageError(
+            f"a page has {channels} channels, design {design.name} takes multiples of {frame.LANES} up to "
+            f"{design.max_channels}: split the heads over pages, or use a design with larger pages"
+        )
+    return np.ascontiguousarray(pages)
+
+
+def requests(
+    pages: NDArray[np.uint16],
+    design: Design,
+    *,
+    codec: str,
+    kind: str,
+    namespace: int,
+    keys: Sequence[int] | None,
+    generation: int,
+) -> tuple[NDArray[np.void], Batch]:
+    """Request headers (frame.HEADER_DTYPE [pages]) and the packets for kv_compress.
+
+    `pages` is what check_pages returned. Raises PageError for an unknown codec or kind, or a number that does
+    not fit its header field.
+    """
+    count, tokens, channels = pages.shape
+    keys = range(count) if keys is None else keys
+    if len(keys) != count:
+        raise PageError(f"{len(keys)} keys for {count} pages: pass one key per page")
+    page_bytes = frame.raw_bytes(tokens, channels)
+    headers = np.zeros(count, frame.HEADER_DTYPE)
+    headers["magic"] = frame.MAGIC
+    headers["version"] = frame.VERSION
+    headers["codec"] = headers["requested_codec"] = _member(Codec, "codec", codec, design.codecs)
+    headers["dtype"] = frame.Dtype.BF16
+    headers["kind"] = _member(Kind, "kind", kind, tuple(Kind.__members__))
+    headers["tokens"] = tokens
+    headers["channels"] = channels
+    headers["tile_tokens"] = design.tile_tokens
+    headers["group_channels"] = design.group_channels
+    headers["raw_bytes"] = page_bytes
+    headers["namespace"] = _fits("namespace", namespace, 64)
+    headers["page_key"] = [_fits(f"key of page {index}", key, 64) for index, key in enumerate(keys)]
+    headers["generation"] = _fits("generation", generation, 32)
+
+    page_beats = page_bytes // BEAT_BYTES
+    data = np.empty((count, 1 + page_beats, BEAT_BYTES), np.uint8)
+    data[:, 0] = headers.view(np.uint8).reshape(count, BEAT_BYTES)
+    data[:, 1:] = pages.astype("<u2", copy=False).view(np.uint8).reshape(count, page_beats, BEAT_BYTES)
+    lengths = np.full(count, 1 + page_beats, np.uint32)
+    return headers, Batch(data.reshape(-1, BEAT_BYTES), lengths)
+
+
+def _member(enumeration: type[Codec] | type[Kind], what: str, name: str, known: Sequence[str]) -> int:
+    members = {member.name.lower(): int(member) for member in enumeration}
+    value = members.get(name.lower()) if isinstance(name, str) else None
+    if value is None or name.lower() not in (one.lower() for one in known):
+        raise PageError(f"{what} is {name!r}, expected one of {', '.join(known)}")
+    return value
+
+
+def _fits(what: str, value: int, bits: int) -> int:
+    number = int(value)
+    if not 0 <= number < 1 << bits:
+        raise PageError(f"{what} is {number}, expected an unsigned {bits}-bit number")
+    return number
+
+
+def frames(kernel: str, headers: NDArray[np.void], answer: Answer) -> list[bytes]:
+    """The frames in the answer to `requests`, each checked against its request and its own checksums.
+
+    Raises DeviceError naming page and field: a request that was well formed must be answered.
+    """
+    out = answer.batch
+    records = frame.unpack_headers(out.data[out.starts])
+    bad = np.flatnonzero(records["status"])
+    if len(bad):
+        status = int(records["status"][bad[0]])
+        raise DeviceError(f"{kernel} refused page {bad[0]} of {len(records)}: {_status_text(status)}")
+    expected = {name: headers[name] for name in _ECHOED}
+    expected["payload_bytes"] = (answer.lengths.astype(np.int64) - 1) * BEAT_BYTES
+    for name, values in expected.items():
+        _check_field(kernel, name, records[name], values)
+    wrong = np.flatnonzero((records["codec"] != headers["codec"]) & (records["codec"] != Codec.RAW))
+    if len(wrong):
+        raise _mismatch(
+            kernel, int(wrong[0]), "codec", records["codec"][wrong[0]], "the one asked for, or raw"
+        )
+    made = [out.data[start:end].tobytes() for start, end in zip(out.starts, out.ends, strict=True)]
+    for index, one in enumerate(made):
+        _check_crc(kernel, index, "header_crc", records, one[: frame.HEADER_BYTES - 4])
+        _check_crc(kernel, index, "payload_crc", records, one[frame.HEADER_BYTES :])
+    return made
+
+
+def _check_crc(kernel: str, index: int, name: str, records: NDArray[np.void], data: bytes) -> None:
+    got, expected = int(records[name][index]), frame.crc32c(data)
+    if got != expected:
+        raise _mismatch(kernel, index, name, f"{got:#010x}", f"{expected:#010x}")
+
+
+def _check_field(kernel: str, name: str, got: NDArray[np.generic], expected: NDArray[np.generic]) -> None:
+    """Raises DeviceError naming the first page where one value per page is not what it must be."""
+    wrong = np.flatnonzero(got != expected)
+    if len(wrong):
+        raise _mismatch(kernel, int(wrong[0]), name, got[wrong[0]], expected[wrong[0]])
+
+
+def _mismatch(kernel: str, index: int, name: str, got: object, expected: object) -> DeviceError:
+    return DeviceError(
+        f"{kernel}, page {index}: {name} of the answer is {got}, expected {expected}; the device is faulty "
+        "or of another version: compare it with backend='software'"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ decode
+
+
+def frame_packets(frames: Sequence[bytes]) -> Batch:
+    """Packets for kv_decompress. Raises FrameError naming a frame that is not whole beats."""
+    for index, one in enumerate(frames):
+        if len(one) == 0 or len(one) % BEAT_BYTES:
+            raise FrameError(
+                f"frame {index} has {len(one)} bytes; {_FRAMES}", status=Status.TRUNCATED, offset=len(one)
+            )
+    lengths = np.array([len(one) // BEAT_BYTES for one in frames], np.uint32)
+    return Batch(np.frombuffer(b"".join(frames), np.uint8).reshape(-1, BEAT_BYTES), lengths)
+
+
+def decoded_pages(kernel: str, sent: Batch, answer: Answer) -> NDArray[np.uint16] | list[NDArray[np.uint16]]:
+    """The pages in the answer to `sent`, see Decoded.
+
+    Raises FrameError naming the page, its status and the remedy for a frame that the kernel refused,
+    DeviceError for an answer that does not belong to its frame.
+    """
+    out = answer.batch
+    if not len(out.lengths):
+        return np.empty((0, 0, 0), np.uint16)
+    records = frame.unpack_headers(out.data[out.ends - 1])
+    expected = frame.unpack_headers(sent.data[sent.starts])
+    for name in (one for one in _FIELDS if one != "status"):
+        _check_field(kernel, name, records[name], expected[name])
+    bad = np.flatnonzero(records["status"])
+    if len(bad):
+        status = int(records["status"][bad[0]])
+        more = f" ({len(bad)} of {len(records)} frames were refused)" if len(bad) > 1 else ""
+        raise FrameError(f"frame {bad[0]}: {_status_text(status)}{more}", status=status)
+    got_bytes = (answer.lengths.astype(np.int64) - 1) * BEAT_BYTES
+    _check_field(kernel, "length in bytes", got_bytes, records["raw_bytes"])
+    return _cut(out, records)
+
+
+def _cut(out: Batch, records: NDArray[np.void]) -> NDArray[np.uint16] | list[NDArray[np.uint16]]:
+    geometry = records[["tokens", "channels"]]
+    if (geometry == geometry[0]).all():
+        tokens, channels = int(records["tokens"][0]), int(records["channels"][0])
+        whole = out.data.reshape(len(records), -1, BEAT_BYTES)[:, :-1]
+        return _values(whole).reshape(len(records), tokens, channels)
+    return [
+        _values(packet[:-1]).reshape(int(record["tokens"]), int(record["channels"]))
+        for packet, record in zip(out.split(), records, strict=True)
+    ]
+
+
+def _values(beats: NDArray[np.uint8]) -> NDArray[np.uint16]:
+    return np.ascontiguousarray(beats).view("<u2").astype(np.uint16, copy=False)
+
+
+def _status_text(status: int) -> str:
+    try:
+        known = Status(status)
+    except ValueError:
+        return f"status {status}, which this format version does not know: update the host library"
+    return f"status {status} ({known.name}). {known.sentence} {known.remedy}"

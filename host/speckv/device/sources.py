@@ -1,0 +1,56 @@
+"""The text of everything that a design's kernels are compiled from, whichever compiler reads it."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from speckv.errors import ToolError
+from speckv.resources import hls_root
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+
+def hlsc_dir() -> Path:
+    """Folder of the hlsc package, found without importing it. Raises ToolError if it is not installed."""
+    spec = importlib.util.find_spec("hlsc")
+    if spec is None or spec.origin is None:
+        raise ToolError(
+            "package hlsc is not importable: install speckv from its wheel or with `pip install -e .`"
+        )
+    return Path(spec.origin).parent
+
+
+def include_dirs() -> list[Path]:
+    """Folders of the kernels' headers: the algorithms, then hlsc's own ap_int.h, hls_stream.h and so on."""
+    return [hls_root() / "include", hlsc_dir() / "include"]
+
+
+def rendered(design: Design) -> dict[str, str]:
+    """The design's rendered C++ by file name; nothing is left on disk."""
+    from speckv.render import render
+
+    with tempfile.TemporaryDirectory(prefix="speckv-render-") as folder:
+        render(design, Path(folder))
+        return {
+            name: text
+            for name, text in text_files(Path(folder)).items()
+            if Path(name).suffix in (".cpp", ".hpp", ".h")
+        }
+
+
+def text_files(folder: Path, suffixes: tuple[str, ...] | None = None) -> dict[str, str]:
+    """Content of the files below `folder` by relative path with forward slashes, sorted.
+
+    Caches and hidden files are left out; `suffixes` selects, e.g. ('.hpp',).
+    """
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.split("/"))
+        if not hidden and path.is_file() and (suffixes is None or path.suffix in suffixes):
+            found[name] = path.read_text(encoding="utf-8")
+    return found

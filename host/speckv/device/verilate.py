@@ -1,0 +1,210 @@
+"""RTL of one kernel to a shared object with `native/axis_harness.cpp` around it.
+
+Verilator only translates here; the C++ is compiled by this module, so that neither make nor perl is needed
+and Verilator's runtime is compiled once for all kernels.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from speckv import toolchain
+from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
+from speckv.errors import ToolError
+
+HARNESS = NATIVE_DIR / "axis_harness.cpp"
+LIBRARY = "libkernel.so"
+# functions of the generated C++ are spread over files of about this many operations, to use every CPU
+SPLIT_OPERATIONS = "20000"
+# what the harness reads of each FIFO to say how full it is: write and read pointer, parameter DEPTH
+FIFO_MODULE = "hlsc_fifo"
+FIFO_VARIABLES = ("wp", "rp", "DEPTH")
+
+VERILATOR_FLAGS = (
+    "--cc",
+    "-O3",
+    "--assert",
+    # what the RTL leaves open is random (see the harness): hardware does not promise zero
+    "--x-assign",
+    "unique",
+    "--x-initial",
+    "unique",
+    "--output-split",
+    SPLIT_OPERATIONS,
+    "--prefix",
+    "Vdut",
+    "-Wno-fatal",
+)
+FAST = "-O2"
+SLOW = "-O0"
+LINK_FLAGS = ("-Wl,-Bsymbolic", "-Wl,-z,defs")
+COMMON_FLAGS = (
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-w",
+    "-DVERILATOR=1",
+    "-DVM_COVERAGE=0",
+    "-DVM_SC=0",
+    "-DVM_TIMING=0",
+    "-DVL_USER_FATAL",
+    "-DVL_USER_STOP",
+    "-DVL_USER_FINISH",
+    "-DVL_USER_WARN",
+)
+
+
+@dataclass(frozen=True)
+class StreamPorts:
+    """Names of a kernel's two streams, without the `_TDATA` …"""
+
+    input: str
+    output: str
+
+
+def stream_ports(source: str, kernel: str) -> StreamPorts:
+    """The AXI4-Stream slave and master among the ports of module `kernel`.
+
+    Raises ToolError unless there is one of each, 512 bits wide.
+    """
+    match = re.search(rf"\bmodule\s+{kernel}\b(.*?)\)\s*;", source, re.DOTALL)
+    if match is None:
+        raise ToolError(f"{kernel}.sv has no module {kernel}: regenerate the RTL (`speckv rtl <design>`)")
+    header = match.group(1)
+    # a port list may name the direction once for several ports
+    found: dict[str, list[str]] = {"input": [], "output": []}
+    direction = ""
+    for token in re.findall(r"\b(?:input|output)\b|\b\w+_TDATA\b", header):
+        if token in found:
+            direction = token
+        elif direction:
+            found[direction].append(token.removesuffix("_TDATA"))
+    if len(found["input"]) != 1 or len(found["output"]) != 1:
+        raise ToolError(
+            f"module {kernel} has AXI4-Stream inputs {found['input']} and outputs {found['output']}; "
+            "co-simulation drives kernels with one of each"
+        )
+    return StreamPorts(found["input"][0], found["output"][0])
+
+
+def _runtime(root: Path, tool: toolchain.Verilator, compiler: toolchain.Compiler, trace: bool) -> Path:
+    """Folder with the object files of Verilator's runtime."""
+    sources = ["verilated.cpp", "verilated_threads.cpp", "verilated_dpi.cpp"]
+    if trace:
+        sources.append("verilated_vcd_c.cpp")
+    flags = _flags(tool, trace)
+
+    def build(work: Path, log: BuildLog) -> None:
+        log.run_all(
+            [
+                [*compiler.command, *flags, FAST, "-c", str(tool.include_dir / name), "-o", f"{name}.o"]
+                for name in sources
+            ],
+            cwd=work,
+        )
+
+    inputs = {
+        "tool": tool.version,
+        "compiler": compiler.version,
+        "machine": platform.machine(),
+        "flags": " ".join((*COMMON_FLAGS, FAST)),
+        "sources": " ".join(sources),
+    }
+    return cached_build(root / "verilated", "trace" if trace else "plain", inputs, build)
+
+
+def _flags(tool: toolchain.Verilator, trace: bool) -> list[str]:
+    return [
+        *COMMON_FLAGS,
+        f"-DVM_TRACE={int(trace)}",
+        f"-DVM_TRACE_VCD={int(trace)}",
+        f"-I{tool.include_dir}",
+        f"-I{tool.include_dir / 'vltstd'}",
+    ]
+
+
+def shows_levels(sources: dict[str, str]) -> bool:
+    """True if module hlsc_fifo is there and has the variables that tell how full it is."""
+    for text in sources.values():
+        match = re.search(rf"\bmodule\s+{FIFO_MODULE}\b(.*?)\bendmodule\b", text, re.DOTALL)
+        if match:
+            return all(re.search(rf"\b{name}\b", match.group(1)) for name in FIFO_VARIABLES)
+    return False
+
+
+def build_kernel(
+    root: Path,
+    folder: Path,
+    kernel: str,
+    rtl_files: Sequence[Path],
+    *,
+    trace: bool,
+    on_build: Callable[[], None] | None = None,
+) -> Path:
+    """The shared object of `kernel`, from `rtl_files` (SystemVerilog), under `folder`; built if need be.
+
+    `root` is where the runtime shared by all kernels goes. Raises ToolError if a tool is missing or fails.
+    """
+    tool = toolchain.verilator()
+    compiler = toolchain.host_compiler()
+    sources = {path.name: path.read_text(encoding="utf-8") for path in rtl_files}
+    ports = stream_ports(sources.get(f"{kernel}.sv", ""), kernel)
+    levels = shows_levels(sources)
+    harness = HARNESS.read_text(encoding="utf-8")
+    inputs = {
+        **{f"rtl/{name}": text for name, text in sources.items()},
+        "harness": harness,
+        "tool": tool.version,
+        "compiler": compiler.version,
+        "machine": platform.machine(),
+        "flags": " ".join((*VERILATOR_FLAGS, *COMMON_FLAGS, FAST, SLOW, str(trace))),
+    }
+
+    def build(work: Path, log: BuildLog) -> None:
+        rtl = work / "rtl"
+        rtl.mkdir()
+        for name, text in sources.items():
+            (rtl / name).write_text(text, encoding="utf-8")
+        names = [f"rtl/{name}" for name in sorted(sources)]
+        if levels:
+            public = [f'public_flat_rd -module "{FIFO_MODULE}" -var "{name}"' for name in FIFO_VARIABLES]
+            (rtl / "levels.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
+            names.insert(0, "rtl/levels.vlt")
+        trace_flags = ["--trace-vcd"] if trace else []
+        log.run(
+            [*tool.command, *VERILATOR_FLAGS, *trace_flags, "--top-module", kernel, "-Mdir", "model", *names],
+            cwd=work,
+            env=tool.environment(),
+        )
+        model = work / "model"
+        (model / HARNESS.name).write_text(harness, encoding="utf-8")
+        flags = [
+            *_flags(tool, trace),
+            f"-DDUT_IN={ports.input}",
+            f"-DDUT_OUT={ports.output}",
+            "-I.",
+        ]
+        files = sorted(model.glob("*.cpp"), key=lambda path: path.stat().st_size, reverse=True)
+        log.run_all(
+            [
+                [*compiler.command, *flags, SLOW if "Slow" in path.name else FAST, "-c", path.name]
+                for path in files
+            ],
+            cwd=model,
+        )
+        runtime = _runtime(root, tool, compiler, trace)
+        objects = [*sorted(model.glob("*.o")), *sorted(runtime.glob("*.o"))]
+        log.run(
+            [*compiler.command, "-shared", "-o", LIBRARY, *map(str, objects), "-lpthread", *LINK_FLAGS],
+            cwd=work,
+        )
+        for path in objects:
+            if path.is_relative_to(model):
+                path.unlink()
+
+    name = kernel + ("-trace" if trace else "")
+    return cached_build(folder, name, inputs, build, on_build=on_build) / LIBRARY

@@ -1,0 +1,342 @@
+"""Which figures the report shows: each function picks numbers out of a demo `Result` and draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from speckv import bf16, frame
+from speckv.device import DECOMPRESS
+from speckv.report import charts, dataflow
+from speckv.report.charts import Bar, Series
+
+if TYPE_CHECKING:
+    from speckv.demo import Batch, Result, Row
+
+LOSSY = "int8"
+SHOWN_PAGE = 5  # the page of the heat maps: layer 15, tokens 64 to 127
+DIRECTIONS = ("compress", "decompress")
+OTHER = {"K": "V", "V": "K"}
+GROUPS = {"K": "one scale per channel", "V": "one scale per token and head"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The headline figures. Bytes per cycle are None in a run without RTL simulation."""
+
+    ratio: float
+    worst: float  # error / bound
+    values_checked: int
+    compress: float | None
+    decompress: float | None
+    pages_compared: int
+    sustained_pages: int
+    evidence: list[str]
+    backends: list[str]
+    shown_page: str
+
+
+@dataclass(frozen=True)
+class Direction:
+    """RMS error over all pages of one kind, with its own groups and with those of the other kind."""
+
+    own: float
+    turned: float
+    stands_out: float  # greatest magnitude of the largest channel / of the median channel
+    exact: float  # share of the values that come back unchanged
+
+    @property
+    def factor(self) -> float:
+        return self.turned / self.own
+
+
+def summary(result: Result) -> Summary:
+    """The headline figures: the worst of K and V, and of all backends, in each case."""
+    lossy = [row for row in result.rows if row.codec == LOSSY]
+    counted = [row.bytes_per_cycle for row in lossy if row.bytes_per_cycle]
+    return Summary(
+        ratio=min(row.ratio for row in lossy),
+        worst=max(row.max_error_over_bound for row in lossy),
+        values_checked=sum(result.references[LOSSY, kind].raw.size for kind in OTHER),
+        compress=min((one["compress"] for one in counted), default=None),
+        decompress=min((one["decompress"] for one in counted), default=None),
+        pages_compared=sum(_pages_run(row) for row in result.rows),
+        sustained_pages=max((row.batches[-1].pages for row in result.rows if row.batches), default=0),
+        evidence=list(dict.fromkeys(row.evidence for row in result.rows)),
+        backends=list(dict.fromkeys(row.backend for row in result.rows)),
+        shown_page=result.page_names[SHOWN_PAGE],
+    )
+
+
+def _pages_run(row: Row) -> int:
+    return sum(batch.pages for batch in row.batches) or row.pages
+
+
+def direction(result: Result, kind: str) -> Direction:
+    """What turning the groups of a kind would cost."""
+    greatest = np.abs(_values(result, kind)).max(axis=0)
+    return Direction(
+        own=_rms(result.references[LOSSY, kind].error),
+        turned=_rms(result.turned[kind].error),
+        stands_out=float(greatest.max() / np.median(greatest)),
+        exact=float(np.mean(result.references[LOSSY, kind].error == 0)),
+    )
+
+
+def all_figures(result: Result) -> dict[str, str]:
+    """Every figure of the page by name; those that need cycles only if there was an RTL simulation."""
+    made = {
+        "page_flow": _page_flow(result),
+        "source_flow": dataflow.source_flow(list(dict.fromkeys(row.backend for row in result.rows))),
+        "ratio": _ratio(result),
+        "bytes": _bytes(result),
+        "histogram": _histogram(result),
+        "error_by_layer": _error_by_layer(result),
+    }
+    for kind in OTHER:
+        made |= _heat_maps(result, kind)
+    if any(row.batches for row in result.rows):
+        made |= {
+            "throughput": _throughput(result),
+            "batches": _by_batch(result),
+            "single": _single_page(result),
+            "timeline": _timeline(result),
+        }
+    return made
+
+
+def _rms(error: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(error * error)))
+
+
+def _values(result: Result, kind: str) -> np.ndarray:
+    return bf16.to_float32(result.references[LOSSY, kind].raw[SHOWN_PAGE]).astype(np.float64)
+
+
+def _page_flow(result: Result) -> str:
+    shown = result.references[LOSSY, "K"]
+    tokens, channels = shown.raw.shape[1:]
+    return dataflow.page_flow(shown.raw[0].nbytes, len(shown.frames[0]), f"{tokens} tokens × {channels}")
+
+
+def _ratio(result: Result) -> str:
+    layers = result.sample.layers
+    groups = []
+    for at, layer in enumerate(layers):
+        bars = []
+        for (codec, kind), made in result.references.items():
+            pages = len(made.frames) // len(layers)
+            part = slice(at * pages, (at + 1) * pages)
+            stored = sum(len(one) for one in made.frames[part])
+            css = kind.lower() if codec == LOSSY else "raw"
+            bars.append(Bar(f"{codec} {kind}", made.raw[part].nbytes / stored, css))
+        groups.append((f"layer {layer}", bars))
+    return charts.bars(
+        "Compression ratio by layer, codec and kind",
+        "Raw bytes divided by stored bytes, headers, scales and padding included. " + _told(groups),
+        groups,
+        "raw bytes ÷ stored bytes",
+        unit="×",
+        digits=3,
+    )
+
+
+def _bytes(result: Result) -> str:
+    rows = []
+    for (codec, kind), made in result.references.items():
+        header = frame.Header.unpack(made.frames[0])
+        scales = 0
+        if codec == LOSSY:
+            scales = frame.parameter_section_bytes(header.kind, header.tokens, header.channels)
+        parts = [
+            ("values", float(header.payload_bytes - scales), "raw"),
+            ("scales", float(scales), "part"),
+            ("header", float(frame.HEADER_BYTES), "mark"),
+        ]
+        rows.append((f"{codec} {kind}", parts))
+    return charts.stacked(
+        "Where the bytes of a frame go",
+        "Bytes of values, of scales and of the header in one frame. "
+        + " ".join(
+            f"{label}: " + ", ".join(f"{name} {value:.0f}" for name, value, _ in parts) + "."
+            for label, parts in rows
+        ),
+        rows,
+        "bytes of a frame",
+    )
+
+
+def _histogram(result: Result) -> str:
+    samples = []
+    for kind in OTHER:
+        values = result.references[LOSSY, kind].relative_error.ravel()
+        samples.append((f"{LOSSY} {kind}", values, kind.lower()))
+    worst = max(float(values.max()) for _, values, _ in samples)
+    return charts.histogram(
+        "Error of every value that changed, as a part of its bound",
+        f"Distribution of error divided by bound for K and V. The greatest is {worst:.3f}; 1 is the bound.",
+        [(label, values[values > 0], css) for label, values, css in samples],
+        "|decoded − original| ÷ bound (no unit)",
+        end=1.1,
+        limit=(1.0, "the format's bound"),
+    )
+
+
+def _error_by_layer(result: Result) -> str:
+    layers = result.sample.layers
+    groups = []
+    for at, layer in enumerate(layers):
+        bars = []
+        for kind in OTHER:
+            made = result.references[LOSSY, kind]
+            pages = len(made.frames) // len(layers)
+            part = slice(at * pages, (at + 1) * pages)
+            relative = _rms(made.error[part]) / _rms(bf16.to_float32(made.raw[part]).astype(np.float64))
+            bars.append(Bar(f"{LOSSY} {kind}", 100 * relative, kind.lower()))
+        groups.append((f"layer {layer}", bars))
+    return charts.bars(
+        "Root mean square error relative to the values",
+        "Root mean square of the error divided by that of the values, in percent. " + _told(groups),
+        groups,
+        "RMS error ÷ RMS value (%)",
+        unit=" %",
+        digits=2,
+    )
+
+
+def _heat_maps(result: Result, kind: str) -> dict[str, str]:
+    own, turned = result.references[LOSSY, kind], result.turned[kind]
+    raw = _values(result, kind)
+    decoded = bf16.to_float32(own.pages[SHOWN_PAGE]).astype(np.float64)
+    full = float(np.quantile(np.abs(raw), 0.998))
+    errors = own.error[SHOWN_PAGE], turned.error[SHOWN_PAGE]
+    error_full = float(np.quantile(np.abs(np.stack(errors)), 0.998))
+    where = result.page_names[SHOWN_PAGE]
+    greatest = np.abs(raw).max(axis=0)
+    name = kind.lower()
+    return {
+        f"{name}_profile": charts.profile(
+            f"{kind}: greatest magnitude of each channel",
+            f"{where}. Median {np.median(greatest):.3g}, greatest {greatest.max():.3g}.",
+            greatest,
+            name,
+            "max |value|",
+        ),
+        f"{name}_raw": charts.heat_map(
+            f"{kind}, as the model made it", f"Values of {where}, token by channel.", raw, full
+        ),
+        f"{name}_decoded": charts.heat_map(
+            f"{kind}, decoded", f"Values of {where} after {LOSSY}, token by channel.", decoded, full
+        ),
+        f"{name}_error": charts.heat_map(
+            f"{kind}: error with {GROUPS[kind]}",
+            f"Magnitude of the error, token by channel; root mean square {_rms(errors[0]):.4f}.",
+            errors[0],
+            error_full,
+            signed=False,
+            unit="|error|",
+        ),
+        f"{name}_turned": charts.heat_map(
+            f"{kind}: error with {GROUPS[OTHER[kind]]}",
+            f"Magnitude of the error, token by channel; root mean square {_rms(errors[1]):.4f}.",
+            errors[1],
+            error_full,
+            signed=False,
+            unit="|error|",
+        ),
+    }
+
+
+def _counted(result: Result) -> list[Row]:
+    return [row for row in result.rows if row.batches]
+
+
+def _css(row: Row, way: str) -> str:
+    return f"{row.kind.lower()}{' pale' if way == 'decompress' else ''}"
+
+
+def _throughput(result: Result) -> str:
+    groups = []
+    for codec in dict.fromkeys(row.codec for row in _counted(result)):
+        bars = []
+        for way in DIRECTIONS:
+            for row in _counted(result):
+                if row.codec == codec and row.bytes_per_cycle:
+                    bars.append(Bar(f"{way} {row.kind}", row.bytes_per_cycle[way], _css(row, way)))
+        groups.append((codec, bars))
+    bus = result.design.bus_bits // 8
+    return charts.bars(
+        "Raw bytes per cycle, sustained",
+        f"Raw bytes per clock cycle in RTL simulation; the bus carries {bus}. " + _told(groups),
+        groups,
+        "raw bytes per cycle (B/cycle)",
+        limit=(float(bus), f"bus: {bus} B/cycle"),
+        digits=1,
+    )
+
+
+def _cycles(batch: Batch, way: str) -> int:
+    return batch.compress_cycles if way == "compress" else batch.decompress_cycles
+
+
+def _by_batch(result: Result) -> str:
+    series = []
+    page_bytes = result.references[LOSSY, "K"].raw[0].nbytes
+    for way in DIRECTIONS:
+        for row in _counted(result):
+            if row.codec == LOSSY:
+                points = [
+                    (float(one.pages), page_bytes * one.pages / _cycles(one, way)) for one in row.batches
+                ]
+                series.append(Series(f"{way} {row.kind}", points, _css(row, way)))
+    bus = result.design.bus_bits // 8
+    return charts.lines(
+        f"Pages per call and throughput, {LOSSY}",
+        "Raw bytes per cycle against the number of pages in one call.",
+        series,
+        "pages per call",
+        "raw bytes per cycle (B/cycle)",
+        limit=(float(bus), f"bus: {bus} B/cycle"),
+    )
+
+
+def _single_page(result: Result) -> str:
+    beats = result.references[LOSSY, "K"].raw[0].nbytes // (result.design.bus_bits // 8)
+    rows = []
+    for row in _counted(result):
+        for way in DIRECTIONS:
+            cycles = _cycles(row.batches[0], way)
+            parts = [("the page's beats", float(beats), "raw"), ("the rest", float(cycles - beats), "part")]
+            rows.append((f"{row.codec} {row.kind} {way}", parts))
+    return charts.stacked(
+        "Cycles of a single page",
+        "Cycles from the first beat in to the last beat out, for a call with one page. "
+        + " ".join(f"{label}: {sum(value for _, value, _ in parts):.0f}." for label, parts in rows),
+        rows,
+        "cycles",
+    )
+
+
+def _timeline(result: Result) -> str:
+    row = next(row for row in _counted(result) if row.codec == LOSSY and row.kind == "K")
+    rows = [
+        (kernel, spans, f"k{' pale' if kernel == DECOMPRESS else ''}") for kernel, spans in row.spans.items()
+    ]
+    return charts.timeline(
+        f"Pages inside the kernels, {LOSSY} {row.kind}",
+        "Cycles from a page's first beat in to its last beat out; pages overlap. "
+        + " ".join(
+            f"{kernel}: " + ", ".join(f"{a} to {b}" for a, b in spans) + "." for kernel, spans, _ in rows
+        ),
+        rows,
+        "clock cycles since the start of the call",
+    )
+
+
+def _told(groups: list[tuple[str, list[Bar]]]) -> str:
+    """The numbers of a bar chart in words, for those who do not see it."""
+    return " ".join(
+        f"{name}: " + ", ".join(f"{bar.label} {bar.value:.3g}" for bar in bars) + "." for name, bars in groups
+    )

@@ -1,0 +1,1 @@
+"""What the benches share: bus models, checks, pages, the golden model and the way to a simulator."""

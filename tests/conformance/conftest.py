@@ -1,0 +1,45 @@
+"""The backends under test. Each is opened once per session, so that each kernel is built once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from speckv import toolchain
+from speckv.design import Design
+from speckv.device import Device, open_device
+from speckv.errors import ToolError
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
+BACKENDS = {
+    "software": ("software", {}),
+    "csim": ("csim", {}),
+    "cosim": ("cosim", {}),
+    "cosim-idle": ("cosim", {"idle": 0.7, "seed": 11}),
+    "cosim-stall": ("cosim", {"stall": 0.7, "seed": 12}),
+    "cosim-idle-stall": ("cosim", {"idle": 0.5, "stall": 0.5, "seed": 13}),
+    "cosim-hard": ("cosim", {"idle": 0.1, "stall": 0.95, "seed": 14}),
+}
+NEEDS = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
+
+
+@pytest.fixture(scope="session")
+def design() -> Design:
+    return Design.load("tiny")
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def device(request: pytest.FixtureRequest, design: Design) -> Iterator[Device]:
+    """An open device. Skips only where a tool is missing; stale RTL is a failure."""
+    backend, options = BACKENDS[request.param]
+    for tool in NEEDS[backend]:
+        try:
+            tool()
+        except ToolError as error:
+            pytest.skip(str(error))
+    with open_device(design, backend, **options) as opened:
+        yield opened

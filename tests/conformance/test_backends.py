@@ -1,0 +1,149 @@
+"""Every backend answers every packet as the numpy model does, byte for byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from material import (
+    CHANNELS,
+    PAGES,
+    TOKENS,
+    frame_faults,
+    good_frames,
+    good_requests,
+    keep_ok,
+    request_faults,
+)
+from speckv import model
+from speckv.design import Design
+from speckv.device import COMPRESS, DECOMPRESS, Device
+from speckv.frame import Codec, Kind, Status, field_offset
+
+STATUS = field_offset("status")
+every_codec = pytest.mark.parametrize("codec", Codec, ids=lambda one: one.name.lower())
+every_kind = pytest.mark.parametrize("kind", Kind, ids=lambda one: one.name)
+every_width = pytest.mark.parametrize("channels", CHANNELS)
+
+
+def assert_same(got: list[np.ndarray], expected: list[np.ndarray], what: list[str]) -> None:
+    """Compares packets; names the first that differs, its beat and its bytes."""
+    assert len(got) == len(expected)
+    for index, (one, other) in enumerate(zip(got, expected, strict=True)):
+        if one.shape != other.shape:
+            pytest.fail(f"packet {index} ({what[index]}): {len(one)} beats, expected {len(other)}")
+        if not np.array_equal(one, other):
+            beat, byte = (int(i) for i in np.argwhere(one != other)[0])
+            differing = int((one != other).sum())
+            pytest.fail(
+                f"packet {index} ({what[index]}): {differing} bytes differ, first in beat {beat} at "
+                f"byte {byte}:\n"
+                f"  got      {one[beat].tobytes().hex()}\n  expected {other[beat].tobytes().hex()}"
+            )
+
+
+def names() -> list[str]:
+    """What each of `good_requests` is."""
+    return [f"{tokens} tokens, {name}" for tokens in TOKENS for name in PAGES]
+
+
+@every_codec
+@every_kind
+@every_width
+def test_compress(device: Device, design: Design, codec: Codec, kind: Kind, channels: int) -> None:
+    requests = good_requests(design, codec, kind, channels)
+    got = device.run(COMPRESS, requests)
+    assert_same(got.packets, good_frames(design, codec, kind, channels), names())
+
+
+@every_codec
+@every_kind
+@every_width
+def test_decompress(device: Device, design: Design, codec: Codec, kind: Kind, channels: int) -> None:
+    frames = good_frames(design, codec, kind, channels)
+    got = device.run(DECOMPRESS, frames)
+    assert_same(got.packets, model.decompress_packets(design, frames), names())
+
+
+@every_codec
+@every_kind
+def test_faulty_requests(device: Device, design: Design, codec: Codec, kind: Kind) -> None:
+    packets, keeps = request_faults(codec, kind)
+    expected = model.compress_packets(design, packets, keep_ok=keep_ok(keeps))
+    what = [f"status {packet[0, STATUS]}" for packet in expected]
+    # twice: the second run meets whatever the first one left behind
+    for _ in range(2):
+        assert_same(device.run(COMPRESS, packets, keeps=keeps).packets, expected, what)
+
+
+@every_codec
+@every_kind
+def test_faulty_frames(device: Device, design: Design, codec: Codec, kind: Kind) -> None:
+    packets, keeps = frame_faults(design, codec, kind)
+    expected = model.decompress_packets(design, packets, keep_ok=keep_ok(keeps))
+    what = [f"status {packet[-1, STATUS]}" for packet in expected]
+    for _ in range(2):
+        assert_same(device.run(DECOMPRESS, packets, keeps=keeps).packets, expected, what)
+
+
+def test_one_packet_at_a_time(device: Device, design: Design) -> None:
+    """The same answers whether packets come back to back or each in a run of its own."""
+    rng = np.random.default_rng(5)
+    requests = good_requests(design, Codec.INT8, Kind.K, 96)
+    frames = good_frames(design, Codec.INT8, Kind.K, 96)
+    pages = model.decompress_packets(design, frames)
+    for index in rng.choice(len(requests), 24, replace=False):
+        assert_same(device.run(COMPRESS, [requests[index]]).packets, [frames[index]], [str(index)])
+        assert_same(device.run(DECOMPRESS, [frames[index]]).packets, [pages[index]], [str(index)])
+
+
+def test_shapes_codecs_and_kinds_mixed(device: Device, design: Design) -> None:
+    """Neighbours of every other sort: nothing of one page may leak into the next."""
+    rng = np.random.default_rng(6)
+    sorts = [(codec, kind, channels) for codec in Codec for kind in Kind for channels in CHANNELS]
+    requests = [one for sort in sorts for one in good_requests(design, *sort)]
+    chosen = rng.permutation(len(requests))[:400]
+    mixed = [requests[index] for index in chosen]
+    frames = model.compress_packets(design, mixed)
+    what = [str(index) for index in chosen]
+    assert_same(device.run(COMPRESS, mixed).packets, frames, what)
+    assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), what)
+
+
+def test_after_a_reset(device: Device, design: Design) -> None:
+    requests = good_requests(design, Codec.INT8, Kind.V, 64)[:40]
+    frames = good_frames(design, Codec.INT8, Kind.V, 64)[:40]
+    for _ in range(3):
+        device.reset()
+        assert_same(device.run(COMPRESS, requests).packets, frames, names())
+
+
+@pytest.mark.parametrize("kernel", [COMPRESS, DECOMPRESS])
+def test_the_material_provokes_every_status(design: Design, kernel: str) -> None:
+    """Without this the suite could stop testing a status unnoticed."""
+    seen: set[int] = set()
+    for codec in Codec:
+        for kind in Kind:
+            if kernel == COMPRESS:
+                packets, keeps = request_faults(codec, kind)
+                answers = model.compress_packets(design, packets, keep_ok=keep_ok(keeps))
+                seen |= {int(packet[0, STATUS]) for packet in answers}
+            else:
+                packets, keeps = frame_faults(design, codec, kind)
+                answers = model.decompress_packets(design, packets, keep_ok=keep_ok(keeps))
+                seen |= {int(packet[-1, STATUS]) for packet in answers}
+    frames_only = {
+        Status.BAD_HEADER_CRC,
+        Status.BAD_PAYLOAD_BYTES,
+        Status.BAD_PAYLOAD_CRC,
+        Status.BAD_PARAMETER,
+    }
+    assert seen == set(Status) - (frames_only if kernel == COMPRESS else set())
+
+
+def test_the_material_takes_every_way_through_the_codec(design: Design) -> None:
+    flags = {
+        int(packet[0, field_offset("flags")])
+        for kind in Kind
+        for packet in good_frames(design, Codec.INT8, kind, 32)
+    }
+    assert {0, 1, 2} <= flags

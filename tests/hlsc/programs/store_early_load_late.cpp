@@ -1,0 +1,24 @@
+// A store at an early address, a load at a late one: a younger store must not overtake the load.
+#include "ap_axi_sdata.h"
+#include "ap_int.h"
+#include "hls_stream.h"
+
+void store_early_load_late(hls::stream<ap_uint<32>>& in, hls::stream<ap_uint<32>>& out) {
+#pragma HLS interface mode=ap_ctrl_none port=return
+#pragma HLS interface mode=axis port=in
+#pragma HLS interface mode=axis port=out
+  unsigned table[4];
+  for (unsigned i = 0; i < 4; i++) {
+#pragma HLS pipeline II=1
+    table[i] = 77 * i;
+  }
+  const unsigned n = in.read() & 63;
+  for (unsigned i = 0; i < n; i++) {
+#pragma HLS pipeline
+    const ap_uint<32> x = in.read();
+    const unsigned product = (unsigned)x * ((unsigned)x >> 7 | 1);
+    const unsigned slow = (product * ((unsigned)x | 1)) >> 30;
+    table[x & 3] = x;
+    out.write(table[slow]);
+  }
+}

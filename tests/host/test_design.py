@@ -1,0 +1,273 @@
+"""Designs: loading, every rule, the fingerprint and the schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from speckv import frame
+from speckv.design import PARAMETERS, Design, designs, json_schema, schema_text
+from speckv.errors import DesignError, ToolError
+from speckv.resources import build_root, hls_root
+
+TINY = Design.load("tiny")
+GOOD: dict[str, Any] = TINY.parameters()
+
+
+def violations(**changes: Any) -> list[str]:
+    """The violations of tiny with some parameters changed, or removed if None."""
+    mapping = {key: value for key, value in (GOOD | changes).items() if value is not None}
+    with pytest.raises(DesignError) as caught:
+        Design.from_mapping("changed", mapping)
+    return caught.value.violations
+
+
+def test_tiny() -> None:
+    assert dataclasses.asdict(TINY) | {"description": ""} == {
+        "name": "tiny",
+        "description": "",
+        "bus_bits": 512,
+        "tile_tokens": 64,
+        "tile_channels": 32,
+        "group_channels": 64,
+        "max_tokens": 64,
+        "max_channels": 256,
+        "dtypes": ("bf16",),
+        "codecs": ("raw", "int8"),
+        "clock_mhz": 300,
+    }
+    assert designs() == sorted(designs()) and "tiny" in designs()
+
+
+def test_derived() -> None:
+    assert (TINY.beat_bytes, TINY.lanes, TINY.transfers_per_beat) == (64, 32, 1)
+    assert (TINY.max_blocks, TINY.max_tiles, TINY.max_channel_groups) == (8, 1, 4)
+    assert (TINY.max_groups, TINY.max_parameter_beats, TINY.max_code_beats) == (256, 16, 256)
+    assert (TINY.max_page_bytes, TINY.max_page_beats) == (32768, 512)
+    assert (TINY.max_payload_beats, TINY.max_frame_beats) == (512, 513)
+    assert (TINY.codec_ids, TINY.dtype_ids) == ({0, 1}, {1})
+    large = Design.from_mapping("large", GOOD | {"max_tokens": 130, "max_channels": 1056})
+    assert (large.max_tiles, large.max_channel_groups, large.max_blocks) == (3, 17, 33)
+    assert large.max_groups == max(3 * 1056, 130 * 17)
+    assert large.max_parameter_beats == -(-large.max_groups * 4 // 64)
+
+
+def test_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TINY.max_tokens = 3  # type: ignore[misc]
+
+
+def test_each_construction_is_checked() -> None:
+    with pytest.raises(DesignError, match="max_tokens is 0"):
+        dataclasses.replace(TINY, max_tokens=0)
+    with pytest.raises(DesignError, match="max_channels is 48"):
+        Design(**(dataclasses.asdict(TINY) | {"max_channels": 48}))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "found"),
+    [
+        ("bus_bits", 64, "64 (int), expected one of the widths that the kernels support today: 512"),
+        ("bus_bits", "512", "'512' (str), which is no integer"),
+        ("bus_bits", True, "True (bool), which is no integer"),
+        ("tile_tokens", 32, "32 (int), expected 64"),
+        ("tile_channels", 64, "64 (int), expected 32"),
+        ("group_channels", 128, "128 (int), expected 64"),
+        ("max_tokens", 0, "0 (int), expected 1 to 1024"),
+        ("max_tokens", 1025, "1025 (int), expected 1 to 1024"),
+        ("max_tokens", 64.0, "64.0 (float), which is no integer"),
+        ("max_channels", 33, "33 (int), expected a multiple of 32"),
+        ("max_channels", 0, "0 (int), expected a multiple of 32"),
+        ("max_channels", 4128, "4128 (int), expected a multiple of 32"),
+        ("dtypes", ["fp16"], "['fp16'] (list) with the unknown 'fp16' (str)"),
+        ("dtypes", [], "an empty list"),
+        ("dtypes", "bf16", "'bf16' (str), which is no list"),
+        ("dtypes", [["bf16"]], "[['bf16']] (list) with the unknown ['bf16'] (list)"),
+        ("codecs", ["int8"], "['int8'] (list) without raw"),
+        ("codecs", ["raw", "raw"], "['raw', 'raw'] (list) with a repetition"),
+        ("codecs", ["raw", "int9"], "(did you mean int8?)"),
+        ("codecs", ["raw", 8], "with the unknown 8 (int)"),
+        ("clock_mhz", "fast", "'fast' (str), which is no number"),
+        ("clock_mhz", 0, "0 (int), expected a number of MHz"),
+        ("clock_mhz", float("nan"), "nan (float), expected a number of MHz"),
+        ("clock_mhz", float("inf"), "inf (float), expected a number of MHz"),
+        ("description", 5, "5 (int), which is no text"),
+        ("max_tokens", None, "missing, expected 1 to 1024"),
+    ],
+)
+def test_each_rule(parameter: str, value: Any, found: str) -> None:
+    (line,) = violations(**{parameter: value})
+    assert line.startswith(f"{parameter} is ") and found in line
+    assert line.endswith(PARAMETERS[parameter].remedy)
+
+
+def test_unknown_keys() -> None:
+    assert violations(max_token=5) == ["max_token is no parameter; did you mean max_tokens?"]
+    (line,) = violations(zzz=5)
+    assert line.startswith("zzz is no parameter; known are description, bus_bits,")
+
+
+def test_all_violations_at_once() -> None:
+    lines = violations(bus_bits=8, max_tokens=-1, codecs=[], clock_mhz=None, clock=1, dtypes=7)
+    assert [line.split(" is ")[0] for line in lines] == [
+        "bus_bits",
+        "max_tokens",
+        "dtypes",
+        "codecs",
+        "clock_mhz",
+        "clock",
+    ]
+    with pytest.raises(DesignError) as caught:
+        Design.from_mapping("Bad Name", {})
+    assert len(caught.value.violations) == 1 + sum(not p.optional for p in PARAMETERS.values())
+    assert "breaks 10 rule(s)" in str(caught.value) and "name is 'Bad Name'" in str(caught.value)
+
+
+@pytest.mark.parametrize("mapping", [None, [], "tiny", 5])
+def test_no_mapping(mapping: Any) -> None:
+    with pytest.raises(DesignError, match="expected a mapping of parameters"):
+        Design.from_mapping("none", mapping)
+
+
+# ------------------------------------------------------------------------------------------------- files
+
+
+def test_load_by_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text((hls_root() / "designs" / "tiny.yaml").read_text())
+    for given in (path, str(path)):
+        mine = Design.load(given)
+        assert mine.name == "mine" and mine.hash == TINY.hash
+        assert mine.parameters() == GOOD
+
+
+def test_unknown_design() -> None:
+    with pytest.raises(DesignError, match=r"no design of this name in .*designs; did you mean tiny"):
+        Design.load("tinny")
+    with pytest.raises(DesignError, match=r"there is no file .*nowhere\.yaml"):
+        Design.load("/nowhere.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "bus_bits: 512\nmax_tokens: 64\nbus_bits: 64\n",
+            "line 3, column 1: bus_bits stands twice, first in line 1",
+        ),
+        ("bus_bits: 512\n  max_tokens: 64\n", "line 2, column"),
+        ("bus_bits: [512\n", "line 2, column 1: "),
+        ("bus_bits: !!python/object:os.system x\n", "line 1, column 11: "),
+        ("- bus_bits\n", "holds .*expected `parameter: value` lines"),
+        ("", "holds None"),
+        ("5: 3\n", "5 is no parameter"),
+        ("? {a: 1}\n: 3\n", "line 1, column 3: found unhashable key"),
+    ],
+)
+def test_bad_yaml(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(DesignError, match=message):
+        Design.load(path)
+
+
+def test_unreadable_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(b"bus_bits: \xff\xfe\n")
+    with pytest.raises(DesignError, match=r"bad\.yaml cannot be read"):
+        Design.load(path)
+
+
+# ------------------------------------------------------------------------------------------- fingerprint
+
+
+def test_hash_is_frozen() -> None:
+    """Committed RTL carries this number: a change of it means a change of the design or the format."""
+    assert TINY.hash_hex == "ede938e192bed544" == f"{TINY.hash:016x}"
+
+
+def test_hash_is_the_same_in_another_process() -> None:
+    code = "from speckv.design import Design; print(Design.load('tiny').hash)"
+    for seed in ("1", "2"):
+        output = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert int(output.stdout) == TINY.hash < 1 << 64
+
+
+def test_hash_covers_every_parameter_but_the_description() -> None:
+    changed = {
+        "max_tokens": 63,
+        "max_channels": 128,
+        "codecs": ["raw"],
+        "clock_mhz": 250,
+    }
+    made = {Design.from_mapping("tiny", GOOD | {key: value}).hash for key, value in changed.items()}
+    assert len(made | {TINY.hash}) == 5
+    same = Design.from_mapping("other", GOOD | {"description": "else", "clock_mhz": 300.0})
+    assert same.hash == TINY.hash
+
+
+def test_hash_covers_the_format_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame, "VERSION", 2)
+    assert Design.load("tiny").hash != TINY.hash
+
+
+# ------------------------------------------------------------------------------------------------ schema
+
+
+def test_schema_file_is_current() -> None:
+    path = hls_root() / "designs" / "schema.json"
+    assert path.read_text() == schema_text(), "regenerate: python -m speckv.design > hls/designs/schema.json"
+
+
+def test_schema_describes_every_parameter() -> None:
+    schema = json_schema()
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) == set(PARAMETERS)
+    assert set(schema["required"]) == set(PARAMETERS) - {"description"}
+    assert all(entry["description"] for entry in schema["properties"].values())
+    assert schema["properties"]["max_channels"]["multipleOf"] == 32
+    assert schema["properties"]["bus_bits"] == {
+        "description": PARAMETERS["bus_bits"].description,
+        "type": "integer",
+        "enum": [512],
+    }
+    json.dumps(schema)
+
+
+# --------------------------------------------------------------------------------------------- resources
+
+
+def test_hls_root() -> None:
+    assert (hls_root() / "format.md").is_file() and (hls_root() / "include").is_dir()
+
+
+def test_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "made"))
+    assert build_root() == tmp_path / "made" and (tmp_path / "made").is_dir()
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "no" / "parent"))
+    with pytest.raises(ToolError, match=r"no/parent: No such file.*set SPECKV_BUILD to a folder that exists"):
+        build_root()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "file"))
+    with pytest.raises(ToolError, match=r"file: File exists.*SPECKV_BUILD"):
+        build_root()
+    monkeypatch.delenv("SPECKV_BUILD")
+    assert build_root().name in ("build", "speckv")
+
+
+def test_read_only_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path))
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(ToolError, match=r"it is read-only.*SPECKV_BUILD"):
+        build_root()

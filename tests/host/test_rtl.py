@@ -1,0 +1,241 @@
+"""Committed RTL: made whole or not at all, refused once an input or an output is not the recorded one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from speckv import rtl, toolchain
+from speckv.design import Design
+from speckv.device import KERNELS, sources
+from speckv.errors import StaleRtlError, ToolError
+
+DESIGN = Design.load("tiny")
+
+
+class Compiler:
+    """Stands in for hlsc: its output names the sources that it saw."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.suffix = ""
+
+    def __call__(self, design: Design, rendered: dict[str, str]) -> dict[str, str]:
+        self.calls += 1
+        kernels = {f"{kernel}.sv": f"module {kernel}; endmodule{self.suffix}\n" for kernel in KERNELS}
+        return {**kernels, "hlsc_fifo.sv": "module hlsc_fifo; endmodule\n", rtl.REPORT: "{}\n"}
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    made = Compiler()
+    monkeypatch.setattr(rtl, "_compile", made)
+    monkeypatch.setattr(toolchain, "synth_versions", lambda: {"circt": "1", "llvmlite": "2", "ziglang": "3"})
+    return made
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the hardware sources and of hlsc, in use; returns its root."""
+    return use_copy(tmp_path / "one", monkeypatch)
+
+
+def use_copy(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(rtl.hls_root() / "include", root / "hls" / "include")
+    shutil.copytree(
+        sources.hlsc_dir(), root / "hls" / "hlsc", ignore=shutil.ignore_patterns("__pycache__", ".*")
+    )
+    monkeypatch.setattr(rtl, "hls_root", lambda: root / "hls")
+    monkeypatch.setattr(sources, "hls_root", lambda: root / "hls")
+    monkeypatch.setattr(sources, "hlsc_dir", lambda: root / "hls" / "hlsc")
+    return root
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def test_generated_rtl_is_current(checkout: Path, compiler: Compiler) -> None:
+    folder = rtl.generate(DESIGN)
+    assert folder == checkout / "hls" / "rtl" / "tiny"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {*(f"{kernel}.sv" for kernel in KERNELS), "hlsc_fifo.sv", "report.json", "manifest.json"}
+    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
+    assert rtl.current(DESIGN) == folder
+    assert compiler.calls == 1
+    done = rtl.check(DESIGN)
+    assert compiler.calls == 2
+    assert done[-1] == "text of the regenerated RTL" and done[1] == "4 outputs"
+
+
+def test_the_manifest_names_inputs_tools_and_outputs(checkout: Path, compiler: Compiler) -> None:
+    manifest = json.loads((rtl.generate(DESIGN) / "manifest.json").read_text())
+    assert manifest["design"] == "tiny" and manifest["design_hash"] == DESIGN.hash_hex
+    assert manifest["tools"] == {"circt": "1", "llvmlite": "2", "ziglang": "3"}
+    assert manifest["options"] == {"kernels": list(KERNELS), "clock_ns": round(1000 / DESIGN.clock_mhz, 6)}
+    inputs = manifest["inputs"]
+    for name in ("rendered/kv_compress.cpp", "rendered/design.hpp", "include/speckv/types.hpp",
+                 "hlsc/include/ap_int.h", "hlsc/rtl/hlsc_fifo.sv", "hlsc/compiler.py"):  # fmt: skip
+        assert name in inputs
+    assert "hlsc/cli.py" not in inputs
+    assert str(checkout) not in json.dumps(manifest)
+
+
+def test_hashes_do_not_depend_on_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: Compiler
+) -> None:
+    use_copy(tmp_path / "one", monkeypatch)
+    first = (rtl.generate(DESIGN) / "manifest.json").read_text()
+    use_copy(tmp_path / "elsewhere" / "two", monkeypatch)
+    assert (rtl.generate(DESIGN) / "manifest.json").read_text() == first
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("include/speckv/types.hpp", "include/speckv/types.hpp"),
+        ("hlsc/include/ap_int.h", "hlsc/include/ap_int.h"),
+        ("hlsc/rtl/hlsc_fifo.sv", "hlsc/rtl/hlsc_fifo.sv"),
+        ("hlsc/compiler.py", "hlsc/compiler.py"),
+    ],
+)
+def test_a_changed_input_is_named(checkout: Path, compiler: Compiler, path: str, name: str) -> None:
+    rtl.generate(DESIGN)
+    append(checkout / "hls" / path, "\n// another line\n")
+    with pytest.raises(StaleRtlError, match=rf"input {name} changed.*`speckv rtl tiny`.*speckv\[synth\]"):
+        rtl.current(DESIGN)
+    rtl.generate(DESIGN)
+    rtl.current(DESIGN)
+
+
+def test_new_and_missing_inputs_are_named(checkout: Path, compiler: Compiler) -> None:
+    rtl.generate(DESIGN)
+    include = checkout / "hls" / "include" / "speckv"
+    (include / "types.hpp").rename(include / "new.hpp")
+    with pytest.raises(
+        StaleRtlError, match=r"input include/speckv/new\.hpp is new, input .*types\.hpp is gone"
+    ):
+        rtl.current(DESIGN)
+
+
+def test_changed_rendering_is_named(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rtl.generate(DESIGN)
+    texts = {**sources.rendered(DESIGN), "kv_compress.cpp": "// other"}
+    monkeypatch.setattr(sources, "rendered", lambda design: texts)
+    with pytest.raises(StaleRtlError, match=r"input rendered/kv_compress\.cpp changed"):
+        rtl.current(DESIGN)
+
+
+def test_many_changes_are_counted(checkout: Path, compiler: Compiler) -> None:
+    rtl.generate(DESIGN)
+    for path in (checkout / "hls" / "hlsc").glob("*.py"):
+        append(path, "\n")
+    with pytest.raises(StaleRtlError, match=r"\d+ more; make it anew"):
+        rtl.current(DESIGN)
+
+
+def test_edited_missing_and_foreign_outputs_are_named(checkout: Path, compiler: Compiler) -> None:
+    folder = rtl.generate(DESIGN)
+    append(folder / "kv_compress.sv", "// by hand\n")
+    (folder / "hlsc_fifo.sv").unlink()
+    (folder / "extra.sv").touch()
+    with pytest.raises(
+        StaleRtlError, match=r"extra\.sv is new, output hlsc_fifo\.sv is gone, output kv_compress\.sv changed"
+    ):
+        rtl.current(DESIGN)
+
+
+def test_another_design_of_the_same_name(checkout: Path, compiler: Compiler) -> None:
+    rtl.generate(DESIGN)
+    with pytest.raises(StaleRtlError, match=rf"of version 1, design {DESIGN.hash_hex}"):
+        rtl.current(replace(DESIGN, max_tokens=128))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [(None, "missing"), ("{", "damaged"), ("[]", "damaged"), ("{}", "damaged")]
+)
+def test_a_manifest_that_cannot_be_read(
+    checkout: Path, compiler: Compiler, text: str | None, complaint: str
+) -> None:
+    path = rtl.generate(DESIGN) / "manifest.json"
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(StaleRtlError, match=f"manifest.json is {complaint}"):
+        rtl.current(DESIGN)
+
+
+def test_regenerated_text_is_compared_where_the_tools_are_the_same(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rtl.generate(DESIGN)
+    compiler.suffix = " // printed differently"
+    rtl.check(DESIGN, regenerate=False)
+    with pytest.raises(StaleRtlError, match=r"regenerated output kv_compress\.sv changed"):
+        rtl.check(DESIGN)
+    monkeypatch.setattr(toolchain, "synth_versions", lambda: {"circt": "2", "llvmlite": "2", "ziglang": "3"})
+    assert len(rtl.check(DESIGN)) == 2
+
+
+def test_no_synth_tools_no_regeneration(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rtl.generate(DESIGN)
+
+    def missing() -> dict[str, str]:
+        raise ToolError("circt is not installed: pip install 'speckv[synth]'")
+
+    monkeypatch.setattr(toolchain, "synth_versions", missing)
+    assert len(rtl.check(DESIGN)) == 2
+    with pytest.raises(ToolError, match=r"speckv\[synth\]"):
+        rtl.generate(DESIGN)
+
+
+def test_a_failed_generation_leaves_the_old_rtl(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = rtl.generate(DESIGN)
+    before = sources.text_files(folder)
+
+    def fail(design: Design, rendered: dict[str, str]) -> dict[str, str]:
+        raise ToolError("hlsc refuses kv_compress")
+
+    monkeypatch.setattr(rtl, "_compile", fail)
+    with pytest.raises(ToolError, match="hlsc refuses"):
+        rtl.generate(DESIGN)
+    assert sources.text_files(folder) == before
+
+
+def test_a_folder_that_cannot_be_written_is_named(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("a file where the folder should be")
+    with pytest.raises(ToolError, match=f"RTL folder {in_the_way}/tiny cannot be written"):
+        rtl.generate(DESIGN, in_the_way / "tiny")
+
+
+def test_other_files_in_the_folder_are_not_lost(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(
+        ToolError, match=r"holds thesis\.tex, which would be lost: name an empty or new folder"
+    ):
+        rtl.generate(DESIGN, tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_hlsc_refusals_name_kernel_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("circt", reason="circt is missing: pip install 'speckv[synth]'")
+    source = '#include "hls_stream.h"\nvoid NAME(hls::stream<int> &in, int *p) {\n  *p = in.read();\n}\n'
+    texts = {f"{kernel}.cpp": source.replace("NAME", kernel) for kernel in KERNELS}
+    monkeypatch.setattr(sources, "rendered", lambda design: texts)
+    with pytest.raises(ToolError, match=r"hlsc refuses kv_compress of design tiny: .*kv_compress\.cpp:[23]"):
+        rtl.generate(DESIGN, Path("/nowhere"))
+
+
+def test_the_committed_rtl_belongs_to_the_sources() -> None:
+    rtl.check(DESIGN)
