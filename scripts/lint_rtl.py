@@ -1,22 +1,28 @@
-"""Verilator's lint, all warnings on, over the committed RTL of every design."""
+"""Verilator's lint over the committed RTL of every design.
+
+All warnings but two: a kernel is one file of several modules (DECLFILENAME), and a compiler carries whole words,
+of which synthesis drops the bits that nobody reads (UNUSEDSIGNAL).
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from speckv import resources
-from speckv.toolchain import verilator_command, verilator_environment
+from speckv import resources, toolchain
 
 
 def main() -> int:
+    """Print one line per kernel; exit status 1 if Verilator has anything to say about one of them."""
+    verilator = toolchain.verilator()
     failures = 0
     for folder in sorted((resources.hls_root() / "rtl").iterdir()):
-        library = sorted(path for path in folder.glob("hlsc_*.sv"))
-        for top in sorted(path for path in folder.glob("*.sv") if path not in library):
-            command = [*verilator_command(), "--lint-only", "-Wall", "--top-module", top.stem, str(top), *map(str, library)]
-            done = subprocess.run(command, env=verilator_environment(), capture_output=True, text=True, check=False)
-            print(f"{folder.name}/{top.name}: {'clean' if done.returncode == 0 else 'FAILED'}")
+        library = sorted(folder.glob("hlsc_*.sv"))
+        for kernel in sorted(set(folder.glob("*.sv")) - set(library)):
+            options = ["--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL", "--top-module", kernel.stem]
+            command = [*verilator.command, *options, str(kernel), *map(str, library)]
+            done = subprocess.run(command, env=verilator.environment(), capture_output=True, text=True, check=False)
+            print(f"{folder.name}/{kernel.name}: {'FAILED' if done.returncode else 'clean'}")
             if done.returncode:
                 failures += 1
                 print(done.stderr[-4000:], file=sys.stderr)
