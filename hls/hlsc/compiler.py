@@ -23,7 +23,7 @@ from .pointer_choice import split_pointer_choices
 from .report import Report, build_report
 from .rewind import apply_rewind
 from .schedule import Scheduler
-from .subset import check_function, check_pragmas, check_process
+from .subset import check_function, check_pragmas, check_process, check_shared_state, check_variables
 from .topology import Topology, build_topology
 
 RTL_DIR = Path(__file__).parent / "rtl"
@@ -134,12 +134,9 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
             split_pointer_choices(function)
             expand_block_moves(function, program.processes)
             process = lower(function, program.processes, program.pragmas, widths, instance.constants)
-            check_pragmas(
-                process,
-                [
-                    (p.where, "#pragma HLS pipeline")
-                    for p in program.pragmas.in_function(function.base_name, "pipeline")
-                ],
+            check_variables(function, program)
+            process.notes = check_pragmas(
+                process, program.pragmas.in_function(function.base_name, "pipeline")
             )
             check_process(process)
             apply_rewind(process)
@@ -156,6 +153,7 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
         process, module = done[key]
         processes.append(process)
         modules.append(module)
+    check_shared_state([(i.where, p) for i, p in zip(topology.instances, processes, strict=True)])
     _directions(topology, processes)
     return processes, modules
 
@@ -185,7 +183,7 @@ def _directions(topology: Topology, processes: list[Process]) -> None:
             raise HlscError(
                 c.where,
                 f"stream '{name}'",
-                f"no process does {' or '.join(sorted(missing))} it",
+                "no process " + " or ".join(f"{m}s" for m in sorted(missing)) + " it",
                 "remove it, or use it on both sides",
             )
 

@@ -392,6 +392,9 @@ class ProcessEmitter:
         enable = m.any([s.enable for s in stores])
         address = self.choose(stores, "address", bits) if stores else m.const(0, bits)
         data = self.choose(stores, "data", width) if stores else m.const(0, width)
+        if memory.contents is not None and stores:
+            # before the control bits are reset they may say anything, and initial contents must survive that
+            enable = m.all([enable, m.invert("%rst")])
         if memory.registers:
             self.register_file(memory, enable, address, data)
             return

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UNKNOWN, HlscError, Location
+from .llvm_debug import label
 from .llvm_ir import Module
 from .llvm_parse import parse_module
 from .pragmas import PragmaSet, collect
@@ -66,6 +67,7 @@ class Program:
     process_symbols: list[str]  # in order of their first call
     port_rows: list[list[int]]  # one per argument of the top, see include/hlsc_probe.h
     pragmas: PragmaSet
+    variables: dict[str, set[str]]  # names declared in each function, and under '' outside of them
 
 
 def _clang(arguments: Sequence[str], display: Mapping[str, str], cwd: Path) -> str:
@@ -230,6 +232,11 @@ def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
     cells = [int.from_bytes(ports.bytes[k : k + 4], "little") for k in range(0, len(ports.bytes), 4)]
     rows = [cells[k : k + 9] for k in range(0, len(cells), 9)][:-1]
 
+    variables: dict[str, set[str]] = {"": {label(g) for g in unoptimised.globals}}
+    for f in unoptimised.functions.values():
+        names = {i.name for b in f.blocks.values() for i in b.instructions if i.opcode == "alloca"}
+        # clang numbers variables of one name: table, table5
+        variables.setdefault(f.base_name, set()).update(names | {n.rstrip("0123456789") for n in names})
     rewinding = {
         f.name
         for f in unoptimised.functions.values()
@@ -237,7 +244,7 @@ def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
     }
     if not pragmas.in_function(top, "dataflow"):
         processes = _optimise(raw, {entry.name}, set(), rewinding)
-        return Program(top, entry.name, entry.where, None, processes, [entry.name], rows, pragmas)
+        return Program(top, entry.name, entry.where, None, processes, [entry.name], rows, pragmas, variables)
 
     called: list[str] = []
     for block in entry.blocks.values():
@@ -259,7 +266,7 @@ def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
         )
     dataflow = _optimise(raw, {entry.name}, set(called), set())
     processes = _optimise(raw, set(called), {entry.name}, rewinding)
-    return Program(top, entry.name, entry.where, dataflow, processes, called, rows, pragmas)
+    return Program(top, entry.name, entry.where, dataflow, processes, called, rows, pragmas, variables)
 
 
 _options_set = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from .errors import UNKNOWN, InternalError, Location
+from .errors import UNKNOWN, InternalError
+from .llvm_debug import DebugInfo
 from .llvm_ir import (
     PTR,
     VOID,
@@ -243,51 +244,7 @@ def member_step(type_: Type, index: int) -> tuple[int, Type]:
     raise InternalError(f"getelementptr into {type_}")
 
 
-class _Metadata:
-    """Debug locations: `!dbg !7` -> place in the kernel, looking through calls inlined from hlsc's
-    headers.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.nodes = {m.group(1): m.group(2) for m in re.finditer(r"^(!\d+) = (.*)$", text, re.M)}
-        self.cache: dict[str, Location] = {}
-
-    def field(self, node: str, key: str) -> str:
-        m = re.search(rf'\b{key}: ("(?:[^"\\]|\\.)*"|[^,)]+)', self.nodes.get(node, ""))
-        return m.group(1).strip('"') if m else ""
-
-    def file(self, scope: str) -> str:
-        for _ in range(64):
-            if "DIFile(" in self.nodes.get(scope, ""):
-                return self.field(scope, "filename")
-            scope = self.field(scope, "file") or self.field(scope, "scope")
-        return "<unknown>"
-
-    def place(self, node: str) -> Location:
-        if "DISubprogram" in self.nodes.get(node, ""):
-            return Location(self.file(node), int(self.field(node, "line") or 0), 1)
-        line, column = int(self.field(node, "line") or 0), int(self.field(node, "column") or 0)
-        return Location(self.file(self.field(node, "scope")), line, column)
-
-    def location(self, node: str) -> Location:
-        """The innermost place that is not in one of hlsc's own headers (those are marked <hlsc>/...)."""
-        if node not in self.cache:
-            here, at = self.place(node), node
-            while (here.file.startswith("<hlsc>") or here.line == 0) and self.field(at, "inlinedAt"):
-                at = self.field(at, "inlinedAt")
-                here = self.place(at)
-            self.cache[node] = here
-        return self.cache[node]
-
-    def loop(self, node: str) -> Location | None:
-        """Where the loop statement of `!llvm.loop` begins: the first DILocation of the node."""
-        for ref in re.findall(r"!\d+", self.nodes.get(node, "")):
-            if ref != node and "DILocation" in self.nodes.get(ref, ""):
-                return self.place(ref)
-        return None
-
-
-def _instruction(line: str, types: dict[str, Type], meta: _Metadata) -> Instruction:
+def _instruction(line: str, types: dict[str, Type], meta: DebugInfo) -> Instruction:
     dbg = re.search(r", !dbg (!\d+)", line)
     loop = re.search(r", !llvm\.loop (!\d+)", line)
     where = meta.location(dbg.group(1)) if dbg else UNKNOWN
@@ -470,7 +427,7 @@ def _globals(text: str, types: dict[str, Type]) -> dict[str, Global]:
 
 def parse_module(text: str) -> Module:
     """Parse printed LLVM IR (one module, debug info at least `-gline-tables-only`)."""
-    types, meta = _named_types(text), _Metadata(text)
+    types, meta = _named_types(text), DebugInfo(text)
     module = Module({}, _globals(text, types), set())
     for m in re.finditer(r'^declare .*?(@(?:"[^"]*"|[\w.$-]+))\(', text, re.M):
         module.declarations.add(_unquote(m.group(1)))
@@ -480,7 +437,7 @@ def parse_module(text: str) -> Module:
     return module
 
 
-def _function(head: str, body: str, types: dict[str, Type], meta: _Metadata) -> Function:
+def _function(head: str, body: str, types: dict[str, Type], meta: DebugInfo) -> Function:
     m = re.search(r'(@(?:"[^"]*"|[\w.$-]+))(\(.*)', head)
     assert m is not None
     r = _Reader(_tokens(m.group(2)), types)

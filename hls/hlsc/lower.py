@@ -51,6 +51,7 @@ class Process:
     streams: dict[str, StreamPort] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)  # scalar argument -> value
     crossing: dict[str, tuple[Region, Node]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # for the report
 
     @property
     def memories(self) -> list[Memory]:
@@ -81,12 +82,7 @@ class _RegionBuilder:
             return self.g.const(0, bits)
         if operand.kind == "local" and operand.type.kind == "int":
             if operand.name not in self.env:
-                if operand.name in self.p.constants:
-                    node = self.g.const(self.p.constants[operand.name], bits)
-                else:
-                    node = self.g.raw("external", (), bits, key=operand.name, name=operand.name)
-                    self.externals[operand.name] = node
-                self.env[operand.name] = node
+                self.env[operand.name] = self.external(operand)
             return self.env[operand.name]
         raise HlscError(
             self.g.where,
@@ -94,6 +90,16 @@ class _RegionBuilder:
             "only integers can be computed with",
             "use integers, ap_int or ap_uint",
         )
+
+    def external(self, operand: Operand) -> Node:
+        """A value from outside: a constant argument, or what a region left behind when it last ran."""
+        if operand.name in self.p.constants:
+            return self.g.const(self.p.constants[operand.name], operand.type.bits)
+        if operand.name not in self.externals:
+            self.externals[operand.name] = self.g.raw(
+                "external", (), operand.type.bits, key=operand.name, name=operand.name
+            )
+        return self.externals[operand.name]
 
     def condition_node(self, c: Condition, fallback: Node) -> Node:
         if c.cubes is None:
@@ -211,8 +217,11 @@ class _RegionBuilder:
         return self.choose([(self.value(values[b]), c, n) for b, c, n in self.edges[block]])
 
     def phi_input(self, operand: Operand, bits: int) -> Node:
-        """Initial value of a phi of ``bits`` bits: a constant, or a whole value of another region."""
-        node = self.value(operand)
+        """Initial value of a phi of ``bits`` bits: a constant, or a whole value that a region left behind.
+
+        That region may be this very one, when it last ran: never a value of the present run.
+        """
+        node = self.external(operand) if operand.kind == "local" else self.value(operand)
         return self.g.const(node.value, bits) if node.op == "const" else node
 
     def choose(self, ways: list[tuple[Node, Condition, Node]]) -> Node:

@@ -8,11 +8,11 @@ values need, not as wide as C++ pads them.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 
 from .errors import UNKNOWN, HlscError, Location
+from .llvm_debug import label
 from .llvm_ir import Function, Instruction, Module, Operand
 from .llvm_parse import member_step
 from .rewind_form import OPAQUE
@@ -88,7 +88,7 @@ class Layout:
     def partition(self, variable: str, user: Location) -> None:
         """Hold every memory of an array in registers (`array_partition complete`)."""
         for m in self.memories:
-            if _label(m.object) == variable:
+            if label(m.object) == variable:
                 if m.depth > MAX_REGISTER_WORDS:
                     raise HlscError(
                         user,
@@ -101,7 +101,7 @@ class Layout:
     def bind(self, variable: str, implementation: str) -> None:
         """Remember what kind of RAM an array asks for."""
         for m in self.memories:
-            if _label(m.object) == variable:
+            if label(m.object) == variable:
                 m.implementation = implementation
 
     # ---- addresses -----------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Layout:
         fields: dict[int, list[tuple[Instruction, Address]]] = {}
         for i, a in uses:
             fields.setdefault(a.offset % stride, []).append((i, a))
-        label = _label(name)
+        title = label(name)
         ends = [*sorted(fields), stride]
         for offset, end in pairwise(ends):
             members = fields[offset]
@@ -213,7 +213,7 @@ class Layout:
             if len(bits) > 1 or offset + max(bits) > end:
                 raise HlscError(
                     first.where,
-                    f"array '{label}'",
+                    f"array '{title}'",
                     "its elements are accessed with different widths",
                     "give the array one element type and do not reinterpret or copy it as a whole",
                 )
@@ -226,11 +226,11 @@ class Layout:
                     int.from_bytes(image[k * stride + offset : k * stride + offset + bytes_], "little")
                     for k in range(depth)
                 ]
-            title = label if len(fields) == 1 else f"{label}_{offset}"
+            part = title if len(fields) == 1 else f"{title}_{offset}"
             used = {x.name for x in self.memories}
-            title = next(t for k in count() if (t := f"{title}_v{k}" if k else title) not in used)
+            unique = next(t for k in count() if (t := f"{part}_v{k}" if k else part) not in used)
             m = Memory(
-                title,
+                unique,
                 name,
                 depth,
                 stride,
@@ -321,7 +321,7 @@ class Layout:
         if g is None or g.bytes is None:
             raise HlscError(
                 user.where,
-                f"global '{_label(name)}'",
+                f"global '{label(name)}'",
                 "it has no plain constant data",
                 "use an array of integers with constant initial values",
             )
@@ -337,22 +337,3 @@ def _constant_needs(value: int, bits: int) -> tuple[int, int]:
 
 def _access_bytes(i: Instruction) -> int:
     return (i.type.bits + 7) // 8
-
-
-def _label(name: str) -> str:
-    """A readable identifier: the last component of a mangled name, without LLVM's suffixes."""
-    base = name[1:]
-    parts = []
-    at = 0
-    while m := re.compile(r"\d+").search(base, at):
-        n = int(m.group(0))
-        word = base[m.end() : m.end() + n]
-        if len(word) == n and re.fullmatch(r"[A-Za-z_]\w*", word):
-            parts.append(word)
-            at = m.end() + n
-        else:
-            at = m.end()
-    if base.startswith("_Z") and parts:
-        base = parts[-1]
-    base = re.sub(r"\.(i|sroa|\d+)(?=\.|$|\d)", "", base)
-    return re.sub(r"\W", "_", base)

@@ -6,8 +6,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .delays import delay
+from .dfg import Node
 from .emit import ProcessEmitter
+from .memory import Memory
+from .optimise import ordered
+from .regions import Region
 from .topology import Topology
+
+BLOCK_ABOVE = 32  # as in rtl/hlsc_fifo.sv
 
 
 @dataclass
@@ -46,6 +53,7 @@ class FifoReport:
     name: str
     width: int
     depth: int
+    kind: str  # 'shallow' (registers or LUTRAM) or 'block RAM'
 
 
 @dataclass
@@ -57,6 +65,7 @@ class Report:
     processes: list[ProcessReport] = field(default_factory=list)
     fifos: list[FifoReport] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,14 +88,29 @@ class Report:
                     f"  memory {m.name}: {m.depth} x {m.width} bits, {m.kind}, {m.read_ports} read ports"
                 )
             lines += [f"  multiplier {x}" for x in p.multipliers]
-        lines += [f"fifo {f.name}: {f.depth} x {f.width} bits" for f in self.fifos]
+        lines += [f"fifo {f.name}: {f.depth} x {f.width} bits, {f.kind}" for f in self.fifos]
         lines += [f"warning: {w}" for w in self.warnings]
+        lines += [f"note: {n}" for n in self.notes]
         return "\n".join(lines) + "\n"
+
+
+def _kind(m: Memory) -> str:
+    if m.is_table:
+        return "logic"
+    if m.registers:
+        return "registers"
+    return "rom" if m.constant else "ram"
+
+
+def _multiplier(n: Node, region: Region) -> str:
+    a, b = (x.args[0].width if x.op == "sext" else region.graph.significant(x) for x in n.args)
+    return f"{a} x {b} bits, {delay(n, region.graph)[0]} stages, line {n.where.line}"
 
 
 def build_report(top: str, clock_ns: float, topology: Topology, emitters: list[ProcessEmitter]) -> Report:
     report = Report(top, clock_ns)
     for e in emitters:
+        report.notes += e.p.notes
         p = ProcessReport(e.p.name, e.m.name, [], [], [], e.register_bits)
         for r in e.p.regions:
             requested = int(r.pragma.options.get("ii", "1")) if r.pragma else None
@@ -108,9 +132,15 @@ def build_report(top: str, clock_ns: float, topology: Topology, emitters: list[P
                     f"{where}: loop reaches II {r.ii}, not {requested}: "
                     + ("; ".join(r.limits) or "exit condition")
                 )
+            p.multipliers += [
+                _multiplier(n, r) for n in ordered(r) if n.op == "mul" and delay(n, r.graph)[0] > 0
+            ]
         for m in e.p.memories:
-            kind = "rom" if m.constant else "ram"
-            p.memories.append(MemoryReport(m.name, m.width, m.depth, kind, e.port_count[m.name]))
+            ports = e.port_count[m.name]
+            p.memories.append(MemoryReport(m.name, m.width, m.depth, _kind(m), ports))
         report.processes.append(p)
-    report.fifos = [FifoReport(c.name, c.width, c.depth) for c in topology.channels.values()]
+    report.fifos = [
+        FifoReport(c.name, c.width, c.depth, "block RAM" if c.depth > BLOCK_ABOVE else "shallow")
+        for c in topology.channels.values()
+    ]
     return report

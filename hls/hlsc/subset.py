@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 
 from .errors import HlscError, Location
-from .frontend import DECLARE_STREAM
+from .frontend import DECLARE_STREAM, Program
 from .intrinsics import IGNORED, LOWERING, short_name
 from .llvm_ir import Function, Instruction, Module
 from .lower import Process
+from .pragmas import Pragma
 from .rewind_form import OPAQUE
 
 _PLAIN = frozenset(
@@ -161,14 +162,55 @@ def check_process(process: Process) -> None:
             )
 
 
-def check_pragmas(process: Process, wanted: list[tuple[Location, str]]) -> None:
-    """Every pipeline pragma of the process must have found its loop; ``wanted`` holds (place, text)."""
+def check_pragmas(process: Process, pragmas: list[Pragma]) -> list[str]:
+    """Notes on the pipeline pragmas whose loop is not in the hardware: it was unrolled, or never runs.
+
+    That is usual where a parameter makes a loop short or switches it off. A `rewind` that has no effect would
+    change the throughput of the whole process, so it is an error.
+    """
     found = {r.pragma.where for r in process.regions if r.pragma is not None}
-    for where, text in wanted:
-        if where not in found:
+    notes = []
+    for p in pragmas:
+        if p.where in found:
+            continue
+        if "rewind" in p.options:
             raise HlscError(
-                where,
-                text,
+                p.where,
+                "#pragma HLS pipeline rewind",
                 "its loop does not exist in the hardware: it was unrolled, or removed",
-                "remove the pragma, or keep the loop",
+                "keep the loop, or drop rewind",
             )
+        notes.append(
+            f"{p.where}: the pipelined loop does not exist in the hardware: it was unrolled, or removed"
+        )
+    return notes
+
+
+def check_variables(function: Function, program: Program) -> None:
+    """A pragma that names a variable must name one that the function declares."""
+    known = program.variables.get(function.base_name, set()) | program.variables[""]
+    for directive in ("array_partition", "bind_storage", "aggregate"):
+        for p in program.pragmas.in_function(function.base_name, directive):
+            if p.options["variable"] not in known:
+                raise HlscError(
+                    p.where,
+                    f"{directive} variable={p.options['variable']}",
+                    "the function declares no such variable",
+                    "name a local or static variable of this function",
+                )
+
+
+def check_shared_state(instances: list[tuple[Location, Process]]) -> None:
+    """Static and global variables belong to one process: processes share nothing but streams."""
+    owners: dict[str, Location] = {}
+    for where, process in instances:
+        mine = {m.object: m for m in process.memories if m.object.startswith("@") and not m.constant}
+        for variable, memory in mine.items():
+            if variable in owners:
+                raise HlscError(
+                    where,
+                    f"variable '{memory.name}'",
+                    f"the process called at line {owners[variable].line} uses it too",
+                    "pass values between processes by streams",
+                )
+            owners[variable] = where

@@ -31,7 +31,7 @@ MANIFEST_VERSION = 1
 MAX_CHANGES_NAMED = 8
 # hlsc's files that decide what it emits; the command line does not
 _HLSC_SUFFIXES = (".py", ".h", ".hpp", ".sv")
-_HLSC_NOT_INPUT = {"cli.py", "__main__.py"}
+_HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "formal/")
 
 
 def rtl_dir(design: Design) -> Path:
@@ -49,14 +49,18 @@ def generate(design: Design, out_dir: Path | None = None) -> Path:
     target = rtl_dir(design) if out_dir is None else Path(out_dir)
     tools = toolchain.synth_versions()
     rendered = sources.rendered(design)
+    inputs = _hashes(_inputs(rendered))
     outputs = _compile(design, rendered)
+    changed = _changes("input", inputs, _hashes(_inputs(rendered)))
+    if changed:
+        raise ToolError(f"{changed[0]} while the RTL of design {design.name} was being made: run it again")
     manifest = {
         "manifest_version": MANIFEST_VERSION,
         "design": design.name,
         "design_hash": design.hash_hex,
         "options": _options(design),
         "tools": tools,
-        "inputs": _hashes(_inputs(rendered)),
+        "inputs": inputs,
         "outputs": _hashes(outputs),
     }
     _publish(target, {**outputs, MANIFEST: _json(manifest)})
@@ -108,7 +112,7 @@ def _inputs(rendered: Mapping[str, str]) -> dict[str, str]:
     return {
         **{f"rendered/{name}": text for name, text in rendered.items()},
         **{f"include/{name}": text for name, text in sources.text_files(hls_root() / "include").items()},
-        **{f"hlsc/{name}": text for name, text in hlsc.items() if name not in _HLSC_NOT_INPUT},
+        **{f"hlsc/{name}": text for name, text in hlsc.items() if not name.startswith(_HLSC_NOT_INPUT)},
     }
 
 

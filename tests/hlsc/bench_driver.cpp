@@ -1,6 +1,6 @@
 // Drives every kernel of one Verilator build at once, each with its own traffic, and compares word by word.
 //
-// Usage: Vbench vectors.bin seed [trace-file]. The vectors come from bench_reference.cpp. Prints one JSON line per program.
+// Usage: Vbench vectors.bin seed. The vectors come from bench_reference.h. Prints one JSON line per program.
 // Round 0 is full speed; then the outputs stall, then the inputs idle, then both, with patterns that change.
 #include <cstdint>
 #include <cstdio>
@@ -154,7 +154,8 @@ static void drive(Program& p, int now) {
     bool willing = p.idle > RELENT_CYCLES || port.pattern.willing(p.rng);
     if (port.input) {
       if (!port.held) {
-        bool more = port.at < port.beats(p.round) && (port.after < 0 || p.ports[port.after].at / port.per > port.at);
+        bool more = port.at < port.beats(p.round);
+        if (port.after >= 0) more &= p.ports[port.after].at / port.per > port.at;
         *port.valid = more && willing;
         if (more) {  // the payload is arbitrary while TVALID is low
           const uint32_t* w = &port.rounds[p.round][port.at * port.words()];
@@ -204,7 +205,8 @@ static void sample(Program& p, int now) {
       w += f.words();
     }
     if (port.held && payload != port.last)
-      return finish(p, "PAYLOAD_CHANGED", std::string(port.name) + ": " + hex(port.last) + " then " + hex(payload) + ", " + progress(p));
+      return finish(p, "PAYLOAD_CHANGED",
+                    std::string(port.name) + ": " + hex(port.last) + " then " + hex(payload) + ", " + progress(p));
     port.held = !ready;
     port.last = payload;
     if (!ready) continue;
@@ -213,7 +215,9 @@ static void sample(Program& p, int now) {
     auto from = port.rounds[p.round].begin() + port.at * port.words();
     std::vector<uint32_t> want(from, from + port.words());
     if (want != payload)
-      return finish(p, "MISMATCH", std::string(port.name) + " beat " + std::to_string(port.at) + ": got " + hex(payload) + ", expected " + hex(want) + ", " + progress(p));
+      return finish(p, "MISMATCH",
+                    std::string(port.name) + " beat " + std::to_string(port.at) + ": got " + hex(payload) +
+                        ", expected " + hex(want) + ", " + progress(p));
     port.at++;
     moved = true;
     p.last_out = now;
@@ -236,7 +240,8 @@ static void sample(Program& p, int now) {
     all &= port.at == port.beats(p.round);
     total += port.at;
   }
-  if (p.reset_test && p.round == 1 && p.resets < 6 && !all && now - p.round_start == (p.reset_at < 0 ? p.reset_at = 3 + p.rng.below(150) : p.reset_at)) {
+  if (p.reset_at < 0) p.reset_at = 3 + p.rng.below(150);
+  if (p.reset_test && p.round == 1 && p.resets < 6 && !all && now - p.round_start == p.reset_at) {
     p.resets++;
     p.reset_at = -1;
     p.reset_left = 4;
@@ -249,8 +254,9 @@ static void sample(Program& p, int now) {
   }
   if (all) {
     char text[160];
-    snprintf(text, sizeof text, "%s{\"cycles\": %d, \"in\": [%d, %d], \"out\": [%d, %d]}", p.cycles.empty() ? "" : ", ", now + 1 - p.round_start,
-             p.first_in - p.round_start, p.last_in - p.round_start, p.first_out - p.round_start, p.last_out - p.round_start);
+    snprintf(text, sizeof text, "%s{\"cycles\": %d, \"in\": [%d, %d], \"out\": [%d, %d]}",
+             p.cycles.empty() ? "" : ", ", now + 1 - p.round_start, p.first_in - p.round_start,
+             p.last_in - p.round_start, p.first_out - p.round_start, p.last_out - p.round_start);
     p.cycles += text;
     p.drain = DRAIN_CYCLES + (p.round + 1 == (int)p.ports[0].rounds.size() ? 300 : 0);
     p.idle = 0;
@@ -320,6 +326,7 @@ int main(int argc, char** argv) {
     for (auto& p : programs) running |= !p.finished;
   }
   for (auto& p : programs)
-    printf("{\"name\": \"%s\", \"verdict\": \"%s\", \"note\": \"%s\", \"rounds\": [%s]}\n", p.name, p.verdict.c_str(), p.note.c_str(), p.cycles.c_str());
+    printf("{\"name\": \"%s\", \"verdict\": \"%s\", \"note\": \"%s\", \"rounds\": [%s]}\n", p.name, p.verdict.c_str(),
+           p.note.c_str(), p.cycles.c_str());
   return 0;
 }

@@ -564,7 +564,9 @@ class Generator:
         if self.chance(0.3):
             body += [f"  b.last = {self.condition(s)};"]
         body += [
-            f"  if ({self.condition(s)}) out.write(b);" if self.chance(0.4) else "  out.write(b);",
+            f"  if ((bool)data[{self.rng.randrange(64)}] || {self.condition(s)}) out.write(b);"
+            if self.chance(0.4)
+            else "  out.write(b);",
             "} while (more);",
         ]
         return (

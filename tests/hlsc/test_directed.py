@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from directed_programs import PROGRAMS, all_programs
-from rtl_bench import Bench
+from rtl_bench import Bench, require_tools
 from test_ap_int import ap_types_include
 
 TRAFFIC_SEEDS = range(1, 9)
@@ -17,6 +17,7 @@ TRAFFIC_SEEDS = range(1, 9)
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
+    require_tools()
     b = Bench(all_programs(), tmp_path_factory.mktemp("directed"))
     b.build()
     return b

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from hlsc import HlscError
 from hlsc.frontend import _pad_odd_integers, compile_to_ir
 from hlsc.llvm_ir import Type, integer
 from hlsc.llvm_parse import parse_module
+from hlsc.memory import Layout
+from hlsc.pointer_choice import split_pointer_choices
 from hlsc.pragmas import collect
 from hlsc.rewind_form import hide_initial_state
 
@@ -104,7 +105,8 @@ y:
 
 
 def test_odd_integers_get_the_width_of_their_memory() -> None:
-    text = "  store i65 %x, ptr %p, align 8\n  %y = load i24, ptr %q, align 1\n  %z = load i96, ptr %q, align 8\n"
+    text = "  store i65 %x, ptr %p, align 8\n"
+    text += "  %y = load i24, ptr %q, align 1\n  %z = load i96, ptr %q, align 8\n"
     padded = _pad_odd_integers(text)
     assert "zext i65 %x to i128" in padded
     assert "%y = load i24" in padded  # a small struct in a register: its memory is no larger
@@ -112,7 +114,8 @@ def test_odd_integers_get_the_width_of_their_memory() -> None:
 
 
 def test_initial_state_is_hidden_from_the_optimiser() -> None:
-    text = "define void @f() {\nentry:\n  br label %loop\n\nloop:\n  %a = phi i32 [ 7, %entry ], [ %b, %loop ]\n}\n"
+    text = "define void @f() {\nentry:\n  br label %loop\n\n"
+    text += "loop:\n  %a = phi i32 [ 7, %entry ], [ %b, %loop ]\n}\n"
     hidden = hide_initial_state(text, {"f"})
     assert "call i32 @hlsc.opaque.i32(i32 7)" in hidden and "[ 7, %entry ]" not in hidden
     assert hide_initial_state(text, set()) == text
@@ -152,3 +155,28 @@ def test_unoptimised_place_of_headers(tmp_path: Path) -> None:
     with pytest.raises(HlscError) as caught:
         compile_to_ir('#include "inner.h"\nvoid k() { }\n', "k.cpp", "k", [tmp_path], {})
     assert caught.value.file == "inner.h" and caught.value.line == 1
+
+
+def test_a_choice_of_pointers_becomes_a_branch() -> None:
+    module = parse_module("""
+define void @f(i1 %c, i64 %i) {
+entry:
+  %a = alloca [4 x i16]
+  %b = alloca [4 x i16]
+  br i1 %c, label %left, label %join
+left:
+  br label %join
+join:
+  %p = phi ptr [ %a, %entry ], [ %b, %left ]
+  %q = getelementptr i16, ptr %p, i64 %i
+  %x = load i16, ptr %q
+  store i16 %x, ptr %q
+  ret void
+}
+""")
+    function = module.functions["f"]
+    split_pointer_choices(function)
+    accesses = [i for b in function.blocks.values() for i in b.instructions if i.opcode in ("load", "store")]
+    assert len(accesses) == 4
+    layout = Layout(function, module)
+    assert sorted(layout.memory(i).name for i in accesses) == ["a", "a", "b", "b"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 from directed_programs import program
-from rtl_bench import Bench
+from rtl_bench import Bench, require_tools
 
 interlocks = pytest.importorskip("hlsc.interlocks")
 
@@ -83,7 +83,7 @@ def run_mutants(folder, killers: dict[str, list[str]]) -> dict[str, dict[str, st
 
     by_name.update(programs)
     mutated = [mutant_program(k, name) for k, names in enumerate(killers.values()) for name in names]
-    bench = Bench(mutated, folder, compile_mutated)
+    bench = Bench(mutated, folder, compile_mutated, parallel=False)
     bench.build()
     verdicts: dict[str, dict[str, str]] = {mutant: {} for mutant in killers}
     for top, error in bench.failures.items():
@@ -99,6 +99,7 @@ def run_mutants(folder, killers: dict[str, list[str]]) -> dict[str, dict[str, st
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
+    require_tools()
     return run_mutants(tmp_path_factory.mktemp("mutants"), KILLERS)
 
 

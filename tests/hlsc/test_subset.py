@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-
 from hlsc import HlscError, compile_kernel
 
 HEAD = """\
@@ -38,14 +37,33 @@ def line_of(marker: str, body: str, before: str = "") -> int:
 @pytest.mark.parametrize(
     ("body", "before", "word"),
     [
-        ("out.write(f((unsigned)in.read()));  // here", "unsigned f(unsigned x) { return x < 2 ? x : f(x - 1) * f(x - 2); }",
-         "recursion"),
-        ("unsigned *p = new unsigned[(unsigned)in.read()];  // here\np[1] = 3; out.write(p[(unsigned)in.read()]);", "",
-         "dynamic memory"),
-        ("float x = (float)(unsigned)in.read();  // here\nout.write((unsigned)(x * 1.5f));", "", "floating-point"),
-        ("out.write(elsewhere((unsigned)in.read()));  // here", "unsigned elsewhere(unsigned);", "not in this source"),
-        ("hls::stream<ap_uint<8>> s;  // here\ns.write((unsigned)in.read()); out.write((unsigned)s.read());", "",
-         "streams join processes"),
+        (
+            "out.write(f((unsigned)in.read()));  // here",
+            "unsigned f(unsigned x) { return x < 2 ? x : f(x - 1) * f(x - 2); }",
+            "recursion",
+        ),
+        (
+            "unsigned *p = new unsigned[(unsigned)in.read()];  // here\n"
+            "p[1] = 3; out.write(p[(unsigned)in.read()]);",
+            "",
+            "dynamic memory",
+        ),
+        (
+            "float x = (float)(unsigned)in.read();  // here\nout.write((unsigned)(x * 1.5f));",
+            "",
+            "floating-point",
+        ),
+        (
+            "out.write(elsewhere((unsigned)in.read()));  // here",
+            "unsigned elsewhere(unsigned);",
+            "not in this source",
+        ),
+        (
+            "hls::stream<ap_uint<8>> s;  // here\n"
+            "s.write((unsigned)in.read()); out.write((unsigned)s.read());",
+            "",
+            "streams join processes",
+        ),
     ],
 )
 def test_construct_without_hardware(body: str, before: str, word: str) -> None:
@@ -72,7 +90,9 @@ def test_cpp_error_is_at_the_users_line() -> None:
 
 def test_state_of_a_stream_has_no_hardware() -> None:
     error = refuse("if (!in.empty()) out.write(in.read());  // here")
-    assert "empty()" in error.why and error.line == line_of("// here", "if (!in.empty()) out.write(in.read());  // here")
+    assert "empty()" in error.why and error.line == line_of(
+        "// here", "if (!in.empty()) out.write(in.read());  // here"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,16 +131,26 @@ def test_pipeline_pragma_of_a_vanished_loop() -> None:
       out.write(in.read());
     }
     """
-    assert "does not exist" in refuse(body).why
+    assert "rewind" in refuse(body.replace("HLS pipeline", "HLS pipeline rewind")).construct
+    kernel = compile_kernel(
+        f"{HEAD}void k(words& in, words& out) {{\n{PORTS}{textwrap.dedent(body)}}}\n", "k"
+    )
+    assert len(kernel.report.notes) == 1 and "unrolled" in kernel.report.notes[0]
 
 
 @pytest.mark.parametrize(
     ("body", "word"),
     [
-        ("for (int i = 0; i < 4; i++) out.write(in.read());\nbool l; do {\n#pragma HLS pipeline rewind\n"
-         "ap_uint<32> x = in.read(); l = x[0]; out.write(x); } while (!l);", "another loop"),
-        ("ap_uint<32> n = in.read(); bool l; do {\n#pragma HLS pipeline rewind\n"
-         "ap_uint<32> x = in.read(); l = x[0]; out.write(x + n); } while (!l);", "outside the loop"),
+        (
+            "for (int i = 0; i < 4; i++) out.write(in.read());\nbool l; do {\n#pragma HLS pipeline rewind\n"
+            "ap_uint<32> x = in.read(); l = x[0]; out.write(x); } while (!l);",
+            "another loop",
+        ),
+        (
+            "ap_uint<32> n = in.read(); bool l; do {\n#pragma HLS pipeline rewind\n"
+            "ap_uint<32> x = in.read(); l = x[0]; out.write(x + n); } while (!l);",
+            "outside the loop",
+        ),
     ],
 )
 def test_rewind_needs_one_loop_and_nothing_else(body: str, word: str) -> None:
@@ -134,9 +164,26 @@ def test_top_must_exist() -> None:
 
 
 def test_stream_needs_both_ends() -> None:
-    before = "void p(words& in, words& a) { a.write(in.read()); }\nvoid q(words& b, words& out) { out.write(b.read()); }"
+    before = "void p(words& in, words& a) { a.write(in.read()); }\n"
+    before += "void q(words& b, words& out) { out.write(b.read()); }"
     error = refuse("#pragma HLS dataflow\nwords a, b;\np(in, a); q(b, out);", before)
     assert "stream 'a'" in error.construct
+
+
+def test_processes_share_nothing_but_streams() -> None:
+    before = """\
+static unsigned total[16];
+template <int N> void p(words& a, words& b) { b.write(total[N + (unsigned)(a.read() & 7)]++); }
+"""
+    error = refuse("#pragma HLS dataflow\nwords m;\np<0>(in, m); p<8>(m, out);", before)
+    assert "total" in error.construct and "uses it too" in error.why
+
+
+@pytest.mark.parametrize("directive", ["array_partition complete", "bind_storage impl=bram"])
+def test_pragma_of_an_unknown_variable(directive: str) -> None:
+    name, option = directive.split()
+    error = refuse(f"#pragma HLS {name} variable=nowhere {option}\nout.write(in.read());")
+    assert "no such variable" in error.why
 
 
 def test_whole_array_copies_of_mixed_structs() -> None:

@@ -211,6 +211,19 @@ def test_a_failed_generation_leaves_the_old_rtl(
     assert sources.text_files(folder) == before
 
 
+def test_an_input_edited_during_generation_is_noticed(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit(design: Design, rendered: dict[str, str]) -> dict[str, str]:
+        append(checkout / "hls" / "hlsc" / "emit.py", "\n# another line\n")
+        return compiler(design, rendered)
+
+    monkeypatch.setattr(rtl, "_compile", edit)
+    with pytest.raises(ToolError, match=r"input hlsc/emit\.py changed while .* run it again"):
+        rtl.generate(DESIGN)
+    assert not rtl.rtl_dir(DESIGN).exists()
+
+
 def test_a_folder_that_cannot_be_written_is_named(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("a file where the folder should be")

@@ -27,6 +27,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("cocotb_test", simulator.test_names(simulator.BENCHES[bench]))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test waits for all builds and simulations, which takes long on a busy machine."""
+    for item in items:
+        if "cocotb_runs" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(3600))
+
+
 class _Runs:
     """Starts the simulations that the session needs, all of them when the first is asked for."""
 

@@ -23,10 +23,10 @@ template <class T> struct payload_bits { static constexpr int value = 8 * sizeof
 template <int W> struct payload_bits<ap_uint<W>> { static constexpr int value = W; };
 template <int W> struct payload_bits<ap_int<W>> { static constexpr int value = W; };
 
-template <int TAG> struct absent {};  // an own type per side channel: two empty members may share an address
+template <int Tag_> struct absent {};  // an own type per side channel: two empty members may share an address
 
-template <int W, int TAG> struct side { using type = ap_uint<W>; };
-template <int TAG> struct side<0, TAG> { using type = absent<TAG>; };
+template <int W, int Tag_> struct side { using type = ap_uint<W>; };
+template <int Tag_> struct side<0, Tag_> { using type = absent<Tag_>; };
 
 }  // namespace detail
 

@@ -1,9 +1,9 @@
 // ap_int.h: arbitrary-width integers with the operator rules of Vitis HLS (UG1399), over clang's _BitInt.
 //
-// `ap_uint<N>` and `ap_int<N>` hold one public member `v` (`unsigned _BitInt(N)` / `_BitInt(N)`), are trivially
-// copyable and, at -O2, leave nothing but plain LLVM integer operations. Sources written against this header
-// compile unchanged against Xilinx's ap_types (g++, Vitis HLS); tests/hlsc/test_ap_int.py compares the two,
-// result widths and signs included.
+// `ap_uint<N>` and `ap_int<N>` hold one public member `v` (`unsigned _BitInt(N)` / `_BitInt(N)`) and, inlined at
+// -O2, leave nothing but plain LLVM integer operations. Sources written against this header compile unchanged
+// against Xilinx's ap_types (g++, Vitis HLS); tests/hlsc/test_ap_int.py compares the two, result widths and signs
+// included.
 //
 // Rules worth remembering
 //  * Results grow: + and - by one bit, * to the sum of the widths; - is always signed; & | ^ % keep the rules of
@@ -415,7 +415,8 @@ struct ap_range_ref {
   HLSC_AP_FN void put(ap_detail::bits<N> x) const {
     static_assert(!Const, "assignment to a range of a constant ap_int/ap_uint");
     const ap_detail::bits<N> m = (ap_detail::bits<N>)(mask() << (unsigned)lo);
-    parent->v = (ap_detail::stored<N, S>)(((ap_detail::bits<N>)parent->v & ~m) | ((ap_detail::bits<N>)(x << (unsigned)lo) & m));
+    const ap_detail::bits<N> moved = (ap_detail::bits<N>)(x << (unsigned)lo);
+    parent->v = (ap_detail::stored<N, S>)(((ap_detail::bits<N>)parent->v & ~m) | (moved & m));
   }
   HLSC_AP_FN ap_uint<N> get() const { return ap_detail::pack<N, false>(raw()); }
   HLSC_AP_FN operator unsigned long long() const { return (unsigned long long)raw(); }
@@ -432,14 +433,16 @@ struct ap_range_ref {
     return *this;
   }
 
-  HLSC_AP_REFUSE(and_reduce, "and_reduce() of a range misses its top bit in Xilinx's C model: copy into an ap_uint first")
-  HLSC_AP_REFUSE(or_reduce, "or_reduce() of a range misses its top bit in Xilinx's C model: copy into an ap_uint first")
-  HLSC_AP_REFUSE(xor_reduce, "xor_reduce() of a range misses its top bit in Xilinx's C model: copy into an ap_uint first")
+#define HLSC_AP_TOP_BIT " of a range misses its top bit in Xilinx's C model: copy into an ap_uint first"
+  HLSC_AP_REFUSE(and_reduce, "and_reduce()" HLSC_AP_TOP_BIT)
+  HLSC_AP_REFUSE(or_reduce, "or_reduce()" HLSC_AP_TOP_BIT)
+  HLSC_AP_REFUSE(xor_reduce, "xor_reduce()" HLSC_AP_TOP_BIT)
+#undef HLSC_AP_TOP_BIT
 #define HLSC_AP_REFUSE_ASSIGN(op)                                                                                    \
   template <class T>                                                                                                \
   ap_range_ref& operator op(const T&) {                                                                             \
     static_assert(ap_detail::dependent_false<T>::value,                                                             \
-                  #op " on a range changes the whole word in Xilinx's headers: write x.range(h, l) = x.range(h, l) ..."); \
+                  #op " on a range changes the whole word in Xilinx's headers: write it as an assignment");          \
     return *this;                                                                                                   \
   }
   HLSC_AP_REFUSE_ASSIGN(|=)
@@ -468,7 +471,8 @@ struct ap_bit_ref {
   HLSC_AP_FN void put(ap_detail::bits<1> x) const {
     static_assert(!Const, "assignment to a bit of a constant ap_int/ap_uint");
     typedef ap_detail::bits<N> B;
-    parent->v = (ap_detail::stored<N, S>)(((B)parent->v & ~(B)((B)1 << (unsigned)index)) | (B)((B)x << (unsigned)index));
+    const B m = (B)((B)1 << (unsigned)index);
+    parent->v = (ap_detail::stored<N, S>)(((B)parent->v & ~m) | (B)((B)x << (unsigned)index));
   }
   HLSC_AP_FN operator bool() const { return raw() != 0; }
   HLSC_AP_FN bool to_bool() const { return raw() != 0; }
@@ -643,12 +647,14 @@ struct ap_int_base {
   }
   HLSC_AP_FN ap_int_base& lrotate(int n) {
     ap_detail::check(0 <= n && n < N, "rotation out of bounds", n, N);
-    if constexpr (N > 1) v = (raw)(bits)((bits)((bits)v << (unsigned)n) | (bits)((bits)((bits)v >> 1) >> (unsigned)(N - 1 - n)));
+    if constexpr (N > 1)
+      v = (raw)(bits)((bits)((bits)v << (unsigned)n) | (bits)((bits)((bits)v >> 1) >> (unsigned)(N - 1 - n)));
     return *this;
   }
   HLSC_AP_FN ap_int_base& rrotate(int n) {
     ap_detail::check(0 <= n && n < N, "rotation out of bounds", n, N);
-    if constexpr (N > 1) v = (raw)(bits)((bits)((bits)v >> (unsigned)n) | (bits)((bits)((bits)v << 1) << (unsigned)(N - 1 - n)));
+    if constexpr (N > 1)
+      v = (raw)(bits)((bits)((bits)v >> (unsigned)n) | (bits)((bits)((bits)v << 1) << (unsigned)(N - 1 - n)));
     return *this;
   }
   HLSC_AP_FN ap_bit_ref<N, S, false> operator[](int i) { return {this, i}; }
@@ -660,7 +666,9 @@ struct ap_int_base {
   HLSC_AP_FN ap_range_ref<N, S, false> range() { return {this, N - 1, 0}; }
   HLSC_AP_FN ap_range_ref<N, S, true> range() const { return {const_cast<ap_int_base*>(this), N - 1, 0}; }
   HLSC_AP_FN ap_range_ref<N, S, false> operator()(int hi, int lo) { return {this, hi, lo}; }
-  HLSC_AP_FN ap_range_ref<N, S, true> operator()(int hi, int lo) const { return {const_cast<ap_int_base*>(this), hi, lo}; }
+  HLSC_AP_FN ap_range_ref<N, S, true> operator()(int hi, int lo) const {
+    return {const_cast<ap_int_base*>(this), hi, lo};
+  }
   template <int M, bool T>
   HLSC_AP_FN auto concat(const ap_int_base<M, T>& low) const {
     return ap_concat_ref<ap_detail::whole_ref<N, S, true>, ap_detail::whole_ref<M, T, true>>(

@@ -95,17 +95,17 @@ template <class T> constexpr int count_bits() {
 
 template <class T> struct bits_of { static constexpr int value = count_bits<T>(); };
 
-template <int BITS, class T> inline unsigned _BitInt(BITS) pack(const T &element) {
-  unsigned _BitInt(BITS) word = 0;
+template <int WordBits_, class T> inline unsigned _BitInt(WordBits_) pack(const T &element) {
+  unsigned _BitInt(WordBits_) word = 0;
   int at = 0;
   each_scalar(const_cast<T &>(element), [&]<class S>(S &x) {
-    word |= (unsigned _BitInt(BITS))(unsigned _BitInt(bits_of_scalar<S>()))x << at;
+    word |= (unsigned _BitInt(WordBits_))(unsigned _BitInt(bits_of_scalar<S>()))x << at;
     at += bits_of_scalar<S>();
   });
   return word;
 }
 
-template <int BITS, class T> inline T unpack(unsigned _BitInt(BITS) word) {
+template <int WordBits_, class T> inline T unpack(unsigned _BitInt(WordBits_) word) {
   T element;
   int at = 0;
   each_scalar(element, [&]<class S>(S &x) {
@@ -122,7 +122,7 @@ template <class T> struct never { static constexpr bool value = false; };
 // Tells hlsc the logical width, the depth (0: not given) and the name of a stream declared in a dataflow region.
 extern "C" void hlsc_declare_stream(void *stream, int bits, int depth, const char *name);
 
-template <class T, int DEPTH = 0> class stream;
+template <class T, int Depth_ = 0> class stream;
 
 template <class T> class stream<T, 0> {
  public:
@@ -167,10 +167,10 @@ template <class T> class stream<T, 0> {
   unsigned _BitInt(bits) volatile port;
 };
 
-template <class T, int DEPTH> class stream : public stream<T, 0> {
+template <class T, int Depth_> class stream : public stream<T, 0> {
  public:
-  stream() : stream<T, 0>(DEPTH, "") {}
-  explicit stream(const char *name) : stream<T, 0>(DEPTH, name) {}
+  stream() : stream<T, 0>(Depth_, "") {}
+  explicit stream(const char *name) : stream<T, 0>(Depth_, name) {}
 };
 
 }  // namespace hls
@@ -184,7 +184,7 @@ template <class T, int DEPTH> class stream : public stream<T, 0> {
 
 namespace hls {
 
-template <class T, int DEPTH = 0> class stream;
+template <class T, int Depth_ = 0> class stream;
 
 template <class T> class stream<T, 0> {
  public:
@@ -223,7 +223,7 @@ template <class T> class stream<T, 0> {
   std::string label;
 };
 
-template <class T, int DEPTH> class stream : public stream<T, 0> {
+template <class T, int Depth_> class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
 };

@@ -5,7 +5,7 @@
 // The packing order in a FIFO word is that order, data in the least significant bits. No row is all zero.
 namespace hls {
 template <class T, int WUser, int WId, int WDest, unsigned char EnableSignals, bool StrictEnablement> struct axis;
-template <class T, int DEPTH> class stream;
+template <class T, int Depth_> class stream;
 }  // namespace hls
 
 namespace hlsc_probe {
@@ -29,7 +29,7 @@ template <class T> struct argument {
     return {{hls::detail::scalar_bits<T>::value != 0 ? scalar : other, 0, 0, 0, 0, 0, 0, 0, 0}};
   }
 };
-template <class T, int DEPTH> struct argument<hls::stream<T, DEPTH> &> {
+template <class T, int Depth_> struct argument<hls::stream<T, Depth_> &> {
   static constexpr row describe() { return element<T>::describe(); }
 };
 

@@ -45,30 +45,34 @@ def build(
     """The shared object with all kernels of a design, built if need be.
 
     `compiler` is 'clang' (hlsc's headers) or 'g++', which needs `ap_types`, a folder with Xilinx's ap_int.h.
+    `sanitize` makes undefined behaviour of the C++ end the process with SIGILL.
     Raises ToolError if a tool is missing or the C++ does not compile.
     """
     tool = _compiler(compiler, ap_types)
     texts = sources.rendered(design)
-    includes = sources.include_dirs()
+    folders = [*([] if ap_types is None else [ap_types]), *sources.include_dirs()]
+    includes = [f"include{index}" for index in range(len(folders))]
     headers = {
-        f"{folder.parent.name}/{name}": text
-        for folder in includes
+        f"{include}/{name}": text
+        for include, folder in zip(includes, folders, strict=True)
         for name, text in sources.text_files(folder).items()
     }
-    if ap_types is not None:
-        includes = [ap_types, *includes]
-        headers.update({f"ap_types/{name}": text for name, text in sources.text_files(ap_types).items()})
     flags = (*FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
-    harness = HARNESS.read_text(encoding="utf-8")
+    files = {
+        **{f"src/{name}": text for name, text in texts.items()},
+        f"src/{HARNESS.name}": HARNESS.read_text(encoding="utf-8"),
+        **headers,
+    }
     listed = " ".join(f"KERNEL({kernel})" for kernel in KERNELS)
 
     def make(work: Path, log: BuildLog) -> None:
-        for name, text in {**texts, HARNESS.name: harness}.items():
-            path = work / "src" / name
+        # copies, so that what is compiled is what was hashed
+        for name, text in files.items():
+            path = work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        options = [*flags, f"-DSPECKV_KERNELS={listed}", "-Isrc", *(f"-I{folder}" for folder in includes)]
-        units = [f"src/{name}" for name in (*texts, HARNESS.name) if name.endswith(".cpp")]
+        options = [*flags, f"-DSPECKV_KERNELS={listed}", "-Isrc", *(f"-I{include}" for include in includes)]
+        units = [name for name in files if name.endswith(".cpp")]
         log.run_all(
             [[*tool.command, *options, "-c", unit, "-o", f"{Path(unit).stem}.o"] for unit in units], cwd=work
         )
@@ -78,9 +82,7 @@ def build(
             (work / name).unlink()
 
     inputs = {
-        **{f"src/{name}": text for name, text in texts.items()},
-        **headers,
-        "harness": harness,
+        **files,
         "compiler": tool.version,
         "machine": platform.machine(),
         "flags": " ".join((*flags, *LINK_FLAGS)),

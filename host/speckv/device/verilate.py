@@ -20,9 +20,9 @@ HARNESS = NATIVE_DIR / "axis_harness.cpp"
 LIBRARY = "libkernel.so"
 # functions of the generated C++ are spread over files of about this many operations, to use every CPU
 SPLIT_OPERATIONS = "20000"
-# what the harness reads of each FIFO to say how full it is: write and read pointer, parameter DEPTH
+# what the harness reads of each FIFO to say how full it is: elements held, and how many it can hold
 FIFO_MODULE = "hlsc_fifo"
-FIFO_VARIABLES = ("wp", "rp", "DEPTH")
+FIFO_VARIABLES = ("count", "DEPTH")
 
 VERILATOR_FLAGS = (
     "--cc",
@@ -117,6 +117,10 @@ def _runtime(root: Path, tool: toolchain.Verilator, compiler: toolchain.Compiler
     return cached_build(root / "verilated", "trace" if trace else "plain", inputs, build)
 
 
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
 def _flags(tool: toolchain.Verilator, trace: bool) -> list[str]:
     return [
         *COMMON_FLAGS,
@@ -188,11 +192,14 @@ def build_kernel(
             f"-DDUT_OUT={ports.output}",
             "-I.",
         ]
-        files = sorted(model.glob("*.cpp"), key=lambda path: path.stat().st_size, reverse=True)
+        slow = sorted(path.name for path in model.glob("*Slow*.cpp"))
+        fast = sorted(set(model.glob("*.cpp")) - {model / name for name in slow}, key=_size, reverse=True)
+        # most of the time of the many small files goes into the headers: one unit for all of them
+        (model / "slow.cpp").write_text("".join(f'#include "{name}"\n' for name in slow), encoding="utf-8")
         log.run_all(
             [
-                [*compiler.command, *flags, SLOW if "Slow" in path.name else FAST, "-c", path.name]
-                for path in files
+                [*compiler.command, *flags, SLOW, "-c", "slow.cpp"],
+                *([*compiler.command, *flags, FAST, "-c", path.name] for path in fast),
             ],
             cwd=model,
         )

@@ -1,4 +1,4 @@
-// A load whose address comes from an earlier load of the same memory: it is late, and younger stores must wait for it.
+// A load whose address comes from an earlier load of the same memory: it is late, and younger stores must wait.
 #include "ap_axi_sdata.h"
 #include "ap_int.h"
 #include "hls_stream.h"

@@ -3,7 +3,9 @@
 #include "ap_int.h"
 #include "hls_stream.h"
 
-void conditional_reads(hls::stream<ap_uint<8>>& select, hls::stream<ap_uint<32>>& a, hls::stream<ap_uint<32>>& b, hls::stream<ap_uint<64>>& c, hls::stream<ap_uint<64>>& out) {
+void conditional_reads(hls::stream<ap_uint<8>>& select, hls::stream<ap_uint<32>>& a,
+                       hls::stream<ap_uint<32>>& b, hls::stream<ap_uint<64>>& c,
+                       hls::stream<ap_uint<64>>& out) {
 #pragma HLS interface mode=ap_ctrl_none port=return
 #pragma HLS interface mode=axis port=select
 #pragma HLS interface mode=axis port=a

@@ -3,7 +3,8 @@
 #include "ap_int.h"
 #include "hls_stream.h"
 
-void request_response(hls::stream<ap_uint<32>>& in, hls::stream<ap_uint<32>>& request, hls::stream<ap_uint<32>>& response, hls::stream<ap_uint<32>>& out) {
+void request_response(hls::stream<ap_uint<32>>& in, hls::stream<ap_uint<32>>& request,
+                      hls::stream<ap_uint<32>>& response, hls::stream<ap_uint<32>>& out) {
 #pragma HLS interface mode=ap_ctrl_none port=return
 #pragma HLS interface mode=axis port=in
 #pragma HLS interface mode=axis port=request

@@ -215,21 +215,17 @@ class Simulation {
 #endif
   }
 
-  // "name level/depth" of each FIFO that holds something, one a line. FIFOs are the scopes with a write and a
-  // read pointer that count modulo twice the size of their memory, a power of two.
+  // "name count/depth" of each FIFO that holds something, one a line
   std::string levels() const {
     std::string text;
     const VerilatedScopeNameMap *scopes = context_scopes();
     if (!scopes) return text;
     for (const auto &entry : *scopes) {
-      const VerilatedVar *write = entry.second->varFind("wp"), *read = entry.second->varFind("rp");
-      const VerilatedVar *depth_var = entry.second->varFind("DEPTH");
-      if (!write || !read || !depth_var) continue;
-      const std::uint64_t depth = number(*depth_var);
-      std::uint64_t modulo = 4;
-      while (modulo < 2 * depth) modulo *= 2;
-      const std::uint64_t level = (number(*write) - number(*read)) & (modulo - 1);
-      if (level) text += std::string(entry.first) + " " + std::to_string(level) + "/" + std::to_string(depth) + "\n";
+      const VerilatedVar *count = entry.second->varFind("count");
+      const VerilatedVar *depth = entry.second->varFind("DEPTH");
+      if (!count || !depth || !number(*count)) continue;
+      text += std::string(entry.first) + " " + std::to_string(number(*count)) + "/" +
+              std::to_string(number(*depth)) + "\n";
     }
     return text;
   }
