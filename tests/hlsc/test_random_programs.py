@@ -26,27 +26,9 @@ SEEDS = range(FIRST_SEED, FIRST_SEED + PROGRAMS)
 BATCH = 60  # programs in one Verilator build
 
 
-def compile_without_idle_pragmas(source: Path, top: str, **options):
-    """Follows hlsc's advice: a pipeline pragma is refused where the optimiser has removed its loop, so drop it.
-
-    Which loops of a random program survive cannot be known beforehand. Pragmas do not change what a program means.
-    """
-    from hlsc import HlscError, compile_kernel
-
-    lines = source.read_text().split("\n")
-    while True:
-        try:
-            return compile_kernel(source, top, **options)
-        except HlscError as error:
-            if "#pragma HLS" not in error.construct or "#pragma HLS pipeline" not in lines[error.line - 1]:
-                raise
-            lines[error.line - 1] = ""
-            source.write_text("\n".join(lines))
-
-
 def run_batch(seeds, folder: Path) -> dict[int, str]:
     """seed -> finding, for the programs that do not behave; an empty string for those that do."""
-    bench = Bench([generate(seed) for seed in seeds], folder, compile_without_idle_pragmas)
+    bench = Bench([generate(seed) for seed in seeds], folder)
     bench.build()
     findings = {seed: bench.failures.get(f"random_{seed}", "") for seed in seeds}
     for traffic in TRAFFIC_SEEDS:

