@@ -41,7 +41,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 setup: $(VENV)/.dev
 
 demo: $(VENV)/.sim
-	$(BIN)/speckv demo --design $(DESIGN) --report build/demo.html
+	$(BIN)/speckv demo --design $(DESIGN)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
