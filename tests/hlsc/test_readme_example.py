@@ -15,7 +15,8 @@ README = Path(__file__).parents[2] / "hls" / "hlsc" / "README.md"
 
 def blocks(language: str) -> list[str]:
     example = README.read_text().split("## A worked example", 1)[1].split("\n## ", 1)[0]
-    return re.findall(rf"^```{language}\n(.*?)^```$", example, re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", example, re.MULTILINE | re.DOTALL)
+    return [text for name, text in fenced if name == language]
 
 
 def run(line: str, folder: Path, verilator: toolchain.Verilator) -> str:
