@@ -7,6 +7,7 @@ Set SPECKV_DEBUG=1 to see the traceback of a failure.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -15,40 +16,78 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from speckv.device import BACKENDS
+from speckv.backends import BACKENDS
 from speckv.errors import SpeckvError
 
+OUTPUT = "standard output"
 OK, FAILURE, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    try:
-        arguments = _parser().parse_args(argv)
-    except SystemExit as stop:  # argparse has written its message
-        return int(stop.code or 0)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding shows ? for what it lacks
+            stream.reconfigure(errors="replace")
     debug = os.environ.get("SPECKV_DEBUG", "") not in ("", "0")
     try:
-        code: int = arguments.command(arguments)
-        sys.stdout.flush()
+        try:
+            arguments = _parser().parse_args(argv)
+        except SystemExit as stop:  # argparse has written its message
+            code = int(stop.code or 0)
+        else:
+            code = arguments.command(arguments)
+        _flush()
         return code
     except BrokenPipeError:
-        # whoever reads has seen enough; keep Python from complaining when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()  # whoever reads has seen enough
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        print("speckv: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return INTERRUPTED
     except SpeckvError as error:
         if debug:
             raise
-        print(f"speckv: {error}", file=sys.stderr)
+        _complain(str(error))
+    except ImportError as error:
+        if debug:
+            raise
+        missing = isinstance(error, ModuleNotFoundError) and error.name
+        what = f"package {missing.split('.')[0]} is missing" if missing else str(error)
+        _complain(f"{what}; run `speckv doctor`")
     except OSError as error:
         if debug:
             raise
+        if error.filename == OUTPUT:
+            _abandon_output()
         where = f"{error.filename}: " if error.filename else ""
-        print(f"speckv: {where}{error.strerror or error}", file=sys.stderr)
+        _complain(f"{where}{error.strerror or error}")
     return FAILURE
+
+
+def _complain(text: str) -> None:
+    if sys.stderr is not None:  # closed by whoever started the process
+        print(f"speckv: {text}", file=sys.stderr)
+
+
+def _say(text: str = "", *, end: str = "\n") -> None:
+    """Prints; an OSError of standard output names it."""
+    try:
+        print(text, end=end)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, OUTPUT) from error
+
+
+def _flush() -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, OUTPUT) from error
+
+
+def _abandon_output() -> None:
+    """Keeps Python from complaining when it flushes standard output at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -112,7 +151,7 @@ def _backends(text: str) -> tuple[str, ...]:
 
 
 def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    _say(json.dumps(value, indent=2))  # ASCII, which every encoding has
 
 
 def designs(arguments: argparse.Namespace) -> int:
@@ -121,14 +160,14 @@ def designs(arguments: argparse.Namespace) -> int:
     from speckv.design import designs as names
 
     if arguments.schema:
-        print(schema_text(), end="")
+        _say(schema_text(), end="")
         return OK
     loaded = [Design.load(name) for name in names()]
     if arguments.json:
         _print_json([{"name": one.name, "hash": one.hash_hex, **one.parameters()} for one in loaded])
         return OK
     for one in loaded:
-        print(
+        _say(
             f"{one.name:12} {one.bus_bits}-bit bus, pages up to {one.max_tokens} × {one.max_channels}, "
             f"{'/'.join(one.codecs)}, {one.clock_mhz:g} MHz, {one.hash_hex}  {one.description}".rstrip()
         )
@@ -147,7 +186,7 @@ def render(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
     else:
-        print(f"{len(written)} files of design {design.name} in {folder}")
+        _say(f"{len(written)} files of design {design.name} in {folder}")
     return OK
 
 
@@ -167,9 +206,9 @@ def rtl(arguments: argparse.Namespace) -> int:
         answer = {"design": design.name, "hash": design.hash_hex, "folder": str(folder), "fresh": True}
         _print_json({**answer, "compared": compared})
     elif arguments.check:
-        print(f"the RTL in {folder} belongs to the sources of design {design.name}: {', '.join(compared)}")
+        _say(f"the RTL in {folder} belongs to the sources of design {design.name}: {', '.join(compared)}")
     else:
-        print(f"RTL of design {design.name} in {folder}")
+        _say(f"RTL of design {design.name} in {folder}")
     return OK
 
 
@@ -190,8 +229,8 @@ def demo(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json({**output.as_json(result), "report": str(path)})
     else:
-        print(output.table(result))
-        print(f"report: {path}")
+        _say(output.table(result))
+        _say(f"report: {path}")
     return OK
 
 
@@ -207,9 +246,9 @@ def doctor(arguments: argparse.Namespace) -> int:
         _print_json({"healthy": healthy, "checks": [asdict(check) for check in found]})
     else:
         for check in found:
-            print(f"{check.state:8} {check.name:14} {check.detail}")
+            _say(f"{check.state:8} {check.name:14} {check.detail}")
             if check.state != "ok":
-                print(f"{'':23} needed for: {check.needed_for}")
+                _say(f"{'':23} needed for: {check.needed_for}")
     return OK if healthy else FAILURE
 
 

@@ -7,6 +7,7 @@ import enum
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import Any
 import yaml
 
 from speckv import frame
+from speckv.checks import cut, shown
 from speckv.errors import DesignError
 from speckv.resources import hls_root
 
@@ -155,6 +157,11 @@ class Design:
     @classmethod
     def load(cls, name_or_path: str | Path) -> Design:
         """The design `hls/designs/<name>.yaml`, or the one in a YAML file (a path, or a name with .yaml)."""
+        if not isinstance(name_or_path, (str, Path)):
+            found = f"the design is {_shown(name_or_path)}, expected a name or a path"
+            raise DesignError(
+                shown(name_or_path), [f"{found}; pass a str or Path, or use Design.from_mapping for parameters"]
+            )
         path = _design_path(name_or_path)
         return cls.from_mapping(path.stem, _read_yaml(path))
 
@@ -295,7 +302,8 @@ def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
             lines.append(f"{key} is missing, expected {parameter.rule}; {parameter.remedy}")
     for key in mapping:
         if key not in PARAMETERS:
-            lines.append(f"{key} is no parameter; {_suggestion(str(key), list(PARAMETERS))}")
+            text = cut(key) if isinstance(key, str) else shown(key)
+            lines.append(f"{text} is no parameter; {_suggestion(text, list(PARAMETERS))}")
     return lines
 
 
@@ -321,7 +329,7 @@ def _list_problem(parameter: Parameter, value: Any) -> str | None:
         return f"{_shown(value)}, which is no list"
     for item in value:
         if item not in parameter.choices:
-            hint = _suggestion(str(item), list(parameter.choices))
+            hint = _suggestion(cut(item) if isinstance(item, str) else shown(item), list(parameter.choices))
             return f"{_shown(value)} with the unknown {_shown(item)} ({hint})"
     if not value:
         return "an empty list"
@@ -343,8 +351,7 @@ def _has_type(wanted: type, value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+    return f"{shown(value)} ({type(value).__name__})"
 
 
 def _suggestion(word: str, known: list[str]) -> str:
@@ -355,8 +362,19 @@ def _suggestion(word: str, known: list[str]) -> str:
 # --------------------------------------------------------------------------------------------- YAML files
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """Safe YAML that refuses a key that stands twice in one mapping."""
+class _DesignLoader(yaml.SafeLoader):
+    """Safe YAML that refuses a key that stands twice in one mapping, and anchors and aliases.
+
+    A few lines of aliases of aliases stand for more values than any memory holds.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        if getattr(event, "anchor", None) is not None:
+            raise yaml.composer.ComposerError(
+                None, None, "designs have no anchors (&) and aliases (*): write the value out", event.start_mark
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: dict[Any, int] = {}
@@ -366,7 +384,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
             if isinstance(key, Hashable):
                 if key in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"{key} stands twice, first in line {seen[key]}", key_node.start_mark
+                        None, None, f"{cut(str(key))} stands twice, first in line {seen[key]}", key_node.start_mark
                     )
                 seen[key] = line
         return super().construct_mapping(node, deep=deep)
@@ -378,16 +396,27 @@ def _design_path(name_or_path: str | Path) -> Path:
         isinstance(name_or_path, Path) or Path(text).suffix in (".yaml", ".yml") or Path(text).name != text
     )
     path = Path(name_or_path) if is_path else hls_root() / "designs" / f"{text}.yaml"
-    if not path.is_file():
+    try:
+        there = stat.S_ISREG(path.stat().st_mode)
+        other = not there
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        there = other = False
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DesignError(cut(text), [f"{cut(str(path))} cannot be read: {reason}; name a design file"]) from error
+    if other:
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise DesignError(text, [f"{path} is {what}, expected a YAML file; name a design or its file"])
+    if not there:
         known = designs()
         what = f"there is no file {path}" if is_path else f"there is no design of this name in {path.parent}"
-        raise DesignError(text, [f"{what}; {_suggestion(text, known)}"])
+        raise DesignError(cut(text), [f"{what}; {_suggestion(cut(text), known)}"])
     return path
 
 
 def _read_yaml(path: Path) -> Mapping[str, Any]:
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_DesignLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise DesignError(path.stem, [f"{path} cannot be read: {error}"]) from error
     except yaml.MarkedYAMLError as error:
@@ -396,6 +425,11 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
         raise DesignError(path.stem, [f"{where}: {error.problem}; correct the YAML"]) from error
     except yaml.YAMLError as error:
         raise DesignError(path.stem, [f"{path}: {error}; correct the YAML"]) from error
+    except RecursionError as error:
+        raise DesignError(path.stem, [f"{path} is nested too deeply, expected `parameter: value` lines"]) from error
+    except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
+        # what the constructors of YAML's own types raise, for instance for a number of 5000 digits
+        raise DesignError(path.stem, [f"{path} holds a value that is none: {cut(str(error))}; correct it"]) from error
     if not isinstance(content, Mapping):
         raise DesignError(path.stem, [f"{path} holds {_shown(content)}, expected `parameter: value` lines"])
     return content

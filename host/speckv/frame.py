@@ -297,8 +297,12 @@ def crc32c(data: BytesLike) -> int:
 
 
 def byte_view(data: BytesLike) -> memoryview:
-    """The bytes of a contiguous buffer, without a copy. FrameError if it is not contiguous."""
-    view = memoryview(data)  # type: ignore[arg-type,unused-ignore]
+    """The bytes of a contiguous buffer, without a copy. FrameError if it is no buffer, or not contiguous."""
+    try:
+        view = memoryview(data)  # type: ignore[arg-type,unused-ignore]
+    except (TypeError, ValueError, BufferError):
+        what = type(data).__name__
+        raise FrameError(f"the buffer is a {what}, expected bytes; pass bytes or a uint8 array") from None
     if not view.c_contiguous:
         raise FrameError("the buffer is not contiguous, expected consecutive bytes; pass a copy of it")
     return view.cast("B") if view.nbytes else memoryview(b"")

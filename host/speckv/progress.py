@@ -13,10 +13,10 @@ class Progress:
     """Counts `total` steps. Use it as a context manager: the bar vanishes at the end."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stderr
+        self._stream: TextIO | None = stream or sys.stderr  # None where standard error is closed
         self._total = max(total, 1)
         self._done = 0
-        self._active = self._stream.isatty()
+        self._active = self._stream is not None and self._stream.isatty()
 
     def __enter__(self) -> Progress:
         return self
@@ -25,8 +25,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._active:
-            self._stream.write("\r\033[K")
-            self._stream.flush()
+            self._write("\r\033[K")
 
     def step(self, label: str) -> None:
         """Say what is done next; the step before it is finished."""
@@ -38,5 +37,9 @@ class Progress:
         if self._active:
             filled = _CELLS * self._done // self._total
             bar = "█" * filled + "░" * (_CELLS - filled)
-            self._stream.write(f"\r\033[K{bar} {100 * self._done // self._total:3d} %  {label}")
+            self._write(f"\r\033[K{bar} {100 * self._done // self._total:3d} %  {label}")
+
+    def _write(self, text: str) -> None:
+        if self._stream is not None:
+            self._stream.write(text)
             self._stream.flush()

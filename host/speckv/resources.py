@@ -41,16 +41,23 @@ def build_root() -> Path:
     `$SPECKV_BUILD` if it is set, else `build` in the checkout, else `~/.cache/speckv`.
     A folder that `$SPECKV_BUILD` names is made, its parents are not. Raises ToolError if it is not writable.
     """
+    return writable_folder(_build_path(), parents=not os.environ.get(BUILD_VARIABLE))
+
+
+def _build_path() -> Path:
     named = os.environ.get(BUILD_VARIABLE)
     if named:
-        return writable_folder(Path(named), parents=False)
+        return Path(named)
     if in_checkout():
-        return writable_folder(_CHECKOUT / "build")
-    return writable_folder(Path.home() / ".cache" / "speckv")
+        return _CHECKOUT / "build"
+    try:
+        return Path.home() / ".cache" / "speckv"
+    except RuntimeError as error:
+        raise ToolError(f"there is no home folder for generated files ({error}): set {BUILD_VARIABLE}") from error
 
 
 def writable_folder(folder: Path, *, parents: bool = True) -> Path:
-    """`folder`, made if it is not there. Raises ToolError that names it, the reason and `$SPECKV_BUILD`."""
+    """`folder`, made if it is not there. Raises ToolError that names it, the reason and what decides the folder."""
     try:
         folder.mkdir(parents=parents, exist_ok=True)
     except OSError as error:
@@ -80,7 +87,7 @@ def _umask() -> int:
 
 
 def _not_writable(folder: Path, reason: str) -> ToolError:
-    return ToolError(
-        f"cannot write generated files to {folder}: {reason}; "
-        f"set {BUILD_VARIABLE} to a folder that exists and is writable"
-    )
+    remedy = "name another folder, or make this one writable"
+    if folder.absolute().is_relative_to(_build_path().absolute()):
+        remedy = f"set {BUILD_VARIABLE} to a folder that exists and is writable"
+    return ToolError(f"cannot write generated files to {folder}: {reason}; {remedy}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from speckv import toolchain
+from speckv.checks import cut, shown
 from speckv.device import sources
 from speckv.device.base import KERNELS
 from speckv.errors import StaleRtlError, ToolError
@@ -47,6 +50,7 @@ def generate(design: Design, out_dir: Path | None = None) -> Path:
     message names the line.
     """
     target = rtl_dir(design) if out_dir is None else Path(out_dir)
+    _require_folder(target)
     tools = toolchain.synth_versions()
     rendered = sources.rendered(design)
     inputs = _hashes(_inputs(rendered))
@@ -80,7 +84,7 @@ def check(design: Design, folder: Path | None = None, *, regenerate: bool = True
     changes = [
         *_changes("input", manifest["inputs"], _hashes(_inputs(rendered))),
         *_changes("option", manifest["options"], _options(design)),
-        *_changes("output", manifest["outputs"], _hashes(_committed(folder))),
+        *_changes("output", manifest["outputs"], _hashes(_committed(design, folder))),
     ]
     if changes:
         raise _stale(design, folder, changes)
@@ -120,8 +124,11 @@ def _hashes(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: hashlib.sha256(texts[name].encode()).hexdigest() for name in sorted(texts)}
 
 
-def _committed(folder: Path) -> dict[str, str]:
-    return {name: text for name, text in sources.text_files(folder).items() if name != MANIFEST}
+def _committed(design: Design, folder: Path) -> dict[str, str]:
+    try:
+        return {name: text for name, text in sources.text_files(folder).items() if name != MANIFEST}
+    except ToolError as error:
+        raise _stale(design, folder, [str(error)]) from error
 
 
 # ----------------------------------------------------------------------------------------------- outputs
@@ -161,8 +168,15 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
 
 
+def _require_folder(target: Path) -> None:
+    if os.path.lexists(target) and not target.is_dir():
+        raise ToolError(f"RTL folder {target} is no folder: name an empty or new folder, or remove what is there")
+
+
 def _publish(target: Path, files: Mapping[str, str]) -> None:
     """Puts a folder with `files` in place of `target`, which may hold nothing but files of this kind."""
+    _require_folder(target)
+    target = Path(os.path.realpath(target))
     foreign = [path.name for path in target.iterdir() if not _is_output(path)] if target.is_dir() else []
     if foreign:
         raise ToolError(
@@ -202,14 +216,33 @@ def _read_manifest(design: Design, folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if manifest["manifest_version"] == MANIFEST_VERSION and manifest["design_hash"] == design.hash_hex:
-            return manifest
-        change = f"{MANIFEST} is of version {manifest['manifest_version']}, design {manifest['design_hash']}"
-    except OSError:
+        version, design_hash = manifest["manifest_version"], manifest["design_hash"]
+        if version == MANIFEST_VERSION and design_hash == design.hash_hex:
+            wrong = _misshapen(manifest)
+            if not wrong:
+                return manifest
+            change = f"{MANIFEST} is damaged ({wrong})"
+        else:
+            change = f"{MANIFEST} is of version {shown(version)}, design {cut(str(design_hash))}"
+    except FileNotFoundError:
         change = f"{MANIFEST} is missing"
-    except (ValueError, KeyError, TypeError):
+    except OSError as error:
+        change = f"{MANIFEST} cannot be read ({error.strerror or error})"
+    except (ValueError, KeyError, TypeError, RecursionError):
         change = f"{MANIFEST} is damaged"
     raise _stale(design, folder, [change])
+
+
+def _misshapen(manifest: Mapping[str, Any]) -> str:
+    """Which part of a manifest is not of the form that `generate` writes; empty if none."""
+    for name in ("inputs", "outputs", "tools", "options"):
+        part = manifest.get(name)
+        if not isinstance(part, dict):
+            return f"{name} is {shown(part)}, expected names and values"
+        bad = [value for value in part.values() if name != "options" and not isinstance(value, str)]
+        if bad:
+            return f"{name} holds {shown(bad[0])}, expected text"
+    return ""
 
 
 def _changes(what: str, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -236,7 +269,8 @@ def _stale(design: Design, folder: Path, changes: list[str]) -> StaleRtlError:
     more = len(changes) - len(named)
     if more:
         named.append(f"{more} more")
+    where = "" if folder == rtl_dir(design) else f" -o {shlex.quote(str(folder))}"
     return StaleRtlError(
         f"the RTL in {folder} does not belong to the sources of design {design.name}: {', '.join(named)}; "
-        f"make it anew with `speckv rtl {design.name}` (needs {toolchain.SYNTH_EXTRA})"
+        f"make it anew with `speckv rtl {design.name}{where}` (needs {toolchain.SYNTH_EXTRA})"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speckv import cli, demo, doctor, rtl, toolchain
+from speckv import cli, demo, doctor, resources, rtl, toolchain
 from speckv.errors import StaleRtlError, ToolError
 
 
@@ -185,6 +185,7 @@ def test_designs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "designs", "--schema")
     assert code == 0 and json.loads(out)["additionalProperties"] is False
+    assert out == (resources.hls_root() / "designs" / "schema.json").read_text()
 
 
 def test_render(capsys: pytest.CaptureFixture[str], tmp_path: Path, build_folder: Path) -> None:
@@ -283,3 +284,79 @@ def test_runs_as_a_module() -> None:
         check=False,
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 2
+
+
+# ------------------------------------------------------------------------------------ hostile surroundings
+
+
+def run_process(*arguments: str, code: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own; `code` runs before it."""
+    script = f"import sys\n{code}\nfrom speckv.cli import main\nsys.exit(main({list(arguments)!r}))"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(
+        [sys.executable, "-c", script], **(pipes | options), text=True, errors="replace", timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("module", ["numpy", "yaml", "jinja2", "markupsafe", "google_crc32c"])
+def test_doctor_works_without_any_package(module: str) -> None:
+    done = run_process("doctor", "--json", code=f"sys.modules[{module!r}] = None")
+    assert done.returncode == 1 and done.stderr == ""
+    answer = json.loads(done.stdout)
+    broken = [check for check in answer["checks"] if check["state"] == "broken"]
+    assert not answer["healthy"] and any("cannot be imported" in check["detail"] for check in broken)
+
+
+@pytest.mark.parametrize("module", ["numpy", "yaml", "jinja2"])
+def test_a_missing_package_is_named(module: str, tmp_path: Path) -> None:
+    done = run_process("render", "tiny", "-o", str(tmp_path), code=f"sys.modules[{module!r}] = None")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"speckv: package {module} is missing; run `speckv doctor`\n"
+
+
+def test_the_package_is_imported_when_it_is_needed() -> None:
+    code = (
+        "import sys, speckv\n"
+        "assert not {'numpy', 'yaml', 'jinja2'} & set(sys.modules)\n"
+        "assert set(speckv.__all__) <= set(dir(speckv))\n"
+        "from speckv import Design, Codec, open\n"
+        "assert all(hasattr(speckv, name) for name in speckv.__all__) and not hasattr(speckv, 'nonsense')\n"
+        "assert speckv.frame.Codec is Codec and speckv.open is open is speckv.device.open_device\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["sys.stdout = None", "sys.stderr = None", "sys.stdout = sys.stderr = None"])
+@pytest.mark.parametrize(("design", "expected"), [("tiny", 0), ("gigantic", 1)])
+def test_closed_streams(tmp_path: Path, closed: str, design: str, expected: int) -> None:
+    done = run_process("render", design, "-o", str(tmp_path / "out"), code=closed)
+    assert done.returncode == expected and "Traceback" not in done.stderr
+    assert "gigantic" not in done.stdout, "complaints do not go to standard output"
+
+
+def test_a_demo_without_standard_error(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    done = run_process("demo", "--backend", "software", "--report", str(path), code="sys.stderr = None")
+    assert done.returncode == 0 and path.is_file()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_terminals_of_other_encodings(encoding: str) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = run_process("designs", env=environment)
+    assert done.returncode == 0 and done.stderr == "" and "512-bit bus" in done.stdout
+    done = run_process("designs", "--json", env=environment)
+    assert done.returncode == 0 and done.stdout.isascii() and json.loads(done.stdout)[0]["name"] == "tiny"
+    done = run_process("render", "größer→", env=environment)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["designs"], ["designs", "--schema"]])
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[str], unbuffered: str) -> None:
+    path = tmp_path / "file"
+    path.write_text("read only")
+    with path.open() as unwritable:
+        done = run_process(*arguments, stdout=unwritable, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+    assert (done.returncode, done.stderr) == (1, "speckv: standard output: Bad file descriptor\n")

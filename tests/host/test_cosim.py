@@ -274,6 +274,22 @@ def test_no_rtl_in_the_folder(tmp_path: Path) -> None:
         open_device(DESIGN, "cosim", rtl=tmp_path)
 
 
+def test_rtl_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kv_compress.sv"
+    path.write_bytes(b"module kv_compress; // \xff\nendmodule\n")
+    with pytest.raises(ToolError, match=rf"{path} is no UTF-8 text \(byte 23\): restore the file"):
+        open_device(DESIGN, "cosim", rtl=tmp_path)
+
+
+def test_extreme_numbers_are_taken(echo_rtl: Path) -> None:
+    most = (1 << 64) - 1
+    options = {"seed": most, "stuck_cycles": most, "idle": 0, "stall": np.float32(0.5)}
+    with open_device(DESIGN, "cosim", rtl=echo_rtl, **options) as device:
+        for _ in range(2):
+            result = device.run(COMPRESS, [packet(ECHO)], timeout_cycles=most)
+            assert np.array_equal(result.packets[0], packet(ECHO))
+
+
 def test_rtl_with_an_error_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "build"))
     (tmp_path / "kv_compress.sv").write_text(ECHO_SV.replace("wire rst = !ap_rst_n;", "wire rst = !no_such;"))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from speckv import model, toolchain
 from speckv.design import Design
-from speckv.device import COMPRESS, DECOMPRESS, Device, open_device, sources
+from speckv.device import COMPRESS, DECOMPRESS, Device, csim, open_device, sources
 from speckv.errors import DeviceError, ToolError
 from speckv.frame import Codec, Header, Kind
 
@@ -126,6 +126,19 @@ def test_missing_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "_package_dir", lambda name: None)
     with pytest.raises(ToolError, match=r"ziglang.*pip install 'speckv\[sim\]'"):
         open_device(DESIGN, "csim")
+
+
+def test_a_truncated_library_is_built_again(
+    echo_sources: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path))
+    library = csim.build(DESIGN)
+    whole = library.stat().st_size
+    with library.open("r+b") as file:
+        file.truncate(whole // 2)  # loading this one would end the process with SIGBUS
+    with open_device(DESIGN, "csim") as device:
+        assert np.array_equal(device.run(COMPRESS, [packet(0)]).packets[0], packet(0))
+    assert library.stat().st_size == whole
 
 
 def test_build_folder_that_is_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from speckv import frame
 from speckv.design import PARAMETERS, Design, designs, json_schema, schema_text
 from speckv.errors import DesignError, ToolError
-from speckv.resources import build_root, hls_root
+from speckv.resources import build_root, hls_root, writable_folder, write_atomic
 
 TINY = Design.load("tiny")
 GOOD: dict[str, Any] = TINY.parameters()
@@ -170,6 +171,15 @@ def test_unknown_design() -> None:
         ("", "holds None"),
         ("5: 3\n", "5 is no parameter"),
         ("? {a: 1}\n: 3\n", "line 1, column 3: found unhashable key"),
+        ("a: &x [1]\nb: 2\n", r"line 1, column 4: designs have no anchors \(&\) and aliases"),
+        ("a: *x\n", "line 1, column 4: designs have no anchors"),
+        ("&x a: 1\n", "designs have no anchors"),
+        ("a: " + "[" * 20_000 + "\n", r"bad\.yaml is nested too deeply"),
+        ("max_tokens: " + "9" * 5_000 + "\n", r"bad\.yaml holds a value that is none: Exceeds the limit"),
+        ("max_tokens: 0x" + "f" * 5_000 + "\n", "max_tokens is a value of type int of 20000 bits"),
+        ("description: 2026-13-45\n", "holds a value that is none: month must be in"),
+        ("description: !!timestamp soon\n", "holds a value that is none"),
+        ("description: !!bool soon\n", "holds a value that is none"),
     ],
 )
 def test_bad_yaml(tmp_path: Path, text: str, message: str) -> None:
@@ -177,6 +187,50 @@ def test_bad_yaml(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(DesignError, match=message):
         Design.load(path)
+
+
+def test_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    path = tmp_path / "bomb.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DesignError, match="line 1, column 5: designs have no anchors"):
+        Design.load(path)
+
+
+def test_messages_stay_readable(tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    text = "x" * 100_000
+    path.write_text(f"{text}: 1\ncodecs: [{text}]\nmax_tokens: {text}\n? !!python/tuple\n".split("?")[0])
+    with pytest.raises(DesignError) as caught:
+        Design.load(path)
+    assert max(map(len, caught.value.violations)) < 400
+    path.write_text(f"{text[:1000]}: 1\n{text[:1000]}: 2\n")
+    with pytest.raises(DesignError, match="stands twice") as caught:
+        Design.load(path)
+    assert len(str(caught.value)) < 400 + len(str(path))
+
+
+def test_paths_that_are_no_design_file(tmp_path: Path) -> None:
+    folder, fifo = tmp_path / "folder.yaml", tmp_path / "fifo.yaml"
+    folder.mkdir()
+    os.mkfifo(fifo)
+    for path, complaint in (
+        (folder, "is a folder, expected a YAML file; name a design or its file"),
+        (fifo, "is no regular file, expected a YAML file"),
+        (Path("/" + "x" * 5000 + ".yaml"), "cannot be read: File name too long; name a design file"),
+    ):
+        with pytest.raises(DesignError, match=complaint) as caught:
+            Design.load(path)
+        assert len(str(caught.value)) < 500
+    with pytest.raises(DesignError, match="File name too long"):
+        Design.load("x" * 5000)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"tiny", {"bus_bits": 512}, ["tiny"]])
+def test_what_is_no_name_or_path(given: Any) -> None:
+    with pytest.raises(DesignError, match="expected a name or a path; pass a str or Path"):
+        Design.load(given)
 
 
 def test_unreadable_yaml(tmp_path: Path) -> None:
@@ -255,6 +309,17 @@ def test_hls_root() -> None:
     assert (hls_root() / "format.md").is_file() and (hls_root() / "include").is_dir()
 
 
+def test_the_remedy_names_the_variable_where_it_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "build"))
+    with pytest.raises(ToolError) as caught:
+        writable_folder(tmp_path / "file" / "out")
+    assert str(caught.value).endswith("Not a directory; name another folder, or make this one writable")
+    monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "file"))
+    with pytest.raises(ToolError, match="set SPECKV_BUILD to a folder that exists and is writable"):
+        writable_folder(tmp_path / "file" / "tiny")
+
+
 def test_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECKV_BUILD", str(tmp_path / "made"))
     assert build_root() == tmp_path / "made" and (tmp_path / "made").is_dir()
@@ -267,6 +332,20 @@ def test_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         build_root()
     monkeypatch.delenv("SPECKV_BUILD")
     assert build_root().name in ("build", "speckv")
+
+
+def test_atomic_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, "first µ\n")
+    assert path.read_bytes() == "first µ\n".encode() and path.stat().st_mode & 0o400
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(path, "second\n")
+    assert path.read_text() == "first µ\n" and list(tmp_path.iterdir()) == [path]
 
 
 def test_read_only_build_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

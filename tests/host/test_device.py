@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from speckv import frame
 from speckv.design import Design
-from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Capabilities, Device, open_device
+from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Capabilities, Device, native, open_device
 from speckv.device.build import BuildLog, cached_build, content_hash
 from speckv.device.packets import Answer, Batch
 from speckv.errors import CapabilityError, DesignError, DeviceError, FrameError, PageError, ToolError
@@ -134,6 +135,40 @@ def test_timeout_must_be_positive() -> None:
         FakeDevice().run(COMPRESS, [np.zeros((1, 64), np.uint8)], timeout_cycles=0)
 
 
+@pytest.mark.parametrize("timeout", [1.5, "9", True, 1 << 64, -1, [1]])
+def test_timeout_must_be_an_integer(timeout: object) -> None:
+    for call in (
+        lambda device: device.run(COMPRESS, [np.zeros((1, 64), np.uint8)], timeout_cycles=timeout),
+        lambda device: device.encode(random_pages(4, 32), timeout_cycles=timeout),
+        lambda device: device.decode([bytes(64)], timeout_cycles=timeout),
+    ):
+        with pytest.raises(DeviceError, match=f"timeout_cycles is .*, expected an integer from 1 to {2**64 - 1}"):
+            call(FakeDevice())
+
+
+@pytest.mark.parametrize("kernel", [None, 3, ["kv_compress"], np.zeros(2)])
+def test_a_kernel_is_named_by_text(kernel: object) -> None:
+    with pytest.raises(CapabilityError, match="has no kernel"):
+        FakeDevice().run(kernel, [np.zeros((1, 64), np.uint8)])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("packets", [None, 3, "packets", bytes(64), {1: 2}, np.uint8(3)])
+def test_packets_must_be_a_list(packets: object) -> None:
+    with pytest.raises(DeviceError, match=r"packets are .*, expected a list of uint8 arrays \[beats, 64\]"):
+        FakeDevice().run(COMPRESS, packets)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keeps", [3, "keeps", {1}])
+def test_keeps_must_be_a_list(keeps: object) -> None:
+    with pytest.raises(DeviceError, match=r"keeps are .*, expected None, or a list"):
+        FakeDevice().run(COMPRESS, [np.zeros((1, 64), np.uint8)], keeps=keeps)  # type: ignore[arg-type]
+
+
+def test_packets_may_come_from_a_generator() -> None:
+    packets = [np.full((beats, 64), beats, np.uint8) for beats in (1, 3)]
+    assert len(FakeDevice().run(DECOMPRESS, (one for one in packets)).packets) == 2  # type: ignore[arg-type]
+
+
 def test_use_after_close() -> None:
     device = FakeDevice()
     with device:
@@ -197,9 +232,25 @@ def test_bad_pages_are_refused(pages: object, complaint: str) -> None:
         ({"codec": "zip"}, "codec is 'zip', expected one of raw, int8"),
         ({"codec": 1}, "codec is 1, expected"),
         ({"kind": "Q"}, "kind is 'Q', expected one of K, V"),
-        ({"namespace": 1 << 64}, "namespace is 18446744073709551616, expected an unsigned 64-bit number"),
+        (
+            {"namespace": 1 << 64},
+            "namespace is 18446744073709551616, expected an integer from 0 to 18446744073709551615",
+        ),
         ({"namespace": -1}, "namespace is -1"),
-        ({"generation": 1 << 32}, "generation is 4294967296, expected an unsigned 32-bit number"),
+        ({"generation": 1 << 32}, "generation is 4294967296, expected an integer from 0 to 4294967295"),
+        ({"generation": 1 << 20_000}, "generation is a value of type int of 20001 bits"),
+        ({"generation": True}, r"generation is True \(bool\), expected an integer"),
+        ({"namespace": 1.0}, r"namespace is 1\.0 \(float\)"),
+        ({"namespace": "7"}, r"namespace is '7' \(str\)"),
+        ({"namespace": None}, r"namespace is None \(NoneType\)"),
+        ({"keys": [1, 2.5]}, r"key of page 1 is 2\.5 \(float\)"),
+        ({"keys": [1, False]}, r"key of page 1 is False \(bool\)"),
+        ({"keys": np.array([1.0, 2.0])}, "key of page 0 is"),
+        ({"keys": {1, 2}}, r"keys are \{1, 2\} \(set\), expected a sequence of integers: pass a list"),
+        ({"keys": "12"}, r"keys are '12' \(str\)"),
+        ({"keys": (key for key in (1, 2))}, r"keys are .*\(generator\)"),
+        ({"keys": 5}, r"keys are 5 \(int\)"),
+        ({"keys": np.zeros((2, 1), int)}, r"keys are .*\(ndarray\)"),
         ({"keys": [1]}, "1 keys for 2 pages"),
         ({"keys": [1, -2]}, "key of page 1 is -2"),
     ],
@@ -207,6 +258,13 @@ def test_bad_pages_are_refused(pages: object, complaint: str) -> None:
 def test_bad_request_fields_are_refused(options: dict, complaint: str) -> None:
     with pytest.raises(PageError, match=complaint):
         FakeDevice().encode(random_pages(2, 3, 32), **options)
+
+
+def test_integers_of_numpy_are_keys() -> None:
+    keys = np.array([3, 1 << 40], np.uint64)
+    encoded = FakeDevice().encode(random_pages(2, 3, 32), keys=keys, generation=np.uint8(4), codec="raw")
+    headers = [frame.Header.unpack(one) for one in encoded.frames]
+    assert [header.page_key for header in headers] == [3, 1 << 40] and headers[0].generation == 4
 
 
 def test_codec_that_the_design_lacks() -> None:
@@ -352,7 +410,81 @@ def test_frames_that_are_not_whole_beats(length: int) -> None:
         FakeDevice().decode([bytes(64), bytes(length)])
 
 
+def test_frames_may_come_from_any_iterable() -> None:
+    device = FakeDevice()
+    pages = random_pages(3, 4, 32)
+    made = device.encode(pages, codec="raw").frames
+    mixed = [made[0], memoryview(made[1]), np.frombuffer(made[2], np.uint8)]
+    for frames in (iter(made), (one for one in made), tuple(made), map(bytearray, made), mixed):
+        assert np.array_equal(device.decode(frames).pages, pages)
+    assert np.array_equal(device.decode(np.frombuffer(made[0], np.uint8)).pages, pages[:1])
+
+
+@pytest.mark.parametrize(
+    ("frames", "complaint"),
+    [
+        ([bytes(64), "x" * 64], "frame 1 is a str, expected bytes or uint8"),
+        ([None], "frame 0 is a NoneType"),
+        ([64], "frame 0 is a int"),
+        ([bytes(64), np.zeros(64, np.int8)], "frame 1 is an array of int8"),
+        ([np.zeros(32, np.uint16)], "frame 0 is an array of uint16"),
+        (np.zeros(16, np.float32), "frame 0 is an array of float32"),
+        ([memoryview(np.zeros(16, np.uint32))], "frame 0 is a memoryview of format 'I'"),
+        ([np.zeros(128, np.uint8)[::2]], "frame 0: the buffer is not contiguous"),
+        (None, r"frames are None \(NoneType\), expected a list of bytes"),
+        (3, "frames are 3"),
+        ("x" * 64, "frames are 'x"),
+        ({bytes(64)}, r"frames are .*\(set\)"),
+    ],
+)
+def test_what_is_no_frame_is_named(frames: object, complaint: str) -> None:
+    with pytest.raises(FrameError, match=complaint):
+        FakeDevice().decode(frames)  # type: ignore[arg-type]
+
+
 # ------------------------------------------------------------------------------------------------- open
+
+
+@pytest.mark.parametrize("design", [None, 3, {"bus_bits": 512}, b"tiny"])
+def test_what_is_no_design_is_named(design: object) -> None:
+    with pytest.raises(DesignError, match="expected a name or a path; pass a str or Path"):
+        open_device(design)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backend", [["cosim"], None, 3])
+def test_what_is_no_backend_is_named(backend: object) -> None:
+    with pytest.raises(DeviceError, match=r"backend is .*, expected one of software, csim, cosim"):
+        open_device("tiny", backend=backend)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"stuck_cycles": 0}, "stuck_cycles is 0, expected an integer from 1"),
+        ({"stuck_cycles": 1.5}, r"stuck_cycles is 1\.5 \(float\)"),
+        ({"stuck_cycles": 1 << 64}, "stuck_cycles is 18446744073709551616"),
+        ({"stuck_cycles": True}, r"stuck_cycles is True \(bool\)"),
+        ({"seed": -1}, "seed is -1, expected an integer from 0 to 18446744073709551615"),
+        ({"seed": "1"}, r"seed is '1' \(str\)"),
+        ({"seed": None}, "seed is None"),
+        ({"idle": "0.5"}, r"idle is '0\.5' \(str\), expected a probability"),
+        ({"idle": float("nan")}, "idle is nan"),
+        ({"stall": None}, "stall is None"),
+        ({"stall": True}, "stall is True"),
+        ({"rtl": 3}, "rtl is 3"),
+        ({"waveform": 3}, "waveform is 3"),
+        ({"progress": "loud"}, "progress is 'loud'"),
+    ],
+)
+def test_wrong_options_of_cosim_are_named(options: dict, complaint: str) -> None:
+    with pytest.raises(DeviceError, match=complaint):
+        open_device("tiny", "cosim", **options)
+
+
+@pytest.mark.parametrize(("options", "complaint"), [({"ap_types": 3}, "ap_types is 3"), ({"progress": 1}, "progress")])
+def test_wrong_options_of_csim_are_named(options: dict, complaint: str) -> None:
+    with pytest.raises(DeviceError, match=complaint):
+        open_device("tiny", "csim", **options)
 
 
 def test_unknown_backend_lists_the_known() -> None:
@@ -388,6 +520,51 @@ def test_a_build_is_made_once_per_content(tmp_path: Path) -> None:
     assert build("a") != build("b")
     assert calls == ["a", "b"]
     assert (build("a") / "made").read_text() == "x"
+
+
+def library(work: Path, log: BuildLog) -> None:
+    (work / "libunit.so").write_bytes(b"\x7fELF and so on")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "removed", "no stamp", "foreign stamp", "additional"])
+def test_a_damaged_build_is_made_anew(tmp_path: Path, damage: str) -> None:
+    made = cached_build(tmp_path, "unit", {}, library)
+    good = (made / "libunit.so").read_bytes()
+    if damage == "truncated":
+        (made / "libunit.so").write_bytes(good[:5])
+    elif damage == "changed":
+        (made / "libunit.so").write_bytes(good.replace(b"and", b"or "))
+    elif damage == "removed":
+        (made / "libunit.so").unlink()
+    elif damage == "no stamp":
+        (made / "stamp.json").unlink()
+    elif damage == "foreign stamp":
+        (made / "stamp.json").write_text("[" * 100_000)
+    else:
+        (made / "libother.so").touch()
+    calls: list[str] = []
+    assert cached_build(tmp_path, "unit", {}, library, on_build=lambda: calls.append("again")) == made
+    assert calls == ["again"] and (made / "libunit.so").read_bytes() == good
+    cached_build(tmp_path, "unit", {}, library, on_build=lambda: calls.append("a third time"))
+    assert calls == ["again"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [made.name, made.name + ".lock"]
+
+
+def test_a_file_where_the_build_should_be(tmp_path: Path) -> None:
+    made = cached_build(tmp_path, "unit", {}, touch)
+    shutil.rmtree(made)
+    made.write_text("mine")
+    with pytest.raises(ToolError, match=f"{made} is no folder, expected a finished build: delete it and run again"):
+        cached_build(tmp_path, "unit", {}, touch)
+    assert made.read_text() == "mine"
+
+
+def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "libkernel.so"
+    for content in (b"", b"no library at all"):
+        path.write_bytes(content)
+        with pytest.raises(ToolError, match=rf"{path} cannot be loaded \(.*\): delete the folder {tmp_path} and run"):
+            native.load(path, {})
 
 
 def test_content_hash_tells_names_from_contents() -> None:
@@ -430,8 +607,9 @@ def test_two_threads_share_one_build(tmp_path: Path) -> None:
     assert calls == [1]
 
 
-def test_a_build_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_build_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_the_way = tmp_path / "build"
+    monkeypatch.setenv("SPECKV_BUILD", str(in_the_way))
     in_the_way.write_text("a file where the folder should be")
     with pytest.raises(ToolError, match=f"{in_the_way}.*SPECKV_BUILD"):
         cached_build(in_the_way / "tiny", "unit", {}, touch)

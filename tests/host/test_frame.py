@@ -334,6 +334,12 @@ def test_buffers_must_be_contiguous() -> None:
         frame.parse_frame(np.zeros((4, 128), np.uint8)[:, :64], TINY)
 
 
+@pytest.mark.parametrize("buffer", [None, 3, "x" * 64, [0] * 64])
+def test_what_is_no_buffer_is_named(buffer: object) -> None:
+    with pytest.raises(FrameError, match=f"the buffer is a {type(buffer).__name__}, expected bytes"):
+        frame.parse_frame(buffer, TINY)  # type: ignore[arg-type]
+
+
 def test_frames_in_a_row() -> None:
     images = [frame_image(name) for name in ("raw", "int8", "raw")]
     parsed = list(frame.iter_frames(b"".join(images), TINY))

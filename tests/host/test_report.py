@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import os
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -341,6 +342,45 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         report.check_writable(tmp_path)
     report.check_writable(tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_regular_file_is_left_alone(software: demo.Result, tmp_path: Path, linked: bool) -> None:
+    path = fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    if linked:
+        path = tmp_path / "link"
+        path.symlink_to("fifo")
+    for act in (report.check_writable, lambda place: report.write(software, place)):
+        with pytest.raises(ToolError, match=f"report to {path}: it is no regular file; name a file or a new path"):
+            act(path)
+    assert fifo.is_fifo() and path.is_symlink() == linked
+
+
+def test_a_link_is_written_through(software: demo.Result, tmp_path: Path) -> None:
+    for name in ("real", "here"):
+        (tmp_path / name).mkdir()
+    real = tmp_path / "real" / "report.html"
+    for old in ("old", None):
+        link = tmp_path / "here" / f"link-{old}.html"
+        link.symlink_to("../real/report.html")
+        if old:
+            real.write_text(old)
+        else:
+            real.unlink()  # a link to nothing yet
+        report.check_writable(link)
+        report.write(software, link)
+        assert link.is_symlink() and "</html>" in real.read_text(encoding="utf-8")
+        assert [one.name for one in real.parent.iterdir()] == ["report.html"]
+
+
+def test_links_that_lead_nowhere(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    for path, complaint in ((loop, "no regular file"), (tmp_path / ("x" * 300), "File name too long")):
+        with pytest.raises(ToolError, match=complaint):
+            report.check_writable(path)
+    assert loop.is_symlink()
 
 
 @pytest.mark.skipif(

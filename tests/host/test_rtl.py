@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,8 @@ def test_another_design_of_the_same_name(checkout: Path, compiler: Compiler) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"), [(None, "missing"), ("{", "damaged"), ("[]", "damaged"), ("{}", "damaged")]
+    ("text", "complaint"),
+    [(None, "missing"), ("{", "damaged"), ("[]", "damaged"), ("{}", "damaged"), ("[" * 100_000, "damaged")],
 )
 def test_a_manifest_that_cannot_be_read(
     checkout: Path, compiler: Compiler, text: str | None, complaint: str
@@ -229,6 +231,70 @@ def test_a_folder_that_cannot_be_written_is_named(checkout: Path, compiler: Comp
     in_the_way.write_text("a file where the folder should be")
     with pytest.raises(ToolError, match=f"RTL folder {in_the_way}/tiny cannot be written"):
         rtl.generate(DESIGN, in_the_way / "tiny")
+
+
+@pytest.mark.parametrize("part", ["inputs", "outputs", "tools", "options"])
+@pytest.mark.parametrize("value", [None, [], "text", 3, "absent"])
+def test_a_manifest_of_another_shape(checkout: Path, compiler: Compiler, part: str, value: object) -> None:
+    path = rtl.generate(DESIGN) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest[part] = value
+    if value == "absent":
+        del manifest[part]
+    path.write_text(json.dumps(manifest))
+    for check in (rtl.current, rtl.check):
+        with pytest.raises(StaleRtlError, match=rf"manifest\.json is damaged \({part} is .*make it anew with"):
+            check(DESIGN)
+
+
+def test_a_manifest_with_a_hash_that_is_none(checkout: Path, compiler: Compiler) -> None:
+    path = rtl.generate(DESIGN) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["outputs"]["hlsc_fifo.sv"] = {"sha": 3}
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(StaleRtlError, match=r"outputs holds .*expected text"):
+        rtl.check(DESIGN)
+
+
+def test_the_remedy_for_stale_rtl_names_its_folder(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
+    folder = rtl.generate(DESIGN, tmp_path / "my rtl")
+    append(folder / "kv_compress.sv", "// by hand\n")
+    with pytest.raises(StaleRtlError, match=f"`speckv rtl tiny -o '{folder}'`"):
+        rtl.check(DESIGN, folder)
+    rtl.generate(DESIGN)
+    append(rtl.rtl_dir(DESIGN) / "kv_compress.sv", "// by hand\n")
+    with pytest.raises(StaleRtlError, match="`speckv rtl tiny`"):
+        rtl.check(DESIGN, rtl.rtl_dir(DESIGN))
+
+
+def test_a_file_in_place_of_the_folder_is_left_alone(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
+    file, fifo = tmp_path / "file", tmp_path / "fifo"
+    file.write_text("mine")
+    os.mkfifo(fifo)
+    for place in (file, fifo):
+        with pytest.raises(ToolError, match=f"RTL folder {place} is no folder: name an empty or new folder"):
+            rtl.generate(DESIGN, place)
+    assert file.read_text() == "mine" and fifo.is_fifo() and compiler.calls == 0
+
+
+def test_a_link_to_the_folder_stays_one(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    rtl.generate(DESIGN, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "manifest.json").is_file()
+
+
+def test_bytes_that_are_no_text_are_named(checkout: Path, compiler: Compiler) -> None:
+    folder = rtl.generate(DESIGN)
+    fifo = folder / "hlsc_fifo.sv"
+    fifo.write_bytes(fifo.read_bytes() + b"// \xff\n")
+    with pytest.raises(StaleRtlError, match=rf"{fifo} is no UTF-8 text \(byte \d+\).*make it anew"):
+        rtl.current(DESIGN)
+    rtl.generate(DESIGN)
+    header = checkout / "hls" / "include" / "speckv" / "types.hpp"
+    header.write_bytes(b"// \xe9\n")
+    with pytest.raises(ToolError, match=rf"{header} is no UTF-8 text \(byte 3\): restore the file"):
+        rtl.current(DESIGN)
 
 
 def test_other_files_in_the_folder_are_not_lost(checkout: Path, compiler: Compiler, tmp_path: Path) -> None:

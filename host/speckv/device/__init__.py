@@ -10,6 +10,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from speckv.backends import BACKENDS
+from speckv.checks import shown
 from speckv.device.base import COMPRESS, DECOMPRESS, KERNELS, Capabilities, Device, RunResult
 from speckv.device.pages import Decoded, Encoded
 from speckv.errors import DeviceError
@@ -30,14 +32,6 @@ __all__ = [
     "open_device",
 ]
 
-# backend: module and class
-BACKENDS = {
-    "software": ("speckv.device.software", "SoftwareDevice"),
-    "csim": ("speckv.device.csim", "CsimDevice"),
-    "cosim": ("speckv.device.cosim", "CosimDevice"),
-}
-
-
 def open_device(design: Design | str | Path, backend: str = "software", **options: Any) -> Device:
     """Opens a device.
 
@@ -51,10 +45,10 @@ def open_device(design: Design | str | Path, backend: str = "software", **option
     """
     from speckv.design import Design
 
-    if backend not in BACKENDS:
-        raise DeviceError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise DeviceError(f"backend is {shown(backend)}, expected one of {', '.join(BACKENDS)}")
     module_name, class_name = BACKENDS[backend]
-    opened = Design.load(design) if isinstance(design, (str, Path)) else design
+    opened = design if isinstance(design, Design) else Design.load(design)
     device_class = getattr(importlib.import_module(module_name), class_name)
     _check_options(backend, device_class, options)
     device: Device = device_class(opened, **options)

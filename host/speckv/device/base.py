@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv import checks
 from speckv.codec import check_pages
 from speckv.device import pages as paging
 from speckv.device.packets import Answer, Batch, join_packets
 from speckv.device.pages import Decoded, Encoded
 from speckv.errors import CapabilityError, DeviceError
+from speckv.frame import BytesLike
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -112,15 +114,13 @@ class Device(ABC):
             self._reset()
 
     def _submit(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
-        if timeout_cycles is not None and timeout_cycles < 1:
-            raise DeviceError(
-                f"timeout_cycles is {timeout_cycles}, expected at least 1, or None for no limit"
-            )
+        if timeout_cycles is not None:
+            timeout_cycles = checks.integer("timeout_cycles", timeout_cycles, 1, checks.MAX_COUNT, DeviceError)
         with self._lock:
             self._check_open()
-            if kernel not in self.capabilities.kernels:
+            if not isinstance(kernel, str) or kernel not in self.capabilities.kernels:
                 known = ", ".join(self.capabilities.kernels)
-                raise CapabilityError(f"backend {self.backend} has no kernel {kernel!r}; it has {known}")
+                raise CapabilityError(f"backend {self.backend} has no kernel {checks.shown(kernel)}; it has {known}")
             if not len(batch.lengths):
                 return Answer(batch.data, batch.lengths, *((0, 0) if self.capabilities.cycle_counts else ()))
             answer = self._execute(kernel, batch, timeout_cycles)
@@ -160,13 +160,11 @@ class Device(ABC):
         frames = paging.frames(COMPRESS, headers, answer)
         return Encoded(frames, checked.nbytes, sum(map(len, frames)), answer.cycles)
 
-    def decode(self, frames: Sequence[bytes], *, timeout_cycles: int | None = None) -> Decoded:
-        """Decompresses frames.
+    def decode(self, frames: Iterable[BytesLike] | BytesLike, *, timeout_cycles: int | None = None) -> Decoded:
+        """Decompresses frames: any iterable of bytes or uint8 arrays, or a single frame.
 
         Raises FrameError naming the first frame that was refused, why, and the remedy, and what `run` raises.
         """
-        if isinstance(frames, (bytes, bytearray, memoryview)):
-            frames = [bytes(frames)]
         batch = paging.frame_packets(frames)
         answer = self._submit(DECOMPRESS, batch, timeout_cycles)
         return Decoded(paging.decoded_pages(DECOMPRESS, batch, answer), answer.cycles)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -24,6 +25,8 @@ from speckv.resources import BUILD_VARIABLE, writable_folder
 CPUS = os.cpu_count() or 1
 COMMAND_TIMEOUT_S = 1800
 LOG_TAIL_LINES = 25
+STAMP = "stamp.json"
+LIBRARY_SUFFIXES = (".so", ".o")
 NATIVE_DIR = Path(__file__).parent / "native"
 
 # one place in line per CPU, however many builds run side by side
@@ -112,18 +115,22 @@ def cached_build(
 ) -> Path:
     """The folder `<folder>/<name>-<hash of inputs>`, made by `build(empty folder, log)` if it is not there.
 
-    `on_build` is called when there is something to build. Raises ToolError with the end of the log if a step
-    fails, or if `folder` cannot be written.
+    A folder whose libraries are not those that its stamp records is made anew. `on_build` is called when there
+    is something to build. Raises ToolError with the end of the log if a step fails, if `folder` cannot be
+    written, or if something else has the build's name.
     """
     final = folder / f"{name}-{content_hash(inputs)}"
-    if final.is_dir():
+    if os.path.lexists(final) and not final.is_dir():
+        raise ToolError(f"{final} is no folder, expected a finished build: delete it and run again")
+    if _is_whole(final):
         return final
     try:
         writable_folder(folder)
         with _locked(final.with_name(final.name + ".lock")):
-            if not final.is_dir():
+            if not _is_whole(final):
                 if on_build is not None:
                     on_build()
+                _discard(final)
                 _build_into(final, name, build)
     except OSError as error:
         raise ToolError(
@@ -133,11 +140,37 @@ def cached_build(
     return final
 
 
+def _libraries(folder: Path) -> dict[str, list[int | str]]:
+    """Size and SHA-256 of what is loaded or linked later, by name: mapping a truncated one kills the process."""
+    found: dict[str, list[int | str]] = {}
+    for path in sorted(path for path in folder.iterdir() if path.suffix in LIBRARY_SUFFIXES):
+        data = path.read_bytes()
+        found[path.name] = [len(data), hashlib.sha256(data).hexdigest()]
+    return found
+
+
+def _is_whole(folder: Path) -> bool:
+    """True for a finished build whose libraries are those of its stamp."""
+    try:
+        return bool(json.loads((folder / STAMP).read_text(encoding="utf-8")) == _libraries(folder))
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _discard(final: Path) -> None:
+    """Removes a damaged build, if there is one; processes that have its libraries open keep them."""
+    if final.is_dir():
+        grave = Path(tempfile.mkdtemp(prefix=".damaged-", dir=final.parent))
+        final.rename(grave / final.name)
+        shutil.rmtree(grave, ignore_errors=True)
+
+
 def _build_into(final: Path, name: str, build: Callable[[Path, BuildLog], None]) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=final.parent))
     log = BuildLog(work / "build.log")
     try:
         build(work, log)
+        (work / STAMP).write_text(json.dumps(_libraries(work), indent=1) + "\n", encoding="utf-8")
         work.chmod(0o755)
         work.rename(final)
     except CommandFailed:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from speckv import checks
 from speckv import rtl as committed
 from speckv.device import native, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
@@ -210,21 +211,20 @@ class CosimDevice(Device):
         waveform: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        for name, value in (("idle", idle), ("stall", stall)):
-            if not 0.0 <= value < 1.0:
-                raise DeviceError(f"{name} is {value}, expected a probability of at least 0 and less than 1")
-        if stuck_cycles < 1:
-            raise DeviceError(f"stuck_cycles is {stuck_cycles}, expected at least 1")
-        folder = committed.current(design) if rtl is None else Path(rtl)
+        self._idle = checks.probability("idle", idle, DeviceError)
+        self._stall = checks.probability("stall", stall, DeviceError)
+        self._stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, DeviceError)
+        self._seed = seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, DeviceError)
+        wave_path = None if waveform is None else checks.path("waveform", waveform, DeviceError)
+        checks.callback("progress", progress, DeviceError)
+        folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DeviceError)
         names = tuple(name for name in KERNELS if (folder / f"{name}.sv").is_file())
         if not names:
             raise DeviceError(
                 f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv"
             )
         super().__init__(design, Capabilities(names, cycle_counts=True, waveform=True, stalls=True))
-        self._idle, self._stall, self._stuck_cycles = idle, stall, stuck_cycles
-        self._seed = seed
-        wave_folder = None if waveform is None else writable_folder(Path(waveform))
+        wave_folder = None if wave_path is None else writable_folder(wave_path)
         paths = _build(design, folder, names, trace=wave_folder is not None, progress=progress)
         self._kernels = {
             name: _Kernel(
@@ -238,7 +238,7 @@ class CosimDevice(Device):
         }
 
     def _execute(self, kernel: str, batch: Batch, timeout_cycles: int | None) -> Answer:
-        self._seed += 1
+        self._seed = (self._seed + 1) & checks.MAX_COUNT
         request = _Batch(
             data=batch.data.ctypes.data,
             keep=None if batch.keep is None else batch.keep.ctypes.data,

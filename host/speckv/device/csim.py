@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from speckv import toolchain
+from speckv import checks, toolchain
 from speckv.device import native, sources
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
@@ -140,6 +140,9 @@ class CsimDevice(Device):
         progress: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(design, Capabilities())
+        checks.callback("progress", progress, DeviceError)
+        if ap_types is not None:
+            ap_types = checks.path("ap_types", ap_types, DeviceError)
         tell = progress or (lambda _: None)
         path = build(
             design,

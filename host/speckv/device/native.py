@@ -9,15 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from speckv.errors import ToolError
+
 POINTER, NUMBER, TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
 
 
 def load(path: Path, signatures: Mapping[str, tuple[Any, list[Any]]]) -> ctypes.CDLL:
-    """The shared object at `path`; `signatures` gives the result (None for none) and arguments of each function."""
-    library = ctypes.CDLL(str(path))
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+    """The shared object at `path`; `signatures` gives the result (None for none) and arguments of each function.
+
+    Raises ToolError if it cannot be loaded or lacks one of them.
+    """
+    try:
+        library = ctypes.CDLL(str(path))
+        for name, (result, arguments) in signatures.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
+        raise ToolError(
+            f"{path} cannot be loaded ({error}): delete the folder {path.parent} and run again"
+        ) from error
     return library
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv import checks
 from speckv.errors import DeviceError
 from speckv.frame import BEAT_BYTES
 
@@ -68,12 +69,14 @@ def join_packets(
     packets: Sequence[NDArray[np.uint8]], keeps: Sequence[NDArray[np.uint64] | None] | None = None
 ) -> Batch:
     """Checks packets and puts them end to end. Raises DeviceError naming the packet and what is wrong."""
+    packets = checks.listed("packets", packets, f"a list of uint8 arrays [beats, {BEAT_BYTES}]", DeviceError)
     for index, packet in enumerate(packets):
         _check_packet(index, packet)
     lengths = np.array([len(packet) for packet in packets], dtype=np.uint32)
     data = np.concatenate(packets) if len(packets) else np.empty((0, BEAT_BYTES), np.uint8)
     if keeps is None:
         return Batch(data, lengths)
+    keeps = checks.listed("keeps", keeps, "None, or a list with None or a uint64 array [beats] per packet", DeviceError)
     if len(keeps) != len(packets):
         raise DeviceError(
             f"{len(keeps)} TKEEP arrays for {len(packets)} packets: pass one per packet, or None"

@@ -5,17 +5,17 @@ All work is on whole batches; only checksums and the cutting into `bytes` go pag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import frame
+from speckv import checks, frame
 from speckv.device.packets import Answer, Batch
 from speckv.errors import CapabilityError, DeviceError, FrameError, PageError
-from speckv.frame import BEAT_BYTES, Codec, Header, Status
+from speckv.frame import BEAT_BYTES, BytesLike, Codec, Header, Status
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -86,9 +86,9 @@ def requests(
     not fit its header field.
     """
     count, tokens, channels = pages.shape
-    keys = range(count) if keys is None else keys
-    if len(keys) != count:
-        raise PageError(f"{len(keys)} keys for {count} pages: pass one key per page")
+    page_keys = range(count) if keys is None else _key_list(keys)
+    if len(page_keys) != count:
+        raise PageError(f"{len(page_keys)} keys for {count} pages: pass one key per page")
     request = Header.request(
         codec=_named(frame.parse_codec, codec, design.codecs),
         kind=_named(frame.parse_kind, kind),
@@ -98,7 +98,7 @@ def requests(
         generation=_fits("generation", generation, 32),
     )
     headers = np.repeat(request.record(), count)
-    headers["page_key"] = [_fits(f"key of page {index}", key, 64) for index, key in enumerate(keys)]
+    headers["page_key"] = [_fits(f"key of page {index}", key, 64) for index, key in enumerate(page_keys)]
 
     page_beats = request.raw_bytes // BEAT_BYTES
     data = np.empty((count, 1 + page_beats, BEAT_BYTES), np.uint8)
@@ -116,11 +116,20 @@ def _named(parse: Callable[..., int], name: object, *known: Sequence[str]) -> in
         raise PageError(str(error)) from error
 
 
-def _fits(what: str, value: int, bits: int) -> int:
-    number = int(value)
-    if not 0 <= number < 1 << bits:
-        raise PageError(f"{what} is {number}, expected an unsigned {bits}-bit number")
-    return number
+def _fits(what: str, value: object, bits: int) -> int:
+    return checks.integer(what, value, 0, (1 << bits) - 1, PageError)
+
+
+def _key_list(keys: object) -> list[object]:
+    text = isinstance(keys, (str, bytes, bytearray, memoryview))
+    if isinstance(keys, np.ndarray) and keys.ndim == 1:
+        return list(keys)
+    if isinstance(keys, Sequence) and not text:
+        return list(keys)
+    raise PageError(
+        f"keys are {checks.shown(keys)} ({type(keys).__name__}), expected a sequence of integers: "
+        "pass a list with one key per page"
+    )
 
 
 def frames(kernel: str, headers: NDArray[np.void], answer: Answer) -> list[bytes]:
@@ -173,15 +182,40 @@ def _mismatch(kernel: str, index: int, name: str, got: object, expected: object)
 # ------------------------------------------------------------------------------------------------ decode
 
 
-def frame_packets(frames: Sequence[bytes]) -> Batch:
-    """Packets for kv_decompress. Raises FrameError naming a frame that is not whole beats."""
-    for index, one in enumerate(frames):
+def frame_packets(frames: Iterable[BytesLike] | BytesLike) -> Batch:
+    """Packets for kv_decompress, from frames or a single one.
+
+    Raises FrameError naming a frame that is no buffer of bytes, or not whole beats.
+    """
+    if isinstance(frames, (bytes, bytearray, memoryview)) or (isinstance(frames, np.ndarray) and frames.ndim == 1):
+        frames = [frames]
+    given = checks.listed("frames", frames, "a list of bytes: pass the `frames` of what encode() returned", FrameError)
+    views = [_frame_view(index, one) for index, one in enumerate(given)]
+    for index, one in enumerate(views):
         if len(one) == 0 or len(one) % BEAT_BYTES:
             raise FrameError(
                 f"frame {index} has {len(one)} bytes; {_FRAMES}", status=Status.TRUNCATED, offset=len(one)
             )
-    lengths = np.array([len(one) // BEAT_BYTES for one in frames], np.uint32)
-    return Batch(np.frombuffer(b"".join(frames), np.uint8).reshape(-1, BEAT_BYTES), lengths)
+    lengths = np.array([len(one) // BEAT_BYTES for one in views], np.uint32)
+    return Batch(np.frombuffer(b"".join(views), np.uint8).reshape(-1, BEAT_BYTES), lengths)
+
+
+def _frame_view(index: int, one: object) -> memoryview:
+    """The bytes of a frame, without a copy. Raises FrameError naming its index and type."""
+    if isinstance(one, np.ndarray) and one.dtype != np.uint8:
+        raise FrameError(f"frame {index} is an array of {one.dtype}, expected bytes or uint8; {_FRAMES}")
+    try:
+        view = memoryview(one)  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        raise FrameError(f"frame {index} is a {type(one).__name__}, expected bytes or uint8; {_FRAMES}") from None
+    if view.format not in ("B", "c"):
+        raise FrameError(
+            f"frame {index} is a {type(one).__name__} of format {view.format!r}, expected bytes or uint8; {_FRAMES}"
+        )
+    try:
+        return frame.byte_view(view)
+    except FrameError as error:
+        raise FrameError(f"frame {index}: {error}") from error
 
 
 def decoded_pages(kernel: str, sent: Batch, answer: Answer) -> NDArray[np.uint16] | list[NDArray[np.uint16]]:

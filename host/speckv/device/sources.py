@@ -45,12 +45,22 @@ def rendered(design: Design) -> dict[str, str]:
 def text_files(folder: Path, suffixes: tuple[str, ...] | None = None) -> dict[str, str]:
     """Content of the files below `folder` by relative path with forward slashes, sorted.
 
-    Caches and hidden files are left out; `suffixes` selects, e.g. ('.hpp',).
+    Caches and hidden files are left out; `suffixes` selects, e.g. ('.hpp',). Raises what `read_text` raises.
     """
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") or part == "__pycache__" for part in name.split("/"))
         if not hidden and path.is_file() and (suffixes is None or path.suffix in suffixes):
-            found[name] = path.read_text(encoding="utf-8")
+            found[name] = read_text(path)
     return found
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file. Raises ToolError naming the file if it cannot be read or is no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{path} is no UTF-8 text (byte {error.start}): restore the file") from error
+    except OSError as error:
+        raise ToolError(f"{path} cannot be read ({error.strerror or error}): restore the file") from error

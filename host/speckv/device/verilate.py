@@ -14,6 +14,7 @@ from pathlib import Path
 
 from speckv import toolchain
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
+from speckv.device.sources import read_text
 from speckv.errors import ToolError
 
 HARNESS = NATIVE_DIR / "axis_harness.cpp"
@@ -155,7 +156,7 @@ def build_kernel(
     """
     tool = toolchain.verilator()
     compiler = toolchain.host_compiler()
-    sources = {path.name: path.read_text(encoding="utf-8") for path in rtl_files}
+    sources = {path.name: read_text(path) for path in rtl_files}
     ports = stream_ports(sources.get(f"{kernel}.sv", ""), kernel)
     levels = shows_levels(sources)
     harness = HARNESS.read_text(encoding="utf-8")

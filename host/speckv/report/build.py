@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 from importlib.resources import files
 from pathlib import Path
@@ -58,11 +60,9 @@ def check_writable(path: Path) -> None:
     """Find out before a long run whether the report can be written at its end.
 
     Raises:
-        ToolError: the folder does not exist or is not writable, or the path is a folder.
+        ToolError: the folder does not exist or is not writable, or the path is there and no regular file.
     """
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise ToolError(f"cannot write the report to {path}: it is a folder; name a file in it")
+    folder = _target(path).parent
     if not folder.is_dir():
         raise ToolError(f"cannot write the report to {path}: there is no folder {folder}; make it first")
     try:
@@ -72,19 +72,35 @@ def check_writable(path: Path) -> None:
         raise _not_written(path, error) from error
 
 
+def _target(path: Path) -> Path:
+    """The file to replace: `path`, links followed. ToolError if something else than a file is there."""
+    target = Path(os.path.realpath(path))
+    try:
+        mode = os.lstat(target).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return target
+    except OSError as error:
+        raise _not_written(path, error) from error
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"cannot write the report to {path}: it is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise ToolError(f"cannot write the report to {path}: it is no regular file; name a file or a new path")
+    return target
+
+
 def _not_written(path: Path, error: OSError) -> ToolError:
     reason = error.strerror or str(error)
     return ToolError(f"cannot write the report to {path}: {reason}; choose another place with --report")
 
 
 def write(result: Result, path: Path) -> None:
-    """Write the page to `path`, whole or not at all.
+    """Write the page to `path`, whole or not at all; a link to a file stays one.
 
     Raises:
         ToolError: the file cannot be written.
     """
     text = html(result)
     try:
-        resources.write_atomic(path, text)
+        resources.write_atomic(_target(path), text)
     except OSError as error:
         raise _not_written(path, error) from error
