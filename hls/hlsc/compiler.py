@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from pathlib import Path
 from .emit import ProcessEmitter
 from .emit_top import EXTERNALS, emit_top
 from .errors import HlscError, Location
-from .frontend import Program, compile_to_ir
+from .frontend import Program, compile_to_ir, not_utf8
 from .images import image_extern, image_module
 from .interfaces import CLOCK, RESET, Port
 from .lower import Process, lower
@@ -26,6 +28,7 @@ from .schedule import Scheduler
 from .subset import check_function, check_pragmas, check_process, check_shared_state, check_variables
 from .topology import Topology, build_topology
 
+_RECURSION_LIMIT = 10_000  # graphs are walked by recursion, and long expressions make deep graphs
 RTL_DIR = Path(__file__).parent / "rtl"
 _LOWERING = "disallowLocalVariables,disallowPackedArrays,locationInfoStyle=none"
 _PASSES = (
@@ -44,16 +47,31 @@ class CompiledKernel:
     report: Report
 
     def write(self, out_dir: str | Path) -> None:
-        """Write all files and report.json; each appears whole or not at all."""
+        """Write all files and report.json; each appears whole or not at all.
+
+        After an OSError no folder is left that was not there before.
+        """
         folder = Path(out_dir)
-        folder.mkdir(parents=True, exist_ok=True)
+        fresh = [f for f in (folder, *folder.parents) if not f.exists()]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._write(folder)
+        except BaseException as e:
+            for made in fresh:
+                with contextlib.suppress(OSError):
+                    made.rmdir()
+            if isinstance(e, OSError):
+                e.filename = str(out_dir)  # not of the temporary file
+            raise
+
+    def _write(self, folder: Path) -> None:
         everything = {**self.files, "report.json": self.report.to_json_text()}
         pending: list[tuple[str, Path]] = []
         try:
             for name, text in everything.items():
                 handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
                 pending.append((temporary, folder / name))
-                with os.fdopen(handle, "w") as f:
+                with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as f:
                     f.write(text)
                 os.chmod(temporary, 0o644)
             while pending:
@@ -83,17 +101,42 @@ def compile_kernel(
     if isinstance(source, Path) or "\n" not in source:
         path = Path(source)
         try:
-            text = path.read_text()
+            text = path.read_bytes().decode("utf-8")
         except OSError as e:
             raise HlscError(
                 Location(str(path)), "source file", e.strerror or "cannot be read", "pass a readable file"
             ) from None
+        except UnicodeDecodeError as e:
+            raise not_utf8(path.name, e) from None
         shown = path.name
         include_dirs.append(path.parent)
     else:
         text, shown = source, "kernel.cpp"
-    program = compile_to_ir(text, shown, top, include_dirs, dict(defines or {}))
-    return _compile(program, clock_ns)
+    _check_top_name(top, shown)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        program = compile_to_ir(text, shown, top, include_dirs, dict(defines or {}))
+        return _compile(program, clock_ns)
+    except RecursionError:
+        raise HlscError(
+            Location(shown, 1, 1), f"top '{top}'", "an expression of it is too deep", "split the function"
+        ) from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _check_top_name(top: str, shown: str) -> None:
+    """The top gives its name to a module and to a file, beside those of the library."""
+    if not (top.isidentifier() and top.isascii()):
+        why = "it is not the name of a function"
+    elif top in (CLOCK.name, RESET.name):
+        why = "the RTL has a port of that name"
+    elif top in {p.stem for p in RTL_DIR.glob("*.sv")}:
+        why = "the RTL library has a module of that name"
+    else:
+        return
+    raise HlscError(Location(shown, 1, 1), f"top '{top}'", why, "give the function another name")
 
 
 def _compile(program: Program, clock_ns: float) -> CompiledKernel:
@@ -111,10 +154,17 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
     mlir = externals + "".join(texts) + emit_top(program.top, topology, streams)
     tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
     verilog = _header(program.top) + tables + _export(mlir)
+    if not re.search(rf"^module {program.top}\b", verilog, re.M):  # CIRCT renames it
+        raise HlscError(
+            program.where,
+            f"top '{program.top}'",
+            "that is a word of SystemVerilog",
+            "give the function another name",
+        )
     files = {f"{program.top}.sv": verilog}
     for library in ("hlsc_fifo", "hlsc_ram"):
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
-            files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text()
+            files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
     ports = [CLOCK, RESET] + [p for i in topology.interfaces for p in i.ports()]
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
     return CompiledKernel(program.top, files, ports, report)

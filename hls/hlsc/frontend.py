@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UNKNOWN, HlscError, Location
-from .llvm_debug import label
+from .initialisers import evaluate_constructors
+from .llvm_debug import DebugInfo, label
 from .llvm_ir import Module
 from .llvm_parse import parse_module
-from .pragmas import PragmaSet, collect
+from .pragmas import PragmaSet, SourceText, collect
 from .rewind_form import hide_initial_state
+from .trip_counts import refuse_endless_unrolling
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 _TARGET = ["-target", "x86_64-linux-gnu", "-std=c++17", "-DHLSC", "-D__SYNTHESIS__"]
@@ -38,7 +40,6 @@ _COMPILE = [
     "-fno-discard-value-names",
     "-gline-tables-only",
     "-fno-exceptions",
-    "-fno-rtti",
     "-fno-builtin",
     "-fno-vectorize",
     "-fno-slp-vectorize",
@@ -50,6 +51,14 @@ _COMPILE = [
     "-S",
     "-emit-llvm",
 ]
+# parts of the C++ library for input, output, threads, files and time
+_HOSTED = frozenset(
+    ["iostream", "istream", "ostream", "fstream", "sstream", "iomanip", "ios", "streambuf", "syncstream",
+     "print", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore", "barrier",
+     "latch", "stop_token", "filesystem", "chrono", "locale", "regex", "random"]
+)
+MAX_TEXT_BYTES = 16 << 20  # of preprocessed source
+MAX_INTEGER_BITS = 8192
 _STREAM_MEMBER = "_ZN3hls6streamI"
 DECLARE_STREAM = "hlsc_declare_stream"
 PORT_TABLE = "hlsc_port_table"
@@ -70,12 +79,43 @@ class Program:
     variables: dict[str, set[str]]  # names declared in each function, and under '' outside of them
 
 
-def _clang(arguments: Sequence[str], display: Mapping[str, str], cwd: Path) -> str:
+def _clang(
+    arguments: Sequence[str], display: Mapping[str, str], cwd: Path, folders: Sequence[Path] = ()
+) -> str:
+    """Run clang. Messages show files of ``folders`` by their path there."""
     command = [sys.executable, "-m", "ziglang", "c++", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    run = subprocess.run(command, capture_output=True, cwd=cwd)
     if run.returncode != 0:
-        raise _clang_error(run.stderr, display)
-    return run.stdout
+        errors = run.stderr.decode("utf-8", "replace").replace(f"{INCLUDE_DIR}/", "<hlsc>/")
+        for path in folders:
+            errors = re.sub(rf"^(In file included from |\s+from |){re.escape(str(path))}/", r"\1", errors, flags=re.M)
+        raise _clang_error(errors, display)
+    try:
+        return run.stdout.decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise _header_not_utf8(run.stdout[: e.start], display, cwd) from None
+
+
+def not_utf8(file: str, error: UnicodeDecodeError) -> HlscError:
+    return HlscError(
+        Location(file, error.object.count(b"\n", 0, error.start) + 1, 1),
+        "source file",
+        f"byte {error.start} is not UTF-8",
+        "save the file as UTF-8",
+    )
+
+
+def _header_not_utf8(before: bytes, display: Mapping[str, str], cwd: Path) -> HlscError:
+    """The included file that the preprocessed text was in when it ceased to be UTF-8."""
+    markers = re.findall(rb'^# \d+ "((?:[^"\\]|\\.)*)"', before, re.M)
+    name = markers[-1].decode("utf-8", "replace") if markers else "kernel.cpp"
+    try:
+        (cwd / name).read_bytes().decode("utf-8")
+    except UnicodeDecodeError as e:
+        return not_utf8(display.get(name, Path(name).name), e)
+    except OSError:
+        pass
+    return HlscError(Location(display.get(name, Path(name).name)), "source file", "it is not UTF-8", "save it as UTF-8")
 
 
 def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
@@ -84,7 +124,11 @@ def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
     """
     where, message = UNKNOWN, stderr.strip().splitlines()[-1] if stderr.strip() else "clang failed"
     error_seen = False
+    included: list[Location] = []  # from where, outermost first
     for line in stderr.splitlines():
+        m = re.match(r"(?:In file included|\s+) from (.*?):(\d+)[:,]", line)
+        if m and not error_seen:
+            included.append(Location(display.get(m.group(1), m.group(1)), int(m.group(2)), 1))
         m = re.match(r"(.*?):(\d+):(\d+): (fatal error|error|note): (.*)", line)
         if not m:
             continue
@@ -93,15 +137,51 @@ def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
             if error_seen:
                 break
             error_seen, where, message = True, place, m.group(5)
+            own = [x for x in included if not _foreign(x.file)]
+            if _foreign(where.file) and own:  # inside the C++ library: show the line that includes it
+                return HlscError(
+                    own[-1],
+                    "#include of a header of the C++ library",
+                    f"it needs an operating system or exceptions ({Path(place.file).name.strip('<>')}: {message})",
+                    "include only <cstdint>, <climits>, <type_traits> and the like, or guard it with "
+                    "#ifndef __SYNTHESIS__",
+                )
         elif error_seen and where.file.startswith("<hlsc>") and "requested here" in m.group(5):
             where = place
+    if _foreign(where.file):
+        where = Location(Path(where.file).name, where.line, where.column)
     return HlscError(where, "C++ error", message, "correct the source: clang does not accept it")
+
+
+def _foreign(file: str) -> bool:
+    """A header of the C++ library: its path is absolute, or was and is shown as <...>."""
+    return Path(file).is_absolute() or (file.startswith("<") and not file.startswith("<hlsc>"))
+
+
+def _refuse_hosted(preprocessed: str, shown: str) -> None:
+    """Headers of the C++ library that only make sense with an operating system."""
+    file, line = shown, 1
+    for text in preprocessed.splitlines():
+        m = re.match(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)', text)
+        if m is None:
+            line += 1
+            continue
+        name = Path(m.group(2)).name.strip("<>")
+        if "1" in m.group(3).split() and _foreign(m.group(2)) and name in _HOSTED and not _foreign(file):
+            raise HlscError(
+                Location(file, line, 1),
+                f"#include <{name}>",
+                "this part of the C++ library has no hardware",
+                "guard it with #ifndef __SYNTHESIS__",
+            )
+        file, line = m.group(2), int(m.group(1))
 
 
 def _display_names(text: str, main: str, shown: str, include_dirs: Sequence[Path]) -> str:
     """Rewrite the line markers, so that no absolute path gets into messages and reports.
 
-    Headers of hlsc become <hlsc>/..., the temporary file the user's name, other headers what was included.
+    Headers of hlsc become <hlsc>/..., the temporary file the user's name, headers in the folders that were
+    given their path there, and those of the C++ library <...>.
     """
 
     def rename(m: re.Match[str]) -> str:
@@ -115,6 +195,9 @@ def _display_names(text: str, main: str, shown: str, include_dirs: Sequence[Path
                 if Path(path).is_absolute() and Path(path).is_relative_to(folder):
                     path = str(Path(path).relative_to(folder))
                     break
+            else:
+                if Path(path).is_absolute():
+                    path = f"<{path.rpartition('/include/')[2].lstrip('/')}>"
         return f'{m.group(1)}"{path}"'
 
     return re.sub(r'^(# \d+ )"((?:[^"\\]|\\.)*)"', rename, text, flags=re.M)
@@ -126,16 +209,23 @@ def compile_to_ir(
     """Run all front-end steps. ``shown`` is the file name that messages use for ``source``."""
     with tempfile.TemporaryDirectory(prefix="hlsc_") as scratch:
         folder = Path(scratch)
-        (folder / "kernel.cpp").write_text(source)
+        (folder / "kernel.cpp").write_text(source, encoding="utf-8")
         arguments = [*_TARGET, "-E", "kernel.cpp"]
         for path in include_dirs:
             arguments += ["-I", str(Path(path).resolve())]
         arguments += ["-I", str(INCLUDE_DIR)]
         arguments += [f"-D{k}={v}" for k, v in sorted(defines.items())]
-        preprocessed = _clang(arguments, {"kernel.cpp": shown}, folder)
-        preprocessed = _display_names(
-            preprocessed, "kernel.cpp", shown, [Path(p).resolve() for p in include_dirs]
-        )
+        folders = [Path(p).resolve() for p in include_dirs]
+        preprocessed = _clang(arguments, {"kernel.cpp": shown}, folder, folders)
+        if len(preprocessed) > MAX_TEXT_BYTES:
+            raise HlscError(
+                Location(shown, 1, 1),
+                "source file",
+                f"with its headers it is longer than {MAX_TEXT_BYTES >> 20} MB",
+                "include less",
+            )
+        preprocessed = _display_names(preprocessed, "kernel.cpp", shown, folders)
+        _refuse_hosted(preprocessed, shown)
         pragmas, text = collect(preprocessed)
         if not re.search(rf"\b{re.escape(top)}\s*\(", text):
             raise HlscError(
@@ -144,13 +234,50 @@ def compile_to_ir(
                 "no such function in the source",
                 "pass the name of a function that is defined there",
             )
-        probe = (INCLUDE_DIR / "hlsc_probe.h").read_text()
-        text += f'\n# 1 "<hlsc>/hlsc_probe.h"\n{probe}\nextern "C" {{ __attribute__((used)) constexpr auto '
-        text += f"{PORT_TABLE} = hlsc_probe::describe(&{top}); }}\n"
-        (folder / "kernel.ii").write_text(text)
+        _compile_with_probe(text, shown, top, folder)
+        raw = (folder / "kernel.ll").read_text(encoding="utf-8")
+        _check_integers(raw, shown)
+    return _split(raw, shown, top, SourceText(text).place_of(top), pragmas)
+
+
+def _compile_with_probe(text: str, shown: str, top: str, folder: Path) -> None:
+    """kernel.ll, of the kernel and a table that describes the top's arguments."""
+    probe = (INCLUDE_DIR / "hlsc_probe.h").read_text(encoding="utf-8")
+    table = f'extern "C" {{ __attribute__((used)) constexpr auto {PORT_TABLE} = hlsc_probe::describe(&{top}); }}'
+    whole = f'{text}\n# 1 "<hlsc>/hlsc_probe.h"\n{probe}\n{table}\n'
+    (folder / "kernel.ii").write_text(whole, encoding="utf-8")
+    try:
         _clang([*_TARGET, *_COMPILE, "kernel.ii", "-o", "kernel.ll"], {"kernel.ii": shown}, folder)
-        raw = (folder / "kernel.ll").read_text()
-    return _split(raw, shown, top, pragmas)
+    except HlscError as e:
+        if e.file != "<hlsc>/hlsc_probe.h":
+            raise
+        # the fault is the user's, but where? If the source alone is sound, the top is not what it must be
+        (folder / "kernel.ii").write_text(text, encoding="utf-8")
+        _clang([*_TARGET, "-fsyntax-only", "kernel.ii"], {"kernel.ii": shown}, folder)
+        raise _unfit_top(SourceText(text).place_of(top), top) from None
+
+
+def _unfit_top(where: Location, top: str) -> HlscError:
+    return HlscError(
+        where,
+        f"top '{top}'",
+        "must be one non-static void function at global scope whose arguments are hls::stream references",
+        "define it so, and include hls_stream.h",
+    )
+
+
+def _check_integers(raw: str, shown: str) -> None:
+    """Arithmetic on very wide integers would keep LLVM busy for hours."""
+    for m in re.finditer(r"(?<![%@.$\w-])i(\d{4,})\b(?=[^\n]*)", raw):
+        if int(m.group(1)) > MAX_INTEGER_BITS:
+            line = raw[raw.rfind("\n", 0, m.start()) + 1 : raw.find("\n", m.end())]
+            dbg = re.search(r"!dbg (!\d+)", line)
+            raise HlscError(
+                DebugInfo(raw).location(dbg.group(1)) if dbg else Location(shown, 1, 1),
+                f"integer of {m.group(1)} bits",
+                f"the widest supported has {MAX_INTEGER_BITS} bits",
+                "use an array of narrower integers",
+            )
 
 
 def _functions(text: str) -> dict[str, tuple[str, str]]:
@@ -203,24 +330,28 @@ def _pad_odd_integers(raw: str) -> str:
     return re.sub(r"^  (%\S+) = load i(\d+), ptr (.*)$", load, raw, flags=re.M)
 
 
-def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
+def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSet) -> Program:
+    import llvmlite.binding as llvm
+
     raw = re.sub(r"^\$.*= comdat any\n", "", raw, flags=re.M)
-    raw = re.sub(r"^(define .*) comdat\b", r"\1", raw, flags=re.M)
-    raw = re.sub(r"^(@.*), comdat\b", r"\1", raw, flags=re.M)
+    raw = re.sub(r"^(define .*) comdat\b(?:\(\$[^)]*\))?", r"\1", raw, flags=re.M)
+    raw = re.sub(r"^(@.*), comdat\b(?:\(\$[^)]*\))?", r"\1", raw, flags=re.M)
     raw = re.sub(r"^(attributes #\d+ = \{.*?)\b(?:noinline|optnone) ", r"\1", raw, flags=re.M)
     # without a native 64-bit integer LLVM does not widen loop counters for use as indices
     raw = raw.replace("-n8:16:32:64-", "-n8:16:32-")
     raw = _pad_odd_integers(raw)
+    llvm.initialize_native_target()
+    _set_options(llvm)
+    raw = evaluate_constructors(raw, shown, llvm)
+    refuse_endless_unrolling(raw, pragmas, llvm)
     unoptimised = parse_module(raw)
     candidates = [f for f in unoptimised.functions.values() if f.source_name == top]
-    if len(candidates) != 1:
-        raise HlscError(
-            Location(shown, 1, 1),
-            f"top '{top}'",
-            f"{len(candidates)} functions have that name",
-            "give the top one definition, outside any template",
-        )
+    at_global_scope = (top, f"_Z{len(top)}{top}")
+    if len(candidates) != 1 or not candidates[0].name.startswith(at_global_scope):
+        raise _unfit_top(candidates[0].where if candidates else declared, top)
     entry = candidates[0]
+    if re.search(rf"^define internal [^\n]*@{re.escape(entry.name)}\(", raw, re.M):
+        raise _unfit_top(entry.where, top)
     ports = unoptimised.globals.get("_ZL15" + PORT_TABLE)
     if ports is None or ports.bytes is None:
         raise HlscError(
@@ -301,8 +432,6 @@ def _optimise(raw: str, keep: set[str], declare: set[str], rewinding: set[str]) 
     raw = re.sub(r"^@llvm\.(compiler\.)?used = .*\n", "", raw, flags=re.M)
     if declare:
         raw = re.sub(rf"^@{PORT_TABLE} = .*\n", "", raw, flags=re.M)
-    llvm.initialize_native_target()
-    _set_options(llvm)
     module = llvm.parse_assembly(raw)
     for f in module.functions:
         if f.is_declaration:

@@ -36,6 +36,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+MAX_OBJECT_BYTES = 2 << 20  # of a variable: more than the RAM of any FPGA, and its image is not even read
 _FLAGS = frozenset(
     [
         "nuw",
@@ -417,10 +418,12 @@ def _globals(text: str, types: dict[str, Type]) -> dict[str, Global]:
         name, r = _unquote(m.group(1)), _Reader(_tokens(m.group(3)), types)
         type_ = r.type()
         undefined = r.peek() in ("undef", "poison", "")
+        image: bytes | None = None
         try:
-            image: bytes | None = _constant_bytes(r, type_)
+            if type_.size <= MAX_OBJECT_BYTES:
+                image = _constant_bytes(r, type_)
         except (InternalError, ValueError):
-            image = None
+            pass
         found[name] = Global(name, type_, m.group(2) == "constant", image, undefined)
     return found
 

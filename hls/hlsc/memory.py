@@ -14,7 +14,7 @@ from itertools import count, pairwise
 from .errors import UNKNOWN, HlscError, Location
 from .llvm_debug import label
 from .llvm_ir import Function, Instruction, Module, Operand
-from .llvm_parse import member_step
+from .llvm_parse import MAX_OBJECT_BYTES, member_step
 from .rewind_form import OPAQUE
 
 # constant tables up to this size become logic, larger ones ROM with a registered output
@@ -160,29 +160,36 @@ class Layout:
             if i.opcode == "mul" and second is not None and second.kind == "const":
                 self._linear(i.operands[0], step * second.value, out)
                 return
-        zeros = self._trailing_zeros(index, 8)
+        self._budget = _MAX_VISITS
+        zeros = self._trailing_zeros(index, frozenset())
         out.terms.append((index, step << zeros, zeros))
 
-    def _trailing_zeros(self, operand: Operand, depth: int) -> int:
-        """Low bits of a value that are zero for certain (of a byte offset that LLVM computed itself)."""
+    def _trailing_zeros(self, operand: Operand, seen: frozenset[str]) -> int:
+        """Low bits of a value that are zero for certain (of a byte offset that LLVM computed itself).
+
+        A value that depends on itself has those that its other sources have: no operation here takes one away.
+        """
         if operand.kind == "const":
             return (operand.value & -operand.value).bit_length() - 1 if operand.value else 64
+        if operand.kind == "undef" or operand.name in seen:
+            return 64
         i = self.definitions.get(operand.name)
-        if i is None or depth == 0:
+        self._budget -= 1
+        if i is None or len(seen) > 24 or self._budget < 0:
             return 0
-        known = [self._trailing_zeros(x, depth - 1) for x in i.operands if x.type.kind == "int"]
-        if i.opcode == "select":
-            return min(known[1:])
+        seen = seen | {operand.name}
+        if i.opcode in ("select", "phi"):
+            return min(self._trailing_zeros(x, seen) for x in i.operands[i.opcode == "select" :])
         if i.opcode in ("zext", "sext", "freeze"):
-            return known[0]
+            return self._trailing_zeros(i.operands[0], seen)
         if i.opcode in ("add", "sub", "or", "xor"):
-            return min(known)
+            return min(self._trailing_zeros(x, seen) for x in i.operands)
         if i.opcode == "and":
-            return max(known)
+            return max(self._trailing_zeros(x, seen) for x in i.operands)
         if i.opcode == "mul":
-            return min(sum(known), i.type.bits - 1)
+            return min(sum(self._trailing_zeros(x, seen) for x in i.operands), i.type.bits - 1)
         if i.opcode == "shl" and i.operands[1].kind == "const":
-            return min(known[0] + i.operands[1].value, i.type.bits - 1)
+            return min(self._trailing_zeros(i.operands[0], seen) + i.operands[1].value, i.type.bits - 1)
         return 0
 
     def address(self, i: Instruction) -> Address:
@@ -196,6 +203,8 @@ class Layout:
     def _build(self, name: str, uses: list[tuple[Instruction, Address]]) -> None:
         first = uses[0][0]
         size, image, constant, where = self._object(name, first)
+        if size > MAX_OBJECT_BYTES:
+            raise _too_large(name, size, first)
         stride = 0
         for _, a in uses:
             for _, s, _ in a.terms:
@@ -318,6 +327,8 @@ class Layout:
             assert i.source_type is not None
             return i.source_type.size, None, False, i.where if i.where.line else user.where
         g = self.module.globals.get(name[1:])
+        if g is not None and g.type.size > MAX_OBJECT_BYTES:
+            raise _too_large(name, g.type.size, user)
         if g is None or g.bytes is None:
             raise HlscError(
                 user.where,
@@ -326,6 +337,15 @@ class Layout:
                 "use an array of integers with constant initial values",
             )
         return g.type.size, None if g.undefined else g.bytes, g.constant, user.where
+
+
+def _too_large(name: str, size: int, user: Instruction) -> HlscError:
+    return HlscError(
+        user.where,
+        f"array '{label(name)}'",
+        f"its {8 * size} bits are above the limit of {8 * MAX_OBJECT_BYTES}",
+        "use a smaller array",
+    )
 
 
 def _constant_needs(value: int, bits: int) -> tuple[int, int]:

@@ -52,26 +52,36 @@ def _selects(function: Function) -> dict[str, Instruction]:
 def _phis_to_selects(function: Function) -> None:
     """A phi of pointers becomes a phi of small numbers and selects by that number.
 
-    Only where two paths of one iteration join: a pointer that a loop carries has no fixed set of targets.
+    Only where two paths of one iteration join, or where the addresses are the same in every iteration: else a
+    pointer that a loop carries has no fixed set of targets.
     """
+    definitions = {i.name: i for b in function.blocks.values() for i in b.instructions if i.name}
     order = {name: k for k, name in enumerate(function.blocks)}
     for block in function.blocks.values():
         fresh: list[Instruction] = []
         tail: list[Instruction] = []
         for i in block.instructions:
-            loop_carried = i.opcode == "phi" and any(order[p] >= order[block.name] for p in i.incoming)
+            loop_carried = i.opcode == "phi" and (
+                any(order[p] >= order[block.name] for p in i.incoming)
+                and not all(x.name == i.name or _is_fixed(x, definitions) for x in i.operands)
+            )
             if i.opcode != "phi" or i.type.kind != "ptr" or loop_carried:
                 (fresh if i.opcode == "phi" else tail).append(i)
                 continue
             which = i.name + ".which"
             numbers = [Operand("const", _I8, value=k) for k in range(len(i.operands))]
+            kept = Operand("local", _I8, name=which)  # where a loop carries the choice itself
+            chosen_by = [kept if x.name == i.name else n for x, n in zip(i.operands, numbers, strict=True)]
             fresh.append(
-                Instruction("phi", _I8, name=which, operands=numbers, incoming=i.incoming, where=i.where)
+                Instruction("phi", _I8, name=which, operands=chosen_by, incoming=i.incoming, where=i.where)
             )
-            chosen = i.operands[-1]
-            for k in reversed(range(len(i.operands) - 1)):
+            targets = [k for k, x in enumerate(i.operands) if x.name != i.name]
+            chosen = i.operands[targets[-1]]
+            if len(targets) == 1:  # no choice; a select all the same, so that the name stays
+                targets = targets * 2
+            for k in reversed(targets[:-1]):
                 test = f"{i.name}.is{k}"
-                result = i.name if k == 0 else f"{i.name}.from{k}"
+                result = i.name if k == targets[0] else f"{i.name}.from{k}"
                 tail.append(
                     Instruction(
                         "icmp",
@@ -93,6 +103,18 @@ def _phis_to_selects(function: Function) -> None:
                 )
                 chosen = Operand("local", PTR, name=result)
         block.instructions = fresh + tail
+
+
+def _is_fixed(pointer: Operand, definitions: dict[str, Instruction]) -> bool:
+    """An address that is the same whenever it is used: an object, or an element of it by constant indices."""
+    i = definitions.get(pointer.name) if pointer.kind == "local" else None
+    if i is None or i.opcode == "alloca":
+        return pointer.kind == "global" or i is not None
+    return (
+        i.opcode == "getelementptr"
+        and all(x.kind == "const" for x in i.operands[1:])
+        and _is_fixed(i.operands[0], definitions)
+    )
 
 
 def _push_geps_into_selects(function: Function) -> None:

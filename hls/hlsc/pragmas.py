@@ -33,6 +33,26 @@ _KNOWN: dict[str, dict[str, str | None]] = {
     "loop_flatten": {"off": None},
     "aggregate": {"variable": r"[\w.]+", "compact": r"bit"},
 }
+# the values of each pattern in words
+_EXPECTED = {
+    r"[1-9]\d*": "give a whole number from 1",
+    r"\d+": "give a whole number",
+    r"\w+": "give a name",
+    r"[\w.]+": "give the name of a variable",
+    r"[\w.\[\]]+": "give the name of a stream",
+    r"flp": "write style=flp",
+    r"fifo": "write type=fifo",
+    r"complete": "write type=complete",
+    r"bit": "write compact=bit",
+    r"[01]": "give 0 or 1",
+    r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)": "give one of ram_1p, ram_2p, ram_s2p, rom_1p, "
+    "rom_2p, rom_np, fifo",
+    r"(?i:auto|bram|lutram|uram)": "give one of auto, bram, lutram, uram",
+}
+# beyond these a typing error is more likely than a purpose
+MAX_DEPTH = 1 << 20
+MAX_UNROLL = 4096
+_GREATEST = {("pipeline", "ii"): 4096, ("unroll", "factor"): MAX_UNROLL, ("stream", "depth"): MAX_DEPTH}
 # what is known to exist and is refused by name
 _INTERFACE_LATER = ("s_axilite", "m_axi", "ap_ctrl_hs", "ap_ctrl_chain")
 
@@ -64,7 +84,7 @@ class PragmaSet:
         return [p for p in self.items if p.function == function and p.directive == directive]
 
 
-class _Text:
+class SourceText:
     """Preprocessed text with a map from offset to source location."""
 
     def __init__(self, text: str) -> None:
@@ -90,6 +110,11 @@ class _Text:
             text,
             flags=re.M,
         )
+
+    def place_of(self, name: str) -> Location:
+        """Where ``name`` first stands before a parenthesis, else where the text begins."""
+        m = re.search(rf"\b{re.escape(name)}\s*\(", self.bare) or re.search(rf"\b{re.escape(name)}\b", self.bare)
+        return self.location(m.start()) if m else self.location(0)
 
     def location(self, offset: int) -> Location:
         k = bisect_right(self.starts, offset) - 1
@@ -164,7 +189,16 @@ def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
                 where,
                 f"#pragma HLS {directive} {word}",
                 "this value is not supported",
-                f"give a value of the form {pattern}",
+                _EXPECTED[pattern],
+            )
+        greatest = _GREATEST.get((directive, key))
+        # the length first: Python refuses to convert thousands of digits
+        if greatest is not None and (len(value) > 9 or int(value) > greatest):
+            raise HlscError(
+                where,
+                f"#pragma HLS {directive} {key}",
+                f"the value is above the limit of {greatest}",
+                f"give a whole number from 1 to {greatest}",
             )
         options[key] = value or "true"
     return directive, options
@@ -198,7 +232,7 @@ def collect(text: str) -> tuple[PragmaSet, str]:
     Returns the pragmas and the text with clang unroll pragmas inserted. Raises HlscError for a pragma that
     cannot be honoured.
     """
-    source = _Text(text)
+    source = SourceText(text)
     found = PragmaSet()
     inserts: list[tuple[int, str]] = []
     for m in re.finditer(r"^[ \t]*#[ \t]*pragma[ \t]+(HLS|hls)\b(.*)$", text, re.M):

@@ -78,6 +78,13 @@ def _check(i: Instruction, function: Function, module: Module) -> None:
         )
     if i.opcode == "call":
         _check_call(i, function, module)
+    elif i.opcode not in _PLAIN and "@_ZGV" in i.text:
+        raise HlscError(
+            i.where,
+            "initialiser of a static variable",
+            "it cannot be computed at compile time",
+            "make it constexpr, or move the variable out of the function",
+        )
     elif i.opcode not in _PLAIN:
         raise HlscError(
             i.where,

@@ -10,6 +10,7 @@ from .interfaces import Control, Interface, read_interfaces
 from .intrinsics import IGNORED, short_name
 from .llvm_ir import Function, Operand
 from .memory import Layout
+from .pragmas import MAX_DEPTH
 
 DEFAULT_DEPTH = 2  # as in Vitis HLS
 PORT_DEPTH = 2  # of the FIFO behind each AXI4-Stream port
@@ -109,6 +110,13 @@ def _read_calls(program: Program, function: Function, topology: Topology) -> Non
             key = channel_of(i.operands[0], i.where)
             bits, depth = i.operands[1].value, i.operands[2].value
             name = key[0][1:]
+            if depth > MAX_DEPTH:
+                raise HlscError(
+                    i.where,
+                    f"stream '{name}'",
+                    f"its depth of {depth} is above the limit of {MAX_DEPTH}",
+                    "make it shallower",
+                )
             if sizes.get(key[0], 0) >= 2 * _stride(bits):  # an element of an array of streams
                 name += f"_{key[1] // _stride(bits)}"
             names[key] = name

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hlsc import HlscError
+from hlsc import HlscError, compile_kernel
 from hlsc.frontend import _pad_odd_integers, compile_to_ir
 from hlsc.llvm_ir import Type, integer
 from hlsc.llvm_parse import parse_module
 from hlsc.memory import Layout
 from hlsc.pointer_choice import split_pointer_choices
-from hlsc.pragmas import collect
+from hlsc.pragmas import _EXPECTED, _KNOWN, collect
 from hlsc.rewind_form import hide_initial_state
+from hlsc.trip_counts import counts
 
 TEXT = """\
 # 1 "k.cpp"
@@ -180,3 +181,120 @@ join:
     assert len(accesses) == 4
     layout = Layout(function, module)
     assert sorted(layout.memory(i).name for i in accesses) == ["a", "a", "b", "b"]
+
+
+CONSTRUCTED = """\
+#include "ap_int.h"
+#include "hls_stream.h"
+typedef hls::stream<ap_uint<32>> words;
+struct table { ap_uint<32> v[64]; table() { for (int i = 0; i < 64; i++) v[i] = i * 7; } };
+struct nested { unsigned a; nested() : a(3) { for (int i = 0; i < 5; i++) for (int j = 0; j < 3; j++) a += i * j; } };
+template <int N> struct odd { static unsigned n; static unsigned init() {
+  unsigned s = 0; for (int i = 0; i < N; i++) s += i; return s; } };
+template <int N> unsigned odd<N>::n = odd<N>::init();
+static const table t;
+static nested all[4];
+inline const table shared;
+void k(words& in, words& out) {
+#pragma HLS interface mode=axis port=in
+#pragma HLS interface mode=axis port=out
+#pragma HLS interface mode=ap_ctrl_none port=return
+  unsigned i = in.read();
+  all[i & 3].a += odd<9>::n;
+  odd<9>::n++;
+  out.write(t.v[i & 63] + all[i & 3].a + shared.v[(i >> 6) & 63]);
+}
+"""
+
+
+def test_constructors_are_evaluated() -> None:
+    program = compile_to_ir(CONSTRUCTED, "k.cpp", "k", [], {})
+    variables = program.processes.globals
+    assert "llvm.global_ctors" not in variables
+
+    def words(name: str) -> list[int]:
+        image = variables[name].bytes
+        assert image is not None
+        return [int.from_bytes(image[k : k + 4], "little") for k in range(0, len(image), 4)]
+
+    assert words("_ZL1t") == words("shared") == [7 * k for k in range(64)]
+    assert words("_ZL3all") == [33] * 4
+    assert words("_ZN3oddILi9EE1nE") == [36]
+    assert variables["_ZL1t"].constant and not variables["_ZL3all"].constant
+    assert "logic" in compile_kernel(CONSTRUCTED, "k").report.to_text()
+
+
+def test_every_pattern_of_a_pragma_has_words() -> None:
+    assert {p for options in _KNOWN.values() for p in options.values() if p is not None} <= set(_EXPECTED)
+
+
+def test_loops_are_counted() -> None:
+    def total(loop: str) -> int:
+        module = parse_module(f"define void @f() {{\nentry:\n  br label %l\n\nl:\n{loop}out:\n  ret void\n}}\n")
+        return counts(module, None)[0][1]
+
+    head = "  %i = phi i32 [ 2, %entry ], [ %n, %l ]\n  %n = add i32 %i, 3\n"
+    tail = "  br i1 %c, label %l, label %out\n\n"
+    assert total(f"{head}  %c = icmp ult i32 %n, 20\n{tail}") == 6  # 2, 5, 8, 11, 14, 17
+    assert total(f"{head}  %c = icmp ult i32 %i, 17\n{tail}") == 6
+    assert total(f"{head}  %c = icmp ult i32 %i, %k\n{tail}") == 1  # not known
+
+
+def test_a_pointer_to_fixed_targets_may_be_carried_by_a_loop() -> None:
+    module = parse_module("""
+define void @f(i1 %c, i16 %x) {
+entry:
+  %a = alloca i16
+  %b = alloca [2 x i16]
+  %b1 = getelementptr i8, ptr %b, i64 2
+  br label %loop
+loop:
+  %p = phi ptr [ %a, %entry ], [ %b1, %loop ], [ %p, %again ]
+  store i16 %x, ptr %p
+  br i1 %c, label %loop, label %again
+again:
+  br i1 %c, label %loop, label %out
+out:
+  ret void
+}
+""")
+    function = module.functions["f"]
+    split_pointer_choices(function)
+    stores = [i for b in function.blocks.values() for i in b.instructions if i.opcode == "store"]
+    layout = Layout(function, module)
+    assert sorted(layout.memory(i).name for i in stores) == ["a", "b"]
+    phi = next(i for b in function.blocks.values() for i in b.instructions if i.opcode == "phi")
+    assert phi.operands[2].name == phi.name  # the choice is kept
+
+
+def test_a_byte_offset_may_be_a_choice_of_constants() -> None:
+    module = parse_module("""
+define i32 @f(i1 %c) {
+entry:
+  %a = alloca [4 x i32]
+  br i1 %c, label %left, label %join
+left:
+  br label %join
+join:
+  %o = phi i64 [ 8, %entry ], [ 12, %left ]
+  br label %loop
+loop:
+  %n = phi i64 [ %o, %join ], [ %m, %loop ]
+  %m = add i64 %n, 4
+  %p = getelementptr i8, ptr %a, i64 %n
+  %x = load i32, ptr %p
+  br i1 %c, label %loop, label %out
+out:
+  ret i32 %x
+}
+""")
+    function = module.functions["f"]
+    memory = Layout(function, module).memories[0]
+    assert (memory.stride, memory.depth) == (4, 4)
+
+
+def test_preprocessor_error_inside_a_header_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "inner.h").write_text("#pragma once\n#include <nowhere.h>\n")
+    with pytest.raises(HlscError) as caught:
+        compile_to_ir('#include "inner.h"\nvoid k() { }\n', "k.cpp", "k", [tmp_path], {})
+    assert (caught.value.file, caught.value.line) == ("inner.h", 2) and "nowhere.h" in caught.value.why

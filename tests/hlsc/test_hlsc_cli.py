@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,72 @@ def test_module_entry(source: Path, tmp_path: Path) -> None:
         check=True,
     )
     assert run.stdout.startswith("kernel k, clock 4.0 ns")
+
+
+def command(source: Path, out: Path) -> list[str]:
+    return [sys.executable, "-m", "hlsc", str(source), "--top", "k", "-o", str(out)]
+
+
+@pytest.mark.parametrize("where", ["file", "file/below", "/proc/hlsc"])
+def test_output_that_cannot_be_written(
+    source: Path, tmp_path: Path, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main([str(source), "--top", "k", "-o", str(tmp_path / where)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("hlsc: ") and len(error.splitlines()) == 1
+
+
+def test_no_folder_is_left_by_a_name_that_is_too_long(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = "k" * 300
+    source.write_text(GOOD.replace("void k(", f"void {top}("))
+    assert main([str(source), "--top", top, "-o", str(tmp_path / "new" / "out")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_standard_output_that_is_full(source: Path, tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(command(source, tmp_path / "out"), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1 and len(run.stderr.splitlines()) == 1 and run.stderr.startswith("hlsc: ")
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
+def test_interruptions(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("hlsc.cli.compile_kernel", stop)
+    monkeypatch.setattr("hlsc.cli._silence_stdout", lambda: None)
+    assert main([str(source), "--top", "k", "-o", str(tmp_path / "out")]) == code
+
+
+@pytest.mark.parametrize("top", ["a b", "1k", "k;", "gr\u00f6\u00dfe"])
+def test_top_must_be_a_name(source: Path, tmp_path: Path, top: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([str(source), "--top", top, "-o", str(tmp_path)])
+    assert caught.value.code == 2
+
+
+def test_utf8_whatever_the_locale(source: Path, tmp_path: Path) -> None:
+    source.write_text("// gr\u00f6\u00dfer\n" + GOOD, encoding="utf-8")
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run(command(source, tmp_path / "out"), env=environment, capture_output=True, check=True)
+    source.write_text(GOOD.replace("+ 1", "+ gr\u00f6\u00dfe"), encoding="utf-8")
+    run = subprocess.run(command(source, tmp_path / "out"), env=environment, capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr.startswith("k.cpp:10:") and "undeclared" in run.stderr
+
+
+def test_other_encodings_are_refused(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source.write_bytes(b"int x;\nint y = '\xe9';\n" + GOOD.encode())
+    assert main([str(source), "--top", "k", "-o", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("k.cpp:2:1: source file: byte 16 is not UTF-8")
+    (tmp_path / "inner.h").write_bytes(b"// ok\nconst char* t = \"\xe9\";\n")
+    source.write_text('#include "inner.h"\n' + GOOD)
+    assert main([str(source), "--top", "k", "-o", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("inner.h:2:1: source file: byte 23 is not UTF-8")

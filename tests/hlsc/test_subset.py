@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 
 import pytest
 from hlsc import HlscError, compile_kernel
@@ -196,3 +197,152 @@ def test_whole_array_copies_of_mixed_structs() -> None:
     out.write(raw[(unsigned)in.read() & 31]);
     """
     assert "widths" in refuse(body, before).why or "array" in refuse(body, before).construct
+
+
+COPY = "out.write(in.read());"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("extern unsigned ext();\nunsigned z = ext();  // here", "not defined"),
+        ("volatile unsigned vv = 5;\nunsigned z = vv + 2;  // here", "volatile"),
+        (
+            "struct S { unsigned n; S() : n(0) { for (int i = 0; i < 900000; i++) n ^= n * 3 + i; } };\n"
+            "static S s;  // here\nunsigned z;",
+            "iterations",
+        ),
+    ],
+)
+def test_initialiser_that_cannot_be_computed(text: str, word: str) -> None:
+    body = "out.write(in.read() + z);"
+    error = refuse(body, text)
+    assert error.construct == "initialiser of a variable" and word in error.why
+    assert "constexpr" in error.instead
+    if "900000" not in text:
+        assert error.line == line_of("// here", body, text)
+
+
+def test_initialiser_of_a_local_variable() -> None:
+    before = "struct S { unsigned v[9]; S() { for (int i = 0; i < 9; i++) v[i] = i * i; } };"
+    error = refuse("static const S s; out.write(s.v[(unsigned)in.read() % 9]);", before)
+    assert error.construct == "initialiser of a static variable" and "constexpr" in error.instead
+
+
+@pytest.mark.parametrize("top", ["ap_clk", "ap_rst_n", "hlsc_fifo", "hlsc_ram", "hlsc_rom", "module", "wire"])
+def test_names_that_the_rtl_needs_itself(top: str) -> None:
+    with pytest.raises(HlscError) as caught:
+        compile_kernel(f"{HEAD}void {top}(words& in, words& out) {{\n{PORTS}{COPY} }}\n", top)
+    assert "another name" in caught.value.instead and f"'{top}'" in caught.value.construct
+
+
+GOOD_TOP = f"void k(words& in, words& out) {{\n{PORTS}{COPY} }}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("template <int N> " + GOOD_TOP, 4),
+        (f"struct k {{ k(words& in, words& out) {{ {COPY} }} }};\n", 4),
+        ("void k(words& in) { }\n" + GOOD_TOP, 4),
+        ("int k(words& in, words& out) { out.write(in.read()); return 1; }\n", 4),
+        ("namespace n { " + GOOD_TOP + "}\n", 4),
+        ("namespace n { " + GOOD_TOP + "}\nusing n::k;\n", 4),
+        ("static " + GOOD_TOP, 4),
+        ("\nvoid k(words& in, words& out);\n", 5),
+    ],
+)
+def test_what_the_top_must_be(text: str, line: int) -> None:
+    with pytest.raises(HlscError) as caught:
+        compile_kernel(HEAD + text, "k")
+    assert "one non-static void function at global scope" in caught.value.why
+    assert (caught.value.file, caught.value.line) == ("kernel.cpp", line)
+
+
+def test_faults_of_the_source_are_not_blamed_on_the_probe() -> None:
+    with pytest.raises(HlscError) as caught:
+        compile_kernel("void k(int& in,\n int& out) { out = in; }\n", "k")
+    assert (caught.value.file, caught.value.line) == ("kernel.cpp", 1) and "hls_stream.h" in caught.value.instead
+    text = HEAD + GOOD_TOP.rstrip().rstrip("}") + "\n"
+    with pytest.raises(HlscError) as caught:
+        compile_kernel(text, "k")
+    assert caught.value.file == "kernel.cpp" and "expected '}'" in caught.value.why
+    assert 4 < caught.value.line <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize("header", ["iostream", "thread"])
+def test_library_without_hardware(header: str) -> None:
+    error = refuse(COPY, f"#include <{header}>  // here")
+    assert error.construct == f"#include <{header}>"
+    assert error.line == line_of("// here", COPY, f"#include <{header}>  // here")
+    assert "/lib/" not in str(error) and len(str(error)) < 200
+
+
+def test_errors_inside_the_library_are_at_the_include() -> None:
+    error = refuse(COPY, "#define _LIBCPP_HARDENING_MODE 77\n#include <array>  // here")
+    assert error.file == "kernel.cpp" and error.line == 5
+    assert "/" not in error.why.replace("/include", "")
+
+
+@pytest.mark.parametrize(
+    ("pragma", "expected"),
+    [
+        ("pipeline II=0", "a whole number from 1"),
+        ("pipeline II=4097", "from 1 to 4096"),
+        ("pipeline II=" + "9" * 5000, "from 1 to 4096"),
+        ("unroll factor=5000", "from 1 to 4096"),
+        ("stream variable=s depth=1048577", "from 1 to 1048576"),
+        ("bind_storage variable=a impl=dram", "auto, bram, lutram, uram"),
+    ],
+)
+def test_values_of_pragmas_in_words(pragma: str, expected: str) -> None:
+    error = refuse(f"for (int i = 0; i < 9; i++) {{\n#pragma HLS {pragma}\n{COPY} }}")
+    assert expected in error.instead
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "word"),
+    [
+        (
+            "unsigned x = in.read();\nfor (int i = 0; i < 5000000; i++) {\n#pragma HLS unroll\nx = x * 5 ^ i; }\n"
+            "out.write(x);",
+            "",
+            "5000000 copies of the body",
+        ),
+        (
+            "unsigned x = in.read();\nfor (int i = 0; i < 2000; i++) {\n#pragma HLS unroll\n"
+            "for (int j = 0; j < 2000; j++) {\n#pragma HLS unroll\nx = x * 5 ^ i ^ j; } }\nout.write(x);",
+            "",
+            "nested loops",
+        ),
+        ("big[(unsigned)in.read()]++; out.write(big[5]);", "static unsigned char big[1u << 31];", "above the limit"),
+        (
+            "unsigned _BitInt(9000) x = (unsigned)in.read(); x *= x; out.write((unsigned)(x >> 9));",
+            "",
+            "8192 bits",
+        ),
+    ],
+)
+def test_sizes_beyond_reason_are_refused_at_once(body: str, before: str, word: str) -> None:
+    start = time.monotonic()
+    error = refuse(body, before)
+    assert word in error.why
+    assert time.monotonic() - start < 20
+
+
+def test_depth_of_a_stream_by_its_type() -> None:
+    before = "void p(words& in, hls::stream<ap_uint<32>, 2000000>& s) { s.write(in.read()); }\n"
+    before += "void q(hls::stream<ap_uint<32>, 2000000>& s, words& out) { out.write(s.read()); }"
+    error = refuse("#pragma HLS dataflow\nhls::stream<ap_uint<32>, 2000000> s;\np(in, s); q(s, out);", before)
+    assert "2000000" in error.why
+
+
+def test_expression_that_is_too_deep() -> None:
+    steps = "".join(f"x = (x ^ {7919 * k}) * 5 + (x >> 3);\n" for k in range(3000))
+    error = refuse(f"unsigned x = in.read();\n{steps}out.write(x);")
+    assert error.instead == "split the function"
+
+
+def test_source_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hlsc.frontend.MAX_TEXT_BYTES", 1 << 10)
+    assert "longer than" in refuse(COPY).why
