@@ -20,7 +20,16 @@ _KNOWN: dict[str, dict[str, str | None]] = {
     "pipeline": {"ii": r"[1-9]\d*", "rewind": None, "style": r"flp"},
     "unroll": {"factor": r"[1-9]\d*"},
     "dataflow": {},
-    "interface": {"mode": r"\w+", "port": r"\w+", "axis": None, "ap_ctrl_none": None},
+    "interface": {
+        "mode": r"\w+",
+        "port": r"\w+",
+        "bundle": r"\w+",
+        "axis": None,
+        "s_axilite": None,
+        "ap_ctrl_none": None,
+        "ap_ctrl_hs": None,
+        "ap_ctrl_chain": None,
+    },
     "stream": {"variable": r"[\w.\[\]]+", "depth": r"[1-9]\d*", "type": r"fifo"},
     "array_partition": {"variable": r"[\w.]+", "type": r"complete", "complete": None, "dim": r"[01]"},
     "bind_storage": {
@@ -34,7 +43,9 @@ _KNOWN: dict[str, dict[str, str | None]] = {
     "aggregate": {"variable": r"[\w.]+", "compact": r"bit"},
 }
 # what is known to exist and is refused by name
-_INTERFACE_LATER = ("s_axilite", "m_axi", "ap_ctrl_hs", "ap_ctrl_chain")
+_INTERFACE_LATER = ("m_axi",)
+BLOCK_MODES = ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")
+_INTERFACE_MODES = ("axis", "s_axilite", *BLOCK_MODES)
 
 
 @dataclass(frozen=True)
@@ -171,7 +182,7 @@ def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
 
 
 def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]:
-    for mode in ("axis", "ap_ctrl_none"):
+    for mode in _INTERFACE_MODES:
         if options.pop(mode, ""):
             options["mode"] = mode
     mode = options.get("mode", "")
@@ -179,15 +190,22 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
         raise HlscError(
             where,
             f"interface mode={mode}",
-            "this interface is not implemented yet",
-            "use axis ports with ap_ctrl_none",
+            "masters of AXI memory are not implemented yet",
+            "pass the data through axis ports",
         )
-    if mode not in ("axis", "ap_ctrl_none") or "port" not in options:
+    if mode not in _INTERFACE_MODES or "port" not in options:
         raise HlscError(
             where,
             f"interface mode={mode or '?'}",
             "not a supported interface",
-            "write mode=axis port=NAME or mode=ap_ctrl_none port=return",
+            "write mode=axis|s_axilite port=NAME, or mode=ap_ctrl_none|ap_ctrl_hs|ap_ctrl_chain port=return",
+        )
+    if "bundle" in options and mode != "s_axilite":
+        raise HlscError(
+            where,
+            f"interface mode={mode} bundle={options['bundle']}",
+            "only s_axilite registers are bundled",
+            "remove bundle",
         )
     return options
 
