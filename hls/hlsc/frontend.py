@@ -222,6 +222,14 @@ def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
             "give the top one definition, outside any template",
         )
     entry = candidates[0]
+    texts = _functions(raw)
+    if not re.search(r"\bvoid @", texts[entry.name][0]):
+        raise HlscError(
+            entry.where,
+            f"top '{top}'",
+            "it returns a value, and a register for that is not implemented yet",
+            "return void and write the value through a pointer argument on s_axilite",
+        )
     ports = unoptimised.globals.get("_ZL15" + PORT_TABLE)
     if ports is None or ports.bytes is None:
         raise HlscError(
@@ -243,7 +251,6 @@ def _split(raw: str, shown: str, top: str, pragmas: PragmaSet) -> Program:
         for f in unoptimised.functions.values()
         if any("rewind" in p.options for p in pragmas.in_function(f.base_name, "pipeline"))
     }
-    texts = _functions(raw)
     if not pragmas.in_function(top, "dataflow"):
         head, body = texts[entry.name]
         objects = {

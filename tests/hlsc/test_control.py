@@ -233,6 +233,13 @@ def test_refusals(arguments: str, pragmas: str, body: str, construct: str, why: 
     assert error.instead and error.line > 0 and error.file == "kernel.cpp"
 
 
+def test_a_top_that_returns_a_value() -> None:
+    source = f"{HEAD}int k(words& in, words& out) {{\n{AXIS}{HS}out.write(in.read()); return 1;\n}}\n"
+    with pytest.raises(HlscError) as caught:
+        compile_kernel(source, "k")
+    assert "returns a value" in caught.value.why and caught.value.line == 4
+
+
 def dataflow(top: str, arguments: str = "ap_uint<20> n", pragmas: str = N) -> str:
     processes = """\
 static void p(words& in, words& mid, ap_uint<20> n) { mid.write(in.read() + n); }

@@ -68,7 +68,7 @@ template <class T, int Depth_> struct argument<hls::stream<T, Depth_> &> {
 };
 
 template <int N> struct table { row rows[N]; };
-template <class... A> constexpr table<sizeof...(A) + 1> describe(void (*)(A...)) {
+template <class R, class... A> constexpr table<sizeof...(A) + 1> describe(R (*)(A...)) {
   return {{argument<A>::describe()..., {{other, 0, 0, 0, 0, 0, 0, 0, 0}}}};
 }
 
