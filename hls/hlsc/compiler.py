@@ -14,7 +14,7 @@ from .emit_top import EXTERNALS, ProcessModule, emit_top
 from .errors import HlscError, Location
 from .frontend import Program, compile_to_ir
 from .images import image_extern, image_module
-from .interfaces import CLOCK, RESET, Port
+from .interfaces import CLOCK, RESET, Port, master_ports
 from .lower import Process, lower
 from .mlir import identifier
 from .normalise import expand_block_moves
@@ -124,12 +124,16 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
     tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
     verilog = _header(program.top, registers is not None) + tables + _export(mlir)
     files = {f"{program.top}.sv": verilog}
-    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_axil_control"):
+    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text()
+    if topology.masters:
+        files["hlsc_axi_split.sv"] = (RTL_DIR / "hlsc_axi_split.sv").read_text()
     if registers is not None:
         files.update(registers.files())
     ports = [CLOCK, RESET] + [p for i in topology.interfaces.streams for p in i.ports()]
+    for bundle, bits in topology.interfaces.bundles().items():
+        ports += master_ports(bundle, bits)
     ports += control.ports(registers.address_bits if registers is not None else 0)
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
     return CompiledKernel(program.top, files, ports, report, registers)
@@ -226,19 +230,25 @@ def _check_results(topology: Topology, processes: list[Process]) -> None:
 def _directions(topology: Topology, processes: list[Process]) -> None:
     """Each stream has exactly one writer and one reader; a port of the top takes one of the two roles."""
     ends: dict[str, dict[str, Location]] = {n: {} for n in topology.channels}
-    for instance, process in zip(topology.instances, processes, strict=True):
-        for parameter, channel in instance.streams.items():
-            direction = process.streams[parameter].direction
-            if not direction:
-                continue
-            if direction in ends[channel]:
-                raise HlscError(
-                    instance.where,
-                    f"stream '{channel}'",
-                    f"two processes {direction} it",
-                    "give each stream one writer and one reader",
-                )
-            ends[channel][direction] = instance.where
+    uses = [
+        (instance.where, channel, process.streams[parameter].direction)
+        for instance, process in zip(topology.instances, processes, strict=True)
+        for parameter, channel in instance.streams.items()
+    ]
+    for m in topology.masters:
+        uses += [(m.where, m.commands, "read"), (m.where, m.status, "write")]
+        uses.append((m.where, m.data, "write" if m.direction == "read" else "read"))
+    for where, channel, direction in uses:
+        if not direction:
+            continue
+        if direction in ends[channel]:
+            raise HlscError(
+                where,
+                f"stream '{channel}'",
+                f"two processes {direction} it",
+                "give each stream one writer and one reader",
+            )
+        ends[channel][direction] = where
     for name, channel_ends in ends.items():
         c = topology.channels[name]
         missing = {"read", "write"} - set(channel_ends)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .dfg import Node
 from .emit import argument_port
 from .emit_control import ControlEmitter
+from .emit_master import MasterEmitter
 from .interfaces import Interface
 from .mlir import ModuleText, identifier
 from .registers import RegisterMap
@@ -141,7 +142,11 @@ def emit_top(
             inputs.append(("ap_start", "%go", "i1"))
             outputs.append(("ap_done", control.add_process(unit), "i1"))
         m.instance(unit, module, {}, inputs, outputs)
+    masters = MasterEmitter(m, topology, control.arguments)
+    masters.run()
+    top.ports += masters.ports
+    top.results += masters.results
     control.finish()
     top.ports += control.ports
     top.results += control.results
-    return control.external + top.text()
+    return control.external + masters.external + top.text()

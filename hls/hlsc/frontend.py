@@ -53,6 +53,7 @@ _COMPILE = [
 ]
 _STREAM_MEMBER = "_ZN3hls6streamI"
 DECLARE_STREAM = "hlsc_declare_stream"
+BURST = "hlsc_burst"
 PORT_TABLE = "hlsc_port_table"
 
 

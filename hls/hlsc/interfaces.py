@@ -1,8 +1,8 @@
 """Ports of the top module, with the names that Vitis HLS gives them.
 
-Arguments are AXI4-Streams (`axis`) or scalars in AXI4-Lite registers (`s_axilite`). Calls begin and end by
-`ap_ctrl_none`, `ap_ctrl_hs` or `ap_ctrl_chain`, on pins or through the same registers. `m_axi` masters would
-be a further kind of argument here, and a further case in `topology.py` and `emit_top.py`.
+Arguments are AXI4-Streams (`axis`), scalars in AXI4-Lite registers (`s_axilite`) or memory behind an AXI4
+master (`m_axi`), whose address is in a register too. Calls begin and end by `ap_ctrl_none`, `ap_ctrl_hs` or
+`ap_ctrl_chain`, on pins or through the same registers.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ PLAIN, AXIS, SCALAR_IN, SCALAR_OUT = 2, 3, 4, 5
 # channel name, in the packing order of a FIFO word (see include/hlsc_probe.h)
 CHANNELS = ("data", "keep", "strb", "user", "id", "dest", "last")
 DEFAULT_BUNDLE = "control"  # as in Vitis HLS
+DEFAULT_MEMORY_BUNDLE = "gmem"
+ADDRESS_BITS = 64
 MAX_SCALAR_BITS = 1024
 
 
 @dataclass(frozen=True)
 class Port:
-    """One port of the RTL. ``kind`` is 'clock', 'reset', 'axis', 'axilite', 'control' or 'interrupt'; widths
-    in bits.
+    """One port of the RTL. ``kind`` is 'clock', 'reset', 'axis', 'axilite', 'm_axi', 'control' or
+    'interrupt'; widths in bits.
     """
 
     name: str
     direction: str  # 'in' or 'out'
     width: int
     kind: str
-    argument: str = ""  # the C++ argument an axis signal belongs to
-    channel: str = ""  # axis: 'data', 'keep', ..., 'valid', 'ready'; axilite: 'awvalid', ...
+    argument: str = ""  # the C++ argument an axis signal belongs to; the bundle of an m_axi signal
+    channel: str = ""  # axis: 'data', 'keep', ..., 'valid', 'ready'; axilite and m_axi: 'awvalid', ...
 
 
 @dataclass
@@ -69,6 +71,18 @@ class ScalarArgument:
     direction: str  # of the argument: 'in' or 'out'
 
 
+@dataclass(frozen=True)
+class MemoryArgument:
+    """One `m_axi` argument of the top: an array of ``bits``-wide words behind an AXI4 master."""
+
+    name: str
+    bits: int
+    bundle: str
+    writable: bool
+    burst_beats: dict[str, int]  # 'read', 'write' -> beats of the longest burst
+    outstanding: dict[str, int]  # 'read', 'write' -> bursts under way
+
+
 CLOCK = Port("ap_clk", "in", 1, "clock")
 RESET = Port("ap_rst_n", "in", 1, "reset")
 # signal -> direction of the port, width (0: that of the address)
@@ -91,6 +105,40 @@ AXILITE_SIGNALS: dict[str, tuple[str, int]] = {
     "BREADY": ("in", 1),
     "BRESP": ("out", 2),
 }
+
+
+def _master_signals() -> dict[str, tuple[str, int | str]]:
+    """Signal -> direction of the port, bits (or what decides them), in the order of Vitis HLS."""
+    found: dict[str, tuple[str, int | str]] = {}
+    for channel in ("AW", "AR"):
+        found |= {f"{channel}VALID": ("out", 1), f"{channel}READY": ("in", 1)}
+        fields = {"ADDR": ADDRESS_BITS, "ID": 1, "LEN": 8, "SIZE": 3, "BURST": 2, "LOCK": 2, "CACHE": 4}
+        fields |= {"PROT": 3, "QOS": 4, "REGION": 4, "USER": 1}
+        found |= {f"{channel}{name}": ("out", bits) for name, bits in fields.items()}
+    found |= {"WVALID": ("out", 1), "WREADY": ("in", 1), "WDATA": ("out", "data"), "WSTRB": ("out", "strobe")}
+    found |= {"WLAST": ("out", 1), "WID": ("out", 1), "WUSER": ("out", 1)}
+    found |= {"RVALID": ("in", 1), "RREADY": ("out", 1), "RDATA": ("in", "data"), "RLAST": ("in", 1)}
+    found |= {"RID": ("in", 1), "RUSER": ("in", 1), "RRESP": ("in", 2)}
+    found |= {
+        "BVALID": ("in", 1),
+        "BREADY": ("out", 1),
+        "BRESP": ("in", 2),
+        "BID": ("in", 1),
+        "BUSER": ("in", 1),
+    }
+    return found
+
+
+MASTER_SIGNALS = _master_signals()
+
+
+def master_ports(bundle: str, data_bits: int) -> list[Port]:
+    """All signals of one AXI4 master, also those of a direction that is not used."""
+    named = {"data": data_bits, "strobe": data_bits // 8}
+    return [
+        Port(f"m_axi_{bundle}_{s}", d, named[w] if isinstance(w, str) else w, "m_axi", bundle, s.lower())
+        for s, (d, w) in MASTER_SIGNALS.items()
+    ]
 
 
 @dataclass
@@ -133,10 +181,20 @@ class Interfaces:
 
     control: Control
     streams: list[Interface] = field(default_factory=list)
-    scalars: list[ScalarArgument] = field(default_factory=list)
+    scalars: list[ScalarArgument] = field(default_factory=list)  # also the addresses of memories
+    memories: dict[str, MemoryArgument] = field(default_factory=dict)
+
+    def bundles(self) -> dict[str, int]:
+        """AXI4 masters: bundle -> bits of its data."""
+        return {m.bundle: m.bits for m in self.memories.values()}
 
     def scalar(self, name: str) -> ScalarArgument | None:
         return next((s for s in self.scalars if s.name == name), None)
+
+
+def _may_join(a: str, b: str) -> bool:
+    """A port may have two pragmas: what it is, and that its control or address is in registers."""
+    return (a == "s_axilite") != (b == "s_axilite") and "axis" not in (a, b)
 
 
 def _by_port(program: Program, arguments: list[str]) -> dict[str, list[Pragma]]:
@@ -150,18 +208,14 @@ def _by_port(program: Program, arguments: list[str]) -> dict[str, list[Pragma]]:
                 "the top has no such argument",
                 "name one of: " + ", ".join(arguments),
             )
-        if (name == "return" and mode == "axis") or (name != "return" and mode in BLOCK_MODES):
+        if mode in (("axis", "m_axi") if name == "return" else BLOCK_MODES):
             raise HlscError(
                 p.where,
                 f"interface mode={mode} port={name}",
                 "the mode does not fit the port",
-                "use axis or s_axilite for arguments, ap_ctrl_* and s_axilite for return",
+                "use axis, m_axi or s_axilite for arguments, ap_ctrl_* and s_axilite for return",
             )
-        same_kind = [
-            q
-            for q in found.get(name, [])
-            if name != "return" or (q.options["mode"] == "s_axilite") == (mode == "s_axilite")
-        ]
+        same_kind = [q for q in found.get(name, []) if not _may_join(q.options["mode"], mode)]
         if same_kind:
             raise HlscError(
                 p.where,
@@ -203,6 +257,8 @@ def _read_control(program: Program, pragmas: dict[str, list[Pragma]]) -> Control
                 f"write bundle={control.bundle}",
             )
         control.bundle = bundle
+    if not control.bundle and any(p.options["mode"] == "m_axi" for group in pragmas.values() for p in group):
+        control.bundle = DEFAULT_BUNDLE  # for the address
     return control
 
 
@@ -225,6 +281,31 @@ def _read_scalar(
     return ScalarArgument(name, bits, bool(row[2]), direction)
 
 
+def _read_memory(found: Interfaces, name: str, row: list[int], pragma: Pragma) -> MemoryArgument:
+    construct, o = f"argument '{name}' of the top", pragma.options
+    bits = row[1]
+    if not row[3] or not 32 <= bits <= 1024 or bits & (bits - 1):
+        raise HlscError(
+            pragma.where,
+            construct,
+            "memory is an array of words of 32, 64, 128, 256, 512 or 1024 bits",
+            "pass a pointer to ap_uint<512>, for example, and take words apart in a process",
+        )
+    bundle = o.get("bundle", DEFAULT_MEMORY_BUNDLE)
+    if found.bundles().get(bundle, bits) != bits:
+        raise HlscError(
+            pragma.where, construct, f"bundle {bundle} has words of another width", "use another bundle"
+        )
+    bursts = {d: int(o.get(f"max_{d}_burst_length", "16")) for d in ("read", "write")}
+    outstanding = {d: int(o.get(f"num_{d}_outstanding", "16")) for d in ("read", "write")}
+    for beats in bursts.values():
+        if beats > 256 or beats & (beats - 1):
+            raise HlscError(
+                pragma.where, construct, f"a burst of {beats} beats", "give a power of two up to 256"
+            )
+    return MemoryArgument(name, bits, bundle, row[0] == SCALAR_OUT, bursts, outstanding)
+
+
 def read_interfaces(program: Program, arguments: list[str]) -> Interfaces:
     """Interfaces of the top's arguments; every argument needs an interface pragma that fits its type."""
     pragmas = _by_port(program, arguments)
@@ -241,6 +322,12 @@ def read_interfaces(program: Program, arguments: list[str]) -> Interfaces:
             )
         is_stream = row[0] in (PLAIN, AXIS)
         mode = "axis" if is_stream else "s_axilite"
+        memory = next((p for p in pragmas.get(name, []) if p.options["mode"] == "m_axi"), None)
+        if memory is not None and not is_stream:
+            address = [SCALAR_IN, ADDRESS_BITS, 0]
+            found.memories[name] = _read_memory(found, name, row, memory)
+            found.scalars.append(_read_scalar(program, name, address, memory, control))
+            continue
         if name not in pragmas:
             raise HlscError(
                 program.where,

@@ -24,7 +24,14 @@ _KNOWN: dict[str, dict[str, str | None]] = {
         "mode": r"\w+",
         "port": r"\w+",
         "bundle": r"\w+",
+        "offset": r"slave",
+        "depth": r"[1-9]\d*",
+        "max_read_burst_length": r"[1-9]\d*",
+        "max_write_burst_length": r"[1-9]\d*",
+        "num_read_outstanding": r"[1-9]\d*",
+        "num_write_outstanding": r"[1-9]\d*",
         "axis": None,
+        "m_axi": None,
         "s_axilite": None,
         "ap_ctrl_none": None,
         "ap_ctrl_hs": None,
@@ -42,10 +49,16 @@ _KNOWN: dict[str, dict[str, str | None]] = {
     "loop_flatten": {"off": None},
     "aggregate": {"variable": r"[\w.]+", "compact": r"bit"},
 }
-# what is known to exist and is refused by name
-_INTERFACE_LATER = ("m_axi",)
 BLOCK_MODES = ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")
-_INTERFACE_MODES = ("axis", "s_axilite", *BLOCK_MODES)
+_INTERFACE_MODES = ("axis", "m_axi", "s_axilite", *BLOCK_MODES)
+_MEMORY_OPTIONS = (
+    "offset",
+    "depth",
+    "max_read_burst_length",
+    "max_write_burst_length",
+    "num_read_outstanding",
+    "num_write_outstanding",
+)
 
 
 @dataclass(frozen=True)
@@ -159,9 +172,6 @@ def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
     for word in words[1:]:
         key, eq, value = word.partition("=")
         key = key.lower()
-        if directive == "interface" and key in _INTERFACE_LATER:
-            options["mode"] = key
-            continue
         if key not in _KNOWN[directive] or bool(eq) != (_KNOWN[directive][key] is not None):
             raise HlscError(
                 where,
@@ -186,27 +196,22 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
         if options.pop(mode, ""):
             options["mode"] = mode
     mode = options.get("mode", "")
-    if mode in _INTERFACE_LATER:
-        raise HlscError(
-            where,
-            f"interface mode={mode}",
-            "masters of AXI memory are not implemented yet",
-            "pass the data through axis ports",
-        )
     if mode not in _INTERFACE_MODES or "port" not in options:
         raise HlscError(
             where,
             f"interface mode={mode or '?'}",
             "not a supported interface",
-            "write mode=axis|s_axilite port=NAME, or mode=ap_ctrl_none|ap_ctrl_hs|ap_ctrl_chain port=return",
+            "write mode=axis|m_axi|s_axilite port=NAME, or mode=ap_ctrl_none|_hs|_chain port=return",
         )
-    if "bundle" in options and mode != "s_axilite":
-        raise HlscError(
-            where,
-            f"interface mode={mode} bundle={options['bundle']}",
-            "only s_axilite registers are bundled",
-            "remove bundle",
-        )
+    allowed = {"s_axilite": ("bundle",), "m_axi": ("bundle", *_MEMORY_OPTIONS)}.get(mode, ())
+    for name in ("bundle", *_MEMORY_OPTIONS):
+        if name in options and name not in allowed:
+            raise HlscError(
+                where,
+                f"interface mode={mode} {name}={options[name]}",
+                f"this option does not apply to mode {mode}",
+                f"remove {name}",
+            )
     return options
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .dfg import Graph, Node
 from .errors import HlscError, Location
-from .frontend import DECLARE_STREAM, Program
+from .frontend import BURST, DECLARE_STREAM, Program
 from .interfaces import Interface, Interfaces, read_interfaces
 from .intrinsics import IGNORED, short_name
 from .llvm_ir import Function, Instruction, Operand
@@ -53,11 +53,24 @@ class Instance:
 
 
 @dataclass
+class Master:
+    """One `burst_read` or `burst_write`: a library block between three streams and an AXI4 master."""
+
+    direction: str  # 'read' or 'write'
+    argument: str
+    where: Location
+    commands: str
+    data: str
+    status: str
+
+
+@dataclass
 class Topology:
     where: Location
     interfaces: Interfaces
     channels: dict[str, Channel]
     instances: list[Instance]
+    masters: list[Master] = field(default_factory=list)
 
 
 def build_topology(program: Program) -> Topology:
@@ -72,6 +85,14 @@ def build_topology(program: Program) -> Topology:
     if is_dataflow:
         _Calls(program, function, topology).run()
         _apply_depths(program, topology)
+        _check_masters(topology)
+    elif interfaces.memories:
+        raise HlscError(
+            program.where,
+            f"argument '{next(iter(interfaces.memories))}' of the top",
+            "memory is reached by hlsc::burst_read and hlsc::burst_write only, which are processes",
+            "make the top a dataflow of those and your own processes",
+        )
     else:
         topology.instances.append(_only_instance(program, parameters, topology))
     return topology
@@ -91,6 +112,27 @@ def _only_instance(program: Program, parameters: list[str], topology: Topology) 
             node = graph.raw("argument", (), scalar.bits, key=name)
             only.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
     return only
+
+
+def _check_masters(topology: Topology) -> None:
+    """Each memory is used, and each direction of a bundle by one burst process."""
+    memories = topology.interfaces.memories
+    owners: dict[tuple[str, str], Location] = {}
+    for m in topology.masters:
+        key = memories[m.argument].bundle, m.direction
+        if key in owners:
+            raise HlscError(
+                m.where,
+                f"burst_{m.direction} of '{m.argument}'",
+                f"the one at line {owners[key].line} uses this direction of bundle {key[0]} already",
+                "give each its own bundle",
+            )
+        owners[key] = m.where
+    for name in memories:
+        if all(m.argument != name for m in topology.masters):
+            raise HlscError(
+                topology.where, f"argument '{name}' of the top", "no burst uses this memory", "remove it"
+            )
 
 
 class _Calls:
@@ -174,6 +216,8 @@ class _Calls:
         name = address.object[1:]
         bits, low = i.type.bits, 8 * address.offset
         scalar = self.topology.interfaces.scalar(name) if address.object[0] == "%" else None
+        if name in self.topology.interfaces.memories:
+            raise self.too_much(i)
         if not address.terms and scalar is not None and scalar.direction == "in" and name in self.arguments:
             return self.graph.extract(self.argument(name, low + bits), low, bits)
         if not address.terms and name in self.stored:
@@ -222,6 +266,8 @@ class _Calls:
             return
         if i.callee == DECLARE_STREAM:
             self.declare_stream(i)
+        elif i.callee == BURST:
+            self.topology.masters.append(self.master(i))
         elif i.callee in self.program.processes.functions:
             self.topology.instances.append(self.instance(i))
         else:
@@ -237,6 +283,23 @@ class _Calls:
             name += f"_{address.offset // _stride(bits)}"
         self.streams[address.object, address.offset] = name
         self.topology.channels[name] = Channel(name, bits, depth or DEFAULT_DEPTH, i.where)
+
+    def master(self, i: Instruction) -> Master:
+        memory, *streams, is_write = i.operands
+        where, name = i.where, self.pointer(memory, i).object[1:]
+        address = self.pointer(memory, i)
+        if name not in self.topology.interfaces.memories or address.offset:
+            raise HlscError(
+                where,
+                "memory of a burst",
+                "it is not an m_axi argument of the top",
+                "pass the argument itself, with #pragma HLS interface mode=m_axi",
+            )
+        channels = []
+        for s in streams:
+            a = self.pointer(s, i)
+            channels.append(self.streams[a.object, a.offset])
+        return Master("write" if is_write.value else "read", name, where, *channels)
 
     def instance(self, i: Instruction) -> Instance:
         instance = Instance(i.callee, i.where)
@@ -259,6 +322,13 @@ class _Calls:
         address = self.pointer(operand, i)
         key, name = (address.object, address.offset), address.object[1:]
         scalar = self.topology.interfaces.scalar(name) if name in self.arguments else None
+        if name in self.topology.interfaces.memories and name in self.arguments:
+            raise HlscError(
+                i.where,
+                f"argument '{source_name(parameter)}'",
+                "it is memory: a process has no port to it",
+                "move the data by hlsc::burst_read or hlsc::burst_write and pass streams",
+            )
         if key in self.streams:
             instance.streams[parameter] = self.streams[key]
         elif scalar is not None and address.offset == 0 and scalar.direction == "out":

@@ -14,7 +14,7 @@ from hlsc.registers import build_registers
 from hlsc.value_arguments import copy_values, passed_by_value
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter")
+NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words")
 AXILITE = {
     **dict.fromkeys(("AWVALID", "WVALID", "BREADY", "ARVALID", "RREADY"), ("in", 1)),
     **dict.fromkeys(("AWREADY", "WREADY", "BVALID", "ARREADY", "RVALID"), ("out", 1)),
@@ -208,8 +208,22 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
             "int* n",
             "#pragma HLS interface mode=m_axi port=n\n" + HS,
             "out.write(in.read() + n[3]);",
-            "mode=m_axi",
-            "not implemented yet",
+            "argument 'n'",
+            "reached by hlsc::burst_read",
+        ),
+        (
+            "short* n",
+            "#pragma HLS interface mode=m_axi port=n\n" + HS,
+            "out.write(in.read() + n[3]);",
+            "argument 'n'",
+            "words of 32, 64",
+        ),
+        (
+            "int* n",
+            "#pragma HLS interface mode=m_axi port=n\n#pragma HLS interface mode=ap_ctrl_none port=return\n",
+            "out.write(in.read() + n[3]);",
+            "argument 'n'",
+            "with ap_ctrl_none no call begins",
         ),
         ("int* n", N + HS, "out.write(in.read() + *n);", "argument 'n'", "reads what it may only write"),
         ("int* n", N + HS, "ap_uint<32> x = in.read(); n[1] = x; out.write(x);", "argument 'n'", "a part"),
@@ -263,6 +277,73 @@ def test_what_a_dataflow_top_may_not_do_with_scalars(top: str, construct: str, w
     assert construct in caught.value.construct and why in caught.value.why, str(caught.value)
 
 
+MEMORY = """\
+#include "hlsc_burst.h"
+static void ask(hls::stream<hlsc::burst>& c) {
+  hlsc::burst b;
+  b.index = 1; b.words = 2; b.last = true;
+  c.write(b);
+}
+static void take(words& d, hls::stream<ap_uint<2>>& s, words& out) {
+  out.write(d.read() + d.read() + s.read());
+}
+static void peek(const ap_uint<32>* n, words& out) { out.write(n[5]); }
+"""
+TWICE = "ask(c); hlsc::burst_read(n, c, d, s); take(d, s, mid);"
+TWICE += "ask(e); hlsc::burst_read(n, e, f, t); take(f, t, out);"
+
+
+@pytest.mark.parametrize(
+    ("top", "construct", "why"),
+    [
+        ("peek(n, out);", "argument 'n'", "it is memory"),
+        (
+            "ask(c); hlsc::burst_read(n + 4, c, d, s); take(d, s, out);",
+            "memory of a burst",
+            "not an m_axi argument",
+        ),
+        (TWICE, "burst_read of 'n'", "uses this direction of bundle gmem already"),
+        ("mid.write(1); (void)n;", "dataflow top 'k'", "it calls no process"),
+    ],
+)
+def test_what_may_not_be_done_with_memory(top: str, construct: str, why: str) -> None:
+    streams = "words mid, d, f; hls::stream<hlsc::burst> c, e; hls::stream<ap_uint<2>> s, t;"
+    pragmas = "#pragma HLS interface mode=axis port=out\n#pragma HLS interface mode=m_axi port=n\n" + HS
+    source = f"{HEAD}{MEMORY}void k(words& out, const ap_uint<32>* n) {{\n{pragmas}#pragma HLS dataflow\n"
+    with pytest.raises(HlscError) as caught:
+        compile_kernel(f"{source}{streams}\n{top}\n}}\n", "k")
+    assert construct in caught.value.construct and why in caught.value.why, str(caught.value)
+
+
+NATIVE = """\
+#include "copy_words.cpp"
+int main() {
+  static word memory[64], target[64];
+  for (int i = 0; i < 64; i++) memory[i] = i;
+  ap_uint<8> read_errors, write_errors;
+  copy_words(memory, target, 3, 5, 7, 4, read_errors, write_errors);
+  for (int i = 0; i < 28; i++)
+    if (target[5 + i] != ~word(3 + i)) return 1;
+  return target[4] != 0 || target[33] != 0 || read_errors != 0 || write_errors != 0;
+}
+"""
+
+
+def test_bursts_in_c_simulation(tmp_path: Path) -> None:
+    """The same source, compiled natively: the bursts are loops over the array."""
+    rtl_bench.require_tools()
+    (tmp_path / "main.cpp").write_text(NATIVE)
+    command = [
+        *rtl_bench.clang_command(),
+        "-std=c++20",
+        "-w",
+        f"-I{rtl_bench.INCLUDE}",
+        f"-I{HERE / 'control'}",
+    ]
+    rtl_bench.run_tool([*command, "main.cpp", "-o", "native"], tmp_path)
+    rtl_bench.run_tool([str(tmp_path / "native")], tmp_path, timeout_s=10)
+
+
 def test_a_result_has_one_writer() -> None:
     source = dataflow("p(in, mid, 3); q(mid, mid2, r); q(mid2, out, r);", "int* r", N.replace("=n", "=r"))
     with pytest.raises(HlscError) as caught:
@@ -314,12 +395,17 @@ def pins_header(kernels: dict[str, CompiledKernel]) -> str:
         connect += [
             f"{n}_kernel.reset_n = Pin::of(top.{n}_ap_rst_n);",
             *(
-                f"{n}_kernel.{end}.{pin} = Pin::of(top.{n}_{end}_T{pin.upper()});"
-                for end in ("in", "out")
-                for pin in ("data", "valid", "ready")
+                f"{n}_kernel.{p.argument}.{p.channel} = Pin::of(top.{n}_{p.name});"
+                for p in k.ports
+                if p.kind == "axis"
             ),
             f"kernels.push_back(&{n}_kernel);",
         ]
+        masters = [p for p in k.ports if p.kind == "m_axi"]
+        for bundle in sorted({p.argument for p in masters}):
+            lines.append(f"static Memory {n}_{bundle};")
+            connect.append(f"memories.push_back(&{n}_{bundle});")
+        connect += [f'{n}_{p.argument}.pin["{p.channel}"] = Pin::of(top.{n}_{p.name});' for p in masters]
         axilite = [p for p in k.ports if p.kind == "axilite"]
         if axilite:
             lines.append(f"static Host {n}_host;")
@@ -366,7 +452,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
 def test_runs_in_the_rtl(simulation: Path, seed: int) -> None:
     text = rtl_bench.run_tool([str(simulation), str(seed)], simulation.parent, timeout_s=120)
     lines = [line for line in text.splitlines() if not line.startswith("info ")]
-    assert len(lines) == 8
+    assert len(lines) == 9
     assert all(line.endswith(" PASS") for line in lines), text
 
 
