@@ -1,11 +1,13 @@
-# Every target makes what it needs, in .venv and build/ and nowhere else.
+# Every target makes what it needs: tools in .venv, all else in build/ (or $SPECKV_BUILD). Only `make rtl` writes
+# into the sources, to hls/rtl/DESIGN, and the checkers keep caches (.pytest_cache and the like), which `clean` removes.
 #
 #   make setup   the virtual environment with all tools for development
 #   make demo    real KV pages through software, C simulation and RTL co-simulation, with a report
-#   make test    all tests: unit, C simulation, RTL co-simulation, cocotb
-#   make lint    ruff, mypy, Verilator lint of the generated RTL
-#   make rtl     regenerate the committed RTL of every design from its C++
-#   make clean   remove build/ (and `make distclean` the virtual environment too)
+#   make test    all tests: unit, C simulation, RTL co-simulation, cocotb, proofs
+#   make lint    ruff, mypy, Verilator lint of the committed RTL
+#   make rtl     regenerate the committed RTL of DESIGN (default: tiny) from its C++; Python 3.11, or 3.13 and newer
+#   make prove   prove the properties of the RTL library, all of them
+#   make clean   remove build/ and caches (`make distclean` the virtual environment too)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -13,18 +15,24 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DESIGN ?= tiny
 
+HAS_CIRCT = $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] == (3, 12))'
+NO_CIRCT  = CIRCT has no wheel for Python 3.12, so that RTL cannot be made here: use Python 3.11, or 3.13 and newer
+
 export SPECKV_BUILD ?= $(CURDIR)/build
+# clang's and Yosys' own caches
+export ZIG_GLOBAL_CACHE_DIR ?= $(CURDIR)/build/cache/zig
+export YOWASP_CACHE_DIR ?= $(CURDIR)/build/cache/yowasp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint rtl clean distclean
+.PHONY: help setup demo test lint rtl prove clean distclean
 .DELETE_ON_ERROR:
 
 help:
-	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+	@sed -n 's/^#   \(make \)/\1/p' Makefile
 
 $(BIN)/python:
-	@command -v $(PYTHON) >/dev/null || { echo "missing: $(PYTHON). Install Python 3.10 or newer, or say PYTHON=/path/to/python" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "$(PYTHON) is too old: $$($(PYTHON) -V). Need Python 3.10 or newer" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "missing: $(PYTHON). Install Python 3.11 or newer, or say PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is too old: $$($(PYTHON) -V). Need Python 3.11 or newer" >&2; exit 1; }
 	@command -v g++ >/dev/null || { echo "missing: g++. Install it (Debian: apt install g++)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { echo "could not make $(VENV). On Debian: apt install python3-venv" >&2; exit 1; }
 
@@ -35,13 +43,14 @@ $(VENV)/.sim: pyproject.toml | $(BIN)/python
 
 # What tests and kernel development need.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[sim,synth,dev]'
+	$(PIP) install -e '.[sim,synth,formal,dev]'
+	@$(HAS_CIRCT) || echo "note: $(NO_CIRCT)"
 	@touch $@ $(VENV)/.sim
 
 setup: $(VENV)/.dev
 
 demo: $(VENV)/.sim
-	$(BIN)/speckv demo --design $(DESIGN) --report build/demo.html
+	$(BIN)/speckv demo --design $(DESIGN)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
@@ -52,7 +61,11 @@ lint: $(VENV)/.dev
 	$(BIN)/python scripts/lint_rtl.py
 
 rtl: $(VENV)/.dev
+	@$(HAS_CIRCT) || { echo "$(NO_CIRCT)" >&2; exit 1; }
 	$(BIN)/speckv rtl $(DESIGN)
+
+prove: $(VENV)/.dev
+	$(BIN)/python -m hlsc.prove
 
 clean:
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

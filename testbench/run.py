@@ -9,6 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from speckv.errors import SpeckvError
+
 from testbench.lib import simulator
 
 
@@ -31,7 +33,11 @@ def main() -> int:
     if args.list or not tests:
         print("\n".join(tests) or f"no test of {bench.name} has {args.test!r} in its name")
         return 0 if tests else 2
-    run = simulator.run(bench, tests, seed=args.seed)
+    try:
+        run = simulator.run(bench, tests, seed=args.seed)
+    except (RuntimeError, SpeckvError) as error:  # no RTL, stale RTL, or RTL that does not compile
+        print(error, file=sys.stderr)
+        return 1
     if run.log.exists():
         print(run.log.read_text(errors="replace"))
     failed = [test for test in tests if run.result(test).status == "failed"]

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from speckv import demo
+from speckv.design import Design
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -18,6 +20,14 @@ def test_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example, "README.md", "exec"), {})
     ratio, *_ = capsys.readouterr().out.split()
     assert float(ratio) > 1.8
+
+
+def test_ratio_is_the_demos() -> None:
+    (stated,) = re.findall(r"([\d.]+) times smaller on real pages of 64 tokens × 192 channels", README)
+    result = demo.run(Design.load("tiny"), ["software"])
+    ratios = {f"{row.ratio:.2f}" for row in result.rows if row.codec == "int8"}
+    assert ratios == {stated}
+    assert {made.raw.shape[1:] for made in result.references.values()} == {(64, 192)}
 
 
 def commands() -> list[str]:

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -72,7 +73,8 @@ def tasks() -> tuple[Task, ...]:
     """All proofs, in the order of the file."""
     loaded = yaml.safe_load((FORMAL / "tasks.yaml").read_text())
     lists = ("files", "rules", "inside", "without", "defines")
-    found = tuple(Task(**{k: tuple(v) if k in lists else v for k, v in entry.items()}) for entry in loaded)
+    entries: list[dict[str, Any]] = [{k: tuple(v) if k in lists else v for k, v in entry.items()} for entry in loaded]
+    found = tuple(Task(**entry) for entry in entries)
     if len({t.name for t in found}) != len(found):
         raise ProveError("formal/tasks.yaml: two tasks have one name")
     return found

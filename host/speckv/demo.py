@@ -15,13 +15,12 @@ import numpy as np
 
 from speckv import bf16, codec, doctor, frame, sample
 from speckv.design import Design
-from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
+from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Device, open_device
 from speckv.device import pages as paging
-from speckv.errors import SpeckvError
+from speckv.errors import CapabilityError, SpeckvError
 from speckv.progress import Progress
 
-BACKENDS = ("software", "csim", "cosim")
-CODECS = ("raw", "int8")
+LOSSY = "int8"  # the codec that the report is about
 KINDS = sample.KINDS
 REFERENCE = "software"
 SUSTAINED_PAGES = 64  # a throughput figure needs at least so many pages, or the pipeline's filling counts
@@ -102,7 +101,7 @@ class Result:
     page_names: list[str]
     rows: list[Row]
     references: dict[tuple[str, str], Reference]
-    turned: dict[str, Reference]  # K pages coded with V's groups and the other way round, int8
+    turned: dict[str, Reference]  # K pages coded with V's groups and the other way round, LOSSY
     tools: dict[str, str]
     cycles_per_second: float | None
     command: str = "speckv demo"
@@ -250,17 +249,23 @@ def _spans(
     return answers
 
 
-def _cases() -> Iterator[tuple[str, str]]:
-    return ((codec_name, kind) for codec_name in CODECS for kind in KINDS)
+def _cases(design: Design) -> Iterator[tuple[str, str]]:
+    return ((codec_name, kind) for codec_name in design.codecs for kind in KINDS)
 
 
-def run(design: Design, backends: Sequence[str] = BACKENDS, progress: Progress | None = None) -> Result:
+def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Progress | None = None) -> Result:
     """Run the demo on these backends. The golden codec is always computed: it is what the others must equal.
 
     Raises:
         CheckError: a backend differs from the golden codec, or an error is above its bound.
         ToolError: a backend's compiler or simulator is missing.
+        CapabilityError: the design lacks the codec that the report is about.
     """
+    if LOSSY not in design.codecs:
+        raise CapabilityError(
+            f"the demo shows what {LOSSY} keeps and saves, and design {design.name} has only "
+            f"{', '.join(design.codecs)}: choose a design with {LOSSY}"
+        )
     start = time.perf_counter()
     data = sample.load()
     progress = progress or Progress(1)
@@ -269,11 +274,11 @@ def run(design: Design, backends: Sequence[str] = BACKENDS, progress: Progress |
     pages = {kind: data.pages(kind, tokens) for kind in KINDS}
     references, turned = {}, {}
     with open_device(design, REFERENCE) as device:
-        for codec_name, kind in _cases():
+        for codec_name, kind in _cases(design):
             progress.step(f"golden codec: {codec_name} {kind}")
             references[codec_name, kind] = reference(device, design, pages[kind], codec_name, kind)
         for kind, other in zip(KINDS, reversed(KINDS), strict=True):
-            turned[kind] = reference(device, design, pages[kind], "int8", other)
+            turned[kind] = reference(device, design, pages[kind], LOSSY, other)
     rows = []
     stopwatch = Stopwatch()
     for backend in backends:
@@ -281,7 +286,7 @@ def run(design: Design, backends: Sequence[str] = BACKENDS, progress: Progress |
         # a first run builds native code, which takes a while: let the backend say what it does
         options = {} if backend == REFERENCE else {"progress": _prefixed(progress, backend)}
         with open_device(design, backend, **options) as device:
-            for codec_name, kind in _cases():
+            for codec_name, kind in _cases(design):
                 progress.step(f"{backend}: {codec_name} {kind}")
                 expected = references[codec_name, kind]
                 rows.append(measure(device, backend, codec_name, kind, expected, stopwatch))
@@ -303,7 +308,7 @@ def _prefixed(progress: Progress, backend: str) -> Callable[[str], None]:
     return lambda message: progress.note(f"{backend}: {message}")
 
 
-def steps(backends: Sequence[str]) -> int:
+def steps(design: Design, backends: Sequence[str]) -> int:
     """How often `run` reports progress."""
-    cases = len(CODECS) * len(KINDS)
+    cases = len(list(_cases(design)))
     return cases + len(backends) * (1 + cases)

@@ -1,7 +1,4 @@
-"""Design points: one validated, frozen set of parameters from which everything else is derived.
-
-`python -m speckv.design` prints the JSON Schema of a design file.
-"""
+"""Design points: one validated, frozen set of parameters from which everything else is derived."""
 
 from __future__ import annotations
 
@@ -119,7 +116,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "clock_mhz": Parameter(
         type=float,
-        description="Clock, MHz: turns bytes per cycle into GB/s in reports, constrains no hardware.",
+        description="Kernel clock, MHz. hlsc schedules for its period; reports turn bytes per cycle into GB/s with it.",
         rule="a number of MHz from 1 to 1000",
         remedy="set the kernel clock of the board, for instance 300",
         minimum=1,
@@ -185,7 +182,7 @@ class Design:
     def hash(self) -> int:
         """64-bit fingerprint of format version and parameters (not of name and description).
 
-        The same in every process and on every machine. Hardware carries it; the host refuses another.
+        The same in every process and on every machine; rendered files and RTL manifests name it.
         """
         facts = {key: value for key, value in self.parameters().items() if key != "description"}
         facts["clock_mhz"] = float(facts["clock_mhz"])
@@ -194,21 +191,16 @@ class Design:
         return int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big")
 
     @property
-    def hash_hex(self) -> str:
-        """`hash` as 16 hexadecimal digits."""
-        return f"{self.hash:016x}"
-
-    @property
     def format_version(self) -> int:
         """Version of the frame format."""
         return frame.VERSION
 
-    # ------------------------------------------------------------------------------------------- derived
-
     @property
-    def beat_bytes(self) -> int:
-        """Bytes of a beat."""
-        return frame.BEAT_BYTES
+    def hash_hex(self) -> str:
+        """`hash` as 16 hexadecimal digits."""
+        return f"{self.hash:016x}"
+
+    # ------------------------------------------------------------------------------------------- derived
 
     @property
     def lanes(self) -> int:
@@ -216,9 +208,9 @@ class Design:
         return frame.LANES
 
     @cached_property
-    def transfers_per_beat(self) -> int:
-        """Bus transfers that carry one beat."""
-        return 8 * self.beat_bytes // self.bus_bits
+    def group_blocks(self) -> int:
+        """Beats of a V group."""
+        return self.group_channels // self.lanes
 
     @cached_property
     def max_blocks(self) -> int:
@@ -229,11 +221,6 @@ class Design:
     def max_tiles(self) -> int:
         """Most tiles along the tokens of a page."""
         return frame.tile_count(self.max_tokens, tile_tokens=self.tile_tokens)
-
-    @cached_property
-    def max_channel_groups(self) -> int:
-        """Most V groups of one token."""
-        return frame.ceil_div(self.max_channels, self.group_channels)
 
     @cached_property
     def max_groups(self) -> int:
@@ -250,34 +237,24 @@ class Design:
         )
 
     @cached_property
+    def max_rows(self) -> int:
+        """Most rows of int8 groups of a page, one group per lane in a row."""
+        return frame.ceil_div(self.max_groups, self.lanes)
+
+    @cached_property
     def max_parameter_beats(self) -> int:
         """Most beats of an int8 payload's parameter section."""
-        return frame.padded_bytes(frame.PARAMETER_BYTES * self.max_groups) // self.beat_bytes
-
-    @cached_property
-    def max_code_beats(self) -> int:
-        """Most beats of an int8 payload's code section."""
-        return frame.code_section_bytes(self.max_tokens, self.max_channels) // self.beat_bytes
-
-    @cached_property
-    def max_page_bytes(self) -> int:
-        """Most bytes of a raw page."""
-        return frame.raw_bytes(self.max_tokens, self.max_channels)
+        return frame.padded_bytes(frame.PARAMETER_BYTES * self.max_groups) // frame.BEAT_BYTES
 
     @cached_property
     def max_page_beats(self) -> int:
         """Most beats of a raw page."""
-        return self.max_page_bytes // self.beat_bytes
-
-    @cached_property
-    def max_payload_beats(self) -> int:
-        """Most beats of a payload that an encoder writes: a page that does not shrink is stored raw."""
-        return self.max_page_beats
+        return frame.raw_bytes(self.max_tokens, self.max_channels) // frame.BEAT_BYTES
 
     @cached_property
     def max_frame_beats(self) -> int:
-        """Most beats of a frame."""
-        return 1 + self.max_payload_beats
+        """Most beats of a frame that an encoder writes: a page that does not shrink is stored raw."""
+        return 1 + self.max_page_beats
 
     @cached_property
     def codec_ids(self) -> frozenset[int]:
@@ -460,7 +437,3 @@ def _property_schema(parameter: Parameter) -> dict[str, Any]:
 def schema_text() -> str:
     """`json_schema` as the text of `hls/designs/schema.json`."""
     return json.dumps(json_schema(), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    print(schema_text(), end="")

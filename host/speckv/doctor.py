@@ -10,7 +10,7 @@ from importlib import metadata
 
 from speckv.errors import SpeckvError, ToolError
 
-PACKAGES = {"numpy": "numpy", "PyYAML": "yaml", "Jinja2": "jinja2", "google-crc32c": "google_crc32c"}
+PACKAGES = {"numpy": "numpy", "PyYAML": "yaml", "Jinja2": "jinja2", "MarkupSafe": "markupsafe", "google-crc32c": "google_crc32c"}
 
 
 @dataclass(frozen=True)

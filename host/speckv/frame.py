@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -81,11 +81,6 @@ class Status(enum.IntEnum):
     BAD_PARAMETER = 13
 
     @property
-    def is_header_error(self) -> bool:
-        """True if the header cannot be trusted, so that no page was sent."""
-        return Status.BAD_MAGIC <= self <= Status.BAD_PAYLOAD_BYTES
-
-    @property
     def sentence(self) -> str:
         """What happened, in words."""
         return _STATUS_TEXT[self][0]
@@ -151,24 +146,30 @@ _STATUS_TEXT: dict[Status, tuple[str, str]] = {
 
 
 _Enum = TypeVar("_Enum", bound=enum.IntEnum)
+_CODECS = tuple(member.name.lower() for member in Codec)
 
 
-def parse_codec(codec: int | str) -> Codec:
-    """The codec of that id or name (`raw`, `int8`). Raises CapabilityError, which lists them, for another."""
-    return _member(Codec, "codec", codec)
+def parse_codec(codec: int | str, known: Sequence[str] = _CODECS, *, ids: bool = True) -> Codec:
+    """The codec of that id or name (`raw`, `int8`). Raises CapabilityError, which lists them, for another.
+
+    `known` are the names that count; without `ids` only names do.
+    """
+    return _member(Codec, "codec", codec, known, ids)
 
 
-def parse_kind(kind: int | str) -> Kind:
-    """The kind of that number or name (`K`, `V`). Raises CapabilityError for another."""
-    return _member(Kind, "kind", kind)
+def parse_kind(kind: int | str, *, ids: bool = True) -> Kind:
+    """The kind of that number or name (`K`, `V`). Raises CapabilityError for another. `ids` as in `parse_codec`."""
+    return _member(Kind, "kind", kind, tuple(Kind.__members__), ids)
 
 
-def _member(enumeration: type[_Enum], what: str, value: int | str) -> _Enum:
-    if isinstance(value, str) and value.upper() in enumeration.__members__:
-        return enumeration[value.upper()]
-    if not isinstance(value, (str, bool)) and value in set(enumeration):
-        return enumeration(value)
-    known = [name.lower() if enumeration is Codec else name for name in enumeration.__members__]
+def _member(enumeration: type[_Enum], what: str, value: int | str, known: Sequence[str], ids: bool) -> _Enum:
+    found = None
+    if isinstance(value, str):
+        found = enumeration.__members__.get(value.upper())
+    elif ids and not isinstance(value, bool) and value in set(enumeration):
+        found = enumeration(value)
+    if found is not None and found.name.upper() in (name.upper() for name in known):
+        return found
     close = difflib.get_close_matches(str(value), known, n=1)
     hint = f"did you mean {close[0]}?" if close else "choose one of these"
     raise CapabilityError(f"{what} is {value!r}, expected one of {', '.join(known)}; {hint}")
@@ -378,15 +379,19 @@ class Header:
 
         Raises FrameError if a value does not fit its field.
         """
-        values = tuple(int(getattr(self, name)) for name in _FIELD_NAMES)
-        record = np.zeros(1, HEADER_DTYPE)
-        try:
-            record[0] = values
-        except OverflowError as error:
-            raise FrameError(self._what_does_not_fit()) from error
+        record = self.record()
         if not keep_header_crc:
             record["header_crc"] = crc32c(record.tobytes()[:-4])
         return record.tobytes()
+
+    def record(self) -> NDArray[np.void]:
+        """A `HEADER_DTYPE` array of one element with these values. FrameError if one does not fit its field."""
+        made = np.zeros(1, HEADER_DTYPE)
+        try:
+            made[0] = tuple(int(getattr(self, name)) for name in _FIELD_NAMES)
+        except OverflowError as error:
+            raise FrameError(self._what_does_not_fit()) from error
+        return made
 
     def computed_header_crc(self) -> int:
         """What `header_crc` must be in a frame with these fields."""
@@ -411,14 +416,6 @@ class Header:
 _FIELD_NAMES: tuple[str, ...] = HEADER_DTYPE.names or ()
 
 assert set(_FIELD_NAMES) == {field.name for field in fields(Header)}
-
-
-def pack_headers(records: NDArray[np.void]) -> NDArray[np.uint8]:
-    """`HEADER_DTYPE` records [n] as bytes [n, 64], each with its `header_crc` computed."""
-    out = np.array(records, dtype=HEADER_DTYPE, ndmin=1)
-    image = out.view(np.uint8).reshape(len(out), HEADER_BYTES)
-    out["header_crc"] = [crc32c(row[:-4]) for row in image]
-    return image
 
 
 def unpack_headers(image: NDArray[np.uint8]) -> NDArray[np.void]:

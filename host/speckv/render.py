@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import jinja2
 
 from speckv.design import Design
 from speckv.errors import ToolError
-from speckv.resources import hls_root, writable_folder
+from speckv.resources import hls_root, writable_folder, write_atomic
 
 _SUFFIX = ".j2"
 
@@ -102,25 +100,10 @@ def _template_line(error: BaseException, name: Path) -> str:
 
 
 def _write_if_changed(path: Path, text: str) -> None:
-    content = text.encode("utf-8")
-    if path.is_file() and path.read_bytes() == content:
+    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return
-    folder = writable_folder(path.parent)
+    writable_folder(path.parent)
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")
+        write_atomic(path, text)
     except OSError as error:
-        raise ToolError(
-            f"cannot write {path}: {error.strerror}; choose another folder or free space"
-        ) from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise ToolError(
-                f"cannot write {path}: {error.strerror}; choose another folder or free space"
-            ) from error
-        raise
+        raise ToolError(f"cannot write {path}: {error.strerror}; choose another folder or free space") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from speckv.errors import ToolError
@@ -13,7 +14,8 @@ _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parents[1]
 
 
-def _in_checkout() -> bool:
+def in_checkout() -> bool:
+    """True if this is the package of a checkout (also one installed with `pip install -e`), not of a wheel."""
     return (_CHECKOUT / "hls" / "include").is_dir()
 
 
@@ -22,7 +24,7 @@ def hls_root() -> Path:
 
     Raises ToolError if the installation carries neither.
     """
-    if _in_checkout():
+    if in_checkout():
         return _CHECKOUT / "hls"
     packaged = _PACKAGE / "_hls"
     if packaged.is_dir():
@@ -42,7 +44,7 @@ def build_root() -> Path:
     named = os.environ.get(BUILD_VARIABLE)
     if named:
         return writable_folder(Path(named), parents=False)
-    if _in_checkout():
+    if in_checkout():
         return writable_folder(_CHECKOUT / "build")
     return writable_folder(Path.home() / ".cache" / "speckv")
 
@@ -56,6 +58,25 @@ def writable_folder(folder: Path, *, parents: bool = True) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _not_writable(folder, "it is read-only")
     return folder
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Writes a UTF-8 file, whole or not at all; its folder must be there. Raises OSError."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8"))
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _not_writable(folder: Path, reason: str) -> ToolError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import importlib
 import os
@@ -22,7 +23,9 @@ from xml.etree import ElementTree
 
 import cocotb_tools.config
 from cocotb_tools.runner import get_runner
-from speckv import toolchain
+from speckv import rtl, toolchain
+from speckv.design import Design
+from speckv.errors import StaleRtlError
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBENCH = ROOT / "testbench"
@@ -91,11 +94,27 @@ class Run:
 
 
 def rtl_folders() -> list[Path]:
-    """Folders with the kernels' RTL: SPECKV_RTL (several are separated as in PATH), else hls/rtl/<design>."""
+    """Folders with the kernels' RTL: SPECKV_RTL (several are separated as in PATH), else hls/rtl/<design>.
+
+    RTL that SPECKV_RTL names is taken as it is; the committed RTL must be current: StaleRtlError otherwise.
+    """
     chosen = os.environ.get("SPECKV_RTL")
     if chosen:
         return [Path(folder).resolve() for folder in chosen.split(os.pathsep)]
-    return [ROOT / "hls" / "rtl" / os.environ.get("SPECKV_DESIGN", "tiny")]
+    folder, reason = _committed(os.environ.get("SPECKV_DESIGN", "tiny"))
+    if reason:
+        raise StaleRtlError(f"{reason}; or set SPECKV_RTL to simulate what is there")
+    return [folder]
+
+
+@functools.cache
+def _committed(design: str) -> tuple[Path, str]:
+    """The folder of a design's committed RTL, and why it is stale, or ''. Hashes are compared once per process."""
+    loaded = Design.load(design)
+    try:
+        return rtl.current(loaded), ""
+    except StaleRtlError as error:
+        return rtl.rtl_dir(loaded), str(error)
 
 
 def missing_rtl(bench: Bench, folders: Iterable[Path] | None = None) -> str:

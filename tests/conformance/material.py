@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pytest
 from speckv import frame, model
 from speckv.design import Design
 from speckv.frame import BEAT_BYTES, HEADER_DTYPE, Codec, Header, Kind
@@ -134,6 +135,28 @@ def good_frames(design: Design, codec: Codec, kind: Kind, channels: int) -> list
     return model.compress_packets(design, good_requests(design, codec, kind, channels))
 
 
+CONSTANT_EXPONENTS = range(255)  # all that are finite
+
+
+@functools.cache
+def constant_requests(kind: Kind) -> list[Packet]:
+    """For each exponent field one int8 page whose groups are constant, each with a sign and a fraction of its own.
+
+    A group is a column of the page for K (one tile of tokens) and 64 channels of a row for V.
+    """
+    rng = np.random.default_rng([3, kind])
+    tokens, channels = 4, 128
+    groups = (1, channels) if kind == Kind.K else (tokens, channels // frame.GROUP_CHANNELS)
+    made = []
+    for exponent in CONSTANT_EXPONENTS:
+        fractions = rng.integers(0, 128, groups)
+        fractions.flat[:2] = 0, 127
+        constants = (rng.integers(0, 2, groups) << 15 | exponent << 7 | fractions).astype(np.uint16)
+        page = np.repeat(np.repeat(constants, tokens // groups[0], axis=0), channels // groups[1], axis=1)
+        made.append(request(page, Codec.INT8, kind, exponent))
+    return made
+
+
 # --------------------------------------------------------------------------------------- what goes wrong
 
 
@@ -144,7 +167,7 @@ def with_fields(good: Packet, *, seal: bool, **fields: int) -> Packet:
     for name, value in fields.items():
         record[name] = value
     if seal:
-        made[:1] = frame.pack_headers(record)
+        made[0] = np.frombuffer(Header.from_record(record[0]).pack(), np.uint8)
     return made
 
 
@@ -275,3 +298,22 @@ def frame_faults(design: Design, codec: Codec, kind: Kind) -> tuple[list[Packet]
 def keep_ok(keeps: list[Keep]) -> list[bool]:
     """Per packet: TKEEP all ones?"""
     return [keep is None or bool((keep == ~np.uint64(0)).all()) for keep in keeps]
+
+
+# ---------------------------------------------------------------------------------------------- comparison
+
+
+def assert_same(got: list[np.ndarray], expected: list[np.ndarray], what: list[str]) -> None:
+    """Compares packets; names the first that differs, its beat and its bytes."""
+    assert len(got) == len(expected)
+    for index, (one, other) in enumerate(zip(got, expected, strict=True)):
+        if one.shape != other.shape:
+            pytest.fail(f"packet {index} ({what[index]}): {len(one)} beats, expected {len(other)}")
+        if not np.array_equal(one, other):
+            beat, byte = (int(i) for i in np.argwhere(one != other)[0])
+            differing = int((one != other).sum())
+            pytest.fail(
+                f"packet {index} ({what[index]}): {differing} bytes differ, first in beat {beat} at "
+                f"byte {byte}:\n"
+                f"  got      {one[beat].tobytes().hex()}\n  expected {other[beat].tobytes().hex()}"
+            )

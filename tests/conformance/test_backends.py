@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from material import (
     CHANNELS,
+    CONSTANT_EXPONENTS,
     PAGES,
     TOKENS,
+    assert_same,
+    constant_requests,
     frame_faults,
     good_frames,
     good_requests,
@@ -23,22 +26,6 @@ STATUS = field_offset("status")
 every_codec = pytest.mark.parametrize("codec", Codec, ids=lambda one: one.name.lower())
 every_kind = pytest.mark.parametrize("kind", Kind, ids=lambda one: one.name)
 every_width = pytest.mark.parametrize("channels", CHANNELS)
-
-
-def assert_same(got: list[np.ndarray], expected: list[np.ndarray], what: list[str]) -> None:
-    """Compares packets; names the first that differs, its beat and its bytes."""
-    assert len(got) == len(expected)
-    for index, (one, other) in enumerate(zip(got, expected, strict=True)):
-        if one.shape != other.shape:
-            pytest.fail(f"packet {index} ({what[index]}): {len(one)} beats, expected {len(other)}")
-        if not np.array_equal(one, other):
-            beat, byte = (int(i) for i in np.argwhere(one != other)[0])
-            differing = int((one != other).sum())
-            pytest.fail(
-                f"packet {index} ({what[index]}): {differing} bytes differ, first in beat {beat} at "
-                f"byte {byte}:\n"
-                f"  got      {one[beat].tobytes().hex()}\n  expected {other[beat].tobytes().hex()}"
-            )
 
 
 def names() -> list[str]:
@@ -62,6 +49,19 @@ def test_decompress(device: Device, design: Design, codec: Codec, kind: Kind, ch
     frames = good_frames(design, codec, kind, channels)
     got = device.run(DECOMPRESS, frames)
     assert_same(got.packets, model.decompress_packets(design, frames), names())
+
+
+@every_kind
+def test_constant_groups(device: Device, design: Design, kind: Kind) -> None:
+    """Groups without spread, at every exponent: scale 0, and `lo` comes back as it is."""
+    requests = constant_requests(kind)
+    frames = model.compress_packets(design, requests)
+    pages = model.decompress_packets(design, frames)
+    what = [f"exponent field {exponent}" for exponent in CONSTANT_EXPONENTS]
+    for asked, page in zip(requests, pages, strict=True):
+        assert np.array_equal(asked[1:], page[:-1]), "a constant group loses nothing"
+    assert_same(device.run(COMPRESS, requests).packets, frames, what)
+    assert_same(device.run(DECOMPRESS, frames).packets, pages, what)
 
 
 @every_codec

@@ -110,7 +110,7 @@ class Generator:
         self.count = 0
         self.globals: list[str] = []
 
-    # ---- small helpers ------------------------------------------------------------------------------------
+    # ---- small pieces -------------------------------------------------------------------------------------
     def fresh(self, stem: str) -> str:
         self.count += 1
         return f"{stem}{self.count}"
@@ -128,9 +128,7 @@ class Generator:
         return self.ap_type(self.rng.choice([16, 40, 64, 100, 200]))
 
     def literal(self, t: Type) -> str:
-        value = self.rng.choice(
-            [0, 1, 2, 3, 7, 100, self.rng.randrange(1 << 16), self.rng.randrange(1 << 30)]
-        )
+        value = self.rng.choice([0, 1, 2, 3, 7, 100, self.rng.randrange(1 << 16), self.rng.randrange(1 << 30)])
         return self.cast(str(value % (1 << min(t.bits, 31) - (t.kind != "u" and t.bits > 1))), t)
 
     def cast(self, expression: str, t: Type) -> str:
@@ -189,9 +187,7 @@ class Generator:
             return self.cast(f"{a} {r.choice('+-&|^*' if t.bits < 64 else '+-&|^')} {b}", t)
         if form == "multiply":
             (a, _), (b, _) = self.ap(s, d, 40), self.ap(s, d, 33)
-            return self.cast(
-                f"{a} * {b if r.random() < 0.7 else r.choice(['3', '5', '10', '1000', '40503u'])}", t
-            )
+            return self.cast(f"{a} * {b if r.random() < 0.7 else r.choice(['3', '5', '10', '1000', '40503u'])}", t)
         if form == "shift":
             a, u = self.ap(s, d)
             amount = self.expression(s, U(r.randint(1, max(1, min(7, u.bits.bit_length())))), d)
@@ -250,9 +246,7 @@ class Generator:
             return f"(bool){v[0]}[{r.randrange(v[1].bits)}]"
         a, _ = self.ap(s, depth + 1)
         if r.random() < 0.4:
-            return (
-                f"({a} {r.choice(['<', '>', '<=', '>=', '==', '!='])} {r.choice([0, 1, 3, 9, 100, 30000])})"
-            )
+            return f"({a} {r.choice(['<', '>', '<=', '>=', '==', '!='])} {r.choice([0, 1, 3, 9, 100, 30000])})"
         b, _ = self.ap(s, depth + 1)
         return f"({a} {r.choice(['<', '>', '<=', '>=', '==', '!='])} {b})"
 
@@ -570,9 +564,7 @@ class Generator:
             "} while (more);",
         ]
         return (
-            f"void {signature} {{\n"
-            + "".join(("" if x.startswith("#") else "  ") + x + "\n" for x in body)
-            + "}\n\n"
+            f"void {signature} {{\n" + "".join(("" if x.startswith("#") else "  ") + x + "\n" for x in body) + "}\n\n"
         )
 
 
@@ -616,9 +608,7 @@ def _chain(g: Generator) -> Program:
     for name, t in names:
         declarations += f'  hls::stream<{t.cpp}> {name}("{name}");\n'
         if g.chance(0.8):
-            declarations += (
-                f"#pragma HLS stream variable={name} depth={g.rng.choice([1, 2, 2, 3, 4, 7, 16, 40])}\n"
-            )
+            declarations += f"#pragma HLS stream variable={name} depth={g.rng.choice([1, 2, 2, 3, 4, 7, 16, 40])}\n"
     side = Stream("out1", U(g.rng.choice([16, 32])), False) if g.chance(0.5) else None
     ports = [("in0", "ap_uint<64>"), ("out0", "ap_uint<64>")] + ([("out1", side.type.cpp)] if side else [])
     processes, calls = "", ""
@@ -645,10 +635,7 @@ def _chain(g: Generator) -> Program:
     mask = min(31, (1 << narrowest) - 1)
     processes = processes.replace("in0.read() & 31;", f"in0.read() & {mask};")
     source = (
-        INCLUDES
-        + "".join(g.globals)
-        + processes
-        + _top(g.name, ports, "#pragma HLS dataflow\n" + declarations + calls)
+        INCLUDES + "".join(g.globals) + processes + _top(g.name, ports, "#pragma HLS dataflow\n" + declarations + calls)
     )
     spec = "in0<64 out0>64" + (f" out1>{side.type.bits}" if side else "")
     return Program(g.name, source, parse_ports(spec), calls=12, tape_beats=5000)
@@ -677,9 +664,7 @@ def _structs(g: Generator) -> Program:
     body += ["item.end = i + 1 == n;", "items.write(item);"]
     make = f"void {g.name}_make(hls::stream<ap_uint<64>>& in, hls::stream<{g.name}_item>& items) {{\n"
     make += "".join(f"  {x}\n" for x in first) + "  const unsigned n = 1 + (in.read() & 15);\n"
-    make += (
-        "  for (unsigned i = 0; i < n; i++) {\n#pragma HLS pipeline\n    const ap_uint<64> x = in.read();\n"
-    )
+    make += "  for (unsigned i = 0; i < n; i++) {\n#pragma HLS pipeline\n    const ap_uint<64> x = in.read();\n"
     make += "".join(f"    {x}\n" for x in body) + "  }\n}\n\n"
     s = Scope()
     state = g.state(s, g.rng.randint(1, 3))

@@ -130,9 +130,7 @@ def require_tools() -> None:
             pytest.skip(f"needs {program}")
 
 
-def run_tool(
-    command: list[str], cwd: Path, env: dict | None = None, timeout_s: float = TOOL_TIMEOUT_S
-) -> str:
+def run_tool(command: list[str], cwd: Path, env: dict | None = None, timeout_s: float = TOOL_TIMEOUT_S) -> str:
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=timeout_s)
     if done.returncode:
         tail = (done.stdout + done.stderr)[-6000:]
@@ -252,13 +250,10 @@ class Bench:
             ports.append(f"input wire {p.name}_rst_n")
             pins = [".ap_clk(clk)", f".ap_rst_n({p.name}_rst_n)"]
             for port in p.ports:
-                to_kernel, from_kernel = (
-                    ("input", "output") if port.direction == "in" else ("output", "input")
-                )
+                to_kernel, from_kernel = ("input", "output") if port.direction == "in" else ("output", "input")
                 signals = [(to_kernel, "TVALID", 1), (from_kernel, "TREADY", 1)]
                 signals += [
-                    (to_kernel, name, bits + -bits % 8 if name == "TDATA" else bits)
-                    for name, bits in port.fields
+                    (to_kernel, name, bits + -bits % 8 if name == "TDATA" else bits) for name, bits in port.fields
                 ]
                 for direction, signal, bits in signals:
                     width = f"[{bits - 1}:0] " if bits > 1 else ""
@@ -297,8 +292,7 @@ class Bench:
         calls = []
         for p in self.built:
             ports = ", ".join(
-                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, "
-                f"{boolean(q.last)}}}"
+                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, {boolean(q.last)}}}"
                 for q in p.ports
             )
             unused = "(void)port, (void)k, (void)rng, (void)beat;"
@@ -322,7 +316,7 @@ class Bench:
         command = [
             *clang_command(),
             "-std=c++20",
-            "-O1",
+            "-O0",
             "-w",
             f"-I{HERE}",
             f"-I{INCLUDE}",

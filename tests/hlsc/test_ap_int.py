@@ -131,9 +131,7 @@ class Generator:
             "const A a = pick<A>(k); const B b = pick<B>(k < 5 ? (k * 3 + 1) % 5 : k);",
             "const bool nonzero = b.or_reduce();",
         ]
-        refused = (
-            first[0] == "s" and second[0] == "u" and second[1] > max(first[1], 64)
-        )  # signed % wider unsigned
+        refused = first[0] == "s" and second[0] == "u" and second[1] > max(first[1], 64)  # signed % wider unsigned
         division = DIVISION[:1] if refused else DIVISION
         results = [f"a {op} b" for op in ARITHMETIC + COMPARISON] + [f"?a {op} b" for op in division]
         results += [f"@r {op}= b" for op in ARITHMETIC] + [f"#r {op}= b" for op in division] + ["@r = b"]
@@ -148,12 +146,9 @@ class Generator:
             f"typedef {native} B;",
             "const A a = pick<A>(k); const B b = native<B>(k < 5 ? (k * 3 + 1) % 5 : k);",
             "const bool nonzero = b != 0;",
-            f"const B by = (B)((int)(rnd() % {min(first[1] + 9, 100)})"
-            f" - (B(-1) < B(0) ? {min(first[1], 20)} : 0));",
+            f"const B by = (B)((int)(rnd() % {min(first[1] + 9, 100)}) - (B(-1) < B(0) ? {min(first[1], 20)} : 0));",
         ]
-        results = [f"a {op} b" for op in ARITHMETIC + COMPARISON] + [
-            f"b {op} a" for op in ARITHMETIC + COMPARISON
-        ]
+        results = [f"a {op} b" for op in ARITHMETIC + COMPARISON] + [f"b {op} a" for op in ARITHMETIC + COMPARISON]
         results += [f"?a {op} b" for op in DIVISION]
         results += [f"@r {op}= b" for op in ARITHMETIC] + [f"#r {op}= b" for op in DIVISION]
         results += ["@r = b", "A(b)", "a << by", "a >> by", "@r <<= by", "@r >>= by", "(b, a)", "(a, b)"]
@@ -429,9 +424,7 @@ def test_ap_int_matches_ap_types(tmp_path):
             ]
         )
     wrong = [f"ap_types: {e}\nours:     {a}" for e, a in zip(expected, actual, strict=True) if e != a]
-    assert not wrong, f"{len(wrong)} of {len(expected)} results differ, the first are\n" + "\n".join(
-        wrong[:20]
-    )
+    assert not wrong, f"{len(wrong)} of {len(expected)} results differ, the first are\n" + "\n".join(wrong[:20])
     assert len(expected) > 20000
 
 

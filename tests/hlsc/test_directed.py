@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from directed_programs import PROGRAMS, all_programs
-from rtl_bench import Bench, require_tools
+from rtl_bench import ROUNDS, Bench, require_tools
 from test_ap_int import ap_types_include
 
 TRAFFIC_SEEDS = range(1, 9)
@@ -34,9 +34,8 @@ def test_rtl_matches_native(bench, results, name):
     for seed, by_name in results.items():
         result = by_name[name]
         assert result.passed, f"traffic seed {seed}: {result.verdict} {result.note}"
-        assert len(result.rounds) == 4 and all(r["out"][1] >= 0 for r in result.rounds), (
-            "a round had no output"
-        )
+        active = [r for r in result.rounds if r["out"][1] >= 0]  # a round of empty packets has no output
+        assert len(result.rounds) == ROUNDS and len(active) >= ROUNDS - 1
 
 
 def test_native_three_ways(bench):

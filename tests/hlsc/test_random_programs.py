@@ -63,9 +63,7 @@ def test_generator_is_repeatable():
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=FIRST_SEED, help="seed of the first program")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help="number of programs")
     parser.add_argument("--folder", type=Path, default=Path("build/random"), help="where to build")

@@ -548,13 +548,13 @@ def test_bad_parameter_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("page", "message"),
     [
-        (np.zeros((4, 32), np.float32), "pages are float32, expected a numpy array of uint16"),
-        (np.zeros((4, 32), np.int16), "pages are int16"),
-        (np.zeros(32, np.uint16), r"shape \[1, 32\]"),
-        (np.zeros((1, 1, 4, 32), np.uint16), r"shape \[1, 1, 1, 4, 32\]"),
-        (np.zeros((0, 32), np.uint16), "0 tokens, expected 1 to 64"),
-        (np.zeros((65, 32), np.uint16), "65 tokens, expected 1 to 64"),
-        (np.zeros((4, 0), np.uint16), "0 channels, expected a multiple of 32 up to 256"),
+        (np.zeros((4, 32), np.float32), "pages have dtype float32, expected uint16 holding bf16 bits"),
+        (np.zeros((4, 32), np.int16), "pages have dtype int16"),
+        (np.zeros(32, np.uint16), r"shape \[32\], expected \[tokens, channels\]$"),
+        (np.zeros((1, 1, 4, 32), np.uint16), r"shape \[1, 1, 4, 32\], expected \[tokens, channels\]$"),
+        (np.zeros((0, 32), np.uint16), "a page has 0 tokens, design tiny takes 1 to 64: leave empty pages out"),
+        (np.zeros((65, 32), np.uint16), "a page has 65 tokens, design tiny takes 1 to 64: split the page"),
+        (np.zeros((4, 0), np.uint16), "a page has 0 channels, design tiny takes multiples of 32 up to 256"),
         (np.zeros((4, 48), np.uint16), "48 channels"),
         (np.zeros((4, 288), np.uint16), "288 channels"),
     ],
@@ -564,8 +564,15 @@ def test_bad_pages(page: np.ndarray, message: str) -> None:
         codec.encode_page(page, "int8", "K", TINY)
 
 
+def test_a_batch_is_no_page_and_a_page_no_batch() -> None:
+    with pytest.raises(PageError, match=r"shape \[1, 4, 32\], expected \[tokens, channels\]$"):
+        codec.encode_page(np.zeros((1, 4, 32), np.uint16), "raw", "K", TINY)
+    with pytest.raises(PageError, match=r"shape \[4, 32\], expected \[pages, tokens, channels\]$"):
+        codec.encode_pages(np.zeros((4, 32), np.uint16), "raw", "K", TINY)
+
+
 def test_lists_are_no_pages() -> None:
-    with pytest.raises(PageError, match="pages are list"):
+    with pytest.raises(PageError, match="pages are a list"):
         codec.encode_pages([[[0] * 32]], "raw", "K", TINY)  # type: ignore[arg-type]
 
 

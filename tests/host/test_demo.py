@@ -13,7 +13,7 @@ from speckv import demo, demo_output, report
 from speckv.demo import CheckError
 from speckv.design import Design
 from speckv.device import Device, open_device
-from speckv.errors import PageError
+from speckv.errors import CapabilityError, PageError
 from speckv.progress import Progress
 
 
@@ -47,6 +47,13 @@ def test_design_with_short_pages(design: Design) -> None:
 def test_design_that_is_too_narrow(design: Design) -> None:
     with pytest.raises(PageError, match="192 channels"):
         demo.run(replace(design, name="narrow", max_channels=128), ["software"])
+
+
+def test_codecs_are_the_designs(design: Design) -> None:
+    with pytest.raises(CapabilityError, match="design plain has only raw: choose a design with int8"):
+        demo.run(replace(design, name="plain", codecs=("raw",)), ["software"])
+    turned = demo.run(replace(design, name="turned", codecs=("int8", "raw")), ["software"])
+    assert [row.codec for row in turned.rows] == ["int8", "int8", "raw", "raw"]
 
 
 def test_keys_by_channel_pay(software: demo.Result) -> None:
@@ -198,6 +205,6 @@ def test_progress_on_a_terminal_only() -> None:
 
 def test_steps_are_counted_right(design: Design) -> None:
     terminal = Terminal()
-    with Progress(demo.steps(["software"]), terminal) as progress:
+    with Progress(demo.steps(design, ["software"]), terminal) as progress:
         demo.run(design, ["software"], progress)
     assert "  0 %" in terminal.getvalue() and "100 %" not in terminal.getvalue()

@@ -45,16 +45,19 @@ def test_tiny() -> None:
 
 
 def test_derived() -> None:
-    assert (TINY.beat_bytes, TINY.lanes, TINY.transfers_per_beat) == (64, 32, 1)
-    assert (TINY.max_blocks, TINY.max_tiles, TINY.max_channel_groups) == (8, 1, 4)
-    assert (TINY.max_groups, TINY.max_parameter_beats, TINY.max_code_beats) == (256, 16, 256)
-    assert (TINY.max_page_bytes, TINY.max_page_beats) == (32768, 512)
-    assert (TINY.max_payload_beats, TINY.max_frame_beats) == (512, 513)
+    assert (TINY.lanes, TINY.group_blocks) == (32, 2)
+    assert (TINY.max_blocks, TINY.max_tiles) == (8, 1)
+    assert (TINY.max_groups, TINY.max_rows, TINY.max_parameter_beats) == (256, 8, 16)
+    assert (TINY.max_page_beats, TINY.max_frame_beats) == (512, 513)
     assert (TINY.codec_ids, TINY.dtype_ids) == ({0, 1}, {1})
     large = Design.from_mapping("large", GOOD | {"max_tokens": 130, "max_channels": 1056})
-    assert (large.max_tiles, large.max_channel_groups, large.max_blocks) == (3, 17, 33)
+    assert (large.max_tiles, large.max_blocks, large.group_blocks) == (3, 33, 2)
     assert large.max_groups == max(3 * 1056, 130 * 17)
-    assert large.max_parameter_beats == -(-large.max_groups * 4 // 64)
+    assert (large.max_rows, large.max_parameter_beats) == (99, 198)
+    odd = Design.from_mapping("odd", GOOD | {"max_tokens": 9, "max_channels": 96})
+    assert (odd.max_groups, odd.max_rows) == (96, 3)
+    odd = Design.from_mapping("odd", GOOD | {"max_tokens": 130, "max_channels": 32})
+    assert (odd.max_groups, odd.max_rows, odd.max_parameter_beats) == (130, 5, 9)
 
 
 def test_frozen() -> None:
@@ -227,7 +230,7 @@ def test_hash_covers_the_format_version(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_schema_file_is_current() -> None:
     path = hls_root() / "designs" / "schema.json"
-    assert path.read_text() == schema_text(), "regenerate: python -m speckv.design > hls/designs/schema.json"
+    assert path.read_text() == schema_text(), "regenerate: speckv designs --schema > hls/designs/schema.json"
 
 
 def test_schema_describes_every_parameter() -> None:

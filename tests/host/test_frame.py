@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from speckv import codec, frame
 from speckv.design import Design
-from speckv.errors import FrameError
+from speckv.errors import CapabilityError, FrameError
 from speckv.frame import Codec, Dtype, Flags, Header, Kind, Status
 
 TINY = Design.load("tiny")
@@ -92,18 +93,19 @@ def test_values_that_do_not_fit() -> None:
         GOOD.replace(page_key=-1).pack()
 
 
+def test_record_has_the_values_as_they_are() -> None:
+    (record,) = GOOD.replace(page_key=7, header_crc=5).record()
+    assert Header.from_record(record) == GOOD.replace(page_key=7, header_crc=5)
+    assert record.tobytes() == GOOD.replace(page_key=7, header_crc=5).pack(keep_header_crc=True)
+    with pytest.raises(FrameError, match="header field page_key is -1"):
+        GOOD.replace(page_key=-1).record()
+
+
 def test_headers_in_bulk() -> None:
     headers = [GOOD.replace(page_key=key, tokens=key + 1) for key in range(5)]
-    records = np.zeros(5, frame.HEADER_DTYPE)
-    for record, header in zip(records, headers, strict=True):
-        for name in frame.HEADER_DTYPE.names or ():
-            record[name] = getattr(header, name)
-    image = frame.pack_headers(records)
-    assert image.shape == (5, 64) and [row.tobytes() for row in image] == [
-        header.pack() for header in headers
-    ]
-    assert not records["header_crc"].any(), "the caller's records stay as they are"
+    image = np.frombuffer(b"".join(header.pack() for header in headers), np.uint8).reshape(5, 64)
     back = frame.unpack_headers(image)
+    assert back.shape == (5,) and back.tobytes() == image.tobytes()
     assert [Header.from_record(record) for record in back] == [
         Header.unpack(header.pack()) for header in headers
     ]
@@ -142,12 +144,27 @@ def test_size_of_an_unknown_codec() -> None:
 def test_names() -> None:
     assert frame.parse_codec("INT8") is frame.parse_codec("int8") is frame.parse_codec(1) is Codec.INT8
     assert frame.parse_kind("v") is frame.parse_kind(1) is Kind.V
+    assert frame.parse_codec("Int8", ["raw", "INT8"], ids=False) is Codec.INT8
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [(1, {"ids": False}), ("int8", {"known": ["raw"]}), (1, {"known": ["raw"]}), (True, {}), (None, {}), ("", {})],
+)
+def test_what_is_no_codec(value: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(CapabilityError, match=f"codec is {value!r}, expected one of raw"):
+        frame.parse_codec(value, **options)
+
+
+@pytest.mark.parametrize(("value", "options"), [(1, {"ids": False}), (2, {}), (None, {}), ("Q", {})])
+def test_what_is_no_kind(value: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(CapabilityError, match=f"kind is {value!r}, expected one of K, V"):
+        frame.parse_kind(value, **options)
 
 
 def test_every_status_has_words() -> None:
     for status in Status:
         assert status.sentence.endswith(".") and status.remedy.endswith(".")
-        assert status.is_header_error == (1 <= status <= 8)
     assert [status.value for status in Status] == list(range(14))
 
 

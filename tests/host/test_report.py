@@ -330,7 +330,7 @@ def test_a_failure_leaves_the_old_report(
 def test_default_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPECKV_BUILD", str(tmp_path))
     assert report.default_path() == tmp_path / "demo.html"
-    monkeypatch.setattr("speckv.resources.hls_root", lambda: Path("/site-packages/speckv/_hls"))
+    monkeypatch.setattr("speckv.resources.in_checkout", lambda: False)
     assert report.default_path() == Path("speckv-demo.html")
 
 

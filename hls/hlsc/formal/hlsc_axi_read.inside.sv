@@ -70,7 +70,7 @@
       assert (16'(commands) == 16'(\statuses.count ) + f_ends + 16'(item_valid));
       assert (commands <= N'(OUTSTANDING));
       assert (!command_room || commands != N'(OUTSTANDING));
-      assert (!item_valid || item_beats <= 9'(BURST));
+      assert (!item_valid || (item_beats <= 9'(BURST) && (!item_unaligned || item_skip)));
       // RREADY waits for nobody: a burst's beats are taken, or a skip that is before it leaves in this cycle
       if (f_beats != 0) assert (rready || (tag_valid && tag_skip && tag_done));
       if (beat) assert (buffer_free);

@@ -44,12 +44,10 @@
       // flags
       assert (!full_n || count != C'(DEPTH));
       assert (!empty_n || count != '0);
-      if (empty_n) assert (dout == f_items[WIDTH-1:0]);
-    end
-    if (!rst && !f_was_reset) begin
-      assert (full_n == (count != C'(DEPTH)));  // a free place can be used in the next cycle
       if (DEPTH <= BLOCK_ABOVE) assert (empty_n == (count != '0));
+      if (empty_n || DEPTH <= BLOCK_ABOVE) assert (dout == f_items[WIDTH-1:0]);
     end
+    if (!rst && !f_was_reset) assert (full_n == (count != C'(DEPTH)));  // a free place can be used at once
   end
 
   // one step of a queue: the element at place `f_place` was one place further, or is the one just written

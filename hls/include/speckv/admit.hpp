@@ -44,7 +44,6 @@ Plan<D> plan_frame(const beat_t& h) {
 template <class D>
 void inspect_request(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
   bool first = true;
-  bool last;
 inspect_request_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
@@ -56,17 +55,14 @@ inspect_request_beats:  // II = 1: one beat arrives in every cycle
     s.whole = beat.keep.and_reduce();
     s.crc_right = 1;
     seen.write(s);
-    first = false;
-    last = beat.last;
-  } while (!last);
+    first = beat.last;
+  } while (!first);
 }
 
 template <class D>
 void inspect_frame(axis_stream& in, hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans) {
   bool first = true;
-  bool last;
-  crc_t crc = kCrcStart;
-  crc_t expected = 0;
+  crc_t crc = 0, expected = 0;
 inspect_frame_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
@@ -74,6 +70,7 @@ inspect_frame_beats:  // II = 1: one beat arrives in every cycle
     if (first) {
       plans.write(plan_frame<D>(beat.data));
       expected = ~header::get<header::payload_crc>(beat.data);
+      crc = kCrcStart;
     } else {
       crc = crc_next(crc, beat.data);
     }
@@ -83,9 +80,8 @@ inspect_frame_beats:  // II = 1: one beat arrives in every cycle
     s.whole = beat.keep.and_reduce();
     s.crc_right = crc == expected;
     seen.write(s);
-    first = false;
-    last = beat.last;
-  } while (!last);
+    first = beat.last;
+  } while (!first);
 }
 
 // Passes on the header, the plan and exactly the planned number of beats: zeros stand for missing ones, surplus
@@ -93,12 +89,11 @@ inspect_frame_beats:  // II = 1: one beat arrives in every cycle
 template <class D, class Beats>
 void admit(hls::stream<Seen>& seen, hls::stream<Plan<D>>& plans_in, beat_stream& headers, hls::stream<Plan<D>>& plans,
            beat_stream& beats, hls::stream<status_t>& verdicts) {
-  bool first = true;     // the header is next
-  bool ended = false;    // TLAST was seen
+  bool first = true;   // the header is next
+  bool ended = false;  // TLAST was seen
   bool ragged = false, truncated = false, overlong = false;
   status_t refused = kOk;
   payload_count_t<D> left = 0;
-  bool done;
 admit_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
@@ -108,7 +103,7 @@ admit_beats:  // II = 1: one beat arrives in every cycle
     s.whole = 1;
     s.crc_right = 1;
     if (!ended) s = seen.read();
-    ragged = ragged || !s.whole;
+    ragged = (ragged && !first) || !s.whole;
 
     bool complete;  // this was the last planned beat, or came after it; found beside the subtraction, not behind it
     if (first) {
@@ -118,6 +113,7 @@ admit_beats:  // II = 1: one beat arrives in every cycle
       refused = plan.status;
       left = Beats::of(plan);
       complete = Beats::of(plan) == 0;
+      truncated = overlong = false;
     } else if (left != 0) {
       beats.write(s.data);
       complete = left == 1;
@@ -127,8 +123,7 @@ admit_beats:  // II = 1: one beat arrives in every cycle
       overlong = true;
     }
     truncated = truncated || (!ended && s.last && !complete);
-    ended = ended || s.last;
-    done = ended && complete;
+    const bool done = (ended || s.last) && complete;
     if (done) {
       status_t verdict = kOk;
       if (!s.crc_right) verdict = kBadPayloadCrc;
@@ -138,8 +133,9 @@ admit_beats:  // II = 1: one beat arrives in every cycle
       if (refused != kOk) verdict = refused;
       verdicts.write(verdict);
     }
-    first = false;
-  } while (!done);
+    ended = (ended || s.last) && !done;
+    first = done;
+  } while (!first);
 }
 
 // What follows the header of a request, and of a frame.

@@ -5,8 +5,6 @@
 
 namespace speckv {
 
-inline flag_t sign_of(const value_t& x) { return x[15]; }
-
 inline ap_uint<8> exponent_field(const value_t& x) { return x.range(14, 7); }
 
 inline bool is_finite(const value_t& x) { return exponent_field(x) != 255; }

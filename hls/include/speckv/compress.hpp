@@ -74,6 +74,8 @@ measure_beats:  // II = 1: one beat arrives in every cycle
       fit_plans.write(plan);
       quantize_plans.write(plan);
       left = plan.raw_beats;
+      at = Cursor<D>();
+      all_finite = true;
     } else {
       const beat_t beat = beats.read();
       page.write(beat);
@@ -113,9 +115,9 @@ measure_beats:  // II = 1: one beat arrives in every cycle
       }
       at.advance(plan);
     }
-    first = false;
-    if (left == 0) finite.write(all_finite);
-  } while (left != 0);
+    first = left == 0;
+    if (first) finite.write(all_finite);
+  } while (!first);
 }
 
 // Turns ranges into parameters and quantisers, one group per cycle: a page has far fewer groups than beats unless it
@@ -137,6 +139,7 @@ fit_groups:  // II = 1: one group per cycle
       const Plan<D> plan = plans.read();
       values = plan.values;
       left = plan.groups;
+      slot = 0;
     } else {
       if (!values && slot == 0) ranges = key_ranges.read();
       ap_uint<32> bits = ranges.range(31, 0);
@@ -159,8 +162,8 @@ fit_groups:  // II = 1: one group per cycle
       if (slot == kGroupsPerRow - 1 || ends) quantizers.write(row);
       slot += 1;
     }
-    first = false;
-  } while (left != 0);
+    first = left == 0;
+  } while (!first);
 }
 
 // The plan of a page once it is known to be finite or not.
@@ -198,6 +201,9 @@ quantize_beats:  // II = 1: one beat of the page per cycle, after its few rows
       c.plan = plan;
       coded.write(c);
       left = plan.raw_beats;
+      loaded = 0;
+      odd = false;
+      at = Cursor<D>();
     } else if (rows != 0) {
       table[loaded] = quantizers.read();
       loaded += 1;
@@ -223,25 +229,26 @@ quantize_beats:  // II = 1: one beat of the page per cycle, after its few rows
       odd = !odd;
       at.advance(plan);
     }
-    first = false;
-  } while (rows != 0 || left != 0);
+    first = rows == 0 && left == 0;
+  } while (!first);
 }
 
 // A frame's header, ready but for its own CRC, and what was wrong with the packet.
+template <class D>
 struct Sealed {
   beat_t header;
-  ap_uint<16> beats;  // payload that waits in its FIFO
+  payload_count_t<D> beats;  // payload that waits in its FIFO
 };
 
 // Puts parameters before codes, and completes the header when the payload's CRC is known.
 template <class D>
 void seal(hls::stream<Coded<D>>& coded, beat_stream& headers, beat_stream& parameters, beat_stream& codes,
-          beat_stream& payload, hls::stream<Sealed>& sealed) {
+          beat_stream& payload, hls::stream<Sealed<D>>& sealed) {
   Coded<D> c = Coded<D>();
   beat_t head = 0;
   ap_uint<bits_for(D::max_parameter_beats)> words = 0;  // parameter beats still to come
   payload_count_t<D> left = 0;
-  crc_t crc = kCrcStart;
+  crc_t crc = 0;
   bool first = true;
 seal_beats:  // II = 1: one beat of payload per cycle
   do {
@@ -251,6 +258,7 @@ seal_beats:  // II = 1: one beat of payload per cycle
       head = headers.read();
       words = c.plan.parameter_beats;
       left = c.plan.payload_beats;
+      crc = kCrcStart;
     } else {
       const bool parameter = words != 0;
       beat_t beat;
@@ -266,11 +274,11 @@ seal_beats:  // II = 1: one beat of payload per cycle
         crc = crc_next(crc, beat);
       }
     }
-    first = false;
-    if (words == 0 && left == 0) {
+    first = words == 0 && left == 0;
+    if (first) {
       const bool fell_back = header::get<header::codec>(head) == kInt8 && !c.plan.int8;
       const ap_uint<32> payload_crc = c.plan.payload_beats == 0 ? ap_uint<32>(0) : ap_uint<32>(~crc);
-      Sealed s;
+      Sealed<D> s;
       s.header = head;
       s.beats = c.plan.payload_beats;
       header::set<header::requested_codec>(s.header, header::get<header::codec>(head));
@@ -282,19 +290,20 @@ seal_beats:  // II = 1: one beat of payload per cycle
       header::set<header::reserved>(s.header, 0);
       sealed.write(s);
     }
-  } while (words != 0 || left != 0);
+  } while (!first);
 }
 
 // Sends header and payload; or, if anything was wrong with the packet, a header that says so and nothing else.
-inline void emit(hls::stream<Sealed>& sealed, hls::stream<status_t>& verdicts, beat_stream& payload, axis_stream& out) {
+template <class D>
+void emit(hls::stream<Sealed<D>>& sealed, hls::stream<status_t>& verdicts, beat_stream& payload, axis_stream& out) {
   bool first = true;
   bool good = true;
-  ap_uint<16> left = 0;
+  payload_count_t<D> left = 0;
 emit_beats:  // II = 1: one beat leaves in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
-      Sealed s = sealed.read();
+      Sealed<D> s = sealed.read();
       const status_t status = verdicts.read();
       good = status == kOk;
       left = s.beats;
@@ -313,8 +322,8 @@ emit_beats:  // II = 1: one beat leaves in every cycle
       left -= 1;
       if (good) out.write(whole_beat(beat, left == 0));
     }
-    first = false;
-  } while (left != 0);
+    first = left == 0;
+  } while (!first);
 }
 
 }  // namespace speckv

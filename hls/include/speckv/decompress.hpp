@@ -37,6 +37,10 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its parameters
       words_left = plan.parameter_beats;
       groups_left = plan.groups;
       left = plan.raw_beats;
+      words_loaded = 0;
+      odd = false;
+      all_valid = true;
+      at = Cursor<D>();
     } else if (words_left != 0) {
       const beat_t beat = payload.read();
       beat_t words = 0;
@@ -81,9 +85,9 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its parameters
       left -= 1;
       at.advance(plan);
     }
-    first = false;
-    if (words_left == 0 && left == 0) valid.write(all_valid);
-  } while (words_left != 0 || left != 0);
+    first = words_left == 0 && left == 0;
+    if (first) valid.write(all_valid);
+  } while (!first);
 }
 
 // Sends the page, then the header again with the status that is only known at the end.
@@ -91,12 +95,11 @@ template <class D>
 void deliver(hls::stream<ap_uint<bits_for(D::max_page_beats)>>& counts, beat_stream& page, beat_stream& headers,
              hls::stream<flag_t>& valid, hls::stream<status_t>& verdicts, axis_stream& out) {
   bool first = true;
-  bool answer;
   ap_uint<bits_for(D::max_page_beats)> left = 0;
 deliver_beats:  // II = 1: one beat leaves in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
-    answer = !first && left == 0;
+    const bool answer = !first && left == 0;
     if (first) {
       left = counts.read();
     } else {
@@ -113,8 +116,8 @@ deliver_beats:  // II = 1: one beat leaves in every cycle
       }
       out.write(whole_beat(beat, answer));
     }
-    first = false;
-  } while (!answer);
+    first = answer;
+  } while (!first);
 }
 
 }  // namespace speckv

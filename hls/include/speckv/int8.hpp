@@ -73,13 +73,15 @@ inline Fit fit_group(const KeyRange& range) {
     mantissa = 128;
     exponent = 1;
   }
-  const bool constant = span == 0;
   fit.scale.range(15, 7) = ap_uint<9>(exponent);
   fit.scale.range(6, 0) = mantissa.range(6, 0);
-  if (constant) fit.scale = 0;
   fit.quantizer.reciprocal = detail::kReciprocals.of[ap_uint<7>(mantissa)];
-  if (constant) fit.quantizer.reciprocal = 0;
   fit.quantizer.shift = ap_int<10>(30 + exponent - ap_int<10>(largest));
+  if (span == 0) {  // a constant group: scale 0, all codes 0
+    fit.scale = 0;
+    fit.quantizer.reciprocal = 0;
+    fit.quantizer.shift = 1;  // any but 0, which would round up
+  }
   return fit;
 }
 

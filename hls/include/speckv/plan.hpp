@@ -17,7 +17,7 @@ struct Plan {
   status_t status;                                            // why the header was refused, or kOk
   flag_t int8;                                                // encoded as int8, else raw
   flag_t values;                                              // kind V, else K
-  ap_uint<bits_for(D::max_tokens)> tokens, last_token;        // last_token = tokens - 1
+  ap_uint<bits_for(D::max_tokens)> last_token;                // tokens - 1
   ap_uint<bits_for(D::max_blocks)> blocks, last_block;        // beats of one token
   ap_uint<bits_for(D::max_page_beats)> raw_beats;
   ap_uint<bits_for(D::max_groups)> groups;                    // int8 only, else 0
@@ -33,23 +33,23 @@ constexpr int kGroupsPerBeat = kBeatBytes / 4;
 template <class D>
 Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   using namespace header;
-  const auto tokens = get<header::tokens>(h);
+  const auto all_tokens = get<header::tokens>(h);
   const auto channels = get<header::channels>(h);
-  const bool fits = tokens != 0 && tokens <= D::max_tokens && channels != 0 && channels <= D::max_channels &&
+  const bool fits = all_tokens != 0 && all_tokens <= D::max_tokens && channels != 0 && channels <= D::max_channels &&
                     channels % kLanes == 0 && get<tile_tokens>(h) == D::tile_tokens &&
                     get<group_channels>(h) == D::group_channels;
   Plan<D> plan;
-  plan.tokens = tokens;
+  const ap_uint<bits_for(D::max_tokens)> tokens = all_tokens;  // of a header that is not refused
   plan.blocks = channels / kLanes;
-  plan.last_token = plan.tokens - 1;
+  plan.last_token = tokens - 1;
   plan.last_block = plan.blocks - 1;
-  plan.raw_beats = plan.tokens * plan.blocks;
+  plan.raw_beats = tokens * plan.blocks;
   plan.values = get<kind>(h) == kValues;
 
-  const ap_uint<bits_for(D::max_tiles)> tiles = (plan.tokens + (D::tile_tokens - 1)) / D::tile_tokens;
+  const ap_uint<bits_for(D::max_tiles)> tiles = (tokens + (D::tile_tokens - 1)) / D::tile_tokens;
   const ap_uint<bits_for(D::max_groups)> key_groups = tiles * plan.blocks * kLanes;
   const ap_uint<bits_for(D::max_groups)> value_groups =
-      plan.tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
+      tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
   plan.groups = plan.values ? value_groups : key_groups;
 
   plan.parameter_beats = (plan.groups + (kGroupsPerBeat - 1)) / kGroupsPerBeat;
@@ -63,7 +63,7 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   plan.status = get<magic>(h) != kMagic                          ? kBadMagic
                 : get<version>(h) != kVersion                    ? kBadVersion
                 : !crc_ok                                        ? kBadHeaderCrc
-                : get<codec>(h) > kInt8                          ? kBadCodec
+                : get<codec>(h) > (D::has_int8 ? kInt8 : kRaw)   ? kBadCodec
                 : get<dtype>(h) != kDtypeBf16                    ? kBadDtype
                 : get<kind>(h) > kValues                         ? kBadKind
                 : !fits || get<raw_bytes>(h) != plan.raw_beats * kBeatBytes ? kBadGeometry

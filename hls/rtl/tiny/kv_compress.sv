@@ -155,7 +155,7 @@ module kv_compress_inspect_request_speckv_Design(
                  seen_write,
   output [514:0] seen_din,
   output         plans_write,
-  output [61:0]  plans_din
+  output [54:0]  plans_din
 );
 
   reg          started;
@@ -172,6 +172,9 @@ module kv_compress_inspect_request_speckv_Design(
   reg          first_0_r0s1;
   reg          first_0_r0s2;
   reg          first_0_r0s3;
+  reg  [54:0]  or_i221_r0s1;
+  reg  [54:0]  or_i221_r0s2;
+  reg  [54:0]  or_i221_r0s3;
   reg          and_r0s1;
   reg          and_r0s2;
   reg          or_r0s1;
@@ -183,58 +186,59 @@ module kv_compress_inspect_request_speckv_Design(
   reg  [9:0]   mul_i_r0s1;
   reg  [9:0]   mul_i_r0s2;
   reg          and_r0s3;
-  reg          cmp_i1442_r0s1;
-  reg          cmp_i1442_r0s2;
-  reg          cmp_i1442_r0s3;
-  reg          cmp_i1447_r0s1;
-  reg          cmp_i1447_r0s2;
-  reg  [8:0]   mul_i772_r0s1;
-  reg  [8:0]   mul_i772_r0s2;
+  reg          cmp_i1450_r0s1;
+  reg          cmp_i1450_r0s2;
+  reg          cmp_i1450_r0s3;
+  reg          cmp_i1455_r0s1;
+  reg          cmp_i1455_r0s2;
+  reg  [8:0]   mul_i640_r0s1;
+  reg  [8:0]   mul_i640_r0s2;
   reg  [3:0]   select_r0s1;
   reg  [3:0]   select_r0s2;
-  reg  [9:0]   loadedv_i1911_r0s3;
+  reg  [9:0]   loadedv_i2042_r0s3;
   reg  [9:0]   mul_i_r0s3;
-  wire         _GEN_3 = cmp_i1442_r0s3 & loadedv_i1911_r0s3 >= mul_i_r0s3;
+  wire         _GEN_3 = cmp_i1450_r0s3 & loadedv_i2042_r0s3 >= mul_i_r0s3;
   wire         _GEN_4 = and_r0s3 & ~_GEN_3;
-  wire         _GEN_5 = and_r0s3 & _GEN_3;
-  reg  [8:0]   select_r0s3;
-  reg  [4:0]   select_r0s3__1;
-  reg  [61:0]  or_r0s1__1;
-  reg  [61:0]  or_r0s2;
-  reg  [61:0]  or_r0s3;
-  reg  [61:0]  spec_select_r0s1;
-  reg  [61:0]  spec_select_r0s2;
-  reg  [61:0]  spec_select_r0s3;
-  reg          or_r0s1__2;
-  reg          or_r0s2__1;
+  reg  [54:0]  spec_select_r0s1;
+  reg  [54:0]  spec_select_r0s2;
+  reg  [54:0]  spec_select_r0s3;
+  reg          or_r0s1__1;
+  reg          or_r0s2;
   reg  [7:0]   select_r0s1__1;
   reg  [7:0]   select_r0s2__1;
   reg          and_r0s2__1;
   reg          and_r0s2__2;
   reg  [7:0]   mux_r0s1;
   reg  [7:0]   select_r0s2__2;
-  reg  [7:0]   cond131_i57_ph_r0s3;
-  reg  [513:0] or_i2009_r0s1;
-  reg  [513:0] or_i2009_r0s2;
-  reg  [513:0] or_i2009_r0s3;
+  reg  [7:0]   cond125_i59_ph_r0s3;
+  reg  [576:0] in_r0s3;
+  reg  [3:0]   conv_i1415_r0s1;
+  reg  [3:0]   conv_i1415_r0s2;
+  reg  [3:0]   conv_i1415_r0s3;
+  wire         _GEN_5 = and_r0s3 & _GEN_3;
+  reg  [8:0]   select_r0s3;
+  reg  [4:0]   select_r0s3__1;
+  reg  [513:0] or_i2163_r0s1;
+  reg  [513:0] or_i2163_r0s2;
+  reg  [513:0] or_i2163_r0s3;
   assign _GEN = valid0_3 & ~(first_0_r0s3 & ~plans_full_n | ~seen_full_n);
   reg          first_0_r0;
-  wire [8:0]   _GEN_6 = cmp_i1447_r0s2 ? mul_i772_r0s2 : {select_r0s2, 5'h0};
-  wire [8:0]   _GEN_7 = _GEN_6 + 9'hF;
-  wire [10:0]  _GEN_8 = {1'h0, mul_i_r0s2} + 11'h1;
-  wire         _GEN_9 = in_dout[31:0] == 32'h46564B53;
-  wire         _GEN_10 = in_dout[47:32] == 16'h1;
-  wire         _GEN_11 = _GEN_9 & _GEN_10;
-  wire         _GEN_12 = in_dout[55:49] == 7'h0;
-  wire         _GEN_13 = in_dout[63:56] == 8'h1;
-  wire         _GEN_14 =
+  wire [10:0]  _GEN_6 = {1'h0, mul_i_r0s2} + 11'h1;
+  wire         _GEN_7 = in_dout[71:64] == 8'h1;
+  wire         _GEN_8 = in_dout[31:0] == 32'h46564B53;
+  wire         _GEN_9 = in_dout[47:32] == 16'h1;
+  wire         _GEN_10 = _GEN_8 & _GEN_9;
+  wire         _GEN_11 = in_dout[55:49] == 7'h0;
+  wire         _GEN_12 = in_dout[63:56] == 8'h1;
+  wire         _GEN_13 =
     or_r0s1 | ~(and_r0s1__1 & add_r0s1 < 114'h40000000000000000000000000);
-  wire         _GEN_15 = in_r0s2[191:160] == {16'h0, mul_i_r0s2, 6'h0};
-  wire         _GEN_16 = in_dout[55:48] == 8'h1;
-  wire         _GEN_17 = in_dout[71:64] == 8'h1;
-  wire         _GEN_18 = ~_GEN_9 | _GEN_9 & ~_GEN_10;
-  wire         _GEN_19 = _GEN_11 & ~_GEN_12;
-  wire         _GEN_20 = and_r0s1 & _GEN_14;
+  wire         _GEN_14 = in_r0s2[191:160] == {16'h0, mul_i_r0s2, 6'h0};
+  wire         _GEN_15 = in_dout[55:48] == 8'h1;
+  wire [8:0]   _GEN_16 = cmp_i1455_r0s2 ? mul_i640_r0s2 : {select_r0s2, 5'h0};
+  wire [8:0]   _GEN_17 = _GEN_16 + 9'hF;
+  wire         _GEN_18 = ~_GEN_8 | _GEN_8 & ~_GEN_9;
+  wire         _GEN_19 = _GEN_10 & ~_GEN_11;
+  wire         _GEN_20 = and_r0s1 & _GEN_13;
   wire [4:0]   _GEN_21 = {1'h0, in_dout[120:117]} + 5'h1;
   wire [6:0]   _GEN_22 = in_dout[102:96] + 7'h3F;
   always_ff @(posedge clk) begin
@@ -245,7 +249,13 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_0)
       first_0_r0s3 <= first_0_r0s2;
     if (_GEN_2)
-      and_r0s1 <= _GEN_11 & _GEN_12 & _GEN_13;
+      or_i221_r0s1 <= {42'h0, in_dout[102:96] - 7'h1, _GEN_7, 5'h0};
+    if (_GEN_1)
+      or_i221_r0s2 <= or_i221_r0s1;
+    if (_GEN_0)
+      or_i221_r0s3 <= or_i221_r0s2;
+    if (_GEN_2)
+      and_r0s1 <= _GEN_10 & _GEN_11 & _GEN_12;
     if (_GEN_1)
       and_r0s2 <= and_r0s1;
     if (_GEN_2) begin
@@ -256,7 +266,7 @@ module kv_compress_inspect_request_speckv_Design(
       add_r0s1 <= {2'h0, in_dout[111:96], 96'h0} - 114'h1;
     end
     if (_GEN_1)
-      xor_r0s2 <= ~_GEN_14;
+      xor_r0s2 <= ~_GEN_13;
     if (_GEN_2)
       in_r0s1 <= in_dout;
     if (_GEN_1)
@@ -266,77 +276,73 @@ module kv_compress_inspect_request_speckv_Design(
     if (_GEN_1)
       mul_i_r0s2 <= mul_i_r0s1;
     if (_GEN_0)
-      and_r0s3 <= and_r0s2 & xor_r0s2 & _GEN_15;
+      and_r0s3 <= and_r0s2 & xor_r0s2 & _GEN_14;
     if (_GEN_2)
-      cmp_i1442_r0s1 <= _GEN_16;
+      cmp_i1450_r0s1 <= _GEN_15;
     if (_GEN_1)
-      cmp_i1442_r0s2 <= cmp_i1442_r0s1;
+      cmp_i1450_r0s2 <= cmp_i1450_r0s1;
     if (_GEN_0)
-      cmp_i1442_r0s3 <= cmp_i1442_r0s2;
+      cmp_i1450_r0s3 <= cmp_i1450_r0s2;
     if (_GEN_2)
-      cmp_i1447_r0s1 <= _GEN_17;
+      cmp_i1455_r0s1 <= _GEN_7;
     if (_GEN_1)
-      cmp_i1447_r0s2 <= cmp_i1447_r0s1;
+      cmp_i1455_r0s2 <= cmp_i1455_r0s1;
     if (_GEN_2)
-      mul_i772_r0s1 <= {5'h0, _GEN_21[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i640_r0s1 <= {5'h0, _GEN_21[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_1)
-      mul_i772_r0s2 <= mul_i772_r0s1;
+      mul_i640_r0s2 <= mul_i640_r0s1;
     if (_GEN_2)
       select_r0s1 <= ~(_GEN_22[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_1)
       select_r0s2 <= select_r0s1;
     if (_GEN_0) begin
-      loadedv_i1911_r0s3 <=
-        cmp_i1442_r0s2 ? {5'h0, _GEN_7[8:4]} + _GEN_8[10:1] : mul_i_r0s2;
+      loadedv_i2042_r0s3 <=
+        cmp_i1450_r0s2 ? {5'h0, _GEN_17[8:4]} + _GEN_6[10:1] : mul_i_r0s2;
       mul_i_r0s3 <= mul_i_r0s2;
-      select_r0s3 <= cmp_i1442_r0s2 ? _GEN_6 : 9'h0;
-      select_r0s3__1 <= cmp_i1442_r0s2 ? _GEN_7[8:4] : 5'h0;
     end
     if (_GEN_2)
-      or_r0s1__1 <=
-        {34'h0,
-         in_dout[120:117] - 4'h1,
-         in_dout[120:117],
-         in_dout[102:96] - 7'h1,
-         in_dout[102:96],
-         _GEN_17,
-         5'h0};
-    if (_GEN_1)
-      or_r0s2 <= or_r0s1__1;
-    if (_GEN_0)
-      or_r0s3 <= or_r0s2;
-    if (_GEN_2)
-      spec_select_r0s1 <= {57'h0, _GEN_16, 4'h0};
+      spec_select_r0s1 <= {50'h0, _GEN_15, 4'h0};
     if (_GEN_1)
       spec_select_r0s2 <= spec_select_r0s1;
     if (_GEN_0)
       spec_select_r0s3 <= spec_select_r0s2;
     if (_GEN_2)
-      or_r0s1__2 <= _GEN_11 & _GEN_12 & ~_GEN_13 | _GEN_18 | _GEN_19;
+      or_r0s1__1 <= _GEN_10 & _GEN_11 & ~_GEN_12 | _GEN_18 | _GEN_19;
     if (_GEN_1)
-      or_r0s2__1 <= or_r0s1__2;
+      or_r0s2 <= or_r0s1__1;
     if (_GEN_2)
-      select_r0s1__1 <= _GEN_18 ? (~_GEN_9 ? 8'h1 : 8'h2) : {7'h2, ~_GEN_19};
+      select_r0s1__1 <= _GEN_18 ? (~_GEN_8 ? 8'h1 : 8'h2) : {7'h2, ~_GEN_19};
     if (_GEN_1) begin
       select_r0s2__1 <= select_r0s1__1;
       and_r0s2__1 <= _GEN_20;
-      and_r0s2__2 <= and_r0s1 & ~_GEN_14;
+      and_r0s2__2 <= and_r0s1 & ~_GEN_13;
     end
     if (_GEN_2)
       mux_r0s1 <= {7'h3, ~(|(in_dout[71:65]))};
     if (_GEN_1)
       select_r0s2__2 <= _GEN_20 ? mux_r0s1 : 8'h7;
-    if (_GEN_0)
-      cond131_i57_ph_r0s3 <=
-        or_r0s2__1
+    if (_GEN_0) begin
+      cond125_i59_ph_r0s3 <=
+        or_r0s2
           ? select_r0s2__1
-          : and_r0s2__1 | and_r0s2__2 & ~_GEN_15 ? select_r0s2__2 : 8'h0;
+          : and_r0s2__1 | and_r0s2__2 & ~_GEN_14 ? select_r0s2__2 : 8'h0;
+      in_r0s3 <= in_r0s2;
+    end
     if (_GEN_2)
-      or_i2009_r0s1 <= {&(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+      conv_i1415_r0s1 <= in_dout[120:117] - 4'h1;
     if (_GEN_1)
-      or_i2009_r0s2 <= or_i2009_r0s1;
+      conv_i1415_r0s2 <= conv_i1415_r0s1;
+    if (_GEN_0) begin
+      conv_i1415_r0s3 <= conv_i1415_r0s2;
+      select_r0s3 <= cmp_i1450_r0s2 ? _GEN_16 : 9'h0;
+      select_r0s3__1 <= cmp_i1450_r0s2 ? _GEN_17[8:4] : 5'h0;
+    end
+    if (_GEN_2)
+      or_i2163_r0s1 <= {&(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+    if (_GEN_1)
+      or_i2163_r0s2 <= or_i2163_r0s1;
     if (_GEN_0)
-      or_i2009_r0s3 <= or_i2009_r0s2;
+      or_i2163_r0s3 <= or_i2163_r0s2;
     if (~started | _GEN_2)
       first_0_r0 <= ~started | in_dout[576];
   end // always_ff @(posedge)
@@ -358,14 +364,17 @@ module kv_compress_inspect_request_speckv_Design(
   end // always_ff @(posedge)
   assign in_read = _GEN_2;
   assign seen_write = _GEN;
-  assign seen_din = {1'h1, or_i2009_r0s3};
+  assign seen_din = {1'h1, or_i2163_r0s3};
   assign plans_write = _GEN & first_0_r0s3;
   assign plans_din =
-    {_GEN_4 ? loadedv_i1911_r0s3 : _GEN_5 ? mul_i_r0s3 : 10'h0,
-     _GEN_4 ? select_r0s3__1 : 5'h0,
-     _GEN_4 ? select_r0s3 : 9'h0,
-     _GEN_4 | _GEN_5 ? mul_i_r0s3 : 10'h0,
-     28'h0} | or_r0s3 | (_GEN_4 ? spec_select_r0s3 : {54'h0, cond131_i57_ph_r0s3});
+    or_i221_r0s3 | (_GEN_4 ? spec_select_r0s3 : {47'h0, cond125_i59_ph_r0s3})
+    | {_GEN_4 ? loadedv_i2042_r0s3 : _GEN_5 ? mul_i_r0s3 : 10'h0,
+       _GEN_4 ? select_r0s3__1 : 5'h0,
+       _GEN_4 ? select_r0s3 : 9'h0,
+       _GEN_4 | _GEN_5 ? mul_i_r0s3 : 10'h0,
+       conv_i1415_r0s3,
+       in_r0s3[120:117],
+       13'h0};
 endmodule
 
 module kv_compress_admit_speckv_Design_speckv_RawBeats(
@@ -373,7 +382,7 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
                  rst,
   input  [514:0] seen_dout,
   input          seen_empty_n,
-  input  [61:0]  plans_in_dout,
+  input  [54:0]  plans_in_dout,
   input          plans_in_empty_n,
                  headers_full_n,
                  plans_full_n,
@@ -384,7 +393,7 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
                  headers_write,
   output [511:0] headers_din,
   output         plans_write,
-  output [61:0]  plans_din,
+  output [54:0]  plans_din,
   output         beats_write,
   output [511:0] beats_din,
   output         verdicts_write,
@@ -406,33 +415,34 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
   wire [511:0] _GEN_2 = ended_0_r0 ? 512'h0 : seen_dout[511:0];
   wire         _GEN_3 = _GEN & first_0_r0;
   wire         _GEN_4 = ended_0_r0 | seen_dout[512];
-  wire         _GEN_5 = ~first_0_r0 & _GEN_0;
-  wire         _GEN_6 = _GEN_5 | _GEN_1;
-  wire         _GEN_7 =
-    _GEN_6 ? _GEN_5 | left_sroa_0_0_r0 == 10'h1 : plans_in_dout[37:28] == 10'h0;
-  wire         _GEN_8 = _GEN_4 & _GEN_7;
-  wire         _GEN_9 = truncated_0_r0 | ~ended_0_r0 & _GEN_4 & ~_GEN_7;
-  wire         _GEN_10 = _GEN_5 | overlong_0_r0;
-  wire         _GEN_11 = ragged_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
-  wire [3:0]   _GEN_12 = first_0_r0 ? plans_in_dout[3:0] : refused_sroa_0_0_r0;
+  wire         _GEN_5 = truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_6 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_7 = ~truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_8 = plans_in_dout[30:21] == 10'h0;
+  wire         _GEN_9 = _GEN_5 | _GEN_7;
+  wire         _GEN_10 = _GEN_4 & (_GEN_9 ? _GEN_6 : _GEN_8);
+  wire         _GEN_11 = _GEN_5 | ~ended_0_r0 & _GEN_4 & ~(_GEN_7 ? _GEN_6 : _GEN_8);
+  wire         _GEN_12 = _GEN_9 & (_GEN_0 | overlong_0_r0);
+  wire         _GEN_13 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
+  wire [3:0]   _GEN_14 = _GEN_9 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
   assign _GEN =
     valid0_0
     & ~(~ended_0_r0 & ~seen_empty_n | _GEN_1 & ~beats_full_n | first_0_r0
         & ~plans_in_empty_n | first_0_r0 & ~headers_full_n | first_0_r0 & ~plans_full_n
-        | _GEN_8 & ~verdicts_full_n);
-  wire         _GEN_13 = ~started | _GEN_8;
+        | _GEN_10 & ~verdicts_full_n);
+  wire         _GEN_15 = ~started | _GEN_10;
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        _GEN_13
+        _GEN_15
           ? 10'h0
-          : _GEN_6 ? (_GEN_5 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[37:28];
-      refused_sroa_0_0_r0 <= _GEN_13 ? 4'h0 : _GEN_12;
-      ended_0_r0 <= started & ~_GEN_8 & _GEN_4;
-      ragged_0_r0 <= started & ~_GEN_8 & _GEN_11;
-      truncated_0_r0 <= started & ~_GEN_8 & _GEN_9;
-      overlong_0_r0 <= started & ~_GEN_8 & _GEN_10;
-      first_0_r0 <= _GEN_13;
+          : _GEN_9 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[30:21];
+      refused_sroa_0_0_r0 <= _GEN_15 ? 4'h0 : _GEN_14;
+      ended_0_r0 <= started & ~_GEN_10 & _GEN_4;
+      ragged_0_r0 <= started & ~_GEN_10 & _GEN_13;
+      truncated_0_r0 <= started & ~_GEN_10 & _GEN_11;
+      overlong_0_r0 <= started & ~_GEN_10 & _GEN_12;
+      first_0_r0 <= _GEN_15;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -453,19 +463,19 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
   assign plans_din = plans_in_dout;
   assign beats_write = _GEN & _GEN_1;
   assign beats_din = _GEN_2;
-  assign verdicts_write = _GEN & _GEN_8;
+  assign verdicts_write = _GEN & _GEN_10;
   assign verdicts_din =
-    (first_0_r0 ? plans_in_dout[3:0] == 4'h0 : refused_sroa_0_0_r0 == 4'h0)
-      ? (_GEN_9
+    (_GEN_9 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
+      ? (_GEN_11
            ? 4'h9
-           : _GEN_10 ? 4'hA : _GEN_11 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
-      : _GEN_12;
+           : _GEN_12 ? 4'hA : _GEN_13 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
+      : _GEN_14;
 endmodule
 
 module kv_compress_measure_speckv_Design(
   input           clk,
                   rst,
-  input  [61:0]   plans_dout,
+  input  [54:0]   plans_dout,
   input           plans_empty_n,
   input  [511:0]  beats_dout,
   input           beats_empty_n,
@@ -478,9 +488,9 @@ module kv_compress_measure_speckv_Design(
   output          plans_read,
                   beats_read,
                   fit_plans_write,
-  output [61:0]   fit_plans_din,
+  output [54:0]   fit_plans_din,
   output          quantize_plans_write,
-  output [61:0]   quantize_plans_din,
+  output [54:0]   quantize_plans_din,
   output          page_write,
   output [511:0]  page_din,
   output          key_ranges_write,
@@ -493,9 +503,9 @@ module kv_compress_measure_speckv_Design(
 
   reg          started;
   reg          first_0_r0;
+  reg  [3:0]   at_sroa_0_0_r0;
   reg  [15:0]  group_lo_sroa_0_0_r0;
   reg  [15:0]  group_hi_sroa_0_0_r0;
-  reg  [3:0]   at_sroa_0_0_r0;
   reg          valid0_0;
   reg          valid0_3;
   wire         _GEN;
@@ -509,301 +519,301 @@ module kv_compress_measure_speckv_Design(
   wire         _GEN_3 = _GEN_2 & ~first_0_r0;
   wire         _GEN_4 = _GEN_2 & first_0_r0;
   reg          xor_r0s1;
-  reg  [3:0]   at_sroa_0_0_r0s1;
+  reg  [2:0]   at_sroa_0_0_r0s1;
   assign _GEN_2 =
     valid0_0
     & ~(~first_0_r0 & ~beats_empty_n | ~first_0_r0 & ~page_full_n | first_0_r0
         & ~plans_empty_n | first_0_r0 & ~fit_plans_full_n | first_0_r0
         & ~quantize_plans_full_n | valid0_1 & ~first_0_r0 & xor_r0s1
-        & at_sroa_0_0_r0[2:0] == at_sroa_0_0_r0s1[2:0] & ~_GEN_1) & (~valid0_1 | _GEN_1);
+        & at_sroa_0_0_r0[2:0] == at_sroa_0_0_r0s1 & ~_GEN_1) & (~valid0_1 | _GEN_1);
   wire         _GEN_5 = _GEN_1 & xor_r0s1;
-  reg          cmp_i1496_r0s1;
+  reg          cmp_i1441_r0s1;
   reg  [15:0]  key_sroa_0_0_r0s1;
   wire [15:0]  _GEN_6 =
-    cmp_i1496_r0s1 | _lows_0_rd[15:0] > key_sroa_0_0_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[15:0] > key_sroa_0_0_r0s1
       ? key_sroa_0_0_r0s1
       : _lows_0_rd[15:0];
   reg  [15:0]  key_sroa_0_0_1_r0s1;
   wire [15:0]  _GEN_7 =
-    cmp_i1496_r0s1 | _lows_0_rd[31:16] > key_sroa_0_0_1_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[31:16] > key_sroa_0_0_1_r0s1
       ? key_sroa_0_0_1_r0s1
       : _lows_0_rd[31:16];
   reg  [15:0]  key_sroa_0_0_2_r0s1;
   wire [15:0]  _GEN_8 =
-    cmp_i1496_r0s1 | _lows_0_rd[47:32] > key_sroa_0_0_2_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[47:32] > key_sroa_0_0_2_r0s1
       ? key_sroa_0_0_2_r0s1
       : _lows_0_rd[47:32];
   reg  [15:0]  key_sroa_0_0_3_r0s1;
   wire [15:0]  _GEN_9 =
-    cmp_i1496_r0s1 | _lows_0_rd[63:48] > key_sroa_0_0_3_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[63:48] > key_sroa_0_0_3_r0s1
       ? key_sroa_0_0_3_r0s1
       : _lows_0_rd[63:48];
   reg  [15:0]  key_sroa_0_0_4_r0s1;
   wire [15:0]  _GEN_10 =
-    cmp_i1496_r0s1 | _lows_0_rd[79:64] > key_sroa_0_0_4_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[79:64] > key_sroa_0_0_4_r0s1
       ? key_sroa_0_0_4_r0s1
       : _lows_0_rd[79:64];
   reg  [15:0]  key_sroa_0_0_5_r0s1;
   wire [15:0]  _GEN_11 =
-    cmp_i1496_r0s1 | _lows_0_rd[95:80] > key_sroa_0_0_5_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[95:80] > key_sroa_0_0_5_r0s1
       ? key_sroa_0_0_5_r0s1
       : _lows_0_rd[95:80];
   reg  [15:0]  key_sroa_0_0_6_r0s1;
   wire [15:0]  _GEN_12 =
-    cmp_i1496_r0s1 | _lows_0_rd[111:96] > key_sroa_0_0_6_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[111:96] > key_sroa_0_0_6_r0s1
       ? key_sroa_0_0_6_r0s1
       : _lows_0_rd[111:96];
   reg  [15:0]  key_sroa_0_0_7_r0s1;
   wire [15:0]  _GEN_13 =
-    cmp_i1496_r0s1 | _lows_0_rd[127:112] > key_sroa_0_0_7_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[127:112] > key_sroa_0_0_7_r0s1
       ? key_sroa_0_0_7_r0s1
       : _lows_0_rd[127:112];
   reg  [15:0]  key_sroa_0_0_8_r0s1;
   wire [15:0]  _GEN_14 =
-    cmp_i1496_r0s1 | _lows_0_rd[143:128] > key_sroa_0_0_8_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[143:128] > key_sroa_0_0_8_r0s1
       ? key_sroa_0_0_8_r0s1
       : _lows_0_rd[143:128];
   reg  [15:0]  key_sroa_0_0_9_r0s1;
   wire [15:0]  _GEN_15 =
-    cmp_i1496_r0s1 | _lows_0_rd[159:144] > key_sroa_0_0_9_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[159:144] > key_sroa_0_0_9_r0s1
       ? key_sroa_0_0_9_r0s1
       : _lows_0_rd[159:144];
   reg  [15:0]  key_sroa_0_0_10_r0s1;
   wire [15:0]  _GEN_16 =
-    cmp_i1496_r0s1 | _lows_0_rd[175:160] > key_sroa_0_0_10_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[175:160] > key_sroa_0_0_10_r0s1
       ? key_sroa_0_0_10_r0s1
       : _lows_0_rd[175:160];
   reg  [15:0]  key_sroa_0_0_11_r0s1;
   wire [15:0]  _GEN_17 =
-    cmp_i1496_r0s1 | _lows_0_rd[191:176] > key_sroa_0_0_11_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[191:176] > key_sroa_0_0_11_r0s1
       ? key_sroa_0_0_11_r0s1
       : _lows_0_rd[191:176];
   reg  [15:0]  key_sroa_0_0_12_r0s1;
   wire [15:0]  _GEN_18 =
-    cmp_i1496_r0s1 | _lows_0_rd[207:192] > key_sroa_0_0_12_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[207:192] > key_sroa_0_0_12_r0s1
       ? key_sroa_0_0_12_r0s1
       : _lows_0_rd[207:192];
   reg  [15:0]  key_sroa_0_0_13_r0s1;
   wire [15:0]  _GEN_19 =
-    cmp_i1496_r0s1 | _lows_0_rd[223:208] > key_sroa_0_0_13_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[223:208] > key_sroa_0_0_13_r0s1
       ? key_sroa_0_0_13_r0s1
       : _lows_0_rd[223:208];
   reg  [15:0]  key_sroa_0_0_14_r0s1;
   wire [15:0]  _GEN_20 =
-    cmp_i1496_r0s1 | _lows_0_rd[239:224] > key_sroa_0_0_14_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[239:224] > key_sroa_0_0_14_r0s1
       ? key_sroa_0_0_14_r0s1
       : _lows_0_rd[239:224];
   reg  [15:0]  key_sroa_0_0_15_r0s1;
   wire [15:0]  _GEN_21 =
-    cmp_i1496_r0s1 | _lows_0_rd[255:240] > key_sroa_0_0_15_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[255:240] > key_sroa_0_0_15_r0s1
       ? key_sroa_0_0_15_r0s1
       : _lows_0_rd[255:240];
   reg  [15:0]  key_sroa_0_0_16_r0s1;
   wire [15:0]  _GEN_22 =
-    cmp_i1496_r0s1 | _lows_0_rd[271:256] > key_sroa_0_0_16_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[271:256] > key_sroa_0_0_16_r0s1
       ? key_sroa_0_0_16_r0s1
       : _lows_0_rd[271:256];
   reg  [15:0]  key_sroa_0_0_17_r0s1;
   wire [15:0]  _GEN_23 =
-    cmp_i1496_r0s1 | _lows_0_rd[287:272] > key_sroa_0_0_17_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[287:272] > key_sroa_0_0_17_r0s1
       ? key_sroa_0_0_17_r0s1
       : _lows_0_rd[287:272];
   reg  [15:0]  key_sroa_0_0_18_r0s1;
   wire [15:0]  _GEN_24 =
-    cmp_i1496_r0s1 | _lows_0_rd[303:288] > key_sroa_0_0_18_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[303:288] > key_sroa_0_0_18_r0s1
       ? key_sroa_0_0_18_r0s1
       : _lows_0_rd[303:288];
   reg  [15:0]  key_sroa_0_0_19_r0s1;
   wire [15:0]  _GEN_25 =
-    cmp_i1496_r0s1 | _lows_0_rd[319:304] > key_sroa_0_0_19_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[319:304] > key_sroa_0_0_19_r0s1
       ? key_sroa_0_0_19_r0s1
       : _lows_0_rd[319:304];
   reg  [15:0]  key_sroa_0_0_20_r0s1;
   wire [15:0]  _GEN_26 =
-    cmp_i1496_r0s1 | _lows_0_rd[335:320] > key_sroa_0_0_20_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[335:320] > key_sroa_0_0_20_r0s1
       ? key_sroa_0_0_20_r0s1
       : _lows_0_rd[335:320];
   reg  [15:0]  key_sroa_0_0_21_r0s1;
   wire [15:0]  _GEN_27 =
-    cmp_i1496_r0s1 | _lows_0_rd[351:336] > key_sroa_0_0_21_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[351:336] > key_sroa_0_0_21_r0s1
       ? key_sroa_0_0_21_r0s1
       : _lows_0_rd[351:336];
   reg  [15:0]  key_sroa_0_0_22_r0s1;
   wire [15:0]  _GEN_28 =
-    cmp_i1496_r0s1 | _lows_0_rd[367:352] > key_sroa_0_0_22_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[367:352] > key_sroa_0_0_22_r0s1
       ? key_sroa_0_0_22_r0s1
       : _lows_0_rd[367:352];
   reg  [15:0]  key_sroa_0_0_23_r0s1;
   wire [15:0]  _GEN_29 =
-    cmp_i1496_r0s1 | _lows_0_rd[383:368] > key_sroa_0_0_23_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[383:368] > key_sroa_0_0_23_r0s1
       ? key_sroa_0_0_23_r0s1
       : _lows_0_rd[383:368];
   reg  [15:0]  key_sroa_0_0_24_r0s1;
   wire [15:0]  _GEN_30 =
-    cmp_i1496_r0s1 | _lows_0_rd[399:384] > key_sroa_0_0_24_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[399:384] > key_sroa_0_0_24_r0s1
       ? key_sroa_0_0_24_r0s1
       : _lows_0_rd[399:384];
   reg  [15:0]  key_sroa_0_0_25_r0s1;
   wire [15:0]  _GEN_31 =
-    cmp_i1496_r0s1 | _lows_0_rd[415:400] > key_sroa_0_0_25_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[415:400] > key_sroa_0_0_25_r0s1
       ? key_sroa_0_0_25_r0s1
       : _lows_0_rd[415:400];
   reg  [15:0]  key_sroa_0_0_26_r0s1;
   wire [15:0]  _GEN_32 =
-    cmp_i1496_r0s1 | _lows_0_rd[431:416] > key_sroa_0_0_26_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[431:416] > key_sroa_0_0_26_r0s1
       ? key_sroa_0_0_26_r0s1
       : _lows_0_rd[431:416];
   reg  [15:0]  key_sroa_0_0_27_r0s1;
   wire [15:0]  _GEN_33 =
-    cmp_i1496_r0s1 | _lows_0_rd[447:432] > key_sroa_0_0_27_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[447:432] > key_sroa_0_0_27_r0s1
       ? key_sroa_0_0_27_r0s1
       : _lows_0_rd[447:432];
   reg  [15:0]  key_sroa_0_0_28_r0s1;
   wire [15:0]  _GEN_34 =
-    cmp_i1496_r0s1 | _lows_0_rd[463:448] > key_sroa_0_0_28_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[463:448] > key_sroa_0_0_28_r0s1
       ? key_sroa_0_0_28_r0s1
       : _lows_0_rd[463:448];
   reg  [15:0]  key_sroa_0_0_29_r0s1;
   wire [15:0]  _GEN_35 =
-    cmp_i1496_r0s1 | _lows_0_rd[479:464] > key_sroa_0_0_29_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[479:464] > key_sroa_0_0_29_r0s1
       ? key_sroa_0_0_29_r0s1
       : _lows_0_rd[479:464];
   reg  [15:0]  key_sroa_0_0_30_r0s1;
   wire [15:0]  _GEN_36 =
-    cmp_i1496_r0s1 | _lows_0_rd[495:480] > key_sroa_0_0_30_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[495:480] > key_sroa_0_0_30_r0s1
       ? key_sroa_0_0_30_r0s1
       : _lows_0_rd[495:480];
   reg  [15:0]  key_sroa_0_0_31_r0s1;
   wire [15:0]  _GEN_37 =
-    cmp_i1496_r0s1 | _lows_0_rd[511:496] > key_sroa_0_0_31_r0s1
+    cmp_i1441_r0s1 | _lows_0_rd[511:496] > key_sroa_0_0_31_r0s1
       ? key_sroa_0_0_31_r0s1
       : _lows_0_rd[511:496];
   wire [15:0]  _GEN_38 =
-    cmp_i1496_r0s1 | _highs_0_rd[15:0] < key_sroa_0_0_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[15:0] < key_sroa_0_0_r0s1
       ? key_sroa_0_0_r0s1
       : _highs_0_rd[15:0];
   wire [15:0]  _GEN_39 =
-    cmp_i1496_r0s1 | _highs_0_rd[31:16] < key_sroa_0_0_1_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[31:16] < key_sroa_0_0_1_r0s1
       ? key_sroa_0_0_1_r0s1
       : _highs_0_rd[31:16];
   wire [15:0]  _GEN_40 =
-    cmp_i1496_r0s1 | _highs_0_rd[47:32] < key_sroa_0_0_2_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[47:32] < key_sroa_0_0_2_r0s1
       ? key_sroa_0_0_2_r0s1
       : _highs_0_rd[47:32];
   wire [15:0]  _GEN_41 =
-    cmp_i1496_r0s1 | _highs_0_rd[63:48] < key_sroa_0_0_3_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[63:48] < key_sroa_0_0_3_r0s1
       ? key_sroa_0_0_3_r0s1
       : _highs_0_rd[63:48];
   wire [15:0]  _GEN_42 =
-    cmp_i1496_r0s1 | _highs_0_rd[79:64] < key_sroa_0_0_4_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[79:64] < key_sroa_0_0_4_r0s1
       ? key_sroa_0_0_4_r0s1
       : _highs_0_rd[79:64];
   wire [15:0]  _GEN_43 =
-    cmp_i1496_r0s1 | _highs_0_rd[95:80] < key_sroa_0_0_5_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[95:80] < key_sroa_0_0_5_r0s1
       ? key_sroa_0_0_5_r0s1
       : _highs_0_rd[95:80];
   wire [15:0]  _GEN_44 =
-    cmp_i1496_r0s1 | _highs_0_rd[111:96] < key_sroa_0_0_6_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[111:96] < key_sroa_0_0_6_r0s1
       ? key_sroa_0_0_6_r0s1
       : _highs_0_rd[111:96];
   wire [15:0]  _GEN_45 =
-    cmp_i1496_r0s1 | _highs_0_rd[127:112] < key_sroa_0_0_7_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[127:112] < key_sroa_0_0_7_r0s1
       ? key_sroa_0_0_7_r0s1
       : _highs_0_rd[127:112];
   wire [15:0]  _GEN_46 =
-    cmp_i1496_r0s1 | _highs_0_rd[143:128] < key_sroa_0_0_8_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[143:128] < key_sroa_0_0_8_r0s1
       ? key_sroa_0_0_8_r0s1
       : _highs_0_rd[143:128];
   wire [15:0]  _GEN_47 =
-    cmp_i1496_r0s1 | _highs_0_rd[159:144] < key_sroa_0_0_9_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[159:144] < key_sroa_0_0_9_r0s1
       ? key_sroa_0_0_9_r0s1
       : _highs_0_rd[159:144];
   wire [15:0]  _GEN_48 =
-    cmp_i1496_r0s1 | _highs_0_rd[175:160] < key_sroa_0_0_10_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[175:160] < key_sroa_0_0_10_r0s1
       ? key_sroa_0_0_10_r0s1
       : _highs_0_rd[175:160];
   wire [15:0]  _GEN_49 =
-    cmp_i1496_r0s1 | _highs_0_rd[191:176] < key_sroa_0_0_11_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[191:176] < key_sroa_0_0_11_r0s1
       ? key_sroa_0_0_11_r0s1
       : _highs_0_rd[191:176];
   wire [15:0]  _GEN_50 =
-    cmp_i1496_r0s1 | _highs_0_rd[207:192] < key_sroa_0_0_12_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[207:192] < key_sroa_0_0_12_r0s1
       ? key_sroa_0_0_12_r0s1
       : _highs_0_rd[207:192];
   wire [15:0]  _GEN_51 =
-    cmp_i1496_r0s1 | _highs_0_rd[223:208] < key_sroa_0_0_13_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[223:208] < key_sroa_0_0_13_r0s1
       ? key_sroa_0_0_13_r0s1
       : _highs_0_rd[223:208];
   wire [15:0]  _GEN_52 =
-    cmp_i1496_r0s1 | _highs_0_rd[239:224] < key_sroa_0_0_14_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[239:224] < key_sroa_0_0_14_r0s1
       ? key_sroa_0_0_14_r0s1
       : _highs_0_rd[239:224];
   wire [15:0]  _GEN_53 =
-    cmp_i1496_r0s1 | _highs_0_rd[255:240] < key_sroa_0_0_15_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[255:240] < key_sroa_0_0_15_r0s1
       ? key_sroa_0_0_15_r0s1
       : _highs_0_rd[255:240];
   wire [15:0]  _GEN_54 =
-    cmp_i1496_r0s1 | _highs_0_rd[271:256] < key_sroa_0_0_16_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[271:256] < key_sroa_0_0_16_r0s1
       ? key_sroa_0_0_16_r0s1
       : _highs_0_rd[271:256];
   wire [15:0]  _GEN_55 =
-    cmp_i1496_r0s1 | _highs_0_rd[287:272] < key_sroa_0_0_17_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[287:272] < key_sroa_0_0_17_r0s1
       ? key_sroa_0_0_17_r0s1
       : _highs_0_rd[287:272];
   wire [15:0]  _GEN_56 =
-    cmp_i1496_r0s1 | _highs_0_rd[303:288] < key_sroa_0_0_18_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[303:288] < key_sroa_0_0_18_r0s1
       ? key_sroa_0_0_18_r0s1
       : _highs_0_rd[303:288];
   wire [15:0]  _GEN_57 =
-    cmp_i1496_r0s1 | _highs_0_rd[319:304] < key_sroa_0_0_19_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[319:304] < key_sroa_0_0_19_r0s1
       ? key_sroa_0_0_19_r0s1
       : _highs_0_rd[319:304];
   wire [15:0]  _GEN_58 =
-    cmp_i1496_r0s1 | _highs_0_rd[335:320] < key_sroa_0_0_20_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[335:320] < key_sroa_0_0_20_r0s1
       ? key_sroa_0_0_20_r0s1
       : _highs_0_rd[335:320];
   wire [15:0]  _GEN_59 =
-    cmp_i1496_r0s1 | _highs_0_rd[351:336] < key_sroa_0_0_21_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[351:336] < key_sroa_0_0_21_r0s1
       ? key_sroa_0_0_21_r0s1
       : _highs_0_rd[351:336];
   wire [15:0]  _GEN_60 =
-    cmp_i1496_r0s1 | _highs_0_rd[367:352] < key_sroa_0_0_22_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[367:352] < key_sroa_0_0_22_r0s1
       ? key_sroa_0_0_22_r0s1
       : _highs_0_rd[367:352];
   wire [15:0]  _GEN_61 =
-    cmp_i1496_r0s1 | _highs_0_rd[383:368] < key_sroa_0_0_23_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[383:368] < key_sroa_0_0_23_r0s1
       ? key_sroa_0_0_23_r0s1
       : _highs_0_rd[383:368];
   wire [15:0]  _GEN_62 =
-    cmp_i1496_r0s1 | _highs_0_rd[399:384] < key_sroa_0_0_24_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[399:384] < key_sroa_0_0_24_r0s1
       ? key_sroa_0_0_24_r0s1
       : _highs_0_rd[399:384];
   wire [15:0]  _GEN_63 =
-    cmp_i1496_r0s1 | _highs_0_rd[415:400] < key_sroa_0_0_25_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[415:400] < key_sroa_0_0_25_r0s1
       ? key_sroa_0_0_25_r0s1
       : _highs_0_rd[415:400];
   wire [15:0]  _GEN_64 =
-    cmp_i1496_r0s1 | _highs_0_rd[431:416] < key_sroa_0_0_26_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[431:416] < key_sroa_0_0_26_r0s1
       ? key_sroa_0_0_26_r0s1
       : _highs_0_rd[431:416];
   wire [15:0]  _GEN_65 =
-    cmp_i1496_r0s1 | _highs_0_rd[447:432] < key_sroa_0_0_27_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[447:432] < key_sroa_0_0_27_r0s1
       ? key_sroa_0_0_27_r0s1
       : _highs_0_rd[447:432];
   wire [15:0]  _GEN_66 =
-    cmp_i1496_r0s1 | _highs_0_rd[463:448] < key_sroa_0_0_28_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[463:448] < key_sroa_0_0_28_r0s1
       ? key_sroa_0_0_28_r0s1
       : _highs_0_rd[463:448];
   wire [15:0]  _GEN_67 =
-    cmp_i1496_r0s1 | _highs_0_rd[479:464] < key_sroa_0_0_29_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[479:464] < key_sroa_0_0_29_r0s1
       ? key_sroa_0_0_29_r0s1
       : _highs_0_rd[479:464];
   wire [15:0]  _GEN_68 =
-    cmp_i1496_r0s1 | _highs_0_rd[495:480] < key_sroa_0_0_30_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[495:480] < key_sroa_0_0_30_r0s1
       ? key_sroa_0_0_30_r0s1
       : _highs_0_rd[495:480];
   wire [15:0]  _GEN_69 =
-    cmp_i1496_r0s1 | _highs_0_rd[511:496] < key_sroa_0_0_31_r0s1
+    cmp_i1441_r0s1 | _highs_0_rd[511:496] < key_sroa_0_0_31_r0s1
       ? key_sroa_0_0_31_r0s1
       : _highs_0_rd[511:496];
   reg          or_r0s1;
@@ -812,9 +822,9 @@ module kv_compress_measure_speckv_Design(
   reg          or_r0s1__1;
   reg          or_r0s2;
   reg          or_r0s3;
-  reg          cmp_i2083_r0s1;
-  reg          cmp_i2083_r0s2;
-  reg          cmp_i2083_r0s3;
+  reg          cmp_i2148_r0s1;
+  reg          cmp_i2148_r0s2;
+  reg          cmp_i2148_r0s3;
   reg  [15:0]  spec_store_select_1_7_r0s1;
   reg  [15:0]  spec_store_select_1_3_r0s1;
   reg  [15:0]  spec_store_select_1_5_r0s1;
@@ -826,40 +836,40 @@ module kv_compress_measure_speckv_Design(
   reg  [15:0]  spec_store_select_1_r0s1;
   reg  [15:0]  spec_store_select_3_r0s2;
   reg  [15:0]  spec_store_select_4_r0s3;
-  wire         _GEN_70 = cmp_i2083_r0s3 | spec_store_select_4_r0s3 < group_lo_sroa_0_0_r0;
-  reg  [15:0]  spec_store_select48_1_r0s1;
-  reg  [15:0]  spec_store_select48_1_4_r0s1;
-  reg  [15:0]  spec_store_select48_1_2_r0s1;
-  reg  [15:0]  spec_store_select48_1_6_r0s1;
-  reg  [15:0]  spec_store_select48_3_r0s2;
-  reg  [15:0]  spec_store_select48_1_1_r0s1;
-  reg  [15:0]  spec_store_select48_1_5_r0s1;
-  reg  [15:0]  spec_store_select48_1_3_r0s1;
-  reg  [15:0]  spec_store_select48_1_7_r0s1;
-  reg  [15:0]  spec_store_select48_3_1_r0s2;
-  reg  [15:0]  spec_store_select48_4_r0s3;
+  wire         _GEN_70 = cmp_i2148_r0s3 | spec_store_select_4_r0s3 < group_lo_sroa_0_0_r0;
+  reg  [15:0]  spec_store_select47_1_r0s1;
+  reg  [15:0]  spec_store_select47_1_4_r0s1;
+  reg  [15:0]  spec_store_select47_1_2_r0s1;
+  reg  [15:0]  spec_store_select47_1_6_r0s1;
+  reg  [15:0]  spec_store_select47_3_r0s2;
+  reg  [15:0]  spec_store_select47_1_1_r0s1;
+  reg  [15:0]  spec_store_select47_1_5_r0s1;
+  reg  [15:0]  spec_store_select47_1_3_r0s1;
+  reg  [15:0]  spec_store_select47_1_7_r0s1;
+  reg  [15:0]  spec_store_select47_3_1_r0s2;
+  reg  [15:0]  spec_store_select47_4_r0s3;
   wire         _GEN_71 =
-    cmp_i2083_r0s3 | group_hi_sroa_0_0_r0 <= spec_store_select48_4_r0s3;
-  reg          cmp_i866_not_r0s1;
-  reg          cmp_i866_not_r0s2;
-  reg          cmp_i866_not_r0s3;
-  reg          first_0_r0s1;
-  reg          and_r0s1;
-  reg          select_r0s2;
-  reg          select_r0s3;
+    cmp_i2148_r0s3 | group_hi_sroa_0_0_r0 <= spec_store_select47_4_r0s3;
+  reg          cmp_i686_r0s1;
+  reg          cmp_i686_r0s2;
+  reg          cmp_i686_r0s3;
+  reg          all_finite_1_shrunk_r0s1;
+  reg          all_finite_1_shrunk_r0s2;
+  reg          all_finite_1_shrunk_r0s3;
   assign _GEN =
-    valid0_3 & ~(or_r0s3 & ~value_ranges_full_n | cmp_i866_not_r0s3 & ~finite_full_n);
+    valid0_3 & ~(or_r0s3 & ~value_ranges_full_n | cmp_i686_r0s3 & ~finite_full_n);
   reg          all_finite_0_r0;
-  reg  [7:0]   at_sroa_13_0_r0;
-  reg  [7:0]   at_sroa_20_0_r0;
-  reg  [6:0]   at_sroa_25_0_r0;
-  reg  [9:0]   left_sroa_0_0_r0;
-  reg  [7:0]   plan_sroa_28_0_r0;
-  reg  [7:0]   plan_sroa_19_0_r0;
-  reg  [2:0]   plan_sroa_11_0_r0;
-  reg  [3:0]   plan_sroa_6_0_r0;
+  reg          first_0_r0s1;
   reg          first_0_r0s2;
   reg          first_0_r0s3;
+  reg  [1:0]   at_sroa_14_0_r0;
+  reg  [7:0]   at_sroa_22_0_r0;
+  reg  [6:0]   at_sroa_28_0_r0;
+  reg  [9:0]   left_sroa_0_0_r0;
+  reg  [7:0]   plan_sroa_25_0_r0;
+  reg  [7:0]   plan_sroa_16_0_r0;
+  reg  [2:0]   plan_sroa_11_0_r0;
+  reg  [3:0]   plan_sroa_6_0_r0;
   wire         _GEN_72 = ~first_0_r0 & plan_sroa_6_0_r0[0];
   wire         _GEN_73 = ~(plan_sroa_11_0_r0[0]) & _GEN_72;
   wire         _GEN_74 = plan_sroa_11_0_r0[0] & _GEN_72;
@@ -880,22 +890,22 @@ module kv_compress_measure_speckv_Design(
       ? spec_store_select_1_4_r0s1
       : spec_store_select_1_r0s1;
   wire [15:0]  _GEN_79 =
-    spec_store_select48_1_r0s1 > spec_store_select48_1_4_r0s1
-      ? spec_store_select48_1_r0s1
-      : spec_store_select48_1_4_r0s1;
+    spec_store_select47_1_r0s1 > spec_store_select47_1_4_r0s1
+      ? spec_store_select47_1_r0s1
+      : spec_store_select47_1_4_r0s1;
   wire [15:0]  _GEN_80 =
-    spec_store_select48_1_2_r0s1 > spec_store_select48_1_6_r0s1
-      ? spec_store_select48_1_2_r0s1
-      : spec_store_select48_1_6_r0s1;
+    spec_store_select47_1_2_r0s1 > spec_store_select47_1_6_r0s1
+      ? spec_store_select47_1_2_r0s1
+      : spec_store_select47_1_6_r0s1;
   wire [15:0]  _GEN_81 =
-    spec_store_select48_1_1_r0s1 > spec_store_select48_1_5_r0s1
-      ? spec_store_select48_1_1_r0s1
-      : spec_store_select48_1_5_r0s1;
+    spec_store_select47_1_1_r0s1 > spec_store_select47_1_5_r0s1
+      ? spec_store_select47_1_1_r0s1
+      : spec_store_select47_1_5_r0s1;
   wire [15:0]  _GEN_82 =
-    spec_store_select48_1_3_r0s1 > spec_store_select48_1_7_r0s1
-      ? spec_store_select48_1_3_r0s1
-      : spec_store_select48_1_7_r0s1;
-  wire         _GEN_83 = ~started | cmp_i866_not_r0s3;
+    spec_store_select47_1_3_r0s1 > spec_store_select47_1_7_r0s1
+      ? spec_store_select47_1_3_r0s1
+      : spec_store_select47_1_7_r0s1;
+  wire         _GEN_83 = ~started | cmp_i686_r0s3;
   wire [15:0]  _GEN_84 = beats_dout[15] ? ~(beats_dout[15:0]) : {1'h1, beats_dout[14:0]};
   wire [15:0]  _GEN_85 =
     beats_dout[31] ? ~(beats_dout[31:16]) : {1'h1, beats_dout[30:16]};
@@ -959,55 +969,70 @@ module kv_compress_measure_speckv_Design(
     beats_dout[495] ? ~(beats_dout[495:480]) : {1'h1, beats_dout[494:480]};
   wire [15:0]  _GEN_115 =
     beats_dout[511] ? ~(beats_dout[511:496]) : {1'h1, beats_dout[510:496]};
-  wire         _GEN_116 = at_sroa_25_0_r0 == 7'h3F;
-  wire         _GEN_117 = (plan_sroa_19_0_r0[6:0] ^ at_sroa_20_0_r0[6:0]) == 7'h0;
-  wire         _GEN_118 = at_sroa_13_0_r0[1:0] == 2'h1;
-  wire         _GEN_119 = (plan_sroa_28_0_r0[3:0] ^ at_sroa_0_0_r0) == 4'h0;
-  wire [9:0]   _GEN_120 = first_0_r0 ? plans_dout[37:28] : left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_116 = at_sroa_28_0_r0 == 7'h3F;
+  wire         _GEN_117 = (plan_sroa_16_0_r0[6:0] ^ at_sroa_22_0_r0[6:0]) == 7'h0;
+  wire         _GEN_118 = at_sroa_14_0_r0 == 2'h1;
+  wire         _GEN_119 = (plan_sroa_25_0_r0[3:0] ^ at_sroa_0_0_r0) == 4'h0;
+  wire [9:0]   _GEN_120 = first_0_r0 ? plans_dout[30:21] : left_sroa_0_0_r0 - 10'h1;
   wire         _GEN_121 = _GEN_120 == 10'h0;
-  wire         _GEN_122 = (first_0_r0s1 | and_r0s1) & all_finite_0_r0;
-  wire         _GEN_123 = ~started | _GEN_121;
-  wire         _GEN_124 = ~started | _GEN_2;
-  wire [15:0]  _GEN_125 = _GEN_115 < _GEN_99 ? _GEN_115 : _GEN_99;
-  wire [15:0]  _GEN_126 = _GEN_107 < _GEN_91 ? _GEN_107 : _GEN_91;
-  wire [15:0]  _GEN_127 = _GEN_111 < _GEN_95 ? _GEN_111 : _GEN_95;
-  wire [15:0]  _GEN_128 = _GEN_103 < _GEN_87 ? _GEN_103 : _GEN_87;
-  wire [15:0]  _GEN_129 = _GEN_113 < _GEN_97 ? _GEN_113 : _GEN_97;
-  wire [15:0]  _GEN_130 = _GEN_105 < _GEN_89 ? _GEN_105 : _GEN_89;
-  wire [15:0]  _GEN_131 = _GEN_109 < _GEN_93 ? _GEN_109 : _GEN_93;
-  wire [15:0]  _GEN_132 = _GEN_101 < _GEN_85 ? _GEN_101 : _GEN_85;
-  wire [15:0]  _GEN_133 = _GEN_114 < _GEN_98 ? _GEN_114 : _GEN_98;
-  wire [15:0]  _GEN_134 = _GEN_106 < _GEN_90 ? _GEN_106 : _GEN_90;
-  wire [15:0]  _GEN_135 = _GEN_110 < _GEN_94 ? _GEN_110 : _GEN_94;
-  wire [15:0]  _GEN_136 = _GEN_102 < _GEN_86 ? _GEN_102 : _GEN_86;
-  wire [15:0]  _GEN_137 = _GEN_112 < _GEN_96 ? _GEN_112 : _GEN_96;
-  wire [15:0]  _GEN_138 = _GEN_104 < _GEN_88 ? _GEN_104 : _GEN_88;
-  wire [15:0]  _GEN_139 = _GEN_108 < _GEN_92 ? _GEN_108 : _GEN_92;
-  wire [15:0]  _GEN_140 = _GEN_100 < _GEN_84 ? _GEN_100 : _GEN_84;
-  wire [15:0]  _GEN_141 = _GEN_84 > _GEN_100 ? _GEN_84 : _GEN_100;
-  wire [15:0]  _GEN_142 = _GEN_92 > _GEN_108 ? _GEN_92 : _GEN_108;
-  wire [15:0]  _GEN_143 = _GEN_88 > _GEN_104 ? _GEN_88 : _GEN_104;
-  wire [15:0]  _GEN_144 = _GEN_96 > _GEN_112 ? _GEN_96 : _GEN_112;
-  wire [15:0]  _GEN_145 = _GEN_86 > _GEN_102 ? _GEN_86 : _GEN_102;
-  wire [15:0]  _GEN_146 = _GEN_94 > _GEN_110 ? _GEN_94 : _GEN_110;
-  wire [15:0]  _GEN_147 = _GEN_90 > _GEN_106 ? _GEN_90 : _GEN_106;
-  wire [15:0]  _GEN_148 = _GEN_98 > _GEN_114 ? _GEN_98 : _GEN_114;
-  wire [15:0]  _GEN_149 = _GEN_85 > _GEN_101 ? _GEN_85 : _GEN_101;
-  wire [15:0]  _GEN_150 = _GEN_93 > _GEN_109 ? _GEN_93 : _GEN_109;
-  wire [15:0]  _GEN_151 = _GEN_89 > _GEN_105 ? _GEN_89 : _GEN_105;
-  wire [15:0]  _GEN_152 = _GEN_97 > _GEN_113 ? _GEN_97 : _GEN_113;
-  wire [15:0]  _GEN_153 = _GEN_87 > _GEN_103 ? _GEN_87 : _GEN_103;
-  wire [15:0]  _GEN_154 = _GEN_95 > _GEN_111 ? _GEN_95 : _GEN_111;
-  wire [15:0]  _GEN_155 = _GEN_91 > _GEN_107 ? _GEN_91 : _GEN_107;
-  wire [15:0]  _GEN_156 = _GEN_99 > _GEN_115 ? _GEN_99 : _GEN_115;
-  wire         _GEN_157 = ~first_0_r0 & ~_GEN_119;
-  wire         _GEN_158 = ~first_0_r0 & _GEN_119;
-  wire         _GEN_159 = _GEN_157 | _GEN_158;
+  wire         _GEN_122 =
+    first_0_r0 | beats_dout[14:7] != 8'hFF & beats_dout[30:23] != 8'hFF
+    & beats_dout[46:39] != 8'hFF & beats_dout[62:55] != 8'hFF & beats_dout[78:71] != 8'hFF
+    & beats_dout[94:87] != 8'hFF & beats_dout[110:103] != 8'hFF
+    & beats_dout[126:119] != 8'hFF & beats_dout[142:135] != 8'hFF
+    & beats_dout[158:151] != 8'hFF & beats_dout[174:167] != 8'hFF
+    & beats_dout[190:183] != 8'hFF & beats_dout[206:199] != 8'hFF
+    & beats_dout[222:215] != 8'hFF & beats_dout[238:231] != 8'hFF
+    & beats_dout[254:247] != 8'hFF & beats_dout[270:263] != 8'hFF
+    & beats_dout[286:279] != 8'hFF & beats_dout[302:295] != 8'hFF
+    & beats_dout[318:311] != 8'hFF & beats_dout[334:327] != 8'hFF
+    & beats_dout[350:343] != 8'hFF & beats_dout[366:359] != 8'hFF
+    & beats_dout[382:375] != 8'hFF & beats_dout[398:391] != 8'hFF
+    & beats_dout[414:407] != 8'hFF & beats_dout[430:423] != 8'hFF
+    & beats_dout[446:439] != 8'hFF & beats_dout[462:455] != 8'hFF
+    & beats_dout[478:471] != 8'hFF & beats_dout[494:487] != 8'hFF
+    & beats_dout[510:503] != 8'hFF & all_finite_0_r0;
+  wire         _GEN_123 = ~started | _GEN_2;
+  wire [15:0]  _GEN_124 = _GEN_115 < _GEN_99 ? _GEN_115 : _GEN_99;
+  wire [15:0]  _GEN_125 = _GEN_107 < _GEN_91 ? _GEN_107 : _GEN_91;
+  wire [15:0]  _GEN_126 = _GEN_111 < _GEN_95 ? _GEN_111 : _GEN_95;
+  wire [15:0]  _GEN_127 = _GEN_103 < _GEN_87 ? _GEN_103 : _GEN_87;
+  wire [15:0]  _GEN_128 = _GEN_113 < _GEN_97 ? _GEN_113 : _GEN_97;
+  wire [15:0]  _GEN_129 = _GEN_105 < _GEN_89 ? _GEN_105 : _GEN_89;
+  wire [15:0]  _GEN_130 = _GEN_109 < _GEN_93 ? _GEN_109 : _GEN_93;
+  wire [15:0]  _GEN_131 = _GEN_101 < _GEN_85 ? _GEN_101 : _GEN_85;
+  wire [15:0]  _GEN_132 = _GEN_114 < _GEN_98 ? _GEN_114 : _GEN_98;
+  wire [15:0]  _GEN_133 = _GEN_106 < _GEN_90 ? _GEN_106 : _GEN_90;
+  wire [15:0]  _GEN_134 = _GEN_110 < _GEN_94 ? _GEN_110 : _GEN_94;
+  wire [15:0]  _GEN_135 = _GEN_102 < _GEN_86 ? _GEN_102 : _GEN_86;
+  wire [15:0]  _GEN_136 = _GEN_112 < _GEN_96 ? _GEN_112 : _GEN_96;
+  wire [15:0]  _GEN_137 = _GEN_104 < _GEN_88 ? _GEN_104 : _GEN_88;
+  wire [15:0]  _GEN_138 = _GEN_108 < _GEN_92 ? _GEN_108 : _GEN_92;
+  wire [15:0]  _GEN_139 = _GEN_100 < _GEN_84 ? _GEN_100 : _GEN_84;
+  wire [15:0]  _GEN_140 = _GEN_84 > _GEN_100 ? _GEN_84 : _GEN_100;
+  wire [15:0]  _GEN_141 = _GEN_92 > _GEN_108 ? _GEN_92 : _GEN_108;
+  wire [15:0]  _GEN_142 = _GEN_88 > _GEN_104 ? _GEN_88 : _GEN_104;
+  wire [15:0]  _GEN_143 = _GEN_96 > _GEN_112 ? _GEN_96 : _GEN_112;
+  wire [15:0]  _GEN_144 = _GEN_86 > _GEN_102 ? _GEN_86 : _GEN_102;
+  wire [15:0]  _GEN_145 = _GEN_94 > _GEN_110 ? _GEN_94 : _GEN_110;
+  wire [15:0]  _GEN_146 = _GEN_90 > _GEN_106 ? _GEN_90 : _GEN_106;
+  wire [15:0]  _GEN_147 = _GEN_98 > _GEN_114 ? _GEN_98 : _GEN_114;
+  wire [15:0]  _GEN_148 = _GEN_85 > _GEN_101 ? _GEN_85 : _GEN_101;
+  wire [15:0]  _GEN_149 = _GEN_93 > _GEN_109 ? _GEN_93 : _GEN_109;
+  wire [15:0]  _GEN_150 = _GEN_89 > _GEN_105 ? _GEN_89 : _GEN_105;
+  wire [15:0]  _GEN_151 = _GEN_97 > _GEN_113 ? _GEN_97 : _GEN_113;
+  wire [15:0]  _GEN_152 = _GEN_87 > _GEN_103 ? _GEN_87 : _GEN_103;
+  wire [15:0]  _GEN_153 = _GEN_95 > _GEN_111 ? _GEN_95 : _GEN_111;
+  wire [15:0]  _GEN_154 = _GEN_91 > _GEN_107 ? _GEN_91 : _GEN_107;
+  wire [15:0]  _GEN_155 = _GEN_99 > _GEN_115 ? _GEN_99 : _GEN_115;
+  wire         _GEN_156 = ~first_0_r0 & ~_GEN_119;
+  wire         _GEN_157 = ~started | _GEN_121 | ~(_GEN_156 | ~first_0_r0 & _GEN_119);
+  wire         _GEN_158 = ~started | _GEN_121;
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
       xor_r0s1 <= ~first_0_r0;
-      at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
-      cmp_i1496_r0s1 <= at_sroa_25_0_r0 == 7'h0;
+      at_sroa_0_0_r0s1 <= at_sroa_0_0_r0[2:0];
+      cmp_i1441_r0s1 <= at_sroa_28_0_r0 == 7'h0;
       key_sroa_0_0_r0s1 <= _GEN_84;
       key_sroa_0_0_1_r0s1 <= _GEN_85;
       key_sroa_0_0_2_r0s1 <= _GEN_86;
@@ -1048,24 +1073,24 @@ module kv_compress_measure_speckv_Design(
     if (_GEN_0)
       or_r0s3 <= or_r0s2;
     if (_GEN_2)
-      cmp_i2083_r0s1 <= at_sroa_13_0_r0[1:0] == 2'h0;
+      cmp_i2148_r0s1 <= at_sroa_14_0_r0 == 2'h0;
     if (_GEN_1)
-      cmp_i2083_r0s2 <= cmp_i2083_r0s1;
+      cmp_i2148_r0s2 <= cmp_i2148_r0s1;
     if (_GEN_0)
-      cmp_i2083_r0s3 <= cmp_i2083_r0s2;
+      cmp_i2148_r0s3 <= cmp_i2148_r0s2;
     if (_GEN_2) begin
-      spec_store_select_1_7_r0s1 <= _GEN_125 < _GEN_126 ? _GEN_125 : _GEN_126;
-      spec_store_select_1_3_r0s1 <= _GEN_127 < _GEN_128 ? _GEN_127 : _GEN_128;
-      spec_store_select_1_5_r0s1 <= _GEN_129 < _GEN_130 ? _GEN_129 : _GEN_130;
-      spec_store_select_1_1_r0s1 <= _GEN_131 < _GEN_132 ? _GEN_131 : _GEN_132;
+      spec_store_select_1_7_r0s1 <= _GEN_124 < _GEN_125 ? _GEN_124 : _GEN_125;
+      spec_store_select_1_3_r0s1 <= _GEN_126 < _GEN_127 ? _GEN_126 : _GEN_127;
+      spec_store_select_1_5_r0s1 <= _GEN_128 < _GEN_129 ? _GEN_128 : _GEN_129;
+      spec_store_select_1_1_r0s1 <= _GEN_130 < _GEN_131 ? _GEN_130 : _GEN_131;
     end
     if (_GEN_1)
       spec_store_select_3_1_r0s2 <= _GEN_75 < _GEN_76 ? _GEN_75 : _GEN_76;
     if (_GEN_2) begin
-      spec_store_select_1_6_r0s1 <= _GEN_133 < _GEN_134 ? _GEN_133 : _GEN_134;
-      spec_store_select_1_2_r0s1 <= _GEN_135 < _GEN_136 ? _GEN_135 : _GEN_136;
-      spec_store_select_1_4_r0s1 <= _GEN_137 < _GEN_138 ? _GEN_137 : _GEN_138;
-      spec_store_select_1_r0s1 <= _GEN_139 < _GEN_140 ? _GEN_139 : _GEN_140;
+      spec_store_select_1_6_r0s1 <= _GEN_132 < _GEN_133 ? _GEN_132 : _GEN_133;
+      spec_store_select_1_2_r0s1 <= _GEN_134 < _GEN_135 ? _GEN_134 : _GEN_135;
+      spec_store_select_1_4_r0s1 <= _GEN_136 < _GEN_137 ? _GEN_136 : _GEN_137;
+      spec_store_select_1_r0s1 <= _GEN_138 < _GEN_139 ? _GEN_138 : _GEN_139;
     end
     if (_GEN_1)
       spec_store_select_3_r0s2 <= _GEN_77 < _GEN_78 ? _GEN_77 : _GEN_78;
@@ -1075,87 +1100,42 @@ module kv_compress_measure_speckv_Design(
           ? spec_store_select_3_1_r0s2
           : spec_store_select_3_r0s2;
     if (_GEN_2) begin
-      spec_store_select48_1_r0s1 <= _GEN_141 > _GEN_142 ? _GEN_141 : _GEN_142;
-      spec_store_select48_1_4_r0s1 <= _GEN_143 > _GEN_144 ? _GEN_143 : _GEN_144;
-      spec_store_select48_1_2_r0s1 <= _GEN_145 > _GEN_146 ? _GEN_145 : _GEN_146;
-      spec_store_select48_1_6_r0s1 <= _GEN_147 > _GEN_148 ? _GEN_147 : _GEN_148;
+      spec_store_select47_1_r0s1 <= _GEN_140 > _GEN_141 ? _GEN_140 : _GEN_141;
+      spec_store_select47_1_4_r0s1 <= _GEN_142 > _GEN_143 ? _GEN_142 : _GEN_143;
+      spec_store_select47_1_2_r0s1 <= _GEN_144 > _GEN_145 ? _GEN_144 : _GEN_145;
+      spec_store_select47_1_6_r0s1 <= _GEN_146 > _GEN_147 ? _GEN_146 : _GEN_147;
     end
     if (_GEN_1)
-      spec_store_select48_3_r0s2 <= _GEN_79 > _GEN_80 ? _GEN_79 : _GEN_80;
+      spec_store_select47_3_r0s2 <= _GEN_79 > _GEN_80 ? _GEN_79 : _GEN_80;
     if (_GEN_2) begin
-      spec_store_select48_1_1_r0s1 <= _GEN_149 > _GEN_150 ? _GEN_149 : _GEN_150;
-      spec_store_select48_1_5_r0s1 <= _GEN_151 > _GEN_152 ? _GEN_151 : _GEN_152;
-      spec_store_select48_1_3_r0s1 <= _GEN_153 > _GEN_154 ? _GEN_153 : _GEN_154;
-      spec_store_select48_1_7_r0s1 <= _GEN_155 > _GEN_156 ? _GEN_155 : _GEN_156;
+      spec_store_select47_1_1_r0s1 <= _GEN_148 > _GEN_149 ? _GEN_148 : _GEN_149;
+      spec_store_select47_1_5_r0s1 <= _GEN_150 > _GEN_151 ? _GEN_150 : _GEN_151;
+      spec_store_select47_1_3_r0s1 <= _GEN_152 > _GEN_153 ? _GEN_152 : _GEN_153;
+      spec_store_select47_1_7_r0s1 <= _GEN_154 > _GEN_155 ? _GEN_154 : _GEN_155;
     end
     if (_GEN_1)
-      spec_store_select48_3_1_r0s2 <= _GEN_81 > _GEN_82 ? _GEN_81 : _GEN_82;
+      spec_store_select47_3_1_r0s2 <= _GEN_81 > _GEN_82 ? _GEN_81 : _GEN_82;
     if (_GEN_0)
-      spec_store_select48_4_r0s3 <=
-        spec_store_select48_3_r0s2 > spec_store_select48_3_1_r0s2
-          ? spec_store_select48_3_r0s2
-          : spec_store_select48_3_1_r0s2;
+      spec_store_select47_4_r0s3 <=
+        spec_store_select47_3_r0s2 > spec_store_select47_3_1_r0s2
+          ? spec_store_select47_3_r0s2
+          : spec_store_select47_3_1_r0s2;
     if (_GEN_2)
-      cmp_i866_not_r0s1 <= _GEN_121;
+      cmp_i686_r0s1 <= _GEN_121;
     if (_GEN_1)
-      cmp_i866_not_r0s2 <= cmp_i866_not_r0s1;
+      cmp_i686_r0s2 <= cmp_i686_r0s1;
     if (_GEN_0)
-      cmp_i866_not_r0s3 <= cmp_i866_not_r0s2;
-    if (_GEN_2) begin
+      cmp_i686_r0s3 <= cmp_i686_r0s2;
+    if (_GEN_2)
+      all_finite_1_shrunk_r0s1 <= _GEN_122;
+    if (_GEN_1)
+      all_finite_1_shrunk_r0s2 <= all_finite_1_shrunk_r0s1;
+    if (_GEN_0)
+      all_finite_1_shrunk_r0s3 <= all_finite_1_shrunk_r0s2;
+    if (_GEN_123)
+      all_finite_0_r0 <= ~started | _GEN_121 | _GEN_122;
+    if (_GEN_2)
       first_0_r0s1 <= first_0_r0;
-      and_r0s1 <=
-        beats_dout[14:7] != 8'hFF & beats_dout[30:23] != 8'hFF
-        & beats_dout[46:39] != 8'hFF & beats_dout[62:55] != 8'hFF
-        & beats_dout[78:71] != 8'hFF & beats_dout[94:87] != 8'hFF
-        & beats_dout[110:103] != 8'hFF & beats_dout[126:119] != 8'hFF
-        & beats_dout[142:135] != 8'hFF & beats_dout[158:151] != 8'hFF
-        & beats_dout[174:167] != 8'hFF & beats_dout[190:183] != 8'hFF
-        & beats_dout[206:199] != 8'hFF & beats_dout[222:215] != 8'hFF
-        & beats_dout[238:231] != 8'hFF & beats_dout[254:247] != 8'hFF
-        & beats_dout[270:263] != 8'hFF & beats_dout[286:279] != 8'hFF
-        & beats_dout[302:295] != 8'hFF & beats_dout[318:311] != 8'hFF
-        & beats_dout[334:327] != 8'hFF & beats_dout[350:343] != 8'hFF
-        & beats_dout[366:359] != 8'hFF & beats_dout[382:375] != 8'hFF
-        & beats_dout[398:391] != 8'hFF & beats_dout[414:407] != 8'hFF
-        & beats_dout[430:423] != 8'hFF & beats_dout[446:439] != 8'hFF
-        & beats_dout[462:455] != 8'hFF & beats_dout[478:471] != 8'hFF
-        & beats_dout[494:487] != 8'hFF & beats_dout[510:503] != 8'hFF;
-    end
-    if (_GEN_1)
-      select_r0s2 <= _GEN_122;
-    if (_GEN_0)
-      select_r0s3 <= select_r0s2;
-    if (~started | _GEN_1)
-      all_finite_0_r0 <= ~started | cmp_i866_not_r0s1 | _GEN_122;
-    if (_GEN_124) begin
-      at_sroa_0_0_r0 <=
-        _GEN_123
-          ? 4'h0
-          : _GEN_159 ? (_GEN_157 ? at_sroa_0_0_r0 + 4'h1 : 4'h0) : at_sroa_0_0_r0;
-      at_sroa_13_0_r0 <=
-        _GEN_123
-          ? 8'h0
-          : _GEN_159
-              ? (~_GEN_157 | _GEN_118 | _GEN_119 ? 8'h0 : at_sroa_13_0_r0 + 8'h1)
-              : at_sroa_13_0_r0;
-      at_sroa_20_0_r0 <=
-        _GEN_123 ? 8'h0 : _GEN_158 ? at_sroa_20_0_r0 + 8'h1 : at_sroa_20_0_r0;
-      at_sroa_25_0_r0 <=
-        _GEN_123
-          ? 7'h0
-          : _GEN_158
-              ? (_GEN_116 | _GEN_117 ? 7'h0 : at_sroa_25_0_r0 + 7'h1)
-              : at_sroa_25_0_r0;
-      left_sroa_0_0_r0 <= _GEN_123 ? 10'h0 : _GEN_120;
-      plan_sroa_28_0_r0 <=
-        _GEN_123 ? 8'h0 : first_0_r0 ? plans_dout[31:24] : plan_sroa_28_0_r0;
-      plan_sroa_19_0_r0 <=
-        _GEN_123 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_19_0_r0;
-      plan_sroa_11_0_r0 <=
-        _GEN_123 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_11_0_r0;
-      plan_sroa_6_0_r0 <=
-        _GEN_123 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_6_0_r0;
-    end
     if (_GEN_1)
       first_0_r0s2 <= first_0_r0s1;
     if (_GEN_0)
@@ -1164,16 +1144,39 @@ module kv_compress_measure_speckv_Design(
       group_hi_sroa_0_0_r0 <=
         _GEN_83
           ? 16'h0
-          : first_0_r0s3 | ~_GEN_71 ? group_hi_sroa_0_0_r0 : spec_store_select48_4_r0s3;
+          : first_0_r0s3 | ~_GEN_71 ? group_hi_sroa_0_0_r0 : spec_store_select47_4_r0s3;
       group_lo_sroa_0_0_r0 <=
         _GEN_83
           ? 16'h0
           : first_0_r0s3 | ~_GEN_70 ? group_lo_sroa_0_0_r0 : spec_store_select_4_r0s3;
     end
-    if (_GEN_124)
-      first_0_r0 <= _GEN_123;
+    if (_GEN_123) begin
+      at_sroa_0_0_r0 <= ~started | _GEN_121 | ~_GEN_156 ? 4'h0 : at_sroa_0_0_r0 + 4'h1;
+      at_sroa_14_0_r0 <=
+        ~started | _GEN_121 | ~_GEN_156 | _GEN_118 | _GEN_119
+          ? 2'h0
+          : at_sroa_14_0_r0 + 2'h1;
+      at_sroa_22_0_r0 <=
+        _GEN_157 ? 8'h0 : _GEN_156 ? at_sroa_22_0_r0 : at_sroa_22_0_r0 + 8'h1;
+      at_sroa_28_0_r0 <=
+        _GEN_157
+          ? 7'h0
+          : _GEN_156
+              ? at_sroa_28_0_r0
+              : _GEN_116 | _GEN_117 ? 7'h0 : at_sroa_28_0_r0 + 7'h1;
+      left_sroa_0_0_r0 <= _GEN_158 ? 10'h0 : _GEN_120;
+      plan_sroa_25_0_r0 <=
+        _GEN_158 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_25_0_r0;
+      plan_sroa_16_0_r0 <=
+        _GEN_158 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
+      plan_sroa_11_0_r0 <=
+        _GEN_158 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_11_0_r0;
+      plan_sroa_6_0_r0 <=
+        _GEN_158 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_6_0_r0;
+      first_0_r0 <= _GEN_158;
+    end
   end // always_ff @(posedge)
-  wire         _GEN_160 = _GEN_3 & _GEN_5;
+  wire         _GEN_159 = _GEN_3 & _GEN_5;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_1 <= 1'h0;
@@ -1199,7 +1202,7 @@ module kv_compress_measure_speckv_Design(
   ) lows_0 (
     .clk     (clk),
     .we      (_GEN_5),
-    .wa      (at_sroa_0_0_r0s1[2:0]),
+    .wa      (at_sroa_0_0_r0s1),
     .wd
       ({_GEN_37,
         _GEN_36,
@@ -1235,7 +1238,7 @@ module kv_compress_measure_speckv_Design(
         _GEN_6}),
     .re      (_GEN_3),
     .ra      (at_sroa_0_0_r0[2:0]),
-    .forward (_GEN_160),
+    .forward (_GEN_159),
     .rd      (_lows_0_rd)
   );
   hlsc_ram #(
@@ -1247,7 +1250,7 @@ module kv_compress_measure_speckv_Design(
   ) highs_0 (
     .clk     (clk),
     .we      (_GEN_5),
-    .wa      (at_sroa_0_0_r0s1[2:0]),
+    .wa      (at_sroa_0_0_r0s1),
     .wd
       ({_GEN_69,
         _GEN_68,
@@ -1283,7 +1286,7 @@ module kv_compress_measure_speckv_Design(
         _GEN_38}),
     .re      (_GEN_3),
     .ra      (at_sroa_0_0_r0[2:0]),
-    .forward (_GEN_160),
+    .forward (_GEN_159),
     .rd      (_highs_0_rd)
   );
   assign plans_read = _GEN_4;
@@ -1362,16 +1365,16 @@ module kv_compress_measure_speckv_Design(
      _GEN_6};
   assign value_ranges_write = _GEN & or_r0s3;
   assign value_ranges_din =
-    {_GEN_71 ? spec_store_select48_4_r0s3 : group_hi_sroa_0_0_r0,
+    {_GEN_71 ? spec_store_select47_4_r0s3 : group_hi_sroa_0_0_r0,
      _GEN_70 ? spec_store_select_4_r0s3 : group_lo_sroa_0_0_r0};
-  assign finite_write = _GEN & cmp_i866_not_r0s3;
-  assign finite_din = select_r0s3;
+  assign finite_write = _GEN & cmp_i686_r0s3;
+  assign finite_din = all_finite_1_shrunk_r0s3;
 endmodule
 
 module kv_compress_fit_speckv_Design(
   input           clk,
                   rst,
-  input  [61:0]   plans_dout,
+  input  [54:0]   plans_dout,
   input           plans_empty_n,
   input  [1023:0] key_ranges_dout,
   input           key_ranges_empty_n,
@@ -1461,30 +1464,30 @@ module kv_compress_fit_speckv_Design(
   reg  [10:0]   add_r0s2;
   reg  [10:0]   add_r0s3;
   reg  [10:0]   add_r0s4;
-  reg           hi_i443_sroa_0_0_r0s1;
-  reg           hi_i443_sroa_0_0_r0s2;
-  reg           cmp_i2019_r0s2;
-  reg  [15:0]   shl4_i1917_r0s1;
-  reg  [6:0]    hi_i443_sroa_0_0_r0s1__1;
-  reg  [15:0]   shr_i2061_r0s2;
-  reg           ref_tmp_i442_sroa_0_0_r0s1;
-  reg           ref_tmp_i442_sroa_0_0_r0s2;
-  reg           cmp_i2026_r0s2;
+  reg           hi_i429_sroa_0_0_r0s1;
+  reg           hi_i429_sroa_0_0_r0s2;
+  reg           cmp_i2034_r0s2;
+  reg  [15:0]   shl4_i1932_r0s1;
+  reg  [6:0]    hi_i429_sroa_0_0_r0s1__1;
+  reg  [15:0]   shr_i2076_r0s2;
+  reg           ref_tmp_i428_sroa_0_0_r0s1;
+  reg           ref_tmp_i428_sroa_0_0_r0s2;
+  reg           cmp_i2041_r0s2;
   reg  [15:0]   shl4_i_r0s1;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s1__1;
-  reg  [15:0]   shr_i2051_r0s2;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s1__1;
+  reg  [15:0]   shr_i2066_r0s2;
   reg           iszero_i_not_r0s3;
-  reg  [16:0]   sub_i1219_r0s3;
+  reg  [16:0]   sub_i1203_r0s3;
   reg  [4:0]    select_r0s4;
   reg  [12:0]   sub_r0s5;
   reg           xor_r0s3__1;
   reg           xor_r0s4__1;
-  reg  [25:0]   mul_i1231_r0s4;
-  reg           cmp_i2492_r0s5;
-  wire [9:0]    _GEN_9 = sub_r0s5[9:0] + {9'h0, cmp_i2492_r0s5};
+  reg  [25:0]   mul_i1215_r0s4;
+  reg           cmp_i2507_r0s5;
+  wire [9:0]    _GEN_9 = sub_r0s5[9:0] + {9'h0, cmp_i2507_r0s5};
   reg           iszero_i_not_r0s4;
-  reg  [6:0]    add_i1255_r0s5;
-  wire [6:0]    _GEN_10 = $signed(_GEN_9) < 10'sh1 ? 7'h0 : add_i1255_r0s5;
+  reg  [6:0]    add_i1239_r0s5;
+  wire [6:0]    _GEN_10 = $signed(_GEN_9) < 10'sh1 ? 7'h0 : add_i1239_r0s5;
   assign _GEN_0 = valid0_5 & (~valid0_6 | _GEN);
   reg           and_r0s1;
   reg           and_r0s2;
@@ -1492,365 +1495,365 @@ module kv_compress_fit_speckv_Design(
   reg           and_r0s4;
   reg           and_r0s5;
   reg           and_r0s6;
-  reg           cmp_i2545_r0s1;
-  reg           cmp_i2545_r0s2;
-  reg           cmp_i2545_r0s3;
-  reg           cmp_i2545_r0s4;
-  reg           cmp_i2545_r0s5;
-  reg           cmp_i2545_r0s6;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s2__1;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s3;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s4;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s5;
-  reg  [6:0]    ref_tmp_i442_sroa_0_0_r0s6;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s1__2;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s2__2;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s3__1;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s4__1;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s5__1;
-  reg  [7:0]    ref_tmp_i442_sroa_0_0_r0s6__1;
-  reg           ref_tmp_i442_sroa_0_0_r0s3__2;
-  reg           ref_tmp_i442_sroa_0_0_r0s4__2;
-  reg           ref_tmp_i442_sroa_0_0_r0s5__2;
-  reg           ref_tmp_i442_sroa_0_0_r0s6__2;
+  reg           cmp_i2582_r0s1;
+  reg           cmp_i2582_r0s2;
+  reg           cmp_i2582_r0s3;
+  reg           cmp_i2582_r0s4;
+  reg           cmp_i2582_r0s5;
+  reg           cmp_i2582_r0s6;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s2__1;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s3;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s4;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s5;
+  reg  [6:0]    ref_tmp_i428_sroa_0_0_r0s6;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s1__2;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s2__2;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s3__1;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s4__1;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s5__1;
+  reg  [7:0]    ref_tmp_i428_sroa_0_0_r0s6__1;
+  reg           ref_tmp_i428_sroa_0_0_r0s3__2;
+  reg           ref_tmp_i428_sroa_0_0_r0s4__2;
+  reg           ref_tmp_i428_sroa_0_0_r0s5__2;
+  reg           ref_tmp_i428_sroa_0_0_r0s6__2;
   reg           iszero_i_not_r0s5;
   reg  [15:0]   select_r0s6;
   wire [31:0]   _GEN_11 =
     {select_r0s6,
-     ref_tmp_i442_sroa_0_0_r0s6__2,
-     ref_tmp_i442_sroa_0_0_r0s6__1,
-     ref_tmp_i442_sroa_0_0_r0s6};
-  wire [511:0]  _GEN_12 = cmp_i2545_r0s6 ? 512'h0 : words_sroa_0_0_r0;
-  reg           cmp_i2552_1_r0s1;
-  reg           cmp_i2552_1_r0s2;
-  reg           cmp_i2552_1_r0s3;
-  reg           cmp_i2552_1_r0s4;
-  reg           cmp_i2552_1_r0s5;
-  reg           cmp_i2552_1_r0s6;
-  reg           cmp_i2552_2_r0s1;
-  reg           cmp_i2552_2_r0s2;
-  reg           cmp_i2552_2_r0s3;
-  reg           cmp_i2552_2_r0s4;
-  reg           cmp_i2552_2_r0s5;
-  reg           cmp_i2552_2_r0s6;
-  reg           cmp_i2552_3_r0s1;
-  reg           cmp_i2552_3_r0s2;
-  reg           cmp_i2552_3_r0s3;
-  reg           cmp_i2552_3_r0s4;
-  reg           cmp_i2552_3_r0s5;
-  reg           cmp_i2552_3_r0s6;
-  reg           cmp_i2552_4_r0s1;
-  reg           cmp_i2552_4_r0s2;
-  reg           cmp_i2552_4_r0s3;
-  reg           cmp_i2552_4_r0s4;
-  reg           cmp_i2552_4_r0s5;
-  reg           cmp_i2552_4_r0s6;
-  reg           cmp_i2552_5_r0s1;
-  reg           cmp_i2552_5_r0s2;
-  reg           cmp_i2552_5_r0s3;
-  reg           cmp_i2552_5_r0s4;
-  reg           cmp_i2552_5_r0s5;
-  reg           cmp_i2552_5_r0s6;
-  reg           cmp_i2552_6_r0s1;
-  reg           cmp_i2552_6_r0s2;
-  reg           cmp_i2552_6_r0s3;
-  reg           cmp_i2552_6_r0s4;
-  reg           cmp_i2552_6_r0s5;
-  reg           cmp_i2552_6_r0s6;
-  reg           cmp_i2552_7_r0s1;
-  reg           cmp_i2552_7_r0s2;
-  reg           cmp_i2552_7_r0s3;
-  reg           cmp_i2552_7_r0s4;
-  reg           cmp_i2552_7_r0s5;
-  reg           cmp_i2552_7_r0s6;
-  reg           cmp_i2552_8_r0s1;
-  reg           cmp_i2552_8_r0s2;
-  reg           cmp_i2552_8_r0s3;
-  reg           cmp_i2552_8_r0s4;
-  reg           cmp_i2552_8_r0s5;
-  reg           cmp_i2552_8_r0s6;
-  reg           cmp_i2552_9_r0s1;
-  reg           cmp_i2552_9_r0s2;
-  reg           cmp_i2552_9_r0s3;
-  reg           cmp_i2552_9_r0s4;
-  reg           cmp_i2552_9_r0s5;
-  reg           cmp_i2552_9_r0s6;
-  reg           cmp_i2552_10_r0s1;
-  reg           cmp_i2552_10_r0s2;
-  reg           cmp_i2552_10_r0s3;
-  reg           cmp_i2552_10_r0s4;
-  reg           cmp_i2552_10_r0s5;
-  reg           cmp_i2552_10_r0s6;
-  reg           cmp_i2552_11_r0s1;
-  reg           cmp_i2552_11_r0s2;
-  reg           cmp_i2552_11_r0s3;
-  reg           cmp_i2552_11_r0s4;
-  reg           cmp_i2552_11_r0s5;
-  reg           cmp_i2552_11_r0s6;
-  reg           cmp_i2552_12_r0s1;
-  reg           cmp_i2552_12_r0s2;
-  reg           cmp_i2552_12_r0s3;
-  reg           cmp_i2552_12_r0s4;
-  reg           cmp_i2552_12_r0s5;
-  reg           cmp_i2552_12_r0s6;
-  reg           cmp_i2552_13_r0s1;
-  reg           cmp_i2552_13_r0s2;
-  reg           cmp_i2552_13_r0s3;
-  reg           cmp_i2552_13_r0s4;
-  reg           cmp_i2552_13_r0s5;
-  reg           cmp_i2552_13_r0s6;
-  reg           cmp_i2552_14_r0s1;
-  reg           cmp_i2552_14_r0s2;
-  reg           cmp_i2552_14_r0s3;
-  reg           cmp_i2552_14_r0s4;
-  reg           cmp_i2552_14_r0s5;
-  reg           cmp_i2552_14_r0s6;
-  reg           cmp_i2552_15_r0s1;
-  reg           cmp_i2552_15_r0s2;
-  reg           cmp_i2552_15_r0s3;
-  reg           cmp_i2552_15_r0s4;
-  reg           cmp_i2552_15_r0s5;
-  reg           cmp_i2552_15_r0s6;
+     ref_tmp_i428_sroa_0_0_r0s6__2,
+     ref_tmp_i428_sroa_0_0_r0s6__1,
+     ref_tmp_i428_sroa_0_0_r0s6};
+  wire [511:0]  _GEN_12 = cmp_i2582_r0s6 ? 512'h0 : words_sroa_0_0_r0;
+  reg           cmp_i2589_1_r0s1;
+  reg           cmp_i2589_1_r0s2;
+  reg           cmp_i2589_1_r0s3;
+  reg           cmp_i2589_1_r0s4;
+  reg           cmp_i2589_1_r0s5;
+  reg           cmp_i2589_1_r0s6;
+  reg           cmp_i2589_2_r0s1;
+  reg           cmp_i2589_2_r0s2;
+  reg           cmp_i2589_2_r0s3;
+  reg           cmp_i2589_2_r0s4;
+  reg           cmp_i2589_2_r0s5;
+  reg           cmp_i2589_2_r0s6;
+  reg           cmp_i2589_3_r0s1;
+  reg           cmp_i2589_3_r0s2;
+  reg           cmp_i2589_3_r0s3;
+  reg           cmp_i2589_3_r0s4;
+  reg           cmp_i2589_3_r0s5;
+  reg           cmp_i2589_3_r0s6;
+  reg           cmp_i2589_4_r0s1;
+  reg           cmp_i2589_4_r0s2;
+  reg           cmp_i2589_4_r0s3;
+  reg           cmp_i2589_4_r0s4;
+  reg           cmp_i2589_4_r0s5;
+  reg           cmp_i2589_4_r0s6;
+  reg           cmp_i2589_5_r0s1;
+  reg           cmp_i2589_5_r0s2;
+  reg           cmp_i2589_5_r0s3;
+  reg           cmp_i2589_5_r0s4;
+  reg           cmp_i2589_5_r0s5;
+  reg           cmp_i2589_5_r0s6;
+  reg           cmp_i2589_6_r0s1;
+  reg           cmp_i2589_6_r0s2;
+  reg           cmp_i2589_6_r0s3;
+  reg           cmp_i2589_6_r0s4;
+  reg           cmp_i2589_6_r0s5;
+  reg           cmp_i2589_6_r0s6;
+  reg           cmp_i2589_7_r0s1;
+  reg           cmp_i2589_7_r0s2;
+  reg           cmp_i2589_7_r0s3;
+  reg           cmp_i2589_7_r0s4;
+  reg           cmp_i2589_7_r0s5;
+  reg           cmp_i2589_7_r0s6;
+  reg           cmp_i2589_8_r0s1;
+  reg           cmp_i2589_8_r0s2;
+  reg           cmp_i2589_8_r0s3;
+  reg           cmp_i2589_8_r0s4;
+  reg           cmp_i2589_8_r0s5;
+  reg           cmp_i2589_8_r0s6;
+  reg           cmp_i2589_9_r0s1;
+  reg           cmp_i2589_9_r0s2;
+  reg           cmp_i2589_9_r0s3;
+  reg           cmp_i2589_9_r0s4;
+  reg           cmp_i2589_9_r0s5;
+  reg           cmp_i2589_9_r0s6;
+  reg           cmp_i2589_10_r0s1;
+  reg           cmp_i2589_10_r0s2;
+  reg           cmp_i2589_10_r0s3;
+  reg           cmp_i2589_10_r0s4;
+  reg           cmp_i2589_10_r0s5;
+  reg           cmp_i2589_10_r0s6;
+  reg           cmp_i2589_11_r0s1;
+  reg           cmp_i2589_11_r0s2;
+  reg           cmp_i2589_11_r0s3;
+  reg           cmp_i2589_11_r0s4;
+  reg           cmp_i2589_11_r0s5;
+  reg           cmp_i2589_11_r0s6;
+  reg           cmp_i2589_12_r0s1;
+  reg           cmp_i2589_12_r0s2;
+  reg           cmp_i2589_12_r0s3;
+  reg           cmp_i2589_12_r0s4;
+  reg           cmp_i2589_12_r0s5;
+  reg           cmp_i2589_12_r0s6;
+  reg           cmp_i2589_13_r0s1;
+  reg           cmp_i2589_13_r0s2;
+  reg           cmp_i2589_13_r0s3;
+  reg           cmp_i2589_13_r0s4;
+  reg           cmp_i2589_13_r0s5;
+  reg           cmp_i2589_13_r0s6;
+  reg           cmp_i2589_14_r0s1;
+  reg           cmp_i2589_14_r0s2;
+  reg           cmp_i2589_14_r0s3;
+  reg           cmp_i2589_14_r0s4;
+  reg           cmp_i2589_14_r0s5;
+  reg           cmp_i2589_14_r0s6;
+  reg           cmp_i2589_15_r0s1;
+  reg           cmp_i2589_15_r0s2;
+  reg           cmp_i2589_15_r0s3;
+  reg           cmp_i2589_15_r0s4;
+  reg           cmp_i2589_15_r0s5;
+  reg           cmp_i2589_15_r0s6;
   wire [511:0]  _GEN_13 =
-    {cmp_i2552_15_r0s6 ? _GEN_11 : _GEN_12[511:480],
-     cmp_i2552_14_r0s6 ? _GEN_11 : _GEN_12[479:448],
-     cmp_i2552_13_r0s6 ? _GEN_11 : _GEN_12[447:416],
-     cmp_i2552_12_r0s6 ? _GEN_11 : _GEN_12[415:384],
-     cmp_i2552_11_r0s6 ? _GEN_11 : _GEN_12[383:352],
-     cmp_i2552_10_r0s6 ? _GEN_11 : _GEN_12[351:320],
-     cmp_i2552_9_r0s6 ? _GEN_11 : _GEN_12[319:288],
-     cmp_i2552_8_r0s6 ? _GEN_11 : _GEN_12[287:256],
-     cmp_i2552_7_r0s6 ? _GEN_11 : _GEN_12[255:224],
-     cmp_i2552_6_r0s6 ? _GEN_11 : _GEN_12[223:192],
-     cmp_i2552_5_r0s6 ? _GEN_11 : _GEN_12[191:160],
-     cmp_i2552_4_r0s6 ? _GEN_11 : _GEN_12[159:128],
-     cmp_i2552_3_r0s6 ? _GEN_11 : _GEN_12[127:96],
-     cmp_i2552_2_r0s6 ? _GEN_11 : _GEN_12[95:64],
-     cmp_i2552_1_r0s6 ? _GEN_11 : _GEN_12[63:32],
-     cmp_i2545_r0s6 ? _GEN_11 : _GEN_12[31:0]};
+    {cmp_i2589_15_r0s6 ? _GEN_11 : _GEN_12[511:480],
+     cmp_i2589_14_r0s6 ? _GEN_11 : _GEN_12[479:448],
+     cmp_i2589_13_r0s6 ? _GEN_11 : _GEN_12[447:416],
+     cmp_i2589_12_r0s6 ? _GEN_11 : _GEN_12[415:384],
+     cmp_i2589_11_r0s6 ? _GEN_11 : _GEN_12[383:352],
+     cmp_i2589_10_r0s6 ? _GEN_11 : _GEN_12[351:320],
+     cmp_i2589_9_r0s6 ? _GEN_11 : _GEN_12[319:288],
+     cmp_i2589_8_r0s6 ? _GEN_11 : _GEN_12[287:256],
+     cmp_i2589_7_r0s6 ? _GEN_11 : _GEN_12[255:224],
+     cmp_i2589_6_r0s6 ? _GEN_11 : _GEN_12[223:192],
+     cmp_i2589_5_r0s6 ? _GEN_11 : _GEN_12[191:160],
+     cmp_i2589_4_r0s6 ? _GEN_11 : _GEN_12[159:128],
+     cmp_i2589_3_r0s6 ? _GEN_11 : _GEN_12[127:96],
+     cmp_i2589_2_r0s6 ? _GEN_11 : _GEN_12[95:64],
+     cmp_i2589_1_r0s6 ? _GEN_11 : _GEN_12[63:32],
+     cmp_i2582_r0s6 ? _GEN_11 : _GEN_12[31:0]};
   reg           and_r0s1__1;
   reg           and_r0s2__1;
   reg           and_r0s3__1;
   reg           and_r0s4__1;
   reg           and_r0s5__1;
   reg           and_r0s6__1;
-  reg           cmp_i631_r0s1;
-  reg           cmp_i631_r0s2;
-  reg           cmp_i631_r0s3;
-  reg           cmp_i631_r0s4;
-  reg           cmp_i631_r0s5;
-  reg           cmp_i631_r0s6;
-  reg  [7:0]    sroa_speculated3307_r0s2;
-  reg  [7:0]    sroa_speculated3307_r0s3;
-  reg  [7:0]    sroa_speculated3307_r0s4;
-  reg  [7:0]    sroa_speculated3307_r0s5;
-  reg  [7:0]    sroa_speculated3307_r0s6;
+  reg           cmp_i632_r0s1;
+  reg           cmp_i632_r0s2;
+  reg           cmp_i632_r0s3;
+  reg           cmp_i632_r0s4;
+  reg           cmp_i632_r0s5;
+  reg           cmp_i632_r0s6;
+  reg  [7:0]    sroa_speculated3341_r0s2;
+  reg  [7:0]    sroa_speculated3341_r0s3;
+  reg  [7:0]    sroa_speculated3341_r0s4;
+  reg  [7:0]    sroa_speculated3341_r0s5;
+  reg  [7:0]    sroa_speculated3341_r0s6;
   reg  [31:0]   ref_tmp6_i_sroa_0_0_r0s3;
   reg  [31:0]   ref_tmp6_i_sroa_0_0_r0s4;
   reg  [31:0]   ref_tmp6_i_sroa_0_0_r0s5;
   reg  [31:0]   ref_tmp6_i_sroa_0_0_r0s6;
   reg           iszero_i_not_r0s6;
-  reg  [9:0]    reass_sub_r0s6;
+  reg  [7:0]    reass_sub_r0s6;
   wire [45:0]   _GEN_14 =
-    {reass_sub_r0s6[4:0] - 5'h2,
+    {iszero_i_not_r0s6 ? 5'h1 : reass_sub_r0s6[4:0] - 5'h2,
      iszero_i_not_r0s6 ? 16'h0 : _kReciprocals_0_rd,
      ref_tmp6_i_sroa_0_0_r0s6[16:0],
-     sroa_speculated3307_r0s6};
-  reg           cmp_i631_1_r0s1;
-  reg           cmp_i631_1_r0s2;
-  reg           cmp_i631_1_r0s3;
-  reg           cmp_i631_1_r0s4;
-  reg           cmp_i631_1_r0s5;
-  reg           cmp_i631_1_r0s6;
-  reg           cmp_i631_2_r0s1;
-  reg           cmp_i631_2_r0s2;
-  reg           cmp_i631_2_r0s3;
-  reg           cmp_i631_2_r0s4;
-  reg           cmp_i631_2_r0s5;
-  reg           cmp_i631_2_r0s6;
-  reg           cmp_i631_3_r0s1;
-  reg           cmp_i631_3_r0s2;
-  reg           cmp_i631_3_r0s3;
-  reg           cmp_i631_3_r0s4;
-  reg           cmp_i631_3_r0s5;
-  reg           cmp_i631_3_r0s6;
-  reg           cmp_i631_4_r0s1;
-  reg           cmp_i631_4_r0s2;
-  reg           cmp_i631_4_r0s3;
-  reg           cmp_i631_4_r0s4;
-  reg           cmp_i631_4_r0s5;
-  reg           cmp_i631_4_r0s6;
-  reg           cmp_i631_5_r0s1;
-  reg           cmp_i631_5_r0s2;
-  reg           cmp_i631_5_r0s3;
-  reg           cmp_i631_5_r0s4;
-  reg           cmp_i631_5_r0s5;
-  reg           cmp_i631_5_r0s6;
-  reg           cmp_i631_6_r0s1;
-  reg           cmp_i631_6_r0s2;
-  reg           cmp_i631_6_r0s3;
-  reg           cmp_i631_6_r0s4;
-  reg           cmp_i631_6_r0s5;
-  reg           cmp_i631_6_r0s6;
-  reg           cmp_i631_7_r0s1;
-  reg           cmp_i631_7_r0s2;
-  reg           cmp_i631_7_r0s3;
-  reg           cmp_i631_7_r0s4;
-  reg           cmp_i631_7_r0s5;
-  reg           cmp_i631_7_r0s6;
-  reg           cmp_i631_8_r0s1;
-  reg           cmp_i631_8_r0s2;
-  reg           cmp_i631_8_r0s3;
-  reg           cmp_i631_8_r0s4;
-  reg           cmp_i631_8_r0s5;
-  reg           cmp_i631_8_r0s6;
-  reg           cmp_i631_9_r0s1;
-  reg           cmp_i631_9_r0s2;
-  reg           cmp_i631_9_r0s3;
-  reg           cmp_i631_9_r0s4;
-  reg           cmp_i631_9_r0s5;
-  reg           cmp_i631_9_r0s6;
-  reg           cmp_i631_10_r0s1;
-  reg           cmp_i631_10_r0s2;
-  reg           cmp_i631_10_r0s3;
-  reg           cmp_i631_10_r0s4;
-  reg           cmp_i631_10_r0s5;
-  reg           cmp_i631_10_r0s6;
-  reg           cmp_i631_11_r0s1;
-  reg           cmp_i631_11_r0s2;
-  reg           cmp_i631_11_r0s3;
-  reg           cmp_i631_11_r0s4;
-  reg           cmp_i631_11_r0s5;
-  reg           cmp_i631_11_r0s6;
-  reg           cmp_i631_12_r0s1;
-  reg           cmp_i631_12_r0s2;
-  reg           cmp_i631_12_r0s3;
-  reg           cmp_i631_12_r0s4;
-  reg           cmp_i631_12_r0s5;
-  reg           cmp_i631_12_r0s6;
-  reg           cmp_i631_13_r0s1;
-  reg           cmp_i631_13_r0s2;
-  reg           cmp_i631_13_r0s3;
-  reg           cmp_i631_13_r0s4;
-  reg           cmp_i631_13_r0s5;
-  reg           cmp_i631_13_r0s6;
-  reg           cmp_i631_14_r0s1;
-  reg           cmp_i631_14_r0s2;
-  reg           cmp_i631_14_r0s3;
-  reg           cmp_i631_14_r0s4;
-  reg           cmp_i631_14_r0s5;
-  reg           cmp_i631_14_r0s6;
-  reg           cmp_i631_15_r0s1;
-  reg           cmp_i631_15_r0s2;
-  reg           cmp_i631_15_r0s3;
-  reg           cmp_i631_15_r0s4;
-  reg           cmp_i631_15_r0s5;
-  reg           cmp_i631_15_r0s6;
-  reg           cmp_i631_16_r0s1;
-  reg           cmp_i631_16_r0s2;
-  reg           cmp_i631_16_r0s3;
-  reg           cmp_i631_16_r0s4;
-  reg           cmp_i631_16_r0s5;
-  reg           cmp_i631_16_r0s6;
-  reg           cmp_i631_17_r0s1;
-  reg           cmp_i631_17_r0s2;
-  reg           cmp_i631_17_r0s3;
-  reg           cmp_i631_17_r0s4;
-  reg           cmp_i631_17_r0s5;
-  reg           cmp_i631_17_r0s6;
-  reg           cmp_i631_18_r0s1;
-  reg           cmp_i631_18_r0s2;
-  reg           cmp_i631_18_r0s3;
-  reg           cmp_i631_18_r0s4;
-  reg           cmp_i631_18_r0s5;
-  reg           cmp_i631_18_r0s6;
-  reg           cmp_i631_19_r0s1;
-  reg           cmp_i631_19_r0s2;
-  reg           cmp_i631_19_r0s3;
-  reg           cmp_i631_19_r0s4;
-  reg           cmp_i631_19_r0s5;
-  reg           cmp_i631_19_r0s6;
-  reg           cmp_i631_20_r0s1;
-  reg           cmp_i631_20_r0s2;
-  reg           cmp_i631_20_r0s3;
-  reg           cmp_i631_20_r0s4;
-  reg           cmp_i631_20_r0s5;
-  reg           cmp_i631_20_r0s6;
-  reg           cmp_i631_21_r0s1;
-  reg           cmp_i631_21_r0s2;
-  reg           cmp_i631_21_r0s3;
-  reg           cmp_i631_21_r0s4;
-  reg           cmp_i631_21_r0s5;
-  reg           cmp_i631_21_r0s6;
-  reg           cmp_i631_22_r0s1;
-  reg           cmp_i631_22_r0s2;
-  reg           cmp_i631_22_r0s3;
-  reg           cmp_i631_22_r0s4;
-  reg           cmp_i631_22_r0s5;
-  reg           cmp_i631_22_r0s6;
-  reg           cmp_i631_23_r0s1;
-  reg           cmp_i631_23_r0s2;
-  reg           cmp_i631_23_r0s3;
-  reg           cmp_i631_23_r0s4;
-  reg           cmp_i631_23_r0s5;
-  reg           cmp_i631_23_r0s6;
-  reg           cmp_i631_24_r0s1;
-  reg           cmp_i631_24_r0s2;
-  reg           cmp_i631_24_r0s3;
-  reg           cmp_i631_24_r0s4;
-  reg           cmp_i631_24_r0s5;
-  reg           cmp_i631_24_r0s6;
-  reg           cmp_i631_25_r0s1;
-  reg           cmp_i631_25_r0s2;
-  reg           cmp_i631_25_r0s3;
-  reg           cmp_i631_25_r0s4;
-  reg           cmp_i631_25_r0s5;
-  reg           cmp_i631_25_r0s6;
-  reg           cmp_i631_26_r0s1;
-  reg           cmp_i631_26_r0s2;
-  reg           cmp_i631_26_r0s3;
-  reg           cmp_i631_26_r0s4;
-  reg           cmp_i631_26_r0s5;
-  reg           cmp_i631_26_r0s6;
-  reg           cmp_i631_27_r0s1;
-  reg           cmp_i631_27_r0s2;
-  reg           cmp_i631_27_r0s3;
-  reg           cmp_i631_27_r0s4;
-  reg           cmp_i631_27_r0s5;
-  reg           cmp_i631_27_r0s6;
-  reg           cmp_i631_28_r0s1;
-  reg           cmp_i631_28_r0s2;
-  reg           cmp_i631_28_r0s3;
-  reg           cmp_i631_28_r0s4;
-  reg           cmp_i631_28_r0s5;
-  reg           cmp_i631_28_r0s6;
-  reg           cmp_i631_29_r0s1;
-  reg           cmp_i631_29_r0s2;
-  reg           cmp_i631_29_r0s3;
-  reg           cmp_i631_29_r0s4;
-  reg           cmp_i631_29_r0s5;
-  reg           cmp_i631_29_r0s6;
-  reg           cmp_i631_30_r0s1;
-  reg           cmp_i631_30_r0s2;
-  reg           cmp_i631_30_r0s3;
-  reg           cmp_i631_30_r0s4;
-  reg           cmp_i631_30_r0s5;
-  reg           cmp_i631_30_r0s6;
-  reg           cmp_i631_31_r0s1;
-  reg           cmp_i631_31_r0s2;
-  reg           cmp_i631_31_r0s3;
-  reg           cmp_i631_31_r0s4;
-  reg           cmp_i631_31_r0s5;
-  reg           cmp_i631_31_r0s6;
+     sroa_speculated3341_r0s6};
+  reg           cmp_i632_1_r0s1;
+  reg           cmp_i632_1_r0s2;
+  reg           cmp_i632_1_r0s3;
+  reg           cmp_i632_1_r0s4;
+  reg           cmp_i632_1_r0s5;
+  reg           cmp_i632_1_r0s6;
+  reg           cmp_i632_2_r0s1;
+  reg           cmp_i632_2_r0s2;
+  reg           cmp_i632_2_r0s3;
+  reg           cmp_i632_2_r0s4;
+  reg           cmp_i632_2_r0s5;
+  reg           cmp_i632_2_r0s6;
+  reg           cmp_i632_3_r0s1;
+  reg           cmp_i632_3_r0s2;
+  reg           cmp_i632_3_r0s3;
+  reg           cmp_i632_3_r0s4;
+  reg           cmp_i632_3_r0s5;
+  reg           cmp_i632_3_r0s6;
+  reg           cmp_i632_4_r0s1;
+  reg           cmp_i632_4_r0s2;
+  reg           cmp_i632_4_r0s3;
+  reg           cmp_i632_4_r0s4;
+  reg           cmp_i632_4_r0s5;
+  reg           cmp_i632_4_r0s6;
+  reg           cmp_i632_5_r0s1;
+  reg           cmp_i632_5_r0s2;
+  reg           cmp_i632_5_r0s3;
+  reg           cmp_i632_5_r0s4;
+  reg           cmp_i632_5_r0s5;
+  reg           cmp_i632_5_r0s6;
+  reg           cmp_i632_6_r0s1;
+  reg           cmp_i632_6_r0s2;
+  reg           cmp_i632_6_r0s3;
+  reg           cmp_i632_6_r0s4;
+  reg           cmp_i632_6_r0s5;
+  reg           cmp_i632_6_r0s6;
+  reg           cmp_i632_7_r0s1;
+  reg           cmp_i632_7_r0s2;
+  reg           cmp_i632_7_r0s3;
+  reg           cmp_i632_7_r0s4;
+  reg           cmp_i632_7_r0s5;
+  reg           cmp_i632_7_r0s6;
+  reg           cmp_i632_8_r0s1;
+  reg           cmp_i632_8_r0s2;
+  reg           cmp_i632_8_r0s3;
+  reg           cmp_i632_8_r0s4;
+  reg           cmp_i632_8_r0s5;
+  reg           cmp_i632_8_r0s6;
+  reg           cmp_i632_9_r0s1;
+  reg           cmp_i632_9_r0s2;
+  reg           cmp_i632_9_r0s3;
+  reg           cmp_i632_9_r0s4;
+  reg           cmp_i632_9_r0s5;
+  reg           cmp_i632_9_r0s6;
+  reg           cmp_i632_10_r0s1;
+  reg           cmp_i632_10_r0s2;
+  reg           cmp_i632_10_r0s3;
+  reg           cmp_i632_10_r0s4;
+  reg           cmp_i632_10_r0s5;
+  reg           cmp_i632_10_r0s6;
+  reg           cmp_i632_11_r0s1;
+  reg           cmp_i632_11_r0s2;
+  reg           cmp_i632_11_r0s3;
+  reg           cmp_i632_11_r0s4;
+  reg           cmp_i632_11_r0s5;
+  reg           cmp_i632_11_r0s6;
+  reg           cmp_i632_12_r0s1;
+  reg           cmp_i632_12_r0s2;
+  reg           cmp_i632_12_r0s3;
+  reg           cmp_i632_12_r0s4;
+  reg           cmp_i632_12_r0s5;
+  reg           cmp_i632_12_r0s6;
+  reg           cmp_i632_13_r0s1;
+  reg           cmp_i632_13_r0s2;
+  reg           cmp_i632_13_r0s3;
+  reg           cmp_i632_13_r0s4;
+  reg           cmp_i632_13_r0s5;
+  reg           cmp_i632_13_r0s6;
+  reg           cmp_i632_14_r0s1;
+  reg           cmp_i632_14_r0s2;
+  reg           cmp_i632_14_r0s3;
+  reg           cmp_i632_14_r0s4;
+  reg           cmp_i632_14_r0s5;
+  reg           cmp_i632_14_r0s6;
+  reg           cmp_i632_15_r0s1;
+  reg           cmp_i632_15_r0s2;
+  reg           cmp_i632_15_r0s3;
+  reg           cmp_i632_15_r0s4;
+  reg           cmp_i632_15_r0s5;
+  reg           cmp_i632_15_r0s6;
+  reg           cmp_i632_16_r0s1;
+  reg           cmp_i632_16_r0s2;
+  reg           cmp_i632_16_r0s3;
+  reg           cmp_i632_16_r0s4;
+  reg           cmp_i632_16_r0s5;
+  reg           cmp_i632_16_r0s6;
+  reg           cmp_i632_17_r0s1;
+  reg           cmp_i632_17_r0s2;
+  reg           cmp_i632_17_r0s3;
+  reg           cmp_i632_17_r0s4;
+  reg           cmp_i632_17_r0s5;
+  reg           cmp_i632_17_r0s6;
+  reg           cmp_i632_18_r0s1;
+  reg           cmp_i632_18_r0s2;
+  reg           cmp_i632_18_r0s3;
+  reg           cmp_i632_18_r0s4;
+  reg           cmp_i632_18_r0s5;
+  reg           cmp_i632_18_r0s6;
+  reg           cmp_i632_19_r0s1;
+  reg           cmp_i632_19_r0s2;
+  reg           cmp_i632_19_r0s3;
+  reg           cmp_i632_19_r0s4;
+  reg           cmp_i632_19_r0s5;
+  reg           cmp_i632_19_r0s6;
+  reg           cmp_i632_20_r0s1;
+  reg           cmp_i632_20_r0s2;
+  reg           cmp_i632_20_r0s3;
+  reg           cmp_i632_20_r0s4;
+  reg           cmp_i632_20_r0s5;
+  reg           cmp_i632_20_r0s6;
+  reg           cmp_i632_21_r0s1;
+  reg           cmp_i632_21_r0s2;
+  reg           cmp_i632_21_r0s3;
+  reg           cmp_i632_21_r0s4;
+  reg           cmp_i632_21_r0s5;
+  reg           cmp_i632_21_r0s6;
+  reg           cmp_i632_22_r0s1;
+  reg           cmp_i632_22_r0s2;
+  reg           cmp_i632_22_r0s3;
+  reg           cmp_i632_22_r0s4;
+  reg           cmp_i632_22_r0s5;
+  reg           cmp_i632_22_r0s6;
+  reg           cmp_i632_23_r0s1;
+  reg           cmp_i632_23_r0s2;
+  reg           cmp_i632_23_r0s3;
+  reg           cmp_i632_23_r0s4;
+  reg           cmp_i632_23_r0s5;
+  reg           cmp_i632_23_r0s6;
+  reg           cmp_i632_24_r0s1;
+  reg           cmp_i632_24_r0s2;
+  reg           cmp_i632_24_r0s3;
+  reg           cmp_i632_24_r0s4;
+  reg           cmp_i632_24_r0s5;
+  reg           cmp_i632_24_r0s6;
+  reg           cmp_i632_25_r0s1;
+  reg           cmp_i632_25_r0s2;
+  reg           cmp_i632_25_r0s3;
+  reg           cmp_i632_25_r0s4;
+  reg           cmp_i632_25_r0s5;
+  reg           cmp_i632_25_r0s6;
+  reg           cmp_i632_26_r0s1;
+  reg           cmp_i632_26_r0s2;
+  reg           cmp_i632_26_r0s3;
+  reg           cmp_i632_26_r0s4;
+  reg           cmp_i632_26_r0s5;
+  reg           cmp_i632_26_r0s6;
+  reg           cmp_i632_27_r0s1;
+  reg           cmp_i632_27_r0s2;
+  reg           cmp_i632_27_r0s3;
+  reg           cmp_i632_27_r0s4;
+  reg           cmp_i632_27_r0s5;
+  reg           cmp_i632_27_r0s6;
+  reg           cmp_i632_28_r0s1;
+  reg           cmp_i632_28_r0s2;
+  reg           cmp_i632_28_r0s3;
+  reg           cmp_i632_28_r0s4;
+  reg           cmp_i632_28_r0s5;
+  reg           cmp_i632_28_r0s6;
+  reg           cmp_i632_29_r0s1;
+  reg           cmp_i632_29_r0s2;
+  reg           cmp_i632_29_r0s3;
+  reg           cmp_i632_29_r0s4;
+  reg           cmp_i632_29_r0s5;
+  reg           cmp_i632_29_r0s6;
+  reg           cmp_i632_30_r0s1;
+  reg           cmp_i632_30_r0s2;
+  reg           cmp_i632_30_r0s3;
+  reg           cmp_i632_30_r0s4;
+  reg           cmp_i632_30_r0s5;
+  reg           cmp_i632_30_r0s6;
+  reg           cmp_i632_31_r0s1;
+  reg           cmp_i632_31_r0s2;
+  reg           cmp_i632_31_r0s3;
+  reg           cmp_i632_31_r0s4;
+  reg           cmp_i632_31_r0s5;
+  reg           cmp_i632_31_r0s6;
   assign _GEN =
     valid0_6 & ~(and_r0s6 & ~parameters_full_n | and_r0s6__1 & ~quantizers_full_n);
   reg  [991:0]  ranges_sroa_0_0_r0;
-  reg           cmp_i2478_not_r0s1;
-  reg           cmp_i2478_not_r0s2;
-  reg           cmp_i2478_not_r0s3;
-  reg           cmp_i2478_not_r0s4;
-  reg           cmp_i2478_not_r0s5;
-  reg           cmp_i2478_not_r0s6;
+  reg           cmp_i2493_r0s1;
+  reg           cmp_i2493_r0s2;
+  reg           cmp_i2493_r0s3;
+  reg           cmp_i2493_r0s4;
+  reg           cmp_i2493_r0s5;
+  reg           cmp_i2493_r0s6;
   reg           xor_r0s6;
   reg  [8:0]    left_sroa_0_0_r0;
   wire [1023:0] _GEN_15 = _GEN_6 ? {32'h0, ranges_sroa_0_0_r0} : key_ranges_dout;
@@ -1864,24 +1867,24 @@ module kv_compress_fit_speckv_Design(
       ? e_hi_i_sroa_0_0_r0s1
       : e_lo_i_sroa_0_0_r0s1;
   wire [7:0]    _GEN_22 = _GEN_21 - e_hi_i_sroa_0_0_r0s1;
-  wire [15:0]   _GEN_23 = cmp_i2019_r0s2 ? 16'h0 : shr_i2061_r0s2;
+  wire [15:0]   _GEN_23 = cmp_i2034_r0s2 ? 16'h0 : shr_i2076_r0s2;
   wire [17:0]   _GEN_24 = 18'h0 - {2'h0, _GEN_23};
   wire [31:0]   _GEN_25 =
-    hi_i443_sroa_0_0_r0s2 ? {{14{_GEN_24[17]}}, _GEN_24} : {16'h0, _GEN_23};
+    hi_i429_sroa_0_0_r0s2 ? {{14{_GEN_24[17]}}, _GEN_24} : {16'h0, _GEN_23};
   wire [7:0]    _GEN_26 = _GEN_21 - e_lo_i_sroa_0_0_r0s1;
-  wire [15:0]   _GEN_27 = cmp_i2026_r0s2 ? 16'h0 : shr_i2051_r0s2;
+  wire [15:0]   _GEN_27 = cmp_i2041_r0s2 ? 16'h0 : shr_i2066_r0s2;
   wire [17:0]   _GEN_28 = 18'h0 - {2'h0, _GEN_27};
   wire [31:0]   _GEN_29 =
-    ref_tmp_i442_sroa_0_0_r0s2 ? {{14{_GEN_28[17]}}, _GEN_28} : {16'h0, _GEN_27};
+    ref_tmp_i428_sroa_0_0_r0s2 ? {{14{_GEN_28[17]}}, _GEN_28} : {16'h0, _GEN_27};
   wire          _GEN_30 = _GEN_25 == _GEN_29;
-  wire [25:0]   _GEN_31 = {9'h0, sub_i1219_r0s3} * 26'h101;
-  wire [25:0]   _GEN_32 = mul_i1231_r0s4 << select_r0s4;
+  wire [25:0]   _GEN_31 = {9'h0, sub_i1203_r0s3} * 26'h101;
+  wire [25:0]   _GEN_32 = mul_i1215_r0s4 << select_r0s4;
   wire          _GEN_33 = left_sroa_0_0_r0 == 9'h1;
-  wire [9:0]    _GEN_34 = $signed(_GEN_9) > 10'sh1 ? _GEN_9 : 10'h1;
-  wire          _GEN_35 = ~first_0_r0 ? _GEN_33 : plans_dout[46:38] == 9'h0;
-  wire          _GEN_36 = ~started | _GEN_35;
-  wire          _GEN_37 = ~started | _GEN_5;
-  wire          _GEN_38 = ~started | cmp_i2478_not_r0s6;
+  wire [8:0]    _GEN_34 = $signed(_GEN_9) > 10'sh1 ? _GEN_9[8:0] : 9'h1;
+  wire          _GEN_35 = ~first_0_r0 ? _GEN_33 : plans_dout[39:31] == 9'h0;
+  wire          _GEN_36 = ~started | _GEN_5;
+  wire          _GEN_37 = ~started | _GEN_35;
+  wire          _GEN_38 = ~started | cmp_i2493_r0s6;
   wire          _GEN_39 = ~started | _GEN;
   wire          _GEN_40 = ~(_GEN_31[25]) & ~(_GEN_31[24]);
   wire          _GEN_41 = ~(_GEN_31[23]) & ~(_GEN_31[22]);
@@ -1928,34 +1931,34 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_2)
       add_r0s4 <= add_r0s3;
     if (_GEN_5)
-      hi_i443_sroa_0_0_r0s1 <= _GEN_17[15];
+      hi_i429_sroa_0_0_r0s1 <= _GEN_17[15];
     if (_GEN_4) begin
-      hi_i443_sroa_0_0_r0s2 <= hi_i443_sroa_0_0_r0s1;
-      cmp_i2019_r0s2 <= |(_GEN_22[7:4]);
+      hi_i429_sroa_0_0_r0s2 <= hi_i429_sroa_0_0_r0s1;
+      cmp_i2034_r0s2 <= |(_GEN_22[7:4]);
     end
     if (_GEN_5) begin
-      shl4_i1917_r0s1 <= {8'h0, ~_GEN_18, 7'h0};
-      hi_i443_sroa_0_0_r0s1__1 <= _GEN_17[6:0];
+      shl4_i1932_r0s1 <= {8'h0, ~_GEN_18, 7'h0};
+      hi_i429_sroa_0_0_r0s1__1 <= _GEN_17[6:0];
     end
     if (_GEN_4)
-      shr_i2061_r0s2 <=
-        {shl4_i1917_r0s1[7:0] | {1'h0, hi_i443_sroa_0_0_r0s1__1}, 8'h0} >> _GEN_22;
+      shr_i2076_r0s2 <=
+        {shl4_i1932_r0s1[7:0] | {1'h0, hi_i429_sroa_0_0_r0s1__1}, 8'h0} >> _GEN_22;
     if (_GEN_5)
-      ref_tmp_i442_sroa_0_0_r0s1 <= _GEN_19[15];
+      ref_tmp_i428_sroa_0_0_r0s1 <= _GEN_19[15];
     if (_GEN_4) begin
-      ref_tmp_i442_sroa_0_0_r0s2 <= ref_tmp_i442_sroa_0_0_r0s1;
-      cmp_i2026_r0s2 <= |(_GEN_26[7:4]);
+      ref_tmp_i428_sroa_0_0_r0s2 <= ref_tmp_i428_sroa_0_0_r0s1;
+      cmp_i2041_r0s2 <= |(_GEN_26[7:4]);
     end
     if (_GEN_5) begin
       shl4_i_r0s1 <= {8'h0, ~_GEN_20, 7'h0};
-      ref_tmp_i442_sroa_0_0_r0s1__1 <= _GEN_19[6:0];
+      ref_tmp_i428_sroa_0_0_r0s1__1 <= _GEN_19[6:0];
     end
     if (_GEN_4)
-      shr_i2051_r0s2 <=
-        {shl4_i_r0s1[7:0] | {1'h0, ref_tmp_i442_sroa_0_0_r0s1__1}, 8'h0} >> _GEN_26;
+      shr_i2066_r0s2 <=
+        {shl4_i_r0s1[7:0] | {1'h0, ref_tmp_i428_sroa_0_0_r0s1__1}, 8'h0} >> _GEN_26;
     if (_GEN_3) begin
       iszero_i_not_r0s3 <= _GEN_30;
-      sub_i1219_r0s3 <= _GEN_25[16:0] - _GEN_29[16:0];
+      sub_i1203_r0s3 <= _GEN_25[16:0] - _GEN_29[16:0];
     end
     if (_GEN_2)
       select_r0s4 <=
@@ -2004,14 +2007,14 @@ module kv_compress_fit_speckv_Design(
       xor_r0s3__1 <= ~_GEN_30;
     if (_GEN_2) begin
       xor_r0s4__1 <= xor_r0s3__1;
-      mul_i1231_r0s4 <= _GEN_31;
+      mul_i1215_r0s4 <= _GEN_31;
     end
     if (_GEN_1)
-      cmp_i2492_r0s5 <= xor_r0s4__1 & (&(_GEN_32[25:18]));
+      cmp_i2507_r0s5 <= xor_r0s4__1 & (&(_GEN_32[25:18]));
     if (_GEN_2)
       iszero_i_not_r0s4 <= iszero_i_not_r0s3;
     if (_GEN_1)
-      add_i1255_r0s5 <= iszero_i_not_r0s4 ? 7'h1 : _GEN_32[24:18] + 7'h1;
+      add_i1239_r0s5 <= iszero_i_not_r0s4 ? 7'h1 : _GEN_32[24:18] + 7'h1;
     if (_GEN_5)
       and_r0s1 <= ~first_0_r0 & ((&(slot_sroa_0_0_r0[3:0])) | _GEN_33);
     if (_GEN_4)
@@ -2025,231 +2028,231 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       and_r0s6 <= and_r0s5;
     if (_GEN_5)
-      cmp_i2545_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h0;
+      cmp_i2582_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h0;
     if (_GEN_4)
-      cmp_i2545_r0s2 <= cmp_i2545_r0s1;
+      cmp_i2582_r0s2 <= cmp_i2582_r0s1;
     if (_GEN_3)
-      cmp_i2545_r0s3 <= cmp_i2545_r0s2;
+      cmp_i2582_r0s3 <= cmp_i2582_r0s2;
     if (_GEN_2)
-      cmp_i2545_r0s4 <= cmp_i2545_r0s3;
+      cmp_i2582_r0s4 <= cmp_i2582_r0s3;
     if (_GEN_1)
-      cmp_i2545_r0s5 <= cmp_i2545_r0s4;
+      cmp_i2582_r0s5 <= cmp_i2582_r0s4;
     if (_GEN_0)
-      cmp_i2545_r0s6 <= cmp_i2545_r0s5;
+      cmp_i2582_r0s6 <= cmp_i2582_r0s5;
     if (_GEN_4)
-      ref_tmp_i442_sroa_0_0_r0s2__1 <= ref_tmp_i442_sroa_0_0_r0s1__1;
+      ref_tmp_i428_sroa_0_0_r0s2__1 <= ref_tmp_i428_sroa_0_0_r0s1__1;
     if (_GEN_3)
-      ref_tmp_i442_sroa_0_0_r0s3 <= ref_tmp_i442_sroa_0_0_r0s2__1;
+      ref_tmp_i428_sroa_0_0_r0s3 <= ref_tmp_i428_sroa_0_0_r0s2__1;
     if (_GEN_2)
-      ref_tmp_i442_sroa_0_0_r0s4 <= ref_tmp_i442_sroa_0_0_r0s3;
+      ref_tmp_i428_sroa_0_0_r0s4 <= ref_tmp_i428_sroa_0_0_r0s3;
     if (_GEN_1)
-      ref_tmp_i442_sroa_0_0_r0s5 <= ref_tmp_i442_sroa_0_0_r0s4;
+      ref_tmp_i428_sroa_0_0_r0s5 <= ref_tmp_i428_sroa_0_0_r0s4;
     if (_GEN_0)
-      ref_tmp_i442_sroa_0_0_r0s6 <= ref_tmp_i442_sroa_0_0_r0s5;
+      ref_tmp_i428_sroa_0_0_r0s6 <= ref_tmp_i428_sroa_0_0_r0s5;
     if (_GEN_5)
-      ref_tmp_i442_sroa_0_0_r0s1__2 <= _GEN_19[14:7];
+      ref_tmp_i428_sroa_0_0_r0s1__2 <= _GEN_19[14:7];
     if (_GEN_4)
-      ref_tmp_i442_sroa_0_0_r0s2__2 <= ref_tmp_i442_sroa_0_0_r0s1__2;
+      ref_tmp_i428_sroa_0_0_r0s2__2 <= ref_tmp_i428_sroa_0_0_r0s1__2;
     if (_GEN_3)
-      ref_tmp_i442_sroa_0_0_r0s3__1 <= ref_tmp_i442_sroa_0_0_r0s2__2;
+      ref_tmp_i428_sroa_0_0_r0s3__1 <= ref_tmp_i428_sroa_0_0_r0s2__2;
     if (_GEN_2)
-      ref_tmp_i442_sroa_0_0_r0s4__1 <= ref_tmp_i442_sroa_0_0_r0s3__1;
+      ref_tmp_i428_sroa_0_0_r0s4__1 <= ref_tmp_i428_sroa_0_0_r0s3__1;
     if (_GEN_1)
-      ref_tmp_i442_sroa_0_0_r0s5__1 <= ref_tmp_i442_sroa_0_0_r0s4__1;
+      ref_tmp_i428_sroa_0_0_r0s5__1 <= ref_tmp_i428_sroa_0_0_r0s4__1;
     if (_GEN_0)
-      ref_tmp_i442_sroa_0_0_r0s6__1 <= ref_tmp_i442_sroa_0_0_r0s5__1;
+      ref_tmp_i428_sroa_0_0_r0s6__1 <= ref_tmp_i428_sroa_0_0_r0s5__1;
     if (_GEN_3)
-      ref_tmp_i442_sroa_0_0_r0s3__2 <= ref_tmp_i442_sroa_0_0_r0s2;
+      ref_tmp_i428_sroa_0_0_r0s3__2 <= ref_tmp_i428_sroa_0_0_r0s2;
     if (_GEN_2)
-      ref_tmp_i442_sroa_0_0_r0s4__2 <= ref_tmp_i442_sroa_0_0_r0s3__2;
+      ref_tmp_i428_sroa_0_0_r0s4__2 <= ref_tmp_i428_sroa_0_0_r0s3__2;
     if (_GEN_1)
-      ref_tmp_i442_sroa_0_0_r0s5__2 <= ref_tmp_i442_sroa_0_0_r0s4__2;
+      ref_tmp_i428_sroa_0_0_r0s5__2 <= ref_tmp_i428_sroa_0_0_r0s4__2;
     if (_GEN_0)
-      ref_tmp_i442_sroa_0_0_r0s6__2 <= ref_tmp_i442_sroa_0_0_r0s5__2;
+      ref_tmp_i428_sroa_0_0_r0s6__2 <= ref_tmp_i428_sroa_0_0_r0s5__2;
     if (_GEN_1)
       iszero_i_not_r0s5 <= iszero_i_not_r0s4;
     if (_GEN_0)
-      select_r0s6 <= iszero_i_not_r0s5 ? 16'h0 : {_GEN_34[8:0], _GEN_10};
+      select_r0s6 <= iszero_i_not_r0s5 ? 16'h0 : {_GEN_34, _GEN_10};
     if (_GEN_5)
-      cmp_i2552_1_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h1;
+      cmp_i2589_1_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h1;
     if (_GEN_4)
-      cmp_i2552_1_r0s2 <= cmp_i2552_1_r0s1;
+      cmp_i2589_1_r0s2 <= cmp_i2589_1_r0s1;
     if (_GEN_3)
-      cmp_i2552_1_r0s3 <= cmp_i2552_1_r0s2;
+      cmp_i2589_1_r0s3 <= cmp_i2589_1_r0s2;
     if (_GEN_2)
-      cmp_i2552_1_r0s4 <= cmp_i2552_1_r0s3;
+      cmp_i2589_1_r0s4 <= cmp_i2589_1_r0s3;
     if (_GEN_1)
-      cmp_i2552_1_r0s5 <= cmp_i2552_1_r0s4;
+      cmp_i2589_1_r0s5 <= cmp_i2589_1_r0s4;
     if (_GEN_0)
-      cmp_i2552_1_r0s6 <= cmp_i2552_1_r0s5;
+      cmp_i2589_1_r0s6 <= cmp_i2589_1_r0s5;
     if (_GEN_5)
-      cmp_i2552_2_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h2;
+      cmp_i2589_2_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h2;
     if (_GEN_4)
-      cmp_i2552_2_r0s2 <= cmp_i2552_2_r0s1;
+      cmp_i2589_2_r0s2 <= cmp_i2589_2_r0s1;
     if (_GEN_3)
-      cmp_i2552_2_r0s3 <= cmp_i2552_2_r0s2;
+      cmp_i2589_2_r0s3 <= cmp_i2589_2_r0s2;
     if (_GEN_2)
-      cmp_i2552_2_r0s4 <= cmp_i2552_2_r0s3;
+      cmp_i2589_2_r0s4 <= cmp_i2589_2_r0s3;
     if (_GEN_1)
-      cmp_i2552_2_r0s5 <= cmp_i2552_2_r0s4;
+      cmp_i2589_2_r0s5 <= cmp_i2589_2_r0s4;
     if (_GEN_0)
-      cmp_i2552_2_r0s6 <= cmp_i2552_2_r0s5;
+      cmp_i2589_2_r0s6 <= cmp_i2589_2_r0s5;
     if (_GEN_5)
-      cmp_i2552_3_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h3;
+      cmp_i2589_3_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h3;
     if (_GEN_4)
-      cmp_i2552_3_r0s2 <= cmp_i2552_3_r0s1;
+      cmp_i2589_3_r0s2 <= cmp_i2589_3_r0s1;
     if (_GEN_3)
-      cmp_i2552_3_r0s3 <= cmp_i2552_3_r0s2;
+      cmp_i2589_3_r0s3 <= cmp_i2589_3_r0s2;
     if (_GEN_2)
-      cmp_i2552_3_r0s4 <= cmp_i2552_3_r0s3;
+      cmp_i2589_3_r0s4 <= cmp_i2589_3_r0s3;
     if (_GEN_1)
-      cmp_i2552_3_r0s5 <= cmp_i2552_3_r0s4;
+      cmp_i2589_3_r0s5 <= cmp_i2589_3_r0s4;
     if (_GEN_0)
-      cmp_i2552_3_r0s6 <= cmp_i2552_3_r0s5;
+      cmp_i2589_3_r0s6 <= cmp_i2589_3_r0s5;
     if (_GEN_5)
-      cmp_i2552_4_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h4;
+      cmp_i2589_4_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h4;
     if (_GEN_4)
-      cmp_i2552_4_r0s2 <= cmp_i2552_4_r0s1;
+      cmp_i2589_4_r0s2 <= cmp_i2589_4_r0s1;
     if (_GEN_3)
-      cmp_i2552_4_r0s3 <= cmp_i2552_4_r0s2;
+      cmp_i2589_4_r0s3 <= cmp_i2589_4_r0s2;
     if (_GEN_2)
-      cmp_i2552_4_r0s4 <= cmp_i2552_4_r0s3;
+      cmp_i2589_4_r0s4 <= cmp_i2589_4_r0s3;
     if (_GEN_1)
-      cmp_i2552_4_r0s5 <= cmp_i2552_4_r0s4;
+      cmp_i2589_4_r0s5 <= cmp_i2589_4_r0s4;
     if (_GEN_0)
-      cmp_i2552_4_r0s6 <= cmp_i2552_4_r0s5;
+      cmp_i2589_4_r0s6 <= cmp_i2589_4_r0s5;
     if (_GEN_5)
-      cmp_i2552_5_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h5;
+      cmp_i2589_5_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h5;
     if (_GEN_4)
-      cmp_i2552_5_r0s2 <= cmp_i2552_5_r0s1;
+      cmp_i2589_5_r0s2 <= cmp_i2589_5_r0s1;
     if (_GEN_3)
-      cmp_i2552_5_r0s3 <= cmp_i2552_5_r0s2;
+      cmp_i2589_5_r0s3 <= cmp_i2589_5_r0s2;
     if (_GEN_2)
-      cmp_i2552_5_r0s4 <= cmp_i2552_5_r0s3;
+      cmp_i2589_5_r0s4 <= cmp_i2589_5_r0s3;
     if (_GEN_1)
-      cmp_i2552_5_r0s5 <= cmp_i2552_5_r0s4;
+      cmp_i2589_5_r0s5 <= cmp_i2589_5_r0s4;
     if (_GEN_0)
-      cmp_i2552_5_r0s6 <= cmp_i2552_5_r0s5;
+      cmp_i2589_5_r0s6 <= cmp_i2589_5_r0s5;
     if (_GEN_5)
-      cmp_i2552_6_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h6;
+      cmp_i2589_6_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h6;
     if (_GEN_4)
-      cmp_i2552_6_r0s2 <= cmp_i2552_6_r0s1;
+      cmp_i2589_6_r0s2 <= cmp_i2589_6_r0s1;
     if (_GEN_3)
-      cmp_i2552_6_r0s3 <= cmp_i2552_6_r0s2;
+      cmp_i2589_6_r0s3 <= cmp_i2589_6_r0s2;
     if (_GEN_2)
-      cmp_i2552_6_r0s4 <= cmp_i2552_6_r0s3;
+      cmp_i2589_6_r0s4 <= cmp_i2589_6_r0s3;
     if (_GEN_1)
-      cmp_i2552_6_r0s5 <= cmp_i2552_6_r0s4;
+      cmp_i2589_6_r0s5 <= cmp_i2589_6_r0s4;
     if (_GEN_0)
-      cmp_i2552_6_r0s6 <= cmp_i2552_6_r0s5;
+      cmp_i2589_6_r0s6 <= cmp_i2589_6_r0s5;
     if (_GEN_5)
-      cmp_i2552_7_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h7;
+      cmp_i2589_7_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h7;
     if (_GEN_4)
-      cmp_i2552_7_r0s2 <= cmp_i2552_7_r0s1;
+      cmp_i2589_7_r0s2 <= cmp_i2589_7_r0s1;
     if (_GEN_3)
-      cmp_i2552_7_r0s3 <= cmp_i2552_7_r0s2;
+      cmp_i2589_7_r0s3 <= cmp_i2589_7_r0s2;
     if (_GEN_2)
-      cmp_i2552_7_r0s4 <= cmp_i2552_7_r0s3;
+      cmp_i2589_7_r0s4 <= cmp_i2589_7_r0s3;
     if (_GEN_1)
-      cmp_i2552_7_r0s5 <= cmp_i2552_7_r0s4;
+      cmp_i2589_7_r0s5 <= cmp_i2589_7_r0s4;
     if (_GEN_0)
-      cmp_i2552_7_r0s6 <= cmp_i2552_7_r0s5;
+      cmp_i2589_7_r0s6 <= cmp_i2589_7_r0s5;
     if (_GEN_5)
-      cmp_i2552_8_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h8;
+      cmp_i2589_8_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h8;
     if (_GEN_4)
-      cmp_i2552_8_r0s2 <= cmp_i2552_8_r0s1;
+      cmp_i2589_8_r0s2 <= cmp_i2589_8_r0s1;
     if (_GEN_3)
-      cmp_i2552_8_r0s3 <= cmp_i2552_8_r0s2;
+      cmp_i2589_8_r0s3 <= cmp_i2589_8_r0s2;
     if (_GEN_2)
-      cmp_i2552_8_r0s4 <= cmp_i2552_8_r0s3;
+      cmp_i2589_8_r0s4 <= cmp_i2589_8_r0s3;
     if (_GEN_1)
-      cmp_i2552_8_r0s5 <= cmp_i2552_8_r0s4;
+      cmp_i2589_8_r0s5 <= cmp_i2589_8_r0s4;
     if (_GEN_0)
-      cmp_i2552_8_r0s6 <= cmp_i2552_8_r0s5;
+      cmp_i2589_8_r0s6 <= cmp_i2589_8_r0s5;
     if (_GEN_5)
-      cmp_i2552_9_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h9;
+      cmp_i2589_9_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'h9;
     if (_GEN_4)
-      cmp_i2552_9_r0s2 <= cmp_i2552_9_r0s1;
+      cmp_i2589_9_r0s2 <= cmp_i2589_9_r0s1;
     if (_GEN_3)
-      cmp_i2552_9_r0s3 <= cmp_i2552_9_r0s2;
+      cmp_i2589_9_r0s3 <= cmp_i2589_9_r0s2;
     if (_GEN_2)
-      cmp_i2552_9_r0s4 <= cmp_i2552_9_r0s3;
+      cmp_i2589_9_r0s4 <= cmp_i2589_9_r0s3;
     if (_GEN_1)
-      cmp_i2552_9_r0s5 <= cmp_i2552_9_r0s4;
+      cmp_i2589_9_r0s5 <= cmp_i2589_9_r0s4;
     if (_GEN_0)
-      cmp_i2552_9_r0s6 <= cmp_i2552_9_r0s5;
+      cmp_i2589_9_r0s6 <= cmp_i2589_9_r0s5;
     if (_GEN_5)
-      cmp_i2552_10_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hA;
+      cmp_i2589_10_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hA;
     if (_GEN_4)
-      cmp_i2552_10_r0s2 <= cmp_i2552_10_r0s1;
+      cmp_i2589_10_r0s2 <= cmp_i2589_10_r0s1;
     if (_GEN_3)
-      cmp_i2552_10_r0s3 <= cmp_i2552_10_r0s2;
+      cmp_i2589_10_r0s3 <= cmp_i2589_10_r0s2;
     if (_GEN_2)
-      cmp_i2552_10_r0s4 <= cmp_i2552_10_r0s3;
+      cmp_i2589_10_r0s4 <= cmp_i2589_10_r0s3;
     if (_GEN_1)
-      cmp_i2552_10_r0s5 <= cmp_i2552_10_r0s4;
+      cmp_i2589_10_r0s5 <= cmp_i2589_10_r0s4;
     if (_GEN_0)
-      cmp_i2552_10_r0s6 <= cmp_i2552_10_r0s5;
+      cmp_i2589_10_r0s6 <= cmp_i2589_10_r0s5;
     if (_GEN_5)
-      cmp_i2552_11_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hB;
+      cmp_i2589_11_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hB;
     if (_GEN_4)
-      cmp_i2552_11_r0s2 <= cmp_i2552_11_r0s1;
+      cmp_i2589_11_r0s2 <= cmp_i2589_11_r0s1;
     if (_GEN_3)
-      cmp_i2552_11_r0s3 <= cmp_i2552_11_r0s2;
+      cmp_i2589_11_r0s3 <= cmp_i2589_11_r0s2;
     if (_GEN_2)
-      cmp_i2552_11_r0s4 <= cmp_i2552_11_r0s3;
+      cmp_i2589_11_r0s4 <= cmp_i2589_11_r0s3;
     if (_GEN_1)
-      cmp_i2552_11_r0s5 <= cmp_i2552_11_r0s4;
+      cmp_i2589_11_r0s5 <= cmp_i2589_11_r0s4;
     if (_GEN_0)
-      cmp_i2552_11_r0s6 <= cmp_i2552_11_r0s5;
+      cmp_i2589_11_r0s6 <= cmp_i2589_11_r0s5;
     if (_GEN_5)
-      cmp_i2552_12_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hC;
+      cmp_i2589_12_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hC;
     if (_GEN_4)
-      cmp_i2552_12_r0s2 <= cmp_i2552_12_r0s1;
+      cmp_i2589_12_r0s2 <= cmp_i2589_12_r0s1;
     if (_GEN_3)
-      cmp_i2552_12_r0s3 <= cmp_i2552_12_r0s2;
+      cmp_i2589_12_r0s3 <= cmp_i2589_12_r0s2;
     if (_GEN_2)
-      cmp_i2552_12_r0s4 <= cmp_i2552_12_r0s3;
+      cmp_i2589_12_r0s4 <= cmp_i2589_12_r0s3;
     if (_GEN_1)
-      cmp_i2552_12_r0s5 <= cmp_i2552_12_r0s4;
+      cmp_i2589_12_r0s5 <= cmp_i2589_12_r0s4;
     if (_GEN_0)
-      cmp_i2552_12_r0s6 <= cmp_i2552_12_r0s5;
+      cmp_i2589_12_r0s6 <= cmp_i2589_12_r0s5;
     if (_GEN_5)
-      cmp_i2552_13_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hD;
+      cmp_i2589_13_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hD;
     if (_GEN_4)
-      cmp_i2552_13_r0s2 <= cmp_i2552_13_r0s1;
+      cmp_i2589_13_r0s2 <= cmp_i2589_13_r0s1;
     if (_GEN_3)
-      cmp_i2552_13_r0s3 <= cmp_i2552_13_r0s2;
+      cmp_i2589_13_r0s3 <= cmp_i2589_13_r0s2;
     if (_GEN_2)
-      cmp_i2552_13_r0s4 <= cmp_i2552_13_r0s3;
+      cmp_i2589_13_r0s4 <= cmp_i2589_13_r0s3;
     if (_GEN_1)
-      cmp_i2552_13_r0s5 <= cmp_i2552_13_r0s4;
+      cmp_i2589_13_r0s5 <= cmp_i2589_13_r0s4;
     if (_GEN_0)
-      cmp_i2552_13_r0s6 <= cmp_i2552_13_r0s5;
+      cmp_i2589_13_r0s6 <= cmp_i2589_13_r0s5;
     if (_GEN_5)
-      cmp_i2552_14_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hE;
+      cmp_i2589_14_r0s1 <= slot_sroa_0_0_r0[3:0] == 4'hE;
     if (_GEN_4)
-      cmp_i2552_14_r0s2 <= cmp_i2552_14_r0s1;
+      cmp_i2589_14_r0s2 <= cmp_i2589_14_r0s1;
     if (_GEN_3)
-      cmp_i2552_14_r0s3 <= cmp_i2552_14_r0s2;
+      cmp_i2589_14_r0s3 <= cmp_i2589_14_r0s2;
     if (_GEN_2)
-      cmp_i2552_14_r0s4 <= cmp_i2552_14_r0s3;
+      cmp_i2589_14_r0s4 <= cmp_i2589_14_r0s3;
     if (_GEN_1)
-      cmp_i2552_14_r0s5 <= cmp_i2552_14_r0s4;
+      cmp_i2589_14_r0s5 <= cmp_i2589_14_r0s4;
     if (_GEN_0)
-      cmp_i2552_14_r0s6 <= cmp_i2552_14_r0s5;
+      cmp_i2589_14_r0s6 <= cmp_i2589_14_r0s5;
     if (_GEN_5)
-      cmp_i2552_15_r0s1 <= &(slot_sroa_0_0_r0[3:0]);
+      cmp_i2589_15_r0s1 <= &(slot_sroa_0_0_r0[3:0]);
     if (_GEN_4)
-      cmp_i2552_15_r0s2 <= cmp_i2552_15_r0s1;
+      cmp_i2589_15_r0s2 <= cmp_i2589_15_r0s1;
     if (_GEN_3)
-      cmp_i2552_15_r0s3 <= cmp_i2552_15_r0s2;
+      cmp_i2589_15_r0s3 <= cmp_i2589_15_r0s2;
     if (_GEN_2)
-      cmp_i2552_15_r0s4 <= cmp_i2552_15_r0s3;
+      cmp_i2589_15_r0s4 <= cmp_i2589_15_r0s3;
     if (_GEN_1)
-      cmp_i2552_15_r0s5 <= cmp_i2552_15_r0s4;
+      cmp_i2589_15_r0s5 <= cmp_i2589_15_r0s4;
     if (_GEN_0)
-      cmp_i2552_15_r0s6 <= cmp_i2552_15_r0s5;
+      cmp_i2589_15_r0s6 <= cmp_i2589_15_r0s5;
     if (_GEN_5)
       and_r0s1__1 <= ~first_0_r0 & ((&slot_sroa_0_0_r0) | _GEN_33);
     if (_GEN_4)
@@ -2263,27 +2266,27 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       and_r0s6__1 <= and_r0s5__1;
     if (_GEN_5)
-      cmp_i631_r0s1 <= slot_sroa_0_0_r0 == 5'h0;
+      cmp_i632_r0s1 <= slot_sroa_0_0_r0 == 5'h0;
     if (_GEN_4)
-      cmp_i631_r0s2 <= cmp_i631_r0s1;
+      cmp_i632_r0s2 <= cmp_i632_r0s1;
     if (_GEN_3)
-      cmp_i631_r0s3 <= cmp_i631_r0s2;
+      cmp_i632_r0s3 <= cmp_i632_r0s2;
     if (_GEN_2)
-      cmp_i631_r0s4 <= cmp_i631_r0s3;
+      cmp_i632_r0s4 <= cmp_i632_r0s3;
     if (_GEN_1)
-      cmp_i631_r0s5 <= cmp_i631_r0s4;
+      cmp_i632_r0s5 <= cmp_i632_r0s4;
     if (_GEN_0)
-      cmp_i631_r0s6 <= cmp_i631_r0s5;
+      cmp_i632_r0s6 <= cmp_i632_r0s5;
     if (_GEN_4)
-      sroa_speculated3307_r0s2 <= _GEN_21;
+      sroa_speculated3341_r0s2 <= _GEN_21;
     if (_GEN_3)
-      sroa_speculated3307_r0s3 <= sroa_speculated3307_r0s2;
+      sroa_speculated3341_r0s3 <= sroa_speculated3341_r0s2;
     if (_GEN_2)
-      sroa_speculated3307_r0s4 <= sroa_speculated3307_r0s3;
+      sroa_speculated3341_r0s4 <= sroa_speculated3341_r0s3;
     if (_GEN_1)
-      sroa_speculated3307_r0s5 <= sroa_speculated3307_r0s4;
+      sroa_speculated3341_r0s5 <= sroa_speculated3341_r0s4;
     if (_GEN_0)
-      sroa_speculated3307_r0s6 <= sroa_speculated3307_r0s5;
+      sroa_speculated3341_r0s6 <= sroa_speculated3341_r0s5;
     if (_GEN_3)
       ref_tmp6_i_sroa_0_0_r0s3 <= _GEN_29;
     if (_GEN_2)
@@ -2293,474 +2296,474 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0) begin
       ref_tmp6_i_sroa_0_0_r0s6 <= ref_tmp6_i_sroa_0_0_r0s5;
       iszero_i_not_r0s6 <= iszero_i_not_r0s5;
-      reass_sub_r0s6 <= _GEN_34 - {2'h0, sroa_speculated3307_r0s5};
+      reass_sub_r0s6 <= _GEN_34[7:0] - sroa_speculated3341_r0s5;
     end
     if (_GEN_5)
-      cmp_i631_1_r0s1 <= slot_sroa_0_0_r0 == 5'h1;
+      cmp_i632_1_r0s1 <= slot_sroa_0_0_r0 == 5'h1;
     if (_GEN_4)
-      cmp_i631_1_r0s2 <= cmp_i631_1_r0s1;
+      cmp_i632_1_r0s2 <= cmp_i632_1_r0s1;
     if (_GEN_3)
-      cmp_i631_1_r0s3 <= cmp_i631_1_r0s2;
+      cmp_i632_1_r0s3 <= cmp_i632_1_r0s2;
     if (_GEN_2)
-      cmp_i631_1_r0s4 <= cmp_i631_1_r0s3;
+      cmp_i632_1_r0s4 <= cmp_i632_1_r0s3;
     if (_GEN_1)
-      cmp_i631_1_r0s5 <= cmp_i631_1_r0s4;
+      cmp_i632_1_r0s5 <= cmp_i632_1_r0s4;
     if (_GEN_0)
-      cmp_i631_1_r0s6 <= cmp_i631_1_r0s5;
+      cmp_i632_1_r0s6 <= cmp_i632_1_r0s5;
     if (_GEN_5)
-      cmp_i631_2_r0s1 <= slot_sroa_0_0_r0 == 5'h2;
+      cmp_i632_2_r0s1 <= slot_sroa_0_0_r0 == 5'h2;
     if (_GEN_4)
-      cmp_i631_2_r0s2 <= cmp_i631_2_r0s1;
+      cmp_i632_2_r0s2 <= cmp_i632_2_r0s1;
     if (_GEN_3)
-      cmp_i631_2_r0s3 <= cmp_i631_2_r0s2;
+      cmp_i632_2_r0s3 <= cmp_i632_2_r0s2;
     if (_GEN_2)
-      cmp_i631_2_r0s4 <= cmp_i631_2_r0s3;
+      cmp_i632_2_r0s4 <= cmp_i632_2_r0s3;
     if (_GEN_1)
-      cmp_i631_2_r0s5 <= cmp_i631_2_r0s4;
+      cmp_i632_2_r0s5 <= cmp_i632_2_r0s4;
     if (_GEN_0)
-      cmp_i631_2_r0s6 <= cmp_i631_2_r0s5;
+      cmp_i632_2_r0s6 <= cmp_i632_2_r0s5;
     if (_GEN_5)
-      cmp_i631_3_r0s1 <= slot_sroa_0_0_r0 == 5'h3;
+      cmp_i632_3_r0s1 <= slot_sroa_0_0_r0 == 5'h3;
     if (_GEN_4)
-      cmp_i631_3_r0s2 <= cmp_i631_3_r0s1;
+      cmp_i632_3_r0s2 <= cmp_i632_3_r0s1;
     if (_GEN_3)
-      cmp_i631_3_r0s3 <= cmp_i631_3_r0s2;
+      cmp_i632_3_r0s3 <= cmp_i632_3_r0s2;
     if (_GEN_2)
-      cmp_i631_3_r0s4 <= cmp_i631_3_r0s3;
+      cmp_i632_3_r0s4 <= cmp_i632_3_r0s3;
     if (_GEN_1)
-      cmp_i631_3_r0s5 <= cmp_i631_3_r0s4;
+      cmp_i632_3_r0s5 <= cmp_i632_3_r0s4;
     if (_GEN_0)
-      cmp_i631_3_r0s6 <= cmp_i631_3_r0s5;
+      cmp_i632_3_r0s6 <= cmp_i632_3_r0s5;
     if (_GEN_5)
-      cmp_i631_4_r0s1 <= slot_sroa_0_0_r0 == 5'h4;
+      cmp_i632_4_r0s1 <= slot_sroa_0_0_r0 == 5'h4;
     if (_GEN_4)
-      cmp_i631_4_r0s2 <= cmp_i631_4_r0s1;
+      cmp_i632_4_r0s2 <= cmp_i632_4_r0s1;
     if (_GEN_3)
-      cmp_i631_4_r0s3 <= cmp_i631_4_r0s2;
+      cmp_i632_4_r0s3 <= cmp_i632_4_r0s2;
     if (_GEN_2)
-      cmp_i631_4_r0s4 <= cmp_i631_4_r0s3;
+      cmp_i632_4_r0s4 <= cmp_i632_4_r0s3;
     if (_GEN_1)
-      cmp_i631_4_r0s5 <= cmp_i631_4_r0s4;
+      cmp_i632_4_r0s5 <= cmp_i632_4_r0s4;
     if (_GEN_0)
-      cmp_i631_4_r0s6 <= cmp_i631_4_r0s5;
+      cmp_i632_4_r0s6 <= cmp_i632_4_r0s5;
     if (_GEN_5)
-      cmp_i631_5_r0s1 <= slot_sroa_0_0_r0 == 5'h5;
+      cmp_i632_5_r0s1 <= slot_sroa_0_0_r0 == 5'h5;
     if (_GEN_4)
-      cmp_i631_5_r0s2 <= cmp_i631_5_r0s1;
+      cmp_i632_5_r0s2 <= cmp_i632_5_r0s1;
     if (_GEN_3)
-      cmp_i631_5_r0s3 <= cmp_i631_5_r0s2;
+      cmp_i632_5_r0s3 <= cmp_i632_5_r0s2;
     if (_GEN_2)
-      cmp_i631_5_r0s4 <= cmp_i631_5_r0s3;
+      cmp_i632_5_r0s4 <= cmp_i632_5_r0s3;
     if (_GEN_1)
-      cmp_i631_5_r0s5 <= cmp_i631_5_r0s4;
+      cmp_i632_5_r0s5 <= cmp_i632_5_r0s4;
     if (_GEN_0)
-      cmp_i631_5_r0s6 <= cmp_i631_5_r0s5;
+      cmp_i632_5_r0s6 <= cmp_i632_5_r0s5;
     if (_GEN_5)
-      cmp_i631_6_r0s1 <= slot_sroa_0_0_r0 == 5'h6;
+      cmp_i632_6_r0s1 <= slot_sroa_0_0_r0 == 5'h6;
     if (_GEN_4)
-      cmp_i631_6_r0s2 <= cmp_i631_6_r0s1;
+      cmp_i632_6_r0s2 <= cmp_i632_6_r0s1;
     if (_GEN_3)
-      cmp_i631_6_r0s3 <= cmp_i631_6_r0s2;
+      cmp_i632_6_r0s3 <= cmp_i632_6_r0s2;
     if (_GEN_2)
-      cmp_i631_6_r0s4 <= cmp_i631_6_r0s3;
+      cmp_i632_6_r0s4 <= cmp_i632_6_r0s3;
     if (_GEN_1)
-      cmp_i631_6_r0s5 <= cmp_i631_6_r0s4;
+      cmp_i632_6_r0s5 <= cmp_i632_6_r0s4;
     if (_GEN_0)
-      cmp_i631_6_r0s6 <= cmp_i631_6_r0s5;
+      cmp_i632_6_r0s6 <= cmp_i632_6_r0s5;
     if (_GEN_5)
-      cmp_i631_7_r0s1 <= slot_sroa_0_0_r0 == 5'h7;
+      cmp_i632_7_r0s1 <= slot_sroa_0_0_r0 == 5'h7;
     if (_GEN_4)
-      cmp_i631_7_r0s2 <= cmp_i631_7_r0s1;
+      cmp_i632_7_r0s2 <= cmp_i632_7_r0s1;
     if (_GEN_3)
-      cmp_i631_7_r0s3 <= cmp_i631_7_r0s2;
+      cmp_i632_7_r0s3 <= cmp_i632_7_r0s2;
     if (_GEN_2)
-      cmp_i631_7_r0s4 <= cmp_i631_7_r0s3;
+      cmp_i632_7_r0s4 <= cmp_i632_7_r0s3;
     if (_GEN_1)
-      cmp_i631_7_r0s5 <= cmp_i631_7_r0s4;
+      cmp_i632_7_r0s5 <= cmp_i632_7_r0s4;
     if (_GEN_0)
-      cmp_i631_7_r0s6 <= cmp_i631_7_r0s5;
+      cmp_i632_7_r0s6 <= cmp_i632_7_r0s5;
     if (_GEN_5)
-      cmp_i631_8_r0s1 <= slot_sroa_0_0_r0 == 5'h8;
+      cmp_i632_8_r0s1 <= slot_sroa_0_0_r0 == 5'h8;
     if (_GEN_4)
-      cmp_i631_8_r0s2 <= cmp_i631_8_r0s1;
+      cmp_i632_8_r0s2 <= cmp_i632_8_r0s1;
     if (_GEN_3)
-      cmp_i631_8_r0s3 <= cmp_i631_8_r0s2;
+      cmp_i632_8_r0s3 <= cmp_i632_8_r0s2;
     if (_GEN_2)
-      cmp_i631_8_r0s4 <= cmp_i631_8_r0s3;
+      cmp_i632_8_r0s4 <= cmp_i632_8_r0s3;
     if (_GEN_1)
-      cmp_i631_8_r0s5 <= cmp_i631_8_r0s4;
+      cmp_i632_8_r0s5 <= cmp_i632_8_r0s4;
     if (_GEN_0)
-      cmp_i631_8_r0s6 <= cmp_i631_8_r0s5;
+      cmp_i632_8_r0s6 <= cmp_i632_8_r0s5;
     if (_GEN_5)
-      cmp_i631_9_r0s1 <= slot_sroa_0_0_r0 == 5'h9;
+      cmp_i632_9_r0s1 <= slot_sroa_0_0_r0 == 5'h9;
     if (_GEN_4)
-      cmp_i631_9_r0s2 <= cmp_i631_9_r0s1;
+      cmp_i632_9_r0s2 <= cmp_i632_9_r0s1;
     if (_GEN_3)
-      cmp_i631_9_r0s3 <= cmp_i631_9_r0s2;
+      cmp_i632_9_r0s3 <= cmp_i632_9_r0s2;
     if (_GEN_2)
-      cmp_i631_9_r0s4 <= cmp_i631_9_r0s3;
+      cmp_i632_9_r0s4 <= cmp_i632_9_r0s3;
     if (_GEN_1)
-      cmp_i631_9_r0s5 <= cmp_i631_9_r0s4;
+      cmp_i632_9_r0s5 <= cmp_i632_9_r0s4;
     if (_GEN_0)
-      cmp_i631_9_r0s6 <= cmp_i631_9_r0s5;
+      cmp_i632_9_r0s6 <= cmp_i632_9_r0s5;
     if (_GEN_5)
-      cmp_i631_10_r0s1 <= slot_sroa_0_0_r0 == 5'hA;
+      cmp_i632_10_r0s1 <= slot_sroa_0_0_r0 == 5'hA;
     if (_GEN_4)
-      cmp_i631_10_r0s2 <= cmp_i631_10_r0s1;
+      cmp_i632_10_r0s2 <= cmp_i632_10_r0s1;
     if (_GEN_3)
-      cmp_i631_10_r0s3 <= cmp_i631_10_r0s2;
+      cmp_i632_10_r0s3 <= cmp_i632_10_r0s2;
     if (_GEN_2)
-      cmp_i631_10_r0s4 <= cmp_i631_10_r0s3;
+      cmp_i632_10_r0s4 <= cmp_i632_10_r0s3;
     if (_GEN_1)
-      cmp_i631_10_r0s5 <= cmp_i631_10_r0s4;
+      cmp_i632_10_r0s5 <= cmp_i632_10_r0s4;
     if (_GEN_0)
-      cmp_i631_10_r0s6 <= cmp_i631_10_r0s5;
+      cmp_i632_10_r0s6 <= cmp_i632_10_r0s5;
     if (_GEN_5)
-      cmp_i631_11_r0s1 <= slot_sroa_0_0_r0 == 5'hB;
+      cmp_i632_11_r0s1 <= slot_sroa_0_0_r0 == 5'hB;
     if (_GEN_4)
-      cmp_i631_11_r0s2 <= cmp_i631_11_r0s1;
+      cmp_i632_11_r0s2 <= cmp_i632_11_r0s1;
     if (_GEN_3)
-      cmp_i631_11_r0s3 <= cmp_i631_11_r0s2;
+      cmp_i632_11_r0s3 <= cmp_i632_11_r0s2;
     if (_GEN_2)
-      cmp_i631_11_r0s4 <= cmp_i631_11_r0s3;
+      cmp_i632_11_r0s4 <= cmp_i632_11_r0s3;
     if (_GEN_1)
-      cmp_i631_11_r0s5 <= cmp_i631_11_r0s4;
+      cmp_i632_11_r0s5 <= cmp_i632_11_r0s4;
     if (_GEN_0)
-      cmp_i631_11_r0s6 <= cmp_i631_11_r0s5;
+      cmp_i632_11_r0s6 <= cmp_i632_11_r0s5;
     if (_GEN_5)
-      cmp_i631_12_r0s1 <= slot_sroa_0_0_r0 == 5'hC;
+      cmp_i632_12_r0s1 <= slot_sroa_0_0_r0 == 5'hC;
     if (_GEN_4)
-      cmp_i631_12_r0s2 <= cmp_i631_12_r0s1;
+      cmp_i632_12_r0s2 <= cmp_i632_12_r0s1;
     if (_GEN_3)
-      cmp_i631_12_r0s3 <= cmp_i631_12_r0s2;
+      cmp_i632_12_r0s3 <= cmp_i632_12_r0s2;
     if (_GEN_2)
-      cmp_i631_12_r0s4 <= cmp_i631_12_r0s3;
+      cmp_i632_12_r0s4 <= cmp_i632_12_r0s3;
     if (_GEN_1)
-      cmp_i631_12_r0s5 <= cmp_i631_12_r0s4;
+      cmp_i632_12_r0s5 <= cmp_i632_12_r0s4;
     if (_GEN_0)
-      cmp_i631_12_r0s6 <= cmp_i631_12_r0s5;
+      cmp_i632_12_r0s6 <= cmp_i632_12_r0s5;
     if (_GEN_5)
-      cmp_i631_13_r0s1 <= slot_sroa_0_0_r0 == 5'hD;
+      cmp_i632_13_r0s1 <= slot_sroa_0_0_r0 == 5'hD;
     if (_GEN_4)
-      cmp_i631_13_r0s2 <= cmp_i631_13_r0s1;
+      cmp_i632_13_r0s2 <= cmp_i632_13_r0s1;
     if (_GEN_3)
-      cmp_i631_13_r0s3 <= cmp_i631_13_r0s2;
+      cmp_i632_13_r0s3 <= cmp_i632_13_r0s2;
     if (_GEN_2)
-      cmp_i631_13_r0s4 <= cmp_i631_13_r0s3;
+      cmp_i632_13_r0s4 <= cmp_i632_13_r0s3;
     if (_GEN_1)
-      cmp_i631_13_r0s5 <= cmp_i631_13_r0s4;
+      cmp_i632_13_r0s5 <= cmp_i632_13_r0s4;
     if (_GEN_0)
-      cmp_i631_13_r0s6 <= cmp_i631_13_r0s5;
+      cmp_i632_13_r0s6 <= cmp_i632_13_r0s5;
     if (_GEN_5)
-      cmp_i631_14_r0s1 <= slot_sroa_0_0_r0 == 5'hE;
+      cmp_i632_14_r0s1 <= slot_sroa_0_0_r0 == 5'hE;
     if (_GEN_4)
-      cmp_i631_14_r0s2 <= cmp_i631_14_r0s1;
+      cmp_i632_14_r0s2 <= cmp_i632_14_r0s1;
     if (_GEN_3)
-      cmp_i631_14_r0s3 <= cmp_i631_14_r0s2;
+      cmp_i632_14_r0s3 <= cmp_i632_14_r0s2;
     if (_GEN_2)
-      cmp_i631_14_r0s4 <= cmp_i631_14_r0s3;
+      cmp_i632_14_r0s4 <= cmp_i632_14_r0s3;
     if (_GEN_1)
-      cmp_i631_14_r0s5 <= cmp_i631_14_r0s4;
+      cmp_i632_14_r0s5 <= cmp_i632_14_r0s4;
     if (_GEN_0)
-      cmp_i631_14_r0s6 <= cmp_i631_14_r0s5;
+      cmp_i632_14_r0s6 <= cmp_i632_14_r0s5;
     if (_GEN_5)
-      cmp_i631_15_r0s1 <= slot_sroa_0_0_r0 == 5'hF;
+      cmp_i632_15_r0s1 <= slot_sroa_0_0_r0 == 5'hF;
     if (_GEN_4)
-      cmp_i631_15_r0s2 <= cmp_i631_15_r0s1;
+      cmp_i632_15_r0s2 <= cmp_i632_15_r0s1;
     if (_GEN_3)
-      cmp_i631_15_r0s3 <= cmp_i631_15_r0s2;
+      cmp_i632_15_r0s3 <= cmp_i632_15_r0s2;
     if (_GEN_2)
-      cmp_i631_15_r0s4 <= cmp_i631_15_r0s3;
+      cmp_i632_15_r0s4 <= cmp_i632_15_r0s3;
     if (_GEN_1)
-      cmp_i631_15_r0s5 <= cmp_i631_15_r0s4;
+      cmp_i632_15_r0s5 <= cmp_i632_15_r0s4;
     if (_GEN_0)
-      cmp_i631_15_r0s6 <= cmp_i631_15_r0s5;
+      cmp_i632_15_r0s6 <= cmp_i632_15_r0s5;
     if (_GEN_5)
-      cmp_i631_16_r0s1 <= slot_sroa_0_0_r0 == 5'h10;
+      cmp_i632_16_r0s1 <= slot_sroa_0_0_r0 == 5'h10;
     if (_GEN_4)
-      cmp_i631_16_r0s2 <= cmp_i631_16_r0s1;
+      cmp_i632_16_r0s2 <= cmp_i632_16_r0s1;
     if (_GEN_3)
-      cmp_i631_16_r0s3 <= cmp_i631_16_r0s2;
+      cmp_i632_16_r0s3 <= cmp_i632_16_r0s2;
     if (_GEN_2)
-      cmp_i631_16_r0s4 <= cmp_i631_16_r0s3;
+      cmp_i632_16_r0s4 <= cmp_i632_16_r0s3;
     if (_GEN_1)
-      cmp_i631_16_r0s5 <= cmp_i631_16_r0s4;
+      cmp_i632_16_r0s5 <= cmp_i632_16_r0s4;
     if (_GEN_0)
-      cmp_i631_16_r0s6 <= cmp_i631_16_r0s5;
+      cmp_i632_16_r0s6 <= cmp_i632_16_r0s5;
     if (_GEN_5)
-      cmp_i631_17_r0s1 <= slot_sroa_0_0_r0 == 5'h11;
+      cmp_i632_17_r0s1 <= slot_sroa_0_0_r0 == 5'h11;
     if (_GEN_4)
-      cmp_i631_17_r0s2 <= cmp_i631_17_r0s1;
+      cmp_i632_17_r0s2 <= cmp_i632_17_r0s1;
     if (_GEN_3)
-      cmp_i631_17_r0s3 <= cmp_i631_17_r0s2;
+      cmp_i632_17_r0s3 <= cmp_i632_17_r0s2;
     if (_GEN_2)
-      cmp_i631_17_r0s4 <= cmp_i631_17_r0s3;
+      cmp_i632_17_r0s4 <= cmp_i632_17_r0s3;
     if (_GEN_1)
-      cmp_i631_17_r0s5 <= cmp_i631_17_r0s4;
+      cmp_i632_17_r0s5 <= cmp_i632_17_r0s4;
     if (_GEN_0)
-      cmp_i631_17_r0s6 <= cmp_i631_17_r0s5;
+      cmp_i632_17_r0s6 <= cmp_i632_17_r0s5;
     if (_GEN_5)
-      cmp_i631_18_r0s1 <= slot_sroa_0_0_r0 == 5'h12;
+      cmp_i632_18_r0s1 <= slot_sroa_0_0_r0 == 5'h12;
     if (_GEN_4)
-      cmp_i631_18_r0s2 <= cmp_i631_18_r0s1;
+      cmp_i632_18_r0s2 <= cmp_i632_18_r0s1;
     if (_GEN_3)
-      cmp_i631_18_r0s3 <= cmp_i631_18_r0s2;
+      cmp_i632_18_r0s3 <= cmp_i632_18_r0s2;
     if (_GEN_2)
-      cmp_i631_18_r0s4 <= cmp_i631_18_r0s3;
+      cmp_i632_18_r0s4 <= cmp_i632_18_r0s3;
     if (_GEN_1)
-      cmp_i631_18_r0s5 <= cmp_i631_18_r0s4;
+      cmp_i632_18_r0s5 <= cmp_i632_18_r0s4;
     if (_GEN_0)
-      cmp_i631_18_r0s6 <= cmp_i631_18_r0s5;
+      cmp_i632_18_r0s6 <= cmp_i632_18_r0s5;
     if (_GEN_5)
-      cmp_i631_19_r0s1 <= slot_sroa_0_0_r0 == 5'h13;
+      cmp_i632_19_r0s1 <= slot_sroa_0_0_r0 == 5'h13;
     if (_GEN_4)
-      cmp_i631_19_r0s2 <= cmp_i631_19_r0s1;
+      cmp_i632_19_r0s2 <= cmp_i632_19_r0s1;
     if (_GEN_3)
-      cmp_i631_19_r0s3 <= cmp_i631_19_r0s2;
+      cmp_i632_19_r0s3 <= cmp_i632_19_r0s2;
     if (_GEN_2)
-      cmp_i631_19_r0s4 <= cmp_i631_19_r0s3;
+      cmp_i632_19_r0s4 <= cmp_i632_19_r0s3;
     if (_GEN_1)
-      cmp_i631_19_r0s5 <= cmp_i631_19_r0s4;
+      cmp_i632_19_r0s5 <= cmp_i632_19_r0s4;
     if (_GEN_0)
-      cmp_i631_19_r0s6 <= cmp_i631_19_r0s5;
+      cmp_i632_19_r0s6 <= cmp_i632_19_r0s5;
     if (_GEN_5)
-      cmp_i631_20_r0s1 <= slot_sroa_0_0_r0 == 5'h14;
+      cmp_i632_20_r0s1 <= slot_sroa_0_0_r0 == 5'h14;
     if (_GEN_4)
-      cmp_i631_20_r0s2 <= cmp_i631_20_r0s1;
+      cmp_i632_20_r0s2 <= cmp_i632_20_r0s1;
     if (_GEN_3)
-      cmp_i631_20_r0s3 <= cmp_i631_20_r0s2;
+      cmp_i632_20_r0s3 <= cmp_i632_20_r0s2;
     if (_GEN_2)
-      cmp_i631_20_r0s4 <= cmp_i631_20_r0s3;
+      cmp_i632_20_r0s4 <= cmp_i632_20_r0s3;
     if (_GEN_1)
-      cmp_i631_20_r0s5 <= cmp_i631_20_r0s4;
+      cmp_i632_20_r0s5 <= cmp_i632_20_r0s4;
     if (_GEN_0)
-      cmp_i631_20_r0s6 <= cmp_i631_20_r0s5;
+      cmp_i632_20_r0s6 <= cmp_i632_20_r0s5;
     if (_GEN_5)
-      cmp_i631_21_r0s1 <= slot_sroa_0_0_r0 == 5'h15;
+      cmp_i632_21_r0s1 <= slot_sroa_0_0_r0 == 5'h15;
     if (_GEN_4)
-      cmp_i631_21_r0s2 <= cmp_i631_21_r0s1;
+      cmp_i632_21_r0s2 <= cmp_i632_21_r0s1;
     if (_GEN_3)
-      cmp_i631_21_r0s3 <= cmp_i631_21_r0s2;
+      cmp_i632_21_r0s3 <= cmp_i632_21_r0s2;
     if (_GEN_2)
-      cmp_i631_21_r0s4 <= cmp_i631_21_r0s3;
+      cmp_i632_21_r0s4 <= cmp_i632_21_r0s3;
     if (_GEN_1)
-      cmp_i631_21_r0s5 <= cmp_i631_21_r0s4;
+      cmp_i632_21_r0s5 <= cmp_i632_21_r0s4;
     if (_GEN_0)
-      cmp_i631_21_r0s6 <= cmp_i631_21_r0s5;
+      cmp_i632_21_r0s6 <= cmp_i632_21_r0s5;
     if (_GEN_5)
-      cmp_i631_22_r0s1 <= slot_sroa_0_0_r0 == 5'h16;
+      cmp_i632_22_r0s1 <= slot_sroa_0_0_r0 == 5'h16;
     if (_GEN_4)
-      cmp_i631_22_r0s2 <= cmp_i631_22_r0s1;
+      cmp_i632_22_r0s2 <= cmp_i632_22_r0s1;
     if (_GEN_3)
-      cmp_i631_22_r0s3 <= cmp_i631_22_r0s2;
+      cmp_i632_22_r0s3 <= cmp_i632_22_r0s2;
     if (_GEN_2)
-      cmp_i631_22_r0s4 <= cmp_i631_22_r0s3;
+      cmp_i632_22_r0s4 <= cmp_i632_22_r0s3;
     if (_GEN_1)
-      cmp_i631_22_r0s5 <= cmp_i631_22_r0s4;
+      cmp_i632_22_r0s5 <= cmp_i632_22_r0s4;
     if (_GEN_0)
-      cmp_i631_22_r0s6 <= cmp_i631_22_r0s5;
+      cmp_i632_22_r0s6 <= cmp_i632_22_r0s5;
     if (_GEN_5)
-      cmp_i631_23_r0s1 <= slot_sroa_0_0_r0 == 5'h17;
+      cmp_i632_23_r0s1 <= slot_sroa_0_0_r0 == 5'h17;
     if (_GEN_4)
-      cmp_i631_23_r0s2 <= cmp_i631_23_r0s1;
+      cmp_i632_23_r0s2 <= cmp_i632_23_r0s1;
     if (_GEN_3)
-      cmp_i631_23_r0s3 <= cmp_i631_23_r0s2;
+      cmp_i632_23_r0s3 <= cmp_i632_23_r0s2;
     if (_GEN_2)
-      cmp_i631_23_r0s4 <= cmp_i631_23_r0s3;
+      cmp_i632_23_r0s4 <= cmp_i632_23_r0s3;
     if (_GEN_1)
-      cmp_i631_23_r0s5 <= cmp_i631_23_r0s4;
+      cmp_i632_23_r0s5 <= cmp_i632_23_r0s4;
     if (_GEN_0)
-      cmp_i631_23_r0s6 <= cmp_i631_23_r0s5;
+      cmp_i632_23_r0s6 <= cmp_i632_23_r0s5;
     if (_GEN_5)
-      cmp_i631_24_r0s1 <= slot_sroa_0_0_r0 == 5'h18;
+      cmp_i632_24_r0s1 <= slot_sroa_0_0_r0 == 5'h18;
     if (_GEN_4)
-      cmp_i631_24_r0s2 <= cmp_i631_24_r0s1;
+      cmp_i632_24_r0s2 <= cmp_i632_24_r0s1;
     if (_GEN_3)
-      cmp_i631_24_r0s3 <= cmp_i631_24_r0s2;
+      cmp_i632_24_r0s3 <= cmp_i632_24_r0s2;
     if (_GEN_2)
-      cmp_i631_24_r0s4 <= cmp_i631_24_r0s3;
+      cmp_i632_24_r0s4 <= cmp_i632_24_r0s3;
     if (_GEN_1)
-      cmp_i631_24_r0s5 <= cmp_i631_24_r0s4;
+      cmp_i632_24_r0s5 <= cmp_i632_24_r0s4;
     if (_GEN_0)
-      cmp_i631_24_r0s6 <= cmp_i631_24_r0s5;
+      cmp_i632_24_r0s6 <= cmp_i632_24_r0s5;
     if (_GEN_5)
-      cmp_i631_25_r0s1 <= slot_sroa_0_0_r0 == 5'h19;
+      cmp_i632_25_r0s1 <= slot_sroa_0_0_r0 == 5'h19;
     if (_GEN_4)
-      cmp_i631_25_r0s2 <= cmp_i631_25_r0s1;
+      cmp_i632_25_r0s2 <= cmp_i632_25_r0s1;
     if (_GEN_3)
-      cmp_i631_25_r0s3 <= cmp_i631_25_r0s2;
+      cmp_i632_25_r0s3 <= cmp_i632_25_r0s2;
     if (_GEN_2)
-      cmp_i631_25_r0s4 <= cmp_i631_25_r0s3;
+      cmp_i632_25_r0s4 <= cmp_i632_25_r0s3;
     if (_GEN_1)
-      cmp_i631_25_r0s5 <= cmp_i631_25_r0s4;
+      cmp_i632_25_r0s5 <= cmp_i632_25_r0s4;
     if (_GEN_0)
-      cmp_i631_25_r0s6 <= cmp_i631_25_r0s5;
+      cmp_i632_25_r0s6 <= cmp_i632_25_r0s5;
     if (_GEN_5)
-      cmp_i631_26_r0s1 <= slot_sroa_0_0_r0 == 5'h1A;
+      cmp_i632_26_r0s1 <= slot_sroa_0_0_r0 == 5'h1A;
     if (_GEN_4)
-      cmp_i631_26_r0s2 <= cmp_i631_26_r0s1;
+      cmp_i632_26_r0s2 <= cmp_i632_26_r0s1;
     if (_GEN_3)
-      cmp_i631_26_r0s3 <= cmp_i631_26_r0s2;
+      cmp_i632_26_r0s3 <= cmp_i632_26_r0s2;
     if (_GEN_2)
-      cmp_i631_26_r0s4 <= cmp_i631_26_r0s3;
+      cmp_i632_26_r0s4 <= cmp_i632_26_r0s3;
     if (_GEN_1)
-      cmp_i631_26_r0s5 <= cmp_i631_26_r0s4;
+      cmp_i632_26_r0s5 <= cmp_i632_26_r0s4;
     if (_GEN_0)
-      cmp_i631_26_r0s6 <= cmp_i631_26_r0s5;
+      cmp_i632_26_r0s6 <= cmp_i632_26_r0s5;
     if (_GEN_5)
-      cmp_i631_27_r0s1 <= slot_sroa_0_0_r0 == 5'h1B;
+      cmp_i632_27_r0s1 <= slot_sroa_0_0_r0 == 5'h1B;
     if (_GEN_4)
-      cmp_i631_27_r0s2 <= cmp_i631_27_r0s1;
+      cmp_i632_27_r0s2 <= cmp_i632_27_r0s1;
     if (_GEN_3)
-      cmp_i631_27_r0s3 <= cmp_i631_27_r0s2;
+      cmp_i632_27_r0s3 <= cmp_i632_27_r0s2;
     if (_GEN_2)
-      cmp_i631_27_r0s4 <= cmp_i631_27_r0s3;
+      cmp_i632_27_r0s4 <= cmp_i632_27_r0s3;
     if (_GEN_1)
-      cmp_i631_27_r0s5 <= cmp_i631_27_r0s4;
+      cmp_i632_27_r0s5 <= cmp_i632_27_r0s4;
     if (_GEN_0)
-      cmp_i631_27_r0s6 <= cmp_i631_27_r0s5;
+      cmp_i632_27_r0s6 <= cmp_i632_27_r0s5;
     if (_GEN_5)
-      cmp_i631_28_r0s1 <= slot_sroa_0_0_r0 == 5'h1C;
+      cmp_i632_28_r0s1 <= slot_sroa_0_0_r0 == 5'h1C;
     if (_GEN_4)
-      cmp_i631_28_r0s2 <= cmp_i631_28_r0s1;
+      cmp_i632_28_r0s2 <= cmp_i632_28_r0s1;
     if (_GEN_3)
-      cmp_i631_28_r0s3 <= cmp_i631_28_r0s2;
+      cmp_i632_28_r0s3 <= cmp_i632_28_r0s2;
     if (_GEN_2)
-      cmp_i631_28_r0s4 <= cmp_i631_28_r0s3;
+      cmp_i632_28_r0s4 <= cmp_i632_28_r0s3;
     if (_GEN_1)
-      cmp_i631_28_r0s5 <= cmp_i631_28_r0s4;
+      cmp_i632_28_r0s5 <= cmp_i632_28_r0s4;
     if (_GEN_0)
-      cmp_i631_28_r0s6 <= cmp_i631_28_r0s5;
+      cmp_i632_28_r0s6 <= cmp_i632_28_r0s5;
     if (_GEN_5)
-      cmp_i631_29_r0s1 <= slot_sroa_0_0_r0 == 5'h1D;
+      cmp_i632_29_r0s1 <= slot_sroa_0_0_r0 == 5'h1D;
     if (_GEN_4)
-      cmp_i631_29_r0s2 <= cmp_i631_29_r0s1;
+      cmp_i632_29_r0s2 <= cmp_i632_29_r0s1;
     if (_GEN_3)
-      cmp_i631_29_r0s3 <= cmp_i631_29_r0s2;
+      cmp_i632_29_r0s3 <= cmp_i632_29_r0s2;
     if (_GEN_2)
-      cmp_i631_29_r0s4 <= cmp_i631_29_r0s3;
+      cmp_i632_29_r0s4 <= cmp_i632_29_r0s3;
     if (_GEN_1)
-      cmp_i631_29_r0s5 <= cmp_i631_29_r0s4;
+      cmp_i632_29_r0s5 <= cmp_i632_29_r0s4;
     if (_GEN_0)
-      cmp_i631_29_r0s6 <= cmp_i631_29_r0s5;
+      cmp_i632_29_r0s6 <= cmp_i632_29_r0s5;
     if (_GEN_5)
-      cmp_i631_30_r0s1 <= slot_sroa_0_0_r0 == 5'h1E;
+      cmp_i632_30_r0s1 <= slot_sroa_0_0_r0 == 5'h1E;
     if (_GEN_4)
-      cmp_i631_30_r0s2 <= cmp_i631_30_r0s1;
+      cmp_i632_30_r0s2 <= cmp_i632_30_r0s1;
     if (_GEN_3)
-      cmp_i631_30_r0s3 <= cmp_i631_30_r0s2;
+      cmp_i632_30_r0s3 <= cmp_i632_30_r0s2;
     if (_GEN_2)
-      cmp_i631_30_r0s4 <= cmp_i631_30_r0s3;
+      cmp_i632_30_r0s4 <= cmp_i632_30_r0s3;
     if (_GEN_1)
-      cmp_i631_30_r0s5 <= cmp_i631_30_r0s4;
+      cmp_i632_30_r0s5 <= cmp_i632_30_r0s4;
     if (_GEN_0)
-      cmp_i631_30_r0s6 <= cmp_i631_30_r0s5;
+      cmp_i632_30_r0s6 <= cmp_i632_30_r0s5;
     if (_GEN_5)
-      cmp_i631_31_r0s1 <= &slot_sroa_0_0_r0;
+      cmp_i632_31_r0s1 <= &slot_sroa_0_0_r0;
     if (_GEN_4)
-      cmp_i631_31_r0s2 <= cmp_i631_31_r0s1;
+      cmp_i632_31_r0s2 <= cmp_i632_31_r0s1;
     if (_GEN_3)
-      cmp_i631_31_r0s3 <= cmp_i631_31_r0s2;
+      cmp_i632_31_r0s3 <= cmp_i632_31_r0s2;
     if (_GEN_2)
-      cmp_i631_31_r0s4 <= cmp_i631_31_r0s3;
+      cmp_i632_31_r0s4 <= cmp_i632_31_r0s3;
     if (_GEN_1)
-      cmp_i631_31_r0s5 <= cmp_i631_31_r0s4;
+      cmp_i632_31_r0s5 <= cmp_i632_31_r0s4;
     if (_GEN_0)
-      cmp_i631_31_r0s6 <= cmp_i631_31_r0s5;
-    if (_GEN_37) begin
+      cmp_i632_31_r0s6 <= cmp_i632_31_r0s5;
+    if (_GEN_36) begin
       slot_sroa_0_0_r0 <=
-        _GEN_36 ? 5'h0 : ~first_0_r0 ? slot_sroa_0_0_r0 + 5'h1 : slot_sroa_0_0_r0;
+        ~started | _GEN_35 | first_0_r0 ? 5'h0 : slot_sroa_0_0_r0 + 5'h1;
       ranges_sroa_0_0_r0 <=
-        _GEN_36 ? 992'h0 : ~first_0_r0 ? _GEN_15[1023:32] : ranges_sroa_0_0_r0;
+        _GEN_37 ? 992'h0 : ~first_0_r0 ? _GEN_15[1023:32] : ranges_sroa_0_0_r0;
     end
     if (_GEN_5)
-      cmp_i2478_not_r0s1 <= _GEN_35;
+      cmp_i2493_r0s1 <= _GEN_35;
     if (_GEN_4)
-      cmp_i2478_not_r0s2 <= cmp_i2478_not_r0s1;
+      cmp_i2493_r0s2 <= cmp_i2493_r0s1;
     if (_GEN_3)
-      cmp_i2478_not_r0s3 <= cmp_i2478_not_r0s2;
+      cmp_i2493_r0s3 <= cmp_i2493_r0s2;
     if (_GEN_2)
-      cmp_i2478_not_r0s4 <= cmp_i2478_not_r0s3;
+      cmp_i2493_r0s4 <= cmp_i2493_r0s3;
     if (_GEN_1)
-      cmp_i2478_not_r0s5 <= cmp_i2478_not_r0s4;
+      cmp_i2493_r0s5 <= cmp_i2493_r0s4;
     if (_GEN_0) begin
-      cmp_i2478_not_r0s6 <= cmp_i2478_not_r0s5;
+      cmp_i2493_r0s6 <= cmp_i2493_r0s5;
       xor_r0s6 <= xor_r0s5;
     end
     if (_GEN_39) begin
       row_sroa_0_0_off0_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_r0s6 ? _GEN_14 : row_sroa_0_0_off0_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_r0s6 ? _GEN_14 : row_sroa_0_0_off0_r0;
       row_sroa_0_0_off46_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_1_r0s6 ? _GEN_14 : row_sroa_0_0_off46_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_1_r0s6 ? _GEN_14 : row_sroa_0_0_off46_r0;
       row_sroa_0_0_off92_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_2_r0s6 ? _GEN_14 : row_sroa_0_0_off92_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_2_r0s6 ? _GEN_14 : row_sroa_0_0_off92_r0;
       row_sroa_0_0_off138_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_3_r0s6 ? _GEN_14 : row_sroa_0_0_off138_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_3_r0s6 ? _GEN_14 : row_sroa_0_0_off138_r0;
       row_sroa_0_0_off184_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_4_r0s6 ? _GEN_14 : row_sroa_0_0_off184_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_4_r0s6 ? _GEN_14 : row_sroa_0_0_off184_r0;
       row_sroa_0_0_off230_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_5_r0s6 ? _GEN_14 : row_sroa_0_0_off230_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_5_r0s6 ? _GEN_14 : row_sroa_0_0_off230_r0;
       row_sroa_0_0_off276_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_6_r0s6 ? _GEN_14 : row_sroa_0_0_off276_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_6_r0s6 ? _GEN_14 : row_sroa_0_0_off276_r0;
       row_sroa_0_0_off322_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_7_r0s6 ? _GEN_14 : row_sroa_0_0_off322_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_7_r0s6 ? _GEN_14 : row_sroa_0_0_off322_r0;
       row_sroa_0_0_off368_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_8_r0s6 ? _GEN_14 : row_sroa_0_0_off368_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_8_r0s6 ? _GEN_14 : row_sroa_0_0_off368_r0;
       row_sroa_0_0_off414_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_9_r0s6 ? _GEN_14 : row_sroa_0_0_off414_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_9_r0s6 ? _GEN_14 : row_sroa_0_0_off414_r0;
       row_sroa_0_0_off460_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_10_r0s6 ? _GEN_14 : row_sroa_0_0_off460_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_10_r0s6 ? _GEN_14 : row_sroa_0_0_off460_r0;
       row_sroa_0_0_off506_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_11_r0s6 ? _GEN_14 : row_sroa_0_0_off506_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_11_r0s6 ? _GEN_14 : row_sroa_0_0_off506_r0;
       row_sroa_0_0_off552_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_12_r0s6 ? _GEN_14 : row_sroa_0_0_off552_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_12_r0s6 ? _GEN_14 : row_sroa_0_0_off552_r0;
       row_sroa_0_0_off598_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_13_r0s6 ? _GEN_14 : row_sroa_0_0_off598_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_13_r0s6 ? _GEN_14 : row_sroa_0_0_off598_r0;
       row_sroa_0_0_off644_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_14_r0s6 ? _GEN_14 : row_sroa_0_0_off644_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_14_r0s6 ? _GEN_14 : row_sroa_0_0_off644_r0;
       row_sroa_0_0_off690_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_15_r0s6 ? _GEN_14 : row_sroa_0_0_off690_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_15_r0s6 ? _GEN_14 : row_sroa_0_0_off690_r0;
       row_sroa_0_0_off736_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_16_r0s6 ? _GEN_14 : row_sroa_0_0_off736_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_16_r0s6 ? _GEN_14 : row_sroa_0_0_off736_r0;
       row_sroa_0_0_off782_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_17_r0s6 ? _GEN_14 : row_sroa_0_0_off782_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_17_r0s6 ? _GEN_14 : row_sroa_0_0_off782_r0;
       row_sroa_0_0_off828_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_18_r0s6 ? _GEN_14 : row_sroa_0_0_off828_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_18_r0s6 ? _GEN_14 : row_sroa_0_0_off828_r0;
       row_sroa_0_0_off874_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_19_r0s6 ? _GEN_14 : row_sroa_0_0_off874_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_19_r0s6 ? _GEN_14 : row_sroa_0_0_off874_r0;
       row_sroa_0_0_off920_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_20_r0s6 ? _GEN_14 : row_sroa_0_0_off920_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_20_r0s6 ? _GEN_14 : row_sroa_0_0_off920_r0;
       row_sroa_0_0_off966_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_21_r0s6 ? _GEN_14 : row_sroa_0_0_off966_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_21_r0s6 ? _GEN_14 : row_sroa_0_0_off966_r0;
       row_sroa_0_0_off1012_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_22_r0s6 ? _GEN_14 : row_sroa_0_0_off1012_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_22_r0s6 ? _GEN_14 : row_sroa_0_0_off1012_r0;
       row_sroa_0_0_off1058_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_23_r0s6 ? _GEN_14 : row_sroa_0_0_off1058_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_23_r0s6 ? _GEN_14 : row_sroa_0_0_off1058_r0;
       row_sroa_0_0_off1104_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_24_r0s6 ? _GEN_14 : row_sroa_0_0_off1104_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_24_r0s6 ? _GEN_14 : row_sroa_0_0_off1104_r0;
       row_sroa_0_0_off1150_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_25_r0s6 ? _GEN_14 : row_sroa_0_0_off1150_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_25_r0s6 ? _GEN_14 : row_sroa_0_0_off1150_r0;
       row_sroa_0_0_off1196_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_26_r0s6 ? _GEN_14 : row_sroa_0_0_off1196_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_26_r0s6 ? _GEN_14 : row_sroa_0_0_off1196_r0;
       row_sroa_0_0_off1242_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_27_r0s6 ? _GEN_14 : row_sroa_0_0_off1242_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_27_r0s6 ? _GEN_14 : row_sroa_0_0_off1242_r0;
       row_sroa_0_0_off1288_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_28_r0s6 ? _GEN_14 : row_sroa_0_0_off1288_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_28_r0s6 ? _GEN_14 : row_sroa_0_0_off1288_r0;
       row_sroa_0_0_off1334_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_29_r0s6 ? _GEN_14 : row_sroa_0_0_off1334_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_29_r0s6 ? _GEN_14 : row_sroa_0_0_off1334_r0;
       row_sroa_0_0_off1380_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_30_r0s6 ? _GEN_14 : row_sroa_0_0_off1380_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_30_r0s6 ? _GEN_14 : row_sroa_0_0_off1380_r0;
       row_sroa_0_0_off1426_r0 <=
-        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i631_31_r0s6 ? _GEN_14 : row_sroa_0_0_off1426_r0;
+        _GEN_38 ? 46'h0 : xor_r0s6 & cmp_i632_31_r0s6 ? _GEN_14 : row_sroa_0_0_off1426_r0;
     end
-    if (_GEN_37)
+    if (_GEN_36)
       left_sroa_0_0_r0 <=
-        _GEN_36 ? 9'h0 : ~first_0_r0 ? left_sroa_0_0_r0 - 9'h1 : plans_dout[46:38];
+        _GEN_37 ? 9'h0 : ~first_0_r0 ? left_sroa_0_0_r0 - 9'h1 : plans_dout[39:31];
     if (_GEN_39)
       words_sroa_0_0_r0 <= _GEN_38 ? 512'h0 : xor_r0s6 ? _GEN_13 : words_sroa_0_0_r0;
-    if (_GEN_37) begin
-      first_0_r0 <= _GEN_36;
-      values_0_r0 <= _GEN_36 ? 3'h0 : ~first_0_r0 ? values_0_r0 : plans_dout[7:5];
+    if (_GEN_36) begin
+      first_0_r0 <= _GEN_37;
+      values_0_r0 <= _GEN_37 ? 3'h0 : ~first_0_r0 ? values_0_r0 : plans_dout[7:5];
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -2798,44 +2801,44 @@ module kv_compress_fit_speckv_Design(
   assign parameters_din = _GEN_13;
   assign quantizers_write = _GEN & and_r0s6__1;
   assign quantizers_din =
-    {cmp_i631_31_r0s6 ? _GEN_14 : row_sroa_0_0_off1426_r0,
-     cmp_i631_30_r0s6 ? _GEN_14 : row_sroa_0_0_off1380_r0,
-     cmp_i631_29_r0s6 ? _GEN_14 : row_sroa_0_0_off1334_r0,
-     cmp_i631_28_r0s6 ? _GEN_14 : row_sroa_0_0_off1288_r0,
-     cmp_i631_27_r0s6 ? _GEN_14 : row_sroa_0_0_off1242_r0,
-     cmp_i631_26_r0s6 ? _GEN_14 : row_sroa_0_0_off1196_r0,
-     cmp_i631_25_r0s6 ? _GEN_14 : row_sroa_0_0_off1150_r0,
-     cmp_i631_24_r0s6 ? _GEN_14 : row_sroa_0_0_off1104_r0,
-     cmp_i631_23_r0s6 ? _GEN_14 : row_sroa_0_0_off1058_r0,
-     cmp_i631_22_r0s6 ? _GEN_14 : row_sroa_0_0_off1012_r0,
-     cmp_i631_21_r0s6 ? _GEN_14 : row_sroa_0_0_off966_r0,
-     cmp_i631_20_r0s6 ? _GEN_14 : row_sroa_0_0_off920_r0,
-     cmp_i631_19_r0s6 ? _GEN_14 : row_sroa_0_0_off874_r0,
-     cmp_i631_18_r0s6 ? _GEN_14 : row_sroa_0_0_off828_r0,
-     cmp_i631_17_r0s6 ? _GEN_14 : row_sroa_0_0_off782_r0,
-     cmp_i631_16_r0s6 ? _GEN_14 : row_sroa_0_0_off736_r0,
-     cmp_i631_15_r0s6 ? _GEN_14 : row_sroa_0_0_off690_r0,
-     cmp_i631_14_r0s6 ? _GEN_14 : row_sroa_0_0_off644_r0,
-     cmp_i631_13_r0s6 ? _GEN_14 : row_sroa_0_0_off598_r0,
-     cmp_i631_12_r0s6 ? _GEN_14 : row_sroa_0_0_off552_r0,
-     cmp_i631_11_r0s6 ? _GEN_14 : row_sroa_0_0_off506_r0,
-     cmp_i631_10_r0s6 ? _GEN_14 : row_sroa_0_0_off460_r0,
-     cmp_i631_9_r0s6 ? _GEN_14 : row_sroa_0_0_off414_r0,
-     cmp_i631_8_r0s6 ? _GEN_14 : row_sroa_0_0_off368_r0,
-     cmp_i631_7_r0s6 ? _GEN_14 : row_sroa_0_0_off322_r0,
-     cmp_i631_6_r0s6 ? _GEN_14 : row_sroa_0_0_off276_r0,
-     cmp_i631_5_r0s6 ? _GEN_14 : row_sroa_0_0_off230_r0,
-     cmp_i631_4_r0s6 ? _GEN_14 : row_sroa_0_0_off184_r0,
-     cmp_i631_3_r0s6 ? _GEN_14 : row_sroa_0_0_off138_r0,
-     cmp_i631_2_r0s6 ? _GEN_14 : row_sroa_0_0_off92_r0,
-     cmp_i631_1_r0s6 ? _GEN_14 : row_sroa_0_0_off46_r0,
-     cmp_i631_r0s6 ? _GEN_14 : row_sroa_0_0_off0_r0};
+    {cmp_i632_31_r0s6 ? _GEN_14 : row_sroa_0_0_off1426_r0,
+     cmp_i632_30_r0s6 ? _GEN_14 : row_sroa_0_0_off1380_r0,
+     cmp_i632_29_r0s6 ? _GEN_14 : row_sroa_0_0_off1334_r0,
+     cmp_i632_28_r0s6 ? _GEN_14 : row_sroa_0_0_off1288_r0,
+     cmp_i632_27_r0s6 ? _GEN_14 : row_sroa_0_0_off1242_r0,
+     cmp_i632_26_r0s6 ? _GEN_14 : row_sroa_0_0_off1196_r0,
+     cmp_i632_25_r0s6 ? _GEN_14 : row_sroa_0_0_off1150_r0,
+     cmp_i632_24_r0s6 ? _GEN_14 : row_sroa_0_0_off1104_r0,
+     cmp_i632_23_r0s6 ? _GEN_14 : row_sroa_0_0_off1058_r0,
+     cmp_i632_22_r0s6 ? _GEN_14 : row_sroa_0_0_off1012_r0,
+     cmp_i632_21_r0s6 ? _GEN_14 : row_sroa_0_0_off966_r0,
+     cmp_i632_20_r0s6 ? _GEN_14 : row_sroa_0_0_off920_r0,
+     cmp_i632_19_r0s6 ? _GEN_14 : row_sroa_0_0_off874_r0,
+     cmp_i632_18_r0s6 ? _GEN_14 : row_sroa_0_0_off828_r0,
+     cmp_i632_17_r0s6 ? _GEN_14 : row_sroa_0_0_off782_r0,
+     cmp_i632_16_r0s6 ? _GEN_14 : row_sroa_0_0_off736_r0,
+     cmp_i632_15_r0s6 ? _GEN_14 : row_sroa_0_0_off690_r0,
+     cmp_i632_14_r0s6 ? _GEN_14 : row_sroa_0_0_off644_r0,
+     cmp_i632_13_r0s6 ? _GEN_14 : row_sroa_0_0_off598_r0,
+     cmp_i632_12_r0s6 ? _GEN_14 : row_sroa_0_0_off552_r0,
+     cmp_i632_11_r0s6 ? _GEN_14 : row_sroa_0_0_off506_r0,
+     cmp_i632_10_r0s6 ? _GEN_14 : row_sroa_0_0_off460_r0,
+     cmp_i632_9_r0s6 ? _GEN_14 : row_sroa_0_0_off414_r0,
+     cmp_i632_8_r0s6 ? _GEN_14 : row_sroa_0_0_off368_r0,
+     cmp_i632_7_r0s6 ? _GEN_14 : row_sroa_0_0_off322_r0,
+     cmp_i632_6_r0s6 ? _GEN_14 : row_sroa_0_0_off276_r0,
+     cmp_i632_5_r0s6 ? _GEN_14 : row_sroa_0_0_off230_r0,
+     cmp_i632_4_r0s6 ? _GEN_14 : row_sroa_0_0_off184_r0,
+     cmp_i632_3_r0s6 ? _GEN_14 : row_sroa_0_0_off138_r0,
+     cmp_i632_2_r0s6 ? _GEN_14 : row_sroa_0_0_off92_r0,
+     cmp_i632_1_r0s6 ? _GEN_14 : row_sroa_0_0_off46_r0,
+     cmp_i632_r0s6 ? _GEN_14 : row_sroa_0_0_off0_r0};
 endmodule
 
 module kv_compress_quantize_speckv_Design(
   input           clk,
                   rst,
-  input  [61:0]   plans_dout,
+  input  [54:0]   plans_dout,
   input           plans_empty_n,
                   finite_dout,
                   finite_empty_n,
@@ -2850,14 +2853,14 @@ module kv_compress_quantize_speckv_Design(
                   page_read,
                   quantizers_read,
                   coded_write,
-  output [62:0]   coded_din,
+  output [55:0]   coded_din,
   output          codes_write,
   output [511:0]  codes_din
 );
 
   reg           started;
   reg           first_0_r0;
-  reg  [7:0]    at_sroa_28_0_r0;
+  reg  [7:0]    at_sroa_33_0_r0;
   reg  [3:0]    rows_sroa_0_0_r0;
   reg  [255:0]  half_sroa_0_0_r0;
   reg           valid0_0;
@@ -2914,7 +2917,7 @@ module kv_compress_quantize_speckv_Design(
   reg           and_r0s1__1;
   wire          _GEN_23 = _GEN_15 & and_r0s1__1;
   reg           plan_sroa_12_0_r0s1;
-  reg  [15:0]   at_sroa_23_0_r0s1;
+  reg  [15:0]   at_sroa_27_0_r0s1;
   reg  [7:0]    at_sroa_0_0_r0s1;
   assign _GEN_15 = valid0_1 & (~valid0_2 | _GEN_14);
   assign _GEN_14 = valid0_2 & (~valid0_3 | _GEN_13);
@@ -2991,9 +2994,9 @@ module kv_compress_quantize_speckv_Design(
   reg           plan_sroa_12_0_r0s7;
   reg           plan_sroa_12_0_r0s8;
   reg  [1471:0] table_r0s3;
-  reg  [1471:0] shr_i1574_r0s1;
-  reg  [1471:0] shr_i1574_r0s2;
-  reg  [1471:0] shr_i1574_r0s3;
+  reg  [1471:0] shr_i1649_r0s1;
+  reg  [1471:0] shr_i1649_r0s2;
+  reg  [1471:0] shr_i1649_r0s3;
   reg  [1471:0] v22_r0s4;
   reg  [31:0]   narrow_1_r0s1;
   reg  [31:0]   narrow_1_r0s2;
@@ -3026,9 +3029,9 @@ module kv_compress_quantize_speckv_Design(
   reg  [1471:0] table_r0s6;
   reg  [1471:0] table_r0s7;
   reg  [1471:0] table_r0s8;
-  reg  [4:0]    sub_i1897_31_r0s9;
-  reg  [33:0]   shl_i2022_31_r0s10;
-  reg  [33:0]   shl_i2022_31_r0s11;
+  reg  [4:0]    sub_i1973_31_r0s9;
+  reg  [33:0]   shl_i2098_31_r0s10;
+  reg  [33:0]   shl_i2098_31_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_31_r0s9;
   reg  [511:0]  page_r0s1;
   reg  [511:0]  page_r0s2;
@@ -3039,14 +3042,14 @@ module kv_compress_quantize_speckv_Design(
   reg  [511:0]  page_r0s7;
   reg  [511:0]  page_r0s8;
   reg  [511:0]  page_r0s9;
-  reg  [7:0]    conv2_i30_i_31_r0s1;
-  reg  [7:0]    conv2_i30_i_31_r0s2;
-  reg  [7:0]    conv2_i30_i_31_r0s3;
-  reg  [7:0]    conv2_i30_i_31_r0s4;
-  reg  [7:0]    conv2_i30_i_31_r0s5;
-  reg  [7:0]    conv2_i30_i_31_r0s6;
-  reg  [7:0]    conv2_i30_i_31_r0s7;
-  reg  [7:0]    conv2_i30_i_31_r0s8;
+  reg  [7:0]    conv2_i38_i_31_r0s1;
+  reg  [7:0]    conv2_i38_i_31_r0s2;
+  reg  [7:0]    conv2_i38_i_31_r0s3;
+  reg  [7:0]    conv2_i38_i_31_r0s4;
+  reg  [7:0]    conv2_i38_i_31_r0s5;
+  reg  [7:0]    conv2_i38_i_31_r0s6;
+  reg  [7:0]    conv2_i38_i_31_r0s7;
+  reg  [7:0]    conv2_i38_i_31_r0s8;
   reg  [7:0]    or_i_i_31_r0s1;
   reg  [7:0]    or_i_i_31_r0s2;
   reg  [7:0]    or_i_i_31_r0s3;
@@ -3057,35 +3060,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_31_r0s8;
   reg  [15:0]   select_r0s9;
   reg  [16:0]   sroa_speculated36_v_v_31_r0s9__1;
-  reg  [32:0]   mul_i1854_31_r0s10;
-  reg  [32:0]   mul_i1854_31_r0s11;
-  reg  [33:0]   add_i1864_31_r0s12;
+  reg  [32:0]   mul_i1930_31_r0s10;
+  reg  [32:0]   mul_i1930_31_r0s11;
+  reg  [33:0]   add_i1940_31_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_31_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_31_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_31_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_31_r0s12;
-  reg  [33:0]   shr_i2083_31_r0s13;
-  reg  [4:0]    sub_i1897_30_r0s9;
-  reg  [33:0]   shl_i2022_30_r0s10;
-  reg  [33:0]   shl_i2022_30_r0s11;
+  reg  [33:0]   shr_i2159_31_r0s13;
+  reg  [4:0]    sub_i1973_30_r0s9;
+  reg  [33:0]   shl_i2098_30_r0s10;
+  reg  [33:0]   shl_i2098_30_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_30_r0s9;
-  reg           conv_i36_i_i_not_30_r0s1;
-  reg           conv_i36_i_i_not_30_r0s2;
-  reg           conv_i36_i_i_not_30_r0s3;
-  reg           conv_i36_i_i_not_30_r0s4;
-  reg           conv_i36_i_i_not_30_r0s5;
-  reg           conv_i36_i_i_not_30_r0s6;
-  reg           conv_i36_i_i_not_30_r0s7;
-  reg           conv_i36_i_i_not_30_r0s8;
-  reg           conv_i36_i_i_not_30_r0s9;
-  reg  [7:0]    conv2_i30_i_30_r0s1;
-  reg  [7:0]    conv2_i30_i_30_r0s2;
-  reg  [7:0]    conv2_i30_i_30_r0s3;
-  reg  [7:0]    conv2_i30_i_30_r0s4;
-  reg  [7:0]    conv2_i30_i_30_r0s5;
-  reg  [7:0]    conv2_i30_i_30_r0s6;
-  reg  [7:0]    conv2_i30_i_30_r0s7;
-  reg  [7:0]    conv2_i30_i_30_r0s8;
+  reg           conv_i32_i_i_not_30_r0s1;
+  reg           conv_i32_i_i_not_30_r0s2;
+  reg           conv_i32_i_i_not_30_r0s3;
+  reg           conv_i32_i_i_not_30_r0s4;
+  reg           conv_i32_i_i_not_30_r0s5;
+  reg           conv_i32_i_i_not_30_r0s6;
+  reg           conv_i32_i_i_not_30_r0s7;
+  reg           conv_i32_i_i_not_30_r0s8;
+  reg           conv_i32_i_i_not_30_r0s9;
+  reg  [7:0]    conv2_i38_i_30_r0s1;
+  reg  [7:0]    conv2_i38_i_30_r0s2;
+  reg  [7:0]    conv2_i38_i_30_r0s3;
+  reg  [7:0]    conv2_i38_i_30_r0s4;
+  reg  [7:0]    conv2_i38_i_30_r0s5;
+  reg  [7:0]    conv2_i38_i_30_r0s6;
+  reg  [7:0]    conv2_i38_i_30_r0s7;
+  reg  [7:0]    conv2_i38_i_30_r0s8;
   reg  [7:0]    or_i_i_30_r0s1;
   reg  [7:0]    or_i_i_30_r0s2;
   reg  [7:0]    or_i_i_30_r0s3;
@@ -3096,35 +3099,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_30_r0s8;
   reg  [15:0]   select_r0s9__1;
   reg  [16:0]   sroa_speculated36_v_v_30_r0s9__1;
-  reg  [32:0]   mul_i1854_30_r0s10;
-  reg  [32:0]   mul_i1854_30_r0s11;
-  reg  [33:0]   add_i1864_30_r0s12;
+  reg  [32:0]   mul_i1930_30_r0s10;
+  reg  [32:0]   mul_i1930_30_r0s11;
+  reg  [33:0]   add_i1940_30_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_30_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_30_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_30_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_30_r0s12;
-  reg  [33:0]   shr_i2083_30_r0s13;
-  reg  [4:0]    sub_i1897_29_r0s9;
-  reg  [33:0]   shl_i2022_29_r0s10;
-  reg  [33:0]   shl_i2022_29_r0s11;
+  reg  [33:0]   shr_i2159_30_r0s13;
+  reg  [4:0]    sub_i1973_29_r0s9;
+  reg  [33:0]   shl_i2098_29_r0s10;
+  reg  [33:0]   shl_i2098_29_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_29_r0s9;
-  reg           conv_i36_i_i_not_29_r0s1;
-  reg           conv_i36_i_i_not_29_r0s2;
-  reg           conv_i36_i_i_not_29_r0s3;
-  reg           conv_i36_i_i_not_29_r0s4;
-  reg           conv_i36_i_i_not_29_r0s5;
-  reg           conv_i36_i_i_not_29_r0s6;
-  reg           conv_i36_i_i_not_29_r0s7;
-  reg           conv_i36_i_i_not_29_r0s8;
-  reg           conv_i36_i_i_not_29_r0s9;
-  reg  [7:0]    conv2_i30_i_29_r0s1;
-  reg  [7:0]    conv2_i30_i_29_r0s2;
-  reg  [7:0]    conv2_i30_i_29_r0s3;
-  reg  [7:0]    conv2_i30_i_29_r0s4;
-  reg  [7:0]    conv2_i30_i_29_r0s5;
-  reg  [7:0]    conv2_i30_i_29_r0s6;
-  reg  [7:0]    conv2_i30_i_29_r0s7;
-  reg  [7:0]    conv2_i30_i_29_r0s8;
+  reg           conv_i32_i_i_not_29_r0s1;
+  reg           conv_i32_i_i_not_29_r0s2;
+  reg           conv_i32_i_i_not_29_r0s3;
+  reg           conv_i32_i_i_not_29_r0s4;
+  reg           conv_i32_i_i_not_29_r0s5;
+  reg           conv_i32_i_i_not_29_r0s6;
+  reg           conv_i32_i_i_not_29_r0s7;
+  reg           conv_i32_i_i_not_29_r0s8;
+  reg           conv_i32_i_i_not_29_r0s9;
+  reg  [7:0]    conv2_i38_i_29_r0s1;
+  reg  [7:0]    conv2_i38_i_29_r0s2;
+  reg  [7:0]    conv2_i38_i_29_r0s3;
+  reg  [7:0]    conv2_i38_i_29_r0s4;
+  reg  [7:0]    conv2_i38_i_29_r0s5;
+  reg  [7:0]    conv2_i38_i_29_r0s6;
+  reg  [7:0]    conv2_i38_i_29_r0s7;
+  reg  [7:0]    conv2_i38_i_29_r0s8;
   reg  [7:0]    or_i_i_29_r0s1;
   reg  [7:0]    or_i_i_29_r0s2;
   reg  [7:0]    or_i_i_29_r0s3;
@@ -3135,35 +3138,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_29_r0s8;
   reg  [15:0]   select_r0s9__2;
   reg  [16:0]   sroa_speculated36_v_v_29_r0s9__1;
-  reg  [32:0]   mul_i1854_29_r0s10;
-  reg  [32:0]   mul_i1854_29_r0s11;
-  reg  [33:0]   add_i1864_29_r0s12;
+  reg  [32:0]   mul_i1930_29_r0s10;
+  reg  [32:0]   mul_i1930_29_r0s11;
+  reg  [33:0]   add_i1940_29_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_29_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_29_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_29_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_29_r0s12;
-  reg  [33:0]   shr_i2083_29_r0s13;
-  reg  [4:0]    sub_i1897_28_r0s9;
-  reg  [33:0]   shl_i2022_28_r0s10;
-  reg  [33:0]   shl_i2022_28_r0s11;
+  reg  [33:0]   shr_i2159_29_r0s13;
+  reg  [4:0]    sub_i1973_28_r0s9;
+  reg  [33:0]   shl_i2098_28_r0s10;
+  reg  [33:0]   shl_i2098_28_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_28_r0s9;
-  reg           conv_i36_i_i_not_28_r0s1;
-  reg           conv_i36_i_i_not_28_r0s2;
-  reg           conv_i36_i_i_not_28_r0s3;
-  reg           conv_i36_i_i_not_28_r0s4;
-  reg           conv_i36_i_i_not_28_r0s5;
-  reg           conv_i36_i_i_not_28_r0s6;
-  reg           conv_i36_i_i_not_28_r0s7;
-  reg           conv_i36_i_i_not_28_r0s8;
-  reg           conv_i36_i_i_not_28_r0s9;
-  reg  [7:0]    conv2_i30_i_28_r0s1;
-  reg  [7:0]    conv2_i30_i_28_r0s2;
-  reg  [7:0]    conv2_i30_i_28_r0s3;
-  reg  [7:0]    conv2_i30_i_28_r0s4;
-  reg  [7:0]    conv2_i30_i_28_r0s5;
-  reg  [7:0]    conv2_i30_i_28_r0s6;
-  reg  [7:0]    conv2_i30_i_28_r0s7;
-  reg  [7:0]    conv2_i30_i_28_r0s8;
+  reg           conv_i32_i_i_not_28_r0s1;
+  reg           conv_i32_i_i_not_28_r0s2;
+  reg           conv_i32_i_i_not_28_r0s3;
+  reg           conv_i32_i_i_not_28_r0s4;
+  reg           conv_i32_i_i_not_28_r0s5;
+  reg           conv_i32_i_i_not_28_r0s6;
+  reg           conv_i32_i_i_not_28_r0s7;
+  reg           conv_i32_i_i_not_28_r0s8;
+  reg           conv_i32_i_i_not_28_r0s9;
+  reg  [7:0]    conv2_i38_i_28_r0s1;
+  reg  [7:0]    conv2_i38_i_28_r0s2;
+  reg  [7:0]    conv2_i38_i_28_r0s3;
+  reg  [7:0]    conv2_i38_i_28_r0s4;
+  reg  [7:0]    conv2_i38_i_28_r0s5;
+  reg  [7:0]    conv2_i38_i_28_r0s6;
+  reg  [7:0]    conv2_i38_i_28_r0s7;
+  reg  [7:0]    conv2_i38_i_28_r0s8;
   reg  [7:0]    or_i_i_28_r0s1;
   reg  [7:0]    or_i_i_28_r0s2;
   reg  [7:0]    or_i_i_28_r0s3;
@@ -3174,39 +3177,39 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_28_r0s8;
   reg  [15:0]   select_r0s9__3;
   reg  [16:0]   sroa_speculated36_v_v_28_r0s9__1;
-  reg  [32:0]   mul_i1854_28_r0s10;
-  reg  [32:0]   mul_i1854_28_r0s11;
-  reg  [33:0]   add_i1864_28_r0s12;
+  reg  [32:0]   mul_i1930_28_r0s10;
+  reg  [32:0]   mul_i1930_28_r0s11;
+  reg  [33:0]   add_i1940_28_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_28_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_28_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_28_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_28_r0s12;
-  reg  [33:0]   shr_i2083_28_r0s13;
+  reg  [33:0]   shr_i2159_28_r0s13;
   reg  [255:0]  or_r0s14;
   reg  [255:0]  or_r0s15;
   reg  [255:0]  or_r0s16;
   reg  [255:0]  or_r0s17;
-  reg  [4:0]    sub_i1897_27_r0s9;
-  reg  [33:0]   shl_i2022_27_r0s10;
-  reg  [33:0]   shl_i2022_27_r0s11;
+  reg  [4:0]    sub_i1973_27_r0s9;
+  reg  [33:0]   shl_i2098_27_r0s10;
+  reg  [33:0]   shl_i2098_27_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_27_r0s9;
-  reg           conv_i36_i_i_not_27_r0s1;
-  reg           conv_i36_i_i_not_27_r0s2;
-  reg           conv_i36_i_i_not_27_r0s3;
-  reg           conv_i36_i_i_not_27_r0s4;
-  reg           conv_i36_i_i_not_27_r0s5;
-  reg           conv_i36_i_i_not_27_r0s6;
-  reg           conv_i36_i_i_not_27_r0s7;
-  reg           conv_i36_i_i_not_27_r0s8;
-  reg           conv_i36_i_i_not_27_r0s9;
-  reg  [7:0]    conv2_i30_i_27_r0s1;
-  reg  [7:0]    conv2_i30_i_27_r0s2;
-  reg  [7:0]    conv2_i30_i_27_r0s3;
-  reg  [7:0]    conv2_i30_i_27_r0s4;
-  reg  [7:0]    conv2_i30_i_27_r0s5;
-  reg  [7:0]    conv2_i30_i_27_r0s6;
-  reg  [7:0]    conv2_i30_i_27_r0s7;
-  reg  [7:0]    conv2_i30_i_27_r0s8;
+  reg           conv_i32_i_i_not_27_r0s1;
+  reg           conv_i32_i_i_not_27_r0s2;
+  reg           conv_i32_i_i_not_27_r0s3;
+  reg           conv_i32_i_i_not_27_r0s4;
+  reg           conv_i32_i_i_not_27_r0s5;
+  reg           conv_i32_i_i_not_27_r0s6;
+  reg           conv_i32_i_i_not_27_r0s7;
+  reg           conv_i32_i_i_not_27_r0s8;
+  reg           conv_i32_i_i_not_27_r0s9;
+  reg  [7:0]    conv2_i38_i_27_r0s1;
+  reg  [7:0]    conv2_i38_i_27_r0s2;
+  reg  [7:0]    conv2_i38_i_27_r0s3;
+  reg  [7:0]    conv2_i38_i_27_r0s4;
+  reg  [7:0]    conv2_i38_i_27_r0s5;
+  reg  [7:0]    conv2_i38_i_27_r0s6;
+  reg  [7:0]    conv2_i38_i_27_r0s7;
+  reg  [7:0]    conv2_i38_i_27_r0s8;
   reg  [7:0]    or_i_i_27_r0s1;
   reg  [7:0]    or_i_i_27_r0s2;
   reg  [7:0]    or_i_i_27_r0s3;
@@ -3217,39 +3220,39 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_27_r0s8;
   reg  [15:0]   select_r0s9__4;
   reg  [16:0]   sroa_speculated36_v_v_27_r0s9__1;
-  reg  [32:0]   mul_i1854_27_r0s10;
-  reg  [32:0]   mul_i1854_27_r0s11;
-  reg  [33:0]   add_i1864_27_r0s12;
+  reg  [32:0]   mul_i1930_27_r0s10;
+  reg  [32:0]   mul_i1930_27_r0s11;
+  reg  [33:0]   add_i1940_27_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_27_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_27_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_27_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_27_r0s12;
-  reg  [33:0]   shr_i2083_27_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_27_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_27_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_27_r0s16;
-  reg  [33:0]   ref_tmp44_sroa_0_048_27_r0s17;
-  reg  [4:0]    sub_i1897_26_r0s9;
-  reg  [33:0]   shl_i2022_26_r0s10;
-  reg  [33:0]   shl_i2022_26_r0s11;
+  reg  [33:0]   shr_i2159_27_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_27_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_27_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_27_r0s16;
+  reg  [33:0]   ref_tmp48_sroa_0_048_27_r0s17;
+  reg  [4:0]    sub_i1973_26_r0s9;
+  reg  [33:0]   shl_i2098_26_r0s10;
+  reg  [33:0]   shl_i2098_26_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_26_r0s9;
-  reg           conv_i36_i_i_not_26_r0s1;
-  reg           conv_i36_i_i_not_26_r0s2;
-  reg           conv_i36_i_i_not_26_r0s3;
-  reg           conv_i36_i_i_not_26_r0s4;
-  reg           conv_i36_i_i_not_26_r0s5;
-  reg           conv_i36_i_i_not_26_r0s6;
-  reg           conv_i36_i_i_not_26_r0s7;
-  reg           conv_i36_i_i_not_26_r0s8;
-  reg           conv_i36_i_i_not_26_r0s9;
-  reg  [7:0]    conv2_i30_i_26_r0s1;
-  reg  [7:0]    conv2_i30_i_26_r0s2;
-  reg  [7:0]    conv2_i30_i_26_r0s3;
-  reg  [7:0]    conv2_i30_i_26_r0s4;
-  reg  [7:0]    conv2_i30_i_26_r0s5;
-  reg  [7:0]    conv2_i30_i_26_r0s6;
-  reg  [7:0]    conv2_i30_i_26_r0s7;
-  reg  [7:0]    conv2_i30_i_26_r0s8;
+  reg           conv_i32_i_i_not_26_r0s1;
+  reg           conv_i32_i_i_not_26_r0s2;
+  reg           conv_i32_i_i_not_26_r0s3;
+  reg           conv_i32_i_i_not_26_r0s4;
+  reg           conv_i32_i_i_not_26_r0s5;
+  reg           conv_i32_i_i_not_26_r0s6;
+  reg           conv_i32_i_i_not_26_r0s7;
+  reg           conv_i32_i_i_not_26_r0s8;
+  reg           conv_i32_i_i_not_26_r0s9;
+  reg  [7:0]    conv2_i38_i_26_r0s1;
+  reg  [7:0]    conv2_i38_i_26_r0s2;
+  reg  [7:0]    conv2_i38_i_26_r0s3;
+  reg  [7:0]    conv2_i38_i_26_r0s4;
+  reg  [7:0]    conv2_i38_i_26_r0s5;
+  reg  [7:0]    conv2_i38_i_26_r0s6;
+  reg  [7:0]    conv2_i38_i_26_r0s7;
+  reg  [7:0]    conv2_i38_i_26_r0s8;
   reg  [7:0]    or_i_i_26_r0s1;
   reg  [7:0]    or_i_i_26_r0s2;
   reg  [7:0]    or_i_i_26_r0s3;
@@ -3260,38 +3263,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_26_r0s8;
   reg  [15:0]   select_r0s9__5;
   reg  [16:0]   sroa_speculated36_v_v_26_r0s9__1;
-  reg  [32:0]   mul_i1854_26_r0s10;
-  reg  [32:0]   mul_i1854_26_r0s11;
-  reg  [33:0]   add_i1864_26_r0s12;
+  reg  [32:0]   mul_i1930_26_r0s10;
+  reg  [32:0]   mul_i1930_26_r0s11;
+  reg  [33:0]   add_i1940_26_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_26_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_26_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_26_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_26_r0s12;
-  reg  [33:0]   shr_i2083_26_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_26_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_26_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_26_r0s16;
-  reg  [4:0]    sub_i1897_25_r0s9;
-  reg  [33:0]   shl_i2022_25_r0s10;
-  reg  [33:0]   shl_i2022_25_r0s11;
+  reg  [33:0]   shr_i2159_26_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_26_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_26_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_26_r0s16;
+  reg  [4:0]    sub_i1973_25_r0s9;
+  reg  [33:0]   shl_i2098_25_r0s10;
+  reg  [33:0]   shl_i2098_25_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_25_r0s9;
-  reg           conv_i36_i_i_not_25_r0s1;
-  reg           conv_i36_i_i_not_25_r0s2;
-  reg           conv_i36_i_i_not_25_r0s3;
-  reg           conv_i36_i_i_not_25_r0s4;
-  reg           conv_i36_i_i_not_25_r0s5;
-  reg           conv_i36_i_i_not_25_r0s6;
-  reg           conv_i36_i_i_not_25_r0s7;
-  reg           conv_i36_i_i_not_25_r0s8;
-  reg           conv_i36_i_i_not_25_r0s9;
-  reg  [7:0]    conv2_i30_i_25_r0s1;
-  reg  [7:0]    conv2_i30_i_25_r0s2;
-  reg  [7:0]    conv2_i30_i_25_r0s3;
-  reg  [7:0]    conv2_i30_i_25_r0s4;
-  reg  [7:0]    conv2_i30_i_25_r0s5;
-  reg  [7:0]    conv2_i30_i_25_r0s6;
-  reg  [7:0]    conv2_i30_i_25_r0s7;
-  reg  [7:0]    conv2_i30_i_25_r0s8;
+  reg           conv_i32_i_i_not_25_r0s1;
+  reg           conv_i32_i_i_not_25_r0s2;
+  reg           conv_i32_i_i_not_25_r0s3;
+  reg           conv_i32_i_i_not_25_r0s4;
+  reg           conv_i32_i_i_not_25_r0s5;
+  reg           conv_i32_i_i_not_25_r0s6;
+  reg           conv_i32_i_i_not_25_r0s7;
+  reg           conv_i32_i_i_not_25_r0s8;
+  reg           conv_i32_i_i_not_25_r0s9;
+  reg  [7:0]    conv2_i38_i_25_r0s1;
+  reg  [7:0]    conv2_i38_i_25_r0s2;
+  reg  [7:0]    conv2_i38_i_25_r0s3;
+  reg  [7:0]    conv2_i38_i_25_r0s4;
+  reg  [7:0]    conv2_i38_i_25_r0s5;
+  reg  [7:0]    conv2_i38_i_25_r0s6;
+  reg  [7:0]    conv2_i38_i_25_r0s7;
+  reg  [7:0]    conv2_i38_i_25_r0s8;
   reg  [7:0]    or_i_i_25_r0s1;
   reg  [7:0]    or_i_i_25_r0s2;
   reg  [7:0]    or_i_i_25_r0s3;
@@ -3302,38 +3305,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_25_r0s8;
   reg  [15:0]   select_r0s9__6;
   reg  [16:0]   sroa_speculated36_v_v_25_r0s9__1;
-  reg  [32:0]   mul_i1854_25_r0s10;
-  reg  [32:0]   mul_i1854_25_r0s11;
-  reg  [33:0]   add_i1864_25_r0s12;
+  reg  [32:0]   mul_i1930_25_r0s10;
+  reg  [32:0]   mul_i1930_25_r0s11;
+  reg  [33:0]   add_i1940_25_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_25_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_25_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_25_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_25_r0s12;
-  reg  [33:0]   shr_i2083_25_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_25_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_25_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_25_r0s16;
-  reg  [4:0]    sub_i1897_24_r0s9;
-  reg  [33:0]   shl_i2022_24_r0s10;
-  reg  [33:0]   shl_i2022_24_r0s11;
+  reg  [33:0]   shr_i2159_25_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_25_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_25_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_25_r0s16;
+  reg  [4:0]    sub_i1973_24_r0s9;
+  reg  [33:0]   shl_i2098_24_r0s10;
+  reg  [33:0]   shl_i2098_24_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_24_r0s9;
-  reg           conv_i36_i_i_not_24_r0s1;
-  reg           conv_i36_i_i_not_24_r0s2;
-  reg           conv_i36_i_i_not_24_r0s3;
-  reg           conv_i36_i_i_not_24_r0s4;
-  reg           conv_i36_i_i_not_24_r0s5;
-  reg           conv_i36_i_i_not_24_r0s6;
-  reg           conv_i36_i_i_not_24_r0s7;
-  reg           conv_i36_i_i_not_24_r0s8;
-  reg           conv_i36_i_i_not_24_r0s9;
-  reg  [7:0]    conv2_i30_i_24_r0s1;
-  reg  [7:0]    conv2_i30_i_24_r0s2;
-  reg  [7:0]    conv2_i30_i_24_r0s3;
-  reg  [7:0]    conv2_i30_i_24_r0s4;
-  reg  [7:0]    conv2_i30_i_24_r0s5;
-  reg  [7:0]    conv2_i30_i_24_r0s6;
-  reg  [7:0]    conv2_i30_i_24_r0s7;
-  reg  [7:0]    conv2_i30_i_24_r0s8;
+  reg           conv_i32_i_i_not_24_r0s1;
+  reg           conv_i32_i_i_not_24_r0s2;
+  reg           conv_i32_i_i_not_24_r0s3;
+  reg           conv_i32_i_i_not_24_r0s4;
+  reg           conv_i32_i_i_not_24_r0s5;
+  reg           conv_i32_i_i_not_24_r0s6;
+  reg           conv_i32_i_i_not_24_r0s7;
+  reg           conv_i32_i_i_not_24_r0s8;
+  reg           conv_i32_i_i_not_24_r0s9;
+  reg  [7:0]    conv2_i38_i_24_r0s1;
+  reg  [7:0]    conv2_i38_i_24_r0s2;
+  reg  [7:0]    conv2_i38_i_24_r0s3;
+  reg  [7:0]    conv2_i38_i_24_r0s4;
+  reg  [7:0]    conv2_i38_i_24_r0s5;
+  reg  [7:0]    conv2_i38_i_24_r0s6;
+  reg  [7:0]    conv2_i38_i_24_r0s7;
+  reg  [7:0]    conv2_i38_i_24_r0s8;
   reg  [7:0]    or_i_i_24_r0s1;
   reg  [7:0]    or_i_i_24_r0s2;
   reg  [7:0]    or_i_i_24_r0s3;
@@ -3344,38 +3347,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_24_r0s8;
   reg  [15:0]   select_r0s9__7;
   reg  [16:0]   sroa_speculated36_v_v_24_r0s9__1;
-  reg  [32:0]   mul_i1854_24_r0s10;
-  reg  [32:0]   mul_i1854_24_r0s11;
-  reg  [33:0]   add_i1864_24_r0s12;
+  reg  [32:0]   mul_i1930_24_r0s10;
+  reg  [32:0]   mul_i1930_24_r0s11;
+  reg  [33:0]   add_i1940_24_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_24_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_24_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_24_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_24_r0s12;
-  reg  [33:0]   shr_i2083_24_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_24_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_24_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_24_r0s16;
-  reg  [4:0]    sub_i1897_23_r0s9;
-  reg  [33:0]   shl_i2022_23_r0s10;
-  reg  [33:0]   shl_i2022_23_r0s11;
+  reg  [33:0]   shr_i2159_24_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_24_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_24_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_24_r0s16;
+  reg  [4:0]    sub_i1973_23_r0s9;
+  reg  [33:0]   shl_i2098_23_r0s10;
+  reg  [33:0]   shl_i2098_23_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_23_r0s9;
-  reg           conv_i36_i_i_not_23_r0s1;
-  reg           conv_i36_i_i_not_23_r0s2;
-  reg           conv_i36_i_i_not_23_r0s3;
-  reg           conv_i36_i_i_not_23_r0s4;
-  reg           conv_i36_i_i_not_23_r0s5;
-  reg           conv_i36_i_i_not_23_r0s6;
-  reg           conv_i36_i_i_not_23_r0s7;
-  reg           conv_i36_i_i_not_23_r0s8;
-  reg           conv_i36_i_i_not_23_r0s9;
-  reg  [7:0]    conv2_i30_i_23_r0s1;
-  reg  [7:0]    conv2_i30_i_23_r0s2;
-  reg  [7:0]    conv2_i30_i_23_r0s3;
-  reg  [7:0]    conv2_i30_i_23_r0s4;
-  reg  [7:0]    conv2_i30_i_23_r0s5;
-  reg  [7:0]    conv2_i30_i_23_r0s6;
-  reg  [7:0]    conv2_i30_i_23_r0s7;
-  reg  [7:0]    conv2_i30_i_23_r0s8;
+  reg           conv_i32_i_i_not_23_r0s1;
+  reg           conv_i32_i_i_not_23_r0s2;
+  reg           conv_i32_i_i_not_23_r0s3;
+  reg           conv_i32_i_i_not_23_r0s4;
+  reg           conv_i32_i_i_not_23_r0s5;
+  reg           conv_i32_i_i_not_23_r0s6;
+  reg           conv_i32_i_i_not_23_r0s7;
+  reg           conv_i32_i_i_not_23_r0s8;
+  reg           conv_i32_i_i_not_23_r0s9;
+  reg  [7:0]    conv2_i38_i_23_r0s1;
+  reg  [7:0]    conv2_i38_i_23_r0s2;
+  reg  [7:0]    conv2_i38_i_23_r0s3;
+  reg  [7:0]    conv2_i38_i_23_r0s4;
+  reg  [7:0]    conv2_i38_i_23_r0s5;
+  reg  [7:0]    conv2_i38_i_23_r0s6;
+  reg  [7:0]    conv2_i38_i_23_r0s7;
+  reg  [7:0]    conv2_i38_i_23_r0s8;
   reg  [7:0]    or_i_i_23_r0s1;
   reg  [7:0]    or_i_i_23_r0s2;
   reg  [7:0]    or_i_i_23_r0s3;
@@ -3386,38 +3389,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_23_r0s8;
   reg  [15:0]   select_r0s9__8;
   reg  [16:0]   sroa_speculated36_v_v_23_r0s9__1;
-  reg  [32:0]   mul_i1854_23_r0s10;
-  reg  [32:0]   mul_i1854_23_r0s11;
-  reg  [33:0]   add_i1864_23_r0s12;
+  reg  [32:0]   mul_i1930_23_r0s10;
+  reg  [32:0]   mul_i1930_23_r0s11;
+  reg  [33:0]   add_i1940_23_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_23_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_23_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_23_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_23_r0s12;
-  reg  [33:0]   shr_i2083_23_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_23_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_23_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_23_r0s16;
-  reg  [4:0]    sub_i1897_22_r0s9;
-  reg  [33:0]   shl_i2022_22_r0s10;
-  reg  [33:0]   shl_i2022_22_r0s11;
+  reg  [33:0]   shr_i2159_23_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_23_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_23_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_23_r0s16;
+  reg  [4:0]    sub_i1973_22_r0s9;
+  reg  [33:0]   shl_i2098_22_r0s10;
+  reg  [33:0]   shl_i2098_22_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_22_r0s9;
-  reg           conv_i36_i_i_not_22_r0s1;
-  reg           conv_i36_i_i_not_22_r0s2;
-  reg           conv_i36_i_i_not_22_r0s3;
-  reg           conv_i36_i_i_not_22_r0s4;
-  reg           conv_i36_i_i_not_22_r0s5;
-  reg           conv_i36_i_i_not_22_r0s6;
-  reg           conv_i36_i_i_not_22_r0s7;
-  reg           conv_i36_i_i_not_22_r0s8;
-  reg           conv_i36_i_i_not_22_r0s9;
-  reg  [7:0]    conv2_i30_i_22_r0s1;
-  reg  [7:0]    conv2_i30_i_22_r0s2;
-  reg  [7:0]    conv2_i30_i_22_r0s3;
-  reg  [7:0]    conv2_i30_i_22_r0s4;
-  reg  [7:0]    conv2_i30_i_22_r0s5;
-  reg  [7:0]    conv2_i30_i_22_r0s6;
-  reg  [7:0]    conv2_i30_i_22_r0s7;
-  reg  [7:0]    conv2_i30_i_22_r0s8;
+  reg           conv_i32_i_i_not_22_r0s1;
+  reg           conv_i32_i_i_not_22_r0s2;
+  reg           conv_i32_i_i_not_22_r0s3;
+  reg           conv_i32_i_i_not_22_r0s4;
+  reg           conv_i32_i_i_not_22_r0s5;
+  reg           conv_i32_i_i_not_22_r0s6;
+  reg           conv_i32_i_i_not_22_r0s7;
+  reg           conv_i32_i_i_not_22_r0s8;
+  reg           conv_i32_i_i_not_22_r0s9;
+  reg  [7:0]    conv2_i38_i_22_r0s1;
+  reg  [7:0]    conv2_i38_i_22_r0s2;
+  reg  [7:0]    conv2_i38_i_22_r0s3;
+  reg  [7:0]    conv2_i38_i_22_r0s4;
+  reg  [7:0]    conv2_i38_i_22_r0s5;
+  reg  [7:0]    conv2_i38_i_22_r0s6;
+  reg  [7:0]    conv2_i38_i_22_r0s7;
+  reg  [7:0]    conv2_i38_i_22_r0s8;
   reg  [7:0]    or_i_i_22_r0s1;
   reg  [7:0]    or_i_i_22_r0s2;
   reg  [7:0]    or_i_i_22_r0s3;
@@ -3428,38 +3431,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_22_r0s8;
   reg  [15:0]   select_r0s9__9;
   reg  [16:0]   sroa_speculated36_v_v_22_r0s9__1;
-  reg  [32:0]   mul_i1854_22_r0s10;
-  reg  [32:0]   mul_i1854_22_r0s11;
-  reg  [33:0]   add_i1864_22_r0s12;
+  reg  [32:0]   mul_i1930_22_r0s10;
+  reg  [32:0]   mul_i1930_22_r0s11;
+  reg  [33:0]   add_i1940_22_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_22_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_22_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_22_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_22_r0s12;
-  reg  [33:0]   shr_i2083_22_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_22_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_22_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_22_r0s16;
-  reg  [4:0]    sub_i1897_21_r0s9;
-  reg  [33:0]   shl_i2022_21_r0s10;
-  reg  [33:0]   shl_i2022_21_r0s11;
+  reg  [33:0]   shr_i2159_22_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_22_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_22_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_22_r0s16;
+  reg  [4:0]    sub_i1973_21_r0s9;
+  reg  [33:0]   shl_i2098_21_r0s10;
+  reg  [33:0]   shl_i2098_21_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_21_r0s9;
-  reg           conv_i36_i_i_not_21_r0s1;
-  reg           conv_i36_i_i_not_21_r0s2;
-  reg           conv_i36_i_i_not_21_r0s3;
-  reg           conv_i36_i_i_not_21_r0s4;
-  reg           conv_i36_i_i_not_21_r0s5;
-  reg           conv_i36_i_i_not_21_r0s6;
-  reg           conv_i36_i_i_not_21_r0s7;
-  reg           conv_i36_i_i_not_21_r0s8;
-  reg           conv_i36_i_i_not_21_r0s9;
-  reg  [7:0]    conv2_i30_i_21_r0s1;
-  reg  [7:0]    conv2_i30_i_21_r0s2;
-  reg  [7:0]    conv2_i30_i_21_r0s3;
-  reg  [7:0]    conv2_i30_i_21_r0s4;
-  reg  [7:0]    conv2_i30_i_21_r0s5;
-  reg  [7:0]    conv2_i30_i_21_r0s6;
-  reg  [7:0]    conv2_i30_i_21_r0s7;
-  reg  [7:0]    conv2_i30_i_21_r0s8;
+  reg           conv_i32_i_i_not_21_r0s1;
+  reg           conv_i32_i_i_not_21_r0s2;
+  reg           conv_i32_i_i_not_21_r0s3;
+  reg           conv_i32_i_i_not_21_r0s4;
+  reg           conv_i32_i_i_not_21_r0s5;
+  reg           conv_i32_i_i_not_21_r0s6;
+  reg           conv_i32_i_i_not_21_r0s7;
+  reg           conv_i32_i_i_not_21_r0s8;
+  reg           conv_i32_i_i_not_21_r0s9;
+  reg  [7:0]    conv2_i38_i_21_r0s1;
+  reg  [7:0]    conv2_i38_i_21_r0s2;
+  reg  [7:0]    conv2_i38_i_21_r0s3;
+  reg  [7:0]    conv2_i38_i_21_r0s4;
+  reg  [7:0]    conv2_i38_i_21_r0s5;
+  reg  [7:0]    conv2_i38_i_21_r0s6;
+  reg  [7:0]    conv2_i38_i_21_r0s7;
+  reg  [7:0]    conv2_i38_i_21_r0s8;
   reg  [7:0]    or_i_i_21_r0s1;
   reg  [7:0]    or_i_i_21_r0s2;
   reg  [7:0]    or_i_i_21_r0s3;
@@ -3470,38 +3473,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_21_r0s8;
   reg  [15:0]   select_r0s9__10;
   reg  [16:0]   sroa_speculated36_v_v_21_r0s9__1;
-  reg  [32:0]   mul_i1854_21_r0s10;
-  reg  [32:0]   mul_i1854_21_r0s11;
-  reg  [33:0]   add_i1864_21_r0s12;
+  reg  [32:0]   mul_i1930_21_r0s10;
+  reg  [32:0]   mul_i1930_21_r0s11;
+  reg  [33:0]   add_i1940_21_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_21_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_21_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_21_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_21_r0s12;
-  reg  [33:0]   shr_i2083_21_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_21_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_21_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_21_r0s16;
-  reg  [4:0]    sub_i1897_20_r0s9;
-  reg  [33:0]   shl_i2022_20_r0s10;
-  reg  [33:0]   shl_i2022_20_r0s11;
+  reg  [33:0]   shr_i2159_21_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_21_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_21_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_21_r0s16;
+  reg  [4:0]    sub_i1973_20_r0s9;
+  reg  [33:0]   shl_i2098_20_r0s10;
+  reg  [33:0]   shl_i2098_20_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_20_r0s9;
-  reg           conv_i36_i_i_not_20_r0s1;
-  reg           conv_i36_i_i_not_20_r0s2;
-  reg           conv_i36_i_i_not_20_r0s3;
-  reg           conv_i36_i_i_not_20_r0s4;
-  reg           conv_i36_i_i_not_20_r0s5;
-  reg           conv_i36_i_i_not_20_r0s6;
-  reg           conv_i36_i_i_not_20_r0s7;
-  reg           conv_i36_i_i_not_20_r0s8;
-  reg           conv_i36_i_i_not_20_r0s9;
-  reg  [7:0]    conv2_i30_i_20_r0s1;
-  reg  [7:0]    conv2_i30_i_20_r0s2;
-  reg  [7:0]    conv2_i30_i_20_r0s3;
-  reg  [7:0]    conv2_i30_i_20_r0s4;
-  reg  [7:0]    conv2_i30_i_20_r0s5;
-  reg  [7:0]    conv2_i30_i_20_r0s6;
-  reg  [7:0]    conv2_i30_i_20_r0s7;
-  reg  [7:0]    conv2_i30_i_20_r0s8;
+  reg           conv_i32_i_i_not_20_r0s1;
+  reg           conv_i32_i_i_not_20_r0s2;
+  reg           conv_i32_i_i_not_20_r0s3;
+  reg           conv_i32_i_i_not_20_r0s4;
+  reg           conv_i32_i_i_not_20_r0s5;
+  reg           conv_i32_i_i_not_20_r0s6;
+  reg           conv_i32_i_i_not_20_r0s7;
+  reg           conv_i32_i_i_not_20_r0s8;
+  reg           conv_i32_i_i_not_20_r0s9;
+  reg  [7:0]    conv2_i38_i_20_r0s1;
+  reg  [7:0]    conv2_i38_i_20_r0s2;
+  reg  [7:0]    conv2_i38_i_20_r0s3;
+  reg  [7:0]    conv2_i38_i_20_r0s4;
+  reg  [7:0]    conv2_i38_i_20_r0s5;
+  reg  [7:0]    conv2_i38_i_20_r0s6;
+  reg  [7:0]    conv2_i38_i_20_r0s7;
+  reg  [7:0]    conv2_i38_i_20_r0s8;
   reg  [7:0]    or_i_i_20_r0s1;
   reg  [7:0]    or_i_i_20_r0s2;
   reg  [7:0]    or_i_i_20_r0s3;
@@ -3512,38 +3515,38 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_20_r0s8;
   reg  [15:0]   select_r0s9__11;
   reg  [16:0]   sroa_speculated36_v_v_20_r0s9__1;
-  reg  [32:0]   mul_i1854_20_r0s10;
-  reg  [32:0]   mul_i1854_20_r0s11;
-  reg  [33:0]   add_i1864_20_r0s12;
+  reg  [32:0]   mul_i1930_20_r0s10;
+  reg  [32:0]   mul_i1930_20_r0s11;
+  reg  [33:0]   add_i1940_20_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_20_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_20_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_20_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_20_r0s12;
-  reg  [33:0]   shr_i2083_20_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_20_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_20_r0s15;
-  reg  [33:0]   ref_tmp44_sroa_0_048_20_r0s16;
-  reg  [4:0]    sub_i1897_19_r0s9;
-  reg  [33:0]   shl_i2022_19_r0s10;
-  reg  [33:0]   shl_i2022_19_r0s11;
+  reg  [33:0]   shr_i2159_20_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_20_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_20_r0s15;
+  reg  [33:0]   ref_tmp48_sroa_0_048_20_r0s16;
+  reg  [4:0]    sub_i1973_19_r0s9;
+  reg  [33:0]   shl_i2098_19_r0s10;
+  reg  [33:0]   shl_i2098_19_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_19_r0s9;
-  reg           conv_i36_i_i_not_19_r0s1;
-  reg           conv_i36_i_i_not_19_r0s2;
-  reg           conv_i36_i_i_not_19_r0s3;
-  reg           conv_i36_i_i_not_19_r0s4;
-  reg           conv_i36_i_i_not_19_r0s5;
-  reg           conv_i36_i_i_not_19_r0s6;
-  reg           conv_i36_i_i_not_19_r0s7;
-  reg           conv_i36_i_i_not_19_r0s8;
-  reg           conv_i36_i_i_not_19_r0s9;
-  reg  [7:0]    conv2_i30_i_19_r0s1;
-  reg  [7:0]    conv2_i30_i_19_r0s2;
-  reg  [7:0]    conv2_i30_i_19_r0s3;
-  reg  [7:0]    conv2_i30_i_19_r0s4;
-  reg  [7:0]    conv2_i30_i_19_r0s5;
-  reg  [7:0]    conv2_i30_i_19_r0s6;
-  reg  [7:0]    conv2_i30_i_19_r0s7;
-  reg  [7:0]    conv2_i30_i_19_r0s8;
+  reg           conv_i32_i_i_not_19_r0s1;
+  reg           conv_i32_i_i_not_19_r0s2;
+  reg           conv_i32_i_i_not_19_r0s3;
+  reg           conv_i32_i_i_not_19_r0s4;
+  reg           conv_i32_i_i_not_19_r0s5;
+  reg           conv_i32_i_i_not_19_r0s6;
+  reg           conv_i32_i_i_not_19_r0s7;
+  reg           conv_i32_i_i_not_19_r0s8;
+  reg           conv_i32_i_i_not_19_r0s9;
+  reg  [7:0]    conv2_i38_i_19_r0s1;
+  reg  [7:0]    conv2_i38_i_19_r0s2;
+  reg  [7:0]    conv2_i38_i_19_r0s3;
+  reg  [7:0]    conv2_i38_i_19_r0s4;
+  reg  [7:0]    conv2_i38_i_19_r0s5;
+  reg  [7:0]    conv2_i38_i_19_r0s6;
+  reg  [7:0]    conv2_i38_i_19_r0s7;
+  reg  [7:0]    conv2_i38_i_19_r0s8;
   reg  [7:0]    or_i_i_19_r0s1;
   reg  [7:0]    or_i_i_19_r0s2;
   reg  [7:0]    or_i_i_19_r0s3;
@@ -3554,37 +3557,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_19_r0s8;
   reg  [15:0]   select_r0s9__12;
   reg  [16:0]   sroa_speculated36_v_v_19_r0s9__1;
-  reg  [32:0]   mul_i1854_19_r0s10;
-  reg  [32:0]   mul_i1854_19_r0s11;
-  reg  [33:0]   add_i1864_19_r0s12;
+  reg  [32:0]   mul_i1930_19_r0s10;
+  reg  [32:0]   mul_i1930_19_r0s11;
+  reg  [33:0]   add_i1940_19_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_19_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_19_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_19_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_19_r0s12;
-  reg  [33:0]   shr_i2083_19_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_19_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_19_r0s15;
-  reg  [4:0]    sub_i1897_18_r0s9;
-  reg  [33:0]   shl_i2022_18_r0s10;
-  reg  [33:0]   shl_i2022_18_r0s11;
+  reg  [33:0]   shr_i2159_19_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_19_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_19_r0s15;
+  reg  [4:0]    sub_i1973_18_r0s9;
+  reg  [33:0]   shl_i2098_18_r0s10;
+  reg  [33:0]   shl_i2098_18_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_18_r0s9;
-  reg           conv_i36_i_i_not_18_r0s1;
-  reg           conv_i36_i_i_not_18_r0s2;
-  reg           conv_i36_i_i_not_18_r0s3;
-  reg           conv_i36_i_i_not_18_r0s4;
-  reg           conv_i36_i_i_not_18_r0s5;
-  reg           conv_i36_i_i_not_18_r0s6;
-  reg           conv_i36_i_i_not_18_r0s7;
-  reg           conv_i36_i_i_not_18_r0s8;
-  reg           conv_i36_i_i_not_18_r0s9;
-  reg  [7:0]    conv2_i30_i_18_r0s1;
-  reg  [7:0]    conv2_i30_i_18_r0s2;
-  reg  [7:0]    conv2_i30_i_18_r0s3;
-  reg  [7:0]    conv2_i30_i_18_r0s4;
-  reg  [7:0]    conv2_i30_i_18_r0s5;
-  reg  [7:0]    conv2_i30_i_18_r0s6;
-  reg  [7:0]    conv2_i30_i_18_r0s7;
-  reg  [7:0]    conv2_i30_i_18_r0s8;
+  reg           conv_i32_i_i_not_18_r0s1;
+  reg           conv_i32_i_i_not_18_r0s2;
+  reg           conv_i32_i_i_not_18_r0s3;
+  reg           conv_i32_i_i_not_18_r0s4;
+  reg           conv_i32_i_i_not_18_r0s5;
+  reg           conv_i32_i_i_not_18_r0s6;
+  reg           conv_i32_i_i_not_18_r0s7;
+  reg           conv_i32_i_i_not_18_r0s8;
+  reg           conv_i32_i_i_not_18_r0s9;
+  reg  [7:0]    conv2_i38_i_18_r0s1;
+  reg  [7:0]    conv2_i38_i_18_r0s2;
+  reg  [7:0]    conv2_i38_i_18_r0s3;
+  reg  [7:0]    conv2_i38_i_18_r0s4;
+  reg  [7:0]    conv2_i38_i_18_r0s5;
+  reg  [7:0]    conv2_i38_i_18_r0s6;
+  reg  [7:0]    conv2_i38_i_18_r0s7;
+  reg  [7:0]    conv2_i38_i_18_r0s8;
   reg  [7:0]    or_i_i_18_r0s1;
   reg  [7:0]    or_i_i_18_r0s2;
   reg  [7:0]    or_i_i_18_r0s3;
@@ -3595,37 +3598,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_18_r0s8;
   reg  [15:0]   select_r0s9__13;
   reg  [16:0]   sroa_speculated36_v_v_18_r0s9__1;
-  reg  [32:0]   mul_i1854_18_r0s10;
-  reg  [32:0]   mul_i1854_18_r0s11;
-  reg  [33:0]   add_i1864_18_r0s12;
+  reg  [32:0]   mul_i1930_18_r0s10;
+  reg  [32:0]   mul_i1930_18_r0s11;
+  reg  [33:0]   add_i1940_18_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_18_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_18_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_18_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_18_r0s12;
-  reg  [33:0]   shr_i2083_18_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_18_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_18_r0s15;
-  reg  [4:0]    sub_i1897_17_r0s9;
-  reg  [33:0]   shl_i2022_17_r0s10;
-  reg  [33:0]   shl_i2022_17_r0s11;
+  reg  [33:0]   shr_i2159_18_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_18_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_18_r0s15;
+  reg  [4:0]    sub_i1973_17_r0s9;
+  reg  [33:0]   shl_i2098_17_r0s10;
+  reg  [33:0]   shl_i2098_17_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_17_r0s9;
-  reg           conv_i36_i_i_not_17_r0s1;
-  reg           conv_i36_i_i_not_17_r0s2;
-  reg           conv_i36_i_i_not_17_r0s3;
-  reg           conv_i36_i_i_not_17_r0s4;
-  reg           conv_i36_i_i_not_17_r0s5;
-  reg           conv_i36_i_i_not_17_r0s6;
-  reg           conv_i36_i_i_not_17_r0s7;
-  reg           conv_i36_i_i_not_17_r0s8;
-  reg           conv_i36_i_i_not_17_r0s9;
-  reg  [7:0]    conv2_i30_i_17_r0s1;
-  reg  [7:0]    conv2_i30_i_17_r0s2;
-  reg  [7:0]    conv2_i30_i_17_r0s3;
-  reg  [7:0]    conv2_i30_i_17_r0s4;
-  reg  [7:0]    conv2_i30_i_17_r0s5;
-  reg  [7:0]    conv2_i30_i_17_r0s6;
-  reg  [7:0]    conv2_i30_i_17_r0s7;
-  reg  [7:0]    conv2_i30_i_17_r0s8;
+  reg           conv_i32_i_i_not_17_r0s1;
+  reg           conv_i32_i_i_not_17_r0s2;
+  reg           conv_i32_i_i_not_17_r0s3;
+  reg           conv_i32_i_i_not_17_r0s4;
+  reg           conv_i32_i_i_not_17_r0s5;
+  reg           conv_i32_i_i_not_17_r0s6;
+  reg           conv_i32_i_i_not_17_r0s7;
+  reg           conv_i32_i_i_not_17_r0s8;
+  reg           conv_i32_i_i_not_17_r0s9;
+  reg  [7:0]    conv2_i38_i_17_r0s1;
+  reg  [7:0]    conv2_i38_i_17_r0s2;
+  reg  [7:0]    conv2_i38_i_17_r0s3;
+  reg  [7:0]    conv2_i38_i_17_r0s4;
+  reg  [7:0]    conv2_i38_i_17_r0s5;
+  reg  [7:0]    conv2_i38_i_17_r0s6;
+  reg  [7:0]    conv2_i38_i_17_r0s7;
+  reg  [7:0]    conv2_i38_i_17_r0s8;
   reg  [7:0]    or_i_i_17_r0s1;
   reg  [7:0]    or_i_i_17_r0s2;
   reg  [7:0]    or_i_i_17_r0s3;
@@ -3636,37 +3639,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_17_r0s8;
   reg  [15:0]   select_r0s9__14;
   reg  [16:0]   sroa_speculated36_v_v_17_r0s9__1;
-  reg  [32:0]   mul_i1854_17_r0s10;
-  reg  [32:0]   mul_i1854_17_r0s11;
-  reg  [33:0]   add_i1864_17_r0s12;
+  reg  [32:0]   mul_i1930_17_r0s10;
+  reg  [32:0]   mul_i1930_17_r0s11;
+  reg  [33:0]   add_i1940_17_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_17_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_17_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_17_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_17_r0s12;
-  reg  [33:0]   shr_i2083_17_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_17_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_17_r0s15;
-  reg  [4:0]    sub_i1897_16_r0s9;
-  reg  [33:0]   shl_i2022_16_r0s10;
-  reg  [33:0]   shl_i2022_16_r0s11;
+  reg  [33:0]   shr_i2159_17_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_17_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_17_r0s15;
+  reg  [4:0]    sub_i1973_16_r0s9;
+  reg  [33:0]   shl_i2098_16_r0s10;
+  reg  [33:0]   shl_i2098_16_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_16_r0s9;
-  reg           conv_i36_i_i_not_16_r0s1;
-  reg           conv_i36_i_i_not_16_r0s2;
-  reg           conv_i36_i_i_not_16_r0s3;
-  reg           conv_i36_i_i_not_16_r0s4;
-  reg           conv_i36_i_i_not_16_r0s5;
-  reg           conv_i36_i_i_not_16_r0s6;
-  reg           conv_i36_i_i_not_16_r0s7;
-  reg           conv_i36_i_i_not_16_r0s8;
-  reg           conv_i36_i_i_not_16_r0s9;
-  reg  [7:0]    conv2_i30_i_16_r0s1;
-  reg  [7:0]    conv2_i30_i_16_r0s2;
-  reg  [7:0]    conv2_i30_i_16_r0s3;
-  reg  [7:0]    conv2_i30_i_16_r0s4;
-  reg  [7:0]    conv2_i30_i_16_r0s5;
-  reg  [7:0]    conv2_i30_i_16_r0s6;
-  reg  [7:0]    conv2_i30_i_16_r0s7;
-  reg  [7:0]    conv2_i30_i_16_r0s8;
+  reg           conv_i32_i_i_not_16_r0s1;
+  reg           conv_i32_i_i_not_16_r0s2;
+  reg           conv_i32_i_i_not_16_r0s3;
+  reg           conv_i32_i_i_not_16_r0s4;
+  reg           conv_i32_i_i_not_16_r0s5;
+  reg           conv_i32_i_i_not_16_r0s6;
+  reg           conv_i32_i_i_not_16_r0s7;
+  reg           conv_i32_i_i_not_16_r0s8;
+  reg           conv_i32_i_i_not_16_r0s9;
+  reg  [7:0]    conv2_i38_i_16_r0s1;
+  reg  [7:0]    conv2_i38_i_16_r0s2;
+  reg  [7:0]    conv2_i38_i_16_r0s3;
+  reg  [7:0]    conv2_i38_i_16_r0s4;
+  reg  [7:0]    conv2_i38_i_16_r0s5;
+  reg  [7:0]    conv2_i38_i_16_r0s6;
+  reg  [7:0]    conv2_i38_i_16_r0s7;
+  reg  [7:0]    conv2_i38_i_16_r0s8;
   reg  [7:0]    or_i_i_16_r0s1;
   reg  [7:0]    or_i_i_16_r0s2;
   reg  [7:0]    or_i_i_16_r0s3;
@@ -3677,37 +3680,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_16_r0s8;
   reg  [15:0]   select_r0s9__15;
   reg  [16:0]   sroa_speculated36_v_v_16_r0s9__1;
-  reg  [32:0]   mul_i1854_16_r0s10;
-  reg  [32:0]   mul_i1854_16_r0s11;
-  reg  [33:0]   add_i1864_16_r0s12;
+  reg  [32:0]   mul_i1930_16_r0s10;
+  reg  [32:0]   mul_i1930_16_r0s11;
+  reg  [33:0]   add_i1940_16_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_16_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_16_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_16_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_16_r0s12;
-  reg  [33:0]   shr_i2083_16_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_16_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_16_r0s15;
-  reg  [4:0]    sub_i1897_15_r0s9;
-  reg  [33:0]   shl_i2022_15_r0s10;
-  reg  [33:0]   shl_i2022_15_r0s11;
+  reg  [33:0]   shr_i2159_16_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_16_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_16_r0s15;
+  reg  [4:0]    sub_i1973_15_r0s9;
+  reg  [33:0]   shl_i2098_15_r0s10;
+  reg  [33:0]   shl_i2098_15_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_15_r0s9;
-  reg           conv_i36_i_i_not_15_r0s1;
-  reg           conv_i36_i_i_not_15_r0s2;
-  reg           conv_i36_i_i_not_15_r0s3;
-  reg           conv_i36_i_i_not_15_r0s4;
-  reg           conv_i36_i_i_not_15_r0s5;
-  reg           conv_i36_i_i_not_15_r0s6;
-  reg           conv_i36_i_i_not_15_r0s7;
-  reg           conv_i36_i_i_not_15_r0s8;
-  reg           conv_i36_i_i_not_15_r0s9;
-  reg  [7:0]    conv2_i30_i_15_r0s1;
-  reg  [7:0]    conv2_i30_i_15_r0s2;
-  reg  [7:0]    conv2_i30_i_15_r0s3;
-  reg  [7:0]    conv2_i30_i_15_r0s4;
-  reg  [7:0]    conv2_i30_i_15_r0s5;
-  reg  [7:0]    conv2_i30_i_15_r0s6;
-  reg  [7:0]    conv2_i30_i_15_r0s7;
-  reg  [7:0]    conv2_i30_i_15_r0s8;
+  reg           conv_i32_i_i_not_15_r0s1;
+  reg           conv_i32_i_i_not_15_r0s2;
+  reg           conv_i32_i_i_not_15_r0s3;
+  reg           conv_i32_i_i_not_15_r0s4;
+  reg           conv_i32_i_i_not_15_r0s5;
+  reg           conv_i32_i_i_not_15_r0s6;
+  reg           conv_i32_i_i_not_15_r0s7;
+  reg           conv_i32_i_i_not_15_r0s8;
+  reg           conv_i32_i_i_not_15_r0s9;
+  reg  [7:0]    conv2_i38_i_15_r0s1;
+  reg  [7:0]    conv2_i38_i_15_r0s2;
+  reg  [7:0]    conv2_i38_i_15_r0s3;
+  reg  [7:0]    conv2_i38_i_15_r0s4;
+  reg  [7:0]    conv2_i38_i_15_r0s5;
+  reg  [7:0]    conv2_i38_i_15_r0s6;
+  reg  [7:0]    conv2_i38_i_15_r0s7;
+  reg  [7:0]    conv2_i38_i_15_r0s8;
   reg  [7:0]    or_i_i_15_r0s1;
   reg  [7:0]    or_i_i_15_r0s2;
   reg  [7:0]    or_i_i_15_r0s3;
@@ -3718,37 +3721,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_15_r0s8;
   reg  [15:0]   select_r0s9__16;
   reg  [16:0]   sroa_speculated36_v_v_15_r0s9__1;
-  reg  [32:0]   mul_i1854_15_r0s10;
-  reg  [32:0]   mul_i1854_15_r0s11;
-  reg  [33:0]   add_i1864_15_r0s12;
+  reg  [32:0]   mul_i1930_15_r0s10;
+  reg  [32:0]   mul_i1930_15_r0s11;
+  reg  [33:0]   add_i1940_15_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_15_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_15_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_15_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_15_r0s12;
-  reg  [33:0]   shr_i2083_15_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_15_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_15_r0s15;
-  reg  [4:0]    sub_i1897_14_r0s9;
-  reg  [33:0]   shl_i2022_14_r0s10;
-  reg  [33:0]   shl_i2022_14_r0s11;
+  reg  [33:0]   shr_i2159_15_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_15_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_15_r0s15;
+  reg  [4:0]    sub_i1973_14_r0s9;
+  reg  [33:0]   shl_i2098_14_r0s10;
+  reg  [33:0]   shl_i2098_14_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_14_r0s9;
-  reg           conv_i36_i_i_not_14_r0s1;
-  reg           conv_i36_i_i_not_14_r0s2;
-  reg           conv_i36_i_i_not_14_r0s3;
-  reg           conv_i36_i_i_not_14_r0s4;
-  reg           conv_i36_i_i_not_14_r0s5;
-  reg           conv_i36_i_i_not_14_r0s6;
-  reg           conv_i36_i_i_not_14_r0s7;
-  reg           conv_i36_i_i_not_14_r0s8;
-  reg           conv_i36_i_i_not_14_r0s9;
-  reg  [7:0]    conv2_i30_i_14_r0s1;
-  reg  [7:0]    conv2_i30_i_14_r0s2;
-  reg  [7:0]    conv2_i30_i_14_r0s3;
-  reg  [7:0]    conv2_i30_i_14_r0s4;
-  reg  [7:0]    conv2_i30_i_14_r0s5;
-  reg  [7:0]    conv2_i30_i_14_r0s6;
-  reg  [7:0]    conv2_i30_i_14_r0s7;
-  reg  [7:0]    conv2_i30_i_14_r0s8;
+  reg           conv_i32_i_i_not_14_r0s1;
+  reg           conv_i32_i_i_not_14_r0s2;
+  reg           conv_i32_i_i_not_14_r0s3;
+  reg           conv_i32_i_i_not_14_r0s4;
+  reg           conv_i32_i_i_not_14_r0s5;
+  reg           conv_i32_i_i_not_14_r0s6;
+  reg           conv_i32_i_i_not_14_r0s7;
+  reg           conv_i32_i_i_not_14_r0s8;
+  reg           conv_i32_i_i_not_14_r0s9;
+  reg  [7:0]    conv2_i38_i_14_r0s1;
+  reg  [7:0]    conv2_i38_i_14_r0s2;
+  reg  [7:0]    conv2_i38_i_14_r0s3;
+  reg  [7:0]    conv2_i38_i_14_r0s4;
+  reg  [7:0]    conv2_i38_i_14_r0s5;
+  reg  [7:0]    conv2_i38_i_14_r0s6;
+  reg  [7:0]    conv2_i38_i_14_r0s7;
+  reg  [7:0]    conv2_i38_i_14_r0s8;
   reg  [7:0]    or_i_i_14_r0s1;
   reg  [7:0]    or_i_i_14_r0s2;
   reg  [7:0]    or_i_i_14_r0s3;
@@ -3759,37 +3762,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_14_r0s8;
   reg  [15:0]   select_r0s9__17;
   reg  [16:0]   sroa_speculated36_v_v_14_r0s9__1;
-  reg  [32:0]   mul_i1854_14_r0s10;
-  reg  [32:0]   mul_i1854_14_r0s11;
-  reg  [33:0]   add_i1864_14_r0s12;
+  reg  [32:0]   mul_i1930_14_r0s10;
+  reg  [32:0]   mul_i1930_14_r0s11;
+  reg  [33:0]   add_i1940_14_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_14_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_14_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_14_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_14_r0s12;
-  reg  [33:0]   shr_i2083_14_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_14_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_14_r0s15;
-  reg  [4:0]    sub_i1897_13_r0s9;
-  reg  [33:0]   shl_i2022_13_r0s10;
-  reg  [33:0]   shl_i2022_13_r0s11;
+  reg  [33:0]   shr_i2159_14_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_14_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_14_r0s15;
+  reg  [4:0]    sub_i1973_13_r0s9;
+  reg  [33:0]   shl_i2098_13_r0s10;
+  reg  [33:0]   shl_i2098_13_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_13_r0s9;
-  reg           conv_i36_i_i_not_13_r0s1;
-  reg           conv_i36_i_i_not_13_r0s2;
-  reg           conv_i36_i_i_not_13_r0s3;
-  reg           conv_i36_i_i_not_13_r0s4;
-  reg           conv_i36_i_i_not_13_r0s5;
-  reg           conv_i36_i_i_not_13_r0s6;
-  reg           conv_i36_i_i_not_13_r0s7;
-  reg           conv_i36_i_i_not_13_r0s8;
-  reg           conv_i36_i_i_not_13_r0s9;
-  reg  [7:0]    conv2_i30_i_13_r0s1;
-  reg  [7:0]    conv2_i30_i_13_r0s2;
-  reg  [7:0]    conv2_i30_i_13_r0s3;
-  reg  [7:0]    conv2_i30_i_13_r0s4;
-  reg  [7:0]    conv2_i30_i_13_r0s5;
-  reg  [7:0]    conv2_i30_i_13_r0s6;
-  reg  [7:0]    conv2_i30_i_13_r0s7;
-  reg  [7:0]    conv2_i30_i_13_r0s8;
+  reg           conv_i32_i_i_not_13_r0s1;
+  reg           conv_i32_i_i_not_13_r0s2;
+  reg           conv_i32_i_i_not_13_r0s3;
+  reg           conv_i32_i_i_not_13_r0s4;
+  reg           conv_i32_i_i_not_13_r0s5;
+  reg           conv_i32_i_i_not_13_r0s6;
+  reg           conv_i32_i_i_not_13_r0s7;
+  reg           conv_i32_i_i_not_13_r0s8;
+  reg           conv_i32_i_i_not_13_r0s9;
+  reg  [7:0]    conv2_i38_i_13_r0s1;
+  reg  [7:0]    conv2_i38_i_13_r0s2;
+  reg  [7:0]    conv2_i38_i_13_r0s3;
+  reg  [7:0]    conv2_i38_i_13_r0s4;
+  reg  [7:0]    conv2_i38_i_13_r0s5;
+  reg  [7:0]    conv2_i38_i_13_r0s6;
+  reg  [7:0]    conv2_i38_i_13_r0s7;
+  reg  [7:0]    conv2_i38_i_13_r0s8;
   reg  [7:0]    or_i_i_13_r0s1;
   reg  [7:0]    or_i_i_13_r0s2;
   reg  [7:0]    or_i_i_13_r0s3;
@@ -3800,37 +3803,37 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_13_r0s8;
   reg  [15:0]   select_r0s9__18;
   reg  [16:0]   sroa_speculated36_v_v_13_r0s9__1;
-  reg  [32:0]   mul_i1854_13_r0s10;
-  reg  [32:0]   mul_i1854_13_r0s11;
-  reg  [33:0]   add_i1864_13_r0s12;
+  reg  [32:0]   mul_i1930_13_r0s10;
+  reg  [32:0]   mul_i1930_13_r0s11;
+  reg  [33:0]   add_i1940_13_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_13_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_13_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_13_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_13_r0s12;
-  reg  [33:0]   shr_i2083_13_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_13_r0s14;
-  reg  [33:0]   ref_tmp44_sroa_0_048_13_r0s15;
-  reg  [4:0]    sub_i1897_12_r0s9;
-  reg  [33:0]   shl_i2022_12_r0s10;
-  reg  [33:0]   shl_i2022_12_r0s11;
+  reg  [33:0]   shr_i2159_13_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_13_r0s14;
+  reg  [33:0]   ref_tmp48_sroa_0_048_13_r0s15;
+  reg  [4:0]    sub_i1973_12_r0s9;
+  reg  [33:0]   shl_i2098_12_r0s10;
+  reg  [33:0]   shl_i2098_12_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_12_r0s9;
-  reg           conv_i36_i_i_not_12_r0s1;
-  reg           conv_i36_i_i_not_12_r0s2;
-  reg           conv_i36_i_i_not_12_r0s3;
-  reg           conv_i36_i_i_not_12_r0s4;
-  reg           conv_i36_i_i_not_12_r0s5;
-  reg           conv_i36_i_i_not_12_r0s6;
-  reg           conv_i36_i_i_not_12_r0s7;
-  reg           conv_i36_i_i_not_12_r0s8;
-  reg           conv_i36_i_i_not_12_r0s9;
-  reg  [7:0]    conv2_i30_i_12_r0s1;
-  reg  [7:0]    conv2_i30_i_12_r0s2;
-  reg  [7:0]    conv2_i30_i_12_r0s3;
-  reg  [7:0]    conv2_i30_i_12_r0s4;
-  reg  [7:0]    conv2_i30_i_12_r0s5;
-  reg  [7:0]    conv2_i30_i_12_r0s6;
-  reg  [7:0]    conv2_i30_i_12_r0s7;
-  reg  [7:0]    conv2_i30_i_12_r0s8;
+  reg           conv_i32_i_i_not_12_r0s1;
+  reg           conv_i32_i_i_not_12_r0s2;
+  reg           conv_i32_i_i_not_12_r0s3;
+  reg           conv_i32_i_i_not_12_r0s4;
+  reg           conv_i32_i_i_not_12_r0s5;
+  reg           conv_i32_i_i_not_12_r0s6;
+  reg           conv_i32_i_i_not_12_r0s7;
+  reg           conv_i32_i_i_not_12_r0s8;
+  reg           conv_i32_i_i_not_12_r0s9;
+  reg  [7:0]    conv2_i38_i_12_r0s1;
+  reg  [7:0]    conv2_i38_i_12_r0s2;
+  reg  [7:0]    conv2_i38_i_12_r0s3;
+  reg  [7:0]    conv2_i38_i_12_r0s4;
+  reg  [7:0]    conv2_i38_i_12_r0s5;
+  reg  [7:0]    conv2_i38_i_12_r0s6;
+  reg  [7:0]    conv2_i38_i_12_r0s7;
+  reg  [7:0]    conv2_i38_i_12_r0s8;
   reg  [7:0]    or_i_i_12_r0s1;
   reg  [7:0]    or_i_i_12_r0s2;
   reg  [7:0]    or_i_i_12_r0s3;
@@ -3841,36 +3844,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_12_r0s8;
   reg  [15:0]   select_r0s9__19;
   reg  [16:0]   sroa_speculated36_v_v_12_r0s9__1;
-  reg  [32:0]   mul_i1854_12_r0s10;
-  reg  [32:0]   mul_i1854_12_r0s11;
-  reg  [33:0]   add_i1864_12_r0s12;
+  reg  [32:0]   mul_i1930_12_r0s10;
+  reg  [32:0]   mul_i1930_12_r0s11;
+  reg  [33:0]   add_i1940_12_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_12_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_12_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_12_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_12_r0s12;
-  reg  [33:0]   shr_i2083_12_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_12_r0s14;
-  reg  [4:0]    sub_i1897_11_r0s9;
-  reg  [33:0]   shl_i2022_11_r0s10;
-  reg  [33:0]   shl_i2022_11_r0s11;
+  reg  [33:0]   shr_i2159_12_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_12_r0s14;
+  reg  [4:0]    sub_i1973_11_r0s9;
+  reg  [33:0]   shl_i2098_11_r0s10;
+  reg  [33:0]   shl_i2098_11_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_11_r0s9;
-  reg           conv_i36_i_i_not_11_r0s1;
-  reg           conv_i36_i_i_not_11_r0s2;
-  reg           conv_i36_i_i_not_11_r0s3;
-  reg           conv_i36_i_i_not_11_r0s4;
-  reg           conv_i36_i_i_not_11_r0s5;
-  reg           conv_i36_i_i_not_11_r0s6;
-  reg           conv_i36_i_i_not_11_r0s7;
-  reg           conv_i36_i_i_not_11_r0s8;
-  reg           conv_i36_i_i_not_11_r0s9;
-  reg  [7:0]    conv2_i30_i_11_r0s1;
-  reg  [7:0]    conv2_i30_i_11_r0s2;
-  reg  [7:0]    conv2_i30_i_11_r0s3;
-  reg  [7:0]    conv2_i30_i_11_r0s4;
-  reg  [7:0]    conv2_i30_i_11_r0s5;
-  reg  [7:0]    conv2_i30_i_11_r0s6;
-  reg  [7:0]    conv2_i30_i_11_r0s7;
-  reg  [7:0]    conv2_i30_i_11_r0s8;
+  reg           conv_i32_i_i_not_11_r0s1;
+  reg           conv_i32_i_i_not_11_r0s2;
+  reg           conv_i32_i_i_not_11_r0s3;
+  reg           conv_i32_i_i_not_11_r0s4;
+  reg           conv_i32_i_i_not_11_r0s5;
+  reg           conv_i32_i_i_not_11_r0s6;
+  reg           conv_i32_i_i_not_11_r0s7;
+  reg           conv_i32_i_i_not_11_r0s8;
+  reg           conv_i32_i_i_not_11_r0s9;
+  reg  [7:0]    conv2_i38_i_11_r0s1;
+  reg  [7:0]    conv2_i38_i_11_r0s2;
+  reg  [7:0]    conv2_i38_i_11_r0s3;
+  reg  [7:0]    conv2_i38_i_11_r0s4;
+  reg  [7:0]    conv2_i38_i_11_r0s5;
+  reg  [7:0]    conv2_i38_i_11_r0s6;
+  reg  [7:0]    conv2_i38_i_11_r0s7;
+  reg  [7:0]    conv2_i38_i_11_r0s8;
   reg  [7:0]    or_i_i_11_r0s1;
   reg  [7:0]    or_i_i_11_r0s2;
   reg  [7:0]    or_i_i_11_r0s3;
@@ -3881,36 +3884,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_11_r0s8;
   reg  [15:0]   select_r0s9__20;
   reg  [16:0]   sroa_speculated36_v_v_11_r0s9__1;
-  reg  [32:0]   mul_i1854_11_r0s10;
-  reg  [32:0]   mul_i1854_11_r0s11;
-  reg  [33:0]   add_i1864_11_r0s12;
+  reg  [32:0]   mul_i1930_11_r0s10;
+  reg  [32:0]   mul_i1930_11_r0s11;
+  reg  [33:0]   add_i1940_11_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_11_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_11_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_11_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_11_r0s12;
-  reg  [33:0]   shr_i2083_11_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_11_r0s14;
-  reg  [4:0]    sub_i1897_10_r0s9;
-  reg  [33:0]   shl_i2022_10_r0s10;
-  reg  [33:0]   shl_i2022_10_r0s11;
+  reg  [33:0]   shr_i2159_11_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_11_r0s14;
+  reg  [4:0]    sub_i1973_10_r0s9;
+  reg  [33:0]   shl_i2098_10_r0s10;
+  reg  [33:0]   shl_i2098_10_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_10_r0s9;
-  reg           conv_i36_i_i_not_10_r0s1;
-  reg           conv_i36_i_i_not_10_r0s2;
-  reg           conv_i36_i_i_not_10_r0s3;
-  reg           conv_i36_i_i_not_10_r0s4;
-  reg           conv_i36_i_i_not_10_r0s5;
-  reg           conv_i36_i_i_not_10_r0s6;
-  reg           conv_i36_i_i_not_10_r0s7;
-  reg           conv_i36_i_i_not_10_r0s8;
-  reg           conv_i36_i_i_not_10_r0s9;
-  reg  [7:0]    conv2_i30_i_10_r0s1;
-  reg  [7:0]    conv2_i30_i_10_r0s2;
-  reg  [7:0]    conv2_i30_i_10_r0s3;
-  reg  [7:0]    conv2_i30_i_10_r0s4;
-  reg  [7:0]    conv2_i30_i_10_r0s5;
-  reg  [7:0]    conv2_i30_i_10_r0s6;
-  reg  [7:0]    conv2_i30_i_10_r0s7;
-  reg  [7:0]    conv2_i30_i_10_r0s8;
+  reg           conv_i32_i_i_not_10_r0s1;
+  reg           conv_i32_i_i_not_10_r0s2;
+  reg           conv_i32_i_i_not_10_r0s3;
+  reg           conv_i32_i_i_not_10_r0s4;
+  reg           conv_i32_i_i_not_10_r0s5;
+  reg           conv_i32_i_i_not_10_r0s6;
+  reg           conv_i32_i_i_not_10_r0s7;
+  reg           conv_i32_i_i_not_10_r0s8;
+  reg           conv_i32_i_i_not_10_r0s9;
+  reg  [7:0]    conv2_i38_i_10_r0s1;
+  reg  [7:0]    conv2_i38_i_10_r0s2;
+  reg  [7:0]    conv2_i38_i_10_r0s3;
+  reg  [7:0]    conv2_i38_i_10_r0s4;
+  reg  [7:0]    conv2_i38_i_10_r0s5;
+  reg  [7:0]    conv2_i38_i_10_r0s6;
+  reg  [7:0]    conv2_i38_i_10_r0s7;
+  reg  [7:0]    conv2_i38_i_10_r0s8;
   reg  [7:0]    or_i_i_10_r0s1;
   reg  [7:0]    or_i_i_10_r0s2;
   reg  [7:0]    or_i_i_10_r0s3;
@@ -3921,36 +3924,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_10_r0s8;
   reg  [15:0]   select_r0s9__21;
   reg  [16:0]   sroa_speculated36_v_v_10_r0s9__1;
-  reg  [32:0]   mul_i1854_10_r0s10;
-  reg  [32:0]   mul_i1854_10_r0s11;
-  reg  [33:0]   add_i1864_10_r0s12;
+  reg  [32:0]   mul_i1930_10_r0s10;
+  reg  [32:0]   mul_i1930_10_r0s11;
+  reg  [33:0]   add_i1940_10_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_10_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_10_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_10_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_10_r0s12;
-  reg  [33:0]   shr_i2083_10_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_10_r0s14;
-  reg  [4:0]    sub_i1897_9_r0s9;
-  reg  [33:0]   shl_i2022_9_r0s10;
-  reg  [33:0]   shl_i2022_9_r0s11;
+  reg  [33:0]   shr_i2159_10_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_10_r0s14;
+  reg  [4:0]    sub_i1973_9_r0s9;
+  reg  [33:0]   shl_i2098_9_r0s10;
+  reg  [33:0]   shl_i2098_9_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_9_r0s9;
-  reg           conv_i36_i_i_not_9_r0s1;
-  reg           conv_i36_i_i_not_9_r0s2;
-  reg           conv_i36_i_i_not_9_r0s3;
-  reg           conv_i36_i_i_not_9_r0s4;
-  reg           conv_i36_i_i_not_9_r0s5;
-  reg           conv_i36_i_i_not_9_r0s6;
-  reg           conv_i36_i_i_not_9_r0s7;
-  reg           conv_i36_i_i_not_9_r0s8;
-  reg           conv_i36_i_i_not_9_r0s9;
-  reg  [7:0]    conv2_i30_i_9_r0s1;
-  reg  [7:0]    conv2_i30_i_9_r0s2;
-  reg  [7:0]    conv2_i30_i_9_r0s3;
-  reg  [7:0]    conv2_i30_i_9_r0s4;
-  reg  [7:0]    conv2_i30_i_9_r0s5;
-  reg  [7:0]    conv2_i30_i_9_r0s6;
-  reg  [7:0]    conv2_i30_i_9_r0s7;
-  reg  [7:0]    conv2_i30_i_9_r0s8;
+  reg           conv_i32_i_i_not_9_r0s1;
+  reg           conv_i32_i_i_not_9_r0s2;
+  reg           conv_i32_i_i_not_9_r0s3;
+  reg           conv_i32_i_i_not_9_r0s4;
+  reg           conv_i32_i_i_not_9_r0s5;
+  reg           conv_i32_i_i_not_9_r0s6;
+  reg           conv_i32_i_i_not_9_r0s7;
+  reg           conv_i32_i_i_not_9_r0s8;
+  reg           conv_i32_i_i_not_9_r0s9;
+  reg  [7:0]    conv2_i38_i_9_r0s1;
+  reg  [7:0]    conv2_i38_i_9_r0s2;
+  reg  [7:0]    conv2_i38_i_9_r0s3;
+  reg  [7:0]    conv2_i38_i_9_r0s4;
+  reg  [7:0]    conv2_i38_i_9_r0s5;
+  reg  [7:0]    conv2_i38_i_9_r0s6;
+  reg  [7:0]    conv2_i38_i_9_r0s7;
+  reg  [7:0]    conv2_i38_i_9_r0s8;
   reg  [7:0]    or_i_i_9_r0s1;
   reg  [7:0]    or_i_i_9_r0s2;
   reg  [7:0]    or_i_i_9_r0s3;
@@ -3961,36 +3964,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_9_r0s8;
   reg  [15:0]   select_r0s9__22;
   reg  [16:0]   sroa_speculated36_v_v_9_r0s9__1;
-  reg  [32:0]   mul_i1854_9_r0s10;
-  reg  [32:0]   mul_i1854_9_r0s11;
-  reg  [33:0]   add_i1864_9_r0s12;
+  reg  [32:0]   mul_i1930_9_r0s10;
+  reg  [32:0]   mul_i1930_9_r0s11;
+  reg  [33:0]   add_i1940_9_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_9_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_9_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_9_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_9_r0s12;
-  reg  [33:0]   shr_i2083_9_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_9_r0s14;
-  reg  [4:0]    sub_i1897_8_r0s9;
-  reg  [33:0]   shl_i2022_8_r0s10;
-  reg  [33:0]   shl_i2022_8_r0s11;
+  reg  [33:0]   shr_i2159_9_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_9_r0s14;
+  reg  [4:0]    sub_i1973_8_r0s9;
+  reg  [33:0]   shl_i2098_8_r0s10;
+  reg  [33:0]   shl_i2098_8_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_8_r0s9;
-  reg           conv_i36_i_i_not_8_r0s1;
-  reg           conv_i36_i_i_not_8_r0s2;
-  reg           conv_i36_i_i_not_8_r0s3;
-  reg           conv_i36_i_i_not_8_r0s4;
-  reg           conv_i36_i_i_not_8_r0s5;
-  reg           conv_i36_i_i_not_8_r0s6;
-  reg           conv_i36_i_i_not_8_r0s7;
-  reg           conv_i36_i_i_not_8_r0s8;
-  reg           conv_i36_i_i_not_8_r0s9;
-  reg  [7:0]    conv2_i30_i_8_r0s1;
-  reg  [7:0]    conv2_i30_i_8_r0s2;
-  reg  [7:0]    conv2_i30_i_8_r0s3;
-  reg  [7:0]    conv2_i30_i_8_r0s4;
-  reg  [7:0]    conv2_i30_i_8_r0s5;
-  reg  [7:0]    conv2_i30_i_8_r0s6;
-  reg  [7:0]    conv2_i30_i_8_r0s7;
-  reg  [7:0]    conv2_i30_i_8_r0s8;
+  reg           conv_i32_i_i_not_8_r0s1;
+  reg           conv_i32_i_i_not_8_r0s2;
+  reg           conv_i32_i_i_not_8_r0s3;
+  reg           conv_i32_i_i_not_8_r0s4;
+  reg           conv_i32_i_i_not_8_r0s5;
+  reg           conv_i32_i_i_not_8_r0s6;
+  reg           conv_i32_i_i_not_8_r0s7;
+  reg           conv_i32_i_i_not_8_r0s8;
+  reg           conv_i32_i_i_not_8_r0s9;
+  reg  [7:0]    conv2_i38_i_8_r0s1;
+  reg  [7:0]    conv2_i38_i_8_r0s2;
+  reg  [7:0]    conv2_i38_i_8_r0s3;
+  reg  [7:0]    conv2_i38_i_8_r0s4;
+  reg  [7:0]    conv2_i38_i_8_r0s5;
+  reg  [7:0]    conv2_i38_i_8_r0s6;
+  reg  [7:0]    conv2_i38_i_8_r0s7;
+  reg  [7:0]    conv2_i38_i_8_r0s8;
   reg  [7:0]    or_i_i_8_r0s1;
   reg  [7:0]    or_i_i_8_r0s2;
   reg  [7:0]    or_i_i_8_r0s3;
@@ -4001,36 +4004,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_8_r0s8;
   reg  [15:0]   select_r0s9__23;
   reg  [16:0]   sroa_speculated36_v_v_8_r0s9__1;
-  reg  [32:0]   mul_i1854_8_r0s10;
-  reg  [32:0]   mul_i1854_8_r0s11;
-  reg  [33:0]   add_i1864_8_r0s12;
+  reg  [32:0]   mul_i1930_8_r0s10;
+  reg  [32:0]   mul_i1930_8_r0s11;
+  reg  [33:0]   add_i1940_8_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_8_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_8_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_8_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_8_r0s12;
-  reg  [33:0]   shr_i2083_8_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_8_r0s14;
-  reg  [4:0]    sub_i1897_7_r0s9;
-  reg  [33:0]   shl_i2022_7_r0s10;
-  reg  [33:0]   shl_i2022_7_r0s11;
+  reg  [33:0]   shr_i2159_8_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_8_r0s14;
+  reg  [4:0]    sub_i1973_7_r0s9;
+  reg  [33:0]   shl_i2098_7_r0s10;
+  reg  [33:0]   shl_i2098_7_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_7_r0s9;
-  reg           conv_i36_i_i_not_7_r0s1;
-  reg           conv_i36_i_i_not_7_r0s2;
-  reg           conv_i36_i_i_not_7_r0s3;
-  reg           conv_i36_i_i_not_7_r0s4;
-  reg           conv_i36_i_i_not_7_r0s5;
-  reg           conv_i36_i_i_not_7_r0s6;
-  reg           conv_i36_i_i_not_7_r0s7;
-  reg           conv_i36_i_i_not_7_r0s8;
-  reg           conv_i36_i_i_not_7_r0s9;
-  reg  [7:0]    conv2_i30_i_7_r0s1;
-  reg  [7:0]    conv2_i30_i_7_r0s2;
-  reg  [7:0]    conv2_i30_i_7_r0s3;
-  reg  [7:0]    conv2_i30_i_7_r0s4;
-  reg  [7:0]    conv2_i30_i_7_r0s5;
-  reg  [7:0]    conv2_i30_i_7_r0s6;
-  reg  [7:0]    conv2_i30_i_7_r0s7;
-  reg  [7:0]    conv2_i30_i_7_r0s8;
+  reg           conv_i32_i_i_not_7_r0s1;
+  reg           conv_i32_i_i_not_7_r0s2;
+  reg           conv_i32_i_i_not_7_r0s3;
+  reg           conv_i32_i_i_not_7_r0s4;
+  reg           conv_i32_i_i_not_7_r0s5;
+  reg           conv_i32_i_i_not_7_r0s6;
+  reg           conv_i32_i_i_not_7_r0s7;
+  reg           conv_i32_i_i_not_7_r0s8;
+  reg           conv_i32_i_i_not_7_r0s9;
+  reg  [7:0]    conv2_i38_i_7_r0s1;
+  reg  [7:0]    conv2_i38_i_7_r0s2;
+  reg  [7:0]    conv2_i38_i_7_r0s3;
+  reg  [7:0]    conv2_i38_i_7_r0s4;
+  reg  [7:0]    conv2_i38_i_7_r0s5;
+  reg  [7:0]    conv2_i38_i_7_r0s6;
+  reg  [7:0]    conv2_i38_i_7_r0s7;
+  reg  [7:0]    conv2_i38_i_7_r0s8;
   reg  [7:0]    or_i_i_7_r0s1;
   reg  [7:0]    or_i_i_7_r0s2;
   reg  [7:0]    or_i_i_7_r0s3;
@@ -4041,36 +4044,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_7_r0s8;
   reg  [15:0]   select_r0s9__24;
   reg  [16:0]   sroa_speculated36_v_v_7_r0s9__1;
-  reg  [32:0]   mul_i1854_7_r0s10;
-  reg  [32:0]   mul_i1854_7_r0s11;
-  reg  [33:0]   add_i1864_7_r0s12;
+  reg  [32:0]   mul_i1930_7_r0s10;
+  reg  [32:0]   mul_i1930_7_r0s11;
+  reg  [33:0]   add_i1940_7_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_7_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_7_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_7_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_7_r0s12;
-  reg  [33:0]   shr_i2083_7_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_7_r0s14;
-  reg  [4:0]    sub_i1897_6_r0s9;
-  reg  [33:0]   shl_i2022_6_r0s10;
-  reg  [33:0]   shl_i2022_6_r0s11;
+  reg  [33:0]   shr_i2159_7_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_7_r0s14;
+  reg  [4:0]    sub_i1973_6_r0s9;
+  reg  [33:0]   shl_i2098_6_r0s10;
+  reg  [33:0]   shl_i2098_6_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_6_r0s9;
-  reg           conv_i36_i_i_not_6_r0s1;
-  reg           conv_i36_i_i_not_6_r0s2;
-  reg           conv_i36_i_i_not_6_r0s3;
-  reg           conv_i36_i_i_not_6_r0s4;
-  reg           conv_i36_i_i_not_6_r0s5;
-  reg           conv_i36_i_i_not_6_r0s6;
-  reg           conv_i36_i_i_not_6_r0s7;
-  reg           conv_i36_i_i_not_6_r0s8;
-  reg           conv_i36_i_i_not_6_r0s9;
-  reg  [7:0]    conv2_i30_i_6_r0s1;
-  reg  [7:0]    conv2_i30_i_6_r0s2;
-  reg  [7:0]    conv2_i30_i_6_r0s3;
-  reg  [7:0]    conv2_i30_i_6_r0s4;
-  reg  [7:0]    conv2_i30_i_6_r0s5;
-  reg  [7:0]    conv2_i30_i_6_r0s6;
-  reg  [7:0]    conv2_i30_i_6_r0s7;
-  reg  [7:0]    conv2_i30_i_6_r0s8;
+  reg           conv_i32_i_i_not_6_r0s1;
+  reg           conv_i32_i_i_not_6_r0s2;
+  reg           conv_i32_i_i_not_6_r0s3;
+  reg           conv_i32_i_i_not_6_r0s4;
+  reg           conv_i32_i_i_not_6_r0s5;
+  reg           conv_i32_i_i_not_6_r0s6;
+  reg           conv_i32_i_i_not_6_r0s7;
+  reg           conv_i32_i_i_not_6_r0s8;
+  reg           conv_i32_i_i_not_6_r0s9;
+  reg  [7:0]    conv2_i38_i_6_r0s1;
+  reg  [7:0]    conv2_i38_i_6_r0s2;
+  reg  [7:0]    conv2_i38_i_6_r0s3;
+  reg  [7:0]    conv2_i38_i_6_r0s4;
+  reg  [7:0]    conv2_i38_i_6_r0s5;
+  reg  [7:0]    conv2_i38_i_6_r0s6;
+  reg  [7:0]    conv2_i38_i_6_r0s7;
+  reg  [7:0]    conv2_i38_i_6_r0s8;
   reg  [7:0]    or_i_i_6_r0s1;
   reg  [7:0]    or_i_i_6_r0s2;
   reg  [7:0]    or_i_i_6_r0s3;
@@ -4081,36 +4084,36 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_6_r0s8;
   reg  [15:0]   select_r0s9__25;
   reg  [16:0]   sroa_speculated36_v_v_6_r0s9__1;
-  reg  [32:0]   mul_i1854_6_r0s10;
-  reg  [32:0]   mul_i1854_6_r0s11;
-  reg  [33:0]   add_i1864_6_r0s12;
+  reg  [32:0]   mul_i1930_6_r0s10;
+  reg  [32:0]   mul_i1930_6_r0s11;
+  reg  [33:0]   add_i1940_6_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_6_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_6_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_6_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_6_r0s12;
-  reg  [33:0]   shr_i2083_6_r0s13;
-  reg  [33:0]   ref_tmp44_sroa_0_048_6_r0s14;
-  reg  [4:0]    sub_i1897_5_r0s9;
-  reg  [33:0]   shl_i2022_5_r0s10;
-  reg  [33:0]   shl_i2022_5_r0s11;
+  reg  [33:0]   shr_i2159_6_r0s13;
+  reg  [33:0]   ref_tmp48_sroa_0_048_6_r0s14;
+  reg  [4:0]    sub_i1973_5_r0s9;
+  reg  [33:0]   shl_i2098_5_r0s10;
+  reg  [33:0]   shl_i2098_5_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_5_r0s9;
-  reg           conv_i36_i_i_not_5_r0s1;
-  reg           conv_i36_i_i_not_5_r0s2;
-  reg           conv_i36_i_i_not_5_r0s3;
-  reg           conv_i36_i_i_not_5_r0s4;
-  reg           conv_i36_i_i_not_5_r0s5;
-  reg           conv_i36_i_i_not_5_r0s6;
-  reg           conv_i36_i_i_not_5_r0s7;
-  reg           conv_i36_i_i_not_5_r0s8;
-  reg           conv_i36_i_i_not_5_r0s9;
-  reg  [7:0]    conv2_i30_i_5_r0s1;
-  reg  [7:0]    conv2_i30_i_5_r0s2;
-  reg  [7:0]    conv2_i30_i_5_r0s3;
-  reg  [7:0]    conv2_i30_i_5_r0s4;
-  reg  [7:0]    conv2_i30_i_5_r0s5;
-  reg  [7:0]    conv2_i30_i_5_r0s6;
-  reg  [7:0]    conv2_i30_i_5_r0s7;
-  reg  [7:0]    conv2_i30_i_5_r0s8;
+  reg           conv_i32_i_i_not_5_r0s1;
+  reg           conv_i32_i_i_not_5_r0s2;
+  reg           conv_i32_i_i_not_5_r0s3;
+  reg           conv_i32_i_i_not_5_r0s4;
+  reg           conv_i32_i_i_not_5_r0s5;
+  reg           conv_i32_i_i_not_5_r0s6;
+  reg           conv_i32_i_i_not_5_r0s7;
+  reg           conv_i32_i_i_not_5_r0s8;
+  reg           conv_i32_i_i_not_5_r0s9;
+  reg  [7:0]    conv2_i38_i_5_r0s1;
+  reg  [7:0]    conv2_i38_i_5_r0s2;
+  reg  [7:0]    conv2_i38_i_5_r0s3;
+  reg  [7:0]    conv2_i38_i_5_r0s4;
+  reg  [7:0]    conv2_i38_i_5_r0s5;
+  reg  [7:0]    conv2_i38_i_5_r0s6;
+  reg  [7:0]    conv2_i38_i_5_r0s7;
+  reg  [7:0]    conv2_i38_i_5_r0s8;
   reg  [7:0]    or_i_i_5_r0s1;
   reg  [7:0]    or_i_i_5_r0s2;
   reg  [7:0]    or_i_i_5_r0s3;
@@ -4121,35 +4124,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_5_r0s8;
   reg  [15:0]   select_r0s9__26;
   reg  [16:0]   sroa_speculated36_v_v_5_r0s9__1;
-  reg  [32:0]   mul_i1854_5_r0s10;
-  reg  [32:0]   mul_i1854_5_r0s11;
-  reg  [33:0]   add_i1864_5_r0s12;
+  reg  [32:0]   mul_i1930_5_r0s10;
+  reg  [32:0]   mul_i1930_5_r0s11;
+  reg  [33:0]   add_i1940_5_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_5_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_5_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_5_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_5_r0s12;
-  reg  [33:0]   shr_i2083_5_r0s13;
-  reg  [4:0]    sub_i1897_4_r0s9;
-  reg  [33:0]   shl_i2022_4_r0s10;
-  reg  [33:0]   shl_i2022_4_r0s11;
+  reg  [33:0]   shr_i2159_5_r0s13;
+  reg  [4:0]    sub_i1973_4_r0s9;
+  reg  [33:0]   shl_i2098_4_r0s10;
+  reg  [33:0]   shl_i2098_4_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_4_r0s9;
-  reg           conv_i36_i_i_not_4_r0s1;
-  reg           conv_i36_i_i_not_4_r0s2;
-  reg           conv_i36_i_i_not_4_r0s3;
-  reg           conv_i36_i_i_not_4_r0s4;
-  reg           conv_i36_i_i_not_4_r0s5;
-  reg           conv_i36_i_i_not_4_r0s6;
-  reg           conv_i36_i_i_not_4_r0s7;
-  reg           conv_i36_i_i_not_4_r0s8;
-  reg           conv_i36_i_i_not_4_r0s9;
-  reg  [7:0]    conv2_i30_i_4_r0s1;
-  reg  [7:0]    conv2_i30_i_4_r0s2;
-  reg  [7:0]    conv2_i30_i_4_r0s3;
-  reg  [7:0]    conv2_i30_i_4_r0s4;
-  reg  [7:0]    conv2_i30_i_4_r0s5;
-  reg  [7:0]    conv2_i30_i_4_r0s6;
-  reg  [7:0]    conv2_i30_i_4_r0s7;
-  reg  [7:0]    conv2_i30_i_4_r0s8;
+  reg           conv_i32_i_i_not_4_r0s1;
+  reg           conv_i32_i_i_not_4_r0s2;
+  reg           conv_i32_i_i_not_4_r0s3;
+  reg           conv_i32_i_i_not_4_r0s4;
+  reg           conv_i32_i_i_not_4_r0s5;
+  reg           conv_i32_i_i_not_4_r0s6;
+  reg           conv_i32_i_i_not_4_r0s7;
+  reg           conv_i32_i_i_not_4_r0s8;
+  reg           conv_i32_i_i_not_4_r0s9;
+  reg  [7:0]    conv2_i38_i_4_r0s1;
+  reg  [7:0]    conv2_i38_i_4_r0s2;
+  reg  [7:0]    conv2_i38_i_4_r0s3;
+  reg  [7:0]    conv2_i38_i_4_r0s4;
+  reg  [7:0]    conv2_i38_i_4_r0s5;
+  reg  [7:0]    conv2_i38_i_4_r0s6;
+  reg  [7:0]    conv2_i38_i_4_r0s7;
+  reg  [7:0]    conv2_i38_i_4_r0s8;
   reg  [7:0]    or_i_i_4_r0s1;
   reg  [7:0]    or_i_i_4_r0s2;
   reg  [7:0]    or_i_i_4_r0s3;
@@ -4160,35 +4163,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_4_r0s8;
   reg  [15:0]   select_r0s9__27;
   reg  [16:0]   sroa_speculated36_v_v_4_r0s9__1;
-  reg  [32:0]   mul_i1854_4_r0s10;
-  reg  [32:0]   mul_i1854_4_r0s11;
-  reg  [33:0]   add_i1864_4_r0s12;
+  reg  [32:0]   mul_i1930_4_r0s10;
+  reg  [32:0]   mul_i1930_4_r0s11;
+  reg  [33:0]   add_i1940_4_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_4_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_4_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_4_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_4_r0s12;
-  reg  [33:0]   shr_i2083_4_r0s13;
-  reg  [4:0]    sub_i1897_3_r0s9;
-  reg  [33:0]   shl_i2022_3_r0s10;
-  reg  [33:0]   shl_i2022_3_r0s11;
+  reg  [33:0]   shr_i2159_4_r0s13;
+  reg  [4:0]    sub_i1973_3_r0s9;
+  reg  [33:0]   shl_i2098_3_r0s10;
+  reg  [33:0]   shl_i2098_3_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_3_r0s9;
-  reg           conv_i36_i_i_not_3_r0s1;
-  reg           conv_i36_i_i_not_3_r0s2;
-  reg           conv_i36_i_i_not_3_r0s3;
-  reg           conv_i36_i_i_not_3_r0s4;
-  reg           conv_i36_i_i_not_3_r0s5;
-  reg           conv_i36_i_i_not_3_r0s6;
-  reg           conv_i36_i_i_not_3_r0s7;
-  reg           conv_i36_i_i_not_3_r0s8;
-  reg           conv_i36_i_i_not_3_r0s9;
-  reg  [7:0]    conv2_i30_i_3_r0s1;
-  reg  [7:0]    conv2_i30_i_3_r0s2;
-  reg  [7:0]    conv2_i30_i_3_r0s3;
-  reg  [7:0]    conv2_i30_i_3_r0s4;
-  reg  [7:0]    conv2_i30_i_3_r0s5;
-  reg  [7:0]    conv2_i30_i_3_r0s6;
-  reg  [7:0]    conv2_i30_i_3_r0s7;
-  reg  [7:0]    conv2_i30_i_3_r0s8;
+  reg           conv_i32_i_i_not_3_r0s1;
+  reg           conv_i32_i_i_not_3_r0s2;
+  reg           conv_i32_i_i_not_3_r0s3;
+  reg           conv_i32_i_i_not_3_r0s4;
+  reg           conv_i32_i_i_not_3_r0s5;
+  reg           conv_i32_i_i_not_3_r0s6;
+  reg           conv_i32_i_i_not_3_r0s7;
+  reg           conv_i32_i_i_not_3_r0s8;
+  reg           conv_i32_i_i_not_3_r0s9;
+  reg  [7:0]    conv2_i38_i_3_r0s1;
+  reg  [7:0]    conv2_i38_i_3_r0s2;
+  reg  [7:0]    conv2_i38_i_3_r0s3;
+  reg  [7:0]    conv2_i38_i_3_r0s4;
+  reg  [7:0]    conv2_i38_i_3_r0s5;
+  reg  [7:0]    conv2_i38_i_3_r0s6;
+  reg  [7:0]    conv2_i38_i_3_r0s7;
+  reg  [7:0]    conv2_i38_i_3_r0s8;
   reg  [7:0]    or_i_i_3_r0s1;
   reg  [7:0]    or_i_i_3_r0s2;
   reg  [7:0]    or_i_i_3_r0s3;
@@ -4199,35 +4202,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_3_r0s8;
   reg  [15:0]   select_r0s9__28;
   reg  [16:0]   sroa_speculated36_v_v_3_r0s9__1;
-  reg  [32:0]   mul_i1854_3_r0s10;
-  reg  [32:0]   mul_i1854_3_r0s11;
-  reg  [33:0]   add_i1864_3_r0s12;
+  reg  [32:0]   mul_i1930_3_r0s10;
+  reg  [32:0]   mul_i1930_3_r0s11;
+  reg  [33:0]   add_i1940_3_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_3_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_3_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_3_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_3_r0s12;
-  reg  [33:0]   shr_i2083_3_r0s13;
-  reg  [4:0]    sub_i1897_2_r0s9;
-  reg  [33:0]   shl_i2022_2_r0s10;
-  reg  [33:0]   shl_i2022_2_r0s11;
+  reg  [33:0]   shr_i2159_3_r0s13;
+  reg  [4:0]    sub_i1973_2_r0s9;
+  reg  [33:0]   shl_i2098_2_r0s10;
+  reg  [33:0]   shl_i2098_2_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_2_r0s9;
-  reg           conv_i36_i_i_not_2_r0s1;
-  reg           conv_i36_i_i_not_2_r0s2;
-  reg           conv_i36_i_i_not_2_r0s3;
-  reg           conv_i36_i_i_not_2_r0s4;
-  reg           conv_i36_i_i_not_2_r0s5;
-  reg           conv_i36_i_i_not_2_r0s6;
-  reg           conv_i36_i_i_not_2_r0s7;
-  reg           conv_i36_i_i_not_2_r0s8;
-  reg           conv_i36_i_i_not_2_r0s9;
-  reg  [7:0]    conv2_i30_i_2_r0s1;
-  reg  [7:0]    conv2_i30_i_2_r0s2;
-  reg  [7:0]    conv2_i30_i_2_r0s3;
-  reg  [7:0]    conv2_i30_i_2_r0s4;
-  reg  [7:0]    conv2_i30_i_2_r0s5;
-  reg  [7:0]    conv2_i30_i_2_r0s6;
-  reg  [7:0]    conv2_i30_i_2_r0s7;
-  reg  [7:0]    conv2_i30_i_2_r0s8;
+  reg           conv_i32_i_i_not_2_r0s1;
+  reg           conv_i32_i_i_not_2_r0s2;
+  reg           conv_i32_i_i_not_2_r0s3;
+  reg           conv_i32_i_i_not_2_r0s4;
+  reg           conv_i32_i_i_not_2_r0s5;
+  reg           conv_i32_i_i_not_2_r0s6;
+  reg           conv_i32_i_i_not_2_r0s7;
+  reg           conv_i32_i_i_not_2_r0s8;
+  reg           conv_i32_i_i_not_2_r0s9;
+  reg  [7:0]    conv2_i38_i_2_r0s1;
+  reg  [7:0]    conv2_i38_i_2_r0s2;
+  reg  [7:0]    conv2_i38_i_2_r0s3;
+  reg  [7:0]    conv2_i38_i_2_r0s4;
+  reg  [7:0]    conv2_i38_i_2_r0s5;
+  reg  [7:0]    conv2_i38_i_2_r0s6;
+  reg  [7:0]    conv2_i38_i_2_r0s7;
+  reg  [7:0]    conv2_i38_i_2_r0s8;
   reg  [7:0]    or_i_i_2_r0s1;
   reg  [7:0]    or_i_i_2_r0s2;
   reg  [7:0]    or_i_i_2_r0s3;
@@ -4238,35 +4241,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_2_r0s8;
   reg  [15:0]   select_r0s9__29;
   reg  [16:0]   sroa_speculated36_v_v_2_r0s9__1;
-  reg  [32:0]   mul_i1854_2_r0s10;
-  reg  [32:0]   mul_i1854_2_r0s11;
-  reg  [33:0]   add_i1864_2_r0s12;
+  reg  [32:0]   mul_i1930_2_r0s10;
+  reg  [32:0]   mul_i1930_2_r0s11;
+  reg  [33:0]   add_i1940_2_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_2_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_2_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_2_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_2_r0s12;
-  reg  [33:0]   shr_i2083_2_r0s13;
-  reg  [4:0]    sub_i1897_1_r0s9;
-  reg  [33:0]   shl_i2022_1_r0s10;
-  reg  [33:0]   shl_i2022_1_r0s11;
+  reg  [33:0]   shr_i2159_2_r0s13;
+  reg  [4:0]    sub_i1973_1_r0s9;
+  reg  [33:0]   shl_i2098_1_r0s10;
+  reg  [33:0]   shl_i2098_1_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_1_r0s9;
-  reg           conv_i36_i_i_not_1_r0s1;
-  reg           conv_i36_i_i_not_1_r0s2;
-  reg           conv_i36_i_i_not_1_r0s3;
-  reg           conv_i36_i_i_not_1_r0s4;
-  reg           conv_i36_i_i_not_1_r0s5;
-  reg           conv_i36_i_i_not_1_r0s6;
-  reg           conv_i36_i_i_not_1_r0s7;
-  reg           conv_i36_i_i_not_1_r0s8;
-  reg           conv_i36_i_i_not_1_r0s9;
-  reg  [7:0]    conv2_i30_i_1_r0s1;
-  reg  [7:0]    conv2_i30_i_1_r0s2;
-  reg  [7:0]    conv2_i30_i_1_r0s3;
-  reg  [7:0]    conv2_i30_i_1_r0s4;
-  reg  [7:0]    conv2_i30_i_1_r0s5;
-  reg  [7:0]    conv2_i30_i_1_r0s6;
-  reg  [7:0]    conv2_i30_i_1_r0s7;
-  reg  [7:0]    conv2_i30_i_1_r0s8;
+  reg           conv_i32_i_i_not_1_r0s1;
+  reg           conv_i32_i_i_not_1_r0s2;
+  reg           conv_i32_i_i_not_1_r0s3;
+  reg           conv_i32_i_i_not_1_r0s4;
+  reg           conv_i32_i_i_not_1_r0s5;
+  reg           conv_i32_i_i_not_1_r0s6;
+  reg           conv_i32_i_i_not_1_r0s7;
+  reg           conv_i32_i_i_not_1_r0s8;
+  reg           conv_i32_i_i_not_1_r0s9;
+  reg  [7:0]    conv2_i38_i_1_r0s1;
+  reg  [7:0]    conv2_i38_i_1_r0s2;
+  reg  [7:0]    conv2_i38_i_1_r0s3;
+  reg  [7:0]    conv2_i38_i_1_r0s4;
+  reg  [7:0]    conv2_i38_i_1_r0s5;
+  reg  [7:0]    conv2_i38_i_1_r0s6;
+  reg  [7:0]    conv2_i38_i_1_r0s7;
+  reg  [7:0]    conv2_i38_i_1_r0s8;
   reg  [7:0]    or_i_i_1_r0s1;
   reg  [7:0]    or_i_i_1_r0s2;
   reg  [7:0]    or_i_i_1_r0s3;
@@ -4277,35 +4280,35 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_1_r0s8;
   reg  [15:0]   select_r0s9__30;
   reg  [16:0]   sroa_speculated36_v_v_1_r0s9__1;
-  reg  [32:0]   mul_i1854_1_r0s10;
-  reg  [32:0]   mul_i1854_1_r0s11;
-  reg  [33:0]   add_i1864_1_r0s12;
+  reg  [32:0]   mul_i1930_1_r0s10;
+  reg  [32:0]   mul_i1930_1_r0s11;
+  reg  [33:0]   add_i1940_1_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_1_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_1_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_1_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_1_r0s12;
-  reg  [33:0]   shr_i2083_1_r0s13;
-  reg  [4:0]    sub_i1897_r0s9;
-  reg  [33:0]   shl_i2022_r0s10;
-  reg  [33:0]   shl_i2022_r0s11;
+  reg  [33:0]   shr_i2159_1_r0s13;
+  reg  [4:0]    sub_i1973_r0s9;
+  reg  [33:0]   shl_i2098_r0s10;
+  reg  [33:0]   shl_i2098_r0s11;
   reg  [15:0]   sroa_speculated36_v_v_r0s9;
-  reg           conv_i36_i_i_not_r0s1;
-  reg           conv_i36_i_i_not_r0s2;
-  reg           conv_i36_i_i_not_r0s3;
-  reg           conv_i36_i_i_not_r0s4;
-  reg           conv_i36_i_i_not_r0s5;
-  reg           conv_i36_i_i_not_r0s6;
-  reg           conv_i36_i_i_not_r0s7;
-  reg           conv_i36_i_i_not_r0s8;
-  reg           conv_i36_i_i_not_r0s9;
-  reg  [7:0]    conv2_i30_i_r0s1;
-  reg  [7:0]    conv2_i30_i_r0s2;
-  reg  [7:0]    conv2_i30_i_r0s3;
-  reg  [7:0]    conv2_i30_i_r0s4;
-  reg  [7:0]    conv2_i30_i_r0s5;
-  reg  [7:0]    conv2_i30_i_r0s6;
-  reg  [7:0]    conv2_i30_i_r0s7;
-  reg  [7:0]    conv2_i30_i_r0s8;
+  reg           conv_i32_i_i_not_r0s1;
+  reg           conv_i32_i_i_not_r0s2;
+  reg           conv_i32_i_i_not_r0s3;
+  reg           conv_i32_i_i_not_r0s4;
+  reg           conv_i32_i_i_not_r0s5;
+  reg           conv_i32_i_i_not_r0s6;
+  reg           conv_i32_i_i_not_r0s7;
+  reg           conv_i32_i_i_not_r0s8;
+  reg           conv_i32_i_i_not_r0s9;
+  reg  [7:0]    conv2_i38_i_r0s1;
+  reg  [7:0]    conv2_i38_i_r0s2;
+  reg  [7:0]    conv2_i38_i_r0s3;
+  reg  [7:0]    conv2_i38_i_r0s4;
+  reg  [7:0]    conv2_i38_i_r0s5;
+  reg  [7:0]    conv2_i38_i_r0s6;
+  reg  [7:0]    conv2_i38_i_r0s7;
+  reg  [7:0]    conv2_i38_i_r0s8;
   reg  [7:0]    or_i_i_r0s1;
   reg  [7:0]    or_i_i_r0s2;
   reg  [7:0]    or_i_i_r0s3;
@@ -4316,14 +4319,14 @@ module kv_compress_quantize_speckv_Design(
   reg  [7:0]    or_i_i_r0s8;
   reg  [15:0]   select_r0s9__31;
   reg  [16:0]   sroa_speculated36_v_v_r0s9__1;
-  reg  [32:0]   mul_i1854_r0s10;
-  reg  [32:0]   mul_i1854_r0s11;
-  reg  [33:0]   add_i1864_r0s12;
+  reg  [32:0]   mul_i1930_r0s10;
+  reg  [32:0]   mul_i1930_r0s11;
+  reg  [33:0]   add_i1940_r0s12;
   reg  [4:0]    sroa_speculated36_v_v_r0s9__2;
   reg  [4:0]    sroa_speculated36_v_v_r0s10;
   reg  [4:0]    sroa_speculated36_v_v_r0s11;
   reg  [4:0]    sroa_speculated36_v_v_r0s12;
-  reg  [33:0]   shr_i2083_r0s13;
+  reg  [33:0]   shr_i2159_r0s13;
   reg  [73:0]   or_r0s14__1;
   reg  [129:0]  or_r0s15__1;
   reg  [185:0]  or_r0s16__1;
@@ -4331,8 +4334,8 @@ module kv_compress_quantize_speckv_Design(
   wire [255:0]  _GEN_24 =
     or_r0s17
     | {6'h0,
-       ref_tmp44_sroa_0_048_27_r0s17[33:26],
-       ref_tmp44_sroa_0_048_27_r0s17[25:0] | or_r0s17__1[241:216],
+       ref_tmp48_sroa_0_048_27_r0s17[33:26],
+       ref_tmp48_sroa_0_048_27_r0s17[25:0] | or_r0s17__1[241:216],
        or_r0s17__1[215:0]};
   reg  [511:0]  page_r0s10;
   reg  [511:0]  page_r0s11;
@@ -4343,23 +4346,23 @@ module kv_compress_quantize_speckv_Design(
   reg  [511:0]  page_r0s16;
   reg  [511:0]  page_r0s17;
   assign _GEN = valid0_17 & ~(and_r0s17 & ~codes_full_n);
-  reg           or_cond63_r0s1;
-  reg           or_cond63_r0s2;
-  reg           or_cond63_r0s3;
-  reg           or_cond63_r0s4;
-  reg           or_cond63_r0s5;
-  reg           or_cond63_r0s6;
-  reg           or_cond63_r0s7;
-  reg           or_cond63_r0s8;
-  reg           or_cond63_r0s9;
-  reg           or_cond63_r0s10;
-  reg           or_cond63_r0s11;
-  reg           or_cond63_r0s12;
-  reg           or_cond63_r0s13;
-  reg           or_cond63_r0s14;
-  reg           or_cond63_r0s15;
-  reg           or_cond63_r0s16;
-  reg           or_cond63_r0s17;
+  reg           v258_r0s1;
+  reg           v258_r0s2;
+  reg           v258_r0s3;
+  reg           v258_r0s4;
+  reg           v258_r0s5;
+  reg           v258_r0s6;
+  reg           v258_r0s7;
+  reg           v258_r0s8;
+  reg           v258_r0s9;
+  reg           v258_r0s10;
+  reg           v258_r0s11;
+  reg           v258_r0s12;
+  reg           v258_r0s13;
+  reg           v258_r0s14;
+  reg           v258_r0s15;
+  reg           v258_r0s16;
+  reg           v258_r0s17;
   reg           or_r0s1;
   reg           or_r0s2;
   reg           or_r0s3;
@@ -4379,16 +4382,17 @@ module kv_compress_quantize_speckv_Design(
   reg           or_r0s17__2;
   reg  [3:0]    loaded_sroa_0_0_r0;
   reg  [7:0]    at_sroa_0_0_r0;
-  reg  [7:0]    at_sroa_9_0_r0;
-  reg  [7:0]    at_sroa_14_0_r0;
-  reg  [6:0]    at_sroa_18_0_r0;
-  reg  [15:0]   at_sroa_23_0_r0;
+  reg  [7:0]    at_sroa_10_0_r0;
+  reg  [7:0]    at_sroa_16_0_r0;
+  reg  [6:0]    at_sroa_21_0_r0;
+  reg  [15:0]   at_sroa_27_0_r0;
+  reg           or_r0s1__1;
   reg           and_r0s1__3;
-  reg  [7:0]    add_i718_r0s1;
+  reg  [7:0]    add_i809_r0s1;
   reg  [9:0]    left_sroa_0_0_r0;
-  reg  [7:0]    plan_sroa_24_0_r0;
-  reg  [7:0]    plan_sroa_21_0_r0;
-  reg  [7:0]    plan_sroa_18_0_r0;
+  reg  [7:0]    plan_sroa_22_0_r0;
+  reg  [7:0]    plan_sroa_19_0_r0;
+  reg  [7:0]    plan_sroa_16_0_r0;
   reg           plan_sroa_12_0_r0;
   reg           plan_sroa_5_0_r0;
   reg           odd_0_r0;
@@ -4396,10 +4400,10 @@ module kv_compress_quantize_speckv_Design(
   wire [16:0]   _GEN_26 = {1'h0, select_r0s9__1};
   wire [16:0]   _GEN_27 = {1'h0, select_r0s9__2};
   wire [16:0]   _GEN_28 = {1'h0, select_r0s9__3};
-  wire [15:0]   _GEN_29 = shr_i2083_30_r0s13 < 34'hFF ? shr_i2083_30_r0s13[15:0] : 16'hFF;
-  wire [31:0]   _GEN_30 = shr_i2083_28_r0s13 < 34'hFF ? shr_i2083_28_r0s13[31:0] : 32'hFF;
+  wire [15:0]   _GEN_29 = shr_i2159_30_r0s13 < 34'hFF ? shr_i2159_30_r0s13[15:0] : 16'hFF;
+  wire [31:0]   _GEN_30 = shr_i2159_28_r0s13 < 34'hFF ? shr_i2159_28_r0s13[31:0] : 32'hFF;
   wire [23:0]   _GEN_31 =
-    (shr_i2083_29_r0s13 < 34'hFF ? shr_i2083_29_r0s13[23:0] : 24'hFF) | _GEN_30[31:8];
+    (shr_i2159_29_r0s13 < 34'hFF ? shr_i2159_29_r0s13[23:0] : 24'hFF) | _GEN_30[31:8];
   wire [16:0]   _GEN_32 = {1'h0, select_r0s9__4};
   wire [16:0]   _GEN_33 = {1'h0, select_r0s9__5};
   wire [16:0]   _GEN_34 = {1'h0, select_r0s9__6};
@@ -4428,53 +4432,53 @@ module kv_compress_quantize_speckv_Design(
   wire [16:0]   _GEN_57 = {1'h0, select_r0s9__29};
   wire [16:0]   _GEN_58 = {1'h0, select_r0s9__30};
   wire [16:0]   _GEN_59 = {1'h0, select_r0s9__31};
-  wire [33:0]   _GEN_60 = shr_i2083_5_r0s13 < 34'hFF ? shr_i2083_5_r0s13 : 34'hFF;
-  wire [33:0]   _GEN_61 = shr_i2083_4_r0s13 < 34'hFF ? shr_i2083_4_r0s13 : 34'hFF;
-  wire [17:0]   _GEN_62 = shr_i2083_2_r0s13 < 34'hFF ? shr_i2083_2_r0s13[17:0] : 18'hFF;
-  wire [25:0]   _GEN_63 = shr_i2083_1_r0s13 < 34'hFF ? shr_i2083_1_r0s13[25:0] : 26'hFF;
+  wire [33:0]   _GEN_60 = shr_i2159_5_r0s13 < 34'hFF ? shr_i2159_5_r0s13 : 34'hFF;
+  wire [33:0]   _GEN_61 = shr_i2159_4_r0s13 < 34'hFF ? shr_i2159_4_r0s13 : 34'hFF;
+  wire [17:0]   _GEN_62 = shr_i2159_2_r0s13 < 34'hFF ? shr_i2159_2_r0s13[17:0] : 18'hFF;
+  wire [25:0]   _GEN_63 = shr_i2159_1_r0s13 < 34'hFF ? shr_i2159_1_r0s13[25:0] : 26'hFF;
   wire [33:0]   _GEN_64 =
-    (shr_i2083_r0s13 < 34'hFF ? shr_i2083_r0s13 : 34'hFF)
-    | {(shr_i2083_3_r0s13 < 34'hFF ? shr_i2083_3_r0s13[9:0] : 10'hFF) | _GEN_62[17:8]
+    (shr_i2159_r0s13 < 34'hFF ? shr_i2159_r0s13 : 34'hFF)
+    | {(shr_i2159_3_r0s13 < 34'hFF ? shr_i2159_3_r0s13[9:0] : 10'hFF) | _GEN_62[17:8]
          | _GEN_63[25:16],
        _GEN_62[7:0] | _GEN_63[15:8],
        _GEN_63[7:0],
        8'h0};
-  wire [25:0]   _GEN_65 = ref_tmp44_sroa_0_048_6_r0s14[25:0] | or_r0s14__1[73:48];
-  wire [17:0]   _GEN_66 = ref_tmp44_sroa_0_048_7_r0s14[17:0] | _GEN_65[25:8];
-  wire [9:0]    _GEN_67 = ref_tmp44_sroa_0_048_8_r0s14[9:0] | _GEN_66[17:8];
+  wire [25:0]   _GEN_65 = ref_tmp48_sroa_0_048_6_r0s14[25:0] | or_r0s14__1[73:48];
+  wire [17:0]   _GEN_66 = ref_tmp48_sroa_0_048_7_r0s14[17:0] | _GEN_65[25:8];
+  wire [9:0]    _GEN_67 = ref_tmp48_sroa_0_048_8_r0s14[9:0] | _GEN_66[17:8];
   wire [7:0]    _GEN_68 =
-    ref_tmp44_sroa_0_048_9_r0s14[9:2] | ref_tmp44_sroa_0_048_8_r0s14[17:10]
-    | ref_tmp44_sroa_0_048_7_r0s14[25:18] | ref_tmp44_sroa_0_048_6_r0s14[33:26];
+    ref_tmp48_sroa_0_048_9_r0s14[9:2] | ref_tmp48_sroa_0_048_8_r0s14[17:10]
+    | ref_tmp48_sroa_0_048_7_r0s14[25:18] | ref_tmp48_sroa_0_048_6_r0s14[33:26];
   wire [7:0]    _GEN_69 =
-    ref_tmp44_sroa_0_048_10_r0s14[9:2] | ref_tmp44_sroa_0_048_9_r0s14[17:10]
-    | ref_tmp44_sroa_0_048_8_r0s14[25:18] | ref_tmp44_sroa_0_048_7_r0s14[33:26];
+    ref_tmp48_sroa_0_048_10_r0s14[9:2] | ref_tmp48_sroa_0_048_9_r0s14[17:10]
+    | ref_tmp48_sroa_0_048_8_r0s14[25:18] | ref_tmp48_sroa_0_048_7_r0s14[33:26];
   wire [7:0]    _GEN_70 =
-    ref_tmp44_sroa_0_048_11_r0s14[9:2] | ref_tmp44_sroa_0_048_10_r0s14[17:10]
-    | ref_tmp44_sroa_0_048_9_r0s14[25:18] | ref_tmp44_sroa_0_048_8_r0s14[33:26];
-  wire [25:0]   _GEN_71 = ref_tmp44_sroa_0_048_13_r0s15[25:0] | or_r0s15__1[129:104];
-  wire [17:0]   _GEN_72 = ref_tmp44_sroa_0_048_14_r0s15[17:0] | _GEN_71[25:8];
-  wire [9:0]    _GEN_73 = ref_tmp44_sroa_0_048_15_r0s15[9:0] | _GEN_72[17:8];
+    ref_tmp48_sroa_0_048_11_r0s14[9:2] | ref_tmp48_sroa_0_048_10_r0s14[17:10]
+    | ref_tmp48_sroa_0_048_9_r0s14[25:18] | ref_tmp48_sroa_0_048_8_r0s14[33:26];
+  wire [25:0]   _GEN_71 = ref_tmp48_sroa_0_048_13_r0s15[25:0] | or_r0s15__1[129:104];
+  wire [17:0]   _GEN_72 = ref_tmp48_sroa_0_048_14_r0s15[17:0] | _GEN_71[25:8];
+  wire [9:0]    _GEN_73 = ref_tmp48_sroa_0_048_15_r0s15[9:0] | _GEN_72[17:8];
   wire [7:0]    _GEN_74 =
-    ref_tmp44_sroa_0_048_16_r0s15[9:2] | ref_tmp44_sroa_0_048_15_r0s15[17:10]
-    | ref_tmp44_sroa_0_048_14_r0s15[25:18] | ref_tmp44_sroa_0_048_13_r0s15[33:26];
+    ref_tmp48_sroa_0_048_16_r0s15[9:2] | ref_tmp48_sroa_0_048_15_r0s15[17:10]
+    | ref_tmp48_sroa_0_048_14_r0s15[25:18] | ref_tmp48_sroa_0_048_13_r0s15[33:26];
   wire [7:0]    _GEN_75 =
-    ref_tmp44_sroa_0_048_17_r0s15[9:2] | ref_tmp44_sroa_0_048_16_r0s15[17:10]
-    | ref_tmp44_sroa_0_048_15_r0s15[25:18] | ref_tmp44_sroa_0_048_14_r0s15[33:26];
+    ref_tmp48_sroa_0_048_17_r0s15[9:2] | ref_tmp48_sroa_0_048_16_r0s15[17:10]
+    | ref_tmp48_sroa_0_048_15_r0s15[25:18] | ref_tmp48_sroa_0_048_14_r0s15[33:26];
   wire [7:0]    _GEN_76 =
-    ref_tmp44_sroa_0_048_18_r0s15[9:2] | ref_tmp44_sroa_0_048_17_r0s15[17:10]
-    | ref_tmp44_sroa_0_048_16_r0s15[25:18] | ref_tmp44_sroa_0_048_15_r0s15[33:26];
-  wire [25:0]   _GEN_77 = ref_tmp44_sroa_0_048_20_r0s16[25:0] | or_r0s16__1[185:160];
-  wire [17:0]   _GEN_78 = ref_tmp44_sroa_0_048_21_r0s16[17:0] | _GEN_77[25:8];
-  wire [9:0]    _GEN_79 = ref_tmp44_sroa_0_048_22_r0s16[9:0] | _GEN_78[17:8];
+    ref_tmp48_sroa_0_048_18_r0s15[9:2] | ref_tmp48_sroa_0_048_17_r0s15[17:10]
+    | ref_tmp48_sroa_0_048_16_r0s15[25:18] | ref_tmp48_sroa_0_048_15_r0s15[33:26];
+  wire [25:0]   _GEN_77 = ref_tmp48_sroa_0_048_20_r0s16[25:0] | or_r0s16__1[185:160];
+  wire [17:0]   _GEN_78 = ref_tmp48_sroa_0_048_21_r0s16[17:0] | _GEN_77[25:8];
+  wire [9:0]    _GEN_79 = ref_tmp48_sroa_0_048_22_r0s16[9:0] | _GEN_78[17:8];
   wire [7:0]    _GEN_80 =
-    ref_tmp44_sroa_0_048_23_r0s16[9:2] | ref_tmp44_sroa_0_048_22_r0s16[17:10]
-    | ref_tmp44_sroa_0_048_21_r0s16[25:18] | ref_tmp44_sroa_0_048_20_r0s16[33:26];
+    ref_tmp48_sroa_0_048_23_r0s16[9:2] | ref_tmp48_sroa_0_048_22_r0s16[17:10]
+    | ref_tmp48_sroa_0_048_21_r0s16[25:18] | ref_tmp48_sroa_0_048_20_r0s16[33:26];
   wire [7:0]    _GEN_81 =
-    ref_tmp44_sroa_0_048_24_r0s16[9:2] | ref_tmp44_sroa_0_048_23_r0s16[17:10]
-    | ref_tmp44_sroa_0_048_22_r0s16[25:18] | ref_tmp44_sroa_0_048_21_r0s16[33:26];
+    ref_tmp48_sroa_0_048_24_r0s16[9:2] | ref_tmp48_sroa_0_048_23_r0s16[17:10]
+    | ref_tmp48_sroa_0_048_22_r0s16[25:18] | ref_tmp48_sroa_0_048_21_r0s16[33:26];
   wire [7:0]    _GEN_82 =
-    ref_tmp44_sroa_0_048_25_r0s16[9:2] | ref_tmp44_sroa_0_048_24_r0s16[17:10]
-    | ref_tmp44_sroa_0_048_23_r0s16[25:18] | ref_tmp44_sroa_0_048_22_r0s16[33:26];
+    ref_tmp48_sroa_0_048_25_r0s16[9:2] | ref_tmp48_sroa_0_048_24_r0s16[17:10]
+    | ref_tmp48_sroa_0_048_23_r0s16[25:18] | ref_tmp48_sroa_0_048_22_r0s16[33:26];
   wire          _GEN_83 = left_sroa_0_0_r0 == 10'h1;
   wire [45:0]   _GEN_84 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1471:1426];
   wire          _GEN_85 = page_dout[510:503] == 8'h0;
@@ -4542,54 +4546,53 @@ module kv_compress_quantize_speckv_Design(
   wire          _GEN_147 = page_dout[14:7] == 8'h0;
   wire          _GEN_148 = _GEN_18 | first_0_r0;
   wire [3:0]    _GEN_149 = rows_sroa_0_0_r0 - 4'h1;
-  wire [8:0]    _GEN_150 = plans_dout[46:38] + 9'h1F;
+  wire [8:0]    _GEN_150 = plans_dout[39:31] + 9'h1F;
   wire          _GEN_151 =
     (~_GEN_148 | (_GEN_18 ? _GEN_149 == 4'h0 : _GEN_150[8:5] == 4'h0))
     & (_GEN_148
-         ? (_GEN_18 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[37:28] == 10'h0)
+         ? (_GEN_18 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[30:21] == 10'h0)
          : _GEN_83);
-  wire          _GEN_152 = first_0_r0 | ~_GEN_17;
-  wire          _GEN_153 = ~started | _GEN_16;
-  wire          _GEN_154 = ~started | _GEN_151;
-  wire          _GEN_155 = (plan_sroa_24_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire          _GEN_156 = _GEN_19 & _GEN_155;
+  wire          _GEN_152 = ~started | _GEN_16;
+  wire          _GEN_153 = ~started | _GEN_151;
+  wire          _GEN_154 = (plan_sroa_22_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire          _GEN_155 = _GEN_19 & _GEN_154;
+  wire          _GEN_156 = _GEN_155 | first_0_r0;
   wire          _GEN_157 =
-    at_sroa_18_0_r0 == 7'h3F | (plan_sroa_18_0_r0[6:0] ^ at_sroa_14_0_r0[6:0]) == 7'h0;
-  wire [7:0]    _GEN_158 = _GEN_84[7:0] - conv2_i30_i_31_r0s8;
-  wire [7:0]    _GEN_159 = _GEN_86[7:0] - conv2_i30_i_30_r0s8;
-  wire [7:0]    _GEN_160 = _GEN_88[7:0] - conv2_i30_i_29_r0s8;
-  wire [7:0]    _GEN_161 = _GEN_90[7:0] - conv2_i30_i_28_r0s8;
-  wire [7:0]    _GEN_162 = _GEN_92[7:0] - conv2_i30_i_27_r0s8;
-  wire [7:0]    _GEN_163 = _GEN_94[7:0] - conv2_i30_i_26_r0s8;
-  wire [7:0]    _GEN_164 = _GEN_96[7:0] - conv2_i30_i_25_r0s8;
-  wire [7:0]    _GEN_165 = _GEN_98[7:0] - conv2_i30_i_24_r0s8;
-  wire [7:0]    _GEN_166 = _GEN_100[7:0] - conv2_i30_i_23_r0s8;
-  wire [7:0]    _GEN_167 = _GEN_102[7:0] - conv2_i30_i_22_r0s8;
-  wire [7:0]    _GEN_168 = _GEN_104[7:0] - conv2_i30_i_21_r0s8;
-  wire [7:0]    _GEN_169 = _GEN_106[7:0] - conv2_i30_i_20_r0s8;
-  wire [7:0]    _GEN_170 = _GEN_108[7:0] - conv2_i30_i_19_r0s8;
-  wire [7:0]    _GEN_171 = _GEN_110[7:0] - conv2_i30_i_18_r0s8;
-  wire [7:0]    _GEN_172 = _GEN_112[7:0] - conv2_i30_i_17_r0s8;
-  wire [7:0]    _GEN_173 = _GEN_114[7:0] - conv2_i30_i_16_r0s8;
-  wire [7:0]    _GEN_174 = _GEN_116[7:0] - conv2_i30_i_15_r0s8;
-  wire [7:0]    _GEN_175 = _GEN_118[7:0] - conv2_i30_i_14_r0s8;
-  wire [7:0]    _GEN_176 = _GEN_120[7:0] - conv2_i30_i_13_r0s8;
-  wire [7:0]    _GEN_177 = _GEN_122[7:0] - conv2_i30_i_12_r0s8;
-  wire [7:0]    _GEN_178 = _GEN_124[7:0] - conv2_i30_i_11_r0s8;
-  wire [7:0]    _GEN_179 = _GEN_126[7:0] - conv2_i30_i_10_r0s8;
-  wire [7:0]    _GEN_180 = _GEN_128[7:0] - conv2_i30_i_9_r0s8;
-  wire [7:0]    _GEN_181 = _GEN_130[7:0] - conv2_i30_i_8_r0s8;
-  wire [7:0]    _GEN_182 = _GEN_132[7:0] - conv2_i30_i_7_r0s8;
-  wire [7:0]    _GEN_183 = _GEN_134[7:0] - conv2_i30_i_6_r0s8;
-  wire [7:0]    _GEN_184 = _GEN_136[7:0] - conv2_i30_i_5_r0s8;
-  wire [7:0]    _GEN_185 = _GEN_138[7:0] - conv2_i30_i_4_r0s8;
-  wire [7:0]    _GEN_186 = _GEN_140[7:0] - conv2_i30_i_3_r0s8;
-  wire [7:0]    _GEN_187 = _GEN_142[7:0] - conv2_i30_i_2_r0s8;
-  wire [7:0]    _GEN_188 = _GEN_144[7:0] - conv2_i30_i_1_r0s8;
-  wire [7:0]    _GEN_189 = _GEN_146[7:0] - conv2_i30_i_r0s8;
-  wire          _GEN_190 = _GEN_19 & ~_GEN_155;
-  wire          _GEN_191 = _GEN_190 | _GEN_156;
-  wire          _GEN_192 = at_sroa_9_0_r0[1:0] == 2'h1 | _GEN_155;
+    at_sroa_21_0_r0 == 7'h3F | (plan_sroa_16_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
+  wire [7:0]    _GEN_158 = _GEN_84[7:0] - conv2_i38_i_31_r0s8;
+  wire [7:0]    _GEN_159 = _GEN_86[7:0] - conv2_i38_i_30_r0s8;
+  wire [7:0]    _GEN_160 = _GEN_88[7:0] - conv2_i38_i_29_r0s8;
+  wire [7:0]    _GEN_161 = _GEN_90[7:0] - conv2_i38_i_28_r0s8;
+  wire [7:0]    _GEN_162 = _GEN_92[7:0] - conv2_i38_i_27_r0s8;
+  wire [7:0]    _GEN_163 = _GEN_94[7:0] - conv2_i38_i_26_r0s8;
+  wire [7:0]    _GEN_164 = _GEN_96[7:0] - conv2_i38_i_25_r0s8;
+  wire [7:0]    _GEN_165 = _GEN_98[7:0] - conv2_i38_i_24_r0s8;
+  wire [7:0]    _GEN_166 = _GEN_100[7:0] - conv2_i38_i_23_r0s8;
+  wire [7:0]    _GEN_167 = _GEN_102[7:0] - conv2_i38_i_22_r0s8;
+  wire [7:0]    _GEN_168 = _GEN_104[7:0] - conv2_i38_i_21_r0s8;
+  wire [7:0]    _GEN_169 = _GEN_106[7:0] - conv2_i38_i_20_r0s8;
+  wire [7:0]    _GEN_170 = _GEN_108[7:0] - conv2_i38_i_19_r0s8;
+  wire [7:0]    _GEN_171 = _GEN_110[7:0] - conv2_i38_i_18_r0s8;
+  wire [7:0]    _GEN_172 = _GEN_112[7:0] - conv2_i38_i_17_r0s8;
+  wire [7:0]    _GEN_173 = _GEN_114[7:0] - conv2_i38_i_16_r0s8;
+  wire [7:0]    _GEN_174 = _GEN_116[7:0] - conv2_i38_i_15_r0s8;
+  wire [7:0]    _GEN_175 = _GEN_118[7:0] - conv2_i38_i_14_r0s8;
+  wire [7:0]    _GEN_176 = _GEN_120[7:0] - conv2_i38_i_13_r0s8;
+  wire [7:0]    _GEN_177 = _GEN_122[7:0] - conv2_i38_i_12_r0s8;
+  wire [7:0]    _GEN_178 = _GEN_124[7:0] - conv2_i38_i_11_r0s8;
+  wire [7:0]    _GEN_179 = _GEN_126[7:0] - conv2_i38_i_10_r0s8;
+  wire [7:0]    _GEN_180 = _GEN_128[7:0] - conv2_i38_i_9_r0s8;
+  wire [7:0]    _GEN_181 = _GEN_130[7:0] - conv2_i38_i_8_r0s8;
+  wire [7:0]    _GEN_182 = _GEN_132[7:0] - conv2_i38_i_7_r0s8;
+  wire [7:0]    _GEN_183 = _GEN_134[7:0] - conv2_i38_i_6_r0s8;
+  wire [7:0]    _GEN_184 = _GEN_136[7:0] - conv2_i38_i_5_r0s8;
+  wire [7:0]    _GEN_185 = _GEN_138[7:0] - conv2_i38_i_4_r0s8;
+  wire [7:0]    _GEN_186 = _GEN_140[7:0] - conv2_i38_i_3_r0s8;
+  wire [7:0]    _GEN_187 = _GEN_142[7:0] - conv2_i38_i_2_r0s8;
+  wire [7:0]    _GEN_188 = _GEN_144[7:0] - conv2_i38_i_1_r0s8;
+  wire [7:0]    _GEN_189 = _GEN_146[7:0] - conv2_i38_i_r0s8;
+  wire          _GEN_190 = ~started | _GEN_151 | ~(_GEN_18 | _GEN_19 & ~_GEN_154);
+  wire          _GEN_191 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_154;
   always_ff @(posedge clk) begin
     if (_GEN_16) begin
       and_r0s1 <= _GEN_18;
@@ -4597,7 +4600,7 @@ module kv_compress_quantize_speckv_Design(
       quantizers_r0s1 <= quantizers_dout;
       and_r0s1__1 <= _GEN_19;
       plan_sroa_12_0_r0s1 <= plan_sroa_12_0_r0;
-      at_sroa_23_0_r0s1 <= at_sroa_23_0_r0;
+      at_sroa_27_0_r0s1 <= at_sroa_27_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
       and_r0s1__2 <= (~plan_sroa_5_0_r0 | odd_0_r0 | _GEN_83) & _GEN_19;
     end
@@ -4718,15 +4721,15 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_14)
       table_r0s3 <= _table_0_rd;
     if (_GEN_16)
-      shr_i1574_r0s1 <= ~(at_sroa_23_0_r0[4]) ? 1472'h0 : 1472'h2E0;
+      shr_i1649_r0s1 <= ~(at_sroa_27_0_r0[4]) ? 1472'h0 : 1472'h2E0;
     if (_GEN_15)
-      shr_i1574_r0s2 <= shr_i1574_r0s1;
+      shr_i1649_r0s2 <= shr_i1649_r0s1;
     if (_GEN_14)
-      shr_i1574_r0s3 <= shr_i1574_r0s2;
+      shr_i1649_r0s3 <= shr_i1649_r0s2;
     if (_GEN_13)
-      v22_r0s4 <= table_r0s3 >> shr_i1574_r0s3;
+      v22_r0s4 <= table_r0s3 >> shr_i1649_r0s3;
     if (_GEN_16)
-      narrow_1_r0s1 <= ~(at_sroa_23_0_r0[3]) ? 32'h0 : 32'h170;
+      narrow_1_r0s1 <= ~(at_sroa_27_0_r0[3]) ? 32'h0 : 32'h170;
     if (_GEN_15)
       narrow_1_r0s2 <= narrow_1_r0s1;
     if (_GEN_14)
@@ -4736,7 +4739,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_12)
       v23_r0s5 <= v22_r0s4 >> narrow_1_r0s4;
     if (_GEN_16)
-      narrow_2_r0s1 <= ~(at_sroa_23_0_r0[2]) ? 32'h0 : 32'hB8;
+      narrow_2_r0s1 <= ~(at_sroa_27_0_r0[2]) ? 32'h0 : 32'hB8;
     if (_GEN_15)
       narrow_2_r0s2 <= narrow_2_r0s1;
     if (_GEN_14)
@@ -4748,7 +4751,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_11)
       v24_r0s6 <= v23_r0s5 >> narrow_2_r0s5;
     if (_GEN_16)
-      narrow_3_r0s1 <= ~(at_sroa_23_0_r0[1]) ? 32'h0 : 32'h5C;
+      narrow_3_r0s1 <= ~(at_sroa_27_0_r0[1]) ? 32'h0 : 32'h5C;
     if (_GEN_15)
       narrow_3_r0s2 <= narrow_3_r0s1;
     if (_GEN_14)
@@ -4762,7 +4765,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_10)
       v25_r0s7 <= v24_r0s6 >> narrow_3_r0s6;
     if (_GEN_16)
-      narrow_4_r0s1 <= ~(at_sroa_23_0_r0[0]) ? 32'h0 : 32'h2E;
+      narrow_4_r0s1 <= ~(at_sroa_27_0_r0[0]) ? 32'h0 : 32'h2E;
     if (_GEN_15)
       narrow_4_r0s2 <= narrow_4_r0s1;
     if (_GEN_14)
@@ -4788,11 +4791,11 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       table_r0s8 <= table_r0s7;
     if (_GEN_8)
-      sub_i1897_31_r0s9 <= _GEN_84[45:41] - 5'h1;
+      sub_i1973_31_r0s9 <= _GEN_84[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_31_r0s10 <= 34'h1 << sub_i1897_31_r0s9;
+      shl_i2098_31_r0s10 <= 34'h1 << sub_i1973_31_r0s9;
     if (_GEN_6)
-      shl_i2022_31_r0s11 <= shl_i2022_31_r0s10;
+      shl_i2098_31_r0s11 <= shl_i2098_31_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_31_r0s9 <= _GEN_84[40:25];
     if (_GEN_16)
@@ -4814,21 +4817,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       page_r0s9 <= page_r0s8;
     if (_GEN_16)
-      conv2_i30_i_31_r0s1 <= _GEN_85 ? 8'h1 : page_dout[510:503];
+      conv2_i38_i_31_r0s1 <= _GEN_85 ? 8'h1 : page_dout[510:503];
     if (_GEN_15)
-      conv2_i30_i_31_r0s2 <= conv2_i30_i_31_r0s1;
+      conv2_i38_i_31_r0s2 <= conv2_i38_i_31_r0s1;
     if (_GEN_14)
-      conv2_i30_i_31_r0s3 <= conv2_i30_i_31_r0s2;
+      conv2_i38_i_31_r0s3 <= conv2_i38_i_31_r0s2;
     if (_GEN_13)
-      conv2_i30_i_31_r0s4 <= conv2_i30_i_31_r0s3;
+      conv2_i38_i_31_r0s4 <= conv2_i38_i_31_r0s3;
     if (_GEN_12)
-      conv2_i30_i_31_r0s5 <= conv2_i30_i_31_r0s4;
+      conv2_i38_i_31_r0s5 <= conv2_i38_i_31_r0s4;
     if (_GEN_11)
-      conv2_i30_i_31_r0s6 <= conv2_i30_i_31_r0s5;
+      conv2_i38_i_31_r0s6 <= conv2_i38_i_31_r0s5;
     if (_GEN_10)
-      conv2_i30_i_31_r0s7 <= conv2_i30_i_31_r0s6;
+      conv2_i38_i_31_r0s7 <= conv2_i38_i_31_r0s6;
     if (_GEN_9)
-      conv2_i30_i_31_r0s8 <= conv2_i30_i_31_r0s7;
+      conv2_i38_i_31_r0s8 <= conv2_i38_i_31_r0s7;
     if (_GEN_16)
       or_i_i_31_r0s1 <= {~_GEN_85, page_dout[502:496]};
     if (_GEN_15)
@@ -4850,15 +4853,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_31_r0s9__1 <= _GEN_84[24:8];
     end
     if (_GEN_7)
-      mul_i1854_31_r0s10 <=
+      mul_i1930_31_r0s10 <=
         {17'h0, sroa_speculated36_v_v_31_r0s9}
         * {16'h0,
            (page_r0s9[511] ? 17'h0 - _GEN_25 : _GEN_25)
              - sroa_speculated36_v_v_31_r0s9__1};
     if (_GEN_6)
-      mul_i1854_31_r0s11 <= mul_i1854_31_r0s10;
+      mul_i1930_31_r0s11 <= mul_i1930_31_r0s10;
     if (_GEN_5)
-      add_i1864_31_r0s12 <= shl_i2022_31_r0s11 + {1'h0, mul_i1854_31_r0s11};
+      add_i1940_31_r0s12 <= shl_i2098_31_r0s11 + {1'h0, mul_i1930_31_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_31_r0s9__2 <= _GEN_84[45:41];
     if (_GEN_7)
@@ -4868,49 +4871,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_31_r0s12 <= sroa_speculated36_v_v_31_r0s11;
     if (_GEN_4)
-      shr_i2083_31_r0s13 <= add_i1864_31_r0s12 >> sroa_speculated36_v_v_31_r0s12;
+      shr_i2159_31_r0s13 <= add_i1940_31_r0s12 >> sroa_speculated36_v_v_31_r0s12;
     if (_GEN_8)
-      sub_i1897_30_r0s9 <= _GEN_86[45:41] - 5'h1;
+      sub_i1973_30_r0s9 <= _GEN_86[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_30_r0s10 <= 34'h1 << sub_i1897_30_r0s9;
+      shl_i2098_30_r0s10 <= 34'h1 << sub_i1973_30_r0s9;
     if (_GEN_6)
-      shl_i2022_30_r0s11 <= shl_i2022_30_r0s10;
+      shl_i2098_30_r0s11 <= shl_i2098_30_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_30_r0s9 <= _GEN_86[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_30_r0s1 <= ~(page_dout[495]);
+      conv_i32_i_i_not_30_r0s1 <= ~(page_dout[495]);
     if (_GEN_15)
-      conv_i36_i_i_not_30_r0s2 <= conv_i36_i_i_not_30_r0s1;
+      conv_i32_i_i_not_30_r0s2 <= conv_i32_i_i_not_30_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_30_r0s3 <= conv_i36_i_i_not_30_r0s2;
+      conv_i32_i_i_not_30_r0s3 <= conv_i32_i_i_not_30_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_30_r0s4 <= conv_i36_i_i_not_30_r0s3;
+      conv_i32_i_i_not_30_r0s4 <= conv_i32_i_i_not_30_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_30_r0s5 <= conv_i36_i_i_not_30_r0s4;
+      conv_i32_i_i_not_30_r0s5 <= conv_i32_i_i_not_30_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_30_r0s6 <= conv_i36_i_i_not_30_r0s5;
+      conv_i32_i_i_not_30_r0s6 <= conv_i32_i_i_not_30_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_30_r0s7 <= conv_i36_i_i_not_30_r0s6;
+      conv_i32_i_i_not_30_r0s7 <= conv_i32_i_i_not_30_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_30_r0s8 <= conv_i36_i_i_not_30_r0s7;
+      conv_i32_i_i_not_30_r0s8 <= conv_i32_i_i_not_30_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_30_r0s9 <= conv_i36_i_i_not_30_r0s8;
+      conv_i32_i_i_not_30_r0s9 <= conv_i32_i_i_not_30_r0s8;
     if (_GEN_16)
-      conv2_i30_i_30_r0s1 <= _GEN_87 ? 8'h1 : page_dout[494:487];
+      conv2_i38_i_30_r0s1 <= _GEN_87 ? 8'h1 : page_dout[494:487];
     if (_GEN_15)
-      conv2_i30_i_30_r0s2 <= conv2_i30_i_30_r0s1;
+      conv2_i38_i_30_r0s2 <= conv2_i38_i_30_r0s1;
     if (_GEN_14)
-      conv2_i30_i_30_r0s3 <= conv2_i30_i_30_r0s2;
+      conv2_i38_i_30_r0s3 <= conv2_i38_i_30_r0s2;
     if (_GEN_13)
-      conv2_i30_i_30_r0s4 <= conv2_i30_i_30_r0s3;
+      conv2_i38_i_30_r0s4 <= conv2_i38_i_30_r0s3;
     if (_GEN_12)
-      conv2_i30_i_30_r0s5 <= conv2_i30_i_30_r0s4;
+      conv2_i38_i_30_r0s5 <= conv2_i38_i_30_r0s4;
     if (_GEN_11)
-      conv2_i30_i_30_r0s6 <= conv2_i30_i_30_r0s5;
+      conv2_i38_i_30_r0s6 <= conv2_i38_i_30_r0s5;
     if (_GEN_10)
-      conv2_i30_i_30_r0s7 <= conv2_i30_i_30_r0s6;
+      conv2_i38_i_30_r0s7 <= conv2_i38_i_30_r0s6;
     if (_GEN_9)
-      conv2_i30_i_30_r0s8 <= conv2_i30_i_30_r0s7;
+      conv2_i38_i_30_r0s8 <= conv2_i38_i_30_r0s7;
     if (_GEN_16)
       or_i_i_30_r0s1 <= {~_GEN_87, page_dout[486:480]};
     if (_GEN_15)
@@ -4932,15 +4935,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_30_r0s9__1 <= _GEN_86[24:8];
     end
     if (_GEN_7)
-      mul_i1854_30_r0s10 <=
+      mul_i1930_30_r0s10 <=
         {17'h0, sroa_speculated36_v_v_30_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_30_r0s9 ? _GEN_26 : 17'h0 - _GEN_26)
+           (conv_i32_i_i_not_30_r0s9 ? _GEN_26 : 17'h0 - _GEN_26)
              - sroa_speculated36_v_v_30_r0s9__1};
     if (_GEN_6)
-      mul_i1854_30_r0s11 <= mul_i1854_30_r0s10;
+      mul_i1930_30_r0s11 <= mul_i1930_30_r0s10;
     if (_GEN_5)
-      add_i1864_30_r0s12 <= shl_i2022_30_r0s11 + {1'h0, mul_i1854_30_r0s11};
+      add_i1940_30_r0s12 <= shl_i2098_30_r0s11 + {1'h0, mul_i1930_30_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_30_r0s9__2 <= _GEN_86[45:41];
     if (_GEN_7)
@@ -4950,49 +4953,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_30_r0s12 <= sroa_speculated36_v_v_30_r0s11;
     if (_GEN_4)
-      shr_i2083_30_r0s13 <= add_i1864_30_r0s12 >> sroa_speculated36_v_v_30_r0s12;
+      shr_i2159_30_r0s13 <= add_i1940_30_r0s12 >> sroa_speculated36_v_v_30_r0s12;
     if (_GEN_8)
-      sub_i1897_29_r0s9 <= _GEN_88[45:41] - 5'h1;
+      sub_i1973_29_r0s9 <= _GEN_88[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_29_r0s10 <= 34'h1 << sub_i1897_29_r0s9;
+      shl_i2098_29_r0s10 <= 34'h1 << sub_i1973_29_r0s9;
     if (_GEN_6)
-      shl_i2022_29_r0s11 <= shl_i2022_29_r0s10;
+      shl_i2098_29_r0s11 <= shl_i2098_29_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_29_r0s9 <= _GEN_88[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_29_r0s1 <= ~(page_dout[479]);
+      conv_i32_i_i_not_29_r0s1 <= ~(page_dout[479]);
     if (_GEN_15)
-      conv_i36_i_i_not_29_r0s2 <= conv_i36_i_i_not_29_r0s1;
+      conv_i32_i_i_not_29_r0s2 <= conv_i32_i_i_not_29_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_29_r0s3 <= conv_i36_i_i_not_29_r0s2;
+      conv_i32_i_i_not_29_r0s3 <= conv_i32_i_i_not_29_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_29_r0s4 <= conv_i36_i_i_not_29_r0s3;
+      conv_i32_i_i_not_29_r0s4 <= conv_i32_i_i_not_29_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_29_r0s5 <= conv_i36_i_i_not_29_r0s4;
+      conv_i32_i_i_not_29_r0s5 <= conv_i32_i_i_not_29_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_29_r0s6 <= conv_i36_i_i_not_29_r0s5;
+      conv_i32_i_i_not_29_r0s6 <= conv_i32_i_i_not_29_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_29_r0s7 <= conv_i36_i_i_not_29_r0s6;
+      conv_i32_i_i_not_29_r0s7 <= conv_i32_i_i_not_29_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_29_r0s8 <= conv_i36_i_i_not_29_r0s7;
+      conv_i32_i_i_not_29_r0s8 <= conv_i32_i_i_not_29_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_29_r0s9 <= conv_i36_i_i_not_29_r0s8;
+      conv_i32_i_i_not_29_r0s9 <= conv_i32_i_i_not_29_r0s8;
     if (_GEN_16)
-      conv2_i30_i_29_r0s1 <= _GEN_89 ? 8'h1 : page_dout[478:471];
+      conv2_i38_i_29_r0s1 <= _GEN_89 ? 8'h1 : page_dout[478:471];
     if (_GEN_15)
-      conv2_i30_i_29_r0s2 <= conv2_i30_i_29_r0s1;
+      conv2_i38_i_29_r0s2 <= conv2_i38_i_29_r0s1;
     if (_GEN_14)
-      conv2_i30_i_29_r0s3 <= conv2_i30_i_29_r0s2;
+      conv2_i38_i_29_r0s3 <= conv2_i38_i_29_r0s2;
     if (_GEN_13)
-      conv2_i30_i_29_r0s4 <= conv2_i30_i_29_r0s3;
+      conv2_i38_i_29_r0s4 <= conv2_i38_i_29_r0s3;
     if (_GEN_12)
-      conv2_i30_i_29_r0s5 <= conv2_i30_i_29_r0s4;
+      conv2_i38_i_29_r0s5 <= conv2_i38_i_29_r0s4;
     if (_GEN_11)
-      conv2_i30_i_29_r0s6 <= conv2_i30_i_29_r0s5;
+      conv2_i38_i_29_r0s6 <= conv2_i38_i_29_r0s5;
     if (_GEN_10)
-      conv2_i30_i_29_r0s7 <= conv2_i30_i_29_r0s6;
+      conv2_i38_i_29_r0s7 <= conv2_i38_i_29_r0s6;
     if (_GEN_9)
-      conv2_i30_i_29_r0s8 <= conv2_i30_i_29_r0s7;
+      conv2_i38_i_29_r0s8 <= conv2_i38_i_29_r0s7;
     if (_GEN_16)
       or_i_i_29_r0s1 <= {~_GEN_89, page_dout[470:464]};
     if (_GEN_15)
@@ -5014,15 +5017,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_29_r0s9__1 <= _GEN_88[24:8];
     end
     if (_GEN_7)
-      mul_i1854_29_r0s10 <=
+      mul_i1930_29_r0s10 <=
         {17'h0, sroa_speculated36_v_v_29_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_29_r0s9 ? _GEN_27 : 17'h0 - _GEN_27)
+           (conv_i32_i_i_not_29_r0s9 ? _GEN_27 : 17'h0 - _GEN_27)
              - sroa_speculated36_v_v_29_r0s9__1};
     if (_GEN_6)
-      mul_i1854_29_r0s11 <= mul_i1854_29_r0s10;
+      mul_i1930_29_r0s11 <= mul_i1930_29_r0s10;
     if (_GEN_5)
-      add_i1864_29_r0s12 <= shl_i2022_29_r0s11 + {1'h0, mul_i1854_29_r0s11};
+      add_i1940_29_r0s12 <= shl_i2098_29_r0s11 + {1'h0, mul_i1930_29_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_29_r0s9__2 <= _GEN_88[45:41];
     if (_GEN_7)
@@ -5032,49 +5035,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_29_r0s12 <= sroa_speculated36_v_v_29_r0s11;
     if (_GEN_4)
-      shr_i2083_29_r0s13 <= add_i1864_29_r0s12 >> sroa_speculated36_v_v_29_r0s12;
+      shr_i2159_29_r0s13 <= add_i1940_29_r0s12 >> sroa_speculated36_v_v_29_r0s12;
     if (_GEN_8)
-      sub_i1897_28_r0s9 <= _GEN_90[45:41] - 5'h1;
+      sub_i1973_28_r0s9 <= _GEN_90[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_28_r0s10 <= 34'h1 << sub_i1897_28_r0s9;
+      shl_i2098_28_r0s10 <= 34'h1 << sub_i1973_28_r0s9;
     if (_GEN_6)
-      shl_i2022_28_r0s11 <= shl_i2022_28_r0s10;
+      shl_i2098_28_r0s11 <= shl_i2098_28_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_28_r0s9 <= _GEN_90[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_28_r0s1 <= ~(page_dout[463]);
+      conv_i32_i_i_not_28_r0s1 <= ~(page_dout[463]);
     if (_GEN_15)
-      conv_i36_i_i_not_28_r0s2 <= conv_i36_i_i_not_28_r0s1;
+      conv_i32_i_i_not_28_r0s2 <= conv_i32_i_i_not_28_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_28_r0s3 <= conv_i36_i_i_not_28_r0s2;
+      conv_i32_i_i_not_28_r0s3 <= conv_i32_i_i_not_28_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_28_r0s4 <= conv_i36_i_i_not_28_r0s3;
+      conv_i32_i_i_not_28_r0s4 <= conv_i32_i_i_not_28_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_28_r0s5 <= conv_i36_i_i_not_28_r0s4;
+      conv_i32_i_i_not_28_r0s5 <= conv_i32_i_i_not_28_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_28_r0s6 <= conv_i36_i_i_not_28_r0s5;
+      conv_i32_i_i_not_28_r0s6 <= conv_i32_i_i_not_28_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_28_r0s7 <= conv_i36_i_i_not_28_r0s6;
+      conv_i32_i_i_not_28_r0s7 <= conv_i32_i_i_not_28_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_28_r0s8 <= conv_i36_i_i_not_28_r0s7;
+      conv_i32_i_i_not_28_r0s8 <= conv_i32_i_i_not_28_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_28_r0s9 <= conv_i36_i_i_not_28_r0s8;
+      conv_i32_i_i_not_28_r0s9 <= conv_i32_i_i_not_28_r0s8;
     if (_GEN_16)
-      conv2_i30_i_28_r0s1 <= _GEN_91 ? 8'h1 : page_dout[462:455];
+      conv2_i38_i_28_r0s1 <= _GEN_91 ? 8'h1 : page_dout[462:455];
     if (_GEN_15)
-      conv2_i30_i_28_r0s2 <= conv2_i30_i_28_r0s1;
+      conv2_i38_i_28_r0s2 <= conv2_i38_i_28_r0s1;
     if (_GEN_14)
-      conv2_i30_i_28_r0s3 <= conv2_i30_i_28_r0s2;
+      conv2_i38_i_28_r0s3 <= conv2_i38_i_28_r0s2;
     if (_GEN_13)
-      conv2_i30_i_28_r0s4 <= conv2_i30_i_28_r0s3;
+      conv2_i38_i_28_r0s4 <= conv2_i38_i_28_r0s3;
     if (_GEN_12)
-      conv2_i30_i_28_r0s5 <= conv2_i30_i_28_r0s4;
+      conv2_i38_i_28_r0s5 <= conv2_i38_i_28_r0s4;
     if (_GEN_11)
-      conv2_i30_i_28_r0s6 <= conv2_i30_i_28_r0s5;
+      conv2_i38_i_28_r0s6 <= conv2_i38_i_28_r0s5;
     if (_GEN_10)
-      conv2_i30_i_28_r0s7 <= conv2_i30_i_28_r0s6;
+      conv2_i38_i_28_r0s7 <= conv2_i38_i_28_r0s6;
     if (_GEN_9)
-      conv2_i30_i_28_r0s8 <= conv2_i30_i_28_r0s7;
+      conv2_i38_i_28_r0s8 <= conv2_i38_i_28_r0s7;
     if (_GEN_16)
       or_i_i_28_r0s1 <= {~_GEN_91, page_dout[454:448]};
     if (_GEN_15)
@@ -5096,15 +5099,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_28_r0s9__1 <= _GEN_90[24:8];
     end
     if (_GEN_7)
-      mul_i1854_28_r0s10 <=
+      mul_i1930_28_r0s10 <=
         {17'h0, sroa_speculated36_v_v_28_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_28_r0s9 ? _GEN_28 : 17'h0 - _GEN_28)
+           (conv_i32_i_i_not_28_r0s9 ? _GEN_28 : 17'h0 - _GEN_28)
              - sroa_speculated36_v_v_28_r0s9__1};
     if (_GEN_6)
-      mul_i1854_28_r0s11 <= mul_i1854_28_r0s10;
+      mul_i1930_28_r0s11 <= mul_i1930_28_r0s10;
     if (_GEN_5)
-      add_i1864_28_r0s12 <= shl_i2022_28_r0s11 + {1'h0, mul_i1854_28_r0s11};
+      add_i1940_28_r0s12 <= shl_i2098_28_r0s11 + {1'h0, mul_i1930_28_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_28_r0s9__2 <= _GEN_90[45:41];
     if (_GEN_7)
@@ -5114,10 +5117,10 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_28_r0s12 <= sroa_speculated36_v_v_28_r0s11;
     if (_GEN_4)
-      shr_i2083_28_r0s13 <= add_i1864_28_r0s12 >> sroa_speculated36_v_v_28_r0s12;
+      shr_i2159_28_r0s13 <= add_i1940_28_r0s12 >> sroa_speculated36_v_v_28_r0s12;
     if (_GEN_3)
       or_r0s14 <=
-        {(shr_i2083_31_r0s13 < 34'hFF ? shr_i2083_31_r0s13[7:0] : 8'hFF) | _GEN_29[15:8]
+        {(shr_i2159_31_r0s13 < 34'hFF ? shr_i2159_31_r0s13[7:0] : 8'hFF) | _GEN_29[15:8]
            | _GEN_31[23:16],
          _GEN_29[7:0] | _GEN_31[15:8],
          _GEN_31[7:0],
@@ -5130,47 +5133,47 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_0)
       or_r0s17 <= or_r0s16;
     if (_GEN_8)
-      sub_i1897_27_r0s9 <= _GEN_92[45:41] - 5'h1;
+      sub_i1973_27_r0s9 <= _GEN_92[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_27_r0s10 <= 34'h1 << sub_i1897_27_r0s9;
+      shl_i2098_27_r0s10 <= 34'h1 << sub_i1973_27_r0s9;
     if (_GEN_6)
-      shl_i2022_27_r0s11 <= shl_i2022_27_r0s10;
+      shl_i2098_27_r0s11 <= shl_i2098_27_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_27_r0s9 <= _GEN_92[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_27_r0s1 <= ~(page_dout[447]);
+      conv_i32_i_i_not_27_r0s1 <= ~(page_dout[447]);
     if (_GEN_15)
-      conv_i36_i_i_not_27_r0s2 <= conv_i36_i_i_not_27_r0s1;
+      conv_i32_i_i_not_27_r0s2 <= conv_i32_i_i_not_27_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_27_r0s3 <= conv_i36_i_i_not_27_r0s2;
+      conv_i32_i_i_not_27_r0s3 <= conv_i32_i_i_not_27_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_27_r0s4 <= conv_i36_i_i_not_27_r0s3;
+      conv_i32_i_i_not_27_r0s4 <= conv_i32_i_i_not_27_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_27_r0s5 <= conv_i36_i_i_not_27_r0s4;
+      conv_i32_i_i_not_27_r0s5 <= conv_i32_i_i_not_27_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_27_r0s6 <= conv_i36_i_i_not_27_r0s5;
+      conv_i32_i_i_not_27_r0s6 <= conv_i32_i_i_not_27_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_27_r0s7 <= conv_i36_i_i_not_27_r0s6;
+      conv_i32_i_i_not_27_r0s7 <= conv_i32_i_i_not_27_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_27_r0s8 <= conv_i36_i_i_not_27_r0s7;
+      conv_i32_i_i_not_27_r0s8 <= conv_i32_i_i_not_27_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_27_r0s9 <= conv_i36_i_i_not_27_r0s8;
+      conv_i32_i_i_not_27_r0s9 <= conv_i32_i_i_not_27_r0s8;
     if (_GEN_16)
-      conv2_i30_i_27_r0s1 <= _GEN_93 ? 8'h1 : page_dout[446:439];
+      conv2_i38_i_27_r0s1 <= _GEN_93 ? 8'h1 : page_dout[446:439];
     if (_GEN_15)
-      conv2_i30_i_27_r0s2 <= conv2_i30_i_27_r0s1;
+      conv2_i38_i_27_r0s2 <= conv2_i38_i_27_r0s1;
     if (_GEN_14)
-      conv2_i30_i_27_r0s3 <= conv2_i30_i_27_r0s2;
+      conv2_i38_i_27_r0s3 <= conv2_i38_i_27_r0s2;
     if (_GEN_13)
-      conv2_i30_i_27_r0s4 <= conv2_i30_i_27_r0s3;
+      conv2_i38_i_27_r0s4 <= conv2_i38_i_27_r0s3;
     if (_GEN_12)
-      conv2_i30_i_27_r0s5 <= conv2_i30_i_27_r0s4;
+      conv2_i38_i_27_r0s5 <= conv2_i38_i_27_r0s4;
     if (_GEN_11)
-      conv2_i30_i_27_r0s6 <= conv2_i30_i_27_r0s5;
+      conv2_i38_i_27_r0s6 <= conv2_i38_i_27_r0s5;
     if (_GEN_10)
-      conv2_i30_i_27_r0s7 <= conv2_i30_i_27_r0s6;
+      conv2_i38_i_27_r0s7 <= conv2_i38_i_27_r0s6;
     if (_GEN_9)
-      conv2_i30_i_27_r0s8 <= conv2_i30_i_27_r0s7;
+      conv2_i38_i_27_r0s8 <= conv2_i38_i_27_r0s7;
     if (_GEN_16)
       or_i_i_27_r0s1 <= {~_GEN_93, page_dout[438:432]};
     if (_GEN_15)
@@ -5192,15 +5195,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_27_r0s9__1 <= _GEN_92[24:8];
     end
     if (_GEN_7)
-      mul_i1854_27_r0s10 <=
+      mul_i1930_27_r0s10 <=
         {17'h0, sroa_speculated36_v_v_27_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_27_r0s9 ? _GEN_32 : 17'h0 - _GEN_32)
+           (conv_i32_i_i_not_27_r0s9 ? _GEN_32 : 17'h0 - _GEN_32)
              - sroa_speculated36_v_v_27_r0s9__1};
     if (_GEN_6)
-      mul_i1854_27_r0s11 <= mul_i1854_27_r0s10;
+      mul_i1930_27_r0s11 <= mul_i1930_27_r0s10;
     if (_GEN_5)
-      add_i1864_27_r0s12 <= shl_i2022_27_r0s11 + {1'h0, mul_i1854_27_r0s11};
+      add_i1940_27_r0s12 <= shl_i2098_27_r0s11 + {1'h0, mul_i1930_27_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_27_r0s9__2 <= _GEN_92[45:41];
     if (_GEN_7)
@@ -5210,58 +5213,58 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_27_r0s12 <= sroa_speculated36_v_v_27_r0s11;
     if (_GEN_4)
-      shr_i2083_27_r0s13 <= add_i1864_27_r0s12 >> sroa_speculated36_v_v_27_r0s12;
+      shr_i2159_27_r0s13 <= add_i1940_27_r0s12 >> sroa_speculated36_v_v_27_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_27_r0s14 <=
-        shr_i2083_27_r0s13 < 34'hFF ? shr_i2083_27_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_27_r0s14 <=
+        shr_i2159_27_r0s13 < 34'hFF ? shr_i2159_27_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_27_r0s15 <= ref_tmp44_sroa_0_048_27_r0s14;
+      ref_tmp48_sroa_0_048_27_r0s15 <= ref_tmp48_sroa_0_048_27_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_27_r0s16 <= ref_tmp44_sroa_0_048_27_r0s15;
+      ref_tmp48_sroa_0_048_27_r0s16 <= ref_tmp48_sroa_0_048_27_r0s15;
     if (_GEN_0)
-      ref_tmp44_sroa_0_048_27_r0s17 <= ref_tmp44_sroa_0_048_27_r0s16;
+      ref_tmp48_sroa_0_048_27_r0s17 <= ref_tmp48_sroa_0_048_27_r0s16;
     if (_GEN_8)
-      sub_i1897_26_r0s9 <= _GEN_94[45:41] - 5'h1;
+      sub_i1973_26_r0s9 <= _GEN_94[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_26_r0s10 <= 34'h1 << sub_i1897_26_r0s9;
+      shl_i2098_26_r0s10 <= 34'h1 << sub_i1973_26_r0s9;
     if (_GEN_6)
-      shl_i2022_26_r0s11 <= shl_i2022_26_r0s10;
+      shl_i2098_26_r0s11 <= shl_i2098_26_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_26_r0s9 <= _GEN_94[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_26_r0s1 <= ~(page_dout[431]);
+      conv_i32_i_i_not_26_r0s1 <= ~(page_dout[431]);
     if (_GEN_15)
-      conv_i36_i_i_not_26_r0s2 <= conv_i36_i_i_not_26_r0s1;
+      conv_i32_i_i_not_26_r0s2 <= conv_i32_i_i_not_26_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_26_r0s3 <= conv_i36_i_i_not_26_r0s2;
+      conv_i32_i_i_not_26_r0s3 <= conv_i32_i_i_not_26_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_26_r0s4 <= conv_i36_i_i_not_26_r0s3;
+      conv_i32_i_i_not_26_r0s4 <= conv_i32_i_i_not_26_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_26_r0s5 <= conv_i36_i_i_not_26_r0s4;
+      conv_i32_i_i_not_26_r0s5 <= conv_i32_i_i_not_26_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_26_r0s6 <= conv_i36_i_i_not_26_r0s5;
+      conv_i32_i_i_not_26_r0s6 <= conv_i32_i_i_not_26_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_26_r0s7 <= conv_i36_i_i_not_26_r0s6;
+      conv_i32_i_i_not_26_r0s7 <= conv_i32_i_i_not_26_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_26_r0s8 <= conv_i36_i_i_not_26_r0s7;
+      conv_i32_i_i_not_26_r0s8 <= conv_i32_i_i_not_26_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_26_r0s9 <= conv_i36_i_i_not_26_r0s8;
+      conv_i32_i_i_not_26_r0s9 <= conv_i32_i_i_not_26_r0s8;
     if (_GEN_16)
-      conv2_i30_i_26_r0s1 <= _GEN_95 ? 8'h1 : page_dout[430:423];
+      conv2_i38_i_26_r0s1 <= _GEN_95 ? 8'h1 : page_dout[430:423];
     if (_GEN_15)
-      conv2_i30_i_26_r0s2 <= conv2_i30_i_26_r0s1;
+      conv2_i38_i_26_r0s2 <= conv2_i38_i_26_r0s1;
     if (_GEN_14)
-      conv2_i30_i_26_r0s3 <= conv2_i30_i_26_r0s2;
+      conv2_i38_i_26_r0s3 <= conv2_i38_i_26_r0s2;
     if (_GEN_13)
-      conv2_i30_i_26_r0s4 <= conv2_i30_i_26_r0s3;
+      conv2_i38_i_26_r0s4 <= conv2_i38_i_26_r0s3;
     if (_GEN_12)
-      conv2_i30_i_26_r0s5 <= conv2_i30_i_26_r0s4;
+      conv2_i38_i_26_r0s5 <= conv2_i38_i_26_r0s4;
     if (_GEN_11)
-      conv2_i30_i_26_r0s6 <= conv2_i30_i_26_r0s5;
+      conv2_i38_i_26_r0s6 <= conv2_i38_i_26_r0s5;
     if (_GEN_10)
-      conv2_i30_i_26_r0s7 <= conv2_i30_i_26_r0s6;
+      conv2_i38_i_26_r0s7 <= conv2_i38_i_26_r0s6;
     if (_GEN_9)
-      conv2_i30_i_26_r0s8 <= conv2_i30_i_26_r0s7;
+      conv2_i38_i_26_r0s8 <= conv2_i38_i_26_r0s7;
     if (_GEN_16)
       or_i_i_26_r0s1 <= {~_GEN_95, page_dout[422:416]};
     if (_GEN_15)
@@ -5283,15 +5286,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_26_r0s9__1 <= _GEN_94[24:8];
     end
     if (_GEN_7)
-      mul_i1854_26_r0s10 <=
+      mul_i1930_26_r0s10 <=
         {17'h0, sroa_speculated36_v_v_26_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_26_r0s9 ? _GEN_33 : 17'h0 - _GEN_33)
+           (conv_i32_i_i_not_26_r0s9 ? _GEN_33 : 17'h0 - _GEN_33)
              - sroa_speculated36_v_v_26_r0s9__1};
     if (_GEN_6)
-      mul_i1854_26_r0s11 <= mul_i1854_26_r0s10;
+      mul_i1930_26_r0s11 <= mul_i1930_26_r0s10;
     if (_GEN_5)
-      add_i1864_26_r0s12 <= shl_i2022_26_r0s11 + {1'h0, mul_i1854_26_r0s11};
+      add_i1940_26_r0s12 <= shl_i2098_26_r0s11 + {1'h0, mul_i1930_26_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_26_r0s9__2 <= _GEN_94[45:41];
     if (_GEN_7)
@@ -5301,56 +5304,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_26_r0s12 <= sroa_speculated36_v_v_26_r0s11;
     if (_GEN_4)
-      shr_i2083_26_r0s13 <= add_i1864_26_r0s12 >> sroa_speculated36_v_v_26_r0s12;
+      shr_i2159_26_r0s13 <= add_i1940_26_r0s12 >> sroa_speculated36_v_v_26_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_26_r0s14 <=
-        shr_i2083_26_r0s13 < 34'hFF ? shr_i2083_26_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_26_r0s14 <=
+        shr_i2159_26_r0s13 < 34'hFF ? shr_i2159_26_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_26_r0s15 <= ref_tmp44_sroa_0_048_26_r0s14;
+      ref_tmp48_sroa_0_048_26_r0s15 <= ref_tmp48_sroa_0_048_26_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_26_r0s16 <= ref_tmp44_sroa_0_048_26_r0s15;
+      ref_tmp48_sroa_0_048_26_r0s16 <= ref_tmp48_sroa_0_048_26_r0s15;
     if (_GEN_8)
-      sub_i1897_25_r0s9 <= _GEN_96[45:41] - 5'h1;
+      sub_i1973_25_r0s9 <= _GEN_96[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_25_r0s10 <= 34'h1 << sub_i1897_25_r0s9;
+      shl_i2098_25_r0s10 <= 34'h1 << sub_i1973_25_r0s9;
     if (_GEN_6)
-      shl_i2022_25_r0s11 <= shl_i2022_25_r0s10;
+      shl_i2098_25_r0s11 <= shl_i2098_25_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_25_r0s9 <= _GEN_96[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_25_r0s1 <= ~(page_dout[415]);
+      conv_i32_i_i_not_25_r0s1 <= ~(page_dout[415]);
     if (_GEN_15)
-      conv_i36_i_i_not_25_r0s2 <= conv_i36_i_i_not_25_r0s1;
+      conv_i32_i_i_not_25_r0s2 <= conv_i32_i_i_not_25_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_25_r0s3 <= conv_i36_i_i_not_25_r0s2;
+      conv_i32_i_i_not_25_r0s3 <= conv_i32_i_i_not_25_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_25_r0s4 <= conv_i36_i_i_not_25_r0s3;
+      conv_i32_i_i_not_25_r0s4 <= conv_i32_i_i_not_25_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_25_r0s5 <= conv_i36_i_i_not_25_r0s4;
+      conv_i32_i_i_not_25_r0s5 <= conv_i32_i_i_not_25_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_25_r0s6 <= conv_i36_i_i_not_25_r0s5;
+      conv_i32_i_i_not_25_r0s6 <= conv_i32_i_i_not_25_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_25_r0s7 <= conv_i36_i_i_not_25_r0s6;
+      conv_i32_i_i_not_25_r0s7 <= conv_i32_i_i_not_25_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_25_r0s8 <= conv_i36_i_i_not_25_r0s7;
+      conv_i32_i_i_not_25_r0s8 <= conv_i32_i_i_not_25_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_25_r0s9 <= conv_i36_i_i_not_25_r0s8;
+      conv_i32_i_i_not_25_r0s9 <= conv_i32_i_i_not_25_r0s8;
     if (_GEN_16)
-      conv2_i30_i_25_r0s1 <= _GEN_97 ? 8'h1 : page_dout[414:407];
+      conv2_i38_i_25_r0s1 <= _GEN_97 ? 8'h1 : page_dout[414:407];
     if (_GEN_15)
-      conv2_i30_i_25_r0s2 <= conv2_i30_i_25_r0s1;
+      conv2_i38_i_25_r0s2 <= conv2_i38_i_25_r0s1;
     if (_GEN_14)
-      conv2_i30_i_25_r0s3 <= conv2_i30_i_25_r0s2;
+      conv2_i38_i_25_r0s3 <= conv2_i38_i_25_r0s2;
     if (_GEN_13)
-      conv2_i30_i_25_r0s4 <= conv2_i30_i_25_r0s3;
+      conv2_i38_i_25_r0s4 <= conv2_i38_i_25_r0s3;
     if (_GEN_12)
-      conv2_i30_i_25_r0s5 <= conv2_i30_i_25_r0s4;
+      conv2_i38_i_25_r0s5 <= conv2_i38_i_25_r0s4;
     if (_GEN_11)
-      conv2_i30_i_25_r0s6 <= conv2_i30_i_25_r0s5;
+      conv2_i38_i_25_r0s6 <= conv2_i38_i_25_r0s5;
     if (_GEN_10)
-      conv2_i30_i_25_r0s7 <= conv2_i30_i_25_r0s6;
+      conv2_i38_i_25_r0s7 <= conv2_i38_i_25_r0s6;
     if (_GEN_9)
-      conv2_i30_i_25_r0s8 <= conv2_i30_i_25_r0s7;
+      conv2_i38_i_25_r0s8 <= conv2_i38_i_25_r0s7;
     if (_GEN_16)
       or_i_i_25_r0s1 <= {~_GEN_97, page_dout[406:400]};
     if (_GEN_15)
@@ -5372,15 +5375,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_25_r0s9__1 <= _GEN_96[24:8];
     end
     if (_GEN_7)
-      mul_i1854_25_r0s10 <=
+      mul_i1930_25_r0s10 <=
         {17'h0, sroa_speculated36_v_v_25_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_25_r0s9 ? _GEN_34 : 17'h0 - _GEN_34)
+           (conv_i32_i_i_not_25_r0s9 ? _GEN_34 : 17'h0 - _GEN_34)
              - sroa_speculated36_v_v_25_r0s9__1};
     if (_GEN_6)
-      mul_i1854_25_r0s11 <= mul_i1854_25_r0s10;
+      mul_i1930_25_r0s11 <= mul_i1930_25_r0s10;
     if (_GEN_5)
-      add_i1864_25_r0s12 <= shl_i2022_25_r0s11 + {1'h0, mul_i1854_25_r0s11};
+      add_i1940_25_r0s12 <= shl_i2098_25_r0s11 + {1'h0, mul_i1930_25_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_25_r0s9__2 <= _GEN_96[45:41];
     if (_GEN_7)
@@ -5390,56 +5393,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_25_r0s12 <= sroa_speculated36_v_v_25_r0s11;
     if (_GEN_4)
-      shr_i2083_25_r0s13 <= add_i1864_25_r0s12 >> sroa_speculated36_v_v_25_r0s12;
+      shr_i2159_25_r0s13 <= add_i1940_25_r0s12 >> sroa_speculated36_v_v_25_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_25_r0s14 <=
-        shr_i2083_25_r0s13 < 34'hFF ? shr_i2083_25_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_25_r0s14 <=
+        shr_i2159_25_r0s13 < 34'hFF ? shr_i2159_25_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_25_r0s15 <= ref_tmp44_sroa_0_048_25_r0s14;
+      ref_tmp48_sroa_0_048_25_r0s15 <= ref_tmp48_sroa_0_048_25_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_25_r0s16 <= ref_tmp44_sroa_0_048_25_r0s15;
+      ref_tmp48_sroa_0_048_25_r0s16 <= ref_tmp48_sroa_0_048_25_r0s15;
     if (_GEN_8)
-      sub_i1897_24_r0s9 <= _GEN_98[45:41] - 5'h1;
+      sub_i1973_24_r0s9 <= _GEN_98[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_24_r0s10 <= 34'h1 << sub_i1897_24_r0s9;
+      shl_i2098_24_r0s10 <= 34'h1 << sub_i1973_24_r0s9;
     if (_GEN_6)
-      shl_i2022_24_r0s11 <= shl_i2022_24_r0s10;
+      shl_i2098_24_r0s11 <= shl_i2098_24_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_24_r0s9 <= _GEN_98[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_24_r0s1 <= ~(page_dout[399]);
+      conv_i32_i_i_not_24_r0s1 <= ~(page_dout[399]);
     if (_GEN_15)
-      conv_i36_i_i_not_24_r0s2 <= conv_i36_i_i_not_24_r0s1;
+      conv_i32_i_i_not_24_r0s2 <= conv_i32_i_i_not_24_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_24_r0s3 <= conv_i36_i_i_not_24_r0s2;
+      conv_i32_i_i_not_24_r0s3 <= conv_i32_i_i_not_24_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_24_r0s4 <= conv_i36_i_i_not_24_r0s3;
+      conv_i32_i_i_not_24_r0s4 <= conv_i32_i_i_not_24_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_24_r0s5 <= conv_i36_i_i_not_24_r0s4;
+      conv_i32_i_i_not_24_r0s5 <= conv_i32_i_i_not_24_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_24_r0s6 <= conv_i36_i_i_not_24_r0s5;
+      conv_i32_i_i_not_24_r0s6 <= conv_i32_i_i_not_24_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_24_r0s7 <= conv_i36_i_i_not_24_r0s6;
+      conv_i32_i_i_not_24_r0s7 <= conv_i32_i_i_not_24_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_24_r0s8 <= conv_i36_i_i_not_24_r0s7;
+      conv_i32_i_i_not_24_r0s8 <= conv_i32_i_i_not_24_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_24_r0s9 <= conv_i36_i_i_not_24_r0s8;
+      conv_i32_i_i_not_24_r0s9 <= conv_i32_i_i_not_24_r0s8;
     if (_GEN_16)
-      conv2_i30_i_24_r0s1 <= _GEN_99 ? 8'h1 : page_dout[398:391];
+      conv2_i38_i_24_r0s1 <= _GEN_99 ? 8'h1 : page_dout[398:391];
     if (_GEN_15)
-      conv2_i30_i_24_r0s2 <= conv2_i30_i_24_r0s1;
+      conv2_i38_i_24_r0s2 <= conv2_i38_i_24_r0s1;
     if (_GEN_14)
-      conv2_i30_i_24_r0s3 <= conv2_i30_i_24_r0s2;
+      conv2_i38_i_24_r0s3 <= conv2_i38_i_24_r0s2;
     if (_GEN_13)
-      conv2_i30_i_24_r0s4 <= conv2_i30_i_24_r0s3;
+      conv2_i38_i_24_r0s4 <= conv2_i38_i_24_r0s3;
     if (_GEN_12)
-      conv2_i30_i_24_r0s5 <= conv2_i30_i_24_r0s4;
+      conv2_i38_i_24_r0s5 <= conv2_i38_i_24_r0s4;
     if (_GEN_11)
-      conv2_i30_i_24_r0s6 <= conv2_i30_i_24_r0s5;
+      conv2_i38_i_24_r0s6 <= conv2_i38_i_24_r0s5;
     if (_GEN_10)
-      conv2_i30_i_24_r0s7 <= conv2_i30_i_24_r0s6;
+      conv2_i38_i_24_r0s7 <= conv2_i38_i_24_r0s6;
     if (_GEN_9)
-      conv2_i30_i_24_r0s8 <= conv2_i30_i_24_r0s7;
+      conv2_i38_i_24_r0s8 <= conv2_i38_i_24_r0s7;
     if (_GEN_16)
       or_i_i_24_r0s1 <= {~_GEN_99, page_dout[390:384]};
     if (_GEN_15)
@@ -5461,15 +5464,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_24_r0s9__1 <= _GEN_98[24:8];
     end
     if (_GEN_7)
-      mul_i1854_24_r0s10 <=
+      mul_i1930_24_r0s10 <=
         {17'h0, sroa_speculated36_v_v_24_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_24_r0s9 ? _GEN_35 : 17'h0 - _GEN_35)
+           (conv_i32_i_i_not_24_r0s9 ? _GEN_35 : 17'h0 - _GEN_35)
              - sroa_speculated36_v_v_24_r0s9__1};
     if (_GEN_6)
-      mul_i1854_24_r0s11 <= mul_i1854_24_r0s10;
+      mul_i1930_24_r0s11 <= mul_i1930_24_r0s10;
     if (_GEN_5)
-      add_i1864_24_r0s12 <= shl_i2022_24_r0s11 + {1'h0, mul_i1854_24_r0s11};
+      add_i1940_24_r0s12 <= shl_i2098_24_r0s11 + {1'h0, mul_i1930_24_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_24_r0s9__2 <= _GEN_98[45:41];
     if (_GEN_7)
@@ -5479,56 +5482,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_24_r0s12 <= sroa_speculated36_v_v_24_r0s11;
     if (_GEN_4)
-      shr_i2083_24_r0s13 <= add_i1864_24_r0s12 >> sroa_speculated36_v_v_24_r0s12;
+      shr_i2159_24_r0s13 <= add_i1940_24_r0s12 >> sroa_speculated36_v_v_24_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_24_r0s14 <=
-        shr_i2083_24_r0s13 < 34'hFF ? shr_i2083_24_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_24_r0s14 <=
+        shr_i2159_24_r0s13 < 34'hFF ? shr_i2159_24_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_24_r0s15 <= ref_tmp44_sroa_0_048_24_r0s14;
+      ref_tmp48_sroa_0_048_24_r0s15 <= ref_tmp48_sroa_0_048_24_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_24_r0s16 <= ref_tmp44_sroa_0_048_24_r0s15;
+      ref_tmp48_sroa_0_048_24_r0s16 <= ref_tmp48_sroa_0_048_24_r0s15;
     if (_GEN_8)
-      sub_i1897_23_r0s9 <= _GEN_100[45:41] - 5'h1;
+      sub_i1973_23_r0s9 <= _GEN_100[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_23_r0s10 <= 34'h1 << sub_i1897_23_r0s9;
+      shl_i2098_23_r0s10 <= 34'h1 << sub_i1973_23_r0s9;
     if (_GEN_6)
-      shl_i2022_23_r0s11 <= shl_i2022_23_r0s10;
+      shl_i2098_23_r0s11 <= shl_i2098_23_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_23_r0s9 <= _GEN_100[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_23_r0s1 <= ~(page_dout[383]);
+      conv_i32_i_i_not_23_r0s1 <= ~(page_dout[383]);
     if (_GEN_15)
-      conv_i36_i_i_not_23_r0s2 <= conv_i36_i_i_not_23_r0s1;
+      conv_i32_i_i_not_23_r0s2 <= conv_i32_i_i_not_23_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_23_r0s3 <= conv_i36_i_i_not_23_r0s2;
+      conv_i32_i_i_not_23_r0s3 <= conv_i32_i_i_not_23_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_23_r0s4 <= conv_i36_i_i_not_23_r0s3;
+      conv_i32_i_i_not_23_r0s4 <= conv_i32_i_i_not_23_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_23_r0s5 <= conv_i36_i_i_not_23_r0s4;
+      conv_i32_i_i_not_23_r0s5 <= conv_i32_i_i_not_23_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_23_r0s6 <= conv_i36_i_i_not_23_r0s5;
+      conv_i32_i_i_not_23_r0s6 <= conv_i32_i_i_not_23_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_23_r0s7 <= conv_i36_i_i_not_23_r0s6;
+      conv_i32_i_i_not_23_r0s7 <= conv_i32_i_i_not_23_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_23_r0s8 <= conv_i36_i_i_not_23_r0s7;
+      conv_i32_i_i_not_23_r0s8 <= conv_i32_i_i_not_23_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_23_r0s9 <= conv_i36_i_i_not_23_r0s8;
+      conv_i32_i_i_not_23_r0s9 <= conv_i32_i_i_not_23_r0s8;
     if (_GEN_16)
-      conv2_i30_i_23_r0s1 <= _GEN_101 ? 8'h1 : page_dout[382:375];
+      conv2_i38_i_23_r0s1 <= _GEN_101 ? 8'h1 : page_dout[382:375];
     if (_GEN_15)
-      conv2_i30_i_23_r0s2 <= conv2_i30_i_23_r0s1;
+      conv2_i38_i_23_r0s2 <= conv2_i38_i_23_r0s1;
     if (_GEN_14)
-      conv2_i30_i_23_r0s3 <= conv2_i30_i_23_r0s2;
+      conv2_i38_i_23_r0s3 <= conv2_i38_i_23_r0s2;
     if (_GEN_13)
-      conv2_i30_i_23_r0s4 <= conv2_i30_i_23_r0s3;
+      conv2_i38_i_23_r0s4 <= conv2_i38_i_23_r0s3;
     if (_GEN_12)
-      conv2_i30_i_23_r0s5 <= conv2_i30_i_23_r0s4;
+      conv2_i38_i_23_r0s5 <= conv2_i38_i_23_r0s4;
     if (_GEN_11)
-      conv2_i30_i_23_r0s6 <= conv2_i30_i_23_r0s5;
+      conv2_i38_i_23_r0s6 <= conv2_i38_i_23_r0s5;
     if (_GEN_10)
-      conv2_i30_i_23_r0s7 <= conv2_i30_i_23_r0s6;
+      conv2_i38_i_23_r0s7 <= conv2_i38_i_23_r0s6;
     if (_GEN_9)
-      conv2_i30_i_23_r0s8 <= conv2_i30_i_23_r0s7;
+      conv2_i38_i_23_r0s8 <= conv2_i38_i_23_r0s7;
     if (_GEN_16)
       or_i_i_23_r0s1 <= {~_GEN_101, page_dout[374:368]};
     if (_GEN_15)
@@ -5550,15 +5553,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_23_r0s9__1 <= _GEN_100[24:8];
     end
     if (_GEN_7)
-      mul_i1854_23_r0s10 <=
+      mul_i1930_23_r0s10 <=
         {17'h0, sroa_speculated36_v_v_23_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_23_r0s9 ? _GEN_36 : 17'h0 - _GEN_36)
+           (conv_i32_i_i_not_23_r0s9 ? _GEN_36 : 17'h0 - _GEN_36)
              - sroa_speculated36_v_v_23_r0s9__1};
     if (_GEN_6)
-      mul_i1854_23_r0s11 <= mul_i1854_23_r0s10;
+      mul_i1930_23_r0s11 <= mul_i1930_23_r0s10;
     if (_GEN_5)
-      add_i1864_23_r0s12 <= shl_i2022_23_r0s11 + {1'h0, mul_i1854_23_r0s11};
+      add_i1940_23_r0s12 <= shl_i2098_23_r0s11 + {1'h0, mul_i1930_23_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_23_r0s9__2 <= _GEN_100[45:41];
     if (_GEN_7)
@@ -5568,56 +5571,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_23_r0s12 <= sroa_speculated36_v_v_23_r0s11;
     if (_GEN_4)
-      shr_i2083_23_r0s13 <= add_i1864_23_r0s12 >> sroa_speculated36_v_v_23_r0s12;
+      shr_i2159_23_r0s13 <= add_i1940_23_r0s12 >> sroa_speculated36_v_v_23_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_23_r0s14 <=
-        shr_i2083_23_r0s13 < 34'hFF ? shr_i2083_23_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_23_r0s14 <=
+        shr_i2159_23_r0s13 < 34'hFF ? shr_i2159_23_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_23_r0s15 <= ref_tmp44_sroa_0_048_23_r0s14;
+      ref_tmp48_sroa_0_048_23_r0s15 <= ref_tmp48_sroa_0_048_23_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_23_r0s16 <= ref_tmp44_sroa_0_048_23_r0s15;
+      ref_tmp48_sroa_0_048_23_r0s16 <= ref_tmp48_sroa_0_048_23_r0s15;
     if (_GEN_8)
-      sub_i1897_22_r0s9 <= _GEN_102[45:41] - 5'h1;
+      sub_i1973_22_r0s9 <= _GEN_102[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_22_r0s10 <= 34'h1 << sub_i1897_22_r0s9;
+      shl_i2098_22_r0s10 <= 34'h1 << sub_i1973_22_r0s9;
     if (_GEN_6)
-      shl_i2022_22_r0s11 <= shl_i2022_22_r0s10;
+      shl_i2098_22_r0s11 <= shl_i2098_22_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_22_r0s9 <= _GEN_102[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_22_r0s1 <= ~(page_dout[367]);
+      conv_i32_i_i_not_22_r0s1 <= ~(page_dout[367]);
     if (_GEN_15)
-      conv_i36_i_i_not_22_r0s2 <= conv_i36_i_i_not_22_r0s1;
+      conv_i32_i_i_not_22_r0s2 <= conv_i32_i_i_not_22_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_22_r0s3 <= conv_i36_i_i_not_22_r0s2;
+      conv_i32_i_i_not_22_r0s3 <= conv_i32_i_i_not_22_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_22_r0s4 <= conv_i36_i_i_not_22_r0s3;
+      conv_i32_i_i_not_22_r0s4 <= conv_i32_i_i_not_22_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_22_r0s5 <= conv_i36_i_i_not_22_r0s4;
+      conv_i32_i_i_not_22_r0s5 <= conv_i32_i_i_not_22_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_22_r0s6 <= conv_i36_i_i_not_22_r0s5;
+      conv_i32_i_i_not_22_r0s6 <= conv_i32_i_i_not_22_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_22_r0s7 <= conv_i36_i_i_not_22_r0s6;
+      conv_i32_i_i_not_22_r0s7 <= conv_i32_i_i_not_22_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_22_r0s8 <= conv_i36_i_i_not_22_r0s7;
+      conv_i32_i_i_not_22_r0s8 <= conv_i32_i_i_not_22_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_22_r0s9 <= conv_i36_i_i_not_22_r0s8;
+      conv_i32_i_i_not_22_r0s9 <= conv_i32_i_i_not_22_r0s8;
     if (_GEN_16)
-      conv2_i30_i_22_r0s1 <= _GEN_103 ? 8'h1 : page_dout[366:359];
+      conv2_i38_i_22_r0s1 <= _GEN_103 ? 8'h1 : page_dout[366:359];
     if (_GEN_15)
-      conv2_i30_i_22_r0s2 <= conv2_i30_i_22_r0s1;
+      conv2_i38_i_22_r0s2 <= conv2_i38_i_22_r0s1;
     if (_GEN_14)
-      conv2_i30_i_22_r0s3 <= conv2_i30_i_22_r0s2;
+      conv2_i38_i_22_r0s3 <= conv2_i38_i_22_r0s2;
     if (_GEN_13)
-      conv2_i30_i_22_r0s4 <= conv2_i30_i_22_r0s3;
+      conv2_i38_i_22_r0s4 <= conv2_i38_i_22_r0s3;
     if (_GEN_12)
-      conv2_i30_i_22_r0s5 <= conv2_i30_i_22_r0s4;
+      conv2_i38_i_22_r0s5 <= conv2_i38_i_22_r0s4;
     if (_GEN_11)
-      conv2_i30_i_22_r0s6 <= conv2_i30_i_22_r0s5;
+      conv2_i38_i_22_r0s6 <= conv2_i38_i_22_r0s5;
     if (_GEN_10)
-      conv2_i30_i_22_r0s7 <= conv2_i30_i_22_r0s6;
+      conv2_i38_i_22_r0s7 <= conv2_i38_i_22_r0s6;
     if (_GEN_9)
-      conv2_i30_i_22_r0s8 <= conv2_i30_i_22_r0s7;
+      conv2_i38_i_22_r0s8 <= conv2_i38_i_22_r0s7;
     if (_GEN_16)
       or_i_i_22_r0s1 <= {~_GEN_103, page_dout[358:352]};
     if (_GEN_15)
@@ -5639,15 +5642,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_22_r0s9__1 <= _GEN_102[24:8];
     end
     if (_GEN_7)
-      mul_i1854_22_r0s10 <=
+      mul_i1930_22_r0s10 <=
         {17'h0, sroa_speculated36_v_v_22_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_22_r0s9 ? _GEN_37 : 17'h0 - _GEN_37)
+           (conv_i32_i_i_not_22_r0s9 ? _GEN_37 : 17'h0 - _GEN_37)
              - sroa_speculated36_v_v_22_r0s9__1};
     if (_GEN_6)
-      mul_i1854_22_r0s11 <= mul_i1854_22_r0s10;
+      mul_i1930_22_r0s11 <= mul_i1930_22_r0s10;
     if (_GEN_5)
-      add_i1864_22_r0s12 <= shl_i2022_22_r0s11 + {1'h0, mul_i1854_22_r0s11};
+      add_i1940_22_r0s12 <= shl_i2098_22_r0s11 + {1'h0, mul_i1930_22_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_22_r0s9__2 <= _GEN_102[45:41];
     if (_GEN_7)
@@ -5657,56 +5660,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_22_r0s12 <= sroa_speculated36_v_v_22_r0s11;
     if (_GEN_4)
-      shr_i2083_22_r0s13 <= add_i1864_22_r0s12 >> sroa_speculated36_v_v_22_r0s12;
+      shr_i2159_22_r0s13 <= add_i1940_22_r0s12 >> sroa_speculated36_v_v_22_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_22_r0s14 <=
-        shr_i2083_22_r0s13 < 34'hFF ? shr_i2083_22_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_22_r0s14 <=
+        shr_i2159_22_r0s13 < 34'hFF ? shr_i2159_22_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_22_r0s15 <= ref_tmp44_sroa_0_048_22_r0s14;
+      ref_tmp48_sroa_0_048_22_r0s15 <= ref_tmp48_sroa_0_048_22_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_22_r0s16 <= ref_tmp44_sroa_0_048_22_r0s15;
+      ref_tmp48_sroa_0_048_22_r0s16 <= ref_tmp48_sroa_0_048_22_r0s15;
     if (_GEN_8)
-      sub_i1897_21_r0s9 <= _GEN_104[45:41] - 5'h1;
+      sub_i1973_21_r0s9 <= _GEN_104[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_21_r0s10 <= 34'h1 << sub_i1897_21_r0s9;
+      shl_i2098_21_r0s10 <= 34'h1 << sub_i1973_21_r0s9;
     if (_GEN_6)
-      shl_i2022_21_r0s11 <= shl_i2022_21_r0s10;
+      shl_i2098_21_r0s11 <= shl_i2098_21_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_21_r0s9 <= _GEN_104[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_21_r0s1 <= ~(page_dout[351]);
+      conv_i32_i_i_not_21_r0s1 <= ~(page_dout[351]);
     if (_GEN_15)
-      conv_i36_i_i_not_21_r0s2 <= conv_i36_i_i_not_21_r0s1;
+      conv_i32_i_i_not_21_r0s2 <= conv_i32_i_i_not_21_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_21_r0s3 <= conv_i36_i_i_not_21_r0s2;
+      conv_i32_i_i_not_21_r0s3 <= conv_i32_i_i_not_21_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_21_r0s4 <= conv_i36_i_i_not_21_r0s3;
+      conv_i32_i_i_not_21_r0s4 <= conv_i32_i_i_not_21_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_21_r0s5 <= conv_i36_i_i_not_21_r0s4;
+      conv_i32_i_i_not_21_r0s5 <= conv_i32_i_i_not_21_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_21_r0s6 <= conv_i36_i_i_not_21_r0s5;
+      conv_i32_i_i_not_21_r0s6 <= conv_i32_i_i_not_21_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_21_r0s7 <= conv_i36_i_i_not_21_r0s6;
+      conv_i32_i_i_not_21_r0s7 <= conv_i32_i_i_not_21_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_21_r0s8 <= conv_i36_i_i_not_21_r0s7;
+      conv_i32_i_i_not_21_r0s8 <= conv_i32_i_i_not_21_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_21_r0s9 <= conv_i36_i_i_not_21_r0s8;
+      conv_i32_i_i_not_21_r0s9 <= conv_i32_i_i_not_21_r0s8;
     if (_GEN_16)
-      conv2_i30_i_21_r0s1 <= _GEN_105 ? 8'h1 : page_dout[350:343];
+      conv2_i38_i_21_r0s1 <= _GEN_105 ? 8'h1 : page_dout[350:343];
     if (_GEN_15)
-      conv2_i30_i_21_r0s2 <= conv2_i30_i_21_r0s1;
+      conv2_i38_i_21_r0s2 <= conv2_i38_i_21_r0s1;
     if (_GEN_14)
-      conv2_i30_i_21_r0s3 <= conv2_i30_i_21_r0s2;
+      conv2_i38_i_21_r0s3 <= conv2_i38_i_21_r0s2;
     if (_GEN_13)
-      conv2_i30_i_21_r0s4 <= conv2_i30_i_21_r0s3;
+      conv2_i38_i_21_r0s4 <= conv2_i38_i_21_r0s3;
     if (_GEN_12)
-      conv2_i30_i_21_r0s5 <= conv2_i30_i_21_r0s4;
+      conv2_i38_i_21_r0s5 <= conv2_i38_i_21_r0s4;
     if (_GEN_11)
-      conv2_i30_i_21_r0s6 <= conv2_i30_i_21_r0s5;
+      conv2_i38_i_21_r0s6 <= conv2_i38_i_21_r0s5;
     if (_GEN_10)
-      conv2_i30_i_21_r0s7 <= conv2_i30_i_21_r0s6;
+      conv2_i38_i_21_r0s7 <= conv2_i38_i_21_r0s6;
     if (_GEN_9)
-      conv2_i30_i_21_r0s8 <= conv2_i30_i_21_r0s7;
+      conv2_i38_i_21_r0s8 <= conv2_i38_i_21_r0s7;
     if (_GEN_16)
       or_i_i_21_r0s1 <= {~_GEN_105, page_dout[342:336]};
     if (_GEN_15)
@@ -5728,15 +5731,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_21_r0s9__1 <= _GEN_104[24:8];
     end
     if (_GEN_7)
-      mul_i1854_21_r0s10 <=
+      mul_i1930_21_r0s10 <=
         {17'h0, sroa_speculated36_v_v_21_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_21_r0s9 ? _GEN_38 : 17'h0 - _GEN_38)
+           (conv_i32_i_i_not_21_r0s9 ? _GEN_38 : 17'h0 - _GEN_38)
              - sroa_speculated36_v_v_21_r0s9__1};
     if (_GEN_6)
-      mul_i1854_21_r0s11 <= mul_i1854_21_r0s10;
+      mul_i1930_21_r0s11 <= mul_i1930_21_r0s10;
     if (_GEN_5)
-      add_i1864_21_r0s12 <= shl_i2022_21_r0s11 + {1'h0, mul_i1854_21_r0s11};
+      add_i1940_21_r0s12 <= shl_i2098_21_r0s11 + {1'h0, mul_i1930_21_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_21_r0s9__2 <= _GEN_104[45:41];
     if (_GEN_7)
@@ -5746,56 +5749,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_21_r0s12 <= sroa_speculated36_v_v_21_r0s11;
     if (_GEN_4)
-      shr_i2083_21_r0s13 <= add_i1864_21_r0s12 >> sroa_speculated36_v_v_21_r0s12;
+      shr_i2159_21_r0s13 <= add_i1940_21_r0s12 >> sroa_speculated36_v_v_21_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_21_r0s14 <=
-        shr_i2083_21_r0s13 < 34'hFF ? shr_i2083_21_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_21_r0s14 <=
+        shr_i2159_21_r0s13 < 34'hFF ? shr_i2159_21_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_21_r0s15 <= ref_tmp44_sroa_0_048_21_r0s14;
+      ref_tmp48_sroa_0_048_21_r0s15 <= ref_tmp48_sroa_0_048_21_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_21_r0s16 <= ref_tmp44_sroa_0_048_21_r0s15;
+      ref_tmp48_sroa_0_048_21_r0s16 <= ref_tmp48_sroa_0_048_21_r0s15;
     if (_GEN_8)
-      sub_i1897_20_r0s9 <= _GEN_106[45:41] - 5'h1;
+      sub_i1973_20_r0s9 <= _GEN_106[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_20_r0s10 <= 34'h1 << sub_i1897_20_r0s9;
+      shl_i2098_20_r0s10 <= 34'h1 << sub_i1973_20_r0s9;
     if (_GEN_6)
-      shl_i2022_20_r0s11 <= shl_i2022_20_r0s10;
+      shl_i2098_20_r0s11 <= shl_i2098_20_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_20_r0s9 <= _GEN_106[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_20_r0s1 <= ~(page_dout[335]);
+      conv_i32_i_i_not_20_r0s1 <= ~(page_dout[335]);
     if (_GEN_15)
-      conv_i36_i_i_not_20_r0s2 <= conv_i36_i_i_not_20_r0s1;
+      conv_i32_i_i_not_20_r0s2 <= conv_i32_i_i_not_20_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_20_r0s3 <= conv_i36_i_i_not_20_r0s2;
+      conv_i32_i_i_not_20_r0s3 <= conv_i32_i_i_not_20_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_20_r0s4 <= conv_i36_i_i_not_20_r0s3;
+      conv_i32_i_i_not_20_r0s4 <= conv_i32_i_i_not_20_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_20_r0s5 <= conv_i36_i_i_not_20_r0s4;
+      conv_i32_i_i_not_20_r0s5 <= conv_i32_i_i_not_20_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_20_r0s6 <= conv_i36_i_i_not_20_r0s5;
+      conv_i32_i_i_not_20_r0s6 <= conv_i32_i_i_not_20_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_20_r0s7 <= conv_i36_i_i_not_20_r0s6;
+      conv_i32_i_i_not_20_r0s7 <= conv_i32_i_i_not_20_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_20_r0s8 <= conv_i36_i_i_not_20_r0s7;
+      conv_i32_i_i_not_20_r0s8 <= conv_i32_i_i_not_20_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_20_r0s9 <= conv_i36_i_i_not_20_r0s8;
+      conv_i32_i_i_not_20_r0s9 <= conv_i32_i_i_not_20_r0s8;
     if (_GEN_16)
-      conv2_i30_i_20_r0s1 <= _GEN_107 ? 8'h1 : page_dout[334:327];
+      conv2_i38_i_20_r0s1 <= _GEN_107 ? 8'h1 : page_dout[334:327];
     if (_GEN_15)
-      conv2_i30_i_20_r0s2 <= conv2_i30_i_20_r0s1;
+      conv2_i38_i_20_r0s2 <= conv2_i38_i_20_r0s1;
     if (_GEN_14)
-      conv2_i30_i_20_r0s3 <= conv2_i30_i_20_r0s2;
+      conv2_i38_i_20_r0s3 <= conv2_i38_i_20_r0s2;
     if (_GEN_13)
-      conv2_i30_i_20_r0s4 <= conv2_i30_i_20_r0s3;
+      conv2_i38_i_20_r0s4 <= conv2_i38_i_20_r0s3;
     if (_GEN_12)
-      conv2_i30_i_20_r0s5 <= conv2_i30_i_20_r0s4;
+      conv2_i38_i_20_r0s5 <= conv2_i38_i_20_r0s4;
     if (_GEN_11)
-      conv2_i30_i_20_r0s6 <= conv2_i30_i_20_r0s5;
+      conv2_i38_i_20_r0s6 <= conv2_i38_i_20_r0s5;
     if (_GEN_10)
-      conv2_i30_i_20_r0s7 <= conv2_i30_i_20_r0s6;
+      conv2_i38_i_20_r0s7 <= conv2_i38_i_20_r0s6;
     if (_GEN_9)
-      conv2_i30_i_20_r0s8 <= conv2_i30_i_20_r0s7;
+      conv2_i38_i_20_r0s8 <= conv2_i38_i_20_r0s7;
     if (_GEN_16)
       or_i_i_20_r0s1 <= {~_GEN_107, page_dout[326:320]};
     if (_GEN_15)
@@ -5817,15 +5820,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_20_r0s9__1 <= _GEN_106[24:8];
     end
     if (_GEN_7)
-      mul_i1854_20_r0s10 <=
+      mul_i1930_20_r0s10 <=
         {17'h0, sroa_speculated36_v_v_20_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_20_r0s9 ? _GEN_39 : 17'h0 - _GEN_39)
+           (conv_i32_i_i_not_20_r0s9 ? _GEN_39 : 17'h0 - _GEN_39)
              - sroa_speculated36_v_v_20_r0s9__1};
     if (_GEN_6)
-      mul_i1854_20_r0s11 <= mul_i1854_20_r0s10;
+      mul_i1930_20_r0s11 <= mul_i1930_20_r0s10;
     if (_GEN_5)
-      add_i1864_20_r0s12 <= shl_i2022_20_r0s11 + {1'h0, mul_i1854_20_r0s11};
+      add_i1940_20_r0s12 <= shl_i2098_20_r0s11 + {1'h0, mul_i1930_20_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_20_r0s9__2 <= _GEN_106[45:41];
     if (_GEN_7)
@@ -5835,56 +5838,56 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_20_r0s12 <= sroa_speculated36_v_v_20_r0s11;
     if (_GEN_4)
-      shr_i2083_20_r0s13 <= add_i1864_20_r0s12 >> sroa_speculated36_v_v_20_r0s12;
+      shr_i2159_20_r0s13 <= add_i1940_20_r0s12 >> sroa_speculated36_v_v_20_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_20_r0s14 <=
-        shr_i2083_20_r0s13 < 34'hFF ? shr_i2083_20_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_20_r0s14 <=
+        shr_i2159_20_r0s13 < 34'hFF ? shr_i2159_20_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_20_r0s15 <= ref_tmp44_sroa_0_048_20_r0s14;
+      ref_tmp48_sroa_0_048_20_r0s15 <= ref_tmp48_sroa_0_048_20_r0s14;
     if (_GEN_1)
-      ref_tmp44_sroa_0_048_20_r0s16 <= ref_tmp44_sroa_0_048_20_r0s15;
+      ref_tmp48_sroa_0_048_20_r0s16 <= ref_tmp48_sroa_0_048_20_r0s15;
     if (_GEN_8)
-      sub_i1897_19_r0s9 <= _GEN_108[45:41] - 5'h1;
+      sub_i1973_19_r0s9 <= _GEN_108[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_19_r0s10 <= 34'h1 << sub_i1897_19_r0s9;
+      shl_i2098_19_r0s10 <= 34'h1 << sub_i1973_19_r0s9;
     if (_GEN_6)
-      shl_i2022_19_r0s11 <= shl_i2022_19_r0s10;
+      shl_i2098_19_r0s11 <= shl_i2098_19_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_19_r0s9 <= _GEN_108[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_19_r0s1 <= ~(page_dout[319]);
+      conv_i32_i_i_not_19_r0s1 <= ~(page_dout[319]);
     if (_GEN_15)
-      conv_i36_i_i_not_19_r0s2 <= conv_i36_i_i_not_19_r0s1;
+      conv_i32_i_i_not_19_r0s2 <= conv_i32_i_i_not_19_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_19_r0s3 <= conv_i36_i_i_not_19_r0s2;
+      conv_i32_i_i_not_19_r0s3 <= conv_i32_i_i_not_19_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_19_r0s4 <= conv_i36_i_i_not_19_r0s3;
+      conv_i32_i_i_not_19_r0s4 <= conv_i32_i_i_not_19_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_19_r0s5 <= conv_i36_i_i_not_19_r0s4;
+      conv_i32_i_i_not_19_r0s5 <= conv_i32_i_i_not_19_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_19_r0s6 <= conv_i36_i_i_not_19_r0s5;
+      conv_i32_i_i_not_19_r0s6 <= conv_i32_i_i_not_19_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_19_r0s7 <= conv_i36_i_i_not_19_r0s6;
+      conv_i32_i_i_not_19_r0s7 <= conv_i32_i_i_not_19_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_19_r0s8 <= conv_i36_i_i_not_19_r0s7;
+      conv_i32_i_i_not_19_r0s8 <= conv_i32_i_i_not_19_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_19_r0s9 <= conv_i36_i_i_not_19_r0s8;
+      conv_i32_i_i_not_19_r0s9 <= conv_i32_i_i_not_19_r0s8;
     if (_GEN_16)
-      conv2_i30_i_19_r0s1 <= _GEN_109 ? 8'h1 : page_dout[318:311];
+      conv2_i38_i_19_r0s1 <= _GEN_109 ? 8'h1 : page_dout[318:311];
     if (_GEN_15)
-      conv2_i30_i_19_r0s2 <= conv2_i30_i_19_r0s1;
+      conv2_i38_i_19_r0s2 <= conv2_i38_i_19_r0s1;
     if (_GEN_14)
-      conv2_i30_i_19_r0s3 <= conv2_i30_i_19_r0s2;
+      conv2_i38_i_19_r0s3 <= conv2_i38_i_19_r0s2;
     if (_GEN_13)
-      conv2_i30_i_19_r0s4 <= conv2_i30_i_19_r0s3;
+      conv2_i38_i_19_r0s4 <= conv2_i38_i_19_r0s3;
     if (_GEN_12)
-      conv2_i30_i_19_r0s5 <= conv2_i30_i_19_r0s4;
+      conv2_i38_i_19_r0s5 <= conv2_i38_i_19_r0s4;
     if (_GEN_11)
-      conv2_i30_i_19_r0s6 <= conv2_i30_i_19_r0s5;
+      conv2_i38_i_19_r0s6 <= conv2_i38_i_19_r0s5;
     if (_GEN_10)
-      conv2_i30_i_19_r0s7 <= conv2_i30_i_19_r0s6;
+      conv2_i38_i_19_r0s7 <= conv2_i38_i_19_r0s6;
     if (_GEN_9)
-      conv2_i30_i_19_r0s8 <= conv2_i30_i_19_r0s7;
+      conv2_i38_i_19_r0s8 <= conv2_i38_i_19_r0s7;
     if (_GEN_16)
       or_i_i_19_r0s1 <= {~_GEN_109, page_dout[310:304]};
     if (_GEN_15)
@@ -5906,15 +5909,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_19_r0s9__1 <= _GEN_108[24:8];
     end
     if (_GEN_7)
-      mul_i1854_19_r0s10 <=
+      mul_i1930_19_r0s10 <=
         {17'h0, sroa_speculated36_v_v_19_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_19_r0s9 ? _GEN_40 : 17'h0 - _GEN_40)
+           (conv_i32_i_i_not_19_r0s9 ? _GEN_40 : 17'h0 - _GEN_40)
              - sroa_speculated36_v_v_19_r0s9__1};
     if (_GEN_6)
-      mul_i1854_19_r0s11 <= mul_i1854_19_r0s10;
+      mul_i1930_19_r0s11 <= mul_i1930_19_r0s10;
     if (_GEN_5)
-      add_i1864_19_r0s12 <= shl_i2022_19_r0s11 + {1'h0, mul_i1854_19_r0s11};
+      add_i1940_19_r0s12 <= shl_i2098_19_r0s11 + {1'h0, mul_i1930_19_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_19_r0s9__2 <= _GEN_108[45:41];
     if (_GEN_7)
@@ -5924,54 +5927,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_19_r0s12 <= sroa_speculated36_v_v_19_r0s11;
     if (_GEN_4)
-      shr_i2083_19_r0s13 <= add_i1864_19_r0s12 >> sroa_speculated36_v_v_19_r0s12;
+      shr_i2159_19_r0s13 <= add_i1940_19_r0s12 >> sroa_speculated36_v_v_19_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_19_r0s14 <=
-        shr_i2083_19_r0s13 < 34'hFF ? shr_i2083_19_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_19_r0s14 <=
+        shr_i2159_19_r0s13 < 34'hFF ? shr_i2159_19_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_19_r0s15 <= ref_tmp44_sroa_0_048_19_r0s14;
+      ref_tmp48_sroa_0_048_19_r0s15 <= ref_tmp48_sroa_0_048_19_r0s14;
     if (_GEN_8)
-      sub_i1897_18_r0s9 <= _GEN_110[45:41] - 5'h1;
+      sub_i1973_18_r0s9 <= _GEN_110[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_18_r0s10 <= 34'h1 << sub_i1897_18_r0s9;
+      shl_i2098_18_r0s10 <= 34'h1 << sub_i1973_18_r0s9;
     if (_GEN_6)
-      shl_i2022_18_r0s11 <= shl_i2022_18_r0s10;
+      shl_i2098_18_r0s11 <= shl_i2098_18_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_18_r0s9 <= _GEN_110[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_18_r0s1 <= ~(page_dout[303]);
+      conv_i32_i_i_not_18_r0s1 <= ~(page_dout[303]);
     if (_GEN_15)
-      conv_i36_i_i_not_18_r0s2 <= conv_i36_i_i_not_18_r0s1;
+      conv_i32_i_i_not_18_r0s2 <= conv_i32_i_i_not_18_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_18_r0s3 <= conv_i36_i_i_not_18_r0s2;
+      conv_i32_i_i_not_18_r0s3 <= conv_i32_i_i_not_18_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_18_r0s4 <= conv_i36_i_i_not_18_r0s3;
+      conv_i32_i_i_not_18_r0s4 <= conv_i32_i_i_not_18_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_18_r0s5 <= conv_i36_i_i_not_18_r0s4;
+      conv_i32_i_i_not_18_r0s5 <= conv_i32_i_i_not_18_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_18_r0s6 <= conv_i36_i_i_not_18_r0s5;
+      conv_i32_i_i_not_18_r0s6 <= conv_i32_i_i_not_18_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_18_r0s7 <= conv_i36_i_i_not_18_r0s6;
+      conv_i32_i_i_not_18_r0s7 <= conv_i32_i_i_not_18_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_18_r0s8 <= conv_i36_i_i_not_18_r0s7;
+      conv_i32_i_i_not_18_r0s8 <= conv_i32_i_i_not_18_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_18_r0s9 <= conv_i36_i_i_not_18_r0s8;
+      conv_i32_i_i_not_18_r0s9 <= conv_i32_i_i_not_18_r0s8;
     if (_GEN_16)
-      conv2_i30_i_18_r0s1 <= _GEN_111 ? 8'h1 : page_dout[302:295];
+      conv2_i38_i_18_r0s1 <= _GEN_111 ? 8'h1 : page_dout[302:295];
     if (_GEN_15)
-      conv2_i30_i_18_r0s2 <= conv2_i30_i_18_r0s1;
+      conv2_i38_i_18_r0s2 <= conv2_i38_i_18_r0s1;
     if (_GEN_14)
-      conv2_i30_i_18_r0s3 <= conv2_i30_i_18_r0s2;
+      conv2_i38_i_18_r0s3 <= conv2_i38_i_18_r0s2;
     if (_GEN_13)
-      conv2_i30_i_18_r0s4 <= conv2_i30_i_18_r0s3;
+      conv2_i38_i_18_r0s4 <= conv2_i38_i_18_r0s3;
     if (_GEN_12)
-      conv2_i30_i_18_r0s5 <= conv2_i30_i_18_r0s4;
+      conv2_i38_i_18_r0s5 <= conv2_i38_i_18_r0s4;
     if (_GEN_11)
-      conv2_i30_i_18_r0s6 <= conv2_i30_i_18_r0s5;
+      conv2_i38_i_18_r0s6 <= conv2_i38_i_18_r0s5;
     if (_GEN_10)
-      conv2_i30_i_18_r0s7 <= conv2_i30_i_18_r0s6;
+      conv2_i38_i_18_r0s7 <= conv2_i38_i_18_r0s6;
     if (_GEN_9)
-      conv2_i30_i_18_r0s8 <= conv2_i30_i_18_r0s7;
+      conv2_i38_i_18_r0s8 <= conv2_i38_i_18_r0s7;
     if (_GEN_16)
       or_i_i_18_r0s1 <= {~_GEN_111, page_dout[294:288]};
     if (_GEN_15)
@@ -5993,15 +5996,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_18_r0s9__1 <= _GEN_110[24:8];
     end
     if (_GEN_7)
-      mul_i1854_18_r0s10 <=
+      mul_i1930_18_r0s10 <=
         {17'h0, sroa_speculated36_v_v_18_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_18_r0s9 ? _GEN_41 : 17'h0 - _GEN_41)
+           (conv_i32_i_i_not_18_r0s9 ? _GEN_41 : 17'h0 - _GEN_41)
              - sroa_speculated36_v_v_18_r0s9__1};
     if (_GEN_6)
-      mul_i1854_18_r0s11 <= mul_i1854_18_r0s10;
+      mul_i1930_18_r0s11 <= mul_i1930_18_r0s10;
     if (_GEN_5)
-      add_i1864_18_r0s12 <= shl_i2022_18_r0s11 + {1'h0, mul_i1854_18_r0s11};
+      add_i1940_18_r0s12 <= shl_i2098_18_r0s11 + {1'h0, mul_i1930_18_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_18_r0s9__2 <= _GEN_110[45:41];
     if (_GEN_7)
@@ -6011,54 +6014,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_18_r0s12 <= sroa_speculated36_v_v_18_r0s11;
     if (_GEN_4)
-      shr_i2083_18_r0s13 <= add_i1864_18_r0s12 >> sroa_speculated36_v_v_18_r0s12;
+      shr_i2159_18_r0s13 <= add_i1940_18_r0s12 >> sroa_speculated36_v_v_18_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_18_r0s14 <=
-        shr_i2083_18_r0s13 < 34'hFF ? shr_i2083_18_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_18_r0s14 <=
+        shr_i2159_18_r0s13 < 34'hFF ? shr_i2159_18_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_18_r0s15 <= ref_tmp44_sroa_0_048_18_r0s14;
+      ref_tmp48_sroa_0_048_18_r0s15 <= ref_tmp48_sroa_0_048_18_r0s14;
     if (_GEN_8)
-      sub_i1897_17_r0s9 <= _GEN_112[45:41] - 5'h1;
+      sub_i1973_17_r0s9 <= _GEN_112[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_17_r0s10 <= 34'h1 << sub_i1897_17_r0s9;
+      shl_i2098_17_r0s10 <= 34'h1 << sub_i1973_17_r0s9;
     if (_GEN_6)
-      shl_i2022_17_r0s11 <= shl_i2022_17_r0s10;
+      shl_i2098_17_r0s11 <= shl_i2098_17_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_17_r0s9 <= _GEN_112[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_17_r0s1 <= ~(page_dout[287]);
+      conv_i32_i_i_not_17_r0s1 <= ~(page_dout[287]);
     if (_GEN_15)
-      conv_i36_i_i_not_17_r0s2 <= conv_i36_i_i_not_17_r0s1;
+      conv_i32_i_i_not_17_r0s2 <= conv_i32_i_i_not_17_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_17_r0s3 <= conv_i36_i_i_not_17_r0s2;
+      conv_i32_i_i_not_17_r0s3 <= conv_i32_i_i_not_17_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_17_r0s4 <= conv_i36_i_i_not_17_r0s3;
+      conv_i32_i_i_not_17_r0s4 <= conv_i32_i_i_not_17_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_17_r0s5 <= conv_i36_i_i_not_17_r0s4;
+      conv_i32_i_i_not_17_r0s5 <= conv_i32_i_i_not_17_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_17_r0s6 <= conv_i36_i_i_not_17_r0s5;
+      conv_i32_i_i_not_17_r0s6 <= conv_i32_i_i_not_17_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_17_r0s7 <= conv_i36_i_i_not_17_r0s6;
+      conv_i32_i_i_not_17_r0s7 <= conv_i32_i_i_not_17_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_17_r0s8 <= conv_i36_i_i_not_17_r0s7;
+      conv_i32_i_i_not_17_r0s8 <= conv_i32_i_i_not_17_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_17_r0s9 <= conv_i36_i_i_not_17_r0s8;
+      conv_i32_i_i_not_17_r0s9 <= conv_i32_i_i_not_17_r0s8;
     if (_GEN_16)
-      conv2_i30_i_17_r0s1 <= _GEN_113 ? 8'h1 : page_dout[286:279];
+      conv2_i38_i_17_r0s1 <= _GEN_113 ? 8'h1 : page_dout[286:279];
     if (_GEN_15)
-      conv2_i30_i_17_r0s2 <= conv2_i30_i_17_r0s1;
+      conv2_i38_i_17_r0s2 <= conv2_i38_i_17_r0s1;
     if (_GEN_14)
-      conv2_i30_i_17_r0s3 <= conv2_i30_i_17_r0s2;
+      conv2_i38_i_17_r0s3 <= conv2_i38_i_17_r0s2;
     if (_GEN_13)
-      conv2_i30_i_17_r0s4 <= conv2_i30_i_17_r0s3;
+      conv2_i38_i_17_r0s4 <= conv2_i38_i_17_r0s3;
     if (_GEN_12)
-      conv2_i30_i_17_r0s5 <= conv2_i30_i_17_r0s4;
+      conv2_i38_i_17_r0s5 <= conv2_i38_i_17_r0s4;
     if (_GEN_11)
-      conv2_i30_i_17_r0s6 <= conv2_i30_i_17_r0s5;
+      conv2_i38_i_17_r0s6 <= conv2_i38_i_17_r0s5;
     if (_GEN_10)
-      conv2_i30_i_17_r0s7 <= conv2_i30_i_17_r0s6;
+      conv2_i38_i_17_r0s7 <= conv2_i38_i_17_r0s6;
     if (_GEN_9)
-      conv2_i30_i_17_r0s8 <= conv2_i30_i_17_r0s7;
+      conv2_i38_i_17_r0s8 <= conv2_i38_i_17_r0s7;
     if (_GEN_16)
       or_i_i_17_r0s1 <= {~_GEN_113, page_dout[278:272]};
     if (_GEN_15)
@@ -6080,15 +6083,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_17_r0s9__1 <= _GEN_112[24:8];
     end
     if (_GEN_7)
-      mul_i1854_17_r0s10 <=
+      mul_i1930_17_r0s10 <=
         {17'h0, sroa_speculated36_v_v_17_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_17_r0s9 ? _GEN_42 : 17'h0 - _GEN_42)
+           (conv_i32_i_i_not_17_r0s9 ? _GEN_42 : 17'h0 - _GEN_42)
              - sroa_speculated36_v_v_17_r0s9__1};
     if (_GEN_6)
-      mul_i1854_17_r0s11 <= mul_i1854_17_r0s10;
+      mul_i1930_17_r0s11 <= mul_i1930_17_r0s10;
     if (_GEN_5)
-      add_i1864_17_r0s12 <= shl_i2022_17_r0s11 + {1'h0, mul_i1854_17_r0s11};
+      add_i1940_17_r0s12 <= shl_i2098_17_r0s11 + {1'h0, mul_i1930_17_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_17_r0s9__2 <= _GEN_112[45:41];
     if (_GEN_7)
@@ -6098,54 +6101,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_17_r0s12 <= sroa_speculated36_v_v_17_r0s11;
     if (_GEN_4)
-      shr_i2083_17_r0s13 <= add_i1864_17_r0s12 >> sroa_speculated36_v_v_17_r0s12;
+      shr_i2159_17_r0s13 <= add_i1940_17_r0s12 >> sroa_speculated36_v_v_17_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_17_r0s14 <=
-        shr_i2083_17_r0s13 < 34'hFF ? shr_i2083_17_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_17_r0s14 <=
+        shr_i2159_17_r0s13 < 34'hFF ? shr_i2159_17_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_17_r0s15 <= ref_tmp44_sroa_0_048_17_r0s14;
+      ref_tmp48_sroa_0_048_17_r0s15 <= ref_tmp48_sroa_0_048_17_r0s14;
     if (_GEN_8)
-      sub_i1897_16_r0s9 <= _GEN_114[45:41] - 5'h1;
+      sub_i1973_16_r0s9 <= _GEN_114[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_16_r0s10 <= 34'h1 << sub_i1897_16_r0s9;
+      shl_i2098_16_r0s10 <= 34'h1 << sub_i1973_16_r0s9;
     if (_GEN_6)
-      shl_i2022_16_r0s11 <= shl_i2022_16_r0s10;
+      shl_i2098_16_r0s11 <= shl_i2098_16_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_16_r0s9 <= _GEN_114[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_16_r0s1 <= ~(page_dout[271]);
+      conv_i32_i_i_not_16_r0s1 <= ~(page_dout[271]);
     if (_GEN_15)
-      conv_i36_i_i_not_16_r0s2 <= conv_i36_i_i_not_16_r0s1;
+      conv_i32_i_i_not_16_r0s2 <= conv_i32_i_i_not_16_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_16_r0s3 <= conv_i36_i_i_not_16_r0s2;
+      conv_i32_i_i_not_16_r0s3 <= conv_i32_i_i_not_16_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_16_r0s4 <= conv_i36_i_i_not_16_r0s3;
+      conv_i32_i_i_not_16_r0s4 <= conv_i32_i_i_not_16_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_16_r0s5 <= conv_i36_i_i_not_16_r0s4;
+      conv_i32_i_i_not_16_r0s5 <= conv_i32_i_i_not_16_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_16_r0s6 <= conv_i36_i_i_not_16_r0s5;
+      conv_i32_i_i_not_16_r0s6 <= conv_i32_i_i_not_16_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_16_r0s7 <= conv_i36_i_i_not_16_r0s6;
+      conv_i32_i_i_not_16_r0s7 <= conv_i32_i_i_not_16_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_16_r0s8 <= conv_i36_i_i_not_16_r0s7;
+      conv_i32_i_i_not_16_r0s8 <= conv_i32_i_i_not_16_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_16_r0s9 <= conv_i36_i_i_not_16_r0s8;
+      conv_i32_i_i_not_16_r0s9 <= conv_i32_i_i_not_16_r0s8;
     if (_GEN_16)
-      conv2_i30_i_16_r0s1 <= _GEN_115 ? 8'h1 : page_dout[270:263];
+      conv2_i38_i_16_r0s1 <= _GEN_115 ? 8'h1 : page_dout[270:263];
     if (_GEN_15)
-      conv2_i30_i_16_r0s2 <= conv2_i30_i_16_r0s1;
+      conv2_i38_i_16_r0s2 <= conv2_i38_i_16_r0s1;
     if (_GEN_14)
-      conv2_i30_i_16_r0s3 <= conv2_i30_i_16_r0s2;
+      conv2_i38_i_16_r0s3 <= conv2_i38_i_16_r0s2;
     if (_GEN_13)
-      conv2_i30_i_16_r0s4 <= conv2_i30_i_16_r0s3;
+      conv2_i38_i_16_r0s4 <= conv2_i38_i_16_r0s3;
     if (_GEN_12)
-      conv2_i30_i_16_r0s5 <= conv2_i30_i_16_r0s4;
+      conv2_i38_i_16_r0s5 <= conv2_i38_i_16_r0s4;
     if (_GEN_11)
-      conv2_i30_i_16_r0s6 <= conv2_i30_i_16_r0s5;
+      conv2_i38_i_16_r0s6 <= conv2_i38_i_16_r0s5;
     if (_GEN_10)
-      conv2_i30_i_16_r0s7 <= conv2_i30_i_16_r0s6;
+      conv2_i38_i_16_r0s7 <= conv2_i38_i_16_r0s6;
     if (_GEN_9)
-      conv2_i30_i_16_r0s8 <= conv2_i30_i_16_r0s7;
+      conv2_i38_i_16_r0s8 <= conv2_i38_i_16_r0s7;
     if (_GEN_16)
       or_i_i_16_r0s1 <= {~_GEN_115, page_dout[262:256]};
     if (_GEN_15)
@@ -6167,15 +6170,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_16_r0s9__1 <= _GEN_114[24:8];
     end
     if (_GEN_7)
-      mul_i1854_16_r0s10 <=
+      mul_i1930_16_r0s10 <=
         {17'h0, sroa_speculated36_v_v_16_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_16_r0s9 ? _GEN_43 : 17'h0 - _GEN_43)
+           (conv_i32_i_i_not_16_r0s9 ? _GEN_43 : 17'h0 - _GEN_43)
              - sroa_speculated36_v_v_16_r0s9__1};
     if (_GEN_6)
-      mul_i1854_16_r0s11 <= mul_i1854_16_r0s10;
+      mul_i1930_16_r0s11 <= mul_i1930_16_r0s10;
     if (_GEN_5)
-      add_i1864_16_r0s12 <= shl_i2022_16_r0s11 + {1'h0, mul_i1854_16_r0s11};
+      add_i1940_16_r0s12 <= shl_i2098_16_r0s11 + {1'h0, mul_i1930_16_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_16_r0s9__2 <= _GEN_114[45:41];
     if (_GEN_7)
@@ -6185,54 +6188,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_16_r0s12 <= sroa_speculated36_v_v_16_r0s11;
     if (_GEN_4)
-      shr_i2083_16_r0s13 <= add_i1864_16_r0s12 >> sroa_speculated36_v_v_16_r0s12;
+      shr_i2159_16_r0s13 <= add_i1940_16_r0s12 >> sroa_speculated36_v_v_16_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_16_r0s14 <=
-        shr_i2083_16_r0s13 < 34'hFF ? shr_i2083_16_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_16_r0s14 <=
+        shr_i2159_16_r0s13 < 34'hFF ? shr_i2159_16_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_16_r0s15 <= ref_tmp44_sroa_0_048_16_r0s14;
+      ref_tmp48_sroa_0_048_16_r0s15 <= ref_tmp48_sroa_0_048_16_r0s14;
     if (_GEN_8)
-      sub_i1897_15_r0s9 <= _GEN_116[45:41] - 5'h1;
+      sub_i1973_15_r0s9 <= _GEN_116[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_15_r0s10 <= 34'h1 << sub_i1897_15_r0s9;
+      shl_i2098_15_r0s10 <= 34'h1 << sub_i1973_15_r0s9;
     if (_GEN_6)
-      shl_i2022_15_r0s11 <= shl_i2022_15_r0s10;
+      shl_i2098_15_r0s11 <= shl_i2098_15_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_15_r0s9 <= _GEN_116[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_15_r0s1 <= ~(page_dout[255]);
+      conv_i32_i_i_not_15_r0s1 <= ~(page_dout[255]);
     if (_GEN_15)
-      conv_i36_i_i_not_15_r0s2 <= conv_i36_i_i_not_15_r0s1;
+      conv_i32_i_i_not_15_r0s2 <= conv_i32_i_i_not_15_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_15_r0s3 <= conv_i36_i_i_not_15_r0s2;
+      conv_i32_i_i_not_15_r0s3 <= conv_i32_i_i_not_15_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_15_r0s4 <= conv_i36_i_i_not_15_r0s3;
+      conv_i32_i_i_not_15_r0s4 <= conv_i32_i_i_not_15_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_15_r0s5 <= conv_i36_i_i_not_15_r0s4;
+      conv_i32_i_i_not_15_r0s5 <= conv_i32_i_i_not_15_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_15_r0s6 <= conv_i36_i_i_not_15_r0s5;
+      conv_i32_i_i_not_15_r0s6 <= conv_i32_i_i_not_15_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_15_r0s7 <= conv_i36_i_i_not_15_r0s6;
+      conv_i32_i_i_not_15_r0s7 <= conv_i32_i_i_not_15_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_15_r0s8 <= conv_i36_i_i_not_15_r0s7;
+      conv_i32_i_i_not_15_r0s8 <= conv_i32_i_i_not_15_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_15_r0s9 <= conv_i36_i_i_not_15_r0s8;
+      conv_i32_i_i_not_15_r0s9 <= conv_i32_i_i_not_15_r0s8;
     if (_GEN_16)
-      conv2_i30_i_15_r0s1 <= _GEN_117 ? 8'h1 : page_dout[254:247];
+      conv2_i38_i_15_r0s1 <= _GEN_117 ? 8'h1 : page_dout[254:247];
     if (_GEN_15)
-      conv2_i30_i_15_r0s2 <= conv2_i30_i_15_r0s1;
+      conv2_i38_i_15_r0s2 <= conv2_i38_i_15_r0s1;
     if (_GEN_14)
-      conv2_i30_i_15_r0s3 <= conv2_i30_i_15_r0s2;
+      conv2_i38_i_15_r0s3 <= conv2_i38_i_15_r0s2;
     if (_GEN_13)
-      conv2_i30_i_15_r0s4 <= conv2_i30_i_15_r0s3;
+      conv2_i38_i_15_r0s4 <= conv2_i38_i_15_r0s3;
     if (_GEN_12)
-      conv2_i30_i_15_r0s5 <= conv2_i30_i_15_r0s4;
+      conv2_i38_i_15_r0s5 <= conv2_i38_i_15_r0s4;
     if (_GEN_11)
-      conv2_i30_i_15_r0s6 <= conv2_i30_i_15_r0s5;
+      conv2_i38_i_15_r0s6 <= conv2_i38_i_15_r0s5;
     if (_GEN_10)
-      conv2_i30_i_15_r0s7 <= conv2_i30_i_15_r0s6;
+      conv2_i38_i_15_r0s7 <= conv2_i38_i_15_r0s6;
     if (_GEN_9)
-      conv2_i30_i_15_r0s8 <= conv2_i30_i_15_r0s7;
+      conv2_i38_i_15_r0s8 <= conv2_i38_i_15_r0s7;
     if (_GEN_16)
       or_i_i_15_r0s1 <= {~_GEN_117, page_dout[246:240]};
     if (_GEN_15)
@@ -6254,15 +6257,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_15_r0s9__1 <= _GEN_116[24:8];
     end
     if (_GEN_7)
-      mul_i1854_15_r0s10 <=
+      mul_i1930_15_r0s10 <=
         {17'h0, sroa_speculated36_v_v_15_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_15_r0s9 ? _GEN_44 : 17'h0 - _GEN_44)
+           (conv_i32_i_i_not_15_r0s9 ? _GEN_44 : 17'h0 - _GEN_44)
              - sroa_speculated36_v_v_15_r0s9__1};
     if (_GEN_6)
-      mul_i1854_15_r0s11 <= mul_i1854_15_r0s10;
+      mul_i1930_15_r0s11 <= mul_i1930_15_r0s10;
     if (_GEN_5)
-      add_i1864_15_r0s12 <= shl_i2022_15_r0s11 + {1'h0, mul_i1854_15_r0s11};
+      add_i1940_15_r0s12 <= shl_i2098_15_r0s11 + {1'h0, mul_i1930_15_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_15_r0s9__2 <= _GEN_116[45:41];
     if (_GEN_7)
@@ -6272,54 +6275,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_15_r0s12 <= sroa_speculated36_v_v_15_r0s11;
     if (_GEN_4)
-      shr_i2083_15_r0s13 <= add_i1864_15_r0s12 >> sroa_speculated36_v_v_15_r0s12;
+      shr_i2159_15_r0s13 <= add_i1940_15_r0s12 >> sroa_speculated36_v_v_15_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_15_r0s14 <=
-        shr_i2083_15_r0s13 < 34'hFF ? shr_i2083_15_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_15_r0s14 <=
+        shr_i2159_15_r0s13 < 34'hFF ? shr_i2159_15_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_15_r0s15 <= ref_tmp44_sroa_0_048_15_r0s14;
+      ref_tmp48_sroa_0_048_15_r0s15 <= ref_tmp48_sroa_0_048_15_r0s14;
     if (_GEN_8)
-      sub_i1897_14_r0s9 <= _GEN_118[45:41] - 5'h1;
+      sub_i1973_14_r0s9 <= _GEN_118[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_14_r0s10 <= 34'h1 << sub_i1897_14_r0s9;
+      shl_i2098_14_r0s10 <= 34'h1 << sub_i1973_14_r0s9;
     if (_GEN_6)
-      shl_i2022_14_r0s11 <= shl_i2022_14_r0s10;
+      shl_i2098_14_r0s11 <= shl_i2098_14_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_14_r0s9 <= _GEN_118[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_14_r0s1 <= ~(page_dout[239]);
+      conv_i32_i_i_not_14_r0s1 <= ~(page_dout[239]);
     if (_GEN_15)
-      conv_i36_i_i_not_14_r0s2 <= conv_i36_i_i_not_14_r0s1;
+      conv_i32_i_i_not_14_r0s2 <= conv_i32_i_i_not_14_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_14_r0s3 <= conv_i36_i_i_not_14_r0s2;
+      conv_i32_i_i_not_14_r0s3 <= conv_i32_i_i_not_14_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_14_r0s4 <= conv_i36_i_i_not_14_r0s3;
+      conv_i32_i_i_not_14_r0s4 <= conv_i32_i_i_not_14_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_14_r0s5 <= conv_i36_i_i_not_14_r0s4;
+      conv_i32_i_i_not_14_r0s5 <= conv_i32_i_i_not_14_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_14_r0s6 <= conv_i36_i_i_not_14_r0s5;
+      conv_i32_i_i_not_14_r0s6 <= conv_i32_i_i_not_14_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_14_r0s7 <= conv_i36_i_i_not_14_r0s6;
+      conv_i32_i_i_not_14_r0s7 <= conv_i32_i_i_not_14_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_14_r0s8 <= conv_i36_i_i_not_14_r0s7;
+      conv_i32_i_i_not_14_r0s8 <= conv_i32_i_i_not_14_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_14_r0s9 <= conv_i36_i_i_not_14_r0s8;
+      conv_i32_i_i_not_14_r0s9 <= conv_i32_i_i_not_14_r0s8;
     if (_GEN_16)
-      conv2_i30_i_14_r0s1 <= _GEN_119 ? 8'h1 : page_dout[238:231];
+      conv2_i38_i_14_r0s1 <= _GEN_119 ? 8'h1 : page_dout[238:231];
     if (_GEN_15)
-      conv2_i30_i_14_r0s2 <= conv2_i30_i_14_r0s1;
+      conv2_i38_i_14_r0s2 <= conv2_i38_i_14_r0s1;
     if (_GEN_14)
-      conv2_i30_i_14_r0s3 <= conv2_i30_i_14_r0s2;
+      conv2_i38_i_14_r0s3 <= conv2_i38_i_14_r0s2;
     if (_GEN_13)
-      conv2_i30_i_14_r0s4 <= conv2_i30_i_14_r0s3;
+      conv2_i38_i_14_r0s4 <= conv2_i38_i_14_r0s3;
     if (_GEN_12)
-      conv2_i30_i_14_r0s5 <= conv2_i30_i_14_r0s4;
+      conv2_i38_i_14_r0s5 <= conv2_i38_i_14_r0s4;
     if (_GEN_11)
-      conv2_i30_i_14_r0s6 <= conv2_i30_i_14_r0s5;
+      conv2_i38_i_14_r0s6 <= conv2_i38_i_14_r0s5;
     if (_GEN_10)
-      conv2_i30_i_14_r0s7 <= conv2_i30_i_14_r0s6;
+      conv2_i38_i_14_r0s7 <= conv2_i38_i_14_r0s6;
     if (_GEN_9)
-      conv2_i30_i_14_r0s8 <= conv2_i30_i_14_r0s7;
+      conv2_i38_i_14_r0s8 <= conv2_i38_i_14_r0s7;
     if (_GEN_16)
       or_i_i_14_r0s1 <= {~_GEN_119, page_dout[230:224]};
     if (_GEN_15)
@@ -6341,15 +6344,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_14_r0s9__1 <= _GEN_118[24:8];
     end
     if (_GEN_7)
-      mul_i1854_14_r0s10 <=
+      mul_i1930_14_r0s10 <=
         {17'h0, sroa_speculated36_v_v_14_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_14_r0s9 ? _GEN_45 : 17'h0 - _GEN_45)
+           (conv_i32_i_i_not_14_r0s9 ? _GEN_45 : 17'h0 - _GEN_45)
              - sroa_speculated36_v_v_14_r0s9__1};
     if (_GEN_6)
-      mul_i1854_14_r0s11 <= mul_i1854_14_r0s10;
+      mul_i1930_14_r0s11 <= mul_i1930_14_r0s10;
     if (_GEN_5)
-      add_i1864_14_r0s12 <= shl_i2022_14_r0s11 + {1'h0, mul_i1854_14_r0s11};
+      add_i1940_14_r0s12 <= shl_i2098_14_r0s11 + {1'h0, mul_i1930_14_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_14_r0s9__2 <= _GEN_118[45:41];
     if (_GEN_7)
@@ -6359,54 +6362,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_14_r0s12 <= sroa_speculated36_v_v_14_r0s11;
     if (_GEN_4)
-      shr_i2083_14_r0s13 <= add_i1864_14_r0s12 >> sroa_speculated36_v_v_14_r0s12;
+      shr_i2159_14_r0s13 <= add_i1940_14_r0s12 >> sroa_speculated36_v_v_14_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_14_r0s14 <=
-        shr_i2083_14_r0s13 < 34'hFF ? shr_i2083_14_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_14_r0s14 <=
+        shr_i2159_14_r0s13 < 34'hFF ? shr_i2159_14_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_14_r0s15 <= ref_tmp44_sroa_0_048_14_r0s14;
+      ref_tmp48_sroa_0_048_14_r0s15 <= ref_tmp48_sroa_0_048_14_r0s14;
     if (_GEN_8)
-      sub_i1897_13_r0s9 <= _GEN_120[45:41] - 5'h1;
+      sub_i1973_13_r0s9 <= _GEN_120[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_13_r0s10 <= 34'h1 << sub_i1897_13_r0s9;
+      shl_i2098_13_r0s10 <= 34'h1 << sub_i1973_13_r0s9;
     if (_GEN_6)
-      shl_i2022_13_r0s11 <= shl_i2022_13_r0s10;
+      shl_i2098_13_r0s11 <= shl_i2098_13_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_13_r0s9 <= _GEN_120[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_13_r0s1 <= ~(page_dout[223]);
+      conv_i32_i_i_not_13_r0s1 <= ~(page_dout[223]);
     if (_GEN_15)
-      conv_i36_i_i_not_13_r0s2 <= conv_i36_i_i_not_13_r0s1;
+      conv_i32_i_i_not_13_r0s2 <= conv_i32_i_i_not_13_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_13_r0s3 <= conv_i36_i_i_not_13_r0s2;
+      conv_i32_i_i_not_13_r0s3 <= conv_i32_i_i_not_13_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_13_r0s4 <= conv_i36_i_i_not_13_r0s3;
+      conv_i32_i_i_not_13_r0s4 <= conv_i32_i_i_not_13_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_13_r0s5 <= conv_i36_i_i_not_13_r0s4;
+      conv_i32_i_i_not_13_r0s5 <= conv_i32_i_i_not_13_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_13_r0s6 <= conv_i36_i_i_not_13_r0s5;
+      conv_i32_i_i_not_13_r0s6 <= conv_i32_i_i_not_13_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_13_r0s7 <= conv_i36_i_i_not_13_r0s6;
+      conv_i32_i_i_not_13_r0s7 <= conv_i32_i_i_not_13_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_13_r0s8 <= conv_i36_i_i_not_13_r0s7;
+      conv_i32_i_i_not_13_r0s8 <= conv_i32_i_i_not_13_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_13_r0s9 <= conv_i36_i_i_not_13_r0s8;
+      conv_i32_i_i_not_13_r0s9 <= conv_i32_i_i_not_13_r0s8;
     if (_GEN_16)
-      conv2_i30_i_13_r0s1 <= _GEN_121 ? 8'h1 : page_dout[222:215];
+      conv2_i38_i_13_r0s1 <= _GEN_121 ? 8'h1 : page_dout[222:215];
     if (_GEN_15)
-      conv2_i30_i_13_r0s2 <= conv2_i30_i_13_r0s1;
+      conv2_i38_i_13_r0s2 <= conv2_i38_i_13_r0s1;
     if (_GEN_14)
-      conv2_i30_i_13_r0s3 <= conv2_i30_i_13_r0s2;
+      conv2_i38_i_13_r0s3 <= conv2_i38_i_13_r0s2;
     if (_GEN_13)
-      conv2_i30_i_13_r0s4 <= conv2_i30_i_13_r0s3;
+      conv2_i38_i_13_r0s4 <= conv2_i38_i_13_r0s3;
     if (_GEN_12)
-      conv2_i30_i_13_r0s5 <= conv2_i30_i_13_r0s4;
+      conv2_i38_i_13_r0s5 <= conv2_i38_i_13_r0s4;
     if (_GEN_11)
-      conv2_i30_i_13_r0s6 <= conv2_i30_i_13_r0s5;
+      conv2_i38_i_13_r0s6 <= conv2_i38_i_13_r0s5;
     if (_GEN_10)
-      conv2_i30_i_13_r0s7 <= conv2_i30_i_13_r0s6;
+      conv2_i38_i_13_r0s7 <= conv2_i38_i_13_r0s6;
     if (_GEN_9)
-      conv2_i30_i_13_r0s8 <= conv2_i30_i_13_r0s7;
+      conv2_i38_i_13_r0s8 <= conv2_i38_i_13_r0s7;
     if (_GEN_16)
       or_i_i_13_r0s1 <= {~_GEN_121, page_dout[214:208]};
     if (_GEN_15)
@@ -6428,15 +6431,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_13_r0s9__1 <= _GEN_120[24:8];
     end
     if (_GEN_7)
-      mul_i1854_13_r0s10 <=
+      mul_i1930_13_r0s10 <=
         {17'h0, sroa_speculated36_v_v_13_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_13_r0s9 ? _GEN_46 : 17'h0 - _GEN_46)
+           (conv_i32_i_i_not_13_r0s9 ? _GEN_46 : 17'h0 - _GEN_46)
              - sroa_speculated36_v_v_13_r0s9__1};
     if (_GEN_6)
-      mul_i1854_13_r0s11 <= mul_i1854_13_r0s10;
+      mul_i1930_13_r0s11 <= mul_i1930_13_r0s10;
     if (_GEN_5)
-      add_i1864_13_r0s12 <= shl_i2022_13_r0s11 + {1'h0, mul_i1854_13_r0s11};
+      add_i1940_13_r0s12 <= shl_i2098_13_r0s11 + {1'h0, mul_i1930_13_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_13_r0s9__2 <= _GEN_120[45:41];
     if (_GEN_7)
@@ -6446,54 +6449,54 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_13_r0s12 <= sroa_speculated36_v_v_13_r0s11;
     if (_GEN_4)
-      shr_i2083_13_r0s13 <= add_i1864_13_r0s12 >> sroa_speculated36_v_v_13_r0s12;
+      shr_i2159_13_r0s13 <= add_i1940_13_r0s12 >> sroa_speculated36_v_v_13_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_13_r0s14 <=
-        shr_i2083_13_r0s13 < 34'hFF ? shr_i2083_13_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_13_r0s14 <=
+        shr_i2159_13_r0s13 < 34'hFF ? shr_i2159_13_r0s13 : 34'hFF;
     if (_GEN_2)
-      ref_tmp44_sroa_0_048_13_r0s15 <= ref_tmp44_sroa_0_048_13_r0s14;
+      ref_tmp48_sroa_0_048_13_r0s15 <= ref_tmp48_sroa_0_048_13_r0s14;
     if (_GEN_8)
-      sub_i1897_12_r0s9 <= _GEN_122[45:41] - 5'h1;
+      sub_i1973_12_r0s9 <= _GEN_122[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_12_r0s10 <= 34'h1 << sub_i1897_12_r0s9;
+      shl_i2098_12_r0s10 <= 34'h1 << sub_i1973_12_r0s9;
     if (_GEN_6)
-      shl_i2022_12_r0s11 <= shl_i2022_12_r0s10;
+      shl_i2098_12_r0s11 <= shl_i2098_12_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_12_r0s9 <= _GEN_122[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_12_r0s1 <= ~(page_dout[207]);
+      conv_i32_i_i_not_12_r0s1 <= ~(page_dout[207]);
     if (_GEN_15)
-      conv_i36_i_i_not_12_r0s2 <= conv_i36_i_i_not_12_r0s1;
+      conv_i32_i_i_not_12_r0s2 <= conv_i32_i_i_not_12_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_12_r0s3 <= conv_i36_i_i_not_12_r0s2;
+      conv_i32_i_i_not_12_r0s3 <= conv_i32_i_i_not_12_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_12_r0s4 <= conv_i36_i_i_not_12_r0s3;
+      conv_i32_i_i_not_12_r0s4 <= conv_i32_i_i_not_12_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_12_r0s5 <= conv_i36_i_i_not_12_r0s4;
+      conv_i32_i_i_not_12_r0s5 <= conv_i32_i_i_not_12_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_12_r0s6 <= conv_i36_i_i_not_12_r0s5;
+      conv_i32_i_i_not_12_r0s6 <= conv_i32_i_i_not_12_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_12_r0s7 <= conv_i36_i_i_not_12_r0s6;
+      conv_i32_i_i_not_12_r0s7 <= conv_i32_i_i_not_12_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_12_r0s8 <= conv_i36_i_i_not_12_r0s7;
+      conv_i32_i_i_not_12_r0s8 <= conv_i32_i_i_not_12_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_12_r0s9 <= conv_i36_i_i_not_12_r0s8;
+      conv_i32_i_i_not_12_r0s9 <= conv_i32_i_i_not_12_r0s8;
     if (_GEN_16)
-      conv2_i30_i_12_r0s1 <= _GEN_123 ? 8'h1 : page_dout[206:199];
+      conv2_i38_i_12_r0s1 <= _GEN_123 ? 8'h1 : page_dout[206:199];
     if (_GEN_15)
-      conv2_i30_i_12_r0s2 <= conv2_i30_i_12_r0s1;
+      conv2_i38_i_12_r0s2 <= conv2_i38_i_12_r0s1;
     if (_GEN_14)
-      conv2_i30_i_12_r0s3 <= conv2_i30_i_12_r0s2;
+      conv2_i38_i_12_r0s3 <= conv2_i38_i_12_r0s2;
     if (_GEN_13)
-      conv2_i30_i_12_r0s4 <= conv2_i30_i_12_r0s3;
+      conv2_i38_i_12_r0s4 <= conv2_i38_i_12_r0s3;
     if (_GEN_12)
-      conv2_i30_i_12_r0s5 <= conv2_i30_i_12_r0s4;
+      conv2_i38_i_12_r0s5 <= conv2_i38_i_12_r0s4;
     if (_GEN_11)
-      conv2_i30_i_12_r0s6 <= conv2_i30_i_12_r0s5;
+      conv2_i38_i_12_r0s6 <= conv2_i38_i_12_r0s5;
     if (_GEN_10)
-      conv2_i30_i_12_r0s7 <= conv2_i30_i_12_r0s6;
+      conv2_i38_i_12_r0s7 <= conv2_i38_i_12_r0s6;
     if (_GEN_9)
-      conv2_i30_i_12_r0s8 <= conv2_i30_i_12_r0s7;
+      conv2_i38_i_12_r0s8 <= conv2_i38_i_12_r0s7;
     if (_GEN_16)
       or_i_i_12_r0s1 <= {~_GEN_123, page_dout[198:192]};
     if (_GEN_15)
@@ -6515,15 +6518,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_12_r0s9__1 <= _GEN_122[24:8];
     end
     if (_GEN_7)
-      mul_i1854_12_r0s10 <=
+      mul_i1930_12_r0s10 <=
         {17'h0, sroa_speculated36_v_v_12_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_12_r0s9 ? _GEN_47 : 17'h0 - _GEN_47)
+           (conv_i32_i_i_not_12_r0s9 ? _GEN_47 : 17'h0 - _GEN_47)
              - sroa_speculated36_v_v_12_r0s9__1};
     if (_GEN_6)
-      mul_i1854_12_r0s11 <= mul_i1854_12_r0s10;
+      mul_i1930_12_r0s11 <= mul_i1930_12_r0s10;
     if (_GEN_5)
-      add_i1864_12_r0s12 <= shl_i2022_12_r0s11 + {1'h0, mul_i1854_12_r0s11};
+      add_i1940_12_r0s12 <= shl_i2098_12_r0s11 + {1'h0, mul_i1930_12_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_12_r0s9__2 <= _GEN_122[45:41];
     if (_GEN_7)
@@ -6533,52 +6536,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_12_r0s12 <= sroa_speculated36_v_v_12_r0s11;
     if (_GEN_4)
-      shr_i2083_12_r0s13 <= add_i1864_12_r0s12 >> sroa_speculated36_v_v_12_r0s12;
+      shr_i2159_12_r0s13 <= add_i1940_12_r0s12 >> sroa_speculated36_v_v_12_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_12_r0s14 <=
-        shr_i2083_12_r0s13 < 34'hFF ? shr_i2083_12_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_12_r0s14 <=
+        shr_i2159_12_r0s13 < 34'hFF ? shr_i2159_12_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_11_r0s9 <= _GEN_124[45:41] - 5'h1;
+      sub_i1973_11_r0s9 <= _GEN_124[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_11_r0s10 <= 34'h1 << sub_i1897_11_r0s9;
+      shl_i2098_11_r0s10 <= 34'h1 << sub_i1973_11_r0s9;
     if (_GEN_6)
-      shl_i2022_11_r0s11 <= shl_i2022_11_r0s10;
+      shl_i2098_11_r0s11 <= shl_i2098_11_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_11_r0s9 <= _GEN_124[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_11_r0s1 <= ~(page_dout[191]);
+      conv_i32_i_i_not_11_r0s1 <= ~(page_dout[191]);
     if (_GEN_15)
-      conv_i36_i_i_not_11_r0s2 <= conv_i36_i_i_not_11_r0s1;
+      conv_i32_i_i_not_11_r0s2 <= conv_i32_i_i_not_11_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_11_r0s3 <= conv_i36_i_i_not_11_r0s2;
+      conv_i32_i_i_not_11_r0s3 <= conv_i32_i_i_not_11_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_11_r0s4 <= conv_i36_i_i_not_11_r0s3;
+      conv_i32_i_i_not_11_r0s4 <= conv_i32_i_i_not_11_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_11_r0s5 <= conv_i36_i_i_not_11_r0s4;
+      conv_i32_i_i_not_11_r0s5 <= conv_i32_i_i_not_11_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_11_r0s6 <= conv_i36_i_i_not_11_r0s5;
+      conv_i32_i_i_not_11_r0s6 <= conv_i32_i_i_not_11_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_11_r0s7 <= conv_i36_i_i_not_11_r0s6;
+      conv_i32_i_i_not_11_r0s7 <= conv_i32_i_i_not_11_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_11_r0s8 <= conv_i36_i_i_not_11_r0s7;
+      conv_i32_i_i_not_11_r0s8 <= conv_i32_i_i_not_11_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_11_r0s9 <= conv_i36_i_i_not_11_r0s8;
+      conv_i32_i_i_not_11_r0s9 <= conv_i32_i_i_not_11_r0s8;
     if (_GEN_16)
-      conv2_i30_i_11_r0s1 <= _GEN_125 ? 8'h1 : page_dout[190:183];
+      conv2_i38_i_11_r0s1 <= _GEN_125 ? 8'h1 : page_dout[190:183];
     if (_GEN_15)
-      conv2_i30_i_11_r0s2 <= conv2_i30_i_11_r0s1;
+      conv2_i38_i_11_r0s2 <= conv2_i38_i_11_r0s1;
     if (_GEN_14)
-      conv2_i30_i_11_r0s3 <= conv2_i30_i_11_r0s2;
+      conv2_i38_i_11_r0s3 <= conv2_i38_i_11_r0s2;
     if (_GEN_13)
-      conv2_i30_i_11_r0s4 <= conv2_i30_i_11_r0s3;
+      conv2_i38_i_11_r0s4 <= conv2_i38_i_11_r0s3;
     if (_GEN_12)
-      conv2_i30_i_11_r0s5 <= conv2_i30_i_11_r0s4;
+      conv2_i38_i_11_r0s5 <= conv2_i38_i_11_r0s4;
     if (_GEN_11)
-      conv2_i30_i_11_r0s6 <= conv2_i30_i_11_r0s5;
+      conv2_i38_i_11_r0s6 <= conv2_i38_i_11_r0s5;
     if (_GEN_10)
-      conv2_i30_i_11_r0s7 <= conv2_i30_i_11_r0s6;
+      conv2_i38_i_11_r0s7 <= conv2_i38_i_11_r0s6;
     if (_GEN_9)
-      conv2_i30_i_11_r0s8 <= conv2_i30_i_11_r0s7;
+      conv2_i38_i_11_r0s8 <= conv2_i38_i_11_r0s7;
     if (_GEN_16)
       or_i_i_11_r0s1 <= {~_GEN_125, page_dout[182:176]};
     if (_GEN_15)
@@ -6600,15 +6603,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_11_r0s9__1 <= _GEN_124[24:8];
     end
     if (_GEN_7)
-      mul_i1854_11_r0s10 <=
+      mul_i1930_11_r0s10 <=
         {17'h0, sroa_speculated36_v_v_11_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_11_r0s9 ? _GEN_48 : 17'h0 - _GEN_48)
+           (conv_i32_i_i_not_11_r0s9 ? _GEN_48 : 17'h0 - _GEN_48)
              - sroa_speculated36_v_v_11_r0s9__1};
     if (_GEN_6)
-      mul_i1854_11_r0s11 <= mul_i1854_11_r0s10;
+      mul_i1930_11_r0s11 <= mul_i1930_11_r0s10;
     if (_GEN_5)
-      add_i1864_11_r0s12 <= shl_i2022_11_r0s11 + {1'h0, mul_i1854_11_r0s11};
+      add_i1940_11_r0s12 <= shl_i2098_11_r0s11 + {1'h0, mul_i1930_11_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_11_r0s9__2 <= _GEN_124[45:41];
     if (_GEN_7)
@@ -6618,52 +6621,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_11_r0s12 <= sroa_speculated36_v_v_11_r0s11;
     if (_GEN_4)
-      shr_i2083_11_r0s13 <= add_i1864_11_r0s12 >> sroa_speculated36_v_v_11_r0s12;
+      shr_i2159_11_r0s13 <= add_i1940_11_r0s12 >> sroa_speculated36_v_v_11_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_11_r0s14 <=
-        shr_i2083_11_r0s13 < 34'hFF ? shr_i2083_11_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_11_r0s14 <=
+        shr_i2159_11_r0s13 < 34'hFF ? shr_i2159_11_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_10_r0s9 <= _GEN_126[45:41] - 5'h1;
+      sub_i1973_10_r0s9 <= _GEN_126[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_10_r0s10 <= 34'h1 << sub_i1897_10_r0s9;
+      shl_i2098_10_r0s10 <= 34'h1 << sub_i1973_10_r0s9;
     if (_GEN_6)
-      shl_i2022_10_r0s11 <= shl_i2022_10_r0s10;
+      shl_i2098_10_r0s11 <= shl_i2098_10_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_10_r0s9 <= _GEN_126[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_10_r0s1 <= ~(page_dout[175]);
+      conv_i32_i_i_not_10_r0s1 <= ~(page_dout[175]);
     if (_GEN_15)
-      conv_i36_i_i_not_10_r0s2 <= conv_i36_i_i_not_10_r0s1;
+      conv_i32_i_i_not_10_r0s2 <= conv_i32_i_i_not_10_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_10_r0s3 <= conv_i36_i_i_not_10_r0s2;
+      conv_i32_i_i_not_10_r0s3 <= conv_i32_i_i_not_10_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_10_r0s4 <= conv_i36_i_i_not_10_r0s3;
+      conv_i32_i_i_not_10_r0s4 <= conv_i32_i_i_not_10_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_10_r0s5 <= conv_i36_i_i_not_10_r0s4;
+      conv_i32_i_i_not_10_r0s5 <= conv_i32_i_i_not_10_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_10_r0s6 <= conv_i36_i_i_not_10_r0s5;
+      conv_i32_i_i_not_10_r0s6 <= conv_i32_i_i_not_10_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_10_r0s7 <= conv_i36_i_i_not_10_r0s6;
+      conv_i32_i_i_not_10_r0s7 <= conv_i32_i_i_not_10_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_10_r0s8 <= conv_i36_i_i_not_10_r0s7;
+      conv_i32_i_i_not_10_r0s8 <= conv_i32_i_i_not_10_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_10_r0s9 <= conv_i36_i_i_not_10_r0s8;
+      conv_i32_i_i_not_10_r0s9 <= conv_i32_i_i_not_10_r0s8;
     if (_GEN_16)
-      conv2_i30_i_10_r0s1 <= _GEN_127 ? 8'h1 : page_dout[174:167];
+      conv2_i38_i_10_r0s1 <= _GEN_127 ? 8'h1 : page_dout[174:167];
     if (_GEN_15)
-      conv2_i30_i_10_r0s2 <= conv2_i30_i_10_r0s1;
+      conv2_i38_i_10_r0s2 <= conv2_i38_i_10_r0s1;
     if (_GEN_14)
-      conv2_i30_i_10_r0s3 <= conv2_i30_i_10_r0s2;
+      conv2_i38_i_10_r0s3 <= conv2_i38_i_10_r0s2;
     if (_GEN_13)
-      conv2_i30_i_10_r0s4 <= conv2_i30_i_10_r0s3;
+      conv2_i38_i_10_r0s4 <= conv2_i38_i_10_r0s3;
     if (_GEN_12)
-      conv2_i30_i_10_r0s5 <= conv2_i30_i_10_r0s4;
+      conv2_i38_i_10_r0s5 <= conv2_i38_i_10_r0s4;
     if (_GEN_11)
-      conv2_i30_i_10_r0s6 <= conv2_i30_i_10_r0s5;
+      conv2_i38_i_10_r0s6 <= conv2_i38_i_10_r0s5;
     if (_GEN_10)
-      conv2_i30_i_10_r0s7 <= conv2_i30_i_10_r0s6;
+      conv2_i38_i_10_r0s7 <= conv2_i38_i_10_r0s6;
     if (_GEN_9)
-      conv2_i30_i_10_r0s8 <= conv2_i30_i_10_r0s7;
+      conv2_i38_i_10_r0s8 <= conv2_i38_i_10_r0s7;
     if (_GEN_16)
       or_i_i_10_r0s1 <= {~_GEN_127, page_dout[166:160]};
     if (_GEN_15)
@@ -6685,15 +6688,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_10_r0s9__1 <= _GEN_126[24:8];
     end
     if (_GEN_7)
-      mul_i1854_10_r0s10 <=
+      mul_i1930_10_r0s10 <=
         {17'h0, sroa_speculated36_v_v_10_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_10_r0s9 ? _GEN_49 : 17'h0 - _GEN_49)
+           (conv_i32_i_i_not_10_r0s9 ? _GEN_49 : 17'h0 - _GEN_49)
              - sroa_speculated36_v_v_10_r0s9__1};
     if (_GEN_6)
-      mul_i1854_10_r0s11 <= mul_i1854_10_r0s10;
+      mul_i1930_10_r0s11 <= mul_i1930_10_r0s10;
     if (_GEN_5)
-      add_i1864_10_r0s12 <= shl_i2022_10_r0s11 + {1'h0, mul_i1854_10_r0s11};
+      add_i1940_10_r0s12 <= shl_i2098_10_r0s11 + {1'h0, mul_i1930_10_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_10_r0s9__2 <= _GEN_126[45:41];
     if (_GEN_7)
@@ -6703,52 +6706,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_10_r0s12 <= sroa_speculated36_v_v_10_r0s11;
     if (_GEN_4)
-      shr_i2083_10_r0s13 <= add_i1864_10_r0s12 >> sroa_speculated36_v_v_10_r0s12;
+      shr_i2159_10_r0s13 <= add_i1940_10_r0s12 >> sroa_speculated36_v_v_10_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_10_r0s14 <=
-        shr_i2083_10_r0s13 < 34'hFF ? shr_i2083_10_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_10_r0s14 <=
+        shr_i2159_10_r0s13 < 34'hFF ? shr_i2159_10_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_9_r0s9 <= _GEN_128[45:41] - 5'h1;
+      sub_i1973_9_r0s9 <= _GEN_128[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_9_r0s10 <= 34'h1 << sub_i1897_9_r0s9;
+      shl_i2098_9_r0s10 <= 34'h1 << sub_i1973_9_r0s9;
     if (_GEN_6)
-      shl_i2022_9_r0s11 <= shl_i2022_9_r0s10;
+      shl_i2098_9_r0s11 <= shl_i2098_9_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_9_r0s9 <= _GEN_128[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_9_r0s1 <= ~(page_dout[159]);
+      conv_i32_i_i_not_9_r0s1 <= ~(page_dout[159]);
     if (_GEN_15)
-      conv_i36_i_i_not_9_r0s2 <= conv_i36_i_i_not_9_r0s1;
+      conv_i32_i_i_not_9_r0s2 <= conv_i32_i_i_not_9_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_9_r0s3 <= conv_i36_i_i_not_9_r0s2;
+      conv_i32_i_i_not_9_r0s3 <= conv_i32_i_i_not_9_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_9_r0s4 <= conv_i36_i_i_not_9_r0s3;
+      conv_i32_i_i_not_9_r0s4 <= conv_i32_i_i_not_9_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_9_r0s5 <= conv_i36_i_i_not_9_r0s4;
+      conv_i32_i_i_not_9_r0s5 <= conv_i32_i_i_not_9_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_9_r0s6 <= conv_i36_i_i_not_9_r0s5;
+      conv_i32_i_i_not_9_r0s6 <= conv_i32_i_i_not_9_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_9_r0s7 <= conv_i36_i_i_not_9_r0s6;
+      conv_i32_i_i_not_9_r0s7 <= conv_i32_i_i_not_9_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_9_r0s8 <= conv_i36_i_i_not_9_r0s7;
+      conv_i32_i_i_not_9_r0s8 <= conv_i32_i_i_not_9_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_9_r0s9 <= conv_i36_i_i_not_9_r0s8;
+      conv_i32_i_i_not_9_r0s9 <= conv_i32_i_i_not_9_r0s8;
     if (_GEN_16)
-      conv2_i30_i_9_r0s1 <= _GEN_129 ? 8'h1 : page_dout[158:151];
+      conv2_i38_i_9_r0s1 <= _GEN_129 ? 8'h1 : page_dout[158:151];
     if (_GEN_15)
-      conv2_i30_i_9_r0s2 <= conv2_i30_i_9_r0s1;
+      conv2_i38_i_9_r0s2 <= conv2_i38_i_9_r0s1;
     if (_GEN_14)
-      conv2_i30_i_9_r0s3 <= conv2_i30_i_9_r0s2;
+      conv2_i38_i_9_r0s3 <= conv2_i38_i_9_r0s2;
     if (_GEN_13)
-      conv2_i30_i_9_r0s4 <= conv2_i30_i_9_r0s3;
+      conv2_i38_i_9_r0s4 <= conv2_i38_i_9_r0s3;
     if (_GEN_12)
-      conv2_i30_i_9_r0s5 <= conv2_i30_i_9_r0s4;
+      conv2_i38_i_9_r0s5 <= conv2_i38_i_9_r0s4;
     if (_GEN_11)
-      conv2_i30_i_9_r0s6 <= conv2_i30_i_9_r0s5;
+      conv2_i38_i_9_r0s6 <= conv2_i38_i_9_r0s5;
     if (_GEN_10)
-      conv2_i30_i_9_r0s7 <= conv2_i30_i_9_r0s6;
+      conv2_i38_i_9_r0s7 <= conv2_i38_i_9_r0s6;
     if (_GEN_9)
-      conv2_i30_i_9_r0s8 <= conv2_i30_i_9_r0s7;
+      conv2_i38_i_9_r0s8 <= conv2_i38_i_9_r0s7;
     if (_GEN_16)
       or_i_i_9_r0s1 <= {~_GEN_129, page_dout[150:144]};
     if (_GEN_15)
@@ -6770,15 +6773,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_9_r0s9__1 <= _GEN_128[24:8];
     end
     if (_GEN_7)
-      mul_i1854_9_r0s10 <=
+      mul_i1930_9_r0s10 <=
         {17'h0, sroa_speculated36_v_v_9_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_9_r0s9 ? _GEN_50 : 17'h0 - _GEN_50)
+           (conv_i32_i_i_not_9_r0s9 ? _GEN_50 : 17'h0 - _GEN_50)
              - sroa_speculated36_v_v_9_r0s9__1};
     if (_GEN_6)
-      mul_i1854_9_r0s11 <= mul_i1854_9_r0s10;
+      mul_i1930_9_r0s11 <= mul_i1930_9_r0s10;
     if (_GEN_5)
-      add_i1864_9_r0s12 <= shl_i2022_9_r0s11 + {1'h0, mul_i1854_9_r0s11};
+      add_i1940_9_r0s12 <= shl_i2098_9_r0s11 + {1'h0, mul_i1930_9_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_9_r0s9__2 <= _GEN_128[45:41];
     if (_GEN_7)
@@ -6788,52 +6791,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_9_r0s12 <= sroa_speculated36_v_v_9_r0s11;
     if (_GEN_4)
-      shr_i2083_9_r0s13 <= add_i1864_9_r0s12 >> sroa_speculated36_v_v_9_r0s12;
+      shr_i2159_9_r0s13 <= add_i1940_9_r0s12 >> sroa_speculated36_v_v_9_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_9_r0s14 <=
-        shr_i2083_9_r0s13 < 34'hFF ? shr_i2083_9_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_9_r0s14 <=
+        shr_i2159_9_r0s13 < 34'hFF ? shr_i2159_9_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_8_r0s9 <= _GEN_130[45:41] - 5'h1;
+      sub_i1973_8_r0s9 <= _GEN_130[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_8_r0s10 <= 34'h1 << sub_i1897_8_r0s9;
+      shl_i2098_8_r0s10 <= 34'h1 << sub_i1973_8_r0s9;
     if (_GEN_6)
-      shl_i2022_8_r0s11 <= shl_i2022_8_r0s10;
+      shl_i2098_8_r0s11 <= shl_i2098_8_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_8_r0s9 <= _GEN_130[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_8_r0s1 <= ~(page_dout[143]);
+      conv_i32_i_i_not_8_r0s1 <= ~(page_dout[143]);
     if (_GEN_15)
-      conv_i36_i_i_not_8_r0s2 <= conv_i36_i_i_not_8_r0s1;
+      conv_i32_i_i_not_8_r0s2 <= conv_i32_i_i_not_8_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_8_r0s3 <= conv_i36_i_i_not_8_r0s2;
+      conv_i32_i_i_not_8_r0s3 <= conv_i32_i_i_not_8_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_8_r0s4 <= conv_i36_i_i_not_8_r0s3;
+      conv_i32_i_i_not_8_r0s4 <= conv_i32_i_i_not_8_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_8_r0s5 <= conv_i36_i_i_not_8_r0s4;
+      conv_i32_i_i_not_8_r0s5 <= conv_i32_i_i_not_8_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_8_r0s6 <= conv_i36_i_i_not_8_r0s5;
+      conv_i32_i_i_not_8_r0s6 <= conv_i32_i_i_not_8_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_8_r0s7 <= conv_i36_i_i_not_8_r0s6;
+      conv_i32_i_i_not_8_r0s7 <= conv_i32_i_i_not_8_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_8_r0s8 <= conv_i36_i_i_not_8_r0s7;
+      conv_i32_i_i_not_8_r0s8 <= conv_i32_i_i_not_8_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_8_r0s9 <= conv_i36_i_i_not_8_r0s8;
+      conv_i32_i_i_not_8_r0s9 <= conv_i32_i_i_not_8_r0s8;
     if (_GEN_16)
-      conv2_i30_i_8_r0s1 <= _GEN_131 ? 8'h1 : page_dout[142:135];
+      conv2_i38_i_8_r0s1 <= _GEN_131 ? 8'h1 : page_dout[142:135];
     if (_GEN_15)
-      conv2_i30_i_8_r0s2 <= conv2_i30_i_8_r0s1;
+      conv2_i38_i_8_r0s2 <= conv2_i38_i_8_r0s1;
     if (_GEN_14)
-      conv2_i30_i_8_r0s3 <= conv2_i30_i_8_r0s2;
+      conv2_i38_i_8_r0s3 <= conv2_i38_i_8_r0s2;
     if (_GEN_13)
-      conv2_i30_i_8_r0s4 <= conv2_i30_i_8_r0s3;
+      conv2_i38_i_8_r0s4 <= conv2_i38_i_8_r0s3;
     if (_GEN_12)
-      conv2_i30_i_8_r0s5 <= conv2_i30_i_8_r0s4;
+      conv2_i38_i_8_r0s5 <= conv2_i38_i_8_r0s4;
     if (_GEN_11)
-      conv2_i30_i_8_r0s6 <= conv2_i30_i_8_r0s5;
+      conv2_i38_i_8_r0s6 <= conv2_i38_i_8_r0s5;
     if (_GEN_10)
-      conv2_i30_i_8_r0s7 <= conv2_i30_i_8_r0s6;
+      conv2_i38_i_8_r0s7 <= conv2_i38_i_8_r0s6;
     if (_GEN_9)
-      conv2_i30_i_8_r0s8 <= conv2_i30_i_8_r0s7;
+      conv2_i38_i_8_r0s8 <= conv2_i38_i_8_r0s7;
     if (_GEN_16)
       or_i_i_8_r0s1 <= {~_GEN_131, page_dout[134:128]};
     if (_GEN_15)
@@ -6855,15 +6858,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_8_r0s9__1 <= _GEN_130[24:8];
     end
     if (_GEN_7)
-      mul_i1854_8_r0s10 <=
+      mul_i1930_8_r0s10 <=
         {17'h0, sroa_speculated36_v_v_8_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_8_r0s9 ? _GEN_51 : 17'h0 - _GEN_51)
+           (conv_i32_i_i_not_8_r0s9 ? _GEN_51 : 17'h0 - _GEN_51)
              - sroa_speculated36_v_v_8_r0s9__1};
     if (_GEN_6)
-      mul_i1854_8_r0s11 <= mul_i1854_8_r0s10;
+      mul_i1930_8_r0s11 <= mul_i1930_8_r0s10;
     if (_GEN_5)
-      add_i1864_8_r0s12 <= shl_i2022_8_r0s11 + {1'h0, mul_i1854_8_r0s11};
+      add_i1940_8_r0s12 <= shl_i2098_8_r0s11 + {1'h0, mul_i1930_8_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_8_r0s9__2 <= _GEN_130[45:41];
     if (_GEN_7)
@@ -6873,52 +6876,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_8_r0s12 <= sroa_speculated36_v_v_8_r0s11;
     if (_GEN_4)
-      shr_i2083_8_r0s13 <= add_i1864_8_r0s12 >> sroa_speculated36_v_v_8_r0s12;
+      shr_i2159_8_r0s13 <= add_i1940_8_r0s12 >> sroa_speculated36_v_v_8_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_8_r0s14 <=
-        shr_i2083_8_r0s13 < 34'hFF ? shr_i2083_8_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_8_r0s14 <=
+        shr_i2159_8_r0s13 < 34'hFF ? shr_i2159_8_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_7_r0s9 <= _GEN_132[45:41] - 5'h1;
+      sub_i1973_7_r0s9 <= _GEN_132[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_7_r0s10 <= 34'h1 << sub_i1897_7_r0s9;
+      shl_i2098_7_r0s10 <= 34'h1 << sub_i1973_7_r0s9;
     if (_GEN_6)
-      shl_i2022_7_r0s11 <= shl_i2022_7_r0s10;
+      shl_i2098_7_r0s11 <= shl_i2098_7_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_7_r0s9 <= _GEN_132[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_7_r0s1 <= ~(page_dout[127]);
+      conv_i32_i_i_not_7_r0s1 <= ~(page_dout[127]);
     if (_GEN_15)
-      conv_i36_i_i_not_7_r0s2 <= conv_i36_i_i_not_7_r0s1;
+      conv_i32_i_i_not_7_r0s2 <= conv_i32_i_i_not_7_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_7_r0s3 <= conv_i36_i_i_not_7_r0s2;
+      conv_i32_i_i_not_7_r0s3 <= conv_i32_i_i_not_7_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_7_r0s4 <= conv_i36_i_i_not_7_r0s3;
+      conv_i32_i_i_not_7_r0s4 <= conv_i32_i_i_not_7_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_7_r0s5 <= conv_i36_i_i_not_7_r0s4;
+      conv_i32_i_i_not_7_r0s5 <= conv_i32_i_i_not_7_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_7_r0s6 <= conv_i36_i_i_not_7_r0s5;
+      conv_i32_i_i_not_7_r0s6 <= conv_i32_i_i_not_7_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_7_r0s7 <= conv_i36_i_i_not_7_r0s6;
+      conv_i32_i_i_not_7_r0s7 <= conv_i32_i_i_not_7_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_7_r0s8 <= conv_i36_i_i_not_7_r0s7;
+      conv_i32_i_i_not_7_r0s8 <= conv_i32_i_i_not_7_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_7_r0s9 <= conv_i36_i_i_not_7_r0s8;
+      conv_i32_i_i_not_7_r0s9 <= conv_i32_i_i_not_7_r0s8;
     if (_GEN_16)
-      conv2_i30_i_7_r0s1 <= _GEN_133 ? 8'h1 : page_dout[126:119];
+      conv2_i38_i_7_r0s1 <= _GEN_133 ? 8'h1 : page_dout[126:119];
     if (_GEN_15)
-      conv2_i30_i_7_r0s2 <= conv2_i30_i_7_r0s1;
+      conv2_i38_i_7_r0s2 <= conv2_i38_i_7_r0s1;
     if (_GEN_14)
-      conv2_i30_i_7_r0s3 <= conv2_i30_i_7_r0s2;
+      conv2_i38_i_7_r0s3 <= conv2_i38_i_7_r0s2;
     if (_GEN_13)
-      conv2_i30_i_7_r0s4 <= conv2_i30_i_7_r0s3;
+      conv2_i38_i_7_r0s4 <= conv2_i38_i_7_r0s3;
     if (_GEN_12)
-      conv2_i30_i_7_r0s5 <= conv2_i30_i_7_r0s4;
+      conv2_i38_i_7_r0s5 <= conv2_i38_i_7_r0s4;
     if (_GEN_11)
-      conv2_i30_i_7_r0s6 <= conv2_i30_i_7_r0s5;
+      conv2_i38_i_7_r0s6 <= conv2_i38_i_7_r0s5;
     if (_GEN_10)
-      conv2_i30_i_7_r0s7 <= conv2_i30_i_7_r0s6;
+      conv2_i38_i_7_r0s7 <= conv2_i38_i_7_r0s6;
     if (_GEN_9)
-      conv2_i30_i_7_r0s8 <= conv2_i30_i_7_r0s7;
+      conv2_i38_i_7_r0s8 <= conv2_i38_i_7_r0s7;
     if (_GEN_16)
       or_i_i_7_r0s1 <= {~_GEN_133, page_dout[118:112]};
     if (_GEN_15)
@@ -6940,15 +6943,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_7_r0s9__1 <= _GEN_132[24:8];
     end
     if (_GEN_7)
-      mul_i1854_7_r0s10 <=
+      mul_i1930_7_r0s10 <=
         {17'h0, sroa_speculated36_v_v_7_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_7_r0s9 ? _GEN_52 : 17'h0 - _GEN_52)
+           (conv_i32_i_i_not_7_r0s9 ? _GEN_52 : 17'h0 - _GEN_52)
              - sroa_speculated36_v_v_7_r0s9__1};
     if (_GEN_6)
-      mul_i1854_7_r0s11 <= mul_i1854_7_r0s10;
+      mul_i1930_7_r0s11 <= mul_i1930_7_r0s10;
     if (_GEN_5)
-      add_i1864_7_r0s12 <= shl_i2022_7_r0s11 + {1'h0, mul_i1854_7_r0s11};
+      add_i1940_7_r0s12 <= shl_i2098_7_r0s11 + {1'h0, mul_i1930_7_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_7_r0s9__2 <= _GEN_132[45:41];
     if (_GEN_7)
@@ -6958,52 +6961,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_7_r0s12 <= sroa_speculated36_v_v_7_r0s11;
     if (_GEN_4)
-      shr_i2083_7_r0s13 <= add_i1864_7_r0s12 >> sroa_speculated36_v_v_7_r0s12;
+      shr_i2159_7_r0s13 <= add_i1940_7_r0s12 >> sroa_speculated36_v_v_7_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_7_r0s14 <=
-        shr_i2083_7_r0s13 < 34'hFF ? shr_i2083_7_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_7_r0s14 <=
+        shr_i2159_7_r0s13 < 34'hFF ? shr_i2159_7_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_6_r0s9 <= _GEN_134[45:41] - 5'h1;
+      sub_i1973_6_r0s9 <= _GEN_134[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_6_r0s10 <= 34'h1 << sub_i1897_6_r0s9;
+      shl_i2098_6_r0s10 <= 34'h1 << sub_i1973_6_r0s9;
     if (_GEN_6)
-      shl_i2022_6_r0s11 <= shl_i2022_6_r0s10;
+      shl_i2098_6_r0s11 <= shl_i2098_6_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_6_r0s9 <= _GEN_134[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_6_r0s1 <= ~(page_dout[111]);
+      conv_i32_i_i_not_6_r0s1 <= ~(page_dout[111]);
     if (_GEN_15)
-      conv_i36_i_i_not_6_r0s2 <= conv_i36_i_i_not_6_r0s1;
+      conv_i32_i_i_not_6_r0s2 <= conv_i32_i_i_not_6_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_6_r0s3 <= conv_i36_i_i_not_6_r0s2;
+      conv_i32_i_i_not_6_r0s3 <= conv_i32_i_i_not_6_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_6_r0s4 <= conv_i36_i_i_not_6_r0s3;
+      conv_i32_i_i_not_6_r0s4 <= conv_i32_i_i_not_6_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_6_r0s5 <= conv_i36_i_i_not_6_r0s4;
+      conv_i32_i_i_not_6_r0s5 <= conv_i32_i_i_not_6_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_6_r0s6 <= conv_i36_i_i_not_6_r0s5;
+      conv_i32_i_i_not_6_r0s6 <= conv_i32_i_i_not_6_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_6_r0s7 <= conv_i36_i_i_not_6_r0s6;
+      conv_i32_i_i_not_6_r0s7 <= conv_i32_i_i_not_6_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_6_r0s8 <= conv_i36_i_i_not_6_r0s7;
+      conv_i32_i_i_not_6_r0s8 <= conv_i32_i_i_not_6_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_6_r0s9 <= conv_i36_i_i_not_6_r0s8;
+      conv_i32_i_i_not_6_r0s9 <= conv_i32_i_i_not_6_r0s8;
     if (_GEN_16)
-      conv2_i30_i_6_r0s1 <= _GEN_135 ? 8'h1 : page_dout[110:103];
+      conv2_i38_i_6_r0s1 <= _GEN_135 ? 8'h1 : page_dout[110:103];
     if (_GEN_15)
-      conv2_i30_i_6_r0s2 <= conv2_i30_i_6_r0s1;
+      conv2_i38_i_6_r0s2 <= conv2_i38_i_6_r0s1;
     if (_GEN_14)
-      conv2_i30_i_6_r0s3 <= conv2_i30_i_6_r0s2;
+      conv2_i38_i_6_r0s3 <= conv2_i38_i_6_r0s2;
     if (_GEN_13)
-      conv2_i30_i_6_r0s4 <= conv2_i30_i_6_r0s3;
+      conv2_i38_i_6_r0s4 <= conv2_i38_i_6_r0s3;
     if (_GEN_12)
-      conv2_i30_i_6_r0s5 <= conv2_i30_i_6_r0s4;
+      conv2_i38_i_6_r0s5 <= conv2_i38_i_6_r0s4;
     if (_GEN_11)
-      conv2_i30_i_6_r0s6 <= conv2_i30_i_6_r0s5;
+      conv2_i38_i_6_r0s6 <= conv2_i38_i_6_r0s5;
     if (_GEN_10)
-      conv2_i30_i_6_r0s7 <= conv2_i30_i_6_r0s6;
+      conv2_i38_i_6_r0s7 <= conv2_i38_i_6_r0s6;
     if (_GEN_9)
-      conv2_i30_i_6_r0s8 <= conv2_i30_i_6_r0s7;
+      conv2_i38_i_6_r0s8 <= conv2_i38_i_6_r0s7;
     if (_GEN_16)
       or_i_i_6_r0s1 <= {~_GEN_135, page_dout[102:96]};
     if (_GEN_15)
@@ -7025,15 +7028,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_6_r0s9__1 <= _GEN_134[24:8];
     end
     if (_GEN_7)
-      mul_i1854_6_r0s10 <=
+      mul_i1930_6_r0s10 <=
         {17'h0, sroa_speculated36_v_v_6_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_6_r0s9 ? _GEN_53 : 17'h0 - _GEN_53)
+           (conv_i32_i_i_not_6_r0s9 ? _GEN_53 : 17'h0 - _GEN_53)
              - sroa_speculated36_v_v_6_r0s9__1};
     if (_GEN_6)
-      mul_i1854_6_r0s11 <= mul_i1854_6_r0s10;
+      mul_i1930_6_r0s11 <= mul_i1930_6_r0s10;
     if (_GEN_5)
-      add_i1864_6_r0s12 <= shl_i2022_6_r0s11 + {1'h0, mul_i1854_6_r0s11};
+      add_i1940_6_r0s12 <= shl_i2098_6_r0s11 + {1'h0, mul_i1930_6_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_6_r0s9__2 <= _GEN_134[45:41];
     if (_GEN_7)
@@ -7043,52 +7046,52 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_6_r0s12 <= sroa_speculated36_v_v_6_r0s11;
     if (_GEN_4)
-      shr_i2083_6_r0s13 <= add_i1864_6_r0s12 >> sroa_speculated36_v_v_6_r0s12;
+      shr_i2159_6_r0s13 <= add_i1940_6_r0s12 >> sroa_speculated36_v_v_6_r0s12;
     if (_GEN_3)
-      ref_tmp44_sroa_0_048_6_r0s14 <=
-        shr_i2083_6_r0s13 < 34'hFF ? shr_i2083_6_r0s13 : 34'hFF;
+      ref_tmp48_sroa_0_048_6_r0s14 <=
+        shr_i2159_6_r0s13 < 34'hFF ? shr_i2159_6_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1897_5_r0s9 <= _GEN_136[45:41] - 5'h1;
+      sub_i1973_5_r0s9 <= _GEN_136[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_5_r0s10 <= 34'h1 << sub_i1897_5_r0s9;
+      shl_i2098_5_r0s10 <= 34'h1 << sub_i1973_5_r0s9;
     if (_GEN_6)
-      shl_i2022_5_r0s11 <= shl_i2022_5_r0s10;
+      shl_i2098_5_r0s11 <= shl_i2098_5_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_5_r0s9 <= _GEN_136[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_5_r0s1 <= ~(page_dout[95]);
+      conv_i32_i_i_not_5_r0s1 <= ~(page_dout[95]);
     if (_GEN_15)
-      conv_i36_i_i_not_5_r0s2 <= conv_i36_i_i_not_5_r0s1;
+      conv_i32_i_i_not_5_r0s2 <= conv_i32_i_i_not_5_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_5_r0s3 <= conv_i36_i_i_not_5_r0s2;
+      conv_i32_i_i_not_5_r0s3 <= conv_i32_i_i_not_5_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_5_r0s4 <= conv_i36_i_i_not_5_r0s3;
+      conv_i32_i_i_not_5_r0s4 <= conv_i32_i_i_not_5_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_5_r0s5 <= conv_i36_i_i_not_5_r0s4;
+      conv_i32_i_i_not_5_r0s5 <= conv_i32_i_i_not_5_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_5_r0s6 <= conv_i36_i_i_not_5_r0s5;
+      conv_i32_i_i_not_5_r0s6 <= conv_i32_i_i_not_5_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_5_r0s7 <= conv_i36_i_i_not_5_r0s6;
+      conv_i32_i_i_not_5_r0s7 <= conv_i32_i_i_not_5_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_5_r0s8 <= conv_i36_i_i_not_5_r0s7;
+      conv_i32_i_i_not_5_r0s8 <= conv_i32_i_i_not_5_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_5_r0s9 <= conv_i36_i_i_not_5_r0s8;
+      conv_i32_i_i_not_5_r0s9 <= conv_i32_i_i_not_5_r0s8;
     if (_GEN_16)
-      conv2_i30_i_5_r0s1 <= _GEN_137 ? 8'h1 : page_dout[94:87];
+      conv2_i38_i_5_r0s1 <= _GEN_137 ? 8'h1 : page_dout[94:87];
     if (_GEN_15)
-      conv2_i30_i_5_r0s2 <= conv2_i30_i_5_r0s1;
+      conv2_i38_i_5_r0s2 <= conv2_i38_i_5_r0s1;
     if (_GEN_14)
-      conv2_i30_i_5_r0s3 <= conv2_i30_i_5_r0s2;
+      conv2_i38_i_5_r0s3 <= conv2_i38_i_5_r0s2;
     if (_GEN_13)
-      conv2_i30_i_5_r0s4 <= conv2_i30_i_5_r0s3;
+      conv2_i38_i_5_r0s4 <= conv2_i38_i_5_r0s3;
     if (_GEN_12)
-      conv2_i30_i_5_r0s5 <= conv2_i30_i_5_r0s4;
+      conv2_i38_i_5_r0s5 <= conv2_i38_i_5_r0s4;
     if (_GEN_11)
-      conv2_i30_i_5_r0s6 <= conv2_i30_i_5_r0s5;
+      conv2_i38_i_5_r0s6 <= conv2_i38_i_5_r0s5;
     if (_GEN_10)
-      conv2_i30_i_5_r0s7 <= conv2_i30_i_5_r0s6;
+      conv2_i38_i_5_r0s7 <= conv2_i38_i_5_r0s6;
     if (_GEN_9)
-      conv2_i30_i_5_r0s8 <= conv2_i30_i_5_r0s7;
+      conv2_i38_i_5_r0s8 <= conv2_i38_i_5_r0s7;
     if (_GEN_16)
       or_i_i_5_r0s1 <= {~_GEN_137, page_dout[86:80]};
     if (_GEN_15)
@@ -7110,15 +7113,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_5_r0s9__1 <= _GEN_136[24:8];
     end
     if (_GEN_7)
-      mul_i1854_5_r0s10 <=
+      mul_i1930_5_r0s10 <=
         {17'h0, sroa_speculated36_v_v_5_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_5_r0s9 ? _GEN_54 : 17'h0 - _GEN_54)
+           (conv_i32_i_i_not_5_r0s9 ? _GEN_54 : 17'h0 - _GEN_54)
              - sroa_speculated36_v_v_5_r0s9__1};
     if (_GEN_6)
-      mul_i1854_5_r0s11 <= mul_i1854_5_r0s10;
+      mul_i1930_5_r0s11 <= mul_i1930_5_r0s10;
     if (_GEN_5)
-      add_i1864_5_r0s12 <= shl_i2022_5_r0s11 + {1'h0, mul_i1854_5_r0s11};
+      add_i1940_5_r0s12 <= shl_i2098_5_r0s11 + {1'h0, mul_i1930_5_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_5_r0s9__2 <= _GEN_136[45:41];
     if (_GEN_7)
@@ -7128,49 +7131,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_5_r0s12 <= sroa_speculated36_v_v_5_r0s11;
     if (_GEN_4)
-      shr_i2083_5_r0s13 <= add_i1864_5_r0s12 >> sroa_speculated36_v_v_5_r0s12;
+      shr_i2159_5_r0s13 <= add_i1940_5_r0s12 >> sroa_speculated36_v_v_5_r0s12;
     if (_GEN_8)
-      sub_i1897_4_r0s9 <= _GEN_138[45:41] - 5'h1;
+      sub_i1973_4_r0s9 <= _GEN_138[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_4_r0s10 <= 34'h1 << sub_i1897_4_r0s9;
+      shl_i2098_4_r0s10 <= 34'h1 << sub_i1973_4_r0s9;
     if (_GEN_6)
-      shl_i2022_4_r0s11 <= shl_i2022_4_r0s10;
+      shl_i2098_4_r0s11 <= shl_i2098_4_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_4_r0s9 <= _GEN_138[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_4_r0s1 <= ~(page_dout[79]);
+      conv_i32_i_i_not_4_r0s1 <= ~(page_dout[79]);
     if (_GEN_15)
-      conv_i36_i_i_not_4_r0s2 <= conv_i36_i_i_not_4_r0s1;
+      conv_i32_i_i_not_4_r0s2 <= conv_i32_i_i_not_4_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_4_r0s3 <= conv_i36_i_i_not_4_r0s2;
+      conv_i32_i_i_not_4_r0s3 <= conv_i32_i_i_not_4_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_4_r0s4 <= conv_i36_i_i_not_4_r0s3;
+      conv_i32_i_i_not_4_r0s4 <= conv_i32_i_i_not_4_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_4_r0s5 <= conv_i36_i_i_not_4_r0s4;
+      conv_i32_i_i_not_4_r0s5 <= conv_i32_i_i_not_4_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_4_r0s6 <= conv_i36_i_i_not_4_r0s5;
+      conv_i32_i_i_not_4_r0s6 <= conv_i32_i_i_not_4_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_4_r0s7 <= conv_i36_i_i_not_4_r0s6;
+      conv_i32_i_i_not_4_r0s7 <= conv_i32_i_i_not_4_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_4_r0s8 <= conv_i36_i_i_not_4_r0s7;
+      conv_i32_i_i_not_4_r0s8 <= conv_i32_i_i_not_4_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_4_r0s9 <= conv_i36_i_i_not_4_r0s8;
+      conv_i32_i_i_not_4_r0s9 <= conv_i32_i_i_not_4_r0s8;
     if (_GEN_16)
-      conv2_i30_i_4_r0s1 <= _GEN_139 ? 8'h1 : page_dout[78:71];
+      conv2_i38_i_4_r0s1 <= _GEN_139 ? 8'h1 : page_dout[78:71];
     if (_GEN_15)
-      conv2_i30_i_4_r0s2 <= conv2_i30_i_4_r0s1;
+      conv2_i38_i_4_r0s2 <= conv2_i38_i_4_r0s1;
     if (_GEN_14)
-      conv2_i30_i_4_r0s3 <= conv2_i30_i_4_r0s2;
+      conv2_i38_i_4_r0s3 <= conv2_i38_i_4_r0s2;
     if (_GEN_13)
-      conv2_i30_i_4_r0s4 <= conv2_i30_i_4_r0s3;
+      conv2_i38_i_4_r0s4 <= conv2_i38_i_4_r0s3;
     if (_GEN_12)
-      conv2_i30_i_4_r0s5 <= conv2_i30_i_4_r0s4;
+      conv2_i38_i_4_r0s5 <= conv2_i38_i_4_r0s4;
     if (_GEN_11)
-      conv2_i30_i_4_r0s6 <= conv2_i30_i_4_r0s5;
+      conv2_i38_i_4_r0s6 <= conv2_i38_i_4_r0s5;
     if (_GEN_10)
-      conv2_i30_i_4_r0s7 <= conv2_i30_i_4_r0s6;
+      conv2_i38_i_4_r0s7 <= conv2_i38_i_4_r0s6;
     if (_GEN_9)
-      conv2_i30_i_4_r0s8 <= conv2_i30_i_4_r0s7;
+      conv2_i38_i_4_r0s8 <= conv2_i38_i_4_r0s7;
     if (_GEN_16)
       or_i_i_4_r0s1 <= {~_GEN_139, page_dout[70:64]};
     if (_GEN_15)
@@ -7192,15 +7195,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_4_r0s9__1 <= _GEN_138[24:8];
     end
     if (_GEN_7)
-      mul_i1854_4_r0s10 <=
+      mul_i1930_4_r0s10 <=
         {17'h0, sroa_speculated36_v_v_4_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_4_r0s9 ? _GEN_55 : 17'h0 - _GEN_55)
+           (conv_i32_i_i_not_4_r0s9 ? _GEN_55 : 17'h0 - _GEN_55)
              - sroa_speculated36_v_v_4_r0s9__1};
     if (_GEN_6)
-      mul_i1854_4_r0s11 <= mul_i1854_4_r0s10;
+      mul_i1930_4_r0s11 <= mul_i1930_4_r0s10;
     if (_GEN_5)
-      add_i1864_4_r0s12 <= shl_i2022_4_r0s11 + {1'h0, mul_i1854_4_r0s11};
+      add_i1940_4_r0s12 <= shl_i2098_4_r0s11 + {1'h0, mul_i1930_4_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_4_r0s9__2 <= _GEN_138[45:41];
     if (_GEN_7)
@@ -7210,49 +7213,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_4_r0s12 <= sroa_speculated36_v_v_4_r0s11;
     if (_GEN_4)
-      shr_i2083_4_r0s13 <= add_i1864_4_r0s12 >> sroa_speculated36_v_v_4_r0s12;
+      shr_i2159_4_r0s13 <= add_i1940_4_r0s12 >> sroa_speculated36_v_v_4_r0s12;
     if (_GEN_8)
-      sub_i1897_3_r0s9 <= _GEN_140[45:41] - 5'h1;
+      sub_i1973_3_r0s9 <= _GEN_140[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_3_r0s10 <= 34'h1 << sub_i1897_3_r0s9;
+      shl_i2098_3_r0s10 <= 34'h1 << sub_i1973_3_r0s9;
     if (_GEN_6)
-      shl_i2022_3_r0s11 <= shl_i2022_3_r0s10;
+      shl_i2098_3_r0s11 <= shl_i2098_3_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_3_r0s9 <= _GEN_140[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_3_r0s1 <= ~(page_dout[63]);
+      conv_i32_i_i_not_3_r0s1 <= ~(page_dout[63]);
     if (_GEN_15)
-      conv_i36_i_i_not_3_r0s2 <= conv_i36_i_i_not_3_r0s1;
+      conv_i32_i_i_not_3_r0s2 <= conv_i32_i_i_not_3_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_3_r0s3 <= conv_i36_i_i_not_3_r0s2;
+      conv_i32_i_i_not_3_r0s3 <= conv_i32_i_i_not_3_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_3_r0s4 <= conv_i36_i_i_not_3_r0s3;
+      conv_i32_i_i_not_3_r0s4 <= conv_i32_i_i_not_3_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_3_r0s5 <= conv_i36_i_i_not_3_r0s4;
+      conv_i32_i_i_not_3_r0s5 <= conv_i32_i_i_not_3_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_3_r0s6 <= conv_i36_i_i_not_3_r0s5;
+      conv_i32_i_i_not_3_r0s6 <= conv_i32_i_i_not_3_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_3_r0s7 <= conv_i36_i_i_not_3_r0s6;
+      conv_i32_i_i_not_3_r0s7 <= conv_i32_i_i_not_3_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_3_r0s8 <= conv_i36_i_i_not_3_r0s7;
+      conv_i32_i_i_not_3_r0s8 <= conv_i32_i_i_not_3_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_3_r0s9 <= conv_i36_i_i_not_3_r0s8;
+      conv_i32_i_i_not_3_r0s9 <= conv_i32_i_i_not_3_r0s8;
     if (_GEN_16)
-      conv2_i30_i_3_r0s1 <= _GEN_141 ? 8'h1 : page_dout[62:55];
+      conv2_i38_i_3_r0s1 <= _GEN_141 ? 8'h1 : page_dout[62:55];
     if (_GEN_15)
-      conv2_i30_i_3_r0s2 <= conv2_i30_i_3_r0s1;
+      conv2_i38_i_3_r0s2 <= conv2_i38_i_3_r0s1;
     if (_GEN_14)
-      conv2_i30_i_3_r0s3 <= conv2_i30_i_3_r0s2;
+      conv2_i38_i_3_r0s3 <= conv2_i38_i_3_r0s2;
     if (_GEN_13)
-      conv2_i30_i_3_r0s4 <= conv2_i30_i_3_r0s3;
+      conv2_i38_i_3_r0s4 <= conv2_i38_i_3_r0s3;
     if (_GEN_12)
-      conv2_i30_i_3_r0s5 <= conv2_i30_i_3_r0s4;
+      conv2_i38_i_3_r0s5 <= conv2_i38_i_3_r0s4;
     if (_GEN_11)
-      conv2_i30_i_3_r0s6 <= conv2_i30_i_3_r0s5;
+      conv2_i38_i_3_r0s6 <= conv2_i38_i_3_r0s5;
     if (_GEN_10)
-      conv2_i30_i_3_r0s7 <= conv2_i30_i_3_r0s6;
+      conv2_i38_i_3_r0s7 <= conv2_i38_i_3_r0s6;
     if (_GEN_9)
-      conv2_i30_i_3_r0s8 <= conv2_i30_i_3_r0s7;
+      conv2_i38_i_3_r0s8 <= conv2_i38_i_3_r0s7;
     if (_GEN_16)
       or_i_i_3_r0s1 <= {~_GEN_141, page_dout[54:48]};
     if (_GEN_15)
@@ -7274,15 +7277,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_3_r0s9__1 <= _GEN_140[24:8];
     end
     if (_GEN_7)
-      mul_i1854_3_r0s10 <=
+      mul_i1930_3_r0s10 <=
         {17'h0, sroa_speculated36_v_v_3_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_3_r0s9 ? _GEN_56 : 17'h0 - _GEN_56)
+           (conv_i32_i_i_not_3_r0s9 ? _GEN_56 : 17'h0 - _GEN_56)
              - sroa_speculated36_v_v_3_r0s9__1};
     if (_GEN_6)
-      mul_i1854_3_r0s11 <= mul_i1854_3_r0s10;
+      mul_i1930_3_r0s11 <= mul_i1930_3_r0s10;
     if (_GEN_5)
-      add_i1864_3_r0s12 <= shl_i2022_3_r0s11 + {1'h0, mul_i1854_3_r0s11};
+      add_i1940_3_r0s12 <= shl_i2098_3_r0s11 + {1'h0, mul_i1930_3_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_3_r0s9__2 <= _GEN_140[45:41];
     if (_GEN_7)
@@ -7292,49 +7295,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_3_r0s12 <= sroa_speculated36_v_v_3_r0s11;
     if (_GEN_4)
-      shr_i2083_3_r0s13 <= add_i1864_3_r0s12 >> sroa_speculated36_v_v_3_r0s12;
+      shr_i2159_3_r0s13 <= add_i1940_3_r0s12 >> sroa_speculated36_v_v_3_r0s12;
     if (_GEN_8)
-      sub_i1897_2_r0s9 <= _GEN_142[45:41] - 5'h1;
+      sub_i1973_2_r0s9 <= _GEN_142[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_2_r0s10 <= 34'h1 << sub_i1897_2_r0s9;
+      shl_i2098_2_r0s10 <= 34'h1 << sub_i1973_2_r0s9;
     if (_GEN_6)
-      shl_i2022_2_r0s11 <= shl_i2022_2_r0s10;
+      shl_i2098_2_r0s11 <= shl_i2098_2_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_2_r0s9 <= _GEN_142[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_2_r0s1 <= ~(page_dout[47]);
+      conv_i32_i_i_not_2_r0s1 <= ~(page_dout[47]);
     if (_GEN_15)
-      conv_i36_i_i_not_2_r0s2 <= conv_i36_i_i_not_2_r0s1;
+      conv_i32_i_i_not_2_r0s2 <= conv_i32_i_i_not_2_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_2_r0s3 <= conv_i36_i_i_not_2_r0s2;
+      conv_i32_i_i_not_2_r0s3 <= conv_i32_i_i_not_2_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_2_r0s4 <= conv_i36_i_i_not_2_r0s3;
+      conv_i32_i_i_not_2_r0s4 <= conv_i32_i_i_not_2_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_2_r0s5 <= conv_i36_i_i_not_2_r0s4;
+      conv_i32_i_i_not_2_r0s5 <= conv_i32_i_i_not_2_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_2_r0s6 <= conv_i36_i_i_not_2_r0s5;
+      conv_i32_i_i_not_2_r0s6 <= conv_i32_i_i_not_2_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_2_r0s7 <= conv_i36_i_i_not_2_r0s6;
+      conv_i32_i_i_not_2_r0s7 <= conv_i32_i_i_not_2_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_2_r0s8 <= conv_i36_i_i_not_2_r0s7;
+      conv_i32_i_i_not_2_r0s8 <= conv_i32_i_i_not_2_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_2_r0s9 <= conv_i36_i_i_not_2_r0s8;
+      conv_i32_i_i_not_2_r0s9 <= conv_i32_i_i_not_2_r0s8;
     if (_GEN_16)
-      conv2_i30_i_2_r0s1 <= _GEN_143 ? 8'h1 : page_dout[46:39];
+      conv2_i38_i_2_r0s1 <= _GEN_143 ? 8'h1 : page_dout[46:39];
     if (_GEN_15)
-      conv2_i30_i_2_r0s2 <= conv2_i30_i_2_r0s1;
+      conv2_i38_i_2_r0s2 <= conv2_i38_i_2_r0s1;
     if (_GEN_14)
-      conv2_i30_i_2_r0s3 <= conv2_i30_i_2_r0s2;
+      conv2_i38_i_2_r0s3 <= conv2_i38_i_2_r0s2;
     if (_GEN_13)
-      conv2_i30_i_2_r0s4 <= conv2_i30_i_2_r0s3;
+      conv2_i38_i_2_r0s4 <= conv2_i38_i_2_r0s3;
     if (_GEN_12)
-      conv2_i30_i_2_r0s5 <= conv2_i30_i_2_r0s4;
+      conv2_i38_i_2_r0s5 <= conv2_i38_i_2_r0s4;
     if (_GEN_11)
-      conv2_i30_i_2_r0s6 <= conv2_i30_i_2_r0s5;
+      conv2_i38_i_2_r0s6 <= conv2_i38_i_2_r0s5;
     if (_GEN_10)
-      conv2_i30_i_2_r0s7 <= conv2_i30_i_2_r0s6;
+      conv2_i38_i_2_r0s7 <= conv2_i38_i_2_r0s6;
     if (_GEN_9)
-      conv2_i30_i_2_r0s8 <= conv2_i30_i_2_r0s7;
+      conv2_i38_i_2_r0s8 <= conv2_i38_i_2_r0s7;
     if (_GEN_16)
       or_i_i_2_r0s1 <= {~_GEN_143, page_dout[38:32]};
     if (_GEN_15)
@@ -7356,15 +7359,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_2_r0s9__1 <= _GEN_142[24:8];
     end
     if (_GEN_7)
-      mul_i1854_2_r0s10 <=
+      mul_i1930_2_r0s10 <=
         {17'h0, sroa_speculated36_v_v_2_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_2_r0s9 ? _GEN_57 : 17'h0 - _GEN_57)
+           (conv_i32_i_i_not_2_r0s9 ? _GEN_57 : 17'h0 - _GEN_57)
              - sroa_speculated36_v_v_2_r0s9__1};
     if (_GEN_6)
-      mul_i1854_2_r0s11 <= mul_i1854_2_r0s10;
+      mul_i1930_2_r0s11 <= mul_i1930_2_r0s10;
     if (_GEN_5)
-      add_i1864_2_r0s12 <= shl_i2022_2_r0s11 + {1'h0, mul_i1854_2_r0s11};
+      add_i1940_2_r0s12 <= shl_i2098_2_r0s11 + {1'h0, mul_i1930_2_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_2_r0s9__2 <= _GEN_142[45:41];
     if (_GEN_7)
@@ -7374,49 +7377,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_2_r0s12 <= sroa_speculated36_v_v_2_r0s11;
     if (_GEN_4)
-      shr_i2083_2_r0s13 <= add_i1864_2_r0s12 >> sroa_speculated36_v_v_2_r0s12;
+      shr_i2159_2_r0s13 <= add_i1940_2_r0s12 >> sroa_speculated36_v_v_2_r0s12;
     if (_GEN_8)
-      sub_i1897_1_r0s9 <= _GEN_144[45:41] - 5'h1;
+      sub_i1973_1_r0s9 <= _GEN_144[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_1_r0s10 <= 34'h1 << sub_i1897_1_r0s9;
+      shl_i2098_1_r0s10 <= 34'h1 << sub_i1973_1_r0s9;
     if (_GEN_6)
-      shl_i2022_1_r0s11 <= shl_i2022_1_r0s10;
+      shl_i2098_1_r0s11 <= shl_i2098_1_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_1_r0s9 <= _GEN_144[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_1_r0s1 <= ~(page_dout[31]);
+      conv_i32_i_i_not_1_r0s1 <= ~(page_dout[31]);
     if (_GEN_15)
-      conv_i36_i_i_not_1_r0s2 <= conv_i36_i_i_not_1_r0s1;
+      conv_i32_i_i_not_1_r0s2 <= conv_i32_i_i_not_1_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_1_r0s3 <= conv_i36_i_i_not_1_r0s2;
+      conv_i32_i_i_not_1_r0s3 <= conv_i32_i_i_not_1_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_1_r0s4 <= conv_i36_i_i_not_1_r0s3;
+      conv_i32_i_i_not_1_r0s4 <= conv_i32_i_i_not_1_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_1_r0s5 <= conv_i36_i_i_not_1_r0s4;
+      conv_i32_i_i_not_1_r0s5 <= conv_i32_i_i_not_1_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_1_r0s6 <= conv_i36_i_i_not_1_r0s5;
+      conv_i32_i_i_not_1_r0s6 <= conv_i32_i_i_not_1_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_1_r0s7 <= conv_i36_i_i_not_1_r0s6;
+      conv_i32_i_i_not_1_r0s7 <= conv_i32_i_i_not_1_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_1_r0s8 <= conv_i36_i_i_not_1_r0s7;
+      conv_i32_i_i_not_1_r0s8 <= conv_i32_i_i_not_1_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_1_r0s9 <= conv_i36_i_i_not_1_r0s8;
+      conv_i32_i_i_not_1_r0s9 <= conv_i32_i_i_not_1_r0s8;
     if (_GEN_16)
-      conv2_i30_i_1_r0s1 <= _GEN_145 ? 8'h1 : page_dout[30:23];
+      conv2_i38_i_1_r0s1 <= _GEN_145 ? 8'h1 : page_dout[30:23];
     if (_GEN_15)
-      conv2_i30_i_1_r0s2 <= conv2_i30_i_1_r0s1;
+      conv2_i38_i_1_r0s2 <= conv2_i38_i_1_r0s1;
     if (_GEN_14)
-      conv2_i30_i_1_r0s3 <= conv2_i30_i_1_r0s2;
+      conv2_i38_i_1_r0s3 <= conv2_i38_i_1_r0s2;
     if (_GEN_13)
-      conv2_i30_i_1_r0s4 <= conv2_i30_i_1_r0s3;
+      conv2_i38_i_1_r0s4 <= conv2_i38_i_1_r0s3;
     if (_GEN_12)
-      conv2_i30_i_1_r0s5 <= conv2_i30_i_1_r0s4;
+      conv2_i38_i_1_r0s5 <= conv2_i38_i_1_r0s4;
     if (_GEN_11)
-      conv2_i30_i_1_r0s6 <= conv2_i30_i_1_r0s5;
+      conv2_i38_i_1_r0s6 <= conv2_i38_i_1_r0s5;
     if (_GEN_10)
-      conv2_i30_i_1_r0s7 <= conv2_i30_i_1_r0s6;
+      conv2_i38_i_1_r0s7 <= conv2_i38_i_1_r0s6;
     if (_GEN_9)
-      conv2_i30_i_1_r0s8 <= conv2_i30_i_1_r0s7;
+      conv2_i38_i_1_r0s8 <= conv2_i38_i_1_r0s7;
     if (_GEN_16)
       or_i_i_1_r0s1 <= {~_GEN_145, page_dout[22:16]};
     if (_GEN_15)
@@ -7438,15 +7441,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_1_r0s9__1 <= _GEN_144[24:8];
     end
     if (_GEN_7)
-      mul_i1854_1_r0s10 <=
+      mul_i1930_1_r0s10 <=
         {17'h0, sroa_speculated36_v_v_1_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_1_r0s9 ? _GEN_58 : 17'h0 - _GEN_58)
+           (conv_i32_i_i_not_1_r0s9 ? _GEN_58 : 17'h0 - _GEN_58)
              - sroa_speculated36_v_v_1_r0s9__1};
     if (_GEN_6)
-      mul_i1854_1_r0s11 <= mul_i1854_1_r0s10;
+      mul_i1930_1_r0s11 <= mul_i1930_1_r0s10;
     if (_GEN_5)
-      add_i1864_1_r0s12 <= shl_i2022_1_r0s11 + {1'h0, mul_i1854_1_r0s11};
+      add_i1940_1_r0s12 <= shl_i2098_1_r0s11 + {1'h0, mul_i1930_1_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_1_r0s9__2 <= _GEN_144[45:41];
     if (_GEN_7)
@@ -7456,49 +7459,49 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_1_r0s12 <= sroa_speculated36_v_v_1_r0s11;
     if (_GEN_4)
-      shr_i2083_1_r0s13 <= add_i1864_1_r0s12 >> sroa_speculated36_v_v_1_r0s12;
+      shr_i2159_1_r0s13 <= add_i1940_1_r0s12 >> sroa_speculated36_v_v_1_r0s12;
     if (_GEN_8)
-      sub_i1897_r0s9 <= _GEN_146[45:41] - 5'h1;
+      sub_i1973_r0s9 <= _GEN_146[45:41] - 5'h1;
     if (_GEN_7)
-      shl_i2022_r0s10 <= 34'h1 << sub_i1897_r0s9;
+      shl_i2098_r0s10 <= 34'h1 << sub_i1973_r0s9;
     if (_GEN_6)
-      shl_i2022_r0s11 <= shl_i2022_r0s10;
+      shl_i2098_r0s11 <= shl_i2098_r0s10;
     if (_GEN_8)
       sroa_speculated36_v_v_r0s9 <= _GEN_146[40:25];
     if (_GEN_16)
-      conv_i36_i_i_not_r0s1 <= ~(page_dout[15]);
+      conv_i32_i_i_not_r0s1 <= ~(page_dout[15]);
     if (_GEN_15)
-      conv_i36_i_i_not_r0s2 <= conv_i36_i_i_not_r0s1;
+      conv_i32_i_i_not_r0s2 <= conv_i32_i_i_not_r0s1;
     if (_GEN_14)
-      conv_i36_i_i_not_r0s3 <= conv_i36_i_i_not_r0s2;
+      conv_i32_i_i_not_r0s3 <= conv_i32_i_i_not_r0s2;
     if (_GEN_13)
-      conv_i36_i_i_not_r0s4 <= conv_i36_i_i_not_r0s3;
+      conv_i32_i_i_not_r0s4 <= conv_i32_i_i_not_r0s3;
     if (_GEN_12)
-      conv_i36_i_i_not_r0s5 <= conv_i36_i_i_not_r0s4;
+      conv_i32_i_i_not_r0s5 <= conv_i32_i_i_not_r0s4;
     if (_GEN_11)
-      conv_i36_i_i_not_r0s6 <= conv_i36_i_i_not_r0s5;
+      conv_i32_i_i_not_r0s6 <= conv_i32_i_i_not_r0s5;
     if (_GEN_10)
-      conv_i36_i_i_not_r0s7 <= conv_i36_i_i_not_r0s6;
+      conv_i32_i_i_not_r0s7 <= conv_i32_i_i_not_r0s6;
     if (_GEN_9)
-      conv_i36_i_i_not_r0s8 <= conv_i36_i_i_not_r0s7;
+      conv_i32_i_i_not_r0s8 <= conv_i32_i_i_not_r0s7;
     if (_GEN_8)
-      conv_i36_i_i_not_r0s9 <= conv_i36_i_i_not_r0s8;
+      conv_i32_i_i_not_r0s9 <= conv_i32_i_i_not_r0s8;
     if (_GEN_16)
-      conv2_i30_i_r0s1 <= _GEN_147 ? 8'h1 : page_dout[14:7];
+      conv2_i38_i_r0s1 <= _GEN_147 ? 8'h1 : page_dout[14:7];
     if (_GEN_15)
-      conv2_i30_i_r0s2 <= conv2_i30_i_r0s1;
+      conv2_i38_i_r0s2 <= conv2_i38_i_r0s1;
     if (_GEN_14)
-      conv2_i30_i_r0s3 <= conv2_i30_i_r0s2;
+      conv2_i38_i_r0s3 <= conv2_i38_i_r0s2;
     if (_GEN_13)
-      conv2_i30_i_r0s4 <= conv2_i30_i_r0s3;
+      conv2_i38_i_r0s4 <= conv2_i38_i_r0s3;
     if (_GEN_12)
-      conv2_i30_i_r0s5 <= conv2_i30_i_r0s4;
+      conv2_i38_i_r0s5 <= conv2_i38_i_r0s4;
     if (_GEN_11)
-      conv2_i30_i_r0s6 <= conv2_i30_i_r0s5;
+      conv2_i38_i_r0s6 <= conv2_i38_i_r0s5;
     if (_GEN_10)
-      conv2_i30_i_r0s7 <= conv2_i30_i_r0s6;
+      conv2_i38_i_r0s7 <= conv2_i38_i_r0s6;
     if (_GEN_9)
-      conv2_i30_i_r0s8 <= conv2_i30_i_r0s7;
+      conv2_i38_i_r0s8 <= conv2_i38_i_r0s7;
     if (_GEN_16)
       or_i_i_r0s1 <= {~_GEN_147, page_dout[6:0]};
     if (_GEN_15)
@@ -7520,15 +7523,15 @@ module kv_compress_quantize_speckv_Design(
       sroa_speculated36_v_v_r0s9__1 <= _GEN_146[24:8];
     end
     if (_GEN_7)
-      mul_i1854_r0s10 <=
+      mul_i1930_r0s10 <=
         {17'h0, sroa_speculated36_v_v_r0s9}
         * {16'h0,
-           (conv_i36_i_i_not_r0s9 ? _GEN_59 : 17'h0 - _GEN_59)
+           (conv_i32_i_i_not_r0s9 ? _GEN_59 : 17'h0 - _GEN_59)
              - sroa_speculated36_v_v_r0s9__1};
     if (_GEN_6)
-      mul_i1854_r0s11 <= mul_i1854_r0s10;
+      mul_i1930_r0s11 <= mul_i1930_r0s10;
     if (_GEN_5)
-      add_i1864_r0s12 <= shl_i2022_r0s11 + {1'h0, mul_i1854_r0s11};
+      add_i1940_r0s12 <= shl_i2098_r0s11 + {1'h0, mul_i1930_r0s11};
     if (_GEN_8)
       sroa_speculated36_v_v_r0s9__2 <= _GEN_146[45:41];
     if (_GEN_7)
@@ -7538,7 +7541,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_5)
       sroa_speculated36_v_v_r0s12 <= sroa_speculated36_v_v_r0s11;
     if (_GEN_4)
-      shr_i2083_r0s13 <= add_i1864_r0s12 >> sroa_speculated36_v_v_r0s12;
+      shr_i2159_r0s13 <= add_i1940_r0s12 >> sroa_speculated36_v_v_r0s12;
     if (_GEN_3)
       or_r0s14__1 <=
         {_GEN_60[33:26],
@@ -7548,57 +7551,57 @@ module kv_compress_quantize_speckv_Design(
          _GEN_64[31:0]};
     if (_GEN_2)
       or_r0s15__1 <=
-        {ref_tmp44_sroa_0_048_12_r0s14[33:26],
-         ref_tmp44_sroa_0_048_12_r0s14[25:18] | ref_tmp44_sroa_0_048_11_r0s14[33:26],
-         ref_tmp44_sroa_0_048_12_r0s14[17:10] | ref_tmp44_sroa_0_048_11_r0s14[25:18]
-           | ref_tmp44_sroa_0_048_10_r0s14[33:26],
-         ref_tmp44_sroa_0_048_12_r0s14[9:2] | ref_tmp44_sroa_0_048_11_r0s14[17:10]
-           | ref_tmp44_sroa_0_048_10_r0s14[25:18] | ref_tmp44_sroa_0_048_9_r0s14[33:26],
-         ref_tmp44_sroa_0_048_12_r0s14[1:0] | _GEN_70[7:6],
+        {ref_tmp48_sroa_0_048_12_r0s14[33:26],
+         ref_tmp48_sroa_0_048_12_r0s14[25:18] | ref_tmp48_sroa_0_048_11_r0s14[33:26],
+         ref_tmp48_sroa_0_048_12_r0s14[17:10] | ref_tmp48_sroa_0_048_11_r0s14[25:18]
+           | ref_tmp48_sroa_0_048_10_r0s14[33:26],
+         ref_tmp48_sroa_0_048_12_r0s14[9:2] | ref_tmp48_sroa_0_048_11_r0s14[17:10]
+           | ref_tmp48_sroa_0_048_10_r0s14[25:18] | ref_tmp48_sroa_0_048_9_r0s14[33:26],
+         ref_tmp48_sroa_0_048_12_r0s14[1:0] | _GEN_70[7:6],
          _GEN_70[5:0],
-         ref_tmp44_sroa_0_048_11_r0s14[1:0] | _GEN_69[7:6],
+         ref_tmp48_sroa_0_048_11_r0s14[1:0] | _GEN_69[7:6],
          _GEN_69[5:0],
-         ref_tmp44_sroa_0_048_10_r0s14[1:0] | _GEN_68[7:6],
+         ref_tmp48_sroa_0_048_10_r0s14[1:0] | _GEN_68[7:6],
          _GEN_68[5:0],
-         ref_tmp44_sroa_0_048_9_r0s14[1:0] | _GEN_67[9:8],
+         ref_tmp48_sroa_0_048_9_r0s14[1:0] | _GEN_67[9:8],
          _GEN_67[7:0],
          _GEN_66[7:0],
          _GEN_65[7:0],
          or_r0s14__1[47:0]};
     if (_GEN_1)
       or_r0s16__1 <=
-        {ref_tmp44_sroa_0_048_19_r0s15[33:26],
-         ref_tmp44_sroa_0_048_19_r0s15[25:18] | ref_tmp44_sroa_0_048_18_r0s15[33:26],
-         ref_tmp44_sroa_0_048_19_r0s15[17:10] | ref_tmp44_sroa_0_048_18_r0s15[25:18]
-           | ref_tmp44_sroa_0_048_17_r0s15[33:26],
-         ref_tmp44_sroa_0_048_19_r0s15[9:2] | ref_tmp44_sroa_0_048_18_r0s15[17:10]
-           | ref_tmp44_sroa_0_048_17_r0s15[25:18] | ref_tmp44_sroa_0_048_16_r0s15[33:26],
-         ref_tmp44_sroa_0_048_19_r0s15[1:0] | _GEN_76[7:6],
+        {ref_tmp48_sroa_0_048_19_r0s15[33:26],
+         ref_tmp48_sroa_0_048_19_r0s15[25:18] | ref_tmp48_sroa_0_048_18_r0s15[33:26],
+         ref_tmp48_sroa_0_048_19_r0s15[17:10] | ref_tmp48_sroa_0_048_18_r0s15[25:18]
+           | ref_tmp48_sroa_0_048_17_r0s15[33:26],
+         ref_tmp48_sroa_0_048_19_r0s15[9:2] | ref_tmp48_sroa_0_048_18_r0s15[17:10]
+           | ref_tmp48_sroa_0_048_17_r0s15[25:18] | ref_tmp48_sroa_0_048_16_r0s15[33:26],
+         ref_tmp48_sroa_0_048_19_r0s15[1:0] | _GEN_76[7:6],
          _GEN_76[5:0],
-         ref_tmp44_sroa_0_048_18_r0s15[1:0] | _GEN_75[7:6],
+         ref_tmp48_sroa_0_048_18_r0s15[1:0] | _GEN_75[7:6],
          _GEN_75[5:0],
-         ref_tmp44_sroa_0_048_17_r0s15[1:0] | _GEN_74[7:6],
+         ref_tmp48_sroa_0_048_17_r0s15[1:0] | _GEN_74[7:6],
          _GEN_74[5:0],
-         ref_tmp44_sroa_0_048_16_r0s15[1:0] | _GEN_73[9:8],
+         ref_tmp48_sroa_0_048_16_r0s15[1:0] | _GEN_73[9:8],
          _GEN_73[7:0],
          _GEN_72[7:0],
          _GEN_71[7:0],
          or_r0s15__1[103:0]};
     if (_GEN_0)
       or_r0s17__1 <=
-        {ref_tmp44_sroa_0_048_26_r0s16[33:26],
-         ref_tmp44_sroa_0_048_26_r0s16[25:18] | ref_tmp44_sroa_0_048_25_r0s16[33:26],
-         ref_tmp44_sroa_0_048_26_r0s16[17:10] | ref_tmp44_sroa_0_048_25_r0s16[25:18]
-           | ref_tmp44_sroa_0_048_24_r0s16[33:26],
-         ref_tmp44_sroa_0_048_26_r0s16[9:2] | ref_tmp44_sroa_0_048_25_r0s16[17:10]
-           | ref_tmp44_sroa_0_048_24_r0s16[25:18] | ref_tmp44_sroa_0_048_23_r0s16[33:26],
-         ref_tmp44_sroa_0_048_26_r0s16[1:0] | _GEN_82[7:6],
+        {ref_tmp48_sroa_0_048_26_r0s16[33:26],
+         ref_tmp48_sroa_0_048_26_r0s16[25:18] | ref_tmp48_sroa_0_048_25_r0s16[33:26],
+         ref_tmp48_sroa_0_048_26_r0s16[17:10] | ref_tmp48_sroa_0_048_25_r0s16[25:18]
+           | ref_tmp48_sroa_0_048_24_r0s16[33:26],
+         ref_tmp48_sroa_0_048_26_r0s16[9:2] | ref_tmp48_sroa_0_048_25_r0s16[17:10]
+           | ref_tmp48_sroa_0_048_24_r0s16[25:18] | ref_tmp48_sroa_0_048_23_r0s16[33:26],
+         ref_tmp48_sroa_0_048_26_r0s16[1:0] | _GEN_82[7:6],
          _GEN_82[5:0],
-         ref_tmp44_sroa_0_048_25_r0s16[1:0] | _GEN_81[7:6],
+         ref_tmp48_sroa_0_048_25_r0s16[1:0] | _GEN_81[7:6],
          _GEN_81[5:0],
-         ref_tmp44_sroa_0_048_24_r0s16[1:0] | _GEN_80[7:6],
+         ref_tmp48_sroa_0_048_24_r0s16[1:0] | _GEN_80[7:6],
          _GEN_80[5:0],
-         ref_tmp44_sroa_0_048_23_r0s16[1:0] | _GEN_79[9:8],
+         ref_tmp48_sroa_0_048_23_r0s16[1:0] | _GEN_79[9:8],
          _GEN_79[7:0],
          _GEN_78[7:0],
          _GEN_77[7:0],
@@ -7620,41 +7623,41 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_0)
       page_r0s17 <= page_r0s16;
     if (_GEN_16)
-      or_cond63_r0s1 <= _GEN_151;
+      v258_r0s1 <= _GEN_151;
     if (_GEN_15)
-      or_cond63_r0s2 <= or_cond63_r0s1;
+      v258_r0s2 <= v258_r0s1;
     if (_GEN_14)
-      or_cond63_r0s3 <= or_cond63_r0s2;
+      v258_r0s3 <= v258_r0s2;
     if (_GEN_13)
-      or_cond63_r0s4 <= or_cond63_r0s3;
+      v258_r0s4 <= v258_r0s3;
     if (_GEN_12)
-      or_cond63_r0s5 <= or_cond63_r0s4;
+      v258_r0s5 <= v258_r0s4;
     if (_GEN_11)
-      or_cond63_r0s6 <= or_cond63_r0s5;
+      v258_r0s6 <= v258_r0s5;
     if (_GEN_10)
-      or_cond63_r0s7 <= or_cond63_r0s6;
+      v258_r0s7 <= v258_r0s6;
     if (_GEN_9)
-      or_cond63_r0s8 <= or_cond63_r0s7;
+      v258_r0s8 <= v258_r0s7;
     if (_GEN_8)
-      or_cond63_r0s9 <= or_cond63_r0s8;
+      v258_r0s9 <= v258_r0s8;
     if (_GEN_7)
-      or_cond63_r0s10 <= or_cond63_r0s9;
+      v258_r0s10 <= v258_r0s9;
     if (_GEN_6)
-      or_cond63_r0s11 <= or_cond63_r0s10;
+      v258_r0s11 <= v258_r0s10;
     if (_GEN_5)
-      or_cond63_r0s12 <= or_cond63_r0s11;
+      v258_r0s12 <= v258_r0s11;
     if (_GEN_4)
-      or_cond63_r0s13 <= or_cond63_r0s12;
+      v258_r0s13 <= v258_r0s12;
     if (_GEN_3)
-      or_cond63_r0s14 <= or_cond63_r0s13;
+      v258_r0s14 <= v258_r0s13;
     if (_GEN_2)
-      or_cond63_r0s15 <= or_cond63_r0s14;
+      v258_r0s15 <= v258_r0s14;
     if (_GEN_1)
-      or_cond63_r0s16 <= or_cond63_r0s15;
+      v258_r0s16 <= v258_r0s15;
     if (_GEN_0)
-      or_cond63_r0s17 <= or_cond63_r0s16;
+      v258_r0s17 <= v258_r0s16;
     if (_GEN_16)
-      or_r0s1 <= _GEN_152;
+      or_r0s1 <= first_0_r0 | ~_GEN_17;
     if (_GEN_15)
       or_r0s2 <= or_r0s1;
     if (_GEN_14)
@@ -7689,60 +7692,67 @@ module kv_compress_quantize_speckv_Design(
       or_r0s17__2 <= or_r0s16__2;
     if (~started | _GEN)
       half_sroa_0_0_r0 <=
-        ~started | or_cond63_r0s17 ? 256'h0 : or_r0s17__2 ? half_sroa_0_0_r0 : _GEN_24;
-    if (_GEN_153) begin
+        ~started | v258_r0s17 ? 256'h0 : or_r0s17__2 ? half_sroa_0_0_r0 : _GEN_24;
+    if (_GEN_152) begin
       rows_sroa_0_0_r0 <=
         ~started | _GEN_151 | ~_GEN_148 ? 4'h0 : _GEN_18 ? _GEN_149 : _GEN_150[8:5];
       loaded_sroa_0_0_r0 <=
-        _GEN_154 ? 4'h0 : _GEN_18 ? loaded_sroa_0_0_r0 + 4'h1 : loaded_sroa_0_0_r0;
+        _GEN_153
+          ? 4'h0
+          : _GEN_148 ? (_GEN_18 ? loaded_sroa_0_0_r0 + 4'h1 : 4'h0) : loaded_sroa_0_0_r0;
       at_sroa_0_0_r0 <=
-        _GEN_154
+        _GEN_190 ? 8'h0 : _GEN_18 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
+      at_sroa_10_0_r0 <=
+        _GEN_190
           ? 8'h0
-          : _GEN_191 ? (_GEN_190 ? at_sroa_0_0_r0 + 8'h1 : 8'h0) : at_sroa_0_0_r0;
-      at_sroa_9_0_r0 <=
-        _GEN_154
+          : _GEN_18 ? at_sroa_10_0_r0 : _GEN_191 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
+      at_sroa_16_0_r0 <=
+        _GEN_153
           ? 8'h0
-          : _GEN_191
-              ? (~_GEN_190 | _GEN_192 ? 8'h0 : at_sroa_9_0_r0 + 8'h1)
-              : at_sroa_9_0_r0;
-      at_sroa_14_0_r0 <=
-        _GEN_154 ? 8'h0 : _GEN_156 ? at_sroa_14_0_r0 + 8'h1 : at_sroa_14_0_r0;
-      at_sroa_18_0_r0 <=
-        _GEN_154
+          : _GEN_156 ? (_GEN_155 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
+      at_sroa_21_0_r0 <=
+        _GEN_153
           ? 7'h0
-          : _GEN_156 ? (_GEN_157 ? 7'h0 : at_sroa_18_0_r0 + 7'h1) : at_sroa_18_0_r0;
-      at_sroa_23_0_r0 <=
-        _GEN_154
+          : _GEN_156
+              ? (~_GEN_155 | _GEN_157 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
+              : at_sroa_21_0_r0;
+      at_sroa_27_0_r0 <=
+        _GEN_153
           ? 16'h0
-          : _GEN_152 ? at_sroa_23_0_r0 : at_sroa_23_0_r0 + {15'h0, _GEN_192};
+          : _GEN_148
+              ? (_GEN_18 ? at_sroa_27_0_r0 : 16'h0)
+              : at_sroa_27_0_r0 + {15'h0, _GEN_191};
     end
     if (_GEN_16) begin
-      and_r0s1__3 <= _GEN_156;
-      add_i718_r0s1 <= _GEN_157 ? plan_sroa_21_0_r0 : 8'h0;
+      or_r0s1__1 <= _GEN_156;
+      and_r0s1__3 <= _GEN_155;
+      add_i809_r0s1 <= _GEN_157 ? plan_sroa_19_0_r0 : 8'h0;
     end
     if (~started | _GEN_15)
-      at_sroa_28_0_r0 <=
-        ~started | or_cond63_r0s1
+      at_sroa_33_0_r0 <=
+        ~started | v258_r0s1
           ? 8'h0
-          : and_r0s1__3 ? at_sroa_28_0_r0 + add_i718_r0s1 : at_sroa_28_0_r0;
-    if (_GEN_153) begin
+          : or_r0s1__1
+              ? (and_r0s1__3 ? at_sroa_33_0_r0 + add_i809_r0s1 : 8'h0)
+              : at_sroa_33_0_r0;
+    if (_GEN_152) begin
       left_sroa_0_0_r0 <=
-        _GEN_154
+        _GEN_153
           ? 10'h0
           : _GEN_148
-              ? (_GEN_18 ? left_sroa_0_0_r0 : plans_dout[37:28])
+              ? (_GEN_18 ? left_sroa_0_0_r0 : plans_dout[30:21])
               : left_sroa_0_0_r0 - 10'h1;
-      plan_sroa_24_0_r0 <=
-        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[31:24] : plan_sroa_24_0_r0;
-      plan_sroa_21_0_r0 <=
-        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[27:20] : plan_sroa_21_0_r0;
-      plan_sroa_18_0_r0 <=
-        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_18_0_r0;
+      plan_sroa_22_0_r0 <=
+        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_22_0_r0;
+      plan_sroa_19_0_r0 <=
+        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_19_0_r0;
+      plan_sroa_16_0_r0 <=
+        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
       plan_sroa_12_0_r0 <=
         started & ~_GEN_151 & (first_0_r0 ? plans_dout[5] : plan_sroa_12_0_r0);
       plan_sroa_5_0_r0 <= started & ~_GEN_151 & (first_0_r0 ? _GEN_21 : plan_sroa_5_0_r0);
-      odd_0_r0 <= started & ~_GEN_151 & (_GEN_152 ^ ~odd_0_r0);
-      first_0_r0 <= _GEN_154;
+      odd_0_r0 <= started & ~_GEN_151 & (_GEN_148 ? _GEN_18 & odd_0_r0 : ~odd_0_r0);
+      first_0_r0 <= _GEN_153;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -7803,8 +7813,8 @@ module kv_compress_quantize_speckv_Design(
     .re      (_GEN_23),
     .ra
       (plan_sroa_12_0_r0s1
-         ? at_sroa_23_0_r0s1[7:5]
-         : at_sroa_28_0_r0[2:0] + at_sroa_0_0_r0s1[2:0]),
+         ? at_sroa_27_0_r0s1[7:5]
+         : at_sroa_33_0_r0[2:0] + at_sroa_0_0_r0s1[2:0]),
     .forward (_GEN_23 & _GEN_22),
     .rd      (_table_0_rd)
   );
@@ -7815,8 +7825,8 @@ module kv_compress_quantize_speckv_Design(
   assign coded_write = _GEN_20;
   assign coded_din =
     {plans_dout[4],
-     ~finite_dout & plans_dout[4] ? plans_dout[37:28] : plans_dout[61:52],
-     plans_dout[51:5],
+     ~finite_dout & plans_dout[4] ? plans_dout[30:21] : plans_dout[54:45],
+     plans_dout[44:5],
      _GEN_21,
      plans_dout[3:0]};
   assign codes_write = _GEN & and_r0s17;
@@ -7829,7 +7839,7 @@ endmodule
 module kv_compress_seal_speckv_Design(
   input          clk,
                  rst,
-  input  [62:0]  coded_dout,
+  input  [55:0]  coded_dout,
   input          coded_empty_n,
   input  [511:0] headers_dout,
   input          headers_empty_n,
@@ -7846,7 +7856,7 @@ module kv_compress_seal_speckv_Design(
                  payload_write,
   output [511:0] payload_din,
   output         sealed_write,
-  output [527:0] sealed_din
+  output [521:0] sealed_din
 );
 
   reg          started;
@@ -7870,12 +7880,13 @@ module kv_compress_seal_speckv_Design(
     & ~(_GEN_2 & ~parameters_empty_n | _GEN_3 & ~codes_empty_n | _GEN_5 & ~payload_full_n
         | first_0_r0 & ~coded_empty_n | first_0_r0 & ~headers_empty_n)
     & (~valid0_1 | _GEN);
-  reg          or_cond29_r0s1;
+  reg          v102_r0s1;
   reg  [511:0] head_sroa_0_1_r0s1;
   reg  [7:0]   select_r0s1;
-  reg  [7:0]   v108_r0s1;
+  reg  [7:0]   v109_r0s1;
   reg  [9:0]   select_r0s1__1;
-  reg          cmp_i589_r0s1;
+  reg          cmp_i224_r0s1;
+  reg          or_r0s1;
   reg          and_r0s1;
   reg          parity_r0s1;
   reg          parity_r0s1__1;
@@ -8415,75 +8426,78 @@ module kv_compress_seal_speckv_Design(
        crc_sroa_0_0_r0[4:2],
        2'h0}};
   wire [31:0]  _GEN_9 =
-    and_r0s1
-      ? {parity_r0s1__31,
-         parity_r0s1__30,
-         parity_r0s1__29,
-         parity_r0s1__28,
-         parity_r0s1__27,
-         parity_r0s1__26,
-         parity_r0s1__25,
-         parity_r0s1__24,
-         parity_r0s1__23,
-         parity_r0s1__22,
-         parity_r0s1__21,
-         parity_r0s1__20,
-         parity_r0s1__19,
-         parity_r0s1__18,
-         parity_r0s1__17,
-         parity_r0s1__16,
-         parity_r0s1__15,
-         parity_r0s1__14,
-         parity_r0s1__13,
-         parity_r0s1__12,
-         parity_r0s1__11,
-         parity_r0s1__10,
-         parity_r0s1__9,
-         parity_r0s1__8,
-         parity_r0s1__7,
-         parity_r0s1__6,
-         parity_r0s1__5,
-         parity_r0s1__4,
-         parity_r0s1__3,
-         parity_r0s1__2,
-         parity_r0s1__1,
-         parity_r0s1} ^ _GEN_8
-      : crc_sroa_0_0_r0;
+    or_r0s1
+      ? (and_r0s1
+           ? crc_sroa_0_0_r0
+           : {parity_r0s1__31,
+              parity_r0s1__30,
+              parity_r0s1__29,
+              parity_r0s1__28,
+              parity_r0s1__27,
+              parity_r0s1__26,
+              parity_r0s1__25,
+              parity_r0s1__24,
+              parity_r0s1__23,
+              parity_r0s1__22,
+              parity_r0s1__21,
+              parity_r0s1__20,
+              parity_r0s1__19,
+              parity_r0s1__18,
+              parity_r0s1__17,
+              parity_r0s1__16,
+              parity_r0s1__15,
+              parity_r0s1__14,
+              parity_r0s1__13,
+              parity_r0s1__12,
+              parity_r0s1__11,
+              parity_r0s1__10,
+              parity_r0s1__9,
+              parity_r0s1__8,
+              parity_r0s1__7,
+              parity_r0s1__6,
+              parity_r0s1__5,
+              parity_r0s1__4,
+              parity_r0s1__3,
+              parity_r0s1__2,
+              parity_r0s1__1,
+              parity_r0s1} ^ _GEN_8)
+      : 32'hFFFFFFFF;
   reg  [3:0]   select_r0s1__2;
-  assign _GEN = valid0_1 & ~(or_cond29_r0s1 & ~sealed_full_n);
+  assign _GEN = valid0_1 & ~(v102_r0s1 & ~sealed_full_n);
   reg  [511:0] head_sroa_0_0_r0;
   reg  [9:0]   left_sroa_0_0_r0;
-  reg  [1:0]   c_sroa_25_0_r0;
-  reg  [9:0]   c_sroa_201454_0_r0;
+  reg  [7:0]   c_sroa_24_0_r0;
+  reg  [9:0]   c_sroa_191512_0_r0;
   reg  [7:0]   c_sroa_0_0_r0;
   wire [4:0]   _GEN_10 = words_sroa_0_0_r0 - 5'h1;
   wire         _GEN_11 = ~first_0_r0 & ~_GEN_4;
   wire         _GEN_12 = _GEN_11 | _GEN_5;
   wire [9:0]   _GEN_13 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_14 = coded_dout[61:52] == 10'h0;
+  wire         _GEN_14 = coded_dout[54:45] == 10'h0;
   wire         _GEN_15 =
-    (first_0_r0 ? coded_dout[51:47] == 5'h0 : _GEN_1 | _GEN_10 == 5'h0)
+    (first_0_r0 ? coded_dout[44:40] == 5'h0 : _GEN_1 | _GEN_10 == 5'h0)
     & (_GEN_12 ? (_GEN_11 ? left_sroa_0_0_r0 == 10'h0 : _GEN_13 == 10'h0) : _GEN_14);
   wire [511:0] _GEN_16 = first_0_r0 ? headers_dout : head_sroa_0_0_r0;
   wire [7:0]   _GEN_17 = first_0_r0 ? coded_dout[7:0] : c_sroa_0_0_r0;
   wire [3:0]   _GEN_18 = first_0_r0 ? coded_dout[7:4] : c_sroa_6_0_r0;
-  wire [1:0]   _GEN_19 = first_0_r0 ? {1'h0, coded_dout[62]} : c_sroa_25_0_r0;
-  wire [9:0]   _GEN_20 = first_0_r0 ? coded_dout[61:52] : c_sroa_201454_0_r0;
+  wire [7:0]   _GEN_19 = first_0_r0 ? {7'h0, coded_dout[55]} : c_sroa_24_0_r0;
+  wire [9:0]   _GEN_20 = first_0_r0 ? coded_dout[54:45] : c_sroa_191512_0_r0;
   wire         _GEN_21 = ~started | _GEN_15;
   wire         _GEN_22 = ~started | _GEN_0;
   wire [3:0]   _GEN_23 = 4'h2 - {3'h0, _GEN_19[0]};
   always_ff @(posedge clk) begin
     if (_GEN_0) begin
-      or_cond29_r0s1 <= _GEN_15;
+      v102_r0s1 <= _GEN_15;
       head_sroa_0_1_r0s1 <= _GEN_16;
       select_r0s1 <= (|(_GEN_17[3:0])) ? _GEN_16[55:48] : {7'h0, _GEN_18[0]};
-      v108_r0s1 <=
+      v109_r0s1 <=
         (|(_GEN_17[3:0])) | ~(_GEN_16[55:48] == 8'h1 & ~(_GEN_18[0]))
           ? 8'h0
           : {{4{_GEN_23[3]}}, _GEN_23};
       select_r0s1__1 <= _GEN_20;
-      cmp_i589_r0s1 <= first_0_r0 ? _GEN_14 : c_sroa_201454_0_r0 == 10'h0;
-      and_r0s1 <= _GEN_5;
+      cmp_i224_r0s1 <= first_0_r0 ? _GEN_14 : c_sroa_191512_0_r0 == 10'h0;
+      or_r0s1 <= _GEN_12;
+      and_r0s1 <= _GEN_11;
       parity_r0s1 <=
         ^{3'h0,
           _GEN_6[508:2]
@@ -8606,17 +8620,17 @@ module kv_compress_seal_speckv_Design(
     if (_GEN_22) begin
       head_sroa_0_0_r0 <= _GEN_21 ? 512'h0 : _GEN_16;
       words_sroa_0_0_r0 <=
-        _GEN_21 ? 5'h0 : first_0_r0 ? coded_dout[51:47] : _GEN_1 ? 5'h0 : _GEN_10;
+        _GEN_21 ? 5'h0 : first_0_r0 ? coded_dout[44:40] : _GEN_1 ? 5'h0 : _GEN_10;
+    end
+    if (~started | _GEN)
+      crc_sroa_0_0_r0 <= ~started | v102_r0s1 ? 32'h0 : _GEN_9;
+    if (_GEN_22) begin
       left_sroa_0_0_r0 <=
         _GEN_21
           ? 10'h0
-          : _GEN_12 ? (_GEN_11 ? left_sroa_0_0_r0 : _GEN_13) : coded_dout[61:52];
-    end
-    if (~started | _GEN)
-      crc_sroa_0_0_r0 <= ~started | or_cond29_r0s1 ? 32'hFFFFFFFF : _GEN_9;
-    if (_GEN_22) begin
-      c_sroa_25_0_r0 <= _GEN_21 ? 2'h0 : _GEN_19;
-      c_sroa_201454_0_r0 <= _GEN_21 ? 10'h0 : _GEN_20;
+          : _GEN_12 ? (_GEN_11 ? left_sroa_0_0_r0 : _GEN_13) : coded_dout[54:45];
+      c_sroa_24_0_r0 <= _GEN_21 ? 8'h0 : _GEN_19;
+      c_sroa_191512_0_r0 <= _GEN_21 ? 10'h0 : _GEN_20;
       c_sroa_6_0_r0 <= _GEN_21 ? 4'h0 : _GEN_18;
       c_sroa_0_0_r0 <= _GEN_21 ? 8'h0 : _GEN_17;
       first_0_r0 <= _GEN_21;
@@ -8640,31 +8654,30 @@ module kv_compress_seal_speckv_Design(
   assign codes_read = _GEN_0 & _GEN_3;
   assign payload_write = _GEN_0 & _GEN_5;
   assign payload_din = _GEN_6;
-  assign sealed_write = _GEN & or_cond29_r0s1;
+  assign sealed_write = _GEN & v102_r0s1;
   assign sealed_din =
-    {6'h0,
-     select_r0s1__1,
+    {select_r0s1__1,
      head_sroa_0_1_r0s1[511:480],
      32'h0,
-     select_r0s1__2[0] | cmp_i589_r0s1 ? 32'h0 : ~_GEN_9,
+     select_r0s1__2[0] | cmp_i224_r0s1 ? 32'h0 : ~_GEN_9,
      head_sroa_0_1_r0s1[415:256],
-     cmp_i589_r0s1 ? 32'h0 : ~_GEN_9,
+     cmp_i224_r0s1 ? 32'h0 : ~_GEN_9,
      16'h0,
      select_r0s1__1,
      6'h0,
      head_sroa_0_1_r0s1[191:96],
      head_sroa_0_1_r0s1[55:48],
      head_sroa_0_1_r0s1[87:80],
-     v108_r0s1,
+     v109_r0s1,
      head_sroa_0_1_r0s1[71:56],
      select_r0s1,
      head_sroa_0_1_r0s1[47:0]};
 endmodule
 
-module kv_compress_emit(
+module kv_compress_emit_speckv_Design(
   input          clk,
                  rst,
-  input  [527:0] sealed_dout,
+  input  [521:0] sealed_dout,
   input          sealed_empty_n,
   input  [3:0]   verdicts_dout,
   input          verdicts_empty_n,
@@ -8691,9 +8704,9 @@ module kv_compress_emit(
         & ~verdicts_empty_n) & (~valid0_1 | _GEN);
   reg          or_r0s1;
   reg          and_r0s1;
-  reg  [576:0] or_i1035_r0s1;
-  reg  [576:0] or_i1016_r0s1;
-  reg  [527:0] sealed_r0s1;
+  reg  [576:0] or_i863_r0s1;
+  reg  [576:0] or_i845_r0s1;
+  reg  [521:0] sealed_r0s1;
   reg          field_r0s1;
   reg          field_r0s1__1;
   reg          field_r0s1__2;
@@ -8810,13 +8823,13 @@ module kv_compress_emit(
   reg          field_r0s1__113;
   reg          field_r0s1__114;
   reg          field_r0s1__115;
-  reg  [31:0]  not_i786_r0s1;
+  reg  [31:0]  not_i_i529_r0s1;
   assign _GEN = valid0_1 & ~(or_r0s1 & ~out_full_n);
-  reg  [15:0]  left_sroa_0_0_r0;
+  reg  [9:0]   left_sroa_0_0_r0;
   reg          good_0_r0;
   wire [31:0]  _GEN_2 = ~(sealed_dout[31:0]);
   wire         _GEN_3 = ~first_0_r0 & good_0_r0;
-  wire         _GEN_4 = left_sroa_0_0_r0 == 16'h1;
+  wire         _GEN_4 = left_sroa_0_0_r0 == 10'h1;
   wire         _GEN_5 = verdicts_dout == 4'h0;
   wire [7:0]   _GEN_6 = _GEN_5 ? sealed_dout[55:48] : sealed_dout[95:88];
   wire [11:0]  _GEN_7 = _GEN_5 ? {4'h0, sealed_dout[79:72]} : {verdicts_dout, 8'h0};
@@ -16517,15 +16530,15 @@ module kv_compress_emit(
        _GEN_2[0],
        32'h0}};
   wire         _GEN_12 = ~first_0_r0 & ~good_0_r0 | _GEN_3;
-  wire         _GEN_13 = _GEN_12 ? _GEN_4 : sealed_dout[527:512] == 16'h0;
+  wire         _GEN_13 = _GEN_12 ? _GEN_4 : sealed_dout[521:512] == 10'h0;
   wire         _GEN_14 = ~started | _GEN_13;
   always_ff @(posedge clk) begin
     if (_GEN_0) begin
       or_r0s1 <= first_0_r0 | good_0_r0;
       and_r0s1 <= _GEN_3;
-      or_i1035_r0s1 <= {_GEN_4, 64'hFFFFFFFFFFFFFFFF, payload_dout};
-      or_i1016_r0s1 <=
-        {~(_GEN_5 & (|(sealed_dout[527:512]))),
+      or_i863_r0s1 <= {_GEN_4, 64'hFFFFFFFFFFFFFFFF, payload_dout};
+      or_i845_r0s1 <=
+        {~(_GEN_5 & (|(sealed_dout[521:512]))),
          576'hFFFFFFFFFFFFFFFF00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
       sealed_r0s1 <= sealed_dout;
       field_r0s1 <= _GEN_6[0];
@@ -16644,11 +16657,11 @@ module kv_compress_emit(
       field_r0s1__113 <= _GEN_9[29];
       field_r0s1__114 <= _GEN_9[30];
       field_r0s1__115 <= _GEN_9[31];
-      not_i786_r0s1 <= ~_GEN_11;
+      not_i_i529_r0s1 <= ~_GEN_11;
     end
     if (~started | _GEN_0) begin
       left_sroa_0_0_r0 <=
-        _GEN_14 ? 16'h0 : _GEN_12 ? left_sroa_0_0_r0 - 16'h1 : sealed_dout[527:512];
+        _GEN_14 ? 10'h0 : _GEN_12 ? left_sroa_0_0_r0 - 10'h1 : sealed_dout[521:512];
       first_0_r0 <= _GEN_14;
       good_0_r0 <= ~started | _GEN_13 | (_GEN_12 ? good_0_r0 : _GEN_5);
     end
@@ -16671,10 +16684,10 @@ module kv_compress_emit(
   assign out_write = _GEN & or_r0s1;
   assign out_din =
     and_r0s1
-      ? or_i1035_r0s1
-      : or_i1016_r0s1
+      ? or_i863_r0s1
+      : or_i845_r0s1
         | {65'h0,
-           not_i786_r0s1,
+           not_i_i529_r0s1,
            sealed_r0s1[479:448],
            field_r0s1__115,
            field_r0s1__114,
@@ -16814,11 +16827,11 @@ module kv_compress(
   output         frame_out_TLAST
 );
 
-  wire          _emit_u_sealed_read;
-  wire          _emit_u_verdicts_read;
-  wire          _emit_u_payload_read;
-  wire          _emit_u_out_write;
-  wire [576:0]  _emit_u_out_din;
+  wire          _emit_speckv_Design_u_sealed_read;
+  wire          _emit_speckv_Design_u_verdicts_read;
+  wire          _emit_speckv_Design_u_payload_read;
+  wire          _emit_speckv_Design_u_out_write;
+  wire [576:0]  _emit_speckv_Design_u_out_din;
   wire          _seal_speckv_Design_u_coded_read;
   wire          _seal_speckv_Design_u_headers_read;
   wire          _seal_speckv_Design_u_parameters_read;
@@ -16826,13 +16839,13 @@ module kv_compress(
   wire          _seal_speckv_Design_u_payload_write;
   wire [511:0]  _seal_speckv_Design_u_payload_din;
   wire          _seal_speckv_Design_u_sealed_write;
-  wire [527:0]  _seal_speckv_Design_u_sealed_din;
+  wire [521:0]  _seal_speckv_Design_u_sealed_din;
   wire          _quantize_speckv_Design_u_plans_read;
   wire          _quantize_speckv_Design_u_finite_read;
   wire          _quantize_speckv_Design_u_page_read;
   wire          _quantize_speckv_Design_u_quantizers_read;
   wire          _quantize_speckv_Design_u_coded_write;
-  wire [62:0]   _quantize_speckv_Design_u_coded_din;
+  wire [55:0]   _quantize_speckv_Design_u_coded_din;
   wire          _quantize_speckv_Design_u_codes_write;
   wire [511:0]  _quantize_speckv_Design_u_codes_din;
   wire          _fit_speckv_Design_u_plans_read;
@@ -16845,9 +16858,9 @@ module kv_compress(
   wire          _measure_speckv_Design_u_plans_read;
   wire          _measure_speckv_Design_u_beats_read;
   wire          _measure_speckv_Design_u_fit_plans_write;
-  wire [61:0]   _measure_speckv_Design_u_fit_plans_din;
+  wire [54:0]   _measure_speckv_Design_u_fit_plans_din;
   wire          _measure_speckv_Design_u_quantize_plans_write;
-  wire [61:0]   _measure_speckv_Design_u_quantize_plans_din;
+  wire [54:0]   _measure_speckv_Design_u_quantize_plans_din;
   wire          _measure_speckv_Design_u_page_write;
   wire [511:0]  _measure_speckv_Design_u_page_din;
   wire          _measure_speckv_Design_u_key_ranges_write;
@@ -16861,7 +16874,7 @@ module kv_compress(
   wire          _admit_speckv_Design_speckv_RawBeats_u_headers_write;
   wire [511:0]  _admit_speckv_Design_speckv_RawBeats_u_headers_din;
   wire          _admit_speckv_Design_speckv_RawBeats_u_plans_write;
-  wire [61:0]   _admit_speckv_Design_speckv_RawBeats_u_plans_din;
+  wire [54:0]   _admit_speckv_Design_speckv_RawBeats_u_plans_din;
   wire          _admit_speckv_Design_speckv_RawBeats_u_beats_write;
   wire [511:0]  _admit_speckv_Design_speckv_RawBeats_u_beats_din;
   wire          _admit_speckv_Design_speckv_RawBeats_u_verdicts_write;
@@ -16870,12 +16883,12 @@ module kv_compress(
   wire          _inspect_request_speckv_Design_u_seen_write;
   wire [514:0]  _inspect_request_speckv_Design_u_seen_din;
   wire          _inspect_request_speckv_Design_u_plans_write;
-  wire [61:0]   _inspect_request_speckv_Design_u_plans_din;
+  wire [54:0]   _inspect_request_speckv_Design_u_plans_din;
   wire          _fifo_sealed_full_n;
-  wire [527:0]  _fifo_sealed_dout;
+  wire [521:0]  _fifo_sealed_dout;
   wire          _fifo_sealed_empty_n;
   wire          _fifo_coded_full_n;
-  wire [62:0]   _fifo_coded_dout;
+  wire [55:0]   _fifo_coded_dout;
   wire          _fifo_coded_empty_n;
   wire          _fifo_quantizers_full_n;
   wire [1471:0] _fifo_quantizers_dout;
@@ -16911,16 +16924,16 @@ module kv_compress(
   wire [511:0]  _fifo_headers_dout;
   wire          _fifo_headers_empty_n;
   wire          _fifo_quantize_plans_full_n;
-  wire [61:0]   _fifo_quantize_plans_dout;
+  wire [54:0]   _fifo_quantize_plans_dout;
   wire          _fifo_quantize_plans_empty_n;
   wire          _fifo_fit_plans_full_n;
-  wire [61:0]   _fifo_fit_plans_dout;
+  wire [54:0]   _fifo_fit_plans_dout;
   wire          _fifo_fit_plans_empty_n;
   wire          _fifo_admitted_plans_full_n;
-  wire [61:0]   _fifo_admitted_plans_dout;
+  wire [54:0]   _fifo_admitted_plans_dout;
   wire          _fifo_admitted_plans_empty_n;
   wire          _fifo_inspected_plans_full_n;
-  wire [61:0]   _fifo_inspected_plans_dout;
+  wire [54:0]   _fifo_inspected_plans_dout;
   wire          _fifo_inspected_plans_empty_n;
   wire          _fifo_seen_full_n;
   wire [514:0]  _fifo_seen_dout;
@@ -16950,8 +16963,8 @@ module kv_compress(
   ) fifo_frame_out (
     .clk     (ap_clk),
     .rst     (~ap_rst_n),
-    .din     (_emit_u_out_din),
-    .write   (_emit_u_out_write),
+    .din     (_emit_speckv_Design_u_out_din),
+    .write   (_emit_speckv_Design_u_out_write),
     .full_n  (_fifo_frame_out_full_n),
     .dout    (_fifo_frame_out_dout),
     .read    (frame_out_TREADY & _fifo_frame_out_empty_n),
@@ -16959,7 +16972,7 @@ module kv_compress(
   );
   hlsc_fifo #(
     .WIDTH(515),
-    .DEPTH(2)
+    .DEPTH(32)
   ) fifo_seen (
     .clk     (ap_clk),
     .rst     (~ap_rst_n),
@@ -16971,7 +16984,7 @@ module kv_compress(
     .empty_n (_fifo_seen_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(4)
   ) fifo_inspected_plans (
     .clk     (ap_clk),
@@ -16984,7 +16997,7 @@ module kv_compress(
     .empty_n (_fifo_inspected_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(4)
   ) fifo_admitted_plans (
     .clk     (ap_clk),
@@ -16997,7 +17010,7 @@ module kv_compress(
     .empty_n (_fifo_admitted_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(8)
   ) fifo_fit_plans (
     .clk     (ap_clk),
@@ -17010,7 +17023,7 @@ module kv_compress(
     .empty_n (_fifo_fit_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(8)
   ) fifo_quantize_plans (
     .clk     (ap_clk),
@@ -17097,7 +17110,7 @@ module kv_compress(
     .write   (_seal_speckv_Design_u_payload_write),
     .full_n  (_fifo_payload_full_n),
     .dout    (_fifo_payload_dout),
-    .read    (_emit_u_payload_read),
+    .read    (_emit_speckv_Design_u_payload_read),
     .empty_n (_fifo_payload_empty_n)
   );
   hlsc_fifo #(
@@ -17110,7 +17123,7 @@ module kv_compress(
     .write   (_admit_speckv_Design_speckv_RawBeats_u_verdicts_write),
     .full_n  (_fifo_verdicts_full_n),
     .dout    (_fifo_verdicts_dout),
-    .read    (_emit_u_verdicts_read),
+    .read    (_emit_speckv_Design_u_verdicts_read),
     .empty_n (_fifo_verdicts_empty_n)
   );
   hlsc_fifo #(
@@ -17166,7 +17179,7 @@ module kv_compress(
     .empty_n (_fifo_quantizers_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(63),
+    .WIDTH(56),
     .DEPTH(4)
   ) fifo_coded (
     .clk     (ap_clk),
@@ -17179,7 +17192,7 @@ module kv_compress(
     .empty_n (_fifo_coded_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(528),
+    .WIDTH(522),
     .DEPTH(4)
   ) fifo_sealed (
     .clk     (ap_clk),
@@ -17188,7 +17201,7 @@ module kv_compress(
     .write   (_seal_speckv_Design_u_sealed_write),
     .full_n  (_fifo_sealed_full_n),
     .dout    (_fifo_sealed_dout),
-    .read    (_emit_u_sealed_read),
+    .read    (_emit_speckv_Design_u_sealed_read),
     .empty_n (_fifo_sealed_empty_n)
   );
   kv_compress_inspect_request_speckv_Design inspect_request_speckv_Design_u (
@@ -17317,7 +17330,7 @@ module kv_compress(
     .sealed_write       (_seal_speckv_Design_u_sealed_write),
     .sealed_din         (_seal_speckv_Design_u_sealed_din)
   );
-  kv_compress_emit emit_u (
+  kv_compress_emit_speckv_Design emit_speckv_Design_u (
     .clk              (ap_clk),
     .rst              (~ap_rst_n),
     .sealed_dout      (_fifo_sealed_dout),
@@ -17327,11 +17340,11 @@ module kv_compress(
     .payload_dout     (_fifo_payload_dout),
     .payload_empty_n  (_fifo_payload_empty_n),
     .out_full_n       (_fifo_frame_out_full_n),
-    .sealed_read      (_emit_u_sealed_read),
-    .verdicts_read    (_emit_u_verdicts_read),
-    .payload_read     (_emit_u_payload_read),
-    .out_write        (_emit_u_out_write),
-    .out_din          (_emit_u_out_din)
+    .sealed_read      (_emit_speckv_Design_u_sealed_read),
+    .verdicts_read    (_emit_speckv_Design_u_verdicts_read),
+    .payload_read     (_emit_speckv_Design_u_payload_read),
+    .out_write        (_emit_speckv_Design_u_out_write),
+    .out_din          (_emit_speckv_Design_u_out_din)
   );
   assign raw_in_TREADY = _fifo_raw_in_full_n;
   assign frame_out_TVALID = _fifo_frame_out_empty_n;

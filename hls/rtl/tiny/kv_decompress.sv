@@ -14,7 +14,7 @@ module kv_decompress_inspect_frame_speckv_Design(
                  seen_write,
   output [514:0] seen_din,
   output         plans_write,
-  output [61:0]  plans_din
+  output [54:0]  plans_din
 );
 
   reg          started;
@@ -36,7 +36,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          first_0_r0s3;
   reg          first_0_r0s4;
   reg          and_r0s1;
-  reg          cmp_i2210_not_r0s1;
+  reg          cmp_i2194_not_r0s1;
   reg          parity_r0s1;
   reg          parity_r0s1__1;
   reg          parity_r0s1__2;
@@ -75,46 +75,50 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [113:0] add_r0s1;
   reg          and_r0s2;
   reg  [576:0] in_r0s2;
-  reg  [9:0]   mul_i591_r0s1;
-  reg  [9:0]   mul_i591_r0s2;
+  reg  [9:0]   mul_i572_r0s1;
+  reg  [9:0]   mul_i572_r0s2;
   reg          and_r0s3;
   reg  [576:0] in_r0s3;
-  reg          cmp_i1626_r0s1;
-  reg          cmp_i1626_r0s2;
-  reg          cmp_i1631_r0s1;
-  reg          cmp_i1631_r0s2;
-  reg  [8:0]   mul_i722_r0s1;
-  reg  [8:0]   mul_i722_r0s2;
+  reg          cmp_i1607_r0s1;
+  reg          cmp_i1607_r0s2;
+  reg          cmp_i1612_r0s1;
+  reg          cmp_i1612_r0s2;
+  reg  [8:0]   mul_i703_r0s1;
+  reg  [8:0]   mul_i703_r0s2;
   reg  [3:0]   select_r0s1;
   reg  [3:0]   select_r0s2;
-  reg  [9:0]   loadedv_i2015_r0s3;
-  reg  [9:0]   mul_i591_r0s3;
+  reg  [9:0]   loadedv_i1996_r0s3;
+  reg  [9:0]   mul_i572_r0s3;
   reg  [9:0]   select_r0s4;
   reg  [8:0]   select_r0s3;
   reg  [8:0]   select_r0s4__1;
   reg  [4:0]   select_r0s3__1;
   reg  [4:0]   select_r0s4__2;
   reg  [9:0]   select_r0s4__3;
-  reg  [61:0]  or_i211_r0s1;
-  reg  [61:0]  or_i211_r0s2;
-  reg  [61:0]  or_i211_r0s3;
-  reg  [61:0]  spec_select_r0s1;
-  reg  [61:0]  spec_select_r0s2;
-  reg  [61:0]  spec_select_r0s3;
+  reg  [22:0]  add_r0s1__1;
+  reg  [22:0]  add_r0s2;
+  reg  [22:0]  add_r0s3;
+  reg  [22:0]  add_r0s4;
+  reg  [54:0]  shl_i253_r0s1;
+  reg  [54:0]  shl_i253_r0s2;
+  reg  [54:0]  shl_i253_r0s3;
+  reg  [54:0]  spec_select_r0s1;
+  reg  [54:0]  spec_select_r0s2;
+  reg  [54:0]  spec_select_r0s3;
   reg          and_r0s1__2;
-  reg          cmp_i2068_not_r0s1;
+  reg          cmp_i2052_not_r0s1;
   reg          xor_r0s1;
   reg          xor_r0s1__1;
   reg          or_r0s2;
   reg  [7:0]   select_r0s1__1;
   reg  [7:0]   select_r0s2__1;
   reg          and_r0s2__1;
-  reg  [7:0]   mux83_r0s1;
+  reg  [7:0]   mux85_r0s1;
   reg  [7:0]   select_r0s2__2;
-  reg  [7:0]   ref_tmp1_sroa_0_0_ph_r0s3;
-  reg  [61:0]  or_i223_r0s4;
-  reg  [514:0] or_i3087_r0s1;
-  reg  [514:0] or_i3087_r0s2;
+  reg  [7:0]   ref_tmp2_sroa_0_0_ph_r0s3;
+  reg  [54:0]  or_i255_r0s4;
+  reg  [514:0] or_i3080_r0s1;
+  reg  [514:0] or_i3080_r0s2;
   reg          xor_r0s1__2;
   reg          parity_r0s1__32;
   reg          parity_r0s1__33;
@@ -149,20 +153,20 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          parity_r0s1__62;
   reg          parity_r0s1__63;
   reg  [31:0]  expected_sroa_0_1_r0s1;
-  reg          cmp_i2074_r0s2;
-  reg  [514:0] or_i3098_r0s3;
-  reg  [514:0] or_i3098_r0s4;
+  reg          cmp_i2058_r0s2;
+  reg  [514:0] or_i3091_r0s3;
+  reg  [514:0] or_i3091_r0s4;
   assign _GEN = valid0_4 & ~(first_0_r0s4 & ~plans_full_n | ~seen_full_n);
   reg  [31:0]  expected_sroa_0_0_r0;
   reg  [31:0]  crc_sroa_0_0_r0;
   reg          first_0_r0;
-  wire [10:0]  _GEN_4 = {1'h0, mul_i591_r0s2} + 11'h1;
+  wire [10:0]  _GEN_4 = {1'h0, mul_i572_r0s2} + 11'h1;
   wire         _GEN_5 = in_dout[63:56] == 8'h1;
   wire         _GEN_6 = in_dout[31:0] == 32'h46564B53;
   wire         _GEN_7 = in_dout[55:49] == 7'h0;
   wire         _GEN_8 = in_dout[47:32] != 16'h1;
   wire         _GEN_9 =
-    cmp_i2210_not_r0s1
+    cmp_i2194_not_r0s1
     | ({parity_r0s1__31,
         parity_r0s1__30,
         parity_r0s1__29,
@@ -197,14 +201,14 @@ module kv_decompress_inspect_frame_speckv_Design(
         parity_r0s1} ^ in_r0s1[511:480]) != 32'hFFFFFFFF;
   wire         _GEN_10 =
     or_r0s1 | ~(and_r0s1__1 & add_r0s1 < 114'h40000000000000000000000000);
-  wire         _GEN_11 = in_r0s2[191:160] == {16'h0, mul_i591_r0s2, 6'h0};
+  wire         _GEN_11 = in_r0s2[191:160] == {16'h0, mul_i572_r0s2, 6'h0};
   wire         _GEN_12 = in_dout[55:48] == 8'h1;
   wire         _GEN_13 = in_dout[71:64] == 8'h1;
-  wire [8:0]   _GEN_14 = cmp_i1631_r0s2 ? mul_i722_r0s2 : {select_r0s2, 5'h0};
+  wire [8:0]   _GEN_14 = cmp_i1612_r0s2 ? mul_i703_r0s2 : {select_r0s2, 5'h0};
   wire [8:0]   _GEN_15 = _GEN_14 + 9'hF;
-  wire         _GEN_16 = and_r0s3 & in_r0s3[223:192] == {16'h0, loadedv_i2015_r0s3, 6'h0};
-  wire         _GEN_17 = ~_GEN_9 & cmp_i2068_not_r0s1;
-  wire         _GEN_18 = xor_r0s1 | _GEN_9 & cmp_i2068_not_r0s1;
+  wire         _GEN_16 = and_r0s3 & in_r0s3[223:192] == {16'h0, loadedv_i1996_r0s3, 6'h0};
+  wire         _GEN_17 = ~_GEN_9 & cmp_i2052_not_r0s1;
+  wire         _GEN_18 = xor_r0s1 | _GEN_9 & cmp_i2052_not_r0s1;
   wire         _GEN_19 = _GEN_17 & xor_r0s1__1;
   wire         _GEN_20 = _GEN_10 & and_r0s1 & ~_GEN_9;
   wire [31:0]  _GEN_21 =
@@ -746,7 +750,7 @@ module kv_decompress_inspect_frame_speckv_Design(
          parity_r0s1__34,
          parity_r0s1__33,
          parity_r0s1__32} ^ _GEN_21
-      : crc_sroa_0_0_r0;
+      : 32'hFFFFFFFF;
   wire [31:0]  _GEN_23 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
   wire         _GEN_24 = ~started | in_dout[576];
   wire         _GEN_25 = ~started | _GEN_3;
@@ -764,7 +768,7 @@ module kv_decompress_inspect_frame_speckv_Design(
       first_0_r0s4 <= first_0_r0s3;
     if (_GEN_3) begin
       and_r0s1 <= _GEN_5 & _GEN_6 & _GEN_7;
-      cmp_i2210_not_r0s1 <= _GEN_8;
+      cmp_i2194_not_r0s1 <= _GEN_8;
       parity_r0s1 <=
         ^{3'h0,
           in_dout[476:33]
@@ -1479,68 +1483,72 @@ module kv_decompress_inspect_frame_speckv_Design(
       in_r0s2 <= in_r0s1;
     end
     if (_GEN_3)
-      mul_i591_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+      mul_i572_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
     if (_GEN_2)
-      mul_i591_r0s2 <= mul_i591_r0s1;
+      mul_i572_r0s2 <= mul_i572_r0s1;
     if (_GEN_1) begin
       and_r0s3 <= and_r0s2 & _GEN_11;
       in_r0s3 <= in_r0s2;
     end
     if (_GEN_3)
-      cmp_i1626_r0s1 <= _GEN_12;
+      cmp_i1607_r0s1 <= _GEN_12;
     if (_GEN_2)
-      cmp_i1626_r0s2 <= cmp_i1626_r0s1;
+      cmp_i1607_r0s2 <= cmp_i1607_r0s1;
     if (_GEN_3)
-      cmp_i1631_r0s1 <= _GEN_13;
+      cmp_i1612_r0s1 <= _GEN_13;
     if (_GEN_2)
-      cmp_i1631_r0s2 <= cmp_i1631_r0s1;
+      cmp_i1612_r0s2 <= cmp_i1612_r0s1;
     if (_GEN_3)
-      mul_i722_r0s1 <= {5'h0, _GEN_27[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i703_r0s1 <= {5'h0, _GEN_27[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_2)
-      mul_i722_r0s2 <= mul_i722_r0s1;
+      mul_i703_r0s2 <= mul_i703_r0s1;
     if (_GEN_3)
       select_r0s1 <= ~(_GEN_28[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_2)
       select_r0s2 <= select_r0s1;
     if (_GEN_1) begin
-      loadedv_i2015_r0s3 <=
-        cmp_i1626_r0s2 ? {5'h0, _GEN_15[8:4]} + _GEN_4[10:1] : mul_i591_r0s2;
-      mul_i591_r0s3 <= mul_i591_r0s2;
+      loadedv_i1996_r0s3 <=
+        cmp_i1607_r0s2 ? {5'h0, _GEN_15[8:4]} + _GEN_4[10:1] : mul_i572_r0s2;
+      mul_i572_r0s3 <= mul_i572_r0s2;
     end
     if (_GEN_0)
-      select_r0s4 <= _GEN_16 ? mul_i591_r0s3 : 10'h0;
+      select_r0s4 <= _GEN_16 ? mul_i572_r0s3 : 10'h0;
     if (_GEN_1)
-      select_r0s3 <= cmp_i1626_r0s2 ? _GEN_14 : 9'h0;
+      select_r0s3 <= cmp_i1607_r0s2 ? _GEN_14 : 9'h0;
     if (_GEN_0)
       select_r0s4__1 <= _GEN_16 ? select_r0s3 : 9'h0;
     if (_GEN_1)
-      select_r0s3__1 <= cmp_i1626_r0s2 ? _GEN_15[8:4] : 5'h0;
+      select_r0s3__1 <= cmp_i1607_r0s2 ? _GEN_15[8:4] : 5'h0;
     if (_GEN_0) begin
       select_r0s4__2 <= _GEN_16 ? select_r0s3__1 : 5'h0;
-      select_r0s4__3 <= _GEN_16 ? loadedv_i2015_r0s3 : 10'h0;
+      select_r0s4__3 <= _GEN_16 ? loadedv_i1996_r0s3 : 10'h0;
     end
     if (_GEN_3)
-      or_i211_r0s1 <=
-        {34'h0,
-         in_dout[120:117] - 4'h1,
-         in_dout[120:117],
-         in_dout[102:96] - 7'h1,
-         in_dout[102:96],
-         _GEN_13,
-         5'h0};
+      add_r0s1__1 <=
+        {10'h0, in_dout[102:96] - 7'h1, 6'h0}
+        + {1'h0,
+           {5'h0, in_dout[120:117], 13'h0} + {1'h0, in_dout[120:117] - 4'h1, 17'h0}};
     if (_GEN_2)
-      or_i211_r0s2 <= or_i211_r0s1;
+      add_r0s2 <= add_r0s1__1;
     if (_GEN_1)
-      or_i211_r0s3 <= or_i211_r0s2;
+      add_r0s3 <= add_r0s2;
+    if (_GEN_0)
+      add_r0s4 <= add_r0s3;
     if (_GEN_3)
-      spec_select_r0s1 <= {57'h0, _GEN_12, 4'h0};
+      shl_i253_r0s1 <= {49'h0, _GEN_13, 5'h0};
+    if (_GEN_2)
+      shl_i253_r0s2 <= shl_i253_r0s1;
+    if (_GEN_1)
+      shl_i253_r0s3 <= shl_i253_r0s2;
+    if (_GEN_3)
+      spec_select_r0s1 <= {50'h0, _GEN_12, 4'h0};
     if (_GEN_2)
       spec_select_r0s2 <= spec_select_r0s1;
     if (_GEN_1)
       spec_select_r0s3 <= spec_select_r0s2;
     if (_GEN_3) begin
       and_r0s1__2 <= _GEN_7 & ~_GEN_5;
-      cmp_i2068_not_r0s1 <= _GEN_6;
+      cmp_i2052_not_r0s1 <= _GEN_6;
       xor_r0s1 <= ~_GEN_6;
       xor_r0s1__1 <= ~_GEN_7;
     end
@@ -1553,21 +1561,21 @@ module kv_decompress_inspect_frame_speckv_Design(
       and_r0s2__1 <= _GEN_20;
     end
     if (_GEN_3)
-      mux83_r0s1 <= {7'h3, ~(|(in_dout[71:65]))};
+      mux85_r0s1 <= {7'h3, ~(|(in_dout[71:65]))};
     if (_GEN_2)
-      select_r0s2__2 <= _GEN_20 ? mux83_r0s1 : 8'h7;
+      select_r0s2__2 <= _GEN_20 ? mux85_r0s1 : 8'h7;
     if (_GEN_1)
-      ref_tmp1_sroa_0_0_ph_r0s3 <=
+      ref_tmp2_sroa_0_0_ph_r0s3 <=
         or_r0s2
           ? select_r0s2__1
           : and_r0s2__1 | and_r0s2 & ~_GEN_11 ? select_r0s2__2 : 8'h8;
     if (_GEN_0)
-      or_i223_r0s4 <=
-        or_i211_r0s3 + (_GEN_16 ? spec_select_r0s3 : {54'h0, ref_tmp1_sroa_0_0_ph_r0s3});
+      or_i255_r0s4 <=
+        shl_i253_r0s3 | (_GEN_16 ? spec_select_r0s3 : {47'h0, ref_tmp2_sroa_0_0_ph_r0s3});
     if (_GEN_3)
-      or_i3087_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+      or_i3080_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
     if (_GEN_2)
-      or_i3087_r0s2 <= or_i3087_r0s1;
+      or_i3080_r0s2 <= or_i3080_r0s1;
     if (_GEN_3) begin
       xor_r0s1__2 <= ~first_0_r0;
       parity_r0s1__32 <=
@@ -1701,15 +1709,15 @@ module kv_decompress_inspect_frame_speckv_Design(
       expected_sroa_0_1_r0s1 <= _GEN_23;
     end
     if (_GEN_2)
-      cmp_i2074_r0s2 <= _GEN_22 == expected_sroa_0_1_r0s1;
+      cmp_i2058_r0s2 <= _GEN_22 == expected_sroa_0_1_r0s1;
     if (_GEN_1)
-      or_i3098_r0s3 <= or_i3087_r0s2 | {cmp_i2074_r0s2, 514'h0};
+      or_i3091_r0s3 <= or_i3080_r0s2 | {cmp_i2058_r0s2, 514'h0};
     if (_GEN_0)
-      or_i3098_r0s4 <= or_i3098_r0s3;
+      or_i3091_r0s4 <= or_i3091_r0s3;
     if (_GEN_25)
       expected_sroa_0_0_r0 <= _GEN_24 ? 32'h0 : _GEN_23;
     if (~started | _GEN_2)
-      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'hFFFFFFFF : _GEN_22;
+      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_22;
     if (_GEN_25)
       first_0_r0 <= _GEN_24;
   end // always_ff @(posedge)
@@ -1733,10 +1741,11 @@ module kv_decompress_inspect_frame_speckv_Design(
   end // always_ff @(posedge)
   assign in_read = _GEN_3;
   assign seen_write = _GEN;
-  assign seen_din = or_i3098_r0s4;
+  assign seen_din = or_i3091_r0s4;
   assign plans_write = _GEN & first_0_r0s4;
   assign plans_din =
-    {select_r0s4__3, select_r0s4__2, select_r0s4__1, select_r0s4, 28'h0} | or_i223_r0s4;
+    {select_r0s4__3, select_r0s4__2, select_r0s4__1, select_r0s4, 21'h0}
+    | {32'h0, add_r0s4} + or_i255_r0s4;
 endmodule
 
 module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
@@ -1744,7 +1753,7 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
                  rst,
   input  [514:0] seen_dout,
   input          seen_empty_n,
-  input  [61:0]  plans_in_dout,
+  input  [54:0]  plans_in_dout,
   input          plans_in_empty_n,
                  headers_full_n,
                  plans_full_n,
@@ -1755,7 +1764,7 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
                  headers_write,
   output [511:0] headers_din,
   output         plans_write,
-  output [61:0]  plans_din,
+  output [54:0]  plans_din,
   output         beats_write,
   output [511:0] beats_din,
   output         verdicts_write,
@@ -1777,33 +1786,34 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
   wire [511:0] _GEN_2 = ended_0_r0 ? 512'h0 : seen_dout[511:0];
   wire         _GEN_3 = _GEN & first_0_r0;
   wire         _GEN_4 = ended_0_r0 | seen_dout[512];
-  wire         _GEN_5 = ~first_0_r0 & _GEN_0;
-  wire         _GEN_6 = _GEN_5 | _GEN_1;
-  wire         _GEN_7 =
-    _GEN_6 ? _GEN_5 | left_sroa_0_0_r0 == 10'h1 : plans_in_dout[61:52] == 10'h0;
-  wire         _GEN_8 = _GEN_4 & _GEN_7;
-  wire         _GEN_9 = truncated_0_r0 | ~ended_0_r0 & _GEN_4 & ~_GEN_7;
-  wire         _GEN_10 = _GEN_5 | overlong_0_r0;
-  wire         _GEN_11 = ragged_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
-  wire [3:0]   _GEN_12 = first_0_r0 ? plans_in_dout[3:0] : refused_sroa_0_0_r0;
+  wire         _GEN_5 = truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_6 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_7 = ~truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_8 = plans_in_dout[54:45] == 10'h0;
+  wire         _GEN_9 = _GEN_5 | _GEN_7;
+  wire         _GEN_10 = _GEN_4 & (_GEN_9 ? _GEN_6 : _GEN_8);
+  wire         _GEN_11 = _GEN_5 | ~ended_0_r0 & _GEN_4 & ~(_GEN_7 ? _GEN_6 : _GEN_8);
+  wire         _GEN_12 = _GEN_9 & (_GEN_0 | overlong_0_r0);
+  wire         _GEN_13 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
+  wire [3:0]   _GEN_14 = _GEN_9 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
   assign _GEN =
     valid0_0
     & ~(~ended_0_r0 & ~seen_empty_n | _GEN_1 & ~beats_full_n | first_0_r0
         & ~plans_in_empty_n | first_0_r0 & ~headers_full_n | first_0_r0 & ~plans_full_n
-        | _GEN_8 & ~verdicts_full_n);
-  wire         _GEN_13 = ~started | _GEN_8;
+        | _GEN_10 & ~verdicts_full_n);
+  wire         _GEN_15 = ~started | _GEN_10;
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        _GEN_13
+        _GEN_15
           ? 10'h0
-          : _GEN_6 ? (_GEN_5 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[61:52];
-      refused_sroa_0_0_r0 <= _GEN_13 ? 4'h0 : _GEN_12;
-      ended_0_r0 <= started & ~_GEN_8 & _GEN_4;
-      ragged_0_r0 <= started & ~_GEN_8 & _GEN_11;
-      truncated_0_r0 <= started & ~_GEN_8 & _GEN_9;
-      overlong_0_r0 <= started & ~_GEN_8 & _GEN_10;
-      first_0_r0 <= _GEN_13;
+          : _GEN_9 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[54:45];
+      refused_sroa_0_0_r0 <= _GEN_15 ? 4'h0 : _GEN_14;
+      ended_0_r0 <= started & ~_GEN_10 & _GEN_4;
+      ragged_0_r0 <= started & ~_GEN_10 & _GEN_13;
+      truncated_0_r0 <= started & ~_GEN_10 & _GEN_11;
+      overlong_0_r0 <= started & ~_GEN_10 & _GEN_12;
+      first_0_r0 <= _GEN_15;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -1824,19 +1834,19 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
   assign plans_din = plans_in_dout;
   assign beats_write = _GEN & _GEN_1;
   assign beats_din = _GEN_2;
-  assign verdicts_write = _GEN & _GEN_8;
+  assign verdicts_write = _GEN & _GEN_10;
   assign verdicts_din =
-    (first_0_r0 ? plans_in_dout[3:0] == 4'h0 : refused_sroa_0_0_r0 == 4'h0)
-      ? (_GEN_9
+    (_GEN_9 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
+      ? (_GEN_11
            ? 4'h9
-           : _GEN_10 ? 4'hA : _GEN_11 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
-      : _GEN_12;
+           : _GEN_12 ? 4'hA : _GEN_13 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
+      : _GEN_14;
 endmodule
 
 module kv_decompress_decode_speckv_Design(
   input          clk,
                  rst,
-  input  [61:0]  plans_dout,
+  input  [54:0]  plans_dout,
   input          plans_empty_n,
   input  [511:0] payload_dout,
   input          payload_empty_n,
@@ -1858,7 +1868,7 @@ module kv_decompress_decode_speckv_Design(
   reg           first_0_r0;
   reg  [511:0]  row_begin_sroa_0_0_r0;
   reg  [4:0]    words_left_sroa_0_0_r0;
-  reg  [7:0]    at_sroa_28_0_r0;
+  reg  [7:0]    at_sroa_33_0_r0;
   reg           valid0_0;
   reg           valid0_16;
   wire          _GEN;
@@ -1905,12 +1915,12 @@ module kv_decompress_decode_speckv_Design(
   reg           and_r0s1;
   wire          _GEN_20 = _GEN_14 & and_r0s1;
   reg  [2:0]    plan_sroa_7_0_r0s1;
-  reg  [15:0]   at_sroa_23_0_r0s1;
+  reg  [15:0]   at_sroa_27_0_r0s1;
   reg  [7:0]    at_sroa_0_0_r0s1;
   wire [2:0]    _GEN_21 =
     plan_sroa_7_0_r0s1[0]
-      ? at_sroa_23_0_r0s1[7:5]
-      : at_sroa_28_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
+      ? at_sroa_27_0_r0s1[7:5]
+      : at_sroa_33_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
   reg           and_r0s1__1;
   reg           and_r0s2;
   reg  [7:0]    words_loaded_sroa_0_0_r0s1;
@@ -1920,91 +1930,91 @@ module kv_decompress_decode_speckv_Design(
     & ~(valid0_2 & and_r0s1 & and_r0s2 & _GEN_21 == words_loaded_sroa_0_0_r0s2[3:1]
         & ~_GEN_13) & (~valid0_2 | _GEN_13);
   wire          _GEN_22 = _GEN_13 & and_r0s2;
-  reg           cmp_i988_not_r0s1;
-  reg           cmp_i988_not_r0s2;
+  reg           cmp_i1051_not_r0s1;
+  reg           cmp_i1051_not_r0s2;
   reg           and_r0s1__2;
   reg           and_r0s1__3;
-  reg           cmp_i1723_r0s1;
+  reg           cmp_i1786_r0s1;
   reg           and_r0s1__4;
   reg  [511:0]  payload_r0s1;
   reg  [31:0]   select_r0s2;
   reg           and_r0s1__5;
   reg           and_r0s1__6;
-  reg           cmp_i1723_1_r0s1;
+  reg           cmp_i1786_1_r0s1;
   reg           and_r0s1__7;
   reg  [31:0]   select_r0s2__1;
   reg           and_r0s1__8;
   reg           and_r0s1__9;
-  reg           cmp_i1723_2_r0s1;
+  reg           cmp_i1786_2_r0s1;
   reg           and_r0s1__10;
   reg  [31:0]   select_r0s2__2;
   reg           and_r0s1__11;
   reg           and_r0s1__12;
-  reg           cmp_i1723_3_r0s1;
+  reg           cmp_i1786_3_r0s1;
   reg           and_r0s1__13;
   reg  [31:0]   select_r0s2__3;
   reg           and_r0s1__14;
   reg           and_r0s1__15;
-  reg           cmp_i1723_4_r0s1;
+  reg           cmp_i1786_4_r0s1;
   reg           and_r0s1__16;
   reg  [31:0]   select_r0s2__4;
   reg           and_r0s1__17;
   reg           and_r0s1__18;
-  reg           cmp_i1723_5_r0s1;
+  reg           cmp_i1786_5_r0s1;
   reg           and_r0s1__19;
   reg  [31:0]   select_r0s2__5;
   reg           and_r0s1__20;
   reg           and_r0s1__21;
-  reg           cmp_i1723_6_r0s1;
+  reg           cmp_i1786_6_r0s1;
   reg           and_r0s1__22;
   reg  [31:0]   select_r0s2__6;
   reg           and_r0s1__23;
   reg           and_r0s1__24;
-  reg           cmp_i1723_7_r0s1;
+  reg           cmp_i1786_7_r0s1;
   reg           and_r0s1__25;
   reg  [31:0]   select_r0s2__7;
   reg           and_r0s1__26;
   reg           and_r0s1__27;
-  reg           cmp_i1723_8_r0s1;
+  reg           cmp_i1786_8_r0s1;
   reg           and_r0s1__28;
   reg  [31:0]   select_r0s2__8;
   reg           and_r0s1__29;
   reg           and_r0s1__30;
-  reg           cmp_i1723_9_r0s1;
+  reg           cmp_i1786_9_r0s1;
   reg           and_r0s1__31;
   reg  [31:0]   select_r0s2__9;
   reg           and_r0s1__32;
   reg           and_r0s1__33;
-  reg           cmp_i1723_10_r0s1;
+  reg           cmp_i1786_10_r0s1;
   reg           and_r0s1__34;
   reg  [31:0]   select_r0s2__10;
   reg           and_r0s1__35;
   reg           and_r0s1__36;
-  reg           cmp_i1723_11_r0s1;
+  reg           cmp_i1786_11_r0s1;
   reg           and_r0s1__37;
   reg  [31:0]   select_r0s2__11;
   reg           and_r0s1__38;
   reg           and_r0s1__39;
-  reg           cmp_i1723_12_r0s1;
+  reg           cmp_i1786_12_r0s1;
   reg           and_r0s1__40;
   reg  [31:0]   select_r0s2__12;
   reg           and_r0s1__41;
   reg           and_r0s1__42;
-  reg           cmp_i1723_13_r0s1;
+  reg           cmp_i1786_13_r0s1;
   reg           and_r0s1__43;
   reg  [31:0]   select_r0s2__13;
   reg           and_r0s1__44;
   reg           and_r0s1__45;
-  reg           cmp_i1723_14_r0s1;
+  reg           cmp_i1786_14_r0s1;
   reg           and_r0s1__46;
   reg  [31:0]   select_r0s2__14;
-  reg           cmp_i1254_not_15_r0s1;
-  reg           cmp_i1254_not_15_r0s2;
+  reg           cmp_i1317_not_15_r0s1;
+  reg           cmp_i1317_not_15_r0s2;
   reg           cmp_i_i_15_r0s2;
   reg           and_r0s1__47;
-  reg           cmp_i1723_15_r0s1;
+  reg           cmp_i1786_15_r0s1;
   reg           xor_r0s2;
-  wire          _GEN_23 = cmp_i1254_not_15_r0s2 | ~cmp_i_i_15_r0s2 & xor_r0s2;
+  wire          _GEN_23 = cmp_i1317_not_15_r0s2 | ~cmp_i_i_15_r0s2 & xor_r0s2;
   reg  [511:0]  payload_r0s2;
   wire [511:0]  _GEN_24 =
     {_GEN_23 ? 32'h0 : payload_r0s2[511:480],
@@ -2068,22 +2078,22 @@ module kv_decompress_decode_speckv_Design(
   reg  [3:0]    plan_sroa_4_0_r0s14;
   reg  [3:0]    plan_sroa_4_0_r0s15;
   reg  [3:0]    plan_sroa_4_0_r0s16;
-  reg           cmp_i1229_r0s1;
-  reg           cmp_i1229_r0s2;
-  reg           cmp_i1229_r0s3;
-  reg           cmp_i1229_r0s4;
-  reg           cmp_i1229_r0s5;
-  reg           cmp_i1229_r0s6;
-  reg           cmp_i1229_r0s7;
-  reg           cmp_i1229_r0s8;
-  reg           cmp_i1229_r0s9;
-  reg           cmp_i1229_r0s10;
-  reg           cmp_i1229_r0s11;
-  reg           cmp_i1229_r0s12;
-  reg           cmp_i1229_r0s13;
-  reg           cmp_i1229_r0s14;
-  reg           cmp_i1229_r0s15;
-  reg           cmp_i1229_r0s16;
+  reg           cmp_i1292_r0s1;
+  reg           cmp_i1292_r0s2;
+  reg           cmp_i1292_r0s3;
+  reg           cmp_i1292_r0s4;
+  reg           cmp_i1292_r0s5;
+  reg           cmp_i1292_r0s6;
+  reg           cmp_i1292_r0s7;
+  reg           cmp_i1292_r0s8;
+  reg           cmp_i1292_r0s9;
+  reg           cmp_i1292_r0s10;
+  reg           cmp_i1292_r0s11;
+  reg           cmp_i1292_r0s12;
+  reg           cmp_i1292_r0s13;
+  reg           cmp_i1292_r0s14;
+  reg           cmp_i1292_r0s15;
+  reg           cmp_i1292_r0s16;
   reg  [2:0]    plan_sroa_7_0_r0s2;
   reg  [2:0]    plan_sroa_7_0_r0s3;
   reg  [2:0]    plan_sroa_7_0_r0s4;
@@ -2092,49 +2102,49 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    plan_sroa_7_0_r0s7;
   reg  [2:0]    plan_sroa_7_0_r0s8;
   reg  [1023:0] table_r0s3;
-  reg  [1023:0] shr_i2232_r0s1;
-  reg  [1023:0] shr_i2232_r0s2;
-  reg  [1023:0] shr_i2232_r0s3;
-  reg  [1023:0] sroa_speculated4671_r0s4;
-  reg  [15:0]   at_sroa_23_0_r0s2;
-  reg  [15:0]   at_sroa_23_0_r0s3;
-  reg  [15:0]   at_sroa_23_0_r0s4;
-  reg  [1023:0] sroa_speculated4671_1_r0s5;
-  reg  [15:0]   at_sroa_23_0_r0s5;
-  reg  [1023:0] sroa_speculated4671_2_r0s6;
-  reg  [15:0]   at_sroa_23_0_r0s6;
-  reg  [1023:0] sroa_speculated4671_3_r0s7;
-  reg  [15:0]   at_sroa_23_0_r0s7;
-  reg  [1023:0] sroa_speculated4671_4_r0s8;
+  reg  [1023:0] shr_i2295_r0s1;
+  reg  [1023:0] shr_i2295_r0s2;
+  reg  [1023:0] shr_i2295_r0s3;
+  reg  [1023:0] sroa_speculated4738_r0s4;
+  reg  [15:0]   at_sroa_27_0_r0s2;
+  reg  [15:0]   at_sroa_27_0_r0s3;
+  reg  [15:0]   at_sroa_27_0_r0s4;
+  reg  [1023:0] sroa_speculated4738_1_r0s5;
+  reg  [15:0]   at_sroa_27_0_r0s5;
+  reg  [1023:0] sroa_speculated4738_2_r0s6;
+  reg  [15:0]   at_sroa_27_0_r0s6;
+  reg  [1023:0] sroa_speculated4738_3_r0s7;
+  reg  [15:0]   at_sroa_27_0_r0s7;
+  reg  [1023:0] sroa_speculated4738_4_r0s8;
   reg  [1023:0] table_r0s4;
   reg  [1023:0] table_r0s5;
   reg  [1023:0] table_r0s6;
   reg  [1023:0] table_r0s7;
   reg  [1023:0] table_r0s8;
-  reg  [6:0]    sroa_speculated4697_v_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_r0s16__1;
-  reg           sroa_speculated4697_v_r0s9__2;
-  reg           sroa_speculated4697_v_r0s10__2;
-  reg           sroa_speculated4697_v_r0s11__2;
-  reg           sroa_speculated4697_v_r0s12__2;
-  reg           sroa_speculated4697_v_r0s13__2;
-  reg           sroa_speculated4697_v_r0s14__2;
-  reg           sroa_speculated4697_v_r0s15__2;
-  reg           sroa_speculated4697_v_r0s16__2;
+  reg  [6:0]    sroa_speculated4764_v_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_r0s16__1;
+  reg           sroa_speculated4764_v_r0s9__2;
+  reg           sroa_speculated4764_v_r0s10__2;
+  reg           sroa_speculated4764_v_r0s11__2;
+  reg           sroa_speculated4764_v_r0s12__2;
+  reg           sroa_speculated4764_v_r0s13__2;
+  reg           sroa_speculated4764_v_r0s14__2;
+  reg           sroa_speculated4764_v_r0s15__2;
+  reg           sroa_speculated4764_v_r0s16__2;
   reg           xor_r0s9;
   reg           xor_r0s10;
   reg           xor_r0s11;
@@ -2143,13 +2153,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14;
   reg           xor_r0s15;
   reg           xor_r0s16;
-  reg  [9:0]    sub_i1048_neg_r0s9;
+  reg  [9:0]    sub_i1111_neg_r0s9;
   reg  [3:0]    select_r0s10;
-  reg  [7:0]    or_i3066_r0s9;
-  reg  [7:0]    or_i3066_r0s10;
-  reg           cmp_i_i3268_r0s10;
-  reg  [5:0]    loadedv_i324456_r0s10;
-  reg           or_i2633_r0s11;
+  reg  [7:0]    or_i3130_r0s9;
+  reg  [7:0]    or_i3130_r0s10;
+  reg           cmp_i_i3332_r0s10;
+  reg  [5:0]    loadedv_i330856_r0s10;
+  reg           or_i2697_r0s11;
   reg  [32:0]   cond_i_i_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1;
   reg  [7:0]    codes_sroa_0_0_r0s2;
@@ -2159,14 +2169,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6;
   reg  [7:0]    codes_sroa_0_0_r0s7;
   reg  [7:0]    codes_sroa_0_0_r0s8;
-  reg  [15:0]   mul_i2659_r0s9;
-  reg  [15:0]   mul_i2659_r0s10;
-  reg  [15:0]   mul_i2659_r0s11;
+  reg  [15:0]   mul_i2723_r0s9;
+  reg  [15:0]   mul_i2723_r0s10;
+  reg  [15:0]   mul_i2723_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_r0s12;
-  reg           cmp_i3972_r0s13;
-  reg           cmp_i3972_r0s14;
-  reg           cmp_i3972_r0s15;
-  reg           cmp_i3972_r0s16;
+  reg           cmp_i4036_r0s13;
+  reg           cmp_i4036_r0s14;
+  reg           cmp_i4036_r0s15;
+  reg           cmp_i4036_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_r0s15;
@@ -2190,16 +2200,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__3;
   reg           and_r0s13__5;
   reg           and_r0s13__6;
-  reg  [9:0]    sub_i2904_r0s14;
-  reg  [9:0]    sub_i2904_r0s15;
-  reg           cmp_i3681_r0s14;
+  reg  [9:0]    sub_i2968_r0s14;
+  reg  [9:0]    sub_i2968_r0s15;
+  reg           cmp_i3745_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_r0s14;
   reg  [5:0]    umin_r0s14;
-  reg           cond_i3684_r0s15;
-  reg  [6:0]    cond_i3684_r0s15__1;
-  reg           cond_i3684_r0s15__2;
-  reg  [25:0]   cond_i3684_r0s15__3;
+  reg           cond_i3748_r0s15;
+  reg  [6:0]    cond_i3748_r0s15__1;
+  reg           cond_i3748_r0s15__2;
+  reg  [25:0]   cond_i3748_r0s15__3;
   reg  [15:0]   narrow_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_r0s10;
@@ -2209,46 +2219,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_r0s16;
-  reg           cmp_i1229_1_r0s1;
-  reg           cmp_i1229_1_r0s2;
-  reg           cmp_i1229_1_r0s3;
-  reg           cmp_i1229_1_r0s4;
-  reg           cmp_i1229_1_r0s5;
-  reg           cmp_i1229_1_r0s6;
-  reg           cmp_i1229_1_r0s7;
-  reg           cmp_i1229_1_r0s8;
-  reg           cmp_i1229_1_r0s9;
-  reg           cmp_i1229_1_r0s10;
-  reg           cmp_i1229_1_r0s11;
-  reg           cmp_i1229_1_r0s12;
-  reg           cmp_i1229_1_r0s13;
-  reg           cmp_i1229_1_r0s14;
-  reg           cmp_i1229_1_r0s15;
-  reg           cmp_i1229_1_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_1_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_1_r0s16__1;
-  reg           sroa_speculated4697_v_1_r0s9__2;
-  reg           sroa_speculated4697_v_1_r0s10__2;
-  reg           sroa_speculated4697_v_1_r0s11__2;
-  reg           sroa_speculated4697_v_1_r0s12__2;
-  reg           sroa_speculated4697_v_1_r0s13__2;
-  reg           sroa_speculated4697_v_1_r0s14__2;
-  reg           sroa_speculated4697_v_1_r0s15__2;
-  reg           sroa_speculated4697_v_1_r0s16__2;
+  reg           cmp_i1292_1_r0s1;
+  reg           cmp_i1292_1_r0s2;
+  reg           cmp_i1292_1_r0s3;
+  reg           cmp_i1292_1_r0s4;
+  reg           cmp_i1292_1_r0s5;
+  reg           cmp_i1292_1_r0s6;
+  reg           cmp_i1292_1_r0s7;
+  reg           cmp_i1292_1_r0s8;
+  reg           cmp_i1292_1_r0s9;
+  reg           cmp_i1292_1_r0s10;
+  reg           cmp_i1292_1_r0s11;
+  reg           cmp_i1292_1_r0s12;
+  reg           cmp_i1292_1_r0s13;
+  reg           cmp_i1292_1_r0s14;
+  reg           cmp_i1292_1_r0s15;
+  reg           cmp_i1292_1_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_1_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_1_r0s16__1;
+  reg           sroa_speculated4764_v_1_r0s9__2;
+  reg           sroa_speculated4764_v_1_r0s10__2;
+  reg           sroa_speculated4764_v_1_r0s11__2;
+  reg           sroa_speculated4764_v_1_r0s12__2;
+  reg           sroa_speculated4764_v_1_r0s13__2;
+  reg           sroa_speculated4764_v_1_r0s14__2;
+  reg           sroa_speculated4764_v_1_r0s15__2;
+  reg           sroa_speculated4764_v_1_r0s16__2;
   reg           xor_r0s9__1;
   reg           xor_r0s10__1;
   reg           xor_r0s11__1;
@@ -2257,13 +2267,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__1;
   reg           xor_r0s15__1;
   reg           xor_r0s16__1;
-  reg  [9:0]    sub_i1048_neg_1_r0s9;
+  reg  [9:0]    sub_i1111_neg_1_r0s9;
   reg  [3:0]    select_r0s10__2;
-  reg  [7:0]    or_i3066_1_r0s9;
-  reg  [7:0]    or_i3066_1_r0s10;
-  reg           cmp_i_i3268_1_r0s10;
-  reg  [5:0]    loadedv_i324456_1_r0s10;
-  reg           or_i2633_1_r0s11;
+  reg  [7:0]    or_i3130_1_r0s9;
+  reg  [7:0]    or_i3130_1_r0s10;
+  reg           cmp_i_i3332_1_r0s10;
+  reg  [5:0]    loadedv_i330856_1_r0s10;
+  reg           or_i2697_1_r0s11;
   reg  [32:0]   cond_i_i_1_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__1;
   reg  [7:0]    codes_sroa_0_0_r0s2__1;
@@ -2273,14 +2283,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__1;
   reg  [7:0]    codes_sroa_0_0_r0s7__1;
   reg  [7:0]    codes_sroa_0_0_r0s8__1;
-  reg  [15:0]   mul_i2659_1_r0s9;
-  reg  [15:0]   mul_i2659_1_r0s10;
-  reg  [15:0]   mul_i2659_1_r0s11;
+  reg  [15:0]   mul_i2723_1_r0s9;
+  reg  [15:0]   mul_i2723_1_r0s10;
+  reg  [15:0]   mul_i2723_1_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_1_r0s12;
-  reg           cmp_i3972_1_r0s13;
-  reg           cmp_i3972_1_r0s14;
-  reg           cmp_i3972_1_r0s15;
-  reg           cmp_i3972_1_r0s16;
+  reg           cmp_i4036_1_r0s13;
+  reg           cmp_i4036_1_r0s14;
+  reg           cmp_i4036_1_r0s15;
+  reg           cmp_i4036_1_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_1_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_1_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_1_r0s15;
@@ -2304,16 +2314,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__7;
   reg           and_r0s13__11;
   reg           and_r0s13__12;
-  reg  [9:0]    sub_i2904_1_r0s14;
-  reg  [9:0]    sub_i2904_1_r0s15;
-  reg           cmp_i3681_1_r0s14;
+  reg  [9:0]    sub_i2968_1_r0s14;
+  reg  [9:0]    sub_i2968_1_r0s15;
+  reg           cmp_i3745_1_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_1_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_1_r0s14;
   reg  [5:0]    umin_r0s14__1;
-  reg           cond_i3684_1_r0s15;
-  reg  [6:0]    cond_i3684_1_r0s15__1;
-  reg           cond_i3684_1_r0s15__2;
-  reg  [25:0]   cond_i3684_1_r0s15__3;
+  reg           cond_i3748_1_r0s15;
+  reg  [6:0]    cond_i3748_1_r0s15__1;
+  reg           cond_i3748_1_r0s15__2;
+  reg  [25:0]   cond_i3748_1_r0s15__3;
   reg  [15:0]   narrow_1_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_1_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_1_r0s10;
@@ -2323,46 +2333,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_1_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_1_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_1_r0s16;
-  reg           cmp_i1229_2_r0s1;
-  reg           cmp_i1229_2_r0s2;
-  reg           cmp_i1229_2_r0s3;
-  reg           cmp_i1229_2_r0s4;
-  reg           cmp_i1229_2_r0s5;
-  reg           cmp_i1229_2_r0s6;
-  reg           cmp_i1229_2_r0s7;
-  reg           cmp_i1229_2_r0s8;
-  reg           cmp_i1229_2_r0s9;
-  reg           cmp_i1229_2_r0s10;
-  reg           cmp_i1229_2_r0s11;
-  reg           cmp_i1229_2_r0s12;
-  reg           cmp_i1229_2_r0s13;
-  reg           cmp_i1229_2_r0s14;
-  reg           cmp_i1229_2_r0s15;
-  reg           cmp_i1229_2_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_2_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_2_r0s16__1;
-  reg           sroa_speculated4697_v_2_r0s9__2;
-  reg           sroa_speculated4697_v_2_r0s10__2;
-  reg           sroa_speculated4697_v_2_r0s11__2;
-  reg           sroa_speculated4697_v_2_r0s12__2;
-  reg           sroa_speculated4697_v_2_r0s13__2;
-  reg           sroa_speculated4697_v_2_r0s14__2;
-  reg           sroa_speculated4697_v_2_r0s15__2;
-  reg           sroa_speculated4697_v_2_r0s16__2;
+  reg           cmp_i1292_2_r0s1;
+  reg           cmp_i1292_2_r0s2;
+  reg           cmp_i1292_2_r0s3;
+  reg           cmp_i1292_2_r0s4;
+  reg           cmp_i1292_2_r0s5;
+  reg           cmp_i1292_2_r0s6;
+  reg           cmp_i1292_2_r0s7;
+  reg           cmp_i1292_2_r0s8;
+  reg           cmp_i1292_2_r0s9;
+  reg           cmp_i1292_2_r0s10;
+  reg           cmp_i1292_2_r0s11;
+  reg           cmp_i1292_2_r0s12;
+  reg           cmp_i1292_2_r0s13;
+  reg           cmp_i1292_2_r0s14;
+  reg           cmp_i1292_2_r0s15;
+  reg           cmp_i1292_2_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_2_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_2_r0s16__1;
+  reg           sroa_speculated4764_v_2_r0s9__2;
+  reg           sroa_speculated4764_v_2_r0s10__2;
+  reg           sroa_speculated4764_v_2_r0s11__2;
+  reg           sroa_speculated4764_v_2_r0s12__2;
+  reg           sroa_speculated4764_v_2_r0s13__2;
+  reg           sroa_speculated4764_v_2_r0s14__2;
+  reg           sroa_speculated4764_v_2_r0s15__2;
+  reg           sroa_speculated4764_v_2_r0s16__2;
   reg           xor_r0s9__2;
   reg           xor_r0s10__2;
   reg           xor_r0s11__2;
@@ -2371,13 +2381,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__2;
   reg           xor_r0s15__2;
   reg           xor_r0s16__2;
-  reg  [9:0]    sub_i1048_neg_2_r0s9;
+  reg  [9:0]    sub_i1111_neg_2_r0s9;
   reg  [3:0]    select_r0s10__4;
-  reg  [7:0]    or_i3066_2_r0s9;
-  reg  [7:0]    or_i3066_2_r0s10;
-  reg           cmp_i_i3268_2_r0s10;
-  reg  [5:0]    loadedv_i324456_2_r0s10;
-  reg           or_i2633_2_r0s11;
+  reg  [7:0]    or_i3130_2_r0s9;
+  reg  [7:0]    or_i3130_2_r0s10;
+  reg           cmp_i_i3332_2_r0s10;
+  reg  [5:0]    loadedv_i330856_2_r0s10;
+  reg           or_i2697_2_r0s11;
   reg  [32:0]   cond_i_i_2_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__2;
   reg  [7:0]    codes_sroa_0_0_r0s2__2;
@@ -2387,14 +2397,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__2;
   reg  [7:0]    codes_sroa_0_0_r0s7__2;
   reg  [7:0]    codes_sroa_0_0_r0s8__2;
-  reg  [15:0]   mul_i2659_2_r0s9;
-  reg  [15:0]   mul_i2659_2_r0s10;
-  reg  [15:0]   mul_i2659_2_r0s11;
+  reg  [15:0]   mul_i2723_2_r0s9;
+  reg  [15:0]   mul_i2723_2_r0s10;
+  reg  [15:0]   mul_i2723_2_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_2_r0s12;
-  reg           cmp_i3972_2_r0s13;
-  reg           cmp_i3972_2_r0s14;
-  reg           cmp_i3972_2_r0s15;
-  reg           cmp_i3972_2_r0s16;
+  reg           cmp_i4036_2_r0s13;
+  reg           cmp_i4036_2_r0s14;
+  reg           cmp_i4036_2_r0s15;
+  reg           cmp_i4036_2_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_2_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_2_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_2_r0s15;
@@ -2418,16 +2428,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__11;
   reg           and_r0s13__17;
   reg           and_r0s13__18;
-  reg  [9:0]    sub_i2904_2_r0s14;
-  reg  [9:0]    sub_i2904_2_r0s15;
-  reg           cmp_i3681_2_r0s14;
+  reg  [9:0]    sub_i2968_2_r0s14;
+  reg  [9:0]    sub_i2968_2_r0s15;
+  reg           cmp_i3745_2_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_2_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_2_r0s14;
   reg  [5:0]    umin_r0s14__2;
-  reg           cond_i3684_2_r0s15;
-  reg  [6:0]    cond_i3684_2_r0s15__1;
-  reg           cond_i3684_2_r0s15__2;
-  reg  [25:0]   cond_i3684_2_r0s15__3;
+  reg           cond_i3748_2_r0s15;
+  reg  [6:0]    cond_i3748_2_r0s15__1;
+  reg           cond_i3748_2_r0s15__2;
+  reg  [25:0]   cond_i3748_2_r0s15__3;
   reg  [15:0]   narrow_2_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_2_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_2_r0s10;
@@ -2437,46 +2447,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_2_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_2_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_2_r0s16;
-  reg           cmp_i1229_3_r0s1;
-  reg           cmp_i1229_3_r0s2;
-  reg           cmp_i1229_3_r0s3;
-  reg           cmp_i1229_3_r0s4;
-  reg           cmp_i1229_3_r0s5;
-  reg           cmp_i1229_3_r0s6;
-  reg           cmp_i1229_3_r0s7;
-  reg           cmp_i1229_3_r0s8;
-  reg           cmp_i1229_3_r0s9;
-  reg           cmp_i1229_3_r0s10;
-  reg           cmp_i1229_3_r0s11;
-  reg           cmp_i1229_3_r0s12;
-  reg           cmp_i1229_3_r0s13;
-  reg           cmp_i1229_3_r0s14;
-  reg           cmp_i1229_3_r0s15;
-  reg           cmp_i1229_3_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_3_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_3_r0s16__1;
-  reg           sroa_speculated4697_v_3_r0s9__2;
-  reg           sroa_speculated4697_v_3_r0s10__2;
-  reg           sroa_speculated4697_v_3_r0s11__2;
-  reg           sroa_speculated4697_v_3_r0s12__2;
-  reg           sroa_speculated4697_v_3_r0s13__2;
-  reg           sroa_speculated4697_v_3_r0s14__2;
-  reg           sroa_speculated4697_v_3_r0s15__2;
-  reg           sroa_speculated4697_v_3_r0s16__2;
+  reg           cmp_i1292_3_r0s1;
+  reg           cmp_i1292_3_r0s2;
+  reg           cmp_i1292_3_r0s3;
+  reg           cmp_i1292_3_r0s4;
+  reg           cmp_i1292_3_r0s5;
+  reg           cmp_i1292_3_r0s6;
+  reg           cmp_i1292_3_r0s7;
+  reg           cmp_i1292_3_r0s8;
+  reg           cmp_i1292_3_r0s9;
+  reg           cmp_i1292_3_r0s10;
+  reg           cmp_i1292_3_r0s11;
+  reg           cmp_i1292_3_r0s12;
+  reg           cmp_i1292_3_r0s13;
+  reg           cmp_i1292_3_r0s14;
+  reg           cmp_i1292_3_r0s15;
+  reg           cmp_i1292_3_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_3_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_3_r0s16__1;
+  reg           sroa_speculated4764_v_3_r0s9__2;
+  reg           sroa_speculated4764_v_3_r0s10__2;
+  reg           sroa_speculated4764_v_3_r0s11__2;
+  reg           sroa_speculated4764_v_3_r0s12__2;
+  reg           sroa_speculated4764_v_3_r0s13__2;
+  reg           sroa_speculated4764_v_3_r0s14__2;
+  reg           sroa_speculated4764_v_3_r0s15__2;
+  reg           sroa_speculated4764_v_3_r0s16__2;
   reg           xor_r0s9__3;
   reg           xor_r0s10__3;
   reg           xor_r0s11__3;
@@ -2485,13 +2495,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__3;
   reg           xor_r0s15__3;
   reg           xor_r0s16__3;
-  reg  [9:0]    sub_i1048_neg_3_r0s9;
+  reg  [9:0]    sub_i1111_neg_3_r0s9;
   reg  [3:0]    select_r0s10__6;
-  reg  [7:0]    or_i3066_3_r0s9;
-  reg  [7:0]    or_i3066_3_r0s10;
-  reg           cmp_i_i3268_3_r0s10;
-  reg  [5:0]    loadedv_i324456_3_r0s10;
-  reg           or_i2633_3_r0s11;
+  reg  [7:0]    or_i3130_3_r0s9;
+  reg  [7:0]    or_i3130_3_r0s10;
+  reg           cmp_i_i3332_3_r0s10;
+  reg  [5:0]    loadedv_i330856_3_r0s10;
+  reg           or_i2697_3_r0s11;
   reg  [32:0]   cond_i_i_3_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__3;
   reg  [7:0]    codes_sroa_0_0_r0s2__3;
@@ -2501,14 +2511,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__3;
   reg  [7:0]    codes_sroa_0_0_r0s7__3;
   reg  [7:0]    codes_sroa_0_0_r0s8__3;
-  reg  [15:0]   mul_i2659_3_r0s9;
-  reg  [15:0]   mul_i2659_3_r0s10;
-  reg  [15:0]   mul_i2659_3_r0s11;
+  reg  [15:0]   mul_i2723_3_r0s9;
+  reg  [15:0]   mul_i2723_3_r0s10;
+  reg  [15:0]   mul_i2723_3_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_3_r0s12;
-  reg           cmp_i3972_3_r0s13;
-  reg           cmp_i3972_3_r0s14;
-  reg           cmp_i3972_3_r0s15;
-  reg           cmp_i3972_3_r0s16;
+  reg           cmp_i4036_3_r0s13;
+  reg           cmp_i4036_3_r0s14;
+  reg           cmp_i4036_3_r0s15;
+  reg           cmp_i4036_3_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_3_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_3_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_3_r0s15;
@@ -2532,16 +2542,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__15;
   reg           and_r0s13__23;
   reg           and_r0s13__24;
-  reg  [9:0]    sub_i2904_3_r0s14;
-  reg  [9:0]    sub_i2904_3_r0s15;
-  reg           cmp_i3681_3_r0s14;
+  reg  [9:0]    sub_i2968_3_r0s14;
+  reg  [9:0]    sub_i2968_3_r0s15;
+  reg           cmp_i3745_3_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_3_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_3_r0s14;
   reg  [5:0]    umin_r0s14__3;
-  reg           cond_i3684_3_r0s15;
-  reg  [6:0]    cond_i3684_3_r0s15__1;
-  reg           cond_i3684_3_r0s15__2;
-  reg  [25:0]   cond_i3684_3_r0s15__3;
+  reg           cond_i3748_3_r0s15;
+  reg  [6:0]    cond_i3748_3_r0s15__1;
+  reg           cond_i3748_3_r0s15__2;
+  reg  [25:0]   cond_i3748_3_r0s15__3;
   reg  [15:0]   narrow_3_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_3_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_3_r0s10;
@@ -2551,46 +2561,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_3_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_3_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_3_r0s16;
-  reg           cmp_i1229_4_r0s1;
-  reg           cmp_i1229_4_r0s2;
-  reg           cmp_i1229_4_r0s3;
-  reg           cmp_i1229_4_r0s4;
-  reg           cmp_i1229_4_r0s5;
-  reg           cmp_i1229_4_r0s6;
-  reg           cmp_i1229_4_r0s7;
-  reg           cmp_i1229_4_r0s8;
-  reg           cmp_i1229_4_r0s9;
-  reg           cmp_i1229_4_r0s10;
-  reg           cmp_i1229_4_r0s11;
-  reg           cmp_i1229_4_r0s12;
-  reg           cmp_i1229_4_r0s13;
-  reg           cmp_i1229_4_r0s14;
-  reg           cmp_i1229_4_r0s15;
-  reg           cmp_i1229_4_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_4_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_4_r0s16__1;
-  reg           sroa_speculated4697_v_4_r0s9__2;
-  reg           sroa_speculated4697_v_4_r0s10__2;
-  reg           sroa_speculated4697_v_4_r0s11__2;
-  reg           sroa_speculated4697_v_4_r0s12__2;
-  reg           sroa_speculated4697_v_4_r0s13__2;
-  reg           sroa_speculated4697_v_4_r0s14__2;
-  reg           sroa_speculated4697_v_4_r0s15__2;
-  reg           sroa_speculated4697_v_4_r0s16__2;
+  reg           cmp_i1292_4_r0s1;
+  reg           cmp_i1292_4_r0s2;
+  reg           cmp_i1292_4_r0s3;
+  reg           cmp_i1292_4_r0s4;
+  reg           cmp_i1292_4_r0s5;
+  reg           cmp_i1292_4_r0s6;
+  reg           cmp_i1292_4_r0s7;
+  reg           cmp_i1292_4_r0s8;
+  reg           cmp_i1292_4_r0s9;
+  reg           cmp_i1292_4_r0s10;
+  reg           cmp_i1292_4_r0s11;
+  reg           cmp_i1292_4_r0s12;
+  reg           cmp_i1292_4_r0s13;
+  reg           cmp_i1292_4_r0s14;
+  reg           cmp_i1292_4_r0s15;
+  reg           cmp_i1292_4_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_4_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_4_r0s16__1;
+  reg           sroa_speculated4764_v_4_r0s9__2;
+  reg           sroa_speculated4764_v_4_r0s10__2;
+  reg           sroa_speculated4764_v_4_r0s11__2;
+  reg           sroa_speculated4764_v_4_r0s12__2;
+  reg           sroa_speculated4764_v_4_r0s13__2;
+  reg           sroa_speculated4764_v_4_r0s14__2;
+  reg           sroa_speculated4764_v_4_r0s15__2;
+  reg           sroa_speculated4764_v_4_r0s16__2;
   reg           xor_r0s9__4;
   reg           xor_r0s10__4;
   reg           xor_r0s11__4;
@@ -2599,13 +2609,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__4;
   reg           xor_r0s15__4;
   reg           xor_r0s16__4;
-  reg  [9:0]    sub_i1048_neg_4_r0s9;
+  reg  [9:0]    sub_i1111_neg_4_r0s9;
   reg  [3:0]    select_r0s10__8;
-  reg  [7:0]    or_i3066_4_r0s9;
-  reg  [7:0]    or_i3066_4_r0s10;
-  reg           cmp_i_i3268_4_r0s10;
-  reg  [5:0]    loadedv_i324456_4_r0s10;
-  reg           or_i2633_4_r0s11;
+  reg  [7:0]    or_i3130_4_r0s9;
+  reg  [7:0]    or_i3130_4_r0s10;
+  reg           cmp_i_i3332_4_r0s10;
+  reg  [5:0]    loadedv_i330856_4_r0s10;
+  reg           or_i2697_4_r0s11;
   reg  [32:0]   cond_i_i_4_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__4;
   reg  [7:0]    codes_sroa_0_0_r0s2__4;
@@ -2615,14 +2625,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__4;
   reg  [7:0]    codes_sroa_0_0_r0s7__4;
   reg  [7:0]    codes_sroa_0_0_r0s8__4;
-  reg  [15:0]   mul_i2659_4_r0s9;
-  reg  [15:0]   mul_i2659_4_r0s10;
-  reg  [15:0]   mul_i2659_4_r0s11;
+  reg  [15:0]   mul_i2723_4_r0s9;
+  reg  [15:0]   mul_i2723_4_r0s10;
+  reg  [15:0]   mul_i2723_4_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_4_r0s12;
-  reg           cmp_i3972_4_r0s13;
-  reg           cmp_i3972_4_r0s14;
-  reg           cmp_i3972_4_r0s15;
-  reg           cmp_i3972_4_r0s16;
+  reg           cmp_i4036_4_r0s13;
+  reg           cmp_i4036_4_r0s14;
+  reg           cmp_i4036_4_r0s15;
+  reg           cmp_i4036_4_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_4_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_4_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_4_r0s15;
@@ -2646,16 +2656,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__19;
   reg           and_r0s13__29;
   reg           and_r0s13__30;
-  reg  [9:0]    sub_i2904_4_r0s14;
-  reg  [9:0]    sub_i2904_4_r0s15;
-  reg           cmp_i3681_4_r0s14;
+  reg  [9:0]    sub_i2968_4_r0s14;
+  reg  [9:0]    sub_i2968_4_r0s15;
+  reg           cmp_i3745_4_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_4_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_4_r0s14;
   reg  [5:0]    umin_r0s14__4;
-  reg           cond_i3684_4_r0s15;
-  reg  [6:0]    cond_i3684_4_r0s15__1;
-  reg           cond_i3684_4_r0s15__2;
-  reg  [25:0]   cond_i3684_4_r0s15__3;
+  reg           cond_i3748_4_r0s15;
+  reg  [6:0]    cond_i3748_4_r0s15__1;
+  reg           cond_i3748_4_r0s15__2;
+  reg  [25:0]   cond_i3748_4_r0s15__3;
   reg  [15:0]   narrow_4_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_4_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_4_r0s10;
@@ -2665,46 +2675,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_4_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_4_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_4_r0s16;
-  reg           cmp_i1229_5_r0s1;
-  reg           cmp_i1229_5_r0s2;
-  reg           cmp_i1229_5_r0s3;
-  reg           cmp_i1229_5_r0s4;
-  reg           cmp_i1229_5_r0s5;
-  reg           cmp_i1229_5_r0s6;
-  reg           cmp_i1229_5_r0s7;
-  reg           cmp_i1229_5_r0s8;
-  reg           cmp_i1229_5_r0s9;
-  reg           cmp_i1229_5_r0s10;
-  reg           cmp_i1229_5_r0s11;
-  reg           cmp_i1229_5_r0s12;
-  reg           cmp_i1229_5_r0s13;
-  reg           cmp_i1229_5_r0s14;
-  reg           cmp_i1229_5_r0s15;
-  reg           cmp_i1229_5_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_5_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_5_r0s16__1;
-  reg           sroa_speculated4697_v_5_r0s9__2;
-  reg           sroa_speculated4697_v_5_r0s10__2;
-  reg           sroa_speculated4697_v_5_r0s11__2;
-  reg           sroa_speculated4697_v_5_r0s12__2;
-  reg           sroa_speculated4697_v_5_r0s13__2;
-  reg           sroa_speculated4697_v_5_r0s14__2;
-  reg           sroa_speculated4697_v_5_r0s15__2;
-  reg           sroa_speculated4697_v_5_r0s16__2;
+  reg           cmp_i1292_5_r0s1;
+  reg           cmp_i1292_5_r0s2;
+  reg           cmp_i1292_5_r0s3;
+  reg           cmp_i1292_5_r0s4;
+  reg           cmp_i1292_5_r0s5;
+  reg           cmp_i1292_5_r0s6;
+  reg           cmp_i1292_5_r0s7;
+  reg           cmp_i1292_5_r0s8;
+  reg           cmp_i1292_5_r0s9;
+  reg           cmp_i1292_5_r0s10;
+  reg           cmp_i1292_5_r0s11;
+  reg           cmp_i1292_5_r0s12;
+  reg           cmp_i1292_5_r0s13;
+  reg           cmp_i1292_5_r0s14;
+  reg           cmp_i1292_5_r0s15;
+  reg           cmp_i1292_5_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_5_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_5_r0s16__1;
+  reg           sroa_speculated4764_v_5_r0s9__2;
+  reg           sroa_speculated4764_v_5_r0s10__2;
+  reg           sroa_speculated4764_v_5_r0s11__2;
+  reg           sroa_speculated4764_v_5_r0s12__2;
+  reg           sroa_speculated4764_v_5_r0s13__2;
+  reg           sroa_speculated4764_v_5_r0s14__2;
+  reg           sroa_speculated4764_v_5_r0s15__2;
+  reg           sroa_speculated4764_v_5_r0s16__2;
   reg           xor_r0s9__5;
   reg           xor_r0s10__5;
   reg           xor_r0s11__5;
@@ -2713,13 +2723,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__5;
   reg           xor_r0s15__5;
   reg           xor_r0s16__5;
-  reg  [9:0]    sub_i1048_neg_5_r0s9;
+  reg  [9:0]    sub_i1111_neg_5_r0s9;
   reg  [3:0]    select_r0s10__10;
-  reg  [7:0]    or_i3066_5_r0s9;
-  reg  [7:0]    or_i3066_5_r0s10;
-  reg           cmp_i_i3268_5_r0s10;
-  reg  [5:0]    loadedv_i324456_5_r0s10;
-  reg           or_i2633_5_r0s11;
+  reg  [7:0]    or_i3130_5_r0s9;
+  reg  [7:0]    or_i3130_5_r0s10;
+  reg           cmp_i_i3332_5_r0s10;
+  reg  [5:0]    loadedv_i330856_5_r0s10;
+  reg           or_i2697_5_r0s11;
   reg  [32:0]   cond_i_i_5_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__5;
   reg  [7:0]    codes_sroa_0_0_r0s2__5;
@@ -2729,14 +2739,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__5;
   reg  [7:0]    codes_sroa_0_0_r0s7__5;
   reg  [7:0]    codes_sroa_0_0_r0s8__5;
-  reg  [15:0]   mul_i2659_5_r0s9;
-  reg  [15:0]   mul_i2659_5_r0s10;
-  reg  [15:0]   mul_i2659_5_r0s11;
+  reg  [15:0]   mul_i2723_5_r0s9;
+  reg  [15:0]   mul_i2723_5_r0s10;
+  reg  [15:0]   mul_i2723_5_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_5_r0s12;
-  reg           cmp_i3972_5_r0s13;
-  reg           cmp_i3972_5_r0s14;
-  reg           cmp_i3972_5_r0s15;
-  reg           cmp_i3972_5_r0s16;
+  reg           cmp_i4036_5_r0s13;
+  reg           cmp_i4036_5_r0s14;
+  reg           cmp_i4036_5_r0s15;
+  reg           cmp_i4036_5_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_5_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_5_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_5_r0s15;
@@ -2760,16 +2770,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__23;
   reg           and_r0s13__35;
   reg           and_r0s13__36;
-  reg  [9:0]    sub_i2904_5_r0s14;
-  reg  [9:0]    sub_i2904_5_r0s15;
-  reg           cmp_i3681_5_r0s14;
+  reg  [9:0]    sub_i2968_5_r0s14;
+  reg  [9:0]    sub_i2968_5_r0s15;
+  reg           cmp_i3745_5_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_5_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_5_r0s14;
   reg  [5:0]    umin_r0s14__5;
-  reg           cond_i3684_5_r0s15;
-  reg  [6:0]    cond_i3684_5_r0s15__1;
-  reg           cond_i3684_5_r0s15__2;
-  reg  [25:0]   cond_i3684_5_r0s15__3;
+  reg           cond_i3748_5_r0s15;
+  reg  [6:0]    cond_i3748_5_r0s15__1;
+  reg           cond_i3748_5_r0s15__2;
+  reg  [25:0]   cond_i3748_5_r0s15__3;
   reg  [15:0]   narrow_5_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_5_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_5_r0s10;
@@ -2779,46 +2789,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_5_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_5_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_5_r0s16;
-  reg           cmp_i1229_6_r0s1;
-  reg           cmp_i1229_6_r0s2;
-  reg           cmp_i1229_6_r0s3;
-  reg           cmp_i1229_6_r0s4;
-  reg           cmp_i1229_6_r0s5;
-  reg           cmp_i1229_6_r0s6;
-  reg           cmp_i1229_6_r0s7;
-  reg           cmp_i1229_6_r0s8;
-  reg           cmp_i1229_6_r0s9;
-  reg           cmp_i1229_6_r0s10;
-  reg           cmp_i1229_6_r0s11;
-  reg           cmp_i1229_6_r0s12;
-  reg           cmp_i1229_6_r0s13;
-  reg           cmp_i1229_6_r0s14;
-  reg           cmp_i1229_6_r0s15;
-  reg           cmp_i1229_6_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_6_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_6_r0s16__1;
-  reg           sroa_speculated4697_v_6_r0s9__2;
-  reg           sroa_speculated4697_v_6_r0s10__2;
-  reg           sroa_speculated4697_v_6_r0s11__2;
-  reg           sroa_speculated4697_v_6_r0s12__2;
-  reg           sroa_speculated4697_v_6_r0s13__2;
-  reg           sroa_speculated4697_v_6_r0s14__2;
-  reg           sroa_speculated4697_v_6_r0s15__2;
-  reg           sroa_speculated4697_v_6_r0s16__2;
+  reg           cmp_i1292_6_r0s1;
+  reg           cmp_i1292_6_r0s2;
+  reg           cmp_i1292_6_r0s3;
+  reg           cmp_i1292_6_r0s4;
+  reg           cmp_i1292_6_r0s5;
+  reg           cmp_i1292_6_r0s6;
+  reg           cmp_i1292_6_r0s7;
+  reg           cmp_i1292_6_r0s8;
+  reg           cmp_i1292_6_r0s9;
+  reg           cmp_i1292_6_r0s10;
+  reg           cmp_i1292_6_r0s11;
+  reg           cmp_i1292_6_r0s12;
+  reg           cmp_i1292_6_r0s13;
+  reg           cmp_i1292_6_r0s14;
+  reg           cmp_i1292_6_r0s15;
+  reg           cmp_i1292_6_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_6_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_6_r0s16__1;
+  reg           sroa_speculated4764_v_6_r0s9__2;
+  reg           sroa_speculated4764_v_6_r0s10__2;
+  reg           sroa_speculated4764_v_6_r0s11__2;
+  reg           sroa_speculated4764_v_6_r0s12__2;
+  reg           sroa_speculated4764_v_6_r0s13__2;
+  reg           sroa_speculated4764_v_6_r0s14__2;
+  reg           sroa_speculated4764_v_6_r0s15__2;
+  reg           sroa_speculated4764_v_6_r0s16__2;
   reg           xor_r0s9__6;
   reg           xor_r0s10__6;
   reg           xor_r0s11__6;
@@ -2827,13 +2837,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__6;
   reg           xor_r0s15__6;
   reg           xor_r0s16__6;
-  reg  [9:0]    sub_i1048_neg_6_r0s9;
+  reg  [9:0]    sub_i1111_neg_6_r0s9;
   reg  [3:0]    select_r0s10__12;
-  reg  [7:0]    or_i3066_6_r0s9;
-  reg  [7:0]    or_i3066_6_r0s10;
-  reg           cmp_i_i3268_6_r0s10;
-  reg  [5:0]    loadedv_i324456_6_r0s10;
-  reg           or_i2633_6_r0s11;
+  reg  [7:0]    or_i3130_6_r0s9;
+  reg  [7:0]    or_i3130_6_r0s10;
+  reg           cmp_i_i3332_6_r0s10;
+  reg  [5:0]    loadedv_i330856_6_r0s10;
+  reg           or_i2697_6_r0s11;
   reg  [32:0]   cond_i_i_6_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__6;
   reg  [7:0]    codes_sroa_0_0_r0s2__6;
@@ -2843,14 +2853,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__6;
   reg  [7:0]    codes_sroa_0_0_r0s7__6;
   reg  [7:0]    codes_sroa_0_0_r0s8__6;
-  reg  [15:0]   mul_i2659_6_r0s9;
-  reg  [15:0]   mul_i2659_6_r0s10;
-  reg  [15:0]   mul_i2659_6_r0s11;
+  reg  [15:0]   mul_i2723_6_r0s9;
+  reg  [15:0]   mul_i2723_6_r0s10;
+  reg  [15:0]   mul_i2723_6_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_6_r0s12;
-  reg           cmp_i3972_6_r0s13;
-  reg           cmp_i3972_6_r0s14;
-  reg           cmp_i3972_6_r0s15;
-  reg           cmp_i3972_6_r0s16;
+  reg           cmp_i4036_6_r0s13;
+  reg           cmp_i4036_6_r0s14;
+  reg           cmp_i4036_6_r0s15;
+  reg           cmp_i4036_6_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_6_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_6_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_6_r0s15;
@@ -2874,16 +2884,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__27;
   reg           and_r0s13__41;
   reg           and_r0s13__42;
-  reg  [9:0]    sub_i2904_6_r0s14;
-  reg  [9:0]    sub_i2904_6_r0s15;
-  reg           cmp_i3681_6_r0s14;
+  reg  [9:0]    sub_i2968_6_r0s14;
+  reg  [9:0]    sub_i2968_6_r0s15;
+  reg           cmp_i3745_6_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_6_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_6_r0s14;
   reg  [5:0]    umin_r0s14__6;
-  reg           cond_i3684_6_r0s15;
-  reg  [6:0]    cond_i3684_6_r0s15__1;
-  reg           cond_i3684_6_r0s15__2;
-  reg  [25:0]   cond_i3684_6_r0s15__3;
+  reg           cond_i3748_6_r0s15;
+  reg  [6:0]    cond_i3748_6_r0s15__1;
+  reg           cond_i3748_6_r0s15__2;
+  reg  [25:0]   cond_i3748_6_r0s15__3;
   reg  [15:0]   narrow_6_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_6_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_6_r0s10;
@@ -2893,46 +2903,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_6_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_6_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_6_r0s16;
-  reg           cmp_i1229_7_r0s1;
-  reg           cmp_i1229_7_r0s2;
-  reg           cmp_i1229_7_r0s3;
-  reg           cmp_i1229_7_r0s4;
-  reg           cmp_i1229_7_r0s5;
-  reg           cmp_i1229_7_r0s6;
-  reg           cmp_i1229_7_r0s7;
-  reg           cmp_i1229_7_r0s8;
-  reg           cmp_i1229_7_r0s9;
-  reg           cmp_i1229_7_r0s10;
-  reg           cmp_i1229_7_r0s11;
-  reg           cmp_i1229_7_r0s12;
-  reg           cmp_i1229_7_r0s13;
-  reg           cmp_i1229_7_r0s14;
-  reg           cmp_i1229_7_r0s15;
-  reg           cmp_i1229_7_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_7_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_7_r0s16__1;
-  reg           sroa_speculated4697_v_7_r0s9__2;
-  reg           sroa_speculated4697_v_7_r0s10__2;
-  reg           sroa_speculated4697_v_7_r0s11__2;
-  reg           sroa_speculated4697_v_7_r0s12__2;
-  reg           sroa_speculated4697_v_7_r0s13__2;
-  reg           sroa_speculated4697_v_7_r0s14__2;
-  reg           sroa_speculated4697_v_7_r0s15__2;
-  reg           sroa_speculated4697_v_7_r0s16__2;
+  reg           cmp_i1292_7_r0s1;
+  reg           cmp_i1292_7_r0s2;
+  reg           cmp_i1292_7_r0s3;
+  reg           cmp_i1292_7_r0s4;
+  reg           cmp_i1292_7_r0s5;
+  reg           cmp_i1292_7_r0s6;
+  reg           cmp_i1292_7_r0s7;
+  reg           cmp_i1292_7_r0s8;
+  reg           cmp_i1292_7_r0s9;
+  reg           cmp_i1292_7_r0s10;
+  reg           cmp_i1292_7_r0s11;
+  reg           cmp_i1292_7_r0s12;
+  reg           cmp_i1292_7_r0s13;
+  reg           cmp_i1292_7_r0s14;
+  reg           cmp_i1292_7_r0s15;
+  reg           cmp_i1292_7_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_7_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_7_r0s16__1;
+  reg           sroa_speculated4764_v_7_r0s9__2;
+  reg           sroa_speculated4764_v_7_r0s10__2;
+  reg           sroa_speculated4764_v_7_r0s11__2;
+  reg           sroa_speculated4764_v_7_r0s12__2;
+  reg           sroa_speculated4764_v_7_r0s13__2;
+  reg           sroa_speculated4764_v_7_r0s14__2;
+  reg           sroa_speculated4764_v_7_r0s15__2;
+  reg           sroa_speculated4764_v_7_r0s16__2;
   reg           xor_r0s9__7;
   reg           xor_r0s10__7;
   reg           xor_r0s11__7;
@@ -2941,13 +2951,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__7;
   reg           xor_r0s15__7;
   reg           xor_r0s16__7;
-  reg  [9:0]    sub_i1048_neg_7_r0s9;
+  reg  [9:0]    sub_i1111_neg_7_r0s9;
   reg  [3:0]    select_r0s10__14;
-  reg  [7:0]    or_i3066_7_r0s9;
-  reg  [7:0]    or_i3066_7_r0s10;
-  reg           cmp_i_i3268_7_r0s10;
-  reg  [5:0]    loadedv_i324456_7_r0s10;
-  reg           or_i2633_7_r0s11;
+  reg  [7:0]    or_i3130_7_r0s9;
+  reg  [7:0]    or_i3130_7_r0s10;
+  reg           cmp_i_i3332_7_r0s10;
+  reg  [5:0]    loadedv_i330856_7_r0s10;
+  reg           or_i2697_7_r0s11;
   reg  [32:0]   cond_i_i_7_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__7;
   reg  [7:0]    codes_sroa_0_0_r0s2__7;
@@ -2957,14 +2967,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__7;
   reg  [7:0]    codes_sroa_0_0_r0s7__7;
   reg  [7:0]    codes_sroa_0_0_r0s8__7;
-  reg  [15:0]   mul_i2659_7_r0s9;
-  reg  [15:0]   mul_i2659_7_r0s10;
-  reg  [15:0]   mul_i2659_7_r0s11;
+  reg  [15:0]   mul_i2723_7_r0s9;
+  reg  [15:0]   mul_i2723_7_r0s10;
+  reg  [15:0]   mul_i2723_7_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_7_r0s12;
-  reg           cmp_i3972_7_r0s13;
-  reg           cmp_i3972_7_r0s14;
-  reg           cmp_i3972_7_r0s15;
-  reg           cmp_i3972_7_r0s16;
+  reg           cmp_i4036_7_r0s13;
+  reg           cmp_i4036_7_r0s14;
+  reg           cmp_i4036_7_r0s15;
+  reg           cmp_i4036_7_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_7_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_7_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_7_r0s15;
@@ -2988,16 +2998,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__31;
   reg           and_r0s13__47;
   reg           and_r0s13__48;
-  reg  [9:0]    sub_i2904_7_r0s14;
-  reg  [9:0]    sub_i2904_7_r0s15;
-  reg           cmp_i3681_7_r0s14;
+  reg  [9:0]    sub_i2968_7_r0s14;
+  reg  [9:0]    sub_i2968_7_r0s15;
+  reg           cmp_i3745_7_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_7_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_7_r0s14;
   reg  [5:0]    umin_r0s14__7;
-  reg           cond_i3684_7_r0s15;
-  reg  [6:0]    cond_i3684_7_r0s15__1;
-  reg           cond_i3684_7_r0s15__2;
-  reg  [25:0]   cond_i3684_7_r0s15__3;
+  reg           cond_i3748_7_r0s15;
+  reg  [6:0]    cond_i3748_7_r0s15__1;
+  reg           cond_i3748_7_r0s15__2;
+  reg  [25:0]   cond_i3748_7_r0s15__3;
   reg  [15:0]   narrow_7_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_7_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_7_r0s10;
@@ -3007,46 +3017,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_7_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_7_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_7_r0s16;
-  reg           cmp_i1229_8_r0s1;
-  reg           cmp_i1229_8_r0s2;
-  reg           cmp_i1229_8_r0s3;
-  reg           cmp_i1229_8_r0s4;
-  reg           cmp_i1229_8_r0s5;
-  reg           cmp_i1229_8_r0s6;
-  reg           cmp_i1229_8_r0s7;
-  reg           cmp_i1229_8_r0s8;
-  reg           cmp_i1229_8_r0s9;
-  reg           cmp_i1229_8_r0s10;
-  reg           cmp_i1229_8_r0s11;
-  reg           cmp_i1229_8_r0s12;
-  reg           cmp_i1229_8_r0s13;
-  reg           cmp_i1229_8_r0s14;
-  reg           cmp_i1229_8_r0s15;
-  reg           cmp_i1229_8_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_8_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_8_r0s16__1;
-  reg           sroa_speculated4697_v_8_r0s9__2;
-  reg           sroa_speculated4697_v_8_r0s10__2;
-  reg           sroa_speculated4697_v_8_r0s11__2;
-  reg           sroa_speculated4697_v_8_r0s12__2;
-  reg           sroa_speculated4697_v_8_r0s13__2;
-  reg           sroa_speculated4697_v_8_r0s14__2;
-  reg           sroa_speculated4697_v_8_r0s15__2;
-  reg           sroa_speculated4697_v_8_r0s16__2;
+  reg           cmp_i1292_8_r0s1;
+  reg           cmp_i1292_8_r0s2;
+  reg           cmp_i1292_8_r0s3;
+  reg           cmp_i1292_8_r0s4;
+  reg           cmp_i1292_8_r0s5;
+  reg           cmp_i1292_8_r0s6;
+  reg           cmp_i1292_8_r0s7;
+  reg           cmp_i1292_8_r0s8;
+  reg           cmp_i1292_8_r0s9;
+  reg           cmp_i1292_8_r0s10;
+  reg           cmp_i1292_8_r0s11;
+  reg           cmp_i1292_8_r0s12;
+  reg           cmp_i1292_8_r0s13;
+  reg           cmp_i1292_8_r0s14;
+  reg           cmp_i1292_8_r0s15;
+  reg           cmp_i1292_8_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_8_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_8_r0s16__1;
+  reg           sroa_speculated4764_v_8_r0s9__2;
+  reg           sroa_speculated4764_v_8_r0s10__2;
+  reg           sroa_speculated4764_v_8_r0s11__2;
+  reg           sroa_speculated4764_v_8_r0s12__2;
+  reg           sroa_speculated4764_v_8_r0s13__2;
+  reg           sroa_speculated4764_v_8_r0s14__2;
+  reg           sroa_speculated4764_v_8_r0s15__2;
+  reg           sroa_speculated4764_v_8_r0s16__2;
   reg           xor_r0s9__8;
   reg           xor_r0s10__8;
   reg           xor_r0s11__8;
@@ -3055,13 +3065,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__8;
   reg           xor_r0s15__8;
   reg           xor_r0s16__8;
-  reg  [9:0]    sub_i1048_neg_8_r0s9;
+  reg  [9:0]    sub_i1111_neg_8_r0s9;
   reg  [3:0]    select_r0s10__16;
-  reg  [7:0]    or_i3066_8_r0s9;
-  reg  [7:0]    or_i3066_8_r0s10;
-  reg           cmp_i_i3268_8_r0s10;
-  reg  [5:0]    loadedv_i324456_8_r0s10;
-  reg           or_i2633_8_r0s11;
+  reg  [7:0]    or_i3130_8_r0s9;
+  reg  [7:0]    or_i3130_8_r0s10;
+  reg           cmp_i_i3332_8_r0s10;
+  reg  [5:0]    loadedv_i330856_8_r0s10;
+  reg           or_i2697_8_r0s11;
   reg  [32:0]   cond_i_i_8_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__8;
   reg  [7:0]    codes_sroa_0_0_r0s2__8;
@@ -3071,14 +3081,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__8;
   reg  [7:0]    codes_sroa_0_0_r0s7__8;
   reg  [7:0]    codes_sroa_0_0_r0s8__8;
-  reg  [15:0]   mul_i2659_8_r0s9;
-  reg  [15:0]   mul_i2659_8_r0s10;
-  reg  [15:0]   mul_i2659_8_r0s11;
+  reg  [15:0]   mul_i2723_8_r0s9;
+  reg  [15:0]   mul_i2723_8_r0s10;
+  reg  [15:0]   mul_i2723_8_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_8_r0s12;
-  reg           cmp_i3972_8_r0s13;
-  reg           cmp_i3972_8_r0s14;
-  reg           cmp_i3972_8_r0s15;
-  reg           cmp_i3972_8_r0s16;
+  reg           cmp_i4036_8_r0s13;
+  reg           cmp_i4036_8_r0s14;
+  reg           cmp_i4036_8_r0s15;
+  reg           cmp_i4036_8_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_8_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_8_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_8_r0s15;
@@ -3102,16 +3112,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__35;
   reg           and_r0s13__53;
   reg           and_r0s13__54;
-  reg  [9:0]    sub_i2904_8_r0s14;
-  reg  [9:0]    sub_i2904_8_r0s15;
-  reg           cmp_i3681_8_r0s14;
+  reg  [9:0]    sub_i2968_8_r0s14;
+  reg  [9:0]    sub_i2968_8_r0s15;
+  reg           cmp_i3745_8_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_8_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_8_r0s14;
   reg  [5:0]    umin_r0s14__8;
-  reg           cond_i3684_8_r0s15;
-  reg  [6:0]    cond_i3684_8_r0s15__1;
-  reg           cond_i3684_8_r0s15__2;
-  reg  [25:0]   cond_i3684_8_r0s15__3;
+  reg           cond_i3748_8_r0s15;
+  reg  [6:0]    cond_i3748_8_r0s15__1;
+  reg           cond_i3748_8_r0s15__2;
+  reg  [25:0]   cond_i3748_8_r0s15__3;
   reg  [15:0]   narrow_8_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_8_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_8_r0s10;
@@ -3121,46 +3131,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_8_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_8_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_8_r0s16;
-  reg           cmp_i1229_9_r0s1;
-  reg           cmp_i1229_9_r0s2;
-  reg           cmp_i1229_9_r0s3;
-  reg           cmp_i1229_9_r0s4;
-  reg           cmp_i1229_9_r0s5;
-  reg           cmp_i1229_9_r0s6;
-  reg           cmp_i1229_9_r0s7;
-  reg           cmp_i1229_9_r0s8;
-  reg           cmp_i1229_9_r0s9;
-  reg           cmp_i1229_9_r0s10;
-  reg           cmp_i1229_9_r0s11;
-  reg           cmp_i1229_9_r0s12;
-  reg           cmp_i1229_9_r0s13;
-  reg           cmp_i1229_9_r0s14;
-  reg           cmp_i1229_9_r0s15;
-  reg           cmp_i1229_9_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_9_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_9_r0s16__1;
-  reg           sroa_speculated4697_v_9_r0s9__2;
-  reg           sroa_speculated4697_v_9_r0s10__2;
-  reg           sroa_speculated4697_v_9_r0s11__2;
-  reg           sroa_speculated4697_v_9_r0s12__2;
-  reg           sroa_speculated4697_v_9_r0s13__2;
-  reg           sroa_speculated4697_v_9_r0s14__2;
-  reg           sroa_speculated4697_v_9_r0s15__2;
-  reg           sroa_speculated4697_v_9_r0s16__2;
+  reg           cmp_i1292_9_r0s1;
+  reg           cmp_i1292_9_r0s2;
+  reg           cmp_i1292_9_r0s3;
+  reg           cmp_i1292_9_r0s4;
+  reg           cmp_i1292_9_r0s5;
+  reg           cmp_i1292_9_r0s6;
+  reg           cmp_i1292_9_r0s7;
+  reg           cmp_i1292_9_r0s8;
+  reg           cmp_i1292_9_r0s9;
+  reg           cmp_i1292_9_r0s10;
+  reg           cmp_i1292_9_r0s11;
+  reg           cmp_i1292_9_r0s12;
+  reg           cmp_i1292_9_r0s13;
+  reg           cmp_i1292_9_r0s14;
+  reg           cmp_i1292_9_r0s15;
+  reg           cmp_i1292_9_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_9_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_9_r0s16__1;
+  reg           sroa_speculated4764_v_9_r0s9__2;
+  reg           sroa_speculated4764_v_9_r0s10__2;
+  reg           sroa_speculated4764_v_9_r0s11__2;
+  reg           sroa_speculated4764_v_9_r0s12__2;
+  reg           sroa_speculated4764_v_9_r0s13__2;
+  reg           sroa_speculated4764_v_9_r0s14__2;
+  reg           sroa_speculated4764_v_9_r0s15__2;
+  reg           sroa_speculated4764_v_9_r0s16__2;
   reg           xor_r0s9__9;
   reg           xor_r0s10__9;
   reg           xor_r0s11__9;
@@ -3169,13 +3179,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__9;
   reg           xor_r0s15__9;
   reg           xor_r0s16__9;
-  reg  [9:0]    sub_i1048_neg_9_r0s9;
+  reg  [9:0]    sub_i1111_neg_9_r0s9;
   reg  [3:0]    select_r0s10__18;
-  reg  [7:0]    or_i3066_9_r0s9;
-  reg  [7:0]    or_i3066_9_r0s10;
-  reg           cmp_i_i3268_9_r0s10;
-  reg  [5:0]    loadedv_i324456_9_r0s10;
-  reg           or_i2633_9_r0s11;
+  reg  [7:0]    or_i3130_9_r0s9;
+  reg  [7:0]    or_i3130_9_r0s10;
+  reg           cmp_i_i3332_9_r0s10;
+  reg  [5:0]    loadedv_i330856_9_r0s10;
+  reg           or_i2697_9_r0s11;
   reg  [32:0]   cond_i_i_9_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__9;
   reg  [7:0]    codes_sroa_0_0_r0s2__9;
@@ -3185,14 +3195,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__9;
   reg  [7:0]    codes_sroa_0_0_r0s7__9;
   reg  [7:0]    codes_sroa_0_0_r0s8__9;
-  reg  [15:0]   mul_i2659_9_r0s9;
-  reg  [15:0]   mul_i2659_9_r0s10;
-  reg  [15:0]   mul_i2659_9_r0s11;
+  reg  [15:0]   mul_i2723_9_r0s9;
+  reg  [15:0]   mul_i2723_9_r0s10;
+  reg  [15:0]   mul_i2723_9_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_9_r0s12;
-  reg           cmp_i3972_9_r0s13;
-  reg           cmp_i3972_9_r0s14;
-  reg           cmp_i3972_9_r0s15;
-  reg           cmp_i3972_9_r0s16;
+  reg           cmp_i4036_9_r0s13;
+  reg           cmp_i4036_9_r0s14;
+  reg           cmp_i4036_9_r0s15;
+  reg           cmp_i4036_9_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_9_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_9_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_9_r0s15;
@@ -3216,16 +3226,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__39;
   reg           and_r0s13__59;
   reg           and_r0s13__60;
-  reg  [9:0]    sub_i2904_9_r0s14;
-  reg  [9:0]    sub_i2904_9_r0s15;
-  reg           cmp_i3681_9_r0s14;
+  reg  [9:0]    sub_i2968_9_r0s14;
+  reg  [9:0]    sub_i2968_9_r0s15;
+  reg           cmp_i3745_9_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_9_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_9_r0s14;
   reg  [5:0]    umin_r0s14__9;
-  reg           cond_i3684_9_r0s15;
-  reg  [6:0]    cond_i3684_9_r0s15__1;
-  reg           cond_i3684_9_r0s15__2;
-  reg  [25:0]   cond_i3684_9_r0s15__3;
+  reg           cond_i3748_9_r0s15;
+  reg  [6:0]    cond_i3748_9_r0s15__1;
+  reg           cond_i3748_9_r0s15__2;
+  reg  [25:0]   cond_i3748_9_r0s15__3;
   reg  [15:0]   narrow_9_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_9_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_9_r0s10;
@@ -3235,46 +3245,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_9_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_9_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_9_r0s16;
-  reg           cmp_i1229_10_r0s1;
-  reg           cmp_i1229_10_r0s2;
-  reg           cmp_i1229_10_r0s3;
-  reg           cmp_i1229_10_r0s4;
-  reg           cmp_i1229_10_r0s5;
-  reg           cmp_i1229_10_r0s6;
-  reg           cmp_i1229_10_r0s7;
-  reg           cmp_i1229_10_r0s8;
-  reg           cmp_i1229_10_r0s9;
-  reg           cmp_i1229_10_r0s10;
-  reg           cmp_i1229_10_r0s11;
-  reg           cmp_i1229_10_r0s12;
-  reg           cmp_i1229_10_r0s13;
-  reg           cmp_i1229_10_r0s14;
-  reg           cmp_i1229_10_r0s15;
-  reg           cmp_i1229_10_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_10_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_10_r0s16__1;
-  reg           sroa_speculated4697_v_10_r0s9__2;
-  reg           sroa_speculated4697_v_10_r0s10__2;
-  reg           sroa_speculated4697_v_10_r0s11__2;
-  reg           sroa_speculated4697_v_10_r0s12__2;
-  reg           sroa_speculated4697_v_10_r0s13__2;
-  reg           sroa_speculated4697_v_10_r0s14__2;
-  reg           sroa_speculated4697_v_10_r0s15__2;
-  reg           sroa_speculated4697_v_10_r0s16__2;
+  reg           cmp_i1292_10_r0s1;
+  reg           cmp_i1292_10_r0s2;
+  reg           cmp_i1292_10_r0s3;
+  reg           cmp_i1292_10_r0s4;
+  reg           cmp_i1292_10_r0s5;
+  reg           cmp_i1292_10_r0s6;
+  reg           cmp_i1292_10_r0s7;
+  reg           cmp_i1292_10_r0s8;
+  reg           cmp_i1292_10_r0s9;
+  reg           cmp_i1292_10_r0s10;
+  reg           cmp_i1292_10_r0s11;
+  reg           cmp_i1292_10_r0s12;
+  reg           cmp_i1292_10_r0s13;
+  reg           cmp_i1292_10_r0s14;
+  reg           cmp_i1292_10_r0s15;
+  reg           cmp_i1292_10_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_10_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_10_r0s16__1;
+  reg           sroa_speculated4764_v_10_r0s9__2;
+  reg           sroa_speculated4764_v_10_r0s10__2;
+  reg           sroa_speculated4764_v_10_r0s11__2;
+  reg           sroa_speculated4764_v_10_r0s12__2;
+  reg           sroa_speculated4764_v_10_r0s13__2;
+  reg           sroa_speculated4764_v_10_r0s14__2;
+  reg           sroa_speculated4764_v_10_r0s15__2;
+  reg           sroa_speculated4764_v_10_r0s16__2;
   reg           xor_r0s9__10;
   reg           xor_r0s10__10;
   reg           xor_r0s11__10;
@@ -3283,13 +3293,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__10;
   reg           xor_r0s15__10;
   reg           xor_r0s16__10;
-  reg  [9:0]    sub_i1048_neg_10_r0s9;
+  reg  [9:0]    sub_i1111_neg_10_r0s9;
   reg  [3:0]    select_r0s10__20;
-  reg  [7:0]    or_i3066_10_r0s9;
-  reg  [7:0]    or_i3066_10_r0s10;
-  reg           cmp_i_i3268_10_r0s10;
-  reg  [5:0]    loadedv_i324456_10_r0s10;
-  reg           or_i2633_10_r0s11;
+  reg  [7:0]    or_i3130_10_r0s9;
+  reg  [7:0]    or_i3130_10_r0s10;
+  reg           cmp_i_i3332_10_r0s10;
+  reg  [5:0]    loadedv_i330856_10_r0s10;
+  reg           or_i2697_10_r0s11;
   reg  [32:0]   cond_i_i_10_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__10;
   reg  [7:0]    codes_sroa_0_0_r0s2__10;
@@ -3299,14 +3309,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__10;
   reg  [7:0]    codes_sroa_0_0_r0s7__10;
   reg  [7:0]    codes_sroa_0_0_r0s8__10;
-  reg  [15:0]   mul_i2659_10_r0s9;
-  reg  [15:0]   mul_i2659_10_r0s10;
-  reg  [15:0]   mul_i2659_10_r0s11;
+  reg  [15:0]   mul_i2723_10_r0s9;
+  reg  [15:0]   mul_i2723_10_r0s10;
+  reg  [15:0]   mul_i2723_10_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_10_r0s12;
-  reg           cmp_i3972_10_r0s13;
-  reg           cmp_i3972_10_r0s14;
-  reg           cmp_i3972_10_r0s15;
-  reg           cmp_i3972_10_r0s16;
+  reg           cmp_i4036_10_r0s13;
+  reg           cmp_i4036_10_r0s14;
+  reg           cmp_i4036_10_r0s15;
+  reg           cmp_i4036_10_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_10_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_10_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_10_r0s15;
@@ -3330,16 +3340,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__43;
   reg           and_r0s13__65;
   reg           and_r0s13__66;
-  reg  [9:0]    sub_i2904_10_r0s14;
-  reg  [9:0]    sub_i2904_10_r0s15;
-  reg           cmp_i3681_10_r0s14;
+  reg  [9:0]    sub_i2968_10_r0s14;
+  reg  [9:0]    sub_i2968_10_r0s15;
+  reg           cmp_i3745_10_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_10_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_10_r0s14;
   reg  [5:0]    umin_r0s14__10;
-  reg           cond_i3684_10_r0s15;
-  reg  [6:0]    cond_i3684_10_r0s15__1;
-  reg           cond_i3684_10_r0s15__2;
-  reg  [25:0]   cond_i3684_10_r0s15__3;
+  reg           cond_i3748_10_r0s15;
+  reg  [6:0]    cond_i3748_10_r0s15__1;
+  reg           cond_i3748_10_r0s15__2;
+  reg  [25:0]   cond_i3748_10_r0s15__3;
   reg  [15:0]   narrow_10_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_10_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_10_r0s10;
@@ -3349,46 +3359,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_10_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_10_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_10_r0s16;
-  reg           cmp_i1229_11_r0s1;
-  reg           cmp_i1229_11_r0s2;
-  reg           cmp_i1229_11_r0s3;
-  reg           cmp_i1229_11_r0s4;
-  reg           cmp_i1229_11_r0s5;
-  reg           cmp_i1229_11_r0s6;
-  reg           cmp_i1229_11_r0s7;
-  reg           cmp_i1229_11_r0s8;
-  reg           cmp_i1229_11_r0s9;
-  reg           cmp_i1229_11_r0s10;
-  reg           cmp_i1229_11_r0s11;
-  reg           cmp_i1229_11_r0s12;
-  reg           cmp_i1229_11_r0s13;
-  reg           cmp_i1229_11_r0s14;
-  reg           cmp_i1229_11_r0s15;
-  reg           cmp_i1229_11_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_11_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_11_r0s16__1;
-  reg           sroa_speculated4697_v_11_r0s9__2;
-  reg           sroa_speculated4697_v_11_r0s10__2;
-  reg           sroa_speculated4697_v_11_r0s11__2;
-  reg           sroa_speculated4697_v_11_r0s12__2;
-  reg           sroa_speculated4697_v_11_r0s13__2;
-  reg           sroa_speculated4697_v_11_r0s14__2;
-  reg           sroa_speculated4697_v_11_r0s15__2;
-  reg           sroa_speculated4697_v_11_r0s16__2;
+  reg           cmp_i1292_11_r0s1;
+  reg           cmp_i1292_11_r0s2;
+  reg           cmp_i1292_11_r0s3;
+  reg           cmp_i1292_11_r0s4;
+  reg           cmp_i1292_11_r0s5;
+  reg           cmp_i1292_11_r0s6;
+  reg           cmp_i1292_11_r0s7;
+  reg           cmp_i1292_11_r0s8;
+  reg           cmp_i1292_11_r0s9;
+  reg           cmp_i1292_11_r0s10;
+  reg           cmp_i1292_11_r0s11;
+  reg           cmp_i1292_11_r0s12;
+  reg           cmp_i1292_11_r0s13;
+  reg           cmp_i1292_11_r0s14;
+  reg           cmp_i1292_11_r0s15;
+  reg           cmp_i1292_11_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_11_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_11_r0s16__1;
+  reg           sroa_speculated4764_v_11_r0s9__2;
+  reg           sroa_speculated4764_v_11_r0s10__2;
+  reg           sroa_speculated4764_v_11_r0s11__2;
+  reg           sroa_speculated4764_v_11_r0s12__2;
+  reg           sroa_speculated4764_v_11_r0s13__2;
+  reg           sroa_speculated4764_v_11_r0s14__2;
+  reg           sroa_speculated4764_v_11_r0s15__2;
+  reg           sroa_speculated4764_v_11_r0s16__2;
   reg           xor_r0s9__11;
   reg           xor_r0s10__11;
   reg           xor_r0s11__11;
@@ -3397,13 +3407,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__11;
   reg           xor_r0s15__11;
   reg           xor_r0s16__11;
-  reg  [9:0]    sub_i1048_neg_11_r0s9;
+  reg  [9:0]    sub_i1111_neg_11_r0s9;
   reg  [3:0]    select_r0s10__22;
-  reg  [7:0]    or_i3066_11_r0s9;
-  reg  [7:0]    or_i3066_11_r0s10;
-  reg           cmp_i_i3268_11_r0s10;
-  reg  [5:0]    loadedv_i324456_11_r0s10;
-  reg           or_i2633_11_r0s11;
+  reg  [7:0]    or_i3130_11_r0s9;
+  reg  [7:0]    or_i3130_11_r0s10;
+  reg           cmp_i_i3332_11_r0s10;
+  reg  [5:0]    loadedv_i330856_11_r0s10;
+  reg           or_i2697_11_r0s11;
   reg  [32:0]   cond_i_i_11_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__11;
   reg  [7:0]    codes_sroa_0_0_r0s2__11;
@@ -3413,14 +3423,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__11;
   reg  [7:0]    codes_sroa_0_0_r0s7__11;
   reg  [7:0]    codes_sroa_0_0_r0s8__11;
-  reg  [15:0]   mul_i2659_11_r0s9;
-  reg  [15:0]   mul_i2659_11_r0s10;
-  reg  [15:0]   mul_i2659_11_r0s11;
+  reg  [15:0]   mul_i2723_11_r0s9;
+  reg  [15:0]   mul_i2723_11_r0s10;
+  reg  [15:0]   mul_i2723_11_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_11_r0s12;
-  reg           cmp_i3972_11_r0s13;
-  reg           cmp_i3972_11_r0s14;
-  reg           cmp_i3972_11_r0s15;
-  reg           cmp_i3972_11_r0s16;
+  reg           cmp_i4036_11_r0s13;
+  reg           cmp_i4036_11_r0s14;
+  reg           cmp_i4036_11_r0s15;
+  reg           cmp_i4036_11_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_11_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_11_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_11_r0s15;
@@ -3444,16 +3454,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__47;
   reg           and_r0s13__71;
   reg           and_r0s13__72;
-  reg  [9:0]    sub_i2904_11_r0s14;
-  reg  [9:0]    sub_i2904_11_r0s15;
-  reg           cmp_i3681_11_r0s14;
+  reg  [9:0]    sub_i2968_11_r0s14;
+  reg  [9:0]    sub_i2968_11_r0s15;
+  reg           cmp_i3745_11_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_11_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_11_r0s14;
   reg  [5:0]    umin_r0s14__11;
-  reg           cond_i3684_11_r0s15;
-  reg  [6:0]    cond_i3684_11_r0s15__1;
-  reg           cond_i3684_11_r0s15__2;
-  reg  [25:0]   cond_i3684_11_r0s15__3;
+  reg           cond_i3748_11_r0s15;
+  reg  [6:0]    cond_i3748_11_r0s15__1;
+  reg           cond_i3748_11_r0s15__2;
+  reg  [25:0]   cond_i3748_11_r0s15__3;
   reg  [15:0]   narrow_11_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_11_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_11_r0s10;
@@ -3463,46 +3473,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_11_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_11_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_11_r0s16;
-  reg           cmp_i1229_12_r0s1;
-  reg           cmp_i1229_12_r0s2;
-  reg           cmp_i1229_12_r0s3;
-  reg           cmp_i1229_12_r0s4;
-  reg           cmp_i1229_12_r0s5;
-  reg           cmp_i1229_12_r0s6;
-  reg           cmp_i1229_12_r0s7;
-  reg           cmp_i1229_12_r0s8;
-  reg           cmp_i1229_12_r0s9;
-  reg           cmp_i1229_12_r0s10;
-  reg           cmp_i1229_12_r0s11;
-  reg           cmp_i1229_12_r0s12;
-  reg           cmp_i1229_12_r0s13;
-  reg           cmp_i1229_12_r0s14;
-  reg           cmp_i1229_12_r0s15;
-  reg           cmp_i1229_12_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_12_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_12_r0s16__1;
-  reg           sroa_speculated4697_v_12_r0s9__2;
-  reg           sroa_speculated4697_v_12_r0s10__2;
-  reg           sroa_speculated4697_v_12_r0s11__2;
-  reg           sroa_speculated4697_v_12_r0s12__2;
-  reg           sroa_speculated4697_v_12_r0s13__2;
-  reg           sroa_speculated4697_v_12_r0s14__2;
-  reg           sroa_speculated4697_v_12_r0s15__2;
-  reg           sroa_speculated4697_v_12_r0s16__2;
+  reg           cmp_i1292_12_r0s1;
+  reg           cmp_i1292_12_r0s2;
+  reg           cmp_i1292_12_r0s3;
+  reg           cmp_i1292_12_r0s4;
+  reg           cmp_i1292_12_r0s5;
+  reg           cmp_i1292_12_r0s6;
+  reg           cmp_i1292_12_r0s7;
+  reg           cmp_i1292_12_r0s8;
+  reg           cmp_i1292_12_r0s9;
+  reg           cmp_i1292_12_r0s10;
+  reg           cmp_i1292_12_r0s11;
+  reg           cmp_i1292_12_r0s12;
+  reg           cmp_i1292_12_r0s13;
+  reg           cmp_i1292_12_r0s14;
+  reg           cmp_i1292_12_r0s15;
+  reg           cmp_i1292_12_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_12_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_12_r0s16__1;
+  reg           sroa_speculated4764_v_12_r0s9__2;
+  reg           sroa_speculated4764_v_12_r0s10__2;
+  reg           sroa_speculated4764_v_12_r0s11__2;
+  reg           sroa_speculated4764_v_12_r0s12__2;
+  reg           sroa_speculated4764_v_12_r0s13__2;
+  reg           sroa_speculated4764_v_12_r0s14__2;
+  reg           sroa_speculated4764_v_12_r0s15__2;
+  reg           sroa_speculated4764_v_12_r0s16__2;
   reg           xor_r0s9__12;
   reg           xor_r0s10__12;
   reg           xor_r0s11__12;
@@ -3511,13 +3521,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__12;
   reg           xor_r0s15__12;
   reg           xor_r0s16__12;
-  reg  [9:0]    sub_i1048_neg_12_r0s9;
+  reg  [9:0]    sub_i1111_neg_12_r0s9;
   reg  [3:0]    select_r0s10__24;
-  reg  [7:0]    or_i3066_12_r0s9;
-  reg  [7:0]    or_i3066_12_r0s10;
-  reg           cmp_i_i3268_12_r0s10;
-  reg  [5:0]    loadedv_i324456_12_r0s10;
-  reg           or_i2633_12_r0s11;
+  reg  [7:0]    or_i3130_12_r0s9;
+  reg  [7:0]    or_i3130_12_r0s10;
+  reg           cmp_i_i3332_12_r0s10;
+  reg  [5:0]    loadedv_i330856_12_r0s10;
+  reg           or_i2697_12_r0s11;
   reg  [32:0]   cond_i_i_12_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__12;
   reg  [7:0]    codes_sroa_0_0_r0s2__12;
@@ -3527,14 +3537,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__12;
   reg  [7:0]    codes_sroa_0_0_r0s7__12;
   reg  [7:0]    codes_sroa_0_0_r0s8__12;
-  reg  [15:0]   mul_i2659_12_r0s9;
-  reg  [15:0]   mul_i2659_12_r0s10;
-  reg  [15:0]   mul_i2659_12_r0s11;
+  reg  [15:0]   mul_i2723_12_r0s9;
+  reg  [15:0]   mul_i2723_12_r0s10;
+  reg  [15:0]   mul_i2723_12_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_12_r0s12;
-  reg           cmp_i3972_12_r0s13;
-  reg           cmp_i3972_12_r0s14;
-  reg           cmp_i3972_12_r0s15;
-  reg           cmp_i3972_12_r0s16;
+  reg           cmp_i4036_12_r0s13;
+  reg           cmp_i4036_12_r0s14;
+  reg           cmp_i4036_12_r0s15;
+  reg           cmp_i4036_12_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_12_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_12_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_12_r0s15;
@@ -3558,16 +3568,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__51;
   reg           and_r0s13__77;
   reg           and_r0s13__78;
-  reg  [9:0]    sub_i2904_12_r0s14;
-  reg  [9:0]    sub_i2904_12_r0s15;
-  reg           cmp_i3681_12_r0s14;
+  reg  [9:0]    sub_i2968_12_r0s14;
+  reg  [9:0]    sub_i2968_12_r0s15;
+  reg           cmp_i3745_12_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_12_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_12_r0s14;
   reg  [5:0]    umin_r0s14__12;
-  reg           cond_i3684_12_r0s15;
-  reg  [6:0]    cond_i3684_12_r0s15__1;
-  reg           cond_i3684_12_r0s15__2;
-  reg  [25:0]   cond_i3684_12_r0s15__3;
+  reg           cond_i3748_12_r0s15;
+  reg  [6:0]    cond_i3748_12_r0s15__1;
+  reg           cond_i3748_12_r0s15__2;
+  reg  [25:0]   cond_i3748_12_r0s15__3;
   reg  [15:0]   narrow_12_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_12_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_12_r0s10;
@@ -3577,46 +3587,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_12_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_12_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_12_r0s16;
-  reg           cmp_i1229_13_r0s1;
-  reg           cmp_i1229_13_r0s2;
-  reg           cmp_i1229_13_r0s3;
-  reg           cmp_i1229_13_r0s4;
-  reg           cmp_i1229_13_r0s5;
-  reg           cmp_i1229_13_r0s6;
-  reg           cmp_i1229_13_r0s7;
-  reg           cmp_i1229_13_r0s8;
-  reg           cmp_i1229_13_r0s9;
-  reg           cmp_i1229_13_r0s10;
-  reg           cmp_i1229_13_r0s11;
-  reg           cmp_i1229_13_r0s12;
-  reg           cmp_i1229_13_r0s13;
-  reg           cmp_i1229_13_r0s14;
-  reg           cmp_i1229_13_r0s15;
-  reg           cmp_i1229_13_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_13_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_13_r0s16__1;
-  reg           sroa_speculated4697_v_13_r0s9__2;
-  reg           sroa_speculated4697_v_13_r0s10__2;
-  reg           sroa_speculated4697_v_13_r0s11__2;
-  reg           sroa_speculated4697_v_13_r0s12__2;
-  reg           sroa_speculated4697_v_13_r0s13__2;
-  reg           sroa_speculated4697_v_13_r0s14__2;
-  reg           sroa_speculated4697_v_13_r0s15__2;
-  reg           sroa_speculated4697_v_13_r0s16__2;
+  reg           cmp_i1292_13_r0s1;
+  reg           cmp_i1292_13_r0s2;
+  reg           cmp_i1292_13_r0s3;
+  reg           cmp_i1292_13_r0s4;
+  reg           cmp_i1292_13_r0s5;
+  reg           cmp_i1292_13_r0s6;
+  reg           cmp_i1292_13_r0s7;
+  reg           cmp_i1292_13_r0s8;
+  reg           cmp_i1292_13_r0s9;
+  reg           cmp_i1292_13_r0s10;
+  reg           cmp_i1292_13_r0s11;
+  reg           cmp_i1292_13_r0s12;
+  reg           cmp_i1292_13_r0s13;
+  reg           cmp_i1292_13_r0s14;
+  reg           cmp_i1292_13_r0s15;
+  reg           cmp_i1292_13_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_13_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_13_r0s16__1;
+  reg           sroa_speculated4764_v_13_r0s9__2;
+  reg           sroa_speculated4764_v_13_r0s10__2;
+  reg           sroa_speculated4764_v_13_r0s11__2;
+  reg           sroa_speculated4764_v_13_r0s12__2;
+  reg           sroa_speculated4764_v_13_r0s13__2;
+  reg           sroa_speculated4764_v_13_r0s14__2;
+  reg           sroa_speculated4764_v_13_r0s15__2;
+  reg           sroa_speculated4764_v_13_r0s16__2;
   reg           xor_r0s9__13;
   reg           xor_r0s10__13;
   reg           xor_r0s11__13;
@@ -3625,13 +3635,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__13;
   reg           xor_r0s15__13;
   reg           xor_r0s16__13;
-  reg  [9:0]    sub_i1048_neg_13_r0s9;
+  reg  [9:0]    sub_i1111_neg_13_r0s9;
   reg  [3:0]    select_r0s10__26;
-  reg  [7:0]    or_i3066_13_r0s9;
-  reg  [7:0]    or_i3066_13_r0s10;
-  reg           cmp_i_i3268_13_r0s10;
-  reg  [5:0]    loadedv_i324456_13_r0s10;
-  reg           or_i2633_13_r0s11;
+  reg  [7:0]    or_i3130_13_r0s9;
+  reg  [7:0]    or_i3130_13_r0s10;
+  reg           cmp_i_i3332_13_r0s10;
+  reg  [5:0]    loadedv_i330856_13_r0s10;
+  reg           or_i2697_13_r0s11;
   reg  [32:0]   cond_i_i_13_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__13;
   reg  [7:0]    codes_sroa_0_0_r0s2__13;
@@ -3641,14 +3651,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__13;
   reg  [7:0]    codes_sroa_0_0_r0s7__13;
   reg  [7:0]    codes_sroa_0_0_r0s8__13;
-  reg  [15:0]   mul_i2659_13_r0s9;
-  reg  [15:0]   mul_i2659_13_r0s10;
-  reg  [15:0]   mul_i2659_13_r0s11;
+  reg  [15:0]   mul_i2723_13_r0s9;
+  reg  [15:0]   mul_i2723_13_r0s10;
+  reg  [15:0]   mul_i2723_13_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_13_r0s12;
-  reg           cmp_i3972_13_r0s13;
-  reg           cmp_i3972_13_r0s14;
-  reg           cmp_i3972_13_r0s15;
-  reg           cmp_i3972_13_r0s16;
+  reg           cmp_i4036_13_r0s13;
+  reg           cmp_i4036_13_r0s14;
+  reg           cmp_i4036_13_r0s15;
+  reg           cmp_i4036_13_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_13_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_13_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_13_r0s15;
@@ -3672,16 +3682,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__55;
   reg           and_r0s13__83;
   reg           and_r0s13__84;
-  reg  [9:0]    sub_i2904_13_r0s14;
-  reg  [9:0]    sub_i2904_13_r0s15;
-  reg           cmp_i3681_13_r0s14;
+  reg  [9:0]    sub_i2968_13_r0s14;
+  reg  [9:0]    sub_i2968_13_r0s15;
+  reg           cmp_i3745_13_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_13_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_13_r0s14;
   reg  [5:0]    umin_r0s14__13;
-  reg           cond_i3684_13_r0s15;
-  reg  [6:0]    cond_i3684_13_r0s15__1;
-  reg           cond_i3684_13_r0s15__2;
-  reg  [25:0]   cond_i3684_13_r0s15__3;
+  reg           cond_i3748_13_r0s15;
+  reg  [6:0]    cond_i3748_13_r0s15__1;
+  reg           cond_i3748_13_r0s15__2;
+  reg  [25:0]   cond_i3748_13_r0s15__3;
   reg  [15:0]   narrow_13_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_13_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_13_r0s10;
@@ -3691,46 +3701,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_13_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_13_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_13_r0s16;
-  reg           cmp_i1229_14_r0s1;
-  reg           cmp_i1229_14_r0s2;
-  reg           cmp_i1229_14_r0s3;
-  reg           cmp_i1229_14_r0s4;
-  reg           cmp_i1229_14_r0s5;
-  reg           cmp_i1229_14_r0s6;
-  reg           cmp_i1229_14_r0s7;
-  reg           cmp_i1229_14_r0s8;
-  reg           cmp_i1229_14_r0s9;
-  reg           cmp_i1229_14_r0s10;
-  reg           cmp_i1229_14_r0s11;
-  reg           cmp_i1229_14_r0s12;
-  reg           cmp_i1229_14_r0s13;
-  reg           cmp_i1229_14_r0s14;
-  reg           cmp_i1229_14_r0s15;
-  reg           cmp_i1229_14_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_14_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_14_r0s16__1;
-  reg           sroa_speculated4697_v_14_r0s9__2;
-  reg           sroa_speculated4697_v_14_r0s10__2;
-  reg           sroa_speculated4697_v_14_r0s11__2;
-  reg           sroa_speculated4697_v_14_r0s12__2;
-  reg           sroa_speculated4697_v_14_r0s13__2;
-  reg           sroa_speculated4697_v_14_r0s14__2;
-  reg           sroa_speculated4697_v_14_r0s15__2;
-  reg           sroa_speculated4697_v_14_r0s16__2;
+  reg           cmp_i1292_14_r0s1;
+  reg           cmp_i1292_14_r0s2;
+  reg           cmp_i1292_14_r0s3;
+  reg           cmp_i1292_14_r0s4;
+  reg           cmp_i1292_14_r0s5;
+  reg           cmp_i1292_14_r0s6;
+  reg           cmp_i1292_14_r0s7;
+  reg           cmp_i1292_14_r0s8;
+  reg           cmp_i1292_14_r0s9;
+  reg           cmp_i1292_14_r0s10;
+  reg           cmp_i1292_14_r0s11;
+  reg           cmp_i1292_14_r0s12;
+  reg           cmp_i1292_14_r0s13;
+  reg           cmp_i1292_14_r0s14;
+  reg           cmp_i1292_14_r0s15;
+  reg           cmp_i1292_14_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_14_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_14_r0s16__1;
+  reg           sroa_speculated4764_v_14_r0s9__2;
+  reg           sroa_speculated4764_v_14_r0s10__2;
+  reg           sroa_speculated4764_v_14_r0s11__2;
+  reg           sroa_speculated4764_v_14_r0s12__2;
+  reg           sroa_speculated4764_v_14_r0s13__2;
+  reg           sroa_speculated4764_v_14_r0s14__2;
+  reg           sroa_speculated4764_v_14_r0s15__2;
+  reg           sroa_speculated4764_v_14_r0s16__2;
   reg           xor_r0s9__14;
   reg           xor_r0s10__14;
   reg           xor_r0s11__14;
@@ -3739,13 +3749,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__14;
   reg           xor_r0s15__14;
   reg           xor_r0s16__14;
-  reg  [9:0]    sub_i1048_neg_14_r0s9;
+  reg  [9:0]    sub_i1111_neg_14_r0s9;
   reg  [3:0]    select_r0s10__28;
-  reg  [7:0]    or_i3066_14_r0s9;
-  reg  [7:0]    or_i3066_14_r0s10;
-  reg           cmp_i_i3268_14_r0s10;
-  reg  [5:0]    loadedv_i324456_14_r0s10;
-  reg           or_i2633_14_r0s11;
+  reg  [7:0]    or_i3130_14_r0s9;
+  reg  [7:0]    or_i3130_14_r0s10;
+  reg           cmp_i_i3332_14_r0s10;
+  reg  [5:0]    loadedv_i330856_14_r0s10;
+  reg           or_i2697_14_r0s11;
   reg  [32:0]   cond_i_i_14_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__14;
   reg  [7:0]    codes_sroa_0_0_r0s2__14;
@@ -3755,14 +3765,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__14;
   reg  [7:0]    codes_sroa_0_0_r0s7__14;
   reg  [7:0]    codes_sroa_0_0_r0s8__14;
-  reg  [15:0]   mul_i2659_14_r0s9;
-  reg  [15:0]   mul_i2659_14_r0s10;
-  reg  [15:0]   mul_i2659_14_r0s11;
+  reg  [15:0]   mul_i2723_14_r0s9;
+  reg  [15:0]   mul_i2723_14_r0s10;
+  reg  [15:0]   mul_i2723_14_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_14_r0s12;
-  reg           cmp_i3972_14_r0s13;
-  reg           cmp_i3972_14_r0s14;
-  reg           cmp_i3972_14_r0s15;
-  reg           cmp_i3972_14_r0s16;
+  reg           cmp_i4036_14_r0s13;
+  reg           cmp_i4036_14_r0s14;
+  reg           cmp_i4036_14_r0s15;
+  reg           cmp_i4036_14_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_14_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_14_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_14_r0s15;
@@ -3786,16 +3796,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__59;
   reg           and_r0s13__89;
   reg           and_r0s13__90;
-  reg  [9:0]    sub_i2904_14_r0s14;
-  reg  [9:0]    sub_i2904_14_r0s15;
-  reg           cmp_i3681_14_r0s14;
+  reg  [9:0]    sub_i2968_14_r0s14;
+  reg  [9:0]    sub_i2968_14_r0s15;
+  reg           cmp_i3745_14_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_14_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_14_r0s14;
   reg  [5:0]    umin_r0s14__14;
-  reg           cond_i3684_14_r0s15;
-  reg  [6:0]    cond_i3684_14_r0s15__1;
-  reg           cond_i3684_14_r0s15__2;
-  reg  [25:0]   cond_i3684_14_r0s15__3;
+  reg           cond_i3748_14_r0s15;
+  reg  [6:0]    cond_i3748_14_r0s15__1;
+  reg           cond_i3748_14_r0s15__2;
+  reg  [25:0]   cond_i3748_14_r0s15__3;
   reg  [15:0]   narrow_14_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_14_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_14_r0s10;
@@ -3805,46 +3815,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_14_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_14_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_14_r0s16;
-  reg           cmp_i1229_15_r0s1;
-  reg           cmp_i1229_15_r0s2;
-  reg           cmp_i1229_15_r0s3;
-  reg           cmp_i1229_15_r0s4;
-  reg           cmp_i1229_15_r0s5;
-  reg           cmp_i1229_15_r0s6;
-  reg           cmp_i1229_15_r0s7;
-  reg           cmp_i1229_15_r0s8;
-  reg           cmp_i1229_15_r0s9;
-  reg           cmp_i1229_15_r0s10;
-  reg           cmp_i1229_15_r0s11;
-  reg           cmp_i1229_15_r0s12;
-  reg           cmp_i1229_15_r0s13;
-  reg           cmp_i1229_15_r0s14;
-  reg           cmp_i1229_15_r0s15;
-  reg           cmp_i1229_15_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_15_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_15_r0s16__1;
-  reg           sroa_speculated4697_v_15_r0s9__2;
-  reg           sroa_speculated4697_v_15_r0s10__2;
-  reg           sroa_speculated4697_v_15_r0s11__2;
-  reg           sroa_speculated4697_v_15_r0s12__2;
-  reg           sroa_speculated4697_v_15_r0s13__2;
-  reg           sroa_speculated4697_v_15_r0s14__2;
-  reg           sroa_speculated4697_v_15_r0s15__2;
-  reg           sroa_speculated4697_v_15_r0s16__2;
+  reg           cmp_i1292_15_r0s1;
+  reg           cmp_i1292_15_r0s2;
+  reg           cmp_i1292_15_r0s3;
+  reg           cmp_i1292_15_r0s4;
+  reg           cmp_i1292_15_r0s5;
+  reg           cmp_i1292_15_r0s6;
+  reg           cmp_i1292_15_r0s7;
+  reg           cmp_i1292_15_r0s8;
+  reg           cmp_i1292_15_r0s9;
+  reg           cmp_i1292_15_r0s10;
+  reg           cmp_i1292_15_r0s11;
+  reg           cmp_i1292_15_r0s12;
+  reg           cmp_i1292_15_r0s13;
+  reg           cmp_i1292_15_r0s14;
+  reg           cmp_i1292_15_r0s15;
+  reg           cmp_i1292_15_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_15_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_15_r0s16__1;
+  reg           sroa_speculated4764_v_15_r0s9__2;
+  reg           sroa_speculated4764_v_15_r0s10__2;
+  reg           sroa_speculated4764_v_15_r0s11__2;
+  reg           sroa_speculated4764_v_15_r0s12__2;
+  reg           sroa_speculated4764_v_15_r0s13__2;
+  reg           sroa_speculated4764_v_15_r0s14__2;
+  reg           sroa_speculated4764_v_15_r0s15__2;
+  reg           sroa_speculated4764_v_15_r0s16__2;
   reg           xor_r0s9__15;
   reg           xor_r0s10__15;
   reg           xor_r0s11__15;
@@ -3853,13 +3863,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__15;
   reg           xor_r0s15__15;
   reg           xor_r0s16__15;
-  reg  [9:0]    sub_i1048_neg_15_r0s9;
+  reg  [9:0]    sub_i1111_neg_15_r0s9;
   reg  [3:0]    select_r0s10__30;
-  reg  [7:0]    or_i3066_15_r0s9;
-  reg  [7:0]    or_i3066_15_r0s10;
-  reg           cmp_i_i3268_15_r0s10;
-  reg  [5:0]    loadedv_i324456_15_r0s10;
-  reg           or_i2633_15_r0s11;
+  reg  [7:0]    or_i3130_15_r0s9;
+  reg  [7:0]    or_i3130_15_r0s10;
+  reg           cmp_i_i3332_15_r0s10;
+  reg  [5:0]    loadedv_i330856_15_r0s10;
+  reg           or_i2697_15_r0s11;
   reg  [32:0]   cond_i_i_15_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__15;
   reg  [7:0]    codes_sroa_0_0_r0s2__15;
@@ -3869,14 +3879,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__15;
   reg  [7:0]    codes_sroa_0_0_r0s7__15;
   reg  [7:0]    codes_sroa_0_0_r0s8__15;
-  reg  [15:0]   mul_i2659_15_r0s9;
-  reg  [15:0]   mul_i2659_15_r0s10;
-  reg  [15:0]   mul_i2659_15_r0s11;
+  reg  [15:0]   mul_i2723_15_r0s9;
+  reg  [15:0]   mul_i2723_15_r0s10;
+  reg  [15:0]   mul_i2723_15_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_15_r0s12;
-  reg           cmp_i3972_15_r0s13;
-  reg           cmp_i3972_15_r0s14;
-  reg           cmp_i3972_15_r0s15;
-  reg           cmp_i3972_15_r0s16;
+  reg           cmp_i4036_15_r0s13;
+  reg           cmp_i4036_15_r0s14;
+  reg           cmp_i4036_15_r0s15;
+  reg           cmp_i4036_15_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_15_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_15_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_15_r0s15;
@@ -3900,16 +3910,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__63;
   reg           and_r0s13__95;
   reg           and_r0s13__96;
-  reg  [9:0]    sub_i2904_15_r0s14;
-  reg  [9:0]    sub_i2904_15_r0s15;
-  reg           cmp_i3681_15_r0s14;
+  reg  [9:0]    sub_i2968_15_r0s14;
+  reg  [9:0]    sub_i2968_15_r0s15;
+  reg           cmp_i3745_15_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_15_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_15_r0s14;
   reg  [5:0]    umin_r0s14__15;
-  reg           cond_i3684_15_r0s15;
-  reg  [6:0]    cond_i3684_15_r0s15__1;
-  reg           cond_i3684_15_r0s15__2;
-  reg  [25:0]   cond_i3684_15_r0s15__3;
+  reg           cond_i3748_15_r0s15;
+  reg  [6:0]    cond_i3748_15_r0s15__1;
+  reg           cond_i3748_15_r0s15__2;
+  reg  [25:0]   cond_i3748_15_r0s15__3;
   reg  [15:0]   narrow_15_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_15_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_15_r0s10;
@@ -3919,46 +3929,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_15_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_15_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_15_r0s16;
-  reg           cmp_i1229_16_r0s1;
-  reg           cmp_i1229_16_r0s2;
-  reg           cmp_i1229_16_r0s3;
-  reg           cmp_i1229_16_r0s4;
-  reg           cmp_i1229_16_r0s5;
-  reg           cmp_i1229_16_r0s6;
-  reg           cmp_i1229_16_r0s7;
-  reg           cmp_i1229_16_r0s8;
-  reg           cmp_i1229_16_r0s9;
-  reg           cmp_i1229_16_r0s10;
-  reg           cmp_i1229_16_r0s11;
-  reg           cmp_i1229_16_r0s12;
-  reg           cmp_i1229_16_r0s13;
-  reg           cmp_i1229_16_r0s14;
-  reg           cmp_i1229_16_r0s15;
-  reg           cmp_i1229_16_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_16_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_16_r0s16__1;
-  reg           sroa_speculated4697_v_16_r0s9__2;
-  reg           sroa_speculated4697_v_16_r0s10__2;
-  reg           sroa_speculated4697_v_16_r0s11__2;
-  reg           sroa_speculated4697_v_16_r0s12__2;
-  reg           sroa_speculated4697_v_16_r0s13__2;
-  reg           sroa_speculated4697_v_16_r0s14__2;
-  reg           sroa_speculated4697_v_16_r0s15__2;
-  reg           sroa_speculated4697_v_16_r0s16__2;
+  reg           cmp_i1292_16_r0s1;
+  reg           cmp_i1292_16_r0s2;
+  reg           cmp_i1292_16_r0s3;
+  reg           cmp_i1292_16_r0s4;
+  reg           cmp_i1292_16_r0s5;
+  reg           cmp_i1292_16_r0s6;
+  reg           cmp_i1292_16_r0s7;
+  reg           cmp_i1292_16_r0s8;
+  reg           cmp_i1292_16_r0s9;
+  reg           cmp_i1292_16_r0s10;
+  reg           cmp_i1292_16_r0s11;
+  reg           cmp_i1292_16_r0s12;
+  reg           cmp_i1292_16_r0s13;
+  reg           cmp_i1292_16_r0s14;
+  reg           cmp_i1292_16_r0s15;
+  reg           cmp_i1292_16_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_16_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_16_r0s16__1;
+  reg           sroa_speculated4764_v_16_r0s9__2;
+  reg           sroa_speculated4764_v_16_r0s10__2;
+  reg           sroa_speculated4764_v_16_r0s11__2;
+  reg           sroa_speculated4764_v_16_r0s12__2;
+  reg           sroa_speculated4764_v_16_r0s13__2;
+  reg           sroa_speculated4764_v_16_r0s14__2;
+  reg           sroa_speculated4764_v_16_r0s15__2;
+  reg           sroa_speculated4764_v_16_r0s16__2;
   reg           xor_r0s9__16;
   reg           xor_r0s10__16;
   reg           xor_r0s11__16;
@@ -3967,13 +3977,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__16;
   reg           xor_r0s15__16;
   reg           xor_r0s16__16;
-  reg  [9:0]    sub_i1048_neg_16_r0s9;
+  reg  [9:0]    sub_i1111_neg_16_r0s9;
   reg  [3:0]    select_r0s10__32;
-  reg  [7:0]    or_i3066_16_r0s9;
-  reg  [7:0]    or_i3066_16_r0s10;
-  reg           cmp_i_i3268_16_r0s10;
-  reg  [5:0]    loadedv_i324456_16_r0s10;
-  reg           or_i2633_16_r0s11;
+  reg  [7:0]    or_i3130_16_r0s9;
+  reg  [7:0]    or_i3130_16_r0s10;
+  reg           cmp_i_i3332_16_r0s10;
+  reg  [5:0]    loadedv_i330856_16_r0s10;
+  reg           or_i2697_16_r0s11;
   reg  [32:0]   cond_i_i_16_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__16;
   reg  [7:0]    codes_sroa_0_0_r0s2__16;
@@ -3983,14 +3993,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__16;
   reg  [7:0]    codes_sroa_0_0_r0s7__16;
   reg  [7:0]    codes_sroa_0_0_r0s8__16;
-  reg  [15:0]   mul_i2659_16_r0s9;
-  reg  [15:0]   mul_i2659_16_r0s10;
-  reg  [15:0]   mul_i2659_16_r0s11;
+  reg  [15:0]   mul_i2723_16_r0s9;
+  reg  [15:0]   mul_i2723_16_r0s10;
+  reg  [15:0]   mul_i2723_16_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_16_r0s12;
-  reg           cmp_i3972_16_r0s13;
-  reg           cmp_i3972_16_r0s14;
-  reg           cmp_i3972_16_r0s15;
-  reg           cmp_i3972_16_r0s16;
+  reg           cmp_i4036_16_r0s13;
+  reg           cmp_i4036_16_r0s14;
+  reg           cmp_i4036_16_r0s15;
+  reg           cmp_i4036_16_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_16_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_16_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_16_r0s15;
@@ -4014,16 +4024,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__67;
   reg           and_r0s13__101;
   reg           and_r0s13__102;
-  reg  [9:0]    sub_i2904_16_r0s14;
-  reg  [9:0]    sub_i2904_16_r0s15;
-  reg           cmp_i3681_16_r0s14;
+  reg  [9:0]    sub_i2968_16_r0s14;
+  reg  [9:0]    sub_i2968_16_r0s15;
+  reg           cmp_i3745_16_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_16_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_16_r0s14;
   reg  [5:0]    umin_r0s14__16;
-  reg           cond_i3684_16_r0s15;
-  reg  [6:0]    cond_i3684_16_r0s15__1;
-  reg           cond_i3684_16_r0s15__2;
-  reg  [25:0]   cond_i3684_16_r0s15__3;
+  reg           cond_i3748_16_r0s15;
+  reg  [6:0]    cond_i3748_16_r0s15__1;
+  reg           cond_i3748_16_r0s15__2;
+  reg  [25:0]   cond_i3748_16_r0s15__3;
   reg  [15:0]   narrow_16_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_16_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_16_r0s10;
@@ -4033,46 +4043,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_16_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_16_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_16_r0s16;
-  reg           cmp_i1229_17_r0s1;
-  reg           cmp_i1229_17_r0s2;
-  reg           cmp_i1229_17_r0s3;
-  reg           cmp_i1229_17_r0s4;
-  reg           cmp_i1229_17_r0s5;
-  reg           cmp_i1229_17_r0s6;
-  reg           cmp_i1229_17_r0s7;
-  reg           cmp_i1229_17_r0s8;
-  reg           cmp_i1229_17_r0s9;
-  reg           cmp_i1229_17_r0s10;
-  reg           cmp_i1229_17_r0s11;
-  reg           cmp_i1229_17_r0s12;
-  reg           cmp_i1229_17_r0s13;
-  reg           cmp_i1229_17_r0s14;
-  reg           cmp_i1229_17_r0s15;
-  reg           cmp_i1229_17_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_17_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_17_r0s16__1;
-  reg           sroa_speculated4697_v_17_r0s9__2;
-  reg           sroa_speculated4697_v_17_r0s10__2;
-  reg           sroa_speculated4697_v_17_r0s11__2;
-  reg           sroa_speculated4697_v_17_r0s12__2;
-  reg           sroa_speculated4697_v_17_r0s13__2;
-  reg           sroa_speculated4697_v_17_r0s14__2;
-  reg           sroa_speculated4697_v_17_r0s15__2;
-  reg           sroa_speculated4697_v_17_r0s16__2;
+  reg           cmp_i1292_17_r0s1;
+  reg           cmp_i1292_17_r0s2;
+  reg           cmp_i1292_17_r0s3;
+  reg           cmp_i1292_17_r0s4;
+  reg           cmp_i1292_17_r0s5;
+  reg           cmp_i1292_17_r0s6;
+  reg           cmp_i1292_17_r0s7;
+  reg           cmp_i1292_17_r0s8;
+  reg           cmp_i1292_17_r0s9;
+  reg           cmp_i1292_17_r0s10;
+  reg           cmp_i1292_17_r0s11;
+  reg           cmp_i1292_17_r0s12;
+  reg           cmp_i1292_17_r0s13;
+  reg           cmp_i1292_17_r0s14;
+  reg           cmp_i1292_17_r0s15;
+  reg           cmp_i1292_17_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_17_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_17_r0s16__1;
+  reg           sroa_speculated4764_v_17_r0s9__2;
+  reg           sroa_speculated4764_v_17_r0s10__2;
+  reg           sroa_speculated4764_v_17_r0s11__2;
+  reg           sroa_speculated4764_v_17_r0s12__2;
+  reg           sroa_speculated4764_v_17_r0s13__2;
+  reg           sroa_speculated4764_v_17_r0s14__2;
+  reg           sroa_speculated4764_v_17_r0s15__2;
+  reg           sroa_speculated4764_v_17_r0s16__2;
   reg           xor_r0s9__17;
   reg           xor_r0s10__17;
   reg           xor_r0s11__17;
@@ -4081,13 +4091,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__17;
   reg           xor_r0s15__17;
   reg           xor_r0s16__17;
-  reg  [9:0]    sub_i1048_neg_17_r0s9;
+  reg  [9:0]    sub_i1111_neg_17_r0s9;
   reg  [3:0]    select_r0s10__34;
-  reg  [7:0]    or_i3066_17_r0s9;
-  reg  [7:0]    or_i3066_17_r0s10;
-  reg           cmp_i_i3268_17_r0s10;
-  reg  [5:0]    loadedv_i324456_17_r0s10;
-  reg           or_i2633_17_r0s11;
+  reg  [7:0]    or_i3130_17_r0s9;
+  reg  [7:0]    or_i3130_17_r0s10;
+  reg           cmp_i_i3332_17_r0s10;
+  reg  [5:0]    loadedv_i330856_17_r0s10;
+  reg           or_i2697_17_r0s11;
   reg  [32:0]   cond_i_i_17_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__17;
   reg  [7:0]    codes_sroa_0_0_r0s2__17;
@@ -4097,14 +4107,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__17;
   reg  [7:0]    codes_sroa_0_0_r0s7__17;
   reg  [7:0]    codes_sroa_0_0_r0s8__17;
-  reg  [15:0]   mul_i2659_17_r0s9;
-  reg  [15:0]   mul_i2659_17_r0s10;
-  reg  [15:0]   mul_i2659_17_r0s11;
+  reg  [15:0]   mul_i2723_17_r0s9;
+  reg  [15:0]   mul_i2723_17_r0s10;
+  reg  [15:0]   mul_i2723_17_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_17_r0s12;
-  reg           cmp_i3972_17_r0s13;
-  reg           cmp_i3972_17_r0s14;
-  reg           cmp_i3972_17_r0s15;
-  reg           cmp_i3972_17_r0s16;
+  reg           cmp_i4036_17_r0s13;
+  reg           cmp_i4036_17_r0s14;
+  reg           cmp_i4036_17_r0s15;
+  reg           cmp_i4036_17_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_17_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_17_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_17_r0s15;
@@ -4128,16 +4138,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__71;
   reg           and_r0s13__107;
   reg           and_r0s13__108;
-  reg  [9:0]    sub_i2904_17_r0s14;
-  reg  [9:0]    sub_i2904_17_r0s15;
-  reg           cmp_i3681_17_r0s14;
+  reg  [9:0]    sub_i2968_17_r0s14;
+  reg  [9:0]    sub_i2968_17_r0s15;
+  reg           cmp_i3745_17_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_17_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_17_r0s14;
   reg  [5:0]    umin_r0s14__17;
-  reg           cond_i3684_17_r0s15;
-  reg  [6:0]    cond_i3684_17_r0s15__1;
-  reg           cond_i3684_17_r0s15__2;
-  reg  [25:0]   cond_i3684_17_r0s15__3;
+  reg           cond_i3748_17_r0s15;
+  reg  [6:0]    cond_i3748_17_r0s15__1;
+  reg           cond_i3748_17_r0s15__2;
+  reg  [25:0]   cond_i3748_17_r0s15__3;
   reg  [15:0]   narrow_17_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_17_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_17_r0s10;
@@ -4147,46 +4157,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_17_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_17_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_17_r0s16;
-  reg           cmp_i1229_18_r0s1;
-  reg           cmp_i1229_18_r0s2;
-  reg           cmp_i1229_18_r0s3;
-  reg           cmp_i1229_18_r0s4;
-  reg           cmp_i1229_18_r0s5;
-  reg           cmp_i1229_18_r0s6;
-  reg           cmp_i1229_18_r0s7;
-  reg           cmp_i1229_18_r0s8;
-  reg           cmp_i1229_18_r0s9;
-  reg           cmp_i1229_18_r0s10;
-  reg           cmp_i1229_18_r0s11;
-  reg           cmp_i1229_18_r0s12;
-  reg           cmp_i1229_18_r0s13;
-  reg           cmp_i1229_18_r0s14;
-  reg           cmp_i1229_18_r0s15;
-  reg           cmp_i1229_18_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_18_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_18_r0s16__1;
-  reg           sroa_speculated4697_v_18_r0s9__2;
-  reg           sroa_speculated4697_v_18_r0s10__2;
-  reg           sroa_speculated4697_v_18_r0s11__2;
-  reg           sroa_speculated4697_v_18_r0s12__2;
-  reg           sroa_speculated4697_v_18_r0s13__2;
-  reg           sroa_speculated4697_v_18_r0s14__2;
-  reg           sroa_speculated4697_v_18_r0s15__2;
-  reg           sroa_speculated4697_v_18_r0s16__2;
+  reg           cmp_i1292_18_r0s1;
+  reg           cmp_i1292_18_r0s2;
+  reg           cmp_i1292_18_r0s3;
+  reg           cmp_i1292_18_r0s4;
+  reg           cmp_i1292_18_r0s5;
+  reg           cmp_i1292_18_r0s6;
+  reg           cmp_i1292_18_r0s7;
+  reg           cmp_i1292_18_r0s8;
+  reg           cmp_i1292_18_r0s9;
+  reg           cmp_i1292_18_r0s10;
+  reg           cmp_i1292_18_r0s11;
+  reg           cmp_i1292_18_r0s12;
+  reg           cmp_i1292_18_r0s13;
+  reg           cmp_i1292_18_r0s14;
+  reg           cmp_i1292_18_r0s15;
+  reg           cmp_i1292_18_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_18_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_18_r0s16__1;
+  reg           sroa_speculated4764_v_18_r0s9__2;
+  reg           sroa_speculated4764_v_18_r0s10__2;
+  reg           sroa_speculated4764_v_18_r0s11__2;
+  reg           sroa_speculated4764_v_18_r0s12__2;
+  reg           sroa_speculated4764_v_18_r0s13__2;
+  reg           sroa_speculated4764_v_18_r0s14__2;
+  reg           sroa_speculated4764_v_18_r0s15__2;
+  reg           sroa_speculated4764_v_18_r0s16__2;
   reg           xor_r0s9__18;
   reg           xor_r0s10__18;
   reg           xor_r0s11__18;
@@ -4195,13 +4205,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__18;
   reg           xor_r0s15__18;
   reg           xor_r0s16__18;
-  reg  [9:0]    sub_i1048_neg_18_r0s9;
+  reg  [9:0]    sub_i1111_neg_18_r0s9;
   reg  [3:0]    select_r0s10__36;
-  reg  [7:0]    or_i3066_18_r0s9;
-  reg  [7:0]    or_i3066_18_r0s10;
-  reg           cmp_i_i3268_18_r0s10;
-  reg  [5:0]    loadedv_i324456_18_r0s10;
-  reg           or_i2633_18_r0s11;
+  reg  [7:0]    or_i3130_18_r0s9;
+  reg  [7:0]    or_i3130_18_r0s10;
+  reg           cmp_i_i3332_18_r0s10;
+  reg  [5:0]    loadedv_i330856_18_r0s10;
+  reg           or_i2697_18_r0s11;
   reg  [32:0]   cond_i_i_18_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__18;
   reg  [7:0]    codes_sroa_0_0_r0s2__18;
@@ -4211,14 +4221,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__18;
   reg  [7:0]    codes_sroa_0_0_r0s7__18;
   reg  [7:0]    codes_sroa_0_0_r0s8__18;
-  reg  [15:0]   mul_i2659_18_r0s9;
-  reg  [15:0]   mul_i2659_18_r0s10;
-  reg  [15:0]   mul_i2659_18_r0s11;
+  reg  [15:0]   mul_i2723_18_r0s9;
+  reg  [15:0]   mul_i2723_18_r0s10;
+  reg  [15:0]   mul_i2723_18_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_18_r0s12;
-  reg           cmp_i3972_18_r0s13;
-  reg           cmp_i3972_18_r0s14;
-  reg           cmp_i3972_18_r0s15;
-  reg           cmp_i3972_18_r0s16;
+  reg           cmp_i4036_18_r0s13;
+  reg           cmp_i4036_18_r0s14;
+  reg           cmp_i4036_18_r0s15;
+  reg           cmp_i4036_18_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_18_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_18_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_18_r0s15;
@@ -4242,16 +4252,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__75;
   reg           and_r0s13__113;
   reg           and_r0s13__114;
-  reg  [9:0]    sub_i2904_18_r0s14;
-  reg  [9:0]    sub_i2904_18_r0s15;
-  reg           cmp_i3681_18_r0s14;
+  reg  [9:0]    sub_i2968_18_r0s14;
+  reg  [9:0]    sub_i2968_18_r0s15;
+  reg           cmp_i3745_18_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_18_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_18_r0s14;
   reg  [5:0]    umin_r0s14__18;
-  reg           cond_i3684_18_r0s15;
-  reg  [6:0]    cond_i3684_18_r0s15__1;
-  reg           cond_i3684_18_r0s15__2;
-  reg  [25:0]   cond_i3684_18_r0s15__3;
+  reg           cond_i3748_18_r0s15;
+  reg  [6:0]    cond_i3748_18_r0s15__1;
+  reg           cond_i3748_18_r0s15__2;
+  reg  [25:0]   cond_i3748_18_r0s15__3;
   reg  [15:0]   narrow_18_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_18_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_18_r0s10;
@@ -4261,46 +4271,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_18_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_18_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_18_r0s16;
-  reg           cmp_i1229_19_r0s1;
-  reg           cmp_i1229_19_r0s2;
-  reg           cmp_i1229_19_r0s3;
-  reg           cmp_i1229_19_r0s4;
-  reg           cmp_i1229_19_r0s5;
-  reg           cmp_i1229_19_r0s6;
-  reg           cmp_i1229_19_r0s7;
-  reg           cmp_i1229_19_r0s8;
-  reg           cmp_i1229_19_r0s9;
-  reg           cmp_i1229_19_r0s10;
-  reg           cmp_i1229_19_r0s11;
-  reg           cmp_i1229_19_r0s12;
-  reg           cmp_i1229_19_r0s13;
-  reg           cmp_i1229_19_r0s14;
-  reg           cmp_i1229_19_r0s15;
-  reg           cmp_i1229_19_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_19_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_19_r0s16__1;
-  reg           sroa_speculated4697_v_19_r0s9__2;
-  reg           sroa_speculated4697_v_19_r0s10__2;
-  reg           sroa_speculated4697_v_19_r0s11__2;
-  reg           sroa_speculated4697_v_19_r0s12__2;
-  reg           sroa_speculated4697_v_19_r0s13__2;
-  reg           sroa_speculated4697_v_19_r0s14__2;
-  reg           sroa_speculated4697_v_19_r0s15__2;
-  reg           sroa_speculated4697_v_19_r0s16__2;
+  reg           cmp_i1292_19_r0s1;
+  reg           cmp_i1292_19_r0s2;
+  reg           cmp_i1292_19_r0s3;
+  reg           cmp_i1292_19_r0s4;
+  reg           cmp_i1292_19_r0s5;
+  reg           cmp_i1292_19_r0s6;
+  reg           cmp_i1292_19_r0s7;
+  reg           cmp_i1292_19_r0s8;
+  reg           cmp_i1292_19_r0s9;
+  reg           cmp_i1292_19_r0s10;
+  reg           cmp_i1292_19_r0s11;
+  reg           cmp_i1292_19_r0s12;
+  reg           cmp_i1292_19_r0s13;
+  reg           cmp_i1292_19_r0s14;
+  reg           cmp_i1292_19_r0s15;
+  reg           cmp_i1292_19_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_19_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_19_r0s16__1;
+  reg           sroa_speculated4764_v_19_r0s9__2;
+  reg           sroa_speculated4764_v_19_r0s10__2;
+  reg           sroa_speculated4764_v_19_r0s11__2;
+  reg           sroa_speculated4764_v_19_r0s12__2;
+  reg           sroa_speculated4764_v_19_r0s13__2;
+  reg           sroa_speculated4764_v_19_r0s14__2;
+  reg           sroa_speculated4764_v_19_r0s15__2;
+  reg           sroa_speculated4764_v_19_r0s16__2;
   reg           xor_r0s9__19;
   reg           xor_r0s10__19;
   reg           xor_r0s11__19;
@@ -4309,13 +4319,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__19;
   reg           xor_r0s15__19;
   reg           xor_r0s16__19;
-  reg  [9:0]    sub_i1048_neg_19_r0s9;
+  reg  [9:0]    sub_i1111_neg_19_r0s9;
   reg  [3:0]    select_r0s10__38;
-  reg  [7:0]    or_i3066_19_r0s9;
-  reg  [7:0]    or_i3066_19_r0s10;
-  reg           cmp_i_i3268_19_r0s10;
-  reg  [5:0]    loadedv_i324456_19_r0s10;
-  reg           or_i2633_19_r0s11;
+  reg  [7:0]    or_i3130_19_r0s9;
+  reg  [7:0]    or_i3130_19_r0s10;
+  reg           cmp_i_i3332_19_r0s10;
+  reg  [5:0]    loadedv_i330856_19_r0s10;
+  reg           or_i2697_19_r0s11;
   reg  [32:0]   cond_i_i_19_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__19;
   reg  [7:0]    codes_sroa_0_0_r0s2__19;
@@ -4325,14 +4335,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__19;
   reg  [7:0]    codes_sroa_0_0_r0s7__19;
   reg  [7:0]    codes_sroa_0_0_r0s8__19;
-  reg  [15:0]   mul_i2659_19_r0s9;
-  reg  [15:0]   mul_i2659_19_r0s10;
-  reg  [15:0]   mul_i2659_19_r0s11;
+  reg  [15:0]   mul_i2723_19_r0s9;
+  reg  [15:0]   mul_i2723_19_r0s10;
+  reg  [15:0]   mul_i2723_19_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_19_r0s12;
-  reg           cmp_i3972_19_r0s13;
-  reg           cmp_i3972_19_r0s14;
-  reg           cmp_i3972_19_r0s15;
-  reg           cmp_i3972_19_r0s16;
+  reg           cmp_i4036_19_r0s13;
+  reg           cmp_i4036_19_r0s14;
+  reg           cmp_i4036_19_r0s15;
+  reg           cmp_i4036_19_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_19_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_19_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_19_r0s15;
@@ -4356,16 +4366,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__79;
   reg           and_r0s13__119;
   reg           and_r0s13__120;
-  reg  [9:0]    sub_i2904_19_r0s14;
-  reg  [9:0]    sub_i2904_19_r0s15;
-  reg           cmp_i3681_19_r0s14;
+  reg  [9:0]    sub_i2968_19_r0s14;
+  reg  [9:0]    sub_i2968_19_r0s15;
+  reg           cmp_i3745_19_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_19_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_19_r0s14;
   reg  [5:0]    umin_r0s14__19;
-  reg           cond_i3684_19_r0s15;
-  reg  [6:0]    cond_i3684_19_r0s15__1;
-  reg           cond_i3684_19_r0s15__2;
-  reg  [25:0]   cond_i3684_19_r0s15__3;
+  reg           cond_i3748_19_r0s15;
+  reg  [6:0]    cond_i3748_19_r0s15__1;
+  reg           cond_i3748_19_r0s15__2;
+  reg  [25:0]   cond_i3748_19_r0s15__3;
   reg  [15:0]   narrow_19_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_19_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_19_r0s10;
@@ -4375,46 +4385,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_19_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_19_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_19_r0s16;
-  reg           cmp_i1229_20_r0s1;
-  reg           cmp_i1229_20_r0s2;
-  reg           cmp_i1229_20_r0s3;
-  reg           cmp_i1229_20_r0s4;
-  reg           cmp_i1229_20_r0s5;
-  reg           cmp_i1229_20_r0s6;
-  reg           cmp_i1229_20_r0s7;
-  reg           cmp_i1229_20_r0s8;
-  reg           cmp_i1229_20_r0s9;
-  reg           cmp_i1229_20_r0s10;
-  reg           cmp_i1229_20_r0s11;
-  reg           cmp_i1229_20_r0s12;
-  reg           cmp_i1229_20_r0s13;
-  reg           cmp_i1229_20_r0s14;
-  reg           cmp_i1229_20_r0s15;
-  reg           cmp_i1229_20_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_20_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_20_r0s16__1;
-  reg           sroa_speculated4697_v_20_r0s9__2;
-  reg           sroa_speculated4697_v_20_r0s10__2;
-  reg           sroa_speculated4697_v_20_r0s11__2;
-  reg           sroa_speculated4697_v_20_r0s12__2;
-  reg           sroa_speculated4697_v_20_r0s13__2;
-  reg           sroa_speculated4697_v_20_r0s14__2;
-  reg           sroa_speculated4697_v_20_r0s15__2;
-  reg           sroa_speculated4697_v_20_r0s16__2;
+  reg           cmp_i1292_20_r0s1;
+  reg           cmp_i1292_20_r0s2;
+  reg           cmp_i1292_20_r0s3;
+  reg           cmp_i1292_20_r0s4;
+  reg           cmp_i1292_20_r0s5;
+  reg           cmp_i1292_20_r0s6;
+  reg           cmp_i1292_20_r0s7;
+  reg           cmp_i1292_20_r0s8;
+  reg           cmp_i1292_20_r0s9;
+  reg           cmp_i1292_20_r0s10;
+  reg           cmp_i1292_20_r0s11;
+  reg           cmp_i1292_20_r0s12;
+  reg           cmp_i1292_20_r0s13;
+  reg           cmp_i1292_20_r0s14;
+  reg           cmp_i1292_20_r0s15;
+  reg           cmp_i1292_20_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_20_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_20_r0s16__1;
+  reg           sroa_speculated4764_v_20_r0s9__2;
+  reg           sroa_speculated4764_v_20_r0s10__2;
+  reg           sroa_speculated4764_v_20_r0s11__2;
+  reg           sroa_speculated4764_v_20_r0s12__2;
+  reg           sroa_speculated4764_v_20_r0s13__2;
+  reg           sroa_speculated4764_v_20_r0s14__2;
+  reg           sroa_speculated4764_v_20_r0s15__2;
+  reg           sroa_speculated4764_v_20_r0s16__2;
   reg           xor_r0s9__20;
   reg           xor_r0s10__20;
   reg           xor_r0s11__20;
@@ -4423,13 +4433,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__20;
   reg           xor_r0s15__20;
   reg           xor_r0s16__20;
-  reg  [9:0]    sub_i1048_neg_20_r0s9;
+  reg  [9:0]    sub_i1111_neg_20_r0s9;
   reg  [3:0]    select_r0s10__40;
-  reg  [7:0]    or_i3066_20_r0s9;
-  reg  [7:0]    or_i3066_20_r0s10;
-  reg           cmp_i_i3268_20_r0s10;
-  reg  [5:0]    loadedv_i324456_20_r0s10;
-  reg           or_i2633_20_r0s11;
+  reg  [7:0]    or_i3130_20_r0s9;
+  reg  [7:0]    or_i3130_20_r0s10;
+  reg           cmp_i_i3332_20_r0s10;
+  reg  [5:0]    loadedv_i330856_20_r0s10;
+  reg           or_i2697_20_r0s11;
   reg  [32:0]   cond_i_i_20_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__20;
   reg  [7:0]    codes_sroa_0_0_r0s2__20;
@@ -4439,14 +4449,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__20;
   reg  [7:0]    codes_sroa_0_0_r0s7__20;
   reg  [7:0]    codes_sroa_0_0_r0s8__20;
-  reg  [15:0]   mul_i2659_20_r0s9;
-  reg  [15:0]   mul_i2659_20_r0s10;
-  reg  [15:0]   mul_i2659_20_r0s11;
+  reg  [15:0]   mul_i2723_20_r0s9;
+  reg  [15:0]   mul_i2723_20_r0s10;
+  reg  [15:0]   mul_i2723_20_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_20_r0s12;
-  reg           cmp_i3972_20_r0s13;
-  reg           cmp_i3972_20_r0s14;
-  reg           cmp_i3972_20_r0s15;
-  reg           cmp_i3972_20_r0s16;
+  reg           cmp_i4036_20_r0s13;
+  reg           cmp_i4036_20_r0s14;
+  reg           cmp_i4036_20_r0s15;
+  reg           cmp_i4036_20_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_20_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_20_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_20_r0s15;
@@ -4470,16 +4480,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__83;
   reg           and_r0s13__125;
   reg           and_r0s13__126;
-  reg  [9:0]    sub_i2904_20_r0s14;
-  reg  [9:0]    sub_i2904_20_r0s15;
-  reg           cmp_i3681_20_r0s14;
+  reg  [9:0]    sub_i2968_20_r0s14;
+  reg  [9:0]    sub_i2968_20_r0s15;
+  reg           cmp_i3745_20_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_20_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_20_r0s14;
   reg  [5:0]    umin_r0s14__20;
-  reg           cond_i3684_20_r0s15;
-  reg  [6:0]    cond_i3684_20_r0s15__1;
-  reg           cond_i3684_20_r0s15__2;
-  reg  [25:0]   cond_i3684_20_r0s15__3;
+  reg           cond_i3748_20_r0s15;
+  reg  [6:0]    cond_i3748_20_r0s15__1;
+  reg           cond_i3748_20_r0s15__2;
+  reg  [25:0]   cond_i3748_20_r0s15__3;
   reg  [15:0]   narrow_20_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_20_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_20_r0s10;
@@ -4489,46 +4499,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_20_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_20_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_20_r0s16;
-  reg           cmp_i1229_21_r0s1;
-  reg           cmp_i1229_21_r0s2;
-  reg           cmp_i1229_21_r0s3;
-  reg           cmp_i1229_21_r0s4;
-  reg           cmp_i1229_21_r0s5;
-  reg           cmp_i1229_21_r0s6;
-  reg           cmp_i1229_21_r0s7;
-  reg           cmp_i1229_21_r0s8;
-  reg           cmp_i1229_21_r0s9;
-  reg           cmp_i1229_21_r0s10;
-  reg           cmp_i1229_21_r0s11;
-  reg           cmp_i1229_21_r0s12;
-  reg           cmp_i1229_21_r0s13;
-  reg           cmp_i1229_21_r0s14;
-  reg           cmp_i1229_21_r0s15;
-  reg           cmp_i1229_21_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_21_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_21_r0s16__1;
-  reg           sroa_speculated4697_v_21_r0s9__2;
-  reg           sroa_speculated4697_v_21_r0s10__2;
-  reg           sroa_speculated4697_v_21_r0s11__2;
-  reg           sroa_speculated4697_v_21_r0s12__2;
-  reg           sroa_speculated4697_v_21_r0s13__2;
-  reg           sroa_speculated4697_v_21_r0s14__2;
-  reg           sroa_speculated4697_v_21_r0s15__2;
-  reg           sroa_speculated4697_v_21_r0s16__2;
+  reg           cmp_i1292_21_r0s1;
+  reg           cmp_i1292_21_r0s2;
+  reg           cmp_i1292_21_r0s3;
+  reg           cmp_i1292_21_r0s4;
+  reg           cmp_i1292_21_r0s5;
+  reg           cmp_i1292_21_r0s6;
+  reg           cmp_i1292_21_r0s7;
+  reg           cmp_i1292_21_r0s8;
+  reg           cmp_i1292_21_r0s9;
+  reg           cmp_i1292_21_r0s10;
+  reg           cmp_i1292_21_r0s11;
+  reg           cmp_i1292_21_r0s12;
+  reg           cmp_i1292_21_r0s13;
+  reg           cmp_i1292_21_r0s14;
+  reg           cmp_i1292_21_r0s15;
+  reg           cmp_i1292_21_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_21_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_21_r0s16__1;
+  reg           sroa_speculated4764_v_21_r0s9__2;
+  reg           sroa_speculated4764_v_21_r0s10__2;
+  reg           sroa_speculated4764_v_21_r0s11__2;
+  reg           sroa_speculated4764_v_21_r0s12__2;
+  reg           sroa_speculated4764_v_21_r0s13__2;
+  reg           sroa_speculated4764_v_21_r0s14__2;
+  reg           sroa_speculated4764_v_21_r0s15__2;
+  reg           sroa_speculated4764_v_21_r0s16__2;
   reg           xor_r0s9__21;
   reg           xor_r0s10__21;
   reg           xor_r0s11__21;
@@ -4537,13 +4547,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__21;
   reg           xor_r0s15__21;
   reg           xor_r0s16__21;
-  reg  [9:0]    sub_i1048_neg_21_r0s9;
+  reg  [9:0]    sub_i1111_neg_21_r0s9;
   reg  [3:0]    select_r0s10__42;
-  reg  [7:0]    or_i3066_21_r0s9;
-  reg  [7:0]    or_i3066_21_r0s10;
-  reg           cmp_i_i3268_21_r0s10;
-  reg  [5:0]    loadedv_i324456_21_r0s10;
-  reg           or_i2633_21_r0s11;
+  reg  [7:0]    or_i3130_21_r0s9;
+  reg  [7:0]    or_i3130_21_r0s10;
+  reg           cmp_i_i3332_21_r0s10;
+  reg  [5:0]    loadedv_i330856_21_r0s10;
+  reg           or_i2697_21_r0s11;
   reg  [32:0]   cond_i_i_21_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__21;
   reg  [7:0]    codes_sroa_0_0_r0s2__21;
@@ -4553,14 +4563,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__21;
   reg  [7:0]    codes_sroa_0_0_r0s7__21;
   reg  [7:0]    codes_sroa_0_0_r0s8__21;
-  reg  [15:0]   mul_i2659_21_r0s9;
-  reg  [15:0]   mul_i2659_21_r0s10;
-  reg  [15:0]   mul_i2659_21_r0s11;
+  reg  [15:0]   mul_i2723_21_r0s9;
+  reg  [15:0]   mul_i2723_21_r0s10;
+  reg  [15:0]   mul_i2723_21_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_21_r0s12;
-  reg           cmp_i3972_21_r0s13;
-  reg           cmp_i3972_21_r0s14;
-  reg           cmp_i3972_21_r0s15;
-  reg           cmp_i3972_21_r0s16;
+  reg           cmp_i4036_21_r0s13;
+  reg           cmp_i4036_21_r0s14;
+  reg           cmp_i4036_21_r0s15;
+  reg           cmp_i4036_21_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_21_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_21_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_21_r0s15;
@@ -4584,16 +4594,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__87;
   reg           and_r0s13__131;
   reg           and_r0s13__132;
-  reg  [9:0]    sub_i2904_21_r0s14;
-  reg  [9:0]    sub_i2904_21_r0s15;
-  reg           cmp_i3681_21_r0s14;
+  reg  [9:0]    sub_i2968_21_r0s14;
+  reg  [9:0]    sub_i2968_21_r0s15;
+  reg           cmp_i3745_21_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_21_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_21_r0s14;
   reg  [5:0]    umin_r0s14__21;
-  reg           cond_i3684_21_r0s15;
-  reg  [6:0]    cond_i3684_21_r0s15__1;
-  reg           cond_i3684_21_r0s15__2;
-  reg  [25:0]   cond_i3684_21_r0s15__3;
+  reg           cond_i3748_21_r0s15;
+  reg  [6:0]    cond_i3748_21_r0s15__1;
+  reg           cond_i3748_21_r0s15__2;
+  reg  [25:0]   cond_i3748_21_r0s15__3;
   reg  [15:0]   narrow_21_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_21_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_21_r0s10;
@@ -4603,46 +4613,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_21_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_21_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_21_r0s16;
-  reg           cmp_i1229_22_r0s1;
-  reg           cmp_i1229_22_r0s2;
-  reg           cmp_i1229_22_r0s3;
-  reg           cmp_i1229_22_r0s4;
-  reg           cmp_i1229_22_r0s5;
-  reg           cmp_i1229_22_r0s6;
-  reg           cmp_i1229_22_r0s7;
-  reg           cmp_i1229_22_r0s8;
-  reg           cmp_i1229_22_r0s9;
-  reg           cmp_i1229_22_r0s10;
-  reg           cmp_i1229_22_r0s11;
-  reg           cmp_i1229_22_r0s12;
-  reg           cmp_i1229_22_r0s13;
-  reg           cmp_i1229_22_r0s14;
-  reg           cmp_i1229_22_r0s15;
-  reg           cmp_i1229_22_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_22_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_22_r0s16__1;
-  reg           sroa_speculated4697_v_22_r0s9__2;
-  reg           sroa_speculated4697_v_22_r0s10__2;
-  reg           sroa_speculated4697_v_22_r0s11__2;
-  reg           sroa_speculated4697_v_22_r0s12__2;
-  reg           sroa_speculated4697_v_22_r0s13__2;
-  reg           sroa_speculated4697_v_22_r0s14__2;
-  reg           sroa_speculated4697_v_22_r0s15__2;
-  reg           sroa_speculated4697_v_22_r0s16__2;
+  reg           cmp_i1292_22_r0s1;
+  reg           cmp_i1292_22_r0s2;
+  reg           cmp_i1292_22_r0s3;
+  reg           cmp_i1292_22_r0s4;
+  reg           cmp_i1292_22_r0s5;
+  reg           cmp_i1292_22_r0s6;
+  reg           cmp_i1292_22_r0s7;
+  reg           cmp_i1292_22_r0s8;
+  reg           cmp_i1292_22_r0s9;
+  reg           cmp_i1292_22_r0s10;
+  reg           cmp_i1292_22_r0s11;
+  reg           cmp_i1292_22_r0s12;
+  reg           cmp_i1292_22_r0s13;
+  reg           cmp_i1292_22_r0s14;
+  reg           cmp_i1292_22_r0s15;
+  reg           cmp_i1292_22_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_22_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_22_r0s16__1;
+  reg           sroa_speculated4764_v_22_r0s9__2;
+  reg           sroa_speculated4764_v_22_r0s10__2;
+  reg           sroa_speculated4764_v_22_r0s11__2;
+  reg           sroa_speculated4764_v_22_r0s12__2;
+  reg           sroa_speculated4764_v_22_r0s13__2;
+  reg           sroa_speculated4764_v_22_r0s14__2;
+  reg           sroa_speculated4764_v_22_r0s15__2;
+  reg           sroa_speculated4764_v_22_r0s16__2;
   reg           xor_r0s9__22;
   reg           xor_r0s10__22;
   reg           xor_r0s11__22;
@@ -4651,13 +4661,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__22;
   reg           xor_r0s15__22;
   reg           xor_r0s16__22;
-  reg  [9:0]    sub_i1048_neg_22_r0s9;
+  reg  [9:0]    sub_i1111_neg_22_r0s9;
   reg  [3:0]    select_r0s10__44;
-  reg  [7:0]    or_i3066_22_r0s9;
-  reg  [7:0]    or_i3066_22_r0s10;
-  reg           cmp_i_i3268_22_r0s10;
-  reg  [5:0]    loadedv_i324456_22_r0s10;
-  reg           or_i2633_22_r0s11;
+  reg  [7:0]    or_i3130_22_r0s9;
+  reg  [7:0]    or_i3130_22_r0s10;
+  reg           cmp_i_i3332_22_r0s10;
+  reg  [5:0]    loadedv_i330856_22_r0s10;
+  reg           or_i2697_22_r0s11;
   reg  [32:0]   cond_i_i_22_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__22;
   reg  [7:0]    codes_sroa_0_0_r0s2__22;
@@ -4667,14 +4677,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__22;
   reg  [7:0]    codes_sroa_0_0_r0s7__22;
   reg  [7:0]    codes_sroa_0_0_r0s8__22;
-  reg  [15:0]   mul_i2659_22_r0s9;
-  reg  [15:0]   mul_i2659_22_r0s10;
-  reg  [15:0]   mul_i2659_22_r0s11;
+  reg  [15:0]   mul_i2723_22_r0s9;
+  reg  [15:0]   mul_i2723_22_r0s10;
+  reg  [15:0]   mul_i2723_22_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_22_r0s12;
-  reg           cmp_i3972_22_r0s13;
-  reg           cmp_i3972_22_r0s14;
-  reg           cmp_i3972_22_r0s15;
-  reg           cmp_i3972_22_r0s16;
+  reg           cmp_i4036_22_r0s13;
+  reg           cmp_i4036_22_r0s14;
+  reg           cmp_i4036_22_r0s15;
+  reg           cmp_i4036_22_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_22_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_22_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_22_r0s15;
@@ -4698,16 +4708,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__91;
   reg           and_r0s13__137;
   reg           and_r0s13__138;
-  reg  [9:0]    sub_i2904_22_r0s14;
-  reg  [9:0]    sub_i2904_22_r0s15;
-  reg           cmp_i3681_22_r0s14;
+  reg  [9:0]    sub_i2968_22_r0s14;
+  reg  [9:0]    sub_i2968_22_r0s15;
+  reg           cmp_i3745_22_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_22_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_22_r0s14;
   reg  [5:0]    umin_r0s14__22;
-  reg           cond_i3684_22_r0s15;
-  reg  [6:0]    cond_i3684_22_r0s15__1;
-  reg           cond_i3684_22_r0s15__2;
-  reg  [25:0]   cond_i3684_22_r0s15__3;
+  reg           cond_i3748_22_r0s15;
+  reg  [6:0]    cond_i3748_22_r0s15__1;
+  reg           cond_i3748_22_r0s15__2;
+  reg  [25:0]   cond_i3748_22_r0s15__3;
   reg  [15:0]   narrow_22_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_22_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_22_r0s10;
@@ -4717,46 +4727,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_22_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_22_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_22_r0s16;
-  reg           cmp_i1229_23_r0s1;
-  reg           cmp_i1229_23_r0s2;
-  reg           cmp_i1229_23_r0s3;
-  reg           cmp_i1229_23_r0s4;
-  reg           cmp_i1229_23_r0s5;
-  reg           cmp_i1229_23_r0s6;
-  reg           cmp_i1229_23_r0s7;
-  reg           cmp_i1229_23_r0s8;
-  reg           cmp_i1229_23_r0s9;
-  reg           cmp_i1229_23_r0s10;
-  reg           cmp_i1229_23_r0s11;
-  reg           cmp_i1229_23_r0s12;
-  reg           cmp_i1229_23_r0s13;
-  reg           cmp_i1229_23_r0s14;
-  reg           cmp_i1229_23_r0s15;
-  reg           cmp_i1229_23_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_23_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_23_r0s16__1;
-  reg           sroa_speculated4697_v_23_r0s9__2;
-  reg           sroa_speculated4697_v_23_r0s10__2;
-  reg           sroa_speculated4697_v_23_r0s11__2;
-  reg           sroa_speculated4697_v_23_r0s12__2;
-  reg           sroa_speculated4697_v_23_r0s13__2;
-  reg           sroa_speculated4697_v_23_r0s14__2;
-  reg           sroa_speculated4697_v_23_r0s15__2;
-  reg           sroa_speculated4697_v_23_r0s16__2;
+  reg           cmp_i1292_23_r0s1;
+  reg           cmp_i1292_23_r0s2;
+  reg           cmp_i1292_23_r0s3;
+  reg           cmp_i1292_23_r0s4;
+  reg           cmp_i1292_23_r0s5;
+  reg           cmp_i1292_23_r0s6;
+  reg           cmp_i1292_23_r0s7;
+  reg           cmp_i1292_23_r0s8;
+  reg           cmp_i1292_23_r0s9;
+  reg           cmp_i1292_23_r0s10;
+  reg           cmp_i1292_23_r0s11;
+  reg           cmp_i1292_23_r0s12;
+  reg           cmp_i1292_23_r0s13;
+  reg           cmp_i1292_23_r0s14;
+  reg           cmp_i1292_23_r0s15;
+  reg           cmp_i1292_23_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_23_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_23_r0s16__1;
+  reg           sroa_speculated4764_v_23_r0s9__2;
+  reg           sroa_speculated4764_v_23_r0s10__2;
+  reg           sroa_speculated4764_v_23_r0s11__2;
+  reg           sroa_speculated4764_v_23_r0s12__2;
+  reg           sroa_speculated4764_v_23_r0s13__2;
+  reg           sroa_speculated4764_v_23_r0s14__2;
+  reg           sroa_speculated4764_v_23_r0s15__2;
+  reg           sroa_speculated4764_v_23_r0s16__2;
   reg           xor_r0s9__23;
   reg           xor_r0s10__23;
   reg           xor_r0s11__23;
@@ -4765,13 +4775,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__23;
   reg           xor_r0s15__23;
   reg           xor_r0s16__23;
-  reg  [9:0]    sub_i1048_neg_23_r0s9;
+  reg  [9:0]    sub_i1111_neg_23_r0s9;
   reg  [3:0]    select_r0s10__46;
-  reg  [7:0]    or_i3066_23_r0s9;
-  reg  [7:0]    or_i3066_23_r0s10;
-  reg           cmp_i_i3268_23_r0s10;
-  reg  [5:0]    loadedv_i324456_23_r0s10;
-  reg           or_i2633_23_r0s11;
+  reg  [7:0]    or_i3130_23_r0s9;
+  reg  [7:0]    or_i3130_23_r0s10;
+  reg           cmp_i_i3332_23_r0s10;
+  reg  [5:0]    loadedv_i330856_23_r0s10;
+  reg           or_i2697_23_r0s11;
   reg  [32:0]   cond_i_i_23_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__23;
   reg  [7:0]    codes_sroa_0_0_r0s2__23;
@@ -4781,14 +4791,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__23;
   reg  [7:0]    codes_sroa_0_0_r0s7__23;
   reg  [7:0]    codes_sroa_0_0_r0s8__23;
-  reg  [15:0]   mul_i2659_23_r0s9;
-  reg  [15:0]   mul_i2659_23_r0s10;
-  reg  [15:0]   mul_i2659_23_r0s11;
+  reg  [15:0]   mul_i2723_23_r0s9;
+  reg  [15:0]   mul_i2723_23_r0s10;
+  reg  [15:0]   mul_i2723_23_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_23_r0s12;
-  reg           cmp_i3972_23_r0s13;
-  reg           cmp_i3972_23_r0s14;
-  reg           cmp_i3972_23_r0s15;
-  reg           cmp_i3972_23_r0s16;
+  reg           cmp_i4036_23_r0s13;
+  reg           cmp_i4036_23_r0s14;
+  reg           cmp_i4036_23_r0s15;
+  reg           cmp_i4036_23_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_23_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_23_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_23_r0s15;
@@ -4812,16 +4822,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__95;
   reg           and_r0s13__143;
   reg           and_r0s13__144;
-  reg  [9:0]    sub_i2904_23_r0s14;
-  reg  [9:0]    sub_i2904_23_r0s15;
-  reg           cmp_i3681_23_r0s14;
+  reg  [9:0]    sub_i2968_23_r0s14;
+  reg  [9:0]    sub_i2968_23_r0s15;
+  reg           cmp_i3745_23_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_23_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_23_r0s14;
   reg  [5:0]    umin_r0s14__23;
-  reg           cond_i3684_23_r0s15;
-  reg  [6:0]    cond_i3684_23_r0s15__1;
-  reg           cond_i3684_23_r0s15__2;
-  reg  [25:0]   cond_i3684_23_r0s15__3;
+  reg           cond_i3748_23_r0s15;
+  reg  [6:0]    cond_i3748_23_r0s15__1;
+  reg           cond_i3748_23_r0s15__2;
+  reg  [25:0]   cond_i3748_23_r0s15__3;
   reg  [15:0]   narrow_23_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_23_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_23_r0s10;
@@ -4831,46 +4841,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_23_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_23_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_23_r0s16;
-  reg           cmp_i1229_24_r0s1;
-  reg           cmp_i1229_24_r0s2;
-  reg           cmp_i1229_24_r0s3;
-  reg           cmp_i1229_24_r0s4;
-  reg           cmp_i1229_24_r0s5;
-  reg           cmp_i1229_24_r0s6;
-  reg           cmp_i1229_24_r0s7;
-  reg           cmp_i1229_24_r0s8;
-  reg           cmp_i1229_24_r0s9;
-  reg           cmp_i1229_24_r0s10;
-  reg           cmp_i1229_24_r0s11;
-  reg           cmp_i1229_24_r0s12;
-  reg           cmp_i1229_24_r0s13;
-  reg           cmp_i1229_24_r0s14;
-  reg           cmp_i1229_24_r0s15;
-  reg           cmp_i1229_24_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_24_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_24_r0s16__1;
-  reg           sroa_speculated4697_v_24_r0s9__2;
-  reg           sroa_speculated4697_v_24_r0s10__2;
-  reg           sroa_speculated4697_v_24_r0s11__2;
-  reg           sroa_speculated4697_v_24_r0s12__2;
-  reg           sroa_speculated4697_v_24_r0s13__2;
-  reg           sroa_speculated4697_v_24_r0s14__2;
-  reg           sroa_speculated4697_v_24_r0s15__2;
-  reg           sroa_speculated4697_v_24_r0s16__2;
+  reg           cmp_i1292_24_r0s1;
+  reg           cmp_i1292_24_r0s2;
+  reg           cmp_i1292_24_r0s3;
+  reg           cmp_i1292_24_r0s4;
+  reg           cmp_i1292_24_r0s5;
+  reg           cmp_i1292_24_r0s6;
+  reg           cmp_i1292_24_r0s7;
+  reg           cmp_i1292_24_r0s8;
+  reg           cmp_i1292_24_r0s9;
+  reg           cmp_i1292_24_r0s10;
+  reg           cmp_i1292_24_r0s11;
+  reg           cmp_i1292_24_r0s12;
+  reg           cmp_i1292_24_r0s13;
+  reg           cmp_i1292_24_r0s14;
+  reg           cmp_i1292_24_r0s15;
+  reg           cmp_i1292_24_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_24_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_24_r0s16__1;
+  reg           sroa_speculated4764_v_24_r0s9__2;
+  reg           sroa_speculated4764_v_24_r0s10__2;
+  reg           sroa_speculated4764_v_24_r0s11__2;
+  reg           sroa_speculated4764_v_24_r0s12__2;
+  reg           sroa_speculated4764_v_24_r0s13__2;
+  reg           sroa_speculated4764_v_24_r0s14__2;
+  reg           sroa_speculated4764_v_24_r0s15__2;
+  reg           sroa_speculated4764_v_24_r0s16__2;
   reg           xor_r0s9__24;
   reg           xor_r0s10__24;
   reg           xor_r0s11__24;
@@ -4879,13 +4889,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__24;
   reg           xor_r0s15__24;
   reg           xor_r0s16__24;
-  reg  [9:0]    sub_i1048_neg_24_r0s9;
+  reg  [9:0]    sub_i1111_neg_24_r0s9;
   reg  [3:0]    select_r0s10__48;
-  reg  [7:0]    or_i3066_24_r0s9;
-  reg  [7:0]    or_i3066_24_r0s10;
-  reg           cmp_i_i3268_24_r0s10;
-  reg  [5:0]    loadedv_i324456_24_r0s10;
-  reg           or_i2633_24_r0s11;
+  reg  [7:0]    or_i3130_24_r0s9;
+  reg  [7:0]    or_i3130_24_r0s10;
+  reg           cmp_i_i3332_24_r0s10;
+  reg  [5:0]    loadedv_i330856_24_r0s10;
+  reg           or_i2697_24_r0s11;
   reg  [32:0]   cond_i_i_24_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__24;
   reg  [7:0]    codes_sroa_0_0_r0s2__24;
@@ -4895,14 +4905,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__24;
   reg  [7:0]    codes_sroa_0_0_r0s7__24;
   reg  [7:0]    codes_sroa_0_0_r0s8__24;
-  reg  [15:0]   mul_i2659_24_r0s9;
-  reg  [15:0]   mul_i2659_24_r0s10;
-  reg  [15:0]   mul_i2659_24_r0s11;
+  reg  [15:0]   mul_i2723_24_r0s9;
+  reg  [15:0]   mul_i2723_24_r0s10;
+  reg  [15:0]   mul_i2723_24_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_24_r0s12;
-  reg           cmp_i3972_24_r0s13;
-  reg           cmp_i3972_24_r0s14;
-  reg           cmp_i3972_24_r0s15;
-  reg           cmp_i3972_24_r0s16;
+  reg           cmp_i4036_24_r0s13;
+  reg           cmp_i4036_24_r0s14;
+  reg           cmp_i4036_24_r0s15;
+  reg           cmp_i4036_24_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_24_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_24_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_24_r0s15;
@@ -4926,16 +4936,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__99;
   reg           and_r0s13__149;
   reg           and_r0s13__150;
-  reg  [9:0]    sub_i2904_24_r0s14;
-  reg  [9:0]    sub_i2904_24_r0s15;
-  reg           cmp_i3681_24_r0s14;
+  reg  [9:0]    sub_i2968_24_r0s14;
+  reg  [9:0]    sub_i2968_24_r0s15;
+  reg           cmp_i3745_24_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_24_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_24_r0s14;
   reg  [5:0]    umin_r0s14__24;
-  reg           cond_i3684_24_r0s15;
-  reg  [6:0]    cond_i3684_24_r0s15__1;
-  reg           cond_i3684_24_r0s15__2;
-  reg  [25:0]   cond_i3684_24_r0s15__3;
+  reg           cond_i3748_24_r0s15;
+  reg  [6:0]    cond_i3748_24_r0s15__1;
+  reg           cond_i3748_24_r0s15__2;
+  reg  [25:0]   cond_i3748_24_r0s15__3;
   reg  [15:0]   narrow_24_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_24_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_24_r0s10;
@@ -4945,46 +4955,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_24_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_24_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_24_r0s16;
-  reg           cmp_i1229_25_r0s1;
-  reg           cmp_i1229_25_r0s2;
-  reg           cmp_i1229_25_r0s3;
-  reg           cmp_i1229_25_r0s4;
-  reg           cmp_i1229_25_r0s5;
-  reg           cmp_i1229_25_r0s6;
-  reg           cmp_i1229_25_r0s7;
-  reg           cmp_i1229_25_r0s8;
-  reg           cmp_i1229_25_r0s9;
-  reg           cmp_i1229_25_r0s10;
-  reg           cmp_i1229_25_r0s11;
-  reg           cmp_i1229_25_r0s12;
-  reg           cmp_i1229_25_r0s13;
-  reg           cmp_i1229_25_r0s14;
-  reg           cmp_i1229_25_r0s15;
-  reg           cmp_i1229_25_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_25_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_25_r0s16__1;
-  reg           sroa_speculated4697_v_25_r0s9__2;
-  reg           sroa_speculated4697_v_25_r0s10__2;
-  reg           sroa_speculated4697_v_25_r0s11__2;
-  reg           sroa_speculated4697_v_25_r0s12__2;
-  reg           sroa_speculated4697_v_25_r0s13__2;
-  reg           sroa_speculated4697_v_25_r0s14__2;
-  reg           sroa_speculated4697_v_25_r0s15__2;
-  reg           sroa_speculated4697_v_25_r0s16__2;
+  reg           cmp_i1292_25_r0s1;
+  reg           cmp_i1292_25_r0s2;
+  reg           cmp_i1292_25_r0s3;
+  reg           cmp_i1292_25_r0s4;
+  reg           cmp_i1292_25_r0s5;
+  reg           cmp_i1292_25_r0s6;
+  reg           cmp_i1292_25_r0s7;
+  reg           cmp_i1292_25_r0s8;
+  reg           cmp_i1292_25_r0s9;
+  reg           cmp_i1292_25_r0s10;
+  reg           cmp_i1292_25_r0s11;
+  reg           cmp_i1292_25_r0s12;
+  reg           cmp_i1292_25_r0s13;
+  reg           cmp_i1292_25_r0s14;
+  reg           cmp_i1292_25_r0s15;
+  reg           cmp_i1292_25_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_25_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_25_r0s16__1;
+  reg           sroa_speculated4764_v_25_r0s9__2;
+  reg           sroa_speculated4764_v_25_r0s10__2;
+  reg           sroa_speculated4764_v_25_r0s11__2;
+  reg           sroa_speculated4764_v_25_r0s12__2;
+  reg           sroa_speculated4764_v_25_r0s13__2;
+  reg           sroa_speculated4764_v_25_r0s14__2;
+  reg           sroa_speculated4764_v_25_r0s15__2;
+  reg           sroa_speculated4764_v_25_r0s16__2;
   reg           xor_r0s9__25;
   reg           xor_r0s10__25;
   reg           xor_r0s11__25;
@@ -4993,13 +5003,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__25;
   reg           xor_r0s15__25;
   reg           xor_r0s16__25;
-  reg  [9:0]    sub_i1048_neg_25_r0s9;
+  reg  [9:0]    sub_i1111_neg_25_r0s9;
   reg  [3:0]    select_r0s10__50;
-  reg  [7:0]    or_i3066_25_r0s9;
-  reg  [7:0]    or_i3066_25_r0s10;
-  reg           cmp_i_i3268_25_r0s10;
-  reg  [5:0]    loadedv_i324456_25_r0s10;
-  reg           or_i2633_25_r0s11;
+  reg  [7:0]    or_i3130_25_r0s9;
+  reg  [7:0]    or_i3130_25_r0s10;
+  reg           cmp_i_i3332_25_r0s10;
+  reg  [5:0]    loadedv_i330856_25_r0s10;
+  reg           or_i2697_25_r0s11;
   reg  [32:0]   cond_i_i_25_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__25;
   reg  [7:0]    codes_sroa_0_0_r0s2__25;
@@ -5009,14 +5019,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__25;
   reg  [7:0]    codes_sroa_0_0_r0s7__25;
   reg  [7:0]    codes_sroa_0_0_r0s8__25;
-  reg  [15:0]   mul_i2659_25_r0s9;
-  reg  [15:0]   mul_i2659_25_r0s10;
-  reg  [15:0]   mul_i2659_25_r0s11;
+  reg  [15:0]   mul_i2723_25_r0s9;
+  reg  [15:0]   mul_i2723_25_r0s10;
+  reg  [15:0]   mul_i2723_25_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_25_r0s12;
-  reg           cmp_i3972_25_r0s13;
-  reg           cmp_i3972_25_r0s14;
-  reg           cmp_i3972_25_r0s15;
-  reg           cmp_i3972_25_r0s16;
+  reg           cmp_i4036_25_r0s13;
+  reg           cmp_i4036_25_r0s14;
+  reg           cmp_i4036_25_r0s15;
+  reg           cmp_i4036_25_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_25_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_25_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_25_r0s15;
@@ -5040,16 +5050,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__103;
   reg           and_r0s13__155;
   reg           and_r0s13__156;
-  reg  [9:0]    sub_i2904_25_r0s14;
-  reg  [9:0]    sub_i2904_25_r0s15;
-  reg           cmp_i3681_25_r0s14;
+  reg  [9:0]    sub_i2968_25_r0s14;
+  reg  [9:0]    sub_i2968_25_r0s15;
+  reg           cmp_i3745_25_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_25_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_25_r0s14;
   reg  [5:0]    umin_r0s14__25;
-  reg           cond_i3684_25_r0s15;
-  reg  [6:0]    cond_i3684_25_r0s15__1;
-  reg           cond_i3684_25_r0s15__2;
-  reg  [25:0]   cond_i3684_25_r0s15__3;
+  reg           cond_i3748_25_r0s15;
+  reg  [6:0]    cond_i3748_25_r0s15__1;
+  reg           cond_i3748_25_r0s15__2;
+  reg  [25:0]   cond_i3748_25_r0s15__3;
   reg  [15:0]   narrow_25_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_25_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_25_r0s10;
@@ -5059,46 +5069,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_25_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_25_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_25_r0s16;
-  reg           cmp_i1229_26_r0s1;
-  reg           cmp_i1229_26_r0s2;
-  reg           cmp_i1229_26_r0s3;
-  reg           cmp_i1229_26_r0s4;
-  reg           cmp_i1229_26_r0s5;
-  reg           cmp_i1229_26_r0s6;
-  reg           cmp_i1229_26_r0s7;
-  reg           cmp_i1229_26_r0s8;
-  reg           cmp_i1229_26_r0s9;
-  reg           cmp_i1229_26_r0s10;
-  reg           cmp_i1229_26_r0s11;
-  reg           cmp_i1229_26_r0s12;
-  reg           cmp_i1229_26_r0s13;
-  reg           cmp_i1229_26_r0s14;
-  reg           cmp_i1229_26_r0s15;
-  reg           cmp_i1229_26_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_26_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_26_r0s16__1;
-  reg           sroa_speculated4697_v_26_r0s9__2;
-  reg           sroa_speculated4697_v_26_r0s10__2;
-  reg           sroa_speculated4697_v_26_r0s11__2;
-  reg           sroa_speculated4697_v_26_r0s12__2;
-  reg           sroa_speculated4697_v_26_r0s13__2;
-  reg           sroa_speculated4697_v_26_r0s14__2;
-  reg           sroa_speculated4697_v_26_r0s15__2;
-  reg           sroa_speculated4697_v_26_r0s16__2;
+  reg           cmp_i1292_26_r0s1;
+  reg           cmp_i1292_26_r0s2;
+  reg           cmp_i1292_26_r0s3;
+  reg           cmp_i1292_26_r0s4;
+  reg           cmp_i1292_26_r0s5;
+  reg           cmp_i1292_26_r0s6;
+  reg           cmp_i1292_26_r0s7;
+  reg           cmp_i1292_26_r0s8;
+  reg           cmp_i1292_26_r0s9;
+  reg           cmp_i1292_26_r0s10;
+  reg           cmp_i1292_26_r0s11;
+  reg           cmp_i1292_26_r0s12;
+  reg           cmp_i1292_26_r0s13;
+  reg           cmp_i1292_26_r0s14;
+  reg           cmp_i1292_26_r0s15;
+  reg           cmp_i1292_26_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_26_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_26_r0s16__1;
+  reg           sroa_speculated4764_v_26_r0s9__2;
+  reg           sroa_speculated4764_v_26_r0s10__2;
+  reg           sroa_speculated4764_v_26_r0s11__2;
+  reg           sroa_speculated4764_v_26_r0s12__2;
+  reg           sroa_speculated4764_v_26_r0s13__2;
+  reg           sroa_speculated4764_v_26_r0s14__2;
+  reg           sroa_speculated4764_v_26_r0s15__2;
+  reg           sroa_speculated4764_v_26_r0s16__2;
   reg           xor_r0s9__26;
   reg           xor_r0s10__26;
   reg           xor_r0s11__26;
@@ -5107,13 +5117,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__26;
   reg           xor_r0s15__26;
   reg           xor_r0s16__26;
-  reg  [9:0]    sub_i1048_neg_26_r0s9;
+  reg  [9:0]    sub_i1111_neg_26_r0s9;
   reg  [3:0]    select_r0s10__52;
-  reg  [7:0]    or_i3066_26_r0s9;
-  reg  [7:0]    or_i3066_26_r0s10;
-  reg           cmp_i_i3268_26_r0s10;
-  reg  [5:0]    loadedv_i324456_26_r0s10;
-  reg           or_i2633_26_r0s11;
+  reg  [7:0]    or_i3130_26_r0s9;
+  reg  [7:0]    or_i3130_26_r0s10;
+  reg           cmp_i_i3332_26_r0s10;
+  reg  [5:0]    loadedv_i330856_26_r0s10;
+  reg           or_i2697_26_r0s11;
   reg  [32:0]   cond_i_i_26_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__26;
   reg  [7:0]    codes_sroa_0_0_r0s2__26;
@@ -5123,14 +5133,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__26;
   reg  [7:0]    codes_sroa_0_0_r0s7__26;
   reg  [7:0]    codes_sroa_0_0_r0s8__26;
-  reg  [15:0]   mul_i2659_26_r0s9;
-  reg  [15:0]   mul_i2659_26_r0s10;
-  reg  [15:0]   mul_i2659_26_r0s11;
+  reg  [15:0]   mul_i2723_26_r0s9;
+  reg  [15:0]   mul_i2723_26_r0s10;
+  reg  [15:0]   mul_i2723_26_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_26_r0s12;
-  reg           cmp_i3972_26_r0s13;
-  reg           cmp_i3972_26_r0s14;
-  reg           cmp_i3972_26_r0s15;
-  reg           cmp_i3972_26_r0s16;
+  reg           cmp_i4036_26_r0s13;
+  reg           cmp_i4036_26_r0s14;
+  reg           cmp_i4036_26_r0s15;
+  reg           cmp_i4036_26_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_26_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_26_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_26_r0s15;
@@ -5154,16 +5164,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__107;
   reg           and_r0s13__161;
   reg           and_r0s13__162;
-  reg  [9:0]    sub_i2904_26_r0s14;
-  reg  [9:0]    sub_i2904_26_r0s15;
-  reg           cmp_i3681_26_r0s14;
+  reg  [9:0]    sub_i2968_26_r0s14;
+  reg  [9:0]    sub_i2968_26_r0s15;
+  reg           cmp_i3745_26_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_26_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_26_r0s14;
   reg  [5:0]    umin_r0s14__26;
-  reg           cond_i3684_26_r0s15;
-  reg  [6:0]    cond_i3684_26_r0s15__1;
-  reg           cond_i3684_26_r0s15__2;
-  reg  [25:0]   cond_i3684_26_r0s15__3;
+  reg           cond_i3748_26_r0s15;
+  reg  [6:0]    cond_i3748_26_r0s15__1;
+  reg           cond_i3748_26_r0s15__2;
+  reg  [25:0]   cond_i3748_26_r0s15__3;
   reg  [15:0]   narrow_26_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_26_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_26_r0s10;
@@ -5173,46 +5183,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_26_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_26_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_26_r0s16;
-  reg           cmp_i1229_27_r0s1;
-  reg           cmp_i1229_27_r0s2;
-  reg           cmp_i1229_27_r0s3;
-  reg           cmp_i1229_27_r0s4;
-  reg           cmp_i1229_27_r0s5;
-  reg           cmp_i1229_27_r0s6;
-  reg           cmp_i1229_27_r0s7;
-  reg           cmp_i1229_27_r0s8;
-  reg           cmp_i1229_27_r0s9;
-  reg           cmp_i1229_27_r0s10;
-  reg           cmp_i1229_27_r0s11;
-  reg           cmp_i1229_27_r0s12;
-  reg           cmp_i1229_27_r0s13;
-  reg           cmp_i1229_27_r0s14;
-  reg           cmp_i1229_27_r0s15;
-  reg           cmp_i1229_27_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_27_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_27_r0s16__1;
-  reg           sroa_speculated4697_v_27_r0s9__2;
-  reg           sroa_speculated4697_v_27_r0s10__2;
-  reg           sroa_speculated4697_v_27_r0s11__2;
-  reg           sroa_speculated4697_v_27_r0s12__2;
-  reg           sroa_speculated4697_v_27_r0s13__2;
-  reg           sroa_speculated4697_v_27_r0s14__2;
-  reg           sroa_speculated4697_v_27_r0s15__2;
-  reg           sroa_speculated4697_v_27_r0s16__2;
+  reg           cmp_i1292_27_r0s1;
+  reg           cmp_i1292_27_r0s2;
+  reg           cmp_i1292_27_r0s3;
+  reg           cmp_i1292_27_r0s4;
+  reg           cmp_i1292_27_r0s5;
+  reg           cmp_i1292_27_r0s6;
+  reg           cmp_i1292_27_r0s7;
+  reg           cmp_i1292_27_r0s8;
+  reg           cmp_i1292_27_r0s9;
+  reg           cmp_i1292_27_r0s10;
+  reg           cmp_i1292_27_r0s11;
+  reg           cmp_i1292_27_r0s12;
+  reg           cmp_i1292_27_r0s13;
+  reg           cmp_i1292_27_r0s14;
+  reg           cmp_i1292_27_r0s15;
+  reg           cmp_i1292_27_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_27_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_27_r0s16__1;
+  reg           sroa_speculated4764_v_27_r0s9__2;
+  reg           sroa_speculated4764_v_27_r0s10__2;
+  reg           sroa_speculated4764_v_27_r0s11__2;
+  reg           sroa_speculated4764_v_27_r0s12__2;
+  reg           sroa_speculated4764_v_27_r0s13__2;
+  reg           sroa_speculated4764_v_27_r0s14__2;
+  reg           sroa_speculated4764_v_27_r0s15__2;
+  reg           sroa_speculated4764_v_27_r0s16__2;
   reg           xor_r0s9__27;
   reg           xor_r0s10__27;
   reg           xor_r0s11__27;
@@ -5221,13 +5231,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__27;
   reg           xor_r0s15__27;
   reg           xor_r0s16__27;
-  reg  [9:0]    sub_i1048_neg_27_r0s9;
+  reg  [9:0]    sub_i1111_neg_27_r0s9;
   reg  [3:0]    select_r0s10__54;
-  reg  [7:0]    or_i3066_27_r0s9;
-  reg  [7:0]    or_i3066_27_r0s10;
-  reg           cmp_i_i3268_27_r0s10;
-  reg  [5:0]    loadedv_i324456_27_r0s10;
-  reg           or_i2633_27_r0s11;
+  reg  [7:0]    or_i3130_27_r0s9;
+  reg  [7:0]    or_i3130_27_r0s10;
+  reg           cmp_i_i3332_27_r0s10;
+  reg  [5:0]    loadedv_i330856_27_r0s10;
+  reg           or_i2697_27_r0s11;
   reg  [32:0]   cond_i_i_27_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__27;
   reg  [7:0]    codes_sroa_0_0_r0s2__27;
@@ -5237,14 +5247,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__27;
   reg  [7:0]    codes_sroa_0_0_r0s7__27;
   reg  [7:0]    codes_sroa_0_0_r0s8__27;
-  reg  [15:0]   mul_i2659_27_r0s9;
-  reg  [15:0]   mul_i2659_27_r0s10;
-  reg  [15:0]   mul_i2659_27_r0s11;
+  reg  [15:0]   mul_i2723_27_r0s9;
+  reg  [15:0]   mul_i2723_27_r0s10;
+  reg  [15:0]   mul_i2723_27_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_27_r0s12;
-  reg           cmp_i3972_27_r0s13;
-  reg           cmp_i3972_27_r0s14;
-  reg           cmp_i3972_27_r0s15;
-  reg           cmp_i3972_27_r0s16;
+  reg           cmp_i4036_27_r0s13;
+  reg           cmp_i4036_27_r0s14;
+  reg           cmp_i4036_27_r0s15;
+  reg           cmp_i4036_27_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_27_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_27_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_27_r0s15;
@@ -5268,16 +5278,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__111;
   reg           and_r0s13__167;
   reg           and_r0s13__168;
-  reg  [9:0]    sub_i2904_27_r0s14;
-  reg  [9:0]    sub_i2904_27_r0s15;
-  reg           cmp_i3681_27_r0s14;
+  reg  [9:0]    sub_i2968_27_r0s14;
+  reg  [9:0]    sub_i2968_27_r0s15;
+  reg           cmp_i3745_27_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_27_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_27_r0s14;
   reg  [5:0]    umin_r0s14__27;
-  reg           cond_i3684_27_r0s15;
-  reg  [6:0]    cond_i3684_27_r0s15__1;
-  reg           cond_i3684_27_r0s15__2;
-  reg  [25:0]   cond_i3684_27_r0s15__3;
+  reg           cond_i3748_27_r0s15;
+  reg  [6:0]    cond_i3748_27_r0s15__1;
+  reg           cond_i3748_27_r0s15__2;
+  reg  [25:0]   cond_i3748_27_r0s15__3;
   reg  [15:0]   narrow_27_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_27_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_27_r0s10;
@@ -5287,46 +5297,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_27_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_27_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_27_r0s16;
-  reg           cmp_i1229_28_r0s1;
-  reg           cmp_i1229_28_r0s2;
-  reg           cmp_i1229_28_r0s3;
-  reg           cmp_i1229_28_r0s4;
-  reg           cmp_i1229_28_r0s5;
-  reg           cmp_i1229_28_r0s6;
-  reg           cmp_i1229_28_r0s7;
-  reg           cmp_i1229_28_r0s8;
-  reg           cmp_i1229_28_r0s9;
-  reg           cmp_i1229_28_r0s10;
-  reg           cmp_i1229_28_r0s11;
-  reg           cmp_i1229_28_r0s12;
-  reg           cmp_i1229_28_r0s13;
-  reg           cmp_i1229_28_r0s14;
-  reg           cmp_i1229_28_r0s15;
-  reg           cmp_i1229_28_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_28_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_28_r0s16__1;
-  reg           sroa_speculated4697_v_28_r0s9__2;
-  reg           sroa_speculated4697_v_28_r0s10__2;
-  reg           sroa_speculated4697_v_28_r0s11__2;
-  reg           sroa_speculated4697_v_28_r0s12__2;
-  reg           sroa_speculated4697_v_28_r0s13__2;
-  reg           sroa_speculated4697_v_28_r0s14__2;
-  reg           sroa_speculated4697_v_28_r0s15__2;
-  reg           sroa_speculated4697_v_28_r0s16__2;
+  reg           cmp_i1292_28_r0s1;
+  reg           cmp_i1292_28_r0s2;
+  reg           cmp_i1292_28_r0s3;
+  reg           cmp_i1292_28_r0s4;
+  reg           cmp_i1292_28_r0s5;
+  reg           cmp_i1292_28_r0s6;
+  reg           cmp_i1292_28_r0s7;
+  reg           cmp_i1292_28_r0s8;
+  reg           cmp_i1292_28_r0s9;
+  reg           cmp_i1292_28_r0s10;
+  reg           cmp_i1292_28_r0s11;
+  reg           cmp_i1292_28_r0s12;
+  reg           cmp_i1292_28_r0s13;
+  reg           cmp_i1292_28_r0s14;
+  reg           cmp_i1292_28_r0s15;
+  reg           cmp_i1292_28_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_28_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_28_r0s16__1;
+  reg           sroa_speculated4764_v_28_r0s9__2;
+  reg           sroa_speculated4764_v_28_r0s10__2;
+  reg           sroa_speculated4764_v_28_r0s11__2;
+  reg           sroa_speculated4764_v_28_r0s12__2;
+  reg           sroa_speculated4764_v_28_r0s13__2;
+  reg           sroa_speculated4764_v_28_r0s14__2;
+  reg           sroa_speculated4764_v_28_r0s15__2;
+  reg           sroa_speculated4764_v_28_r0s16__2;
   reg           xor_r0s9__28;
   reg           xor_r0s10__28;
   reg           xor_r0s11__28;
@@ -5335,13 +5345,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__28;
   reg           xor_r0s15__28;
   reg           xor_r0s16__28;
-  reg  [9:0]    sub_i1048_neg_28_r0s9;
+  reg  [9:0]    sub_i1111_neg_28_r0s9;
   reg  [3:0]    select_r0s10__56;
-  reg  [7:0]    or_i3066_28_r0s9;
-  reg  [7:0]    or_i3066_28_r0s10;
-  reg           cmp_i_i3268_28_r0s10;
-  reg  [5:0]    loadedv_i324456_28_r0s10;
-  reg           or_i2633_28_r0s11;
+  reg  [7:0]    or_i3130_28_r0s9;
+  reg  [7:0]    or_i3130_28_r0s10;
+  reg           cmp_i_i3332_28_r0s10;
+  reg  [5:0]    loadedv_i330856_28_r0s10;
+  reg           or_i2697_28_r0s11;
   reg  [32:0]   cond_i_i_28_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__28;
   reg  [7:0]    codes_sroa_0_0_r0s2__28;
@@ -5351,14 +5361,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__28;
   reg  [7:0]    codes_sroa_0_0_r0s7__28;
   reg  [7:0]    codes_sroa_0_0_r0s8__28;
-  reg  [15:0]   mul_i2659_28_r0s9;
-  reg  [15:0]   mul_i2659_28_r0s10;
-  reg  [15:0]   mul_i2659_28_r0s11;
+  reg  [15:0]   mul_i2723_28_r0s9;
+  reg  [15:0]   mul_i2723_28_r0s10;
+  reg  [15:0]   mul_i2723_28_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_28_r0s12;
-  reg           cmp_i3972_28_r0s13;
-  reg           cmp_i3972_28_r0s14;
-  reg           cmp_i3972_28_r0s15;
-  reg           cmp_i3972_28_r0s16;
+  reg           cmp_i4036_28_r0s13;
+  reg           cmp_i4036_28_r0s14;
+  reg           cmp_i4036_28_r0s15;
+  reg           cmp_i4036_28_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_28_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_28_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_28_r0s15;
@@ -5382,16 +5392,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__115;
   reg           and_r0s13__173;
   reg           and_r0s13__174;
-  reg  [9:0]    sub_i2904_28_r0s14;
-  reg  [9:0]    sub_i2904_28_r0s15;
-  reg           cmp_i3681_28_r0s14;
+  reg  [9:0]    sub_i2968_28_r0s14;
+  reg  [9:0]    sub_i2968_28_r0s15;
+  reg           cmp_i3745_28_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_28_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_28_r0s14;
   reg  [5:0]    umin_r0s14__28;
-  reg           cond_i3684_28_r0s15;
-  reg  [6:0]    cond_i3684_28_r0s15__1;
-  reg           cond_i3684_28_r0s15__2;
-  reg  [25:0]   cond_i3684_28_r0s15__3;
+  reg           cond_i3748_28_r0s15;
+  reg  [6:0]    cond_i3748_28_r0s15__1;
+  reg           cond_i3748_28_r0s15__2;
+  reg  [25:0]   cond_i3748_28_r0s15__3;
   reg  [15:0]   narrow_28_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_28_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_28_r0s10;
@@ -5401,46 +5411,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_28_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_28_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_28_r0s16;
-  reg           cmp_i1229_29_r0s1;
-  reg           cmp_i1229_29_r0s2;
-  reg           cmp_i1229_29_r0s3;
-  reg           cmp_i1229_29_r0s4;
-  reg           cmp_i1229_29_r0s5;
-  reg           cmp_i1229_29_r0s6;
-  reg           cmp_i1229_29_r0s7;
-  reg           cmp_i1229_29_r0s8;
-  reg           cmp_i1229_29_r0s9;
-  reg           cmp_i1229_29_r0s10;
-  reg           cmp_i1229_29_r0s11;
-  reg           cmp_i1229_29_r0s12;
-  reg           cmp_i1229_29_r0s13;
-  reg           cmp_i1229_29_r0s14;
-  reg           cmp_i1229_29_r0s15;
-  reg           cmp_i1229_29_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_29_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_29_r0s16__1;
-  reg           sroa_speculated4697_v_29_r0s9__2;
-  reg           sroa_speculated4697_v_29_r0s10__2;
-  reg           sroa_speculated4697_v_29_r0s11__2;
-  reg           sroa_speculated4697_v_29_r0s12__2;
-  reg           sroa_speculated4697_v_29_r0s13__2;
-  reg           sroa_speculated4697_v_29_r0s14__2;
-  reg           sroa_speculated4697_v_29_r0s15__2;
-  reg           sroa_speculated4697_v_29_r0s16__2;
+  reg           cmp_i1292_29_r0s1;
+  reg           cmp_i1292_29_r0s2;
+  reg           cmp_i1292_29_r0s3;
+  reg           cmp_i1292_29_r0s4;
+  reg           cmp_i1292_29_r0s5;
+  reg           cmp_i1292_29_r0s6;
+  reg           cmp_i1292_29_r0s7;
+  reg           cmp_i1292_29_r0s8;
+  reg           cmp_i1292_29_r0s9;
+  reg           cmp_i1292_29_r0s10;
+  reg           cmp_i1292_29_r0s11;
+  reg           cmp_i1292_29_r0s12;
+  reg           cmp_i1292_29_r0s13;
+  reg           cmp_i1292_29_r0s14;
+  reg           cmp_i1292_29_r0s15;
+  reg           cmp_i1292_29_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_29_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_29_r0s16__1;
+  reg           sroa_speculated4764_v_29_r0s9__2;
+  reg           sroa_speculated4764_v_29_r0s10__2;
+  reg           sroa_speculated4764_v_29_r0s11__2;
+  reg           sroa_speculated4764_v_29_r0s12__2;
+  reg           sroa_speculated4764_v_29_r0s13__2;
+  reg           sroa_speculated4764_v_29_r0s14__2;
+  reg           sroa_speculated4764_v_29_r0s15__2;
+  reg           sroa_speculated4764_v_29_r0s16__2;
   reg           xor_r0s9__29;
   reg           xor_r0s10__29;
   reg           xor_r0s11__29;
@@ -5449,13 +5459,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__29;
   reg           xor_r0s15__29;
   reg           xor_r0s16__29;
-  reg  [9:0]    sub_i1048_neg_29_r0s9;
+  reg  [9:0]    sub_i1111_neg_29_r0s9;
   reg  [3:0]    select_r0s10__58;
-  reg  [7:0]    or_i3066_29_r0s9;
-  reg  [7:0]    or_i3066_29_r0s10;
-  reg           cmp_i_i3268_29_r0s10;
-  reg  [5:0]    loadedv_i324456_29_r0s10;
-  reg           or_i2633_29_r0s11;
+  reg  [7:0]    or_i3130_29_r0s9;
+  reg  [7:0]    or_i3130_29_r0s10;
+  reg           cmp_i_i3332_29_r0s10;
+  reg  [5:0]    loadedv_i330856_29_r0s10;
+  reg           or_i2697_29_r0s11;
   reg  [32:0]   cond_i_i_29_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__29;
   reg  [7:0]    codes_sroa_0_0_r0s2__29;
@@ -5465,14 +5475,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__29;
   reg  [7:0]    codes_sroa_0_0_r0s7__29;
   reg  [7:0]    codes_sroa_0_0_r0s8__29;
-  reg  [15:0]   mul_i2659_29_r0s9;
-  reg  [15:0]   mul_i2659_29_r0s10;
-  reg  [15:0]   mul_i2659_29_r0s11;
+  reg  [15:0]   mul_i2723_29_r0s9;
+  reg  [15:0]   mul_i2723_29_r0s10;
+  reg  [15:0]   mul_i2723_29_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_29_r0s12;
-  reg           cmp_i3972_29_r0s13;
-  reg           cmp_i3972_29_r0s14;
-  reg           cmp_i3972_29_r0s15;
-  reg           cmp_i3972_29_r0s16;
+  reg           cmp_i4036_29_r0s13;
+  reg           cmp_i4036_29_r0s14;
+  reg           cmp_i4036_29_r0s15;
+  reg           cmp_i4036_29_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_29_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_29_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_29_r0s15;
@@ -5496,16 +5506,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__119;
   reg           and_r0s13__179;
   reg           and_r0s13__180;
-  reg  [9:0]    sub_i2904_29_r0s14;
-  reg  [9:0]    sub_i2904_29_r0s15;
-  reg           cmp_i3681_29_r0s14;
+  reg  [9:0]    sub_i2968_29_r0s14;
+  reg  [9:0]    sub_i2968_29_r0s15;
+  reg           cmp_i3745_29_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_29_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_29_r0s14;
   reg  [5:0]    umin_r0s14__29;
-  reg           cond_i3684_29_r0s15;
-  reg  [6:0]    cond_i3684_29_r0s15__1;
-  reg           cond_i3684_29_r0s15__2;
-  reg  [25:0]   cond_i3684_29_r0s15__3;
+  reg           cond_i3748_29_r0s15;
+  reg  [6:0]    cond_i3748_29_r0s15__1;
+  reg           cond_i3748_29_r0s15__2;
+  reg  [25:0]   cond_i3748_29_r0s15__3;
   reg  [15:0]   narrow_29_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_29_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_29_r0s10;
@@ -5515,46 +5525,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_29_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_29_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_29_r0s16;
-  reg           cmp_i1229_30_r0s1;
-  reg           cmp_i1229_30_r0s2;
-  reg           cmp_i1229_30_r0s3;
-  reg           cmp_i1229_30_r0s4;
-  reg           cmp_i1229_30_r0s5;
-  reg           cmp_i1229_30_r0s6;
-  reg           cmp_i1229_30_r0s7;
-  reg           cmp_i1229_30_r0s8;
-  reg           cmp_i1229_30_r0s9;
-  reg           cmp_i1229_30_r0s10;
-  reg           cmp_i1229_30_r0s11;
-  reg           cmp_i1229_30_r0s12;
-  reg           cmp_i1229_30_r0s13;
-  reg           cmp_i1229_30_r0s14;
-  reg           cmp_i1229_30_r0s15;
-  reg           cmp_i1229_30_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_30_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_30_r0s16__1;
-  reg           sroa_speculated4697_v_30_r0s9__2;
-  reg           sroa_speculated4697_v_30_r0s10__2;
-  reg           sroa_speculated4697_v_30_r0s11__2;
-  reg           sroa_speculated4697_v_30_r0s12__2;
-  reg           sroa_speculated4697_v_30_r0s13__2;
-  reg           sroa_speculated4697_v_30_r0s14__2;
-  reg           sroa_speculated4697_v_30_r0s15__2;
-  reg           sroa_speculated4697_v_30_r0s16__2;
+  reg           cmp_i1292_30_r0s1;
+  reg           cmp_i1292_30_r0s2;
+  reg           cmp_i1292_30_r0s3;
+  reg           cmp_i1292_30_r0s4;
+  reg           cmp_i1292_30_r0s5;
+  reg           cmp_i1292_30_r0s6;
+  reg           cmp_i1292_30_r0s7;
+  reg           cmp_i1292_30_r0s8;
+  reg           cmp_i1292_30_r0s9;
+  reg           cmp_i1292_30_r0s10;
+  reg           cmp_i1292_30_r0s11;
+  reg           cmp_i1292_30_r0s12;
+  reg           cmp_i1292_30_r0s13;
+  reg           cmp_i1292_30_r0s14;
+  reg           cmp_i1292_30_r0s15;
+  reg           cmp_i1292_30_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_30_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_30_r0s16__1;
+  reg           sroa_speculated4764_v_30_r0s9__2;
+  reg           sroa_speculated4764_v_30_r0s10__2;
+  reg           sroa_speculated4764_v_30_r0s11__2;
+  reg           sroa_speculated4764_v_30_r0s12__2;
+  reg           sroa_speculated4764_v_30_r0s13__2;
+  reg           sroa_speculated4764_v_30_r0s14__2;
+  reg           sroa_speculated4764_v_30_r0s15__2;
+  reg           sroa_speculated4764_v_30_r0s16__2;
   reg           xor_r0s9__30;
   reg           xor_r0s10__30;
   reg           xor_r0s11__30;
@@ -5563,13 +5573,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__30;
   reg           xor_r0s15__30;
   reg           xor_r0s16__30;
-  reg  [9:0]    sub_i1048_neg_30_r0s9;
+  reg  [9:0]    sub_i1111_neg_30_r0s9;
   reg  [3:0]    select_r0s10__60;
-  reg  [7:0]    or_i3066_30_r0s9;
-  reg  [7:0]    or_i3066_30_r0s10;
-  reg           cmp_i_i3268_30_r0s10;
-  reg  [5:0]    loadedv_i324456_30_r0s10;
-  reg           or_i2633_30_r0s11;
+  reg  [7:0]    or_i3130_30_r0s9;
+  reg  [7:0]    or_i3130_30_r0s10;
+  reg           cmp_i_i3332_30_r0s10;
+  reg  [5:0]    loadedv_i330856_30_r0s10;
+  reg           or_i2697_30_r0s11;
   reg  [32:0]   cond_i_i_30_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__30;
   reg  [7:0]    codes_sroa_0_0_r0s2__30;
@@ -5579,14 +5589,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__30;
   reg  [7:0]    codes_sroa_0_0_r0s7__30;
   reg  [7:0]    codes_sroa_0_0_r0s8__30;
-  reg  [15:0]   mul_i2659_30_r0s9;
-  reg  [15:0]   mul_i2659_30_r0s10;
-  reg  [15:0]   mul_i2659_30_r0s11;
+  reg  [15:0]   mul_i2723_30_r0s9;
+  reg  [15:0]   mul_i2723_30_r0s10;
+  reg  [15:0]   mul_i2723_30_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_30_r0s12;
-  reg           cmp_i3972_30_r0s13;
-  reg           cmp_i3972_30_r0s14;
-  reg           cmp_i3972_30_r0s15;
-  reg           cmp_i3972_30_r0s16;
+  reg           cmp_i4036_30_r0s13;
+  reg           cmp_i4036_30_r0s14;
+  reg           cmp_i4036_30_r0s15;
+  reg           cmp_i4036_30_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_30_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_30_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_30_r0s15;
@@ -5610,16 +5620,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__123;
   reg           and_r0s13__185;
   reg           and_r0s13__186;
-  reg  [9:0]    sub_i2904_30_r0s14;
-  reg  [9:0]    sub_i2904_30_r0s15;
-  reg           cmp_i3681_30_r0s14;
+  reg  [9:0]    sub_i2968_30_r0s14;
+  reg  [9:0]    sub_i2968_30_r0s15;
+  reg           cmp_i3745_30_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_30_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_30_r0s14;
   reg  [5:0]    umin_r0s14__30;
-  reg           cond_i3684_30_r0s15;
-  reg  [6:0]    cond_i3684_30_r0s15__1;
-  reg           cond_i3684_30_r0s15__2;
-  reg  [25:0]   cond_i3684_30_r0s15__3;
+  reg           cond_i3748_30_r0s15;
+  reg  [6:0]    cond_i3748_30_r0s15__1;
+  reg           cond_i3748_30_r0s15__2;
+  reg  [25:0]   cond_i3748_30_r0s15__3;
   reg  [15:0]   narrow_30_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_30_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_30_r0s10;
@@ -5629,46 +5639,46 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_30_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_30_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_30_r0s16;
-  reg           cmp_i1229_31_r0s1;
-  reg           cmp_i1229_31_r0s2;
-  reg           cmp_i1229_31_r0s3;
-  reg           cmp_i1229_31_r0s4;
-  reg           cmp_i1229_31_r0s5;
-  reg           cmp_i1229_31_r0s6;
-  reg           cmp_i1229_31_r0s7;
-  reg           cmp_i1229_31_r0s8;
-  reg           cmp_i1229_31_r0s9;
-  reg           cmp_i1229_31_r0s10;
-  reg           cmp_i1229_31_r0s11;
-  reg           cmp_i1229_31_r0s12;
-  reg           cmp_i1229_31_r0s13;
-  reg           cmp_i1229_31_r0s14;
-  reg           cmp_i1229_31_r0s15;
-  reg           cmp_i1229_31_r0s16;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s9;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s10;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s11;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s12;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s13;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s14;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s15;
-  reg  [6:0]    sroa_speculated4697_v_31_r0s16;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s9__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s10__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s11__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s12__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s13__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s14__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s15__1;
-  reg  [7:0]    sroa_speculated4697_v_31_r0s16__1;
-  reg           sroa_speculated4697_v_31_r0s9__2;
-  reg           sroa_speculated4697_v_31_r0s10__2;
-  reg           sroa_speculated4697_v_31_r0s11__2;
-  reg           sroa_speculated4697_v_31_r0s12__2;
-  reg           sroa_speculated4697_v_31_r0s13__2;
-  reg           sroa_speculated4697_v_31_r0s14__2;
-  reg           sroa_speculated4697_v_31_r0s15__2;
-  reg           sroa_speculated4697_v_31_r0s16__2;
+  reg           cmp_i1292_31_r0s1;
+  reg           cmp_i1292_31_r0s2;
+  reg           cmp_i1292_31_r0s3;
+  reg           cmp_i1292_31_r0s4;
+  reg           cmp_i1292_31_r0s5;
+  reg           cmp_i1292_31_r0s6;
+  reg           cmp_i1292_31_r0s7;
+  reg           cmp_i1292_31_r0s8;
+  reg           cmp_i1292_31_r0s9;
+  reg           cmp_i1292_31_r0s10;
+  reg           cmp_i1292_31_r0s11;
+  reg           cmp_i1292_31_r0s12;
+  reg           cmp_i1292_31_r0s13;
+  reg           cmp_i1292_31_r0s14;
+  reg           cmp_i1292_31_r0s15;
+  reg           cmp_i1292_31_r0s16;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s9;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s10;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s11;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s12;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s13;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s14;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s15;
+  reg  [6:0]    sroa_speculated4764_v_31_r0s16;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s9__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s10__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s11__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s12__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s13__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s14__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s15__1;
+  reg  [7:0]    sroa_speculated4764_v_31_r0s16__1;
+  reg           sroa_speculated4764_v_31_r0s9__2;
+  reg           sroa_speculated4764_v_31_r0s10__2;
+  reg           sroa_speculated4764_v_31_r0s11__2;
+  reg           sroa_speculated4764_v_31_r0s12__2;
+  reg           sroa_speculated4764_v_31_r0s13__2;
+  reg           sroa_speculated4764_v_31_r0s14__2;
+  reg           sroa_speculated4764_v_31_r0s15__2;
+  reg           sroa_speculated4764_v_31_r0s16__2;
   reg           xor_r0s9__31;
   reg           xor_r0s10__31;
   reg           xor_r0s11__31;
@@ -5677,13 +5687,13 @@ module kv_decompress_decode_speckv_Design(
   reg           xor_r0s14__31;
   reg           xor_r0s15__31;
   reg           xor_r0s16__31;
-  reg  [9:0]    sub_i1048_neg_31_r0s9;
+  reg  [9:0]    sub_i1111_neg_31_r0s9;
   reg  [3:0]    select_r0s10__62;
-  reg  [7:0]    or_i3066_31_r0s9;
-  reg  [7:0]    or_i3066_31_r0s10;
-  reg           cmp_i_i3268_31_r0s10;
-  reg  [5:0]    loadedv_i324456_31_r0s10;
-  reg           or_i2633_31_r0s11;
+  reg  [7:0]    or_i3130_31_r0s9;
+  reg  [7:0]    or_i3130_31_r0s10;
+  reg           cmp_i_i3332_31_r0s10;
+  reg  [5:0]    loadedv_i330856_31_r0s10;
+  reg           or_i2697_31_r0s11;
   reg  [32:0]   cond_i_i_31_r0s11;
   reg  [7:0]    codes_sroa_0_0_r0s1__31;
   reg  [7:0]    codes_sroa_0_0_r0s2__31;
@@ -5693,14 +5703,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    codes_sroa_0_0_r0s6__31;
   reg  [7:0]    codes_sroa_0_0_r0s7__31;
   reg  [7:0]    codes_sroa_0_0_r0s8__31;
-  reg  [15:0]   mul_i2659_31_r0s9;
-  reg  [15:0]   mul_i2659_31_r0s10;
-  reg  [15:0]   mul_i2659_31_r0s11;
+  reg  [15:0]   mul_i2723_31_r0s9;
+  reg  [15:0]   mul_i2723_31_r0s10;
+  reg  [15:0]   mul_i2723_31_r0s11;
   reg  [35:0]   sum_i_sroa_0_0_off0_31_r0s12;
-  reg           cmp_i3972_31_r0s13;
-  reg           cmp_i3972_31_r0s14;
-  reg           cmp_i3972_31_r0s15;
-  reg           cmp_i3972_31_r0s16;
+  reg           cmp_i4036_31_r0s13;
+  reg           cmp_i4036_31_r0s14;
+  reg           cmp_i4036_31_r0s15;
+  reg           cmp_i4036_31_r0s16;
   reg  [35:0]   sum_i_sroa_0_0_off0_31_r0s13;
   reg  [35:0]   sum_i_sroa_0_0_off0_31_r0s14;
   reg  [35:0]   sum_i_sroa_0_0_off0_31_r0s15;
@@ -5724,16 +5734,16 @@ module kv_decompress_decode_speckv_Design(
   reg  [2:0]    select_r0s13__127;
   reg           and_r0s13__191;
   reg           and_r0s13__192;
-  reg  [9:0]    sub_i2904_31_r0s14;
-  reg  [9:0]    sub_i2904_31_r0s15;
-  reg           cmp_i3681_31_r0s14;
+  reg  [9:0]    sub_i2968_31_r0s14;
+  reg  [9:0]    sub_i2968_31_r0s15;
+  reg           cmp_i3745_31_r0s14;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_31_r0s13;
   reg  [34:0]   magnitude_i_sroa_0_0_off0_31_r0s14;
   reg  [5:0]    umin_r0s14__31;
-  reg           cond_i3684_31_r0s15;
-  reg  [6:0]    cond_i3684_31_r0s15__1;
-  reg           cond_i3684_31_r0s15__2;
-  reg  [25:0]   cond_i3684_31_r0s15__3;
+  reg           cond_i3748_31_r0s15;
+  reg  [6:0]    cond_i3748_31_r0s15__1;
+  reg           cond_i3748_31_r0s15__2;
+  reg  [25:0]   cond_i3748_31_r0s15__3;
   reg  [15:0]   narrow_31_r0s16;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s9;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s10;
@@ -5744,373 +5754,377 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s16;
   wire [511:0]  _GEN_25 =
-    {cmp_i1229_31_r0s16
-       ? {sroa_speculated4697_v_31_r0s16__2,
-          sroa_speculated4697_v_31_r0s16__1,
-          sroa_speculated4697_v_31_r0s16}
+    {cmp_i1292_31_r0s16
+       ? {sroa_speculated4764_v_31_r0s16__2,
+          sroa_speculated4764_v_31_r0s16__1,
+          sroa_speculated4764_v_31_r0s16}
        : xor_r0s16__31
-           ? (cmp_i3972_31_r0s16
+           ? (cmp_i4036_31_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_31_r0s16[35], 15'h0} | narrow_31_r0s16)
            : ref_tmp96_i_sroa_0_0_31_r0s16,
-     cmp_i1229_30_r0s16
-       ? {sroa_speculated4697_v_30_r0s16__2,
-          sroa_speculated4697_v_30_r0s16__1,
-          sroa_speculated4697_v_30_r0s16}
+     cmp_i1292_30_r0s16
+       ? {sroa_speculated4764_v_30_r0s16__2,
+          sroa_speculated4764_v_30_r0s16__1,
+          sroa_speculated4764_v_30_r0s16}
        : xor_r0s16__30
-           ? (cmp_i3972_30_r0s16
+           ? (cmp_i4036_30_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_30_r0s16[35], 15'h0} | narrow_30_r0s16)
            : ref_tmp96_i_sroa_0_0_30_r0s16,
-     cmp_i1229_29_r0s16
-       ? {sroa_speculated4697_v_29_r0s16__2,
-          sroa_speculated4697_v_29_r0s16__1,
-          sroa_speculated4697_v_29_r0s16}
+     cmp_i1292_29_r0s16
+       ? {sroa_speculated4764_v_29_r0s16__2,
+          sroa_speculated4764_v_29_r0s16__1,
+          sroa_speculated4764_v_29_r0s16}
        : xor_r0s16__29
-           ? (cmp_i3972_29_r0s16
+           ? (cmp_i4036_29_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_29_r0s16[35], 15'h0} | narrow_29_r0s16)
            : ref_tmp96_i_sroa_0_0_29_r0s16,
-     cmp_i1229_28_r0s16
-       ? {sroa_speculated4697_v_28_r0s16__2,
-          sroa_speculated4697_v_28_r0s16__1,
-          sroa_speculated4697_v_28_r0s16}
+     cmp_i1292_28_r0s16
+       ? {sroa_speculated4764_v_28_r0s16__2,
+          sroa_speculated4764_v_28_r0s16__1,
+          sroa_speculated4764_v_28_r0s16}
        : xor_r0s16__28
-           ? (cmp_i3972_28_r0s16
+           ? (cmp_i4036_28_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_28_r0s16[35], 15'h0} | narrow_28_r0s16)
            : ref_tmp96_i_sroa_0_0_28_r0s16,
-     cmp_i1229_27_r0s16
-       ? {sroa_speculated4697_v_27_r0s16__2,
-          sroa_speculated4697_v_27_r0s16__1,
-          sroa_speculated4697_v_27_r0s16}
+     cmp_i1292_27_r0s16
+       ? {sroa_speculated4764_v_27_r0s16__2,
+          sroa_speculated4764_v_27_r0s16__1,
+          sroa_speculated4764_v_27_r0s16}
        : xor_r0s16__27
-           ? (cmp_i3972_27_r0s16
+           ? (cmp_i4036_27_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_27_r0s16[35], 15'h0} | narrow_27_r0s16)
            : ref_tmp96_i_sroa_0_0_27_r0s16,
-     cmp_i1229_26_r0s16
-       ? {sroa_speculated4697_v_26_r0s16__2,
-          sroa_speculated4697_v_26_r0s16__1,
-          sroa_speculated4697_v_26_r0s16}
+     cmp_i1292_26_r0s16
+       ? {sroa_speculated4764_v_26_r0s16__2,
+          sroa_speculated4764_v_26_r0s16__1,
+          sroa_speculated4764_v_26_r0s16}
        : xor_r0s16__26
-           ? (cmp_i3972_26_r0s16
+           ? (cmp_i4036_26_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_26_r0s16[35], 15'h0} | narrow_26_r0s16)
            : ref_tmp96_i_sroa_0_0_26_r0s16,
-     cmp_i1229_25_r0s16
-       ? {sroa_speculated4697_v_25_r0s16__2,
-          sroa_speculated4697_v_25_r0s16__1,
-          sroa_speculated4697_v_25_r0s16}
+     cmp_i1292_25_r0s16
+       ? {sroa_speculated4764_v_25_r0s16__2,
+          sroa_speculated4764_v_25_r0s16__1,
+          sroa_speculated4764_v_25_r0s16}
        : xor_r0s16__25
-           ? (cmp_i3972_25_r0s16
+           ? (cmp_i4036_25_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_25_r0s16[35], 15'h0} | narrow_25_r0s16)
            : ref_tmp96_i_sroa_0_0_25_r0s16,
-     cmp_i1229_24_r0s16
-       ? {sroa_speculated4697_v_24_r0s16__2,
-          sroa_speculated4697_v_24_r0s16__1,
-          sroa_speculated4697_v_24_r0s16}
+     cmp_i1292_24_r0s16
+       ? {sroa_speculated4764_v_24_r0s16__2,
+          sroa_speculated4764_v_24_r0s16__1,
+          sroa_speculated4764_v_24_r0s16}
        : xor_r0s16__24
-           ? (cmp_i3972_24_r0s16
+           ? (cmp_i4036_24_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_24_r0s16[35], 15'h0} | narrow_24_r0s16)
            : ref_tmp96_i_sroa_0_0_24_r0s16,
-     cmp_i1229_23_r0s16
-       ? {sroa_speculated4697_v_23_r0s16__2,
-          sroa_speculated4697_v_23_r0s16__1,
-          sroa_speculated4697_v_23_r0s16}
+     cmp_i1292_23_r0s16
+       ? {sroa_speculated4764_v_23_r0s16__2,
+          sroa_speculated4764_v_23_r0s16__1,
+          sroa_speculated4764_v_23_r0s16}
        : xor_r0s16__23
-           ? (cmp_i3972_23_r0s16
+           ? (cmp_i4036_23_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_23_r0s16[35], 15'h0} | narrow_23_r0s16)
            : ref_tmp96_i_sroa_0_0_23_r0s16,
-     cmp_i1229_22_r0s16
-       ? {sroa_speculated4697_v_22_r0s16__2,
-          sroa_speculated4697_v_22_r0s16__1,
-          sroa_speculated4697_v_22_r0s16}
+     cmp_i1292_22_r0s16
+       ? {sroa_speculated4764_v_22_r0s16__2,
+          sroa_speculated4764_v_22_r0s16__1,
+          sroa_speculated4764_v_22_r0s16}
        : xor_r0s16__22
-           ? (cmp_i3972_22_r0s16
+           ? (cmp_i4036_22_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_22_r0s16[35], 15'h0} | narrow_22_r0s16)
            : ref_tmp96_i_sroa_0_0_22_r0s16,
-     cmp_i1229_21_r0s16
-       ? {sroa_speculated4697_v_21_r0s16__2,
-          sroa_speculated4697_v_21_r0s16__1,
-          sroa_speculated4697_v_21_r0s16}
+     cmp_i1292_21_r0s16
+       ? {sroa_speculated4764_v_21_r0s16__2,
+          sroa_speculated4764_v_21_r0s16__1,
+          sroa_speculated4764_v_21_r0s16}
        : xor_r0s16__21
-           ? (cmp_i3972_21_r0s16
+           ? (cmp_i4036_21_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_21_r0s16[35], 15'h0} | narrow_21_r0s16)
            : ref_tmp96_i_sroa_0_0_21_r0s16,
-     cmp_i1229_20_r0s16
-       ? {sroa_speculated4697_v_20_r0s16__2,
-          sroa_speculated4697_v_20_r0s16__1,
-          sroa_speculated4697_v_20_r0s16}
+     cmp_i1292_20_r0s16
+       ? {sroa_speculated4764_v_20_r0s16__2,
+          sroa_speculated4764_v_20_r0s16__1,
+          sroa_speculated4764_v_20_r0s16}
        : xor_r0s16__20
-           ? (cmp_i3972_20_r0s16
+           ? (cmp_i4036_20_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_20_r0s16[35], 15'h0} | narrow_20_r0s16)
            : ref_tmp96_i_sroa_0_0_20_r0s16,
-     cmp_i1229_19_r0s16
-       ? {sroa_speculated4697_v_19_r0s16__2,
-          sroa_speculated4697_v_19_r0s16__1,
-          sroa_speculated4697_v_19_r0s16}
+     cmp_i1292_19_r0s16
+       ? {sroa_speculated4764_v_19_r0s16__2,
+          sroa_speculated4764_v_19_r0s16__1,
+          sroa_speculated4764_v_19_r0s16}
        : xor_r0s16__19
-           ? (cmp_i3972_19_r0s16
+           ? (cmp_i4036_19_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_19_r0s16[35], 15'h0} | narrow_19_r0s16)
            : ref_tmp96_i_sroa_0_0_19_r0s16,
-     cmp_i1229_18_r0s16
-       ? {sroa_speculated4697_v_18_r0s16__2,
-          sroa_speculated4697_v_18_r0s16__1,
-          sroa_speculated4697_v_18_r0s16}
+     cmp_i1292_18_r0s16
+       ? {sroa_speculated4764_v_18_r0s16__2,
+          sroa_speculated4764_v_18_r0s16__1,
+          sroa_speculated4764_v_18_r0s16}
        : xor_r0s16__18
-           ? (cmp_i3972_18_r0s16
+           ? (cmp_i4036_18_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_18_r0s16[35], 15'h0} | narrow_18_r0s16)
            : ref_tmp96_i_sroa_0_0_18_r0s16,
-     cmp_i1229_17_r0s16
-       ? {sroa_speculated4697_v_17_r0s16__2,
-          sroa_speculated4697_v_17_r0s16__1,
-          sroa_speculated4697_v_17_r0s16}
+     cmp_i1292_17_r0s16
+       ? {sroa_speculated4764_v_17_r0s16__2,
+          sroa_speculated4764_v_17_r0s16__1,
+          sroa_speculated4764_v_17_r0s16}
        : xor_r0s16__17
-           ? (cmp_i3972_17_r0s16
+           ? (cmp_i4036_17_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_17_r0s16[35], 15'h0} | narrow_17_r0s16)
            : ref_tmp96_i_sroa_0_0_17_r0s16,
-     cmp_i1229_16_r0s16
-       ? {sroa_speculated4697_v_16_r0s16__2,
-          sroa_speculated4697_v_16_r0s16__1,
-          sroa_speculated4697_v_16_r0s16}
+     cmp_i1292_16_r0s16
+       ? {sroa_speculated4764_v_16_r0s16__2,
+          sroa_speculated4764_v_16_r0s16__1,
+          sroa_speculated4764_v_16_r0s16}
        : xor_r0s16__16
-           ? (cmp_i3972_16_r0s16
+           ? (cmp_i4036_16_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_16_r0s16[35], 15'h0} | narrow_16_r0s16)
            : ref_tmp96_i_sroa_0_0_16_r0s16,
-     cmp_i1229_15_r0s16
-       ? {sroa_speculated4697_v_15_r0s16__2,
-          sroa_speculated4697_v_15_r0s16__1,
-          sroa_speculated4697_v_15_r0s16}
+     cmp_i1292_15_r0s16
+       ? {sroa_speculated4764_v_15_r0s16__2,
+          sroa_speculated4764_v_15_r0s16__1,
+          sroa_speculated4764_v_15_r0s16}
        : xor_r0s16__15
-           ? (cmp_i3972_15_r0s16
+           ? (cmp_i4036_15_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_15_r0s16[35], 15'h0} | narrow_15_r0s16)
            : ref_tmp96_i_sroa_0_0_15_r0s16,
-     cmp_i1229_14_r0s16
-       ? {sroa_speculated4697_v_14_r0s16__2,
-          sroa_speculated4697_v_14_r0s16__1,
-          sroa_speculated4697_v_14_r0s16}
+     cmp_i1292_14_r0s16
+       ? {sroa_speculated4764_v_14_r0s16__2,
+          sroa_speculated4764_v_14_r0s16__1,
+          sroa_speculated4764_v_14_r0s16}
        : xor_r0s16__14
-           ? (cmp_i3972_14_r0s16
+           ? (cmp_i4036_14_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_14_r0s16[35], 15'h0} | narrow_14_r0s16)
            : ref_tmp96_i_sroa_0_0_14_r0s16,
-     cmp_i1229_13_r0s16
-       ? {sroa_speculated4697_v_13_r0s16__2,
-          sroa_speculated4697_v_13_r0s16__1,
-          sroa_speculated4697_v_13_r0s16}
+     cmp_i1292_13_r0s16
+       ? {sroa_speculated4764_v_13_r0s16__2,
+          sroa_speculated4764_v_13_r0s16__1,
+          sroa_speculated4764_v_13_r0s16}
        : xor_r0s16__13
-           ? (cmp_i3972_13_r0s16
+           ? (cmp_i4036_13_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_13_r0s16[35], 15'h0} | narrow_13_r0s16)
            : ref_tmp96_i_sroa_0_0_13_r0s16,
-     cmp_i1229_12_r0s16
-       ? {sroa_speculated4697_v_12_r0s16__2,
-          sroa_speculated4697_v_12_r0s16__1,
-          sroa_speculated4697_v_12_r0s16}
+     cmp_i1292_12_r0s16
+       ? {sroa_speculated4764_v_12_r0s16__2,
+          sroa_speculated4764_v_12_r0s16__1,
+          sroa_speculated4764_v_12_r0s16}
        : xor_r0s16__12
-           ? (cmp_i3972_12_r0s16
+           ? (cmp_i4036_12_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_12_r0s16[35], 15'h0} | narrow_12_r0s16)
            : ref_tmp96_i_sroa_0_0_12_r0s16,
-     cmp_i1229_11_r0s16
-       ? {sroa_speculated4697_v_11_r0s16__2,
-          sroa_speculated4697_v_11_r0s16__1,
-          sroa_speculated4697_v_11_r0s16}
+     cmp_i1292_11_r0s16
+       ? {sroa_speculated4764_v_11_r0s16__2,
+          sroa_speculated4764_v_11_r0s16__1,
+          sroa_speculated4764_v_11_r0s16}
        : xor_r0s16__11
-           ? (cmp_i3972_11_r0s16
+           ? (cmp_i4036_11_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_11_r0s16[35], 15'h0} | narrow_11_r0s16)
            : ref_tmp96_i_sroa_0_0_11_r0s16,
-     cmp_i1229_10_r0s16
-       ? {sroa_speculated4697_v_10_r0s16__2,
-          sroa_speculated4697_v_10_r0s16__1,
-          sroa_speculated4697_v_10_r0s16}
+     cmp_i1292_10_r0s16
+       ? {sroa_speculated4764_v_10_r0s16__2,
+          sroa_speculated4764_v_10_r0s16__1,
+          sroa_speculated4764_v_10_r0s16}
        : xor_r0s16__10
-           ? (cmp_i3972_10_r0s16
+           ? (cmp_i4036_10_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_10_r0s16[35], 15'h0} | narrow_10_r0s16)
            : ref_tmp96_i_sroa_0_0_10_r0s16,
-     cmp_i1229_9_r0s16
-       ? {sroa_speculated4697_v_9_r0s16__2,
-          sroa_speculated4697_v_9_r0s16__1,
-          sroa_speculated4697_v_9_r0s16}
+     cmp_i1292_9_r0s16
+       ? {sroa_speculated4764_v_9_r0s16__2,
+          sroa_speculated4764_v_9_r0s16__1,
+          sroa_speculated4764_v_9_r0s16}
        : xor_r0s16__9
-           ? (cmp_i3972_9_r0s16
+           ? (cmp_i4036_9_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_9_r0s16[35], 15'h0} | narrow_9_r0s16)
            : ref_tmp96_i_sroa_0_0_9_r0s16,
-     cmp_i1229_8_r0s16
-       ? {sroa_speculated4697_v_8_r0s16__2,
-          sroa_speculated4697_v_8_r0s16__1,
-          sroa_speculated4697_v_8_r0s16}
+     cmp_i1292_8_r0s16
+       ? {sroa_speculated4764_v_8_r0s16__2,
+          sroa_speculated4764_v_8_r0s16__1,
+          sroa_speculated4764_v_8_r0s16}
        : xor_r0s16__8
-           ? (cmp_i3972_8_r0s16
+           ? (cmp_i4036_8_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_8_r0s16[35], 15'h0} | narrow_8_r0s16)
            : ref_tmp96_i_sroa_0_0_8_r0s16,
-     cmp_i1229_7_r0s16
-       ? {sroa_speculated4697_v_7_r0s16__2,
-          sroa_speculated4697_v_7_r0s16__1,
-          sroa_speculated4697_v_7_r0s16}
+     cmp_i1292_7_r0s16
+       ? {sroa_speculated4764_v_7_r0s16__2,
+          sroa_speculated4764_v_7_r0s16__1,
+          sroa_speculated4764_v_7_r0s16}
        : xor_r0s16__7
-           ? (cmp_i3972_7_r0s16
+           ? (cmp_i4036_7_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_7_r0s16[35], 15'h0} | narrow_7_r0s16)
            : ref_tmp96_i_sroa_0_0_7_r0s16,
-     cmp_i1229_6_r0s16
-       ? {sroa_speculated4697_v_6_r0s16__2,
-          sroa_speculated4697_v_6_r0s16__1,
-          sroa_speculated4697_v_6_r0s16}
+     cmp_i1292_6_r0s16
+       ? {sroa_speculated4764_v_6_r0s16__2,
+          sroa_speculated4764_v_6_r0s16__1,
+          sroa_speculated4764_v_6_r0s16}
        : xor_r0s16__6
-           ? (cmp_i3972_6_r0s16
+           ? (cmp_i4036_6_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_6_r0s16[35], 15'h0} | narrow_6_r0s16)
            : ref_tmp96_i_sroa_0_0_6_r0s16,
-     cmp_i1229_5_r0s16
-       ? {sroa_speculated4697_v_5_r0s16__2,
-          sroa_speculated4697_v_5_r0s16__1,
-          sroa_speculated4697_v_5_r0s16}
+     cmp_i1292_5_r0s16
+       ? {sroa_speculated4764_v_5_r0s16__2,
+          sroa_speculated4764_v_5_r0s16__1,
+          sroa_speculated4764_v_5_r0s16}
        : xor_r0s16__5
-           ? (cmp_i3972_5_r0s16
+           ? (cmp_i4036_5_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_5_r0s16[35], 15'h0} | narrow_5_r0s16)
            : ref_tmp96_i_sroa_0_0_5_r0s16,
-     cmp_i1229_4_r0s16
-       ? {sroa_speculated4697_v_4_r0s16__2,
-          sroa_speculated4697_v_4_r0s16__1,
-          sroa_speculated4697_v_4_r0s16}
+     cmp_i1292_4_r0s16
+       ? {sroa_speculated4764_v_4_r0s16__2,
+          sroa_speculated4764_v_4_r0s16__1,
+          sroa_speculated4764_v_4_r0s16}
        : xor_r0s16__4
-           ? (cmp_i3972_4_r0s16
+           ? (cmp_i4036_4_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_4_r0s16[35], 15'h0} | narrow_4_r0s16)
            : ref_tmp96_i_sroa_0_0_4_r0s16,
-     cmp_i1229_3_r0s16
-       ? {sroa_speculated4697_v_3_r0s16__2,
-          sroa_speculated4697_v_3_r0s16__1,
-          sroa_speculated4697_v_3_r0s16}
+     cmp_i1292_3_r0s16
+       ? {sroa_speculated4764_v_3_r0s16__2,
+          sroa_speculated4764_v_3_r0s16__1,
+          sroa_speculated4764_v_3_r0s16}
        : xor_r0s16__3
-           ? (cmp_i3972_3_r0s16
+           ? (cmp_i4036_3_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_3_r0s16[35], 15'h0} | narrow_3_r0s16)
            : ref_tmp96_i_sroa_0_0_3_r0s16,
-     cmp_i1229_2_r0s16
-       ? {sroa_speculated4697_v_2_r0s16__2,
-          sroa_speculated4697_v_2_r0s16__1,
-          sroa_speculated4697_v_2_r0s16}
+     cmp_i1292_2_r0s16
+       ? {sroa_speculated4764_v_2_r0s16__2,
+          sroa_speculated4764_v_2_r0s16__1,
+          sroa_speculated4764_v_2_r0s16}
        : xor_r0s16__2
-           ? (cmp_i3972_2_r0s16
+           ? (cmp_i4036_2_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_2_r0s16[35], 15'h0} | narrow_2_r0s16)
            : ref_tmp96_i_sroa_0_0_2_r0s16,
-     cmp_i1229_1_r0s16
-       ? {sroa_speculated4697_v_1_r0s16__2,
-          sroa_speculated4697_v_1_r0s16__1,
-          sroa_speculated4697_v_1_r0s16}
+     cmp_i1292_1_r0s16
+       ? {sroa_speculated4764_v_1_r0s16__2,
+          sroa_speculated4764_v_1_r0s16__1,
+          sroa_speculated4764_v_1_r0s16}
        : xor_r0s16__1
-           ? (cmp_i3972_1_r0s16
+           ? (cmp_i4036_1_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_1_r0s16[35], 15'h0} | narrow_1_r0s16)
            : ref_tmp96_i_sroa_0_0_1_r0s16,
-     cmp_i1229_r0s16
-       ? {sroa_speculated4697_v_r0s16__2,
-          sroa_speculated4697_v_r0s16__1,
-          sroa_speculated4697_v_r0s16}
+     cmp_i1292_r0s16
+       ? {sroa_speculated4764_v_r0s16__2,
+          sroa_speculated4764_v_r0s16__1,
+          sroa_speculated4764_v_r0s16}
        : xor_r0s16
-           ? (cmp_i3972_r0s16
+           ? (cmp_i4036_r0s16
                 ? 16'h0
                 : {sum_i_sroa_0_0_off0_r0s16[35], 15'h0} | narrow_r0s16)
            : ref_tmp96_i_sroa_0_0_r0s16};
-  reg  [511:0]  beat67_sroa_0_0_r0s1;
-  reg  [511:0]  beat67_sroa_0_0_r0s2;
-  reg  [511:0]  beat67_sroa_0_0_r0s3;
-  reg  [511:0]  beat67_sroa_0_0_r0s4;
-  reg  [511:0]  beat67_sroa_0_0_r0s5;
-  reg  [511:0]  beat67_sroa_0_0_r0s6;
-  reg  [511:0]  beat67_sroa_0_0_r0s7;
-  reg  [511:0]  beat67_sroa_0_0_r0s8;
-  reg  [511:0]  beat67_sroa_0_0_r0s9;
-  reg  [511:0]  beat67_sroa_0_0_r0s10;
-  reg  [511:0]  beat67_sroa_0_0_r0s11;
-  reg  [511:0]  beat67_sroa_0_0_r0s12;
-  reg  [511:0]  beat67_sroa_0_0_r0s13;
-  reg  [511:0]  beat67_sroa_0_0_r0s14;
-  reg  [511:0]  beat67_sroa_0_0_r0s15;
-  reg  [511:0]  beat67_sroa_0_0_r0s16;
-  reg           or_cond_r0s1;
-  reg           or_cond_r0s2;
-  reg           or_cond_r0s3;
-  reg           or_cond_r0s4;
-  reg           or_cond_r0s5;
-  reg           or_cond_r0s6;
-  reg           or_cond_r0s7;
-  reg           or_cond_r0s8;
-  reg           or_cond_r0s9;
-  reg           or_cond_r0s10;
-  reg           or_cond_r0s11;
-  reg           or_cond_r0s12;
-  reg           or_cond_r0s13;
-  reg           or_cond_r0s14;
-  reg           or_cond_r0s15;
-  reg           or_cond_r0s16;
-  reg           cmp_i1891_15_r0s1;
-  reg           cmp_i1891_15_r0s2;
-  reg           cmp_i1254_not_14_r0s1;
+  reg  [511:0]  beat71_sroa_0_0_r0s1;
+  reg  [511:0]  beat71_sroa_0_0_r0s2;
+  reg  [511:0]  beat71_sroa_0_0_r0s3;
+  reg  [511:0]  beat71_sroa_0_0_r0s4;
+  reg  [511:0]  beat71_sroa_0_0_r0s5;
+  reg  [511:0]  beat71_sroa_0_0_r0s6;
+  reg  [511:0]  beat71_sroa_0_0_r0s7;
+  reg  [511:0]  beat71_sroa_0_0_r0s8;
+  reg  [511:0]  beat71_sroa_0_0_r0s9;
+  reg  [511:0]  beat71_sroa_0_0_r0s10;
+  reg  [511:0]  beat71_sroa_0_0_r0s11;
+  reg  [511:0]  beat71_sroa_0_0_r0s12;
+  reg  [511:0]  beat71_sroa_0_0_r0s13;
+  reg  [511:0]  beat71_sroa_0_0_r0s14;
+  reg  [511:0]  beat71_sroa_0_0_r0s15;
+  reg  [511:0]  beat71_sroa_0_0_r0s16;
+  reg           v906_r0s1;
+  reg           v906_r0s2;
+  reg           v906_r0s3;
+  reg           v906_r0s4;
+  reg           v906_r0s5;
+  reg           v906_r0s6;
+  reg           v906_r0s7;
+  reg           v906_r0s8;
+  reg           v906_r0s9;
+  reg           v906_r0s10;
+  reg           v906_r0s11;
+  reg           v906_r0s12;
+  reg           v906_r0s13;
+  reg           v906_r0s14;
+  reg           v906_r0s15;
+  reg           v906_r0s16;
+  reg           or_r0s1;
+  reg           or_r0s2;
   reg           xor_r0s1;
-  reg           cmp_i1891_14_r0s1;
-  reg           cmp_i1254_not_r0s1;
+  reg           xor_r0s2__1;
+  reg           cmp_i1954_15_r0s1;
+  reg           cmp_i1954_15_r0s2;
+  reg           cmp_i1317_not_14_r0s1;
   reg           xor_r0s1__1;
-  reg           cmp_i1254_not_1_r0s1;
+  reg           cmp_i1954_14_r0s1;
+  reg           cmp_i1317_not_r0s1;
   reg           xor_r0s1__2;
-  reg           cmp_i1891_1_r0s1;
-  reg           cmp_i1891_r0s1;
-  reg           cmp_i1254_not_2_r0s1;
+  reg           cmp_i1317_not_1_r0s1;
   reg           xor_r0s1__3;
-  reg           cmp_i1891_2_r0s1;
-  reg           cmp_i1254_not_3_r0s1;
+  reg           cmp_i1954_1_r0s1;
+  reg           cmp_i1954_r0s1;
+  reg           cmp_i1317_not_2_r0s1;
   reg           xor_r0s1__4;
-  reg           cmp_i1891_3_r0s1;
-  reg           cmp_i1254_not_4_r0s1;
+  reg           cmp_i1954_2_r0s1;
+  reg           cmp_i1317_not_3_r0s1;
   reg           xor_r0s1__5;
-  reg           cmp_i1891_4_r0s1;
-  reg           cmp_i1254_not_5_r0s1;
+  reg           cmp_i1954_3_r0s1;
+  reg           cmp_i1317_not_4_r0s1;
   reg           xor_r0s1__6;
-  reg           cmp_i1891_5_r0s1;
-  reg           cmp_i1254_not_6_r0s1;
+  reg           cmp_i1954_4_r0s1;
+  reg           cmp_i1317_not_5_r0s1;
   reg           xor_r0s1__7;
-  reg           cmp_i1891_6_r0s1;
-  reg           cmp_i1254_not_7_r0s1;
+  reg           cmp_i1954_5_r0s1;
+  reg           cmp_i1317_not_6_r0s1;
   reg           xor_r0s1__8;
-  reg           cmp_i1891_7_r0s1;
-  reg           cmp_i1254_not_8_r0s1;
+  reg           cmp_i1954_6_r0s1;
+  reg           cmp_i1317_not_7_r0s1;
   reg           xor_r0s1__9;
-  reg           cmp_i1891_8_r0s1;
-  reg           cmp_i1254_not_9_r0s1;
+  reg           cmp_i1954_7_r0s1;
+  reg           cmp_i1317_not_8_r0s1;
   reg           xor_r0s1__10;
-  reg           cmp_i1891_9_r0s1;
-  reg           cmp_i1254_not_10_r0s1;
+  reg           cmp_i1954_8_r0s1;
+  reg           cmp_i1317_not_9_r0s1;
   reg           xor_r0s1__11;
-  reg           cmp_i1891_10_r0s1;
-  reg           cmp_i1254_not_11_r0s1;
+  reg           cmp_i1954_9_r0s1;
+  reg           cmp_i1317_not_10_r0s1;
   reg           xor_r0s1__12;
-  reg           cmp_i1891_11_r0s1;
-  reg           cmp_i1254_not_12_r0s1;
+  reg           cmp_i1954_10_r0s1;
+  reg           cmp_i1317_not_11_r0s1;
   reg           xor_r0s1__13;
-  reg           cmp_i1891_12_r0s1;
-  reg           cmp_i1254_not_13_r0s1;
+  reg           cmp_i1954_11_r0s1;
+  reg           cmp_i1317_not_12_r0s1;
   reg           xor_r0s1__14;
-  reg           cmp_i1891_13_r0s1;
+  reg           cmp_i1954_12_r0s1;
+  reg           cmp_i1317_not_13_r0s1;
+  reg           xor_r0s1__15;
+  reg           cmp_i1954_13_r0s1;
   reg           and_r0s2__2;
   reg           select_r0s3;
   reg           select_r0s4;
@@ -6126,318 +6140,319 @@ module kv_decompress_decode_speckv_Design(
   reg           select_r0s14;
   reg           select_r0s15;
   reg           select_r0s16;
-  assign _GEN = valid0_16 & ~(and_r0s16 & ~page_full_n | or_cond_r0s16 & ~valid_full_n);
+  assign _GEN = valid0_16 & ~(and_r0s16 & ~page_full_n | v906_r0s16 & ~valid_full_n);
   reg           all_valid_0_r0;
   reg  [255:0]  half_sroa_0_0_r0;
   reg  [7:0]    at_sroa_0_0_r0;
-  reg  [7:0]    at_sroa_9_0_r0;
-  reg  [7:0]    at_sroa_14_0_r0;
-  reg  [6:0]    at_sroa_18_0_r0;
-  reg  [15:0]   at_sroa_23_0_r0;
+  reg  [7:0]    at_sroa_10_0_r0;
+  reg  [7:0]    at_sroa_16_0_r0;
+  reg  [6:0]    at_sroa_21_0_r0;
+  reg  [15:0]   at_sroa_27_0_r0;
+  reg           or_r0s1__1;
   reg           and_r0s1__48;
-  reg  [7:0]    add_i4131_r0s1;
+  reg  [7:0]    add_i4195_r0s1;
   reg  [7:0]    words_loaded_sroa_0_0_r0;
   reg  [9:0]    left_sroa_0_0_r0;
   reg  [8:0]    groups_left_sroa_0_0_r0;
-  reg  [7:0]    plan_sroa_15_0_r0;
-  reg  [7:0]    plan_sroa_13_0_r0;
-  reg  [7:0]    plan_sroa_11_0_r0;
+  reg  [7:0]    plan_sroa_14_0_r0;
+  reg  [7:0]    plan_sroa_12_0_r0;
+  reg  [7:0]    plan_sroa_10_0_r0;
   reg  [2:0]    plan_sroa_7_0_r0;
   reg  [3:0]    plan_sroa_4_0_r0;
   wire [33:0]   _GEN_26 =
-    cmp_i_i3268_r0s10 ? {or_i3066_r0s10, 26'h0} >> loadedv_i324456_r0s10 : 34'h0;
-  wire [35:0]   _GEN_27 = {2'h0, cond_i_i_r0s11, or_i2633_r0s11};
+    cmp_i_i3332_r0s10 ? {or_i3130_r0s10, 26'h0} >> loadedv_i330856_r0s10 : 34'h0;
+  wire [35:0]   _GEN_27 = {2'h0, cond_i_i_r0s11, or_i2697_r0s11};
   wire [34:0]   _GEN_28 =
-    cmp_i3681_r0s14 ? magnitude_i_sroa_0_0_off0_r0s14 << umin_r0s14 : 35'h0;
+    cmp_i3745_r0s14 ? magnitude_i_sroa_0_0_off0_r0s14 << umin_r0s14 : 35'h0;
   wire [16:0]   _GEN_29 =
-    {sub_i2904_r0s15, 7'h0} + {9'h0, cond_i3684_r0s15__1, cond_i3684_r0s15}
-    + {16'h0, cond_i3684_r0s15__2 & ((|cond_i3684_r0s15__3) | cond_i3684_r0s15)};
+    {sub_i2968_r0s15, 7'h0} + {9'h0, cond_i3748_r0s15__1, cond_i3748_r0s15}
+    + {16'h0, cond_i3748_r0s15__2 & ((|cond_i3748_r0s15__3) | cond_i3748_r0s15)};
   wire [33:0]   _GEN_30 =
-    cmp_i_i3268_1_r0s10 ? {or_i3066_1_r0s10, 26'h0} >> loadedv_i324456_1_r0s10 : 34'h0;
-  wire [35:0]   _GEN_31 = {2'h0, cond_i_i_1_r0s11, or_i2633_1_r0s11};
+    cmp_i_i3332_1_r0s10 ? {or_i3130_1_r0s10, 26'h0} >> loadedv_i330856_1_r0s10 : 34'h0;
+  wire [35:0]   _GEN_31 = {2'h0, cond_i_i_1_r0s11, or_i2697_1_r0s11};
   wire [34:0]   _GEN_32 =
-    cmp_i3681_1_r0s14 ? magnitude_i_sroa_0_0_off0_1_r0s14 << umin_r0s14__1 : 35'h0;
+    cmp_i3745_1_r0s14 ? magnitude_i_sroa_0_0_off0_1_r0s14 << umin_r0s14__1 : 35'h0;
   wire [16:0]   _GEN_33 =
-    {sub_i2904_1_r0s15, 7'h0} + {9'h0, cond_i3684_1_r0s15__1, cond_i3684_1_r0s15}
-    + {16'h0, cond_i3684_1_r0s15__2 & ((|cond_i3684_1_r0s15__3) | cond_i3684_1_r0s15)};
+    {sub_i2968_1_r0s15, 7'h0} + {9'h0, cond_i3748_1_r0s15__1, cond_i3748_1_r0s15}
+    + {16'h0, cond_i3748_1_r0s15__2 & ((|cond_i3748_1_r0s15__3) | cond_i3748_1_r0s15)};
   wire [33:0]   _GEN_34 =
-    cmp_i_i3268_2_r0s10 ? {or_i3066_2_r0s10, 26'h0} >> loadedv_i324456_2_r0s10 : 34'h0;
-  wire [35:0]   _GEN_35 = {2'h0, cond_i_i_2_r0s11, or_i2633_2_r0s11};
+    cmp_i_i3332_2_r0s10 ? {or_i3130_2_r0s10, 26'h0} >> loadedv_i330856_2_r0s10 : 34'h0;
+  wire [35:0]   _GEN_35 = {2'h0, cond_i_i_2_r0s11, or_i2697_2_r0s11};
   wire [34:0]   _GEN_36 =
-    cmp_i3681_2_r0s14 ? magnitude_i_sroa_0_0_off0_2_r0s14 << umin_r0s14__2 : 35'h0;
+    cmp_i3745_2_r0s14 ? magnitude_i_sroa_0_0_off0_2_r0s14 << umin_r0s14__2 : 35'h0;
   wire [16:0]   _GEN_37 =
-    {sub_i2904_2_r0s15, 7'h0} + {9'h0, cond_i3684_2_r0s15__1, cond_i3684_2_r0s15}
-    + {16'h0, cond_i3684_2_r0s15__2 & ((|cond_i3684_2_r0s15__3) | cond_i3684_2_r0s15)};
+    {sub_i2968_2_r0s15, 7'h0} + {9'h0, cond_i3748_2_r0s15__1, cond_i3748_2_r0s15}
+    + {16'h0, cond_i3748_2_r0s15__2 & ((|cond_i3748_2_r0s15__3) | cond_i3748_2_r0s15)};
   wire [33:0]   _GEN_38 =
-    cmp_i_i3268_3_r0s10 ? {or_i3066_3_r0s10, 26'h0} >> loadedv_i324456_3_r0s10 : 34'h0;
-  wire [35:0]   _GEN_39 = {2'h0, cond_i_i_3_r0s11, or_i2633_3_r0s11};
+    cmp_i_i3332_3_r0s10 ? {or_i3130_3_r0s10, 26'h0} >> loadedv_i330856_3_r0s10 : 34'h0;
+  wire [35:0]   _GEN_39 = {2'h0, cond_i_i_3_r0s11, or_i2697_3_r0s11};
   wire [34:0]   _GEN_40 =
-    cmp_i3681_3_r0s14 ? magnitude_i_sroa_0_0_off0_3_r0s14 << umin_r0s14__3 : 35'h0;
+    cmp_i3745_3_r0s14 ? magnitude_i_sroa_0_0_off0_3_r0s14 << umin_r0s14__3 : 35'h0;
   wire [16:0]   _GEN_41 =
-    {sub_i2904_3_r0s15, 7'h0} + {9'h0, cond_i3684_3_r0s15__1, cond_i3684_3_r0s15}
-    + {16'h0, cond_i3684_3_r0s15__2 & ((|cond_i3684_3_r0s15__3) | cond_i3684_3_r0s15)};
+    {sub_i2968_3_r0s15, 7'h0} + {9'h0, cond_i3748_3_r0s15__1, cond_i3748_3_r0s15}
+    + {16'h0, cond_i3748_3_r0s15__2 & ((|cond_i3748_3_r0s15__3) | cond_i3748_3_r0s15)};
   wire [33:0]   _GEN_42 =
-    cmp_i_i3268_4_r0s10 ? {or_i3066_4_r0s10, 26'h0} >> loadedv_i324456_4_r0s10 : 34'h0;
-  wire [35:0]   _GEN_43 = {2'h0, cond_i_i_4_r0s11, or_i2633_4_r0s11};
+    cmp_i_i3332_4_r0s10 ? {or_i3130_4_r0s10, 26'h0} >> loadedv_i330856_4_r0s10 : 34'h0;
+  wire [35:0]   _GEN_43 = {2'h0, cond_i_i_4_r0s11, or_i2697_4_r0s11};
   wire [34:0]   _GEN_44 =
-    cmp_i3681_4_r0s14 ? magnitude_i_sroa_0_0_off0_4_r0s14 << umin_r0s14__4 : 35'h0;
+    cmp_i3745_4_r0s14 ? magnitude_i_sroa_0_0_off0_4_r0s14 << umin_r0s14__4 : 35'h0;
   wire [16:0]   _GEN_45 =
-    {sub_i2904_4_r0s15, 7'h0} + {9'h0, cond_i3684_4_r0s15__1, cond_i3684_4_r0s15}
-    + {16'h0, cond_i3684_4_r0s15__2 & ((|cond_i3684_4_r0s15__3) | cond_i3684_4_r0s15)};
+    {sub_i2968_4_r0s15, 7'h0} + {9'h0, cond_i3748_4_r0s15__1, cond_i3748_4_r0s15}
+    + {16'h0, cond_i3748_4_r0s15__2 & ((|cond_i3748_4_r0s15__3) | cond_i3748_4_r0s15)};
   wire [33:0]   _GEN_46 =
-    cmp_i_i3268_5_r0s10 ? {or_i3066_5_r0s10, 26'h0} >> loadedv_i324456_5_r0s10 : 34'h0;
-  wire [35:0]   _GEN_47 = {2'h0, cond_i_i_5_r0s11, or_i2633_5_r0s11};
+    cmp_i_i3332_5_r0s10 ? {or_i3130_5_r0s10, 26'h0} >> loadedv_i330856_5_r0s10 : 34'h0;
+  wire [35:0]   _GEN_47 = {2'h0, cond_i_i_5_r0s11, or_i2697_5_r0s11};
   wire [34:0]   _GEN_48 =
-    cmp_i3681_5_r0s14 ? magnitude_i_sroa_0_0_off0_5_r0s14 << umin_r0s14__5 : 35'h0;
+    cmp_i3745_5_r0s14 ? magnitude_i_sroa_0_0_off0_5_r0s14 << umin_r0s14__5 : 35'h0;
   wire [16:0]   _GEN_49 =
-    {sub_i2904_5_r0s15, 7'h0} + {9'h0, cond_i3684_5_r0s15__1, cond_i3684_5_r0s15}
-    + {16'h0, cond_i3684_5_r0s15__2 & ((|cond_i3684_5_r0s15__3) | cond_i3684_5_r0s15)};
+    {sub_i2968_5_r0s15, 7'h0} + {9'h0, cond_i3748_5_r0s15__1, cond_i3748_5_r0s15}
+    + {16'h0, cond_i3748_5_r0s15__2 & ((|cond_i3748_5_r0s15__3) | cond_i3748_5_r0s15)};
   wire [33:0]   _GEN_50 =
-    cmp_i_i3268_6_r0s10 ? {or_i3066_6_r0s10, 26'h0} >> loadedv_i324456_6_r0s10 : 34'h0;
-  wire [35:0]   _GEN_51 = {2'h0, cond_i_i_6_r0s11, or_i2633_6_r0s11};
+    cmp_i_i3332_6_r0s10 ? {or_i3130_6_r0s10, 26'h0} >> loadedv_i330856_6_r0s10 : 34'h0;
+  wire [35:0]   _GEN_51 = {2'h0, cond_i_i_6_r0s11, or_i2697_6_r0s11};
   wire [34:0]   _GEN_52 =
-    cmp_i3681_6_r0s14 ? magnitude_i_sroa_0_0_off0_6_r0s14 << umin_r0s14__6 : 35'h0;
+    cmp_i3745_6_r0s14 ? magnitude_i_sroa_0_0_off0_6_r0s14 << umin_r0s14__6 : 35'h0;
   wire [16:0]   _GEN_53 =
-    {sub_i2904_6_r0s15, 7'h0} + {9'h0, cond_i3684_6_r0s15__1, cond_i3684_6_r0s15}
-    + {16'h0, cond_i3684_6_r0s15__2 & ((|cond_i3684_6_r0s15__3) | cond_i3684_6_r0s15)};
+    {sub_i2968_6_r0s15, 7'h0} + {9'h0, cond_i3748_6_r0s15__1, cond_i3748_6_r0s15}
+    + {16'h0, cond_i3748_6_r0s15__2 & ((|cond_i3748_6_r0s15__3) | cond_i3748_6_r0s15)};
   wire [33:0]   _GEN_54 =
-    cmp_i_i3268_7_r0s10 ? {or_i3066_7_r0s10, 26'h0} >> loadedv_i324456_7_r0s10 : 34'h0;
-  wire [35:0]   _GEN_55 = {2'h0, cond_i_i_7_r0s11, or_i2633_7_r0s11};
+    cmp_i_i3332_7_r0s10 ? {or_i3130_7_r0s10, 26'h0} >> loadedv_i330856_7_r0s10 : 34'h0;
+  wire [35:0]   _GEN_55 = {2'h0, cond_i_i_7_r0s11, or_i2697_7_r0s11};
   wire [34:0]   _GEN_56 =
-    cmp_i3681_7_r0s14 ? magnitude_i_sroa_0_0_off0_7_r0s14 << umin_r0s14__7 : 35'h0;
+    cmp_i3745_7_r0s14 ? magnitude_i_sroa_0_0_off0_7_r0s14 << umin_r0s14__7 : 35'h0;
   wire [16:0]   _GEN_57 =
-    {sub_i2904_7_r0s15, 7'h0} + {9'h0, cond_i3684_7_r0s15__1, cond_i3684_7_r0s15}
-    + {16'h0, cond_i3684_7_r0s15__2 & ((|cond_i3684_7_r0s15__3) | cond_i3684_7_r0s15)};
+    {sub_i2968_7_r0s15, 7'h0} + {9'h0, cond_i3748_7_r0s15__1, cond_i3748_7_r0s15}
+    + {16'h0, cond_i3748_7_r0s15__2 & ((|cond_i3748_7_r0s15__3) | cond_i3748_7_r0s15)};
   wire [33:0]   _GEN_58 =
-    cmp_i_i3268_8_r0s10 ? {or_i3066_8_r0s10, 26'h0} >> loadedv_i324456_8_r0s10 : 34'h0;
-  wire [35:0]   _GEN_59 = {2'h0, cond_i_i_8_r0s11, or_i2633_8_r0s11};
+    cmp_i_i3332_8_r0s10 ? {or_i3130_8_r0s10, 26'h0} >> loadedv_i330856_8_r0s10 : 34'h0;
+  wire [35:0]   _GEN_59 = {2'h0, cond_i_i_8_r0s11, or_i2697_8_r0s11};
   wire [34:0]   _GEN_60 =
-    cmp_i3681_8_r0s14 ? magnitude_i_sroa_0_0_off0_8_r0s14 << umin_r0s14__8 : 35'h0;
+    cmp_i3745_8_r0s14 ? magnitude_i_sroa_0_0_off0_8_r0s14 << umin_r0s14__8 : 35'h0;
   wire [16:0]   _GEN_61 =
-    {sub_i2904_8_r0s15, 7'h0} + {9'h0, cond_i3684_8_r0s15__1, cond_i3684_8_r0s15}
-    + {16'h0, cond_i3684_8_r0s15__2 & ((|cond_i3684_8_r0s15__3) | cond_i3684_8_r0s15)};
+    {sub_i2968_8_r0s15, 7'h0} + {9'h0, cond_i3748_8_r0s15__1, cond_i3748_8_r0s15}
+    + {16'h0, cond_i3748_8_r0s15__2 & ((|cond_i3748_8_r0s15__3) | cond_i3748_8_r0s15)};
   wire [33:0]   _GEN_62 =
-    cmp_i_i3268_9_r0s10 ? {or_i3066_9_r0s10, 26'h0} >> loadedv_i324456_9_r0s10 : 34'h0;
-  wire [35:0]   _GEN_63 = {2'h0, cond_i_i_9_r0s11, or_i2633_9_r0s11};
+    cmp_i_i3332_9_r0s10 ? {or_i3130_9_r0s10, 26'h0} >> loadedv_i330856_9_r0s10 : 34'h0;
+  wire [35:0]   _GEN_63 = {2'h0, cond_i_i_9_r0s11, or_i2697_9_r0s11};
   wire [34:0]   _GEN_64 =
-    cmp_i3681_9_r0s14 ? magnitude_i_sroa_0_0_off0_9_r0s14 << umin_r0s14__9 : 35'h0;
+    cmp_i3745_9_r0s14 ? magnitude_i_sroa_0_0_off0_9_r0s14 << umin_r0s14__9 : 35'h0;
   wire [16:0]   _GEN_65 =
-    {sub_i2904_9_r0s15, 7'h0} + {9'h0, cond_i3684_9_r0s15__1, cond_i3684_9_r0s15}
-    + {16'h0, cond_i3684_9_r0s15__2 & ((|cond_i3684_9_r0s15__3) | cond_i3684_9_r0s15)};
+    {sub_i2968_9_r0s15, 7'h0} + {9'h0, cond_i3748_9_r0s15__1, cond_i3748_9_r0s15}
+    + {16'h0, cond_i3748_9_r0s15__2 & ((|cond_i3748_9_r0s15__3) | cond_i3748_9_r0s15)};
   wire [33:0]   _GEN_66 =
-    cmp_i_i3268_10_r0s10 ? {or_i3066_10_r0s10, 26'h0} >> loadedv_i324456_10_r0s10 : 34'h0;
-  wire [35:0]   _GEN_67 = {2'h0, cond_i_i_10_r0s11, or_i2633_10_r0s11};
+    cmp_i_i3332_10_r0s10 ? {or_i3130_10_r0s10, 26'h0} >> loadedv_i330856_10_r0s10 : 34'h0;
+  wire [35:0]   _GEN_67 = {2'h0, cond_i_i_10_r0s11, or_i2697_10_r0s11};
   wire [34:0]   _GEN_68 =
-    cmp_i3681_10_r0s14 ? magnitude_i_sroa_0_0_off0_10_r0s14 << umin_r0s14__10 : 35'h0;
+    cmp_i3745_10_r0s14 ? magnitude_i_sroa_0_0_off0_10_r0s14 << umin_r0s14__10 : 35'h0;
   wire [16:0]   _GEN_69 =
-    {sub_i2904_10_r0s15, 7'h0} + {9'h0, cond_i3684_10_r0s15__1, cond_i3684_10_r0s15}
-    + {16'h0, cond_i3684_10_r0s15__2 & ((|cond_i3684_10_r0s15__3) | cond_i3684_10_r0s15)};
+    {sub_i2968_10_r0s15, 7'h0} + {9'h0, cond_i3748_10_r0s15__1, cond_i3748_10_r0s15}
+    + {16'h0, cond_i3748_10_r0s15__2 & ((|cond_i3748_10_r0s15__3) | cond_i3748_10_r0s15)};
   wire [33:0]   _GEN_70 =
-    cmp_i_i3268_11_r0s10 ? {or_i3066_11_r0s10, 26'h0} >> loadedv_i324456_11_r0s10 : 34'h0;
-  wire [35:0]   _GEN_71 = {2'h0, cond_i_i_11_r0s11, or_i2633_11_r0s11};
+    cmp_i_i3332_11_r0s10 ? {or_i3130_11_r0s10, 26'h0} >> loadedv_i330856_11_r0s10 : 34'h0;
+  wire [35:0]   _GEN_71 = {2'h0, cond_i_i_11_r0s11, or_i2697_11_r0s11};
   wire [34:0]   _GEN_72 =
-    cmp_i3681_11_r0s14 ? magnitude_i_sroa_0_0_off0_11_r0s14 << umin_r0s14__11 : 35'h0;
+    cmp_i3745_11_r0s14 ? magnitude_i_sroa_0_0_off0_11_r0s14 << umin_r0s14__11 : 35'h0;
   wire [16:0]   _GEN_73 =
-    {sub_i2904_11_r0s15, 7'h0} + {9'h0, cond_i3684_11_r0s15__1, cond_i3684_11_r0s15}
-    + {16'h0, cond_i3684_11_r0s15__2 & ((|cond_i3684_11_r0s15__3) | cond_i3684_11_r0s15)};
+    {sub_i2968_11_r0s15, 7'h0} + {9'h0, cond_i3748_11_r0s15__1, cond_i3748_11_r0s15}
+    + {16'h0, cond_i3748_11_r0s15__2 & ((|cond_i3748_11_r0s15__3) | cond_i3748_11_r0s15)};
   wire [33:0]   _GEN_74 =
-    cmp_i_i3268_12_r0s10 ? {or_i3066_12_r0s10, 26'h0} >> loadedv_i324456_12_r0s10 : 34'h0;
-  wire [35:0]   _GEN_75 = {2'h0, cond_i_i_12_r0s11, or_i2633_12_r0s11};
+    cmp_i_i3332_12_r0s10 ? {or_i3130_12_r0s10, 26'h0} >> loadedv_i330856_12_r0s10 : 34'h0;
+  wire [35:0]   _GEN_75 = {2'h0, cond_i_i_12_r0s11, or_i2697_12_r0s11};
   wire [34:0]   _GEN_76 =
-    cmp_i3681_12_r0s14 ? magnitude_i_sroa_0_0_off0_12_r0s14 << umin_r0s14__12 : 35'h0;
+    cmp_i3745_12_r0s14 ? magnitude_i_sroa_0_0_off0_12_r0s14 << umin_r0s14__12 : 35'h0;
   wire [16:0]   _GEN_77 =
-    {sub_i2904_12_r0s15, 7'h0} + {9'h0, cond_i3684_12_r0s15__1, cond_i3684_12_r0s15}
-    + {16'h0, cond_i3684_12_r0s15__2 & ((|cond_i3684_12_r0s15__3) | cond_i3684_12_r0s15)};
+    {sub_i2968_12_r0s15, 7'h0} + {9'h0, cond_i3748_12_r0s15__1, cond_i3748_12_r0s15}
+    + {16'h0, cond_i3748_12_r0s15__2 & ((|cond_i3748_12_r0s15__3) | cond_i3748_12_r0s15)};
   wire [33:0]   _GEN_78 =
-    cmp_i_i3268_13_r0s10 ? {or_i3066_13_r0s10, 26'h0} >> loadedv_i324456_13_r0s10 : 34'h0;
-  wire [35:0]   _GEN_79 = {2'h0, cond_i_i_13_r0s11, or_i2633_13_r0s11};
+    cmp_i_i3332_13_r0s10 ? {or_i3130_13_r0s10, 26'h0} >> loadedv_i330856_13_r0s10 : 34'h0;
+  wire [35:0]   _GEN_79 = {2'h0, cond_i_i_13_r0s11, or_i2697_13_r0s11};
   wire [34:0]   _GEN_80 =
-    cmp_i3681_13_r0s14 ? magnitude_i_sroa_0_0_off0_13_r0s14 << umin_r0s14__13 : 35'h0;
+    cmp_i3745_13_r0s14 ? magnitude_i_sroa_0_0_off0_13_r0s14 << umin_r0s14__13 : 35'h0;
   wire [16:0]   _GEN_81 =
-    {sub_i2904_13_r0s15, 7'h0} + {9'h0, cond_i3684_13_r0s15__1, cond_i3684_13_r0s15}
-    + {16'h0, cond_i3684_13_r0s15__2 & ((|cond_i3684_13_r0s15__3) | cond_i3684_13_r0s15)};
+    {sub_i2968_13_r0s15, 7'h0} + {9'h0, cond_i3748_13_r0s15__1, cond_i3748_13_r0s15}
+    + {16'h0, cond_i3748_13_r0s15__2 & ((|cond_i3748_13_r0s15__3) | cond_i3748_13_r0s15)};
   wire [33:0]   _GEN_82 =
-    cmp_i_i3268_14_r0s10 ? {or_i3066_14_r0s10, 26'h0} >> loadedv_i324456_14_r0s10 : 34'h0;
-  wire [35:0]   _GEN_83 = {2'h0, cond_i_i_14_r0s11, or_i2633_14_r0s11};
+    cmp_i_i3332_14_r0s10 ? {or_i3130_14_r0s10, 26'h0} >> loadedv_i330856_14_r0s10 : 34'h0;
+  wire [35:0]   _GEN_83 = {2'h0, cond_i_i_14_r0s11, or_i2697_14_r0s11};
   wire [34:0]   _GEN_84 =
-    cmp_i3681_14_r0s14 ? magnitude_i_sroa_0_0_off0_14_r0s14 << umin_r0s14__14 : 35'h0;
+    cmp_i3745_14_r0s14 ? magnitude_i_sroa_0_0_off0_14_r0s14 << umin_r0s14__14 : 35'h0;
   wire [16:0]   _GEN_85 =
-    {sub_i2904_14_r0s15, 7'h0} + {9'h0, cond_i3684_14_r0s15__1, cond_i3684_14_r0s15}
-    + {16'h0, cond_i3684_14_r0s15__2 & ((|cond_i3684_14_r0s15__3) | cond_i3684_14_r0s15)};
+    {sub_i2968_14_r0s15, 7'h0} + {9'h0, cond_i3748_14_r0s15__1, cond_i3748_14_r0s15}
+    + {16'h0, cond_i3748_14_r0s15__2 & ((|cond_i3748_14_r0s15__3) | cond_i3748_14_r0s15)};
   wire [33:0]   _GEN_86 =
-    cmp_i_i3268_15_r0s10 ? {or_i3066_15_r0s10, 26'h0} >> loadedv_i324456_15_r0s10 : 34'h0;
-  wire [35:0]   _GEN_87 = {2'h0, cond_i_i_15_r0s11, or_i2633_15_r0s11};
+    cmp_i_i3332_15_r0s10 ? {or_i3130_15_r0s10, 26'h0} >> loadedv_i330856_15_r0s10 : 34'h0;
+  wire [35:0]   _GEN_87 = {2'h0, cond_i_i_15_r0s11, or_i2697_15_r0s11};
   wire [34:0]   _GEN_88 =
-    cmp_i3681_15_r0s14 ? magnitude_i_sroa_0_0_off0_15_r0s14 << umin_r0s14__15 : 35'h0;
+    cmp_i3745_15_r0s14 ? magnitude_i_sroa_0_0_off0_15_r0s14 << umin_r0s14__15 : 35'h0;
   wire [16:0]   _GEN_89 =
-    {sub_i2904_15_r0s15, 7'h0} + {9'h0, cond_i3684_15_r0s15__1, cond_i3684_15_r0s15}
-    + {16'h0, cond_i3684_15_r0s15__2 & ((|cond_i3684_15_r0s15__3) | cond_i3684_15_r0s15)};
+    {sub_i2968_15_r0s15, 7'h0} + {9'h0, cond_i3748_15_r0s15__1, cond_i3748_15_r0s15}
+    + {16'h0, cond_i3748_15_r0s15__2 & ((|cond_i3748_15_r0s15__3) | cond_i3748_15_r0s15)};
   wire [33:0]   _GEN_90 =
-    cmp_i_i3268_16_r0s10 ? {or_i3066_16_r0s10, 26'h0} >> loadedv_i324456_16_r0s10 : 34'h0;
-  wire [35:0]   _GEN_91 = {2'h0, cond_i_i_16_r0s11, or_i2633_16_r0s11};
+    cmp_i_i3332_16_r0s10 ? {or_i3130_16_r0s10, 26'h0} >> loadedv_i330856_16_r0s10 : 34'h0;
+  wire [35:0]   _GEN_91 = {2'h0, cond_i_i_16_r0s11, or_i2697_16_r0s11};
   wire [34:0]   _GEN_92 =
-    cmp_i3681_16_r0s14 ? magnitude_i_sroa_0_0_off0_16_r0s14 << umin_r0s14__16 : 35'h0;
+    cmp_i3745_16_r0s14 ? magnitude_i_sroa_0_0_off0_16_r0s14 << umin_r0s14__16 : 35'h0;
   wire [16:0]   _GEN_93 =
-    {sub_i2904_16_r0s15, 7'h0} + {9'h0, cond_i3684_16_r0s15__1, cond_i3684_16_r0s15}
-    + {16'h0, cond_i3684_16_r0s15__2 & ((|cond_i3684_16_r0s15__3) | cond_i3684_16_r0s15)};
+    {sub_i2968_16_r0s15, 7'h0} + {9'h0, cond_i3748_16_r0s15__1, cond_i3748_16_r0s15}
+    + {16'h0, cond_i3748_16_r0s15__2 & ((|cond_i3748_16_r0s15__3) | cond_i3748_16_r0s15)};
   wire [33:0]   _GEN_94 =
-    cmp_i_i3268_17_r0s10 ? {or_i3066_17_r0s10, 26'h0} >> loadedv_i324456_17_r0s10 : 34'h0;
-  wire [35:0]   _GEN_95 = {2'h0, cond_i_i_17_r0s11, or_i2633_17_r0s11};
+    cmp_i_i3332_17_r0s10 ? {or_i3130_17_r0s10, 26'h0} >> loadedv_i330856_17_r0s10 : 34'h0;
+  wire [35:0]   _GEN_95 = {2'h0, cond_i_i_17_r0s11, or_i2697_17_r0s11};
   wire [34:0]   _GEN_96 =
-    cmp_i3681_17_r0s14 ? magnitude_i_sroa_0_0_off0_17_r0s14 << umin_r0s14__17 : 35'h0;
+    cmp_i3745_17_r0s14 ? magnitude_i_sroa_0_0_off0_17_r0s14 << umin_r0s14__17 : 35'h0;
   wire [16:0]   _GEN_97 =
-    {sub_i2904_17_r0s15, 7'h0} + {9'h0, cond_i3684_17_r0s15__1, cond_i3684_17_r0s15}
-    + {16'h0, cond_i3684_17_r0s15__2 & ((|cond_i3684_17_r0s15__3) | cond_i3684_17_r0s15)};
+    {sub_i2968_17_r0s15, 7'h0} + {9'h0, cond_i3748_17_r0s15__1, cond_i3748_17_r0s15}
+    + {16'h0, cond_i3748_17_r0s15__2 & ((|cond_i3748_17_r0s15__3) | cond_i3748_17_r0s15)};
   wire [33:0]   _GEN_98 =
-    cmp_i_i3268_18_r0s10 ? {or_i3066_18_r0s10, 26'h0} >> loadedv_i324456_18_r0s10 : 34'h0;
-  wire [35:0]   _GEN_99 = {2'h0, cond_i_i_18_r0s11, or_i2633_18_r0s11};
+    cmp_i_i3332_18_r0s10 ? {or_i3130_18_r0s10, 26'h0} >> loadedv_i330856_18_r0s10 : 34'h0;
+  wire [35:0]   _GEN_99 = {2'h0, cond_i_i_18_r0s11, or_i2697_18_r0s11};
   wire [34:0]   _GEN_100 =
-    cmp_i3681_18_r0s14 ? magnitude_i_sroa_0_0_off0_18_r0s14 << umin_r0s14__18 : 35'h0;
+    cmp_i3745_18_r0s14 ? magnitude_i_sroa_0_0_off0_18_r0s14 << umin_r0s14__18 : 35'h0;
   wire [16:0]   _GEN_101 =
-    {sub_i2904_18_r0s15, 7'h0} + {9'h0, cond_i3684_18_r0s15__1, cond_i3684_18_r0s15}
-    + {16'h0, cond_i3684_18_r0s15__2 & ((|cond_i3684_18_r0s15__3) | cond_i3684_18_r0s15)};
+    {sub_i2968_18_r0s15, 7'h0} + {9'h0, cond_i3748_18_r0s15__1, cond_i3748_18_r0s15}
+    + {16'h0, cond_i3748_18_r0s15__2 & ((|cond_i3748_18_r0s15__3) | cond_i3748_18_r0s15)};
   wire [33:0]   _GEN_102 =
-    cmp_i_i3268_19_r0s10 ? {or_i3066_19_r0s10, 26'h0} >> loadedv_i324456_19_r0s10 : 34'h0;
-  wire [35:0]   _GEN_103 = {2'h0, cond_i_i_19_r0s11, or_i2633_19_r0s11};
+    cmp_i_i3332_19_r0s10 ? {or_i3130_19_r0s10, 26'h0} >> loadedv_i330856_19_r0s10 : 34'h0;
+  wire [35:0]   _GEN_103 = {2'h0, cond_i_i_19_r0s11, or_i2697_19_r0s11};
   wire [34:0]   _GEN_104 =
-    cmp_i3681_19_r0s14 ? magnitude_i_sroa_0_0_off0_19_r0s14 << umin_r0s14__19 : 35'h0;
+    cmp_i3745_19_r0s14 ? magnitude_i_sroa_0_0_off0_19_r0s14 << umin_r0s14__19 : 35'h0;
   wire [16:0]   _GEN_105 =
-    {sub_i2904_19_r0s15, 7'h0} + {9'h0, cond_i3684_19_r0s15__1, cond_i3684_19_r0s15}
-    + {16'h0, cond_i3684_19_r0s15__2 & ((|cond_i3684_19_r0s15__3) | cond_i3684_19_r0s15)};
+    {sub_i2968_19_r0s15, 7'h0} + {9'h0, cond_i3748_19_r0s15__1, cond_i3748_19_r0s15}
+    + {16'h0, cond_i3748_19_r0s15__2 & ((|cond_i3748_19_r0s15__3) | cond_i3748_19_r0s15)};
   wire [33:0]   _GEN_106 =
-    cmp_i_i3268_20_r0s10 ? {or_i3066_20_r0s10, 26'h0} >> loadedv_i324456_20_r0s10 : 34'h0;
-  wire [35:0]   _GEN_107 = {2'h0, cond_i_i_20_r0s11, or_i2633_20_r0s11};
+    cmp_i_i3332_20_r0s10 ? {or_i3130_20_r0s10, 26'h0} >> loadedv_i330856_20_r0s10 : 34'h0;
+  wire [35:0]   _GEN_107 = {2'h0, cond_i_i_20_r0s11, or_i2697_20_r0s11};
   wire [34:0]   _GEN_108 =
-    cmp_i3681_20_r0s14 ? magnitude_i_sroa_0_0_off0_20_r0s14 << umin_r0s14__20 : 35'h0;
+    cmp_i3745_20_r0s14 ? magnitude_i_sroa_0_0_off0_20_r0s14 << umin_r0s14__20 : 35'h0;
   wire [16:0]   _GEN_109 =
-    {sub_i2904_20_r0s15, 7'h0} + {9'h0, cond_i3684_20_r0s15__1, cond_i3684_20_r0s15}
-    + {16'h0, cond_i3684_20_r0s15__2 & ((|cond_i3684_20_r0s15__3) | cond_i3684_20_r0s15)};
+    {sub_i2968_20_r0s15, 7'h0} + {9'h0, cond_i3748_20_r0s15__1, cond_i3748_20_r0s15}
+    + {16'h0, cond_i3748_20_r0s15__2 & ((|cond_i3748_20_r0s15__3) | cond_i3748_20_r0s15)};
   wire [33:0]   _GEN_110 =
-    cmp_i_i3268_21_r0s10 ? {or_i3066_21_r0s10, 26'h0} >> loadedv_i324456_21_r0s10 : 34'h0;
-  wire [35:0]   _GEN_111 = {2'h0, cond_i_i_21_r0s11, or_i2633_21_r0s11};
+    cmp_i_i3332_21_r0s10 ? {or_i3130_21_r0s10, 26'h0} >> loadedv_i330856_21_r0s10 : 34'h0;
+  wire [35:0]   _GEN_111 = {2'h0, cond_i_i_21_r0s11, or_i2697_21_r0s11};
   wire [34:0]   _GEN_112 =
-    cmp_i3681_21_r0s14 ? magnitude_i_sroa_0_0_off0_21_r0s14 << umin_r0s14__21 : 35'h0;
+    cmp_i3745_21_r0s14 ? magnitude_i_sroa_0_0_off0_21_r0s14 << umin_r0s14__21 : 35'h0;
   wire [16:0]   _GEN_113 =
-    {sub_i2904_21_r0s15, 7'h0} + {9'h0, cond_i3684_21_r0s15__1, cond_i3684_21_r0s15}
-    + {16'h0, cond_i3684_21_r0s15__2 & ((|cond_i3684_21_r0s15__3) | cond_i3684_21_r0s15)};
+    {sub_i2968_21_r0s15, 7'h0} + {9'h0, cond_i3748_21_r0s15__1, cond_i3748_21_r0s15}
+    + {16'h0, cond_i3748_21_r0s15__2 & ((|cond_i3748_21_r0s15__3) | cond_i3748_21_r0s15)};
   wire [33:0]   _GEN_114 =
-    cmp_i_i3268_22_r0s10 ? {or_i3066_22_r0s10, 26'h0} >> loadedv_i324456_22_r0s10 : 34'h0;
-  wire [35:0]   _GEN_115 = {2'h0, cond_i_i_22_r0s11, or_i2633_22_r0s11};
+    cmp_i_i3332_22_r0s10 ? {or_i3130_22_r0s10, 26'h0} >> loadedv_i330856_22_r0s10 : 34'h0;
+  wire [35:0]   _GEN_115 = {2'h0, cond_i_i_22_r0s11, or_i2697_22_r0s11};
   wire [34:0]   _GEN_116 =
-    cmp_i3681_22_r0s14 ? magnitude_i_sroa_0_0_off0_22_r0s14 << umin_r0s14__22 : 35'h0;
+    cmp_i3745_22_r0s14 ? magnitude_i_sroa_0_0_off0_22_r0s14 << umin_r0s14__22 : 35'h0;
   wire [16:0]   _GEN_117 =
-    {sub_i2904_22_r0s15, 7'h0} + {9'h0, cond_i3684_22_r0s15__1, cond_i3684_22_r0s15}
-    + {16'h0, cond_i3684_22_r0s15__2 & ((|cond_i3684_22_r0s15__3) | cond_i3684_22_r0s15)};
+    {sub_i2968_22_r0s15, 7'h0} + {9'h0, cond_i3748_22_r0s15__1, cond_i3748_22_r0s15}
+    + {16'h0, cond_i3748_22_r0s15__2 & ((|cond_i3748_22_r0s15__3) | cond_i3748_22_r0s15)};
   wire [33:0]   _GEN_118 =
-    cmp_i_i3268_23_r0s10 ? {or_i3066_23_r0s10, 26'h0} >> loadedv_i324456_23_r0s10 : 34'h0;
-  wire [35:0]   _GEN_119 = {2'h0, cond_i_i_23_r0s11, or_i2633_23_r0s11};
+    cmp_i_i3332_23_r0s10 ? {or_i3130_23_r0s10, 26'h0} >> loadedv_i330856_23_r0s10 : 34'h0;
+  wire [35:0]   _GEN_119 = {2'h0, cond_i_i_23_r0s11, or_i2697_23_r0s11};
   wire [34:0]   _GEN_120 =
-    cmp_i3681_23_r0s14 ? magnitude_i_sroa_0_0_off0_23_r0s14 << umin_r0s14__23 : 35'h0;
+    cmp_i3745_23_r0s14 ? magnitude_i_sroa_0_0_off0_23_r0s14 << umin_r0s14__23 : 35'h0;
   wire [16:0]   _GEN_121 =
-    {sub_i2904_23_r0s15, 7'h0} + {9'h0, cond_i3684_23_r0s15__1, cond_i3684_23_r0s15}
-    + {16'h0, cond_i3684_23_r0s15__2 & ((|cond_i3684_23_r0s15__3) | cond_i3684_23_r0s15)};
+    {sub_i2968_23_r0s15, 7'h0} + {9'h0, cond_i3748_23_r0s15__1, cond_i3748_23_r0s15}
+    + {16'h0, cond_i3748_23_r0s15__2 & ((|cond_i3748_23_r0s15__3) | cond_i3748_23_r0s15)};
   wire [33:0]   _GEN_122 =
-    cmp_i_i3268_24_r0s10 ? {or_i3066_24_r0s10, 26'h0} >> loadedv_i324456_24_r0s10 : 34'h0;
-  wire [35:0]   _GEN_123 = {2'h0, cond_i_i_24_r0s11, or_i2633_24_r0s11};
+    cmp_i_i3332_24_r0s10 ? {or_i3130_24_r0s10, 26'h0} >> loadedv_i330856_24_r0s10 : 34'h0;
+  wire [35:0]   _GEN_123 = {2'h0, cond_i_i_24_r0s11, or_i2697_24_r0s11};
   wire [34:0]   _GEN_124 =
-    cmp_i3681_24_r0s14 ? magnitude_i_sroa_0_0_off0_24_r0s14 << umin_r0s14__24 : 35'h0;
+    cmp_i3745_24_r0s14 ? magnitude_i_sroa_0_0_off0_24_r0s14 << umin_r0s14__24 : 35'h0;
   wire [16:0]   _GEN_125 =
-    {sub_i2904_24_r0s15, 7'h0} + {9'h0, cond_i3684_24_r0s15__1, cond_i3684_24_r0s15}
-    + {16'h0, cond_i3684_24_r0s15__2 & ((|cond_i3684_24_r0s15__3) | cond_i3684_24_r0s15)};
+    {sub_i2968_24_r0s15, 7'h0} + {9'h0, cond_i3748_24_r0s15__1, cond_i3748_24_r0s15}
+    + {16'h0, cond_i3748_24_r0s15__2 & ((|cond_i3748_24_r0s15__3) | cond_i3748_24_r0s15)};
   wire [33:0]   _GEN_126 =
-    cmp_i_i3268_25_r0s10 ? {or_i3066_25_r0s10, 26'h0} >> loadedv_i324456_25_r0s10 : 34'h0;
-  wire [35:0]   _GEN_127 = {2'h0, cond_i_i_25_r0s11, or_i2633_25_r0s11};
+    cmp_i_i3332_25_r0s10 ? {or_i3130_25_r0s10, 26'h0} >> loadedv_i330856_25_r0s10 : 34'h0;
+  wire [35:0]   _GEN_127 = {2'h0, cond_i_i_25_r0s11, or_i2697_25_r0s11};
   wire [34:0]   _GEN_128 =
-    cmp_i3681_25_r0s14 ? magnitude_i_sroa_0_0_off0_25_r0s14 << umin_r0s14__25 : 35'h0;
+    cmp_i3745_25_r0s14 ? magnitude_i_sroa_0_0_off0_25_r0s14 << umin_r0s14__25 : 35'h0;
   wire [16:0]   _GEN_129 =
-    {sub_i2904_25_r0s15, 7'h0} + {9'h0, cond_i3684_25_r0s15__1, cond_i3684_25_r0s15}
-    + {16'h0, cond_i3684_25_r0s15__2 & ((|cond_i3684_25_r0s15__3) | cond_i3684_25_r0s15)};
+    {sub_i2968_25_r0s15, 7'h0} + {9'h0, cond_i3748_25_r0s15__1, cond_i3748_25_r0s15}
+    + {16'h0, cond_i3748_25_r0s15__2 & ((|cond_i3748_25_r0s15__3) | cond_i3748_25_r0s15)};
   wire [33:0]   _GEN_130 =
-    cmp_i_i3268_26_r0s10 ? {or_i3066_26_r0s10, 26'h0} >> loadedv_i324456_26_r0s10 : 34'h0;
-  wire [35:0]   _GEN_131 = {2'h0, cond_i_i_26_r0s11, or_i2633_26_r0s11};
+    cmp_i_i3332_26_r0s10 ? {or_i3130_26_r0s10, 26'h0} >> loadedv_i330856_26_r0s10 : 34'h0;
+  wire [35:0]   _GEN_131 = {2'h0, cond_i_i_26_r0s11, or_i2697_26_r0s11};
   wire [34:0]   _GEN_132 =
-    cmp_i3681_26_r0s14 ? magnitude_i_sroa_0_0_off0_26_r0s14 << umin_r0s14__26 : 35'h0;
+    cmp_i3745_26_r0s14 ? magnitude_i_sroa_0_0_off0_26_r0s14 << umin_r0s14__26 : 35'h0;
   wire [16:0]   _GEN_133 =
-    {sub_i2904_26_r0s15, 7'h0} + {9'h0, cond_i3684_26_r0s15__1, cond_i3684_26_r0s15}
-    + {16'h0, cond_i3684_26_r0s15__2 & ((|cond_i3684_26_r0s15__3) | cond_i3684_26_r0s15)};
+    {sub_i2968_26_r0s15, 7'h0} + {9'h0, cond_i3748_26_r0s15__1, cond_i3748_26_r0s15}
+    + {16'h0, cond_i3748_26_r0s15__2 & ((|cond_i3748_26_r0s15__3) | cond_i3748_26_r0s15)};
   wire [33:0]   _GEN_134 =
-    cmp_i_i3268_27_r0s10 ? {or_i3066_27_r0s10, 26'h0} >> loadedv_i324456_27_r0s10 : 34'h0;
-  wire [35:0]   _GEN_135 = {2'h0, cond_i_i_27_r0s11, or_i2633_27_r0s11};
+    cmp_i_i3332_27_r0s10 ? {or_i3130_27_r0s10, 26'h0} >> loadedv_i330856_27_r0s10 : 34'h0;
+  wire [35:0]   _GEN_135 = {2'h0, cond_i_i_27_r0s11, or_i2697_27_r0s11};
   wire [34:0]   _GEN_136 =
-    cmp_i3681_27_r0s14 ? magnitude_i_sroa_0_0_off0_27_r0s14 << umin_r0s14__27 : 35'h0;
+    cmp_i3745_27_r0s14 ? magnitude_i_sroa_0_0_off0_27_r0s14 << umin_r0s14__27 : 35'h0;
   wire [16:0]   _GEN_137 =
-    {sub_i2904_27_r0s15, 7'h0} + {9'h0, cond_i3684_27_r0s15__1, cond_i3684_27_r0s15}
-    + {16'h0, cond_i3684_27_r0s15__2 & ((|cond_i3684_27_r0s15__3) | cond_i3684_27_r0s15)};
+    {sub_i2968_27_r0s15, 7'h0} + {9'h0, cond_i3748_27_r0s15__1, cond_i3748_27_r0s15}
+    + {16'h0, cond_i3748_27_r0s15__2 & ((|cond_i3748_27_r0s15__3) | cond_i3748_27_r0s15)};
   wire [33:0]   _GEN_138 =
-    cmp_i_i3268_28_r0s10 ? {or_i3066_28_r0s10, 26'h0} >> loadedv_i324456_28_r0s10 : 34'h0;
-  wire [35:0]   _GEN_139 = {2'h0, cond_i_i_28_r0s11, or_i2633_28_r0s11};
+    cmp_i_i3332_28_r0s10 ? {or_i3130_28_r0s10, 26'h0} >> loadedv_i330856_28_r0s10 : 34'h0;
+  wire [35:0]   _GEN_139 = {2'h0, cond_i_i_28_r0s11, or_i2697_28_r0s11};
   wire [34:0]   _GEN_140 =
-    cmp_i3681_28_r0s14 ? magnitude_i_sroa_0_0_off0_28_r0s14 << umin_r0s14__28 : 35'h0;
+    cmp_i3745_28_r0s14 ? magnitude_i_sroa_0_0_off0_28_r0s14 << umin_r0s14__28 : 35'h0;
   wire [16:0]   _GEN_141 =
-    {sub_i2904_28_r0s15, 7'h0} + {9'h0, cond_i3684_28_r0s15__1, cond_i3684_28_r0s15}
-    + {16'h0, cond_i3684_28_r0s15__2 & ((|cond_i3684_28_r0s15__3) | cond_i3684_28_r0s15)};
+    {sub_i2968_28_r0s15, 7'h0} + {9'h0, cond_i3748_28_r0s15__1, cond_i3748_28_r0s15}
+    + {16'h0, cond_i3748_28_r0s15__2 & ((|cond_i3748_28_r0s15__3) | cond_i3748_28_r0s15)};
   wire [33:0]   _GEN_142 =
-    cmp_i_i3268_29_r0s10 ? {or_i3066_29_r0s10, 26'h0} >> loadedv_i324456_29_r0s10 : 34'h0;
-  wire [35:0]   _GEN_143 = {2'h0, cond_i_i_29_r0s11, or_i2633_29_r0s11};
+    cmp_i_i3332_29_r0s10 ? {or_i3130_29_r0s10, 26'h0} >> loadedv_i330856_29_r0s10 : 34'h0;
+  wire [35:0]   _GEN_143 = {2'h0, cond_i_i_29_r0s11, or_i2697_29_r0s11};
   wire [34:0]   _GEN_144 =
-    cmp_i3681_29_r0s14 ? magnitude_i_sroa_0_0_off0_29_r0s14 << umin_r0s14__29 : 35'h0;
+    cmp_i3745_29_r0s14 ? magnitude_i_sroa_0_0_off0_29_r0s14 << umin_r0s14__29 : 35'h0;
   wire [16:0]   _GEN_145 =
-    {sub_i2904_29_r0s15, 7'h0} + {9'h0, cond_i3684_29_r0s15__1, cond_i3684_29_r0s15}
-    + {16'h0, cond_i3684_29_r0s15__2 & ((|cond_i3684_29_r0s15__3) | cond_i3684_29_r0s15)};
+    {sub_i2968_29_r0s15, 7'h0} + {9'h0, cond_i3748_29_r0s15__1, cond_i3748_29_r0s15}
+    + {16'h0, cond_i3748_29_r0s15__2 & ((|cond_i3748_29_r0s15__3) | cond_i3748_29_r0s15)};
   wire [33:0]   _GEN_146 =
-    cmp_i_i3268_30_r0s10 ? {or_i3066_30_r0s10, 26'h0} >> loadedv_i324456_30_r0s10 : 34'h0;
-  wire [35:0]   _GEN_147 = {2'h0, cond_i_i_30_r0s11, or_i2633_30_r0s11};
+    cmp_i_i3332_30_r0s10 ? {or_i3130_30_r0s10, 26'h0} >> loadedv_i330856_30_r0s10 : 34'h0;
+  wire [35:0]   _GEN_147 = {2'h0, cond_i_i_30_r0s11, or_i2697_30_r0s11};
   wire [34:0]   _GEN_148 =
-    cmp_i3681_30_r0s14 ? magnitude_i_sroa_0_0_off0_30_r0s14 << umin_r0s14__30 : 35'h0;
+    cmp_i3745_30_r0s14 ? magnitude_i_sroa_0_0_off0_30_r0s14 << umin_r0s14__30 : 35'h0;
   wire [16:0]   _GEN_149 =
-    {sub_i2904_30_r0s15, 7'h0} + {9'h0, cond_i3684_30_r0s15__1, cond_i3684_30_r0s15}
-    + {16'h0, cond_i3684_30_r0s15__2 & ((|cond_i3684_30_r0s15__3) | cond_i3684_30_r0s15)};
+    {sub_i2968_30_r0s15, 7'h0} + {9'h0, cond_i3748_30_r0s15__1, cond_i3748_30_r0s15}
+    + {16'h0, cond_i3748_30_r0s15__2 & ((|cond_i3748_30_r0s15__3) | cond_i3748_30_r0s15)};
   wire [33:0]   _GEN_150 =
-    cmp_i_i3268_31_r0s10 ? {or_i3066_31_r0s10, 26'h0} >> loadedv_i324456_31_r0s10 : 34'h0;
-  wire [35:0]   _GEN_151 = {2'h0, cond_i_i_31_r0s11, or_i2633_31_r0s11};
+    cmp_i_i3332_31_r0s10 ? {or_i3130_31_r0s10, 26'h0} >> loadedv_i330856_31_r0s10 : 34'h0;
+  wire [35:0]   _GEN_151 = {2'h0, cond_i_i_31_r0s11, or_i2697_31_r0s11};
   wire [34:0]   _GEN_152 =
-    cmp_i3681_31_r0s14 ? magnitude_i_sroa_0_0_off0_31_r0s14 << umin_r0s14__31 : 35'h0;
+    cmp_i3745_31_r0s14 ? magnitude_i_sroa_0_0_off0_31_r0s14 << umin_r0s14__31 : 35'h0;
   wire [16:0]   _GEN_153 =
-    {sub_i2904_31_r0s15, 7'h0} + {9'h0, cond_i3684_31_r0s15__1, cond_i3684_31_r0s15}
-    + {16'h0, cond_i3684_31_r0s15__2 & ((|cond_i3684_31_r0s15__3) | cond_i3684_31_r0s15)};
+    {sub_i2968_31_r0s15, 7'h0} + {9'h0, cond_i3748_31_r0s15__1, cond_i3748_31_r0s15}
+    + {16'h0, cond_i3748_31_r0s15__2 & ((|cond_i3748_31_r0s15__3) | cond_i3748_31_r0s15)};
   wire          _GEN_154 = ~first_0_r0 & _GEN_16;
   wire          _GEN_155 = payload_dout[31:16] == 16'h0;
-  wire          _GEN_156 = and_r0s1__3 & cmp_i1723_r0s1;
+  wire          _GEN_156 = and_r0s1__3 & cmp_i1786_r0s1;
   wire          _GEN_157 = payload_dout[63:48] == 16'h0;
-  wire          _GEN_158 = and_r0s1__6 & cmp_i1723_1_r0s1;
+  wire          _GEN_158 = and_r0s1__6 & cmp_i1786_1_r0s1;
   wire          _GEN_159 = payload_dout[95:80] == 16'h0;
-  wire          _GEN_160 = and_r0s1__9 & cmp_i1723_2_r0s1;
+  wire          _GEN_160 = and_r0s1__9 & cmp_i1786_2_r0s1;
   wire          _GEN_161 = payload_dout[127:112] == 16'h0;
-  wire          _GEN_162 = and_r0s1__12 & cmp_i1723_3_r0s1;
+  wire          _GEN_162 = and_r0s1__12 & cmp_i1786_3_r0s1;
   wire          _GEN_163 = payload_dout[159:144] == 16'h0;
-  wire          _GEN_164 = and_r0s1__15 & cmp_i1723_4_r0s1;
+  wire          _GEN_164 = and_r0s1__15 & cmp_i1786_4_r0s1;
   wire          _GEN_165 = payload_dout[191:176] == 16'h0;
-  wire          _GEN_166 = and_r0s1__18 & cmp_i1723_5_r0s1;
+  wire          _GEN_166 = and_r0s1__18 & cmp_i1786_5_r0s1;
   wire          _GEN_167 = payload_dout[223:208] == 16'h0;
-  wire          _GEN_168 = and_r0s1__21 & cmp_i1723_6_r0s1;
+  wire          _GEN_168 = and_r0s1__21 & cmp_i1786_6_r0s1;
   wire          _GEN_169 = payload_dout[255:240] == 16'h0;
-  wire          _GEN_170 = and_r0s1__24 & cmp_i1723_7_r0s1;
+  wire          _GEN_170 = and_r0s1__24 & cmp_i1786_7_r0s1;
   wire          _GEN_171 = payload_dout[287:272] == 16'h0;
-  wire          _GEN_172 = and_r0s1__27 & cmp_i1723_8_r0s1;
+  wire          _GEN_172 = and_r0s1__27 & cmp_i1786_8_r0s1;
   wire          _GEN_173 = payload_dout[319:304] == 16'h0;
-  wire          _GEN_174 = and_r0s1__30 & cmp_i1723_9_r0s1;
+  wire          _GEN_174 = and_r0s1__30 & cmp_i1786_9_r0s1;
   wire          _GEN_175 = payload_dout[351:336] == 16'h0;
-  wire          _GEN_176 = and_r0s1__33 & cmp_i1723_10_r0s1;
+  wire          _GEN_176 = and_r0s1__33 & cmp_i1786_10_r0s1;
   wire          _GEN_177 = payload_dout[383:368] == 16'h0;
-  wire          _GEN_178 = and_r0s1__36 & cmp_i1723_11_r0s1;
+  wire          _GEN_178 = and_r0s1__36 & cmp_i1786_11_r0s1;
   wire          _GEN_179 = payload_dout[415:400] == 16'h0;
-  wire          _GEN_180 = and_r0s1__39 & cmp_i1723_12_r0s1;
+  wire          _GEN_180 = and_r0s1__39 & cmp_i1786_12_r0s1;
   wire          _GEN_181 = payload_dout[447:432] == 16'h0;
-  wire          _GEN_182 = and_r0s1__42 & cmp_i1723_13_r0s1;
+  wire          _GEN_182 = and_r0s1__42 & cmp_i1786_13_r0s1;
   wire          _GEN_183 = payload_dout[479:464] == 16'h0;
-  wire          _GEN_184 = and_r0s1__45 & cmp_i1723_14_r0s1;
+  wire          _GEN_184 = and_r0s1__45 & cmp_i1786_14_r0s1;
   wire [511:0]  _GEN_185 = odd_0_r0[0] ? 512'h0 : payload_dout;
   wire [255:0]  _GEN_186 = odd_0_r0[0] ? half_sroa_0_0_r0 : _GEN_185[255:0];
   wire [31:0]   _GEN_187 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[31:0];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[31:0];
   wire          _GEN_188 = _GEN_187[14:7] == 8'h0;
   wire [5:0]    _GEN_189 =
-    $signed(sub_i1048_neg_r0s9) < 10'sh12 ? sub_i1048_neg_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_r0s9) < 10'sh12 ? sub_i1111_neg_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_190 = _GEN_189 + 6'h10;
   wire [34:0]   _GEN_191 =
     sum_i_sroa_0_0_off0_r0s12[35]
@@ -6453,10 +6468,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__5, select_r0s13__3}}};
   wire [5:0]    _GEN_193 = select_r0s13 < _GEN_192 ? select_r0s13 : _GEN_192;
   wire [31:0]   _GEN_194 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[63:32];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[63:32];
   wire          _GEN_195 = _GEN_194[14:7] == 8'h0;
   wire [5:0]    _GEN_196 =
-    $signed(sub_i1048_neg_1_r0s9) < 10'sh12 ? sub_i1048_neg_1_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_1_r0s9) < 10'sh12 ? sub_i1111_neg_1_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_197 = _GEN_196 + 6'h10;
   wire [34:0]   _GEN_198 =
     sum_i_sroa_0_0_off0_1_r0s12[35]
@@ -6472,10 +6487,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__11, select_r0s13__7}}};
   wire [5:0]    _GEN_200 = select_r0s13__4 < _GEN_199 ? select_r0s13__4 : _GEN_199;
   wire [31:0]   _GEN_201 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[95:64];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[95:64];
   wire          _GEN_202 = _GEN_201[14:7] == 8'h0;
   wire [5:0]    _GEN_203 =
-    $signed(sub_i1048_neg_2_r0s9) < 10'sh12 ? sub_i1048_neg_2_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_2_r0s9) < 10'sh12 ? sub_i1111_neg_2_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_204 = _GEN_203 + 6'h10;
   wire [34:0]   _GEN_205 =
     sum_i_sroa_0_0_off0_2_r0s12[35]
@@ -6491,10 +6506,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__17, select_r0s13__11}}};
   wire [5:0]    _GEN_207 = select_r0s13__8 < _GEN_206 ? select_r0s13__8 : _GEN_206;
   wire [31:0]   _GEN_208 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[127:96];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[127:96];
   wire          _GEN_209 = _GEN_208[14:7] == 8'h0;
   wire [5:0]    _GEN_210 =
-    $signed(sub_i1048_neg_3_r0s9) < 10'sh12 ? sub_i1048_neg_3_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_3_r0s9) < 10'sh12 ? sub_i1111_neg_3_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_211 = _GEN_210 + 6'h10;
   wire [34:0]   _GEN_212 =
     sum_i_sroa_0_0_off0_3_r0s12[35]
@@ -6510,10 +6525,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__23, select_r0s13__15}}};
   wire [5:0]    _GEN_214 = select_r0s13__12 < _GEN_213 ? select_r0s13__12 : _GEN_213;
   wire [31:0]   _GEN_215 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[159:128];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[159:128];
   wire          _GEN_216 = _GEN_215[14:7] == 8'h0;
   wire [5:0]    _GEN_217 =
-    $signed(sub_i1048_neg_4_r0s9) < 10'sh12 ? sub_i1048_neg_4_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_4_r0s9) < 10'sh12 ? sub_i1111_neg_4_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_218 = _GEN_217 + 6'h10;
   wire [34:0]   _GEN_219 =
     sum_i_sroa_0_0_off0_4_r0s12[35]
@@ -6529,10 +6544,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__29, select_r0s13__19}}};
   wire [5:0]    _GEN_221 = select_r0s13__16 < _GEN_220 ? select_r0s13__16 : _GEN_220;
   wire [31:0]   _GEN_222 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[191:160];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[191:160];
   wire          _GEN_223 = _GEN_222[14:7] == 8'h0;
   wire [5:0]    _GEN_224 =
-    $signed(sub_i1048_neg_5_r0s9) < 10'sh12 ? sub_i1048_neg_5_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_5_r0s9) < 10'sh12 ? sub_i1111_neg_5_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_225 = _GEN_224 + 6'h10;
   wire [34:0]   _GEN_226 =
     sum_i_sroa_0_0_off0_5_r0s12[35]
@@ -6548,10 +6563,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__35, select_r0s13__23}}};
   wire [5:0]    _GEN_228 = select_r0s13__20 < _GEN_227 ? select_r0s13__20 : _GEN_227;
   wire [31:0]   _GEN_229 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[223:192];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[223:192];
   wire          _GEN_230 = _GEN_229[14:7] == 8'h0;
   wire [5:0]    _GEN_231 =
-    $signed(sub_i1048_neg_6_r0s9) < 10'sh12 ? sub_i1048_neg_6_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_6_r0s9) < 10'sh12 ? sub_i1111_neg_6_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_232 = _GEN_231 + 6'h10;
   wire [34:0]   _GEN_233 =
     sum_i_sroa_0_0_off0_6_r0s12[35]
@@ -6567,10 +6582,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__41, select_r0s13__27}}};
   wire [5:0]    _GEN_235 = select_r0s13__24 < _GEN_234 ? select_r0s13__24 : _GEN_234;
   wire [31:0]   _GEN_236 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[255:224];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[255:224];
   wire          _GEN_237 = _GEN_236[14:7] == 8'h0;
   wire [5:0]    _GEN_238 =
-    $signed(sub_i1048_neg_7_r0s9) < 10'sh12 ? sub_i1048_neg_7_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_7_r0s9) < 10'sh12 ? sub_i1111_neg_7_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_239 = _GEN_238 + 6'h10;
   wire [34:0]   _GEN_240 =
     sum_i_sroa_0_0_off0_7_r0s12[35]
@@ -6586,10 +6601,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__47, select_r0s13__31}}};
   wire [5:0]    _GEN_242 = select_r0s13__28 < _GEN_241 ? select_r0s13__28 : _GEN_241;
   wire [31:0]   _GEN_243 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[287:256];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[287:256];
   wire          _GEN_244 = _GEN_243[14:7] == 8'h0;
   wire [5:0]    _GEN_245 =
-    $signed(sub_i1048_neg_8_r0s9) < 10'sh12 ? sub_i1048_neg_8_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_8_r0s9) < 10'sh12 ? sub_i1111_neg_8_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_246 = _GEN_245 + 6'h10;
   wire [34:0]   _GEN_247 =
     sum_i_sroa_0_0_off0_8_r0s12[35]
@@ -6605,10 +6620,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__53, select_r0s13__35}}};
   wire [5:0]    _GEN_249 = select_r0s13__32 < _GEN_248 ? select_r0s13__32 : _GEN_248;
   wire [31:0]   _GEN_250 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[319:288];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[319:288];
   wire          _GEN_251 = _GEN_250[14:7] == 8'h0;
   wire [5:0]    _GEN_252 =
-    $signed(sub_i1048_neg_9_r0s9) < 10'sh12 ? sub_i1048_neg_9_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_9_r0s9) < 10'sh12 ? sub_i1111_neg_9_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_253 = _GEN_252 + 6'h10;
   wire [34:0]   _GEN_254 =
     sum_i_sroa_0_0_off0_9_r0s12[35]
@@ -6624,10 +6639,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__59, select_r0s13__39}}};
   wire [5:0]    _GEN_256 = select_r0s13__36 < _GEN_255 ? select_r0s13__36 : _GEN_255;
   wire [31:0]   _GEN_257 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[351:320];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[351:320];
   wire          _GEN_258 = _GEN_257[14:7] == 8'h0;
   wire [5:0]    _GEN_259 =
-    $signed(sub_i1048_neg_10_r0s9) < 10'sh12 ? sub_i1048_neg_10_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_10_r0s9) < 10'sh12 ? sub_i1111_neg_10_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_260 = _GEN_259 + 6'h10;
   wire [34:0]   _GEN_261 =
     sum_i_sroa_0_0_off0_10_r0s12[35]
@@ -6643,10 +6658,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__65, select_r0s13__43}}};
   wire [5:0]    _GEN_263 = select_r0s13__40 < _GEN_262 ? select_r0s13__40 : _GEN_262;
   wire [31:0]   _GEN_264 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[383:352];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[383:352];
   wire          _GEN_265 = _GEN_264[14:7] == 8'h0;
   wire [5:0]    _GEN_266 =
-    $signed(sub_i1048_neg_11_r0s9) < 10'sh12 ? sub_i1048_neg_11_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_11_r0s9) < 10'sh12 ? sub_i1111_neg_11_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_267 = _GEN_266 + 6'h10;
   wire [34:0]   _GEN_268 =
     sum_i_sroa_0_0_off0_11_r0s12[35]
@@ -6662,10 +6677,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__71, select_r0s13__47}}};
   wire [5:0]    _GEN_270 = select_r0s13__44 < _GEN_269 ? select_r0s13__44 : _GEN_269;
   wire [31:0]   _GEN_271 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[415:384];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[415:384];
   wire          _GEN_272 = _GEN_271[14:7] == 8'h0;
   wire [5:0]    _GEN_273 =
-    $signed(sub_i1048_neg_12_r0s9) < 10'sh12 ? sub_i1048_neg_12_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_12_r0s9) < 10'sh12 ? sub_i1111_neg_12_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_274 = _GEN_273 + 6'h10;
   wire [34:0]   _GEN_275 =
     sum_i_sroa_0_0_off0_12_r0s12[35]
@@ -6681,10 +6696,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__77, select_r0s13__51}}};
   wire [5:0]    _GEN_277 = select_r0s13__48 < _GEN_276 ? select_r0s13__48 : _GEN_276;
   wire [31:0]   _GEN_278 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[447:416];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[447:416];
   wire          _GEN_279 = _GEN_278[14:7] == 8'h0;
   wire [5:0]    _GEN_280 =
-    $signed(sub_i1048_neg_13_r0s9) < 10'sh12 ? sub_i1048_neg_13_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_13_r0s9) < 10'sh12 ? sub_i1111_neg_13_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_281 = _GEN_280 + 6'h10;
   wire [34:0]   _GEN_282 =
     sum_i_sroa_0_0_off0_13_r0s12[35]
@@ -6700,10 +6715,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__83, select_r0s13__55}}};
   wire [5:0]    _GEN_284 = select_r0s13__52 < _GEN_283 ? select_r0s13__52 : _GEN_283;
   wire [31:0]   _GEN_285 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[479:448];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[479:448];
   wire          _GEN_286 = _GEN_285[14:7] == 8'h0;
   wire [5:0]    _GEN_287 =
-    $signed(sub_i1048_neg_14_r0s9) < 10'sh12 ? sub_i1048_neg_14_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_14_r0s9) < 10'sh12 ? sub_i1111_neg_14_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_288 = _GEN_287 + 6'h10;
   wire [34:0]   _GEN_289 =
     sum_i_sroa_0_0_off0_14_r0s12[35]
@@ -6719,10 +6734,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__89, select_r0s13__59}}};
   wire [5:0]    _GEN_291 = select_r0s13__56 < _GEN_290 ? select_r0s13__56 : _GEN_290;
   wire [31:0]   _GEN_292 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[511:480];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[511:480];
   wire          _GEN_293 = _GEN_292[14:7] == 8'h0;
   wire [5:0]    _GEN_294 =
-    $signed(sub_i1048_neg_15_r0s9) < 10'sh12 ? sub_i1048_neg_15_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_15_r0s9) < 10'sh12 ? sub_i1111_neg_15_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_295 = _GEN_294 + 6'h10;
   wire [34:0]   _GEN_296 =
     sum_i_sroa_0_0_off0_15_r0s12[35]
@@ -6738,10 +6753,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__95, select_r0s13__63}}};
   wire [5:0]    _GEN_298 = select_r0s13__60 < _GEN_297 ? select_r0s13__60 : _GEN_297;
   wire [31:0]   _GEN_299 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[543:512];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[543:512];
   wire          _GEN_300 = _GEN_299[14:7] == 8'h0;
   wire [5:0]    _GEN_301 =
-    $signed(sub_i1048_neg_16_r0s9) < 10'sh12 ? sub_i1048_neg_16_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_16_r0s9) < 10'sh12 ? sub_i1111_neg_16_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_302 = _GEN_301 + 6'h10;
   wire [34:0]   _GEN_303 =
     sum_i_sroa_0_0_off0_16_r0s12[35]
@@ -6757,10 +6772,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__101, select_r0s13__67}}};
   wire [5:0]    _GEN_305 = select_r0s13__64 < _GEN_304 ? select_r0s13__64 : _GEN_304;
   wire [31:0]   _GEN_306 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[575:544];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[575:544];
   wire          _GEN_307 = _GEN_306[14:7] == 8'h0;
   wire [5:0]    _GEN_308 =
-    $signed(sub_i1048_neg_17_r0s9) < 10'sh12 ? sub_i1048_neg_17_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_17_r0s9) < 10'sh12 ? sub_i1111_neg_17_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_309 = _GEN_308 + 6'h10;
   wire [34:0]   _GEN_310 =
     sum_i_sroa_0_0_off0_17_r0s12[35]
@@ -6776,10 +6791,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__107, select_r0s13__71}}};
   wire [5:0]    _GEN_312 = select_r0s13__68 < _GEN_311 ? select_r0s13__68 : _GEN_311;
   wire [31:0]   _GEN_313 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[607:576];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[607:576];
   wire          _GEN_314 = _GEN_313[14:7] == 8'h0;
   wire [5:0]    _GEN_315 =
-    $signed(sub_i1048_neg_18_r0s9) < 10'sh12 ? sub_i1048_neg_18_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_18_r0s9) < 10'sh12 ? sub_i1111_neg_18_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_316 = _GEN_315 + 6'h10;
   wire [34:0]   _GEN_317 =
     sum_i_sroa_0_0_off0_18_r0s12[35]
@@ -6795,10 +6810,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__113, select_r0s13__75}}};
   wire [5:0]    _GEN_319 = select_r0s13__72 < _GEN_318 ? select_r0s13__72 : _GEN_318;
   wire [31:0]   _GEN_320 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[639:608];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[639:608];
   wire          _GEN_321 = _GEN_320[14:7] == 8'h0;
   wire [5:0]    _GEN_322 =
-    $signed(sub_i1048_neg_19_r0s9) < 10'sh12 ? sub_i1048_neg_19_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_19_r0s9) < 10'sh12 ? sub_i1111_neg_19_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_323 = _GEN_322 + 6'h10;
   wire [34:0]   _GEN_324 =
     sum_i_sroa_0_0_off0_19_r0s12[35]
@@ -6814,10 +6829,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__119, select_r0s13__79}}};
   wire [5:0]    _GEN_326 = select_r0s13__76 < _GEN_325 ? select_r0s13__76 : _GEN_325;
   wire [31:0]   _GEN_327 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[671:640];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[671:640];
   wire          _GEN_328 = _GEN_327[14:7] == 8'h0;
   wire [5:0]    _GEN_329 =
-    $signed(sub_i1048_neg_20_r0s9) < 10'sh12 ? sub_i1048_neg_20_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_20_r0s9) < 10'sh12 ? sub_i1111_neg_20_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_330 = _GEN_329 + 6'h10;
   wire [34:0]   _GEN_331 =
     sum_i_sroa_0_0_off0_20_r0s12[35]
@@ -6833,10 +6848,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__125, select_r0s13__83}}};
   wire [5:0]    _GEN_333 = select_r0s13__80 < _GEN_332 ? select_r0s13__80 : _GEN_332;
   wire [31:0]   _GEN_334 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[703:672];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[703:672];
   wire          _GEN_335 = _GEN_334[14:7] == 8'h0;
   wire [5:0]    _GEN_336 =
-    $signed(sub_i1048_neg_21_r0s9) < 10'sh12 ? sub_i1048_neg_21_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_21_r0s9) < 10'sh12 ? sub_i1111_neg_21_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_337 = _GEN_336 + 6'h10;
   wire [34:0]   _GEN_338 =
     sum_i_sroa_0_0_off0_21_r0s12[35]
@@ -6852,10 +6867,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__131, select_r0s13__87}}};
   wire [5:0]    _GEN_340 = select_r0s13__84 < _GEN_339 ? select_r0s13__84 : _GEN_339;
   wire [31:0]   _GEN_341 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[735:704];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[735:704];
   wire          _GEN_342 = _GEN_341[14:7] == 8'h0;
   wire [5:0]    _GEN_343 =
-    $signed(sub_i1048_neg_22_r0s9) < 10'sh12 ? sub_i1048_neg_22_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_22_r0s9) < 10'sh12 ? sub_i1111_neg_22_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_344 = _GEN_343 + 6'h10;
   wire [34:0]   _GEN_345 =
     sum_i_sroa_0_0_off0_22_r0s12[35]
@@ -6871,10 +6886,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__137, select_r0s13__91}}};
   wire [5:0]    _GEN_347 = select_r0s13__88 < _GEN_346 ? select_r0s13__88 : _GEN_346;
   wire [31:0]   _GEN_348 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[767:736];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[767:736];
   wire          _GEN_349 = _GEN_348[14:7] == 8'h0;
   wire [5:0]    _GEN_350 =
-    $signed(sub_i1048_neg_23_r0s9) < 10'sh12 ? sub_i1048_neg_23_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_23_r0s9) < 10'sh12 ? sub_i1111_neg_23_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_351 = _GEN_350 + 6'h10;
   wire [34:0]   _GEN_352 =
     sum_i_sroa_0_0_off0_23_r0s12[35]
@@ -6890,10 +6905,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__143, select_r0s13__95}}};
   wire [5:0]    _GEN_354 = select_r0s13__92 < _GEN_353 ? select_r0s13__92 : _GEN_353;
   wire [31:0]   _GEN_355 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[799:768];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[799:768];
   wire          _GEN_356 = _GEN_355[14:7] == 8'h0;
   wire [5:0]    _GEN_357 =
-    $signed(sub_i1048_neg_24_r0s9) < 10'sh12 ? sub_i1048_neg_24_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_24_r0s9) < 10'sh12 ? sub_i1111_neg_24_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_358 = _GEN_357 + 6'h10;
   wire [34:0]   _GEN_359 =
     sum_i_sroa_0_0_off0_24_r0s12[35]
@@ -6909,10 +6924,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__149, select_r0s13__99}}};
   wire [5:0]    _GEN_361 = select_r0s13__96 < _GEN_360 ? select_r0s13__96 : _GEN_360;
   wire [31:0]   _GEN_362 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[831:800];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[831:800];
   wire          _GEN_363 = _GEN_362[14:7] == 8'h0;
   wire [5:0]    _GEN_364 =
-    $signed(sub_i1048_neg_25_r0s9) < 10'sh12 ? sub_i1048_neg_25_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_25_r0s9) < 10'sh12 ? sub_i1111_neg_25_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_365 = _GEN_364 + 6'h10;
   wire [34:0]   _GEN_366 =
     sum_i_sroa_0_0_off0_25_r0s12[35]
@@ -6928,10 +6943,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__155, select_r0s13__103}}};
   wire [5:0]    _GEN_368 = select_r0s13__100 < _GEN_367 ? select_r0s13__100 : _GEN_367;
   wire [31:0]   _GEN_369 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[863:832];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[863:832];
   wire          _GEN_370 = _GEN_369[14:7] == 8'h0;
   wire [5:0]    _GEN_371 =
-    $signed(sub_i1048_neg_26_r0s9) < 10'sh12 ? sub_i1048_neg_26_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_26_r0s9) < 10'sh12 ? sub_i1111_neg_26_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_372 = _GEN_371 + 6'h10;
   wire [34:0]   _GEN_373 =
     sum_i_sroa_0_0_off0_26_r0s12[35]
@@ -6947,10 +6962,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__161, select_r0s13__107}}};
   wire [5:0]    _GEN_375 = select_r0s13__104 < _GEN_374 ? select_r0s13__104 : _GEN_374;
   wire [31:0]   _GEN_376 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[895:864];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[895:864];
   wire          _GEN_377 = _GEN_376[14:7] == 8'h0;
   wire [5:0]    _GEN_378 =
-    $signed(sub_i1048_neg_27_r0s9) < 10'sh12 ? sub_i1048_neg_27_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_27_r0s9) < 10'sh12 ? sub_i1111_neg_27_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_379 = _GEN_378 + 6'h10;
   wire [34:0]   _GEN_380 =
     sum_i_sroa_0_0_off0_27_r0s12[35]
@@ -6966,10 +6981,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__167, select_r0s13__111}}};
   wire [5:0]    _GEN_382 = select_r0s13__108 < _GEN_381 ? select_r0s13__108 : _GEN_381;
   wire [31:0]   _GEN_383 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[927:896];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[927:896];
   wire          _GEN_384 = _GEN_383[14:7] == 8'h0;
   wire [5:0]    _GEN_385 =
-    $signed(sub_i1048_neg_28_r0s9) < 10'sh12 ? sub_i1048_neg_28_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_28_r0s9) < 10'sh12 ? sub_i1111_neg_28_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_386 = _GEN_385 + 6'h10;
   wire [34:0]   _GEN_387 =
     sum_i_sroa_0_0_off0_28_r0s12[35]
@@ -6985,10 +7000,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__173, select_r0s13__115}}};
   wire [5:0]    _GEN_389 = select_r0s13__112 < _GEN_388 ? select_r0s13__112 : _GEN_388;
   wire [31:0]   _GEN_390 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[959:928];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[959:928];
   wire          _GEN_391 = _GEN_390[14:7] == 8'h0;
   wire [5:0]    _GEN_392 =
-    $signed(sub_i1048_neg_29_r0s9) < 10'sh12 ? sub_i1048_neg_29_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_29_r0s9) < 10'sh12 ? sub_i1111_neg_29_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_393 = _GEN_392 + 6'h10;
   wire [34:0]   _GEN_394 =
     sum_i_sroa_0_0_off0_29_r0s12[35]
@@ -7004,10 +7019,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__179, select_r0s13__119}}};
   wire [5:0]    _GEN_396 = select_r0s13__116 < _GEN_395 ? select_r0s13__116 : _GEN_395;
   wire [31:0]   _GEN_397 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[991:960];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[991:960];
   wire          _GEN_398 = _GEN_397[14:7] == 8'h0;
   wire [5:0]    _GEN_399 =
-    $signed(sub_i1048_neg_30_r0s9) < 10'sh12 ? sub_i1048_neg_30_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_30_r0s9) < 10'sh12 ? sub_i1111_neg_30_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_400 = _GEN_399 + 6'h10;
   wire [34:0]   _GEN_401 =
     sum_i_sroa_0_0_off0_30_r0s12[35]
@@ -7023,10 +7038,10 @@ module kv_decompress_decode_speckv_Design(
             : {and_r0s13__185, select_r0s13__123}}};
   wire [5:0]    _GEN_403 = select_r0s13__120 < _GEN_402 ? select_r0s13__120 : _GEN_402;
   wire [31:0]   _GEN_404 =
-    plan_sroa_7_0_r0s8[0] ? sroa_speculated4671_4_r0s8[31:0] : table_r0s8[1023:992];
+    plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[1023:992];
   wire          _GEN_405 = _GEN_404[14:7] == 8'h0;
   wire [5:0]    _GEN_406 =
-    $signed(sub_i1048_neg_31_r0s9) < 10'sh12 ? sub_i1048_neg_31_r0s9[5:0] : 6'h12;
+    $signed(sub_i1111_neg_31_r0s9) < 10'sh12 ? sub_i1111_neg_31_r0s9[5:0] : 6'h12;
   wire [5:0]    _GEN_407 = _GEN_406 + 6'h10;
   wire [34:0]   _GEN_408 =
     sum_i_sroa_0_0_off0_31_r0s12[35]
@@ -7045,20 +7060,22 @@ module kv_decompress_decode_speckv_Design(
   wire [4:0]    _GEN_412 = words_left_sroa_0_0_r0 - 5'h1;
   wire [9:0]    _GEN_413 = left_sroa_0_0_r0 - 10'h1;
   wire          _GEN_414 =
-    (~_GEN_411 | (_GEN_17 ? _GEN_412 == 5'h0 : plans_dout[51:47] == 5'h0))
+    (~_GEN_411 | (_GEN_17 ? _GEN_412 == 5'h0 : plans_dout[44:40] == 5'h0))
     & (_GEN_411
-         ? (_GEN_17 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[37:28] == 10'h0)
+         ? (_GEN_17 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[30:21] == 10'h0)
          : _GEN_413 == 10'h0);
   wire          _GEN_415 =
-    (~and_r0s2 | (~_GEN_23 | cmp_i1891_15_r0s2) & and_r0s2__2) & all_valid_0_r0;
+    or_r0s2
+      ? xor_r0s2__1 | (~_GEN_23 | cmp_i1954_15_r0s2) & and_r0s2__2 & all_valid_0_r0
+      : all_valid_0_r0;
   wire          _GEN_416 = ~started | _GEN_13;
-  wire          _GEN_417 = first_0_r0 | ~_GEN_16;
-  wire          _GEN_418 = ~started | _GEN_414;
-  wire          _GEN_419 = ~started | _GEN_15;
-  wire          _GEN_420 = (plan_sroa_15_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire          _GEN_421 = _GEN_154 & _GEN_420;
+  wire          _GEN_417 = ~started | _GEN_414;
+  wire          _GEN_418 = ~started | _GEN_15;
+  wire          _GEN_419 = (plan_sroa_14_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire          _GEN_420 = _GEN_154 & _GEN_419;
+  wire          _GEN_421 = _GEN_420 | first_0_r0;
   wire          _GEN_422 =
-    at_sroa_18_0_r0 == 7'h3F | (plan_sroa_11_0_r0[6:0] ^ at_sroa_14_0_r0[6:0]) == 7'h0;
+    at_sroa_21_0_r0 == 7'h3F | (plan_sroa_10_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
   wire          _GEN_423 = and_r0s1__2 & _GEN_156;
   wire          _GEN_424 = and_r0s1__5 & _GEN_158;
   wire          _GEN_425 = and_r0s1__8 & _GEN_160;
@@ -8066,14 +8083,13 @@ module kv_decompress_decode_speckv_Design(
   wire          _GEN_1427 = _GEN_1423 & _GEN_1426;
   wire          _GEN_1428 = _GEN_1420 & _GEN_1427;
   wire          _GEN_1429 = ~(_GEN_408[2]) & ~(_GEN_408[1]);
-  wire          _GEN_1430 = _GEN_154 & ~_GEN_420;
-  wire          _GEN_1431 = _GEN_1430 | _GEN_421;
-  wire          _GEN_1432 = at_sroa_9_0_r0[1:0] == 2'h1 | _GEN_420;
+  wire          _GEN_1430 = ~started | _GEN_414 | ~(_GEN_17 | _GEN_154 & ~_GEN_419);
+  wire          _GEN_1431 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_419;
   always_ff @(posedge clk) begin
     if (_GEN_15) begin
       and_r0s1 <= _GEN_154;
       plan_sroa_7_0_r0s1 <= plan_sroa_7_0_r0;
-      at_sroa_23_0_r0s1 <= at_sroa_23_0_r0;
+      at_sroa_27_0_r0s1 <= at_sroa_27_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
       and_r0s1__1 <= _GEN_17;
     end
@@ -8084,14 +8100,14 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_14)
       words_loaded_sroa_0_0_r0s2 <= words_loaded_sroa_0_0_r0s1;
     if (_GEN_15)
-      cmp_i988_not_r0s1 <= ~(words_loaded_sroa_0_0_r0[0]);
+      cmp_i1051_not_r0s1 <= ~(words_loaded_sroa_0_0_r0[0]);
     if (_GEN_14)
-      cmp_i988_not_r0s2 <= cmp_i988_not_r0s1;
+      cmp_i1051_not_r0s2 <= cmp_i1051_not_r0s1;
     if (_GEN_15) begin
       and_r0s1__2 <= ~(&(payload_dout[14:7])) & ~_GEN_155;
       and_r0s1__3 <=
         (|(payload_dout[30:23])) & ~(payload_dout[31]) & payload_dout[30:23] != 8'hFF;
-      cmp_i1723_r0s1 <=
+      cmp_i1786_r0s1 <=
         $signed({2'h0, payload_dout[14:7] == 8'h0 ? 8'h1 : payload_dout[14:7]}
                 - {2'h0, payload_dout[30:23]}) < 10'sh11;
       and_r0s1__4 <= ~(&(payload_dout[14:7])) & _GEN_155;
@@ -8106,7 +8122,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__5 <= ~(&(payload_dout[46:39])) & ~_GEN_157;
       and_r0s1__6 <=
         (|(payload_dout[62:55])) & ~(payload_dout[63]) & payload_dout[62:55] != 8'hFF;
-      cmp_i1723_1_r0s1 <=
+      cmp_i1786_1_r0s1 <=
         $signed({2'h0, payload_dout[46:39] == 8'h0 ? 8'h1 : payload_dout[46:39]}
                 - {2'h0, payload_dout[62:55]}) < 10'sh11;
       and_r0s1__7 <= ~(&(payload_dout[46:39])) & _GEN_157;
@@ -8120,7 +8136,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__8 <= ~(&(payload_dout[78:71])) & ~_GEN_159;
       and_r0s1__9 <=
         (|(payload_dout[94:87])) & ~(payload_dout[95]) & payload_dout[94:87] != 8'hFF;
-      cmp_i1723_2_r0s1 <=
+      cmp_i1786_2_r0s1 <=
         $signed({2'h0, payload_dout[78:71] == 8'h0 ? 8'h1 : payload_dout[78:71]}
                 - {2'h0, payload_dout[94:87]}) < 10'sh11;
       and_r0s1__10 <= ~(&(payload_dout[78:71])) & _GEN_159;
@@ -8135,7 +8151,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__12 <=
         (|(payload_dout[126:119])) & ~(payload_dout[127])
         & payload_dout[126:119] != 8'hFF;
-      cmp_i1723_3_r0s1 <=
+      cmp_i1786_3_r0s1 <=
         $signed({2'h0, payload_dout[110:103] == 8'h0 ? 8'h1 : payload_dout[110:103]}
                 - {2'h0, payload_dout[126:119]}) < 10'sh11;
       and_r0s1__13 <= ~(&(payload_dout[110:103])) & _GEN_161;
@@ -8150,7 +8166,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__15 <=
         (|(payload_dout[158:151])) & ~(payload_dout[159])
         & payload_dout[158:151] != 8'hFF;
-      cmp_i1723_4_r0s1 <=
+      cmp_i1786_4_r0s1 <=
         $signed({2'h0, payload_dout[142:135] == 8'h0 ? 8'h1 : payload_dout[142:135]}
                 - {2'h0, payload_dout[158:151]}) < 10'sh11;
       and_r0s1__16 <= ~(&(payload_dout[142:135])) & _GEN_163;
@@ -8165,7 +8181,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__18 <=
         (|(payload_dout[190:183])) & ~(payload_dout[191])
         & payload_dout[190:183] != 8'hFF;
-      cmp_i1723_5_r0s1 <=
+      cmp_i1786_5_r0s1 <=
         $signed({2'h0, payload_dout[174:167] == 8'h0 ? 8'h1 : payload_dout[174:167]}
                 - {2'h0, payload_dout[190:183]}) < 10'sh11;
       and_r0s1__19 <= ~(&(payload_dout[174:167])) & _GEN_165;
@@ -8180,7 +8196,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__21 <=
         (|(payload_dout[222:215])) & ~(payload_dout[223])
         & payload_dout[222:215] != 8'hFF;
-      cmp_i1723_6_r0s1 <=
+      cmp_i1786_6_r0s1 <=
         $signed({2'h0, payload_dout[206:199] == 8'h0 ? 8'h1 : payload_dout[206:199]}
                 - {2'h0, payload_dout[222:215]}) < 10'sh11;
       and_r0s1__22 <= ~(&(payload_dout[206:199])) & _GEN_167;
@@ -8195,7 +8211,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__24 <=
         (|(payload_dout[254:247])) & ~(payload_dout[255])
         & payload_dout[254:247] != 8'hFF;
-      cmp_i1723_7_r0s1 <=
+      cmp_i1786_7_r0s1 <=
         $signed({2'h0, payload_dout[238:231] == 8'h0 ? 8'h1 : payload_dout[238:231]}
                 - {2'h0, payload_dout[254:247]}) < 10'sh11;
       and_r0s1__25 <= ~(&(payload_dout[238:231])) & _GEN_169;
@@ -8210,7 +8226,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__27 <=
         (|(payload_dout[286:279])) & ~(payload_dout[287])
         & payload_dout[286:279] != 8'hFF;
-      cmp_i1723_8_r0s1 <=
+      cmp_i1786_8_r0s1 <=
         $signed({2'h0, payload_dout[270:263] == 8'h0 ? 8'h1 : payload_dout[270:263]}
                 - {2'h0, payload_dout[286:279]}) < 10'sh11;
       and_r0s1__28 <= ~(&(payload_dout[270:263])) & _GEN_171;
@@ -8225,7 +8241,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__30 <=
         (|(payload_dout[318:311])) & ~(payload_dout[319])
         & payload_dout[318:311] != 8'hFF;
-      cmp_i1723_9_r0s1 <=
+      cmp_i1786_9_r0s1 <=
         $signed({2'h0, payload_dout[302:295] == 8'h0 ? 8'h1 : payload_dout[302:295]}
                 - {2'h0, payload_dout[318:311]}) < 10'sh11;
       and_r0s1__31 <= ~(&(payload_dout[302:295])) & _GEN_173;
@@ -8240,7 +8256,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__33 <=
         (|(payload_dout[350:343])) & ~(payload_dout[351])
         & payload_dout[350:343] != 8'hFF;
-      cmp_i1723_10_r0s1 <=
+      cmp_i1786_10_r0s1 <=
         $signed({2'h0, payload_dout[334:327] == 8'h0 ? 8'h1 : payload_dout[334:327]}
                 - {2'h0, payload_dout[350:343]}) < 10'sh11;
       and_r0s1__34 <= ~(&(payload_dout[334:327])) & _GEN_175;
@@ -8255,7 +8271,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__36 <=
         (|(payload_dout[382:375])) & ~(payload_dout[383])
         & payload_dout[382:375] != 8'hFF;
-      cmp_i1723_11_r0s1 <=
+      cmp_i1786_11_r0s1 <=
         $signed({2'h0, payload_dout[366:359] == 8'h0 ? 8'h1 : payload_dout[366:359]}
                 - {2'h0, payload_dout[382:375]}) < 10'sh11;
       and_r0s1__37 <= ~(&(payload_dout[366:359])) & _GEN_177;
@@ -8270,7 +8286,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__39 <=
         (|(payload_dout[414:407])) & ~(payload_dout[415])
         & payload_dout[414:407] != 8'hFF;
-      cmp_i1723_12_r0s1 <=
+      cmp_i1786_12_r0s1 <=
         $signed({2'h0, payload_dout[398:391] == 8'h0 ? 8'h1 : payload_dout[398:391]}
                 - {2'h0, payload_dout[414:407]}) < 10'sh11;
       and_r0s1__40 <= ~(&(payload_dout[398:391])) & _GEN_179;
@@ -8285,7 +8301,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__42 <=
         (|(payload_dout[446:439])) & ~(payload_dout[447])
         & payload_dout[446:439] != 8'hFF;
-      cmp_i1723_13_r0s1 <=
+      cmp_i1786_13_r0s1 <=
         $signed({2'h0, payload_dout[430:423] == 8'h0 ? 8'h1 : payload_dout[430:423]}
                 - {2'h0, payload_dout[446:439]}) < 10'sh11;
       and_r0s1__43 <= ~(&(payload_dout[430:423])) & _GEN_181;
@@ -8300,7 +8316,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__45 <=
         (|(payload_dout[478:471])) & ~(payload_dout[479])
         & payload_dout[478:471] != 8'hFF;
-      cmp_i1723_14_r0s1 <=
+      cmp_i1786_14_r0s1 <=
         $signed({2'h0, payload_dout[462:455] == 8'h0 ? 8'h1 : payload_dout[462:455]}
                 - {2'h0, payload_dout[478:471]}) < 10'sh11;
       and_r0s1__46 <= ~(&(payload_dout[462:455])) & _GEN_183;
@@ -8311,9 +8327,9 @@ module kv_decompress_decode_speckv_Design(
           ? {_GEN_437 ? payload_r0s1[479:464] : 16'h0, payload_r0s1[463:448]}
           : 32'h0;
     if (_GEN_15)
-      cmp_i1254_not_15_r0s1 <= &(payload_dout[494:487]);
+      cmp_i1317_not_15_r0s1 <= &(payload_dout[494:487]);
     if (_GEN_14) begin
-      cmp_i1254_not_15_r0s2 <= cmp_i1254_not_15_r0s1;
+      cmp_i1317_not_15_r0s2 <= cmp_i1317_not_15_r0s1;
       cmp_i_i_15_r0s2 <=
         payload_r0s1 < 512'h10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000;
     end
@@ -8321,12 +8337,12 @@ module kv_decompress_decode_speckv_Design(
       and_r0s1__47 <=
         (|(payload_dout[511:503])) & ~(payload_dout[511])
         & payload_dout[511:503] != 9'hFF;
-      cmp_i1723_15_r0s1 <=
+      cmp_i1786_15_r0s1 <=
         $signed({2'h0, payload_dout[494:487] == 8'h0 ? 8'h1 : payload_dout[494:487]}
                 - {2'h0, payload_dout[510:503]}) < 10'sh11;
     end
     if (_GEN_14) begin
-      xor_r0s2 <= ~(and_r0s1__47 & cmp_i1723_15_r0s1);
+      xor_r0s2 <= ~(and_r0s1__47 & cmp_i1786_15_r0s1);
       payload_r0s2 <= payload_r0s1;
       and_r0s2__1 <= and_r0s1;
     end
@@ -8391,37 +8407,37 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       plan_sroa_4_0_r0s16 <= plan_sroa_4_0_r0s15;
     if (_GEN_15)
-      cmp_i1229_r0s1 <= _GEN_186[7:0] == 8'h0;
+      cmp_i1292_r0s1 <= _GEN_186[7:0] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_r0s2 <= cmp_i1229_r0s1;
+      cmp_i1292_r0s2 <= cmp_i1292_r0s1;
     if (_GEN_13)
-      cmp_i1229_r0s3 <= cmp_i1229_r0s2;
+      cmp_i1292_r0s3 <= cmp_i1292_r0s2;
     if (_GEN_12)
-      cmp_i1229_r0s4 <= cmp_i1229_r0s3;
+      cmp_i1292_r0s4 <= cmp_i1292_r0s3;
     if (_GEN_11)
-      cmp_i1229_r0s5 <= cmp_i1229_r0s4;
+      cmp_i1292_r0s5 <= cmp_i1292_r0s4;
     if (_GEN_10)
-      cmp_i1229_r0s6 <= cmp_i1229_r0s5;
+      cmp_i1292_r0s6 <= cmp_i1292_r0s5;
     if (_GEN_9)
-      cmp_i1229_r0s7 <= cmp_i1229_r0s6;
+      cmp_i1292_r0s7 <= cmp_i1292_r0s6;
     if (_GEN_8)
-      cmp_i1229_r0s8 <= cmp_i1229_r0s7;
+      cmp_i1292_r0s8 <= cmp_i1292_r0s7;
     if (_GEN_7)
-      cmp_i1229_r0s9 <= cmp_i1229_r0s8;
+      cmp_i1292_r0s9 <= cmp_i1292_r0s8;
     if (_GEN_6)
-      cmp_i1229_r0s10 <= cmp_i1229_r0s9;
+      cmp_i1292_r0s10 <= cmp_i1292_r0s9;
     if (_GEN_5)
-      cmp_i1229_r0s11 <= cmp_i1229_r0s10;
+      cmp_i1292_r0s11 <= cmp_i1292_r0s10;
     if (_GEN_4)
-      cmp_i1229_r0s12 <= cmp_i1229_r0s11;
+      cmp_i1292_r0s12 <= cmp_i1292_r0s11;
     if (_GEN_3)
-      cmp_i1229_r0s13 <= cmp_i1229_r0s12;
+      cmp_i1292_r0s13 <= cmp_i1292_r0s12;
     if (_GEN_2)
-      cmp_i1229_r0s14 <= cmp_i1229_r0s13;
+      cmp_i1292_r0s14 <= cmp_i1292_r0s13;
     if (_GEN_1)
-      cmp_i1229_r0s15 <= cmp_i1229_r0s14;
+      cmp_i1292_r0s15 <= cmp_i1292_r0s14;
     if (_GEN_0)
-      cmp_i1229_r0s16 <= cmp_i1229_r0s15;
+      cmp_i1292_r0s16 <= cmp_i1292_r0s15;
     if (_GEN_14)
       plan_sroa_7_0_r0s2 <= plan_sroa_7_0_r0s1;
     if (_GEN_13)
@@ -8439,37 +8455,37 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_13)
       table_r0s3 <= _table_0_rd;
     if (_GEN_15)
-      shr_i2232_r0s1 <= {1014'h0, at_sroa_23_0_r0[4], 9'h0};
+      shr_i2295_r0s1 <= {1014'h0, at_sroa_27_0_r0[4], 9'h0};
     if (_GEN_14)
-      shr_i2232_r0s2 <= shr_i2232_r0s1;
+      shr_i2295_r0s2 <= shr_i2295_r0s1;
     if (_GEN_13)
-      shr_i2232_r0s3 <= shr_i2232_r0s2;
+      shr_i2295_r0s3 <= shr_i2295_r0s2;
     if (_GEN_12)
-      sroa_speculated4671_r0s4 <= table_r0s3 >> shr_i2232_r0s3;
+      sroa_speculated4738_r0s4 <= table_r0s3 >> shr_i2295_r0s3;
     if (_GEN_14)
-      at_sroa_23_0_r0s2 <= at_sroa_23_0_r0s1;
+      at_sroa_27_0_r0s2 <= at_sroa_27_0_r0s1;
     if (_GEN_13)
-      at_sroa_23_0_r0s3 <= at_sroa_23_0_r0s2;
+      at_sroa_27_0_r0s3 <= at_sroa_27_0_r0s2;
     if (_GEN_12)
-      at_sroa_23_0_r0s4 <= at_sroa_23_0_r0s3;
+      at_sroa_27_0_r0s4 <= at_sroa_27_0_r0s3;
     if (_GEN_11) begin
-      sroa_speculated4671_1_r0s5 <=
-        sroa_speculated4671_r0s4 >> {1015'h0, at_sroa_23_0_r0s4[3], 8'h0};
-      at_sroa_23_0_r0s5 <= at_sroa_23_0_r0s4;
+      sroa_speculated4738_1_r0s5 <=
+        sroa_speculated4738_r0s4 >> {1015'h0, at_sroa_27_0_r0s4[3], 8'h0};
+      at_sroa_27_0_r0s5 <= at_sroa_27_0_r0s4;
     end
     if (_GEN_10) begin
-      sroa_speculated4671_2_r0s6 <=
-        sroa_speculated4671_1_r0s5 >> {1016'h0, at_sroa_23_0_r0s5[2], 7'h0};
-      at_sroa_23_0_r0s6 <= at_sroa_23_0_r0s5;
+      sroa_speculated4738_2_r0s6 <=
+        sroa_speculated4738_1_r0s5 >> {1016'h0, at_sroa_27_0_r0s5[2], 7'h0};
+      at_sroa_27_0_r0s6 <= at_sroa_27_0_r0s5;
     end
     if (_GEN_9) begin
-      sroa_speculated4671_3_r0s7 <=
-        sroa_speculated4671_2_r0s6 >> {1017'h0, at_sroa_23_0_r0s6[1], 6'h0};
-      at_sroa_23_0_r0s7 <= at_sroa_23_0_r0s6;
+      sroa_speculated4738_3_r0s7 <=
+        sroa_speculated4738_2_r0s6 >> {1017'h0, at_sroa_27_0_r0s6[1], 6'h0};
+      at_sroa_27_0_r0s7 <= at_sroa_27_0_r0s6;
     end
     if (_GEN_8)
-      sroa_speculated4671_4_r0s8 <=
-        sroa_speculated4671_3_r0s7 >> {1018'h0, at_sroa_23_0_r0s7[0], 5'h0};
+      sroa_speculated4738_4_r0s8 <=
+        sroa_speculated4738_3_r0s7 >> {1018'h0, at_sroa_27_0_r0s7[0], 5'h0};
     if (_GEN_12)
       table_r0s4 <= table_r0s3;
     if (_GEN_11)
@@ -8481,53 +8497,53 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       table_r0s8 <= table_r0s7;
     if (_GEN_7)
-      sroa_speculated4697_v_r0s9 <= _GEN_187[6:0];
+      sroa_speculated4764_v_r0s9 <= _GEN_187[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_r0s10 <= sroa_speculated4697_v_r0s9;
+      sroa_speculated4764_v_r0s10 <= sroa_speculated4764_v_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_r0s11 <= sroa_speculated4697_v_r0s10;
+      sroa_speculated4764_v_r0s11 <= sroa_speculated4764_v_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_r0s12 <= sroa_speculated4697_v_r0s11;
+      sroa_speculated4764_v_r0s12 <= sroa_speculated4764_v_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_r0s13 <= sroa_speculated4697_v_r0s12;
+      sroa_speculated4764_v_r0s13 <= sroa_speculated4764_v_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_r0s14 <= sroa_speculated4697_v_r0s13;
+      sroa_speculated4764_v_r0s14 <= sroa_speculated4764_v_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_r0s15 <= sroa_speculated4697_v_r0s14;
+      sroa_speculated4764_v_r0s15 <= sroa_speculated4764_v_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_r0s16 <= sroa_speculated4697_v_r0s15;
+      sroa_speculated4764_v_r0s16 <= sroa_speculated4764_v_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_r0s9__1 <= _GEN_187[14:7];
+      sroa_speculated4764_v_r0s9__1 <= _GEN_187[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_r0s10__1 <= sroa_speculated4697_v_r0s9__1;
+      sroa_speculated4764_v_r0s10__1 <= sroa_speculated4764_v_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_r0s11__1 <= sroa_speculated4697_v_r0s10__1;
+      sroa_speculated4764_v_r0s11__1 <= sroa_speculated4764_v_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_r0s12__1 <= sroa_speculated4697_v_r0s11__1;
+      sroa_speculated4764_v_r0s12__1 <= sroa_speculated4764_v_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_r0s13__1 <= sroa_speculated4697_v_r0s12__1;
+      sroa_speculated4764_v_r0s13__1 <= sroa_speculated4764_v_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_r0s14__1 <= sroa_speculated4697_v_r0s13__1;
+      sroa_speculated4764_v_r0s14__1 <= sroa_speculated4764_v_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_r0s15__1 <= sroa_speculated4697_v_r0s14__1;
+      sroa_speculated4764_v_r0s15__1 <= sroa_speculated4764_v_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_r0s16__1 <= sroa_speculated4697_v_r0s15__1;
+      sroa_speculated4764_v_r0s16__1 <= sroa_speculated4764_v_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_r0s9__2 <= _GEN_187[15];
+      sroa_speculated4764_v_r0s9__2 <= _GEN_187[15];
     if (_GEN_6)
-      sroa_speculated4697_v_r0s10__2 <= sroa_speculated4697_v_r0s9__2;
+      sroa_speculated4764_v_r0s10__2 <= sroa_speculated4764_v_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_r0s11__2 <= sroa_speculated4697_v_r0s10__2;
+      sroa_speculated4764_v_r0s11__2 <= sroa_speculated4764_v_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_r0s12__2 <= sroa_speculated4697_v_r0s11__2;
+      sroa_speculated4764_v_r0s12__2 <= sroa_speculated4764_v_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_r0s13__2 <= sroa_speculated4697_v_r0s12__2;
+      sroa_speculated4764_v_r0s13__2 <= sroa_speculated4764_v_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_r0s14__2 <= sroa_speculated4697_v_r0s13__2;
+      sroa_speculated4764_v_r0s14__2 <= sroa_speculated4764_v_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_r0s15__2 <= sroa_speculated4697_v_r0s14__2;
+      sroa_speculated4764_v_r0s15__2 <= sroa_speculated4764_v_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_r0s16__2 <= sroa_speculated4697_v_r0s15__2;
+      sroa_speculated4764_v_r0s16__2 <= sroa_speculated4764_v_r0s15__2;
     if (_GEN_7)
       xor_r0s9 <= |(_GEN_187[31:16]);
     if (_GEN_6)
@@ -8545,20 +8561,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16 <= xor_r0s15;
     if (_GEN_7)
-      sub_i1048_neg_r0s9 <=
+      sub_i1111_neg_r0s9 <=
         {2'h0, _GEN_187[30:23]} - {2'h0, _GEN_188 ? 8'h1 : _GEN_187[14:7]};
     if (_GEN_6)
       select_r0s10 <= _GEN_190 > 6'h1A ? _GEN_189[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_r0s9 <= {~_GEN_188, _GEN_187[6:0]};
+      or_i3130_r0s9 <= {~_GEN_188, _GEN_187[6:0]};
     if (_GEN_6) begin
-      or_i3066_r0s10 <= or_i3066_r0s9;
-      cmp_i_i3268_r0s10 <= _GEN_190 < 6'h22;
-      loadedv_i324456_r0s10 <= _GEN_190;
+      or_i3130_r0s10 <= or_i3130_r0s9;
+      cmp_i_i3332_r0s10 <= _GEN_190 < 6'h22;
+      loadedv_i330856_r0s10 <= _GEN_190;
     end
     if (_GEN_5) begin
-      or_i2633_r0s11 <=
-        (|(~({8{~(select_r0s10[3])}} & 8'hFF << select_r0s10) & or_i3066_r0s10))
+      or_i2697_r0s11 <=
+        (|(~({8{~(select_r0s10[3])}} & 8'hFF << select_r0s10) & or_i3130_r0s10))
         | _GEN_26[0];
       cond_i_i_r0s11 <= _GEN_26[33:1];
     end
@@ -8579,24 +8595,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8 <= codes_sroa_0_0_r0s7;
     if (_GEN_7)
-      mul_i2659_r0s9 <=
+      mul_i2723_r0s9 <=
         {8'h0, |(_GEN_187[30:23]), _GEN_187[22:16]} * {8'h0, codes_sroa_0_0_r0s8};
     if (_GEN_6)
-      mul_i2659_r0s10 <= mul_i2659_r0s9;
+      mul_i2723_r0s10 <= mul_i2723_r0s9;
     if (_GEN_5)
-      mul_i2659_r0s11 <= mul_i2659_r0s10;
+      mul_i2723_r0s11 <= mul_i2723_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_r0s12 <=
-        (sroa_speculated4697_v_r0s11__2 ? 36'h0 - _GEN_27 : _GEN_27)
-        + {10'h0, mul_i2659_r0s11, 10'h0};
+        (sroa_speculated4764_v_r0s11__2 ? 36'h0 - _GEN_27 : _GEN_27)
+        + {10'h0, mul_i2723_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_r0s13 <= sum_i_sroa_0_0_off0_r0s12 == 36'h0;
+      cmp_i4036_r0s13 <= sum_i_sroa_0_0_off0_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_r0s14 <= cmp_i3972_r0s13;
+      cmp_i4036_r0s14 <= cmp_i4036_r0s13;
     if (_GEN_1)
-      cmp_i3972_r0s15 <= cmp_i3972_r0s14;
+      cmp_i4036_r0s15 <= cmp_i4036_r0s14;
     if (_GEN_0)
-      cmp_i3972_r0s16 <= cmp_i3972_r0s15;
+      cmp_i4036_r0s16 <= cmp_i4036_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_r0s13 <= sum_i_sroa_0_0_off0_r0s12;
     if (_GEN_2)
@@ -8676,11 +8692,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__6 <= _GEN_452 & ~_GEN_467;
     end
     if (_GEN_2)
-      sub_i2904_r0s14 <= {1'h0, add_r0s13} - {4'h0, _GEN_193};
+      sub_i2968_r0s14 <= {1'h0, add_r0s13} - {4'h0, _GEN_193};
     if (_GEN_1)
-      sub_i2904_r0s15 <= sub_i2904_r0s14;
+      sub_i2968_r0s15 <= sub_i2968_r0s14;
     if (_GEN_2)
-      cmp_i3681_r0s14 <= _GEN_193 < 6'h23;
+      cmp_i3745_r0s14 <= _GEN_193 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_r0s13 <= _GEN_191;
     if (_GEN_2) begin
@@ -8688,10 +8704,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14 <= _GEN_193;
     end
     if (_GEN_1) begin
-      cond_i3684_r0s15 <= _GEN_28[27];
-      cond_i3684_r0s15__1 <= _GEN_28[34:28];
-      cond_i3684_r0s15__2 <= _GEN_28[26];
-      cond_i3684_r0s15__3 <= _GEN_28[25:0];
+      cond_i3748_r0s15 <= _GEN_28[27];
+      cond_i3748_r0s15__1 <= _GEN_28[34:28];
+      cond_i3748_r0s15__2 <= _GEN_28[26];
+      cond_i3748_r0s15__3 <= _GEN_28[25:0];
     end
     if (_GEN_0)
       narrow_r0s16 <= _GEN_29 < 17'h7F7F ? _GEN_29[15:0] : 16'h7F7F;
@@ -8712,85 +8728,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_r0s16 <= ref_tmp96_i_sroa_0_0_r0s15;
     if (_GEN_15)
-      cmp_i1229_1_r0s1 <= _GEN_186[15:8] == 8'h0;
+      cmp_i1292_1_r0s1 <= _GEN_186[15:8] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_1_r0s2 <= cmp_i1229_1_r0s1;
+      cmp_i1292_1_r0s2 <= cmp_i1292_1_r0s1;
     if (_GEN_13)
-      cmp_i1229_1_r0s3 <= cmp_i1229_1_r0s2;
+      cmp_i1292_1_r0s3 <= cmp_i1292_1_r0s2;
     if (_GEN_12)
-      cmp_i1229_1_r0s4 <= cmp_i1229_1_r0s3;
+      cmp_i1292_1_r0s4 <= cmp_i1292_1_r0s3;
     if (_GEN_11)
-      cmp_i1229_1_r0s5 <= cmp_i1229_1_r0s4;
+      cmp_i1292_1_r0s5 <= cmp_i1292_1_r0s4;
     if (_GEN_10)
-      cmp_i1229_1_r0s6 <= cmp_i1229_1_r0s5;
+      cmp_i1292_1_r0s6 <= cmp_i1292_1_r0s5;
     if (_GEN_9)
-      cmp_i1229_1_r0s7 <= cmp_i1229_1_r0s6;
+      cmp_i1292_1_r0s7 <= cmp_i1292_1_r0s6;
     if (_GEN_8)
-      cmp_i1229_1_r0s8 <= cmp_i1229_1_r0s7;
+      cmp_i1292_1_r0s8 <= cmp_i1292_1_r0s7;
     if (_GEN_7)
-      cmp_i1229_1_r0s9 <= cmp_i1229_1_r0s8;
+      cmp_i1292_1_r0s9 <= cmp_i1292_1_r0s8;
     if (_GEN_6)
-      cmp_i1229_1_r0s10 <= cmp_i1229_1_r0s9;
+      cmp_i1292_1_r0s10 <= cmp_i1292_1_r0s9;
     if (_GEN_5)
-      cmp_i1229_1_r0s11 <= cmp_i1229_1_r0s10;
+      cmp_i1292_1_r0s11 <= cmp_i1292_1_r0s10;
     if (_GEN_4)
-      cmp_i1229_1_r0s12 <= cmp_i1229_1_r0s11;
+      cmp_i1292_1_r0s12 <= cmp_i1292_1_r0s11;
     if (_GEN_3)
-      cmp_i1229_1_r0s13 <= cmp_i1229_1_r0s12;
+      cmp_i1292_1_r0s13 <= cmp_i1292_1_r0s12;
     if (_GEN_2)
-      cmp_i1229_1_r0s14 <= cmp_i1229_1_r0s13;
+      cmp_i1292_1_r0s14 <= cmp_i1292_1_r0s13;
     if (_GEN_1)
-      cmp_i1229_1_r0s15 <= cmp_i1229_1_r0s14;
+      cmp_i1292_1_r0s15 <= cmp_i1292_1_r0s14;
     if (_GEN_0)
-      cmp_i1229_1_r0s16 <= cmp_i1229_1_r0s15;
+      cmp_i1292_1_r0s16 <= cmp_i1292_1_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_1_r0s9 <= _GEN_194[6:0];
+      sroa_speculated4764_v_1_r0s9 <= _GEN_194[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_1_r0s10 <= sroa_speculated4697_v_1_r0s9;
+      sroa_speculated4764_v_1_r0s10 <= sroa_speculated4764_v_1_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_1_r0s11 <= sroa_speculated4697_v_1_r0s10;
+      sroa_speculated4764_v_1_r0s11 <= sroa_speculated4764_v_1_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_1_r0s12 <= sroa_speculated4697_v_1_r0s11;
+      sroa_speculated4764_v_1_r0s12 <= sroa_speculated4764_v_1_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_1_r0s13 <= sroa_speculated4697_v_1_r0s12;
+      sroa_speculated4764_v_1_r0s13 <= sroa_speculated4764_v_1_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_1_r0s14 <= sroa_speculated4697_v_1_r0s13;
+      sroa_speculated4764_v_1_r0s14 <= sroa_speculated4764_v_1_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_1_r0s15 <= sroa_speculated4697_v_1_r0s14;
+      sroa_speculated4764_v_1_r0s15 <= sroa_speculated4764_v_1_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_1_r0s16 <= sroa_speculated4697_v_1_r0s15;
+      sroa_speculated4764_v_1_r0s16 <= sroa_speculated4764_v_1_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_1_r0s9__1 <= _GEN_194[14:7];
+      sroa_speculated4764_v_1_r0s9__1 <= _GEN_194[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_1_r0s10__1 <= sroa_speculated4697_v_1_r0s9__1;
+      sroa_speculated4764_v_1_r0s10__1 <= sroa_speculated4764_v_1_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_1_r0s11__1 <= sroa_speculated4697_v_1_r0s10__1;
+      sroa_speculated4764_v_1_r0s11__1 <= sroa_speculated4764_v_1_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_1_r0s12__1 <= sroa_speculated4697_v_1_r0s11__1;
+      sroa_speculated4764_v_1_r0s12__1 <= sroa_speculated4764_v_1_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_1_r0s13__1 <= sroa_speculated4697_v_1_r0s12__1;
+      sroa_speculated4764_v_1_r0s13__1 <= sroa_speculated4764_v_1_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_1_r0s14__1 <= sroa_speculated4697_v_1_r0s13__1;
+      sroa_speculated4764_v_1_r0s14__1 <= sroa_speculated4764_v_1_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_1_r0s15__1 <= sroa_speculated4697_v_1_r0s14__1;
+      sroa_speculated4764_v_1_r0s15__1 <= sroa_speculated4764_v_1_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_1_r0s16__1 <= sroa_speculated4697_v_1_r0s15__1;
+      sroa_speculated4764_v_1_r0s16__1 <= sroa_speculated4764_v_1_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_1_r0s9__2 <= _GEN_194[15];
+      sroa_speculated4764_v_1_r0s9__2 <= _GEN_194[15];
     if (_GEN_6)
-      sroa_speculated4697_v_1_r0s10__2 <= sroa_speculated4697_v_1_r0s9__2;
+      sroa_speculated4764_v_1_r0s10__2 <= sroa_speculated4764_v_1_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_1_r0s11__2 <= sroa_speculated4697_v_1_r0s10__2;
+      sroa_speculated4764_v_1_r0s11__2 <= sroa_speculated4764_v_1_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_1_r0s12__2 <= sroa_speculated4697_v_1_r0s11__2;
+      sroa_speculated4764_v_1_r0s12__2 <= sroa_speculated4764_v_1_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_1_r0s13__2 <= sroa_speculated4697_v_1_r0s12__2;
+      sroa_speculated4764_v_1_r0s13__2 <= sroa_speculated4764_v_1_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_1_r0s14__2 <= sroa_speculated4697_v_1_r0s13__2;
+      sroa_speculated4764_v_1_r0s14__2 <= sroa_speculated4764_v_1_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_1_r0s15__2 <= sroa_speculated4697_v_1_r0s14__2;
+      sroa_speculated4764_v_1_r0s15__2 <= sroa_speculated4764_v_1_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_1_r0s16__2 <= sroa_speculated4697_v_1_r0s15__2;
+      sroa_speculated4764_v_1_r0s16__2 <= sroa_speculated4764_v_1_r0s15__2;
     if (_GEN_7)
       xor_r0s9__1 <= |(_GEN_194[31:16]);
     if (_GEN_6)
@@ -8808,20 +8824,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__1 <= xor_r0s15__1;
     if (_GEN_7)
-      sub_i1048_neg_1_r0s9 <=
+      sub_i1111_neg_1_r0s9 <=
         {2'h0, _GEN_194[30:23]} - {2'h0, _GEN_195 ? 8'h1 : _GEN_194[14:7]};
     if (_GEN_6)
       select_r0s10__2 <= _GEN_197 > 6'h1A ? _GEN_196[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_1_r0s9 <= {~_GEN_195, _GEN_194[6:0]};
+      or_i3130_1_r0s9 <= {~_GEN_195, _GEN_194[6:0]};
     if (_GEN_6) begin
-      or_i3066_1_r0s10 <= or_i3066_1_r0s9;
-      cmp_i_i3268_1_r0s10 <= _GEN_197 < 6'h22;
-      loadedv_i324456_1_r0s10 <= _GEN_197;
+      or_i3130_1_r0s10 <= or_i3130_1_r0s9;
+      cmp_i_i3332_1_r0s10 <= _GEN_197 < 6'h22;
+      loadedv_i330856_1_r0s10 <= _GEN_197;
     end
     if (_GEN_5) begin
-      or_i2633_1_r0s11 <=
-        (|(~({8{~(select_r0s10__2[3])}} & 8'hFF << select_r0s10__2) & or_i3066_1_r0s10))
+      or_i2697_1_r0s11 <=
+        (|(~({8{~(select_r0s10__2[3])}} & 8'hFF << select_r0s10__2) & or_i3130_1_r0s10))
         | _GEN_30[0];
       cond_i_i_1_r0s11 <= _GEN_30[33:1];
     end
@@ -8842,24 +8858,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__1 <= codes_sroa_0_0_r0s7__1;
     if (_GEN_7)
-      mul_i2659_1_r0s9 <=
+      mul_i2723_1_r0s9 <=
         {8'h0, |(_GEN_194[30:23]), _GEN_194[22:16]} * {8'h0, codes_sroa_0_0_r0s8__1};
     if (_GEN_6)
-      mul_i2659_1_r0s10 <= mul_i2659_1_r0s9;
+      mul_i2723_1_r0s10 <= mul_i2723_1_r0s9;
     if (_GEN_5)
-      mul_i2659_1_r0s11 <= mul_i2659_1_r0s10;
+      mul_i2723_1_r0s11 <= mul_i2723_1_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_1_r0s12 <=
-        (sroa_speculated4697_v_1_r0s11__2 ? 36'h0 - _GEN_31 : _GEN_31)
-        + {10'h0, mul_i2659_1_r0s11, 10'h0};
+        (sroa_speculated4764_v_1_r0s11__2 ? 36'h0 - _GEN_31 : _GEN_31)
+        + {10'h0, mul_i2723_1_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_1_r0s13 <= sum_i_sroa_0_0_off0_1_r0s12 == 36'h0;
+      cmp_i4036_1_r0s13 <= sum_i_sroa_0_0_off0_1_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_1_r0s14 <= cmp_i3972_1_r0s13;
+      cmp_i4036_1_r0s14 <= cmp_i4036_1_r0s13;
     if (_GEN_1)
-      cmp_i3972_1_r0s15 <= cmp_i3972_1_r0s14;
+      cmp_i4036_1_r0s15 <= cmp_i4036_1_r0s14;
     if (_GEN_0)
-      cmp_i3972_1_r0s16 <= cmp_i3972_1_r0s15;
+      cmp_i4036_1_r0s16 <= cmp_i4036_1_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_1_r0s13 <= sum_i_sroa_0_0_off0_1_r0s12;
     if (_GEN_2)
@@ -8939,11 +8955,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__12 <= _GEN_483 & ~_GEN_498;
     end
     if (_GEN_2)
-      sub_i2904_1_r0s14 <= {1'h0, add_r0s13__1} - {4'h0, _GEN_200};
+      sub_i2968_1_r0s14 <= {1'h0, add_r0s13__1} - {4'h0, _GEN_200};
     if (_GEN_1)
-      sub_i2904_1_r0s15 <= sub_i2904_1_r0s14;
+      sub_i2968_1_r0s15 <= sub_i2968_1_r0s14;
     if (_GEN_2)
-      cmp_i3681_1_r0s14 <= _GEN_200 < 6'h23;
+      cmp_i3745_1_r0s14 <= _GEN_200 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_1_r0s13 <= _GEN_198;
     if (_GEN_2) begin
@@ -8951,10 +8967,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__1 <= _GEN_200;
     end
     if (_GEN_1) begin
-      cond_i3684_1_r0s15 <= _GEN_32[27];
-      cond_i3684_1_r0s15__1 <= _GEN_32[34:28];
-      cond_i3684_1_r0s15__2 <= _GEN_32[26];
-      cond_i3684_1_r0s15__3 <= _GEN_32[25:0];
+      cond_i3748_1_r0s15 <= _GEN_32[27];
+      cond_i3748_1_r0s15__1 <= _GEN_32[34:28];
+      cond_i3748_1_r0s15__2 <= _GEN_32[26];
+      cond_i3748_1_r0s15__3 <= _GEN_32[25:0];
     end
     if (_GEN_0)
       narrow_1_r0s16 <= _GEN_33 < 17'h7F7F ? _GEN_33[15:0] : 16'h7F7F;
@@ -8975,85 +8991,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_1_r0s16 <= ref_tmp96_i_sroa_0_0_1_r0s15;
     if (_GEN_15)
-      cmp_i1229_2_r0s1 <= _GEN_186[23:16] == 8'h0;
+      cmp_i1292_2_r0s1 <= _GEN_186[23:16] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_2_r0s2 <= cmp_i1229_2_r0s1;
+      cmp_i1292_2_r0s2 <= cmp_i1292_2_r0s1;
     if (_GEN_13)
-      cmp_i1229_2_r0s3 <= cmp_i1229_2_r0s2;
+      cmp_i1292_2_r0s3 <= cmp_i1292_2_r0s2;
     if (_GEN_12)
-      cmp_i1229_2_r0s4 <= cmp_i1229_2_r0s3;
+      cmp_i1292_2_r0s4 <= cmp_i1292_2_r0s3;
     if (_GEN_11)
-      cmp_i1229_2_r0s5 <= cmp_i1229_2_r0s4;
+      cmp_i1292_2_r0s5 <= cmp_i1292_2_r0s4;
     if (_GEN_10)
-      cmp_i1229_2_r0s6 <= cmp_i1229_2_r0s5;
+      cmp_i1292_2_r0s6 <= cmp_i1292_2_r0s5;
     if (_GEN_9)
-      cmp_i1229_2_r0s7 <= cmp_i1229_2_r0s6;
+      cmp_i1292_2_r0s7 <= cmp_i1292_2_r0s6;
     if (_GEN_8)
-      cmp_i1229_2_r0s8 <= cmp_i1229_2_r0s7;
+      cmp_i1292_2_r0s8 <= cmp_i1292_2_r0s7;
     if (_GEN_7)
-      cmp_i1229_2_r0s9 <= cmp_i1229_2_r0s8;
+      cmp_i1292_2_r0s9 <= cmp_i1292_2_r0s8;
     if (_GEN_6)
-      cmp_i1229_2_r0s10 <= cmp_i1229_2_r0s9;
+      cmp_i1292_2_r0s10 <= cmp_i1292_2_r0s9;
     if (_GEN_5)
-      cmp_i1229_2_r0s11 <= cmp_i1229_2_r0s10;
+      cmp_i1292_2_r0s11 <= cmp_i1292_2_r0s10;
     if (_GEN_4)
-      cmp_i1229_2_r0s12 <= cmp_i1229_2_r0s11;
+      cmp_i1292_2_r0s12 <= cmp_i1292_2_r0s11;
     if (_GEN_3)
-      cmp_i1229_2_r0s13 <= cmp_i1229_2_r0s12;
+      cmp_i1292_2_r0s13 <= cmp_i1292_2_r0s12;
     if (_GEN_2)
-      cmp_i1229_2_r0s14 <= cmp_i1229_2_r0s13;
+      cmp_i1292_2_r0s14 <= cmp_i1292_2_r0s13;
     if (_GEN_1)
-      cmp_i1229_2_r0s15 <= cmp_i1229_2_r0s14;
+      cmp_i1292_2_r0s15 <= cmp_i1292_2_r0s14;
     if (_GEN_0)
-      cmp_i1229_2_r0s16 <= cmp_i1229_2_r0s15;
+      cmp_i1292_2_r0s16 <= cmp_i1292_2_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_2_r0s9 <= _GEN_201[6:0];
+      sroa_speculated4764_v_2_r0s9 <= _GEN_201[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_2_r0s10 <= sroa_speculated4697_v_2_r0s9;
+      sroa_speculated4764_v_2_r0s10 <= sroa_speculated4764_v_2_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_2_r0s11 <= sroa_speculated4697_v_2_r0s10;
+      sroa_speculated4764_v_2_r0s11 <= sroa_speculated4764_v_2_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_2_r0s12 <= sroa_speculated4697_v_2_r0s11;
+      sroa_speculated4764_v_2_r0s12 <= sroa_speculated4764_v_2_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_2_r0s13 <= sroa_speculated4697_v_2_r0s12;
+      sroa_speculated4764_v_2_r0s13 <= sroa_speculated4764_v_2_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_2_r0s14 <= sroa_speculated4697_v_2_r0s13;
+      sroa_speculated4764_v_2_r0s14 <= sroa_speculated4764_v_2_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_2_r0s15 <= sroa_speculated4697_v_2_r0s14;
+      sroa_speculated4764_v_2_r0s15 <= sroa_speculated4764_v_2_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_2_r0s16 <= sroa_speculated4697_v_2_r0s15;
+      sroa_speculated4764_v_2_r0s16 <= sroa_speculated4764_v_2_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_2_r0s9__1 <= _GEN_201[14:7];
+      sroa_speculated4764_v_2_r0s9__1 <= _GEN_201[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_2_r0s10__1 <= sroa_speculated4697_v_2_r0s9__1;
+      sroa_speculated4764_v_2_r0s10__1 <= sroa_speculated4764_v_2_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_2_r0s11__1 <= sroa_speculated4697_v_2_r0s10__1;
+      sroa_speculated4764_v_2_r0s11__1 <= sroa_speculated4764_v_2_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_2_r0s12__1 <= sroa_speculated4697_v_2_r0s11__1;
+      sroa_speculated4764_v_2_r0s12__1 <= sroa_speculated4764_v_2_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_2_r0s13__1 <= sroa_speculated4697_v_2_r0s12__1;
+      sroa_speculated4764_v_2_r0s13__1 <= sroa_speculated4764_v_2_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_2_r0s14__1 <= sroa_speculated4697_v_2_r0s13__1;
+      sroa_speculated4764_v_2_r0s14__1 <= sroa_speculated4764_v_2_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_2_r0s15__1 <= sroa_speculated4697_v_2_r0s14__1;
+      sroa_speculated4764_v_2_r0s15__1 <= sroa_speculated4764_v_2_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_2_r0s16__1 <= sroa_speculated4697_v_2_r0s15__1;
+      sroa_speculated4764_v_2_r0s16__1 <= sroa_speculated4764_v_2_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_2_r0s9__2 <= _GEN_201[15];
+      sroa_speculated4764_v_2_r0s9__2 <= _GEN_201[15];
     if (_GEN_6)
-      sroa_speculated4697_v_2_r0s10__2 <= sroa_speculated4697_v_2_r0s9__2;
+      sroa_speculated4764_v_2_r0s10__2 <= sroa_speculated4764_v_2_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_2_r0s11__2 <= sroa_speculated4697_v_2_r0s10__2;
+      sroa_speculated4764_v_2_r0s11__2 <= sroa_speculated4764_v_2_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_2_r0s12__2 <= sroa_speculated4697_v_2_r0s11__2;
+      sroa_speculated4764_v_2_r0s12__2 <= sroa_speculated4764_v_2_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_2_r0s13__2 <= sroa_speculated4697_v_2_r0s12__2;
+      sroa_speculated4764_v_2_r0s13__2 <= sroa_speculated4764_v_2_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_2_r0s14__2 <= sroa_speculated4697_v_2_r0s13__2;
+      sroa_speculated4764_v_2_r0s14__2 <= sroa_speculated4764_v_2_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_2_r0s15__2 <= sroa_speculated4697_v_2_r0s14__2;
+      sroa_speculated4764_v_2_r0s15__2 <= sroa_speculated4764_v_2_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_2_r0s16__2 <= sroa_speculated4697_v_2_r0s15__2;
+      sroa_speculated4764_v_2_r0s16__2 <= sroa_speculated4764_v_2_r0s15__2;
     if (_GEN_7)
       xor_r0s9__2 <= |(_GEN_201[31:16]);
     if (_GEN_6)
@@ -9071,20 +9087,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__2 <= xor_r0s15__2;
     if (_GEN_7)
-      sub_i1048_neg_2_r0s9 <=
+      sub_i1111_neg_2_r0s9 <=
         {2'h0, _GEN_201[30:23]} - {2'h0, _GEN_202 ? 8'h1 : _GEN_201[14:7]};
     if (_GEN_6)
       select_r0s10__4 <= _GEN_204 > 6'h1A ? _GEN_203[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_2_r0s9 <= {~_GEN_202, _GEN_201[6:0]};
+      or_i3130_2_r0s9 <= {~_GEN_202, _GEN_201[6:0]};
     if (_GEN_6) begin
-      or_i3066_2_r0s10 <= or_i3066_2_r0s9;
-      cmp_i_i3268_2_r0s10 <= _GEN_204 < 6'h22;
-      loadedv_i324456_2_r0s10 <= _GEN_204;
+      or_i3130_2_r0s10 <= or_i3130_2_r0s9;
+      cmp_i_i3332_2_r0s10 <= _GEN_204 < 6'h22;
+      loadedv_i330856_2_r0s10 <= _GEN_204;
     end
     if (_GEN_5) begin
-      or_i2633_2_r0s11 <=
-        (|(~({8{~(select_r0s10__4[3])}} & 8'hFF << select_r0s10__4) & or_i3066_2_r0s10))
+      or_i2697_2_r0s11 <=
+        (|(~({8{~(select_r0s10__4[3])}} & 8'hFF << select_r0s10__4) & or_i3130_2_r0s10))
         | _GEN_34[0];
       cond_i_i_2_r0s11 <= _GEN_34[33:1];
     end
@@ -9105,24 +9121,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__2 <= codes_sroa_0_0_r0s7__2;
     if (_GEN_7)
-      mul_i2659_2_r0s9 <=
+      mul_i2723_2_r0s9 <=
         {8'h0, |(_GEN_201[30:23]), _GEN_201[22:16]} * {8'h0, codes_sroa_0_0_r0s8__2};
     if (_GEN_6)
-      mul_i2659_2_r0s10 <= mul_i2659_2_r0s9;
+      mul_i2723_2_r0s10 <= mul_i2723_2_r0s9;
     if (_GEN_5)
-      mul_i2659_2_r0s11 <= mul_i2659_2_r0s10;
+      mul_i2723_2_r0s11 <= mul_i2723_2_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_2_r0s12 <=
-        (sroa_speculated4697_v_2_r0s11__2 ? 36'h0 - _GEN_35 : _GEN_35)
-        + {10'h0, mul_i2659_2_r0s11, 10'h0};
+        (sroa_speculated4764_v_2_r0s11__2 ? 36'h0 - _GEN_35 : _GEN_35)
+        + {10'h0, mul_i2723_2_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_2_r0s13 <= sum_i_sroa_0_0_off0_2_r0s12 == 36'h0;
+      cmp_i4036_2_r0s13 <= sum_i_sroa_0_0_off0_2_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_2_r0s14 <= cmp_i3972_2_r0s13;
+      cmp_i4036_2_r0s14 <= cmp_i4036_2_r0s13;
     if (_GEN_1)
-      cmp_i3972_2_r0s15 <= cmp_i3972_2_r0s14;
+      cmp_i4036_2_r0s15 <= cmp_i4036_2_r0s14;
     if (_GEN_0)
-      cmp_i3972_2_r0s16 <= cmp_i3972_2_r0s15;
+      cmp_i4036_2_r0s16 <= cmp_i4036_2_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_2_r0s13 <= sum_i_sroa_0_0_off0_2_r0s12;
     if (_GEN_2)
@@ -9202,11 +9218,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__18 <= _GEN_514 & ~_GEN_529;
     end
     if (_GEN_2)
-      sub_i2904_2_r0s14 <= {1'h0, add_r0s13__2} - {4'h0, _GEN_207};
+      sub_i2968_2_r0s14 <= {1'h0, add_r0s13__2} - {4'h0, _GEN_207};
     if (_GEN_1)
-      sub_i2904_2_r0s15 <= sub_i2904_2_r0s14;
+      sub_i2968_2_r0s15 <= sub_i2968_2_r0s14;
     if (_GEN_2)
-      cmp_i3681_2_r0s14 <= _GEN_207 < 6'h23;
+      cmp_i3745_2_r0s14 <= _GEN_207 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_2_r0s13 <= _GEN_205;
     if (_GEN_2) begin
@@ -9214,10 +9230,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__2 <= _GEN_207;
     end
     if (_GEN_1) begin
-      cond_i3684_2_r0s15 <= _GEN_36[27];
-      cond_i3684_2_r0s15__1 <= _GEN_36[34:28];
-      cond_i3684_2_r0s15__2 <= _GEN_36[26];
-      cond_i3684_2_r0s15__3 <= _GEN_36[25:0];
+      cond_i3748_2_r0s15 <= _GEN_36[27];
+      cond_i3748_2_r0s15__1 <= _GEN_36[34:28];
+      cond_i3748_2_r0s15__2 <= _GEN_36[26];
+      cond_i3748_2_r0s15__3 <= _GEN_36[25:0];
     end
     if (_GEN_0)
       narrow_2_r0s16 <= _GEN_37 < 17'h7F7F ? _GEN_37[15:0] : 16'h7F7F;
@@ -9238,85 +9254,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_2_r0s16 <= ref_tmp96_i_sroa_0_0_2_r0s15;
     if (_GEN_15)
-      cmp_i1229_3_r0s1 <= _GEN_186[31:24] == 8'h0;
+      cmp_i1292_3_r0s1 <= _GEN_186[31:24] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_3_r0s2 <= cmp_i1229_3_r0s1;
+      cmp_i1292_3_r0s2 <= cmp_i1292_3_r0s1;
     if (_GEN_13)
-      cmp_i1229_3_r0s3 <= cmp_i1229_3_r0s2;
+      cmp_i1292_3_r0s3 <= cmp_i1292_3_r0s2;
     if (_GEN_12)
-      cmp_i1229_3_r0s4 <= cmp_i1229_3_r0s3;
+      cmp_i1292_3_r0s4 <= cmp_i1292_3_r0s3;
     if (_GEN_11)
-      cmp_i1229_3_r0s5 <= cmp_i1229_3_r0s4;
+      cmp_i1292_3_r0s5 <= cmp_i1292_3_r0s4;
     if (_GEN_10)
-      cmp_i1229_3_r0s6 <= cmp_i1229_3_r0s5;
+      cmp_i1292_3_r0s6 <= cmp_i1292_3_r0s5;
     if (_GEN_9)
-      cmp_i1229_3_r0s7 <= cmp_i1229_3_r0s6;
+      cmp_i1292_3_r0s7 <= cmp_i1292_3_r0s6;
     if (_GEN_8)
-      cmp_i1229_3_r0s8 <= cmp_i1229_3_r0s7;
+      cmp_i1292_3_r0s8 <= cmp_i1292_3_r0s7;
     if (_GEN_7)
-      cmp_i1229_3_r0s9 <= cmp_i1229_3_r0s8;
+      cmp_i1292_3_r0s9 <= cmp_i1292_3_r0s8;
     if (_GEN_6)
-      cmp_i1229_3_r0s10 <= cmp_i1229_3_r0s9;
+      cmp_i1292_3_r0s10 <= cmp_i1292_3_r0s9;
     if (_GEN_5)
-      cmp_i1229_3_r0s11 <= cmp_i1229_3_r0s10;
+      cmp_i1292_3_r0s11 <= cmp_i1292_3_r0s10;
     if (_GEN_4)
-      cmp_i1229_3_r0s12 <= cmp_i1229_3_r0s11;
+      cmp_i1292_3_r0s12 <= cmp_i1292_3_r0s11;
     if (_GEN_3)
-      cmp_i1229_3_r0s13 <= cmp_i1229_3_r0s12;
+      cmp_i1292_3_r0s13 <= cmp_i1292_3_r0s12;
     if (_GEN_2)
-      cmp_i1229_3_r0s14 <= cmp_i1229_3_r0s13;
+      cmp_i1292_3_r0s14 <= cmp_i1292_3_r0s13;
     if (_GEN_1)
-      cmp_i1229_3_r0s15 <= cmp_i1229_3_r0s14;
+      cmp_i1292_3_r0s15 <= cmp_i1292_3_r0s14;
     if (_GEN_0)
-      cmp_i1229_3_r0s16 <= cmp_i1229_3_r0s15;
+      cmp_i1292_3_r0s16 <= cmp_i1292_3_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_3_r0s9 <= _GEN_208[6:0];
+      sroa_speculated4764_v_3_r0s9 <= _GEN_208[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_3_r0s10 <= sroa_speculated4697_v_3_r0s9;
+      sroa_speculated4764_v_3_r0s10 <= sroa_speculated4764_v_3_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_3_r0s11 <= sroa_speculated4697_v_3_r0s10;
+      sroa_speculated4764_v_3_r0s11 <= sroa_speculated4764_v_3_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_3_r0s12 <= sroa_speculated4697_v_3_r0s11;
+      sroa_speculated4764_v_3_r0s12 <= sroa_speculated4764_v_3_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_3_r0s13 <= sroa_speculated4697_v_3_r0s12;
+      sroa_speculated4764_v_3_r0s13 <= sroa_speculated4764_v_3_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_3_r0s14 <= sroa_speculated4697_v_3_r0s13;
+      sroa_speculated4764_v_3_r0s14 <= sroa_speculated4764_v_3_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_3_r0s15 <= sroa_speculated4697_v_3_r0s14;
+      sroa_speculated4764_v_3_r0s15 <= sroa_speculated4764_v_3_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_3_r0s16 <= sroa_speculated4697_v_3_r0s15;
+      sroa_speculated4764_v_3_r0s16 <= sroa_speculated4764_v_3_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_3_r0s9__1 <= _GEN_208[14:7];
+      sroa_speculated4764_v_3_r0s9__1 <= _GEN_208[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_3_r0s10__1 <= sroa_speculated4697_v_3_r0s9__1;
+      sroa_speculated4764_v_3_r0s10__1 <= sroa_speculated4764_v_3_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_3_r0s11__1 <= sroa_speculated4697_v_3_r0s10__1;
+      sroa_speculated4764_v_3_r0s11__1 <= sroa_speculated4764_v_3_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_3_r0s12__1 <= sroa_speculated4697_v_3_r0s11__1;
+      sroa_speculated4764_v_3_r0s12__1 <= sroa_speculated4764_v_3_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_3_r0s13__1 <= sroa_speculated4697_v_3_r0s12__1;
+      sroa_speculated4764_v_3_r0s13__1 <= sroa_speculated4764_v_3_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_3_r0s14__1 <= sroa_speculated4697_v_3_r0s13__1;
+      sroa_speculated4764_v_3_r0s14__1 <= sroa_speculated4764_v_3_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_3_r0s15__1 <= sroa_speculated4697_v_3_r0s14__1;
+      sroa_speculated4764_v_3_r0s15__1 <= sroa_speculated4764_v_3_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_3_r0s16__1 <= sroa_speculated4697_v_3_r0s15__1;
+      sroa_speculated4764_v_3_r0s16__1 <= sroa_speculated4764_v_3_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_3_r0s9__2 <= _GEN_208[15];
+      sroa_speculated4764_v_3_r0s9__2 <= _GEN_208[15];
     if (_GEN_6)
-      sroa_speculated4697_v_3_r0s10__2 <= sroa_speculated4697_v_3_r0s9__2;
+      sroa_speculated4764_v_3_r0s10__2 <= sroa_speculated4764_v_3_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_3_r0s11__2 <= sroa_speculated4697_v_3_r0s10__2;
+      sroa_speculated4764_v_3_r0s11__2 <= sroa_speculated4764_v_3_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_3_r0s12__2 <= sroa_speculated4697_v_3_r0s11__2;
+      sroa_speculated4764_v_3_r0s12__2 <= sroa_speculated4764_v_3_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_3_r0s13__2 <= sroa_speculated4697_v_3_r0s12__2;
+      sroa_speculated4764_v_3_r0s13__2 <= sroa_speculated4764_v_3_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_3_r0s14__2 <= sroa_speculated4697_v_3_r0s13__2;
+      sroa_speculated4764_v_3_r0s14__2 <= sroa_speculated4764_v_3_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_3_r0s15__2 <= sroa_speculated4697_v_3_r0s14__2;
+      sroa_speculated4764_v_3_r0s15__2 <= sroa_speculated4764_v_3_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_3_r0s16__2 <= sroa_speculated4697_v_3_r0s15__2;
+      sroa_speculated4764_v_3_r0s16__2 <= sroa_speculated4764_v_3_r0s15__2;
     if (_GEN_7)
       xor_r0s9__3 <= |(_GEN_208[31:16]);
     if (_GEN_6)
@@ -9334,20 +9350,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__3 <= xor_r0s15__3;
     if (_GEN_7)
-      sub_i1048_neg_3_r0s9 <=
+      sub_i1111_neg_3_r0s9 <=
         {2'h0, _GEN_208[30:23]} - {2'h0, _GEN_209 ? 8'h1 : _GEN_208[14:7]};
     if (_GEN_6)
       select_r0s10__6 <= _GEN_211 > 6'h1A ? _GEN_210[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_3_r0s9 <= {~_GEN_209, _GEN_208[6:0]};
+      or_i3130_3_r0s9 <= {~_GEN_209, _GEN_208[6:0]};
     if (_GEN_6) begin
-      or_i3066_3_r0s10 <= or_i3066_3_r0s9;
-      cmp_i_i3268_3_r0s10 <= _GEN_211 < 6'h22;
-      loadedv_i324456_3_r0s10 <= _GEN_211;
+      or_i3130_3_r0s10 <= or_i3130_3_r0s9;
+      cmp_i_i3332_3_r0s10 <= _GEN_211 < 6'h22;
+      loadedv_i330856_3_r0s10 <= _GEN_211;
     end
     if (_GEN_5) begin
-      or_i2633_3_r0s11 <=
-        (|(~({8{~(select_r0s10__6[3])}} & 8'hFF << select_r0s10__6) & or_i3066_3_r0s10))
+      or_i2697_3_r0s11 <=
+        (|(~({8{~(select_r0s10__6[3])}} & 8'hFF << select_r0s10__6) & or_i3130_3_r0s10))
         | _GEN_38[0];
       cond_i_i_3_r0s11 <= _GEN_38[33:1];
     end
@@ -9368,24 +9384,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__3 <= codes_sroa_0_0_r0s7__3;
     if (_GEN_7)
-      mul_i2659_3_r0s9 <=
+      mul_i2723_3_r0s9 <=
         {8'h0, |(_GEN_208[30:23]), _GEN_208[22:16]} * {8'h0, codes_sroa_0_0_r0s8__3};
     if (_GEN_6)
-      mul_i2659_3_r0s10 <= mul_i2659_3_r0s9;
+      mul_i2723_3_r0s10 <= mul_i2723_3_r0s9;
     if (_GEN_5)
-      mul_i2659_3_r0s11 <= mul_i2659_3_r0s10;
+      mul_i2723_3_r0s11 <= mul_i2723_3_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_3_r0s12 <=
-        (sroa_speculated4697_v_3_r0s11__2 ? 36'h0 - _GEN_39 : _GEN_39)
-        + {10'h0, mul_i2659_3_r0s11, 10'h0};
+        (sroa_speculated4764_v_3_r0s11__2 ? 36'h0 - _GEN_39 : _GEN_39)
+        + {10'h0, mul_i2723_3_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_3_r0s13 <= sum_i_sroa_0_0_off0_3_r0s12 == 36'h0;
+      cmp_i4036_3_r0s13 <= sum_i_sroa_0_0_off0_3_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_3_r0s14 <= cmp_i3972_3_r0s13;
+      cmp_i4036_3_r0s14 <= cmp_i4036_3_r0s13;
     if (_GEN_1)
-      cmp_i3972_3_r0s15 <= cmp_i3972_3_r0s14;
+      cmp_i4036_3_r0s15 <= cmp_i4036_3_r0s14;
     if (_GEN_0)
-      cmp_i3972_3_r0s16 <= cmp_i3972_3_r0s15;
+      cmp_i4036_3_r0s16 <= cmp_i4036_3_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_3_r0s13 <= sum_i_sroa_0_0_off0_3_r0s12;
     if (_GEN_2)
@@ -9465,11 +9481,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__24 <= _GEN_545 & ~_GEN_560;
     end
     if (_GEN_2)
-      sub_i2904_3_r0s14 <= {1'h0, add_r0s13__3} - {4'h0, _GEN_214};
+      sub_i2968_3_r0s14 <= {1'h0, add_r0s13__3} - {4'h0, _GEN_214};
     if (_GEN_1)
-      sub_i2904_3_r0s15 <= sub_i2904_3_r0s14;
+      sub_i2968_3_r0s15 <= sub_i2968_3_r0s14;
     if (_GEN_2)
-      cmp_i3681_3_r0s14 <= _GEN_214 < 6'h23;
+      cmp_i3745_3_r0s14 <= _GEN_214 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_3_r0s13 <= _GEN_212;
     if (_GEN_2) begin
@@ -9477,10 +9493,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__3 <= _GEN_214;
     end
     if (_GEN_1) begin
-      cond_i3684_3_r0s15 <= _GEN_40[27];
-      cond_i3684_3_r0s15__1 <= _GEN_40[34:28];
-      cond_i3684_3_r0s15__2 <= _GEN_40[26];
-      cond_i3684_3_r0s15__3 <= _GEN_40[25:0];
+      cond_i3748_3_r0s15 <= _GEN_40[27];
+      cond_i3748_3_r0s15__1 <= _GEN_40[34:28];
+      cond_i3748_3_r0s15__2 <= _GEN_40[26];
+      cond_i3748_3_r0s15__3 <= _GEN_40[25:0];
     end
     if (_GEN_0)
       narrow_3_r0s16 <= _GEN_41 < 17'h7F7F ? _GEN_41[15:0] : 16'h7F7F;
@@ -9501,85 +9517,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_3_r0s16 <= ref_tmp96_i_sroa_0_0_3_r0s15;
     if (_GEN_15)
-      cmp_i1229_4_r0s1 <= _GEN_186[39:32] == 8'h0;
+      cmp_i1292_4_r0s1 <= _GEN_186[39:32] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_4_r0s2 <= cmp_i1229_4_r0s1;
+      cmp_i1292_4_r0s2 <= cmp_i1292_4_r0s1;
     if (_GEN_13)
-      cmp_i1229_4_r0s3 <= cmp_i1229_4_r0s2;
+      cmp_i1292_4_r0s3 <= cmp_i1292_4_r0s2;
     if (_GEN_12)
-      cmp_i1229_4_r0s4 <= cmp_i1229_4_r0s3;
+      cmp_i1292_4_r0s4 <= cmp_i1292_4_r0s3;
     if (_GEN_11)
-      cmp_i1229_4_r0s5 <= cmp_i1229_4_r0s4;
+      cmp_i1292_4_r0s5 <= cmp_i1292_4_r0s4;
     if (_GEN_10)
-      cmp_i1229_4_r0s6 <= cmp_i1229_4_r0s5;
+      cmp_i1292_4_r0s6 <= cmp_i1292_4_r0s5;
     if (_GEN_9)
-      cmp_i1229_4_r0s7 <= cmp_i1229_4_r0s6;
+      cmp_i1292_4_r0s7 <= cmp_i1292_4_r0s6;
     if (_GEN_8)
-      cmp_i1229_4_r0s8 <= cmp_i1229_4_r0s7;
+      cmp_i1292_4_r0s8 <= cmp_i1292_4_r0s7;
     if (_GEN_7)
-      cmp_i1229_4_r0s9 <= cmp_i1229_4_r0s8;
+      cmp_i1292_4_r0s9 <= cmp_i1292_4_r0s8;
     if (_GEN_6)
-      cmp_i1229_4_r0s10 <= cmp_i1229_4_r0s9;
+      cmp_i1292_4_r0s10 <= cmp_i1292_4_r0s9;
     if (_GEN_5)
-      cmp_i1229_4_r0s11 <= cmp_i1229_4_r0s10;
+      cmp_i1292_4_r0s11 <= cmp_i1292_4_r0s10;
     if (_GEN_4)
-      cmp_i1229_4_r0s12 <= cmp_i1229_4_r0s11;
+      cmp_i1292_4_r0s12 <= cmp_i1292_4_r0s11;
     if (_GEN_3)
-      cmp_i1229_4_r0s13 <= cmp_i1229_4_r0s12;
+      cmp_i1292_4_r0s13 <= cmp_i1292_4_r0s12;
     if (_GEN_2)
-      cmp_i1229_4_r0s14 <= cmp_i1229_4_r0s13;
+      cmp_i1292_4_r0s14 <= cmp_i1292_4_r0s13;
     if (_GEN_1)
-      cmp_i1229_4_r0s15 <= cmp_i1229_4_r0s14;
+      cmp_i1292_4_r0s15 <= cmp_i1292_4_r0s14;
     if (_GEN_0)
-      cmp_i1229_4_r0s16 <= cmp_i1229_4_r0s15;
+      cmp_i1292_4_r0s16 <= cmp_i1292_4_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_4_r0s9 <= _GEN_215[6:0];
+      sroa_speculated4764_v_4_r0s9 <= _GEN_215[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_4_r0s10 <= sroa_speculated4697_v_4_r0s9;
+      sroa_speculated4764_v_4_r0s10 <= sroa_speculated4764_v_4_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_4_r0s11 <= sroa_speculated4697_v_4_r0s10;
+      sroa_speculated4764_v_4_r0s11 <= sroa_speculated4764_v_4_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_4_r0s12 <= sroa_speculated4697_v_4_r0s11;
+      sroa_speculated4764_v_4_r0s12 <= sroa_speculated4764_v_4_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_4_r0s13 <= sroa_speculated4697_v_4_r0s12;
+      sroa_speculated4764_v_4_r0s13 <= sroa_speculated4764_v_4_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_4_r0s14 <= sroa_speculated4697_v_4_r0s13;
+      sroa_speculated4764_v_4_r0s14 <= sroa_speculated4764_v_4_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_4_r0s15 <= sroa_speculated4697_v_4_r0s14;
+      sroa_speculated4764_v_4_r0s15 <= sroa_speculated4764_v_4_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_4_r0s16 <= sroa_speculated4697_v_4_r0s15;
+      sroa_speculated4764_v_4_r0s16 <= sroa_speculated4764_v_4_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_4_r0s9__1 <= _GEN_215[14:7];
+      sroa_speculated4764_v_4_r0s9__1 <= _GEN_215[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_4_r0s10__1 <= sroa_speculated4697_v_4_r0s9__1;
+      sroa_speculated4764_v_4_r0s10__1 <= sroa_speculated4764_v_4_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_4_r0s11__1 <= sroa_speculated4697_v_4_r0s10__1;
+      sroa_speculated4764_v_4_r0s11__1 <= sroa_speculated4764_v_4_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_4_r0s12__1 <= sroa_speculated4697_v_4_r0s11__1;
+      sroa_speculated4764_v_4_r0s12__1 <= sroa_speculated4764_v_4_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_4_r0s13__1 <= sroa_speculated4697_v_4_r0s12__1;
+      sroa_speculated4764_v_4_r0s13__1 <= sroa_speculated4764_v_4_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_4_r0s14__1 <= sroa_speculated4697_v_4_r0s13__1;
+      sroa_speculated4764_v_4_r0s14__1 <= sroa_speculated4764_v_4_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_4_r0s15__1 <= sroa_speculated4697_v_4_r0s14__1;
+      sroa_speculated4764_v_4_r0s15__1 <= sroa_speculated4764_v_4_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_4_r0s16__1 <= sroa_speculated4697_v_4_r0s15__1;
+      sroa_speculated4764_v_4_r0s16__1 <= sroa_speculated4764_v_4_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_4_r0s9__2 <= _GEN_215[15];
+      sroa_speculated4764_v_4_r0s9__2 <= _GEN_215[15];
     if (_GEN_6)
-      sroa_speculated4697_v_4_r0s10__2 <= sroa_speculated4697_v_4_r0s9__2;
+      sroa_speculated4764_v_4_r0s10__2 <= sroa_speculated4764_v_4_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_4_r0s11__2 <= sroa_speculated4697_v_4_r0s10__2;
+      sroa_speculated4764_v_4_r0s11__2 <= sroa_speculated4764_v_4_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_4_r0s12__2 <= sroa_speculated4697_v_4_r0s11__2;
+      sroa_speculated4764_v_4_r0s12__2 <= sroa_speculated4764_v_4_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_4_r0s13__2 <= sroa_speculated4697_v_4_r0s12__2;
+      sroa_speculated4764_v_4_r0s13__2 <= sroa_speculated4764_v_4_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_4_r0s14__2 <= sroa_speculated4697_v_4_r0s13__2;
+      sroa_speculated4764_v_4_r0s14__2 <= sroa_speculated4764_v_4_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_4_r0s15__2 <= sroa_speculated4697_v_4_r0s14__2;
+      sroa_speculated4764_v_4_r0s15__2 <= sroa_speculated4764_v_4_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_4_r0s16__2 <= sroa_speculated4697_v_4_r0s15__2;
+      sroa_speculated4764_v_4_r0s16__2 <= sroa_speculated4764_v_4_r0s15__2;
     if (_GEN_7)
       xor_r0s9__4 <= |(_GEN_215[31:16]);
     if (_GEN_6)
@@ -9597,20 +9613,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__4 <= xor_r0s15__4;
     if (_GEN_7)
-      sub_i1048_neg_4_r0s9 <=
+      sub_i1111_neg_4_r0s9 <=
         {2'h0, _GEN_215[30:23]} - {2'h0, _GEN_216 ? 8'h1 : _GEN_215[14:7]};
     if (_GEN_6)
       select_r0s10__8 <= _GEN_218 > 6'h1A ? _GEN_217[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_4_r0s9 <= {~_GEN_216, _GEN_215[6:0]};
+      or_i3130_4_r0s9 <= {~_GEN_216, _GEN_215[6:0]};
     if (_GEN_6) begin
-      or_i3066_4_r0s10 <= or_i3066_4_r0s9;
-      cmp_i_i3268_4_r0s10 <= _GEN_218 < 6'h22;
-      loadedv_i324456_4_r0s10 <= _GEN_218;
+      or_i3130_4_r0s10 <= or_i3130_4_r0s9;
+      cmp_i_i3332_4_r0s10 <= _GEN_218 < 6'h22;
+      loadedv_i330856_4_r0s10 <= _GEN_218;
     end
     if (_GEN_5) begin
-      or_i2633_4_r0s11 <=
-        (|(~({8{~(select_r0s10__8[3])}} & 8'hFF << select_r0s10__8) & or_i3066_4_r0s10))
+      or_i2697_4_r0s11 <=
+        (|(~({8{~(select_r0s10__8[3])}} & 8'hFF << select_r0s10__8) & or_i3130_4_r0s10))
         | _GEN_42[0];
       cond_i_i_4_r0s11 <= _GEN_42[33:1];
     end
@@ -9631,24 +9647,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__4 <= codes_sroa_0_0_r0s7__4;
     if (_GEN_7)
-      mul_i2659_4_r0s9 <=
+      mul_i2723_4_r0s9 <=
         {8'h0, |(_GEN_215[30:23]), _GEN_215[22:16]} * {8'h0, codes_sroa_0_0_r0s8__4};
     if (_GEN_6)
-      mul_i2659_4_r0s10 <= mul_i2659_4_r0s9;
+      mul_i2723_4_r0s10 <= mul_i2723_4_r0s9;
     if (_GEN_5)
-      mul_i2659_4_r0s11 <= mul_i2659_4_r0s10;
+      mul_i2723_4_r0s11 <= mul_i2723_4_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_4_r0s12 <=
-        (sroa_speculated4697_v_4_r0s11__2 ? 36'h0 - _GEN_43 : _GEN_43)
-        + {10'h0, mul_i2659_4_r0s11, 10'h0};
+        (sroa_speculated4764_v_4_r0s11__2 ? 36'h0 - _GEN_43 : _GEN_43)
+        + {10'h0, mul_i2723_4_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_4_r0s13 <= sum_i_sroa_0_0_off0_4_r0s12 == 36'h0;
+      cmp_i4036_4_r0s13 <= sum_i_sroa_0_0_off0_4_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_4_r0s14 <= cmp_i3972_4_r0s13;
+      cmp_i4036_4_r0s14 <= cmp_i4036_4_r0s13;
     if (_GEN_1)
-      cmp_i3972_4_r0s15 <= cmp_i3972_4_r0s14;
+      cmp_i4036_4_r0s15 <= cmp_i4036_4_r0s14;
     if (_GEN_0)
-      cmp_i3972_4_r0s16 <= cmp_i3972_4_r0s15;
+      cmp_i4036_4_r0s16 <= cmp_i4036_4_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_4_r0s13 <= sum_i_sroa_0_0_off0_4_r0s12;
     if (_GEN_2)
@@ -9728,11 +9744,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__30 <= _GEN_576 & ~_GEN_591;
     end
     if (_GEN_2)
-      sub_i2904_4_r0s14 <= {1'h0, add_r0s13__4} - {4'h0, _GEN_221};
+      sub_i2968_4_r0s14 <= {1'h0, add_r0s13__4} - {4'h0, _GEN_221};
     if (_GEN_1)
-      sub_i2904_4_r0s15 <= sub_i2904_4_r0s14;
+      sub_i2968_4_r0s15 <= sub_i2968_4_r0s14;
     if (_GEN_2)
-      cmp_i3681_4_r0s14 <= _GEN_221 < 6'h23;
+      cmp_i3745_4_r0s14 <= _GEN_221 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_4_r0s13 <= _GEN_219;
     if (_GEN_2) begin
@@ -9740,10 +9756,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__4 <= _GEN_221;
     end
     if (_GEN_1) begin
-      cond_i3684_4_r0s15 <= _GEN_44[27];
-      cond_i3684_4_r0s15__1 <= _GEN_44[34:28];
-      cond_i3684_4_r0s15__2 <= _GEN_44[26];
-      cond_i3684_4_r0s15__3 <= _GEN_44[25:0];
+      cond_i3748_4_r0s15 <= _GEN_44[27];
+      cond_i3748_4_r0s15__1 <= _GEN_44[34:28];
+      cond_i3748_4_r0s15__2 <= _GEN_44[26];
+      cond_i3748_4_r0s15__3 <= _GEN_44[25:0];
     end
     if (_GEN_0)
       narrow_4_r0s16 <= _GEN_45 < 17'h7F7F ? _GEN_45[15:0] : 16'h7F7F;
@@ -9764,85 +9780,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_4_r0s16 <= ref_tmp96_i_sroa_0_0_4_r0s15;
     if (_GEN_15)
-      cmp_i1229_5_r0s1 <= _GEN_186[47:40] == 8'h0;
+      cmp_i1292_5_r0s1 <= _GEN_186[47:40] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_5_r0s2 <= cmp_i1229_5_r0s1;
+      cmp_i1292_5_r0s2 <= cmp_i1292_5_r0s1;
     if (_GEN_13)
-      cmp_i1229_5_r0s3 <= cmp_i1229_5_r0s2;
+      cmp_i1292_5_r0s3 <= cmp_i1292_5_r0s2;
     if (_GEN_12)
-      cmp_i1229_5_r0s4 <= cmp_i1229_5_r0s3;
+      cmp_i1292_5_r0s4 <= cmp_i1292_5_r0s3;
     if (_GEN_11)
-      cmp_i1229_5_r0s5 <= cmp_i1229_5_r0s4;
+      cmp_i1292_5_r0s5 <= cmp_i1292_5_r0s4;
     if (_GEN_10)
-      cmp_i1229_5_r0s6 <= cmp_i1229_5_r0s5;
+      cmp_i1292_5_r0s6 <= cmp_i1292_5_r0s5;
     if (_GEN_9)
-      cmp_i1229_5_r0s7 <= cmp_i1229_5_r0s6;
+      cmp_i1292_5_r0s7 <= cmp_i1292_5_r0s6;
     if (_GEN_8)
-      cmp_i1229_5_r0s8 <= cmp_i1229_5_r0s7;
+      cmp_i1292_5_r0s8 <= cmp_i1292_5_r0s7;
     if (_GEN_7)
-      cmp_i1229_5_r0s9 <= cmp_i1229_5_r0s8;
+      cmp_i1292_5_r0s9 <= cmp_i1292_5_r0s8;
     if (_GEN_6)
-      cmp_i1229_5_r0s10 <= cmp_i1229_5_r0s9;
+      cmp_i1292_5_r0s10 <= cmp_i1292_5_r0s9;
     if (_GEN_5)
-      cmp_i1229_5_r0s11 <= cmp_i1229_5_r0s10;
+      cmp_i1292_5_r0s11 <= cmp_i1292_5_r0s10;
     if (_GEN_4)
-      cmp_i1229_5_r0s12 <= cmp_i1229_5_r0s11;
+      cmp_i1292_5_r0s12 <= cmp_i1292_5_r0s11;
     if (_GEN_3)
-      cmp_i1229_5_r0s13 <= cmp_i1229_5_r0s12;
+      cmp_i1292_5_r0s13 <= cmp_i1292_5_r0s12;
     if (_GEN_2)
-      cmp_i1229_5_r0s14 <= cmp_i1229_5_r0s13;
+      cmp_i1292_5_r0s14 <= cmp_i1292_5_r0s13;
     if (_GEN_1)
-      cmp_i1229_5_r0s15 <= cmp_i1229_5_r0s14;
+      cmp_i1292_5_r0s15 <= cmp_i1292_5_r0s14;
     if (_GEN_0)
-      cmp_i1229_5_r0s16 <= cmp_i1229_5_r0s15;
+      cmp_i1292_5_r0s16 <= cmp_i1292_5_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_5_r0s9 <= _GEN_222[6:0];
+      sroa_speculated4764_v_5_r0s9 <= _GEN_222[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_5_r0s10 <= sroa_speculated4697_v_5_r0s9;
+      sroa_speculated4764_v_5_r0s10 <= sroa_speculated4764_v_5_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_5_r0s11 <= sroa_speculated4697_v_5_r0s10;
+      sroa_speculated4764_v_5_r0s11 <= sroa_speculated4764_v_5_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_5_r0s12 <= sroa_speculated4697_v_5_r0s11;
+      sroa_speculated4764_v_5_r0s12 <= sroa_speculated4764_v_5_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_5_r0s13 <= sroa_speculated4697_v_5_r0s12;
+      sroa_speculated4764_v_5_r0s13 <= sroa_speculated4764_v_5_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_5_r0s14 <= sroa_speculated4697_v_5_r0s13;
+      sroa_speculated4764_v_5_r0s14 <= sroa_speculated4764_v_5_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_5_r0s15 <= sroa_speculated4697_v_5_r0s14;
+      sroa_speculated4764_v_5_r0s15 <= sroa_speculated4764_v_5_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_5_r0s16 <= sroa_speculated4697_v_5_r0s15;
+      sroa_speculated4764_v_5_r0s16 <= sroa_speculated4764_v_5_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_5_r0s9__1 <= _GEN_222[14:7];
+      sroa_speculated4764_v_5_r0s9__1 <= _GEN_222[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_5_r0s10__1 <= sroa_speculated4697_v_5_r0s9__1;
+      sroa_speculated4764_v_5_r0s10__1 <= sroa_speculated4764_v_5_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_5_r0s11__1 <= sroa_speculated4697_v_5_r0s10__1;
+      sroa_speculated4764_v_5_r0s11__1 <= sroa_speculated4764_v_5_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_5_r0s12__1 <= sroa_speculated4697_v_5_r0s11__1;
+      sroa_speculated4764_v_5_r0s12__1 <= sroa_speculated4764_v_5_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_5_r0s13__1 <= sroa_speculated4697_v_5_r0s12__1;
+      sroa_speculated4764_v_5_r0s13__1 <= sroa_speculated4764_v_5_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_5_r0s14__1 <= sroa_speculated4697_v_5_r0s13__1;
+      sroa_speculated4764_v_5_r0s14__1 <= sroa_speculated4764_v_5_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_5_r0s15__1 <= sroa_speculated4697_v_5_r0s14__1;
+      sroa_speculated4764_v_5_r0s15__1 <= sroa_speculated4764_v_5_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_5_r0s16__1 <= sroa_speculated4697_v_5_r0s15__1;
+      sroa_speculated4764_v_5_r0s16__1 <= sroa_speculated4764_v_5_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_5_r0s9__2 <= _GEN_222[15];
+      sroa_speculated4764_v_5_r0s9__2 <= _GEN_222[15];
     if (_GEN_6)
-      sroa_speculated4697_v_5_r0s10__2 <= sroa_speculated4697_v_5_r0s9__2;
+      sroa_speculated4764_v_5_r0s10__2 <= sroa_speculated4764_v_5_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_5_r0s11__2 <= sroa_speculated4697_v_5_r0s10__2;
+      sroa_speculated4764_v_5_r0s11__2 <= sroa_speculated4764_v_5_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_5_r0s12__2 <= sroa_speculated4697_v_5_r0s11__2;
+      sroa_speculated4764_v_5_r0s12__2 <= sroa_speculated4764_v_5_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_5_r0s13__2 <= sroa_speculated4697_v_5_r0s12__2;
+      sroa_speculated4764_v_5_r0s13__2 <= sroa_speculated4764_v_5_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_5_r0s14__2 <= sroa_speculated4697_v_5_r0s13__2;
+      sroa_speculated4764_v_5_r0s14__2 <= sroa_speculated4764_v_5_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_5_r0s15__2 <= sroa_speculated4697_v_5_r0s14__2;
+      sroa_speculated4764_v_5_r0s15__2 <= sroa_speculated4764_v_5_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_5_r0s16__2 <= sroa_speculated4697_v_5_r0s15__2;
+      sroa_speculated4764_v_5_r0s16__2 <= sroa_speculated4764_v_5_r0s15__2;
     if (_GEN_7)
       xor_r0s9__5 <= |(_GEN_222[31:16]);
     if (_GEN_6)
@@ -9860,20 +9876,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__5 <= xor_r0s15__5;
     if (_GEN_7)
-      sub_i1048_neg_5_r0s9 <=
+      sub_i1111_neg_5_r0s9 <=
         {2'h0, _GEN_222[30:23]} - {2'h0, _GEN_223 ? 8'h1 : _GEN_222[14:7]};
     if (_GEN_6)
       select_r0s10__10 <= _GEN_225 > 6'h1A ? _GEN_224[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_5_r0s9 <= {~_GEN_223, _GEN_222[6:0]};
+      or_i3130_5_r0s9 <= {~_GEN_223, _GEN_222[6:0]};
     if (_GEN_6) begin
-      or_i3066_5_r0s10 <= or_i3066_5_r0s9;
-      cmp_i_i3268_5_r0s10 <= _GEN_225 < 6'h22;
-      loadedv_i324456_5_r0s10 <= _GEN_225;
+      or_i3130_5_r0s10 <= or_i3130_5_r0s9;
+      cmp_i_i3332_5_r0s10 <= _GEN_225 < 6'h22;
+      loadedv_i330856_5_r0s10 <= _GEN_225;
     end
     if (_GEN_5) begin
-      or_i2633_5_r0s11 <=
-        (|(~({8{~(select_r0s10__10[3])}} & 8'hFF << select_r0s10__10) & or_i3066_5_r0s10))
+      or_i2697_5_r0s11 <=
+        (|(~({8{~(select_r0s10__10[3])}} & 8'hFF << select_r0s10__10) & or_i3130_5_r0s10))
         | _GEN_46[0];
       cond_i_i_5_r0s11 <= _GEN_46[33:1];
     end
@@ -9894,24 +9910,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__5 <= codes_sroa_0_0_r0s7__5;
     if (_GEN_7)
-      mul_i2659_5_r0s9 <=
+      mul_i2723_5_r0s9 <=
         {8'h0, |(_GEN_222[30:23]), _GEN_222[22:16]} * {8'h0, codes_sroa_0_0_r0s8__5};
     if (_GEN_6)
-      mul_i2659_5_r0s10 <= mul_i2659_5_r0s9;
+      mul_i2723_5_r0s10 <= mul_i2723_5_r0s9;
     if (_GEN_5)
-      mul_i2659_5_r0s11 <= mul_i2659_5_r0s10;
+      mul_i2723_5_r0s11 <= mul_i2723_5_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_5_r0s12 <=
-        (sroa_speculated4697_v_5_r0s11__2 ? 36'h0 - _GEN_47 : _GEN_47)
-        + {10'h0, mul_i2659_5_r0s11, 10'h0};
+        (sroa_speculated4764_v_5_r0s11__2 ? 36'h0 - _GEN_47 : _GEN_47)
+        + {10'h0, mul_i2723_5_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_5_r0s13 <= sum_i_sroa_0_0_off0_5_r0s12 == 36'h0;
+      cmp_i4036_5_r0s13 <= sum_i_sroa_0_0_off0_5_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_5_r0s14 <= cmp_i3972_5_r0s13;
+      cmp_i4036_5_r0s14 <= cmp_i4036_5_r0s13;
     if (_GEN_1)
-      cmp_i3972_5_r0s15 <= cmp_i3972_5_r0s14;
+      cmp_i4036_5_r0s15 <= cmp_i4036_5_r0s14;
     if (_GEN_0)
-      cmp_i3972_5_r0s16 <= cmp_i3972_5_r0s15;
+      cmp_i4036_5_r0s16 <= cmp_i4036_5_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_5_r0s13 <= sum_i_sroa_0_0_off0_5_r0s12;
     if (_GEN_2)
@@ -9991,11 +10007,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__36 <= _GEN_607 & ~_GEN_622;
     end
     if (_GEN_2)
-      sub_i2904_5_r0s14 <= {1'h0, add_r0s13__5} - {4'h0, _GEN_228};
+      sub_i2968_5_r0s14 <= {1'h0, add_r0s13__5} - {4'h0, _GEN_228};
     if (_GEN_1)
-      sub_i2904_5_r0s15 <= sub_i2904_5_r0s14;
+      sub_i2968_5_r0s15 <= sub_i2968_5_r0s14;
     if (_GEN_2)
-      cmp_i3681_5_r0s14 <= _GEN_228 < 6'h23;
+      cmp_i3745_5_r0s14 <= _GEN_228 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_5_r0s13 <= _GEN_226;
     if (_GEN_2) begin
@@ -10003,10 +10019,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__5 <= _GEN_228;
     end
     if (_GEN_1) begin
-      cond_i3684_5_r0s15 <= _GEN_48[27];
-      cond_i3684_5_r0s15__1 <= _GEN_48[34:28];
-      cond_i3684_5_r0s15__2 <= _GEN_48[26];
-      cond_i3684_5_r0s15__3 <= _GEN_48[25:0];
+      cond_i3748_5_r0s15 <= _GEN_48[27];
+      cond_i3748_5_r0s15__1 <= _GEN_48[34:28];
+      cond_i3748_5_r0s15__2 <= _GEN_48[26];
+      cond_i3748_5_r0s15__3 <= _GEN_48[25:0];
     end
     if (_GEN_0)
       narrow_5_r0s16 <= _GEN_49 < 17'h7F7F ? _GEN_49[15:0] : 16'h7F7F;
@@ -10027,85 +10043,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_5_r0s16 <= ref_tmp96_i_sroa_0_0_5_r0s15;
     if (_GEN_15)
-      cmp_i1229_6_r0s1 <= _GEN_186[55:48] == 8'h0;
+      cmp_i1292_6_r0s1 <= _GEN_186[55:48] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_6_r0s2 <= cmp_i1229_6_r0s1;
+      cmp_i1292_6_r0s2 <= cmp_i1292_6_r0s1;
     if (_GEN_13)
-      cmp_i1229_6_r0s3 <= cmp_i1229_6_r0s2;
+      cmp_i1292_6_r0s3 <= cmp_i1292_6_r0s2;
     if (_GEN_12)
-      cmp_i1229_6_r0s4 <= cmp_i1229_6_r0s3;
+      cmp_i1292_6_r0s4 <= cmp_i1292_6_r0s3;
     if (_GEN_11)
-      cmp_i1229_6_r0s5 <= cmp_i1229_6_r0s4;
+      cmp_i1292_6_r0s5 <= cmp_i1292_6_r0s4;
     if (_GEN_10)
-      cmp_i1229_6_r0s6 <= cmp_i1229_6_r0s5;
+      cmp_i1292_6_r0s6 <= cmp_i1292_6_r0s5;
     if (_GEN_9)
-      cmp_i1229_6_r0s7 <= cmp_i1229_6_r0s6;
+      cmp_i1292_6_r0s7 <= cmp_i1292_6_r0s6;
     if (_GEN_8)
-      cmp_i1229_6_r0s8 <= cmp_i1229_6_r0s7;
+      cmp_i1292_6_r0s8 <= cmp_i1292_6_r0s7;
     if (_GEN_7)
-      cmp_i1229_6_r0s9 <= cmp_i1229_6_r0s8;
+      cmp_i1292_6_r0s9 <= cmp_i1292_6_r0s8;
     if (_GEN_6)
-      cmp_i1229_6_r0s10 <= cmp_i1229_6_r0s9;
+      cmp_i1292_6_r0s10 <= cmp_i1292_6_r0s9;
     if (_GEN_5)
-      cmp_i1229_6_r0s11 <= cmp_i1229_6_r0s10;
+      cmp_i1292_6_r0s11 <= cmp_i1292_6_r0s10;
     if (_GEN_4)
-      cmp_i1229_6_r0s12 <= cmp_i1229_6_r0s11;
+      cmp_i1292_6_r0s12 <= cmp_i1292_6_r0s11;
     if (_GEN_3)
-      cmp_i1229_6_r0s13 <= cmp_i1229_6_r0s12;
+      cmp_i1292_6_r0s13 <= cmp_i1292_6_r0s12;
     if (_GEN_2)
-      cmp_i1229_6_r0s14 <= cmp_i1229_6_r0s13;
+      cmp_i1292_6_r0s14 <= cmp_i1292_6_r0s13;
     if (_GEN_1)
-      cmp_i1229_6_r0s15 <= cmp_i1229_6_r0s14;
+      cmp_i1292_6_r0s15 <= cmp_i1292_6_r0s14;
     if (_GEN_0)
-      cmp_i1229_6_r0s16 <= cmp_i1229_6_r0s15;
+      cmp_i1292_6_r0s16 <= cmp_i1292_6_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_6_r0s9 <= _GEN_229[6:0];
+      sroa_speculated4764_v_6_r0s9 <= _GEN_229[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_6_r0s10 <= sroa_speculated4697_v_6_r0s9;
+      sroa_speculated4764_v_6_r0s10 <= sroa_speculated4764_v_6_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_6_r0s11 <= sroa_speculated4697_v_6_r0s10;
+      sroa_speculated4764_v_6_r0s11 <= sroa_speculated4764_v_6_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_6_r0s12 <= sroa_speculated4697_v_6_r0s11;
+      sroa_speculated4764_v_6_r0s12 <= sroa_speculated4764_v_6_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_6_r0s13 <= sroa_speculated4697_v_6_r0s12;
+      sroa_speculated4764_v_6_r0s13 <= sroa_speculated4764_v_6_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_6_r0s14 <= sroa_speculated4697_v_6_r0s13;
+      sroa_speculated4764_v_6_r0s14 <= sroa_speculated4764_v_6_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_6_r0s15 <= sroa_speculated4697_v_6_r0s14;
+      sroa_speculated4764_v_6_r0s15 <= sroa_speculated4764_v_6_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_6_r0s16 <= sroa_speculated4697_v_6_r0s15;
+      sroa_speculated4764_v_6_r0s16 <= sroa_speculated4764_v_6_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_6_r0s9__1 <= _GEN_229[14:7];
+      sroa_speculated4764_v_6_r0s9__1 <= _GEN_229[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_6_r0s10__1 <= sroa_speculated4697_v_6_r0s9__1;
+      sroa_speculated4764_v_6_r0s10__1 <= sroa_speculated4764_v_6_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_6_r0s11__1 <= sroa_speculated4697_v_6_r0s10__1;
+      sroa_speculated4764_v_6_r0s11__1 <= sroa_speculated4764_v_6_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_6_r0s12__1 <= sroa_speculated4697_v_6_r0s11__1;
+      sroa_speculated4764_v_6_r0s12__1 <= sroa_speculated4764_v_6_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_6_r0s13__1 <= sroa_speculated4697_v_6_r0s12__1;
+      sroa_speculated4764_v_6_r0s13__1 <= sroa_speculated4764_v_6_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_6_r0s14__1 <= sroa_speculated4697_v_6_r0s13__1;
+      sroa_speculated4764_v_6_r0s14__1 <= sroa_speculated4764_v_6_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_6_r0s15__1 <= sroa_speculated4697_v_6_r0s14__1;
+      sroa_speculated4764_v_6_r0s15__1 <= sroa_speculated4764_v_6_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_6_r0s16__1 <= sroa_speculated4697_v_6_r0s15__1;
+      sroa_speculated4764_v_6_r0s16__1 <= sroa_speculated4764_v_6_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_6_r0s9__2 <= _GEN_229[15];
+      sroa_speculated4764_v_6_r0s9__2 <= _GEN_229[15];
     if (_GEN_6)
-      sroa_speculated4697_v_6_r0s10__2 <= sroa_speculated4697_v_6_r0s9__2;
+      sroa_speculated4764_v_6_r0s10__2 <= sroa_speculated4764_v_6_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_6_r0s11__2 <= sroa_speculated4697_v_6_r0s10__2;
+      sroa_speculated4764_v_6_r0s11__2 <= sroa_speculated4764_v_6_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_6_r0s12__2 <= sroa_speculated4697_v_6_r0s11__2;
+      sroa_speculated4764_v_6_r0s12__2 <= sroa_speculated4764_v_6_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_6_r0s13__2 <= sroa_speculated4697_v_6_r0s12__2;
+      sroa_speculated4764_v_6_r0s13__2 <= sroa_speculated4764_v_6_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_6_r0s14__2 <= sroa_speculated4697_v_6_r0s13__2;
+      sroa_speculated4764_v_6_r0s14__2 <= sroa_speculated4764_v_6_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_6_r0s15__2 <= sroa_speculated4697_v_6_r0s14__2;
+      sroa_speculated4764_v_6_r0s15__2 <= sroa_speculated4764_v_6_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_6_r0s16__2 <= sroa_speculated4697_v_6_r0s15__2;
+      sroa_speculated4764_v_6_r0s16__2 <= sroa_speculated4764_v_6_r0s15__2;
     if (_GEN_7)
       xor_r0s9__6 <= |(_GEN_229[31:16]);
     if (_GEN_6)
@@ -10123,20 +10139,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__6 <= xor_r0s15__6;
     if (_GEN_7)
-      sub_i1048_neg_6_r0s9 <=
+      sub_i1111_neg_6_r0s9 <=
         {2'h0, _GEN_229[30:23]} - {2'h0, _GEN_230 ? 8'h1 : _GEN_229[14:7]};
     if (_GEN_6)
       select_r0s10__12 <= _GEN_232 > 6'h1A ? _GEN_231[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_6_r0s9 <= {~_GEN_230, _GEN_229[6:0]};
+      or_i3130_6_r0s9 <= {~_GEN_230, _GEN_229[6:0]};
     if (_GEN_6) begin
-      or_i3066_6_r0s10 <= or_i3066_6_r0s9;
-      cmp_i_i3268_6_r0s10 <= _GEN_232 < 6'h22;
-      loadedv_i324456_6_r0s10 <= _GEN_232;
+      or_i3130_6_r0s10 <= or_i3130_6_r0s9;
+      cmp_i_i3332_6_r0s10 <= _GEN_232 < 6'h22;
+      loadedv_i330856_6_r0s10 <= _GEN_232;
     end
     if (_GEN_5) begin
-      or_i2633_6_r0s11 <=
-        (|(~({8{~(select_r0s10__12[3])}} & 8'hFF << select_r0s10__12) & or_i3066_6_r0s10))
+      or_i2697_6_r0s11 <=
+        (|(~({8{~(select_r0s10__12[3])}} & 8'hFF << select_r0s10__12) & or_i3130_6_r0s10))
         | _GEN_50[0];
       cond_i_i_6_r0s11 <= _GEN_50[33:1];
     end
@@ -10157,24 +10173,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__6 <= codes_sroa_0_0_r0s7__6;
     if (_GEN_7)
-      mul_i2659_6_r0s9 <=
+      mul_i2723_6_r0s9 <=
         {8'h0, |(_GEN_229[30:23]), _GEN_229[22:16]} * {8'h0, codes_sroa_0_0_r0s8__6};
     if (_GEN_6)
-      mul_i2659_6_r0s10 <= mul_i2659_6_r0s9;
+      mul_i2723_6_r0s10 <= mul_i2723_6_r0s9;
     if (_GEN_5)
-      mul_i2659_6_r0s11 <= mul_i2659_6_r0s10;
+      mul_i2723_6_r0s11 <= mul_i2723_6_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_6_r0s12 <=
-        (sroa_speculated4697_v_6_r0s11__2 ? 36'h0 - _GEN_51 : _GEN_51)
-        + {10'h0, mul_i2659_6_r0s11, 10'h0};
+        (sroa_speculated4764_v_6_r0s11__2 ? 36'h0 - _GEN_51 : _GEN_51)
+        + {10'h0, mul_i2723_6_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_6_r0s13 <= sum_i_sroa_0_0_off0_6_r0s12 == 36'h0;
+      cmp_i4036_6_r0s13 <= sum_i_sroa_0_0_off0_6_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_6_r0s14 <= cmp_i3972_6_r0s13;
+      cmp_i4036_6_r0s14 <= cmp_i4036_6_r0s13;
     if (_GEN_1)
-      cmp_i3972_6_r0s15 <= cmp_i3972_6_r0s14;
+      cmp_i4036_6_r0s15 <= cmp_i4036_6_r0s14;
     if (_GEN_0)
-      cmp_i3972_6_r0s16 <= cmp_i3972_6_r0s15;
+      cmp_i4036_6_r0s16 <= cmp_i4036_6_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_6_r0s13 <= sum_i_sroa_0_0_off0_6_r0s12;
     if (_GEN_2)
@@ -10254,11 +10270,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__42 <= _GEN_638 & ~_GEN_653;
     end
     if (_GEN_2)
-      sub_i2904_6_r0s14 <= {1'h0, add_r0s13__6} - {4'h0, _GEN_235};
+      sub_i2968_6_r0s14 <= {1'h0, add_r0s13__6} - {4'h0, _GEN_235};
     if (_GEN_1)
-      sub_i2904_6_r0s15 <= sub_i2904_6_r0s14;
+      sub_i2968_6_r0s15 <= sub_i2968_6_r0s14;
     if (_GEN_2)
-      cmp_i3681_6_r0s14 <= _GEN_235 < 6'h23;
+      cmp_i3745_6_r0s14 <= _GEN_235 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_6_r0s13 <= _GEN_233;
     if (_GEN_2) begin
@@ -10266,10 +10282,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__6 <= _GEN_235;
     end
     if (_GEN_1) begin
-      cond_i3684_6_r0s15 <= _GEN_52[27];
-      cond_i3684_6_r0s15__1 <= _GEN_52[34:28];
-      cond_i3684_6_r0s15__2 <= _GEN_52[26];
-      cond_i3684_6_r0s15__3 <= _GEN_52[25:0];
+      cond_i3748_6_r0s15 <= _GEN_52[27];
+      cond_i3748_6_r0s15__1 <= _GEN_52[34:28];
+      cond_i3748_6_r0s15__2 <= _GEN_52[26];
+      cond_i3748_6_r0s15__3 <= _GEN_52[25:0];
     end
     if (_GEN_0)
       narrow_6_r0s16 <= _GEN_53 < 17'h7F7F ? _GEN_53[15:0] : 16'h7F7F;
@@ -10290,85 +10306,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_6_r0s16 <= ref_tmp96_i_sroa_0_0_6_r0s15;
     if (_GEN_15)
-      cmp_i1229_7_r0s1 <= _GEN_186[63:56] == 8'h0;
+      cmp_i1292_7_r0s1 <= _GEN_186[63:56] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_7_r0s2 <= cmp_i1229_7_r0s1;
+      cmp_i1292_7_r0s2 <= cmp_i1292_7_r0s1;
     if (_GEN_13)
-      cmp_i1229_7_r0s3 <= cmp_i1229_7_r0s2;
+      cmp_i1292_7_r0s3 <= cmp_i1292_7_r0s2;
     if (_GEN_12)
-      cmp_i1229_7_r0s4 <= cmp_i1229_7_r0s3;
+      cmp_i1292_7_r0s4 <= cmp_i1292_7_r0s3;
     if (_GEN_11)
-      cmp_i1229_7_r0s5 <= cmp_i1229_7_r0s4;
+      cmp_i1292_7_r0s5 <= cmp_i1292_7_r0s4;
     if (_GEN_10)
-      cmp_i1229_7_r0s6 <= cmp_i1229_7_r0s5;
+      cmp_i1292_7_r0s6 <= cmp_i1292_7_r0s5;
     if (_GEN_9)
-      cmp_i1229_7_r0s7 <= cmp_i1229_7_r0s6;
+      cmp_i1292_7_r0s7 <= cmp_i1292_7_r0s6;
     if (_GEN_8)
-      cmp_i1229_7_r0s8 <= cmp_i1229_7_r0s7;
+      cmp_i1292_7_r0s8 <= cmp_i1292_7_r0s7;
     if (_GEN_7)
-      cmp_i1229_7_r0s9 <= cmp_i1229_7_r0s8;
+      cmp_i1292_7_r0s9 <= cmp_i1292_7_r0s8;
     if (_GEN_6)
-      cmp_i1229_7_r0s10 <= cmp_i1229_7_r0s9;
+      cmp_i1292_7_r0s10 <= cmp_i1292_7_r0s9;
     if (_GEN_5)
-      cmp_i1229_7_r0s11 <= cmp_i1229_7_r0s10;
+      cmp_i1292_7_r0s11 <= cmp_i1292_7_r0s10;
     if (_GEN_4)
-      cmp_i1229_7_r0s12 <= cmp_i1229_7_r0s11;
+      cmp_i1292_7_r0s12 <= cmp_i1292_7_r0s11;
     if (_GEN_3)
-      cmp_i1229_7_r0s13 <= cmp_i1229_7_r0s12;
+      cmp_i1292_7_r0s13 <= cmp_i1292_7_r0s12;
     if (_GEN_2)
-      cmp_i1229_7_r0s14 <= cmp_i1229_7_r0s13;
+      cmp_i1292_7_r0s14 <= cmp_i1292_7_r0s13;
     if (_GEN_1)
-      cmp_i1229_7_r0s15 <= cmp_i1229_7_r0s14;
+      cmp_i1292_7_r0s15 <= cmp_i1292_7_r0s14;
     if (_GEN_0)
-      cmp_i1229_7_r0s16 <= cmp_i1229_7_r0s15;
+      cmp_i1292_7_r0s16 <= cmp_i1292_7_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_7_r0s9 <= _GEN_236[6:0];
+      sroa_speculated4764_v_7_r0s9 <= _GEN_236[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_7_r0s10 <= sroa_speculated4697_v_7_r0s9;
+      sroa_speculated4764_v_7_r0s10 <= sroa_speculated4764_v_7_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_7_r0s11 <= sroa_speculated4697_v_7_r0s10;
+      sroa_speculated4764_v_7_r0s11 <= sroa_speculated4764_v_7_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_7_r0s12 <= sroa_speculated4697_v_7_r0s11;
+      sroa_speculated4764_v_7_r0s12 <= sroa_speculated4764_v_7_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_7_r0s13 <= sroa_speculated4697_v_7_r0s12;
+      sroa_speculated4764_v_7_r0s13 <= sroa_speculated4764_v_7_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_7_r0s14 <= sroa_speculated4697_v_7_r0s13;
+      sroa_speculated4764_v_7_r0s14 <= sroa_speculated4764_v_7_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_7_r0s15 <= sroa_speculated4697_v_7_r0s14;
+      sroa_speculated4764_v_7_r0s15 <= sroa_speculated4764_v_7_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_7_r0s16 <= sroa_speculated4697_v_7_r0s15;
+      sroa_speculated4764_v_7_r0s16 <= sroa_speculated4764_v_7_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_7_r0s9__1 <= _GEN_236[14:7];
+      sroa_speculated4764_v_7_r0s9__1 <= _GEN_236[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_7_r0s10__1 <= sroa_speculated4697_v_7_r0s9__1;
+      sroa_speculated4764_v_7_r0s10__1 <= sroa_speculated4764_v_7_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_7_r0s11__1 <= sroa_speculated4697_v_7_r0s10__1;
+      sroa_speculated4764_v_7_r0s11__1 <= sroa_speculated4764_v_7_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_7_r0s12__1 <= sroa_speculated4697_v_7_r0s11__1;
+      sroa_speculated4764_v_7_r0s12__1 <= sroa_speculated4764_v_7_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_7_r0s13__1 <= sroa_speculated4697_v_7_r0s12__1;
+      sroa_speculated4764_v_7_r0s13__1 <= sroa_speculated4764_v_7_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_7_r0s14__1 <= sroa_speculated4697_v_7_r0s13__1;
+      sroa_speculated4764_v_7_r0s14__1 <= sroa_speculated4764_v_7_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_7_r0s15__1 <= sroa_speculated4697_v_7_r0s14__1;
+      sroa_speculated4764_v_7_r0s15__1 <= sroa_speculated4764_v_7_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_7_r0s16__1 <= sroa_speculated4697_v_7_r0s15__1;
+      sroa_speculated4764_v_7_r0s16__1 <= sroa_speculated4764_v_7_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_7_r0s9__2 <= _GEN_236[15];
+      sroa_speculated4764_v_7_r0s9__2 <= _GEN_236[15];
     if (_GEN_6)
-      sroa_speculated4697_v_7_r0s10__2 <= sroa_speculated4697_v_7_r0s9__2;
+      sroa_speculated4764_v_7_r0s10__2 <= sroa_speculated4764_v_7_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_7_r0s11__2 <= sroa_speculated4697_v_7_r0s10__2;
+      sroa_speculated4764_v_7_r0s11__2 <= sroa_speculated4764_v_7_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_7_r0s12__2 <= sroa_speculated4697_v_7_r0s11__2;
+      sroa_speculated4764_v_7_r0s12__2 <= sroa_speculated4764_v_7_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_7_r0s13__2 <= sroa_speculated4697_v_7_r0s12__2;
+      sroa_speculated4764_v_7_r0s13__2 <= sroa_speculated4764_v_7_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_7_r0s14__2 <= sroa_speculated4697_v_7_r0s13__2;
+      sroa_speculated4764_v_7_r0s14__2 <= sroa_speculated4764_v_7_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_7_r0s15__2 <= sroa_speculated4697_v_7_r0s14__2;
+      sroa_speculated4764_v_7_r0s15__2 <= sroa_speculated4764_v_7_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_7_r0s16__2 <= sroa_speculated4697_v_7_r0s15__2;
+      sroa_speculated4764_v_7_r0s16__2 <= sroa_speculated4764_v_7_r0s15__2;
     if (_GEN_7)
       xor_r0s9__7 <= |(_GEN_236[31:16]);
     if (_GEN_6)
@@ -10386,20 +10402,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__7 <= xor_r0s15__7;
     if (_GEN_7)
-      sub_i1048_neg_7_r0s9 <=
+      sub_i1111_neg_7_r0s9 <=
         {2'h0, _GEN_236[30:23]} - {2'h0, _GEN_237 ? 8'h1 : _GEN_236[14:7]};
     if (_GEN_6)
       select_r0s10__14 <= _GEN_239 > 6'h1A ? _GEN_238[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_7_r0s9 <= {~_GEN_237, _GEN_236[6:0]};
+      or_i3130_7_r0s9 <= {~_GEN_237, _GEN_236[6:0]};
     if (_GEN_6) begin
-      or_i3066_7_r0s10 <= or_i3066_7_r0s9;
-      cmp_i_i3268_7_r0s10 <= _GEN_239 < 6'h22;
-      loadedv_i324456_7_r0s10 <= _GEN_239;
+      or_i3130_7_r0s10 <= or_i3130_7_r0s9;
+      cmp_i_i3332_7_r0s10 <= _GEN_239 < 6'h22;
+      loadedv_i330856_7_r0s10 <= _GEN_239;
     end
     if (_GEN_5) begin
-      or_i2633_7_r0s11 <=
-        (|(~({8{~(select_r0s10__14[3])}} & 8'hFF << select_r0s10__14) & or_i3066_7_r0s10))
+      or_i2697_7_r0s11 <=
+        (|(~({8{~(select_r0s10__14[3])}} & 8'hFF << select_r0s10__14) & or_i3130_7_r0s10))
         | _GEN_54[0];
       cond_i_i_7_r0s11 <= _GEN_54[33:1];
     end
@@ -10420,24 +10436,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__7 <= codes_sroa_0_0_r0s7__7;
     if (_GEN_7)
-      mul_i2659_7_r0s9 <=
+      mul_i2723_7_r0s9 <=
         {8'h0, |(_GEN_236[30:23]), _GEN_236[22:16]} * {8'h0, codes_sroa_0_0_r0s8__7};
     if (_GEN_6)
-      mul_i2659_7_r0s10 <= mul_i2659_7_r0s9;
+      mul_i2723_7_r0s10 <= mul_i2723_7_r0s9;
     if (_GEN_5)
-      mul_i2659_7_r0s11 <= mul_i2659_7_r0s10;
+      mul_i2723_7_r0s11 <= mul_i2723_7_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_7_r0s12 <=
-        (sroa_speculated4697_v_7_r0s11__2 ? 36'h0 - _GEN_55 : _GEN_55)
-        + {10'h0, mul_i2659_7_r0s11, 10'h0};
+        (sroa_speculated4764_v_7_r0s11__2 ? 36'h0 - _GEN_55 : _GEN_55)
+        + {10'h0, mul_i2723_7_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_7_r0s13 <= sum_i_sroa_0_0_off0_7_r0s12 == 36'h0;
+      cmp_i4036_7_r0s13 <= sum_i_sroa_0_0_off0_7_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_7_r0s14 <= cmp_i3972_7_r0s13;
+      cmp_i4036_7_r0s14 <= cmp_i4036_7_r0s13;
     if (_GEN_1)
-      cmp_i3972_7_r0s15 <= cmp_i3972_7_r0s14;
+      cmp_i4036_7_r0s15 <= cmp_i4036_7_r0s14;
     if (_GEN_0)
-      cmp_i3972_7_r0s16 <= cmp_i3972_7_r0s15;
+      cmp_i4036_7_r0s16 <= cmp_i4036_7_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_7_r0s13 <= sum_i_sroa_0_0_off0_7_r0s12;
     if (_GEN_2)
@@ -10517,11 +10533,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__48 <= _GEN_669 & ~_GEN_684;
     end
     if (_GEN_2)
-      sub_i2904_7_r0s14 <= {1'h0, add_r0s13__7} - {4'h0, _GEN_242};
+      sub_i2968_7_r0s14 <= {1'h0, add_r0s13__7} - {4'h0, _GEN_242};
     if (_GEN_1)
-      sub_i2904_7_r0s15 <= sub_i2904_7_r0s14;
+      sub_i2968_7_r0s15 <= sub_i2968_7_r0s14;
     if (_GEN_2)
-      cmp_i3681_7_r0s14 <= _GEN_242 < 6'h23;
+      cmp_i3745_7_r0s14 <= _GEN_242 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_7_r0s13 <= _GEN_240;
     if (_GEN_2) begin
@@ -10529,10 +10545,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__7 <= _GEN_242;
     end
     if (_GEN_1) begin
-      cond_i3684_7_r0s15 <= _GEN_56[27];
-      cond_i3684_7_r0s15__1 <= _GEN_56[34:28];
-      cond_i3684_7_r0s15__2 <= _GEN_56[26];
-      cond_i3684_7_r0s15__3 <= _GEN_56[25:0];
+      cond_i3748_7_r0s15 <= _GEN_56[27];
+      cond_i3748_7_r0s15__1 <= _GEN_56[34:28];
+      cond_i3748_7_r0s15__2 <= _GEN_56[26];
+      cond_i3748_7_r0s15__3 <= _GEN_56[25:0];
     end
     if (_GEN_0)
       narrow_7_r0s16 <= _GEN_57 < 17'h7F7F ? _GEN_57[15:0] : 16'h7F7F;
@@ -10553,85 +10569,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_7_r0s16 <= ref_tmp96_i_sroa_0_0_7_r0s15;
     if (_GEN_15)
-      cmp_i1229_8_r0s1 <= _GEN_186[71:64] == 8'h0;
+      cmp_i1292_8_r0s1 <= _GEN_186[71:64] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_8_r0s2 <= cmp_i1229_8_r0s1;
+      cmp_i1292_8_r0s2 <= cmp_i1292_8_r0s1;
     if (_GEN_13)
-      cmp_i1229_8_r0s3 <= cmp_i1229_8_r0s2;
+      cmp_i1292_8_r0s3 <= cmp_i1292_8_r0s2;
     if (_GEN_12)
-      cmp_i1229_8_r0s4 <= cmp_i1229_8_r0s3;
+      cmp_i1292_8_r0s4 <= cmp_i1292_8_r0s3;
     if (_GEN_11)
-      cmp_i1229_8_r0s5 <= cmp_i1229_8_r0s4;
+      cmp_i1292_8_r0s5 <= cmp_i1292_8_r0s4;
     if (_GEN_10)
-      cmp_i1229_8_r0s6 <= cmp_i1229_8_r0s5;
+      cmp_i1292_8_r0s6 <= cmp_i1292_8_r0s5;
     if (_GEN_9)
-      cmp_i1229_8_r0s7 <= cmp_i1229_8_r0s6;
+      cmp_i1292_8_r0s7 <= cmp_i1292_8_r0s6;
     if (_GEN_8)
-      cmp_i1229_8_r0s8 <= cmp_i1229_8_r0s7;
+      cmp_i1292_8_r0s8 <= cmp_i1292_8_r0s7;
     if (_GEN_7)
-      cmp_i1229_8_r0s9 <= cmp_i1229_8_r0s8;
+      cmp_i1292_8_r0s9 <= cmp_i1292_8_r0s8;
     if (_GEN_6)
-      cmp_i1229_8_r0s10 <= cmp_i1229_8_r0s9;
+      cmp_i1292_8_r0s10 <= cmp_i1292_8_r0s9;
     if (_GEN_5)
-      cmp_i1229_8_r0s11 <= cmp_i1229_8_r0s10;
+      cmp_i1292_8_r0s11 <= cmp_i1292_8_r0s10;
     if (_GEN_4)
-      cmp_i1229_8_r0s12 <= cmp_i1229_8_r0s11;
+      cmp_i1292_8_r0s12 <= cmp_i1292_8_r0s11;
     if (_GEN_3)
-      cmp_i1229_8_r0s13 <= cmp_i1229_8_r0s12;
+      cmp_i1292_8_r0s13 <= cmp_i1292_8_r0s12;
     if (_GEN_2)
-      cmp_i1229_8_r0s14 <= cmp_i1229_8_r0s13;
+      cmp_i1292_8_r0s14 <= cmp_i1292_8_r0s13;
     if (_GEN_1)
-      cmp_i1229_8_r0s15 <= cmp_i1229_8_r0s14;
+      cmp_i1292_8_r0s15 <= cmp_i1292_8_r0s14;
     if (_GEN_0)
-      cmp_i1229_8_r0s16 <= cmp_i1229_8_r0s15;
+      cmp_i1292_8_r0s16 <= cmp_i1292_8_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_8_r0s9 <= _GEN_243[6:0];
+      sroa_speculated4764_v_8_r0s9 <= _GEN_243[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_8_r0s10 <= sroa_speculated4697_v_8_r0s9;
+      sroa_speculated4764_v_8_r0s10 <= sroa_speculated4764_v_8_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_8_r0s11 <= sroa_speculated4697_v_8_r0s10;
+      sroa_speculated4764_v_8_r0s11 <= sroa_speculated4764_v_8_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_8_r0s12 <= sroa_speculated4697_v_8_r0s11;
+      sroa_speculated4764_v_8_r0s12 <= sroa_speculated4764_v_8_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_8_r0s13 <= sroa_speculated4697_v_8_r0s12;
+      sroa_speculated4764_v_8_r0s13 <= sroa_speculated4764_v_8_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_8_r0s14 <= sroa_speculated4697_v_8_r0s13;
+      sroa_speculated4764_v_8_r0s14 <= sroa_speculated4764_v_8_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_8_r0s15 <= sroa_speculated4697_v_8_r0s14;
+      sroa_speculated4764_v_8_r0s15 <= sroa_speculated4764_v_8_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_8_r0s16 <= sroa_speculated4697_v_8_r0s15;
+      sroa_speculated4764_v_8_r0s16 <= sroa_speculated4764_v_8_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_8_r0s9__1 <= _GEN_243[14:7];
+      sroa_speculated4764_v_8_r0s9__1 <= _GEN_243[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_8_r0s10__1 <= sroa_speculated4697_v_8_r0s9__1;
+      sroa_speculated4764_v_8_r0s10__1 <= sroa_speculated4764_v_8_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_8_r0s11__1 <= sroa_speculated4697_v_8_r0s10__1;
+      sroa_speculated4764_v_8_r0s11__1 <= sroa_speculated4764_v_8_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_8_r0s12__1 <= sroa_speculated4697_v_8_r0s11__1;
+      sroa_speculated4764_v_8_r0s12__1 <= sroa_speculated4764_v_8_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_8_r0s13__1 <= sroa_speculated4697_v_8_r0s12__1;
+      sroa_speculated4764_v_8_r0s13__1 <= sroa_speculated4764_v_8_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_8_r0s14__1 <= sroa_speculated4697_v_8_r0s13__1;
+      sroa_speculated4764_v_8_r0s14__1 <= sroa_speculated4764_v_8_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_8_r0s15__1 <= sroa_speculated4697_v_8_r0s14__1;
+      sroa_speculated4764_v_8_r0s15__1 <= sroa_speculated4764_v_8_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_8_r0s16__1 <= sroa_speculated4697_v_8_r0s15__1;
+      sroa_speculated4764_v_8_r0s16__1 <= sroa_speculated4764_v_8_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_8_r0s9__2 <= _GEN_243[15];
+      sroa_speculated4764_v_8_r0s9__2 <= _GEN_243[15];
     if (_GEN_6)
-      sroa_speculated4697_v_8_r0s10__2 <= sroa_speculated4697_v_8_r0s9__2;
+      sroa_speculated4764_v_8_r0s10__2 <= sroa_speculated4764_v_8_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_8_r0s11__2 <= sroa_speculated4697_v_8_r0s10__2;
+      sroa_speculated4764_v_8_r0s11__2 <= sroa_speculated4764_v_8_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_8_r0s12__2 <= sroa_speculated4697_v_8_r0s11__2;
+      sroa_speculated4764_v_8_r0s12__2 <= sroa_speculated4764_v_8_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_8_r0s13__2 <= sroa_speculated4697_v_8_r0s12__2;
+      sroa_speculated4764_v_8_r0s13__2 <= sroa_speculated4764_v_8_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_8_r0s14__2 <= sroa_speculated4697_v_8_r0s13__2;
+      sroa_speculated4764_v_8_r0s14__2 <= sroa_speculated4764_v_8_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_8_r0s15__2 <= sroa_speculated4697_v_8_r0s14__2;
+      sroa_speculated4764_v_8_r0s15__2 <= sroa_speculated4764_v_8_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_8_r0s16__2 <= sroa_speculated4697_v_8_r0s15__2;
+      sroa_speculated4764_v_8_r0s16__2 <= sroa_speculated4764_v_8_r0s15__2;
     if (_GEN_7)
       xor_r0s9__8 <= |(_GEN_243[31:16]);
     if (_GEN_6)
@@ -10649,20 +10665,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__8 <= xor_r0s15__8;
     if (_GEN_7)
-      sub_i1048_neg_8_r0s9 <=
+      sub_i1111_neg_8_r0s9 <=
         {2'h0, _GEN_243[30:23]} - {2'h0, _GEN_244 ? 8'h1 : _GEN_243[14:7]};
     if (_GEN_6)
       select_r0s10__16 <= _GEN_246 > 6'h1A ? _GEN_245[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_8_r0s9 <= {~_GEN_244, _GEN_243[6:0]};
+      or_i3130_8_r0s9 <= {~_GEN_244, _GEN_243[6:0]};
     if (_GEN_6) begin
-      or_i3066_8_r0s10 <= or_i3066_8_r0s9;
-      cmp_i_i3268_8_r0s10 <= _GEN_246 < 6'h22;
-      loadedv_i324456_8_r0s10 <= _GEN_246;
+      or_i3130_8_r0s10 <= or_i3130_8_r0s9;
+      cmp_i_i3332_8_r0s10 <= _GEN_246 < 6'h22;
+      loadedv_i330856_8_r0s10 <= _GEN_246;
     end
     if (_GEN_5) begin
-      or_i2633_8_r0s11 <=
-        (|(~({8{~(select_r0s10__16[3])}} & 8'hFF << select_r0s10__16) & or_i3066_8_r0s10))
+      or_i2697_8_r0s11 <=
+        (|(~({8{~(select_r0s10__16[3])}} & 8'hFF << select_r0s10__16) & or_i3130_8_r0s10))
         | _GEN_58[0];
       cond_i_i_8_r0s11 <= _GEN_58[33:1];
     end
@@ -10683,24 +10699,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__8 <= codes_sroa_0_0_r0s7__8;
     if (_GEN_7)
-      mul_i2659_8_r0s9 <=
+      mul_i2723_8_r0s9 <=
         {8'h0, |(_GEN_243[30:23]), _GEN_243[22:16]} * {8'h0, codes_sroa_0_0_r0s8__8};
     if (_GEN_6)
-      mul_i2659_8_r0s10 <= mul_i2659_8_r0s9;
+      mul_i2723_8_r0s10 <= mul_i2723_8_r0s9;
     if (_GEN_5)
-      mul_i2659_8_r0s11 <= mul_i2659_8_r0s10;
+      mul_i2723_8_r0s11 <= mul_i2723_8_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_8_r0s12 <=
-        (sroa_speculated4697_v_8_r0s11__2 ? 36'h0 - _GEN_59 : _GEN_59)
-        + {10'h0, mul_i2659_8_r0s11, 10'h0};
+        (sroa_speculated4764_v_8_r0s11__2 ? 36'h0 - _GEN_59 : _GEN_59)
+        + {10'h0, mul_i2723_8_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_8_r0s13 <= sum_i_sroa_0_0_off0_8_r0s12 == 36'h0;
+      cmp_i4036_8_r0s13 <= sum_i_sroa_0_0_off0_8_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_8_r0s14 <= cmp_i3972_8_r0s13;
+      cmp_i4036_8_r0s14 <= cmp_i4036_8_r0s13;
     if (_GEN_1)
-      cmp_i3972_8_r0s15 <= cmp_i3972_8_r0s14;
+      cmp_i4036_8_r0s15 <= cmp_i4036_8_r0s14;
     if (_GEN_0)
-      cmp_i3972_8_r0s16 <= cmp_i3972_8_r0s15;
+      cmp_i4036_8_r0s16 <= cmp_i4036_8_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_8_r0s13 <= sum_i_sroa_0_0_off0_8_r0s12;
     if (_GEN_2)
@@ -10780,11 +10796,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__54 <= _GEN_700 & ~_GEN_715;
     end
     if (_GEN_2)
-      sub_i2904_8_r0s14 <= {1'h0, add_r0s13__8} - {4'h0, _GEN_249};
+      sub_i2968_8_r0s14 <= {1'h0, add_r0s13__8} - {4'h0, _GEN_249};
     if (_GEN_1)
-      sub_i2904_8_r0s15 <= sub_i2904_8_r0s14;
+      sub_i2968_8_r0s15 <= sub_i2968_8_r0s14;
     if (_GEN_2)
-      cmp_i3681_8_r0s14 <= _GEN_249 < 6'h23;
+      cmp_i3745_8_r0s14 <= _GEN_249 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_8_r0s13 <= _GEN_247;
     if (_GEN_2) begin
@@ -10792,10 +10808,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__8 <= _GEN_249;
     end
     if (_GEN_1) begin
-      cond_i3684_8_r0s15 <= _GEN_60[27];
-      cond_i3684_8_r0s15__1 <= _GEN_60[34:28];
-      cond_i3684_8_r0s15__2 <= _GEN_60[26];
-      cond_i3684_8_r0s15__3 <= _GEN_60[25:0];
+      cond_i3748_8_r0s15 <= _GEN_60[27];
+      cond_i3748_8_r0s15__1 <= _GEN_60[34:28];
+      cond_i3748_8_r0s15__2 <= _GEN_60[26];
+      cond_i3748_8_r0s15__3 <= _GEN_60[25:0];
     end
     if (_GEN_0)
       narrow_8_r0s16 <= _GEN_61 < 17'h7F7F ? _GEN_61[15:0] : 16'h7F7F;
@@ -10816,85 +10832,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_8_r0s16 <= ref_tmp96_i_sroa_0_0_8_r0s15;
     if (_GEN_15)
-      cmp_i1229_9_r0s1 <= _GEN_186[79:72] == 8'h0;
+      cmp_i1292_9_r0s1 <= _GEN_186[79:72] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_9_r0s2 <= cmp_i1229_9_r0s1;
+      cmp_i1292_9_r0s2 <= cmp_i1292_9_r0s1;
     if (_GEN_13)
-      cmp_i1229_9_r0s3 <= cmp_i1229_9_r0s2;
+      cmp_i1292_9_r0s3 <= cmp_i1292_9_r0s2;
     if (_GEN_12)
-      cmp_i1229_9_r0s4 <= cmp_i1229_9_r0s3;
+      cmp_i1292_9_r0s4 <= cmp_i1292_9_r0s3;
     if (_GEN_11)
-      cmp_i1229_9_r0s5 <= cmp_i1229_9_r0s4;
+      cmp_i1292_9_r0s5 <= cmp_i1292_9_r0s4;
     if (_GEN_10)
-      cmp_i1229_9_r0s6 <= cmp_i1229_9_r0s5;
+      cmp_i1292_9_r0s6 <= cmp_i1292_9_r0s5;
     if (_GEN_9)
-      cmp_i1229_9_r0s7 <= cmp_i1229_9_r0s6;
+      cmp_i1292_9_r0s7 <= cmp_i1292_9_r0s6;
     if (_GEN_8)
-      cmp_i1229_9_r0s8 <= cmp_i1229_9_r0s7;
+      cmp_i1292_9_r0s8 <= cmp_i1292_9_r0s7;
     if (_GEN_7)
-      cmp_i1229_9_r0s9 <= cmp_i1229_9_r0s8;
+      cmp_i1292_9_r0s9 <= cmp_i1292_9_r0s8;
     if (_GEN_6)
-      cmp_i1229_9_r0s10 <= cmp_i1229_9_r0s9;
+      cmp_i1292_9_r0s10 <= cmp_i1292_9_r0s9;
     if (_GEN_5)
-      cmp_i1229_9_r0s11 <= cmp_i1229_9_r0s10;
+      cmp_i1292_9_r0s11 <= cmp_i1292_9_r0s10;
     if (_GEN_4)
-      cmp_i1229_9_r0s12 <= cmp_i1229_9_r0s11;
+      cmp_i1292_9_r0s12 <= cmp_i1292_9_r0s11;
     if (_GEN_3)
-      cmp_i1229_9_r0s13 <= cmp_i1229_9_r0s12;
+      cmp_i1292_9_r0s13 <= cmp_i1292_9_r0s12;
     if (_GEN_2)
-      cmp_i1229_9_r0s14 <= cmp_i1229_9_r0s13;
+      cmp_i1292_9_r0s14 <= cmp_i1292_9_r0s13;
     if (_GEN_1)
-      cmp_i1229_9_r0s15 <= cmp_i1229_9_r0s14;
+      cmp_i1292_9_r0s15 <= cmp_i1292_9_r0s14;
     if (_GEN_0)
-      cmp_i1229_9_r0s16 <= cmp_i1229_9_r0s15;
+      cmp_i1292_9_r0s16 <= cmp_i1292_9_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_9_r0s9 <= _GEN_250[6:0];
+      sroa_speculated4764_v_9_r0s9 <= _GEN_250[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_9_r0s10 <= sroa_speculated4697_v_9_r0s9;
+      sroa_speculated4764_v_9_r0s10 <= sroa_speculated4764_v_9_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_9_r0s11 <= sroa_speculated4697_v_9_r0s10;
+      sroa_speculated4764_v_9_r0s11 <= sroa_speculated4764_v_9_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_9_r0s12 <= sroa_speculated4697_v_9_r0s11;
+      sroa_speculated4764_v_9_r0s12 <= sroa_speculated4764_v_9_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_9_r0s13 <= sroa_speculated4697_v_9_r0s12;
+      sroa_speculated4764_v_9_r0s13 <= sroa_speculated4764_v_9_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_9_r0s14 <= sroa_speculated4697_v_9_r0s13;
+      sroa_speculated4764_v_9_r0s14 <= sroa_speculated4764_v_9_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_9_r0s15 <= sroa_speculated4697_v_9_r0s14;
+      sroa_speculated4764_v_9_r0s15 <= sroa_speculated4764_v_9_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_9_r0s16 <= sroa_speculated4697_v_9_r0s15;
+      sroa_speculated4764_v_9_r0s16 <= sroa_speculated4764_v_9_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_9_r0s9__1 <= _GEN_250[14:7];
+      sroa_speculated4764_v_9_r0s9__1 <= _GEN_250[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_9_r0s10__1 <= sroa_speculated4697_v_9_r0s9__1;
+      sroa_speculated4764_v_9_r0s10__1 <= sroa_speculated4764_v_9_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_9_r0s11__1 <= sroa_speculated4697_v_9_r0s10__1;
+      sroa_speculated4764_v_9_r0s11__1 <= sroa_speculated4764_v_9_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_9_r0s12__1 <= sroa_speculated4697_v_9_r0s11__1;
+      sroa_speculated4764_v_9_r0s12__1 <= sroa_speculated4764_v_9_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_9_r0s13__1 <= sroa_speculated4697_v_9_r0s12__1;
+      sroa_speculated4764_v_9_r0s13__1 <= sroa_speculated4764_v_9_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_9_r0s14__1 <= sroa_speculated4697_v_9_r0s13__1;
+      sroa_speculated4764_v_9_r0s14__1 <= sroa_speculated4764_v_9_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_9_r0s15__1 <= sroa_speculated4697_v_9_r0s14__1;
+      sroa_speculated4764_v_9_r0s15__1 <= sroa_speculated4764_v_9_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_9_r0s16__1 <= sroa_speculated4697_v_9_r0s15__1;
+      sroa_speculated4764_v_9_r0s16__1 <= sroa_speculated4764_v_9_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_9_r0s9__2 <= _GEN_250[15];
+      sroa_speculated4764_v_9_r0s9__2 <= _GEN_250[15];
     if (_GEN_6)
-      sroa_speculated4697_v_9_r0s10__2 <= sroa_speculated4697_v_9_r0s9__2;
+      sroa_speculated4764_v_9_r0s10__2 <= sroa_speculated4764_v_9_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_9_r0s11__2 <= sroa_speculated4697_v_9_r0s10__2;
+      sroa_speculated4764_v_9_r0s11__2 <= sroa_speculated4764_v_9_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_9_r0s12__2 <= sroa_speculated4697_v_9_r0s11__2;
+      sroa_speculated4764_v_9_r0s12__2 <= sroa_speculated4764_v_9_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_9_r0s13__2 <= sroa_speculated4697_v_9_r0s12__2;
+      sroa_speculated4764_v_9_r0s13__2 <= sroa_speculated4764_v_9_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_9_r0s14__2 <= sroa_speculated4697_v_9_r0s13__2;
+      sroa_speculated4764_v_9_r0s14__2 <= sroa_speculated4764_v_9_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_9_r0s15__2 <= sroa_speculated4697_v_9_r0s14__2;
+      sroa_speculated4764_v_9_r0s15__2 <= sroa_speculated4764_v_9_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_9_r0s16__2 <= sroa_speculated4697_v_9_r0s15__2;
+      sroa_speculated4764_v_9_r0s16__2 <= sroa_speculated4764_v_9_r0s15__2;
     if (_GEN_7)
       xor_r0s9__9 <= |(_GEN_250[31:16]);
     if (_GEN_6)
@@ -10912,20 +10928,20 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__9 <= xor_r0s15__9;
     if (_GEN_7)
-      sub_i1048_neg_9_r0s9 <=
+      sub_i1111_neg_9_r0s9 <=
         {2'h0, _GEN_250[30:23]} - {2'h0, _GEN_251 ? 8'h1 : _GEN_250[14:7]};
     if (_GEN_6)
       select_r0s10__18 <= _GEN_253 > 6'h1A ? _GEN_252[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_9_r0s9 <= {~_GEN_251, _GEN_250[6:0]};
+      or_i3130_9_r0s9 <= {~_GEN_251, _GEN_250[6:0]};
     if (_GEN_6) begin
-      or_i3066_9_r0s10 <= or_i3066_9_r0s9;
-      cmp_i_i3268_9_r0s10 <= _GEN_253 < 6'h22;
-      loadedv_i324456_9_r0s10 <= _GEN_253;
+      or_i3130_9_r0s10 <= or_i3130_9_r0s9;
+      cmp_i_i3332_9_r0s10 <= _GEN_253 < 6'h22;
+      loadedv_i330856_9_r0s10 <= _GEN_253;
     end
     if (_GEN_5) begin
-      or_i2633_9_r0s11 <=
-        (|(~({8{~(select_r0s10__18[3])}} & 8'hFF << select_r0s10__18) & or_i3066_9_r0s10))
+      or_i2697_9_r0s11 <=
+        (|(~({8{~(select_r0s10__18[3])}} & 8'hFF << select_r0s10__18) & or_i3130_9_r0s10))
         | _GEN_62[0];
       cond_i_i_9_r0s11 <= _GEN_62[33:1];
     end
@@ -10946,24 +10962,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__9 <= codes_sroa_0_0_r0s7__9;
     if (_GEN_7)
-      mul_i2659_9_r0s9 <=
+      mul_i2723_9_r0s9 <=
         {8'h0, |(_GEN_250[30:23]), _GEN_250[22:16]} * {8'h0, codes_sroa_0_0_r0s8__9};
     if (_GEN_6)
-      mul_i2659_9_r0s10 <= mul_i2659_9_r0s9;
+      mul_i2723_9_r0s10 <= mul_i2723_9_r0s9;
     if (_GEN_5)
-      mul_i2659_9_r0s11 <= mul_i2659_9_r0s10;
+      mul_i2723_9_r0s11 <= mul_i2723_9_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_9_r0s12 <=
-        (sroa_speculated4697_v_9_r0s11__2 ? 36'h0 - _GEN_63 : _GEN_63)
-        + {10'h0, mul_i2659_9_r0s11, 10'h0};
+        (sroa_speculated4764_v_9_r0s11__2 ? 36'h0 - _GEN_63 : _GEN_63)
+        + {10'h0, mul_i2723_9_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_9_r0s13 <= sum_i_sroa_0_0_off0_9_r0s12 == 36'h0;
+      cmp_i4036_9_r0s13 <= sum_i_sroa_0_0_off0_9_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_9_r0s14 <= cmp_i3972_9_r0s13;
+      cmp_i4036_9_r0s14 <= cmp_i4036_9_r0s13;
     if (_GEN_1)
-      cmp_i3972_9_r0s15 <= cmp_i3972_9_r0s14;
+      cmp_i4036_9_r0s15 <= cmp_i4036_9_r0s14;
     if (_GEN_0)
-      cmp_i3972_9_r0s16 <= cmp_i3972_9_r0s15;
+      cmp_i4036_9_r0s16 <= cmp_i4036_9_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_9_r0s13 <= sum_i_sroa_0_0_off0_9_r0s12;
     if (_GEN_2)
@@ -11043,11 +11059,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__60 <= _GEN_731 & ~_GEN_746;
     end
     if (_GEN_2)
-      sub_i2904_9_r0s14 <= {1'h0, add_r0s13__9} - {4'h0, _GEN_256};
+      sub_i2968_9_r0s14 <= {1'h0, add_r0s13__9} - {4'h0, _GEN_256};
     if (_GEN_1)
-      sub_i2904_9_r0s15 <= sub_i2904_9_r0s14;
+      sub_i2968_9_r0s15 <= sub_i2968_9_r0s14;
     if (_GEN_2)
-      cmp_i3681_9_r0s14 <= _GEN_256 < 6'h23;
+      cmp_i3745_9_r0s14 <= _GEN_256 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_9_r0s13 <= _GEN_254;
     if (_GEN_2) begin
@@ -11055,10 +11071,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__9 <= _GEN_256;
     end
     if (_GEN_1) begin
-      cond_i3684_9_r0s15 <= _GEN_64[27];
-      cond_i3684_9_r0s15__1 <= _GEN_64[34:28];
-      cond_i3684_9_r0s15__2 <= _GEN_64[26];
-      cond_i3684_9_r0s15__3 <= _GEN_64[25:0];
+      cond_i3748_9_r0s15 <= _GEN_64[27];
+      cond_i3748_9_r0s15__1 <= _GEN_64[34:28];
+      cond_i3748_9_r0s15__2 <= _GEN_64[26];
+      cond_i3748_9_r0s15__3 <= _GEN_64[25:0];
     end
     if (_GEN_0)
       narrow_9_r0s16 <= _GEN_65 < 17'h7F7F ? _GEN_65[15:0] : 16'h7F7F;
@@ -11079,85 +11095,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_9_r0s16 <= ref_tmp96_i_sroa_0_0_9_r0s15;
     if (_GEN_15)
-      cmp_i1229_10_r0s1 <= _GEN_186[87:80] == 8'h0;
+      cmp_i1292_10_r0s1 <= _GEN_186[87:80] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_10_r0s2 <= cmp_i1229_10_r0s1;
+      cmp_i1292_10_r0s2 <= cmp_i1292_10_r0s1;
     if (_GEN_13)
-      cmp_i1229_10_r0s3 <= cmp_i1229_10_r0s2;
+      cmp_i1292_10_r0s3 <= cmp_i1292_10_r0s2;
     if (_GEN_12)
-      cmp_i1229_10_r0s4 <= cmp_i1229_10_r0s3;
+      cmp_i1292_10_r0s4 <= cmp_i1292_10_r0s3;
     if (_GEN_11)
-      cmp_i1229_10_r0s5 <= cmp_i1229_10_r0s4;
+      cmp_i1292_10_r0s5 <= cmp_i1292_10_r0s4;
     if (_GEN_10)
-      cmp_i1229_10_r0s6 <= cmp_i1229_10_r0s5;
+      cmp_i1292_10_r0s6 <= cmp_i1292_10_r0s5;
     if (_GEN_9)
-      cmp_i1229_10_r0s7 <= cmp_i1229_10_r0s6;
+      cmp_i1292_10_r0s7 <= cmp_i1292_10_r0s6;
     if (_GEN_8)
-      cmp_i1229_10_r0s8 <= cmp_i1229_10_r0s7;
+      cmp_i1292_10_r0s8 <= cmp_i1292_10_r0s7;
     if (_GEN_7)
-      cmp_i1229_10_r0s9 <= cmp_i1229_10_r0s8;
+      cmp_i1292_10_r0s9 <= cmp_i1292_10_r0s8;
     if (_GEN_6)
-      cmp_i1229_10_r0s10 <= cmp_i1229_10_r0s9;
+      cmp_i1292_10_r0s10 <= cmp_i1292_10_r0s9;
     if (_GEN_5)
-      cmp_i1229_10_r0s11 <= cmp_i1229_10_r0s10;
+      cmp_i1292_10_r0s11 <= cmp_i1292_10_r0s10;
     if (_GEN_4)
-      cmp_i1229_10_r0s12 <= cmp_i1229_10_r0s11;
+      cmp_i1292_10_r0s12 <= cmp_i1292_10_r0s11;
     if (_GEN_3)
-      cmp_i1229_10_r0s13 <= cmp_i1229_10_r0s12;
+      cmp_i1292_10_r0s13 <= cmp_i1292_10_r0s12;
     if (_GEN_2)
-      cmp_i1229_10_r0s14 <= cmp_i1229_10_r0s13;
+      cmp_i1292_10_r0s14 <= cmp_i1292_10_r0s13;
     if (_GEN_1)
-      cmp_i1229_10_r0s15 <= cmp_i1229_10_r0s14;
+      cmp_i1292_10_r0s15 <= cmp_i1292_10_r0s14;
     if (_GEN_0)
-      cmp_i1229_10_r0s16 <= cmp_i1229_10_r0s15;
+      cmp_i1292_10_r0s16 <= cmp_i1292_10_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_10_r0s9 <= _GEN_257[6:0];
+      sroa_speculated4764_v_10_r0s9 <= _GEN_257[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_10_r0s10 <= sroa_speculated4697_v_10_r0s9;
+      sroa_speculated4764_v_10_r0s10 <= sroa_speculated4764_v_10_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_10_r0s11 <= sroa_speculated4697_v_10_r0s10;
+      sroa_speculated4764_v_10_r0s11 <= sroa_speculated4764_v_10_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_10_r0s12 <= sroa_speculated4697_v_10_r0s11;
+      sroa_speculated4764_v_10_r0s12 <= sroa_speculated4764_v_10_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_10_r0s13 <= sroa_speculated4697_v_10_r0s12;
+      sroa_speculated4764_v_10_r0s13 <= sroa_speculated4764_v_10_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_10_r0s14 <= sroa_speculated4697_v_10_r0s13;
+      sroa_speculated4764_v_10_r0s14 <= sroa_speculated4764_v_10_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_10_r0s15 <= sroa_speculated4697_v_10_r0s14;
+      sroa_speculated4764_v_10_r0s15 <= sroa_speculated4764_v_10_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_10_r0s16 <= sroa_speculated4697_v_10_r0s15;
+      sroa_speculated4764_v_10_r0s16 <= sroa_speculated4764_v_10_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_10_r0s9__1 <= _GEN_257[14:7];
+      sroa_speculated4764_v_10_r0s9__1 <= _GEN_257[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_10_r0s10__1 <= sroa_speculated4697_v_10_r0s9__1;
+      sroa_speculated4764_v_10_r0s10__1 <= sroa_speculated4764_v_10_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_10_r0s11__1 <= sroa_speculated4697_v_10_r0s10__1;
+      sroa_speculated4764_v_10_r0s11__1 <= sroa_speculated4764_v_10_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_10_r0s12__1 <= sroa_speculated4697_v_10_r0s11__1;
+      sroa_speculated4764_v_10_r0s12__1 <= sroa_speculated4764_v_10_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_10_r0s13__1 <= sroa_speculated4697_v_10_r0s12__1;
+      sroa_speculated4764_v_10_r0s13__1 <= sroa_speculated4764_v_10_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_10_r0s14__1 <= sroa_speculated4697_v_10_r0s13__1;
+      sroa_speculated4764_v_10_r0s14__1 <= sroa_speculated4764_v_10_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_10_r0s15__1 <= sroa_speculated4697_v_10_r0s14__1;
+      sroa_speculated4764_v_10_r0s15__1 <= sroa_speculated4764_v_10_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_10_r0s16__1 <= sroa_speculated4697_v_10_r0s15__1;
+      sroa_speculated4764_v_10_r0s16__1 <= sroa_speculated4764_v_10_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_10_r0s9__2 <= _GEN_257[15];
+      sroa_speculated4764_v_10_r0s9__2 <= _GEN_257[15];
     if (_GEN_6)
-      sroa_speculated4697_v_10_r0s10__2 <= sroa_speculated4697_v_10_r0s9__2;
+      sroa_speculated4764_v_10_r0s10__2 <= sroa_speculated4764_v_10_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_10_r0s11__2 <= sroa_speculated4697_v_10_r0s10__2;
+      sroa_speculated4764_v_10_r0s11__2 <= sroa_speculated4764_v_10_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_10_r0s12__2 <= sroa_speculated4697_v_10_r0s11__2;
+      sroa_speculated4764_v_10_r0s12__2 <= sroa_speculated4764_v_10_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_10_r0s13__2 <= sroa_speculated4697_v_10_r0s12__2;
+      sroa_speculated4764_v_10_r0s13__2 <= sroa_speculated4764_v_10_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_10_r0s14__2 <= sroa_speculated4697_v_10_r0s13__2;
+      sroa_speculated4764_v_10_r0s14__2 <= sroa_speculated4764_v_10_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_10_r0s15__2 <= sroa_speculated4697_v_10_r0s14__2;
+      sroa_speculated4764_v_10_r0s15__2 <= sroa_speculated4764_v_10_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_10_r0s16__2 <= sroa_speculated4697_v_10_r0s15__2;
+      sroa_speculated4764_v_10_r0s16__2 <= sroa_speculated4764_v_10_r0s15__2;
     if (_GEN_7)
       xor_r0s9__10 <= |(_GEN_257[31:16]);
     if (_GEN_6)
@@ -11175,21 +11191,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__10 <= xor_r0s15__10;
     if (_GEN_7)
-      sub_i1048_neg_10_r0s9 <=
+      sub_i1111_neg_10_r0s9 <=
         {2'h0, _GEN_257[30:23]} - {2'h0, _GEN_258 ? 8'h1 : _GEN_257[14:7]};
     if (_GEN_6)
       select_r0s10__20 <= _GEN_260 > 6'h1A ? _GEN_259[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_10_r0s9 <= {~_GEN_258, _GEN_257[6:0]};
+      or_i3130_10_r0s9 <= {~_GEN_258, _GEN_257[6:0]};
     if (_GEN_6) begin
-      or_i3066_10_r0s10 <= or_i3066_10_r0s9;
-      cmp_i_i3268_10_r0s10 <= _GEN_260 < 6'h22;
-      loadedv_i324456_10_r0s10 <= _GEN_260;
+      or_i3130_10_r0s10 <= or_i3130_10_r0s9;
+      cmp_i_i3332_10_r0s10 <= _GEN_260 < 6'h22;
+      loadedv_i330856_10_r0s10 <= _GEN_260;
     end
     if (_GEN_5) begin
-      or_i2633_10_r0s11 <=
+      or_i2697_10_r0s11 <=
         (|(~({8{~(select_r0s10__20[3])}} & 8'hFF << select_r0s10__20)
-           & or_i3066_10_r0s10)) | _GEN_66[0];
+           & or_i3130_10_r0s10)) | _GEN_66[0];
       cond_i_i_10_r0s11 <= _GEN_66[33:1];
     end
     if (_GEN_15)
@@ -11209,24 +11225,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__10 <= codes_sroa_0_0_r0s7__10;
     if (_GEN_7)
-      mul_i2659_10_r0s9 <=
+      mul_i2723_10_r0s9 <=
         {8'h0, |(_GEN_257[30:23]), _GEN_257[22:16]} * {8'h0, codes_sroa_0_0_r0s8__10};
     if (_GEN_6)
-      mul_i2659_10_r0s10 <= mul_i2659_10_r0s9;
+      mul_i2723_10_r0s10 <= mul_i2723_10_r0s9;
     if (_GEN_5)
-      mul_i2659_10_r0s11 <= mul_i2659_10_r0s10;
+      mul_i2723_10_r0s11 <= mul_i2723_10_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_10_r0s12 <=
-        (sroa_speculated4697_v_10_r0s11__2 ? 36'h0 - _GEN_67 : _GEN_67)
-        + {10'h0, mul_i2659_10_r0s11, 10'h0};
+        (sroa_speculated4764_v_10_r0s11__2 ? 36'h0 - _GEN_67 : _GEN_67)
+        + {10'h0, mul_i2723_10_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_10_r0s13 <= sum_i_sroa_0_0_off0_10_r0s12 == 36'h0;
+      cmp_i4036_10_r0s13 <= sum_i_sroa_0_0_off0_10_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_10_r0s14 <= cmp_i3972_10_r0s13;
+      cmp_i4036_10_r0s14 <= cmp_i4036_10_r0s13;
     if (_GEN_1)
-      cmp_i3972_10_r0s15 <= cmp_i3972_10_r0s14;
+      cmp_i4036_10_r0s15 <= cmp_i4036_10_r0s14;
     if (_GEN_0)
-      cmp_i3972_10_r0s16 <= cmp_i3972_10_r0s15;
+      cmp_i4036_10_r0s16 <= cmp_i4036_10_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_10_r0s13 <= sum_i_sroa_0_0_off0_10_r0s12;
     if (_GEN_2)
@@ -11306,11 +11322,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__66 <= _GEN_762 & ~_GEN_777;
     end
     if (_GEN_2)
-      sub_i2904_10_r0s14 <= {1'h0, add_r0s13__10} - {4'h0, _GEN_263};
+      sub_i2968_10_r0s14 <= {1'h0, add_r0s13__10} - {4'h0, _GEN_263};
     if (_GEN_1)
-      sub_i2904_10_r0s15 <= sub_i2904_10_r0s14;
+      sub_i2968_10_r0s15 <= sub_i2968_10_r0s14;
     if (_GEN_2)
-      cmp_i3681_10_r0s14 <= _GEN_263 < 6'h23;
+      cmp_i3745_10_r0s14 <= _GEN_263 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_10_r0s13 <= _GEN_261;
     if (_GEN_2) begin
@@ -11318,10 +11334,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__10 <= _GEN_263;
     end
     if (_GEN_1) begin
-      cond_i3684_10_r0s15 <= _GEN_68[27];
-      cond_i3684_10_r0s15__1 <= _GEN_68[34:28];
-      cond_i3684_10_r0s15__2 <= _GEN_68[26];
-      cond_i3684_10_r0s15__3 <= _GEN_68[25:0];
+      cond_i3748_10_r0s15 <= _GEN_68[27];
+      cond_i3748_10_r0s15__1 <= _GEN_68[34:28];
+      cond_i3748_10_r0s15__2 <= _GEN_68[26];
+      cond_i3748_10_r0s15__3 <= _GEN_68[25:0];
     end
     if (_GEN_0)
       narrow_10_r0s16 <= _GEN_69 < 17'h7F7F ? _GEN_69[15:0] : 16'h7F7F;
@@ -11342,85 +11358,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_10_r0s16 <= ref_tmp96_i_sroa_0_0_10_r0s15;
     if (_GEN_15)
-      cmp_i1229_11_r0s1 <= _GEN_186[95:88] == 8'h0;
+      cmp_i1292_11_r0s1 <= _GEN_186[95:88] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_11_r0s2 <= cmp_i1229_11_r0s1;
+      cmp_i1292_11_r0s2 <= cmp_i1292_11_r0s1;
     if (_GEN_13)
-      cmp_i1229_11_r0s3 <= cmp_i1229_11_r0s2;
+      cmp_i1292_11_r0s3 <= cmp_i1292_11_r0s2;
     if (_GEN_12)
-      cmp_i1229_11_r0s4 <= cmp_i1229_11_r0s3;
+      cmp_i1292_11_r0s4 <= cmp_i1292_11_r0s3;
     if (_GEN_11)
-      cmp_i1229_11_r0s5 <= cmp_i1229_11_r0s4;
+      cmp_i1292_11_r0s5 <= cmp_i1292_11_r0s4;
     if (_GEN_10)
-      cmp_i1229_11_r0s6 <= cmp_i1229_11_r0s5;
+      cmp_i1292_11_r0s6 <= cmp_i1292_11_r0s5;
     if (_GEN_9)
-      cmp_i1229_11_r0s7 <= cmp_i1229_11_r0s6;
+      cmp_i1292_11_r0s7 <= cmp_i1292_11_r0s6;
     if (_GEN_8)
-      cmp_i1229_11_r0s8 <= cmp_i1229_11_r0s7;
+      cmp_i1292_11_r0s8 <= cmp_i1292_11_r0s7;
     if (_GEN_7)
-      cmp_i1229_11_r0s9 <= cmp_i1229_11_r0s8;
+      cmp_i1292_11_r0s9 <= cmp_i1292_11_r0s8;
     if (_GEN_6)
-      cmp_i1229_11_r0s10 <= cmp_i1229_11_r0s9;
+      cmp_i1292_11_r0s10 <= cmp_i1292_11_r0s9;
     if (_GEN_5)
-      cmp_i1229_11_r0s11 <= cmp_i1229_11_r0s10;
+      cmp_i1292_11_r0s11 <= cmp_i1292_11_r0s10;
     if (_GEN_4)
-      cmp_i1229_11_r0s12 <= cmp_i1229_11_r0s11;
+      cmp_i1292_11_r0s12 <= cmp_i1292_11_r0s11;
     if (_GEN_3)
-      cmp_i1229_11_r0s13 <= cmp_i1229_11_r0s12;
+      cmp_i1292_11_r0s13 <= cmp_i1292_11_r0s12;
     if (_GEN_2)
-      cmp_i1229_11_r0s14 <= cmp_i1229_11_r0s13;
+      cmp_i1292_11_r0s14 <= cmp_i1292_11_r0s13;
     if (_GEN_1)
-      cmp_i1229_11_r0s15 <= cmp_i1229_11_r0s14;
+      cmp_i1292_11_r0s15 <= cmp_i1292_11_r0s14;
     if (_GEN_0)
-      cmp_i1229_11_r0s16 <= cmp_i1229_11_r0s15;
+      cmp_i1292_11_r0s16 <= cmp_i1292_11_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_11_r0s9 <= _GEN_264[6:0];
+      sroa_speculated4764_v_11_r0s9 <= _GEN_264[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_11_r0s10 <= sroa_speculated4697_v_11_r0s9;
+      sroa_speculated4764_v_11_r0s10 <= sroa_speculated4764_v_11_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_11_r0s11 <= sroa_speculated4697_v_11_r0s10;
+      sroa_speculated4764_v_11_r0s11 <= sroa_speculated4764_v_11_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_11_r0s12 <= sroa_speculated4697_v_11_r0s11;
+      sroa_speculated4764_v_11_r0s12 <= sroa_speculated4764_v_11_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_11_r0s13 <= sroa_speculated4697_v_11_r0s12;
+      sroa_speculated4764_v_11_r0s13 <= sroa_speculated4764_v_11_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_11_r0s14 <= sroa_speculated4697_v_11_r0s13;
+      sroa_speculated4764_v_11_r0s14 <= sroa_speculated4764_v_11_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_11_r0s15 <= sroa_speculated4697_v_11_r0s14;
+      sroa_speculated4764_v_11_r0s15 <= sroa_speculated4764_v_11_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_11_r0s16 <= sroa_speculated4697_v_11_r0s15;
+      sroa_speculated4764_v_11_r0s16 <= sroa_speculated4764_v_11_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_11_r0s9__1 <= _GEN_264[14:7];
+      sroa_speculated4764_v_11_r0s9__1 <= _GEN_264[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_11_r0s10__1 <= sroa_speculated4697_v_11_r0s9__1;
+      sroa_speculated4764_v_11_r0s10__1 <= sroa_speculated4764_v_11_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_11_r0s11__1 <= sroa_speculated4697_v_11_r0s10__1;
+      sroa_speculated4764_v_11_r0s11__1 <= sroa_speculated4764_v_11_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_11_r0s12__1 <= sroa_speculated4697_v_11_r0s11__1;
+      sroa_speculated4764_v_11_r0s12__1 <= sroa_speculated4764_v_11_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_11_r0s13__1 <= sroa_speculated4697_v_11_r0s12__1;
+      sroa_speculated4764_v_11_r0s13__1 <= sroa_speculated4764_v_11_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_11_r0s14__1 <= sroa_speculated4697_v_11_r0s13__1;
+      sroa_speculated4764_v_11_r0s14__1 <= sroa_speculated4764_v_11_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_11_r0s15__1 <= sroa_speculated4697_v_11_r0s14__1;
+      sroa_speculated4764_v_11_r0s15__1 <= sroa_speculated4764_v_11_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_11_r0s16__1 <= sroa_speculated4697_v_11_r0s15__1;
+      sroa_speculated4764_v_11_r0s16__1 <= sroa_speculated4764_v_11_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_11_r0s9__2 <= _GEN_264[15];
+      sroa_speculated4764_v_11_r0s9__2 <= _GEN_264[15];
     if (_GEN_6)
-      sroa_speculated4697_v_11_r0s10__2 <= sroa_speculated4697_v_11_r0s9__2;
+      sroa_speculated4764_v_11_r0s10__2 <= sroa_speculated4764_v_11_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_11_r0s11__2 <= sroa_speculated4697_v_11_r0s10__2;
+      sroa_speculated4764_v_11_r0s11__2 <= sroa_speculated4764_v_11_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_11_r0s12__2 <= sroa_speculated4697_v_11_r0s11__2;
+      sroa_speculated4764_v_11_r0s12__2 <= sroa_speculated4764_v_11_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_11_r0s13__2 <= sroa_speculated4697_v_11_r0s12__2;
+      sroa_speculated4764_v_11_r0s13__2 <= sroa_speculated4764_v_11_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_11_r0s14__2 <= sroa_speculated4697_v_11_r0s13__2;
+      sroa_speculated4764_v_11_r0s14__2 <= sroa_speculated4764_v_11_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_11_r0s15__2 <= sroa_speculated4697_v_11_r0s14__2;
+      sroa_speculated4764_v_11_r0s15__2 <= sroa_speculated4764_v_11_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_11_r0s16__2 <= sroa_speculated4697_v_11_r0s15__2;
+      sroa_speculated4764_v_11_r0s16__2 <= sroa_speculated4764_v_11_r0s15__2;
     if (_GEN_7)
       xor_r0s9__11 <= |(_GEN_264[31:16]);
     if (_GEN_6)
@@ -11438,21 +11454,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__11 <= xor_r0s15__11;
     if (_GEN_7)
-      sub_i1048_neg_11_r0s9 <=
+      sub_i1111_neg_11_r0s9 <=
         {2'h0, _GEN_264[30:23]} - {2'h0, _GEN_265 ? 8'h1 : _GEN_264[14:7]};
     if (_GEN_6)
       select_r0s10__22 <= _GEN_267 > 6'h1A ? _GEN_266[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_11_r0s9 <= {~_GEN_265, _GEN_264[6:0]};
+      or_i3130_11_r0s9 <= {~_GEN_265, _GEN_264[6:0]};
     if (_GEN_6) begin
-      or_i3066_11_r0s10 <= or_i3066_11_r0s9;
-      cmp_i_i3268_11_r0s10 <= _GEN_267 < 6'h22;
-      loadedv_i324456_11_r0s10 <= _GEN_267;
+      or_i3130_11_r0s10 <= or_i3130_11_r0s9;
+      cmp_i_i3332_11_r0s10 <= _GEN_267 < 6'h22;
+      loadedv_i330856_11_r0s10 <= _GEN_267;
     end
     if (_GEN_5) begin
-      or_i2633_11_r0s11 <=
+      or_i2697_11_r0s11 <=
         (|(~({8{~(select_r0s10__22[3])}} & 8'hFF << select_r0s10__22)
-           & or_i3066_11_r0s10)) | _GEN_70[0];
+           & or_i3130_11_r0s10)) | _GEN_70[0];
       cond_i_i_11_r0s11 <= _GEN_70[33:1];
     end
     if (_GEN_15)
@@ -11472,24 +11488,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__11 <= codes_sroa_0_0_r0s7__11;
     if (_GEN_7)
-      mul_i2659_11_r0s9 <=
+      mul_i2723_11_r0s9 <=
         {8'h0, |(_GEN_264[30:23]), _GEN_264[22:16]} * {8'h0, codes_sroa_0_0_r0s8__11};
     if (_GEN_6)
-      mul_i2659_11_r0s10 <= mul_i2659_11_r0s9;
+      mul_i2723_11_r0s10 <= mul_i2723_11_r0s9;
     if (_GEN_5)
-      mul_i2659_11_r0s11 <= mul_i2659_11_r0s10;
+      mul_i2723_11_r0s11 <= mul_i2723_11_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_11_r0s12 <=
-        (sroa_speculated4697_v_11_r0s11__2 ? 36'h0 - _GEN_71 : _GEN_71)
-        + {10'h0, mul_i2659_11_r0s11, 10'h0};
+        (sroa_speculated4764_v_11_r0s11__2 ? 36'h0 - _GEN_71 : _GEN_71)
+        + {10'h0, mul_i2723_11_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_11_r0s13 <= sum_i_sroa_0_0_off0_11_r0s12 == 36'h0;
+      cmp_i4036_11_r0s13 <= sum_i_sroa_0_0_off0_11_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_11_r0s14 <= cmp_i3972_11_r0s13;
+      cmp_i4036_11_r0s14 <= cmp_i4036_11_r0s13;
     if (_GEN_1)
-      cmp_i3972_11_r0s15 <= cmp_i3972_11_r0s14;
+      cmp_i4036_11_r0s15 <= cmp_i4036_11_r0s14;
     if (_GEN_0)
-      cmp_i3972_11_r0s16 <= cmp_i3972_11_r0s15;
+      cmp_i4036_11_r0s16 <= cmp_i4036_11_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_11_r0s13 <= sum_i_sroa_0_0_off0_11_r0s12;
     if (_GEN_2)
@@ -11569,11 +11585,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__72 <= _GEN_793 & ~_GEN_808;
     end
     if (_GEN_2)
-      sub_i2904_11_r0s14 <= {1'h0, add_r0s13__11} - {4'h0, _GEN_270};
+      sub_i2968_11_r0s14 <= {1'h0, add_r0s13__11} - {4'h0, _GEN_270};
     if (_GEN_1)
-      sub_i2904_11_r0s15 <= sub_i2904_11_r0s14;
+      sub_i2968_11_r0s15 <= sub_i2968_11_r0s14;
     if (_GEN_2)
-      cmp_i3681_11_r0s14 <= _GEN_270 < 6'h23;
+      cmp_i3745_11_r0s14 <= _GEN_270 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_11_r0s13 <= _GEN_268;
     if (_GEN_2) begin
@@ -11581,10 +11597,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__11 <= _GEN_270;
     end
     if (_GEN_1) begin
-      cond_i3684_11_r0s15 <= _GEN_72[27];
-      cond_i3684_11_r0s15__1 <= _GEN_72[34:28];
-      cond_i3684_11_r0s15__2 <= _GEN_72[26];
-      cond_i3684_11_r0s15__3 <= _GEN_72[25:0];
+      cond_i3748_11_r0s15 <= _GEN_72[27];
+      cond_i3748_11_r0s15__1 <= _GEN_72[34:28];
+      cond_i3748_11_r0s15__2 <= _GEN_72[26];
+      cond_i3748_11_r0s15__3 <= _GEN_72[25:0];
     end
     if (_GEN_0)
       narrow_11_r0s16 <= _GEN_73 < 17'h7F7F ? _GEN_73[15:0] : 16'h7F7F;
@@ -11605,85 +11621,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_11_r0s16 <= ref_tmp96_i_sroa_0_0_11_r0s15;
     if (_GEN_15)
-      cmp_i1229_12_r0s1 <= _GEN_186[103:96] == 8'h0;
+      cmp_i1292_12_r0s1 <= _GEN_186[103:96] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_12_r0s2 <= cmp_i1229_12_r0s1;
+      cmp_i1292_12_r0s2 <= cmp_i1292_12_r0s1;
     if (_GEN_13)
-      cmp_i1229_12_r0s3 <= cmp_i1229_12_r0s2;
+      cmp_i1292_12_r0s3 <= cmp_i1292_12_r0s2;
     if (_GEN_12)
-      cmp_i1229_12_r0s4 <= cmp_i1229_12_r0s3;
+      cmp_i1292_12_r0s4 <= cmp_i1292_12_r0s3;
     if (_GEN_11)
-      cmp_i1229_12_r0s5 <= cmp_i1229_12_r0s4;
+      cmp_i1292_12_r0s5 <= cmp_i1292_12_r0s4;
     if (_GEN_10)
-      cmp_i1229_12_r0s6 <= cmp_i1229_12_r0s5;
+      cmp_i1292_12_r0s6 <= cmp_i1292_12_r0s5;
     if (_GEN_9)
-      cmp_i1229_12_r0s7 <= cmp_i1229_12_r0s6;
+      cmp_i1292_12_r0s7 <= cmp_i1292_12_r0s6;
     if (_GEN_8)
-      cmp_i1229_12_r0s8 <= cmp_i1229_12_r0s7;
+      cmp_i1292_12_r0s8 <= cmp_i1292_12_r0s7;
     if (_GEN_7)
-      cmp_i1229_12_r0s9 <= cmp_i1229_12_r0s8;
+      cmp_i1292_12_r0s9 <= cmp_i1292_12_r0s8;
     if (_GEN_6)
-      cmp_i1229_12_r0s10 <= cmp_i1229_12_r0s9;
+      cmp_i1292_12_r0s10 <= cmp_i1292_12_r0s9;
     if (_GEN_5)
-      cmp_i1229_12_r0s11 <= cmp_i1229_12_r0s10;
+      cmp_i1292_12_r0s11 <= cmp_i1292_12_r0s10;
     if (_GEN_4)
-      cmp_i1229_12_r0s12 <= cmp_i1229_12_r0s11;
+      cmp_i1292_12_r0s12 <= cmp_i1292_12_r0s11;
     if (_GEN_3)
-      cmp_i1229_12_r0s13 <= cmp_i1229_12_r0s12;
+      cmp_i1292_12_r0s13 <= cmp_i1292_12_r0s12;
     if (_GEN_2)
-      cmp_i1229_12_r0s14 <= cmp_i1229_12_r0s13;
+      cmp_i1292_12_r0s14 <= cmp_i1292_12_r0s13;
     if (_GEN_1)
-      cmp_i1229_12_r0s15 <= cmp_i1229_12_r0s14;
+      cmp_i1292_12_r0s15 <= cmp_i1292_12_r0s14;
     if (_GEN_0)
-      cmp_i1229_12_r0s16 <= cmp_i1229_12_r0s15;
+      cmp_i1292_12_r0s16 <= cmp_i1292_12_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_12_r0s9 <= _GEN_271[6:0];
+      sroa_speculated4764_v_12_r0s9 <= _GEN_271[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_12_r0s10 <= sroa_speculated4697_v_12_r0s9;
+      sroa_speculated4764_v_12_r0s10 <= sroa_speculated4764_v_12_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_12_r0s11 <= sroa_speculated4697_v_12_r0s10;
+      sroa_speculated4764_v_12_r0s11 <= sroa_speculated4764_v_12_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_12_r0s12 <= sroa_speculated4697_v_12_r0s11;
+      sroa_speculated4764_v_12_r0s12 <= sroa_speculated4764_v_12_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_12_r0s13 <= sroa_speculated4697_v_12_r0s12;
+      sroa_speculated4764_v_12_r0s13 <= sroa_speculated4764_v_12_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_12_r0s14 <= sroa_speculated4697_v_12_r0s13;
+      sroa_speculated4764_v_12_r0s14 <= sroa_speculated4764_v_12_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_12_r0s15 <= sroa_speculated4697_v_12_r0s14;
+      sroa_speculated4764_v_12_r0s15 <= sroa_speculated4764_v_12_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_12_r0s16 <= sroa_speculated4697_v_12_r0s15;
+      sroa_speculated4764_v_12_r0s16 <= sroa_speculated4764_v_12_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_12_r0s9__1 <= _GEN_271[14:7];
+      sroa_speculated4764_v_12_r0s9__1 <= _GEN_271[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_12_r0s10__1 <= sroa_speculated4697_v_12_r0s9__1;
+      sroa_speculated4764_v_12_r0s10__1 <= sroa_speculated4764_v_12_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_12_r0s11__1 <= sroa_speculated4697_v_12_r0s10__1;
+      sroa_speculated4764_v_12_r0s11__1 <= sroa_speculated4764_v_12_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_12_r0s12__1 <= sroa_speculated4697_v_12_r0s11__1;
+      sroa_speculated4764_v_12_r0s12__1 <= sroa_speculated4764_v_12_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_12_r0s13__1 <= sroa_speculated4697_v_12_r0s12__1;
+      sroa_speculated4764_v_12_r0s13__1 <= sroa_speculated4764_v_12_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_12_r0s14__1 <= sroa_speculated4697_v_12_r0s13__1;
+      sroa_speculated4764_v_12_r0s14__1 <= sroa_speculated4764_v_12_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_12_r0s15__1 <= sroa_speculated4697_v_12_r0s14__1;
+      sroa_speculated4764_v_12_r0s15__1 <= sroa_speculated4764_v_12_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_12_r0s16__1 <= sroa_speculated4697_v_12_r0s15__1;
+      sroa_speculated4764_v_12_r0s16__1 <= sroa_speculated4764_v_12_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_12_r0s9__2 <= _GEN_271[15];
+      sroa_speculated4764_v_12_r0s9__2 <= _GEN_271[15];
     if (_GEN_6)
-      sroa_speculated4697_v_12_r0s10__2 <= sroa_speculated4697_v_12_r0s9__2;
+      sroa_speculated4764_v_12_r0s10__2 <= sroa_speculated4764_v_12_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_12_r0s11__2 <= sroa_speculated4697_v_12_r0s10__2;
+      sroa_speculated4764_v_12_r0s11__2 <= sroa_speculated4764_v_12_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_12_r0s12__2 <= sroa_speculated4697_v_12_r0s11__2;
+      sroa_speculated4764_v_12_r0s12__2 <= sroa_speculated4764_v_12_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_12_r0s13__2 <= sroa_speculated4697_v_12_r0s12__2;
+      sroa_speculated4764_v_12_r0s13__2 <= sroa_speculated4764_v_12_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_12_r0s14__2 <= sroa_speculated4697_v_12_r0s13__2;
+      sroa_speculated4764_v_12_r0s14__2 <= sroa_speculated4764_v_12_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_12_r0s15__2 <= sroa_speculated4697_v_12_r0s14__2;
+      sroa_speculated4764_v_12_r0s15__2 <= sroa_speculated4764_v_12_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_12_r0s16__2 <= sroa_speculated4697_v_12_r0s15__2;
+      sroa_speculated4764_v_12_r0s16__2 <= sroa_speculated4764_v_12_r0s15__2;
     if (_GEN_7)
       xor_r0s9__12 <= |(_GEN_271[31:16]);
     if (_GEN_6)
@@ -11701,21 +11717,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__12 <= xor_r0s15__12;
     if (_GEN_7)
-      sub_i1048_neg_12_r0s9 <=
+      sub_i1111_neg_12_r0s9 <=
         {2'h0, _GEN_271[30:23]} - {2'h0, _GEN_272 ? 8'h1 : _GEN_271[14:7]};
     if (_GEN_6)
       select_r0s10__24 <= _GEN_274 > 6'h1A ? _GEN_273[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_12_r0s9 <= {~_GEN_272, _GEN_271[6:0]};
+      or_i3130_12_r0s9 <= {~_GEN_272, _GEN_271[6:0]};
     if (_GEN_6) begin
-      or_i3066_12_r0s10 <= or_i3066_12_r0s9;
-      cmp_i_i3268_12_r0s10 <= _GEN_274 < 6'h22;
-      loadedv_i324456_12_r0s10 <= _GEN_274;
+      or_i3130_12_r0s10 <= or_i3130_12_r0s9;
+      cmp_i_i3332_12_r0s10 <= _GEN_274 < 6'h22;
+      loadedv_i330856_12_r0s10 <= _GEN_274;
     end
     if (_GEN_5) begin
-      or_i2633_12_r0s11 <=
+      or_i2697_12_r0s11 <=
         (|(~({8{~(select_r0s10__24[3])}} & 8'hFF << select_r0s10__24)
-           & or_i3066_12_r0s10)) | _GEN_74[0];
+           & or_i3130_12_r0s10)) | _GEN_74[0];
       cond_i_i_12_r0s11 <= _GEN_74[33:1];
     end
     if (_GEN_15)
@@ -11735,24 +11751,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__12 <= codes_sroa_0_0_r0s7__12;
     if (_GEN_7)
-      mul_i2659_12_r0s9 <=
+      mul_i2723_12_r0s9 <=
         {8'h0, |(_GEN_271[30:23]), _GEN_271[22:16]} * {8'h0, codes_sroa_0_0_r0s8__12};
     if (_GEN_6)
-      mul_i2659_12_r0s10 <= mul_i2659_12_r0s9;
+      mul_i2723_12_r0s10 <= mul_i2723_12_r0s9;
     if (_GEN_5)
-      mul_i2659_12_r0s11 <= mul_i2659_12_r0s10;
+      mul_i2723_12_r0s11 <= mul_i2723_12_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_12_r0s12 <=
-        (sroa_speculated4697_v_12_r0s11__2 ? 36'h0 - _GEN_75 : _GEN_75)
-        + {10'h0, mul_i2659_12_r0s11, 10'h0};
+        (sroa_speculated4764_v_12_r0s11__2 ? 36'h0 - _GEN_75 : _GEN_75)
+        + {10'h0, mul_i2723_12_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_12_r0s13 <= sum_i_sroa_0_0_off0_12_r0s12 == 36'h0;
+      cmp_i4036_12_r0s13 <= sum_i_sroa_0_0_off0_12_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_12_r0s14 <= cmp_i3972_12_r0s13;
+      cmp_i4036_12_r0s14 <= cmp_i4036_12_r0s13;
     if (_GEN_1)
-      cmp_i3972_12_r0s15 <= cmp_i3972_12_r0s14;
+      cmp_i4036_12_r0s15 <= cmp_i4036_12_r0s14;
     if (_GEN_0)
-      cmp_i3972_12_r0s16 <= cmp_i3972_12_r0s15;
+      cmp_i4036_12_r0s16 <= cmp_i4036_12_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_12_r0s13 <= sum_i_sroa_0_0_off0_12_r0s12;
     if (_GEN_2)
@@ -11832,11 +11848,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__78 <= _GEN_824 & ~_GEN_839;
     end
     if (_GEN_2)
-      sub_i2904_12_r0s14 <= {1'h0, add_r0s13__12} - {4'h0, _GEN_277};
+      sub_i2968_12_r0s14 <= {1'h0, add_r0s13__12} - {4'h0, _GEN_277};
     if (_GEN_1)
-      sub_i2904_12_r0s15 <= sub_i2904_12_r0s14;
+      sub_i2968_12_r0s15 <= sub_i2968_12_r0s14;
     if (_GEN_2)
-      cmp_i3681_12_r0s14 <= _GEN_277 < 6'h23;
+      cmp_i3745_12_r0s14 <= _GEN_277 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_12_r0s13 <= _GEN_275;
     if (_GEN_2) begin
@@ -11844,10 +11860,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__12 <= _GEN_277;
     end
     if (_GEN_1) begin
-      cond_i3684_12_r0s15 <= _GEN_76[27];
-      cond_i3684_12_r0s15__1 <= _GEN_76[34:28];
-      cond_i3684_12_r0s15__2 <= _GEN_76[26];
-      cond_i3684_12_r0s15__3 <= _GEN_76[25:0];
+      cond_i3748_12_r0s15 <= _GEN_76[27];
+      cond_i3748_12_r0s15__1 <= _GEN_76[34:28];
+      cond_i3748_12_r0s15__2 <= _GEN_76[26];
+      cond_i3748_12_r0s15__3 <= _GEN_76[25:0];
     end
     if (_GEN_0)
       narrow_12_r0s16 <= _GEN_77 < 17'h7F7F ? _GEN_77[15:0] : 16'h7F7F;
@@ -11868,85 +11884,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_12_r0s16 <= ref_tmp96_i_sroa_0_0_12_r0s15;
     if (_GEN_15)
-      cmp_i1229_13_r0s1 <= _GEN_186[111:104] == 8'h0;
+      cmp_i1292_13_r0s1 <= _GEN_186[111:104] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_13_r0s2 <= cmp_i1229_13_r0s1;
+      cmp_i1292_13_r0s2 <= cmp_i1292_13_r0s1;
     if (_GEN_13)
-      cmp_i1229_13_r0s3 <= cmp_i1229_13_r0s2;
+      cmp_i1292_13_r0s3 <= cmp_i1292_13_r0s2;
     if (_GEN_12)
-      cmp_i1229_13_r0s4 <= cmp_i1229_13_r0s3;
+      cmp_i1292_13_r0s4 <= cmp_i1292_13_r0s3;
     if (_GEN_11)
-      cmp_i1229_13_r0s5 <= cmp_i1229_13_r0s4;
+      cmp_i1292_13_r0s5 <= cmp_i1292_13_r0s4;
     if (_GEN_10)
-      cmp_i1229_13_r0s6 <= cmp_i1229_13_r0s5;
+      cmp_i1292_13_r0s6 <= cmp_i1292_13_r0s5;
     if (_GEN_9)
-      cmp_i1229_13_r0s7 <= cmp_i1229_13_r0s6;
+      cmp_i1292_13_r0s7 <= cmp_i1292_13_r0s6;
     if (_GEN_8)
-      cmp_i1229_13_r0s8 <= cmp_i1229_13_r0s7;
+      cmp_i1292_13_r0s8 <= cmp_i1292_13_r0s7;
     if (_GEN_7)
-      cmp_i1229_13_r0s9 <= cmp_i1229_13_r0s8;
+      cmp_i1292_13_r0s9 <= cmp_i1292_13_r0s8;
     if (_GEN_6)
-      cmp_i1229_13_r0s10 <= cmp_i1229_13_r0s9;
+      cmp_i1292_13_r0s10 <= cmp_i1292_13_r0s9;
     if (_GEN_5)
-      cmp_i1229_13_r0s11 <= cmp_i1229_13_r0s10;
+      cmp_i1292_13_r0s11 <= cmp_i1292_13_r0s10;
     if (_GEN_4)
-      cmp_i1229_13_r0s12 <= cmp_i1229_13_r0s11;
+      cmp_i1292_13_r0s12 <= cmp_i1292_13_r0s11;
     if (_GEN_3)
-      cmp_i1229_13_r0s13 <= cmp_i1229_13_r0s12;
+      cmp_i1292_13_r0s13 <= cmp_i1292_13_r0s12;
     if (_GEN_2)
-      cmp_i1229_13_r0s14 <= cmp_i1229_13_r0s13;
+      cmp_i1292_13_r0s14 <= cmp_i1292_13_r0s13;
     if (_GEN_1)
-      cmp_i1229_13_r0s15 <= cmp_i1229_13_r0s14;
+      cmp_i1292_13_r0s15 <= cmp_i1292_13_r0s14;
     if (_GEN_0)
-      cmp_i1229_13_r0s16 <= cmp_i1229_13_r0s15;
+      cmp_i1292_13_r0s16 <= cmp_i1292_13_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_13_r0s9 <= _GEN_278[6:0];
+      sroa_speculated4764_v_13_r0s9 <= _GEN_278[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_13_r0s10 <= sroa_speculated4697_v_13_r0s9;
+      sroa_speculated4764_v_13_r0s10 <= sroa_speculated4764_v_13_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_13_r0s11 <= sroa_speculated4697_v_13_r0s10;
+      sroa_speculated4764_v_13_r0s11 <= sroa_speculated4764_v_13_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_13_r0s12 <= sroa_speculated4697_v_13_r0s11;
+      sroa_speculated4764_v_13_r0s12 <= sroa_speculated4764_v_13_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_13_r0s13 <= sroa_speculated4697_v_13_r0s12;
+      sroa_speculated4764_v_13_r0s13 <= sroa_speculated4764_v_13_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_13_r0s14 <= sroa_speculated4697_v_13_r0s13;
+      sroa_speculated4764_v_13_r0s14 <= sroa_speculated4764_v_13_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_13_r0s15 <= sroa_speculated4697_v_13_r0s14;
+      sroa_speculated4764_v_13_r0s15 <= sroa_speculated4764_v_13_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_13_r0s16 <= sroa_speculated4697_v_13_r0s15;
+      sroa_speculated4764_v_13_r0s16 <= sroa_speculated4764_v_13_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_13_r0s9__1 <= _GEN_278[14:7];
+      sroa_speculated4764_v_13_r0s9__1 <= _GEN_278[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_13_r0s10__1 <= sroa_speculated4697_v_13_r0s9__1;
+      sroa_speculated4764_v_13_r0s10__1 <= sroa_speculated4764_v_13_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_13_r0s11__1 <= sroa_speculated4697_v_13_r0s10__1;
+      sroa_speculated4764_v_13_r0s11__1 <= sroa_speculated4764_v_13_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_13_r0s12__1 <= sroa_speculated4697_v_13_r0s11__1;
+      sroa_speculated4764_v_13_r0s12__1 <= sroa_speculated4764_v_13_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_13_r0s13__1 <= sroa_speculated4697_v_13_r0s12__1;
+      sroa_speculated4764_v_13_r0s13__1 <= sroa_speculated4764_v_13_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_13_r0s14__1 <= sroa_speculated4697_v_13_r0s13__1;
+      sroa_speculated4764_v_13_r0s14__1 <= sroa_speculated4764_v_13_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_13_r0s15__1 <= sroa_speculated4697_v_13_r0s14__1;
+      sroa_speculated4764_v_13_r0s15__1 <= sroa_speculated4764_v_13_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_13_r0s16__1 <= sroa_speculated4697_v_13_r0s15__1;
+      sroa_speculated4764_v_13_r0s16__1 <= sroa_speculated4764_v_13_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_13_r0s9__2 <= _GEN_278[15];
+      sroa_speculated4764_v_13_r0s9__2 <= _GEN_278[15];
     if (_GEN_6)
-      sroa_speculated4697_v_13_r0s10__2 <= sroa_speculated4697_v_13_r0s9__2;
+      sroa_speculated4764_v_13_r0s10__2 <= sroa_speculated4764_v_13_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_13_r0s11__2 <= sroa_speculated4697_v_13_r0s10__2;
+      sroa_speculated4764_v_13_r0s11__2 <= sroa_speculated4764_v_13_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_13_r0s12__2 <= sroa_speculated4697_v_13_r0s11__2;
+      sroa_speculated4764_v_13_r0s12__2 <= sroa_speculated4764_v_13_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_13_r0s13__2 <= sroa_speculated4697_v_13_r0s12__2;
+      sroa_speculated4764_v_13_r0s13__2 <= sroa_speculated4764_v_13_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_13_r0s14__2 <= sroa_speculated4697_v_13_r0s13__2;
+      sroa_speculated4764_v_13_r0s14__2 <= sroa_speculated4764_v_13_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_13_r0s15__2 <= sroa_speculated4697_v_13_r0s14__2;
+      sroa_speculated4764_v_13_r0s15__2 <= sroa_speculated4764_v_13_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_13_r0s16__2 <= sroa_speculated4697_v_13_r0s15__2;
+      sroa_speculated4764_v_13_r0s16__2 <= sroa_speculated4764_v_13_r0s15__2;
     if (_GEN_7)
       xor_r0s9__13 <= |(_GEN_278[31:16]);
     if (_GEN_6)
@@ -11964,21 +11980,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__13 <= xor_r0s15__13;
     if (_GEN_7)
-      sub_i1048_neg_13_r0s9 <=
+      sub_i1111_neg_13_r0s9 <=
         {2'h0, _GEN_278[30:23]} - {2'h0, _GEN_279 ? 8'h1 : _GEN_278[14:7]};
     if (_GEN_6)
       select_r0s10__26 <= _GEN_281 > 6'h1A ? _GEN_280[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_13_r0s9 <= {~_GEN_279, _GEN_278[6:0]};
+      or_i3130_13_r0s9 <= {~_GEN_279, _GEN_278[6:0]};
     if (_GEN_6) begin
-      or_i3066_13_r0s10 <= or_i3066_13_r0s9;
-      cmp_i_i3268_13_r0s10 <= _GEN_281 < 6'h22;
-      loadedv_i324456_13_r0s10 <= _GEN_281;
+      or_i3130_13_r0s10 <= or_i3130_13_r0s9;
+      cmp_i_i3332_13_r0s10 <= _GEN_281 < 6'h22;
+      loadedv_i330856_13_r0s10 <= _GEN_281;
     end
     if (_GEN_5) begin
-      or_i2633_13_r0s11 <=
+      or_i2697_13_r0s11 <=
         (|(~({8{~(select_r0s10__26[3])}} & 8'hFF << select_r0s10__26)
-           & or_i3066_13_r0s10)) | _GEN_78[0];
+           & or_i3130_13_r0s10)) | _GEN_78[0];
       cond_i_i_13_r0s11 <= _GEN_78[33:1];
     end
     if (_GEN_15)
@@ -11998,24 +12014,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__13 <= codes_sroa_0_0_r0s7__13;
     if (_GEN_7)
-      mul_i2659_13_r0s9 <=
+      mul_i2723_13_r0s9 <=
         {8'h0, |(_GEN_278[30:23]), _GEN_278[22:16]} * {8'h0, codes_sroa_0_0_r0s8__13};
     if (_GEN_6)
-      mul_i2659_13_r0s10 <= mul_i2659_13_r0s9;
+      mul_i2723_13_r0s10 <= mul_i2723_13_r0s9;
     if (_GEN_5)
-      mul_i2659_13_r0s11 <= mul_i2659_13_r0s10;
+      mul_i2723_13_r0s11 <= mul_i2723_13_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_13_r0s12 <=
-        (sroa_speculated4697_v_13_r0s11__2 ? 36'h0 - _GEN_79 : _GEN_79)
-        + {10'h0, mul_i2659_13_r0s11, 10'h0};
+        (sroa_speculated4764_v_13_r0s11__2 ? 36'h0 - _GEN_79 : _GEN_79)
+        + {10'h0, mul_i2723_13_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_13_r0s13 <= sum_i_sroa_0_0_off0_13_r0s12 == 36'h0;
+      cmp_i4036_13_r0s13 <= sum_i_sroa_0_0_off0_13_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_13_r0s14 <= cmp_i3972_13_r0s13;
+      cmp_i4036_13_r0s14 <= cmp_i4036_13_r0s13;
     if (_GEN_1)
-      cmp_i3972_13_r0s15 <= cmp_i3972_13_r0s14;
+      cmp_i4036_13_r0s15 <= cmp_i4036_13_r0s14;
     if (_GEN_0)
-      cmp_i3972_13_r0s16 <= cmp_i3972_13_r0s15;
+      cmp_i4036_13_r0s16 <= cmp_i4036_13_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_13_r0s13 <= sum_i_sroa_0_0_off0_13_r0s12;
     if (_GEN_2)
@@ -12095,11 +12111,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__84 <= _GEN_855 & ~_GEN_870;
     end
     if (_GEN_2)
-      sub_i2904_13_r0s14 <= {1'h0, add_r0s13__13} - {4'h0, _GEN_284};
+      sub_i2968_13_r0s14 <= {1'h0, add_r0s13__13} - {4'h0, _GEN_284};
     if (_GEN_1)
-      sub_i2904_13_r0s15 <= sub_i2904_13_r0s14;
+      sub_i2968_13_r0s15 <= sub_i2968_13_r0s14;
     if (_GEN_2)
-      cmp_i3681_13_r0s14 <= _GEN_284 < 6'h23;
+      cmp_i3745_13_r0s14 <= _GEN_284 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_13_r0s13 <= _GEN_282;
     if (_GEN_2) begin
@@ -12107,10 +12123,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__13 <= _GEN_284;
     end
     if (_GEN_1) begin
-      cond_i3684_13_r0s15 <= _GEN_80[27];
-      cond_i3684_13_r0s15__1 <= _GEN_80[34:28];
-      cond_i3684_13_r0s15__2 <= _GEN_80[26];
-      cond_i3684_13_r0s15__3 <= _GEN_80[25:0];
+      cond_i3748_13_r0s15 <= _GEN_80[27];
+      cond_i3748_13_r0s15__1 <= _GEN_80[34:28];
+      cond_i3748_13_r0s15__2 <= _GEN_80[26];
+      cond_i3748_13_r0s15__3 <= _GEN_80[25:0];
     end
     if (_GEN_0)
       narrow_13_r0s16 <= _GEN_81 < 17'h7F7F ? _GEN_81[15:0] : 16'h7F7F;
@@ -12131,85 +12147,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_13_r0s16 <= ref_tmp96_i_sroa_0_0_13_r0s15;
     if (_GEN_15)
-      cmp_i1229_14_r0s1 <= _GEN_186[119:112] == 8'h0;
+      cmp_i1292_14_r0s1 <= _GEN_186[119:112] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_14_r0s2 <= cmp_i1229_14_r0s1;
+      cmp_i1292_14_r0s2 <= cmp_i1292_14_r0s1;
     if (_GEN_13)
-      cmp_i1229_14_r0s3 <= cmp_i1229_14_r0s2;
+      cmp_i1292_14_r0s3 <= cmp_i1292_14_r0s2;
     if (_GEN_12)
-      cmp_i1229_14_r0s4 <= cmp_i1229_14_r0s3;
+      cmp_i1292_14_r0s4 <= cmp_i1292_14_r0s3;
     if (_GEN_11)
-      cmp_i1229_14_r0s5 <= cmp_i1229_14_r0s4;
+      cmp_i1292_14_r0s5 <= cmp_i1292_14_r0s4;
     if (_GEN_10)
-      cmp_i1229_14_r0s6 <= cmp_i1229_14_r0s5;
+      cmp_i1292_14_r0s6 <= cmp_i1292_14_r0s5;
     if (_GEN_9)
-      cmp_i1229_14_r0s7 <= cmp_i1229_14_r0s6;
+      cmp_i1292_14_r0s7 <= cmp_i1292_14_r0s6;
     if (_GEN_8)
-      cmp_i1229_14_r0s8 <= cmp_i1229_14_r0s7;
+      cmp_i1292_14_r0s8 <= cmp_i1292_14_r0s7;
     if (_GEN_7)
-      cmp_i1229_14_r0s9 <= cmp_i1229_14_r0s8;
+      cmp_i1292_14_r0s9 <= cmp_i1292_14_r0s8;
     if (_GEN_6)
-      cmp_i1229_14_r0s10 <= cmp_i1229_14_r0s9;
+      cmp_i1292_14_r0s10 <= cmp_i1292_14_r0s9;
     if (_GEN_5)
-      cmp_i1229_14_r0s11 <= cmp_i1229_14_r0s10;
+      cmp_i1292_14_r0s11 <= cmp_i1292_14_r0s10;
     if (_GEN_4)
-      cmp_i1229_14_r0s12 <= cmp_i1229_14_r0s11;
+      cmp_i1292_14_r0s12 <= cmp_i1292_14_r0s11;
     if (_GEN_3)
-      cmp_i1229_14_r0s13 <= cmp_i1229_14_r0s12;
+      cmp_i1292_14_r0s13 <= cmp_i1292_14_r0s12;
     if (_GEN_2)
-      cmp_i1229_14_r0s14 <= cmp_i1229_14_r0s13;
+      cmp_i1292_14_r0s14 <= cmp_i1292_14_r0s13;
     if (_GEN_1)
-      cmp_i1229_14_r0s15 <= cmp_i1229_14_r0s14;
+      cmp_i1292_14_r0s15 <= cmp_i1292_14_r0s14;
     if (_GEN_0)
-      cmp_i1229_14_r0s16 <= cmp_i1229_14_r0s15;
+      cmp_i1292_14_r0s16 <= cmp_i1292_14_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_14_r0s9 <= _GEN_285[6:0];
+      sroa_speculated4764_v_14_r0s9 <= _GEN_285[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_14_r0s10 <= sroa_speculated4697_v_14_r0s9;
+      sroa_speculated4764_v_14_r0s10 <= sroa_speculated4764_v_14_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_14_r0s11 <= sroa_speculated4697_v_14_r0s10;
+      sroa_speculated4764_v_14_r0s11 <= sroa_speculated4764_v_14_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_14_r0s12 <= sroa_speculated4697_v_14_r0s11;
+      sroa_speculated4764_v_14_r0s12 <= sroa_speculated4764_v_14_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_14_r0s13 <= sroa_speculated4697_v_14_r0s12;
+      sroa_speculated4764_v_14_r0s13 <= sroa_speculated4764_v_14_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_14_r0s14 <= sroa_speculated4697_v_14_r0s13;
+      sroa_speculated4764_v_14_r0s14 <= sroa_speculated4764_v_14_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_14_r0s15 <= sroa_speculated4697_v_14_r0s14;
+      sroa_speculated4764_v_14_r0s15 <= sroa_speculated4764_v_14_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_14_r0s16 <= sroa_speculated4697_v_14_r0s15;
+      sroa_speculated4764_v_14_r0s16 <= sroa_speculated4764_v_14_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_14_r0s9__1 <= _GEN_285[14:7];
+      sroa_speculated4764_v_14_r0s9__1 <= _GEN_285[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_14_r0s10__1 <= sroa_speculated4697_v_14_r0s9__1;
+      sroa_speculated4764_v_14_r0s10__1 <= sroa_speculated4764_v_14_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_14_r0s11__1 <= sroa_speculated4697_v_14_r0s10__1;
+      sroa_speculated4764_v_14_r0s11__1 <= sroa_speculated4764_v_14_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_14_r0s12__1 <= sroa_speculated4697_v_14_r0s11__1;
+      sroa_speculated4764_v_14_r0s12__1 <= sroa_speculated4764_v_14_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_14_r0s13__1 <= sroa_speculated4697_v_14_r0s12__1;
+      sroa_speculated4764_v_14_r0s13__1 <= sroa_speculated4764_v_14_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_14_r0s14__1 <= sroa_speculated4697_v_14_r0s13__1;
+      sroa_speculated4764_v_14_r0s14__1 <= sroa_speculated4764_v_14_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_14_r0s15__1 <= sroa_speculated4697_v_14_r0s14__1;
+      sroa_speculated4764_v_14_r0s15__1 <= sroa_speculated4764_v_14_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_14_r0s16__1 <= sroa_speculated4697_v_14_r0s15__1;
+      sroa_speculated4764_v_14_r0s16__1 <= sroa_speculated4764_v_14_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_14_r0s9__2 <= _GEN_285[15];
+      sroa_speculated4764_v_14_r0s9__2 <= _GEN_285[15];
     if (_GEN_6)
-      sroa_speculated4697_v_14_r0s10__2 <= sroa_speculated4697_v_14_r0s9__2;
+      sroa_speculated4764_v_14_r0s10__2 <= sroa_speculated4764_v_14_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_14_r0s11__2 <= sroa_speculated4697_v_14_r0s10__2;
+      sroa_speculated4764_v_14_r0s11__2 <= sroa_speculated4764_v_14_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_14_r0s12__2 <= sroa_speculated4697_v_14_r0s11__2;
+      sroa_speculated4764_v_14_r0s12__2 <= sroa_speculated4764_v_14_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_14_r0s13__2 <= sroa_speculated4697_v_14_r0s12__2;
+      sroa_speculated4764_v_14_r0s13__2 <= sroa_speculated4764_v_14_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_14_r0s14__2 <= sroa_speculated4697_v_14_r0s13__2;
+      sroa_speculated4764_v_14_r0s14__2 <= sroa_speculated4764_v_14_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_14_r0s15__2 <= sroa_speculated4697_v_14_r0s14__2;
+      sroa_speculated4764_v_14_r0s15__2 <= sroa_speculated4764_v_14_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_14_r0s16__2 <= sroa_speculated4697_v_14_r0s15__2;
+      sroa_speculated4764_v_14_r0s16__2 <= sroa_speculated4764_v_14_r0s15__2;
     if (_GEN_7)
       xor_r0s9__14 <= |(_GEN_285[31:16]);
     if (_GEN_6)
@@ -12227,21 +12243,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__14 <= xor_r0s15__14;
     if (_GEN_7)
-      sub_i1048_neg_14_r0s9 <=
+      sub_i1111_neg_14_r0s9 <=
         {2'h0, _GEN_285[30:23]} - {2'h0, _GEN_286 ? 8'h1 : _GEN_285[14:7]};
     if (_GEN_6)
       select_r0s10__28 <= _GEN_288 > 6'h1A ? _GEN_287[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_14_r0s9 <= {~_GEN_286, _GEN_285[6:0]};
+      or_i3130_14_r0s9 <= {~_GEN_286, _GEN_285[6:0]};
     if (_GEN_6) begin
-      or_i3066_14_r0s10 <= or_i3066_14_r0s9;
-      cmp_i_i3268_14_r0s10 <= _GEN_288 < 6'h22;
-      loadedv_i324456_14_r0s10 <= _GEN_288;
+      or_i3130_14_r0s10 <= or_i3130_14_r0s9;
+      cmp_i_i3332_14_r0s10 <= _GEN_288 < 6'h22;
+      loadedv_i330856_14_r0s10 <= _GEN_288;
     end
     if (_GEN_5) begin
-      or_i2633_14_r0s11 <=
+      or_i2697_14_r0s11 <=
         (|(~({8{~(select_r0s10__28[3])}} & 8'hFF << select_r0s10__28)
-           & or_i3066_14_r0s10)) | _GEN_82[0];
+           & or_i3130_14_r0s10)) | _GEN_82[0];
       cond_i_i_14_r0s11 <= _GEN_82[33:1];
     end
     if (_GEN_15)
@@ -12261,24 +12277,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__14 <= codes_sroa_0_0_r0s7__14;
     if (_GEN_7)
-      mul_i2659_14_r0s9 <=
+      mul_i2723_14_r0s9 <=
         {8'h0, |(_GEN_285[30:23]), _GEN_285[22:16]} * {8'h0, codes_sroa_0_0_r0s8__14};
     if (_GEN_6)
-      mul_i2659_14_r0s10 <= mul_i2659_14_r0s9;
+      mul_i2723_14_r0s10 <= mul_i2723_14_r0s9;
     if (_GEN_5)
-      mul_i2659_14_r0s11 <= mul_i2659_14_r0s10;
+      mul_i2723_14_r0s11 <= mul_i2723_14_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_14_r0s12 <=
-        (sroa_speculated4697_v_14_r0s11__2 ? 36'h0 - _GEN_83 : _GEN_83)
-        + {10'h0, mul_i2659_14_r0s11, 10'h0};
+        (sroa_speculated4764_v_14_r0s11__2 ? 36'h0 - _GEN_83 : _GEN_83)
+        + {10'h0, mul_i2723_14_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_14_r0s13 <= sum_i_sroa_0_0_off0_14_r0s12 == 36'h0;
+      cmp_i4036_14_r0s13 <= sum_i_sroa_0_0_off0_14_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_14_r0s14 <= cmp_i3972_14_r0s13;
+      cmp_i4036_14_r0s14 <= cmp_i4036_14_r0s13;
     if (_GEN_1)
-      cmp_i3972_14_r0s15 <= cmp_i3972_14_r0s14;
+      cmp_i4036_14_r0s15 <= cmp_i4036_14_r0s14;
     if (_GEN_0)
-      cmp_i3972_14_r0s16 <= cmp_i3972_14_r0s15;
+      cmp_i4036_14_r0s16 <= cmp_i4036_14_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_14_r0s13 <= sum_i_sroa_0_0_off0_14_r0s12;
     if (_GEN_2)
@@ -12358,11 +12374,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__90 <= _GEN_886 & ~_GEN_901;
     end
     if (_GEN_2)
-      sub_i2904_14_r0s14 <= {1'h0, add_r0s13__14} - {4'h0, _GEN_291};
+      sub_i2968_14_r0s14 <= {1'h0, add_r0s13__14} - {4'h0, _GEN_291};
     if (_GEN_1)
-      sub_i2904_14_r0s15 <= sub_i2904_14_r0s14;
+      sub_i2968_14_r0s15 <= sub_i2968_14_r0s14;
     if (_GEN_2)
-      cmp_i3681_14_r0s14 <= _GEN_291 < 6'h23;
+      cmp_i3745_14_r0s14 <= _GEN_291 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_14_r0s13 <= _GEN_289;
     if (_GEN_2) begin
@@ -12370,10 +12386,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__14 <= _GEN_291;
     end
     if (_GEN_1) begin
-      cond_i3684_14_r0s15 <= _GEN_84[27];
-      cond_i3684_14_r0s15__1 <= _GEN_84[34:28];
-      cond_i3684_14_r0s15__2 <= _GEN_84[26];
-      cond_i3684_14_r0s15__3 <= _GEN_84[25:0];
+      cond_i3748_14_r0s15 <= _GEN_84[27];
+      cond_i3748_14_r0s15__1 <= _GEN_84[34:28];
+      cond_i3748_14_r0s15__2 <= _GEN_84[26];
+      cond_i3748_14_r0s15__3 <= _GEN_84[25:0];
     end
     if (_GEN_0)
       narrow_14_r0s16 <= _GEN_85 < 17'h7F7F ? _GEN_85[15:0] : 16'h7F7F;
@@ -12394,85 +12410,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_14_r0s16 <= ref_tmp96_i_sroa_0_0_14_r0s15;
     if (_GEN_15)
-      cmp_i1229_15_r0s1 <= _GEN_186[127:120] == 8'h0;
+      cmp_i1292_15_r0s1 <= _GEN_186[127:120] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_15_r0s2 <= cmp_i1229_15_r0s1;
+      cmp_i1292_15_r0s2 <= cmp_i1292_15_r0s1;
     if (_GEN_13)
-      cmp_i1229_15_r0s3 <= cmp_i1229_15_r0s2;
+      cmp_i1292_15_r0s3 <= cmp_i1292_15_r0s2;
     if (_GEN_12)
-      cmp_i1229_15_r0s4 <= cmp_i1229_15_r0s3;
+      cmp_i1292_15_r0s4 <= cmp_i1292_15_r0s3;
     if (_GEN_11)
-      cmp_i1229_15_r0s5 <= cmp_i1229_15_r0s4;
+      cmp_i1292_15_r0s5 <= cmp_i1292_15_r0s4;
     if (_GEN_10)
-      cmp_i1229_15_r0s6 <= cmp_i1229_15_r0s5;
+      cmp_i1292_15_r0s6 <= cmp_i1292_15_r0s5;
     if (_GEN_9)
-      cmp_i1229_15_r0s7 <= cmp_i1229_15_r0s6;
+      cmp_i1292_15_r0s7 <= cmp_i1292_15_r0s6;
     if (_GEN_8)
-      cmp_i1229_15_r0s8 <= cmp_i1229_15_r0s7;
+      cmp_i1292_15_r0s8 <= cmp_i1292_15_r0s7;
     if (_GEN_7)
-      cmp_i1229_15_r0s9 <= cmp_i1229_15_r0s8;
+      cmp_i1292_15_r0s9 <= cmp_i1292_15_r0s8;
     if (_GEN_6)
-      cmp_i1229_15_r0s10 <= cmp_i1229_15_r0s9;
+      cmp_i1292_15_r0s10 <= cmp_i1292_15_r0s9;
     if (_GEN_5)
-      cmp_i1229_15_r0s11 <= cmp_i1229_15_r0s10;
+      cmp_i1292_15_r0s11 <= cmp_i1292_15_r0s10;
     if (_GEN_4)
-      cmp_i1229_15_r0s12 <= cmp_i1229_15_r0s11;
+      cmp_i1292_15_r0s12 <= cmp_i1292_15_r0s11;
     if (_GEN_3)
-      cmp_i1229_15_r0s13 <= cmp_i1229_15_r0s12;
+      cmp_i1292_15_r0s13 <= cmp_i1292_15_r0s12;
     if (_GEN_2)
-      cmp_i1229_15_r0s14 <= cmp_i1229_15_r0s13;
+      cmp_i1292_15_r0s14 <= cmp_i1292_15_r0s13;
     if (_GEN_1)
-      cmp_i1229_15_r0s15 <= cmp_i1229_15_r0s14;
+      cmp_i1292_15_r0s15 <= cmp_i1292_15_r0s14;
     if (_GEN_0)
-      cmp_i1229_15_r0s16 <= cmp_i1229_15_r0s15;
+      cmp_i1292_15_r0s16 <= cmp_i1292_15_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_15_r0s9 <= _GEN_292[6:0];
+      sroa_speculated4764_v_15_r0s9 <= _GEN_292[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_15_r0s10 <= sroa_speculated4697_v_15_r0s9;
+      sroa_speculated4764_v_15_r0s10 <= sroa_speculated4764_v_15_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_15_r0s11 <= sroa_speculated4697_v_15_r0s10;
+      sroa_speculated4764_v_15_r0s11 <= sroa_speculated4764_v_15_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_15_r0s12 <= sroa_speculated4697_v_15_r0s11;
+      sroa_speculated4764_v_15_r0s12 <= sroa_speculated4764_v_15_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_15_r0s13 <= sroa_speculated4697_v_15_r0s12;
+      sroa_speculated4764_v_15_r0s13 <= sroa_speculated4764_v_15_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_15_r0s14 <= sroa_speculated4697_v_15_r0s13;
+      sroa_speculated4764_v_15_r0s14 <= sroa_speculated4764_v_15_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_15_r0s15 <= sroa_speculated4697_v_15_r0s14;
+      sroa_speculated4764_v_15_r0s15 <= sroa_speculated4764_v_15_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_15_r0s16 <= sroa_speculated4697_v_15_r0s15;
+      sroa_speculated4764_v_15_r0s16 <= sroa_speculated4764_v_15_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_15_r0s9__1 <= _GEN_292[14:7];
+      sroa_speculated4764_v_15_r0s9__1 <= _GEN_292[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_15_r0s10__1 <= sroa_speculated4697_v_15_r0s9__1;
+      sroa_speculated4764_v_15_r0s10__1 <= sroa_speculated4764_v_15_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_15_r0s11__1 <= sroa_speculated4697_v_15_r0s10__1;
+      sroa_speculated4764_v_15_r0s11__1 <= sroa_speculated4764_v_15_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_15_r0s12__1 <= sroa_speculated4697_v_15_r0s11__1;
+      sroa_speculated4764_v_15_r0s12__1 <= sroa_speculated4764_v_15_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_15_r0s13__1 <= sroa_speculated4697_v_15_r0s12__1;
+      sroa_speculated4764_v_15_r0s13__1 <= sroa_speculated4764_v_15_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_15_r0s14__1 <= sroa_speculated4697_v_15_r0s13__1;
+      sroa_speculated4764_v_15_r0s14__1 <= sroa_speculated4764_v_15_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_15_r0s15__1 <= sroa_speculated4697_v_15_r0s14__1;
+      sroa_speculated4764_v_15_r0s15__1 <= sroa_speculated4764_v_15_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_15_r0s16__1 <= sroa_speculated4697_v_15_r0s15__1;
+      sroa_speculated4764_v_15_r0s16__1 <= sroa_speculated4764_v_15_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_15_r0s9__2 <= _GEN_292[15];
+      sroa_speculated4764_v_15_r0s9__2 <= _GEN_292[15];
     if (_GEN_6)
-      sroa_speculated4697_v_15_r0s10__2 <= sroa_speculated4697_v_15_r0s9__2;
+      sroa_speculated4764_v_15_r0s10__2 <= sroa_speculated4764_v_15_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_15_r0s11__2 <= sroa_speculated4697_v_15_r0s10__2;
+      sroa_speculated4764_v_15_r0s11__2 <= sroa_speculated4764_v_15_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_15_r0s12__2 <= sroa_speculated4697_v_15_r0s11__2;
+      sroa_speculated4764_v_15_r0s12__2 <= sroa_speculated4764_v_15_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_15_r0s13__2 <= sroa_speculated4697_v_15_r0s12__2;
+      sroa_speculated4764_v_15_r0s13__2 <= sroa_speculated4764_v_15_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_15_r0s14__2 <= sroa_speculated4697_v_15_r0s13__2;
+      sroa_speculated4764_v_15_r0s14__2 <= sroa_speculated4764_v_15_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_15_r0s15__2 <= sroa_speculated4697_v_15_r0s14__2;
+      sroa_speculated4764_v_15_r0s15__2 <= sroa_speculated4764_v_15_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_15_r0s16__2 <= sroa_speculated4697_v_15_r0s15__2;
+      sroa_speculated4764_v_15_r0s16__2 <= sroa_speculated4764_v_15_r0s15__2;
     if (_GEN_7)
       xor_r0s9__15 <= |(_GEN_292[31:16]);
     if (_GEN_6)
@@ -12490,21 +12506,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__15 <= xor_r0s15__15;
     if (_GEN_7)
-      sub_i1048_neg_15_r0s9 <=
+      sub_i1111_neg_15_r0s9 <=
         {2'h0, _GEN_292[30:23]} - {2'h0, _GEN_293 ? 8'h1 : _GEN_292[14:7]};
     if (_GEN_6)
       select_r0s10__30 <= _GEN_295 > 6'h1A ? _GEN_294[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_15_r0s9 <= {~_GEN_293, _GEN_292[6:0]};
+      or_i3130_15_r0s9 <= {~_GEN_293, _GEN_292[6:0]};
     if (_GEN_6) begin
-      or_i3066_15_r0s10 <= or_i3066_15_r0s9;
-      cmp_i_i3268_15_r0s10 <= _GEN_295 < 6'h22;
-      loadedv_i324456_15_r0s10 <= _GEN_295;
+      or_i3130_15_r0s10 <= or_i3130_15_r0s9;
+      cmp_i_i3332_15_r0s10 <= _GEN_295 < 6'h22;
+      loadedv_i330856_15_r0s10 <= _GEN_295;
     end
     if (_GEN_5) begin
-      or_i2633_15_r0s11 <=
+      or_i2697_15_r0s11 <=
         (|(~({8{~(select_r0s10__30[3])}} & 8'hFF << select_r0s10__30)
-           & or_i3066_15_r0s10)) | _GEN_86[0];
+           & or_i3130_15_r0s10)) | _GEN_86[0];
       cond_i_i_15_r0s11 <= _GEN_86[33:1];
     end
     if (_GEN_15)
@@ -12524,24 +12540,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__15 <= codes_sroa_0_0_r0s7__15;
     if (_GEN_7)
-      mul_i2659_15_r0s9 <=
+      mul_i2723_15_r0s9 <=
         {8'h0, |(_GEN_292[30:23]), _GEN_292[22:16]} * {8'h0, codes_sroa_0_0_r0s8__15};
     if (_GEN_6)
-      mul_i2659_15_r0s10 <= mul_i2659_15_r0s9;
+      mul_i2723_15_r0s10 <= mul_i2723_15_r0s9;
     if (_GEN_5)
-      mul_i2659_15_r0s11 <= mul_i2659_15_r0s10;
+      mul_i2723_15_r0s11 <= mul_i2723_15_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_15_r0s12 <=
-        (sroa_speculated4697_v_15_r0s11__2 ? 36'h0 - _GEN_87 : _GEN_87)
-        + {10'h0, mul_i2659_15_r0s11, 10'h0};
+        (sroa_speculated4764_v_15_r0s11__2 ? 36'h0 - _GEN_87 : _GEN_87)
+        + {10'h0, mul_i2723_15_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_15_r0s13 <= sum_i_sroa_0_0_off0_15_r0s12 == 36'h0;
+      cmp_i4036_15_r0s13 <= sum_i_sroa_0_0_off0_15_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_15_r0s14 <= cmp_i3972_15_r0s13;
+      cmp_i4036_15_r0s14 <= cmp_i4036_15_r0s13;
     if (_GEN_1)
-      cmp_i3972_15_r0s15 <= cmp_i3972_15_r0s14;
+      cmp_i4036_15_r0s15 <= cmp_i4036_15_r0s14;
     if (_GEN_0)
-      cmp_i3972_15_r0s16 <= cmp_i3972_15_r0s15;
+      cmp_i4036_15_r0s16 <= cmp_i4036_15_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_15_r0s13 <= sum_i_sroa_0_0_off0_15_r0s12;
     if (_GEN_2)
@@ -12621,11 +12637,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__96 <= _GEN_917 & ~_GEN_932;
     end
     if (_GEN_2)
-      sub_i2904_15_r0s14 <= {1'h0, add_r0s13__15} - {4'h0, _GEN_298};
+      sub_i2968_15_r0s14 <= {1'h0, add_r0s13__15} - {4'h0, _GEN_298};
     if (_GEN_1)
-      sub_i2904_15_r0s15 <= sub_i2904_15_r0s14;
+      sub_i2968_15_r0s15 <= sub_i2968_15_r0s14;
     if (_GEN_2)
-      cmp_i3681_15_r0s14 <= _GEN_298 < 6'h23;
+      cmp_i3745_15_r0s14 <= _GEN_298 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_15_r0s13 <= _GEN_296;
     if (_GEN_2) begin
@@ -12633,10 +12649,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__15 <= _GEN_298;
     end
     if (_GEN_1) begin
-      cond_i3684_15_r0s15 <= _GEN_88[27];
-      cond_i3684_15_r0s15__1 <= _GEN_88[34:28];
-      cond_i3684_15_r0s15__2 <= _GEN_88[26];
-      cond_i3684_15_r0s15__3 <= _GEN_88[25:0];
+      cond_i3748_15_r0s15 <= _GEN_88[27];
+      cond_i3748_15_r0s15__1 <= _GEN_88[34:28];
+      cond_i3748_15_r0s15__2 <= _GEN_88[26];
+      cond_i3748_15_r0s15__3 <= _GEN_88[25:0];
     end
     if (_GEN_0)
       narrow_15_r0s16 <= _GEN_89 < 17'h7F7F ? _GEN_89[15:0] : 16'h7F7F;
@@ -12657,85 +12673,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_15_r0s16 <= ref_tmp96_i_sroa_0_0_15_r0s15;
     if (_GEN_15)
-      cmp_i1229_16_r0s1 <= _GEN_186[135:128] == 8'h0;
+      cmp_i1292_16_r0s1 <= _GEN_186[135:128] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_16_r0s2 <= cmp_i1229_16_r0s1;
+      cmp_i1292_16_r0s2 <= cmp_i1292_16_r0s1;
     if (_GEN_13)
-      cmp_i1229_16_r0s3 <= cmp_i1229_16_r0s2;
+      cmp_i1292_16_r0s3 <= cmp_i1292_16_r0s2;
     if (_GEN_12)
-      cmp_i1229_16_r0s4 <= cmp_i1229_16_r0s3;
+      cmp_i1292_16_r0s4 <= cmp_i1292_16_r0s3;
     if (_GEN_11)
-      cmp_i1229_16_r0s5 <= cmp_i1229_16_r0s4;
+      cmp_i1292_16_r0s5 <= cmp_i1292_16_r0s4;
     if (_GEN_10)
-      cmp_i1229_16_r0s6 <= cmp_i1229_16_r0s5;
+      cmp_i1292_16_r0s6 <= cmp_i1292_16_r0s5;
     if (_GEN_9)
-      cmp_i1229_16_r0s7 <= cmp_i1229_16_r0s6;
+      cmp_i1292_16_r0s7 <= cmp_i1292_16_r0s6;
     if (_GEN_8)
-      cmp_i1229_16_r0s8 <= cmp_i1229_16_r0s7;
+      cmp_i1292_16_r0s8 <= cmp_i1292_16_r0s7;
     if (_GEN_7)
-      cmp_i1229_16_r0s9 <= cmp_i1229_16_r0s8;
+      cmp_i1292_16_r0s9 <= cmp_i1292_16_r0s8;
     if (_GEN_6)
-      cmp_i1229_16_r0s10 <= cmp_i1229_16_r0s9;
+      cmp_i1292_16_r0s10 <= cmp_i1292_16_r0s9;
     if (_GEN_5)
-      cmp_i1229_16_r0s11 <= cmp_i1229_16_r0s10;
+      cmp_i1292_16_r0s11 <= cmp_i1292_16_r0s10;
     if (_GEN_4)
-      cmp_i1229_16_r0s12 <= cmp_i1229_16_r0s11;
+      cmp_i1292_16_r0s12 <= cmp_i1292_16_r0s11;
     if (_GEN_3)
-      cmp_i1229_16_r0s13 <= cmp_i1229_16_r0s12;
+      cmp_i1292_16_r0s13 <= cmp_i1292_16_r0s12;
     if (_GEN_2)
-      cmp_i1229_16_r0s14 <= cmp_i1229_16_r0s13;
+      cmp_i1292_16_r0s14 <= cmp_i1292_16_r0s13;
     if (_GEN_1)
-      cmp_i1229_16_r0s15 <= cmp_i1229_16_r0s14;
+      cmp_i1292_16_r0s15 <= cmp_i1292_16_r0s14;
     if (_GEN_0)
-      cmp_i1229_16_r0s16 <= cmp_i1229_16_r0s15;
+      cmp_i1292_16_r0s16 <= cmp_i1292_16_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_16_r0s9 <= _GEN_299[6:0];
+      sroa_speculated4764_v_16_r0s9 <= _GEN_299[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_16_r0s10 <= sroa_speculated4697_v_16_r0s9;
+      sroa_speculated4764_v_16_r0s10 <= sroa_speculated4764_v_16_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_16_r0s11 <= sroa_speculated4697_v_16_r0s10;
+      sroa_speculated4764_v_16_r0s11 <= sroa_speculated4764_v_16_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_16_r0s12 <= sroa_speculated4697_v_16_r0s11;
+      sroa_speculated4764_v_16_r0s12 <= sroa_speculated4764_v_16_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_16_r0s13 <= sroa_speculated4697_v_16_r0s12;
+      sroa_speculated4764_v_16_r0s13 <= sroa_speculated4764_v_16_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_16_r0s14 <= sroa_speculated4697_v_16_r0s13;
+      sroa_speculated4764_v_16_r0s14 <= sroa_speculated4764_v_16_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_16_r0s15 <= sroa_speculated4697_v_16_r0s14;
+      sroa_speculated4764_v_16_r0s15 <= sroa_speculated4764_v_16_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_16_r0s16 <= sroa_speculated4697_v_16_r0s15;
+      sroa_speculated4764_v_16_r0s16 <= sroa_speculated4764_v_16_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_16_r0s9__1 <= _GEN_299[14:7];
+      sroa_speculated4764_v_16_r0s9__1 <= _GEN_299[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_16_r0s10__1 <= sroa_speculated4697_v_16_r0s9__1;
+      sroa_speculated4764_v_16_r0s10__1 <= sroa_speculated4764_v_16_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_16_r0s11__1 <= sroa_speculated4697_v_16_r0s10__1;
+      sroa_speculated4764_v_16_r0s11__1 <= sroa_speculated4764_v_16_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_16_r0s12__1 <= sroa_speculated4697_v_16_r0s11__1;
+      sroa_speculated4764_v_16_r0s12__1 <= sroa_speculated4764_v_16_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_16_r0s13__1 <= sroa_speculated4697_v_16_r0s12__1;
+      sroa_speculated4764_v_16_r0s13__1 <= sroa_speculated4764_v_16_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_16_r0s14__1 <= sroa_speculated4697_v_16_r0s13__1;
+      sroa_speculated4764_v_16_r0s14__1 <= sroa_speculated4764_v_16_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_16_r0s15__1 <= sroa_speculated4697_v_16_r0s14__1;
+      sroa_speculated4764_v_16_r0s15__1 <= sroa_speculated4764_v_16_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_16_r0s16__1 <= sroa_speculated4697_v_16_r0s15__1;
+      sroa_speculated4764_v_16_r0s16__1 <= sroa_speculated4764_v_16_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_16_r0s9__2 <= _GEN_299[15];
+      sroa_speculated4764_v_16_r0s9__2 <= _GEN_299[15];
     if (_GEN_6)
-      sroa_speculated4697_v_16_r0s10__2 <= sroa_speculated4697_v_16_r0s9__2;
+      sroa_speculated4764_v_16_r0s10__2 <= sroa_speculated4764_v_16_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_16_r0s11__2 <= sroa_speculated4697_v_16_r0s10__2;
+      sroa_speculated4764_v_16_r0s11__2 <= sroa_speculated4764_v_16_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_16_r0s12__2 <= sroa_speculated4697_v_16_r0s11__2;
+      sroa_speculated4764_v_16_r0s12__2 <= sroa_speculated4764_v_16_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_16_r0s13__2 <= sroa_speculated4697_v_16_r0s12__2;
+      sroa_speculated4764_v_16_r0s13__2 <= sroa_speculated4764_v_16_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_16_r0s14__2 <= sroa_speculated4697_v_16_r0s13__2;
+      sroa_speculated4764_v_16_r0s14__2 <= sroa_speculated4764_v_16_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_16_r0s15__2 <= sroa_speculated4697_v_16_r0s14__2;
+      sroa_speculated4764_v_16_r0s15__2 <= sroa_speculated4764_v_16_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_16_r0s16__2 <= sroa_speculated4697_v_16_r0s15__2;
+      sroa_speculated4764_v_16_r0s16__2 <= sroa_speculated4764_v_16_r0s15__2;
     if (_GEN_7)
       xor_r0s9__16 <= |(_GEN_299[31:16]);
     if (_GEN_6)
@@ -12753,21 +12769,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__16 <= xor_r0s15__16;
     if (_GEN_7)
-      sub_i1048_neg_16_r0s9 <=
+      sub_i1111_neg_16_r0s9 <=
         {2'h0, _GEN_299[30:23]} - {2'h0, _GEN_300 ? 8'h1 : _GEN_299[14:7]};
     if (_GEN_6)
       select_r0s10__32 <= _GEN_302 > 6'h1A ? _GEN_301[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_16_r0s9 <= {~_GEN_300, _GEN_299[6:0]};
+      or_i3130_16_r0s9 <= {~_GEN_300, _GEN_299[6:0]};
     if (_GEN_6) begin
-      or_i3066_16_r0s10 <= or_i3066_16_r0s9;
-      cmp_i_i3268_16_r0s10 <= _GEN_302 < 6'h22;
-      loadedv_i324456_16_r0s10 <= _GEN_302;
+      or_i3130_16_r0s10 <= or_i3130_16_r0s9;
+      cmp_i_i3332_16_r0s10 <= _GEN_302 < 6'h22;
+      loadedv_i330856_16_r0s10 <= _GEN_302;
     end
     if (_GEN_5) begin
-      or_i2633_16_r0s11 <=
+      or_i2697_16_r0s11 <=
         (|(~({8{~(select_r0s10__32[3])}} & 8'hFF << select_r0s10__32)
-           & or_i3066_16_r0s10)) | _GEN_90[0];
+           & or_i3130_16_r0s10)) | _GEN_90[0];
       cond_i_i_16_r0s11 <= _GEN_90[33:1];
     end
     if (_GEN_15)
@@ -12787,24 +12803,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__16 <= codes_sroa_0_0_r0s7__16;
     if (_GEN_7)
-      mul_i2659_16_r0s9 <=
+      mul_i2723_16_r0s9 <=
         {8'h0, |(_GEN_299[30:23]), _GEN_299[22:16]} * {8'h0, codes_sroa_0_0_r0s8__16};
     if (_GEN_6)
-      mul_i2659_16_r0s10 <= mul_i2659_16_r0s9;
+      mul_i2723_16_r0s10 <= mul_i2723_16_r0s9;
     if (_GEN_5)
-      mul_i2659_16_r0s11 <= mul_i2659_16_r0s10;
+      mul_i2723_16_r0s11 <= mul_i2723_16_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_16_r0s12 <=
-        (sroa_speculated4697_v_16_r0s11__2 ? 36'h0 - _GEN_91 : _GEN_91)
-        + {10'h0, mul_i2659_16_r0s11, 10'h0};
+        (sroa_speculated4764_v_16_r0s11__2 ? 36'h0 - _GEN_91 : _GEN_91)
+        + {10'h0, mul_i2723_16_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_16_r0s13 <= sum_i_sroa_0_0_off0_16_r0s12 == 36'h0;
+      cmp_i4036_16_r0s13 <= sum_i_sroa_0_0_off0_16_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_16_r0s14 <= cmp_i3972_16_r0s13;
+      cmp_i4036_16_r0s14 <= cmp_i4036_16_r0s13;
     if (_GEN_1)
-      cmp_i3972_16_r0s15 <= cmp_i3972_16_r0s14;
+      cmp_i4036_16_r0s15 <= cmp_i4036_16_r0s14;
     if (_GEN_0)
-      cmp_i3972_16_r0s16 <= cmp_i3972_16_r0s15;
+      cmp_i4036_16_r0s16 <= cmp_i4036_16_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_16_r0s13 <= sum_i_sroa_0_0_off0_16_r0s12;
     if (_GEN_2)
@@ -12884,11 +12900,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__102 <= _GEN_948 & ~_GEN_963;
     end
     if (_GEN_2)
-      sub_i2904_16_r0s14 <= {1'h0, add_r0s13__16} - {4'h0, _GEN_305};
+      sub_i2968_16_r0s14 <= {1'h0, add_r0s13__16} - {4'h0, _GEN_305};
     if (_GEN_1)
-      sub_i2904_16_r0s15 <= sub_i2904_16_r0s14;
+      sub_i2968_16_r0s15 <= sub_i2968_16_r0s14;
     if (_GEN_2)
-      cmp_i3681_16_r0s14 <= _GEN_305 < 6'h23;
+      cmp_i3745_16_r0s14 <= _GEN_305 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_16_r0s13 <= _GEN_303;
     if (_GEN_2) begin
@@ -12896,10 +12912,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__16 <= _GEN_305;
     end
     if (_GEN_1) begin
-      cond_i3684_16_r0s15 <= _GEN_92[27];
-      cond_i3684_16_r0s15__1 <= _GEN_92[34:28];
-      cond_i3684_16_r0s15__2 <= _GEN_92[26];
-      cond_i3684_16_r0s15__3 <= _GEN_92[25:0];
+      cond_i3748_16_r0s15 <= _GEN_92[27];
+      cond_i3748_16_r0s15__1 <= _GEN_92[34:28];
+      cond_i3748_16_r0s15__2 <= _GEN_92[26];
+      cond_i3748_16_r0s15__3 <= _GEN_92[25:0];
     end
     if (_GEN_0)
       narrow_16_r0s16 <= _GEN_93 < 17'h7F7F ? _GEN_93[15:0] : 16'h7F7F;
@@ -12920,85 +12936,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_16_r0s16 <= ref_tmp96_i_sroa_0_0_16_r0s15;
     if (_GEN_15)
-      cmp_i1229_17_r0s1 <= _GEN_186[143:136] == 8'h0;
+      cmp_i1292_17_r0s1 <= _GEN_186[143:136] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_17_r0s2 <= cmp_i1229_17_r0s1;
+      cmp_i1292_17_r0s2 <= cmp_i1292_17_r0s1;
     if (_GEN_13)
-      cmp_i1229_17_r0s3 <= cmp_i1229_17_r0s2;
+      cmp_i1292_17_r0s3 <= cmp_i1292_17_r0s2;
     if (_GEN_12)
-      cmp_i1229_17_r0s4 <= cmp_i1229_17_r0s3;
+      cmp_i1292_17_r0s4 <= cmp_i1292_17_r0s3;
     if (_GEN_11)
-      cmp_i1229_17_r0s5 <= cmp_i1229_17_r0s4;
+      cmp_i1292_17_r0s5 <= cmp_i1292_17_r0s4;
     if (_GEN_10)
-      cmp_i1229_17_r0s6 <= cmp_i1229_17_r0s5;
+      cmp_i1292_17_r0s6 <= cmp_i1292_17_r0s5;
     if (_GEN_9)
-      cmp_i1229_17_r0s7 <= cmp_i1229_17_r0s6;
+      cmp_i1292_17_r0s7 <= cmp_i1292_17_r0s6;
     if (_GEN_8)
-      cmp_i1229_17_r0s8 <= cmp_i1229_17_r0s7;
+      cmp_i1292_17_r0s8 <= cmp_i1292_17_r0s7;
     if (_GEN_7)
-      cmp_i1229_17_r0s9 <= cmp_i1229_17_r0s8;
+      cmp_i1292_17_r0s9 <= cmp_i1292_17_r0s8;
     if (_GEN_6)
-      cmp_i1229_17_r0s10 <= cmp_i1229_17_r0s9;
+      cmp_i1292_17_r0s10 <= cmp_i1292_17_r0s9;
     if (_GEN_5)
-      cmp_i1229_17_r0s11 <= cmp_i1229_17_r0s10;
+      cmp_i1292_17_r0s11 <= cmp_i1292_17_r0s10;
     if (_GEN_4)
-      cmp_i1229_17_r0s12 <= cmp_i1229_17_r0s11;
+      cmp_i1292_17_r0s12 <= cmp_i1292_17_r0s11;
     if (_GEN_3)
-      cmp_i1229_17_r0s13 <= cmp_i1229_17_r0s12;
+      cmp_i1292_17_r0s13 <= cmp_i1292_17_r0s12;
     if (_GEN_2)
-      cmp_i1229_17_r0s14 <= cmp_i1229_17_r0s13;
+      cmp_i1292_17_r0s14 <= cmp_i1292_17_r0s13;
     if (_GEN_1)
-      cmp_i1229_17_r0s15 <= cmp_i1229_17_r0s14;
+      cmp_i1292_17_r0s15 <= cmp_i1292_17_r0s14;
     if (_GEN_0)
-      cmp_i1229_17_r0s16 <= cmp_i1229_17_r0s15;
+      cmp_i1292_17_r0s16 <= cmp_i1292_17_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_17_r0s9 <= _GEN_306[6:0];
+      sroa_speculated4764_v_17_r0s9 <= _GEN_306[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_17_r0s10 <= sroa_speculated4697_v_17_r0s9;
+      sroa_speculated4764_v_17_r0s10 <= sroa_speculated4764_v_17_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_17_r0s11 <= sroa_speculated4697_v_17_r0s10;
+      sroa_speculated4764_v_17_r0s11 <= sroa_speculated4764_v_17_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_17_r0s12 <= sroa_speculated4697_v_17_r0s11;
+      sroa_speculated4764_v_17_r0s12 <= sroa_speculated4764_v_17_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_17_r0s13 <= sroa_speculated4697_v_17_r0s12;
+      sroa_speculated4764_v_17_r0s13 <= sroa_speculated4764_v_17_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_17_r0s14 <= sroa_speculated4697_v_17_r0s13;
+      sroa_speculated4764_v_17_r0s14 <= sroa_speculated4764_v_17_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_17_r0s15 <= sroa_speculated4697_v_17_r0s14;
+      sroa_speculated4764_v_17_r0s15 <= sroa_speculated4764_v_17_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_17_r0s16 <= sroa_speculated4697_v_17_r0s15;
+      sroa_speculated4764_v_17_r0s16 <= sroa_speculated4764_v_17_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_17_r0s9__1 <= _GEN_306[14:7];
+      sroa_speculated4764_v_17_r0s9__1 <= _GEN_306[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_17_r0s10__1 <= sroa_speculated4697_v_17_r0s9__1;
+      sroa_speculated4764_v_17_r0s10__1 <= sroa_speculated4764_v_17_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_17_r0s11__1 <= sroa_speculated4697_v_17_r0s10__1;
+      sroa_speculated4764_v_17_r0s11__1 <= sroa_speculated4764_v_17_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_17_r0s12__1 <= sroa_speculated4697_v_17_r0s11__1;
+      sroa_speculated4764_v_17_r0s12__1 <= sroa_speculated4764_v_17_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_17_r0s13__1 <= sroa_speculated4697_v_17_r0s12__1;
+      sroa_speculated4764_v_17_r0s13__1 <= sroa_speculated4764_v_17_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_17_r0s14__1 <= sroa_speculated4697_v_17_r0s13__1;
+      sroa_speculated4764_v_17_r0s14__1 <= sroa_speculated4764_v_17_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_17_r0s15__1 <= sroa_speculated4697_v_17_r0s14__1;
+      sroa_speculated4764_v_17_r0s15__1 <= sroa_speculated4764_v_17_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_17_r0s16__1 <= sroa_speculated4697_v_17_r0s15__1;
+      sroa_speculated4764_v_17_r0s16__1 <= sroa_speculated4764_v_17_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_17_r0s9__2 <= _GEN_306[15];
+      sroa_speculated4764_v_17_r0s9__2 <= _GEN_306[15];
     if (_GEN_6)
-      sroa_speculated4697_v_17_r0s10__2 <= sroa_speculated4697_v_17_r0s9__2;
+      sroa_speculated4764_v_17_r0s10__2 <= sroa_speculated4764_v_17_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_17_r0s11__2 <= sroa_speculated4697_v_17_r0s10__2;
+      sroa_speculated4764_v_17_r0s11__2 <= sroa_speculated4764_v_17_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_17_r0s12__2 <= sroa_speculated4697_v_17_r0s11__2;
+      sroa_speculated4764_v_17_r0s12__2 <= sroa_speculated4764_v_17_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_17_r0s13__2 <= sroa_speculated4697_v_17_r0s12__2;
+      sroa_speculated4764_v_17_r0s13__2 <= sroa_speculated4764_v_17_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_17_r0s14__2 <= sroa_speculated4697_v_17_r0s13__2;
+      sroa_speculated4764_v_17_r0s14__2 <= sroa_speculated4764_v_17_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_17_r0s15__2 <= sroa_speculated4697_v_17_r0s14__2;
+      sroa_speculated4764_v_17_r0s15__2 <= sroa_speculated4764_v_17_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_17_r0s16__2 <= sroa_speculated4697_v_17_r0s15__2;
+      sroa_speculated4764_v_17_r0s16__2 <= sroa_speculated4764_v_17_r0s15__2;
     if (_GEN_7)
       xor_r0s9__17 <= |(_GEN_306[31:16]);
     if (_GEN_6)
@@ -13016,21 +13032,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__17 <= xor_r0s15__17;
     if (_GEN_7)
-      sub_i1048_neg_17_r0s9 <=
+      sub_i1111_neg_17_r0s9 <=
         {2'h0, _GEN_306[30:23]} - {2'h0, _GEN_307 ? 8'h1 : _GEN_306[14:7]};
     if (_GEN_6)
       select_r0s10__34 <= _GEN_309 > 6'h1A ? _GEN_308[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_17_r0s9 <= {~_GEN_307, _GEN_306[6:0]};
+      or_i3130_17_r0s9 <= {~_GEN_307, _GEN_306[6:0]};
     if (_GEN_6) begin
-      or_i3066_17_r0s10 <= or_i3066_17_r0s9;
-      cmp_i_i3268_17_r0s10 <= _GEN_309 < 6'h22;
-      loadedv_i324456_17_r0s10 <= _GEN_309;
+      or_i3130_17_r0s10 <= or_i3130_17_r0s9;
+      cmp_i_i3332_17_r0s10 <= _GEN_309 < 6'h22;
+      loadedv_i330856_17_r0s10 <= _GEN_309;
     end
     if (_GEN_5) begin
-      or_i2633_17_r0s11 <=
+      or_i2697_17_r0s11 <=
         (|(~({8{~(select_r0s10__34[3])}} & 8'hFF << select_r0s10__34)
-           & or_i3066_17_r0s10)) | _GEN_94[0];
+           & or_i3130_17_r0s10)) | _GEN_94[0];
       cond_i_i_17_r0s11 <= _GEN_94[33:1];
     end
     if (_GEN_15)
@@ -13050,24 +13066,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__17 <= codes_sroa_0_0_r0s7__17;
     if (_GEN_7)
-      mul_i2659_17_r0s9 <=
+      mul_i2723_17_r0s9 <=
         {8'h0, |(_GEN_306[30:23]), _GEN_306[22:16]} * {8'h0, codes_sroa_0_0_r0s8__17};
     if (_GEN_6)
-      mul_i2659_17_r0s10 <= mul_i2659_17_r0s9;
+      mul_i2723_17_r0s10 <= mul_i2723_17_r0s9;
     if (_GEN_5)
-      mul_i2659_17_r0s11 <= mul_i2659_17_r0s10;
+      mul_i2723_17_r0s11 <= mul_i2723_17_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_17_r0s12 <=
-        (sroa_speculated4697_v_17_r0s11__2 ? 36'h0 - _GEN_95 : _GEN_95)
-        + {10'h0, mul_i2659_17_r0s11, 10'h0};
+        (sroa_speculated4764_v_17_r0s11__2 ? 36'h0 - _GEN_95 : _GEN_95)
+        + {10'h0, mul_i2723_17_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_17_r0s13 <= sum_i_sroa_0_0_off0_17_r0s12 == 36'h0;
+      cmp_i4036_17_r0s13 <= sum_i_sroa_0_0_off0_17_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_17_r0s14 <= cmp_i3972_17_r0s13;
+      cmp_i4036_17_r0s14 <= cmp_i4036_17_r0s13;
     if (_GEN_1)
-      cmp_i3972_17_r0s15 <= cmp_i3972_17_r0s14;
+      cmp_i4036_17_r0s15 <= cmp_i4036_17_r0s14;
     if (_GEN_0)
-      cmp_i3972_17_r0s16 <= cmp_i3972_17_r0s15;
+      cmp_i4036_17_r0s16 <= cmp_i4036_17_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_17_r0s13 <= sum_i_sroa_0_0_off0_17_r0s12;
     if (_GEN_2)
@@ -13147,11 +13163,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__108 <= _GEN_979 & ~_GEN_994;
     end
     if (_GEN_2)
-      sub_i2904_17_r0s14 <= {1'h0, add_r0s13__17} - {4'h0, _GEN_312};
+      sub_i2968_17_r0s14 <= {1'h0, add_r0s13__17} - {4'h0, _GEN_312};
     if (_GEN_1)
-      sub_i2904_17_r0s15 <= sub_i2904_17_r0s14;
+      sub_i2968_17_r0s15 <= sub_i2968_17_r0s14;
     if (_GEN_2)
-      cmp_i3681_17_r0s14 <= _GEN_312 < 6'h23;
+      cmp_i3745_17_r0s14 <= _GEN_312 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_17_r0s13 <= _GEN_310;
     if (_GEN_2) begin
@@ -13159,10 +13175,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__17 <= _GEN_312;
     end
     if (_GEN_1) begin
-      cond_i3684_17_r0s15 <= _GEN_96[27];
-      cond_i3684_17_r0s15__1 <= _GEN_96[34:28];
-      cond_i3684_17_r0s15__2 <= _GEN_96[26];
-      cond_i3684_17_r0s15__3 <= _GEN_96[25:0];
+      cond_i3748_17_r0s15 <= _GEN_96[27];
+      cond_i3748_17_r0s15__1 <= _GEN_96[34:28];
+      cond_i3748_17_r0s15__2 <= _GEN_96[26];
+      cond_i3748_17_r0s15__3 <= _GEN_96[25:0];
     end
     if (_GEN_0)
       narrow_17_r0s16 <= _GEN_97 < 17'h7F7F ? _GEN_97[15:0] : 16'h7F7F;
@@ -13183,85 +13199,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_17_r0s16 <= ref_tmp96_i_sroa_0_0_17_r0s15;
     if (_GEN_15)
-      cmp_i1229_18_r0s1 <= _GEN_186[151:144] == 8'h0;
+      cmp_i1292_18_r0s1 <= _GEN_186[151:144] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_18_r0s2 <= cmp_i1229_18_r0s1;
+      cmp_i1292_18_r0s2 <= cmp_i1292_18_r0s1;
     if (_GEN_13)
-      cmp_i1229_18_r0s3 <= cmp_i1229_18_r0s2;
+      cmp_i1292_18_r0s3 <= cmp_i1292_18_r0s2;
     if (_GEN_12)
-      cmp_i1229_18_r0s4 <= cmp_i1229_18_r0s3;
+      cmp_i1292_18_r0s4 <= cmp_i1292_18_r0s3;
     if (_GEN_11)
-      cmp_i1229_18_r0s5 <= cmp_i1229_18_r0s4;
+      cmp_i1292_18_r0s5 <= cmp_i1292_18_r0s4;
     if (_GEN_10)
-      cmp_i1229_18_r0s6 <= cmp_i1229_18_r0s5;
+      cmp_i1292_18_r0s6 <= cmp_i1292_18_r0s5;
     if (_GEN_9)
-      cmp_i1229_18_r0s7 <= cmp_i1229_18_r0s6;
+      cmp_i1292_18_r0s7 <= cmp_i1292_18_r0s6;
     if (_GEN_8)
-      cmp_i1229_18_r0s8 <= cmp_i1229_18_r0s7;
+      cmp_i1292_18_r0s8 <= cmp_i1292_18_r0s7;
     if (_GEN_7)
-      cmp_i1229_18_r0s9 <= cmp_i1229_18_r0s8;
+      cmp_i1292_18_r0s9 <= cmp_i1292_18_r0s8;
     if (_GEN_6)
-      cmp_i1229_18_r0s10 <= cmp_i1229_18_r0s9;
+      cmp_i1292_18_r0s10 <= cmp_i1292_18_r0s9;
     if (_GEN_5)
-      cmp_i1229_18_r0s11 <= cmp_i1229_18_r0s10;
+      cmp_i1292_18_r0s11 <= cmp_i1292_18_r0s10;
     if (_GEN_4)
-      cmp_i1229_18_r0s12 <= cmp_i1229_18_r0s11;
+      cmp_i1292_18_r0s12 <= cmp_i1292_18_r0s11;
     if (_GEN_3)
-      cmp_i1229_18_r0s13 <= cmp_i1229_18_r0s12;
+      cmp_i1292_18_r0s13 <= cmp_i1292_18_r0s12;
     if (_GEN_2)
-      cmp_i1229_18_r0s14 <= cmp_i1229_18_r0s13;
+      cmp_i1292_18_r0s14 <= cmp_i1292_18_r0s13;
     if (_GEN_1)
-      cmp_i1229_18_r0s15 <= cmp_i1229_18_r0s14;
+      cmp_i1292_18_r0s15 <= cmp_i1292_18_r0s14;
     if (_GEN_0)
-      cmp_i1229_18_r0s16 <= cmp_i1229_18_r0s15;
+      cmp_i1292_18_r0s16 <= cmp_i1292_18_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_18_r0s9 <= _GEN_313[6:0];
+      sroa_speculated4764_v_18_r0s9 <= _GEN_313[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_18_r0s10 <= sroa_speculated4697_v_18_r0s9;
+      sroa_speculated4764_v_18_r0s10 <= sroa_speculated4764_v_18_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_18_r0s11 <= sroa_speculated4697_v_18_r0s10;
+      sroa_speculated4764_v_18_r0s11 <= sroa_speculated4764_v_18_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_18_r0s12 <= sroa_speculated4697_v_18_r0s11;
+      sroa_speculated4764_v_18_r0s12 <= sroa_speculated4764_v_18_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_18_r0s13 <= sroa_speculated4697_v_18_r0s12;
+      sroa_speculated4764_v_18_r0s13 <= sroa_speculated4764_v_18_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_18_r0s14 <= sroa_speculated4697_v_18_r0s13;
+      sroa_speculated4764_v_18_r0s14 <= sroa_speculated4764_v_18_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_18_r0s15 <= sroa_speculated4697_v_18_r0s14;
+      sroa_speculated4764_v_18_r0s15 <= sroa_speculated4764_v_18_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_18_r0s16 <= sroa_speculated4697_v_18_r0s15;
+      sroa_speculated4764_v_18_r0s16 <= sroa_speculated4764_v_18_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_18_r0s9__1 <= _GEN_313[14:7];
+      sroa_speculated4764_v_18_r0s9__1 <= _GEN_313[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_18_r0s10__1 <= sroa_speculated4697_v_18_r0s9__1;
+      sroa_speculated4764_v_18_r0s10__1 <= sroa_speculated4764_v_18_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_18_r0s11__1 <= sroa_speculated4697_v_18_r0s10__1;
+      sroa_speculated4764_v_18_r0s11__1 <= sroa_speculated4764_v_18_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_18_r0s12__1 <= sroa_speculated4697_v_18_r0s11__1;
+      sroa_speculated4764_v_18_r0s12__1 <= sroa_speculated4764_v_18_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_18_r0s13__1 <= sroa_speculated4697_v_18_r0s12__1;
+      sroa_speculated4764_v_18_r0s13__1 <= sroa_speculated4764_v_18_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_18_r0s14__1 <= sroa_speculated4697_v_18_r0s13__1;
+      sroa_speculated4764_v_18_r0s14__1 <= sroa_speculated4764_v_18_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_18_r0s15__1 <= sroa_speculated4697_v_18_r0s14__1;
+      sroa_speculated4764_v_18_r0s15__1 <= sroa_speculated4764_v_18_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_18_r0s16__1 <= sroa_speculated4697_v_18_r0s15__1;
+      sroa_speculated4764_v_18_r0s16__1 <= sroa_speculated4764_v_18_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_18_r0s9__2 <= _GEN_313[15];
+      sroa_speculated4764_v_18_r0s9__2 <= _GEN_313[15];
     if (_GEN_6)
-      sroa_speculated4697_v_18_r0s10__2 <= sroa_speculated4697_v_18_r0s9__2;
+      sroa_speculated4764_v_18_r0s10__2 <= sroa_speculated4764_v_18_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_18_r0s11__2 <= sroa_speculated4697_v_18_r0s10__2;
+      sroa_speculated4764_v_18_r0s11__2 <= sroa_speculated4764_v_18_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_18_r0s12__2 <= sroa_speculated4697_v_18_r0s11__2;
+      sroa_speculated4764_v_18_r0s12__2 <= sroa_speculated4764_v_18_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_18_r0s13__2 <= sroa_speculated4697_v_18_r0s12__2;
+      sroa_speculated4764_v_18_r0s13__2 <= sroa_speculated4764_v_18_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_18_r0s14__2 <= sroa_speculated4697_v_18_r0s13__2;
+      sroa_speculated4764_v_18_r0s14__2 <= sroa_speculated4764_v_18_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_18_r0s15__2 <= sroa_speculated4697_v_18_r0s14__2;
+      sroa_speculated4764_v_18_r0s15__2 <= sroa_speculated4764_v_18_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_18_r0s16__2 <= sroa_speculated4697_v_18_r0s15__2;
+      sroa_speculated4764_v_18_r0s16__2 <= sroa_speculated4764_v_18_r0s15__2;
     if (_GEN_7)
       xor_r0s9__18 <= |(_GEN_313[31:16]);
     if (_GEN_6)
@@ -13279,21 +13295,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__18 <= xor_r0s15__18;
     if (_GEN_7)
-      sub_i1048_neg_18_r0s9 <=
+      sub_i1111_neg_18_r0s9 <=
         {2'h0, _GEN_313[30:23]} - {2'h0, _GEN_314 ? 8'h1 : _GEN_313[14:7]};
     if (_GEN_6)
       select_r0s10__36 <= _GEN_316 > 6'h1A ? _GEN_315[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_18_r0s9 <= {~_GEN_314, _GEN_313[6:0]};
+      or_i3130_18_r0s9 <= {~_GEN_314, _GEN_313[6:0]};
     if (_GEN_6) begin
-      or_i3066_18_r0s10 <= or_i3066_18_r0s9;
-      cmp_i_i3268_18_r0s10 <= _GEN_316 < 6'h22;
-      loadedv_i324456_18_r0s10 <= _GEN_316;
+      or_i3130_18_r0s10 <= or_i3130_18_r0s9;
+      cmp_i_i3332_18_r0s10 <= _GEN_316 < 6'h22;
+      loadedv_i330856_18_r0s10 <= _GEN_316;
     end
     if (_GEN_5) begin
-      or_i2633_18_r0s11 <=
+      or_i2697_18_r0s11 <=
         (|(~({8{~(select_r0s10__36[3])}} & 8'hFF << select_r0s10__36)
-           & or_i3066_18_r0s10)) | _GEN_98[0];
+           & or_i3130_18_r0s10)) | _GEN_98[0];
       cond_i_i_18_r0s11 <= _GEN_98[33:1];
     end
     if (_GEN_15)
@@ -13313,24 +13329,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__18 <= codes_sroa_0_0_r0s7__18;
     if (_GEN_7)
-      mul_i2659_18_r0s9 <=
+      mul_i2723_18_r0s9 <=
         {8'h0, |(_GEN_313[30:23]), _GEN_313[22:16]} * {8'h0, codes_sroa_0_0_r0s8__18};
     if (_GEN_6)
-      mul_i2659_18_r0s10 <= mul_i2659_18_r0s9;
+      mul_i2723_18_r0s10 <= mul_i2723_18_r0s9;
     if (_GEN_5)
-      mul_i2659_18_r0s11 <= mul_i2659_18_r0s10;
+      mul_i2723_18_r0s11 <= mul_i2723_18_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_18_r0s12 <=
-        (sroa_speculated4697_v_18_r0s11__2 ? 36'h0 - _GEN_99 : _GEN_99)
-        + {10'h0, mul_i2659_18_r0s11, 10'h0};
+        (sroa_speculated4764_v_18_r0s11__2 ? 36'h0 - _GEN_99 : _GEN_99)
+        + {10'h0, mul_i2723_18_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_18_r0s13 <= sum_i_sroa_0_0_off0_18_r0s12 == 36'h0;
+      cmp_i4036_18_r0s13 <= sum_i_sroa_0_0_off0_18_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_18_r0s14 <= cmp_i3972_18_r0s13;
+      cmp_i4036_18_r0s14 <= cmp_i4036_18_r0s13;
     if (_GEN_1)
-      cmp_i3972_18_r0s15 <= cmp_i3972_18_r0s14;
+      cmp_i4036_18_r0s15 <= cmp_i4036_18_r0s14;
     if (_GEN_0)
-      cmp_i3972_18_r0s16 <= cmp_i3972_18_r0s15;
+      cmp_i4036_18_r0s16 <= cmp_i4036_18_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_18_r0s13 <= sum_i_sroa_0_0_off0_18_r0s12;
     if (_GEN_2)
@@ -13410,11 +13426,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__114 <= _GEN_1010 & ~_GEN_1025;
     end
     if (_GEN_2)
-      sub_i2904_18_r0s14 <= {1'h0, add_r0s13__18} - {4'h0, _GEN_319};
+      sub_i2968_18_r0s14 <= {1'h0, add_r0s13__18} - {4'h0, _GEN_319};
     if (_GEN_1)
-      sub_i2904_18_r0s15 <= sub_i2904_18_r0s14;
+      sub_i2968_18_r0s15 <= sub_i2968_18_r0s14;
     if (_GEN_2)
-      cmp_i3681_18_r0s14 <= _GEN_319 < 6'h23;
+      cmp_i3745_18_r0s14 <= _GEN_319 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_18_r0s13 <= _GEN_317;
     if (_GEN_2) begin
@@ -13422,10 +13438,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__18 <= _GEN_319;
     end
     if (_GEN_1) begin
-      cond_i3684_18_r0s15 <= _GEN_100[27];
-      cond_i3684_18_r0s15__1 <= _GEN_100[34:28];
-      cond_i3684_18_r0s15__2 <= _GEN_100[26];
-      cond_i3684_18_r0s15__3 <= _GEN_100[25:0];
+      cond_i3748_18_r0s15 <= _GEN_100[27];
+      cond_i3748_18_r0s15__1 <= _GEN_100[34:28];
+      cond_i3748_18_r0s15__2 <= _GEN_100[26];
+      cond_i3748_18_r0s15__3 <= _GEN_100[25:0];
     end
     if (_GEN_0)
       narrow_18_r0s16 <= _GEN_101 < 17'h7F7F ? _GEN_101[15:0] : 16'h7F7F;
@@ -13446,85 +13462,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_18_r0s16 <= ref_tmp96_i_sroa_0_0_18_r0s15;
     if (_GEN_15)
-      cmp_i1229_19_r0s1 <= _GEN_186[159:152] == 8'h0;
+      cmp_i1292_19_r0s1 <= _GEN_186[159:152] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_19_r0s2 <= cmp_i1229_19_r0s1;
+      cmp_i1292_19_r0s2 <= cmp_i1292_19_r0s1;
     if (_GEN_13)
-      cmp_i1229_19_r0s3 <= cmp_i1229_19_r0s2;
+      cmp_i1292_19_r0s3 <= cmp_i1292_19_r0s2;
     if (_GEN_12)
-      cmp_i1229_19_r0s4 <= cmp_i1229_19_r0s3;
+      cmp_i1292_19_r0s4 <= cmp_i1292_19_r0s3;
     if (_GEN_11)
-      cmp_i1229_19_r0s5 <= cmp_i1229_19_r0s4;
+      cmp_i1292_19_r0s5 <= cmp_i1292_19_r0s4;
     if (_GEN_10)
-      cmp_i1229_19_r0s6 <= cmp_i1229_19_r0s5;
+      cmp_i1292_19_r0s6 <= cmp_i1292_19_r0s5;
     if (_GEN_9)
-      cmp_i1229_19_r0s7 <= cmp_i1229_19_r0s6;
+      cmp_i1292_19_r0s7 <= cmp_i1292_19_r0s6;
     if (_GEN_8)
-      cmp_i1229_19_r0s8 <= cmp_i1229_19_r0s7;
+      cmp_i1292_19_r0s8 <= cmp_i1292_19_r0s7;
     if (_GEN_7)
-      cmp_i1229_19_r0s9 <= cmp_i1229_19_r0s8;
+      cmp_i1292_19_r0s9 <= cmp_i1292_19_r0s8;
     if (_GEN_6)
-      cmp_i1229_19_r0s10 <= cmp_i1229_19_r0s9;
+      cmp_i1292_19_r0s10 <= cmp_i1292_19_r0s9;
     if (_GEN_5)
-      cmp_i1229_19_r0s11 <= cmp_i1229_19_r0s10;
+      cmp_i1292_19_r0s11 <= cmp_i1292_19_r0s10;
     if (_GEN_4)
-      cmp_i1229_19_r0s12 <= cmp_i1229_19_r0s11;
+      cmp_i1292_19_r0s12 <= cmp_i1292_19_r0s11;
     if (_GEN_3)
-      cmp_i1229_19_r0s13 <= cmp_i1229_19_r0s12;
+      cmp_i1292_19_r0s13 <= cmp_i1292_19_r0s12;
     if (_GEN_2)
-      cmp_i1229_19_r0s14 <= cmp_i1229_19_r0s13;
+      cmp_i1292_19_r0s14 <= cmp_i1292_19_r0s13;
     if (_GEN_1)
-      cmp_i1229_19_r0s15 <= cmp_i1229_19_r0s14;
+      cmp_i1292_19_r0s15 <= cmp_i1292_19_r0s14;
     if (_GEN_0)
-      cmp_i1229_19_r0s16 <= cmp_i1229_19_r0s15;
+      cmp_i1292_19_r0s16 <= cmp_i1292_19_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_19_r0s9 <= _GEN_320[6:0];
+      sroa_speculated4764_v_19_r0s9 <= _GEN_320[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_19_r0s10 <= sroa_speculated4697_v_19_r0s9;
+      sroa_speculated4764_v_19_r0s10 <= sroa_speculated4764_v_19_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_19_r0s11 <= sroa_speculated4697_v_19_r0s10;
+      sroa_speculated4764_v_19_r0s11 <= sroa_speculated4764_v_19_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_19_r0s12 <= sroa_speculated4697_v_19_r0s11;
+      sroa_speculated4764_v_19_r0s12 <= sroa_speculated4764_v_19_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_19_r0s13 <= sroa_speculated4697_v_19_r0s12;
+      sroa_speculated4764_v_19_r0s13 <= sroa_speculated4764_v_19_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_19_r0s14 <= sroa_speculated4697_v_19_r0s13;
+      sroa_speculated4764_v_19_r0s14 <= sroa_speculated4764_v_19_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_19_r0s15 <= sroa_speculated4697_v_19_r0s14;
+      sroa_speculated4764_v_19_r0s15 <= sroa_speculated4764_v_19_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_19_r0s16 <= sroa_speculated4697_v_19_r0s15;
+      sroa_speculated4764_v_19_r0s16 <= sroa_speculated4764_v_19_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_19_r0s9__1 <= _GEN_320[14:7];
+      sroa_speculated4764_v_19_r0s9__1 <= _GEN_320[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_19_r0s10__1 <= sroa_speculated4697_v_19_r0s9__1;
+      sroa_speculated4764_v_19_r0s10__1 <= sroa_speculated4764_v_19_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_19_r0s11__1 <= sroa_speculated4697_v_19_r0s10__1;
+      sroa_speculated4764_v_19_r0s11__1 <= sroa_speculated4764_v_19_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_19_r0s12__1 <= sroa_speculated4697_v_19_r0s11__1;
+      sroa_speculated4764_v_19_r0s12__1 <= sroa_speculated4764_v_19_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_19_r0s13__1 <= sroa_speculated4697_v_19_r0s12__1;
+      sroa_speculated4764_v_19_r0s13__1 <= sroa_speculated4764_v_19_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_19_r0s14__1 <= sroa_speculated4697_v_19_r0s13__1;
+      sroa_speculated4764_v_19_r0s14__1 <= sroa_speculated4764_v_19_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_19_r0s15__1 <= sroa_speculated4697_v_19_r0s14__1;
+      sroa_speculated4764_v_19_r0s15__1 <= sroa_speculated4764_v_19_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_19_r0s16__1 <= sroa_speculated4697_v_19_r0s15__1;
+      sroa_speculated4764_v_19_r0s16__1 <= sroa_speculated4764_v_19_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_19_r0s9__2 <= _GEN_320[15];
+      sroa_speculated4764_v_19_r0s9__2 <= _GEN_320[15];
     if (_GEN_6)
-      sroa_speculated4697_v_19_r0s10__2 <= sroa_speculated4697_v_19_r0s9__2;
+      sroa_speculated4764_v_19_r0s10__2 <= sroa_speculated4764_v_19_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_19_r0s11__2 <= sroa_speculated4697_v_19_r0s10__2;
+      sroa_speculated4764_v_19_r0s11__2 <= sroa_speculated4764_v_19_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_19_r0s12__2 <= sroa_speculated4697_v_19_r0s11__2;
+      sroa_speculated4764_v_19_r0s12__2 <= sroa_speculated4764_v_19_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_19_r0s13__2 <= sroa_speculated4697_v_19_r0s12__2;
+      sroa_speculated4764_v_19_r0s13__2 <= sroa_speculated4764_v_19_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_19_r0s14__2 <= sroa_speculated4697_v_19_r0s13__2;
+      sroa_speculated4764_v_19_r0s14__2 <= sroa_speculated4764_v_19_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_19_r0s15__2 <= sroa_speculated4697_v_19_r0s14__2;
+      sroa_speculated4764_v_19_r0s15__2 <= sroa_speculated4764_v_19_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_19_r0s16__2 <= sroa_speculated4697_v_19_r0s15__2;
+      sroa_speculated4764_v_19_r0s16__2 <= sroa_speculated4764_v_19_r0s15__2;
     if (_GEN_7)
       xor_r0s9__19 <= |(_GEN_320[31:16]);
     if (_GEN_6)
@@ -13542,21 +13558,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__19 <= xor_r0s15__19;
     if (_GEN_7)
-      sub_i1048_neg_19_r0s9 <=
+      sub_i1111_neg_19_r0s9 <=
         {2'h0, _GEN_320[30:23]} - {2'h0, _GEN_321 ? 8'h1 : _GEN_320[14:7]};
     if (_GEN_6)
       select_r0s10__38 <= _GEN_323 > 6'h1A ? _GEN_322[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_19_r0s9 <= {~_GEN_321, _GEN_320[6:0]};
+      or_i3130_19_r0s9 <= {~_GEN_321, _GEN_320[6:0]};
     if (_GEN_6) begin
-      or_i3066_19_r0s10 <= or_i3066_19_r0s9;
-      cmp_i_i3268_19_r0s10 <= _GEN_323 < 6'h22;
-      loadedv_i324456_19_r0s10 <= _GEN_323;
+      or_i3130_19_r0s10 <= or_i3130_19_r0s9;
+      cmp_i_i3332_19_r0s10 <= _GEN_323 < 6'h22;
+      loadedv_i330856_19_r0s10 <= _GEN_323;
     end
     if (_GEN_5) begin
-      or_i2633_19_r0s11 <=
+      or_i2697_19_r0s11 <=
         (|(~({8{~(select_r0s10__38[3])}} & 8'hFF << select_r0s10__38)
-           & or_i3066_19_r0s10)) | _GEN_102[0];
+           & or_i3130_19_r0s10)) | _GEN_102[0];
       cond_i_i_19_r0s11 <= _GEN_102[33:1];
     end
     if (_GEN_15)
@@ -13576,24 +13592,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__19 <= codes_sroa_0_0_r0s7__19;
     if (_GEN_7)
-      mul_i2659_19_r0s9 <=
+      mul_i2723_19_r0s9 <=
         {8'h0, |(_GEN_320[30:23]), _GEN_320[22:16]} * {8'h0, codes_sroa_0_0_r0s8__19};
     if (_GEN_6)
-      mul_i2659_19_r0s10 <= mul_i2659_19_r0s9;
+      mul_i2723_19_r0s10 <= mul_i2723_19_r0s9;
     if (_GEN_5)
-      mul_i2659_19_r0s11 <= mul_i2659_19_r0s10;
+      mul_i2723_19_r0s11 <= mul_i2723_19_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_19_r0s12 <=
-        (sroa_speculated4697_v_19_r0s11__2 ? 36'h0 - _GEN_103 : _GEN_103)
-        + {10'h0, mul_i2659_19_r0s11, 10'h0};
+        (sroa_speculated4764_v_19_r0s11__2 ? 36'h0 - _GEN_103 : _GEN_103)
+        + {10'h0, mul_i2723_19_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_19_r0s13 <= sum_i_sroa_0_0_off0_19_r0s12 == 36'h0;
+      cmp_i4036_19_r0s13 <= sum_i_sroa_0_0_off0_19_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_19_r0s14 <= cmp_i3972_19_r0s13;
+      cmp_i4036_19_r0s14 <= cmp_i4036_19_r0s13;
     if (_GEN_1)
-      cmp_i3972_19_r0s15 <= cmp_i3972_19_r0s14;
+      cmp_i4036_19_r0s15 <= cmp_i4036_19_r0s14;
     if (_GEN_0)
-      cmp_i3972_19_r0s16 <= cmp_i3972_19_r0s15;
+      cmp_i4036_19_r0s16 <= cmp_i4036_19_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_19_r0s13 <= sum_i_sroa_0_0_off0_19_r0s12;
     if (_GEN_2)
@@ -13673,11 +13689,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__120 <= _GEN_1041 & ~_GEN_1056;
     end
     if (_GEN_2)
-      sub_i2904_19_r0s14 <= {1'h0, add_r0s13__19} - {4'h0, _GEN_326};
+      sub_i2968_19_r0s14 <= {1'h0, add_r0s13__19} - {4'h0, _GEN_326};
     if (_GEN_1)
-      sub_i2904_19_r0s15 <= sub_i2904_19_r0s14;
+      sub_i2968_19_r0s15 <= sub_i2968_19_r0s14;
     if (_GEN_2)
-      cmp_i3681_19_r0s14 <= _GEN_326 < 6'h23;
+      cmp_i3745_19_r0s14 <= _GEN_326 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_19_r0s13 <= _GEN_324;
     if (_GEN_2) begin
@@ -13685,10 +13701,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__19 <= _GEN_326;
     end
     if (_GEN_1) begin
-      cond_i3684_19_r0s15 <= _GEN_104[27];
-      cond_i3684_19_r0s15__1 <= _GEN_104[34:28];
-      cond_i3684_19_r0s15__2 <= _GEN_104[26];
-      cond_i3684_19_r0s15__3 <= _GEN_104[25:0];
+      cond_i3748_19_r0s15 <= _GEN_104[27];
+      cond_i3748_19_r0s15__1 <= _GEN_104[34:28];
+      cond_i3748_19_r0s15__2 <= _GEN_104[26];
+      cond_i3748_19_r0s15__3 <= _GEN_104[25:0];
     end
     if (_GEN_0)
       narrow_19_r0s16 <= _GEN_105 < 17'h7F7F ? _GEN_105[15:0] : 16'h7F7F;
@@ -13709,85 +13725,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_19_r0s16 <= ref_tmp96_i_sroa_0_0_19_r0s15;
     if (_GEN_15)
-      cmp_i1229_20_r0s1 <= _GEN_186[167:160] == 8'h0;
+      cmp_i1292_20_r0s1 <= _GEN_186[167:160] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_20_r0s2 <= cmp_i1229_20_r0s1;
+      cmp_i1292_20_r0s2 <= cmp_i1292_20_r0s1;
     if (_GEN_13)
-      cmp_i1229_20_r0s3 <= cmp_i1229_20_r0s2;
+      cmp_i1292_20_r0s3 <= cmp_i1292_20_r0s2;
     if (_GEN_12)
-      cmp_i1229_20_r0s4 <= cmp_i1229_20_r0s3;
+      cmp_i1292_20_r0s4 <= cmp_i1292_20_r0s3;
     if (_GEN_11)
-      cmp_i1229_20_r0s5 <= cmp_i1229_20_r0s4;
+      cmp_i1292_20_r0s5 <= cmp_i1292_20_r0s4;
     if (_GEN_10)
-      cmp_i1229_20_r0s6 <= cmp_i1229_20_r0s5;
+      cmp_i1292_20_r0s6 <= cmp_i1292_20_r0s5;
     if (_GEN_9)
-      cmp_i1229_20_r0s7 <= cmp_i1229_20_r0s6;
+      cmp_i1292_20_r0s7 <= cmp_i1292_20_r0s6;
     if (_GEN_8)
-      cmp_i1229_20_r0s8 <= cmp_i1229_20_r0s7;
+      cmp_i1292_20_r0s8 <= cmp_i1292_20_r0s7;
     if (_GEN_7)
-      cmp_i1229_20_r0s9 <= cmp_i1229_20_r0s8;
+      cmp_i1292_20_r0s9 <= cmp_i1292_20_r0s8;
     if (_GEN_6)
-      cmp_i1229_20_r0s10 <= cmp_i1229_20_r0s9;
+      cmp_i1292_20_r0s10 <= cmp_i1292_20_r0s9;
     if (_GEN_5)
-      cmp_i1229_20_r0s11 <= cmp_i1229_20_r0s10;
+      cmp_i1292_20_r0s11 <= cmp_i1292_20_r0s10;
     if (_GEN_4)
-      cmp_i1229_20_r0s12 <= cmp_i1229_20_r0s11;
+      cmp_i1292_20_r0s12 <= cmp_i1292_20_r0s11;
     if (_GEN_3)
-      cmp_i1229_20_r0s13 <= cmp_i1229_20_r0s12;
+      cmp_i1292_20_r0s13 <= cmp_i1292_20_r0s12;
     if (_GEN_2)
-      cmp_i1229_20_r0s14 <= cmp_i1229_20_r0s13;
+      cmp_i1292_20_r0s14 <= cmp_i1292_20_r0s13;
     if (_GEN_1)
-      cmp_i1229_20_r0s15 <= cmp_i1229_20_r0s14;
+      cmp_i1292_20_r0s15 <= cmp_i1292_20_r0s14;
     if (_GEN_0)
-      cmp_i1229_20_r0s16 <= cmp_i1229_20_r0s15;
+      cmp_i1292_20_r0s16 <= cmp_i1292_20_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_20_r0s9 <= _GEN_327[6:0];
+      sroa_speculated4764_v_20_r0s9 <= _GEN_327[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_20_r0s10 <= sroa_speculated4697_v_20_r0s9;
+      sroa_speculated4764_v_20_r0s10 <= sroa_speculated4764_v_20_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_20_r0s11 <= sroa_speculated4697_v_20_r0s10;
+      sroa_speculated4764_v_20_r0s11 <= sroa_speculated4764_v_20_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_20_r0s12 <= sroa_speculated4697_v_20_r0s11;
+      sroa_speculated4764_v_20_r0s12 <= sroa_speculated4764_v_20_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_20_r0s13 <= sroa_speculated4697_v_20_r0s12;
+      sroa_speculated4764_v_20_r0s13 <= sroa_speculated4764_v_20_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_20_r0s14 <= sroa_speculated4697_v_20_r0s13;
+      sroa_speculated4764_v_20_r0s14 <= sroa_speculated4764_v_20_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_20_r0s15 <= sroa_speculated4697_v_20_r0s14;
+      sroa_speculated4764_v_20_r0s15 <= sroa_speculated4764_v_20_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_20_r0s16 <= sroa_speculated4697_v_20_r0s15;
+      sroa_speculated4764_v_20_r0s16 <= sroa_speculated4764_v_20_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_20_r0s9__1 <= _GEN_327[14:7];
+      sroa_speculated4764_v_20_r0s9__1 <= _GEN_327[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_20_r0s10__1 <= sroa_speculated4697_v_20_r0s9__1;
+      sroa_speculated4764_v_20_r0s10__1 <= sroa_speculated4764_v_20_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_20_r0s11__1 <= sroa_speculated4697_v_20_r0s10__1;
+      sroa_speculated4764_v_20_r0s11__1 <= sroa_speculated4764_v_20_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_20_r0s12__1 <= sroa_speculated4697_v_20_r0s11__1;
+      sroa_speculated4764_v_20_r0s12__1 <= sroa_speculated4764_v_20_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_20_r0s13__1 <= sroa_speculated4697_v_20_r0s12__1;
+      sroa_speculated4764_v_20_r0s13__1 <= sroa_speculated4764_v_20_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_20_r0s14__1 <= sroa_speculated4697_v_20_r0s13__1;
+      sroa_speculated4764_v_20_r0s14__1 <= sroa_speculated4764_v_20_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_20_r0s15__1 <= sroa_speculated4697_v_20_r0s14__1;
+      sroa_speculated4764_v_20_r0s15__1 <= sroa_speculated4764_v_20_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_20_r0s16__1 <= sroa_speculated4697_v_20_r0s15__1;
+      sroa_speculated4764_v_20_r0s16__1 <= sroa_speculated4764_v_20_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_20_r0s9__2 <= _GEN_327[15];
+      sroa_speculated4764_v_20_r0s9__2 <= _GEN_327[15];
     if (_GEN_6)
-      sroa_speculated4697_v_20_r0s10__2 <= sroa_speculated4697_v_20_r0s9__2;
+      sroa_speculated4764_v_20_r0s10__2 <= sroa_speculated4764_v_20_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_20_r0s11__2 <= sroa_speculated4697_v_20_r0s10__2;
+      sroa_speculated4764_v_20_r0s11__2 <= sroa_speculated4764_v_20_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_20_r0s12__2 <= sroa_speculated4697_v_20_r0s11__2;
+      sroa_speculated4764_v_20_r0s12__2 <= sroa_speculated4764_v_20_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_20_r0s13__2 <= sroa_speculated4697_v_20_r0s12__2;
+      sroa_speculated4764_v_20_r0s13__2 <= sroa_speculated4764_v_20_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_20_r0s14__2 <= sroa_speculated4697_v_20_r0s13__2;
+      sroa_speculated4764_v_20_r0s14__2 <= sroa_speculated4764_v_20_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_20_r0s15__2 <= sroa_speculated4697_v_20_r0s14__2;
+      sroa_speculated4764_v_20_r0s15__2 <= sroa_speculated4764_v_20_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_20_r0s16__2 <= sroa_speculated4697_v_20_r0s15__2;
+      sroa_speculated4764_v_20_r0s16__2 <= sroa_speculated4764_v_20_r0s15__2;
     if (_GEN_7)
       xor_r0s9__20 <= |(_GEN_327[31:16]);
     if (_GEN_6)
@@ -13805,21 +13821,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__20 <= xor_r0s15__20;
     if (_GEN_7)
-      sub_i1048_neg_20_r0s9 <=
+      sub_i1111_neg_20_r0s9 <=
         {2'h0, _GEN_327[30:23]} - {2'h0, _GEN_328 ? 8'h1 : _GEN_327[14:7]};
     if (_GEN_6)
       select_r0s10__40 <= _GEN_330 > 6'h1A ? _GEN_329[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_20_r0s9 <= {~_GEN_328, _GEN_327[6:0]};
+      or_i3130_20_r0s9 <= {~_GEN_328, _GEN_327[6:0]};
     if (_GEN_6) begin
-      or_i3066_20_r0s10 <= or_i3066_20_r0s9;
-      cmp_i_i3268_20_r0s10 <= _GEN_330 < 6'h22;
-      loadedv_i324456_20_r0s10 <= _GEN_330;
+      or_i3130_20_r0s10 <= or_i3130_20_r0s9;
+      cmp_i_i3332_20_r0s10 <= _GEN_330 < 6'h22;
+      loadedv_i330856_20_r0s10 <= _GEN_330;
     end
     if (_GEN_5) begin
-      or_i2633_20_r0s11 <=
+      or_i2697_20_r0s11 <=
         (|(~({8{~(select_r0s10__40[3])}} & 8'hFF << select_r0s10__40)
-           & or_i3066_20_r0s10)) | _GEN_106[0];
+           & or_i3130_20_r0s10)) | _GEN_106[0];
       cond_i_i_20_r0s11 <= _GEN_106[33:1];
     end
     if (_GEN_15)
@@ -13839,24 +13855,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__20 <= codes_sroa_0_0_r0s7__20;
     if (_GEN_7)
-      mul_i2659_20_r0s9 <=
+      mul_i2723_20_r0s9 <=
         {8'h0, |(_GEN_327[30:23]), _GEN_327[22:16]} * {8'h0, codes_sroa_0_0_r0s8__20};
     if (_GEN_6)
-      mul_i2659_20_r0s10 <= mul_i2659_20_r0s9;
+      mul_i2723_20_r0s10 <= mul_i2723_20_r0s9;
     if (_GEN_5)
-      mul_i2659_20_r0s11 <= mul_i2659_20_r0s10;
+      mul_i2723_20_r0s11 <= mul_i2723_20_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_20_r0s12 <=
-        (sroa_speculated4697_v_20_r0s11__2 ? 36'h0 - _GEN_107 : _GEN_107)
-        + {10'h0, mul_i2659_20_r0s11, 10'h0};
+        (sroa_speculated4764_v_20_r0s11__2 ? 36'h0 - _GEN_107 : _GEN_107)
+        + {10'h0, mul_i2723_20_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_20_r0s13 <= sum_i_sroa_0_0_off0_20_r0s12 == 36'h0;
+      cmp_i4036_20_r0s13 <= sum_i_sroa_0_0_off0_20_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_20_r0s14 <= cmp_i3972_20_r0s13;
+      cmp_i4036_20_r0s14 <= cmp_i4036_20_r0s13;
     if (_GEN_1)
-      cmp_i3972_20_r0s15 <= cmp_i3972_20_r0s14;
+      cmp_i4036_20_r0s15 <= cmp_i4036_20_r0s14;
     if (_GEN_0)
-      cmp_i3972_20_r0s16 <= cmp_i3972_20_r0s15;
+      cmp_i4036_20_r0s16 <= cmp_i4036_20_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_20_r0s13 <= sum_i_sroa_0_0_off0_20_r0s12;
     if (_GEN_2)
@@ -13936,11 +13952,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__126 <= _GEN_1072 & ~_GEN_1087;
     end
     if (_GEN_2)
-      sub_i2904_20_r0s14 <= {1'h0, add_r0s13__20} - {4'h0, _GEN_333};
+      sub_i2968_20_r0s14 <= {1'h0, add_r0s13__20} - {4'h0, _GEN_333};
     if (_GEN_1)
-      sub_i2904_20_r0s15 <= sub_i2904_20_r0s14;
+      sub_i2968_20_r0s15 <= sub_i2968_20_r0s14;
     if (_GEN_2)
-      cmp_i3681_20_r0s14 <= _GEN_333 < 6'h23;
+      cmp_i3745_20_r0s14 <= _GEN_333 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_20_r0s13 <= _GEN_331;
     if (_GEN_2) begin
@@ -13948,10 +13964,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__20 <= _GEN_333;
     end
     if (_GEN_1) begin
-      cond_i3684_20_r0s15 <= _GEN_108[27];
-      cond_i3684_20_r0s15__1 <= _GEN_108[34:28];
-      cond_i3684_20_r0s15__2 <= _GEN_108[26];
-      cond_i3684_20_r0s15__3 <= _GEN_108[25:0];
+      cond_i3748_20_r0s15 <= _GEN_108[27];
+      cond_i3748_20_r0s15__1 <= _GEN_108[34:28];
+      cond_i3748_20_r0s15__2 <= _GEN_108[26];
+      cond_i3748_20_r0s15__3 <= _GEN_108[25:0];
     end
     if (_GEN_0)
       narrow_20_r0s16 <= _GEN_109 < 17'h7F7F ? _GEN_109[15:0] : 16'h7F7F;
@@ -13972,85 +13988,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_20_r0s16 <= ref_tmp96_i_sroa_0_0_20_r0s15;
     if (_GEN_15)
-      cmp_i1229_21_r0s1 <= _GEN_186[175:168] == 8'h0;
+      cmp_i1292_21_r0s1 <= _GEN_186[175:168] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_21_r0s2 <= cmp_i1229_21_r0s1;
+      cmp_i1292_21_r0s2 <= cmp_i1292_21_r0s1;
     if (_GEN_13)
-      cmp_i1229_21_r0s3 <= cmp_i1229_21_r0s2;
+      cmp_i1292_21_r0s3 <= cmp_i1292_21_r0s2;
     if (_GEN_12)
-      cmp_i1229_21_r0s4 <= cmp_i1229_21_r0s3;
+      cmp_i1292_21_r0s4 <= cmp_i1292_21_r0s3;
     if (_GEN_11)
-      cmp_i1229_21_r0s5 <= cmp_i1229_21_r0s4;
+      cmp_i1292_21_r0s5 <= cmp_i1292_21_r0s4;
     if (_GEN_10)
-      cmp_i1229_21_r0s6 <= cmp_i1229_21_r0s5;
+      cmp_i1292_21_r0s6 <= cmp_i1292_21_r0s5;
     if (_GEN_9)
-      cmp_i1229_21_r0s7 <= cmp_i1229_21_r0s6;
+      cmp_i1292_21_r0s7 <= cmp_i1292_21_r0s6;
     if (_GEN_8)
-      cmp_i1229_21_r0s8 <= cmp_i1229_21_r0s7;
+      cmp_i1292_21_r0s8 <= cmp_i1292_21_r0s7;
     if (_GEN_7)
-      cmp_i1229_21_r0s9 <= cmp_i1229_21_r0s8;
+      cmp_i1292_21_r0s9 <= cmp_i1292_21_r0s8;
     if (_GEN_6)
-      cmp_i1229_21_r0s10 <= cmp_i1229_21_r0s9;
+      cmp_i1292_21_r0s10 <= cmp_i1292_21_r0s9;
     if (_GEN_5)
-      cmp_i1229_21_r0s11 <= cmp_i1229_21_r0s10;
+      cmp_i1292_21_r0s11 <= cmp_i1292_21_r0s10;
     if (_GEN_4)
-      cmp_i1229_21_r0s12 <= cmp_i1229_21_r0s11;
+      cmp_i1292_21_r0s12 <= cmp_i1292_21_r0s11;
     if (_GEN_3)
-      cmp_i1229_21_r0s13 <= cmp_i1229_21_r0s12;
+      cmp_i1292_21_r0s13 <= cmp_i1292_21_r0s12;
     if (_GEN_2)
-      cmp_i1229_21_r0s14 <= cmp_i1229_21_r0s13;
+      cmp_i1292_21_r0s14 <= cmp_i1292_21_r0s13;
     if (_GEN_1)
-      cmp_i1229_21_r0s15 <= cmp_i1229_21_r0s14;
+      cmp_i1292_21_r0s15 <= cmp_i1292_21_r0s14;
     if (_GEN_0)
-      cmp_i1229_21_r0s16 <= cmp_i1229_21_r0s15;
+      cmp_i1292_21_r0s16 <= cmp_i1292_21_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_21_r0s9 <= _GEN_334[6:0];
+      sroa_speculated4764_v_21_r0s9 <= _GEN_334[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_21_r0s10 <= sroa_speculated4697_v_21_r0s9;
+      sroa_speculated4764_v_21_r0s10 <= sroa_speculated4764_v_21_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_21_r0s11 <= sroa_speculated4697_v_21_r0s10;
+      sroa_speculated4764_v_21_r0s11 <= sroa_speculated4764_v_21_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_21_r0s12 <= sroa_speculated4697_v_21_r0s11;
+      sroa_speculated4764_v_21_r0s12 <= sroa_speculated4764_v_21_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_21_r0s13 <= sroa_speculated4697_v_21_r0s12;
+      sroa_speculated4764_v_21_r0s13 <= sroa_speculated4764_v_21_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_21_r0s14 <= sroa_speculated4697_v_21_r0s13;
+      sroa_speculated4764_v_21_r0s14 <= sroa_speculated4764_v_21_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_21_r0s15 <= sroa_speculated4697_v_21_r0s14;
+      sroa_speculated4764_v_21_r0s15 <= sroa_speculated4764_v_21_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_21_r0s16 <= sroa_speculated4697_v_21_r0s15;
+      sroa_speculated4764_v_21_r0s16 <= sroa_speculated4764_v_21_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_21_r0s9__1 <= _GEN_334[14:7];
+      sroa_speculated4764_v_21_r0s9__1 <= _GEN_334[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_21_r0s10__1 <= sroa_speculated4697_v_21_r0s9__1;
+      sroa_speculated4764_v_21_r0s10__1 <= sroa_speculated4764_v_21_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_21_r0s11__1 <= sroa_speculated4697_v_21_r0s10__1;
+      sroa_speculated4764_v_21_r0s11__1 <= sroa_speculated4764_v_21_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_21_r0s12__1 <= sroa_speculated4697_v_21_r0s11__1;
+      sroa_speculated4764_v_21_r0s12__1 <= sroa_speculated4764_v_21_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_21_r0s13__1 <= sroa_speculated4697_v_21_r0s12__1;
+      sroa_speculated4764_v_21_r0s13__1 <= sroa_speculated4764_v_21_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_21_r0s14__1 <= sroa_speculated4697_v_21_r0s13__1;
+      sroa_speculated4764_v_21_r0s14__1 <= sroa_speculated4764_v_21_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_21_r0s15__1 <= sroa_speculated4697_v_21_r0s14__1;
+      sroa_speculated4764_v_21_r0s15__1 <= sroa_speculated4764_v_21_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_21_r0s16__1 <= sroa_speculated4697_v_21_r0s15__1;
+      sroa_speculated4764_v_21_r0s16__1 <= sroa_speculated4764_v_21_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_21_r0s9__2 <= _GEN_334[15];
+      sroa_speculated4764_v_21_r0s9__2 <= _GEN_334[15];
     if (_GEN_6)
-      sroa_speculated4697_v_21_r0s10__2 <= sroa_speculated4697_v_21_r0s9__2;
+      sroa_speculated4764_v_21_r0s10__2 <= sroa_speculated4764_v_21_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_21_r0s11__2 <= sroa_speculated4697_v_21_r0s10__2;
+      sroa_speculated4764_v_21_r0s11__2 <= sroa_speculated4764_v_21_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_21_r0s12__2 <= sroa_speculated4697_v_21_r0s11__2;
+      sroa_speculated4764_v_21_r0s12__2 <= sroa_speculated4764_v_21_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_21_r0s13__2 <= sroa_speculated4697_v_21_r0s12__2;
+      sroa_speculated4764_v_21_r0s13__2 <= sroa_speculated4764_v_21_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_21_r0s14__2 <= sroa_speculated4697_v_21_r0s13__2;
+      sroa_speculated4764_v_21_r0s14__2 <= sroa_speculated4764_v_21_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_21_r0s15__2 <= sroa_speculated4697_v_21_r0s14__2;
+      sroa_speculated4764_v_21_r0s15__2 <= sroa_speculated4764_v_21_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_21_r0s16__2 <= sroa_speculated4697_v_21_r0s15__2;
+      sroa_speculated4764_v_21_r0s16__2 <= sroa_speculated4764_v_21_r0s15__2;
     if (_GEN_7)
       xor_r0s9__21 <= |(_GEN_334[31:16]);
     if (_GEN_6)
@@ -14068,21 +14084,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__21 <= xor_r0s15__21;
     if (_GEN_7)
-      sub_i1048_neg_21_r0s9 <=
+      sub_i1111_neg_21_r0s9 <=
         {2'h0, _GEN_334[30:23]} - {2'h0, _GEN_335 ? 8'h1 : _GEN_334[14:7]};
     if (_GEN_6)
       select_r0s10__42 <= _GEN_337 > 6'h1A ? _GEN_336[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_21_r0s9 <= {~_GEN_335, _GEN_334[6:0]};
+      or_i3130_21_r0s9 <= {~_GEN_335, _GEN_334[6:0]};
     if (_GEN_6) begin
-      or_i3066_21_r0s10 <= or_i3066_21_r0s9;
-      cmp_i_i3268_21_r0s10 <= _GEN_337 < 6'h22;
-      loadedv_i324456_21_r0s10 <= _GEN_337;
+      or_i3130_21_r0s10 <= or_i3130_21_r0s9;
+      cmp_i_i3332_21_r0s10 <= _GEN_337 < 6'h22;
+      loadedv_i330856_21_r0s10 <= _GEN_337;
     end
     if (_GEN_5) begin
-      or_i2633_21_r0s11 <=
+      or_i2697_21_r0s11 <=
         (|(~({8{~(select_r0s10__42[3])}} & 8'hFF << select_r0s10__42)
-           & or_i3066_21_r0s10)) | _GEN_110[0];
+           & or_i3130_21_r0s10)) | _GEN_110[0];
       cond_i_i_21_r0s11 <= _GEN_110[33:1];
     end
     if (_GEN_15)
@@ -14102,24 +14118,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__21 <= codes_sroa_0_0_r0s7__21;
     if (_GEN_7)
-      mul_i2659_21_r0s9 <=
+      mul_i2723_21_r0s9 <=
         {8'h0, |(_GEN_334[30:23]), _GEN_334[22:16]} * {8'h0, codes_sroa_0_0_r0s8__21};
     if (_GEN_6)
-      mul_i2659_21_r0s10 <= mul_i2659_21_r0s9;
+      mul_i2723_21_r0s10 <= mul_i2723_21_r0s9;
     if (_GEN_5)
-      mul_i2659_21_r0s11 <= mul_i2659_21_r0s10;
+      mul_i2723_21_r0s11 <= mul_i2723_21_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_21_r0s12 <=
-        (sroa_speculated4697_v_21_r0s11__2 ? 36'h0 - _GEN_111 : _GEN_111)
-        + {10'h0, mul_i2659_21_r0s11, 10'h0};
+        (sroa_speculated4764_v_21_r0s11__2 ? 36'h0 - _GEN_111 : _GEN_111)
+        + {10'h0, mul_i2723_21_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_21_r0s13 <= sum_i_sroa_0_0_off0_21_r0s12 == 36'h0;
+      cmp_i4036_21_r0s13 <= sum_i_sroa_0_0_off0_21_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_21_r0s14 <= cmp_i3972_21_r0s13;
+      cmp_i4036_21_r0s14 <= cmp_i4036_21_r0s13;
     if (_GEN_1)
-      cmp_i3972_21_r0s15 <= cmp_i3972_21_r0s14;
+      cmp_i4036_21_r0s15 <= cmp_i4036_21_r0s14;
     if (_GEN_0)
-      cmp_i3972_21_r0s16 <= cmp_i3972_21_r0s15;
+      cmp_i4036_21_r0s16 <= cmp_i4036_21_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_21_r0s13 <= sum_i_sroa_0_0_off0_21_r0s12;
     if (_GEN_2)
@@ -14199,11 +14215,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__132 <= _GEN_1103 & ~_GEN_1118;
     end
     if (_GEN_2)
-      sub_i2904_21_r0s14 <= {1'h0, add_r0s13__21} - {4'h0, _GEN_340};
+      sub_i2968_21_r0s14 <= {1'h0, add_r0s13__21} - {4'h0, _GEN_340};
     if (_GEN_1)
-      sub_i2904_21_r0s15 <= sub_i2904_21_r0s14;
+      sub_i2968_21_r0s15 <= sub_i2968_21_r0s14;
     if (_GEN_2)
-      cmp_i3681_21_r0s14 <= _GEN_340 < 6'h23;
+      cmp_i3745_21_r0s14 <= _GEN_340 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_21_r0s13 <= _GEN_338;
     if (_GEN_2) begin
@@ -14211,10 +14227,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__21 <= _GEN_340;
     end
     if (_GEN_1) begin
-      cond_i3684_21_r0s15 <= _GEN_112[27];
-      cond_i3684_21_r0s15__1 <= _GEN_112[34:28];
-      cond_i3684_21_r0s15__2 <= _GEN_112[26];
-      cond_i3684_21_r0s15__3 <= _GEN_112[25:0];
+      cond_i3748_21_r0s15 <= _GEN_112[27];
+      cond_i3748_21_r0s15__1 <= _GEN_112[34:28];
+      cond_i3748_21_r0s15__2 <= _GEN_112[26];
+      cond_i3748_21_r0s15__3 <= _GEN_112[25:0];
     end
     if (_GEN_0)
       narrow_21_r0s16 <= _GEN_113 < 17'h7F7F ? _GEN_113[15:0] : 16'h7F7F;
@@ -14235,85 +14251,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_21_r0s16 <= ref_tmp96_i_sroa_0_0_21_r0s15;
     if (_GEN_15)
-      cmp_i1229_22_r0s1 <= _GEN_186[183:176] == 8'h0;
+      cmp_i1292_22_r0s1 <= _GEN_186[183:176] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_22_r0s2 <= cmp_i1229_22_r0s1;
+      cmp_i1292_22_r0s2 <= cmp_i1292_22_r0s1;
     if (_GEN_13)
-      cmp_i1229_22_r0s3 <= cmp_i1229_22_r0s2;
+      cmp_i1292_22_r0s3 <= cmp_i1292_22_r0s2;
     if (_GEN_12)
-      cmp_i1229_22_r0s4 <= cmp_i1229_22_r0s3;
+      cmp_i1292_22_r0s4 <= cmp_i1292_22_r0s3;
     if (_GEN_11)
-      cmp_i1229_22_r0s5 <= cmp_i1229_22_r0s4;
+      cmp_i1292_22_r0s5 <= cmp_i1292_22_r0s4;
     if (_GEN_10)
-      cmp_i1229_22_r0s6 <= cmp_i1229_22_r0s5;
+      cmp_i1292_22_r0s6 <= cmp_i1292_22_r0s5;
     if (_GEN_9)
-      cmp_i1229_22_r0s7 <= cmp_i1229_22_r0s6;
+      cmp_i1292_22_r0s7 <= cmp_i1292_22_r0s6;
     if (_GEN_8)
-      cmp_i1229_22_r0s8 <= cmp_i1229_22_r0s7;
+      cmp_i1292_22_r0s8 <= cmp_i1292_22_r0s7;
     if (_GEN_7)
-      cmp_i1229_22_r0s9 <= cmp_i1229_22_r0s8;
+      cmp_i1292_22_r0s9 <= cmp_i1292_22_r0s8;
     if (_GEN_6)
-      cmp_i1229_22_r0s10 <= cmp_i1229_22_r0s9;
+      cmp_i1292_22_r0s10 <= cmp_i1292_22_r0s9;
     if (_GEN_5)
-      cmp_i1229_22_r0s11 <= cmp_i1229_22_r0s10;
+      cmp_i1292_22_r0s11 <= cmp_i1292_22_r0s10;
     if (_GEN_4)
-      cmp_i1229_22_r0s12 <= cmp_i1229_22_r0s11;
+      cmp_i1292_22_r0s12 <= cmp_i1292_22_r0s11;
     if (_GEN_3)
-      cmp_i1229_22_r0s13 <= cmp_i1229_22_r0s12;
+      cmp_i1292_22_r0s13 <= cmp_i1292_22_r0s12;
     if (_GEN_2)
-      cmp_i1229_22_r0s14 <= cmp_i1229_22_r0s13;
+      cmp_i1292_22_r0s14 <= cmp_i1292_22_r0s13;
     if (_GEN_1)
-      cmp_i1229_22_r0s15 <= cmp_i1229_22_r0s14;
+      cmp_i1292_22_r0s15 <= cmp_i1292_22_r0s14;
     if (_GEN_0)
-      cmp_i1229_22_r0s16 <= cmp_i1229_22_r0s15;
+      cmp_i1292_22_r0s16 <= cmp_i1292_22_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_22_r0s9 <= _GEN_341[6:0];
+      sroa_speculated4764_v_22_r0s9 <= _GEN_341[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_22_r0s10 <= sroa_speculated4697_v_22_r0s9;
+      sroa_speculated4764_v_22_r0s10 <= sroa_speculated4764_v_22_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_22_r0s11 <= sroa_speculated4697_v_22_r0s10;
+      sroa_speculated4764_v_22_r0s11 <= sroa_speculated4764_v_22_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_22_r0s12 <= sroa_speculated4697_v_22_r0s11;
+      sroa_speculated4764_v_22_r0s12 <= sroa_speculated4764_v_22_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_22_r0s13 <= sroa_speculated4697_v_22_r0s12;
+      sroa_speculated4764_v_22_r0s13 <= sroa_speculated4764_v_22_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_22_r0s14 <= sroa_speculated4697_v_22_r0s13;
+      sroa_speculated4764_v_22_r0s14 <= sroa_speculated4764_v_22_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_22_r0s15 <= sroa_speculated4697_v_22_r0s14;
+      sroa_speculated4764_v_22_r0s15 <= sroa_speculated4764_v_22_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_22_r0s16 <= sroa_speculated4697_v_22_r0s15;
+      sroa_speculated4764_v_22_r0s16 <= sroa_speculated4764_v_22_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_22_r0s9__1 <= _GEN_341[14:7];
+      sroa_speculated4764_v_22_r0s9__1 <= _GEN_341[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_22_r0s10__1 <= sroa_speculated4697_v_22_r0s9__1;
+      sroa_speculated4764_v_22_r0s10__1 <= sroa_speculated4764_v_22_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_22_r0s11__1 <= sroa_speculated4697_v_22_r0s10__1;
+      sroa_speculated4764_v_22_r0s11__1 <= sroa_speculated4764_v_22_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_22_r0s12__1 <= sroa_speculated4697_v_22_r0s11__1;
+      sroa_speculated4764_v_22_r0s12__1 <= sroa_speculated4764_v_22_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_22_r0s13__1 <= sroa_speculated4697_v_22_r0s12__1;
+      sroa_speculated4764_v_22_r0s13__1 <= sroa_speculated4764_v_22_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_22_r0s14__1 <= sroa_speculated4697_v_22_r0s13__1;
+      sroa_speculated4764_v_22_r0s14__1 <= sroa_speculated4764_v_22_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_22_r0s15__1 <= sroa_speculated4697_v_22_r0s14__1;
+      sroa_speculated4764_v_22_r0s15__1 <= sroa_speculated4764_v_22_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_22_r0s16__1 <= sroa_speculated4697_v_22_r0s15__1;
+      sroa_speculated4764_v_22_r0s16__1 <= sroa_speculated4764_v_22_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_22_r0s9__2 <= _GEN_341[15];
+      sroa_speculated4764_v_22_r0s9__2 <= _GEN_341[15];
     if (_GEN_6)
-      sroa_speculated4697_v_22_r0s10__2 <= sroa_speculated4697_v_22_r0s9__2;
+      sroa_speculated4764_v_22_r0s10__2 <= sroa_speculated4764_v_22_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_22_r0s11__2 <= sroa_speculated4697_v_22_r0s10__2;
+      sroa_speculated4764_v_22_r0s11__2 <= sroa_speculated4764_v_22_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_22_r0s12__2 <= sroa_speculated4697_v_22_r0s11__2;
+      sroa_speculated4764_v_22_r0s12__2 <= sroa_speculated4764_v_22_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_22_r0s13__2 <= sroa_speculated4697_v_22_r0s12__2;
+      sroa_speculated4764_v_22_r0s13__2 <= sroa_speculated4764_v_22_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_22_r0s14__2 <= sroa_speculated4697_v_22_r0s13__2;
+      sroa_speculated4764_v_22_r0s14__2 <= sroa_speculated4764_v_22_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_22_r0s15__2 <= sroa_speculated4697_v_22_r0s14__2;
+      sroa_speculated4764_v_22_r0s15__2 <= sroa_speculated4764_v_22_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_22_r0s16__2 <= sroa_speculated4697_v_22_r0s15__2;
+      sroa_speculated4764_v_22_r0s16__2 <= sroa_speculated4764_v_22_r0s15__2;
     if (_GEN_7)
       xor_r0s9__22 <= |(_GEN_341[31:16]);
     if (_GEN_6)
@@ -14331,21 +14347,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__22 <= xor_r0s15__22;
     if (_GEN_7)
-      sub_i1048_neg_22_r0s9 <=
+      sub_i1111_neg_22_r0s9 <=
         {2'h0, _GEN_341[30:23]} - {2'h0, _GEN_342 ? 8'h1 : _GEN_341[14:7]};
     if (_GEN_6)
       select_r0s10__44 <= _GEN_344 > 6'h1A ? _GEN_343[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_22_r0s9 <= {~_GEN_342, _GEN_341[6:0]};
+      or_i3130_22_r0s9 <= {~_GEN_342, _GEN_341[6:0]};
     if (_GEN_6) begin
-      or_i3066_22_r0s10 <= or_i3066_22_r0s9;
-      cmp_i_i3268_22_r0s10 <= _GEN_344 < 6'h22;
-      loadedv_i324456_22_r0s10 <= _GEN_344;
+      or_i3130_22_r0s10 <= or_i3130_22_r0s9;
+      cmp_i_i3332_22_r0s10 <= _GEN_344 < 6'h22;
+      loadedv_i330856_22_r0s10 <= _GEN_344;
     end
     if (_GEN_5) begin
-      or_i2633_22_r0s11 <=
+      or_i2697_22_r0s11 <=
         (|(~({8{~(select_r0s10__44[3])}} & 8'hFF << select_r0s10__44)
-           & or_i3066_22_r0s10)) | _GEN_114[0];
+           & or_i3130_22_r0s10)) | _GEN_114[0];
       cond_i_i_22_r0s11 <= _GEN_114[33:1];
     end
     if (_GEN_15)
@@ -14365,24 +14381,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__22 <= codes_sroa_0_0_r0s7__22;
     if (_GEN_7)
-      mul_i2659_22_r0s9 <=
+      mul_i2723_22_r0s9 <=
         {8'h0, |(_GEN_341[30:23]), _GEN_341[22:16]} * {8'h0, codes_sroa_0_0_r0s8__22};
     if (_GEN_6)
-      mul_i2659_22_r0s10 <= mul_i2659_22_r0s9;
+      mul_i2723_22_r0s10 <= mul_i2723_22_r0s9;
     if (_GEN_5)
-      mul_i2659_22_r0s11 <= mul_i2659_22_r0s10;
+      mul_i2723_22_r0s11 <= mul_i2723_22_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_22_r0s12 <=
-        (sroa_speculated4697_v_22_r0s11__2 ? 36'h0 - _GEN_115 : _GEN_115)
-        + {10'h0, mul_i2659_22_r0s11, 10'h0};
+        (sroa_speculated4764_v_22_r0s11__2 ? 36'h0 - _GEN_115 : _GEN_115)
+        + {10'h0, mul_i2723_22_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_22_r0s13 <= sum_i_sroa_0_0_off0_22_r0s12 == 36'h0;
+      cmp_i4036_22_r0s13 <= sum_i_sroa_0_0_off0_22_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_22_r0s14 <= cmp_i3972_22_r0s13;
+      cmp_i4036_22_r0s14 <= cmp_i4036_22_r0s13;
     if (_GEN_1)
-      cmp_i3972_22_r0s15 <= cmp_i3972_22_r0s14;
+      cmp_i4036_22_r0s15 <= cmp_i4036_22_r0s14;
     if (_GEN_0)
-      cmp_i3972_22_r0s16 <= cmp_i3972_22_r0s15;
+      cmp_i4036_22_r0s16 <= cmp_i4036_22_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_22_r0s13 <= sum_i_sroa_0_0_off0_22_r0s12;
     if (_GEN_2)
@@ -14462,11 +14478,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__138 <= _GEN_1134 & ~_GEN_1149;
     end
     if (_GEN_2)
-      sub_i2904_22_r0s14 <= {1'h0, add_r0s13__22} - {4'h0, _GEN_347};
+      sub_i2968_22_r0s14 <= {1'h0, add_r0s13__22} - {4'h0, _GEN_347};
     if (_GEN_1)
-      sub_i2904_22_r0s15 <= sub_i2904_22_r0s14;
+      sub_i2968_22_r0s15 <= sub_i2968_22_r0s14;
     if (_GEN_2)
-      cmp_i3681_22_r0s14 <= _GEN_347 < 6'h23;
+      cmp_i3745_22_r0s14 <= _GEN_347 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_22_r0s13 <= _GEN_345;
     if (_GEN_2) begin
@@ -14474,10 +14490,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__22 <= _GEN_347;
     end
     if (_GEN_1) begin
-      cond_i3684_22_r0s15 <= _GEN_116[27];
-      cond_i3684_22_r0s15__1 <= _GEN_116[34:28];
-      cond_i3684_22_r0s15__2 <= _GEN_116[26];
-      cond_i3684_22_r0s15__3 <= _GEN_116[25:0];
+      cond_i3748_22_r0s15 <= _GEN_116[27];
+      cond_i3748_22_r0s15__1 <= _GEN_116[34:28];
+      cond_i3748_22_r0s15__2 <= _GEN_116[26];
+      cond_i3748_22_r0s15__3 <= _GEN_116[25:0];
     end
     if (_GEN_0)
       narrow_22_r0s16 <= _GEN_117 < 17'h7F7F ? _GEN_117[15:0] : 16'h7F7F;
@@ -14498,85 +14514,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_22_r0s16 <= ref_tmp96_i_sroa_0_0_22_r0s15;
     if (_GEN_15)
-      cmp_i1229_23_r0s1 <= _GEN_186[191:184] == 8'h0;
+      cmp_i1292_23_r0s1 <= _GEN_186[191:184] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_23_r0s2 <= cmp_i1229_23_r0s1;
+      cmp_i1292_23_r0s2 <= cmp_i1292_23_r0s1;
     if (_GEN_13)
-      cmp_i1229_23_r0s3 <= cmp_i1229_23_r0s2;
+      cmp_i1292_23_r0s3 <= cmp_i1292_23_r0s2;
     if (_GEN_12)
-      cmp_i1229_23_r0s4 <= cmp_i1229_23_r0s3;
+      cmp_i1292_23_r0s4 <= cmp_i1292_23_r0s3;
     if (_GEN_11)
-      cmp_i1229_23_r0s5 <= cmp_i1229_23_r0s4;
+      cmp_i1292_23_r0s5 <= cmp_i1292_23_r0s4;
     if (_GEN_10)
-      cmp_i1229_23_r0s6 <= cmp_i1229_23_r0s5;
+      cmp_i1292_23_r0s6 <= cmp_i1292_23_r0s5;
     if (_GEN_9)
-      cmp_i1229_23_r0s7 <= cmp_i1229_23_r0s6;
+      cmp_i1292_23_r0s7 <= cmp_i1292_23_r0s6;
     if (_GEN_8)
-      cmp_i1229_23_r0s8 <= cmp_i1229_23_r0s7;
+      cmp_i1292_23_r0s8 <= cmp_i1292_23_r0s7;
     if (_GEN_7)
-      cmp_i1229_23_r0s9 <= cmp_i1229_23_r0s8;
+      cmp_i1292_23_r0s9 <= cmp_i1292_23_r0s8;
     if (_GEN_6)
-      cmp_i1229_23_r0s10 <= cmp_i1229_23_r0s9;
+      cmp_i1292_23_r0s10 <= cmp_i1292_23_r0s9;
     if (_GEN_5)
-      cmp_i1229_23_r0s11 <= cmp_i1229_23_r0s10;
+      cmp_i1292_23_r0s11 <= cmp_i1292_23_r0s10;
     if (_GEN_4)
-      cmp_i1229_23_r0s12 <= cmp_i1229_23_r0s11;
+      cmp_i1292_23_r0s12 <= cmp_i1292_23_r0s11;
     if (_GEN_3)
-      cmp_i1229_23_r0s13 <= cmp_i1229_23_r0s12;
+      cmp_i1292_23_r0s13 <= cmp_i1292_23_r0s12;
     if (_GEN_2)
-      cmp_i1229_23_r0s14 <= cmp_i1229_23_r0s13;
+      cmp_i1292_23_r0s14 <= cmp_i1292_23_r0s13;
     if (_GEN_1)
-      cmp_i1229_23_r0s15 <= cmp_i1229_23_r0s14;
+      cmp_i1292_23_r0s15 <= cmp_i1292_23_r0s14;
     if (_GEN_0)
-      cmp_i1229_23_r0s16 <= cmp_i1229_23_r0s15;
+      cmp_i1292_23_r0s16 <= cmp_i1292_23_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_23_r0s9 <= _GEN_348[6:0];
+      sroa_speculated4764_v_23_r0s9 <= _GEN_348[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_23_r0s10 <= sroa_speculated4697_v_23_r0s9;
+      sroa_speculated4764_v_23_r0s10 <= sroa_speculated4764_v_23_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_23_r0s11 <= sroa_speculated4697_v_23_r0s10;
+      sroa_speculated4764_v_23_r0s11 <= sroa_speculated4764_v_23_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_23_r0s12 <= sroa_speculated4697_v_23_r0s11;
+      sroa_speculated4764_v_23_r0s12 <= sroa_speculated4764_v_23_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_23_r0s13 <= sroa_speculated4697_v_23_r0s12;
+      sroa_speculated4764_v_23_r0s13 <= sroa_speculated4764_v_23_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_23_r0s14 <= sroa_speculated4697_v_23_r0s13;
+      sroa_speculated4764_v_23_r0s14 <= sroa_speculated4764_v_23_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_23_r0s15 <= sroa_speculated4697_v_23_r0s14;
+      sroa_speculated4764_v_23_r0s15 <= sroa_speculated4764_v_23_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_23_r0s16 <= sroa_speculated4697_v_23_r0s15;
+      sroa_speculated4764_v_23_r0s16 <= sroa_speculated4764_v_23_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_23_r0s9__1 <= _GEN_348[14:7];
+      sroa_speculated4764_v_23_r0s9__1 <= _GEN_348[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_23_r0s10__1 <= sroa_speculated4697_v_23_r0s9__1;
+      sroa_speculated4764_v_23_r0s10__1 <= sroa_speculated4764_v_23_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_23_r0s11__1 <= sroa_speculated4697_v_23_r0s10__1;
+      sroa_speculated4764_v_23_r0s11__1 <= sroa_speculated4764_v_23_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_23_r0s12__1 <= sroa_speculated4697_v_23_r0s11__1;
+      sroa_speculated4764_v_23_r0s12__1 <= sroa_speculated4764_v_23_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_23_r0s13__1 <= sroa_speculated4697_v_23_r0s12__1;
+      sroa_speculated4764_v_23_r0s13__1 <= sroa_speculated4764_v_23_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_23_r0s14__1 <= sroa_speculated4697_v_23_r0s13__1;
+      sroa_speculated4764_v_23_r0s14__1 <= sroa_speculated4764_v_23_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_23_r0s15__1 <= sroa_speculated4697_v_23_r0s14__1;
+      sroa_speculated4764_v_23_r0s15__1 <= sroa_speculated4764_v_23_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_23_r0s16__1 <= sroa_speculated4697_v_23_r0s15__1;
+      sroa_speculated4764_v_23_r0s16__1 <= sroa_speculated4764_v_23_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_23_r0s9__2 <= _GEN_348[15];
+      sroa_speculated4764_v_23_r0s9__2 <= _GEN_348[15];
     if (_GEN_6)
-      sroa_speculated4697_v_23_r0s10__2 <= sroa_speculated4697_v_23_r0s9__2;
+      sroa_speculated4764_v_23_r0s10__2 <= sroa_speculated4764_v_23_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_23_r0s11__2 <= sroa_speculated4697_v_23_r0s10__2;
+      sroa_speculated4764_v_23_r0s11__2 <= sroa_speculated4764_v_23_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_23_r0s12__2 <= sroa_speculated4697_v_23_r0s11__2;
+      sroa_speculated4764_v_23_r0s12__2 <= sroa_speculated4764_v_23_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_23_r0s13__2 <= sroa_speculated4697_v_23_r0s12__2;
+      sroa_speculated4764_v_23_r0s13__2 <= sroa_speculated4764_v_23_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_23_r0s14__2 <= sroa_speculated4697_v_23_r0s13__2;
+      sroa_speculated4764_v_23_r0s14__2 <= sroa_speculated4764_v_23_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_23_r0s15__2 <= sroa_speculated4697_v_23_r0s14__2;
+      sroa_speculated4764_v_23_r0s15__2 <= sroa_speculated4764_v_23_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_23_r0s16__2 <= sroa_speculated4697_v_23_r0s15__2;
+      sroa_speculated4764_v_23_r0s16__2 <= sroa_speculated4764_v_23_r0s15__2;
     if (_GEN_7)
       xor_r0s9__23 <= |(_GEN_348[31:16]);
     if (_GEN_6)
@@ -14594,21 +14610,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__23 <= xor_r0s15__23;
     if (_GEN_7)
-      sub_i1048_neg_23_r0s9 <=
+      sub_i1111_neg_23_r0s9 <=
         {2'h0, _GEN_348[30:23]} - {2'h0, _GEN_349 ? 8'h1 : _GEN_348[14:7]};
     if (_GEN_6)
       select_r0s10__46 <= _GEN_351 > 6'h1A ? _GEN_350[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_23_r0s9 <= {~_GEN_349, _GEN_348[6:0]};
+      or_i3130_23_r0s9 <= {~_GEN_349, _GEN_348[6:0]};
     if (_GEN_6) begin
-      or_i3066_23_r0s10 <= or_i3066_23_r0s9;
-      cmp_i_i3268_23_r0s10 <= _GEN_351 < 6'h22;
-      loadedv_i324456_23_r0s10 <= _GEN_351;
+      or_i3130_23_r0s10 <= or_i3130_23_r0s9;
+      cmp_i_i3332_23_r0s10 <= _GEN_351 < 6'h22;
+      loadedv_i330856_23_r0s10 <= _GEN_351;
     end
     if (_GEN_5) begin
-      or_i2633_23_r0s11 <=
+      or_i2697_23_r0s11 <=
         (|(~({8{~(select_r0s10__46[3])}} & 8'hFF << select_r0s10__46)
-           & or_i3066_23_r0s10)) | _GEN_118[0];
+           & or_i3130_23_r0s10)) | _GEN_118[0];
       cond_i_i_23_r0s11 <= _GEN_118[33:1];
     end
     if (_GEN_15)
@@ -14628,24 +14644,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__23 <= codes_sroa_0_0_r0s7__23;
     if (_GEN_7)
-      mul_i2659_23_r0s9 <=
+      mul_i2723_23_r0s9 <=
         {8'h0, |(_GEN_348[30:23]), _GEN_348[22:16]} * {8'h0, codes_sroa_0_0_r0s8__23};
     if (_GEN_6)
-      mul_i2659_23_r0s10 <= mul_i2659_23_r0s9;
+      mul_i2723_23_r0s10 <= mul_i2723_23_r0s9;
     if (_GEN_5)
-      mul_i2659_23_r0s11 <= mul_i2659_23_r0s10;
+      mul_i2723_23_r0s11 <= mul_i2723_23_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_23_r0s12 <=
-        (sroa_speculated4697_v_23_r0s11__2 ? 36'h0 - _GEN_119 : _GEN_119)
-        + {10'h0, mul_i2659_23_r0s11, 10'h0};
+        (sroa_speculated4764_v_23_r0s11__2 ? 36'h0 - _GEN_119 : _GEN_119)
+        + {10'h0, mul_i2723_23_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_23_r0s13 <= sum_i_sroa_0_0_off0_23_r0s12 == 36'h0;
+      cmp_i4036_23_r0s13 <= sum_i_sroa_0_0_off0_23_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_23_r0s14 <= cmp_i3972_23_r0s13;
+      cmp_i4036_23_r0s14 <= cmp_i4036_23_r0s13;
     if (_GEN_1)
-      cmp_i3972_23_r0s15 <= cmp_i3972_23_r0s14;
+      cmp_i4036_23_r0s15 <= cmp_i4036_23_r0s14;
     if (_GEN_0)
-      cmp_i3972_23_r0s16 <= cmp_i3972_23_r0s15;
+      cmp_i4036_23_r0s16 <= cmp_i4036_23_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_23_r0s13 <= sum_i_sroa_0_0_off0_23_r0s12;
     if (_GEN_2)
@@ -14725,11 +14741,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__144 <= _GEN_1165 & ~_GEN_1180;
     end
     if (_GEN_2)
-      sub_i2904_23_r0s14 <= {1'h0, add_r0s13__23} - {4'h0, _GEN_354};
+      sub_i2968_23_r0s14 <= {1'h0, add_r0s13__23} - {4'h0, _GEN_354};
     if (_GEN_1)
-      sub_i2904_23_r0s15 <= sub_i2904_23_r0s14;
+      sub_i2968_23_r0s15 <= sub_i2968_23_r0s14;
     if (_GEN_2)
-      cmp_i3681_23_r0s14 <= _GEN_354 < 6'h23;
+      cmp_i3745_23_r0s14 <= _GEN_354 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_23_r0s13 <= _GEN_352;
     if (_GEN_2) begin
@@ -14737,10 +14753,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__23 <= _GEN_354;
     end
     if (_GEN_1) begin
-      cond_i3684_23_r0s15 <= _GEN_120[27];
-      cond_i3684_23_r0s15__1 <= _GEN_120[34:28];
-      cond_i3684_23_r0s15__2 <= _GEN_120[26];
-      cond_i3684_23_r0s15__3 <= _GEN_120[25:0];
+      cond_i3748_23_r0s15 <= _GEN_120[27];
+      cond_i3748_23_r0s15__1 <= _GEN_120[34:28];
+      cond_i3748_23_r0s15__2 <= _GEN_120[26];
+      cond_i3748_23_r0s15__3 <= _GEN_120[25:0];
     end
     if (_GEN_0)
       narrow_23_r0s16 <= _GEN_121 < 17'h7F7F ? _GEN_121[15:0] : 16'h7F7F;
@@ -14761,85 +14777,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_23_r0s16 <= ref_tmp96_i_sroa_0_0_23_r0s15;
     if (_GEN_15)
-      cmp_i1229_24_r0s1 <= _GEN_186[199:192] == 8'h0;
+      cmp_i1292_24_r0s1 <= _GEN_186[199:192] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_24_r0s2 <= cmp_i1229_24_r0s1;
+      cmp_i1292_24_r0s2 <= cmp_i1292_24_r0s1;
     if (_GEN_13)
-      cmp_i1229_24_r0s3 <= cmp_i1229_24_r0s2;
+      cmp_i1292_24_r0s3 <= cmp_i1292_24_r0s2;
     if (_GEN_12)
-      cmp_i1229_24_r0s4 <= cmp_i1229_24_r0s3;
+      cmp_i1292_24_r0s4 <= cmp_i1292_24_r0s3;
     if (_GEN_11)
-      cmp_i1229_24_r0s5 <= cmp_i1229_24_r0s4;
+      cmp_i1292_24_r0s5 <= cmp_i1292_24_r0s4;
     if (_GEN_10)
-      cmp_i1229_24_r0s6 <= cmp_i1229_24_r0s5;
+      cmp_i1292_24_r0s6 <= cmp_i1292_24_r0s5;
     if (_GEN_9)
-      cmp_i1229_24_r0s7 <= cmp_i1229_24_r0s6;
+      cmp_i1292_24_r0s7 <= cmp_i1292_24_r0s6;
     if (_GEN_8)
-      cmp_i1229_24_r0s8 <= cmp_i1229_24_r0s7;
+      cmp_i1292_24_r0s8 <= cmp_i1292_24_r0s7;
     if (_GEN_7)
-      cmp_i1229_24_r0s9 <= cmp_i1229_24_r0s8;
+      cmp_i1292_24_r0s9 <= cmp_i1292_24_r0s8;
     if (_GEN_6)
-      cmp_i1229_24_r0s10 <= cmp_i1229_24_r0s9;
+      cmp_i1292_24_r0s10 <= cmp_i1292_24_r0s9;
     if (_GEN_5)
-      cmp_i1229_24_r0s11 <= cmp_i1229_24_r0s10;
+      cmp_i1292_24_r0s11 <= cmp_i1292_24_r0s10;
     if (_GEN_4)
-      cmp_i1229_24_r0s12 <= cmp_i1229_24_r0s11;
+      cmp_i1292_24_r0s12 <= cmp_i1292_24_r0s11;
     if (_GEN_3)
-      cmp_i1229_24_r0s13 <= cmp_i1229_24_r0s12;
+      cmp_i1292_24_r0s13 <= cmp_i1292_24_r0s12;
     if (_GEN_2)
-      cmp_i1229_24_r0s14 <= cmp_i1229_24_r0s13;
+      cmp_i1292_24_r0s14 <= cmp_i1292_24_r0s13;
     if (_GEN_1)
-      cmp_i1229_24_r0s15 <= cmp_i1229_24_r0s14;
+      cmp_i1292_24_r0s15 <= cmp_i1292_24_r0s14;
     if (_GEN_0)
-      cmp_i1229_24_r0s16 <= cmp_i1229_24_r0s15;
+      cmp_i1292_24_r0s16 <= cmp_i1292_24_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_24_r0s9 <= _GEN_355[6:0];
+      sroa_speculated4764_v_24_r0s9 <= _GEN_355[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_24_r0s10 <= sroa_speculated4697_v_24_r0s9;
+      sroa_speculated4764_v_24_r0s10 <= sroa_speculated4764_v_24_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_24_r0s11 <= sroa_speculated4697_v_24_r0s10;
+      sroa_speculated4764_v_24_r0s11 <= sroa_speculated4764_v_24_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_24_r0s12 <= sroa_speculated4697_v_24_r0s11;
+      sroa_speculated4764_v_24_r0s12 <= sroa_speculated4764_v_24_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_24_r0s13 <= sroa_speculated4697_v_24_r0s12;
+      sroa_speculated4764_v_24_r0s13 <= sroa_speculated4764_v_24_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_24_r0s14 <= sroa_speculated4697_v_24_r0s13;
+      sroa_speculated4764_v_24_r0s14 <= sroa_speculated4764_v_24_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_24_r0s15 <= sroa_speculated4697_v_24_r0s14;
+      sroa_speculated4764_v_24_r0s15 <= sroa_speculated4764_v_24_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_24_r0s16 <= sroa_speculated4697_v_24_r0s15;
+      sroa_speculated4764_v_24_r0s16 <= sroa_speculated4764_v_24_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_24_r0s9__1 <= _GEN_355[14:7];
+      sroa_speculated4764_v_24_r0s9__1 <= _GEN_355[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_24_r0s10__1 <= sroa_speculated4697_v_24_r0s9__1;
+      sroa_speculated4764_v_24_r0s10__1 <= sroa_speculated4764_v_24_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_24_r0s11__1 <= sroa_speculated4697_v_24_r0s10__1;
+      sroa_speculated4764_v_24_r0s11__1 <= sroa_speculated4764_v_24_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_24_r0s12__1 <= sroa_speculated4697_v_24_r0s11__1;
+      sroa_speculated4764_v_24_r0s12__1 <= sroa_speculated4764_v_24_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_24_r0s13__1 <= sroa_speculated4697_v_24_r0s12__1;
+      sroa_speculated4764_v_24_r0s13__1 <= sroa_speculated4764_v_24_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_24_r0s14__1 <= sroa_speculated4697_v_24_r0s13__1;
+      sroa_speculated4764_v_24_r0s14__1 <= sroa_speculated4764_v_24_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_24_r0s15__1 <= sroa_speculated4697_v_24_r0s14__1;
+      sroa_speculated4764_v_24_r0s15__1 <= sroa_speculated4764_v_24_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_24_r0s16__1 <= sroa_speculated4697_v_24_r0s15__1;
+      sroa_speculated4764_v_24_r0s16__1 <= sroa_speculated4764_v_24_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_24_r0s9__2 <= _GEN_355[15];
+      sroa_speculated4764_v_24_r0s9__2 <= _GEN_355[15];
     if (_GEN_6)
-      sroa_speculated4697_v_24_r0s10__2 <= sroa_speculated4697_v_24_r0s9__2;
+      sroa_speculated4764_v_24_r0s10__2 <= sroa_speculated4764_v_24_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_24_r0s11__2 <= sroa_speculated4697_v_24_r0s10__2;
+      sroa_speculated4764_v_24_r0s11__2 <= sroa_speculated4764_v_24_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_24_r0s12__2 <= sroa_speculated4697_v_24_r0s11__2;
+      sroa_speculated4764_v_24_r0s12__2 <= sroa_speculated4764_v_24_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_24_r0s13__2 <= sroa_speculated4697_v_24_r0s12__2;
+      sroa_speculated4764_v_24_r0s13__2 <= sroa_speculated4764_v_24_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_24_r0s14__2 <= sroa_speculated4697_v_24_r0s13__2;
+      sroa_speculated4764_v_24_r0s14__2 <= sroa_speculated4764_v_24_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_24_r0s15__2 <= sroa_speculated4697_v_24_r0s14__2;
+      sroa_speculated4764_v_24_r0s15__2 <= sroa_speculated4764_v_24_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_24_r0s16__2 <= sroa_speculated4697_v_24_r0s15__2;
+      sroa_speculated4764_v_24_r0s16__2 <= sroa_speculated4764_v_24_r0s15__2;
     if (_GEN_7)
       xor_r0s9__24 <= |(_GEN_355[31:16]);
     if (_GEN_6)
@@ -14857,21 +14873,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__24 <= xor_r0s15__24;
     if (_GEN_7)
-      sub_i1048_neg_24_r0s9 <=
+      sub_i1111_neg_24_r0s9 <=
         {2'h0, _GEN_355[30:23]} - {2'h0, _GEN_356 ? 8'h1 : _GEN_355[14:7]};
     if (_GEN_6)
       select_r0s10__48 <= _GEN_358 > 6'h1A ? _GEN_357[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_24_r0s9 <= {~_GEN_356, _GEN_355[6:0]};
+      or_i3130_24_r0s9 <= {~_GEN_356, _GEN_355[6:0]};
     if (_GEN_6) begin
-      or_i3066_24_r0s10 <= or_i3066_24_r0s9;
-      cmp_i_i3268_24_r0s10 <= _GEN_358 < 6'h22;
-      loadedv_i324456_24_r0s10 <= _GEN_358;
+      or_i3130_24_r0s10 <= or_i3130_24_r0s9;
+      cmp_i_i3332_24_r0s10 <= _GEN_358 < 6'h22;
+      loadedv_i330856_24_r0s10 <= _GEN_358;
     end
     if (_GEN_5) begin
-      or_i2633_24_r0s11 <=
+      or_i2697_24_r0s11 <=
         (|(~({8{~(select_r0s10__48[3])}} & 8'hFF << select_r0s10__48)
-           & or_i3066_24_r0s10)) | _GEN_122[0];
+           & or_i3130_24_r0s10)) | _GEN_122[0];
       cond_i_i_24_r0s11 <= _GEN_122[33:1];
     end
     if (_GEN_15)
@@ -14891,24 +14907,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__24 <= codes_sroa_0_0_r0s7__24;
     if (_GEN_7)
-      mul_i2659_24_r0s9 <=
+      mul_i2723_24_r0s9 <=
         {8'h0, |(_GEN_355[30:23]), _GEN_355[22:16]} * {8'h0, codes_sroa_0_0_r0s8__24};
     if (_GEN_6)
-      mul_i2659_24_r0s10 <= mul_i2659_24_r0s9;
+      mul_i2723_24_r0s10 <= mul_i2723_24_r0s9;
     if (_GEN_5)
-      mul_i2659_24_r0s11 <= mul_i2659_24_r0s10;
+      mul_i2723_24_r0s11 <= mul_i2723_24_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_24_r0s12 <=
-        (sroa_speculated4697_v_24_r0s11__2 ? 36'h0 - _GEN_123 : _GEN_123)
-        + {10'h0, mul_i2659_24_r0s11, 10'h0};
+        (sroa_speculated4764_v_24_r0s11__2 ? 36'h0 - _GEN_123 : _GEN_123)
+        + {10'h0, mul_i2723_24_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_24_r0s13 <= sum_i_sroa_0_0_off0_24_r0s12 == 36'h0;
+      cmp_i4036_24_r0s13 <= sum_i_sroa_0_0_off0_24_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_24_r0s14 <= cmp_i3972_24_r0s13;
+      cmp_i4036_24_r0s14 <= cmp_i4036_24_r0s13;
     if (_GEN_1)
-      cmp_i3972_24_r0s15 <= cmp_i3972_24_r0s14;
+      cmp_i4036_24_r0s15 <= cmp_i4036_24_r0s14;
     if (_GEN_0)
-      cmp_i3972_24_r0s16 <= cmp_i3972_24_r0s15;
+      cmp_i4036_24_r0s16 <= cmp_i4036_24_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_24_r0s13 <= sum_i_sroa_0_0_off0_24_r0s12;
     if (_GEN_2)
@@ -14988,11 +15004,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__150 <= _GEN_1196 & ~_GEN_1211;
     end
     if (_GEN_2)
-      sub_i2904_24_r0s14 <= {1'h0, add_r0s13__24} - {4'h0, _GEN_361};
+      sub_i2968_24_r0s14 <= {1'h0, add_r0s13__24} - {4'h0, _GEN_361};
     if (_GEN_1)
-      sub_i2904_24_r0s15 <= sub_i2904_24_r0s14;
+      sub_i2968_24_r0s15 <= sub_i2968_24_r0s14;
     if (_GEN_2)
-      cmp_i3681_24_r0s14 <= _GEN_361 < 6'h23;
+      cmp_i3745_24_r0s14 <= _GEN_361 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_24_r0s13 <= _GEN_359;
     if (_GEN_2) begin
@@ -15000,10 +15016,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__24 <= _GEN_361;
     end
     if (_GEN_1) begin
-      cond_i3684_24_r0s15 <= _GEN_124[27];
-      cond_i3684_24_r0s15__1 <= _GEN_124[34:28];
-      cond_i3684_24_r0s15__2 <= _GEN_124[26];
-      cond_i3684_24_r0s15__3 <= _GEN_124[25:0];
+      cond_i3748_24_r0s15 <= _GEN_124[27];
+      cond_i3748_24_r0s15__1 <= _GEN_124[34:28];
+      cond_i3748_24_r0s15__2 <= _GEN_124[26];
+      cond_i3748_24_r0s15__3 <= _GEN_124[25:0];
     end
     if (_GEN_0)
       narrow_24_r0s16 <= _GEN_125 < 17'h7F7F ? _GEN_125[15:0] : 16'h7F7F;
@@ -15024,85 +15040,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_24_r0s16 <= ref_tmp96_i_sroa_0_0_24_r0s15;
     if (_GEN_15)
-      cmp_i1229_25_r0s1 <= _GEN_186[207:200] == 8'h0;
+      cmp_i1292_25_r0s1 <= _GEN_186[207:200] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_25_r0s2 <= cmp_i1229_25_r0s1;
+      cmp_i1292_25_r0s2 <= cmp_i1292_25_r0s1;
     if (_GEN_13)
-      cmp_i1229_25_r0s3 <= cmp_i1229_25_r0s2;
+      cmp_i1292_25_r0s3 <= cmp_i1292_25_r0s2;
     if (_GEN_12)
-      cmp_i1229_25_r0s4 <= cmp_i1229_25_r0s3;
+      cmp_i1292_25_r0s4 <= cmp_i1292_25_r0s3;
     if (_GEN_11)
-      cmp_i1229_25_r0s5 <= cmp_i1229_25_r0s4;
+      cmp_i1292_25_r0s5 <= cmp_i1292_25_r0s4;
     if (_GEN_10)
-      cmp_i1229_25_r0s6 <= cmp_i1229_25_r0s5;
+      cmp_i1292_25_r0s6 <= cmp_i1292_25_r0s5;
     if (_GEN_9)
-      cmp_i1229_25_r0s7 <= cmp_i1229_25_r0s6;
+      cmp_i1292_25_r0s7 <= cmp_i1292_25_r0s6;
     if (_GEN_8)
-      cmp_i1229_25_r0s8 <= cmp_i1229_25_r0s7;
+      cmp_i1292_25_r0s8 <= cmp_i1292_25_r0s7;
     if (_GEN_7)
-      cmp_i1229_25_r0s9 <= cmp_i1229_25_r0s8;
+      cmp_i1292_25_r0s9 <= cmp_i1292_25_r0s8;
     if (_GEN_6)
-      cmp_i1229_25_r0s10 <= cmp_i1229_25_r0s9;
+      cmp_i1292_25_r0s10 <= cmp_i1292_25_r0s9;
     if (_GEN_5)
-      cmp_i1229_25_r0s11 <= cmp_i1229_25_r0s10;
+      cmp_i1292_25_r0s11 <= cmp_i1292_25_r0s10;
     if (_GEN_4)
-      cmp_i1229_25_r0s12 <= cmp_i1229_25_r0s11;
+      cmp_i1292_25_r0s12 <= cmp_i1292_25_r0s11;
     if (_GEN_3)
-      cmp_i1229_25_r0s13 <= cmp_i1229_25_r0s12;
+      cmp_i1292_25_r0s13 <= cmp_i1292_25_r0s12;
     if (_GEN_2)
-      cmp_i1229_25_r0s14 <= cmp_i1229_25_r0s13;
+      cmp_i1292_25_r0s14 <= cmp_i1292_25_r0s13;
     if (_GEN_1)
-      cmp_i1229_25_r0s15 <= cmp_i1229_25_r0s14;
+      cmp_i1292_25_r0s15 <= cmp_i1292_25_r0s14;
     if (_GEN_0)
-      cmp_i1229_25_r0s16 <= cmp_i1229_25_r0s15;
+      cmp_i1292_25_r0s16 <= cmp_i1292_25_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_25_r0s9 <= _GEN_362[6:0];
+      sroa_speculated4764_v_25_r0s9 <= _GEN_362[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_25_r0s10 <= sroa_speculated4697_v_25_r0s9;
+      sroa_speculated4764_v_25_r0s10 <= sroa_speculated4764_v_25_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_25_r0s11 <= sroa_speculated4697_v_25_r0s10;
+      sroa_speculated4764_v_25_r0s11 <= sroa_speculated4764_v_25_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_25_r0s12 <= sroa_speculated4697_v_25_r0s11;
+      sroa_speculated4764_v_25_r0s12 <= sroa_speculated4764_v_25_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_25_r0s13 <= sroa_speculated4697_v_25_r0s12;
+      sroa_speculated4764_v_25_r0s13 <= sroa_speculated4764_v_25_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_25_r0s14 <= sroa_speculated4697_v_25_r0s13;
+      sroa_speculated4764_v_25_r0s14 <= sroa_speculated4764_v_25_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_25_r0s15 <= sroa_speculated4697_v_25_r0s14;
+      sroa_speculated4764_v_25_r0s15 <= sroa_speculated4764_v_25_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_25_r0s16 <= sroa_speculated4697_v_25_r0s15;
+      sroa_speculated4764_v_25_r0s16 <= sroa_speculated4764_v_25_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_25_r0s9__1 <= _GEN_362[14:7];
+      sroa_speculated4764_v_25_r0s9__1 <= _GEN_362[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_25_r0s10__1 <= sroa_speculated4697_v_25_r0s9__1;
+      sroa_speculated4764_v_25_r0s10__1 <= sroa_speculated4764_v_25_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_25_r0s11__1 <= sroa_speculated4697_v_25_r0s10__1;
+      sroa_speculated4764_v_25_r0s11__1 <= sroa_speculated4764_v_25_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_25_r0s12__1 <= sroa_speculated4697_v_25_r0s11__1;
+      sroa_speculated4764_v_25_r0s12__1 <= sroa_speculated4764_v_25_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_25_r0s13__1 <= sroa_speculated4697_v_25_r0s12__1;
+      sroa_speculated4764_v_25_r0s13__1 <= sroa_speculated4764_v_25_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_25_r0s14__1 <= sroa_speculated4697_v_25_r0s13__1;
+      sroa_speculated4764_v_25_r0s14__1 <= sroa_speculated4764_v_25_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_25_r0s15__1 <= sroa_speculated4697_v_25_r0s14__1;
+      sroa_speculated4764_v_25_r0s15__1 <= sroa_speculated4764_v_25_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_25_r0s16__1 <= sroa_speculated4697_v_25_r0s15__1;
+      sroa_speculated4764_v_25_r0s16__1 <= sroa_speculated4764_v_25_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_25_r0s9__2 <= _GEN_362[15];
+      sroa_speculated4764_v_25_r0s9__2 <= _GEN_362[15];
     if (_GEN_6)
-      sroa_speculated4697_v_25_r0s10__2 <= sroa_speculated4697_v_25_r0s9__2;
+      sroa_speculated4764_v_25_r0s10__2 <= sroa_speculated4764_v_25_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_25_r0s11__2 <= sroa_speculated4697_v_25_r0s10__2;
+      sroa_speculated4764_v_25_r0s11__2 <= sroa_speculated4764_v_25_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_25_r0s12__2 <= sroa_speculated4697_v_25_r0s11__2;
+      sroa_speculated4764_v_25_r0s12__2 <= sroa_speculated4764_v_25_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_25_r0s13__2 <= sroa_speculated4697_v_25_r0s12__2;
+      sroa_speculated4764_v_25_r0s13__2 <= sroa_speculated4764_v_25_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_25_r0s14__2 <= sroa_speculated4697_v_25_r0s13__2;
+      sroa_speculated4764_v_25_r0s14__2 <= sroa_speculated4764_v_25_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_25_r0s15__2 <= sroa_speculated4697_v_25_r0s14__2;
+      sroa_speculated4764_v_25_r0s15__2 <= sroa_speculated4764_v_25_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_25_r0s16__2 <= sroa_speculated4697_v_25_r0s15__2;
+      sroa_speculated4764_v_25_r0s16__2 <= sroa_speculated4764_v_25_r0s15__2;
     if (_GEN_7)
       xor_r0s9__25 <= |(_GEN_362[31:16]);
     if (_GEN_6)
@@ -15120,21 +15136,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__25 <= xor_r0s15__25;
     if (_GEN_7)
-      sub_i1048_neg_25_r0s9 <=
+      sub_i1111_neg_25_r0s9 <=
         {2'h0, _GEN_362[30:23]} - {2'h0, _GEN_363 ? 8'h1 : _GEN_362[14:7]};
     if (_GEN_6)
       select_r0s10__50 <= _GEN_365 > 6'h1A ? _GEN_364[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_25_r0s9 <= {~_GEN_363, _GEN_362[6:0]};
+      or_i3130_25_r0s9 <= {~_GEN_363, _GEN_362[6:0]};
     if (_GEN_6) begin
-      or_i3066_25_r0s10 <= or_i3066_25_r0s9;
-      cmp_i_i3268_25_r0s10 <= _GEN_365 < 6'h22;
-      loadedv_i324456_25_r0s10 <= _GEN_365;
+      or_i3130_25_r0s10 <= or_i3130_25_r0s9;
+      cmp_i_i3332_25_r0s10 <= _GEN_365 < 6'h22;
+      loadedv_i330856_25_r0s10 <= _GEN_365;
     end
     if (_GEN_5) begin
-      or_i2633_25_r0s11 <=
+      or_i2697_25_r0s11 <=
         (|(~({8{~(select_r0s10__50[3])}} & 8'hFF << select_r0s10__50)
-           & or_i3066_25_r0s10)) | _GEN_126[0];
+           & or_i3130_25_r0s10)) | _GEN_126[0];
       cond_i_i_25_r0s11 <= _GEN_126[33:1];
     end
     if (_GEN_15)
@@ -15154,24 +15170,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__25 <= codes_sroa_0_0_r0s7__25;
     if (_GEN_7)
-      mul_i2659_25_r0s9 <=
+      mul_i2723_25_r0s9 <=
         {8'h0, |(_GEN_362[30:23]), _GEN_362[22:16]} * {8'h0, codes_sroa_0_0_r0s8__25};
     if (_GEN_6)
-      mul_i2659_25_r0s10 <= mul_i2659_25_r0s9;
+      mul_i2723_25_r0s10 <= mul_i2723_25_r0s9;
     if (_GEN_5)
-      mul_i2659_25_r0s11 <= mul_i2659_25_r0s10;
+      mul_i2723_25_r0s11 <= mul_i2723_25_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_25_r0s12 <=
-        (sroa_speculated4697_v_25_r0s11__2 ? 36'h0 - _GEN_127 : _GEN_127)
-        + {10'h0, mul_i2659_25_r0s11, 10'h0};
+        (sroa_speculated4764_v_25_r0s11__2 ? 36'h0 - _GEN_127 : _GEN_127)
+        + {10'h0, mul_i2723_25_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_25_r0s13 <= sum_i_sroa_0_0_off0_25_r0s12 == 36'h0;
+      cmp_i4036_25_r0s13 <= sum_i_sroa_0_0_off0_25_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_25_r0s14 <= cmp_i3972_25_r0s13;
+      cmp_i4036_25_r0s14 <= cmp_i4036_25_r0s13;
     if (_GEN_1)
-      cmp_i3972_25_r0s15 <= cmp_i3972_25_r0s14;
+      cmp_i4036_25_r0s15 <= cmp_i4036_25_r0s14;
     if (_GEN_0)
-      cmp_i3972_25_r0s16 <= cmp_i3972_25_r0s15;
+      cmp_i4036_25_r0s16 <= cmp_i4036_25_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_25_r0s13 <= sum_i_sroa_0_0_off0_25_r0s12;
     if (_GEN_2)
@@ -15251,11 +15267,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__156 <= _GEN_1227 & ~_GEN_1242;
     end
     if (_GEN_2)
-      sub_i2904_25_r0s14 <= {1'h0, add_r0s13__25} - {4'h0, _GEN_368};
+      sub_i2968_25_r0s14 <= {1'h0, add_r0s13__25} - {4'h0, _GEN_368};
     if (_GEN_1)
-      sub_i2904_25_r0s15 <= sub_i2904_25_r0s14;
+      sub_i2968_25_r0s15 <= sub_i2968_25_r0s14;
     if (_GEN_2)
-      cmp_i3681_25_r0s14 <= _GEN_368 < 6'h23;
+      cmp_i3745_25_r0s14 <= _GEN_368 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_25_r0s13 <= _GEN_366;
     if (_GEN_2) begin
@@ -15263,10 +15279,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__25 <= _GEN_368;
     end
     if (_GEN_1) begin
-      cond_i3684_25_r0s15 <= _GEN_128[27];
-      cond_i3684_25_r0s15__1 <= _GEN_128[34:28];
-      cond_i3684_25_r0s15__2 <= _GEN_128[26];
-      cond_i3684_25_r0s15__3 <= _GEN_128[25:0];
+      cond_i3748_25_r0s15 <= _GEN_128[27];
+      cond_i3748_25_r0s15__1 <= _GEN_128[34:28];
+      cond_i3748_25_r0s15__2 <= _GEN_128[26];
+      cond_i3748_25_r0s15__3 <= _GEN_128[25:0];
     end
     if (_GEN_0)
       narrow_25_r0s16 <= _GEN_129 < 17'h7F7F ? _GEN_129[15:0] : 16'h7F7F;
@@ -15287,85 +15303,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_25_r0s16 <= ref_tmp96_i_sroa_0_0_25_r0s15;
     if (_GEN_15)
-      cmp_i1229_26_r0s1 <= _GEN_186[215:208] == 8'h0;
+      cmp_i1292_26_r0s1 <= _GEN_186[215:208] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_26_r0s2 <= cmp_i1229_26_r0s1;
+      cmp_i1292_26_r0s2 <= cmp_i1292_26_r0s1;
     if (_GEN_13)
-      cmp_i1229_26_r0s3 <= cmp_i1229_26_r0s2;
+      cmp_i1292_26_r0s3 <= cmp_i1292_26_r0s2;
     if (_GEN_12)
-      cmp_i1229_26_r0s4 <= cmp_i1229_26_r0s3;
+      cmp_i1292_26_r0s4 <= cmp_i1292_26_r0s3;
     if (_GEN_11)
-      cmp_i1229_26_r0s5 <= cmp_i1229_26_r0s4;
+      cmp_i1292_26_r0s5 <= cmp_i1292_26_r0s4;
     if (_GEN_10)
-      cmp_i1229_26_r0s6 <= cmp_i1229_26_r0s5;
+      cmp_i1292_26_r0s6 <= cmp_i1292_26_r0s5;
     if (_GEN_9)
-      cmp_i1229_26_r0s7 <= cmp_i1229_26_r0s6;
+      cmp_i1292_26_r0s7 <= cmp_i1292_26_r0s6;
     if (_GEN_8)
-      cmp_i1229_26_r0s8 <= cmp_i1229_26_r0s7;
+      cmp_i1292_26_r0s8 <= cmp_i1292_26_r0s7;
     if (_GEN_7)
-      cmp_i1229_26_r0s9 <= cmp_i1229_26_r0s8;
+      cmp_i1292_26_r0s9 <= cmp_i1292_26_r0s8;
     if (_GEN_6)
-      cmp_i1229_26_r0s10 <= cmp_i1229_26_r0s9;
+      cmp_i1292_26_r0s10 <= cmp_i1292_26_r0s9;
     if (_GEN_5)
-      cmp_i1229_26_r0s11 <= cmp_i1229_26_r0s10;
+      cmp_i1292_26_r0s11 <= cmp_i1292_26_r0s10;
     if (_GEN_4)
-      cmp_i1229_26_r0s12 <= cmp_i1229_26_r0s11;
+      cmp_i1292_26_r0s12 <= cmp_i1292_26_r0s11;
     if (_GEN_3)
-      cmp_i1229_26_r0s13 <= cmp_i1229_26_r0s12;
+      cmp_i1292_26_r0s13 <= cmp_i1292_26_r0s12;
     if (_GEN_2)
-      cmp_i1229_26_r0s14 <= cmp_i1229_26_r0s13;
+      cmp_i1292_26_r0s14 <= cmp_i1292_26_r0s13;
     if (_GEN_1)
-      cmp_i1229_26_r0s15 <= cmp_i1229_26_r0s14;
+      cmp_i1292_26_r0s15 <= cmp_i1292_26_r0s14;
     if (_GEN_0)
-      cmp_i1229_26_r0s16 <= cmp_i1229_26_r0s15;
+      cmp_i1292_26_r0s16 <= cmp_i1292_26_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_26_r0s9 <= _GEN_369[6:0];
+      sroa_speculated4764_v_26_r0s9 <= _GEN_369[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_26_r0s10 <= sroa_speculated4697_v_26_r0s9;
+      sroa_speculated4764_v_26_r0s10 <= sroa_speculated4764_v_26_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_26_r0s11 <= sroa_speculated4697_v_26_r0s10;
+      sroa_speculated4764_v_26_r0s11 <= sroa_speculated4764_v_26_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_26_r0s12 <= sroa_speculated4697_v_26_r0s11;
+      sroa_speculated4764_v_26_r0s12 <= sroa_speculated4764_v_26_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_26_r0s13 <= sroa_speculated4697_v_26_r0s12;
+      sroa_speculated4764_v_26_r0s13 <= sroa_speculated4764_v_26_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_26_r0s14 <= sroa_speculated4697_v_26_r0s13;
+      sroa_speculated4764_v_26_r0s14 <= sroa_speculated4764_v_26_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_26_r0s15 <= sroa_speculated4697_v_26_r0s14;
+      sroa_speculated4764_v_26_r0s15 <= sroa_speculated4764_v_26_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_26_r0s16 <= sroa_speculated4697_v_26_r0s15;
+      sroa_speculated4764_v_26_r0s16 <= sroa_speculated4764_v_26_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_26_r0s9__1 <= _GEN_369[14:7];
+      sroa_speculated4764_v_26_r0s9__1 <= _GEN_369[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_26_r0s10__1 <= sroa_speculated4697_v_26_r0s9__1;
+      sroa_speculated4764_v_26_r0s10__1 <= sroa_speculated4764_v_26_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_26_r0s11__1 <= sroa_speculated4697_v_26_r0s10__1;
+      sroa_speculated4764_v_26_r0s11__1 <= sroa_speculated4764_v_26_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_26_r0s12__1 <= sroa_speculated4697_v_26_r0s11__1;
+      sroa_speculated4764_v_26_r0s12__1 <= sroa_speculated4764_v_26_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_26_r0s13__1 <= sroa_speculated4697_v_26_r0s12__1;
+      sroa_speculated4764_v_26_r0s13__1 <= sroa_speculated4764_v_26_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_26_r0s14__1 <= sroa_speculated4697_v_26_r0s13__1;
+      sroa_speculated4764_v_26_r0s14__1 <= sroa_speculated4764_v_26_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_26_r0s15__1 <= sroa_speculated4697_v_26_r0s14__1;
+      sroa_speculated4764_v_26_r0s15__1 <= sroa_speculated4764_v_26_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_26_r0s16__1 <= sroa_speculated4697_v_26_r0s15__1;
+      sroa_speculated4764_v_26_r0s16__1 <= sroa_speculated4764_v_26_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_26_r0s9__2 <= _GEN_369[15];
+      sroa_speculated4764_v_26_r0s9__2 <= _GEN_369[15];
     if (_GEN_6)
-      sroa_speculated4697_v_26_r0s10__2 <= sroa_speculated4697_v_26_r0s9__2;
+      sroa_speculated4764_v_26_r0s10__2 <= sroa_speculated4764_v_26_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_26_r0s11__2 <= sroa_speculated4697_v_26_r0s10__2;
+      sroa_speculated4764_v_26_r0s11__2 <= sroa_speculated4764_v_26_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_26_r0s12__2 <= sroa_speculated4697_v_26_r0s11__2;
+      sroa_speculated4764_v_26_r0s12__2 <= sroa_speculated4764_v_26_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_26_r0s13__2 <= sroa_speculated4697_v_26_r0s12__2;
+      sroa_speculated4764_v_26_r0s13__2 <= sroa_speculated4764_v_26_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_26_r0s14__2 <= sroa_speculated4697_v_26_r0s13__2;
+      sroa_speculated4764_v_26_r0s14__2 <= sroa_speculated4764_v_26_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_26_r0s15__2 <= sroa_speculated4697_v_26_r0s14__2;
+      sroa_speculated4764_v_26_r0s15__2 <= sroa_speculated4764_v_26_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_26_r0s16__2 <= sroa_speculated4697_v_26_r0s15__2;
+      sroa_speculated4764_v_26_r0s16__2 <= sroa_speculated4764_v_26_r0s15__2;
     if (_GEN_7)
       xor_r0s9__26 <= |(_GEN_369[31:16]);
     if (_GEN_6)
@@ -15383,21 +15399,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__26 <= xor_r0s15__26;
     if (_GEN_7)
-      sub_i1048_neg_26_r0s9 <=
+      sub_i1111_neg_26_r0s9 <=
         {2'h0, _GEN_369[30:23]} - {2'h0, _GEN_370 ? 8'h1 : _GEN_369[14:7]};
     if (_GEN_6)
       select_r0s10__52 <= _GEN_372 > 6'h1A ? _GEN_371[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_26_r0s9 <= {~_GEN_370, _GEN_369[6:0]};
+      or_i3130_26_r0s9 <= {~_GEN_370, _GEN_369[6:0]};
     if (_GEN_6) begin
-      or_i3066_26_r0s10 <= or_i3066_26_r0s9;
-      cmp_i_i3268_26_r0s10 <= _GEN_372 < 6'h22;
-      loadedv_i324456_26_r0s10 <= _GEN_372;
+      or_i3130_26_r0s10 <= or_i3130_26_r0s9;
+      cmp_i_i3332_26_r0s10 <= _GEN_372 < 6'h22;
+      loadedv_i330856_26_r0s10 <= _GEN_372;
     end
     if (_GEN_5) begin
-      or_i2633_26_r0s11 <=
+      or_i2697_26_r0s11 <=
         (|(~({8{~(select_r0s10__52[3])}} & 8'hFF << select_r0s10__52)
-           & or_i3066_26_r0s10)) | _GEN_130[0];
+           & or_i3130_26_r0s10)) | _GEN_130[0];
       cond_i_i_26_r0s11 <= _GEN_130[33:1];
     end
     if (_GEN_15)
@@ -15417,24 +15433,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__26 <= codes_sroa_0_0_r0s7__26;
     if (_GEN_7)
-      mul_i2659_26_r0s9 <=
+      mul_i2723_26_r0s9 <=
         {8'h0, |(_GEN_369[30:23]), _GEN_369[22:16]} * {8'h0, codes_sroa_0_0_r0s8__26};
     if (_GEN_6)
-      mul_i2659_26_r0s10 <= mul_i2659_26_r0s9;
+      mul_i2723_26_r0s10 <= mul_i2723_26_r0s9;
     if (_GEN_5)
-      mul_i2659_26_r0s11 <= mul_i2659_26_r0s10;
+      mul_i2723_26_r0s11 <= mul_i2723_26_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_26_r0s12 <=
-        (sroa_speculated4697_v_26_r0s11__2 ? 36'h0 - _GEN_131 : _GEN_131)
-        + {10'h0, mul_i2659_26_r0s11, 10'h0};
+        (sroa_speculated4764_v_26_r0s11__2 ? 36'h0 - _GEN_131 : _GEN_131)
+        + {10'h0, mul_i2723_26_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_26_r0s13 <= sum_i_sroa_0_0_off0_26_r0s12 == 36'h0;
+      cmp_i4036_26_r0s13 <= sum_i_sroa_0_0_off0_26_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_26_r0s14 <= cmp_i3972_26_r0s13;
+      cmp_i4036_26_r0s14 <= cmp_i4036_26_r0s13;
     if (_GEN_1)
-      cmp_i3972_26_r0s15 <= cmp_i3972_26_r0s14;
+      cmp_i4036_26_r0s15 <= cmp_i4036_26_r0s14;
     if (_GEN_0)
-      cmp_i3972_26_r0s16 <= cmp_i3972_26_r0s15;
+      cmp_i4036_26_r0s16 <= cmp_i4036_26_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_26_r0s13 <= sum_i_sroa_0_0_off0_26_r0s12;
     if (_GEN_2)
@@ -15514,11 +15530,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__162 <= _GEN_1258 & ~_GEN_1273;
     end
     if (_GEN_2)
-      sub_i2904_26_r0s14 <= {1'h0, add_r0s13__26} - {4'h0, _GEN_375};
+      sub_i2968_26_r0s14 <= {1'h0, add_r0s13__26} - {4'h0, _GEN_375};
     if (_GEN_1)
-      sub_i2904_26_r0s15 <= sub_i2904_26_r0s14;
+      sub_i2968_26_r0s15 <= sub_i2968_26_r0s14;
     if (_GEN_2)
-      cmp_i3681_26_r0s14 <= _GEN_375 < 6'h23;
+      cmp_i3745_26_r0s14 <= _GEN_375 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_26_r0s13 <= _GEN_373;
     if (_GEN_2) begin
@@ -15526,10 +15542,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__26 <= _GEN_375;
     end
     if (_GEN_1) begin
-      cond_i3684_26_r0s15 <= _GEN_132[27];
-      cond_i3684_26_r0s15__1 <= _GEN_132[34:28];
-      cond_i3684_26_r0s15__2 <= _GEN_132[26];
-      cond_i3684_26_r0s15__3 <= _GEN_132[25:0];
+      cond_i3748_26_r0s15 <= _GEN_132[27];
+      cond_i3748_26_r0s15__1 <= _GEN_132[34:28];
+      cond_i3748_26_r0s15__2 <= _GEN_132[26];
+      cond_i3748_26_r0s15__3 <= _GEN_132[25:0];
     end
     if (_GEN_0)
       narrow_26_r0s16 <= _GEN_133 < 17'h7F7F ? _GEN_133[15:0] : 16'h7F7F;
@@ -15550,85 +15566,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_26_r0s16 <= ref_tmp96_i_sroa_0_0_26_r0s15;
     if (_GEN_15)
-      cmp_i1229_27_r0s1 <= _GEN_186[223:216] == 8'h0;
+      cmp_i1292_27_r0s1 <= _GEN_186[223:216] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_27_r0s2 <= cmp_i1229_27_r0s1;
+      cmp_i1292_27_r0s2 <= cmp_i1292_27_r0s1;
     if (_GEN_13)
-      cmp_i1229_27_r0s3 <= cmp_i1229_27_r0s2;
+      cmp_i1292_27_r0s3 <= cmp_i1292_27_r0s2;
     if (_GEN_12)
-      cmp_i1229_27_r0s4 <= cmp_i1229_27_r0s3;
+      cmp_i1292_27_r0s4 <= cmp_i1292_27_r0s3;
     if (_GEN_11)
-      cmp_i1229_27_r0s5 <= cmp_i1229_27_r0s4;
+      cmp_i1292_27_r0s5 <= cmp_i1292_27_r0s4;
     if (_GEN_10)
-      cmp_i1229_27_r0s6 <= cmp_i1229_27_r0s5;
+      cmp_i1292_27_r0s6 <= cmp_i1292_27_r0s5;
     if (_GEN_9)
-      cmp_i1229_27_r0s7 <= cmp_i1229_27_r0s6;
+      cmp_i1292_27_r0s7 <= cmp_i1292_27_r0s6;
     if (_GEN_8)
-      cmp_i1229_27_r0s8 <= cmp_i1229_27_r0s7;
+      cmp_i1292_27_r0s8 <= cmp_i1292_27_r0s7;
     if (_GEN_7)
-      cmp_i1229_27_r0s9 <= cmp_i1229_27_r0s8;
+      cmp_i1292_27_r0s9 <= cmp_i1292_27_r0s8;
     if (_GEN_6)
-      cmp_i1229_27_r0s10 <= cmp_i1229_27_r0s9;
+      cmp_i1292_27_r0s10 <= cmp_i1292_27_r0s9;
     if (_GEN_5)
-      cmp_i1229_27_r0s11 <= cmp_i1229_27_r0s10;
+      cmp_i1292_27_r0s11 <= cmp_i1292_27_r0s10;
     if (_GEN_4)
-      cmp_i1229_27_r0s12 <= cmp_i1229_27_r0s11;
+      cmp_i1292_27_r0s12 <= cmp_i1292_27_r0s11;
     if (_GEN_3)
-      cmp_i1229_27_r0s13 <= cmp_i1229_27_r0s12;
+      cmp_i1292_27_r0s13 <= cmp_i1292_27_r0s12;
     if (_GEN_2)
-      cmp_i1229_27_r0s14 <= cmp_i1229_27_r0s13;
+      cmp_i1292_27_r0s14 <= cmp_i1292_27_r0s13;
     if (_GEN_1)
-      cmp_i1229_27_r0s15 <= cmp_i1229_27_r0s14;
+      cmp_i1292_27_r0s15 <= cmp_i1292_27_r0s14;
     if (_GEN_0)
-      cmp_i1229_27_r0s16 <= cmp_i1229_27_r0s15;
+      cmp_i1292_27_r0s16 <= cmp_i1292_27_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_27_r0s9 <= _GEN_376[6:0];
+      sroa_speculated4764_v_27_r0s9 <= _GEN_376[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_27_r0s10 <= sroa_speculated4697_v_27_r0s9;
+      sroa_speculated4764_v_27_r0s10 <= sroa_speculated4764_v_27_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_27_r0s11 <= sroa_speculated4697_v_27_r0s10;
+      sroa_speculated4764_v_27_r0s11 <= sroa_speculated4764_v_27_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_27_r0s12 <= sroa_speculated4697_v_27_r0s11;
+      sroa_speculated4764_v_27_r0s12 <= sroa_speculated4764_v_27_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_27_r0s13 <= sroa_speculated4697_v_27_r0s12;
+      sroa_speculated4764_v_27_r0s13 <= sroa_speculated4764_v_27_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_27_r0s14 <= sroa_speculated4697_v_27_r0s13;
+      sroa_speculated4764_v_27_r0s14 <= sroa_speculated4764_v_27_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_27_r0s15 <= sroa_speculated4697_v_27_r0s14;
+      sroa_speculated4764_v_27_r0s15 <= sroa_speculated4764_v_27_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_27_r0s16 <= sroa_speculated4697_v_27_r0s15;
+      sroa_speculated4764_v_27_r0s16 <= sroa_speculated4764_v_27_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_27_r0s9__1 <= _GEN_376[14:7];
+      sroa_speculated4764_v_27_r0s9__1 <= _GEN_376[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_27_r0s10__1 <= sroa_speculated4697_v_27_r0s9__1;
+      sroa_speculated4764_v_27_r0s10__1 <= sroa_speculated4764_v_27_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_27_r0s11__1 <= sroa_speculated4697_v_27_r0s10__1;
+      sroa_speculated4764_v_27_r0s11__1 <= sroa_speculated4764_v_27_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_27_r0s12__1 <= sroa_speculated4697_v_27_r0s11__1;
+      sroa_speculated4764_v_27_r0s12__1 <= sroa_speculated4764_v_27_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_27_r0s13__1 <= sroa_speculated4697_v_27_r0s12__1;
+      sroa_speculated4764_v_27_r0s13__1 <= sroa_speculated4764_v_27_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_27_r0s14__1 <= sroa_speculated4697_v_27_r0s13__1;
+      sroa_speculated4764_v_27_r0s14__1 <= sroa_speculated4764_v_27_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_27_r0s15__1 <= sroa_speculated4697_v_27_r0s14__1;
+      sroa_speculated4764_v_27_r0s15__1 <= sroa_speculated4764_v_27_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_27_r0s16__1 <= sroa_speculated4697_v_27_r0s15__1;
+      sroa_speculated4764_v_27_r0s16__1 <= sroa_speculated4764_v_27_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_27_r0s9__2 <= _GEN_376[15];
+      sroa_speculated4764_v_27_r0s9__2 <= _GEN_376[15];
     if (_GEN_6)
-      sroa_speculated4697_v_27_r0s10__2 <= sroa_speculated4697_v_27_r0s9__2;
+      sroa_speculated4764_v_27_r0s10__2 <= sroa_speculated4764_v_27_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_27_r0s11__2 <= sroa_speculated4697_v_27_r0s10__2;
+      sroa_speculated4764_v_27_r0s11__2 <= sroa_speculated4764_v_27_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_27_r0s12__2 <= sroa_speculated4697_v_27_r0s11__2;
+      sroa_speculated4764_v_27_r0s12__2 <= sroa_speculated4764_v_27_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_27_r0s13__2 <= sroa_speculated4697_v_27_r0s12__2;
+      sroa_speculated4764_v_27_r0s13__2 <= sroa_speculated4764_v_27_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_27_r0s14__2 <= sroa_speculated4697_v_27_r0s13__2;
+      sroa_speculated4764_v_27_r0s14__2 <= sroa_speculated4764_v_27_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_27_r0s15__2 <= sroa_speculated4697_v_27_r0s14__2;
+      sroa_speculated4764_v_27_r0s15__2 <= sroa_speculated4764_v_27_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_27_r0s16__2 <= sroa_speculated4697_v_27_r0s15__2;
+      sroa_speculated4764_v_27_r0s16__2 <= sroa_speculated4764_v_27_r0s15__2;
     if (_GEN_7)
       xor_r0s9__27 <= |(_GEN_376[31:16]);
     if (_GEN_6)
@@ -15646,21 +15662,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__27 <= xor_r0s15__27;
     if (_GEN_7)
-      sub_i1048_neg_27_r0s9 <=
+      sub_i1111_neg_27_r0s9 <=
         {2'h0, _GEN_376[30:23]} - {2'h0, _GEN_377 ? 8'h1 : _GEN_376[14:7]};
     if (_GEN_6)
       select_r0s10__54 <= _GEN_379 > 6'h1A ? _GEN_378[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_27_r0s9 <= {~_GEN_377, _GEN_376[6:0]};
+      or_i3130_27_r0s9 <= {~_GEN_377, _GEN_376[6:0]};
     if (_GEN_6) begin
-      or_i3066_27_r0s10 <= or_i3066_27_r0s9;
-      cmp_i_i3268_27_r0s10 <= _GEN_379 < 6'h22;
-      loadedv_i324456_27_r0s10 <= _GEN_379;
+      or_i3130_27_r0s10 <= or_i3130_27_r0s9;
+      cmp_i_i3332_27_r0s10 <= _GEN_379 < 6'h22;
+      loadedv_i330856_27_r0s10 <= _GEN_379;
     end
     if (_GEN_5) begin
-      or_i2633_27_r0s11 <=
+      or_i2697_27_r0s11 <=
         (|(~({8{~(select_r0s10__54[3])}} & 8'hFF << select_r0s10__54)
-           & or_i3066_27_r0s10)) | _GEN_134[0];
+           & or_i3130_27_r0s10)) | _GEN_134[0];
       cond_i_i_27_r0s11 <= _GEN_134[33:1];
     end
     if (_GEN_15)
@@ -15680,24 +15696,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__27 <= codes_sroa_0_0_r0s7__27;
     if (_GEN_7)
-      mul_i2659_27_r0s9 <=
+      mul_i2723_27_r0s9 <=
         {8'h0, |(_GEN_376[30:23]), _GEN_376[22:16]} * {8'h0, codes_sroa_0_0_r0s8__27};
     if (_GEN_6)
-      mul_i2659_27_r0s10 <= mul_i2659_27_r0s9;
+      mul_i2723_27_r0s10 <= mul_i2723_27_r0s9;
     if (_GEN_5)
-      mul_i2659_27_r0s11 <= mul_i2659_27_r0s10;
+      mul_i2723_27_r0s11 <= mul_i2723_27_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_27_r0s12 <=
-        (sroa_speculated4697_v_27_r0s11__2 ? 36'h0 - _GEN_135 : _GEN_135)
-        + {10'h0, mul_i2659_27_r0s11, 10'h0};
+        (sroa_speculated4764_v_27_r0s11__2 ? 36'h0 - _GEN_135 : _GEN_135)
+        + {10'h0, mul_i2723_27_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_27_r0s13 <= sum_i_sroa_0_0_off0_27_r0s12 == 36'h0;
+      cmp_i4036_27_r0s13 <= sum_i_sroa_0_0_off0_27_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_27_r0s14 <= cmp_i3972_27_r0s13;
+      cmp_i4036_27_r0s14 <= cmp_i4036_27_r0s13;
     if (_GEN_1)
-      cmp_i3972_27_r0s15 <= cmp_i3972_27_r0s14;
+      cmp_i4036_27_r0s15 <= cmp_i4036_27_r0s14;
     if (_GEN_0)
-      cmp_i3972_27_r0s16 <= cmp_i3972_27_r0s15;
+      cmp_i4036_27_r0s16 <= cmp_i4036_27_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_27_r0s13 <= sum_i_sroa_0_0_off0_27_r0s12;
     if (_GEN_2)
@@ -15777,11 +15793,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__168 <= _GEN_1289 & ~_GEN_1304;
     end
     if (_GEN_2)
-      sub_i2904_27_r0s14 <= {1'h0, add_r0s13__27} - {4'h0, _GEN_382};
+      sub_i2968_27_r0s14 <= {1'h0, add_r0s13__27} - {4'h0, _GEN_382};
     if (_GEN_1)
-      sub_i2904_27_r0s15 <= sub_i2904_27_r0s14;
+      sub_i2968_27_r0s15 <= sub_i2968_27_r0s14;
     if (_GEN_2)
-      cmp_i3681_27_r0s14 <= _GEN_382 < 6'h23;
+      cmp_i3745_27_r0s14 <= _GEN_382 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_27_r0s13 <= _GEN_380;
     if (_GEN_2) begin
@@ -15789,10 +15805,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__27 <= _GEN_382;
     end
     if (_GEN_1) begin
-      cond_i3684_27_r0s15 <= _GEN_136[27];
-      cond_i3684_27_r0s15__1 <= _GEN_136[34:28];
-      cond_i3684_27_r0s15__2 <= _GEN_136[26];
-      cond_i3684_27_r0s15__3 <= _GEN_136[25:0];
+      cond_i3748_27_r0s15 <= _GEN_136[27];
+      cond_i3748_27_r0s15__1 <= _GEN_136[34:28];
+      cond_i3748_27_r0s15__2 <= _GEN_136[26];
+      cond_i3748_27_r0s15__3 <= _GEN_136[25:0];
     end
     if (_GEN_0)
       narrow_27_r0s16 <= _GEN_137 < 17'h7F7F ? _GEN_137[15:0] : 16'h7F7F;
@@ -15813,85 +15829,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_27_r0s16 <= ref_tmp96_i_sroa_0_0_27_r0s15;
     if (_GEN_15)
-      cmp_i1229_28_r0s1 <= _GEN_186[231:224] == 8'h0;
+      cmp_i1292_28_r0s1 <= _GEN_186[231:224] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_28_r0s2 <= cmp_i1229_28_r0s1;
+      cmp_i1292_28_r0s2 <= cmp_i1292_28_r0s1;
     if (_GEN_13)
-      cmp_i1229_28_r0s3 <= cmp_i1229_28_r0s2;
+      cmp_i1292_28_r0s3 <= cmp_i1292_28_r0s2;
     if (_GEN_12)
-      cmp_i1229_28_r0s4 <= cmp_i1229_28_r0s3;
+      cmp_i1292_28_r0s4 <= cmp_i1292_28_r0s3;
     if (_GEN_11)
-      cmp_i1229_28_r0s5 <= cmp_i1229_28_r0s4;
+      cmp_i1292_28_r0s5 <= cmp_i1292_28_r0s4;
     if (_GEN_10)
-      cmp_i1229_28_r0s6 <= cmp_i1229_28_r0s5;
+      cmp_i1292_28_r0s6 <= cmp_i1292_28_r0s5;
     if (_GEN_9)
-      cmp_i1229_28_r0s7 <= cmp_i1229_28_r0s6;
+      cmp_i1292_28_r0s7 <= cmp_i1292_28_r0s6;
     if (_GEN_8)
-      cmp_i1229_28_r0s8 <= cmp_i1229_28_r0s7;
+      cmp_i1292_28_r0s8 <= cmp_i1292_28_r0s7;
     if (_GEN_7)
-      cmp_i1229_28_r0s9 <= cmp_i1229_28_r0s8;
+      cmp_i1292_28_r0s9 <= cmp_i1292_28_r0s8;
     if (_GEN_6)
-      cmp_i1229_28_r0s10 <= cmp_i1229_28_r0s9;
+      cmp_i1292_28_r0s10 <= cmp_i1292_28_r0s9;
     if (_GEN_5)
-      cmp_i1229_28_r0s11 <= cmp_i1229_28_r0s10;
+      cmp_i1292_28_r0s11 <= cmp_i1292_28_r0s10;
     if (_GEN_4)
-      cmp_i1229_28_r0s12 <= cmp_i1229_28_r0s11;
+      cmp_i1292_28_r0s12 <= cmp_i1292_28_r0s11;
     if (_GEN_3)
-      cmp_i1229_28_r0s13 <= cmp_i1229_28_r0s12;
+      cmp_i1292_28_r0s13 <= cmp_i1292_28_r0s12;
     if (_GEN_2)
-      cmp_i1229_28_r0s14 <= cmp_i1229_28_r0s13;
+      cmp_i1292_28_r0s14 <= cmp_i1292_28_r0s13;
     if (_GEN_1)
-      cmp_i1229_28_r0s15 <= cmp_i1229_28_r0s14;
+      cmp_i1292_28_r0s15 <= cmp_i1292_28_r0s14;
     if (_GEN_0)
-      cmp_i1229_28_r0s16 <= cmp_i1229_28_r0s15;
+      cmp_i1292_28_r0s16 <= cmp_i1292_28_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_28_r0s9 <= _GEN_383[6:0];
+      sroa_speculated4764_v_28_r0s9 <= _GEN_383[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_28_r0s10 <= sroa_speculated4697_v_28_r0s9;
+      sroa_speculated4764_v_28_r0s10 <= sroa_speculated4764_v_28_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_28_r0s11 <= sroa_speculated4697_v_28_r0s10;
+      sroa_speculated4764_v_28_r0s11 <= sroa_speculated4764_v_28_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_28_r0s12 <= sroa_speculated4697_v_28_r0s11;
+      sroa_speculated4764_v_28_r0s12 <= sroa_speculated4764_v_28_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_28_r0s13 <= sroa_speculated4697_v_28_r0s12;
+      sroa_speculated4764_v_28_r0s13 <= sroa_speculated4764_v_28_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_28_r0s14 <= sroa_speculated4697_v_28_r0s13;
+      sroa_speculated4764_v_28_r0s14 <= sroa_speculated4764_v_28_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_28_r0s15 <= sroa_speculated4697_v_28_r0s14;
+      sroa_speculated4764_v_28_r0s15 <= sroa_speculated4764_v_28_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_28_r0s16 <= sroa_speculated4697_v_28_r0s15;
+      sroa_speculated4764_v_28_r0s16 <= sroa_speculated4764_v_28_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_28_r0s9__1 <= _GEN_383[14:7];
+      sroa_speculated4764_v_28_r0s9__1 <= _GEN_383[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_28_r0s10__1 <= sroa_speculated4697_v_28_r0s9__1;
+      sroa_speculated4764_v_28_r0s10__1 <= sroa_speculated4764_v_28_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_28_r0s11__1 <= sroa_speculated4697_v_28_r0s10__1;
+      sroa_speculated4764_v_28_r0s11__1 <= sroa_speculated4764_v_28_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_28_r0s12__1 <= sroa_speculated4697_v_28_r0s11__1;
+      sroa_speculated4764_v_28_r0s12__1 <= sroa_speculated4764_v_28_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_28_r0s13__1 <= sroa_speculated4697_v_28_r0s12__1;
+      sroa_speculated4764_v_28_r0s13__1 <= sroa_speculated4764_v_28_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_28_r0s14__1 <= sroa_speculated4697_v_28_r0s13__1;
+      sroa_speculated4764_v_28_r0s14__1 <= sroa_speculated4764_v_28_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_28_r0s15__1 <= sroa_speculated4697_v_28_r0s14__1;
+      sroa_speculated4764_v_28_r0s15__1 <= sroa_speculated4764_v_28_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_28_r0s16__1 <= sroa_speculated4697_v_28_r0s15__1;
+      sroa_speculated4764_v_28_r0s16__1 <= sroa_speculated4764_v_28_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_28_r0s9__2 <= _GEN_383[15];
+      sroa_speculated4764_v_28_r0s9__2 <= _GEN_383[15];
     if (_GEN_6)
-      sroa_speculated4697_v_28_r0s10__2 <= sroa_speculated4697_v_28_r0s9__2;
+      sroa_speculated4764_v_28_r0s10__2 <= sroa_speculated4764_v_28_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_28_r0s11__2 <= sroa_speculated4697_v_28_r0s10__2;
+      sroa_speculated4764_v_28_r0s11__2 <= sroa_speculated4764_v_28_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_28_r0s12__2 <= sroa_speculated4697_v_28_r0s11__2;
+      sroa_speculated4764_v_28_r0s12__2 <= sroa_speculated4764_v_28_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_28_r0s13__2 <= sroa_speculated4697_v_28_r0s12__2;
+      sroa_speculated4764_v_28_r0s13__2 <= sroa_speculated4764_v_28_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_28_r0s14__2 <= sroa_speculated4697_v_28_r0s13__2;
+      sroa_speculated4764_v_28_r0s14__2 <= sroa_speculated4764_v_28_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_28_r0s15__2 <= sroa_speculated4697_v_28_r0s14__2;
+      sroa_speculated4764_v_28_r0s15__2 <= sroa_speculated4764_v_28_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_28_r0s16__2 <= sroa_speculated4697_v_28_r0s15__2;
+      sroa_speculated4764_v_28_r0s16__2 <= sroa_speculated4764_v_28_r0s15__2;
     if (_GEN_7)
       xor_r0s9__28 <= |(_GEN_383[31:16]);
     if (_GEN_6)
@@ -15909,21 +15925,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__28 <= xor_r0s15__28;
     if (_GEN_7)
-      sub_i1048_neg_28_r0s9 <=
+      sub_i1111_neg_28_r0s9 <=
         {2'h0, _GEN_383[30:23]} - {2'h0, _GEN_384 ? 8'h1 : _GEN_383[14:7]};
     if (_GEN_6)
       select_r0s10__56 <= _GEN_386 > 6'h1A ? _GEN_385[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_28_r0s9 <= {~_GEN_384, _GEN_383[6:0]};
+      or_i3130_28_r0s9 <= {~_GEN_384, _GEN_383[6:0]};
     if (_GEN_6) begin
-      or_i3066_28_r0s10 <= or_i3066_28_r0s9;
-      cmp_i_i3268_28_r0s10 <= _GEN_386 < 6'h22;
-      loadedv_i324456_28_r0s10 <= _GEN_386;
+      or_i3130_28_r0s10 <= or_i3130_28_r0s9;
+      cmp_i_i3332_28_r0s10 <= _GEN_386 < 6'h22;
+      loadedv_i330856_28_r0s10 <= _GEN_386;
     end
     if (_GEN_5) begin
-      or_i2633_28_r0s11 <=
+      or_i2697_28_r0s11 <=
         (|(~({8{~(select_r0s10__56[3])}} & 8'hFF << select_r0s10__56)
-           & or_i3066_28_r0s10)) | _GEN_138[0];
+           & or_i3130_28_r0s10)) | _GEN_138[0];
       cond_i_i_28_r0s11 <= _GEN_138[33:1];
     end
     if (_GEN_15)
@@ -15943,24 +15959,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__28 <= codes_sroa_0_0_r0s7__28;
     if (_GEN_7)
-      mul_i2659_28_r0s9 <=
+      mul_i2723_28_r0s9 <=
         {8'h0, |(_GEN_383[30:23]), _GEN_383[22:16]} * {8'h0, codes_sroa_0_0_r0s8__28};
     if (_GEN_6)
-      mul_i2659_28_r0s10 <= mul_i2659_28_r0s9;
+      mul_i2723_28_r0s10 <= mul_i2723_28_r0s9;
     if (_GEN_5)
-      mul_i2659_28_r0s11 <= mul_i2659_28_r0s10;
+      mul_i2723_28_r0s11 <= mul_i2723_28_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_28_r0s12 <=
-        (sroa_speculated4697_v_28_r0s11__2 ? 36'h0 - _GEN_139 : _GEN_139)
-        + {10'h0, mul_i2659_28_r0s11, 10'h0};
+        (sroa_speculated4764_v_28_r0s11__2 ? 36'h0 - _GEN_139 : _GEN_139)
+        + {10'h0, mul_i2723_28_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_28_r0s13 <= sum_i_sroa_0_0_off0_28_r0s12 == 36'h0;
+      cmp_i4036_28_r0s13 <= sum_i_sroa_0_0_off0_28_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_28_r0s14 <= cmp_i3972_28_r0s13;
+      cmp_i4036_28_r0s14 <= cmp_i4036_28_r0s13;
     if (_GEN_1)
-      cmp_i3972_28_r0s15 <= cmp_i3972_28_r0s14;
+      cmp_i4036_28_r0s15 <= cmp_i4036_28_r0s14;
     if (_GEN_0)
-      cmp_i3972_28_r0s16 <= cmp_i3972_28_r0s15;
+      cmp_i4036_28_r0s16 <= cmp_i4036_28_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_28_r0s13 <= sum_i_sroa_0_0_off0_28_r0s12;
     if (_GEN_2)
@@ -16040,11 +16056,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__174 <= _GEN_1320 & ~_GEN_1335;
     end
     if (_GEN_2)
-      sub_i2904_28_r0s14 <= {1'h0, add_r0s13__28} - {4'h0, _GEN_389};
+      sub_i2968_28_r0s14 <= {1'h0, add_r0s13__28} - {4'h0, _GEN_389};
     if (_GEN_1)
-      sub_i2904_28_r0s15 <= sub_i2904_28_r0s14;
+      sub_i2968_28_r0s15 <= sub_i2968_28_r0s14;
     if (_GEN_2)
-      cmp_i3681_28_r0s14 <= _GEN_389 < 6'h23;
+      cmp_i3745_28_r0s14 <= _GEN_389 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_28_r0s13 <= _GEN_387;
     if (_GEN_2) begin
@@ -16052,10 +16068,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__28 <= _GEN_389;
     end
     if (_GEN_1) begin
-      cond_i3684_28_r0s15 <= _GEN_140[27];
-      cond_i3684_28_r0s15__1 <= _GEN_140[34:28];
-      cond_i3684_28_r0s15__2 <= _GEN_140[26];
-      cond_i3684_28_r0s15__3 <= _GEN_140[25:0];
+      cond_i3748_28_r0s15 <= _GEN_140[27];
+      cond_i3748_28_r0s15__1 <= _GEN_140[34:28];
+      cond_i3748_28_r0s15__2 <= _GEN_140[26];
+      cond_i3748_28_r0s15__3 <= _GEN_140[25:0];
     end
     if (_GEN_0)
       narrow_28_r0s16 <= _GEN_141 < 17'h7F7F ? _GEN_141[15:0] : 16'h7F7F;
@@ -16076,85 +16092,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_28_r0s16 <= ref_tmp96_i_sroa_0_0_28_r0s15;
     if (_GEN_15)
-      cmp_i1229_29_r0s1 <= _GEN_186[239:232] == 8'h0;
+      cmp_i1292_29_r0s1 <= _GEN_186[239:232] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_29_r0s2 <= cmp_i1229_29_r0s1;
+      cmp_i1292_29_r0s2 <= cmp_i1292_29_r0s1;
     if (_GEN_13)
-      cmp_i1229_29_r0s3 <= cmp_i1229_29_r0s2;
+      cmp_i1292_29_r0s3 <= cmp_i1292_29_r0s2;
     if (_GEN_12)
-      cmp_i1229_29_r0s4 <= cmp_i1229_29_r0s3;
+      cmp_i1292_29_r0s4 <= cmp_i1292_29_r0s3;
     if (_GEN_11)
-      cmp_i1229_29_r0s5 <= cmp_i1229_29_r0s4;
+      cmp_i1292_29_r0s5 <= cmp_i1292_29_r0s4;
     if (_GEN_10)
-      cmp_i1229_29_r0s6 <= cmp_i1229_29_r0s5;
+      cmp_i1292_29_r0s6 <= cmp_i1292_29_r0s5;
     if (_GEN_9)
-      cmp_i1229_29_r0s7 <= cmp_i1229_29_r0s6;
+      cmp_i1292_29_r0s7 <= cmp_i1292_29_r0s6;
     if (_GEN_8)
-      cmp_i1229_29_r0s8 <= cmp_i1229_29_r0s7;
+      cmp_i1292_29_r0s8 <= cmp_i1292_29_r0s7;
     if (_GEN_7)
-      cmp_i1229_29_r0s9 <= cmp_i1229_29_r0s8;
+      cmp_i1292_29_r0s9 <= cmp_i1292_29_r0s8;
     if (_GEN_6)
-      cmp_i1229_29_r0s10 <= cmp_i1229_29_r0s9;
+      cmp_i1292_29_r0s10 <= cmp_i1292_29_r0s9;
     if (_GEN_5)
-      cmp_i1229_29_r0s11 <= cmp_i1229_29_r0s10;
+      cmp_i1292_29_r0s11 <= cmp_i1292_29_r0s10;
     if (_GEN_4)
-      cmp_i1229_29_r0s12 <= cmp_i1229_29_r0s11;
+      cmp_i1292_29_r0s12 <= cmp_i1292_29_r0s11;
     if (_GEN_3)
-      cmp_i1229_29_r0s13 <= cmp_i1229_29_r0s12;
+      cmp_i1292_29_r0s13 <= cmp_i1292_29_r0s12;
     if (_GEN_2)
-      cmp_i1229_29_r0s14 <= cmp_i1229_29_r0s13;
+      cmp_i1292_29_r0s14 <= cmp_i1292_29_r0s13;
     if (_GEN_1)
-      cmp_i1229_29_r0s15 <= cmp_i1229_29_r0s14;
+      cmp_i1292_29_r0s15 <= cmp_i1292_29_r0s14;
     if (_GEN_0)
-      cmp_i1229_29_r0s16 <= cmp_i1229_29_r0s15;
+      cmp_i1292_29_r0s16 <= cmp_i1292_29_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_29_r0s9 <= _GEN_390[6:0];
+      sroa_speculated4764_v_29_r0s9 <= _GEN_390[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_29_r0s10 <= sroa_speculated4697_v_29_r0s9;
+      sroa_speculated4764_v_29_r0s10 <= sroa_speculated4764_v_29_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_29_r0s11 <= sroa_speculated4697_v_29_r0s10;
+      sroa_speculated4764_v_29_r0s11 <= sroa_speculated4764_v_29_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_29_r0s12 <= sroa_speculated4697_v_29_r0s11;
+      sroa_speculated4764_v_29_r0s12 <= sroa_speculated4764_v_29_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_29_r0s13 <= sroa_speculated4697_v_29_r0s12;
+      sroa_speculated4764_v_29_r0s13 <= sroa_speculated4764_v_29_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_29_r0s14 <= sroa_speculated4697_v_29_r0s13;
+      sroa_speculated4764_v_29_r0s14 <= sroa_speculated4764_v_29_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_29_r0s15 <= sroa_speculated4697_v_29_r0s14;
+      sroa_speculated4764_v_29_r0s15 <= sroa_speculated4764_v_29_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_29_r0s16 <= sroa_speculated4697_v_29_r0s15;
+      sroa_speculated4764_v_29_r0s16 <= sroa_speculated4764_v_29_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_29_r0s9__1 <= _GEN_390[14:7];
+      sroa_speculated4764_v_29_r0s9__1 <= _GEN_390[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_29_r0s10__1 <= sroa_speculated4697_v_29_r0s9__1;
+      sroa_speculated4764_v_29_r0s10__1 <= sroa_speculated4764_v_29_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_29_r0s11__1 <= sroa_speculated4697_v_29_r0s10__1;
+      sroa_speculated4764_v_29_r0s11__1 <= sroa_speculated4764_v_29_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_29_r0s12__1 <= sroa_speculated4697_v_29_r0s11__1;
+      sroa_speculated4764_v_29_r0s12__1 <= sroa_speculated4764_v_29_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_29_r0s13__1 <= sroa_speculated4697_v_29_r0s12__1;
+      sroa_speculated4764_v_29_r0s13__1 <= sroa_speculated4764_v_29_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_29_r0s14__1 <= sroa_speculated4697_v_29_r0s13__1;
+      sroa_speculated4764_v_29_r0s14__1 <= sroa_speculated4764_v_29_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_29_r0s15__1 <= sroa_speculated4697_v_29_r0s14__1;
+      sroa_speculated4764_v_29_r0s15__1 <= sroa_speculated4764_v_29_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_29_r0s16__1 <= sroa_speculated4697_v_29_r0s15__1;
+      sroa_speculated4764_v_29_r0s16__1 <= sroa_speculated4764_v_29_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_29_r0s9__2 <= _GEN_390[15];
+      sroa_speculated4764_v_29_r0s9__2 <= _GEN_390[15];
     if (_GEN_6)
-      sroa_speculated4697_v_29_r0s10__2 <= sroa_speculated4697_v_29_r0s9__2;
+      sroa_speculated4764_v_29_r0s10__2 <= sroa_speculated4764_v_29_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_29_r0s11__2 <= sroa_speculated4697_v_29_r0s10__2;
+      sroa_speculated4764_v_29_r0s11__2 <= sroa_speculated4764_v_29_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_29_r0s12__2 <= sroa_speculated4697_v_29_r0s11__2;
+      sroa_speculated4764_v_29_r0s12__2 <= sroa_speculated4764_v_29_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_29_r0s13__2 <= sroa_speculated4697_v_29_r0s12__2;
+      sroa_speculated4764_v_29_r0s13__2 <= sroa_speculated4764_v_29_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_29_r0s14__2 <= sroa_speculated4697_v_29_r0s13__2;
+      sroa_speculated4764_v_29_r0s14__2 <= sroa_speculated4764_v_29_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_29_r0s15__2 <= sroa_speculated4697_v_29_r0s14__2;
+      sroa_speculated4764_v_29_r0s15__2 <= sroa_speculated4764_v_29_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_29_r0s16__2 <= sroa_speculated4697_v_29_r0s15__2;
+      sroa_speculated4764_v_29_r0s16__2 <= sroa_speculated4764_v_29_r0s15__2;
     if (_GEN_7)
       xor_r0s9__29 <= |(_GEN_390[31:16]);
     if (_GEN_6)
@@ -16172,21 +16188,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__29 <= xor_r0s15__29;
     if (_GEN_7)
-      sub_i1048_neg_29_r0s9 <=
+      sub_i1111_neg_29_r0s9 <=
         {2'h0, _GEN_390[30:23]} - {2'h0, _GEN_391 ? 8'h1 : _GEN_390[14:7]};
     if (_GEN_6)
       select_r0s10__58 <= _GEN_393 > 6'h1A ? _GEN_392[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_29_r0s9 <= {~_GEN_391, _GEN_390[6:0]};
+      or_i3130_29_r0s9 <= {~_GEN_391, _GEN_390[6:0]};
     if (_GEN_6) begin
-      or_i3066_29_r0s10 <= or_i3066_29_r0s9;
-      cmp_i_i3268_29_r0s10 <= _GEN_393 < 6'h22;
-      loadedv_i324456_29_r0s10 <= _GEN_393;
+      or_i3130_29_r0s10 <= or_i3130_29_r0s9;
+      cmp_i_i3332_29_r0s10 <= _GEN_393 < 6'h22;
+      loadedv_i330856_29_r0s10 <= _GEN_393;
     end
     if (_GEN_5) begin
-      or_i2633_29_r0s11 <=
+      or_i2697_29_r0s11 <=
         (|(~({8{~(select_r0s10__58[3])}} & 8'hFF << select_r0s10__58)
-           & or_i3066_29_r0s10)) | _GEN_142[0];
+           & or_i3130_29_r0s10)) | _GEN_142[0];
       cond_i_i_29_r0s11 <= _GEN_142[33:1];
     end
     if (_GEN_15)
@@ -16206,24 +16222,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__29 <= codes_sroa_0_0_r0s7__29;
     if (_GEN_7)
-      mul_i2659_29_r0s9 <=
+      mul_i2723_29_r0s9 <=
         {8'h0, |(_GEN_390[30:23]), _GEN_390[22:16]} * {8'h0, codes_sroa_0_0_r0s8__29};
     if (_GEN_6)
-      mul_i2659_29_r0s10 <= mul_i2659_29_r0s9;
+      mul_i2723_29_r0s10 <= mul_i2723_29_r0s9;
     if (_GEN_5)
-      mul_i2659_29_r0s11 <= mul_i2659_29_r0s10;
+      mul_i2723_29_r0s11 <= mul_i2723_29_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_29_r0s12 <=
-        (sroa_speculated4697_v_29_r0s11__2 ? 36'h0 - _GEN_143 : _GEN_143)
-        + {10'h0, mul_i2659_29_r0s11, 10'h0};
+        (sroa_speculated4764_v_29_r0s11__2 ? 36'h0 - _GEN_143 : _GEN_143)
+        + {10'h0, mul_i2723_29_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_29_r0s13 <= sum_i_sroa_0_0_off0_29_r0s12 == 36'h0;
+      cmp_i4036_29_r0s13 <= sum_i_sroa_0_0_off0_29_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_29_r0s14 <= cmp_i3972_29_r0s13;
+      cmp_i4036_29_r0s14 <= cmp_i4036_29_r0s13;
     if (_GEN_1)
-      cmp_i3972_29_r0s15 <= cmp_i3972_29_r0s14;
+      cmp_i4036_29_r0s15 <= cmp_i4036_29_r0s14;
     if (_GEN_0)
-      cmp_i3972_29_r0s16 <= cmp_i3972_29_r0s15;
+      cmp_i4036_29_r0s16 <= cmp_i4036_29_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_29_r0s13 <= sum_i_sroa_0_0_off0_29_r0s12;
     if (_GEN_2)
@@ -16303,11 +16319,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__180 <= _GEN_1351 & ~_GEN_1366;
     end
     if (_GEN_2)
-      sub_i2904_29_r0s14 <= {1'h0, add_r0s13__29} - {4'h0, _GEN_396};
+      sub_i2968_29_r0s14 <= {1'h0, add_r0s13__29} - {4'h0, _GEN_396};
     if (_GEN_1)
-      sub_i2904_29_r0s15 <= sub_i2904_29_r0s14;
+      sub_i2968_29_r0s15 <= sub_i2968_29_r0s14;
     if (_GEN_2)
-      cmp_i3681_29_r0s14 <= _GEN_396 < 6'h23;
+      cmp_i3745_29_r0s14 <= _GEN_396 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_29_r0s13 <= _GEN_394;
     if (_GEN_2) begin
@@ -16315,10 +16331,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__29 <= _GEN_396;
     end
     if (_GEN_1) begin
-      cond_i3684_29_r0s15 <= _GEN_144[27];
-      cond_i3684_29_r0s15__1 <= _GEN_144[34:28];
-      cond_i3684_29_r0s15__2 <= _GEN_144[26];
-      cond_i3684_29_r0s15__3 <= _GEN_144[25:0];
+      cond_i3748_29_r0s15 <= _GEN_144[27];
+      cond_i3748_29_r0s15__1 <= _GEN_144[34:28];
+      cond_i3748_29_r0s15__2 <= _GEN_144[26];
+      cond_i3748_29_r0s15__3 <= _GEN_144[25:0];
     end
     if (_GEN_0)
       narrow_29_r0s16 <= _GEN_145 < 17'h7F7F ? _GEN_145[15:0] : 16'h7F7F;
@@ -16339,85 +16355,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_29_r0s16 <= ref_tmp96_i_sroa_0_0_29_r0s15;
     if (_GEN_15)
-      cmp_i1229_30_r0s1 <= _GEN_186[247:240] == 8'h0;
+      cmp_i1292_30_r0s1 <= _GEN_186[247:240] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_30_r0s2 <= cmp_i1229_30_r0s1;
+      cmp_i1292_30_r0s2 <= cmp_i1292_30_r0s1;
     if (_GEN_13)
-      cmp_i1229_30_r0s3 <= cmp_i1229_30_r0s2;
+      cmp_i1292_30_r0s3 <= cmp_i1292_30_r0s2;
     if (_GEN_12)
-      cmp_i1229_30_r0s4 <= cmp_i1229_30_r0s3;
+      cmp_i1292_30_r0s4 <= cmp_i1292_30_r0s3;
     if (_GEN_11)
-      cmp_i1229_30_r0s5 <= cmp_i1229_30_r0s4;
+      cmp_i1292_30_r0s5 <= cmp_i1292_30_r0s4;
     if (_GEN_10)
-      cmp_i1229_30_r0s6 <= cmp_i1229_30_r0s5;
+      cmp_i1292_30_r0s6 <= cmp_i1292_30_r0s5;
     if (_GEN_9)
-      cmp_i1229_30_r0s7 <= cmp_i1229_30_r0s6;
+      cmp_i1292_30_r0s7 <= cmp_i1292_30_r0s6;
     if (_GEN_8)
-      cmp_i1229_30_r0s8 <= cmp_i1229_30_r0s7;
+      cmp_i1292_30_r0s8 <= cmp_i1292_30_r0s7;
     if (_GEN_7)
-      cmp_i1229_30_r0s9 <= cmp_i1229_30_r0s8;
+      cmp_i1292_30_r0s9 <= cmp_i1292_30_r0s8;
     if (_GEN_6)
-      cmp_i1229_30_r0s10 <= cmp_i1229_30_r0s9;
+      cmp_i1292_30_r0s10 <= cmp_i1292_30_r0s9;
     if (_GEN_5)
-      cmp_i1229_30_r0s11 <= cmp_i1229_30_r0s10;
+      cmp_i1292_30_r0s11 <= cmp_i1292_30_r0s10;
     if (_GEN_4)
-      cmp_i1229_30_r0s12 <= cmp_i1229_30_r0s11;
+      cmp_i1292_30_r0s12 <= cmp_i1292_30_r0s11;
     if (_GEN_3)
-      cmp_i1229_30_r0s13 <= cmp_i1229_30_r0s12;
+      cmp_i1292_30_r0s13 <= cmp_i1292_30_r0s12;
     if (_GEN_2)
-      cmp_i1229_30_r0s14 <= cmp_i1229_30_r0s13;
+      cmp_i1292_30_r0s14 <= cmp_i1292_30_r0s13;
     if (_GEN_1)
-      cmp_i1229_30_r0s15 <= cmp_i1229_30_r0s14;
+      cmp_i1292_30_r0s15 <= cmp_i1292_30_r0s14;
     if (_GEN_0)
-      cmp_i1229_30_r0s16 <= cmp_i1229_30_r0s15;
+      cmp_i1292_30_r0s16 <= cmp_i1292_30_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_30_r0s9 <= _GEN_397[6:0];
+      sroa_speculated4764_v_30_r0s9 <= _GEN_397[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_30_r0s10 <= sroa_speculated4697_v_30_r0s9;
+      sroa_speculated4764_v_30_r0s10 <= sroa_speculated4764_v_30_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_30_r0s11 <= sroa_speculated4697_v_30_r0s10;
+      sroa_speculated4764_v_30_r0s11 <= sroa_speculated4764_v_30_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_30_r0s12 <= sroa_speculated4697_v_30_r0s11;
+      sroa_speculated4764_v_30_r0s12 <= sroa_speculated4764_v_30_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_30_r0s13 <= sroa_speculated4697_v_30_r0s12;
+      sroa_speculated4764_v_30_r0s13 <= sroa_speculated4764_v_30_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_30_r0s14 <= sroa_speculated4697_v_30_r0s13;
+      sroa_speculated4764_v_30_r0s14 <= sroa_speculated4764_v_30_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_30_r0s15 <= sroa_speculated4697_v_30_r0s14;
+      sroa_speculated4764_v_30_r0s15 <= sroa_speculated4764_v_30_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_30_r0s16 <= sroa_speculated4697_v_30_r0s15;
+      sroa_speculated4764_v_30_r0s16 <= sroa_speculated4764_v_30_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_30_r0s9__1 <= _GEN_397[14:7];
+      sroa_speculated4764_v_30_r0s9__1 <= _GEN_397[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_30_r0s10__1 <= sroa_speculated4697_v_30_r0s9__1;
+      sroa_speculated4764_v_30_r0s10__1 <= sroa_speculated4764_v_30_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_30_r0s11__1 <= sroa_speculated4697_v_30_r0s10__1;
+      sroa_speculated4764_v_30_r0s11__1 <= sroa_speculated4764_v_30_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_30_r0s12__1 <= sroa_speculated4697_v_30_r0s11__1;
+      sroa_speculated4764_v_30_r0s12__1 <= sroa_speculated4764_v_30_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_30_r0s13__1 <= sroa_speculated4697_v_30_r0s12__1;
+      sroa_speculated4764_v_30_r0s13__1 <= sroa_speculated4764_v_30_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_30_r0s14__1 <= sroa_speculated4697_v_30_r0s13__1;
+      sroa_speculated4764_v_30_r0s14__1 <= sroa_speculated4764_v_30_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_30_r0s15__1 <= sroa_speculated4697_v_30_r0s14__1;
+      sroa_speculated4764_v_30_r0s15__1 <= sroa_speculated4764_v_30_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_30_r0s16__1 <= sroa_speculated4697_v_30_r0s15__1;
+      sroa_speculated4764_v_30_r0s16__1 <= sroa_speculated4764_v_30_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_30_r0s9__2 <= _GEN_397[15];
+      sroa_speculated4764_v_30_r0s9__2 <= _GEN_397[15];
     if (_GEN_6)
-      sroa_speculated4697_v_30_r0s10__2 <= sroa_speculated4697_v_30_r0s9__2;
+      sroa_speculated4764_v_30_r0s10__2 <= sroa_speculated4764_v_30_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_30_r0s11__2 <= sroa_speculated4697_v_30_r0s10__2;
+      sroa_speculated4764_v_30_r0s11__2 <= sroa_speculated4764_v_30_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_30_r0s12__2 <= sroa_speculated4697_v_30_r0s11__2;
+      sroa_speculated4764_v_30_r0s12__2 <= sroa_speculated4764_v_30_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_30_r0s13__2 <= sroa_speculated4697_v_30_r0s12__2;
+      sroa_speculated4764_v_30_r0s13__2 <= sroa_speculated4764_v_30_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_30_r0s14__2 <= sroa_speculated4697_v_30_r0s13__2;
+      sroa_speculated4764_v_30_r0s14__2 <= sroa_speculated4764_v_30_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_30_r0s15__2 <= sroa_speculated4697_v_30_r0s14__2;
+      sroa_speculated4764_v_30_r0s15__2 <= sroa_speculated4764_v_30_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_30_r0s16__2 <= sroa_speculated4697_v_30_r0s15__2;
+      sroa_speculated4764_v_30_r0s16__2 <= sroa_speculated4764_v_30_r0s15__2;
     if (_GEN_7)
       xor_r0s9__30 <= |(_GEN_397[31:16]);
     if (_GEN_6)
@@ -16435,21 +16451,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__30 <= xor_r0s15__30;
     if (_GEN_7)
-      sub_i1048_neg_30_r0s9 <=
+      sub_i1111_neg_30_r0s9 <=
         {2'h0, _GEN_397[30:23]} - {2'h0, _GEN_398 ? 8'h1 : _GEN_397[14:7]};
     if (_GEN_6)
       select_r0s10__60 <= _GEN_400 > 6'h1A ? _GEN_399[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_30_r0s9 <= {~_GEN_398, _GEN_397[6:0]};
+      or_i3130_30_r0s9 <= {~_GEN_398, _GEN_397[6:0]};
     if (_GEN_6) begin
-      or_i3066_30_r0s10 <= or_i3066_30_r0s9;
-      cmp_i_i3268_30_r0s10 <= _GEN_400 < 6'h22;
-      loadedv_i324456_30_r0s10 <= _GEN_400;
+      or_i3130_30_r0s10 <= or_i3130_30_r0s9;
+      cmp_i_i3332_30_r0s10 <= _GEN_400 < 6'h22;
+      loadedv_i330856_30_r0s10 <= _GEN_400;
     end
     if (_GEN_5) begin
-      or_i2633_30_r0s11 <=
+      or_i2697_30_r0s11 <=
         (|(~({8{~(select_r0s10__60[3])}} & 8'hFF << select_r0s10__60)
-           & or_i3066_30_r0s10)) | _GEN_146[0];
+           & or_i3130_30_r0s10)) | _GEN_146[0];
       cond_i_i_30_r0s11 <= _GEN_146[33:1];
     end
     if (_GEN_15)
@@ -16469,24 +16485,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__30 <= codes_sroa_0_0_r0s7__30;
     if (_GEN_7)
-      mul_i2659_30_r0s9 <=
+      mul_i2723_30_r0s9 <=
         {8'h0, |(_GEN_397[30:23]), _GEN_397[22:16]} * {8'h0, codes_sroa_0_0_r0s8__30};
     if (_GEN_6)
-      mul_i2659_30_r0s10 <= mul_i2659_30_r0s9;
+      mul_i2723_30_r0s10 <= mul_i2723_30_r0s9;
     if (_GEN_5)
-      mul_i2659_30_r0s11 <= mul_i2659_30_r0s10;
+      mul_i2723_30_r0s11 <= mul_i2723_30_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_30_r0s12 <=
-        (sroa_speculated4697_v_30_r0s11__2 ? 36'h0 - _GEN_147 : _GEN_147)
-        + {10'h0, mul_i2659_30_r0s11, 10'h0};
+        (sroa_speculated4764_v_30_r0s11__2 ? 36'h0 - _GEN_147 : _GEN_147)
+        + {10'h0, mul_i2723_30_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_30_r0s13 <= sum_i_sroa_0_0_off0_30_r0s12 == 36'h0;
+      cmp_i4036_30_r0s13 <= sum_i_sroa_0_0_off0_30_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_30_r0s14 <= cmp_i3972_30_r0s13;
+      cmp_i4036_30_r0s14 <= cmp_i4036_30_r0s13;
     if (_GEN_1)
-      cmp_i3972_30_r0s15 <= cmp_i3972_30_r0s14;
+      cmp_i4036_30_r0s15 <= cmp_i4036_30_r0s14;
     if (_GEN_0)
-      cmp_i3972_30_r0s16 <= cmp_i3972_30_r0s15;
+      cmp_i4036_30_r0s16 <= cmp_i4036_30_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_30_r0s13 <= sum_i_sroa_0_0_off0_30_r0s12;
     if (_GEN_2)
@@ -16566,11 +16582,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__186 <= _GEN_1382 & ~_GEN_1397;
     end
     if (_GEN_2)
-      sub_i2904_30_r0s14 <= {1'h0, add_r0s13__30} - {4'h0, _GEN_403};
+      sub_i2968_30_r0s14 <= {1'h0, add_r0s13__30} - {4'h0, _GEN_403};
     if (_GEN_1)
-      sub_i2904_30_r0s15 <= sub_i2904_30_r0s14;
+      sub_i2968_30_r0s15 <= sub_i2968_30_r0s14;
     if (_GEN_2)
-      cmp_i3681_30_r0s14 <= _GEN_403 < 6'h23;
+      cmp_i3745_30_r0s14 <= _GEN_403 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_30_r0s13 <= _GEN_401;
     if (_GEN_2) begin
@@ -16578,10 +16594,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__30 <= _GEN_403;
     end
     if (_GEN_1) begin
-      cond_i3684_30_r0s15 <= _GEN_148[27];
-      cond_i3684_30_r0s15__1 <= _GEN_148[34:28];
-      cond_i3684_30_r0s15__2 <= _GEN_148[26];
-      cond_i3684_30_r0s15__3 <= _GEN_148[25:0];
+      cond_i3748_30_r0s15 <= _GEN_148[27];
+      cond_i3748_30_r0s15__1 <= _GEN_148[34:28];
+      cond_i3748_30_r0s15__2 <= _GEN_148[26];
+      cond_i3748_30_r0s15__3 <= _GEN_148[25:0];
     end
     if (_GEN_0)
       narrow_30_r0s16 <= _GEN_149 < 17'h7F7F ? _GEN_149[15:0] : 16'h7F7F;
@@ -16602,85 +16618,85 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_30_r0s16 <= ref_tmp96_i_sroa_0_0_30_r0s15;
     if (_GEN_15)
-      cmp_i1229_31_r0s1 <= _GEN_186[255:248] == 8'h0;
+      cmp_i1292_31_r0s1 <= _GEN_186[255:248] == 8'h0;
     if (_GEN_14)
-      cmp_i1229_31_r0s2 <= cmp_i1229_31_r0s1;
+      cmp_i1292_31_r0s2 <= cmp_i1292_31_r0s1;
     if (_GEN_13)
-      cmp_i1229_31_r0s3 <= cmp_i1229_31_r0s2;
+      cmp_i1292_31_r0s3 <= cmp_i1292_31_r0s2;
     if (_GEN_12)
-      cmp_i1229_31_r0s4 <= cmp_i1229_31_r0s3;
+      cmp_i1292_31_r0s4 <= cmp_i1292_31_r0s3;
     if (_GEN_11)
-      cmp_i1229_31_r0s5 <= cmp_i1229_31_r0s4;
+      cmp_i1292_31_r0s5 <= cmp_i1292_31_r0s4;
     if (_GEN_10)
-      cmp_i1229_31_r0s6 <= cmp_i1229_31_r0s5;
+      cmp_i1292_31_r0s6 <= cmp_i1292_31_r0s5;
     if (_GEN_9)
-      cmp_i1229_31_r0s7 <= cmp_i1229_31_r0s6;
+      cmp_i1292_31_r0s7 <= cmp_i1292_31_r0s6;
     if (_GEN_8)
-      cmp_i1229_31_r0s8 <= cmp_i1229_31_r0s7;
+      cmp_i1292_31_r0s8 <= cmp_i1292_31_r0s7;
     if (_GEN_7)
-      cmp_i1229_31_r0s9 <= cmp_i1229_31_r0s8;
+      cmp_i1292_31_r0s9 <= cmp_i1292_31_r0s8;
     if (_GEN_6)
-      cmp_i1229_31_r0s10 <= cmp_i1229_31_r0s9;
+      cmp_i1292_31_r0s10 <= cmp_i1292_31_r0s9;
     if (_GEN_5)
-      cmp_i1229_31_r0s11 <= cmp_i1229_31_r0s10;
+      cmp_i1292_31_r0s11 <= cmp_i1292_31_r0s10;
     if (_GEN_4)
-      cmp_i1229_31_r0s12 <= cmp_i1229_31_r0s11;
+      cmp_i1292_31_r0s12 <= cmp_i1292_31_r0s11;
     if (_GEN_3)
-      cmp_i1229_31_r0s13 <= cmp_i1229_31_r0s12;
+      cmp_i1292_31_r0s13 <= cmp_i1292_31_r0s12;
     if (_GEN_2)
-      cmp_i1229_31_r0s14 <= cmp_i1229_31_r0s13;
+      cmp_i1292_31_r0s14 <= cmp_i1292_31_r0s13;
     if (_GEN_1)
-      cmp_i1229_31_r0s15 <= cmp_i1229_31_r0s14;
+      cmp_i1292_31_r0s15 <= cmp_i1292_31_r0s14;
     if (_GEN_0)
-      cmp_i1229_31_r0s16 <= cmp_i1229_31_r0s15;
+      cmp_i1292_31_r0s16 <= cmp_i1292_31_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_31_r0s9 <= _GEN_404[6:0];
+      sroa_speculated4764_v_31_r0s9 <= _GEN_404[6:0];
     if (_GEN_6)
-      sroa_speculated4697_v_31_r0s10 <= sroa_speculated4697_v_31_r0s9;
+      sroa_speculated4764_v_31_r0s10 <= sroa_speculated4764_v_31_r0s9;
     if (_GEN_5)
-      sroa_speculated4697_v_31_r0s11 <= sroa_speculated4697_v_31_r0s10;
+      sroa_speculated4764_v_31_r0s11 <= sroa_speculated4764_v_31_r0s10;
     if (_GEN_4)
-      sroa_speculated4697_v_31_r0s12 <= sroa_speculated4697_v_31_r0s11;
+      sroa_speculated4764_v_31_r0s12 <= sroa_speculated4764_v_31_r0s11;
     if (_GEN_3)
-      sroa_speculated4697_v_31_r0s13 <= sroa_speculated4697_v_31_r0s12;
+      sroa_speculated4764_v_31_r0s13 <= sroa_speculated4764_v_31_r0s12;
     if (_GEN_2)
-      sroa_speculated4697_v_31_r0s14 <= sroa_speculated4697_v_31_r0s13;
+      sroa_speculated4764_v_31_r0s14 <= sroa_speculated4764_v_31_r0s13;
     if (_GEN_1)
-      sroa_speculated4697_v_31_r0s15 <= sroa_speculated4697_v_31_r0s14;
+      sroa_speculated4764_v_31_r0s15 <= sroa_speculated4764_v_31_r0s14;
     if (_GEN_0)
-      sroa_speculated4697_v_31_r0s16 <= sroa_speculated4697_v_31_r0s15;
+      sroa_speculated4764_v_31_r0s16 <= sroa_speculated4764_v_31_r0s15;
     if (_GEN_7)
-      sroa_speculated4697_v_31_r0s9__1 <= _GEN_404[14:7];
+      sroa_speculated4764_v_31_r0s9__1 <= _GEN_404[14:7];
     if (_GEN_6)
-      sroa_speculated4697_v_31_r0s10__1 <= sroa_speculated4697_v_31_r0s9__1;
+      sroa_speculated4764_v_31_r0s10__1 <= sroa_speculated4764_v_31_r0s9__1;
     if (_GEN_5)
-      sroa_speculated4697_v_31_r0s11__1 <= sroa_speculated4697_v_31_r0s10__1;
+      sroa_speculated4764_v_31_r0s11__1 <= sroa_speculated4764_v_31_r0s10__1;
     if (_GEN_4)
-      sroa_speculated4697_v_31_r0s12__1 <= sroa_speculated4697_v_31_r0s11__1;
+      sroa_speculated4764_v_31_r0s12__1 <= sroa_speculated4764_v_31_r0s11__1;
     if (_GEN_3)
-      sroa_speculated4697_v_31_r0s13__1 <= sroa_speculated4697_v_31_r0s12__1;
+      sroa_speculated4764_v_31_r0s13__1 <= sroa_speculated4764_v_31_r0s12__1;
     if (_GEN_2)
-      sroa_speculated4697_v_31_r0s14__1 <= sroa_speculated4697_v_31_r0s13__1;
+      sroa_speculated4764_v_31_r0s14__1 <= sroa_speculated4764_v_31_r0s13__1;
     if (_GEN_1)
-      sroa_speculated4697_v_31_r0s15__1 <= sroa_speculated4697_v_31_r0s14__1;
+      sroa_speculated4764_v_31_r0s15__1 <= sroa_speculated4764_v_31_r0s14__1;
     if (_GEN_0)
-      sroa_speculated4697_v_31_r0s16__1 <= sroa_speculated4697_v_31_r0s15__1;
+      sroa_speculated4764_v_31_r0s16__1 <= sroa_speculated4764_v_31_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4697_v_31_r0s9__2 <= _GEN_404[15];
+      sroa_speculated4764_v_31_r0s9__2 <= _GEN_404[15];
     if (_GEN_6)
-      sroa_speculated4697_v_31_r0s10__2 <= sroa_speculated4697_v_31_r0s9__2;
+      sroa_speculated4764_v_31_r0s10__2 <= sroa_speculated4764_v_31_r0s9__2;
     if (_GEN_5)
-      sroa_speculated4697_v_31_r0s11__2 <= sroa_speculated4697_v_31_r0s10__2;
+      sroa_speculated4764_v_31_r0s11__2 <= sroa_speculated4764_v_31_r0s10__2;
     if (_GEN_4)
-      sroa_speculated4697_v_31_r0s12__2 <= sroa_speculated4697_v_31_r0s11__2;
+      sroa_speculated4764_v_31_r0s12__2 <= sroa_speculated4764_v_31_r0s11__2;
     if (_GEN_3)
-      sroa_speculated4697_v_31_r0s13__2 <= sroa_speculated4697_v_31_r0s12__2;
+      sroa_speculated4764_v_31_r0s13__2 <= sroa_speculated4764_v_31_r0s12__2;
     if (_GEN_2)
-      sroa_speculated4697_v_31_r0s14__2 <= sroa_speculated4697_v_31_r0s13__2;
+      sroa_speculated4764_v_31_r0s14__2 <= sroa_speculated4764_v_31_r0s13__2;
     if (_GEN_1)
-      sroa_speculated4697_v_31_r0s15__2 <= sroa_speculated4697_v_31_r0s14__2;
+      sroa_speculated4764_v_31_r0s15__2 <= sroa_speculated4764_v_31_r0s14__2;
     if (_GEN_0)
-      sroa_speculated4697_v_31_r0s16__2 <= sroa_speculated4697_v_31_r0s15__2;
+      sroa_speculated4764_v_31_r0s16__2 <= sroa_speculated4764_v_31_r0s15__2;
     if (_GEN_7)
       xor_r0s9__31 <= |(_GEN_404[31:16]);
     if (_GEN_6)
@@ -16698,21 +16714,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       xor_r0s16__31 <= xor_r0s15__31;
     if (_GEN_7)
-      sub_i1048_neg_31_r0s9 <=
+      sub_i1111_neg_31_r0s9 <=
         {2'h0, _GEN_404[30:23]} - {2'h0, _GEN_405 ? 8'h1 : _GEN_404[14:7]};
     if (_GEN_6)
       select_r0s10__62 <= _GEN_407 > 6'h1A ? _GEN_406[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3066_31_r0s9 <= {~_GEN_405, _GEN_404[6:0]};
+      or_i3130_31_r0s9 <= {~_GEN_405, _GEN_404[6:0]};
     if (_GEN_6) begin
-      or_i3066_31_r0s10 <= or_i3066_31_r0s9;
-      cmp_i_i3268_31_r0s10 <= _GEN_407 < 6'h22;
-      loadedv_i324456_31_r0s10 <= _GEN_407;
+      or_i3130_31_r0s10 <= or_i3130_31_r0s9;
+      cmp_i_i3332_31_r0s10 <= _GEN_407 < 6'h22;
+      loadedv_i330856_31_r0s10 <= _GEN_407;
     end
     if (_GEN_5) begin
-      or_i2633_31_r0s11 <=
+      or_i2697_31_r0s11 <=
         (|(~({8{~(select_r0s10__62[3])}} & 8'hFF << select_r0s10__62)
-           & or_i3066_31_r0s10)) | _GEN_150[0];
+           & or_i3130_31_r0s10)) | _GEN_150[0];
       cond_i_i_31_r0s11 <= _GEN_150[33:1];
     end
     if (_GEN_15)
@@ -16732,24 +16748,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       codes_sroa_0_0_r0s8__31 <= codes_sroa_0_0_r0s7__31;
     if (_GEN_7)
-      mul_i2659_31_r0s9 <=
+      mul_i2723_31_r0s9 <=
         {8'h0, |(_GEN_404[30:23]), _GEN_404[22:16]} * {8'h0, codes_sroa_0_0_r0s8__31};
     if (_GEN_6)
-      mul_i2659_31_r0s10 <= mul_i2659_31_r0s9;
+      mul_i2723_31_r0s10 <= mul_i2723_31_r0s9;
     if (_GEN_5)
-      mul_i2659_31_r0s11 <= mul_i2659_31_r0s10;
+      mul_i2723_31_r0s11 <= mul_i2723_31_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_31_r0s12 <=
-        (sroa_speculated4697_v_31_r0s11__2 ? 36'h0 - _GEN_151 : _GEN_151)
-        + {10'h0, mul_i2659_31_r0s11, 10'h0};
+        (sroa_speculated4764_v_31_r0s11__2 ? 36'h0 - _GEN_151 : _GEN_151)
+        + {10'h0, mul_i2723_31_r0s11, 10'h0};
     if (_GEN_3)
-      cmp_i3972_31_r0s13 <= sum_i_sroa_0_0_off0_31_r0s12 == 36'h0;
+      cmp_i4036_31_r0s13 <= sum_i_sroa_0_0_off0_31_r0s12 == 36'h0;
     if (_GEN_2)
-      cmp_i3972_31_r0s14 <= cmp_i3972_31_r0s13;
+      cmp_i4036_31_r0s14 <= cmp_i4036_31_r0s13;
     if (_GEN_1)
-      cmp_i3972_31_r0s15 <= cmp_i3972_31_r0s14;
+      cmp_i4036_31_r0s15 <= cmp_i4036_31_r0s14;
     if (_GEN_0)
-      cmp_i3972_31_r0s16 <= cmp_i3972_31_r0s15;
+      cmp_i4036_31_r0s16 <= cmp_i4036_31_r0s15;
     if (_GEN_3)
       sum_i_sroa_0_0_off0_31_r0s13 <= sum_i_sroa_0_0_off0_31_r0s12;
     if (_GEN_2)
@@ -16829,11 +16845,11 @@ module kv_decompress_decode_speckv_Design(
       and_r0s13__192 <= _GEN_1413 & ~_GEN_1428;
     end
     if (_GEN_2)
-      sub_i2904_31_r0s14 <= {1'h0, add_r0s13__31} - {4'h0, _GEN_410};
+      sub_i2968_31_r0s14 <= {1'h0, add_r0s13__31} - {4'h0, _GEN_410};
     if (_GEN_1)
-      sub_i2904_31_r0s15 <= sub_i2904_31_r0s14;
+      sub_i2968_31_r0s15 <= sub_i2968_31_r0s14;
     if (_GEN_2)
-      cmp_i3681_31_r0s14 <= _GEN_410 < 6'h23;
+      cmp_i3745_31_r0s14 <= _GEN_410 < 6'h23;
     if (_GEN_3)
       magnitude_i_sroa_0_0_off0_31_r0s13 <= _GEN_408;
     if (_GEN_2) begin
@@ -16841,10 +16857,10 @@ module kv_decompress_decode_speckv_Design(
       umin_r0s14__31 <= _GEN_410;
     end
     if (_GEN_1) begin
-      cond_i3684_31_r0s15 <= _GEN_152[27];
-      cond_i3684_31_r0s15__1 <= _GEN_152[34:28];
-      cond_i3684_31_r0s15__2 <= _GEN_152[26];
-      cond_i3684_31_r0s15__3 <= _GEN_152[25:0];
+      cond_i3748_31_r0s15 <= _GEN_152[27];
+      cond_i3748_31_r0s15__1 <= _GEN_152[34:28];
+      cond_i3748_31_r0s15__2 <= _GEN_152[26];
+      cond_i3748_31_r0s15__3 <= _GEN_152[25:0];
     end
     if (_GEN_0)
       narrow_31_r0s16 <= _GEN_153 < 17'h7F7F ? _GEN_153[15:0] : 16'h7F7F;
@@ -16865,138 +16881,146 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_31_r0s16 <= ref_tmp96_i_sroa_0_0_31_r0s15;
     if (_GEN_15)
-      beat67_sroa_0_0_r0s1 <= _GEN_185;
+      beat71_sroa_0_0_r0s1 <= _GEN_185;
     if (_GEN_14)
-      beat67_sroa_0_0_r0s2 <= beat67_sroa_0_0_r0s1;
+      beat71_sroa_0_0_r0s2 <= beat71_sroa_0_0_r0s1;
     if (_GEN_13)
-      beat67_sroa_0_0_r0s3 <= beat67_sroa_0_0_r0s2;
+      beat71_sroa_0_0_r0s3 <= beat71_sroa_0_0_r0s2;
     if (_GEN_12)
-      beat67_sroa_0_0_r0s4 <= beat67_sroa_0_0_r0s3;
+      beat71_sroa_0_0_r0s4 <= beat71_sroa_0_0_r0s3;
     if (_GEN_11)
-      beat67_sroa_0_0_r0s5 <= beat67_sroa_0_0_r0s4;
+      beat71_sroa_0_0_r0s5 <= beat71_sroa_0_0_r0s4;
     if (_GEN_10)
-      beat67_sroa_0_0_r0s6 <= beat67_sroa_0_0_r0s5;
+      beat71_sroa_0_0_r0s6 <= beat71_sroa_0_0_r0s5;
     if (_GEN_9)
-      beat67_sroa_0_0_r0s7 <= beat67_sroa_0_0_r0s6;
+      beat71_sroa_0_0_r0s7 <= beat71_sroa_0_0_r0s6;
     if (_GEN_8)
-      beat67_sroa_0_0_r0s8 <= beat67_sroa_0_0_r0s7;
+      beat71_sroa_0_0_r0s8 <= beat71_sroa_0_0_r0s7;
     if (_GEN_7)
-      beat67_sroa_0_0_r0s9 <= beat67_sroa_0_0_r0s8;
+      beat71_sroa_0_0_r0s9 <= beat71_sroa_0_0_r0s8;
     if (_GEN_6)
-      beat67_sroa_0_0_r0s10 <= beat67_sroa_0_0_r0s9;
+      beat71_sroa_0_0_r0s10 <= beat71_sroa_0_0_r0s9;
     if (_GEN_5)
-      beat67_sroa_0_0_r0s11 <= beat67_sroa_0_0_r0s10;
+      beat71_sroa_0_0_r0s11 <= beat71_sroa_0_0_r0s10;
     if (_GEN_4)
-      beat67_sroa_0_0_r0s12 <= beat67_sroa_0_0_r0s11;
+      beat71_sroa_0_0_r0s12 <= beat71_sroa_0_0_r0s11;
     if (_GEN_3)
-      beat67_sroa_0_0_r0s13 <= beat67_sroa_0_0_r0s12;
+      beat71_sroa_0_0_r0s13 <= beat71_sroa_0_0_r0s12;
     if (_GEN_2)
-      beat67_sroa_0_0_r0s14 <= beat67_sroa_0_0_r0s13;
+      beat71_sroa_0_0_r0s14 <= beat71_sroa_0_0_r0s13;
     if (_GEN_1)
-      beat67_sroa_0_0_r0s15 <= beat67_sroa_0_0_r0s14;
+      beat71_sroa_0_0_r0s15 <= beat71_sroa_0_0_r0s14;
     if (_GEN_0)
-      beat67_sroa_0_0_r0s16 <= beat67_sroa_0_0_r0s15;
+      beat71_sroa_0_0_r0s16 <= beat71_sroa_0_0_r0s15;
     if (_GEN_15)
-      or_cond_r0s1 <= _GEN_414;
+      v906_r0s1 <= _GEN_414;
     if (_GEN_14)
-      or_cond_r0s2 <= or_cond_r0s1;
+      v906_r0s2 <= v906_r0s1;
     if (_GEN_13)
-      or_cond_r0s3 <= or_cond_r0s2;
+      v906_r0s3 <= v906_r0s2;
     if (_GEN_12)
-      or_cond_r0s4 <= or_cond_r0s3;
+      v906_r0s4 <= v906_r0s3;
     if (_GEN_11)
-      or_cond_r0s5 <= or_cond_r0s4;
+      v906_r0s5 <= v906_r0s4;
     if (_GEN_10)
-      or_cond_r0s6 <= or_cond_r0s5;
+      v906_r0s6 <= v906_r0s5;
     if (_GEN_9)
-      or_cond_r0s7 <= or_cond_r0s6;
+      v906_r0s7 <= v906_r0s6;
     if (_GEN_8)
-      or_cond_r0s8 <= or_cond_r0s7;
+      v906_r0s8 <= v906_r0s7;
     if (_GEN_7)
-      or_cond_r0s9 <= or_cond_r0s8;
+      v906_r0s9 <= v906_r0s8;
     if (_GEN_6)
-      or_cond_r0s10 <= or_cond_r0s9;
+      v906_r0s10 <= v906_r0s9;
     if (_GEN_5)
-      or_cond_r0s11 <= or_cond_r0s10;
+      v906_r0s11 <= v906_r0s10;
     if (_GEN_4)
-      or_cond_r0s12 <= or_cond_r0s11;
+      v906_r0s12 <= v906_r0s11;
     if (_GEN_3)
-      or_cond_r0s13 <= or_cond_r0s12;
+      v906_r0s13 <= v906_r0s12;
     if (_GEN_2)
-      or_cond_r0s14 <= or_cond_r0s13;
+      v906_r0s14 <= v906_r0s13;
     if (_GEN_1)
-      or_cond_r0s15 <= or_cond_r0s14;
+      v906_r0s15 <= v906_r0s14;
     if (_GEN_0)
-      or_cond_r0s16 <= or_cond_r0s15;
+      v906_r0s16 <= v906_r0s15;
     if (_GEN_15)
-      cmp_i1891_15_r0s1 <= groups_left_sroa_0_0_r0 < 9'h10;
+      or_r0s1 <= _GEN_411;
     if (_GEN_14)
-      cmp_i1891_15_r0s2 <= cmp_i1891_15_r0s1;
+      or_r0s2 <= or_r0s1;
+    if (_GEN_15)
+      xor_r0s1 <= ~_GEN_17;
+    if (_GEN_14)
+      xor_r0s2__1 <= xor_r0s1;
+    if (_GEN_15)
+      cmp_i1954_15_r0s1 <= groups_left_sroa_0_0_r0 < 9'h10;
+    if (_GEN_14)
+      cmp_i1954_15_r0s2 <= cmp_i1954_15_r0s1;
     if (_GEN_15) begin
-      cmp_i1254_not_14_r0s1 <= &(payload_dout[462:455]);
-      xor_r0s1 <= ~_GEN_183;
-      cmp_i1891_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
-      cmp_i1254_not_r0s1 <= &(payload_dout[14:7]);
-      xor_r0s1__1 <= ~_GEN_155;
-      cmp_i1254_not_1_r0s1 <= &(payload_dout[46:39]);
-      xor_r0s1__2 <= ~_GEN_157;
-      cmp_i1891_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
-      cmp_i1891_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
-      cmp_i1254_not_2_r0s1 <= &(payload_dout[78:71]);
-      xor_r0s1__3 <= ~_GEN_159;
-      cmp_i1891_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
-      cmp_i1254_not_3_r0s1 <= &(payload_dout[110:103]);
-      xor_r0s1__4 <= ~_GEN_161;
-      cmp_i1891_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
-      cmp_i1254_not_4_r0s1 <= &(payload_dout[142:135]);
-      xor_r0s1__5 <= ~_GEN_163;
-      cmp_i1891_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
-      cmp_i1254_not_5_r0s1 <= &(payload_dout[174:167]);
-      xor_r0s1__6 <= ~_GEN_165;
-      cmp_i1891_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
-      cmp_i1254_not_6_r0s1 <= &(payload_dout[206:199]);
-      xor_r0s1__7 <= ~_GEN_167;
-      cmp_i1891_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
-      cmp_i1254_not_7_r0s1 <= &(payload_dout[238:231]);
-      xor_r0s1__8 <= ~_GEN_169;
-      cmp_i1891_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
-      cmp_i1254_not_8_r0s1 <= &(payload_dout[270:263]);
-      xor_r0s1__9 <= ~_GEN_171;
-      cmp_i1891_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
-      cmp_i1254_not_9_r0s1 <= &(payload_dout[302:295]);
-      xor_r0s1__10 <= ~_GEN_173;
-      cmp_i1891_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
-      cmp_i1254_not_10_r0s1 <= &(payload_dout[334:327]);
-      xor_r0s1__11 <= ~_GEN_175;
-      cmp_i1891_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
-      cmp_i1254_not_11_r0s1 <= &(payload_dout[366:359]);
-      xor_r0s1__12 <= ~_GEN_177;
-      cmp_i1891_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
-      cmp_i1254_not_12_r0s1 <= &(payload_dout[398:391]);
-      xor_r0s1__13 <= ~_GEN_179;
-      cmp_i1891_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
-      cmp_i1254_not_13_r0s1 <= &(payload_dout[430:423]);
-      xor_r0s1__14 <= ~_GEN_181;
-      cmp_i1891_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
+      cmp_i1317_not_14_r0s1 <= &(payload_dout[462:455]);
+      xor_r0s1__1 <= ~_GEN_183;
+      cmp_i1954_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
+      cmp_i1317_not_r0s1 <= &(payload_dout[14:7]);
+      xor_r0s1__2 <= ~_GEN_155;
+      cmp_i1317_not_1_r0s1 <= &(payload_dout[46:39]);
+      xor_r0s1__3 <= ~_GEN_157;
+      cmp_i1954_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
+      cmp_i1954_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
+      cmp_i1317_not_2_r0s1 <= &(payload_dout[78:71]);
+      xor_r0s1__4 <= ~_GEN_159;
+      cmp_i1954_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
+      cmp_i1317_not_3_r0s1 <= &(payload_dout[110:103]);
+      xor_r0s1__5 <= ~_GEN_161;
+      cmp_i1954_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
+      cmp_i1317_not_4_r0s1 <= &(payload_dout[142:135]);
+      xor_r0s1__6 <= ~_GEN_163;
+      cmp_i1954_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
+      cmp_i1317_not_5_r0s1 <= &(payload_dout[174:167]);
+      xor_r0s1__7 <= ~_GEN_165;
+      cmp_i1954_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
+      cmp_i1317_not_6_r0s1 <= &(payload_dout[206:199]);
+      xor_r0s1__8 <= ~_GEN_167;
+      cmp_i1954_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
+      cmp_i1317_not_7_r0s1 <= &(payload_dout[238:231]);
+      xor_r0s1__9 <= ~_GEN_169;
+      cmp_i1954_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
+      cmp_i1317_not_8_r0s1 <= &(payload_dout[270:263]);
+      xor_r0s1__10 <= ~_GEN_171;
+      cmp_i1954_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
+      cmp_i1317_not_9_r0s1 <= &(payload_dout[302:295]);
+      xor_r0s1__11 <= ~_GEN_173;
+      cmp_i1954_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
+      cmp_i1317_not_10_r0s1 <= &(payload_dout[334:327]);
+      xor_r0s1__12 <= ~_GEN_175;
+      cmp_i1954_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
+      cmp_i1317_not_11_r0s1 <= &(payload_dout[366:359]);
+      xor_r0s1__13 <= ~_GEN_177;
+      cmp_i1954_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
+      cmp_i1317_not_12_r0s1 <= &(payload_dout[398:391]);
+      xor_r0s1__14 <= ~_GEN_179;
+      cmp_i1954_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
+      cmp_i1317_not_13_r0s1 <= &(payload_dout[430:423]);
+      xor_r0s1__15 <= ~_GEN_181;
+      cmp_i1954_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
     end
     if (_GEN_14)
       and_r0s2__2 <=
-        (~(cmp_i1254_not_14_r0s1 | ~_GEN_184 & xor_r0s1) | cmp_i1891_14_r0s1)
-        & (~(cmp_i1254_not_r0s1 | ~_GEN_156 & xor_r0s1__1)
-             ? ~(cmp_i1254_not_1_r0s1 | ~_GEN_158 & xor_r0s1__2) | cmp_i1891_1_r0s1
-             : cmp_i1891_r0s1)
-        & (~(cmp_i1254_not_2_r0s1 | ~_GEN_160 & xor_r0s1__3) | cmp_i1891_2_r0s1)
-        & (~(cmp_i1254_not_3_r0s1 | ~_GEN_162 & xor_r0s1__4) | cmp_i1891_3_r0s1)
-        & (~(cmp_i1254_not_4_r0s1 | ~_GEN_164 & xor_r0s1__5) | cmp_i1891_4_r0s1)
-        & (~(cmp_i1254_not_5_r0s1 | ~_GEN_166 & xor_r0s1__6) | cmp_i1891_5_r0s1)
-        & (~(cmp_i1254_not_6_r0s1 | ~_GEN_168 & xor_r0s1__7) | cmp_i1891_6_r0s1)
-        & (~(cmp_i1254_not_7_r0s1 | ~_GEN_170 & xor_r0s1__8) | cmp_i1891_7_r0s1)
-        & (~(cmp_i1254_not_8_r0s1 | ~_GEN_172 & xor_r0s1__9) | cmp_i1891_8_r0s1)
-        & (~(cmp_i1254_not_9_r0s1 | ~_GEN_174 & xor_r0s1__10) | cmp_i1891_9_r0s1)
-        & (~(cmp_i1254_not_10_r0s1 | ~_GEN_176 & xor_r0s1__11) | cmp_i1891_10_r0s1)
-        & (~(cmp_i1254_not_11_r0s1 | ~_GEN_178 & xor_r0s1__12) | cmp_i1891_11_r0s1)
-        & (~(cmp_i1254_not_12_r0s1 | ~_GEN_180 & xor_r0s1__13) | cmp_i1891_12_r0s1)
-        & (~(cmp_i1254_not_13_r0s1 | ~_GEN_182 & xor_r0s1__14) | cmp_i1891_13_r0s1);
+        (~(cmp_i1317_not_14_r0s1 | ~_GEN_184 & xor_r0s1__1) | cmp_i1954_14_r0s1)
+        & (~(cmp_i1317_not_r0s1 | ~_GEN_156 & xor_r0s1__2)
+             ? ~(cmp_i1317_not_1_r0s1 | ~_GEN_158 & xor_r0s1__3) | cmp_i1954_1_r0s1
+             : cmp_i1954_r0s1)
+        & (~(cmp_i1317_not_2_r0s1 | ~_GEN_160 & xor_r0s1__4) | cmp_i1954_2_r0s1)
+        & (~(cmp_i1317_not_3_r0s1 | ~_GEN_162 & xor_r0s1__5) | cmp_i1954_3_r0s1)
+        & (~(cmp_i1317_not_4_r0s1 | ~_GEN_164 & xor_r0s1__6) | cmp_i1954_4_r0s1)
+        & (~(cmp_i1317_not_5_r0s1 | ~_GEN_166 & xor_r0s1__7) | cmp_i1954_5_r0s1)
+        & (~(cmp_i1317_not_6_r0s1 | ~_GEN_168 & xor_r0s1__8) | cmp_i1954_6_r0s1)
+        & (~(cmp_i1317_not_7_r0s1 | ~_GEN_170 & xor_r0s1__9) | cmp_i1954_7_r0s1)
+        & (~(cmp_i1317_not_8_r0s1 | ~_GEN_172 & xor_r0s1__10) | cmp_i1954_8_r0s1)
+        & (~(cmp_i1317_not_9_r0s1 | ~_GEN_174 & xor_r0s1__11) | cmp_i1954_9_r0s1)
+        & (~(cmp_i1317_not_10_r0s1 | ~_GEN_176 & xor_r0s1__12) | cmp_i1954_10_r0s1)
+        & (~(cmp_i1317_not_11_r0s1 | ~_GEN_178 & xor_r0s1__13) | cmp_i1954_11_r0s1)
+        & (~(cmp_i1317_not_12_r0s1 | ~_GEN_180 & xor_r0s1__14) | cmp_i1954_12_r0s1)
+        & (~(cmp_i1317_not_13_r0s1 | ~_GEN_182 & xor_r0s1__15) | cmp_i1954_13_r0s1);
     if (_GEN_13)
       select_r0s3 <= _GEN_415;
     if (_GEN_12)
@@ -17026,74 +17050,84 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       select_r0s16 <= select_r0s15;
     if (_GEN_416)
-      all_valid_0_r0 <= ~started | or_cond_r0s2 | _GEN_415;
-    if (_GEN_419) begin
+      all_valid_0_r0 <= ~started | v906_r0s2 | _GEN_415;
+    if (_GEN_418) begin
       half_sroa_0_0_r0 <=
-        _GEN_418 ? 256'h0 : _GEN_417 ? half_sroa_0_0_r0 : _GEN_185[511:256];
+        _GEN_417 ? 256'h0 : first_0_r0 | ~_GEN_16 ? half_sroa_0_0_r0 : _GEN_185[511:256];
       at_sroa_0_0_r0 <=
-        _GEN_418
+        _GEN_1430 ? 8'h0 : _GEN_17 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
+      at_sroa_10_0_r0 <=
+        _GEN_1430
           ? 8'h0
-          : _GEN_1431 ? (_GEN_1430 ? at_sroa_0_0_r0 + 8'h1 : 8'h0) : at_sroa_0_0_r0;
-      at_sroa_9_0_r0 <=
-        _GEN_418
+          : _GEN_17 ? at_sroa_10_0_r0 : _GEN_1431 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
+      at_sroa_16_0_r0 <=
+        _GEN_417
           ? 8'h0
-          : _GEN_1431
-              ? (~_GEN_1430 | _GEN_1432 ? 8'h0 : at_sroa_9_0_r0 + 8'h1)
-              : at_sroa_9_0_r0;
-      at_sroa_14_0_r0 <=
-        _GEN_418 ? 8'h0 : _GEN_421 ? at_sroa_14_0_r0 + 8'h1 : at_sroa_14_0_r0;
-      at_sroa_18_0_r0 <=
-        _GEN_418
+          : _GEN_421 ? (_GEN_420 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
+      at_sroa_21_0_r0 <=
+        _GEN_417
           ? 7'h0
-          : _GEN_421 ? (_GEN_422 ? 7'h0 : at_sroa_18_0_r0 + 7'h1) : at_sroa_18_0_r0;
-      at_sroa_23_0_r0 <=
-        _GEN_418
+          : _GEN_421
+              ? (~_GEN_420 | _GEN_422 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
+              : at_sroa_21_0_r0;
+      at_sroa_27_0_r0 <=
+        _GEN_417
           ? 16'h0
-          : _GEN_417 ? at_sroa_23_0_r0 : at_sroa_23_0_r0 + {15'h0, _GEN_1432};
+          : _GEN_411
+              ? (_GEN_17 ? at_sroa_27_0_r0 : 16'h0)
+              : at_sroa_27_0_r0 + {15'h0, _GEN_1431};
     end
     if (_GEN_15) begin
-      and_r0s1__48 <= _GEN_421;
-      add_i4131_r0s1 <= _GEN_422 ? plan_sroa_13_0_r0 : 8'h0;
+      or_r0s1__1 <= _GEN_421;
+      and_r0s1__48 <= _GEN_420;
+      add_i4195_r0s1 <= _GEN_422 ? plan_sroa_12_0_r0 : 8'h0;
     end
     if (~started | _GEN_14)
-      at_sroa_28_0_r0 <=
-        ~started | or_cond_r0s1
+      at_sroa_33_0_r0 <=
+        ~started | v906_r0s1
           ? 8'h0
-          : and_r0s1__48 ? at_sroa_28_0_r0 + add_i4131_r0s1 : at_sroa_28_0_r0;
-    if (_GEN_419) begin
-      words_loaded_sroa_0_0_r0 <=
-        _GEN_418
-          ? 8'h0
-          : _GEN_17 ? words_loaded_sroa_0_0_r0 + 8'h1 : words_loaded_sroa_0_0_r0;
+          : or_r0s1__1
+              ? (and_r0s1__48 ? at_sroa_33_0_r0 + add_i4195_r0s1 : 8'h0)
+              : at_sroa_33_0_r0;
+    if (_GEN_418) begin
       words_left_sroa_0_0_r0 <=
-        ~started | _GEN_414 | ~_GEN_411 ? 5'h0 : _GEN_17 ? _GEN_412 : plans_dout[51:47];
+        ~started | _GEN_414 | ~_GEN_411 ? 5'h0 : _GEN_17 ? _GEN_412 : plans_dout[44:40];
+      words_loaded_sroa_0_0_r0 <=
+        _GEN_417
+          ? 8'h0
+          : _GEN_411
+              ? (_GEN_17 ? words_loaded_sroa_0_0_r0 + 8'h1 : 8'h0)
+              : words_loaded_sroa_0_0_r0;
       left_sroa_0_0_r0 <=
-        _GEN_418
+        _GEN_417
           ? 10'h0
-          : _GEN_411 ? (_GEN_17 ? left_sroa_0_0_r0 : plans_dout[37:28]) : _GEN_413;
+          : _GEN_411 ? (_GEN_17 ? left_sroa_0_0_r0 : plans_dout[30:21]) : _GEN_413;
       groups_left_sroa_0_0_r0 <=
-        _GEN_418
+        _GEN_417
           ? 9'h0
           : _GEN_411
-              ? (_GEN_17 ? groups_left_sroa_0_0_r0 - 9'h10 : plans_dout[46:38])
+              ? (_GEN_17 ? groups_left_sroa_0_0_r0 - 9'h10 : plans_dout[39:31])
               : groups_left_sroa_0_0_r0;
-      plan_sroa_15_0_r0 <=
-        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[31:24] : plan_sroa_15_0_r0;
-      plan_sroa_13_0_r0 <=
-        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[27:20] : plan_sroa_13_0_r0;
-      plan_sroa_11_0_r0 <=
-        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_11_0_r0;
+      plan_sroa_14_0_r0 <=
+        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_14_0_r0;
+      plan_sroa_12_0_r0 <=
+        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_12_0_r0;
+      plan_sroa_10_0_r0 <=
+        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_10_0_r0;
       plan_sroa_7_0_r0 <=
-        _GEN_418 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_7_0_r0;
+        _GEN_417 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_7_0_r0;
       plan_sroa_4_0_r0 <=
-        _GEN_418 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
+        _GEN_417 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
     end
     if (_GEN_416)
       row_begin_sroa_0_0_r0 <=
-        ~started | or_cond_r0s2 ? 512'h0 : and_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0;
-    if (_GEN_419) begin
-      first_0_r0 <= _GEN_418;
-      odd_0_r0 <= _GEN_418 ? 4'h0 : _GEN_417 ? odd_0_r0 : plan_sroa_4_0_r0 & ~odd_0_r0;
+        ~started | v906_r0s2 ? 512'h0 : and_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0;
+    if (_GEN_418) begin
+      first_0_r0 <= _GEN_417;
+      odd_0_r0 <=
+        _GEN_417
+          ? 4'h0
+          : _GEN_411 ? (_GEN_17 ? odd_0_r0 : 4'h0) : plan_sroa_4_0_r0 & ~odd_0_r0;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -17149,8 +17183,8 @@ module kv_decompress_decode_speckv_Design(
     .we      (_GEN_22),
     .wa      (words_loaded_sroa_0_0_r0s2[3:1]),
     .wd
-      ({cmp_i988_not_r0s2 ? 512'h0 : _GEN_24,
-        cmp_i988_not_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0}),
+      ({cmp_i1051_not_r0s2 ? 512'h0 : _GEN_24,
+        cmp_i1051_not_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0}),
     .re      (_GEN_20),
     .ra      (_GEN_21),
     .forward (_GEN_20 & _GEN_22),
@@ -17159,10 +17193,10 @@ module kv_decompress_decode_speckv_Design(
   assign plans_read = _GEN_19;
   assign payload_read = _GEN_15 & _GEN_17 | _GEN_15 & _GEN_18;
   assign counts_write = _GEN_19;
-  assign counts_din = plans_dout[37:28];
+  assign counts_din = plans_dout[30:21];
   assign page_write = _GEN & and_r0s16;
-  assign page_din = plan_sroa_4_0_r0s16[0] ? _GEN_25 : beat67_sroa_0_0_r0s16;
-  assign valid_write = _GEN & or_cond_r0s16;
+  assign page_din = plan_sroa_4_0_r0s16[0] ? _GEN_25 : beat71_sroa_0_0_r0s16;
+  assign valid_write = _GEN & v906_r0s16;
   assign valid_din = select_r0s16;
 endmodule
 
@@ -17276,7 +17310,7 @@ module kv_decompress(
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_headers_write;
   wire [511:0] _admit_speckv_Design_speckv_PayloadBeats_u_headers_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_plans_write;
-  wire [61:0]  _admit_speckv_Design_speckv_PayloadBeats_u_plans_din;
+  wire [54:0]  _admit_speckv_Design_speckv_PayloadBeats_u_plans_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_beats_write;
   wire [511:0] _admit_speckv_Design_speckv_PayloadBeats_u_beats_din;
   wire         _admit_speckv_Design_speckv_PayloadBeats_u_verdicts_write;
@@ -17285,7 +17319,7 @@ module kv_decompress(
   wire         _inspect_frame_speckv_Design_u_seen_write;
   wire [514:0] _inspect_frame_speckv_Design_u_seen_din;
   wire         _inspect_frame_speckv_Design_u_plans_write;
-  wire [61:0]  _inspect_frame_speckv_Design_u_plans_din;
+  wire [54:0]  _inspect_frame_speckv_Design_u_plans_din;
   wire         _fifo_verdicts_full_n;
   wire [3:0]   _fifo_verdicts_dout;
   wire         _fifo_verdicts_empty_n;
@@ -17305,10 +17339,10 @@ module kv_decompress(
   wire [511:0] _fifo_headers_dout;
   wire         _fifo_headers_empty_n;
   wire         _fifo_plans_full_n;
-  wire [61:0]  _fifo_plans_dout;
+  wire [54:0]  _fifo_plans_dout;
   wire         _fifo_plans_empty_n;
   wire         _fifo_inspected_plans_full_n;
-  wire [61:0]  _fifo_inspected_plans_dout;
+  wire [54:0]  _fifo_inspected_plans_dout;
   wire         _fifo_inspected_plans_empty_n;
   wire         _fifo_seen_full_n;
   wire [514:0] _fifo_seen_dout;
@@ -17347,7 +17381,7 @@ module kv_decompress(
   );
   hlsc_fifo #(
     .WIDTH(515),
-    .DEPTH(2)
+    .DEPTH(32)
   ) fifo_seen (
     .clk     (ap_clk),
     .rst     (~ap_rst_n),
@@ -17359,7 +17393,7 @@ module kv_decompress(
     .empty_n (_fifo_seen_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(4)
   ) fifo_inspected_plans (
     .clk     (ap_clk),
@@ -17372,7 +17406,7 @@ module kv_decompress(
     .empty_n (_fifo_inspected_plans_empty_n)
   );
   hlsc_fifo #(
-    .WIDTH(62),
+    .WIDTH(55),
     .DEPTH(4)
   ) fifo_plans (
     .clk     (ap_clk),

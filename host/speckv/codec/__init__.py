@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from speckv import frame
-from speckv.codec.base import PageCodec, Pages, Payloads
+from speckv.codec.base import PageCodec, Pages, Payloads, check_pages
 from speckv.codec.int8 import INT8
 from speckv.codec.raw import RAW
 from speckv.errors import CapabilityError, FrameError, PageError
@@ -25,6 +25,7 @@ __all__ = [
     "CODECS",
     "Encoded",
     "PageCodec",
+    "check_pages",
     "decode_frame",
     "decode_payload",
     "decode_payloads",
@@ -62,13 +63,13 @@ def encode_page(page_bits: Pages, codec: int | str, kind: int | str, design: Des
     page smaller, `raw` with `NONFINITE` if it holds a NaN or an infinity. Raises PageError for another dtype
     or a shape outside the design, CapabilityError for a codec or kind that the design does not have.
     """
-    return encode_pages(np.asarray(page_bits)[None], codec, kind, design)[0]
+    return encode_pages(check_pages(page_bits, design, dimensions=(2,)), codec, kind, design)[0]
 
 
 def encode_pages(pages: Pages, codec: int | str, kind: int | str, design: Design) -> list[Encoded]:
     """`encode_page` for each of the pages, uint16 [n, tokens, channels]; fastest for tens of pages."""
     wanted, page_kind = _design_codec(codec, design), frame.parse_kind(kind)
-    check_pages(pages, design)
+    pages = check_pages(pages, design, dimensions=(3,))
     _, tokens, channels = pages.shape
     if wanted.lossless:
         return _encoded(wanted, Flags.NONE, pages, page_kind, design)
@@ -200,29 +201,6 @@ def _design_codec(codec: int | str, design: Design) -> PageCodec:
             "choose one of these or a design with this codec"
         )
     return found
-
-
-def check_pages(pages: Pages, design: Design) -> None:
-    """Raise PageError unless `pages` is uint16 [n, tokens, channels] within the design's maxima."""
-    if not isinstance(pages, np.ndarray) or pages.dtype != np.uint16:
-        found = pages.dtype if isinstance(pages, np.ndarray) else type(pages).__name__
-        raise PageError(
-            f"pages are {found}, expected a numpy array of uint16: the bits of {', '.join(design.dtypes)} "
-            "values; convert floats with speckv.bf16.from_float32"
-        )
-    if pages.ndim != 3:
-        raise PageError(f"pages have the shape {list(pages.shape)}, expected [pages,] tokens, channels")
-    _, tokens, channels = pages.shape
-    if not 1 <= tokens <= design.max_tokens:
-        raise PageError(
-            f"pages have {tokens} tokens, expected 1 to {design.max_tokens} (max_tokens of design "
-            f"{design.name}); {Status.BAD_GEOMETRY.remedy}"
-        )
-    if not 1 <= channels <= design.max_channels or channels % frame.LANES:
-        raise PageError(
-            f"pages have {channels} channels, expected a multiple of {frame.LANES} up to "
-            f"{design.max_channels} (max_channels of design {design.name}); {Status.BAD_GEOMETRY.remedy}"
-        )
 
 
 def _checked(header: Header, payload_bytes: int, design: Design) -> PageCodec:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speckv import frame
+from speckv.errors import PageError
 from speckv.frame import Codec, Kind
 
 if TYPE_CHECKING:
@@ -16,6 +17,37 @@ if TYPE_CHECKING:
 
 Pages = NDArray[np.uint16]
 Payloads = NDArray[np.uint8]
+
+_SHAPES = {2: "[tokens, channels]", 3: "[pages, tokens, channels]"}
+
+
+def check_pages(pages: object, design: Design, *, dimensions: tuple[int, ...] = (2, 3)) -> Pages:
+    """`pages` as a contiguous uint16 array [pages, tokens, channels]; a single page becomes a batch of one.
+
+    Raises PageError if it is no uint16 array of so many dimensions, or of a geometry that the design does not take.
+    """
+    if not isinstance(pages, np.ndarray):
+        raise PageError(f"pages are a {type(pages).__name__}; pass a numpy array of bf16 bits (uint16)")
+    if pages.dtype != np.uint16:
+        raise PageError(
+            f"pages have dtype {pages.dtype}, expected uint16 holding bf16 bits: "
+            "convert floats with speckv.bf16.from_float32, or view a bfloat16 array as uint16"
+        )
+    if pages.ndim not in dimensions:
+        expected = " or ".join(_SHAPES[count] for count in dimensions)
+        raise PageError(f"pages have shape {list(pages.shape)}, expected {expected}")
+    tokens, channels = pages.shape[-2:]
+    if not 1 <= tokens <= design.max_tokens:
+        raise PageError(
+            f"a page has {tokens} tokens, design {design.name} takes 1 to {design.max_tokens}: "
+            + ("leave empty pages out" if tokens == 0 else "split the page, or use a design with larger pages")
+        )
+    if not 1 <= channels <= design.max_channels or channels % frame.LANES:
+        raise PageError(
+            f"a page has {channels} channels, design {design.name} takes multiples of {frame.LANES} up to "
+            f"{design.max_channels}: split the heads over pages, or use a design with larger pages"
+        )
+    return np.ascontiguousarray(pages).reshape(-1, tokens, channels)
 
 
 class PageCodec(ABC):
@@ -27,8 +59,6 @@ class PageCodec(ABC):
 
     id: Codec
     lossless: bool
-    bound: str
-    """The error bound in words and symbols, as `hls/format.md` states it."""
 
     @property
     def name(self) -> str:

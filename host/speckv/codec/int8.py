@@ -44,7 +44,6 @@ class Int8(PageCodec):
 
     id = Codec.INT8
     lossless = False
-    bound = "0.52 * scale + ulp(decoded) / 2"
 
     def encode(self, pages: Pages, kind: Kind, design: Design) -> tuple[Payloads, NDArray[np.bool_]]:
         """Payloads; a page with a NaN or an infinity cannot be represented."""

@@ -20,7 +20,6 @@ class Raw(PageCodec):
 
     id = Codec.RAW
     lossless = True
-    bound = "0"
 
     def encode(self, pages: Pages, kind: Kind, design: Design) -> tuple[Payloads, NDArray[np.bool_]]:
         """The pages' bytes; every page can be represented."""

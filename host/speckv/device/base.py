@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv.codec import check_pages
 from speckv.device import pages as paging
 from speckv.device.packets import Answer, Batch, join_packets
 from speckv.device.pages import Decoded, Encoded
@@ -145,7 +146,7 @@ class Device(ABC):
         `keys` are the page keys (default 0, 1, …). Raises PageError for pages that the design does not
         take, and what `run` raises; an answer that does not belong to its page is a DeviceError.
         """
-        checked = paging.check_pages(pages, self.design)
+        checked = check_pages(pages, self.design)
         headers, batch = paging.requests(
             checked,
             self.design,

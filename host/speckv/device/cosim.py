@@ -11,14 +11,14 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from speckv import rtl as committed
-from speckv.device import verilate
+from speckv.device import native, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
-from speckv.device.csim import copy_out
+from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.packets import Answer, Batch
 from speckv.errors import DeviceError, DeviceTimeout
 from speckv.frame import BEAT_BYTES
@@ -71,28 +71,21 @@ class _Stats(ctypes.Structure):
     ]
 
 
-def _load(path: Path) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
-    pointer, number, text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
-    signatures: dict[str, tuple[object, list[object]]] = {
-        "axis_new": (pointer, [number, number]),
-        "axis_delete": (None, [pointer]),
-        "axis_reset": (ctypes.c_int, [pointer]),
-        "axis_start": (None, [pointer, ctypes.POINTER(_Batch)]),
-        "axis_step": (ctypes.c_int, [pointer, number]),
-        "axis_get_stats": (None, [pointer, ctypes.POINTER(_Stats)]),
-        "axis_output": (pointer, [pointer]),
-        "axis_lengths": (pointer, [pointer]),
-        "axis_spans": (pointer, [pointer]),
-        "axis_message": (text, [pointer]),
-        "axis_levels": (None, [pointer, text, number]),
-        "axis_wave_open": (None, [pointer, text]),
-        "axis_wave_close": (None, [pointer]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "axis_new": (POINTER, [NUMBER, NUMBER]),
+    "axis_delete": (None, [POINTER]),
+    "axis_reset": (ctypes.c_int, [POINTER]),
+    "axis_start": (None, [POINTER, ctypes.POINTER(_Batch)]),
+    "axis_step": (ctypes.c_int, [POINTER, NUMBER]),
+    "axis_get_stats": (None, [POINTER, ctypes.POINTER(_Stats)]),
+    "axis_output": (POINTER, [POINTER]),
+    "axis_lengths": (POINTER, [POINTER]),
+    "axis_spans": (POINTER, [POINTER]),
+    "axis_message": (TEXT, [POINTER]),
+    "axis_levels": (None, [POINTER, TEXT, NUMBER]),
+    "axis_wave_open": (None, [POINTER, TEXT]),
+    "axis_wave_close": (None, [POINTER]),
+}
 
 
 class _Kernel:
@@ -100,7 +93,7 @@ class _Kernel:
 
     def __init__(self, name: str, path: Path, *, seed: int, clock_mhz: float, wave: Path | None) -> None:
         self.name = name
-        self._library = _load(path)
+        self._library = native.load(path, _FUNCTIONS)
         self._handle = self._library.axis_new(seed, round(1e6 / clock_mhz))
         if not self._handle:
             raise DeviceError(
@@ -133,11 +126,11 @@ class _Kernel:
             if not finished:
                 library.axis_reset(handle)
         packets = int(stats.packets_out)
-        data = copy_out(library.axis_output(handle), int(stats.beats_out) * BEAT_BYTES, np.dtype(np.uint8))
-        spans = copy_out(library.axis_spans(handle), 2 * packets, np.dtype(np.uint64))
+        data = native.copy_out(library.axis_output(handle), int(stats.beats_out) * BEAT_BYTES, np.uint8)
+        spans = native.copy_out(library.axis_spans(handle), 2 * packets, np.uint64)
         return Answer(
             data.reshape(-1, BEAT_BYTES),
-            copy_out(library.axis_lengths(handle), packets, np.dtype(np.uint32)),
+            native.copy_out(library.axis_lengths(handle), packets, np.uint32),
             cycles=int(stats.last_out - stats.first_in + 1),
             total_cycles=int(stats.cycles),
             spans=spans.reshape(packets, 2),

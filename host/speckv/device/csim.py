@@ -6,19 +6,19 @@ timing or back-pressure.
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from speckv import toolchain
-from speckv.device import sources
+from speckv.device import native, sources
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
+from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.packets import Answer, Batch
 from speckv.errors import DeviceError, ToolError
 from speckv.frame import BEAT_BYTES
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 HARNESS = NATIVE_DIR / "csim_harness.cpp"
 LIBRARY = "libkernels.so"
-FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
+FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
+STANDARDS = {"clang": "-std=c++17", "gcc": "-std=c++14"}  # what hlsc compiles with; Vitis HLS' default
 SANITIZE_FLAGS = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
 LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic")
 
@@ -44,7 +45,8 @@ def build(
 ) -> Path:
     """The shared object with all kernels of a design, built if need be.
 
-    `compiler` is 'clang' (hlsc's headers) or 'g++', which needs `ap_types`, a folder with Xilinx's ap_int.h.
+    `compiler` is 'clang' (hlsc's headers, C++17) or 'g++' (C++14, as Vitis HLS compiles by default), which needs
+    `ap_types`, a folder with Xilinx's ap_int.h.
     `sanitize` makes undefined behaviour of the C++ end the process with SIGILL.
     Raises ToolError if a tool is missing or the C++ does not compile.
     """
@@ -57,7 +59,7 @@ def build(
         for include, folder in zip(includes, folders, strict=True)
         for name, text in sources.text_files(folder).items()
     }
-    flags = (*FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
+    flags = (STANDARDS[tool.family], *FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
     files = {
         **{f"src/{name}": text for name, text in texts.items()},
         f"src/{HARNESS.name}": HARNESS.read_text(encoding="utf-8"),
@@ -108,21 +110,14 @@ def _compiler(name: str, ap_types: Path | None) -> toolchain.Compiler:
     )
 
 
-def _load(path: Path) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
-    pointer, number = ctypes.c_void_p, ctypes.c_uint64
-    signatures: dict[str, tuple[object, list[object]]] = {
-        "csim_new": (pointer, []),
-        "csim_delete": (None, [pointer]),
-        "csim_run": (number, [pointer, ctypes.c_char_p, pointer, pointer, pointer, number]),
-        "csim_output": (pointer, [pointer]),
-        "csim_lengths": (pointer, [pointer]),
-        "csim_message": (ctypes.c_char_p, [pointer]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "csim_new": (POINTER, []),
+    "csim_delete": (None, [POINTER]),
+    "csim_run": (NUMBER, [POINTER, TEXT, POINTER, POINTER, POINTER, NUMBER]),
+    "csim_output": (POINTER, [POINTER]),
+    "csim_lengths": (POINTER, [POINTER]),
+    "csim_message": (TEXT, [POINTER]),
+}
 
 
 class CsimDevice(Device):
@@ -153,7 +148,7 @@ class CsimDevice(Device):
             sanitize=sanitize,
             on_build=lambda: tell(f"compiling the kernels of design {design.name} for C simulation"),
         )
-        self._library = _load(path)
+        self._library = native.load(path, _FUNCTIONS)
         self._runner = self._library.csim_new()
         self._free = weakref.finalize(self, self._library.csim_delete, self._runner)
 
@@ -174,8 +169,8 @@ class CsimDevice(Device):
                 f"{kernel}, packet {done} of {packets} ({batch.lengths[done]} beats): {what}; "
                 "the kernel's C++ reads or writes a stream too often or too seldom"
             )
-        lengths = copy_out(library.csim_lengths(runner), packets, np.dtype(np.uint32))
-        data = copy_out(library.csim_output(runner), int(lengths.sum()) * BEAT_BYTES, np.dtype(np.uint8))
+        lengths = native.copy_out(library.csim_lengths(runner), packets, np.uint32)
+        data = native.copy_out(library.csim_output(runner), int(lengths.sum()) * BEAT_BYTES, np.uint8)
         return Answer(data.reshape(-1, BEAT_BYTES), lengths)
 
     def _reset(self) -> None:
@@ -183,11 +178,3 @@ class CsimDevice(Device):
 
     def _release(self) -> None:
         self._free()
-
-
-def copy_out(address: int | None, count: int, dtype: np.dtype) -> np.ndarray:
-    """`count` elements at `address`, copied into an array of their own."""
-    if not count or address is None:
-        return np.empty(0, dtype)
-    image = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
-    return np.frombuffer(memoryview(image), dtype).copy()

@@ -5,7 +5,7 @@ All work is on whole batches; only checksums and the cutting into `bytes` go pag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from speckv import frame
 from speckv.device.packets import Answer, Batch
-from speckv.errors import DeviceError, FrameError, PageError
-from speckv.frame import BEAT_BYTES, Codec, Kind, Status
+from speckv.errors import CapabilityError, DeviceError, FrameError, PageError
+from speckv.frame import BEAT_BYTES, Codec, Header, Status
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -70,43 +70,6 @@ class Decoded:
 # ------------------------------------------------------------------------------------------------ encode
 
 
-def check_pages(pages: object, design: Design) -> NDArray[np.uint16]:
-    """`pages` as a contiguous uint16 array [pages, tokens, channels].
-
-    Raises PageError if it is no uint16 array [tokens, channels] or [pages, tokens, channels], or of a
-    geometry that the design does not take.
-    """
-    if not isinstance(pages, np.ndarray):
-        raise PageError(f"pages are a {type(pages).__name__}; pass a numpy array of bf16 bits (uint16)")
-    if pages.dtype != np.uint16:
-        raise PageError(
-            f"pages have dtype {pages.dtype}, expected uint16 holding bf16 bits: "
-            "convert floats with speckv.bf16.from_float32, or view a bfloat16 array as uint16"
-        )
-    if pages.ndim == 2:
-        pages = pages[np.newaxis]
-    if pages.ndim != 3:
-        raise PageError(
-            f"pages have shape {list(pages.shape)}, expected [tokens, channels] or [pages, tokens, channels]"
-        )
-    _, tokens, channels = pages.shape
-    if not 1 <= tokens <= design.max_tokens:
-        raise PageError(
-            f"a page has {tokens} tokens, design {design.name} takes 1 to {design.max_tokens}: "
-            + (
-                "leave empty pages out"
-                if tokens == 0
-                else "split the page, or use a design with larger pages"
-            )
-        )
-    if not 1 <= channels <= design.max_channels or channels % frame.LANES:
-        raise PageError(
-            f"a page has {channels} channels, design {design.name} takes multiples of {frame.LANES} up to "
-            f"{design.max_channels}: split the heads over pages, or use a design with larger pages"
-        )
-    return np.ascontiguousarray(pages)
-
-
 def requests(
     pages: NDArray[np.uint16],
     design: Design,
@@ -119,30 +82,25 @@ def requests(
 ) -> tuple[NDArray[np.void], Batch]:
     """Request headers (frame.HEADER_DTYPE [pages]) and the packets for kv_compress.
 
-    `pages` is what check_pages returned. Raises PageError for an unknown codec or kind, or a number that does
+    `pages` is what codec.check_pages returned. Raises PageError for an unknown codec or kind, or a number that does
     not fit its header field.
     """
     count, tokens, channels = pages.shape
     keys = range(count) if keys is None else keys
     if len(keys) != count:
         raise PageError(f"{len(keys)} keys for {count} pages: pass one key per page")
-    page_bytes = frame.raw_bytes(tokens, channels)
-    headers = np.zeros(count, frame.HEADER_DTYPE)
-    headers["magic"] = frame.MAGIC
-    headers["version"] = frame.VERSION
-    headers["codec"] = headers["requested_codec"] = _member(Codec, "codec", codec, design.codecs)
-    headers["dtype"] = frame.Dtype.BF16
-    headers["kind"] = _member(Kind, "kind", kind, tuple(Kind.__members__))
-    headers["tokens"] = tokens
-    headers["channels"] = channels
-    headers["tile_tokens"] = design.tile_tokens
-    headers["group_channels"] = design.group_channels
-    headers["raw_bytes"] = page_bytes
-    headers["namespace"] = _fits("namespace", namespace, 64)
+    request = Header.request(
+        codec=_named(frame.parse_codec, codec, design.codecs),
+        kind=_named(frame.parse_kind, kind),
+        tokens=tokens,
+        channels=channels,
+        namespace=_fits("namespace", namespace, 64),
+        generation=_fits("generation", generation, 32),
+    )
+    headers = np.repeat(request.record(), count)
     headers["page_key"] = [_fits(f"key of page {index}", key, 64) for index, key in enumerate(keys)]
-    headers["generation"] = _fits("generation", generation, 32)
 
-    page_beats = page_bytes // BEAT_BYTES
+    page_beats = request.raw_bytes // BEAT_BYTES
     data = np.empty((count, 1 + page_beats, BEAT_BYTES), np.uint8)
     data[:, 0] = headers.view(np.uint8).reshape(count, BEAT_BYTES)
     data[:, 1:] = pages.astype("<u2", copy=False).view(np.uint8).reshape(count, page_beats, BEAT_BYTES)
@@ -150,12 +108,12 @@ def requests(
     return headers, Batch(data.reshape(-1, BEAT_BYTES), lengths)
 
 
-def _member(enumeration: type[Codec] | type[Kind], what: str, name: str, known: Sequence[str]) -> int:
-    members = {member.name.lower(): int(member) for member in enumeration}
-    value = members.get(name.lower()) if isinstance(name, str) else None
-    if value is None or name.lower() not in (one.lower() for one in known):
-        raise PageError(f"{what} is {name!r}, expected one of {', '.join(known)}")
-    return value
+def _named(parse: Callable[..., int], name: object, *known: Sequence[str]) -> int:
+    """The id of that name, which must be one of `known`. PageError for anything else, ids included."""
+    try:
+        return parse(name, *known, ids=False)
+    except CapabilityError as error:
+        raise PageError(str(error)) from error
 
 
 def _fits(what: str, value: int, bits: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from importlib.resources import files
 from pathlib import Path
@@ -50,7 +49,7 @@ def _context(result: Result) -> dict[str, Any]:
 
 def default_path() -> Path:
     """`build/demo.html` in a checkout, `speckv-demo.html` in the current folder for an installed wheel."""
-    if resources.hls_root().name == "hls":  # a wheel carries them as _hls
+    if resources.in_checkout():
         return resources.build_root() / "demo.html"
     return Path("speckv-demo.html")
 
@@ -85,22 +84,7 @@ def write(result: Result, path: Path) -> None:
         ToolError: the file cannot be written.
     """
     text = html(result)
-    temporary = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.absolute().parent, delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(text)
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
+        resources.write_atomic(path, text)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         raise _not_written(path, error) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from speckv import bf16, frame
+from speckv.demo import LOSSY
 from speckv.device import DECOMPRESS
 from speckv.report import charts, dataflow
 from speckv.report.charts import Bar, Series
@@ -15,7 +16,6 @@ from speckv.report.charts import Bar, Series
 if TYPE_CHECKING:
     from speckv.demo import Batch, Result, Row
 
-LOSSY = "int8"
 SHOWN_PAGE = 5  # the page of the heat maps: layer 15, tokens 64 to 127
 DIRECTIONS = ("compress", "decompress")
 OTHER = {"K": "V", "V": "K"}

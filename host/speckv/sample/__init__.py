@@ -20,7 +20,7 @@ import numpy as np
 from speckv.errors import PageError, SpeckvError
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable  # Python 3.10 keeps it elsewhere
+    from importlib.resources.abc import Traversable
 
 TOKENS_PER_PAGE = 64
 KINDS = ("K", "V")

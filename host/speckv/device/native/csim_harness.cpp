@@ -9,25 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "ap_int.h"
-#include "hls_stream.h"
+#include "speckv/types.hpp"
 
-#include "ap_axi_sdata.h"
+using speckv::axis_beat;
+using speckv::axis_stream;
 
-using axis_beat = hls::axis_data<ap_uint<512>, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST>;
-using beat_stream = hls::stream<axis_beat>;
-
-#define KERNEL(name) void name(beat_stream &in, beat_stream &out);
+#define KERNEL(name) void name(axis_stream &in, axis_stream &out);
 SPECKV_KERNELS
 #undef KERNEL
 
 namespace {
 
-constexpr int BEAT_BYTES = 64;
+constexpr int BEAT_BYTES = speckv::kBeatBytes;
 
 struct Kernel {
   const char *name;
-  void (*top)(beat_stream &, beat_stream &);
+  void (*top)(axis_stream &, axis_stream &);
 };
 
 const Kernel kernels[] = {
@@ -63,7 +60,7 @@ void store(const axis_beat &beat, std::uint8_t *bytes) {
 }
 
 // Returns what is wrong with the packet, or an empty string.
-std::string collect(beat_stream &out, Runner &runner) {
+std::string collect(axis_stream &out, Runner &runner) {
   if (out.empty()) return "no packet came out";
   std::uint32_t beats = 0;
   for (bool last = false; !last;) {
@@ -107,7 +104,7 @@ EXPORT std::uint64_t csim_run(Runner *r, const char *name, const std::uint8_t *d
   std::uint64_t at = 0;
   for (std::uint64_t p = 0; p < packets; p++) {
     try {
-      beat_stream in("in"), out("out");
+      axis_stream in("in"), out("out");
       for (std::uint32_t b = 0; b < beats[p]; b++, at++)
         in.write(load(data + BEAT_BYTES * at, keep ? keep[at] : ~std::uint64_t{0}, b + 1 == beats[p]));
       kernel->top(in, out);

@@ -1,0 +1,116 @@
+"""Designs other than `tiny`: the kernels' C++ follows the parameters, not the numbers of one design.
+
+RTL is committed for `tiny` alone, so that these run on the numpy model and in C simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from material import NAN, PAGES, assert_same, request
+from speckv import model, toolchain
+from speckv.design import Design
+from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
+from speckv.errors import ToolError
+from speckv.frame import Codec, Kind, Status, field_offset
+
+STATUS, CODEC = field_offset("status"), field_offset("codec")
+
+# name: what differs from `tiny`, and shapes of pages (tokens, channels): full tiles and groups, short ones, maxima
+DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
+    "tall": (
+        {"max_tokens": 130, "max_channels": 96},
+        [(tokens, channels) for tokens in (1, 63, 64, 65, 127, 128, 129, 130) for channels in (32, 64, 96)],
+    ),
+    "narrow": ({"max_tokens": 200, "max_channels": 32}, [(1, 32), (64, 32), (130, 32), (192, 32), (200, 32)]),
+    "largest": ({"max_tokens": 1024, "max_channels": 4096}, [(1, 4096), (3, 2080), (66, 192), (1024, 32)]),
+    "raw_only": (
+        {"max_tokens": 70, "max_channels": 64, "codecs": ["raw"]},
+        [(1, 32), (64, 64), (65, 32), (70, 64)],
+    ),
+}
+
+
+def made(name: str, **changes: Any) -> Design:
+    """The design of that name in DESIGNS, with further changes."""
+    return Design.from_mapping(name, {**Design.load("tiny").parameters(), **DESIGNS[name][0], **changes})
+
+
+def opened(design: Design, backend: str) -> Device:
+    """An open device; skips where clang is missing."""
+    if backend == "csim":
+        try:
+            toolchain.clang()
+        except ToolError as error:
+            pytest.skip(str(error))
+    return open_device(design, backend)
+
+
+CASES = [(name, backend) for name in DESIGNS for backend in ("software", "csim")]
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    name, backend = request.param
+    with opened(made(name), backend) as device:
+        yield device
+
+
+def names(shapes: list[tuple[int, int]]) -> list[str]:
+    return [f"{tokens} × {channels}, {name}" for tokens, channels in shapes for name in PAGES]
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("kind", Kind, ids=lambda one: one.name)
+def test_pages_of_every_sort(device: Device, codec: Codec, kind: Kind) -> None:
+    """Requests, frames and pages are the model's; a codec that the design lacks is refused, by both kernels."""
+    design = device.design
+    shapes = DESIGNS[design.name][1]
+    rng = np.random.default_rng([codec, kind, len(design.name)])
+    pages = [make(rng, shape) for shape in shapes for make in PAGES.values()]
+    requests = [request(page, codec, kind, key) for key, page in enumerate(pages)]
+    frames = model.compress_packets(design, requests)
+    assert_same(device.run(COMPRESS, requests).packets, frames, names(shapes))
+
+    if codec.name.lower() in design.codecs:
+        assert {int(one[0, STATUS]) for one in frames} == {Status.OK}
+        assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), names(shapes))
+        return
+    assert {(len(one), int(one[0, STATUS])) for one in frames} == {(1, Status.BAD_CODEC)}
+    foreign = model.compress_packets(made(design.name, codecs=["raw", "int8"]), requests)
+    answers = model.decompress_packets(design, foreign)
+    assert Status.BAD_CODEC in {int(one[-1, STATUS]) for one in answers}
+    assert_same(device.run(DECOMPRESS, foreign).packets, answers, names(shapes))
+
+
+def test_pages_that_are_too_large(device: Device) -> None:
+    """One token or one beat of channels beyond the maxima is refused; the page behind it is unharmed."""
+    design = device.design
+    tokens, channels = design.max_tokens, design.max_channels
+    shapes = [(tokens + 1, channels), (1, 32), (tokens, channels + 32), (tokens, channels)]
+    requests = [request(np.full(shape, 0x3F80, np.uint16), Codec.RAW, Kind.K) for shape in shapes]
+    answers = model.compress_packets(design, requests)
+    assert [int(one[0, STATUS]) for one in answers] == [Status.BAD_GEOMETRY, 0, Status.BAD_GEOMETRY, 0]
+    assert_same(device.run(COMPRESS, requests).packets, answers, [str(shape) for shape in shapes])
+
+
+def test_the_largest_pages() -> None:
+    """Every counter of the kernels at its widest: 1024 tokens × 4096 channels."""
+    design = made("largest")
+    shape = (design.max_tokens, design.max_channels)
+    page = np.random.default_rng(7).integers(0, 0x7F80, shape, dtype=np.uint16)
+    page[64:128, :64] = 0x3F80  # constant groups of both kinds
+    page[-64:, -64:] = 0
+    spoilt = page.copy()
+    spoilt[-1, -1] = NAN
+    sorts = [(Codec.INT8, Kind.K, page), (Codec.INT8, Kind.V, page), (Codec.INT8, Kind.V, spoilt)]
+    requests = [request(one, codec, kind) for codec, kind, one in sorts]
+    what = [f"{codec.name} {kind.name}" for codec, kind, _ in sorts]
+    frames = model.compress_packets(design, requests)
+    assert [int(one[0, CODEC]) for one in frames] == [Codec.INT8, Codec.INT8, Codec.RAW]
+    with opened(design, "csim") as device:
+        assert_same(device.run(COMPRESS, requests).packets, frames, what)
+        assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), what)
