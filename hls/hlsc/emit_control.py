@@ -25,9 +25,7 @@ class ControlEmitter:
         self.ports: list[str] = []
         self.results: list[tuple[str, str, int]] = []  # RTL output, value, width
         self.external = ""
-        self.arguments = {
-            s.name: f"%{identifier(s.name)}_value" for s in interfaces.scalars if s.direction == "in"
-        }
+        self.arguments = {s.name: f"%{identifier(s.name)}_value" for s in interfaces.scalars if s.direction == "in"}
         self.done: list[str] = []  # of each process: it has returned in this run
         self.status: dict[str, str] = {}  # ap_done, ap_idle, ap_ready
 

@@ -71,9 +71,7 @@ class MasterEmitter:
             "MAX_BURST": memory.burst_beats[direction],
             "OUTSTANDING": memory.outstanding[direction],
         }
-        self.instance(
-            f"{identifier(memory.bundle)}_{direction}", f"hlsc_axi_{direction}", parameters, inputs, outputs
-        )
+        self.instance(f"{identifier(memory.bundle)}_{direction}", f"hlsc_axi_{direction}", parameters, inputs, outputs)
         return driven
 
     def commands(self, master: Master, memory: MemoryArgument, inputs: _Pins, outputs: _Pins) -> None:
@@ -105,17 +103,14 @@ class MasterEmitter:
         outputs.append(("data_ready", f"%{n}_ready", 1))
         m.all([f"%{n}_ready", f"%{n}_empty_n"], result=f"%{n}_read")
 
-    def instance(
-        self, name: str, module: str, parameters: dict[str, int], inputs: _Pins, outputs: _Pins
-    ) -> None:
+    def instance(self, name: str, module: str, parameters: dict[str, int], inputs: _Pins, outputs: _Pins) -> None:
         """Each instance gets its own declaration of the library module, with its own widths."""
         symbol = f"{module}_of_{name}"
         declared = ["in %clk : !seq.clock", *(f"in %{p} : i{w}" for p, _, w in inputs)]
         declared += [f"out {p} : i{w}" for p, _, w in outputs]
         types = ", ".join(f"{k}: i32" for k in parameters)
         self.external += (
-            f"hw.module.extern @{symbol}<{types}>({', '.join(declared)}) "
-            f'attributes {{verilogName = "{module}"}}\n'
+            f'hw.module.extern @{symbol}<{types}>({", ".join(declared)}) attributes {{verilogName = "{module}"}}\n'
         )
         clock = ("clk", self.m.clock, "!seq.clock")
         pins = [clock, *((p, v, f"i{w}") for p, v, w in inputs)]

@@ -51,8 +51,7 @@ class Interface:
     def ports(self) -> list[Port]:
         forward, back = ("in", "out") if self.direction == "in" else ("out", "in")
         found = [
-            Port(f"{self.name}_T{c.upper()}", forward, bits, "axis", self.name, c)
-            for c, bits in self.channels.items()
+            Port(f"{self.name}_T{c.upper()}", forward, bits, "axis", self.name, c) for c, bits in self.channels.items()
         ]
         found.insert(1, Port(f"{self.name}_TVALID", forward, 1, "axis", self.name, "valid"))
         found.insert(2, Port(f"{self.name}_TREADY", back, 1, "axis", self.name, "ready"))
@@ -262,15 +261,11 @@ def _read_control(program: Program, pragmas: dict[str, list[Pragma]]) -> Control
     return control
 
 
-def _read_scalar(
-    program: Program, name: str, row: list[int], pragma: Pragma, control: Control
-) -> ScalarArgument:
+def _read_scalar(program: Program, name: str, row: list[int], pragma: Pragma, control: Control) -> ScalarArgument:
     direction = "in" if row[0] == SCALAR_IN else "out"
     bits, construct = row[1], f"argument '{name}' of the top"
     if bits > MAX_SCALAR_BITS:
-        raise HlscError(
-            pragma.where, construct, f"{bits} bits are too many for registers", "pass it through a stream"
-        )
+        raise HlscError(pragma.where, construct, f"{bits} bits are too many for registers", "pass it through a stream")
     if direction == "in" and not control.has_runs:
         raise HlscError(
             pragma.where,
@@ -293,16 +288,12 @@ def _read_memory(found: Interfaces, name: str, row: list[int], pragma: Pragma) -
         )
     bundle = o.get("bundle", DEFAULT_MEMORY_BUNDLE)
     if found.bundles().get(bundle, bits) != bits:
-        raise HlscError(
-            pragma.where, construct, f"bundle {bundle} has words of another width", "use another bundle"
-        )
+        raise HlscError(pragma.where, construct, f"bundle {bundle} has words of another width", "use another bundle")
     bursts = {d: int(o.get(f"max_{d}_burst_length", "16")) for d in ("read", "write")}
     outstanding = {d: int(o.get(f"num_{d}_outstanding", "16")) for d in ("read", "write")}
     for beats in bursts.values():
         if beats > 256 or beats & (beats - 1):
-            raise HlscError(
-                pragma.where, construct, f"a burst of {beats} beats", "give a power of two up to 256"
-            )
+            raise HlscError(pragma.where, construct, f"a burst of {beats} beats", "give a power of two up to 256")
     return MemoryArgument(name, bits, bundle, row[0] == SCALAR_OUT, bursts, outstanding)
 
 

@@ -130,9 +130,7 @@ def _check_masters(topology: Topology) -> None:
         owners[key] = m.where
     for name in memories:
         if all(m.argument != name for m in topology.masters):
-            raise HlscError(
-                topology.where, f"argument '{name}' of the top", "no burst uses this memory", "remove it"
-            )
+            raise HlscError(topology.where, f"argument '{name}' of the top", "no burst uses this memory", "remove it")
 
 
 class _Calls:
@@ -373,8 +371,7 @@ def _apply_depths(program: Program, topology: Topology) -> None:
                 for c in topology.channels.values()
                 if c.interface is None
                 and (
-                    c.name == variable
-                    or (c.name.startswith(variable + "_") and c.name[len(variable) + 1 :].isdigit())
+                    c.name == variable or (c.name.startswith(variable + "_") and c.name[len(variable) + 1 :].isdigit())
                 )
             ]
             if not hit:

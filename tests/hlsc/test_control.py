@@ -29,9 +29,7 @@ AXILITE = {
 def source_of(name: str) -> str:
     text = (HERE / "control" / f"{name.replace('pins_chain', 'pins_hs')}.cpp").read_text()
     if name == "pins_chain":
-        text = text.replace("void pins_hs(", "void pins_chain(").replace(
-            "ap_ctrl_hs port", "ap_ctrl_chain port"
-        )
+        text = text.replace("void pins_hs(", "void pins_chain(").replace("ap_ctrl_hs port", "ap_ctrl_chain port")
     return text
 
 
@@ -394,11 +392,7 @@ def pins_header(kernels: dict[str, CompiledKernel]) -> str:
         lines.append(f"static Kernel {n}_kernel;")
         connect += [
             f"{n}_kernel.reset_n = Pin::of(top.{n}_ap_rst_n);",
-            *(
-                f"{n}_kernel.{p.argument}.{p.channel} = Pin::of(top.{n}_{p.name});"
-                for p in k.ports
-                if p.kind == "axis"
-            ),
+            *(f"{n}_kernel.{p.argument}.{p.channel} = Pin::of(top.{n}_{p.name});" for p in k.ports if p.kind == "axis"),
             f"kernels.push_back(&{n}_kernel);",
         ]
         masters = [p for p in k.ports if p.kind == "m_axi"]
@@ -433,9 +427,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
     texts["bench.sv"] = wrapper(kernels)
     for name, text in {**texts, "bench_pins.h": pins_header(kernels)}.items():
         (folder / name).write_text(text)
-    command = (
-        "verilator --cc --exe --build -j 2 --prefix Vbench --top-module bench -Wno-fatal --x-assign unique"
-    )
+    command = "verilator --cc --exe --build -j 2 --prefix Vbench --top-module bench -Wno-fatal --x-assign unique"
     command += " --x-initial unique --assert --Mdir obj -o control_bench"
     options = [
         "-CFLAGS",
