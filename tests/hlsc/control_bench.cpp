@@ -392,6 +392,21 @@ static void auto_restart_scenario() {  // an endless series of runs over one ins
   expect(k.out.got, want);
 }
 
+static void reset_scenario() {  // in the middle of runs; the next run knows nothing of it
+  for (int i = 0; i < 20; i++) {
+    reset(scale_kernel);
+    scale_arguments({20, 1, false, 0, 0, 0});
+    for (u32 k = 0; k < 20; k++) scale_kernel.in.queue.push_back(k);
+    scale_kernel.out.rate = 30;
+    write(scale_host, 0, 1);
+    for (int wait = rng() % 60; wait > 0; wait--) tick();
+    reset(scale_kernel);
+    CHECK(read(scale_host, 0) == 4, "control is %x after a reset", read(scale_host, 0));
+    CHECK(read(scale_host, SCALE_N) == 0 && read(scale_host, SCALE_TOTAL_VLD) == 0, "a reset leaves registers set");
+    scale_run({u32(rng() % 20), 7, false, 1, 0, 0}, 60, 60, false);
+  }
+}
+
 static void chain_scenario() {
   Host& h = running_sum_host;
   Kernel& k = running_sum_kernel;
@@ -584,6 +599,7 @@ int main(int argc, char** argv) {
       {"strobe", strobe_scenario},
       {"scale", scale_scenario},
       {"auto_restart", auto_restart_scenario},
+      {"reset", reset_scenario},
       {"chain", chain_scenario},
       {"pins_hs", [] { pins_runs(pins_hs_kernel, pins_hs_pins, false); }},
       {"pins_chain", [] { pins_runs(pins_chain_kernel, pins_chain_pins, true); }},

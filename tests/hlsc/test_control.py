@@ -444,7 +444,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
 def test_runs_in_the_rtl(simulation: Path, seed: int) -> None:
     text = rtl_bench.run_tool([str(simulation), str(seed)], simulation.parent, timeout_s=120)
     lines = [line for line in text.splitlines() if not line.startswith("info ")]
-    assert len(lines) == 9
+    assert len(lines) == 10
     assert all(line.endswith(" PASS") for line in lines), text
 
 
