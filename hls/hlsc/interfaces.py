@@ -339,4 +339,13 @@ def read_interfaces(program: Program, arguments: list[str]) -> Interfaces:
             found.streams.append(Interface(name, channels))
         else:
             found.scalars.append(_read_scalar(program, name, row, pragma, control))
+    seen: dict[str, str] = {}
+    for s in found.scalars:
+        if seen.setdefault(s.name.upper(), s.name) != s.name:
+            raise HlscError(
+                program.where,
+                f"argument '{s.name}' of the top",
+                f"its registers would have the names of those of '{seen[s.name.upper()]}'",
+                "let names differ in more than upper and lower case",
+            )
     return found

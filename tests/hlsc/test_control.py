@@ -178,6 +178,13 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
             "mode=ap_ctrl_hs port=n",
             "does not fit the port",
         ),
+        (
+            "int n, int N",
+            N + N.replace("=n", "=N") + HS,
+            "out.write(in.read() + n + N);",
+            "argument 'N'",
+            "the names of those of 'n'",
+        ),
         ("int n", N + N + HS, "out.write(in.read() + n);", "port=n", "an interface already"),
         (
             "int n",

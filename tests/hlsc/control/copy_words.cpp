@@ -24,13 +24,17 @@ static void change(words& from, words& to, ap_uint<16> words_each, ap_uint<8> co
     to.write(~from.read());
   }
 }
-static void collect(statuses& status, ap_uint<8> count, ap_uint<8>& errors) {
-  ap_uint<8> bad = 0;
+// takes read statuses late, so that they pile up in their FIFO
+static void collect(statuses& reads, statuses& writes, ap_uint<8> count, ap_uint<8>& read_errors,
+                    ap_uint<8>& write_errors) {
+  ap_uint<8> bad_reads = 0, bad_writes = 0;
   for (ap_uint<8> k = 0; k < count; k++) {
 #pragma HLS pipeline II=1
-    if (status.read() != 0) bad++;
+    if (writes.read() != 0) bad_writes++;
+    if (reads.read() != 0) bad_reads++;
   }
-  errors = bad;
+  read_errors = bad_reads;
+  write_errors = bad_writes;
 }
 
 void copy_words(const word* source, word* target, ap_uint<64> from, ap_uint<64> to, ap_uint<16> words_each,
@@ -56,6 +60,5 @@ void copy_words(const word* source, word* target, ap_uint<64> from, ap_uint<64> 
   change(loaded, changed, words_each, count);
   plan(writes, to, words_each, count);
   hlsc::burst_write(target, writes, changed, write_status);
-  collect(read_status, count, read_errors);
-  collect(write_status, count, write_errors);
+  collect(read_status, write_status, count, read_errors, write_errors);
 }
