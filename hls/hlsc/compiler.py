@@ -12,20 +12,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .emit import ProcessEmitter
-from .emit_top import EXTERNALS, emit_top
+from .emit_top import EXTERNALS, ProcessModule, emit_top
 from .errors import HlscError, Location
 from .frontend import Program, compile_to_ir, not_utf8
 from .images import image_extern, image_module
-from .interfaces import CLOCK, RESET, Port
+from .interfaces import CLOCK, RESET, Port, master_ports
 from .lower import Process, lower
 from .mlir import identifier
 from .normalise import expand_block_moves
 from .optimise import balance, drop_dead_phis, expand, split_fields
 from .pointer_choice import split_pointer_choices
+from .registers import RegisterMap, build_registers
 from .report import Report, build_report
 from .rewind import apply_rewind
 from .schedule import Scheduler
-from .subset import check_function, check_pragmas, check_process, check_shared_state, check_variables
+from .subset import (
+    check_function,
+    check_pragmas,
+    check_process,
+    check_run,
+    check_shared_state,
+    check_variables,
+)
 from .topology import Topology, build_topology
 
 _RECURSION_LIMIT = 10_000  # graphs are walked by recursion, and long expressions make deep graphs
@@ -45,6 +53,7 @@ class CompiledKernel:
     files: dict[str, str]
     ports: list[Port]
     report: Report
+    registers: RegisterMap | None = None  # on the AXI4-Lite port, if it has one
 
     def write(self, out_dir: str | Path) -> None:
         """Write all files and report.json; each appears whole or not at all.
@@ -141,19 +150,22 @@ def _check_top_name(top: str, shown: str) -> None:
 
 def _compile(program: Program, clock_ns: float) -> CompiledKernel:
     topology = build_topology(program)
+    control = topology.interfaces.control
+    registers = build_registers(program.top, topology.interfaces)
     processes, modules = _processes(program, topology, clock_ns)
-    texts, streams = [], []
+    texts, instances = [], []
     emitters: dict[str, ProcessEmitter] = {}
     for module, process in zip(modules, processes, strict=True):
         if module not in emitters:
-            emitters[module] = ProcessEmitter(process, module)
+            emitters[module] = ProcessEmitter(process, module, control.has_runs)
             texts.append(emitters[module].run())
-        streams.append((module, {s.name: (s.direction, s.width) for s in process.streams.values()}))
+        streams = {s.name: (s.direction, s.width) for s in process.streams.values()}
+        instances.append(ProcessModule(module, streams))
     images = {name: memory for e in emitters.values() for name, memory in e.images.items()}
     externals = EXTERNALS + "".join(image_extern(n, x) for n, x in images.items())
-    mlir = externals + "".join(texts) + emit_top(program.top, topology, streams)
+    mlir = externals + "".join(texts) + emit_top(program.top, topology, instances, registers)
     tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
-    verilog = _header(program.top) + tables + _export(mlir)
+    verilog = _header(program.top, registers is not None) + tables + _export(mlir)
     if not re.search(rf"^module {program.top}\b", verilog, re.M):  # CIRCT renames it
         raise HlscError(
             program.where,
@@ -162,12 +174,19 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             "give the function another name",
         )
     files = {f"{program.top}.sv": verilog}
-    for library in ("hlsc_fifo", "hlsc_ram"):
+    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
-    ports = [CLOCK, RESET] + [p for i in topology.interfaces for p in i.ports()]
+    if topology.masters:
+        files["hlsc_axi_split.sv"] = (RTL_DIR / "hlsc_axi_split.sv").read_text(encoding="utf-8")
+    if registers is not None:
+        files.update(registers.files())
+    ports = [CLOCK, RESET] + [p for i in topology.interfaces.streams for p in i.ports()]
+    for bundle, bits in topology.interfaces.bundles().items():
+        ports += master_ports(bundle, bits)
+    ports += control.ports(registers.address_bits if registers is not None else 0)
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
-    return CompiledKernel(program.top, files, ports, report)
+    return CompiledKernel(program.top, files, ports, report, registers)
 
 
 def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[list[Process], list[str]]:
@@ -178,18 +197,36 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
     for instance in topology.instances:
         function = program.processes.functions[instance.symbol]
         widths = {p: topology.channels[c].width for p, c in instance.streams.items()}
-        key = (instance.symbol, tuple(sorted(instance.constants.items())))
+        widths |= {p: _result_bits(topology, a) for p, a in instance.results.items()}
+        scalars = {p: s.shape for p, s in instance.scalars.items()}
+        key = (
+            instance.symbol,
+            tuple(sorted(instance.constants.items())),
+            tuple(scalars.items()),
+            tuple(sorted((p, widths[p]) for p in instance.results)),
+        )
         if key not in done:
             check_function(function, program.processes)
             split_pointer_choices(function)
             expand_block_moves(function, program.processes)
-            process = lower(function, program.processes, program.pragmas, widths, instance.constants)
+            process = lower(
+                function,
+                program.processes,
+                program.pragmas,
+                widths,
+                instance.constants,
+                scalars,
+                frozenset(instance.results),
+            )
             check_variables(function, program)
             process.notes = check_pragmas(
                 process, program.pragmas.in_function(function.base_name, "pipeline")
             )
             check_process(process)
-            apply_rewind(process)
+            if topology.interfaces.control.has_runs:
+                check_run(process, topology.interfaces.control.mode)
+            else:
+                apply_rewind(process)
             for region in process.regions:
                 expand(region)
                 drop_dead_phis(region)
@@ -204,26 +241,64 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
         processes.append(process)
         modules.append(module)
     check_shared_state([(i.where, p) for i, p in zip(topology.instances, processes, strict=True)])
+    _check_results(topology, processes)
     _directions(topology, processes)
     return processes, modules
+
+
+def _result_bits(topology: Topology, argument: str) -> int:
+    scalar = topology.interfaces.scalar(argument)
+    assert scalar is not None
+    return scalar.bits
+
+
+def _check_results(topology: Topology, processes: list[Process]) -> None:
+    """Each scalar result has exactly one process that writes it."""
+    writers: dict[str, Location] = {}
+    for instance, process in zip(topology.instances, processes, strict=True):
+        for parameter, argument in instance.results.items():
+            if not process.streams[parameter].direction:
+                continue
+            if argument in writers:
+                raise HlscError(
+                    instance.where,
+                    f"argument '{argument}' of the top",
+                    f"the process called at line {writers[argument].line} writes it too",
+                    "give each result one process that writes it",
+                )
+            writers[argument] = instance.where
+    for scalar in topology.interfaces.scalars:
+        if scalar.direction == "out" and scalar.name not in writers:
+            raise HlscError(
+                topology.where,
+                f"argument '{scalar.name}' of the top",
+                "no process writes it",
+                "write it, or make it a value or a const reference if the kernel reads it",
+            )
 
 
 def _directions(topology: Topology, processes: list[Process]) -> None:
     """Each stream has exactly one writer and one reader; a port of the top takes one of the two roles."""
     ends: dict[str, dict[str, Location]] = {n: {} for n in topology.channels}
-    for instance, process in zip(topology.instances, processes, strict=True):
-        for parameter, channel in instance.streams.items():
-            direction = process.streams[parameter].direction
-            if not direction:
-                continue
-            if direction in ends[channel]:
-                raise HlscError(
-                    instance.where,
-                    f"stream '{channel}'",
-                    f"two processes {direction} it",
-                    "give each stream one writer and one reader",
-                )
-            ends[channel][direction] = instance.where
+    uses = [
+        (instance.where, channel, process.streams[parameter].direction)
+        for instance, process in zip(topology.instances, processes, strict=True)
+        for parameter, channel in instance.streams.items()
+    ]
+    for m in topology.masters:
+        uses += [(m.where, m.commands, "read"), (m.where, m.status, "write")]
+        uses.append((m.where, m.data, "write" if m.direction == "read" else "read"))
+    for where, channel, direction in uses:
+        if not direction:
+            continue
+        if direction in ends[channel]:
+            raise HlscError(
+                where,
+                f"stream '{channel}'",
+                f"two processes {direction} it",
+                "give each stream one writer and one reader",
+            )
+        ends[channel][direction] = where
     for name, channel_ends in ends.items():
         c = topology.channels[name]
         missing = {"read", "write"} - set(channel_ends)
@@ -238,14 +313,19 @@ def _directions(topology: Topology, processes: list[Process]) -> None:
             )
 
 
-def _header(top: str) -> str:
+def _header(top: str, has_registers: bool) -> str:
     from . import __version__
 
+    more = (
+        "/* verilator lint_off SYMRSVDWORD */  // `interrupt` is the name that Vitis HLS gives the pin\n"
+        "/* verilator lint_off PINCONNECTEMPTY */  // not every mode uses every pin of the registers\n"
+    )
     return (
         f"// Generated by hlsc {__version__} from top function '{top}'.\n"
         "// Do not edit: change the C++ and compile again.\n"
         "/* verilator lint_off DECLFILENAME */  // the processes of a kernel share one file\n"
         "/* verilator lint_off UNUSEDSIGNAL */  // C++ computes at full width; not every upper bit is used\n"
+        f"{more if has_registers else ''}"
         "`default_nettype none\n"
     )
 

@@ -41,7 +41,7 @@ def constant_terms(value: int) -> int:
 def delay(node: Node, graph: Graph) -> tuple[int, float]:
     """(register stages, nanoseconds in the last stage)."""
     op, width = node.op, node.width
-    if node.is_wire or op in ("external", "phi", "field", "write", "store", "exit"):
+    if node.is_wire or op in ("external", "argument", "phi", "field", "write", "store", "exit"):
         return 0, 0.0
     if op == "read":
         return 0, 0.4

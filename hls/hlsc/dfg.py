@@ -22,8 +22,8 @@ _MAX_MASK_RUNS = 64  # a mask with more runs of ones than this stays an `and`
 class Node:
     """One value or effect. ``stage``/``ready``/``time_ns`` are set by the scheduler.
 
-    Operations: const, external, phi | read, write, load, store, exit | add sub mul and or xor shl lshr ashr
-    umax umin smax smin icmp select sext parity ctpop lookup field wires.
+    Operations: const, external, argument, phi | read, write, load, store, exit | add sub mul and or xor shl
+    lshr ashr umax umin smax smin icmp select sext parity ctpop lookup field wires.
     """
 
     op: str
@@ -35,7 +35,7 @@ class Node:
     slices: tuple[
         tuple[int, int, int], ...
     ] = ()  # wires: (argument, lowest bit, width), least significant first
-    key: str = ""  # external: LLVM value; read/write: port; load/store: memory
+    key: str = ""  # external, argument: LLVM value; read/write: port; load/store: memory
     table: tuple[int, ...] = ()  # lookup: the words
     registers: bool = False  # load: from registers, in the same stage
     exact: bool = False  # add: wide enough that it cannot overflow
@@ -67,7 +67,7 @@ def signed(value: int, width: int) -> int:
     return value - (1 << width) if width and value >> (width - 1) & 1 else value
 
 
-_UNIQUE = frozenset(("const", "external", "phi", "read", "write", "load", "store", "exit"))
+_UNIQUE = frozenset(("const", "external", "argument", "phi", "read", "write", "load", "store", "exit"))
 
 _FOLD: dict[str, Callable[[int, int, int], int]] = {
     "add": lambda a, b, w: a + b,

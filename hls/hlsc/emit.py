@@ -17,6 +17,7 @@ from .lower import Process
 from .memory import Memory
 from .mlir import ModuleText, identifier
 from .regions import Region, exclusive
+from .value_arguments import source_name
 
 _RAM_STYLE = {"auto": "auto", "bram": "block", "lutram": "distributed", "uram": "ultra"}
 _COMB = {"lshr": "shru", "ashr": "shrs"}
@@ -45,11 +46,17 @@ class _Pipeline:
     memo: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
+def argument_port(parameter: str) -> str:
+    """Module input that holds a scalar argument."""
+    return f"{identifier(source_name(parameter))}_arg"
+
+
 class ProcessEmitter:
     """Writes the body of one process into a ModuleText."""
 
-    def __init__(self, process: Process, module: str) -> None:
+    def __init__(self, process: Process, module: str, has_runs: bool = False) -> None:
         self.p = process
+        self.has_runs = has_runs  # it runs once per ap_start, and says ap_done at the end
         self.m = ModuleText(module)
         self.accesses: dict[tuple[str, str], list[_Access]] = {}
         # region index, or None for the end of the process -> (condition, source block)
@@ -76,6 +83,8 @@ class ProcessEmitter:
             return m.const(node.value, node.width)
         if node.op == "external":
             return self.external(node)
+        if node.op == "argument":
+            return f"%{argument_port(node.key)}"
         key = (node.id, stage)
         if key in pipe.memo:
             return pipe.memo[key]
@@ -247,7 +256,8 @@ class ProcessEmitter:
         if e.op == "read":
             blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_empty_n")]))
         elif e.op == "write":
-            blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_full_n")]))
+            if e.key not in self.p.outputs:
+                blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_full_n")]))
             access.data = self.value(pipe, e.args[1], s)
         else:
             access.address = self.value(pipe, e.args[1], s)
@@ -308,8 +318,10 @@ class ProcessEmitter:
             if port.direction == "read":
                 m.input(f"{name}_dout", port.width)
                 m.input(f"{name}_empty_n", 1)
-            elif port.direction == "write":
+            elif port.direction == "write" and port.name not in self.p.outputs:
                 m.input(f"{name}_full_n", 1)
+        for parameter, scalar in self.p.scalars.items():
+            m.input(argument_port(parameter), scalar.bits)
         self.assign_read_ports()
         live = [r for r in self.p.regions if r.effects or r.exits or r.is_loop]
         self.pipelines = [self.region(r) for r in live]
@@ -319,9 +331,14 @@ class ProcessEmitter:
             self.memory(memory)
         for port in self.p.streams.values():
             self.stream(port.name, port.direction, port.width)
+        ends = [c for c, _ in self.entries.get(None, [])]
+        if self.has_runs:
+            m.any([m.input("ap_start", 1)], result="%go")
+            m.output("ap_done", 1, m.any(ends))
+            return m.text()
         # the process starts after reset and again whenever it has ended
         self.register("%started", 1, m.const(1, 1), reset=True)
-        m.any([m.invert("%started"), *[c for c, _ in self.entries.get(None, [])]], result="%go")
+        m.any([m.invert("%started"), *ends], result="%go")
         return m.text()
 
     def starts(self, pipe: _Pipeline) -> None:
@@ -348,7 +365,7 @@ class ProcessEmitter:
                 if initial.op == "const":
                     value = m.const(initial.value, phi.width)
                 else:  # a state may be narrower than C++ made the value
-                    value = m.extract(self.external(initial), initial.width, 0, phi.width)
+                    value = m.extract(self.value(pipe, initial, 0), initial.width, 0, phi.width)
                 data = m.mux(condition, value, data, phi.width)
         update = pipe.fire[phi.update] if phi.args else ""
         self.register(name, phi.width, data, m.any([pipe.start] + ([update] if update else [])))

@@ -1,9 +1,16 @@
-"""The top module: FIFOs, process instances and the AXI4-Stream pins."""
+"""The top module: FIFOs, process instances, the AXI4-Stream pins, and the control of runs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from .dfg import Node
+from .emit import argument_port
+from .emit_control import ControlEmitter
+from .emit_master import MasterEmitter
 from .interfaces import Interface
 from .mlir import ModuleText, identifier
+from .registers import RegisterMap
 from .topology import Channel, Topology
 
 _WORD = '!hw.int<#hw.param.decl.ref<"WIDTH">>'
@@ -18,10 +25,19 @@ EXTERNALS = (
 )
 
 
+@dataclass
+class ProcessModule:
+    """The module of one process instance. ``streams`` maps parameter -> (direction, width)."""
+
+    name: str
+    streams: dict[str, tuple[str, int]]
+
+
 class _Top:
     def __init__(self, name: str, topology: Topology) -> None:
         self.topology = topology
         self.m = ModuleText(name)
+        self.m.clock = "%ap_clk"
         self.ports: list[str] = ["in %ap_clk : !seq.clock", "in %ap_rst_n : i1"]
         self.results: list[tuple[str, str, int]] = []  # RTL output, value, width
 
@@ -63,6 +79,20 @@ class _Top:
             [("full_n", f"%{n}_full_n", "i1"), ("dout", f"%{n}_dout", w), ("empty_n", f"%{n}_empty_n", "i1")],
         )
 
+    def wiring(self, node: Node, arguments: dict[str, str]) -> str:
+        """A value that the top passes to a process: bits of its scalar arguments."""
+        m = self.m
+        if node.op == "argument":
+            return arguments[node.key]
+        if node.op == "const":
+            return m.const(node.value, node.width)
+        args = [self.wiring(a, arguments) for a in node.args]
+        if node.op == "sext":
+            inner = node.args[0].width
+            sign = m.replicate(m.extract(args[0], inner, inner - 1, 1), node.width - inner)
+            return m.concat([(args[0], inner), (sign, node.width - inner)])
+        return m.concat([(m.extract(args[a], node.args[a].width, lo, w), w) for a, lo, w in node.slices])
+
     def text(self) -> str:
         ports = self.ports + [f"out {name} : i{w}" for name, _, w in self.results]
         values = ", ".join(v for _, v, _ in self.results)
@@ -71,31 +101,52 @@ class _Top:
         return f"hw.module @{self.m.name}({', '.join(ports)}) {{\n{body}  hw.output {values} : {types}\n}}\n"
 
 
-def emit_top(name: str, topology: Topology, modules: list[tuple[str, dict[str, tuple[str, int]]]]) -> str:
-    """MLIR of the top. ``modules`` gives, per instance, its module and its streams' (direction, width)."""
+def emit_top(
+    name: str, topology: Topology, modules: list[ProcessModule], registers: RegisterMap | None
+) -> str:
+    """MLIR of the top (and of the external modules that only it uses), given the module of each instance."""
     top = _Top(name, topology)
     m = top.m
     m.add(f"%rst = comb.xor %ap_rst_n, {m.const(1, 1)} : i1")
-    for interface in topology.interfaces:
+    control = ControlEmitter(m, topology.interfaces, registers)
+    for interface in topology.interfaces.streams:
         top.pins(interface, topology.channels[interface.name])
     for channel in topology.channels.values():
         if channel.interface is None:
             n = identifier(channel.name)
             top.fifo(channel, f"%{n}_din", f"%{n}_write", f"%{n}_read")
     used: dict[str, int] = {}
-    for instance, (module, streams) in zip(topology.instances, modules, strict=True):
+    for instance, process in zip(topology.instances, modules, strict=True):
+        module = process.name
         count = used.get(module, 0)
         used[module] = count + 1
+        short = module[len(name) + 1 :] or module
+        unit = f"{short}_u{count}" if count else f"{short}_u"
         inputs = [("clk", "%ap_clk", "!seq.clock"), ("rst", "%rst", "i1")]
         outputs = []
-        for parameter, (direction, width) in streams.items():
-            n, p = identifier(instance.streams[parameter]), identifier(parameter)
+        for parameter, (direction, width) in process.streams.items():
+            result = parameter in instance.results
+            n = instance.results[parameter] if result else instance.streams[parameter]
+            n, p = identifier(n), identifier(parameter)
             if direction == "read":
                 inputs += [(f"{p}_dout", f"%{n}_dout", f"i{width}"), (f"{p}_empty_n", f"%{n}_empty_n", "i1")]
                 outputs.append((f"{p}_read", f"%{n}_read", "i1"))
             elif direction == "write":
-                inputs.append((f"{p}_full_n", f"%{n}_full_n", "i1"))
+                if not result:
+                    inputs.append((f"{p}_full_n", f"%{n}_full_n", "i1"))
                 outputs += [(f"{p}_write", f"%{n}_write", "i1"), (f"{p}_din", f"%{n}_din", f"i{width}")]
-        short = module[len(name) + 1 :] or module
-        m.instance(f"{short}_u{count}" if count else f"{short}_u", module, {}, inputs, outputs)
-    return top.text()
+        for parameter, source in instance.scalars.items():
+            value = top.wiring(source.node, control.arguments)
+            inputs.append((argument_port(parameter), value, f"i{source.shape.bits}"))
+        if topology.interfaces.control.has_runs:
+            inputs.append(("ap_start", "%go", "i1"))
+            outputs.append(("ap_done", control.add_process(unit), "i1"))
+        m.instance(unit, module, {}, inputs, outputs)
+    masters = MasterEmitter(m, topology, control.arguments)
+    masters.run()
+    top.ports += masters.ports
+    top.results += masters.results
+    control.finish()
+    top.ports += control.ports
+    top.results += control.results
+    return control.external + masters.external + top.text()

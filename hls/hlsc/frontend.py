@@ -25,11 +25,12 @@ from typing import Any
 from .errors import UNKNOWN, HlscError, Location
 from .initialisers import evaluate_constructors
 from .llvm_debug import DebugInfo, label
-from .llvm_ir import Module
+from .llvm_ir import Function, Instruction, Module
 from .llvm_parse import parse_module
 from .pragmas import PragmaSet, SourceText, collect
 from .rewind_form import hide_initial_state
 from .trip_counts import refuse_endless_unrolling
+from .value_arguments import copy_values, passed_by_value
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 _TARGET = ["-target", "x86_64-linux-gnu", "-std=c++17", "-DHLSC", "-D__SYNTHESIS__"]
@@ -61,6 +62,7 @@ MAX_TEXT_BYTES = 16 << 20  # of preprocessed source
 MAX_INTEGER_BITS = 8192
 _STREAM_MEMBER = "_ZN3hls6streamI"
 DECLARE_STREAM = "hlsc_declare_stream"
+BURST = "hlsc_burst"
 PORT_TABLE = "hlsc_port_table"
 
 
@@ -261,7 +263,8 @@ def _unfit_top(where: Location, top: str) -> HlscError:
     return HlscError(
         where,
         f"top '{top}'",
-        "must be one non-static void function at global scope whose arguments are hls::stream references",
+        "must be one non-static void function at global scope whose arguments are hls::stream references, integers "
+        "or pointers to memory",
         "define it so, and include hls_stream.h",
     )
 
@@ -352,6 +355,14 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
     entry = candidates[0]
     if re.search(rf"^define internal [^\n]*@{re.escape(entry.name)}\(", raw, re.M):
         raise _unfit_top(entry.where, top)
+    texts = _functions(raw)
+    if not re.search(r"\bvoid @", texts[entry.name][0]):
+        raise HlscError(
+            entry.where,
+            f"top '{top}'",
+            "it returns a value, and a register for that is not implemented yet",
+            "return void and write the value through a pointer argument on s_axilite",
+        )
     ports = unoptimised.globals.get("_ZL15" + PORT_TABLE)
     if ports is None or ports.bytes is None:
         raise HlscError(
@@ -374,6 +385,13 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
         if any("rewind" in p.options for p in pragmas.in_function(f.base_name, "pipeline"))
     }
     if not pragmas.in_function(top, "dataflow"):
+        head, body = texts[entry.name]
+        objects = {
+            name: row[3]
+            for (name, _), row in zip(entry.parameters, rows, strict=True)
+            if passed_by_value(head, name)
+        }
+        raw = copy_values(raw, head, body, objects)
         processes = _optimise(raw, {entry.name}, set(), rewinding)
         return Program(top, entry.name, entry.where, None, processes, [entry.name], rows, pragmas, variables)
 
@@ -389,8 +407,12 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
                     "a dataflow top may only call functions defined in the source",
                     "define the function",
                 )
+            callee = unoptimised.functions[i.callee]
+            if callee.where.file.startswith("<hlsc>/"):  # copies and conversions of ap_uint
+                continue
             if i.callee not in called:
                 called.append(i.callee)
+                raw = _copy_process_values(raw, entry, callee, i)
     if not called:
         raise HlscError(
             entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function"
@@ -398,6 +420,23 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
     dataflow = _optimise(raw, {entry.name}, set(called), set())
     processes = _optimise(raw, set(called), {entry.name}, rewinding)
     return Program(top, entry.name, entry.where, dataflow, processes, called, rows, pragmas, variables)
+
+
+def _copy_process_values(raw: str, top: Function, process: Function, call: Instruction) -> str:
+    """Let a process have its own copy of what the top passes to it by value."""
+    temporaries = {
+        i.name: i.source_type.size
+        for b in top.blocks.values()
+        for i in b.instructions
+        if i.opcode == "alloca" and i.source_type is not None
+    }
+    head, body = _functions(raw)[process.name]
+    objects = {
+        name: temporaries[operand.name]
+        for (name, _), operand in zip(process.parameters, call.operands, strict=True)
+        if passed_by_value(head, name) and operand.name in temporaries
+    }
+    return copy_values(raw, head, body, objects)
 
 
 _options_set = False

@@ -23,6 +23,7 @@ from .regions import (
     form_regions,
 )
 from .rewind_form import OPAQUE
+from .value_arguments import source_name
 
 _BINARY = ("add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr")
 
@@ -34,6 +35,14 @@ class StreamPort:
     name: str
     direction: str = ""  # 'read' or 'write'
     width: int = 0
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar argument that is constant during a run: ``bits`` bits, extended as far as each use needs."""
+
+    bits: int
+    signed: bool
 
 
 @dataclass
@@ -50,6 +59,8 @@ class Process:
     layout: Layout
     streams: dict[str, StreamPort] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)  # scalar argument -> value
+    scalars: dict[str, Scalar] = field(default_factory=dict)  # scalar argument that is a module input
+    outputs: frozenset[str] = frozenset()  # streams that are scalar results: written, never full
     crossing: dict[str, tuple[Region, Node]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for the report
 
@@ -66,6 +77,7 @@ class _RegionBuilder:
         self.owner = owner  # value -> block that defines it
         self.env: dict[str, Node] = {}
         self.externals: dict[str, Node] = {}
+        self.arguments: dict[str, Node] = {}
         self.literals: dict[Literal, Node] = {}
         self.edges: dict[str, list[tuple[str, Condition, Node]]] = {}
         self.predicate: dict[str, Node] = {}
@@ -92,14 +104,35 @@ class _RegionBuilder:
         )
 
     def external(self, operand: Operand) -> Node:
-        """A value from outside: a constant argument, or what a region left behind when it last ran."""
-        if operand.name in self.p.constants:
-            return self.g.const(self.p.constants[operand.name], operand.type.bits)
+        """A value from outside: a scalar argument, or what a region left behind when it last ran."""
+        if operand.name in self.p.constants or operand.name in self.p.scalars:
+            return self.argument(operand.name, operand.type.bits)
         if operand.name not in self.externals:
             self.externals[operand.name] = self.g.raw(
                 "external", (), operand.type.bits, key=operand.name, name=operand.name
             )
         return self.externals[operand.name]
+
+    def argument(self, name: str, bits: int) -> Node:
+        """A scalar argument, as wide as it is used."""
+        if name in self.p.constants:
+            return self.g.const(self.p.constants[name], bits)
+        scalar = self.p.scalars[name]
+        if name not in self.arguments:
+            self.arguments[name] = self.g.raw("argument", (), scalar.bits, key=name, name=source_name(name))
+        extend = self.g.sext if scalar.signed else self.g.zext
+        return extend(self.arguments[name], bits)
+
+    def copy_wiring(self, node: Node) -> Node:
+        """The same bits of scalar arguments, in this region's graph."""
+        if node.op == "argument":
+            return self.argument(node.key, node.width)
+        if node.op == "const":
+            return self.g.const(node.value, node.width)
+        args = [self.copy_wiring(a) for a in node.args]
+        if node.op == "sext":
+            return self.g.sext(args[0], node.width)
+        return self.g.wires([(args[a], low, count) for a, low, count in node.slices])
 
     def condition_node(self, c: Condition, fallback: Node) -> Node:
         if c.cubes is None:
@@ -328,6 +361,10 @@ class _RegionBuilder:
                 data = self.g.zext(self.value(i.operands[0]), port.width)
                 self.effect(self.g.raw("write", [when, data], 0, key=port.name, name=port.name), block)
             return
+        parameter = self.p.layout.parameter(i)
+        if parameter:
+            self.scalar_access(block, i, parameter)
+            return
         memory = self.p.layout.memory(i)
         address = self.memory_address(memory, self.p.layout.address(i))
         if i.opcode == "load":
@@ -346,6 +383,47 @@ class _RegionBuilder:
             self.effect(
                 self.g.raw("store", [when, address, data], 0, key=memory.name, name=memory.name), block
             )
+
+    def scalar_access(self, block: str, i: Instruction, parameter: str) -> None:
+        """A load or store of a scalar argument that is passed by address."""
+        address, shown = self.p.layout.address(i), source_name(parameter)
+        is_load = i.opcode == "load"
+        if address.terms:
+            raise HlscError(
+                i.where,
+                f"index into argument '{shown}'",
+                "the argument is one integer in a register, not an array",
+                "pass arrays through streams",
+            )
+        if is_load and (parameter in self.p.scalars or parameter in self.p.constants):
+            low = 8 * address.offset
+            self.env[i.name] = self.g.extract(self.argument(parameter, low + i.type.bits), low, i.type.bits)
+            return
+        if is_load or parameter not in self.p.outputs:
+            raise HlscError(
+                i.where,
+                f"argument '{shown}'",
+                "the process reads what it may only write" if is_load else "it may only be read",
+                "keep the value in a local variable",
+            )
+        port = self.p.streams[parameter]
+        data = self.value(i.operands[0])
+        if address.offset or data.width < port.width:
+            raise HlscError(
+                i.where,
+                f"argument '{shown}'",
+                "only a part of it is written",
+                "compute the whole value in a local variable and assign that",
+            )
+        port.direction = "write"
+        node = self.g.raw(
+            "write",
+            [self.predicate[block], self.g.extract(data, 0, port.width)],
+            0,
+            key=parameter,
+            name=shown,
+        )
+        self.effect(node, block)
 
     def lookup(self, memory: Memory, address: Node) -> Node:
         """A small constant table as logic."""
@@ -443,6 +521,22 @@ class _RegionBuilder:
         phi.args = [self.g.extract(result, 0, phi.width)]
 
 
+def is_wiring_of_arguments(node: Node) -> bool:
+    """Whether a value is nothing but bits of scalar arguments: every region can have it for nothing."""
+    if node.op == "argument":
+        return True
+    return (
+        node.is_wire
+        and node.op != "const"
+        and all(a.op == "const" or is_wiring_of_arguments(a) for a in node.args)
+    )
+
+
+def _replace(node: Node, by: Node) -> None:
+    """Make a node that is in use already compute what another one computes."""
+    node.op, node.args, node.slices, node.key, node.name = by.op, by.args, by.slices, by.key, by.name
+
+
 def _assign_pragmas(regions: list[Region], of_function: list[Pragma], pragmas: PragmaSet) -> None:
     """Find each loop's pipeline pragma by where the loop begins.
 
@@ -460,9 +554,17 @@ def _assign_pragmas(regions: list[Region], of_function: list[Pragma], pragmas: P
 
 
 def lower(
-    function: Function, module: Module, pragmas: PragmaSet, widths: dict[str, int], constants: dict[str, int]
+    function: Function,
+    module: Module,
+    pragmas: PragmaSet,
+    widths: dict[str, int],
+    constants: dict[str, int],
+    scalars: dict[str, Scalar] | None = None,
+    outputs: frozenset[str] = frozenset(),
 ) -> Process:
-    """Lower one process. ``widths`` gives the logical width of each stream parameter."""
+    """Lower one process. ``widths`` gives the logical width of each stream parameter, and of each scalar
+    result (these are in ``outputs`` too). ``scalars`` are the arguments that become inputs of the module.
+    """
     regions = form_regions(function)
     _assign_pragmas(regions, pragmas.in_function(function.base_name, "pipeline"), pragmas)
     if any(r.pragma is not None and "rewind" in r.pragma.options for r in regions):
@@ -477,6 +579,8 @@ def lower(
         Layout(function, module),
         {n: StreamPort(n, width=w) for n, w in widths.items()},
         constants,
+        scalars or {},
+        outputs,
     )
     for p in pragmas.in_function(function.base_name, "array_partition"):
         process.layout.partition(p.options["variable"], p.where)
@@ -492,6 +596,9 @@ def lower(
         for name in builder.externals:
             source = region_of[owner[name]]
             value = builders[source.index].env[name]
+            if is_wiring_of_arguments(value):
+                _replace(builder.externals[name], builder.copy_wiring(value))
+                continue
             process.crossing[name] = (source, value)
             source.results[name] = value
     return process

@@ -81,6 +81,8 @@ class Layout:
                 if i.opcode in ("load", "store") and "volatile" not in i.flags:
                     address = self.resolve(i.operands[-1], i)
                     self._addresses[id(i)] = address
+                    if self.parameter(i):
+                        continue
                     accesses.setdefault(address.object, []).append((i, address))
         for name, uses in accesses.items():
             self._build(name, uses)
@@ -110,6 +112,8 @@ class Layout:
             return Address("@" + pointer.name, pointer.offset_bytes)
         if pointer.kind == "local":
             i = self.definitions.get(pointer.name)
+            if i is None and pointer.name in self.parameters:
+                return Address("%" + pointer.name)
             if i is not None and i.opcode == "alloca":
                 return Address("%" + pointer.name)
             if i is not None and i.opcode == "getelementptr" and i.source_type is not None:
@@ -194,6 +198,11 @@ class Layout:
 
     def address(self, i: Instruction) -> Address:
         return self._addresses[id(i)]
+
+    def parameter(self, i: Instruction) -> str:
+        """The parameter that a load or store goes to: a scalar argument, no memory; '' if none."""
+        name = self.address(i).object
+        return name[1:] if name[0] == "%" and name[1:] in self.parameters else ""
 
     def memory(self, i: Instruction) -> Memory:
         a = self.address(i)

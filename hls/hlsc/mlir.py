@@ -17,6 +17,7 @@ class ModuleText:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.clock = "%clk"
         self.lines: list[str] = []
         self.inputs: list[str] = []
         self.outputs: list[tuple[str, int, str]] = []
@@ -118,7 +119,7 @@ class ModuleText:
         if reset and reset_value is None:
             reset_value = 0
         tail = f" reset %rst, {self.const(reset_value, width)}" if reset_value is not None else ""
-        kind = f"compreg.ce {data}, %clk, {enable}" if enable else f"compreg {data}, %clk"
+        kind = f"compreg.ce {data}, {self.clock}, {enable}" if enable else f"compreg {data}, {self.clock}"
         self.add(f"{name} = seq.{kind}{tail} : i{width}")
         return name
 

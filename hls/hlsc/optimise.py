@@ -177,7 +177,7 @@ def balance(region: Region) -> None:
             tick += 1
         result = queue[0][2]
         if result is not n and result.op != "const":
-            if result.op in ("phi", "read", "load", "external"):
+            if result.op in ("phi", "read", "load", "external", "argument"):
                 n.op, n.args, n.slices = "wires", [result], ((0, 0, result.width),)
             else:
                 n.op, n.args, n.slices, n.exact = result.op, result.args, result.slices, result.exact
@@ -198,7 +198,7 @@ def split_fields(region: Region) -> None:
             else:
                 whole.add(a.id)
     for n in nodes:
-        if n.id in whole or n.id not in users or n.op in ("const", "external", "wires", "sext"):
+        if n.id in whole or n.id not in users or n.op in ("const", "external", "argument", "wires", "sext"):
             continue
         slices = [(lo, lo + w) for user in users[n.id] for arg, lo, w in user.slices if user.args[arg] is n]
         edges = sorted({e for s in slices for e in s})

@@ -20,7 +20,23 @@ _KNOWN: dict[str, dict[str, str | None]] = {
     "pipeline": {"ii": r"[1-9]\d*", "rewind": None, "style": r"flp"},
     "unroll": {"factor": r"[1-9]\d*"},
     "dataflow": {},
-    "interface": {"mode": r"\w+", "port": r"\w+", "axis": None, "ap_ctrl_none": None},
+    "interface": {
+        "mode": r"\w+",
+        "port": r"\w+",
+        "bundle": r"\w+",
+        "offset": r"slave",
+        "depth": r"[1-9]\d*",
+        "max_read_burst_length": r"[1-9]\d*",
+        "max_write_burst_length": r"[1-9]\d*",
+        "num_read_outstanding": r"[1-9]\d*",
+        "num_write_outstanding": r"[1-9]\d*",
+        "axis": None,
+        "m_axi": None,
+        "s_axilite": None,
+        "ap_ctrl_none": None,
+        "ap_ctrl_hs": None,
+        "ap_ctrl_chain": None,
+    },
     "stream": {"variable": r"[\w.\[\]]+", "depth": r"[1-9]\d*", "type": r"fifo"},
     "array_partition": {"variable": r"[\w.]+", "type": r"complete", "complete": None, "dim": r"[01]"},
     "bind_storage": {
@@ -44,6 +60,7 @@ _EXPECTED = {
     r"fifo": "write type=fifo",
     r"complete": "write type=complete",
     r"bit": "write compact=bit",
+    r"slave": "write offset=slave",
     r"[01]": "give 0 or 1",
     r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)": "give one of ram_1p, ram_2p, ram_s2p, rom_1p, "
     "rom_2p, rom_np, fifo",
@@ -53,8 +70,16 @@ _EXPECTED = {
 MAX_DEPTH = 1 << 20
 MAX_UNROLL = 4096
 _GREATEST = {("pipeline", "ii"): 4096, ("unroll", "factor"): MAX_UNROLL, ("stream", "depth"): MAX_DEPTH}
-# what is known to exist and is refused by name
-_INTERFACE_LATER = ("s_axilite", "m_axi", "ap_ctrl_hs", "ap_ctrl_chain")
+BLOCK_MODES = ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")
+_INTERFACE_MODES = ("axis", "m_axi", "s_axilite", *BLOCK_MODES)
+_MEMORY_OPTIONS = (
+    "offset",
+    "depth",
+    "max_read_burst_length",
+    "max_write_burst_length",
+    "num_read_outstanding",
+    "num_write_outstanding",
+)
 
 
 @dataclass(frozen=True)
@@ -173,9 +198,6 @@ def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
     for word in words[1:]:
         key, eq, value = word.partition("=")
         key = key.lower()
-        if directive == "interface" and key in _INTERFACE_LATER:
-            options["mode"] = key
-            continue
         if key not in _KNOWN[directive] or bool(eq) != (_KNOWN[directive][key] is not None):
             raise HlscError(
                 where,
@@ -205,24 +227,26 @@ def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
 
 
 def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]:
-    for mode in ("axis", "ap_ctrl_none"):
+    for mode in _INTERFACE_MODES:
         if options.pop(mode, ""):
             options["mode"] = mode
     mode = options.get("mode", "")
-    if mode in _INTERFACE_LATER:
-        raise HlscError(
-            where,
-            f"interface mode={mode}",
-            "this interface is not implemented yet",
-            "use axis ports with ap_ctrl_none",
-        )
-    if mode not in ("axis", "ap_ctrl_none") or "port" not in options:
+    if mode not in _INTERFACE_MODES or "port" not in options:
         raise HlscError(
             where,
             f"interface mode={mode or '?'}",
             "not a supported interface",
-            "write mode=axis port=NAME or mode=ap_ctrl_none port=return",
+            "write mode=axis|m_axi|s_axilite port=NAME, or mode=ap_ctrl_none|_hs|_chain port=return",
         )
+    allowed = {"s_axilite": ("bundle",), "m_axi": ("bundle", *_MEMORY_OPTIONS)}.get(mode, ())
+    for name in ("bundle", *_MEMORY_OPTIONS):
+        if name in options and name not in allowed:
+            raise HlscError(
+                where,
+                f"interface mode={mode} {name}={options[name]}",
+                f"this option does not apply to mode {mode}",
+                f"remove {name}",
+            )
     return options
 
 

@@ -45,7 +45,7 @@ class Scheduler:
             stage, time = n.lower_bound, 0.0
             cause = self.raised.get(n.id)
             for a in n.args if n.op != "phi" else ():
-                if a.op in ("const", "external"):
+                if a.op in ("const", "external", "argument"):
                     continue
                 if a.ready > stage:
                     stage, time, cause = a.ready, a.time_ns, a

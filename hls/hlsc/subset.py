@@ -169,6 +169,22 @@ def check_process(process: Process) -> None:
             )
 
 
+def check_run(process: Process, mode: str) -> None:
+    """With a start and a done, each process must return. `rewind` then has nothing to overlap with."""
+    if not any(e.target is None for r in process.regions for e in r.exits):
+        raise HlscError(
+            process.function.where,
+            f"process '{process.name}'",
+            f"it never returns, so with {mode} the kernel would never be done",
+            "end its loop, or use ap_ctrl_none",
+        )
+    for r in process.regions:
+        if r.pragma is not None and "rewind" in r.pragma.options:
+            process.notes.append(
+                f"{r.pragma.where}: rewind has no effect: with {mode} the process runs one call per start"
+            )
+
+
 def check_pragmas(process: Process, pragmas: list[Pragma]) -> list[str]:
     """Notes on the pipeline pragmas whose loop is not in the hardware: it was unrolled, or never runs.
 

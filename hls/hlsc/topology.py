@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .dfg import Graph, Node
 from .errors import HlscError, Location
-from .frontend import DECLARE_STREAM, Program
-from .interfaces import Control, Interface, read_interfaces
+from .frontend import BURST, DECLARE_STREAM, Program
+from .interfaces import Interface, Interfaces, read_interfaces
 from .intrinsics import IGNORED, short_name
-from .llvm_ir import Function, Operand
-from .memory import Layout
+from .llvm_ir import Function, Instruction, Operand
+from .lower import Scalar
+from .memory import Address, Layout
 from .pragmas import MAX_DEPTH
+from .value_arguments import source_name
 
 DEFAULT_DEPTH = 2  # as in Vitis HLS
 PORT_DEPTH = 2  # of the FIFO behind each AXI4-Stream port
@@ -29,130 +32,335 @@ class Channel:
 
 
 @dataclass
+class ScalarSource:
+    """What the top passes for a scalar parameter: bits of its own arguments, as a small graph of wires."""
+
+    node: Node
+    shape: Scalar  # the process gets so many bits, and extends them itself
+
+
+@dataclass
 class Instance:
-    """One call of a process in the top. ``streams`` maps parameter -> channel name."""
+    """One call of a process in the top. ``streams`` maps parameter -> channel name, ``results`` maps
+    parameter -> scalar argument of the top.
+    """
 
     symbol: str
     where: Location
     streams: dict[str, str] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
+    scalars: dict[str, ScalarSource] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Master:
+    """One `burst_read` or `burst_write`: a library block between three streams and an AXI4 master."""
+
+    direction: str  # 'read' or 'write'
+    argument: str
+    where: Location
+    commands: str
+    data: str
+    status: str
 
 
 @dataclass
 class Topology:
-    control: Control
-    interfaces: list[Interface]
+    where: Location
+    interfaces: Interfaces
     channels: dict[str, Channel]
     instances: list[Instance]
+    masters: list[Master] = field(default_factory=list)
 
 
 def build_topology(program: Program) -> Topology:
     """Read the top's calls. A top without dataflow is one instance of itself."""
-    if program.dataflow is None:
-        function = program.processes.functions[program.top_symbol]
-        arguments = [n for n, _ in function.parameters]
-        control, interfaces = read_interfaces(program, arguments)
-        channels = {i.name: Channel(i.name, i.width, PORT_DEPTH, program.where, i) for i in interfaces}
-        only = Instance(program.top_symbol, program.where, {n: n for n in arguments})
-        return Topology(control, interfaces, channels, [only])
-    function = program.dataflow.functions[program.top_symbol]
-    arguments = [n for n, _ in function.parameters]
-    control, interfaces = read_interfaces(program, arguments)
-    channels = {i.name: Channel(i.name, i.width, PORT_DEPTH, program.where, i) for i in interfaces}
-    topology = Topology(control, interfaces, channels, [])
-    _read_calls(program, function, topology)
-    _apply_depths(program, topology)
+    is_dataflow = program.dataflow is not None
+    module = program.dataflow if program.dataflow is not None else program.processes
+    function = module.functions[program.top_symbol]
+    parameters = [n for n, _ in function.parameters]
+    interfaces = read_interfaces(program, [source_name(n) for n in parameters])
+    channels = {i.name: Channel(i.name, i.width, PORT_DEPTH, program.where, i) for i in interfaces.streams}
+    topology = Topology(program.where, interfaces, channels, [])
+    if is_dataflow:
+        _Calls(program, function, topology).run()
+        _apply_depths(program, topology)
+        _check_masters(topology)
+    elif interfaces.memories:
+        raise HlscError(
+            program.where,
+            f"argument '{next(iter(interfaces.memories))}' of the top",
+            "memory is reached by hlsc::burst_read and hlsc::burst_write only, which are processes",
+            "make the top a dataflow of those and your own processes",
+        )
+    else:
+        topology.instances.append(_only_instance(program, parameters, topology))
     return topology
 
 
-def _read_calls(program: Program, function: Function, topology: Topology) -> None:
-    assert program.dataflow is not None
-    layout = Layout(function, program.dataflow)
-    sizes = {
-        f"%{i.name}": i.source_type.size
-        for b in function.blocks.values()
-        for i in b.instructions
-        if i.opcode == "alloca" and i.source_type is not None
-    }
-    names: dict[tuple[str, int], str] = {(f"%{a}", 0): a for a in topology.channels}
-    arguments = set(topology.channels)
+def _only_instance(program: Program, parameters: list[str], topology: Topology) -> Instance:
+    only = Instance(program.top_symbol, program.where)
+    graph = Graph()
+    for parameter in parameters:
+        name = source_name(parameter)
+        scalar = topology.interfaces.scalar(name)
+        if scalar is None:
+            only.streams[parameter] = name
+        elif scalar.direction == "out":
+            only.results[parameter] = name
+        else:
+            node = graph.raw("argument", (), scalar.bits, key=name)
+            only.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
+    return only
 
-    def channel_of(pointer: Operand, where: Location) -> tuple[str, int]:
-        if pointer.kind == "local" and pointer.name in arguments:
-            return f"%{pointer.name}", 0
-        for block in function.blocks.values():
-            for i in block.instructions:
-                if i.name == pointer.name and i.opcode in ("alloca", "getelementptr"):
-                    a = layout.resolve(pointer, i)
-                    if not a.terms:
-                        return a.object, a.offset
+
+def _check_masters(topology: Topology) -> None:
+    """Each memory is used, and each direction of a bundle by one burst process."""
+    memories = topology.interfaces.memories
+    owners: dict[tuple[str, str], Location] = {}
+    for m in topology.masters:
+        key = memories[m.argument].bundle, m.direction
+        if key in owners:
+            raise HlscError(
+                m.where,
+                f"burst_{m.direction} of '{m.argument}'",
+                f"the one at line {owners[key].line} uses this direction of bundle {key[0]} already",
+                "give each its own bundle",
+            )
+        owners[key] = m.where
+    for name in memories:
+        if all(m.argument != name for m in topology.masters):
+            raise HlscError(topology.where, f"argument '{name}' of the top", "no burst uses this memory", "remove it")
+
+
+class _Calls:
+    """Reads the one block of a dataflow top: streams, calls, and the scalars that it hands on."""
+
+    def __init__(self, program: Program, function: Function, topology: Topology) -> None:
+        assert program.dataflow is not None
+        self.program, self.function, self.topology = program, function, topology
+        self.layout = Layout(function, program.dataflow)
+        self.arguments = {n for n, _ in function.parameters}
+        self.definitions = {i.name: i for b in function.blocks.values() for i in b.instructions}
+        self.streams: dict[tuple[str, int], str] = {(f"%{a}", 0): a for a in topology.channels}
+        self.graph = Graph()
+        self.values: dict[str, Node] = {}
+        self.stored: dict[str, dict[int, Node]] = {}  # variable -> byte offset -> value
+        for n, type_ in function.parameters:
+            scalar = topology.interfaces.scalar(n)
+            if scalar is not None and scalar.direction == "in" and type_.kind == "int":
+                self.values[n] = self.argument(n, type_.bits)
+
+    def run(self) -> None:
+        blocks = list(self.function.blocks.values())
+        if len(blocks) > 1:
+            raise HlscError(
+                blocks[0].terminator.where,
+                f"dataflow top '{self.program.top}'",
+                "it has control flow",
+                "only declare streams and call processes",
+            )
+        for i in blocks[0].instructions:
+            self.graph.where = i.where
+            if i.opcode in ("alloca", "getelementptr", "ret", "unreachable"):
+                continue
+            if i.opcode == "call":
+                self.call(i)
+            elif i.opcode == "load" and "volatile" not in i.flags:
+                self.values[i.name] = self.load(i)
+            elif i.opcode == "store" and "volatile" not in i.flags:
+                self.store(i)
+            else:
+                self.values[i.name] = self.convert(i)
+
+    # ---- scalars -------------------------------------------------------------------------------------
+    def argument(self, name: str, bits: int) -> Node:
+        scalar = self.topology.interfaces.scalar(name)
+        assert scalar is not None
+        node = self.graph.raw("argument", (), scalar.bits, key=name, name=name)
+        return (self.graph.sext if scalar.signed else self.graph.zext)(node, bits)
+
+    def value(self, operand: Operand, i: Instruction) -> Node:
+        if operand.kind == "const":
+            return self.graph.const(operand.value, operand.type.bits)
+        if operand.kind == "local" and operand.name in self.values:
+            return self.values[operand.name]
+        raise self.too_much(i)
+
+    def convert(self, i: Instruction) -> Node:
+        """Conversions between integer types are wires; anything more belongs into a process."""
+        g = self.graph
+        if i.opcode in ("zext", "trunc", "sext"):
+            extend = g.sext if i.opcode == "sext" else g.zext
+            return extend(self.value(i.operands[0], i), i.type.bits)
+        if i.opcode == "freeze":
+            return self.value(i.operands[0], i)
+        if i.opcode in ("and", "or", "shl", "lshr", "ashr"):
+            node = g.binary(i.opcode, self.value(i.operands[0], i), self.value(i.operands[1], i))
+            if node.is_wire or node.op == "argument":
+                return node
+        raise self.too_much(i)
+
+    def too_much(self, i: Instruction) -> HlscError:
+        return HlscError(
+            i.where,
+            f"dataflow top '{self.program.top}'",
+            f"it does more than declare streams and call processes ({i.opcode} {i.callee})",
+            "move computations into a process",
+        )
+
+    def load(self, i: Instruction) -> Node:
+        address = self.layout.address(i)
+        name = address.object[1:]
+        bits, low = i.type.bits, 8 * address.offset
+        scalar = self.topology.interfaces.scalar(name) if address.object[0] == "%" else None
+        if name in self.topology.interfaces.memories:
+            raise self.too_much(i)
+        if not address.terms and scalar is not None and scalar.direction == "in" and name in self.arguments:
+            return self.graph.extract(self.argument(name, low + bits), low, bits)
+        if not address.terms and name in self.stored:
+            whole = self.stored_value(name)
+            if whole is not None and low + bits <= whole.width:
+                return self.graph.extract(whole, low, bits)
+        raise self.too_much(i)
+
+    def store(self, i: Instruction) -> None:
+        address = self.layout.address(i)
+        name = address.object[1:]
+        if address.terms or name in self.arguments or address.object[0] != "%":
+            raise self.too_much(i)
+        value = self.value(i.operands[0], i)
+        bits = -value.width % 8  # memory holds whole bytes
+        self.stored.setdefault(name, {})[address.offset] = self.graph.zext(value, value.width + bits)
+
+    def stored_value(self, name: str) -> Node | None:
+        """What a temporary holds; None if its pieces do not join."""
+        parts, at = [], 0
+        for offset, node in sorted(self.stored[name].items()):
+            if 8 * offset != at:
+                return None
+            parts.append(node)
+            at += node.width
+        return self.graph.concat(parts)
+
+    # ---- calls ---------------------------------------------------------------------------------------
+    def pointer(self, pointer: Operand, user: Instruction) -> Address:
+        if pointer.kind == "local" and pointer.name in self.arguments:
+            return Address(f"%{pointer.name}")
+        target = self.definitions.get(pointer.name) if pointer.kind == "local" else None
+        if target is not None and target.opcode in ("alloca", "getelementptr"):
+            address = self.layout.resolve(pointer, target)
+            if not address.terms:
+                return address
         raise HlscError(
-            where,
+            user.where,
             "stream argument",
             "it is not a local stream or an argument of the top",
             "pass the stream itself",
         )
 
-    if len(function.blocks) > 1:
-        where = next(iter(function.blocks.values())).terminator.where
-        raise HlscError(
-            where,
-            f"dataflow top '{program.top}'",
-            "it has control flow",
-            "only declare streams and call processes",
-        )
-    for i in next(iter(function.blocks.values())).instructions:
-        if i.opcode in ("alloca", "getelementptr", "ret", "unreachable"):
-            continue
-        if i.opcode == "call" and i.callee.startswith("llvm.") and short_name(i.callee) in IGNORED:
-            continue
-        if i.opcode == "call" and i.callee == DECLARE_STREAM:
-            key = channel_of(i.operands[0], i.where)
-            bits, depth = i.operands[1].value, i.operands[2].value
-            name = key[0][1:]
-            if depth > MAX_DEPTH:
+    def call(self, i: Instruction) -> None:
+        if i.callee.startswith("llvm.") and short_name(i.callee) in IGNORED:
+            return
+        if i.callee == DECLARE_STREAM:
+            self.declare_stream(i)
+        elif i.callee == BURST:
+            self.topology.masters.append(self.master(i))
+        elif i.callee in self.program.processes.functions:
+            self.topology.instances.append(self.instance(i))
+        else:
+            raise self.too_much(i)
+
+    def declare_stream(self, i: Instruction) -> None:
+        address = self.pointer(i.operands[0], i)
+        bits, depth = i.operands[1].value, i.operands[2].value
+        name = address.object[1:]
+        if depth > MAX_DEPTH:
+            raise HlscError(
+                i.where,
+                f"stream '{name}'",
+                f"its depth of {depth} is above the limit of {MAX_DEPTH}",
+                "make it shallower",
+            )
+        variable = self.definitions.get(name)
+        size = variable.source_type.size if variable is not None and variable.source_type is not None else 0
+        if size >= 2 * _stride(bits):  # an element of an array of streams
+            name += f"_{address.offset // _stride(bits)}"
+        self.streams[address.object, address.offset] = name
+        self.topology.channels[name] = Channel(name, bits, depth or DEFAULT_DEPTH, i.where)
+
+    def master(self, i: Instruction) -> Master:
+        memory, *streams, is_write = i.operands
+        where, name = i.where, self.pointer(memory, i).object[1:]
+        address = self.pointer(memory, i)
+        if name not in self.topology.interfaces.memories or address.offset:
+            raise HlscError(
+                where,
+                "memory of a burst",
+                "it is not an m_axi argument of the top",
+                "pass the argument itself, with #pragma HLS interface mode=m_axi",
+            )
+        channels = []
+        for s in streams:
+            a = self.pointer(s, i)
+            channels.append(self.streams[a.object, a.offset])
+        return Master("write" if is_write.value else "read", name, where, *channels)
+
+    def instance(self, i: Instruction) -> Instance:
+        instance = Instance(i.callee, i.where)
+        process = self.program.processes.functions[i.callee]
+        for (parameter, type_), operand in zip(process.parameters, i.operands, strict=True):
+            if type_.kind == "ptr":
+                self.pass_pointer(instance, parameter, operand, i)
+            elif type_.kind == "int":
+                self.pass_scalar(instance, parameter, self.value(operand, i))
+            else:
                 raise HlscError(
                     i.where,
-                    f"stream '{name}'",
-                    f"its depth of {depth} is above the limit of {MAX_DEPTH}",
-                    "make it shallower",
+                    f"argument '{source_name(parameter)}'",
+                    "it is neither a stream nor an integer",
+                    "pass streams and integers only",
                 )
-            if sizes.get(key[0], 0) >= 2 * _stride(bits):  # an element of an array of streams
-                name += f"_{key[1] // _stride(bits)}"
-            names[key] = name
-            topology.channels[name] = Channel(name, bits, depth or DEFAULT_DEPTH, i.where)
-            continue
-        if i.opcode == "call" and i.callee in program.processes.functions:
-            instance = Instance(i.callee, i.where)
-            process = program.processes.functions[i.callee]
-            for (parameter, type_), operand in zip(process.parameters, i.operands, strict=True):
-                if type_.kind == "ptr":
-                    key = channel_of(operand, i.where)
-                    if key not in names:
-                        raise HlscError(
-                            i.where,
-                            f"argument '{parameter}'",
-                            "it is not a stream",
-                            "pass streams and constants only",
-                        )
-                    instance.streams[parameter] = names[key]
-                elif operand.kind == "const" and type_.kind == "int":
-                    instance.constants[parameter] = operand.value
-                else:
-                    raise HlscError(
-                        i.where,
-                        f"argument '{parameter}'",
-                        "it is neither a stream nor a constant",
-                        "pass streams and constants only",
-                    )
-            topology.instances.append(instance)
-            continue
-        raise HlscError(
-            i.where,
-            f"dataflow top '{program.top}'",
-            f"it does more than declare streams and call processes ({i.opcode} {i.callee})",
-            "move computations into a process",
-        )
+        return instance
+
+    def pass_pointer(self, instance: Instance, parameter: str, operand: Operand, i: Instruction) -> None:
+        address = self.pointer(operand, i)
+        key, name = (address.object, address.offset), address.object[1:]
+        scalar = self.topology.interfaces.scalar(name) if name in self.arguments else None
+        if name in self.topology.interfaces.memories and name in self.arguments:
+            raise HlscError(
+                i.where,
+                f"argument '{source_name(parameter)}'",
+                "it is memory: a process has no port to it",
+                "move the data by hlsc::burst_read or hlsc::burst_write and pass streams",
+            )
+        if key in self.streams:
+            instance.streams[parameter] = self.streams[key]
+        elif scalar is not None and address.offset == 0 and scalar.direction == "out":
+            instance.results[parameter] = name
+        elif scalar is not None and address.offset == 0:
+            node = self.graph.raw("argument", (), scalar.bits, key=name)
+            instance.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
+        elif name in self.stored and (value := self.stored_value(name)) is not None:
+            self.pass_scalar(instance, parameter, value)
+        else:
+            raise HlscError(
+                i.where,
+                f"argument '{source_name(parameter)}'",
+                "it is not a stream, nor an integer that the top got as its own argument",
+                "pass streams and integers only; pass values between processes by streams",
+            )
+
+    def pass_scalar(self, instance: Instance, parameter: str, node: Node) -> None:
+        g = self.graph
+        if node.op == "const":
+            instance.constants[parameter] = node.value
+        elif node.op == "sext":
+            instance.scalars[parameter] = ScalarSource(node.args[0], Scalar(node.args[0].width, True))
+        else:
+            bits = max(1, g.significant(node))
+            instance.scalars[parameter] = ScalarSource(g.extract(node, 0, bits), Scalar(bits, False))
 
 
 def _stride(bits: int) -> int:
@@ -171,8 +379,7 @@ def _apply_depths(program: Program, topology: Topology) -> None:
                 for c in topology.channels.values()
                 if c.interface is None
                 and (
-                    c.name == variable
-                    or (c.name.startswith(variable + "_") and c.name[len(variable) + 1 :].isdigit())
+                    c.name == variable or (c.name.startswith(variable + "_") and c.name[len(variable) + 1 :].isdigit())
                 )
             ]
             if not hit:
