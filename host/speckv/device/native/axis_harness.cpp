@@ -138,15 +138,21 @@ class Simulation {
     reset();
   }
   ~Simulation() {
+    enter();
     close_wave();
     try {
       dut->final();
     } catch (const Fault &) {  // nobody is left to tell
     }
     delete dut;
+    Verilated::threadContextp(Verilated::defaultContextp());  // this one is gone
   }
 
+  // Verilator keeps the context of the last model that was made in this thread, which may be another one, or deleted.
+  void enter() { Verilated::threadContextp(&context); }
+
   void reset() {
+    enter();
     stopped.clear();
     state = AXIS_DONE;
     in_valid = false;
@@ -386,14 +392,23 @@ EXPORT int axis_reset(Simulation *s) {
     return AXIS_FAULT;
   }
 }
-EXPORT void axis_start(Simulation *s, const axis_batch *batch) { s->start(*batch); }
-EXPORT int axis_step(Simulation *s, std::uint64_t cycles) { return s->step(cycles); }
+EXPORT void axis_start(Simulation *s, const axis_batch *batch) {
+  s->enter();
+  s->start(*batch);
+}
+EXPORT int axis_step(Simulation *s, std::uint64_t cycles) {
+  s->enter();
+  return s->step(cycles);
+}
 EXPORT void axis_get_stats(const Simulation *s, axis_stats *stats) { *stats = s->stats; }
 EXPORT const std::uint8_t *axis_output(const Simulation *s) { return s->output.data(); }
 EXPORT const std::uint32_t *axis_lengths(const Simulation *s) { return s->lengths.data(); }
 EXPORT const std::uint64_t *axis_spans(const Simulation *s) { return s->spans.data(); }
 EXPORT const char *axis_message(const Simulation *s) { return s->message.c_str(); }
-EXPORT void axis_wave_open(Simulation *s, const char *path) { s->open_wave(path); }
+EXPORT void axis_wave_open(Simulation *s, const char *path) {
+  s->enter();
+  s->open_wave(path);
+}
 EXPORT void axis_wave_close(Simulation *s) { s->close_wave(); }
 // Writes at most `size` - 1 characters and a zero.
 EXPORT void axis_levels(const Simulation *s, char *text, std::uint64_t size) {
