@@ -1,6 +1,7 @@
 """AXI4 masters in the top: the library's burst reader and writer between FIFOs and pins.
 
-A command counts words from the argument's address, which is in a register; the bus counts bytes.
+A command counts bytes from the argument's address, which is in a register. A reader and a writer of one bundle
+share its AXI4 port: their channels have nothing in common.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from .mlir import ModuleText, identifier
 from .topology import Master, Topology
 
 _Pins = list[tuple[str, str, int]]  # port of the library block, value, bits
-_LENGTH_BITS = 32  # of a command, see include/hlsc_burst.h
+_LENGTH_BITS = 32  # of a command's bytes, see include/hlsc_burst.h
 _CHANNELS = {"read": ("ar", "r"), "write": ("aw", "w", "b")}
 
 
@@ -77,14 +78,12 @@ class MasterEmitter:
     def commands(self, master: Master, memory: MemoryArgument, inputs: _Pins, outputs: _Pins) -> None:
         m, n = self.m, identifier(master.commands)
         width = self.topology.channels[master.commands].width
-        shift = (memory.bits // 8).bit_length() - 1
-        index = m.extract(f"%{n}_dout", width, 0, ADDRESS_BITS - shift)
-        offset = m.concat([(m.const(0, shift), shift), (index, ADDRESS_BITS - shift)])
+        offset = m.extract(f"%{n}_dout", width, 0, ADDRESS_BITS)
         address = m.op("add", ADDRESS_BITS, self.arguments[memory.name], offset)
         inputs += [
             ("command_valid", f"%{n}_empty_n", 1),
             ("command_address", address, ADDRESS_BITS),
-            ("command_beats", m.extract(f"%{n}_dout", width, ADDRESS_BITS, _LENGTH_BITS), _LENGTH_BITS),
+            ("command_bytes", m.extract(f"%{n}_dout", width, ADDRESS_BITS, _LENGTH_BITS), _LENGTH_BITS),
         ]
         outputs.append(("command_ready", f"%{n}_ready", 1))
         m.all([f"%{n}_ready", f"%{n}_empty_n"], result=f"%{n}_read")
@@ -97,9 +96,7 @@ class MasterEmitter:
             inputs.append(("data_ready", f"%{n}_full_n", 1))
             m.all([f"%{n}_valid", f"%{n}_full_n"], result=f"%{n}_write")
             return
-        strobes = memory.bits // 8
         inputs += [("data_valid", f"%{n}_empty_n", 1), ("data", f"%{n}_dout", memory.bits)]
-        inputs.append(("data_strb", m.const(-1, strobes), strobes))
         outputs.append(("data_ready", f"%{n}_ready", 1))
         m.all([f"%{n}_ready", f"%{n}_empty_n"], result=f"%{n}_read")
 

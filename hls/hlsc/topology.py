@@ -126,7 +126,7 @@ def _check_masters(topology: Topology) -> None:
                 m.where,
                 f"burst_{m.direction} of '{m.argument}'",
                 f"the one at line {owners[key].line} uses this direction of bundle {key[0]} already",
-                "give each its own bundle",
+                "give each its own bundle; several bundles may lead to one memory bank",
             )
         owners[key] = m.where
     for name in memories:

@@ -22,6 +22,7 @@ module axi_library_bench #(
   typedef struct {
     longint address;
     int     beats;
+    int     bytes;
   } transfer_t;
 
   int stall, latency, commands, order, long_beats, now;
@@ -66,6 +67,7 @@ module axi_library_bench #(
     if (long_beats != 0) begin
       t.address = longint'(k * long_beats * BYTES % 4096);
       t.beats   = long_beats;
+      t.bytes   = long_beats * BYTES;
       return t;
     end
     case ($urandom_range(9))
@@ -74,6 +76,8 @@ module axi_library_bench #(
       4, 5, 6, 7: t.beats = $urandom_range(40, 1);
       default: t.beats = $urandom_range(2048 / (BYTES / 4), 1);
     endcase
+    t.bytes   = t.beats * BYTES;
+    if (t.beats != 0 && $urandom_range(1) == 0) t.bytes -= $urandom_range(BYTES - 1);
     t.address = longint'($urandom_range(63)) * 4096;
     // near the end of a page, or anywhere
     if ($urandom_range(1) == 0) t.address += 4096 - longint'($urandom_range(4, 1)) * BYTES;
@@ -85,7 +89,7 @@ module axi_library_bench #(
   // ---- reader
   logic rc_valid, rc_ready, rd_valid, rd_ready, rd_last, rs_valid, rs_ready;
   logic [63:0] rc_address;
-  logic [31:0] rc_beats;
+  logic [31:0] rc_bytes;
   logic [DATA_WIDTH-1:0] rd;
   logic [1:0] rs;
   logic arvalid, arready, rvalid, rready, rlast;
@@ -98,7 +102,7 @@ module axi_library_bench #(
   /* verilator lint_off PINMISSING */
   hlsc_axi_read #(.DATA_WIDTH(DATA_WIDTH), .MAX_BURST(MAX_BURST), .OUTSTANDING(OUTSTANDING)) reader (
       .clk, .rst,
-      .command_valid(rc_valid), .command_ready(rc_ready), .command_address(rc_address), .command_beats(rc_beats),
+      .command_valid(rc_valid), .command_ready(rc_ready), .command_address(rc_address), .command_bytes(rc_bytes),
       .data_valid(rd_valid), .data_ready(rd_ready), .data(rd), .data_last(rd_last),
       .status_valid(rs_valid), .status_ready(rs_ready), .status(rs),
       .arvalid, .arready, .araddr, .arlen, .arsize, .arburst, .rvalid, .rready, .rdata, .rlast, .rresp
@@ -134,7 +138,7 @@ module axi_library_bench #(
           t = random_transfer(r_given);
           rc_valid   <= 1'b1;
           rc_address <= t.address;
-          rc_beats   <= t.beats;
+          rc_bytes   <= t.bytes;
           r_given    <= r_given + 1;
           r_status.push_back(t);
           if (expected_status(t) != 2'd1 && t.beats != 0) r_data.push_back(t);
@@ -189,9 +193,8 @@ module axi_library_bench #(
   // ---- writer
   logic wc_valid, wc_ready, wd_valid, wd_ready, ws_valid, ws_ready;
   logic [63:0] wc_address;
-  logic [31:0] wc_beats;
+  logic [31:0] wc_bytes;
   logic [DATA_WIDTH-1:0] wd;
-  logic [BYTES-1:0] wd_strb;
   logic [1:0] ws;
   logic awvalid, awready, wvalid, wready, wlast, bvalid, bready;
   logic [63:0] awaddr;
@@ -204,8 +207,8 @@ module axi_library_bench #(
   /* verilator lint_off PINMISSING */
   hlsc_axi_write #(.DATA_WIDTH(DATA_WIDTH), .MAX_BURST(MAX_BURST), .OUTSTANDING(OUTSTANDING)) writer (
       .clk, .rst,
-      .command_valid(wc_valid), .command_ready(wc_ready), .command_address(wc_address), .command_beats(wc_beats),
-      .data_valid(wd_valid), .data_ready(wd_ready), .data(wd), .data_strb(wd_strb),
+      .command_valid(wc_valid), .command_ready(wc_ready), .command_address(wc_address), .command_bytes(wc_bytes),
+      .data_valid(wd_valid), .data_ready(wd_ready), .data(wd),
       .status_valid(ws_valid), .status_ready(ws_ready), .status(ws),
       .awvalid, .awready, .awaddr, .awlen, .awsize, .awburst,
       .wvalid, .wready, .wdata, .wstrb, .wlast, .bvalid, .bready, .bresp
@@ -249,7 +252,7 @@ module axi_library_bench #(
           t = random_transfer(w_given);
           wc_valid   <= 1'b1;
           wc_address <= t.address;
-          wc_beats   <= t.beats;
+          wc_bytes   <= t.bytes;
           w_given    <= w_given + 1;
           w_status.push_back(t);
           if (t.beats != 0) w_data.push_back(t);
@@ -257,19 +260,16 @@ module axi_library_bench #(
           wc_valid <= 1'b0;
         end
       end
-      // data; what a command that is not refused brings is written to the shadow
+      // data; what a command that is not refused brings is written to the shadow, and no byte more
       if (!wd_valid || wd_ready) begin
         if (w_data.size() != 0 && go()) begin
           longint at;
-          logic [BYTES-1:0] strobes;
           at = w_data[0].address + longint'(w_beat * BYTES);
           for (int i = 0; i < BYTES; i += 4) next_word[8*i+:32] = $urandom;
-          strobes = w_beat + 1 == w_data[0].beats ? {BYTES{1'b1}} >> $urandom_range(BYTES - 1) : {BYTES{1'b1}};
           wd_valid <= 1'b1;
           wd       <= next_word;
-          wd_strb  <= strobes;
           if (at % BYTES == 0 && response(at) == 0) begin
-            for (int i = 0; i < BYTES; i++) if (strobes[i]) shadow[at+longint'(i)] = next_word[8*i+:8];
+            for (int i = 0; i < BYTES; i++) if (w_beat * BYTES + i < w_data[0].bytes) shadow[at+longint'(i)] = next_word[8*i+:8];
           end
           if (w_beat + 1 == w_data[0].beats) begin
             w_beat <= 0;

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import rtl_bench
 from hlsc import CompiledKernel, HlscError, compile_kernel
-from hlsc.interfaces import Control, Interfaces, ScalarArgument
+from hlsc.interfaces import MASTER_SIGNALS, Control, Interfaces, ScalarArgument
 from hlsc.registers import build_registers
 from hlsc.value_arguments import copy_values, passed_by_value
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words")
+NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words", "move_bytes")
 AXILITE = {
     **dict.fromkeys(("AWVALID", "WVALID", "BREADY", "ARVALID", "RREADY"), ("in", 1)),
     **dict.fromkeys(("AWREADY", "WREADY", "BVALID", "ARREADY", "RVALID"), ("out", 1)),
@@ -136,6 +136,13 @@ def test_ports_have_the_names_of_vitis(kernels: dict[str, CompiledKernel]) -> No
         head = re.search(rf"module {kernel.name}\((.*?)\);", kernel.files[f"{kernel.name}.sv"], re.S)
         assert head is not None
         assert set(re.findall(r"(\w+)\s*(?:,|$)", head.group(1))) == {p.name for p in kernel.ports}
+
+
+def test_a_reader_and_a_writer_share_the_port_of_their_bundle(kernels: dict[str, CompiledKernel]) -> None:
+    ports = [p for p in kernels["move_bytes"].ports if p.kind == "m_axi"]
+    bundles = {p.argument for p in ports}
+    assert bundles == {"gmem0", "gmem1", "gmem2"}
+    assert sorted(p.name for p in ports) == sorted(f"m_axi_{b}_{s}" for b in bundles for s in MASTER_SIGNALS)
 
 
 def test_rewind_in_a_run_is_noted(kernels: dict[str, CompiledKernel]) -> None:
@@ -286,7 +293,7 @@ MEMORY = """\
 #include "hlsc_burst.h"
 static void ask(hls::stream<hlsc::burst>& c) {
   hlsc::burst b;
-  b.index = 1; b.words = 2; b.last = true;
+  b.offset = 4; b.bytes = 8; b.last = true;
   c.write(b);
 }
 static void take(words& d, hls::stream<ap_uint<2>>& s, words& out) {
@@ -334,10 +341,33 @@ int main() {
 """
 
 
-def test_bursts_in_c_simulation(tmp_path: Path) -> None:
+NATIVE_TAILS = """\
+#include "move_bytes.cpp"
+int main() {
+  static word list[12], reports[6], from[8], to[8];
+  const unsigned fields[3][4] = {{8, 16, 11, 70}, {8, 4, 5, 71}, {0, 48, 0, 72}};  // the second one is not aligned
+  for (int k = 0; k < 12; k++) list[k] = fields[k / 4][k % 4];
+  for (int i = 0; i < 8; i++) from[i] = 0x0101010101010101ull * (i + 1), to[i] = ~0ull;
+  ap_uint<2> fetch_status;
+  ap_uint<16> errors, lost;
+  move_bytes(list, reports, from, to, 3, fetch_status, errors, lost);
+  for (int i = 0; i < 8; i++) {
+    unsigned long long want = i == 2 ? 0x0202020202020202ull : i == 3 ? 0xffffffffff030303ull : ~0ull;
+    if (to[i] != want) return 1;
+  }
+  const unsigned done[] = {70, 0, 71, 16, 72, 0};
+  for (int i = 0; i < 6; i++)
+    if (reports[i] != done[i]) return 2;
+  return fetch_status != 0 || errors != 1 || lost != 0;
+}
+"""
+
+
+@pytest.mark.parametrize("main", [NATIVE, NATIVE_TAILS])
+def test_bursts_in_c_simulation(tmp_path: Path, main: str) -> None:
     """The same source, compiled natively: the bursts are loops over the array."""
     rtl_bench.require_tools()
-    (tmp_path / "main.cpp").write_text(NATIVE)
+    (tmp_path / "main.cpp").write_text(main)
     command = [
         *rtl_bench.clang_command(),
         "-std=c++20",
@@ -451,7 +481,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
 def test_runs_in_the_rtl(simulation: Path, seed: int) -> None:
     text = rtl_bench.run_tool([str(simulation), str(seed)], simulation.parent, timeout_s=120)
     lines = [line for line in text.splitlines() if not line.startswith("info ")]
-    assert len(lines) == 10
+    assert len(lines) == 11
     assert all(line.endswith(" PASS") for line in lines), text
 
 

@@ -29,6 +29,8 @@ BUGS = [
     ("write-status", "hlsc_axi_write", "{1'b0, tag_flag} : worst_now", "{1'b0, tag_flag} : bresp", 12),
     ("write-order", "hlsc_axi_write", "piece_valid && buffered && !piece_drop", "piece_valid && buffered", 10),
     ("write-order", "hlsc_axi_write", "sent == piece_length", "sent >= 8'd1", 10),
+    ("write-order", "hlsc_axi_write", "item_last ? tail : '0", "tail", 10),
+    ("write-order", "hlsc_axi_write", "(piece_end && piece_tail", "(piece_tail", 10),
     ("control-hs", "hlsc_axil_control", "<= finished || (done && !", "<= (finished || done) && (!", 8),
     ("control-hs", "hlsc_axil_control", "else if (ap_ready) ap_start", "else if (ap_done) ap_start", 8),
     ("control-hs", "hlsc_axil_control", "[32*w+:32] & ~write_mask", "[32*w+:32] & write_mask", 8),

@@ -23,8 +23,8 @@
       if (taken) g_midway <= !item_last && !item_unaligned;
       if (g_accept) begin
         g_stage          <= G_COMMAND;
-        g_zero           <= command_beats == 0;
-        g_unaligned      <= command_beats != 0 && (command_address % BYTES) != 0;
+        g_zero           <= command_bytes == 0;
+        g_unaligned      <= command_bytes != 0 && (command_address % BYTES) != 0;
         g_bursts_ahead   <= 8'(f_tagged) + 8'(g_issue) - 8'(g_end);
         g_own            <= '0;
         g_worst          <= '0;

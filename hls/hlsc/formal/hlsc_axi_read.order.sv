@@ -5,10 +5,10 @@
   // have had theirs by then.
   localparam int FR = ADDR_WIDTH + 8;
   localparam bit [2:0] F_IDLE = 0, F_COMMAND = 1, F_REQUEST = 2, F_BUS = 3, F_BUFFER = 4;
-  (* hierconn *) wire [LENGTH_WIDTH-1:0] \split.remaining ;
+  (* hierconn *) wire [L-1:0] \split.remaining ;
   (* hierconn *) wire [BUFFER*(DATA_WIDTH+1)-1:0] \buffer.f_items ;
   (* anyseq *) logic f_choose;
-  (* anyconst *) logic [LENGTH_WIDTH-1:0] f_offset;  // of the chosen beat in its command
+  (* anyconst *) logic [L-1:0] f_offset;  // of the chosen beat in its command
 
   logic [2:0] f_stage;
   logic [15:0] f_ahead;  // beats before it in its stage
@@ -22,8 +22,10 @@
   endfunction
 
   logic f_taken, f_leaves;
+  logic [15:0] f_command_beats;
+  assign f_command_beats = (16'(command_bytes) + 16'(BYTES - 1)) / 16'(BYTES);
   assign f_taken = f_stage == F_IDLE && f_choose && command_valid && command_ready
-      && (command_address % BYTES) == 0 && f_offset < command_beats;
+      && (command_address % BYTES) == 0 && 16'(f_offset) < f_command_beats;
   // it leaves its stage in this cycle
   always_comb begin
     case (f_stage)
@@ -42,7 +44,7 @@
       f_stage  <= F_COMMAND;
       f_ahead  <= 16'(f_offset);
       f_target <= f_address(command_address, 16'(f_offset));
-      f_last   <= f_offset + 1'b1 == command_beats;
+      f_last   <= 16'(f_offset) + 16'd1 == f_command_beats;
     end else if (f_leaves) begin
       f_stage <= (f_stage == F_BUFFER) ? F_IDLE : f_stage + 1'b1;
       case (f_stage)

@@ -1,5 +1,6 @@
   // Properties of hlsc_axi_write that hold for ever: the bus rules, and that reserved room is there. The commands,
   // the producer and the consumer may do anything; the subordinate keeps the rules of axi4_write_rules.
+  localparam int FP = S + 9;  // bits of a piece
   (* hierconn *) wire [F-1:0] \buffer.count ;
   (* hierconn *) wire [N-1:0] \tags.count ;
   (* hierconn *) wire [N-1:0] \pieces.count ;
@@ -7,7 +8,7 @@
   (* hierconn *) wire [1:0] \requests.count ;
   (* hierconn *) wire [2*OUTSTANDING-1:0] \tags.f_items ;
   (* hierconn *) wire [2*(ADDR_WIDTH+8)-1:0] \requests.f_items ;
-  (* hierconn *) wire [9*OUTSTANDING-1:0] \pieces.f_items ;
+  (* hierconn *) wire [FP*OUTSTANDING-1:0] \pieces.f_items ;
 
   logic [15:0] f_addressed, f_supplied;
   axi4_write_rules #(.ADDR_WIDTH(ADDR_WIDTH), .DATA_WIDTH(DATA_WIDTH), .MAX_BURST(BURST)
@@ -36,8 +37,8 @@
         f_ends   = f_ends + 16'(\tags.f_items [2*i+1] || \tags.f_items [2*i]);
       end
       if (i < \pieces.count ) begin
-        f_writing = f_writing + 16'(!\pieces.f_items [9*i+8]);
-        f_claimed = f_claimed + \pieces.f_items [9*i+:8] + 1;
+        f_writing = f_writing + 16'(!\pieces.f_items [FP*i+8]);
+        f_claimed = f_claimed + \pieces.f_items [FP*i+:8] + 1;
       end
     end
   end

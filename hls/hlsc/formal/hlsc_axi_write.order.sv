@@ -2,9 +2,8 @@
   // claimed by a burst (or dropped), then its burst's way over AW and its own over W. On the bus the n-th beat of the
   // data belongs to the n-th beat that was announced; `f_skew` is how many beats AW is ahead of W.
   localparam int FR = ADDR_WIDTH + 8;
-  localparam int FD = DATA_WIDTH + BYTES;
-  (* hierconn *) wire [LENGTH_WIDTH-1:0] \split.remaining ;
-  (* hierconn *) wire [BUFFER*FD-1:0] \buffer.f_items ;
+  (* hierconn *) wire [L-1:0] \split.remaining ;
+  (* hierconn *) wire [BUFFER*DATA_WIDTH-1:0] \buffer.f_items ;
   (* anyseq *) logic f_choose;
 
   function automatic logic [ADDR_WIDTH-1:0] f_address(input logic [ADDR_WIDTH-1:0] first, input logic [15:0] beats);
@@ -13,13 +12,15 @@
 
   // the command under way, seen from outside
   logic [ADDR_WIDTH-1:0] f_command;
-  logic [LENGTH_WIDTH-1:0] f_beats, f_done;
+  logic [LENGTH_WIDTH-1:0] f_bytes;
+  logic [15:0] f_beats, f_done;
   logic f_unaligned;
   always @(posedge clk) begin
     if (command_valid && command_ready) begin
       f_command   <= command_address;
-      f_unaligned <= command_beats != 0 && (command_address % BYTES) != 0;
-      f_beats     <= command_beats;
+      f_unaligned <= command_bytes != 0 && (command_address % BYTES) != 0;
+      f_bytes     <= command_bytes;
+      f_beats     <= (16'(command_bytes) + 16'(BYTES - 1)) / 16'(BYTES);
       f_done      <= '0;
     end else if (taken) begin
       f_done <= f_done + item_beats;
@@ -34,9 +35,15 @@
   logic [15:0] f_to_announce;  // beats in `requests` before it; after its AW: negative
   logic [15:0] f_skew;
   logic [ADDR_WIDTH-1:0] f_target;
-  logic [FD-1:0] f_value;
+  logic [DATA_WIDTH-1:0] f_value;
+  logic [BYTES-1:0] f_strobes, f_strobes_now;  // its bytes that are inside the command
   logic f_ends_burst, f_announces;
   assign f_claimed_now = f_waits && !f_claims && taken && f_unclaimed_ahead < 16'(item_beats);
+  always_comb begin
+    for (int i = 0; i < BYTES; i++) begin
+      f_strobes_now[i] = (f_done + f_unclaimed_ahead) * 16'(BYTES) + 16'(i) < 16'(f_bytes);
+    end
+  end
   assign f_announces = f_asks && awvalid && awready && f_to_announce <= 16'(awlen);
 
   always @(posedge clk) begin
@@ -53,7 +60,7 @@
         if (f_choose && data_valid && data_ready && !f_asks) begin
           f_waits           <= 1'b1;
           f_claims          <= 1'b0;
-          f_value           <= {data_strb, data};
+          f_value           <= data;
           f_place           <= 16'(\buffer.count ) - 16'(beat_done);
           f_unclaimed_ahead <= 16'(unclaimed) - (taken ? 16'(item_beats) : 16'd0);
         end
@@ -61,6 +68,7 @@
         f_claims       <= 1'b1;
         f_drop         <= f_unaligned;
         f_asks         <= !f_unaligned;
+        f_strobes      <= f_strobes_now;
         f_index        <= f_unclaimed_ahead;
         f_ends_burst   <= f_unclaimed_ahead + 16'd1 == 16'(item_beats);
         f_pieces_ahead <= 16'(\pieces.count ) - 16'(piece_done);
@@ -85,7 +93,7 @@
       if (f_waits && f_claims && !f_drop) begin
         // W brings it when AW's count says so, and nothing else then
         if (wvalid) assert ((f_place == 0) == (f_bus_ahead == 0));
-        if (wvalid && f_place == 0) assert ({wstrb, wdata} == f_value && wlast == f_ends_burst);
+        if (wvalid && f_place == 0) assert (wdata == f_value && wstrb == f_strobes && wlast == f_ends_burst);
       end
       // what is dropped is not on the bus; what is not claimed is not taken from the buffer
       if (f_waits && f_place == 0 && (f_drop || !f_claims) && wvalid) assert (f_claims && !f_drop);
@@ -95,6 +103,7 @@
     end
     cover (!rst && f_waits && f_claims && !f_drop && f_place == 0 && wvalid && wready && f_asks);
     cover (!rst && f_waits && f_claims && !f_drop && f_place == 0 && wvalid && wready && !f_asks && f_index == 1);
+    cover (!rst && f_waits && f_claims && !f_drop && f_place == 0 && wvalid && f_strobes == 1);
     cover (!rst && f_waits && f_claims && f_drop && f_place == 0 && beat_done);
   end
 
@@ -103,6 +112,7 @@
   logic [15:0] f_pending, f_before, f_kept_before;  // kept beats in `pieces`; all and kept beats in pieces before its own
   logic [7:0] f_own_length;
   logic f_own_drop;
+  logic [S-1:0] f_own_tail;
   assign f_first = 16'(\requests.f_items [7:0]) + 16'd1;
   always_comb begin
     f_requested   = '0;
@@ -111,17 +121,18 @@
     f_kept_before = '0;
     f_own_length  = '0;
     f_own_drop    = 1'b0;
+    f_own_tail    = '0;
     for (int i = 0; i < 2; i++) begin
       if (i < \requests.count ) f_requested = f_requested + \requests.f_items [i*FR+:8] + 16'd1;
     end
     for (int i = 0; i < OUTSTANDING; i++) begin
       if (i < \pieces.count ) begin
-        if (!\pieces.f_items [9*i+8]) f_pending = f_pending + \pieces.f_items [9*i+:8] + 16'd1;
-        if (i < f_pieces_ahead) f_before = f_before + \pieces.f_items [9*i+:8] + 16'd1;
-        if (i < f_pieces_ahead && !\pieces.f_items [9*i+8]) begin
-          f_kept_before = f_kept_before + \pieces.f_items [9*i+:8] + 16'd1;
+        if (!\pieces.f_items [FP*i+8]) f_pending = f_pending + \pieces.f_items [FP*i+:8] + 16'd1;
+        if (i < f_pieces_ahead) f_before = f_before + \pieces.f_items [FP*i+:8] + 16'd1;
+        if (i < f_pieces_ahead && !\pieces.f_items [FP*i+8]) begin
+          f_kept_before = f_kept_before + \pieces.f_items [FP*i+:8] + 16'd1;
         end
-        if (i == f_pieces_ahead) {f_own_drop, f_own_length} = \pieces.f_items [9*i+:9];
+        if (i == f_pieces_ahead) {f_own_tail, f_own_drop, f_own_length} = \pieces.f_items [FP*i+:FP];
       end
     end
     if (piece_valid && !piece_drop) begin
@@ -133,13 +144,14 @@
     if (!rst) begin
       assert (f_skew + f_requested == f_pending);
       if (item_valid) begin
-        assert (f_unaligned == item_unaligned && f_done + \split.remaining == f_beats);
+        assert (f_unaligned == item_unaligned && f_done + 16'(\split.remaining ) == f_beats);
+        assert (f_beats == (16'(f_bytes) + 16'(BYTES - 1)) / 16'(BYTES) && tail == S'(f_bytes % BYTES));
         assert (item_skip == (f_beats == 0) && f_done <= f_beats);
         if (!f_unaligned && !item_skip) assert (item_address == f_address(f_command, 16'(f_done)));
       end
       if (f_waits) begin
         assert (f_place < 16'(\buffer.count ));
-        assert (FD'(\buffer.f_items >> (FD * f_place)) == f_value);
+        assert (DATA_WIDTH'(\buffer.f_items >> (DATA_WIDTH * f_place)) == f_value);
         if (!f_claims) begin
           assert (f_unclaimed_ahead < 16'(unclaimed));
           assert (f_place == 16'(\buffer.count ) - 16'(unclaimed) + f_unclaimed_ahead);
@@ -148,6 +160,8 @@
           assert (f_pieces_ahead < 16'(\pieces.count ));
           assert (f_own_drop == f_drop && f_index <= 16'(f_own_length));
           assert (f_ends_burst == (f_index == 16'(f_own_length)));
+          if (f_ends_burst && f_own_tail != 0) assert (f_strobes == BYTES'((32'd1 << f_own_tail) - 32'd1));
+          else assert (f_strobes == '1);
           assert (f_place == f_before + f_index - 16'(sent));
           if (f_pieces_ahead == 0) assert (16'(sent) <= f_index);
           if (!f_drop) assert (f_bus_ahead == f_kept_before + f_index);

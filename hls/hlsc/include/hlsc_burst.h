@@ -2,11 +2,14 @@
 //
 // burst_read and burst_write are processes of a dataflow top. Each handles commands until one says `last`, in
 // their order: a burst of any length becomes words on `data` (or takes them from there) and one `status`: 0 ok,
-// 1 address not aligned, 2 SLVERR, 3 DECERR, the worst of its transfers. A status comes when the memory has
-// answered, so a process that waits for the last one of a write knows that the data has arrived.
+// 1 address not aligned (then a read gives no data and a write drops its own), 2 SLVERR, 3 DECERR, the worst of its
+// transfers. A status comes when the memory has answered, so a process that waits for the last one of a write knows
+// that the data has arrived. A burst may end inside a word: a read gives that word whole, a write leaves the bytes
+// behind the end as they are.
 //
-// hlsc makes them library RTL (rtl/hlsc_axi_read.sv, hlsc_axi_write.sv): 4 KB rule, several bursts under way.
-// Elsewhere they are the plain loops below, from which Vitis HLS infers bursts; status is then always 0.
+// hlsc makes them library RTL (rtl/hlsc_axi_read.sv, hlsc_axi_write.sv): 4 KB rule, several bursts under way, write
+// strobes. Elsewhere they are the plain loops below, from which Vitis HLS infers bursts. There a status is 0 or 1,
+// and the last word of a write that ends inside it is read, changed and written back.
 #pragma once
 #include "ap_int.h"
 #include "hls_stream.h"
@@ -14,9 +17,9 @@
 namespace hlsc {
 
 struct burst {
-  ap_uint<64> index;  // of the first word, counted from the argument's address
-  ap_uint<32> words;  // may be 0
-  bool last;          // no command follows in this run
+  ap_uint<64> offset;  // bytes from the argument's address to the first word: a multiple of a word's bytes
+  ap_uint<32> bytes;   // may be 0
+  bool last;           // no command follows in this run
 };
 
 #ifdef HLSC
@@ -39,30 +42,44 @@ inline void burst_write(ap_uint<Bits>* memory, hls::stream<burst, A>& commands,
 template <int Bits, int A, int B, int C>
 void burst_read(const ap_uint<Bits>* memory, hls::stream<burst, A>& commands,
                 hls::stream<ap_uint<Bits>, B>& data, hls::stream<ap_uint<2>, C>& status) {
+  const unsigned long long word_bytes = Bits / 8;
   bool last;
   do {
     burst b = commands.read();
+    const unsigned long long first = b.offset, bytes = b.bytes;
+    const bool aligned = bytes == 0 || first % word_bytes == 0;
+    const unsigned long long words = aligned ? (bytes + word_bytes - 1) / word_bytes : 0;
   words:
-    for (ap_uint<32> i = 0; i < b.words; i++) {
+    for (unsigned long long i = 0; i < words; i++) {
 #pragma HLS pipeline II=1
-      data.write(memory[(unsigned long long)(b.index + i)]);
+      data.write(memory[first / word_bytes + i]);
     }
-    status.write(0);
+    status.write(aligned ? 0 : 1);
     last = b.last;
   } while (!last);
 }
 template <int Bits, int A, int B, int C>
 void burst_write(ap_uint<Bits>* memory, hls::stream<burst, A>& commands,
                  hls::stream<ap_uint<Bits>, B>& data, hls::stream<ap_uint<2>, C>& status) {
+  const unsigned long long word_bytes = Bits / 8;
   bool last;
   do {
     burst b = commands.read();
+    const unsigned long long first = b.offset, bytes = b.bytes;
+    const bool aligned = bytes == 0 || first % word_bytes == 0;
   words:
-    for (ap_uint<32> i = 0; i < b.words; i++) {
+    for (unsigned long long i = 0; i < bytes / word_bytes; i++) {
 #pragma HLS pipeline II=1
-      memory[(unsigned long long)(b.index + i)] = data.read();
+      ap_uint<Bits> word = data.read();
+      if (aligned) memory[first / word_bytes + i] = word;
     }
-    status.write(0);
+    if (bytes % word_bytes != 0) {
+      ap_uint<Bits> word = data.read();
+      const ap_uint<Bits> kept = ~ap_uint<Bits>(0) << int(8 * (bytes % word_bytes));
+      const unsigned long long at = (first + bytes) / word_bytes;
+      if (aligned) memory[at] = (memory[at] & kept) | (word & ~kept);
+    }
+    status.write(aligned ? 0 : 1);
     last = b.last;
   } while (!last);
 }

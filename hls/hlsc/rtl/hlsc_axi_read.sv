@@ -1,4 +1,5 @@
-// Burst reader: AXI4 read master. A command (byte address, beats) becomes a stream of its beats and one status.
+// Burst reader: AXI4 read master. A command (byte address, bytes) becomes a stream of beats and one status. The last
+// beat comes whole, also if the command ends inside it.
 //
 // Rules it keeps:
 // - bursts are INCR, aligned, at most MAX_BURST beats and never cross 4 KB; up to OUTSTANDING are under way;
@@ -6,13 +7,13 @@
 //   consumer of the data; a command is taken only when its status has room, so it does not depend on the consumer
 //   of the statuses either (but after OUTSTANDING commands whose statuses nobody takes, no command is taken);
 // - commands, data and statuses keep their order. The status comes no earlier than the command's last R beat;
-// - zero beats are a no-op with status OK; an unaligned command has a status and neither bus traffic nor data.
+// - zero bytes are a no-op with status OK; an unaligned command has a status and neither bus traffic nor data.
 `default_nettype none
 
 module hlsc_axi_read #(
     parameter int DATA_WIDTH   = 512,  // bits of one beat: 32, 64, 128, 256, 512 or 1024
     parameter int ADDR_WIDTH   = 64,   // bits of a byte address
-    parameter int LENGTH_WIDTH = 32,   // bits of a command's length in beats
+    parameter int LENGTH_WIDTH = 32,   // bits of a command's length in bytes
     parameter int ID_WIDTH     = 1,    // bits of ARID and RID; ARID is always 0
     parameter int MAX_BURST    = 16,   // beats of the largest burst: a power of two up to 256
     parameter int OUTSTANDING  = 16,   // bursts under way, and commands with a status not yet taken
@@ -23,7 +24,7 @@ module hlsc_axi_read #(
     input  wire                     command_valid,
     output logic                    command_ready,
     input  wire  [  ADDR_WIDTH-1:0] command_address,  // bytes, a multiple of the beat's bytes
-    input  wire  [LENGTH_WIDTH-1:0] command_beats,
+    input  wire  [LENGTH_WIDTH-1:0] command_bytes,
     output logic                    data_valid,
     input  wire                     data_ready,
     output logic [  DATA_WIDTH-1:0] data,
@@ -51,6 +52,8 @@ module hlsc_axi_read #(
 );
   localparam int BYTES = DATA_WIDTH / 8;
   localparam int BURST = (MAX_BURST * BYTES > 4096) ? 4096 / BYTES : MAX_BURST;  // beats
+  localparam int S = $clog2(BYTES);
+  localparam int L = LENGTH_WIDTH - S + 1;  // bits of a number of beats in a command
   localparam int F = $clog2(BUFFER + 1);  // bits of a number of buffer places
   localparam int N = $clog2(OUTSTANDING + 1);  // bits of a number of commands
 
@@ -65,6 +68,7 @@ module hlsc_axi_read #(
   end
 
   // Commands to items: a burst, or a skip (nothing to read)
+  logic [L-1:0] command_beats;
   logic split_ready, item_valid, item_ready, item_last, item_unaligned, item_skip;
   logic [ADDR_WIDTH-1:0] item_address;
   logic [8:0] item_beats;
@@ -73,9 +77,10 @@ module hlsc_axi_read #(
   logic command_room;
 
   assign command_ready = split_ready && command_room;
+  assign command_beats = L'(command_bytes[LENGTH_WIDTH-1:S]) + L'(|command_bytes[S-1:0]);
 
   hlsc_axi_split #(
-      .ADDR_WIDTH(ADDR_WIDTH), .BYTES(BYTES), .LENGTH_WIDTH(LENGTH_WIDTH), .BURST(BURST), .CHUNK_UNALIGNED(0)
+      .ADDR_WIDTH(ADDR_WIDTH), .BYTES(BYTES), .LENGTH_WIDTH(L), .BURST(BURST), .CHUNK_UNALIGNED(0)
   ) split (
       .clk, .rst,
       .command_valid(command_valid && command_room), .command_ready(split_ready),
@@ -105,7 +110,7 @@ module hlsc_axi_read #(
       .dout({tag_skip, tag_flag}), .read(tag_done), .empty_n(tag_valid)
   );
   assign arid     = '0;
-  assign arsize   = 3'($clog2(BYTES));
+  assign arsize   = 3'(S);
   assign arburst  = 2'b01;  // INCR
   assign arlock   = '0;
   assign arcache  = 4'b0011;  // modifiable, bufferable

@@ -1,5 +1,5 @@
-// Burst writer: AXI4 write master. A command (byte address, beats) takes its beats from the data stream and gives
-// one status.
+// Burst writer: AXI4 write master. A command (byte address, bytes) takes its beats from the data stream and gives one
+// status. If the command ends inside its last beat, WSTRB leaves the other bytes of that beat as they are.
 //
 // Rules it keeps:
 // - bursts are INCR, aligned, at most MAX_BURST beats and never cross 4 KB; up to OUTSTANDING wait for B;
@@ -9,13 +9,13 @@
 // - BREADY depends on nobody: a command is taken only when its status has room (so after OUTSTANDING commands
 //   whose statuses nobody takes, no command is taken);
 // - the status comes after the command's last B and is the worst of its responses;
-// - zero beats are a no-op with status OK; an unaligned command's data is dropped, nothing goes to the bus.
+// - zero bytes are a no-op with status OK; an unaligned command's data is dropped, nothing goes to the bus.
 `default_nettype none
 
 module hlsc_axi_write #(
     parameter int DATA_WIDTH   = 512,  // bits of one beat: 32, 64, 128, 256, 512 or 1024
     parameter int ADDR_WIDTH   = 64,   // bits of a byte address
-    parameter int LENGTH_WIDTH = 32,   // bits of a command's length in beats
+    parameter int LENGTH_WIDTH = 32,   // bits of a command's length in bytes
     parameter int ID_WIDTH     = 1,    // bits of AWID; AWID is always 0
     parameter int MAX_BURST    = 16,   // beats of the largest burst: a power of two up to 256
     parameter int OUTSTANDING  = 16,   // bursts under way, and commands with a status not yet taken
@@ -26,11 +26,10 @@ module hlsc_axi_write #(
     input  wire                       command_valid,
     output logic                      command_ready,
     input  wire  [    ADDR_WIDTH-1:0] command_address,  // bytes, a multiple of the beat's bytes
-    input  wire  [  LENGTH_WIDTH-1:0] command_beats,
+    input  wire  [  LENGTH_WIDTH-1:0] command_bytes,
     input  wire                       data_valid,
     output logic                      data_ready,
     input  wire  [    DATA_WIDTH-1:0] data,
-    input  wire  [  DATA_WIDTH/8-1:0] data_strb,        // bytes to write
     output logic                      status_valid,
     input  wire                       status_ready,
     output logic [               1:0] status,           // 0 ok, 1 unaligned, 2 SLVERR, 3 DECERR (the worst burst's)
@@ -57,6 +56,8 @@ module hlsc_axi_write #(
 );
   localparam int BYTES = DATA_WIDTH / 8;
   localparam int BURST = (MAX_BURST * BYTES > 4096) ? 4096 / BYTES : MAX_BURST;  // beats
+  localparam int S = $clog2(BYTES);
+  localparam int L = LENGTH_WIDTH - S + 1;  // bits of a number of beats in a command
   localparam int F = $clog2(BUFFER + 1);  // bits of a number of buffered beats
   localparam int N = $clog2(OUTSTANDING + 1);  // bits of a number of commands
 
@@ -70,7 +71,9 @@ module hlsc_axi_write #(
     $error("%m: OUTSTANDING (%0d) must be at least 1, BUFFER (%0d) one burst (%0d)", OUTSTANDING, BUFFER, BURST);
   end
 
-  // Commands to items: a burst, a piece of an unaligned command's data, or a skip (zero beats)
+  // Commands to items: a burst, a piece of an unaligned command's data, or a skip (nothing to write)
+  logic [L-1:0] command_beats;
+  logic [S-1:0] tail, item_tail;  // bytes in the last beat of the command, of the item; 0: all
   logic split_ready, item_valid, item_ready, item_last, item_unaligned, item_skip;
   logic [ADDR_WIDTH-1:0] item_address;
   logic [8:0] item_beats;
@@ -79,9 +82,12 @@ module hlsc_axi_write #(
   logic command_room;
 
   assign command_ready = split_ready && command_room;
+  assign command_beats = L'(command_bytes[LENGTH_WIDTH-1:S]) + L'(|command_bytes[S-1:0]);
+
+  always_ff @(posedge clk) if (command_valid && command_ready) tail <= command_bytes[S-1:0];
 
   hlsc_axi_split #(
-      .ADDR_WIDTH(ADDR_WIDTH), .BYTES(BYTES), .LENGTH_WIDTH(LENGTH_WIDTH), .BURST(BURST), .CHUNK_UNALIGNED(1)
+      .ADDR_WIDTH(ADDR_WIDTH), .BYTES(BYTES), .LENGTH_WIDTH(L), .BURST(BURST), .CHUNK_UNALIGNED(1)
   ) split (
       .clk, .rst,
       .command_valid(command_valid && command_room), .command_ready(split_ready),
@@ -94,22 +100,24 @@ module hlsc_axi_write #(
   logic piece_valid, buffered, beat_done;
   logic [F-1:0] unclaimed;
 
-  hlsc_fifo #(.WIDTH(DATA_WIDTH + BYTES), .DEPTH(BUFFER)) buffer (
+  hlsc_fifo #(.WIDTH(DATA_WIDTH), .DEPTH(BUFFER)) buffer (
       .clk, .rst,
-      .din({data_strb, data}), .write(data_valid && data_ready), .full_n(data_ready),
-      .dout({wstrb, wdata}), .read(beat_done), .empty_n(buffered)
+      .din(data), .write(data_valid && data_ready), .full_n(data_ready),
+      .dout(wdata), .read(beat_done), .empty_n(buffered)
   );
 
   // Items to the address channel, to the data channel (pieces) and to the response channel (tags)
   logic request_free, piece_free, tag_free, taken;
 
   assign item_length = 8'(item_beats - 9'd1);
+  assign item_tail = item_last ? tail : '0;
   assign item_skip = item_beats == '0;
   assign item_ready = tag_free && (item_skip ||
       (piece_free && unclaimed >= F'(item_beats) && (item_unaligned || request_free)));
   assign taken = item_valid && item_ready;
 
   logic [7:0] piece_length;  // beats - 1
+  logic [S-1:0] piece_tail;
   logic piece_drop, piece_end, piece_done;
   logic tag_valid, tag_done, tag_skip, tag_flag;  // flag: last burst of its command; of a skip: unaligned
 
@@ -119,10 +127,10 @@ module hlsc_axi_write #(
       .full_n(request_free),
       .dout({awaddr, awlen}), .read(awvalid && awready), .empty_n(awvalid)
   );
-  hlsc_fifo #(.WIDTH(9), .DEPTH(OUTSTANDING), .BLOCK_ABOVE(OUTSTANDING)) pieces (
+  hlsc_fifo #(.WIDTH(S + 9), .DEPTH(OUTSTANDING), .BLOCK_ABOVE(OUTSTANDING)) pieces (
       .clk, .rst,
-      .din({item_unaligned, item_length}), .write(taken && !item_skip), .full_n(piece_free),
-      .dout({piece_drop, piece_length}), .read(piece_done), .empty_n(piece_valid)
+      .din({item_tail, item_unaligned, item_length}), .write(taken && !item_skip), .full_n(piece_free),
+      .dout({piece_tail, piece_drop, piece_length}), .read(piece_done), .empty_n(piece_valid)
   );
   hlsc_fifo #(.WIDTH(2), .DEPTH(OUTSTANDING), .BLOCK_ABOVE(OUTSTANDING)) tags (
       .clk, .rst,
@@ -131,7 +139,7 @@ module hlsc_axi_write #(
       .dout({tag_skip, tag_flag}), .read(tag_done), .empty_n(tag_valid)
   );
   assign awid     = '0;
-  assign awsize   = 3'($clog2(BYTES));
+  assign awsize   = 3'(S);
   assign awburst  = 2'b01;  // INCR
   assign awlock   = '0;
   assign awcache  = 4'b0011;  // modifiable, bufferable
@@ -144,6 +152,7 @@ module hlsc_axi_write #(
 
   assign wvalid     = piece_valid && buffered && !piece_drop;
   assign wlast      = piece_end;
+  assign wstrb      = (piece_end && piece_tail != '0) ? ~({BYTES{1'b1}} << piece_tail) : '1;
   assign piece_end  = sent == piece_length;
   assign beat_done  = piece_valid && buffered && (piece_drop || wready);
   assign piece_done = beat_done && piece_end;

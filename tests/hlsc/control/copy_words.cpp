@@ -7,13 +7,13 @@ typedef hls::stream<word> words;
 typedef hls::stream<hlsc::burst> commands;
 typedef hls::stream<ap_uint<2>> statuses;
 
-// `count` bursts of `words_each` words, one after the other from `first`
+// `count` bursts of `words_each` words, one after the other from word `first`
 static void plan(commands& to, ap_uint<64> first, ap_uint<16> words_each, ap_uint<8> count) {
   for (ap_uint<8> k = 0; k < count; k++) {
 #pragma HLS pipeline II=1
     hlsc::burst b;
-    b.index = first + ap_uint<32>(k) * words_each;
-    b.words = words_each;
+    b.offset = (first + ap_uint<32>(k) * words_each) * 8;
+    b.bytes = ap_uint<32>(words_each) * 8;
     b.last = k + 1 == count;
     to.write(b);
   }
