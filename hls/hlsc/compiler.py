@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .emit import ProcessEmitter
@@ -16,13 +16,13 @@ from .emit_top import EXTERNALS, ProcessModule, emit_top
 from .errors import HlscError, Location
 from .frontend import Program, compile_to_ir, not_utf8
 from .images import image_extern, image_module
-from .interfaces import CLOCK, RESET, Port, master_ports
+from .interfaces import CLOCK, RESET, Port, ScalarArgument, axilite_ports, master_ports
 from .lower import Process, lower
 from .mlir import identifier
 from .normalise import expand_block_moves
 from .optimise import balance, drop_dead_phis, expand, split_fields
 from .pointer_choice import split_pointer_choices
-from .registers import RegisterMap, build_registers
+from .registers import RegisterMap, build_registers, register_files
 from .report import Report, build_report
 from .rewind import apply_rewind
 from .schedule import Scheduler
@@ -53,7 +53,7 @@ class CompiledKernel:
     files: dict[str, str]
     ports: list[Port]
     report: Report
-    registers: RegisterMap | None = None  # on the AXI4-Lite port, if it has one
+    registers: dict[str, RegisterMap] = field(default_factory=dict)  # bundle -> registers on its AXI4-Lite port
 
     def write(self, out_dir: str | Path) -> None:
         """Write all files and report.json; each appears whole or not at all.
@@ -165,7 +165,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
     externals = EXTERNALS + "".join(image_extern(n, x) for n, x in images.items())
     mlir = externals + "".join(texts) + emit_top(program.top, topology, instances, registers)
     tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
-    verilog = _header(program.top, registers is not None) + tables + _export(mlir)
+    verilog = _header(program.top, bool(registers)) + tables + _export(mlir)
     if not re.search(rf"^module {program.top}\b", verilog, re.M):  # CIRCT renames it
         raise HlscError(
             program.where,
@@ -179,14 +179,34 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
     if topology.masters:
         files["hlsc_axi_split.sv"] = (RTL_DIR / "hlsc_axi_split.sv").read_text(encoding="utf-8")
-    if registers is not None:
-        files.update(registers.files())
+    if registers:
+        files.update(register_files(program.top, registers))
     ports = [CLOCK, RESET] + [p for i in topology.interfaces.streams for p in i.ports()]
     for bundle, bits in topology.interfaces.bundles().items():
         ports += master_ports(bundle, bits)
-    ports += control.ports(registers.address_bits if registers is not None else 0)
+    for bundle, table in registers.items():
+        ports += axilite_ports(bundle, table.address_bits)
+    ports += control.ports()
+    wires = [(s, p) for s in topology.interfaces.scalars if not s.in_registers for p in s.wires()]
+    ports += [p for _, p in wires]
+    _check_port_names(verilog, program.top, wires)
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
     return CompiledKernel(program.top, files, ports, report, registers)
+
+
+def _check_port_names(verilog: str, top: str, wires: list[tuple[ScalarArgument, Port]]) -> None:
+    """A wire has the name of its argument, and CIRCT renames words of SystemVerilog."""
+    head = re.search(rf"^module {top}\((.*?)\);", verilog, re.M | re.S)
+    assert head is not None
+    names = set(re.findall(r"(\w+)\s*(?:,|$)", head.group(1)))
+    for scalar, port in wires:
+        if port.name not in names:
+            raise HlscError(
+                scalar.where,
+                f"argument '{scalar.name}' of the top",
+                "that is a word of SystemVerilog",
+                "give the argument another name",
+            )
 
 
 def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[list[Process], list[str]]:
@@ -268,7 +288,7 @@ def _check_results(topology: Topology, processes: list[Process]) -> None:
                 )
             writers[argument] = instance.where
     for scalar in topology.interfaces.scalars:
-        if scalar.direction == "out" and scalar.name not in writers:
+        if scalar.is_written and scalar.name not in writers:
             raise HlscError(
                 topology.where,
                 f"argument '{scalar.name}' of the top",

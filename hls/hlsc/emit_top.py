@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .dfg import Node
@@ -102,7 +103,7 @@ class _Top:
 
 
 def emit_top(
-    name: str, topology: Topology, modules: list[ProcessModule], registers: RegisterMap | None
+    name: str, topology: Topology, modules: list[ProcessModule], registers: Mapping[str, RegisterMap]
 ) -> str:
     """MLIR of the top (and of the external modules that only it uses), given the module of each instance."""
     top = _Top(name, topology)

@@ -27,7 +27,16 @@ from .initialisers import evaluate_constructors
 from .llvm_debug import DebugInfo, label
 from .llvm_ir import Function, Instruction, Module
 from .llvm_parse import parse_module
+from .port_rows import OTHER
 from .pragmas import PragmaSet, SourceText, collect
+from .result_arguments import (
+    ResultArguments,
+    Use,
+    check_return,
+    pointer_accesses,
+    return_through_pointer,
+    uses_in_calls,
+)
 from .rewind_form import hide_initial_state
 from .trip_counts import refuse_endless_unrolling
 from .value_arguments import copy_values, passed_by_value
@@ -76,7 +85,8 @@ class Program:
     dataflow: Module | None  # holds only the top
     processes: Module  # holds every process
     process_symbols: list[str]  # in order of their first call
-    port_rows: list[list[int]]  # one per argument of the top, see include/hlsc_probe.h
+    port_rows: list[list[int]]  # of the return value, if there is one, then one per argument, see include/hlsc_probe.h
+    arrays: dict[str, Location]  # arguments of integer type that are used as arrays, and where
     pragmas: PragmaSet
     variables: dict[str, set[str]]  # names declared in each function, and under '' outside of them
 
@@ -263,7 +273,7 @@ def _unfit_top(where: Location, top: str) -> HlscError:
     return HlscError(
         where,
         f"top '{top}'",
-        "must be one non-static void function at global scope whose arguments are hls::stream references, integers "
+        "must be one non-static function at global scope whose arguments are hls::stream references, integers "
         "or pointers to memory",
         "define it so, and include hls_stream.h",
     )
@@ -356,13 +366,6 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
     if re.search(rf"^define internal [^\n]*@{re.escape(entry.name)}\(", raw, re.M):
         raise _unfit_top(entry.where, top)
     texts = _functions(raw)
-    if not re.search(r"\bvoid @", texts[entry.name][0]):
-        raise HlscError(
-            entry.where,
-            f"top '{top}'",
-            "it returns a value, and a register for that is not implemented yet",
-            "return void and write the value through a pointer argument on s_axilite",
-        )
     ports = unoptimised.globals.get("_ZL15" + PORT_TABLE)
     if ports is None or ports.bytes is None:
         raise HlscError(
@@ -372,7 +375,13 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
             "include hls_stream.h and pass hls::stream references",
         )
     cells = [int.from_bytes(ports.bytes[k : k + 4], "little") for k in range(0, len(ports.bytes), 4)]
-    rows = [cells[k : k + 9] for k in range(0, len(cells), 9)][:-1]
+    *rows, returned = [cells[k : k + 9] for k in range(0, len(cells), 9)]
+    if not re.search(r"\bvoid @", texts[entry.name][0]) or returned[0] != OTHER:
+        check_return(entry, returned, bool(pragmas.in_function(top, "dataflow")))
+        raw = return_through_pointer(raw, *texts[entry.name], returned[3])
+        texts = _functions(raw)
+        entry = parse_module(raw).functions[entry.name]
+        rows.insert(0, returned)
 
     variables: dict[str, set[str]] = {"": {label(g) for g in unoptimised.globals}}
     for f in unoptimised.functions.values():
@@ -392,8 +401,12 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
             if passed_by_value(head, name)
         }
         raw = copy_values(raw, head, body, objects)
-        processes = _optimise(raw, {entry.name}, set(), rewinding)
-        return Program(top, entry.name, entry.where, None, processes, [entry.name], rows, pragmas, variables)
+        uses = [Use(name, entry.name, name) for name, _ in entry.parameters]
+        results = ResultArguments(entry, uses, rows, {})
+        processes = _optimise_processes(raw, {entry.name}, set(), rewinding, results)
+        return Program(
+            top, entry.name, entry.where, None, processes, [entry.name], rows, results.arrays, pragmas, variables
+        )
 
     called: list[str] = []
     for block in entry.blocks.values():
@@ -418,8 +431,12 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
             entry.where, f"dataflow top '{top}'", "it calls no process", "call at least one function"
         )
     dataflow = _optimise(raw, {entry.name}, set(called), set())
-    processes = _optimise(raw, set(called), {entry.name}, rewinding)
-    return Program(top, entry.name, entry.where, dataflow, processes, called, rows, pragmas, variables)
+    calls = dataflow.functions[entry.name]
+    results = ResultArguments(entry, uses_in_calls(calls, unoptimised), rows, pointer_accesses(calls))
+    processes = _optimise_processes(raw, set(called), {entry.name}, rewinding, results)
+    return Program(
+        top, entry.name, entry.where, dataflow, processes, called, rows, results.arrays, pragmas, variables
+    )
 
 
 def _copy_process_values(raw: str, top: Function, process: Function, call: Instruction) -> str:
@@ -437,6 +454,22 @@ def _copy_process_values(raw: str, top: Function, process: Function, call: Instr
         if passed_by_value(head, name) and operand.name in temporaries
     }
     return copy_values(raw, head, body, objects)
+
+
+def _optimise_processes(
+    raw: str,
+    keep: set[str],
+    declare: set[str],
+    rewinding: set[str],
+    results: ResultArguments,
+) -> Module:
+    """Optimise processes; those that read and write an argument of the top work on a copy of it."""
+    processes = _optimise(raw, keep, declare, rewinding)
+    copied = results.copy(raw, processes, _functions(raw))
+    if copied != raw:
+        processes = _optimise(copied, keep, declare, rewinding)
+    results.set_directions(processes)
+    return processes
 
 
 _options_set = False

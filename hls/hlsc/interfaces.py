@@ -1,38 +1,31 @@
 """Ports of the top module, with the names that Vitis HLS gives them.
 
-Arguments are AXI4-Streams (`axis`), scalars in AXI4-Lite registers (`s_axilite`) or memory behind an AXI4
-master (`m_axi`), whose address is in a register too. Calls begin and end by `ap_ctrl_none`, `ap_ctrl_hs` or
-`ap_ctrl_chain`, on pins or through the same registers.
+Arguments are AXI4-Streams (`axis`), scalars in AXI4-Lite registers (`s_axilite`) or on wires (`ap_none`,
+`ap_vld`), or memory behind an AXI4 master (`m_axi`), whose address is in a register. Calls begin and end by
+`ap_ctrl_none`, `ap_ctrl_hs` or `ap_ctrl_chain`, on pins or through registers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .errors import HlscError
-from .frontend import Program
-from .pragmas import BLOCK_MODES, Pragma
+from .errors import UNKNOWN, Location
 
-PLAIN, AXIS, SCALAR_IN, SCALAR_OUT = 2, 3, 4, 5
-# channel name, in the packing order of a FIFO word (see include/hlsc_probe.h)
-CHANNELS = ("data", "keep", "strb", "user", "id", "dest", "last")
 DEFAULT_BUNDLE = "control"  # as in Vitis HLS
-DEFAULT_MEMORY_BUNDLE = "gmem"
 ADDRESS_BITS = 64
-MAX_SCALAR_BITS = 1024
 
 
 @dataclass(frozen=True)
 class Port:
-    """One port of the RTL. ``kind`` is 'clock', 'reset', 'axis', 'axilite', 'm_axi', 'control' or
-    'interrupt'; widths in bits.
+    """One port of the RTL. ``kind`` is 'clock', 'reset', 'axis', 'axilite', 'm_axi', 'control', 'interrupt'
+    or 'wire'; widths in bits.
     """
 
     name: str
     direction: str  # 'in' or 'out'
     width: int
     kind: str
-    argument: str = ""  # the C++ argument an axis signal belongs to; the bundle of an m_axi signal
+    argument: str = ""  # the C++ argument an axis signal or a wire belongs to; the bundle of an axilite or m_axi signal
     channel: str = ""  # axis: 'data', 'keep', ..., 'valid', 'ready'; axilite and m_axi: 'awvalid', ...
 
 
@@ -60,14 +53,49 @@ class Interface:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """One scalar argument of the top, in registers. An 'in' is constant during a run; an 'out' is only
-    written.
-    """
+    """One scalar argument of the top, or its return value. What the kernel reads is constant during a run."""
 
     name: str
     bits: int
     signed: bool
-    direction: str  # of the argument: 'in' or 'out'
+    direction: str  # of the argument: 'in', 'out' or 'inout'
+    mode: str = "s_axilite"  # or 'ap_none', 'ap_vld': on wires
+    bundle: str = DEFAULT_BUNDLE  # of its registers
+    offset: int | None = None  # byte address that the pragma asks for
+    where: Location = UNKNOWN
+
+    @property
+    def is_read(self) -> bool:
+        return self.direction != "out"
+
+    @property
+    def is_written(self) -> bool:
+        return self.direction != "in"
+
+    @property
+    def in_registers(self) -> bool:
+        return self.mode == "s_axilite"
+
+    @property
+    def input_name(self) -> str:
+        """As Vitis HLS calls what the kernel reads."""
+        return f"{self.name}_i" if self.direction == "inout" else self.name
+
+    @property
+    def output_name(self) -> str:
+        """As Vitis HLS calls what the kernel writes."""
+        return f"{self.name}_o" if self.direction == "inout" else self.name
+
+    def wires(self) -> list[Port]:
+        """Its ports, if it is not in registers."""
+        found = []
+        if self.is_read:
+            found.append(Port(self.input_name, "in", self.bits, "wire", self.name))
+        if self.is_written:
+            found.append(Port(self.output_name, "out", self.bits, "wire", self.name))
+        if self.mode == "ap_vld":
+            found.append(Port(f"{self.output_name}_ap_vld", "out", 1, "wire", self.name))
+        return found
 
 
 @dataclass(frozen=True)
@@ -77,7 +105,6 @@ class MemoryArgument:
     name: str
     bits: int
     bundle: str
-    writable: bool
     burst_beats: dict[str, int]  # 'read', 'write' -> beats of the longest burst
     outstanding: dict[str, int]  # 'read', 'write' -> bursts under way
 
@@ -140,6 +167,14 @@ def master_ports(bundle: str, data_bits: int) -> list[Port]:
     ]
 
 
+def axilite_ports(bundle: str, address_bits: int) -> list[Port]:
+    """The signals of one AXI4-Lite port; ``address_bits``: of a byte address in its register map."""
+    return [
+        Port(f"s_axi_{bundle}_{s}", d, w or address_bits, "axilite", bundle, s.lower())
+        for s, (d, w) in AXILITE_SIGNALS.items()
+    ]
+
+
 @dataclass
 class Control:
     """How calls begin and end.
@@ -150,25 +185,19 @@ class Control:
 
     mode: str = "ap_ctrl_none"
     in_registers: bool = False  # ap_start and its like are bits of the control register, not pins
-    bundle: str = ""  # of the AXI4-Lite port; '' if there is none
+    bundle: str = ""  # of that register's AXI4-Lite port; '' if there is none
 
     @property
     def has_runs(self) -> bool:
         return self.mode != "ap_ctrl_none"
 
-    def ports(self, address_bits: int) -> list[Port]:
-        """``address_bits``: of a byte address in the register map."""
+    def ports(self) -> list[Port]:
         found = []
         if self.has_runs and not self.in_registers:
             found.append(Port("ap_start", "in", 1, "control"))
             found += [Port(f"ap_{n}", "out", 1, "control") for n in ("done", "idle", "ready")]
             if self.mode == "ap_ctrl_chain":
                 found.append(Port("ap_continue", "in", 1, "control"))
-        if self.bundle:
-            found += [
-                Port(f"s_axi_{self.bundle}_{s}", d, w or address_bits, "axilite", channel=s.lower())
-                for s, (d, w) in AXILITE_SIGNALS.items()
-            ]
         if self.in_registers:
             found.append(Port("interrupt", "out", 1, "interrupt"))
         return found
@@ -180,172 +209,17 @@ class Interfaces:
 
     control: Control
     streams: list[Interface] = field(default_factory=list)
-    scalars: list[ScalarArgument] = field(default_factory=list)  # also the addresses of memories
+    scalars: list[ScalarArgument] = field(default_factory=list)  # the return value first; also addresses of memories
     memories: dict[str, MemoryArgument] = field(default_factory=dict)
 
     def bundles(self) -> dict[str, int]:
         """AXI4 masters: bundle -> bits of its data."""
         return {m.bundle: m.bits for m in self.memories.values()}
 
+    def register_bundles(self) -> list[str]:
+        """AXI4-Lite ports: the one with block control first, then in the order of the arguments."""
+        control = [self.control.bundle] if self.control.in_registers else []
+        return list(dict.fromkeys([*control, *(s.bundle for s in self.scalars if s.in_registers)]))
+
     def scalar(self, name: str) -> ScalarArgument | None:
         return next((s for s in self.scalars if s.name == name), None)
-
-
-def _may_join(a: str, b: str) -> bool:
-    """A port may have two pragmas: what it is, and that its control or address is in registers."""
-    return (a == "s_axilite") != (b == "s_axilite") and "axis" not in (a, b)
-
-
-def _by_port(program: Program, arguments: list[str]) -> dict[str, list[Pragma]]:
-    found: dict[str, list[Pragma]] = {}
-    for p in program.pragmas.in_function(program.top, "interface"):
-        name, mode = p.options["port"], p.options["mode"]
-        if name != "return" and name not in arguments:
-            raise HlscError(
-                p.where,
-                f"interface port={name}",
-                "the top has no such argument",
-                "name one of: " + ", ".join(arguments),
-            )
-        if mode in (("axis", "m_axi") if name == "return" else BLOCK_MODES):
-            raise HlscError(
-                p.where,
-                f"interface mode={mode} port={name}",
-                "the mode does not fit the port",
-                "use axis, m_axi or s_axilite for arguments, ap_ctrl_* and s_axilite for return",
-            )
-        same_kind = [q for q in found.get(name, []) if not _may_join(q.options["mode"], mode)]
-        if same_kind:
-            raise HlscError(
-                p.where,
-                f"interface mode={mode} port={name}",
-                f"line {same_kind[0].where.line} gives the port an interface already",
-                "keep one of the two",
-            )
-        found.setdefault(name, []).append(p)
-    return found
-
-
-def _read_control(program: Program, pragmas: dict[str, list[Pragma]]) -> Control:
-    own = pragmas.get("return", [])
-    block = next((p for p in own if p.options["mode"] != "s_axilite"), None)
-    registers = next((p for p in own if p.options["mode"] == "s_axilite"), None)
-    if block is None:
-        raise HlscError(
-            registers.where if registers else program.where,
-            f"top '{program.top}'",
-            "its control protocol is not given, and the flows of Vitis HLS differ in their default",
-            "add #pragma HLS interface mode=ap_ctrl_none port=return (or ap_ctrl_hs, ap_ctrl_chain)",
-        )
-    control = Control(block.options["mode"])
-    if registers is not None and not control.has_runs:
-        raise HlscError(
-            registers.where,
-            "interface mode=s_axilite port=return",
-            "with ap_ctrl_none there is nothing to start or to wait for",
-            "remove this line, or use ap_ctrl_hs or ap_ctrl_chain",
-        )
-    control.in_registers = registers is not None
-    for p in (p for group in pragmas.values() for p in group if p.options["mode"] == "s_axilite"):
-        bundle = p.options.get("bundle", DEFAULT_BUNDLE)
-        if control.bundle not in ("", bundle):
-            raise HlscError(
-                p.where,
-                f"interface port={p.options['port']} bundle={bundle}",
-                f"another port is in bundle {control.bundle}: there is one AXI4-Lite port",
-                f"write bundle={control.bundle}",
-            )
-        control.bundle = bundle
-    if not control.bundle and any(p.options["mode"] == "m_axi" for group in pragmas.values() for p in group):
-        control.bundle = DEFAULT_BUNDLE  # for the address
-    return control
-
-
-def _read_scalar(program: Program, name: str, row: list[int], pragma: Pragma, control: Control) -> ScalarArgument:
-    direction = "in" if row[0] == SCALAR_IN else "out"
-    bits, construct = row[1], f"argument '{name}' of the top"
-    if bits > MAX_SCALAR_BITS:
-        raise HlscError(pragma.where, construct, f"{bits} bits are too many for registers", "pass it through a stream")
-    if direction == "in" and not control.has_runs:
-        raise HlscError(
-            pragma.where,
-            construct,
-            "with ap_ctrl_none no call begins at a known time, so it is not defined which value a call sees",
-            "use ap_ctrl_hs or ap_ctrl_chain, make it a constant, or send it through a stream",
-        )
-    return ScalarArgument(name, bits, bool(row[2]), direction)
-
-
-def _read_memory(found: Interfaces, name: str, row: list[int], pragma: Pragma) -> MemoryArgument:
-    construct, o = f"argument '{name}' of the top", pragma.options
-    bits = row[1]
-    if not row[3] or not 32 <= bits <= 1024 or bits & (bits - 1):
-        raise HlscError(
-            pragma.where,
-            construct,
-            "memory is an array of words of 32, 64, 128, 256, 512 or 1024 bits",
-            "pass a pointer to ap_uint<512>, for example, and take words apart in a process",
-        )
-    bundle = o.get("bundle", DEFAULT_MEMORY_BUNDLE)
-    if found.bundles().get(bundle, bits) != bits:
-        raise HlscError(pragma.where, construct, f"bundle {bundle} has words of another width", "use another bundle")
-    bursts = {d: int(o.get(f"max_{d}_burst_length", "16")) for d in ("read", "write")}
-    outstanding = {d: int(o.get(f"num_{d}_outstanding", "16")) for d in ("read", "write")}
-    for beats in bursts.values():
-        if beats > 256 or beats & (beats - 1):
-            raise HlscError(pragma.where, construct, f"a burst of {beats} beats", "give a power of two up to 256")
-    return MemoryArgument(name, bits, bundle, row[0] == SCALAR_OUT, bursts, outstanding)
-
-
-def read_interfaces(program: Program, arguments: list[str]) -> Interfaces:
-    """Interfaces of the top's arguments; every argument needs an interface pragma that fits its type."""
-    pragmas = _by_port(program, arguments)
-    control = _read_control(program, pragmas)
-    found = Interfaces(control)
-    for name, row in zip(arguments, program.port_rows, strict=True):
-        construct = f"argument '{name}' of the top"
-        if row[0] not in (PLAIN, AXIS, SCALAR_IN, SCALAR_OUT):
-            raise HlscError(
-                program.where,
-                construct,
-                "its type has no interface",
-                "pass an hls::stream reference, an integer, or a pointer or reference to one",
-            )
-        is_stream = row[0] in (PLAIN, AXIS)
-        mode = "axis" if is_stream else "s_axilite"
-        memory = next((p for p in pragmas.get(name, []) if p.options["mode"] == "m_axi"), None)
-        if memory is not None and not is_stream:
-            address = [SCALAR_IN, ADDRESS_BITS, 0]
-            found.memories[name] = _read_memory(found, name, row, memory)
-            found.scalars.append(_read_scalar(program, name, address, memory, control))
-            continue
-        if name not in pragmas:
-            raise HlscError(
-                program.where,
-                construct,
-                "its interface is not given",
-                f"add #pragma HLS interface mode={mode} port={name}",
-            )
-        pragma = pragmas[name][0]
-        if pragma.options["mode"] != mode:
-            raise HlscError(
-                pragma.where,
-                f"interface mode={pragma.options['mode']} port={name}",
-                "the mode does not fit the type of the argument",
-                f"write mode={mode}" + ("" if is_stream else ", or make it an hls::stream reference"),
-            )
-        if is_stream:
-            channels = {c: bits for c, bits in zip(CHANNELS, row[1:8], strict=True) if bits}
-            found.streams.append(Interface(name, channels))
-        else:
-            found.scalars.append(_read_scalar(program, name, row, pragma, control))
-    seen: dict[str, str] = {}
-    for s in found.scalars:
-        if seen.setdefault(s.name.upper(), s.name) != s.name:
-            raise HlscError(
-                program.where,
-                f"argument '{s.name}' of the top",
-                f"its registers would have the names of those of '{seen[s.name.upper()]}'",
-                "let names differ in more than upper and lower case",
-            )
-    return found

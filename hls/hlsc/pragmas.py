@@ -24,7 +24,7 @@ _KNOWN: dict[str, dict[str, str | None]] = {
         "mode": r"\w+",
         "port": r"\w+",
         "bundle": r"\w+",
-        "offset": r"slave",
+        "offset": r"slave|0[xX][0-9a-fA-F]+|\d+",
         "depth": r"[1-9]\d*",
         "max_read_burst_length": r"[1-9]\d*",
         "max_write_burst_length": r"[1-9]\d*",
@@ -36,6 +36,8 @@ _KNOWN: dict[str, dict[str, str | None]] = {
         "ap_ctrl_none": None,
         "ap_ctrl_hs": None,
         "ap_ctrl_chain": None,
+        "ap_none": None,
+        "ap_vld": None,
     },
     "stream": {"variable": r"[\w.\[\]]+", "depth": r"[1-9]\d*", "type": r"fifo"},
     "array_partition": {"variable": r"[\w.]+", "type": r"complete", "complete": None, "dim": r"[01]"},
@@ -60,7 +62,7 @@ _EXPECTED = {
     r"fifo": "write type=fifo",
     r"complete": "write type=complete",
     r"bit": "write compact=bit",
-    r"slave": "write offset=slave",
+    r"slave|0[xX][0-9a-fA-F]+|\d+": "write offset=slave for m_axi, or the byte address of a register for s_axilite",
     r"[01]": "give 0 or 1",
     r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)": "give one of ram_1p, ram_2p, ram_s2p, rom_1p, "
     "rom_2p, rom_np, fifo",
@@ -71,7 +73,8 @@ MAX_DEPTH = 1 << 20
 MAX_UNROLL = 4096
 _GREATEST = {("pipeline", "ii"): 4096, ("unroll", "factor"): MAX_UNROLL, ("stream", "depth"): MAX_DEPTH}
 BLOCK_MODES = ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")
-_INTERFACE_MODES = ("axis", "m_axi", "s_axilite", *BLOCK_MODES)
+WIRE_MODES = ("ap_none", "ap_vld")
+_INTERFACE_MODES = ("axis", "m_axi", "s_axilite", *WIRE_MODES, *BLOCK_MODES)
 _MEMORY_OPTIONS = (
     "offset",
     "depth",
@@ -236,9 +239,9 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
             where,
             f"interface mode={mode or '?'}",
             "not a supported interface",
-            "write mode=axis|m_axi|s_axilite port=NAME, or mode=ap_ctrl_none|_hs|_chain port=return",
+            "write mode=axis|m_axi|s_axilite|ap_none|ap_vld port=NAME, or mode=ap_ctrl_none|_hs|_chain port=return",
         )
-    allowed = {"s_axilite": ("bundle",), "m_axi": ("bundle", *_MEMORY_OPTIONS)}.get(mode, ())
+    allowed = {"s_axilite": ("bundle", "offset"), "m_axi": ("bundle", *_MEMORY_OPTIONS)}.get(mode, ())
     for name in ("bundle", *_MEMORY_OPTIONS):
         if name in options and name not in allowed:
             raise HlscError(
@@ -247,6 +250,13 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
                 f"this option does not apply to mode {mode}",
                 f"remove {name}",
             )
+    if "offset" in options and (options["offset"] == "slave") != (mode == "m_axi"):
+        raise HlscError(
+            where,
+            f"interface mode={mode} offset={options['offset']}",
+            "this value does not apply to the mode",
+            "write offset=slave for m_axi, or the byte address of a register for s_axilite",
+        )
     return options
 
 

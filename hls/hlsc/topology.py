@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from .dfg import Graph, Node
 from .errors import HlscError, Location
 from .frontend import BURST, DECLARE_STREAM, Program
-from .interfaces import Interface, Interfaces, read_interfaces
+from .interface_pragmas import read_interfaces
+from .interfaces import Interface, Interfaces, ScalarArgument
 from .intrinsics import IGNORED, short_name
 from .llvm_ir import Function, Instruction, Operand
 from .lower import Scalar
@@ -107,9 +108,10 @@ def _only_instance(program: Program, parameters: list[str], topology: Topology) 
         scalar = topology.interfaces.scalar(name)
         if scalar is None:
             only.streams[parameter] = name
-        elif scalar.direction == "out":
+            continue
+        if scalar.is_written:
             only.results[parameter] = name
-        else:
+        if scalar.is_read:
             node = graph.raw("argument", (), scalar.bits, key=name)
             only.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
     return only
@@ -146,6 +148,7 @@ class _Calls:
         self.streams: dict[tuple[str, int], str] = {(f"%{a}", 0): a for a in topology.channels}
         self.graph = Graph()
         self.values: dict[str, Node] = {}
+        self.owners: dict[str, Location] = {}  # argument that is read and written -> the call that has it
         self.stored: dict[str, dict[int, Node]] = {}  # variable -> byte offset -> value
         for n, type_ in function.parameters:
             scalar = topology.interfaces.scalar(n)
@@ -217,6 +220,13 @@ class _Calls:
         scalar = self.topology.interfaces.scalar(name) if address.object[0] == "%" else None
         if name in self.topology.interfaces.memories:
             raise self.too_much(i)
+        if scalar is not None and scalar.is_written:
+            raise HlscError(
+                i.where,
+                f"argument '{name}' of the top",
+                "a process writes it, so for another one its value is not defined",
+                "give it to one process, and pass its value on by a stream",
+            )
         if not address.terms and scalar is not None and scalar.direction == "in" and name in self.arguments:
             return self.graph.extract(self.argument(name, low + bits), low, bits)
         if not address.terms and name in self.stored:
@@ -337,11 +347,13 @@ class _Calls:
             )
         if key in self.streams:
             instance.streams[parameter] = self.streams[key]
-        elif scalar is not None and address.offset == 0 and scalar.direction == "out":
-            instance.results[parameter] = name
         elif scalar is not None and address.offset == 0:
-            node = self.graph.raw("argument", (), scalar.bits, key=name)
-            instance.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
+            self.check_owner(scalar, i)
+            if scalar.is_written:
+                instance.results[parameter] = name
+            if scalar.is_read:
+                node = self.graph.raw("argument", (), scalar.bits, key=name)
+                instance.scalars[parameter] = ScalarSource(node, Scalar(scalar.bits, scalar.signed))
         elif name in self.stored and (value := self.stored_value(name)) is not None:
             self.pass_scalar(instance, parameter, value)
         else:
@@ -350,6 +362,16 @@ class _Calls:
                 f"argument '{source_name(parameter)}'",
                 "it is not a stream, nor an integer that the top got as its own argument",
                 "pass streams and integers only; pass values between processes by streams",
+            )
+
+    def check_owner(self, scalar: ScalarArgument, i: Instruction) -> None:
+        """Processes run at the same time: an argument that one writes has no defined value for another."""
+        if scalar.direction == "inout" and self.owners.setdefault(scalar.name, i.where) != i.where:
+            raise HlscError(
+                i.where,
+                f"argument '{scalar.name}' of the top",
+                f"it is read and written, and the process called at line {self.owners[scalar.name].line} has it too",
+                "give it to one process, and pass its value on by a stream",
             )
 
     def pass_scalar(self, instance: Instance, parameter: str, node: Node) -> None:

@@ -29,15 +29,15 @@ def copy_values(raw: str, define_line: str, body: str, sizes_bytes: dict[str, in
         return raw
     head = define_line
     copies = []
-    for n, (parameter, size) in enumerate(sizes_bytes.items()):
+    for parameter, size in sizes_bytes.items():
         quoted = f'%"{parameter}"' if f'%"{parameter}"' in head else f"%{parameter}"
         renamed = f'%"{parameter}{SUFFIX}"' if '"' in quoted else f"%{parameter}{SUFFIX}"
         head = re.sub(re.escape(quoted) + r"(?=[,)])", renamed, head, count=1)
         word = f"i{8 * size}"
         copies += [
             f"  {quoted} = alloca {word}, align 16",
-            f"  %hlsc.value.{n} = load {word}, ptr {renamed}, align 1",
-            f"  store {word} %hlsc.value.{n}, ptr {quoted}, align 1",
+            f'  %"hlsc.value.{parameter}" = load {word}, ptr {renamed}, align 1',
+            f'  store {word} %"hlsc.value.{parameter}", ptr {quoted}, align 1',
         ]
     label, rest = body.split("\n", 1)
     return raw.replace(f"{define_line}\n{body}}}\n", "\n".join([head, label, *copies, rest]) + "}\n")

@@ -71,93 +71,7 @@ struct Host {  // of one AXI4-Lite port
   Pin arvalid, arready, araddr, rvalid, rready, rdata, rresp;
 };
 
-// A memory of 64-bit words at the end of an AXI4 master, with random stalls and a latency. It checks the bus rules.
-struct Memory {
-  std::map<std::string, Pin> pin;  // awvalid, ...
-  std::map<u64, u64> word;         // byte address -> word
-  std::map<u64, int> errors;       // byte address of a word -> its response: 2 SLVERR, 3 DECERR
-  u32 longest = 16;                // beats
-  u32 latency = 0;                 // cycles from an address to its data, from the last data to its response
-  int rate = 100;
-  u64 bursts = 0, most_reads = 0;
-  u64 first_data = 0, last_data = 0;  // cycle of the first and the last W beat
-
-  struct Burst {
-    u64 address;
-    u32 beats, done = 0;
-    u64 ready = 0;
-    int response = 0;
-  };
-  std::deque<Burst> reads, writes, answers;
-  std::map<std::string, std::vector<u64>> held;  // channel -> payload that was not taken in the last cycle
-  bool r_taken, b_taken;
-
-  u64 get(const std::string& name) { return pin.at(name).get(); }
-  void hold(const std::string& channel, std::vector<u64> payload) {
-    bool valid = get(channel + "valid"), ready = get(channel + "ready");
-    if (held.count(channel)) CHECK(valid && payload == held[channel], "%svalid or its payload changed", channel.c_str());
-    held.erase(channel);
-    if (valid && !ready) held[channel] = payload;
-  }
-  Burst burst(const std::string& c) {
-    Burst b{get(c + "addr"), u32(get(c + "len")) + 1};
-    CHECK(get(c + "size") == 3 && get(c + "burst") == 1, "not an INCR burst of whole words");
-    CHECK(b.address % 8 == 0, "address %llx is not aligned", (unsigned long long)b.address);
-    CHECK(b.address / 4096 == (b.address + 8 * b.beats - 1) / 4096, "a burst crosses 4 KB");
-    CHECK(b.beats <= longest, "a burst of %u beats", b.beats);
-    bursts++;
-    b.ready = cycle + latency;
-    return b;
-  }
-  int response(u64 at) { return errors.count(at) ? errors[at] : 0; }
-  void sample() {
-    if (pin.empty()) return;
-    hold("ar", {get("araddr"), get("arlen")});
-    hold("aw", {get("awaddr"), get("awlen")});
-    hold("w", {get("wdata"), get("wstrb"), get("wlast")});
-    r_taken = get("rvalid") && get("rready");
-    b_taken = get("bvalid") && get("bready");
-    if (get("arvalid") && get("arready")) reads.push_back(burst("ar"));
-    most_reads = std::max<u64>(most_reads, reads.size());
-    if (get("awvalid") && get("awready")) writes.push_back(burst("aw"));
-    if (get("wvalid") && get("wready")) {
-      CHECK(!writes.empty(), "data before its address was taken");  // WREADY waits for AW here
-      Burst& b = writes.front();
-      u64 at = b.address + 8 * b.done;
-      u64 mask = 0;
-      for (int i = 0; i < 8; i++) mask |= get("wstrb") >> i & 1 ? 0xffull << 8 * i : 0;
-      b.response = std::max(b.response, response(at));
-      if (!response(at)) word[at] = (word[at] & ~mask) | (get("wdata") & mask);
-      b.done++;
-      if (!first_data) first_data = cycle;
-      last_data = cycle;
-      CHECK(get("wlast") == (b.done == b.beats), "WLAST is wrong");
-      b.ready = cycle + latency;
-      if (b.done == b.beats) answers.push_back(b), writes.pop_front();
-    }
-  }
-  void drive() {
-    if (pin.empty()) return;
-    if (r_taken && ++reads.front().done == reads.front().beats) reads.pop_front();
-    if (b_taken) answers.pop_front();
-    pin["arready"].set(chance(rate));
-    pin["awready"].set(chance(rate) && writes.size() < 3);
-    pin["wready"].set(chance(rate) && !writes.empty());
-    if (r_taken || !get("rvalid")) {
-      bool on = !reads.empty() && cycle >= reads.front().ready && chance(rate);
-      pin["rvalid"].set(on);
-      u64 at = on ? reads.front().address + 8 * reads.front().done : 0;
-      pin["rdata"].set(on ? word[at] : 0);
-      pin["rresp"].set(on ? response(at) : 0);
-      pin["rlast"].set(on && reads.front().done + 1 == reads.front().beats);
-    }
-    if (b_taken || !get("bvalid")) {
-      bool on = !answers.empty() && cycle >= answers.front().ready && chance(rate);
-      pin["bvalid"].set(on);
-      pin["bresp"].set(on ? answers.front().response : 0);
-    }
-  }
-};
+#include "memory_model.h"
 
 struct Kernel {
   Pin reset_n;
@@ -558,116 +472,8 @@ static void meter_scenario() {
   CHECK(read(h, 0) == 0 && read(h, 4) == 0 && read(h, 8) == 0 && read(h, 12) == 0, "there is block control");
 }
 
-// Memory to memory: every word at its place when ap_done says so, also after errors and for empty bursts
-static void memory_scenario() {
-  Host& h = copy_words_host;
-  Memory &from = copy_words_gmem0, &to = copy_words_gmem1;
-  to.longest = 64;
-  reset(copy_words_kernel);
-  for (int run = 0; run < 40; run++) {
-    from.rate = to.rate = run < 2 ? 100 : 20 + rng() % 81;
-    from.word.clear(), to.word.clear();
-    u32 each = run == 0 ? 256 : run == 3 ? 0 : rng() % 90, count = run == 0 ? 4 : 1 + rng() % 12;
-    u64 source = (u64(rng() % 4) << 32) + 8 * (rng() % 4096), target = 0x7000000000ull + 8 * (rng() % 4096);
-    u64 first = rng() % 2000, place = rng() % 2000;
-    std::map<u64, u64> want;
-    for (u64 i = 0; i < u64(each) * count; i++) {
-      u64 x = u64(rng()) << 32 | rng();
-      from.word[source + 8 * (first + i)] = x;
-      want[target + 8 * (place + i)] = ~x;
-    }
-    bool broken = run % 8 == 7 && each;
-    from.errors.clear();
-    if (broken) from.errors[source + 8 * (first + u64(each) * count - 1)] = 2;  // the last word
-    write64(h, COPY_WORDS_SOURCE, source);
-    write64(h, COPY_WORDS_TARGET, target);
-    write64(h, COPY_WORDS_FROM, first);
-    write64(h, COPY_WORDS_TO, place);
-    write(h, COPY_WORDS_WORDS_EACH, each);
-    write(h, COPY_WORDS_COUNT, count);
-    u64 start = cycle;
-    from.bursts = to.bursts = 0;
-    write(h, 0, 1);
-    while (!(read(h, 0) & 2)) CHECK(cycle - start < PATIENCE, "ap_done never came");
-    if (run == 0)
-      printf("info memory: %u words in %d cycles, %d read bursts, %d write bursts\n", each * count,
-             int(cycle - start), int(from.bursts), int(to.bursts));
-    CHECK(to.word == want, "the memory is wrong after run %d: %zu words of %zu", run, to.word.size(), want.size());
-    CHECK(read(h, COPY_WORDS_READ_ERRORS) == broken, "read errors are %u", read(h, COPY_WORDS_READ_ERRORS));
-    CHECK(read(h, COPY_WORDS_WRITE_ERRORS) == 0, "write errors are %u", read(h, COPY_WORDS_WRITE_ERRORS));
-    write(h, 0, 0x10);
-  }
-}
-
-// A list of descriptors: byte by byte what was asked for, and a completion each, also for those that fail
-static void move_run(u32 count, u32 longest_bytes, int rate, u32 latency, bool trouble) {
-  Host& h = move_bytes_host;
-  Memory &lists = move_bytes_gmem0, &from = move_bytes_gmem1, &to = move_bytes_gmem2;
-  for (Memory* m : {&lists, &from, &to}) {
-    m->word.clear(), m->errors.clear();
-    m->rate = rate, m->latency = latency;
-    m->bursts = m->most_reads = m->first_data = 0;
-  }
-  u64 list = 0x1000 + 8 * (rng() % 512), reports = 0x800000 + 8 * (rng() % 512);
-  u64 source = 0x100000000ull + 8 * (rng() % 512), target = 0x7000000000ull + 8 * (rng() % 512);
-  u32 errors = 0;
-  u64 at = 0;  // both offsets of the next transfer; transfers keep a word's distance
-  std::map<u64, u64> want, want_reports;
-  for (u32 k = 0; k < count; k++) {
-    u32 bytes = !trouble ? longest_bytes : rng() % 8 == 0 ? 0 : 1 + rng() % longest_bytes;
-    u64 from_offset = at, to_offset = at + 8 * (rng() % 3), cookie = u64(rng()) << 32 | k;
-    int kind = trouble ? rng() % 8 : 7, read_status = 0, write_status = 0;
-    bool refused = kind == 0;
-    if (refused) (rng() & 1 ? from_offset : to_offset) += 1 + rng() % 7;
-    const u64 fields[] = {from_offset, to_offset, bytes, cookie};
-    for (int i = 0; i < 4; i++) lists.word[list + 32 * k + 8 * i] = fields[i];
-    u32 whole = (bytes + 7) / 8;
-    if (!refused && bytes) {
-      u64 bad = 8 * (rng() % whole);
-      if (kind == 1) from.errors[source + from_offset + bad] = read_status = 2 + rng() % 2;
-      if (kind == 2) to.errors[target + to_offset + bad] = write_status = 2 + rng() % 2;
-    }
-    for (u32 i = 0; !refused && i < whole; i++) {
-      u64 x = u64(rng()) << 32 | rng(), old = u64(rng()) << 32 | rng(), a = target + to_offset + 8 * i;
-      u64 mask = i + 1 == whole && bytes % 8 ? (1ull << 8 * (bytes % 8)) - 1 : ~0ull;
-      from.word[source + from_offset + 8 * i] = x;
-      to.word[a] = old;
-      want[a] = to.response(a) ? old : (old & ~mask) | (x & mask);
-    }
-    want_reports[reports + 16 * k] = cookie;
-    want_reports[reports + 16 * k + 8] = read_status | write_status << 2 | refused << 4;
-    errors += refused || read_status || write_status;
-    at += 8 * (whole + 4);
-  }
-  write64(h, MOVE_BYTES_DESCRIPTORS, list);
-  write64(h, MOVE_BYTES_COMPLETIONS, reports);
-  write64(h, MOVE_BYTES_SOURCE, source);
-  write64(h, MOVE_BYTES_TARGET, target);
-  write(h, MOVE_BYTES_COUNT, count);
-  u64 start = cycle;
-  write(h, 0, 1);
-  while (!(read(h, 0) & 2)) CHECK(cycle - start < 2 * PATIENCE, "ap_done never came");
-  CHECK(to.word == want, "the target is wrong");
-  for (auto& [address, x] : want_reports)
-    CHECK(lists.word[address] == x, "completion at %llx is %llx instead of %llx", (unsigned long long)address,
-          (unsigned long long)lists.word[address], (unsigned long long)x);
-  CHECK(read(h, MOVE_BYTES_ERRORS) == errors, "%u errors instead of %u", read(h, MOVE_BYTES_ERRORS), errors);
-  CHECK(read(h, MOVE_BYTES_FETCH_STATUS) == 0 && read(h, MOVE_BYTES_LOST) == 0, "a list has errors");
-  write(h, 0, 0x10);
-}
-
-static void move_scenario() {
-  Memory &from = move_bytes_gmem1, &to = move_bytes_gmem2;
-  reset(move_bytes_kernel);
-  const u32 count = 8, bytes = 8 * 1000 + 3, beats = count * 1001;
-  move_run(count, bytes, 100, 200, false);
-  u64 cycles = to.last_data - to.first_data + 1;
-  printf("info move_bytes: %u beats in %d cycles, %.3f beats a cycle, %d bursts under way\n", beats, int(cycles),
-         double(beats) / cycles, int(from.most_reads));
-  CHECK(cycles <= beats * 102 / 100, "%d cycles for %u beats", int(cycles), beats);
-  CHECK(from.most_reads >= 16, "only %d bursts were under way", int(from.most_reads));
-  for (int run = 0; run < 40; run++) move_run(1 + rng() % 30, 1 + rng() % 400, 20 + rng() % 81, rng() % 30, true);
-}
+#include "memory_scenarios.h"
+#include "scalar_scenarios.h"
 
 int main(int argc, char** argv) {
   rng.seed(argc > 1 ? atoi(argv[1]) : 1);
@@ -687,6 +493,10 @@ int main(int argc, char** argv) {
       {"meter", meter_scenario},
       {"memory", memory_scenario},
       {"move_bytes", move_scenario},
+      {"tally", tally_scenario},
+      {"relay", relay_scenario},
+      {"taps", taps_scenario},
+      {"wires_hs", wires_hs_scenario},
   };
   for (auto& s : scenarios) {
     try {

@@ -15,6 +15,7 @@ from hlsc.value_arguments import copy_values, passed_by_value
 
 HERE = Path(__file__).resolve().parent
 NAMES = ("scale", "running_sum", "pins_hs", "pins_chain", "meter", "copy_words", "move_bytes")
+NAMES += ("tally", "relay", "taps", "wires_hs")
 AXILITE = {
     **dict.fromkeys(("AWVALID", "WVALID", "BREADY", "ARVALID", "RREADY"), ("in", 1)),
     **dict.fromkeys(("AWREADY", "WREADY", "BVALID", "ARREADY", "RVALID"), ("out", 1)),
@@ -23,6 +24,18 @@ AXILITE = {
     "BRESP": ("out", 2),
     "RRESP": ("out", 2),
     "RDATA": ("out", 32),
+}
+
+WIRES = {
+    "taps": {
+        "gain": ("in", 12),
+        "bias": ("in", 8),
+        "seen": ("out", 16),
+        "peak": ("out", 32),
+        "peak_ap_vld": ("out", 1),
+    },
+    "wires_hs": {"level_i": ("in", 24), "level_o": ("out", 24), "up": ("in", 1), "ap_return": ("out", 32)},
+    "tally": {},
 }
 
 
@@ -40,11 +53,16 @@ def kernels() -> dict[str, CompiledKernel]:
 
 
 # ---- register map --------------------------------------------------------------------------------------
-def make_map(*scalars: tuple[str, int, str]) -> dict[str, int]:
+Scalar = tuple[str, int, str] | tuple[str, int, str, int]  # name, bits, direction, perhaps an offset
+
+
+def make_map(*scalars: Scalar) -> dict[str, int]:
     control = Control("ap_ctrl_hs", True, "control")
-    arguments = [ScalarArgument(n, bits, False, direction) for n, bits, direction in scalars]
-    registers = build_registers("k", Interfaces(control, [], arguments))
-    assert registers is not None
+    arguments = [
+        ScalarArgument(n, bits, False, direction, offset=offset[0] if offset else None)
+        for n, bits, direction, *offset in scalars
+    ]
+    registers = build_registers("k", Interfaces(control, [], arguments))["control"]
     return {r.name: r.offset for r in registers.registers if r.offset >= 0x10}
 
 
@@ -78,32 +96,56 @@ def make_map(*scalars: tuple[str, int, str]) -> dict[str, int]:
             [("tag", 128, "out"), ("ok", 1, "out")],
             {"TAG_DATA": 0x10, "TAG_CTRL": 0x20, "OK_DATA": 0x38, "OK_CTRL": 0x3C},
         ),
+        # read and written: what the host writes, then the result, in the space of a result
+        (
+            [("cfg", 32, "in"), ("state", 32, "inout"), ("latency", 32, "out"), ("wide", 288, "inout"), ("x", 8, "in")],
+            {
+                "CFG_DATA": 0x10,
+                "STATE_I_DATA": 0x18,
+                "STATE_O_DATA": 0x20,
+                "STATE_O_CTRL": 0x24,
+                "LATENCY_DATA": 0x28,
+                "LATENCY_CTRL": 0x2C,
+                "WIDE_I_DATA": 0x38,
+                "WIDE_O_DATA": 0x60,
+                "WIDE_O_CTRL": 0x84,
+                "X_DATA": 0x88,
+            },
+        ),
+        # a return value has no ap_vld
+        (
+            [("ap_return", 32, "out", 0x10), ("a", 8, "in"), ("b", 8, "in")],
+            {"AP_RETURN": 0x10, "A_DATA": 0x18, "B_DATA": 0x20},
+        ),
+        (
+            [("a", 8, "in"), ("b", 32, "out", 0x200), ("c", 64, "in", 0x20), ("d", 8, "in"), ("e", 32, "in")],
+            {"A_DATA": 0x10, "D_DATA": 0x18, "C_DATA": 0x20, "E_DATA": 0x2C, "B_DATA": 0x200, "B_CTRL": 0x204},
+        ),
     ],
 )
-def test_offsets_are_those_of_vitis(scalars: list[tuple[str, int, str]], offsets: dict[str, int]) -> None:
+def test_offsets_are_those_of_vitis(scalars: list[Scalar], offsets: dict[str, int]) -> None:
     assert make_map(*scalars) == offsets
 
 
 def test_block_registers(kernels: dict[str, CompiledKernel]) -> None:
     for name, done, more in (("scale", "COR", {}), ("running_sum", "R", {"ap_continue": 4})):
-        registers = kernels[name].registers
-        assert registers is not None
+        registers = kernels[name].registers["control"]
         words = {r.name: r.offset for r in registers.registers[:4]}
         assert words == {"AP_CTRL": 0x0, "GIE": 0x4, "IER": 0x8, "ISR": 0xC}
         bits = {f.name: f.low_bit for f in registers.find("AP_CTRL").fields}
         base = {"ap_start": 0, "ap_done": 1, "ap_idle": 2, "ap_ready": 3, "auto_restart": 7, "interrupt": 9}
         assert bits == base | more
         assert {f.name: f.access for f in registers.find("AP_CTRL").fields}["ap_done"] == done
-    assert kernels["pins_hs"].registers is None
-    meter = kernels["meter"].registers
-    assert meter is not None and [r.name for r in meter.registers] == ["BEATS_DATA", "BEATS_CTRL"]
+    assert not kernels["pins_hs"].registers
+    meter = kernels["meter"].registers["control"]
+    assert [r.name for r in meter.registers] == ["BEATS_DATA", "BEATS_CTRL"]
 
 
 def test_texts_agree(kernels: dict[str, CompiledKernel]) -> None:
     """The C header, the Python module and the JSON say the same."""
     kernel = kernels["scale"]
-    assert kernel.registers is not None
-    table = {r.name: r.offset for r in kernel.registers.registers}
+    registers = kernel.registers["control"]
+    table = {r.name: r.offset for r in registers.registers}
     header = kernel.files["xscale_hw.h"]
     macros = re.findall(r"^#define XSCALE_CONTROL_ADDR_(\w+) (0x\w+)$", header, re.M)
     assert {n: int(x, 16) for n, x in macros} == table
@@ -111,11 +153,11 @@ def test_texts_agree(kernels: dict[str, CompiledKernel]) -> None:
     module: dict[str, object] = {}
     exec(kernel.files["scale_registers.py"], module)
     assert {n: module[n] for n in table} == table
-    assert module["REGISTERS"] == {r.name: (r.offset, r.bits, r.access) for r in kernel.registers.registers}
+    assert module["REGISTERS"] == {r.name: (r.offset, r.bits, r.access) for r in registers.registers}
     assert module["AP_CTRL_AP_DONE"] == 2
     rows = json.loads(kernel.files["scale_registers.json"])
     assert {r["name"]: r["offset"] for r in rows["registers"]} == table
-    assert rows["address_bits"] == kernel.registers.address_bits
+    assert rows["address_bits"] == registers.address_bits
 
 
 def test_ports_have_the_names_of_vitis(kernels: dict[str, CompiledKernel]) -> None:
@@ -126,12 +168,18 @@ def test_ports_have_the_names_of_vitis(kernels: dict[str, CompiledKernel]) -> No
     pins = {"ap_start": ("in", 1), "ap_done": ("out", 1), "ap_idle": ("out", 1), "ap_ready": ("out", 1)}
     assert control_ports("pins_hs") == pins
     assert control_ports("pins_chain") == pins | {"ap_continue": ("in", 1)}
-    for name, address_bits in (("scale", 8), ("running_sum", 6), ("meter", 6)):
-        axilite = AXILITE | dict.fromkeys(("AWADDR", "ARADDR"), ("in", address_bits))
-        wanted = {f"s_axi_control_{n}": x for n, x in axilite.items()}
-        if name != "meter":
+    axilite_ports = {"scale": {"control": 8}, "running_sum": {"control": 6}, "meter": {"control": 6}}
+    axilite_ports |= {"tally": {"control": 6, "state": 9}, "taps": {"control": 5}}
+    for name, bundles in axilite_ports.items():
+        wanted = {}
+        for bundle, address_bits in bundles.items():
+            axilite = AXILITE | dict.fromkeys(("AWADDR", "ARADDR"), ("in", address_bits))
+            wanted |= {f"s_axi_{bundle}_{n}": x for n, x in axilite.items()}
+        if name not in ("meter", "taps"):
             wanted["interrupt"] = ("out", 1)
         assert control_ports(name) == wanted
+    for name, wires in WIRES.items():
+        assert {p.name: (p.direction, p.width) for p in kernels[name].ports if p.kind == "wire"} == wires
     for kernel in kernels.values():
         head = re.search(rf"module {kernel.name}\((.*?)\);", kernel.files[f"{kernel.name}.sv"], re.S)
         assert head is not None
@@ -143,6 +191,25 @@ def test_a_reader_and_a_writer_share_the_port_of_their_bundle(kernels: dict[str,
     bundles = {p.argument for p in ports}
     assert bundles == {"gmem0", "gmem1", "gmem2"}
     assert sorted(p.name for p in ports) == sorted(f"m_axi_{b}_{s}" for b in bundles for s in MASTER_SIGNALS)
+
+
+def test_each_port_has_its_own_map(kernels: dict[str, CompiledKernel]) -> None:
+    kernel = kernels["tally"]
+    names = {bundle: [r.name for r in m.registers] for bundle, m in kernel.registers.items()}
+    assert names == {
+        "control": ["AP_CTRL", "GIE", "IER", "ISR", "AP_RETURN", "N_DATA", "BIAS_DATA"],
+        "state": [
+            *("TOTAL_I_DATA", "TOTAL_O_DATA", "TOTAL_O_CTRL", "WORST_I_DATA", "WORST_O_DATA", "WORST_O_CTRL"),
+            *("LAST_DATA", "LAST_CTRL", "SEEN_DATA", "SEEN_CTRL"),
+        ],
+    }
+    header = kernel.files["xtally_hw.h"]
+    for bundle, table in kernel.registers.items():
+        macros = re.findall(rf"^#define XTALLY_{bundle.upper()}_ADDR_(\w+) (0x\w+)$", header, re.M)
+        assert {n: int(x, 16) for n, x in macros} == {r.name: r.offset for r in table.registers}
+        stem = "tally" if bundle == "control" else f"tally_{bundle}"
+        assert json.loads(kernel.files[f"{stem}_registers.json"])["bundle"] == bundle
+    assert "#define XTALLY_CONTROL_BITS_AP_RETURN 40" in header
 
 
 def test_rewind_in_a_run_is_noted(kernels: dict[str, CompiledKernel]) -> None:
@@ -170,7 +237,7 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
         ),
         ("int n", N, "out.write(in.read() + n);", "top 'k'", "control protocol is not given"),
         ("float n", N + HS, "out.write(in.read());", "argument 'n'", "its type has no interface"),
-        ("ap_uint<2000> n", N + HS, "out.write(in.read());", "argument 'n'", "too many for registers"),
+        ("ap_uint<2000> n", N + HS, "out.write(in.read());", "argument 'n'", "too many for a scalar"),
         (
             "int n",
             "#pragma HLS interface mode=axis port=n\n" + HS,
@@ -202,10 +269,10 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
         ),
         (
             "int n",
-            N + HS + "#pragma HLS interface mode=s_axilite port=return bundle=other\n",
+            N.replace("=n", "=n bundle=Control") + HS + "#pragma HLS interface mode=s_axilite port=return\n",
             "out.write(in.read() + n);",
-            "bundle=other",
-            "one AXI4-Lite port",
+            "bundle Control",
+            "its macros would have the names of those of bundle control",
         ),
         (
             "int* n",
@@ -237,8 +304,70 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
             "argument 'n'",
             "with ap_ctrl_none no call begins",
         ),
-        ("int* n", N + HS, "out.write(in.read() + *n);", "argument 'n'", "reads what it may only write"),
-        ("int* n", N + HS, "ap_uint<32> x = in.read(); n[1] = x; out.write(x);", "argument 'n'", "a part"),
+        ("int n", N.replace("=n", "=n offset=0x12") + HS, "out.write(in.read() + n);", "offset=0x12", "words of 4 bytes"),
+        ("int n", N.replace("=n", "=n offset=8") + HS, "out.write(in.read() + n);", "offset=0x8", "for block control"),
+        ("long n", N.replace("=n", "=n offset=0xffc") + HS, "out.write(in.read() + n);", "offset=0xffc", "end at 0x1004"),
+        (
+            "long n, int m",
+            N.replace("=n", "=n offset=0x20") + N.replace("=n", "=m offset=0x24") + HS,
+            "out.write(in.read() + n + m);",
+            "offset=0x24 of argument 'm'",
+            "overlap those of 'n', 0x20 to 0x27",
+        ),
+        ("int n", N.replace("=n", "=n offset=slave") + HS, "out.write(in.read() + n);", "offset=slave", "does not apply"),
+        (
+            "int n",
+            N + HS + "#pragma HLS interface mode=s_axilite port=return offset=0x40\n",
+            "out.write(in.read() + n);",
+            "port=return offset=",
+            "block control is at 0x00",
+        ),
+        (
+            "int n",
+            N.replace("s_axilite", "ap_vld") + HS,
+            "out.write(in.read() + n);",
+            "argument 'n'",
+            "have to wait for its valid signal",
+        ),
+        (
+            "int n",
+            N.replace("s_axilite", "ap_none").replace("=n", "=in") + HS,
+            "out.write(in.read());",
+            "port=in",
+            "an interface already",
+        ),
+        (
+            "int ap_start",
+            "#pragma HLS interface mode=ap_none port=ap_start\n" + HS,
+            "out.write(in.read() + ap_start);",
+            "argument 'ap_start'",
+            "has a port ap_start already",
+        ),
+        (
+            "int reg",
+            "#pragma HLS interface mode=ap_none port=reg\n" + HS,
+            "out.write(in.read() + reg);",
+            "argument 'reg'",
+            "a word of SystemVerilog",
+        ),
+        (
+            "int* n",
+            "#pragma HLS interface mode=m_axi port=n\n#pragma HLS interface mode=ap_none port=n\n" + HS,
+            "out.write(in.read() + n[3]);",
+            "port=n",
+            "an interface already",
+        ),
+        (
+            "int* n",
+            "#pragma HLS interface mode=ap_none port=n\n#pragma HLS interface mode=ap_ctrl_none port=return\n",
+            "for (;;) { *n += (int)in.read(); out.write(1); }",
+            "argument 'n'",
+            "never returns",
+        ),
+        ("int* n", N + HS, "ap_uint<32> x = in.read(); n[1] += (int)x; out.write(x);", "argument 'n'", "not an array"),
+        ("const int* n", N + HS, "out.write(in.read() + n[1]);", "argument 'n'", "not an array"),
+        ("const int* n", N + HS, "ap_uint<32> x = in.read(); out.write(n[x & 7]);", "argument 'n'", "not an array"),
+        ("int* n", N + HS, "ap_uint<32> x = in.read(); n[1] = x; out.write(x);", "argument 'n'", "not an array"),
         (
             "int* n",
             N + HS,
@@ -259,11 +388,28 @@ def test_refusals(arguments: str, pragmas: str, body: str, construct: str, why: 
     assert error.instead and error.line > 0 and error.file == "kernel.cpp"
 
 
-def test_a_top_that_returns_a_value() -> None:
-    source = f"{HEAD}int k(words& in, words& out) {{\n{AXIS}{HS}out.write(in.read()); return 1;\n}}\n"
+@pytest.mark.parametrize(
+    ("type_", "why", "pragmas"),
+    [
+        ("float", "not an integer", ""),
+        ("pair", "not an integer", ""),
+        ("ap_uint<1025>", "too many", ""),
+        ("int", "a dataflow top", "#pragma HLS dataflow\n"),
+    ],
+)
+def test_what_a_top_may_not_return(type_: str, why: str, pragmas: str) -> None:
+    source = f"{HEAD}struct pair {{ int a, b; }};\nstatic void s(words& in, words& out) {{ out.write(in.read()); }}\n"
+    source += f"{type_} k(words& in, words& out) {{\n{AXIS}{HS}{pragmas}s(in, out);\nreturn {{}};\n}}\n"
     with pytest.raises(HlscError) as caught:
         compile_kernel(source, "k")
-    assert "returns a value" in caught.value.why and caught.value.line == 4
+    assert "return value of the top 'k'" in caught.value.construct and why in caught.value.why
+    assert caught.value.line == 6 and caught.value.instead
+
+
+def test_an_argument_that_is_only_read_needs_no_result() -> None:
+    source = f"{HEAD}void k(words& in, words& out, int* n) {{\n{AXIS}{N}{HS}out.write(in.read() + *n);\n}}\n"
+    registers = compile_kernel(source, "k").registers["control"]
+    assert [r.name for r in registers.registers] == ["N_DATA"]
 
 
 def dataflow(top: str, arguments: str = "ap_uint<20> n", pragmas: str = N) -> str:
@@ -271,6 +417,7 @@ def dataflow(top: str, arguments: str = "ap_uint<20> n", pragmas: str = N) -> st
 static void p(words& in, words& mid, ap_uint<20> n) { mid.write(in.read() + n); }
 static void q(words& mid, words& out, int* r) { ap_uint<32> x = mid.read(); *r = x; out.write(x); }
 static void s(words& mid, words& out) { out.write(mid.read()); }
+static void b(words& mid, words& out, int* m) { *m += (int)mid.read(); out.write(*m); }
 """
     body = f"{AXIS}{pragmas}{HS}#pragma HLS dataflow\nwords mid;\n{top}"
     return f"{HEAD}{processes}void k(words& in, words& out, {arguments}) {{\n{body}\n}}\n"
@@ -281,11 +428,13 @@ static void s(words& mid, words& out) { out.write(mid.read()); }
     [
         ("p(in, mid, n + 1); s(mid, out);", "dataflow top 'k'", "does more than"),
         ("int r; p(in, mid, n); q(mid, out, &r);", "argument 'r'", "not a stream"),
+        ("words mid2; b(in, mid, m); b(mid, mid2, m); s(mid2, out);", "argument 'm'", "the process called at line"),
+        ("words mid2; b(in, mid, m); p(mid, mid2, *m); s(mid2, out);", "argument 'm'", "its value is not defined"),
     ],
 )
 def test_what_a_dataflow_top_may_not_do_with_scalars(top: str, construct: str, why: str) -> None:
     with pytest.raises(HlscError) as caught:
-        compile_kernel(dataflow(top), "k")
+        compile_kernel(dataflow(top, "ap_uint<20> n, int* m", N + N.replace("=n", "=m")), "k")
     assert construct in caught.value.construct and why in caught.value.why, str(caught.value)
 
 
@@ -437,14 +586,18 @@ def pins_header(kernels: dict[str, CompiledKernel]) -> str:
             lines.append(f"static Memory {n}_{bundle};")
             connect.append(f"memories.push_back(&{n}_{bundle});")
         connect += [f'{n}_{p.argument}.pin["{p.channel}"] = Pin::of(top.{n}_{p.name});' for p in masters]
-        axilite = [p for p in k.ports if p.kind == "axilite"]
-        if axilite:
-            lines.append(f"static Host {n}_host;")
-            connect += [f"{n}_host.{p.channel} = Pin::of(top.{n}_{p.name});" for p in axilite]
-            assert k.registers is not None
-            for r in k.registers.registers:
+        for bundle, registers in k.registers.items():
+            host = f"{n}_host" if bundle == "control" else f"{n}_{bundle}_host"
+            axilite = [p for p in k.ports if p.kind == "axilite" and p.argument == bundle]
+            lines.append(f"static Host {host};")
+            connect += [f"{host}.{p.channel} = Pin::of(top.{n}_{p.name});" for p in axilite]
+            for r in registers.registers:
                 constant = r.name.removesuffix("_DATA").replace("_CTRL", "_VLD")
                 lines.append(f"[[maybe_unused]] static const u32 {n.upper()}_{constant} = {r.offset};")
+        wires = [p for p in k.ports if p.kind == "wire"]
+        if wires:
+            lines.append(f"static std::map<std::string, Pin> {n}_wire;")
+            connect += [f'{n}_wire["{p.name}"] = Pin::of(top.{n}_{p.name});' for p in wires]
         if any(p.kind == "interrupt" for p in k.ports):
             lines.append(f"[[maybe_unused]] static bool interrupt_of_{n}() {{ return top.{n}_interrupt; }}")
         if any(p.name == "ap_start" for p in k.ports):
@@ -468,7 +621,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
     command += " --x-initial unique --assert --Mdir obj -o control_bench"
     options = [
         "-CFLAGS",
-        f"-O1 -std=c++20 -I{folder}",
+        f"-O1 -std=c++20 -I{folder} -I{HERE}",
         "-MAKEFLAGS",
         "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
     ]
@@ -481,7 +634,7 @@ def simulation(kernels: dict[str, CompiledKernel], tmp_path_factory: pytest.Temp
 def test_runs_in_the_rtl(simulation: Path, seed: int) -> None:
     text = rtl_bench.run_tool([str(simulation), str(seed)], simulation.parent, timeout_s=120)
     lines = [line for line in text.splitlines() if not line.startswith("info ")]
-    assert len(lines) == 11
+    assert len(lines) == 15
     assert all(line.endswith(" PASS") for line in lines), text
 
 

@@ -4,6 +4,7 @@
 // One row per argument: kind, then the bits of data, keep, strb, user, id, dest, last, then their sum.
 // The packing order in a FIFO word is that order, data in the least significant bits. No row is all zero.
 // The row of a scalar: kind, bits, 1 if signed, bytes in memory if it is passed by address (else 0), zeros.
+// The last row is that of the return value; its kind is `other` if there is none.
 template <int N> struct ap_int;
 template <int N> struct ap_uint;
 namespace hls {
@@ -67,9 +68,14 @@ template <class T, int Depth_> struct argument<hls::stream<T, Depth_> &> {
   static constexpr row describe() { return element<T>::describe(); }
 };
 
+template <class R> struct result : argument<R &> {};
+template <> struct result<void> {
+  static constexpr row describe() { return {{other, 0, 0, 0, 0, 0, 0, 0, 0}}; }
+};
+
 template <int N> struct table { row rows[N]; };
 template <class R, class... A> constexpr table<sizeof...(A) + 1> describe(R (*)(A...)) {
-  return {{argument<A>::describe()..., {{other, 0, 0, 0, 0, 0, 0, 0, 0}}}};
+  return {{argument<A>::describe()..., result<R>::describe()}};
 }
 
 }  // namespace hlsc_probe
