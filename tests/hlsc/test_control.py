@@ -224,6 +224,11 @@ HS = "#pragma HLS interface mode=ap_ctrl_hs port=return\n"
 N = "#pragma HLS interface mode=s_axilite port=n\n"
 
 
+def at(offset: str) -> str:
+    return N.replace("\n", f" {offset}\n")
+
+
+
 @pytest.mark.parametrize(
     ("arguments", "pragmas", "body", "construct", "why"),
     [
@@ -304,17 +309,17 @@ N = "#pragma HLS interface mode=s_axilite port=n\n"
             "argument 'n'",
             "with ap_ctrl_none no call begins",
         ),
-        ("int n", N.replace("=n", "=n offset=0x12") + HS, "out.write(in.read() + n);", "offset=0x12", "words of 4 bytes"),
-        ("int n", N.replace("=n", "=n offset=8") + HS, "out.write(in.read() + n);", "offset=0x8", "for block control"),
-        ("long n", N.replace("=n", "=n offset=0xffc") + HS, "out.write(in.read() + n);", "offset=0xffc", "end at 0x1004"),
+        ("int n", at("offset=0x12") + HS, "out.write(in.read() + n);", "offset=0x12", "words of 4 bytes"),
+        ("int n", at("offset=8") + HS, "out.write(in.read() + n);", "offset=0x8", "for block control"),
+        ("long n", at("offset=0xffc") + HS, "out.write(in.read() + n);", "offset=0xffc", "end at 0x1004"),
         (
             "long n, int m",
-            N.replace("=n", "=n offset=0x20") + N.replace("=n", "=m offset=0x24") + HS,
+            at("offset=0x20") + at("offset=0x24").replace("=n", "=m") + HS,
             "out.write(in.read() + n + m);",
             "offset=0x24 of argument 'm'",
             "overlap those of 'n', 0x20 to 0x27",
         ),
-        ("int n", N.replace("=n", "=n offset=slave") + HS, "out.write(in.read() + n);", "offset=slave", "does not apply"),
+        ("int n", at("offset=slave") + HS, "out.write(in.read() + n);", "offset=slave", "does not apply"),
         (
             "int n",
             N + HS + "#pragma HLS interface mode=s_axilite port=return offset=0x40\n",

@@ -253,7 +253,7 @@ GOOD_TOP = f"void k(words& in, words& out) {{\n{PORTS}{COPY} }}\n"
 def test_what_the_top_must_be(text: str, line: int) -> None:
     with pytest.raises(HlscError) as caught:
         compile_kernel(HEAD + text, "k")
-    assert "one non-static void function at global scope" in caught.value.why
+    assert "one non-static function at global scope" in caught.value.why
     assert (caught.value.file, caught.value.line) == ("kernel.cpp", line)
 
 

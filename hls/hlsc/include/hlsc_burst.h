@@ -67,17 +67,21 @@ void burst_write(ap_uint<Bits>* memory, hls::stream<burst, A>& commands,
     burst b = commands.read();
     const unsigned long long first = b.offset, bytes = b.bytes;
     const bool aligned = bytes == 0 || first % word_bytes == 0;
+    const unsigned long long words = (bytes + word_bytes - 1) / word_bytes, whole = bytes / word_bytes;
   words:
-    for (unsigned long long i = 0; i < bytes / word_bytes; i++) {
+    for (unsigned long long i = 0; i < (aligned ? whole : 0); i++) {
 #pragma HLS pipeline II=1
-      ap_uint<Bits> word = data.read();
-      if (aligned) memory[first / word_bytes + i] = word;
+      memory[first / word_bytes + i] = data.read();
     }
-    if (bytes % word_bytes != 0) {
-      ap_uint<Bits> word = data.read();
-      const ap_uint<Bits> kept = ~ap_uint<Bits>(0) << int(8 * (bytes % word_bytes));
-      const unsigned long long at = (first + bytes) / word_bytes;
-      if (aligned) memory[at] = (memory[at] & kept) | (word & ~kept);
+    if (aligned && whole != words) {
+      const ap_uint<Bits> word = data.read(), kept = ~ap_uint<Bits>(0) << int(8 * (bytes % word_bytes));
+      const unsigned long long at = first / word_bytes + whole;
+      memory[at] = (memory[at] & kept) | (word & ~kept);
+    }
+  drop:
+    for (unsigned long long i = 0; i < (aligned ? 0 : words); i++) {
+#pragma HLS pipeline II=1
+      data.read();
     }
     status.write(aligned ? 0 : 1);
     last = b.last;
