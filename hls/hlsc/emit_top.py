@@ -9,7 +9,7 @@ from .emit import argument_port
 from .emit_control import ControlEmitter
 from .emit_master import MasterEmitter
 from .interfaces import Interface
-from .mlir import ModuleText, identifier
+from .mlir import ModuleText, fifo_instance, identifier
 from .registers import RegisterMap
 from .topology import Channel, Topology
 
@@ -66,7 +66,7 @@ class _Top:
     def fifo(self, channel: Channel, din: str, write: str, read: str) -> None:
         n, w = identifier(channel.name), f"i{channel.width}"
         self.m.instance(
-            f"fifo_{n}",
+            fifo_instance(channel.name),
             "hlsc_fifo",
             {"WIDTH": channel.width, "DEPTH": channel.depth},
             [

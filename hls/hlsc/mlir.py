@@ -12,6 +12,11 @@ def identifier(text: str) -> str:
     return name if not name[0].isdigit() else "v" + name
 
 
+def fifo_instance(stream: str) -> str:
+    """Name of a stream's FIFO in the top module."""
+    return f"fifo_{identifier(stream)}"
+
+
 class ModuleText:
     """Body of one hw.module. Names may be used before they are defined: an hw.module is a graph region."""
 

@@ -21,7 +21,9 @@ PORT_DEPTH = 2  # of the FIFO behind each AXI4-Stream port
 
 @dataclass
 class Channel:
-    """A stream: local, or an argument of the top (then ``interface`` is set)."""
+    """A stream: local, or an argument of the top (then ``interface`` is set). ``writer`` and ``reader`` name a
+    process or a burst block; '' is outside the kernel.
+    """
 
     name: str
     width: int
@@ -29,6 +31,8 @@ class Channel:
     where: Location
     interface: Interface | None = None
     implementation: str = "auto"
+    writer: str = ""
+    reader: str = ""
 
 
 @dataclass
@@ -63,6 +67,10 @@ class Master:
     commands: str
     data: str
     status: str
+
+    @property
+    def name(self) -> str:
+        return f"burst_{self.direction} of {self.argument}"
 
 
 @dataclass

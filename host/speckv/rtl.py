@@ -34,7 +34,7 @@ MANIFEST_VERSION = 1
 MAX_CHANGES_NAMED = 8
 # hlsc's files that decide what it emits; the command line does not
 _HLSC_SUFFIXES = (".py", ".h", ".hpp", ".sv")
-_HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "formal/")
+_HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "deadlock.py", "formal/")
 
 
 def rtl_dir(design: Design) -> Path:

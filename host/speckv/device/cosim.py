@@ -17,7 +17,7 @@ import numpy as np
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.device import native, verilate
+from speckv.device import native, standstill, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.packets import Answer, Batch
@@ -92,8 +92,18 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 class _Kernel:
     """One verilated kernel and its state."""
 
-    def __init__(self, name: str, path: Path, *, seed: int, clock_mhz: float, wave: Path | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        network: standstill.Network | None,
+        *,
+        seed: int,
+        clock_mhz: float,
+        wave: Path | None,
+    ) -> None:
         self.name = name
+        self._network = network
         self._library = native.load(path, _FUNCTIONS)
         self._handle = self._library.axis_new(seed, round(1e6 / clock_mhz))
         if not self._handle:
@@ -161,8 +171,13 @@ class _Kernel:
         else:
             source = "a beat is offered and not accepted" if stats.in_wait else "beats are being accepted"
         sink = "silent (TVALID low)" if stats.out_wait else "a beat is being delivered"
+        levels = self._levels()
+        reason = ""  # a kernel that is only slow has no standing waits to find
+        if state == _STUCK and self._network is not None:
+            reason = standstill.explanation(self._network, levels)
         return DeviceTimeout(
-            f"{what} {moved}; input: {source}; output: {sink}; {self._fill_levels()}. The kernel was reset; "
+            f"{what} {moved}; input: {source}; output: {sink}; "
+            f"{f'{reason}; ' if reason else ''}{_shown(levels)}. The kernel was reset; "
             + (
                 "open the device with waveform= to see more"
                 if state == _STUCK
@@ -170,18 +185,22 @@ class _Kernel:
             )
         )
 
-    def _fill_levels(self) -> str:
+    def _levels(self) -> list[str]:
+        """"instance held/depth" of each FIFO that is not empty."""
         text = ctypes.create_string_buffer(LEVELS_BYTES)
         self._library.axis_levels(self._handle, text, LEVELS_BYTES)
         lines = text.value.decode(errors="replace").splitlines()
-        if not lines:
-            return "no FIFO holds data"
-        more = f" and {len(lines) - MAX_FIFOS_NAMED} more" if len(lines) > MAX_FIFOS_NAMED else ""
-        names = [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)[:MAX_FIFOS_NAMED]]
-        return f"FIFOs that hold data: {', '.join(names)}{more}"
+        return [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)]
 
     def close(self) -> None:
         self._free()
+
+
+def _shown(levels: list[str]) -> str:
+    if not levels:
+        return "no FIFO holds data"
+    more = f" and {len(levels) - MAX_FIFOS_NAMED} more" if len(levels) > MAX_FIFOS_NAMED else ""
+    return f"FIFOs that hold data: {', '.join(levels[:MAX_FIFOS_NAMED])}{more}"
 
 
 class CosimDevice(Device):
@@ -230,6 +249,7 @@ class CosimDevice(Device):
             name: _Kernel(
                 name,
                 paths[name],
+                standstill.read_network(folder, name),
                 seed=seed,
                 clock_mhz=design.clock_mhz,
                 wave=None if wave_folder is None else wave_folder / f"{name}.vcd",
