@@ -186,6 +186,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
         ports += master_ports(bundle, bits)
     ports += control.ports(registers.address_bits if registers is not None else 0)
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
+    report.ports = ports
     return CompiledKernel(program.top, files, ports, report, registers)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from .delays import delay
 from .dfg import Node
 from .emit import ProcessEmitter
+from .interfaces import Port
 from .memory import Memory
 from .optimise import ordered
 from .regions import Region
@@ -67,6 +68,7 @@ class Report:
     processes: list[ProcessReport] = field(default_factory=list)
     fifos: list[FifoReport] = field(default_factory=list)
     bursts: list[str] = field(default_factory=list)  # blocks between FIFOs and an AXI4 master
+    ports: list[Port] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -123,8 +123,10 @@ def of_kernel(name: str, folder: Path, kernel: str, *, on_part: Callable[[str], 
     def cells_of(module: str) -> dict[str, int]:
         if on_part is not None:
             on_part(f"{kernel}: {processes.get(module, REST)}")
-        source = _closure(modules, module, processes if module == kernel else ())
-        return _mapped(tool, into, module, source)
+        opaque = processes if module == kernel else {}
+        cells = _mapped(tool, into, module, _closure(modules, module, opaque))
+        # instances of modules are listed beside the cells inside them
+        return {c: n for c, n in cells.items() if c in opaque or not (c in modules or c.startswith("$paramod"))}
 
     with ThreadPoolExecutor(max_workers=CPUS) as pool:
         rest, *others = pool.map(cells_of, [kernel, *processes])
@@ -161,7 +163,7 @@ def _processes(folder: Path, kernel: str) -> dict[str, str]:
         raise ToolError(f"{folder / rtl.REPORT} does not describe {kernel}: make the RTL anew") from error
 
 
-def _closure(modules: Mapping[str, str], top: str, opaque: Mapping[str, str] | Sequence[str]) -> str:
+def _closure(modules: Mapping[str, str], top: str, opaque: Mapping[str, str]) -> str:
     """Text of `top` and of all that it uses; of `opaque` modules only the ports."""
     needed, queue = {}, [top]
     while queue:
@@ -181,7 +183,7 @@ def _closure(modules: Mapping[str, str], top: str, opaque: Mapping[str, str] | S
 
 
 def _mapped(tool: toolchain.Yosys, folder: Path, top: str, source: str) -> dict[str, int]:
-    """Library cells that `top` is mapped to, and instances of black boxes in it, by their type."""
+    """How many library cells `top` is mapped to, by their type, and how many instances of modules there are."""
     commands = (
         f"read_verilog -sv {_SOURCE}",
         f"synth_xilinx -family {FAMILY} -top {top} -noiopad -noclkbuf",
@@ -195,7 +197,7 @@ def _mapped(tool: toolchain.Yosys, folder: Path, top: str, source: str) -> dict[
     inputs = {"source": source, "commands": "\n".join(commands), "tool": tool.version}
     made = cached_build(folder, top, inputs, build)
     found: dict[str, int] = json.loads(read_text(made / _CELLS))["design"]["num_cells_by_type"]
-    return {cell: count for cell, count in found.items() if not cell.startswith(("$paramod", "hlsc_"))}
+    return found
 
 
 def _resources(module: str, cells: Mapping[str, int], instances: int = 1) -> dict[str, int]:

@@ -212,9 +212,13 @@ def test_a_kernel_without_the_flaw_starves_or_is_blocked(tmp_path: Path) -> None
 
 def test_calls_of_one_function_are_told_apart() -> None:
     rtl_bench.require_tools()
-    source = total_first(depth=8).replace("words data, total;", "words data, total, mid;").replace(
-        "send<8>(data, total, out_r);",
-        "words d2, t2;\n  send<8>(data, total, mid);\n  add<9>(mid, d2, t2);\n  send<9>(d2, t2, out_r);",
+    source = (
+        total_first(depth=8)
+        .replace("words data, total;", "words data, total, mid;")
+        .replace(
+            "send<8>(data, total, out_r);",
+            "words d2, t2;\n  send<8>(data, total, mid);\n  add<9>(mid, d2, t2);\n  send<9>(d2, t2, out_r);",
+        )
     )
     fifos, _ = fifos_of(compile_kernel(source, "total_first").report.to_json())
     ends = {f.name: (f.writer, f.reader) for f in fifos}

@@ -13,7 +13,12 @@ from speckv.errors import ToolError
 
 DOUBLE = """\
 module small_double(input wire clk, input wire [15:0] a, output reg [15:0] y);
-  always @(posedge clk) y <= a ^ {a[0], a[15:1]};
+  wire [15:0] turned;
+  small_turn turn_u (.a(a), .y(turned));
+  always @(posedge clk) y <= a ^ turned;
+endmodule
+module small_turn(input wire [15:0] a, output wire [15:0] y);
+  assign y = {a[0], a[15:1]};
 endmodule
 """
 # 27 x 18 bits signed: one DSP48E2

@@ -419,14 +419,6 @@ def test_progress_speaks_only_when_something_is_built(echo_rtl: Path) -> None:
     assert said == []
 
 
-def test_ports_are_read_from_the_module() -> None:
-    assert verilate.stream_ports(ECHO_SV, "kv_compress") == verilate.StreamPorts("raw_in", "frame_out")
-    with pytest.raises(ToolError, match=r"kv_other\.sv has no module kv_other"):
-        verilate.stream_ports(ECHO_SV, "kv_other")
-    with pytest.raises(ToolError, match=r"AXI4-Stream inputs \['a', 'b'\] and outputs \[\]"):
-        verilate.stream_ports("module k (input wire [511:0] a_TDATA, b_TDATA);", "k")
-
-
 def test_fifo_counts_are_looked_for_in_the_fifo_only() -> None:
     assert verilate.shows_levels({"x.sv": ECHO_SV})
     assert not verilate.shows_levels({"x.sv": "module hlsc_fifo; logic count; endmodule"})

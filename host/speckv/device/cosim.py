@@ -17,7 +17,7 @@ import numpy as np
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.device import native, standstill, verilate
+from speckv.device import interface, native, registers, standstill, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.packets import Answer, Batch
@@ -206,8 +206,9 @@ def _shown(levels: list[str]) -> str:
 class CosimDevice(Device):
     """Device on verilated kernels.
 
-    * `rtl`: folder with `<kernel>.sv` and the RTL library; default: the design's committed RTL, which must be
-      current (StaleRtlError otherwise). A folder given here is taken as it is.
+    * `rtl`: folder with `<kernel>.sv` or `.v` and all that it uses, from hlsc or another compiler; default: the
+      design's committed RTL, which must be current (StaleRtlError otherwise). A folder given here is taken as it is,
+      but ports and registers other than those of the committed RTL are a DeviceError.
     * `idle`, `stall`: probability, per cycle, that the source offers nothing and that the sink takes nothing.
     * `seed`: of the stalls and of the registers' values before reset.
     * `stuck_cycles`: a run without a beat moved for so long raises DeviceTimeout.
@@ -237,11 +238,15 @@ class CosimDevice(Device):
         wave_path = None if waveform is None else checks.path("waveform", waveform, DeviceError)
         checks.callback("progress", progress, DeviceError)
         folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DeviceError)
-        names = tuple(name for name in KERNELS if (folder / f"{name}.sv").is_file())
+        stems = {path.stem for path in _rtl_files(folder)}
+        names = tuple(name for name in KERNELS if name in stems)
         if not names:
             raise DeviceError(
-                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv"
+                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv or .v"
             )
+        known = committed.rtl_dir(design)
+        for name in names:
+            interface.check_registers(name, registers.read_map(known, name), registers.read_map(folder, name))
         super().__init__(design, Capabilities(names, cycle_counts=True, waveform=True, stalls=True))
         wave_folder = None if wave_path is None else writable_folder(wave_path)
         paths = _build(design, folder, names, trace=wave_folder is not None, progress=progress)
@@ -282,6 +287,10 @@ class CosimDevice(Device):
             kernel.close()
 
 
+def _rtl_files(folder: Path) -> list[Path]:
+    return sorted(path for suffix in verilate.RTL_SUFFIXES for path in folder.glob(f"*{suffix}"))
+
+
 def _build(
     design: Design,
     folder: Path,
@@ -292,14 +301,15 @@ def _build(
 ) -> dict[str, Path]:
     """The shared object of each kernel, missing ones built side by side."""
     root = build_root()
-    library = sorted(path for path in folder.glob("*.sv") if path.stem not in KERNELS)
+    files, known = _rtl_files(folder), committed.rtl_dir(design)
 
     def one(name: str) -> Path:
         return verilate.build_kernel(
             root,
             root / design.name / "cosim",
             name,
-            [folder / f"{name}.sv", *library],
+            [path for path in files if path.stem == name or path.stem not in KERNELS],
+            expected_ports=interface.recorded_ports(known, name),
             trace=trace,
             on_build=lambda: progress and progress(f"compiling the RTL of {name}, design {design.name}"),
         )
