@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EVIDENCE = "yosys"
 FAMILY = "xcup"
-PART_TIMEOUT_S = 1800
+PART_TIMEOUT_S = 3600
 REST = "FIFOs and wiring"
 _CELLS = "cells.json"
 _SOURCE = "part.sv"
