@@ -50,13 +50,14 @@ class Wait:
 @dataclass(frozen=True)
 class Finding:
     """``cycle`` is the shortest ring of waits, each on the process of the next one; it is ``certain`` if nothing
-    outside the kernel could end it. ``outside`` are waits for ports. ``at_work`` are processes and burst blocks
-    that wait for no FIFO, or perhaps for their memory.
+    outside the kernel could end it. ``outside`` are waits for ports, ``memories`` the burst blocks, each of which may
+    wait for its memory, ``at_work`` the processes that wait for no FIFO: they compute, or have returned.
     """
 
     cycle: tuple[Wait, ...]
     certain: bool
     outside: tuple[Wait, ...]
+    memories: tuple[str, ...]
     at_work: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -66,6 +67,8 @@ class Finding:
         parts = []
         if self.outside:
             parts.append("waiting for the outside: " + "; ".join(map(str, self.outside)))
+        if self.memories:
+            parts.append(f"waiting for memory: {', '.join(self.memories)}")
         if self.at_work:
             parts.append(f"not held by a FIFO: {', '.join(self.at_work)}")
         if self.cycle:
@@ -94,11 +97,12 @@ def explain(fifos: Iterable[Fifo], levels: Mapping[str, int], bursts: Collection
         if level == 0 and f.reader:
             waits[f.reader].append(Wait(f.reader, f, EMPTY))
     outside = tuple(w for found in waits.values() for w in found if not w.on)
-    at_work = tuple(p for p, found in waits.items() if not found or p in bursts)
-    open_ended = _reaching(waits, {w.process for w in outside} | set(at_work))
+    memories = tuple(p for p in waits if p in bursts)
+    at_work = tuple(p for p, found in waits.items() if not found and p not in bursts)
+    open_ended = _reaching(waits, {w.process for w in outside} | {*memories, *at_work})
     closed = [p for p in waits if p not in open_ended]
     # from a process whose every path stays inside, any path runs into a ring
-    return Finding(_shortest_cycle(waits, closed or list(waits)), bool(closed), outside, at_work)
+    return Finding(_shortest_cycle(waits, closed or list(waits)), bool(closed), outside, memories, at_work)
 
 
 def _reaching(waits: Mapping[str, Sequence[Wait]], goals: set[str]) -> set[str]:

@@ -104,7 +104,8 @@ def test_a_burst_block_may_wait_for_its_memory() -> None:
     fifos = [Fifo("commands", 2, "a", "burst_read of m"), Fifo("data", 2, "burst_read of m", "a")]
     assert explain(fifos, {}).certain
     finding = explain(fifos, {}, bursts=["burst_read of m"])
-    assert not finding.certain and finding.at_work == ("burst_read of m",)
+    assert not finding.certain and finding.memories == ("burst_read of m",) and not finding.at_work
+    assert str(finding).startswith("waiting for memory: burst_read of m; or possible deadlock: ")
 
 
 # ---- on RTL --------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ class _Kernel:
         )
 
     def _levels(self) -> list[str]:
-        """"instance held/depth" of each FIFO that is not empty."""
+        """Each FIFO that is not empty, as "instance held/depth"."""
         text = ctypes.create_string_buffer(LEVELS_BYTES)
         self._library.axis_levels(self._handle, text, LEVELS_BYTES)
         lines = text.value.decode(errors="replace").splitlines()

@@ -40,9 +40,9 @@ def read_network(folder: Path, kernel: str) -> Network | None:
 def explanation(network: Network, levels: list[str]) -> str:
     """A sentence for an error message; '' if the levels are those of other FIFOs.
 
-    `levels` has "instance held/depth" for each FIFO that is not empty.
+    `levels` has "instance held/depth" for each FIFO that is not empty; those inside a library block do not matter.
     """
-    found = dict(level.rsplit(" ", 1) for level in levels)
+    found = dict(level.rsplit(" ", 1) for level in levels if "." not in level)
     if not found.keys() <= network.fifos.keys():
         return ""
     held = {network.fifos[name].name: int(level.split("/")[0]) for name, level in found.items()}
