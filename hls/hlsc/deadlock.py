@@ -1,9 +1,13 @@
-"""Why a kernel stands still, found from the fill levels of its FIFOs.
+"""Why a kernel stands still, found from the fill levels of its FIFOs and from what its processes want.
 
-A process that writes a full FIFO may wait for its reader, and one that reads an empty FIFO for its writer. Fill
-levels do not tell which of these waits is the real one, so a process with several is followed along each. Where
-every path stays inside the kernel, all processes on it wait for each other: a deadlock, whatever the real waits
-are. Where a path ends at a port or a memory, the world outside may be what is missing.
+A process that wants to write a full FIFO waits for its reader, and one that wants to read an empty FIFO for its
+writer. A process may wait for several at once, so it is followed along each. Where every path stays inside the
+kernel, all processes on it wait for each other: a deadlock. Where a path ends at a port or a memory, the world
+outside may be what is missing.
+
+The top module has a wire for each end of a FIFO that says whether its process waits there. A wish that depends on
+data which has not come yet may be wrong. Without the wires every full or empty FIFO counts as a wait: what is
+called a deadlock then is one too, but the ring that is named need not be the one that holds it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FULL, EMPTY = "full", "empty"
+WRITER, READER = "writer", "reader"
 
 
 @dataclass(frozen=True)
@@ -82,19 +87,30 @@ def fifos_of(report: Mapping[str, Any]) -> tuple[list[Fifo], list[str]]:
     return fifos, list(report["bursts"])
 
 
-def explain(fifos: Iterable[Fifo], levels: Mapping[str, int], bursts: Collection[str] = ()) -> Finding:
+def explain(
+    fifos: Iterable[Fifo],
+    levels: Mapping[str, int],
+    bursts: Collection[str] = (),
+    waiting: Collection[tuple[str, str]] | None = None,
+) -> Finding:
     """What the processes of a kernel that stands still wait for.
 
     ``levels`` maps the name of a FIFO to the elements that it holds, 0 if it is not there. ``bursts`` are those ends
-    of FIFOs that move data to or from memory, and so may also wait for that.
+    of FIFOs that move data to or from memory, and so may also wait for that. ``waiting`` holds (name of a FIFO,
+    WRITER or READER) for each wire of `mlir.waits_wire` that is high; None if they are not known.
     """
     fifos = list(fifos)
+
+    def may_wait(f: Fifo, end: str) -> bool:
+        process = f.writer if end == WRITER else f.reader
+        return bool(process) and (waiting is None or process in bursts or (f.name, end) in waiting)
+
     waits: dict[str, list[Wait]] = {end: [] for f in fifos for end in (f.writer, f.reader) if end}
     for f in fifos:
         level = levels.get(f.name, 0)
-        if level >= f.depth and f.writer:
+        if level >= f.depth and may_wait(f, WRITER):
             waits[f.writer].append(Wait(f.writer, f, FULL))
-        if level == 0 and f.reader:
+        if level == 0 and may_wait(f, READER):
             waits[f.reader].append(Wait(f.reader, f, EMPTY))
     outside = tuple(w for found in waits.values() for w in found if not w.on)
     memories = tuple(p for p in waits if p in bursts)

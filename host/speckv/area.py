@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from speckv import rtl, toolchain
 from speckv.checks import shown
+from speckv.device import verilate
 from speckv.device.base import KERNELS
 from speckv.device.build import CPUS, BuildLog, cached_build
 from speckv.device.sources import read_text
@@ -186,6 +187,7 @@ def _mapped(tool: toolchain.Yosys, folder: Path, top: str, source: str) -> dict[
     """How many library cells `top` is mapped to, by their type, and how many instances of modules there are."""
     commands = (
         f"read_verilog -sv {_SOURCE}",
+        f"delete -port {top}/o:{verilate.WAITS_VARIABLES}",  # for simulations: what only these use is not built
         f"synth_xilinx -family {FAMILY} -top {top} -noiopad -noclkbuf",
         f"tee -q -o {_CELLS} stat -json",
     )

@@ -1,7 +1,9 @@
 // Feeds `argv[1]` words to the kernel `total_first`, takes what comes unless `argv[2]` is 0, and prints the words that
-// came out and, once nothing has moved for a while, "name count" for each FIFO that holds something.
+// came out and, once nothing has moved for a while, "name count" for each FIFO that holds something and "name 1" for
+// each end of a FIFO whose process waits there.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "Vkernel.h"
 #include "verilated.h"
@@ -35,4 +37,7 @@ int main(int, char** argv) {
   for (const auto& entry : *Verilated::threadContextp()->scopeNameMap())
     if (const VerilatedVar* v = entry.second->varFind("count"))
       if (count_of(v)) std::printf("%s %u\n", entry.second->identifier(), count_of(v));
+  for (const auto& entry : *Verilated::threadContextp()->scopeNameMap())
+    for (const auto& variable : *entry.second->varsp())
+      if (std::strstr(variable.first, "_waits") && count_of(&variable.second)) std::printf("%s 1\n", variable.first);
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import rtl_bench
 from hlsc import CompiledKernel, compile_kernel
-from hlsc.deadlock import Fifo, Finding, explain, fifos_of
-from hlsc.mlir import fifo_instance
+from hlsc.deadlock import READER, WRITER, Fifo, Finding, explain, fifos_of
+from hlsc.mlir import fifo_instance, waits_wire
 
 IN, OUT = Fifo("in", 2, "", "split"), Fifo("out", 2, "join", "")
 DATA, TOTAL = Fifo("data", 4, "split", "join"), Fifo("total", 2, "split", "join")
@@ -108,6 +108,25 @@ def test_a_burst_block_may_wait_for_its_memory() -> None:
     assert str(finding).startswith("waiting for memory: burst_read of m; or possible deadlock: ")
 
 
+def test_of_several_rings_the_real_one_is_named_if_the_wishes_are_known() -> None:
+    """Behind the ring of `join` and `sum` all FIFOs fill up, and full and empty ones form a ring of their own."""
+    fifos = [
+        Fifo("in", 2, "", "head"),
+        Fifo("beats", 4, "head", "split"),
+        Fifo("plans", 2, "head", "split"),
+        Fifo("page", 8, "split", "join"),
+        Fifo("ranges", 2, "split", "sum"),
+        Fifo("totals", 2, "sum", "join"),
+    ]
+    levels = {"in": 2, "beats": 4, "page": 8}
+    assert {w.process for w in explain(fifos, levels).cycle} == {"head", "split"}
+    waiting = [("beats", WRITER), ("page", WRITER), ("totals", READER), ("ranges", READER)]
+    finding = explain(fifos, levels, waiting=waiting)
+    assert finding.certain
+    real = {("join", "empty", "totals"), ("split", "full", "page"), ("sum", "empty", "ranges")}
+    assert set(rings(finding)) == real
+
+
 # ---- on RTL --------------------------------------------------------------------------------------------
 TOTAL_FIRST = """\
 #include "ap_int.h"
@@ -151,20 +170,23 @@ def total_first(depth: int) -> str:
     return TOTAL_FIRST.replace("DEPTH", str(depth))
 
 
-def simulate(kernel: CompiledKernel, folder: Path, words: int, ready: bool) -> tuple[int, dict[str, int]]:
-    """Words that came out, and the fill levels once nothing moves, by name of the FIFO."""
+def simulate(kernel: CompiledKernel, folder: Path, words: int, ready: bool) -> tuple[int, Finding]:
+    """Words that came out, and what is found once nothing moves."""
     build = folder / "obj"
     if not build.exists():
         kernel.write(folder)
-        (folder / "levels.vlt").write_text('`verilator_config\npublic_flat_rd -module "hlsc_fifo" -var "count"\n')
+        public = ('-module "hlsc_fifo" -var "count"', f'-module "{kernel.name}" -var "*_waits"')
+        (folder / "levels.vlt").write_text("`verilator_config\n" + "".join(f"public_flat_rd {x}\n" for x in public))
         command = ["verilator", "--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "--prefix", "Vkernel"]
         command += ["--top-module", kernel.name, "--Mdir", str(build), "-o", "run", "levels.vlt"]
         sources = [*sorted(path.name for path in folder.glob("*.sv")), str(rtl_bench.HERE / "deadlock_bench.cpp")]
         rtl_bench.run_tool([*command, *sources], folder, rtl_bench.verilator_environment())
     lines = rtl_bench.run_tool([str(build / "run"), str(words), str(int(ready))], folder, timeout_s=60).splitlines()
-    names = {fifo_instance(f.name): f.name for f in fifos_of(kernel.report.to_json())[0]}
-    levels = (line.split() for line in lines[1:])
-    return int(lines[0].split()[1]), {names[name]: int(count) for name, count in levels}
+    said = {name: int(value) for name, value in (line.split() for line in lines)}
+    fifos, bursts = fifos_of(kernel.report.to_json())
+    levels = {f.name: said.get(fifo_instance(f.name), 0) for f in fifos}
+    waiting = [(f.name, end) for f in fifos for end in (WRITER, READER) if waits_wire(f.name, end) in said]
+    return said["received"], explain(fifos, levels, bursts, waiting)
 
 
 @pytest.fixture(scope="module")
@@ -186,10 +208,9 @@ def test_the_report_says_who_uses_each_fifo(too_shallow: tuple[CompiledKernel, P
 
 
 def test_the_deadlock_of_a_simulated_kernel_is_named(too_shallow: tuple[CompiledKernel, Path]) -> None:
-    received, levels = simulate(*too_shallow, words=40, ready=True)
-    assert received == 0 and levels["data"] == 4
-    fifos, bursts = fifos_of(too_shallow[0].report.to_json())
-    assert str(explain(fifos, levels, bursts)) == (
+    received, finding = simulate(*too_shallow, words=40, ready=True)
+    assert received == 0
+    assert str(finding) == (
         "deadlock: add waits to write full FIFO data (4/4), read by send; "
         "send waits to read empty FIFO total (0/2), written by add"
     )
@@ -198,16 +219,13 @@ def test_the_deadlock_of_a_simulated_kernel_is_named(too_shallow: tuple[Compiled
 def test_a_kernel_without_the_flaw_starves_or_is_blocked(tmp_path: Path) -> None:
     rtl_bench.require_tools()
     kernel = compile_kernel(total_first(depth=8), "total_first")
-    fifos, bursts = fifos_of(kernel.report.to_json())
 
-    received, levels = simulate(kernel, tmp_path, words=20, ready=True)
-    starved = explain(fifos, levels, bursts)
-    assert received == 18 and not starved.certain
+    received, starved = simulate(kernel, tmp_path, words=20, ready=True)
+    assert received == 18 and not starved.certain and not starved.cycle
     assert [w.fifo.name for w in starved.outside] == ["in_r"]
 
-    received, levels = simulate(kernel, tmp_path, words=40, ready=False)
-    blocked = explain(fifos, levels, bursts)
-    assert received == 0 and not blocked.certain
+    received, blocked = simulate(kernel, tmp_path, words=40, ready=False)
+    assert received == 0 and not blocked.certain and not blocked.cycle
     assert [w.fifo.name for w in blocked.outside] == ["out_r"]
 
 

@@ -28,19 +28,26 @@ def network(tmp_path: Path) -> standstill.Network:
 
 
 def test_fifos_are_found_by_their_instances(network: standstill.Network) -> None:
-    text = standstill.explanation(network, ["fifo_data 4/4", "fifo_in 2/2"])
+    text = standstill.explanation(network, ["fifo_data 4/4", "fifo_in 2/2"], [])
     assert text.startswith("deadlock: split waits to write full FIFO data (4/4), read by join; ")
 
 
 def test_fifos_inside_a_library_block_do_not_matter(network: standstill.Network) -> None:
     levels = ["fifo_data 4/4", "fifo_in 2/2"]
-    assert standstill.explanation(network, [*levels, "gmem_read_u.requests 1/2"]) == standstill.explanation(
-        network, levels
-    )
+    inside = [*levels, "gmem_read_u.requests 1/2"]
+    assert standstill.explanation(network, inside, []) == standstill.explanation(network, levels, []) != ""
+
+
+def test_wires_tell_which_process_really_waits(network: standstill.Network) -> None:
+    wires = {"fifo_data_writer_waits": 0, "fifo_data_reader_waits": 0, "fifo_in_reader_waits": 0}
+    wires |= {"fifo_total_writer_waits": 0, "fifo_total_reader_waits": 1}
+    lines = [f"{name} {value}" for name, value in wires.items()]
+    text = standstill.explanation(network, ["fifo_data 4/4", "fifo_in 2/2"], lines)
+    assert text == "not held by a FIFO: split"
 
 
 def test_levels_of_other_rtl_explain_nothing(network: standstill.Network) -> None:
-    assert standstill.explanation(network, ["fifo_data 4/4", "fifo_unknown 1/2"]) == ""
+    assert standstill.explanation(network, ["fifo_data 4/4", "fifo_unknown 1/2"], []) == ""
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 STUCK_CYCLES = 100_000
 SLICE_CYCLES = 200_000
-LEVELS_BYTES = 1 << 16
+TEXT_BYTES = 1 << 16
 MAX_FIFOS_NAMED = 12
 
 _RUNNING, _DONE, _STUCK, _EXPIRED, _PROTOCOL, _FAULT = range(6)
@@ -84,6 +84,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "axis_spans": (POINTER, [POINTER]),
     "axis_message": (TEXT, [POINTER]),
     "axis_levels": (None, [POINTER, TEXT, NUMBER]),
+    "axis_waits": (None, [POINTER, TEXT, NUMBER]),
     "axis_wave_open": (None, [POINTER, TEXT]),
     "axis_wave_close": (None, [POINTER]),
 }
@@ -171,10 +172,10 @@ class _Kernel:
         else:
             source = "a beat is offered and not accepted" if stats.in_wait else "beats are being accepted"
         sink = "silent (TVALID low)" if stats.out_wait else "a beat is being delivered"
-        levels = self._levels()
+        levels = self._lines("axis_levels")
         reason = ""  # a kernel that is only slow has no standing waits to find
         if state == _STUCK and self._network is not None:
-            reason = standstill.explanation(self._network, levels)
+            reason = standstill.explanation(self._network, levels, self._lines("axis_waits"))
         return DeviceTimeout(
             f"{what} {moved}; input: {source}; output: {sink}; "
             f"{f'{reason}; ' if reason else ''}{_shown(levels)}. The kernel was reset; "
@@ -185,10 +186,10 @@ class _Kernel:
             )
         )
 
-    def _levels(self) -> list[str]:
-        """Each FIFO that is not empty, as "instance held/depth"."""
-        text = ctypes.create_string_buffer(LEVELS_BYTES)
-        self._library.axis_levels(self._handle, text, LEVELS_BYTES)
+    def _lines(self, function: str) -> list[str]:
+        """What a function of the harness says, a line each, by names within the kernel."""
+        text = ctypes.create_string_buffer(TEXT_BYTES)
+        getattr(self._library, function)(self._handle, text, TEXT_BYTES)
         lines = text.value.decode(errors="replace").splitlines()
         return [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)]
 

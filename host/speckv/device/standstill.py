@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlsc import deadlock
-from hlsc.mlir import fifo_instance
+from hlsc.mlir import fifo_instance, waits_wire
 
 from speckv.device.verilate import FIFO_MODULE
 from speckv.rtl import REPORT
@@ -37,13 +37,21 @@ def read_network(folder: Path, kernel: str) -> Network | None:
         return None
 
 
-def explanation(network: Network, levels: list[str]) -> str:
+def explanation(network: Network, levels: list[str], waits: list[str]) -> str:
     """A sentence for an error message; '' if the levels are those of other FIFOs.
 
     `levels` has "instance held/depth" for each FIFO that is not empty; those inside a library block do not matter.
+    `waits` has "wire value" for each wire that says whether a process waits; none of them in other compilers' RTL.
     """
     found = dict(level.rsplit(" ", 1) for level in levels if "." not in level)
     if not found.keys() <= network.fifos.keys():
         return ""
     held = {network.fifos[name].name: int(level.split("/")[0]) for name, level in found.items()}
-    return str(deadlock.explain(network.fifos.values(), held, network.bursts))
+    high = {name for name, value in (line.split() for line in waits) if value != "0"}
+    waiting = [
+        (fifo.name, end)
+        for fifo in network.fifos.values()
+        for end in (deadlock.WRITER, deadlock.READER)
+        if waits_wire(fifo.name, end) in high
+    ]
+    return str(deadlock.explain(network.fifos.values(), held, network.bursts, waiting if waits else None))

@@ -24,6 +24,8 @@ SPLIT_OPERATIONS = "20000"
 # what the harness reads of each FIFO to say how full it is: elements held, and how many it can hold
 FIFO_MODULE = "hlsc_fifo"
 FIFO_VARIABLES = ("count", "DEPTH")
+# and of the kernel: which of its processes waits for which FIFO
+WAITS_VARIABLES = "*_waits"
 
 VERILATOR_FLAGS = (
     "--cc",
@@ -155,6 +157,7 @@ def build_kernel(
         names = [f"rtl/{name}" for name in sorted(sources)]
         if levels:
             public = [f'public_flat_rd -module "{FIFO_MODULE}" -var "{name}"' for name in FIFO_VARIABLES]
+            public.append(f'public_flat_rd -module "{kernel}" -var "{WAITS_VARIABLES}"')
             (rtl / "levels.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
             names.insert(0, "rtl/levels.vlt")
         trace_flags = ["--trace-vcd"] if trace else []
