@@ -43,7 +43,7 @@ $(VENV)/.sim: pyproject.toml | $(BIN)/python
 
 # What tests and kernel development need.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[sim,synth,formal,dev]'
+	$(PIP) install -e '.[sim,synth,formal,area,dev]'
 	@$(HAS_CIRCT) || echo "note: $(NO_CIRCT)"
 	@touch $@ $(VENV)/.sim
 

@@ -191,6 +191,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
     ports += [p for _, p in wires]
     _check_port_names(verilog, program.top, wires)
     report = build_report(program.top, clock_ns, topology, list(emitters.values()))
+    report.ports = ports
     return CompiledKernel(program.top, files, ports, report, registers)
 
 
@@ -297,18 +298,27 @@ def _check_results(topology: Topology, processes: list[Process]) -> None:
             )
 
 
+def _instance_names(functions: list[str]) -> list[str]:
+    """A name for each process of the top: its function's, and which of its calls where there are several."""
+    return [
+        f"{name} (call {functions[: i + 1].count(name)})" if functions.count(name) > 1 else name
+        for i, name in enumerate(functions)
+    ]
+
+
 def _directions(topology: Topology, processes: list[Process]) -> None:
     """Each stream has exactly one writer and one reader; a port of the top takes one of the two roles."""
     ends: dict[str, dict[str, Location]] = {n: {} for n in topology.channels}
+    names = _instance_names([p.function.base_name for p in processes])
     uses = [
-        (instance.where, channel, process.streams[parameter].direction)
-        for instance, process in zip(topology.instances, processes, strict=True)
+        (instance.where, name, channel, process.streams[parameter].direction)
+        for instance, name, process in zip(topology.instances, names, processes, strict=True)
         for parameter, channel in instance.streams.items()
     ]
     for m in topology.masters:
-        uses += [(m.where, m.commands, "read"), (m.where, m.status, "write")]
-        uses.append((m.where, m.data, "write" if m.direction == "read" else "read"))
-    for where, channel, direction in uses:
+        uses += [(m.where, m.name, m.commands, "read"), (m.where, m.name, m.status, "write")]
+        uses.append((m.where, m.name, m.data, "write" if m.direction == "read" else "read"))
+    for where, user, channel, direction in uses:
         if not direction:
             continue
         if direction in ends[channel]:
@@ -319,6 +329,10 @@ def _directions(topology: Topology, processes: list[Process]) -> None:
                 "give each stream one writer and one reader",
             )
         ends[channel][direction] = where
+        if direction == "read":
+            topology.channels[channel].reader = user
+        else:
+            topology.channels[channel].writer = user
     for name, channel_ends in ends.items():
         c = topology.channels[name]
         missing = {"read", "write"} - set(channel_ends)

@@ -31,6 +31,7 @@ class _Access:
     node: Node
     region: Region
     enable: str
+    wanted: str = ""  # streams: it happens as soon as nothing holds its stage
     address: str = ""
     data: str = ""
 
@@ -253,6 +254,8 @@ class ProcessEmitter:
         when = self.value(pipe, e.args[0], s)
         access = _Access(e, pipe.region, m.all([pipe.fire[s], when]))
         blocks = []
+        if e.op in ("read", "write"):
+            access.wanted = m.all([pipe.valid[s], when])
         if e.op == "read":
             blocks.append(m.all([when, m.invert(f"%{self.port(e.key)}_empty_n")]))
         elif e.op == "write":
@@ -392,6 +395,9 @@ class ProcessEmitter:
         m.output(f"{port}_{direction}", 1, enable)
         if direction == "write":
             m.output(f"{port}_din", width, self.choose(accesses, "data", width))
+        if name not in self.p.outputs:
+            free = f"%{port}_empty_n" if direction == "read" else f"%{port}_full_n"
+            m.output(f"{port}_waits", 1, m.all([m.any([a.wanted for a in accesses]), m.invert(free)]))
 
     def word_name(self, memory: str, k: int) -> str:
         return f"%{identifier(memory)}_word{k}"

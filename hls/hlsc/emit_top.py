@@ -10,7 +10,7 @@ from .emit import argument_port
 from .emit_control import ControlEmitter
 from .emit_master import MasterEmitter
 from .interfaces import Interface
-from .mlir import ModuleText, identifier
+from .mlir import ModuleText, fifo_instance, identifier, waits_wire
 from .registers import RegisterMap
 from .topology import Channel, Topology
 
@@ -67,7 +67,7 @@ class _Top:
     def fifo(self, channel: Channel, din: str, write: str, read: str) -> None:
         n, w = identifier(channel.name), f"i{channel.width}"
         self.m.instance(
-            f"fifo_{n}",
+            fifo_instance(channel.name),
             "hlsc_fifo",
             {"WIDTH": channel.width, "DEPTH": channel.depth},
             [
@@ -127,8 +127,8 @@ def emit_top(
         outputs = []
         for parameter, (direction, width) in process.streams.items():
             result = parameter in instance.results
-            n = instance.results[parameter] if result else instance.streams[parameter]
-            n, p = identifier(n), identifier(parameter)
+            stream = instance.results[parameter] if result else instance.streams[parameter]
+            n, p = identifier(stream), identifier(parameter)
             if direction == "read":
                 inputs += [(f"{p}_dout", f"%{n}_dout", f"i{width}"), (f"{p}_empty_n", f"%{n}_empty_n", "i1")]
                 outputs.append((f"{p}_read", f"%{n}_read", "i1"))
@@ -136,6 +136,10 @@ def emit_top(
                 if not result:
                     inputs.append((f"{p}_full_n", f"%{n}_full_n", "i1"))
                 outputs += [(f"{p}_write", f"%{n}_write", "i1"), (f"{p}_din", f"%{n}_din", f"i{width}")]
+            if direction and not result:
+                waits = waits_wire(stream, "reader" if direction == "read" else "writer")
+                outputs.append((f"{p}_waits", f"%{waits}_now", "i1"))
+                m.observe(waits, f"%{waits}_now")
         for parameter, source in instance.scalars.items():
             value = top.wiring(source.node, control.arguments)
             inputs.append((argument_port(parameter), value, f"i{source.shape.bits}"))

@@ -12,6 +12,16 @@ def identifier(text: str) -> str:
     return name if not name[0].isdigit() else "v" + name
 
 
+def waits_wire(stream: str, end: str) -> str:
+    """Name of the wire in the top module that is high while the stream's ``end`` ('writer', 'reader') waits for it."""
+    return f"{fifo_instance(stream)}_{end}_waits"
+
+
+def fifo_instance(stream: str) -> str:
+    """Name of a stream's FIFO in the top module."""
+    return f"fifo_{identifier(stream)}"
+
+
 class ModuleText:
     """Body of one hw.module. Names may be used before they are defined: an hw.module is a graph region."""
 
@@ -75,6 +85,10 @@ class ModuleText:
         if not args and not result:
             return self.const(0, 1)
         return self.op("or", 1, *(args or [self.const(0, 1)]), result=result)
+
+    def observe(self, name: str, value: str) -> None:
+        """A wire of this very name, which nothing reads but a simulation."""
+        self.add(f"%{name} = hw.wire {value} sym @{name} : i1")
 
     def invert(self, a: str) -> str:
         return self.op("xor", 1, a, self.const(1, 1))

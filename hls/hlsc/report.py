@@ -9,6 +9,7 @@ from typing import Any
 from .delays import delay
 from .dfg import Node
 from .emit import ProcessEmitter
+from .interfaces import Port
 from .memory import Memory
 from .optimise import ordered
 from .regions import Region
@@ -54,16 +55,20 @@ class FifoReport:
     width: int
     depth: int
     kind: str  # 'shallow' (registers or LUTRAM) or 'block RAM'
+    writer: str  # process or burst block; '' is outside the kernel
+    reader: str
 
 
 @dataclass
 class Report:
-    """Per kernel: processes with their regions, memories and multipliers; FIFOs; warnings."""
+    """Per kernel: processes with their regions, memories and multipliers; FIFOs and who uses them; warnings."""
 
     top: str
     clock_ns: float
     processes: list[ProcessReport] = field(default_factory=list)
     fifos: list[FifoReport] = field(default_factory=list)
+    bursts: list[str] = field(default_factory=list)  # blocks between FIFOs and an AXI4 master
+    ports: list[Port] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -140,7 +145,8 @@ def build_report(top: str, clock_ns: float, topology: Topology, emitters: list[P
             p.memories.append(MemoryReport(m.name, m.width, m.depth, _kind(m), ports))
         report.processes.append(p)
     report.fifos = [
-        FifoReport(c.name, c.width, c.depth, "block RAM" if c.depth > BLOCK_ABOVE else "shallow")
+        FifoReport(c.name, c.width, c.depth, "block RAM" if c.depth > BLOCK_ABOVE else "shallow", c.writer, c.reader)
         for c in topology.channels.values()
     ]
+    report.bursts = [m.name for m in topology.masters]
     return report

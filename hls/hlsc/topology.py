@@ -22,7 +22,9 @@ PORT_DEPTH = 2  # of the FIFO behind each AXI4-Stream port
 
 @dataclass
 class Channel:
-    """A stream: local, or an argument of the top (then ``interface`` is set)."""
+    """A stream: local, or an argument of the top (then ``interface`` is set). ``writer`` and ``reader`` name a
+    process or a burst block; '' is outside the kernel.
+    """
 
     name: str
     width: int
@@ -30,6 +32,8 @@ class Channel:
     where: Location
     interface: Interface | None = None
     implementation: str = "auto"
+    writer: str = ""
+    reader: str = ""
 
 
 @dataclass
@@ -64,6 +68,10 @@ class Master:
     commands: str
     data: str
     status: str
+
+    @property
+    def name(self) -> str:
+        return f"burst_{self.direction} of {self.argument}"
 
 
 @dataclass

@@ -111,6 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--check", action="store_true", help="write nothing; fail if the committed RTL is stale")
     add("-o", "--output", type=Path, metavar="DIR", help="folder to write or check (default: hls/rtl/DESIGN)")
 
+    add = _adder(commands, "area", area, "estimate LUTs, registers, memories and DSPs of a design's kernels with Yosys")
+    add("design", metavar="DESIGN", help="name of a design, or path of a design file")
+    add("--kernel", metavar="NAME", help="only this kernel")
+
     add = _adder(commands, "demo", demo, "run a real KV cache through every backend and write an HTML report")
     add(
         "--backend",
@@ -209,6 +213,23 @@ def rtl(arguments: argparse.Namespace) -> int:
         _say(f"the RTL in {folder} belongs to the sources of design {design.name}: {', '.join(compared)}")
     else:
         _say(f"RTL of design {design.name} in {folder}")
+    return OK
+
+
+def area(arguments: argparse.Namespace) -> int:
+    """`speckv area`: what the kernels of a design take, process by process."""
+    from speckv import area as estimator
+    from speckv.design import Design
+    from speckv.progress import Progress
+
+    design = Design.load(arguments.design)
+    kernels = estimator.KERNELS if arguments.kernel is None else (arguments.kernel,)
+    with Progress(estimator.parts(design, kernels)) as progress:
+        areas = estimator.estimate(design, kernels, on_part=progress.step)
+    if arguments.json:
+        _print_json(estimator.as_json(design, areas))
+    else:
+        _say(estimator.table(areas))
     return OK
 
 

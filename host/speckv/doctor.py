@@ -58,6 +58,12 @@ def _synth() -> str:
     return ", ".join(f"{name} {version}" for name, version in toolchain.synth_versions().items())
 
 
+def _area() -> str:
+    from speckv import toolchain
+
+    return f"Yosys {toolchain.yosys().version}"
+
+
 def _benches() -> str:
     from speckv import toolchain
 
@@ -113,6 +119,7 @@ def checks() -> list[Check]:
         _probe("cosim", "running the kernels as RTL", False, _cosim),
         _probe("benches", "the cocotb benches", False, _benches),
         _probe("synth", "making RTL from changed C++", False, _synth),
+        _probe("area", "speckv area", False, _area),
     ]
     if found_designs.state == "ok":
         from speckv.design import designs

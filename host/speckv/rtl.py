@@ -34,7 +34,7 @@ MANIFEST_VERSION = 1
 MAX_CHANGES_NAMED = 8
 # hlsc's files that decide what it emits; the command line does not
 _HLSC_SUFFIXES = (".py", ".h", ".hpp", ".sv")
-_HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "formal/")
+_HLSC_NOT_INPUT = ("cli.py", "__main__.py", "prove.py", "deadlock.py", "formal/")
 
 
 def rtl_dir(design: Design) -> Path:
@@ -45,9 +45,9 @@ def rtl_dir(design: Design) -> Path:
 def generate(design: Design, out_dir: Path | None = None) -> Path:
     """Makes a design's RTL in `out_dir` (default: the committed place), which appears complete or not at all.
 
-    Files: `<kernel>.sv`, the RTL library, report.json, manifest.json. Returns the folder. Raises ToolError
-    if a tool of the `synth` extra is missing, the folder cannot be written, or hlsc refuses the C++: the
-    message names the line.
+    Files: `<kernel>.sv`, the RTL library, register maps, report.json, manifest.json. Returns the folder. Raises
+    ToolError if a tool of the `synth` extra is missing, the folder cannot be written, or hlsc refuses the C++:
+    the message names the line.
     """
     target = rtl_dir(design) if out_dir is None else Path(out_dir)
     _require_folder(target)
@@ -161,7 +161,8 @@ def _compile(design: Design, rendered: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_output(path: Path) -> bool:
-    return path.suffix == ".sv" or path.name in (MANIFEST, REPORT)
+    registers = path.stem.endswith("_registers") or path.name.endswith("_hw.h")  # of a kernel with AXI4-Lite registers
+    return path.suffix == ".sv" or path.name in (MANIFEST, REPORT) or registers
 
 
 def _json(value: object) -> str:

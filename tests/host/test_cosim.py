@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import hlsc
 import numpy as np
 import pytest
 from speckv import rtl, toolchain
@@ -266,6 +267,96 @@ def test_use_after_close(echo_rtl: Path) -> None:
         device.run(COMPRESS, [packet(ECHO)])
 
 
+# Sends a packet's beats after their sum: `data` would have to hold the whole packet.
+SUM_FIRST = """\
+#include "ap_axi_sdata.h"
+#include "ap_int.h"
+#include "hls_stream.h"
+typedef hls::axis_data<ap_uint<512>, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST> beat;
+
+static void add(hls::stream<beat>& in, hls::stream<beat>& data, hls::stream<ap_uint<512>>& sum) {
+  ap_uint<512> total = 0;
+  beat b;
+  do {
+#pragma HLS pipeline II=1
+    b = in.read();
+    total += b.data;
+    data.write(b);
+  } while (!b.last);
+  sum.write(total);
+}
+
+static void send(hls::stream<beat>& data, hls::stream<ap_uint<512>>& sum, hls::stream<beat>& out) {
+  beat b;
+  b.data = sum.read();
+  b.keep = -1;
+  b.last = 0;
+  out.write(b);
+  do {
+#pragma HLS pipeline II=1
+    b = data.read();
+    out.write(b);
+  } while (!b.last);
+}
+
+void kv_compress(hls::stream<beat>& raw_in, hls::stream<beat>& frame_out) {
+#pragma HLS interface mode=axis port=raw_in
+#pragma HLS interface mode=axis port=frame_out
+#pragma HLS interface mode=ap_ctrl_none port=return
+#pragma HLS dataflow
+  hls::stream<beat> data;
+#pragma HLS stream variable=data depth=6
+  hls::stream<ap_uint<512>> sum;
+  add(raw_in, data, sum);
+  send(data, sum, frame_out);
+}
+"""
+RING = (
+    "deadlock: add waits to write full FIFO data (6/6), read by send; "
+    "send waits to read empty FIFO sum (0/2), written by add; FIFOs that hold data: fifo_data 6/6"
+)
+
+
+@pytest.fixture(scope="module")
+def deadlocking_rtl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("circt")
+    folder = tmp_path_factory.mktemp("sum_first")
+    hlsc.compile_kernel(SUM_FIRST, COMPRESS).write(folder)
+    return folder
+
+
+def test_a_deadlock_names_the_processes_and_fifos_in_it(deadlocking_rtl: Path) -> None:
+    with open_device(DESIGN, "cosim", rtl=deadlocking_rtl, stuck_cycles=500) as device:
+        assert [len(p) for p in device.run(COMPRESS, [packet(ECHO, 3), packet(ECHO, 6)]).packets] == [4, 7]
+        with pytest.raises(DeviceTimeout) as caught:
+            device.run(COMPRESS, [packet(ECHO, 40)])
+        assert RING in str(caught.value)
+        with pytest.raises(DeviceTimeout) as caught:  # not stuck but cut short: its waits mean nothing yet
+            device.run(COMPRESS, [packet(ECHO, 40)], timeout_cycles=30)
+        assert "deadlock" not in str(caught.value)
+
+
+@pytest.mark.parametrize("report", [None, "[", '{"kernels": {"kv_compress": {"fifos": [1]}}}', "of another kernel"])
+def test_without_its_report_a_deadlock_has_fill_levels_only(
+    deadlocking_rtl: Path, tmp_path: Path, report: str | None
+) -> None:
+    folder = tmp_path / "rtl"
+    shutil.copytree(deadlocking_rtl, folder)
+    path = folder / "report.json"
+    if report is None:
+        path.unlink()
+    elif report == "of another kernel":
+        path.write_text(path.read_text().replace('"data"', '"other"'))
+    else:
+        path.write_text(report)
+    with (
+        open_device(DESIGN, "cosim", rtl=folder, stuck_cycles=500) as device,
+        pytest.raises(DeviceTimeout, match=r"silent \(TVALID low\); FIFOs that hold data: fifo_data 6/6") as caught,
+    ):
+        device.run(COMPRESS, [packet(ECHO, 40)])
+    assert "deadlock" not in str(caught.value)
+
+
 # ------------------------------------------------------------------------------------------------ builds
 
 
@@ -326,14 +417,6 @@ def test_progress_speaks_only_when_something_is_built(echo_rtl: Path) -> None:
     open_device(DESIGN, "cosim", rtl=echo_rtl).close()
     open_device(DESIGN, "cosim", rtl=echo_rtl, progress=said.append).close()
     assert said == []
-
-
-def test_ports_are_read_from_the_module() -> None:
-    assert verilate.stream_ports(ECHO_SV, "kv_compress") == verilate.StreamPorts("raw_in", "frame_out")
-    with pytest.raises(ToolError, match=r"kv_other\.sv has no module kv_other"):
-        verilate.stream_ports(ECHO_SV, "kv_other")
-    with pytest.raises(ToolError, match=r"AXI4-Stream inputs \['a', 'b'\] and outputs \[\]"):
-        verilate.stream_ports("module k (input wire [511:0] a_TDATA, b_TDATA);", "k")
 
 
 def test_fifo_counts_are_looked_for_in_the_fifo_only() -> None:

@@ -307,6 +307,20 @@ def test_other_files_in_the_folder_are_not_lost(checkout: Path, compiler: Compil
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
+def test_register_maps_are_made_with_the_rtl_and_replaced_with_it(
+    checkout: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = {"kv_compress_registers.json": "{}\n", "kv_compress_registers.py": "\n", "xkv_compress_hw.h": "\n"}
+    monkeypatch.setattr(rtl, "_compile", lambda design, rendered: {**compiler(design, rendered), **maps})
+    for _ in range(2):
+        folder = rtl.generate(DESIGN)
+        assert set(maps) < {path.name for path in folder.iterdir()}
+        assert rtl.current(DESIGN) == folder
+    append(folder / "kv_compress_registers.json", "edited")
+    with pytest.raises(StaleRtlError, match=r"output kv_compress_registers\.json changed"):
+        rtl.current(DESIGN)
+
+
 def test_hlsc_refusals_name_kernel_and_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("circt", reason="circt is missing: pip install 'speckv[synth]'")
     source = '#include "hls_stream.h"\nvoid NAME(hls::stream<int> &in, int *p) {\n  *p = in.read();\n}\n'

@@ -152,10 +152,13 @@ module kv_compress_inspect_request_speckv_Design(
                  seen_full_n,
                  plans_full_n,
   output         in_read,
+                 in_waits,
                  seen_write,
   output [514:0] seen_din,
-  output         plans_write,
-  output [54:0]  plans_din
+  output         seen_waits,
+                 plans_write,
+  output [54:0]  plans_din,
+  output         plans_waits
 );
 
   reg          started;
@@ -363,8 +366,10 @@ module kv_compress_inspect_request_speckv_Design(
     end
   end // always_ff @(posedge)
   assign in_read = _GEN_2;
+  assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
   assign seen_din = {1'h1, or_i2163_r0s3};
+  assign seen_waits = valid0_3 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s3;
   assign plans_din =
     or_i221_r0s3 | (_GEN_4 ? spec_select_r0s3 : {47'h0, cond125_i59_ph_r0s3})
@@ -375,6 +380,7 @@ module kv_compress_inspect_request_speckv_Design(
        conv_i1415_r0s3,
        in_r0s3[120:117],
        13'h0};
+  assign plans_waits = valid0_3 & first_0_r0s3 & ~plans_full_n;
 endmodule
 
 module kv_compress_admit_speckv_Design_speckv_RawBeats(
@@ -389,15 +395,21 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
                  beats_full_n,
                  verdicts_full_n,
   output         seen_read,
+                 seen_waits,
                  plans_in_read,
+                 plans_in_waits,
                  headers_write,
   output [511:0] headers_din,
-  output         plans_write,
+  output         headers_waits,
+                 plans_write,
   output [54:0]  plans_din,
-  output         beats_write,
+  output         plans_waits,
+                 beats_write,
   output [511:0] beats_din,
-  output         verdicts_write,
-  output [3:0]   verdicts_din
+  output         beats_waits,
+                 verdicts_write,
+  output [3:0]   verdicts_din,
+  output         verdicts_waits
 );
 
   reg          started;
@@ -414,35 +426,36 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
   wire         _GEN_1 = ~first_0_r0 & ~_GEN_0;
   wire [511:0] _GEN_2 = ended_0_r0 ? 512'h0 : seen_dout[511:0];
   wire         _GEN_3 = _GEN & first_0_r0;
-  wire         _GEN_4 = ended_0_r0 | seen_dout[512];
-  wire         _GEN_5 = truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_6 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
-  wire         _GEN_7 = ~truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_8 = plans_in_dout[30:21] == 10'h0;
-  wire         _GEN_9 = _GEN_5 | _GEN_7;
-  wire         _GEN_10 = _GEN_4 & (_GEN_9 ? _GEN_6 : _GEN_8);
-  wire         _GEN_11 = _GEN_5 | ~ended_0_r0 & _GEN_4 & ~(_GEN_7 ? _GEN_6 : _GEN_8);
-  wire         _GEN_12 = _GEN_9 & (_GEN_0 | overlong_0_r0);
-  wire         _GEN_13 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
-  wire [3:0]   _GEN_14 = _GEN_9 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
+  wire         _GEN_4 = valid0_0 & first_0_r0;
+  wire         _GEN_5 = ended_0_r0 | seen_dout[512];
+  wire         _GEN_6 = truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_7 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_8 = ~truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_9 = plans_in_dout[30:21] == 10'h0;
+  wire         _GEN_10 = _GEN_6 | _GEN_8;
+  wire         _GEN_11 = _GEN_5 & (_GEN_10 ? _GEN_7 : _GEN_9);
+  wire         _GEN_12 = _GEN_6 | ~ended_0_r0 & _GEN_5 & ~(_GEN_8 ? _GEN_7 : _GEN_9);
+  wire         _GEN_13 = _GEN_10 & (_GEN_0 | overlong_0_r0);
+  wire         _GEN_14 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
+  wire [3:0]   _GEN_15 = _GEN_10 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
   assign _GEN =
     valid0_0
     & ~(~ended_0_r0 & ~seen_empty_n | _GEN_1 & ~beats_full_n | first_0_r0
         & ~plans_in_empty_n | first_0_r0 & ~headers_full_n | first_0_r0 & ~plans_full_n
-        | _GEN_10 & ~verdicts_full_n);
-  wire         _GEN_15 = ~started | _GEN_10;
+        | _GEN_11 & ~verdicts_full_n);
+  wire         _GEN_16 = ~started | _GEN_11;
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        _GEN_15
+        _GEN_16
           ? 10'h0
-          : _GEN_9 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[30:21];
-      refused_sroa_0_0_r0 <= _GEN_15 ? 4'h0 : _GEN_14;
-      ended_0_r0 <= started & ~_GEN_10 & _GEN_4;
-      ragged_0_r0 <= started & ~_GEN_10 & _GEN_13;
-      truncated_0_r0 <= started & ~_GEN_10 & _GEN_11;
-      overlong_0_r0 <= started & ~_GEN_10 & _GEN_12;
-      first_0_r0 <= _GEN_15;
+          : _GEN_10 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[30:21];
+      refused_sroa_0_0_r0 <= _GEN_16 ? 4'h0 : _GEN_15;
+      ended_0_r0 <= started & ~_GEN_11 & _GEN_5;
+      ragged_0_r0 <= started & ~_GEN_11 & _GEN_14;
+      truncated_0_r0 <= started & ~_GEN_11 & _GEN_12;
+      overlong_0_r0 <= started & ~_GEN_11 & _GEN_13;
+      first_0_r0 <= _GEN_16;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -456,20 +469,26 @@ module kv_compress_admit_speckv_Design_speckv_RawBeats(
     end
   end // always_ff @(posedge)
   assign seen_read = _GEN & ~ended_0_r0;
+  assign seen_waits = valid0_0 & ~ended_0_r0 & ~seen_empty_n;
   assign plans_in_read = _GEN_3;
+  assign plans_in_waits = _GEN_4 & ~plans_in_empty_n;
   assign headers_write = _GEN_3;
   assign headers_din = _GEN_2;
+  assign headers_waits = _GEN_4 & ~headers_full_n;
   assign plans_write = _GEN_3;
   assign plans_din = plans_in_dout;
+  assign plans_waits = _GEN_4 & ~plans_full_n;
   assign beats_write = _GEN & _GEN_1;
   assign beats_din = _GEN_2;
-  assign verdicts_write = _GEN & _GEN_10;
+  assign beats_waits = valid0_0 & _GEN_1 & ~beats_full_n;
+  assign verdicts_write = _GEN & _GEN_11;
   assign verdicts_din =
-    (_GEN_9 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
-      ? (_GEN_11
+    (_GEN_10 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
+      ? (_GEN_12
            ? 4'h9
-           : _GEN_12 ? 4'hA : _GEN_13 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
-      : _GEN_14;
+           : _GEN_13 ? 4'hA : _GEN_14 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
+      : _GEN_15;
+  assign verdicts_waits = valid0_0 & _GEN_11 & ~verdicts_full_n;
 endmodule
 
 module kv_compress_measure_speckv_Design(
@@ -486,19 +505,27 @@ module kv_compress_measure_speckv_Design(
                   value_ranges_full_n,
                   finite_full_n,
   output          plans_read,
+                  plans_waits,
                   beats_read,
+                  beats_waits,
                   fit_plans_write,
   output [54:0]   fit_plans_din,
-  output          quantize_plans_write,
+  output          fit_plans_waits,
+                  quantize_plans_write,
   output [54:0]   quantize_plans_din,
-  output          page_write,
+  output          quantize_plans_waits,
+                  page_write,
   output [511:0]  page_din,
-  output          key_ranges_write,
+  output          page_waits,
+                  key_ranges_write,
   output [1023:0] key_ranges_din,
-  output          value_ranges_write,
+  output          key_ranges_waits,
+                  value_ranges_write,
   output [31:0]   value_ranges_din,
-  output          finite_write,
-                  finite_din
+  output          value_ranges_waits,
+                  finite_write,
+                  finite_din,
+                  finite_waits
 );
 
   reg          started;
@@ -517,7 +544,9 @@ module kv_compress_measure_speckv_Design(
   wire [511:0] _highs_0_rd;
   wire [511:0] _lows_0_rd;
   wire         _GEN_3 = _GEN_2 & ~first_0_r0;
-  wire         _GEN_4 = _GEN_2 & first_0_r0;
+  wire         _GEN_4 = valid0_0 & ~first_0_r0;
+  wire         _GEN_5 = _GEN_2 & first_0_r0;
+  wire         _GEN_6 = valid0_0 & first_0_r0;
   reg          xor_r0s1;
   reg  [2:0]   at_sroa_0_0_r0s1;
   assign _GEN_2 =
@@ -526,293 +555,293 @@ module kv_compress_measure_speckv_Design(
         & ~plans_empty_n | first_0_r0 & ~fit_plans_full_n | first_0_r0
         & ~quantize_plans_full_n | valid0_1 & ~first_0_r0 & xor_r0s1
         & at_sroa_0_0_r0[2:0] == at_sroa_0_0_r0s1 & ~_GEN_1) & (~valid0_1 | _GEN_1);
-  wire         _GEN_5 = _GEN_1 & xor_r0s1;
+  wire         _GEN_7 = _GEN_1 & xor_r0s1;
   reg          cmp_i1441_r0s1;
   reg  [15:0]  key_sroa_0_0_r0s1;
-  wire [15:0]  _GEN_6 =
+  wire [15:0]  _GEN_8 =
     cmp_i1441_r0s1 | _lows_0_rd[15:0] > key_sroa_0_0_r0s1
       ? key_sroa_0_0_r0s1
       : _lows_0_rd[15:0];
   reg  [15:0]  key_sroa_0_0_1_r0s1;
-  wire [15:0]  _GEN_7 =
+  wire [15:0]  _GEN_9 =
     cmp_i1441_r0s1 | _lows_0_rd[31:16] > key_sroa_0_0_1_r0s1
       ? key_sroa_0_0_1_r0s1
       : _lows_0_rd[31:16];
   reg  [15:0]  key_sroa_0_0_2_r0s1;
-  wire [15:0]  _GEN_8 =
+  wire [15:0]  _GEN_10 =
     cmp_i1441_r0s1 | _lows_0_rd[47:32] > key_sroa_0_0_2_r0s1
       ? key_sroa_0_0_2_r0s1
       : _lows_0_rd[47:32];
   reg  [15:0]  key_sroa_0_0_3_r0s1;
-  wire [15:0]  _GEN_9 =
+  wire [15:0]  _GEN_11 =
     cmp_i1441_r0s1 | _lows_0_rd[63:48] > key_sroa_0_0_3_r0s1
       ? key_sroa_0_0_3_r0s1
       : _lows_0_rd[63:48];
   reg  [15:0]  key_sroa_0_0_4_r0s1;
-  wire [15:0]  _GEN_10 =
+  wire [15:0]  _GEN_12 =
     cmp_i1441_r0s1 | _lows_0_rd[79:64] > key_sroa_0_0_4_r0s1
       ? key_sroa_0_0_4_r0s1
       : _lows_0_rd[79:64];
   reg  [15:0]  key_sroa_0_0_5_r0s1;
-  wire [15:0]  _GEN_11 =
+  wire [15:0]  _GEN_13 =
     cmp_i1441_r0s1 | _lows_0_rd[95:80] > key_sroa_0_0_5_r0s1
       ? key_sroa_0_0_5_r0s1
       : _lows_0_rd[95:80];
   reg  [15:0]  key_sroa_0_0_6_r0s1;
-  wire [15:0]  _GEN_12 =
+  wire [15:0]  _GEN_14 =
     cmp_i1441_r0s1 | _lows_0_rd[111:96] > key_sroa_0_0_6_r0s1
       ? key_sroa_0_0_6_r0s1
       : _lows_0_rd[111:96];
   reg  [15:0]  key_sroa_0_0_7_r0s1;
-  wire [15:0]  _GEN_13 =
+  wire [15:0]  _GEN_15 =
     cmp_i1441_r0s1 | _lows_0_rd[127:112] > key_sroa_0_0_7_r0s1
       ? key_sroa_0_0_7_r0s1
       : _lows_0_rd[127:112];
   reg  [15:0]  key_sroa_0_0_8_r0s1;
-  wire [15:0]  _GEN_14 =
+  wire [15:0]  _GEN_16 =
     cmp_i1441_r0s1 | _lows_0_rd[143:128] > key_sroa_0_0_8_r0s1
       ? key_sroa_0_0_8_r0s1
       : _lows_0_rd[143:128];
   reg  [15:0]  key_sroa_0_0_9_r0s1;
-  wire [15:0]  _GEN_15 =
+  wire [15:0]  _GEN_17 =
     cmp_i1441_r0s1 | _lows_0_rd[159:144] > key_sroa_0_0_9_r0s1
       ? key_sroa_0_0_9_r0s1
       : _lows_0_rd[159:144];
   reg  [15:0]  key_sroa_0_0_10_r0s1;
-  wire [15:0]  _GEN_16 =
+  wire [15:0]  _GEN_18 =
     cmp_i1441_r0s1 | _lows_0_rd[175:160] > key_sroa_0_0_10_r0s1
       ? key_sroa_0_0_10_r0s1
       : _lows_0_rd[175:160];
   reg  [15:0]  key_sroa_0_0_11_r0s1;
-  wire [15:0]  _GEN_17 =
+  wire [15:0]  _GEN_19 =
     cmp_i1441_r0s1 | _lows_0_rd[191:176] > key_sroa_0_0_11_r0s1
       ? key_sroa_0_0_11_r0s1
       : _lows_0_rd[191:176];
   reg  [15:0]  key_sroa_0_0_12_r0s1;
-  wire [15:0]  _GEN_18 =
+  wire [15:0]  _GEN_20 =
     cmp_i1441_r0s1 | _lows_0_rd[207:192] > key_sroa_0_0_12_r0s1
       ? key_sroa_0_0_12_r0s1
       : _lows_0_rd[207:192];
   reg  [15:0]  key_sroa_0_0_13_r0s1;
-  wire [15:0]  _GEN_19 =
+  wire [15:0]  _GEN_21 =
     cmp_i1441_r0s1 | _lows_0_rd[223:208] > key_sroa_0_0_13_r0s1
       ? key_sroa_0_0_13_r0s1
       : _lows_0_rd[223:208];
   reg  [15:0]  key_sroa_0_0_14_r0s1;
-  wire [15:0]  _GEN_20 =
+  wire [15:0]  _GEN_22 =
     cmp_i1441_r0s1 | _lows_0_rd[239:224] > key_sroa_0_0_14_r0s1
       ? key_sroa_0_0_14_r0s1
       : _lows_0_rd[239:224];
   reg  [15:0]  key_sroa_0_0_15_r0s1;
-  wire [15:0]  _GEN_21 =
+  wire [15:0]  _GEN_23 =
     cmp_i1441_r0s1 | _lows_0_rd[255:240] > key_sroa_0_0_15_r0s1
       ? key_sroa_0_0_15_r0s1
       : _lows_0_rd[255:240];
   reg  [15:0]  key_sroa_0_0_16_r0s1;
-  wire [15:0]  _GEN_22 =
+  wire [15:0]  _GEN_24 =
     cmp_i1441_r0s1 | _lows_0_rd[271:256] > key_sroa_0_0_16_r0s1
       ? key_sroa_0_0_16_r0s1
       : _lows_0_rd[271:256];
   reg  [15:0]  key_sroa_0_0_17_r0s1;
-  wire [15:0]  _GEN_23 =
+  wire [15:0]  _GEN_25 =
     cmp_i1441_r0s1 | _lows_0_rd[287:272] > key_sroa_0_0_17_r0s1
       ? key_sroa_0_0_17_r0s1
       : _lows_0_rd[287:272];
   reg  [15:0]  key_sroa_0_0_18_r0s1;
-  wire [15:0]  _GEN_24 =
+  wire [15:0]  _GEN_26 =
     cmp_i1441_r0s1 | _lows_0_rd[303:288] > key_sroa_0_0_18_r0s1
       ? key_sroa_0_0_18_r0s1
       : _lows_0_rd[303:288];
   reg  [15:0]  key_sroa_0_0_19_r0s1;
-  wire [15:0]  _GEN_25 =
+  wire [15:0]  _GEN_27 =
     cmp_i1441_r0s1 | _lows_0_rd[319:304] > key_sroa_0_0_19_r0s1
       ? key_sroa_0_0_19_r0s1
       : _lows_0_rd[319:304];
   reg  [15:0]  key_sroa_0_0_20_r0s1;
-  wire [15:0]  _GEN_26 =
+  wire [15:0]  _GEN_28 =
     cmp_i1441_r0s1 | _lows_0_rd[335:320] > key_sroa_0_0_20_r0s1
       ? key_sroa_0_0_20_r0s1
       : _lows_0_rd[335:320];
   reg  [15:0]  key_sroa_0_0_21_r0s1;
-  wire [15:0]  _GEN_27 =
+  wire [15:0]  _GEN_29 =
     cmp_i1441_r0s1 | _lows_0_rd[351:336] > key_sroa_0_0_21_r0s1
       ? key_sroa_0_0_21_r0s1
       : _lows_0_rd[351:336];
   reg  [15:0]  key_sroa_0_0_22_r0s1;
-  wire [15:0]  _GEN_28 =
+  wire [15:0]  _GEN_30 =
     cmp_i1441_r0s1 | _lows_0_rd[367:352] > key_sroa_0_0_22_r0s1
       ? key_sroa_0_0_22_r0s1
       : _lows_0_rd[367:352];
   reg  [15:0]  key_sroa_0_0_23_r0s1;
-  wire [15:0]  _GEN_29 =
+  wire [15:0]  _GEN_31 =
     cmp_i1441_r0s1 | _lows_0_rd[383:368] > key_sroa_0_0_23_r0s1
       ? key_sroa_0_0_23_r0s1
       : _lows_0_rd[383:368];
   reg  [15:0]  key_sroa_0_0_24_r0s1;
-  wire [15:0]  _GEN_30 =
+  wire [15:0]  _GEN_32 =
     cmp_i1441_r0s1 | _lows_0_rd[399:384] > key_sroa_0_0_24_r0s1
       ? key_sroa_0_0_24_r0s1
       : _lows_0_rd[399:384];
   reg  [15:0]  key_sroa_0_0_25_r0s1;
-  wire [15:0]  _GEN_31 =
+  wire [15:0]  _GEN_33 =
     cmp_i1441_r0s1 | _lows_0_rd[415:400] > key_sroa_0_0_25_r0s1
       ? key_sroa_0_0_25_r0s1
       : _lows_0_rd[415:400];
   reg  [15:0]  key_sroa_0_0_26_r0s1;
-  wire [15:0]  _GEN_32 =
+  wire [15:0]  _GEN_34 =
     cmp_i1441_r0s1 | _lows_0_rd[431:416] > key_sroa_0_0_26_r0s1
       ? key_sroa_0_0_26_r0s1
       : _lows_0_rd[431:416];
   reg  [15:0]  key_sroa_0_0_27_r0s1;
-  wire [15:0]  _GEN_33 =
+  wire [15:0]  _GEN_35 =
     cmp_i1441_r0s1 | _lows_0_rd[447:432] > key_sroa_0_0_27_r0s1
       ? key_sroa_0_0_27_r0s1
       : _lows_0_rd[447:432];
   reg  [15:0]  key_sroa_0_0_28_r0s1;
-  wire [15:0]  _GEN_34 =
+  wire [15:0]  _GEN_36 =
     cmp_i1441_r0s1 | _lows_0_rd[463:448] > key_sroa_0_0_28_r0s1
       ? key_sroa_0_0_28_r0s1
       : _lows_0_rd[463:448];
   reg  [15:0]  key_sroa_0_0_29_r0s1;
-  wire [15:0]  _GEN_35 =
+  wire [15:0]  _GEN_37 =
     cmp_i1441_r0s1 | _lows_0_rd[479:464] > key_sroa_0_0_29_r0s1
       ? key_sroa_0_0_29_r0s1
       : _lows_0_rd[479:464];
   reg  [15:0]  key_sroa_0_0_30_r0s1;
-  wire [15:0]  _GEN_36 =
+  wire [15:0]  _GEN_38 =
     cmp_i1441_r0s1 | _lows_0_rd[495:480] > key_sroa_0_0_30_r0s1
       ? key_sroa_0_0_30_r0s1
       : _lows_0_rd[495:480];
   reg  [15:0]  key_sroa_0_0_31_r0s1;
-  wire [15:0]  _GEN_37 =
+  wire [15:0]  _GEN_39 =
     cmp_i1441_r0s1 | _lows_0_rd[511:496] > key_sroa_0_0_31_r0s1
       ? key_sroa_0_0_31_r0s1
       : _lows_0_rd[511:496];
-  wire [15:0]  _GEN_38 =
+  wire [15:0]  _GEN_40 =
     cmp_i1441_r0s1 | _highs_0_rd[15:0] < key_sroa_0_0_r0s1
       ? key_sroa_0_0_r0s1
       : _highs_0_rd[15:0];
-  wire [15:0]  _GEN_39 =
+  wire [15:0]  _GEN_41 =
     cmp_i1441_r0s1 | _highs_0_rd[31:16] < key_sroa_0_0_1_r0s1
       ? key_sroa_0_0_1_r0s1
       : _highs_0_rd[31:16];
-  wire [15:0]  _GEN_40 =
+  wire [15:0]  _GEN_42 =
     cmp_i1441_r0s1 | _highs_0_rd[47:32] < key_sroa_0_0_2_r0s1
       ? key_sroa_0_0_2_r0s1
       : _highs_0_rd[47:32];
-  wire [15:0]  _GEN_41 =
+  wire [15:0]  _GEN_43 =
     cmp_i1441_r0s1 | _highs_0_rd[63:48] < key_sroa_0_0_3_r0s1
       ? key_sroa_0_0_3_r0s1
       : _highs_0_rd[63:48];
-  wire [15:0]  _GEN_42 =
+  wire [15:0]  _GEN_44 =
     cmp_i1441_r0s1 | _highs_0_rd[79:64] < key_sroa_0_0_4_r0s1
       ? key_sroa_0_0_4_r0s1
       : _highs_0_rd[79:64];
-  wire [15:0]  _GEN_43 =
+  wire [15:0]  _GEN_45 =
     cmp_i1441_r0s1 | _highs_0_rd[95:80] < key_sroa_0_0_5_r0s1
       ? key_sroa_0_0_5_r0s1
       : _highs_0_rd[95:80];
-  wire [15:0]  _GEN_44 =
+  wire [15:0]  _GEN_46 =
     cmp_i1441_r0s1 | _highs_0_rd[111:96] < key_sroa_0_0_6_r0s1
       ? key_sroa_0_0_6_r0s1
       : _highs_0_rd[111:96];
-  wire [15:0]  _GEN_45 =
+  wire [15:0]  _GEN_47 =
     cmp_i1441_r0s1 | _highs_0_rd[127:112] < key_sroa_0_0_7_r0s1
       ? key_sroa_0_0_7_r0s1
       : _highs_0_rd[127:112];
-  wire [15:0]  _GEN_46 =
+  wire [15:0]  _GEN_48 =
     cmp_i1441_r0s1 | _highs_0_rd[143:128] < key_sroa_0_0_8_r0s1
       ? key_sroa_0_0_8_r0s1
       : _highs_0_rd[143:128];
-  wire [15:0]  _GEN_47 =
+  wire [15:0]  _GEN_49 =
     cmp_i1441_r0s1 | _highs_0_rd[159:144] < key_sroa_0_0_9_r0s1
       ? key_sroa_0_0_9_r0s1
       : _highs_0_rd[159:144];
-  wire [15:0]  _GEN_48 =
+  wire [15:0]  _GEN_50 =
     cmp_i1441_r0s1 | _highs_0_rd[175:160] < key_sroa_0_0_10_r0s1
       ? key_sroa_0_0_10_r0s1
       : _highs_0_rd[175:160];
-  wire [15:0]  _GEN_49 =
+  wire [15:0]  _GEN_51 =
     cmp_i1441_r0s1 | _highs_0_rd[191:176] < key_sroa_0_0_11_r0s1
       ? key_sroa_0_0_11_r0s1
       : _highs_0_rd[191:176];
-  wire [15:0]  _GEN_50 =
+  wire [15:0]  _GEN_52 =
     cmp_i1441_r0s1 | _highs_0_rd[207:192] < key_sroa_0_0_12_r0s1
       ? key_sroa_0_0_12_r0s1
       : _highs_0_rd[207:192];
-  wire [15:0]  _GEN_51 =
+  wire [15:0]  _GEN_53 =
     cmp_i1441_r0s1 | _highs_0_rd[223:208] < key_sroa_0_0_13_r0s1
       ? key_sroa_0_0_13_r0s1
       : _highs_0_rd[223:208];
-  wire [15:0]  _GEN_52 =
+  wire [15:0]  _GEN_54 =
     cmp_i1441_r0s1 | _highs_0_rd[239:224] < key_sroa_0_0_14_r0s1
       ? key_sroa_0_0_14_r0s1
       : _highs_0_rd[239:224];
-  wire [15:0]  _GEN_53 =
+  wire [15:0]  _GEN_55 =
     cmp_i1441_r0s1 | _highs_0_rd[255:240] < key_sroa_0_0_15_r0s1
       ? key_sroa_0_0_15_r0s1
       : _highs_0_rd[255:240];
-  wire [15:0]  _GEN_54 =
+  wire [15:0]  _GEN_56 =
     cmp_i1441_r0s1 | _highs_0_rd[271:256] < key_sroa_0_0_16_r0s1
       ? key_sroa_0_0_16_r0s1
       : _highs_0_rd[271:256];
-  wire [15:0]  _GEN_55 =
+  wire [15:0]  _GEN_57 =
     cmp_i1441_r0s1 | _highs_0_rd[287:272] < key_sroa_0_0_17_r0s1
       ? key_sroa_0_0_17_r0s1
       : _highs_0_rd[287:272];
-  wire [15:0]  _GEN_56 =
+  wire [15:0]  _GEN_58 =
     cmp_i1441_r0s1 | _highs_0_rd[303:288] < key_sroa_0_0_18_r0s1
       ? key_sroa_0_0_18_r0s1
       : _highs_0_rd[303:288];
-  wire [15:0]  _GEN_57 =
+  wire [15:0]  _GEN_59 =
     cmp_i1441_r0s1 | _highs_0_rd[319:304] < key_sroa_0_0_19_r0s1
       ? key_sroa_0_0_19_r0s1
       : _highs_0_rd[319:304];
-  wire [15:0]  _GEN_58 =
+  wire [15:0]  _GEN_60 =
     cmp_i1441_r0s1 | _highs_0_rd[335:320] < key_sroa_0_0_20_r0s1
       ? key_sroa_0_0_20_r0s1
       : _highs_0_rd[335:320];
-  wire [15:0]  _GEN_59 =
+  wire [15:0]  _GEN_61 =
     cmp_i1441_r0s1 | _highs_0_rd[351:336] < key_sroa_0_0_21_r0s1
       ? key_sroa_0_0_21_r0s1
       : _highs_0_rd[351:336];
-  wire [15:0]  _GEN_60 =
+  wire [15:0]  _GEN_62 =
     cmp_i1441_r0s1 | _highs_0_rd[367:352] < key_sroa_0_0_22_r0s1
       ? key_sroa_0_0_22_r0s1
       : _highs_0_rd[367:352];
-  wire [15:0]  _GEN_61 =
+  wire [15:0]  _GEN_63 =
     cmp_i1441_r0s1 | _highs_0_rd[383:368] < key_sroa_0_0_23_r0s1
       ? key_sroa_0_0_23_r0s1
       : _highs_0_rd[383:368];
-  wire [15:0]  _GEN_62 =
+  wire [15:0]  _GEN_64 =
     cmp_i1441_r0s1 | _highs_0_rd[399:384] < key_sroa_0_0_24_r0s1
       ? key_sroa_0_0_24_r0s1
       : _highs_0_rd[399:384];
-  wire [15:0]  _GEN_63 =
+  wire [15:0]  _GEN_65 =
     cmp_i1441_r0s1 | _highs_0_rd[415:400] < key_sroa_0_0_25_r0s1
       ? key_sroa_0_0_25_r0s1
       : _highs_0_rd[415:400];
-  wire [15:0]  _GEN_64 =
+  wire [15:0]  _GEN_66 =
     cmp_i1441_r0s1 | _highs_0_rd[431:416] < key_sroa_0_0_26_r0s1
       ? key_sroa_0_0_26_r0s1
       : _highs_0_rd[431:416];
-  wire [15:0]  _GEN_65 =
+  wire [15:0]  _GEN_67 =
     cmp_i1441_r0s1 | _highs_0_rd[447:432] < key_sroa_0_0_27_r0s1
       ? key_sroa_0_0_27_r0s1
       : _highs_0_rd[447:432];
-  wire [15:0]  _GEN_66 =
+  wire [15:0]  _GEN_68 =
     cmp_i1441_r0s1 | _highs_0_rd[463:448] < key_sroa_0_0_28_r0s1
       ? key_sroa_0_0_28_r0s1
       : _highs_0_rd[463:448];
-  wire [15:0]  _GEN_67 =
+  wire [15:0]  _GEN_69 =
     cmp_i1441_r0s1 | _highs_0_rd[479:464] < key_sroa_0_0_29_r0s1
       ? key_sroa_0_0_29_r0s1
       : _highs_0_rd[479:464];
-  wire [15:0]  _GEN_68 =
+  wire [15:0]  _GEN_70 =
     cmp_i1441_r0s1 | _highs_0_rd[495:480] < key_sroa_0_0_30_r0s1
       ? key_sroa_0_0_30_r0s1
       : _highs_0_rd[495:480];
-  wire [15:0]  _GEN_69 =
+  wire [15:0]  _GEN_71 =
     cmp_i1441_r0s1 | _highs_0_rd[511:496] < key_sroa_0_0_31_r0s1
       ? key_sroa_0_0_31_r0s1
       : _highs_0_rd[511:496];
@@ -836,7 +865,7 @@ module kv_compress_measure_speckv_Design(
   reg  [15:0]  spec_store_select_1_r0s1;
   reg  [15:0]  spec_store_select_3_r0s2;
   reg  [15:0]  spec_store_select_4_r0s3;
-  wire         _GEN_70 = cmp_i2148_r0s3 | spec_store_select_4_r0s3 < group_lo_sroa_0_0_r0;
+  wire         _GEN_72 = cmp_i2148_r0s3 | spec_store_select_4_r0s3 < group_lo_sroa_0_0_r0;
   reg  [15:0]  spec_store_select47_1_r0s1;
   reg  [15:0]  spec_store_select47_1_4_r0s1;
   reg  [15:0]  spec_store_select47_1_2_r0s1;
@@ -848,7 +877,7 @@ module kv_compress_measure_speckv_Design(
   reg  [15:0]  spec_store_select47_1_7_r0s1;
   reg  [15:0]  spec_store_select47_3_1_r0s2;
   reg  [15:0]  spec_store_select47_4_r0s3;
-  wire         _GEN_71 =
+  wire         _GEN_73 =
     cmp_i2148_r0s3 | group_hi_sroa_0_0_r0 <= spec_store_select47_4_r0s3;
   reg          cmp_i686_r0s1;
   reg          cmp_i686_r0s2;
@@ -870,112 +899,112 @@ module kv_compress_measure_speckv_Design(
   reg  [7:0]   plan_sroa_16_0_r0;
   reg  [2:0]   plan_sroa_11_0_r0;
   reg  [3:0]   plan_sroa_6_0_r0;
-  wire         _GEN_72 = ~first_0_r0 & plan_sroa_6_0_r0[0];
-  wire         _GEN_73 = ~(plan_sroa_11_0_r0[0]) & _GEN_72;
-  wire         _GEN_74 = plan_sroa_11_0_r0[0] & _GEN_72;
-  wire [15:0]  _GEN_75 =
+  wire         _GEN_74 = ~first_0_r0 & plan_sroa_6_0_r0[0];
+  wire         _GEN_75 = ~(plan_sroa_11_0_r0[0]) & _GEN_74;
+  wire         _GEN_76 = plan_sroa_11_0_r0[0] & _GEN_74;
+  wire [15:0]  _GEN_77 =
     spec_store_select_1_7_r0s1 < spec_store_select_1_3_r0s1
       ? spec_store_select_1_7_r0s1
       : spec_store_select_1_3_r0s1;
-  wire [15:0]  _GEN_76 =
+  wire [15:0]  _GEN_78 =
     spec_store_select_1_5_r0s1 < spec_store_select_1_1_r0s1
       ? spec_store_select_1_5_r0s1
       : spec_store_select_1_1_r0s1;
-  wire [15:0]  _GEN_77 =
+  wire [15:0]  _GEN_79 =
     spec_store_select_1_6_r0s1 < spec_store_select_1_2_r0s1
       ? spec_store_select_1_6_r0s1
       : spec_store_select_1_2_r0s1;
-  wire [15:0]  _GEN_78 =
+  wire [15:0]  _GEN_80 =
     spec_store_select_1_4_r0s1 < spec_store_select_1_r0s1
       ? spec_store_select_1_4_r0s1
       : spec_store_select_1_r0s1;
-  wire [15:0]  _GEN_79 =
+  wire [15:0]  _GEN_81 =
     spec_store_select47_1_r0s1 > spec_store_select47_1_4_r0s1
       ? spec_store_select47_1_r0s1
       : spec_store_select47_1_4_r0s1;
-  wire [15:0]  _GEN_80 =
+  wire [15:0]  _GEN_82 =
     spec_store_select47_1_2_r0s1 > spec_store_select47_1_6_r0s1
       ? spec_store_select47_1_2_r0s1
       : spec_store_select47_1_6_r0s1;
-  wire [15:0]  _GEN_81 =
+  wire [15:0]  _GEN_83 =
     spec_store_select47_1_1_r0s1 > spec_store_select47_1_5_r0s1
       ? spec_store_select47_1_1_r0s1
       : spec_store_select47_1_5_r0s1;
-  wire [15:0]  _GEN_82 =
+  wire [15:0]  _GEN_84 =
     spec_store_select47_1_3_r0s1 > spec_store_select47_1_7_r0s1
       ? spec_store_select47_1_3_r0s1
       : spec_store_select47_1_7_r0s1;
-  wire         _GEN_83 = ~started | cmp_i686_r0s3;
-  wire [15:0]  _GEN_84 = beats_dout[15] ? ~(beats_dout[15:0]) : {1'h1, beats_dout[14:0]};
-  wire [15:0]  _GEN_85 =
-    beats_dout[31] ? ~(beats_dout[31:16]) : {1'h1, beats_dout[30:16]};
-  wire [15:0]  _GEN_86 =
-    beats_dout[47] ? ~(beats_dout[47:32]) : {1'h1, beats_dout[46:32]};
+  wire         _GEN_85 = ~started | cmp_i686_r0s3;
+  wire [15:0]  _GEN_86 = beats_dout[15] ? ~(beats_dout[15:0]) : {1'h1, beats_dout[14:0]};
   wire [15:0]  _GEN_87 =
-    beats_dout[63] ? ~(beats_dout[63:48]) : {1'h1, beats_dout[62:48]};
+    beats_dout[31] ? ~(beats_dout[31:16]) : {1'h1, beats_dout[30:16]};
   wire [15:0]  _GEN_88 =
-    beats_dout[79] ? ~(beats_dout[79:64]) : {1'h1, beats_dout[78:64]};
+    beats_dout[47] ? ~(beats_dout[47:32]) : {1'h1, beats_dout[46:32]};
   wire [15:0]  _GEN_89 =
-    beats_dout[95] ? ~(beats_dout[95:80]) : {1'h1, beats_dout[94:80]};
+    beats_dout[63] ? ~(beats_dout[63:48]) : {1'h1, beats_dout[62:48]};
   wire [15:0]  _GEN_90 =
-    beats_dout[111] ? ~(beats_dout[111:96]) : {1'h1, beats_dout[110:96]};
+    beats_dout[79] ? ~(beats_dout[79:64]) : {1'h1, beats_dout[78:64]};
   wire [15:0]  _GEN_91 =
-    beats_dout[127] ? ~(beats_dout[127:112]) : {1'h1, beats_dout[126:112]};
+    beats_dout[95] ? ~(beats_dout[95:80]) : {1'h1, beats_dout[94:80]};
   wire [15:0]  _GEN_92 =
-    beats_dout[143] ? ~(beats_dout[143:128]) : {1'h1, beats_dout[142:128]};
+    beats_dout[111] ? ~(beats_dout[111:96]) : {1'h1, beats_dout[110:96]};
   wire [15:0]  _GEN_93 =
-    beats_dout[159] ? ~(beats_dout[159:144]) : {1'h1, beats_dout[158:144]};
+    beats_dout[127] ? ~(beats_dout[127:112]) : {1'h1, beats_dout[126:112]};
   wire [15:0]  _GEN_94 =
-    beats_dout[175] ? ~(beats_dout[175:160]) : {1'h1, beats_dout[174:160]};
+    beats_dout[143] ? ~(beats_dout[143:128]) : {1'h1, beats_dout[142:128]};
   wire [15:0]  _GEN_95 =
-    beats_dout[191] ? ~(beats_dout[191:176]) : {1'h1, beats_dout[190:176]};
+    beats_dout[159] ? ~(beats_dout[159:144]) : {1'h1, beats_dout[158:144]};
   wire [15:0]  _GEN_96 =
-    beats_dout[207] ? ~(beats_dout[207:192]) : {1'h1, beats_dout[206:192]};
+    beats_dout[175] ? ~(beats_dout[175:160]) : {1'h1, beats_dout[174:160]};
   wire [15:0]  _GEN_97 =
-    beats_dout[223] ? ~(beats_dout[223:208]) : {1'h1, beats_dout[222:208]};
+    beats_dout[191] ? ~(beats_dout[191:176]) : {1'h1, beats_dout[190:176]};
   wire [15:0]  _GEN_98 =
-    beats_dout[239] ? ~(beats_dout[239:224]) : {1'h1, beats_dout[238:224]};
+    beats_dout[207] ? ~(beats_dout[207:192]) : {1'h1, beats_dout[206:192]};
   wire [15:0]  _GEN_99 =
-    beats_dout[255] ? ~(beats_dout[255:240]) : {1'h1, beats_dout[254:240]};
+    beats_dout[223] ? ~(beats_dout[223:208]) : {1'h1, beats_dout[222:208]};
   wire [15:0]  _GEN_100 =
-    beats_dout[271] ? ~(beats_dout[271:256]) : {1'h1, beats_dout[270:256]};
+    beats_dout[239] ? ~(beats_dout[239:224]) : {1'h1, beats_dout[238:224]};
   wire [15:0]  _GEN_101 =
-    beats_dout[287] ? ~(beats_dout[287:272]) : {1'h1, beats_dout[286:272]};
+    beats_dout[255] ? ~(beats_dout[255:240]) : {1'h1, beats_dout[254:240]};
   wire [15:0]  _GEN_102 =
-    beats_dout[303] ? ~(beats_dout[303:288]) : {1'h1, beats_dout[302:288]};
+    beats_dout[271] ? ~(beats_dout[271:256]) : {1'h1, beats_dout[270:256]};
   wire [15:0]  _GEN_103 =
-    beats_dout[319] ? ~(beats_dout[319:304]) : {1'h1, beats_dout[318:304]};
+    beats_dout[287] ? ~(beats_dout[287:272]) : {1'h1, beats_dout[286:272]};
   wire [15:0]  _GEN_104 =
-    beats_dout[335] ? ~(beats_dout[335:320]) : {1'h1, beats_dout[334:320]};
+    beats_dout[303] ? ~(beats_dout[303:288]) : {1'h1, beats_dout[302:288]};
   wire [15:0]  _GEN_105 =
-    beats_dout[351] ? ~(beats_dout[351:336]) : {1'h1, beats_dout[350:336]};
+    beats_dout[319] ? ~(beats_dout[319:304]) : {1'h1, beats_dout[318:304]};
   wire [15:0]  _GEN_106 =
-    beats_dout[367] ? ~(beats_dout[367:352]) : {1'h1, beats_dout[366:352]};
+    beats_dout[335] ? ~(beats_dout[335:320]) : {1'h1, beats_dout[334:320]};
   wire [15:0]  _GEN_107 =
-    beats_dout[383] ? ~(beats_dout[383:368]) : {1'h1, beats_dout[382:368]};
+    beats_dout[351] ? ~(beats_dout[351:336]) : {1'h1, beats_dout[350:336]};
   wire [15:0]  _GEN_108 =
-    beats_dout[399] ? ~(beats_dout[399:384]) : {1'h1, beats_dout[398:384]};
+    beats_dout[367] ? ~(beats_dout[367:352]) : {1'h1, beats_dout[366:352]};
   wire [15:0]  _GEN_109 =
-    beats_dout[415] ? ~(beats_dout[415:400]) : {1'h1, beats_dout[414:400]};
+    beats_dout[383] ? ~(beats_dout[383:368]) : {1'h1, beats_dout[382:368]};
   wire [15:0]  _GEN_110 =
-    beats_dout[431] ? ~(beats_dout[431:416]) : {1'h1, beats_dout[430:416]};
+    beats_dout[399] ? ~(beats_dout[399:384]) : {1'h1, beats_dout[398:384]};
   wire [15:0]  _GEN_111 =
-    beats_dout[447] ? ~(beats_dout[447:432]) : {1'h1, beats_dout[446:432]};
+    beats_dout[415] ? ~(beats_dout[415:400]) : {1'h1, beats_dout[414:400]};
   wire [15:0]  _GEN_112 =
-    beats_dout[463] ? ~(beats_dout[463:448]) : {1'h1, beats_dout[462:448]};
+    beats_dout[431] ? ~(beats_dout[431:416]) : {1'h1, beats_dout[430:416]};
   wire [15:0]  _GEN_113 =
-    beats_dout[479] ? ~(beats_dout[479:464]) : {1'h1, beats_dout[478:464]};
+    beats_dout[447] ? ~(beats_dout[447:432]) : {1'h1, beats_dout[446:432]};
   wire [15:0]  _GEN_114 =
-    beats_dout[495] ? ~(beats_dout[495:480]) : {1'h1, beats_dout[494:480]};
+    beats_dout[463] ? ~(beats_dout[463:448]) : {1'h1, beats_dout[462:448]};
   wire [15:0]  _GEN_115 =
+    beats_dout[479] ? ~(beats_dout[479:464]) : {1'h1, beats_dout[478:464]};
+  wire [15:0]  _GEN_116 =
+    beats_dout[495] ? ~(beats_dout[495:480]) : {1'h1, beats_dout[494:480]};
+  wire [15:0]  _GEN_117 =
     beats_dout[511] ? ~(beats_dout[511:496]) : {1'h1, beats_dout[510:496]};
-  wire         _GEN_116 = at_sroa_28_0_r0 == 7'h3F;
-  wire         _GEN_117 = (plan_sroa_16_0_r0[6:0] ^ at_sroa_22_0_r0[6:0]) == 7'h0;
-  wire         _GEN_118 = at_sroa_14_0_r0 == 2'h1;
-  wire         _GEN_119 = (plan_sroa_25_0_r0[3:0] ^ at_sroa_0_0_r0) == 4'h0;
-  wire [9:0]   _GEN_120 = first_0_r0 ? plans_dout[30:21] : left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_121 = _GEN_120 == 10'h0;
-  wire         _GEN_122 =
+  wire         _GEN_118 = at_sroa_28_0_r0 == 7'h3F;
+  wire         _GEN_119 = (plan_sroa_16_0_r0[6:0] ^ at_sroa_22_0_r0[6:0]) == 7'h0;
+  wire         _GEN_120 = at_sroa_14_0_r0 == 2'h1;
+  wire         _GEN_121 = (plan_sroa_25_0_r0[3:0] ^ at_sroa_0_0_r0) == 4'h0;
+  wire [9:0]   _GEN_122 = first_0_r0 ? plans_dout[30:21] : left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_123 = _GEN_122 == 10'h0;
+  wire         _GEN_124 =
     first_0_r0 | beats_dout[14:7] != 8'hFF & beats_dout[30:23] != 8'hFF
     & beats_dout[46:39] != 8'hFF & beats_dout[62:55] != 8'hFF & beats_dout[78:71] != 8'hFF
     & beats_dout[94:87] != 8'hFF & beats_dout[110:103] != 8'hFF
@@ -992,81 +1021,81 @@ module kv_compress_measure_speckv_Design(
     & beats_dout[446:439] != 8'hFF & beats_dout[462:455] != 8'hFF
     & beats_dout[478:471] != 8'hFF & beats_dout[494:487] != 8'hFF
     & beats_dout[510:503] != 8'hFF & all_finite_0_r0;
-  wire         _GEN_123 = ~started | _GEN_2;
-  wire [15:0]  _GEN_124 = _GEN_115 < _GEN_99 ? _GEN_115 : _GEN_99;
-  wire [15:0]  _GEN_125 = _GEN_107 < _GEN_91 ? _GEN_107 : _GEN_91;
-  wire [15:0]  _GEN_126 = _GEN_111 < _GEN_95 ? _GEN_111 : _GEN_95;
-  wire [15:0]  _GEN_127 = _GEN_103 < _GEN_87 ? _GEN_103 : _GEN_87;
+  wire         _GEN_125 = ~started | _GEN_2;
+  wire [15:0]  _GEN_126 = _GEN_117 < _GEN_101 ? _GEN_117 : _GEN_101;
+  wire [15:0]  _GEN_127 = _GEN_109 < _GEN_93 ? _GEN_109 : _GEN_93;
   wire [15:0]  _GEN_128 = _GEN_113 < _GEN_97 ? _GEN_113 : _GEN_97;
   wire [15:0]  _GEN_129 = _GEN_105 < _GEN_89 ? _GEN_105 : _GEN_89;
-  wire [15:0]  _GEN_130 = _GEN_109 < _GEN_93 ? _GEN_109 : _GEN_93;
-  wire [15:0]  _GEN_131 = _GEN_101 < _GEN_85 ? _GEN_101 : _GEN_85;
-  wire [15:0]  _GEN_132 = _GEN_114 < _GEN_98 ? _GEN_114 : _GEN_98;
-  wire [15:0]  _GEN_133 = _GEN_106 < _GEN_90 ? _GEN_106 : _GEN_90;
-  wire [15:0]  _GEN_134 = _GEN_110 < _GEN_94 ? _GEN_110 : _GEN_94;
-  wire [15:0]  _GEN_135 = _GEN_102 < _GEN_86 ? _GEN_102 : _GEN_86;
+  wire [15:0]  _GEN_130 = _GEN_115 < _GEN_99 ? _GEN_115 : _GEN_99;
+  wire [15:0]  _GEN_131 = _GEN_107 < _GEN_91 ? _GEN_107 : _GEN_91;
+  wire [15:0]  _GEN_132 = _GEN_111 < _GEN_95 ? _GEN_111 : _GEN_95;
+  wire [15:0]  _GEN_133 = _GEN_103 < _GEN_87 ? _GEN_103 : _GEN_87;
+  wire [15:0]  _GEN_134 = _GEN_116 < _GEN_100 ? _GEN_116 : _GEN_100;
+  wire [15:0]  _GEN_135 = _GEN_108 < _GEN_92 ? _GEN_108 : _GEN_92;
   wire [15:0]  _GEN_136 = _GEN_112 < _GEN_96 ? _GEN_112 : _GEN_96;
   wire [15:0]  _GEN_137 = _GEN_104 < _GEN_88 ? _GEN_104 : _GEN_88;
-  wire [15:0]  _GEN_138 = _GEN_108 < _GEN_92 ? _GEN_108 : _GEN_92;
-  wire [15:0]  _GEN_139 = _GEN_100 < _GEN_84 ? _GEN_100 : _GEN_84;
-  wire [15:0]  _GEN_140 = _GEN_84 > _GEN_100 ? _GEN_84 : _GEN_100;
-  wire [15:0]  _GEN_141 = _GEN_92 > _GEN_108 ? _GEN_92 : _GEN_108;
-  wire [15:0]  _GEN_142 = _GEN_88 > _GEN_104 ? _GEN_88 : _GEN_104;
-  wire [15:0]  _GEN_143 = _GEN_96 > _GEN_112 ? _GEN_96 : _GEN_112;
-  wire [15:0]  _GEN_144 = _GEN_86 > _GEN_102 ? _GEN_86 : _GEN_102;
-  wire [15:0]  _GEN_145 = _GEN_94 > _GEN_110 ? _GEN_94 : _GEN_110;
-  wire [15:0]  _GEN_146 = _GEN_90 > _GEN_106 ? _GEN_90 : _GEN_106;
-  wire [15:0]  _GEN_147 = _GEN_98 > _GEN_114 ? _GEN_98 : _GEN_114;
-  wire [15:0]  _GEN_148 = _GEN_85 > _GEN_101 ? _GEN_85 : _GEN_101;
-  wire [15:0]  _GEN_149 = _GEN_93 > _GEN_109 ? _GEN_93 : _GEN_109;
-  wire [15:0]  _GEN_150 = _GEN_89 > _GEN_105 ? _GEN_89 : _GEN_105;
-  wire [15:0]  _GEN_151 = _GEN_97 > _GEN_113 ? _GEN_97 : _GEN_113;
-  wire [15:0]  _GEN_152 = _GEN_87 > _GEN_103 ? _GEN_87 : _GEN_103;
-  wire [15:0]  _GEN_153 = _GEN_95 > _GEN_111 ? _GEN_95 : _GEN_111;
-  wire [15:0]  _GEN_154 = _GEN_91 > _GEN_107 ? _GEN_91 : _GEN_107;
-  wire [15:0]  _GEN_155 = _GEN_99 > _GEN_115 ? _GEN_99 : _GEN_115;
-  wire         _GEN_156 = ~first_0_r0 & ~_GEN_119;
-  wire         _GEN_157 = ~started | _GEN_121 | ~(_GEN_156 | ~first_0_r0 & _GEN_119);
-  wire         _GEN_158 = ~started | _GEN_121;
+  wire [15:0]  _GEN_138 = _GEN_114 < _GEN_98 ? _GEN_114 : _GEN_98;
+  wire [15:0]  _GEN_139 = _GEN_106 < _GEN_90 ? _GEN_106 : _GEN_90;
+  wire [15:0]  _GEN_140 = _GEN_110 < _GEN_94 ? _GEN_110 : _GEN_94;
+  wire [15:0]  _GEN_141 = _GEN_102 < _GEN_86 ? _GEN_102 : _GEN_86;
+  wire [15:0]  _GEN_142 = _GEN_86 > _GEN_102 ? _GEN_86 : _GEN_102;
+  wire [15:0]  _GEN_143 = _GEN_94 > _GEN_110 ? _GEN_94 : _GEN_110;
+  wire [15:0]  _GEN_144 = _GEN_90 > _GEN_106 ? _GEN_90 : _GEN_106;
+  wire [15:0]  _GEN_145 = _GEN_98 > _GEN_114 ? _GEN_98 : _GEN_114;
+  wire [15:0]  _GEN_146 = _GEN_88 > _GEN_104 ? _GEN_88 : _GEN_104;
+  wire [15:0]  _GEN_147 = _GEN_96 > _GEN_112 ? _GEN_96 : _GEN_112;
+  wire [15:0]  _GEN_148 = _GEN_92 > _GEN_108 ? _GEN_92 : _GEN_108;
+  wire [15:0]  _GEN_149 = _GEN_100 > _GEN_116 ? _GEN_100 : _GEN_116;
+  wire [15:0]  _GEN_150 = _GEN_87 > _GEN_103 ? _GEN_87 : _GEN_103;
+  wire [15:0]  _GEN_151 = _GEN_95 > _GEN_111 ? _GEN_95 : _GEN_111;
+  wire [15:0]  _GEN_152 = _GEN_91 > _GEN_107 ? _GEN_91 : _GEN_107;
+  wire [15:0]  _GEN_153 = _GEN_99 > _GEN_115 ? _GEN_99 : _GEN_115;
+  wire [15:0]  _GEN_154 = _GEN_89 > _GEN_105 ? _GEN_89 : _GEN_105;
+  wire [15:0]  _GEN_155 = _GEN_97 > _GEN_113 ? _GEN_97 : _GEN_113;
+  wire [15:0]  _GEN_156 = _GEN_93 > _GEN_109 ? _GEN_93 : _GEN_109;
+  wire [15:0]  _GEN_157 = _GEN_101 > _GEN_117 ? _GEN_101 : _GEN_117;
+  wire         _GEN_158 = ~first_0_r0 & ~_GEN_121;
+  wire         _GEN_159 = ~started | _GEN_123 | ~(_GEN_158 | ~first_0_r0 & _GEN_121);
+  wire         _GEN_160 = ~started | _GEN_123;
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
       xor_r0s1 <= ~first_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0[2:0];
       cmp_i1441_r0s1 <= at_sroa_28_0_r0 == 7'h0;
-      key_sroa_0_0_r0s1 <= _GEN_84;
-      key_sroa_0_0_1_r0s1 <= _GEN_85;
-      key_sroa_0_0_2_r0s1 <= _GEN_86;
-      key_sroa_0_0_3_r0s1 <= _GEN_87;
-      key_sroa_0_0_4_r0s1 <= _GEN_88;
-      key_sroa_0_0_5_r0s1 <= _GEN_89;
-      key_sroa_0_0_6_r0s1 <= _GEN_90;
-      key_sroa_0_0_7_r0s1 <= _GEN_91;
-      key_sroa_0_0_8_r0s1 <= _GEN_92;
-      key_sroa_0_0_9_r0s1 <= _GEN_93;
-      key_sroa_0_0_10_r0s1 <= _GEN_94;
-      key_sroa_0_0_11_r0s1 <= _GEN_95;
-      key_sroa_0_0_12_r0s1 <= _GEN_96;
-      key_sroa_0_0_13_r0s1 <= _GEN_97;
-      key_sroa_0_0_14_r0s1 <= _GEN_98;
-      key_sroa_0_0_15_r0s1 <= _GEN_99;
-      key_sroa_0_0_16_r0s1 <= _GEN_100;
-      key_sroa_0_0_17_r0s1 <= _GEN_101;
-      key_sroa_0_0_18_r0s1 <= _GEN_102;
-      key_sroa_0_0_19_r0s1 <= _GEN_103;
-      key_sroa_0_0_20_r0s1 <= _GEN_104;
-      key_sroa_0_0_21_r0s1 <= _GEN_105;
-      key_sroa_0_0_22_r0s1 <= _GEN_106;
-      key_sroa_0_0_23_r0s1 <= _GEN_107;
-      key_sroa_0_0_24_r0s1 <= _GEN_108;
-      key_sroa_0_0_25_r0s1 <= _GEN_109;
-      key_sroa_0_0_26_r0s1 <= _GEN_110;
-      key_sroa_0_0_27_r0s1 <= _GEN_111;
-      key_sroa_0_0_28_r0s1 <= _GEN_112;
-      key_sroa_0_0_29_r0s1 <= _GEN_113;
-      key_sroa_0_0_30_r0s1 <= _GEN_114;
-      key_sroa_0_0_31_r0s1 <= _GEN_115;
-      or_r0s1 <= _GEN_73 & _GEN_116 | _GEN_73 & _GEN_117;
-      or_r0s1__1 <= _GEN_74 & _GEN_118 | _GEN_74 & _GEN_119;
+      key_sroa_0_0_r0s1 <= _GEN_86;
+      key_sroa_0_0_1_r0s1 <= _GEN_87;
+      key_sroa_0_0_2_r0s1 <= _GEN_88;
+      key_sroa_0_0_3_r0s1 <= _GEN_89;
+      key_sroa_0_0_4_r0s1 <= _GEN_90;
+      key_sroa_0_0_5_r0s1 <= _GEN_91;
+      key_sroa_0_0_6_r0s1 <= _GEN_92;
+      key_sroa_0_0_7_r0s1 <= _GEN_93;
+      key_sroa_0_0_8_r0s1 <= _GEN_94;
+      key_sroa_0_0_9_r0s1 <= _GEN_95;
+      key_sroa_0_0_10_r0s1 <= _GEN_96;
+      key_sroa_0_0_11_r0s1 <= _GEN_97;
+      key_sroa_0_0_12_r0s1 <= _GEN_98;
+      key_sroa_0_0_13_r0s1 <= _GEN_99;
+      key_sroa_0_0_14_r0s1 <= _GEN_100;
+      key_sroa_0_0_15_r0s1 <= _GEN_101;
+      key_sroa_0_0_16_r0s1 <= _GEN_102;
+      key_sroa_0_0_17_r0s1 <= _GEN_103;
+      key_sroa_0_0_18_r0s1 <= _GEN_104;
+      key_sroa_0_0_19_r0s1 <= _GEN_105;
+      key_sroa_0_0_20_r0s1 <= _GEN_106;
+      key_sroa_0_0_21_r0s1 <= _GEN_107;
+      key_sroa_0_0_22_r0s1 <= _GEN_108;
+      key_sroa_0_0_23_r0s1 <= _GEN_109;
+      key_sroa_0_0_24_r0s1 <= _GEN_110;
+      key_sroa_0_0_25_r0s1 <= _GEN_111;
+      key_sroa_0_0_26_r0s1 <= _GEN_112;
+      key_sroa_0_0_27_r0s1 <= _GEN_113;
+      key_sroa_0_0_28_r0s1 <= _GEN_114;
+      key_sroa_0_0_29_r0s1 <= _GEN_115;
+      key_sroa_0_0_30_r0s1 <= _GEN_116;
+      key_sroa_0_0_31_r0s1 <= _GEN_117;
+      or_r0s1 <= _GEN_75 & _GEN_118 | _GEN_75 & _GEN_119;
+      or_r0s1__1 <= _GEN_76 & _GEN_120 | _GEN_76 & _GEN_121;
     end
     if (_GEN_1)
       or_r0s2 <= or_r0s1__1;
@@ -1079,61 +1108,61 @@ module kv_compress_measure_speckv_Design(
     if (_GEN_0)
       cmp_i2148_r0s3 <= cmp_i2148_r0s2;
     if (_GEN_2) begin
-      spec_store_select_1_7_r0s1 <= _GEN_124 < _GEN_125 ? _GEN_124 : _GEN_125;
-      spec_store_select_1_3_r0s1 <= _GEN_126 < _GEN_127 ? _GEN_126 : _GEN_127;
-      spec_store_select_1_5_r0s1 <= _GEN_128 < _GEN_129 ? _GEN_128 : _GEN_129;
-      spec_store_select_1_1_r0s1 <= _GEN_130 < _GEN_131 ? _GEN_130 : _GEN_131;
+      spec_store_select_1_7_r0s1 <= _GEN_126 < _GEN_127 ? _GEN_126 : _GEN_127;
+      spec_store_select_1_3_r0s1 <= _GEN_128 < _GEN_129 ? _GEN_128 : _GEN_129;
+      spec_store_select_1_5_r0s1 <= _GEN_130 < _GEN_131 ? _GEN_130 : _GEN_131;
+      spec_store_select_1_1_r0s1 <= _GEN_132 < _GEN_133 ? _GEN_132 : _GEN_133;
     end
     if (_GEN_1)
-      spec_store_select_3_1_r0s2 <= _GEN_75 < _GEN_76 ? _GEN_75 : _GEN_76;
+      spec_store_select_3_1_r0s2 <= _GEN_77 < _GEN_78 ? _GEN_77 : _GEN_78;
     if (_GEN_2) begin
-      spec_store_select_1_6_r0s1 <= _GEN_132 < _GEN_133 ? _GEN_132 : _GEN_133;
-      spec_store_select_1_2_r0s1 <= _GEN_134 < _GEN_135 ? _GEN_134 : _GEN_135;
-      spec_store_select_1_4_r0s1 <= _GEN_136 < _GEN_137 ? _GEN_136 : _GEN_137;
-      spec_store_select_1_r0s1 <= _GEN_138 < _GEN_139 ? _GEN_138 : _GEN_139;
+      spec_store_select_1_6_r0s1 <= _GEN_134 < _GEN_135 ? _GEN_134 : _GEN_135;
+      spec_store_select_1_2_r0s1 <= _GEN_136 < _GEN_137 ? _GEN_136 : _GEN_137;
+      spec_store_select_1_4_r0s1 <= _GEN_138 < _GEN_139 ? _GEN_138 : _GEN_139;
+      spec_store_select_1_r0s1 <= _GEN_140 < _GEN_141 ? _GEN_140 : _GEN_141;
     end
     if (_GEN_1)
-      spec_store_select_3_r0s2 <= _GEN_77 < _GEN_78 ? _GEN_77 : _GEN_78;
+      spec_store_select_3_r0s2 <= _GEN_79 < _GEN_80 ? _GEN_79 : _GEN_80;
     if (_GEN_0)
       spec_store_select_4_r0s3 <=
         spec_store_select_3_1_r0s2 < spec_store_select_3_r0s2
           ? spec_store_select_3_1_r0s2
           : spec_store_select_3_r0s2;
     if (_GEN_2) begin
-      spec_store_select47_1_r0s1 <= _GEN_140 > _GEN_141 ? _GEN_140 : _GEN_141;
-      spec_store_select47_1_4_r0s1 <= _GEN_142 > _GEN_143 ? _GEN_142 : _GEN_143;
-      spec_store_select47_1_2_r0s1 <= _GEN_144 > _GEN_145 ? _GEN_144 : _GEN_145;
-      spec_store_select47_1_6_r0s1 <= _GEN_146 > _GEN_147 ? _GEN_146 : _GEN_147;
+      spec_store_select47_1_r0s1 <= _GEN_142 > _GEN_143 ? _GEN_142 : _GEN_143;
+      spec_store_select47_1_4_r0s1 <= _GEN_144 > _GEN_145 ? _GEN_144 : _GEN_145;
+      spec_store_select47_1_2_r0s1 <= _GEN_146 > _GEN_147 ? _GEN_146 : _GEN_147;
+      spec_store_select47_1_6_r0s1 <= _GEN_148 > _GEN_149 ? _GEN_148 : _GEN_149;
     end
     if (_GEN_1)
-      spec_store_select47_3_r0s2 <= _GEN_79 > _GEN_80 ? _GEN_79 : _GEN_80;
+      spec_store_select47_3_r0s2 <= _GEN_81 > _GEN_82 ? _GEN_81 : _GEN_82;
     if (_GEN_2) begin
-      spec_store_select47_1_1_r0s1 <= _GEN_148 > _GEN_149 ? _GEN_148 : _GEN_149;
-      spec_store_select47_1_5_r0s1 <= _GEN_150 > _GEN_151 ? _GEN_150 : _GEN_151;
-      spec_store_select47_1_3_r0s1 <= _GEN_152 > _GEN_153 ? _GEN_152 : _GEN_153;
-      spec_store_select47_1_7_r0s1 <= _GEN_154 > _GEN_155 ? _GEN_154 : _GEN_155;
+      spec_store_select47_1_1_r0s1 <= _GEN_150 > _GEN_151 ? _GEN_150 : _GEN_151;
+      spec_store_select47_1_5_r0s1 <= _GEN_152 > _GEN_153 ? _GEN_152 : _GEN_153;
+      spec_store_select47_1_3_r0s1 <= _GEN_154 > _GEN_155 ? _GEN_154 : _GEN_155;
+      spec_store_select47_1_7_r0s1 <= _GEN_156 > _GEN_157 ? _GEN_156 : _GEN_157;
     end
     if (_GEN_1)
-      spec_store_select47_3_1_r0s2 <= _GEN_81 > _GEN_82 ? _GEN_81 : _GEN_82;
+      spec_store_select47_3_1_r0s2 <= _GEN_83 > _GEN_84 ? _GEN_83 : _GEN_84;
     if (_GEN_0)
       spec_store_select47_4_r0s3 <=
         spec_store_select47_3_r0s2 > spec_store_select47_3_1_r0s2
           ? spec_store_select47_3_r0s2
           : spec_store_select47_3_1_r0s2;
     if (_GEN_2)
-      cmp_i686_r0s1 <= _GEN_121;
+      cmp_i686_r0s1 <= _GEN_123;
     if (_GEN_1)
       cmp_i686_r0s2 <= cmp_i686_r0s1;
     if (_GEN_0)
       cmp_i686_r0s3 <= cmp_i686_r0s2;
     if (_GEN_2)
-      all_finite_1_shrunk_r0s1 <= _GEN_122;
+      all_finite_1_shrunk_r0s1 <= _GEN_124;
     if (_GEN_1)
       all_finite_1_shrunk_r0s2 <= all_finite_1_shrunk_r0s1;
     if (_GEN_0)
       all_finite_1_shrunk_r0s3 <= all_finite_1_shrunk_r0s2;
-    if (_GEN_123)
-      all_finite_0_r0 <= ~started | _GEN_121 | _GEN_122;
+    if (_GEN_125)
+      all_finite_0_r0 <= ~started | _GEN_123 | _GEN_124;
     if (_GEN_2)
       first_0_r0s1 <= first_0_r0;
     if (_GEN_1)
@@ -1142,41 +1171,41 @@ module kv_compress_measure_speckv_Design(
       first_0_r0s3 <= first_0_r0s2;
     if (~started | _GEN) begin
       group_hi_sroa_0_0_r0 <=
-        _GEN_83
+        _GEN_85
           ? 16'h0
-          : first_0_r0s3 | ~_GEN_71 ? group_hi_sroa_0_0_r0 : spec_store_select47_4_r0s3;
+          : first_0_r0s3 | ~_GEN_73 ? group_hi_sroa_0_0_r0 : spec_store_select47_4_r0s3;
       group_lo_sroa_0_0_r0 <=
-        _GEN_83
+        _GEN_85
           ? 16'h0
-          : first_0_r0s3 | ~_GEN_70 ? group_lo_sroa_0_0_r0 : spec_store_select_4_r0s3;
+          : first_0_r0s3 | ~_GEN_72 ? group_lo_sroa_0_0_r0 : spec_store_select_4_r0s3;
     end
-    if (_GEN_123) begin
-      at_sroa_0_0_r0 <= ~started | _GEN_121 | ~_GEN_156 ? 4'h0 : at_sroa_0_0_r0 + 4'h1;
+    if (_GEN_125) begin
+      at_sroa_0_0_r0 <= ~started | _GEN_123 | ~_GEN_158 ? 4'h0 : at_sroa_0_0_r0 + 4'h1;
       at_sroa_14_0_r0 <=
-        ~started | _GEN_121 | ~_GEN_156 | _GEN_118 | _GEN_119
+        ~started | _GEN_123 | ~_GEN_158 | _GEN_120 | _GEN_121
           ? 2'h0
           : at_sroa_14_0_r0 + 2'h1;
       at_sroa_22_0_r0 <=
-        _GEN_157 ? 8'h0 : _GEN_156 ? at_sroa_22_0_r0 : at_sroa_22_0_r0 + 8'h1;
+        _GEN_159 ? 8'h0 : _GEN_158 ? at_sroa_22_0_r0 : at_sroa_22_0_r0 + 8'h1;
       at_sroa_28_0_r0 <=
-        _GEN_157
+        _GEN_159
           ? 7'h0
-          : _GEN_156
+          : _GEN_158
               ? at_sroa_28_0_r0
-              : _GEN_116 | _GEN_117 ? 7'h0 : at_sroa_28_0_r0 + 7'h1;
-      left_sroa_0_0_r0 <= _GEN_158 ? 10'h0 : _GEN_120;
+              : _GEN_118 | _GEN_119 ? 7'h0 : at_sroa_28_0_r0 + 7'h1;
+      left_sroa_0_0_r0 <= _GEN_160 ? 10'h0 : _GEN_122;
       plan_sroa_25_0_r0 <=
-        _GEN_158 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_25_0_r0;
+        _GEN_160 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_25_0_r0;
       plan_sroa_16_0_r0 <=
-        _GEN_158 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
+        _GEN_160 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
       plan_sroa_11_0_r0 <=
-        _GEN_158 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_11_0_r0;
+        _GEN_160 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_11_0_r0;
       plan_sroa_6_0_r0 <=
-        _GEN_158 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_6_0_r0;
-      first_0_r0 <= _GEN_158;
+        _GEN_160 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_6_0_r0;
+      first_0_r0 <= _GEN_160;
     end
   end // always_ff @(posedge)
-  wire         _GEN_159 = _GEN_3 & _GEN_5;
+  wire         _GEN_161 = _GEN_3 & _GEN_7;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_1 <= 1'h0;
@@ -1201,10 +1230,12 @@ module kv_compress_measure_speckv_Design(
     .STYLE("auto")
   ) lows_0 (
     .clk     (clk),
-    .we      (_GEN_5),
+    .we      (_GEN_7),
     .wa      (at_sroa_0_0_r0s1),
     .wd
-      ({_GEN_37,
+      ({_GEN_39,
+        _GEN_38,
+        _GEN_37,
         _GEN_36,
         _GEN_35,
         _GEN_34,
@@ -1233,12 +1264,10 @@ module kv_compress_measure_speckv_Design(
         _GEN_11,
         _GEN_10,
         _GEN_9,
-        _GEN_8,
-        _GEN_7,
-        _GEN_6}),
+        _GEN_8}),
     .re      (_GEN_3),
     .ra      (at_sroa_0_0_r0[2:0]),
-    .forward (_GEN_159),
+    .forward (_GEN_161),
     .rd      (_lows_0_rd)
   );
   hlsc_ram #(
@@ -1249,10 +1278,12 @@ module kv_compress_measure_speckv_Design(
     .STYLE("auto")
   ) highs_0 (
     .clk     (clk),
-    .we      (_GEN_5),
+    .we      (_GEN_7),
     .wa      (at_sroa_0_0_r0s1),
     .wd
-      ({_GEN_69,
+      ({_GEN_71,
+        _GEN_70,
+        _GEN_69,
         _GEN_68,
         _GEN_67,
         _GEN_66,
@@ -1281,25 +1312,32 @@ module kv_compress_measure_speckv_Design(
         _GEN_43,
         _GEN_42,
         _GEN_41,
-        _GEN_40,
-        _GEN_39,
-        _GEN_38}),
+        _GEN_40}),
     .re      (_GEN_3),
     .ra      (at_sroa_0_0_r0[2:0]),
-    .forward (_GEN_159),
+    .forward (_GEN_161),
     .rd      (_highs_0_rd)
   );
-  assign plans_read = _GEN_4;
+  assign plans_read = _GEN_5;
+  assign plans_waits = _GEN_6 & ~plans_empty_n;
   assign beats_read = _GEN_3;
-  assign fit_plans_write = _GEN_4;
+  assign beats_waits = _GEN_4 & ~beats_empty_n;
+  assign fit_plans_write = _GEN_5;
   assign fit_plans_din = plans_dout;
-  assign quantize_plans_write = _GEN_4;
+  assign fit_plans_waits = _GEN_6 & ~fit_plans_full_n;
+  assign quantize_plans_write = _GEN_5;
   assign quantize_plans_din = plans_dout;
+  assign quantize_plans_waits = _GEN_6 & ~quantize_plans_full_n;
   assign page_write = _GEN_3;
   assign page_din = beats_dout;
+  assign page_waits = _GEN_4 & ~page_full_n;
   assign key_ranges_write = _GEN_1 & or_r0s1;
   assign key_ranges_din =
-    {_GEN_69,
+    {_GEN_71,
+     _GEN_39,
+     _GEN_70,
+     _GEN_38,
+     _GEN_69,
      _GEN_37,
      _GEN_68,
      _GEN_36,
@@ -1358,17 +1396,16 @@ module kv_compress_measure_speckv_Design(
      _GEN_41,
      _GEN_9,
      _GEN_40,
-     _GEN_8,
-     _GEN_39,
-     _GEN_7,
-     _GEN_38,
-     _GEN_6};
+     _GEN_8};
+  assign key_ranges_waits = valid0_1 & or_r0s1 & ~key_ranges_full_n;
   assign value_ranges_write = _GEN & or_r0s3;
   assign value_ranges_din =
-    {_GEN_71 ? spec_store_select47_4_r0s3 : group_hi_sroa_0_0_r0,
-     _GEN_70 ? spec_store_select_4_r0s3 : group_lo_sroa_0_0_r0};
+    {_GEN_73 ? spec_store_select47_4_r0s3 : group_hi_sroa_0_0_r0,
+     _GEN_72 ? spec_store_select_4_r0s3 : group_lo_sroa_0_0_r0};
+  assign value_ranges_waits = valid0_3 & or_r0s3 & ~value_ranges_full_n;
   assign finite_write = _GEN & cmp_i686_r0s3;
   assign finite_din = all_finite_1_shrunk_r0s3;
+  assign finite_waits = valid0_3 & cmp_i686_r0s3 & ~finite_full_n;
 endmodule
 
 module kv_compress_fit_speckv_Design(
@@ -1383,12 +1420,17 @@ module kv_compress_fit_speckv_Design(
                   parameters_full_n,
                   quantizers_full_n,
   output          plans_read,
+                  plans_waits,
                   key_ranges_read,
+                  key_ranges_waits,
                   value_ranges_read,
+                  value_ranges_waits,
                   parameters_write,
   output [511:0]  parameters_din,
-  output          quantizers_write,
-  output [1471:0] quantizers_din
+  output          parameters_waits,
+                  quantizers_write,
+  output [1471:0] quantizers_din,
+  output          quantizers_waits
 );
 
   reg           started;
@@ -2795,10 +2837,14 @@ module kv_compress_fit_speckv_Design(
     .rd  (_kReciprocals_0_rd)
   );
   assign plans_read = _GEN_5 & first_0_r0;
+  assign plans_waits = valid0_0 & first_0_r0 & ~plans_empty_n;
   assign key_ranges_read = _GEN_5 & _GEN_7;
+  assign key_ranges_waits = valid0_0 & _GEN_7 & ~key_ranges_empty_n;
   assign value_ranges_read = _GEN_5 & _GEN_8;
+  assign value_ranges_waits = valid0_0 & _GEN_8 & ~value_ranges_empty_n;
   assign parameters_write = _GEN & and_r0s6;
   assign parameters_din = _GEN_13;
+  assign parameters_waits = valid0_6 & and_r0s6 & ~parameters_full_n;
   assign quantizers_write = _GEN & and_r0s6__1;
   assign quantizers_din =
     {cmp_i632_31_r0s6 ? _GEN_14 : row_sroa_0_0_off1426_r0,
@@ -2833,6 +2879,7 @@ module kv_compress_fit_speckv_Design(
      cmp_i632_2_r0s6 ? _GEN_14 : row_sroa_0_0_off92_r0,
      cmp_i632_1_r0s6 ? _GEN_14 : row_sroa_0_0_off46_r0,
      cmp_i632_r0s6 ? _GEN_14 : row_sroa_0_0_off0_r0};
+  assign quantizers_waits = valid0_6 & and_r0s6__1 & ~quantizers_full_n;
 endmodule
 
 module kv_compress_quantize_speckv_Design(
@@ -2849,13 +2896,19 @@ module kv_compress_quantize_speckv_Design(
                   coded_full_n,
                   codes_full_n,
   output          plans_read,
+                  plans_waits,
                   finite_read,
+                  finite_waits,
                   page_read,
+                  page_waits,
                   quantizers_read,
+                  quantizers_waits,
                   coded_write,
   output [55:0]   coded_din,
-  output          codes_write,
-  output [511:0]  codes_din
+  output          coded_waits,
+                  codes_write,
+  output [511:0]  codes_din,
+  output          codes_waits
 );
 
   reg           started;
@@ -2904,18 +2957,19 @@ module kv_compress_quantize_speckv_Design(
   wire          _GEN_18 = ~first_0_r0 & ~_GEN_17;
   wire          _GEN_19 = ~first_0_r0 & _GEN_17;
   wire          _GEN_20 = _GEN_16 & first_0_r0;
-  wire          _GEN_21 = finite_dout & plans_dout[4];
+  wire          _GEN_21 = valid0_0 & first_0_r0;
+  wire          _GEN_22 = finite_dout & plans_dout[4];
   assign _GEN_16 =
     valid0_0
     & ~(_GEN_18 & ~quantizers_empty_n | _GEN_19 & ~page_empty_n | first_0_r0
         & ~plans_empty_n | first_0_r0 & ~finite_empty_n | first_0_r0 & ~coded_full_n)
     & (~valid0_1 | _GEN_15);
   reg           and_r0s1;
-  wire          _GEN_22 = _GEN_15 & and_r0s1;
+  wire          _GEN_23 = _GEN_15 & and_r0s1;
   reg  [3:0]    loaded_sroa_0_0_r0s1;
   reg  [1471:0] quantizers_r0s1;
   reg           and_r0s1__1;
-  wire          _GEN_23 = _GEN_15 & and_r0s1__1;
+  wire          _GEN_24 = _GEN_15 & and_r0s1__1;
   reg           plan_sroa_12_0_r0s1;
   reg  [15:0]   at_sroa_27_0_r0s1;
   reg  [7:0]    at_sroa_0_0_r0s1;
@@ -4331,7 +4385,7 @@ module kv_compress_quantize_speckv_Design(
   reg  [129:0]  or_r0s15__1;
   reg  [185:0]  or_r0s16__1;
   reg  [241:0]  or_r0s17__1;
-  wire [255:0]  _GEN_24 =
+  wire [255:0]  _GEN_25 =
     or_r0s17
     | {6'h0,
        ref_tmp48_sroa_0_048_27_r0s17[33:26],
@@ -4396,203 +4450,203 @@ module kv_compress_quantize_speckv_Design(
   reg           plan_sroa_12_0_r0;
   reg           plan_sroa_5_0_r0;
   reg           odd_0_r0;
-  wire [16:0]   _GEN_25 = {1'h0, select_r0s9};
-  wire [16:0]   _GEN_26 = {1'h0, select_r0s9__1};
-  wire [16:0]   _GEN_27 = {1'h0, select_r0s9__2};
-  wire [16:0]   _GEN_28 = {1'h0, select_r0s9__3};
-  wire [15:0]   _GEN_29 = shr_i2159_30_r0s13 < 34'hFF ? shr_i2159_30_r0s13[15:0] : 16'hFF;
-  wire [31:0]   _GEN_30 = shr_i2159_28_r0s13 < 34'hFF ? shr_i2159_28_r0s13[31:0] : 32'hFF;
-  wire [23:0]   _GEN_31 =
-    (shr_i2159_29_r0s13 < 34'hFF ? shr_i2159_29_r0s13[23:0] : 24'hFF) | _GEN_30[31:8];
-  wire [16:0]   _GEN_32 = {1'h0, select_r0s9__4};
-  wire [16:0]   _GEN_33 = {1'h0, select_r0s9__5};
-  wire [16:0]   _GEN_34 = {1'h0, select_r0s9__6};
-  wire [16:0]   _GEN_35 = {1'h0, select_r0s9__7};
-  wire [16:0]   _GEN_36 = {1'h0, select_r0s9__8};
-  wire [16:0]   _GEN_37 = {1'h0, select_r0s9__9};
-  wire [16:0]   _GEN_38 = {1'h0, select_r0s9__10};
-  wire [16:0]   _GEN_39 = {1'h0, select_r0s9__11};
-  wire [16:0]   _GEN_40 = {1'h0, select_r0s9__12};
-  wire [16:0]   _GEN_41 = {1'h0, select_r0s9__13};
-  wire [16:0]   _GEN_42 = {1'h0, select_r0s9__14};
-  wire [16:0]   _GEN_43 = {1'h0, select_r0s9__15};
-  wire [16:0]   _GEN_44 = {1'h0, select_r0s9__16};
-  wire [16:0]   _GEN_45 = {1'h0, select_r0s9__17};
-  wire [16:0]   _GEN_46 = {1'h0, select_r0s9__18};
-  wire [16:0]   _GEN_47 = {1'h0, select_r0s9__19};
-  wire [16:0]   _GEN_48 = {1'h0, select_r0s9__20};
-  wire [16:0]   _GEN_49 = {1'h0, select_r0s9__21};
-  wire [16:0]   _GEN_50 = {1'h0, select_r0s9__22};
-  wire [16:0]   _GEN_51 = {1'h0, select_r0s9__23};
-  wire [16:0]   _GEN_52 = {1'h0, select_r0s9__24};
-  wire [16:0]   _GEN_53 = {1'h0, select_r0s9__25};
-  wire [16:0]   _GEN_54 = {1'h0, select_r0s9__26};
-  wire [16:0]   _GEN_55 = {1'h0, select_r0s9__27};
-  wire [16:0]   _GEN_56 = {1'h0, select_r0s9__28};
-  wire [16:0]   _GEN_57 = {1'h0, select_r0s9__29};
-  wire [16:0]   _GEN_58 = {1'h0, select_r0s9__30};
-  wire [16:0]   _GEN_59 = {1'h0, select_r0s9__31};
-  wire [33:0]   _GEN_60 = shr_i2159_5_r0s13 < 34'hFF ? shr_i2159_5_r0s13 : 34'hFF;
-  wire [33:0]   _GEN_61 = shr_i2159_4_r0s13 < 34'hFF ? shr_i2159_4_r0s13 : 34'hFF;
-  wire [17:0]   _GEN_62 = shr_i2159_2_r0s13 < 34'hFF ? shr_i2159_2_r0s13[17:0] : 18'hFF;
-  wire [25:0]   _GEN_63 = shr_i2159_1_r0s13 < 34'hFF ? shr_i2159_1_r0s13[25:0] : 26'hFF;
-  wire [33:0]   _GEN_64 =
+  wire [16:0]   _GEN_26 = {1'h0, select_r0s9};
+  wire [16:0]   _GEN_27 = {1'h0, select_r0s9__1};
+  wire [16:0]   _GEN_28 = {1'h0, select_r0s9__2};
+  wire [16:0]   _GEN_29 = {1'h0, select_r0s9__3};
+  wire [15:0]   _GEN_30 = shr_i2159_30_r0s13 < 34'hFF ? shr_i2159_30_r0s13[15:0] : 16'hFF;
+  wire [31:0]   _GEN_31 = shr_i2159_28_r0s13 < 34'hFF ? shr_i2159_28_r0s13[31:0] : 32'hFF;
+  wire [23:0]   _GEN_32 =
+    (shr_i2159_29_r0s13 < 34'hFF ? shr_i2159_29_r0s13[23:0] : 24'hFF) | _GEN_31[31:8];
+  wire [16:0]   _GEN_33 = {1'h0, select_r0s9__4};
+  wire [16:0]   _GEN_34 = {1'h0, select_r0s9__5};
+  wire [16:0]   _GEN_35 = {1'h0, select_r0s9__6};
+  wire [16:0]   _GEN_36 = {1'h0, select_r0s9__7};
+  wire [16:0]   _GEN_37 = {1'h0, select_r0s9__8};
+  wire [16:0]   _GEN_38 = {1'h0, select_r0s9__9};
+  wire [16:0]   _GEN_39 = {1'h0, select_r0s9__10};
+  wire [16:0]   _GEN_40 = {1'h0, select_r0s9__11};
+  wire [16:0]   _GEN_41 = {1'h0, select_r0s9__12};
+  wire [16:0]   _GEN_42 = {1'h0, select_r0s9__13};
+  wire [16:0]   _GEN_43 = {1'h0, select_r0s9__14};
+  wire [16:0]   _GEN_44 = {1'h0, select_r0s9__15};
+  wire [16:0]   _GEN_45 = {1'h0, select_r0s9__16};
+  wire [16:0]   _GEN_46 = {1'h0, select_r0s9__17};
+  wire [16:0]   _GEN_47 = {1'h0, select_r0s9__18};
+  wire [16:0]   _GEN_48 = {1'h0, select_r0s9__19};
+  wire [16:0]   _GEN_49 = {1'h0, select_r0s9__20};
+  wire [16:0]   _GEN_50 = {1'h0, select_r0s9__21};
+  wire [16:0]   _GEN_51 = {1'h0, select_r0s9__22};
+  wire [16:0]   _GEN_52 = {1'h0, select_r0s9__23};
+  wire [16:0]   _GEN_53 = {1'h0, select_r0s9__24};
+  wire [16:0]   _GEN_54 = {1'h0, select_r0s9__25};
+  wire [16:0]   _GEN_55 = {1'h0, select_r0s9__26};
+  wire [16:0]   _GEN_56 = {1'h0, select_r0s9__27};
+  wire [16:0]   _GEN_57 = {1'h0, select_r0s9__28};
+  wire [16:0]   _GEN_58 = {1'h0, select_r0s9__29};
+  wire [16:0]   _GEN_59 = {1'h0, select_r0s9__30};
+  wire [16:0]   _GEN_60 = {1'h0, select_r0s9__31};
+  wire [33:0]   _GEN_61 = shr_i2159_5_r0s13 < 34'hFF ? shr_i2159_5_r0s13 : 34'hFF;
+  wire [33:0]   _GEN_62 = shr_i2159_4_r0s13 < 34'hFF ? shr_i2159_4_r0s13 : 34'hFF;
+  wire [17:0]   _GEN_63 = shr_i2159_2_r0s13 < 34'hFF ? shr_i2159_2_r0s13[17:0] : 18'hFF;
+  wire [25:0]   _GEN_64 = shr_i2159_1_r0s13 < 34'hFF ? shr_i2159_1_r0s13[25:0] : 26'hFF;
+  wire [33:0]   _GEN_65 =
     (shr_i2159_r0s13 < 34'hFF ? shr_i2159_r0s13 : 34'hFF)
-    | {(shr_i2159_3_r0s13 < 34'hFF ? shr_i2159_3_r0s13[9:0] : 10'hFF) | _GEN_62[17:8]
-         | _GEN_63[25:16],
-       _GEN_62[7:0] | _GEN_63[15:8],
-       _GEN_63[7:0],
+    | {(shr_i2159_3_r0s13 < 34'hFF ? shr_i2159_3_r0s13[9:0] : 10'hFF) | _GEN_63[17:8]
+         | _GEN_64[25:16],
+       _GEN_63[7:0] | _GEN_64[15:8],
+       _GEN_64[7:0],
        8'h0};
-  wire [25:0]   _GEN_65 = ref_tmp48_sroa_0_048_6_r0s14[25:0] | or_r0s14__1[73:48];
-  wire [17:0]   _GEN_66 = ref_tmp48_sroa_0_048_7_r0s14[17:0] | _GEN_65[25:8];
-  wire [9:0]    _GEN_67 = ref_tmp48_sroa_0_048_8_r0s14[9:0] | _GEN_66[17:8];
-  wire [7:0]    _GEN_68 =
+  wire [25:0]   _GEN_66 = ref_tmp48_sroa_0_048_6_r0s14[25:0] | or_r0s14__1[73:48];
+  wire [17:0]   _GEN_67 = ref_tmp48_sroa_0_048_7_r0s14[17:0] | _GEN_66[25:8];
+  wire [9:0]    _GEN_68 = ref_tmp48_sroa_0_048_8_r0s14[9:0] | _GEN_67[17:8];
+  wire [7:0]    _GEN_69 =
     ref_tmp48_sroa_0_048_9_r0s14[9:2] | ref_tmp48_sroa_0_048_8_r0s14[17:10]
     | ref_tmp48_sroa_0_048_7_r0s14[25:18] | ref_tmp48_sroa_0_048_6_r0s14[33:26];
-  wire [7:0]    _GEN_69 =
+  wire [7:0]    _GEN_70 =
     ref_tmp48_sroa_0_048_10_r0s14[9:2] | ref_tmp48_sroa_0_048_9_r0s14[17:10]
     | ref_tmp48_sroa_0_048_8_r0s14[25:18] | ref_tmp48_sroa_0_048_7_r0s14[33:26];
-  wire [7:0]    _GEN_70 =
+  wire [7:0]    _GEN_71 =
     ref_tmp48_sroa_0_048_11_r0s14[9:2] | ref_tmp48_sroa_0_048_10_r0s14[17:10]
     | ref_tmp48_sroa_0_048_9_r0s14[25:18] | ref_tmp48_sroa_0_048_8_r0s14[33:26];
-  wire [25:0]   _GEN_71 = ref_tmp48_sroa_0_048_13_r0s15[25:0] | or_r0s15__1[129:104];
-  wire [17:0]   _GEN_72 = ref_tmp48_sroa_0_048_14_r0s15[17:0] | _GEN_71[25:8];
-  wire [9:0]    _GEN_73 = ref_tmp48_sroa_0_048_15_r0s15[9:0] | _GEN_72[17:8];
-  wire [7:0]    _GEN_74 =
+  wire [25:0]   _GEN_72 = ref_tmp48_sroa_0_048_13_r0s15[25:0] | or_r0s15__1[129:104];
+  wire [17:0]   _GEN_73 = ref_tmp48_sroa_0_048_14_r0s15[17:0] | _GEN_72[25:8];
+  wire [9:0]    _GEN_74 = ref_tmp48_sroa_0_048_15_r0s15[9:0] | _GEN_73[17:8];
+  wire [7:0]    _GEN_75 =
     ref_tmp48_sroa_0_048_16_r0s15[9:2] | ref_tmp48_sroa_0_048_15_r0s15[17:10]
     | ref_tmp48_sroa_0_048_14_r0s15[25:18] | ref_tmp48_sroa_0_048_13_r0s15[33:26];
-  wire [7:0]    _GEN_75 =
+  wire [7:0]    _GEN_76 =
     ref_tmp48_sroa_0_048_17_r0s15[9:2] | ref_tmp48_sroa_0_048_16_r0s15[17:10]
     | ref_tmp48_sroa_0_048_15_r0s15[25:18] | ref_tmp48_sroa_0_048_14_r0s15[33:26];
-  wire [7:0]    _GEN_76 =
+  wire [7:0]    _GEN_77 =
     ref_tmp48_sroa_0_048_18_r0s15[9:2] | ref_tmp48_sroa_0_048_17_r0s15[17:10]
     | ref_tmp48_sroa_0_048_16_r0s15[25:18] | ref_tmp48_sroa_0_048_15_r0s15[33:26];
-  wire [25:0]   _GEN_77 = ref_tmp48_sroa_0_048_20_r0s16[25:0] | or_r0s16__1[185:160];
-  wire [17:0]   _GEN_78 = ref_tmp48_sroa_0_048_21_r0s16[17:0] | _GEN_77[25:8];
-  wire [9:0]    _GEN_79 = ref_tmp48_sroa_0_048_22_r0s16[9:0] | _GEN_78[17:8];
-  wire [7:0]    _GEN_80 =
+  wire [25:0]   _GEN_78 = ref_tmp48_sroa_0_048_20_r0s16[25:0] | or_r0s16__1[185:160];
+  wire [17:0]   _GEN_79 = ref_tmp48_sroa_0_048_21_r0s16[17:0] | _GEN_78[25:8];
+  wire [9:0]    _GEN_80 = ref_tmp48_sroa_0_048_22_r0s16[9:0] | _GEN_79[17:8];
+  wire [7:0]    _GEN_81 =
     ref_tmp48_sroa_0_048_23_r0s16[9:2] | ref_tmp48_sroa_0_048_22_r0s16[17:10]
     | ref_tmp48_sroa_0_048_21_r0s16[25:18] | ref_tmp48_sroa_0_048_20_r0s16[33:26];
-  wire [7:0]    _GEN_81 =
+  wire [7:0]    _GEN_82 =
     ref_tmp48_sroa_0_048_24_r0s16[9:2] | ref_tmp48_sroa_0_048_23_r0s16[17:10]
     | ref_tmp48_sroa_0_048_22_r0s16[25:18] | ref_tmp48_sroa_0_048_21_r0s16[33:26];
-  wire [7:0]    _GEN_82 =
+  wire [7:0]    _GEN_83 =
     ref_tmp48_sroa_0_048_25_r0s16[9:2] | ref_tmp48_sroa_0_048_24_r0s16[17:10]
     | ref_tmp48_sroa_0_048_23_r0s16[25:18] | ref_tmp48_sroa_0_048_22_r0s16[33:26];
-  wire          _GEN_83 = left_sroa_0_0_r0 == 10'h1;
-  wire [45:0]   _GEN_84 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1471:1426];
-  wire          _GEN_85 = page_dout[510:503] == 8'h0;
-  wire [45:0]   _GEN_86 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1425:1380];
-  wire          _GEN_87 = page_dout[494:487] == 8'h0;
-  wire [45:0]   _GEN_88 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1379:1334];
-  wire          _GEN_89 = page_dout[478:471] == 8'h0;
-  wire [45:0]   _GEN_90 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1333:1288];
-  wire          _GEN_91 = page_dout[462:455] == 8'h0;
-  wire [45:0]   _GEN_92 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1287:1242];
-  wire          _GEN_93 = page_dout[446:439] == 8'h0;
-  wire [45:0]   _GEN_94 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1241:1196];
-  wire          _GEN_95 = page_dout[430:423] == 8'h0;
-  wire [45:0]   _GEN_96 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1195:1150];
-  wire          _GEN_97 = page_dout[414:407] == 8'h0;
-  wire [45:0]   _GEN_98 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1149:1104];
-  wire          _GEN_99 = page_dout[398:391] == 8'h0;
-  wire [45:0]   _GEN_100 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1103:1058];
-  wire          _GEN_101 = page_dout[382:375] == 8'h0;
-  wire [45:0]   _GEN_102 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1057:1012];
-  wire          _GEN_103 = page_dout[366:359] == 8'h0;
-  wire [45:0]   _GEN_104 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1011:966];
-  wire          _GEN_105 = page_dout[350:343] == 8'h0;
-  wire [45:0]   _GEN_106 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[965:920];
-  wire          _GEN_107 = page_dout[334:327] == 8'h0;
-  wire [45:0]   _GEN_108 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[919:874];
-  wire          _GEN_109 = page_dout[318:311] == 8'h0;
-  wire [45:0]   _GEN_110 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[873:828];
-  wire          _GEN_111 = page_dout[302:295] == 8'h0;
-  wire [45:0]   _GEN_112 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[827:782];
-  wire          _GEN_113 = page_dout[286:279] == 8'h0;
-  wire [45:0]   _GEN_114 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[781:736];
-  wire          _GEN_115 = page_dout[270:263] == 8'h0;
-  wire [45:0]   _GEN_116 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[735:690];
-  wire          _GEN_117 = page_dout[254:247] == 8'h0;
-  wire [45:0]   _GEN_118 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[689:644];
-  wire          _GEN_119 = page_dout[238:231] == 8'h0;
-  wire [45:0]   _GEN_120 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[643:598];
-  wire          _GEN_121 = page_dout[222:215] == 8'h0;
-  wire [45:0]   _GEN_122 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[597:552];
-  wire          _GEN_123 = page_dout[206:199] == 8'h0;
-  wire [45:0]   _GEN_124 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[551:506];
-  wire          _GEN_125 = page_dout[190:183] == 8'h0;
-  wire [45:0]   _GEN_126 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[505:460];
-  wire          _GEN_127 = page_dout[174:167] == 8'h0;
-  wire [45:0]   _GEN_128 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[459:414];
-  wire          _GEN_129 = page_dout[158:151] == 8'h0;
-  wire [45:0]   _GEN_130 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[413:368];
-  wire          _GEN_131 = page_dout[142:135] == 8'h0;
-  wire [45:0]   _GEN_132 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[367:322];
-  wire          _GEN_133 = page_dout[126:119] == 8'h0;
-  wire [45:0]   _GEN_134 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[321:276];
-  wire          _GEN_135 = page_dout[110:103] == 8'h0;
-  wire [45:0]   _GEN_136 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[275:230];
-  wire          _GEN_137 = page_dout[94:87] == 8'h0;
-  wire [45:0]   _GEN_138 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[229:184];
-  wire          _GEN_139 = page_dout[78:71] == 8'h0;
-  wire [45:0]   _GEN_140 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[183:138];
-  wire          _GEN_141 = page_dout[62:55] == 8'h0;
-  wire [45:0]   _GEN_142 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[137:92];
-  wire          _GEN_143 = page_dout[46:39] == 8'h0;
-  wire [45:0]   _GEN_144 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[91:46];
-  wire          _GEN_145 = page_dout[30:23] == 8'h0;
-  wire [45:0]   _GEN_146 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[45:0];
-  wire          _GEN_147 = page_dout[14:7] == 8'h0;
-  wire          _GEN_148 = _GEN_18 | first_0_r0;
-  wire [3:0]    _GEN_149 = rows_sroa_0_0_r0 - 4'h1;
-  wire [8:0]    _GEN_150 = plans_dout[39:31] + 9'h1F;
-  wire          _GEN_151 =
-    (~_GEN_148 | (_GEN_18 ? _GEN_149 == 4'h0 : _GEN_150[8:5] == 4'h0))
-    & (_GEN_148
+  wire          _GEN_84 = left_sroa_0_0_r0 == 10'h1;
+  wire [45:0]   _GEN_85 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1471:1426];
+  wire          _GEN_86 = page_dout[510:503] == 8'h0;
+  wire [45:0]   _GEN_87 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1425:1380];
+  wire          _GEN_88 = page_dout[494:487] == 8'h0;
+  wire [45:0]   _GEN_89 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1379:1334];
+  wire          _GEN_90 = page_dout[478:471] == 8'h0;
+  wire [45:0]   _GEN_91 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1333:1288];
+  wire          _GEN_92 = page_dout[462:455] == 8'h0;
+  wire [45:0]   _GEN_93 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1287:1242];
+  wire          _GEN_94 = page_dout[446:439] == 8'h0;
+  wire [45:0]   _GEN_95 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1241:1196];
+  wire          _GEN_96 = page_dout[430:423] == 8'h0;
+  wire [45:0]   _GEN_97 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1195:1150];
+  wire          _GEN_98 = page_dout[414:407] == 8'h0;
+  wire [45:0]   _GEN_99 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1149:1104];
+  wire          _GEN_100 = page_dout[398:391] == 8'h0;
+  wire [45:0]   _GEN_101 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1103:1058];
+  wire          _GEN_102 = page_dout[382:375] == 8'h0;
+  wire [45:0]   _GEN_103 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1057:1012];
+  wire          _GEN_104 = page_dout[366:359] == 8'h0;
+  wire [45:0]   _GEN_105 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[1011:966];
+  wire          _GEN_106 = page_dout[350:343] == 8'h0;
+  wire [45:0]   _GEN_107 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[965:920];
+  wire          _GEN_108 = page_dout[334:327] == 8'h0;
+  wire [45:0]   _GEN_109 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[919:874];
+  wire          _GEN_110 = page_dout[318:311] == 8'h0;
+  wire [45:0]   _GEN_111 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[873:828];
+  wire          _GEN_112 = page_dout[302:295] == 8'h0;
+  wire [45:0]   _GEN_113 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[827:782];
+  wire          _GEN_114 = page_dout[286:279] == 8'h0;
+  wire [45:0]   _GEN_115 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[781:736];
+  wire          _GEN_116 = page_dout[270:263] == 8'h0;
+  wire [45:0]   _GEN_117 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[735:690];
+  wire          _GEN_118 = page_dout[254:247] == 8'h0;
+  wire [45:0]   _GEN_119 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[689:644];
+  wire          _GEN_120 = page_dout[238:231] == 8'h0;
+  wire [45:0]   _GEN_121 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[643:598];
+  wire          _GEN_122 = page_dout[222:215] == 8'h0;
+  wire [45:0]   _GEN_123 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[597:552];
+  wire          _GEN_124 = page_dout[206:199] == 8'h0;
+  wire [45:0]   _GEN_125 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[551:506];
+  wire          _GEN_126 = page_dout[190:183] == 8'h0;
+  wire [45:0]   _GEN_127 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[505:460];
+  wire          _GEN_128 = page_dout[174:167] == 8'h0;
+  wire [45:0]   _GEN_129 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[459:414];
+  wire          _GEN_130 = page_dout[158:151] == 8'h0;
+  wire [45:0]   _GEN_131 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[413:368];
+  wire          _GEN_132 = page_dout[142:135] == 8'h0;
+  wire [45:0]   _GEN_133 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[367:322];
+  wire          _GEN_134 = page_dout[126:119] == 8'h0;
+  wire [45:0]   _GEN_135 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[321:276];
+  wire          _GEN_136 = page_dout[110:103] == 8'h0;
+  wire [45:0]   _GEN_137 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[275:230];
+  wire          _GEN_138 = page_dout[94:87] == 8'h0;
+  wire [45:0]   _GEN_139 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[229:184];
+  wire          _GEN_140 = page_dout[78:71] == 8'h0;
+  wire [45:0]   _GEN_141 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[183:138];
+  wire          _GEN_142 = page_dout[62:55] == 8'h0;
+  wire [45:0]   _GEN_143 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[137:92];
+  wire          _GEN_144 = page_dout[46:39] == 8'h0;
+  wire [45:0]   _GEN_145 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[91:46];
+  wire          _GEN_146 = page_dout[30:23] == 8'h0;
+  wire [45:0]   _GEN_147 = plan_sroa_12_0_r0s8 ? v26_r0s8[45:0] : table_r0s8[45:0];
+  wire          _GEN_148 = page_dout[14:7] == 8'h0;
+  wire          _GEN_149 = _GEN_18 | first_0_r0;
+  wire [3:0]    _GEN_150 = rows_sroa_0_0_r0 - 4'h1;
+  wire [8:0]    _GEN_151 = plans_dout[39:31] + 9'h1F;
+  wire          _GEN_152 =
+    (~_GEN_149 | (_GEN_18 ? _GEN_150 == 4'h0 : _GEN_151[8:5] == 4'h0))
+    & (_GEN_149
          ? (_GEN_18 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[30:21] == 10'h0)
-         : _GEN_83);
-  wire          _GEN_152 = ~started | _GEN_16;
-  wire          _GEN_153 = ~started | _GEN_151;
-  wire          _GEN_154 = (plan_sroa_22_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire          _GEN_155 = _GEN_19 & _GEN_154;
-  wire          _GEN_156 = _GEN_155 | first_0_r0;
-  wire          _GEN_157 =
+         : _GEN_84);
+  wire          _GEN_153 = ~started | _GEN_16;
+  wire          _GEN_154 = ~started | _GEN_152;
+  wire          _GEN_155 = (plan_sroa_22_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire          _GEN_156 = _GEN_19 & _GEN_155;
+  wire          _GEN_157 = _GEN_156 | first_0_r0;
+  wire          _GEN_158 =
     at_sroa_21_0_r0 == 7'h3F | (plan_sroa_16_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
-  wire [7:0]    _GEN_158 = _GEN_84[7:0] - conv2_i38_i_31_r0s8;
-  wire [7:0]    _GEN_159 = _GEN_86[7:0] - conv2_i38_i_30_r0s8;
-  wire [7:0]    _GEN_160 = _GEN_88[7:0] - conv2_i38_i_29_r0s8;
-  wire [7:0]    _GEN_161 = _GEN_90[7:0] - conv2_i38_i_28_r0s8;
-  wire [7:0]    _GEN_162 = _GEN_92[7:0] - conv2_i38_i_27_r0s8;
-  wire [7:0]    _GEN_163 = _GEN_94[7:0] - conv2_i38_i_26_r0s8;
-  wire [7:0]    _GEN_164 = _GEN_96[7:0] - conv2_i38_i_25_r0s8;
-  wire [7:0]    _GEN_165 = _GEN_98[7:0] - conv2_i38_i_24_r0s8;
-  wire [7:0]    _GEN_166 = _GEN_100[7:0] - conv2_i38_i_23_r0s8;
-  wire [7:0]    _GEN_167 = _GEN_102[7:0] - conv2_i38_i_22_r0s8;
-  wire [7:0]    _GEN_168 = _GEN_104[7:0] - conv2_i38_i_21_r0s8;
-  wire [7:0]    _GEN_169 = _GEN_106[7:0] - conv2_i38_i_20_r0s8;
-  wire [7:0]    _GEN_170 = _GEN_108[7:0] - conv2_i38_i_19_r0s8;
-  wire [7:0]    _GEN_171 = _GEN_110[7:0] - conv2_i38_i_18_r0s8;
-  wire [7:0]    _GEN_172 = _GEN_112[7:0] - conv2_i38_i_17_r0s8;
-  wire [7:0]    _GEN_173 = _GEN_114[7:0] - conv2_i38_i_16_r0s8;
-  wire [7:0]    _GEN_174 = _GEN_116[7:0] - conv2_i38_i_15_r0s8;
-  wire [7:0]    _GEN_175 = _GEN_118[7:0] - conv2_i38_i_14_r0s8;
-  wire [7:0]    _GEN_176 = _GEN_120[7:0] - conv2_i38_i_13_r0s8;
-  wire [7:0]    _GEN_177 = _GEN_122[7:0] - conv2_i38_i_12_r0s8;
-  wire [7:0]    _GEN_178 = _GEN_124[7:0] - conv2_i38_i_11_r0s8;
-  wire [7:0]    _GEN_179 = _GEN_126[7:0] - conv2_i38_i_10_r0s8;
-  wire [7:0]    _GEN_180 = _GEN_128[7:0] - conv2_i38_i_9_r0s8;
-  wire [7:0]    _GEN_181 = _GEN_130[7:0] - conv2_i38_i_8_r0s8;
-  wire [7:0]    _GEN_182 = _GEN_132[7:0] - conv2_i38_i_7_r0s8;
-  wire [7:0]    _GEN_183 = _GEN_134[7:0] - conv2_i38_i_6_r0s8;
-  wire [7:0]    _GEN_184 = _GEN_136[7:0] - conv2_i38_i_5_r0s8;
-  wire [7:0]    _GEN_185 = _GEN_138[7:0] - conv2_i38_i_4_r0s8;
-  wire [7:0]    _GEN_186 = _GEN_140[7:0] - conv2_i38_i_3_r0s8;
-  wire [7:0]    _GEN_187 = _GEN_142[7:0] - conv2_i38_i_2_r0s8;
-  wire [7:0]    _GEN_188 = _GEN_144[7:0] - conv2_i38_i_1_r0s8;
-  wire [7:0]    _GEN_189 = _GEN_146[7:0] - conv2_i38_i_r0s8;
-  wire          _GEN_190 = ~started | _GEN_151 | ~(_GEN_18 | _GEN_19 & ~_GEN_154);
-  wire          _GEN_191 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_154;
+  wire [7:0]    _GEN_159 = _GEN_85[7:0] - conv2_i38_i_31_r0s8;
+  wire [7:0]    _GEN_160 = _GEN_87[7:0] - conv2_i38_i_30_r0s8;
+  wire [7:0]    _GEN_161 = _GEN_89[7:0] - conv2_i38_i_29_r0s8;
+  wire [7:0]    _GEN_162 = _GEN_91[7:0] - conv2_i38_i_28_r0s8;
+  wire [7:0]    _GEN_163 = _GEN_93[7:0] - conv2_i38_i_27_r0s8;
+  wire [7:0]    _GEN_164 = _GEN_95[7:0] - conv2_i38_i_26_r0s8;
+  wire [7:0]    _GEN_165 = _GEN_97[7:0] - conv2_i38_i_25_r0s8;
+  wire [7:0]    _GEN_166 = _GEN_99[7:0] - conv2_i38_i_24_r0s8;
+  wire [7:0]    _GEN_167 = _GEN_101[7:0] - conv2_i38_i_23_r0s8;
+  wire [7:0]    _GEN_168 = _GEN_103[7:0] - conv2_i38_i_22_r0s8;
+  wire [7:0]    _GEN_169 = _GEN_105[7:0] - conv2_i38_i_21_r0s8;
+  wire [7:0]    _GEN_170 = _GEN_107[7:0] - conv2_i38_i_20_r0s8;
+  wire [7:0]    _GEN_171 = _GEN_109[7:0] - conv2_i38_i_19_r0s8;
+  wire [7:0]    _GEN_172 = _GEN_111[7:0] - conv2_i38_i_18_r0s8;
+  wire [7:0]    _GEN_173 = _GEN_113[7:0] - conv2_i38_i_17_r0s8;
+  wire [7:0]    _GEN_174 = _GEN_115[7:0] - conv2_i38_i_16_r0s8;
+  wire [7:0]    _GEN_175 = _GEN_117[7:0] - conv2_i38_i_15_r0s8;
+  wire [7:0]    _GEN_176 = _GEN_119[7:0] - conv2_i38_i_14_r0s8;
+  wire [7:0]    _GEN_177 = _GEN_121[7:0] - conv2_i38_i_13_r0s8;
+  wire [7:0]    _GEN_178 = _GEN_123[7:0] - conv2_i38_i_12_r0s8;
+  wire [7:0]    _GEN_179 = _GEN_125[7:0] - conv2_i38_i_11_r0s8;
+  wire [7:0]    _GEN_180 = _GEN_127[7:0] - conv2_i38_i_10_r0s8;
+  wire [7:0]    _GEN_181 = _GEN_129[7:0] - conv2_i38_i_9_r0s8;
+  wire [7:0]    _GEN_182 = _GEN_131[7:0] - conv2_i38_i_8_r0s8;
+  wire [7:0]    _GEN_183 = _GEN_133[7:0] - conv2_i38_i_7_r0s8;
+  wire [7:0]    _GEN_184 = _GEN_135[7:0] - conv2_i38_i_6_r0s8;
+  wire [7:0]    _GEN_185 = _GEN_137[7:0] - conv2_i38_i_5_r0s8;
+  wire [7:0]    _GEN_186 = _GEN_139[7:0] - conv2_i38_i_4_r0s8;
+  wire [7:0]    _GEN_187 = _GEN_141[7:0] - conv2_i38_i_3_r0s8;
+  wire [7:0]    _GEN_188 = _GEN_143[7:0] - conv2_i38_i_2_r0s8;
+  wire [7:0]    _GEN_189 = _GEN_145[7:0] - conv2_i38_i_1_r0s8;
+  wire [7:0]    _GEN_190 = _GEN_147[7:0] - conv2_i38_i_r0s8;
+  wire          _GEN_191 = ~started | _GEN_152 | ~(_GEN_18 | _GEN_19 & ~_GEN_155);
+  wire          _GEN_192 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_155;
   always_ff @(posedge clk) begin
     if (_GEN_16) begin
       and_r0s1 <= _GEN_18;
@@ -4602,7 +4656,7 @@ module kv_compress_quantize_speckv_Design(
       plan_sroa_12_0_r0s1 <= plan_sroa_12_0_r0;
       at_sroa_27_0_r0s1 <= at_sroa_27_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
-      and_r0s1__2 <= (~plan_sroa_5_0_r0 | odd_0_r0 | _GEN_83) & _GEN_19;
+      and_r0s1__2 <= (~plan_sroa_5_0_r0 | odd_0_r0 | _GEN_84) & _GEN_19;
     end
     if (_GEN_15)
       and_r0s2 <= and_r0s1__2;
@@ -4791,13 +4845,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       table_r0s8 <= table_r0s7;
     if (_GEN_8)
-      sub_i1973_31_r0s9 <= _GEN_84[45:41] - 5'h1;
+      sub_i1973_31_r0s9 <= _GEN_85[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_31_r0s10 <= 34'h1 << sub_i1973_31_r0s9;
     if (_GEN_6)
       shl_i2098_31_r0s11 <= shl_i2098_31_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_31_r0s9 <= _GEN_84[40:25];
+      sroa_speculated36_v_v_31_r0s9 <= _GEN_85[40:25];
     if (_GEN_16)
       page_r0s1 <= page_dout;
     if (_GEN_15)
@@ -4817,7 +4871,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       page_r0s9 <= page_r0s8;
     if (_GEN_16)
-      conv2_i38_i_31_r0s1 <= _GEN_85 ? 8'h1 : page_dout[510:503];
+      conv2_i38_i_31_r0s1 <= _GEN_86 ? 8'h1 : page_dout[510:503];
     if (_GEN_15)
       conv2_i38_i_31_r0s2 <= conv2_i38_i_31_r0s1;
     if (_GEN_14)
@@ -4833,7 +4887,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_31_r0s8 <= conv2_i38_i_31_r0s7;
     if (_GEN_16)
-      or_i_i_31_r0s1 <= {~_GEN_85, page_dout[502:496]};
+      or_i_i_31_r0s1 <= {~_GEN_86, page_dout[502:496]};
     if (_GEN_15)
       or_i_i_31_r0s2 <= or_i_i_31_r0s1;
     if (_GEN_14)
@@ -4849,21 +4903,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_31_r0s8 <= or_i_i_31_r0s7;
     if (_GEN_8) begin
-      select_r0s9 <= (|(_GEN_158[7:4])) ? 16'h0 : {or_i_i_31_r0s8, 8'h0} >> _GEN_158;
-      sroa_speculated36_v_v_31_r0s9__1 <= _GEN_84[24:8];
+      select_r0s9 <= (|(_GEN_159[7:4])) ? 16'h0 : {or_i_i_31_r0s8, 8'h0} >> _GEN_159;
+      sroa_speculated36_v_v_31_r0s9__1 <= _GEN_85[24:8];
     end
     if (_GEN_7)
       mul_i1930_31_r0s10 <=
         {17'h0, sroa_speculated36_v_v_31_r0s9}
         * {16'h0,
-           (page_r0s9[511] ? 17'h0 - _GEN_25 : _GEN_25)
+           (page_r0s9[511] ? 17'h0 - _GEN_26 : _GEN_26)
              - sroa_speculated36_v_v_31_r0s9__1};
     if (_GEN_6)
       mul_i1930_31_r0s11 <= mul_i1930_31_r0s10;
     if (_GEN_5)
       add_i1940_31_r0s12 <= shl_i2098_31_r0s11 + {1'h0, mul_i1930_31_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_31_r0s9__2 <= _GEN_84[45:41];
+      sroa_speculated36_v_v_31_r0s9__2 <= _GEN_85[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_31_r0s10 <= sroa_speculated36_v_v_31_r0s9__2;
     if (_GEN_6)
@@ -4873,13 +4927,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_31_r0s13 <= add_i1940_31_r0s12 >> sroa_speculated36_v_v_31_r0s12;
     if (_GEN_8)
-      sub_i1973_30_r0s9 <= _GEN_86[45:41] - 5'h1;
+      sub_i1973_30_r0s9 <= _GEN_87[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_30_r0s10 <= 34'h1 << sub_i1973_30_r0s9;
     if (_GEN_6)
       shl_i2098_30_r0s11 <= shl_i2098_30_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_30_r0s9 <= _GEN_86[40:25];
+      sroa_speculated36_v_v_30_r0s9 <= _GEN_87[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_30_r0s1 <= ~(page_dout[495]);
     if (_GEN_15)
@@ -4899,7 +4953,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_30_r0s9 <= conv_i32_i_i_not_30_r0s8;
     if (_GEN_16)
-      conv2_i38_i_30_r0s1 <= _GEN_87 ? 8'h1 : page_dout[494:487];
+      conv2_i38_i_30_r0s1 <= _GEN_88 ? 8'h1 : page_dout[494:487];
     if (_GEN_15)
       conv2_i38_i_30_r0s2 <= conv2_i38_i_30_r0s1;
     if (_GEN_14)
@@ -4915,7 +4969,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_30_r0s8 <= conv2_i38_i_30_r0s7;
     if (_GEN_16)
-      or_i_i_30_r0s1 <= {~_GEN_87, page_dout[486:480]};
+      or_i_i_30_r0s1 <= {~_GEN_88, page_dout[486:480]};
     if (_GEN_15)
       or_i_i_30_r0s2 <= or_i_i_30_r0s1;
     if (_GEN_14)
@@ -4931,21 +4985,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_30_r0s8 <= or_i_i_30_r0s7;
     if (_GEN_8) begin
-      select_r0s9__1 <= (|(_GEN_159[7:4])) ? 16'h0 : {or_i_i_30_r0s8, 8'h0} >> _GEN_159;
-      sroa_speculated36_v_v_30_r0s9__1 <= _GEN_86[24:8];
+      select_r0s9__1 <= (|(_GEN_160[7:4])) ? 16'h0 : {or_i_i_30_r0s8, 8'h0} >> _GEN_160;
+      sroa_speculated36_v_v_30_r0s9__1 <= _GEN_87[24:8];
     end
     if (_GEN_7)
       mul_i1930_30_r0s10 <=
         {17'h0, sroa_speculated36_v_v_30_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_30_r0s9 ? _GEN_26 : 17'h0 - _GEN_26)
+           (conv_i32_i_i_not_30_r0s9 ? _GEN_27 : 17'h0 - _GEN_27)
              - sroa_speculated36_v_v_30_r0s9__1};
     if (_GEN_6)
       mul_i1930_30_r0s11 <= mul_i1930_30_r0s10;
     if (_GEN_5)
       add_i1940_30_r0s12 <= shl_i2098_30_r0s11 + {1'h0, mul_i1930_30_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_30_r0s9__2 <= _GEN_86[45:41];
+      sroa_speculated36_v_v_30_r0s9__2 <= _GEN_87[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_30_r0s10 <= sroa_speculated36_v_v_30_r0s9__2;
     if (_GEN_6)
@@ -4955,13 +5009,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_30_r0s13 <= add_i1940_30_r0s12 >> sroa_speculated36_v_v_30_r0s12;
     if (_GEN_8)
-      sub_i1973_29_r0s9 <= _GEN_88[45:41] - 5'h1;
+      sub_i1973_29_r0s9 <= _GEN_89[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_29_r0s10 <= 34'h1 << sub_i1973_29_r0s9;
     if (_GEN_6)
       shl_i2098_29_r0s11 <= shl_i2098_29_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_29_r0s9 <= _GEN_88[40:25];
+      sroa_speculated36_v_v_29_r0s9 <= _GEN_89[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_29_r0s1 <= ~(page_dout[479]);
     if (_GEN_15)
@@ -4981,7 +5035,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_29_r0s9 <= conv_i32_i_i_not_29_r0s8;
     if (_GEN_16)
-      conv2_i38_i_29_r0s1 <= _GEN_89 ? 8'h1 : page_dout[478:471];
+      conv2_i38_i_29_r0s1 <= _GEN_90 ? 8'h1 : page_dout[478:471];
     if (_GEN_15)
       conv2_i38_i_29_r0s2 <= conv2_i38_i_29_r0s1;
     if (_GEN_14)
@@ -4997,7 +5051,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_29_r0s8 <= conv2_i38_i_29_r0s7;
     if (_GEN_16)
-      or_i_i_29_r0s1 <= {~_GEN_89, page_dout[470:464]};
+      or_i_i_29_r0s1 <= {~_GEN_90, page_dout[470:464]};
     if (_GEN_15)
       or_i_i_29_r0s2 <= or_i_i_29_r0s1;
     if (_GEN_14)
@@ -5013,21 +5067,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_29_r0s8 <= or_i_i_29_r0s7;
     if (_GEN_8) begin
-      select_r0s9__2 <= (|(_GEN_160[7:4])) ? 16'h0 : {or_i_i_29_r0s8, 8'h0} >> _GEN_160;
-      sroa_speculated36_v_v_29_r0s9__1 <= _GEN_88[24:8];
+      select_r0s9__2 <= (|(_GEN_161[7:4])) ? 16'h0 : {or_i_i_29_r0s8, 8'h0} >> _GEN_161;
+      sroa_speculated36_v_v_29_r0s9__1 <= _GEN_89[24:8];
     end
     if (_GEN_7)
       mul_i1930_29_r0s10 <=
         {17'h0, sroa_speculated36_v_v_29_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_29_r0s9 ? _GEN_27 : 17'h0 - _GEN_27)
+           (conv_i32_i_i_not_29_r0s9 ? _GEN_28 : 17'h0 - _GEN_28)
              - sroa_speculated36_v_v_29_r0s9__1};
     if (_GEN_6)
       mul_i1930_29_r0s11 <= mul_i1930_29_r0s10;
     if (_GEN_5)
       add_i1940_29_r0s12 <= shl_i2098_29_r0s11 + {1'h0, mul_i1930_29_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_29_r0s9__2 <= _GEN_88[45:41];
+      sroa_speculated36_v_v_29_r0s9__2 <= _GEN_89[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_29_r0s10 <= sroa_speculated36_v_v_29_r0s9__2;
     if (_GEN_6)
@@ -5037,13 +5091,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_29_r0s13 <= add_i1940_29_r0s12 >> sroa_speculated36_v_v_29_r0s12;
     if (_GEN_8)
-      sub_i1973_28_r0s9 <= _GEN_90[45:41] - 5'h1;
+      sub_i1973_28_r0s9 <= _GEN_91[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_28_r0s10 <= 34'h1 << sub_i1973_28_r0s9;
     if (_GEN_6)
       shl_i2098_28_r0s11 <= shl_i2098_28_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_28_r0s9 <= _GEN_90[40:25];
+      sroa_speculated36_v_v_28_r0s9 <= _GEN_91[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_28_r0s1 <= ~(page_dout[463]);
     if (_GEN_15)
@@ -5063,7 +5117,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_28_r0s9 <= conv_i32_i_i_not_28_r0s8;
     if (_GEN_16)
-      conv2_i38_i_28_r0s1 <= _GEN_91 ? 8'h1 : page_dout[462:455];
+      conv2_i38_i_28_r0s1 <= _GEN_92 ? 8'h1 : page_dout[462:455];
     if (_GEN_15)
       conv2_i38_i_28_r0s2 <= conv2_i38_i_28_r0s1;
     if (_GEN_14)
@@ -5079,7 +5133,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_28_r0s8 <= conv2_i38_i_28_r0s7;
     if (_GEN_16)
-      or_i_i_28_r0s1 <= {~_GEN_91, page_dout[454:448]};
+      or_i_i_28_r0s1 <= {~_GEN_92, page_dout[454:448]};
     if (_GEN_15)
       or_i_i_28_r0s2 <= or_i_i_28_r0s1;
     if (_GEN_14)
@@ -5095,21 +5149,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_28_r0s8 <= or_i_i_28_r0s7;
     if (_GEN_8) begin
-      select_r0s9__3 <= (|(_GEN_161[7:4])) ? 16'h0 : {or_i_i_28_r0s8, 8'h0} >> _GEN_161;
-      sroa_speculated36_v_v_28_r0s9__1 <= _GEN_90[24:8];
+      select_r0s9__3 <= (|(_GEN_162[7:4])) ? 16'h0 : {or_i_i_28_r0s8, 8'h0} >> _GEN_162;
+      sroa_speculated36_v_v_28_r0s9__1 <= _GEN_91[24:8];
     end
     if (_GEN_7)
       mul_i1930_28_r0s10 <=
         {17'h0, sroa_speculated36_v_v_28_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_28_r0s9 ? _GEN_28 : 17'h0 - _GEN_28)
+           (conv_i32_i_i_not_28_r0s9 ? _GEN_29 : 17'h0 - _GEN_29)
              - sroa_speculated36_v_v_28_r0s9__1};
     if (_GEN_6)
       mul_i1930_28_r0s11 <= mul_i1930_28_r0s10;
     if (_GEN_5)
       add_i1940_28_r0s12 <= shl_i2098_28_r0s11 + {1'h0, mul_i1930_28_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_28_r0s9__2 <= _GEN_90[45:41];
+      sroa_speculated36_v_v_28_r0s9__2 <= _GEN_91[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_28_r0s10 <= sroa_speculated36_v_v_28_r0s9__2;
     if (_GEN_6)
@@ -5120,11 +5174,11 @@ module kv_compress_quantize_speckv_Design(
       shr_i2159_28_r0s13 <= add_i1940_28_r0s12 >> sroa_speculated36_v_v_28_r0s12;
     if (_GEN_3)
       or_r0s14 <=
-        {(shr_i2159_31_r0s13 < 34'hFF ? shr_i2159_31_r0s13[7:0] : 8'hFF) | _GEN_29[15:8]
-           | _GEN_31[23:16],
-         _GEN_29[7:0] | _GEN_31[15:8],
+        {(shr_i2159_31_r0s13 < 34'hFF ? shr_i2159_31_r0s13[7:0] : 8'hFF) | _GEN_30[15:8]
+           | _GEN_32[23:16],
+         _GEN_30[7:0] | _GEN_32[15:8],
+         _GEN_32[7:0],
          _GEN_31[7:0],
-         _GEN_30[7:0],
          224'h0};
     if (_GEN_2)
       or_r0s15 <= or_r0s14;
@@ -5133,13 +5187,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_0)
       or_r0s17 <= or_r0s16;
     if (_GEN_8)
-      sub_i1973_27_r0s9 <= _GEN_92[45:41] - 5'h1;
+      sub_i1973_27_r0s9 <= _GEN_93[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_27_r0s10 <= 34'h1 << sub_i1973_27_r0s9;
     if (_GEN_6)
       shl_i2098_27_r0s11 <= shl_i2098_27_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_27_r0s9 <= _GEN_92[40:25];
+      sroa_speculated36_v_v_27_r0s9 <= _GEN_93[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_27_r0s1 <= ~(page_dout[447]);
     if (_GEN_15)
@@ -5159,7 +5213,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_27_r0s9 <= conv_i32_i_i_not_27_r0s8;
     if (_GEN_16)
-      conv2_i38_i_27_r0s1 <= _GEN_93 ? 8'h1 : page_dout[446:439];
+      conv2_i38_i_27_r0s1 <= _GEN_94 ? 8'h1 : page_dout[446:439];
     if (_GEN_15)
       conv2_i38_i_27_r0s2 <= conv2_i38_i_27_r0s1;
     if (_GEN_14)
@@ -5175,7 +5229,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_27_r0s8 <= conv2_i38_i_27_r0s7;
     if (_GEN_16)
-      or_i_i_27_r0s1 <= {~_GEN_93, page_dout[438:432]};
+      or_i_i_27_r0s1 <= {~_GEN_94, page_dout[438:432]};
     if (_GEN_15)
       or_i_i_27_r0s2 <= or_i_i_27_r0s1;
     if (_GEN_14)
@@ -5191,21 +5245,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_27_r0s8 <= or_i_i_27_r0s7;
     if (_GEN_8) begin
-      select_r0s9__4 <= (|(_GEN_162[7:4])) ? 16'h0 : {or_i_i_27_r0s8, 8'h0} >> _GEN_162;
-      sroa_speculated36_v_v_27_r0s9__1 <= _GEN_92[24:8];
+      select_r0s9__4 <= (|(_GEN_163[7:4])) ? 16'h0 : {or_i_i_27_r0s8, 8'h0} >> _GEN_163;
+      sroa_speculated36_v_v_27_r0s9__1 <= _GEN_93[24:8];
     end
     if (_GEN_7)
       mul_i1930_27_r0s10 <=
         {17'h0, sroa_speculated36_v_v_27_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_27_r0s9 ? _GEN_32 : 17'h0 - _GEN_32)
+           (conv_i32_i_i_not_27_r0s9 ? _GEN_33 : 17'h0 - _GEN_33)
              - sroa_speculated36_v_v_27_r0s9__1};
     if (_GEN_6)
       mul_i1930_27_r0s11 <= mul_i1930_27_r0s10;
     if (_GEN_5)
       add_i1940_27_r0s12 <= shl_i2098_27_r0s11 + {1'h0, mul_i1930_27_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_27_r0s9__2 <= _GEN_92[45:41];
+      sroa_speculated36_v_v_27_r0s9__2 <= _GEN_93[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_27_r0s10 <= sroa_speculated36_v_v_27_r0s9__2;
     if (_GEN_6)
@@ -5224,13 +5278,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_0)
       ref_tmp48_sroa_0_048_27_r0s17 <= ref_tmp48_sroa_0_048_27_r0s16;
     if (_GEN_8)
-      sub_i1973_26_r0s9 <= _GEN_94[45:41] - 5'h1;
+      sub_i1973_26_r0s9 <= _GEN_95[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_26_r0s10 <= 34'h1 << sub_i1973_26_r0s9;
     if (_GEN_6)
       shl_i2098_26_r0s11 <= shl_i2098_26_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_26_r0s9 <= _GEN_94[40:25];
+      sroa_speculated36_v_v_26_r0s9 <= _GEN_95[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_26_r0s1 <= ~(page_dout[431]);
     if (_GEN_15)
@@ -5250,7 +5304,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_26_r0s9 <= conv_i32_i_i_not_26_r0s8;
     if (_GEN_16)
-      conv2_i38_i_26_r0s1 <= _GEN_95 ? 8'h1 : page_dout[430:423];
+      conv2_i38_i_26_r0s1 <= _GEN_96 ? 8'h1 : page_dout[430:423];
     if (_GEN_15)
       conv2_i38_i_26_r0s2 <= conv2_i38_i_26_r0s1;
     if (_GEN_14)
@@ -5266,7 +5320,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_26_r0s8 <= conv2_i38_i_26_r0s7;
     if (_GEN_16)
-      or_i_i_26_r0s1 <= {~_GEN_95, page_dout[422:416]};
+      or_i_i_26_r0s1 <= {~_GEN_96, page_dout[422:416]};
     if (_GEN_15)
       or_i_i_26_r0s2 <= or_i_i_26_r0s1;
     if (_GEN_14)
@@ -5282,21 +5336,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_26_r0s8 <= or_i_i_26_r0s7;
     if (_GEN_8) begin
-      select_r0s9__5 <= (|(_GEN_163[7:4])) ? 16'h0 : {or_i_i_26_r0s8, 8'h0} >> _GEN_163;
-      sroa_speculated36_v_v_26_r0s9__1 <= _GEN_94[24:8];
+      select_r0s9__5 <= (|(_GEN_164[7:4])) ? 16'h0 : {or_i_i_26_r0s8, 8'h0} >> _GEN_164;
+      sroa_speculated36_v_v_26_r0s9__1 <= _GEN_95[24:8];
     end
     if (_GEN_7)
       mul_i1930_26_r0s10 <=
         {17'h0, sroa_speculated36_v_v_26_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_26_r0s9 ? _GEN_33 : 17'h0 - _GEN_33)
+           (conv_i32_i_i_not_26_r0s9 ? _GEN_34 : 17'h0 - _GEN_34)
              - sroa_speculated36_v_v_26_r0s9__1};
     if (_GEN_6)
       mul_i1930_26_r0s11 <= mul_i1930_26_r0s10;
     if (_GEN_5)
       add_i1940_26_r0s12 <= shl_i2098_26_r0s11 + {1'h0, mul_i1930_26_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_26_r0s9__2 <= _GEN_94[45:41];
+      sroa_speculated36_v_v_26_r0s9__2 <= _GEN_95[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_26_r0s10 <= sroa_speculated36_v_v_26_r0s9__2;
     if (_GEN_6)
@@ -5313,13 +5367,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_26_r0s16 <= ref_tmp48_sroa_0_048_26_r0s15;
     if (_GEN_8)
-      sub_i1973_25_r0s9 <= _GEN_96[45:41] - 5'h1;
+      sub_i1973_25_r0s9 <= _GEN_97[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_25_r0s10 <= 34'h1 << sub_i1973_25_r0s9;
     if (_GEN_6)
       shl_i2098_25_r0s11 <= shl_i2098_25_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_25_r0s9 <= _GEN_96[40:25];
+      sroa_speculated36_v_v_25_r0s9 <= _GEN_97[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_25_r0s1 <= ~(page_dout[415]);
     if (_GEN_15)
@@ -5339,7 +5393,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_25_r0s9 <= conv_i32_i_i_not_25_r0s8;
     if (_GEN_16)
-      conv2_i38_i_25_r0s1 <= _GEN_97 ? 8'h1 : page_dout[414:407];
+      conv2_i38_i_25_r0s1 <= _GEN_98 ? 8'h1 : page_dout[414:407];
     if (_GEN_15)
       conv2_i38_i_25_r0s2 <= conv2_i38_i_25_r0s1;
     if (_GEN_14)
@@ -5355,7 +5409,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_25_r0s8 <= conv2_i38_i_25_r0s7;
     if (_GEN_16)
-      or_i_i_25_r0s1 <= {~_GEN_97, page_dout[406:400]};
+      or_i_i_25_r0s1 <= {~_GEN_98, page_dout[406:400]};
     if (_GEN_15)
       or_i_i_25_r0s2 <= or_i_i_25_r0s1;
     if (_GEN_14)
@@ -5371,21 +5425,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_25_r0s8 <= or_i_i_25_r0s7;
     if (_GEN_8) begin
-      select_r0s9__6 <= (|(_GEN_164[7:4])) ? 16'h0 : {or_i_i_25_r0s8, 8'h0} >> _GEN_164;
-      sroa_speculated36_v_v_25_r0s9__1 <= _GEN_96[24:8];
+      select_r0s9__6 <= (|(_GEN_165[7:4])) ? 16'h0 : {or_i_i_25_r0s8, 8'h0} >> _GEN_165;
+      sroa_speculated36_v_v_25_r0s9__1 <= _GEN_97[24:8];
     end
     if (_GEN_7)
       mul_i1930_25_r0s10 <=
         {17'h0, sroa_speculated36_v_v_25_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_25_r0s9 ? _GEN_34 : 17'h0 - _GEN_34)
+           (conv_i32_i_i_not_25_r0s9 ? _GEN_35 : 17'h0 - _GEN_35)
              - sroa_speculated36_v_v_25_r0s9__1};
     if (_GEN_6)
       mul_i1930_25_r0s11 <= mul_i1930_25_r0s10;
     if (_GEN_5)
       add_i1940_25_r0s12 <= shl_i2098_25_r0s11 + {1'h0, mul_i1930_25_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_25_r0s9__2 <= _GEN_96[45:41];
+      sroa_speculated36_v_v_25_r0s9__2 <= _GEN_97[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_25_r0s10 <= sroa_speculated36_v_v_25_r0s9__2;
     if (_GEN_6)
@@ -5402,13 +5456,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_25_r0s16 <= ref_tmp48_sroa_0_048_25_r0s15;
     if (_GEN_8)
-      sub_i1973_24_r0s9 <= _GEN_98[45:41] - 5'h1;
+      sub_i1973_24_r0s9 <= _GEN_99[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_24_r0s10 <= 34'h1 << sub_i1973_24_r0s9;
     if (_GEN_6)
       shl_i2098_24_r0s11 <= shl_i2098_24_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_24_r0s9 <= _GEN_98[40:25];
+      sroa_speculated36_v_v_24_r0s9 <= _GEN_99[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_24_r0s1 <= ~(page_dout[399]);
     if (_GEN_15)
@@ -5428,7 +5482,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_24_r0s9 <= conv_i32_i_i_not_24_r0s8;
     if (_GEN_16)
-      conv2_i38_i_24_r0s1 <= _GEN_99 ? 8'h1 : page_dout[398:391];
+      conv2_i38_i_24_r0s1 <= _GEN_100 ? 8'h1 : page_dout[398:391];
     if (_GEN_15)
       conv2_i38_i_24_r0s2 <= conv2_i38_i_24_r0s1;
     if (_GEN_14)
@@ -5444,7 +5498,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_24_r0s8 <= conv2_i38_i_24_r0s7;
     if (_GEN_16)
-      or_i_i_24_r0s1 <= {~_GEN_99, page_dout[390:384]};
+      or_i_i_24_r0s1 <= {~_GEN_100, page_dout[390:384]};
     if (_GEN_15)
       or_i_i_24_r0s2 <= or_i_i_24_r0s1;
     if (_GEN_14)
@@ -5460,21 +5514,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_24_r0s8 <= or_i_i_24_r0s7;
     if (_GEN_8) begin
-      select_r0s9__7 <= (|(_GEN_165[7:4])) ? 16'h0 : {or_i_i_24_r0s8, 8'h0} >> _GEN_165;
-      sroa_speculated36_v_v_24_r0s9__1 <= _GEN_98[24:8];
+      select_r0s9__7 <= (|(_GEN_166[7:4])) ? 16'h0 : {or_i_i_24_r0s8, 8'h0} >> _GEN_166;
+      sroa_speculated36_v_v_24_r0s9__1 <= _GEN_99[24:8];
     end
     if (_GEN_7)
       mul_i1930_24_r0s10 <=
         {17'h0, sroa_speculated36_v_v_24_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_24_r0s9 ? _GEN_35 : 17'h0 - _GEN_35)
+           (conv_i32_i_i_not_24_r0s9 ? _GEN_36 : 17'h0 - _GEN_36)
              - sroa_speculated36_v_v_24_r0s9__1};
     if (_GEN_6)
       mul_i1930_24_r0s11 <= mul_i1930_24_r0s10;
     if (_GEN_5)
       add_i1940_24_r0s12 <= shl_i2098_24_r0s11 + {1'h0, mul_i1930_24_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_24_r0s9__2 <= _GEN_98[45:41];
+      sroa_speculated36_v_v_24_r0s9__2 <= _GEN_99[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_24_r0s10 <= sroa_speculated36_v_v_24_r0s9__2;
     if (_GEN_6)
@@ -5491,13 +5545,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_24_r0s16 <= ref_tmp48_sroa_0_048_24_r0s15;
     if (_GEN_8)
-      sub_i1973_23_r0s9 <= _GEN_100[45:41] - 5'h1;
+      sub_i1973_23_r0s9 <= _GEN_101[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_23_r0s10 <= 34'h1 << sub_i1973_23_r0s9;
     if (_GEN_6)
       shl_i2098_23_r0s11 <= shl_i2098_23_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_23_r0s9 <= _GEN_100[40:25];
+      sroa_speculated36_v_v_23_r0s9 <= _GEN_101[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_23_r0s1 <= ~(page_dout[383]);
     if (_GEN_15)
@@ -5517,7 +5571,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_23_r0s9 <= conv_i32_i_i_not_23_r0s8;
     if (_GEN_16)
-      conv2_i38_i_23_r0s1 <= _GEN_101 ? 8'h1 : page_dout[382:375];
+      conv2_i38_i_23_r0s1 <= _GEN_102 ? 8'h1 : page_dout[382:375];
     if (_GEN_15)
       conv2_i38_i_23_r0s2 <= conv2_i38_i_23_r0s1;
     if (_GEN_14)
@@ -5533,7 +5587,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_23_r0s8 <= conv2_i38_i_23_r0s7;
     if (_GEN_16)
-      or_i_i_23_r0s1 <= {~_GEN_101, page_dout[374:368]};
+      or_i_i_23_r0s1 <= {~_GEN_102, page_dout[374:368]};
     if (_GEN_15)
       or_i_i_23_r0s2 <= or_i_i_23_r0s1;
     if (_GEN_14)
@@ -5549,21 +5603,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_23_r0s8 <= or_i_i_23_r0s7;
     if (_GEN_8) begin
-      select_r0s9__8 <= (|(_GEN_166[7:4])) ? 16'h0 : {or_i_i_23_r0s8, 8'h0} >> _GEN_166;
-      sroa_speculated36_v_v_23_r0s9__1 <= _GEN_100[24:8];
+      select_r0s9__8 <= (|(_GEN_167[7:4])) ? 16'h0 : {or_i_i_23_r0s8, 8'h0} >> _GEN_167;
+      sroa_speculated36_v_v_23_r0s9__1 <= _GEN_101[24:8];
     end
     if (_GEN_7)
       mul_i1930_23_r0s10 <=
         {17'h0, sroa_speculated36_v_v_23_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_23_r0s9 ? _GEN_36 : 17'h0 - _GEN_36)
+           (conv_i32_i_i_not_23_r0s9 ? _GEN_37 : 17'h0 - _GEN_37)
              - sroa_speculated36_v_v_23_r0s9__1};
     if (_GEN_6)
       mul_i1930_23_r0s11 <= mul_i1930_23_r0s10;
     if (_GEN_5)
       add_i1940_23_r0s12 <= shl_i2098_23_r0s11 + {1'h0, mul_i1930_23_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_23_r0s9__2 <= _GEN_100[45:41];
+      sroa_speculated36_v_v_23_r0s9__2 <= _GEN_101[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_23_r0s10 <= sroa_speculated36_v_v_23_r0s9__2;
     if (_GEN_6)
@@ -5580,13 +5634,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_23_r0s16 <= ref_tmp48_sroa_0_048_23_r0s15;
     if (_GEN_8)
-      sub_i1973_22_r0s9 <= _GEN_102[45:41] - 5'h1;
+      sub_i1973_22_r0s9 <= _GEN_103[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_22_r0s10 <= 34'h1 << sub_i1973_22_r0s9;
     if (_GEN_6)
       shl_i2098_22_r0s11 <= shl_i2098_22_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_22_r0s9 <= _GEN_102[40:25];
+      sroa_speculated36_v_v_22_r0s9 <= _GEN_103[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_22_r0s1 <= ~(page_dout[367]);
     if (_GEN_15)
@@ -5606,7 +5660,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_22_r0s9 <= conv_i32_i_i_not_22_r0s8;
     if (_GEN_16)
-      conv2_i38_i_22_r0s1 <= _GEN_103 ? 8'h1 : page_dout[366:359];
+      conv2_i38_i_22_r0s1 <= _GEN_104 ? 8'h1 : page_dout[366:359];
     if (_GEN_15)
       conv2_i38_i_22_r0s2 <= conv2_i38_i_22_r0s1;
     if (_GEN_14)
@@ -5622,7 +5676,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_22_r0s8 <= conv2_i38_i_22_r0s7;
     if (_GEN_16)
-      or_i_i_22_r0s1 <= {~_GEN_103, page_dout[358:352]};
+      or_i_i_22_r0s1 <= {~_GEN_104, page_dout[358:352]};
     if (_GEN_15)
       or_i_i_22_r0s2 <= or_i_i_22_r0s1;
     if (_GEN_14)
@@ -5638,21 +5692,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_22_r0s8 <= or_i_i_22_r0s7;
     if (_GEN_8) begin
-      select_r0s9__9 <= (|(_GEN_167[7:4])) ? 16'h0 : {or_i_i_22_r0s8, 8'h0} >> _GEN_167;
-      sroa_speculated36_v_v_22_r0s9__1 <= _GEN_102[24:8];
+      select_r0s9__9 <= (|(_GEN_168[7:4])) ? 16'h0 : {or_i_i_22_r0s8, 8'h0} >> _GEN_168;
+      sroa_speculated36_v_v_22_r0s9__1 <= _GEN_103[24:8];
     end
     if (_GEN_7)
       mul_i1930_22_r0s10 <=
         {17'h0, sroa_speculated36_v_v_22_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_22_r0s9 ? _GEN_37 : 17'h0 - _GEN_37)
+           (conv_i32_i_i_not_22_r0s9 ? _GEN_38 : 17'h0 - _GEN_38)
              - sroa_speculated36_v_v_22_r0s9__1};
     if (_GEN_6)
       mul_i1930_22_r0s11 <= mul_i1930_22_r0s10;
     if (_GEN_5)
       add_i1940_22_r0s12 <= shl_i2098_22_r0s11 + {1'h0, mul_i1930_22_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_22_r0s9__2 <= _GEN_102[45:41];
+      sroa_speculated36_v_v_22_r0s9__2 <= _GEN_103[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_22_r0s10 <= sroa_speculated36_v_v_22_r0s9__2;
     if (_GEN_6)
@@ -5669,13 +5723,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_22_r0s16 <= ref_tmp48_sroa_0_048_22_r0s15;
     if (_GEN_8)
-      sub_i1973_21_r0s9 <= _GEN_104[45:41] - 5'h1;
+      sub_i1973_21_r0s9 <= _GEN_105[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_21_r0s10 <= 34'h1 << sub_i1973_21_r0s9;
     if (_GEN_6)
       shl_i2098_21_r0s11 <= shl_i2098_21_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_21_r0s9 <= _GEN_104[40:25];
+      sroa_speculated36_v_v_21_r0s9 <= _GEN_105[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_21_r0s1 <= ~(page_dout[351]);
     if (_GEN_15)
@@ -5695,7 +5749,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_21_r0s9 <= conv_i32_i_i_not_21_r0s8;
     if (_GEN_16)
-      conv2_i38_i_21_r0s1 <= _GEN_105 ? 8'h1 : page_dout[350:343];
+      conv2_i38_i_21_r0s1 <= _GEN_106 ? 8'h1 : page_dout[350:343];
     if (_GEN_15)
       conv2_i38_i_21_r0s2 <= conv2_i38_i_21_r0s1;
     if (_GEN_14)
@@ -5711,7 +5765,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_21_r0s8 <= conv2_i38_i_21_r0s7;
     if (_GEN_16)
-      or_i_i_21_r0s1 <= {~_GEN_105, page_dout[342:336]};
+      or_i_i_21_r0s1 <= {~_GEN_106, page_dout[342:336]};
     if (_GEN_15)
       or_i_i_21_r0s2 <= or_i_i_21_r0s1;
     if (_GEN_14)
@@ -5727,21 +5781,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_21_r0s8 <= or_i_i_21_r0s7;
     if (_GEN_8) begin
-      select_r0s9__10 <= (|(_GEN_168[7:4])) ? 16'h0 : {or_i_i_21_r0s8, 8'h0} >> _GEN_168;
-      sroa_speculated36_v_v_21_r0s9__1 <= _GEN_104[24:8];
+      select_r0s9__10 <= (|(_GEN_169[7:4])) ? 16'h0 : {or_i_i_21_r0s8, 8'h0} >> _GEN_169;
+      sroa_speculated36_v_v_21_r0s9__1 <= _GEN_105[24:8];
     end
     if (_GEN_7)
       mul_i1930_21_r0s10 <=
         {17'h0, sroa_speculated36_v_v_21_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_21_r0s9 ? _GEN_38 : 17'h0 - _GEN_38)
+           (conv_i32_i_i_not_21_r0s9 ? _GEN_39 : 17'h0 - _GEN_39)
              - sroa_speculated36_v_v_21_r0s9__1};
     if (_GEN_6)
       mul_i1930_21_r0s11 <= mul_i1930_21_r0s10;
     if (_GEN_5)
       add_i1940_21_r0s12 <= shl_i2098_21_r0s11 + {1'h0, mul_i1930_21_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_21_r0s9__2 <= _GEN_104[45:41];
+      sroa_speculated36_v_v_21_r0s9__2 <= _GEN_105[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_21_r0s10 <= sroa_speculated36_v_v_21_r0s9__2;
     if (_GEN_6)
@@ -5758,13 +5812,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_21_r0s16 <= ref_tmp48_sroa_0_048_21_r0s15;
     if (_GEN_8)
-      sub_i1973_20_r0s9 <= _GEN_106[45:41] - 5'h1;
+      sub_i1973_20_r0s9 <= _GEN_107[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_20_r0s10 <= 34'h1 << sub_i1973_20_r0s9;
     if (_GEN_6)
       shl_i2098_20_r0s11 <= shl_i2098_20_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_20_r0s9 <= _GEN_106[40:25];
+      sroa_speculated36_v_v_20_r0s9 <= _GEN_107[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_20_r0s1 <= ~(page_dout[335]);
     if (_GEN_15)
@@ -5784,7 +5838,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_20_r0s9 <= conv_i32_i_i_not_20_r0s8;
     if (_GEN_16)
-      conv2_i38_i_20_r0s1 <= _GEN_107 ? 8'h1 : page_dout[334:327];
+      conv2_i38_i_20_r0s1 <= _GEN_108 ? 8'h1 : page_dout[334:327];
     if (_GEN_15)
       conv2_i38_i_20_r0s2 <= conv2_i38_i_20_r0s1;
     if (_GEN_14)
@@ -5800,7 +5854,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_20_r0s8 <= conv2_i38_i_20_r0s7;
     if (_GEN_16)
-      or_i_i_20_r0s1 <= {~_GEN_107, page_dout[326:320]};
+      or_i_i_20_r0s1 <= {~_GEN_108, page_dout[326:320]};
     if (_GEN_15)
       or_i_i_20_r0s2 <= or_i_i_20_r0s1;
     if (_GEN_14)
@@ -5816,21 +5870,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_20_r0s8 <= or_i_i_20_r0s7;
     if (_GEN_8) begin
-      select_r0s9__11 <= (|(_GEN_169[7:4])) ? 16'h0 : {or_i_i_20_r0s8, 8'h0} >> _GEN_169;
-      sroa_speculated36_v_v_20_r0s9__1 <= _GEN_106[24:8];
+      select_r0s9__11 <= (|(_GEN_170[7:4])) ? 16'h0 : {or_i_i_20_r0s8, 8'h0} >> _GEN_170;
+      sroa_speculated36_v_v_20_r0s9__1 <= _GEN_107[24:8];
     end
     if (_GEN_7)
       mul_i1930_20_r0s10 <=
         {17'h0, sroa_speculated36_v_v_20_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_20_r0s9 ? _GEN_39 : 17'h0 - _GEN_39)
+           (conv_i32_i_i_not_20_r0s9 ? _GEN_40 : 17'h0 - _GEN_40)
              - sroa_speculated36_v_v_20_r0s9__1};
     if (_GEN_6)
       mul_i1930_20_r0s11 <= mul_i1930_20_r0s10;
     if (_GEN_5)
       add_i1940_20_r0s12 <= shl_i2098_20_r0s11 + {1'h0, mul_i1930_20_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_20_r0s9__2 <= _GEN_106[45:41];
+      sroa_speculated36_v_v_20_r0s9__2 <= _GEN_107[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_20_r0s10 <= sroa_speculated36_v_v_20_r0s9__2;
     if (_GEN_6)
@@ -5847,13 +5901,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_1)
       ref_tmp48_sroa_0_048_20_r0s16 <= ref_tmp48_sroa_0_048_20_r0s15;
     if (_GEN_8)
-      sub_i1973_19_r0s9 <= _GEN_108[45:41] - 5'h1;
+      sub_i1973_19_r0s9 <= _GEN_109[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_19_r0s10 <= 34'h1 << sub_i1973_19_r0s9;
     if (_GEN_6)
       shl_i2098_19_r0s11 <= shl_i2098_19_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_19_r0s9 <= _GEN_108[40:25];
+      sroa_speculated36_v_v_19_r0s9 <= _GEN_109[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_19_r0s1 <= ~(page_dout[319]);
     if (_GEN_15)
@@ -5873,7 +5927,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_19_r0s9 <= conv_i32_i_i_not_19_r0s8;
     if (_GEN_16)
-      conv2_i38_i_19_r0s1 <= _GEN_109 ? 8'h1 : page_dout[318:311];
+      conv2_i38_i_19_r0s1 <= _GEN_110 ? 8'h1 : page_dout[318:311];
     if (_GEN_15)
       conv2_i38_i_19_r0s2 <= conv2_i38_i_19_r0s1;
     if (_GEN_14)
@@ -5889,7 +5943,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_19_r0s8 <= conv2_i38_i_19_r0s7;
     if (_GEN_16)
-      or_i_i_19_r0s1 <= {~_GEN_109, page_dout[310:304]};
+      or_i_i_19_r0s1 <= {~_GEN_110, page_dout[310:304]};
     if (_GEN_15)
       or_i_i_19_r0s2 <= or_i_i_19_r0s1;
     if (_GEN_14)
@@ -5905,21 +5959,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_19_r0s8 <= or_i_i_19_r0s7;
     if (_GEN_8) begin
-      select_r0s9__12 <= (|(_GEN_170[7:4])) ? 16'h0 : {or_i_i_19_r0s8, 8'h0} >> _GEN_170;
-      sroa_speculated36_v_v_19_r0s9__1 <= _GEN_108[24:8];
+      select_r0s9__12 <= (|(_GEN_171[7:4])) ? 16'h0 : {or_i_i_19_r0s8, 8'h0} >> _GEN_171;
+      sroa_speculated36_v_v_19_r0s9__1 <= _GEN_109[24:8];
     end
     if (_GEN_7)
       mul_i1930_19_r0s10 <=
         {17'h0, sroa_speculated36_v_v_19_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_19_r0s9 ? _GEN_40 : 17'h0 - _GEN_40)
+           (conv_i32_i_i_not_19_r0s9 ? _GEN_41 : 17'h0 - _GEN_41)
              - sroa_speculated36_v_v_19_r0s9__1};
     if (_GEN_6)
       mul_i1930_19_r0s11 <= mul_i1930_19_r0s10;
     if (_GEN_5)
       add_i1940_19_r0s12 <= shl_i2098_19_r0s11 + {1'h0, mul_i1930_19_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_19_r0s9__2 <= _GEN_108[45:41];
+      sroa_speculated36_v_v_19_r0s9__2 <= _GEN_109[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_19_r0s10 <= sroa_speculated36_v_v_19_r0s9__2;
     if (_GEN_6)
@@ -5934,13 +5988,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_19_r0s15 <= ref_tmp48_sroa_0_048_19_r0s14;
     if (_GEN_8)
-      sub_i1973_18_r0s9 <= _GEN_110[45:41] - 5'h1;
+      sub_i1973_18_r0s9 <= _GEN_111[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_18_r0s10 <= 34'h1 << sub_i1973_18_r0s9;
     if (_GEN_6)
       shl_i2098_18_r0s11 <= shl_i2098_18_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_18_r0s9 <= _GEN_110[40:25];
+      sroa_speculated36_v_v_18_r0s9 <= _GEN_111[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_18_r0s1 <= ~(page_dout[303]);
     if (_GEN_15)
@@ -5960,7 +6014,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_18_r0s9 <= conv_i32_i_i_not_18_r0s8;
     if (_GEN_16)
-      conv2_i38_i_18_r0s1 <= _GEN_111 ? 8'h1 : page_dout[302:295];
+      conv2_i38_i_18_r0s1 <= _GEN_112 ? 8'h1 : page_dout[302:295];
     if (_GEN_15)
       conv2_i38_i_18_r0s2 <= conv2_i38_i_18_r0s1;
     if (_GEN_14)
@@ -5976,7 +6030,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_18_r0s8 <= conv2_i38_i_18_r0s7;
     if (_GEN_16)
-      or_i_i_18_r0s1 <= {~_GEN_111, page_dout[294:288]};
+      or_i_i_18_r0s1 <= {~_GEN_112, page_dout[294:288]};
     if (_GEN_15)
       or_i_i_18_r0s2 <= or_i_i_18_r0s1;
     if (_GEN_14)
@@ -5992,21 +6046,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_18_r0s8 <= or_i_i_18_r0s7;
     if (_GEN_8) begin
-      select_r0s9__13 <= (|(_GEN_171[7:4])) ? 16'h0 : {or_i_i_18_r0s8, 8'h0} >> _GEN_171;
-      sroa_speculated36_v_v_18_r0s9__1 <= _GEN_110[24:8];
+      select_r0s9__13 <= (|(_GEN_172[7:4])) ? 16'h0 : {or_i_i_18_r0s8, 8'h0} >> _GEN_172;
+      sroa_speculated36_v_v_18_r0s9__1 <= _GEN_111[24:8];
     end
     if (_GEN_7)
       mul_i1930_18_r0s10 <=
         {17'h0, sroa_speculated36_v_v_18_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_18_r0s9 ? _GEN_41 : 17'h0 - _GEN_41)
+           (conv_i32_i_i_not_18_r0s9 ? _GEN_42 : 17'h0 - _GEN_42)
              - sroa_speculated36_v_v_18_r0s9__1};
     if (_GEN_6)
       mul_i1930_18_r0s11 <= mul_i1930_18_r0s10;
     if (_GEN_5)
       add_i1940_18_r0s12 <= shl_i2098_18_r0s11 + {1'h0, mul_i1930_18_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_18_r0s9__2 <= _GEN_110[45:41];
+      sroa_speculated36_v_v_18_r0s9__2 <= _GEN_111[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_18_r0s10 <= sroa_speculated36_v_v_18_r0s9__2;
     if (_GEN_6)
@@ -6021,13 +6075,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_18_r0s15 <= ref_tmp48_sroa_0_048_18_r0s14;
     if (_GEN_8)
-      sub_i1973_17_r0s9 <= _GEN_112[45:41] - 5'h1;
+      sub_i1973_17_r0s9 <= _GEN_113[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_17_r0s10 <= 34'h1 << sub_i1973_17_r0s9;
     if (_GEN_6)
       shl_i2098_17_r0s11 <= shl_i2098_17_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_17_r0s9 <= _GEN_112[40:25];
+      sroa_speculated36_v_v_17_r0s9 <= _GEN_113[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_17_r0s1 <= ~(page_dout[287]);
     if (_GEN_15)
@@ -6047,7 +6101,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_17_r0s9 <= conv_i32_i_i_not_17_r0s8;
     if (_GEN_16)
-      conv2_i38_i_17_r0s1 <= _GEN_113 ? 8'h1 : page_dout[286:279];
+      conv2_i38_i_17_r0s1 <= _GEN_114 ? 8'h1 : page_dout[286:279];
     if (_GEN_15)
       conv2_i38_i_17_r0s2 <= conv2_i38_i_17_r0s1;
     if (_GEN_14)
@@ -6063,7 +6117,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_17_r0s8 <= conv2_i38_i_17_r0s7;
     if (_GEN_16)
-      or_i_i_17_r0s1 <= {~_GEN_113, page_dout[278:272]};
+      or_i_i_17_r0s1 <= {~_GEN_114, page_dout[278:272]};
     if (_GEN_15)
       or_i_i_17_r0s2 <= or_i_i_17_r0s1;
     if (_GEN_14)
@@ -6079,21 +6133,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_17_r0s8 <= or_i_i_17_r0s7;
     if (_GEN_8) begin
-      select_r0s9__14 <= (|(_GEN_172[7:4])) ? 16'h0 : {or_i_i_17_r0s8, 8'h0} >> _GEN_172;
-      sroa_speculated36_v_v_17_r0s9__1 <= _GEN_112[24:8];
+      select_r0s9__14 <= (|(_GEN_173[7:4])) ? 16'h0 : {or_i_i_17_r0s8, 8'h0} >> _GEN_173;
+      sroa_speculated36_v_v_17_r0s9__1 <= _GEN_113[24:8];
     end
     if (_GEN_7)
       mul_i1930_17_r0s10 <=
         {17'h0, sroa_speculated36_v_v_17_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_17_r0s9 ? _GEN_42 : 17'h0 - _GEN_42)
+           (conv_i32_i_i_not_17_r0s9 ? _GEN_43 : 17'h0 - _GEN_43)
              - sroa_speculated36_v_v_17_r0s9__1};
     if (_GEN_6)
       mul_i1930_17_r0s11 <= mul_i1930_17_r0s10;
     if (_GEN_5)
       add_i1940_17_r0s12 <= shl_i2098_17_r0s11 + {1'h0, mul_i1930_17_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_17_r0s9__2 <= _GEN_112[45:41];
+      sroa_speculated36_v_v_17_r0s9__2 <= _GEN_113[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_17_r0s10 <= sroa_speculated36_v_v_17_r0s9__2;
     if (_GEN_6)
@@ -6108,13 +6162,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_17_r0s15 <= ref_tmp48_sroa_0_048_17_r0s14;
     if (_GEN_8)
-      sub_i1973_16_r0s9 <= _GEN_114[45:41] - 5'h1;
+      sub_i1973_16_r0s9 <= _GEN_115[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_16_r0s10 <= 34'h1 << sub_i1973_16_r0s9;
     if (_GEN_6)
       shl_i2098_16_r0s11 <= shl_i2098_16_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_16_r0s9 <= _GEN_114[40:25];
+      sroa_speculated36_v_v_16_r0s9 <= _GEN_115[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_16_r0s1 <= ~(page_dout[271]);
     if (_GEN_15)
@@ -6134,7 +6188,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_16_r0s9 <= conv_i32_i_i_not_16_r0s8;
     if (_GEN_16)
-      conv2_i38_i_16_r0s1 <= _GEN_115 ? 8'h1 : page_dout[270:263];
+      conv2_i38_i_16_r0s1 <= _GEN_116 ? 8'h1 : page_dout[270:263];
     if (_GEN_15)
       conv2_i38_i_16_r0s2 <= conv2_i38_i_16_r0s1;
     if (_GEN_14)
@@ -6150,7 +6204,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_16_r0s8 <= conv2_i38_i_16_r0s7;
     if (_GEN_16)
-      or_i_i_16_r0s1 <= {~_GEN_115, page_dout[262:256]};
+      or_i_i_16_r0s1 <= {~_GEN_116, page_dout[262:256]};
     if (_GEN_15)
       or_i_i_16_r0s2 <= or_i_i_16_r0s1;
     if (_GEN_14)
@@ -6166,21 +6220,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_16_r0s8 <= or_i_i_16_r0s7;
     if (_GEN_8) begin
-      select_r0s9__15 <= (|(_GEN_173[7:4])) ? 16'h0 : {or_i_i_16_r0s8, 8'h0} >> _GEN_173;
-      sroa_speculated36_v_v_16_r0s9__1 <= _GEN_114[24:8];
+      select_r0s9__15 <= (|(_GEN_174[7:4])) ? 16'h0 : {or_i_i_16_r0s8, 8'h0} >> _GEN_174;
+      sroa_speculated36_v_v_16_r0s9__1 <= _GEN_115[24:8];
     end
     if (_GEN_7)
       mul_i1930_16_r0s10 <=
         {17'h0, sroa_speculated36_v_v_16_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_16_r0s9 ? _GEN_43 : 17'h0 - _GEN_43)
+           (conv_i32_i_i_not_16_r0s9 ? _GEN_44 : 17'h0 - _GEN_44)
              - sroa_speculated36_v_v_16_r0s9__1};
     if (_GEN_6)
       mul_i1930_16_r0s11 <= mul_i1930_16_r0s10;
     if (_GEN_5)
       add_i1940_16_r0s12 <= shl_i2098_16_r0s11 + {1'h0, mul_i1930_16_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_16_r0s9__2 <= _GEN_114[45:41];
+      sroa_speculated36_v_v_16_r0s9__2 <= _GEN_115[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_16_r0s10 <= sroa_speculated36_v_v_16_r0s9__2;
     if (_GEN_6)
@@ -6195,13 +6249,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_16_r0s15 <= ref_tmp48_sroa_0_048_16_r0s14;
     if (_GEN_8)
-      sub_i1973_15_r0s9 <= _GEN_116[45:41] - 5'h1;
+      sub_i1973_15_r0s9 <= _GEN_117[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_15_r0s10 <= 34'h1 << sub_i1973_15_r0s9;
     if (_GEN_6)
       shl_i2098_15_r0s11 <= shl_i2098_15_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_15_r0s9 <= _GEN_116[40:25];
+      sroa_speculated36_v_v_15_r0s9 <= _GEN_117[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_15_r0s1 <= ~(page_dout[255]);
     if (_GEN_15)
@@ -6221,7 +6275,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_15_r0s9 <= conv_i32_i_i_not_15_r0s8;
     if (_GEN_16)
-      conv2_i38_i_15_r0s1 <= _GEN_117 ? 8'h1 : page_dout[254:247];
+      conv2_i38_i_15_r0s1 <= _GEN_118 ? 8'h1 : page_dout[254:247];
     if (_GEN_15)
       conv2_i38_i_15_r0s2 <= conv2_i38_i_15_r0s1;
     if (_GEN_14)
@@ -6237,7 +6291,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_15_r0s8 <= conv2_i38_i_15_r0s7;
     if (_GEN_16)
-      or_i_i_15_r0s1 <= {~_GEN_117, page_dout[246:240]};
+      or_i_i_15_r0s1 <= {~_GEN_118, page_dout[246:240]};
     if (_GEN_15)
       or_i_i_15_r0s2 <= or_i_i_15_r0s1;
     if (_GEN_14)
@@ -6253,21 +6307,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_15_r0s8 <= or_i_i_15_r0s7;
     if (_GEN_8) begin
-      select_r0s9__16 <= (|(_GEN_174[7:4])) ? 16'h0 : {or_i_i_15_r0s8, 8'h0} >> _GEN_174;
-      sroa_speculated36_v_v_15_r0s9__1 <= _GEN_116[24:8];
+      select_r0s9__16 <= (|(_GEN_175[7:4])) ? 16'h0 : {or_i_i_15_r0s8, 8'h0} >> _GEN_175;
+      sroa_speculated36_v_v_15_r0s9__1 <= _GEN_117[24:8];
     end
     if (_GEN_7)
       mul_i1930_15_r0s10 <=
         {17'h0, sroa_speculated36_v_v_15_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_15_r0s9 ? _GEN_44 : 17'h0 - _GEN_44)
+           (conv_i32_i_i_not_15_r0s9 ? _GEN_45 : 17'h0 - _GEN_45)
              - sroa_speculated36_v_v_15_r0s9__1};
     if (_GEN_6)
       mul_i1930_15_r0s11 <= mul_i1930_15_r0s10;
     if (_GEN_5)
       add_i1940_15_r0s12 <= shl_i2098_15_r0s11 + {1'h0, mul_i1930_15_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_15_r0s9__2 <= _GEN_116[45:41];
+      sroa_speculated36_v_v_15_r0s9__2 <= _GEN_117[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_15_r0s10 <= sroa_speculated36_v_v_15_r0s9__2;
     if (_GEN_6)
@@ -6282,13 +6336,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_15_r0s15 <= ref_tmp48_sroa_0_048_15_r0s14;
     if (_GEN_8)
-      sub_i1973_14_r0s9 <= _GEN_118[45:41] - 5'h1;
+      sub_i1973_14_r0s9 <= _GEN_119[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_14_r0s10 <= 34'h1 << sub_i1973_14_r0s9;
     if (_GEN_6)
       shl_i2098_14_r0s11 <= shl_i2098_14_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_14_r0s9 <= _GEN_118[40:25];
+      sroa_speculated36_v_v_14_r0s9 <= _GEN_119[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_14_r0s1 <= ~(page_dout[239]);
     if (_GEN_15)
@@ -6308,7 +6362,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_14_r0s9 <= conv_i32_i_i_not_14_r0s8;
     if (_GEN_16)
-      conv2_i38_i_14_r0s1 <= _GEN_119 ? 8'h1 : page_dout[238:231];
+      conv2_i38_i_14_r0s1 <= _GEN_120 ? 8'h1 : page_dout[238:231];
     if (_GEN_15)
       conv2_i38_i_14_r0s2 <= conv2_i38_i_14_r0s1;
     if (_GEN_14)
@@ -6324,7 +6378,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_14_r0s8 <= conv2_i38_i_14_r0s7;
     if (_GEN_16)
-      or_i_i_14_r0s1 <= {~_GEN_119, page_dout[230:224]};
+      or_i_i_14_r0s1 <= {~_GEN_120, page_dout[230:224]};
     if (_GEN_15)
       or_i_i_14_r0s2 <= or_i_i_14_r0s1;
     if (_GEN_14)
@@ -6340,21 +6394,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_14_r0s8 <= or_i_i_14_r0s7;
     if (_GEN_8) begin
-      select_r0s9__17 <= (|(_GEN_175[7:4])) ? 16'h0 : {or_i_i_14_r0s8, 8'h0} >> _GEN_175;
-      sroa_speculated36_v_v_14_r0s9__1 <= _GEN_118[24:8];
+      select_r0s9__17 <= (|(_GEN_176[7:4])) ? 16'h0 : {or_i_i_14_r0s8, 8'h0} >> _GEN_176;
+      sroa_speculated36_v_v_14_r0s9__1 <= _GEN_119[24:8];
     end
     if (_GEN_7)
       mul_i1930_14_r0s10 <=
         {17'h0, sroa_speculated36_v_v_14_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_14_r0s9 ? _GEN_45 : 17'h0 - _GEN_45)
+           (conv_i32_i_i_not_14_r0s9 ? _GEN_46 : 17'h0 - _GEN_46)
              - sroa_speculated36_v_v_14_r0s9__1};
     if (_GEN_6)
       mul_i1930_14_r0s11 <= mul_i1930_14_r0s10;
     if (_GEN_5)
       add_i1940_14_r0s12 <= shl_i2098_14_r0s11 + {1'h0, mul_i1930_14_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_14_r0s9__2 <= _GEN_118[45:41];
+      sroa_speculated36_v_v_14_r0s9__2 <= _GEN_119[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_14_r0s10 <= sroa_speculated36_v_v_14_r0s9__2;
     if (_GEN_6)
@@ -6369,13 +6423,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_14_r0s15 <= ref_tmp48_sroa_0_048_14_r0s14;
     if (_GEN_8)
-      sub_i1973_13_r0s9 <= _GEN_120[45:41] - 5'h1;
+      sub_i1973_13_r0s9 <= _GEN_121[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_13_r0s10 <= 34'h1 << sub_i1973_13_r0s9;
     if (_GEN_6)
       shl_i2098_13_r0s11 <= shl_i2098_13_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_13_r0s9 <= _GEN_120[40:25];
+      sroa_speculated36_v_v_13_r0s9 <= _GEN_121[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_13_r0s1 <= ~(page_dout[223]);
     if (_GEN_15)
@@ -6395,7 +6449,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_13_r0s9 <= conv_i32_i_i_not_13_r0s8;
     if (_GEN_16)
-      conv2_i38_i_13_r0s1 <= _GEN_121 ? 8'h1 : page_dout[222:215];
+      conv2_i38_i_13_r0s1 <= _GEN_122 ? 8'h1 : page_dout[222:215];
     if (_GEN_15)
       conv2_i38_i_13_r0s2 <= conv2_i38_i_13_r0s1;
     if (_GEN_14)
@@ -6411,7 +6465,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_13_r0s8 <= conv2_i38_i_13_r0s7;
     if (_GEN_16)
-      or_i_i_13_r0s1 <= {~_GEN_121, page_dout[214:208]};
+      or_i_i_13_r0s1 <= {~_GEN_122, page_dout[214:208]};
     if (_GEN_15)
       or_i_i_13_r0s2 <= or_i_i_13_r0s1;
     if (_GEN_14)
@@ -6427,21 +6481,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_13_r0s8 <= or_i_i_13_r0s7;
     if (_GEN_8) begin
-      select_r0s9__18 <= (|(_GEN_176[7:4])) ? 16'h0 : {or_i_i_13_r0s8, 8'h0} >> _GEN_176;
-      sroa_speculated36_v_v_13_r0s9__1 <= _GEN_120[24:8];
+      select_r0s9__18 <= (|(_GEN_177[7:4])) ? 16'h0 : {or_i_i_13_r0s8, 8'h0} >> _GEN_177;
+      sroa_speculated36_v_v_13_r0s9__1 <= _GEN_121[24:8];
     end
     if (_GEN_7)
       mul_i1930_13_r0s10 <=
         {17'h0, sroa_speculated36_v_v_13_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_13_r0s9 ? _GEN_46 : 17'h0 - _GEN_46)
+           (conv_i32_i_i_not_13_r0s9 ? _GEN_47 : 17'h0 - _GEN_47)
              - sroa_speculated36_v_v_13_r0s9__1};
     if (_GEN_6)
       mul_i1930_13_r0s11 <= mul_i1930_13_r0s10;
     if (_GEN_5)
       add_i1940_13_r0s12 <= shl_i2098_13_r0s11 + {1'h0, mul_i1930_13_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_13_r0s9__2 <= _GEN_120[45:41];
+      sroa_speculated36_v_v_13_r0s9__2 <= _GEN_121[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_13_r0s10 <= sroa_speculated36_v_v_13_r0s9__2;
     if (_GEN_6)
@@ -6456,13 +6510,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_2)
       ref_tmp48_sroa_0_048_13_r0s15 <= ref_tmp48_sroa_0_048_13_r0s14;
     if (_GEN_8)
-      sub_i1973_12_r0s9 <= _GEN_122[45:41] - 5'h1;
+      sub_i1973_12_r0s9 <= _GEN_123[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_12_r0s10 <= 34'h1 << sub_i1973_12_r0s9;
     if (_GEN_6)
       shl_i2098_12_r0s11 <= shl_i2098_12_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_12_r0s9 <= _GEN_122[40:25];
+      sroa_speculated36_v_v_12_r0s9 <= _GEN_123[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_12_r0s1 <= ~(page_dout[207]);
     if (_GEN_15)
@@ -6482,7 +6536,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_12_r0s9 <= conv_i32_i_i_not_12_r0s8;
     if (_GEN_16)
-      conv2_i38_i_12_r0s1 <= _GEN_123 ? 8'h1 : page_dout[206:199];
+      conv2_i38_i_12_r0s1 <= _GEN_124 ? 8'h1 : page_dout[206:199];
     if (_GEN_15)
       conv2_i38_i_12_r0s2 <= conv2_i38_i_12_r0s1;
     if (_GEN_14)
@@ -6498,7 +6552,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_12_r0s8 <= conv2_i38_i_12_r0s7;
     if (_GEN_16)
-      or_i_i_12_r0s1 <= {~_GEN_123, page_dout[198:192]};
+      or_i_i_12_r0s1 <= {~_GEN_124, page_dout[198:192]};
     if (_GEN_15)
       or_i_i_12_r0s2 <= or_i_i_12_r0s1;
     if (_GEN_14)
@@ -6514,21 +6568,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_12_r0s8 <= or_i_i_12_r0s7;
     if (_GEN_8) begin
-      select_r0s9__19 <= (|(_GEN_177[7:4])) ? 16'h0 : {or_i_i_12_r0s8, 8'h0} >> _GEN_177;
-      sroa_speculated36_v_v_12_r0s9__1 <= _GEN_122[24:8];
+      select_r0s9__19 <= (|(_GEN_178[7:4])) ? 16'h0 : {or_i_i_12_r0s8, 8'h0} >> _GEN_178;
+      sroa_speculated36_v_v_12_r0s9__1 <= _GEN_123[24:8];
     end
     if (_GEN_7)
       mul_i1930_12_r0s10 <=
         {17'h0, sroa_speculated36_v_v_12_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_12_r0s9 ? _GEN_47 : 17'h0 - _GEN_47)
+           (conv_i32_i_i_not_12_r0s9 ? _GEN_48 : 17'h0 - _GEN_48)
              - sroa_speculated36_v_v_12_r0s9__1};
     if (_GEN_6)
       mul_i1930_12_r0s11 <= mul_i1930_12_r0s10;
     if (_GEN_5)
       add_i1940_12_r0s12 <= shl_i2098_12_r0s11 + {1'h0, mul_i1930_12_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_12_r0s9__2 <= _GEN_122[45:41];
+      sroa_speculated36_v_v_12_r0s9__2 <= _GEN_123[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_12_r0s10 <= sroa_speculated36_v_v_12_r0s9__2;
     if (_GEN_6)
@@ -6541,13 +6595,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_12_r0s14 <=
         shr_i2159_12_r0s13 < 34'hFF ? shr_i2159_12_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_11_r0s9 <= _GEN_124[45:41] - 5'h1;
+      sub_i1973_11_r0s9 <= _GEN_125[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_11_r0s10 <= 34'h1 << sub_i1973_11_r0s9;
     if (_GEN_6)
       shl_i2098_11_r0s11 <= shl_i2098_11_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_11_r0s9 <= _GEN_124[40:25];
+      sroa_speculated36_v_v_11_r0s9 <= _GEN_125[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_11_r0s1 <= ~(page_dout[191]);
     if (_GEN_15)
@@ -6567,7 +6621,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_11_r0s9 <= conv_i32_i_i_not_11_r0s8;
     if (_GEN_16)
-      conv2_i38_i_11_r0s1 <= _GEN_125 ? 8'h1 : page_dout[190:183];
+      conv2_i38_i_11_r0s1 <= _GEN_126 ? 8'h1 : page_dout[190:183];
     if (_GEN_15)
       conv2_i38_i_11_r0s2 <= conv2_i38_i_11_r0s1;
     if (_GEN_14)
@@ -6583,7 +6637,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_11_r0s8 <= conv2_i38_i_11_r0s7;
     if (_GEN_16)
-      or_i_i_11_r0s1 <= {~_GEN_125, page_dout[182:176]};
+      or_i_i_11_r0s1 <= {~_GEN_126, page_dout[182:176]};
     if (_GEN_15)
       or_i_i_11_r0s2 <= or_i_i_11_r0s1;
     if (_GEN_14)
@@ -6599,21 +6653,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_11_r0s8 <= or_i_i_11_r0s7;
     if (_GEN_8) begin
-      select_r0s9__20 <= (|(_GEN_178[7:4])) ? 16'h0 : {or_i_i_11_r0s8, 8'h0} >> _GEN_178;
-      sroa_speculated36_v_v_11_r0s9__1 <= _GEN_124[24:8];
+      select_r0s9__20 <= (|(_GEN_179[7:4])) ? 16'h0 : {or_i_i_11_r0s8, 8'h0} >> _GEN_179;
+      sroa_speculated36_v_v_11_r0s9__1 <= _GEN_125[24:8];
     end
     if (_GEN_7)
       mul_i1930_11_r0s10 <=
         {17'h0, sroa_speculated36_v_v_11_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_11_r0s9 ? _GEN_48 : 17'h0 - _GEN_48)
+           (conv_i32_i_i_not_11_r0s9 ? _GEN_49 : 17'h0 - _GEN_49)
              - sroa_speculated36_v_v_11_r0s9__1};
     if (_GEN_6)
       mul_i1930_11_r0s11 <= mul_i1930_11_r0s10;
     if (_GEN_5)
       add_i1940_11_r0s12 <= shl_i2098_11_r0s11 + {1'h0, mul_i1930_11_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_11_r0s9__2 <= _GEN_124[45:41];
+      sroa_speculated36_v_v_11_r0s9__2 <= _GEN_125[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_11_r0s10 <= sroa_speculated36_v_v_11_r0s9__2;
     if (_GEN_6)
@@ -6626,13 +6680,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_11_r0s14 <=
         shr_i2159_11_r0s13 < 34'hFF ? shr_i2159_11_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_10_r0s9 <= _GEN_126[45:41] - 5'h1;
+      sub_i1973_10_r0s9 <= _GEN_127[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_10_r0s10 <= 34'h1 << sub_i1973_10_r0s9;
     if (_GEN_6)
       shl_i2098_10_r0s11 <= shl_i2098_10_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_10_r0s9 <= _GEN_126[40:25];
+      sroa_speculated36_v_v_10_r0s9 <= _GEN_127[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_10_r0s1 <= ~(page_dout[175]);
     if (_GEN_15)
@@ -6652,7 +6706,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_10_r0s9 <= conv_i32_i_i_not_10_r0s8;
     if (_GEN_16)
-      conv2_i38_i_10_r0s1 <= _GEN_127 ? 8'h1 : page_dout[174:167];
+      conv2_i38_i_10_r0s1 <= _GEN_128 ? 8'h1 : page_dout[174:167];
     if (_GEN_15)
       conv2_i38_i_10_r0s2 <= conv2_i38_i_10_r0s1;
     if (_GEN_14)
@@ -6668,7 +6722,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_10_r0s8 <= conv2_i38_i_10_r0s7;
     if (_GEN_16)
-      or_i_i_10_r0s1 <= {~_GEN_127, page_dout[166:160]};
+      or_i_i_10_r0s1 <= {~_GEN_128, page_dout[166:160]};
     if (_GEN_15)
       or_i_i_10_r0s2 <= or_i_i_10_r0s1;
     if (_GEN_14)
@@ -6684,21 +6738,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_10_r0s8 <= or_i_i_10_r0s7;
     if (_GEN_8) begin
-      select_r0s9__21 <= (|(_GEN_179[7:4])) ? 16'h0 : {or_i_i_10_r0s8, 8'h0} >> _GEN_179;
-      sroa_speculated36_v_v_10_r0s9__1 <= _GEN_126[24:8];
+      select_r0s9__21 <= (|(_GEN_180[7:4])) ? 16'h0 : {or_i_i_10_r0s8, 8'h0} >> _GEN_180;
+      sroa_speculated36_v_v_10_r0s9__1 <= _GEN_127[24:8];
     end
     if (_GEN_7)
       mul_i1930_10_r0s10 <=
         {17'h0, sroa_speculated36_v_v_10_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_10_r0s9 ? _GEN_49 : 17'h0 - _GEN_49)
+           (conv_i32_i_i_not_10_r0s9 ? _GEN_50 : 17'h0 - _GEN_50)
              - sroa_speculated36_v_v_10_r0s9__1};
     if (_GEN_6)
       mul_i1930_10_r0s11 <= mul_i1930_10_r0s10;
     if (_GEN_5)
       add_i1940_10_r0s12 <= shl_i2098_10_r0s11 + {1'h0, mul_i1930_10_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_10_r0s9__2 <= _GEN_126[45:41];
+      sroa_speculated36_v_v_10_r0s9__2 <= _GEN_127[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_10_r0s10 <= sroa_speculated36_v_v_10_r0s9__2;
     if (_GEN_6)
@@ -6711,13 +6765,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_10_r0s14 <=
         shr_i2159_10_r0s13 < 34'hFF ? shr_i2159_10_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_9_r0s9 <= _GEN_128[45:41] - 5'h1;
+      sub_i1973_9_r0s9 <= _GEN_129[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_9_r0s10 <= 34'h1 << sub_i1973_9_r0s9;
     if (_GEN_6)
       shl_i2098_9_r0s11 <= shl_i2098_9_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_9_r0s9 <= _GEN_128[40:25];
+      sroa_speculated36_v_v_9_r0s9 <= _GEN_129[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_9_r0s1 <= ~(page_dout[159]);
     if (_GEN_15)
@@ -6737,7 +6791,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_9_r0s9 <= conv_i32_i_i_not_9_r0s8;
     if (_GEN_16)
-      conv2_i38_i_9_r0s1 <= _GEN_129 ? 8'h1 : page_dout[158:151];
+      conv2_i38_i_9_r0s1 <= _GEN_130 ? 8'h1 : page_dout[158:151];
     if (_GEN_15)
       conv2_i38_i_9_r0s2 <= conv2_i38_i_9_r0s1;
     if (_GEN_14)
@@ -6753,7 +6807,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_9_r0s8 <= conv2_i38_i_9_r0s7;
     if (_GEN_16)
-      or_i_i_9_r0s1 <= {~_GEN_129, page_dout[150:144]};
+      or_i_i_9_r0s1 <= {~_GEN_130, page_dout[150:144]};
     if (_GEN_15)
       or_i_i_9_r0s2 <= or_i_i_9_r0s1;
     if (_GEN_14)
@@ -6769,21 +6823,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_9_r0s8 <= or_i_i_9_r0s7;
     if (_GEN_8) begin
-      select_r0s9__22 <= (|(_GEN_180[7:4])) ? 16'h0 : {or_i_i_9_r0s8, 8'h0} >> _GEN_180;
-      sroa_speculated36_v_v_9_r0s9__1 <= _GEN_128[24:8];
+      select_r0s9__22 <= (|(_GEN_181[7:4])) ? 16'h0 : {or_i_i_9_r0s8, 8'h0} >> _GEN_181;
+      sroa_speculated36_v_v_9_r0s9__1 <= _GEN_129[24:8];
     end
     if (_GEN_7)
       mul_i1930_9_r0s10 <=
         {17'h0, sroa_speculated36_v_v_9_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_9_r0s9 ? _GEN_50 : 17'h0 - _GEN_50)
+           (conv_i32_i_i_not_9_r0s9 ? _GEN_51 : 17'h0 - _GEN_51)
              - sroa_speculated36_v_v_9_r0s9__1};
     if (_GEN_6)
       mul_i1930_9_r0s11 <= mul_i1930_9_r0s10;
     if (_GEN_5)
       add_i1940_9_r0s12 <= shl_i2098_9_r0s11 + {1'h0, mul_i1930_9_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_9_r0s9__2 <= _GEN_128[45:41];
+      sroa_speculated36_v_v_9_r0s9__2 <= _GEN_129[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_9_r0s10 <= sroa_speculated36_v_v_9_r0s9__2;
     if (_GEN_6)
@@ -6796,13 +6850,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_9_r0s14 <=
         shr_i2159_9_r0s13 < 34'hFF ? shr_i2159_9_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_8_r0s9 <= _GEN_130[45:41] - 5'h1;
+      sub_i1973_8_r0s9 <= _GEN_131[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_8_r0s10 <= 34'h1 << sub_i1973_8_r0s9;
     if (_GEN_6)
       shl_i2098_8_r0s11 <= shl_i2098_8_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_8_r0s9 <= _GEN_130[40:25];
+      sroa_speculated36_v_v_8_r0s9 <= _GEN_131[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_8_r0s1 <= ~(page_dout[143]);
     if (_GEN_15)
@@ -6822,7 +6876,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_8_r0s9 <= conv_i32_i_i_not_8_r0s8;
     if (_GEN_16)
-      conv2_i38_i_8_r0s1 <= _GEN_131 ? 8'h1 : page_dout[142:135];
+      conv2_i38_i_8_r0s1 <= _GEN_132 ? 8'h1 : page_dout[142:135];
     if (_GEN_15)
       conv2_i38_i_8_r0s2 <= conv2_i38_i_8_r0s1;
     if (_GEN_14)
@@ -6838,7 +6892,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_8_r0s8 <= conv2_i38_i_8_r0s7;
     if (_GEN_16)
-      or_i_i_8_r0s1 <= {~_GEN_131, page_dout[134:128]};
+      or_i_i_8_r0s1 <= {~_GEN_132, page_dout[134:128]};
     if (_GEN_15)
       or_i_i_8_r0s2 <= or_i_i_8_r0s1;
     if (_GEN_14)
@@ -6854,21 +6908,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_8_r0s8 <= or_i_i_8_r0s7;
     if (_GEN_8) begin
-      select_r0s9__23 <= (|(_GEN_181[7:4])) ? 16'h0 : {or_i_i_8_r0s8, 8'h0} >> _GEN_181;
-      sroa_speculated36_v_v_8_r0s9__1 <= _GEN_130[24:8];
+      select_r0s9__23 <= (|(_GEN_182[7:4])) ? 16'h0 : {or_i_i_8_r0s8, 8'h0} >> _GEN_182;
+      sroa_speculated36_v_v_8_r0s9__1 <= _GEN_131[24:8];
     end
     if (_GEN_7)
       mul_i1930_8_r0s10 <=
         {17'h0, sroa_speculated36_v_v_8_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_8_r0s9 ? _GEN_51 : 17'h0 - _GEN_51)
+           (conv_i32_i_i_not_8_r0s9 ? _GEN_52 : 17'h0 - _GEN_52)
              - sroa_speculated36_v_v_8_r0s9__1};
     if (_GEN_6)
       mul_i1930_8_r0s11 <= mul_i1930_8_r0s10;
     if (_GEN_5)
       add_i1940_8_r0s12 <= shl_i2098_8_r0s11 + {1'h0, mul_i1930_8_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_8_r0s9__2 <= _GEN_130[45:41];
+      sroa_speculated36_v_v_8_r0s9__2 <= _GEN_131[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_8_r0s10 <= sroa_speculated36_v_v_8_r0s9__2;
     if (_GEN_6)
@@ -6881,13 +6935,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_8_r0s14 <=
         shr_i2159_8_r0s13 < 34'hFF ? shr_i2159_8_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_7_r0s9 <= _GEN_132[45:41] - 5'h1;
+      sub_i1973_7_r0s9 <= _GEN_133[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_7_r0s10 <= 34'h1 << sub_i1973_7_r0s9;
     if (_GEN_6)
       shl_i2098_7_r0s11 <= shl_i2098_7_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_7_r0s9 <= _GEN_132[40:25];
+      sroa_speculated36_v_v_7_r0s9 <= _GEN_133[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_7_r0s1 <= ~(page_dout[127]);
     if (_GEN_15)
@@ -6907,7 +6961,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_7_r0s9 <= conv_i32_i_i_not_7_r0s8;
     if (_GEN_16)
-      conv2_i38_i_7_r0s1 <= _GEN_133 ? 8'h1 : page_dout[126:119];
+      conv2_i38_i_7_r0s1 <= _GEN_134 ? 8'h1 : page_dout[126:119];
     if (_GEN_15)
       conv2_i38_i_7_r0s2 <= conv2_i38_i_7_r0s1;
     if (_GEN_14)
@@ -6923,7 +6977,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_7_r0s8 <= conv2_i38_i_7_r0s7;
     if (_GEN_16)
-      or_i_i_7_r0s1 <= {~_GEN_133, page_dout[118:112]};
+      or_i_i_7_r0s1 <= {~_GEN_134, page_dout[118:112]};
     if (_GEN_15)
       or_i_i_7_r0s2 <= or_i_i_7_r0s1;
     if (_GEN_14)
@@ -6939,21 +6993,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_7_r0s8 <= or_i_i_7_r0s7;
     if (_GEN_8) begin
-      select_r0s9__24 <= (|(_GEN_182[7:4])) ? 16'h0 : {or_i_i_7_r0s8, 8'h0} >> _GEN_182;
-      sroa_speculated36_v_v_7_r0s9__1 <= _GEN_132[24:8];
+      select_r0s9__24 <= (|(_GEN_183[7:4])) ? 16'h0 : {or_i_i_7_r0s8, 8'h0} >> _GEN_183;
+      sroa_speculated36_v_v_7_r0s9__1 <= _GEN_133[24:8];
     end
     if (_GEN_7)
       mul_i1930_7_r0s10 <=
         {17'h0, sroa_speculated36_v_v_7_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_7_r0s9 ? _GEN_52 : 17'h0 - _GEN_52)
+           (conv_i32_i_i_not_7_r0s9 ? _GEN_53 : 17'h0 - _GEN_53)
              - sroa_speculated36_v_v_7_r0s9__1};
     if (_GEN_6)
       mul_i1930_7_r0s11 <= mul_i1930_7_r0s10;
     if (_GEN_5)
       add_i1940_7_r0s12 <= shl_i2098_7_r0s11 + {1'h0, mul_i1930_7_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_7_r0s9__2 <= _GEN_132[45:41];
+      sroa_speculated36_v_v_7_r0s9__2 <= _GEN_133[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_7_r0s10 <= sroa_speculated36_v_v_7_r0s9__2;
     if (_GEN_6)
@@ -6966,13 +7020,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_7_r0s14 <=
         shr_i2159_7_r0s13 < 34'hFF ? shr_i2159_7_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_6_r0s9 <= _GEN_134[45:41] - 5'h1;
+      sub_i1973_6_r0s9 <= _GEN_135[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_6_r0s10 <= 34'h1 << sub_i1973_6_r0s9;
     if (_GEN_6)
       shl_i2098_6_r0s11 <= shl_i2098_6_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_6_r0s9 <= _GEN_134[40:25];
+      sroa_speculated36_v_v_6_r0s9 <= _GEN_135[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_6_r0s1 <= ~(page_dout[111]);
     if (_GEN_15)
@@ -6992,7 +7046,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_6_r0s9 <= conv_i32_i_i_not_6_r0s8;
     if (_GEN_16)
-      conv2_i38_i_6_r0s1 <= _GEN_135 ? 8'h1 : page_dout[110:103];
+      conv2_i38_i_6_r0s1 <= _GEN_136 ? 8'h1 : page_dout[110:103];
     if (_GEN_15)
       conv2_i38_i_6_r0s2 <= conv2_i38_i_6_r0s1;
     if (_GEN_14)
@@ -7008,7 +7062,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_6_r0s8 <= conv2_i38_i_6_r0s7;
     if (_GEN_16)
-      or_i_i_6_r0s1 <= {~_GEN_135, page_dout[102:96]};
+      or_i_i_6_r0s1 <= {~_GEN_136, page_dout[102:96]};
     if (_GEN_15)
       or_i_i_6_r0s2 <= or_i_i_6_r0s1;
     if (_GEN_14)
@@ -7024,21 +7078,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_6_r0s8 <= or_i_i_6_r0s7;
     if (_GEN_8) begin
-      select_r0s9__25 <= (|(_GEN_183[7:4])) ? 16'h0 : {or_i_i_6_r0s8, 8'h0} >> _GEN_183;
-      sroa_speculated36_v_v_6_r0s9__1 <= _GEN_134[24:8];
+      select_r0s9__25 <= (|(_GEN_184[7:4])) ? 16'h0 : {or_i_i_6_r0s8, 8'h0} >> _GEN_184;
+      sroa_speculated36_v_v_6_r0s9__1 <= _GEN_135[24:8];
     end
     if (_GEN_7)
       mul_i1930_6_r0s10 <=
         {17'h0, sroa_speculated36_v_v_6_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_6_r0s9 ? _GEN_53 : 17'h0 - _GEN_53)
+           (conv_i32_i_i_not_6_r0s9 ? _GEN_54 : 17'h0 - _GEN_54)
              - sroa_speculated36_v_v_6_r0s9__1};
     if (_GEN_6)
       mul_i1930_6_r0s11 <= mul_i1930_6_r0s10;
     if (_GEN_5)
       add_i1940_6_r0s12 <= shl_i2098_6_r0s11 + {1'h0, mul_i1930_6_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_6_r0s9__2 <= _GEN_134[45:41];
+      sroa_speculated36_v_v_6_r0s9__2 <= _GEN_135[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_6_r0s10 <= sroa_speculated36_v_v_6_r0s9__2;
     if (_GEN_6)
@@ -7051,13 +7105,13 @@ module kv_compress_quantize_speckv_Design(
       ref_tmp48_sroa_0_048_6_r0s14 <=
         shr_i2159_6_r0s13 < 34'hFF ? shr_i2159_6_r0s13 : 34'hFF;
     if (_GEN_8)
-      sub_i1973_5_r0s9 <= _GEN_136[45:41] - 5'h1;
+      sub_i1973_5_r0s9 <= _GEN_137[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_5_r0s10 <= 34'h1 << sub_i1973_5_r0s9;
     if (_GEN_6)
       shl_i2098_5_r0s11 <= shl_i2098_5_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_5_r0s9 <= _GEN_136[40:25];
+      sroa_speculated36_v_v_5_r0s9 <= _GEN_137[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_5_r0s1 <= ~(page_dout[95]);
     if (_GEN_15)
@@ -7077,7 +7131,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_5_r0s9 <= conv_i32_i_i_not_5_r0s8;
     if (_GEN_16)
-      conv2_i38_i_5_r0s1 <= _GEN_137 ? 8'h1 : page_dout[94:87];
+      conv2_i38_i_5_r0s1 <= _GEN_138 ? 8'h1 : page_dout[94:87];
     if (_GEN_15)
       conv2_i38_i_5_r0s2 <= conv2_i38_i_5_r0s1;
     if (_GEN_14)
@@ -7093,7 +7147,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_5_r0s8 <= conv2_i38_i_5_r0s7;
     if (_GEN_16)
-      or_i_i_5_r0s1 <= {~_GEN_137, page_dout[86:80]};
+      or_i_i_5_r0s1 <= {~_GEN_138, page_dout[86:80]};
     if (_GEN_15)
       or_i_i_5_r0s2 <= or_i_i_5_r0s1;
     if (_GEN_14)
@@ -7109,21 +7163,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_5_r0s8 <= or_i_i_5_r0s7;
     if (_GEN_8) begin
-      select_r0s9__26 <= (|(_GEN_184[7:4])) ? 16'h0 : {or_i_i_5_r0s8, 8'h0} >> _GEN_184;
-      sroa_speculated36_v_v_5_r0s9__1 <= _GEN_136[24:8];
+      select_r0s9__26 <= (|(_GEN_185[7:4])) ? 16'h0 : {or_i_i_5_r0s8, 8'h0} >> _GEN_185;
+      sroa_speculated36_v_v_5_r0s9__1 <= _GEN_137[24:8];
     end
     if (_GEN_7)
       mul_i1930_5_r0s10 <=
         {17'h0, sroa_speculated36_v_v_5_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_5_r0s9 ? _GEN_54 : 17'h0 - _GEN_54)
+           (conv_i32_i_i_not_5_r0s9 ? _GEN_55 : 17'h0 - _GEN_55)
              - sroa_speculated36_v_v_5_r0s9__1};
     if (_GEN_6)
       mul_i1930_5_r0s11 <= mul_i1930_5_r0s10;
     if (_GEN_5)
       add_i1940_5_r0s12 <= shl_i2098_5_r0s11 + {1'h0, mul_i1930_5_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_5_r0s9__2 <= _GEN_136[45:41];
+      sroa_speculated36_v_v_5_r0s9__2 <= _GEN_137[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_5_r0s10 <= sroa_speculated36_v_v_5_r0s9__2;
     if (_GEN_6)
@@ -7133,13 +7187,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_5_r0s13 <= add_i1940_5_r0s12 >> sroa_speculated36_v_v_5_r0s12;
     if (_GEN_8)
-      sub_i1973_4_r0s9 <= _GEN_138[45:41] - 5'h1;
+      sub_i1973_4_r0s9 <= _GEN_139[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_4_r0s10 <= 34'h1 << sub_i1973_4_r0s9;
     if (_GEN_6)
       shl_i2098_4_r0s11 <= shl_i2098_4_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_4_r0s9 <= _GEN_138[40:25];
+      sroa_speculated36_v_v_4_r0s9 <= _GEN_139[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_4_r0s1 <= ~(page_dout[79]);
     if (_GEN_15)
@@ -7159,7 +7213,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_4_r0s9 <= conv_i32_i_i_not_4_r0s8;
     if (_GEN_16)
-      conv2_i38_i_4_r0s1 <= _GEN_139 ? 8'h1 : page_dout[78:71];
+      conv2_i38_i_4_r0s1 <= _GEN_140 ? 8'h1 : page_dout[78:71];
     if (_GEN_15)
       conv2_i38_i_4_r0s2 <= conv2_i38_i_4_r0s1;
     if (_GEN_14)
@@ -7175,7 +7229,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_4_r0s8 <= conv2_i38_i_4_r0s7;
     if (_GEN_16)
-      or_i_i_4_r0s1 <= {~_GEN_139, page_dout[70:64]};
+      or_i_i_4_r0s1 <= {~_GEN_140, page_dout[70:64]};
     if (_GEN_15)
       or_i_i_4_r0s2 <= or_i_i_4_r0s1;
     if (_GEN_14)
@@ -7191,21 +7245,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_4_r0s8 <= or_i_i_4_r0s7;
     if (_GEN_8) begin
-      select_r0s9__27 <= (|(_GEN_185[7:4])) ? 16'h0 : {or_i_i_4_r0s8, 8'h0} >> _GEN_185;
-      sroa_speculated36_v_v_4_r0s9__1 <= _GEN_138[24:8];
+      select_r0s9__27 <= (|(_GEN_186[7:4])) ? 16'h0 : {or_i_i_4_r0s8, 8'h0} >> _GEN_186;
+      sroa_speculated36_v_v_4_r0s9__1 <= _GEN_139[24:8];
     end
     if (_GEN_7)
       mul_i1930_4_r0s10 <=
         {17'h0, sroa_speculated36_v_v_4_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_4_r0s9 ? _GEN_55 : 17'h0 - _GEN_55)
+           (conv_i32_i_i_not_4_r0s9 ? _GEN_56 : 17'h0 - _GEN_56)
              - sroa_speculated36_v_v_4_r0s9__1};
     if (_GEN_6)
       mul_i1930_4_r0s11 <= mul_i1930_4_r0s10;
     if (_GEN_5)
       add_i1940_4_r0s12 <= shl_i2098_4_r0s11 + {1'h0, mul_i1930_4_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_4_r0s9__2 <= _GEN_138[45:41];
+      sroa_speculated36_v_v_4_r0s9__2 <= _GEN_139[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_4_r0s10 <= sroa_speculated36_v_v_4_r0s9__2;
     if (_GEN_6)
@@ -7215,13 +7269,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_4_r0s13 <= add_i1940_4_r0s12 >> sroa_speculated36_v_v_4_r0s12;
     if (_GEN_8)
-      sub_i1973_3_r0s9 <= _GEN_140[45:41] - 5'h1;
+      sub_i1973_3_r0s9 <= _GEN_141[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_3_r0s10 <= 34'h1 << sub_i1973_3_r0s9;
     if (_GEN_6)
       shl_i2098_3_r0s11 <= shl_i2098_3_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_3_r0s9 <= _GEN_140[40:25];
+      sroa_speculated36_v_v_3_r0s9 <= _GEN_141[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_3_r0s1 <= ~(page_dout[63]);
     if (_GEN_15)
@@ -7241,7 +7295,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_3_r0s9 <= conv_i32_i_i_not_3_r0s8;
     if (_GEN_16)
-      conv2_i38_i_3_r0s1 <= _GEN_141 ? 8'h1 : page_dout[62:55];
+      conv2_i38_i_3_r0s1 <= _GEN_142 ? 8'h1 : page_dout[62:55];
     if (_GEN_15)
       conv2_i38_i_3_r0s2 <= conv2_i38_i_3_r0s1;
     if (_GEN_14)
@@ -7257,7 +7311,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_3_r0s8 <= conv2_i38_i_3_r0s7;
     if (_GEN_16)
-      or_i_i_3_r0s1 <= {~_GEN_141, page_dout[54:48]};
+      or_i_i_3_r0s1 <= {~_GEN_142, page_dout[54:48]};
     if (_GEN_15)
       or_i_i_3_r0s2 <= or_i_i_3_r0s1;
     if (_GEN_14)
@@ -7273,21 +7327,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_3_r0s8 <= or_i_i_3_r0s7;
     if (_GEN_8) begin
-      select_r0s9__28 <= (|(_GEN_186[7:4])) ? 16'h0 : {or_i_i_3_r0s8, 8'h0} >> _GEN_186;
-      sroa_speculated36_v_v_3_r0s9__1 <= _GEN_140[24:8];
+      select_r0s9__28 <= (|(_GEN_187[7:4])) ? 16'h0 : {or_i_i_3_r0s8, 8'h0} >> _GEN_187;
+      sroa_speculated36_v_v_3_r0s9__1 <= _GEN_141[24:8];
     end
     if (_GEN_7)
       mul_i1930_3_r0s10 <=
         {17'h0, sroa_speculated36_v_v_3_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_3_r0s9 ? _GEN_56 : 17'h0 - _GEN_56)
+           (conv_i32_i_i_not_3_r0s9 ? _GEN_57 : 17'h0 - _GEN_57)
              - sroa_speculated36_v_v_3_r0s9__1};
     if (_GEN_6)
       mul_i1930_3_r0s11 <= mul_i1930_3_r0s10;
     if (_GEN_5)
       add_i1940_3_r0s12 <= shl_i2098_3_r0s11 + {1'h0, mul_i1930_3_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_3_r0s9__2 <= _GEN_140[45:41];
+      sroa_speculated36_v_v_3_r0s9__2 <= _GEN_141[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_3_r0s10 <= sroa_speculated36_v_v_3_r0s9__2;
     if (_GEN_6)
@@ -7297,13 +7351,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_3_r0s13 <= add_i1940_3_r0s12 >> sroa_speculated36_v_v_3_r0s12;
     if (_GEN_8)
-      sub_i1973_2_r0s9 <= _GEN_142[45:41] - 5'h1;
+      sub_i1973_2_r0s9 <= _GEN_143[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_2_r0s10 <= 34'h1 << sub_i1973_2_r0s9;
     if (_GEN_6)
       shl_i2098_2_r0s11 <= shl_i2098_2_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_2_r0s9 <= _GEN_142[40:25];
+      sroa_speculated36_v_v_2_r0s9 <= _GEN_143[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_2_r0s1 <= ~(page_dout[47]);
     if (_GEN_15)
@@ -7323,7 +7377,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_2_r0s9 <= conv_i32_i_i_not_2_r0s8;
     if (_GEN_16)
-      conv2_i38_i_2_r0s1 <= _GEN_143 ? 8'h1 : page_dout[46:39];
+      conv2_i38_i_2_r0s1 <= _GEN_144 ? 8'h1 : page_dout[46:39];
     if (_GEN_15)
       conv2_i38_i_2_r0s2 <= conv2_i38_i_2_r0s1;
     if (_GEN_14)
@@ -7339,7 +7393,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_2_r0s8 <= conv2_i38_i_2_r0s7;
     if (_GEN_16)
-      or_i_i_2_r0s1 <= {~_GEN_143, page_dout[38:32]};
+      or_i_i_2_r0s1 <= {~_GEN_144, page_dout[38:32]};
     if (_GEN_15)
       or_i_i_2_r0s2 <= or_i_i_2_r0s1;
     if (_GEN_14)
@@ -7355,21 +7409,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_2_r0s8 <= or_i_i_2_r0s7;
     if (_GEN_8) begin
-      select_r0s9__29 <= (|(_GEN_187[7:4])) ? 16'h0 : {or_i_i_2_r0s8, 8'h0} >> _GEN_187;
-      sroa_speculated36_v_v_2_r0s9__1 <= _GEN_142[24:8];
+      select_r0s9__29 <= (|(_GEN_188[7:4])) ? 16'h0 : {or_i_i_2_r0s8, 8'h0} >> _GEN_188;
+      sroa_speculated36_v_v_2_r0s9__1 <= _GEN_143[24:8];
     end
     if (_GEN_7)
       mul_i1930_2_r0s10 <=
         {17'h0, sroa_speculated36_v_v_2_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_2_r0s9 ? _GEN_57 : 17'h0 - _GEN_57)
+           (conv_i32_i_i_not_2_r0s9 ? _GEN_58 : 17'h0 - _GEN_58)
              - sroa_speculated36_v_v_2_r0s9__1};
     if (_GEN_6)
       mul_i1930_2_r0s11 <= mul_i1930_2_r0s10;
     if (_GEN_5)
       add_i1940_2_r0s12 <= shl_i2098_2_r0s11 + {1'h0, mul_i1930_2_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_2_r0s9__2 <= _GEN_142[45:41];
+      sroa_speculated36_v_v_2_r0s9__2 <= _GEN_143[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_2_r0s10 <= sroa_speculated36_v_v_2_r0s9__2;
     if (_GEN_6)
@@ -7379,13 +7433,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_2_r0s13 <= add_i1940_2_r0s12 >> sroa_speculated36_v_v_2_r0s12;
     if (_GEN_8)
-      sub_i1973_1_r0s9 <= _GEN_144[45:41] - 5'h1;
+      sub_i1973_1_r0s9 <= _GEN_145[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_1_r0s10 <= 34'h1 << sub_i1973_1_r0s9;
     if (_GEN_6)
       shl_i2098_1_r0s11 <= shl_i2098_1_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_1_r0s9 <= _GEN_144[40:25];
+      sroa_speculated36_v_v_1_r0s9 <= _GEN_145[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_1_r0s1 <= ~(page_dout[31]);
     if (_GEN_15)
@@ -7405,7 +7459,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_1_r0s9 <= conv_i32_i_i_not_1_r0s8;
     if (_GEN_16)
-      conv2_i38_i_1_r0s1 <= _GEN_145 ? 8'h1 : page_dout[30:23];
+      conv2_i38_i_1_r0s1 <= _GEN_146 ? 8'h1 : page_dout[30:23];
     if (_GEN_15)
       conv2_i38_i_1_r0s2 <= conv2_i38_i_1_r0s1;
     if (_GEN_14)
@@ -7421,7 +7475,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_1_r0s8 <= conv2_i38_i_1_r0s7;
     if (_GEN_16)
-      or_i_i_1_r0s1 <= {~_GEN_145, page_dout[22:16]};
+      or_i_i_1_r0s1 <= {~_GEN_146, page_dout[22:16]};
     if (_GEN_15)
       or_i_i_1_r0s2 <= or_i_i_1_r0s1;
     if (_GEN_14)
@@ -7437,21 +7491,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_1_r0s8 <= or_i_i_1_r0s7;
     if (_GEN_8) begin
-      select_r0s9__30 <= (|(_GEN_188[7:4])) ? 16'h0 : {or_i_i_1_r0s8, 8'h0} >> _GEN_188;
-      sroa_speculated36_v_v_1_r0s9__1 <= _GEN_144[24:8];
+      select_r0s9__30 <= (|(_GEN_189[7:4])) ? 16'h0 : {or_i_i_1_r0s8, 8'h0} >> _GEN_189;
+      sroa_speculated36_v_v_1_r0s9__1 <= _GEN_145[24:8];
     end
     if (_GEN_7)
       mul_i1930_1_r0s10 <=
         {17'h0, sroa_speculated36_v_v_1_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_1_r0s9 ? _GEN_58 : 17'h0 - _GEN_58)
+           (conv_i32_i_i_not_1_r0s9 ? _GEN_59 : 17'h0 - _GEN_59)
              - sroa_speculated36_v_v_1_r0s9__1};
     if (_GEN_6)
       mul_i1930_1_r0s11 <= mul_i1930_1_r0s10;
     if (_GEN_5)
       add_i1940_1_r0s12 <= shl_i2098_1_r0s11 + {1'h0, mul_i1930_1_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_1_r0s9__2 <= _GEN_144[45:41];
+      sroa_speculated36_v_v_1_r0s9__2 <= _GEN_145[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_1_r0s10 <= sroa_speculated36_v_v_1_r0s9__2;
     if (_GEN_6)
@@ -7461,13 +7515,13 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_4)
       shr_i2159_1_r0s13 <= add_i1940_1_r0s12 >> sroa_speculated36_v_v_1_r0s12;
     if (_GEN_8)
-      sub_i1973_r0s9 <= _GEN_146[45:41] - 5'h1;
+      sub_i1973_r0s9 <= _GEN_147[45:41] - 5'h1;
     if (_GEN_7)
       shl_i2098_r0s10 <= 34'h1 << sub_i1973_r0s9;
     if (_GEN_6)
       shl_i2098_r0s11 <= shl_i2098_r0s10;
     if (_GEN_8)
-      sroa_speculated36_v_v_r0s9 <= _GEN_146[40:25];
+      sroa_speculated36_v_v_r0s9 <= _GEN_147[40:25];
     if (_GEN_16)
       conv_i32_i_i_not_r0s1 <= ~(page_dout[15]);
     if (_GEN_15)
@@ -7487,7 +7541,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_8)
       conv_i32_i_i_not_r0s9 <= conv_i32_i_i_not_r0s8;
     if (_GEN_16)
-      conv2_i38_i_r0s1 <= _GEN_147 ? 8'h1 : page_dout[14:7];
+      conv2_i38_i_r0s1 <= _GEN_148 ? 8'h1 : page_dout[14:7];
     if (_GEN_15)
       conv2_i38_i_r0s2 <= conv2_i38_i_r0s1;
     if (_GEN_14)
@@ -7503,7 +7557,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       conv2_i38_i_r0s8 <= conv2_i38_i_r0s7;
     if (_GEN_16)
-      or_i_i_r0s1 <= {~_GEN_147, page_dout[6:0]};
+      or_i_i_r0s1 <= {~_GEN_148, page_dout[6:0]};
     if (_GEN_15)
       or_i_i_r0s2 <= or_i_i_r0s1;
     if (_GEN_14)
@@ -7519,21 +7573,21 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_9)
       or_i_i_r0s8 <= or_i_i_r0s7;
     if (_GEN_8) begin
-      select_r0s9__31 <= (|(_GEN_189[7:4])) ? 16'h0 : {or_i_i_r0s8, 8'h0} >> _GEN_189;
-      sroa_speculated36_v_v_r0s9__1 <= _GEN_146[24:8];
+      select_r0s9__31 <= (|(_GEN_190[7:4])) ? 16'h0 : {or_i_i_r0s8, 8'h0} >> _GEN_190;
+      sroa_speculated36_v_v_r0s9__1 <= _GEN_147[24:8];
     end
     if (_GEN_7)
       mul_i1930_r0s10 <=
         {17'h0, sroa_speculated36_v_v_r0s9}
         * {16'h0,
-           (conv_i32_i_i_not_r0s9 ? _GEN_59 : 17'h0 - _GEN_59)
+           (conv_i32_i_i_not_r0s9 ? _GEN_60 : 17'h0 - _GEN_60)
              - sroa_speculated36_v_v_r0s9__1};
     if (_GEN_6)
       mul_i1930_r0s11 <= mul_i1930_r0s10;
     if (_GEN_5)
       add_i1940_r0s12 <= shl_i2098_r0s11 + {1'h0, mul_i1930_r0s11};
     if (_GEN_8)
-      sroa_speculated36_v_v_r0s9__2 <= _GEN_146[45:41];
+      sroa_speculated36_v_v_r0s9__2 <= _GEN_147[45:41];
     if (_GEN_7)
       sroa_speculated36_v_v_r0s10 <= sroa_speculated36_v_v_r0s9__2;
     if (_GEN_6)
@@ -7544,11 +7598,11 @@ module kv_compress_quantize_speckv_Design(
       shr_i2159_r0s13 <= add_i1940_r0s12 >> sroa_speculated36_v_v_r0s12;
     if (_GEN_3)
       or_r0s14__1 <=
-        {_GEN_60[33:26],
-         _GEN_60[25:0] | _GEN_61[33:8],
-         _GEN_61[7:2],
-         _GEN_61[1:0] | _GEN_64[33:32],
-         _GEN_64[31:0]};
+        {_GEN_61[33:26],
+         _GEN_61[25:0] | _GEN_62[33:8],
+         _GEN_62[7:2],
+         _GEN_62[1:0] | _GEN_65[33:32],
+         _GEN_65[31:0]};
     if (_GEN_2)
       or_r0s15__1 <=
         {ref_tmp48_sroa_0_048_12_r0s14[33:26],
@@ -7557,16 +7611,16 @@ module kv_compress_quantize_speckv_Design(
            | ref_tmp48_sroa_0_048_10_r0s14[33:26],
          ref_tmp48_sroa_0_048_12_r0s14[9:2] | ref_tmp48_sroa_0_048_11_r0s14[17:10]
            | ref_tmp48_sroa_0_048_10_r0s14[25:18] | ref_tmp48_sroa_0_048_9_r0s14[33:26],
-         ref_tmp48_sroa_0_048_12_r0s14[1:0] | _GEN_70[7:6],
+         ref_tmp48_sroa_0_048_12_r0s14[1:0] | _GEN_71[7:6],
+         _GEN_71[5:0],
+         ref_tmp48_sroa_0_048_11_r0s14[1:0] | _GEN_70[7:6],
          _GEN_70[5:0],
-         ref_tmp48_sroa_0_048_11_r0s14[1:0] | _GEN_69[7:6],
+         ref_tmp48_sroa_0_048_10_r0s14[1:0] | _GEN_69[7:6],
          _GEN_69[5:0],
-         ref_tmp48_sroa_0_048_10_r0s14[1:0] | _GEN_68[7:6],
-         _GEN_68[5:0],
-         ref_tmp48_sroa_0_048_9_r0s14[1:0] | _GEN_67[9:8],
+         ref_tmp48_sroa_0_048_9_r0s14[1:0] | _GEN_68[9:8],
+         _GEN_68[7:0],
          _GEN_67[7:0],
          _GEN_66[7:0],
-         _GEN_65[7:0],
          or_r0s14__1[47:0]};
     if (_GEN_1)
       or_r0s16__1 <=
@@ -7576,16 +7630,16 @@ module kv_compress_quantize_speckv_Design(
            | ref_tmp48_sroa_0_048_17_r0s15[33:26],
          ref_tmp48_sroa_0_048_19_r0s15[9:2] | ref_tmp48_sroa_0_048_18_r0s15[17:10]
            | ref_tmp48_sroa_0_048_17_r0s15[25:18] | ref_tmp48_sroa_0_048_16_r0s15[33:26],
-         ref_tmp48_sroa_0_048_19_r0s15[1:0] | _GEN_76[7:6],
+         ref_tmp48_sroa_0_048_19_r0s15[1:0] | _GEN_77[7:6],
+         _GEN_77[5:0],
+         ref_tmp48_sroa_0_048_18_r0s15[1:0] | _GEN_76[7:6],
          _GEN_76[5:0],
-         ref_tmp48_sroa_0_048_18_r0s15[1:0] | _GEN_75[7:6],
+         ref_tmp48_sroa_0_048_17_r0s15[1:0] | _GEN_75[7:6],
          _GEN_75[5:0],
-         ref_tmp48_sroa_0_048_17_r0s15[1:0] | _GEN_74[7:6],
-         _GEN_74[5:0],
-         ref_tmp48_sroa_0_048_16_r0s15[1:0] | _GEN_73[9:8],
+         ref_tmp48_sroa_0_048_16_r0s15[1:0] | _GEN_74[9:8],
+         _GEN_74[7:0],
          _GEN_73[7:0],
          _GEN_72[7:0],
-         _GEN_71[7:0],
          or_r0s15__1[103:0]};
     if (_GEN_0)
       or_r0s17__1 <=
@@ -7595,16 +7649,16 @@ module kv_compress_quantize_speckv_Design(
            | ref_tmp48_sroa_0_048_24_r0s16[33:26],
          ref_tmp48_sroa_0_048_26_r0s16[9:2] | ref_tmp48_sroa_0_048_25_r0s16[17:10]
            | ref_tmp48_sroa_0_048_24_r0s16[25:18] | ref_tmp48_sroa_0_048_23_r0s16[33:26],
-         ref_tmp48_sroa_0_048_26_r0s16[1:0] | _GEN_82[7:6],
+         ref_tmp48_sroa_0_048_26_r0s16[1:0] | _GEN_83[7:6],
+         _GEN_83[5:0],
+         ref_tmp48_sroa_0_048_25_r0s16[1:0] | _GEN_82[7:6],
          _GEN_82[5:0],
-         ref_tmp48_sroa_0_048_25_r0s16[1:0] | _GEN_81[7:6],
+         ref_tmp48_sroa_0_048_24_r0s16[1:0] | _GEN_81[7:6],
          _GEN_81[5:0],
-         ref_tmp48_sroa_0_048_24_r0s16[1:0] | _GEN_80[7:6],
-         _GEN_80[5:0],
-         ref_tmp48_sroa_0_048_23_r0s16[1:0] | _GEN_79[9:8],
+         ref_tmp48_sroa_0_048_23_r0s16[1:0] | _GEN_80[9:8],
+         _GEN_80[7:0],
          _GEN_79[7:0],
          _GEN_78[7:0],
-         _GEN_77[7:0],
          or_r0s16__1[159:0]};
     if (_GEN_7)
       page_r0s10 <= page_r0s9;
@@ -7623,7 +7677,7 @@ module kv_compress_quantize_speckv_Design(
     if (_GEN_0)
       page_r0s17 <= page_r0s16;
     if (_GEN_16)
-      v258_r0s1 <= _GEN_151;
+      v258_r0s1 <= _GEN_152;
     if (_GEN_15)
       v258_r0s2 <= v258_r0s1;
     if (_GEN_14)
@@ -7692,41 +7746,41 @@ module kv_compress_quantize_speckv_Design(
       or_r0s17__2 <= or_r0s16__2;
     if (~started | _GEN)
       half_sroa_0_0_r0 <=
-        ~started | v258_r0s17 ? 256'h0 : or_r0s17__2 ? half_sroa_0_0_r0 : _GEN_24;
-    if (_GEN_152) begin
+        ~started | v258_r0s17 ? 256'h0 : or_r0s17__2 ? half_sroa_0_0_r0 : _GEN_25;
+    if (_GEN_153) begin
       rows_sroa_0_0_r0 <=
-        ~started | _GEN_151 | ~_GEN_148 ? 4'h0 : _GEN_18 ? _GEN_149 : _GEN_150[8:5];
+        ~started | _GEN_152 | ~_GEN_149 ? 4'h0 : _GEN_18 ? _GEN_150 : _GEN_151[8:5];
       loaded_sroa_0_0_r0 <=
-        _GEN_153
+        _GEN_154
           ? 4'h0
-          : _GEN_148 ? (_GEN_18 ? loaded_sroa_0_0_r0 + 4'h1 : 4'h0) : loaded_sroa_0_0_r0;
+          : _GEN_149 ? (_GEN_18 ? loaded_sroa_0_0_r0 + 4'h1 : 4'h0) : loaded_sroa_0_0_r0;
       at_sroa_0_0_r0 <=
-        _GEN_190 ? 8'h0 : _GEN_18 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
+        _GEN_191 ? 8'h0 : _GEN_18 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_10_0_r0 <=
-        _GEN_190
+        _GEN_191
           ? 8'h0
-          : _GEN_18 ? at_sroa_10_0_r0 : _GEN_191 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
+          : _GEN_18 ? at_sroa_10_0_r0 : _GEN_192 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
       at_sroa_16_0_r0 <=
-        _GEN_153
+        _GEN_154
           ? 8'h0
-          : _GEN_156 ? (_GEN_155 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
+          : _GEN_157 ? (_GEN_156 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
       at_sroa_21_0_r0 <=
-        _GEN_153
+        _GEN_154
           ? 7'h0
-          : _GEN_156
-              ? (~_GEN_155 | _GEN_157 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
+          : _GEN_157
+              ? (~_GEN_156 | _GEN_158 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
               : at_sroa_21_0_r0;
       at_sroa_27_0_r0 <=
-        _GEN_153
+        _GEN_154
           ? 16'h0
-          : _GEN_148
+          : _GEN_149
               ? (_GEN_18 ? at_sroa_27_0_r0 : 16'h0)
-              : at_sroa_27_0_r0 + {15'h0, _GEN_191};
+              : at_sroa_27_0_r0 + {15'h0, _GEN_192};
     end
     if (_GEN_16) begin
-      or_r0s1__1 <= _GEN_156;
-      and_r0s1__3 <= _GEN_155;
-      add_i809_r0s1 <= _GEN_157 ? plan_sroa_19_0_r0 : 8'h0;
+      or_r0s1__1 <= _GEN_157;
+      and_r0s1__3 <= _GEN_156;
+      add_i809_r0s1 <= _GEN_158 ? plan_sroa_19_0_r0 : 8'h0;
     end
     if (~started | _GEN_15)
       at_sroa_33_0_r0 <=
@@ -7735,24 +7789,24 @@ module kv_compress_quantize_speckv_Design(
           : or_r0s1__1
               ? (and_r0s1__3 ? at_sroa_33_0_r0 + add_i809_r0s1 : 8'h0)
               : at_sroa_33_0_r0;
-    if (_GEN_152) begin
+    if (_GEN_153) begin
       left_sroa_0_0_r0 <=
-        _GEN_153
+        _GEN_154
           ? 10'h0
-          : _GEN_148
+          : _GEN_149
               ? (_GEN_18 ? left_sroa_0_0_r0 : plans_dout[30:21])
               : left_sroa_0_0_r0 - 10'h1;
       plan_sroa_22_0_r0 <=
-        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_22_0_r0;
+        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_22_0_r0;
       plan_sroa_19_0_r0 <=
-        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_19_0_r0;
+        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_19_0_r0;
       plan_sroa_16_0_r0 <=
-        _GEN_153 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
+        _GEN_154 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_16_0_r0;
       plan_sroa_12_0_r0 <=
-        started & ~_GEN_151 & (first_0_r0 ? plans_dout[5] : plan_sroa_12_0_r0);
-      plan_sroa_5_0_r0 <= started & ~_GEN_151 & (first_0_r0 ? _GEN_21 : plan_sroa_5_0_r0);
-      odd_0_r0 <= started & ~_GEN_151 & (_GEN_148 ? _GEN_18 & odd_0_r0 : ~odd_0_r0);
-      first_0_r0 <= _GEN_153;
+        started & ~_GEN_152 & (first_0_r0 ? plans_dout[5] : plan_sroa_12_0_r0);
+      plan_sroa_5_0_r0 <= started & ~_GEN_152 & (first_0_r0 ? _GEN_22 : plan_sroa_5_0_r0);
+      odd_0_r0 <= started & ~_GEN_152 & (_GEN_149 ? _GEN_18 & odd_0_r0 : ~odd_0_r0);
+      first_0_r0 <= _GEN_154;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -7807,33 +7861,39 @@ module kv_compress_quantize_speckv_Design(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_22),
+    .we      (_GEN_23),
     .wa      (loaded_sroa_0_0_r0s1[2:0]),
     .wd      (quantizers_r0s1),
-    .re      (_GEN_23),
+    .re      (_GEN_24),
     .ra
       (plan_sroa_12_0_r0s1
          ? at_sroa_27_0_r0s1[7:5]
          : at_sroa_33_0_r0[2:0] + at_sroa_0_0_r0s1[2:0]),
-    .forward (_GEN_23 & _GEN_22),
+    .forward (_GEN_24 & _GEN_23),
     .rd      (_table_0_rd)
   );
   assign plans_read = _GEN_20;
+  assign plans_waits = _GEN_21 & ~plans_empty_n;
   assign finite_read = _GEN_20;
+  assign finite_waits = _GEN_21 & ~finite_empty_n;
   assign page_read = _GEN_16 & _GEN_19;
+  assign page_waits = valid0_0 & _GEN_19 & ~page_empty_n;
   assign quantizers_read = _GEN_16 & _GEN_18;
+  assign quantizers_waits = valid0_0 & _GEN_18 & ~quantizers_empty_n;
   assign coded_write = _GEN_20;
   assign coded_din =
     {plans_dout[4],
      ~finite_dout & plans_dout[4] ? plans_dout[30:21] : plans_dout[54:45],
      plans_dout[44:5],
-     _GEN_21,
+     _GEN_22,
      plans_dout[3:0]};
+  assign coded_waits = _GEN_21 & ~coded_full_n;
   assign codes_write = _GEN & and_r0s17;
   assign codes_din =
     plan_sroa_5_0_r0s17
-      ? {odd_0_r0s17 ? _GEN_24 : 256'h0, odd_0_r0s17 ? half_sroa_0_0_r0 : _GEN_24}
+      ? {odd_0_r0s17 ? _GEN_25 : 256'h0, odd_0_r0s17 ? half_sroa_0_0_r0 : _GEN_25}
       : page_r0s17;
+  assign codes_waits = valid0_17 & and_r0s17 & ~codes_full_n;
 endmodule
 
 module kv_compress_seal_speckv_Design(
@@ -7850,13 +7910,19 @@ module kv_compress_seal_speckv_Design(
                  payload_full_n,
                  sealed_full_n,
   output         coded_read,
+                 coded_waits,
                  headers_read,
+                 headers_waits,
                  parameters_read,
+                 parameters_waits,
                  codes_read,
+                 codes_waits,
                  payload_write,
   output [511:0] payload_din,
-  output         sealed_write,
-  output [521:0] sealed_din
+  output         payload_waits,
+                 sealed_write,
+  output [521:0] sealed_din,
+  output         sealed_waits
 );
 
   reg          started;
@@ -7875,6 +7941,7 @@ module kv_compress_seal_speckv_Design(
   wire         _GEN_5 = ~first_0_r0 & _GEN_4;
   wire [511:0] _GEN_6 = ~_GEN_1 ? parameters_dout : codes_dout;
   wire         _GEN_7 = _GEN_0 & first_0_r0;
+  wire         _GEN_8 = valid0_0 & first_0_r0;
   assign _GEN_0 =
     valid0_0
     & ~(_GEN_2 & ~parameters_empty_n | _GEN_3 & ~codes_empty_n | _GEN_5 & ~payload_full_n
@@ -7920,7 +7987,7 @@ module kv_compress_seal_speckv_Design(
   reg          parity_r0s1__29;
   reg          parity_r0s1__30;
   reg          parity_r0s1__31;
-  wire [31:0]  _GEN_8 =
+  wire [31:0]  _GEN_9 =
     {^{crc_sroa_0_0_r0[31:30],
        1'h0,
        crc_sroa_0_0_r0[28],
@@ -8425,7 +8492,7 @@ module kv_compress_seal_speckv_Design(
        1'h0,
        crc_sroa_0_0_r0[4:2],
        2'h0}};
-  wire [31:0]  _GEN_9 =
+  wire [31:0]  _GEN_10 =
     or_r0s1
       ? (and_r0s1
            ? crc_sroa_0_0_r0
@@ -8460,7 +8527,7 @@ module kv_compress_seal_speckv_Design(
               parity_r0s1__3,
               parity_r0s1__2,
               parity_r0s1__1,
-              parity_r0s1} ^ _GEN_8)
+              parity_r0s1} ^ _GEN_9)
       : 32'hFFFFFFFF;
   reg  [3:0]   select_r0s1__2;
   assign _GEN = valid0_1 & ~(v102_r0s1 & ~sealed_full_n);
@@ -8469,35 +8536,35 @@ module kv_compress_seal_speckv_Design(
   reg  [7:0]   c_sroa_24_0_r0;
   reg  [9:0]   c_sroa_191512_0_r0;
   reg  [7:0]   c_sroa_0_0_r0;
-  wire [4:0]   _GEN_10 = words_sroa_0_0_r0 - 5'h1;
-  wire         _GEN_11 = ~first_0_r0 & ~_GEN_4;
-  wire         _GEN_12 = _GEN_11 | _GEN_5;
-  wire [9:0]   _GEN_13 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_14 = coded_dout[54:45] == 10'h0;
-  wire         _GEN_15 =
-    (first_0_r0 ? coded_dout[44:40] == 5'h0 : _GEN_1 | _GEN_10 == 5'h0)
-    & (_GEN_12 ? (_GEN_11 ? left_sroa_0_0_r0 == 10'h0 : _GEN_13 == 10'h0) : _GEN_14);
-  wire [511:0] _GEN_16 = first_0_r0 ? headers_dout : head_sroa_0_0_r0;
-  wire [7:0]   _GEN_17 = first_0_r0 ? coded_dout[7:0] : c_sroa_0_0_r0;
-  wire [3:0]   _GEN_18 = first_0_r0 ? coded_dout[7:4] : c_sroa_6_0_r0;
-  wire [7:0]   _GEN_19 = first_0_r0 ? {7'h0, coded_dout[55]} : c_sroa_24_0_r0;
-  wire [9:0]   _GEN_20 = first_0_r0 ? coded_dout[54:45] : c_sroa_191512_0_r0;
-  wire         _GEN_21 = ~started | _GEN_15;
-  wire         _GEN_22 = ~started | _GEN_0;
-  wire [3:0]   _GEN_23 = 4'h2 - {3'h0, _GEN_19[0]};
+  wire [4:0]   _GEN_11 = words_sroa_0_0_r0 - 5'h1;
+  wire         _GEN_12 = ~first_0_r0 & ~_GEN_4;
+  wire         _GEN_13 = _GEN_12 | _GEN_5;
+  wire [9:0]   _GEN_14 = left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_15 = coded_dout[54:45] == 10'h0;
+  wire         _GEN_16 =
+    (first_0_r0 ? coded_dout[44:40] == 5'h0 : _GEN_1 | _GEN_11 == 5'h0)
+    & (_GEN_13 ? (_GEN_12 ? left_sroa_0_0_r0 == 10'h0 : _GEN_14 == 10'h0) : _GEN_15);
+  wire [511:0] _GEN_17 = first_0_r0 ? headers_dout : head_sroa_0_0_r0;
+  wire [7:0]   _GEN_18 = first_0_r0 ? coded_dout[7:0] : c_sroa_0_0_r0;
+  wire [3:0]   _GEN_19 = first_0_r0 ? coded_dout[7:4] : c_sroa_6_0_r0;
+  wire [7:0]   _GEN_20 = first_0_r0 ? {7'h0, coded_dout[55]} : c_sroa_24_0_r0;
+  wire [9:0]   _GEN_21 = first_0_r0 ? coded_dout[54:45] : c_sroa_191512_0_r0;
+  wire         _GEN_22 = ~started | _GEN_16;
+  wire         _GEN_23 = ~started | _GEN_0;
+  wire [3:0]   _GEN_24 = 4'h2 - {3'h0, _GEN_20[0]};
   always_ff @(posedge clk) begin
     if (_GEN_0) begin
-      v102_r0s1 <= _GEN_15;
-      head_sroa_0_1_r0s1 <= _GEN_16;
-      select_r0s1 <= (|(_GEN_17[3:0])) ? _GEN_16[55:48] : {7'h0, _GEN_18[0]};
+      v102_r0s1 <= _GEN_16;
+      head_sroa_0_1_r0s1 <= _GEN_17;
+      select_r0s1 <= (|(_GEN_18[3:0])) ? _GEN_17[55:48] : {7'h0, _GEN_19[0]};
       v109_r0s1 <=
-        (|(_GEN_17[3:0])) | ~(_GEN_16[55:48] == 8'h1 & ~(_GEN_18[0]))
+        (|(_GEN_18[3:0])) | ~(_GEN_17[55:48] == 8'h1 & ~(_GEN_19[0]))
           ? 8'h0
-          : {{4{_GEN_23[3]}}, _GEN_23};
-      select_r0s1__1 <= _GEN_20;
-      cmp_i224_r0s1 <= first_0_r0 ? _GEN_14 : c_sroa_191512_0_r0 == 10'h0;
-      or_r0s1 <= _GEN_12;
-      and_r0s1 <= _GEN_11;
+          : {{4{_GEN_24[3]}}, _GEN_24};
+      select_r0s1__1 <= _GEN_21;
+      cmp_i224_r0s1 <= first_0_r0 ? _GEN_15 : c_sroa_191512_0_r0 == 10'h0;
+      or_r0s1 <= _GEN_13;
+      and_r0s1 <= _GEN_12;
       parity_r0s1 <=
         ^{3'h0,
           _GEN_6[508:2]
@@ -8615,25 +8682,25 @@ module kv_compress_seal_speckv_Design(
       parity_r0s1__31 <=
         ^(_GEN_6
           & 512'h8FC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391EED2C2ED33061AE);
-      select_r0s1__2 <= _GEN_18;
+      select_r0s1__2 <= _GEN_19;
     end
-    if (_GEN_22) begin
-      head_sroa_0_0_r0 <= _GEN_21 ? 512'h0 : _GEN_16;
+    if (_GEN_23) begin
+      head_sroa_0_0_r0 <= _GEN_22 ? 512'h0 : _GEN_17;
       words_sroa_0_0_r0 <=
-        _GEN_21 ? 5'h0 : first_0_r0 ? coded_dout[44:40] : _GEN_1 ? 5'h0 : _GEN_10;
+        _GEN_22 ? 5'h0 : first_0_r0 ? coded_dout[44:40] : _GEN_1 ? 5'h0 : _GEN_11;
     end
     if (~started | _GEN)
-      crc_sroa_0_0_r0 <= ~started | v102_r0s1 ? 32'h0 : _GEN_9;
-    if (_GEN_22) begin
+      crc_sroa_0_0_r0 <= ~started | v102_r0s1 ? 32'h0 : _GEN_10;
+    if (_GEN_23) begin
       left_sroa_0_0_r0 <=
-        _GEN_21
+        _GEN_22
           ? 10'h0
-          : _GEN_12 ? (_GEN_11 ? left_sroa_0_0_r0 : _GEN_13) : coded_dout[54:45];
-      c_sroa_24_0_r0 <= _GEN_21 ? 8'h0 : _GEN_19;
-      c_sroa_191512_0_r0 <= _GEN_21 ? 10'h0 : _GEN_20;
-      c_sroa_6_0_r0 <= _GEN_21 ? 4'h0 : _GEN_18;
-      c_sroa_0_0_r0 <= _GEN_21 ? 8'h0 : _GEN_17;
-      first_0_r0 <= _GEN_21;
+          : _GEN_13 ? (_GEN_12 ? left_sroa_0_0_r0 : _GEN_14) : coded_dout[54:45];
+      c_sroa_24_0_r0 <= _GEN_22 ? 8'h0 : _GEN_20;
+      c_sroa_191512_0_r0 <= _GEN_22 ? 10'h0 : _GEN_21;
+      c_sroa_6_0_r0 <= _GEN_22 ? 4'h0 : _GEN_19;
+      c_sroa_0_0_r0 <= _GEN_22 ? 8'h0 : _GEN_18;
+      first_0_r0 <= _GEN_22;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -8649,19 +8716,24 @@ module kv_compress_seal_speckv_Design(
     end
   end // always_ff @(posedge)
   assign coded_read = _GEN_7;
+  assign coded_waits = _GEN_8 & ~coded_empty_n;
   assign headers_read = _GEN_7;
+  assign headers_waits = _GEN_8 & ~headers_empty_n;
   assign parameters_read = _GEN_0 & _GEN_2;
+  assign parameters_waits = valid0_0 & _GEN_2 & ~parameters_empty_n;
   assign codes_read = _GEN_0 & _GEN_3;
+  assign codes_waits = valid0_0 & _GEN_3 & ~codes_empty_n;
   assign payload_write = _GEN_0 & _GEN_5;
   assign payload_din = _GEN_6;
+  assign payload_waits = valid0_0 & _GEN_5 & ~payload_full_n;
   assign sealed_write = _GEN & v102_r0s1;
   assign sealed_din =
     {select_r0s1__1,
      head_sroa_0_1_r0s1[511:480],
      32'h0,
-     select_r0s1__2[0] | cmp_i224_r0s1 ? 32'h0 : ~_GEN_9,
+     select_r0s1__2[0] | cmp_i224_r0s1 ? 32'h0 : ~_GEN_10,
      head_sroa_0_1_r0s1[415:256],
-     cmp_i224_r0s1 ? 32'h0 : ~_GEN_9,
+     cmp_i224_r0s1 ? 32'h0 : ~_GEN_10,
      16'h0,
      select_r0s1__1,
      6'h0,
@@ -8672,6 +8744,7 @@ module kv_compress_seal_speckv_Design(
      head_sroa_0_1_r0s1[71:56],
      select_r0s1,
      head_sroa_0_1_r0s1[47:0]};
+  assign sealed_waits = valid0_1 & v102_r0s1 & ~sealed_full_n;
 endmodule
 
 module kv_compress_emit_speckv_Design(
@@ -8685,10 +8758,14 @@ module kv_compress_emit_speckv_Design(
   input          payload_empty_n,
                  out_full_n,
   output         sealed_read,
+                 sealed_waits,
                  verdicts_read,
+                 verdicts_waits,
                  payload_read,
+                 payload_waits,
                  out_write,
-  output [576:0] out_din
+  output [576:0] out_din,
+  output         out_waits
 );
 
   reg          started;
@@ -8698,6 +8775,7 @@ module kv_compress_emit_speckv_Design(
   wire         _GEN;
   wire         _GEN_0;
   wire         _GEN_1 = _GEN_0 & first_0_r0;
+  wire         _GEN_2 = valid0_0 & first_0_r0;
   assign _GEN_0 =
     valid0_0
     & ~(~first_0_r0 & ~payload_empty_n | first_0_r0 & ~sealed_empty_n | first_0_r0
@@ -8827,15 +8905,15 @@ module kv_compress_emit_speckv_Design(
   assign _GEN = valid0_1 & ~(or_r0s1 & ~out_full_n);
   reg  [9:0]   left_sroa_0_0_r0;
   reg          good_0_r0;
-  wire [31:0]  _GEN_2 = ~(sealed_dout[31:0]);
-  wire         _GEN_3 = ~first_0_r0 & good_0_r0;
-  wire         _GEN_4 = left_sroa_0_0_r0 == 10'h1;
-  wire         _GEN_5 = verdicts_dout == 4'h0;
-  wire [7:0]   _GEN_6 = _GEN_5 ? sealed_dout[55:48] : sealed_dout[95:88];
-  wire [11:0]  _GEN_7 = _GEN_5 ? {4'h0, sealed_dout[79:72]} : {verdicts_dout, 8'h0};
-  wire [63:0]  _GEN_8 = _GEN_5 ? sealed_dout[255:192] : 64'h0;
-  wire [31:0]  _GEN_9 = _GEN_5 ? sealed_dout[447:416] : 32'h0;
-  wire [511:0] _GEN_10 =
+  wire [31:0]  _GEN_3 = ~(sealed_dout[31:0]);
+  wire         _GEN_4 = ~first_0_r0 & good_0_r0;
+  wire         _GEN_5 = left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_6 = verdicts_dout == 4'h0;
+  wire [7:0]   _GEN_7 = _GEN_6 ? sealed_dout[55:48] : sealed_dout[95:88];
+  wire [11:0]  _GEN_8 = _GEN_6 ? {4'h0, sealed_dout[79:72]} : {verdicts_dout, 8'h0};
+  wire [63:0]  _GEN_9 = _GEN_6 ? sealed_dout[255:192] : 64'h0;
+  wire [31:0]  _GEN_10 = _GEN_6 ? sealed_dout[447:416] : 32'h0;
+  wire [511:0] _GEN_11 =
     {sealed_dout[479:478],
      1'h0,
      sealed_dout[476],
@@ -8854,27 +8932,27 @@ module kv_compress_emit_speckv_Design(
      1'h0,
      sealed_dout[448],
      1'h0,
-     _GEN_9[30],
+     _GEN_10[30],
      3'h0,
-     _GEN_9[26],
+     _GEN_10[26],
      1'h0,
-     _GEN_9[24],
+     _GEN_10[24],
      1'h0,
-     _GEN_9[22],
+     _GEN_10[22],
      1'h0,
-     _GEN_9[20],
+     _GEN_10[20],
      1'h0,
-     _GEN_9[18],
+     _GEN_10[18],
      2'h0,
-     _GEN_9[15:12],
+     _GEN_10[15:12],
      4'h0,
-     _GEN_9[7:6],
+     _GEN_10[7:6],
      1'h0,
-     _GEN_9[4],
+     _GEN_10[4],
      1'h0,
-     _GEN_9[2],
+     _GEN_10[2],
      1'h0,
-     _GEN_9[0],
+     _GEN_10[0],
      sealed_dout[415],
      1'h0,
      sealed_dout[413],
@@ -8965,39 +9043,39 @@ module kv_compress_emit_speckv_Design(
      1'h0,
      sealed_dout[256],
      4'h0,
-     _GEN_8[59],
+     _GEN_9[59],
      1'h0,
-     _GEN_8[57:54],
+     _GEN_9[57:54],
      1'h0,
-     _GEN_8[52],
+     _GEN_9[52],
      1'h0,
-     _GEN_8[50],
+     _GEN_9[50],
      2'h0,
-     _GEN_8[47:45],
+     _GEN_9[47:45],
      1'h0,
-     _GEN_8[43],
+     _GEN_9[43],
      3'h0,
-     _GEN_8[39],
+     _GEN_9[39],
      1'h0,
-     _GEN_8[37:34],
+     _GEN_9[37:34],
      3'h0,
-     _GEN_8[30:29],
+     _GEN_9[30:29],
      4'h0,
-     _GEN_8[24:23],
+     _GEN_9[24:23],
      1'h0,
-     _GEN_8[21],
+     _GEN_9[21],
      2'h0,
-     _GEN_8[18:17],
+     _GEN_9[18:17],
      3'h0,
-     _GEN_8[13],
+     _GEN_9[13],
      1'h0,
-     _GEN_8[11],
+     _GEN_9[11],
      2'h0,
-     _GEN_8[8:7],
+     _GEN_9[8:7],
      1'h0,
-     _GEN_8[5],
+     _GEN_9[5],
      2'h0,
-     _GEN_8[2:0],
+     _GEN_9[2:0],
      1'h0,
      sealed_dout[190],
      1'h0,
@@ -9051,22 +9129,22 @@ module kv_compress_emit_speckv_Design(
      1'h0,
      sealed_dout[89],
      6'h0,
-     _GEN_7[10:9],
+     _GEN_8[10:9],
      2'h0,
-     _GEN_7[6],
+     _GEN_8[6],
      1'h0,
-     _GEN_7[4],
+     _GEN_8[4],
      8'h0,
      sealed_dout[67],
      1'h0,
      sealed_dout[65:64],
      2'h0,
      sealed_dout[61:56],
-     _GEN_6[7:6],
+     _GEN_7[7:6],
      3'h0,
-     _GEN_6[2],
+     _GEN_7[2],
      1'h0,
-     _GEN_6[0],
+     _GEN_7[0],
      sealed_dout[47],
      2'h0,
      sealed_dout[44],
@@ -9078,25 +9156,25 @@ module kv_compress_emit_speckv_Design(
      sealed_dout[36],
      3'h0,
      sealed_dout[32],
-     _GEN_2[31:26],
+     _GEN_3[31:26],
      1'h0,
-     _GEN_2[24],
+     _GEN_3[24],
      2'h0,
-     _GEN_2[21],
+     _GEN_3[21],
      2'h0,
-     _GEN_2[18],
+     _GEN_3[18],
      1'h0,
-     _GEN_2[16:13],
+     _GEN_3[16:13],
      3'h0,
-     _GEN_2[9:8],
+     _GEN_3[9:8],
      1'h0,
-     _GEN_2[6],
+     _GEN_3[6],
      1'h0,
-     _GEN_2[4],
+     _GEN_3[4],
      2'h0,
-     _GEN_2[1],
+     _GEN_3[1],
      33'h0};
-  wire [31:0]  _GEN_11 =
+  wire [31:0]  _GEN_12 =
     {^{sealed_dout[479],
        3'h0,
        sealed_dout[475:470],
@@ -9113,19 +9191,19 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[449:448],
        3'h0,
-       _GEN_9[28:26],
+       _GEN_10[28:26],
        4'h0,
-       _GEN_9[21:20],
+       _GEN_10[21:20],
        1'h0,
-       _GEN_9[18:15],
+       _GEN_10[18:15],
        2'h0,
-       _GEN_9[12],
+       _GEN_10[12],
        1'h0,
-       _GEN_9[10:9],
+       _GEN_10[10:9],
        4'h0,
-       _GEN_9[4],
+       _GEN_10[4],
        2'h0,
-       _GEN_9[1],
+       _GEN_10[1],
        1'h0,
        sealed_dout[415:413],
        1'h0,
@@ -9211,37 +9289,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[256],
        2'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        1'h0,
-       _GEN_8[59:55],
+       _GEN_9[59:55],
        1'h0,
-       _GEN_8[53],
+       _GEN_9[53],
        1'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        3'h0,
-       _GEN_8[47],
+       _GEN_9[47],
        2'h0,
-       _GEN_8[44:41],
+       _GEN_9[44:41],
        1'h0,
-       _GEN_8[39],
+       _GEN_9[39],
        1'h0,
-       _GEN_8[37:34],
+       _GEN_9[37:34],
        2'h0,
-       _GEN_8[31:30],
+       _GEN_9[31:30],
        1'h0,
-       _GEN_8[28:27],
+       _GEN_9[28:27],
        1'h0,
-       _GEN_8[25],
+       _GEN_9[25],
        1'h0,
-       _GEN_8[23:17],
+       _GEN_9[23:17],
        1'h0,
-       _GEN_8[15],
+       _GEN_9[15],
        4'h0,
-       _GEN_8[10],
+       _GEN_9[10],
        2'h0,
-       _GEN_8[7:6],
+       _GEN_9[7:6],
        2'h0,
-       _GEN_8[3:2],
+       _GEN_9[3:2],
        4'h0,
        sealed_dout[189:184],
        1'h0,
@@ -9285,9 +9363,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[89:88],
        5'h0,
-       _GEN_7[10:7],
+       _GEN_8[10:7],
        2'h0,
-       _GEN_7[4:2],
+       _GEN_8[4:2],
        3'h0,
        sealed_dout[70:69],
        2'h0,
@@ -9301,9 +9379,9 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[57:56],
        1'h0,
-       _GEN_6[6],
+       _GEN_7[6],
        1'h0,
-       _GEN_6[4],
+       _GEN_7[4],
        4'h0,
        sealed_dout[47],
        2'h0,
@@ -9315,21 +9393,21 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[32],
        3'h0,
-       _GEN_2[28:25],
+       _GEN_3[28:25],
        1'h0,
-       _GEN_2[23:21],
+       _GEN_3[23:21],
        1'h0,
-       _GEN_2[19:18],
+       _GEN_3[19:18],
        1'h0,
-       _GEN_2[16],
+       _GEN_3[16],
        2'h0,
-       _GEN_2[13],
+       _GEN_3[13],
        1'h0,
-       _GEN_2[11:10],
+       _GEN_3[11:10],
        4'h0,
-       _GEN_2[5],
+       _GEN_3[5],
        1'h0,
-       _GEN_2[3:1],
+       _GEN_3[3:1],
        33'h0},
      ^{1'h0,
        sealed_dout[478],
@@ -9347,21 +9425,21 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[453:450],
        1'h0,
        sealed_dout[448],
-       _GEN_9[31],
+       _GEN_10[31],
        3'h0,
-       _GEN_9[27:25],
+       _GEN_10[27:25],
        4'h0,
-       _GEN_9[20:19],
+       _GEN_10[20:19],
        1'h0,
-       _GEN_9[17:14],
+       _GEN_10[17:14],
        2'h0,
-       _GEN_9[11],
+       _GEN_10[11],
        1'h0,
-       _GEN_9[9:8],
+       _GEN_10[9:8],
        4'h0,
-       _GEN_9[3],
+       _GEN_10[3],
        2'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        1'h0,
        sealed_dout[414:412],
        1'h0,
@@ -9445,39 +9523,39 @@ module kv_compress_emit_speckv_Design(
        6'h0,
        sealed_dout[257],
        1'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60],
+       _GEN_9[60],
        1'h0,
-       _GEN_8[58:54],
+       _GEN_9[58:54],
        1'h0,
-       _GEN_8[52],
+       _GEN_9[52],
        1'h0,
-       _GEN_8[50],
+       _GEN_9[50],
        3'h0,
-       _GEN_8[46],
+       _GEN_9[46],
        2'h0,
-       _GEN_8[43:40],
+       _GEN_9[43:40],
        1'h0,
-       _GEN_8[38],
+       _GEN_9[38],
        1'h0,
-       _GEN_8[36:33],
+       _GEN_9[36:33],
        2'h0,
-       _GEN_8[30:29],
+       _GEN_9[30:29],
        1'h0,
-       _GEN_8[27:26],
+       _GEN_9[27:26],
        1'h0,
-       _GEN_8[24],
+       _GEN_9[24],
        1'h0,
-       _GEN_8[22:16],
+       _GEN_9[22:16],
        1'h0,
-       _GEN_8[14],
+       _GEN_9[14],
        4'h0,
-       _GEN_8[9],
+       _GEN_9[9],
        2'h0,
-       _GEN_8[6:5],
+       _GEN_9[6:5],
        2'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        4'h0,
        sealed_dout[188:183],
        1'h0,
@@ -9521,9 +9599,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[88],
        6'h0,
-       _GEN_7[9:6],
+       _GEN_8[9:6],
        2'h0,
-       _GEN_7[3:1],
+       _GEN_8[3:1],
        3'h0,
        sealed_dout[69:68],
        2'h0,
@@ -9536,11 +9614,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[59],
        2'h0,
        sealed_dout[56],
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5],
+       _GEN_7[5],
        1'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        4'h0,
        sealed_dout[46],
        2'h0,
@@ -9550,23 +9628,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[36:34],
        2'h0,
-       _GEN_2[31],
+       _GEN_3[31],
        3'h0,
-       _GEN_2[27:24],
+       _GEN_3[27:24],
        1'h0,
-       _GEN_2[22:20],
+       _GEN_3[22:20],
        1'h0,
-       _GEN_2[18:17],
+       _GEN_3[18:17],
        1'h0,
-       _GEN_2[15],
+       _GEN_3[15],
        2'h0,
-       _GEN_2[12],
+       _GEN_3[12],
        1'h0,
-       _GEN_2[10:9],
+       _GEN_3[10:9],
        4'h0,
-       _GEN_2[4],
+       _GEN_3[4],
        1'h0,
-       _GEN_2[2:0],
+       _GEN_3[2:0],
        32'h0},
      ^{2'h0,
        sealed_dout[477],
@@ -9583,19 +9661,19 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[452:449],
        1'h0,
-       _GEN_9[31:30],
+       _GEN_10[31:30],
        3'h0,
-       _GEN_9[26:24],
+       _GEN_10[26:24],
        4'h0,
-       _GEN_9[19:18],
+       _GEN_10[19:18],
        1'h0,
-       _GEN_9[16:13],
+       _GEN_10[16:13],
        2'h0,
-       _GEN_9[10],
+       _GEN_10[10],
        1'h0,
-       _GEN_9[8:7],
+       _GEN_10[8:7],
        4'h0,
-       _GEN_9[2],
+       _GEN_10[2],
        2'h0,
        sealed_dout[415],
        1'h0,
@@ -9681,39 +9759,39 @@ module kv_compress_emit_speckv_Design(
        6'h0,
        sealed_dout[256],
        1'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        2'h0,
-       _GEN_8[59],
+       _GEN_9[59],
        1'h0,
-       _GEN_8[57:53],
+       _GEN_9[57:53],
        1'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        1'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        3'h0,
-       _GEN_8[45],
+       _GEN_9[45],
        2'h0,
-       _GEN_8[42:39],
+       _GEN_9[42:39],
        1'h0,
-       _GEN_8[37],
+       _GEN_9[37],
        1'h0,
-       _GEN_8[35:32],
+       _GEN_9[35:32],
        2'h0,
-       _GEN_8[29:28],
+       _GEN_9[29:28],
        1'h0,
-       _GEN_8[26:25],
+       _GEN_9[26:25],
        1'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        1'h0,
-       _GEN_8[21:15],
+       _GEN_9[21:15],
        1'h0,
-       _GEN_8[13],
+       _GEN_9[13],
        4'h0,
-       _GEN_8[8],
+       _GEN_9[8],
        2'h0,
-       _GEN_8[5:4],
+       _GEN_9[5:4],
        2'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        4'h0,
        sealed_dout[187:182],
        1'h0,
@@ -9755,9 +9833,9 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[91],
        10'h0,
-       _GEN_7[8:5],
+       _GEN_8[8:5],
        2'h0,
-       _GEN_7[2:0],
+       _GEN_8[2:0],
        3'h0,
        sealed_dout[68:67],
        2'h0,
@@ -9769,11 +9847,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[58],
        2'h0,
-       _GEN_6[7:6],
+       _GEN_7[7:6],
        1'h0,
-       _GEN_6[4],
+       _GEN_7[4],
        1'h0,
-       _GEN_6[2],
+       _GEN_7[2],
        4'h0,
        sealed_dout[45],
        2'h0,
@@ -9783,23 +9861,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[35:33],
        2'h0,
-       _GEN_2[30],
+       _GEN_3[30],
        3'h0,
-       _GEN_2[26:23],
+       _GEN_3[26:23],
        1'h0,
-       _GEN_2[21:19],
+       _GEN_3[21:19],
        1'h0,
-       _GEN_2[17:16],
+       _GEN_3[17:16],
        1'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        2'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        1'h0,
-       _GEN_2[9:8],
+       _GEN_3[9:8],
        4'h0,
-       _GEN_2[3],
+       _GEN_3[3],
        1'h0,
-       _GEN_2[1:0],
+       _GEN_3[1:0],
        32'h0},
      ^{3'h0,
        sealed_dout[476],
@@ -9816,19 +9894,19 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[451:448],
        1'h0,
-       _GEN_9[30:29],
+       _GEN_10[30:29],
        3'h0,
-       _GEN_9[25:23],
+       _GEN_10[25:23],
        4'h0,
-       _GEN_9[18:17],
+       _GEN_10[18:17],
        1'h0,
-       _GEN_9[15:12],
+       _GEN_10[15:12],
        2'h0,
-       _GEN_9[9],
+       _GEN_10[9],
        1'h0,
-       _GEN_9[7:6],
+       _GEN_10[7:6],
        4'h0,
-       _GEN_9[1],
+       _GEN_10[1],
        2'h0,
        sealed_dout[414],
        1'h0,
@@ -9912,41 +9990,41 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[262],
        6'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        1'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        2'h0,
-       _GEN_8[58],
+       _GEN_9[58],
        1'h0,
-       _GEN_8[56:52],
+       _GEN_9[56:52],
        1'h0,
-       _GEN_8[50],
+       _GEN_9[50],
        1'h0,
-       _GEN_8[48],
+       _GEN_9[48],
        3'h0,
-       _GEN_8[44],
+       _GEN_9[44],
        2'h0,
-       _GEN_8[41:38],
+       _GEN_9[41:38],
        1'h0,
-       _GEN_8[36],
+       _GEN_9[36],
        1'h0,
-       _GEN_8[34:31],
+       _GEN_9[34:31],
        2'h0,
-       _GEN_8[28:27],
+       _GEN_9[28:27],
        1'h0,
-       _GEN_8[25:24],
+       _GEN_9[25:24],
        1'h0,
-       _GEN_8[22],
+       _GEN_9[22],
        1'h0,
-       _GEN_8[20:14],
+       _GEN_9[20:14],
        1'h0,
-       _GEN_8[12],
+       _GEN_9[12],
        4'h0,
-       _GEN_8[7],
+       _GEN_9[7],
        2'h0,
-       _GEN_8[4:3],
+       _GEN_9[4:3],
        2'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191],
        4'h0,
        sealed_dout[186:181],
@@ -9989,11 +10067,11 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[90],
        6'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        3'h0,
-       _GEN_7[7:4],
+       _GEN_8[7:4],
        2'h0,
-       _GEN_7[1:0],
+       _GEN_8[1:0],
        sealed_dout[71],
        3'h0,
        sealed_dout[67:66],
@@ -10006,11 +10084,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[57],
        2'h0,
-       _GEN_6[6:5],
+       _GEN_7[6:5],
        1'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        1'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        4'h0,
        sealed_dout[44],
        2'h0,
@@ -10020,23 +10098,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[34:32],
        2'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        3'h0,
-       _GEN_2[25:22],
+       _GEN_3[25:22],
        1'h0,
-       _GEN_2[20:18],
+       _GEN_3[20:18],
        1'h0,
-       _GEN_2[16:15],
+       _GEN_3[16:15],
        1'h0,
-       _GEN_2[13],
+       _GEN_3[13],
        2'h0,
-       _GEN_2[10],
+       _GEN_3[10],
        1'h0,
-       _GEN_2[8:7],
+       _GEN_3[8:7],
        4'h0,
-       _GEN_2[2],
+       _GEN_3[2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{4'h0,
        sealed_dout[475],
@@ -10052,21 +10130,21 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[452],
        1'h0,
        sealed_dout[450:448],
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29:28],
+       _GEN_10[29:28],
        3'h0,
-       _GEN_9[24:22],
+       _GEN_10[24:22],
        4'h0,
-       _GEN_9[17:16],
+       _GEN_10[17:16],
        1'h0,
-       _GEN_9[14:11],
+       _GEN_10[14:11],
        2'h0,
-       _GEN_9[8],
+       _GEN_10[8],
        1'h0,
-       _GEN_9[6:5],
+       _GEN_10[6:5],
        4'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        2'h0,
        sealed_dout[413],
        1'h0,
@@ -10150,39 +10228,39 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[261],
        6'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        1'h0,
-       _GEN_8[60],
+       _GEN_9[60],
        2'h0,
-       _GEN_8[57],
+       _GEN_9[57],
        1'h0,
-       _GEN_8[55:51],
+       _GEN_9[55:51],
        1'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        1'h0,
-       _GEN_8[47],
+       _GEN_9[47],
        3'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        2'h0,
-       _GEN_8[40:37],
+       _GEN_9[40:37],
        1'h0,
-       _GEN_8[35],
+       _GEN_9[35],
        1'h0,
-       _GEN_8[33:30],
+       _GEN_9[33:30],
        2'h0,
-       _GEN_8[27:26],
+       _GEN_9[27:26],
        1'h0,
-       _GEN_8[24:23],
+       _GEN_9[24:23],
        1'h0,
-       _GEN_8[21],
+       _GEN_9[21],
        1'h0,
-       _GEN_8[19:13],
+       _GEN_9[19:13],
        1'h0,
-       _GEN_8[11],
+       _GEN_9[11],
        4'h0,
-       _GEN_8[6],
+       _GEN_9[6],
        2'h0,
-       _GEN_8[3:2],
+       _GEN_9[3:2],
        2'h0,
        sealed_dout[191:190],
        4'h0,
@@ -10226,11 +10304,11 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[89],
        6'h0,
-       _GEN_7[10],
+       _GEN_8[10],
        3'h0,
-       _GEN_7[6:3],
+       _GEN_8[6:3],
        2'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        sealed_dout[71:70],
        3'h0,
        sealed_dout[66:65],
@@ -10243,11 +10321,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[56],
        2'h0,
-       _GEN_6[5:4],
+       _GEN_7[5:4],
        1'h0,
-       _GEN_6[2],
+       _GEN_7[2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        4'h0,
        sealed_dout[43],
        2'h0,
@@ -10256,23 +10334,23 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[37:36],
        2'h0,
        sealed_dout[33:32],
-       _GEN_2[31],
+       _GEN_3[31],
        2'h0,
-       _GEN_2[28],
+       _GEN_3[28],
        3'h0,
-       _GEN_2[24:21],
+       _GEN_3[24:21],
        1'h0,
-       _GEN_2[19:17],
+       _GEN_3[19:17],
        1'h0,
-       _GEN_2[15:14],
+       _GEN_3[15:14],
        1'h0,
-       _GEN_2[12],
+       _GEN_3[12],
        2'h0,
-       _GEN_2[9],
+       _GEN_3[9],
        1'h0,
-       _GEN_2[7:6],
+       _GEN_3[7:6],
        4'h0,
-       _GEN_2[1],
+       _GEN_3[1],
        33'h0},
      ^{5'h0,
        sealed_dout[474],
@@ -10288,19 +10366,19 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[451],
        1'h0,
        sealed_dout[449:448],
-       _GEN_9[31:30],
+       _GEN_10[31:30],
        1'h0,
-       _GEN_9[28:27],
+       _GEN_10[28:27],
        3'h0,
-       _GEN_9[23:21],
+       _GEN_10[23:21],
        4'h0,
-       _GEN_9[16:15],
+       _GEN_10[16:15],
        1'h0,
-       _GEN_9[13:10],
+       _GEN_10[13:10],
        2'h0,
-       _GEN_9[7],
+       _GEN_10[7],
        1'h0,
-       _GEN_9[5:4],
+       _GEN_10[5:4],
        4'h0,
        sealed_dout[415],
        2'h0,
@@ -10386,39 +10464,39 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[260],
        6'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        1'h0,
-       _GEN_8[59],
+       _GEN_9[59],
        2'h0,
-       _GEN_8[56],
+       _GEN_9[56],
        1'h0,
-       _GEN_8[54:50],
+       _GEN_9[54:50],
        1'h0,
-       _GEN_8[48],
+       _GEN_9[48],
        1'h0,
-       _GEN_8[46],
+       _GEN_9[46],
        3'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        2'h0,
-       _GEN_8[39:36],
+       _GEN_9[39:36],
        1'h0,
-       _GEN_8[34],
+       _GEN_9[34],
        1'h0,
-       _GEN_8[32:29],
+       _GEN_9[32:29],
        2'h0,
-       _GEN_8[26:25],
+       _GEN_9[26:25],
        1'h0,
-       _GEN_8[23:22],
+       _GEN_9[23:22],
        1'h0,
-       _GEN_8[20],
+       _GEN_9[20],
        1'h0,
-       _GEN_8[18:12],
+       _GEN_9[18:12],
        1'h0,
-       _GEN_8[10],
+       _GEN_9[10],
        4'h0,
-       _GEN_8[5],
+       _GEN_9[5],
        2'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        2'h0,
        sealed_dout[190:189],
        4'h0,
@@ -10462,11 +10540,11 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        1'h0,
-       _GEN_7[9],
+       _GEN_8[9],
        3'h0,
-       _GEN_7[5:2],
+       _GEN_8[5:2],
        2'h0,
        sealed_dout[71:69],
        3'h0,
@@ -10478,11 +10556,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[57],
        1'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        2'h0,
-       _GEN_6[4:3],
+       _GEN_7[4:3],
        1'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        1'h0,
        sealed_dout[47],
        4'h0,
@@ -10493,23 +10571,23 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[36:35],
        2'h0,
        sealed_dout[32],
-       _GEN_2[31:30],
+       _GEN_3[31:30],
        2'h0,
-       _GEN_2[27],
+       _GEN_3[27],
        3'h0,
-       _GEN_2[23:20],
+       _GEN_3[23:20],
        1'h0,
-       _GEN_2[18:16],
+       _GEN_3[18:16],
        1'h0,
-       _GEN_2[14:13],
+       _GEN_3[14:13],
        1'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        2'h0,
-       _GEN_2[8],
+       _GEN_3[8],
        1'h0,
-       _GEN_2[6:5],
+       _GEN_3[6:5],
        4'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{sealed_dout[479],
        3'h0,
@@ -10525,21 +10603,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[451:449],
        1'h0,
-       _GEN_9[31:28],
+       _GEN_10[31:28],
        5'h0,
-       _GEN_9[22],
+       _GEN_10[22],
        3'h0,
-       _GEN_9[18:16],
+       _GEN_10[18:16],
        1'h0,
-       _GEN_9[14],
+       _GEN_10[14],
        2'h0,
-       _GEN_9[11],
+       _GEN_10[11],
        4'h0,
-       _GEN_9[6],
+       _GEN_10[6],
        2'h0,
-       _GEN_9[3],
+       _GEN_10[3],
        1'h0,
-       _GEN_9[1],
+       _GEN_10[1],
        1'h0,
        sealed_dout[415],
        1'h0,
@@ -10625,37 +10703,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[256],
        2'h0,
-       _GEN_8[61:59],
+       _GEN_9[61:59],
        1'h0,
-       _GEN_8[57:56],
+       _GEN_9[57:56],
        3'h0,
-       _GEN_8[52],
+       _GEN_9[52],
        1'h0,
-       _GEN_8[50:49],
+       _GEN_9[50:49],
        3'h0,
-       _GEN_8[45:42],
+       _GEN_9[45:42],
        2'h0,
-       _GEN_8[39:38],
+       _GEN_9[39:38],
        3'h0,
-       _GEN_8[34:33],
+       _GEN_9[34:33],
        3'h0,
-       _GEN_8[29],
+       _GEN_9[29],
        1'h0,
-       _GEN_8[27],
+       _GEN_9[27],
        2'h0,
-       _GEN_8[24:23],
+       _GEN_9[24:23],
        2'h0,
-       _GEN_8[20],
+       _GEN_9[20],
        1'h0,
-       _GEN_8[18],
+       _GEN_9[18],
        1'h0,
-       _GEN_8[16],
+       _GEN_9[16],
        1'h0,
-       _GEN_8[14:9],
+       _GEN_9[14:9],
        1'h0,
-       _GEN_8[7:6],
+       _GEN_9[7:6],
        1'h0,
-       _GEN_8[4:0],
+       _GEN_9[4:0],
        4'h0,
        sealed_dout[187:183],
        1'h0,
@@ -10703,13 +10781,13 @@ module kv_compress_emit_speckv_Design(
        4'h0,
        sealed_dout[89:88],
        4'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        1'h0,
-       _GEN_7[9],
+       _GEN_8[9],
        1'h0,
-       _GEN_7[7],
+       _GEN_8[7],
        5'h0,
-       _GEN_7[1],
+       _GEN_8[1],
        4'h0,
        sealed_dout[68],
        1'h0,
@@ -10719,9 +10797,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[58:57],
        4'h0,
-       _GEN_6[4:2],
+       _GEN_7[4:2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        sealed_dout[47:46],
        1'h0,
        sealed_dout[44:43],
@@ -10735,23 +10813,23 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[34],
        1'h0,
        sealed_dout[32],
-       _GEN_2[31:27],
+       _GEN_3[31:27],
        1'h0,
-       _GEN_2[25],
+       _GEN_3[25],
        1'h0,
-       _GEN_2[23],
+       _GEN_3[23],
        2'h0,
-       _GEN_2[20],
+       _GEN_3[20],
        1'h0,
-       _GEN_2[18:17],
+       _GEN_3[18:17],
        1'h0,
-       _GEN_2[15],
+       _GEN_3[15],
        2'h0,
-       _GEN_2[12:11],
+       _GEN_3[12:11],
        3'h0,
-       _GEN_2[7],
+       _GEN_3[7],
        2'h0,
-       _GEN_2[4:1],
+       _GEN_3[4:1],
        33'h0},
      ^{1'h0,
        sealed_dout[478],
@@ -10768,21 +10846,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[450:448],
        1'h0,
-       _GEN_9[30:27],
+       _GEN_10[30:27],
        5'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        3'h0,
-       _GEN_9[17:15],
+       _GEN_10[17:15],
        1'h0,
-       _GEN_9[13],
+       _GEN_10[13],
        2'h0,
-       _GEN_9[10],
+       _GEN_10[10],
        4'h0,
-       _GEN_9[5],
+       _GEN_10[5],
        2'h0,
-       _GEN_9[2],
+       _GEN_10[2],
        1'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        1'h0,
        sealed_dout[414],
        1'h0,
@@ -10866,39 +10944,39 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[258:257],
        1'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60:58],
+       _GEN_9[60:58],
        1'h0,
-       _GEN_8[56:55],
+       _GEN_9[56:55],
        3'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        1'h0,
-       _GEN_8[49:48],
+       _GEN_9[49:48],
        3'h0,
-       _GEN_8[44:41],
+       _GEN_9[44:41],
        2'h0,
-       _GEN_8[38:37],
+       _GEN_9[38:37],
        3'h0,
-       _GEN_8[33:32],
+       _GEN_9[33:32],
        3'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        1'h0,
-       _GEN_8[26],
+       _GEN_9[26],
        2'h0,
-       _GEN_8[23:22],
+       _GEN_9[23:22],
        2'h0,
-       _GEN_8[19],
+       _GEN_9[19],
        1'h0,
-       _GEN_8[17],
+       _GEN_9[17],
        1'h0,
-       _GEN_8[15],
+       _GEN_9[15],
        1'h0,
-       _GEN_8[13:8],
+       _GEN_9[13:8],
        1'h0,
-       _GEN_8[6:5],
+       _GEN_9[6:5],
        1'h0,
-       _GEN_8[3:0],
+       _GEN_9[3:0],
        sealed_dout[191],
        4'h0,
        sealed_dout[186:182],
@@ -10947,13 +11025,13 @@ module kv_compress_emit_speckv_Design(
        4'h0,
        sealed_dout[88],
        5'h0,
-       _GEN_7[10],
+       _GEN_8[10],
        1'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        1'h0,
-       _GEN_7[6],
+       _GEN_8[6],
        5'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        4'h0,
        sealed_dout[67],
        1'h0,
@@ -10963,7 +11041,7 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[57:56],
        4'h0,
-       _GEN_6[3:1],
+       _GEN_7[3:1],
        1'h0,
        sealed_dout[47:45],
        1'h0,
@@ -10977,23 +11055,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[33],
        1'h0,
-       _GEN_2[31:26],
+       _GEN_3[31:26],
        1'h0,
-       _GEN_2[24],
+       _GEN_3[24],
        1'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        2'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        1'h0,
-       _GEN_2[17:16],
+       _GEN_3[17:16],
        1'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        2'h0,
-       _GEN_2[11:10],
+       _GEN_3[11:10],
        3'h0,
-       _GEN_2[6],
+       _GEN_3[6],
        2'h0,
-       _GEN_2[3:0],
+       _GEN_3[3:0],
        32'h0},
      ^{sealed_dout[479],
        1'h0,
@@ -11015,17 +11093,17 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[455:454],
        6'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29],
+       _GEN_10[29],
        7'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        2'h0,
-       _GEN_9[18:17],
+       _GEN_10[18:17],
        2'h0,
-       _GEN_9[14],
+       _GEN_10[14],
        3'h0,
-       _GEN_9[10],
+       _GEN_10[10],
        11'h0,
        sealed_dout[414],
        3'h0,
@@ -11107,41 +11185,41 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[262:257],
        2'h0,
-       _GEN_8[62:61],
+       _GEN_9[62:61],
        4'h0,
-       _GEN_8[56],
+       _GEN_9[56],
        1'h0,
-       _GEN_8[54:53],
+       _GEN_9[54:53],
        1'h0,
-       _GEN_8[51:50],
+       _GEN_9[51:50],
        1'h0,
-       _GEN_8[48],
+       _GEN_9[48],
        3'h0,
-       _GEN_8[44],
+       _GEN_9[44],
        3'h0,
-       _GEN_8[40:39],
+       _GEN_9[40:39],
        3'h0,
-       _GEN_8[35:34],
+       _GEN_9[35:34],
        1'h0,
-       _GEN_8[32],
+       _GEN_9[32],
        1'h0,
-       _GEN_8[30],
+       _GEN_9[30],
        1'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        4'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        2'h0,
-       _GEN_8[20:19],
+       _GEN_9[20:19],
        1'h0,
-       _GEN_8[17:14],
+       _GEN_9[17:14],
        1'h0,
-       _GEN_8[12:11],
+       _GEN_9[12:11],
        1'h0,
-       _GEN_8[9:8],
+       _GEN_9[9:8],
        1'h0,
-       _GEN_8[6:3],
+       _GEN_9[6:3],
        1'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        sealed_dout[191:186],
        2'h0,
        sealed_dout[183],
@@ -11196,11 +11274,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[89:88],
        5'h0,
-       _GEN_7[10],
+       _GEN_8[10],
        1'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        2'h0,
-       _GEN_7[5:2],
+       _GEN_8[5:2],
        2'h0,
        sealed_dout[71:69],
        6'h0,
@@ -11208,11 +11286,11 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[57],
        1'h0,
-       _GEN_6[7:6],
+       _GEN_7[7:6],
        1'h0,
-       _GEN_6[4],
+       _GEN_7[4],
        1'h0,
-       _GEN_6[2:0],
+       _GEN_7[2:0],
        sealed_dout[47:45],
        1'h0,
        sealed_dout[43:42],
@@ -11223,21 +11301,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[35:34],
        3'h0,
-       _GEN_2[30:29],
+       _GEN_3[30:29],
        6'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        2'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        3'h0,
-       _GEN_2[15],
+       _GEN_3[15],
        3'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        1'h0,
-       _GEN_2[9],
+       _GEN_3[9],
        5'h0,
-       _GEN_2[3],
+       _GEN_3[3],
        2'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{sealed_dout[479:478],
        1'h0,
@@ -11257,23 +11335,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[449:448],
        1'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        2'h0,
-       _GEN_9[27:26],
+       _GEN_10[27:26],
        4'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        2'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        2'h0,
-       _GEN_9[15],
+       _GEN_10[15],
        1'h0,
-       _GEN_9[13:12],
+       _GEN_10[13:12],
        1'h0,
-       _GEN_9[10],
+       _GEN_10[10],
        5'h0,
-       _GEN_9[4],
+       _GEN_10[4],
        2'h0,
-       _GEN_9[1],
+       _GEN_10[1],
        1'h0,
        sealed_dout[415:414],
        2'h0,
@@ -11355,37 +11433,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[257],
        4'h0,
-       _GEN_8[60:56],
+       _GEN_9[60:56],
        3'h0,
-       _GEN_8[52:49],
+       _GEN_9[52:49],
        4'h0,
-       _GEN_8[44],
+       _GEN_9[44],
        1'h0,
-       _GEN_8[42:41],
+       _GEN_9[42:41],
        2'h0,
-       _GEN_8[38:35],
+       _GEN_9[38:35],
        1'h0,
-       _GEN_8[33],
+       _GEN_9[33],
        2'h0,
-       _GEN_8[30:28],
+       _GEN_9[30:28],
        2'h0,
-       _GEN_8[25],
+       _GEN_9[25],
        1'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        1'h0,
-       _GEN_8[21:20],
+       _GEN_9[21:20],
        2'h0,
-       _GEN_8[17:16],
+       _GEN_9[17:16],
        1'h0,
-       _GEN_8[14:13],
+       _GEN_9[14:13],
        1'h0,
-       _GEN_8[11],
+       _GEN_9[11],
        2'h0,
-       _GEN_8[8],
+       _GEN_9[8],
        1'h0,
-       _GEN_8[6:4],
+       _GEN_9[6:4],
        3'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191:190],
        5'h0,
        sealed_dout[184],
@@ -11438,11 +11516,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[89],
        5'h0,
-       _GEN_7[11:10],
+       _GEN_8[11:10],
        1'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        6'h0,
-       _GEN_7[1],
+       _GEN_8[1],
        4'h0,
        sealed_dout[68],
        1'h0,
@@ -11454,9 +11532,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[57],
        3'h0,
-       _GEN_6[5:3],
+       _GEN_7[5:3],
        1'h0,
-       _GEN_6[1:0],
+       _GEN_7[1:0],
        1'h0,
        sealed_dout[46:45],
        1'h0,
@@ -11466,27 +11544,27 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[35:32],
        2'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        1'h0,
-       _GEN_2[27:25],
+       _GEN_3[27:25],
        1'h0,
-       _GEN_2[23:22],
+       _GEN_3[23:22],
        2'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        2'h0,
-       _GEN_2[16],
+       _GEN_3[16],
        1'h0,
-       _GEN_2[14:13],
+       _GEN_3[14:13],
        1'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        2'h0,
-       _GEN_2[8],
+       _GEN_3[8],
        2'h0,
-       _GEN_2[5],
+       _GEN_3[5],
        1'h0,
-       _GEN_2[3],
+       _GEN_3[3],
        1'h0,
-       _GEN_2[1],
+       _GEN_3[1],
        33'h0},
      ^{sealed_dout[479:477],
        3'h0,
@@ -11502,23 +11580,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[450:449],
        1'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29:27],
+       _GEN_10[29:27],
        1'h0,
-       _GEN_9[25],
+       _GEN_10[25],
        3'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        2'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        1'h0,
-       _GEN_9[16:14],
+       _GEN_10[16:14],
        2'h0,
-       _GEN_9[11:10],
+       _GEN_10[11:10],
        5'h0,
-       _GEN_9[4:3],
+       _GEN_10[4:3],
        1'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        sealed_dout[415],
        3'h0,
        sealed_dout[411],
@@ -11605,31 +11683,31 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[260:259],
        5'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        7'h0,
-       _GEN_8[53],
+       _GEN_9[53],
        2'h0,
-       _GEN_8[50:47],
+       _GEN_9[50:47],
        2'h0,
-       _GEN_8[44],
+       _GEN_9[44],
        1'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        1'h0,
-       _GEN_8[40:39],
+       _GEN_9[40:39],
        6'h0,
-       _GEN_8[32:29],
+       _GEN_9[32:29],
        3'h0,
-       _GEN_8[25:23],
+       _GEN_9[25:23],
        1'h0,
-       _GEN_8[21],
+       _GEN_9[21],
        2'h0,
-       _GEN_8[18:16],
+       _GEN_9[18:16],
        2'h0,
-       _GEN_8[13:12],
+       _GEN_9[13:12],
        5'h0,
-       _GEN_8[6:4],
+       _GEN_9[6:4],
        1'h0,
-       _GEN_8[2],
+       _GEN_9[2],
        2'h0,
        sealed_dout[191:190],
        1'h0,
@@ -11675,13 +11753,13 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[90:89],
        5'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        2'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        3'h0,
-       _GEN_7[4:2],
+       _GEN_8[4:2],
        1'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        1'h0,
        sealed_dout[70:69],
        1'h0,
@@ -11689,11 +11767,11 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[57],
        2'h0,
-       _GEN_6[6],
+       _GEN_7[6],
        2'h0,
-       _GEN_6[3:2],
+       _GEN_7[3:2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        2'h0,
        sealed_dout[45],
        1'h0,
@@ -11701,23 +11779,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[40:33],
        1'h0,
-       _GEN_2[31],
+       _GEN_3[31],
        3'h0,
-       _GEN_2[27],
+       _GEN_3[27],
        2'h0,
-       _GEN_2[24:23],
+       _GEN_3[24:23],
        3'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        2'h0,
-       _GEN_2[16:15],
+       _GEN_3[16:15],
        2'h0,
-       _GEN_2[12:11],
+       _GEN_3[12:11],
        3'h0,
-       _GEN_2[7],
+       _GEN_3[7],
        1'h0,
-       _GEN_2[5:3],
+       _GEN_3[5:3],
        1'h0,
-       _GEN_2[1:0],
+       _GEN_3[1:0],
        32'h0},
      ^{sealed_dout[479:473],
        2'h0,
@@ -11727,19 +11805,19 @@ module kv_compress_emit_speckv_Design(
        7'h0,
        sealed_dout[459:458],
        11'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        5'h0,
-       _GEN_9[24],
+       _GEN_10[24],
        2'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        2'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        1'h0,
-       _GEN_9[16],
+       _GEN_10[16],
        1'h0,
-       _GEN_9[14:12],
+       _GEN_10[14:12],
        7'h0,
-       _GEN_9[4:0],
+       _GEN_10[4:0],
        2'h0,
        sealed_dout[413],
        1'h0,
@@ -11831,37 +11909,37 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[256],
        2'h0,
-       _GEN_8[61:55],
+       _GEN_9[61:55],
        1'h0,
-       _GEN_8[53:51],
+       _GEN_9[53:51],
        1'h0,
-       _GEN_8[49:48],
+       _GEN_9[49:48],
        1'h0,
-       _GEN_8[46],
+       _GEN_9[46],
        1'h0,
-       _GEN_8[44],
+       _GEN_9[44],
        1'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        3'h0,
-       _GEN_8[38:34],
+       _GEN_9[38:34],
        4'h0,
-       _GEN_8[29],
+       _GEN_9[29],
        1'h0,
-       _GEN_8[27],
+       _GEN_9[27],
        1'h0,
-       _GEN_8[25:24],
+       _GEN_9[25:24],
        2'h0,
-       _GEN_8[21],
+       _GEN_9[21],
        1'h0,
-       _GEN_8[19:18],
+       _GEN_9[19:18],
        1'h0,
-       _GEN_8[16],
+       _GEN_9[16],
        3'h0,
-       _GEN_8[12:10],
+       _GEN_9[12:10],
        2'h0,
-       _GEN_8[7:4],
+       _GEN_9[7:4],
        1'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        2'h0,
        sealed_dout[190],
        1'h0,
@@ -11917,11 +11995,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[93:91],
        9'h0,
-       _GEN_7[9:8],
+       _GEN_8[9:8],
        3'h0,
-       _GEN_7[4],
+       _GEN_8[4],
        2'h0,
-       _GEN_7[1],
+       _GEN_8[1],
        1'h0,
        sealed_dout[71:70],
        1'h0,
@@ -11935,9 +12013,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[57],
        2'h0,
-       _GEN_6[6:4],
+       _GEN_7[6:4],
        1'h0,
-       _GEN_6[2:1],
+       _GEN_7[2:1],
        5'h0,
        sealed_dout[43:42],
        1'h0,
@@ -11945,21 +12023,21 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[34:33],
        2'h0,
-       _GEN_2[30],
+       _GEN_3[30],
        1'h0,
-       _GEN_2[28:27],
+       _GEN_3[28:27],
        1'h0,
-       _GEN_2[25],
+       _GEN_3[25],
        3'h0,
-       _GEN_2[21],
+       _GEN_3[21],
        1'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        2'h0,
-       _GEN_2[16:13],
+       _GEN_3[16:13],
        6'h0,
-       _GEN_2[6:4],
+       _GEN_3[6:4],
        2'h0,
-       _GEN_2[1:0],
+       _GEN_3[1:0],
        32'h0},
      ^{1'h0,
        sealed_dout[478:472],
@@ -11970,19 +12048,19 @@ module kv_compress_emit_speckv_Design(
        7'h0,
        sealed_dout[458:457],
        11'h0,
-       _GEN_9[29],
+       _GEN_10[29],
        5'h0,
-       _GEN_9[23],
+       _GEN_10[23],
        2'h0,
-       _GEN_9[20],
+       _GEN_10[20],
        2'h0,
-       _GEN_9[17],
+       _GEN_10[17],
        1'h0,
-       _GEN_9[15],
+       _GEN_10[15],
        1'h0,
-       _GEN_9[13:11],
+       _GEN_10[13:11],
        7'h0,
-       _GEN_9[3:0],
+       _GEN_10[3:0],
        sealed_dout[415],
        2'h0,
        sealed_dout[412],
@@ -12073,39 +12151,39 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[258],
        2'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60:54],
+       _GEN_9[60:54],
        1'h0,
-       _GEN_8[52:50],
+       _GEN_9[52:50],
        1'h0,
-       _GEN_8[48:47],
+       _GEN_9[48:47],
        1'h0,
-       _GEN_8[45],
+       _GEN_9[45],
        1'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        1'h0,
-       _GEN_8[41],
+       _GEN_9[41],
        3'h0,
-       _GEN_8[37:33],
+       _GEN_9[37:33],
        4'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        1'h0,
-       _GEN_8[26],
+       _GEN_9[26],
        1'h0,
-       _GEN_8[24:23],
+       _GEN_9[24:23],
        2'h0,
-       _GEN_8[20],
+       _GEN_9[20],
        1'h0,
-       _GEN_8[18:17],
+       _GEN_9[18:17],
        1'h0,
-       _GEN_8[15],
+       _GEN_9[15],
        3'h0,
-       _GEN_8[11:9],
+       _GEN_9[11:9],
        2'h0,
-       _GEN_8[6:3],
+       _GEN_9[6:3],
        1'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        2'h0,
        sealed_dout[189],
        1'h0,
@@ -12161,11 +12239,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[92:90],
        9'h0,
-       _GEN_7[8:7],
+       _GEN_8[8:7],
        3'h0,
-       _GEN_7[3],
+       _GEN_8[3],
        2'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        1'h0,
        sealed_dout[70:69],
        1'h0,
@@ -12179,9 +12257,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[56],
        2'h0,
-       _GEN_6[5:3],
+       _GEN_7[5:3],
        1'h0,
-       _GEN_6[1:0],
+       _GEN_7[1:0],
        5'h0,
        sealed_dout[42:41],
        1'h0,
@@ -12189,21 +12267,21 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[33:32],
        2'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        1'h0,
-       _GEN_2[27:26],
+       _GEN_3[27:26],
        1'h0,
-       _GEN_2[24],
+       _GEN_3[24],
        3'h0,
-       _GEN_2[20],
+       _GEN_3[20],
        1'h0,
-       _GEN_2[18],
+       _GEN_3[18],
        2'h0,
-       _GEN_2[15:12],
+       _GEN_3[15:12],
        6'h0,
-       _GEN_2[5:3],
+       _GEN_3[5:3],
        2'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{sealed_dout[479],
        1'h0,
@@ -12223,21 +12301,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[449:448],
        4'h0,
-       _GEN_9[27:26],
+       _GEN_10[27:26],
        3'h0,
-       _GEN_9[22:17],
+       _GEN_10[22:17],
        1'h0,
-       _GEN_9[15:14],
+       _GEN_10[15:14],
        2'h0,
-       _GEN_9[11],
+       _GEN_10[11],
        1'h0,
-       _GEN_9[9],
+       _GEN_10[9],
        4'h0,
-       _GEN_9[4],
+       _GEN_10[4],
        1'h0,
-       _GEN_9[2],
+       _GEN_10[2],
        1'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        2'h0,
        sealed_dout[413],
        2'h0,
@@ -12311,33 +12389,33 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[258:256],
        1'h0,
-       _GEN_8[62:61],
+       _GEN_9[62:61],
        6'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        3'h0,
-       _GEN_8[50:49],
+       _GEN_9[50:49],
        2'h0,
-       _GEN_8[46],
+       _GEN_9[46],
        2'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        1'h0,
-       _GEN_8[41:39],
+       _GEN_9[41:39],
        1'h0,
-       _GEN_8[37],
+       _GEN_9[37],
        3'h0,
-       _GEN_8[33:30],
+       _GEN_9[33:30],
        1'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        6'h0,
-       _GEN_8[21:20],
+       _GEN_9[21:20],
        1'h0,
-       _GEN_8[18],
+       _GEN_9[18],
        1'h0,
-       _GEN_8[16:14],
+       _GEN_9[16:14],
        4'h0,
-       _GEN_8[9:4],
+       _GEN_9[9:4],
        3'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191],
        1'h0,
        sealed_dout[189],
@@ -12404,11 +12482,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[88],
        5'h0,
-       _GEN_7[10:8],
+       _GEN_8[10:8],
        1'h0,
-       _GEN_7[6],
+       _GEN_8[6],
        1'h0,
-       _GEN_7[4:3],
+       _GEN_8[4:3],
        3'h0,
        sealed_dout[71:70],
        1'h0,
@@ -12417,11 +12495,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[64:59],
        1'h0,
        sealed_dout[57:56],
-       _GEN_6[7:6],
+       _GEN_7[7:6],
        2'h0,
-       _GEN_6[3:2],
+       _GEN_7[3:2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        3'h0,
        sealed_dout[44:43],
        4'h0,
@@ -12429,23 +12507,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[35],
        3'h0,
-       _GEN_2[31],
+       _GEN_3[31],
        3'h0,
-       _GEN_2[27],
+       _GEN_3[27],
        4'h0,
-       _GEN_2[22:21],
+       _GEN_3[22:21],
        2'h0,
-       _GEN_2[18:16],
+       _GEN_3[18:16],
        1'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        1'h0,
-       _GEN_2[12],
+       _GEN_3[12],
        1'h0,
-       _GEN_2[10],
+       _GEN_3[10],
        4'h0,
-       _GEN_2[5:4],
+       _GEN_3[5:4],
        2'h0,
-       _GEN_2[1],
+       _GEN_3[1],
        33'h0},
      ^{sealed_dout[479:478],
        1'h0,
@@ -12465,19 +12543,19 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[450:449],
        1'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        2'h0,
-       _GEN_9[28:27],
+       _GEN_10[28:27],
        1'h0,
-       _GEN_9[25],
+       _GEN_10[25],
        5'h0,
-       _GEN_9[19],
+       _GEN_10[19],
        3'h0,
-       _GEN_9[15:12],
+       _GEN_10[15:12],
        2'h0,
-       _GEN_9[9:8],
+       _GEN_10[9:8],
        3'h0,
-       _GEN_9[4:3],
+       _GEN_10[4:3],
        4'h0,
        sealed_dout[414:410],
        1'h0,
@@ -12545,41 +12623,41 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[258:257],
        1'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60:55],
+       _GEN_9[60:55],
        3'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        1'h0,
-       _GEN_8[49:47],
+       _GEN_9[49:47],
        1'h0,
-       _GEN_8[45:43],
+       _GEN_9[45:43],
        1'h0,
-       _GEN_8[41:40],
+       _GEN_9[41:40],
        1'h0,
-       _GEN_8[38:37],
+       _GEN_9[38:37],
        1'h0,
-       _GEN_8[35:34],
+       _GEN_9[35:34],
        1'h0,
-       _GEN_8[32],
+       _GEN_9[32],
        2'h0,
-       _GEN_8[29:28],
+       _GEN_9[29:28],
        2'h0,
-       _GEN_8[25],
+       _GEN_9[25],
        1'h0,
-       _GEN_8[23:21],
+       _GEN_9[23:21],
        2'h0,
-       _GEN_8[18],
+       _GEN_9[18],
        3'h0,
-       _GEN_8[14:13],
+       _GEN_9[14:13],
        2'h0,
-       _GEN_8[10],
+       _GEN_9[10],
        1'h0,
-       _GEN_8[8],
+       _GEN_9[8],
        2'h0,
-       _GEN_8[5:4],
+       _GEN_9[5:4],
        1'h0,
-       _GEN_8[2],
+       _GEN_9[2],
        2'h0,
        sealed_dout[191:189],
        1'h0,
@@ -12633,9 +12711,9 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11:10],
+       _GEN_8[11:10],
        4'h0,
-       _GEN_7[5:4],
+       _GEN_8[5:4],
        8'h0,
        sealed_dout[67:66],
        1'h0,
@@ -12645,11 +12723,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[59:57],
        1'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5:4],
+       _GEN_7[5:4],
        1'h0,
-       _GEN_6[2:1],
+       _GEN_7[2:1],
        4'h0,
        sealed_dout[44],
        1'h0,
@@ -12659,23 +12737,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[32],
        1'h0,
-       _GEN_2[30],
+       _GEN_3[30],
        1'h0,
-       _GEN_2[28:27],
+       _GEN_3[28:27],
        1'h0,
-       _GEN_2[25],
+       _GEN_3[25],
        1'h0,
-       _GEN_2[23:22],
+       _GEN_3[23:22],
        1'h0,
-       _GEN_2[20:17],
+       _GEN_3[20:17],
        1'h0,
-       _GEN_2[15],
+       _GEN_3[15],
        4'h0,
-       _GEN_2[10:9],
+       _GEN_3[10:9],
        3'h0,
-       _GEN_2[5:4],
+       _GEN_3[5:4],
        1'h0,
-       _GEN_2[2:0],
+       _GEN_3[2:0],
        32'h0},
      ^{1'h0,
        sealed_dout[478:477],
@@ -12696,19 +12774,19 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[449:448],
        1'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        2'h0,
-       _GEN_9[27:26],
+       _GEN_10[27:26],
        1'h0,
-       _GEN_9[24],
+       _GEN_10[24],
        5'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        3'h0,
-       _GEN_9[14:11],
+       _GEN_10[14:11],
        2'h0,
-       _GEN_9[8:7],
+       _GEN_10[8:7],
        3'h0,
-       _GEN_9[3:2],
+       _GEN_10[3:2],
        4'h0,
        sealed_dout[413:409],
        1'h0,
@@ -12776,41 +12854,41 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[257:256],
        1'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        2'h0,
-       _GEN_8[59:54],
+       _GEN_9[59:54],
        3'h0,
-       _GEN_8[50],
+       _GEN_9[50],
        1'h0,
-       _GEN_8[48:46],
+       _GEN_9[48:46],
        1'h0,
-       _GEN_8[44:42],
+       _GEN_9[44:42],
        1'h0,
-       _GEN_8[40:39],
+       _GEN_9[40:39],
        1'h0,
-       _GEN_8[37:36],
+       _GEN_9[37:36],
        1'h0,
-       _GEN_8[34:33],
+       _GEN_9[34:33],
        1'h0,
-       _GEN_8[31],
+       _GEN_9[31],
        2'h0,
-       _GEN_8[28:27],
+       _GEN_9[28:27],
        2'h0,
-       _GEN_8[24],
+       _GEN_9[24],
        1'h0,
-       _GEN_8[22:20],
+       _GEN_9[22:20],
        2'h0,
-       _GEN_8[17],
+       _GEN_9[17],
        3'h0,
-       _GEN_8[13:12],
+       _GEN_9[13:12],
        2'h0,
-       _GEN_8[9],
+       _GEN_9[9],
        1'h0,
-       _GEN_8[7],
+       _GEN_9[7],
        2'h0,
-       _GEN_8[4:3],
+       _GEN_9[4:3],
        1'h0,
-       _GEN_8[1],
+       _GEN_9[1],
        2'h0,
        sealed_dout[190:188],
        1'h0,
@@ -12862,9 +12940,9 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[89],
        6'h0,
-       _GEN_7[10:9],
+       _GEN_8[10:9],
        4'h0,
-       _GEN_7[4:3],
+       _GEN_8[4:3],
        8'h0,
        sealed_dout[66:65],
        1'h0,
@@ -12874,11 +12952,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[58:56],
        1'h0,
-       _GEN_6[6],
+       _GEN_7[6],
        1'h0,
-       _GEN_6[4:3],
+       _GEN_7[4:3],
        1'h0,
-       _GEN_6[1:0],
+       _GEN_7[1:0],
        4'h0,
        sealed_dout[43],
        1'h0,
@@ -12886,25 +12964,25 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[35:33],
        1'h0,
-       _GEN_2[31],
+       _GEN_3[31],
        1'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        1'h0,
-       _GEN_2[27:26],
+       _GEN_3[27:26],
        1'h0,
-       _GEN_2[24],
+       _GEN_3[24],
        1'h0,
-       _GEN_2[22:21],
+       _GEN_3[22:21],
        1'h0,
-       _GEN_2[19:16],
+       _GEN_3[19:16],
        1'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        4'h0,
-       _GEN_2[9:8],
+       _GEN_3[9:8],
        3'h0,
-       _GEN_2[4:3],
+       _GEN_3[4:3],
        1'h0,
-       _GEN_2[1:0],
+       _GEN_3[1:0],
        32'h0},
      ^{2'h0,
        sealed_dout[477:476],
@@ -12924,21 +13002,21 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[452],
        3'h0,
        sealed_dout[448],
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29],
+       _GEN_10[29],
        2'h0,
-       _GEN_9[26:25],
+       _GEN_10[26:25],
        1'h0,
-       _GEN_9[23],
+       _GEN_10[23],
        5'h0,
-       _GEN_9[17],
+       _GEN_10[17],
        3'h0,
-       _GEN_9[13:10],
+       _GEN_10[13:10],
        2'h0,
-       _GEN_9[7:6],
+       _GEN_10[7:6],
        3'h0,
-       _GEN_9[2:1],
+       _GEN_10[2:1],
        4'h0,
        sealed_dout[412:408],
        1'h0,
@@ -13005,43 +13083,43 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[262:258],
        1'h0,
        sealed_dout[256],
-       _GEN_8[63],
+       _GEN_9[63],
        1'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        2'h0,
-       _GEN_8[58:53],
+       _GEN_9[58:53],
        3'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        1'h0,
-       _GEN_8[47:45],
+       _GEN_9[47:45],
        1'h0,
-       _GEN_8[43:41],
+       _GEN_9[43:41],
        1'h0,
-       _GEN_8[39:38],
+       _GEN_9[39:38],
        1'h0,
-       _GEN_8[36:35],
+       _GEN_9[36:35],
        1'h0,
-       _GEN_8[33:32],
+       _GEN_9[33:32],
        1'h0,
-       _GEN_8[30],
+       _GEN_9[30],
        2'h0,
-       _GEN_8[27:26],
+       _GEN_9[27:26],
        2'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        1'h0,
-       _GEN_8[21:19],
+       _GEN_9[21:19],
        2'h0,
-       _GEN_8[16],
+       _GEN_9[16],
        3'h0,
-       _GEN_8[12:11],
+       _GEN_9[12:11],
        2'h0,
-       _GEN_8[8],
+       _GEN_9[8],
        1'h0,
-       _GEN_8[6],
+       _GEN_9[6],
        2'h0,
-       _GEN_8[3:2],
+       _GEN_9[3:2],
        1'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        2'h0,
        sealed_dout[189:187],
        1'h0,
@@ -13093,11 +13171,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        1'h0,
-       _GEN_7[9:8],
+       _GEN_8[9:8],
        4'h0,
-       _GEN_7[3:2],
+       _GEN_8[3:2],
        8'h0,
        sealed_dout[65:64],
        1'h0,
@@ -13106,13 +13184,13 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[59],
        1'h0,
        sealed_dout[57:56],
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5],
+       _GEN_7[5],
        1'h0,
-       _GEN_6[3:2],
+       _GEN_7[3:2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        sealed_dout[47],
        4'h0,
        sealed_dout[42],
@@ -13121,25 +13199,25 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[34:32],
        1'h0,
-       _GEN_2[30],
+       _GEN_3[30],
        1'h0,
-       _GEN_2[28],
+       _GEN_3[28],
        1'h0,
-       _GEN_2[26:25],
+       _GEN_3[26:25],
        1'h0,
-       _GEN_2[23],
+       _GEN_3[23],
        1'h0,
-       _GEN_2[21:20],
+       _GEN_3[21:20],
        1'h0,
-       _GEN_2[18:15],
+       _GEN_3[18:15],
        1'h0,
-       _GEN_2[13],
+       _GEN_3[13],
        4'h0,
-       _GEN_2[8:7],
+       _GEN_3[8:7],
        3'h0,
-       _GEN_2[3:2],
+       _GEN_3[3:2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{3'h0,
        sealed_dout[476:475],
@@ -13158,21 +13236,21 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[451],
        3'h0,
-       _GEN_9[31:30],
+       _GEN_10[31:30],
        1'h0,
-       _GEN_9[28],
+       _GEN_10[28],
        2'h0,
-       _GEN_9[25:24],
+       _GEN_10[25:24],
        1'h0,
-       _GEN_9[22],
+       _GEN_10[22],
        5'h0,
-       _GEN_9[16],
+       _GEN_10[16],
        3'h0,
-       _GEN_9[12:9],
+       _GEN_10[12:9],
        2'h0,
-       _GEN_9[6:5],
+       _GEN_10[6:5],
        3'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        4'h0,
        sealed_dout[411:407],
        1'h0,
@@ -13238,41 +13316,41 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[261:257],
        1'h0,
-       _GEN_8[63:62],
+       _GEN_9[63:62],
        1'h0,
-       _GEN_8[60],
+       _GEN_9[60],
        2'h0,
-       _GEN_8[57:52],
+       _GEN_9[57:52],
        3'h0,
-       _GEN_8[48],
+       _GEN_9[48],
        1'h0,
-       _GEN_8[46:44],
+       _GEN_9[46:44],
        1'h0,
-       _GEN_8[42:40],
+       _GEN_9[42:40],
        1'h0,
-       _GEN_8[38:37],
+       _GEN_9[38:37],
        1'h0,
-       _GEN_8[35:34],
+       _GEN_9[35:34],
        1'h0,
-       _GEN_8[32:31],
+       _GEN_9[32:31],
        1'h0,
-       _GEN_8[29],
+       _GEN_9[29],
        2'h0,
-       _GEN_8[26:25],
+       _GEN_9[26:25],
        2'h0,
-       _GEN_8[22],
+       _GEN_9[22],
        1'h0,
-       _GEN_8[20:18],
+       _GEN_9[20:18],
        2'h0,
-       _GEN_8[15],
+       _GEN_9[15],
        3'h0,
-       _GEN_8[11:10],
+       _GEN_9[11:10],
        2'h0,
-       _GEN_8[7],
+       _GEN_9[7],
        1'h0,
-       _GEN_8[5],
+       _GEN_9[5],
        2'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        1'h0,
        sealed_dout[191],
        2'h0,
@@ -13324,11 +13402,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[91:90],
        6'h0,
-       _GEN_7[11:10],
+       _GEN_8[11:10],
        1'h0,
-       _GEN_7[8:7],
+       _GEN_8[8:7],
        4'h0,
-       _GEN_7[2:1],
+       _GEN_8[2:1],
        8'h0,
        sealed_dout[64:63],
        1'h0,
@@ -13337,11 +13415,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[58],
        1'h0,
        sealed_dout[56],
-       _GEN_6[7:6],
+       _GEN_7[7:6],
        1'h0,
-       _GEN_6[4],
+       _GEN_7[4],
        1'h0,
-       _GEN_6[2:1],
+       _GEN_7[2:1],
        1'h0,
        sealed_dout[47:46],
        4'h0,
@@ -13350,25 +13428,25 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[39:37],
        3'h0,
        sealed_dout[33:32],
-       _GEN_2[31],
+       _GEN_3[31],
        1'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        1'h0,
-       _GEN_2[27],
+       _GEN_3[27],
        1'h0,
-       _GEN_2[25:24],
+       _GEN_3[25:24],
        1'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        1'h0,
-       _GEN_2[20:19],
+       _GEN_3[20:19],
        1'h0,
-       _GEN_2[17:14],
+       _GEN_3[17:14],
        1'h0,
-       _GEN_2[12],
+       _GEN_3[12],
        4'h0,
-       _GEN_2[7:6],
+       _GEN_3[7:6],
        3'h0,
-       _GEN_2[2:1],
+       _GEN_3[2:1],
        33'h0},
      ^{sealed_dout[479],
        5'h0,
@@ -13386,23 +13464,23 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[452:448],
        1'h0,
-       _GEN_9[30:28],
+       _GEN_10[30:28],
        1'h0,
-       _GEN_9[26],
+       _GEN_10[26],
        1'h0,
-       _GEN_9[24:23],
+       _GEN_10[24:23],
        2'h0,
-       _GEN_9[20],
+       _GEN_10[20],
        1'h0,
-       _GEN_9[18:16],
+       _GEN_10[18:16],
        3'h0,
-       _GEN_9[12:11],
+       _GEN_10[12:11],
        2'h0,
-       _GEN_9[8],
+       _GEN_10[8],
        2'h0,
-       _GEN_9[5],
+       _GEN_10[5],
        3'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        1'h0,
        sealed_dout[414:413],
        1'h0,
@@ -13486,37 +13564,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[257],
        2'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        3'h0,
-       _GEN_8[58:57],
+       _GEN_9[58:57],
        2'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        1'h0,
-       _GEN_8[52],
+       _GEN_9[52],
        6'h0,
-       _GEN_8[45],
+       _GEN_9[45],
        2'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        1'h0,
-       _GEN_8[40],
+       _GEN_9[40],
        4'h0,
-       _GEN_8[35],
+       _GEN_9[35],
        1'h0,
-       _GEN_8[33],
+       _GEN_9[33],
        5'h0,
-       _GEN_8[27],
+       _GEN_9[27],
        2'h0,
-       _GEN_8[24:22],
+       _GEN_9[24:22],
        1'h0,
-       _GEN_8[20],
+       _GEN_9[20],
        4'h0,
-       _GEN_8[15:14],
+       _GEN_9[15:14],
        4'h0,
-       _GEN_8[9],
+       _GEN_9[9],
        1'h0,
-       _GEN_8[7],
+       _GEN_9[7],
        2'h0,
-       _GEN_8[4:0],
+       _GEN_9[4:0],
        1'h0,
        sealed_dout[190:188],
        3'h0,
@@ -13564,13 +13642,13 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        2'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        1'h0,
-       _GEN_7[6],
+       _GEN_8[6],
        1'h0,
-       _GEN_7[4:0],
+       _GEN_8[4:0],
        1'h0,
        sealed_dout[70:69],
        2'h0,
@@ -13581,11 +13659,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[59],
        2'h0,
        sealed_dout[56],
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5:3],
+       _GEN_7[5:3],
        1'h0,
-       _GEN_6[1:0],
+       _GEN_7[1:0],
        sealed_dout[47:43],
        1'h0,
        sealed_dout[41],
@@ -13594,23 +13672,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[35],
        3'h0,
-       _GEN_2[31:30],
+       _GEN_3[31:30],
        2'h0,
-       _GEN_2[27],
+       _GEN_3[27],
        1'h0,
-       _GEN_2[25:24],
+       _GEN_3[25:24],
        1'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        6'h0,
-       _GEN_2[15:14],
+       _GEN_3[15:14],
        3'h0,
-       _GEN_2[10],
+       _GEN_3[10],
        3'h0,
-       _GEN_2[6],
+       _GEN_3[6],
        2'h0,
-       _GEN_2[3:2],
+       _GEN_3[3:2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{sealed_dout[479:478],
        2'h0,
@@ -13630,21 +13708,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[450],
        2'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29],
+       _GEN_10[29],
        2'h0,
-       _GEN_9[26:25],
+       _GEN_10[26:25],
        1'h0,
-       _GEN_9[23:18],
+       _GEN_10[23:18],
        5'h0,
-       _GEN_9[12:11],
+       _GEN_10[12:11],
        1'h0,
-       _GEN_9[9],
+       _GEN_10[9],
        1'h0,
-       _GEN_9[7],
+       _GEN_10[7],
        5'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        1'h0,
        sealed_dout[414],
        1'h0,
@@ -13738,31 +13816,31 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[259],
        7'h0,
-       _GEN_8[59:58],
+       _GEN_9[59:58],
        2'h0,
-       _GEN_8[55],
+       _GEN_9[55],
        7'h0,
-       _GEN_8[47],
+       _GEN_9[47],
        3'h0,
-       _GEN_8[43:42],
+       _GEN_9[43:42],
        4'h0,
-       _GEN_8[37:35],
+       _GEN_9[37:35],
        2'h0,
-       _GEN_8[32:30],
+       _GEN_9[32:30],
        1'h0,
-       _GEN_8[28:25],
+       _GEN_9[28:25],
        4'h0,
-       _GEN_8[20],
+       _GEN_9[20],
        1'h0,
-       _GEN_8[18:17],
+       _GEN_9[18:17],
        1'h0,
-       _GEN_8[15:13],
+       _GEN_9[15:13],
        2'h0,
-       _GEN_8[10],
+       _GEN_9[10],
        1'h0,
-       _GEN_8[8:7],
+       _GEN_9[8:7],
        5'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        sealed_dout[191],
        4'h0,
        sealed_dout[186:183],
@@ -13813,13 +13891,13 @@ module kv_compress_emit_speckv_Design(
        4'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        1'h0,
-       _GEN_7[9:8],
+       _GEN_8[9:8],
        2'h0,
-       _GEN_7[5:4],
+       _GEN_8[5:4],
        2'h0,
-       _GEN_7[1:0],
+       _GEN_8[1:0],
        sealed_dout[71:70],
        1'h0,
        sealed_dout[68],
@@ -13829,11 +13907,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[60],
        1'h0,
        sealed_dout[58:56],
-       _GEN_6[7],
+       _GEN_7[7],
        3'h0,
-       _GEN_6[3:2],
+       _GEN_7[3:2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        1'h0,
        sealed_dout[46:45],
        2'h0,
@@ -13843,21 +13921,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[32],
        1'h0,
-       _GEN_2[30:27],
+       _GEN_3[30:27],
        1'h0,
-       _GEN_2[25:24],
+       _GEN_3[25:24],
        1'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        2'h0,
-       _GEN_2[19:18],
+       _GEN_3[19:18],
        1'h0,
-       _GEN_2[16],
+       _GEN_3[16],
        1'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        2'h0,
-       _GEN_2[11:9],
+       _GEN_3[11:9],
        5'h0,
-       _GEN_2[3],
+       _GEN_3[3],
        35'h0},
      ^{sealed_dout[479:477],
        1'h0,
@@ -13873,25 +13951,25 @@ module kv_compress_emit_speckv_Design(
        5'h0,
        sealed_dout[448],
        1'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        2'h0,
-       _GEN_9[27:24],
+       _GEN_10[27:24],
        1'h0,
-       _GEN_9[22],
+       _GEN_10[22],
        2'h0,
-       _GEN_9[19],
+       _GEN_10[19],
        2'h0,
-       _GEN_9[16:15],
+       _GEN_10[16:15],
        2'h0,
-       _GEN_9[12:11],
+       _GEN_10[12:11],
        1'h0,
-       _GEN_9[9:8],
+       _GEN_10[9:8],
        1'h0,
-       _GEN_9[6],
+       _GEN_10[6],
        1'h0,
-       _GEN_9[4],
+       _GEN_10[4],
        2'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        1'h0,
        sealed_dout[414],
        4'h0,
@@ -13979,37 +14057,37 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[256],
        2'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        1'h0,
-       _GEN_8[59],
+       _GEN_9[59],
        2'h0,
-       _GEN_8[56:53],
+       _GEN_9[56:53],
        1'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        3'h0,
-       _GEN_8[47:46],
+       _GEN_9[47:46],
        1'h0,
-       _GEN_8[44:43],
+       _GEN_9[44:43],
        3'h0,
-       _GEN_8[39],
+       _GEN_9[39],
        1'h0,
-       _GEN_8[37],
+       _GEN_9[37],
        7'h0,
-       _GEN_8[29:28],
+       _GEN_9[29:28],
        1'h0,
-       _GEN_8[26],
+       _GEN_9[26],
        1'h0,
-       _GEN_8[24:20],
+       _GEN_9[24:20],
        1'h0,
-       _GEN_8[18],
+       _GEN_9[18],
        1'h0,
-       _GEN_8[16:12],
+       _GEN_9[16:12],
        1'h0,
-       _GEN_8[10:9],
+       _GEN_9[10:9],
        5'h0,
-       _GEN_8[3:2],
+       _GEN_9[3:2],
        1'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191:186],
        2'h0,
        sealed_dout[183],
@@ -14062,11 +14140,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[89:88],
        6'h0,
-       _GEN_7[9],
+       _GEN_8[9],
        6'h0,
-       _GEN_7[2],
+       _GEN_8[2],
        1'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        sealed_dout[71],
        3'h0,
        sealed_dout[67:65],
@@ -14075,11 +14153,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[60:59],
        3'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        2'h0,
-       _GEN_6[4],
+       _GEN_7[4],
        1'h0,
-       _GEN_6[2:1],
+       _GEN_7[2:1],
        3'h0,
        sealed_dout[45],
        1'h0,
@@ -14088,27 +14166,27 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[37:36],
        1'h0,
        sealed_dout[34:32],
-       _GEN_2[31],
+       _GEN_3[31],
        1'h0,
-       _GEN_2[29],
+       _GEN_3[29],
        3'h0,
-       _GEN_2[25:24],
+       _GEN_3[25:24],
        1'h0,
-       _GEN_2[22],
+       _GEN_3[22],
        2'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        1'h0,
-       _GEN_2[17:15],
+       _GEN_3[17:15],
        3'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        1'h0,
-       _GEN_2[9:8],
+       _GEN_3[9:8],
        2'h0,
-       _GEN_2[5],
+       _GEN_3[5],
        1'h0,
-       _GEN_2[3],
+       _GEN_3[3],
        1'h0,
-       _GEN_2[1],
+       _GEN_3[1],
        33'h0},
      ^{1'h0,
        sealed_dout[478:476],
@@ -14123,27 +14201,27 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[454:453],
        5'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29],
+       _GEN_10[29],
        2'h0,
-       _GEN_9[26:23],
+       _GEN_10[26:23],
        1'h0,
-       _GEN_9[21],
+       _GEN_10[21],
        2'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        2'h0,
-       _GEN_9[15:14],
+       _GEN_10[15:14],
        2'h0,
-       _GEN_9[11:10],
+       _GEN_10[11:10],
        1'h0,
-       _GEN_9[8:7],
+       _GEN_10[8:7],
        1'h0,
-       _GEN_9[5],
+       _GEN_10[5],
        1'h0,
-       _GEN_9[3],
+       _GEN_10[3],
        2'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        sealed_dout[415],
        1'h0,
        sealed_dout[413],
@@ -14230,37 +14308,37 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[259],
        3'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60],
+       _GEN_9[60],
        1'h0,
-       _GEN_8[58],
+       _GEN_9[58],
        2'h0,
-       _GEN_8[55:52],
+       _GEN_9[55:52],
        1'h0,
-       _GEN_8[50],
+       _GEN_9[50],
        3'h0,
-       _GEN_8[46:45],
+       _GEN_9[46:45],
        1'h0,
-       _GEN_8[43:42],
+       _GEN_9[43:42],
        3'h0,
-       _GEN_8[38],
+       _GEN_9[38],
        1'h0,
-       _GEN_8[36],
+       _GEN_9[36],
        7'h0,
-       _GEN_8[28:27],
+       _GEN_9[28:27],
        1'h0,
-       _GEN_8[25],
+       _GEN_9[25],
        1'h0,
-       _GEN_8[23:19],
+       _GEN_9[23:19],
        1'h0,
-       _GEN_8[17],
+       _GEN_9[17],
        1'h0,
-       _GEN_8[15:11],
+       _GEN_9[15:11],
        1'h0,
-       _GEN_8[9:8],
+       _GEN_9[9:8],
        5'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        1'h0,
        sealed_dout[191:185],
        2'h0,
@@ -14314,9 +14392,9 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[88],
        7'h0,
-       _GEN_7[8],
+       _GEN_8[8],
        6'h0,
-       _GEN_7[1],
+       _GEN_8[1],
        1'h0,
        sealed_dout[71:70],
        3'h0,
@@ -14326,11 +14404,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[59:58],
        3'h0,
-       _GEN_6[6],
+       _GEN_7[6],
        2'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        1'h0,
-       _GEN_6[1:0],
+       _GEN_7[1:0],
        3'h0,
        sealed_dout[44],
        1'h0,
@@ -14339,27 +14417,27 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[36:35],
        1'h0,
        sealed_dout[33:32],
-       _GEN_2[31:30],
+       _GEN_3[31:30],
        1'h0,
-       _GEN_2[28],
+       _GEN_3[28],
        3'h0,
-       _GEN_2[24:23],
+       _GEN_3[24:23],
        1'h0,
-       _GEN_2[21],
+       _GEN_3[21],
        2'h0,
-       _GEN_2[18],
+       _GEN_3[18],
        1'h0,
-       _GEN_2[16:14],
+       _GEN_3[16:14],
        3'h0,
-       _GEN_2[10],
+       _GEN_3[10],
        1'h0,
-       _GEN_2[8:7],
+       _GEN_3[8:7],
        2'h0,
-       _GEN_2[4],
+       _GEN_3[4],
        1'h0,
-       _GEN_2[2],
+       _GEN_3[2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{sealed_dout[479],
        1'h0,
@@ -14385,17 +14463,17 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[449:448],
        1'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        2'h0,
-       _GEN_9[27:21],
+       _GEN_10[27:21],
        2'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        1'h0,
-       _GEN_9[16:12],
+       _GEN_10[16:12],
        4'h0,
-       _GEN_9[7:6],
+       _GEN_10[7:6],
        3'h0,
-       _GEN_9[2:1],
+       _GEN_10[2:1],
        3'h0,
        sealed_dout[413:407],
        1'h0,
@@ -14463,41 +14541,41 @@ module kv_compress_emit_speckv_Design(
        4'h0,
        sealed_dout[256],
        1'h0,
-       _GEN_8[62:61],
+       _GEN_9[62:61],
        2'h0,
-       _GEN_8[58],
+       _GEN_9[58],
        1'h0,
-       _GEN_8[56:54],
+       _GEN_9[56:54],
        1'h0,
-       _GEN_8[52],
+       _GEN_9[52],
        2'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        1'h0,
-       _GEN_8[47],
+       _GEN_9[47],
        1'h0,
-       _GEN_8[45],
+       _GEN_9[45],
        1'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        3'h0,
-       _GEN_8[39],
+       _GEN_9[39],
        2'h0,
-       _GEN_8[36],
+       _GEN_9[36],
        1'h0,
-       _GEN_8[34],
+       _GEN_9[34],
        2'h0,
-       _GEN_8[31:30],
+       _GEN_9[31:30],
        1'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        1'h0,
-       _GEN_8[26:23],
+       _GEN_9[26:23],
        5'h0,
-       _GEN_8[17:11],
+       _GEN_9[17:11],
        2'h0,
-       _GEN_8[8],
+       _GEN_9[8],
        1'h0,
-       _GEN_8[6],
+       _GEN_9[6],
        2'h0,
-       _GEN_8[3:0],
+       _GEN_9[3:0],
        1'h0,
        sealed_dout[190],
        7'h0,
@@ -14549,11 +14627,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[91:88],
        4'h0,
-       _GEN_7[11:8],
+       _GEN_8[11:8],
        3'h0,
-       _GEN_7[4:2],
+       _GEN_8[4:2],
        1'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        5'h0,
        sealed_dout[66:65],
        1'h0,
@@ -14563,11 +14641,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[56],
        1'h0,
-       _GEN_6[6:4],
+       _GEN_7[6:4],
        1'h0,
-       _GEN_6[2],
+       _GEN_7[2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        3'h0,
        sealed_dout[44],
        3'h0,
@@ -14577,17 +14655,17 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[34],
        2'h0,
-       _GEN_2[31:28],
+       _GEN_3[31:28],
        1'h0,
-       _GEN_2[26:25],
+       _GEN_3[26:25],
        3'h0,
-       _GEN_2[21:14],
+       _GEN_3[21:14],
        2'h0,
-       _GEN_2[11:9],
+       _GEN_3[11:9],
        1'h0,
-       _GEN_2[7:5],
+       _GEN_3[7:5],
        2'h0,
-       _GEN_2[2],
+       _GEN_3[2],
        34'h0},
      ^{sealed_dout[479:478],
        1'h0,
@@ -14607,23 +14685,23 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[452:449],
        1'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29:27],
+       _GEN_10[29:27],
        1'h0,
-       _GEN_9[25:22],
+       _GEN_10[25:22],
        3'h0,
-       _GEN_9[18],
+       _GEN_10[18],
        1'h0,
-       _GEN_9[16],
+       _GEN_10[16],
        1'h0,
-       _GEN_9[14:13],
+       _GEN_10[14:13],
        1'h0,
-       _GEN_9[11:9],
+       _GEN_10[11:9],
        2'h0,
-       _GEN_9[6:4],
+       _GEN_10[6:4],
        3'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        sealed_dout[415:412],
        4'h0,
        sealed_dout[407:406],
@@ -14709,39 +14787,39 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[258],
        1'h0,
        sealed_dout[256],
-       _GEN_8[63],
+       _GEN_9[63],
        2'h0,
-       _GEN_8[60:58],
+       _GEN_9[60:58],
        1'h0,
-       _GEN_8[56],
+       _GEN_9[56],
        1'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        5'h0,
-       _GEN_8[48:46],
+       _GEN_9[48:46],
        2'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        1'h0,
-       _GEN_8[41],
+       _GEN_9[41],
        1'h0,
-       _GEN_8[39:36],
+       _GEN_9[39:36],
        1'h0,
-       _GEN_8[34:33],
+       _GEN_9[34:33],
        1'h0,
-       _GEN_8[31],
+       _GEN_9[31],
        1'h0,
-       _GEN_8[29:28],
+       _GEN_9[29:28],
        3'h0,
-       _GEN_8[24],
+       _GEN_9[24],
        2'h0,
-       _GEN_8[21:16],
+       _GEN_9[21:16],
        1'h0,
-       _GEN_8[14:11],
+       _GEN_9[14:11],
        4'h0,
-       _GEN_8[6:5],
+       _GEN_9[6:5],
        1'h0,
-       _GEN_8[3],
+       _GEN_9[3],
        1'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        sealed_dout[191],
        2'h0,
        sealed_dout[188:184],
@@ -14794,9 +14872,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[90],
        13'h0,
-       _GEN_7[4],
+       _GEN_8[4],
        2'h0,
-       _GEN_7[1],
+       _GEN_8[1],
        1'h0,
        sealed_dout[71:69],
        2'h0,
@@ -14807,11 +14885,11 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[59],
        2'h0,
        sealed_dout[56],
-       _GEN_6[7:5],
+       _GEN_7[7:5],
        1'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        1'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        4'h0,
        sealed_dout[44],
        2'h0,
@@ -14821,23 +14899,23 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[33:32],
        1'h0,
-       _GEN_2[30:29],
+       _GEN_3[30:29],
        2'h0,
-       _GEN_2[26],
+       _GEN_3[26],
        1'h0,
-       _GEN_2[24:20],
+       _GEN_3[24:20],
        2'h0,
-       _GEN_2[17],
+       _GEN_3[17],
        1'h0,
-       _GEN_2[15:14],
+       _GEN_3[15:14],
        2'h0,
-       _GEN_2[11],
+       _GEN_3[11],
        1'h0,
-       _GEN_2[9:8],
+       _GEN_3[9:8],
        1'h0,
-       _GEN_2[6],
+       _GEN_3[6],
        1'h0,
-       _GEN_2[4:2],
+       _GEN_3[4:2],
        34'h0},
      ^{1'h0,
        sealed_dout[478:477],
@@ -14858,21 +14936,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[451:448],
        1'h0,
-       _GEN_9[30],
+       _GEN_10[30],
        1'h0,
-       _GEN_9[28:26],
+       _GEN_10[28:26],
        1'h0,
-       _GEN_9[24:21],
+       _GEN_10[24:21],
        3'h0,
-       _GEN_9[17],
+       _GEN_10[17],
        1'h0,
-       _GEN_9[15],
+       _GEN_10[15],
        1'h0,
-       _GEN_9[13:12],
+       _GEN_10[13:12],
        1'h0,
-       _GEN_9[10:8],
+       _GEN_10[10:8],
        2'h0,
-       _GEN_9[5:3],
+       _GEN_10[5:3],
        3'h0,
        sealed_dout[415:411],
        4'h0,
@@ -14958,39 +15036,39 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[257],
        1'h0,
-       _GEN_8[63:62],
+       _GEN_9[63:62],
        2'h0,
-       _GEN_8[59:57],
+       _GEN_9[59:57],
        1'h0,
-       _GEN_8[55],
+       _GEN_9[55],
        1'h0,
-       _GEN_8[53],
+       _GEN_9[53],
        5'h0,
-       _GEN_8[47:45],
+       _GEN_9[47:45],
        2'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        1'h0,
-       _GEN_8[40],
+       _GEN_9[40],
        1'h0,
-       _GEN_8[38:35],
+       _GEN_9[38:35],
        1'h0,
-       _GEN_8[33:32],
+       _GEN_9[33:32],
        1'h0,
-       _GEN_8[30],
+       _GEN_9[30],
        1'h0,
-       _GEN_8[28:27],
+       _GEN_9[28:27],
        3'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        2'h0,
-       _GEN_8[20:15],
+       _GEN_9[20:15],
        1'h0,
-       _GEN_8[13:10],
+       _GEN_9[13:10],
        4'h0,
-       _GEN_8[5:4],
+       _GEN_9[5:4],
        1'h0,
-       _GEN_8[2],
+       _GEN_9[2],
        1'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191:190],
        2'h0,
        sealed_dout[187:183],
@@ -15043,11 +15121,11 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[89],
        5'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        7'h0,
-       _GEN_7[3],
+       _GEN_8[3],
        2'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        1'h0,
        sealed_dout[70:68],
        2'h0,
@@ -15057,11 +15135,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[58],
        2'h0,
-       _GEN_6[7:4],
+       _GEN_7[7:4],
        1'h0,
-       _GEN_6[2],
+       _GEN_7[2],
        1'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        4'h0,
        sealed_dout[43],
        2'h0,
@@ -15070,25 +15148,25 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[36],
        3'h0,
        sealed_dout[32],
-       _GEN_2[31],
+       _GEN_3[31],
        1'h0,
-       _GEN_2[29:28],
+       _GEN_3[29:28],
        2'h0,
-       _GEN_2[25],
+       _GEN_3[25],
        1'h0,
-       _GEN_2[23:19],
+       _GEN_3[23:19],
        2'h0,
-       _GEN_2[16],
+       _GEN_3[16],
        1'h0,
-       _GEN_2[14:13],
+       _GEN_3[14:13],
        2'h0,
-       _GEN_2[10],
+       _GEN_3[10],
        1'h0,
-       _GEN_2[8:7],
+       _GEN_3[8:7],
        1'h0,
-       _GEN_2[5],
+       _GEN_3[5],
        1'h0,
-       _GEN_2[3:1],
+       _GEN_3[3:1],
        33'h0},
      ^{sealed_dout[479],
        1'h0,
@@ -15108,23 +15186,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[451:450],
        2'h0,
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29:28],
+       _GEN_10[29:28],
        2'h0,
-       _GEN_9[25],
+       _GEN_10[25],
        1'h0,
-       _GEN_9[23:22],
+       _GEN_10[23:22],
        3'h0,
-       _GEN_9[18:17],
+       _GEN_10[18:17],
        1'h0,
-       _GEN_9[15:14],
+       _GEN_10[15:14],
        2'h0,
-       _GEN_9[11:10],
+       _GEN_10[11:10],
        1'h0,
-       _GEN_9[8:7],
+       _GEN_10[8:7],
        3'h0,
-       _GEN_9[3:1],
+       _GEN_10[3:1],
        1'h0,
        sealed_dout[415],
        2'h0,
@@ -15212,39 +15290,39 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[261],
        6'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        2'h0,
-       _GEN_8[59],
+       _GEN_9[59],
        3'h0,
-       _GEN_8[55:51],
+       _GEN_9[55:51],
        3'h0,
-       _GEN_8[47:45],
+       _GEN_9[47:45],
        1'h0,
-       _GEN_8[43:42],
+       _GEN_9[43:42],
        9'h0,
-       _GEN_8[32],
+       _GEN_9[32],
        1'h0,
-       _GEN_8[30:28],
+       _GEN_9[30:28],
        1'h0,
-       _GEN_8[26:25],
+       _GEN_9[26:25],
        1'h0,
-       _GEN_8[23],
+       _GEN_9[23],
        1'h0,
-       _GEN_8[21:20],
+       _GEN_9[21:20],
        3'h0,
-       _GEN_8[16],
+       _GEN_9[16],
        1'h0,
-       _GEN_8[14],
+       _GEN_9[14],
        1'h0,
-       _GEN_8[12:11],
+       _GEN_9[12:11],
        1'h0,
-       _GEN_8[9],
+       _GEN_9[9],
        1'h0,
-       _GEN_8[7:6],
+       _GEN_9[7:6],
        1'h0,
-       _GEN_8[4],
+       _GEN_9[4],
        1'h0,
-       _GEN_8[2:1],
+       _GEN_9[2:1],
        1'h0,
        sealed_dout[191:190],
        1'h0,
@@ -15298,9 +15376,9 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[89],
        7'h0,
-       _GEN_7[9:7],
+       _GEN_8[9:7],
        2'h0,
-       _GEN_7[4:3],
+       _GEN_8[4:3],
        3'h0,
        sealed_dout[71:70],
        1'h0,
@@ -15312,32 +15390,32 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[56],
        2'h0,
-       _GEN_6[5],
+       _GEN_7[5],
        1'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        1'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        4'h0,
        sealed_dout[44:38],
        1'h0,
        sealed_dout[36],
        3'h0,
        sealed_dout[32],
-       _GEN_2[31:30],
+       _GEN_3[31:30],
        3'h0,
-       _GEN_2[26:23],
+       _GEN_3[26:23],
        2'h0,
-       _GEN_2[20],
+       _GEN_3[20],
        3'h0,
-       _GEN_2[16:15],
+       _GEN_3[16:15],
        2'h0,
-       _GEN_2[12:9],
+       _GEN_3[12:9],
        1'h0,
-       _GEN_2[7:3],
+       _GEN_3[7:3],
        2'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
-     ^_GEN_10,
+     ^_GEN_11,
      ^{sealed_dout[479:477],
        2'h0,
        sealed_dout[474:473],
@@ -15359,19 +15437,19 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[450],
        1'h0,
        sealed_dout[448],
-       _GEN_9[31],
+       _GEN_10[31],
        1'h0,
-       _GEN_9[29:25],
+       _GEN_10[29:25],
        1'h0,
-       _GEN_9[23],
+       _GEN_10[23],
        2'h0,
-       _GEN_9[20:18],
+       _GEN_10[20:18],
        1'h0,
-       _GEN_9[16:13],
+       _GEN_10[16:13],
        1'h0,
-       _GEN_9[11:9],
+       _GEN_10[11:9],
        2'h0,
-       _GEN_9[6:3],
+       _GEN_10[6:3],
        5'h0,
        sealed_dout[413:410],
        3'h0,
@@ -15444,43 +15522,43 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[261],
        1'h0,
        sealed_dout[259:256],
-       _GEN_8[63],
+       _GEN_9[63],
        1'h0,
-       _GEN_8[61],
+       _GEN_9[61],
        1'h0,
-       _GEN_8[59],
+       _GEN_9[59],
        1'h0,
-       _GEN_8[57],
+       _GEN_9[57],
        2'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        4'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        1'h0,
-       _GEN_8[47:45],
+       _GEN_9[47:45],
        1'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        1'h0,
-       _GEN_8[41],
+       _GEN_9[41],
        1'h0,
-       _GEN_8[39:37],
+       _GEN_9[39:37],
        3'h0,
-       _GEN_8[33],
+       _GEN_9[33],
        1'h0,
-       _GEN_8[31:29],
+       _GEN_9[31:29],
        1'h0,
-       _GEN_8[27],
+       _GEN_9[27],
        1'h0,
-       _GEN_8[25],
+       _GEN_9[25],
        3'h0,
-       _GEN_8[21],
+       _GEN_9[21],
        1'h0,
-       _GEN_8[19:18],
+       _GEN_9[19:18],
        1'h0,
-       _GEN_8[16:15],
+       _GEN_9[16:15],
        2'h0,
-       _GEN_8[12],
+       _GEN_9[12],
        7'h0,
-       _GEN_8[4:0],
+       _GEN_9[4:0],
        sealed_dout[191],
        2'h0,
        sealed_dout[188],
@@ -15533,13 +15611,13 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[91:89],
        5'h0,
-       _GEN_7[11:10],
+       _GEN_8[11:10],
        2'h0,
-       _GEN_7[7],
+       _GEN_8[7],
        1'h0,
-       _GEN_7[5:4],
+       _GEN_8[5:4],
        1'h0,
-       _GEN_7[2],
+       _GEN_8[2],
        3'h0,
        sealed_dout[70:69],
        5'h0,
@@ -15547,11 +15625,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[59:58],
        2'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5:4],
+       _GEN_7[5:4],
        2'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        2'h0,
        sealed_dout[46],
        1'h0,
@@ -15564,15 +15642,15 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[36],
        3'h0,
        sealed_dout[32],
-       _GEN_2[31:29],
+       _GEN_3[31:29],
        6'h0,
-       _GEN_2[22:14],
+       _GEN_3[22:14],
        1'h0,
-       _GEN_2[12:10],
+       _GEN_3[12:10],
        1'h0,
-       _GEN_2[8:7],
+       _GEN_3[8:7],
        4'h0,
-       _GEN_2[2:0],
+       _GEN_3[2:0],
        32'h0},
      ^{sealed_dout[479:474],
        2'h0,
@@ -15589,21 +15667,21 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[453:452],
        3'h0,
        sealed_dout[448],
-       _GEN_9[31:30],
+       _GEN_10[31:30],
        4'h0,
-       _GEN_9[25:24],
+       _GEN_10[25:24],
        1'h0,
-       _GEN_9[22:19],
+       _GEN_10[22:19],
        2'h0,
-       _GEN_9[16],
+       _GEN_10[16],
        1'h0,
-       _GEN_9[14:13],
+       _GEN_10[14:13],
        4'h0,
-       _GEN_9[8],
+       _GEN_10[8],
        2'h0,
-       _GEN_9[5],
+       _GEN_10[5],
        1'h0,
-       _GEN_9[3:1],
+       _GEN_10[3:1],
        1'h0,
        sealed_dout[415:412],
        3'h0,
@@ -15689,37 +15767,37 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[257],
        1'h0,
-       _GEN_8[63:59],
+       _GEN_9[63:59],
        1'h0,
-       _GEN_8[57],
+       _GEN_9[57],
        1'h0,
-       _GEN_8[55],
+       _GEN_9[55],
        3'h0,
-       _GEN_8[51],
+       _GEN_9[51],
        2'h0,
-       _GEN_8[48:45],
+       _GEN_9[48:45],
        1'h0,
-       _GEN_8[43],
+       _GEN_9[43],
        1'h0,
-       _GEN_8[41:38],
+       _GEN_9[41:38],
        2'h0,
-       _GEN_8[35:34],
+       _GEN_9[35:34],
        1'h0,
-       _GEN_8[32:31],
+       _GEN_9[32:31],
        1'h0,
-       _GEN_8[29],
+       _GEN_9[29],
        1'h0,
-       _GEN_8[27:21],
+       _GEN_9[27:21],
        1'h0,
-       _GEN_8[19],
+       _GEN_9[19],
        4'h0,
-       _GEN_8[14],
+       _GEN_9[14],
        2'h0,
-       _GEN_8[11:10],
+       _GEN_9[11:10],
        2'h0,
-       _GEN_8[7:6],
+       _GEN_9[7:6],
        4'h0,
-       _GEN_8[1:0],
+       _GEN_9[1:0],
        sealed_dout[191:188],
        1'h0,
        sealed_dout[186],
@@ -15764,11 +15842,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[90],
        6'h0,
-       _GEN_7[11],
+       _GEN_8[11],
        2'h0,
-       _GEN_7[8:6],
+       _GEN_8[8:6],
        3'h0,
-       _GEN_7[2:1],
+       _GEN_8[2:1],
        2'h0,
        sealed_dout[70],
        1'h0,
@@ -15784,9 +15862,9 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[56],
        4'h0,
-       _GEN_6[3],
+       _GEN_7[3],
        2'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        sealed_dout[47],
        1'h0,
        sealed_dout[45:44],
@@ -15796,25 +15874,25 @@ module kv_compress_emit_speckv_Design(
        sealed_dout[36],
        3'h0,
        sealed_dout[32],
-       _GEN_2[31:29],
+       _GEN_3[31:29],
        1'h0,
-       _GEN_2[27:25],
+       _GEN_3[27:25],
        1'h0,
-       _GEN_2[23:22],
+       _GEN_3[23:22],
        1'h0,
-       _GEN_2[20],
+       _GEN_3[20],
        2'h0,
-       _GEN_2[17],
+       _GEN_3[17],
        1'h0,
-       _GEN_2[15:14],
+       _GEN_3[15:14],
        4'h0,
-       _GEN_2[9],
+       _GEN_3[9],
        1'h0,
-       _GEN_2[7:5],
+       _GEN_3[7:5],
        1'h0,
-       _GEN_2[3:2],
+       _GEN_3[3:2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0},
      ^{1'h0,
        sealed_dout[478:473],
@@ -15831,21 +15909,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[452:451],
        3'h0,
-       _GEN_9[31:29],
+       _GEN_10[31:29],
        4'h0,
-       _GEN_9[24:23],
+       _GEN_10[24:23],
        1'h0,
-       _GEN_9[21:18],
+       _GEN_10[21:18],
        2'h0,
-       _GEN_9[15],
+       _GEN_10[15],
        1'h0,
-       _GEN_9[13:12],
+       _GEN_10[13:12],
        4'h0,
-       _GEN_9[7],
+       _GEN_10[7],
        2'h0,
-       _GEN_9[4],
+       _GEN_10[4],
        1'h0,
-       _GEN_9[2:0],
+       _GEN_10[2:0],
        1'h0,
        sealed_dout[414:411],
        3'h0,
@@ -15931,37 +16009,37 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[256],
        1'h0,
-       _GEN_8[62:58],
+       _GEN_9[62:58],
        1'h0,
-       _GEN_8[56],
+       _GEN_9[56],
        1'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        3'h0,
-       _GEN_8[50],
+       _GEN_9[50],
        2'h0,
-       _GEN_8[47:44],
+       _GEN_9[47:44],
        1'h0,
-       _GEN_8[42],
+       _GEN_9[42],
        1'h0,
-       _GEN_8[40:37],
+       _GEN_9[40:37],
        2'h0,
-       _GEN_8[34:33],
+       _GEN_9[34:33],
        1'h0,
-       _GEN_8[31:30],
+       _GEN_9[31:30],
        1'h0,
-       _GEN_8[28],
+       _GEN_9[28],
        1'h0,
-       _GEN_8[26:20],
+       _GEN_9[26:20],
        1'h0,
-       _GEN_8[18],
+       _GEN_9[18],
        4'h0,
-       _GEN_8[13],
+       _GEN_9[13],
        2'h0,
-       _GEN_8[10:9],
+       _GEN_9[10:9],
        2'h0,
-       _GEN_8[6:5],
+       _GEN_9[6:5],
        4'h0,
-       _GEN_8[0],
+       _GEN_9[0],
        sealed_dout[191:187],
        1'h0,
        sealed_dout[185],
@@ -16006,11 +16084,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[89],
        5'h0,
-       _GEN_7[11:10],
+       _GEN_8[11:10],
        2'h0,
-       _GEN_7[7:5],
+       _GEN_8[7:5],
        3'h0,
-       _GEN_7[1:0],
+       _GEN_8[1:0],
        2'h0,
        sealed_dout[69],
        1'h0,
@@ -16024,9 +16102,9 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[57],
        1'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        4'h0,
-       _GEN_6[2],
+       _GEN_7[2],
        2'h0,
        sealed_dout[47:46],
        1'h0,
@@ -16036,23 +16114,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[35],
        3'h0,
-       _GEN_2[31:28],
+       _GEN_3[31:28],
        1'h0,
-       _GEN_2[26:24],
+       _GEN_3[26:24],
        1'h0,
-       _GEN_2[22:21],
+       _GEN_3[22:21],
        1'h0,
-       _GEN_2[19],
+       _GEN_3[19],
        2'h0,
-       _GEN_2[16],
+       _GEN_3[16],
        1'h0,
-       _GEN_2[14:13],
+       _GEN_3[14:13],
        4'h0,
-       _GEN_2[8],
+       _GEN_3[8],
        1'h0,
-       _GEN_2[6:4],
+       _GEN_3[6:4],
        1'h0,
-       _GEN_2[2:1],
+       _GEN_3[2:1],
        33'h0},
      ^{2'h0,
        sealed_dout[477:472],
@@ -16069,21 +16147,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[451:450],
        3'h0,
-       _GEN_9[30:28],
+       _GEN_10[30:28],
        4'h0,
-       _GEN_9[23:22],
+       _GEN_10[23:22],
        1'h0,
-       _GEN_9[20:17],
+       _GEN_10[20:17],
        2'h0,
-       _GEN_9[14],
+       _GEN_10[14],
        1'h0,
-       _GEN_9[12:11],
+       _GEN_10[12:11],
        4'h0,
-       _GEN_9[6],
+       _GEN_10[6],
        2'h0,
-       _GEN_9[3],
+       _GEN_10[3],
        1'h0,
-       _GEN_9[1:0],
+       _GEN_10[1:0],
        sealed_dout[415],
        1'h0,
        sealed_dout[413:410],
@@ -16168,37 +16246,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[258],
        2'h0,
-       _GEN_8[63],
+       _GEN_9[63],
        1'h0,
-       _GEN_8[61:57],
+       _GEN_9[61:57],
        1'h0,
-       _GEN_8[55],
+       _GEN_9[55],
        1'h0,
-       _GEN_8[53],
+       _GEN_9[53],
        3'h0,
-       _GEN_8[49],
+       _GEN_9[49],
        2'h0,
-       _GEN_8[46:43],
+       _GEN_9[46:43],
        1'h0,
-       _GEN_8[41],
+       _GEN_9[41],
        1'h0,
-       _GEN_8[39:36],
+       _GEN_9[39:36],
        2'h0,
-       _GEN_8[33:32],
+       _GEN_9[33:32],
        1'h0,
-       _GEN_8[30:29],
+       _GEN_9[30:29],
        1'h0,
-       _GEN_8[27],
+       _GEN_9[27],
        1'h0,
-       _GEN_8[25:19],
+       _GEN_9[25:19],
        1'h0,
-       _GEN_8[17],
+       _GEN_9[17],
        4'h0,
-       _GEN_8[12],
+       _GEN_9[12],
        2'h0,
-       _GEN_8[9:8],
+       _GEN_9[9:8],
        2'h0,
-       _GEN_8[5:4],
+       _GEN_9[5:4],
        4'h0,
        sealed_dout[191:186],
        1'h0,
@@ -16244,11 +16322,11 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[88],
        4'h0,
-       _GEN_7[11:9],
+       _GEN_8[11:9],
        2'h0,
-       _GEN_7[6:4],
+       _GEN_8[6:4],
        3'h0,
-       _GEN_7[0],
+       _GEN_8[0],
        sealed_dout[71],
        2'h0,
        sealed_dout[68],
@@ -16263,9 +16341,9 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[56],
        1'h0,
-       _GEN_6[6],
+       _GEN_7[6],
        4'h0,
-       _GEN_6[1],
+       _GEN_7[1],
        2'h0,
        sealed_dout[46:45],
        1'h0,
@@ -16275,23 +16353,23 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[34],
        3'h0,
-       _GEN_2[30:27],
+       _GEN_3[30:27],
        1'h0,
-       _GEN_2[25:23],
+       _GEN_3[25:23],
        1'h0,
-       _GEN_2[21:20],
+       _GEN_3[21:20],
        1'h0,
-       _GEN_2[18],
+       _GEN_3[18],
        2'h0,
-       _GEN_2[15],
+       _GEN_3[15],
        1'h0,
-       _GEN_2[13:12],
+       _GEN_3[13:12],
        4'h0,
-       _GEN_2[7],
+       _GEN_3[7],
        1'h0,
-       _GEN_2[5:3],
+       _GEN_3[5:3],
        1'h0,
-       _GEN_2[1:0],
+       _GEN_3[1:0],
        32'h0},
      ^{3'h0,
        sealed_dout[476:471],
@@ -16308,21 +16386,21 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[450:449],
        3'h0,
-       _GEN_9[29:27],
+       _GEN_10[29:27],
        4'h0,
-       _GEN_9[22:21],
+       _GEN_10[22:21],
        1'h0,
-       _GEN_9[19:16],
+       _GEN_10[19:16],
        2'h0,
-       _GEN_9[13],
+       _GEN_10[13],
        1'h0,
-       _GEN_9[11:10],
+       _GEN_10[11:10],
        4'h0,
-       _GEN_9[5],
+       _GEN_10[5],
        2'h0,
-       _GEN_9[2],
+       _GEN_10[2],
        1'h0,
-       _GEN_9[0],
+       _GEN_10[0],
        sealed_dout[415:414],
        1'h0,
        sealed_dout[412:409],
@@ -16407,37 +16485,37 @@ module kv_compress_emit_speckv_Design(
        1'h0,
        sealed_dout[257],
        2'h0,
-       _GEN_8[62],
+       _GEN_9[62],
        1'h0,
-       _GEN_8[60:56],
+       _GEN_9[60:56],
        1'h0,
-       _GEN_8[54],
+       _GEN_9[54],
        1'h0,
-       _GEN_8[52],
+       _GEN_9[52],
        3'h0,
-       _GEN_8[48],
+       _GEN_9[48],
        2'h0,
-       _GEN_8[45:42],
+       _GEN_9[45:42],
        1'h0,
-       _GEN_8[40],
+       _GEN_9[40],
        1'h0,
-       _GEN_8[38:35],
+       _GEN_9[38:35],
        2'h0,
-       _GEN_8[32:31],
+       _GEN_9[32:31],
        1'h0,
-       _GEN_8[29:28],
+       _GEN_9[29:28],
        1'h0,
-       _GEN_8[26],
+       _GEN_9[26],
        1'h0,
-       _GEN_8[24:18],
+       _GEN_9[24:18],
        1'h0,
-       _GEN_8[16],
+       _GEN_9[16],
        4'h0,
-       _GEN_8[11],
+       _GEN_9[11],
        2'h0,
-       _GEN_8[8:7],
+       _GEN_9[8:7],
        2'h0,
-       _GEN_8[4:3],
+       _GEN_9[4:3],
        4'h0,
        sealed_dout[190:185],
        1'h0,
@@ -16481,9 +16559,9 @@ module kv_compress_emit_speckv_Design(
        3'h0,
        sealed_dout[90:89],
        5'h0,
-       _GEN_7[11:8],
+       _GEN_8[11:8],
        2'h0,
-       _GEN_7[5:3],
+       _GEN_8[5:3],
        3'h0,
        sealed_dout[71:70],
        2'h0,
@@ -16497,11 +16575,11 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[58:57],
        1'h0,
-       _GEN_6[7],
+       _GEN_7[7],
        1'h0,
-       _GEN_6[5],
+       _GEN_7[5],
        4'h0,
-       _GEN_6[0],
+       _GEN_7[0],
        2'h0,
        sealed_dout[45:44],
        1'h0,
@@ -16511,159 +16589,159 @@ module kv_compress_emit_speckv_Design(
        2'h0,
        sealed_dout[33],
        3'h0,
-       _GEN_2[29:26],
+       _GEN_3[29:26],
        1'h0,
-       _GEN_2[24:22],
+       _GEN_3[24:22],
        1'h0,
-       _GEN_2[20:19],
+       _GEN_3[20:19],
        1'h0,
-       _GEN_2[17],
+       _GEN_3[17],
        2'h0,
-       _GEN_2[14],
+       _GEN_3[14],
        1'h0,
-       _GEN_2[12:11],
+       _GEN_3[12:11],
        4'h0,
-       _GEN_2[6],
+       _GEN_3[6],
        1'h0,
-       _GEN_2[4:2],
+       _GEN_3[4:2],
        1'h0,
-       _GEN_2[0],
+       _GEN_3[0],
        32'h0}};
-  wire         _GEN_12 = ~first_0_r0 & ~good_0_r0 | _GEN_3;
-  wire         _GEN_13 = _GEN_12 ? _GEN_4 : sealed_dout[521:512] == 10'h0;
-  wire         _GEN_14 = ~started | _GEN_13;
+  wire         _GEN_13 = ~first_0_r0 & ~good_0_r0 | _GEN_4;
+  wire         _GEN_14 = _GEN_13 ? _GEN_5 : sealed_dout[521:512] == 10'h0;
+  wire         _GEN_15 = ~started | _GEN_14;
   always_ff @(posedge clk) begin
     if (_GEN_0) begin
       or_r0s1 <= first_0_r0 | good_0_r0;
-      and_r0s1 <= _GEN_3;
-      or_i863_r0s1 <= {_GEN_4, 64'hFFFFFFFFFFFFFFFF, payload_dout};
+      and_r0s1 <= _GEN_4;
+      or_i863_r0s1 <= {_GEN_5, 64'hFFFFFFFFFFFFFFFF, payload_dout};
       or_i845_r0s1 <=
-        {~(_GEN_5 & (|(sealed_dout[521:512]))),
+        {~(_GEN_6 & (|(sealed_dout[521:512]))),
          576'hFFFFFFFFFFFFFFFF00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
       sealed_r0s1 <= sealed_dout;
-      field_r0s1 <= _GEN_6[0];
-      field_r0s1__1 <= _GEN_6[1];
-      field_r0s1__2 <= _GEN_6[2];
-      field_r0s1__3 <= _GEN_6[3];
-      field_r0s1__4 <= _GEN_6[4];
-      field_r0s1__5 <= _GEN_6[5];
-      field_r0s1__6 <= _GEN_6[6];
-      field_r0s1__7 <= _GEN_6[7];
-      field_r0s1__8 <= _GEN_7[0];
-      field_r0s1__9 <= _GEN_7[1];
-      field_r0s1__10 <= _GEN_7[2];
-      field_r0s1__11 <= _GEN_7[3];
-      field_r0s1__12 <= _GEN_7[4];
-      field_r0s1__13 <= _GEN_7[5];
-      field_r0s1__14 <= _GEN_7[6];
-      field_r0s1__15 <= _GEN_7[7];
-      field_r0s1__16 <= _GEN_7[8];
-      field_r0s1__17 <= _GEN_7[9];
-      field_r0s1__18 <= _GEN_7[10];
-      field_r0s1__19 <= _GEN_7[11];
-      field_r0s1__20 <= _GEN_8[0];
-      field_r0s1__21 <= _GEN_8[1];
-      field_r0s1__22 <= _GEN_8[2];
-      field_r0s1__23 <= _GEN_8[3];
-      field_r0s1__24 <= _GEN_8[4];
-      field_r0s1__25 <= _GEN_8[5];
-      field_r0s1__26 <= _GEN_8[6];
-      field_r0s1__27 <= _GEN_8[7];
-      field_r0s1__28 <= _GEN_8[8];
-      field_r0s1__29 <= _GEN_8[9];
-      field_r0s1__30 <= _GEN_8[10];
-      field_r0s1__31 <= _GEN_8[11];
-      field_r0s1__32 <= _GEN_8[12];
-      field_r0s1__33 <= _GEN_8[13];
-      field_r0s1__34 <= _GEN_8[14];
-      field_r0s1__35 <= _GEN_8[15];
-      field_r0s1__36 <= _GEN_8[16];
-      field_r0s1__37 <= _GEN_8[17];
-      field_r0s1__38 <= _GEN_8[18];
-      field_r0s1__39 <= _GEN_8[19];
-      field_r0s1__40 <= _GEN_8[20];
-      field_r0s1__41 <= _GEN_8[21];
-      field_r0s1__42 <= _GEN_8[22];
-      field_r0s1__43 <= _GEN_8[23];
-      field_r0s1__44 <= _GEN_8[24];
-      field_r0s1__45 <= _GEN_8[25];
-      field_r0s1__46 <= _GEN_8[26];
-      field_r0s1__47 <= _GEN_8[27];
-      field_r0s1__48 <= _GEN_8[28];
-      field_r0s1__49 <= _GEN_8[29];
-      field_r0s1__50 <= _GEN_8[30];
-      field_r0s1__51 <= _GEN_8[31];
-      field_r0s1__52 <= _GEN_8[32];
-      field_r0s1__53 <= _GEN_8[33];
-      field_r0s1__54 <= _GEN_8[34];
-      field_r0s1__55 <= _GEN_8[35];
-      field_r0s1__56 <= _GEN_8[36];
-      field_r0s1__57 <= _GEN_8[37];
-      field_r0s1__58 <= _GEN_8[38];
-      field_r0s1__59 <= _GEN_8[39];
-      field_r0s1__60 <= _GEN_8[40];
-      field_r0s1__61 <= _GEN_8[41];
-      field_r0s1__62 <= _GEN_8[42];
-      field_r0s1__63 <= _GEN_8[43];
-      field_r0s1__64 <= _GEN_8[44];
-      field_r0s1__65 <= _GEN_8[45];
-      field_r0s1__66 <= _GEN_8[46];
-      field_r0s1__67 <= _GEN_8[47];
-      field_r0s1__68 <= _GEN_8[48];
-      field_r0s1__69 <= _GEN_8[49];
-      field_r0s1__70 <= _GEN_8[50];
-      field_r0s1__71 <= _GEN_8[51];
-      field_r0s1__72 <= _GEN_8[52];
-      field_r0s1__73 <= _GEN_8[53];
-      field_r0s1__74 <= _GEN_8[54];
-      field_r0s1__75 <= _GEN_8[55];
-      field_r0s1__76 <= _GEN_8[56];
-      field_r0s1__77 <= _GEN_8[57];
-      field_r0s1__78 <= _GEN_8[58];
-      field_r0s1__79 <= _GEN_8[59];
-      field_r0s1__80 <= _GEN_8[60];
-      field_r0s1__81 <= _GEN_8[61];
-      field_r0s1__82 <= _GEN_8[62];
-      field_r0s1__83 <= _GEN_8[63];
-      field_r0s1__84 <= _GEN_9[0];
-      field_r0s1__85 <= _GEN_9[1];
-      field_r0s1__86 <= _GEN_9[2];
-      field_r0s1__87 <= _GEN_9[3];
-      field_r0s1__88 <= _GEN_9[4];
-      field_r0s1__89 <= _GEN_9[5];
-      field_r0s1__90 <= _GEN_9[6];
-      field_r0s1__91 <= _GEN_9[7];
-      field_r0s1__92 <= _GEN_9[8];
-      field_r0s1__93 <= _GEN_9[9];
-      field_r0s1__94 <= _GEN_9[10];
-      field_r0s1__95 <= _GEN_9[11];
-      field_r0s1__96 <= _GEN_9[12];
-      field_r0s1__97 <= _GEN_9[13];
-      field_r0s1__98 <= _GEN_9[14];
-      field_r0s1__99 <= _GEN_9[15];
-      field_r0s1__100 <= _GEN_9[16];
-      field_r0s1__101 <= _GEN_9[17];
-      field_r0s1__102 <= _GEN_9[18];
-      field_r0s1__103 <= _GEN_9[19];
-      field_r0s1__104 <= _GEN_9[20];
-      field_r0s1__105 <= _GEN_9[21];
-      field_r0s1__106 <= _GEN_9[22];
-      field_r0s1__107 <= _GEN_9[23];
-      field_r0s1__108 <= _GEN_9[24];
-      field_r0s1__109 <= _GEN_9[25];
-      field_r0s1__110 <= _GEN_9[26];
-      field_r0s1__111 <= _GEN_9[27];
-      field_r0s1__112 <= _GEN_9[28];
-      field_r0s1__113 <= _GEN_9[29];
-      field_r0s1__114 <= _GEN_9[30];
-      field_r0s1__115 <= _GEN_9[31];
-      not_i_i529_r0s1 <= ~_GEN_11;
+      field_r0s1 <= _GEN_7[0];
+      field_r0s1__1 <= _GEN_7[1];
+      field_r0s1__2 <= _GEN_7[2];
+      field_r0s1__3 <= _GEN_7[3];
+      field_r0s1__4 <= _GEN_7[4];
+      field_r0s1__5 <= _GEN_7[5];
+      field_r0s1__6 <= _GEN_7[6];
+      field_r0s1__7 <= _GEN_7[7];
+      field_r0s1__8 <= _GEN_8[0];
+      field_r0s1__9 <= _GEN_8[1];
+      field_r0s1__10 <= _GEN_8[2];
+      field_r0s1__11 <= _GEN_8[3];
+      field_r0s1__12 <= _GEN_8[4];
+      field_r0s1__13 <= _GEN_8[5];
+      field_r0s1__14 <= _GEN_8[6];
+      field_r0s1__15 <= _GEN_8[7];
+      field_r0s1__16 <= _GEN_8[8];
+      field_r0s1__17 <= _GEN_8[9];
+      field_r0s1__18 <= _GEN_8[10];
+      field_r0s1__19 <= _GEN_8[11];
+      field_r0s1__20 <= _GEN_9[0];
+      field_r0s1__21 <= _GEN_9[1];
+      field_r0s1__22 <= _GEN_9[2];
+      field_r0s1__23 <= _GEN_9[3];
+      field_r0s1__24 <= _GEN_9[4];
+      field_r0s1__25 <= _GEN_9[5];
+      field_r0s1__26 <= _GEN_9[6];
+      field_r0s1__27 <= _GEN_9[7];
+      field_r0s1__28 <= _GEN_9[8];
+      field_r0s1__29 <= _GEN_9[9];
+      field_r0s1__30 <= _GEN_9[10];
+      field_r0s1__31 <= _GEN_9[11];
+      field_r0s1__32 <= _GEN_9[12];
+      field_r0s1__33 <= _GEN_9[13];
+      field_r0s1__34 <= _GEN_9[14];
+      field_r0s1__35 <= _GEN_9[15];
+      field_r0s1__36 <= _GEN_9[16];
+      field_r0s1__37 <= _GEN_9[17];
+      field_r0s1__38 <= _GEN_9[18];
+      field_r0s1__39 <= _GEN_9[19];
+      field_r0s1__40 <= _GEN_9[20];
+      field_r0s1__41 <= _GEN_9[21];
+      field_r0s1__42 <= _GEN_9[22];
+      field_r0s1__43 <= _GEN_9[23];
+      field_r0s1__44 <= _GEN_9[24];
+      field_r0s1__45 <= _GEN_9[25];
+      field_r0s1__46 <= _GEN_9[26];
+      field_r0s1__47 <= _GEN_9[27];
+      field_r0s1__48 <= _GEN_9[28];
+      field_r0s1__49 <= _GEN_9[29];
+      field_r0s1__50 <= _GEN_9[30];
+      field_r0s1__51 <= _GEN_9[31];
+      field_r0s1__52 <= _GEN_9[32];
+      field_r0s1__53 <= _GEN_9[33];
+      field_r0s1__54 <= _GEN_9[34];
+      field_r0s1__55 <= _GEN_9[35];
+      field_r0s1__56 <= _GEN_9[36];
+      field_r0s1__57 <= _GEN_9[37];
+      field_r0s1__58 <= _GEN_9[38];
+      field_r0s1__59 <= _GEN_9[39];
+      field_r0s1__60 <= _GEN_9[40];
+      field_r0s1__61 <= _GEN_9[41];
+      field_r0s1__62 <= _GEN_9[42];
+      field_r0s1__63 <= _GEN_9[43];
+      field_r0s1__64 <= _GEN_9[44];
+      field_r0s1__65 <= _GEN_9[45];
+      field_r0s1__66 <= _GEN_9[46];
+      field_r0s1__67 <= _GEN_9[47];
+      field_r0s1__68 <= _GEN_9[48];
+      field_r0s1__69 <= _GEN_9[49];
+      field_r0s1__70 <= _GEN_9[50];
+      field_r0s1__71 <= _GEN_9[51];
+      field_r0s1__72 <= _GEN_9[52];
+      field_r0s1__73 <= _GEN_9[53];
+      field_r0s1__74 <= _GEN_9[54];
+      field_r0s1__75 <= _GEN_9[55];
+      field_r0s1__76 <= _GEN_9[56];
+      field_r0s1__77 <= _GEN_9[57];
+      field_r0s1__78 <= _GEN_9[58];
+      field_r0s1__79 <= _GEN_9[59];
+      field_r0s1__80 <= _GEN_9[60];
+      field_r0s1__81 <= _GEN_9[61];
+      field_r0s1__82 <= _GEN_9[62];
+      field_r0s1__83 <= _GEN_9[63];
+      field_r0s1__84 <= _GEN_10[0];
+      field_r0s1__85 <= _GEN_10[1];
+      field_r0s1__86 <= _GEN_10[2];
+      field_r0s1__87 <= _GEN_10[3];
+      field_r0s1__88 <= _GEN_10[4];
+      field_r0s1__89 <= _GEN_10[5];
+      field_r0s1__90 <= _GEN_10[6];
+      field_r0s1__91 <= _GEN_10[7];
+      field_r0s1__92 <= _GEN_10[8];
+      field_r0s1__93 <= _GEN_10[9];
+      field_r0s1__94 <= _GEN_10[10];
+      field_r0s1__95 <= _GEN_10[11];
+      field_r0s1__96 <= _GEN_10[12];
+      field_r0s1__97 <= _GEN_10[13];
+      field_r0s1__98 <= _GEN_10[14];
+      field_r0s1__99 <= _GEN_10[15];
+      field_r0s1__100 <= _GEN_10[16];
+      field_r0s1__101 <= _GEN_10[17];
+      field_r0s1__102 <= _GEN_10[18];
+      field_r0s1__103 <= _GEN_10[19];
+      field_r0s1__104 <= _GEN_10[20];
+      field_r0s1__105 <= _GEN_10[21];
+      field_r0s1__106 <= _GEN_10[22];
+      field_r0s1__107 <= _GEN_10[23];
+      field_r0s1__108 <= _GEN_10[24];
+      field_r0s1__109 <= _GEN_10[25];
+      field_r0s1__110 <= _GEN_10[26];
+      field_r0s1__111 <= _GEN_10[27];
+      field_r0s1__112 <= _GEN_10[28];
+      field_r0s1__113 <= _GEN_10[29];
+      field_r0s1__114 <= _GEN_10[30];
+      field_r0s1__115 <= _GEN_10[31];
+      not_i_i529_r0s1 <= ~_GEN_12;
     end
     if (~started | _GEN_0) begin
       left_sroa_0_0_r0 <=
-        _GEN_14 ? 10'h0 : _GEN_12 ? left_sroa_0_0_r0 - 10'h1 : sealed_dout[521:512];
-      first_0_r0 <= _GEN_14;
-      good_0_r0 <= ~started | _GEN_13 | (_GEN_12 ? good_0_r0 : _GEN_5);
+        _GEN_15 ? 10'h0 : _GEN_13 ? left_sroa_0_0_r0 - 10'h1 : sealed_dout[521:512];
+      first_0_r0 <= _GEN_15;
+      good_0_r0 <= ~started | _GEN_14 | (_GEN_13 ? good_0_r0 : _GEN_6);
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -16679,8 +16757,11 @@ module kv_compress_emit_speckv_Design(
     end
   end // always_ff @(posedge)
   assign sealed_read = _GEN_1;
+  assign sealed_waits = _GEN_2 & ~sealed_empty_n;
   assign verdicts_read = _GEN_1;
+  assign verdicts_waits = _GEN_2 & ~verdicts_empty_n;
   assign payload_read = _GEN_0 & ~first_0_r0;
+  assign payload_waits = valid0_0 & ~first_0_r0 & ~payload_empty_n;
   assign out_write = _GEN & or_r0s1;
   assign out_din =
     and_r0s1
@@ -16810,6 +16891,7 @@ module kv_compress_emit_speckv_Design(
            field_r0s1__1,
            field_r0s1,
            sealed_r0s1[47:0]};
+  assign out_waits = valid0_1 & or_r0s1 & ~out_full_n;
 endmodule
 
 module kv_compress(
@@ -16827,6 +16909,44 @@ module kv_compress(
   output         frame_out_TLAST
 );
 
+  wire          fifo_frame_out_writer_waits;
+  wire          fifo_payload_reader_waits;
+  wire          fifo_verdicts_reader_waits;
+  wire          fifo_sealed_reader_waits;
+  wire          fifo_sealed_writer_waits;
+  wire          fifo_payload_writer_waits;
+  wire          fifo_codes_reader_waits;
+  wire          fifo_parameters_reader_waits;
+  wire          fifo_headers_reader_waits;
+  wire          fifo_coded_reader_waits;
+  wire          fifo_codes_writer_waits;
+  wire          fifo_coded_writer_waits;
+  wire          fifo_quantizers_reader_waits;
+  wire          fifo_page_reader_waits;
+  wire          fifo_finite_reader_waits;
+  wire          fifo_quantize_plans_reader_waits;
+  wire          fifo_quantizers_writer_waits;
+  wire          fifo_parameters_writer_waits;
+  wire          fifo_value_ranges_reader_waits;
+  wire          fifo_key_ranges_reader_waits;
+  wire          fifo_fit_plans_reader_waits;
+  wire          fifo_finite_writer_waits;
+  wire          fifo_value_ranges_writer_waits;
+  wire          fifo_key_ranges_writer_waits;
+  wire          fifo_page_writer_waits;
+  wire          fifo_quantize_plans_writer_waits;
+  wire          fifo_fit_plans_writer_waits;
+  wire          fifo_admitted_reader_waits;
+  wire          fifo_admitted_plans_reader_waits;
+  wire          fifo_verdicts_writer_waits;
+  wire          fifo_admitted_writer_waits;
+  wire          fifo_admitted_plans_writer_waits;
+  wire          fifo_headers_writer_waits;
+  wire          fifo_inspected_plans_reader_waits;
+  wire          fifo_seen_reader_waits;
+  wire          fifo_inspected_plans_writer_waits;
+  wire          fifo_seen_writer_waits;
+  wire          fifo_raw_in_reader_waits;
   wire          _emit_speckv_Design_u_sealed_read;
   wire          _emit_speckv_Design_u_verdicts_read;
   wire          _emit_speckv_Design_u_payload_read;
@@ -17212,10 +17332,13 @@ module kv_compress(
     .seen_full_n  (_fifo_seen_full_n),
     .plans_full_n (_fifo_inspected_plans_full_n),
     .in_read      (_inspect_request_speckv_Design_u_in_read),
+    .in_waits     (fifo_raw_in_reader_waits),
     .seen_write   (_inspect_request_speckv_Design_u_seen_write),
     .seen_din     (_inspect_request_speckv_Design_u_seen_din),
+    .seen_waits   (fifo_seen_writer_waits),
     .plans_write  (_inspect_request_speckv_Design_u_plans_write),
-    .plans_din    (_inspect_request_speckv_Design_u_plans_din)
+    .plans_din    (_inspect_request_speckv_Design_u_plans_din),
+    .plans_waits  (fifo_inspected_plans_writer_waits)
   );
   kv_compress_admit_speckv_Design_speckv_RawBeats admit_speckv_Design_speckv_RawBeats_u (
     .clk              (ap_clk),
@@ -17229,15 +17352,21 @@ module kv_compress(
     .beats_full_n     (_fifo_admitted_full_n),
     .verdicts_full_n  (_fifo_verdicts_full_n),
     .seen_read        (_admit_speckv_Design_speckv_RawBeats_u_seen_read),
+    .seen_waits       (fifo_seen_reader_waits),
     .plans_in_read    (_admit_speckv_Design_speckv_RawBeats_u_plans_in_read),
+    .plans_in_waits   (fifo_inspected_plans_reader_waits),
     .headers_write    (_admit_speckv_Design_speckv_RawBeats_u_headers_write),
     .headers_din      (_admit_speckv_Design_speckv_RawBeats_u_headers_din),
+    .headers_waits    (fifo_headers_writer_waits),
     .plans_write      (_admit_speckv_Design_speckv_RawBeats_u_plans_write),
     .plans_din        (_admit_speckv_Design_speckv_RawBeats_u_plans_din),
+    .plans_waits      (fifo_admitted_plans_writer_waits),
     .beats_write      (_admit_speckv_Design_speckv_RawBeats_u_beats_write),
     .beats_din        (_admit_speckv_Design_speckv_RawBeats_u_beats_din),
+    .beats_waits      (fifo_admitted_writer_waits),
     .verdicts_write   (_admit_speckv_Design_speckv_RawBeats_u_verdicts_write),
-    .verdicts_din     (_admit_speckv_Design_speckv_RawBeats_u_verdicts_din)
+    .verdicts_din     (_admit_speckv_Design_speckv_RawBeats_u_verdicts_din),
+    .verdicts_waits   (fifo_verdicts_writer_waits)
   );
   kv_compress_measure_speckv_Design measure_speckv_Design_u (
     .clk                   (ap_clk),
@@ -17253,19 +17382,27 @@ module kv_compress(
     .value_ranges_full_n   (_fifo_value_ranges_full_n),
     .finite_full_n         (_fifo_finite_full_n),
     .plans_read            (_measure_speckv_Design_u_plans_read),
+    .plans_waits           (fifo_admitted_plans_reader_waits),
     .beats_read            (_measure_speckv_Design_u_beats_read),
+    .beats_waits           (fifo_admitted_reader_waits),
     .fit_plans_write       (_measure_speckv_Design_u_fit_plans_write),
     .fit_plans_din         (_measure_speckv_Design_u_fit_plans_din),
+    .fit_plans_waits       (fifo_fit_plans_writer_waits),
     .quantize_plans_write  (_measure_speckv_Design_u_quantize_plans_write),
     .quantize_plans_din    (_measure_speckv_Design_u_quantize_plans_din),
+    .quantize_plans_waits  (fifo_quantize_plans_writer_waits),
     .page_write            (_measure_speckv_Design_u_page_write),
     .page_din              (_measure_speckv_Design_u_page_din),
+    .page_waits            (fifo_page_writer_waits),
     .key_ranges_write      (_measure_speckv_Design_u_key_ranges_write),
     .key_ranges_din        (_measure_speckv_Design_u_key_ranges_din),
+    .key_ranges_waits      (fifo_key_ranges_writer_waits),
     .value_ranges_write    (_measure_speckv_Design_u_value_ranges_write),
     .value_ranges_din      (_measure_speckv_Design_u_value_ranges_din),
+    .value_ranges_waits    (fifo_value_ranges_writer_waits),
     .finite_write          (_measure_speckv_Design_u_finite_write),
-    .finite_din            (_measure_speckv_Design_u_finite_din)
+    .finite_din            (_measure_speckv_Design_u_finite_din),
+    .finite_waits          (fifo_finite_writer_waits)
   );
   kv_compress_fit_speckv_Design fit_speckv_Design_u (
     .clk                  (ap_clk),
@@ -17279,12 +17416,17 @@ module kv_compress(
     .parameters_full_n    (_fifo_parameters_full_n),
     .quantizers_full_n    (_fifo_quantizers_full_n),
     .plans_read           (_fit_speckv_Design_u_plans_read),
+    .plans_waits          (fifo_fit_plans_reader_waits),
     .key_ranges_read      (_fit_speckv_Design_u_key_ranges_read),
+    .key_ranges_waits     (fifo_key_ranges_reader_waits),
     .value_ranges_read    (_fit_speckv_Design_u_value_ranges_read),
+    .value_ranges_waits   (fifo_value_ranges_reader_waits),
     .parameters_write     (_fit_speckv_Design_u_parameters_write),
     .parameters_din       (_fit_speckv_Design_u_parameters_din),
+    .parameters_waits     (fifo_parameters_writer_waits),
     .quantizers_write     (_fit_speckv_Design_u_quantizers_write),
-    .quantizers_din       (_fit_speckv_Design_u_quantizers_din)
+    .quantizers_din       (_fit_speckv_Design_u_quantizers_din),
+    .quantizers_waits     (fifo_quantizers_writer_waits)
   );
   kv_compress_quantize_speckv_Design quantize_speckv_Design_u (
     .clk                (ap_clk),
@@ -17300,13 +17442,19 @@ module kv_compress(
     .coded_full_n       (_fifo_coded_full_n),
     .codes_full_n       (_fifo_codes_full_n),
     .plans_read         (_quantize_speckv_Design_u_plans_read),
+    .plans_waits        (fifo_quantize_plans_reader_waits),
     .finite_read        (_quantize_speckv_Design_u_finite_read),
+    .finite_waits       (fifo_finite_reader_waits),
     .page_read          (_quantize_speckv_Design_u_page_read),
+    .page_waits         (fifo_page_reader_waits),
     .quantizers_read    (_quantize_speckv_Design_u_quantizers_read),
+    .quantizers_waits   (fifo_quantizers_reader_waits),
     .coded_write        (_quantize_speckv_Design_u_coded_write),
     .coded_din          (_quantize_speckv_Design_u_coded_din),
+    .coded_waits        (fifo_coded_writer_waits),
     .codes_write        (_quantize_speckv_Design_u_codes_write),
-    .codes_din          (_quantize_speckv_Design_u_codes_din)
+    .codes_din          (_quantize_speckv_Design_u_codes_din),
+    .codes_waits        (fifo_codes_writer_waits)
   );
   kv_compress_seal_speckv_Design seal_speckv_Design_u (
     .clk                (ap_clk),
@@ -17322,13 +17470,19 @@ module kv_compress(
     .payload_full_n     (_fifo_payload_full_n),
     .sealed_full_n      (_fifo_sealed_full_n),
     .coded_read         (_seal_speckv_Design_u_coded_read),
+    .coded_waits        (fifo_coded_reader_waits),
     .headers_read       (_seal_speckv_Design_u_headers_read),
+    .headers_waits      (fifo_headers_reader_waits),
     .parameters_read    (_seal_speckv_Design_u_parameters_read),
+    .parameters_waits   (fifo_parameters_reader_waits),
     .codes_read         (_seal_speckv_Design_u_codes_read),
+    .codes_waits        (fifo_codes_reader_waits),
     .payload_write      (_seal_speckv_Design_u_payload_write),
     .payload_din        (_seal_speckv_Design_u_payload_din),
+    .payload_waits      (fifo_payload_writer_waits),
     .sealed_write       (_seal_speckv_Design_u_sealed_write),
-    .sealed_din         (_seal_speckv_Design_u_sealed_din)
+    .sealed_din         (_seal_speckv_Design_u_sealed_din),
+    .sealed_waits       (fifo_sealed_writer_waits)
   );
   kv_compress_emit_speckv_Design emit_speckv_Design_u (
     .clk              (ap_clk),
@@ -17341,10 +17495,14 @@ module kv_compress(
     .payload_empty_n  (_fifo_payload_empty_n),
     .out_full_n       (_fifo_frame_out_full_n),
     .sealed_read      (_emit_speckv_Design_u_sealed_read),
+    .sealed_waits     (fifo_sealed_reader_waits),
     .verdicts_read    (_emit_speckv_Design_u_verdicts_read),
+    .verdicts_waits   (fifo_verdicts_reader_waits),
     .payload_read     (_emit_speckv_Design_u_payload_read),
+    .payload_waits    (fifo_payload_reader_waits),
     .out_write        (_emit_speckv_Design_u_out_write),
-    .out_din          (_emit_speckv_Design_u_out_din)
+    .out_din          (_emit_speckv_Design_u_out_din),
+    .out_waits        (fifo_frame_out_writer_waits)
   );
   assign raw_in_TREADY = _fifo_raw_in_full_n;
   assign frame_out_TVALID = _fifo_frame_out_empty_n;

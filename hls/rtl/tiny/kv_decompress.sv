@@ -11,10 +11,13 @@ module kv_decompress_inspect_frame_speckv_Design(
                  seen_full_n,
                  plans_full_n,
   output         in_read,
+                 in_waits,
                  seen_write,
   output [514:0] seen_din,
-  output         plans_write,
-  output [54:0]  plans_din
+  output         seen_waits,
+                 plans_write,
+  output [54:0]  plans_din,
+  output         plans_waits
 );
 
   reg          started;
@@ -1740,12 +1743,15 @@ module kv_decompress_inspect_frame_speckv_Design(
     end
   end // always_ff @(posedge)
   assign in_read = _GEN_3;
+  assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
   assign seen_din = or_i3091_r0s4;
+  assign seen_waits = valid0_4 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s4;
   assign plans_din =
     {select_r0s4__3, select_r0s4__2, select_r0s4__1, select_r0s4, 21'h0}
     | {32'h0, add_r0s4} + or_i255_r0s4;
+  assign plans_waits = valid0_4 & first_0_r0s4 & ~plans_full_n;
 endmodule
 
 module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
@@ -1760,15 +1766,21 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
                  beats_full_n,
                  verdicts_full_n,
   output         seen_read,
+                 seen_waits,
                  plans_in_read,
+                 plans_in_waits,
                  headers_write,
   output [511:0] headers_din,
-  output         plans_write,
+  output         headers_waits,
+                 plans_write,
   output [54:0]  plans_din,
-  output         beats_write,
+  output         plans_waits,
+                 beats_write,
   output [511:0] beats_din,
-  output         verdicts_write,
-  output [3:0]   verdicts_din
+  output         beats_waits,
+                 verdicts_write,
+  output [3:0]   verdicts_din,
+  output         verdicts_waits
 );
 
   reg          started;
@@ -1785,35 +1797,36 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
   wire         _GEN_1 = ~first_0_r0 & ~_GEN_0;
   wire [511:0] _GEN_2 = ended_0_r0 ? 512'h0 : seen_dout[511:0];
   wire         _GEN_3 = _GEN & first_0_r0;
-  wire         _GEN_4 = ended_0_r0 | seen_dout[512];
-  wire         _GEN_5 = truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_6 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
-  wire         _GEN_7 = ~truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_8 = plans_in_dout[54:45] == 10'h0;
-  wire         _GEN_9 = _GEN_5 | _GEN_7;
-  wire         _GEN_10 = _GEN_4 & (_GEN_9 ? _GEN_6 : _GEN_8);
-  wire         _GEN_11 = _GEN_5 | ~ended_0_r0 & _GEN_4 & ~(_GEN_7 ? _GEN_6 : _GEN_8);
-  wire         _GEN_12 = _GEN_9 & (_GEN_0 | overlong_0_r0);
-  wire         _GEN_13 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
-  wire [3:0]   _GEN_14 = _GEN_9 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
+  wire         _GEN_4 = valid0_0 & first_0_r0;
+  wire         _GEN_5 = ended_0_r0 | seen_dout[512];
+  wire         _GEN_6 = truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_7 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_8 = ~truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_9 = plans_in_dout[54:45] == 10'h0;
+  wire         _GEN_10 = _GEN_6 | _GEN_8;
+  wire         _GEN_11 = _GEN_5 & (_GEN_10 ? _GEN_7 : _GEN_9);
+  wire         _GEN_12 = _GEN_6 | ~ended_0_r0 & _GEN_5 & ~(_GEN_8 ? _GEN_7 : _GEN_9);
+  wire         _GEN_13 = _GEN_10 & (_GEN_0 | overlong_0_r0);
+  wire         _GEN_14 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
+  wire [3:0]   _GEN_15 = _GEN_10 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
   assign _GEN =
     valid0_0
     & ~(~ended_0_r0 & ~seen_empty_n | _GEN_1 & ~beats_full_n | first_0_r0
         & ~plans_in_empty_n | first_0_r0 & ~headers_full_n | first_0_r0 & ~plans_full_n
-        | _GEN_10 & ~verdicts_full_n);
-  wire         _GEN_15 = ~started | _GEN_10;
+        | _GEN_11 & ~verdicts_full_n);
+  wire         _GEN_16 = ~started | _GEN_11;
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        _GEN_15
+        _GEN_16
           ? 10'h0
-          : _GEN_9 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[54:45];
-      refused_sroa_0_0_r0 <= _GEN_15 ? 4'h0 : _GEN_14;
-      ended_0_r0 <= started & ~_GEN_10 & _GEN_4;
-      ragged_0_r0 <= started & ~_GEN_10 & _GEN_13;
-      truncated_0_r0 <= started & ~_GEN_10 & _GEN_11;
-      overlong_0_r0 <= started & ~_GEN_10 & _GEN_12;
-      first_0_r0 <= _GEN_15;
+          : _GEN_10 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[54:45];
+      refused_sroa_0_0_r0 <= _GEN_16 ? 4'h0 : _GEN_15;
+      ended_0_r0 <= started & ~_GEN_11 & _GEN_5;
+      ragged_0_r0 <= started & ~_GEN_11 & _GEN_14;
+      truncated_0_r0 <= started & ~_GEN_11 & _GEN_12;
+      overlong_0_r0 <= started & ~_GEN_11 & _GEN_13;
+      first_0_r0 <= _GEN_16;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -1827,20 +1840,26 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
     end
   end // always_ff @(posedge)
   assign seen_read = _GEN & ~ended_0_r0;
+  assign seen_waits = valid0_0 & ~ended_0_r0 & ~seen_empty_n;
   assign plans_in_read = _GEN_3;
+  assign plans_in_waits = _GEN_4 & ~plans_in_empty_n;
   assign headers_write = _GEN_3;
   assign headers_din = _GEN_2;
+  assign headers_waits = _GEN_4 & ~headers_full_n;
   assign plans_write = _GEN_3;
   assign plans_din = plans_in_dout;
+  assign plans_waits = _GEN_4 & ~plans_full_n;
   assign beats_write = _GEN & _GEN_1;
   assign beats_din = _GEN_2;
-  assign verdicts_write = _GEN & _GEN_10;
+  assign beats_waits = valid0_0 & _GEN_1 & ~beats_full_n;
+  assign verdicts_write = _GEN & _GEN_11;
   assign verdicts_din =
-    (_GEN_9 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
-      ? (_GEN_11
+    (_GEN_10 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
+      ? (_GEN_12
            ? 4'h9
-           : _GEN_12 ? 4'hA : _GEN_13 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
-      : _GEN_14;
+           : _GEN_13 ? 4'hA : _GEN_14 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
+      : _GEN_15;
+  assign verdicts_waits = valid0_0 & _GEN_11 & ~verdicts_full_n;
 endmodule
 
 module kv_decompress_decode_speckv_Design(
@@ -1854,13 +1873,18 @@ module kv_decompress_decode_speckv_Design(
                  page_full_n,
                  valid_full_n,
   output         plans_read,
+                 plans_waits,
                  payload_read,
+                 payload_waits,
                  counts_write,
   output [9:0]   counts_din,
-  output         page_write,
+  output         counts_waits,
+                 page_write,
   output [511:0] page_din,
-  output         valid_write,
-                 valid_din
+  output         page_waits,
+                 valid_write,
+                 valid_din,
+                 valid_waits
 );
 
   reg           started;
@@ -1908,16 +1932,17 @@ module kv_decompress_decode_speckv_Design(
   wire          _GEN_17 = ~first_0_r0 & ~_GEN_16;
   wire          _GEN_18 = _GEN_16 & ~first_0_r0 & ~(odd_0_r0[0]);
   wire          _GEN_19 = _GEN_15 & first_0_r0;
+  wire          _GEN_20 = valid0_0 & first_0_r0;
   assign _GEN_15 =
     valid0_0
     & ~(_GEN_17 & ~payload_empty_n | _GEN_18 & ~payload_empty_n | first_0_r0
         & ~plans_empty_n | first_0_r0 & ~counts_full_n) & (~valid0_1 | _GEN_14);
   reg           and_r0s1;
-  wire          _GEN_20 = _GEN_14 & and_r0s1;
+  wire          _GEN_21 = _GEN_14 & and_r0s1;
   reg  [2:0]    plan_sroa_7_0_r0s1;
   reg  [15:0]   at_sroa_27_0_r0s1;
   reg  [7:0]    at_sroa_0_0_r0s1;
-  wire [2:0]    _GEN_21 =
+  wire [2:0]    _GEN_22 =
     plan_sroa_7_0_r0s1[0]
       ? at_sroa_27_0_r0s1[7:5]
       : at_sroa_33_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
@@ -1927,9 +1952,9 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    words_loaded_sroa_0_0_r0s2;
   assign _GEN_14 =
     valid0_1
-    & ~(valid0_2 & and_r0s1 & and_r0s2 & _GEN_21 == words_loaded_sroa_0_0_r0s2[3:1]
+    & ~(valid0_2 & and_r0s1 & and_r0s2 & _GEN_22 == words_loaded_sroa_0_0_r0s2[3:1]
         & ~_GEN_13) & (~valid0_2 | _GEN_13);
-  wire          _GEN_22 = _GEN_13 & and_r0s2;
+  wire          _GEN_23 = _GEN_13 & and_r0s2;
   reg           cmp_i1051_not_r0s1;
   reg           cmp_i1051_not_r0s2;
   reg           and_r0s1__2;
@@ -2014,10 +2039,10 @@ module kv_decompress_decode_speckv_Design(
   reg           and_r0s1__47;
   reg           cmp_i1786_15_r0s1;
   reg           xor_r0s2;
-  wire          _GEN_23 = cmp_i1317_not_15_r0s2 | ~cmp_i_i_15_r0s2 & xor_r0s2;
+  wire          _GEN_24 = cmp_i1317_not_15_r0s2 | ~cmp_i_i_15_r0s2 & xor_r0s2;
   reg  [511:0]  payload_r0s2;
-  wire [511:0]  _GEN_24 =
-    {_GEN_23 ? 32'h0 : payload_r0s2[511:480],
+  wire [511:0]  _GEN_25 =
+    {_GEN_24 ? 32'h0 : payload_r0s2[511:480],
      select_r0s2__14,
      select_r0s2__13,
      select_r0s2__12,
@@ -5753,7 +5778,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s14;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s15;
   reg  [15:0]   ref_tmp96_i_sroa_0_0_31_r0s16;
-  wire [511:0]  _GEN_25 =
+  wire [511:0]  _GEN_26 =
     {cmp_i1292_31_r0s16
        ? {sroa_speculated4764_v_31_r0s16__2,
           sroa_speculated4764_v_31_r0s16__1,
@@ -6159,306 +6184,306 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]    plan_sroa_10_0_r0;
   reg  [2:0]    plan_sroa_7_0_r0;
   reg  [3:0]    plan_sroa_4_0_r0;
-  wire [33:0]   _GEN_26 =
+  wire [33:0]   _GEN_27 =
     cmp_i_i3332_r0s10 ? {or_i3130_r0s10, 26'h0} >> loadedv_i330856_r0s10 : 34'h0;
-  wire [35:0]   _GEN_27 = {2'h0, cond_i_i_r0s11, or_i2697_r0s11};
-  wire [34:0]   _GEN_28 =
+  wire [35:0]   _GEN_28 = {2'h0, cond_i_i_r0s11, or_i2697_r0s11};
+  wire [34:0]   _GEN_29 =
     cmp_i3745_r0s14 ? magnitude_i_sroa_0_0_off0_r0s14 << umin_r0s14 : 35'h0;
-  wire [16:0]   _GEN_29 =
+  wire [16:0]   _GEN_30 =
     {sub_i2968_r0s15, 7'h0} + {9'h0, cond_i3748_r0s15__1, cond_i3748_r0s15}
     + {16'h0, cond_i3748_r0s15__2 & ((|cond_i3748_r0s15__3) | cond_i3748_r0s15)};
-  wire [33:0]   _GEN_30 =
+  wire [33:0]   _GEN_31 =
     cmp_i_i3332_1_r0s10 ? {or_i3130_1_r0s10, 26'h0} >> loadedv_i330856_1_r0s10 : 34'h0;
-  wire [35:0]   _GEN_31 = {2'h0, cond_i_i_1_r0s11, or_i2697_1_r0s11};
-  wire [34:0]   _GEN_32 =
+  wire [35:0]   _GEN_32 = {2'h0, cond_i_i_1_r0s11, or_i2697_1_r0s11};
+  wire [34:0]   _GEN_33 =
     cmp_i3745_1_r0s14 ? magnitude_i_sroa_0_0_off0_1_r0s14 << umin_r0s14__1 : 35'h0;
-  wire [16:0]   _GEN_33 =
+  wire [16:0]   _GEN_34 =
     {sub_i2968_1_r0s15, 7'h0} + {9'h0, cond_i3748_1_r0s15__1, cond_i3748_1_r0s15}
     + {16'h0, cond_i3748_1_r0s15__2 & ((|cond_i3748_1_r0s15__3) | cond_i3748_1_r0s15)};
-  wire [33:0]   _GEN_34 =
+  wire [33:0]   _GEN_35 =
     cmp_i_i3332_2_r0s10 ? {or_i3130_2_r0s10, 26'h0} >> loadedv_i330856_2_r0s10 : 34'h0;
-  wire [35:0]   _GEN_35 = {2'h0, cond_i_i_2_r0s11, or_i2697_2_r0s11};
-  wire [34:0]   _GEN_36 =
+  wire [35:0]   _GEN_36 = {2'h0, cond_i_i_2_r0s11, or_i2697_2_r0s11};
+  wire [34:0]   _GEN_37 =
     cmp_i3745_2_r0s14 ? magnitude_i_sroa_0_0_off0_2_r0s14 << umin_r0s14__2 : 35'h0;
-  wire [16:0]   _GEN_37 =
+  wire [16:0]   _GEN_38 =
     {sub_i2968_2_r0s15, 7'h0} + {9'h0, cond_i3748_2_r0s15__1, cond_i3748_2_r0s15}
     + {16'h0, cond_i3748_2_r0s15__2 & ((|cond_i3748_2_r0s15__3) | cond_i3748_2_r0s15)};
-  wire [33:0]   _GEN_38 =
+  wire [33:0]   _GEN_39 =
     cmp_i_i3332_3_r0s10 ? {or_i3130_3_r0s10, 26'h0} >> loadedv_i330856_3_r0s10 : 34'h0;
-  wire [35:0]   _GEN_39 = {2'h0, cond_i_i_3_r0s11, or_i2697_3_r0s11};
-  wire [34:0]   _GEN_40 =
+  wire [35:0]   _GEN_40 = {2'h0, cond_i_i_3_r0s11, or_i2697_3_r0s11};
+  wire [34:0]   _GEN_41 =
     cmp_i3745_3_r0s14 ? magnitude_i_sroa_0_0_off0_3_r0s14 << umin_r0s14__3 : 35'h0;
-  wire [16:0]   _GEN_41 =
+  wire [16:0]   _GEN_42 =
     {sub_i2968_3_r0s15, 7'h0} + {9'h0, cond_i3748_3_r0s15__1, cond_i3748_3_r0s15}
     + {16'h0, cond_i3748_3_r0s15__2 & ((|cond_i3748_3_r0s15__3) | cond_i3748_3_r0s15)};
-  wire [33:0]   _GEN_42 =
+  wire [33:0]   _GEN_43 =
     cmp_i_i3332_4_r0s10 ? {or_i3130_4_r0s10, 26'h0} >> loadedv_i330856_4_r0s10 : 34'h0;
-  wire [35:0]   _GEN_43 = {2'h0, cond_i_i_4_r0s11, or_i2697_4_r0s11};
-  wire [34:0]   _GEN_44 =
+  wire [35:0]   _GEN_44 = {2'h0, cond_i_i_4_r0s11, or_i2697_4_r0s11};
+  wire [34:0]   _GEN_45 =
     cmp_i3745_4_r0s14 ? magnitude_i_sroa_0_0_off0_4_r0s14 << umin_r0s14__4 : 35'h0;
-  wire [16:0]   _GEN_45 =
+  wire [16:0]   _GEN_46 =
     {sub_i2968_4_r0s15, 7'h0} + {9'h0, cond_i3748_4_r0s15__1, cond_i3748_4_r0s15}
     + {16'h0, cond_i3748_4_r0s15__2 & ((|cond_i3748_4_r0s15__3) | cond_i3748_4_r0s15)};
-  wire [33:0]   _GEN_46 =
+  wire [33:0]   _GEN_47 =
     cmp_i_i3332_5_r0s10 ? {or_i3130_5_r0s10, 26'h0} >> loadedv_i330856_5_r0s10 : 34'h0;
-  wire [35:0]   _GEN_47 = {2'h0, cond_i_i_5_r0s11, or_i2697_5_r0s11};
-  wire [34:0]   _GEN_48 =
+  wire [35:0]   _GEN_48 = {2'h0, cond_i_i_5_r0s11, or_i2697_5_r0s11};
+  wire [34:0]   _GEN_49 =
     cmp_i3745_5_r0s14 ? magnitude_i_sroa_0_0_off0_5_r0s14 << umin_r0s14__5 : 35'h0;
-  wire [16:0]   _GEN_49 =
+  wire [16:0]   _GEN_50 =
     {sub_i2968_5_r0s15, 7'h0} + {9'h0, cond_i3748_5_r0s15__1, cond_i3748_5_r0s15}
     + {16'h0, cond_i3748_5_r0s15__2 & ((|cond_i3748_5_r0s15__3) | cond_i3748_5_r0s15)};
-  wire [33:0]   _GEN_50 =
+  wire [33:0]   _GEN_51 =
     cmp_i_i3332_6_r0s10 ? {or_i3130_6_r0s10, 26'h0} >> loadedv_i330856_6_r0s10 : 34'h0;
-  wire [35:0]   _GEN_51 = {2'h0, cond_i_i_6_r0s11, or_i2697_6_r0s11};
-  wire [34:0]   _GEN_52 =
+  wire [35:0]   _GEN_52 = {2'h0, cond_i_i_6_r0s11, or_i2697_6_r0s11};
+  wire [34:0]   _GEN_53 =
     cmp_i3745_6_r0s14 ? magnitude_i_sroa_0_0_off0_6_r0s14 << umin_r0s14__6 : 35'h0;
-  wire [16:0]   _GEN_53 =
+  wire [16:0]   _GEN_54 =
     {sub_i2968_6_r0s15, 7'h0} + {9'h0, cond_i3748_6_r0s15__1, cond_i3748_6_r0s15}
     + {16'h0, cond_i3748_6_r0s15__2 & ((|cond_i3748_6_r0s15__3) | cond_i3748_6_r0s15)};
-  wire [33:0]   _GEN_54 =
+  wire [33:0]   _GEN_55 =
     cmp_i_i3332_7_r0s10 ? {or_i3130_7_r0s10, 26'h0} >> loadedv_i330856_7_r0s10 : 34'h0;
-  wire [35:0]   _GEN_55 = {2'h0, cond_i_i_7_r0s11, or_i2697_7_r0s11};
-  wire [34:0]   _GEN_56 =
+  wire [35:0]   _GEN_56 = {2'h0, cond_i_i_7_r0s11, or_i2697_7_r0s11};
+  wire [34:0]   _GEN_57 =
     cmp_i3745_7_r0s14 ? magnitude_i_sroa_0_0_off0_7_r0s14 << umin_r0s14__7 : 35'h0;
-  wire [16:0]   _GEN_57 =
+  wire [16:0]   _GEN_58 =
     {sub_i2968_7_r0s15, 7'h0} + {9'h0, cond_i3748_7_r0s15__1, cond_i3748_7_r0s15}
     + {16'h0, cond_i3748_7_r0s15__2 & ((|cond_i3748_7_r0s15__3) | cond_i3748_7_r0s15)};
-  wire [33:0]   _GEN_58 =
+  wire [33:0]   _GEN_59 =
     cmp_i_i3332_8_r0s10 ? {or_i3130_8_r0s10, 26'h0} >> loadedv_i330856_8_r0s10 : 34'h0;
-  wire [35:0]   _GEN_59 = {2'h0, cond_i_i_8_r0s11, or_i2697_8_r0s11};
-  wire [34:0]   _GEN_60 =
+  wire [35:0]   _GEN_60 = {2'h0, cond_i_i_8_r0s11, or_i2697_8_r0s11};
+  wire [34:0]   _GEN_61 =
     cmp_i3745_8_r0s14 ? magnitude_i_sroa_0_0_off0_8_r0s14 << umin_r0s14__8 : 35'h0;
-  wire [16:0]   _GEN_61 =
+  wire [16:0]   _GEN_62 =
     {sub_i2968_8_r0s15, 7'h0} + {9'h0, cond_i3748_8_r0s15__1, cond_i3748_8_r0s15}
     + {16'h0, cond_i3748_8_r0s15__2 & ((|cond_i3748_8_r0s15__3) | cond_i3748_8_r0s15)};
-  wire [33:0]   _GEN_62 =
+  wire [33:0]   _GEN_63 =
     cmp_i_i3332_9_r0s10 ? {or_i3130_9_r0s10, 26'h0} >> loadedv_i330856_9_r0s10 : 34'h0;
-  wire [35:0]   _GEN_63 = {2'h0, cond_i_i_9_r0s11, or_i2697_9_r0s11};
-  wire [34:0]   _GEN_64 =
+  wire [35:0]   _GEN_64 = {2'h0, cond_i_i_9_r0s11, or_i2697_9_r0s11};
+  wire [34:0]   _GEN_65 =
     cmp_i3745_9_r0s14 ? magnitude_i_sroa_0_0_off0_9_r0s14 << umin_r0s14__9 : 35'h0;
-  wire [16:0]   _GEN_65 =
+  wire [16:0]   _GEN_66 =
     {sub_i2968_9_r0s15, 7'h0} + {9'h0, cond_i3748_9_r0s15__1, cond_i3748_9_r0s15}
     + {16'h0, cond_i3748_9_r0s15__2 & ((|cond_i3748_9_r0s15__3) | cond_i3748_9_r0s15)};
-  wire [33:0]   _GEN_66 =
+  wire [33:0]   _GEN_67 =
     cmp_i_i3332_10_r0s10 ? {or_i3130_10_r0s10, 26'h0} >> loadedv_i330856_10_r0s10 : 34'h0;
-  wire [35:0]   _GEN_67 = {2'h0, cond_i_i_10_r0s11, or_i2697_10_r0s11};
-  wire [34:0]   _GEN_68 =
+  wire [35:0]   _GEN_68 = {2'h0, cond_i_i_10_r0s11, or_i2697_10_r0s11};
+  wire [34:0]   _GEN_69 =
     cmp_i3745_10_r0s14 ? magnitude_i_sroa_0_0_off0_10_r0s14 << umin_r0s14__10 : 35'h0;
-  wire [16:0]   _GEN_69 =
+  wire [16:0]   _GEN_70 =
     {sub_i2968_10_r0s15, 7'h0} + {9'h0, cond_i3748_10_r0s15__1, cond_i3748_10_r0s15}
     + {16'h0, cond_i3748_10_r0s15__2 & ((|cond_i3748_10_r0s15__3) | cond_i3748_10_r0s15)};
-  wire [33:0]   _GEN_70 =
+  wire [33:0]   _GEN_71 =
     cmp_i_i3332_11_r0s10 ? {or_i3130_11_r0s10, 26'h0} >> loadedv_i330856_11_r0s10 : 34'h0;
-  wire [35:0]   _GEN_71 = {2'h0, cond_i_i_11_r0s11, or_i2697_11_r0s11};
-  wire [34:0]   _GEN_72 =
+  wire [35:0]   _GEN_72 = {2'h0, cond_i_i_11_r0s11, or_i2697_11_r0s11};
+  wire [34:0]   _GEN_73 =
     cmp_i3745_11_r0s14 ? magnitude_i_sroa_0_0_off0_11_r0s14 << umin_r0s14__11 : 35'h0;
-  wire [16:0]   _GEN_73 =
+  wire [16:0]   _GEN_74 =
     {sub_i2968_11_r0s15, 7'h0} + {9'h0, cond_i3748_11_r0s15__1, cond_i3748_11_r0s15}
     + {16'h0, cond_i3748_11_r0s15__2 & ((|cond_i3748_11_r0s15__3) | cond_i3748_11_r0s15)};
-  wire [33:0]   _GEN_74 =
+  wire [33:0]   _GEN_75 =
     cmp_i_i3332_12_r0s10 ? {or_i3130_12_r0s10, 26'h0} >> loadedv_i330856_12_r0s10 : 34'h0;
-  wire [35:0]   _GEN_75 = {2'h0, cond_i_i_12_r0s11, or_i2697_12_r0s11};
-  wire [34:0]   _GEN_76 =
+  wire [35:0]   _GEN_76 = {2'h0, cond_i_i_12_r0s11, or_i2697_12_r0s11};
+  wire [34:0]   _GEN_77 =
     cmp_i3745_12_r0s14 ? magnitude_i_sroa_0_0_off0_12_r0s14 << umin_r0s14__12 : 35'h0;
-  wire [16:0]   _GEN_77 =
+  wire [16:0]   _GEN_78 =
     {sub_i2968_12_r0s15, 7'h0} + {9'h0, cond_i3748_12_r0s15__1, cond_i3748_12_r0s15}
     + {16'h0, cond_i3748_12_r0s15__2 & ((|cond_i3748_12_r0s15__3) | cond_i3748_12_r0s15)};
-  wire [33:0]   _GEN_78 =
+  wire [33:0]   _GEN_79 =
     cmp_i_i3332_13_r0s10 ? {or_i3130_13_r0s10, 26'h0} >> loadedv_i330856_13_r0s10 : 34'h0;
-  wire [35:0]   _GEN_79 = {2'h0, cond_i_i_13_r0s11, or_i2697_13_r0s11};
-  wire [34:0]   _GEN_80 =
+  wire [35:0]   _GEN_80 = {2'h0, cond_i_i_13_r0s11, or_i2697_13_r0s11};
+  wire [34:0]   _GEN_81 =
     cmp_i3745_13_r0s14 ? magnitude_i_sroa_0_0_off0_13_r0s14 << umin_r0s14__13 : 35'h0;
-  wire [16:0]   _GEN_81 =
+  wire [16:0]   _GEN_82 =
     {sub_i2968_13_r0s15, 7'h0} + {9'h0, cond_i3748_13_r0s15__1, cond_i3748_13_r0s15}
     + {16'h0, cond_i3748_13_r0s15__2 & ((|cond_i3748_13_r0s15__3) | cond_i3748_13_r0s15)};
-  wire [33:0]   _GEN_82 =
+  wire [33:0]   _GEN_83 =
     cmp_i_i3332_14_r0s10 ? {or_i3130_14_r0s10, 26'h0} >> loadedv_i330856_14_r0s10 : 34'h0;
-  wire [35:0]   _GEN_83 = {2'h0, cond_i_i_14_r0s11, or_i2697_14_r0s11};
-  wire [34:0]   _GEN_84 =
+  wire [35:0]   _GEN_84 = {2'h0, cond_i_i_14_r0s11, or_i2697_14_r0s11};
+  wire [34:0]   _GEN_85 =
     cmp_i3745_14_r0s14 ? magnitude_i_sroa_0_0_off0_14_r0s14 << umin_r0s14__14 : 35'h0;
-  wire [16:0]   _GEN_85 =
+  wire [16:0]   _GEN_86 =
     {sub_i2968_14_r0s15, 7'h0} + {9'h0, cond_i3748_14_r0s15__1, cond_i3748_14_r0s15}
     + {16'h0, cond_i3748_14_r0s15__2 & ((|cond_i3748_14_r0s15__3) | cond_i3748_14_r0s15)};
-  wire [33:0]   _GEN_86 =
+  wire [33:0]   _GEN_87 =
     cmp_i_i3332_15_r0s10 ? {or_i3130_15_r0s10, 26'h0} >> loadedv_i330856_15_r0s10 : 34'h0;
-  wire [35:0]   _GEN_87 = {2'h0, cond_i_i_15_r0s11, or_i2697_15_r0s11};
-  wire [34:0]   _GEN_88 =
+  wire [35:0]   _GEN_88 = {2'h0, cond_i_i_15_r0s11, or_i2697_15_r0s11};
+  wire [34:0]   _GEN_89 =
     cmp_i3745_15_r0s14 ? magnitude_i_sroa_0_0_off0_15_r0s14 << umin_r0s14__15 : 35'h0;
-  wire [16:0]   _GEN_89 =
+  wire [16:0]   _GEN_90 =
     {sub_i2968_15_r0s15, 7'h0} + {9'h0, cond_i3748_15_r0s15__1, cond_i3748_15_r0s15}
     + {16'h0, cond_i3748_15_r0s15__2 & ((|cond_i3748_15_r0s15__3) | cond_i3748_15_r0s15)};
-  wire [33:0]   _GEN_90 =
+  wire [33:0]   _GEN_91 =
     cmp_i_i3332_16_r0s10 ? {or_i3130_16_r0s10, 26'h0} >> loadedv_i330856_16_r0s10 : 34'h0;
-  wire [35:0]   _GEN_91 = {2'h0, cond_i_i_16_r0s11, or_i2697_16_r0s11};
-  wire [34:0]   _GEN_92 =
+  wire [35:0]   _GEN_92 = {2'h0, cond_i_i_16_r0s11, or_i2697_16_r0s11};
+  wire [34:0]   _GEN_93 =
     cmp_i3745_16_r0s14 ? magnitude_i_sroa_0_0_off0_16_r0s14 << umin_r0s14__16 : 35'h0;
-  wire [16:0]   _GEN_93 =
+  wire [16:0]   _GEN_94 =
     {sub_i2968_16_r0s15, 7'h0} + {9'h0, cond_i3748_16_r0s15__1, cond_i3748_16_r0s15}
     + {16'h0, cond_i3748_16_r0s15__2 & ((|cond_i3748_16_r0s15__3) | cond_i3748_16_r0s15)};
-  wire [33:0]   _GEN_94 =
+  wire [33:0]   _GEN_95 =
     cmp_i_i3332_17_r0s10 ? {or_i3130_17_r0s10, 26'h0} >> loadedv_i330856_17_r0s10 : 34'h0;
-  wire [35:0]   _GEN_95 = {2'h0, cond_i_i_17_r0s11, or_i2697_17_r0s11};
-  wire [34:0]   _GEN_96 =
+  wire [35:0]   _GEN_96 = {2'h0, cond_i_i_17_r0s11, or_i2697_17_r0s11};
+  wire [34:0]   _GEN_97 =
     cmp_i3745_17_r0s14 ? magnitude_i_sroa_0_0_off0_17_r0s14 << umin_r0s14__17 : 35'h0;
-  wire [16:0]   _GEN_97 =
+  wire [16:0]   _GEN_98 =
     {sub_i2968_17_r0s15, 7'h0} + {9'h0, cond_i3748_17_r0s15__1, cond_i3748_17_r0s15}
     + {16'h0, cond_i3748_17_r0s15__2 & ((|cond_i3748_17_r0s15__3) | cond_i3748_17_r0s15)};
-  wire [33:0]   _GEN_98 =
+  wire [33:0]   _GEN_99 =
     cmp_i_i3332_18_r0s10 ? {or_i3130_18_r0s10, 26'h0} >> loadedv_i330856_18_r0s10 : 34'h0;
-  wire [35:0]   _GEN_99 = {2'h0, cond_i_i_18_r0s11, or_i2697_18_r0s11};
-  wire [34:0]   _GEN_100 =
+  wire [35:0]   _GEN_100 = {2'h0, cond_i_i_18_r0s11, or_i2697_18_r0s11};
+  wire [34:0]   _GEN_101 =
     cmp_i3745_18_r0s14 ? magnitude_i_sroa_0_0_off0_18_r0s14 << umin_r0s14__18 : 35'h0;
-  wire [16:0]   _GEN_101 =
+  wire [16:0]   _GEN_102 =
     {sub_i2968_18_r0s15, 7'h0} + {9'h0, cond_i3748_18_r0s15__1, cond_i3748_18_r0s15}
     + {16'h0, cond_i3748_18_r0s15__2 & ((|cond_i3748_18_r0s15__3) | cond_i3748_18_r0s15)};
-  wire [33:0]   _GEN_102 =
+  wire [33:0]   _GEN_103 =
     cmp_i_i3332_19_r0s10 ? {or_i3130_19_r0s10, 26'h0} >> loadedv_i330856_19_r0s10 : 34'h0;
-  wire [35:0]   _GEN_103 = {2'h0, cond_i_i_19_r0s11, or_i2697_19_r0s11};
-  wire [34:0]   _GEN_104 =
+  wire [35:0]   _GEN_104 = {2'h0, cond_i_i_19_r0s11, or_i2697_19_r0s11};
+  wire [34:0]   _GEN_105 =
     cmp_i3745_19_r0s14 ? magnitude_i_sroa_0_0_off0_19_r0s14 << umin_r0s14__19 : 35'h0;
-  wire [16:0]   _GEN_105 =
+  wire [16:0]   _GEN_106 =
     {sub_i2968_19_r0s15, 7'h0} + {9'h0, cond_i3748_19_r0s15__1, cond_i3748_19_r0s15}
     + {16'h0, cond_i3748_19_r0s15__2 & ((|cond_i3748_19_r0s15__3) | cond_i3748_19_r0s15)};
-  wire [33:0]   _GEN_106 =
+  wire [33:0]   _GEN_107 =
     cmp_i_i3332_20_r0s10 ? {or_i3130_20_r0s10, 26'h0} >> loadedv_i330856_20_r0s10 : 34'h0;
-  wire [35:0]   _GEN_107 = {2'h0, cond_i_i_20_r0s11, or_i2697_20_r0s11};
-  wire [34:0]   _GEN_108 =
+  wire [35:0]   _GEN_108 = {2'h0, cond_i_i_20_r0s11, or_i2697_20_r0s11};
+  wire [34:0]   _GEN_109 =
     cmp_i3745_20_r0s14 ? magnitude_i_sroa_0_0_off0_20_r0s14 << umin_r0s14__20 : 35'h0;
-  wire [16:0]   _GEN_109 =
+  wire [16:0]   _GEN_110 =
     {sub_i2968_20_r0s15, 7'h0} + {9'h0, cond_i3748_20_r0s15__1, cond_i3748_20_r0s15}
     + {16'h0, cond_i3748_20_r0s15__2 & ((|cond_i3748_20_r0s15__3) | cond_i3748_20_r0s15)};
-  wire [33:0]   _GEN_110 =
+  wire [33:0]   _GEN_111 =
     cmp_i_i3332_21_r0s10 ? {or_i3130_21_r0s10, 26'h0} >> loadedv_i330856_21_r0s10 : 34'h0;
-  wire [35:0]   _GEN_111 = {2'h0, cond_i_i_21_r0s11, or_i2697_21_r0s11};
-  wire [34:0]   _GEN_112 =
+  wire [35:0]   _GEN_112 = {2'h0, cond_i_i_21_r0s11, or_i2697_21_r0s11};
+  wire [34:0]   _GEN_113 =
     cmp_i3745_21_r0s14 ? magnitude_i_sroa_0_0_off0_21_r0s14 << umin_r0s14__21 : 35'h0;
-  wire [16:0]   _GEN_113 =
+  wire [16:0]   _GEN_114 =
     {sub_i2968_21_r0s15, 7'h0} + {9'h0, cond_i3748_21_r0s15__1, cond_i3748_21_r0s15}
     + {16'h0, cond_i3748_21_r0s15__2 & ((|cond_i3748_21_r0s15__3) | cond_i3748_21_r0s15)};
-  wire [33:0]   _GEN_114 =
+  wire [33:0]   _GEN_115 =
     cmp_i_i3332_22_r0s10 ? {or_i3130_22_r0s10, 26'h0} >> loadedv_i330856_22_r0s10 : 34'h0;
-  wire [35:0]   _GEN_115 = {2'h0, cond_i_i_22_r0s11, or_i2697_22_r0s11};
-  wire [34:0]   _GEN_116 =
+  wire [35:0]   _GEN_116 = {2'h0, cond_i_i_22_r0s11, or_i2697_22_r0s11};
+  wire [34:0]   _GEN_117 =
     cmp_i3745_22_r0s14 ? magnitude_i_sroa_0_0_off0_22_r0s14 << umin_r0s14__22 : 35'h0;
-  wire [16:0]   _GEN_117 =
+  wire [16:0]   _GEN_118 =
     {sub_i2968_22_r0s15, 7'h0} + {9'h0, cond_i3748_22_r0s15__1, cond_i3748_22_r0s15}
     + {16'h0, cond_i3748_22_r0s15__2 & ((|cond_i3748_22_r0s15__3) | cond_i3748_22_r0s15)};
-  wire [33:0]   _GEN_118 =
+  wire [33:0]   _GEN_119 =
     cmp_i_i3332_23_r0s10 ? {or_i3130_23_r0s10, 26'h0} >> loadedv_i330856_23_r0s10 : 34'h0;
-  wire [35:0]   _GEN_119 = {2'h0, cond_i_i_23_r0s11, or_i2697_23_r0s11};
-  wire [34:0]   _GEN_120 =
+  wire [35:0]   _GEN_120 = {2'h0, cond_i_i_23_r0s11, or_i2697_23_r0s11};
+  wire [34:0]   _GEN_121 =
     cmp_i3745_23_r0s14 ? magnitude_i_sroa_0_0_off0_23_r0s14 << umin_r0s14__23 : 35'h0;
-  wire [16:0]   _GEN_121 =
+  wire [16:0]   _GEN_122 =
     {sub_i2968_23_r0s15, 7'h0} + {9'h0, cond_i3748_23_r0s15__1, cond_i3748_23_r0s15}
     + {16'h0, cond_i3748_23_r0s15__2 & ((|cond_i3748_23_r0s15__3) | cond_i3748_23_r0s15)};
-  wire [33:0]   _GEN_122 =
+  wire [33:0]   _GEN_123 =
     cmp_i_i3332_24_r0s10 ? {or_i3130_24_r0s10, 26'h0} >> loadedv_i330856_24_r0s10 : 34'h0;
-  wire [35:0]   _GEN_123 = {2'h0, cond_i_i_24_r0s11, or_i2697_24_r0s11};
-  wire [34:0]   _GEN_124 =
+  wire [35:0]   _GEN_124 = {2'h0, cond_i_i_24_r0s11, or_i2697_24_r0s11};
+  wire [34:0]   _GEN_125 =
     cmp_i3745_24_r0s14 ? magnitude_i_sroa_0_0_off0_24_r0s14 << umin_r0s14__24 : 35'h0;
-  wire [16:0]   _GEN_125 =
+  wire [16:0]   _GEN_126 =
     {sub_i2968_24_r0s15, 7'h0} + {9'h0, cond_i3748_24_r0s15__1, cond_i3748_24_r0s15}
     + {16'h0, cond_i3748_24_r0s15__2 & ((|cond_i3748_24_r0s15__3) | cond_i3748_24_r0s15)};
-  wire [33:0]   _GEN_126 =
+  wire [33:0]   _GEN_127 =
     cmp_i_i3332_25_r0s10 ? {or_i3130_25_r0s10, 26'h0} >> loadedv_i330856_25_r0s10 : 34'h0;
-  wire [35:0]   _GEN_127 = {2'h0, cond_i_i_25_r0s11, or_i2697_25_r0s11};
-  wire [34:0]   _GEN_128 =
+  wire [35:0]   _GEN_128 = {2'h0, cond_i_i_25_r0s11, or_i2697_25_r0s11};
+  wire [34:0]   _GEN_129 =
     cmp_i3745_25_r0s14 ? magnitude_i_sroa_0_0_off0_25_r0s14 << umin_r0s14__25 : 35'h0;
-  wire [16:0]   _GEN_129 =
+  wire [16:0]   _GEN_130 =
     {sub_i2968_25_r0s15, 7'h0} + {9'h0, cond_i3748_25_r0s15__1, cond_i3748_25_r0s15}
     + {16'h0, cond_i3748_25_r0s15__2 & ((|cond_i3748_25_r0s15__3) | cond_i3748_25_r0s15)};
-  wire [33:0]   _GEN_130 =
+  wire [33:0]   _GEN_131 =
     cmp_i_i3332_26_r0s10 ? {or_i3130_26_r0s10, 26'h0} >> loadedv_i330856_26_r0s10 : 34'h0;
-  wire [35:0]   _GEN_131 = {2'h0, cond_i_i_26_r0s11, or_i2697_26_r0s11};
-  wire [34:0]   _GEN_132 =
+  wire [35:0]   _GEN_132 = {2'h0, cond_i_i_26_r0s11, or_i2697_26_r0s11};
+  wire [34:0]   _GEN_133 =
     cmp_i3745_26_r0s14 ? magnitude_i_sroa_0_0_off0_26_r0s14 << umin_r0s14__26 : 35'h0;
-  wire [16:0]   _GEN_133 =
+  wire [16:0]   _GEN_134 =
     {sub_i2968_26_r0s15, 7'h0} + {9'h0, cond_i3748_26_r0s15__1, cond_i3748_26_r0s15}
     + {16'h0, cond_i3748_26_r0s15__2 & ((|cond_i3748_26_r0s15__3) | cond_i3748_26_r0s15)};
-  wire [33:0]   _GEN_134 =
+  wire [33:0]   _GEN_135 =
     cmp_i_i3332_27_r0s10 ? {or_i3130_27_r0s10, 26'h0} >> loadedv_i330856_27_r0s10 : 34'h0;
-  wire [35:0]   _GEN_135 = {2'h0, cond_i_i_27_r0s11, or_i2697_27_r0s11};
-  wire [34:0]   _GEN_136 =
+  wire [35:0]   _GEN_136 = {2'h0, cond_i_i_27_r0s11, or_i2697_27_r0s11};
+  wire [34:0]   _GEN_137 =
     cmp_i3745_27_r0s14 ? magnitude_i_sroa_0_0_off0_27_r0s14 << umin_r0s14__27 : 35'h0;
-  wire [16:0]   _GEN_137 =
+  wire [16:0]   _GEN_138 =
     {sub_i2968_27_r0s15, 7'h0} + {9'h0, cond_i3748_27_r0s15__1, cond_i3748_27_r0s15}
     + {16'h0, cond_i3748_27_r0s15__2 & ((|cond_i3748_27_r0s15__3) | cond_i3748_27_r0s15)};
-  wire [33:0]   _GEN_138 =
+  wire [33:0]   _GEN_139 =
     cmp_i_i3332_28_r0s10 ? {or_i3130_28_r0s10, 26'h0} >> loadedv_i330856_28_r0s10 : 34'h0;
-  wire [35:0]   _GEN_139 = {2'h0, cond_i_i_28_r0s11, or_i2697_28_r0s11};
-  wire [34:0]   _GEN_140 =
+  wire [35:0]   _GEN_140 = {2'h0, cond_i_i_28_r0s11, or_i2697_28_r0s11};
+  wire [34:0]   _GEN_141 =
     cmp_i3745_28_r0s14 ? magnitude_i_sroa_0_0_off0_28_r0s14 << umin_r0s14__28 : 35'h0;
-  wire [16:0]   _GEN_141 =
+  wire [16:0]   _GEN_142 =
     {sub_i2968_28_r0s15, 7'h0} + {9'h0, cond_i3748_28_r0s15__1, cond_i3748_28_r0s15}
     + {16'h0, cond_i3748_28_r0s15__2 & ((|cond_i3748_28_r0s15__3) | cond_i3748_28_r0s15)};
-  wire [33:0]   _GEN_142 =
+  wire [33:0]   _GEN_143 =
     cmp_i_i3332_29_r0s10 ? {or_i3130_29_r0s10, 26'h0} >> loadedv_i330856_29_r0s10 : 34'h0;
-  wire [35:0]   _GEN_143 = {2'h0, cond_i_i_29_r0s11, or_i2697_29_r0s11};
-  wire [34:0]   _GEN_144 =
+  wire [35:0]   _GEN_144 = {2'h0, cond_i_i_29_r0s11, or_i2697_29_r0s11};
+  wire [34:0]   _GEN_145 =
     cmp_i3745_29_r0s14 ? magnitude_i_sroa_0_0_off0_29_r0s14 << umin_r0s14__29 : 35'h0;
-  wire [16:0]   _GEN_145 =
+  wire [16:0]   _GEN_146 =
     {sub_i2968_29_r0s15, 7'h0} + {9'h0, cond_i3748_29_r0s15__1, cond_i3748_29_r0s15}
     + {16'h0, cond_i3748_29_r0s15__2 & ((|cond_i3748_29_r0s15__3) | cond_i3748_29_r0s15)};
-  wire [33:0]   _GEN_146 =
+  wire [33:0]   _GEN_147 =
     cmp_i_i3332_30_r0s10 ? {or_i3130_30_r0s10, 26'h0} >> loadedv_i330856_30_r0s10 : 34'h0;
-  wire [35:0]   _GEN_147 = {2'h0, cond_i_i_30_r0s11, or_i2697_30_r0s11};
-  wire [34:0]   _GEN_148 =
+  wire [35:0]   _GEN_148 = {2'h0, cond_i_i_30_r0s11, or_i2697_30_r0s11};
+  wire [34:0]   _GEN_149 =
     cmp_i3745_30_r0s14 ? magnitude_i_sroa_0_0_off0_30_r0s14 << umin_r0s14__30 : 35'h0;
-  wire [16:0]   _GEN_149 =
+  wire [16:0]   _GEN_150 =
     {sub_i2968_30_r0s15, 7'h0} + {9'h0, cond_i3748_30_r0s15__1, cond_i3748_30_r0s15}
     + {16'h0, cond_i3748_30_r0s15__2 & ((|cond_i3748_30_r0s15__3) | cond_i3748_30_r0s15)};
-  wire [33:0]   _GEN_150 =
+  wire [33:0]   _GEN_151 =
     cmp_i_i3332_31_r0s10 ? {or_i3130_31_r0s10, 26'h0} >> loadedv_i330856_31_r0s10 : 34'h0;
-  wire [35:0]   _GEN_151 = {2'h0, cond_i_i_31_r0s11, or_i2697_31_r0s11};
-  wire [34:0]   _GEN_152 =
+  wire [35:0]   _GEN_152 = {2'h0, cond_i_i_31_r0s11, or_i2697_31_r0s11};
+  wire [34:0]   _GEN_153 =
     cmp_i3745_31_r0s14 ? magnitude_i_sroa_0_0_off0_31_r0s14 << umin_r0s14__31 : 35'h0;
-  wire [16:0]   _GEN_153 =
+  wire [16:0]   _GEN_154 =
     {sub_i2968_31_r0s15, 7'h0} + {9'h0, cond_i3748_31_r0s15__1, cond_i3748_31_r0s15}
     + {16'h0, cond_i3748_31_r0s15__2 & ((|cond_i3748_31_r0s15__3) | cond_i3748_31_r0s15)};
-  wire          _GEN_154 = ~first_0_r0 & _GEN_16;
-  wire          _GEN_155 = payload_dout[31:16] == 16'h0;
-  wire          _GEN_156 = and_r0s1__3 & cmp_i1786_r0s1;
-  wire          _GEN_157 = payload_dout[63:48] == 16'h0;
-  wire          _GEN_158 = and_r0s1__6 & cmp_i1786_1_r0s1;
-  wire          _GEN_159 = payload_dout[95:80] == 16'h0;
-  wire          _GEN_160 = and_r0s1__9 & cmp_i1786_2_r0s1;
-  wire          _GEN_161 = payload_dout[127:112] == 16'h0;
-  wire          _GEN_162 = and_r0s1__12 & cmp_i1786_3_r0s1;
-  wire          _GEN_163 = payload_dout[159:144] == 16'h0;
-  wire          _GEN_164 = and_r0s1__15 & cmp_i1786_4_r0s1;
-  wire          _GEN_165 = payload_dout[191:176] == 16'h0;
-  wire          _GEN_166 = and_r0s1__18 & cmp_i1786_5_r0s1;
-  wire          _GEN_167 = payload_dout[223:208] == 16'h0;
-  wire          _GEN_168 = and_r0s1__21 & cmp_i1786_6_r0s1;
-  wire          _GEN_169 = payload_dout[255:240] == 16'h0;
-  wire          _GEN_170 = and_r0s1__24 & cmp_i1786_7_r0s1;
-  wire          _GEN_171 = payload_dout[287:272] == 16'h0;
-  wire          _GEN_172 = and_r0s1__27 & cmp_i1786_8_r0s1;
-  wire          _GEN_173 = payload_dout[319:304] == 16'h0;
-  wire          _GEN_174 = and_r0s1__30 & cmp_i1786_9_r0s1;
-  wire          _GEN_175 = payload_dout[351:336] == 16'h0;
-  wire          _GEN_176 = and_r0s1__33 & cmp_i1786_10_r0s1;
-  wire          _GEN_177 = payload_dout[383:368] == 16'h0;
-  wire          _GEN_178 = and_r0s1__36 & cmp_i1786_11_r0s1;
-  wire          _GEN_179 = payload_dout[415:400] == 16'h0;
-  wire          _GEN_180 = and_r0s1__39 & cmp_i1786_12_r0s1;
-  wire          _GEN_181 = payload_dout[447:432] == 16'h0;
-  wire          _GEN_182 = and_r0s1__42 & cmp_i1786_13_r0s1;
-  wire          _GEN_183 = payload_dout[479:464] == 16'h0;
-  wire          _GEN_184 = and_r0s1__45 & cmp_i1786_14_r0s1;
-  wire [511:0]  _GEN_185 = odd_0_r0[0] ? 512'h0 : payload_dout;
-  wire [255:0]  _GEN_186 = odd_0_r0[0] ? half_sroa_0_0_r0 : _GEN_185[255:0];
-  wire [31:0]   _GEN_187 =
+  wire          _GEN_155 = ~first_0_r0 & _GEN_16;
+  wire          _GEN_156 = payload_dout[31:16] == 16'h0;
+  wire          _GEN_157 = and_r0s1__3 & cmp_i1786_r0s1;
+  wire          _GEN_158 = payload_dout[63:48] == 16'h0;
+  wire          _GEN_159 = and_r0s1__6 & cmp_i1786_1_r0s1;
+  wire          _GEN_160 = payload_dout[95:80] == 16'h0;
+  wire          _GEN_161 = and_r0s1__9 & cmp_i1786_2_r0s1;
+  wire          _GEN_162 = payload_dout[127:112] == 16'h0;
+  wire          _GEN_163 = and_r0s1__12 & cmp_i1786_3_r0s1;
+  wire          _GEN_164 = payload_dout[159:144] == 16'h0;
+  wire          _GEN_165 = and_r0s1__15 & cmp_i1786_4_r0s1;
+  wire          _GEN_166 = payload_dout[191:176] == 16'h0;
+  wire          _GEN_167 = and_r0s1__18 & cmp_i1786_5_r0s1;
+  wire          _GEN_168 = payload_dout[223:208] == 16'h0;
+  wire          _GEN_169 = and_r0s1__21 & cmp_i1786_6_r0s1;
+  wire          _GEN_170 = payload_dout[255:240] == 16'h0;
+  wire          _GEN_171 = and_r0s1__24 & cmp_i1786_7_r0s1;
+  wire          _GEN_172 = payload_dout[287:272] == 16'h0;
+  wire          _GEN_173 = and_r0s1__27 & cmp_i1786_8_r0s1;
+  wire          _GEN_174 = payload_dout[319:304] == 16'h0;
+  wire          _GEN_175 = and_r0s1__30 & cmp_i1786_9_r0s1;
+  wire          _GEN_176 = payload_dout[351:336] == 16'h0;
+  wire          _GEN_177 = and_r0s1__33 & cmp_i1786_10_r0s1;
+  wire          _GEN_178 = payload_dout[383:368] == 16'h0;
+  wire          _GEN_179 = and_r0s1__36 & cmp_i1786_11_r0s1;
+  wire          _GEN_180 = payload_dout[415:400] == 16'h0;
+  wire          _GEN_181 = and_r0s1__39 & cmp_i1786_12_r0s1;
+  wire          _GEN_182 = payload_dout[447:432] == 16'h0;
+  wire          _GEN_183 = and_r0s1__42 & cmp_i1786_13_r0s1;
+  wire          _GEN_184 = payload_dout[479:464] == 16'h0;
+  wire          _GEN_185 = and_r0s1__45 & cmp_i1786_14_r0s1;
+  wire [511:0]  _GEN_186 = odd_0_r0[0] ? 512'h0 : payload_dout;
+  wire [255:0]  _GEN_187 = odd_0_r0[0] ? half_sroa_0_0_r0 : _GEN_186[255:0];
+  wire [31:0]   _GEN_188 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[31:0];
-  wire          _GEN_188 = _GEN_187[14:7] == 8'h0;
-  wire [5:0]    _GEN_189 =
+  wire          _GEN_189 = _GEN_188[14:7] == 8'h0;
+  wire [5:0]    _GEN_190 =
     $signed(sub_i1111_neg_r0s9) < 10'sh12 ? sub_i1111_neg_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_190 = _GEN_189 + 6'h10;
-  wire [34:0]   _GEN_191 =
+  wire [5:0]    _GEN_191 = _GEN_190 + 6'h10;
+  wire [34:0]   _GEN_192 =
     sum_i_sroa_0_0_off0_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_r0s12[34:0]
       : sum_i_sroa_0_0_off0_r0s12[34:0];
-  wire [5:0]    _GEN_192 =
+  wire [5:0]    _GEN_193 =
     {and_r0s13__1,
      and_r0s13__1
        ? {3'h0, and_r0s13__2, select_r0s13__1}
@@ -6466,18 +6491,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__3
             ? {and_r0s13__4, select_r0s13__2}
             : {and_r0s13__5, select_r0s13__3}}};
-  wire [5:0]    _GEN_193 = select_r0s13 < _GEN_192 ? select_r0s13 : _GEN_192;
-  wire [31:0]   _GEN_194 =
+  wire [5:0]    _GEN_194 = select_r0s13 < _GEN_193 ? select_r0s13 : _GEN_193;
+  wire [31:0]   _GEN_195 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[63:32];
-  wire          _GEN_195 = _GEN_194[14:7] == 8'h0;
-  wire [5:0]    _GEN_196 =
+  wire          _GEN_196 = _GEN_195[14:7] == 8'h0;
+  wire [5:0]    _GEN_197 =
     $signed(sub_i1111_neg_1_r0s9) < 10'sh12 ? sub_i1111_neg_1_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_197 = _GEN_196 + 6'h10;
-  wire [34:0]   _GEN_198 =
+  wire [5:0]    _GEN_198 = _GEN_197 + 6'h10;
+  wire [34:0]   _GEN_199 =
     sum_i_sroa_0_0_off0_1_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_1_r0s12[34:0]
       : sum_i_sroa_0_0_off0_1_r0s12[34:0];
-  wire [5:0]    _GEN_199 =
+  wire [5:0]    _GEN_200 =
     {and_r0s13__7,
      and_r0s13__7
        ? {3'h0, and_r0s13__8, select_r0s13__5}
@@ -6485,18 +6510,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__9
             ? {and_r0s13__10, select_r0s13__6}
             : {and_r0s13__11, select_r0s13__7}}};
-  wire [5:0]    _GEN_200 = select_r0s13__4 < _GEN_199 ? select_r0s13__4 : _GEN_199;
-  wire [31:0]   _GEN_201 =
+  wire [5:0]    _GEN_201 = select_r0s13__4 < _GEN_200 ? select_r0s13__4 : _GEN_200;
+  wire [31:0]   _GEN_202 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[95:64];
-  wire          _GEN_202 = _GEN_201[14:7] == 8'h0;
-  wire [5:0]    _GEN_203 =
+  wire          _GEN_203 = _GEN_202[14:7] == 8'h0;
+  wire [5:0]    _GEN_204 =
     $signed(sub_i1111_neg_2_r0s9) < 10'sh12 ? sub_i1111_neg_2_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_204 = _GEN_203 + 6'h10;
-  wire [34:0]   _GEN_205 =
+  wire [5:0]    _GEN_205 = _GEN_204 + 6'h10;
+  wire [34:0]   _GEN_206 =
     sum_i_sroa_0_0_off0_2_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_2_r0s12[34:0]
       : sum_i_sroa_0_0_off0_2_r0s12[34:0];
-  wire [5:0]    _GEN_206 =
+  wire [5:0]    _GEN_207 =
     {and_r0s13__13,
      and_r0s13__13
        ? {3'h0, and_r0s13__14, select_r0s13__9}
@@ -6504,18 +6529,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__15
             ? {and_r0s13__16, select_r0s13__10}
             : {and_r0s13__17, select_r0s13__11}}};
-  wire [5:0]    _GEN_207 = select_r0s13__8 < _GEN_206 ? select_r0s13__8 : _GEN_206;
-  wire [31:0]   _GEN_208 =
+  wire [5:0]    _GEN_208 = select_r0s13__8 < _GEN_207 ? select_r0s13__8 : _GEN_207;
+  wire [31:0]   _GEN_209 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[127:96];
-  wire          _GEN_209 = _GEN_208[14:7] == 8'h0;
-  wire [5:0]    _GEN_210 =
+  wire          _GEN_210 = _GEN_209[14:7] == 8'h0;
+  wire [5:0]    _GEN_211 =
     $signed(sub_i1111_neg_3_r0s9) < 10'sh12 ? sub_i1111_neg_3_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_211 = _GEN_210 + 6'h10;
-  wire [34:0]   _GEN_212 =
+  wire [5:0]    _GEN_212 = _GEN_211 + 6'h10;
+  wire [34:0]   _GEN_213 =
     sum_i_sroa_0_0_off0_3_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_3_r0s12[34:0]
       : sum_i_sroa_0_0_off0_3_r0s12[34:0];
-  wire [5:0]    _GEN_213 =
+  wire [5:0]    _GEN_214 =
     {and_r0s13__19,
      and_r0s13__19
        ? {3'h0, and_r0s13__20, select_r0s13__13}
@@ -6523,18 +6548,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__21
             ? {and_r0s13__22, select_r0s13__14}
             : {and_r0s13__23, select_r0s13__15}}};
-  wire [5:0]    _GEN_214 = select_r0s13__12 < _GEN_213 ? select_r0s13__12 : _GEN_213;
-  wire [31:0]   _GEN_215 =
+  wire [5:0]    _GEN_215 = select_r0s13__12 < _GEN_214 ? select_r0s13__12 : _GEN_214;
+  wire [31:0]   _GEN_216 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[159:128];
-  wire          _GEN_216 = _GEN_215[14:7] == 8'h0;
-  wire [5:0]    _GEN_217 =
+  wire          _GEN_217 = _GEN_216[14:7] == 8'h0;
+  wire [5:0]    _GEN_218 =
     $signed(sub_i1111_neg_4_r0s9) < 10'sh12 ? sub_i1111_neg_4_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_218 = _GEN_217 + 6'h10;
-  wire [34:0]   _GEN_219 =
+  wire [5:0]    _GEN_219 = _GEN_218 + 6'h10;
+  wire [34:0]   _GEN_220 =
     sum_i_sroa_0_0_off0_4_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_4_r0s12[34:0]
       : sum_i_sroa_0_0_off0_4_r0s12[34:0];
-  wire [5:0]    _GEN_220 =
+  wire [5:0]    _GEN_221 =
     {and_r0s13__25,
      and_r0s13__25
        ? {3'h0, and_r0s13__26, select_r0s13__17}
@@ -6542,18 +6567,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__27
             ? {and_r0s13__28, select_r0s13__18}
             : {and_r0s13__29, select_r0s13__19}}};
-  wire [5:0]    _GEN_221 = select_r0s13__16 < _GEN_220 ? select_r0s13__16 : _GEN_220;
-  wire [31:0]   _GEN_222 =
+  wire [5:0]    _GEN_222 = select_r0s13__16 < _GEN_221 ? select_r0s13__16 : _GEN_221;
+  wire [31:0]   _GEN_223 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[191:160];
-  wire          _GEN_223 = _GEN_222[14:7] == 8'h0;
-  wire [5:0]    _GEN_224 =
+  wire          _GEN_224 = _GEN_223[14:7] == 8'h0;
+  wire [5:0]    _GEN_225 =
     $signed(sub_i1111_neg_5_r0s9) < 10'sh12 ? sub_i1111_neg_5_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_225 = _GEN_224 + 6'h10;
-  wire [34:0]   _GEN_226 =
+  wire [5:0]    _GEN_226 = _GEN_225 + 6'h10;
+  wire [34:0]   _GEN_227 =
     sum_i_sroa_0_0_off0_5_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_5_r0s12[34:0]
       : sum_i_sroa_0_0_off0_5_r0s12[34:0];
-  wire [5:0]    _GEN_227 =
+  wire [5:0]    _GEN_228 =
     {and_r0s13__31,
      and_r0s13__31
        ? {3'h0, and_r0s13__32, select_r0s13__21}
@@ -6561,18 +6586,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__33
             ? {and_r0s13__34, select_r0s13__22}
             : {and_r0s13__35, select_r0s13__23}}};
-  wire [5:0]    _GEN_228 = select_r0s13__20 < _GEN_227 ? select_r0s13__20 : _GEN_227;
-  wire [31:0]   _GEN_229 =
+  wire [5:0]    _GEN_229 = select_r0s13__20 < _GEN_228 ? select_r0s13__20 : _GEN_228;
+  wire [31:0]   _GEN_230 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[223:192];
-  wire          _GEN_230 = _GEN_229[14:7] == 8'h0;
-  wire [5:0]    _GEN_231 =
+  wire          _GEN_231 = _GEN_230[14:7] == 8'h0;
+  wire [5:0]    _GEN_232 =
     $signed(sub_i1111_neg_6_r0s9) < 10'sh12 ? sub_i1111_neg_6_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_232 = _GEN_231 + 6'h10;
-  wire [34:0]   _GEN_233 =
+  wire [5:0]    _GEN_233 = _GEN_232 + 6'h10;
+  wire [34:0]   _GEN_234 =
     sum_i_sroa_0_0_off0_6_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_6_r0s12[34:0]
       : sum_i_sroa_0_0_off0_6_r0s12[34:0];
-  wire [5:0]    _GEN_234 =
+  wire [5:0]    _GEN_235 =
     {and_r0s13__37,
      and_r0s13__37
        ? {3'h0, and_r0s13__38, select_r0s13__25}
@@ -6580,18 +6605,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__39
             ? {and_r0s13__40, select_r0s13__26}
             : {and_r0s13__41, select_r0s13__27}}};
-  wire [5:0]    _GEN_235 = select_r0s13__24 < _GEN_234 ? select_r0s13__24 : _GEN_234;
-  wire [31:0]   _GEN_236 =
+  wire [5:0]    _GEN_236 = select_r0s13__24 < _GEN_235 ? select_r0s13__24 : _GEN_235;
+  wire [31:0]   _GEN_237 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[255:224];
-  wire          _GEN_237 = _GEN_236[14:7] == 8'h0;
-  wire [5:0]    _GEN_238 =
+  wire          _GEN_238 = _GEN_237[14:7] == 8'h0;
+  wire [5:0]    _GEN_239 =
     $signed(sub_i1111_neg_7_r0s9) < 10'sh12 ? sub_i1111_neg_7_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_239 = _GEN_238 + 6'h10;
-  wire [34:0]   _GEN_240 =
+  wire [5:0]    _GEN_240 = _GEN_239 + 6'h10;
+  wire [34:0]   _GEN_241 =
     sum_i_sroa_0_0_off0_7_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_7_r0s12[34:0]
       : sum_i_sroa_0_0_off0_7_r0s12[34:0];
-  wire [5:0]    _GEN_241 =
+  wire [5:0]    _GEN_242 =
     {and_r0s13__43,
      and_r0s13__43
        ? {3'h0, and_r0s13__44, select_r0s13__29}
@@ -6599,18 +6624,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__45
             ? {and_r0s13__46, select_r0s13__30}
             : {and_r0s13__47, select_r0s13__31}}};
-  wire [5:0]    _GEN_242 = select_r0s13__28 < _GEN_241 ? select_r0s13__28 : _GEN_241;
-  wire [31:0]   _GEN_243 =
+  wire [5:0]    _GEN_243 = select_r0s13__28 < _GEN_242 ? select_r0s13__28 : _GEN_242;
+  wire [31:0]   _GEN_244 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[287:256];
-  wire          _GEN_244 = _GEN_243[14:7] == 8'h0;
-  wire [5:0]    _GEN_245 =
+  wire          _GEN_245 = _GEN_244[14:7] == 8'h0;
+  wire [5:0]    _GEN_246 =
     $signed(sub_i1111_neg_8_r0s9) < 10'sh12 ? sub_i1111_neg_8_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_246 = _GEN_245 + 6'h10;
-  wire [34:0]   _GEN_247 =
+  wire [5:0]    _GEN_247 = _GEN_246 + 6'h10;
+  wire [34:0]   _GEN_248 =
     sum_i_sroa_0_0_off0_8_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_8_r0s12[34:0]
       : sum_i_sroa_0_0_off0_8_r0s12[34:0];
-  wire [5:0]    _GEN_248 =
+  wire [5:0]    _GEN_249 =
     {and_r0s13__49,
      and_r0s13__49
        ? {3'h0, and_r0s13__50, select_r0s13__33}
@@ -6618,18 +6643,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__51
             ? {and_r0s13__52, select_r0s13__34}
             : {and_r0s13__53, select_r0s13__35}}};
-  wire [5:0]    _GEN_249 = select_r0s13__32 < _GEN_248 ? select_r0s13__32 : _GEN_248;
-  wire [31:0]   _GEN_250 =
+  wire [5:0]    _GEN_250 = select_r0s13__32 < _GEN_249 ? select_r0s13__32 : _GEN_249;
+  wire [31:0]   _GEN_251 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[319:288];
-  wire          _GEN_251 = _GEN_250[14:7] == 8'h0;
-  wire [5:0]    _GEN_252 =
+  wire          _GEN_252 = _GEN_251[14:7] == 8'h0;
+  wire [5:0]    _GEN_253 =
     $signed(sub_i1111_neg_9_r0s9) < 10'sh12 ? sub_i1111_neg_9_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_253 = _GEN_252 + 6'h10;
-  wire [34:0]   _GEN_254 =
+  wire [5:0]    _GEN_254 = _GEN_253 + 6'h10;
+  wire [34:0]   _GEN_255 =
     sum_i_sroa_0_0_off0_9_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_9_r0s12[34:0]
       : sum_i_sroa_0_0_off0_9_r0s12[34:0];
-  wire [5:0]    _GEN_255 =
+  wire [5:0]    _GEN_256 =
     {and_r0s13__55,
      and_r0s13__55
        ? {3'h0, and_r0s13__56, select_r0s13__37}
@@ -6637,18 +6662,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__57
             ? {and_r0s13__58, select_r0s13__38}
             : {and_r0s13__59, select_r0s13__39}}};
-  wire [5:0]    _GEN_256 = select_r0s13__36 < _GEN_255 ? select_r0s13__36 : _GEN_255;
-  wire [31:0]   _GEN_257 =
+  wire [5:0]    _GEN_257 = select_r0s13__36 < _GEN_256 ? select_r0s13__36 : _GEN_256;
+  wire [31:0]   _GEN_258 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[351:320];
-  wire          _GEN_258 = _GEN_257[14:7] == 8'h0;
-  wire [5:0]    _GEN_259 =
+  wire          _GEN_259 = _GEN_258[14:7] == 8'h0;
+  wire [5:0]    _GEN_260 =
     $signed(sub_i1111_neg_10_r0s9) < 10'sh12 ? sub_i1111_neg_10_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_260 = _GEN_259 + 6'h10;
-  wire [34:0]   _GEN_261 =
+  wire [5:0]    _GEN_261 = _GEN_260 + 6'h10;
+  wire [34:0]   _GEN_262 =
     sum_i_sroa_0_0_off0_10_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_10_r0s12[34:0]
       : sum_i_sroa_0_0_off0_10_r0s12[34:0];
-  wire [5:0]    _GEN_262 =
+  wire [5:0]    _GEN_263 =
     {and_r0s13__61,
      and_r0s13__61
        ? {3'h0, and_r0s13__62, select_r0s13__41}
@@ -6656,18 +6681,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__63
             ? {and_r0s13__64, select_r0s13__42}
             : {and_r0s13__65, select_r0s13__43}}};
-  wire [5:0]    _GEN_263 = select_r0s13__40 < _GEN_262 ? select_r0s13__40 : _GEN_262;
-  wire [31:0]   _GEN_264 =
+  wire [5:0]    _GEN_264 = select_r0s13__40 < _GEN_263 ? select_r0s13__40 : _GEN_263;
+  wire [31:0]   _GEN_265 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[383:352];
-  wire          _GEN_265 = _GEN_264[14:7] == 8'h0;
-  wire [5:0]    _GEN_266 =
+  wire          _GEN_266 = _GEN_265[14:7] == 8'h0;
+  wire [5:0]    _GEN_267 =
     $signed(sub_i1111_neg_11_r0s9) < 10'sh12 ? sub_i1111_neg_11_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_267 = _GEN_266 + 6'h10;
-  wire [34:0]   _GEN_268 =
+  wire [5:0]    _GEN_268 = _GEN_267 + 6'h10;
+  wire [34:0]   _GEN_269 =
     sum_i_sroa_0_0_off0_11_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_11_r0s12[34:0]
       : sum_i_sroa_0_0_off0_11_r0s12[34:0];
-  wire [5:0]    _GEN_269 =
+  wire [5:0]    _GEN_270 =
     {and_r0s13__67,
      and_r0s13__67
        ? {3'h0, and_r0s13__68, select_r0s13__45}
@@ -6675,18 +6700,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__69
             ? {and_r0s13__70, select_r0s13__46}
             : {and_r0s13__71, select_r0s13__47}}};
-  wire [5:0]    _GEN_270 = select_r0s13__44 < _GEN_269 ? select_r0s13__44 : _GEN_269;
-  wire [31:0]   _GEN_271 =
+  wire [5:0]    _GEN_271 = select_r0s13__44 < _GEN_270 ? select_r0s13__44 : _GEN_270;
+  wire [31:0]   _GEN_272 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[415:384];
-  wire          _GEN_272 = _GEN_271[14:7] == 8'h0;
-  wire [5:0]    _GEN_273 =
+  wire          _GEN_273 = _GEN_272[14:7] == 8'h0;
+  wire [5:0]    _GEN_274 =
     $signed(sub_i1111_neg_12_r0s9) < 10'sh12 ? sub_i1111_neg_12_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_274 = _GEN_273 + 6'h10;
-  wire [34:0]   _GEN_275 =
+  wire [5:0]    _GEN_275 = _GEN_274 + 6'h10;
+  wire [34:0]   _GEN_276 =
     sum_i_sroa_0_0_off0_12_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_12_r0s12[34:0]
       : sum_i_sroa_0_0_off0_12_r0s12[34:0];
-  wire [5:0]    _GEN_276 =
+  wire [5:0]    _GEN_277 =
     {and_r0s13__73,
      and_r0s13__73
        ? {3'h0, and_r0s13__74, select_r0s13__49}
@@ -6694,18 +6719,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__75
             ? {and_r0s13__76, select_r0s13__50}
             : {and_r0s13__77, select_r0s13__51}}};
-  wire [5:0]    _GEN_277 = select_r0s13__48 < _GEN_276 ? select_r0s13__48 : _GEN_276;
-  wire [31:0]   _GEN_278 =
+  wire [5:0]    _GEN_278 = select_r0s13__48 < _GEN_277 ? select_r0s13__48 : _GEN_277;
+  wire [31:0]   _GEN_279 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[447:416];
-  wire          _GEN_279 = _GEN_278[14:7] == 8'h0;
-  wire [5:0]    _GEN_280 =
+  wire          _GEN_280 = _GEN_279[14:7] == 8'h0;
+  wire [5:0]    _GEN_281 =
     $signed(sub_i1111_neg_13_r0s9) < 10'sh12 ? sub_i1111_neg_13_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_281 = _GEN_280 + 6'h10;
-  wire [34:0]   _GEN_282 =
+  wire [5:0]    _GEN_282 = _GEN_281 + 6'h10;
+  wire [34:0]   _GEN_283 =
     sum_i_sroa_0_0_off0_13_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_13_r0s12[34:0]
       : sum_i_sroa_0_0_off0_13_r0s12[34:0];
-  wire [5:0]    _GEN_283 =
+  wire [5:0]    _GEN_284 =
     {and_r0s13__79,
      and_r0s13__79
        ? {3'h0, and_r0s13__80, select_r0s13__53}
@@ -6713,18 +6738,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__81
             ? {and_r0s13__82, select_r0s13__54}
             : {and_r0s13__83, select_r0s13__55}}};
-  wire [5:0]    _GEN_284 = select_r0s13__52 < _GEN_283 ? select_r0s13__52 : _GEN_283;
-  wire [31:0]   _GEN_285 =
+  wire [5:0]    _GEN_285 = select_r0s13__52 < _GEN_284 ? select_r0s13__52 : _GEN_284;
+  wire [31:0]   _GEN_286 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[479:448];
-  wire          _GEN_286 = _GEN_285[14:7] == 8'h0;
-  wire [5:0]    _GEN_287 =
+  wire          _GEN_287 = _GEN_286[14:7] == 8'h0;
+  wire [5:0]    _GEN_288 =
     $signed(sub_i1111_neg_14_r0s9) < 10'sh12 ? sub_i1111_neg_14_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_288 = _GEN_287 + 6'h10;
-  wire [34:0]   _GEN_289 =
+  wire [5:0]    _GEN_289 = _GEN_288 + 6'h10;
+  wire [34:0]   _GEN_290 =
     sum_i_sroa_0_0_off0_14_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_14_r0s12[34:0]
       : sum_i_sroa_0_0_off0_14_r0s12[34:0];
-  wire [5:0]    _GEN_290 =
+  wire [5:0]    _GEN_291 =
     {and_r0s13__85,
      and_r0s13__85
        ? {3'h0, and_r0s13__86, select_r0s13__57}
@@ -6732,18 +6757,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__87
             ? {and_r0s13__88, select_r0s13__58}
             : {and_r0s13__89, select_r0s13__59}}};
-  wire [5:0]    _GEN_291 = select_r0s13__56 < _GEN_290 ? select_r0s13__56 : _GEN_290;
-  wire [31:0]   _GEN_292 =
+  wire [5:0]    _GEN_292 = select_r0s13__56 < _GEN_291 ? select_r0s13__56 : _GEN_291;
+  wire [31:0]   _GEN_293 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[511:480];
-  wire          _GEN_293 = _GEN_292[14:7] == 8'h0;
-  wire [5:0]    _GEN_294 =
+  wire          _GEN_294 = _GEN_293[14:7] == 8'h0;
+  wire [5:0]    _GEN_295 =
     $signed(sub_i1111_neg_15_r0s9) < 10'sh12 ? sub_i1111_neg_15_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_295 = _GEN_294 + 6'h10;
-  wire [34:0]   _GEN_296 =
+  wire [5:0]    _GEN_296 = _GEN_295 + 6'h10;
+  wire [34:0]   _GEN_297 =
     sum_i_sroa_0_0_off0_15_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_15_r0s12[34:0]
       : sum_i_sroa_0_0_off0_15_r0s12[34:0];
-  wire [5:0]    _GEN_297 =
+  wire [5:0]    _GEN_298 =
     {and_r0s13__91,
      and_r0s13__91
        ? {3'h0, and_r0s13__92, select_r0s13__61}
@@ -6751,18 +6776,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__93
             ? {and_r0s13__94, select_r0s13__62}
             : {and_r0s13__95, select_r0s13__63}}};
-  wire [5:0]    _GEN_298 = select_r0s13__60 < _GEN_297 ? select_r0s13__60 : _GEN_297;
-  wire [31:0]   _GEN_299 =
+  wire [5:0]    _GEN_299 = select_r0s13__60 < _GEN_298 ? select_r0s13__60 : _GEN_298;
+  wire [31:0]   _GEN_300 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[543:512];
-  wire          _GEN_300 = _GEN_299[14:7] == 8'h0;
-  wire [5:0]    _GEN_301 =
+  wire          _GEN_301 = _GEN_300[14:7] == 8'h0;
+  wire [5:0]    _GEN_302 =
     $signed(sub_i1111_neg_16_r0s9) < 10'sh12 ? sub_i1111_neg_16_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_302 = _GEN_301 + 6'h10;
-  wire [34:0]   _GEN_303 =
+  wire [5:0]    _GEN_303 = _GEN_302 + 6'h10;
+  wire [34:0]   _GEN_304 =
     sum_i_sroa_0_0_off0_16_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_16_r0s12[34:0]
       : sum_i_sroa_0_0_off0_16_r0s12[34:0];
-  wire [5:0]    _GEN_304 =
+  wire [5:0]    _GEN_305 =
     {and_r0s13__97,
      and_r0s13__97
        ? {3'h0, and_r0s13__98, select_r0s13__65}
@@ -6770,18 +6795,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__99
             ? {and_r0s13__100, select_r0s13__66}
             : {and_r0s13__101, select_r0s13__67}}};
-  wire [5:0]    _GEN_305 = select_r0s13__64 < _GEN_304 ? select_r0s13__64 : _GEN_304;
-  wire [31:0]   _GEN_306 =
+  wire [5:0]    _GEN_306 = select_r0s13__64 < _GEN_305 ? select_r0s13__64 : _GEN_305;
+  wire [31:0]   _GEN_307 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[575:544];
-  wire          _GEN_307 = _GEN_306[14:7] == 8'h0;
-  wire [5:0]    _GEN_308 =
+  wire          _GEN_308 = _GEN_307[14:7] == 8'h0;
+  wire [5:0]    _GEN_309 =
     $signed(sub_i1111_neg_17_r0s9) < 10'sh12 ? sub_i1111_neg_17_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_309 = _GEN_308 + 6'h10;
-  wire [34:0]   _GEN_310 =
+  wire [5:0]    _GEN_310 = _GEN_309 + 6'h10;
+  wire [34:0]   _GEN_311 =
     sum_i_sroa_0_0_off0_17_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_17_r0s12[34:0]
       : sum_i_sroa_0_0_off0_17_r0s12[34:0];
-  wire [5:0]    _GEN_311 =
+  wire [5:0]    _GEN_312 =
     {and_r0s13__103,
      and_r0s13__103
        ? {3'h0, and_r0s13__104, select_r0s13__69}
@@ -6789,18 +6814,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__105
             ? {and_r0s13__106, select_r0s13__70}
             : {and_r0s13__107, select_r0s13__71}}};
-  wire [5:0]    _GEN_312 = select_r0s13__68 < _GEN_311 ? select_r0s13__68 : _GEN_311;
-  wire [31:0]   _GEN_313 =
+  wire [5:0]    _GEN_313 = select_r0s13__68 < _GEN_312 ? select_r0s13__68 : _GEN_312;
+  wire [31:0]   _GEN_314 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[607:576];
-  wire          _GEN_314 = _GEN_313[14:7] == 8'h0;
-  wire [5:0]    _GEN_315 =
+  wire          _GEN_315 = _GEN_314[14:7] == 8'h0;
+  wire [5:0]    _GEN_316 =
     $signed(sub_i1111_neg_18_r0s9) < 10'sh12 ? sub_i1111_neg_18_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_316 = _GEN_315 + 6'h10;
-  wire [34:0]   _GEN_317 =
+  wire [5:0]    _GEN_317 = _GEN_316 + 6'h10;
+  wire [34:0]   _GEN_318 =
     sum_i_sroa_0_0_off0_18_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_18_r0s12[34:0]
       : sum_i_sroa_0_0_off0_18_r0s12[34:0];
-  wire [5:0]    _GEN_318 =
+  wire [5:0]    _GEN_319 =
     {and_r0s13__109,
      and_r0s13__109
        ? {3'h0, and_r0s13__110, select_r0s13__73}
@@ -6808,18 +6833,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__111
             ? {and_r0s13__112, select_r0s13__74}
             : {and_r0s13__113, select_r0s13__75}}};
-  wire [5:0]    _GEN_319 = select_r0s13__72 < _GEN_318 ? select_r0s13__72 : _GEN_318;
-  wire [31:0]   _GEN_320 =
+  wire [5:0]    _GEN_320 = select_r0s13__72 < _GEN_319 ? select_r0s13__72 : _GEN_319;
+  wire [31:0]   _GEN_321 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[639:608];
-  wire          _GEN_321 = _GEN_320[14:7] == 8'h0;
-  wire [5:0]    _GEN_322 =
+  wire          _GEN_322 = _GEN_321[14:7] == 8'h0;
+  wire [5:0]    _GEN_323 =
     $signed(sub_i1111_neg_19_r0s9) < 10'sh12 ? sub_i1111_neg_19_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_323 = _GEN_322 + 6'h10;
-  wire [34:0]   _GEN_324 =
+  wire [5:0]    _GEN_324 = _GEN_323 + 6'h10;
+  wire [34:0]   _GEN_325 =
     sum_i_sroa_0_0_off0_19_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_19_r0s12[34:0]
       : sum_i_sroa_0_0_off0_19_r0s12[34:0];
-  wire [5:0]    _GEN_325 =
+  wire [5:0]    _GEN_326 =
     {and_r0s13__115,
      and_r0s13__115
        ? {3'h0, and_r0s13__116, select_r0s13__77}
@@ -6827,18 +6852,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__117
             ? {and_r0s13__118, select_r0s13__78}
             : {and_r0s13__119, select_r0s13__79}}};
-  wire [5:0]    _GEN_326 = select_r0s13__76 < _GEN_325 ? select_r0s13__76 : _GEN_325;
-  wire [31:0]   _GEN_327 =
+  wire [5:0]    _GEN_327 = select_r0s13__76 < _GEN_326 ? select_r0s13__76 : _GEN_326;
+  wire [31:0]   _GEN_328 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[671:640];
-  wire          _GEN_328 = _GEN_327[14:7] == 8'h0;
-  wire [5:0]    _GEN_329 =
+  wire          _GEN_329 = _GEN_328[14:7] == 8'h0;
+  wire [5:0]    _GEN_330 =
     $signed(sub_i1111_neg_20_r0s9) < 10'sh12 ? sub_i1111_neg_20_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_330 = _GEN_329 + 6'h10;
-  wire [34:0]   _GEN_331 =
+  wire [5:0]    _GEN_331 = _GEN_330 + 6'h10;
+  wire [34:0]   _GEN_332 =
     sum_i_sroa_0_0_off0_20_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_20_r0s12[34:0]
       : sum_i_sroa_0_0_off0_20_r0s12[34:0];
-  wire [5:0]    _GEN_332 =
+  wire [5:0]    _GEN_333 =
     {and_r0s13__121,
      and_r0s13__121
        ? {3'h0, and_r0s13__122, select_r0s13__81}
@@ -6846,18 +6871,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__123
             ? {and_r0s13__124, select_r0s13__82}
             : {and_r0s13__125, select_r0s13__83}}};
-  wire [5:0]    _GEN_333 = select_r0s13__80 < _GEN_332 ? select_r0s13__80 : _GEN_332;
-  wire [31:0]   _GEN_334 =
+  wire [5:0]    _GEN_334 = select_r0s13__80 < _GEN_333 ? select_r0s13__80 : _GEN_333;
+  wire [31:0]   _GEN_335 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[703:672];
-  wire          _GEN_335 = _GEN_334[14:7] == 8'h0;
-  wire [5:0]    _GEN_336 =
+  wire          _GEN_336 = _GEN_335[14:7] == 8'h0;
+  wire [5:0]    _GEN_337 =
     $signed(sub_i1111_neg_21_r0s9) < 10'sh12 ? sub_i1111_neg_21_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_337 = _GEN_336 + 6'h10;
-  wire [34:0]   _GEN_338 =
+  wire [5:0]    _GEN_338 = _GEN_337 + 6'h10;
+  wire [34:0]   _GEN_339 =
     sum_i_sroa_0_0_off0_21_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_21_r0s12[34:0]
       : sum_i_sroa_0_0_off0_21_r0s12[34:0];
-  wire [5:0]    _GEN_339 =
+  wire [5:0]    _GEN_340 =
     {and_r0s13__127,
      and_r0s13__127
        ? {3'h0, and_r0s13__128, select_r0s13__85}
@@ -6865,18 +6890,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__129
             ? {and_r0s13__130, select_r0s13__86}
             : {and_r0s13__131, select_r0s13__87}}};
-  wire [5:0]    _GEN_340 = select_r0s13__84 < _GEN_339 ? select_r0s13__84 : _GEN_339;
-  wire [31:0]   _GEN_341 =
+  wire [5:0]    _GEN_341 = select_r0s13__84 < _GEN_340 ? select_r0s13__84 : _GEN_340;
+  wire [31:0]   _GEN_342 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[735:704];
-  wire          _GEN_342 = _GEN_341[14:7] == 8'h0;
-  wire [5:0]    _GEN_343 =
+  wire          _GEN_343 = _GEN_342[14:7] == 8'h0;
+  wire [5:0]    _GEN_344 =
     $signed(sub_i1111_neg_22_r0s9) < 10'sh12 ? sub_i1111_neg_22_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_344 = _GEN_343 + 6'h10;
-  wire [34:0]   _GEN_345 =
+  wire [5:0]    _GEN_345 = _GEN_344 + 6'h10;
+  wire [34:0]   _GEN_346 =
     sum_i_sroa_0_0_off0_22_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_22_r0s12[34:0]
       : sum_i_sroa_0_0_off0_22_r0s12[34:0];
-  wire [5:0]    _GEN_346 =
+  wire [5:0]    _GEN_347 =
     {and_r0s13__133,
      and_r0s13__133
        ? {3'h0, and_r0s13__134, select_r0s13__89}
@@ -6884,18 +6909,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__135
             ? {and_r0s13__136, select_r0s13__90}
             : {and_r0s13__137, select_r0s13__91}}};
-  wire [5:0]    _GEN_347 = select_r0s13__88 < _GEN_346 ? select_r0s13__88 : _GEN_346;
-  wire [31:0]   _GEN_348 =
+  wire [5:0]    _GEN_348 = select_r0s13__88 < _GEN_347 ? select_r0s13__88 : _GEN_347;
+  wire [31:0]   _GEN_349 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[767:736];
-  wire          _GEN_349 = _GEN_348[14:7] == 8'h0;
-  wire [5:0]    _GEN_350 =
+  wire          _GEN_350 = _GEN_349[14:7] == 8'h0;
+  wire [5:0]    _GEN_351 =
     $signed(sub_i1111_neg_23_r0s9) < 10'sh12 ? sub_i1111_neg_23_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_351 = _GEN_350 + 6'h10;
-  wire [34:0]   _GEN_352 =
+  wire [5:0]    _GEN_352 = _GEN_351 + 6'h10;
+  wire [34:0]   _GEN_353 =
     sum_i_sroa_0_0_off0_23_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_23_r0s12[34:0]
       : sum_i_sroa_0_0_off0_23_r0s12[34:0];
-  wire [5:0]    _GEN_353 =
+  wire [5:0]    _GEN_354 =
     {and_r0s13__139,
      and_r0s13__139
        ? {3'h0, and_r0s13__140, select_r0s13__93}
@@ -6903,18 +6928,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__141
             ? {and_r0s13__142, select_r0s13__94}
             : {and_r0s13__143, select_r0s13__95}}};
-  wire [5:0]    _GEN_354 = select_r0s13__92 < _GEN_353 ? select_r0s13__92 : _GEN_353;
-  wire [31:0]   _GEN_355 =
+  wire [5:0]    _GEN_355 = select_r0s13__92 < _GEN_354 ? select_r0s13__92 : _GEN_354;
+  wire [31:0]   _GEN_356 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[799:768];
-  wire          _GEN_356 = _GEN_355[14:7] == 8'h0;
-  wire [5:0]    _GEN_357 =
+  wire          _GEN_357 = _GEN_356[14:7] == 8'h0;
+  wire [5:0]    _GEN_358 =
     $signed(sub_i1111_neg_24_r0s9) < 10'sh12 ? sub_i1111_neg_24_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_358 = _GEN_357 + 6'h10;
-  wire [34:0]   _GEN_359 =
+  wire [5:0]    _GEN_359 = _GEN_358 + 6'h10;
+  wire [34:0]   _GEN_360 =
     sum_i_sroa_0_0_off0_24_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_24_r0s12[34:0]
       : sum_i_sroa_0_0_off0_24_r0s12[34:0];
-  wire [5:0]    _GEN_360 =
+  wire [5:0]    _GEN_361 =
     {and_r0s13__145,
      and_r0s13__145
        ? {3'h0, and_r0s13__146, select_r0s13__97}
@@ -6922,18 +6947,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__147
             ? {and_r0s13__148, select_r0s13__98}
             : {and_r0s13__149, select_r0s13__99}}};
-  wire [5:0]    _GEN_361 = select_r0s13__96 < _GEN_360 ? select_r0s13__96 : _GEN_360;
-  wire [31:0]   _GEN_362 =
+  wire [5:0]    _GEN_362 = select_r0s13__96 < _GEN_361 ? select_r0s13__96 : _GEN_361;
+  wire [31:0]   _GEN_363 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[831:800];
-  wire          _GEN_363 = _GEN_362[14:7] == 8'h0;
-  wire [5:0]    _GEN_364 =
+  wire          _GEN_364 = _GEN_363[14:7] == 8'h0;
+  wire [5:0]    _GEN_365 =
     $signed(sub_i1111_neg_25_r0s9) < 10'sh12 ? sub_i1111_neg_25_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_365 = _GEN_364 + 6'h10;
-  wire [34:0]   _GEN_366 =
+  wire [5:0]    _GEN_366 = _GEN_365 + 6'h10;
+  wire [34:0]   _GEN_367 =
     sum_i_sroa_0_0_off0_25_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_25_r0s12[34:0]
       : sum_i_sroa_0_0_off0_25_r0s12[34:0];
-  wire [5:0]    _GEN_367 =
+  wire [5:0]    _GEN_368 =
     {and_r0s13__151,
      and_r0s13__151
        ? {3'h0, and_r0s13__152, select_r0s13__101}
@@ -6941,18 +6966,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__153
             ? {and_r0s13__154, select_r0s13__102}
             : {and_r0s13__155, select_r0s13__103}}};
-  wire [5:0]    _GEN_368 = select_r0s13__100 < _GEN_367 ? select_r0s13__100 : _GEN_367;
-  wire [31:0]   _GEN_369 =
+  wire [5:0]    _GEN_369 = select_r0s13__100 < _GEN_368 ? select_r0s13__100 : _GEN_368;
+  wire [31:0]   _GEN_370 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[863:832];
-  wire          _GEN_370 = _GEN_369[14:7] == 8'h0;
-  wire [5:0]    _GEN_371 =
+  wire          _GEN_371 = _GEN_370[14:7] == 8'h0;
+  wire [5:0]    _GEN_372 =
     $signed(sub_i1111_neg_26_r0s9) < 10'sh12 ? sub_i1111_neg_26_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_372 = _GEN_371 + 6'h10;
-  wire [34:0]   _GEN_373 =
+  wire [5:0]    _GEN_373 = _GEN_372 + 6'h10;
+  wire [34:0]   _GEN_374 =
     sum_i_sroa_0_0_off0_26_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_26_r0s12[34:0]
       : sum_i_sroa_0_0_off0_26_r0s12[34:0];
-  wire [5:0]    _GEN_374 =
+  wire [5:0]    _GEN_375 =
     {and_r0s13__157,
      and_r0s13__157
        ? {3'h0, and_r0s13__158, select_r0s13__105}
@@ -6960,18 +6985,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__159
             ? {and_r0s13__160, select_r0s13__106}
             : {and_r0s13__161, select_r0s13__107}}};
-  wire [5:0]    _GEN_375 = select_r0s13__104 < _GEN_374 ? select_r0s13__104 : _GEN_374;
-  wire [31:0]   _GEN_376 =
+  wire [5:0]    _GEN_376 = select_r0s13__104 < _GEN_375 ? select_r0s13__104 : _GEN_375;
+  wire [31:0]   _GEN_377 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[895:864];
-  wire          _GEN_377 = _GEN_376[14:7] == 8'h0;
-  wire [5:0]    _GEN_378 =
+  wire          _GEN_378 = _GEN_377[14:7] == 8'h0;
+  wire [5:0]    _GEN_379 =
     $signed(sub_i1111_neg_27_r0s9) < 10'sh12 ? sub_i1111_neg_27_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_379 = _GEN_378 + 6'h10;
-  wire [34:0]   _GEN_380 =
+  wire [5:0]    _GEN_380 = _GEN_379 + 6'h10;
+  wire [34:0]   _GEN_381 =
     sum_i_sroa_0_0_off0_27_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_27_r0s12[34:0]
       : sum_i_sroa_0_0_off0_27_r0s12[34:0];
-  wire [5:0]    _GEN_381 =
+  wire [5:0]    _GEN_382 =
     {and_r0s13__163,
      and_r0s13__163
        ? {3'h0, and_r0s13__164, select_r0s13__109}
@@ -6979,18 +7004,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__165
             ? {and_r0s13__166, select_r0s13__110}
             : {and_r0s13__167, select_r0s13__111}}};
-  wire [5:0]    _GEN_382 = select_r0s13__108 < _GEN_381 ? select_r0s13__108 : _GEN_381;
-  wire [31:0]   _GEN_383 =
+  wire [5:0]    _GEN_383 = select_r0s13__108 < _GEN_382 ? select_r0s13__108 : _GEN_382;
+  wire [31:0]   _GEN_384 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[927:896];
-  wire          _GEN_384 = _GEN_383[14:7] == 8'h0;
-  wire [5:0]    _GEN_385 =
+  wire          _GEN_385 = _GEN_384[14:7] == 8'h0;
+  wire [5:0]    _GEN_386 =
     $signed(sub_i1111_neg_28_r0s9) < 10'sh12 ? sub_i1111_neg_28_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_386 = _GEN_385 + 6'h10;
-  wire [34:0]   _GEN_387 =
+  wire [5:0]    _GEN_387 = _GEN_386 + 6'h10;
+  wire [34:0]   _GEN_388 =
     sum_i_sroa_0_0_off0_28_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_28_r0s12[34:0]
       : sum_i_sroa_0_0_off0_28_r0s12[34:0];
-  wire [5:0]    _GEN_388 =
+  wire [5:0]    _GEN_389 =
     {and_r0s13__169,
      and_r0s13__169
        ? {3'h0, and_r0s13__170, select_r0s13__113}
@@ -6998,18 +7023,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__171
             ? {and_r0s13__172, select_r0s13__114}
             : {and_r0s13__173, select_r0s13__115}}};
-  wire [5:0]    _GEN_389 = select_r0s13__112 < _GEN_388 ? select_r0s13__112 : _GEN_388;
-  wire [31:0]   _GEN_390 =
+  wire [5:0]    _GEN_390 = select_r0s13__112 < _GEN_389 ? select_r0s13__112 : _GEN_389;
+  wire [31:0]   _GEN_391 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[959:928];
-  wire          _GEN_391 = _GEN_390[14:7] == 8'h0;
-  wire [5:0]    _GEN_392 =
+  wire          _GEN_392 = _GEN_391[14:7] == 8'h0;
+  wire [5:0]    _GEN_393 =
     $signed(sub_i1111_neg_29_r0s9) < 10'sh12 ? sub_i1111_neg_29_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_393 = _GEN_392 + 6'h10;
-  wire [34:0]   _GEN_394 =
+  wire [5:0]    _GEN_394 = _GEN_393 + 6'h10;
+  wire [34:0]   _GEN_395 =
     sum_i_sroa_0_0_off0_29_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_29_r0s12[34:0]
       : sum_i_sroa_0_0_off0_29_r0s12[34:0];
-  wire [5:0]    _GEN_395 =
+  wire [5:0]    _GEN_396 =
     {and_r0s13__175,
      and_r0s13__175
        ? {3'h0, and_r0s13__176, select_r0s13__117}
@@ -7017,18 +7042,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__177
             ? {and_r0s13__178, select_r0s13__118}
             : {and_r0s13__179, select_r0s13__119}}};
-  wire [5:0]    _GEN_396 = select_r0s13__116 < _GEN_395 ? select_r0s13__116 : _GEN_395;
-  wire [31:0]   _GEN_397 =
+  wire [5:0]    _GEN_397 = select_r0s13__116 < _GEN_396 ? select_r0s13__116 : _GEN_396;
+  wire [31:0]   _GEN_398 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[991:960];
-  wire          _GEN_398 = _GEN_397[14:7] == 8'h0;
-  wire [5:0]    _GEN_399 =
+  wire          _GEN_399 = _GEN_398[14:7] == 8'h0;
+  wire [5:0]    _GEN_400 =
     $signed(sub_i1111_neg_30_r0s9) < 10'sh12 ? sub_i1111_neg_30_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_400 = _GEN_399 + 6'h10;
-  wire [34:0]   _GEN_401 =
+  wire [5:0]    _GEN_401 = _GEN_400 + 6'h10;
+  wire [34:0]   _GEN_402 =
     sum_i_sroa_0_0_off0_30_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_30_r0s12[34:0]
       : sum_i_sroa_0_0_off0_30_r0s12[34:0];
-  wire [5:0]    _GEN_402 =
+  wire [5:0]    _GEN_403 =
     {and_r0s13__181,
      and_r0s13__181
        ? {3'h0, and_r0s13__182, select_r0s13__121}
@@ -7036,18 +7061,18 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__183
             ? {and_r0s13__184, select_r0s13__122}
             : {and_r0s13__185, select_r0s13__123}}};
-  wire [5:0]    _GEN_403 = select_r0s13__120 < _GEN_402 ? select_r0s13__120 : _GEN_402;
-  wire [31:0]   _GEN_404 =
+  wire [5:0]    _GEN_404 = select_r0s13__120 < _GEN_403 ? select_r0s13__120 : _GEN_403;
+  wire [31:0]   _GEN_405 =
     plan_sroa_7_0_r0s8[0] ? sroa_speculated4738_4_r0s8[31:0] : table_r0s8[1023:992];
-  wire          _GEN_405 = _GEN_404[14:7] == 8'h0;
-  wire [5:0]    _GEN_406 =
+  wire          _GEN_406 = _GEN_405[14:7] == 8'h0;
+  wire [5:0]    _GEN_407 =
     $signed(sub_i1111_neg_31_r0s9) < 10'sh12 ? sub_i1111_neg_31_r0s9[5:0] : 6'h12;
-  wire [5:0]    _GEN_407 = _GEN_406 + 6'h10;
-  wire [34:0]   _GEN_408 =
+  wire [5:0]    _GEN_408 = _GEN_407 + 6'h10;
+  wire [34:0]   _GEN_409 =
     sum_i_sroa_0_0_off0_31_r0s12[35]
       ? 35'h0 - sum_i_sroa_0_0_off0_31_r0s12[34:0]
       : sum_i_sroa_0_0_off0_31_r0s12[34:0];
-  wire [5:0]    _GEN_409 =
+  wire [5:0]    _GEN_410 =
     {and_r0s13__187,
      and_r0s13__187
        ? {3'h0, and_r0s13__188, select_r0s13__125}
@@ -7055,1039 +7080,1039 @@ module kv_decompress_decode_speckv_Design(
           and_r0s13__189
             ? {and_r0s13__190, select_r0s13__126}
             : {and_r0s13__191, select_r0s13__127}}};
-  wire [5:0]    _GEN_410 = select_r0s13__124 < _GEN_409 ? select_r0s13__124 : _GEN_409;
-  wire          _GEN_411 = _GEN_17 | first_0_r0;
-  wire [4:0]    _GEN_412 = words_left_sroa_0_0_r0 - 5'h1;
-  wire [9:0]    _GEN_413 = left_sroa_0_0_r0 - 10'h1;
-  wire          _GEN_414 =
-    (~_GEN_411 | (_GEN_17 ? _GEN_412 == 5'h0 : plans_dout[44:40] == 5'h0))
-    & (_GEN_411
-         ? (_GEN_17 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[30:21] == 10'h0)
-         : _GEN_413 == 10'h0);
+  wire [5:0]    _GEN_411 = select_r0s13__124 < _GEN_410 ? select_r0s13__124 : _GEN_410;
+  wire          _GEN_412 = _GEN_17 | first_0_r0;
+  wire [4:0]    _GEN_413 = words_left_sroa_0_0_r0 - 5'h1;
+  wire [9:0]    _GEN_414 = left_sroa_0_0_r0 - 10'h1;
   wire          _GEN_415 =
+    (~_GEN_412 | (_GEN_17 ? _GEN_413 == 5'h0 : plans_dout[44:40] == 5'h0))
+    & (_GEN_412
+         ? (_GEN_17 ? left_sroa_0_0_r0 == 10'h0 : plans_dout[30:21] == 10'h0)
+         : _GEN_414 == 10'h0);
+  wire          _GEN_416 =
     or_r0s2
-      ? xor_r0s2__1 | (~_GEN_23 | cmp_i1954_15_r0s2) & and_r0s2__2 & all_valid_0_r0
+      ? xor_r0s2__1 | (~_GEN_24 | cmp_i1954_15_r0s2) & and_r0s2__2 & all_valid_0_r0
       : all_valid_0_r0;
-  wire          _GEN_416 = ~started | _GEN_13;
-  wire          _GEN_417 = ~started | _GEN_414;
-  wire          _GEN_418 = ~started | _GEN_15;
-  wire          _GEN_419 = (plan_sroa_14_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire          _GEN_420 = _GEN_154 & _GEN_419;
-  wire          _GEN_421 = _GEN_420 | first_0_r0;
-  wire          _GEN_422 =
+  wire          _GEN_417 = ~started | _GEN_13;
+  wire          _GEN_418 = ~started | _GEN_415;
+  wire          _GEN_419 = ~started | _GEN_15;
+  wire          _GEN_420 = (plan_sroa_14_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire          _GEN_421 = _GEN_155 & _GEN_420;
+  wire          _GEN_422 = _GEN_421 | first_0_r0;
+  wire          _GEN_423 =
     at_sroa_21_0_r0 == 7'h3F | (plan_sroa_10_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
-  wire          _GEN_423 = and_r0s1__2 & _GEN_156;
-  wire          _GEN_424 = and_r0s1__5 & _GEN_158;
-  wire          _GEN_425 = and_r0s1__8 & _GEN_160;
-  wire          _GEN_426 = and_r0s1__11 & _GEN_162;
-  wire          _GEN_427 = and_r0s1__14 & _GEN_164;
-  wire          _GEN_428 = and_r0s1__17 & _GEN_166;
-  wire          _GEN_429 = and_r0s1__20 & _GEN_168;
-  wire          _GEN_430 = and_r0s1__23 & _GEN_170;
-  wire          _GEN_431 = and_r0s1__26 & _GEN_172;
-  wire          _GEN_432 = and_r0s1__29 & _GEN_174;
-  wire          _GEN_433 = and_r0s1__32 & _GEN_176;
-  wire          _GEN_434 = and_r0s1__35 & _GEN_178;
-  wire          _GEN_435 = and_r0s1__38 & _GEN_180;
-  wire          _GEN_436 = and_r0s1__41 & _GEN_182;
-  wire          _GEN_437 = and_r0s1__44 & _GEN_184;
-  wire          _GEN_438 = ~(_GEN_191[34]) & ~(_GEN_191[33]);
-  wire          _GEN_439 = ~(_GEN_191[32]) & ~(_GEN_191[31]);
-  wire          _GEN_440 = _GEN_438 & _GEN_439;
-  wire          _GEN_441 = ~(_GEN_191[30]) & ~(_GEN_191[29]);
-  wire          _GEN_442 = ~(_GEN_191[28]) & ~(_GEN_191[27]);
-  wire          _GEN_443 = _GEN_441 & _GEN_442;
-  wire          _GEN_444 = _GEN_440 & _GEN_443;
-  wire          _GEN_445 = ~(_GEN_191[26]) & ~(_GEN_191[25]);
-  wire          _GEN_446 = ~(_GEN_191[24]) & ~(_GEN_191[23]);
-  wire          _GEN_447 = _GEN_445 & _GEN_446;
-  wire          _GEN_448 = ~(_GEN_191[22]) & ~(_GEN_191[21]);
-  wire          _GEN_449 = ~(_GEN_191[20]) & ~(_GEN_191[19]);
-  wire          _GEN_450 = _GEN_448 & _GEN_449;
-  wire          _GEN_451 = _GEN_447 & _GEN_450;
-  wire          _GEN_452 = _GEN_444 & _GEN_451;
-  wire          _GEN_453 = ~(_GEN_191[18]) & ~(_GEN_191[17]);
-  wire          _GEN_454 = ~(_GEN_191[16]) & ~(_GEN_191[15]);
-  wire          _GEN_455 = _GEN_453 & _GEN_454;
-  wire          _GEN_456 = ~(_GEN_191[14]) & ~(_GEN_191[13]);
-  wire          _GEN_457 = ~(_GEN_191[12]) & ~(_GEN_191[11]);
-  wire          _GEN_458 = _GEN_456 & _GEN_457;
-  wire          _GEN_459 = _GEN_455 & _GEN_458;
-  wire          _GEN_460 = ~(_GEN_191[10]) & ~(_GEN_191[9]);
-  wire          _GEN_461 = ~(_GEN_191[8]) & ~(_GEN_191[7]);
-  wire          _GEN_462 = _GEN_460 & _GEN_461;
-  wire          _GEN_463 = ~(_GEN_191[6]) & ~(_GEN_191[5]);
-  wire          _GEN_464 = ~(_GEN_191[4]) & ~(_GEN_191[3]);
-  wire          _GEN_465 = _GEN_463 & _GEN_464;
-  wire          _GEN_466 = _GEN_462 & _GEN_465;
-  wire          _GEN_467 = _GEN_459 & _GEN_466;
-  wire          _GEN_468 = ~(_GEN_191[2]) & ~(_GEN_191[1]);
-  wire          _GEN_469 = ~(_GEN_198[34]) & ~(_GEN_198[33]);
-  wire          _GEN_470 = ~(_GEN_198[32]) & ~(_GEN_198[31]);
-  wire          _GEN_471 = _GEN_469 & _GEN_470;
-  wire          _GEN_472 = ~(_GEN_198[30]) & ~(_GEN_198[29]);
-  wire          _GEN_473 = ~(_GEN_198[28]) & ~(_GEN_198[27]);
-  wire          _GEN_474 = _GEN_472 & _GEN_473;
-  wire          _GEN_475 = _GEN_471 & _GEN_474;
-  wire          _GEN_476 = ~(_GEN_198[26]) & ~(_GEN_198[25]);
-  wire          _GEN_477 = ~(_GEN_198[24]) & ~(_GEN_198[23]);
-  wire          _GEN_478 = _GEN_476 & _GEN_477;
-  wire          _GEN_479 = ~(_GEN_198[22]) & ~(_GEN_198[21]);
-  wire          _GEN_480 = ~(_GEN_198[20]) & ~(_GEN_198[19]);
-  wire          _GEN_481 = _GEN_479 & _GEN_480;
-  wire          _GEN_482 = _GEN_478 & _GEN_481;
-  wire          _GEN_483 = _GEN_475 & _GEN_482;
-  wire          _GEN_484 = ~(_GEN_198[18]) & ~(_GEN_198[17]);
-  wire          _GEN_485 = ~(_GEN_198[16]) & ~(_GEN_198[15]);
-  wire          _GEN_486 = _GEN_484 & _GEN_485;
-  wire          _GEN_487 = ~(_GEN_198[14]) & ~(_GEN_198[13]);
-  wire          _GEN_488 = ~(_GEN_198[12]) & ~(_GEN_198[11]);
-  wire          _GEN_489 = _GEN_487 & _GEN_488;
-  wire          _GEN_490 = _GEN_486 & _GEN_489;
-  wire          _GEN_491 = ~(_GEN_198[10]) & ~(_GEN_198[9]);
-  wire          _GEN_492 = ~(_GEN_198[8]) & ~(_GEN_198[7]);
-  wire          _GEN_493 = _GEN_491 & _GEN_492;
-  wire          _GEN_494 = ~(_GEN_198[6]) & ~(_GEN_198[5]);
-  wire          _GEN_495 = ~(_GEN_198[4]) & ~(_GEN_198[3]);
-  wire          _GEN_496 = _GEN_494 & _GEN_495;
-  wire          _GEN_497 = _GEN_493 & _GEN_496;
-  wire          _GEN_498 = _GEN_490 & _GEN_497;
-  wire          _GEN_499 = ~(_GEN_198[2]) & ~(_GEN_198[1]);
-  wire          _GEN_500 = ~(_GEN_205[34]) & ~(_GEN_205[33]);
-  wire          _GEN_501 = ~(_GEN_205[32]) & ~(_GEN_205[31]);
-  wire          _GEN_502 = _GEN_500 & _GEN_501;
-  wire          _GEN_503 = ~(_GEN_205[30]) & ~(_GEN_205[29]);
-  wire          _GEN_504 = ~(_GEN_205[28]) & ~(_GEN_205[27]);
-  wire          _GEN_505 = _GEN_503 & _GEN_504;
-  wire          _GEN_506 = _GEN_502 & _GEN_505;
-  wire          _GEN_507 = ~(_GEN_205[26]) & ~(_GEN_205[25]);
-  wire          _GEN_508 = ~(_GEN_205[24]) & ~(_GEN_205[23]);
-  wire          _GEN_509 = _GEN_507 & _GEN_508;
-  wire          _GEN_510 = ~(_GEN_205[22]) & ~(_GEN_205[21]);
-  wire          _GEN_511 = ~(_GEN_205[20]) & ~(_GEN_205[19]);
-  wire          _GEN_512 = _GEN_510 & _GEN_511;
-  wire          _GEN_513 = _GEN_509 & _GEN_512;
-  wire          _GEN_514 = _GEN_506 & _GEN_513;
-  wire          _GEN_515 = ~(_GEN_205[18]) & ~(_GEN_205[17]);
-  wire          _GEN_516 = ~(_GEN_205[16]) & ~(_GEN_205[15]);
-  wire          _GEN_517 = _GEN_515 & _GEN_516;
-  wire          _GEN_518 = ~(_GEN_205[14]) & ~(_GEN_205[13]);
-  wire          _GEN_519 = ~(_GEN_205[12]) & ~(_GEN_205[11]);
-  wire          _GEN_520 = _GEN_518 & _GEN_519;
-  wire          _GEN_521 = _GEN_517 & _GEN_520;
-  wire          _GEN_522 = ~(_GEN_205[10]) & ~(_GEN_205[9]);
-  wire          _GEN_523 = ~(_GEN_205[8]) & ~(_GEN_205[7]);
-  wire          _GEN_524 = _GEN_522 & _GEN_523;
-  wire          _GEN_525 = ~(_GEN_205[6]) & ~(_GEN_205[5]);
-  wire          _GEN_526 = ~(_GEN_205[4]) & ~(_GEN_205[3]);
-  wire          _GEN_527 = _GEN_525 & _GEN_526;
-  wire          _GEN_528 = _GEN_524 & _GEN_527;
-  wire          _GEN_529 = _GEN_521 & _GEN_528;
-  wire          _GEN_530 = ~(_GEN_205[2]) & ~(_GEN_205[1]);
-  wire          _GEN_531 = ~(_GEN_212[34]) & ~(_GEN_212[33]);
-  wire          _GEN_532 = ~(_GEN_212[32]) & ~(_GEN_212[31]);
-  wire          _GEN_533 = _GEN_531 & _GEN_532;
-  wire          _GEN_534 = ~(_GEN_212[30]) & ~(_GEN_212[29]);
-  wire          _GEN_535 = ~(_GEN_212[28]) & ~(_GEN_212[27]);
-  wire          _GEN_536 = _GEN_534 & _GEN_535;
-  wire          _GEN_537 = _GEN_533 & _GEN_536;
-  wire          _GEN_538 = ~(_GEN_212[26]) & ~(_GEN_212[25]);
-  wire          _GEN_539 = ~(_GEN_212[24]) & ~(_GEN_212[23]);
-  wire          _GEN_540 = _GEN_538 & _GEN_539;
-  wire          _GEN_541 = ~(_GEN_212[22]) & ~(_GEN_212[21]);
-  wire          _GEN_542 = ~(_GEN_212[20]) & ~(_GEN_212[19]);
-  wire          _GEN_543 = _GEN_541 & _GEN_542;
-  wire          _GEN_544 = _GEN_540 & _GEN_543;
-  wire          _GEN_545 = _GEN_537 & _GEN_544;
-  wire          _GEN_546 = ~(_GEN_212[18]) & ~(_GEN_212[17]);
-  wire          _GEN_547 = ~(_GEN_212[16]) & ~(_GEN_212[15]);
-  wire          _GEN_548 = _GEN_546 & _GEN_547;
-  wire          _GEN_549 = ~(_GEN_212[14]) & ~(_GEN_212[13]);
-  wire          _GEN_550 = ~(_GEN_212[12]) & ~(_GEN_212[11]);
-  wire          _GEN_551 = _GEN_549 & _GEN_550;
-  wire          _GEN_552 = _GEN_548 & _GEN_551;
-  wire          _GEN_553 = ~(_GEN_212[10]) & ~(_GEN_212[9]);
-  wire          _GEN_554 = ~(_GEN_212[8]) & ~(_GEN_212[7]);
-  wire          _GEN_555 = _GEN_553 & _GEN_554;
-  wire          _GEN_556 = ~(_GEN_212[6]) & ~(_GEN_212[5]);
-  wire          _GEN_557 = ~(_GEN_212[4]) & ~(_GEN_212[3]);
-  wire          _GEN_558 = _GEN_556 & _GEN_557;
-  wire          _GEN_559 = _GEN_555 & _GEN_558;
-  wire          _GEN_560 = _GEN_552 & _GEN_559;
-  wire          _GEN_561 = ~(_GEN_212[2]) & ~(_GEN_212[1]);
-  wire          _GEN_562 = ~(_GEN_219[34]) & ~(_GEN_219[33]);
-  wire          _GEN_563 = ~(_GEN_219[32]) & ~(_GEN_219[31]);
-  wire          _GEN_564 = _GEN_562 & _GEN_563;
-  wire          _GEN_565 = ~(_GEN_219[30]) & ~(_GEN_219[29]);
-  wire          _GEN_566 = ~(_GEN_219[28]) & ~(_GEN_219[27]);
-  wire          _GEN_567 = _GEN_565 & _GEN_566;
-  wire          _GEN_568 = _GEN_564 & _GEN_567;
-  wire          _GEN_569 = ~(_GEN_219[26]) & ~(_GEN_219[25]);
-  wire          _GEN_570 = ~(_GEN_219[24]) & ~(_GEN_219[23]);
-  wire          _GEN_571 = _GEN_569 & _GEN_570;
-  wire          _GEN_572 = ~(_GEN_219[22]) & ~(_GEN_219[21]);
-  wire          _GEN_573 = ~(_GEN_219[20]) & ~(_GEN_219[19]);
-  wire          _GEN_574 = _GEN_572 & _GEN_573;
-  wire          _GEN_575 = _GEN_571 & _GEN_574;
-  wire          _GEN_576 = _GEN_568 & _GEN_575;
-  wire          _GEN_577 = ~(_GEN_219[18]) & ~(_GEN_219[17]);
-  wire          _GEN_578 = ~(_GEN_219[16]) & ~(_GEN_219[15]);
-  wire          _GEN_579 = _GEN_577 & _GEN_578;
-  wire          _GEN_580 = ~(_GEN_219[14]) & ~(_GEN_219[13]);
-  wire          _GEN_581 = ~(_GEN_219[12]) & ~(_GEN_219[11]);
-  wire          _GEN_582 = _GEN_580 & _GEN_581;
-  wire          _GEN_583 = _GEN_579 & _GEN_582;
-  wire          _GEN_584 = ~(_GEN_219[10]) & ~(_GEN_219[9]);
-  wire          _GEN_585 = ~(_GEN_219[8]) & ~(_GEN_219[7]);
-  wire          _GEN_586 = _GEN_584 & _GEN_585;
-  wire          _GEN_587 = ~(_GEN_219[6]) & ~(_GEN_219[5]);
-  wire          _GEN_588 = ~(_GEN_219[4]) & ~(_GEN_219[3]);
-  wire          _GEN_589 = _GEN_587 & _GEN_588;
-  wire          _GEN_590 = _GEN_586 & _GEN_589;
-  wire          _GEN_591 = _GEN_583 & _GEN_590;
-  wire          _GEN_592 = ~(_GEN_219[2]) & ~(_GEN_219[1]);
-  wire          _GEN_593 = ~(_GEN_226[34]) & ~(_GEN_226[33]);
-  wire          _GEN_594 = ~(_GEN_226[32]) & ~(_GEN_226[31]);
-  wire          _GEN_595 = _GEN_593 & _GEN_594;
-  wire          _GEN_596 = ~(_GEN_226[30]) & ~(_GEN_226[29]);
-  wire          _GEN_597 = ~(_GEN_226[28]) & ~(_GEN_226[27]);
-  wire          _GEN_598 = _GEN_596 & _GEN_597;
-  wire          _GEN_599 = _GEN_595 & _GEN_598;
-  wire          _GEN_600 = ~(_GEN_226[26]) & ~(_GEN_226[25]);
-  wire          _GEN_601 = ~(_GEN_226[24]) & ~(_GEN_226[23]);
-  wire          _GEN_602 = _GEN_600 & _GEN_601;
-  wire          _GEN_603 = ~(_GEN_226[22]) & ~(_GEN_226[21]);
-  wire          _GEN_604 = ~(_GEN_226[20]) & ~(_GEN_226[19]);
-  wire          _GEN_605 = _GEN_603 & _GEN_604;
-  wire          _GEN_606 = _GEN_602 & _GEN_605;
-  wire          _GEN_607 = _GEN_599 & _GEN_606;
-  wire          _GEN_608 = ~(_GEN_226[18]) & ~(_GEN_226[17]);
-  wire          _GEN_609 = ~(_GEN_226[16]) & ~(_GEN_226[15]);
-  wire          _GEN_610 = _GEN_608 & _GEN_609;
-  wire          _GEN_611 = ~(_GEN_226[14]) & ~(_GEN_226[13]);
-  wire          _GEN_612 = ~(_GEN_226[12]) & ~(_GEN_226[11]);
-  wire          _GEN_613 = _GEN_611 & _GEN_612;
-  wire          _GEN_614 = _GEN_610 & _GEN_613;
-  wire          _GEN_615 = ~(_GEN_226[10]) & ~(_GEN_226[9]);
-  wire          _GEN_616 = ~(_GEN_226[8]) & ~(_GEN_226[7]);
-  wire          _GEN_617 = _GEN_615 & _GEN_616;
-  wire          _GEN_618 = ~(_GEN_226[6]) & ~(_GEN_226[5]);
-  wire          _GEN_619 = ~(_GEN_226[4]) & ~(_GEN_226[3]);
-  wire          _GEN_620 = _GEN_618 & _GEN_619;
-  wire          _GEN_621 = _GEN_617 & _GEN_620;
-  wire          _GEN_622 = _GEN_614 & _GEN_621;
-  wire          _GEN_623 = ~(_GEN_226[2]) & ~(_GEN_226[1]);
-  wire          _GEN_624 = ~(_GEN_233[34]) & ~(_GEN_233[33]);
-  wire          _GEN_625 = ~(_GEN_233[32]) & ~(_GEN_233[31]);
-  wire          _GEN_626 = _GEN_624 & _GEN_625;
-  wire          _GEN_627 = ~(_GEN_233[30]) & ~(_GEN_233[29]);
-  wire          _GEN_628 = ~(_GEN_233[28]) & ~(_GEN_233[27]);
-  wire          _GEN_629 = _GEN_627 & _GEN_628;
-  wire          _GEN_630 = _GEN_626 & _GEN_629;
-  wire          _GEN_631 = ~(_GEN_233[26]) & ~(_GEN_233[25]);
-  wire          _GEN_632 = ~(_GEN_233[24]) & ~(_GEN_233[23]);
-  wire          _GEN_633 = _GEN_631 & _GEN_632;
-  wire          _GEN_634 = ~(_GEN_233[22]) & ~(_GEN_233[21]);
-  wire          _GEN_635 = ~(_GEN_233[20]) & ~(_GEN_233[19]);
-  wire          _GEN_636 = _GEN_634 & _GEN_635;
-  wire          _GEN_637 = _GEN_633 & _GEN_636;
-  wire          _GEN_638 = _GEN_630 & _GEN_637;
-  wire          _GEN_639 = ~(_GEN_233[18]) & ~(_GEN_233[17]);
-  wire          _GEN_640 = ~(_GEN_233[16]) & ~(_GEN_233[15]);
-  wire          _GEN_641 = _GEN_639 & _GEN_640;
-  wire          _GEN_642 = ~(_GEN_233[14]) & ~(_GEN_233[13]);
-  wire          _GEN_643 = ~(_GEN_233[12]) & ~(_GEN_233[11]);
-  wire          _GEN_644 = _GEN_642 & _GEN_643;
-  wire          _GEN_645 = _GEN_641 & _GEN_644;
-  wire          _GEN_646 = ~(_GEN_233[10]) & ~(_GEN_233[9]);
-  wire          _GEN_647 = ~(_GEN_233[8]) & ~(_GEN_233[7]);
-  wire          _GEN_648 = _GEN_646 & _GEN_647;
-  wire          _GEN_649 = ~(_GEN_233[6]) & ~(_GEN_233[5]);
-  wire          _GEN_650 = ~(_GEN_233[4]) & ~(_GEN_233[3]);
-  wire          _GEN_651 = _GEN_649 & _GEN_650;
-  wire          _GEN_652 = _GEN_648 & _GEN_651;
-  wire          _GEN_653 = _GEN_645 & _GEN_652;
-  wire          _GEN_654 = ~(_GEN_233[2]) & ~(_GEN_233[1]);
-  wire          _GEN_655 = ~(_GEN_240[34]) & ~(_GEN_240[33]);
-  wire          _GEN_656 = ~(_GEN_240[32]) & ~(_GEN_240[31]);
-  wire          _GEN_657 = _GEN_655 & _GEN_656;
-  wire          _GEN_658 = ~(_GEN_240[30]) & ~(_GEN_240[29]);
-  wire          _GEN_659 = ~(_GEN_240[28]) & ~(_GEN_240[27]);
-  wire          _GEN_660 = _GEN_658 & _GEN_659;
-  wire          _GEN_661 = _GEN_657 & _GEN_660;
-  wire          _GEN_662 = ~(_GEN_240[26]) & ~(_GEN_240[25]);
-  wire          _GEN_663 = ~(_GEN_240[24]) & ~(_GEN_240[23]);
-  wire          _GEN_664 = _GEN_662 & _GEN_663;
-  wire          _GEN_665 = ~(_GEN_240[22]) & ~(_GEN_240[21]);
-  wire          _GEN_666 = ~(_GEN_240[20]) & ~(_GEN_240[19]);
-  wire          _GEN_667 = _GEN_665 & _GEN_666;
-  wire          _GEN_668 = _GEN_664 & _GEN_667;
-  wire          _GEN_669 = _GEN_661 & _GEN_668;
-  wire          _GEN_670 = ~(_GEN_240[18]) & ~(_GEN_240[17]);
-  wire          _GEN_671 = ~(_GEN_240[16]) & ~(_GEN_240[15]);
-  wire          _GEN_672 = _GEN_670 & _GEN_671;
-  wire          _GEN_673 = ~(_GEN_240[14]) & ~(_GEN_240[13]);
-  wire          _GEN_674 = ~(_GEN_240[12]) & ~(_GEN_240[11]);
-  wire          _GEN_675 = _GEN_673 & _GEN_674;
-  wire          _GEN_676 = _GEN_672 & _GEN_675;
-  wire          _GEN_677 = ~(_GEN_240[10]) & ~(_GEN_240[9]);
-  wire          _GEN_678 = ~(_GEN_240[8]) & ~(_GEN_240[7]);
-  wire          _GEN_679 = _GEN_677 & _GEN_678;
-  wire          _GEN_680 = ~(_GEN_240[6]) & ~(_GEN_240[5]);
-  wire          _GEN_681 = ~(_GEN_240[4]) & ~(_GEN_240[3]);
-  wire          _GEN_682 = _GEN_680 & _GEN_681;
-  wire          _GEN_683 = _GEN_679 & _GEN_682;
-  wire          _GEN_684 = _GEN_676 & _GEN_683;
-  wire          _GEN_685 = ~(_GEN_240[2]) & ~(_GEN_240[1]);
-  wire          _GEN_686 = ~(_GEN_247[34]) & ~(_GEN_247[33]);
-  wire          _GEN_687 = ~(_GEN_247[32]) & ~(_GEN_247[31]);
-  wire          _GEN_688 = _GEN_686 & _GEN_687;
-  wire          _GEN_689 = ~(_GEN_247[30]) & ~(_GEN_247[29]);
-  wire          _GEN_690 = ~(_GEN_247[28]) & ~(_GEN_247[27]);
-  wire          _GEN_691 = _GEN_689 & _GEN_690;
-  wire          _GEN_692 = _GEN_688 & _GEN_691;
-  wire          _GEN_693 = ~(_GEN_247[26]) & ~(_GEN_247[25]);
-  wire          _GEN_694 = ~(_GEN_247[24]) & ~(_GEN_247[23]);
-  wire          _GEN_695 = _GEN_693 & _GEN_694;
-  wire          _GEN_696 = ~(_GEN_247[22]) & ~(_GEN_247[21]);
-  wire          _GEN_697 = ~(_GEN_247[20]) & ~(_GEN_247[19]);
-  wire          _GEN_698 = _GEN_696 & _GEN_697;
-  wire          _GEN_699 = _GEN_695 & _GEN_698;
-  wire          _GEN_700 = _GEN_692 & _GEN_699;
-  wire          _GEN_701 = ~(_GEN_247[18]) & ~(_GEN_247[17]);
-  wire          _GEN_702 = ~(_GEN_247[16]) & ~(_GEN_247[15]);
-  wire          _GEN_703 = _GEN_701 & _GEN_702;
-  wire          _GEN_704 = ~(_GEN_247[14]) & ~(_GEN_247[13]);
-  wire          _GEN_705 = ~(_GEN_247[12]) & ~(_GEN_247[11]);
-  wire          _GEN_706 = _GEN_704 & _GEN_705;
-  wire          _GEN_707 = _GEN_703 & _GEN_706;
-  wire          _GEN_708 = ~(_GEN_247[10]) & ~(_GEN_247[9]);
-  wire          _GEN_709 = ~(_GEN_247[8]) & ~(_GEN_247[7]);
-  wire          _GEN_710 = _GEN_708 & _GEN_709;
-  wire          _GEN_711 = ~(_GEN_247[6]) & ~(_GEN_247[5]);
-  wire          _GEN_712 = ~(_GEN_247[4]) & ~(_GEN_247[3]);
-  wire          _GEN_713 = _GEN_711 & _GEN_712;
-  wire          _GEN_714 = _GEN_710 & _GEN_713;
-  wire          _GEN_715 = _GEN_707 & _GEN_714;
-  wire          _GEN_716 = ~(_GEN_247[2]) & ~(_GEN_247[1]);
-  wire          _GEN_717 = ~(_GEN_254[34]) & ~(_GEN_254[33]);
-  wire          _GEN_718 = ~(_GEN_254[32]) & ~(_GEN_254[31]);
-  wire          _GEN_719 = _GEN_717 & _GEN_718;
-  wire          _GEN_720 = ~(_GEN_254[30]) & ~(_GEN_254[29]);
-  wire          _GEN_721 = ~(_GEN_254[28]) & ~(_GEN_254[27]);
-  wire          _GEN_722 = _GEN_720 & _GEN_721;
-  wire          _GEN_723 = _GEN_719 & _GEN_722;
-  wire          _GEN_724 = ~(_GEN_254[26]) & ~(_GEN_254[25]);
-  wire          _GEN_725 = ~(_GEN_254[24]) & ~(_GEN_254[23]);
-  wire          _GEN_726 = _GEN_724 & _GEN_725;
-  wire          _GEN_727 = ~(_GEN_254[22]) & ~(_GEN_254[21]);
-  wire          _GEN_728 = ~(_GEN_254[20]) & ~(_GEN_254[19]);
-  wire          _GEN_729 = _GEN_727 & _GEN_728;
-  wire          _GEN_730 = _GEN_726 & _GEN_729;
-  wire          _GEN_731 = _GEN_723 & _GEN_730;
-  wire          _GEN_732 = ~(_GEN_254[18]) & ~(_GEN_254[17]);
-  wire          _GEN_733 = ~(_GEN_254[16]) & ~(_GEN_254[15]);
-  wire          _GEN_734 = _GEN_732 & _GEN_733;
-  wire          _GEN_735 = ~(_GEN_254[14]) & ~(_GEN_254[13]);
-  wire          _GEN_736 = ~(_GEN_254[12]) & ~(_GEN_254[11]);
-  wire          _GEN_737 = _GEN_735 & _GEN_736;
-  wire          _GEN_738 = _GEN_734 & _GEN_737;
-  wire          _GEN_739 = ~(_GEN_254[10]) & ~(_GEN_254[9]);
-  wire          _GEN_740 = ~(_GEN_254[8]) & ~(_GEN_254[7]);
-  wire          _GEN_741 = _GEN_739 & _GEN_740;
-  wire          _GEN_742 = ~(_GEN_254[6]) & ~(_GEN_254[5]);
-  wire          _GEN_743 = ~(_GEN_254[4]) & ~(_GEN_254[3]);
-  wire          _GEN_744 = _GEN_742 & _GEN_743;
-  wire          _GEN_745 = _GEN_741 & _GEN_744;
-  wire          _GEN_746 = _GEN_738 & _GEN_745;
-  wire          _GEN_747 = ~(_GEN_254[2]) & ~(_GEN_254[1]);
-  wire          _GEN_748 = ~(_GEN_261[34]) & ~(_GEN_261[33]);
-  wire          _GEN_749 = ~(_GEN_261[32]) & ~(_GEN_261[31]);
-  wire          _GEN_750 = _GEN_748 & _GEN_749;
-  wire          _GEN_751 = ~(_GEN_261[30]) & ~(_GEN_261[29]);
-  wire          _GEN_752 = ~(_GEN_261[28]) & ~(_GEN_261[27]);
-  wire          _GEN_753 = _GEN_751 & _GEN_752;
-  wire          _GEN_754 = _GEN_750 & _GEN_753;
-  wire          _GEN_755 = ~(_GEN_261[26]) & ~(_GEN_261[25]);
-  wire          _GEN_756 = ~(_GEN_261[24]) & ~(_GEN_261[23]);
-  wire          _GEN_757 = _GEN_755 & _GEN_756;
-  wire          _GEN_758 = ~(_GEN_261[22]) & ~(_GEN_261[21]);
-  wire          _GEN_759 = ~(_GEN_261[20]) & ~(_GEN_261[19]);
-  wire          _GEN_760 = _GEN_758 & _GEN_759;
-  wire          _GEN_761 = _GEN_757 & _GEN_760;
-  wire          _GEN_762 = _GEN_754 & _GEN_761;
-  wire          _GEN_763 = ~(_GEN_261[18]) & ~(_GEN_261[17]);
-  wire          _GEN_764 = ~(_GEN_261[16]) & ~(_GEN_261[15]);
-  wire          _GEN_765 = _GEN_763 & _GEN_764;
-  wire          _GEN_766 = ~(_GEN_261[14]) & ~(_GEN_261[13]);
-  wire          _GEN_767 = ~(_GEN_261[12]) & ~(_GEN_261[11]);
-  wire          _GEN_768 = _GEN_766 & _GEN_767;
-  wire          _GEN_769 = _GEN_765 & _GEN_768;
-  wire          _GEN_770 = ~(_GEN_261[10]) & ~(_GEN_261[9]);
-  wire          _GEN_771 = ~(_GEN_261[8]) & ~(_GEN_261[7]);
-  wire          _GEN_772 = _GEN_770 & _GEN_771;
-  wire          _GEN_773 = ~(_GEN_261[6]) & ~(_GEN_261[5]);
-  wire          _GEN_774 = ~(_GEN_261[4]) & ~(_GEN_261[3]);
-  wire          _GEN_775 = _GEN_773 & _GEN_774;
-  wire          _GEN_776 = _GEN_772 & _GEN_775;
-  wire          _GEN_777 = _GEN_769 & _GEN_776;
-  wire          _GEN_778 = ~(_GEN_261[2]) & ~(_GEN_261[1]);
-  wire          _GEN_779 = ~(_GEN_268[34]) & ~(_GEN_268[33]);
-  wire          _GEN_780 = ~(_GEN_268[32]) & ~(_GEN_268[31]);
-  wire          _GEN_781 = _GEN_779 & _GEN_780;
-  wire          _GEN_782 = ~(_GEN_268[30]) & ~(_GEN_268[29]);
-  wire          _GEN_783 = ~(_GEN_268[28]) & ~(_GEN_268[27]);
-  wire          _GEN_784 = _GEN_782 & _GEN_783;
-  wire          _GEN_785 = _GEN_781 & _GEN_784;
-  wire          _GEN_786 = ~(_GEN_268[26]) & ~(_GEN_268[25]);
-  wire          _GEN_787 = ~(_GEN_268[24]) & ~(_GEN_268[23]);
-  wire          _GEN_788 = _GEN_786 & _GEN_787;
-  wire          _GEN_789 = ~(_GEN_268[22]) & ~(_GEN_268[21]);
-  wire          _GEN_790 = ~(_GEN_268[20]) & ~(_GEN_268[19]);
-  wire          _GEN_791 = _GEN_789 & _GEN_790;
-  wire          _GEN_792 = _GEN_788 & _GEN_791;
-  wire          _GEN_793 = _GEN_785 & _GEN_792;
-  wire          _GEN_794 = ~(_GEN_268[18]) & ~(_GEN_268[17]);
-  wire          _GEN_795 = ~(_GEN_268[16]) & ~(_GEN_268[15]);
-  wire          _GEN_796 = _GEN_794 & _GEN_795;
-  wire          _GEN_797 = ~(_GEN_268[14]) & ~(_GEN_268[13]);
-  wire          _GEN_798 = ~(_GEN_268[12]) & ~(_GEN_268[11]);
-  wire          _GEN_799 = _GEN_797 & _GEN_798;
-  wire          _GEN_800 = _GEN_796 & _GEN_799;
-  wire          _GEN_801 = ~(_GEN_268[10]) & ~(_GEN_268[9]);
-  wire          _GEN_802 = ~(_GEN_268[8]) & ~(_GEN_268[7]);
-  wire          _GEN_803 = _GEN_801 & _GEN_802;
-  wire          _GEN_804 = ~(_GEN_268[6]) & ~(_GEN_268[5]);
-  wire          _GEN_805 = ~(_GEN_268[4]) & ~(_GEN_268[3]);
-  wire          _GEN_806 = _GEN_804 & _GEN_805;
-  wire          _GEN_807 = _GEN_803 & _GEN_806;
-  wire          _GEN_808 = _GEN_800 & _GEN_807;
-  wire          _GEN_809 = ~(_GEN_268[2]) & ~(_GEN_268[1]);
-  wire          _GEN_810 = ~(_GEN_275[34]) & ~(_GEN_275[33]);
-  wire          _GEN_811 = ~(_GEN_275[32]) & ~(_GEN_275[31]);
-  wire          _GEN_812 = _GEN_810 & _GEN_811;
-  wire          _GEN_813 = ~(_GEN_275[30]) & ~(_GEN_275[29]);
-  wire          _GEN_814 = ~(_GEN_275[28]) & ~(_GEN_275[27]);
-  wire          _GEN_815 = _GEN_813 & _GEN_814;
-  wire          _GEN_816 = _GEN_812 & _GEN_815;
-  wire          _GEN_817 = ~(_GEN_275[26]) & ~(_GEN_275[25]);
-  wire          _GEN_818 = ~(_GEN_275[24]) & ~(_GEN_275[23]);
-  wire          _GEN_819 = _GEN_817 & _GEN_818;
-  wire          _GEN_820 = ~(_GEN_275[22]) & ~(_GEN_275[21]);
-  wire          _GEN_821 = ~(_GEN_275[20]) & ~(_GEN_275[19]);
-  wire          _GEN_822 = _GEN_820 & _GEN_821;
-  wire          _GEN_823 = _GEN_819 & _GEN_822;
-  wire          _GEN_824 = _GEN_816 & _GEN_823;
-  wire          _GEN_825 = ~(_GEN_275[18]) & ~(_GEN_275[17]);
-  wire          _GEN_826 = ~(_GEN_275[16]) & ~(_GEN_275[15]);
-  wire          _GEN_827 = _GEN_825 & _GEN_826;
-  wire          _GEN_828 = ~(_GEN_275[14]) & ~(_GEN_275[13]);
-  wire          _GEN_829 = ~(_GEN_275[12]) & ~(_GEN_275[11]);
-  wire          _GEN_830 = _GEN_828 & _GEN_829;
-  wire          _GEN_831 = _GEN_827 & _GEN_830;
-  wire          _GEN_832 = ~(_GEN_275[10]) & ~(_GEN_275[9]);
-  wire          _GEN_833 = ~(_GEN_275[8]) & ~(_GEN_275[7]);
-  wire          _GEN_834 = _GEN_832 & _GEN_833;
-  wire          _GEN_835 = ~(_GEN_275[6]) & ~(_GEN_275[5]);
-  wire          _GEN_836 = ~(_GEN_275[4]) & ~(_GEN_275[3]);
-  wire          _GEN_837 = _GEN_835 & _GEN_836;
-  wire          _GEN_838 = _GEN_834 & _GEN_837;
-  wire          _GEN_839 = _GEN_831 & _GEN_838;
-  wire          _GEN_840 = ~(_GEN_275[2]) & ~(_GEN_275[1]);
-  wire          _GEN_841 = ~(_GEN_282[34]) & ~(_GEN_282[33]);
-  wire          _GEN_842 = ~(_GEN_282[32]) & ~(_GEN_282[31]);
-  wire          _GEN_843 = _GEN_841 & _GEN_842;
-  wire          _GEN_844 = ~(_GEN_282[30]) & ~(_GEN_282[29]);
-  wire          _GEN_845 = ~(_GEN_282[28]) & ~(_GEN_282[27]);
-  wire          _GEN_846 = _GEN_844 & _GEN_845;
-  wire          _GEN_847 = _GEN_843 & _GEN_846;
-  wire          _GEN_848 = ~(_GEN_282[26]) & ~(_GEN_282[25]);
-  wire          _GEN_849 = ~(_GEN_282[24]) & ~(_GEN_282[23]);
-  wire          _GEN_850 = _GEN_848 & _GEN_849;
-  wire          _GEN_851 = ~(_GEN_282[22]) & ~(_GEN_282[21]);
-  wire          _GEN_852 = ~(_GEN_282[20]) & ~(_GEN_282[19]);
-  wire          _GEN_853 = _GEN_851 & _GEN_852;
-  wire          _GEN_854 = _GEN_850 & _GEN_853;
-  wire          _GEN_855 = _GEN_847 & _GEN_854;
-  wire          _GEN_856 = ~(_GEN_282[18]) & ~(_GEN_282[17]);
-  wire          _GEN_857 = ~(_GEN_282[16]) & ~(_GEN_282[15]);
-  wire          _GEN_858 = _GEN_856 & _GEN_857;
-  wire          _GEN_859 = ~(_GEN_282[14]) & ~(_GEN_282[13]);
-  wire          _GEN_860 = ~(_GEN_282[12]) & ~(_GEN_282[11]);
-  wire          _GEN_861 = _GEN_859 & _GEN_860;
-  wire          _GEN_862 = _GEN_858 & _GEN_861;
-  wire          _GEN_863 = ~(_GEN_282[10]) & ~(_GEN_282[9]);
-  wire          _GEN_864 = ~(_GEN_282[8]) & ~(_GEN_282[7]);
-  wire          _GEN_865 = _GEN_863 & _GEN_864;
-  wire          _GEN_866 = ~(_GEN_282[6]) & ~(_GEN_282[5]);
-  wire          _GEN_867 = ~(_GEN_282[4]) & ~(_GEN_282[3]);
-  wire          _GEN_868 = _GEN_866 & _GEN_867;
-  wire          _GEN_869 = _GEN_865 & _GEN_868;
-  wire          _GEN_870 = _GEN_862 & _GEN_869;
-  wire          _GEN_871 = ~(_GEN_282[2]) & ~(_GEN_282[1]);
-  wire          _GEN_872 = ~(_GEN_289[34]) & ~(_GEN_289[33]);
-  wire          _GEN_873 = ~(_GEN_289[32]) & ~(_GEN_289[31]);
-  wire          _GEN_874 = _GEN_872 & _GEN_873;
-  wire          _GEN_875 = ~(_GEN_289[30]) & ~(_GEN_289[29]);
-  wire          _GEN_876 = ~(_GEN_289[28]) & ~(_GEN_289[27]);
-  wire          _GEN_877 = _GEN_875 & _GEN_876;
-  wire          _GEN_878 = _GEN_874 & _GEN_877;
-  wire          _GEN_879 = ~(_GEN_289[26]) & ~(_GEN_289[25]);
-  wire          _GEN_880 = ~(_GEN_289[24]) & ~(_GEN_289[23]);
-  wire          _GEN_881 = _GEN_879 & _GEN_880;
-  wire          _GEN_882 = ~(_GEN_289[22]) & ~(_GEN_289[21]);
-  wire          _GEN_883 = ~(_GEN_289[20]) & ~(_GEN_289[19]);
-  wire          _GEN_884 = _GEN_882 & _GEN_883;
-  wire          _GEN_885 = _GEN_881 & _GEN_884;
-  wire          _GEN_886 = _GEN_878 & _GEN_885;
-  wire          _GEN_887 = ~(_GEN_289[18]) & ~(_GEN_289[17]);
-  wire          _GEN_888 = ~(_GEN_289[16]) & ~(_GEN_289[15]);
-  wire          _GEN_889 = _GEN_887 & _GEN_888;
-  wire          _GEN_890 = ~(_GEN_289[14]) & ~(_GEN_289[13]);
-  wire          _GEN_891 = ~(_GEN_289[12]) & ~(_GEN_289[11]);
-  wire          _GEN_892 = _GEN_890 & _GEN_891;
-  wire          _GEN_893 = _GEN_889 & _GEN_892;
-  wire          _GEN_894 = ~(_GEN_289[10]) & ~(_GEN_289[9]);
-  wire          _GEN_895 = ~(_GEN_289[8]) & ~(_GEN_289[7]);
-  wire          _GEN_896 = _GEN_894 & _GEN_895;
-  wire          _GEN_897 = ~(_GEN_289[6]) & ~(_GEN_289[5]);
-  wire          _GEN_898 = ~(_GEN_289[4]) & ~(_GEN_289[3]);
-  wire          _GEN_899 = _GEN_897 & _GEN_898;
-  wire          _GEN_900 = _GEN_896 & _GEN_899;
-  wire          _GEN_901 = _GEN_893 & _GEN_900;
-  wire          _GEN_902 = ~(_GEN_289[2]) & ~(_GEN_289[1]);
-  wire          _GEN_903 = ~(_GEN_296[34]) & ~(_GEN_296[33]);
-  wire          _GEN_904 = ~(_GEN_296[32]) & ~(_GEN_296[31]);
-  wire          _GEN_905 = _GEN_903 & _GEN_904;
-  wire          _GEN_906 = ~(_GEN_296[30]) & ~(_GEN_296[29]);
-  wire          _GEN_907 = ~(_GEN_296[28]) & ~(_GEN_296[27]);
-  wire          _GEN_908 = _GEN_906 & _GEN_907;
-  wire          _GEN_909 = _GEN_905 & _GEN_908;
-  wire          _GEN_910 = ~(_GEN_296[26]) & ~(_GEN_296[25]);
-  wire          _GEN_911 = ~(_GEN_296[24]) & ~(_GEN_296[23]);
-  wire          _GEN_912 = _GEN_910 & _GEN_911;
-  wire          _GEN_913 = ~(_GEN_296[22]) & ~(_GEN_296[21]);
-  wire          _GEN_914 = ~(_GEN_296[20]) & ~(_GEN_296[19]);
-  wire          _GEN_915 = _GEN_913 & _GEN_914;
-  wire          _GEN_916 = _GEN_912 & _GEN_915;
-  wire          _GEN_917 = _GEN_909 & _GEN_916;
-  wire          _GEN_918 = ~(_GEN_296[18]) & ~(_GEN_296[17]);
-  wire          _GEN_919 = ~(_GEN_296[16]) & ~(_GEN_296[15]);
-  wire          _GEN_920 = _GEN_918 & _GEN_919;
-  wire          _GEN_921 = ~(_GEN_296[14]) & ~(_GEN_296[13]);
-  wire          _GEN_922 = ~(_GEN_296[12]) & ~(_GEN_296[11]);
-  wire          _GEN_923 = _GEN_921 & _GEN_922;
-  wire          _GEN_924 = _GEN_920 & _GEN_923;
-  wire          _GEN_925 = ~(_GEN_296[10]) & ~(_GEN_296[9]);
-  wire          _GEN_926 = ~(_GEN_296[8]) & ~(_GEN_296[7]);
-  wire          _GEN_927 = _GEN_925 & _GEN_926;
-  wire          _GEN_928 = ~(_GEN_296[6]) & ~(_GEN_296[5]);
-  wire          _GEN_929 = ~(_GEN_296[4]) & ~(_GEN_296[3]);
-  wire          _GEN_930 = _GEN_928 & _GEN_929;
-  wire          _GEN_931 = _GEN_927 & _GEN_930;
-  wire          _GEN_932 = _GEN_924 & _GEN_931;
-  wire          _GEN_933 = ~(_GEN_296[2]) & ~(_GEN_296[1]);
-  wire          _GEN_934 = ~(_GEN_303[34]) & ~(_GEN_303[33]);
-  wire          _GEN_935 = ~(_GEN_303[32]) & ~(_GEN_303[31]);
-  wire          _GEN_936 = _GEN_934 & _GEN_935;
-  wire          _GEN_937 = ~(_GEN_303[30]) & ~(_GEN_303[29]);
-  wire          _GEN_938 = ~(_GEN_303[28]) & ~(_GEN_303[27]);
-  wire          _GEN_939 = _GEN_937 & _GEN_938;
-  wire          _GEN_940 = _GEN_936 & _GEN_939;
-  wire          _GEN_941 = ~(_GEN_303[26]) & ~(_GEN_303[25]);
-  wire          _GEN_942 = ~(_GEN_303[24]) & ~(_GEN_303[23]);
-  wire          _GEN_943 = _GEN_941 & _GEN_942;
-  wire          _GEN_944 = ~(_GEN_303[22]) & ~(_GEN_303[21]);
-  wire          _GEN_945 = ~(_GEN_303[20]) & ~(_GEN_303[19]);
-  wire          _GEN_946 = _GEN_944 & _GEN_945;
-  wire          _GEN_947 = _GEN_943 & _GEN_946;
-  wire          _GEN_948 = _GEN_940 & _GEN_947;
-  wire          _GEN_949 = ~(_GEN_303[18]) & ~(_GEN_303[17]);
-  wire          _GEN_950 = ~(_GEN_303[16]) & ~(_GEN_303[15]);
-  wire          _GEN_951 = _GEN_949 & _GEN_950;
-  wire          _GEN_952 = ~(_GEN_303[14]) & ~(_GEN_303[13]);
-  wire          _GEN_953 = ~(_GEN_303[12]) & ~(_GEN_303[11]);
-  wire          _GEN_954 = _GEN_952 & _GEN_953;
-  wire          _GEN_955 = _GEN_951 & _GEN_954;
-  wire          _GEN_956 = ~(_GEN_303[10]) & ~(_GEN_303[9]);
-  wire          _GEN_957 = ~(_GEN_303[8]) & ~(_GEN_303[7]);
-  wire          _GEN_958 = _GEN_956 & _GEN_957;
-  wire          _GEN_959 = ~(_GEN_303[6]) & ~(_GEN_303[5]);
-  wire          _GEN_960 = ~(_GEN_303[4]) & ~(_GEN_303[3]);
-  wire          _GEN_961 = _GEN_959 & _GEN_960;
-  wire          _GEN_962 = _GEN_958 & _GEN_961;
-  wire          _GEN_963 = _GEN_955 & _GEN_962;
-  wire          _GEN_964 = ~(_GEN_303[2]) & ~(_GEN_303[1]);
-  wire          _GEN_965 = ~(_GEN_310[34]) & ~(_GEN_310[33]);
-  wire          _GEN_966 = ~(_GEN_310[32]) & ~(_GEN_310[31]);
-  wire          _GEN_967 = _GEN_965 & _GEN_966;
-  wire          _GEN_968 = ~(_GEN_310[30]) & ~(_GEN_310[29]);
-  wire          _GEN_969 = ~(_GEN_310[28]) & ~(_GEN_310[27]);
-  wire          _GEN_970 = _GEN_968 & _GEN_969;
-  wire          _GEN_971 = _GEN_967 & _GEN_970;
-  wire          _GEN_972 = ~(_GEN_310[26]) & ~(_GEN_310[25]);
-  wire          _GEN_973 = ~(_GEN_310[24]) & ~(_GEN_310[23]);
-  wire          _GEN_974 = _GEN_972 & _GEN_973;
-  wire          _GEN_975 = ~(_GEN_310[22]) & ~(_GEN_310[21]);
-  wire          _GEN_976 = ~(_GEN_310[20]) & ~(_GEN_310[19]);
-  wire          _GEN_977 = _GEN_975 & _GEN_976;
-  wire          _GEN_978 = _GEN_974 & _GEN_977;
-  wire          _GEN_979 = _GEN_971 & _GEN_978;
-  wire          _GEN_980 = ~(_GEN_310[18]) & ~(_GEN_310[17]);
-  wire          _GEN_981 = ~(_GEN_310[16]) & ~(_GEN_310[15]);
-  wire          _GEN_982 = _GEN_980 & _GEN_981;
-  wire          _GEN_983 = ~(_GEN_310[14]) & ~(_GEN_310[13]);
-  wire          _GEN_984 = ~(_GEN_310[12]) & ~(_GEN_310[11]);
-  wire          _GEN_985 = _GEN_983 & _GEN_984;
-  wire          _GEN_986 = _GEN_982 & _GEN_985;
-  wire          _GEN_987 = ~(_GEN_310[10]) & ~(_GEN_310[9]);
-  wire          _GEN_988 = ~(_GEN_310[8]) & ~(_GEN_310[7]);
-  wire          _GEN_989 = _GEN_987 & _GEN_988;
-  wire          _GEN_990 = ~(_GEN_310[6]) & ~(_GEN_310[5]);
-  wire          _GEN_991 = ~(_GEN_310[4]) & ~(_GEN_310[3]);
-  wire          _GEN_992 = _GEN_990 & _GEN_991;
-  wire          _GEN_993 = _GEN_989 & _GEN_992;
-  wire          _GEN_994 = _GEN_986 & _GEN_993;
-  wire          _GEN_995 = ~(_GEN_310[2]) & ~(_GEN_310[1]);
-  wire          _GEN_996 = ~(_GEN_317[34]) & ~(_GEN_317[33]);
-  wire          _GEN_997 = ~(_GEN_317[32]) & ~(_GEN_317[31]);
-  wire          _GEN_998 = _GEN_996 & _GEN_997;
-  wire          _GEN_999 = ~(_GEN_317[30]) & ~(_GEN_317[29]);
-  wire          _GEN_1000 = ~(_GEN_317[28]) & ~(_GEN_317[27]);
-  wire          _GEN_1001 = _GEN_999 & _GEN_1000;
-  wire          _GEN_1002 = _GEN_998 & _GEN_1001;
-  wire          _GEN_1003 = ~(_GEN_317[26]) & ~(_GEN_317[25]);
-  wire          _GEN_1004 = ~(_GEN_317[24]) & ~(_GEN_317[23]);
-  wire          _GEN_1005 = _GEN_1003 & _GEN_1004;
-  wire          _GEN_1006 = ~(_GEN_317[22]) & ~(_GEN_317[21]);
-  wire          _GEN_1007 = ~(_GEN_317[20]) & ~(_GEN_317[19]);
-  wire          _GEN_1008 = _GEN_1006 & _GEN_1007;
-  wire          _GEN_1009 = _GEN_1005 & _GEN_1008;
-  wire          _GEN_1010 = _GEN_1002 & _GEN_1009;
-  wire          _GEN_1011 = ~(_GEN_317[18]) & ~(_GEN_317[17]);
-  wire          _GEN_1012 = ~(_GEN_317[16]) & ~(_GEN_317[15]);
-  wire          _GEN_1013 = _GEN_1011 & _GEN_1012;
-  wire          _GEN_1014 = ~(_GEN_317[14]) & ~(_GEN_317[13]);
-  wire          _GEN_1015 = ~(_GEN_317[12]) & ~(_GEN_317[11]);
-  wire          _GEN_1016 = _GEN_1014 & _GEN_1015;
-  wire          _GEN_1017 = _GEN_1013 & _GEN_1016;
-  wire          _GEN_1018 = ~(_GEN_317[10]) & ~(_GEN_317[9]);
-  wire          _GEN_1019 = ~(_GEN_317[8]) & ~(_GEN_317[7]);
-  wire          _GEN_1020 = _GEN_1018 & _GEN_1019;
-  wire          _GEN_1021 = ~(_GEN_317[6]) & ~(_GEN_317[5]);
-  wire          _GEN_1022 = ~(_GEN_317[4]) & ~(_GEN_317[3]);
-  wire          _GEN_1023 = _GEN_1021 & _GEN_1022;
-  wire          _GEN_1024 = _GEN_1020 & _GEN_1023;
-  wire          _GEN_1025 = _GEN_1017 & _GEN_1024;
-  wire          _GEN_1026 = ~(_GEN_317[2]) & ~(_GEN_317[1]);
-  wire          _GEN_1027 = ~(_GEN_324[34]) & ~(_GEN_324[33]);
-  wire          _GEN_1028 = ~(_GEN_324[32]) & ~(_GEN_324[31]);
-  wire          _GEN_1029 = _GEN_1027 & _GEN_1028;
-  wire          _GEN_1030 = ~(_GEN_324[30]) & ~(_GEN_324[29]);
-  wire          _GEN_1031 = ~(_GEN_324[28]) & ~(_GEN_324[27]);
-  wire          _GEN_1032 = _GEN_1030 & _GEN_1031;
-  wire          _GEN_1033 = _GEN_1029 & _GEN_1032;
-  wire          _GEN_1034 = ~(_GEN_324[26]) & ~(_GEN_324[25]);
-  wire          _GEN_1035 = ~(_GEN_324[24]) & ~(_GEN_324[23]);
-  wire          _GEN_1036 = _GEN_1034 & _GEN_1035;
-  wire          _GEN_1037 = ~(_GEN_324[22]) & ~(_GEN_324[21]);
-  wire          _GEN_1038 = ~(_GEN_324[20]) & ~(_GEN_324[19]);
-  wire          _GEN_1039 = _GEN_1037 & _GEN_1038;
-  wire          _GEN_1040 = _GEN_1036 & _GEN_1039;
-  wire          _GEN_1041 = _GEN_1033 & _GEN_1040;
-  wire          _GEN_1042 = ~(_GEN_324[18]) & ~(_GEN_324[17]);
-  wire          _GEN_1043 = ~(_GEN_324[16]) & ~(_GEN_324[15]);
-  wire          _GEN_1044 = _GEN_1042 & _GEN_1043;
-  wire          _GEN_1045 = ~(_GEN_324[14]) & ~(_GEN_324[13]);
-  wire          _GEN_1046 = ~(_GEN_324[12]) & ~(_GEN_324[11]);
-  wire          _GEN_1047 = _GEN_1045 & _GEN_1046;
-  wire          _GEN_1048 = _GEN_1044 & _GEN_1047;
-  wire          _GEN_1049 = ~(_GEN_324[10]) & ~(_GEN_324[9]);
-  wire          _GEN_1050 = ~(_GEN_324[8]) & ~(_GEN_324[7]);
-  wire          _GEN_1051 = _GEN_1049 & _GEN_1050;
-  wire          _GEN_1052 = ~(_GEN_324[6]) & ~(_GEN_324[5]);
-  wire          _GEN_1053 = ~(_GEN_324[4]) & ~(_GEN_324[3]);
-  wire          _GEN_1054 = _GEN_1052 & _GEN_1053;
-  wire          _GEN_1055 = _GEN_1051 & _GEN_1054;
-  wire          _GEN_1056 = _GEN_1048 & _GEN_1055;
-  wire          _GEN_1057 = ~(_GEN_324[2]) & ~(_GEN_324[1]);
-  wire          _GEN_1058 = ~(_GEN_331[34]) & ~(_GEN_331[33]);
-  wire          _GEN_1059 = ~(_GEN_331[32]) & ~(_GEN_331[31]);
-  wire          _GEN_1060 = _GEN_1058 & _GEN_1059;
-  wire          _GEN_1061 = ~(_GEN_331[30]) & ~(_GEN_331[29]);
-  wire          _GEN_1062 = ~(_GEN_331[28]) & ~(_GEN_331[27]);
-  wire          _GEN_1063 = _GEN_1061 & _GEN_1062;
-  wire          _GEN_1064 = _GEN_1060 & _GEN_1063;
-  wire          _GEN_1065 = ~(_GEN_331[26]) & ~(_GEN_331[25]);
-  wire          _GEN_1066 = ~(_GEN_331[24]) & ~(_GEN_331[23]);
-  wire          _GEN_1067 = _GEN_1065 & _GEN_1066;
-  wire          _GEN_1068 = ~(_GEN_331[22]) & ~(_GEN_331[21]);
-  wire          _GEN_1069 = ~(_GEN_331[20]) & ~(_GEN_331[19]);
-  wire          _GEN_1070 = _GEN_1068 & _GEN_1069;
-  wire          _GEN_1071 = _GEN_1067 & _GEN_1070;
-  wire          _GEN_1072 = _GEN_1064 & _GEN_1071;
-  wire          _GEN_1073 = ~(_GEN_331[18]) & ~(_GEN_331[17]);
-  wire          _GEN_1074 = ~(_GEN_331[16]) & ~(_GEN_331[15]);
-  wire          _GEN_1075 = _GEN_1073 & _GEN_1074;
-  wire          _GEN_1076 = ~(_GEN_331[14]) & ~(_GEN_331[13]);
-  wire          _GEN_1077 = ~(_GEN_331[12]) & ~(_GEN_331[11]);
-  wire          _GEN_1078 = _GEN_1076 & _GEN_1077;
-  wire          _GEN_1079 = _GEN_1075 & _GEN_1078;
-  wire          _GEN_1080 = ~(_GEN_331[10]) & ~(_GEN_331[9]);
-  wire          _GEN_1081 = ~(_GEN_331[8]) & ~(_GEN_331[7]);
-  wire          _GEN_1082 = _GEN_1080 & _GEN_1081;
-  wire          _GEN_1083 = ~(_GEN_331[6]) & ~(_GEN_331[5]);
-  wire          _GEN_1084 = ~(_GEN_331[4]) & ~(_GEN_331[3]);
-  wire          _GEN_1085 = _GEN_1083 & _GEN_1084;
-  wire          _GEN_1086 = _GEN_1082 & _GEN_1085;
-  wire          _GEN_1087 = _GEN_1079 & _GEN_1086;
-  wire          _GEN_1088 = ~(_GEN_331[2]) & ~(_GEN_331[1]);
-  wire          _GEN_1089 = ~(_GEN_338[34]) & ~(_GEN_338[33]);
-  wire          _GEN_1090 = ~(_GEN_338[32]) & ~(_GEN_338[31]);
-  wire          _GEN_1091 = _GEN_1089 & _GEN_1090;
-  wire          _GEN_1092 = ~(_GEN_338[30]) & ~(_GEN_338[29]);
-  wire          _GEN_1093 = ~(_GEN_338[28]) & ~(_GEN_338[27]);
-  wire          _GEN_1094 = _GEN_1092 & _GEN_1093;
-  wire          _GEN_1095 = _GEN_1091 & _GEN_1094;
-  wire          _GEN_1096 = ~(_GEN_338[26]) & ~(_GEN_338[25]);
-  wire          _GEN_1097 = ~(_GEN_338[24]) & ~(_GEN_338[23]);
-  wire          _GEN_1098 = _GEN_1096 & _GEN_1097;
-  wire          _GEN_1099 = ~(_GEN_338[22]) & ~(_GEN_338[21]);
-  wire          _GEN_1100 = ~(_GEN_338[20]) & ~(_GEN_338[19]);
-  wire          _GEN_1101 = _GEN_1099 & _GEN_1100;
-  wire          _GEN_1102 = _GEN_1098 & _GEN_1101;
-  wire          _GEN_1103 = _GEN_1095 & _GEN_1102;
-  wire          _GEN_1104 = ~(_GEN_338[18]) & ~(_GEN_338[17]);
-  wire          _GEN_1105 = ~(_GEN_338[16]) & ~(_GEN_338[15]);
-  wire          _GEN_1106 = _GEN_1104 & _GEN_1105;
-  wire          _GEN_1107 = ~(_GEN_338[14]) & ~(_GEN_338[13]);
-  wire          _GEN_1108 = ~(_GEN_338[12]) & ~(_GEN_338[11]);
-  wire          _GEN_1109 = _GEN_1107 & _GEN_1108;
-  wire          _GEN_1110 = _GEN_1106 & _GEN_1109;
-  wire          _GEN_1111 = ~(_GEN_338[10]) & ~(_GEN_338[9]);
-  wire          _GEN_1112 = ~(_GEN_338[8]) & ~(_GEN_338[7]);
-  wire          _GEN_1113 = _GEN_1111 & _GEN_1112;
-  wire          _GEN_1114 = ~(_GEN_338[6]) & ~(_GEN_338[5]);
-  wire          _GEN_1115 = ~(_GEN_338[4]) & ~(_GEN_338[3]);
-  wire          _GEN_1116 = _GEN_1114 & _GEN_1115;
-  wire          _GEN_1117 = _GEN_1113 & _GEN_1116;
-  wire          _GEN_1118 = _GEN_1110 & _GEN_1117;
-  wire          _GEN_1119 = ~(_GEN_338[2]) & ~(_GEN_338[1]);
-  wire          _GEN_1120 = ~(_GEN_345[34]) & ~(_GEN_345[33]);
-  wire          _GEN_1121 = ~(_GEN_345[32]) & ~(_GEN_345[31]);
-  wire          _GEN_1122 = _GEN_1120 & _GEN_1121;
-  wire          _GEN_1123 = ~(_GEN_345[30]) & ~(_GEN_345[29]);
-  wire          _GEN_1124 = ~(_GEN_345[28]) & ~(_GEN_345[27]);
-  wire          _GEN_1125 = _GEN_1123 & _GEN_1124;
-  wire          _GEN_1126 = _GEN_1122 & _GEN_1125;
-  wire          _GEN_1127 = ~(_GEN_345[26]) & ~(_GEN_345[25]);
-  wire          _GEN_1128 = ~(_GEN_345[24]) & ~(_GEN_345[23]);
-  wire          _GEN_1129 = _GEN_1127 & _GEN_1128;
-  wire          _GEN_1130 = ~(_GEN_345[22]) & ~(_GEN_345[21]);
-  wire          _GEN_1131 = ~(_GEN_345[20]) & ~(_GEN_345[19]);
-  wire          _GEN_1132 = _GEN_1130 & _GEN_1131;
-  wire          _GEN_1133 = _GEN_1129 & _GEN_1132;
-  wire          _GEN_1134 = _GEN_1126 & _GEN_1133;
-  wire          _GEN_1135 = ~(_GEN_345[18]) & ~(_GEN_345[17]);
-  wire          _GEN_1136 = ~(_GEN_345[16]) & ~(_GEN_345[15]);
-  wire          _GEN_1137 = _GEN_1135 & _GEN_1136;
-  wire          _GEN_1138 = ~(_GEN_345[14]) & ~(_GEN_345[13]);
-  wire          _GEN_1139 = ~(_GEN_345[12]) & ~(_GEN_345[11]);
-  wire          _GEN_1140 = _GEN_1138 & _GEN_1139;
-  wire          _GEN_1141 = _GEN_1137 & _GEN_1140;
-  wire          _GEN_1142 = ~(_GEN_345[10]) & ~(_GEN_345[9]);
-  wire          _GEN_1143 = ~(_GEN_345[8]) & ~(_GEN_345[7]);
-  wire          _GEN_1144 = _GEN_1142 & _GEN_1143;
-  wire          _GEN_1145 = ~(_GEN_345[6]) & ~(_GEN_345[5]);
-  wire          _GEN_1146 = ~(_GEN_345[4]) & ~(_GEN_345[3]);
-  wire          _GEN_1147 = _GEN_1145 & _GEN_1146;
-  wire          _GEN_1148 = _GEN_1144 & _GEN_1147;
-  wire          _GEN_1149 = _GEN_1141 & _GEN_1148;
-  wire          _GEN_1150 = ~(_GEN_345[2]) & ~(_GEN_345[1]);
-  wire          _GEN_1151 = ~(_GEN_352[34]) & ~(_GEN_352[33]);
-  wire          _GEN_1152 = ~(_GEN_352[32]) & ~(_GEN_352[31]);
-  wire          _GEN_1153 = _GEN_1151 & _GEN_1152;
-  wire          _GEN_1154 = ~(_GEN_352[30]) & ~(_GEN_352[29]);
-  wire          _GEN_1155 = ~(_GEN_352[28]) & ~(_GEN_352[27]);
-  wire          _GEN_1156 = _GEN_1154 & _GEN_1155;
-  wire          _GEN_1157 = _GEN_1153 & _GEN_1156;
-  wire          _GEN_1158 = ~(_GEN_352[26]) & ~(_GEN_352[25]);
-  wire          _GEN_1159 = ~(_GEN_352[24]) & ~(_GEN_352[23]);
-  wire          _GEN_1160 = _GEN_1158 & _GEN_1159;
-  wire          _GEN_1161 = ~(_GEN_352[22]) & ~(_GEN_352[21]);
-  wire          _GEN_1162 = ~(_GEN_352[20]) & ~(_GEN_352[19]);
-  wire          _GEN_1163 = _GEN_1161 & _GEN_1162;
-  wire          _GEN_1164 = _GEN_1160 & _GEN_1163;
-  wire          _GEN_1165 = _GEN_1157 & _GEN_1164;
-  wire          _GEN_1166 = ~(_GEN_352[18]) & ~(_GEN_352[17]);
-  wire          _GEN_1167 = ~(_GEN_352[16]) & ~(_GEN_352[15]);
-  wire          _GEN_1168 = _GEN_1166 & _GEN_1167;
-  wire          _GEN_1169 = ~(_GEN_352[14]) & ~(_GEN_352[13]);
-  wire          _GEN_1170 = ~(_GEN_352[12]) & ~(_GEN_352[11]);
-  wire          _GEN_1171 = _GEN_1169 & _GEN_1170;
-  wire          _GEN_1172 = _GEN_1168 & _GEN_1171;
-  wire          _GEN_1173 = ~(_GEN_352[10]) & ~(_GEN_352[9]);
-  wire          _GEN_1174 = ~(_GEN_352[8]) & ~(_GEN_352[7]);
-  wire          _GEN_1175 = _GEN_1173 & _GEN_1174;
-  wire          _GEN_1176 = ~(_GEN_352[6]) & ~(_GEN_352[5]);
-  wire          _GEN_1177 = ~(_GEN_352[4]) & ~(_GEN_352[3]);
-  wire          _GEN_1178 = _GEN_1176 & _GEN_1177;
-  wire          _GEN_1179 = _GEN_1175 & _GEN_1178;
-  wire          _GEN_1180 = _GEN_1172 & _GEN_1179;
-  wire          _GEN_1181 = ~(_GEN_352[2]) & ~(_GEN_352[1]);
-  wire          _GEN_1182 = ~(_GEN_359[34]) & ~(_GEN_359[33]);
-  wire          _GEN_1183 = ~(_GEN_359[32]) & ~(_GEN_359[31]);
-  wire          _GEN_1184 = _GEN_1182 & _GEN_1183;
-  wire          _GEN_1185 = ~(_GEN_359[30]) & ~(_GEN_359[29]);
-  wire          _GEN_1186 = ~(_GEN_359[28]) & ~(_GEN_359[27]);
-  wire          _GEN_1187 = _GEN_1185 & _GEN_1186;
-  wire          _GEN_1188 = _GEN_1184 & _GEN_1187;
-  wire          _GEN_1189 = ~(_GEN_359[26]) & ~(_GEN_359[25]);
-  wire          _GEN_1190 = ~(_GEN_359[24]) & ~(_GEN_359[23]);
-  wire          _GEN_1191 = _GEN_1189 & _GEN_1190;
-  wire          _GEN_1192 = ~(_GEN_359[22]) & ~(_GEN_359[21]);
-  wire          _GEN_1193 = ~(_GEN_359[20]) & ~(_GEN_359[19]);
-  wire          _GEN_1194 = _GEN_1192 & _GEN_1193;
-  wire          _GEN_1195 = _GEN_1191 & _GEN_1194;
-  wire          _GEN_1196 = _GEN_1188 & _GEN_1195;
-  wire          _GEN_1197 = ~(_GEN_359[18]) & ~(_GEN_359[17]);
-  wire          _GEN_1198 = ~(_GEN_359[16]) & ~(_GEN_359[15]);
-  wire          _GEN_1199 = _GEN_1197 & _GEN_1198;
-  wire          _GEN_1200 = ~(_GEN_359[14]) & ~(_GEN_359[13]);
-  wire          _GEN_1201 = ~(_GEN_359[12]) & ~(_GEN_359[11]);
-  wire          _GEN_1202 = _GEN_1200 & _GEN_1201;
-  wire          _GEN_1203 = _GEN_1199 & _GEN_1202;
-  wire          _GEN_1204 = ~(_GEN_359[10]) & ~(_GEN_359[9]);
-  wire          _GEN_1205 = ~(_GEN_359[8]) & ~(_GEN_359[7]);
-  wire          _GEN_1206 = _GEN_1204 & _GEN_1205;
-  wire          _GEN_1207 = ~(_GEN_359[6]) & ~(_GEN_359[5]);
-  wire          _GEN_1208 = ~(_GEN_359[4]) & ~(_GEN_359[3]);
-  wire          _GEN_1209 = _GEN_1207 & _GEN_1208;
-  wire          _GEN_1210 = _GEN_1206 & _GEN_1209;
-  wire          _GEN_1211 = _GEN_1203 & _GEN_1210;
-  wire          _GEN_1212 = ~(_GEN_359[2]) & ~(_GEN_359[1]);
-  wire          _GEN_1213 = ~(_GEN_366[34]) & ~(_GEN_366[33]);
-  wire          _GEN_1214 = ~(_GEN_366[32]) & ~(_GEN_366[31]);
-  wire          _GEN_1215 = _GEN_1213 & _GEN_1214;
-  wire          _GEN_1216 = ~(_GEN_366[30]) & ~(_GEN_366[29]);
-  wire          _GEN_1217 = ~(_GEN_366[28]) & ~(_GEN_366[27]);
-  wire          _GEN_1218 = _GEN_1216 & _GEN_1217;
-  wire          _GEN_1219 = _GEN_1215 & _GEN_1218;
-  wire          _GEN_1220 = ~(_GEN_366[26]) & ~(_GEN_366[25]);
-  wire          _GEN_1221 = ~(_GEN_366[24]) & ~(_GEN_366[23]);
-  wire          _GEN_1222 = _GEN_1220 & _GEN_1221;
-  wire          _GEN_1223 = ~(_GEN_366[22]) & ~(_GEN_366[21]);
-  wire          _GEN_1224 = ~(_GEN_366[20]) & ~(_GEN_366[19]);
-  wire          _GEN_1225 = _GEN_1223 & _GEN_1224;
-  wire          _GEN_1226 = _GEN_1222 & _GEN_1225;
-  wire          _GEN_1227 = _GEN_1219 & _GEN_1226;
-  wire          _GEN_1228 = ~(_GEN_366[18]) & ~(_GEN_366[17]);
-  wire          _GEN_1229 = ~(_GEN_366[16]) & ~(_GEN_366[15]);
-  wire          _GEN_1230 = _GEN_1228 & _GEN_1229;
-  wire          _GEN_1231 = ~(_GEN_366[14]) & ~(_GEN_366[13]);
-  wire          _GEN_1232 = ~(_GEN_366[12]) & ~(_GEN_366[11]);
-  wire          _GEN_1233 = _GEN_1231 & _GEN_1232;
-  wire          _GEN_1234 = _GEN_1230 & _GEN_1233;
-  wire          _GEN_1235 = ~(_GEN_366[10]) & ~(_GEN_366[9]);
-  wire          _GEN_1236 = ~(_GEN_366[8]) & ~(_GEN_366[7]);
-  wire          _GEN_1237 = _GEN_1235 & _GEN_1236;
-  wire          _GEN_1238 = ~(_GEN_366[6]) & ~(_GEN_366[5]);
-  wire          _GEN_1239 = ~(_GEN_366[4]) & ~(_GEN_366[3]);
-  wire          _GEN_1240 = _GEN_1238 & _GEN_1239;
-  wire          _GEN_1241 = _GEN_1237 & _GEN_1240;
-  wire          _GEN_1242 = _GEN_1234 & _GEN_1241;
-  wire          _GEN_1243 = ~(_GEN_366[2]) & ~(_GEN_366[1]);
-  wire          _GEN_1244 = ~(_GEN_373[34]) & ~(_GEN_373[33]);
-  wire          _GEN_1245 = ~(_GEN_373[32]) & ~(_GEN_373[31]);
-  wire          _GEN_1246 = _GEN_1244 & _GEN_1245;
-  wire          _GEN_1247 = ~(_GEN_373[30]) & ~(_GEN_373[29]);
-  wire          _GEN_1248 = ~(_GEN_373[28]) & ~(_GEN_373[27]);
-  wire          _GEN_1249 = _GEN_1247 & _GEN_1248;
-  wire          _GEN_1250 = _GEN_1246 & _GEN_1249;
-  wire          _GEN_1251 = ~(_GEN_373[26]) & ~(_GEN_373[25]);
-  wire          _GEN_1252 = ~(_GEN_373[24]) & ~(_GEN_373[23]);
-  wire          _GEN_1253 = _GEN_1251 & _GEN_1252;
-  wire          _GEN_1254 = ~(_GEN_373[22]) & ~(_GEN_373[21]);
-  wire          _GEN_1255 = ~(_GEN_373[20]) & ~(_GEN_373[19]);
-  wire          _GEN_1256 = _GEN_1254 & _GEN_1255;
-  wire          _GEN_1257 = _GEN_1253 & _GEN_1256;
-  wire          _GEN_1258 = _GEN_1250 & _GEN_1257;
-  wire          _GEN_1259 = ~(_GEN_373[18]) & ~(_GEN_373[17]);
-  wire          _GEN_1260 = ~(_GEN_373[16]) & ~(_GEN_373[15]);
-  wire          _GEN_1261 = _GEN_1259 & _GEN_1260;
-  wire          _GEN_1262 = ~(_GEN_373[14]) & ~(_GEN_373[13]);
-  wire          _GEN_1263 = ~(_GEN_373[12]) & ~(_GEN_373[11]);
-  wire          _GEN_1264 = _GEN_1262 & _GEN_1263;
-  wire          _GEN_1265 = _GEN_1261 & _GEN_1264;
-  wire          _GEN_1266 = ~(_GEN_373[10]) & ~(_GEN_373[9]);
-  wire          _GEN_1267 = ~(_GEN_373[8]) & ~(_GEN_373[7]);
-  wire          _GEN_1268 = _GEN_1266 & _GEN_1267;
-  wire          _GEN_1269 = ~(_GEN_373[6]) & ~(_GEN_373[5]);
-  wire          _GEN_1270 = ~(_GEN_373[4]) & ~(_GEN_373[3]);
-  wire          _GEN_1271 = _GEN_1269 & _GEN_1270;
-  wire          _GEN_1272 = _GEN_1268 & _GEN_1271;
-  wire          _GEN_1273 = _GEN_1265 & _GEN_1272;
-  wire          _GEN_1274 = ~(_GEN_373[2]) & ~(_GEN_373[1]);
-  wire          _GEN_1275 = ~(_GEN_380[34]) & ~(_GEN_380[33]);
-  wire          _GEN_1276 = ~(_GEN_380[32]) & ~(_GEN_380[31]);
-  wire          _GEN_1277 = _GEN_1275 & _GEN_1276;
-  wire          _GEN_1278 = ~(_GEN_380[30]) & ~(_GEN_380[29]);
-  wire          _GEN_1279 = ~(_GEN_380[28]) & ~(_GEN_380[27]);
-  wire          _GEN_1280 = _GEN_1278 & _GEN_1279;
-  wire          _GEN_1281 = _GEN_1277 & _GEN_1280;
-  wire          _GEN_1282 = ~(_GEN_380[26]) & ~(_GEN_380[25]);
-  wire          _GEN_1283 = ~(_GEN_380[24]) & ~(_GEN_380[23]);
-  wire          _GEN_1284 = _GEN_1282 & _GEN_1283;
-  wire          _GEN_1285 = ~(_GEN_380[22]) & ~(_GEN_380[21]);
-  wire          _GEN_1286 = ~(_GEN_380[20]) & ~(_GEN_380[19]);
-  wire          _GEN_1287 = _GEN_1285 & _GEN_1286;
-  wire          _GEN_1288 = _GEN_1284 & _GEN_1287;
-  wire          _GEN_1289 = _GEN_1281 & _GEN_1288;
-  wire          _GEN_1290 = ~(_GEN_380[18]) & ~(_GEN_380[17]);
-  wire          _GEN_1291 = ~(_GEN_380[16]) & ~(_GEN_380[15]);
-  wire          _GEN_1292 = _GEN_1290 & _GEN_1291;
-  wire          _GEN_1293 = ~(_GEN_380[14]) & ~(_GEN_380[13]);
-  wire          _GEN_1294 = ~(_GEN_380[12]) & ~(_GEN_380[11]);
-  wire          _GEN_1295 = _GEN_1293 & _GEN_1294;
-  wire          _GEN_1296 = _GEN_1292 & _GEN_1295;
-  wire          _GEN_1297 = ~(_GEN_380[10]) & ~(_GEN_380[9]);
-  wire          _GEN_1298 = ~(_GEN_380[8]) & ~(_GEN_380[7]);
-  wire          _GEN_1299 = _GEN_1297 & _GEN_1298;
-  wire          _GEN_1300 = ~(_GEN_380[6]) & ~(_GEN_380[5]);
-  wire          _GEN_1301 = ~(_GEN_380[4]) & ~(_GEN_380[3]);
-  wire          _GEN_1302 = _GEN_1300 & _GEN_1301;
-  wire          _GEN_1303 = _GEN_1299 & _GEN_1302;
-  wire          _GEN_1304 = _GEN_1296 & _GEN_1303;
-  wire          _GEN_1305 = ~(_GEN_380[2]) & ~(_GEN_380[1]);
-  wire          _GEN_1306 = ~(_GEN_387[34]) & ~(_GEN_387[33]);
-  wire          _GEN_1307 = ~(_GEN_387[32]) & ~(_GEN_387[31]);
-  wire          _GEN_1308 = _GEN_1306 & _GEN_1307;
-  wire          _GEN_1309 = ~(_GEN_387[30]) & ~(_GEN_387[29]);
-  wire          _GEN_1310 = ~(_GEN_387[28]) & ~(_GEN_387[27]);
-  wire          _GEN_1311 = _GEN_1309 & _GEN_1310;
-  wire          _GEN_1312 = _GEN_1308 & _GEN_1311;
-  wire          _GEN_1313 = ~(_GEN_387[26]) & ~(_GEN_387[25]);
-  wire          _GEN_1314 = ~(_GEN_387[24]) & ~(_GEN_387[23]);
-  wire          _GEN_1315 = _GEN_1313 & _GEN_1314;
-  wire          _GEN_1316 = ~(_GEN_387[22]) & ~(_GEN_387[21]);
-  wire          _GEN_1317 = ~(_GEN_387[20]) & ~(_GEN_387[19]);
-  wire          _GEN_1318 = _GEN_1316 & _GEN_1317;
-  wire          _GEN_1319 = _GEN_1315 & _GEN_1318;
-  wire          _GEN_1320 = _GEN_1312 & _GEN_1319;
-  wire          _GEN_1321 = ~(_GEN_387[18]) & ~(_GEN_387[17]);
-  wire          _GEN_1322 = ~(_GEN_387[16]) & ~(_GEN_387[15]);
-  wire          _GEN_1323 = _GEN_1321 & _GEN_1322;
-  wire          _GEN_1324 = ~(_GEN_387[14]) & ~(_GEN_387[13]);
-  wire          _GEN_1325 = ~(_GEN_387[12]) & ~(_GEN_387[11]);
-  wire          _GEN_1326 = _GEN_1324 & _GEN_1325;
-  wire          _GEN_1327 = _GEN_1323 & _GEN_1326;
-  wire          _GEN_1328 = ~(_GEN_387[10]) & ~(_GEN_387[9]);
-  wire          _GEN_1329 = ~(_GEN_387[8]) & ~(_GEN_387[7]);
-  wire          _GEN_1330 = _GEN_1328 & _GEN_1329;
-  wire          _GEN_1331 = ~(_GEN_387[6]) & ~(_GEN_387[5]);
-  wire          _GEN_1332 = ~(_GEN_387[4]) & ~(_GEN_387[3]);
-  wire          _GEN_1333 = _GEN_1331 & _GEN_1332;
-  wire          _GEN_1334 = _GEN_1330 & _GEN_1333;
-  wire          _GEN_1335 = _GEN_1327 & _GEN_1334;
-  wire          _GEN_1336 = ~(_GEN_387[2]) & ~(_GEN_387[1]);
-  wire          _GEN_1337 = ~(_GEN_394[34]) & ~(_GEN_394[33]);
-  wire          _GEN_1338 = ~(_GEN_394[32]) & ~(_GEN_394[31]);
-  wire          _GEN_1339 = _GEN_1337 & _GEN_1338;
-  wire          _GEN_1340 = ~(_GEN_394[30]) & ~(_GEN_394[29]);
-  wire          _GEN_1341 = ~(_GEN_394[28]) & ~(_GEN_394[27]);
-  wire          _GEN_1342 = _GEN_1340 & _GEN_1341;
-  wire          _GEN_1343 = _GEN_1339 & _GEN_1342;
-  wire          _GEN_1344 = ~(_GEN_394[26]) & ~(_GEN_394[25]);
-  wire          _GEN_1345 = ~(_GEN_394[24]) & ~(_GEN_394[23]);
-  wire          _GEN_1346 = _GEN_1344 & _GEN_1345;
-  wire          _GEN_1347 = ~(_GEN_394[22]) & ~(_GEN_394[21]);
-  wire          _GEN_1348 = ~(_GEN_394[20]) & ~(_GEN_394[19]);
-  wire          _GEN_1349 = _GEN_1347 & _GEN_1348;
-  wire          _GEN_1350 = _GEN_1346 & _GEN_1349;
-  wire          _GEN_1351 = _GEN_1343 & _GEN_1350;
-  wire          _GEN_1352 = ~(_GEN_394[18]) & ~(_GEN_394[17]);
-  wire          _GEN_1353 = ~(_GEN_394[16]) & ~(_GEN_394[15]);
-  wire          _GEN_1354 = _GEN_1352 & _GEN_1353;
-  wire          _GEN_1355 = ~(_GEN_394[14]) & ~(_GEN_394[13]);
-  wire          _GEN_1356 = ~(_GEN_394[12]) & ~(_GEN_394[11]);
-  wire          _GEN_1357 = _GEN_1355 & _GEN_1356;
-  wire          _GEN_1358 = _GEN_1354 & _GEN_1357;
-  wire          _GEN_1359 = ~(_GEN_394[10]) & ~(_GEN_394[9]);
-  wire          _GEN_1360 = ~(_GEN_394[8]) & ~(_GEN_394[7]);
-  wire          _GEN_1361 = _GEN_1359 & _GEN_1360;
-  wire          _GEN_1362 = ~(_GEN_394[6]) & ~(_GEN_394[5]);
-  wire          _GEN_1363 = ~(_GEN_394[4]) & ~(_GEN_394[3]);
-  wire          _GEN_1364 = _GEN_1362 & _GEN_1363;
-  wire          _GEN_1365 = _GEN_1361 & _GEN_1364;
-  wire          _GEN_1366 = _GEN_1358 & _GEN_1365;
-  wire          _GEN_1367 = ~(_GEN_394[2]) & ~(_GEN_394[1]);
-  wire          _GEN_1368 = ~(_GEN_401[34]) & ~(_GEN_401[33]);
-  wire          _GEN_1369 = ~(_GEN_401[32]) & ~(_GEN_401[31]);
-  wire          _GEN_1370 = _GEN_1368 & _GEN_1369;
-  wire          _GEN_1371 = ~(_GEN_401[30]) & ~(_GEN_401[29]);
-  wire          _GEN_1372 = ~(_GEN_401[28]) & ~(_GEN_401[27]);
-  wire          _GEN_1373 = _GEN_1371 & _GEN_1372;
-  wire          _GEN_1374 = _GEN_1370 & _GEN_1373;
-  wire          _GEN_1375 = ~(_GEN_401[26]) & ~(_GEN_401[25]);
-  wire          _GEN_1376 = ~(_GEN_401[24]) & ~(_GEN_401[23]);
-  wire          _GEN_1377 = _GEN_1375 & _GEN_1376;
-  wire          _GEN_1378 = ~(_GEN_401[22]) & ~(_GEN_401[21]);
-  wire          _GEN_1379 = ~(_GEN_401[20]) & ~(_GEN_401[19]);
-  wire          _GEN_1380 = _GEN_1378 & _GEN_1379;
-  wire          _GEN_1381 = _GEN_1377 & _GEN_1380;
-  wire          _GEN_1382 = _GEN_1374 & _GEN_1381;
-  wire          _GEN_1383 = ~(_GEN_401[18]) & ~(_GEN_401[17]);
-  wire          _GEN_1384 = ~(_GEN_401[16]) & ~(_GEN_401[15]);
-  wire          _GEN_1385 = _GEN_1383 & _GEN_1384;
-  wire          _GEN_1386 = ~(_GEN_401[14]) & ~(_GEN_401[13]);
-  wire          _GEN_1387 = ~(_GEN_401[12]) & ~(_GEN_401[11]);
-  wire          _GEN_1388 = _GEN_1386 & _GEN_1387;
-  wire          _GEN_1389 = _GEN_1385 & _GEN_1388;
-  wire          _GEN_1390 = ~(_GEN_401[10]) & ~(_GEN_401[9]);
-  wire          _GEN_1391 = ~(_GEN_401[8]) & ~(_GEN_401[7]);
-  wire          _GEN_1392 = _GEN_1390 & _GEN_1391;
-  wire          _GEN_1393 = ~(_GEN_401[6]) & ~(_GEN_401[5]);
-  wire          _GEN_1394 = ~(_GEN_401[4]) & ~(_GEN_401[3]);
-  wire          _GEN_1395 = _GEN_1393 & _GEN_1394;
-  wire          _GEN_1396 = _GEN_1392 & _GEN_1395;
-  wire          _GEN_1397 = _GEN_1389 & _GEN_1396;
-  wire          _GEN_1398 = ~(_GEN_401[2]) & ~(_GEN_401[1]);
-  wire          _GEN_1399 = ~(_GEN_408[34]) & ~(_GEN_408[33]);
-  wire          _GEN_1400 = ~(_GEN_408[32]) & ~(_GEN_408[31]);
-  wire          _GEN_1401 = _GEN_1399 & _GEN_1400;
-  wire          _GEN_1402 = ~(_GEN_408[30]) & ~(_GEN_408[29]);
-  wire          _GEN_1403 = ~(_GEN_408[28]) & ~(_GEN_408[27]);
-  wire          _GEN_1404 = _GEN_1402 & _GEN_1403;
-  wire          _GEN_1405 = _GEN_1401 & _GEN_1404;
-  wire          _GEN_1406 = ~(_GEN_408[26]) & ~(_GEN_408[25]);
-  wire          _GEN_1407 = ~(_GEN_408[24]) & ~(_GEN_408[23]);
-  wire          _GEN_1408 = _GEN_1406 & _GEN_1407;
-  wire          _GEN_1409 = ~(_GEN_408[22]) & ~(_GEN_408[21]);
-  wire          _GEN_1410 = ~(_GEN_408[20]) & ~(_GEN_408[19]);
-  wire          _GEN_1411 = _GEN_1409 & _GEN_1410;
-  wire          _GEN_1412 = _GEN_1408 & _GEN_1411;
-  wire          _GEN_1413 = _GEN_1405 & _GEN_1412;
-  wire          _GEN_1414 = ~(_GEN_408[18]) & ~(_GEN_408[17]);
-  wire          _GEN_1415 = ~(_GEN_408[16]) & ~(_GEN_408[15]);
-  wire          _GEN_1416 = _GEN_1414 & _GEN_1415;
-  wire          _GEN_1417 = ~(_GEN_408[14]) & ~(_GEN_408[13]);
-  wire          _GEN_1418 = ~(_GEN_408[12]) & ~(_GEN_408[11]);
-  wire          _GEN_1419 = _GEN_1417 & _GEN_1418;
-  wire          _GEN_1420 = _GEN_1416 & _GEN_1419;
-  wire          _GEN_1421 = ~(_GEN_408[10]) & ~(_GEN_408[9]);
-  wire          _GEN_1422 = ~(_GEN_408[8]) & ~(_GEN_408[7]);
-  wire          _GEN_1423 = _GEN_1421 & _GEN_1422;
-  wire          _GEN_1424 = ~(_GEN_408[6]) & ~(_GEN_408[5]);
-  wire          _GEN_1425 = ~(_GEN_408[4]) & ~(_GEN_408[3]);
-  wire          _GEN_1426 = _GEN_1424 & _GEN_1425;
-  wire          _GEN_1427 = _GEN_1423 & _GEN_1426;
-  wire          _GEN_1428 = _GEN_1420 & _GEN_1427;
-  wire          _GEN_1429 = ~(_GEN_408[2]) & ~(_GEN_408[1]);
-  wire          _GEN_1430 = ~started | _GEN_414 | ~(_GEN_17 | _GEN_154 & ~_GEN_419);
-  wire          _GEN_1431 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_419;
+  wire          _GEN_424 = and_r0s1__2 & _GEN_157;
+  wire          _GEN_425 = and_r0s1__5 & _GEN_159;
+  wire          _GEN_426 = and_r0s1__8 & _GEN_161;
+  wire          _GEN_427 = and_r0s1__11 & _GEN_163;
+  wire          _GEN_428 = and_r0s1__14 & _GEN_165;
+  wire          _GEN_429 = and_r0s1__17 & _GEN_167;
+  wire          _GEN_430 = and_r0s1__20 & _GEN_169;
+  wire          _GEN_431 = and_r0s1__23 & _GEN_171;
+  wire          _GEN_432 = and_r0s1__26 & _GEN_173;
+  wire          _GEN_433 = and_r0s1__29 & _GEN_175;
+  wire          _GEN_434 = and_r0s1__32 & _GEN_177;
+  wire          _GEN_435 = and_r0s1__35 & _GEN_179;
+  wire          _GEN_436 = and_r0s1__38 & _GEN_181;
+  wire          _GEN_437 = and_r0s1__41 & _GEN_183;
+  wire          _GEN_438 = and_r0s1__44 & _GEN_185;
+  wire          _GEN_439 = ~(_GEN_192[34]) & ~(_GEN_192[33]);
+  wire          _GEN_440 = ~(_GEN_192[32]) & ~(_GEN_192[31]);
+  wire          _GEN_441 = _GEN_439 & _GEN_440;
+  wire          _GEN_442 = ~(_GEN_192[30]) & ~(_GEN_192[29]);
+  wire          _GEN_443 = ~(_GEN_192[28]) & ~(_GEN_192[27]);
+  wire          _GEN_444 = _GEN_442 & _GEN_443;
+  wire          _GEN_445 = _GEN_441 & _GEN_444;
+  wire          _GEN_446 = ~(_GEN_192[26]) & ~(_GEN_192[25]);
+  wire          _GEN_447 = ~(_GEN_192[24]) & ~(_GEN_192[23]);
+  wire          _GEN_448 = _GEN_446 & _GEN_447;
+  wire          _GEN_449 = ~(_GEN_192[22]) & ~(_GEN_192[21]);
+  wire          _GEN_450 = ~(_GEN_192[20]) & ~(_GEN_192[19]);
+  wire          _GEN_451 = _GEN_449 & _GEN_450;
+  wire          _GEN_452 = _GEN_448 & _GEN_451;
+  wire          _GEN_453 = _GEN_445 & _GEN_452;
+  wire          _GEN_454 = ~(_GEN_192[18]) & ~(_GEN_192[17]);
+  wire          _GEN_455 = ~(_GEN_192[16]) & ~(_GEN_192[15]);
+  wire          _GEN_456 = _GEN_454 & _GEN_455;
+  wire          _GEN_457 = ~(_GEN_192[14]) & ~(_GEN_192[13]);
+  wire          _GEN_458 = ~(_GEN_192[12]) & ~(_GEN_192[11]);
+  wire          _GEN_459 = _GEN_457 & _GEN_458;
+  wire          _GEN_460 = _GEN_456 & _GEN_459;
+  wire          _GEN_461 = ~(_GEN_192[10]) & ~(_GEN_192[9]);
+  wire          _GEN_462 = ~(_GEN_192[8]) & ~(_GEN_192[7]);
+  wire          _GEN_463 = _GEN_461 & _GEN_462;
+  wire          _GEN_464 = ~(_GEN_192[6]) & ~(_GEN_192[5]);
+  wire          _GEN_465 = ~(_GEN_192[4]) & ~(_GEN_192[3]);
+  wire          _GEN_466 = _GEN_464 & _GEN_465;
+  wire          _GEN_467 = _GEN_463 & _GEN_466;
+  wire          _GEN_468 = _GEN_460 & _GEN_467;
+  wire          _GEN_469 = ~(_GEN_192[2]) & ~(_GEN_192[1]);
+  wire          _GEN_470 = ~(_GEN_199[34]) & ~(_GEN_199[33]);
+  wire          _GEN_471 = ~(_GEN_199[32]) & ~(_GEN_199[31]);
+  wire          _GEN_472 = _GEN_470 & _GEN_471;
+  wire          _GEN_473 = ~(_GEN_199[30]) & ~(_GEN_199[29]);
+  wire          _GEN_474 = ~(_GEN_199[28]) & ~(_GEN_199[27]);
+  wire          _GEN_475 = _GEN_473 & _GEN_474;
+  wire          _GEN_476 = _GEN_472 & _GEN_475;
+  wire          _GEN_477 = ~(_GEN_199[26]) & ~(_GEN_199[25]);
+  wire          _GEN_478 = ~(_GEN_199[24]) & ~(_GEN_199[23]);
+  wire          _GEN_479 = _GEN_477 & _GEN_478;
+  wire          _GEN_480 = ~(_GEN_199[22]) & ~(_GEN_199[21]);
+  wire          _GEN_481 = ~(_GEN_199[20]) & ~(_GEN_199[19]);
+  wire          _GEN_482 = _GEN_480 & _GEN_481;
+  wire          _GEN_483 = _GEN_479 & _GEN_482;
+  wire          _GEN_484 = _GEN_476 & _GEN_483;
+  wire          _GEN_485 = ~(_GEN_199[18]) & ~(_GEN_199[17]);
+  wire          _GEN_486 = ~(_GEN_199[16]) & ~(_GEN_199[15]);
+  wire          _GEN_487 = _GEN_485 & _GEN_486;
+  wire          _GEN_488 = ~(_GEN_199[14]) & ~(_GEN_199[13]);
+  wire          _GEN_489 = ~(_GEN_199[12]) & ~(_GEN_199[11]);
+  wire          _GEN_490 = _GEN_488 & _GEN_489;
+  wire          _GEN_491 = _GEN_487 & _GEN_490;
+  wire          _GEN_492 = ~(_GEN_199[10]) & ~(_GEN_199[9]);
+  wire          _GEN_493 = ~(_GEN_199[8]) & ~(_GEN_199[7]);
+  wire          _GEN_494 = _GEN_492 & _GEN_493;
+  wire          _GEN_495 = ~(_GEN_199[6]) & ~(_GEN_199[5]);
+  wire          _GEN_496 = ~(_GEN_199[4]) & ~(_GEN_199[3]);
+  wire          _GEN_497 = _GEN_495 & _GEN_496;
+  wire          _GEN_498 = _GEN_494 & _GEN_497;
+  wire          _GEN_499 = _GEN_491 & _GEN_498;
+  wire          _GEN_500 = ~(_GEN_199[2]) & ~(_GEN_199[1]);
+  wire          _GEN_501 = ~(_GEN_206[34]) & ~(_GEN_206[33]);
+  wire          _GEN_502 = ~(_GEN_206[32]) & ~(_GEN_206[31]);
+  wire          _GEN_503 = _GEN_501 & _GEN_502;
+  wire          _GEN_504 = ~(_GEN_206[30]) & ~(_GEN_206[29]);
+  wire          _GEN_505 = ~(_GEN_206[28]) & ~(_GEN_206[27]);
+  wire          _GEN_506 = _GEN_504 & _GEN_505;
+  wire          _GEN_507 = _GEN_503 & _GEN_506;
+  wire          _GEN_508 = ~(_GEN_206[26]) & ~(_GEN_206[25]);
+  wire          _GEN_509 = ~(_GEN_206[24]) & ~(_GEN_206[23]);
+  wire          _GEN_510 = _GEN_508 & _GEN_509;
+  wire          _GEN_511 = ~(_GEN_206[22]) & ~(_GEN_206[21]);
+  wire          _GEN_512 = ~(_GEN_206[20]) & ~(_GEN_206[19]);
+  wire          _GEN_513 = _GEN_511 & _GEN_512;
+  wire          _GEN_514 = _GEN_510 & _GEN_513;
+  wire          _GEN_515 = _GEN_507 & _GEN_514;
+  wire          _GEN_516 = ~(_GEN_206[18]) & ~(_GEN_206[17]);
+  wire          _GEN_517 = ~(_GEN_206[16]) & ~(_GEN_206[15]);
+  wire          _GEN_518 = _GEN_516 & _GEN_517;
+  wire          _GEN_519 = ~(_GEN_206[14]) & ~(_GEN_206[13]);
+  wire          _GEN_520 = ~(_GEN_206[12]) & ~(_GEN_206[11]);
+  wire          _GEN_521 = _GEN_519 & _GEN_520;
+  wire          _GEN_522 = _GEN_518 & _GEN_521;
+  wire          _GEN_523 = ~(_GEN_206[10]) & ~(_GEN_206[9]);
+  wire          _GEN_524 = ~(_GEN_206[8]) & ~(_GEN_206[7]);
+  wire          _GEN_525 = _GEN_523 & _GEN_524;
+  wire          _GEN_526 = ~(_GEN_206[6]) & ~(_GEN_206[5]);
+  wire          _GEN_527 = ~(_GEN_206[4]) & ~(_GEN_206[3]);
+  wire          _GEN_528 = _GEN_526 & _GEN_527;
+  wire          _GEN_529 = _GEN_525 & _GEN_528;
+  wire          _GEN_530 = _GEN_522 & _GEN_529;
+  wire          _GEN_531 = ~(_GEN_206[2]) & ~(_GEN_206[1]);
+  wire          _GEN_532 = ~(_GEN_213[34]) & ~(_GEN_213[33]);
+  wire          _GEN_533 = ~(_GEN_213[32]) & ~(_GEN_213[31]);
+  wire          _GEN_534 = _GEN_532 & _GEN_533;
+  wire          _GEN_535 = ~(_GEN_213[30]) & ~(_GEN_213[29]);
+  wire          _GEN_536 = ~(_GEN_213[28]) & ~(_GEN_213[27]);
+  wire          _GEN_537 = _GEN_535 & _GEN_536;
+  wire          _GEN_538 = _GEN_534 & _GEN_537;
+  wire          _GEN_539 = ~(_GEN_213[26]) & ~(_GEN_213[25]);
+  wire          _GEN_540 = ~(_GEN_213[24]) & ~(_GEN_213[23]);
+  wire          _GEN_541 = _GEN_539 & _GEN_540;
+  wire          _GEN_542 = ~(_GEN_213[22]) & ~(_GEN_213[21]);
+  wire          _GEN_543 = ~(_GEN_213[20]) & ~(_GEN_213[19]);
+  wire          _GEN_544 = _GEN_542 & _GEN_543;
+  wire          _GEN_545 = _GEN_541 & _GEN_544;
+  wire          _GEN_546 = _GEN_538 & _GEN_545;
+  wire          _GEN_547 = ~(_GEN_213[18]) & ~(_GEN_213[17]);
+  wire          _GEN_548 = ~(_GEN_213[16]) & ~(_GEN_213[15]);
+  wire          _GEN_549 = _GEN_547 & _GEN_548;
+  wire          _GEN_550 = ~(_GEN_213[14]) & ~(_GEN_213[13]);
+  wire          _GEN_551 = ~(_GEN_213[12]) & ~(_GEN_213[11]);
+  wire          _GEN_552 = _GEN_550 & _GEN_551;
+  wire          _GEN_553 = _GEN_549 & _GEN_552;
+  wire          _GEN_554 = ~(_GEN_213[10]) & ~(_GEN_213[9]);
+  wire          _GEN_555 = ~(_GEN_213[8]) & ~(_GEN_213[7]);
+  wire          _GEN_556 = _GEN_554 & _GEN_555;
+  wire          _GEN_557 = ~(_GEN_213[6]) & ~(_GEN_213[5]);
+  wire          _GEN_558 = ~(_GEN_213[4]) & ~(_GEN_213[3]);
+  wire          _GEN_559 = _GEN_557 & _GEN_558;
+  wire          _GEN_560 = _GEN_556 & _GEN_559;
+  wire          _GEN_561 = _GEN_553 & _GEN_560;
+  wire          _GEN_562 = ~(_GEN_213[2]) & ~(_GEN_213[1]);
+  wire          _GEN_563 = ~(_GEN_220[34]) & ~(_GEN_220[33]);
+  wire          _GEN_564 = ~(_GEN_220[32]) & ~(_GEN_220[31]);
+  wire          _GEN_565 = _GEN_563 & _GEN_564;
+  wire          _GEN_566 = ~(_GEN_220[30]) & ~(_GEN_220[29]);
+  wire          _GEN_567 = ~(_GEN_220[28]) & ~(_GEN_220[27]);
+  wire          _GEN_568 = _GEN_566 & _GEN_567;
+  wire          _GEN_569 = _GEN_565 & _GEN_568;
+  wire          _GEN_570 = ~(_GEN_220[26]) & ~(_GEN_220[25]);
+  wire          _GEN_571 = ~(_GEN_220[24]) & ~(_GEN_220[23]);
+  wire          _GEN_572 = _GEN_570 & _GEN_571;
+  wire          _GEN_573 = ~(_GEN_220[22]) & ~(_GEN_220[21]);
+  wire          _GEN_574 = ~(_GEN_220[20]) & ~(_GEN_220[19]);
+  wire          _GEN_575 = _GEN_573 & _GEN_574;
+  wire          _GEN_576 = _GEN_572 & _GEN_575;
+  wire          _GEN_577 = _GEN_569 & _GEN_576;
+  wire          _GEN_578 = ~(_GEN_220[18]) & ~(_GEN_220[17]);
+  wire          _GEN_579 = ~(_GEN_220[16]) & ~(_GEN_220[15]);
+  wire          _GEN_580 = _GEN_578 & _GEN_579;
+  wire          _GEN_581 = ~(_GEN_220[14]) & ~(_GEN_220[13]);
+  wire          _GEN_582 = ~(_GEN_220[12]) & ~(_GEN_220[11]);
+  wire          _GEN_583 = _GEN_581 & _GEN_582;
+  wire          _GEN_584 = _GEN_580 & _GEN_583;
+  wire          _GEN_585 = ~(_GEN_220[10]) & ~(_GEN_220[9]);
+  wire          _GEN_586 = ~(_GEN_220[8]) & ~(_GEN_220[7]);
+  wire          _GEN_587 = _GEN_585 & _GEN_586;
+  wire          _GEN_588 = ~(_GEN_220[6]) & ~(_GEN_220[5]);
+  wire          _GEN_589 = ~(_GEN_220[4]) & ~(_GEN_220[3]);
+  wire          _GEN_590 = _GEN_588 & _GEN_589;
+  wire          _GEN_591 = _GEN_587 & _GEN_590;
+  wire          _GEN_592 = _GEN_584 & _GEN_591;
+  wire          _GEN_593 = ~(_GEN_220[2]) & ~(_GEN_220[1]);
+  wire          _GEN_594 = ~(_GEN_227[34]) & ~(_GEN_227[33]);
+  wire          _GEN_595 = ~(_GEN_227[32]) & ~(_GEN_227[31]);
+  wire          _GEN_596 = _GEN_594 & _GEN_595;
+  wire          _GEN_597 = ~(_GEN_227[30]) & ~(_GEN_227[29]);
+  wire          _GEN_598 = ~(_GEN_227[28]) & ~(_GEN_227[27]);
+  wire          _GEN_599 = _GEN_597 & _GEN_598;
+  wire          _GEN_600 = _GEN_596 & _GEN_599;
+  wire          _GEN_601 = ~(_GEN_227[26]) & ~(_GEN_227[25]);
+  wire          _GEN_602 = ~(_GEN_227[24]) & ~(_GEN_227[23]);
+  wire          _GEN_603 = _GEN_601 & _GEN_602;
+  wire          _GEN_604 = ~(_GEN_227[22]) & ~(_GEN_227[21]);
+  wire          _GEN_605 = ~(_GEN_227[20]) & ~(_GEN_227[19]);
+  wire          _GEN_606 = _GEN_604 & _GEN_605;
+  wire          _GEN_607 = _GEN_603 & _GEN_606;
+  wire          _GEN_608 = _GEN_600 & _GEN_607;
+  wire          _GEN_609 = ~(_GEN_227[18]) & ~(_GEN_227[17]);
+  wire          _GEN_610 = ~(_GEN_227[16]) & ~(_GEN_227[15]);
+  wire          _GEN_611 = _GEN_609 & _GEN_610;
+  wire          _GEN_612 = ~(_GEN_227[14]) & ~(_GEN_227[13]);
+  wire          _GEN_613 = ~(_GEN_227[12]) & ~(_GEN_227[11]);
+  wire          _GEN_614 = _GEN_612 & _GEN_613;
+  wire          _GEN_615 = _GEN_611 & _GEN_614;
+  wire          _GEN_616 = ~(_GEN_227[10]) & ~(_GEN_227[9]);
+  wire          _GEN_617 = ~(_GEN_227[8]) & ~(_GEN_227[7]);
+  wire          _GEN_618 = _GEN_616 & _GEN_617;
+  wire          _GEN_619 = ~(_GEN_227[6]) & ~(_GEN_227[5]);
+  wire          _GEN_620 = ~(_GEN_227[4]) & ~(_GEN_227[3]);
+  wire          _GEN_621 = _GEN_619 & _GEN_620;
+  wire          _GEN_622 = _GEN_618 & _GEN_621;
+  wire          _GEN_623 = _GEN_615 & _GEN_622;
+  wire          _GEN_624 = ~(_GEN_227[2]) & ~(_GEN_227[1]);
+  wire          _GEN_625 = ~(_GEN_234[34]) & ~(_GEN_234[33]);
+  wire          _GEN_626 = ~(_GEN_234[32]) & ~(_GEN_234[31]);
+  wire          _GEN_627 = _GEN_625 & _GEN_626;
+  wire          _GEN_628 = ~(_GEN_234[30]) & ~(_GEN_234[29]);
+  wire          _GEN_629 = ~(_GEN_234[28]) & ~(_GEN_234[27]);
+  wire          _GEN_630 = _GEN_628 & _GEN_629;
+  wire          _GEN_631 = _GEN_627 & _GEN_630;
+  wire          _GEN_632 = ~(_GEN_234[26]) & ~(_GEN_234[25]);
+  wire          _GEN_633 = ~(_GEN_234[24]) & ~(_GEN_234[23]);
+  wire          _GEN_634 = _GEN_632 & _GEN_633;
+  wire          _GEN_635 = ~(_GEN_234[22]) & ~(_GEN_234[21]);
+  wire          _GEN_636 = ~(_GEN_234[20]) & ~(_GEN_234[19]);
+  wire          _GEN_637 = _GEN_635 & _GEN_636;
+  wire          _GEN_638 = _GEN_634 & _GEN_637;
+  wire          _GEN_639 = _GEN_631 & _GEN_638;
+  wire          _GEN_640 = ~(_GEN_234[18]) & ~(_GEN_234[17]);
+  wire          _GEN_641 = ~(_GEN_234[16]) & ~(_GEN_234[15]);
+  wire          _GEN_642 = _GEN_640 & _GEN_641;
+  wire          _GEN_643 = ~(_GEN_234[14]) & ~(_GEN_234[13]);
+  wire          _GEN_644 = ~(_GEN_234[12]) & ~(_GEN_234[11]);
+  wire          _GEN_645 = _GEN_643 & _GEN_644;
+  wire          _GEN_646 = _GEN_642 & _GEN_645;
+  wire          _GEN_647 = ~(_GEN_234[10]) & ~(_GEN_234[9]);
+  wire          _GEN_648 = ~(_GEN_234[8]) & ~(_GEN_234[7]);
+  wire          _GEN_649 = _GEN_647 & _GEN_648;
+  wire          _GEN_650 = ~(_GEN_234[6]) & ~(_GEN_234[5]);
+  wire          _GEN_651 = ~(_GEN_234[4]) & ~(_GEN_234[3]);
+  wire          _GEN_652 = _GEN_650 & _GEN_651;
+  wire          _GEN_653 = _GEN_649 & _GEN_652;
+  wire          _GEN_654 = _GEN_646 & _GEN_653;
+  wire          _GEN_655 = ~(_GEN_234[2]) & ~(_GEN_234[1]);
+  wire          _GEN_656 = ~(_GEN_241[34]) & ~(_GEN_241[33]);
+  wire          _GEN_657 = ~(_GEN_241[32]) & ~(_GEN_241[31]);
+  wire          _GEN_658 = _GEN_656 & _GEN_657;
+  wire          _GEN_659 = ~(_GEN_241[30]) & ~(_GEN_241[29]);
+  wire          _GEN_660 = ~(_GEN_241[28]) & ~(_GEN_241[27]);
+  wire          _GEN_661 = _GEN_659 & _GEN_660;
+  wire          _GEN_662 = _GEN_658 & _GEN_661;
+  wire          _GEN_663 = ~(_GEN_241[26]) & ~(_GEN_241[25]);
+  wire          _GEN_664 = ~(_GEN_241[24]) & ~(_GEN_241[23]);
+  wire          _GEN_665 = _GEN_663 & _GEN_664;
+  wire          _GEN_666 = ~(_GEN_241[22]) & ~(_GEN_241[21]);
+  wire          _GEN_667 = ~(_GEN_241[20]) & ~(_GEN_241[19]);
+  wire          _GEN_668 = _GEN_666 & _GEN_667;
+  wire          _GEN_669 = _GEN_665 & _GEN_668;
+  wire          _GEN_670 = _GEN_662 & _GEN_669;
+  wire          _GEN_671 = ~(_GEN_241[18]) & ~(_GEN_241[17]);
+  wire          _GEN_672 = ~(_GEN_241[16]) & ~(_GEN_241[15]);
+  wire          _GEN_673 = _GEN_671 & _GEN_672;
+  wire          _GEN_674 = ~(_GEN_241[14]) & ~(_GEN_241[13]);
+  wire          _GEN_675 = ~(_GEN_241[12]) & ~(_GEN_241[11]);
+  wire          _GEN_676 = _GEN_674 & _GEN_675;
+  wire          _GEN_677 = _GEN_673 & _GEN_676;
+  wire          _GEN_678 = ~(_GEN_241[10]) & ~(_GEN_241[9]);
+  wire          _GEN_679 = ~(_GEN_241[8]) & ~(_GEN_241[7]);
+  wire          _GEN_680 = _GEN_678 & _GEN_679;
+  wire          _GEN_681 = ~(_GEN_241[6]) & ~(_GEN_241[5]);
+  wire          _GEN_682 = ~(_GEN_241[4]) & ~(_GEN_241[3]);
+  wire          _GEN_683 = _GEN_681 & _GEN_682;
+  wire          _GEN_684 = _GEN_680 & _GEN_683;
+  wire          _GEN_685 = _GEN_677 & _GEN_684;
+  wire          _GEN_686 = ~(_GEN_241[2]) & ~(_GEN_241[1]);
+  wire          _GEN_687 = ~(_GEN_248[34]) & ~(_GEN_248[33]);
+  wire          _GEN_688 = ~(_GEN_248[32]) & ~(_GEN_248[31]);
+  wire          _GEN_689 = _GEN_687 & _GEN_688;
+  wire          _GEN_690 = ~(_GEN_248[30]) & ~(_GEN_248[29]);
+  wire          _GEN_691 = ~(_GEN_248[28]) & ~(_GEN_248[27]);
+  wire          _GEN_692 = _GEN_690 & _GEN_691;
+  wire          _GEN_693 = _GEN_689 & _GEN_692;
+  wire          _GEN_694 = ~(_GEN_248[26]) & ~(_GEN_248[25]);
+  wire          _GEN_695 = ~(_GEN_248[24]) & ~(_GEN_248[23]);
+  wire          _GEN_696 = _GEN_694 & _GEN_695;
+  wire          _GEN_697 = ~(_GEN_248[22]) & ~(_GEN_248[21]);
+  wire          _GEN_698 = ~(_GEN_248[20]) & ~(_GEN_248[19]);
+  wire          _GEN_699 = _GEN_697 & _GEN_698;
+  wire          _GEN_700 = _GEN_696 & _GEN_699;
+  wire          _GEN_701 = _GEN_693 & _GEN_700;
+  wire          _GEN_702 = ~(_GEN_248[18]) & ~(_GEN_248[17]);
+  wire          _GEN_703 = ~(_GEN_248[16]) & ~(_GEN_248[15]);
+  wire          _GEN_704 = _GEN_702 & _GEN_703;
+  wire          _GEN_705 = ~(_GEN_248[14]) & ~(_GEN_248[13]);
+  wire          _GEN_706 = ~(_GEN_248[12]) & ~(_GEN_248[11]);
+  wire          _GEN_707 = _GEN_705 & _GEN_706;
+  wire          _GEN_708 = _GEN_704 & _GEN_707;
+  wire          _GEN_709 = ~(_GEN_248[10]) & ~(_GEN_248[9]);
+  wire          _GEN_710 = ~(_GEN_248[8]) & ~(_GEN_248[7]);
+  wire          _GEN_711 = _GEN_709 & _GEN_710;
+  wire          _GEN_712 = ~(_GEN_248[6]) & ~(_GEN_248[5]);
+  wire          _GEN_713 = ~(_GEN_248[4]) & ~(_GEN_248[3]);
+  wire          _GEN_714 = _GEN_712 & _GEN_713;
+  wire          _GEN_715 = _GEN_711 & _GEN_714;
+  wire          _GEN_716 = _GEN_708 & _GEN_715;
+  wire          _GEN_717 = ~(_GEN_248[2]) & ~(_GEN_248[1]);
+  wire          _GEN_718 = ~(_GEN_255[34]) & ~(_GEN_255[33]);
+  wire          _GEN_719 = ~(_GEN_255[32]) & ~(_GEN_255[31]);
+  wire          _GEN_720 = _GEN_718 & _GEN_719;
+  wire          _GEN_721 = ~(_GEN_255[30]) & ~(_GEN_255[29]);
+  wire          _GEN_722 = ~(_GEN_255[28]) & ~(_GEN_255[27]);
+  wire          _GEN_723 = _GEN_721 & _GEN_722;
+  wire          _GEN_724 = _GEN_720 & _GEN_723;
+  wire          _GEN_725 = ~(_GEN_255[26]) & ~(_GEN_255[25]);
+  wire          _GEN_726 = ~(_GEN_255[24]) & ~(_GEN_255[23]);
+  wire          _GEN_727 = _GEN_725 & _GEN_726;
+  wire          _GEN_728 = ~(_GEN_255[22]) & ~(_GEN_255[21]);
+  wire          _GEN_729 = ~(_GEN_255[20]) & ~(_GEN_255[19]);
+  wire          _GEN_730 = _GEN_728 & _GEN_729;
+  wire          _GEN_731 = _GEN_727 & _GEN_730;
+  wire          _GEN_732 = _GEN_724 & _GEN_731;
+  wire          _GEN_733 = ~(_GEN_255[18]) & ~(_GEN_255[17]);
+  wire          _GEN_734 = ~(_GEN_255[16]) & ~(_GEN_255[15]);
+  wire          _GEN_735 = _GEN_733 & _GEN_734;
+  wire          _GEN_736 = ~(_GEN_255[14]) & ~(_GEN_255[13]);
+  wire          _GEN_737 = ~(_GEN_255[12]) & ~(_GEN_255[11]);
+  wire          _GEN_738 = _GEN_736 & _GEN_737;
+  wire          _GEN_739 = _GEN_735 & _GEN_738;
+  wire          _GEN_740 = ~(_GEN_255[10]) & ~(_GEN_255[9]);
+  wire          _GEN_741 = ~(_GEN_255[8]) & ~(_GEN_255[7]);
+  wire          _GEN_742 = _GEN_740 & _GEN_741;
+  wire          _GEN_743 = ~(_GEN_255[6]) & ~(_GEN_255[5]);
+  wire          _GEN_744 = ~(_GEN_255[4]) & ~(_GEN_255[3]);
+  wire          _GEN_745 = _GEN_743 & _GEN_744;
+  wire          _GEN_746 = _GEN_742 & _GEN_745;
+  wire          _GEN_747 = _GEN_739 & _GEN_746;
+  wire          _GEN_748 = ~(_GEN_255[2]) & ~(_GEN_255[1]);
+  wire          _GEN_749 = ~(_GEN_262[34]) & ~(_GEN_262[33]);
+  wire          _GEN_750 = ~(_GEN_262[32]) & ~(_GEN_262[31]);
+  wire          _GEN_751 = _GEN_749 & _GEN_750;
+  wire          _GEN_752 = ~(_GEN_262[30]) & ~(_GEN_262[29]);
+  wire          _GEN_753 = ~(_GEN_262[28]) & ~(_GEN_262[27]);
+  wire          _GEN_754 = _GEN_752 & _GEN_753;
+  wire          _GEN_755 = _GEN_751 & _GEN_754;
+  wire          _GEN_756 = ~(_GEN_262[26]) & ~(_GEN_262[25]);
+  wire          _GEN_757 = ~(_GEN_262[24]) & ~(_GEN_262[23]);
+  wire          _GEN_758 = _GEN_756 & _GEN_757;
+  wire          _GEN_759 = ~(_GEN_262[22]) & ~(_GEN_262[21]);
+  wire          _GEN_760 = ~(_GEN_262[20]) & ~(_GEN_262[19]);
+  wire          _GEN_761 = _GEN_759 & _GEN_760;
+  wire          _GEN_762 = _GEN_758 & _GEN_761;
+  wire          _GEN_763 = _GEN_755 & _GEN_762;
+  wire          _GEN_764 = ~(_GEN_262[18]) & ~(_GEN_262[17]);
+  wire          _GEN_765 = ~(_GEN_262[16]) & ~(_GEN_262[15]);
+  wire          _GEN_766 = _GEN_764 & _GEN_765;
+  wire          _GEN_767 = ~(_GEN_262[14]) & ~(_GEN_262[13]);
+  wire          _GEN_768 = ~(_GEN_262[12]) & ~(_GEN_262[11]);
+  wire          _GEN_769 = _GEN_767 & _GEN_768;
+  wire          _GEN_770 = _GEN_766 & _GEN_769;
+  wire          _GEN_771 = ~(_GEN_262[10]) & ~(_GEN_262[9]);
+  wire          _GEN_772 = ~(_GEN_262[8]) & ~(_GEN_262[7]);
+  wire          _GEN_773 = _GEN_771 & _GEN_772;
+  wire          _GEN_774 = ~(_GEN_262[6]) & ~(_GEN_262[5]);
+  wire          _GEN_775 = ~(_GEN_262[4]) & ~(_GEN_262[3]);
+  wire          _GEN_776 = _GEN_774 & _GEN_775;
+  wire          _GEN_777 = _GEN_773 & _GEN_776;
+  wire          _GEN_778 = _GEN_770 & _GEN_777;
+  wire          _GEN_779 = ~(_GEN_262[2]) & ~(_GEN_262[1]);
+  wire          _GEN_780 = ~(_GEN_269[34]) & ~(_GEN_269[33]);
+  wire          _GEN_781 = ~(_GEN_269[32]) & ~(_GEN_269[31]);
+  wire          _GEN_782 = _GEN_780 & _GEN_781;
+  wire          _GEN_783 = ~(_GEN_269[30]) & ~(_GEN_269[29]);
+  wire          _GEN_784 = ~(_GEN_269[28]) & ~(_GEN_269[27]);
+  wire          _GEN_785 = _GEN_783 & _GEN_784;
+  wire          _GEN_786 = _GEN_782 & _GEN_785;
+  wire          _GEN_787 = ~(_GEN_269[26]) & ~(_GEN_269[25]);
+  wire          _GEN_788 = ~(_GEN_269[24]) & ~(_GEN_269[23]);
+  wire          _GEN_789 = _GEN_787 & _GEN_788;
+  wire          _GEN_790 = ~(_GEN_269[22]) & ~(_GEN_269[21]);
+  wire          _GEN_791 = ~(_GEN_269[20]) & ~(_GEN_269[19]);
+  wire          _GEN_792 = _GEN_790 & _GEN_791;
+  wire          _GEN_793 = _GEN_789 & _GEN_792;
+  wire          _GEN_794 = _GEN_786 & _GEN_793;
+  wire          _GEN_795 = ~(_GEN_269[18]) & ~(_GEN_269[17]);
+  wire          _GEN_796 = ~(_GEN_269[16]) & ~(_GEN_269[15]);
+  wire          _GEN_797 = _GEN_795 & _GEN_796;
+  wire          _GEN_798 = ~(_GEN_269[14]) & ~(_GEN_269[13]);
+  wire          _GEN_799 = ~(_GEN_269[12]) & ~(_GEN_269[11]);
+  wire          _GEN_800 = _GEN_798 & _GEN_799;
+  wire          _GEN_801 = _GEN_797 & _GEN_800;
+  wire          _GEN_802 = ~(_GEN_269[10]) & ~(_GEN_269[9]);
+  wire          _GEN_803 = ~(_GEN_269[8]) & ~(_GEN_269[7]);
+  wire          _GEN_804 = _GEN_802 & _GEN_803;
+  wire          _GEN_805 = ~(_GEN_269[6]) & ~(_GEN_269[5]);
+  wire          _GEN_806 = ~(_GEN_269[4]) & ~(_GEN_269[3]);
+  wire          _GEN_807 = _GEN_805 & _GEN_806;
+  wire          _GEN_808 = _GEN_804 & _GEN_807;
+  wire          _GEN_809 = _GEN_801 & _GEN_808;
+  wire          _GEN_810 = ~(_GEN_269[2]) & ~(_GEN_269[1]);
+  wire          _GEN_811 = ~(_GEN_276[34]) & ~(_GEN_276[33]);
+  wire          _GEN_812 = ~(_GEN_276[32]) & ~(_GEN_276[31]);
+  wire          _GEN_813 = _GEN_811 & _GEN_812;
+  wire          _GEN_814 = ~(_GEN_276[30]) & ~(_GEN_276[29]);
+  wire          _GEN_815 = ~(_GEN_276[28]) & ~(_GEN_276[27]);
+  wire          _GEN_816 = _GEN_814 & _GEN_815;
+  wire          _GEN_817 = _GEN_813 & _GEN_816;
+  wire          _GEN_818 = ~(_GEN_276[26]) & ~(_GEN_276[25]);
+  wire          _GEN_819 = ~(_GEN_276[24]) & ~(_GEN_276[23]);
+  wire          _GEN_820 = _GEN_818 & _GEN_819;
+  wire          _GEN_821 = ~(_GEN_276[22]) & ~(_GEN_276[21]);
+  wire          _GEN_822 = ~(_GEN_276[20]) & ~(_GEN_276[19]);
+  wire          _GEN_823 = _GEN_821 & _GEN_822;
+  wire          _GEN_824 = _GEN_820 & _GEN_823;
+  wire          _GEN_825 = _GEN_817 & _GEN_824;
+  wire          _GEN_826 = ~(_GEN_276[18]) & ~(_GEN_276[17]);
+  wire          _GEN_827 = ~(_GEN_276[16]) & ~(_GEN_276[15]);
+  wire          _GEN_828 = _GEN_826 & _GEN_827;
+  wire          _GEN_829 = ~(_GEN_276[14]) & ~(_GEN_276[13]);
+  wire          _GEN_830 = ~(_GEN_276[12]) & ~(_GEN_276[11]);
+  wire          _GEN_831 = _GEN_829 & _GEN_830;
+  wire          _GEN_832 = _GEN_828 & _GEN_831;
+  wire          _GEN_833 = ~(_GEN_276[10]) & ~(_GEN_276[9]);
+  wire          _GEN_834 = ~(_GEN_276[8]) & ~(_GEN_276[7]);
+  wire          _GEN_835 = _GEN_833 & _GEN_834;
+  wire          _GEN_836 = ~(_GEN_276[6]) & ~(_GEN_276[5]);
+  wire          _GEN_837 = ~(_GEN_276[4]) & ~(_GEN_276[3]);
+  wire          _GEN_838 = _GEN_836 & _GEN_837;
+  wire          _GEN_839 = _GEN_835 & _GEN_838;
+  wire          _GEN_840 = _GEN_832 & _GEN_839;
+  wire          _GEN_841 = ~(_GEN_276[2]) & ~(_GEN_276[1]);
+  wire          _GEN_842 = ~(_GEN_283[34]) & ~(_GEN_283[33]);
+  wire          _GEN_843 = ~(_GEN_283[32]) & ~(_GEN_283[31]);
+  wire          _GEN_844 = _GEN_842 & _GEN_843;
+  wire          _GEN_845 = ~(_GEN_283[30]) & ~(_GEN_283[29]);
+  wire          _GEN_846 = ~(_GEN_283[28]) & ~(_GEN_283[27]);
+  wire          _GEN_847 = _GEN_845 & _GEN_846;
+  wire          _GEN_848 = _GEN_844 & _GEN_847;
+  wire          _GEN_849 = ~(_GEN_283[26]) & ~(_GEN_283[25]);
+  wire          _GEN_850 = ~(_GEN_283[24]) & ~(_GEN_283[23]);
+  wire          _GEN_851 = _GEN_849 & _GEN_850;
+  wire          _GEN_852 = ~(_GEN_283[22]) & ~(_GEN_283[21]);
+  wire          _GEN_853 = ~(_GEN_283[20]) & ~(_GEN_283[19]);
+  wire          _GEN_854 = _GEN_852 & _GEN_853;
+  wire          _GEN_855 = _GEN_851 & _GEN_854;
+  wire          _GEN_856 = _GEN_848 & _GEN_855;
+  wire          _GEN_857 = ~(_GEN_283[18]) & ~(_GEN_283[17]);
+  wire          _GEN_858 = ~(_GEN_283[16]) & ~(_GEN_283[15]);
+  wire          _GEN_859 = _GEN_857 & _GEN_858;
+  wire          _GEN_860 = ~(_GEN_283[14]) & ~(_GEN_283[13]);
+  wire          _GEN_861 = ~(_GEN_283[12]) & ~(_GEN_283[11]);
+  wire          _GEN_862 = _GEN_860 & _GEN_861;
+  wire          _GEN_863 = _GEN_859 & _GEN_862;
+  wire          _GEN_864 = ~(_GEN_283[10]) & ~(_GEN_283[9]);
+  wire          _GEN_865 = ~(_GEN_283[8]) & ~(_GEN_283[7]);
+  wire          _GEN_866 = _GEN_864 & _GEN_865;
+  wire          _GEN_867 = ~(_GEN_283[6]) & ~(_GEN_283[5]);
+  wire          _GEN_868 = ~(_GEN_283[4]) & ~(_GEN_283[3]);
+  wire          _GEN_869 = _GEN_867 & _GEN_868;
+  wire          _GEN_870 = _GEN_866 & _GEN_869;
+  wire          _GEN_871 = _GEN_863 & _GEN_870;
+  wire          _GEN_872 = ~(_GEN_283[2]) & ~(_GEN_283[1]);
+  wire          _GEN_873 = ~(_GEN_290[34]) & ~(_GEN_290[33]);
+  wire          _GEN_874 = ~(_GEN_290[32]) & ~(_GEN_290[31]);
+  wire          _GEN_875 = _GEN_873 & _GEN_874;
+  wire          _GEN_876 = ~(_GEN_290[30]) & ~(_GEN_290[29]);
+  wire          _GEN_877 = ~(_GEN_290[28]) & ~(_GEN_290[27]);
+  wire          _GEN_878 = _GEN_876 & _GEN_877;
+  wire          _GEN_879 = _GEN_875 & _GEN_878;
+  wire          _GEN_880 = ~(_GEN_290[26]) & ~(_GEN_290[25]);
+  wire          _GEN_881 = ~(_GEN_290[24]) & ~(_GEN_290[23]);
+  wire          _GEN_882 = _GEN_880 & _GEN_881;
+  wire          _GEN_883 = ~(_GEN_290[22]) & ~(_GEN_290[21]);
+  wire          _GEN_884 = ~(_GEN_290[20]) & ~(_GEN_290[19]);
+  wire          _GEN_885 = _GEN_883 & _GEN_884;
+  wire          _GEN_886 = _GEN_882 & _GEN_885;
+  wire          _GEN_887 = _GEN_879 & _GEN_886;
+  wire          _GEN_888 = ~(_GEN_290[18]) & ~(_GEN_290[17]);
+  wire          _GEN_889 = ~(_GEN_290[16]) & ~(_GEN_290[15]);
+  wire          _GEN_890 = _GEN_888 & _GEN_889;
+  wire          _GEN_891 = ~(_GEN_290[14]) & ~(_GEN_290[13]);
+  wire          _GEN_892 = ~(_GEN_290[12]) & ~(_GEN_290[11]);
+  wire          _GEN_893 = _GEN_891 & _GEN_892;
+  wire          _GEN_894 = _GEN_890 & _GEN_893;
+  wire          _GEN_895 = ~(_GEN_290[10]) & ~(_GEN_290[9]);
+  wire          _GEN_896 = ~(_GEN_290[8]) & ~(_GEN_290[7]);
+  wire          _GEN_897 = _GEN_895 & _GEN_896;
+  wire          _GEN_898 = ~(_GEN_290[6]) & ~(_GEN_290[5]);
+  wire          _GEN_899 = ~(_GEN_290[4]) & ~(_GEN_290[3]);
+  wire          _GEN_900 = _GEN_898 & _GEN_899;
+  wire          _GEN_901 = _GEN_897 & _GEN_900;
+  wire          _GEN_902 = _GEN_894 & _GEN_901;
+  wire          _GEN_903 = ~(_GEN_290[2]) & ~(_GEN_290[1]);
+  wire          _GEN_904 = ~(_GEN_297[34]) & ~(_GEN_297[33]);
+  wire          _GEN_905 = ~(_GEN_297[32]) & ~(_GEN_297[31]);
+  wire          _GEN_906 = _GEN_904 & _GEN_905;
+  wire          _GEN_907 = ~(_GEN_297[30]) & ~(_GEN_297[29]);
+  wire          _GEN_908 = ~(_GEN_297[28]) & ~(_GEN_297[27]);
+  wire          _GEN_909 = _GEN_907 & _GEN_908;
+  wire          _GEN_910 = _GEN_906 & _GEN_909;
+  wire          _GEN_911 = ~(_GEN_297[26]) & ~(_GEN_297[25]);
+  wire          _GEN_912 = ~(_GEN_297[24]) & ~(_GEN_297[23]);
+  wire          _GEN_913 = _GEN_911 & _GEN_912;
+  wire          _GEN_914 = ~(_GEN_297[22]) & ~(_GEN_297[21]);
+  wire          _GEN_915 = ~(_GEN_297[20]) & ~(_GEN_297[19]);
+  wire          _GEN_916 = _GEN_914 & _GEN_915;
+  wire          _GEN_917 = _GEN_913 & _GEN_916;
+  wire          _GEN_918 = _GEN_910 & _GEN_917;
+  wire          _GEN_919 = ~(_GEN_297[18]) & ~(_GEN_297[17]);
+  wire          _GEN_920 = ~(_GEN_297[16]) & ~(_GEN_297[15]);
+  wire          _GEN_921 = _GEN_919 & _GEN_920;
+  wire          _GEN_922 = ~(_GEN_297[14]) & ~(_GEN_297[13]);
+  wire          _GEN_923 = ~(_GEN_297[12]) & ~(_GEN_297[11]);
+  wire          _GEN_924 = _GEN_922 & _GEN_923;
+  wire          _GEN_925 = _GEN_921 & _GEN_924;
+  wire          _GEN_926 = ~(_GEN_297[10]) & ~(_GEN_297[9]);
+  wire          _GEN_927 = ~(_GEN_297[8]) & ~(_GEN_297[7]);
+  wire          _GEN_928 = _GEN_926 & _GEN_927;
+  wire          _GEN_929 = ~(_GEN_297[6]) & ~(_GEN_297[5]);
+  wire          _GEN_930 = ~(_GEN_297[4]) & ~(_GEN_297[3]);
+  wire          _GEN_931 = _GEN_929 & _GEN_930;
+  wire          _GEN_932 = _GEN_928 & _GEN_931;
+  wire          _GEN_933 = _GEN_925 & _GEN_932;
+  wire          _GEN_934 = ~(_GEN_297[2]) & ~(_GEN_297[1]);
+  wire          _GEN_935 = ~(_GEN_304[34]) & ~(_GEN_304[33]);
+  wire          _GEN_936 = ~(_GEN_304[32]) & ~(_GEN_304[31]);
+  wire          _GEN_937 = _GEN_935 & _GEN_936;
+  wire          _GEN_938 = ~(_GEN_304[30]) & ~(_GEN_304[29]);
+  wire          _GEN_939 = ~(_GEN_304[28]) & ~(_GEN_304[27]);
+  wire          _GEN_940 = _GEN_938 & _GEN_939;
+  wire          _GEN_941 = _GEN_937 & _GEN_940;
+  wire          _GEN_942 = ~(_GEN_304[26]) & ~(_GEN_304[25]);
+  wire          _GEN_943 = ~(_GEN_304[24]) & ~(_GEN_304[23]);
+  wire          _GEN_944 = _GEN_942 & _GEN_943;
+  wire          _GEN_945 = ~(_GEN_304[22]) & ~(_GEN_304[21]);
+  wire          _GEN_946 = ~(_GEN_304[20]) & ~(_GEN_304[19]);
+  wire          _GEN_947 = _GEN_945 & _GEN_946;
+  wire          _GEN_948 = _GEN_944 & _GEN_947;
+  wire          _GEN_949 = _GEN_941 & _GEN_948;
+  wire          _GEN_950 = ~(_GEN_304[18]) & ~(_GEN_304[17]);
+  wire          _GEN_951 = ~(_GEN_304[16]) & ~(_GEN_304[15]);
+  wire          _GEN_952 = _GEN_950 & _GEN_951;
+  wire          _GEN_953 = ~(_GEN_304[14]) & ~(_GEN_304[13]);
+  wire          _GEN_954 = ~(_GEN_304[12]) & ~(_GEN_304[11]);
+  wire          _GEN_955 = _GEN_953 & _GEN_954;
+  wire          _GEN_956 = _GEN_952 & _GEN_955;
+  wire          _GEN_957 = ~(_GEN_304[10]) & ~(_GEN_304[9]);
+  wire          _GEN_958 = ~(_GEN_304[8]) & ~(_GEN_304[7]);
+  wire          _GEN_959 = _GEN_957 & _GEN_958;
+  wire          _GEN_960 = ~(_GEN_304[6]) & ~(_GEN_304[5]);
+  wire          _GEN_961 = ~(_GEN_304[4]) & ~(_GEN_304[3]);
+  wire          _GEN_962 = _GEN_960 & _GEN_961;
+  wire          _GEN_963 = _GEN_959 & _GEN_962;
+  wire          _GEN_964 = _GEN_956 & _GEN_963;
+  wire          _GEN_965 = ~(_GEN_304[2]) & ~(_GEN_304[1]);
+  wire          _GEN_966 = ~(_GEN_311[34]) & ~(_GEN_311[33]);
+  wire          _GEN_967 = ~(_GEN_311[32]) & ~(_GEN_311[31]);
+  wire          _GEN_968 = _GEN_966 & _GEN_967;
+  wire          _GEN_969 = ~(_GEN_311[30]) & ~(_GEN_311[29]);
+  wire          _GEN_970 = ~(_GEN_311[28]) & ~(_GEN_311[27]);
+  wire          _GEN_971 = _GEN_969 & _GEN_970;
+  wire          _GEN_972 = _GEN_968 & _GEN_971;
+  wire          _GEN_973 = ~(_GEN_311[26]) & ~(_GEN_311[25]);
+  wire          _GEN_974 = ~(_GEN_311[24]) & ~(_GEN_311[23]);
+  wire          _GEN_975 = _GEN_973 & _GEN_974;
+  wire          _GEN_976 = ~(_GEN_311[22]) & ~(_GEN_311[21]);
+  wire          _GEN_977 = ~(_GEN_311[20]) & ~(_GEN_311[19]);
+  wire          _GEN_978 = _GEN_976 & _GEN_977;
+  wire          _GEN_979 = _GEN_975 & _GEN_978;
+  wire          _GEN_980 = _GEN_972 & _GEN_979;
+  wire          _GEN_981 = ~(_GEN_311[18]) & ~(_GEN_311[17]);
+  wire          _GEN_982 = ~(_GEN_311[16]) & ~(_GEN_311[15]);
+  wire          _GEN_983 = _GEN_981 & _GEN_982;
+  wire          _GEN_984 = ~(_GEN_311[14]) & ~(_GEN_311[13]);
+  wire          _GEN_985 = ~(_GEN_311[12]) & ~(_GEN_311[11]);
+  wire          _GEN_986 = _GEN_984 & _GEN_985;
+  wire          _GEN_987 = _GEN_983 & _GEN_986;
+  wire          _GEN_988 = ~(_GEN_311[10]) & ~(_GEN_311[9]);
+  wire          _GEN_989 = ~(_GEN_311[8]) & ~(_GEN_311[7]);
+  wire          _GEN_990 = _GEN_988 & _GEN_989;
+  wire          _GEN_991 = ~(_GEN_311[6]) & ~(_GEN_311[5]);
+  wire          _GEN_992 = ~(_GEN_311[4]) & ~(_GEN_311[3]);
+  wire          _GEN_993 = _GEN_991 & _GEN_992;
+  wire          _GEN_994 = _GEN_990 & _GEN_993;
+  wire          _GEN_995 = _GEN_987 & _GEN_994;
+  wire          _GEN_996 = ~(_GEN_311[2]) & ~(_GEN_311[1]);
+  wire          _GEN_997 = ~(_GEN_318[34]) & ~(_GEN_318[33]);
+  wire          _GEN_998 = ~(_GEN_318[32]) & ~(_GEN_318[31]);
+  wire          _GEN_999 = _GEN_997 & _GEN_998;
+  wire          _GEN_1000 = ~(_GEN_318[30]) & ~(_GEN_318[29]);
+  wire          _GEN_1001 = ~(_GEN_318[28]) & ~(_GEN_318[27]);
+  wire          _GEN_1002 = _GEN_1000 & _GEN_1001;
+  wire          _GEN_1003 = _GEN_999 & _GEN_1002;
+  wire          _GEN_1004 = ~(_GEN_318[26]) & ~(_GEN_318[25]);
+  wire          _GEN_1005 = ~(_GEN_318[24]) & ~(_GEN_318[23]);
+  wire          _GEN_1006 = _GEN_1004 & _GEN_1005;
+  wire          _GEN_1007 = ~(_GEN_318[22]) & ~(_GEN_318[21]);
+  wire          _GEN_1008 = ~(_GEN_318[20]) & ~(_GEN_318[19]);
+  wire          _GEN_1009 = _GEN_1007 & _GEN_1008;
+  wire          _GEN_1010 = _GEN_1006 & _GEN_1009;
+  wire          _GEN_1011 = _GEN_1003 & _GEN_1010;
+  wire          _GEN_1012 = ~(_GEN_318[18]) & ~(_GEN_318[17]);
+  wire          _GEN_1013 = ~(_GEN_318[16]) & ~(_GEN_318[15]);
+  wire          _GEN_1014 = _GEN_1012 & _GEN_1013;
+  wire          _GEN_1015 = ~(_GEN_318[14]) & ~(_GEN_318[13]);
+  wire          _GEN_1016 = ~(_GEN_318[12]) & ~(_GEN_318[11]);
+  wire          _GEN_1017 = _GEN_1015 & _GEN_1016;
+  wire          _GEN_1018 = _GEN_1014 & _GEN_1017;
+  wire          _GEN_1019 = ~(_GEN_318[10]) & ~(_GEN_318[9]);
+  wire          _GEN_1020 = ~(_GEN_318[8]) & ~(_GEN_318[7]);
+  wire          _GEN_1021 = _GEN_1019 & _GEN_1020;
+  wire          _GEN_1022 = ~(_GEN_318[6]) & ~(_GEN_318[5]);
+  wire          _GEN_1023 = ~(_GEN_318[4]) & ~(_GEN_318[3]);
+  wire          _GEN_1024 = _GEN_1022 & _GEN_1023;
+  wire          _GEN_1025 = _GEN_1021 & _GEN_1024;
+  wire          _GEN_1026 = _GEN_1018 & _GEN_1025;
+  wire          _GEN_1027 = ~(_GEN_318[2]) & ~(_GEN_318[1]);
+  wire          _GEN_1028 = ~(_GEN_325[34]) & ~(_GEN_325[33]);
+  wire          _GEN_1029 = ~(_GEN_325[32]) & ~(_GEN_325[31]);
+  wire          _GEN_1030 = _GEN_1028 & _GEN_1029;
+  wire          _GEN_1031 = ~(_GEN_325[30]) & ~(_GEN_325[29]);
+  wire          _GEN_1032 = ~(_GEN_325[28]) & ~(_GEN_325[27]);
+  wire          _GEN_1033 = _GEN_1031 & _GEN_1032;
+  wire          _GEN_1034 = _GEN_1030 & _GEN_1033;
+  wire          _GEN_1035 = ~(_GEN_325[26]) & ~(_GEN_325[25]);
+  wire          _GEN_1036 = ~(_GEN_325[24]) & ~(_GEN_325[23]);
+  wire          _GEN_1037 = _GEN_1035 & _GEN_1036;
+  wire          _GEN_1038 = ~(_GEN_325[22]) & ~(_GEN_325[21]);
+  wire          _GEN_1039 = ~(_GEN_325[20]) & ~(_GEN_325[19]);
+  wire          _GEN_1040 = _GEN_1038 & _GEN_1039;
+  wire          _GEN_1041 = _GEN_1037 & _GEN_1040;
+  wire          _GEN_1042 = _GEN_1034 & _GEN_1041;
+  wire          _GEN_1043 = ~(_GEN_325[18]) & ~(_GEN_325[17]);
+  wire          _GEN_1044 = ~(_GEN_325[16]) & ~(_GEN_325[15]);
+  wire          _GEN_1045 = _GEN_1043 & _GEN_1044;
+  wire          _GEN_1046 = ~(_GEN_325[14]) & ~(_GEN_325[13]);
+  wire          _GEN_1047 = ~(_GEN_325[12]) & ~(_GEN_325[11]);
+  wire          _GEN_1048 = _GEN_1046 & _GEN_1047;
+  wire          _GEN_1049 = _GEN_1045 & _GEN_1048;
+  wire          _GEN_1050 = ~(_GEN_325[10]) & ~(_GEN_325[9]);
+  wire          _GEN_1051 = ~(_GEN_325[8]) & ~(_GEN_325[7]);
+  wire          _GEN_1052 = _GEN_1050 & _GEN_1051;
+  wire          _GEN_1053 = ~(_GEN_325[6]) & ~(_GEN_325[5]);
+  wire          _GEN_1054 = ~(_GEN_325[4]) & ~(_GEN_325[3]);
+  wire          _GEN_1055 = _GEN_1053 & _GEN_1054;
+  wire          _GEN_1056 = _GEN_1052 & _GEN_1055;
+  wire          _GEN_1057 = _GEN_1049 & _GEN_1056;
+  wire          _GEN_1058 = ~(_GEN_325[2]) & ~(_GEN_325[1]);
+  wire          _GEN_1059 = ~(_GEN_332[34]) & ~(_GEN_332[33]);
+  wire          _GEN_1060 = ~(_GEN_332[32]) & ~(_GEN_332[31]);
+  wire          _GEN_1061 = _GEN_1059 & _GEN_1060;
+  wire          _GEN_1062 = ~(_GEN_332[30]) & ~(_GEN_332[29]);
+  wire          _GEN_1063 = ~(_GEN_332[28]) & ~(_GEN_332[27]);
+  wire          _GEN_1064 = _GEN_1062 & _GEN_1063;
+  wire          _GEN_1065 = _GEN_1061 & _GEN_1064;
+  wire          _GEN_1066 = ~(_GEN_332[26]) & ~(_GEN_332[25]);
+  wire          _GEN_1067 = ~(_GEN_332[24]) & ~(_GEN_332[23]);
+  wire          _GEN_1068 = _GEN_1066 & _GEN_1067;
+  wire          _GEN_1069 = ~(_GEN_332[22]) & ~(_GEN_332[21]);
+  wire          _GEN_1070 = ~(_GEN_332[20]) & ~(_GEN_332[19]);
+  wire          _GEN_1071 = _GEN_1069 & _GEN_1070;
+  wire          _GEN_1072 = _GEN_1068 & _GEN_1071;
+  wire          _GEN_1073 = _GEN_1065 & _GEN_1072;
+  wire          _GEN_1074 = ~(_GEN_332[18]) & ~(_GEN_332[17]);
+  wire          _GEN_1075 = ~(_GEN_332[16]) & ~(_GEN_332[15]);
+  wire          _GEN_1076 = _GEN_1074 & _GEN_1075;
+  wire          _GEN_1077 = ~(_GEN_332[14]) & ~(_GEN_332[13]);
+  wire          _GEN_1078 = ~(_GEN_332[12]) & ~(_GEN_332[11]);
+  wire          _GEN_1079 = _GEN_1077 & _GEN_1078;
+  wire          _GEN_1080 = _GEN_1076 & _GEN_1079;
+  wire          _GEN_1081 = ~(_GEN_332[10]) & ~(_GEN_332[9]);
+  wire          _GEN_1082 = ~(_GEN_332[8]) & ~(_GEN_332[7]);
+  wire          _GEN_1083 = _GEN_1081 & _GEN_1082;
+  wire          _GEN_1084 = ~(_GEN_332[6]) & ~(_GEN_332[5]);
+  wire          _GEN_1085 = ~(_GEN_332[4]) & ~(_GEN_332[3]);
+  wire          _GEN_1086 = _GEN_1084 & _GEN_1085;
+  wire          _GEN_1087 = _GEN_1083 & _GEN_1086;
+  wire          _GEN_1088 = _GEN_1080 & _GEN_1087;
+  wire          _GEN_1089 = ~(_GEN_332[2]) & ~(_GEN_332[1]);
+  wire          _GEN_1090 = ~(_GEN_339[34]) & ~(_GEN_339[33]);
+  wire          _GEN_1091 = ~(_GEN_339[32]) & ~(_GEN_339[31]);
+  wire          _GEN_1092 = _GEN_1090 & _GEN_1091;
+  wire          _GEN_1093 = ~(_GEN_339[30]) & ~(_GEN_339[29]);
+  wire          _GEN_1094 = ~(_GEN_339[28]) & ~(_GEN_339[27]);
+  wire          _GEN_1095 = _GEN_1093 & _GEN_1094;
+  wire          _GEN_1096 = _GEN_1092 & _GEN_1095;
+  wire          _GEN_1097 = ~(_GEN_339[26]) & ~(_GEN_339[25]);
+  wire          _GEN_1098 = ~(_GEN_339[24]) & ~(_GEN_339[23]);
+  wire          _GEN_1099 = _GEN_1097 & _GEN_1098;
+  wire          _GEN_1100 = ~(_GEN_339[22]) & ~(_GEN_339[21]);
+  wire          _GEN_1101 = ~(_GEN_339[20]) & ~(_GEN_339[19]);
+  wire          _GEN_1102 = _GEN_1100 & _GEN_1101;
+  wire          _GEN_1103 = _GEN_1099 & _GEN_1102;
+  wire          _GEN_1104 = _GEN_1096 & _GEN_1103;
+  wire          _GEN_1105 = ~(_GEN_339[18]) & ~(_GEN_339[17]);
+  wire          _GEN_1106 = ~(_GEN_339[16]) & ~(_GEN_339[15]);
+  wire          _GEN_1107 = _GEN_1105 & _GEN_1106;
+  wire          _GEN_1108 = ~(_GEN_339[14]) & ~(_GEN_339[13]);
+  wire          _GEN_1109 = ~(_GEN_339[12]) & ~(_GEN_339[11]);
+  wire          _GEN_1110 = _GEN_1108 & _GEN_1109;
+  wire          _GEN_1111 = _GEN_1107 & _GEN_1110;
+  wire          _GEN_1112 = ~(_GEN_339[10]) & ~(_GEN_339[9]);
+  wire          _GEN_1113 = ~(_GEN_339[8]) & ~(_GEN_339[7]);
+  wire          _GEN_1114 = _GEN_1112 & _GEN_1113;
+  wire          _GEN_1115 = ~(_GEN_339[6]) & ~(_GEN_339[5]);
+  wire          _GEN_1116 = ~(_GEN_339[4]) & ~(_GEN_339[3]);
+  wire          _GEN_1117 = _GEN_1115 & _GEN_1116;
+  wire          _GEN_1118 = _GEN_1114 & _GEN_1117;
+  wire          _GEN_1119 = _GEN_1111 & _GEN_1118;
+  wire          _GEN_1120 = ~(_GEN_339[2]) & ~(_GEN_339[1]);
+  wire          _GEN_1121 = ~(_GEN_346[34]) & ~(_GEN_346[33]);
+  wire          _GEN_1122 = ~(_GEN_346[32]) & ~(_GEN_346[31]);
+  wire          _GEN_1123 = _GEN_1121 & _GEN_1122;
+  wire          _GEN_1124 = ~(_GEN_346[30]) & ~(_GEN_346[29]);
+  wire          _GEN_1125 = ~(_GEN_346[28]) & ~(_GEN_346[27]);
+  wire          _GEN_1126 = _GEN_1124 & _GEN_1125;
+  wire          _GEN_1127 = _GEN_1123 & _GEN_1126;
+  wire          _GEN_1128 = ~(_GEN_346[26]) & ~(_GEN_346[25]);
+  wire          _GEN_1129 = ~(_GEN_346[24]) & ~(_GEN_346[23]);
+  wire          _GEN_1130 = _GEN_1128 & _GEN_1129;
+  wire          _GEN_1131 = ~(_GEN_346[22]) & ~(_GEN_346[21]);
+  wire          _GEN_1132 = ~(_GEN_346[20]) & ~(_GEN_346[19]);
+  wire          _GEN_1133 = _GEN_1131 & _GEN_1132;
+  wire          _GEN_1134 = _GEN_1130 & _GEN_1133;
+  wire          _GEN_1135 = _GEN_1127 & _GEN_1134;
+  wire          _GEN_1136 = ~(_GEN_346[18]) & ~(_GEN_346[17]);
+  wire          _GEN_1137 = ~(_GEN_346[16]) & ~(_GEN_346[15]);
+  wire          _GEN_1138 = _GEN_1136 & _GEN_1137;
+  wire          _GEN_1139 = ~(_GEN_346[14]) & ~(_GEN_346[13]);
+  wire          _GEN_1140 = ~(_GEN_346[12]) & ~(_GEN_346[11]);
+  wire          _GEN_1141 = _GEN_1139 & _GEN_1140;
+  wire          _GEN_1142 = _GEN_1138 & _GEN_1141;
+  wire          _GEN_1143 = ~(_GEN_346[10]) & ~(_GEN_346[9]);
+  wire          _GEN_1144 = ~(_GEN_346[8]) & ~(_GEN_346[7]);
+  wire          _GEN_1145 = _GEN_1143 & _GEN_1144;
+  wire          _GEN_1146 = ~(_GEN_346[6]) & ~(_GEN_346[5]);
+  wire          _GEN_1147 = ~(_GEN_346[4]) & ~(_GEN_346[3]);
+  wire          _GEN_1148 = _GEN_1146 & _GEN_1147;
+  wire          _GEN_1149 = _GEN_1145 & _GEN_1148;
+  wire          _GEN_1150 = _GEN_1142 & _GEN_1149;
+  wire          _GEN_1151 = ~(_GEN_346[2]) & ~(_GEN_346[1]);
+  wire          _GEN_1152 = ~(_GEN_353[34]) & ~(_GEN_353[33]);
+  wire          _GEN_1153 = ~(_GEN_353[32]) & ~(_GEN_353[31]);
+  wire          _GEN_1154 = _GEN_1152 & _GEN_1153;
+  wire          _GEN_1155 = ~(_GEN_353[30]) & ~(_GEN_353[29]);
+  wire          _GEN_1156 = ~(_GEN_353[28]) & ~(_GEN_353[27]);
+  wire          _GEN_1157 = _GEN_1155 & _GEN_1156;
+  wire          _GEN_1158 = _GEN_1154 & _GEN_1157;
+  wire          _GEN_1159 = ~(_GEN_353[26]) & ~(_GEN_353[25]);
+  wire          _GEN_1160 = ~(_GEN_353[24]) & ~(_GEN_353[23]);
+  wire          _GEN_1161 = _GEN_1159 & _GEN_1160;
+  wire          _GEN_1162 = ~(_GEN_353[22]) & ~(_GEN_353[21]);
+  wire          _GEN_1163 = ~(_GEN_353[20]) & ~(_GEN_353[19]);
+  wire          _GEN_1164 = _GEN_1162 & _GEN_1163;
+  wire          _GEN_1165 = _GEN_1161 & _GEN_1164;
+  wire          _GEN_1166 = _GEN_1158 & _GEN_1165;
+  wire          _GEN_1167 = ~(_GEN_353[18]) & ~(_GEN_353[17]);
+  wire          _GEN_1168 = ~(_GEN_353[16]) & ~(_GEN_353[15]);
+  wire          _GEN_1169 = _GEN_1167 & _GEN_1168;
+  wire          _GEN_1170 = ~(_GEN_353[14]) & ~(_GEN_353[13]);
+  wire          _GEN_1171 = ~(_GEN_353[12]) & ~(_GEN_353[11]);
+  wire          _GEN_1172 = _GEN_1170 & _GEN_1171;
+  wire          _GEN_1173 = _GEN_1169 & _GEN_1172;
+  wire          _GEN_1174 = ~(_GEN_353[10]) & ~(_GEN_353[9]);
+  wire          _GEN_1175 = ~(_GEN_353[8]) & ~(_GEN_353[7]);
+  wire          _GEN_1176 = _GEN_1174 & _GEN_1175;
+  wire          _GEN_1177 = ~(_GEN_353[6]) & ~(_GEN_353[5]);
+  wire          _GEN_1178 = ~(_GEN_353[4]) & ~(_GEN_353[3]);
+  wire          _GEN_1179 = _GEN_1177 & _GEN_1178;
+  wire          _GEN_1180 = _GEN_1176 & _GEN_1179;
+  wire          _GEN_1181 = _GEN_1173 & _GEN_1180;
+  wire          _GEN_1182 = ~(_GEN_353[2]) & ~(_GEN_353[1]);
+  wire          _GEN_1183 = ~(_GEN_360[34]) & ~(_GEN_360[33]);
+  wire          _GEN_1184 = ~(_GEN_360[32]) & ~(_GEN_360[31]);
+  wire          _GEN_1185 = _GEN_1183 & _GEN_1184;
+  wire          _GEN_1186 = ~(_GEN_360[30]) & ~(_GEN_360[29]);
+  wire          _GEN_1187 = ~(_GEN_360[28]) & ~(_GEN_360[27]);
+  wire          _GEN_1188 = _GEN_1186 & _GEN_1187;
+  wire          _GEN_1189 = _GEN_1185 & _GEN_1188;
+  wire          _GEN_1190 = ~(_GEN_360[26]) & ~(_GEN_360[25]);
+  wire          _GEN_1191 = ~(_GEN_360[24]) & ~(_GEN_360[23]);
+  wire          _GEN_1192 = _GEN_1190 & _GEN_1191;
+  wire          _GEN_1193 = ~(_GEN_360[22]) & ~(_GEN_360[21]);
+  wire          _GEN_1194 = ~(_GEN_360[20]) & ~(_GEN_360[19]);
+  wire          _GEN_1195 = _GEN_1193 & _GEN_1194;
+  wire          _GEN_1196 = _GEN_1192 & _GEN_1195;
+  wire          _GEN_1197 = _GEN_1189 & _GEN_1196;
+  wire          _GEN_1198 = ~(_GEN_360[18]) & ~(_GEN_360[17]);
+  wire          _GEN_1199 = ~(_GEN_360[16]) & ~(_GEN_360[15]);
+  wire          _GEN_1200 = _GEN_1198 & _GEN_1199;
+  wire          _GEN_1201 = ~(_GEN_360[14]) & ~(_GEN_360[13]);
+  wire          _GEN_1202 = ~(_GEN_360[12]) & ~(_GEN_360[11]);
+  wire          _GEN_1203 = _GEN_1201 & _GEN_1202;
+  wire          _GEN_1204 = _GEN_1200 & _GEN_1203;
+  wire          _GEN_1205 = ~(_GEN_360[10]) & ~(_GEN_360[9]);
+  wire          _GEN_1206 = ~(_GEN_360[8]) & ~(_GEN_360[7]);
+  wire          _GEN_1207 = _GEN_1205 & _GEN_1206;
+  wire          _GEN_1208 = ~(_GEN_360[6]) & ~(_GEN_360[5]);
+  wire          _GEN_1209 = ~(_GEN_360[4]) & ~(_GEN_360[3]);
+  wire          _GEN_1210 = _GEN_1208 & _GEN_1209;
+  wire          _GEN_1211 = _GEN_1207 & _GEN_1210;
+  wire          _GEN_1212 = _GEN_1204 & _GEN_1211;
+  wire          _GEN_1213 = ~(_GEN_360[2]) & ~(_GEN_360[1]);
+  wire          _GEN_1214 = ~(_GEN_367[34]) & ~(_GEN_367[33]);
+  wire          _GEN_1215 = ~(_GEN_367[32]) & ~(_GEN_367[31]);
+  wire          _GEN_1216 = _GEN_1214 & _GEN_1215;
+  wire          _GEN_1217 = ~(_GEN_367[30]) & ~(_GEN_367[29]);
+  wire          _GEN_1218 = ~(_GEN_367[28]) & ~(_GEN_367[27]);
+  wire          _GEN_1219 = _GEN_1217 & _GEN_1218;
+  wire          _GEN_1220 = _GEN_1216 & _GEN_1219;
+  wire          _GEN_1221 = ~(_GEN_367[26]) & ~(_GEN_367[25]);
+  wire          _GEN_1222 = ~(_GEN_367[24]) & ~(_GEN_367[23]);
+  wire          _GEN_1223 = _GEN_1221 & _GEN_1222;
+  wire          _GEN_1224 = ~(_GEN_367[22]) & ~(_GEN_367[21]);
+  wire          _GEN_1225 = ~(_GEN_367[20]) & ~(_GEN_367[19]);
+  wire          _GEN_1226 = _GEN_1224 & _GEN_1225;
+  wire          _GEN_1227 = _GEN_1223 & _GEN_1226;
+  wire          _GEN_1228 = _GEN_1220 & _GEN_1227;
+  wire          _GEN_1229 = ~(_GEN_367[18]) & ~(_GEN_367[17]);
+  wire          _GEN_1230 = ~(_GEN_367[16]) & ~(_GEN_367[15]);
+  wire          _GEN_1231 = _GEN_1229 & _GEN_1230;
+  wire          _GEN_1232 = ~(_GEN_367[14]) & ~(_GEN_367[13]);
+  wire          _GEN_1233 = ~(_GEN_367[12]) & ~(_GEN_367[11]);
+  wire          _GEN_1234 = _GEN_1232 & _GEN_1233;
+  wire          _GEN_1235 = _GEN_1231 & _GEN_1234;
+  wire          _GEN_1236 = ~(_GEN_367[10]) & ~(_GEN_367[9]);
+  wire          _GEN_1237 = ~(_GEN_367[8]) & ~(_GEN_367[7]);
+  wire          _GEN_1238 = _GEN_1236 & _GEN_1237;
+  wire          _GEN_1239 = ~(_GEN_367[6]) & ~(_GEN_367[5]);
+  wire          _GEN_1240 = ~(_GEN_367[4]) & ~(_GEN_367[3]);
+  wire          _GEN_1241 = _GEN_1239 & _GEN_1240;
+  wire          _GEN_1242 = _GEN_1238 & _GEN_1241;
+  wire          _GEN_1243 = _GEN_1235 & _GEN_1242;
+  wire          _GEN_1244 = ~(_GEN_367[2]) & ~(_GEN_367[1]);
+  wire          _GEN_1245 = ~(_GEN_374[34]) & ~(_GEN_374[33]);
+  wire          _GEN_1246 = ~(_GEN_374[32]) & ~(_GEN_374[31]);
+  wire          _GEN_1247 = _GEN_1245 & _GEN_1246;
+  wire          _GEN_1248 = ~(_GEN_374[30]) & ~(_GEN_374[29]);
+  wire          _GEN_1249 = ~(_GEN_374[28]) & ~(_GEN_374[27]);
+  wire          _GEN_1250 = _GEN_1248 & _GEN_1249;
+  wire          _GEN_1251 = _GEN_1247 & _GEN_1250;
+  wire          _GEN_1252 = ~(_GEN_374[26]) & ~(_GEN_374[25]);
+  wire          _GEN_1253 = ~(_GEN_374[24]) & ~(_GEN_374[23]);
+  wire          _GEN_1254 = _GEN_1252 & _GEN_1253;
+  wire          _GEN_1255 = ~(_GEN_374[22]) & ~(_GEN_374[21]);
+  wire          _GEN_1256 = ~(_GEN_374[20]) & ~(_GEN_374[19]);
+  wire          _GEN_1257 = _GEN_1255 & _GEN_1256;
+  wire          _GEN_1258 = _GEN_1254 & _GEN_1257;
+  wire          _GEN_1259 = _GEN_1251 & _GEN_1258;
+  wire          _GEN_1260 = ~(_GEN_374[18]) & ~(_GEN_374[17]);
+  wire          _GEN_1261 = ~(_GEN_374[16]) & ~(_GEN_374[15]);
+  wire          _GEN_1262 = _GEN_1260 & _GEN_1261;
+  wire          _GEN_1263 = ~(_GEN_374[14]) & ~(_GEN_374[13]);
+  wire          _GEN_1264 = ~(_GEN_374[12]) & ~(_GEN_374[11]);
+  wire          _GEN_1265 = _GEN_1263 & _GEN_1264;
+  wire          _GEN_1266 = _GEN_1262 & _GEN_1265;
+  wire          _GEN_1267 = ~(_GEN_374[10]) & ~(_GEN_374[9]);
+  wire          _GEN_1268 = ~(_GEN_374[8]) & ~(_GEN_374[7]);
+  wire          _GEN_1269 = _GEN_1267 & _GEN_1268;
+  wire          _GEN_1270 = ~(_GEN_374[6]) & ~(_GEN_374[5]);
+  wire          _GEN_1271 = ~(_GEN_374[4]) & ~(_GEN_374[3]);
+  wire          _GEN_1272 = _GEN_1270 & _GEN_1271;
+  wire          _GEN_1273 = _GEN_1269 & _GEN_1272;
+  wire          _GEN_1274 = _GEN_1266 & _GEN_1273;
+  wire          _GEN_1275 = ~(_GEN_374[2]) & ~(_GEN_374[1]);
+  wire          _GEN_1276 = ~(_GEN_381[34]) & ~(_GEN_381[33]);
+  wire          _GEN_1277 = ~(_GEN_381[32]) & ~(_GEN_381[31]);
+  wire          _GEN_1278 = _GEN_1276 & _GEN_1277;
+  wire          _GEN_1279 = ~(_GEN_381[30]) & ~(_GEN_381[29]);
+  wire          _GEN_1280 = ~(_GEN_381[28]) & ~(_GEN_381[27]);
+  wire          _GEN_1281 = _GEN_1279 & _GEN_1280;
+  wire          _GEN_1282 = _GEN_1278 & _GEN_1281;
+  wire          _GEN_1283 = ~(_GEN_381[26]) & ~(_GEN_381[25]);
+  wire          _GEN_1284 = ~(_GEN_381[24]) & ~(_GEN_381[23]);
+  wire          _GEN_1285 = _GEN_1283 & _GEN_1284;
+  wire          _GEN_1286 = ~(_GEN_381[22]) & ~(_GEN_381[21]);
+  wire          _GEN_1287 = ~(_GEN_381[20]) & ~(_GEN_381[19]);
+  wire          _GEN_1288 = _GEN_1286 & _GEN_1287;
+  wire          _GEN_1289 = _GEN_1285 & _GEN_1288;
+  wire          _GEN_1290 = _GEN_1282 & _GEN_1289;
+  wire          _GEN_1291 = ~(_GEN_381[18]) & ~(_GEN_381[17]);
+  wire          _GEN_1292 = ~(_GEN_381[16]) & ~(_GEN_381[15]);
+  wire          _GEN_1293 = _GEN_1291 & _GEN_1292;
+  wire          _GEN_1294 = ~(_GEN_381[14]) & ~(_GEN_381[13]);
+  wire          _GEN_1295 = ~(_GEN_381[12]) & ~(_GEN_381[11]);
+  wire          _GEN_1296 = _GEN_1294 & _GEN_1295;
+  wire          _GEN_1297 = _GEN_1293 & _GEN_1296;
+  wire          _GEN_1298 = ~(_GEN_381[10]) & ~(_GEN_381[9]);
+  wire          _GEN_1299 = ~(_GEN_381[8]) & ~(_GEN_381[7]);
+  wire          _GEN_1300 = _GEN_1298 & _GEN_1299;
+  wire          _GEN_1301 = ~(_GEN_381[6]) & ~(_GEN_381[5]);
+  wire          _GEN_1302 = ~(_GEN_381[4]) & ~(_GEN_381[3]);
+  wire          _GEN_1303 = _GEN_1301 & _GEN_1302;
+  wire          _GEN_1304 = _GEN_1300 & _GEN_1303;
+  wire          _GEN_1305 = _GEN_1297 & _GEN_1304;
+  wire          _GEN_1306 = ~(_GEN_381[2]) & ~(_GEN_381[1]);
+  wire          _GEN_1307 = ~(_GEN_388[34]) & ~(_GEN_388[33]);
+  wire          _GEN_1308 = ~(_GEN_388[32]) & ~(_GEN_388[31]);
+  wire          _GEN_1309 = _GEN_1307 & _GEN_1308;
+  wire          _GEN_1310 = ~(_GEN_388[30]) & ~(_GEN_388[29]);
+  wire          _GEN_1311 = ~(_GEN_388[28]) & ~(_GEN_388[27]);
+  wire          _GEN_1312 = _GEN_1310 & _GEN_1311;
+  wire          _GEN_1313 = _GEN_1309 & _GEN_1312;
+  wire          _GEN_1314 = ~(_GEN_388[26]) & ~(_GEN_388[25]);
+  wire          _GEN_1315 = ~(_GEN_388[24]) & ~(_GEN_388[23]);
+  wire          _GEN_1316 = _GEN_1314 & _GEN_1315;
+  wire          _GEN_1317 = ~(_GEN_388[22]) & ~(_GEN_388[21]);
+  wire          _GEN_1318 = ~(_GEN_388[20]) & ~(_GEN_388[19]);
+  wire          _GEN_1319 = _GEN_1317 & _GEN_1318;
+  wire          _GEN_1320 = _GEN_1316 & _GEN_1319;
+  wire          _GEN_1321 = _GEN_1313 & _GEN_1320;
+  wire          _GEN_1322 = ~(_GEN_388[18]) & ~(_GEN_388[17]);
+  wire          _GEN_1323 = ~(_GEN_388[16]) & ~(_GEN_388[15]);
+  wire          _GEN_1324 = _GEN_1322 & _GEN_1323;
+  wire          _GEN_1325 = ~(_GEN_388[14]) & ~(_GEN_388[13]);
+  wire          _GEN_1326 = ~(_GEN_388[12]) & ~(_GEN_388[11]);
+  wire          _GEN_1327 = _GEN_1325 & _GEN_1326;
+  wire          _GEN_1328 = _GEN_1324 & _GEN_1327;
+  wire          _GEN_1329 = ~(_GEN_388[10]) & ~(_GEN_388[9]);
+  wire          _GEN_1330 = ~(_GEN_388[8]) & ~(_GEN_388[7]);
+  wire          _GEN_1331 = _GEN_1329 & _GEN_1330;
+  wire          _GEN_1332 = ~(_GEN_388[6]) & ~(_GEN_388[5]);
+  wire          _GEN_1333 = ~(_GEN_388[4]) & ~(_GEN_388[3]);
+  wire          _GEN_1334 = _GEN_1332 & _GEN_1333;
+  wire          _GEN_1335 = _GEN_1331 & _GEN_1334;
+  wire          _GEN_1336 = _GEN_1328 & _GEN_1335;
+  wire          _GEN_1337 = ~(_GEN_388[2]) & ~(_GEN_388[1]);
+  wire          _GEN_1338 = ~(_GEN_395[34]) & ~(_GEN_395[33]);
+  wire          _GEN_1339 = ~(_GEN_395[32]) & ~(_GEN_395[31]);
+  wire          _GEN_1340 = _GEN_1338 & _GEN_1339;
+  wire          _GEN_1341 = ~(_GEN_395[30]) & ~(_GEN_395[29]);
+  wire          _GEN_1342 = ~(_GEN_395[28]) & ~(_GEN_395[27]);
+  wire          _GEN_1343 = _GEN_1341 & _GEN_1342;
+  wire          _GEN_1344 = _GEN_1340 & _GEN_1343;
+  wire          _GEN_1345 = ~(_GEN_395[26]) & ~(_GEN_395[25]);
+  wire          _GEN_1346 = ~(_GEN_395[24]) & ~(_GEN_395[23]);
+  wire          _GEN_1347 = _GEN_1345 & _GEN_1346;
+  wire          _GEN_1348 = ~(_GEN_395[22]) & ~(_GEN_395[21]);
+  wire          _GEN_1349 = ~(_GEN_395[20]) & ~(_GEN_395[19]);
+  wire          _GEN_1350 = _GEN_1348 & _GEN_1349;
+  wire          _GEN_1351 = _GEN_1347 & _GEN_1350;
+  wire          _GEN_1352 = _GEN_1344 & _GEN_1351;
+  wire          _GEN_1353 = ~(_GEN_395[18]) & ~(_GEN_395[17]);
+  wire          _GEN_1354 = ~(_GEN_395[16]) & ~(_GEN_395[15]);
+  wire          _GEN_1355 = _GEN_1353 & _GEN_1354;
+  wire          _GEN_1356 = ~(_GEN_395[14]) & ~(_GEN_395[13]);
+  wire          _GEN_1357 = ~(_GEN_395[12]) & ~(_GEN_395[11]);
+  wire          _GEN_1358 = _GEN_1356 & _GEN_1357;
+  wire          _GEN_1359 = _GEN_1355 & _GEN_1358;
+  wire          _GEN_1360 = ~(_GEN_395[10]) & ~(_GEN_395[9]);
+  wire          _GEN_1361 = ~(_GEN_395[8]) & ~(_GEN_395[7]);
+  wire          _GEN_1362 = _GEN_1360 & _GEN_1361;
+  wire          _GEN_1363 = ~(_GEN_395[6]) & ~(_GEN_395[5]);
+  wire          _GEN_1364 = ~(_GEN_395[4]) & ~(_GEN_395[3]);
+  wire          _GEN_1365 = _GEN_1363 & _GEN_1364;
+  wire          _GEN_1366 = _GEN_1362 & _GEN_1365;
+  wire          _GEN_1367 = _GEN_1359 & _GEN_1366;
+  wire          _GEN_1368 = ~(_GEN_395[2]) & ~(_GEN_395[1]);
+  wire          _GEN_1369 = ~(_GEN_402[34]) & ~(_GEN_402[33]);
+  wire          _GEN_1370 = ~(_GEN_402[32]) & ~(_GEN_402[31]);
+  wire          _GEN_1371 = _GEN_1369 & _GEN_1370;
+  wire          _GEN_1372 = ~(_GEN_402[30]) & ~(_GEN_402[29]);
+  wire          _GEN_1373 = ~(_GEN_402[28]) & ~(_GEN_402[27]);
+  wire          _GEN_1374 = _GEN_1372 & _GEN_1373;
+  wire          _GEN_1375 = _GEN_1371 & _GEN_1374;
+  wire          _GEN_1376 = ~(_GEN_402[26]) & ~(_GEN_402[25]);
+  wire          _GEN_1377 = ~(_GEN_402[24]) & ~(_GEN_402[23]);
+  wire          _GEN_1378 = _GEN_1376 & _GEN_1377;
+  wire          _GEN_1379 = ~(_GEN_402[22]) & ~(_GEN_402[21]);
+  wire          _GEN_1380 = ~(_GEN_402[20]) & ~(_GEN_402[19]);
+  wire          _GEN_1381 = _GEN_1379 & _GEN_1380;
+  wire          _GEN_1382 = _GEN_1378 & _GEN_1381;
+  wire          _GEN_1383 = _GEN_1375 & _GEN_1382;
+  wire          _GEN_1384 = ~(_GEN_402[18]) & ~(_GEN_402[17]);
+  wire          _GEN_1385 = ~(_GEN_402[16]) & ~(_GEN_402[15]);
+  wire          _GEN_1386 = _GEN_1384 & _GEN_1385;
+  wire          _GEN_1387 = ~(_GEN_402[14]) & ~(_GEN_402[13]);
+  wire          _GEN_1388 = ~(_GEN_402[12]) & ~(_GEN_402[11]);
+  wire          _GEN_1389 = _GEN_1387 & _GEN_1388;
+  wire          _GEN_1390 = _GEN_1386 & _GEN_1389;
+  wire          _GEN_1391 = ~(_GEN_402[10]) & ~(_GEN_402[9]);
+  wire          _GEN_1392 = ~(_GEN_402[8]) & ~(_GEN_402[7]);
+  wire          _GEN_1393 = _GEN_1391 & _GEN_1392;
+  wire          _GEN_1394 = ~(_GEN_402[6]) & ~(_GEN_402[5]);
+  wire          _GEN_1395 = ~(_GEN_402[4]) & ~(_GEN_402[3]);
+  wire          _GEN_1396 = _GEN_1394 & _GEN_1395;
+  wire          _GEN_1397 = _GEN_1393 & _GEN_1396;
+  wire          _GEN_1398 = _GEN_1390 & _GEN_1397;
+  wire          _GEN_1399 = ~(_GEN_402[2]) & ~(_GEN_402[1]);
+  wire          _GEN_1400 = ~(_GEN_409[34]) & ~(_GEN_409[33]);
+  wire          _GEN_1401 = ~(_GEN_409[32]) & ~(_GEN_409[31]);
+  wire          _GEN_1402 = _GEN_1400 & _GEN_1401;
+  wire          _GEN_1403 = ~(_GEN_409[30]) & ~(_GEN_409[29]);
+  wire          _GEN_1404 = ~(_GEN_409[28]) & ~(_GEN_409[27]);
+  wire          _GEN_1405 = _GEN_1403 & _GEN_1404;
+  wire          _GEN_1406 = _GEN_1402 & _GEN_1405;
+  wire          _GEN_1407 = ~(_GEN_409[26]) & ~(_GEN_409[25]);
+  wire          _GEN_1408 = ~(_GEN_409[24]) & ~(_GEN_409[23]);
+  wire          _GEN_1409 = _GEN_1407 & _GEN_1408;
+  wire          _GEN_1410 = ~(_GEN_409[22]) & ~(_GEN_409[21]);
+  wire          _GEN_1411 = ~(_GEN_409[20]) & ~(_GEN_409[19]);
+  wire          _GEN_1412 = _GEN_1410 & _GEN_1411;
+  wire          _GEN_1413 = _GEN_1409 & _GEN_1412;
+  wire          _GEN_1414 = _GEN_1406 & _GEN_1413;
+  wire          _GEN_1415 = ~(_GEN_409[18]) & ~(_GEN_409[17]);
+  wire          _GEN_1416 = ~(_GEN_409[16]) & ~(_GEN_409[15]);
+  wire          _GEN_1417 = _GEN_1415 & _GEN_1416;
+  wire          _GEN_1418 = ~(_GEN_409[14]) & ~(_GEN_409[13]);
+  wire          _GEN_1419 = ~(_GEN_409[12]) & ~(_GEN_409[11]);
+  wire          _GEN_1420 = _GEN_1418 & _GEN_1419;
+  wire          _GEN_1421 = _GEN_1417 & _GEN_1420;
+  wire          _GEN_1422 = ~(_GEN_409[10]) & ~(_GEN_409[9]);
+  wire          _GEN_1423 = ~(_GEN_409[8]) & ~(_GEN_409[7]);
+  wire          _GEN_1424 = _GEN_1422 & _GEN_1423;
+  wire          _GEN_1425 = ~(_GEN_409[6]) & ~(_GEN_409[5]);
+  wire          _GEN_1426 = ~(_GEN_409[4]) & ~(_GEN_409[3]);
+  wire          _GEN_1427 = _GEN_1425 & _GEN_1426;
+  wire          _GEN_1428 = _GEN_1424 & _GEN_1427;
+  wire          _GEN_1429 = _GEN_1421 & _GEN_1428;
+  wire          _GEN_1430 = ~(_GEN_409[2]) & ~(_GEN_409[1]);
+  wire          _GEN_1431 = ~started | _GEN_415 | ~(_GEN_17 | _GEN_155 & ~_GEN_420);
+  wire          _GEN_1432 = at_sroa_10_0_r0[1:0] == 2'h1 | _GEN_420;
   always_ff @(posedge clk) begin
     if (_GEN_15) begin
-      and_r0s1 <= _GEN_154;
+      and_r0s1 <= _GEN_155;
       plan_sroa_7_0_r0s1 <= plan_sroa_7_0_r0;
       at_sroa_27_0_r0s1 <= at_sroa_27_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
@@ -8104,227 +8129,227 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_14)
       cmp_i1051_not_r0s2 <= cmp_i1051_not_r0s1;
     if (_GEN_15) begin
-      and_r0s1__2 <= ~(&(payload_dout[14:7])) & ~_GEN_155;
+      and_r0s1__2 <= ~(&(payload_dout[14:7])) & ~_GEN_156;
       and_r0s1__3 <=
         (|(payload_dout[30:23])) & ~(payload_dout[31]) & payload_dout[30:23] != 8'hFF;
       cmp_i1786_r0s1 <=
         $signed({2'h0, payload_dout[14:7] == 8'h0 ? 8'h1 : payload_dout[14:7]}
                 - {2'h0, payload_dout[30:23]}) < 10'sh11;
-      and_r0s1__4 <= ~(&(payload_dout[14:7])) & _GEN_155;
+      and_r0s1__4 <= ~(&(payload_dout[14:7])) & _GEN_156;
       payload_r0s1 <= payload_dout;
     end
     if (_GEN_14)
       select_r0s2 <=
-        _GEN_423 | and_r0s1__4
-          ? {_GEN_423 ? payload_r0s1[31:16] : 16'h0, payload_r0s1[15:0]}
+        _GEN_424 | and_r0s1__4
+          ? {_GEN_424 ? payload_r0s1[31:16] : 16'h0, payload_r0s1[15:0]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__5 <= ~(&(payload_dout[46:39])) & ~_GEN_157;
+      and_r0s1__5 <= ~(&(payload_dout[46:39])) & ~_GEN_158;
       and_r0s1__6 <=
         (|(payload_dout[62:55])) & ~(payload_dout[63]) & payload_dout[62:55] != 8'hFF;
       cmp_i1786_1_r0s1 <=
         $signed({2'h0, payload_dout[46:39] == 8'h0 ? 8'h1 : payload_dout[46:39]}
                 - {2'h0, payload_dout[62:55]}) < 10'sh11;
-      and_r0s1__7 <= ~(&(payload_dout[46:39])) & _GEN_157;
+      and_r0s1__7 <= ~(&(payload_dout[46:39])) & _GEN_158;
     end
     if (_GEN_14)
       select_r0s2__1 <=
-        _GEN_424 | and_r0s1__7
-          ? {_GEN_424 ? payload_r0s1[63:48] : 16'h0, payload_r0s1[47:32]}
+        _GEN_425 | and_r0s1__7
+          ? {_GEN_425 ? payload_r0s1[63:48] : 16'h0, payload_r0s1[47:32]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__8 <= ~(&(payload_dout[78:71])) & ~_GEN_159;
+      and_r0s1__8 <= ~(&(payload_dout[78:71])) & ~_GEN_160;
       and_r0s1__9 <=
         (|(payload_dout[94:87])) & ~(payload_dout[95]) & payload_dout[94:87] != 8'hFF;
       cmp_i1786_2_r0s1 <=
         $signed({2'h0, payload_dout[78:71] == 8'h0 ? 8'h1 : payload_dout[78:71]}
                 - {2'h0, payload_dout[94:87]}) < 10'sh11;
-      and_r0s1__10 <= ~(&(payload_dout[78:71])) & _GEN_159;
+      and_r0s1__10 <= ~(&(payload_dout[78:71])) & _GEN_160;
     end
     if (_GEN_14)
       select_r0s2__2 <=
-        _GEN_425 | and_r0s1__10
-          ? {_GEN_425 ? payload_r0s1[95:80] : 16'h0, payload_r0s1[79:64]}
+        _GEN_426 | and_r0s1__10
+          ? {_GEN_426 ? payload_r0s1[95:80] : 16'h0, payload_r0s1[79:64]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__11 <= ~(&(payload_dout[110:103])) & ~_GEN_161;
+      and_r0s1__11 <= ~(&(payload_dout[110:103])) & ~_GEN_162;
       and_r0s1__12 <=
         (|(payload_dout[126:119])) & ~(payload_dout[127])
         & payload_dout[126:119] != 8'hFF;
       cmp_i1786_3_r0s1 <=
         $signed({2'h0, payload_dout[110:103] == 8'h0 ? 8'h1 : payload_dout[110:103]}
                 - {2'h0, payload_dout[126:119]}) < 10'sh11;
-      and_r0s1__13 <= ~(&(payload_dout[110:103])) & _GEN_161;
+      and_r0s1__13 <= ~(&(payload_dout[110:103])) & _GEN_162;
     end
     if (_GEN_14)
       select_r0s2__3 <=
-        _GEN_426 | and_r0s1__13
-          ? {_GEN_426 ? payload_r0s1[127:112] : 16'h0, payload_r0s1[111:96]}
+        _GEN_427 | and_r0s1__13
+          ? {_GEN_427 ? payload_r0s1[127:112] : 16'h0, payload_r0s1[111:96]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__14 <= ~(&(payload_dout[142:135])) & ~_GEN_163;
+      and_r0s1__14 <= ~(&(payload_dout[142:135])) & ~_GEN_164;
       and_r0s1__15 <=
         (|(payload_dout[158:151])) & ~(payload_dout[159])
         & payload_dout[158:151] != 8'hFF;
       cmp_i1786_4_r0s1 <=
         $signed({2'h0, payload_dout[142:135] == 8'h0 ? 8'h1 : payload_dout[142:135]}
                 - {2'h0, payload_dout[158:151]}) < 10'sh11;
-      and_r0s1__16 <= ~(&(payload_dout[142:135])) & _GEN_163;
+      and_r0s1__16 <= ~(&(payload_dout[142:135])) & _GEN_164;
     end
     if (_GEN_14)
       select_r0s2__4 <=
-        _GEN_427 | and_r0s1__16
-          ? {_GEN_427 ? payload_r0s1[159:144] : 16'h0, payload_r0s1[143:128]}
+        _GEN_428 | and_r0s1__16
+          ? {_GEN_428 ? payload_r0s1[159:144] : 16'h0, payload_r0s1[143:128]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__17 <= ~(&(payload_dout[174:167])) & ~_GEN_165;
+      and_r0s1__17 <= ~(&(payload_dout[174:167])) & ~_GEN_166;
       and_r0s1__18 <=
         (|(payload_dout[190:183])) & ~(payload_dout[191])
         & payload_dout[190:183] != 8'hFF;
       cmp_i1786_5_r0s1 <=
         $signed({2'h0, payload_dout[174:167] == 8'h0 ? 8'h1 : payload_dout[174:167]}
                 - {2'h0, payload_dout[190:183]}) < 10'sh11;
-      and_r0s1__19 <= ~(&(payload_dout[174:167])) & _GEN_165;
+      and_r0s1__19 <= ~(&(payload_dout[174:167])) & _GEN_166;
     end
     if (_GEN_14)
       select_r0s2__5 <=
-        _GEN_428 | and_r0s1__19
-          ? {_GEN_428 ? payload_r0s1[191:176] : 16'h0, payload_r0s1[175:160]}
+        _GEN_429 | and_r0s1__19
+          ? {_GEN_429 ? payload_r0s1[191:176] : 16'h0, payload_r0s1[175:160]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__20 <= ~(&(payload_dout[206:199])) & ~_GEN_167;
+      and_r0s1__20 <= ~(&(payload_dout[206:199])) & ~_GEN_168;
       and_r0s1__21 <=
         (|(payload_dout[222:215])) & ~(payload_dout[223])
         & payload_dout[222:215] != 8'hFF;
       cmp_i1786_6_r0s1 <=
         $signed({2'h0, payload_dout[206:199] == 8'h0 ? 8'h1 : payload_dout[206:199]}
                 - {2'h0, payload_dout[222:215]}) < 10'sh11;
-      and_r0s1__22 <= ~(&(payload_dout[206:199])) & _GEN_167;
+      and_r0s1__22 <= ~(&(payload_dout[206:199])) & _GEN_168;
     end
     if (_GEN_14)
       select_r0s2__6 <=
-        _GEN_429 | and_r0s1__22
-          ? {_GEN_429 ? payload_r0s1[223:208] : 16'h0, payload_r0s1[207:192]}
+        _GEN_430 | and_r0s1__22
+          ? {_GEN_430 ? payload_r0s1[223:208] : 16'h0, payload_r0s1[207:192]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__23 <= ~(&(payload_dout[238:231])) & ~_GEN_169;
+      and_r0s1__23 <= ~(&(payload_dout[238:231])) & ~_GEN_170;
       and_r0s1__24 <=
         (|(payload_dout[254:247])) & ~(payload_dout[255])
         & payload_dout[254:247] != 8'hFF;
       cmp_i1786_7_r0s1 <=
         $signed({2'h0, payload_dout[238:231] == 8'h0 ? 8'h1 : payload_dout[238:231]}
                 - {2'h0, payload_dout[254:247]}) < 10'sh11;
-      and_r0s1__25 <= ~(&(payload_dout[238:231])) & _GEN_169;
+      and_r0s1__25 <= ~(&(payload_dout[238:231])) & _GEN_170;
     end
     if (_GEN_14)
       select_r0s2__7 <=
-        _GEN_430 | and_r0s1__25
-          ? {_GEN_430 ? payload_r0s1[255:240] : 16'h0, payload_r0s1[239:224]}
+        _GEN_431 | and_r0s1__25
+          ? {_GEN_431 ? payload_r0s1[255:240] : 16'h0, payload_r0s1[239:224]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__26 <= ~(&(payload_dout[270:263])) & ~_GEN_171;
+      and_r0s1__26 <= ~(&(payload_dout[270:263])) & ~_GEN_172;
       and_r0s1__27 <=
         (|(payload_dout[286:279])) & ~(payload_dout[287])
         & payload_dout[286:279] != 8'hFF;
       cmp_i1786_8_r0s1 <=
         $signed({2'h0, payload_dout[270:263] == 8'h0 ? 8'h1 : payload_dout[270:263]}
                 - {2'h0, payload_dout[286:279]}) < 10'sh11;
-      and_r0s1__28 <= ~(&(payload_dout[270:263])) & _GEN_171;
+      and_r0s1__28 <= ~(&(payload_dout[270:263])) & _GEN_172;
     end
     if (_GEN_14)
       select_r0s2__8 <=
-        _GEN_431 | and_r0s1__28
-          ? {_GEN_431 ? payload_r0s1[287:272] : 16'h0, payload_r0s1[271:256]}
+        _GEN_432 | and_r0s1__28
+          ? {_GEN_432 ? payload_r0s1[287:272] : 16'h0, payload_r0s1[271:256]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__29 <= ~(&(payload_dout[302:295])) & ~_GEN_173;
+      and_r0s1__29 <= ~(&(payload_dout[302:295])) & ~_GEN_174;
       and_r0s1__30 <=
         (|(payload_dout[318:311])) & ~(payload_dout[319])
         & payload_dout[318:311] != 8'hFF;
       cmp_i1786_9_r0s1 <=
         $signed({2'h0, payload_dout[302:295] == 8'h0 ? 8'h1 : payload_dout[302:295]}
                 - {2'h0, payload_dout[318:311]}) < 10'sh11;
-      and_r0s1__31 <= ~(&(payload_dout[302:295])) & _GEN_173;
+      and_r0s1__31 <= ~(&(payload_dout[302:295])) & _GEN_174;
     end
     if (_GEN_14)
       select_r0s2__9 <=
-        _GEN_432 | and_r0s1__31
-          ? {_GEN_432 ? payload_r0s1[319:304] : 16'h0, payload_r0s1[303:288]}
+        _GEN_433 | and_r0s1__31
+          ? {_GEN_433 ? payload_r0s1[319:304] : 16'h0, payload_r0s1[303:288]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__32 <= ~(&(payload_dout[334:327])) & ~_GEN_175;
+      and_r0s1__32 <= ~(&(payload_dout[334:327])) & ~_GEN_176;
       and_r0s1__33 <=
         (|(payload_dout[350:343])) & ~(payload_dout[351])
         & payload_dout[350:343] != 8'hFF;
       cmp_i1786_10_r0s1 <=
         $signed({2'h0, payload_dout[334:327] == 8'h0 ? 8'h1 : payload_dout[334:327]}
                 - {2'h0, payload_dout[350:343]}) < 10'sh11;
-      and_r0s1__34 <= ~(&(payload_dout[334:327])) & _GEN_175;
+      and_r0s1__34 <= ~(&(payload_dout[334:327])) & _GEN_176;
     end
     if (_GEN_14)
       select_r0s2__10 <=
-        _GEN_433 | and_r0s1__34
-          ? {_GEN_433 ? payload_r0s1[351:336] : 16'h0, payload_r0s1[335:320]}
+        _GEN_434 | and_r0s1__34
+          ? {_GEN_434 ? payload_r0s1[351:336] : 16'h0, payload_r0s1[335:320]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__35 <= ~(&(payload_dout[366:359])) & ~_GEN_177;
+      and_r0s1__35 <= ~(&(payload_dout[366:359])) & ~_GEN_178;
       and_r0s1__36 <=
         (|(payload_dout[382:375])) & ~(payload_dout[383])
         & payload_dout[382:375] != 8'hFF;
       cmp_i1786_11_r0s1 <=
         $signed({2'h0, payload_dout[366:359] == 8'h0 ? 8'h1 : payload_dout[366:359]}
                 - {2'h0, payload_dout[382:375]}) < 10'sh11;
-      and_r0s1__37 <= ~(&(payload_dout[366:359])) & _GEN_177;
+      and_r0s1__37 <= ~(&(payload_dout[366:359])) & _GEN_178;
     end
     if (_GEN_14)
       select_r0s2__11 <=
-        _GEN_434 | and_r0s1__37
-          ? {_GEN_434 ? payload_r0s1[383:368] : 16'h0, payload_r0s1[367:352]}
+        _GEN_435 | and_r0s1__37
+          ? {_GEN_435 ? payload_r0s1[383:368] : 16'h0, payload_r0s1[367:352]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__38 <= ~(&(payload_dout[398:391])) & ~_GEN_179;
+      and_r0s1__38 <= ~(&(payload_dout[398:391])) & ~_GEN_180;
       and_r0s1__39 <=
         (|(payload_dout[414:407])) & ~(payload_dout[415])
         & payload_dout[414:407] != 8'hFF;
       cmp_i1786_12_r0s1 <=
         $signed({2'h0, payload_dout[398:391] == 8'h0 ? 8'h1 : payload_dout[398:391]}
                 - {2'h0, payload_dout[414:407]}) < 10'sh11;
-      and_r0s1__40 <= ~(&(payload_dout[398:391])) & _GEN_179;
+      and_r0s1__40 <= ~(&(payload_dout[398:391])) & _GEN_180;
     end
     if (_GEN_14)
       select_r0s2__12 <=
-        _GEN_435 | and_r0s1__40
-          ? {_GEN_435 ? payload_r0s1[415:400] : 16'h0, payload_r0s1[399:384]}
+        _GEN_436 | and_r0s1__40
+          ? {_GEN_436 ? payload_r0s1[415:400] : 16'h0, payload_r0s1[399:384]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__41 <= ~(&(payload_dout[430:423])) & ~_GEN_181;
+      and_r0s1__41 <= ~(&(payload_dout[430:423])) & ~_GEN_182;
       and_r0s1__42 <=
         (|(payload_dout[446:439])) & ~(payload_dout[447])
         & payload_dout[446:439] != 8'hFF;
       cmp_i1786_13_r0s1 <=
         $signed({2'h0, payload_dout[430:423] == 8'h0 ? 8'h1 : payload_dout[430:423]}
                 - {2'h0, payload_dout[446:439]}) < 10'sh11;
-      and_r0s1__43 <= ~(&(payload_dout[430:423])) & _GEN_181;
+      and_r0s1__43 <= ~(&(payload_dout[430:423])) & _GEN_182;
     end
     if (_GEN_14)
       select_r0s2__13 <=
-        _GEN_436 | and_r0s1__43
-          ? {_GEN_436 ? payload_r0s1[447:432] : 16'h0, payload_r0s1[431:416]}
+        _GEN_437 | and_r0s1__43
+          ? {_GEN_437 ? payload_r0s1[447:432] : 16'h0, payload_r0s1[431:416]}
           : 32'h0;
     if (_GEN_15) begin
-      and_r0s1__44 <= ~(&(payload_dout[462:455])) & ~_GEN_183;
+      and_r0s1__44 <= ~(&(payload_dout[462:455])) & ~_GEN_184;
       and_r0s1__45 <=
         (|(payload_dout[478:471])) & ~(payload_dout[479])
         & payload_dout[478:471] != 8'hFF;
       cmp_i1786_14_r0s1 <=
         $signed({2'h0, payload_dout[462:455] == 8'h0 ? 8'h1 : payload_dout[462:455]}
                 - {2'h0, payload_dout[478:471]}) < 10'sh11;
-      and_r0s1__46 <= ~(&(payload_dout[462:455])) & _GEN_183;
+      and_r0s1__46 <= ~(&(payload_dout[462:455])) & _GEN_184;
     end
     if (_GEN_14)
       select_r0s2__14 <=
-        _GEN_437 | and_r0s1__46
-          ? {_GEN_437 ? payload_r0s1[479:464] : 16'h0, payload_r0s1[463:448]}
+        _GEN_438 | and_r0s1__46
+          ? {_GEN_438 ? payload_r0s1[479:464] : 16'h0, payload_r0s1[463:448]}
           : 32'h0;
     if (_GEN_15)
       cmp_i1317_not_15_r0s1 <= &(payload_dout[494:487]);
@@ -8407,7 +8432,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       plan_sroa_4_0_r0s16 <= plan_sroa_4_0_r0s15;
     if (_GEN_15)
-      cmp_i1292_r0s1 <= _GEN_186[7:0] == 8'h0;
+      cmp_i1292_r0s1 <= _GEN_187[7:0] == 8'h0;
     if (_GEN_14)
       cmp_i1292_r0s2 <= cmp_i1292_r0s1;
     if (_GEN_13)
@@ -8497,7 +8522,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_8)
       table_r0s8 <= table_r0s7;
     if (_GEN_7)
-      sroa_speculated4764_v_r0s9 <= _GEN_187[6:0];
+      sroa_speculated4764_v_r0s9 <= _GEN_188[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_r0s10 <= sroa_speculated4764_v_r0s9;
     if (_GEN_5)
@@ -8513,7 +8538,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_r0s16 <= sroa_speculated4764_v_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_r0s9__1 <= _GEN_187[14:7];
+      sroa_speculated4764_v_r0s9__1 <= _GEN_188[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_r0s10__1 <= sroa_speculated4764_v_r0s9__1;
     if (_GEN_5)
@@ -8529,7 +8554,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_r0s16__1 <= sroa_speculated4764_v_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_r0s9__2 <= _GEN_187[15];
+      sroa_speculated4764_v_r0s9__2 <= _GEN_188[15];
     if (_GEN_6)
       sroa_speculated4764_v_r0s10__2 <= sroa_speculated4764_v_r0s9__2;
     if (_GEN_5)
@@ -8545,7 +8570,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_r0s16__2 <= sroa_speculated4764_v_r0s15__2;
     if (_GEN_7)
-      xor_r0s9 <= |(_GEN_187[31:16]);
+      xor_r0s9 <= |(_GEN_188[31:16]);
     if (_GEN_6)
       xor_r0s10 <= xor_r0s9;
     if (_GEN_5)
@@ -8562,24 +8587,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16 <= xor_r0s15;
     if (_GEN_7)
       sub_i1111_neg_r0s9 <=
-        {2'h0, _GEN_187[30:23]} - {2'h0, _GEN_188 ? 8'h1 : _GEN_187[14:7]};
+        {2'h0, _GEN_188[30:23]} - {2'h0, _GEN_189 ? 8'h1 : _GEN_188[14:7]};
     if (_GEN_6)
-      select_r0s10 <= _GEN_190 > 6'h1A ? _GEN_189[3:0] + 4'h6 : 4'h0;
+      select_r0s10 <= _GEN_191 > 6'h1A ? _GEN_190[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_r0s9 <= {~_GEN_188, _GEN_187[6:0]};
+      or_i3130_r0s9 <= {~_GEN_189, _GEN_188[6:0]};
     if (_GEN_6) begin
       or_i3130_r0s10 <= or_i3130_r0s9;
-      cmp_i_i3332_r0s10 <= _GEN_190 < 6'h22;
-      loadedv_i330856_r0s10 <= _GEN_190;
+      cmp_i_i3332_r0s10 <= _GEN_191 < 6'h22;
+      loadedv_i330856_r0s10 <= _GEN_191;
     end
     if (_GEN_5) begin
       or_i2697_r0s11 <=
         (|(~({8{~(select_r0s10[3])}} & 8'hFF << select_r0s10) & or_i3130_r0s10))
-        | _GEN_26[0];
-      cond_i_i_r0s11 <= _GEN_26[33:1];
+        | _GEN_27[0];
+      cond_i_i_r0s11 <= _GEN_27[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1 <= _GEN_186[7:0];
+      codes_sroa_0_0_r0s1 <= _GEN_187[7:0];
     if (_GEN_14)
       codes_sroa_0_0_r0s2 <= codes_sroa_0_0_r0s1;
     if (_GEN_13)
@@ -8596,14 +8621,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8 <= codes_sroa_0_0_r0s7;
     if (_GEN_7)
       mul_i2723_r0s9 <=
-        {8'h0, |(_GEN_187[30:23]), _GEN_187[22:16]} * {8'h0, codes_sroa_0_0_r0s8};
+        {8'h0, |(_GEN_188[30:23]), _GEN_188[22:16]} * {8'h0, codes_sroa_0_0_r0s8};
     if (_GEN_6)
       mul_i2723_r0s10 <= mul_i2723_r0s9;
     if (_GEN_5)
       mul_i2723_r0s11 <= mul_i2723_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_r0s12 <=
-        (sroa_speculated4764_v_r0s11__2 ? 36'h0 - _GEN_27 : _GEN_27)
+        (sroa_speculated4764_v_r0s11__2 ? 36'h0 - _GEN_28 : _GEN_28)
         + {10'h0, mul_i2723_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_r0s13 <= sum_i_sroa_0_0_off0_r0s12 == 36'h0;
@@ -8622,7 +8647,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_r0s16 <= sum_i_sroa_0_0_off0_r0s15;
     if (_GEN_7)
-      add_r0s9 <= {1'h0, _GEN_187[30:23]} + 9'h10;
+      add_r0s9 <= {1'h0, _GEN_188[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10 <= add_r0s9;
     if (_GEN_5)
@@ -8632,7 +8657,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13 <= add_r0s12;
     if (_GEN_7)
-      select_r0s9 <= _GEN_187[30:23] > 8'h13 ? 6'h23 : _GEN_187[28:23] + 6'h10;
+      select_r0s9 <= _GEN_188[30:23] > 8'h13 ? 6'h23 : _GEN_188[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__1 <= select_r0s9;
     if (_GEN_5)
@@ -8641,78 +8666,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12 <= select_r0s11;
     if (_GEN_3) begin
       select_r0s13 <= select_r0s12;
-      and_r0s13__1 <= _GEN_452 & _GEN_467;
-      select_r0s13__1 <= _GEN_468 ? ~(_GEN_191[0]) : ~(_GEN_191[2]) & _GEN_191[1];
-      and_r0s13__2 <= _GEN_468;
-      and_r0s13__3 <= _GEN_452;
+      and_r0s13__1 <= _GEN_453 & _GEN_468;
+      select_r0s13__1 <= _GEN_469 ? ~(_GEN_192[0]) : ~(_GEN_192[2]) & _GEN_192[1];
+      and_r0s13__2 <= _GEN_469;
+      and_r0s13__3 <= _GEN_453;
       select_r0s13__2 <=
-        _GEN_459
-          ? {_GEN_462 & ~_GEN_465,
-             _GEN_462
-               ? {_GEN_463 & ~_GEN_464,
-                  _GEN_463 ? ~(_GEN_191[4]) & _GEN_191[3] : ~(_GEN_191[6]) & _GEN_191[5]}
-               : {_GEN_460 & ~_GEN_461,
-                  _GEN_460
-                    ? ~(_GEN_191[8]) & _GEN_191[7]
-                    : ~(_GEN_191[10]) & _GEN_191[9]}}
-          : {_GEN_455 & ~_GEN_458,
-             _GEN_455
-               ? {_GEN_456 & ~_GEN_457,
-                  _GEN_456
-                    ? ~(_GEN_191[12]) & _GEN_191[11]
-                    : ~(_GEN_191[14]) & _GEN_191[13]}
-               : {_GEN_453 & ~_GEN_454,
-                  _GEN_453
-                    ? ~(_GEN_191[16]) & _GEN_191[15]
-                    : ~(_GEN_191[18]) & _GEN_191[17]}};
-      and_r0s13__4 <= _GEN_459 & ~_GEN_466;
+        _GEN_460
+          ? {_GEN_463 & ~_GEN_466,
+             _GEN_463
+               ? {_GEN_464 & ~_GEN_465,
+                  _GEN_464 ? ~(_GEN_192[4]) & _GEN_192[3] : ~(_GEN_192[6]) & _GEN_192[5]}
+               : {_GEN_461 & ~_GEN_462,
+                  _GEN_461
+                    ? ~(_GEN_192[8]) & _GEN_192[7]
+                    : ~(_GEN_192[10]) & _GEN_192[9]}}
+          : {_GEN_456 & ~_GEN_459,
+             _GEN_456
+               ? {_GEN_457 & ~_GEN_458,
+                  _GEN_457
+                    ? ~(_GEN_192[12]) & _GEN_192[11]
+                    : ~(_GEN_192[14]) & _GEN_192[13]}
+               : {_GEN_454 & ~_GEN_455,
+                  _GEN_454
+                    ? ~(_GEN_192[16]) & _GEN_192[15]
+                    : ~(_GEN_192[18]) & _GEN_192[17]}};
+      and_r0s13__4 <= _GEN_460 & ~_GEN_467;
       select_r0s13__3 <=
-        _GEN_444
-          ? {_GEN_447 & ~_GEN_450,
-             _GEN_447
-               ? {_GEN_448 & ~_GEN_449,
-                  _GEN_448
-                    ? ~(_GEN_191[20]) & _GEN_191[19]
-                    : ~(_GEN_191[22]) & _GEN_191[21]}
-               : {_GEN_445 & ~_GEN_446,
-                  _GEN_445
-                    ? ~(_GEN_191[24]) & _GEN_191[23]
-                    : ~(_GEN_191[26]) & _GEN_191[25]}}
-          : {_GEN_440 & ~_GEN_443,
-             _GEN_440
-               ? {_GEN_441 & ~_GEN_442,
-                  _GEN_441
-                    ? ~(_GEN_191[28]) & _GEN_191[27]
-                    : ~(_GEN_191[30]) & _GEN_191[29]}
-               : {_GEN_438 & ~_GEN_439,
-                  _GEN_438
-                    ? ~(_GEN_191[32]) & _GEN_191[31]
-                    : ~(_GEN_191[34]) & _GEN_191[33]}};
-      and_r0s13__5 <= _GEN_444 & ~_GEN_451;
-      and_r0s13__6 <= _GEN_452 & ~_GEN_467;
+        _GEN_445
+          ? {_GEN_448 & ~_GEN_451,
+             _GEN_448
+               ? {_GEN_449 & ~_GEN_450,
+                  _GEN_449
+                    ? ~(_GEN_192[20]) & _GEN_192[19]
+                    : ~(_GEN_192[22]) & _GEN_192[21]}
+               : {_GEN_446 & ~_GEN_447,
+                  _GEN_446
+                    ? ~(_GEN_192[24]) & _GEN_192[23]
+                    : ~(_GEN_192[26]) & _GEN_192[25]}}
+          : {_GEN_441 & ~_GEN_444,
+             _GEN_441
+               ? {_GEN_442 & ~_GEN_443,
+                  _GEN_442
+                    ? ~(_GEN_192[28]) & _GEN_192[27]
+                    : ~(_GEN_192[30]) & _GEN_192[29]}
+               : {_GEN_439 & ~_GEN_440,
+                  _GEN_439
+                    ? ~(_GEN_192[32]) & _GEN_192[31]
+                    : ~(_GEN_192[34]) & _GEN_192[33]}};
+      and_r0s13__5 <= _GEN_445 & ~_GEN_452;
+      and_r0s13__6 <= _GEN_453 & ~_GEN_468;
     end
     if (_GEN_2)
-      sub_i2968_r0s14 <= {1'h0, add_r0s13} - {4'h0, _GEN_193};
+      sub_i2968_r0s14 <= {1'h0, add_r0s13} - {4'h0, _GEN_194};
     if (_GEN_1)
       sub_i2968_r0s15 <= sub_i2968_r0s14;
     if (_GEN_2)
-      cmp_i3745_r0s14 <= _GEN_193 < 6'h23;
+      cmp_i3745_r0s14 <= _GEN_194 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_r0s13 <= _GEN_191;
+      magnitude_i_sroa_0_0_off0_r0s13 <= _GEN_192;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_r0s14 <= magnitude_i_sroa_0_0_off0_r0s13;
-      umin_r0s14 <= _GEN_193;
+      umin_r0s14 <= _GEN_194;
     end
     if (_GEN_1) begin
-      cond_i3748_r0s15 <= _GEN_28[27];
-      cond_i3748_r0s15__1 <= _GEN_28[34:28];
-      cond_i3748_r0s15__2 <= _GEN_28[26];
-      cond_i3748_r0s15__3 <= _GEN_28[25:0];
+      cond_i3748_r0s15 <= _GEN_29[27];
+      cond_i3748_r0s15__1 <= _GEN_29[34:28];
+      cond_i3748_r0s15__2 <= _GEN_29[26];
+      cond_i3748_r0s15__3 <= _GEN_29[25:0];
     end
     if (_GEN_0)
-      narrow_r0s16 <= _GEN_29 < 17'h7F7F ? _GEN_29[15:0] : 16'h7F7F;
+      narrow_r0s16 <= _GEN_30 < 17'h7F7F ? _GEN_30[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_r0s9 <= _GEN_187[14:0] == 15'h0 ? 16'h0 : _GEN_187[15:0];
+      ref_tmp96_i_sroa_0_0_r0s9 <= _GEN_188[14:0] == 15'h0 ? 16'h0 : _GEN_188[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_r0s10 <= ref_tmp96_i_sroa_0_0_r0s9;
     if (_GEN_5)
@@ -8728,7 +8753,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_r0s16 <= ref_tmp96_i_sroa_0_0_r0s15;
     if (_GEN_15)
-      cmp_i1292_1_r0s1 <= _GEN_186[15:8] == 8'h0;
+      cmp_i1292_1_r0s1 <= _GEN_187[15:8] == 8'h0;
     if (_GEN_14)
       cmp_i1292_1_r0s2 <= cmp_i1292_1_r0s1;
     if (_GEN_13)
@@ -8760,7 +8785,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_1_r0s16 <= cmp_i1292_1_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_1_r0s9 <= _GEN_194[6:0];
+      sroa_speculated4764_v_1_r0s9 <= _GEN_195[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_1_r0s10 <= sroa_speculated4764_v_1_r0s9;
     if (_GEN_5)
@@ -8776,7 +8801,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_1_r0s16 <= sroa_speculated4764_v_1_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_1_r0s9__1 <= _GEN_194[14:7];
+      sroa_speculated4764_v_1_r0s9__1 <= _GEN_195[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_1_r0s10__1 <= sroa_speculated4764_v_1_r0s9__1;
     if (_GEN_5)
@@ -8792,7 +8817,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_1_r0s16__1 <= sroa_speculated4764_v_1_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_1_r0s9__2 <= _GEN_194[15];
+      sroa_speculated4764_v_1_r0s9__2 <= _GEN_195[15];
     if (_GEN_6)
       sroa_speculated4764_v_1_r0s10__2 <= sroa_speculated4764_v_1_r0s9__2;
     if (_GEN_5)
@@ -8808,7 +8833,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_1_r0s16__2 <= sroa_speculated4764_v_1_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__1 <= |(_GEN_194[31:16]);
+      xor_r0s9__1 <= |(_GEN_195[31:16]);
     if (_GEN_6)
       xor_r0s10__1 <= xor_r0s9__1;
     if (_GEN_5)
@@ -8825,24 +8850,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__1 <= xor_r0s15__1;
     if (_GEN_7)
       sub_i1111_neg_1_r0s9 <=
-        {2'h0, _GEN_194[30:23]} - {2'h0, _GEN_195 ? 8'h1 : _GEN_194[14:7]};
+        {2'h0, _GEN_195[30:23]} - {2'h0, _GEN_196 ? 8'h1 : _GEN_195[14:7]};
     if (_GEN_6)
-      select_r0s10__2 <= _GEN_197 > 6'h1A ? _GEN_196[3:0] + 4'h6 : 4'h0;
+      select_r0s10__2 <= _GEN_198 > 6'h1A ? _GEN_197[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_1_r0s9 <= {~_GEN_195, _GEN_194[6:0]};
+      or_i3130_1_r0s9 <= {~_GEN_196, _GEN_195[6:0]};
     if (_GEN_6) begin
       or_i3130_1_r0s10 <= or_i3130_1_r0s9;
-      cmp_i_i3332_1_r0s10 <= _GEN_197 < 6'h22;
-      loadedv_i330856_1_r0s10 <= _GEN_197;
+      cmp_i_i3332_1_r0s10 <= _GEN_198 < 6'h22;
+      loadedv_i330856_1_r0s10 <= _GEN_198;
     end
     if (_GEN_5) begin
       or_i2697_1_r0s11 <=
         (|(~({8{~(select_r0s10__2[3])}} & 8'hFF << select_r0s10__2) & or_i3130_1_r0s10))
-        | _GEN_30[0];
-      cond_i_i_1_r0s11 <= _GEN_30[33:1];
+        | _GEN_31[0];
+      cond_i_i_1_r0s11 <= _GEN_31[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__1 <= _GEN_186[15:8];
+      codes_sroa_0_0_r0s1__1 <= _GEN_187[15:8];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__1 <= codes_sroa_0_0_r0s1__1;
     if (_GEN_13)
@@ -8859,14 +8884,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__1 <= codes_sroa_0_0_r0s7__1;
     if (_GEN_7)
       mul_i2723_1_r0s9 <=
-        {8'h0, |(_GEN_194[30:23]), _GEN_194[22:16]} * {8'h0, codes_sroa_0_0_r0s8__1};
+        {8'h0, |(_GEN_195[30:23]), _GEN_195[22:16]} * {8'h0, codes_sroa_0_0_r0s8__1};
     if (_GEN_6)
       mul_i2723_1_r0s10 <= mul_i2723_1_r0s9;
     if (_GEN_5)
       mul_i2723_1_r0s11 <= mul_i2723_1_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_1_r0s12 <=
-        (sroa_speculated4764_v_1_r0s11__2 ? 36'h0 - _GEN_31 : _GEN_31)
+        (sroa_speculated4764_v_1_r0s11__2 ? 36'h0 - _GEN_32 : _GEN_32)
         + {10'h0, mul_i2723_1_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_1_r0s13 <= sum_i_sroa_0_0_off0_1_r0s12 == 36'h0;
@@ -8885,7 +8910,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_1_r0s16 <= sum_i_sroa_0_0_off0_1_r0s15;
     if (_GEN_7)
-      add_r0s9__1 <= {1'h0, _GEN_194[30:23]} + 9'h10;
+      add_r0s9__1 <= {1'h0, _GEN_195[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__1 <= add_r0s9__1;
     if (_GEN_5)
@@ -8895,7 +8920,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__1 <= add_r0s12__1;
     if (_GEN_7)
-      select_r0s9__1 <= _GEN_194[30:23] > 8'h13 ? 6'h23 : _GEN_194[28:23] + 6'h10;
+      select_r0s9__1 <= _GEN_195[30:23] > 8'h13 ? 6'h23 : _GEN_195[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__3 <= select_r0s9__1;
     if (_GEN_5)
@@ -8904,78 +8929,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__1 <= select_r0s11__1;
     if (_GEN_3) begin
       select_r0s13__4 <= select_r0s12__1;
-      and_r0s13__7 <= _GEN_483 & _GEN_498;
-      select_r0s13__5 <= _GEN_499 ? ~(_GEN_198[0]) : ~(_GEN_198[2]) & _GEN_198[1];
-      and_r0s13__8 <= _GEN_499;
-      and_r0s13__9 <= _GEN_483;
+      and_r0s13__7 <= _GEN_484 & _GEN_499;
+      select_r0s13__5 <= _GEN_500 ? ~(_GEN_199[0]) : ~(_GEN_199[2]) & _GEN_199[1];
+      and_r0s13__8 <= _GEN_500;
+      and_r0s13__9 <= _GEN_484;
       select_r0s13__6 <=
-        _GEN_490
-          ? {_GEN_493 & ~_GEN_496,
-             _GEN_493
-               ? {_GEN_494 & ~_GEN_495,
-                  _GEN_494 ? ~(_GEN_198[4]) & _GEN_198[3] : ~(_GEN_198[6]) & _GEN_198[5]}
-               : {_GEN_491 & ~_GEN_492,
-                  _GEN_491
-                    ? ~(_GEN_198[8]) & _GEN_198[7]
-                    : ~(_GEN_198[10]) & _GEN_198[9]}}
-          : {_GEN_486 & ~_GEN_489,
-             _GEN_486
-               ? {_GEN_487 & ~_GEN_488,
-                  _GEN_487
-                    ? ~(_GEN_198[12]) & _GEN_198[11]
-                    : ~(_GEN_198[14]) & _GEN_198[13]}
-               : {_GEN_484 & ~_GEN_485,
-                  _GEN_484
-                    ? ~(_GEN_198[16]) & _GEN_198[15]
-                    : ~(_GEN_198[18]) & _GEN_198[17]}};
-      and_r0s13__10 <= _GEN_490 & ~_GEN_497;
+        _GEN_491
+          ? {_GEN_494 & ~_GEN_497,
+             _GEN_494
+               ? {_GEN_495 & ~_GEN_496,
+                  _GEN_495 ? ~(_GEN_199[4]) & _GEN_199[3] : ~(_GEN_199[6]) & _GEN_199[5]}
+               : {_GEN_492 & ~_GEN_493,
+                  _GEN_492
+                    ? ~(_GEN_199[8]) & _GEN_199[7]
+                    : ~(_GEN_199[10]) & _GEN_199[9]}}
+          : {_GEN_487 & ~_GEN_490,
+             _GEN_487
+               ? {_GEN_488 & ~_GEN_489,
+                  _GEN_488
+                    ? ~(_GEN_199[12]) & _GEN_199[11]
+                    : ~(_GEN_199[14]) & _GEN_199[13]}
+               : {_GEN_485 & ~_GEN_486,
+                  _GEN_485
+                    ? ~(_GEN_199[16]) & _GEN_199[15]
+                    : ~(_GEN_199[18]) & _GEN_199[17]}};
+      and_r0s13__10 <= _GEN_491 & ~_GEN_498;
       select_r0s13__7 <=
-        _GEN_475
-          ? {_GEN_478 & ~_GEN_481,
-             _GEN_478
-               ? {_GEN_479 & ~_GEN_480,
-                  _GEN_479
-                    ? ~(_GEN_198[20]) & _GEN_198[19]
-                    : ~(_GEN_198[22]) & _GEN_198[21]}
-               : {_GEN_476 & ~_GEN_477,
-                  _GEN_476
-                    ? ~(_GEN_198[24]) & _GEN_198[23]
-                    : ~(_GEN_198[26]) & _GEN_198[25]}}
-          : {_GEN_471 & ~_GEN_474,
-             _GEN_471
-               ? {_GEN_472 & ~_GEN_473,
-                  _GEN_472
-                    ? ~(_GEN_198[28]) & _GEN_198[27]
-                    : ~(_GEN_198[30]) & _GEN_198[29]}
-               : {_GEN_469 & ~_GEN_470,
-                  _GEN_469
-                    ? ~(_GEN_198[32]) & _GEN_198[31]
-                    : ~(_GEN_198[34]) & _GEN_198[33]}};
-      and_r0s13__11 <= _GEN_475 & ~_GEN_482;
-      and_r0s13__12 <= _GEN_483 & ~_GEN_498;
+        _GEN_476
+          ? {_GEN_479 & ~_GEN_482,
+             _GEN_479
+               ? {_GEN_480 & ~_GEN_481,
+                  _GEN_480
+                    ? ~(_GEN_199[20]) & _GEN_199[19]
+                    : ~(_GEN_199[22]) & _GEN_199[21]}
+               : {_GEN_477 & ~_GEN_478,
+                  _GEN_477
+                    ? ~(_GEN_199[24]) & _GEN_199[23]
+                    : ~(_GEN_199[26]) & _GEN_199[25]}}
+          : {_GEN_472 & ~_GEN_475,
+             _GEN_472
+               ? {_GEN_473 & ~_GEN_474,
+                  _GEN_473
+                    ? ~(_GEN_199[28]) & _GEN_199[27]
+                    : ~(_GEN_199[30]) & _GEN_199[29]}
+               : {_GEN_470 & ~_GEN_471,
+                  _GEN_470
+                    ? ~(_GEN_199[32]) & _GEN_199[31]
+                    : ~(_GEN_199[34]) & _GEN_199[33]}};
+      and_r0s13__11 <= _GEN_476 & ~_GEN_483;
+      and_r0s13__12 <= _GEN_484 & ~_GEN_499;
     end
     if (_GEN_2)
-      sub_i2968_1_r0s14 <= {1'h0, add_r0s13__1} - {4'h0, _GEN_200};
+      sub_i2968_1_r0s14 <= {1'h0, add_r0s13__1} - {4'h0, _GEN_201};
     if (_GEN_1)
       sub_i2968_1_r0s15 <= sub_i2968_1_r0s14;
     if (_GEN_2)
-      cmp_i3745_1_r0s14 <= _GEN_200 < 6'h23;
+      cmp_i3745_1_r0s14 <= _GEN_201 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_1_r0s13 <= _GEN_198;
+      magnitude_i_sroa_0_0_off0_1_r0s13 <= _GEN_199;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_1_r0s14 <= magnitude_i_sroa_0_0_off0_1_r0s13;
-      umin_r0s14__1 <= _GEN_200;
+      umin_r0s14__1 <= _GEN_201;
     end
     if (_GEN_1) begin
-      cond_i3748_1_r0s15 <= _GEN_32[27];
-      cond_i3748_1_r0s15__1 <= _GEN_32[34:28];
-      cond_i3748_1_r0s15__2 <= _GEN_32[26];
-      cond_i3748_1_r0s15__3 <= _GEN_32[25:0];
+      cond_i3748_1_r0s15 <= _GEN_33[27];
+      cond_i3748_1_r0s15__1 <= _GEN_33[34:28];
+      cond_i3748_1_r0s15__2 <= _GEN_33[26];
+      cond_i3748_1_r0s15__3 <= _GEN_33[25:0];
     end
     if (_GEN_0)
-      narrow_1_r0s16 <= _GEN_33 < 17'h7F7F ? _GEN_33[15:0] : 16'h7F7F;
+      narrow_1_r0s16 <= _GEN_34 < 17'h7F7F ? _GEN_34[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_1_r0s9 <= _GEN_194[14:0] == 15'h0 ? 16'h0 : _GEN_194[15:0];
+      ref_tmp96_i_sroa_0_0_1_r0s9 <= _GEN_195[14:0] == 15'h0 ? 16'h0 : _GEN_195[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_1_r0s10 <= ref_tmp96_i_sroa_0_0_1_r0s9;
     if (_GEN_5)
@@ -8991,7 +9016,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_1_r0s16 <= ref_tmp96_i_sroa_0_0_1_r0s15;
     if (_GEN_15)
-      cmp_i1292_2_r0s1 <= _GEN_186[23:16] == 8'h0;
+      cmp_i1292_2_r0s1 <= _GEN_187[23:16] == 8'h0;
     if (_GEN_14)
       cmp_i1292_2_r0s2 <= cmp_i1292_2_r0s1;
     if (_GEN_13)
@@ -9023,7 +9048,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_2_r0s16 <= cmp_i1292_2_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_2_r0s9 <= _GEN_201[6:0];
+      sroa_speculated4764_v_2_r0s9 <= _GEN_202[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_2_r0s10 <= sroa_speculated4764_v_2_r0s9;
     if (_GEN_5)
@@ -9039,7 +9064,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_2_r0s16 <= sroa_speculated4764_v_2_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_2_r0s9__1 <= _GEN_201[14:7];
+      sroa_speculated4764_v_2_r0s9__1 <= _GEN_202[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_2_r0s10__1 <= sroa_speculated4764_v_2_r0s9__1;
     if (_GEN_5)
@@ -9055,7 +9080,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_2_r0s16__1 <= sroa_speculated4764_v_2_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_2_r0s9__2 <= _GEN_201[15];
+      sroa_speculated4764_v_2_r0s9__2 <= _GEN_202[15];
     if (_GEN_6)
       sroa_speculated4764_v_2_r0s10__2 <= sroa_speculated4764_v_2_r0s9__2;
     if (_GEN_5)
@@ -9071,7 +9096,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_2_r0s16__2 <= sroa_speculated4764_v_2_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__2 <= |(_GEN_201[31:16]);
+      xor_r0s9__2 <= |(_GEN_202[31:16]);
     if (_GEN_6)
       xor_r0s10__2 <= xor_r0s9__2;
     if (_GEN_5)
@@ -9088,24 +9113,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__2 <= xor_r0s15__2;
     if (_GEN_7)
       sub_i1111_neg_2_r0s9 <=
-        {2'h0, _GEN_201[30:23]} - {2'h0, _GEN_202 ? 8'h1 : _GEN_201[14:7]};
+        {2'h0, _GEN_202[30:23]} - {2'h0, _GEN_203 ? 8'h1 : _GEN_202[14:7]};
     if (_GEN_6)
-      select_r0s10__4 <= _GEN_204 > 6'h1A ? _GEN_203[3:0] + 4'h6 : 4'h0;
+      select_r0s10__4 <= _GEN_205 > 6'h1A ? _GEN_204[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_2_r0s9 <= {~_GEN_202, _GEN_201[6:0]};
+      or_i3130_2_r0s9 <= {~_GEN_203, _GEN_202[6:0]};
     if (_GEN_6) begin
       or_i3130_2_r0s10 <= or_i3130_2_r0s9;
-      cmp_i_i3332_2_r0s10 <= _GEN_204 < 6'h22;
-      loadedv_i330856_2_r0s10 <= _GEN_204;
+      cmp_i_i3332_2_r0s10 <= _GEN_205 < 6'h22;
+      loadedv_i330856_2_r0s10 <= _GEN_205;
     end
     if (_GEN_5) begin
       or_i2697_2_r0s11 <=
         (|(~({8{~(select_r0s10__4[3])}} & 8'hFF << select_r0s10__4) & or_i3130_2_r0s10))
-        | _GEN_34[0];
-      cond_i_i_2_r0s11 <= _GEN_34[33:1];
+        | _GEN_35[0];
+      cond_i_i_2_r0s11 <= _GEN_35[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__2 <= _GEN_186[23:16];
+      codes_sroa_0_0_r0s1__2 <= _GEN_187[23:16];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__2 <= codes_sroa_0_0_r0s1__2;
     if (_GEN_13)
@@ -9122,14 +9147,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__2 <= codes_sroa_0_0_r0s7__2;
     if (_GEN_7)
       mul_i2723_2_r0s9 <=
-        {8'h0, |(_GEN_201[30:23]), _GEN_201[22:16]} * {8'h0, codes_sroa_0_0_r0s8__2};
+        {8'h0, |(_GEN_202[30:23]), _GEN_202[22:16]} * {8'h0, codes_sroa_0_0_r0s8__2};
     if (_GEN_6)
       mul_i2723_2_r0s10 <= mul_i2723_2_r0s9;
     if (_GEN_5)
       mul_i2723_2_r0s11 <= mul_i2723_2_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_2_r0s12 <=
-        (sroa_speculated4764_v_2_r0s11__2 ? 36'h0 - _GEN_35 : _GEN_35)
+        (sroa_speculated4764_v_2_r0s11__2 ? 36'h0 - _GEN_36 : _GEN_36)
         + {10'h0, mul_i2723_2_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_2_r0s13 <= sum_i_sroa_0_0_off0_2_r0s12 == 36'h0;
@@ -9148,7 +9173,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_2_r0s16 <= sum_i_sroa_0_0_off0_2_r0s15;
     if (_GEN_7)
-      add_r0s9__2 <= {1'h0, _GEN_201[30:23]} + 9'h10;
+      add_r0s9__2 <= {1'h0, _GEN_202[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__2 <= add_r0s9__2;
     if (_GEN_5)
@@ -9158,7 +9183,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__2 <= add_r0s12__2;
     if (_GEN_7)
-      select_r0s9__2 <= _GEN_201[30:23] > 8'h13 ? 6'h23 : _GEN_201[28:23] + 6'h10;
+      select_r0s9__2 <= _GEN_202[30:23] > 8'h13 ? 6'h23 : _GEN_202[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__5 <= select_r0s9__2;
     if (_GEN_5)
@@ -9167,78 +9192,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__2 <= select_r0s11__2;
     if (_GEN_3) begin
       select_r0s13__8 <= select_r0s12__2;
-      and_r0s13__13 <= _GEN_514 & _GEN_529;
-      select_r0s13__9 <= _GEN_530 ? ~(_GEN_205[0]) : ~(_GEN_205[2]) & _GEN_205[1];
-      and_r0s13__14 <= _GEN_530;
-      and_r0s13__15 <= _GEN_514;
+      and_r0s13__13 <= _GEN_515 & _GEN_530;
+      select_r0s13__9 <= _GEN_531 ? ~(_GEN_206[0]) : ~(_GEN_206[2]) & _GEN_206[1];
+      and_r0s13__14 <= _GEN_531;
+      and_r0s13__15 <= _GEN_515;
       select_r0s13__10 <=
-        _GEN_521
-          ? {_GEN_524 & ~_GEN_527,
-             _GEN_524
-               ? {_GEN_525 & ~_GEN_526,
-                  _GEN_525 ? ~(_GEN_205[4]) & _GEN_205[3] : ~(_GEN_205[6]) & _GEN_205[5]}
-               : {_GEN_522 & ~_GEN_523,
-                  _GEN_522
-                    ? ~(_GEN_205[8]) & _GEN_205[7]
-                    : ~(_GEN_205[10]) & _GEN_205[9]}}
-          : {_GEN_517 & ~_GEN_520,
-             _GEN_517
-               ? {_GEN_518 & ~_GEN_519,
-                  _GEN_518
-                    ? ~(_GEN_205[12]) & _GEN_205[11]
-                    : ~(_GEN_205[14]) & _GEN_205[13]}
-               : {_GEN_515 & ~_GEN_516,
-                  _GEN_515
-                    ? ~(_GEN_205[16]) & _GEN_205[15]
-                    : ~(_GEN_205[18]) & _GEN_205[17]}};
-      and_r0s13__16 <= _GEN_521 & ~_GEN_528;
+        _GEN_522
+          ? {_GEN_525 & ~_GEN_528,
+             _GEN_525
+               ? {_GEN_526 & ~_GEN_527,
+                  _GEN_526 ? ~(_GEN_206[4]) & _GEN_206[3] : ~(_GEN_206[6]) & _GEN_206[5]}
+               : {_GEN_523 & ~_GEN_524,
+                  _GEN_523
+                    ? ~(_GEN_206[8]) & _GEN_206[7]
+                    : ~(_GEN_206[10]) & _GEN_206[9]}}
+          : {_GEN_518 & ~_GEN_521,
+             _GEN_518
+               ? {_GEN_519 & ~_GEN_520,
+                  _GEN_519
+                    ? ~(_GEN_206[12]) & _GEN_206[11]
+                    : ~(_GEN_206[14]) & _GEN_206[13]}
+               : {_GEN_516 & ~_GEN_517,
+                  _GEN_516
+                    ? ~(_GEN_206[16]) & _GEN_206[15]
+                    : ~(_GEN_206[18]) & _GEN_206[17]}};
+      and_r0s13__16 <= _GEN_522 & ~_GEN_529;
       select_r0s13__11 <=
-        _GEN_506
-          ? {_GEN_509 & ~_GEN_512,
-             _GEN_509
-               ? {_GEN_510 & ~_GEN_511,
-                  _GEN_510
-                    ? ~(_GEN_205[20]) & _GEN_205[19]
-                    : ~(_GEN_205[22]) & _GEN_205[21]}
-               : {_GEN_507 & ~_GEN_508,
-                  _GEN_507
-                    ? ~(_GEN_205[24]) & _GEN_205[23]
-                    : ~(_GEN_205[26]) & _GEN_205[25]}}
-          : {_GEN_502 & ~_GEN_505,
-             _GEN_502
-               ? {_GEN_503 & ~_GEN_504,
-                  _GEN_503
-                    ? ~(_GEN_205[28]) & _GEN_205[27]
-                    : ~(_GEN_205[30]) & _GEN_205[29]}
-               : {_GEN_500 & ~_GEN_501,
-                  _GEN_500
-                    ? ~(_GEN_205[32]) & _GEN_205[31]
-                    : ~(_GEN_205[34]) & _GEN_205[33]}};
-      and_r0s13__17 <= _GEN_506 & ~_GEN_513;
-      and_r0s13__18 <= _GEN_514 & ~_GEN_529;
+        _GEN_507
+          ? {_GEN_510 & ~_GEN_513,
+             _GEN_510
+               ? {_GEN_511 & ~_GEN_512,
+                  _GEN_511
+                    ? ~(_GEN_206[20]) & _GEN_206[19]
+                    : ~(_GEN_206[22]) & _GEN_206[21]}
+               : {_GEN_508 & ~_GEN_509,
+                  _GEN_508
+                    ? ~(_GEN_206[24]) & _GEN_206[23]
+                    : ~(_GEN_206[26]) & _GEN_206[25]}}
+          : {_GEN_503 & ~_GEN_506,
+             _GEN_503
+               ? {_GEN_504 & ~_GEN_505,
+                  _GEN_504
+                    ? ~(_GEN_206[28]) & _GEN_206[27]
+                    : ~(_GEN_206[30]) & _GEN_206[29]}
+               : {_GEN_501 & ~_GEN_502,
+                  _GEN_501
+                    ? ~(_GEN_206[32]) & _GEN_206[31]
+                    : ~(_GEN_206[34]) & _GEN_206[33]}};
+      and_r0s13__17 <= _GEN_507 & ~_GEN_514;
+      and_r0s13__18 <= _GEN_515 & ~_GEN_530;
     end
     if (_GEN_2)
-      sub_i2968_2_r0s14 <= {1'h0, add_r0s13__2} - {4'h0, _GEN_207};
+      sub_i2968_2_r0s14 <= {1'h0, add_r0s13__2} - {4'h0, _GEN_208};
     if (_GEN_1)
       sub_i2968_2_r0s15 <= sub_i2968_2_r0s14;
     if (_GEN_2)
-      cmp_i3745_2_r0s14 <= _GEN_207 < 6'h23;
+      cmp_i3745_2_r0s14 <= _GEN_208 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_2_r0s13 <= _GEN_205;
+      magnitude_i_sroa_0_0_off0_2_r0s13 <= _GEN_206;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_2_r0s14 <= magnitude_i_sroa_0_0_off0_2_r0s13;
-      umin_r0s14__2 <= _GEN_207;
+      umin_r0s14__2 <= _GEN_208;
     end
     if (_GEN_1) begin
-      cond_i3748_2_r0s15 <= _GEN_36[27];
-      cond_i3748_2_r0s15__1 <= _GEN_36[34:28];
-      cond_i3748_2_r0s15__2 <= _GEN_36[26];
-      cond_i3748_2_r0s15__3 <= _GEN_36[25:0];
+      cond_i3748_2_r0s15 <= _GEN_37[27];
+      cond_i3748_2_r0s15__1 <= _GEN_37[34:28];
+      cond_i3748_2_r0s15__2 <= _GEN_37[26];
+      cond_i3748_2_r0s15__3 <= _GEN_37[25:0];
     end
     if (_GEN_0)
-      narrow_2_r0s16 <= _GEN_37 < 17'h7F7F ? _GEN_37[15:0] : 16'h7F7F;
+      narrow_2_r0s16 <= _GEN_38 < 17'h7F7F ? _GEN_38[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_2_r0s9 <= _GEN_201[14:0] == 15'h0 ? 16'h0 : _GEN_201[15:0];
+      ref_tmp96_i_sroa_0_0_2_r0s9 <= _GEN_202[14:0] == 15'h0 ? 16'h0 : _GEN_202[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_2_r0s10 <= ref_tmp96_i_sroa_0_0_2_r0s9;
     if (_GEN_5)
@@ -9254,7 +9279,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_2_r0s16 <= ref_tmp96_i_sroa_0_0_2_r0s15;
     if (_GEN_15)
-      cmp_i1292_3_r0s1 <= _GEN_186[31:24] == 8'h0;
+      cmp_i1292_3_r0s1 <= _GEN_187[31:24] == 8'h0;
     if (_GEN_14)
       cmp_i1292_3_r0s2 <= cmp_i1292_3_r0s1;
     if (_GEN_13)
@@ -9286,7 +9311,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_3_r0s16 <= cmp_i1292_3_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_3_r0s9 <= _GEN_208[6:0];
+      sroa_speculated4764_v_3_r0s9 <= _GEN_209[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_3_r0s10 <= sroa_speculated4764_v_3_r0s9;
     if (_GEN_5)
@@ -9302,7 +9327,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_3_r0s16 <= sroa_speculated4764_v_3_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_3_r0s9__1 <= _GEN_208[14:7];
+      sroa_speculated4764_v_3_r0s9__1 <= _GEN_209[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_3_r0s10__1 <= sroa_speculated4764_v_3_r0s9__1;
     if (_GEN_5)
@@ -9318,7 +9343,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_3_r0s16__1 <= sroa_speculated4764_v_3_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_3_r0s9__2 <= _GEN_208[15];
+      sroa_speculated4764_v_3_r0s9__2 <= _GEN_209[15];
     if (_GEN_6)
       sroa_speculated4764_v_3_r0s10__2 <= sroa_speculated4764_v_3_r0s9__2;
     if (_GEN_5)
@@ -9334,7 +9359,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_3_r0s16__2 <= sroa_speculated4764_v_3_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__3 <= |(_GEN_208[31:16]);
+      xor_r0s9__3 <= |(_GEN_209[31:16]);
     if (_GEN_6)
       xor_r0s10__3 <= xor_r0s9__3;
     if (_GEN_5)
@@ -9351,24 +9376,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__3 <= xor_r0s15__3;
     if (_GEN_7)
       sub_i1111_neg_3_r0s9 <=
-        {2'h0, _GEN_208[30:23]} - {2'h0, _GEN_209 ? 8'h1 : _GEN_208[14:7]};
+        {2'h0, _GEN_209[30:23]} - {2'h0, _GEN_210 ? 8'h1 : _GEN_209[14:7]};
     if (_GEN_6)
-      select_r0s10__6 <= _GEN_211 > 6'h1A ? _GEN_210[3:0] + 4'h6 : 4'h0;
+      select_r0s10__6 <= _GEN_212 > 6'h1A ? _GEN_211[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_3_r0s9 <= {~_GEN_209, _GEN_208[6:0]};
+      or_i3130_3_r0s9 <= {~_GEN_210, _GEN_209[6:0]};
     if (_GEN_6) begin
       or_i3130_3_r0s10 <= or_i3130_3_r0s9;
-      cmp_i_i3332_3_r0s10 <= _GEN_211 < 6'h22;
-      loadedv_i330856_3_r0s10 <= _GEN_211;
+      cmp_i_i3332_3_r0s10 <= _GEN_212 < 6'h22;
+      loadedv_i330856_3_r0s10 <= _GEN_212;
     end
     if (_GEN_5) begin
       or_i2697_3_r0s11 <=
         (|(~({8{~(select_r0s10__6[3])}} & 8'hFF << select_r0s10__6) & or_i3130_3_r0s10))
-        | _GEN_38[0];
-      cond_i_i_3_r0s11 <= _GEN_38[33:1];
+        | _GEN_39[0];
+      cond_i_i_3_r0s11 <= _GEN_39[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__3 <= _GEN_186[31:24];
+      codes_sroa_0_0_r0s1__3 <= _GEN_187[31:24];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__3 <= codes_sroa_0_0_r0s1__3;
     if (_GEN_13)
@@ -9385,14 +9410,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__3 <= codes_sroa_0_0_r0s7__3;
     if (_GEN_7)
       mul_i2723_3_r0s9 <=
-        {8'h0, |(_GEN_208[30:23]), _GEN_208[22:16]} * {8'h0, codes_sroa_0_0_r0s8__3};
+        {8'h0, |(_GEN_209[30:23]), _GEN_209[22:16]} * {8'h0, codes_sroa_0_0_r0s8__3};
     if (_GEN_6)
       mul_i2723_3_r0s10 <= mul_i2723_3_r0s9;
     if (_GEN_5)
       mul_i2723_3_r0s11 <= mul_i2723_3_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_3_r0s12 <=
-        (sroa_speculated4764_v_3_r0s11__2 ? 36'h0 - _GEN_39 : _GEN_39)
+        (sroa_speculated4764_v_3_r0s11__2 ? 36'h0 - _GEN_40 : _GEN_40)
         + {10'h0, mul_i2723_3_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_3_r0s13 <= sum_i_sroa_0_0_off0_3_r0s12 == 36'h0;
@@ -9411,7 +9436,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_3_r0s16 <= sum_i_sroa_0_0_off0_3_r0s15;
     if (_GEN_7)
-      add_r0s9__3 <= {1'h0, _GEN_208[30:23]} + 9'h10;
+      add_r0s9__3 <= {1'h0, _GEN_209[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__3 <= add_r0s9__3;
     if (_GEN_5)
@@ -9421,7 +9446,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__3 <= add_r0s12__3;
     if (_GEN_7)
-      select_r0s9__3 <= _GEN_208[30:23] > 8'h13 ? 6'h23 : _GEN_208[28:23] + 6'h10;
+      select_r0s9__3 <= _GEN_209[30:23] > 8'h13 ? 6'h23 : _GEN_209[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__7 <= select_r0s9__3;
     if (_GEN_5)
@@ -9430,78 +9455,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__3 <= select_r0s11__3;
     if (_GEN_3) begin
       select_r0s13__12 <= select_r0s12__3;
-      and_r0s13__19 <= _GEN_545 & _GEN_560;
-      select_r0s13__13 <= _GEN_561 ? ~(_GEN_212[0]) : ~(_GEN_212[2]) & _GEN_212[1];
-      and_r0s13__20 <= _GEN_561;
-      and_r0s13__21 <= _GEN_545;
+      and_r0s13__19 <= _GEN_546 & _GEN_561;
+      select_r0s13__13 <= _GEN_562 ? ~(_GEN_213[0]) : ~(_GEN_213[2]) & _GEN_213[1];
+      and_r0s13__20 <= _GEN_562;
+      and_r0s13__21 <= _GEN_546;
       select_r0s13__14 <=
-        _GEN_552
-          ? {_GEN_555 & ~_GEN_558,
-             _GEN_555
-               ? {_GEN_556 & ~_GEN_557,
-                  _GEN_556 ? ~(_GEN_212[4]) & _GEN_212[3] : ~(_GEN_212[6]) & _GEN_212[5]}
-               : {_GEN_553 & ~_GEN_554,
-                  _GEN_553
-                    ? ~(_GEN_212[8]) & _GEN_212[7]
-                    : ~(_GEN_212[10]) & _GEN_212[9]}}
-          : {_GEN_548 & ~_GEN_551,
-             _GEN_548
-               ? {_GEN_549 & ~_GEN_550,
-                  _GEN_549
-                    ? ~(_GEN_212[12]) & _GEN_212[11]
-                    : ~(_GEN_212[14]) & _GEN_212[13]}
-               : {_GEN_546 & ~_GEN_547,
-                  _GEN_546
-                    ? ~(_GEN_212[16]) & _GEN_212[15]
-                    : ~(_GEN_212[18]) & _GEN_212[17]}};
-      and_r0s13__22 <= _GEN_552 & ~_GEN_559;
+        _GEN_553
+          ? {_GEN_556 & ~_GEN_559,
+             _GEN_556
+               ? {_GEN_557 & ~_GEN_558,
+                  _GEN_557 ? ~(_GEN_213[4]) & _GEN_213[3] : ~(_GEN_213[6]) & _GEN_213[5]}
+               : {_GEN_554 & ~_GEN_555,
+                  _GEN_554
+                    ? ~(_GEN_213[8]) & _GEN_213[7]
+                    : ~(_GEN_213[10]) & _GEN_213[9]}}
+          : {_GEN_549 & ~_GEN_552,
+             _GEN_549
+               ? {_GEN_550 & ~_GEN_551,
+                  _GEN_550
+                    ? ~(_GEN_213[12]) & _GEN_213[11]
+                    : ~(_GEN_213[14]) & _GEN_213[13]}
+               : {_GEN_547 & ~_GEN_548,
+                  _GEN_547
+                    ? ~(_GEN_213[16]) & _GEN_213[15]
+                    : ~(_GEN_213[18]) & _GEN_213[17]}};
+      and_r0s13__22 <= _GEN_553 & ~_GEN_560;
       select_r0s13__15 <=
-        _GEN_537
-          ? {_GEN_540 & ~_GEN_543,
-             _GEN_540
-               ? {_GEN_541 & ~_GEN_542,
-                  _GEN_541
-                    ? ~(_GEN_212[20]) & _GEN_212[19]
-                    : ~(_GEN_212[22]) & _GEN_212[21]}
-               : {_GEN_538 & ~_GEN_539,
-                  _GEN_538
-                    ? ~(_GEN_212[24]) & _GEN_212[23]
-                    : ~(_GEN_212[26]) & _GEN_212[25]}}
-          : {_GEN_533 & ~_GEN_536,
-             _GEN_533
-               ? {_GEN_534 & ~_GEN_535,
-                  _GEN_534
-                    ? ~(_GEN_212[28]) & _GEN_212[27]
-                    : ~(_GEN_212[30]) & _GEN_212[29]}
-               : {_GEN_531 & ~_GEN_532,
-                  _GEN_531
-                    ? ~(_GEN_212[32]) & _GEN_212[31]
-                    : ~(_GEN_212[34]) & _GEN_212[33]}};
-      and_r0s13__23 <= _GEN_537 & ~_GEN_544;
-      and_r0s13__24 <= _GEN_545 & ~_GEN_560;
+        _GEN_538
+          ? {_GEN_541 & ~_GEN_544,
+             _GEN_541
+               ? {_GEN_542 & ~_GEN_543,
+                  _GEN_542
+                    ? ~(_GEN_213[20]) & _GEN_213[19]
+                    : ~(_GEN_213[22]) & _GEN_213[21]}
+               : {_GEN_539 & ~_GEN_540,
+                  _GEN_539
+                    ? ~(_GEN_213[24]) & _GEN_213[23]
+                    : ~(_GEN_213[26]) & _GEN_213[25]}}
+          : {_GEN_534 & ~_GEN_537,
+             _GEN_534
+               ? {_GEN_535 & ~_GEN_536,
+                  _GEN_535
+                    ? ~(_GEN_213[28]) & _GEN_213[27]
+                    : ~(_GEN_213[30]) & _GEN_213[29]}
+               : {_GEN_532 & ~_GEN_533,
+                  _GEN_532
+                    ? ~(_GEN_213[32]) & _GEN_213[31]
+                    : ~(_GEN_213[34]) & _GEN_213[33]}};
+      and_r0s13__23 <= _GEN_538 & ~_GEN_545;
+      and_r0s13__24 <= _GEN_546 & ~_GEN_561;
     end
     if (_GEN_2)
-      sub_i2968_3_r0s14 <= {1'h0, add_r0s13__3} - {4'h0, _GEN_214};
+      sub_i2968_3_r0s14 <= {1'h0, add_r0s13__3} - {4'h0, _GEN_215};
     if (_GEN_1)
       sub_i2968_3_r0s15 <= sub_i2968_3_r0s14;
     if (_GEN_2)
-      cmp_i3745_3_r0s14 <= _GEN_214 < 6'h23;
+      cmp_i3745_3_r0s14 <= _GEN_215 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_3_r0s13 <= _GEN_212;
+      magnitude_i_sroa_0_0_off0_3_r0s13 <= _GEN_213;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_3_r0s14 <= magnitude_i_sroa_0_0_off0_3_r0s13;
-      umin_r0s14__3 <= _GEN_214;
+      umin_r0s14__3 <= _GEN_215;
     end
     if (_GEN_1) begin
-      cond_i3748_3_r0s15 <= _GEN_40[27];
-      cond_i3748_3_r0s15__1 <= _GEN_40[34:28];
-      cond_i3748_3_r0s15__2 <= _GEN_40[26];
-      cond_i3748_3_r0s15__3 <= _GEN_40[25:0];
+      cond_i3748_3_r0s15 <= _GEN_41[27];
+      cond_i3748_3_r0s15__1 <= _GEN_41[34:28];
+      cond_i3748_3_r0s15__2 <= _GEN_41[26];
+      cond_i3748_3_r0s15__3 <= _GEN_41[25:0];
     end
     if (_GEN_0)
-      narrow_3_r0s16 <= _GEN_41 < 17'h7F7F ? _GEN_41[15:0] : 16'h7F7F;
+      narrow_3_r0s16 <= _GEN_42 < 17'h7F7F ? _GEN_42[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_3_r0s9 <= _GEN_208[14:0] == 15'h0 ? 16'h0 : _GEN_208[15:0];
+      ref_tmp96_i_sroa_0_0_3_r0s9 <= _GEN_209[14:0] == 15'h0 ? 16'h0 : _GEN_209[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_3_r0s10 <= ref_tmp96_i_sroa_0_0_3_r0s9;
     if (_GEN_5)
@@ -9517,7 +9542,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_3_r0s16 <= ref_tmp96_i_sroa_0_0_3_r0s15;
     if (_GEN_15)
-      cmp_i1292_4_r0s1 <= _GEN_186[39:32] == 8'h0;
+      cmp_i1292_4_r0s1 <= _GEN_187[39:32] == 8'h0;
     if (_GEN_14)
       cmp_i1292_4_r0s2 <= cmp_i1292_4_r0s1;
     if (_GEN_13)
@@ -9549,7 +9574,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_4_r0s16 <= cmp_i1292_4_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_4_r0s9 <= _GEN_215[6:0];
+      sroa_speculated4764_v_4_r0s9 <= _GEN_216[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_4_r0s10 <= sroa_speculated4764_v_4_r0s9;
     if (_GEN_5)
@@ -9565,7 +9590,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_4_r0s16 <= sroa_speculated4764_v_4_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_4_r0s9__1 <= _GEN_215[14:7];
+      sroa_speculated4764_v_4_r0s9__1 <= _GEN_216[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_4_r0s10__1 <= sroa_speculated4764_v_4_r0s9__1;
     if (_GEN_5)
@@ -9581,7 +9606,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_4_r0s16__1 <= sroa_speculated4764_v_4_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_4_r0s9__2 <= _GEN_215[15];
+      sroa_speculated4764_v_4_r0s9__2 <= _GEN_216[15];
     if (_GEN_6)
       sroa_speculated4764_v_4_r0s10__2 <= sroa_speculated4764_v_4_r0s9__2;
     if (_GEN_5)
@@ -9597,7 +9622,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_4_r0s16__2 <= sroa_speculated4764_v_4_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__4 <= |(_GEN_215[31:16]);
+      xor_r0s9__4 <= |(_GEN_216[31:16]);
     if (_GEN_6)
       xor_r0s10__4 <= xor_r0s9__4;
     if (_GEN_5)
@@ -9614,24 +9639,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__4 <= xor_r0s15__4;
     if (_GEN_7)
       sub_i1111_neg_4_r0s9 <=
-        {2'h0, _GEN_215[30:23]} - {2'h0, _GEN_216 ? 8'h1 : _GEN_215[14:7]};
+        {2'h0, _GEN_216[30:23]} - {2'h0, _GEN_217 ? 8'h1 : _GEN_216[14:7]};
     if (_GEN_6)
-      select_r0s10__8 <= _GEN_218 > 6'h1A ? _GEN_217[3:0] + 4'h6 : 4'h0;
+      select_r0s10__8 <= _GEN_219 > 6'h1A ? _GEN_218[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_4_r0s9 <= {~_GEN_216, _GEN_215[6:0]};
+      or_i3130_4_r0s9 <= {~_GEN_217, _GEN_216[6:0]};
     if (_GEN_6) begin
       or_i3130_4_r0s10 <= or_i3130_4_r0s9;
-      cmp_i_i3332_4_r0s10 <= _GEN_218 < 6'h22;
-      loadedv_i330856_4_r0s10 <= _GEN_218;
+      cmp_i_i3332_4_r0s10 <= _GEN_219 < 6'h22;
+      loadedv_i330856_4_r0s10 <= _GEN_219;
     end
     if (_GEN_5) begin
       or_i2697_4_r0s11 <=
         (|(~({8{~(select_r0s10__8[3])}} & 8'hFF << select_r0s10__8) & or_i3130_4_r0s10))
-        | _GEN_42[0];
-      cond_i_i_4_r0s11 <= _GEN_42[33:1];
+        | _GEN_43[0];
+      cond_i_i_4_r0s11 <= _GEN_43[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__4 <= _GEN_186[39:32];
+      codes_sroa_0_0_r0s1__4 <= _GEN_187[39:32];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__4 <= codes_sroa_0_0_r0s1__4;
     if (_GEN_13)
@@ -9648,14 +9673,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__4 <= codes_sroa_0_0_r0s7__4;
     if (_GEN_7)
       mul_i2723_4_r0s9 <=
-        {8'h0, |(_GEN_215[30:23]), _GEN_215[22:16]} * {8'h0, codes_sroa_0_0_r0s8__4};
+        {8'h0, |(_GEN_216[30:23]), _GEN_216[22:16]} * {8'h0, codes_sroa_0_0_r0s8__4};
     if (_GEN_6)
       mul_i2723_4_r0s10 <= mul_i2723_4_r0s9;
     if (_GEN_5)
       mul_i2723_4_r0s11 <= mul_i2723_4_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_4_r0s12 <=
-        (sroa_speculated4764_v_4_r0s11__2 ? 36'h0 - _GEN_43 : _GEN_43)
+        (sroa_speculated4764_v_4_r0s11__2 ? 36'h0 - _GEN_44 : _GEN_44)
         + {10'h0, mul_i2723_4_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_4_r0s13 <= sum_i_sroa_0_0_off0_4_r0s12 == 36'h0;
@@ -9674,7 +9699,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_4_r0s16 <= sum_i_sroa_0_0_off0_4_r0s15;
     if (_GEN_7)
-      add_r0s9__4 <= {1'h0, _GEN_215[30:23]} + 9'h10;
+      add_r0s9__4 <= {1'h0, _GEN_216[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__4 <= add_r0s9__4;
     if (_GEN_5)
@@ -9684,7 +9709,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__4 <= add_r0s12__4;
     if (_GEN_7)
-      select_r0s9__4 <= _GEN_215[30:23] > 8'h13 ? 6'h23 : _GEN_215[28:23] + 6'h10;
+      select_r0s9__4 <= _GEN_216[30:23] > 8'h13 ? 6'h23 : _GEN_216[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__9 <= select_r0s9__4;
     if (_GEN_5)
@@ -9693,78 +9718,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__4 <= select_r0s11__4;
     if (_GEN_3) begin
       select_r0s13__16 <= select_r0s12__4;
-      and_r0s13__25 <= _GEN_576 & _GEN_591;
-      select_r0s13__17 <= _GEN_592 ? ~(_GEN_219[0]) : ~(_GEN_219[2]) & _GEN_219[1];
-      and_r0s13__26 <= _GEN_592;
-      and_r0s13__27 <= _GEN_576;
+      and_r0s13__25 <= _GEN_577 & _GEN_592;
+      select_r0s13__17 <= _GEN_593 ? ~(_GEN_220[0]) : ~(_GEN_220[2]) & _GEN_220[1];
+      and_r0s13__26 <= _GEN_593;
+      and_r0s13__27 <= _GEN_577;
       select_r0s13__18 <=
-        _GEN_583
-          ? {_GEN_586 & ~_GEN_589,
-             _GEN_586
-               ? {_GEN_587 & ~_GEN_588,
-                  _GEN_587 ? ~(_GEN_219[4]) & _GEN_219[3] : ~(_GEN_219[6]) & _GEN_219[5]}
-               : {_GEN_584 & ~_GEN_585,
-                  _GEN_584
-                    ? ~(_GEN_219[8]) & _GEN_219[7]
-                    : ~(_GEN_219[10]) & _GEN_219[9]}}
-          : {_GEN_579 & ~_GEN_582,
-             _GEN_579
-               ? {_GEN_580 & ~_GEN_581,
-                  _GEN_580
-                    ? ~(_GEN_219[12]) & _GEN_219[11]
-                    : ~(_GEN_219[14]) & _GEN_219[13]}
-               : {_GEN_577 & ~_GEN_578,
-                  _GEN_577
-                    ? ~(_GEN_219[16]) & _GEN_219[15]
-                    : ~(_GEN_219[18]) & _GEN_219[17]}};
-      and_r0s13__28 <= _GEN_583 & ~_GEN_590;
+        _GEN_584
+          ? {_GEN_587 & ~_GEN_590,
+             _GEN_587
+               ? {_GEN_588 & ~_GEN_589,
+                  _GEN_588 ? ~(_GEN_220[4]) & _GEN_220[3] : ~(_GEN_220[6]) & _GEN_220[5]}
+               : {_GEN_585 & ~_GEN_586,
+                  _GEN_585
+                    ? ~(_GEN_220[8]) & _GEN_220[7]
+                    : ~(_GEN_220[10]) & _GEN_220[9]}}
+          : {_GEN_580 & ~_GEN_583,
+             _GEN_580
+               ? {_GEN_581 & ~_GEN_582,
+                  _GEN_581
+                    ? ~(_GEN_220[12]) & _GEN_220[11]
+                    : ~(_GEN_220[14]) & _GEN_220[13]}
+               : {_GEN_578 & ~_GEN_579,
+                  _GEN_578
+                    ? ~(_GEN_220[16]) & _GEN_220[15]
+                    : ~(_GEN_220[18]) & _GEN_220[17]}};
+      and_r0s13__28 <= _GEN_584 & ~_GEN_591;
       select_r0s13__19 <=
-        _GEN_568
-          ? {_GEN_571 & ~_GEN_574,
-             _GEN_571
-               ? {_GEN_572 & ~_GEN_573,
-                  _GEN_572
-                    ? ~(_GEN_219[20]) & _GEN_219[19]
-                    : ~(_GEN_219[22]) & _GEN_219[21]}
-               : {_GEN_569 & ~_GEN_570,
-                  _GEN_569
-                    ? ~(_GEN_219[24]) & _GEN_219[23]
-                    : ~(_GEN_219[26]) & _GEN_219[25]}}
-          : {_GEN_564 & ~_GEN_567,
-             _GEN_564
-               ? {_GEN_565 & ~_GEN_566,
-                  _GEN_565
-                    ? ~(_GEN_219[28]) & _GEN_219[27]
-                    : ~(_GEN_219[30]) & _GEN_219[29]}
-               : {_GEN_562 & ~_GEN_563,
-                  _GEN_562
-                    ? ~(_GEN_219[32]) & _GEN_219[31]
-                    : ~(_GEN_219[34]) & _GEN_219[33]}};
-      and_r0s13__29 <= _GEN_568 & ~_GEN_575;
-      and_r0s13__30 <= _GEN_576 & ~_GEN_591;
+        _GEN_569
+          ? {_GEN_572 & ~_GEN_575,
+             _GEN_572
+               ? {_GEN_573 & ~_GEN_574,
+                  _GEN_573
+                    ? ~(_GEN_220[20]) & _GEN_220[19]
+                    : ~(_GEN_220[22]) & _GEN_220[21]}
+               : {_GEN_570 & ~_GEN_571,
+                  _GEN_570
+                    ? ~(_GEN_220[24]) & _GEN_220[23]
+                    : ~(_GEN_220[26]) & _GEN_220[25]}}
+          : {_GEN_565 & ~_GEN_568,
+             _GEN_565
+               ? {_GEN_566 & ~_GEN_567,
+                  _GEN_566
+                    ? ~(_GEN_220[28]) & _GEN_220[27]
+                    : ~(_GEN_220[30]) & _GEN_220[29]}
+               : {_GEN_563 & ~_GEN_564,
+                  _GEN_563
+                    ? ~(_GEN_220[32]) & _GEN_220[31]
+                    : ~(_GEN_220[34]) & _GEN_220[33]}};
+      and_r0s13__29 <= _GEN_569 & ~_GEN_576;
+      and_r0s13__30 <= _GEN_577 & ~_GEN_592;
     end
     if (_GEN_2)
-      sub_i2968_4_r0s14 <= {1'h0, add_r0s13__4} - {4'h0, _GEN_221};
+      sub_i2968_4_r0s14 <= {1'h0, add_r0s13__4} - {4'h0, _GEN_222};
     if (_GEN_1)
       sub_i2968_4_r0s15 <= sub_i2968_4_r0s14;
     if (_GEN_2)
-      cmp_i3745_4_r0s14 <= _GEN_221 < 6'h23;
+      cmp_i3745_4_r0s14 <= _GEN_222 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_4_r0s13 <= _GEN_219;
+      magnitude_i_sroa_0_0_off0_4_r0s13 <= _GEN_220;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_4_r0s14 <= magnitude_i_sroa_0_0_off0_4_r0s13;
-      umin_r0s14__4 <= _GEN_221;
+      umin_r0s14__4 <= _GEN_222;
     end
     if (_GEN_1) begin
-      cond_i3748_4_r0s15 <= _GEN_44[27];
-      cond_i3748_4_r0s15__1 <= _GEN_44[34:28];
-      cond_i3748_4_r0s15__2 <= _GEN_44[26];
-      cond_i3748_4_r0s15__3 <= _GEN_44[25:0];
+      cond_i3748_4_r0s15 <= _GEN_45[27];
+      cond_i3748_4_r0s15__1 <= _GEN_45[34:28];
+      cond_i3748_4_r0s15__2 <= _GEN_45[26];
+      cond_i3748_4_r0s15__3 <= _GEN_45[25:0];
     end
     if (_GEN_0)
-      narrow_4_r0s16 <= _GEN_45 < 17'h7F7F ? _GEN_45[15:0] : 16'h7F7F;
+      narrow_4_r0s16 <= _GEN_46 < 17'h7F7F ? _GEN_46[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_4_r0s9 <= _GEN_215[14:0] == 15'h0 ? 16'h0 : _GEN_215[15:0];
+      ref_tmp96_i_sroa_0_0_4_r0s9 <= _GEN_216[14:0] == 15'h0 ? 16'h0 : _GEN_216[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_4_r0s10 <= ref_tmp96_i_sroa_0_0_4_r0s9;
     if (_GEN_5)
@@ -9780,7 +9805,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_4_r0s16 <= ref_tmp96_i_sroa_0_0_4_r0s15;
     if (_GEN_15)
-      cmp_i1292_5_r0s1 <= _GEN_186[47:40] == 8'h0;
+      cmp_i1292_5_r0s1 <= _GEN_187[47:40] == 8'h0;
     if (_GEN_14)
       cmp_i1292_5_r0s2 <= cmp_i1292_5_r0s1;
     if (_GEN_13)
@@ -9812,7 +9837,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_5_r0s16 <= cmp_i1292_5_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_5_r0s9 <= _GEN_222[6:0];
+      sroa_speculated4764_v_5_r0s9 <= _GEN_223[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_5_r0s10 <= sroa_speculated4764_v_5_r0s9;
     if (_GEN_5)
@@ -9828,7 +9853,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_5_r0s16 <= sroa_speculated4764_v_5_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_5_r0s9__1 <= _GEN_222[14:7];
+      sroa_speculated4764_v_5_r0s9__1 <= _GEN_223[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_5_r0s10__1 <= sroa_speculated4764_v_5_r0s9__1;
     if (_GEN_5)
@@ -9844,7 +9869,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_5_r0s16__1 <= sroa_speculated4764_v_5_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_5_r0s9__2 <= _GEN_222[15];
+      sroa_speculated4764_v_5_r0s9__2 <= _GEN_223[15];
     if (_GEN_6)
       sroa_speculated4764_v_5_r0s10__2 <= sroa_speculated4764_v_5_r0s9__2;
     if (_GEN_5)
@@ -9860,7 +9885,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_5_r0s16__2 <= sroa_speculated4764_v_5_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__5 <= |(_GEN_222[31:16]);
+      xor_r0s9__5 <= |(_GEN_223[31:16]);
     if (_GEN_6)
       xor_r0s10__5 <= xor_r0s9__5;
     if (_GEN_5)
@@ -9877,24 +9902,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__5 <= xor_r0s15__5;
     if (_GEN_7)
       sub_i1111_neg_5_r0s9 <=
-        {2'h0, _GEN_222[30:23]} - {2'h0, _GEN_223 ? 8'h1 : _GEN_222[14:7]};
+        {2'h0, _GEN_223[30:23]} - {2'h0, _GEN_224 ? 8'h1 : _GEN_223[14:7]};
     if (_GEN_6)
-      select_r0s10__10 <= _GEN_225 > 6'h1A ? _GEN_224[3:0] + 4'h6 : 4'h0;
+      select_r0s10__10 <= _GEN_226 > 6'h1A ? _GEN_225[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_5_r0s9 <= {~_GEN_223, _GEN_222[6:0]};
+      or_i3130_5_r0s9 <= {~_GEN_224, _GEN_223[6:0]};
     if (_GEN_6) begin
       or_i3130_5_r0s10 <= or_i3130_5_r0s9;
-      cmp_i_i3332_5_r0s10 <= _GEN_225 < 6'h22;
-      loadedv_i330856_5_r0s10 <= _GEN_225;
+      cmp_i_i3332_5_r0s10 <= _GEN_226 < 6'h22;
+      loadedv_i330856_5_r0s10 <= _GEN_226;
     end
     if (_GEN_5) begin
       or_i2697_5_r0s11 <=
         (|(~({8{~(select_r0s10__10[3])}} & 8'hFF << select_r0s10__10) & or_i3130_5_r0s10))
-        | _GEN_46[0];
-      cond_i_i_5_r0s11 <= _GEN_46[33:1];
+        | _GEN_47[0];
+      cond_i_i_5_r0s11 <= _GEN_47[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__5 <= _GEN_186[47:40];
+      codes_sroa_0_0_r0s1__5 <= _GEN_187[47:40];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__5 <= codes_sroa_0_0_r0s1__5;
     if (_GEN_13)
@@ -9911,14 +9936,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__5 <= codes_sroa_0_0_r0s7__5;
     if (_GEN_7)
       mul_i2723_5_r0s9 <=
-        {8'h0, |(_GEN_222[30:23]), _GEN_222[22:16]} * {8'h0, codes_sroa_0_0_r0s8__5};
+        {8'h0, |(_GEN_223[30:23]), _GEN_223[22:16]} * {8'h0, codes_sroa_0_0_r0s8__5};
     if (_GEN_6)
       mul_i2723_5_r0s10 <= mul_i2723_5_r0s9;
     if (_GEN_5)
       mul_i2723_5_r0s11 <= mul_i2723_5_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_5_r0s12 <=
-        (sroa_speculated4764_v_5_r0s11__2 ? 36'h0 - _GEN_47 : _GEN_47)
+        (sroa_speculated4764_v_5_r0s11__2 ? 36'h0 - _GEN_48 : _GEN_48)
         + {10'h0, mul_i2723_5_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_5_r0s13 <= sum_i_sroa_0_0_off0_5_r0s12 == 36'h0;
@@ -9937,7 +9962,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_5_r0s16 <= sum_i_sroa_0_0_off0_5_r0s15;
     if (_GEN_7)
-      add_r0s9__5 <= {1'h0, _GEN_222[30:23]} + 9'h10;
+      add_r0s9__5 <= {1'h0, _GEN_223[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__5 <= add_r0s9__5;
     if (_GEN_5)
@@ -9947,7 +9972,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__5 <= add_r0s12__5;
     if (_GEN_7)
-      select_r0s9__5 <= _GEN_222[30:23] > 8'h13 ? 6'h23 : _GEN_222[28:23] + 6'h10;
+      select_r0s9__5 <= _GEN_223[30:23] > 8'h13 ? 6'h23 : _GEN_223[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__11 <= select_r0s9__5;
     if (_GEN_5)
@@ -9956,78 +9981,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__5 <= select_r0s11__5;
     if (_GEN_3) begin
       select_r0s13__20 <= select_r0s12__5;
-      and_r0s13__31 <= _GEN_607 & _GEN_622;
-      select_r0s13__21 <= _GEN_623 ? ~(_GEN_226[0]) : ~(_GEN_226[2]) & _GEN_226[1];
-      and_r0s13__32 <= _GEN_623;
-      and_r0s13__33 <= _GEN_607;
+      and_r0s13__31 <= _GEN_608 & _GEN_623;
+      select_r0s13__21 <= _GEN_624 ? ~(_GEN_227[0]) : ~(_GEN_227[2]) & _GEN_227[1];
+      and_r0s13__32 <= _GEN_624;
+      and_r0s13__33 <= _GEN_608;
       select_r0s13__22 <=
-        _GEN_614
-          ? {_GEN_617 & ~_GEN_620,
-             _GEN_617
-               ? {_GEN_618 & ~_GEN_619,
-                  _GEN_618 ? ~(_GEN_226[4]) & _GEN_226[3] : ~(_GEN_226[6]) & _GEN_226[5]}
-               : {_GEN_615 & ~_GEN_616,
-                  _GEN_615
-                    ? ~(_GEN_226[8]) & _GEN_226[7]
-                    : ~(_GEN_226[10]) & _GEN_226[9]}}
-          : {_GEN_610 & ~_GEN_613,
-             _GEN_610
-               ? {_GEN_611 & ~_GEN_612,
-                  _GEN_611
-                    ? ~(_GEN_226[12]) & _GEN_226[11]
-                    : ~(_GEN_226[14]) & _GEN_226[13]}
-               : {_GEN_608 & ~_GEN_609,
-                  _GEN_608
-                    ? ~(_GEN_226[16]) & _GEN_226[15]
-                    : ~(_GEN_226[18]) & _GEN_226[17]}};
-      and_r0s13__34 <= _GEN_614 & ~_GEN_621;
+        _GEN_615
+          ? {_GEN_618 & ~_GEN_621,
+             _GEN_618
+               ? {_GEN_619 & ~_GEN_620,
+                  _GEN_619 ? ~(_GEN_227[4]) & _GEN_227[3] : ~(_GEN_227[6]) & _GEN_227[5]}
+               : {_GEN_616 & ~_GEN_617,
+                  _GEN_616
+                    ? ~(_GEN_227[8]) & _GEN_227[7]
+                    : ~(_GEN_227[10]) & _GEN_227[9]}}
+          : {_GEN_611 & ~_GEN_614,
+             _GEN_611
+               ? {_GEN_612 & ~_GEN_613,
+                  _GEN_612
+                    ? ~(_GEN_227[12]) & _GEN_227[11]
+                    : ~(_GEN_227[14]) & _GEN_227[13]}
+               : {_GEN_609 & ~_GEN_610,
+                  _GEN_609
+                    ? ~(_GEN_227[16]) & _GEN_227[15]
+                    : ~(_GEN_227[18]) & _GEN_227[17]}};
+      and_r0s13__34 <= _GEN_615 & ~_GEN_622;
       select_r0s13__23 <=
-        _GEN_599
-          ? {_GEN_602 & ~_GEN_605,
-             _GEN_602
-               ? {_GEN_603 & ~_GEN_604,
-                  _GEN_603
-                    ? ~(_GEN_226[20]) & _GEN_226[19]
-                    : ~(_GEN_226[22]) & _GEN_226[21]}
-               : {_GEN_600 & ~_GEN_601,
-                  _GEN_600
-                    ? ~(_GEN_226[24]) & _GEN_226[23]
-                    : ~(_GEN_226[26]) & _GEN_226[25]}}
-          : {_GEN_595 & ~_GEN_598,
-             _GEN_595
-               ? {_GEN_596 & ~_GEN_597,
-                  _GEN_596
-                    ? ~(_GEN_226[28]) & _GEN_226[27]
-                    : ~(_GEN_226[30]) & _GEN_226[29]}
-               : {_GEN_593 & ~_GEN_594,
-                  _GEN_593
-                    ? ~(_GEN_226[32]) & _GEN_226[31]
-                    : ~(_GEN_226[34]) & _GEN_226[33]}};
-      and_r0s13__35 <= _GEN_599 & ~_GEN_606;
-      and_r0s13__36 <= _GEN_607 & ~_GEN_622;
+        _GEN_600
+          ? {_GEN_603 & ~_GEN_606,
+             _GEN_603
+               ? {_GEN_604 & ~_GEN_605,
+                  _GEN_604
+                    ? ~(_GEN_227[20]) & _GEN_227[19]
+                    : ~(_GEN_227[22]) & _GEN_227[21]}
+               : {_GEN_601 & ~_GEN_602,
+                  _GEN_601
+                    ? ~(_GEN_227[24]) & _GEN_227[23]
+                    : ~(_GEN_227[26]) & _GEN_227[25]}}
+          : {_GEN_596 & ~_GEN_599,
+             _GEN_596
+               ? {_GEN_597 & ~_GEN_598,
+                  _GEN_597
+                    ? ~(_GEN_227[28]) & _GEN_227[27]
+                    : ~(_GEN_227[30]) & _GEN_227[29]}
+               : {_GEN_594 & ~_GEN_595,
+                  _GEN_594
+                    ? ~(_GEN_227[32]) & _GEN_227[31]
+                    : ~(_GEN_227[34]) & _GEN_227[33]}};
+      and_r0s13__35 <= _GEN_600 & ~_GEN_607;
+      and_r0s13__36 <= _GEN_608 & ~_GEN_623;
     end
     if (_GEN_2)
-      sub_i2968_5_r0s14 <= {1'h0, add_r0s13__5} - {4'h0, _GEN_228};
+      sub_i2968_5_r0s14 <= {1'h0, add_r0s13__5} - {4'h0, _GEN_229};
     if (_GEN_1)
       sub_i2968_5_r0s15 <= sub_i2968_5_r0s14;
     if (_GEN_2)
-      cmp_i3745_5_r0s14 <= _GEN_228 < 6'h23;
+      cmp_i3745_5_r0s14 <= _GEN_229 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_5_r0s13 <= _GEN_226;
+      magnitude_i_sroa_0_0_off0_5_r0s13 <= _GEN_227;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_5_r0s14 <= magnitude_i_sroa_0_0_off0_5_r0s13;
-      umin_r0s14__5 <= _GEN_228;
+      umin_r0s14__5 <= _GEN_229;
     end
     if (_GEN_1) begin
-      cond_i3748_5_r0s15 <= _GEN_48[27];
-      cond_i3748_5_r0s15__1 <= _GEN_48[34:28];
-      cond_i3748_5_r0s15__2 <= _GEN_48[26];
-      cond_i3748_5_r0s15__3 <= _GEN_48[25:0];
+      cond_i3748_5_r0s15 <= _GEN_49[27];
+      cond_i3748_5_r0s15__1 <= _GEN_49[34:28];
+      cond_i3748_5_r0s15__2 <= _GEN_49[26];
+      cond_i3748_5_r0s15__3 <= _GEN_49[25:0];
     end
     if (_GEN_0)
-      narrow_5_r0s16 <= _GEN_49 < 17'h7F7F ? _GEN_49[15:0] : 16'h7F7F;
+      narrow_5_r0s16 <= _GEN_50 < 17'h7F7F ? _GEN_50[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_5_r0s9 <= _GEN_222[14:0] == 15'h0 ? 16'h0 : _GEN_222[15:0];
+      ref_tmp96_i_sroa_0_0_5_r0s9 <= _GEN_223[14:0] == 15'h0 ? 16'h0 : _GEN_223[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_5_r0s10 <= ref_tmp96_i_sroa_0_0_5_r0s9;
     if (_GEN_5)
@@ -10043,7 +10068,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_5_r0s16 <= ref_tmp96_i_sroa_0_0_5_r0s15;
     if (_GEN_15)
-      cmp_i1292_6_r0s1 <= _GEN_186[55:48] == 8'h0;
+      cmp_i1292_6_r0s1 <= _GEN_187[55:48] == 8'h0;
     if (_GEN_14)
       cmp_i1292_6_r0s2 <= cmp_i1292_6_r0s1;
     if (_GEN_13)
@@ -10075,7 +10100,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_6_r0s16 <= cmp_i1292_6_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_6_r0s9 <= _GEN_229[6:0];
+      sroa_speculated4764_v_6_r0s9 <= _GEN_230[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_6_r0s10 <= sroa_speculated4764_v_6_r0s9;
     if (_GEN_5)
@@ -10091,7 +10116,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_6_r0s16 <= sroa_speculated4764_v_6_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_6_r0s9__1 <= _GEN_229[14:7];
+      sroa_speculated4764_v_6_r0s9__1 <= _GEN_230[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_6_r0s10__1 <= sroa_speculated4764_v_6_r0s9__1;
     if (_GEN_5)
@@ -10107,7 +10132,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_6_r0s16__1 <= sroa_speculated4764_v_6_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_6_r0s9__2 <= _GEN_229[15];
+      sroa_speculated4764_v_6_r0s9__2 <= _GEN_230[15];
     if (_GEN_6)
       sroa_speculated4764_v_6_r0s10__2 <= sroa_speculated4764_v_6_r0s9__2;
     if (_GEN_5)
@@ -10123,7 +10148,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_6_r0s16__2 <= sroa_speculated4764_v_6_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__6 <= |(_GEN_229[31:16]);
+      xor_r0s9__6 <= |(_GEN_230[31:16]);
     if (_GEN_6)
       xor_r0s10__6 <= xor_r0s9__6;
     if (_GEN_5)
@@ -10140,24 +10165,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__6 <= xor_r0s15__6;
     if (_GEN_7)
       sub_i1111_neg_6_r0s9 <=
-        {2'h0, _GEN_229[30:23]} - {2'h0, _GEN_230 ? 8'h1 : _GEN_229[14:7]};
+        {2'h0, _GEN_230[30:23]} - {2'h0, _GEN_231 ? 8'h1 : _GEN_230[14:7]};
     if (_GEN_6)
-      select_r0s10__12 <= _GEN_232 > 6'h1A ? _GEN_231[3:0] + 4'h6 : 4'h0;
+      select_r0s10__12 <= _GEN_233 > 6'h1A ? _GEN_232[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_6_r0s9 <= {~_GEN_230, _GEN_229[6:0]};
+      or_i3130_6_r0s9 <= {~_GEN_231, _GEN_230[6:0]};
     if (_GEN_6) begin
       or_i3130_6_r0s10 <= or_i3130_6_r0s9;
-      cmp_i_i3332_6_r0s10 <= _GEN_232 < 6'h22;
-      loadedv_i330856_6_r0s10 <= _GEN_232;
+      cmp_i_i3332_6_r0s10 <= _GEN_233 < 6'h22;
+      loadedv_i330856_6_r0s10 <= _GEN_233;
     end
     if (_GEN_5) begin
       or_i2697_6_r0s11 <=
         (|(~({8{~(select_r0s10__12[3])}} & 8'hFF << select_r0s10__12) & or_i3130_6_r0s10))
-        | _GEN_50[0];
-      cond_i_i_6_r0s11 <= _GEN_50[33:1];
+        | _GEN_51[0];
+      cond_i_i_6_r0s11 <= _GEN_51[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__6 <= _GEN_186[55:48];
+      codes_sroa_0_0_r0s1__6 <= _GEN_187[55:48];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__6 <= codes_sroa_0_0_r0s1__6;
     if (_GEN_13)
@@ -10174,14 +10199,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__6 <= codes_sroa_0_0_r0s7__6;
     if (_GEN_7)
       mul_i2723_6_r0s9 <=
-        {8'h0, |(_GEN_229[30:23]), _GEN_229[22:16]} * {8'h0, codes_sroa_0_0_r0s8__6};
+        {8'h0, |(_GEN_230[30:23]), _GEN_230[22:16]} * {8'h0, codes_sroa_0_0_r0s8__6};
     if (_GEN_6)
       mul_i2723_6_r0s10 <= mul_i2723_6_r0s9;
     if (_GEN_5)
       mul_i2723_6_r0s11 <= mul_i2723_6_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_6_r0s12 <=
-        (sroa_speculated4764_v_6_r0s11__2 ? 36'h0 - _GEN_51 : _GEN_51)
+        (sroa_speculated4764_v_6_r0s11__2 ? 36'h0 - _GEN_52 : _GEN_52)
         + {10'h0, mul_i2723_6_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_6_r0s13 <= sum_i_sroa_0_0_off0_6_r0s12 == 36'h0;
@@ -10200,7 +10225,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_6_r0s16 <= sum_i_sroa_0_0_off0_6_r0s15;
     if (_GEN_7)
-      add_r0s9__6 <= {1'h0, _GEN_229[30:23]} + 9'h10;
+      add_r0s9__6 <= {1'h0, _GEN_230[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__6 <= add_r0s9__6;
     if (_GEN_5)
@@ -10210,7 +10235,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__6 <= add_r0s12__6;
     if (_GEN_7)
-      select_r0s9__6 <= _GEN_229[30:23] > 8'h13 ? 6'h23 : _GEN_229[28:23] + 6'h10;
+      select_r0s9__6 <= _GEN_230[30:23] > 8'h13 ? 6'h23 : _GEN_230[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__13 <= select_r0s9__6;
     if (_GEN_5)
@@ -10219,78 +10244,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__6 <= select_r0s11__6;
     if (_GEN_3) begin
       select_r0s13__24 <= select_r0s12__6;
-      and_r0s13__37 <= _GEN_638 & _GEN_653;
-      select_r0s13__25 <= _GEN_654 ? ~(_GEN_233[0]) : ~(_GEN_233[2]) & _GEN_233[1];
-      and_r0s13__38 <= _GEN_654;
-      and_r0s13__39 <= _GEN_638;
+      and_r0s13__37 <= _GEN_639 & _GEN_654;
+      select_r0s13__25 <= _GEN_655 ? ~(_GEN_234[0]) : ~(_GEN_234[2]) & _GEN_234[1];
+      and_r0s13__38 <= _GEN_655;
+      and_r0s13__39 <= _GEN_639;
       select_r0s13__26 <=
-        _GEN_645
-          ? {_GEN_648 & ~_GEN_651,
-             _GEN_648
-               ? {_GEN_649 & ~_GEN_650,
-                  _GEN_649 ? ~(_GEN_233[4]) & _GEN_233[3] : ~(_GEN_233[6]) & _GEN_233[5]}
-               : {_GEN_646 & ~_GEN_647,
-                  _GEN_646
-                    ? ~(_GEN_233[8]) & _GEN_233[7]
-                    : ~(_GEN_233[10]) & _GEN_233[9]}}
-          : {_GEN_641 & ~_GEN_644,
-             _GEN_641
-               ? {_GEN_642 & ~_GEN_643,
-                  _GEN_642
-                    ? ~(_GEN_233[12]) & _GEN_233[11]
-                    : ~(_GEN_233[14]) & _GEN_233[13]}
-               : {_GEN_639 & ~_GEN_640,
-                  _GEN_639
-                    ? ~(_GEN_233[16]) & _GEN_233[15]
-                    : ~(_GEN_233[18]) & _GEN_233[17]}};
-      and_r0s13__40 <= _GEN_645 & ~_GEN_652;
+        _GEN_646
+          ? {_GEN_649 & ~_GEN_652,
+             _GEN_649
+               ? {_GEN_650 & ~_GEN_651,
+                  _GEN_650 ? ~(_GEN_234[4]) & _GEN_234[3] : ~(_GEN_234[6]) & _GEN_234[5]}
+               : {_GEN_647 & ~_GEN_648,
+                  _GEN_647
+                    ? ~(_GEN_234[8]) & _GEN_234[7]
+                    : ~(_GEN_234[10]) & _GEN_234[9]}}
+          : {_GEN_642 & ~_GEN_645,
+             _GEN_642
+               ? {_GEN_643 & ~_GEN_644,
+                  _GEN_643
+                    ? ~(_GEN_234[12]) & _GEN_234[11]
+                    : ~(_GEN_234[14]) & _GEN_234[13]}
+               : {_GEN_640 & ~_GEN_641,
+                  _GEN_640
+                    ? ~(_GEN_234[16]) & _GEN_234[15]
+                    : ~(_GEN_234[18]) & _GEN_234[17]}};
+      and_r0s13__40 <= _GEN_646 & ~_GEN_653;
       select_r0s13__27 <=
-        _GEN_630
-          ? {_GEN_633 & ~_GEN_636,
-             _GEN_633
-               ? {_GEN_634 & ~_GEN_635,
-                  _GEN_634
-                    ? ~(_GEN_233[20]) & _GEN_233[19]
-                    : ~(_GEN_233[22]) & _GEN_233[21]}
-               : {_GEN_631 & ~_GEN_632,
-                  _GEN_631
-                    ? ~(_GEN_233[24]) & _GEN_233[23]
-                    : ~(_GEN_233[26]) & _GEN_233[25]}}
-          : {_GEN_626 & ~_GEN_629,
-             _GEN_626
-               ? {_GEN_627 & ~_GEN_628,
-                  _GEN_627
-                    ? ~(_GEN_233[28]) & _GEN_233[27]
-                    : ~(_GEN_233[30]) & _GEN_233[29]}
-               : {_GEN_624 & ~_GEN_625,
-                  _GEN_624
-                    ? ~(_GEN_233[32]) & _GEN_233[31]
-                    : ~(_GEN_233[34]) & _GEN_233[33]}};
-      and_r0s13__41 <= _GEN_630 & ~_GEN_637;
-      and_r0s13__42 <= _GEN_638 & ~_GEN_653;
+        _GEN_631
+          ? {_GEN_634 & ~_GEN_637,
+             _GEN_634
+               ? {_GEN_635 & ~_GEN_636,
+                  _GEN_635
+                    ? ~(_GEN_234[20]) & _GEN_234[19]
+                    : ~(_GEN_234[22]) & _GEN_234[21]}
+               : {_GEN_632 & ~_GEN_633,
+                  _GEN_632
+                    ? ~(_GEN_234[24]) & _GEN_234[23]
+                    : ~(_GEN_234[26]) & _GEN_234[25]}}
+          : {_GEN_627 & ~_GEN_630,
+             _GEN_627
+               ? {_GEN_628 & ~_GEN_629,
+                  _GEN_628
+                    ? ~(_GEN_234[28]) & _GEN_234[27]
+                    : ~(_GEN_234[30]) & _GEN_234[29]}
+               : {_GEN_625 & ~_GEN_626,
+                  _GEN_625
+                    ? ~(_GEN_234[32]) & _GEN_234[31]
+                    : ~(_GEN_234[34]) & _GEN_234[33]}};
+      and_r0s13__41 <= _GEN_631 & ~_GEN_638;
+      and_r0s13__42 <= _GEN_639 & ~_GEN_654;
     end
     if (_GEN_2)
-      sub_i2968_6_r0s14 <= {1'h0, add_r0s13__6} - {4'h0, _GEN_235};
+      sub_i2968_6_r0s14 <= {1'h0, add_r0s13__6} - {4'h0, _GEN_236};
     if (_GEN_1)
       sub_i2968_6_r0s15 <= sub_i2968_6_r0s14;
     if (_GEN_2)
-      cmp_i3745_6_r0s14 <= _GEN_235 < 6'h23;
+      cmp_i3745_6_r0s14 <= _GEN_236 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_6_r0s13 <= _GEN_233;
+      magnitude_i_sroa_0_0_off0_6_r0s13 <= _GEN_234;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_6_r0s14 <= magnitude_i_sroa_0_0_off0_6_r0s13;
-      umin_r0s14__6 <= _GEN_235;
+      umin_r0s14__6 <= _GEN_236;
     end
     if (_GEN_1) begin
-      cond_i3748_6_r0s15 <= _GEN_52[27];
-      cond_i3748_6_r0s15__1 <= _GEN_52[34:28];
-      cond_i3748_6_r0s15__2 <= _GEN_52[26];
-      cond_i3748_6_r0s15__3 <= _GEN_52[25:0];
+      cond_i3748_6_r0s15 <= _GEN_53[27];
+      cond_i3748_6_r0s15__1 <= _GEN_53[34:28];
+      cond_i3748_6_r0s15__2 <= _GEN_53[26];
+      cond_i3748_6_r0s15__3 <= _GEN_53[25:0];
     end
     if (_GEN_0)
-      narrow_6_r0s16 <= _GEN_53 < 17'h7F7F ? _GEN_53[15:0] : 16'h7F7F;
+      narrow_6_r0s16 <= _GEN_54 < 17'h7F7F ? _GEN_54[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_6_r0s9 <= _GEN_229[14:0] == 15'h0 ? 16'h0 : _GEN_229[15:0];
+      ref_tmp96_i_sroa_0_0_6_r0s9 <= _GEN_230[14:0] == 15'h0 ? 16'h0 : _GEN_230[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_6_r0s10 <= ref_tmp96_i_sroa_0_0_6_r0s9;
     if (_GEN_5)
@@ -10306,7 +10331,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_6_r0s16 <= ref_tmp96_i_sroa_0_0_6_r0s15;
     if (_GEN_15)
-      cmp_i1292_7_r0s1 <= _GEN_186[63:56] == 8'h0;
+      cmp_i1292_7_r0s1 <= _GEN_187[63:56] == 8'h0;
     if (_GEN_14)
       cmp_i1292_7_r0s2 <= cmp_i1292_7_r0s1;
     if (_GEN_13)
@@ -10338,7 +10363,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_7_r0s16 <= cmp_i1292_7_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_7_r0s9 <= _GEN_236[6:0];
+      sroa_speculated4764_v_7_r0s9 <= _GEN_237[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_7_r0s10 <= sroa_speculated4764_v_7_r0s9;
     if (_GEN_5)
@@ -10354,7 +10379,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_7_r0s16 <= sroa_speculated4764_v_7_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_7_r0s9__1 <= _GEN_236[14:7];
+      sroa_speculated4764_v_7_r0s9__1 <= _GEN_237[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_7_r0s10__1 <= sroa_speculated4764_v_7_r0s9__1;
     if (_GEN_5)
@@ -10370,7 +10395,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_7_r0s16__1 <= sroa_speculated4764_v_7_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_7_r0s9__2 <= _GEN_236[15];
+      sroa_speculated4764_v_7_r0s9__2 <= _GEN_237[15];
     if (_GEN_6)
       sroa_speculated4764_v_7_r0s10__2 <= sroa_speculated4764_v_7_r0s9__2;
     if (_GEN_5)
@@ -10386,7 +10411,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_7_r0s16__2 <= sroa_speculated4764_v_7_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__7 <= |(_GEN_236[31:16]);
+      xor_r0s9__7 <= |(_GEN_237[31:16]);
     if (_GEN_6)
       xor_r0s10__7 <= xor_r0s9__7;
     if (_GEN_5)
@@ -10403,24 +10428,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__7 <= xor_r0s15__7;
     if (_GEN_7)
       sub_i1111_neg_7_r0s9 <=
-        {2'h0, _GEN_236[30:23]} - {2'h0, _GEN_237 ? 8'h1 : _GEN_236[14:7]};
+        {2'h0, _GEN_237[30:23]} - {2'h0, _GEN_238 ? 8'h1 : _GEN_237[14:7]};
     if (_GEN_6)
-      select_r0s10__14 <= _GEN_239 > 6'h1A ? _GEN_238[3:0] + 4'h6 : 4'h0;
+      select_r0s10__14 <= _GEN_240 > 6'h1A ? _GEN_239[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_7_r0s9 <= {~_GEN_237, _GEN_236[6:0]};
+      or_i3130_7_r0s9 <= {~_GEN_238, _GEN_237[6:0]};
     if (_GEN_6) begin
       or_i3130_7_r0s10 <= or_i3130_7_r0s9;
-      cmp_i_i3332_7_r0s10 <= _GEN_239 < 6'h22;
-      loadedv_i330856_7_r0s10 <= _GEN_239;
+      cmp_i_i3332_7_r0s10 <= _GEN_240 < 6'h22;
+      loadedv_i330856_7_r0s10 <= _GEN_240;
     end
     if (_GEN_5) begin
       or_i2697_7_r0s11 <=
         (|(~({8{~(select_r0s10__14[3])}} & 8'hFF << select_r0s10__14) & or_i3130_7_r0s10))
-        | _GEN_54[0];
-      cond_i_i_7_r0s11 <= _GEN_54[33:1];
+        | _GEN_55[0];
+      cond_i_i_7_r0s11 <= _GEN_55[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__7 <= _GEN_186[63:56];
+      codes_sroa_0_0_r0s1__7 <= _GEN_187[63:56];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__7 <= codes_sroa_0_0_r0s1__7;
     if (_GEN_13)
@@ -10437,14 +10462,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__7 <= codes_sroa_0_0_r0s7__7;
     if (_GEN_7)
       mul_i2723_7_r0s9 <=
-        {8'h0, |(_GEN_236[30:23]), _GEN_236[22:16]} * {8'h0, codes_sroa_0_0_r0s8__7};
+        {8'h0, |(_GEN_237[30:23]), _GEN_237[22:16]} * {8'h0, codes_sroa_0_0_r0s8__7};
     if (_GEN_6)
       mul_i2723_7_r0s10 <= mul_i2723_7_r0s9;
     if (_GEN_5)
       mul_i2723_7_r0s11 <= mul_i2723_7_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_7_r0s12 <=
-        (sroa_speculated4764_v_7_r0s11__2 ? 36'h0 - _GEN_55 : _GEN_55)
+        (sroa_speculated4764_v_7_r0s11__2 ? 36'h0 - _GEN_56 : _GEN_56)
         + {10'h0, mul_i2723_7_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_7_r0s13 <= sum_i_sroa_0_0_off0_7_r0s12 == 36'h0;
@@ -10463,7 +10488,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_7_r0s16 <= sum_i_sroa_0_0_off0_7_r0s15;
     if (_GEN_7)
-      add_r0s9__7 <= {1'h0, _GEN_236[30:23]} + 9'h10;
+      add_r0s9__7 <= {1'h0, _GEN_237[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__7 <= add_r0s9__7;
     if (_GEN_5)
@@ -10473,7 +10498,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__7 <= add_r0s12__7;
     if (_GEN_7)
-      select_r0s9__7 <= _GEN_236[30:23] > 8'h13 ? 6'h23 : _GEN_236[28:23] + 6'h10;
+      select_r0s9__7 <= _GEN_237[30:23] > 8'h13 ? 6'h23 : _GEN_237[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__15 <= select_r0s9__7;
     if (_GEN_5)
@@ -10482,78 +10507,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__7 <= select_r0s11__7;
     if (_GEN_3) begin
       select_r0s13__28 <= select_r0s12__7;
-      and_r0s13__43 <= _GEN_669 & _GEN_684;
-      select_r0s13__29 <= _GEN_685 ? ~(_GEN_240[0]) : ~(_GEN_240[2]) & _GEN_240[1];
-      and_r0s13__44 <= _GEN_685;
-      and_r0s13__45 <= _GEN_669;
+      and_r0s13__43 <= _GEN_670 & _GEN_685;
+      select_r0s13__29 <= _GEN_686 ? ~(_GEN_241[0]) : ~(_GEN_241[2]) & _GEN_241[1];
+      and_r0s13__44 <= _GEN_686;
+      and_r0s13__45 <= _GEN_670;
       select_r0s13__30 <=
-        _GEN_676
-          ? {_GEN_679 & ~_GEN_682,
-             _GEN_679
-               ? {_GEN_680 & ~_GEN_681,
-                  _GEN_680 ? ~(_GEN_240[4]) & _GEN_240[3] : ~(_GEN_240[6]) & _GEN_240[5]}
-               : {_GEN_677 & ~_GEN_678,
-                  _GEN_677
-                    ? ~(_GEN_240[8]) & _GEN_240[7]
-                    : ~(_GEN_240[10]) & _GEN_240[9]}}
-          : {_GEN_672 & ~_GEN_675,
-             _GEN_672
-               ? {_GEN_673 & ~_GEN_674,
-                  _GEN_673
-                    ? ~(_GEN_240[12]) & _GEN_240[11]
-                    : ~(_GEN_240[14]) & _GEN_240[13]}
-               : {_GEN_670 & ~_GEN_671,
-                  _GEN_670
-                    ? ~(_GEN_240[16]) & _GEN_240[15]
-                    : ~(_GEN_240[18]) & _GEN_240[17]}};
-      and_r0s13__46 <= _GEN_676 & ~_GEN_683;
+        _GEN_677
+          ? {_GEN_680 & ~_GEN_683,
+             _GEN_680
+               ? {_GEN_681 & ~_GEN_682,
+                  _GEN_681 ? ~(_GEN_241[4]) & _GEN_241[3] : ~(_GEN_241[6]) & _GEN_241[5]}
+               : {_GEN_678 & ~_GEN_679,
+                  _GEN_678
+                    ? ~(_GEN_241[8]) & _GEN_241[7]
+                    : ~(_GEN_241[10]) & _GEN_241[9]}}
+          : {_GEN_673 & ~_GEN_676,
+             _GEN_673
+               ? {_GEN_674 & ~_GEN_675,
+                  _GEN_674
+                    ? ~(_GEN_241[12]) & _GEN_241[11]
+                    : ~(_GEN_241[14]) & _GEN_241[13]}
+               : {_GEN_671 & ~_GEN_672,
+                  _GEN_671
+                    ? ~(_GEN_241[16]) & _GEN_241[15]
+                    : ~(_GEN_241[18]) & _GEN_241[17]}};
+      and_r0s13__46 <= _GEN_677 & ~_GEN_684;
       select_r0s13__31 <=
-        _GEN_661
-          ? {_GEN_664 & ~_GEN_667,
-             _GEN_664
-               ? {_GEN_665 & ~_GEN_666,
-                  _GEN_665
-                    ? ~(_GEN_240[20]) & _GEN_240[19]
-                    : ~(_GEN_240[22]) & _GEN_240[21]}
-               : {_GEN_662 & ~_GEN_663,
-                  _GEN_662
-                    ? ~(_GEN_240[24]) & _GEN_240[23]
-                    : ~(_GEN_240[26]) & _GEN_240[25]}}
-          : {_GEN_657 & ~_GEN_660,
-             _GEN_657
-               ? {_GEN_658 & ~_GEN_659,
-                  _GEN_658
-                    ? ~(_GEN_240[28]) & _GEN_240[27]
-                    : ~(_GEN_240[30]) & _GEN_240[29]}
-               : {_GEN_655 & ~_GEN_656,
-                  _GEN_655
-                    ? ~(_GEN_240[32]) & _GEN_240[31]
-                    : ~(_GEN_240[34]) & _GEN_240[33]}};
-      and_r0s13__47 <= _GEN_661 & ~_GEN_668;
-      and_r0s13__48 <= _GEN_669 & ~_GEN_684;
+        _GEN_662
+          ? {_GEN_665 & ~_GEN_668,
+             _GEN_665
+               ? {_GEN_666 & ~_GEN_667,
+                  _GEN_666
+                    ? ~(_GEN_241[20]) & _GEN_241[19]
+                    : ~(_GEN_241[22]) & _GEN_241[21]}
+               : {_GEN_663 & ~_GEN_664,
+                  _GEN_663
+                    ? ~(_GEN_241[24]) & _GEN_241[23]
+                    : ~(_GEN_241[26]) & _GEN_241[25]}}
+          : {_GEN_658 & ~_GEN_661,
+             _GEN_658
+               ? {_GEN_659 & ~_GEN_660,
+                  _GEN_659
+                    ? ~(_GEN_241[28]) & _GEN_241[27]
+                    : ~(_GEN_241[30]) & _GEN_241[29]}
+               : {_GEN_656 & ~_GEN_657,
+                  _GEN_656
+                    ? ~(_GEN_241[32]) & _GEN_241[31]
+                    : ~(_GEN_241[34]) & _GEN_241[33]}};
+      and_r0s13__47 <= _GEN_662 & ~_GEN_669;
+      and_r0s13__48 <= _GEN_670 & ~_GEN_685;
     end
     if (_GEN_2)
-      sub_i2968_7_r0s14 <= {1'h0, add_r0s13__7} - {4'h0, _GEN_242};
+      sub_i2968_7_r0s14 <= {1'h0, add_r0s13__7} - {4'h0, _GEN_243};
     if (_GEN_1)
       sub_i2968_7_r0s15 <= sub_i2968_7_r0s14;
     if (_GEN_2)
-      cmp_i3745_7_r0s14 <= _GEN_242 < 6'h23;
+      cmp_i3745_7_r0s14 <= _GEN_243 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_7_r0s13 <= _GEN_240;
+      magnitude_i_sroa_0_0_off0_7_r0s13 <= _GEN_241;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_7_r0s14 <= magnitude_i_sroa_0_0_off0_7_r0s13;
-      umin_r0s14__7 <= _GEN_242;
+      umin_r0s14__7 <= _GEN_243;
     end
     if (_GEN_1) begin
-      cond_i3748_7_r0s15 <= _GEN_56[27];
-      cond_i3748_7_r0s15__1 <= _GEN_56[34:28];
-      cond_i3748_7_r0s15__2 <= _GEN_56[26];
-      cond_i3748_7_r0s15__3 <= _GEN_56[25:0];
+      cond_i3748_7_r0s15 <= _GEN_57[27];
+      cond_i3748_7_r0s15__1 <= _GEN_57[34:28];
+      cond_i3748_7_r0s15__2 <= _GEN_57[26];
+      cond_i3748_7_r0s15__3 <= _GEN_57[25:0];
     end
     if (_GEN_0)
-      narrow_7_r0s16 <= _GEN_57 < 17'h7F7F ? _GEN_57[15:0] : 16'h7F7F;
+      narrow_7_r0s16 <= _GEN_58 < 17'h7F7F ? _GEN_58[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_7_r0s9 <= _GEN_236[14:0] == 15'h0 ? 16'h0 : _GEN_236[15:0];
+      ref_tmp96_i_sroa_0_0_7_r0s9 <= _GEN_237[14:0] == 15'h0 ? 16'h0 : _GEN_237[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_7_r0s10 <= ref_tmp96_i_sroa_0_0_7_r0s9;
     if (_GEN_5)
@@ -10569,7 +10594,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_7_r0s16 <= ref_tmp96_i_sroa_0_0_7_r0s15;
     if (_GEN_15)
-      cmp_i1292_8_r0s1 <= _GEN_186[71:64] == 8'h0;
+      cmp_i1292_8_r0s1 <= _GEN_187[71:64] == 8'h0;
     if (_GEN_14)
       cmp_i1292_8_r0s2 <= cmp_i1292_8_r0s1;
     if (_GEN_13)
@@ -10601,7 +10626,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_8_r0s16 <= cmp_i1292_8_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_8_r0s9 <= _GEN_243[6:0];
+      sroa_speculated4764_v_8_r0s9 <= _GEN_244[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_8_r0s10 <= sroa_speculated4764_v_8_r0s9;
     if (_GEN_5)
@@ -10617,7 +10642,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_8_r0s16 <= sroa_speculated4764_v_8_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_8_r0s9__1 <= _GEN_243[14:7];
+      sroa_speculated4764_v_8_r0s9__1 <= _GEN_244[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_8_r0s10__1 <= sroa_speculated4764_v_8_r0s9__1;
     if (_GEN_5)
@@ -10633,7 +10658,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_8_r0s16__1 <= sroa_speculated4764_v_8_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_8_r0s9__2 <= _GEN_243[15];
+      sroa_speculated4764_v_8_r0s9__2 <= _GEN_244[15];
     if (_GEN_6)
       sroa_speculated4764_v_8_r0s10__2 <= sroa_speculated4764_v_8_r0s9__2;
     if (_GEN_5)
@@ -10649,7 +10674,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_8_r0s16__2 <= sroa_speculated4764_v_8_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__8 <= |(_GEN_243[31:16]);
+      xor_r0s9__8 <= |(_GEN_244[31:16]);
     if (_GEN_6)
       xor_r0s10__8 <= xor_r0s9__8;
     if (_GEN_5)
@@ -10666,24 +10691,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__8 <= xor_r0s15__8;
     if (_GEN_7)
       sub_i1111_neg_8_r0s9 <=
-        {2'h0, _GEN_243[30:23]} - {2'h0, _GEN_244 ? 8'h1 : _GEN_243[14:7]};
+        {2'h0, _GEN_244[30:23]} - {2'h0, _GEN_245 ? 8'h1 : _GEN_244[14:7]};
     if (_GEN_6)
-      select_r0s10__16 <= _GEN_246 > 6'h1A ? _GEN_245[3:0] + 4'h6 : 4'h0;
+      select_r0s10__16 <= _GEN_247 > 6'h1A ? _GEN_246[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_8_r0s9 <= {~_GEN_244, _GEN_243[6:0]};
+      or_i3130_8_r0s9 <= {~_GEN_245, _GEN_244[6:0]};
     if (_GEN_6) begin
       or_i3130_8_r0s10 <= or_i3130_8_r0s9;
-      cmp_i_i3332_8_r0s10 <= _GEN_246 < 6'h22;
-      loadedv_i330856_8_r0s10 <= _GEN_246;
+      cmp_i_i3332_8_r0s10 <= _GEN_247 < 6'h22;
+      loadedv_i330856_8_r0s10 <= _GEN_247;
     end
     if (_GEN_5) begin
       or_i2697_8_r0s11 <=
         (|(~({8{~(select_r0s10__16[3])}} & 8'hFF << select_r0s10__16) & or_i3130_8_r0s10))
-        | _GEN_58[0];
-      cond_i_i_8_r0s11 <= _GEN_58[33:1];
+        | _GEN_59[0];
+      cond_i_i_8_r0s11 <= _GEN_59[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__8 <= _GEN_186[71:64];
+      codes_sroa_0_0_r0s1__8 <= _GEN_187[71:64];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__8 <= codes_sroa_0_0_r0s1__8;
     if (_GEN_13)
@@ -10700,14 +10725,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__8 <= codes_sroa_0_0_r0s7__8;
     if (_GEN_7)
       mul_i2723_8_r0s9 <=
-        {8'h0, |(_GEN_243[30:23]), _GEN_243[22:16]} * {8'h0, codes_sroa_0_0_r0s8__8};
+        {8'h0, |(_GEN_244[30:23]), _GEN_244[22:16]} * {8'h0, codes_sroa_0_0_r0s8__8};
     if (_GEN_6)
       mul_i2723_8_r0s10 <= mul_i2723_8_r0s9;
     if (_GEN_5)
       mul_i2723_8_r0s11 <= mul_i2723_8_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_8_r0s12 <=
-        (sroa_speculated4764_v_8_r0s11__2 ? 36'h0 - _GEN_59 : _GEN_59)
+        (sroa_speculated4764_v_8_r0s11__2 ? 36'h0 - _GEN_60 : _GEN_60)
         + {10'h0, mul_i2723_8_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_8_r0s13 <= sum_i_sroa_0_0_off0_8_r0s12 == 36'h0;
@@ -10726,7 +10751,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_8_r0s16 <= sum_i_sroa_0_0_off0_8_r0s15;
     if (_GEN_7)
-      add_r0s9__8 <= {1'h0, _GEN_243[30:23]} + 9'h10;
+      add_r0s9__8 <= {1'h0, _GEN_244[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__8 <= add_r0s9__8;
     if (_GEN_5)
@@ -10736,7 +10761,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__8 <= add_r0s12__8;
     if (_GEN_7)
-      select_r0s9__8 <= _GEN_243[30:23] > 8'h13 ? 6'h23 : _GEN_243[28:23] + 6'h10;
+      select_r0s9__8 <= _GEN_244[30:23] > 8'h13 ? 6'h23 : _GEN_244[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__17 <= select_r0s9__8;
     if (_GEN_5)
@@ -10745,78 +10770,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__8 <= select_r0s11__8;
     if (_GEN_3) begin
       select_r0s13__32 <= select_r0s12__8;
-      and_r0s13__49 <= _GEN_700 & _GEN_715;
-      select_r0s13__33 <= _GEN_716 ? ~(_GEN_247[0]) : ~(_GEN_247[2]) & _GEN_247[1];
-      and_r0s13__50 <= _GEN_716;
-      and_r0s13__51 <= _GEN_700;
+      and_r0s13__49 <= _GEN_701 & _GEN_716;
+      select_r0s13__33 <= _GEN_717 ? ~(_GEN_248[0]) : ~(_GEN_248[2]) & _GEN_248[1];
+      and_r0s13__50 <= _GEN_717;
+      and_r0s13__51 <= _GEN_701;
       select_r0s13__34 <=
-        _GEN_707
-          ? {_GEN_710 & ~_GEN_713,
-             _GEN_710
-               ? {_GEN_711 & ~_GEN_712,
-                  _GEN_711 ? ~(_GEN_247[4]) & _GEN_247[3] : ~(_GEN_247[6]) & _GEN_247[5]}
-               : {_GEN_708 & ~_GEN_709,
-                  _GEN_708
-                    ? ~(_GEN_247[8]) & _GEN_247[7]
-                    : ~(_GEN_247[10]) & _GEN_247[9]}}
-          : {_GEN_703 & ~_GEN_706,
-             _GEN_703
-               ? {_GEN_704 & ~_GEN_705,
-                  _GEN_704
-                    ? ~(_GEN_247[12]) & _GEN_247[11]
-                    : ~(_GEN_247[14]) & _GEN_247[13]}
-               : {_GEN_701 & ~_GEN_702,
-                  _GEN_701
-                    ? ~(_GEN_247[16]) & _GEN_247[15]
-                    : ~(_GEN_247[18]) & _GEN_247[17]}};
-      and_r0s13__52 <= _GEN_707 & ~_GEN_714;
+        _GEN_708
+          ? {_GEN_711 & ~_GEN_714,
+             _GEN_711
+               ? {_GEN_712 & ~_GEN_713,
+                  _GEN_712 ? ~(_GEN_248[4]) & _GEN_248[3] : ~(_GEN_248[6]) & _GEN_248[5]}
+               : {_GEN_709 & ~_GEN_710,
+                  _GEN_709
+                    ? ~(_GEN_248[8]) & _GEN_248[7]
+                    : ~(_GEN_248[10]) & _GEN_248[9]}}
+          : {_GEN_704 & ~_GEN_707,
+             _GEN_704
+               ? {_GEN_705 & ~_GEN_706,
+                  _GEN_705
+                    ? ~(_GEN_248[12]) & _GEN_248[11]
+                    : ~(_GEN_248[14]) & _GEN_248[13]}
+               : {_GEN_702 & ~_GEN_703,
+                  _GEN_702
+                    ? ~(_GEN_248[16]) & _GEN_248[15]
+                    : ~(_GEN_248[18]) & _GEN_248[17]}};
+      and_r0s13__52 <= _GEN_708 & ~_GEN_715;
       select_r0s13__35 <=
-        _GEN_692
-          ? {_GEN_695 & ~_GEN_698,
-             _GEN_695
-               ? {_GEN_696 & ~_GEN_697,
-                  _GEN_696
-                    ? ~(_GEN_247[20]) & _GEN_247[19]
-                    : ~(_GEN_247[22]) & _GEN_247[21]}
-               : {_GEN_693 & ~_GEN_694,
-                  _GEN_693
-                    ? ~(_GEN_247[24]) & _GEN_247[23]
-                    : ~(_GEN_247[26]) & _GEN_247[25]}}
-          : {_GEN_688 & ~_GEN_691,
-             _GEN_688
-               ? {_GEN_689 & ~_GEN_690,
-                  _GEN_689
-                    ? ~(_GEN_247[28]) & _GEN_247[27]
-                    : ~(_GEN_247[30]) & _GEN_247[29]}
-               : {_GEN_686 & ~_GEN_687,
-                  _GEN_686
-                    ? ~(_GEN_247[32]) & _GEN_247[31]
-                    : ~(_GEN_247[34]) & _GEN_247[33]}};
-      and_r0s13__53 <= _GEN_692 & ~_GEN_699;
-      and_r0s13__54 <= _GEN_700 & ~_GEN_715;
+        _GEN_693
+          ? {_GEN_696 & ~_GEN_699,
+             _GEN_696
+               ? {_GEN_697 & ~_GEN_698,
+                  _GEN_697
+                    ? ~(_GEN_248[20]) & _GEN_248[19]
+                    : ~(_GEN_248[22]) & _GEN_248[21]}
+               : {_GEN_694 & ~_GEN_695,
+                  _GEN_694
+                    ? ~(_GEN_248[24]) & _GEN_248[23]
+                    : ~(_GEN_248[26]) & _GEN_248[25]}}
+          : {_GEN_689 & ~_GEN_692,
+             _GEN_689
+               ? {_GEN_690 & ~_GEN_691,
+                  _GEN_690
+                    ? ~(_GEN_248[28]) & _GEN_248[27]
+                    : ~(_GEN_248[30]) & _GEN_248[29]}
+               : {_GEN_687 & ~_GEN_688,
+                  _GEN_687
+                    ? ~(_GEN_248[32]) & _GEN_248[31]
+                    : ~(_GEN_248[34]) & _GEN_248[33]}};
+      and_r0s13__53 <= _GEN_693 & ~_GEN_700;
+      and_r0s13__54 <= _GEN_701 & ~_GEN_716;
     end
     if (_GEN_2)
-      sub_i2968_8_r0s14 <= {1'h0, add_r0s13__8} - {4'h0, _GEN_249};
+      sub_i2968_8_r0s14 <= {1'h0, add_r0s13__8} - {4'h0, _GEN_250};
     if (_GEN_1)
       sub_i2968_8_r0s15 <= sub_i2968_8_r0s14;
     if (_GEN_2)
-      cmp_i3745_8_r0s14 <= _GEN_249 < 6'h23;
+      cmp_i3745_8_r0s14 <= _GEN_250 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_8_r0s13 <= _GEN_247;
+      magnitude_i_sroa_0_0_off0_8_r0s13 <= _GEN_248;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_8_r0s14 <= magnitude_i_sroa_0_0_off0_8_r0s13;
-      umin_r0s14__8 <= _GEN_249;
+      umin_r0s14__8 <= _GEN_250;
     end
     if (_GEN_1) begin
-      cond_i3748_8_r0s15 <= _GEN_60[27];
-      cond_i3748_8_r0s15__1 <= _GEN_60[34:28];
-      cond_i3748_8_r0s15__2 <= _GEN_60[26];
-      cond_i3748_8_r0s15__3 <= _GEN_60[25:0];
+      cond_i3748_8_r0s15 <= _GEN_61[27];
+      cond_i3748_8_r0s15__1 <= _GEN_61[34:28];
+      cond_i3748_8_r0s15__2 <= _GEN_61[26];
+      cond_i3748_8_r0s15__3 <= _GEN_61[25:0];
     end
     if (_GEN_0)
-      narrow_8_r0s16 <= _GEN_61 < 17'h7F7F ? _GEN_61[15:0] : 16'h7F7F;
+      narrow_8_r0s16 <= _GEN_62 < 17'h7F7F ? _GEN_62[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_8_r0s9 <= _GEN_243[14:0] == 15'h0 ? 16'h0 : _GEN_243[15:0];
+      ref_tmp96_i_sroa_0_0_8_r0s9 <= _GEN_244[14:0] == 15'h0 ? 16'h0 : _GEN_244[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_8_r0s10 <= ref_tmp96_i_sroa_0_0_8_r0s9;
     if (_GEN_5)
@@ -10832,7 +10857,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_8_r0s16 <= ref_tmp96_i_sroa_0_0_8_r0s15;
     if (_GEN_15)
-      cmp_i1292_9_r0s1 <= _GEN_186[79:72] == 8'h0;
+      cmp_i1292_9_r0s1 <= _GEN_187[79:72] == 8'h0;
     if (_GEN_14)
       cmp_i1292_9_r0s2 <= cmp_i1292_9_r0s1;
     if (_GEN_13)
@@ -10864,7 +10889,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_9_r0s16 <= cmp_i1292_9_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_9_r0s9 <= _GEN_250[6:0];
+      sroa_speculated4764_v_9_r0s9 <= _GEN_251[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_9_r0s10 <= sroa_speculated4764_v_9_r0s9;
     if (_GEN_5)
@@ -10880,7 +10905,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_9_r0s16 <= sroa_speculated4764_v_9_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_9_r0s9__1 <= _GEN_250[14:7];
+      sroa_speculated4764_v_9_r0s9__1 <= _GEN_251[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_9_r0s10__1 <= sroa_speculated4764_v_9_r0s9__1;
     if (_GEN_5)
@@ -10896,7 +10921,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_9_r0s16__1 <= sroa_speculated4764_v_9_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_9_r0s9__2 <= _GEN_250[15];
+      sroa_speculated4764_v_9_r0s9__2 <= _GEN_251[15];
     if (_GEN_6)
       sroa_speculated4764_v_9_r0s10__2 <= sroa_speculated4764_v_9_r0s9__2;
     if (_GEN_5)
@@ -10912,7 +10937,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_9_r0s16__2 <= sroa_speculated4764_v_9_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__9 <= |(_GEN_250[31:16]);
+      xor_r0s9__9 <= |(_GEN_251[31:16]);
     if (_GEN_6)
       xor_r0s10__9 <= xor_r0s9__9;
     if (_GEN_5)
@@ -10929,24 +10954,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__9 <= xor_r0s15__9;
     if (_GEN_7)
       sub_i1111_neg_9_r0s9 <=
-        {2'h0, _GEN_250[30:23]} - {2'h0, _GEN_251 ? 8'h1 : _GEN_250[14:7]};
+        {2'h0, _GEN_251[30:23]} - {2'h0, _GEN_252 ? 8'h1 : _GEN_251[14:7]};
     if (_GEN_6)
-      select_r0s10__18 <= _GEN_253 > 6'h1A ? _GEN_252[3:0] + 4'h6 : 4'h0;
+      select_r0s10__18 <= _GEN_254 > 6'h1A ? _GEN_253[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_9_r0s9 <= {~_GEN_251, _GEN_250[6:0]};
+      or_i3130_9_r0s9 <= {~_GEN_252, _GEN_251[6:0]};
     if (_GEN_6) begin
       or_i3130_9_r0s10 <= or_i3130_9_r0s9;
-      cmp_i_i3332_9_r0s10 <= _GEN_253 < 6'h22;
-      loadedv_i330856_9_r0s10 <= _GEN_253;
+      cmp_i_i3332_9_r0s10 <= _GEN_254 < 6'h22;
+      loadedv_i330856_9_r0s10 <= _GEN_254;
     end
     if (_GEN_5) begin
       or_i2697_9_r0s11 <=
         (|(~({8{~(select_r0s10__18[3])}} & 8'hFF << select_r0s10__18) & or_i3130_9_r0s10))
-        | _GEN_62[0];
-      cond_i_i_9_r0s11 <= _GEN_62[33:1];
+        | _GEN_63[0];
+      cond_i_i_9_r0s11 <= _GEN_63[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__9 <= _GEN_186[79:72];
+      codes_sroa_0_0_r0s1__9 <= _GEN_187[79:72];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__9 <= codes_sroa_0_0_r0s1__9;
     if (_GEN_13)
@@ -10963,14 +10988,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__9 <= codes_sroa_0_0_r0s7__9;
     if (_GEN_7)
       mul_i2723_9_r0s9 <=
-        {8'h0, |(_GEN_250[30:23]), _GEN_250[22:16]} * {8'h0, codes_sroa_0_0_r0s8__9};
+        {8'h0, |(_GEN_251[30:23]), _GEN_251[22:16]} * {8'h0, codes_sroa_0_0_r0s8__9};
     if (_GEN_6)
       mul_i2723_9_r0s10 <= mul_i2723_9_r0s9;
     if (_GEN_5)
       mul_i2723_9_r0s11 <= mul_i2723_9_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_9_r0s12 <=
-        (sroa_speculated4764_v_9_r0s11__2 ? 36'h0 - _GEN_63 : _GEN_63)
+        (sroa_speculated4764_v_9_r0s11__2 ? 36'h0 - _GEN_64 : _GEN_64)
         + {10'h0, mul_i2723_9_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_9_r0s13 <= sum_i_sroa_0_0_off0_9_r0s12 == 36'h0;
@@ -10989,7 +11014,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_9_r0s16 <= sum_i_sroa_0_0_off0_9_r0s15;
     if (_GEN_7)
-      add_r0s9__9 <= {1'h0, _GEN_250[30:23]} + 9'h10;
+      add_r0s9__9 <= {1'h0, _GEN_251[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__9 <= add_r0s9__9;
     if (_GEN_5)
@@ -10999,7 +11024,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__9 <= add_r0s12__9;
     if (_GEN_7)
-      select_r0s9__9 <= _GEN_250[30:23] > 8'h13 ? 6'h23 : _GEN_250[28:23] + 6'h10;
+      select_r0s9__9 <= _GEN_251[30:23] > 8'h13 ? 6'h23 : _GEN_251[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__19 <= select_r0s9__9;
     if (_GEN_5)
@@ -11008,78 +11033,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__9 <= select_r0s11__9;
     if (_GEN_3) begin
       select_r0s13__36 <= select_r0s12__9;
-      and_r0s13__55 <= _GEN_731 & _GEN_746;
-      select_r0s13__37 <= _GEN_747 ? ~(_GEN_254[0]) : ~(_GEN_254[2]) & _GEN_254[1];
-      and_r0s13__56 <= _GEN_747;
-      and_r0s13__57 <= _GEN_731;
+      and_r0s13__55 <= _GEN_732 & _GEN_747;
+      select_r0s13__37 <= _GEN_748 ? ~(_GEN_255[0]) : ~(_GEN_255[2]) & _GEN_255[1];
+      and_r0s13__56 <= _GEN_748;
+      and_r0s13__57 <= _GEN_732;
       select_r0s13__38 <=
-        _GEN_738
-          ? {_GEN_741 & ~_GEN_744,
-             _GEN_741
-               ? {_GEN_742 & ~_GEN_743,
-                  _GEN_742 ? ~(_GEN_254[4]) & _GEN_254[3] : ~(_GEN_254[6]) & _GEN_254[5]}
-               : {_GEN_739 & ~_GEN_740,
-                  _GEN_739
-                    ? ~(_GEN_254[8]) & _GEN_254[7]
-                    : ~(_GEN_254[10]) & _GEN_254[9]}}
-          : {_GEN_734 & ~_GEN_737,
-             _GEN_734
-               ? {_GEN_735 & ~_GEN_736,
-                  _GEN_735
-                    ? ~(_GEN_254[12]) & _GEN_254[11]
-                    : ~(_GEN_254[14]) & _GEN_254[13]}
-               : {_GEN_732 & ~_GEN_733,
-                  _GEN_732
-                    ? ~(_GEN_254[16]) & _GEN_254[15]
-                    : ~(_GEN_254[18]) & _GEN_254[17]}};
-      and_r0s13__58 <= _GEN_738 & ~_GEN_745;
+        _GEN_739
+          ? {_GEN_742 & ~_GEN_745,
+             _GEN_742
+               ? {_GEN_743 & ~_GEN_744,
+                  _GEN_743 ? ~(_GEN_255[4]) & _GEN_255[3] : ~(_GEN_255[6]) & _GEN_255[5]}
+               : {_GEN_740 & ~_GEN_741,
+                  _GEN_740
+                    ? ~(_GEN_255[8]) & _GEN_255[7]
+                    : ~(_GEN_255[10]) & _GEN_255[9]}}
+          : {_GEN_735 & ~_GEN_738,
+             _GEN_735
+               ? {_GEN_736 & ~_GEN_737,
+                  _GEN_736
+                    ? ~(_GEN_255[12]) & _GEN_255[11]
+                    : ~(_GEN_255[14]) & _GEN_255[13]}
+               : {_GEN_733 & ~_GEN_734,
+                  _GEN_733
+                    ? ~(_GEN_255[16]) & _GEN_255[15]
+                    : ~(_GEN_255[18]) & _GEN_255[17]}};
+      and_r0s13__58 <= _GEN_739 & ~_GEN_746;
       select_r0s13__39 <=
-        _GEN_723
-          ? {_GEN_726 & ~_GEN_729,
-             _GEN_726
-               ? {_GEN_727 & ~_GEN_728,
-                  _GEN_727
-                    ? ~(_GEN_254[20]) & _GEN_254[19]
-                    : ~(_GEN_254[22]) & _GEN_254[21]}
-               : {_GEN_724 & ~_GEN_725,
-                  _GEN_724
-                    ? ~(_GEN_254[24]) & _GEN_254[23]
-                    : ~(_GEN_254[26]) & _GEN_254[25]}}
-          : {_GEN_719 & ~_GEN_722,
-             _GEN_719
-               ? {_GEN_720 & ~_GEN_721,
-                  _GEN_720
-                    ? ~(_GEN_254[28]) & _GEN_254[27]
-                    : ~(_GEN_254[30]) & _GEN_254[29]}
-               : {_GEN_717 & ~_GEN_718,
-                  _GEN_717
-                    ? ~(_GEN_254[32]) & _GEN_254[31]
-                    : ~(_GEN_254[34]) & _GEN_254[33]}};
-      and_r0s13__59 <= _GEN_723 & ~_GEN_730;
-      and_r0s13__60 <= _GEN_731 & ~_GEN_746;
+        _GEN_724
+          ? {_GEN_727 & ~_GEN_730,
+             _GEN_727
+               ? {_GEN_728 & ~_GEN_729,
+                  _GEN_728
+                    ? ~(_GEN_255[20]) & _GEN_255[19]
+                    : ~(_GEN_255[22]) & _GEN_255[21]}
+               : {_GEN_725 & ~_GEN_726,
+                  _GEN_725
+                    ? ~(_GEN_255[24]) & _GEN_255[23]
+                    : ~(_GEN_255[26]) & _GEN_255[25]}}
+          : {_GEN_720 & ~_GEN_723,
+             _GEN_720
+               ? {_GEN_721 & ~_GEN_722,
+                  _GEN_721
+                    ? ~(_GEN_255[28]) & _GEN_255[27]
+                    : ~(_GEN_255[30]) & _GEN_255[29]}
+               : {_GEN_718 & ~_GEN_719,
+                  _GEN_718
+                    ? ~(_GEN_255[32]) & _GEN_255[31]
+                    : ~(_GEN_255[34]) & _GEN_255[33]}};
+      and_r0s13__59 <= _GEN_724 & ~_GEN_731;
+      and_r0s13__60 <= _GEN_732 & ~_GEN_747;
     end
     if (_GEN_2)
-      sub_i2968_9_r0s14 <= {1'h0, add_r0s13__9} - {4'h0, _GEN_256};
+      sub_i2968_9_r0s14 <= {1'h0, add_r0s13__9} - {4'h0, _GEN_257};
     if (_GEN_1)
       sub_i2968_9_r0s15 <= sub_i2968_9_r0s14;
     if (_GEN_2)
-      cmp_i3745_9_r0s14 <= _GEN_256 < 6'h23;
+      cmp_i3745_9_r0s14 <= _GEN_257 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_9_r0s13 <= _GEN_254;
+      magnitude_i_sroa_0_0_off0_9_r0s13 <= _GEN_255;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_9_r0s14 <= magnitude_i_sroa_0_0_off0_9_r0s13;
-      umin_r0s14__9 <= _GEN_256;
+      umin_r0s14__9 <= _GEN_257;
     end
     if (_GEN_1) begin
-      cond_i3748_9_r0s15 <= _GEN_64[27];
-      cond_i3748_9_r0s15__1 <= _GEN_64[34:28];
-      cond_i3748_9_r0s15__2 <= _GEN_64[26];
-      cond_i3748_9_r0s15__3 <= _GEN_64[25:0];
+      cond_i3748_9_r0s15 <= _GEN_65[27];
+      cond_i3748_9_r0s15__1 <= _GEN_65[34:28];
+      cond_i3748_9_r0s15__2 <= _GEN_65[26];
+      cond_i3748_9_r0s15__3 <= _GEN_65[25:0];
     end
     if (_GEN_0)
-      narrow_9_r0s16 <= _GEN_65 < 17'h7F7F ? _GEN_65[15:0] : 16'h7F7F;
+      narrow_9_r0s16 <= _GEN_66 < 17'h7F7F ? _GEN_66[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_9_r0s9 <= _GEN_250[14:0] == 15'h0 ? 16'h0 : _GEN_250[15:0];
+      ref_tmp96_i_sroa_0_0_9_r0s9 <= _GEN_251[14:0] == 15'h0 ? 16'h0 : _GEN_251[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_9_r0s10 <= ref_tmp96_i_sroa_0_0_9_r0s9;
     if (_GEN_5)
@@ -11095,7 +11120,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_9_r0s16 <= ref_tmp96_i_sroa_0_0_9_r0s15;
     if (_GEN_15)
-      cmp_i1292_10_r0s1 <= _GEN_186[87:80] == 8'h0;
+      cmp_i1292_10_r0s1 <= _GEN_187[87:80] == 8'h0;
     if (_GEN_14)
       cmp_i1292_10_r0s2 <= cmp_i1292_10_r0s1;
     if (_GEN_13)
@@ -11127,7 +11152,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_10_r0s16 <= cmp_i1292_10_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_10_r0s9 <= _GEN_257[6:0];
+      sroa_speculated4764_v_10_r0s9 <= _GEN_258[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_10_r0s10 <= sroa_speculated4764_v_10_r0s9;
     if (_GEN_5)
@@ -11143,7 +11168,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_10_r0s16 <= sroa_speculated4764_v_10_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_10_r0s9__1 <= _GEN_257[14:7];
+      sroa_speculated4764_v_10_r0s9__1 <= _GEN_258[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_10_r0s10__1 <= sroa_speculated4764_v_10_r0s9__1;
     if (_GEN_5)
@@ -11159,7 +11184,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_10_r0s16__1 <= sroa_speculated4764_v_10_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_10_r0s9__2 <= _GEN_257[15];
+      sroa_speculated4764_v_10_r0s9__2 <= _GEN_258[15];
     if (_GEN_6)
       sroa_speculated4764_v_10_r0s10__2 <= sroa_speculated4764_v_10_r0s9__2;
     if (_GEN_5)
@@ -11175,7 +11200,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_10_r0s16__2 <= sroa_speculated4764_v_10_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__10 <= |(_GEN_257[31:16]);
+      xor_r0s9__10 <= |(_GEN_258[31:16]);
     if (_GEN_6)
       xor_r0s10__10 <= xor_r0s9__10;
     if (_GEN_5)
@@ -11192,24 +11217,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__10 <= xor_r0s15__10;
     if (_GEN_7)
       sub_i1111_neg_10_r0s9 <=
-        {2'h0, _GEN_257[30:23]} - {2'h0, _GEN_258 ? 8'h1 : _GEN_257[14:7]};
+        {2'h0, _GEN_258[30:23]} - {2'h0, _GEN_259 ? 8'h1 : _GEN_258[14:7]};
     if (_GEN_6)
-      select_r0s10__20 <= _GEN_260 > 6'h1A ? _GEN_259[3:0] + 4'h6 : 4'h0;
+      select_r0s10__20 <= _GEN_261 > 6'h1A ? _GEN_260[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_10_r0s9 <= {~_GEN_258, _GEN_257[6:0]};
+      or_i3130_10_r0s9 <= {~_GEN_259, _GEN_258[6:0]};
     if (_GEN_6) begin
       or_i3130_10_r0s10 <= or_i3130_10_r0s9;
-      cmp_i_i3332_10_r0s10 <= _GEN_260 < 6'h22;
-      loadedv_i330856_10_r0s10 <= _GEN_260;
+      cmp_i_i3332_10_r0s10 <= _GEN_261 < 6'h22;
+      loadedv_i330856_10_r0s10 <= _GEN_261;
     end
     if (_GEN_5) begin
       or_i2697_10_r0s11 <=
         (|(~({8{~(select_r0s10__20[3])}} & 8'hFF << select_r0s10__20)
-           & or_i3130_10_r0s10)) | _GEN_66[0];
-      cond_i_i_10_r0s11 <= _GEN_66[33:1];
+           & or_i3130_10_r0s10)) | _GEN_67[0];
+      cond_i_i_10_r0s11 <= _GEN_67[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__10 <= _GEN_186[87:80];
+      codes_sroa_0_0_r0s1__10 <= _GEN_187[87:80];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__10 <= codes_sroa_0_0_r0s1__10;
     if (_GEN_13)
@@ -11226,14 +11251,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__10 <= codes_sroa_0_0_r0s7__10;
     if (_GEN_7)
       mul_i2723_10_r0s9 <=
-        {8'h0, |(_GEN_257[30:23]), _GEN_257[22:16]} * {8'h0, codes_sroa_0_0_r0s8__10};
+        {8'h0, |(_GEN_258[30:23]), _GEN_258[22:16]} * {8'h0, codes_sroa_0_0_r0s8__10};
     if (_GEN_6)
       mul_i2723_10_r0s10 <= mul_i2723_10_r0s9;
     if (_GEN_5)
       mul_i2723_10_r0s11 <= mul_i2723_10_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_10_r0s12 <=
-        (sroa_speculated4764_v_10_r0s11__2 ? 36'h0 - _GEN_67 : _GEN_67)
+        (sroa_speculated4764_v_10_r0s11__2 ? 36'h0 - _GEN_68 : _GEN_68)
         + {10'h0, mul_i2723_10_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_10_r0s13 <= sum_i_sroa_0_0_off0_10_r0s12 == 36'h0;
@@ -11252,7 +11277,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_10_r0s16 <= sum_i_sroa_0_0_off0_10_r0s15;
     if (_GEN_7)
-      add_r0s9__10 <= {1'h0, _GEN_257[30:23]} + 9'h10;
+      add_r0s9__10 <= {1'h0, _GEN_258[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__10 <= add_r0s9__10;
     if (_GEN_5)
@@ -11262,7 +11287,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__10 <= add_r0s12__10;
     if (_GEN_7)
-      select_r0s9__10 <= _GEN_257[30:23] > 8'h13 ? 6'h23 : _GEN_257[28:23] + 6'h10;
+      select_r0s9__10 <= _GEN_258[30:23] > 8'h13 ? 6'h23 : _GEN_258[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__21 <= select_r0s9__10;
     if (_GEN_5)
@@ -11271,78 +11296,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__10 <= select_r0s11__10;
     if (_GEN_3) begin
       select_r0s13__40 <= select_r0s12__10;
-      and_r0s13__61 <= _GEN_762 & _GEN_777;
-      select_r0s13__41 <= _GEN_778 ? ~(_GEN_261[0]) : ~(_GEN_261[2]) & _GEN_261[1];
-      and_r0s13__62 <= _GEN_778;
-      and_r0s13__63 <= _GEN_762;
+      and_r0s13__61 <= _GEN_763 & _GEN_778;
+      select_r0s13__41 <= _GEN_779 ? ~(_GEN_262[0]) : ~(_GEN_262[2]) & _GEN_262[1];
+      and_r0s13__62 <= _GEN_779;
+      and_r0s13__63 <= _GEN_763;
       select_r0s13__42 <=
-        _GEN_769
-          ? {_GEN_772 & ~_GEN_775,
-             _GEN_772
-               ? {_GEN_773 & ~_GEN_774,
-                  _GEN_773 ? ~(_GEN_261[4]) & _GEN_261[3] : ~(_GEN_261[6]) & _GEN_261[5]}
-               : {_GEN_770 & ~_GEN_771,
-                  _GEN_770
-                    ? ~(_GEN_261[8]) & _GEN_261[7]
-                    : ~(_GEN_261[10]) & _GEN_261[9]}}
-          : {_GEN_765 & ~_GEN_768,
-             _GEN_765
-               ? {_GEN_766 & ~_GEN_767,
-                  _GEN_766
-                    ? ~(_GEN_261[12]) & _GEN_261[11]
-                    : ~(_GEN_261[14]) & _GEN_261[13]}
-               : {_GEN_763 & ~_GEN_764,
-                  _GEN_763
-                    ? ~(_GEN_261[16]) & _GEN_261[15]
-                    : ~(_GEN_261[18]) & _GEN_261[17]}};
-      and_r0s13__64 <= _GEN_769 & ~_GEN_776;
+        _GEN_770
+          ? {_GEN_773 & ~_GEN_776,
+             _GEN_773
+               ? {_GEN_774 & ~_GEN_775,
+                  _GEN_774 ? ~(_GEN_262[4]) & _GEN_262[3] : ~(_GEN_262[6]) & _GEN_262[5]}
+               : {_GEN_771 & ~_GEN_772,
+                  _GEN_771
+                    ? ~(_GEN_262[8]) & _GEN_262[7]
+                    : ~(_GEN_262[10]) & _GEN_262[9]}}
+          : {_GEN_766 & ~_GEN_769,
+             _GEN_766
+               ? {_GEN_767 & ~_GEN_768,
+                  _GEN_767
+                    ? ~(_GEN_262[12]) & _GEN_262[11]
+                    : ~(_GEN_262[14]) & _GEN_262[13]}
+               : {_GEN_764 & ~_GEN_765,
+                  _GEN_764
+                    ? ~(_GEN_262[16]) & _GEN_262[15]
+                    : ~(_GEN_262[18]) & _GEN_262[17]}};
+      and_r0s13__64 <= _GEN_770 & ~_GEN_777;
       select_r0s13__43 <=
-        _GEN_754
-          ? {_GEN_757 & ~_GEN_760,
-             _GEN_757
-               ? {_GEN_758 & ~_GEN_759,
-                  _GEN_758
-                    ? ~(_GEN_261[20]) & _GEN_261[19]
-                    : ~(_GEN_261[22]) & _GEN_261[21]}
-               : {_GEN_755 & ~_GEN_756,
-                  _GEN_755
-                    ? ~(_GEN_261[24]) & _GEN_261[23]
-                    : ~(_GEN_261[26]) & _GEN_261[25]}}
-          : {_GEN_750 & ~_GEN_753,
-             _GEN_750
-               ? {_GEN_751 & ~_GEN_752,
-                  _GEN_751
-                    ? ~(_GEN_261[28]) & _GEN_261[27]
-                    : ~(_GEN_261[30]) & _GEN_261[29]}
-               : {_GEN_748 & ~_GEN_749,
-                  _GEN_748
-                    ? ~(_GEN_261[32]) & _GEN_261[31]
-                    : ~(_GEN_261[34]) & _GEN_261[33]}};
-      and_r0s13__65 <= _GEN_754 & ~_GEN_761;
-      and_r0s13__66 <= _GEN_762 & ~_GEN_777;
+        _GEN_755
+          ? {_GEN_758 & ~_GEN_761,
+             _GEN_758
+               ? {_GEN_759 & ~_GEN_760,
+                  _GEN_759
+                    ? ~(_GEN_262[20]) & _GEN_262[19]
+                    : ~(_GEN_262[22]) & _GEN_262[21]}
+               : {_GEN_756 & ~_GEN_757,
+                  _GEN_756
+                    ? ~(_GEN_262[24]) & _GEN_262[23]
+                    : ~(_GEN_262[26]) & _GEN_262[25]}}
+          : {_GEN_751 & ~_GEN_754,
+             _GEN_751
+               ? {_GEN_752 & ~_GEN_753,
+                  _GEN_752
+                    ? ~(_GEN_262[28]) & _GEN_262[27]
+                    : ~(_GEN_262[30]) & _GEN_262[29]}
+               : {_GEN_749 & ~_GEN_750,
+                  _GEN_749
+                    ? ~(_GEN_262[32]) & _GEN_262[31]
+                    : ~(_GEN_262[34]) & _GEN_262[33]}};
+      and_r0s13__65 <= _GEN_755 & ~_GEN_762;
+      and_r0s13__66 <= _GEN_763 & ~_GEN_778;
     end
     if (_GEN_2)
-      sub_i2968_10_r0s14 <= {1'h0, add_r0s13__10} - {4'h0, _GEN_263};
+      sub_i2968_10_r0s14 <= {1'h0, add_r0s13__10} - {4'h0, _GEN_264};
     if (_GEN_1)
       sub_i2968_10_r0s15 <= sub_i2968_10_r0s14;
     if (_GEN_2)
-      cmp_i3745_10_r0s14 <= _GEN_263 < 6'h23;
+      cmp_i3745_10_r0s14 <= _GEN_264 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_10_r0s13 <= _GEN_261;
+      magnitude_i_sroa_0_0_off0_10_r0s13 <= _GEN_262;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_10_r0s14 <= magnitude_i_sroa_0_0_off0_10_r0s13;
-      umin_r0s14__10 <= _GEN_263;
+      umin_r0s14__10 <= _GEN_264;
     end
     if (_GEN_1) begin
-      cond_i3748_10_r0s15 <= _GEN_68[27];
-      cond_i3748_10_r0s15__1 <= _GEN_68[34:28];
-      cond_i3748_10_r0s15__2 <= _GEN_68[26];
-      cond_i3748_10_r0s15__3 <= _GEN_68[25:0];
+      cond_i3748_10_r0s15 <= _GEN_69[27];
+      cond_i3748_10_r0s15__1 <= _GEN_69[34:28];
+      cond_i3748_10_r0s15__2 <= _GEN_69[26];
+      cond_i3748_10_r0s15__3 <= _GEN_69[25:0];
     end
     if (_GEN_0)
-      narrow_10_r0s16 <= _GEN_69 < 17'h7F7F ? _GEN_69[15:0] : 16'h7F7F;
+      narrow_10_r0s16 <= _GEN_70 < 17'h7F7F ? _GEN_70[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_10_r0s9 <= _GEN_257[14:0] == 15'h0 ? 16'h0 : _GEN_257[15:0];
+      ref_tmp96_i_sroa_0_0_10_r0s9 <= _GEN_258[14:0] == 15'h0 ? 16'h0 : _GEN_258[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_10_r0s10 <= ref_tmp96_i_sroa_0_0_10_r0s9;
     if (_GEN_5)
@@ -11358,7 +11383,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_10_r0s16 <= ref_tmp96_i_sroa_0_0_10_r0s15;
     if (_GEN_15)
-      cmp_i1292_11_r0s1 <= _GEN_186[95:88] == 8'h0;
+      cmp_i1292_11_r0s1 <= _GEN_187[95:88] == 8'h0;
     if (_GEN_14)
       cmp_i1292_11_r0s2 <= cmp_i1292_11_r0s1;
     if (_GEN_13)
@@ -11390,7 +11415,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_11_r0s16 <= cmp_i1292_11_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_11_r0s9 <= _GEN_264[6:0];
+      sroa_speculated4764_v_11_r0s9 <= _GEN_265[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_11_r0s10 <= sroa_speculated4764_v_11_r0s9;
     if (_GEN_5)
@@ -11406,7 +11431,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_11_r0s16 <= sroa_speculated4764_v_11_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_11_r0s9__1 <= _GEN_264[14:7];
+      sroa_speculated4764_v_11_r0s9__1 <= _GEN_265[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_11_r0s10__1 <= sroa_speculated4764_v_11_r0s9__1;
     if (_GEN_5)
@@ -11422,7 +11447,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_11_r0s16__1 <= sroa_speculated4764_v_11_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_11_r0s9__2 <= _GEN_264[15];
+      sroa_speculated4764_v_11_r0s9__2 <= _GEN_265[15];
     if (_GEN_6)
       sroa_speculated4764_v_11_r0s10__2 <= sroa_speculated4764_v_11_r0s9__2;
     if (_GEN_5)
@@ -11438,7 +11463,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_11_r0s16__2 <= sroa_speculated4764_v_11_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__11 <= |(_GEN_264[31:16]);
+      xor_r0s9__11 <= |(_GEN_265[31:16]);
     if (_GEN_6)
       xor_r0s10__11 <= xor_r0s9__11;
     if (_GEN_5)
@@ -11455,24 +11480,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__11 <= xor_r0s15__11;
     if (_GEN_7)
       sub_i1111_neg_11_r0s9 <=
-        {2'h0, _GEN_264[30:23]} - {2'h0, _GEN_265 ? 8'h1 : _GEN_264[14:7]};
+        {2'h0, _GEN_265[30:23]} - {2'h0, _GEN_266 ? 8'h1 : _GEN_265[14:7]};
     if (_GEN_6)
-      select_r0s10__22 <= _GEN_267 > 6'h1A ? _GEN_266[3:0] + 4'h6 : 4'h0;
+      select_r0s10__22 <= _GEN_268 > 6'h1A ? _GEN_267[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_11_r0s9 <= {~_GEN_265, _GEN_264[6:0]};
+      or_i3130_11_r0s9 <= {~_GEN_266, _GEN_265[6:0]};
     if (_GEN_6) begin
       or_i3130_11_r0s10 <= or_i3130_11_r0s9;
-      cmp_i_i3332_11_r0s10 <= _GEN_267 < 6'h22;
-      loadedv_i330856_11_r0s10 <= _GEN_267;
+      cmp_i_i3332_11_r0s10 <= _GEN_268 < 6'h22;
+      loadedv_i330856_11_r0s10 <= _GEN_268;
     end
     if (_GEN_5) begin
       or_i2697_11_r0s11 <=
         (|(~({8{~(select_r0s10__22[3])}} & 8'hFF << select_r0s10__22)
-           & or_i3130_11_r0s10)) | _GEN_70[0];
-      cond_i_i_11_r0s11 <= _GEN_70[33:1];
+           & or_i3130_11_r0s10)) | _GEN_71[0];
+      cond_i_i_11_r0s11 <= _GEN_71[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__11 <= _GEN_186[95:88];
+      codes_sroa_0_0_r0s1__11 <= _GEN_187[95:88];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__11 <= codes_sroa_0_0_r0s1__11;
     if (_GEN_13)
@@ -11489,14 +11514,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__11 <= codes_sroa_0_0_r0s7__11;
     if (_GEN_7)
       mul_i2723_11_r0s9 <=
-        {8'h0, |(_GEN_264[30:23]), _GEN_264[22:16]} * {8'h0, codes_sroa_0_0_r0s8__11};
+        {8'h0, |(_GEN_265[30:23]), _GEN_265[22:16]} * {8'h0, codes_sroa_0_0_r0s8__11};
     if (_GEN_6)
       mul_i2723_11_r0s10 <= mul_i2723_11_r0s9;
     if (_GEN_5)
       mul_i2723_11_r0s11 <= mul_i2723_11_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_11_r0s12 <=
-        (sroa_speculated4764_v_11_r0s11__2 ? 36'h0 - _GEN_71 : _GEN_71)
+        (sroa_speculated4764_v_11_r0s11__2 ? 36'h0 - _GEN_72 : _GEN_72)
         + {10'h0, mul_i2723_11_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_11_r0s13 <= sum_i_sroa_0_0_off0_11_r0s12 == 36'h0;
@@ -11515,7 +11540,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_11_r0s16 <= sum_i_sroa_0_0_off0_11_r0s15;
     if (_GEN_7)
-      add_r0s9__11 <= {1'h0, _GEN_264[30:23]} + 9'h10;
+      add_r0s9__11 <= {1'h0, _GEN_265[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__11 <= add_r0s9__11;
     if (_GEN_5)
@@ -11525,7 +11550,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__11 <= add_r0s12__11;
     if (_GEN_7)
-      select_r0s9__11 <= _GEN_264[30:23] > 8'h13 ? 6'h23 : _GEN_264[28:23] + 6'h10;
+      select_r0s9__11 <= _GEN_265[30:23] > 8'h13 ? 6'h23 : _GEN_265[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__23 <= select_r0s9__11;
     if (_GEN_5)
@@ -11534,78 +11559,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__11 <= select_r0s11__11;
     if (_GEN_3) begin
       select_r0s13__44 <= select_r0s12__11;
-      and_r0s13__67 <= _GEN_793 & _GEN_808;
-      select_r0s13__45 <= _GEN_809 ? ~(_GEN_268[0]) : ~(_GEN_268[2]) & _GEN_268[1];
-      and_r0s13__68 <= _GEN_809;
-      and_r0s13__69 <= _GEN_793;
+      and_r0s13__67 <= _GEN_794 & _GEN_809;
+      select_r0s13__45 <= _GEN_810 ? ~(_GEN_269[0]) : ~(_GEN_269[2]) & _GEN_269[1];
+      and_r0s13__68 <= _GEN_810;
+      and_r0s13__69 <= _GEN_794;
       select_r0s13__46 <=
-        _GEN_800
-          ? {_GEN_803 & ~_GEN_806,
-             _GEN_803
-               ? {_GEN_804 & ~_GEN_805,
-                  _GEN_804 ? ~(_GEN_268[4]) & _GEN_268[3] : ~(_GEN_268[6]) & _GEN_268[5]}
-               : {_GEN_801 & ~_GEN_802,
-                  _GEN_801
-                    ? ~(_GEN_268[8]) & _GEN_268[7]
-                    : ~(_GEN_268[10]) & _GEN_268[9]}}
-          : {_GEN_796 & ~_GEN_799,
-             _GEN_796
-               ? {_GEN_797 & ~_GEN_798,
-                  _GEN_797
-                    ? ~(_GEN_268[12]) & _GEN_268[11]
-                    : ~(_GEN_268[14]) & _GEN_268[13]}
-               : {_GEN_794 & ~_GEN_795,
-                  _GEN_794
-                    ? ~(_GEN_268[16]) & _GEN_268[15]
-                    : ~(_GEN_268[18]) & _GEN_268[17]}};
-      and_r0s13__70 <= _GEN_800 & ~_GEN_807;
+        _GEN_801
+          ? {_GEN_804 & ~_GEN_807,
+             _GEN_804
+               ? {_GEN_805 & ~_GEN_806,
+                  _GEN_805 ? ~(_GEN_269[4]) & _GEN_269[3] : ~(_GEN_269[6]) & _GEN_269[5]}
+               : {_GEN_802 & ~_GEN_803,
+                  _GEN_802
+                    ? ~(_GEN_269[8]) & _GEN_269[7]
+                    : ~(_GEN_269[10]) & _GEN_269[9]}}
+          : {_GEN_797 & ~_GEN_800,
+             _GEN_797
+               ? {_GEN_798 & ~_GEN_799,
+                  _GEN_798
+                    ? ~(_GEN_269[12]) & _GEN_269[11]
+                    : ~(_GEN_269[14]) & _GEN_269[13]}
+               : {_GEN_795 & ~_GEN_796,
+                  _GEN_795
+                    ? ~(_GEN_269[16]) & _GEN_269[15]
+                    : ~(_GEN_269[18]) & _GEN_269[17]}};
+      and_r0s13__70 <= _GEN_801 & ~_GEN_808;
       select_r0s13__47 <=
-        _GEN_785
-          ? {_GEN_788 & ~_GEN_791,
-             _GEN_788
-               ? {_GEN_789 & ~_GEN_790,
-                  _GEN_789
-                    ? ~(_GEN_268[20]) & _GEN_268[19]
-                    : ~(_GEN_268[22]) & _GEN_268[21]}
-               : {_GEN_786 & ~_GEN_787,
-                  _GEN_786
-                    ? ~(_GEN_268[24]) & _GEN_268[23]
-                    : ~(_GEN_268[26]) & _GEN_268[25]}}
-          : {_GEN_781 & ~_GEN_784,
-             _GEN_781
-               ? {_GEN_782 & ~_GEN_783,
-                  _GEN_782
-                    ? ~(_GEN_268[28]) & _GEN_268[27]
-                    : ~(_GEN_268[30]) & _GEN_268[29]}
-               : {_GEN_779 & ~_GEN_780,
-                  _GEN_779
-                    ? ~(_GEN_268[32]) & _GEN_268[31]
-                    : ~(_GEN_268[34]) & _GEN_268[33]}};
-      and_r0s13__71 <= _GEN_785 & ~_GEN_792;
-      and_r0s13__72 <= _GEN_793 & ~_GEN_808;
+        _GEN_786
+          ? {_GEN_789 & ~_GEN_792,
+             _GEN_789
+               ? {_GEN_790 & ~_GEN_791,
+                  _GEN_790
+                    ? ~(_GEN_269[20]) & _GEN_269[19]
+                    : ~(_GEN_269[22]) & _GEN_269[21]}
+               : {_GEN_787 & ~_GEN_788,
+                  _GEN_787
+                    ? ~(_GEN_269[24]) & _GEN_269[23]
+                    : ~(_GEN_269[26]) & _GEN_269[25]}}
+          : {_GEN_782 & ~_GEN_785,
+             _GEN_782
+               ? {_GEN_783 & ~_GEN_784,
+                  _GEN_783
+                    ? ~(_GEN_269[28]) & _GEN_269[27]
+                    : ~(_GEN_269[30]) & _GEN_269[29]}
+               : {_GEN_780 & ~_GEN_781,
+                  _GEN_780
+                    ? ~(_GEN_269[32]) & _GEN_269[31]
+                    : ~(_GEN_269[34]) & _GEN_269[33]}};
+      and_r0s13__71 <= _GEN_786 & ~_GEN_793;
+      and_r0s13__72 <= _GEN_794 & ~_GEN_809;
     end
     if (_GEN_2)
-      sub_i2968_11_r0s14 <= {1'h0, add_r0s13__11} - {4'h0, _GEN_270};
+      sub_i2968_11_r0s14 <= {1'h0, add_r0s13__11} - {4'h0, _GEN_271};
     if (_GEN_1)
       sub_i2968_11_r0s15 <= sub_i2968_11_r0s14;
     if (_GEN_2)
-      cmp_i3745_11_r0s14 <= _GEN_270 < 6'h23;
+      cmp_i3745_11_r0s14 <= _GEN_271 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_11_r0s13 <= _GEN_268;
+      magnitude_i_sroa_0_0_off0_11_r0s13 <= _GEN_269;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_11_r0s14 <= magnitude_i_sroa_0_0_off0_11_r0s13;
-      umin_r0s14__11 <= _GEN_270;
+      umin_r0s14__11 <= _GEN_271;
     end
     if (_GEN_1) begin
-      cond_i3748_11_r0s15 <= _GEN_72[27];
-      cond_i3748_11_r0s15__1 <= _GEN_72[34:28];
-      cond_i3748_11_r0s15__2 <= _GEN_72[26];
-      cond_i3748_11_r0s15__3 <= _GEN_72[25:0];
+      cond_i3748_11_r0s15 <= _GEN_73[27];
+      cond_i3748_11_r0s15__1 <= _GEN_73[34:28];
+      cond_i3748_11_r0s15__2 <= _GEN_73[26];
+      cond_i3748_11_r0s15__3 <= _GEN_73[25:0];
     end
     if (_GEN_0)
-      narrow_11_r0s16 <= _GEN_73 < 17'h7F7F ? _GEN_73[15:0] : 16'h7F7F;
+      narrow_11_r0s16 <= _GEN_74 < 17'h7F7F ? _GEN_74[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_11_r0s9 <= _GEN_264[14:0] == 15'h0 ? 16'h0 : _GEN_264[15:0];
+      ref_tmp96_i_sroa_0_0_11_r0s9 <= _GEN_265[14:0] == 15'h0 ? 16'h0 : _GEN_265[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_11_r0s10 <= ref_tmp96_i_sroa_0_0_11_r0s9;
     if (_GEN_5)
@@ -11621,7 +11646,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_11_r0s16 <= ref_tmp96_i_sroa_0_0_11_r0s15;
     if (_GEN_15)
-      cmp_i1292_12_r0s1 <= _GEN_186[103:96] == 8'h0;
+      cmp_i1292_12_r0s1 <= _GEN_187[103:96] == 8'h0;
     if (_GEN_14)
       cmp_i1292_12_r0s2 <= cmp_i1292_12_r0s1;
     if (_GEN_13)
@@ -11653,7 +11678,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_12_r0s16 <= cmp_i1292_12_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_12_r0s9 <= _GEN_271[6:0];
+      sroa_speculated4764_v_12_r0s9 <= _GEN_272[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_12_r0s10 <= sroa_speculated4764_v_12_r0s9;
     if (_GEN_5)
@@ -11669,7 +11694,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_12_r0s16 <= sroa_speculated4764_v_12_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_12_r0s9__1 <= _GEN_271[14:7];
+      sroa_speculated4764_v_12_r0s9__1 <= _GEN_272[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_12_r0s10__1 <= sroa_speculated4764_v_12_r0s9__1;
     if (_GEN_5)
@@ -11685,7 +11710,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_12_r0s16__1 <= sroa_speculated4764_v_12_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_12_r0s9__2 <= _GEN_271[15];
+      sroa_speculated4764_v_12_r0s9__2 <= _GEN_272[15];
     if (_GEN_6)
       sroa_speculated4764_v_12_r0s10__2 <= sroa_speculated4764_v_12_r0s9__2;
     if (_GEN_5)
@@ -11701,7 +11726,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_12_r0s16__2 <= sroa_speculated4764_v_12_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__12 <= |(_GEN_271[31:16]);
+      xor_r0s9__12 <= |(_GEN_272[31:16]);
     if (_GEN_6)
       xor_r0s10__12 <= xor_r0s9__12;
     if (_GEN_5)
@@ -11718,24 +11743,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__12 <= xor_r0s15__12;
     if (_GEN_7)
       sub_i1111_neg_12_r0s9 <=
-        {2'h0, _GEN_271[30:23]} - {2'h0, _GEN_272 ? 8'h1 : _GEN_271[14:7]};
+        {2'h0, _GEN_272[30:23]} - {2'h0, _GEN_273 ? 8'h1 : _GEN_272[14:7]};
     if (_GEN_6)
-      select_r0s10__24 <= _GEN_274 > 6'h1A ? _GEN_273[3:0] + 4'h6 : 4'h0;
+      select_r0s10__24 <= _GEN_275 > 6'h1A ? _GEN_274[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_12_r0s9 <= {~_GEN_272, _GEN_271[6:0]};
+      or_i3130_12_r0s9 <= {~_GEN_273, _GEN_272[6:0]};
     if (_GEN_6) begin
       or_i3130_12_r0s10 <= or_i3130_12_r0s9;
-      cmp_i_i3332_12_r0s10 <= _GEN_274 < 6'h22;
-      loadedv_i330856_12_r0s10 <= _GEN_274;
+      cmp_i_i3332_12_r0s10 <= _GEN_275 < 6'h22;
+      loadedv_i330856_12_r0s10 <= _GEN_275;
     end
     if (_GEN_5) begin
       or_i2697_12_r0s11 <=
         (|(~({8{~(select_r0s10__24[3])}} & 8'hFF << select_r0s10__24)
-           & or_i3130_12_r0s10)) | _GEN_74[0];
-      cond_i_i_12_r0s11 <= _GEN_74[33:1];
+           & or_i3130_12_r0s10)) | _GEN_75[0];
+      cond_i_i_12_r0s11 <= _GEN_75[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__12 <= _GEN_186[103:96];
+      codes_sroa_0_0_r0s1__12 <= _GEN_187[103:96];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__12 <= codes_sroa_0_0_r0s1__12;
     if (_GEN_13)
@@ -11752,14 +11777,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__12 <= codes_sroa_0_0_r0s7__12;
     if (_GEN_7)
       mul_i2723_12_r0s9 <=
-        {8'h0, |(_GEN_271[30:23]), _GEN_271[22:16]} * {8'h0, codes_sroa_0_0_r0s8__12};
+        {8'h0, |(_GEN_272[30:23]), _GEN_272[22:16]} * {8'h0, codes_sroa_0_0_r0s8__12};
     if (_GEN_6)
       mul_i2723_12_r0s10 <= mul_i2723_12_r0s9;
     if (_GEN_5)
       mul_i2723_12_r0s11 <= mul_i2723_12_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_12_r0s12 <=
-        (sroa_speculated4764_v_12_r0s11__2 ? 36'h0 - _GEN_75 : _GEN_75)
+        (sroa_speculated4764_v_12_r0s11__2 ? 36'h0 - _GEN_76 : _GEN_76)
         + {10'h0, mul_i2723_12_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_12_r0s13 <= sum_i_sroa_0_0_off0_12_r0s12 == 36'h0;
@@ -11778,7 +11803,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_12_r0s16 <= sum_i_sroa_0_0_off0_12_r0s15;
     if (_GEN_7)
-      add_r0s9__12 <= {1'h0, _GEN_271[30:23]} + 9'h10;
+      add_r0s9__12 <= {1'h0, _GEN_272[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__12 <= add_r0s9__12;
     if (_GEN_5)
@@ -11788,7 +11813,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__12 <= add_r0s12__12;
     if (_GEN_7)
-      select_r0s9__12 <= _GEN_271[30:23] > 8'h13 ? 6'h23 : _GEN_271[28:23] + 6'h10;
+      select_r0s9__12 <= _GEN_272[30:23] > 8'h13 ? 6'h23 : _GEN_272[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__25 <= select_r0s9__12;
     if (_GEN_5)
@@ -11797,78 +11822,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__12 <= select_r0s11__12;
     if (_GEN_3) begin
       select_r0s13__48 <= select_r0s12__12;
-      and_r0s13__73 <= _GEN_824 & _GEN_839;
-      select_r0s13__49 <= _GEN_840 ? ~(_GEN_275[0]) : ~(_GEN_275[2]) & _GEN_275[1];
-      and_r0s13__74 <= _GEN_840;
-      and_r0s13__75 <= _GEN_824;
+      and_r0s13__73 <= _GEN_825 & _GEN_840;
+      select_r0s13__49 <= _GEN_841 ? ~(_GEN_276[0]) : ~(_GEN_276[2]) & _GEN_276[1];
+      and_r0s13__74 <= _GEN_841;
+      and_r0s13__75 <= _GEN_825;
       select_r0s13__50 <=
-        _GEN_831
-          ? {_GEN_834 & ~_GEN_837,
-             _GEN_834
-               ? {_GEN_835 & ~_GEN_836,
-                  _GEN_835 ? ~(_GEN_275[4]) & _GEN_275[3] : ~(_GEN_275[6]) & _GEN_275[5]}
-               : {_GEN_832 & ~_GEN_833,
-                  _GEN_832
-                    ? ~(_GEN_275[8]) & _GEN_275[7]
-                    : ~(_GEN_275[10]) & _GEN_275[9]}}
-          : {_GEN_827 & ~_GEN_830,
-             _GEN_827
-               ? {_GEN_828 & ~_GEN_829,
-                  _GEN_828
-                    ? ~(_GEN_275[12]) & _GEN_275[11]
-                    : ~(_GEN_275[14]) & _GEN_275[13]}
-               : {_GEN_825 & ~_GEN_826,
-                  _GEN_825
-                    ? ~(_GEN_275[16]) & _GEN_275[15]
-                    : ~(_GEN_275[18]) & _GEN_275[17]}};
-      and_r0s13__76 <= _GEN_831 & ~_GEN_838;
+        _GEN_832
+          ? {_GEN_835 & ~_GEN_838,
+             _GEN_835
+               ? {_GEN_836 & ~_GEN_837,
+                  _GEN_836 ? ~(_GEN_276[4]) & _GEN_276[3] : ~(_GEN_276[6]) & _GEN_276[5]}
+               : {_GEN_833 & ~_GEN_834,
+                  _GEN_833
+                    ? ~(_GEN_276[8]) & _GEN_276[7]
+                    : ~(_GEN_276[10]) & _GEN_276[9]}}
+          : {_GEN_828 & ~_GEN_831,
+             _GEN_828
+               ? {_GEN_829 & ~_GEN_830,
+                  _GEN_829
+                    ? ~(_GEN_276[12]) & _GEN_276[11]
+                    : ~(_GEN_276[14]) & _GEN_276[13]}
+               : {_GEN_826 & ~_GEN_827,
+                  _GEN_826
+                    ? ~(_GEN_276[16]) & _GEN_276[15]
+                    : ~(_GEN_276[18]) & _GEN_276[17]}};
+      and_r0s13__76 <= _GEN_832 & ~_GEN_839;
       select_r0s13__51 <=
-        _GEN_816
-          ? {_GEN_819 & ~_GEN_822,
-             _GEN_819
-               ? {_GEN_820 & ~_GEN_821,
-                  _GEN_820
-                    ? ~(_GEN_275[20]) & _GEN_275[19]
-                    : ~(_GEN_275[22]) & _GEN_275[21]}
-               : {_GEN_817 & ~_GEN_818,
-                  _GEN_817
-                    ? ~(_GEN_275[24]) & _GEN_275[23]
-                    : ~(_GEN_275[26]) & _GEN_275[25]}}
-          : {_GEN_812 & ~_GEN_815,
-             _GEN_812
-               ? {_GEN_813 & ~_GEN_814,
-                  _GEN_813
-                    ? ~(_GEN_275[28]) & _GEN_275[27]
-                    : ~(_GEN_275[30]) & _GEN_275[29]}
-               : {_GEN_810 & ~_GEN_811,
-                  _GEN_810
-                    ? ~(_GEN_275[32]) & _GEN_275[31]
-                    : ~(_GEN_275[34]) & _GEN_275[33]}};
-      and_r0s13__77 <= _GEN_816 & ~_GEN_823;
-      and_r0s13__78 <= _GEN_824 & ~_GEN_839;
+        _GEN_817
+          ? {_GEN_820 & ~_GEN_823,
+             _GEN_820
+               ? {_GEN_821 & ~_GEN_822,
+                  _GEN_821
+                    ? ~(_GEN_276[20]) & _GEN_276[19]
+                    : ~(_GEN_276[22]) & _GEN_276[21]}
+               : {_GEN_818 & ~_GEN_819,
+                  _GEN_818
+                    ? ~(_GEN_276[24]) & _GEN_276[23]
+                    : ~(_GEN_276[26]) & _GEN_276[25]}}
+          : {_GEN_813 & ~_GEN_816,
+             _GEN_813
+               ? {_GEN_814 & ~_GEN_815,
+                  _GEN_814
+                    ? ~(_GEN_276[28]) & _GEN_276[27]
+                    : ~(_GEN_276[30]) & _GEN_276[29]}
+               : {_GEN_811 & ~_GEN_812,
+                  _GEN_811
+                    ? ~(_GEN_276[32]) & _GEN_276[31]
+                    : ~(_GEN_276[34]) & _GEN_276[33]}};
+      and_r0s13__77 <= _GEN_817 & ~_GEN_824;
+      and_r0s13__78 <= _GEN_825 & ~_GEN_840;
     end
     if (_GEN_2)
-      sub_i2968_12_r0s14 <= {1'h0, add_r0s13__12} - {4'h0, _GEN_277};
+      sub_i2968_12_r0s14 <= {1'h0, add_r0s13__12} - {4'h0, _GEN_278};
     if (_GEN_1)
       sub_i2968_12_r0s15 <= sub_i2968_12_r0s14;
     if (_GEN_2)
-      cmp_i3745_12_r0s14 <= _GEN_277 < 6'h23;
+      cmp_i3745_12_r0s14 <= _GEN_278 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_12_r0s13 <= _GEN_275;
+      magnitude_i_sroa_0_0_off0_12_r0s13 <= _GEN_276;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_12_r0s14 <= magnitude_i_sroa_0_0_off0_12_r0s13;
-      umin_r0s14__12 <= _GEN_277;
+      umin_r0s14__12 <= _GEN_278;
     end
     if (_GEN_1) begin
-      cond_i3748_12_r0s15 <= _GEN_76[27];
-      cond_i3748_12_r0s15__1 <= _GEN_76[34:28];
-      cond_i3748_12_r0s15__2 <= _GEN_76[26];
-      cond_i3748_12_r0s15__3 <= _GEN_76[25:0];
+      cond_i3748_12_r0s15 <= _GEN_77[27];
+      cond_i3748_12_r0s15__1 <= _GEN_77[34:28];
+      cond_i3748_12_r0s15__2 <= _GEN_77[26];
+      cond_i3748_12_r0s15__3 <= _GEN_77[25:0];
     end
     if (_GEN_0)
-      narrow_12_r0s16 <= _GEN_77 < 17'h7F7F ? _GEN_77[15:0] : 16'h7F7F;
+      narrow_12_r0s16 <= _GEN_78 < 17'h7F7F ? _GEN_78[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_12_r0s9 <= _GEN_271[14:0] == 15'h0 ? 16'h0 : _GEN_271[15:0];
+      ref_tmp96_i_sroa_0_0_12_r0s9 <= _GEN_272[14:0] == 15'h0 ? 16'h0 : _GEN_272[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_12_r0s10 <= ref_tmp96_i_sroa_0_0_12_r0s9;
     if (_GEN_5)
@@ -11884,7 +11909,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_12_r0s16 <= ref_tmp96_i_sroa_0_0_12_r0s15;
     if (_GEN_15)
-      cmp_i1292_13_r0s1 <= _GEN_186[111:104] == 8'h0;
+      cmp_i1292_13_r0s1 <= _GEN_187[111:104] == 8'h0;
     if (_GEN_14)
       cmp_i1292_13_r0s2 <= cmp_i1292_13_r0s1;
     if (_GEN_13)
@@ -11916,7 +11941,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_13_r0s16 <= cmp_i1292_13_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_13_r0s9 <= _GEN_278[6:0];
+      sroa_speculated4764_v_13_r0s9 <= _GEN_279[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_13_r0s10 <= sroa_speculated4764_v_13_r0s9;
     if (_GEN_5)
@@ -11932,7 +11957,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_13_r0s16 <= sroa_speculated4764_v_13_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_13_r0s9__1 <= _GEN_278[14:7];
+      sroa_speculated4764_v_13_r0s9__1 <= _GEN_279[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_13_r0s10__1 <= sroa_speculated4764_v_13_r0s9__1;
     if (_GEN_5)
@@ -11948,7 +11973,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_13_r0s16__1 <= sroa_speculated4764_v_13_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_13_r0s9__2 <= _GEN_278[15];
+      sroa_speculated4764_v_13_r0s9__2 <= _GEN_279[15];
     if (_GEN_6)
       sroa_speculated4764_v_13_r0s10__2 <= sroa_speculated4764_v_13_r0s9__2;
     if (_GEN_5)
@@ -11964,7 +11989,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_13_r0s16__2 <= sroa_speculated4764_v_13_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__13 <= |(_GEN_278[31:16]);
+      xor_r0s9__13 <= |(_GEN_279[31:16]);
     if (_GEN_6)
       xor_r0s10__13 <= xor_r0s9__13;
     if (_GEN_5)
@@ -11981,24 +12006,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__13 <= xor_r0s15__13;
     if (_GEN_7)
       sub_i1111_neg_13_r0s9 <=
-        {2'h0, _GEN_278[30:23]} - {2'h0, _GEN_279 ? 8'h1 : _GEN_278[14:7]};
+        {2'h0, _GEN_279[30:23]} - {2'h0, _GEN_280 ? 8'h1 : _GEN_279[14:7]};
     if (_GEN_6)
-      select_r0s10__26 <= _GEN_281 > 6'h1A ? _GEN_280[3:0] + 4'h6 : 4'h0;
+      select_r0s10__26 <= _GEN_282 > 6'h1A ? _GEN_281[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_13_r0s9 <= {~_GEN_279, _GEN_278[6:0]};
+      or_i3130_13_r0s9 <= {~_GEN_280, _GEN_279[6:0]};
     if (_GEN_6) begin
       or_i3130_13_r0s10 <= or_i3130_13_r0s9;
-      cmp_i_i3332_13_r0s10 <= _GEN_281 < 6'h22;
-      loadedv_i330856_13_r0s10 <= _GEN_281;
+      cmp_i_i3332_13_r0s10 <= _GEN_282 < 6'h22;
+      loadedv_i330856_13_r0s10 <= _GEN_282;
     end
     if (_GEN_5) begin
       or_i2697_13_r0s11 <=
         (|(~({8{~(select_r0s10__26[3])}} & 8'hFF << select_r0s10__26)
-           & or_i3130_13_r0s10)) | _GEN_78[0];
-      cond_i_i_13_r0s11 <= _GEN_78[33:1];
+           & or_i3130_13_r0s10)) | _GEN_79[0];
+      cond_i_i_13_r0s11 <= _GEN_79[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__13 <= _GEN_186[111:104];
+      codes_sroa_0_0_r0s1__13 <= _GEN_187[111:104];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__13 <= codes_sroa_0_0_r0s1__13;
     if (_GEN_13)
@@ -12015,14 +12040,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__13 <= codes_sroa_0_0_r0s7__13;
     if (_GEN_7)
       mul_i2723_13_r0s9 <=
-        {8'h0, |(_GEN_278[30:23]), _GEN_278[22:16]} * {8'h0, codes_sroa_0_0_r0s8__13};
+        {8'h0, |(_GEN_279[30:23]), _GEN_279[22:16]} * {8'h0, codes_sroa_0_0_r0s8__13};
     if (_GEN_6)
       mul_i2723_13_r0s10 <= mul_i2723_13_r0s9;
     if (_GEN_5)
       mul_i2723_13_r0s11 <= mul_i2723_13_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_13_r0s12 <=
-        (sroa_speculated4764_v_13_r0s11__2 ? 36'h0 - _GEN_79 : _GEN_79)
+        (sroa_speculated4764_v_13_r0s11__2 ? 36'h0 - _GEN_80 : _GEN_80)
         + {10'h0, mul_i2723_13_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_13_r0s13 <= sum_i_sroa_0_0_off0_13_r0s12 == 36'h0;
@@ -12041,7 +12066,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_13_r0s16 <= sum_i_sroa_0_0_off0_13_r0s15;
     if (_GEN_7)
-      add_r0s9__13 <= {1'h0, _GEN_278[30:23]} + 9'h10;
+      add_r0s9__13 <= {1'h0, _GEN_279[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__13 <= add_r0s9__13;
     if (_GEN_5)
@@ -12051,7 +12076,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__13 <= add_r0s12__13;
     if (_GEN_7)
-      select_r0s9__13 <= _GEN_278[30:23] > 8'h13 ? 6'h23 : _GEN_278[28:23] + 6'h10;
+      select_r0s9__13 <= _GEN_279[30:23] > 8'h13 ? 6'h23 : _GEN_279[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__27 <= select_r0s9__13;
     if (_GEN_5)
@@ -12060,78 +12085,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__13 <= select_r0s11__13;
     if (_GEN_3) begin
       select_r0s13__52 <= select_r0s12__13;
-      and_r0s13__79 <= _GEN_855 & _GEN_870;
-      select_r0s13__53 <= _GEN_871 ? ~(_GEN_282[0]) : ~(_GEN_282[2]) & _GEN_282[1];
-      and_r0s13__80 <= _GEN_871;
-      and_r0s13__81 <= _GEN_855;
+      and_r0s13__79 <= _GEN_856 & _GEN_871;
+      select_r0s13__53 <= _GEN_872 ? ~(_GEN_283[0]) : ~(_GEN_283[2]) & _GEN_283[1];
+      and_r0s13__80 <= _GEN_872;
+      and_r0s13__81 <= _GEN_856;
       select_r0s13__54 <=
-        _GEN_862
-          ? {_GEN_865 & ~_GEN_868,
-             _GEN_865
-               ? {_GEN_866 & ~_GEN_867,
-                  _GEN_866 ? ~(_GEN_282[4]) & _GEN_282[3] : ~(_GEN_282[6]) & _GEN_282[5]}
-               : {_GEN_863 & ~_GEN_864,
-                  _GEN_863
-                    ? ~(_GEN_282[8]) & _GEN_282[7]
-                    : ~(_GEN_282[10]) & _GEN_282[9]}}
-          : {_GEN_858 & ~_GEN_861,
-             _GEN_858
-               ? {_GEN_859 & ~_GEN_860,
-                  _GEN_859
-                    ? ~(_GEN_282[12]) & _GEN_282[11]
-                    : ~(_GEN_282[14]) & _GEN_282[13]}
-               : {_GEN_856 & ~_GEN_857,
-                  _GEN_856
-                    ? ~(_GEN_282[16]) & _GEN_282[15]
-                    : ~(_GEN_282[18]) & _GEN_282[17]}};
-      and_r0s13__82 <= _GEN_862 & ~_GEN_869;
+        _GEN_863
+          ? {_GEN_866 & ~_GEN_869,
+             _GEN_866
+               ? {_GEN_867 & ~_GEN_868,
+                  _GEN_867 ? ~(_GEN_283[4]) & _GEN_283[3] : ~(_GEN_283[6]) & _GEN_283[5]}
+               : {_GEN_864 & ~_GEN_865,
+                  _GEN_864
+                    ? ~(_GEN_283[8]) & _GEN_283[7]
+                    : ~(_GEN_283[10]) & _GEN_283[9]}}
+          : {_GEN_859 & ~_GEN_862,
+             _GEN_859
+               ? {_GEN_860 & ~_GEN_861,
+                  _GEN_860
+                    ? ~(_GEN_283[12]) & _GEN_283[11]
+                    : ~(_GEN_283[14]) & _GEN_283[13]}
+               : {_GEN_857 & ~_GEN_858,
+                  _GEN_857
+                    ? ~(_GEN_283[16]) & _GEN_283[15]
+                    : ~(_GEN_283[18]) & _GEN_283[17]}};
+      and_r0s13__82 <= _GEN_863 & ~_GEN_870;
       select_r0s13__55 <=
-        _GEN_847
-          ? {_GEN_850 & ~_GEN_853,
-             _GEN_850
-               ? {_GEN_851 & ~_GEN_852,
-                  _GEN_851
-                    ? ~(_GEN_282[20]) & _GEN_282[19]
-                    : ~(_GEN_282[22]) & _GEN_282[21]}
-               : {_GEN_848 & ~_GEN_849,
-                  _GEN_848
-                    ? ~(_GEN_282[24]) & _GEN_282[23]
-                    : ~(_GEN_282[26]) & _GEN_282[25]}}
-          : {_GEN_843 & ~_GEN_846,
-             _GEN_843
-               ? {_GEN_844 & ~_GEN_845,
-                  _GEN_844
-                    ? ~(_GEN_282[28]) & _GEN_282[27]
-                    : ~(_GEN_282[30]) & _GEN_282[29]}
-               : {_GEN_841 & ~_GEN_842,
-                  _GEN_841
-                    ? ~(_GEN_282[32]) & _GEN_282[31]
-                    : ~(_GEN_282[34]) & _GEN_282[33]}};
-      and_r0s13__83 <= _GEN_847 & ~_GEN_854;
-      and_r0s13__84 <= _GEN_855 & ~_GEN_870;
+        _GEN_848
+          ? {_GEN_851 & ~_GEN_854,
+             _GEN_851
+               ? {_GEN_852 & ~_GEN_853,
+                  _GEN_852
+                    ? ~(_GEN_283[20]) & _GEN_283[19]
+                    : ~(_GEN_283[22]) & _GEN_283[21]}
+               : {_GEN_849 & ~_GEN_850,
+                  _GEN_849
+                    ? ~(_GEN_283[24]) & _GEN_283[23]
+                    : ~(_GEN_283[26]) & _GEN_283[25]}}
+          : {_GEN_844 & ~_GEN_847,
+             _GEN_844
+               ? {_GEN_845 & ~_GEN_846,
+                  _GEN_845
+                    ? ~(_GEN_283[28]) & _GEN_283[27]
+                    : ~(_GEN_283[30]) & _GEN_283[29]}
+               : {_GEN_842 & ~_GEN_843,
+                  _GEN_842
+                    ? ~(_GEN_283[32]) & _GEN_283[31]
+                    : ~(_GEN_283[34]) & _GEN_283[33]}};
+      and_r0s13__83 <= _GEN_848 & ~_GEN_855;
+      and_r0s13__84 <= _GEN_856 & ~_GEN_871;
     end
     if (_GEN_2)
-      sub_i2968_13_r0s14 <= {1'h0, add_r0s13__13} - {4'h0, _GEN_284};
+      sub_i2968_13_r0s14 <= {1'h0, add_r0s13__13} - {4'h0, _GEN_285};
     if (_GEN_1)
       sub_i2968_13_r0s15 <= sub_i2968_13_r0s14;
     if (_GEN_2)
-      cmp_i3745_13_r0s14 <= _GEN_284 < 6'h23;
+      cmp_i3745_13_r0s14 <= _GEN_285 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_13_r0s13 <= _GEN_282;
+      magnitude_i_sroa_0_0_off0_13_r0s13 <= _GEN_283;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_13_r0s14 <= magnitude_i_sroa_0_0_off0_13_r0s13;
-      umin_r0s14__13 <= _GEN_284;
+      umin_r0s14__13 <= _GEN_285;
     end
     if (_GEN_1) begin
-      cond_i3748_13_r0s15 <= _GEN_80[27];
-      cond_i3748_13_r0s15__1 <= _GEN_80[34:28];
-      cond_i3748_13_r0s15__2 <= _GEN_80[26];
-      cond_i3748_13_r0s15__3 <= _GEN_80[25:0];
+      cond_i3748_13_r0s15 <= _GEN_81[27];
+      cond_i3748_13_r0s15__1 <= _GEN_81[34:28];
+      cond_i3748_13_r0s15__2 <= _GEN_81[26];
+      cond_i3748_13_r0s15__3 <= _GEN_81[25:0];
     end
     if (_GEN_0)
-      narrow_13_r0s16 <= _GEN_81 < 17'h7F7F ? _GEN_81[15:0] : 16'h7F7F;
+      narrow_13_r0s16 <= _GEN_82 < 17'h7F7F ? _GEN_82[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_13_r0s9 <= _GEN_278[14:0] == 15'h0 ? 16'h0 : _GEN_278[15:0];
+      ref_tmp96_i_sroa_0_0_13_r0s9 <= _GEN_279[14:0] == 15'h0 ? 16'h0 : _GEN_279[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_13_r0s10 <= ref_tmp96_i_sroa_0_0_13_r0s9;
     if (_GEN_5)
@@ -12147,7 +12172,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_13_r0s16 <= ref_tmp96_i_sroa_0_0_13_r0s15;
     if (_GEN_15)
-      cmp_i1292_14_r0s1 <= _GEN_186[119:112] == 8'h0;
+      cmp_i1292_14_r0s1 <= _GEN_187[119:112] == 8'h0;
     if (_GEN_14)
       cmp_i1292_14_r0s2 <= cmp_i1292_14_r0s1;
     if (_GEN_13)
@@ -12179,7 +12204,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_14_r0s16 <= cmp_i1292_14_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_14_r0s9 <= _GEN_285[6:0];
+      sroa_speculated4764_v_14_r0s9 <= _GEN_286[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_14_r0s10 <= sroa_speculated4764_v_14_r0s9;
     if (_GEN_5)
@@ -12195,7 +12220,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_14_r0s16 <= sroa_speculated4764_v_14_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_14_r0s9__1 <= _GEN_285[14:7];
+      sroa_speculated4764_v_14_r0s9__1 <= _GEN_286[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_14_r0s10__1 <= sroa_speculated4764_v_14_r0s9__1;
     if (_GEN_5)
@@ -12211,7 +12236,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_14_r0s16__1 <= sroa_speculated4764_v_14_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_14_r0s9__2 <= _GEN_285[15];
+      sroa_speculated4764_v_14_r0s9__2 <= _GEN_286[15];
     if (_GEN_6)
       sroa_speculated4764_v_14_r0s10__2 <= sroa_speculated4764_v_14_r0s9__2;
     if (_GEN_5)
@@ -12227,7 +12252,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_14_r0s16__2 <= sroa_speculated4764_v_14_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__14 <= |(_GEN_285[31:16]);
+      xor_r0s9__14 <= |(_GEN_286[31:16]);
     if (_GEN_6)
       xor_r0s10__14 <= xor_r0s9__14;
     if (_GEN_5)
@@ -12244,24 +12269,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__14 <= xor_r0s15__14;
     if (_GEN_7)
       sub_i1111_neg_14_r0s9 <=
-        {2'h0, _GEN_285[30:23]} - {2'h0, _GEN_286 ? 8'h1 : _GEN_285[14:7]};
+        {2'h0, _GEN_286[30:23]} - {2'h0, _GEN_287 ? 8'h1 : _GEN_286[14:7]};
     if (_GEN_6)
-      select_r0s10__28 <= _GEN_288 > 6'h1A ? _GEN_287[3:0] + 4'h6 : 4'h0;
+      select_r0s10__28 <= _GEN_289 > 6'h1A ? _GEN_288[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_14_r0s9 <= {~_GEN_286, _GEN_285[6:0]};
+      or_i3130_14_r0s9 <= {~_GEN_287, _GEN_286[6:0]};
     if (_GEN_6) begin
       or_i3130_14_r0s10 <= or_i3130_14_r0s9;
-      cmp_i_i3332_14_r0s10 <= _GEN_288 < 6'h22;
-      loadedv_i330856_14_r0s10 <= _GEN_288;
+      cmp_i_i3332_14_r0s10 <= _GEN_289 < 6'h22;
+      loadedv_i330856_14_r0s10 <= _GEN_289;
     end
     if (_GEN_5) begin
       or_i2697_14_r0s11 <=
         (|(~({8{~(select_r0s10__28[3])}} & 8'hFF << select_r0s10__28)
-           & or_i3130_14_r0s10)) | _GEN_82[0];
-      cond_i_i_14_r0s11 <= _GEN_82[33:1];
+           & or_i3130_14_r0s10)) | _GEN_83[0];
+      cond_i_i_14_r0s11 <= _GEN_83[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__14 <= _GEN_186[119:112];
+      codes_sroa_0_0_r0s1__14 <= _GEN_187[119:112];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__14 <= codes_sroa_0_0_r0s1__14;
     if (_GEN_13)
@@ -12278,14 +12303,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__14 <= codes_sroa_0_0_r0s7__14;
     if (_GEN_7)
       mul_i2723_14_r0s9 <=
-        {8'h0, |(_GEN_285[30:23]), _GEN_285[22:16]} * {8'h0, codes_sroa_0_0_r0s8__14};
+        {8'h0, |(_GEN_286[30:23]), _GEN_286[22:16]} * {8'h0, codes_sroa_0_0_r0s8__14};
     if (_GEN_6)
       mul_i2723_14_r0s10 <= mul_i2723_14_r0s9;
     if (_GEN_5)
       mul_i2723_14_r0s11 <= mul_i2723_14_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_14_r0s12 <=
-        (sroa_speculated4764_v_14_r0s11__2 ? 36'h0 - _GEN_83 : _GEN_83)
+        (sroa_speculated4764_v_14_r0s11__2 ? 36'h0 - _GEN_84 : _GEN_84)
         + {10'h0, mul_i2723_14_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_14_r0s13 <= sum_i_sroa_0_0_off0_14_r0s12 == 36'h0;
@@ -12304,7 +12329,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_14_r0s16 <= sum_i_sroa_0_0_off0_14_r0s15;
     if (_GEN_7)
-      add_r0s9__14 <= {1'h0, _GEN_285[30:23]} + 9'h10;
+      add_r0s9__14 <= {1'h0, _GEN_286[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__14 <= add_r0s9__14;
     if (_GEN_5)
@@ -12314,7 +12339,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__14 <= add_r0s12__14;
     if (_GEN_7)
-      select_r0s9__14 <= _GEN_285[30:23] > 8'h13 ? 6'h23 : _GEN_285[28:23] + 6'h10;
+      select_r0s9__14 <= _GEN_286[30:23] > 8'h13 ? 6'h23 : _GEN_286[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__29 <= select_r0s9__14;
     if (_GEN_5)
@@ -12323,78 +12348,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__14 <= select_r0s11__14;
     if (_GEN_3) begin
       select_r0s13__56 <= select_r0s12__14;
-      and_r0s13__85 <= _GEN_886 & _GEN_901;
-      select_r0s13__57 <= _GEN_902 ? ~(_GEN_289[0]) : ~(_GEN_289[2]) & _GEN_289[1];
-      and_r0s13__86 <= _GEN_902;
-      and_r0s13__87 <= _GEN_886;
+      and_r0s13__85 <= _GEN_887 & _GEN_902;
+      select_r0s13__57 <= _GEN_903 ? ~(_GEN_290[0]) : ~(_GEN_290[2]) & _GEN_290[1];
+      and_r0s13__86 <= _GEN_903;
+      and_r0s13__87 <= _GEN_887;
       select_r0s13__58 <=
-        _GEN_893
-          ? {_GEN_896 & ~_GEN_899,
-             _GEN_896
-               ? {_GEN_897 & ~_GEN_898,
-                  _GEN_897 ? ~(_GEN_289[4]) & _GEN_289[3] : ~(_GEN_289[6]) & _GEN_289[5]}
-               : {_GEN_894 & ~_GEN_895,
-                  _GEN_894
-                    ? ~(_GEN_289[8]) & _GEN_289[7]
-                    : ~(_GEN_289[10]) & _GEN_289[9]}}
-          : {_GEN_889 & ~_GEN_892,
-             _GEN_889
-               ? {_GEN_890 & ~_GEN_891,
-                  _GEN_890
-                    ? ~(_GEN_289[12]) & _GEN_289[11]
-                    : ~(_GEN_289[14]) & _GEN_289[13]}
-               : {_GEN_887 & ~_GEN_888,
-                  _GEN_887
-                    ? ~(_GEN_289[16]) & _GEN_289[15]
-                    : ~(_GEN_289[18]) & _GEN_289[17]}};
-      and_r0s13__88 <= _GEN_893 & ~_GEN_900;
+        _GEN_894
+          ? {_GEN_897 & ~_GEN_900,
+             _GEN_897
+               ? {_GEN_898 & ~_GEN_899,
+                  _GEN_898 ? ~(_GEN_290[4]) & _GEN_290[3] : ~(_GEN_290[6]) & _GEN_290[5]}
+               : {_GEN_895 & ~_GEN_896,
+                  _GEN_895
+                    ? ~(_GEN_290[8]) & _GEN_290[7]
+                    : ~(_GEN_290[10]) & _GEN_290[9]}}
+          : {_GEN_890 & ~_GEN_893,
+             _GEN_890
+               ? {_GEN_891 & ~_GEN_892,
+                  _GEN_891
+                    ? ~(_GEN_290[12]) & _GEN_290[11]
+                    : ~(_GEN_290[14]) & _GEN_290[13]}
+               : {_GEN_888 & ~_GEN_889,
+                  _GEN_888
+                    ? ~(_GEN_290[16]) & _GEN_290[15]
+                    : ~(_GEN_290[18]) & _GEN_290[17]}};
+      and_r0s13__88 <= _GEN_894 & ~_GEN_901;
       select_r0s13__59 <=
-        _GEN_878
-          ? {_GEN_881 & ~_GEN_884,
-             _GEN_881
-               ? {_GEN_882 & ~_GEN_883,
-                  _GEN_882
-                    ? ~(_GEN_289[20]) & _GEN_289[19]
-                    : ~(_GEN_289[22]) & _GEN_289[21]}
-               : {_GEN_879 & ~_GEN_880,
-                  _GEN_879
-                    ? ~(_GEN_289[24]) & _GEN_289[23]
-                    : ~(_GEN_289[26]) & _GEN_289[25]}}
-          : {_GEN_874 & ~_GEN_877,
-             _GEN_874
-               ? {_GEN_875 & ~_GEN_876,
-                  _GEN_875
-                    ? ~(_GEN_289[28]) & _GEN_289[27]
-                    : ~(_GEN_289[30]) & _GEN_289[29]}
-               : {_GEN_872 & ~_GEN_873,
-                  _GEN_872
-                    ? ~(_GEN_289[32]) & _GEN_289[31]
-                    : ~(_GEN_289[34]) & _GEN_289[33]}};
-      and_r0s13__89 <= _GEN_878 & ~_GEN_885;
-      and_r0s13__90 <= _GEN_886 & ~_GEN_901;
+        _GEN_879
+          ? {_GEN_882 & ~_GEN_885,
+             _GEN_882
+               ? {_GEN_883 & ~_GEN_884,
+                  _GEN_883
+                    ? ~(_GEN_290[20]) & _GEN_290[19]
+                    : ~(_GEN_290[22]) & _GEN_290[21]}
+               : {_GEN_880 & ~_GEN_881,
+                  _GEN_880
+                    ? ~(_GEN_290[24]) & _GEN_290[23]
+                    : ~(_GEN_290[26]) & _GEN_290[25]}}
+          : {_GEN_875 & ~_GEN_878,
+             _GEN_875
+               ? {_GEN_876 & ~_GEN_877,
+                  _GEN_876
+                    ? ~(_GEN_290[28]) & _GEN_290[27]
+                    : ~(_GEN_290[30]) & _GEN_290[29]}
+               : {_GEN_873 & ~_GEN_874,
+                  _GEN_873
+                    ? ~(_GEN_290[32]) & _GEN_290[31]
+                    : ~(_GEN_290[34]) & _GEN_290[33]}};
+      and_r0s13__89 <= _GEN_879 & ~_GEN_886;
+      and_r0s13__90 <= _GEN_887 & ~_GEN_902;
     end
     if (_GEN_2)
-      sub_i2968_14_r0s14 <= {1'h0, add_r0s13__14} - {4'h0, _GEN_291};
+      sub_i2968_14_r0s14 <= {1'h0, add_r0s13__14} - {4'h0, _GEN_292};
     if (_GEN_1)
       sub_i2968_14_r0s15 <= sub_i2968_14_r0s14;
     if (_GEN_2)
-      cmp_i3745_14_r0s14 <= _GEN_291 < 6'h23;
+      cmp_i3745_14_r0s14 <= _GEN_292 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_14_r0s13 <= _GEN_289;
+      magnitude_i_sroa_0_0_off0_14_r0s13 <= _GEN_290;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_14_r0s14 <= magnitude_i_sroa_0_0_off0_14_r0s13;
-      umin_r0s14__14 <= _GEN_291;
+      umin_r0s14__14 <= _GEN_292;
     end
     if (_GEN_1) begin
-      cond_i3748_14_r0s15 <= _GEN_84[27];
-      cond_i3748_14_r0s15__1 <= _GEN_84[34:28];
-      cond_i3748_14_r0s15__2 <= _GEN_84[26];
-      cond_i3748_14_r0s15__3 <= _GEN_84[25:0];
+      cond_i3748_14_r0s15 <= _GEN_85[27];
+      cond_i3748_14_r0s15__1 <= _GEN_85[34:28];
+      cond_i3748_14_r0s15__2 <= _GEN_85[26];
+      cond_i3748_14_r0s15__3 <= _GEN_85[25:0];
     end
     if (_GEN_0)
-      narrow_14_r0s16 <= _GEN_85 < 17'h7F7F ? _GEN_85[15:0] : 16'h7F7F;
+      narrow_14_r0s16 <= _GEN_86 < 17'h7F7F ? _GEN_86[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_14_r0s9 <= _GEN_285[14:0] == 15'h0 ? 16'h0 : _GEN_285[15:0];
+      ref_tmp96_i_sroa_0_0_14_r0s9 <= _GEN_286[14:0] == 15'h0 ? 16'h0 : _GEN_286[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_14_r0s10 <= ref_tmp96_i_sroa_0_0_14_r0s9;
     if (_GEN_5)
@@ -12410,7 +12435,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_14_r0s16 <= ref_tmp96_i_sroa_0_0_14_r0s15;
     if (_GEN_15)
-      cmp_i1292_15_r0s1 <= _GEN_186[127:120] == 8'h0;
+      cmp_i1292_15_r0s1 <= _GEN_187[127:120] == 8'h0;
     if (_GEN_14)
       cmp_i1292_15_r0s2 <= cmp_i1292_15_r0s1;
     if (_GEN_13)
@@ -12442,7 +12467,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_15_r0s16 <= cmp_i1292_15_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_15_r0s9 <= _GEN_292[6:0];
+      sroa_speculated4764_v_15_r0s9 <= _GEN_293[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_15_r0s10 <= sroa_speculated4764_v_15_r0s9;
     if (_GEN_5)
@@ -12458,7 +12483,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_15_r0s16 <= sroa_speculated4764_v_15_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_15_r0s9__1 <= _GEN_292[14:7];
+      sroa_speculated4764_v_15_r0s9__1 <= _GEN_293[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_15_r0s10__1 <= sroa_speculated4764_v_15_r0s9__1;
     if (_GEN_5)
@@ -12474,7 +12499,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_15_r0s16__1 <= sroa_speculated4764_v_15_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_15_r0s9__2 <= _GEN_292[15];
+      sroa_speculated4764_v_15_r0s9__2 <= _GEN_293[15];
     if (_GEN_6)
       sroa_speculated4764_v_15_r0s10__2 <= sroa_speculated4764_v_15_r0s9__2;
     if (_GEN_5)
@@ -12490,7 +12515,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_15_r0s16__2 <= sroa_speculated4764_v_15_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__15 <= |(_GEN_292[31:16]);
+      xor_r0s9__15 <= |(_GEN_293[31:16]);
     if (_GEN_6)
       xor_r0s10__15 <= xor_r0s9__15;
     if (_GEN_5)
@@ -12507,24 +12532,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__15 <= xor_r0s15__15;
     if (_GEN_7)
       sub_i1111_neg_15_r0s9 <=
-        {2'h0, _GEN_292[30:23]} - {2'h0, _GEN_293 ? 8'h1 : _GEN_292[14:7]};
+        {2'h0, _GEN_293[30:23]} - {2'h0, _GEN_294 ? 8'h1 : _GEN_293[14:7]};
     if (_GEN_6)
-      select_r0s10__30 <= _GEN_295 > 6'h1A ? _GEN_294[3:0] + 4'h6 : 4'h0;
+      select_r0s10__30 <= _GEN_296 > 6'h1A ? _GEN_295[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_15_r0s9 <= {~_GEN_293, _GEN_292[6:0]};
+      or_i3130_15_r0s9 <= {~_GEN_294, _GEN_293[6:0]};
     if (_GEN_6) begin
       or_i3130_15_r0s10 <= or_i3130_15_r0s9;
-      cmp_i_i3332_15_r0s10 <= _GEN_295 < 6'h22;
-      loadedv_i330856_15_r0s10 <= _GEN_295;
+      cmp_i_i3332_15_r0s10 <= _GEN_296 < 6'h22;
+      loadedv_i330856_15_r0s10 <= _GEN_296;
     end
     if (_GEN_5) begin
       or_i2697_15_r0s11 <=
         (|(~({8{~(select_r0s10__30[3])}} & 8'hFF << select_r0s10__30)
-           & or_i3130_15_r0s10)) | _GEN_86[0];
-      cond_i_i_15_r0s11 <= _GEN_86[33:1];
+           & or_i3130_15_r0s10)) | _GEN_87[0];
+      cond_i_i_15_r0s11 <= _GEN_87[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__15 <= _GEN_186[127:120];
+      codes_sroa_0_0_r0s1__15 <= _GEN_187[127:120];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__15 <= codes_sroa_0_0_r0s1__15;
     if (_GEN_13)
@@ -12541,14 +12566,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__15 <= codes_sroa_0_0_r0s7__15;
     if (_GEN_7)
       mul_i2723_15_r0s9 <=
-        {8'h0, |(_GEN_292[30:23]), _GEN_292[22:16]} * {8'h0, codes_sroa_0_0_r0s8__15};
+        {8'h0, |(_GEN_293[30:23]), _GEN_293[22:16]} * {8'h0, codes_sroa_0_0_r0s8__15};
     if (_GEN_6)
       mul_i2723_15_r0s10 <= mul_i2723_15_r0s9;
     if (_GEN_5)
       mul_i2723_15_r0s11 <= mul_i2723_15_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_15_r0s12 <=
-        (sroa_speculated4764_v_15_r0s11__2 ? 36'h0 - _GEN_87 : _GEN_87)
+        (sroa_speculated4764_v_15_r0s11__2 ? 36'h0 - _GEN_88 : _GEN_88)
         + {10'h0, mul_i2723_15_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_15_r0s13 <= sum_i_sroa_0_0_off0_15_r0s12 == 36'h0;
@@ -12567,7 +12592,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_15_r0s16 <= sum_i_sroa_0_0_off0_15_r0s15;
     if (_GEN_7)
-      add_r0s9__15 <= {1'h0, _GEN_292[30:23]} + 9'h10;
+      add_r0s9__15 <= {1'h0, _GEN_293[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__15 <= add_r0s9__15;
     if (_GEN_5)
@@ -12577,7 +12602,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__15 <= add_r0s12__15;
     if (_GEN_7)
-      select_r0s9__15 <= _GEN_292[30:23] > 8'h13 ? 6'h23 : _GEN_292[28:23] + 6'h10;
+      select_r0s9__15 <= _GEN_293[30:23] > 8'h13 ? 6'h23 : _GEN_293[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__31 <= select_r0s9__15;
     if (_GEN_5)
@@ -12586,78 +12611,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__15 <= select_r0s11__15;
     if (_GEN_3) begin
       select_r0s13__60 <= select_r0s12__15;
-      and_r0s13__91 <= _GEN_917 & _GEN_932;
-      select_r0s13__61 <= _GEN_933 ? ~(_GEN_296[0]) : ~(_GEN_296[2]) & _GEN_296[1];
-      and_r0s13__92 <= _GEN_933;
-      and_r0s13__93 <= _GEN_917;
+      and_r0s13__91 <= _GEN_918 & _GEN_933;
+      select_r0s13__61 <= _GEN_934 ? ~(_GEN_297[0]) : ~(_GEN_297[2]) & _GEN_297[1];
+      and_r0s13__92 <= _GEN_934;
+      and_r0s13__93 <= _GEN_918;
       select_r0s13__62 <=
-        _GEN_924
-          ? {_GEN_927 & ~_GEN_930,
-             _GEN_927
-               ? {_GEN_928 & ~_GEN_929,
-                  _GEN_928 ? ~(_GEN_296[4]) & _GEN_296[3] : ~(_GEN_296[6]) & _GEN_296[5]}
-               : {_GEN_925 & ~_GEN_926,
-                  _GEN_925
-                    ? ~(_GEN_296[8]) & _GEN_296[7]
-                    : ~(_GEN_296[10]) & _GEN_296[9]}}
-          : {_GEN_920 & ~_GEN_923,
-             _GEN_920
-               ? {_GEN_921 & ~_GEN_922,
-                  _GEN_921
-                    ? ~(_GEN_296[12]) & _GEN_296[11]
-                    : ~(_GEN_296[14]) & _GEN_296[13]}
-               : {_GEN_918 & ~_GEN_919,
-                  _GEN_918
-                    ? ~(_GEN_296[16]) & _GEN_296[15]
-                    : ~(_GEN_296[18]) & _GEN_296[17]}};
-      and_r0s13__94 <= _GEN_924 & ~_GEN_931;
+        _GEN_925
+          ? {_GEN_928 & ~_GEN_931,
+             _GEN_928
+               ? {_GEN_929 & ~_GEN_930,
+                  _GEN_929 ? ~(_GEN_297[4]) & _GEN_297[3] : ~(_GEN_297[6]) & _GEN_297[5]}
+               : {_GEN_926 & ~_GEN_927,
+                  _GEN_926
+                    ? ~(_GEN_297[8]) & _GEN_297[7]
+                    : ~(_GEN_297[10]) & _GEN_297[9]}}
+          : {_GEN_921 & ~_GEN_924,
+             _GEN_921
+               ? {_GEN_922 & ~_GEN_923,
+                  _GEN_922
+                    ? ~(_GEN_297[12]) & _GEN_297[11]
+                    : ~(_GEN_297[14]) & _GEN_297[13]}
+               : {_GEN_919 & ~_GEN_920,
+                  _GEN_919
+                    ? ~(_GEN_297[16]) & _GEN_297[15]
+                    : ~(_GEN_297[18]) & _GEN_297[17]}};
+      and_r0s13__94 <= _GEN_925 & ~_GEN_932;
       select_r0s13__63 <=
-        _GEN_909
-          ? {_GEN_912 & ~_GEN_915,
-             _GEN_912
-               ? {_GEN_913 & ~_GEN_914,
-                  _GEN_913
-                    ? ~(_GEN_296[20]) & _GEN_296[19]
-                    : ~(_GEN_296[22]) & _GEN_296[21]}
-               : {_GEN_910 & ~_GEN_911,
-                  _GEN_910
-                    ? ~(_GEN_296[24]) & _GEN_296[23]
-                    : ~(_GEN_296[26]) & _GEN_296[25]}}
-          : {_GEN_905 & ~_GEN_908,
-             _GEN_905
-               ? {_GEN_906 & ~_GEN_907,
-                  _GEN_906
-                    ? ~(_GEN_296[28]) & _GEN_296[27]
-                    : ~(_GEN_296[30]) & _GEN_296[29]}
-               : {_GEN_903 & ~_GEN_904,
-                  _GEN_903
-                    ? ~(_GEN_296[32]) & _GEN_296[31]
-                    : ~(_GEN_296[34]) & _GEN_296[33]}};
-      and_r0s13__95 <= _GEN_909 & ~_GEN_916;
-      and_r0s13__96 <= _GEN_917 & ~_GEN_932;
+        _GEN_910
+          ? {_GEN_913 & ~_GEN_916,
+             _GEN_913
+               ? {_GEN_914 & ~_GEN_915,
+                  _GEN_914
+                    ? ~(_GEN_297[20]) & _GEN_297[19]
+                    : ~(_GEN_297[22]) & _GEN_297[21]}
+               : {_GEN_911 & ~_GEN_912,
+                  _GEN_911
+                    ? ~(_GEN_297[24]) & _GEN_297[23]
+                    : ~(_GEN_297[26]) & _GEN_297[25]}}
+          : {_GEN_906 & ~_GEN_909,
+             _GEN_906
+               ? {_GEN_907 & ~_GEN_908,
+                  _GEN_907
+                    ? ~(_GEN_297[28]) & _GEN_297[27]
+                    : ~(_GEN_297[30]) & _GEN_297[29]}
+               : {_GEN_904 & ~_GEN_905,
+                  _GEN_904
+                    ? ~(_GEN_297[32]) & _GEN_297[31]
+                    : ~(_GEN_297[34]) & _GEN_297[33]}};
+      and_r0s13__95 <= _GEN_910 & ~_GEN_917;
+      and_r0s13__96 <= _GEN_918 & ~_GEN_933;
     end
     if (_GEN_2)
-      sub_i2968_15_r0s14 <= {1'h0, add_r0s13__15} - {4'h0, _GEN_298};
+      sub_i2968_15_r0s14 <= {1'h0, add_r0s13__15} - {4'h0, _GEN_299};
     if (_GEN_1)
       sub_i2968_15_r0s15 <= sub_i2968_15_r0s14;
     if (_GEN_2)
-      cmp_i3745_15_r0s14 <= _GEN_298 < 6'h23;
+      cmp_i3745_15_r0s14 <= _GEN_299 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_15_r0s13 <= _GEN_296;
+      magnitude_i_sroa_0_0_off0_15_r0s13 <= _GEN_297;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_15_r0s14 <= magnitude_i_sroa_0_0_off0_15_r0s13;
-      umin_r0s14__15 <= _GEN_298;
+      umin_r0s14__15 <= _GEN_299;
     end
     if (_GEN_1) begin
-      cond_i3748_15_r0s15 <= _GEN_88[27];
-      cond_i3748_15_r0s15__1 <= _GEN_88[34:28];
-      cond_i3748_15_r0s15__2 <= _GEN_88[26];
-      cond_i3748_15_r0s15__3 <= _GEN_88[25:0];
+      cond_i3748_15_r0s15 <= _GEN_89[27];
+      cond_i3748_15_r0s15__1 <= _GEN_89[34:28];
+      cond_i3748_15_r0s15__2 <= _GEN_89[26];
+      cond_i3748_15_r0s15__3 <= _GEN_89[25:0];
     end
     if (_GEN_0)
-      narrow_15_r0s16 <= _GEN_89 < 17'h7F7F ? _GEN_89[15:0] : 16'h7F7F;
+      narrow_15_r0s16 <= _GEN_90 < 17'h7F7F ? _GEN_90[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_15_r0s9 <= _GEN_292[14:0] == 15'h0 ? 16'h0 : _GEN_292[15:0];
+      ref_tmp96_i_sroa_0_0_15_r0s9 <= _GEN_293[14:0] == 15'h0 ? 16'h0 : _GEN_293[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_15_r0s10 <= ref_tmp96_i_sroa_0_0_15_r0s9;
     if (_GEN_5)
@@ -12673,7 +12698,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_15_r0s16 <= ref_tmp96_i_sroa_0_0_15_r0s15;
     if (_GEN_15)
-      cmp_i1292_16_r0s1 <= _GEN_186[135:128] == 8'h0;
+      cmp_i1292_16_r0s1 <= _GEN_187[135:128] == 8'h0;
     if (_GEN_14)
       cmp_i1292_16_r0s2 <= cmp_i1292_16_r0s1;
     if (_GEN_13)
@@ -12705,7 +12730,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_16_r0s16 <= cmp_i1292_16_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_16_r0s9 <= _GEN_299[6:0];
+      sroa_speculated4764_v_16_r0s9 <= _GEN_300[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_16_r0s10 <= sroa_speculated4764_v_16_r0s9;
     if (_GEN_5)
@@ -12721,7 +12746,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_16_r0s16 <= sroa_speculated4764_v_16_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_16_r0s9__1 <= _GEN_299[14:7];
+      sroa_speculated4764_v_16_r0s9__1 <= _GEN_300[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_16_r0s10__1 <= sroa_speculated4764_v_16_r0s9__1;
     if (_GEN_5)
@@ -12737,7 +12762,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_16_r0s16__1 <= sroa_speculated4764_v_16_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_16_r0s9__2 <= _GEN_299[15];
+      sroa_speculated4764_v_16_r0s9__2 <= _GEN_300[15];
     if (_GEN_6)
       sroa_speculated4764_v_16_r0s10__2 <= sroa_speculated4764_v_16_r0s9__2;
     if (_GEN_5)
@@ -12753,7 +12778,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_16_r0s16__2 <= sroa_speculated4764_v_16_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__16 <= |(_GEN_299[31:16]);
+      xor_r0s9__16 <= |(_GEN_300[31:16]);
     if (_GEN_6)
       xor_r0s10__16 <= xor_r0s9__16;
     if (_GEN_5)
@@ -12770,24 +12795,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__16 <= xor_r0s15__16;
     if (_GEN_7)
       sub_i1111_neg_16_r0s9 <=
-        {2'h0, _GEN_299[30:23]} - {2'h0, _GEN_300 ? 8'h1 : _GEN_299[14:7]};
+        {2'h0, _GEN_300[30:23]} - {2'h0, _GEN_301 ? 8'h1 : _GEN_300[14:7]};
     if (_GEN_6)
-      select_r0s10__32 <= _GEN_302 > 6'h1A ? _GEN_301[3:0] + 4'h6 : 4'h0;
+      select_r0s10__32 <= _GEN_303 > 6'h1A ? _GEN_302[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_16_r0s9 <= {~_GEN_300, _GEN_299[6:0]};
+      or_i3130_16_r0s9 <= {~_GEN_301, _GEN_300[6:0]};
     if (_GEN_6) begin
       or_i3130_16_r0s10 <= or_i3130_16_r0s9;
-      cmp_i_i3332_16_r0s10 <= _GEN_302 < 6'h22;
-      loadedv_i330856_16_r0s10 <= _GEN_302;
+      cmp_i_i3332_16_r0s10 <= _GEN_303 < 6'h22;
+      loadedv_i330856_16_r0s10 <= _GEN_303;
     end
     if (_GEN_5) begin
       or_i2697_16_r0s11 <=
         (|(~({8{~(select_r0s10__32[3])}} & 8'hFF << select_r0s10__32)
-           & or_i3130_16_r0s10)) | _GEN_90[0];
-      cond_i_i_16_r0s11 <= _GEN_90[33:1];
+           & or_i3130_16_r0s10)) | _GEN_91[0];
+      cond_i_i_16_r0s11 <= _GEN_91[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__16 <= _GEN_186[135:128];
+      codes_sroa_0_0_r0s1__16 <= _GEN_187[135:128];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__16 <= codes_sroa_0_0_r0s1__16;
     if (_GEN_13)
@@ -12804,14 +12829,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__16 <= codes_sroa_0_0_r0s7__16;
     if (_GEN_7)
       mul_i2723_16_r0s9 <=
-        {8'h0, |(_GEN_299[30:23]), _GEN_299[22:16]} * {8'h0, codes_sroa_0_0_r0s8__16};
+        {8'h0, |(_GEN_300[30:23]), _GEN_300[22:16]} * {8'h0, codes_sroa_0_0_r0s8__16};
     if (_GEN_6)
       mul_i2723_16_r0s10 <= mul_i2723_16_r0s9;
     if (_GEN_5)
       mul_i2723_16_r0s11 <= mul_i2723_16_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_16_r0s12 <=
-        (sroa_speculated4764_v_16_r0s11__2 ? 36'h0 - _GEN_91 : _GEN_91)
+        (sroa_speculated4764_v_16_r0s11__2 ? 36'h0 - _GEN_92 : _GEN_92)
         + {10'h0, mul_i2723_16_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_16_r0s13 <= sum_i_sroa_0_0_off0_16_r0s12 == 36'h0;
@@ -12830,7 +12855,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_16_r0s16 <= sum_i_sroa_0_0_off0_16_r0s15;
     if (_GEN_7)
-      add_r0s9__16 <= {1'h0, _GEN_299[30:23]} + 9'h10;
+      add_r0s9__16 <= {1'h0, _GEN_300[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__16 <= add_r0s9__16;
     if (_GEN_5)
@@ -12840,7 +12865,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__16 <= add_r0s12__16;
     if (_GEN_7)
-      select_r0s9__16 <= _GEN_299[30:23] > 8'h13 ? 6'h23 : _GEN_299[28:23] + 6'h10;
+      select_r0s9__16 <= _GEN_300[30:23] > 8'h13 ? 6'h23 : _GEN_300[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__33 <= select_r0s9__16;
     if (_GEN_5)
@@ -12849,78 +12874,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__16 <= select_r0s11__16;
     if (_GEN_3) begin
       select_r0s13__64 <= select_r0s12__16;
-      and_r0s13__97 <= _GEN_948 & _GEN_963;
-      select_r0s13__65 <= _GEN_964 ? ~(_GEN_303[0]) : ~(_GEN_303[2]) & _GEN_303[1];
-      and_r0s13__98 <= _GEN_964;
-      and_r0s13__99 <= _GEN_948;
+      and_r0s13__97 <= _GEN_949 & _GEN_964;
+      select_r0s13__65 <= _GEN_965 ? ~(_GEN_304[0]) : ~(_GEN_304[2]) & _GEN_304[1];
+      and_r0s13__98 <= _GEN_965;
+      and_r0s13__99 <= _GEN_949;
       select_r0s13__66 <=
-        _GEN_955
-          ? {_GEN_958 & ~_GEN_961,
-             _GEN_958
-               ? {_GEN_959 & ~_GEN_960,
-                  _GEN_959 ? ~(_GEN_303[4]) & _GEN_303[3] : ~(_GEN_303[6]) & _GEN_303[5]}
-               : {_GEN_956 & ~_GEN_957,
-                  _GEN_956
-                    ? ~(_GEN_303[8]) & _GEN_303[7]
-                    : ~(_GEN_303[10]) & _GEN_303[9]}}
-          : {_GEN_951 & ~_GEN_954,
-             _GEN_951
-               ? {_GEN_952 & ~_GEN_953,
-                  _GEN_952
-                    ? ~(_GEN_303[12]) & _GEN_303[11]
-                    : ~(_GEN_303[14]) & _GEN_303[13]}
-               : {_GEN_949 & ~_GEN_950,
-                  _GEN_949
-                    ? ~(_GEN_303[16]) & _GEN_303[15]
-                    : ~(_GEN_303[18]) & _GEN_303[17]}};
-      and_r0s13__100 <= _GEN_955 & ~_GEN_962;
+        _GEN_956
+          ? {_GEN_959 & ~_GEN_962,
+             _GEN_959
+               ? {_GEN_960 & ~_GEN_961,
+                  _GEN_960 ? ~(_GEN_304[4]) & _GEN_304[3] : ~(_GEN_304[6]) & _GEN_304[5]}
+               : {_GEN_957 & ~_GEN_958,
+                  _GEN_957
+                    ? ~(_GEN_304[8]) & _GEN_304[7]
+                    : ~(_GEN_304[10]) & _GEN_304[9]}}
+          : {_GEN_952 & ~_GEN_955,
+             _GEN_952
+               ? {_GEN_953 & ~_GEN_954,
+                  _GEN_953
+                    ? ~(_GEN_304[12]) & _GEN_304[11]
+                    : ~(_GEN_304[14]) & _GEN_304[13]}
+               : {_GEN_950 & ~_GEN_951,
+                  _GEN_950
+                    ? ~(_GEN_304[16]) & _GEN_304[15]
+                    : ~(_GEN_304[18]) & _GEN_304[17]}};
+      and_r0s13__100 <= _GEN_956 & ~_GEN_963;
       select_r0s13__67 <=
-        _GEN_940
-          ? {_GEN_943 & ~_GEN_946,
-             _GEN_943
-               ? {_GEN_944 & ~_GEN_945,
-                  _GEN_944
-                    ? ~(_GEN_303[20]) & _GEN_303[19]
-                    : ~(_GEN_303[22]) & _GEN_303[21]}
-               : {_GEN_941 & ~_GEN_942,
-                  _GEN_941
-                    ? ~(_GEN_303[24]) & _GEN_303[23]
-                    : ~(_GEN_303[26]) & _GEN_303[25]}}
-          : {_GEN_936 & ~_GEN_939,
-             _GEN_936
-               ? {_GEN_937 & ~_GEN_938,
-                  _GEN_937
-                    ? ~(_GEN_303[28]) & _GEN_303[27]
-                    : ~(_GEN_303[30]) & _GEN_303[29]}
-               : {_GEN_934 & ~_GEN_935,
-                  _GEN_934
-                    ? ~(_GEN_303[32]) & _GEN_303[31]
-                    : ~(_GEN_303[34]) & _GEN_303[33]}};
-      and_r0s13__101 <= _GEN_940 & ~_GEN_947;
-      and_r0s13__102 <= _GEN_948 & ~_GEN_963;
+        _GEN_941
+          ? {_GEN_944 & ~_GEN_947,
+             _GEN_944
+               ? {_GEN_945 & ~_GEN_946,
+                  _GEN_945
+                    ? ~(_GEN_304[20]) & _GEN_304[19]
+                    : ~(_GEN_304[22]) & _GEN_304[21]}
+               : {_GEN_942 & ~_GEN_943,
+                  _GEN_942
+                    ? ~(_GEN_304[24]) & _GEN_304[23]
+                    : ~(_GEN_304[26]) & _GEN_304[25]}}
+          : {_GEN_937 & ~_GEN_940,
+             _GEN_937
+               ? {_GEN_938 & ~_GEN_939,
+                  _GEN_938
+                    ? ~(_GEN_304[28]) & _GEN_304[27]
+                    : ~(_GEN_304[30]) & _GEN_304[29]}
+               : {_GEN_935 & ~_GEN_936,
+                  _GEN_935
+                    ? ~(_GEN_304[32]) & _GEN_304[31]
+                    : ~(_GEN_304[34]) & _GEN_304[33]}};
+      and_r0s13__101 <= _GEN_941 & ~_GEN_948;
+      and_r0s13__102 <= _GEN_949 & ~_GEN_964;
     end
     if (_GEN_2)
-      sub_i2968_16_r0s14 <= {1'h0, add_r0s13__16} - {4'h0, _GEN_305};
+      sub_i2968_16_r0s14 <= {1'h0, add_r0s13__16} - {4'h0, _GEN_306};
     if (_GEN_1)
       sub_i2968_16_r0s15 <= sub_i2968_16_r0s14;
     if (_GEN_2)
-      cmp_i3745_16_r0s14 <= _GEN_305 < 6'h23;
+      cmp_i3745_16_r0s14 <= _GEN_306 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_16_r0s13 <= _GEN_303;
+      magnitude_i_sroa_0_0_off0_16_r0s13 <= _GEN_304;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_16_r0s14 <= magnitude_i_sroa_0_0_off0_16_r0s13;
-      umin_r0s14__16 <= _GEN_305;
+      umin_r0s14__16 <= _GEN_306;
     end
     if (_GEN_1) begin
-      cond_i3748_16_r0s15 <= _GEN_92[27];
-      cond_i3748_16_r0s15__1 <= _GEN_92[34:28];
-      cond_i3748_16_r0s15__2 <= _GEN_92[26];
-      cond_i3748_16_r0s15__3 <= _GEN_92[25:0];
+      cond_i3748_16_r0s15 <= _GEN_93[27];
+      cond_i3748_16_r0s15__1 <= _GEN_93[34:28];
+      cond_i3748_16_r0s15__2 <= _GEN_93[26];
+      cond_i3748_16_r0s15__3 <= _GEN_93[25:0];
     end
     if (_GEN_0)
-      narrow_16_r0s16 <= _GEN_93 < 17'h7F7F ? _GEN_93[15:0] : 16'h7F7F;
+      narrow_16_r0s16 <= _GEN_94 < 17'h7F7F ? _GEN_94[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_16_r0s9 <= _GEN_299[14:0] == 15'h0 ? 16'h0 : _GEN_299[15:0];
+      ref_tmp96_i_sroa_0_0_16_r0s9 <= _GEN_300[14:0] == 15'h0 ? 16'h0 : _GEN_300[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_16_r0s10 <= ref_tmp96_i_sroa_0_0_16_r0s9;
     if (_GEN_5)
@@ -12936,7 +12961,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_16_r0s16 <= ref_tmp96_i_sroa_0_0_16_r0s15;
     if (_GEN_15)
-      cmp_i1292_17_r0s1 <= _GEN_186[143:136] == 8'h0;
+      cmp_i1292_17_r0s1 <= _GEN_187[143:136] == 8'h0;
     if (_GEN_14)
       cmp_i1292_17_r0s2 <= cmp_i1292_17_r0s1;
     if (_GEN_13)
@@ -12968,7 +12993,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_17_r0s16 <= cmp_i1292_17_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_17_r0s9 <= _GEN_306[6:0];
+      sroa_speculated4764_v_17_r0s9 <= _GEN_307[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_17_r0s10 <= sroa_speculated4764_v_17_r0s9;
     if (_GEN_5)
@@ -12984,7 +13009,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_17_r0s16 <= sroa_speculated4764_v_17_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_17_r0s9__1 <= _GEN_306[14:7];
+      sroa_speculated4764_v_17_r0s9__1 <= _GEN_307[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_17_r0s10__1 <= sroa_speculated4764_v_17_r0s9__1;
     if (_GEN_5)
@@ -13000,7 +13025,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_17_r0s16__1 <= sroa_speculated4764_v_17_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_17_r0s9__2 <= _GEN_306[15];
+      sroa_speculated4764_v_17_r0s9__2 <= _GEN_307[15];
     if (_GEN_6)
       sroa_speculated4764_v_17_r0s10__2 <= sroa_speculated4764_v_17_r0s9__2;
     if (_GEN_5)
@@ -13016,7 +13041,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_17_r0s16__2 <= sroa_speculated4764_v_17_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__17 <= |(_GEN_306[31:16]);
+      xor_r0s9__17 <= |(_GEN_307[31:16]);
     if (_GEN_6)
       xor_r0s10__17 <= xor_r0s9__17;
     if (_GEN_5)
@@ -13033,24 +13058,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__17 <= xor_r0s15__17;
     if (_GEN_7)
       sub_i1111_neg_17_r0s9 <=
-        {2'h0, _GEN_306[30:23]} - {2'h0, _GEN_307 ? 8'h1 : _GEN_306[14:7]};
+        {2'h0, _GEN_307[30:23]} - {2'h0, _GEN_308 ? 8'h1 : _GEN_307[14:7]};
     if (_GEN_6)
-      select_r0s10__34 <= _GEN_309 > 6'h1A ? _GEN_308[3:0] + 4'h6 : 4'h0;
+      select_r0s10__34 <= _GEN_310 > 6'h1A ? _GEN_309[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_17_r0s9 <= {~_GEN_307, _GEN_306[6:0]};
+      or_i3130_17_r0s9 <= {~_GEN_308, _GEN_307[6:0]};
     if (_GEN_6) begin
       or_i3130_17_r0s10 <= or_i3130_17_r0s9;
-      cmp_i_i3332_17_r0s10 <= _GEN_309 < 6'h22;
-      loadedv_i330856_17_r0s10 <= _GEN_309;
+      cmp_i_i3332_17_r0s10 <= _GEN_310 < 6'h22;
+      loadedv_i330856_17_r0s10 <= _GEN_310;
     end
     if (_GEN_5) begin
       or_i2697_17_r0s11 <=
         (|(~({8{~(select_r0s10__34[3])}} & 8'hFF << select_r0s10__34)
-           & or_i3130_17_r0s10)) | _GEN_94[0];
-      cond_i_i_17_r0s11 <= _GEN_94[33:1];
+           & or_i3130_17_r0s10)) | _GEN_95[0];
+      cond_i_i_17_r0s11 <= _GEN_95[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__17 <= _GEN_186[143:136];
+      codes_sroa_0_0_r0s1__17 <= _GEN_187[143:136];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__17 <= codes_sroa_0_0_r0s1__17;
     if (_GEN_13)
@@ -13067,14 +13092,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__17 <= codes_sroa_0_0_r0s7__17;
     if (_GEN_7)
       mul_i2723_17_r0s9 <=
-        {8'h0, |(_GEN_306[30:23]), _GEN_306[22:16]} * {8'h0, codes_sroa_0_0_r0s8__17};
+        {8'h0, |(_GEN_307[30:23]), _GEN_307[22:16]} * {8'h0, codes_sroa_0_0_r0s8__17};
     if (_GEN_6)
       mul_i2723_17_r0s10 <= mul_i2723_17_r0s9;
     if (_GEN_5)
       mul_i2723_17_r0s11 <= mul_i2723_17_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_17_r0s12 <=
-        (sroa_speculated4764_v_17_r0s11__2 ? 36'h0 - _GEN_95 : _GEN_95)
+        (sroa_speculated4764_v_17_r0s11__2 ? 36'h0 - _GEN_96 : _GEN_96)
         + {10'h0, mul_i2723_17_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_17_r0s13 <= sum_i_sroa_0_0_off0_17_r0s12 == 36'h0;
@@ -13093,7 +13118,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_17_r0s16 <= sum_i_sroa_0_0_off0_17_r0s15;
     if (_GEN_7)
-      add_r0s9__17 <= {1'h0, _GEN_306[30:23]} + 9'h10;
+      add_r0s9__17 <= {1'h0, _GEN_307[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__17 <= add_r0s9__17;
     if (_GEN_5)
@@ -13103,7 +13128,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__17 <= add_r0s12__17;
     if (_GEN_7)
-      select_r0s9__17 <= _GEN_306[30:23] > 8'h13 ? 6'h23 : _GEN_306[28:23] + 6'h10;
+      select_r0s9__17 <= _GEN_307[30:23] > 8'h13 ? 6'h23 : _GEN_307[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__35 <= select_r0s9__17;
     if (_GEN_5)
@@ -13112,78 +13137,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__17 <= select_r0s11__17;
     if (_GEN_3) begin
       select_r0s13__68 <= select_r0s12__17;
-      and_r0s13__103 <= _GEN_979 & _GEN_994;
-      select_r0s13__69 <= _GEN_995 ? ~(_GEN_310[0]) : ~(_GEN_310[2]) & _GEN_310[1];
-      and_r0s13__104 <= _GEN_995;
-      and_r0s13__105 <= _GEN_979;
+      and_r0s13__103 <= _GEN_980 & _GEN_995;
+      select_r0s13__69 <= _GEN_996 ? ~(_GEN_311[0]) : ~(_GEN_311[2]) & _GEN_311[1];
+      and_r0s13__104 <= _GEN_996;
+      and_r0s13__105 <= _GEN_980;
       select_r0s13__70 <=
-        _GEN_986
-          ? {_GEN_989 & ~_GEN_992,
-             _GEN_989
-               ? {_GEN_990 & ~_GEN_991,
-                  _GEN_990 ? ~(_GEN_310[4]) & _GEN_310[3] : ~(_GEN_310[6]) & _GEN_310[5]}
-               : {_GEN_987 & ~_GEN_988,
-                  _GEN_987
-                    ? ~(_GEN_310[8]) & _GEN_310[7]
-                    : ~(_GEN_310[10]) & _GEN_310[9]}}
-          : {_GEN_982 & ~_GEN_985,
-             _GEN_982
-               ? {_GEN_983 & ~_GEN_984,
-                  _GEN_983
-                    ? ~(_GEN_310[12]) & _GEN_310[11]
-                    : ~(_GEN_310[14]) & _GEN_310[13]}
-               : {_GEN_980 & ~_GEN_981,
-                  _GEN_980
-                    ? ~(_GEN_310[16]) & _GEN_310[15]
-                    : ~(_GEN_310[18]) & _GEN_310[17]}};
-      and_r0s13__106 <= _GEN_986 & ~_GEN_993;
+        _GEN_987
+          ? {_GEN_990 & ~_GEN_993,
+             _GEN_990
+               ? {_GEN_991 & ~_GEN_992,
+                  _GEN_991 ? ~(_GEN_311[4]) & _GEN_311[3] : ~(_GEN_311[6]) & _GEN_311[5]}
+               : {_GEN_988 & ~_GEN_989,
+                  _GEN_988
+                    ? ~(_GEN_311[8]) & _GEN_311[7]
+                    : ~(_GEN_311[10]) & _GEN_311[9]}}
+          : {_GEN_983 & ~_GEN_986,
+             _GEN_983
+               ? {_GEN_984 & ~_GEN_985,
+                  _GEN_984
+                    ? ~(_GEN_311[12]) & _GEN_311[11]
+                    : ~(_GEN_311[14]) & _GEN_311[13]}
+               : {_GEN_981 & ~_GEN_982,
+                  _GEN_981
+                    ? ~(_GEN_311[16]) & _GEN_311[15]
+                    : ~(_GEN_311[18]) & _GEN_311[17]}};
+      and_r0s13__106 <= _GEN_987 & ~_GEN_994;
       select_r0s13__71 <=
-        _GEN_971
-          ? {_GEN_974 & ~_GEN_977,
-             _GEN_974
-               ? {_GEN_975 & ~_GEN_976,
-                  _GEN_975
-                    ? ~(_GEN_310[20]) & _GEN_310[19]
-                    : ~(_GEN_310[22]) & _GEN_310[21]}
-               : {_GEN_972 & ~_GEN_973,
-                  _GEN_972
-                    ? ~(_GEN_310[24]) & _GEN_310[23]
-                    : ~(_GEN_310[26]) & _GEN_310[25]}}
-          : {_GEN_967 & ~_GEN_970,
-             _GEN_967
-               ? {_GEN_968 & ~_GEN_969,
-                  _GEN_968
-                    ? ~(_GEN_310[28]) & _GEN_310[27]
-                    : ~(_GEN_310[30]) & _GEN_310[29]}
-               : {_GEN_965 & ~_GEN_966,
-                  _GEN_965
-                    ? ~(_GEN_310[32]) & _GEN_310[31]
-                    : ~(_GEN_310[34]) & _GEN_310[33]}};
-      and_r0s13__107 <= _GEN_971 & ~_GEN_978;
-      and_r0s13__108 <= _GEN_979 & ~_GEN_994;
+        _GEN_972
+          ? {_GEN_975 & ~_GEN_978,
+             _GEN_975
+               ? {_GEN_976 & ~_GEN_977,
+                  _GEN_976
+                    ? ~(_GEN_311[20]) & _GEN_311[19]
+                    : ~(_GEN_311[22]) & _GEN_311[21]}
+               : {_GEN_973 & ~_GEN_974,
+                  _GEN_973
+                    ? ~(_GEN_311[24]) & _GEN_311[23]
+                    : ~(_GEN_311[26]) & _GEN_311[25]}}
+          : {_GEN_968 & ~_GEN_971,
+             _GEN_968
+               ? {_GEN_969 & ~_GEN_970,
+                  _GEN_969
+                    ? ~(_GEN_311[28]) & _GEN_311[27]
+                    : ~(_GEN_311[30]) & _GEN_311[29]}
+               : {_GEN_966 & ~_GEN_967,
+                  _GEN_966
+                    ? ~(_GEN_311[32]) & _GEN_311[31]
+                    : ~(_GEN_311[34]) & _GEN_311[33]}};
+      and_r0s13__107 <= _GEN_972 & ~_GEN_979;
+      and_r0s13__108 <= _GEN_980 & ~_GEN_995;
     end
     if (_GEN_2)
-      sub_i2968_17_r0s14 <= {1'h0, add_r0s13__17} - {4'h0, _GEN_312};
+      sub_i2968_17_r0s14 <= {1'h0, add_r0s13__17} - {4'h0, _GEN_313};
     if (_GEN_1)
       sub_i2968_17_r0s15 <= sub_i2968_17_r0s14;
     if (_GEN_2)
-      cmp_i3745_17_r0s14 <= _GEN_312 < 6'h23;
+      cmp_i3745_17_r0s14 <= _GEN_313 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_17_r0s13 <= _GEN_310;
+      magnitude_i_sroa_0_0_off0_17_r0s13 <= _GEN_311;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_17_r0s14 <= magnitude_i_sroa_0_0_off0_17_r0s13;
-      umin_r0s14__17 <= _GEN_312;
+      umin_r0s14__17 <= _GEN_313;
     end
     if (_GEN_1) begin
-      cond_i3748_17_r0s15 <= _GEN_96[27];
-      cond_i3748_17_r0s15__1 <= _GEN_96[34:28];
-      cond_i3748_17_r0s15__2 <= _GEN_96[26];
-      cond_i3748_17_r0s15__3 <= _GEN_96[25:0];
+      cond_i3748_17_r0s15 <= _GEN_97[27];
+      cond_i3748_17_r0s15__1 <= _GEN_97[34:28];
+      cond_i3748_17_r0s15__2 <= _GEN_97[26];
+      cond_i3748_17_r0s15__3 <= _GEN_97[25:0];
     end
     if (_GEN_0)
-      narrow_17_r0s16 <= _GEN_97 < 17'h7F7F ? _GEN_97[15:0] : 16'h7F7F;
+      narrow_17_r0s16 <= _GEN_98 < 17'h7F7F ? _GEN_98[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_17_r0s9 <= _GEN_306[14:0] == 15'h0 ? 16'h0 : _GEN_306[15:0];
+      ref_tmp96_i_sroa_0_0_17_r0s9 <= _GEN_307[14:0] == 15'h0 ? 16'h0 : _GEN_307[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_17_r0s10 <= ref_tmp96_i_sroa_0_0_17_r0s9;
     if (_GEN_5)
@@ -13199,7 +13224,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_17_r0s16 <= ref_tmp96_i_sroa_0_0_17_r0s15;
     if (_GEN_15)
-      cmp_i1292_18_r0s1 <= _GEN_186[151:144] == 8'h0;
+      cmp_i1292_18_r0s1 <= _GEN_187[151:144] == 8'h0;
     if (_GEN_14)
       cmp_i1292_18_r0s2 <= cmp_i1292_18_r0s1;
     if (_GEN_13)
@@ -13231,7 +13256,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_18_r0s16 <= cmp_i1292_18_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_18_r0s9 <= _GEN_313[6:0];
+      sroa_speculated4764_v_18_r0s9 <= _GEN_314[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_18_r0s10 <= sroa_speculated4764_v_18_r0s9;
     if (_GEN_5)
@@ -13247,7 +13272,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_18_r0s16 <= sroa_speculated4764_v_18_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_18_r0s9__1 <= _GEN_313[14:7];
+      sroa_speculated4764_v_18_r0s9__1 <= _GEN_314[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_18_r0s10__1 <= sroa_speculated4764_v_18_r0s9__1;
     if (_GEN_5)
@@ -13263,7 +13288,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_18_r0s16__1 <= sroa_speculated4764_v_18_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_18_r0s9__2 <= _GEN_313[15];
+      sroa_speculated4764_v_18_r0s9__2 <= _GEN_314[15];
     if (_GEN_6)
       sroa_speculated4764_v_18_r0s10__2 <= sroa_speculated4764_v_18_r0s9__2;
     if (_GEN_5)
@@ -13279,7 +13304,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_18_r0s16__2 <= sroa_speculated4764_v_18_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__18 <= |(_GEN_313[31:16]);
+      xor_r0s9__18 <= |(_GEN_314[31:16]);
     if (_GEN_6)
       xor_r0s10__18 <= xor_r0s9__18;
     if (_GEN_5)
@@ -13296,24 +13321,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__18 <= xor_r0s15__18;
     if (_GEN_7)
       sub_i1111_neg_18_r0s9 <=
-        {2'h0, _GEN_313[30:23]} - {2'h0, _GEN_314 ? 8'h1 : _GEN_313[14:7]};
+        {2'h0, _GEN_314[30:23]} - {2'h0, _GEN_315 ? 8'h1 : _GEN_314[14:7]};
     if (_GEN_6)
-      select_r0s10__36 <= _GEN_316 > 6'h1A ? _GEN_315[3:0] + 4'h6 : 4'h0;
+      select_r0s10__36 <= _GEN_317 > 6'h1A ? _GEN_316[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_18_r0s9 <= {~_GEN_314, _GEN_313[6:0]};
+      or_i3130_18_r0s9 <= {~_GEN_315, _GEN_314[6:0]};
     if (_GEN_6) begin
       or_i3130_18_r0s10 <= or_i3130_18_r0s9;
-      cmp_i_i3332_18_r0s10 <= _GEN_316 < 6'h22;
-      loadedv_i330856_18_r0s10 <= _GEN_316;
+      cmp_i_i3332_18_r0s10 <= _GEN_317 < 6'h22;
+      loadedv_i330856_18_r0s10 <= _GEN_317;
     end
     if (_GEN_5) begin
       or_i2697_18_r0s11 <=
         (|(~({8{~(select_r0s10__36[3])}} & 8'hFF << select_r0s10__36)
-           & or_i3130_18_r0s10)) | _GEN_98[0];
-      cond_i_i_18_r0s11 <= _GEN_98[33:1];
+           & or_i3130_18_r0s10)) | _GEN_99[0];
+      cond_i_i_18_r0s11 <= _GEN_99[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__18 <= _GEN_186[151:144];
+      codes_sroa_0_0_r0s1__18 <= _GEN_187[151:144];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__18 <= codes_sroa_0_0_r0s1__18;
     if (_GEN_13)
@@ -13330,14 +13355,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__18 <= codes_sroa_0_0_r0s7__18;
     if (_GEN_7)
       mul_i2723_18_r0s9 <=
-        {8'h0, |(_GEN_313[30:23]), _GEN_313[22:16]} * {8'h0, codes_sroa_0_0_r0s8__18};
+        {8'h0, |(_GEN_314[30:23]), _GEN_314[22:16]} * {8'h0, codes_sroa_0_0_r0s8__18};
     if (_GEN_6)
       mul_i2723_18_r0s10 <= mul_i2723_18_r0s9;
     if (_GEN_5)
       mul_i2723_18_r0s11 <= mul_i2723_18_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_18_r0s12 <=
-        (sroa_speculated4764_v_18_r0s11__2 ? 36'h0 - _GEN_99 : _GEN_99)
+        (sroa_speculated4764_v_18_r0s11__2 ? 36'h0 - _GEN_100 : _GEN_100)
         + {10'h0, mul_i2723_18_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_18_r0s13 <= sum_i_sroa_0_0_off0_18_r0s12 == 36'h0;
@@ -13356,7 +13381,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_18_r0s16 <= sum_i_sroa_0_0_off0_18_r0s15;
     if (_GEN_7)
-      add_r0s9__18 <= {1'h0, _GEN_313[30:23]} + 9'h10;
+      add_r0s9__18 <= {1'h0, _GEN_314[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__18 <= add_r0s9__18;
     if (_GEN_5)
@@ -13366,7 +13391,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__18 <= add_r0s12__18;
     if (_GEN_7)
-      select_r0s9__18 <= _GEN_313[30:23] > 8'h13 ? 6'h23 : _GEN_313[28:23] + 6'h10;
+      select_r0s9__18 <= _GEN_314[30:23] > 8'h13 ? 6'h23 : _GEN_314[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__37 <= select_r0s9__18;
     if (_GEN_5)
@@ -13375,78 +13400,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__18 <= select_r0s11__18;
     if (_GEN_3) begin
       select_r0s13__72 <= select_r0s12__18;
-      and_r0s13__109 <= _GEN_1010 & _GEN_1025;
-      select_r0s13__73 <= _GEN_1026 ? ~(_GEN_317[0]) : ~(_GEN_317[2]) & _GEN_317[1];
-      and_r0s13__110 <= _GEN_1026;
-      and_r0s13__111 <= _GEN_1010;
+      and_r0s13__109 <= _GEN_1011 & _GEN_1026;
+      select_r0s13__73 <= _GEN_1027 ? ~(_GEN_318[0]) : ~(_GEN_318[2]) & _GEN_318[1];
+      and_r0s13__110 <= _GEN_1027;
+      and_r0s13__111 <= _GEN_1011;
       select_r0s13__74 <=
-        _GEN_1017
-          ? {_GEN_1020 & ~_GEN_1023,
-             _GEN_1020
-               ? {_GEN_1021 & ~_GEN_1022,
-                  _GEN_1021 ? ~(_GEN_317[4]) & _GEN_317[3] : ~(_GEN_317[6]) & _GEN_317[5]}
-               : {_GEN_1018 & ~_GEN_1019,
-                  _GEN_1018
-                    ? ~(_GEN_317[8]) & _GEN_317[7]
-                    : ~(_GEN_317[10]) & _GEN_317[9]}}
-          : {_GEN_1013 & ~_GEN_1016,
-             _GEN_1013
-               ? {_GEN_1014 & ~_GEN_1015,
-                  _GEN_1014
-                    ? ~(_GEN_317[12]) & _GEN_317[11]
-                    : ~(_GEN_317[14]) & _GEN_317[13]}
-               : {_GEN_1011 & ~_GEN_1012,
-                  _GEN_1011
-                    ? ~(_GEN_317[16]) & _GEN_317[15]
-                    : ~(_GEN_317[18]) & _GEN_317[17]}};
-      and_r0s13__112 <= _GEN_1017 & ~_GEN_1024;
+        _GEN_1018
+          ? {_GEN_1021 & ~_GEN_1024,
+             _GEN_1021
+               ? {_GEN_1022 & ~_GEN_1023,
+                  _GEN_1022 ? ~(_GEN_318[4]) & _GEN_318[3] : ~(_GEN_318[6]) & _GEN_318[5]}
+               : {_GEN_1019 & ~_GEN_1020,
+                  _GEN_1019
+                    ? ~(_GEN_318[8]) & _GEN_318[7]
+                    : ~(_GEN_318[10]) & _GEN_318[9]}}
+          : {_GEN_1014 & ~_GEN_1017,
+             _GEN_1014
+               ? {_GEN_1015 & ~_GEN_1016,
+                  _GEN_1015
+                    ? ~(_GEN_318[12]) & _GEN_318[11]
+                    : ~(_GEN_318[14]) & _GEN_318[13]}
+               : {_GEN_1012 & ~_GEN_1013,
+                  _GEN_1012
+                    ? ~(_GEN_318[16]) & _GEN_318[15]
+                    : ~(_GEN_318[18]) & _GEN_318[17]}};
+      and_r0s13__112 <= _GEN_1018 & ~_GEN_1025;
       select_r0s13__75 <=
-        _GEN_1002
-          ? {_GEN_1005 & ~_GEN_1008,
-             _GEN_1005
-               ? {_GEN_1006 & ~_GEN_1007,
-                  _GEN_1006
-                    ? ~(_GEN_317[20]) & _GEN_317[19]
-                    : ~(_GEN_317[22]) & _GEN_317[21]}
-               : {_GEN_1003 & ~_GEN_1004,
-                  _GEN_1003
-                    ? ~(_GEN_317[24]) & _GEN_317[23]
-                    : ~(_GEN_317[26]) & _GEN_317[25]}}
-          : {_GEN_998 & ~_GEN_1001,
-             _GEN_998
-               ? {_GEN_999 & ~_GEN_1000,
-                  _GEN_999
-                    ? ~(_GEN_317[28]) & _GEN_317[27]
-                    : ~(_GEN_317[30]) & _GEN_317[29]}
-               : {_GEN_996 & ~_GEN_997,
-                  _GEN_996
-                    ? ~(_GEN_317[32]) & _GEN_317[31]
-                    : ~(_GEN_317[34]) & _GEN_317[33]}};
-      and_r0s13__113 <= _GEN_1002 & ~_GEN_1009;
-      and_r0s13__114 <= _GEN_1010 & ~_GEN_1025;
+        _GEN_1003
+          ? {_GEN_1006 & ~_GEN_1009,
+             _GEN_1006
+               ? {_GEN_1007 & ~_GEN_1008,
+                  _GEN_1007
+                    ? ~(_GEN_318[20]) & _GEN_318[19]
+                    : ~(_GEN_318[22]) & _GEN_318[21]}
+               : {_GEN_1004 & ~_GEN_1005,
+                  _GEN_1004
+                    ? ~(_GEN_318[24]) & _GEN_318[23]
+                    : ~(_GEN_318[26]) & _GEN_318[25]}}
+          : {_GEN_999 & ~_GEN_1002,
+             _GEN_999
+               ? {_GEN_1000 & ~_GEN_1001,
+                  _GEN_1000
+                    ? ~(_GEN_318[28]) & _GEN_318[27]
+                    : ~(_GEN_318[30]) & _GEN_318[29]}
+               : {_GEN_997 & ~_GEN_998,
+                  _GEN_997
+                    ? ~(_GEN_318[32]) & _GEN_318[31]
+                    : ~(_GEN_318[34]) & _GEN_318[33]}};
+      and_r0s13__113 <= _GEN_1003 & ~_GEN_1010;
+      and_r0s13__114 <= _GEN_1011 & ~_GEN_1026;
     end
     if (_GEN_2)
-      sub_i2968_18_r0s14 <= {1'h0, add_r0s13__18} - {4'h0, _GEN_319};
+      sub_i2968_18_r0s14 <= {1'h0, add_r0s13__18} - {4'h0, _GEN_320};
     if (_GEN_1)
       sub_i2968_18_r0s15 <= sub_i2968_18_r0s14;
     if (_GEN_2)
-      cmp_i3745_18_r0s14 <= _GEN_319 < 6'h23;
+      cmp_i3745_18_r0s14 <= _GEN_320 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_18_r0s13 <= _GEN_317;
+      magnitude_i_sroa_0_0_off0_18_r0s13 <= _GEN_318;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_18_r0s14 <= magnitude_i_sroa_0_0_off0_18_r0s13;
-      umin_r0s14__18 <= _GEN_319;
+      umin_r0s14__18 <= _GEN_320;
     end
     if (_GEN_1) begin
-      cond_i3748_18_r0s15 <= _GEN_100[27];
-      cond_i3748_18_r0s15__1 <= _GEN_100[34:28];
-      cond_i3748_18_r0s15__2 <= _GEN_100[26];
-      cond_i3748_18_r0s15__3 <= _GEN_100[25:0];
+      cond_i3748_18_r0s15 <= _GEN_101[27];
+      cond_i3748_18_r0s15__1 <= _GEN_101[34:28];
+      cond_i3748_18_r0s15__2 <= _GEN_101[26];
+      cond_i3748_18_r0s15__3 <= _GEN_101[25:0];
     end
     if (_GEN_0)
-      narrow_18_r0s16 <= _GEN_101 < 17'h7F7F ? _GEN_101[15:0] : 16'h7F7F;
+      narrow_18_r0s16 <= _GEN_102 < 17'h7F7F ? _GEN_102[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_18_r0s9 <= _GEN_313[14:0] == 15'h0 ? 16'h0 : _GEN_313[15:0];
+      ref_tmp96_i_sroa_0_0_18_r0s9 <= _GEN_314[14:0] == 15'h0 ? 16'h0 : _GEN_314[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_18_r0s10 <= ref_tmp96_i_sroa_0_0_18_r0s9;
     if (_GEN_5)
@@ -13462,7 +13487,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_18_r0s16 <= ref_tmp96_i_sroa_0_0_18_r0s15;
     if (_GEN_15)
-      cmp_i1292_19_r0s1 <= _GEN_186[159:152] == 8'h0;
+      cmp_i1292_19_r0s1 <= _GEN_187[159:152] == 8'h0;
     if (_GEN_14)
       cmp_i1292_19_r0s2 <= cmp_i1292_19_r0s1;
     if (_GEN_13)
@@ -13494,7 +13519,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_19_r0s16 <= cmp_i1292_19_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_19_r0s9 <= _GEN_320[6:0];
+      sroa_speculated4764_v_19_r0s9 <= _GEN_321[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_19_r0s10 <= sroa_speculated4764_v_19_r0s9;
     if (_GEN_5)
@@ -13510,7 +13535,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_19_r0s16 <= sroa_speculated4764_v_19_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_19_r0s9__1 <= _GEN_320[14:7];
+      sroa_speculated4764_v_19_r0s9__1 <= _GEN_321[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_19_r0s10__1 <= sroa_speculated4764_v_19_r0s9__1;
     if (_GEN_5)
@@ -13526,7 +13551,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_19_r0s16__1 <= sroa_speculated4764_v_19_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_19_r0s9__2 <= _GEN_320[15];
+      sroa_speculated4764_v_19_r0s9__2 <= _GEN_321[15];
     if (_GEN_6)
       sroa_speculated4764_v_19_r0s10__2 <= sroa_speculated4764_v_19_r0s9__2;
     if (_GEN_5)
@@ -13542,7 +13567,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_19_r0s16__2 <= sroa_speculated4764_v_19_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__19 <= |(_GEN_320[31:16]);
+      xor_r0s9__19 <= |(_GEN_321[31:16]);
     if (_GEN_6)
       xor_r0s10__19 <= xor_r0s9__19;
     if (_GEN_5)
@@ -13559,24 +13584,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__19 <= xor_r0s15__19;
     if (_GEN_7)
       sub_i1111_neg_19_r0s9 <=
-        {2'h0, _GEN_320[30:23]} - {2'h0, _GEN_321 ? 8'h1 : _GEN_320[14:7]};
+        {2'h0, _GEN_321[30:23]} - {2'h0, _GEN_322 ? 8'h1 : _GEN_321[14:7]};
     if (_GEN_6)
-      select_r0s10__38 <= _GEN_323 > 6'h1A ? _GEN_322[3:0] + 4'h6 : 4'h0;
+      select_r0s10__38 <= _GEN_324 > 6'h1A ? _GEN_323[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_19_r0s9 <= {~_GEN_321, _GEN_320[6:0]};
+      or_i3130_19_r0s9 <= {~_GEN_322, _GEN_321[6:0]};
     if (_GEN_6) begin
       or_i3130_19_r0s10 <= or_i3130_19_r0s9;
-      cmp_i_i3332_19_r0s10 <= _GEN_323 < 6'h22;
-      loadedv_i330856_19_r0s10 <= _GEN_323;
+      cmp_i_i3332_19_r0s10 <= _GEN_324 < 6'h22;
+      loadedv_i330856_19_r0s10 <= _GEN_324;
     end
     if (_GEN_5) begin
       or_i2697_19_r0s11 <=
         (|(~({8{~(select_r0s10__38[3])}} & 8'hFF << select_r0s10__38)
-           & or_i3130_19_r0s10)) | _GEN_102[0];
-      cond_i_i_19_r0s11 <= _GEN_102[33:1];
+           & or_i3130_19_r0s10)) | _GEN_103[0];
+      cond_i_i_19_r0s11 <= _GEN_103[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__19 <= _GEN_186[159:152];
+      codes_sroa_0_0_r0s1__19 <= _GEN_187[159:152];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__19 <= codes_sroa_0_0_r0s1__19;
     if (_GEN_13)
@@ -13593,14 +13618,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__19 <= codes_sroa_0_0_r0s7__19;
     if (_GEN_7)
       mul_i2723_19_r0s9 <=
-        {8'h0, |(_GEN_320[30:23]), _GEN_320[22:16]} * {8'h0, codes_sroa_0_0_r0s8__19};
+        {8'h0, |(_GEN_321[30:23]), _GEN_321[22:16]} * {8'h0, codes_sroa_0_0_r0s8__19};
     if (_GEN_6)
       mul_i2723_19_r0s10 <= mul_i2723_19_r0s9;
     if (_GEN_5)
       mul_i2723_19_r0s11 <= mul_i2723_19_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_19_r0s12 <=
-        (sroa_speculated4764_v_19_r0s11__2 ? 36'h0 - _GEN_103 : _GEN_103)
+        (sroa_speculated4764_v_19_r0s11__2 ? 36'h0 - _GEN_104 : _GEN_104)
         + {10'h0, mul_i2723_19_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_19_r0s13 <= sum_i_sroa_0_0_off0_19_r0s12 == 36'h0;
@@ -13619,7 +13644,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_19_r0s16 <= sum_i_sroa_0_0_off0_19_r0s15;
     if (_GEN_7)
-      add_r0s9__19 <= {1'h0, _GEN_320[30:23]} + 9'h10;
+      add_r0s9__19 <= {1'h0, _GEN_321[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__19 <= add_r0s9__19;
     if (_GEN_5)
@@ -13629,7 +13654,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__19 <= add_r0s12__19;
     if (_GEN_7)
-      select_r0s9__19 <= _GEN_320[30:23] > 8'h13 ? 6'h23 : _GEN_320[28:23] + 6'h10;
+      select_r0s9__19 <= _GEN_321[30:23] > 8'h13 ? 6'h23 : _GEN_321[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__39 <= select_r0s9__19;
     if (_GEN_5)
@@ -13638,78 +13663,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__19 <= select_r0s11__19;
     if (_GEN_3) begin
       select_r0s13__76 <= select_r0s12__19;
-      and_r0s13__115 <= _GEN_1041 & _GEN_1056;
-      select_r0s13__77 <= _GEN_1057 ? ~(_GEN_324[0]) : ~(_GEN_324[2]) & _GEN_324[1];
-      and_r0s13__116 <= _GEN_1057;
-      and_r0s13__117 <= _GEN_1041;
+      and_r0s13__115 <= _GEN_1042 & _GEN_1057;
+      select_r0s13__77 <= _GEN_1058 ? ~(_GEN_325[0]) : ~(_GEN_325[2]) & _GEN_325[1];
+      and_r0s13__116 <= _GEN_1058;
+      and_r0s13__117 <= _GEN_1042;
       select_r0s13__78 <=
-        _GEN_1048
-          ? {_GEN_1051 & ~_GEN_1054,
-             _GEN_1051
-               ? {_GEN_1052 & ~_GEN_1053,
-                  _GEN_1052 ? ~(_GEN_324[4]) & _GEN_324[3] : ~(_GEN_324[6]) & _GEN_324[5]}
-               : {_GEN_1049 & ~_GEN_1050,
-                  _GEN_1049
-                    ? ~(_GEN_324[8]) & _GEN_324[7]
-                    : ~(_GEN_324[10]) & _GEN_324[9]}}
-          : {_GEN_1044 & ~_GEN_1047,
-             _GEN_1044
-               ? {_GEN_1045 & ~_GEN_1046,
-                  _GEN_1045
-                    ? ~(_GEN_324[12]) & _GEN_324[11]
-                    : ~(_GEN_324[14]) & _GEN_324[13]}
-               : {_GEN_1042 & ~_GEN_1043,
-                  _GEN_1042
-                    ? ~(_GEN_324[16]) & _GEN_324[15]
-                    : ~(_GEN_324[18]) & _GEN_324[17]}};
-      and_r0s13__118 <= _GEN_1048 & ~_GEN_1055;
+        _GEN_1049
+          ? {_GEN_1052 & ~_GEN_1055,
+             _GEN_1052
+               ? {_GEN_1053 & ~_GEN_1054,
+                  _GEN_1053 ? ~(_GEN_325[4]) & _GEN_325[3] : ~(_GEN_325[6]) & _GEN_325[5]}
+               : {_GEN_1050 & ~_GEN_1051,
+                  _GEN_1050
+                    ? ~(_GEN_325[8]) & _GEN_325[7]
+                    : ~(_GEN_325[10]) & _GEN_325[9]}}
+          : {_GEN_1045 & ~_GEN_1048,
+             _GEN_1045
+               ? {_GEN_1046 & ~_GEN_1047,
+                  _GEN_1046
+                    ? ~(_GEN_325[12]) & _GEN_325[11]
+                    : ~(_GEN_325[14]) & _GEN_325[13]}
+               : {_GEN_1043 & ~_GEN_1044,
+                  _GEN_1043
+                    ? ~(_GEN_325[16]) & _GEN_325[15]
+                    : ~(_GEN_325[18]) & _GEN_325[17]}};
+      and_r0s13__118 <= _GEN_1049 & ~_GEN_1056;
       select_r0s13__79 <=
-        _GEN_1033
-          ? {_GEN_1036 & ~_GEN_1039,
-             _GEN_1036
-               ? {_GEN_1037 & ~_GEN_1038,
-                  _GEN_1037
-                    ? ~(_GEN_324[20]) & _GEN_324[19]
-                    : ~(_GEN_324[22]) & _GEN_324[21]}
-               : {_GEN_1034 & ~_GEN_1035,
-                  _GEN_1034
-                    ? ~(_GEN_324[24]) & _GEN_324[23]
-                    : ~(_GEN_324[26]) & _GEN_324[25]}}
-          : {_GEN_1029 & ~_GEN_1032,
-             _GEN_1029
-               ? {_GEN_1030 & ~_GEN_1031,
-                  _GEN_1030
-                    ? ~(_GEN_324[28]) & _GEN_324[27]
-                    : ~(_GEN_324[30]) & _GEN_324[29]}
-               : {_GEN_1027 & ~_GEN_1028,
-                  _GEN_1027
-                    ? ~(_GEN_324[32]) & _GEN_324[31]
-                    : ~(_GEN_324[34]) & _GEN_324[33]}};
-      and_r0s13__119 <= _GEN_1033 & ~_GEN_1040;
-      and_r0s13__120 <= _GEN_1041 & ~_GEN_1056;
+        _GEN_1034
+          ? {_GEN_1037 & ~_GEN_1040,
+             _GEN_1037
+               ? {_GEN_1038 & ~_GEN_1039,
+                  _GEN_1038
+                    ? ~(_GEN_325[20]) & _GEN_325[19]
+                    : ~(_GEN_325[22]) & _GEN_325[21]}
+               : {_GEN_1035 & ~_GEN_1036,
+                  _GEN_1035
+                    ? ~(_GEN_325[24]) & _GEN_325[23]
+                    : ~(_GEN_325[26]) & _GEN_325[25]}}
+          : {_GEN_1030 & ~_GEN_1033,
+             _GEN_1030
+               ? {_GEN_1031 & ~_GEN_1032,
+                  _GEN_1031
+                    ? ~(_GEN_325[28]) & _GEN_325[27]
+                    : ~(_GEN_325[30]) & _GEN_325[29]}
+               : {_GEN_1028 & ~_GEN_1029,
+                  _GEN_1028
+                    ? ~(_GEN_325[32]) & _GEN_325[31]
+                    : ~(_GEN_325[34]) & _GEN_325[33]}};
+      and_r0s13__119 <= _GEN_1034 & ~_GEN_1041;
+      and_r0s13__120 <= _GEN_1042 & ~_GEN_1057;
     end
     if (_GEN_2)
-      sub_i2968_19_r0s14 <= {1'h0, add_r0s13__19} - {4'h0, _GEN_326};
+      sub_i2968_19_r0s14 <= {1'h0, add_r0s13__19} - {4'h0, _GEN_327};
     if (_GEN_1)
       sub_i2968_19_r0s15 <= sub_i2968_19_r0s14;
     if (_GEN_2)
-      cmp_i3745_19_r0s14 <= _GEN_326 < 6'h23;
+      cmp_i3745_19_r0s14 <= _GEN_327 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_19_r0s13 <= _GEN_324;
+      magnitude_i_sroa_0_0_off0_19_r0s13 <= _GEN_325;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_19_r0s14 <= magnitude_i_sroa_0_0_off0_19_r0s13;
-      umin_r0s14__19 <= _GEN_326;
+      umin_r0s14__19 <= _GEN_327;
     end
     if (_GEN_1) begin
-      cond_i3748_19_r0s15 <= _GEN_104[27];
-      cond_i3748_19_r0s15__1 <= _GEN_104[34:28];
-      cond_i3748_19_r0s15__2 <= _GEN_104[26];
-      cond_i3748_19_r0s15__3 <= _GEN_104[25:0];
+      cond_i3748_19_r0s15 <= _GEN_105[27];
+      cond_i3748_19_r0s15__1 <= _GEN_105[34:28];
+      cond_i3748_19_r0s15__2 <= _GEN_105[26];
+      cond_i3748_19_r0s15__3 <= _GEN_105[25:0];
     end
     if (_GEN_0)
-      narrow_19_r0s16 <= _GEN_105 < 17'h7F7F ? _GEN_105[15:0] : 16'h7F7F;
+      narrow_19_r0s16 <= _GEN_106 < 17'h7F7F ? _GEN_106[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_19_r0s9 <= _GEN_320[14:0] == 15'h0 ? 16'h0 : _GEN_320[15:0];
+      ref_tmp96_i_sroa_0_0_19_r0s9 <= _GEN_321[14:0] == 15'h0 ? 16'h0 : _GEN_321[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_19_r0s10 <= ref_tmp96_i_sroa_0_0_19_r0s9;
     if (_GEN_5)
@@ -13725,7 +13750,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_19_r0s16 <= ref_tmp96_i_sroa_0_0_19_r0s15;
     if (_GEN_15)
-      cmp_i1292_20_r0s1 <= _GEN_186[167:160] == 8'h0;
+      cmp_i1292_20_r0s1 <= _GEN_187[167:160] == 8'h0;
     if (_GEN_14)
       cmp_i1292_20_r0s2 <= cmp_i1292_20_r0s1;
     if (_GEN_13)
@@ -13757,7 +13782,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_20_r0s16 <= cmp_i1292_20_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_20_r0s9 <= _GEN_327[6:0];
+      sroa_speculated4764_v_20_r0s9 <= _GEN_328[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_20_r0s10 <= sroa_speculated4764_v_20_r0s9;
     if (_GEN_5)
@@ -13773,7 +13798,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_20_r0s16 <= sroa_speculated4764_v_20_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_20_r0s9__1 <= _GEN_327[14:7];
+      sroa_speculated4764_v_20_r0s9__1 <= _GEN_328[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_20_r0s10__1 <= sroa_speculated4764_v_20_r0s9__1;
     if (_GEN_5)
@@ -13789,7 +13814,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_20_r0s16__1 <= sroa_speculated4764_v_20_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_20_r0s9__2 <= _GEN_327[15];
+      sroa_speculated4764_v_20_r0s9__2 <= _GEN_328[15];
     if (_GEN_6)
       sroa_speculated4764_v_20_r0s10__2 <= sroa_speculated4764_v_20_r0s9__2;
     if (_GEN_5)
@@ -13805,7 +13830,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_20_r0s16__2 <= sroa_speculated4764_v_20_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__20 <= |(_GEN_327[31:16]);
+      xor_r0s9__20 <= |(_GEN_328[31:16]);
     if (_GEN_6)
       xor_r0s10__20 <= xor_r0s9__20;
     if (_GEN_5)
@@ -13822,24 +13847,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__20 <= xor_r0s15__20;
     if (_GEN_7)
       sub_i1111_neg_20_r0s9 <=
-        {2'h0, _GEN_327[30:23]} - {2'h0, _GEN_328 ? 8'h1 : _GEN_327[14:7]};
+        {2'h0, _GEN_328[30:23]} - {2'h0, _GEN_329 ? 8'h1 : _GEN_328[14:7]};
     if (_GEN_6)
-      select_r0s10__40 <= _GEN_330 > 6'h1A ? _GEN_329[3:0] + 4'h6 : 4'h0;
+      select_r0s10__40 <= _GEN_331 > 6'h1A ? _GEN_330[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_20_r0s9 <= {~_GEN_328, _GEN_327[6:0]};
+      or_i3130_20_r0s9 <= {~_GEN_329, _GEN_328[6:0]};
     if (_GEN_6) begin
       or_i3130_20_r0s10 <= or_i3130_20_r0s9;
-      cmp_i_i3332_20_r0s10 <= _GEN_330 < 6'h22;
-      loadedv_i330856_20_r0s10 <= _GEN_330;
+      cmp_i_i3332_20_r0s10 <= _GEN_331 < 6'h22;
+      loadedv_i330856_20_r0s10 <= _GEN_331;
     end
     if (_GEN_5) begin
       or_i2697_20_r0s11 <=
         (|(~({8{~(select_r0s10__40[3])}} & 8'hFF << select_r0s10__40)
-           & or_i3130_20_r0s10)) | _GEN_106[0];
-      cond_i_i_20_r0s11 <= _GEN_106[33:1];
+           & or_i3130_20_r0s10)) | _GEN_107[0];
+      cond_i_i_20_r0s11 <= _GEN_107[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__20 <= _GEN_186[167:160];
+      codes_sroa_0_0_r0s1__20 <= _GEN_187[167:160];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__20 <= codes_sroa_0_0_r0s1__20;
     if (_GEN_13)
@@ -13856,14 +13881,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__20 <= codes_sroa_0_0_r0s7__20;
     if (_GEN_7)
       mul_i2723_20_r0s9 <=
-        {8'h0, |(_GEN_327[30:23]), _GEN_327[22:16]} * {8'h0, codes_sroa_0_0_r0s8__20};
+        {8'h0, |(_GEN_328[30:23]), _GEN_328[22:16]} * {8'h0, codes_sroa_0_0_r0s8__20};
     if (_GEN_6)
       mul_i2723_20_r0s10 <= mul_i2723_20_r0s9;
     if (_GEN_5)
       mul_i2723_20_r0s11 <= mul_i2723_20_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_20_r0s12 <=
-        (sroa_speculated4764_v_20_r0s11__2 ? 36'h0 - _GEN_107 : _GEN_107)
+        (sroa_speculated4764_v_20_r0s11__2 ? 36'h0 - _GEN_108 : _GEN_108)
         + {10'h0, mul_i2723_20_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_20_r0s13 <= sum_i_sroa_0_0_off0_20_r0s12 == 36'h0;
@@ -13882,7 +13907,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_20_r0s16 <= sum_i_sroa_0_0_off0_20_r0s15;
     if (_GEN_7)
-      add_r0s9__20 <= {1'h0, _GEN_327[30:23]} + 9'h10;
+      add_r0s9__20 <= {1'h0, _GEN_328[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__20 <= add_r0s9__20;
     if (_GEN_5)
@@ -13892,7 +13917,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__20 <= add_r0s12__20;
     if (_GEN_7)
-      select_r0s9__20 <= _GEN_327[30:23] > 8'h13 ? 6'h23 : _GEN_327[28:23] + 6'h10;
+      select_r0s9__20 <= _GEN_328[30:23] > 8'h13 ? 6'h23 : _GEN_328[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__41 <= select_r0s9__20;
     if (_GEN_5)
@@ -13901,78 +13926,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__20 <= select_r0s11__20;
     if (_GEN_3) begin
       select_r0s13__80 <= select_r0s12__20;
-      and_r0s13__121 <= _GEN_1072 & _GEN_1087;
-      select_r0s13__81 <= _GEN_1088 ? ~(_GEN_331[0]) : ~(_GEN_331[2]) & _GEN_331[1];
-      and_r0s13__122 <= _GEN_1088;
-      and_r0s13__123 <= _GEN_1072;
+      and_r0s13__121 <= _GEN_1073 & _GEN_1088;
+      select_r0s13__81 <= _GEN_1089 ? ~(_GEN_332[0]) : ~(_GEN_332[2]) & _GEN_332[1];
+      and_r0s13__122 <= _GEN_1089;
+      and_r0s13__123 <= _GEN_1073;
       select_r0s13__82 <=
-        _GEN_1079
-          ? {_GEN_1082 & ~_GEN_1085,
-             _GEN_1082
-               ? {_GEN_1083 & ~_GEN_1084,
-                  _GEN_1083 ? ~(_GEN_331[4]) & _GEN_331[3] : ~(_GEN_331[6]) & _GEN_331[5]}
-               : {_GEN_1080 & ~_GEN_1081,
-                  _GEN_1080
-                    ? ~(_GEN_331[8]) & _GEN_331[7]
-                    : ~(_GEN_331[10]) & _GEN_331[9]}}
-          : {_GEN_1075 & ~_GEN_1078,
-             _GEN_1075
-               ? {_GEN_1076 & ~_GEN_1077,
-                  _GEN_1076
-                    ? ~(_GEN_331[12]) & _GEN_331[11]
-                    : ~(_GEN_331[14]) & _GEN_331[13]}
-               : {_GEN_1073 & ~_GEN_1074,
-                  _GEN_1073
-                    ? ~(_GEN_331[16]) & _GEN_331[15]
-                    : ~(_GEN_331[18]) & _GEN_331[17]}};
-      and_r0s13__124 <= _GEN_1079 & ~_GEN_1086;
+        _GEN_1080
+          ? {_GEN_1083 & ~_GEN_1086,
+             _GEN_1083
+               ? {_GEN_1084 & ~_GEN_1085,
+                  _GEN_1084 ? ~(_GEN_332[4]) & _GEN_332[3] : ~(_GEN_332[6]) & _GEN_332[5]}
+               : {_GEN_1081 & ~_GEN_1082,
+                  _GEN_1081
+                    ? ~(_GEN_332[8]) & _GEN_332[7]
+                    : ~(_GEN_332[10]) & _GEN_332[9]}}
+          : {_GEN_1076 & ~_GEN_1079,
+             _GEN_1076
+               ? {_GEN_1077 & ~_GEN_1078,
+                  _GEN_1077
+                    ? ~(_GEN_332[12]) & _GEN_332[11]
+                    : ~(_GEN_332[14]) & _GEN_332[13]}
+               : {_GEN_1074 & ~_GEN_1075,
+                  _GEN_1074
+                    ? ~(_GEN_332[16]) & _GEN_332[15]
+                    : ~(_GEN_332[18]) & _GEN_332[17]}};
+      and_r0s13__124 <= _GEN_1080 & ~_GEN_1087;
       select_r0s13__83 <=
-        _GEN_1064
-          ? {_GEN_1067 & ~_GEN_1070,
-             _GEN_1067
-               ? {_GEN_1068 & ~_GEN_1069,
-                  _GEN_1068
-                    ? ~(_GEN_331[20]) & _GEN_331[19]
-                    : ~(_GEN_331[22]) & _GEN_331[21]}
-               : {_GEN_1065 & ~_GEN_1066,
-                  _GEN_1065
-                    ? ~(_GEN_331[24]) & _GEN_331[23]
-                    : ~(_GEN_331[26]) & _GEN_331[25]}}
-          : {_GEN_1060 & ~_GEN_1063,
-             _GEN_1060
-               ? {_GEN_1061 & ~_GEN_1062,
-                  _GEN_1061
-                    ? ~(_GEN_331[28]) & _GEN_331[27]
-                    : ~(_GEN_331[30]) & _GEN_331[29]}
-               : {_GEN_1058 & ~_GEN_1059,
-                  _GEN_1058
-                    ? ~(_GEN_331[32]) & _GEN_331[31]
-                    : ~(_GEN_331[34]) & _GEN_331[33]}};
-      and_r0s13__125 <= _GEN_1064 & ~_GEN_1071;
-      and_r0s13__126 <= _GEN_1072 & ~_GEN_1087;
+        _GEN_1065
+          ? {_GEN_1068 & ~_GEN_1071,
+             _GEN_1068
+               ? {_GEN_1069 & ~_GEN_1070,
+                  _GEN_1069
+                    ? ~(_GEN_332[20]) & _GEN_332[19]
+                    : ~(_GEN_332[22]) & _GEN_332[21]}
+               : {_GEN_1066 & ~_GEN_1067,
+                  _GEN_1066
+                    ? ~(_GEN_332[24]) & _GEN_332[23]
+                    : ~(_GEN_332[26]) & _GEN_332[25]}}
+          : {_GEN_1061 & ~_GEN_1064,
+             _GEN_1061
+               ? {_GEN_1062 & ~_GEN_1063,
+                  _GEN_1062
+                    ? ~(_GEN_332[28]) & _GEN_332[27]
+                    : ~(_GEN_332[30]) & _GEN_332[29]}
+               : {_GEN_1059 & ~_GEN_1060,
+                  _GEN_1059
+                    ? ~(_GEN_332[32]) & _GEN_332[31]
+                    : ~(_GEN_332[34]) & _GEN_332[33]}};
+      and_r0s13__125 <= _GEN_1065 & ~_GEN_1072;
+      and_r0s13__126 <= _GEN_1073 & ~_GEN_1088;
     end
     if (_GEN_2)
-      sub_i2968_20_r0s14 <= {1'h0, add_r0s13__20} - {4'h0, _GEN_333};
+      sub_i2968_20_r0s14 <= {1'h0, add_r0s13__20} - {4'h0, _GEN_334};
     if (_GEN_1)
       sub_i2968_20_r0s15 <= sub_i2968_20_r0s14;
     if (_GEN_2)
-      cmp_i3745_20_r0s14 <= _GEN_333 < 6'h23;
+      cmp_i3745_20_r0s14 <= _GEN_334 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_20_r0s13 <= _GEN_331;
+      magnitude_i_sroa_0_0_off0_20_r0s13 <= _GEN_332;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_20_r0s14 <= magnitude_i_sroa_0_0_off0_20_r0s13;
-      umin_r0s14__20 <= _GEN_333;
+      umin_r0s14__20 <= _GEN_334;
     end
     if (_GEN_1) begin
-      cond_i3748_20_r0s15 <= _GEN_108[27];
-      cond_i3748_20_r0s15__1 <= _GEN_108[34:28];
-      cond_i3748_20_r0s15__2 <= _GEN_108[26];
-      cond_i3748_20_r0s15__3 <= _GEN_108[25:0];
+      cond_i3748_20_r0s15 <= _GEN_109[27];
+      cond_i3748_20_r0s15__1 <= _GEN_109[34:28];
+      cond_i3748_20_r0s15__2 <= _GEN_109[26];
+      cond_i3748_20_r0s15__3 <= _GEN_109[25:0];
     end
     if (_GEN_0)
-      narrow_20_r0s16 <= _GEN_109 < 17'h7F7F ? _GEN_109[15:0] : 16'h7F7F;
+      narrow_20_r0s16 <= _GEN_110 < 17'h7F7F ? _GEN_110[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_20_r0s9 <= _GEN_327[14:0] == 15'h0 ? 16'h0 : _GEN_327[15:0];
+      ref_tmp96_i_sroa_0_0_20_r0s9 <= _GEN_328[14:0] == 15'h0 ? 16'h0 : _GEN_328[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_20_r0s10 <= ref_tmp96_i_sroa_0_0_20_r0s9;
     if (_GEN_5)
@@ -13988,7 +14013,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_20_r0s16 <= ref_tmp96_i_sroa_0_0_20_r0s15;
     if (_GEN_15)
-      cmp_i1292_21_r0s1 <= _GEN_186[175:168] == 8'h0;
+      cmp_i1292_21_r0s1 <= _GEN_187[175:168] == 8'h0;
     if (_GEN_14)
       cmp_i1292_21_r0s2 <= cmp_i1292_21_r0s1;
     if (_GEN_13)
@@ -14020,7 +14045,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_21_r0s16 <= cmp_i1292_21_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_21_r0s9 <= _GEN_334[6:0];
+      sroa_speculated4764_v_21_r0s9 <= _GEN_335[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_21_r0s10 <= sroa_speculated4764_v_21_r0s9;
     if (_GEN_5)
@@ -14036,7 +14061,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_21_r0s16 <= sroa_speculated4764_v_21_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_21_r0s9__1 <= _GEN_334[14:7];
+      sroa_speculated4764_v_21_r0s9__1 <= _GEN_335[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_21_r0s10__1 <= sroa_speculated4764_v_21_r0s9__1;
     if (_GEN_5)
@@ -14052,7 +14077,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_21_r0s16__1 <= sroa_speculated4764_v_21_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_21_r0s9__2 <= _GEN_334[15];
+      sroa_speculated4764_v_21_r0s9__2 <= _GEN_335[15];
     if (_GEN_6)
       sroa_speculated4764_v_21_r0s10__2 <= sroa_speculated4764_v_21_r0s9__2;
     if (_GEN_5)
@@ -14068,7 +14093,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_21_r0s16__2 <= sroa_speculated4764_v_21_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__21 <= |(_GEN_334[31:16]);
+      xor_r0s9__21 <= |(_GEN_335[31:16]);
     if (_GEN_6)
       xor_r0s10__21 <= xor_r0s9__21;
     if (_GEN_5)
@@ -14085,24 +14110,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__21 <= xor_r0s15__21;
     if (_GEN_7)
       sub_i1111_neg_21_r0s9 <=
-        {2'h0, _GEN_334[30:23]} - {2'h0, _GEN_335 ? 8'h1 : _GEN_334[14:7]};
+        {2'h0, _GEN_335[30:23]} - {2'h0, _GEN_336 ? 8'h1 : _GEN_335[14:7]};
     if (_GEN_6)
-      select_r0s10__42 <= _GEN_337 > 6'h1A ? _GEN_336[3:0] + 4'h6 : 4'h0;
+      select_r0s10__42 <= _GEN_338 > 6'h1A ? _GEN_337[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_21_r0s9 <= {~_GEN_335, _GEN_334[6:0]};
+      or_i3130_21_r0s9 <= {~_GEN_336, _GEN_335[6:0]};
     if (_GEN_6) begin
       or_i3130_21_r0s10 <= or_i3130_21_r0s9;
-      cmp_i_i3332_21_r0s10 <= _GEN_337 < 6'h22;
-      loadedv_i330856_21_r0s10 <= _GEN_337;
+      cmp_i_i3332_21_r0s10 <= _GEN_338 < 6'h22;
+      loadedv_i330856_21_r0s10 <= _GEN_338;
     end
     if (_GEN_5) begin
       or_i2697_21_r0s11 <=
         (|(~({8{~(select_r0s10__42[3])}} & 8'hFF << select_r0s10__42)
-           & or_i3130_21_r0s10)) | _GEN_110[0];
-      cond_i_i_21_r0s11 <= _GEN_110[33:1];
+           & or_i3130_21_r0s10)) | _GEN_111[0];
+      cond_i_i_21_r0s11 <= _GEN_111[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__21 <= _GEN_186[175:168];
+      codes_sroa_0_0_r0s1__21 <= _GEN_187[175:168];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__21 <= codes_sroa_0_0_r0s1__21;
     if (_GEN_13)
@@ -14119,14 +14144,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__21 <= codes_sroa_0_0_r0s7__21;
     if (_GEN_7)
       mul_i2723_21_r0s9 <=
-        {8'h0, |(_GEN_334[30:23]), _GEN_334[22:16]} * {8'h0, codes_sroa_0_0_r0s8__21};
+        {8'h0, |(_GEN_335[30:23]), _GEN_335[22:16]} * {8'h0, codes_sroa_0_0_r0s8__21};
     if (_GEN_6)
       mul_i2723_21_r0s10 <= mul_i2723_21_r0s9;
     if (_GEN_5)
       mul_i2723_21_r0s11 <= mul_i2723_21_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_21_r0s12 <=
-        (sroa_speculated4764_v_21_r0s11__2 ? 36'h0 - _GEN_111 : _GEN_111)
+        (sroa_speculated4764_v_21_r0s11__2 ? 36'h0 - _GEN_112 : _GEN_112)
         + {10'h0, mul_i2723_21_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_21_r0s13 <= sum_i_sroa_0_0_off0_21_r0s12 == 36'h0;
@@ -14145,7 +14170,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_21_r0s16 <= sum_i_sroa_0_0_off0_21_r0s15;
     if (_GEN_7)
-      add_r0s9__21 <= {1'h0, _GEN_334[30:23]} + 9'h10;
+      add_r0s9__21 <= {1'h0, _GEN_335[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__21 <= add_r0s9__21;
     if (_GEN_5)
@@ -14155,7 +14180,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__21 <= add_r0s12__21;
     if (_GEN_7)
-      select_r0s9__21 <= _GEN_334[30:23] > 8'h13 ? 6'h23 : _GEN_334[28:23] + 6'h10;
+      select_r0s9__21 <= _GEN_335[30:23] > 8'h13 ? 6'h23 : _GEN_335[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__43 <= select_r0s9__21;
     if (_GEN_5)
@@ -14164,78 +14189,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__21 <= select_r0s11__21;
     if (_GEN_3) begin
       select_r0s13__84 <= select_r0s12__21;
-      and_r0s13__127 <= _GEN_1103 & _GEN_1118;
-      select_r0s13__85 <= _GEN_1119 ? ~(_GEN_338[0]) : ~(_GEN_338[2]) & _GEN_338[1];
-      and_r0s13__128 <= _GEN_1119;
-      and_r0s13__129 <= _GEN_1103;
+      and_r0s13__127 <= _GEN_1104 & _GEN_1119;
+      select_r0s13__85 <= _GEN_1120 ? ~(_GEN_339[0]) : ~(_GEN_339[2]) & _GEN_339[1];
+      and_r0s13__128 <= _GEN_1120;
+      and_r0s13__129 <= _GEN_1104;
       select_r0s13__86 <=
-        _GEN_1110
-          ? {_GEN_1113 & ~_GEN_1116,
-             _GEN_1113
-               ? {_GEN_1114 & ~_GEN_1115,
-                  _GEN_1114 ? ~(_GEN_338[4]) & _GEN_338[3] : ~(_GEN_338[6]) & _GEN_338[5]}
-               : {_GEN_1111 & ~_GEN_1112,
-                  _GEN_1111
-                    ? ~(_GEN_338[8]) & _GEN_338[7]
-                    : ~(_GEN_338[10]) & _GEN_338[9]}}
-          : {_GEN_1106 & ~_GEN_1109,
-             _GEN_1106
-               ? {_GEN_1107 & ~_GEN_1108,
-                  _GEN_1107
-                    ? ~(_GEN_338[12]) & _GEN_338[11]
-                    : ~(_GEN_338[14]) & _GEN_338[13]}
-               : {_GEN_1104 & ~_GEN_1105,
-                  _GEN_1104
-                    ? ~(_GEN_338[16]) & _GEN_338[15]
-                    : ~(_GEN_338[18]) & _GEN_338[17]}};
-      and_r0s13__130 <= _GEN_1110 & ~_GEN_1117;
+        _GEN_1111
+          ? {_GEN_1114 & ~_GEN_1117,
+             _GEN_1114
+               ? {_GEN_1115 & ~_GEN_1116,
+                  _GEN_1115 ? ~(_GEN_339[4]) & _GEN_339[3] : ~(_GEN_339[6]) & _GEN_339[5]}
+               : {_GEN_1112 & ~_GEN_1113,
+                  _GEN_1112
+                    ? ~(_GEN_339[8]) & _GEN_339[7]
+                    : ~(_GEN_339[10]) & _GEN_339[9]}}
+          : {_GEN_1107 & ~_GEN_1110,
+             _GEN_1107
+               ? {_GEN_1108 & ~_GEN_1109,
+                  _GEN_1108
+                    ? ~(_GEN_339[12]) & _GEN_339[11]
+                    : ~(_GEN_339[14]) & _GEN_339[13]}
+               : {_GEN_1105 & ~_GEN_1106,
+                  _GEN_1105
+                    ? ~(_GEN_339[16]) & _GEN_339[15]
+                    : ~(_GEN_339[18]) & _GEN_339[17]}};
+      and_r0s13__130 <= _GEN_1111 & ~_GEN_1118;
       select_r0s13__87 <=
-        _GEN_1095
-          ? {_GEN_1098 & ~_GEN_1101,
-             _GEN_1098
-               ? {_GEN_1099 & ~_GEN_1100,
-                  _GEN_1099
-                    ? ~(_GEN_338[20]) & _GEN_338[19]
-                    : ~(_GEN_338[22]) & _GEN_338[21]}
-               : {_GEN_1096 & ~_GEN_1097,
-                  _GEN_1096
-                    ? ~(_GEN_338[24]) & _GEN_338[23]
-                    : ~(_GEN_338[26]) & _GEN_338[25]}}
-          : {_GEN_1091 & ~_GEN_1094,
-             _GEN_1091
-               ? {_GEN_1092 & ~_GEN_1093,
-                  _GEN_1092
-                    ? ~(_GEN_338[28]) & _GEN_338[27]
-                    : ~(_GEN_338[30]) & _GEN_338[29]}
-               : {_GEN_1089 & ~_GEN_1090,
-                  _GEN_1089
-                    ? ~(_GEN_338[32]) & _GEN_338[31]
-                    : ~(_GEN_338[34]) & _GEN_338[33]}};
-      and_r0s13__131 <= _GEN_1095 & ~_GEN_1102;
-      and_r0s13__132 <= _GEN_1103 & ~_GEN_1118;
+        _GEN_1096
+          ? {_GEN_1099 & ~_GEN_1102,
+             _GEN_1099
+               ? {_GEN_1100 & ~_GEN_1101,
+                  _GEN_1100
+                    ? ~(_GEN_339[20]) & _GEN_339[19]
+                    : ~(_GEN_339[22]) & _GEN_339[21]}
+               : {_GEN_1097 & ~_GEN_1098,
+                  _GEN_1097
+                    ? ~(_GEN_339[24]) & _GEN_339[23]
+                    : ~(_GEN_339[26]) & _GEN_339[25]}}
+          : {_GEN_1092 & ~_GEN_1095,
+             _GEN_1092
+               ? {_GEN_1093 & ~_GEN_1094,
+                  _GEN_1093
+                    ? ~(_GEN_339[28]) & _GEN_339[27]
+                    : ~(_GEN_339[30]) & _GEN_339[29]}
+               : {_GEN_1090 & ~_GEN_1091,
+                  _GEN_1090
+                    ? ~(_GEN_339[32]) & _GEN_339[31]
+                    : ~(_GEN_339[34]) & _GEN_339[33]}};
+      and_r0s13__131 <= _GEN_1096 & ~_GEN_1103;
+      and_r0s13__132 <= _GEN_1104 & ~_GEN_1119;
     end
     if (_GEN_2)
-      sub_i2968_21_r0s14 <= {1'h0, add_r0s13__21} - {4'h0, _GEN_340};
+      sub_i2968_21_r0s14 <= {1'h0, add_r0s13__21} - {4'h0, _GEN_341};
     if (_GEN_1)
       sub_i2968_21_r0s15 <= sub_i2968_21_r0s14;
     if (_GEN_2)
-      cmp_i3745_21_r0s14 <= _GEN_340 < 6'h23;
+      cmp_i3745_21_r0s14 <= _GEN_341 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_21_r0s13 <= _GEN_338;
+      magnitude_i_sroa_0_0_off0_21_r0s13 <= _GEN_339;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_21_r0s14 <= magnitude_i_sroa_0_0_off0_21_r0s13;
-      umin_r0s14__21 <= _GEN_340;
+      umin_r0s14__21 <= _GEN_341;
     end
     if (_GEN_1) begin
-      cond_i3748_21_r0s15 <= _GEN_112[27];
-      cond_i3748_21_r0s15__1 <= _GEN_112[34:28];
-      cond_i3748_21_r0s15__2 <= _GEN_112[26];
-      cond_i3748_21_r0s15__3 <= _GEN_112[25:0];
+      cond_i3748_21_r0s15 <= _GEN_113[27];
+      cond_i3748_21_r0s15__1 <= _GEN_113[34:28];
+      cond_i3748_21_r0s15__2 <= _GEN_113[26];
+      cond_i3748_21_r0s15__3 <= _GEN_113[25:0];
     end
     if (_GEN_0)
-      narrow_21_r0s16 <= _GEN_113 < 17'h7F7F ? _GEN_113[15:0] : 16'h7F7F;
+      narrow_21_r0s16 <= _GEN_114 < 17'h7F7F ? _GEN_114[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_21_r0s9 <= _GEN_334[14:0] == 15'h0 ? 16'h0 : _GEN_334[15:0];
+      ref_tmp96_i_sroa_0_0_21_r0s9 <= _GEN_335[14:0] == 15'h0 ? 16'h0 : _GEN_335[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_21_r0s10 <= ref_tmp96_i_sroa_0_0_21_r0s9;
     if (_GEN_5)
@@ -14251,7 +14276,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_21_r0s16 <= ref_tmp96_i_sroa_0_0_21_r0s15;
     if (_GEN_15)
-      cmp_i1292_22_r0s1 <= _GEN_186[183:176] == 8'h0;
+      cmp_i1292_22_r0s1 <= _GEN_187[183:176] == 8'h0;
     if (_GEN_14)
       cmp_i1292_22_r0s2 <= cmp_i1292_22_r0s1;
     if (_GEN_13)
@@ -14283,7 +14308,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_22_r0s16 <= cmp_i1292_22_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_22_r0s9 <= _GEN_341[6:0];
+      sroa_speculated4764_v_22_r0s9 <= _GEN_342[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_22_r0s10 <= sroa_speculated4764_v_22_r0s9;
     if (_GEN_5)
@@ -14299,7 +14324,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_22_r0s16 <= sroa_speculated4764_v_22_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_22_r0s9__1 <= _GEN_341[14:7];
+      sroa_speculated4764_v_22_r0s9__1 <= _GEN_342[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_22_r0s10__1 <= sroa_speculated4764_v_22_r0s9__1;
     if (_GEN_5)
@@ -14315,7 +14340,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_22_r0s16__1 <= sroa_speculated4764_v_22_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_22_r0s9__2 <= _GEN_341[15];
+      sroa_speculated4764_v_22_r0s9__2 <= _GEN_342[15];
     if (_GEN_6)
       sroa_speculated4764_v_22_r0s10__2 <= sroa_speculated4764_v_22_r0s9__2;
     if (_GEN_5)
@@ -14331,7 +14356,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_22_r0s16__2 <= sroa_speculated4764_v_22_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__22 <= |(_GEN_341[31:16]);
+      xor_r0s9__22 <= |(_GEN_342[31:16]);
     if (_GEN_6)
       xor_r0s10__22 <= xor_r0s9__22;
     if (_GEN_5)
@@ -14348,24 +14373,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__22 <= xor_r0s15__22;
     if (_GEN_7)
       sub_i1111_neg_22_r0s9 <=
-        {2'h0, _GEN_341[30:23]} - {2'h0, _GEN_342 ? 8'h1 : _GEN_341[14:7]};
+        {2'h0, _GEN_342[30:23]} - {2'h0, _GEN_343 ? 8'h1 : _GEN_342[14:7]};
     if (_GEN_6)
-      select_r0s10__44 <= _GEN_344 > 6'h1A ? _GEN_343[3:0] + 4'h6 : 4'h0;
+      select_r0s10__44 <= _GEN_345 > 6'h1A ? _GEN_344[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_22_r0s9 <= {~_GEN_342, _GEN_341[6:0]};
+      or_i3130_22_r0s9 <= {~_GEN_343, _GEN_342[6:0]};
     if (_GEN_6) begin
       or_i3130_22_r0s10 <= or_i3130_22_r0s9;
-      cmp_i_i3332_22_r0s10 <= _GEN_344 < 6'h22;
-      loadedv_i330856_22_r0s10 <= _GEN_344;
+      cmp_i_i3332_22_r0s10 <= _GEN_345 < 6'h22;
+      loadedv_i330856_22_r0s10 <= _GEN_345;
     end
     if (_GEN_5) begin
       or_i2697_22_r0s11 <=
         (|(~({8{~(select_r0s10__44[3])}} & 8'hFF << select_r0s10__44)
-           & or_i3130_22_r0s10)) | _GEN_114[0];
-      cond_i_i_22_r0s11 <= _GEN_114[33:1];
+           & or_i3130_22_r0s10)) | _GEN_115[0];
+      cond_i_i_22_r0s11 <= _GEN_115[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__22 <= _GEN_186[183:176];
+      codes_sroa_0_0_r0s1__22 <= _GEN_187[183:176];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__22 <= codes_sroa_0_0_r0s1__22;
     if (_GEN_13)
@@ -14382,14 +14407,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__22 <= codes_sroa_0_0_r0s7__22;
     if (_GEN_7)
       mul_i2723_22_r0s9 <=
-        {8'h0, |(_GEN_341[30:23]), _GEN_341[22:16]} * {8'h0, codes_sroa_0_0_r0s8__22};
+        {8'h0, |(_GEN_342[30:23]), _GEN_342[22:16]} * {8'h0, codes_sroa_0_0_r0s8__22};
     if (_GEN_6)
       mul_i2723_22_r0s10 <= mul_i2723_22_r0s9;
     if (_GEN_5)
       mul_i2723_22_r0s11 <= mul_i2723_22_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_22_r0s12 <=
-        (sroa_speculated4764_v_22_r0s11__2 ? 36'h0 - _GEN_115 : _GEN_115)
+        (sroa_speculated4764_v_22_r0s11__2 ? 36'h0 - _GEN_116 : _GEN_116)
         + {10'h0, mul_i2723_22_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_22_r0s13 <= sum_i_sroa_0_0_off0_22_r0s12 == 36'h0;
@@ -14408,7 +14433,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_22_r0s16 <= sum_i_sroa_0_0_off0_22_r0s15;
     if (_GEN_7)
-      add_r0s9__22 <= {1'h0, _GEN_341[30:23]} + 9'h10;
+      add_r0s9__22 <= {1'h0, _GEN_342[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__22 <= add_r0s9__22;
     if (_GEN_5)
@@ -14418,7 +14443,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__22 <= add_r0s12__22;
     if (_GEN_7)
-      select_r0s9__22 <= _GEN_341[30:23] > 8'h13 ? 6'h23 : _GEN_341[28:23] + 6'h10;
+      select_r0s9__22 <= _GEN_342[30:23] > 8'h13 ? 6'h23 : _GEN_342[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__45 <= select_r0s9__22;
     if (_GEN_5)
@@ -14427,78 +14452,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__22 <= select_r0s11__22;
     if (_GEN_3) begin
       select_r0s13__88 <= select_r0s12__22;
-      and_r0s13__133 <= _GEN_1134 & _GEN_1149;
-      select_r0s13__89 <= _GEN_1150 ? ~(_GEN_345[0]) : ~(_GEN_345[2]) & _GEN_345[1];
-      and_r0s13__134 <= _GEN_1150;
-      and_r0s13__135 <= _GEN_1134;
+      and_r0s13__133 <= _GEN_1135 & _GEN_1150;
+      select_r0s13__89 <= _GEN_1151 ? ~(_GEN_346[0]) : ~(_GEN_346[2]) & _GEN_346[1];
+      and_r0s13__134 <= _GEN_1151;
+      and_r0s13__135 <= _GEN_1135;
       select_r0s13__90 <=
-        _GEN_1141
-          ? {_GEN_1144 & ~_GEN_1147,
-             _GEN_1144
-               ? {_GEN_1145 & ~_GEN_1146,
-                  _GEN_1145 ? ~(_GEN_345[4]) & _GEN_345[3] : ~(_GEN_345[6]) & _GEN_345[5]}
-               : {_GEN_1142 & ~_GEN_1143,
-                  _GEN_1142
-                    ? ~(_GEN_345[8]) & _GEN_345[7]
-                    : ~(_GEN_345[10]) & _GEN_345[9]}}
-          : {_GEN_1137 & ~_GEN_1140,
-             _GEN_1137
-               ? {_GEN_1138 & ~_GEN_1139,
-                  _GEN_1138
-                    ? ~(_GEN_345[12]) & _GEN_345[11]
-                    : ~(_GEN_345[14]) & _GEN_345[13]}
-               : {_GEN_1135 & ~_GEN_1136,
-                  _GEN_1135
-                    ? ~(_GEN_345[16]) & _GEN_345[15]
-                    : ~(_GEN_345[18]) & _GEN_345[17]}};
-      and_r0s13__136 <= _GEN_1141 & ~_GEN_1148;
+        _GEN_1142
+          ? {_GEN_1145 & ~_GEN_1148,
+             _GEN_1145
+               ? {_GEN_1146 & ~_GEN_1147,
+                  _GEN_1146 ? ~(_GEN_346[4]) & _GEN_346[3] : ~(_GEN_346[6]) & _GEN_346[5]}
+               : {_GEN_1143 & ~_GEN_1144,
+                  _GEN_1143
+                    ? ~(_GEN_346[8]) & _GEN_346[7]
+                    : ~(_GEN_346[10]) & _GEN_346[9]}}
+          : {_GEN_1138 & ~_GEN_1141,
+             _GEN_1138
+               ? {_GEN_1139 & ~_GEN_1140,
+                  _GEN_1139
+                    ? ~(_GEN_346[12]) & _GEN_346[11]
+                    : ~(_GEN_346[14]) & _GEN_346[13]}
+               : {_GEN_1136 & ~_GEN_1137,
+                  _GEN_1136
+                    ? ~(_GEN_346[16]) & _GEN_346[15]
+                    : ~(_GEN_346[18]) & _GEN_346[17]}};
+      and_r0s13__136 <= _GEN_1142 & ~_GEN_1149;
       select_r0s13__91 <=
-        _GEN_1126
-          ? {_GEN_1129 & ~_GEN_1132,
-             _GEN_1129
-               ? {_GEN_1130 & ~_GEN_1131,
-                  _GEN_1130
-                    ? ~(_GEN_345[20]) & _GEN_345[19]
-                    : ~(_GEN_345[22]) & _GEN_345[21]}
-               : {_GEN_1127 & ~_GEN_1128,
-                  _GEN_1127
-                    ? ~(_GEN_345[24]) & _GEN_345[23]
-                    : ~(_GEN_345[26]) & _GEN_345[25]}}
-          : {_GEN_1122 & ~_GEN_1125,
-             _GEN_1122
-               ? {_GEN_1123 & ~_GEN_1124,
-                  _GEN_1123
-                    ? ~(_GEN_345[28]) & _GEN_345[27]
-                    : ~(_GEN_345[30]) & _GEN_345[29]}
-               : {_GEN_1120 & ~_GEN_1121,
-                  _GEN_1120
-                    ? ~(_GEN_345[32]) & _GEN_345[31]
-                    : ~(_GEN_345[34]) & _GEN_345[33]}};
-      and_r0s13__137 <= _GEN_1126 & ~_GEN_1133;
-      and_r0s13__138 <= _GEN_1134 & ~_GEN_1149;
+        _GEN_1127
+          ? {_GEN_1130 & ~_GEN_1133,
+             _GEN_1130
+               ? {_GEN_1131 & ~_GEN_1132,
+                  _GEN_1131
+                    ? ~(_GEN_346[20]) & _GEN_346[19]
+                    : ~(_GEN_346[22]) & _GEN_346[21]}
+               : {_GEN_1128 & ~_GEN_1129,
+                  _GEN_1128
+                    ? ~(_GEN_346[24]) & _GEN_346[23]
+                    : ~(_GEN_346[26]) & _GEN_346[25]}}
+          : {_GEN_1123 & ~_GEN_1126,
+             _GEN_1123
+               ? {_GEN_1124 & ~_GEN_1125,
+                  _GEN_1124
+                    ? ~(_GEN_346[28]) & _GEN_346[27]
+                    : ~(_GEN_346[30]) & _GEN_346[29]}
+               : {_GEN_1121 & ~_GEN_1122,
+                  _GEN_1121
+                    ? ~(_GEN_346[32]) & _GEN_346[31]
+                    : ~(_GEN_346[34]) & _GEN_346[33]}};
+      and_r0s13__137 <= _GEN_1127 & ~_GEN_1134;
+      and_r0s13__138 <= _GEN_1135 & ~_GEN_1150;
     end
     if (_GEN_2)
-      sub_i2968_22_r0s14 <= {1'h0, add_r0s13__22} - {4'h0, _GEN_347};
+      sub_i2968_22_r0s14 <= {1'h0, add_r0s13__22} - {4'h0, _GEN_348};
     if (_GEN_1)
       sub_i2968_22_r0s15 <= sub_i2968_22_r0s14;
     if (_GEN_2)
-      cmp_i3745_22_r0s14 <= _GEN_347 < 6'h23;
+      cmp_i3745_22_r0s14 <= _GEN_348 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_22_r0s13 <= _GEN_345;
+      magnitude_i_sroa_0_0_off0_22_r0s13 <= _GEN_346;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_22_r0s14 <= magnitude_i_sroa_0_0_off0_22_r0s13;
-      umin_r0s14__22 <= _GEN_347;
+      umin_r0s14__22 <= _GEN_348;
     end
     if (_GEN_1) begin
-      cond_i3748_22_r0s15 <= _GEN_116[27];
-      cond_i3748_22_r0s15__1 <= _GEN_116[34:28];
-      cond_i3748_22_r0s15__2 <= _GEN_116[26];
-      cond_i3748_22_r0s15__3 <= _GEN_116[25:0];
+      cond_i3748_22_r0s15 <= _GEN_117[27];
+      cond_i3748_22_r0s15__1 <= _GEN_117[34:28];
+      cond_i3748_22_r0s15__2 <= _GEN_117[26];
+      cond_i3748_22_r0s15__3 <= _GEN_117[25:0];
     end
     if (_GEN_0)
-      narrow_22_r0s16 <= _GEN_117 < 17'h7F7F ? _GEN_117[15:0] : 16'h7F7F;
+      narrow_22_r0s16 <= _GEN_118 < 17'h7F7F ? _GEN_118[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_22_r0s9 <= _GEN_341[14:0] == 15'h0 ? 16'h0 : _GEN_341[15:0];
+      ref_tmp96_i_sroa_0_0_22_r0s9 <= _GEN_342[14:0] == 15'h0 ? 16'h0 : _GEN_342[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_22_r0s10 <= ref_tmp96_i_sroa_0_0_22_r0s9;
     if (_GEN_5)
@@ -14514,7 +14539,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_22_r0s16 <= ref_tmp96_i_sroa_0_0_22_r0s15;
     if (_GEN_15)
-      cmp_i1292_23_r0s1 <= _GEN_186[191:184] == 8'h0;
+      cmp_i1292_23_r0s1 <= _GEN_187[191:184] == 8'h0;
     if (_GEN_14)
       cmp_i1292_23_r0s2 <= cmp_i1292_23_r0s1;
     if (_GEN_13)
@@ -14546,7 +14571,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_23_r0s16 <= cmp_i1292_23_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_23_r0s9 <= _GEN_348[6:0];
+      sroa_speculated4764_v_23_r0s9 <= _GEN_349[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_23_r0s10 <= sroa_speculated4764_v_23_r0s9;
     if (_GEN_5)
@@ -14562,7 +14587,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_23_r0s16 <= sroa_speculated4764_v_23_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_23_r0s9__1 <= _GEN_348[14:7];
+      sroa_speculated4764_v_23_r0s9__1 <= _GEN_349[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_23_r0s10__1 <= sroa_speculated4764_v_23_r0s9__1;
     if (_GEN_5)
@@ -14578,7 +14603,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_23_r0s16__1 <= sroa_speculated4764_v_23_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_23_r0s9__2 <= _GEN_348[15];
+      sroa_speculated4764_v_23_r0s9__2 <= _GEN_349[15];
     if (_GEN_6)
       sroa_speculated4764_v_23_r0s10__2 <= sroa_speculated4764_v_23_r0s9__2;
     if (_GEN_5)
@@ -14594,7 +14619,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_23_r0s16__2 <= sroa_speculated4764_v_23_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__23 <= |(_GEN_348[31:16]);
+      xor_r0s9__23 <= |(_GEN_349[31:16]);
     if (_GEN_6)
       xor_r0s10__23 <= xor_r0s9__23;
     if (_GEN_5)
@@ -14611,24 +14636,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__23 <= xor_r0s15__23;
     if (_GEN_7)
       sub_i1111_neg_23_r0s9 <=
-        {2'h0, _GEN_348[30:23]} - {2'h0, _GEN_349 ? 8'h1 : _GEN_348[14:7]};
+        {2'h0, _GEN_349[30:23]} - {2'h0, _GEN_350 ? 8'h1 : _GEN_349[14:7]};
     if (_GEN_6)
-      select_r0s10__46 <= _GEN_351 > 6'h1A ? _GEN_350[3:0] + 4'h6 : 4'h0;
+      select_r0s10__46 <= _GEN_352 > 6'h1A ? _GEN_351[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_23_r0s9 <= {~_GEN_349, _GEN_348[6:0]};
+      or_i3130_23_r0s9 <= {~_GEN_350, _GEN_349[6:0]};
     if (_GEN_6) begin
       or_i3130_23_r0s10 <= or_i3130_23_r0s9;
-      cmp_i_i3332_23_r0s10 <= _GEN_351 < 6'h22;
-      loadedv_i330856_23_r0s10 <= _GEN_351;
+      cmp_i_i3332_23_r0s10 <= _GEN_352 < 6'h22;
+      loadedv_i330856_23_r0s10 <= _GEN_352;
     end
     if (_GEN_5) begin
       or_i2697_23_r0s11 <=
         (|(~({8{~(select_r0s10__46[3])}} & 8'hFF << select_r0s10__46)
-           & or_i3130_23_r0s10)) | _GEN_118[0];
-      cond_i_i_23_r0s11 <= _GEN_118[33:1];
+           & or_i3130_23_r0s10)) | _GEN_119[0];
+      cond_i_i_23_r0s11 <= _GEN_119[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__23 <= _GEN_186[191:184];
+      codes_sroa_0_0_r0s1__23 <= _GEN_187[191:184];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__23 <= codes_sroa_0_0_r0s1__23;
     if (_GEN_13)
@@ -14645,14 +14670,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__23 <= codes_sroa_0_0_r0s7__23;
     if (_GEN_7)
       mul_i2723_23_r0s9 <=
-        {8'h0, |(_GEN_348[30:23]), _GEN_348[22:16]} * {8'h0, codes_sroa_0_0_r0s8__23};
+        {8'h0, |(_GEN_349[30:23]), _GEN_349[22:16]} * {8'h0, codes_sroa_0_0_r0s8__23};
     if (_GEN_6)
       mul_i2723_23_r0s10 <= mul_i2723_23_r0s9;
     if (_GEN_5)
       mul_i2723_23_r0s11 <= mul_i2723_23_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_23_r0s12 <=
-        (sroa_speculated4764_v_23_r0s11__2 ? 36'h0 - _GEN_119 : _GEN_119)
+        (sroa_speculated4764_v_23_r0s11__2 ? 36'h0 - _GEN_120 : _GEN_120)
         + {10'h0, mul_i2723_23_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_23_r0s13 <= sum_i_sroa_0_0_off0_23_r0s12 == 36'h0;
@@ -14671,7 +14696,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_23_r0s16 <= sum_i_sroa_0_0_off0_23_r0s15;
     if (_GEN_7)
-      add_r0s9__23 <= {1'h0, _GEN_348[30:23]} + 9'h10;
+      add_r0s9__23 <= {1'h0, _GEN_349[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__23 <= add_r0s9__23;
     if (_GEN_5)
@@ -14681,7 +14706,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__23 <= add_r0s12__23;
     if (_GEN_7)
-      select_r0s9__23 <= _GEN_348[30:23] > 8'h13 ? 6'h23 : _GEN_348[28:23] + 6'h10;
+      select_r0s9__23 <= _GEN_349[30:23] > 8'h13 ? 6'h23 : _GEN_349[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__47 <= select_r0s9__23;
     if (_GEN_5)
@@ -14690,78 +14715,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__23 <= select_r0s11__23;
     if (_GEN_3) begin
       select_r0s13__92 <= select_r0s12__23;
-      and_r0s13__139 <= _GEN_1165 & _GEN_1180;
-      select_r0s13__93 <= _GEN_1181 ? ~(_GEN_352[0]) : ~(_GEN_352[2]) & _GEN_352[1];
-      and_r0s13__140 <= _GEN_1181;
-      and_r0s13__141 <= _GEN_1165;
+      and_r0s13__139 <= _GEN_1166 & _GEN_1181;
+      select_r0s13__93 <= _GEN_1182 ? ~(_GEN_353[0]) : ~(_GEN_353[2]) & _GEN_353[1];
+      and_r0s13__140 <= _GEN_1182;
+      and_r0s13__141 <= _GEN_1166;
       select_r0s13__94 <=
-        _GEN_1172
-          ? {_GEN_1175 & ~_GEN_1178,
-             _GEN_1175
-               ? {_GEN_1176 & ~_GEN_1177,
-                  _GEN_1176 ? ~(_GEN_352[4]) & _GEN_352[3] : ~(_GEN_352[6]) & _GEN_352[5]}
-               : {_GEN_1173 & ~_GEN_1174,
-                  _GEN_1173
-                    ? ~(_GEN_352[8]) & _GEN_352[7]
-                    : ~(_GEN_352[10]) & _GEN_352[9]}}
-          : {_GEN_1168 & ~_GEN_1171,
-             _GEN_1168
-               ? {_GEN_1169 & ~_GEN_1170,
-                  _GEN_1169
-                    ? ~(_GEN_352[12]) & _GEN_352[11]
-                    : ~(_GEN_352[14]) & _GEN_352[13]}
-               : {_GEN_1166 & ~_GEN_1167,
-                  _GEN_1166
-                    ? ~(_GEN_352[16]) & _GEN_352[15]
-                    : ~(_GEN_352[18]) & _GEN_352[17]}};
-      and_r0s13__142 <= _GEN_1172 & ~_GEN_1179;
+        _GEN_1173
+          ? {_GEN_1176 & ~_GEN_1179,
+             _GEN_1176
+               ? {_GEN_1177 & ~_GEN_1178,
+                  _GEN_1177 ? ~(_GEN_353[4]) & _GEN_353[3] : ~(_GEN_353[6]) & _GEN_353[5]}
+               : {_GEN_1174 & ~_GEN_1175,
+                  _GEN_1174
+                    ? ~(_GEN_353[8]) & _GEN_353[7]
+                    : ~(_GEN_353[10]) & _GEN_353[9]}}
+          : {_GEN_1169 & ~_GEN_1172,
+             _GEN_1169
+               ? {_GEN_1170 & ~_GEN_1171,
+                  _GEN_1170
+                    ? ~(_GEN_353[12]) & _GEN_353[11]
+                    : ~(_GEN_353[14]) & _GEN_353[13]}
+               : {_GEN_1167 & ~_GEN_1168,
+                  _GEN_1167
+                    ? ~(_GEN_353[16]) & _GEN_353[15]
+                    : ~(_GEN_353[18]) & _GEN_353[17]}};
+      and_r0s13__142 <= _GEN_1173 & ~_GEN_1180;
       select_r0s13__95 <=
-        _GEN_1157
-          ? {_GEN_1160 & ~_GEN_1163,
-             _GEN_1160
-               ? {_GEN_1161 & ~_GEN_1162,
-                  _GEN_1161
-                    ? ~(_GEN_352[20]) & _GEN_352[19]
-                    : ~(_GEN_352[22]) & _GEN_352[21]}
-               : {_GEN_1158 & ~_GEN_1159,
-                  _GEN_1158
-                    ? ~(_GEN_352[24]) & _GEN_352[23]
-                    : ~(_GEN_352[26]) & _GEN_352[25]}}
-          : {_GEN_1153 & ~_GEN_1156,
-             _GEN_1153
-               ? {_GEN_1154 & ~_GEN_1155,
-                  _GEN_1154
-                    ? ~(_GEN_352[28]) & _GEN_352[27]
-                    : ~(_GEN_352[30]) & _GEN_352[29]}
-               : {_GEN_1151 & ~_GEN_1152,
-                  _GEN_1151
-                    ? ~(_GEN_352[32]) & _GEN_352[31]
-                    : ~(_GEN_352[34]) & _GEN_352[33]}};
-      and_r0s13__143 <= _GEN_1157 & ~_GEN_1164;
-      and_r0s13__144 <= _GEN_1165 & ~_GEN_1180;
+        _GEN_1158
+          ? {_GEN_1161 & ~_GEN_1164,
+             _GEN_1161
+               ? {_GEN_1162 & ~_GEN_1163,
+                  _GEN_1162
+                    ? ~(_GEN_353[20]) & _GEN_353[19]
+                    : ~(_GEN_353[22]) & _GEN_353[21]}
+               : {_GEN_1159 & ~_GEN_1160,
+                  _GEN_1159
+                    ? ~(_GEN_353[24]) & _GEN_353[23]
+                    : ~(_GEN_353[26]) & _GEN_353[25]}}
+          : {_GEN_1154 & ~_GEN_1157,
+             _GEN_1154
+               ? {_GEN_1155 & ~_GEN_1156,
+                  _GEN_1155
+                    ? ~(_GEN_353[28]) & _GEN_353[27]
+                    : ~(_GEN_353[30]) & _GEN_353[29]}
+               : {_GEN_1152 & ~_GEN_1153,
+                  _GEN_1152
+                    ? ~(_GEN_353[32]) & _GEN_353[31]
+                    : ~(_GEN_353[34]) & _GEN_353[33]}};
+      and_r0s13__143 <= _GEN_1158 & ~_GEN_1165;
+      and_r0s13__144 <= _GEN_1166 & ~_GEN_1181;
     end
     if (_GEN_2)
-      sub_i2968_23_r0s14 <= {1'h0, add_r0s13__23} - {4'h0, _GEN_354};
+      sub_i2968_23_r0s14 <= {1'h0, add_r0s13__23} - {4'h0, _GEN_355};
     if (_GEN_1)
       sub_i2968_23_r0s15 <= sub_i2968_23_r0s14;
     if (_GEN_2)
-      cmp_i3745_23_r0s14 <= _GEN_354 < 6'h23;
+      cmp_i3745_23_r0s14 <= _GEN_355 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_23_r0s13 <= _GEN_352;
+      magnitude_i_sroa_0_0_off0_23_r0s13 <= _GEN_353;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_23_r0s14 <= magnitude_i_sroa_0_0_off0_23_r0s13;
-      umin_r0s14__23 <= _GEN_354;
+      umin_r0s14__23 <= _GEN_355;
     end
     if (_GEN_1) begin
-      cond_i3748_23_r0s15 <= _GEN_120[27];
-      cond_i3748_23_r0s15__1 <= _GEN_120[34:28];
-      cond_i3748_23_r0s15__2 <= _GEN_120[26];
-      cond_i3748_23_r0s15__3 <= _GEN_120[25:0];
+      cond_i3748_23_r0s15 <= _GEN_121[27];
+      cond_i3748_23_r0s15__1 <= _GEN_121[34:28];
+      cond_i3748_23_r0s15__2 <= _GEN_121[26];
+      cond_i3748_23_r0s15__3 <= _GEN_121[25:0];
     end
     if (_GEN_0)
-      narrow_23_r0s16 <= _GEN_121 < 17'h7F7F ? _GEN_121[15:0] : 16'h7F7F;
+      narrow_23_r0s16 <= _GEN_122 < 17'h7F7F ? _GEN_122[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_23_r0s9 <= _GEN_348[14:0] == 15'h0 ? 16'h0 : _GEN_348[15:0];
+      ref_tmp96_i_sroa_0_0_23_r0s9 <= _GEN_349[14:0] == 15'h0 ? 16'h0 : _GEN_349[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_23_r0s10 <= ref_tmp96_i_sroa_0_0_23_r0s9;
     if (_GEN_5)
@@ -14777,7 +14802,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_23_r0s16 <= ref_tmp96_i_sroa_0_0_23_r0s15;
     if (_GEN_15)
-      cmp_i1292_24_r0s1 <= _GEN_186[199:192] == 8'h0;
+      cmp_i1292_24_r0s1 <= _GEN_187[199:192] == 8'h0;
     if (_GEN_14)
       cmp_i1292_24_r0s2 <= cmp_i1292_24_r0s1;
     if (_GEN_13)
@@ -14809,7 +14834,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_24_r0s16 <= cmp_i1292_24_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_24_r0s9 <= _GEN_355[6:0];
+      sroa_speculated4764_v_24_r0s9 <= _GEN_356[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_24_r0s10 <= sroa_speculated4764_v_24_r0s9;
     if (_GEN_5)
@@ -14825,7 +14850,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_24_r0s16 <= sroa_speculated4764_v_24_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_24_r0s9__1 <= _GEN_355[14:7];
+      sroa_speculated4764_v_24_r0s9__1 <= _GEN_356[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_24_r0s10__1 <= sroa_speculated4764_v_24_r0s9__1;
     if (_GEN_5)
@@ -14841,7 +14866,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_24_r0s16__1 <= sroa_speculated4764_v_24_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_24_r0s9__2 <= _GEN_355[15];
+      sroa_speculated4764_v_24_r0s9__2 <= _GEN_356[15];
     if (_GEN_6)
       sroa_speculated4764_v_24_r0s10__2 <= sroa_speculated4764_v_24_r0s9__2;
     if (_GEN_5)
@@ -14857,7 +14882,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_24_r0s16__2 <= sroa_speculated4764_v_24_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__24 <= |(_GEN_355[31:16]);
+      xor_r0s9__24 <= |(_GEN_356[31:16]);
     if (_GEN_6)
       xor_r0s10__24 <= xor_r0s9__24;
     if (_GEN_5)
@@ -14874,24 +14899,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__24 <= xor_r0s15__24;
     if (_GEN_7)
       sub_i1111_neg_24_r0s9 <=
-        {2'h0, _GEN_355[30:23]} - {2'h0, _GEN_356 ? 8'h1 : _GEN_355[14:7]};
+        {2'h0, _GEN_356[30:23]} - {2'h0, _GEN_357 ? 8'h1 : _GEN_356[14:7]};
     if (_GEN_6)
-      select_r0s10__48 <= _GEN_358 > 6'h1A ? _GEN_357[3:0] + 4'h6 : 4'h0;
+      select_r0s10__48 <= _GEN_359 > 6'h1A ? _GEN_358[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_24_r0s9 <= {~_GEN_356, _GEN_355[6:0]};
+      or_i3130_24_r0s9 <= {~_GEN_357, _GEN_356[6:0]};
     if (_GEN_6) begin
       or_i3130_24_r0s10 <= or_i3130_24_r0s9;
-      cmp_i_i3332_24_r0s10 <= _GEN_358 < 6'h22;
-      loadedv_i330856_24_r0s10 <= _GEN_358;
+      cmp_i_i3332_24_r0s10 <= _GEN_359 < 6'h22;
+      loadedv_i330856_24_r0s10 <= _GEN_359;
     end
     if (_GEN_5) begin
       or_i2697_24_r0s11 <=
         (|(~({8{~(select_r0s10__48[3])}} & 8'hFF << select_r0s10__48)
-           & or_i3130_24_r0s10)) | _GEN_122[0];
-      cond_i_i_24_r0s11 <= _GEN_122[33:1];
+           & or_i3130_24_r0s10)) | _GEN_123[0];
+      cond_i_i_24_r0s11 <= _GEN_123[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__24 <= _GEN_186[199:192];
+      codes_sroa_0_0_r0s1__24 <= _GEN_187[199:192];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__24 <= codes_sroa_0_0_r0s1__24;
     if (_GEN_13)
@@ -14908,14 +14933,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__24 <= codes_sroa_0_0_r0s7__24;
     if (_GEN_7)
       mul_i2723_24_r0s9 <=
-        {8'h0, |(_GEN_355[30:23]), _GEN_355[22:16]} * {8'h0, codes_sroa_0_0_r0s8__24};
+        {8'h0, |(_GEN_356[30:23]), _GEN_356[22:16]} * {8'h0, codes_sroa_0_0_r0s8__24};
     if (_GEN_6)
       mul_i2723_24_r0s10 <= mul_i2723_24_r0s9;
     if (_GEN_5)
       mul_i2723_24_r0s11 <= mul_i2723_24_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_24_r0s12 <=
-        (sroa_speculated4764_v_24_r0s11__2 ? 36'h0 - _GEN_123 : _GEN_123)
+        (sroa_speculated4764_v_24_r0s11__2 ? 36'h0 - _GEN_124 : _GEN_124)
         + {10'h0, mul_i2723_24_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_24_r0s13 <= sum_i_sroa_0_0_off0_24_r0s12 == 36'h0;
@@ -14934,7 +14959,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_24_r0s16 <= sum_i_sroa_0_0_off0_24_r0s15;
     if (_GEN_7)
-      add_r0s9__24 <= {1'h0, _GEN_355[30:23]} + 9'h10;
+      add_r0s9__24 <= {1'h0, _GEN_356[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__24 <= add_r0s9__24;
     if (_GEN_5)
@@ -14944,7 +14969,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__24 <= add_r0s12__24;
     if (_GEN_7)
-      select_r0s9__24 <= _GEN_355[30:23] > 8'h13 ? 6'h23 : _GEN_355[28:23] + 6'h10;
+      select_r0s9__24 <= _GEN_356[30:23] > 8'h13 ? 6'h23 : _GEN_356[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__49 <= select_r0s9__24;
     if (_GEN_5)
@@ -14953,78 +14978,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__24 <= select_r0s11__24;
     if (_GEN_3) begin
       select_r0s13__96 <= select_r0s12__24;
-      and_r0s13__145 <= _GEN_1196 & _GEN_1211;
-      select_r0s13__97 <= _GEN_1212 ? ~(_GEN_359[0]) : ~(_GEN_359[2]) & _GEN_359[1];
-      and_r0s13__146 <= _GEN_1212;
-      and_r0s13__147 <= _GEN_1196;
+      and_r0s13__145 <= _GEN_1197 & _GEN_1212;
+      select_r0s13__97 <= _GEN_1213 ? ~(_GEN_360[0]) : ~(_GEN_360[2]) & _GEN_360[1];
+      and_r0s13__146 <= _GEN_1213;
+      and_r0s13__147 <= _GEN_1197;
       select_r0s13__98 <=
-        _GEN_1203
-          ? {_GEN_1206 & ~_GEN_1209,
-             _GEN_1206
-               ? {_GEN_1207 & ~_GEN_1208,
-                  _GEN_1207 ? ~(_GEN_359[4]) & _GEN_359[3] : ~(_GEN_359[6]) & _GEN_359[5]}
-               : {_GEN_1204 & ~_GEN_1205,
-                  _GEN_1204
-                    ? ~(_GEN_359[8]) & _GEN_359[7]
-                    : ~(_GEN_359[10]) & _GEN_359[9]}}
-          : {_GEN_1199 & ~_GEN_1202,
-             _GEN_1199
-               ? {_GEN_1200 & ~_GEN_1201,
-                  _GEN_1200
-                    ? ~(_GEN_359[12]) & _GEN_359[11]
-                    : ~(_GEN_359[14]) & _GEN_359[13]}
-               : {_GEN_1197 & ~_GEN_1198,
-                  _GEN_1197
-                    ? ~(_GEN_359[16]) & _GEN_359[15]
-                    : ~(_GEN_359[18]) & _GEN_359[17]}};
-      and_r0s13__148 <= _GEN_1203 & ~_GEN_1210;
+        _GEN_1204
+          ? {_GEN_1207 & ~_GEN_1210,
+             _GEN_1207
+               ? {_GEN_1208 & ~_GEN_1209,
+                  _GEN_1208 ? ~(_GEN_360[4]) & _GEN_360[3] : ~(_GEN_360[6]) & _GEN_360[5]}
+               : {_GEN_1205 & ~_GEN_1206,
+                  _GEN_1205
+                    ? ~(_GEN_360[8]) & _GEN_360[7]
+                    : ~(_GEN_360[10]) & _GEN_360[9]}}
+          : {_GEN_1200 & ~_GEN_1203,
+             _GEN_1200
+               ? {_GEN_1201 & ~_GEN_1202,
+                  _GEN_1201
+                    ? ~(_GEN_360[12]) & _GEN_360[11]
+                    : ~(_GEN_360[14]) & _GEN_360[13]}
+               : {_GEN_1198 & ~_GEN_1199,
+                  _GEN_1198
+                    ? ~(_GEN_360[16]) & _GEN_360[15]
+                    : ~(_GEN_360[18]) & _GEN_360[17]}};
+      and_r0s13__148 <= _GEN_1204 & ~_GEN_1211;
       select_r0s13__99 <=
-        _GEN_1188
-          ? {_GEN_1191 & ~_GEN_1194,
-             _GEN_1191
-               ? {_GEN_1192 & ~_GEN_1193,
-                  _GEN_1192
-                    ? ~(_GEN_359[20]) & _GEN_359[19]
-                    : ~(_GEN_359[22]) & _GEN_359[21]}
-               : {_GEN_1189 & ~_GEN_1190,
-                  _GEN_1189
-                    ? ~(_GEN_359[24]) & _GEN_359[23]
-                    : ~(_GEN_359[26]) & _GEN_359[25]}}
-          : {_GEN_1184 & ~_GEN_1187,
-             _GEN_1184
-               ? {_GEN_1185 & ~_GEN_1186,
-                  _GEN_1185
-                    ? ~(_GEN_359[28]) & _GEN_359[27]
-                    : ~(_GEN_359[30]) & _GEN_359[29]}
-               : {_GEN_1182 & ~_GEN_1183,
-                  _GEN_1182
-                    ? ~(_GEN_359[32]) & _GEN_359[31]
-                    : ~(_GEN_359[34]) & _GEN_359[33]}};
-      and_r0s13__149 <= _GEN_1188 & ~_GEN_1195;
-      and_r0s13__150 <= _GEN_1196 & ~_GEN_1211;
+        _GEN_1189
+          ? {_GEN_1192 & ~_GEN_1195,
+             _GEN_1192
+               ? {_GEN_1193 & ~_GEN_1194,
+                  _GEN_1193
+                    ? ~(_GEN_360[20]) & _GEN_360[19]
+                    : ~(_GEN_360[22]) & _GEN_360[21]}
+               : {_GEN_1190 & ~_GEN_1191,
+                  _GEN_1190
+                    ? ~(_GEN_360[24]) & _GEN_360[23]
+                    : ~(_GEN_360[26]) & _GEN_360[25]}}
+          : {_GEN_1185 & ~_GEN_1188,
+             _GEN_1185
+               ? {_GEN_1186 & ~_GEN_1187,
+                  _GEN_1186
+                    ? ~(_GEN_360[28]) & _GEN_360[27]
+                    : ~(_GEN_360[30]) & _GEN_360[29]}
+               : {_GEN_1183 & ~_GEN_1184,
+                  _GEN_1183
+                    ? ~(_GEN_360[32]) & _GEN_360[31]
+                    : ~(_GEN_360[34]) & _GEN_360[33]}};
+      and_r0s13__149 <= _GEN_1189 & ~_GEN_1196;
+      and_r0s13__150 <= _GEN_1197 & ~_GEN_1212;
     end
     if (_GEN_2)
-      sub_i2968_24_r0s14 <= {1'h0, add_r0s13__24} - {4'h0, _GEN_361};
+      sub_i2968_24_r0s14 <= {1'h0, add_r0s13__24} - {4'h0, _GEN_362};
     if (_GEN_1)
       sub_i2968_24_r0s15 <= sub_i2968_24_r0s14;
     if (_GEN_2)
-      cmp_i3745_24_r0s14 <= _GEN_361 < 6'h23;
+      cmp_i3745_24_r0s14 <= _GEN_362 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_24_r0s13 <= _GEN_359;
+      magnitude_i_sroa_0_0_off0_24_r0s13 <= _GEN_360;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_24_r0s14 <= magnitude_i_sroa_0_0_off0_24_r0s13;
-      umin_r0s14__24 <= _GEN_361;
+      umin_r0s14__24 <= _GEN_362;
     end
     if (_GEN_1) begin
-      cond_i3748_24_r0s15 <= _GEN_124[27];
-      cond_i3748_24_r0s15__1 <= _GEN_124[34:28];
-      cond_i3748_24_r0s15__2 <= _GEN_124[26];
-      cond_i3748_24_r0s15__3 <= _GEN_124[25:0];
+      cond_i3748_24_r0s15 <= _GEN_125[27];
+      cond_i3748_24_r0s15__1 <= _GEN_125[34:28];
+      cond_i3748_24_r0s15__2 <= _GEN_125[26];
+      cond_i3748_24_r0s15__3 <= _GEN_125[25:0];
     end
     if (_GEN_0)
-      narrow_24_r0s16 <= _GEN_125 < 17'h7F7F ? _GEN_125[15:0] : 16'h7F7F;
+      narrow_24_r0s16 <= _GEN_126 < 17'h7F7F ? _GEN_126[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_24_r0s9 <= _GEN_355[14:0] == 15'h0 ? 16'h0 : _GEN_355[15:0];
+      ref_tmp96_i_sroa_0_0_24_r0s9 <= _GEN_356[14:0] == 15'h0 ? 16'h0 : _GEN_356[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_24_r0s10 <= ref_tmp96_i_sroa_0_0_24_r0s9;
     if (_GEN_5)
@@ -15040,7 +15065,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_24_r0s16 <= ref_tmp96_i_sroa_0_0_24_r0s15;
     if (_GEN_15)
-      cmp_i1292_25_r0s1 <= _GEN_186[207:200] == 8'h0;
+      cmp_i1292_25_r0s1 <= _GEN_187[207:200] == 8'h0;
     if (_GEN_14)
       cmp_i1292_25_r0s2 <= cmp_i1292_25_r0s1;
     if (_GEN_13)
@@ -15072,7 +15097,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_25_r0s16 <= cmp_i1292_25_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_25_r0s9 <= _GEN_362[6:0];
+      sroa_speculated4764_v_25_r0s9 <= _GEN_363[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_25_r0s10 <= sroa_speculated4764_v_25_r0s9;
     if (_GEN_5)
@@ -15088,7 +15113,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_25_r0s16 <= sroa_speculated4764_v_25_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_25_r0s9__1 <= _GEN_362[14:7];
+      sroa_speculated4764_v_25_r0s9__1 <= _GEN_363[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_25_r0s10__1 <= sroa_speculated4764_v_25_r0s9__1;
     if (_GEN_5)
@@ -15104,7 +15129,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_25_r0s16__1 <= sroa_speculated4764_v_25_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_25_r0s9__2 <= _GEN_362[15];
+      sroa_speculated4764_v_25_r0s9__2 <= _GEN_363[15];
     if (_GEN_6)
       sroa_speculated4764_v_25_r0s10__2 <= sroa_speculated4764_v_25_r0s9__2;
     if (_GEN_5)
@@ -15120,7 +15145,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_25_r0s16__2 <= sroa_speculated4764_v_25_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__25 <= |(_GEN_362[31:16]);
+      xor_r0s9__25 <= |(_GEN_363[31:16]);
     if (_GEN_6)
       xor_r0s10__25 <= xor_r0s9__25;
     if (_GEN_5)
@@ -15137,24 +15162,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__25 <= xor_r0s15__25;
     if (_GEN_7)
       sub_i1111_neg_25_r0s9 <=
-        {2'h0, _GEN_362[30:23]} - {2'h0, _GEN_363 ? 8'h1 : _GEN_362[14:7]};
+        {2'h0, _GEN_363[30:23]} - {2'h0, _GEN_364 ? 8'h1 : _GEN_363[14:7]};
     if (_GEN_6)
-      select_r0s10__50 <= _GEN_365 > 6'h1A ? _GEN_364[3:0] + 4'h6 : 4'h0;
+      select_r0s10__50 <= _GEN_366 > 6'h1A ? _GEN_365[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_25_r0s9 <= {~_GEN_363, _GEN_362[6:0]};
+      or_i3130_25_r0s9 <= {~_GEN_364, _GEN_363[6:0]};
     if (_GEN_6) begin
       or_i3130_25_r0s10 <= or_i3130_25_r0s9;
-      cmp_i_i3332_25_r0s10 <= _GEN_365 < 6'h22;
-      loadedv_i330856_25_r0s10 <= _GEN_365;
+      cmp_i_i3332_25_r0s10 <= _GEN_366 < 6'h22;
+      loadedv_i330856_25_r0s10 <= _GEN_366;
     end
     if (_GEN_5) begin
       or_i2697_25_r0s11 <=
         (|(~({8{~(select_r0s10__50[3])}} & 8'hFF << select_r0s10__50)
-           & or_i3130_25_r0s10)) | _GEN_126[0];
-      cond_i_i_25_r0s11 <= _GEN_126[33:1];
+           & or_i3130_25_r0s10)) | _GEN_127[0];
+      cond_i_i_25_r0s11 <= _GEN_127[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__25 <= _GEN_186[207:200];
+      codes_sroa_0_0_r0s1__25 <= _GEN_187[207:200];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__25 <= codes_sroa_0_0_r0s1__25;
     if (_GEN_13)
@@ -15171,14 +15196,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__25 <= codes_sroa_0_0_r0s7__25;
     if (_GEN_7)
       mul_i2723_25_r0s9 <=
-        {8'h0, |(_GEN_362[30:23]), _GEN_362[22:16]} * {8'h0, codes_sroa_0_0_r0s8__25};
+        {8'h0, |(_GEN_363[30:23]), _GEN_363[22:16]} * {8'h0, codes_sroa_0_0_r0s8__25};
     if (_GEN_6)
       mul_i2723_25_r0s10 <= mul_i2723_25_r0s9;
     if (_GEN_5)
       mul_i2723_25_r0s11 <= mul_i2723_25_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_25_r0s12 <=
-        (sroa_speculated4764_v_25_r0s11__2 ? 36'h0 - _GEN_127 : _GEN_127)
+        (sroa_speculated4764_v_25_r0s11__2 ? 36'h0 - _GEN_128 : _GEN_128)
         + {10'h0, mul_i2723_25_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_25_r0s13 <= sum_i_sroa_0_0_off0_25_r0s12 == 36'h0;
@@ -15197,7 +15222,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_25_r0s16 <= sum_i_sroa_0_0_off0_25_r0s15;
     if (_GEN_7)
-      add_r0s9__25 <= {1'h0, _GEN_362[30:23]} + 9'h10;
+      add_r0s9__25 <= {1'h0, _GEN_363[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__25 <= add_r0s9__25;
     if (_GEN_5)
@@ -15207,7 +15232,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__25 <= add_r0s12__25;
     if (_GEN_7)
-      select_r0s9__25 <= _GEN_362[30:23] > 8'h13 ? 6'h23 : _GEN_362[28:23] + 6'h10;
+      select_r0s9__25 <= _GEN_363[30:23] > 8'h13 ? 6'h23 : _GEN_363[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__51 <= select_r0s9__25;
     if (_GEN_5)
@@ -15216,78 +15241,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__25 <= select_r0s11__25;
     if (_GEN_3) begin
       select_r0s13__100 <= select_r0s12__25;
-      and_r0s13__151 <= _GEN_1227 & _GEN_1242;
-      select_r0s13__101 <= _GEN_1243 ? ~(_GEN_366[0]) : ~(_GEN_366[2]) & _GEN_366[1];
-      and_r0s13__152 <= _GEN_1243;
-      and_r0s13__153 <= _GEN_1227;
+      and_r0s13__151 <= _GEN_1228 & _GEN_1243;
+      select_r0s13__101 <= _GEN_1244 ? ~(_GEN_367[0]) : ~(_GEN_367[2]) & _GEN_367[1];
+      and_r0s13__152 <= _GEN_1244;
+      and_r0s13__153 <= _GEN_1228;
       select_r0s13__102 <=
-        _GEN_1234
-          ? {_GEN_1237 & ~_GEN_1240,
-             _GEN_1237
-               ? {_GEN_1238 & ~_GEN_1239,
-                  _GEN_1238 ? ~(_GEN_366[4]) & _GEN_366[3] : ~(_GEN_366[6]) & _GEN_366[5]}
-               : {_GEN_1235 & ~_GEN_1236,
-                  _GEN_1235
-                    ? ~(_GEN_366[8]) & _GEN_366[7]
-                    : ~(_GEN_366[10]) & _GEN_366[9]}}
-          : {_GEN_1230 & ~_GEN_1233,
-             _GEN_1230
-               ? {_GEN_1231 & ~_GEN_1232,
-                  _GEN_1231
-                    ? ~(_GEN_366[12]) & _GEN_366[11]
-                    : ~(_GEN_366[14]) & _GEN_366[13]}
-               : {_GEN_1228 & ~_GEN_1229,
-                  _GEN_1228
-                    ? ~(_GEN_366[16]) & _GEN_366[15]
-                    : ~(_GEN_366[18]) & _GEN_366[17]}};
-      and_r0s13__154 <= _GEN_1234 & ~_GEN_1241;
+        _GEN_1235
+          ? {_GEN_1238 & ~_GEN_1241,
+             _GEN_1238
+               ? {_GEN_1239 & ~_GEN_1240,
+                  _GEN_1239 ? ~(_GEN_367[4]) & _GEN_367[3] : ~(_GEN_367[6]) & _GEN_367[5]}
+               : {_GEN_1236 & ~_GEN_1237,
+                  _GEN_1236
+                    ? ~(_GEN_367[8]) & _GEN_367[7]
+                    : ~(_GEN_367[10]) & _GEN_367[9]}}
+          : {_GEN_1231 & ~_GEN_1234,
+             _GEN_1231
+               ? {_GEN_1232 & ~_GEN_1233,
+                  _GEN_1232
+                    ? ~(_GEN_367[12]) & _GEN_367[11]
+                    : ~(_GEN_367[14]) & _GEN_367[13]}
+               : {_GEN_1229 & ~_GEN_1230,
+                  _GEN_1229
+                    ? ~(_GEN_367[16]) & _GEN_367[15]
+                    : ~(_GEN_367[18]) & _GEN_367[17]}};
+      and_r0s13__154 <= _GEN_1235 & ~_GEN_1242;
       select_r0s13__103 <=
-        _GEN_1219
-          ? {_GEN_1222 & ~_GEN_1225,
-             _GEN_1222
-               ? {_GEN_1223 & ~_GEN_1224,
-                  _GEN_1223
-                    ? ~(_GEN_366[20]) & _GEN_366[19]
-                    : ~(_GEN_366[22]) & _GEN_366[21]}
-               : {_GEN_1220 & ~_GEN_1221,
-                  _GEN_1220
-                    ? ~(_GEN_366[24]) & _GEN_366[23]
-                    : ~(_GEN_366[26]) & _GEN_366[25]}}
-          : {_GEN_1215 & ~_GEN_1218,
-             _GEN_1215
-               ? {_GEN_1216 & ~_GEN_1217,
-                  _GEN_1216
-                    ? ~(_GEN_366[28]) & _GEN_366[27]
-                    : ~(_GEN_366[30]) & _GEN_366[29]}
-               : {_GEN_1213 & ~_GEN_1214,
-                  _GEN_1213
-                    ? ~(_GEN_366[32]) & _GEN_366[31]
-                    : ~(_GEN_366[34]) & _GEN_366[33]}};
-      and_r0s13__155 <= _GEN_1219 & ~_GEN_1226;
-      and_r0s13__156 <= _GEN_1227 & ~_GEN_1242;
+        _GEN_1220
+          ? {_GEN_1223 & ~_GEN_1226,
+             _GEN_1223
+               ? {_GEN_1224 & ~_GEN_1225,
+                  _GEN_1224
+                    ? ~(_GEN_367[20]) & _GEN_367[19]
+                    : ~(_GEN_367[22]) & _GEN_367[21]}
+               : {_GEN_1221 & ~_GEN_1222,
+                  _GEN_1221
+                    ? ~(_GEN_367[24]) & _GEN_367[23]
+                    : ~(_GEN_367[26]) & _GEN_367[25]}}
+          : {_GEN_1216 & ~_GEN_1219,
+             _GEN_1216
+               ? {_GEN_1217 & ~_GEN_1218,
+                  _GEN_1217
+                    ? ~(_GEN_367[28]) & _GEN_367[27]
+                    : ~(_GEN_367[30]) & _GEN_367[29]}
+               : {_GEN_1214 & ~_GEN_1215,
+                  _GEN_1214
+                    ? ~(_GEN_367[32]) & _GEN_367[31]
+                    : ~(_GEN_367[34]) & _GEN_367[33]}};
+      and_r0s13__155 <= _GEN_1220 & ~_GEN_1227;
+      and_r0s13__156 <= _GEN_1228 & ~_GEN_1243;
     end
     if (_GEN_2)
-      sub_i2968_25_r0s14 <= {1'h0, add_r0s13__25} - {4'h0, _GEN_368};
+      sub_i2968_25_r0s14 <= {1'h0, add_r0s13__25} - {4'h0, _GEN_369};
     if (_GEN_1)
       sub_i2968_25_r0s15 <= sub_i2968_25_r0s14;
     if (_GEN_2)
-      cmp_i3745_25_r0s14 <= _GEN_368 < 6'h23;
+      cmp_i3745_25_r0s14 <= _GEN_369 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_25_r0s13 <= _GEN_366;
+      magnitude_i_sroa_0_0_off0_25_r0s13 <= _GEN_367;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_25_r0s14 <= magnitude_i_sroa_0_0_off0_25_r0s13;
-      umin_r0s14__25 <= _GEN_368;
+      umin_r0s14__25 <= _GEN_369;
     end
     if (_GEN_1) begin
-      cond_i3748_25_r0s15 <= _GEN_128[27];
-      cond_i3748_25_r0s15__1 <= _GEN_128[34:28];
-      cond_i3748_25_r0s15__2 <= _GEN_128[26];
-      cond_i3748_25_r0s15__3 <= _GEN_128[25:0];
+      cond_i3748_25_r0s15 <= _GEN_129[27];
+      cond_i3748_25_r0s15__1 <= _GEN_129[34:28];
+      cond_i3748_25_r0s15__2 <= _GEN_129[26];
+      cond_i3748_25_r0s15__3 <= _GEN_129[25:0];
     end
     if (_GEN_0)
-      narrow_25_r0s16 <= _GEN_129 < 17'h7F7F ? _GEN_129[15:0] : 16'h7F7F;
+      narrow_25_r0s16 <= _GEN_130 < 17'h7F7F ? _GEN_130[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_25_r0s9 <= _GEN_362[14:0] == 15'h0 ? 16'h0 : _GEN_362[15:0];
+      ref_tmp96_i_sroa_0_0_25_r0s9 <= _GEN_363[14:0] == 15'h0 ? 16'h0 : _GEN_363[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_25_r0s10 <= ref_tmp96_i_sroa_0_0_25_r0s9;
     if (_GEN_5)
@@ -15303,7 +15328,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_25_r0s16 <= ref_tmp96_i_sroa_0_0_25_r0s15;
     if (_GEN_15)
-      cmp_i1292_26_r0s1 <= _GEN_186[215:208] == 8'h0;
+      cmp_i1292_26_r0s1 <= _GEN_187[215:208] == 8'h0;
     if (_GEN_14)
       cmp_i1292_26_r0s2 <= cmp_i1292_26_r0s1;
     if (_GEN_13)
@@ -15335,7 +15360,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_26_r0s16 <= cmp_i1292_26_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_26_r0s9 <= _GEN_369[6:0];
+      sroa_speculated4764_v_26_r0s9 <= _GEN_370[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_26_r0s10 <= sroa_speculated4764_v_26_r0s9;
     if (_GEN_5)
@@ -15351,7 +15376,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_26_r0s16 <= sroa_speculated4764_v_26_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_26_r0s9__1 <= _GEN_369[14:7];
+      sroa_speculated4764_v_26_r0s9__1 <= _GEN_370[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_26_r0s10__1 <= sroa_speculated4764_v_26_r0s9__1;
     if (_GEN_5)
@@ -15367,7 +15392,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_26_r0s16__1 <= sroa_speculated4764_v_26_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_26_r0s9__2 <= _GEN_369[15];
+      sroa_speculated4764_v_26_r0s9__2 <= _GEN_370[15];
     if (_GEN_6)
       sroa_speculated4764_v_26_r0s10__2 <= sroa_speculated4764_v_26_r0s9__2;
     if (_GEN_5)
@@ -15383,7 +15408,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_26_r0s16__2 <= sroa_speculated4764_v_26_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__26 <= |(_GEN_369[31:16]);
+      xor_r0s9__26 <= |(_GEN_370[31:16]);
     if (_GEN_6)
       xor_r0s10__26 <= xor_r0s9__26;
     if (_GEN_5)
@@ -15400,24 +15425,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__26 <= xor_r0s15__26;
     if (_GEN_7)
       sub_i1111_neg_26_r0s9 <=
-        {2'h0, _GEN_369[30:23]} - {2'h0, _GEN_370 ? 8'h1 : _GEN_369[14:7]};
+        {2'h0, _GEN_370[30:23]} - {2'h0, _GEN_371 ? 8'h1 : _GEN_370[14:7]};
     if (_GEN_6)
-      select_r0s10__52 <= _GEN_372 > 6'h1A ? _GEN_371[3:0] + 4'h6 : 4'h0;
+      select_r0s10__52 <= _GEN_373 > 6'h1A ? _GEN_372[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_26_r0s9 <= {~_GEN_370, _GEN_369[6:0]};
+      or_i3130_26_r0s9 <= {~_GEN_371, _GEN_370[6:0]};
     if (_GEN_6) begin
       or_i3130_26_r0s10 <= or_i3130_26_r0s9;
-      cmp_i_i3332_26_r0s10 <= _GEN_372 < 6'h22;
-      loadedv_i330856_26_r0s10 <= _GEN_372;
+      cmp_i_i3332_26_r0s10 <= _GEN_373 < 6'h22;
+      loadedv_i330856_26_r0s10 <= _GEN_373;
     end
     if (_GEN_5) begin
       or_i2697_26_r0s11 <=
         (|(~({8{~(select_r0s10__52[3])}} & 8'hFF << select_r0s10__52)
-           & or_i3130_26_r0s10)) | _GEN_130[0];
-      cond_i_i_26_r0s11 <= _GEN_130[33:1];
+           & or_i3130_26_r0s10)) | _GEN_131[0];
+      cond_i_i_26_r0s11 <= _GEN_131[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__26 <= _GEN_186[215:208];
+      codes_sroa_0_0_r0s1__26 <= _GEN_187[215:208];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__26 <= codes_sroa_0_0_r0s1__26;
     if (_GEN_13)
@@ -15434,14 +15459,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__26 <= codes_sroa_0_0_r0s7__26;
     if (_GEN_7)
       mul_i2723_26_r0s9 <=
-        {8'h0, |(_GEN_369[30:23]), _GEN_369[22:16]} * {8'h0, codes_sroa_0_0_r0s8__26};
+        {8'h0, |(_GEN_370[30:23]), _GEN_370[22:16]} * {8'h0, codes_sroa_0_0_r0s8__26};
     if (_GEN_6)
       mul_i2723_26_r0s10 <= mul_i2723_26_r0s9;
     if (_GEN_5)
       mul_i2723_26_r0s11 <= mul_i2723_26_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_26_r0s12 <=
-        (sroa_speculated4764_v_26_r0s11__2 ? 36'h0 - _GEN_131 : _GEN_131)
+        (sroa_speculated4764_v_26_r0s11__2 ? 36'h0 - _GEN_132 : _GEN_132)
         + {10'h0, mul_i2723_26_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_26_r0s13 <= sum_i_sroa_0_0_off0_26_r0s12 == 36'h0;
@@ -15460,7 +15485,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_26_r0s16 <= sum_i_sroa_0_0_off0_26_r0s15;
     if (_GEN_7)
-      add_r0s9__26 <= {1'h0, _GEN_369[30:23]} + 9'h10;
+      add_r0s9__26 <= {1'h0, _GEN_370[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__26 <= add_r0s9__26;
     if (_GEN_5)
@@ -15470,7 +15495,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__26 <= add_r0s12__26;
     if (_GEN_7)
-      select_r0s9__26 <= _GEN_369[30:23] > 8'h13 ? 6'h23 : _GEN_369[28:23] + 6'h10;
+      select_r0s9__26 <= _GEN_370[30:23] > 8'h13 ? 6'h23 : _GEN_370[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__53 <= select_r0s9__26;
     if (_GEN_5)
@@ -15479,78 +15504,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__26 <= select_r0s11__26;
     if (_GEN_3) begin
       select_r0s13__104 <= select_r0s12__26;
-      and_r0s13__157 <= _GEN_1258 & _GEN_1273;
-      select_r0s13__105 <= _GEN_1274 ? ~(_GEN_373[0]) : ~(_GEN_373[2]) & _GEN_373[1];
-      and_r0s13__158 <= _GEN_1274;
-      and_r0s13__159 <= _GEN_1258;
+      and_r0s13__157 <= _GEN_1259 & _GEN_1274;
+      select_r0s13__105 <= _GEN_1275 ? ~(_GEN_374[0]) : ~(_GEN_374[2]) & _GEN_374[1];
+      and_r0s13__158 <= _GEN_1275;
+      and_r0s13__159 <= _GEN_1259;
       select_r0s13__106 <=
-        _GEN_1265
-          ? {_GEN_1268 & ~_GEN_1271,
-             _GEN_1268
-               ? {_GEN_1269 & ~_GEN_1270,
-                  _GEN_1269 ? ~(_GEN_373[4]) & _GEN_373[3] : ~(_GEN_373[6]) & _GEN_373[5]}
-               : {_GEN_1266 & ~_GEN_1267,
-                  _GEN_1266
-                    ? ~(_GEN_373[8]) & _GEN_373[7]
-                    : ~(_GEN_373[10]) & _GEN_373[9]}}
-          : {_GEN_1261 & ~_GEN_1264,
-             _GEN_1261
-               ? {_GEN_1262 & ~_GEN_1263,
-                  _GEN_1262
-                    ? ~(_GEN_373[12]) & _GEN_373[11]
-                    : ~(_GEN_373[14]) & _GEN_373[13]}
-               : {_GEN_1259 & ~_GEN_1260,
-                  _GEN_1259
-                    ? ~(_GEN_373[16]) & _GEN_373[15]
-                    : ~(_GEN_373[18]) & _GEN_373[17]}};
-      and_r0s13__160 <= _GEN_1265 & ~_GEN_1272;
+        _GEN_1266
+          ? {_GEN_1269 & ~_GEN_1272,
+             _GEN_1269
+               ? {_GEN_1270 & ~_GEN_1271,
+                  _GEN_1270 ? ~(_GEN_374[4]) & _GEN_374[3] : ~(_GEN_374[6]) & _GEN_374[5]}
+               : {_GEN_1267 & ~_GEN_1268,
+                  _GEN_1267
+                    ? ~(_GEN_374[8]) & _GEN_374[7]
+                    : ~(_GEN_374[10]) & _GEN_374[9]}}
+          : {_GEN_1262 & ~_GEN_1265,
+             _GEN_1262
+               ? {_GEN_1263 & ~_GEN_1264,
+                  _GEN_1263
+                    ? ~(_GEN_374[12]) & _GEN_374[11]
+                    : ~(_GEN_374[14]) & _GEN_374[13]}
+               : {_GEN_1260 & ~_GEN_1261,
+                  _GEN_1260
+                    ? ~(_GEN_374[16]) & _GEN_374[15]
+                    : ~(_GEN_374[18]) & _GEN_374[17]}};
+      and_r0s13__160 <= _GEN_1266 & ~_GEN_1273;
       select_r0s13__107 <=
-        _GEN_1250
-          ? {_GEN_1253 & ~_GEN_1256,
-             _GEN_1253
-               ? {_GEN_1254 & ~_GEN_1255,
-                  _GEN_1254
-                    ? ~(_GEN_373[20]) & _GEN_373[19]
-                    : ~(_GEN_373[22]) & _GEN_373[21]}
-               : {_GEN_1251 & ~_GEN_1252,
-                  _GEN_1251
-                    ? ~(_GEN_373[24]) & _GEN_373[23]
-                    : ~(_GEN_373[26]) & _GEN_373[25]}}
-          : {_GEN_1246 & ~_GEN_1249,
-             _GEN_1246
-               ? {_GEN_1247 & ~_GEN_1248,
-                  _GEN_1247
-                    ? ~(_GEN_373[28]) & _GEN_373[27]
-                    : ~(_GEN_373[30]) & _GEN_373[29]}
-               : {_GEN_1244 & ~_GEN_1245,
-                  _GEN_1244
-                    ? ~(_GEN_373[32]) & _GEN_373[31]
-                    : ~(_GEN_373[34]) & _GEN_373[33]}};
-      and_r0s13__161 <= _GEN_1250 & ~_GEN_1257;
-      and_r0s13__162 <= _GEN_1258 & ~_GEN_1273;
+        _GEN_1251
+          ? {_GEN_1254 & ~_GEN_1257,
+             _GEN_1254
+               ? {_GEN_1255 & ~_GEN_1256,
+                  _GEN_1255
+                    ? ~(_GEN_374[20]) & _GEN_374[19]
+                    : ~(_GEN_374[22]) & _GEN_374[21]}
+               : {_GEN_1252 & ~_GEN_1253,
+                  _GEN_1252
+                    ? ~(_GEN_374[24]) & _GEN_374[23]
+                    : ~(_GEN_374[26]) & _GEN_374[25]}}
+          : {_GEN_1247 & ~_GEN_1250,
+             _GEN_1247
+               ? {_GEN_1248 & ~_GEN_1249,
+                  _GEN_1248
+                    ? ~(_GEN_374[28]) & _GEN_374[27]
+                    : ~(_GEN_374[30]) & _GEN_374[29]}
+               : {_GEN_1245 & ~_GEN_1246,
+                  _GEN_1245
+                    ? ~(_GEN_374[32]) & _GEN_374[31]
+                    : ~(_GEN_374[34]) & _GEN_374[33]}};
+      and_r0s13__161 <= _GEN_1251 & ~_GEN_1258;
+      and_r0s13__162 <= _GEN_1259 & ~_GEN_1274;
     end
     if (_GEN_2)
-      sub_i2968_26_r0s14 <= {1'h0, add_r0s13__26} - {4'h0, _GEN_375};
+      sub_i2968_26_r0s14 <= {1'h0, add_r0s13__26} - {4'h0, _GEN_376};
     if (_GEN_1)
       sub_i2968_26_r0s15 <= sub_i2968_26_r0s14;
     if (_GEN_2)
-      cmp_i3745_26_r0s14 <= _GEN_375 < 6'h23;
+      cmp_i3745_26_r0s14 <= _GEN_376 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_26_r0s13 <= _GEN_373;
+      magnitude_i_sroa_0_0_off0_26_r0s13 <= _GEN_374;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_26_r0s14 <= magnitude_i_sroa_0_0_off0_26_r0s13;
-      umin_r0s14__26 <= _GEN_375;
+      umin_r0s14__26 <= _GEN_376;
     end
     if (_GEN_1) begin
-      cond_i3748_26_r0s15 <= _GEN_132[27];
-      cond_i3748_26_r0s15__1 <= _GEN_132[34:28];
-      cond_i3748_26_r0s15__2 <= _GEN_132[26];
-      cond_i3748_26_r0s15__3 <= _GEN_132[25:0];
+      cond_i3748_26_r0s15 <= _GEN_133[27];
+      cond_i3748_26_r0s15__1 <= _GEN_133[34:28];
+      cond_i3748_26_r0s15__2 <= _GEN_133[26];
+      cond_i3748_26_r0s15__3 <= _GEN_133[25:0];
     end
     if (_GEN_0)
-      narrow_26_r0s16 <= _GEN_133 < 17'h7F7F ? _GEN_133[15:0] : 16'h7F7F;
+      narrow_26_r0s16 <= _GEN_134 < 17'h7F7F ? _GEN_134[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_26_r0s9 <= _GEN_369[14:0] == 15'h0 ? 16'h0 : _GEN_369[15:0];
+      ref_tmp96_i_sroa_0_0_26_r0s9 <= _GEN_370[14:0] == 15'h0 ? 16'h0 : _GEN_370[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_26_r0s10 <= ref_tmp96_i_sroa_0_0_26_r0s9;
     if (_GEN_5)
@@ -15566,7 +15591,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_26_r0s16 <= ref_tmp96_i_sroa_0_0_26_r0s15;
     if (_GEN_15)
-      cmp_i1292_27_r0s1 <= _GEN_186[223:216] == 8'h0;
+      cmp_i1292_27_r0s1 <= _GEN_187[223:216] == 8'h0;
     if (_GEN_14)
       cmp_i1292_27_r0s2 <= cmp_i1292_27_r0s1;
     if (_GEN_13)
@@ -15598,7 +15623,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_27_r0s16 <= cmp_i1292_27_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_27_r0s9 <= _GEN_376[6:0];
+      sroa_speculated4764_v_27_r0s9 <= _GEN_377[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_27_r0s10 <= sroa_speculated4764_v_27_r0s9;
     if (_GEN_5)
@@ -15614,7 +15639,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_27_r0s16 <= sroa_speculated4764_v_27_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_27_r0s9__1 <= _GEN_376[14:7];
+      sroa_speculated4764_v_27_r0s9__1 <= _GEN_377[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_27_r0s10__1 <= sroa_speculated4764_v_27_r0s9__1;
     if (_GEN_5)
@@ -15630,7 +15655,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_27_r0s16__1 <= sroa_speculated4764_v_27_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_27_r0s9__2 <= _GEN_376[15];
+      sroa_speculated4764_v_27_r0s9__2 <= _GEN_377[15];
     if (_GEN_6)
       sroa_speculated4764_v_27_r0s10__2 <= sroa_speculated4764_v_27_r0s9__2;
     if (_GEN_5)
@@ -15646,7 +15671,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_27_r0s16__2 <= sroa_speculated4764_v_27_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__27 <= |(_GEN_376[31:16]);
+      xor_r0s9__27 <= |(_GEN_377[31:16]);
     if (_GEN_6)
       xor_r0s10__27 <= xor_r0s9__27;
     if (_GEN_5)
@@ -15663,24 +15688,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__27 <= xor_r0s15__27;
     if (_GEN_7)
       sub_i1111_neg_27_r0s9 <=
-        {2'h0, _GEN_376[30:23]} - {2'h0, _GEN_377 ? 8'h1 : _GEN_376[14:7]};
+        {2'h0, _GEN_377[30:23]} - {2'h0, _GEN_378 ? 8'h1 : _GEN_377[14:7]};
     if (_GEN_6)
-      select_r0s10__54 <= _GEN_379 > 6'h1A ? _GEN_378[3:0] + 4'h6 : 4'h0;
+      select_r0s10__54 <= _GEN_380 > 6'h1A ? _GEN_379[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_27_r0s9 <= {~_GEN_377, _GEN_376[6:0]};
+      or_i3130_27_r0s9 <= {~_GEN_378, _GEN_377[6:0]};
     if (_GEN_6) begin
       or_i3130_27_r0s10 <= or_i3130_27_r0s9;
-      cmp_i_i3332_27_r0s10 <= _GEN_379 < 6'h22;
-      loadedv_i330856_27_r0s10 <= _GEN_379;
+      cmp_i_i3332_27_r0s10 <= _GEN_380 < 6'h22;
+      loadedv_i330856_27_r0s10 <= _GEN_380;
     end
     if (_GEN_5) begin
       or_i2697_27_r0s11 <=
         (|(~({8{~(select_r0s10__54[3])}} & 8'hFF << select_r0s10__54)
-           & or_i3130_27_r0s10)) | _GEN_134[0];
-      cond_i_i_27_r0s11 <= _GEN_134[33:1];
+           & or_i3130_27_r0s10)) | _GEN_135[0];
+      cond_i_i_27_r0s11 <= _GEN_135[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__27 <= _GEN_186[223:216];
+      codes_sroa_0_0_r0s1__27 <= _GEN_187[223:216];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__27 <= codes_sroa_0_0_r0s1__27;
     if (_GEN_13)
@@ -15697,14 +15722,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__27 <= codes_sroa_0_0_r0s7__27;
     if (_GEN_7)
       mul_i2723_27_r0s9 <=
-        {8'h0, |(_GEN_376[30:23]), _GEN_376[22:16]} * {8'h0, codes_sroa_0_0_r0s8__27};
+        {8'h0, |(_GEN_377[30:23]), _GEN_377[22:16]} * {8'h0, codes_sroa_0_0_r0s8__27};
     if (_GEN_6)
       mul_i2723_27_r0s10 <= mul_i2723_27_r0s9;
     if (_GEN_5)
       mul_i2723_27_r0s11 <= mul_i2723_27_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_27_r0s12 <=
-        (sroa_speculated4764_v_27_r0s11__2 ? 36'h0 - _GEN_135 : _GEN_135)
+        (sroa_speculated4764_v_27_r0s11__2 ? 36'h0 - _GEN_136 : _GEN_136)
         + {10'h0, mul_i2723_27_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_27_r0s13 <= sum_i_sroa_0_0_off0_27_r0s12 == 36'h0;
@@ -15723,7 +15748,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_27_r0s16 <= sum_i_sroa_0_0_off0_27_r0s15;
     if (_GEN_7)
-      add_r0s9__27 <= {1'h0, _GEN_376[30:23]} + 9'h10;
+      add_r0s9__27 <= {1'h0, _GEN_377[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__27 <= add_r0s9__27;
     if (_GEN_5)
@@ -15733,7 +15758,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__27 <= add_r0s12__27;
     if (_GEN_7)
-      select_r0s9__27 <= _GEN_376[30:23] > 8'h13 ? 6'h23 : _GEN_376[28:23] + 6'h10;
+      select_r0s9__27 <= _GEN_377[30:23] > 8'h13 ? 6'h23 : _GEN_377[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__55 <= select_r0s9__27;
     if (_GEN_5)
@@ -15742,78 +15767,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__27 <= select_r0s11__27;
     if (_GEN_3) begin
       select_r0s13__108 <= select_r0s12__27;
-      and_r0s13__163 <= _GEN_1289 & _GEN_1304;
-      select_r0s13__109 <= _GEN_1305 ? ~(_GEN_380[0]) : ~(_GEN_380[2]) & _GEN_380[1];
-      and_r0s13__164 <= _GEN_1305;
-      and_r0s13__165 <= _GEN_1289;
+      and_r0s13__163 <= _GEN_1290 & _GEN_1305;
+      select_r0s13__109 <= _GEN_1306 ? ~(_GEN_381[0]) : ~(_GEN_381[2]) & _GEN_381[1];
+      and_r0s13__164 <= _GEN_1306;
+      and_r0s13__165 <= _GEN_1290;
       select_r0s13__110 <=
-        _GEN_1296
-          ? {_GEN_1299 & ~_GEN_1302,
-             _GEN_1299
-               ? {_GEN_1300 & ~_GEN_1301,
-                  _GEN_1300 ? ~(_GEN_380[4]) & _GEN_380[3] : ~(_GEN_380[6]) & _GEN_380[5]}
-               : {_GEN_1297 & ~_GEN_1298,
-                  _GEN_1297
-                    ? ~(_GEN_380[8]) & _GEN_380[7]
-                    : ~(_GEN_380[10]) & _GEN_380[9]}}
-          : {_GEN_1292 & ~_GEN_1295,
-             _GEN_1292
-               ? {_GEN_1293 & ~_GEN_1294,
-                  _GEN_1293
-                    ? ~(_GEN_380[12]) & _GEN_380[11]
-                    : ~(_GEN_380[14]) & _GEN_380[13]}
-               : {_GEN_1290 & ~_GEN_1291,
-                  _GEN_1290
-                    ? ~(_GEN_380[16]) & _GEN_380[15]
-                    : ~(_GEN_380[18]) & _GEN_380[17]}};
-      and_r0s13__166 <= _GEN_1296 & ~_GEN_1303;
+        _GEN_1297
+          ? {_GEN_1300 & ~_GEN_1303,
+             _GEN_1300
+               ? {_GEN_1301 & ~_GEN_1302,
+                  _GEN_1301 ? ~(_GEN_381[4]) & _GEN_381[3] : ~(_GEN_381[6]) & _GEN_381[5]}
+               : {_GEN_1298 & ~_GEN_1299,
+                  _GEN_1298
+                    ? ~(_GEN_381[8]) & _GEN_381[7]
+                    : ~(_GEN_381[10]) & _GEN_381[9]}}
+          : {_GEN_1293 & ~_GEN_1296,
+             _GEN_1293
+               ? {_GEN_1294 & ~_GEN_1295,
+                  _GEN_1294
+                    ? ~(_GEN_381[12]) & _GEN_381[11]
+                    : ~(_GEN_381[14]) & _GEN_381[13]}
+               : {_GEN_1291 & ~_GEN_1292,
+                  _GEN_1291
+                    ? ~(_GEN_381[16]) & _GEN_381[15]
+                    : ~(_GEN_381[18]) & _GEN_381[17]}};
+      and_r0s13__166 <= _GEN_1297 & ~_GEN_1304;
       select_r0s13__111 <=
-        _GEN_1281
-          ? {_GEN_1284 & ~_GEN_1287,
-             _GEN_1284
-               ? {_GEN_1285 & ~_GEN_1286,
-                  _GEN_1285
-                    ? ~(_GEN_380[20]) & _GEN_380[19]
-                    : ~(_GEN_380[22]) & _GEN_380[21]}
-               : {_GEN_1282 & ~_GEN_1283,
-                  _GEN_1282
-                    ? ~(_GEN_380[24]) & _GEN_380[23]
-                    : ~(_GEN_380[26]) & _GEN_380[25]}}
-          : {_GEN_1277 & ~_GEN_1280,
-             _GEN_1277
-               ? {_GEN_1278 & ~_GEN_1279,
-                  _GEN_1278
-                    ? ~(_GEN_380[28]) & _GEN_380[27]
-                    : ~(_GEN_380[30]) & _GEN_380[29]}
-               : {_GEN_1275 & ~_GEN_1276,
-                  _GEN_1275
-                    ? ~(_GEN_380[32]) & _GEN_380[31]
-                    : ~(_GEN_380[34]) & _GEN_380[33]}};
-      and_r0s13__167 <= _GEN_1281 & ~_GEN_1288;
-      and_r0s13__168 <= _GEN_1289 & ~_GEN_1304;
+        _GEN_1282
+          ? {_GEN_1285 & ~_GEN_1288,
+             _GEN_1285
+               ? {_GEN_1286 & ~_GEN_1287,
+                  _GEN_1286
+                    ? ~(_GEN_381[20]) & _GEN_381[19]
+                    : ~(_GEN_381[22]) & _GEN_381[21]}
+               : {_GEN_1283 & ~_GEN_1284,
+                  _GEN_1283
+                    ? ~(_GEN_381[24]) & _GEN_381[23]
+                    : ~(_GEN_381[26]) & _GEN_381[25]}}
+          : {_GEN_1278 & ~_GEN_1281,
+             _GEN_1278
+               ? {_GEN_1279 & ~_GEN_1280,
+                  _GEN_1279
+                    ? ~(_GEN_381[28]) & _GEN_381[27]
+                    : ~(_GEN_381[30]) & _GEN_381[29]}
+               : {_GEN_1276 & ~_GEN_1277,
+                  _GEN_1276
+                    ? ~(_GEN_381[32]) & _GEN_381[31]
+                    : ~(_GEN_381[34]) & _GEN_381[33]}};
+      and_r0s13__167 <= _GEN_1282 & ~_GEN_1289;
+      and_r0s13__168 <= _GEN_1290 & ~_GEN_1305;
     end
     if (_GEN_2)
-      sub_i2968_27_r0s14 <= {1'h0, add_r0s13__27} - {4'h0, _GEN_382};
+      sub_i2968_27_r0s14 <= {1'h0, add_r0s13__27} - {4'h0, _GEN_383};
     if (_GEN_1)
       sub_i2968_27_r0s15 <= sub_i2968_27_r0s14;
     if (_GEN_2)
-      cmp_i3745_27_r0s14 <= _GEN_382 < 6'h23;
+      cmp_i3745_27_r0s14 <= _GEN_383 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_27_r0s13 <= _GEN_380;
+      magnitude_i_sroa_0_0_off0_27_r0s13 <= _GEN_381;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_27_r0s14 <= magnitude_i_sroa_0_0_off0_27_r0s13;
-      umin_r0s14__27 <= _GEN_382;
+      umin_r0s14__27 <= _GEN_383;
     end
     if (_GEN_1) begin
-      cond_i3748_27_r0s15 <= _GEN_136[27];
-      cond_i3748_27_r0s15__1 <= _GEN_136[34:28];
-      cond_i3748_27_r0s15__2 <= _GEN_136[26];
-      cond_i3748_27_r0s15__3 <= _GEN_136[25:0];
+      cond_i3748_27_r0s15 <= _GEN_137[27];
+      cond_i3748_27_r0s15__1 <= _GEN_137[34:28];
+      cond_i3748_27_r0s15__2 <= _GEN_137[26];
+      cond_i3748_27_r0s15__3 <= _GEN_137[25:0];
     end
     if (_GEN_0)
-      narrow_27_r0s16 <= _GEN_137 < 17'h7F7F ? _GEN_137[15:0] : 16'h7F7F;
+      narrow_27_r0s16 <= _GEN_138 < 17'h7F7F ? _GEN_138[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_27_r0s9 <= _GEN_376[14:0] == 15'h0 ? 16'h0 : _GEN_376[15:0];
+      ref_tmp96_i_sroa_0_0_27_r0s9 <= _GEN_377[14:0] == 15'h0 ? 16'h0 : _GEN_377[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_27_r0s10 <= ref_tmp96_i_sroa_0_0_27_r0s9;
     if (_GEN_5)
@@ -15829,7 +15854,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_27_r0s16 <= ref_tmp96_i_sroa_0_0_27_r0s15;
     if (_GEN_15)
-      cmp_i1292_28_r0s1 <= _GEN_186[231:224] == 8'h0;
+      cmp_i1292_28_r0s1 <= _GEN_187[231:224] == 8'h0;
     if (_GEN_14)
       cmp_i1292_28_r0s2 <= cmp_i1292_28_r0s1;
     if (_GEN_13)
@@ -15861,7 +15886,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_28_r0s16 <= cmp_i1292_28_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_28_r0s9 <= _GEN_383[6:0];
+      sroa_speculated4764_v_28_r0s9 <= _GEN_384[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_28_r0s10 <= sroa_speculated4764_v_28_r0s9;
     if (_GEN_5)
@@ -15877,7 +15902,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_28_r0s16 <= sroa_speculated4764_v_28_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_28_r0s9__1 <= _GEN_383[14:7];
+      sroa_speculated4764_v_28_r0s9__1 <= _GEN_384[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_28_r0s10__1 <= sroa_speculated4764_v_28_r0s9__1;
     if (_GEN_5)
@@ -15893,7 +15918,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_28_r0s16__1 <= sroa_speculated4764_v_28_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_28_r0s9__2 <= _GEN_383[15];
+      sroa_speculated4764_v_28_r0s9__2 <= _GEN_384[15];
     if (_GEN_6)
       sroa_speculated4764_v_28_r0s10__2 <= sroa_speculated4764_v_28_r0s9__2;
     if (_GEN_5)
@@ -15909,7 +15934,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_28_r0s16__2 <= sroa_speculated4764_v_28_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__28 <= |(_GEN_383[31:16]);
+      xor_r0s9__28 <= |(_GEN_384[31:16]);
     if (_GEN_6)
       xor_r0s10__28 <= xor_r0s9__28;
     if (_GEN_5)
@@ -15926,24 +15951,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__28 <= xor_r0s15__28;
     if (_GEN_7)
       sub_i1111_neg_28_r0s9 <=
-        {2'h0, _GEN_383[30:23]} - {2'h0, _GEN_384 ? 8'h1 : _GEN_383[14:7]};
+        {2'h0, _GEN_384[30:23]} - {2'h0, _GEN_385 ? 8'h1 : _GEN_384[14:7]};
     if (_GEN_6)
-      select_r0s10__56 <= _GEN_386 > 6'h1A ? _GEN_385[3:0] + 4'h6 : 4'h0;
+      select_r0s10__56 <= _GEN_387 > 6'h1A ? _GEN_386[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_28_r0s9 <= {~_GEN_384, _GEN_383[6:0]};
+      or_i3130_28_r0s9 <= {~_GEN_385, _GEN_384[6:0]};
     if (_GEN_6) begin
       or_i3130_28_r0s10 <= or_i3130_28_r0s9;
-      cmp_i_i3332_28_r0s10 <= _GEN_386 < 6'h22;
-      loadedv_i330856_28_r0s10 <= _GEN_386;
+      cmp_i_i3332_28_r0s10 <= _GEN_387 < 6'h22;
+      loadedv_i330856_28_r0s10 <= _GEN_387;
     end
     if (_GEN_5) begin
       or_i2697_28_r0s11 <=
         (|(~({8{~(select_r0s10__56[3])}} & 8'hFF << select_r0s10__56)
-           & or_i3130_28_r0s10)) | _GEN_138[0];
-      cond_i_i_28_r0s11 <= _GEN_138[33:1];
+           & or_i3130_28_r0s10)) | _GEN_139[0];
+      cond_i_i_28_r0s11 <= _GEN_139[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__28 <= _GEN_186[231:224];
+      codes_sroa_0_0_r0s1__28 <= _GEN_187[231:224];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__28 <= codes_sroa_0_0_r0s1__28;
     if (_GEN_13)
@@ -15960,14 +15985,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__28 <= codes_sroa_0_0_r0s7__28;
     if (_GEN_7)
       mul_i2723_28_r0s9 <=
-        {8'h0, |(_GEN_383[30:23]), _GEN_383[22:16]} * {8'h0, codes_sroa_0_0_r0s8__28};
+        {8'h0, |(_GEN_384[30:23]), _GEN_384[22:16]} * {8'h0, codes_sroa_0_0_r0s8__28};
     if (_GEN_6)
       mul_i2723_28_r0s10 <= mul_i2723_28_r0s9;
     if (_GEN_5)
       mul_i2723_28_r0s11 <= mul_i2723_28_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_28_r0s12 <=
-        (sroa_speculated4764_v_28_r0s11__2 ? 36'h0 - _GEN_139 : _GEN_139)
+        (sroa_speculated4764_v_28_r0s11__2 ? 36'h0 - _GEN_140 : _GEN_140)
         + {10'h0, mul_i2723_28_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_28_r0s13 <= sum_i_sroa_0_0_off0_28_r0s12 == 36'h0;
@@ -15986,7 +16011,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_28_r0s16 <= sum_i_sroa_0_0_off0_28_r0s15;
     if (_GEN_7)
-      add_r0s9__28 <= {1'h0, _GEN_383[30:23]} + 9'h10;
+      add_r0s9__28 <= {1'h0, _GEN_384[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__28 <= add_r0s9__28;
     if (_GEN_5)
@@ -15996,7 +16021,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__28 <= add_r0s12__28;
     if (_GEN_7)
-      select_r0s9__28 <= _GEN_383[30:23] > 8'h13 ? 6'h23 : _GEN_383[28:23] + 6'h10;
+      select_r0s9__28 <= _GEN_384[30:23] > 8'h13 ? 6'h23 : _GEN_384[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__57 <= select_r0s9__28;
     if (_GEN_5)
@@ -16005,78 +16030,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__28 <= select_r0s11__28;
     if (_GEN_3) begin
       select_r0s13__112 <= select_r0s12__28;
-      and_r0s13__169 <= _GEN_1320 & _GEN_1335;
-      select_r0s13__113 <= _GEN_1336 ? ~(_GEN_387[0]) : ~(_GEN_387[2]) & _GEN_387[1];
-      and_r0s13__170 <= _GEN_1336;
-      and_r0s13__171 <= _GEN_1320;
+      and_r0s13__169 <= _GEN_1321 & _GEN_1336;
+      select_r0s13__113 <= _GEN_1337 ? ~(_GEN_388[0]) : ~(_GEN_388[2]) & _GEN_388[1];
+      and_r0s13__170 <= _GEN_1337;
+      and_r0s13__171 <= _GEN_1321;
       select_r0s13__114 <=
-        _GEN_1327
-          ? {_GEN_1330 & ~_GEN_1333,
-             _GEN_1330
-               ? {_GEN_1331 & ~_GEN_1332,
-                  _GEN_1331 ? ~(_GEN_387[4]) & _GEN_387[3] : ~(_GEN_387[6]) & _GEN_387[5]}
-               : {_GEN_1328 & ~_GEN_1329,
-                  _GEN_1328
-                    ? ~(_GEN_387[8]) & _GEN_387[7]
-                    : ~(_GEN_387[10]) & _GEN_387[9]}}
-          : {_GEN_1323 & ~_GEN_1326,
-             _GEN_1323
-               ? {_GEN_1324 & ~_GEN_1325,
-                  _GEN_1324
-                    ? ~(_GEN_387[12]) & _GEN_387[11]
-                    : ~(_GEN_387[14]) & _GEN_387[13]}
-               : {_GEN_1321 & ~_GEN_1322,
-                  _GEN_1321
-                    ? ~(_GEN_387[16]) & _GEN_387[15]
-                    : ~(_GEN_387[18]) & _GEN_387[17]}};
-      and_r0s13__172 <= _GEN_1327 & ~_GEN_1334;
+        _GEN_1328
+          ? {_GEN_1331 & ~_GEN_1334,
+             _GEN_1331
+               ? {_GEN_1332 & ~_GEN_1333,
+                  _GEN_1332 ? ~(_GEN_388[4]) & _GEN_388[3] : ~(_GEN_388[6]) & _GEN_388[5]}
+               : {_GEN_1329 & ~_GEN_1330,
+                  _GEN_1329
+                    ? ~(_GEN_388[8]) & _GEN_388[7]
+                    : ~(_GEN_388[10]) & _GEN_388[9]}}
+          : {_GEN_1324 & ~_GEN_1327,
+             _GEN_1324
+               ? {_GEN_1325 & ~_GEN_1326,
+                  _GEN_1325
+                    ? ~(_GEN_388[12]) & _GEN_388[11]
+                    : ~(_GEN_388[14]) & _GEN_388[13]}
+               : {_GEN_1322 & ~_GEN_1323,
+                  _GEN_1322
+                    ? ~(_GEN_388[16]) & _GEN_388[15]
+                    : ~(_GEN_388[18]) & _GEN_388[17]}};
+      and_r0s13__172 <= _GEN_1328 & ~_GEN_1335;
       select_r0s13__115 <=
-        _GEN_1312
-          ? {_GEN_1315 & ~_GEN_1318,
-             _GEN_1315
-               ? {_GEN_1316 & ~_GEN_1317,
-                  _GEN_1316
-                    ? ~(_GEN_387[20]) & _GEN_387[19]
-                    : ~(_GEN_387[22]) & _GEN_387[21]}
-               : {_GEN_1313 & ~_GEN_1314,
-                  _GEN_1313
-                    ? ~(_GEN_387[24]) & _GEN_387[23]
-                    : ~(_GEN_387[26]) & _GEN_387[25]}}
-          : {_GEN_1308 & ~_GEN_1311,
-             _GEN_1308
-               ? {_GEN_1309 & ~_GEN_1310,
-                  _GEN_1309
-                    ? ~(_GEN_387[28]) & _GEN_387[27]
-                    : ~(_GEN_387[30]) & _GEN_387[29]}
-               : {_GEN_1306 & ~_GEN_1307,
-                  _GEN_1306
-                    ? ~(_GEN_387[32]) & _GEN_387[31]
-                    : ~(_GEN_387[34]) & _GEN_387[33]}};
-      and_r0s13__173 <= _GEN_1312 & ~_GEN_1319;
-      and_r0s13__174 <= _GEN_1320 & ~_GEN_1335;
+        _GEN_1313
+          ? {_GEN_1316 & ~_GEN_1319,
+             _GEN_1316
+               ? {_GEN_1317 & ~_GEN_1318,
+                  _GEN_1317
+                    ? ~(_GEN_388[20]) & _GEN_388[19]
+                    : ~(_GEN_388[22]) & _GEN_388[21]}
+               : {_GEN_1314 & ~_GEN_1315,
+                  _GEN_1314
+                    ? ~(_GEN_388[24]) & _GEN_388[23]
+                    : ~(_GEN_388[26]) & _GEN_388[25]}}
+          : {_GEN_1309 & ~_GEN_1312,
+             _GEN_1309
+               ? {_GEN_1310 & ~_GEN_1311,
+                  _GEN_1310
+                    ? ~(_GEN_388[28]) & _GEN_388[27]
+                    : ~(_GEN_388[30]) & _GEN_388[29]}
+               : {_GEN_1307 & ~_GEN_1308,
+                  _GEN_1307
+                    ? ~(_GEN_388[32]) & _GEN_388[31]
+                    : ~(_GEN_388[34]) & _GEN_388[33]}};
+      and_r0s13__173 <= _GEN_1313 & ~_GEN_1320;
+      and_r0s13__174 <= _GEN_1321 & ~_GEN_1336;
     end
     if (_GEN_2)
-      sub_i2968_28_r0s14 <= {1'h0, add_r0s13__28} - {4'h0, _GEN_389};
+      sub_i2968_28_r0s14 <= {1'h0, add_r0s13__28} - {4'h0, _GEN_390};
     if (_GEN_1)
       sub_i2968_28_r0s15 <= sub_i2968_28_r0s14;
     if (_GEN_2)
-      cmp_i3745_28_r0s14 <= _GEN_389 < 6'h23;
+      cmp_i3745_28_r0s14 <= _GEN_390 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_28_r0s13 <= _GEN_387;
+      magnitude_i_sroa_0_0_off0_28_r0s13 <= _GEN_388;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_28_r0s14 <= magnitude_i_sroa_0_0_off0_28_r0s13;
-      umin_r0s14__28 <= _GEN_389;
+      umin_r0s14__28 <= _GEN_390;
     end
     if (_GEN_1) begin
-      cond_i3748_28_r0s15 <= _GEN_140[27];
-      cond_i3748_28_r0s15__1 <= _GEN_140[34:28];
-      cond_i3748_28_r0s15__2 <= _GEN_140[26];
-      cond_i3748_28_r0s15__3 <= _GEN_140[25:0];
+      cond_i3748_28_r0s15 <= _GEN_141[27];
+      cond_i3748_28_r0s15__1 <= _GEN_141[34:28];
+      cond_i3748_28_r0s15__2 <= _GEN_141[26];
+      cond_i3748_28_r0s15__3 <= _GEN_141[25:0];
     end
     if (_GEN_0)
-      narrow_28_r0s16 <= _GEN_141 < 17'h7F7F ? _GEN_141[15:0] : 16'h7F7F;
+      narrow_28_r0s16 <= _GEN_142 < 17'h7F7F ? _GEN_142[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_28_r0s9 <= _GEN_383[14:0] == 15'h0 ? 16'h0 : _GEN_383[15:0];
+      ref_tmp96_i_sroa_0_0_28_r0s9 <= _GEN_384[14:0] == 15'h0 ? 16'h0 : _GEN_384[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_28_r0s10 <= ref_tmp96_i_sroa_0_0_28_r0s9;
     if (_GEN_5)
@@ -16092,7 +16117,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_28_r0s16 <= ref_tmp96_i_sroa_0_0_28_r0s15;
     if (_GEN_15)
-      cmp_i1292_29_r0s1 <= _GEN_186[239:232] == 8'h0;
+      cmp_i1292_29_r0s1 <= _GEN_187[239:232] == 8'h0;
     if (_GEN_14)
       cmp_i1292_29_r0s2 <= cmp_i1292_29_r0s1;
     if (_GEN_13)
@@ -16124,7 +16149,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_29_r0s16 <= cmp_i1292_29_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_29_r0s9 <= _GEN_390[6:0];
+      sroa_speculated4764_v_29_r0s9 <= _GEN_391[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_29_r0s10 <= sroa_speculated4764_v_29_r0s9;
     if (_GEN_5)
@@ -16140,7 +16165,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_29_r0s16 <= sroa_speculated4764_v_29_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_29_r0s9__1 <= _GEN_390[14:7];
+      sroa_speculated4764_v_29_r0s9__1 <= _GEN_391[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_29_r0s10__1 <= sroa_speculated4764_v_29_r0s9__1;
     if (_GEN_5)
@@ -16156,7 +16181,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_29_r0s16__1 <= sroa_speculated4764_v_29_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_29_r0s9__2 <= _GEN_390[15];
+      sroa_speculated4764_v_29_r0s9__2 <= _GEN_391[15];
     if (_GEN_6)
       sroa_speculated4764_v_29_r0s10__2 <= sroa_speculated4764_v_29_r0s9__2;
     if (_GEN_5)
@@ -16172,7 +16197,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_29_r0s16__2 <= sroa_speculated4764_v_29_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__29 <= |(_GEN_390[31:16]);
+      xor_r0s9__29 <= |(_GEN_391[31:16]);
     if (_GEN_6)
       xor_r0s10__29 <= xor_r0s9__29;
     if (_GEN_5)
@@ -16189,24 +16214,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__29 <= xor_r0s15__29;
     if (_GEN_7)
       sub_i1111_neg_29_r0s9 <=
-        {2'h0, _GEN_390[30:23]} - {2'h0, _GEN_391 ? 8'h1 : _GEN_390[14:7]};
+        {2'h0, _GEN_391[30:23]} - {2'h0, _GEN_392 ? 8'h1 : _GEN_391[14:7]};
     if (_GEN_6)
-      select_r0s10__58 <= _GEN_393 > 6'h1A ? _GEN_392[3:0] + 4'h6 : 4'h0;
+      select_r0s10__58 <= _GEN_394 > 6'h1A ? _GEN_393[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_29_r0s9 <= {~_GEN_391, _GEN_390[6:0]};
+      or_i3130_29_r0s9 <= {~_GEN_392, _GEN_391[6:0]};
     if (_GEN_6) begin
       or_i3130_29_r0s10 <= or_i3130_29_r0s9;
-      cmp_i_i3332_29_r0s10 <= _GEN_393 < 6'h22;
-      loadedv_i330856_29_r0s10 <= _GEN_393;
+      cmp_i_i3332_29_r0s10 <= _GEN_394 < 6'h22;
+      loadedv_i330856_29_r0s10 <= _GEN_394;
     end
     if (_GEN_5) begin
       or_i2697_29_r0s11 <=
         (|(~({8{~(select_r0s10__58[3])}} & 8'hFF << select_r0s10__58)
-           & or_i3130_29_r0s10)) | _GEN_142[0];
-      cond_i_i_29_r0s11 <= _GEN_142[33:1];
+           & or_i3130_29_r0s10)) | _GEN_143[0];
+      cond_i_i_29_r0s11 <= _GEN_143[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__29 <= _GEN_186[239:232];
+      codes_sroa_0_0_r0s1__29 <= _GEN_187[239:232];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__29 <= codes_sroa_0_0_r0s1__29;
     if (_GEN_13)
@@ -16223,14 +16248,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__29 <= codes_sroa_0_0_r0s7__29;
     if (_GEN_7)
       mul_i2723_29_r0s9 <=
-        {8'h0, |(_GEN_390[30:23]), _GEN_390[22:16]} * {8'h0, codes_sroa_0_0_r0s8__29};
+        {8'h0, |(_GEN_391[30:23]), _GEN_391[22:16]} * {8'h0, codes_sroa_0_0_r0s8__29};
     if (_GEN_6)
       mul_i2723_29_r0s10 <= mul_i2723_29_r0s9;
     if (_GEN_5)
       mul_i2723_29_r0s11 <= mul_i2723_29_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_29_r0s12 <=
-        (sroa_speculated4764_v_29_r0s11__2 ? 36'h0 - _GEN_143 : _GEN_143)
+        (sroa_speculated4764_v_29_r0s11__2 ? 36'h0 - _GEN_144 : _GEN_144)
         + {10'h0, mul_i2723_29_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_29_r0s13 <= sum_i_sroa_0_0_off0_29_r0s12 == 36'h0;
@@ -16249,7 +16274,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_29_r0s16 <= sum_i_sroa_0_0_off0_29_r0s15;
     if (_GEN_7)
-      add_r0s9__29 <= {1'h0, _GEN_390[30:23]} + 9'h10;
+      add_r0s9__29 <= {1'h0, _GEN_391[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__29 <= add_r0s9__29;
     if (_GEN_5)
@@ -16259,7 +16284,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__29 <= add_r0s12__29;
     if (_GEN_7)
-      select_r0s9__29 <= _GEN_390[30:23] > 8'h13 ? 6'h23 : _GEN_390[28:23] + 6'h10;
+      select_r0s9__29 <= _GEN_391[30:23] > 8'h13 ? 6'h23 : _GEN_391[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__59 <= select_r0s9__29;
     if (_GEN_5)
@@ -16268,78 +16293,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__29 <= select_r0s11__29;
     if (_GEN_3) begin
       select_r0s13__116 <= select_r0s12__29;
-      and_r0s13__175 <= _GEN_1351 & _GEN_1366;
-      select_r0s13__117 <= _GEN_1367 ? ~(_GEN_394[0]) : ~(_GEN_394[2]) & _GEN_394[1];
-      and_r0s13__176 <= _GEN_1367;
-      and_r0s13__177 <= _GEN_1351;
+      and_r0s13__175 <= _GEN_1352 & _GEN_1367;
+      select_r0s13__117 <= _GEN_1368 ? ~(_GEN_395[0]) : ~(_GEN_395[2]) & _GEN_395[1];
+      and_r0s13__176 <= _GEN_1368;
+      and_r0s13__177 <= _GEN_1352;
       select_r0s13__118 <=
-        _GEN_1358
-          ? {_GEN_1361 & ~_GEN_1364,
-             _GEN_1361
-               ? {_GEN_1362 & ~_GEN_1363,
-                  _GEN_1362 ? ~(_GEN_394[4]) & _GEN_394[3] : ~(_GEN_394[6]) & _GEN_394[5]}
-               : {_GEN_1359 & ~_GEN_1360,
-                  _GEN_1359
-                    ? ~(_GEN_394[8]) & _GEN_394[7]
-                    : ~(_GEN_394[10]) & _GEN_394[9]}}
-          : {_GEN_1354 & ~_GEN_1357,
-             _GEN_1354
-               ? {_GEN_1355 & ~_GEN_1356,
-                  _GEN_1355
-                    ? ~(_GEN_394[12]) & _GEN_394[11]
-                    : ~(_GEN_394[14]) & _GEN_394[13]}
-               : {_GEN_1352 & ~_GEN_1353,
-                  _GEN_1352
-                    ? ~(_GEN_394[16]) & _GEN_394[15]
-                    : ~(_GEN_394[18]) & _GEN_394[17]}};
-      and_r0s13__178 <= _GEN_1358 & ~_GEN_1365;
+        _GEN_1359
+          ? {_GEN_1362 & ~_GEN_1365,
+             _GEN_1362
+               ? {_GEN_1363 & ~_GEN_1364,
+                  _GEN_1363 ? ~(_GEN_395[4]) & _GEN_395[3] : ~(_GEN_395[6]) & _GEN_395[5]}
+               : {_GEN_1360 & ~_GEN_1361,
+                  _GEN_1360
+                    ? ~(_GEN_395[8]) & _GEN_395[7]
+                    : ~(_GEN_395[10]) & _GEN_395[9]}}
+          : {_GEN_1355 & ~_GEN_1358,
+             _GEN_1355
+               ? {_GEN_1356 & ~_GEN_1357,
+                  _GEN_1356
+                    ? ~(_GEN_395[12]) & _GEN_395[11]
+                    : ~(_GEN_395[14]) & _GEN_395[13]}
+               : {_GEN_1353 & ~_GEN_1354,
+                  _GEN_1353
+                    ? ~(_GEN_395[16]) & _GEN_395[15]
+                    : ~(_GEN_395[18]) & _GEN_395[17]}};
+      and_r0s13__178 <= _GEN_1359 & ~_GEN_1366;
       select_r0s13__119 <=
-        _GEN_1343
-          ? {_GEN_1346 & ~_GEN_1349,
-             _GEN_1346
-               ? {_GEN_1347 & ~_GEN_1348,
-                  _GEN_1347
-                    ? ~(_GEN_394[20]) & _GEN_394[19]
-                    : ~(_GEN_394[22]) & _GEN_394[21]}
-               : {_GEN_1344 & ~_GEN_1345,
-                  _GEN_1344
-                    ? ~(_GEN_394[24]) & _GEN_394[23]
-                    : ~(_GEN_394[26]) & _GEN_394[25]}}
-          : {_GEN_1339 & ~_GEN_1342,
-             _GEN_1339
-               ? {_GEN_1340 & ~_GEN_1341,
-                  _GEN_1340
-                    ? ~(_GEN_394[28]) & _GEN_394[27]
-                    : ~(_GEN_394[30]) & _GEN_394[29]}
-               : {_GEN_1337 & ~_GEN_1338,
-                  _GEN_1337
-                    ? ~(_GEN_394[32]) & _GEN_394[31]
-                    : ~(_GEN_394[34]) & _GEN_394[33]}};
-      and_r0s13__179 <= _GEN_1343 & ~_GEN_1350;
-      and_r0s13__180 <= _GEN_1351 & ~_GEN_1366;
+        _GEN_1344
+          ? {_GEN_1347 & ~_GEN_1350,
+             _GEN_1347
+               ? {_GEN_1348 & ~_GEN_1349,
+                  _GEN_1348
+                    ? ~(_GEN_395[20]) & _GEN_395[19]
+                    : ~(_GEN_395[22]) & _GEN_395[21]}
+               : {_GEN_1345 & ~_GEN_1346,
+                  _GEN_1345
+                    ? ~(_GEN_395[24]) & _GEN_395[23]
+                    : ~(_GEN_395[26]) & _GEN_395[25]}}
+          : {_GEN_1340 & ~_GEN_1343,
+             _GEN_1340
+               ? {_GEN_1341 & ~_GEN_1342,
+                  _GEN_1341
+                    ? ~(_GEN_395[28]) & _GEN_395[27]
+                    : ~(_GEN_395[30]) & _GEN_395[29]}
+               : {_GEN_1338 & ~_GEN_1339,
+                  _GEN_1338
+                    ? ~(_GEN_395[32]) & _GEN_395[31]
+                    : ~(_GEN_395[34]) & _GEN_395[33]}};
+      and_r0s13__179 <= _GEN_1344 & ~_GEN_1351;
+      and_r0s13__180 <= _GEN_1352 & ~_GEN_1367;
     end
     if (_GEN_2)
-      sub_i2968_29_r0s14 <= {1'h0, add_r0s13__29} - {4'h0, _GEN_396};
+      sub_i2968_29_r0s14 <= {1'h0, add_r0s13__29} - {4'h0, _GEN_397};
     if (_GEN_1)
       sub_i2968_29_r0s15 <= sub_i2968_29_r0s14;
     if (_GEN_2)
-      cmp_i3745_29_r0s14 <= _GEN_396 < 6'h23;
+      cmp_i3745_29_r0s14 <= _GEN_397 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_29_r0s13 <= _GEN_394;
+      magnitude_i_sroa_0_0_off0_29_r0s13 <= _GEN_395;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_29_r0s14 <= magnitude_i_sroa_0_0_off0_29_r0s13;
-      umin_r0s14__29 <= _GEN_396;
+      umin_r0s14__29 <= _GEN_397;
     end
     if (_GEN_1) begin
-      cond_i3748_29_r0s15 <= _GEN_144[27];
-      cond_i3748_29_r0s15__1 <= _GEN_144[34:28];
-      cond_i3748_29_r0s15__2 <= _GEN_144[26];
-      cond_i3748_29_r0s15__3 <= _GEN_144[25:0];
+      cond_i3748_29_r0s15 <= _GEN_145[27];
+      cond_i3748_29_r0s15__1 <= _GEN_145[34:28];
+      cond_i3748_29_r0s15__2 <= _GEN_145[26];
+      cond_i3748_29_r0s15__3 <= _GEN_145[25:0];
     end
     if (_GEN_0)
-      narrow_29_r0s16 <= _GEN_145 < 17'h7F7F ? _GEN_145[15:0] : 16'h7F7F;
+      narrow_29_r0s16 <= _GEN_146 < 17'h7F7F ? _GEN_146[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_29_r0s9 <= _GEN_390[14:0] == 15'h0 ? 16'h0 : _GEN_390[15:0];
+      ref_tmp96_i_sroa_0_0_29_r0s9 <= _GEN_391[14:0] == 15'h0 ? 16'h0 : _GEN_391[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_29_r0s10 <= ref_tmp96_i_sroa_0_0_29_r0s9;
     if (_GEN_5)
@@ -16355,7 +16380,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_29_r0s16 <= ref_tmp96_i_sroa_0_0_29_r0s15;
     if (_GEN_15)
-      cmp_i1292_30_r0s1 <= _GEN_186[247:240] == 8'h0;
+      cmp_i1292_30_r0s1 <= _GEN_187[247:240] == 8'h0;
     if (_GEN_14)
       cmp_i1292_30_r0s2 <= cmp_i1292_30_r0s1;
     if (_GEN_13)
@@ -16387,7 +16412,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_30_r0s16 <= cmp_i1292_30_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_30_r0s9 <= _GEN_397[6:0];
+      sroa_speculated4764_v_30_r0s9 <= _GEN_398[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_30_r0s10 <= sroa_speculated4764_v_30_r0s9;
     if (_GEN_5)
@@ -16403,7 +16428,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_30_r0s16 <= sroa_speculated4764_v_30_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_30_r0s9__1 <= _GEN_397[14:7];
+      sroa_speculated4764_v_30_r0s9__1 <= _GEN_398[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_30_r0s10__1 <= sroa_speculated4764_v_30_r0s9__1;
     if (_GEN_5)
@@ -16419,7 +16444,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_30_r0s16__1 <= sroa_speculated4764_v_30_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_30_r0s9__2 <= _GEN_397[15];
+      sroa_speculated4764_v_30_r0s9__2 <= _GEN_398[15];
     if (_GEN_6)
       sroa_speculated4764_v_30_r0s10__2 <= sroa_speculated4764_v_30_r0s9__2;
     if (_GEN_5)
@@ -16435,7 +16460,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_30_r0s16__2 <= sroa_speculated4764_v_30_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__30 <= |(_GEN_397[31:16]);
+      xor_r0s9__30 <= |(_GEN_398[31:16]);
     if (_GEN_6)
       xor_r0s10__30 <= xor_r0s9__30;
     if (_GEN_5)
@@ -16452,24 +16477,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__30 <= xor_r0s15__30;
     if (_GEN_7)
       sub_i1111_neg_30_r0s9 <=
-        {2'h0, _GEN_397[30:23]} - {2'h0, _GEN_398 ? 8'h1 : _GEN_397[14:7]};
+        {2'h0, _GEN_398[30:23]} - {2'h0, _GEN_399 ? 8'h1 : _GEN_398[14:7]};
     if (_GEN_6)
-      select_r0s10__60 <= _GEN_400 > 6'h1A ? _GEN_399[3:0] + 4'h6 : 4'h0;
+      select_r0s10__60 <= _GEN_401 > 6'h1A ? _GEN_400[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_30_r0s9 <= {~_GEN_398, _GEN_397[6:0]};
+      or_i3130_30_r0s9 <= {~_GEN_399, _GEN_398[6:0]};
     if (_GEN_6) begin
       or_i3130_30_r0s10 <= or_i3130_30_r0s9;
-      cmp_i_i3332_30_r0s10 <= _GEN_400 < 6'h22;
-      loadedv_i330856_30_r0s10 <= _GEN_400;
+      cmp_i_i3332_30_r0s10 <= _GEN_401 < 6'h22;
+      loadedv_i330856_30_r0s10 <= _GEN_401;
     end
     if (_GEN_5) begin
       or_i2697_30_r0s11 <=
         (|(~({8{~(select_r0s10__60[3])}} & 8'hFF << select_r0s10__60)
-           & or_i3130_30_r0s10)) | _GEN_146[0];
-      cond_i_i_30_r0s11 <= _GEN_146[33:1];
+           & or_i3130_30_r0s10)) | _GEN_147[0];
+      cond_i_i_30_r0s11 <= _GEN_147[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__30 <= _GEN_186[247:240];
+      codes_sroa_0_0_r0s1__30 <= _GEN_187[247:240];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__30 <= codes_sroa_0_0_r0s1__30;
     if (_GEN_13)
@@ -16486,14 +16511,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__30 <= codes_sroa_0_0_r0s7__30;
     if (_GEN_7)
       mul_i2723_30_r0s9 <=
-        {8'h0, |(_GEN_397[30:23]), _GEN_397[22:16]} * {8'h0, codes_sroa_0_0_r0s8__30};
+        {8'h0, |(_GEN_398[30:23]), _GEN_398[22:16]} * {8'h0, codes_sroa_0_0_r0s8__30};
     if (_GEN_6)
       mul_i2723_30_r0s10 <= mul_i2723_30_r0s9;
     if (_GEN_5)
       mul_i2723_30_r0s11 <= mul_i2723_30_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_30_r0s12 <=
-        (sroa_speculated4764_v_30_r0s11__2 ? 36'h0 - _GEN_147 : _GEN_147)
+        (sroa_speculated4764_v_30_r0s11__2 ? 36'h0 - _GEN_148 : _GEN_148)
         + {10'h0, mul_i2723_30_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_30_r0s13 <= sum_i_sroa_0_0_off0_30_r0s12 == 36'h0;
@@ -16512,7 +16537,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_30_r0s16 <= sum_i_sroa_0_0_off0_30_r0s15;
     if (_GEN_7)
-      add_r0s9__30 <= {1'h0, _GEN_397[30:23]} + 9'h10;
+      add_r0s9__30 <= {1'h0, _GEN_398[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__30 <= add_r0s9__30;
     if (_GEN_5)
@@ -16522,7 +16547,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__30 <= add_r0s12__30;
     if (_GEN_7)
-      select_r0s9__30 <= _GEN_397[30:23] > 8'h13 ? 6'h23 : _GEN_397[28:23] + 6'h10;
+      select_r0s9__30 <= _GEN_398[30:23] > 8'h13 ? 6'h23 : _GEN_398[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__61 <= select_r0s9__30;
     if (_GEN_5)
@@ -16531,78 +16556,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__30 <= select_r0s11__30;
     if (_GEN_3) begin
       select_r0s13__120 <= select_r0s12__30;
-      and_r0s13__181 <= _GEN_1382 & _GEN_1397;
-      select_r0s13__121 <= _GEN_1398 ? ~(_GEN_401[0]) : ~(_GEN_401[2]) & _GEN_401[1];
-      and_r0s13__182 <= _GEN_1398;
-      and_r0s13__183 <= _GEN_1382;
+      and_r0s13__181 <= _GEN_1383 & _GEN_1398;
+      select_r0s13__121 <= _GEN_1399 ? ~(_GEN_402[0]) : ~(_GEN_402[2]) & _GEN_402[1];
+      and_r0s13__182 <= _GEN_1399;
+      and_r0s13__183 <= _GEN_1383;
       select_r0s13__122 <=
-        _GEN_1389
-          ? {_GEN_1392 & ~_GEN_1395,
-             _GEN_1392
-               ? {_GEN_1393 & ~_GEN_1394,
-                  _GEN_1393 ? ~(_GEN_401[4]) & _GEN_401[3] : ~(_GEN_401[6]) & _GEN_401[5]}
-               : {_GEN_1390 & ~_GEN_1391,
-                  _GEN_1390
-                    ? ~(_GEN_401[8]) & _GEN_401[7]
-                    : ~(_GEN_401[10]) & _GEN_401[9]}}
-          : {_GEN_1385 & ~_GEN_1388,
-             _GEN_1385
-               ? {_GEN_1386 & ~_GEN_1387,
-                  _GEN_1386
-                    ? ~(_GEN_401[12]) & _GEN_401[11]
-                    : ~(_GEN_401[14]) & _GEN_401[13]}
-               : {_GEN_1383 & ~_GEN_1384,
-                  _GEN_1383
-                    ? ~(_GEN_401[16]) & _GEN_401[15]
-                    : ~(_GEN_401[18]) & _GEN_401[17]}};
-      and_r0s13__184 <= _GEN_1389 & ~_GEN_1396;
+        _GEN_1390
+          ? {_GEN_1393 & ~_GEN_1396,
+             _GEN_1393
+               ? {_GEN_1394 & ~_GEN_1395,
+                  _GEN_1394 ? ~(_GEN_402[4]) & _GEN_402[3] : ~(_GEN_402[6]) & _GEN_402[5]}
+               : {_GEN_1391 & ~_GEN_1392,
+                  _GEN_1391
+                    ? ~(_GEN_402[8]) & _GEN_402[7]
+                    : ~(_GEN_402[10]) & _GEN_402[9]}}
+          : {_GEN_1386 & ~_GEN_1389,
+             _GEN_1386
+               ? {_GEN_1387 & ~_GEN_1388,
+                  _GEN_1387
+                    ? ~(_GEN_402[12]) & _GEN_402[11]
+                    : ~(_GEN_402[14]) & _GEN_402[13]}
+               : {_GEN_1384 & ~_GEN_1385,
+                  _GEN_1384
+                    ? ~(_GEN_402[16]) & _GEN_402[15]
+                    : ~(_GEN_402[18]) & _GEN_402[17]}};
+      and_r0s13__184 <= _GEN_1390 & ~_GEN_1397;
       select_r0s13__123 <=
-        _GEN_1374
-          ? {_GEN_1377 & ~_GEN_1380,
-             _GEN_1377
-               ? {_GEN_1378 & ~_GEN_1379,
-                  _GEN_1378
-                    ? ~(_GEN_401[20]) & _GEN_401[19]
-                    : ~(_GEN_401[22]) & _GEN_401[21]}
-               : {_GEN_1375 & ~_GEN_1376,
-                  _GEN_1375
-                    ? ~(_GEN_401[24]) & _GEN_401[23]
-                    : ~(_GEN_401[26]) & _GEN_401[25]}}
-          : {_GEN_1370 & ~_GEN_1373,
-             _GEN_1370
-               ? {_GEN_1371 & ~_GEN_1372,
-                  _GEN_1371
-                    ? ~(_GEN_401[28]) & _GEN_401[27]
-                    : ~(_GEN_401[30]) & _GEN_401[29]}
-               : {_GEN_1368 & ~_GEN_1369,
-                  _GEN_1368
-                    ? ~(_GEN_401[32]) & _GEN_401[31]
-                    : ~(_GEN_401[34]) & _GEN_401[33]}};
-      and_r0s13__185 <= _GEN_1374 & ~_GEN_1381;
-      and_r0s13__186 <= _GEN_1382 & ~_GEN_1397;
+        _GEN_1375
+          ? {_GEN_1378 & ~_GEN_1381,
+             _GEN_1378
+               ? {_GEN_1379 & ~_GEN_1380,
+                  _GEN_1379
+                    ? ~(_GEN_402[20]) & _GEN_402[19]
+                    : ~(_GEN_402[22]) & _GEN_402[21]}
+               : {_GEN_1376 & ~_GEN_1377,
+                  _GEN_1376
+                    ? ~(_GEN_402[24]) & _GEN_402[23]
+                    : ~(_GEN_402[26]) & _GEN_402[25]}}
+          : {_GEN_1371 & ~_GEN_1374,
+             _GEN_1371
+               ? {_GEN_1372 & ~_GEN_1373,
+                  _GEN_1372
+                    ? ~(_GEN_402[28]) & _GEN_402[27]
+                    : ~(_GEN_402[30]) & _GEN_402[29]}
+               : {_GEN_1369 & ~_GEN_1370,
+                  _GEN_1369
+                    ? ~(_GEN_402[32]) & _GEN_402[31]
+                    : ~(_GEN_402[34]) & _GEN_402[33]}};
+      and_r0s13__185 <= _GEN_1375 & ~_GEN_1382;
+      and_r0s13__186 <= _GEN_1383 & ~_GEN_1398;
     end
     if (_GEN_2)
-      sub_i2968_30_r0s14 <= {1'h0, add_r0s13__30} - {4'h0, _GEN_403};
+      sub_i2968_30_r0s14 <= {1'h0, add_r0s13__30} - {4'h0, _GEN_404};
     if (_GEN_1)
       sub_i2968_30_r0s15 <= sub_i2968_30_r0s14;
     if (_GEN_2)
-      cmp_i3745_30_r0s14 <= _GEN_403 < 6'h23;
+      cmp_i3745_30_r0s14 <= _GEN_404 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_30_r0s13 <= _GEN_401;
+      magnitude_i_sroa_0_0_off0_30_r0s13 <= _GEN_402;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_30_r0s14 <= magnitude_i_sroa_0_0_off0_30_r0s13;
-      umin_r0s14__30 <= _GEN_403;
+      umin_r0s14__30 <= _GEN_404;
     end
     if (_GEN_1) begin
-      cond_i3748_30_r0s15 <= _GEN_148[27];
-      cond_i3748_30_r0s15__1 <= _GEN_148[34:28];
-      cond_i3748_30_r0s15__2 <= _GEN_148[26];
-      cond_i3748_30_r0s15__3 <= _GEN_148[25:0];
+      cond_i3748_30_r0s15 <= _GEN_149[27];
+      cond_i3748_30_r0s15__1 <= _GEN_149[34:28];
+      cond_i3748_30_r0s15__2 <= _GEN_149[26];
+      cond_i3748_30_r0s15__3 <= _GEN_149[25:0];
     end
     if (_GEN_0)
-      narrow_30_r0s16 <= _GEN_149 < 17'h7F7F ? _GEN_149[15:0] : 16'h7F7F;
+      narrow_30_r0s16 <= _GEN_150 < 17'h7F7F ? _GEN_150[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_30_r0s9 <= _GEN_397[14:0] == 15'h0 ? 16'h0 : _GEN_397[15:0];
+      ref_tmp96_i_sroa_0_0_30_r0s9 <= _GEN_398[14:0] == 15'h0 ? 16'h0 : _GEN_398[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_30_r0s10 <= ref_tmp96_i_sroa_0_0_30_r0s9;
     if (_GEN_5)
@@ -16618,7 +16643,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_30_r0s16 <= ref_tmp96_i_sroa_0_0_30_r0s15;
     if (_GEN_15)
-      cmp_i1292_31_r0s1 <= _GEN_186[255:248] == 8'h0;
+      cmp_i1292_31_r0s1 <= _GEN_187[255:248] == 8'h0;
     if (_GEN_14)
       cmp_i1292_31_r0s2 <= cmp_i1292_31_r0s1;
     if (_GEN_13)
@@ -16650,7 +16675,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       cmp_i1292_31_r0s16 <= cmp_i1292_31_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_31_r0s9 <= _GEN_404[6:0];
+      sroa_speculated4764_v_31_r0s9 <= _GEN_405[6:0];
     if (_GEN_6)
       sroa_speculated4764_v_31_r0s10 <= sroa_speculated4764_v_31_r0s9;
     if (_GEN_5)
@@ -16666,7 +16691,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_31_r0s16 <= sroa_speculated4764_v_31_r0s15;
     if (_GEN_7)
-      sroa_speculated4764_v_31_r0s9__1 <= _GEN_404[14:7];
+      sroa_speculated4764_v_31_r0s9__1 <= _GEN_405[14:7];
     if (_GEN_6)
       sroa_speculated4764_v_31_r0s10__1 <= sroa_speculated4764_v_31_r0s9__1;
     if (_GEN_5)
@@ -16682,7 +16707,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_31_r0s16__1 <= sroa_speculated4764_v_31_r0s15__1;
     if (_GEN_7)
-      sroa_speculated4764_v_31_r0s9__2 <= _GEN_404[15];
+      sroa_speculated4764_v_31_r0s9__2 <= _GEN_405[15];
     if (_GEN_6)
       sroa_speculated4764_v_31_r0s10__2 <= sroa_speculated4764_v_31_r0s9__2;
     if (_GEN_5)
@@ -16698,7 +16723,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sroa_speculated4764_v_31_r0s16__2 <= sroa_speculated4764_v_31_r0s15__2;
     if (_GEN_7)
-      xor_r0s9__31 <= |(_GEN_404[31:16]);
+      xor_r0s9__31 <= |(_GEN_405[31:16]);
     if (_GEN_6)
       xor_r0s10__31 <= xor_r0s9__31;
     if (_GEN_5)
@@ -16715,24 +16740,24 @@ module kv_decompress_decode_speckv_Design(
       xor_r0s16__31 <= xor_r0s15__31;
     if (_GEN_7)
       sub_i1111_neg_31_r0s9 <=
-        {2'h0, _GEN_404[30:23]} - {2'h0, _GEN_405 ? 8'h1 : _GEN_404[14:7]};
+        {2'h0, _GEN_405[30:23]} - {2'h0, _GEN_406 ? 8'h1 : _GEN_405[14:7]};
     if (_GEN_6)
-      select_r0s10__62 <= _GEN_407 > 6'h1A ? _GEN_406[3:0] + 4'h6 : 4'h0;
+      select_r0s10__62 <= _GEN_408 > 6'h1A ? _GEN_407[3:0] + 4'h6 : 4'h0;
     if (_GEN_7)
-      or_i3130_31_r0s9 <= {~_GEN_405, _GEN_404[6:0]};
+      or_i3130_31_r0s9 <= {~_GEN_406, _GEN_405[6:0]};
     if (_GEN_6) begin
       or_i3130_31_r0s10 <= or_i3130_31_r0s9;
-      cmp_i_i3332_31_r0s10 <= _GEN_407 < 6'h22;
-      loadedv_i330856_31_r0s10 <= _GEN_407;
+      cmp_i_i3332_31_r0s10 <= _GEN_408 < 6'h22;
+      loadedv_i330856_31_r0s10 <= _GEN_408;
     end
     if (_GEN_5) begin
       or_i2697_31_r0s11 <=
         (|(~({8{~(select_r0s10__62[3])}} & 8'hFF << select_r0s10__62)
-           & or_i3130_31_r0s10)) | _GEN_150[0];
-      cond_i_i_31_r0s11 <= _GEN_150[33:1];
+           & or_i3130_31_r0s10)) | _GEN_151[0];
+      cond_i_i_31_r0s11 <= _GEN_151[33:1];
     end
     if (_GEN_15)
-      codes_sroa_0_0_r0s1__31 <= _GEN_186[255:248];
+      codes_sroa_0_0_r0s1__31 <= _GEN_187[255:248];
     if (_GEN_14)
       codes_sroa_0_0_r0s2__31 <= codes_sroa_0_0_r0s1__31;
     if (_GEN_13)
@@ -16749,14 +16774,14 @@ module kv_decompress_decode_speckv_Design(
       codes_sroa_0_0_r0s8__31 <= codes_sroa_0_0_r0s7__31;
     if (_GEN_7)
       mul_i2723_31_r0s9 <=
-        {8'h0, |(_GEN_404[30:23]), _GEN_404[22:16]} * {8'h0, codes_sroa_0_0_r0s8__31};
+        {8'h0, |(_GEN_405[30:23]), _GEN_405[22:16]} * {8'h0, codes_sroa_0_0_r0s8__31};
     if (_GEN_6)
       mul_i2723_31_r0s10 <= mul_i2723_31_r0s9;
     if (_GEN_5)
       mul_i2723_31_r0s11 <= mul_i2723_31_r0s10;
     if (_GEN_4)
       sum_i_sroa_0_0_off0_31_r0s12 <=
-        (sroa_speculated4764_v_31_r0s11__2 ? 36'h0 - _GEN_151 : _GEN_151)
+        (sroa_speculated4764_v_31_r0s11__2 ? 36'h0 - _GEN_152 : _GEN_152)
         + {10'h0, mul_i2723_31_r0s11, 10'h0};
     if (_GEN_3)
       cmp_i4036_31_r0s13 <= sum_i_sroa_0_0_off0_31_r0s12 == 36'h0;
@@ -16775,7 +16800,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       sum_i_sroa_0_0_off0_31_r0s16 <= sum_i_sroa_0_0_off0_31_r0s15;
     if (_GEN_7)
-      add_r0s9__31 <= {1'h0, _GEN_404[30:23]} + 9'h10;
+      add_r0s9__31 <= {1'h0, _GEN_405[30:23]} + 9'h10;
     if (_GEN_6)
       add_r0s10__31 <= add_r0s9__31;
     if (_GEN_5)
@@ -16785,7 +16810,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_3)
       add_r0s13__31 <= add_r0s12__31;
     if (_GEN_7)
-      select_r0s9__31 <= _GEN_404[30:23] > 8'h13 ? 6'h23 : _GEN_404[28:23] + 6'h10;
+      select_r0s9__31 <= _GEN_405[30:23] > 8'h13 ? 6'h23 : _GEN_405[28:23] + 6'h10;
     if (_GEN_6)
       select_r0s10__63 <= select_r0s9__31;
     if (_GEN_5)
@@ -16794,78 +16819,78 @@ module kv_decompress_decode_speckv_Design(
       select_r0s12__31 <= select_r0s11__31;
     if (_GEN_3) begin
       select_r0s13__124 <= select_r0s12__31;
-      and_r0s13__187 <= _GEN_1413 & _GEN_1428;
-      select_r0s13__125 <= _GEN_1429 ? ~(_GEN_408[0]) : ~(_GEN_408[2]) & _GEN_408[1];
-      and_r0s13__188 <= _GEN_1429;
-      and_r0s13__189 <= _GEN_1413;
+      and_r0s13__187 <= _GEN_1414 & _GEN_1429;
+      select_r0s13__125 <= _GEN_1430 ? ~(_GEN_409[0]) : ~(_GEN_409[2]) & _GEN_409[1];
+      and_r0s13__188 <= _GEN_1430;
+      and_r0s13__189 <= _GEN_1414;
       select_r0s13__126 <=
-        _GEN_1420
-          ? {_GEN_1423 & ~_GEN_1426,
-             _GEN_1423
-               ? {_GEN_1424 & ~_GEN_1425,
-                  _GEN_1424 ? ~(_GEN_408[4]) & _GEN_408[3] : ~(_GEN_408[6]) & _GEN_408[5]}
-               : {_GEN_1421 & ~_GEN_1422,
-                  _GEN_1421
-                    ? ~(_GEN_408[8]) & _GEN_408[7]
-                    : ~(_GEN_408[10]) & _GEN_408[9]}}
-          : {_GEN_1416 & ~_GEN_1419,
-             _GEN_1416
-               ? {_GEN_1417 & ~_GEN_1418,
-                  _GEN_1417
-                    ? ~(_GEN_408[12]) & _GEN_408[11]
-                    : ~(_GEN_408[14]) & _GEN_408[13]}
-               : {_GEN_1414 & ~_GEN_1415,
-                  _GEN_1414
-                    ? ~(_GEN_408[16]) & _GEN_408[15]
-                    : ~(_GEN_408[18]) & _GEN_408[17]}};
-      and_r0s13__190 <= _GEN_1420 & ~_GEN_1427;
+        _GEN_1421
+          ? {_GEN_1424 & ~_GEN_1427,
+             _GEN_1424
+               ? {_GEN_1425 & ~_GEN_1426,
+                  _GEN_1425 ? ~(_GEN_409[4]) & _GEN_409[3] : ~(_GEN_409[6]) & _GEN_409[5]}
+               : {_GEN_1422 & ~_GEN_1423,
+                  _GEN_1422
+                    ? ~(_GEN_409[8]) & _GEN_409[7]
+                    : ~(_GEN_409[10]) & _GEN_409[9]}}
+          : {_GEN_1417 & ~_GEN_1420,
+             _GEN_1417
+               ? {_GEN_1418 & ~_GEN_1419,
+                  _GEN_1418
+                    ? ~(_GEN_409[12]) & _GEN_409[11]
+                    : ~(_GEN_409[14]) & _GEN_409[13]}
+               : {_GEN_1415 & ~_GEN_1416,
+                  _GEN_1415
+                    ? ~(_GEN_409[16]) & _GEN_409[15]
+                    : ~(_GEN_409[18]) & _GEN_409[17]}};
+      and_r0s13__190 <= _GEN_1421 & ~_GEN_1428;
       select_r0s13__127 <=
-        _GEN_1405
-          ? {_GEN_1408 & ~_GEN_1411,
-             _GEN_1408
-               ? {_GEN_1409 & ~_GEN_1410,
-                  _GEN_1409
-                    ? ~(_GEN_408[20]) & _GEN_408[19]
-                    : ~(_GEN_408[22]) & _GEN_408[21]}
-               : {_GEN_1406 & ~_GEN_1407,
-                  _GEN_1406
-                    ? ~(_GEN_408[24]) & _GEN_408[23]
-                    : ~(_GEN_408[26]) & _GEN_408[25]}}
-          : {_GEN_1401 & ~_GEN_1404,
-             _GEN_1401
-               ? {_GEN_1402 & ~_GEN_1403,
-                  _GEN_1402
-                    ? ~(_GEN_408[28]) & _GEN_408[27]
-                    : ~(_GEN_408[30]) & _GEN_408[29]}
-               : {_GEN_1399 & ~_GEN_1400,
-                  _GEN_1399
-                    ? ~(_GEN_408[32]) & _GEN_408[31]
-                    : ~(_GEN_408[34]) & _GEN_408[33]}};
-      and_r0s13__191 <= _GEN_1405 & ~_GEN_1412;
-      and_r0s13__192 <= _GEN_1413 & ~_GEN_1428;
+        _GEN_1406
+          ? {_GEN_1409 & ~_GEN_1412,
+             _GEN_1409
+               ? {_GEN_1410 & ~_GEN_1411,
+                  _GEN_1410
+                    ? ~(_GEN_409[20]) & _GEN_409[19]
+                    : ~(_GEN_409[22]) & _GEN_409[21]}
+               : {_GEN_1407 & ~_GEN_1408,
+                  _GEN_1407
+                    ? ~(_GEN_409[24]) & _GEN_409[23]
+                    : ~(_GEN_409[26]) & _GEN_409[25]}}
+          : {_GEN_1402 & ~_GEN_1405,
+             _GEN_1402
+               ? {_GEN_1403 & ~_GEN_1404,
+                  _GEN_1403
+                    ? ~(_GEN_409[28]) & _GEN_409[27]
+                    : ~(_GEN_409[30]) & _GEN_409[29]}
+               : {_GEN_1400 & ~_GEN_1401,
+                  _GEN_1400
+                    ? ~(_GEN_409[32]) & _GEN_409[31]
+                    : ~(_GEN_409[34]) & _GEN_409[33]}};
+      and_r0s13__191 <= _GEN_1406 & ~_GEN_1413;
+      and_r0s13__192 <= _GEN_1414 & ~_GEN_1429;
     end
     if (_GEN_2)
-      sub_i2968_31_r0s14 <= {1'h0, add_r0s13__31} - {4'h0, _GEN_410};
+      sub_i2968_31_r0s14 <= {1'h0, add_r0s13__31} - {4'h0, _GEN_411};
     if (_GEN_1)
       sub_i2968_31_r0s15 <= sub_i2968_31_r0s14;
     if (_GEN_2)
-      cmp_i3745_31_r0s14 <= _GEN_410 < 6'h23;
+      cmp_i3745_31_r0s14 <= _GEN_411 < 6'h23;
     if (_GEN_3)
-      magnitude_i_sroa_0_0_off0_31_r0s13 <= _GEN_408;
+      magnitude_i_sroa_0_0_off0_31_r0s13 <= _GEN_409;
     if (_GEN_2) begin
       magnitude_i_sroa_0_0_off0_31_r0s14 <= magnitude_i_sroa_0_0_off0_31_r0s13;
-      umin_r0s14__31 <= _GEN_410;
+      umin_r0s14__31 <= _GEN_411;
     end
     if (_GEN_1) begin
-      cond_i3748_31_r0s15 <= _GEN_152[27];
-      cond_i3748_31_r0s15__1 <= _GEN_152[34:28];
-      cond_i3748_31_r0s15__2 <= _GEN_152[26];
-      cond_i3748_31_r0s15__3 <= _GEN_152[25:0];
+      cond_i3748_31_r0s15 <= _GEN_153[27];
+      cond_i3748_31_r0s15__1 <= _GEN_153[34:28];
+      cond_i3748_31_r0s15__2 <= _GEN_153[26];
+      cond_i3748_31_r0s15__3 <= _GEN_153[25:0];
     end
     if (_GEN_0)
-      narrow_31_r0s16 <= _GEN_153 < 17'h7F7F ? _GEN_153[15:0] : 16'h7F7F;
+      narrow_31_r0s16 <= _GEN_154 < 17'h7F7F ? _GEN_154[15:0] : 16'h7F7F;
     if (_GEN_7)
-      ref_tmp96_i_sroa_0_0_31_r0s9 <= _GEN_404[14:0] == 15'h0 ? 16'h0 : _GEN_404[15:0];
+      ref_tmp96_i_sroa_0_0_31_r0s9 <= _GEN_405[14:0] == 15'h0 ? 16'h0 : _GEN_405[15:0];
     if (_GEN_6)
       ref_tmp96_i_sroa_0_0_31_r0s10 <= ref_tmp96_i_sroa_0_0_31_r0s9;
     if (_GEN_5)
@@ -16881,7 +16906,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       ref_tmp96_i_sroa_0_0_31_r0s16 <= ref_tmp96_i_sroa_0_0_31_r0s15;
     if (_GEN_15)
-      beat71_sroa_0_0_r0s1 <= _GEN_185;
+      beat71_sroa_0_0_r0s1 <= _GEN_186;
     if (_GEN_14)
       beat71_sroa_0_0_r0s2 <= beat71_sroa_0_0_r0s1;
     if (_GEN_13)
@@ -16913,7 +16938,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       beat71_sroa_0_0_r0s16 <= beat71_sroa_0_0_r0s15;
     if (_GEN_15)
-      v906_r0s1 <= _GEN_414;
+      v906_r0s1 <= _GEN_415;
     if (_GEN_14)
       v906_r0s2 <= v906_r0s1;
     if (_GEN_13)
@@ -16945,7 +16970,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       v906_r0s16 <= v906_r0s15;
     if (_GEN_15)
-      or_r0s1 <= _GEN_411;
+      or_r0s1 <= _GEN_412;
     if (_GEN_14)
       or_r0s2 <= or_r0s1;
     if (_GEN_15)
@@ -16958,71 +16983,71 @@ module kv_decompress_decode_speckv_Design(
       cmp_i1954_15_r0s2 <= cmp_i1954_15_r0s1;
     if (_GEN_15) begin
       cmp_i1317_not_14_r0s1 <= &(payload_dout[462:455]);
-      xor_r0s1__1 <= ~_GEN_183;
+      xor_r0s1__1 <= ~_GEN_184;
       cmp_i1954_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
       cmp_i1317_not_r0s1 <= &(payload_dout[14:7]);
-      xor_r0s1__2 <= ~_GEN_155;
+      xor_r0s1__2 <= ~_GEN_156;
       cmp_i1317_not_1_r0s1 <= &(payload_dout[46:39]);
-      xor_r0s1__3 <= ~_GEN_157;
+      xor_r0s1__3 <= ~_GEN_158;
       cmp_i1954_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
       cmp_i1954_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
       cmp_i1317_not_2_r0s1 <= &(payload_dout[78:71]);
-      xor_r0s1__4 <= ~_GEN_159;
+      xor_r0s1__4 <= ~_GEN_160;
       cmp_i1954_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
       cmp_i1317_not_3_r0s1 <= &(payload_dout[110:103]);
-      xor_r0s1__5 <= ~_GEN_161;
+      xor_r0s1__5 <= ~_GEN_162;
       cmp_i1954_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
       cmp_i1317_not_4_r0s1 <= &(payload_dout[142:135]);
-      xor_r0s1__6 <= ~_GEN_163;
+      xor_r0s1__6 <= ~_GEN_164;
       cmp_i1954_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
       cmp_i1317_not_5_r0s1 <= &(payload_dout[174:167]);
-      xor_r0s1__7 <= ~_GEN_165;
+      xor_r0s1__7 <= ~_GEN_166;
       cmp_i1954_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
       cmp_i1317_not_6_r0s1 <= &(payload_dout[206:199]);
-      xor_r0s1__8 <= ~_GEN_167;
+      xor_r0s1__8 <= ~_GEN_168;
       cmp_i1954_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
       cmp_i1317_not_7_r0s1 <= &(payload_dout[238:231]);
-      xor_r0s1__9 <= ~_GEN_169;
+      xor_r0s1__9 <= ~_GEN_170;
       cmp_i1954_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
       cmp_i1317_not_8_r0s1 <= &(payload_dout[270:263]);
-      xor_r0s1__10 <= ~_GEN_171;
+      xor_r0s1__10 <= ~_GEN_172;
       cmp_i1954_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
       cmp_i1317_not_9_r0s1 <= &(payload_dout[302:295]);
-      xor_r0s1__11 <= ~_GEN_173;
+      xor_r0s1__11 <= ~_GEN_174;
       cmp_i1954_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
       cmp_i1317_not_10_r0s1 <= &(payload_dout[334:327]);
-      xor_r0s1__12 <= ~_GEN_175;
+      xor_r0s1__12 <= ~_GEN_176;
       cmp_i1954_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
       cmp_i1317_not_11_r0s1 <= &(payload_dout[366:359]);
-      xor_r0s1__13 <= ~_GEN_177;
+      xor_r0s1__13 <= ~_GEN_178;
       cmp_i1954_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
       cmp_i1317_not_12_r0s1 <= &(payload_dout[398:391]);
-      xor_r0s1__14 <= ~_GEN_179;
+      xor_r0s1__14 <= ~_GEN_180;
       cmp_i1954_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
       cmp_i1317_not_13_r0s1 <= &(payload_dout[430:423]);
-      xor_r0s1__15 <= ~_GEN_181;
+      xor_r0s1__15 <= ~_GEN_182;
       cmp_i1954_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
     end
     if (_GEN_14)
       and_r0s2__2 <=
-        (~(cmp_i1317_not_14_r0s1 | ~_GEN_184 & xor_r0s1__1) | cmp_i1954_14_r0s1)
-        & (~(cmp_i1317_not_r0s1 | ~_GEN_156 & xor_r0s1__2)
-             ? ~(cmp_i1317_not_1_r0s1 | ~_GEN_158 & xor_r0s1__3) | cmp_i1954_1_r0s1
+        (~(cmp_i1317_not_14_r0s1 | ~_GEN_185 & xor_r0s1__1) | cmp_i1954_14_r0s1)
+        & (~(cmp_i1317_not_r0s1 | ~_GEN_157 & xor_r0s1__2)
+             ? ~(cmp_i1317_not_1_r0s1 | ~_GEN_159 & xor_r0s1__3) | cmp_i1954_1_r0s1
              : cmp_i1954_r0s1)
-        & (~(cmp_i1317_not_2_r0s1 | ~_GEN_160 & xor_r0s1__4) | cmp_i1954_2_r0s1)
-        & (~(cmp_i1317_not_3_r0s1 | ~_GEN_162 & xor_r0s1__5) | cmp_i1954_3_r0s1)
-        & (~(cmp_i1317_not_4_r0s1 | ~_GEN_164 & xor_r0s1__6) | cmp_i1954_4_r0s1)
-        & (~(cmp_i1317_not_5_r0s1 | ~_GEN_166 & xor_r0s1__7) | cmp_i1954_5_r0s1)
-        & (~(cmp_i1317_not_6_r0s1 | ~_GEN_168 & xor_r0s1__8) | cmp_i1954_6_r0s1)
-        & (~(cmp_i1317_not_7_r0s1 | ~_GEN_170 & xor_r0s1__9) | cmp_i1954_7_r0s1)
-        & (~(cmp_i1317_not_8_r0s1 | ~_GEN_172 & xor_r0s1__10) | cmp_i1954_8_r0s1)
-        & (~(cmp_i1317_not_9_r0s1 | ~_GEN_174 & xor_r0s1__11) | cmp_i1954_9_r0s1)
-        & (~(cmp_i1317_not_10_r0s1 | ~_GEN_176 & xor_r0s1__12) | cmp_i1954_10_r0s1)
-        & (~(cmp_i1317_not_11_r0s1 | ~_GEN_178 & xor_r0s1__13) | cmp_i1954_11_r0s1)
-        & (~(cmp_i1317_not_12_r0s1 | ~_GEN_180 & xor_r0s1__14) | cmp_i1954_12_r0s1)
-        & (~(cmp_i1317_not_13_r0s1 | ~_GEN_182 & xor_r0s1__15) | cmp_i1954_13_r0s1);
+        & (~(cmp_i1317_not_2_r0s1 | ~_GEN_161 & xor_r0s1__4) | cmp_i1954_2_r0s1)
+        & (~(cmp_i1317_not_3_r0s1 | ~_GEN_163 & xor_r0s1__5) | cmp_i1954_3_r0s1)
+        & (~(cmp_i1317_not_4_r0s1 | ~_GEN_165 & xor_r0s1__6) | cmp_i1954_4_r0s1)
+        & (~(cmp_i1317_not_5_r0s1 | ~_GEN_167 & xor_r0s1__7) | cmp_i1954_5_r0s1)
+        & (~(cmp_i1317_not_6_r0s1 | ~_GEN_169 & xor_r0s1__8) | cmp_i1954_6_r0s1)
+        & (~(cmp_i1317_not_7_r0s1 | ~_GEN_171 & xor_r0s1__9) | cmp_i1954_7_r0s1)
+        & (~(cmp_i1317_not_8_r0s1 | ~_GEN_173 & xor_r0s1__10) | cmp_i1954_8_r0s1)
+        & (~(cmp_i1317_not_9_r0s1 | ~_GEN_175 & xor_r0s1__11) | cmp_i1954_9_r0s1)
+        & (~(cmp_i1317_not_10_r0s1 | ~_GEN_177 & xor_r0s1__12) | cmp_i1954_10_r0s1)
+        & (~(cmp_i1317_not_11_r0s1 | ~_GEN_179 & xor_r0s1__13) | cmp_i1954_11_r0s1)
+        & (~(cmp_i1317_not_12_r0s1 | ~_GEN_181 & xor_r0s1__14) | cmp_i1954_12_r0s1)
+        & (~(cmp_i1317_not_13_r0s1 | ~_GEN_183 & xor_r0s1__15) | cmp_i1954_13_r0s1);
     if (_GEN_13)
-      select_r0s3 <= _GEN_415;
+      select_r0s3 <= _GEN_416;
     if (_GEN_12)
       select_r0s4 <= select_r0s3;
     if (_GEN_11)
@@ -17049,38 +17074,38 @@ module kv_decompress_decode_speckv_Design(
       select_r0s15 <= select_r0s14;
     if (_GEN_0)
       select_r0s16 <= select_r0s15;
-    if (_GEN_416)
-      all_valid_0_r0 <= ~started | v906_r0s2 | _GEN_415;
-    if (_GEN_418) begin
+    if (_GEN_417)
+      all_valid_0_r0 <= ~started | v906_r0s2 | _GEN_416;
+    if (_GEN_419) begin
       half_sroa_0_0_r0 <=
-        _GEN_417 ? 256'h0 : first_0_r0 | ~_GEN_16 ? half_sroa_0_0_r0 : _GEN_185[511:256];
+        _GEN_418 ? 256'h0 : first_0_r0 | ~_GEN_16 ? half_sroa_0_0_r0 : _GEN_186[511:256];
       at_sroa_0_0_r0 <=
-        _GEN_1430 ? 8'h0 : _GEN_17 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
+        _GEN_1431 ? 8'h0 : _GEN_17 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_10_0_r0 <=
-        _GEN_1430
+        _GEN_1431
           ? 8'h0
-          : _GEN_17 ? at_sroa_10_0_r0 : _GEN_1431 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
+          : _GEN_17 ? at_sroa_10_0_r0 : _GEN_1432 ? 8'h0 : at_sroa_10_0_r0 + 8'h1;
       at_sroa_16_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 8'h0
-          : _GEN_421 ? (_GEN_420 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
+          : _GEN_422 ? (_GEN_421 ? at_sroa_16_0_r0 + 8'h1 : 8'h0) : at_sroa_16_0_r0;
       at_sroa_21_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 7'h0
-          : _GEN_421
-              ? (~_GEN_420 | _GEN_422 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
+          : _GEN_422
+              ? (~_GEN_421 | _GEN_423 ? 7'h0 : at_sroa_21_0_r0 + 7'h1)
               : at_sroa_21_0_r0;
       at_sroa_27_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 16'h0
-          : _GEN_411
+          : _GEN_412
               ? (_GEN_17 ? at_sroa_27_0_r0 : 16'h0)
-              : at_sroa_27_0_r0 + {15'h0, _GEN_1431};
+              : at_sroa_27_0_r0 + {15'h0, _GEN_1432};
     end
     if (_GEN_15) begin
-      or_r0s1__1 <= _GEN_421;
-      and_r0s1__48 <= _GEN_420;
-      add_i4195_r0s1 <= _GEN_422 ? plan_sroa_12_0_r0 : 8'h0;
+      or_r0s1__1 <= _GEN_422;
+      and_r0s1__48 <= _GEN_421;
+      add_i4195_r0s1 <= _GEN_423 ? plan_sroa_12_0_r0 : 8'h0;
     end
     if (~started | _GEN_14)
       at_sroa_33_0_r0 <=
@@ -17089,45 +17114,45 @@ module kv_decompress_decode_speckv_Design(
           : or_r0s1__1
               ? (and_r0s1__48 ? at_sroa_33_0_r0 + add_i4195_r0s1 : 8'h0)
               : at_sroa_33_0_r0;
-    if (_GEN_418) begin
+    if (_GEN_419) begin
       words_left_sroa_0_0_r0 <=
-        ~started | _GEN_414 | ~_GEN_411 ? 5'h0 : _GEN_17 ? _GEN_412 : plans_dout[44:40];
+        ~started | _GEN_415 | ~_GEN_412 ? 5'h0 : _GEN_17 ? _GEN_413 : plans_dout[44:40];
       words_loaded_sroa_0_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 8'h0
-          : _GEN_411
+          : _GEN_412
               ? (_GEN_17 ? words_loaded_sroa_0_0_r0 + 8'h1 : 8'h0)
               : words_loaded_sroa_0_0_r0;
       left_sroa_0_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 10'h0
-          : _GEN_411 ? (_GEN_17 ? left_sroa_0_0_r0 : plans_dout[30:21]) : _GEN_413;
+          : _GEN_412 ? (_GEN_17 ? left_sroa_0_0_r0 : plans_dout[30:21]) : _GEN_414;
       groups_left_sroa_0_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 9'h0
-          : _GEN_411
+          : _GEN_412
               ? (_GEN_17 ? groups_left_sroa_0_0_r0 - 9'h10 : plans_dout[39:31])
               : groups_left_sroa_0_0_r0;
       plan_sroa_14_0_r0 <=
-        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_14_0_r0;
+        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[24:17] : plan_sroa_14_0_r0;
       plan_sroa_12_0_r0 <=
-        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_12_0_r0;
+        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[20:13] : plan_sroa_12_0_r0;
       plan_sroa_10_0_r0 <=
-        _GEN_417 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_10_0_r0;
+        _GEN_418 ? 8'h0 : first_0_r0 ? plans_dout[13:6] : plan_sroa_10_0_r0;
       plan_sroa_7_0_r0 <=
-        _GEN_417 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_7_0_r0;
+        _GEN_418 ? 3'h0 : first_0_r0 ? plans_dout[7:5] : plan_sroa_7_0_r0;
       plan_sroa_4_0_r0 <=
-        _GEN_417 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
+        _GEN_418 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
     end
-    if (_GEN_416)
+    if (_GEN_417)
       row_begin_sroa_0_0_r0 <=
-        ~started | v906_r0s2 ? 512'h0 : and_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0;
-    if (_GEN_418) begin
-      first_0_r0 <= _GEN_417;
+        ~started | v906_r0s2 ? 512'h0 : and_r0s2 ? _GEN_25 : row_begin_sroa_0_0_r0;
+    if (_GEN_419) begin
+      first_0_r0 <= _GEN_418;
       odd_0_r0 <=
-        _GEN_417
+        _GEN_418
           ? 4'h0
-          : _GEN_411 ? (_GEN_17 ? odd_0_r0 : 4'h0) : plan_sroa_4_0_r0 & ~odd_0_r0;
+          : _GEN_412 ? (_GEN_17 ? odd_0_r0 : 4'h0) : plan_sroa_4_0_r0 & ~odd_0_r0;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -17180,24 +17205,29 @@ module kv_decompress_decode_speckv_Design(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_22),
+    .we      (_GEN_23),
     .wa      (words_loaded_sroa_0_0_r0s2[3:1]),
     .wd
-      ({cmp_i1051_not_r0s2 ? 512'h0 : _GEN_24,
-        cmp_i1051_not_r0s2 ? _GEN_24 : row_begin_sroa_0_0_r0}),
-    .re      (_GEN_20),
-    .ra      (_GEN_21),
-    .forward (_GEN_20 & _GEN_22),
+      ({cmp_i1051_not_r0s2 ? 512'h0 : _GEN_25,
+        cmp_i1051_not_r0s2 ? _GEN_25 : row_begin_sroa_0_0_r0}),
+    .re      (_GEN_21),
+    .ra      (_GEN_22),
+    .forward (_GEN_21 & _GEN_23),
     .rd      (_table_0_rd)
   );
   assign plans_read = _GEN_19;
+  assign plans_waits = _GEN_20 & ~plans_empty_n;
   assign payload_read = _GEN_15 & _GEN_17 | _GEN_15 & _GEN_18;
+  assign payload_waits = (valid0_0 & _GEN_17 | valid0_0 & _GEN_18) & ~payload_empty_n;
   assign counts_write = _GEN_19;
   assign counts_din = plans_dout[30:21];
+  assign counts_waits = _GEN_20 & ~counts_full_n;
   assign page_write = _GEN & and_r0s16;
-  assign page_din = plan_sroa_4_0_r0s16[0] ? _GEN_25 : beat71_sroa_0_0_r0s16;
+  assign page_din = plan_sroa_4_0_r0s16[0] ? _GEN_26 : beat71_sroa_0_0_r0s16;
+  assign page_waits = valid0_16 & and_r0s16 & ~page_full_n;
   assign valid_write = _GEN & v906_r0s16;
   assign valid_din = select_r0s16;
+  assign valid_waits = valid0_16 & v906_r0s16 & ~valid_full_n;
 endmodule
 
 module kv_decompress_deliver_speckv_Design(
@@ -17215,12 +17245,18 @@ module kv_decompress_deliver_speckv_Design(
   input          verdicts_empty_n,
                  out_full_n,
   output         counts_read,
+                 counts_waits,
                  page_read,
+                 page_waits,
                  headers_read,
+                 headers_waits,
                  valid_read,
+                 valid_waits,
                  verdicts_read,
+                 verdicts_waits,
                  out_write,
-  output [576:0] out_din
+  output [576:0] out_din,
+  output         out_waits
 );
 
   reg        started;
@@ -17230,22 +17266,23 @@ module kv_decompress_deliver_speckv_Design(
   wire       _GEN;
   wire       _GEN_0 = ~first_0_r0 & ~(|left_sroa_0_0_r0);
   wire       _GEN_1 = _GEN & _GEN_0;
-  wire       _GEN_2 = ~first_0_r0 & (|left_sroa_0_0_r0);
+  wire       _GEN_2 = valid0_0 & _GEN_0;
+  wire       _GEN_3 = ~first_0_r0 & (|left_sroa_0_0_r0);
   assign _GEN =
     valid0_0
     & ~(_GEN_0 & ~headers_empty_n | _GEN_0 & ~valid_empty_n | _GEN_0 & ~verdicts_empty_n
-        | _GEN_2 & ~page_empty_n | ~first_0_r0 & ~out_full_n | first_0_r0
+        | _GEN_3 & ~page_empty_n | ~first_0_r0 & ~out_full_n | first_0_r0
         & ~counts_empty_n);
-  wire       _GEN_3 = first_0_r0 | (|left_sroa_0_0_r0);
+  wire       _GEN_4 = first_0_r0 | (|left_sroa_0_0_r0);
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        started & _GEN_3
+        started & _GEN_4
           ? (~first_0_r0
                ? (~(|left_sroa_0_0_r0) ? 10'h0 : left_sroa_0_0_r0 - 10'h1)
                : counts_dout)
           : 10'h0;
-      first_0_r0 <= ~started | ~_GEN_3;
+      first_0_r0 <= ~started | ~_GEN_4;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -17259,10 +17296,15 @@ module kv_decompress_deliver_speckv_Design(
     end
   end // always_ff @(posedge)
   assign counts_read = _GEN & first_0_r0;
-  assign page_read = _GEN & _GEN_2;
+  assign counts_waits = valid0_0 & first_0_r0 & ~counts_empty_n;
+  assign page_read = _GEN & _GEN_3;
+  assign page_waits = valid0_0 & _GEN_3 & ~page_empty_n;
   assign headers_read = _GEN_1;
+  assign headers_waits = _GEN_2 & ~headers_empty_n;
   assign valid_read = _GEN_1;
+  assign valid_waits = _GEN_2 & ~valid_empty_n;
   assign verdicts_read = _GEN_1;
+  assign verdicts_waits = _GEN_2 & ~verdicts_empty_n;
   assign out_write = _GEN & ~first_0_r0;
   assign out_din =
     {~(|left_sroa_0_0_r0),
@@ -17273,6 +17315,7 @@ module kv_decompress_deliver_speckv_Design(
           (verdicts_dout | {3'h0, valid_dout}) == 4'h0 ? 4'hD : verdicts_dout,
           headers_dout[79:0]}
        : page_dout};
+  assign out_waits = valid0_0 & ~first_0_r0 & ~out_full_n;
 endmodule
 
 module kv_decompress(
@@ -17290,6 +17333,26 @@ module kv_decompress(
   output         raw_out_TLAST
 );
 
+  wire         fifo_raw_out_writer_waits;
+  wire         fifo_verdicts_reader_waits;
+  wire         fifo_valid_reader_waits;
+  wire         fifo_headers_reader_waits;
+  wire         fifo_page_reader_waits;
+  wire         fifo_counts_reader_waits;
+  wire         fifo_valid_writer_waits;
+  wire         fifo_page_writer_waits;
+  wire         fifo_counts_writer_waits;
+  wire         fifo_payload_reader_waits;
+  wire         fifo_plans_reader_waits;
+  wire         fifo_verdicts_writer_waits;
+  wire         fifo_payload_writer_waits;
+  wire         fifo_plans_writer_waits;
+  wire         fifo_headers_writer_waits;
+  wire         fifo_inspected_plans_reader_waits;
+  wire         fifo_seen_reader_waits;
+  wire         fifo_inspected_plans_writer_waits;
+  wire         fifo_seen_writer_waits;
+  wire         fifo_frame_in_reader_waits;
   wire         _deliver_speckv_Design_u_counts_read;
   wire         _deliver_speckv_Design_u_page_read;
   wire         _deliver_speckv_Design_u_headers_read;
@@ -17504,10 +17567,13 @@ module kv_decompress(
     .seen_full_n  (_fifo_seen_full_n),
     .plans_full_n (_fifo_inspected_plans_full_n),
     .in_read      (_inspect_frame_speckv_Design_u_in_read),
+    .in_waits     (fifo_frame_in_reader_waits),
     .seen_write   (_inspect_frame_speckv_Design_u_seen_write),
     .seen_din     (_inspect_frame_speckv_Design_u_seen_din),
+    .seen_waits   (fifo_seen_writer_waits),
     .plans_write  (_inspect_frame_speckv_Design_u_plans_write),
-    .plans_din    (_inspect_frame_speckv_Design_u_plans_din)
+    .plans_din    (_inspect_frame_speckv_Design_u_plans_din),
+    .plans_waits  (fifo_inspected_plans_writer_waits)
   );
   kv_decompress_admit_speckv_Design_speckv_PayloadBeats admit_speckv_Design_speckv_PayloadBeats_u (
     .clk              (ap_clk),
@@ -17521,15 +17587,21 @@ module kv_decompress(
     .beats_full_n     (_fifo_payload_full_n),
     .verdicts_full_n  (_fifo_verdicts_full_n),
     .seen_read        (_admit_speckv_Design_speckv_PayloadBeats_u_seen_read),
+    .seen_waits       (fifo_seen_reader_waits),
     .plans_in_read    (_admit_speckv_Design_speckv_PayloadBeats_u_plans_in_read),
+    .plans_in_waits   (fifo_inspected_plans_reader_waits),
     .headers_write    (_admit_speckv_Design_speckv_PayloadBeats_u_headers_write),
     .headers_din      (_admit_speckv_Design_speckv_PayloadBeats_u_headers_din),
+    .headers_waits    (fifo_headers_writer_waits),
     .plans_write      (_admit_speckv_Design_speckv_PayloadBeats_u_plans_write),
     .plans_din        (_admit_speckv_Design_speckv_PayloadBeats_u_plans_din),
+    .plans_waits      (fifo_plans_writer_waits),
     .beats_write      (_admit_speckv_Design_speckv_PayloadBeats_u_beats_write),
     .beats_din        (_admit_speckv_Design_speckv_PayloadBeats_u_beats_din),
+    .beats_waits      (fifo_payload_writer_waits),
     .verdicts_write   (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_write),
-    .verdicts_din     (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_din)
+    .verdicts_din     (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_din),
+    .verdicts_waits   (fifo_verdicts_writer_waits)
   );
   kv_decompress_decode_speckv_Design decode_speckv_Design_u (
     .clk             (ap_clk),
@@ -17542,13 +17614,18 @@ module kv_decompress(
     .page_full_n     (_fifo_page_full_n),
     .valid_full_n    (_fifo_valid_full_n),
     .plans_read      (_decode_speckv_Design_u_plans_read),
+    .plans_waits     (fifo_plans_reader_waits),
     .payload_read    (_decode_speckv_Design_u_payload_read),
+    .payload_waits   (fifo_payload_reader_waits),
     .counts_write    (_decode_speckv_Design_u_counts_write),
     .counts_din      (_decode_speckv_Design_u_counts_din),
+    .counts_waits    (fifo_counts_writer_waits),
     .page_write      (_decode_speckv_Design_u_page_write),
     .page_din        (_decode_speckv_Design_u_page_din),
+    .page_waits      (fifo_page_writer_waits),
     .valid_write     (_decode_speckv_Design_u_valid_write),
-    .valid_din       (_decode_speckv_Design_u_valid_din)
+    .valid_din       (_decode_speckv_Design_u_valid_din),
+    .valid_waits     (fifo_valid_writer_waits)
   );
   kv_decompress_deliver_speckv_Design deliver_speckv_Design_u (
     .clk              (ap_clk),
@@ -17565,12 +17642,18 @@ module kv_decompress(
     .verdicts_empty_n (_fifo_verdicts_empty_n),
     .out_full_n       (_fifo_raw_out_full_n),
     .counts_read      (_deliver_speckv_Design_u_counts_read),
+    .counts_waits     (fifo_counts_reader_waits),
     .page_read        (_deliver_speckv_Design_u_page_read),
+    .page_waits       (fifo_page_reader_waits),
     .headers_read     (_deliver_speckv_Design_u_headers_read),
+    .headers_waits    (fifo_headers_reader_waits),
     .valid_read       (_deliver_speckv_Design_u_valid_read),
+    .valid_waits      (fifo_valid_reader_waits),
     .verdicts_read    (_deliver_speckv_Design_u_verdicts_read),
+    .verdicts_waits   (fifo_verdicts_reader_waits),
     .out_write        (_deliver_speckv_Design_u_out_write),
-    .out_din          (_deliver_speckv_Design_u_out_din)
+    .out_din          (_deliver_speckv_Design_u_out_din),
+    .out_waits        (fifo_raw_out_writer_waits)
   );
   assign frame_in_TREADY = _fifo_frame_in_full_n;
   assign raw_out_TVALID = _fifo_raw_out_empty_n;

@@ -44,8 +44,15 @@ class BuildLog:
         self.path = path
         self._lock = threading.Lock()
 
-    def run(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> None:
-        """Runs one command. Raises CommandFailed if it cannot start, fails, or takes over 30 minutes."""
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = COMMAND_TIMEOUT_S,
+    ) -> None:
+        """Runs one command. Raises CommandFailed if it cannot start, fails, or takes longer than `timeout_s`."""
         with _slots:
             try:
                 done = subprocess.run(
@@ -56,14 +63,14 @@ class BuildLog:
                     stderr=subprocess.STDOUT,
                     text=True,
                     errors="replace",
-                    timeout=COMMAND_TIMEOUT_S,
+                    timeout=timeout_s,
                     check=False,
                 )
                 output, code = done.stdout, done.returncode
             except OSError as error:
                 output, code = str(error), -1
             except subprocess.TimeoutExpired:
-                output, code = f"no end after {COMMAND_TIMEOUT_S} s", -1
+                output, code = f"no end after {timeout_s:g} s", -1
         with self._lock, self.path.open("a", encoding="utf-8") as log:
             log.write("$ " + " ".join(command) + "\n" + output + ("" if code == 0 else f"exit code {code}\n"))
         if code != 0:

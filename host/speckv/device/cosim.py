@@ -17,7 +17,7 @@ import numpy as np
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.device import native, verilate
+from speckv.device import interface, native, registers, standstill, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.packets import Answer, Batch
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 STUCK_CYCLES = 100_000
 SLICE_CYCLES = 200_000
-LEVELS_BYTES = 1 << 16
+TEXT_BYTES = 1 << 16
 MAX_FIFOS_NAMED = 12
 
 _RUNNING, _DONE, _STUCK, _EXPIRED, _PROTOCOL, _FAULT = range(6)
@@ -84,6 +84,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "axis_spans": (POINTER, [POINTER]),
     "axis_message": (TEXT, [POINTER]),
     "axis_levels": (None, [POINTER, TEXT, NUMBER]),
+    "axis_waits": (None, [POINTER, TEXT, NUMBER]),
     "axis_wave_open": (None, [POINTER, TEXT]),
     "axis_wave_close": (None, [POINTER]),
 }
@@ -92,8 +93,18 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 class _Kernel:
     """One verilated kernel and its state."""
 
-    def __init__(self, name: str, path: Path, *, seed: int, clock_mhz: float, wave: Path | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        network: standstill.Network | None,
+        *,
+        seed: int,
+        clock_mhz: float,
+        wave: Path | None,
+    ) -> None:
         self.name = name
+        self._network = network
         self._library = native.load(path, _FUNCTIONS)
         self._handle = self._library.axis_new(seed, round(1e6 / clock_mhz))
         if not self._handle:
@@ -161,8 +172,13 @@ class _Kernel:
         else:
             source = "a beat is offered and not accepted" if stats.in_wait else "beats are being accepted"
         sink = "silent (TVALID low)" if stats.out_wait else "a beat is being delivered"
+        levels = self._lines("axis_levels")
+        reason = ""  # a kernel that is only slow has no standing waits to find
+        if state == _STUCK and self._network is not None:
+            reason = standstill.explanation(self._network, levels, self._lines("axis_waits"))
         return DeviceTimeout(
-            f"{what} {moved}; input: {source}; output: {sink}; {self._fill_levels()}. The kernel was reset; "
+            f"{what} {moved}; input: {source}; output: {sink}; "
+            f"{f'{reason}; ' if reason else ''}{_shown(levels)}. The kernel was reset; "
             + (
                 "open the device with waveform= to see more"
                 if state == _STUCK
@@ -170,25 +186,30 @@ class _Kernel:
             )
         )
 
-    def _fill_levels(self) -> str:
-        text = ctypes.create_string_buffer(LEVELS_BYTES)
-        self._library.axis_levels(self._handle, text, LEVELS_BYTES)
+    def _lines(self, function: str) -> list[str]:
+        """What a function of the harness says, a line each, by names within the kernel."""
+        text = ctypes.create_string_buffer(TEXT_BYTES)
+        getattr(self._library, function)(self._handle, text, TEXT_BYTES)
         lines = text.value.decode(errors="replace").splitlines()
-        if not lines:
-            return "no FIFO holds data"
-        more = f" and {len(lines) - MAX_FIFOS_NAMED} more" if len(lines) > MAX_FIFOS_NAMED else ""
-        names = [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)[:MAX_FIFOS_NAMED]]
-        return f"FIFOs that hold data: {', '.join(names)}{more}"
+        return [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)]
 
     def close(self) -> None:
         self._free()
 
 
+def _shown(levels: list[str]) -> str:
+    if not levels:
+        return "no FIFO holds data"
+    more = f" and {len(levels) - MAX_FIFOS_NAMED} more" if len(levels) > MAX_FIFOS_NAMED else ""
+    return f"FIFOs that hold data: {', '.join(levels[:MAX_FIFOS_NAMED])}{more}"
+
+
 class CosimDevice(Device):
     """Device on verilated kernels.
 
-    * `rtl`: folder with `<kernel>.sv` and the RTL library; default: the design's committed RTL, which must be
-      current (StaleRtlError otherwise). A folder given here is taken as it is.
+    * `rtl`: folder with `<kernel>.sv` or `.v` and all that it uses, from hlsc or another compiler; default: the
+      design's committed RTL, which must be current (StaleRtlError otherwise). A folder given here is taken as it is,
+      but ports and registers other than those of the committed RTL are a DeviceError.
     * `idle`, `stall`: probability, per cycle, that the source offers nothing and that the sink takes nothing.
     * `seed`: of the stalls and of the registers' values before reset.
     * `stuck_cycles`: a run without a beat moved for so long raises DeviceTimeout.
@@ -218,11 +239,15 @@ class CosimDevice(Device):
         wave_path = None if waveform is None else checks.path("waveform", waveform, DeviceError)
         checks.callback("progress", progress, DeviceError)
         folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DeviceError)
-        names = tuple(name for name in KERNELS if (folder / f"{name}.sv").is_file())
+        stems = {path.stem for path in _rtl_files(folder)}
+        names = tuple(name for name in KERNELS if name in stems)
         if not names:
             raise DeviceError(
-                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv"
+                f"{folder} holds no RTL of {' or '.join(KERNELS)}: pass a folder with <kernel>.sv or .v"
             )
+        known = committed.rtl_dir(design)
+        for name in names:
+            interface.check_registers(name, registers.read_map(known, name), registers.read_map(folder, name))
         super().__init__(design, Capabilities(names, cycle_counts=True, waveform=True, stalls=True))
         wave_folder = None if wave_path is None else writable_folder(wave_path)
         paths = _build(design, folder, names, trace=wave_folder is not None, progress=progress)
@@ -230,6 +255,7 @@ class CosimDevice(Device):
             name: _Kernel(
                 name,
                 paths[name],
+                standstill.read_network(folder, name),
                 seed=seed,
                 clock_mhz=design.clock_mhz,
                 wave=None if wave_folder is None else wave_folder / f"{name}.vcd",
@@ -262,6 +288,10 @@ class CosimDevice(Device):
             kernel.close()
 
 
+def _rtl_files(folder: Path) -> list[Path]:
+    return sorted(path for suffix in verilate.RTL_SUFFIXES for path in folder.glob(f"*{suffix}"))
+
+
 def _build(
     design: Design,
     folder: Path,
@@ -272,14 +302,15 @@ def _build(
 ) -> dict[str, Path]:
     """The shared object of each kernel, missing ones built side by side."""
     root = build_root()
-    library = sorted(path for path in folder.glob("*.sv") if path.stem not in KERNELS)
+    files, known = _rtl_files(folder), committed.rtl_dir(design)
 
     def one(name: str) -> Path:
         return verilate.build_kernel(
             root,
             root / design.name / "cosim",
             name,
-            [folder / f"{name}.sv", *library],
+            [path for path in files if path.stem == name or path.stem not in KERNELS],
+            expected_ports=interface.recorded_ports(known, name),
             trace=trace,
             on_build=lambda: progress and progress(f"compiling the RTL of {name}, design {design.name}"),
         )

@@ -9,21 +9,23 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from speckv import toolchain
+from speckv.device import interface
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
 from speckv.device.sources import read_text
-from speckv.errors import ToolError
 
 HARNESS = NATIVE_DIR / "axis_harness.cpp"
 LIBRARY = "libkernel.so"
+RTL_SUFFIXES = (".sv", ".v")
 # functions of the generated C++ are spread over files of about this many operations, to use every CPU
 SPLIT_OPERATIONS = "20000"
 # what the harness reads of each FIFO to say how full it is: elements held, and how many it can hold
 FIFO_MODULE = "hlsc_fifo"
 FIFO_VARIABLES = ("count", "DEPTH")
+# and of the kernel: which of its processes waits for which FIFO
+WAITS_VARIABLES = "*_waits"
 
 VERILATOR_FLAGS = (
     "--cc",
@@ -57,39 +59,6 @@ COMMON_FLAGS = (
     "-DVL_USER_FINISH",
     "-DVL_USER_WARN",
 )
-
-
-@dataclass(frozen=True)
-class StreamPorts:
-    """Names of a kernel's two streams, without the `_TDATA` …"""
-
-    input: str
-    output: str
-
-
-def stream_ports(source: str, kernel: str) -> StreamPorts:
-    """The AXI4-Stream slave and master among the ports of module `kernel`.
-
-    Raises ToolError unless there is one of each, 512 bits wide.
-    """
-    match = re.search(rf"\bmodule\s+{kernel}\b(.*?)\)\s*;", source, re.DOTALL)
-    if match is None:
-        raise ToolError(f"{kernel}.sv has no module {kernel}: regenerate the RTL (`speckv rtl <design>`)")
-    header = match.group(1)
-    # a port list may name the direction once for several ports
-    found: dict[str, list[str]] = {"input": [], "output": []}
-    direction = ""
-    for token in re.findall(r"\b(?:input|output)\b|\b\w+_TDATA\b", header):
-        if token in found:
-            direction = token
-        elif direction:
-            found[direction].append(token.removesuffix("_TDATA"))
-    if len(found["input"]) != 1 or len(found["output"]) != 1:
-        raise ToolError(
-            f"module {kernel} has AXI4-Stream inputs {found['input']} and outputs {found['output']}; "
-            "co-simulation drives kernels with one of each"
-        )
-    return StreamPorts(found["input"][0], found["output"][0])
 
 
 def _runtime(root: Path, tool: toolchain.Verilator, compiler: toolchain.Compiler, trace: bool) -> Path:
@@ -132,6 +101,15 @@ def _flags(tool: toolchain.Verilator, trace: bool) -> list[str]:
     ]
 
 
+def _text(path: Path) -> str:
+    """An RTL file; memory contents that it reads from the working directory, as Vitis HLS writes it, are beside it."""
+    return re.sub(
+        r'(\$readmem[bh]\s*\(\s*)"(?:\./)?([^"/]+)"',
+        lambda match: f'{match.group(1)}"{path.absolute().parent / match.group(2)}"',
+        read_text(path),
+    )
+
+
 def shows_levels(sources: dict[str, str]) -> bool:
     """True if module hlsc_fifo is there and has the variables that tell how full it is."""
     for text in sources.values():
@@ -147,17 +125,18 @@ def build_kernel(
     kernel: str,
     rtl_files: Sequence[Path],
     *,
+    expected_ports: Sequence[interface.Port] | None,
     trace: bool,
     on_build: Callable[[], None] | None = None,
 ) -> Path:
     """The shared object of `kernel`, from `rtl_files` (SystemVerilog), under `folder`; built if need be.
 
-    `root` is where the runtime shared by all kernels goes. Raises ToolError if a tool is missing or fails.
+    `root` is where the runtime shared by all kernels goes. Raises ToolError if a tool is missing or fails, and
+    DeviceError if the kernel's ports are not the expected ones (None: any that can be driven).
     """
     tool = toolchain.verilator()
     compiler = toolchain.host_compiler()
-    sources = {path.name: read_text(path) for path in rtl_files}
-    ports = stream_ports(sources.get(f"{kernel}.sv", ""), kernel)
+    sources = {path.name: _text(path) for path in rtl_files}
     levels = shows_levels(sources)
     harness = HARNESS.read_text(encoding="utf-8")
     inputs = {
@@ -166,6 +145,7 @@ def build_kernel(
         "tool": tool.version,
         "compiler": compiler.version,
         "machine": platform.machine(),
+        "ports": repr(expected_ports),
         "flags": " ".join((*VERILATOR_FLAGS, *COMMON_FLAGS, FAST, SLOW, str(trace))),
     }
 
@@ -177,6 +157,7 @@ def build_kernel(
         names = [f"rtl/{name}" for name in sorted(sources)]
         if levels:
             public = [f'public_flat_rd -module "{FIFO_MODULE}" -var "{name}"' for name in FIFO_VARIABLES]
+            public.append(f'public_flat_rd -module "{kernel}" -var "{WAITS_VARIABLES}"')
             (rtl / "levels.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
             names.insert(0, "rtl/levels.vlt")
         trace_flags = ["--trace-vcd"] if trace else []
@@ -186,11 +167,15 @@ def build_kernel(
             env=tool.environment(),
         )
         model = work / "model"
+        ports = interface.verilated_ports(read_text(model / "Vdut.h"))
+        if expected_ports is not None:
+            interface.check_ports(kernel, expected_ports, ports)
+        streams = interface.stream_ports(kernel, ports)
         (model / HARNESS.name).write_text(harness, encoding="utf-8")
         flags = [
             *_flags(tool, trace),
-            f"-DDUT_IN={ports.input}",
-            f"-DDUT_OUT={ports.output}",
+            f"-DDUT_IN={streams.input}",
+            f"-DDUT_OUT={streams.output}",
             "-I.",
         ]
         slow = sorted(path.name for path in model.glob("*Slow*.cpp"))

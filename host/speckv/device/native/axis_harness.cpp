@@ -236,6 +236,23 @@ class Simulation {
     return text;
   }
 
+  // "name value" of each wire of the kernel that says whether a process waits for a FIFO, one a line
+  std::string waits() const {
+    static const std::string ending = "_waits";
+    std::string text;
+    const VerilatedScopeNameMap *scopes = context_scopes();
+    if (!scopes) return text;
+    for (const auto &entry : *scopes) {
+      if (!entry.second->varsp()) continue;
+      for (const auto &variable : *entry.second->varsp()) {
+        const std::string name = variable.first;
+        if (name.size() > ending.size() && !name.compare(name.size() - ending.size(), ending.size(), ending))
+          text += name + " " + std::to_string(number(variable.second)) + "\n";
+      }
+    }
+    return text;
+  }
+
   axis_stats stats{};
   std::vector<std::uint8_t> output;
   std::vector<std::uint32_t> lengths;
@@ -413,4 +430,7 @@ EXPORT void axis_wave_close(Simulation *s) { s->close_wave(); }
 // Writes at most `size` - 1 characters and a zero.
 EXPORT void axis_levels(const Simulation *s, char *text, std::uint64_t size) {
   std::snprintf(text, size, "%s", s->levels().c_str());
+}
+EXPORT void axis_waits(const Simulation *s, char *text, std::uint64_t size) {
+  std::snprintf(text, size, "%s", s->waits().c_str());
 }
