@@ -86,6 +86,7 @@ PRESENT: dict[str, str | Callable[[str], bool]] = {
     "stream depth": r"#pragma HLS stream variable=",
     "structure in a stream": r"hls::stream<(?:Item|\w+_item)>",
     "keep and last": r"AXIS_ENABLE_KEEP",
+    "user, id and dest": r"ap_axiu<",
     "rewind": r"#pragma HLS pipeline.* rewind",
     # types
     "ap_uint": r"\bap_uint<",

@@ -39,6 +39,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "rmw_one_cycle": ("in<32 out>32", {"calls": 10}),
     "rmw_same_address": ("in<32 out>32", {"calls": 20}),
     "rom": ("in<32 out>32", {"calls": 15}),
+    "routing": ("in<32kslu4i3d6 out>32kslu4i3d6", {}),
     "shallow_fifo": ("in<64 out>64", {"calls": 2}),
     "static_state": ("in<32 out>32", {"reset_test": False}),
     "store_early_load_late": ("in<32 out>32", {"calls": 20}),

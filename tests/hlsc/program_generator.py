@@ -166,18 +166,20 @@ class Generator(Statements):
         body += [f"{x.name}.write({self.outcome(s, x.type)});" for x in streams if not x.is_input]
         return function(signature, body)
 
-    def packet_process(self, signature: str) -> str:
+    def packet_process(self, signature: str, sides: list[Link]) -> str:
         """The rewind form: constants, one loop that ends with the packet, nothing after it."""
         s = Scope()
         self.roms(s)
         body = [*self.state(s, self.rng.randint(1, 4)), *(self._static_memory(s) if self.chance(0.15) else [])]
         body += ["bool more = true;", "do {"]
         body += [f"#pragma HLS pipeline{self.rng.choice(['', ' II=1'])} rewind", "  Beat b = in.read();"]
-        body += ["  const ap_uint<64> data = b.data;", "  const ap_uint<8> keep = b.keep;", "  more = !b.last;"]
-        s.readable += [("data", U(64)), ("data", U(64)), ("keep", U(8))]
+        body += ["  const ap_uint<64> data = b.data;", "  more = !b.last;"]
+        body += [f"  const {t.cpp} {side} = b.{side};" for side, t in sides]
+        s.readable += [("data", U(64)), ("data", U(64)), *sides]
         for _ in range(self.rng.randint(2, 6)):
             body += ["  " + x for x in self.statement(s, 1, False)]
         body += [f"  b.data = {self.expression(s, U(64))};"]
+        body += [f"  b.{side} = {self.expression(s, t)};" for side, t in sides if side != "keep"]
         if self.chance(0.3):
             body += [f"  b.last = {self.condition(s)};"]
         bit = self.rng.randrange(64)
@@ -185,7 +187,9 @@ class Generator(Statements):
         return function(signature, [*body, f"  {maybe}out.write(b);", "} while (more);"])
 
     # ---- programs ----------------------------------------------------------------------------------------
-    def program(self, types: str, processes: str, ports: list[Link], body: str, spec: str, **settings) -> Program:
+    def program(
+        self, types: str, processes: str, ports: list[tuple[str, Type | str]], body: str, spec: str, **settings
+    ) -> Program:
         """The whole text: helpers, tables, `types`, `processes`, and a dataflow top with `body`."""
         signature = ", ".join(f"hls::stream<{t if isinstance(t, str) else t.cpp}>& {n}" for n, t in ports)
         pragmas = "#pragma HLS interface mode=ap_ctrl_none port=return\n"
@@ -294,10 +298,15 @@ def share_count(reads: list[Link], writes: list[Link], mask: int) -> list[str]:
 
 
 def _packets(g: Generator) -> Program:
-    process = g.packet_process(f"{g.name}_body(hls::stream<Beat>& in, hls::stream<Beat>& out)")
-    beat = "typedef hls::axis_data<ap_uint<64>, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST> Beat;\n\n"
-    ports, call = [("in", "Beat"), ("out", "Beat")], f"  {g.name}_body(in, out);\n"
-    return g.program(beat, process, ports, call, "in<64kl out>64kl", calls=25, tape_beats=3000)
+    sides, sizes = [("keep", U(8))], "64kl"
+    beat = "hls::axis_data<ap_uint<64>, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST>"
+    if g.chance(0.3):
+        sides += [("user", U(4)), ("id", U(3)), ("dest", U(6))]
+        beat, sizes = "ap_axiu<64, 4, 3, 6>", "64kslu4i3d6"
+    process = g.packet_process(f"{g.name}_body(hls::stream<Beat>& in, hls::stream<Beat>& out)", sides)
+    types, call = f"typedef {beat} Beat;\n\n", f"  {g.name}_body(in, out);\n"
+    spec = f"in<{sizes} out>{sizes}"
+    return g.program(types, process, [("in", "Beat"), ("out", "Beat")], call, spec, calls=25, tape_beats=3000)
 
 
 def _structs(g: Generator) -> Program:
