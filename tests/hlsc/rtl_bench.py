@@ -189,7 +189,7 @@ class Bench:
         names = [p.name for p in programs]
         assert len(set(names)) == len(names), "program names must be unique"
         self.programs = list(programs)
-        self.folder = folder
+        self.folder = folder.resolve()  # tools run inside it
         self.compile_kernel = compile_kernel
         self.parallel = parallel
         self.files: dict[str, dict[str, str]] = {}  # program -> RTL file name -> text
