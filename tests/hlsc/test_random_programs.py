@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,6 +92,26 @@ def test_random_program(finding, seed):
 
 def test_generator_is_repeatable():
     assert generate(FIRST_SEED) == generate(FIRST_SEED)
+
+
+def test_reproduction_command(tmp_path):
+    """The printed command runs as it is, with a relative folder."""
+    require_tools()
+    root = Path(__file__).resolve().parents[2]
+    command = reproduce(FIRST_SEED).replace("build/random", os.path.relpath(tmp_path, root)).split()
+    done = subprocess.run([sys.executable, *command[1:]], cwd=root, capture_output=True, text=True, timeout=500)
+    assert "1 of 1 match" in done.stdout, done.stdout + done.stderr
+
+
+def test_shrinking_keeps_what_the_finding_needs(tmp_path):
+    program = generate(FIRST_SEED + 5)
+    line = next(x for x in program.source.splitlines() if x.startswith("    const "))
+
+    def findings(programs: list[Program], folder: Path) -> dict[str, str]:
+        return {p.name: "MISMATCH" * (line.split()[2] in p.source) for p in programs}
+
+    short = shrink(program, "MISMATCH", findings, tmp_path).read_text()
+    assert line.split()[2] in short and len(short) < len(program.source) / 2
 
 
 def test_every_construct_is_exercised():
