@@ -357,7 +357,7 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
     _set_options(llvm)
     raw = evaluate_constructors(raw, shown, llvm)
     refuse_endless_unrolling(raw, pragmas, llvm)
-    unoptimised = parse_module(raw)
+    unoptimised = parse_module(raw, lambda head, body: top in head)
     candidates = [f for f in unoptimised.functions.values() if f.source_name == top]
     at_global_scope = (top, f"_Z{len(top)}{top}")
     if len(candidates) != 1 or not candidates[0].name.startswith(at_global_scope):
@@ -385,7 +385,7 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
 
     variables: dict[str, set[str]] = {"": {label(g) for g in unoptimised.globals}}
     for f in unoptimised.functions.values():
-        names = {i.name for b in f.blocks.values() for i in b.instructions if i.opcode == "alloca"}
+        names = {name.strip('"') for name in re.findall(r'^  %("[^"]*"|\S+) = alloca ', texts[f.name][1], re.M)}
         # clang numbers variables of one name: table, table5
         variables.setdefault(f.base_name, set()).update(names | {n.rstrip("0123456789") for n in names})
     rewinding = {

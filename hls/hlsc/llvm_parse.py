@@ -8,6 +8,7 @@ the subset check refuses with its text.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from .errors import UNKNOWN, InternalError
 from .llvm_debug import DebugInfo
@@ -428,14 +429,18 @@ def _globals(text: str, types: dict[str, Type]) -> dict[str, Global]:
     return found
 
 
-def parse_module(text: str) -> Module:
-    """Parse printed LLVM IR (one module, debug info at least `-gline-tables-only`)."""
+def parse_module(text: str, wanted: Callable[[str, str], bool] = lambda head, body: True) -> Module:
+    """Parse printed LLVM IR (one module, debug info at least `-gline-tables-only`).
+
+    Functions that are not ``wanted``, by the text of their definition, get no blocks: unoptimised IR has hundreds
+    of small ones.
+    """
     types, meta = _named_types(text), DebugInfo(text)
     module = Module({}, _globals(text, types), set())
     for m in re.finditer(r'^declare .*?(@(?:"[^"]*"|[\w.$-]+))\(', text, re.M):
         module.declarations.add(_unquote(m.group(1)))
     for m in re.finditer(r"^define (.*?) \{\n(.*?)^\}", text, re.M | re.S):
-        function = _function(m.group(1), m.group(2), types, meta)
+        function = _function(m.group(1), m.group(2) if wanted(m.group(1), m.group(2)) else "", types, meta)
         module.functions[function.name] = function
     return module
 

@@ -595,7 +595,10 @@ def lower(
     for builder in builders:
         for name in builder.externals:
             source = region_of[owner[name]]
-            value = builders[source.index].env[name]
+            value = builders[source.index].env.get(name)
+            if value is None:  # narrower widths than LLVM's show that its block is never reached, nor this use of it
+                _replace(builder.externals[name], builder.g.const(0, builder.externals[name].width))
+                continue
             if is_wiring_of_arguments(value):
                 _replace(builder.externals[name], builder.copy_wiring(value))
                 continue

@@ -6,15 +6,17 @@ Hardware has no pointers: the choice is turned back into a branch around two acc
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from .llvm_ir import PTR, VOID, Block, Function, Instruction, Operand, integer
+from .llvm_ir import PTR, VOID, Block, Function, Instruction, Operand, Type, integer
 
 _I8, _I1 = integer(8), integer(1)
 
 
 def split_pointer_choices(function: Function) -> None:
     """Give every load and store whose address is a choice of pointers a branch of its own."""
+    _offsets_to_indices(function)
     _phis_to_selects(function)
     _push_geps_into_selects(function)
     while True:
@@ -38,6 +40,58 @@ def split_pointer_choices(function: Function) -> None:
         block.instructions = [
             i for i in block.instructions if not (i.opcode == "select" and i.type.kind == "ptr")
         ]
+
+
+def _offsets_to_indices(function: Function) -> None:
+    """`gep(a, c ? 16 : 4)` becomes `gep(gep(a, 4), 12 * (c ? 1 : 0))`: a member, then a choice of elements.
+
+    LLVM folds size and member of a structure into the constants of a choice, and only their differences show the
+    size.
+    """
+    homes = {i.name: (b, i) for b in function.blocks.values() for i in b.instructions if i.name}
+
+    def constants(x: Operand, seen: frozenset[str] = frozenset()) -> list[int] | None:
+        """All values that ``x`` may have; None if it is more than a choice of constants."""
+        if x.kind == "const":
+            return [x.value]
+        if x.name not in homes or x.name in seen or homes[x.name][1].opcode not in ("select", "phi"):
+            return None
+        found: list[int] = []
+        i = homes[x.name][1]
+        for y in i.operands[i.opcode == "select" :]:
+            more = constants(y, seen | {x.name})
+            if more is None:
+                return None
+            found += more
+        return found
+
+    def scaled(x: Operand, low: int, step: int) -> Operand:
+        """(x - low) / step, as a copy of the choice beside it."""
+        if x.kind == "const":
+            return replace(x, value=(x.value - low) // step)
+        name = f"{x.name}.above{low}by{step}"
+        if name not in homes:
+            block, i = homes[x.name]
+            first = i.opcode == "select"
+            chosen = [*i.operands[:first], *(scaled(y, low, step) for y in i.operands[first:])]
+            copy = replace(i, name=name, operands=chosen)
+            block.instructions.insert(block.instructions.index(i) + 1, copy)
+            homes[name] = block, copy
+        return replace(x, name=name)
+
+    for block in function.blocks.values():
+        for i in list(block.instructions):
+            if i.opcode != "getelementptr" or i.source_type != _I8 or i.operands[1].kind != "local":
+                continue
+            values = constants(i.operands[1])
+            if values is None or (step := math.gcd(*(v - min(values) for v in values))) == 0:
+                continue
+            index = scaled(i.operands[1], min(values), step)
+            member = Operand("const", i.operands[1].type, value=min(values))
+            base = replace(i, name=f"{i.name}.member", operands=[i.operands[0], member])
+            block.instructions.insert(block.instructions.index(i), base)
+            i.operands = [Operand("local", PTR, name=base.name), index]
+            i.source_type = Type("array", count=step, element=_I8)
 
 
 def _selects(function: Function) -> dict[str, Instruction]:

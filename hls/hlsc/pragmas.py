@@ -166,10 +166,10 @@ class SourceText:
     def head(self, brace: int) -> tuple[str, int]:
         """The keyword or function name that governs the block opened at ``brace``, and its offset."""
         before = self.bare[:brace].rstrip()
-        if re.search(r"\bdo$", before):
+        if _last_word(before) == "do":
             return "do", len(before) - 2
-        while m := re.search(r"\b(const|noexcept|override|mutable)$", before):
-            before = before[: m.start()].rstrip()
+        while (word := _last_word(before)) in ("const", "noexcept", "override", "mutable"):
+            before = before[: -len(word)].rstrip()
         if before.endswith(")"):
             depth, k = 0, len(before) - 1
             while k >= 0:
@@ -177,9 +177,18 @@ class SourceText:
                 if depth == 0:
                     break
                 k -= 1
-            m = re.search(r"(\w+)\s*$", before[:k])
-            return (m.group(1), m.start()) if m else ("", brace)
+            before = before[: max(k, 0)].rstrip()
+            word = _last_word(before)
+            return (word, len(before) - len(word)) if word else ("", brace)
         return "", brace
+
+
+def _last_word(text: str) -> str:
+    """The identifier or keyword at the end of ``text``; a pattern with `$` would search all of it."""
+    start = len(text)
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    return text[start:]
 
 
 def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:

@@ -44,6 +44,7 @@ class Region:
     # reachability between blocks inside the region, and each block's condition as alternatives of literals
     reaches: dict[str, set[str]] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
+    exclusions: dict[tuple[str, str], bool] = field(default_factory=dict)  # what `exclusive` has found out
     # schedule
     ii: int = 1
     depth: int = 1
@@ -286,9 +287,13 @@ def control_equivalents(region: Region, function: Function) -> dict[str, str]:
 
 
 def exclusive(region: Region, a: str, b: str) -> bool:
-    """No iteration runs both blocks: neither leads to the other, or their conditions contradict."""
+    """No iteration runs both blocks: neither leads to the other, or their conditions contradict.
+
+    The scheduler asks the same questions in every round; the conditions are final by then.
+    """
     if a == b:
         return False
-    if b not in region.reaches[a] and a not in region.reaches[b]:
-        return True
-    return region.conditions[a].excludes(region.conditions[b])
+    if (a, b) not in region.exclusions:
+        apart = b not in region.reaches[a] and a not in region.reaches[b]
+        region.exclusions[a, b] = apart or region.conditions[a].excludes(region.conditions[b])
+    return region.exclusions[a, b]

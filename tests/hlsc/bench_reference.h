@@ -34,12 +34,14 @@ struct Beat {
   std::vector<uint32_t> data;
   std::vector<uint32_t> keep, strb;
   uint32_t last = 0;
+  uint32_t user = 0, id = 0, dest = 0;
 };
 
 struct PortSpec {
   bool input;
   int data_bits, keep_bits, strb_bits;
   bool has_last;
+  int user_bits, id_bits, dest_bits;  // up to 32
 };
 
 struct Spec {
@@ -76,6 +78,10 @@ inline Beat default_beat(const PortSpec& p, long k, Rng& r, const Beat& previous
     side.first->assign((side.second + 31) / 32, 0);
     for (int i = 0; i < lanes; i++) (*side.first)[i / 32] |= 1u << (i % 32);
   }
+  auto bits = [&](int n) { return n ? r.next() >> (32 - n) : 0; };
+  b.user = bits(p.user_bits);
+  b.id = bits(p.id_bits);
+  b.dest = bits(p.dest_bits);
   return b;
 }
 
@@ -129,6 +135,9 @@ struct Element<hls::axis<T, U, I, D, E, S>> {
     set(x.keep, b.keep, std::integral_constant<bool, A::keep_bits != 0>());
     set(x.strb, b.strb, std::integral_constant<bool, A::strb_bits != 0>());
     set(x.last, {b.last}, std::integral_constant<bool, A::last_bits != 0>());
+    set(x.user, {b.user}, std::integral_constant<bool, A::user_bits != 0>());
+    set(x.id, {b.id}, std::integral_constant<bool, A::id_bits != 0>());
+    set(x.dest, {b.dest}, std::integral_constant<bool, A::dest_bits != 0>());
     return x;
   }
   static void flatten(const A& x, std::vector<uint32_t>& out) {
@@ -136,6 +145,9 @@ struct Element<hls::axis<T, U, I, D, E, S>> {
     get(x.keep, out, std::integral_constant<bool, A::keep_bits != 0>());
     get(x.strb, out, std::integral_constant<bool, A::strb_bits != 0>());
     get(x.last, out, std::integral_constant<bool, A::last_bits != 0>());
+    get(x.user, out, std::integral_constant<bool, A::user_bits != 0>());
+    get(x.id, out, std::integral_constant<bool, A::id_bits != 0>());
+    get(x.dest, out, std::integral_constant<bool, A::dest_bits != 0>());
   }
 };
 

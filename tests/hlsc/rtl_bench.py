@@ -42,6 +42,9 @@ class Port:
     keep_bits: int = 0
     strb_bits: int = 0
     last: bool = False
+    user_bits: int = 0
+    id_bits: int = 0
+    dest_bits: int = 0
     after: str = ""  # an input whose beat k is offered only once port `after` has moved (k + 1) * per beats
     per: int = 1
 
@@ -53,20 +56,25 @@ class Port:
             ("TKEEP", self.keep_bits),
             ("TSTRB", self.strb_bits),
             ("TLAST", int(self.last)),
+            ("TUSER", self.user_bits),
+            ("TID", self.id_bits),
+            ("TDEST", self.dest_bits),
         ]
         return [(name, bits) for name, bits in sides if bits]
 
 
 def parse_ports(text: str) -> tuple[Port, ...]:
-    """`in<64kl out>32`: name, direction, TDATA bits, then k, s, l for TKEEP, TSTRB, TLAST.
+    """`in<64kl out>32u4`: name, direction, TDATA bits, then k, s, l for TKEEP, TSTRB, TLAST, then the bits of TUSER,
+    TID and TDEST behind u, i, d.
 
     `in<8@out/2` sets `after` and `per`.
     """
     ports = []
     for item in text.split():
-        found = re.fullmatch(r"(\w+)([<>])(\d+)([ksl]*)(?:@(\w+)(?:/(\d+))?)?", item)
+        found = re.fullmatch(r"(\w+)([<>])(\d+)([ksl]*)((?:[uid]\d+)*)(?:@(\w+)(?:/(\d+))?)?", item)
         assert found, f"not a port: {item}"
-        name, direction, bits, sides, after, per = found.groups()
+        name, direction, bits, sides, routing, after, per = found.groups()
+        route = {kind: int(size) for kind, size in re.findall(r"([uid])(\d+)", routing)}
         lanes = (int(bits) + 7) // 8
         ports.append(
             Port(
@@ -76,6 +84,7 @@ def parse_ports(text: str) -> tuple[Port, ...]:
                 lanes * ("k" in sides),
                 lanes * ("s" in sides),
                 "l" in sides,
+                *(route.get(kind, 0) for kind in "uid"),
                 after or "",
                 int(per or 1),
             )
@@ -180,7 +189,7 @@ class Bench:
         names = [p.name for p in programs]
         assert len(set(names)) == len(names), "program names must be unique"
         self.programs = list(programs)
-        self.folder = folder
+        self.folder = folder.resolve()  # tools run inside it
         self.compile_kernel = compile_kernel
         self.parallel = parallel
         self.files: dict[str, dict[str, str]] = {}  # program -> RTL file name -> text
@@ -292,7 +301,8 @@ class Bench:
         calls = []
         for p in self.built:
             ports = ", ".join(
-                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, {boolean(q.last)}}}"
+                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, {boolean(q.last)}, "
+                f"{q.user_bits}, {q.id_bits}, {q.dest_bits}}}"
                 for q in p.ports
             )
             unused = "(void)port, (void)k, (void)rng, (void)beat;"
@@ -313,20 +323,12 @@ class Bench:
 
     def build_reference(self) -> Path:
         (self.folder / "reference.cpp").write_text(self.reference_source())
-        command = [
-            *clang_command(),
-            "-std=c++20",
-            "-O0",
-            "-w",
-            f"-I{HERE}",
-            f"-I{INCLUDE}",
-            f"-I{self.folder}",
-        ]
-        sanitize = [
-            "-fsanitize=undefined",
-            "-fsanitize-trap=undefined",
-        ]  # a program with undefined behaviour is no test
-        run_tool([*command, *sanitize, "reference.cpp", "-o", "reference"], self.folder)
+        includes = [f"-I{HERE}", f"-I{INCLUDE}", f"-I{self.folder}"]
+        sanitize = ["-fsanitize=undefined", "-fsanitize-trap=undefined"]  # undefined behaviour is no test
+        # it runs for a moment, so that only the time to compile counts: no debug information, no inlining
+        fast = ["-O0", "-g0", "-Xclang", "-disable-llvm-passes"]
+        command = [*clang_command(), "-std=c++20", *fast, "-w", *includes, *sanitize]
+        run_tool([*command, "reference.cpp", "-o", "reference"], self.folder)
         run_tool([str(self.folder / "reference"), "vectors.bin"], self.folder)
         return self.folder / "vectors.bin"
 
@@ -370,9 +372,9 @@ class Bench:
             "unique",
             "--noassert",
             "-CFLAGS",
-            f"-O1 -I{self.folder}",
+            f"-I{self.folder}",
             "-MAKEFLAGS",
-            "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
+            "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0",  # compiling takes far longer than running
             "--Mdir",
             str(self.folder / "obj"),
             *map(str, rtl),

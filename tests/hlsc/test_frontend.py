@@ -293,6 +293,32 @@ out:
     assert (memory.stride, memory.depth) == (4, 4)
 
 
+def test_a_choice_of_elements_of_a_structure() -> None:
+    module = parse_module("""
+define void @f(i1 %c, i1 %d, i64 %n, i8 %x) {
+entry:
+  %a = alloca [5 x { i32, i8, i32 }]
+  %q = getelementptr [5 x { i32, i8, i32 }], ptr %a, i64 0, i64 %n
+  store i32 7, ptr %q
+  %o = select i1 %c, i64 16, i64 4
+  %e = select i1 %d, i64 %o, i64 52
+  %p = getelementptr i8, ptr %a, i64 %e
+  store i8 %x, ptr %p
+  ret void
+}
+""")
+    function = module.functions["f"]
+    split_pointer_choices(function)
+    layout = Layout(function, module)
+    assert [(m.name, m.stride, m.depth) for m in layout.memories] == [("a_0", 12, 5), ("a_4", 12, 5)]
+    address = layout.address([i for i in function.blocks["entry"].instructions if i.opcode == "store"][1])
+    assert (address.offset, [stride for _, stride, _ in address.terms]) == (4, [12])
+    defined = {i.name: i for i in function.blocks["entry"].instructions}
+    outer = defined[address.terms[0][0].name]
+    inner = defined[outer.operands[1].name]
+    assert [x.value for x in (*inner.operands[1:], outer.operands[2])] == [1, 0, 4]
+
+
 def test_preprocessor_error_inside_a_header_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "inner.h").write_text("#pragma once\n#include <nowhere.h>\n")
     with pytest.raises(HlscError) as caught:
