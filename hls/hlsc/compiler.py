@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .clang import not_utf8
 from .emit import ProcessEmitter
 from .emit_top import EXTERNALS, ProcessModule, emit_top
 from .errors import HlscError, Location
-from .frontend import Program, compile_to_ir, not_utf8
+from .frontend import Program, compile_to_ir
 from .images import image_extern, image_module
 from .interfaces import CLOCK, RESET, Port, master_ports
 from .lower import Process, lower
@@ -35,6 +36,7 @@ from .subset import (
     check_variables,
 )
 from .topology import Topology, build_topology
+from .wide_accesses import split_wide_accesses
 
 _RECURSION_LIMIT = 10_000  # graphs are walked by recursion, and long expressions make deep graphs
 RTL_DIR = Path(__file__).parent / "rtl"
@@ -209,6 +211,7 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
             check_function(function, program.processes)
             split_pointer_choices(function)
             expand_block_moves(function, program.processes)
+            split_wide_accesses(function, program.processes)
             process = lower(
                 function,
                 program.processes,

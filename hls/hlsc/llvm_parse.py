@@ -343,6 +343,9 @@ def _operands(i: Instruction, r: _Reader) -> None:
     elif i.opcode == "call":
         r.attributes()
         i.type = r.type()
+        if r.accept("("):  # the types of a function with a variable number of arguments
+            while not r.accept(")"):
+                r.next()
         callee = r.next()
         i.callee = _unquote(callee) if callee.startswith("@") else callee
         r.expect("(")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .banks import partition
 from .dfg import Node
 from .divide import divide
 from .errors import HlscError, InternalError
 from .intrinsics import IGNORED, LOWERING, short_name
+from .llvm_debug import label
 from .llvm_ir import Function, Instruction, Module, Operand
 from .memory import Address, Layout, Memory
 from .pragmas import Pragma, PragmaSet
@@ -368,21 +370,42 @@ class _RegionBuilder:
         memory = self.p.layout.memory(i)
         address = self.memory_address(memory, self.p.layout.address(i))
         if i.opcode == "load":
-            if memory.is_table:
-                node = self.lookup(memory, address)
-            else:
-                node = self.effect(
-                    self.g.raw("load", [when, address], memory.width, key=memory.name, name=memory.name),
-                    block,
-                )
-                node.registers = memory.registers
+            words = [
+                (chosen, self.load(bank, self.g.both(when, chosen), at, block))
+                for bank, chosen, at in self.banks(memory, address)
+            ]
+            word = words[-1][1]
+            for chosen, other in words[-2::-1]:
+                word = self.g.select(chosen, other, word)
             extend = self.g.sext if memory.sign_extend else self.g.zext
-            self.env[i.name] = extend(node, i.type.bits)
-        else:
-            data = self.g.zext(self.value(i.operands[0]), memory.width)
-            self.effect(
-                self.g.raw("store", [when, address, data], 0, key=memory.name, name=memory.name), block
-            )
+            self.env[i.name] = extend(word, i.type.bits)
+            return
+        data = self.g.zext(self.value(i.operands[0]), memory.width)
+        for bank, chosen, at in self.banks(memory, address):
+            store = self.g.raw("store", [self.g.both(when, chosen), at, data], 0, key=bank.name, name=bank.name)
+            self.effect(store, block)
+
+    def banks(self, memory: Memory, address: Node) -> list[tuple[Memory, Node, Node]]:
+        """The memories that may hold the word at ``address``, each with the condition and the address there."""
+        if not memory.banks:
+            return [(memory, self.g.const(1, 1), address)]
+        low, count = memory.bank_low, memory.bank_bits
+        chosen = self.g.extract(self.truncated(address, low + count), low, count)
+        rest = self.g.slices_of(address, 0, low) + self.g.slices_of(address, low + count)
+        within = self.g.wires(rest) if rest else self.g.const(0, 1)
+        found = []
+        for k, bank in enumerate(memory.banks):
+            here = self.g.icmp("eq", chosen, self.g.const(k, count))
+            if here.op != "const" or here.value:
+                found.append((bank, here, self.g.zext(within, bank.address_bits)))
+        return found
+
+    def load(self, memory: Memory, when: Node, address: Node, block: str) -> Node:
+        if memory.is_table:
+            return self.lookup(memory, address)
+        node = self.g.raw("load", [when, address], memory.width, key=memory.name, name=memory.name)
+        node.registers = memory.registers
+        return self.effect(node, block)
 
     def scalar_access(self, block: str, i: Instruction, parameter: str) -> None:
         """A load or store of a scalar argument that is passed by address."""
@@ -553,6 +576,21 @@ def _assign_pragmas(regions: list[Region], of_function: list[Pragma], pragmas: P
         loops[0].pragma, loops[0].loop_where = left[0], left[0].loop
 
 
+def _apply_independence(process: Process, region: Region, pragma: Pragma) -> None:
+    """`dependence dependent=false`: accesses of an array in different iterations need not wait for each other.
+
+    Inside a loop it is about that loop, else about every loop of the function. Only iterations of an innermost
+    loop ever overlap, so that in another loop there is nothing to change.
+    """
+    if pragma.options.get("dependent") != "false" or pragma.loop not in (None, region.loop_where):
+        return
+    names = {m.name for m in process.memories if label(m.object) == pragma.options["variable"]}
+    kinds = {pragma.options["direction"]} if "direction" in pragma.options else {"raw", "war", "waw"}
+    for e in region.effects:
+        if e.key in names and e.op in ("load", "store"):
+            e.independent |= kinds
+
+
 def lower(
     function: Function,
     module: Module,
@@ -583,14 +621,17 @@ def lower(
         outputs,
     )
     for p in pragmas.in_function(function.base_name, "array_partition"):
-        process.layout.partition(p.options["variable"], p.where)
+        partition(process.layout, p)
     for p in pragmas.in_function(function.base_name, "bind_storage"):
         process.layout.bind(p.options["variable"], p.options.get("impl", "auto").lower())
+    independent = pragmas.in_function(function.base_name, "dependence")
     owner = {i.name: b.name for b in function.blocks.values() for i in b.instructions if i.name}
     builders = []
     for region in regions:
         builder = _RegionBuilder(process, region, owner)
         builder.run()
+        for p in independent:
+            _apply_independence(process, region, p)
         builders.append(builder)
     for builder in builders:
         for name in builder.externals:

@@ -11,7 +11,8 @@ from hlsc.llvm_ir import Type, integer
 from hlsc.llvm_parse import parse_module
 from hlsc.memory import Layout
 from hlsc.pointer_choice import split_pointer_choices
-from hlsc.pragmas import _EXPECTED, _KNOWN, collect
+from hlsc.directives import _EXPECTED, _KNOWN
+from hlsc.pragmas import collect
 from hlsc.rewind_form import hide_initial_state
 from hlsc.trip_counts import counts
 
