@@ -29,6 +29,8 @@ def partition(layout: Layout, pragma: Pragma) -> None:
         if not 0 <= dimension <= max(1, len(sizes)):
             raise _refusal(pragma, f"the array has {len(sizes)} dimensions", "name one of them")
         if kind == "complete" and (dimension == 0 or len(sizes) < 2):
+            if m.implementation != "auto":
+                raise _refusal(pragma, f"bind_storage asks for {m.implementation}", "choose one of the two")
             if m.depth > MAX_REGISTER_WORDS:
                 raise _refusal(
                     pragma,

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import emit_memory, fifos
 from .clang import not_utf8
 from .emit import ProcessEmitter
-from .emit_top import EXTERNALS, ProcessModule, emit_top
+from .emit_top import ProcessModule, emit_top
 from .errors import HlscError, Location
 from .frontend import Program, compile_to_ir
-from .images import image_extern, image_module
 from .interfaces import CLOCK, RESET, Port, master_ports
 from .lower import Process, lower
 from .mlir import identifier
@@ -163,11 +163,9 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             texts.append(emitters[module].run())
         streams = {s.name: (s.direction, s.width) for s in process.streams.values()}
         instances.append(ProcessModule(module, streams))
-    images = {name: memory for e in emitters.values() for name, memory in e.images.items()}
-    externals = EXTERNALS + "".join(image_extern(n, x) for n, x in images.items())
-    mlir = externals + "".join(texts) + emit_top(program.top, topology, instances, registers)
-    tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
-    verilog = _header(program.top, registers is not None) + tables + _export(mlir)
+    library = fifos.EXTERNAL + emit_memory.EXTERNALS
+    mlir = library + "".join(texts) + emit_top(program.top, topology, instances, registers)
+    verilog = _header(program.top, registers is not None) + _export(mlir)
     if not re.search(rf"^module {program.top}\b", verilog, re.M):  # CIRCT renames it
         raise HlscError(
             program.where,
@@ -176,7 +174,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             "give the function another name",
         )
     files = {f"{program.top}.sv": verilog}
-    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
+    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_rom", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
     if topology.masters:

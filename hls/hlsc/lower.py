@@ -620,10 +620,10 @@ def lower(
         scalars or {},
         outputs,
     )
+    for p in pragmas.in_function(function.base_name, "bind_storage"):
+        process.layout.bind(p.options["variable"], p.options.get("impl", "auto"), p.where)
     for p in pragmas.in_function(function.base_name, "array_partition"):
         partition(process.layout, p)
-    for p in pragmas.in_function(function.base_name, "bind_storage"):
-        process.layout.bind(p.options["variable"], p.options.get("impl", "auto").lower())
     independent = pragmas.in_function(function.base_name, "dependence")
     owner = {i.name: b.name for b in function.blocks.values() for i in b.instructions if i.name}
     builders = []

@@ -46,8 +46,9 @@ class Memory:
 
     @property
     def is_table(self) -> bool:
-        """A constant table small enough to be logic in the stage that reads it."""
-        return self.constant and self.depth <= TABLE_WORDS and self.depth * self.width <= TABLE_BITS
+        """A constant table small enough to be logic in the stage that reads it, if nothing else was asked for."""
+        small = self.depth <= TABLE_WORDS and self.depth * self.width <= TABLE_BITS
+        return self.constant and self.implementation == "auto" and small
 
     @property
     def address_bits(self) -> int:
@@ -74,11 +75,26 @@ class Layout(Addresses):
             if widths == [m.width for m in self.memories]:
                 break
 
-    def bind(self, variable: str, implementation: str) -> None:
-        """Remember what kind of RAM an array asks for."""
+    def bind(self, variable: str, implementation: str, user: Location) -> None:
+        """What kind of RAM an array asks for. Raises HlscError if it cannot be of that kind."""
         for m in self.memories:
-            if label(m.object) == variable:
-                m.implementation = implementation
+            if label(m.object) != variable or implementation == "auto":
+                continue
+            if implementation == "uram" and any(m.contents or ()):
+                raise HlscError(
+                    user,
+                    f"bind_storage variable={variable} impl=uram",
+                    "UltraRAM has no initial contents",
+                    "use impl=bram, or fill the array in the kernel",
+                )
+            if m.registers:
+                raise HlscError(
+                    user,
+                    f"bind_storage variable={variable} impl={implementation}",
+                    "no index of it is variable, so it is held in registers",
+                    "remove it",
+                )
+            m.implementation = implementation
 
     # ---- accesses ------------------------------------------------------------------------------------
     def address(self, i: Instruction) -> Address:

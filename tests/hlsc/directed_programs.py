@@ -20,6 +20,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "exits": ("in<32 out>32", {}),
     "funnel_shifts": ("in<128 out>128", {}),
     "iir_multiply": ("in<32 out>32", {"calls": 12}),
+    "images": ("in<64 out>64", {"reset_test": False}),
     "independent": ("in<32 out>32", {"reset_test": False}),
     "initialised_arrays": ("in<32 out>32", {}),
     "keep_last": ("in<64kl out>64kl length>16", {}),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from hlsc import HlscError, compile_kernel
+from hlsc.directives import _EXPECTED, _KNOWN
 from hlsc.frontend import _pad_odd_integers, compile_to_ir
 from hlsc.llvm_ir import Type, integer
 from hlsc.llvm_parse import parse_module
 from hlsc.memory import Layout
 from hlsc.pointer_choice import split_pointer_choices
-from hlsc.directives import _EXPECTED, _KNOWN
 from hlsc.pragmas import collect
 from hlsc.rewind_form import hide_initial_state
 from hlsc.trip_counts import counts

@@ -5,7 +5,8 @@ module hlsc_ram #(
     parameter int WIDTH        = 8,   // bits of one word
     parameter int DEPTH        = 16,  // words
     parameter int ADDRESS_BITS = 4,   // bits of an address
-    parameter int ZEROED       = 0,   // 1: all words are zero when the device is configured
+    parameter int INITIALISED  = 0,   // 1: the words are WORDS when the device is configured
+    parameter bit [WIDTH*DEPTH-1:0] WORDS = '0,  // word 0 in the lowest bits
     /* verilator lint_off UNUSEDPARAM */  // read by the synthesis tool, not by a simulator
     parameter     STYLE        = "auto"  // ram_style of the synthesis tool: auto, block, distributed, ultra
     /* verilator lint_on UNUSEDPARAM */
@@ -27,8 +28,8 @@ module hlsc_ram #(
   logic [WIDTH-1:0] from_memory, from_write;
   logic was_forwarded;
 
-  if (ZEROED != 0) begin : gen_zeroed
-    initial for (int i = 0; i < DEPTH; i++) mem[i] = '0;
+  if (INITIALISED != 0) begin : gen_initialised
+    initial for (int i = 0; i < DEPTH; i++) mem[i] = WORDS[WIDTH*i+:WIDTH];
   end
 
   // the memory itself is read-first; a forwarded word travels beside it
