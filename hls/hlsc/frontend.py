@@ -43,6 +43,8 @@ _COMPILE = [
     "-fno-slp-vectorize",
     "-fno-stack-protector",
     "-fno-sanitize=all",
+    "-fno-finite-loops",  # else a loop without an exit may vanish before it is refused
+    "-Werror=uninitialized",
     "-Wno-unknown-pragmas",
     "-Wno-c++20-extensions",
     "-Wno-pass-failed",

@@ -15,6 +15,7 @@ from .lower import Process
 from .pragmas import Pragma
 from .rewind_form import OPAQUE
 
+MAX_IMAGE_BITS = 1 << 20  # simulators take the time of its square to read an image
 _PLAIN = frozenset(
     [
         "add",
@@ -165,6 +166,14 @@ def _check_call(i: Instruction, function: Function, module: Module) -> None:
 
 def check_process(process: Process) -> None:
     """Checks that need the lowered form."""
+    for m in process.memories:
+        if not m.registers and any(m.contents or ()) and m.depth * m.width > MAX_IMAGE_BITS:
+            raise HlscError(
+                m.where,
+                f"array '{m.name}'",
+                f"its initial contents of {m.depth * m.width} bits are above the limit of {MAX_IMAGE_BITS}",
+                "fill it in the kernel, or use a smaller one",
+            )
     for region in process.regions:
         if region.endless and not any(e.op in ("read", "write") for e in region.effects):
             raise HlscError(

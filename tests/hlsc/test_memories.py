@@ -138,3 +138,8 @@ def test_kind_of_ram_that_cannot_be(pragmas: str, word: str) -> None:
     error = refuse(body, before)
     assert word in error.why + error.instead
     assert error.line == line_of("#pragma HLS " + pragmas.split("\n")[0], body, before)
+
+
+def test_contents_that_are_too_large() -> None:
+    error = refuse("out.write(big[(unsigned)in.read() & 65535]);", "static const unsigned big[65536] = {1u << 31, 2};")
+    assert "initial contents of 2097152 bits" in error.why and "big" in error.construct
