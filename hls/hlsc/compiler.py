@@ -18,11 +18,12 @@ from .emit_top import ProcessModule, emit_top
 from .errors import HlscError, Location
 from .frontend import Program, compile_to_ir
 from .interfaces import CLOCK, RESET, Port, master_ports
-from .lower import Process, lower
+from .lower import lower
 from .mlir import identifier
 from .normalise import expand_block_moves
 from .optimise import balance, drop_dead_phis, expand, split_fields
 from .pointer_choice import split_pointer_choices
+from .process import Process
 from .registers import RegisterMap, build_registers
 from .report import Report, build_report
 from .rewind import apply_rewind

@@ -14,8 +14,8 @@ from .dfg import Node
 from .emit_memory import Access, ReadPorts, choose, emit_memory, multiplexer, words_of
 from .errors import InternalError
 from .interlocks import STALL_RULES, Wait
-from .lower import Process
 from .mlir import ModuleText, identifier
+from .process import Process
 from .regions import Region
 from .value_arguments import source_name
 

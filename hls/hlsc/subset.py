@@ -11,8 +11,8 @@ from .errors import HlscError, Location
 from .frontend import DECLARE_STREAM, Program
 from .intrinsics import IGNORED, LOWERING, short_name
 from .llvm_ir import Function, Instruction, Module
-from .lower import Process
 from .pragmas import Pragma
+from .process import Process
 from .rewind_form import OPAQUE
 
 MAX_IMAGE_BITS = 1 << 20  # simulators take the time of its square to read an image

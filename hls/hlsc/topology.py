@@ -12,8 +12,8 @@ from .frontend import BURST, DECLARE_STREAM, Program
 from .interfaces import Interface, Interfaces, read_interfaces
 from .intrinsics import IGNORED, short_name
 from .llvm_ir import Function, Instruction, Operand
-from .lower import Scalar
 from .memory import Layout
+from .process import Scalar
 from .value_arguments import source_name
 
 DEFAULT_DEPTH = 2  # as in Vitis HLS

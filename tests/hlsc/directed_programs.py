@@ -43,6 +43,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "rmw_same_address": ("in<32 out>32", {"calls": 20}),
     "rom": ("in<32 out>32", {"calls": 15}),
     "shallow_fifo": ("in<64 out>64", {"calls": 2}),
+    "side_channels": ("in<32ksl+u2i5d6 marks<0l+u13 out>32ksl+u2i5d6 seen>0l+u13", {}),
     "static_state": ("in<32 out>32", {"reset_test": False}),
     "store_early_load_late": ("in<32 out>32", {"calls": 20}),
     "store_then_load": ("in<32 out>32", {"calls": 20}),

@@ -44,6 +44,9 @@ class Port:
     last: bool = False
     after: str = ""  # an input whose beat k is offered only once port `after` has moved (k + 1) * per beats
     per: int = 1
+    user_bits: int = 0
+    id_bits: int = 0
+    dest_bits: int = 0
 
     @property
     def fields(self) -> list[tuple[str, int]]:
@@ -52,6 +55,9 @@ class Port:
             ("TDATA", self.data_bits),
             ("TKEEP", self.keep_bits),
             ("TSTRB", self.strb_bits),
+            ("TUSER", self.user_bits),
+            ("TID", self.id_bits),
+            ("TDEST", self.dest_bits),
             ("TLAST", int(self.last)),
         ]
         return [(name, bits) for name, bits in sides if bits]
@@ -60,13 +66,14 @@ class Port:
 def parse_ports(text: str) -> tuple[Port, ...]:
     """`in<64kl out>32`: name, direction, TDATA bits, then k, s, l for TKEEP, TSTRB, TLAST.
 
-    `in<8@out/2` sets `after` and `per`.
+    `in<32l+u2i5d6` has TUSER, TID and TDEST of 2, 5 and 6 bits too. `in<8@out/2` sets `after` and `per`.
     """
     ports = []
     for item in text.split():
-        found = re.fullmatch(r"(\w+)([<>])(\d+)([ksl]*)(?:@(\w+)(?:/(\d+))?)?", item)
+        found = re.fullmatch(r"(\w+)([<>])(\d+)([ksl]*)(?:\+((?:[uid]\d+)+))?(?:@(\w+)(?:/(\d+))?)?", item)
         assert found, f"not a port: {item}"
-        name, direction, bits, sides, after, per = found.groups()
+        name, direction, bits, sides, more, after, per = found.groups()
+        wide = {letter: int(width) for letter, width in re.findall(r"([uid])(\d+)", more or "")}
         lanes = (int(bits) + 7) // 8
         ports.append(
             Port(
@@ -78,6 +85,9 @@ def parse_ports(text: str) -> tuple[Port, ...]:
                 "l" in sides,
                 after or "",
                 int(per or 1),
+                wide.get("u", 0),
+                wide.get("i", 0),
+                wide.get("d", 0),
             )
         )
     return tuple(ports)
@@ -292,7 +302,8 @@ class Bench:
         calls = []
         for p in self.built:
             ports = ", ".join(
-                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, {boolean(q.last)}}}"
+                f"{{{boolean(q.direction == 'in')}, {q.data_bits}, {q.keep_bits}, {q.strb_bits}, {boolean(q.last)}, "
+                f"{q.user_bits}, {q.id_bits}, {q.dest_bits}}}"
                 for q in p.ports
             )
             unused = "(void)port, (void)k, (void)rng, (void)beat;"
