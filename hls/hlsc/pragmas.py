@@ -206,6 +206,10 @@ def collect(text: str) -> tuple[PragmaSet, str]:
             place = source.location(loop_at)
             pad = " " * (place.column - 1)
             inserts.append((loop_at, f'\n#pragma clang loop {kind}\n# {place.line} "{place.file}"\n{pad}'))
+        if directive == "loop_flatten" and "off" not in options:
+            raise HlscError(
+                where, "#pragma HLS loop_flatten", "nested loops are not joined", "write one loop, or remove the pragma"
+            )
         if directive == "dependence":
             _check_dependence(options, where)
         if directive == "interface":

@@ -46,6 +46,12 @@ def test_directive_that_changes_nothing(pragma: str) -> None:
     compile_body(LOOP % pragma, "const int N = 3, x = 1;")
 
 
+def test_flattening_is_not_promised() -> None:
+    compile_body(LOOP % "loop_flatten off")
+    error = refuse(LOOP % "loop_flatten")
+    assert "not joined" in error.why and error.line == line_of("loop_flatten", LOOP % "loop_flatten")
+
+
 def test_macros_in_pragmas_are_expanded() -> None:
     kernel = compile_body(LOOP % "pipeline II=RATE", "#define RATE 3")
     assert kernel.report.processes[0].regions[1].requested_ii == 3
