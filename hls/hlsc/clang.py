@@ -23,7 +23,7 @@ _INTEGERS = "compute with ap_int or ap_uint, and shift where the binary point mo
 _DATAFLOW = (
     "call the functions from a top with dataflow and ap_ctrl_none: there each process starts again when it returns"
 )
-# headers of Vitis HLS that hlsc has not: what they are for, what to write instead
+# headers of Vitis HLS that hlsc has not: what is missing with them, what to write instead
 _VENDOR = {
     "ap_fixed.h": ("fixed-point types", _INTEGERS),
     "ap_float.h": ("floating-point types", _INTEGERS),
@@ -32,19 +32,19 @@ _VENDOR = {
     "hls_vector.h": ("hls::vector", "write a struct with an array, or a wide ap_uint with range()"),
     "hls_task.h": ("hls::task", _DATAFLOW),
     "hls_np_channel.h": (
-        "hls::merge and hls::split",
+        "hls::merge or hls::split",
         "write the merge or split as a process that takes its streams in a fixed order",
     ),
     "hls_streamofblocks.h": ("hls::stream_of_blocks", "send the words of a block through an hls::stream"),
-    "hls_directio.h": ("direct inputs and outputs", "use an hls::stream, or an integer on s_axilite"),
+    "hls_directio.h": ("direct inputs or outputs", "use an hls::stream, or an integer on s_axilite"),
     "hls_burst_maxi.h": ("hls::burst_maxi", "use hlsc::burst_read and hlsc::burst_write of hlsc_burst.h"),
-    "hls_print.h": ("output", "guard it with #ifndef __SYNTHESIS__"),
-    "hls_fft.h": ("the FFT core", "write the transform in the kernel"),
-    "hls_fir.h": ("the FIR core", "write the filter as a loop over its coefficients"),
+    "hls_print.h": ("output of text", "guard it with #ifndef __SYNTHESIS__"),
+    "hls_fft.h": ("FFT core", "write the transform in the kernel"),
+    "hls_fir.h": ("FIR core", "write the filter as a loop over its coefficients"),
     "hls_dsp_builtins.h": ("DSP primitives", "write the products and sums: synthesis puts them into DSP slices"),
-    "hls_array_partition.h": ("partitioned arrays", "use #pragma HLS array_partition"),
-    "ap_shift_reg.h": ("shift registers", "write a static array that a loop with unroll shifts"),
-    "ap_utils.h": ("waiting for cycles", "let streams decide the order: cycles are not part of a kernel's function"),
+    "hls_array_partition.h": ("partitioned array type", "use #pragma HLS array_partition"),
+    "ap_shift_reg.h": ("shift register class", "write a static array that a loop with unroll shifts"),
+    "ap_utils.h": ("wait for cycles", "let streams decide the order: cycles are not part of a kernel's function"),
 }
 
 
@@ -134,7 +134,7 @@ def _missing_header(where: Location, message: str) -> HlscError | None:
     why, instead = f"there is no file {m.group(1)}", "pass the folder that holds it with -I"
     known = _VENDOR.get(m.group(1).rpartition("/")[2])
     if known is not None:
-        why, instead = f"{known[0]} of Vitis HLS are not supported", known[1]
+        why, instead = f"hlsc has no {known[0]}", known[1]
     return HlscError(where, f"#include of {m.group(1)}", why, instead)
 
 

@@ -55,6 +55,11 @@ def line_of(marker: str, body: str, before: str = "") -> int:
             "floating-point",
         ),
         (
+            "const double y = (unsigned)in.read();  // here\nout.write((unsigned)(0.54f - 0.46f * __builtin_cos(y)));",
+            "",
+            "floating-point",
+        ),
+        (
             "out.write(elsewhere((unsigned)in.read()));  // here",
             "unsigned elsewhere(unsigned);",
             "not in this source",
@@ -290,7 +295,7 @@ def test_text_output_is_refused_where_it_is_used() -> None:
 )
 def test_header_of_vitis_hls_that_is_missing(header: str, word: str) -> None:
     error = refuse(COPY, f'#include "{header}"  // here')
-    assert error.construct == f"#include of {header}" and "Vitis HLS" in error.why
+    assert error.construct == f"#include of {header}" and "hlsc has no " in error.why
     assert word in f"{error.why} {error.instead}" and error.line == line_of("// here", COPY, f'"{header}"  // here')
 
 
