@@ -122,6 +122,10 @@ def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
     own_refusal = re.match(r"static assertion failed.*?: (\S+\(\)): (.*); instead: (.*)", message)
     if own_refusal is not None:  # of hls_stream.h
         return HlscError(where, *own_refusal.groups())
+    private = re.match(r"cannot (?:bind|decompose) .* of '(.*)'", message)
+    if private is not None:  # hls_stream.h opens what it packs
+        what = f"stream element of type {private.group(1)}"
+        return HlscError(where, what, "it has private members", "use a struct of integers and arrays")
     return _missing_header(where, message) or HlscError(
         where, "C++ error", message, "correct the source: clang does not accept it"
     )

@@ -299,3 +299,9 @@ def test_preprocessor_error_inside_a_header_of_the_user(tmp_path: Path) -> None:
     with pytest.raises(HlscError) as caught:
         compile_to_ir('#include "inner.h"\nvoid k() { }\n', "k.cpp", "k", [tmp_path], {})
     assert (caught.value.file, caught.value.line) == ("inner.h", 2) and "nowhere.h" in caught.value.why
+
+
+def test_constants_that_the_parser_does_not_know_end() -> None:
+    call = "call double @llvm.fmuladd.f64(double 0xBFDD70A3E0000000, double %c, double 0x3FE147AE20000000)"
+    module = parse_module(f"define void @f(double %c) {{\nentry:\n  %2 = {call}\n  ret void\n}}\n")
+    assert module.functions["f"].blocks["entry"].instructions[0].opcode == "other"

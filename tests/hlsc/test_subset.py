@@ -299,6 +299,16 @@ def test_header_of_vitis_hls_that_is_missing(header: str, word: str) -> None:
     assert word in f"{error.why} {error.instead}" and error.line == line_of("// here", COPY, f'"{header}"  // here')
 
 
+def test_stream_element_with_private_members() -> None:
+    before = "#include <complex>\n#include <utility>\nusing point = std::complex<short>;\n"
+    before += "void p(words& in, hls::stream<point>& s) { s.write(point((int)in.read(), 1)); }  // here\n"
+    before += "void q(hls::stream<point>& s, words& out) { out.write(s.read().real()); }"
+    body = "#pragma HLS dataflow\nhls::stream<point> s;\np(in, s); q(s, out);"
+    error = refuse(body, before)
+    assert error.construct == "stream element of type std::complex<short>" and "struct" in error.instead
+    assert error.file == "kernel.cpp"
+
+
 @pytest.mark.parametrize("member", ["empty()", "full()", "size()", "read_nb(x)", "write_nb(x)"])
 def test_member_of_a_stream_that_depends_on_timing(member: str) -> None:
     body = f"ap_uint<32> x = in.read();\nif (out.{member}) x++;  // here\nout.write(x);"
