@@ -16,12 +16,13 @@ _LITERAL_BITS = 4096  # of one number in the RTL: tools have limits
 
 _WORD = '!hw.int<#hw.param.decl.ref<"WIDTH">>'
 _ADDRESS = '!hw.int<#hw.param.decl.ref<"ADDRESS_BITS">>'
-_ZERO = """#hw.param.verbatim<"'0">"""
+_NO_WORDS = "'0"  # the default: it is not printed
 EXTERNALS = (
-    "hw.module.extern @hlsc_ram<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, INITIALISED: i32, "
-    f"WORDS: none = {_ZERO}, STYLE: none>(in %clk : !seq.clock, in %we : i1, in %wa : {_ADDRESS}, in %wd : {_WORD}, "
+    "hw.module.extern @hlsc_ram<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, INITIAL: i32, "
+    f'WORDS: none = #hw.param.verbatim<"{_NO_WORDS}">, STYLE: none>('
+    f"in %clk : !seq.clock, in %we : i1, in %wa : {_ADDRESS}, in %wd : {_WORD}, "
     f"in %re : i1, in %ra : {_ADDRESS}, in %forward : i1, out rd : {_WORD})\n"
-    f"hw.module.extern @hlsc_rom<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, WORDS: none = {_ZERO}, STYLE: none>("
+    "hw.module.extern @hlsc_rom<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, WORDS: none, STYLE: none>("
     f"in %clk : !seq.clock, in %re : i1, in %ra : {_ADDRESS}, out rd : {_WORD})\n"
 )
 
@@ -110,9 +111,10 @@ def emit_memory(m: ModuleText, memory: Memory, loads: list[Access], stores: list
         _registers(m, memory, enable, address, data)
         return memory.depth * memory.width
     parameters: dict[str, int | str] = {"WIDTH": width, "DEPTH": memory.depth, "ADDRESS_BITS": bits}
+    has_words = memory.constant or any(memory.contents or ())
     if not memory.constant:
-        parameters["INITIALISED"] = int(memory.contents is not None)
-    parameters["WORDS"] = _image(memory)
+        parameters["INITIAL"] = 2 if has_words else int(memory.contents is not None)
+    parameters["WORDS"] = _image(memory) if has_words else Verbatim(_NO_WORDS)
     parameters["STYLE"] = STYLE[memory.implementation]
     name = identifier(memory.name)
     write = [("we", enable, "i1"), ("wa", address, f"i{bits}"), ("wd", data, f"i{width}")]
@@ -146,8 +148,6 @@ def _registers(m: ModuleText, memory: Memory, enable: str, address: str, data: s
 def _image(memory: Memory) -> Verbatim:
     """The words as the library's parameter: a concatenation of numbers, word 0 in the lowest bits."""
     words = [w & ((1 << memory.width) - 1) for w in memory.contents or []]
-    if not any(words):
-        return Verbatim("'0")
     per_number = max(1, _LITERAL_BITS // memory.width)
     numbers = []
     for k in range(0, len(words), per_number):

@@ -173,7 +173,6 @@ def test_image_of_a_memory() -> None:
     for bits, digits in re.findall(r"(\d+)'h([0-9a-f]+)", image):  # a concatenation: the highest word comes first
         value = value << int(bits) | int(digits, 16)
     assert [value >> 37 * k & (1 << 37) - 1 for k in range(1000)] == words
-    assert _image(Memory("t", "@t", 9, 8, 0, 64, 37, contents=[0] * 9)) == "'0"
 
 
 def test_identifiers() -> None:

@@ -87,7 +87,7 @@ def test_memories_are_instances_of_the_proved_library() -> None:
     (rom,) = instances(kernel.files["k.sv"], "hlsc_rom")
     assert (rom["DEPTH"], rom["WIDTH"], rom["STYLE"]) == ("256", "3", '"auto"') and rom["WORDS"].endswith("1eb}")
     rams = instances(kernel.files["k.sv"], "hlsc_ram")
-    assert sorted((r["INITIALISED"], "WORDS" in r) for r in rams) == [("1", False)] * 2 + [("1", True)] * 2
+    assert sorted((r["INITIAL"], "WORDS" in r) for r in rams) == [("1", False)] * 2 + [("2", True)] * 2
 
 
 @pytest.mark.parametrize(

@@ -1056,7 +1056,7 @@ module kv_compress_measure_speckv_Design(
     .WIDTH(512),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .INITIALISED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) lows_0 (
     .clk     (clk),
@@ -1104,7 +1104,7 @@ module kv_compress_measure_speckv_Design(
     .WIDTH(512),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .INITIALISED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) highs_0 (
     .clk     (clk),
@@ -7668,7 +7668,7 @@ module kv_compress_quantize_speckv_Design(
     .WIDTH(1472),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .INITIALISED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
