@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import emit_memory, fifos
+from .clang import not_utf8
 from .emit import ProcessEmitter
-from .emit_top import EXTERNALS, ProcessModule, emit_top
+from .emit_top import ProcessModule, emit_top
 from .errors import HlscError, Location
-from .frontend import Program, compile_to_ir, not_utf8
-from .images import image_extern, image_module
+from .frontend import Program, compile_to_ir
 from .interfaces import CLOCK, RESET, Port, ScalarArgument, axilite_ports, master_ports
-from .lower import Process, lower
+from .lower import lower
 from .mlir import identifier
 from .normalise import expand_block_moves
 from .optimise import balance, drop_dead_phis, expand, split_fields
 from .pointer_choice import split_pointer_choices
+from .process import Process
 from .registers import RegisterMap, build_registers, register_files
 from .report import Report, build_report
 from .rewind import apply_rewind
@@ -35,6 +37,7 @@ from .subset import (
     check_variables,
 )
 from .topology import Topology, build_topology
+from .wide_accesses import split_wide_accesses
 
 _RECURSION_LIMIT = 10_000  # graphs are walked by recursion, and long expressions make deep graphs
 RTL_DIR = Path(__file__).parent / "rtl"
@@ -161,11 +164,9 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             texts.append(emitters[module].run())
         streams = {s.name: (s.direction, s.width) for s in process.streams.values()}
         instances.append(ProcessModule(module, streams))
-    images = {name: memory for e in emitters.values() for name, memory in e.images.items()}
-    externals = EXTERNALS + "".join(image_extern(n, x) for n, x in images.items())
-    mlir = externals + "".join(texts) + emit_top(program.top, topology, instances, registers)
-    tables = "".join(image_module(n, x) + "\n" for n, x in images.items())
-    verilog = _header(program.top, bool(registers)) + tables + _export(mlir)
+    library = fifos.EXTERNAL + emit_memory.EXTERNALS
+    mlir = library + "".join(texts) + emit_top(program.top, topology, instances, registers)
+    verilog = _header(program.top, bool(registers)) + _export(mlir)
     if not re.search(rf"^module {program.top}\b", verilog, re.M):  # CIRCT renames it
         raise HlscError(
             program.where,
@@ -174,7 +175,7 @@ def _compile(program: Program, clock_ns: float) -> CompiledKernel:
             "give the function another name",
         )
     files = {f"{program.top}.sv": verilog}
-    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
+    for library in ("hlsc_fifo", "hlsc_ram", "hlsc_rom", "hlsc_axil_control", "hlsc_axi_read", "hlsc_axi_write"):
         if re.search(rf"^\s*{library} #\(", verilog, re.M):
             files[f"{library}.sv"] = (RTL_DIR / f"{library}.sv").read_text(encoding="utf-8")
     if topology.masters:
@@ -230,6 +231,7 @@ def _processes(program: Program, topology: Topology, clock_ns: float) -> tuple[l
             check_function(function, program.processes)
             split_pointer_choices(function)
             expand_block_moves(function, program.processes)
+            split_wide_accesses(function, program.processes)
             process = lower(
                 function,
                 program.processes,

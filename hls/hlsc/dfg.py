@@ -38,6 +38,8 @@ class Node:
     key: str = ""  # external, argument: LLVM value; read/write: port; load/store: memory
     table: tuple[int, ...] = ()  # lookup: the words
     registers: bool = False  # load: from registers, in the same stage
+    # load, store: directions in which the author promises that iterations touch different words
+    independent: frozenset[str] = frozenset()  # of 'raw', 'war', 'waw'
     exact: bool = False  # add: wide enough that it cannot overflow
     name: str = ""
     where: Location = UNKNOWN

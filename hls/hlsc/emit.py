@@ -11,29 +11,16 @@ from dataclasses import dataclass, field
 
 from . import interlocks
 from .dfg import Node
+from .emit_memory import Access, ReadPorts, choose, emit_memory, multiplexer, words_of
 from .errors import InternalError
 from .interlocks import STALL_RULES, Wait
-from .lower import Process
-from .memory import Memory
 from .mlir import ModuleText, identifier
-from .regions import Region, exclusive
+from .process import Process
+from .regions import Region
 from .value_arguments import source_name
 
-_RAM_STYLE = {"auto": "auto", "bram": "block", "lutram": "distributed", "uram": "ultra"}
 _COMB = {"lshr": "shru", "ashr": "shrs"}
 _MIN_MAX = {"umax": "ugt", "umin": "ult", "smax": "sgt", "smin": "slt"}
-
-
-@dataclass
-class _Access:
-    """One enabled use of a stream or memory port."""
-
-    node: Node
-    region: Region
-    enable: str
-    wanted: str = ""  # streams: it happens as soon as nothing holds its stage
-    address: str = ""
-    data: str = ""
 
 
 @dataclass
@@ -59,13 +46,13 @@ class ProcessEmitter:
         self.p = process
         self.has_runs = has_runs  # it runs once per ap_start, and says ap_done at the end
         self.m = ModuleText(module)
-        self.accesses: dict[tuple[str, str], list[_Access]] = {}
+        self.accesses: dict[tuple[str, str], list[Access]] = {}
         # region index, or None for the end of the process -> (condition, source block)
         self.entries: dict[int | None, list[tuple[str, str]]] = {}
         self.holding: dict[str, str] = {}
         self.pipelines: list[_Pipeline] = []
         self.register_bits = 0
-        self.images: dict[str, Memory] = {}
+        self.ports = ReadPorts(process.regions, process.memories)
 
     # ---- values --------------------------------------------------------------------------------------
     def external(self, node: Node) -> str:
@@ -99,9 +86,11 @@ class ProcessEmitter:
                 name, node.width, self.value_before(pipe, node, stage), pipe.fire[stage - 1]
             )
         elif node.op == "load" and not node.registers:
-            result = f"%{identifier(node.key)}_{self.read_port(node)}_rd"
+            result = self.ports.output(node)
         elif node.op == "load":
-            result = self.pick_word(node, self.value(pipe, node.args[1], stage))
+            memory = next(x for x in self.p.memories if x.name == node.key)
+            address = self.value(pipe, node.args[1], stage)
+            result = multiplexer(m, words_of(memory), address, memory.address_bits, memory.width)
         elif node.op == "phi":
             result = self.state_name(pipe, node)
         elif node.op == "read":
@@ -160,53 +149,12 @@ class ProcessEmitter:
             return m.mux(m.icmp(_MIN_MAX[op], args[0], args[1], width), args[0], args[1], width)
         if op == "lookup":
             words = [m.const(w, width) for w in node.table]
-            return self.multiplexer(words, args[0], inner, width)
+            return multiplexer(m, words, args[0], inner, width)
         if op == "parity":
             result = m.fresh()
             m.add(f"{result} = comb.parity {args[0]} : i{inner}")
             return result
         return m.op(_COMB.get(op, op), width, *args)
-
-    def multiplexer(self, words: list[str], address: str, address_bits: int, width: int) -> str:
-        """The word at ``address``; beyond the last word, anything."""
-        for bit in range(address_bits):
-            if len(words) == 1:
-                break
-            select = self.m.extract(address, address_bits, bit, 1)
-            words = [
-                self.m.mux(select, words[k + 1], words[k], width)
-                if k + 1 < len(words) and words[k] != words[k + 1]
-                else words[k]
-                for k in range(0, len(words), 2)
-            ]
-        return words[0]
-
-    # ---- memories ------------------------------------------------------------------------------------
-    def read_port(self, load: Node) -> int:
-        return self.read_ports[load]
-
-    def assign_read_ports(self) -> None:
-        """Loads of one memory that may happen together use different ports; others share."""
-        self.read_ports: dict[Node, int] = {}
-        self.port_count: dict[str, int] = {mem.name: 0 for mem in self.p.memories}
-        for r in self.p.regions:
-            ports: dict[str, list[list[Node]]] = {}
-            for e in r.effects:
-                if e.op != "load" or e.registers:
-                    continue
-                groups = ports.setdefault(e.key, [])
-                shared = (
-                    k
-                    for k, group in enumerate(groups)
-                    if all(o.stage == e.stage and exclusive(r, o.block, e.block) for o in group)
-                )
-                k = next(shared, len(groups))
-                if k == len(groups):
-                    groups.append([])
-                groups[k].append(e)
-                self.read_ports[e] = k
-            for key, groups in ports.items():
-                self.port_count[key] = max(self.port_count[key], len(groups))
 
     # ---- one region ----------------------------------------------------------------------------------
     def region(self, r: Region) -> _Pipeline:
@@ -252,7 +200,7 @@ class ProcessEmitter:
         """Record an effect's use of its port; return what blocks its stage."""
         m, s = self.m, e.stage
         when = self.value(pipe, e.args[0], s)
-        access = _Access(e, pipe.region, m.all([pipe.fire[s], when]))
+        access = Access(e, pipe.region, m.all([pipe.fire[s], when]))
         blocks = []
         if e.op in ("read", "write"):
             access.wanted = m.all([pipe.valid[s], when])
@@ -325,13 +273,13 @@ class ProcessEmitter:
                 m.input(f"{name}_full_n", 1)
         for parameter, scalar in self.p.scalars.items():
             m.input(argument_port(parameter), scalar.bits)
-        self.assign_read_ports()
         live = [r for r in self.p.regions if r.effects or r.exits or r.is_loop]
         self.pipelines = [self.region(r) for r in live]
         for pipe in self.pipelines:
             self.starts(pipe)
         for memory in self.p.memories:
-            self.memory(memory)
+            loads, stores = (self.accesses.get((op, memory.name), []) for op in ("load", "store"))
+            self.register_bits += emit_memory(m, memory, loads, stores, self.ports)
         for port in self.p.streams.values():
             self.stream(port.name, port.direction, port.width)
         ends = [c for c, _ in self.entries.get(None, [])]
@@ -380,13 +328,6 @@ class ProcessEmitter:
     def r_inputs(self, r: Region, phi: Node) -> list[tuple[str, Node]]:
         return r.phi_inputs[phi.id]
 
-    def choose(self, accesses: list[_Access], what: str, width: int) -> str:
-        """Value of the access that is enabled; with none enabled, anything."""
-        result = getattr(accesses[-1], what)
-        for a in reversed(accesses[:-1]):
-            result = self.m.mux(a.enable, getattr(a, what), result, width)
-        return result
-
     def stream(self, name: str, direction: str, width: int) -> None:
         m, accesses, port = self.m, self.accesses.get((direction, name), []), self.port(name)
         if not direction:
@@ -394,77 +335,7 @@ class ProcessEmitter:
         enable = m.any([a.enable for a in accesses])
         m.output(f"{port}_{direction}", 1, enable)
         if direction == "write":
-            m.output(f"{port}_din", width, self.choose(accesses, "data", width))
+            m.output(f"{port}_din", width, choose(m, accesses, "data", width))
         if name not in self.p.outputs:
             free = f"%{port}_empty_n" if direction == "read" else f"%{port}_full_n"
             m.output(f"{port}_waits", 1, m.all([m.any([a.wanted for a in accesses]), m.invert(free)]))
-
-    def word_name(self, memory: str, k: int) -> str:
-        return f"%{identifier(memory)}_word{k}"
-
-    def pick_word(self, load: Node, address: str) -> str:
-        memory = next(x for x in self.p.memories if x.name == load.key)
-        words = [self.word_name(memory.name, k) for k in range(memory.depth)]
-        return self.multiplexer(words, address, memory.address_bits, memory.width)
-
-    def memory(self, memory: Memory) -> None:
-        m, bits, width = self.m, memory.address_bits, memory.width
-        if memory.is_table:
-            return
-        stores = self.accesses.get(("store", memory.name), [])
-        enable = m.any([s.enable for s in stores])
-        address = self.choose(stores, "address", bits) if stores else m.const(0, bits)
-        data = self.choose(stores, "data", width) if stores else m.const(0, width)
-        if memory.contents is not None and stores:
-            # before the control bits are reset they may say anything, and initial contents must survive that
-            enable = m.all([enable, m.invert("%rst")])
-        if memory.registers:
-            self.register_file(memory, enable, address, data)
-            return
-        name = identifier(memory.name)
-        loads = self.accesses.get(("load", memory.name), [])
-        write = [("we", enable, "i1"), ("wa", address, f"i{bits}"), ("wd", data, f"i{width}")]
-        for k in range(self.port_count[memory.name]):
-            mine = [a for a in loads if self.read_port(a.node) == k]
-            forward = []
-            for a in mine:
-                seen = [
-                    s.enable for s in stores if s.region is a.region and interlocks.forwards(a.node, s.node)
-                ]
-                if seen:
-                    forward.append(m.all([a.enable, m.any(seen)]))
-            read = [
-                ("re", m.any([a.enable for a in mine]), "i1"),
-                ("ra", self.choose(mine, "address", bits), f"i{bits}"),
-            ]
-            forwarding = [("forward", m.any(forward), "i1")]
-            result = [("rd", f"%{name}_{k}_rd", f"i{width}")]
-            clock = [("clk", "%clk", "!seq.clock")]
-            if (memory.contents is not None and any(memory.contents)) or memory.constant:
-                module = f"{m.name}_{name}"
-                self.images[module] = memory
-                ports = clock + read if memory.constant else clock + write + forwarding + read
-                m.instance(f"{name}_{k}", module, {}, ports, result)
-            else:
-                parameters: dict[str, int | str] = {
-                    "WIDTH": width,
-                    "DEPTH": memory.depth,
-                    "ADDRESS_BITS": bits,
-                    "ZEROED": int(memory.contents is not None),
-                    "STYLE": _RAM_STYLE[memory.implementation],
-                }
-                m.instance(f"{name}_{k}", "hlsc_ram", parameters, clock + write + read + forwarding, result)
-
-    def register_file(self, memory: Memory, enable: str, address: str, data: str) -> None:
-        m, bits = self.m, memory.address_bits
-        for k in range(memory.depth):
-            hit = enable
-            if memory.depth > 1:
-                hit = m.all([enable, m.icmp("eq", address, m.const(k, bits), bits)])
-            name = self.word_name(memory.name, k)
-            if memory.contents is not None:
-                # static data has its initial value at reset; Vitis HLS calls this `reset=state`
-                self.register_bits += memory.width
-                m.register(name, memory.width, data, hit, reset_value=memory.contents[k])
-            else:
-                self.register(name, memory.width, data, hit)

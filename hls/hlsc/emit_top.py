@@ -9,21 +9,11 @@ from .dfg import Node
 from .emit import argument_port
 from .emit_control import ControlEmitter
 from .emit_master import MasterEmitter
+from .fifos import fifo_parameters
 from .interfaces import Interface
 from .mlir import ModuleText, fifo_instance, identifier, waits_wire
 from .registers import RegisterMap
 from .topology import Channel, Topology
-
-_WORD = '!hw.int<#hw.param.decl.ref<"WIDTH">>'
-_ADDRESS = '!hw.int<#hw.param.decl.ref<"ADDRESS_BITS">>'
-EXTERNALS = (
-    "hw.module.extern @hlsc_fifo<WIDTH: i32, DEPTH: i32>(in %clk : !seq.clock, in %rst : i1, "
-    f"in %din : {_WORD}, in %write : i1, out full_n : i1, "
-    f"out dout : {_WORD}, in %read : i1, out empty_n : i1)\n"
-    "hw.module.extern @hlsc_ram<WIDTH: i32, DEPTH: i32, ADDRESS_BITS: i32, ZEROED: i32, STYLE: none>("
-    f"in %clk : !seq.clock, in %we : i1, in %wa : {_ADDRESS}, in %wd : {_WORD}, "
-    f"in %re : i1, in %ra : {_ADDRESS}, in %forward : i1, out rd : {_WORD})\n"
-)
 
 
 @dataclass
@@ -69,7 +59,7 @@ class _Top:
         self.m.instance(
             fifo_instance(channel.name),
             "hlsc_fifo",
-            {"WIDTH": channel.width, "DEPTH": channel.depth},
+            fifo_parameters(channel),
             [
                 ("clk", "%ap_clk", "!seq.clock"),
                 ("rst", "%rst", "i1"),

@@ -1,8 +1,7 @@
 """From C++ to optimised LLVM IR.
 
 1. clang preprocesses; pragmas are read from that text (`pragmas.py`).
-2. clang compiles it to *unoptimised* IR with debug locations. In that IR it is still plain which functions
-the
+2. clang compiles it to *unoptimised* IR with debug locations. In that IR it is still plain which functions the
    dataflow top calls: those are the processes.
 3. LLVM's -O2 pipeline runs over two variants: the top alone, with the processes as mere declarations (an
    endless process would otherwise make LLVM drop the calls after it), and the processes alone, each kept
@@ -14,15 +13,14 @@ clang comes from the ziglang wheel, the optimiser from llvmlite; both must be of
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import UNKNOWN, HlscError, Location
+from .clang import INCLUDE_DIR, display_names, refuse_hosted, run_clang
+from .errors import HlscError, Location
 from .initialisers import evaluate_constructors
 from .llvm_debug import DebugInfo, label
 from .llvm_ir import Function, Instruction, Module
@@ -41,7 +39,6 @@ from .rewind_form import hide_initial_state
 from .trip_counts import refuse_endless_unrolling
 from .value_arguments import copy_values, passed_by_value
 
-INCLUDE_DIR = Path(__file__).parent / "include"
 _TARGET = ["-target", "x86_64-linux-gnu", "-std=c++17", "-DHLSC", "-D__SYNTHESIS__"]
 _COMPILE = [
     "-O2",
@@ -55,18 +52,14 @@ _COMPILE = [
     "-fno-slp-vectorize",
     "-fno-stack-protector",
     "-fno-sanitize=all",
+    "-fno-finite-loops",  # else a loop without an exit may vanish before it is refused
+    "-Werror=uninitialized",
     "-Wno-unknown-pragmas",
     "-Wno-c++20-extensions",
     "-Wno-pass-failed",
     "-S",
     "-emit-llvm",
 ]
-# parts of the C++ library for input, output, threads, files and time
-_HOSTED = frozenset(
-    ["iostream", "istream", "ostream", "fstream", "sstream", "iomanip", "ios", "streambuf", "syncstream",
-     "print", "thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore", "barrier",
-     "latch", "stop_token", "filesystem", "chrono", "locale", "regex", "random"]
-)
 MAX_TEXT_BYTES = 16 << 20  # of preprocessed source
 MAX_INTEGER_BITS = 8192
 _STREAM_MEMBER = "_ZN3hls6streamI"
@@ -91,130 +84,6 @@ class Program:
     variables: dict[str, set[str]]  # names declared in each function, and under '' outside of them
 
 
-def _clang(
-    arguments: Sequence[str], display: Mapping[str, str], cwd: Path, folders: Sequence[Path] = ()
-) -> str:
-    """Run clang. Messages show files of ``folders`` by their path there."""
-    command = [sys.executable, "-m", "ziglang", "c++", *arguments]
-    run = subprocess.run(command, capture_output=True, cwd=cwd)
-    if run.returncode != 0:
-        errors = run.stderr.decode("utf-8", "replace").replace(f"{INCLUDE_DIR}/", "<hlsc>/")
-        for path in folders:
-            errors = re.sub(rf"^(In file included from |\s+from |){re.escape(str(path))}/", r"\1", errors, flags=re.M)
-        raise _clang_error(errors, display)
-    try:
-        return run.stdout.decode("utf-8")
-    except UnicodeDecodeError as e:
-        raise _header_not_utf8(run.stdout[: e.start], display, cwd) from None
-
-
-def not_utf8(file: str, error: UnicodeDecodeError) -> HlscError:
-    return HlscError(
-        Location(file, error.object.count(b"\n", 0, error.start) + 1, 1),
-        "source file",
-        f"byte {error.start} is not UTF-8",
-        "save the file as UTF-8",
-    )
-
-
-def _header_not_utf8(before: bytes, display: Mapping[str, str], cwd: Path) -> HlscError:
-    """The included file that the preprocessed text was in when it ceased to be UTF-8."""
-    markers = re.findall(rb'^# \d+ "((?:[^"\\]|\\.)*)"', before, re.M)
-    name = markers[-1].decode("utf-8", "replace") if markers else "kernel.cpp"
-    try:
-        (cwd / name).read_bytes().decode("utf-8")
-    except UnicodeDecodeError as e:
-        return not_utf8(display.get(name, Path(name).name), e)
-    except OSError:
-        pass
-    return HlscError(Location(display.get(name, Path(name).name)), "source file", "it is not UTF-8", "save it as UTF-8")
-
-
-def _clang_error(stderr: str, display: Mapping[str, str]) -> HlscError:
-    """The first error of clang as an HlscError, at the user's own line if it arose inside a header of
-    hlsc.
-    """
-    where, message = UNKNOWN, stderr.strip().splitlines()[-1] if stderr.strip() else "clang failed"
-    error_seen = False
-    included: list[Location] = []  # from where, outermost first
-    for line in stderr.splitlines():
-        m = re.match(r"(?:In file included|\s+) from (.*?):(\d+)[:,]", line)
-        if m and not error_seen:
-            included.append(Location(display.get(m.group(1), m.group(1)), int(m.group(2)), 1))
-        m = re.match(r"(.*?):(\d+):(\d+): (fatal error|error|note): (.*)", line)
-        if not m:
-            continue
-        place = Location(display.get(m.group(1), m.group(1)), int(m.group(2)), int(m.group(3)))
-        if "error" in m.group(4):
-            if error_seen:
-                break
-            error_seen, where, message = True, place, m.group(5)
-            own = [x for x in included if not _foreign(x.file)]
-            if _foreign(where.file) and own:  # inside the C++ library: show the line that includes it
-                return HlscError(
-                    own[-1],
-                    "#include of a header of the C++ library",
-                    f"it needs an operating system or exceptions ({Path(place.file).name.strip('<>')}: {message})",
-                    "include only <cstdint>, <climits>, <type_traits> and the like, or guard it with "
-                    "#ifndef __SYNTHESIS__",
-                )
-        elif error_seen and where.file.startswith("<hlsc>") and "requested here" in m.group(5):
-            where = place
-    if _foreign(where.file):
-        where = Location(Path(where.file).name, where.line, where.column)
-    return HlscError(where, "C++ error", message, "correct the source: clang does not accept it")
-
-
-def _foreign(file: str) -> bool:
-    """A header of the C++ library: its path is absolute, or was and is shown as <...>."""
-    return Path(file).is_absolute() or (file.startswith("<") and not file.startswith("<hlsc>"))
-
-
-def _refuse_hosted(preprocessed: str, shown: str) -> None:
-    """Headers of the C++ library that only make sense with an operating system."""
-    file, line = shown, 1
-    for text in preprocessed.splitlines():
-        m = re.match(r'# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)', text)
-        if m is None:
-            line += 1
-            continue
-        name = Path(m.group(2)).name.strip("<>")
-        if "1" in m.group(3).split() and _foreign(m.group(2)) and name in _HOSTED and not _foreign(file):
-            raise HlscError(
-                Location(file, line, 1),
-                f"#include <{name}>",
-                "this part of the C++ library has no hardware",
-                "guard it with #ifndef __SYNTHESIS__",
-            )
-        file, line = m.group(2), int(m.group(1))
-
-
-def _display_names(text: str, main: str, shown: str, include_dirs: Sequence[Path]) -> str:
-    """Rewrite the line markers, so that no absolute path gets into messages and reports.
-
-    Headers of hlsc become <hlsc>/..., the temporary file the user's name, headers in the folders that were
-    given their path there, and those of the C++ library <...>.
-    """
-
-    def rename(m: re.Match[str]) -> str:
-        path = m.group(2)
-        if path == main:
-            path = shown
-        elif Path(path).parent == INCLUDE_DIR:
-            path = "<hlsc>/" + Path(path).name
-        else:
-            for folder in include_dirs:
-                if Path(path).is_absolute() and Path(path).is_relative_to(folder):
-                    path = str(Path(path).relative_to(folder))
-                    break
-            else:
-                if Path(path).is_absolute():
-                    path = f"<{path.rpartition('/include/')[2].lstrip('/')}>"
-        return f'{m.group(1)}"{path}"'
-
-    return re.sub(r'^(# \d+ )"((?:[^"\\]|\\.)*)"', rename, text, flags=re.M)
-
-
 def compile_to_ir(
     source: str, shown: str, top: str, include_dirs: Sequence[Path], defines: Mapping[str, str]
 ) -> Program:
@@ -222,13 +91,14 @@ def compile_to_ir(
     with tempfile.TemporaryDirectory(prefix="hlsc_") as scratch:
         folder = Path(scratch)
         (folder / "kernel.cpp").write_text(source, encoding="utf-8")
-        arguments = [*_TARGET, "-E", "kernel.cpp"]
+        # the table of arguments needs hls_stream.h; with the extensions, clang expands macros in pragmas
+        arguments = [*_TARGET, "-fms-extensions", "-include", "hls_stream.h", "-E", "kernel.cpp"]
         for path in include_dirs:
             arguments += ["-I", str(Path(path).resolve())]
         arguments += ["-I", str(INCLUDE_DIR)]
         arguments += [f"-D{k}={v}" for k, v in sorted(defines.items())]
         folders = [Path(p).resolve() for p in include_dirs]
-        preprocessed = _clang(arguments, {"kernel.cpp": shown}, folder, folders)
+        preprocessed = run_clang(arguments, {"kernel.cpp": shown}, folder, folders)
         if len(preprocessed) > MAX_TEXT_BYTES:
             raise HlscError(
                 Location(shown, 1, 1),
@@ -236,8 +106,8 @@ def compile_to_ir(
                 f"with its headers it is longer than {MAX_TEXT_BYTES >> 20} MB",
                 "include less",
             )
-        preprocessed = _display_names(preprocessed, "kernel.cpp", shown, folders)
-        _refuse_hosted(preprocessed, shown)
+        preprocessed = display_names(preprocessed, "kernel.cpp", shown, folders)
+        refuse_hosted(preprocessed, shown)
         pragmas, text = collect(preprocessed)
         if not re.search(rf"\b{re.escape(top)}\s*\(", text):
             raise HlscError(
@@ -259,13 +129,13 @@ def _compile_with_probe(text: str, shown: str, top: str, folder: Path) -> None:
     whole = f'{text}\n# 1 "<hlsc>/hlsc_probe.h"\n{probe}\n{table}\n'
     (folder / "kernel.ii").write_text(whole, encoding="utf-8")
     try:
-        _clang([*_TARGET, *_COMPILE, "kernel.ii", "-o", "kernel.ll"], {"kernel.ii": shown}, folder)
+        run_clang([*_TARGET, *_COMPILE, "kernel.ii", "-o", "kernel.ll"], {"kernel.ii": shown}, folder)
     except HlscError as e:
         if e.file != "<hlsc>/hlsc_probe.h":
             raise
         # the fault is the user's, but where? If the source alone is sound, the top is not what it must be
         (folder / "kernel.ii").write_text(text, encoding="utf-8")
-        _clang([*_TARGET, "-fsyntax-only", "kernel.ii"], {"kernel.ii": shown}, folder)
+        run_clang([*_TARGET, "-fsyntax-only", "kernel.ii"], {"kernel.ii": shown}, folder)
         raise _unfit_top(SourceText(text).place_of(top), top) from None
 
 
@@ -275,7 +145,7 @@ def _unfit_top(where: Location, top: str) -> HlscError:
         f"top '{top}'",
         "must be one non-static function at global scope whose arguments are hls::stream references, integers "
         "or pointers to memory",
-        "define it so, and include hls_stream.h",
+        "define it so",
     )
 
 
@@ -372,7 +242,7 @@ def _split(raw: str, shown: str, top: str, declared: Location, pragmas: PragmaSe
             entry.where,
             f"top '{top}'",
             "its arguments could not be described",
-            "include hls_stream.h and pass hls::stream references",
+            "pass hls::stream references, integers or pointers to memory",
         )
     cells = [int.from_bytes(ports.bytes[k : k + 4], "little") for k in range(0, len(ports.bytes), 4)]
     *rows, returned = [cells[k : k + 9] for k in range(0, len(cells), 9)]

@@ -144,12 +144,17 @@ def stream_order_between_iterations(region: Region) -> list[Wait]:
     return waits
 
 
+def _conflict(a: Node, b: Node, direction: str) -> bool:
+    """May the accesses of two iterations touch one word? The `dependence` pragma promises that they do not."""
+    return a.key == b.key and not (direction in a.independent and direction in b.independent)
+
+
 def store_order_between_iterations(region: Region) -> list[Wait]:
     """A store waits while an older iteration still has a store to the same memory in a later stage."""
     waits = []
     for a in region.effects:
         for b in region.effects:
-            if a is not b and a.op == b.op == "store" and a.key == b.key and a.stage < b.stage:
+            if a is not b and a.op == b.op == "store" and _conflict(a, b, "waw") and a.stage < b.stage:
                 waits += [Wait(a.stage, a, t, b) for t in range(a.stage + 1, b.stage + 1)]
     return waits
 
@@ -161,7 +166,7 @@ def load_waits_for_older_store(region: Region) -> list[Wait]:
     """
     waits = []
     for load in (e for e in region.effects if e.op == "load"):
-        for store in (e for e in region.effects if e.op == "store" and e.key == load.key):
+        for store in (e for e in region.effects if e.op == "store" and _conflict(e, load, "raw")):
             for t in range(load.stage + 1, store.stage + 1):
                 # registers have no forwarding path: there the load comes one cycle after the store
                 until_fired = t == store.stage and not load.registers
@@ -176,7 +181,7 @@ def store_waits_for_older_load(region: Region) -> list[Wait]:
     """
     waits = []
     for store in (e for e in region.effects if e.op == "store"):
-        for load in (e for e in region.effects if e.op == "load" and e.key == store.key):
+        for load in (e for e in region.effects if e.op == "load" and _conflict(e, store, "war")):
             for t in range(store.stage + 1, load.stage + 1):
                 waits.append(Wait(store.stage, store, t, load, True, until_fired=t == load.stage))
     return waits

@@ -8,8 +8,8 @@ from .errors import Location
 
 
 class DebugInfo:
-    """Debug locations: `!dbg !7` -> place in the kernel, looking through calls inlined from hlsc's
-    headers.
+    """Debug locations: `!dbg !7` -> place in the kernel, looking through calls inlined from headers of hlsc
+    and of the C++ library.
     """
 
     def __init__(self, text: str) -> None:
@@ -34,10 +34,10 @@ class DebugInfo:
         return Location(self.file(self.field(node, "scope")), line, column)
 
     def location(self, node: str) -> Location:
-        """The innermost place that is not in one of hlsc's own headers (those are marked <hlsc>/...)."""
+        """The innermost place that is in a file of the author's (others are marked <...>)."""
         if node not in self.cache:
             here, at = self.place(node), node
-            while (here.file.startswith("<hlsc>") or here.line == 0) and self.field(at, "inlinedAt"):
+            while (here.file.startswith("<") or here.line == 0) and self.field(at, "inlinedAt"):
                 at = self.field(at, "inlinedAt")
                 here = self.place(at)
             self.cache[node] = here
@@ -54,6 +54,14 @@ class DebugInfo:
 def label(name: str) -> str:
     """A readable identifier: the last component of a mangled name, without LLVM's suffixes."""
     base = name.lstrip("%@")
+    if base.startswith("__const."):  # the image of a local array: the function, then the array
+        base = base.rpartition(".")[2]
+    if base.startswith("_ZZ"):  # a variable inside a function, whose own name and types come first
+        for start in re.finditer(r"E(\d+)", base):
+            end = start.end() + int(start.group(1))
+            word, rest = base[start.end() : end], base[end:]
+            if re.fullmatch(r"[A-Za-z_]\w*", word) and re.fullmatch(r"(_\d+|__\d+_)?(\.\w+)*", rest):
+                return word
     parts = []
     at = 0
     while m := re.compile(r"\d+").search(base, at):

@@ -103,6 +103,11 @@ class Instruction:
     where: Location = UNKNOWN
     loop_where: Location | None = None  # br that closes a loop: where the loop statement begins
 
+    @property
+    def access_bytes(self) -> int:
+        """Bytes of memory that a load or store touches."""
+        return (self.type.bits + 7) // 8
+
 
 @dataclass
 class Block:

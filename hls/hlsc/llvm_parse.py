@@ -344,10 +344,14 @@ def _operands(i: Instruction, r: _Reader) -> None:
     elif i.opcode == "call":
         r.attributes()
         i.type = r.type()
+        if r.peek() == "(":  # the types of a function with a variable number of arguments
+            r.skip_group()
         callee = r.next()
         i.callee = _unquote(callee) if callee.startswith("@") else callee
         r.expect("(")
         while not r.accept(")"):
+            if not r.peek():
+                raise InternalError(f"IR parse: the call {i.text!r} does not end")
             i.operands.append(r.typed())
             r.accept(",")
     elif i.opcode not in ("ret", "unreachable"):

@@ -7,34 +7,19 @@ values need, not as wide as C++ pads them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import count
 
+from .addresses import MAX_VISITS, Address, Addresses, are_apart, fields_of
 from .errors import UNKNOWN, HlscError, Location
 from .llvm_debug import label
 from .llvm_ir import Function, Instruction, Module, Operand
-from .llvm_parse import MAX_OBJECT_BYTES, member_step
+from .llvm_parse import MAX_OBJECT_BYTES
 from .rewind_form import OPAQUE
 
 # constant tables up to this size become logic, larger ones ROM with a registered output
 TABLE_WORDS, TABLE_BITS = 64, 2048
-# registers cost a multiplexer per read
-MAX_REGISTER_WORDS = 256
-
-
-_MAX_VISITS = 2000  # of one search for how many bits a value needs
-
-
-@dataclass
-class Address:
-    """``object + offset + sum(stride * (value >> zeros))``, in bytes; ``zeros`` low bits of a value are
-    known zero.
-    """
-
-    object: str
-    offset: int = 0
-    terms: list[tuple[Operand, int, int]] = field(default_factory=list)
+_MAX_TRIMS = 3  # rounds in which widths of memories follow from each other
 
 
 @dataclass
@@ -54,148 +39,64 @@ class Memory:
     where: Location = UNKNOWN
     implementation: str = "auto"
     registers: bool = False  # one register per word, read without delay
+    # what array_partition makes of it: `bank_bits` bits of the address, from `bank_low` up, choose a bank
+    banks: list[Memory] = field(default_factory=list)
+    bank_low: int = 0
+    bank_bits: int = 0
 
     @property
     def is_table(self) -> bool:
-        """A constant table small enough to be logic in the stage that reads it."""
-        return self.constant and self.depth <= TABLE_WORDS and self.depth * self.width <= TABLE_BITS
+        """A constant table small enough to be logic in the stage that reads it, if nothing else was asked for."""
+        small = self.depth <= TABLE_WORDS and self.depth * self.width <= TABLE_BITS
+        return self.constant and self.implementation == "auto" and small
 
     @property
     def address_bits(self) -> int:
         return max(1, (self.depth - 1).bit_length())
 
 
-class Layout:
+class Layout(Addresses):
     """All memories of one process."""
 
     def __init__(self, function: Function, module: Module) -> None:
-        self.definitions = {i.name: i for b in function.blocks.values() for i in b.instructions if i.name}
-        self.parameters = {name for name, _ in function.parameters}
-        self.module = module
+        super().__init__(function, module)
         self.memories: list[Memory] = []
         self._by_field: dict[tuple[str, int], Memory] = {}
         self._addresses: dict[int, Address] = {}
-        accesses: dict[str, list[tuple[Instruction, Address]]] = {}
-        for block in function.blocks.values():
-            for i in block.instructions:
-                if i.opcode in ("load", "store") and "volatile" not in i.flags:
-                    address = self.resolve(i.operands[-1], i)
-                    self._addresses[id(i)] = address
-                    if self.parameter(i):
-                        continue
-                    accesses.setdefault(address.object, []).append((i, address))
-        for name, uses in accesses.items():
+        self._members: dict[str, list[Instruction]] = {}  # memory -> its loads and stores
+        for i, address in self.accesses(function):
+            self._addresses[id(i)] = address
+        for name, uses in self.by_object(function).items():
             self._build(name, uses)
+        for _ in range(_MAX_TRIMS):
+            widths = [m.width for m in self.memories]
+            for m in self.memories:
+                self._trim(m)
+            if widths == [m.width for m in self.memories]:
+                break
 
-    def partition(self, variable: str, user: Location) -> None:
-        """Hold every memory of an array in registers (`array_partition complete`)."""
+    def bind(self, variable: str, implementation: str, user: Location) -> None:
+        """What kind of RAM an array asks for. Raises HlscError if it cannot be of that kind."""
         for m in self.memories:
-            if label(m.object) == variable:
-                if m.depth > MAX_REGISTER_WORDS:
-                    raise HlscError(
-                        user,
-                        f"array_partition variable={variable}",
-                        f"{m.depth} words are too many for registers",
-                        f"partition arrays of at most {MAX_REGISTER_WORDS} words",
-                    )
-                m.registers = True
-
-    def bind(self, variable: str, implementation: str) -> None:
-        """Remember what kind of RAM an array asks for."""
-        for m in self.memories:
-            if label(m.object) == variable:
-                m.implementation = implementation
-
-    # ---- addresses -----------------------------------------------------------------------------------
-    def resolve(self, pointer: Operand, user: Instruction) -> Address:
-        if pointer.kind == "global":
-            return Address("@" + pointer.name, pointer.offset_bytes)
-        if pointer.kind == "local":
-            i = self.definitions.get(pointer.name)
-            if i is None and pointer.name in self.parameters:
-                return Address("%" + pointer.name)
-            if i is not None and i.opcode == "alloca":
-                return Address("%" + pointer.name)
-            if i is not None and i.opcode == "getelementptr" and i.source_type is not None:
-                return self._step(i)
-            if i is not None and i.opcode in ("freeze",):
-                return self.resolve(i.operands[0], user)
-        raise HlscError(
-            user.where,
-            "pointer",
-            "its target is not one fixed array",
-            "index the array itself; do not choose between arrays or pass pointers around",
-        )
-
-    def _step(self, i: Instruction) -> Address:
-        base = self.resolve(i.operands[0], i)
-        walk = i.source_type
-        assert walk is not None
-        out = Address(base.object, base.offset, list(base.terms))
-        for k, index in enumerate(i.operands[1:]):
-            if k == 0:
-                step = walk.size
-            elif walk.kind == "array":
-                assert walk.element is not None
-                walk = walk.element
-                step = walk.size
-            else:
-                offset, walk = member_step(walk, index.value)
-                out.offset += offset
+            if label(m.object) != variable or implementation == "auto":
                 continue
-            self._linear(index, step, out)
-        return out
+            if implementation == "uram" and any(m.contents or ()):
+                raise HlscError(
+                    user,
+                    f"bind_storage variable={variable} impl=uram",
+                    "UltraRAM has no initial contents",
+                    "use impl=bram, or fill the array in the kernel",
+                )
+            if m.registers:
+                raise HlscError(
+                    user,
+                    f"bind_storage variable={variable} impl={implementation}",
+                    "no index of it is variable, so it is held in registers",
+                    "remove it",
+                )
+            m.implementation = implementation
 
-    def _linear(self, index: Operand, step: int, out: Address) -> None:
-        """Split an index into atoms times strides. Arithmetic on indices is modulo 2**64, like LLVM's."""
-        if index.kind == "const":
-            out.offset += index.value * step
-            return
-        i = self.definitions.get(index.name)
-        if i is not None and i.type.bits == 64:
-            second = i.operands[1] if len(i.operands) == 2 else None
-            if i.opcode == "add" or (i.opcode == "or" and "disjoint" in i.flags):
-                self._linear(i.operands[0], step, out)
-                self._linear(i.operands[1], step, out)
-                return
-            if i.opcode == "shl" and second is not None and second.kind == "const":
-                self._linear(i.operands[0], step << second.value, out)
-                return
-            if i.opcode == "mul" and second is not None and second.kind == "const":
-                self._linear(i.operands[0], step * second.value, out)
-                return
-        self._budget = _MAX_VISITS
-        zeros = self._trailing_zeros(index, frozenset())
-        out.terms.append((index, step << zeros, zeros))
-
-    def _trailing_zeros(self, operand: Operand, seen: frozenset[str]) -> int:
-        """Low bits of a value that are zero for certain (of a byte offset that LLVM computed itself).
-
-        A value that depends on itself has those that its other sources have: no operation here takes one away.
-        """
-        if operand.kind == "const":
-            return (operand.value & -operand.value).bit_length() - 1 if operand.value else 64
-        if operand.kind == "undef" or operand.name in seen:
-            return 64
-        i = self.definitions.get(operand.name)
-        self._budget -= 1
-        if i is None or len(seen) > 24 or self._budget < 0:
-            return 0
-        seen = seen | {operand.name}
-        if i.opcode in ("select", "phi"):
-            return min(self._trailing_zeros(x, seen) for x in i.operands[i.opcode == "select" :])
-        if i.opcode in ("zext", "sext", "freeze"):
-            return self._trailing_zeros(i.operands[0], seen)
-        if i.opcode in ("add", "sub", "or", "xor"):
-            return min(self._trailing_zeros(x, seen) for x in i.operands)
-        if i.opcode == "and":
-            return max(self._trailing_zeros(x, seen) for x in i.operands)
-        if i.opcode == "mul":
-            return min(sum(self._trailing_zeros(x, seen) for x in i.operands), i.type.bits - 1)
-        if i.opcode == "shl" and i.operands[1].kind == "const":
-            return min(self._trailing_zeros(i.operands[0], seen) + i.operands[1].value, i.type.bits - 1)
-        return 0
-
+    # ---- accesses ------------------------------------------------------------------------------------
     def address(self, i: Instruction) -> Address:
         return self._addresses[id(i)]
 
@@ -214,28 +115,17 @@ class Layout:
         size, image, constant, where = self._object(name, first)
         if size > MAX_OBJECT_BYTES:
             raise _too_large(name, size, first)
-        stride = 0
-        for _, a in uses:
-            for _, s, _ in a.terms:
-                stride = math.gcd(stride, s)
-        if stride == 0:
-            stride = size
-        fields: dict[int, list[tuple[Instruction, Address]]] = {}
-        for i, a in uses:
-            fields.setdefault(a.offset % stride, []).append((i, a))
+        stride, fields = fields_of(uses, size)
         title = label(name)
-        ends = [*sorted(fields), stride]
-        for offset, end in pairwise(ends):
-            members = fields[offset]
-            bits = {_access_bytes(i) for i, _ in members}
-            if len(bits) > 1 or offset + max(bits) > end:
-                raise HlscError(
-                    first.where,
-                    f"array '{title}'",
-                    "its elements are accessed with different widths",
-                    "give the array one element type and do not reinterpret or copy it as a whole",
-                )
-            bytes_ = bits.pop()
+        if not are_apart(stride, fields):
+            raise HlscError(
+                first.where,
+                f"array '{title}'",
+                "its elements are accessed with different widths",
+                "give the array one element type and do not reinterpret or copy it as a whole",
+            )
+        for offset, members in sorted(fields.items()):
+            bytes_ = members[0][0].access_bytes
             stored = max(i.type.bits for i, _ in members)
             depth = max(1, size // stride)
             words = None
@@ -245,10 +135,8 @@ class Layout:
                     for k in range(depth)
                 ]
             part = title if len(fields) == 1 else f"{title}_{offset}"
-            used = {x.name for x in self.memories}
-            unique = next(t for k in count() if (t := f"{part}_v{k}" if k else part) not in used)
             m = Memory(
-                unique,
+                self.unique(part),
                 name,
                 depth,
                 stride,
@@ -263,14 +151,17 @@ class Layout:
             self.memories.append(m)
             for i, _ in members:
                 self._by_field[name, id(i)] = m
-            self._trim(m, [i for i, _ in members])
+            self._members[m.name] = [i for i, _ in members]
 
-    def _trim(self, m: Memory, accesses: list[Instruction]) -> None:
-        """Drop the bits that C++ only pads: those that are a zero or sign extension in every stored value."""
+    def _trim(self, m: Memory) -> None:
+        """Drop the bits that C++ only pads: those that are a zero or sign extension in every stored value.
+
+        What was dropped in one memory may be padding in another that gets its words.
+        """
         unsigned_bits = signed_bits = 1
-        for i in accesses:
+        for i in self._members[m.name]:
             if i.opcode == "store":
-                self._budget = _MAX_VISITS
+                self._budget = MAX_VISITS
                 u, s = self._needs(i.operands[0], m, frozenset())
                 unsigned_bits, signed_bits = max(unsigned_bits, u), max(signed_bits, s)
         for word in m.contents or ():
@@ -281,7 +172,7 @@ class Layout:
 
     def needed_bits(self, operand: Operand) -> int:
         """Bits of a value that may be one; those above are zero for certain."""
-        self._budget = _MAX_VISITS
+        self._budget = MAX_VISITS
         return self._needs(operand, None, frozenset())[0]
 
     def _needs(self, operand: Operand, m: Memory | None, seen: frozenset[str]) -> tuple[int, int]:
@@ -321,14 +212,20 @@ class Layout:
             whole = (pick(u for u, _ in parts), max(s for _, s in parts))
         elif i.opcode == "lshr" and i.operands[1].kind == "const":
             whole = (max(1, self._needs(i.operands[0], m, seen)[0] - i.operands[1].value), full)
-        elif (
-            m is not None
-            and i.opcode == "load"
-            and "volatile" not in i.flags
-            and self._by_field.get((self.resolve(i.operands[-1], i).object, id(i))) is m
-        ):
-            return 1, 1
+        elif i.opcode == "ashr" and i.operands[1].kind == "const":
+            whole = (full, max(1, self._needs(i.operands[0], m, seen)[1] - i.operands[1].value))
+        elif i.opcode == "load" and "volatile" not in i.flags and id(i) in self._addresses:
+            source = self._by_field.get((self.address(i).object, id(i)))
+            if source is not None and source is m:
+                return 1, 1
+            if source is not None:
+                whole = (full, source.width) if source.sign_extend else (source.width, full)
         return min(full, whole[0]), min(whole[1], whole[0] + 1, full)
+
+    def unique(self, name: str) -> str:
+        """A name that no memory has yet."""
+        used = {x.name for x in self.memories}
+        return next(t for k in count() if (t := f"{name}_v{k}" if k else name) not in used)
 
     def _object(self, name: str, user: Instruction) -> tuple[int, bytes | None, bool, Location]:
         if name.startswith("%"):
@@ -363,6 +260,3 @@ def _constant_needs(value: int, bits: int) -> tuple[int, int]:
     magnitude = as_signed if as_signed >= 0 else ~as_signed
     return max(1, value.bit_length()), magnitude.bit_length() + 1
 
-
-def _access_bytes(i: Instruction) -> int:
-    return (i.type.bits + 7) // 8

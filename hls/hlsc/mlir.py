@@ -22,6 +22,10 @@ def fifo_instance(stream: str) -> str:
     return f"fifo_{identifier(stream)}"
 
 
+class Verbatim(str):
+    """The value of a parameter, as SystemVerilog spells it."""
+
+
 class ModuleText:
     """Body of one hw.module. Names may be used before they are defined: an hw.module is a graph region."""
 
@@ -146,9 +150,7 @@ class ModuleText:
         outputs: list[tuple[str, str, str]],
     ) -> None:
         """Ports are (port, value, type)."""
-        given = ", ".join(
-            f'{k}: none = "{v}"' if isinstance(v, str) else f"{k}: i32 = {v}" for k, v in parameters.items()
-        )
+        given = ", ".join(f"{k}: {_parameter(v)}" for k, v in parameters.items())
         left = ", ".join(v for _, v, _ in outputs)
         ins = ", ".join(f"{p}: {v}: {t}" for p, v, t in inputs)
         outs = ", ".join(f"{p}: {t}" for p, _, t in outputs)
@@ -167,3 +169,9 @@ class ModuleText:
             end = f"  hw.output {values} : {types}\n"
         body = "".join(f"  {line}\n" for line in self.lines)
         return f"hw.module @{self.name}({', '.join(ports)}) {{\n{body}{end}}}\n"
+
+
+def _parameter(value: int | str) -> str:
+    if isinstance(value, Verbatim):
+        return f'none = #hw.param.verbatim<"{value}">'
+    return f'none = "{value}"' if isinstance(value, str) else f"i32 = {value}"

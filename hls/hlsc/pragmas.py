@@ -13,65 +13,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from .directives import parse_options
 from .errors import HlscError, Location
 
-# directive -> option -> None (a flag), or the pattern its value must match
-_KNOWN: dict[str, dict[str, str | None]] = {
-    "pipeline": {"ii": r"[1-9]\d*", "rewind": None, "style": r"flp"},
-    "unroll": {"factor": r"[1-9]\d*"},
-    "dataflow": {},
-    "interface": {
-        "mode": r"\w+",
-        "port": r"\w+",
-        "bundle": r"\w+",
-        "offset": r"slave|0[xX][0-9a-fA-F]+|\d+",
-        "depth": r"[1-9]\d*",
-        "max_read_burst_length": r"[1-9]\d*",
-        "max_write_burst_length": r"[1-9]\d*",
-        "num_read_outstanding": r"[1-9]\d*",
-        "num_write_outstanding": r"[1-9]\d*",
-        "axis": None,
-        "m_axi": None,
-        "s_axilite": None,
-        "ap_ctrl_none": None,
-        "ap_ctrl_hs": None,
-        "ap_ctrl_chain": None,
-        "ap_none": None,
-        "ap_vld": None,
-    },
-    "stream": {"variable": r"[\w.\[\]]+", "depth": r"[1-9]\d*", "type": r"fifo"},
-    "array_partition": {"variable": r"[\w.]+", "type": r"complete", "complete": None, "dim": r"[01]"},
-    "bind_storage": {
-        "variable": r"[\w.]+",
-        "type": r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)",
-        "impl": r"(?i:auto|bram|lutram|uram)",
-    },
-    "loop_tripcount": {"min": r"\d+", "max": r"\d+", "avg": r"\d+"},
-    "inline": {"off": None, "recursive": None},
-    "loop_flatten": {"off": None},
-    "aggregate": {"variable": r"[\w.]+", "compact": r"bit"},
-}
-# the values of each pattern in words
-_EXPECTED = {
-    r"[1-9]\d*": "give a whole number from 1",
-    r"\d+": "give a whole number",
-    r"\w+": "give a name",
-    r"[\w.]+": "give the name of a variable",
-    r"[\w.\[\]]+": "give the name of a stream",
-    r"flp": "write style=flp",
-    r"fifo": "write type=fifo",
-    r"complete": "write type=complete",
-    r"bit": "write compact=bit",
-    r"slave|0[xX][0-9a-fA-F]+|\d+": "write offset=slave for m_axi, or the byte address of a register for s_axilite",
-    r"[01]": "give 0 or 1",
-    r"(?i:ram_2p|ram_s2p|ram_1p|rom_1p|rom_2p|rom_np|fifo)": "give one of ram_1p, ram_2p, ram_s2p, rom_1p, "
-    "rom_2p, rom_np, fifo",
-    r"(?i:auto|bram|lutram|uram)": "give one of auto, bram, lutram, uram",
-}
-# beyond these a typing error is more likely than a purpose
-MAX_DEPTH = 1 << 20
-MAX_UNROLL = 4096
-_GREATEST = {("pipeline", "ii"): 4096, ("unroll", "factor"): MAX_UNROLL, ("stream", "depth"): MAX_DEPTH}
 BLOCK_MODES = ("ap_ctrl_none", "ap_ctrl_hs", "ap_ctrl_chain")
 WIRE_MODES = ("ap_none", "ap_vld")
 _INTERFACE_MODES = ("axis", "m_axi", "s_axilite", *WIRE_MODES, *BLOCK_MODES)
@@ -140,9 +84,13 @@ class SourceText:
         )
 
     def place_of(self, name: str) -> Location:
-        """Where ``name`` first stands before a parenthesis, else where the text begins."""
-        m = re.search(rf"\b{re.escape(name)}\s*\(", self.bare) or re.search(rf"\b{re.escape(name)}\b", self.bare)
-        return self.location(m.start()) if m else self.location(0)
+        """Where ``name`` first stands in the author's files, best before a parenthesis."""
+        for pattern in (rf"\b{re.escape(name)}\s*\(", rf"\b{re.escape(name)}\b"):
+            for m in re.finditer(pattern, self.bare):
+                place = self.location(m.start())
+                if not place.file.startswith("<"):
+                    return place
+        return self.location(0)
 
     def location(self, offset: int) -> Location:
         k = bisect_right(self.starts, offset) - 1
@@ -191,53 +139,6 @@ def _last_word(text: str) -> str:
     return text[start:]
 
 
-def _parse_options(text: str, where: Location) -> tuple[str, dict[str, str]]:
-    text = re.sub(r"\s*=\s*", "=", text.strip())
-    words = text.split()
-    if not words:
-        raise HlscError(
-            where, "#pragma HLS", "the directive is missing", "name one, for example pipeline II=1"
-        )
-    directive = words[0].lower()
-    if directive not in _KNOWN:
-        raise HlscError(
-            where,
-            f"#pragma HLS {directive}",
-            "this directive is not supported and would have no effect",
-            "remove it; supported are " + ", ".join(sorted(_KNOWN)),
-        )
-    options: dict[str, str] = {}
-    for word in words[1:]:
-        key, eq, value = word.partition("=")
-        key = key.lower()
-        if key not in _KNOWN[directive] or bool(eq) != (_KNOWN[directive][key] is not None):
-            raise HlscError(
-                where,
-                f"#pragma HLS {directive} {word}",
-                "this option is not supported",
-                "use only " + (", ".join(sorted(_KNOWN[directive])) or "the directive without options"),
-            )
-        pattern = _KNOWN[directive][key]
-        if pattern is not None and not re.fullmatch(pattern, value):
-            raise HlscError(
-                where,
-                f"#pragma HLS {directive} {word}",
-                "this value is not supported",
-                _EXPECTED[pattern],
-            )
-        greatest = _GREATEST.get((directive, key))
-        # the length first: Python refuses to convert thousands of digits
-        if greatest is not None and (len(value) > 9 or int(value) > greatest):
-            raise HlscError(
-                where,
-                f"#pragma HLS {directive} {key}",
-                f"the value is above the limit of {greatest}",
-                f"give a whole number from 1 to {greatest}",
-            )
-        options[key] = value or "true"
-    return directive, options
-
-
 def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]:
     for mode in _INTERFACE_MODES:
         if options.pop(mode, ""):
@@ -250,8 +151,13 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
             "not a supported interface",
             "write mode=axis|m_axi|s_axilite|ap_none|ap_vld port=NAME, or mode=ap_ctrl_none|_hs|_chain port=return",
         )
-    allowed = {"s_axilite": ("bundle", "offset"), "m_axi": ("bundle", *_MEMORY_OPTIONS)}.get(mode, ())
-    for name in ("bundle", *_MEMORY_OPTIONS):
+    by_mode = {
+        "axis": ("register_mode",),
+        "s_axilite": ("bundle", "offset"),
+        "m_axi": ("bundle", *_MEMORY_OPTIONS),
+    }
+    allowed = by_mode.get(mode, ())
+    for name in ("bundle", "register_mode", *_MEMORY_OPTIONS):
         if name in options and name not in allowed:
             raise HlscError(
                 where,
@@ -269,6 +175,23 @@ def _check_interface(options: dict[str, str], where: Location) -> dict[str, str]
     return options
 
 
+def _check_dependence(options: dict[str, str], where: Location) -> None:
+    if options.get("type", "inter").lower() == "intra" and options.get("dependent") == "false":
+        raise HlscError(
+            where,
+            "dependence type=intra dependent=false",
+            "the order of accesses inside an iteration is always kept",
+            "remove it; between iterations write type=inter",
+        )
+    if "dependent" not in options:
+        raise HlscError(
+            where,
+            "#pragma HLS dependence",
+            "it does not say whether there is a dependence",
+            "add dependent=false (dependent=true is what hlsc assumes)",
+        )
+
+
 def collect(text: str) -> tuple[PragmaSet, str]:
     """Find all `#pragma HLS` lines of preprocessed ``text``.
 
@@ -280,7 +203,7 @@ def collect(text: str) -> tuple[PragmaSet, str]:
     inserts: list[tuple[int, str]] = []
     for m in re.finditer(r"^[ \t]*#[ \t]*pragma[ \t]+(HLS|hls)\b(.*)$", text, re.M):
         where = source.location(m.start(1))
-        directive, options = _parse_options(m.group(2), where)
+        directive, options = parse_options(m.group(2), where)
         braces = source.enclosing(m.start())
         function, function_where, loop = "", Location(), None
         for depth, brace in enumerate(braces):
@@ -304,10 +227,16 @@ def collect(text: str) -> tuple[PragmaSet, str]:
             place = source.location(loop_at)
             pad = " " * (place.column - 1)
             inserts.append((loop_at, f'\n#pragma clang loop {kind}\n# {place.line} "{place.file}"\n{pad}'))
+        if directive == "loop_flatten" and "off" not in options:
+            raise HlscError(
+                where, "#pragma HLS loop_flatten", "nested loops are not joined", "write one loop, or remove the pragma"
+            )
+        if directive == "dependence":
+            _check_dependence(options, where)
         if directive == "interface":
             options = _check_interface(options, where)
         if (
-            directive in ("stream", "array_partition", "bind_storage", "aggregate")
+            directive in ("stream", "array_partition", "bind_storage", "aggregate", "dependence")
             and "variable" not in options
         ):
             raise HlscError(where, f"#pragma HLS {directive}", "it names no variable", "add variable=NAME")

@@ -200,7 +200,9 @@ def form_regions(function: Function) -> list[Region]:
                 if b in end.targets and end.loop_where is not None:
                     region.loop_where = end.loop_where
             if region.loop_where is None:
-                region.loop_where = blocks[b].instructions[0].where
+                # LLVM forgets it for loops that it made, such as the rest of a loop unrolled by a factor
+                places = [i.where for x in members for i in blocks[x].instructions if i.where.line]
+                region.loop_where = places[0] if places else function.where
         else:
             members = [b]
             for x in order[order.index(b) + 1 :]:

@@ -9,13 +9,12 @@ from typing import Any
 from .delays import delay
 from .dfg import Node
 from .emit import ProcessEmitter
+from .fifos import is_block_ram
 from .interfaces import Port
 from .memory import Memory
 from .optimise import ordered
 from .regions import Region
 from .topology import Topology
-
-BLOCK_ABOVE = 32  # as in rtl/hlsc_fifo.sv
 
 
 @dataclass
@@ -141,11 +140,11 @@ def build_report(top: str, clock_ns: float, topology: Topology, emitters: list[P
                 _multiplier(n, r) for n in ordered(r) if n.op == "mul" and delay(n, r.graph)[0] > 0
             ]
         for m in e.p.memories:
-            ports = e.port_count[m.name]
+            ports = e.ports.count[m.name]
             p.memories.append(MemoryReport(m.name, m.width, m.depth, _kind(m), ports))
         report.processes.append(p)
     report.fifos = [
-        FifoReport(c.name, c.width, c.depth, "block RAM" if c.depth > BLOCK_ABOVE else "shallow", c.writer, c.reader)
+        FifoReport(c.name, c.width, c.depth, "block RAM" if is_block_ram(c) else "shallow", c.writer, c.reader)
         for c in topology.channels.values()
     ]
     report.bursts = [m.name for m in topology.masters]

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from .dfg import Node
 from .errors import UNKNOWN, HlscError
-from .lower import Process
 from .optimise import fold_rewind
+from .process import Process
 from .regions import Region
 
 

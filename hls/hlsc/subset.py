@@ -11,10 +11,11 @@ from .errors import HlscError, Location
 from .frontend import DECLARE_STREAM, Program
 from .intrinsics import IGNORED, LOWERING, short_name
 from .llvm_ir import Function, Instruction, Module
-from .lower import Process
 from .pragmas import Pragma
+from .process import Process
 from .rewind_form import OPAQUE
 
+MAX_IMAGE_BITS = 1 << 20  # simulators take the time of its square to read an image
 _PLAIN = frozenset(
     [
         "add",
@@ -49,15 +50,21 @@ _PLAIN = frozenset(
     ]
 )
 _ALLOCATORS = re.compile(r"_Zn[wa]|_Zd[la]|malloc$|calloc$|realloc$|free$")
-_OUTPUT = re.compile(r"printf$|puts$|putchar$|fwrite$|_ZNSt.*ostream|_ZNSt3__1.*ostream")
+_OUTPUT = re.compile(r"printf$|puts$|putchar$|fwrite$")
+_STREAMS_OF_TEXT = re.compile(r"@_ZN?K?St3__1\d+(?:cout|cerr|clog|cin|basic_\w*stream|basic_ios|ios_base)")
 _FLOAT = re.compile(r"\b(float|double|half|bfloat|x86_fp80|fp128)\b")
 
 
 def check_function(function: Function, module: Module) -> None:
     """Raise HlscError at the first instruction of a process that has no hardware."""
-    for block in function.blocks.values():
-        for i in block.instructions:
-            _check(i, function, module)
+    instructions = [i for block in function.blocks.values() for i in block.instructions]
+    for i in instructions:  # first: they are inlined, and the rest of them would be blamed instead
+        if _STREAMS_OF_TEXT.search(i.text):
+            raise HlscError(
+                i.where, "std::iostream", "a kernel has no text or files", "guard it with #ifndef __SYNTHESIS__"
+            )
+    for i in instructions:
+        _check(i, function, module)
     for name, type_ in function.parameters:
         if type_.kind not in ("ptr", "int"):
             raise HlscError(
@@ -159,6 +166,14 @@ def _check_call(i: Instruction, function: Function, module: Module) -> None:
 
 def check_process(process: Process) -> None:
     """Checks that need the lowered form."""
+    for m in process.memories:
+        if not m.registers and any(m.contents or ()) and m.depth * m.width > MAX_IMAGE_BITS:
+            raise HlscError(
+                m.where,
+                f"array '{m.name}'",
+                f"its initial contents of {m.depth * m.width} bits are above the limit of {MAX_IMAGE_BITS}",
+                "fill it in the kernel, or use a smaller one",
+            )
     for region in process.regions:
         if region.endless and not any(e.op in ("read", "write") for e in region.effects):
             raise HlscError(
@@ -212,7 +227,7 @@ def check_pragmas(process: Process, pragmas: list[Pragma]) -> list[str]:
 def check_variables(function: Function, program: Program) -> None:
     """A pragma that names a variable must name one that the function declares."""
     known = program.variables.get(function.base_name, set()) | program.variables[""]
-    for directive in ("array_partition", "bind_storage", "aggregate"):
+    for directive in ("array_partition", "bind_storage", "aggregate", "dependence"):
         for p in program.pragmas.in_function(function.base_name, directive):
             if p.options["variable"] not in known:
                 raise HlscError(

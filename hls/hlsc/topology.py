@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .addresses import Address
 from .dfg import Graph, Node
+from .directives import MAX_DEPTH
 from .errors import HlscError, Location
 from .frontend import BURST, DECLARE_STREAM, Program
 from .interface_pragmas import read_interfaces
 from .interfaces import Interface, Interfaces, ScalarArgument
 from .intrinsics import IGNORED, short_name
 from .llvm_ir import Function, Instruction, Operand
-from .lower import Scalar
-from .memory import Address, Layout
-from .pragmas import MAX_DEPTH
+from .memory import Layout
+from .process import Scalar
 from .value_arguments import source_name
 
 DEFAULT_DEPTH = 2  # as in Vitis HLS

@@ -6,18 +6,22 @@ constant to another in constant steps; the loops of an unrolled loop multiply wi
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from .errors import HlscError, Location
+from .directives import MAX_UNROLL
+from .errors import UNKNOWN, HlscError, Location
+from .llvm_debug import DebugInfo
 from .llvm_ir import Function, Instruction, Module, Operand
 from .llvm_parse import parse_module
-from .pragmas import MAX_UNROLL, PragmaSet
+from .pragmas import PragmaSet
 
 MAX_NEST = 1 << 16  # iterations of an unrolled nest of loops, all in all
 
 
 def refuse_endless_unrolling(raw: str, pragmas: PragmaSet, llvm: Any) -> None:
-    """Raise HlscError if a loop to be unrolled whole has more than MAX_UNROLL iterations."""
+    """Raise HlscError if a loop to be unrolled whole has more than MAX_UNROLL iterations, or a factor is above it."""
+    _check_factors(raw, pragmas)
     whole = {p.loop: p.where for p in pragmas.items if p.directive == "unroll" and "factor" not in p.options}
     if not whole:
         return
@@ -36,6 +40,22 @@ def refuse_endless_unrolling(raw: str, pragmas: PragmaSet, llvm: Any) -> None:
                 f"{max(count, nest)} copies of the body are above the limit of {limit}",
                 "give a factor, or unroll only an inner loop",
             )
+
+
+def _check_factors(raw: str, pragmas: PragmaSet) -> None:
+    """The value of a factor that is an expression is known to clang only."""
+    for node, factor in re.findall(r'^(!\d+) = !\{!"llvm\.loop\.unroll\.count", i32 (\d+)\}$', raw, re.M):
+        if int(factor) <= MAX_UNROLL:
+            continue
+        info = DebugInfo(raw)
+        loops = [info.loop(n) for n, text in info.nodes.items() if re.search(rf"{node}\b", text)]
+        where = next((p.where for p in pragmas.items if p.directive == "unroll" and p.loop in loops), UNKNOWN)
+        raise HlscError(
+            where,
+            "#pragma HLS unroll factor",
+            f"its value {factor} is above the limit of {MAX_UNROLL}",
+            f"give a whole number from 1 to {MAX_UNROLL}",
+        )
 
 
 def add_loop_form(passes: Any) -> None:

@@ -32,16 +32,15 @@ struct Rng {
 
 struct Beat {
   std::vector<uint32_t> data;
-  std::vector<uint32_t> keep, strb;
+  std::vector<uint32_t> keep, strb, user, id, dest;
   uint32_t last = 0;
-  uint32_t user = 0, id = 0, dest = 0;
 };
 
 struct PortSpec {
   bool input;
   int data_bits, keep_bits, strb_bits;
   bool has_last;
-  int user_bits, id_bits, dest_bits;  // up to 32
+  int user_bits, id_bits, dest_bits;
 };
 
 struct Spec {
@@ -68,7 +67,7 @@ inline Beat default_beat(const PortSpec& p, long k, Rng& r, const Beat& previous
     }
   }
   auto trim = [](std::vector<uint32_t>& v, int bits) {
-    if (bits % 32) v.back() &= (1u << (bits % 32)) - 1;
+    if (bits % 32 && !v.empty()) v.back() &= (1u << (bits % 32)) - 1;
   };
   trim(b.data, p.data_bits);
   b.last = p.has_last && r.below(6) == 0;
@@ -78,10 +77,11 @@ inline Beat default_beat(const PortSpec& p, long k, Rng& r, const Beat& previous
     side.first->assign((side.second + 31) / 32, 0);
     for (int i = 0; i < lanes; i++) (*side.first)[i / 32] |= 1u << (i % 32);
   }
-  auto bits = [&](int n) { return n ? r.next() >> (32 - n) : 0; };
-  b.user = bits(p.user_bits);
-  b.id = bits(p.id_bits);
-  b.dest = bits(p.dest_bits);
+  typedef std::pair<std::vector<uint32_t>*, int> Side;
+  for (auto side : {Side(&b.user, p.user_bits), Side(&b.id, p.id_bits), Side(&b.dest, p.dest_bits)}) {
+    for (int i = 0; i < side.second; i += 32) side.first->push_back(r.next());
+    if (side.second) trim(*side.first, side.second);
+  }
   return b;
 }
 
@@ -131,23 +131,23 @@ struct Element<hls::axis<T, U, I, D, E, S>> {
   static void get(const Side&, std::vector<uint32_t>&, std::false_type) {}
   static A make(const Beat& b) {
     A x;
-    from_words(x.data, b.data);
+    set(x.data, b.data, std::integral_constant<bool, A::data_bits != 0>());
     set(x.keep, b.keep, std::integral_constant<bool, A::keep_bits != 0>());
     set(x.strb, b.strb, std::integral_constant<bool, A::strb_bits != 0>());
+    set(x.user, b.user, std::integral_constant<bool, A::user_bits != 0>());
+    set(x.id, b.id, std::integral_constant<bool, A::id_bits != 0>());
+    set(x.dest, b.dest, std::integral_constant<bool, A::dest_bits != 0>());
     set(x.last, {b.last}, std::integral_constant<bool, A::last_bits != 0>());
-    set(x.user, {b.user}, std::integral_constant<bool, A::user_bits != 0>());
-    set(x.id, {b.id}, std::integral_constant<bool, A::id_bits != 0>());
-    set(x.dest, {b.dest}, std::integral_constant<bool, A::dest_bits != 0>());
     return x;
   }
   static void flatten(const A& x, std::vector<uint32_t>& out) {
-    get(x.data, out, std::true_type());
+    get(x.data, out, std::integral_constant<bool, A::data_bits != 0>());
     get(x.keep, out, std::integral_constant<bool, A::keep_bits != 0>());
     get(x.strb, out, std::integral_constant<bool, A::strb_bits != 0>());
-    get(x.last, out, std::integral_constant<bool, A::last_bits != 0>());
     get(x.user, out, std::integral_constant<bool, A::user_bits != 0>());
     get(x.id, out, std::integral_constant<bool, A::id_bits != 0>());
     get(x.dest, out, std::integral_constant<bool, A::dest_bits != 0>());
+    get(x.last, out, std::integral_constant<bool, A::last_bits != 0>());
   }
 };
 

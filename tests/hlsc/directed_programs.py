@@ -9,6 +9,7 @@ FOLDER = Path(__file__).resolve().parent / "programs"
 # name -> (ports, settings of Program)
 PROGRAMS: dict[str, tuple[str, dict]] = {
     "accumulate_until": ("in<32 out>32", {}),
+    "banks": ("in<32 out>32", {"calls": 15}),
     "bit_tricks": ("in<128 out>128", {"calls": 20}),
     "chase": ("in<32 out>32", {"calls": 20}),
     "chosen_pointers": ("in<32 out>32", {"calls": 20}),
@@ -19,7 +20,11 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "divisions": ("in<64 out>128", {"calls": 20}),
     "exclusive_writes": ("in<32 out>32 side>16", {}),
     "exits": ("in<32 out>32", {}),
+    "funnel_shifts": ("in<128 out>128", {}),
     "iir_multiply": ("in<32 out>32", {"calls": 12}),
+    "images": ("in<64 out>64", {"reset_test": False}),
+    "independent": ("in<32 out>32", {"reset_test": False}),
+    "initialised_arrays": ("in<32 out>32", {}),
     "keep_last": ("in<64kl out>64kl length>16", {}),
     "lanes": ("in<256 out>128", {"calls": 20}),
     "late_store_next_loop": ("in<32 out>32", {"calls": 20}),
@@ -31,6 +36,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "packet_header": ("in<64kl out>64kl", {}),
     "packet_reset": ("in<64kl out>64kl", {}),
     "packet_rewind": ("in<64kl out>64kl", {"calls": 60}),
+    "padded_words": ("in<64 out>64", {}),
     "partitioned": ("in<64 out>64", {}),
     "parts": ("in<64 out>128", {"calls": 20}),
     "reads_then_read": ("many<32 one<32@many/8 out>32", {"calls": 10}),
@@ -41,6 +47,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "rom": ("in<32 out>32", {"calls": 15}),
     "routing": ("in<32kslu4i3d6 out>32kslu4i3d6", {}),
     "shallow_fifo": ("in<64 out>64", {"calls": 2}),
+    "side_channels": ("in<32kslu2i5d6 marks<0lu13 out>32kslu2i5d6 seen>0lu13", {}),
     "static_state": ("in<32 out>32", {"reset_test": False}),
     "store_early_load_late": ("in<32 out>32", {"calls": 20}),
     "store_then_load": ("in<32 out>32", {"calls": 20}),
@@ -54,6 +61,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "two_stores": ("in<32 out>32", {"calls": 20}),
     "two_stores_same_stage": ("in<32 out>32", {"calls": 20}),
     "unreachable_loop": ("in<32 out>32", {}),
+    "unroll_factor": ("in<32 out>32", {}),
     "wide_words": ("in<256 out>256", {"calls": 15}),
     "zero_trip": ("in<32 out>32", {"calls": 80}),
 }

@@ -42,11 +42,11 @@ class Port:
     keep_bits: int = 0
     strb_bits: int = 0
     last: bool = False
+    after: str = ""  # an input whose beat k is offered only once port `after` has moved (k + 1) * per beats
+    per: int = 1
     user_bits: int = 0
     id_bits: int = 0
     dest_bits: int = 0
-    after: str = ""  # an input whose beat k is offered only once port `after` has moved (k + 1) * per beats
-    per: int = 1
 
     @property
     def fields(self) -> list[tuple[str, int]]:
@@ -55,10 +55,10 @@ class Port:
             ("TDATA", self.data_bits),
             ("TKEEP", self.keep_bits),
             ("TSTRB", self.strb_bits),
-            ("TLAST", int(self.last)),
             ("TUSER", self.user_bits),
             ("TID", self.id_bits),
             ("TDEST", self.dest_bits),
+            ("TLAST", int(self.last)),
         ]
         return [(name, bits) for name, bits in sides if bits]
 
@@ -74,7 +74,7 @@ def parse_ports(text: str) -> tuple[Port, ...]:
         found = re.fullmatch(r"(\w+)([<>])(\d+)([ksl]*)((?:[uid]\d+)*)(?:@(\w+)(?:/(\d+))?)?", item)
         assert found, f"not a port: {item}"
         name, direction, bits, sides, routing, after, per = found.groups()
-        route = {kind: int(size) for kind, size in re.findall(r"([uid])(\d+)", routing)}
+        wide = {letter: int(width) for letter, width in re.findall(r"([uid])(\d+)", routing)}
         lanes = (int(bits) + 7) // 8
         ports.append(
             Port(
@@ -84,9 +84,11 @@ def parse_ports(text: str) -> tuple[Port, ...]:
                 lanes * ("k" in sides),
                 lanes * ("s" in sides),
                 "l" in sides,
-                *(route.get(kind, 0) for kind in "uid"),
                 after or "",
                 int(per or 1),
+                wide.get("u", 0),
+                wide.get("i", 0),
+                wide.get("d", 0),
             )
         )
     return tuple(ports)

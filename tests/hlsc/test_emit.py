@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hlsc import CompiledKernel, __version__, compile_kernel
-from hlsc.images import image_module
+from hlsc.emit_memory import _image
 from hlsc.memory import Memory
 from hlsc.mlir import ModuleText, identifier
 
@@ -86,7 +86,7 @@ def test_ports_have_the_names_of_vitis(kernel: CompiledKernel) -> None:
 
 
 def test_files_and_module_names(kernel: CompiledKernel) -> None:
-    assert sorted(kernel.files) == ["hlsc_fifo.sv", "top_level.sv"]
+    assert sorted(kernel.files) == ["hlsc_fifo.sv", "hlsc_ram.sv", "hlsc_rom.sv", "top_level.sv"]
     modules = re.findall(r"^module (\w+)", kernel.files["top_level.sv"], re.M)
     assert {"top_level", "top_level_stage", "top_level_pass"} <= set(modules)
     assert all(m.startswith("top_level") for m in modules)
@@ -100,8 +100,8 @@ def test_text_says_where_it_comes_from(kernel: CompiledKernel) -> None:
 
 def test_tables_and_initial_values(kernel: CompiledKernel) -> None:
     text = kernel.files["top_level.sv"]
-    assert "mem[2] = 4'h7;" in text  # the table's words need four bits
-    assert "mem[1] = 16'h0006;" in text
+    assert ".WORDS({1200'h789})" in text  # the table's words need four bits
+    assert ".WORDS({1024'h60005})" in text
     assert ".DEPTH(100)" in text
 
 
@@ -140,7 +140,7 @@ def test_same_input_same_bytes_in_another_process(kernel: CompiledKernel, tmp_pa
 def test_write_is_complete(kernel: CompiledKernel, tmp_path: Path) -> None:
     kernel.write(tmp_path / "a" / "b")
     names = sorted(p.name for p in (tmp_path / "a" / "b").iterdir())
-    assert names == ["hlsc_fifo.sv", "report.json", "top_level.sv"]
+    assert names == ["hlsc_fifo.sv", "hlsc_ram.sv", "hlsc_rom.sv", "report.json", "top_level.sv"]
 
 
 def test_no_reset_on_data(kernel: CompiledKernel) -> None:
@@ -166,9 +166,13 @@ def test_lint_is_clean(kernel: CompiledKernel, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_image_module() -> None:
-    text = image_module("m", Memory("t", "@t", 3, 2, 0, 16, 5, contents=[1, 0xFFFF, 7], constant=True))
-    assert "mem[1] = 5'h1f;" in text and "input  wire  [1:0] ra" in text and "we" not in text.split(");")[0]
+def test_image_of_a_memory() -> None:
+    words = [k * 77 for k in range(1000)]
+    image = _image(Memory("t", "@t", 1000, 8, 0, 64, 37, contents=words, constant=True))
+    value = 0
+    for bits, digits in re.findall(r"(\d+)'h([0-9a-f]+)", image):  # a concatenation: the highest word comes first
+        value = value << int(bits) | int(digits, 16)
+    assert [value >> 37 * k & (1 << 37) - 1 for k in range(1000)] == words
 
 
 def test_identifiers() -> None:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from hlsc import HlscError, compile_kernel
+from hlsc.directives import _EXPECTED, _KNOWN
 from hlsc.frontend import _pad_odd_integers, compile_to_ir
 from hlsc.llvm_ir import Type, integer
 from hlsc.llvm_parse import parse_module
 from hlsc.memory import Layout
 from hlsc.pointer_choice import split_pointer_choices
-from hlsc.pragmas import _EXPECTED, _KNOWN, collect
+from hlsc.pragmas import collect
 from hlsc.rewind_form import hide_initial_state
 from hlsc.trip_counts import counts
 
@@ -324,3 +325,9 @@ def test_preprocessor_error_inside_a_header_of_the_user(tmp_path: Path) -> None:
     with pytest.raises(HlscError) as caught:
         compile_to_ir('#include "inner.h"\nvoid k() { }\n', "k.cpp", "k", [tmp_path], {})
     assert (caught.value.file, caught.value.line) == ("inner.h", 2) and "nowhere.h" in caught.value.why
+
+
+def test_constants_that_the_parser_does_not_know_end() -> None:
+    call = "call double @llvm.fmuladd.f64(double 0xBFDD70A3E0000000, double %c, double 0x3FE147AE20000000)"
+    module = parse_module(f"define void @f(double %c) {{\nentry:\n  %2 = {call}\n  ret void\n}}\n")
+    assert module.functions["f"].blocks["entry"].instructions[0].opcode == "other"

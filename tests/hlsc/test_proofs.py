@@ -15,6 +15,7 @@ BUGS = [
     ("fifo-block-3", "hlsc_fifo", "empty_n <= advance || (empty_n && !read)", "empty_n <= advance", 8),
     ("ram", "hlsc_ram", "forward && we && wa == ra", "forward && wa == ra", 6),
     ("ram", "hlsc_ram", "if (re) from_memory", "from_memory", 6),
+    ("ram-words", "hlsc_ram", "WORDS[WIDTH*i+:WIDTH]", "WORDS[WIDTH-1:0]", 4),
     ("ram-dual", "hlsc_ram_dual", "b_enable && !b_write", "b_enable", 6),
     ("rom", "hlsc_rom", "if (re) rd", "rd", 4),
     ("split", "hlsc_axi_split", "9'(BURST) - (9'(beat)", "9'(BURST) - (9'(beat >> 1)", 5),

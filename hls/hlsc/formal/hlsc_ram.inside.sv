@@ -1,7 +1,10 @@
   // Properties of hlsc_ram: one word, at an address chosen by the solver, stands for all.
   (* anyconst *) logic [ADDRESS_BITS-1:0] f_address;
-  logic [WIDTH-1:0] f_word = '0, f_expected;  // what the word must be, and what `rd` must show
-  logic f_known = ZEROED != 0, f_reading = 1'b0;
+  logic [WIDTH-1:0] f_word, f_expected;  // what the word must be, and what `rd` must show
+  logic f_known = INITIAL != 0, f_reading = 1'b0;
+  logic [WIDTH*DEPTH-1:0] f_words;
+  assign f_words = (WIDTH * DEPTH)'(WORDS) >> (WIDTH * f_address);
+  initial assume (f_word == f_words[WIDTH-1:0]);
   always @(posedge clk) begin
     assume (f_address < DEPTH);
     assume (wa < DEPTH && ra < DEPTH);

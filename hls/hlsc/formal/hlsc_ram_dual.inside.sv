@@ -1,7 +1,10 @@
   // Properties of hlsc_ram_dual: one word, at an address chosen by the solver, stands for all.
   (* anyconst *) logic [ADDRESS_BITS-1:0] f_address;
-  logic [WIDTH-1:0] f_word = '0, f_a_expected, f_b_expected;
-  logic f_known = ZEROED != 0, f_a_reading = 1'b0, f_b_reading = 1'b0;
+  logic [WIDTH-1:0] f_word, f_a_expected, f_b_expected;
+  logic f_known = INITIAL != 0, f_a_reading = 1'b0, f_b_reading = 1'b0;
+  logic [WIDTH*DEPTH-1:0] f_words;
+  assign f_words = (WIDTH * DEPTH)'(WORDS) >> (WIDTH * f_address);
+  initial assume (f_word == f_words[WIDTH-1:0]);
   always @(posedge clk) begin
     assume (f_address < DEPTH && a_address < DEPTH && b_address < DEPTH);
     if (a_enable && a_write && a_address == f_address) {f_known, f_word} <= {1'b1, a_wd};

@@ -23,10 +23,14 @@ template <class T> struct payload_bits { static constexpr int value = 8 * sizeof
 template <int W> struct payload_bits<ap_uint<W>> { static constexpr int value = W; };
 template <int W> struct payload_bits<ap_int<W>> { static constexpr int value = W; };
 
+template <> struct payload_bits<void> { static constexpr int value = 0; };
+
 template <int Tag_> struct absent {};  // an own type per side channel: two empty members may share an address
 
 template <int W, int Tag_> struct side { using type = ap_uint<W>; };
 template <int Tag_> struct side<0, Tag_> { using type = absent<Tag_>; };
+template <class T> struct payload { using type = T; };
+template <> struct payload<void> { using type = absent<6>; };  // a stream of side channels only
 
 }  // namespace detail
 
@@ -45,7 +49,7 @@ struct axis {
   static constexpr int dest_bits = (!strict || (EnableSignals & AXIS_ENABLE_DEST)) ? WDest : 0;
   static constexpr int last_bits = (EnableSignals & AXIS_ENABLE_LAST) ? 1 : 0;
 
-  T data;
+  typename detail::payload<T>::type data;
   typename detail::side<keep_bits, 0>::type keep;
   typename detail::side<strb_bits, 1>::type strb;
   typename detail::side<user_bits, 2>::type user;
@@ -53,7 +57,7 @@ struct axis {
   typename detail::side<dest_bits, 4>::type dest;
   typename detail::side<last_bits, 5>::type last;
 
-  T get_data() const { return data; }
+  auto get_data() const { return data; }
   auto get_keep() const { return keep; }
   auto get_strb() const { return strb; }
   auto get_user() const { return user; }
@@ -83,6 +87,9 @@ template <int WData, int WUser = 0, int WId = 0, int WDest = 0,
           unsigned char EnableSignals = (AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST | AXIS_ENABLE_STRB),
           bool StrictEnablement = false>
 using ap_axis = axis<ap_int<WData>, WUser, WId, WDest, EnableSignals, StrictEnablement>;
+
+template <int WUser, unsigned char EnableSignals = (AXIS_ENABLE_USER | AXIS_ENABLE_LAST), bool StrictEnablement = false>
+using axis_user = axis<void, WUser, 0, 0, EnableSignals, StrictEnablement>;
 
 }  // namespace hls
 

@@ -138,25 +138,31 @@ template <class T> class stream<T, 0> {
   void operator>>(T &x) { x = read(); }
   void operator<<(const T &x) { write(x); }
 
-  // A kernel's result must not depend on timing, so the tests of a stream's state have no hardware here.
+  // A kernel's result must not depend on timing, so the tests of a stream's state have no hardware here. hlsc
+  // takes its refusal from these sentences: construct, reason, what to write instead.
   template <class U = T> bool empty() const {
-    static_assert(detail::never<U>::value, "hls::stream::empty() is not supported: use blocking reads");
+    static_assert(detail::never<U>::value,
+                  "hls::stream::empty(): its result would depend on timing; instead: use blocking reads, or send what ends the data in the data");
     return false;
   }
   template <class U = T> bool full() const {
-    static_assert(detail::never<U>::value, "hls::stream::full() is not supported: use blocking writes");
+    static_assert(detail::never<U>::value,
+                  "hls::stream::full(): its result would depend on timing; instead: use blocking writes");
     return false;
   }
   template <class U = T> int size() const {
-    static_assert(detail::never<U>::value, "hls::stream::size() is not supported in a kernel");
+    static_assert(detail::never<U>::value,
+                  "hls::stream::size(): its result would depend on timing; instead: count the elements in the kernel");
     return 0;
   }
   template <class U = T> bool read_nb(U &) {
-    static_assert(detail::never<U>::value, "hls::stream::read_nb() is not supported: use blocking reads");
+    static_assert(detail::never<U>::value,
+                  "hls::stream::read_nb(): its result would depend on timing; instead: use blocking reads");
     return false;
   }
   template <class U = T> bool write_nb(const U &) {
-    static_assert(detail::never<U>::value, "hls::stream::write_nb() is not supported: use blocking writes");
+    static_assert(detail::never<U>::value,
+                  "hls::stream::write_nb(): its result would depend on timing; instead: use blocking writes");
     return false;
   }
 

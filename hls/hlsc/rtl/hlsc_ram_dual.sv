@@ -8,7 +8,8 @@ module hlsc_ram_dual #(
     parameter int WIDTH        = 8,   // bits of one word
     parameter int DEPTH        = 16,  // words
     parameter int ADDRESS_BITS = 4,   // bits of an address
-    parameter int ZEROED       = 0,   // 1: all words are zero when the device is configured
+    parameter int INITIAL      = 0,   // the words when the device is configured: 0 anything, 1 zero, 2 WORDS
+    parameter bit [(INITIAL == 2 ? WIDTH*DEPTH : 1)-1:0] WORDS = '0,  // word 0 in the lowest bits
     /* verilator lint_off UNUSEDPARAM */  // read by the synthesis tool, not by a simulator
     parameter     STYLE        = "auto"  // ram_style of the synthesis tool: auto, block, ultra
     /* verilator lint_on UNUSEDPARAM */
@@ -31,8 +32,10 @@ module hlsc_ram_dual #(
 
   (* ram_style = STYLE *) logic [WIDTH-1:0] mem[DEPTH];
 
-  if (ZEROED != 0) begin : gen_zeroed
+  if (INITIAL == 1) begin : gen_zero
     initial for (int i = 0; i < DEPTH; i++) mem[i] = '0;
+  end else if (INITIAL == 2) begin : gen_words
+    initial for (int i = 0; i < DEPTH; i++) mem[i] = WORDS[WIDTH*i+:WIDTH];
   end
 
   always_ff @(posedge clk) begin

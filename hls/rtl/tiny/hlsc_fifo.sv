@@ -9,7 +9,10 @@
 module hlsc_fifo #(
     parameter int WIDTH = 8,  // bits of one element
     parameter int DEPTH = 2,  // elements it holds, exactly; any number from 1 up
-    parameter int BLOCK_ABOVE = 32  // a FIFO deeper than this many elements uses block RAM
+    parameter int BLOCK_ABOVE = 32,  // a FIFO deeper than this many elements uses block RAM
+    /* verilator lint_off UNUSEDPARAM */  // read by the synthesis tool, not by a simulator
+    parameter STYLE = "auto"  // ram_style of the synthesis tool: auto, block, distributed, ultra
+    /* verilator lint_on UNUSEDPARAM */
 ) (
     input  wire              clk,
     input  wire              rst,     // synchronous, active high
@@ -28,7 +31,7 @@ module hlsc_fifo #(
     $error("%m: WIDTH (%0d) and DEPTH (%0d) must be at least 1", WIDTH, DEPTH);
   end
 
-  logic [WIDTH-1:0] mem[DEPTH];
+  (* ram_style = STYLE *) logic [WIDTH-1:0] mem[DEPTH];
   logic [A-1:0] wp, rp;
   logic [C-1:0] count, count_next;  // elements held, with the one in the output register
   logic advance;  // the memory's oldest element leaves it

@@ -3,147 +3,6 @@
 /* verilator lint_off DECLFILENAME */  // the processes of a kernel share one file
 /* verilator lint_off UNUSEDSIGNAL */  // C++ computes at full width; not every upper bit is used
 `default_nettype none
-// Constant table 'kReciprocals': 128 words of 16 bits.
-module kv_compress_fit_speckv_Design_kReciprocals (
-    input  wire          clk,
-    input  wire          re,
-    input  wire  [6:0] ra,
-    output logic [15:0] rd
-);
-  logic [15:0] mem[128];
-  initial begin
-    mem[0] = 16'h8000;
-    mem[1] = 16'h7f02;
-    mem[2] = 16'h7e08;
-    mem[3] = 16'h7d12;
-    mem[4] = 16'h7c1f;
-    mem[5] = 16'h7b30;
-    mem[6] = 16'h7a45;
-    mem[7] = 16'h795d;
-    mem[8] = 16'h7878;
-    mem[9] = 16'h7797;
-    mem[10] = 16'h76ba;
-    mem[11] = 16'h75df;
-    mem[12] = 16'h7507;
-    mem[13] = 16'h7433;
-    mem[14] = 16'h7361;
-    mem[15] = 16'h7293;
-    mem[16] = 16'h71c7;
-    mem[17] = 16'h70fe;
-    mem[18] = 16'h7038;
-    mem[19] = 16'h6f75;
-    mem[20] = 16'h6eb4;
-    mem[21] = 16'h6df6;
-    mem[22] = 16'h6d3a;
-    mem[23] = 16'h6c81;
-    mem[24] = 16'h6bca;
-    mem[25] = 16'h6b16;
-    mem[26] = 16'h6a64;
-    mem[27] = 16'h69b4;
-    mem[28] = 16'h6907;
-    mem[29] = 16'h685b;
-    mem[30] = 16'h67b2;
-    mem[31] = 16'h670b;
-    mem[32] = 16'h6666;
-    mem[33] = 16'h65c4;
-    mem[34] = 16'h6523;
-    mem[35] = 16'h6484;
-    mem[36] = 16'h63e7;
-    mem[37] = 16'h634c;
-    mem[38] = 16'h62b3;
-    mem[39] = 16'h621c;
-    mem[40] = 16'h6186;
-    mem[41] = 16'h60f2;
-    mem[42] = 16'h6060;
-    mem[43] = 16'h5fd0;
-    mem[44] = 16'h5f41;
-    mem[45] = 16'h5eb5;
-    mem[46] = 16'h5e29;
-    mem[47] = 16'h5d9f;
-    mem[48] = 16'h5d17;
-    mem[49] = 16'h5c91;
-    mem[50] = 16'h5c0c;
-    mem[51] = 16'h5b88;
-    mem[52] = 16'h5b06;
-    mem[53] = 16'h5a85;
-    mem[54] = 16'h5a06;
-    mem[55] = 16'h5988;
-    mem[56] = 16'h590b;
-    mem[57] = 16'h5890;
-    mem[58] = 16'h5816;
-    mem[59] = 16'h579d;
-    mem[60] = 16'h5726;
-    mem[61] = 16'h56b0;
-    mem[62] = 16'h563b;
-    mem[63] = 16'h55c8;
-    mem[64] = 16'h5555;
-    mem[65] = 16'h54e4;
-    mem[66] = 16'h5474;
-    mem[67] = 16'h5405;
-    mem[68] = 16'h5398;
-    mem[69] = 16'h532b;
-    mem[70] = 16'h52bf;
-    mem[71] = 16'h5255;
-    mem[72] = 16'h51ec;
-    mem[73] = 16'h5183;
-    mem[74] = 16'h511c;
-    mem[75] = 16'h50b6;
-    mem[76] = 16'h5050;
-    mem[77] = 16'h4fec;
-    mem[78] = 16'h4f89;
-    mem[79] = 16'h4f26;
-    mem[80] = 16'h4ec5;
-    mem[81] = 16'h4e64;
-    mem[82] = 16'h4e05;
-    mem[83] = 16'h4da6;
-    mem[84] = 16'h4d48;
-    mem[85] = 16'h4cec;
-    mem[86] = 16'h4c90;
-    mem[87] = 16'h4c34;
-    mem[88] = 16'h4bda;
-    mem[89] = 16'h4b81;
-    mem[90] = 16'h4b28;
-    mem[91] = 16'h4ad0;
-    mem[92] = 16'h4a79;
-    mem[93] = 16'h4a23;
-    mem[94] = 16'h49cd;
-    mem[95] = 16'h4979;
-    mem[96] = 16'h4925;
-    mem[97] = 16'h48d1;
-    mem[98] = 16'h487f;
-    mem[99] = 16'h482d;
-    mem[100] = 16'h47dc;
-    mem[101] = 16'h478c;
-    mem[102] = 16'h473c;
-    mem[103] = 16'h46ed;
-    mem[104] = 16'h469f;
-    mem[105] = 16'h4651;
-    mem[106] = 16'h4604;
-    mem[107] = 16'h45b8;
-    mem[108] = 16'h456c;
-    mem[109] = 16'h4521;
-    mem[110] = 16'h44d7;
-    mem[111] = 16'h448d;
-    mem[112] = 16'h4444;
-    mem[113] = 16'h43fc;
-    mem[114] = 16'h43b4;
-    mem[115] = 16'h436d;
-    mem[116] = 16'h4326;
-    mem[117] = 16'h42e0;
-    mem[118] = 16'h429a;
-    mem[119] = 16'h4255;
-    mem[120] = 16'h4211;
-    mem[121] = 16'h41cd;
-    mem[122] = 16'h4189;
-    mem[123] = 16'h4146;
-    mem[124] = 16'h4104;
-    mem[125] = 16'h40c2;
-    mem[126] = 16'h4081;
-    mem[127] = 16'h4040;
-  end
-  always_ff @(posedge clk) if (re) rd <= mem[ra];
-endmodule
-
 module kv_compress_inspect_request_speckv_Design(
   input          clk,
                  rst,
@@ -1226,7 +1085,7 @@ module kv_compress_measure_speckv_Design(
     .WIDTH(512),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) lows_0 (
     .clk     (clk),
@@ -1274,7 +1133,7 @@ module kv_compress_measure_speckv_Design(
     .WIDTH(512),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) highs_0 (
     .clk     (clk),
@@ -2830,7 +2689,13 @@ module kv_compress_fit_speckv_Design(
       started <= 1'h1;
     end
   end // always_ff @(posedge)
-  kv_compress_fit_speckv_Design_kReciprocals kReciprocals_0 (
+  hlsc_rom #(
+    .WIDTH(16),
+    .DEPTH(128),
+    .ADDRESS_BITS(7),
+    .WORDS({2048'h4040408140c241044146418941cd42114255429a42e04326436d43b443fc4444448d44d74521456c45b846044651469f46ed473c478c47dc482d487f48d14925497949cd4a234a794ad04b284b814bda4c344c904cec4d484da64e054e644ec54f264f894fec505050b6511c518351ec525552bf532b53985405547454e4555555c8563b56b05726579d58165890590b59885a065a855b065b885c0c5c915d175d9f5e295eb55f415fd0606060f26186621c62b3634c63e76484652365c46666670b67b2685b690769b46a646b166bca6c816d3a6df66eb46f75703870fe71c7729373617433750775df76ba77977878795d7a457b307c1f7d127e087f028000}),
+    .STYLE("auto")
+  ) kReciprocals_0 (
     .clk (clk),
     .re  (_GEN_0 & xor_r0s5),
     .ra  (_GEN_10),
@@ -7857,7 +7722,7 @@ module kv_compress_quantize_speckv_Design(
     .WIDTH(1472),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),

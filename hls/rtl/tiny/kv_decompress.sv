@@ -17201,7 +17201,7 @@ module kv_decompress_decode_speckv_Design(
     .WIDTH(1024),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
