@@ -237,7 +237,7 @@ class Layout:
                 )
             bytes_ = bits.pop()
             stored = max(i.type.bits for i, _ in members)
-            depth = max(1, size // stride)
+            depth = -(-(size - offset) // stride)  # the last word may lack the elements that nobody uses
             words = None
             if image is not None:
                 words = [
