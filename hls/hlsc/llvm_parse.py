@@ -373,10 +373,10 @@ def _constant_bytes(r: _Reader, type_: Type) -> bytes:
     if type_.kind == "array":
         assert type_.element is not None
         if r.peek().startswith('c"'):
-            raw = r.next()[2:-1]
+            raw = r.next()[2:-1]  # a backslash is printed as two
             return bytes(
-                int(m.group(1), 16) if m.group(1) else ord(m.group(0))
-                for m in re.finditer(r"\\([0-9A-Fa-f]{2})|.", raw, re.S)
+                int(m.group(1), 16) if m.group(1) else ord(m.group(0)[-1])
+                for m in re.finditer(r"\\([0-9A-Fa-f]{2})|\\\\|.", raw, re.S)
             )
         r.expect("[")
         out = b""

@@ -127,7 +127,7 @@ class Layout(Addresses):
         for offset, members in sorted(fields.items()):
             bytes_ = members[0][0].access_bytes
             stored = max(i.type.bits for i, _ in members)
-            depth = max(1, size // stride)
+            depth = -(-(size - offset) // stride)  # the last word may lack the elements that nobody uses
             words = None
             if image is not None:
                 words = [

@@ -51,6 +51,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "static_state": ("in<32 out>32", {"reset_test": False}),
     "store_early_load_late": ("in<32 out>32", {"calls": 20}),
     "store_then_load": ("in<32 out>32", {"calls": 20}),
+    "strided": ("in<32 out>32", {}),
     "struct_stream": ("in<64 out>64", {}),
     "switch_modes": ("in<32 out>32", {"calls": 15}),
     "tables": ("in<64 out>64", {"calls": 20}),

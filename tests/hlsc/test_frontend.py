@@ -294,6 +294,11 @@ out:
     assert (memory.stride, memory.depth) == (4, 4)
 
 
+def test_a_backslash_in_a_table() -> None:
+    module = parse_module('@t = internal constant [5 x i8] c"\\01\\\\5C\\22", align 1\n')
+    assert module.globals["t"].bytes == bytes([1, 92, 53, 67, 34])
+
+
 def test_a_choice_of_elements_of_a_structure() -> None:
     module = parse_module("""
 define void @f(i1 %c, i1 %d, i64 %n, i8 %x) {
