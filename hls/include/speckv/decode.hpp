@@ -1,0 +1,302 @@
+// From a payload's words back to values.
+#pragma once
+
+#include "admit.hpp"
+#include "exponents.hpp"
+#include "gearbox.hpp"
+
+namespace speckv {
+
+// A row of one group per lane, out of a payload's first section: only what is valid is left of it.
+struct CheckedRow {
+  beat_t slots;  // a parameter or a base of 16 bits for each lane
+  width_t width;
+  flag_t valid;
+};
+
+// A beat of the words' section.
+struct Words {
+  beat_t words;
+  flag_t last;
+};
+
+// Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then widths, a word a tile.
+// The words behind it pass through.
+template <class D>
+void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Plan<D>>& unpack_plans,
+              hls::stream<Plan<D>>& decode_plans, hls::stream<CheckedRow>& rows, hls::stream<width_t>& widths,
+              hls::stream<Words>& words) {
+  Plan<D> plan = Plan<D>();
+  row_count_t<D> rows_left = 0, widths_left = 0;
+  ap_uint<bits_for(D::max_groups)> groups_left = 0;
+  payload_count_t<D> words_left = 0;
+  ap_uint<4> place = 0;  // words taken from `kept`
+  beat_t kept = 0;
+  bool first = true;
+sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of which it is one per cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      unpack_plans.write(plan);
+      decode_plans.write(plan);
+      rows_left = plan.rows;
+      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      groups_left = plan.groups;
+      words_left = plan.word_beats;
+      place = 0;
+    } else {
+      const bool row = rows_left != 0, width = !row && widths_left != 0;
+      beat_t beat = kept;
+      if (place == 0) beat = payload.read();
+      kept = beat;
+      CheckedRow r;
+      r.slots = 0;
+      r.width = 0;
+      r.valid = 1;
+      if (plan.exponents()) {
+        const ap_uint<8 * kLanes> bases = place == 0 ? beat.range(255, 0) : beat.range(511, 256);
+      base_lanes:
+        for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+          const ap_uint<8> base = bases.range(8 * l + 7, 8 * l);
+          set_lane(r.slots, l, base);
+        }
+      } else {
+        ap_uint<kLanes> wrong = 0;
+      parameter_lanes:
+        for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+          const Parameter parameter(lane(beat, l));
+          if (parameter.valid()) set_lane(r.slots, l, parameter.packed());
+          wrong[l] = !parameter.valid() && groups_left > l;
+        }
+        r.valid = !wrong.or_reduce();
+      }
+      const ap_uint<32> word = pick<kWordsPerBeat, 32>(beat, place);
+      const ap_uint<4> widest = D::has_fp16 && plan.half ? 5 : 8;
+      if (width) {
+        r.valid = word <= widest;
+        r.width = r.valid ? ap_uint<4>(word) : widest;
+        widths.write(r.width);
+      }
+      Words w;
+      w.words = beat;
+      w.last = words_left == 1;
+      if (row || width)
+        rows.write(r);
+      else
+        words.write(w);
+
+      groups_left -= kLanes;
+      place = !plan.exponents() ? ap_uint<4>(0) : row ? ap_uint<4>(place + 8) : ap_uint<4>(place + 1);
+      if (!row && widths_left <= 1) place = 0;
+      if (row)
+        rows_left -= 1;
+      else if (width)
+        widths_left -= 1;
+      else
+        words_left -= 1;
+    }
+    first = rows_left == 0 && widths_left == 0 && words_left == 0;
+  } while (!first);
+}
+
+// Takes the words of every raw beat out of the payload's beats. A payload whose widths ask for more is continued with
+// zeros, and what is left of one is dropped; either is a wrong layout.
+template <class D>
+void unpack(hls::stream<Plan<D>>& plans, hls::stream<width_t>& widths_in, hls::stream<Words>& words, beat_stream& pieces,
+            hls::stream<flag_t>& layouts) {
+  width_t widths[D::max_rows];
+  Plan<D> plan = Plan<D>();
+  row_count_t<D> widths_left = 0, index = 0;
+  page_count_t<D> left = 0;
+  Cursor<D> at;
+  Unpacker unpacker;
+  bool ended = false;  // no words are left
+  flag_t layout_right = 1;
+  bool first = true;
+unpack_beats:  // II = 1: the words of one raw beat per cycle. Round go the number of kept words and the end of the section
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      left = plan.raw_beats;
+      ended = plan.raw_beats == 0;
+      index = 0;
+      at = Cursor<D>();
+      unpacker.count = 0;
+      layout_right = 1;
+    } else if (widths_left != 0) {
+      widths[index] = widths_in.read();
+      index += 1;
+      widths_left -= 1;
+      unpacker.count = 0;
+    } else {
+      const bool surplus = left == 0;
+      const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
+      const word_count_t wanted = plan.words() + width;
+      const bool needs = surplus || unpacker.needs(wanted);
+      Words fresh;
+      fresh.words = 0;
+      fresh.last = 1;
+      if (needs && !ended) fresh = words.read();
+      layout_right = layout_right && !surplus && !(needs && ended);
+      ended = ended || (needs && fresh.last);
+      const beat_t taken = unpacker.step(fresh.words, wanted);
+      if (!surplus) {
+        pieces.write(taken);
+        left -= 1;
+      }
+      at.advance(plan);
+    }
+    first = widths_left == 0 && left == 0 && ended;
+    if (first) layouts.write(layout_right);
+  } while (!first);
+}
+
+// Beats on their way back: values already, or sums of levels with the scale of each lane.
+struct Decoded {
+  beat_t numbers;
+  ap_uint<8 * kLanes> scales;
+};
+
+// Loads a page's rows, then turns words into values (raw, exponents) or levels (quantised).
+template <class D>
+void decode(hls::stream<Plan<D>>& plans, hls::stream<CheckedRow>& rows, beat_stream& pieces,
+            hls::stream<Plan<D>>& scale_plans, hls::stream<Decoded>& decoded, hls::stream<flag_t>& valid) {
+  beat_t table[D::max_rows];
+  width_t widths[D::max_rows];
+  Plan<D> plan = Plan<D>();
+  row_count_t<D> rows_left = 0, widths_left = 0, index = 0;
+  page_count_t<D> left = 0;
+  Cursor<D> at;
+  flag_t all_valid = 1;
+  bool first = true;
+decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      scale_plans.write(plan);
+      rows_left = plan.rows;
+      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      left = plan.raw_beats;
+      index = 0;
+      all_valid = 1;
+      at = Cursor<D>();
+    } else if (rows_left != 0 || widths_left != 0) {
+      const CheckedRow r = rows.read();
+      all_valid = all_valid & r.valid;
+      if (rows_left != 0) {
+        table[index] = r.slots;
+        rows_left -= 1;
+        index = rows_left == 0 ? row_count_t<D>(0) : row_count_t<D>(index + 1);
+      } else {
+        widths[index] = r.width;
+        widths_left -= 1;
+        index += 1;
+      }
+    } else {
+      const beat_t words = pieces.read();
+      const beat_t numbers = numbers_of(words);
+      const beat_t row = table[at.row(plan)];
+      const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
+      const ap_uint<8> code_ones = ones_of(code_bits(plan.transform));
+      const ap_uint<8> symbol_ones = ones_of(plan.exponents() ? widths[at.row(plan)] : width_t(0));
+      Decoded d;
+      ap_uint<kLanes> wrong = 0;
+    decode_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        const value_t number = lane(numbers, l);
+        const ap_uint<16> own = lane(row, l);
+        const Parameter parameter(plan.by_token() ? shared : own);
+        const ap_uint<8> code = number.range(7, 0) & code_ones;
+        const ap_int<16> level = parameter.z + ap_int<9>(code);
+        set_lane(d.numbers, l, ap_uint<16>(level));
+        d.scales.range(8 * l + 7, 8 * l) = parameter.c;
+        const FromNumber exact = exponent_value<D>(number, plan.half, own, symbol_ones);
+        if (plan.exponents()) set_lane(d.numbers, l, exact.value);
+        wrong[l] = !exact.valid;
+      }
+      if (plan.transform == kRaw) d.numbers = words;
+      all_valid = all_valid & flag_t(!plan.exponents() || !wrong.or_reduce());
+      decoded.write(d);
+      left -= 1;
+      at.advance(plan);
+    }
+    first = rows_left == 0 && widths_left == 0 && left == 0;
+    if (first) valid.write(all_valid);
+  } while (!first);
+}
+
+// Multiplies levels by their scales; values pass.
+template <class D>
+void scale(hls::stream<Plan<D>>& plans, hls::stream<Decoded>& decoded, hls::stream<page_count_t<D>>& counts,
+           beat_stream& page) {
+  constexpr int kSumBits = has_rotated<D>() ? 15 : 10;
+  Plan<D> plan = Plan<D>();
+  page_count_t<D> left = 0;
+  Cursor<D> at;
+  bool first = true;
+scale_beats:  // II = 1: one beat of the page per cycle; nothing but counters goes round
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      counts.write(plan.raw_beats);
+      left = plan.raw_beats;
+      at = Cursor<D>();
+    } else {
+      const Decoded d = decoded.read();
+      beat_t values = 0;
+      const flag_t eighth = plan.rotated && at.in_whole_group(plan);
+    scale_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        const value_t number = lane(d.numbers, l);
+        const ap_int<kSumBits> sum = number;
+        const ap_uint<8> c = d.scales.range(8 * l + 7, 8 * l);
+        set_lane(values, l, plan.quantised() ? scaled<D, kSumBits>(sum, c, plan.scale_exponent, plan.half, eighth) : number);
+      }
+      page.write(values);
+      left -= 1;
+      at.advance(plan);
+    }
+    first = left == 0;
+  } while (!first);
+}
+
+// Sends the page, then the header again with the status that is only known at the end.
+template <class D>
+void deliver(hls::stream<page_count_t<D>>& counts, beat_stream& page, beat_stream& headers, hls::stream<flag_t>& valid,
+             hls::stream<flag_t>& layouts, hls::stream<status_t>& verdicts, axis_stream& out) {
+  bool first = true;
+  page_count_t<D> left = 0;
+deliver_beats:  // II = 1: one beat leaves in every cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    const bool answer = !first && left == 0;
+    if (first) {
+      left = counts.read();
+    } else {
+      beat_t beat;
+      if (answer) {
+        beat = headers.read();
+        const flag_t all_valid = valid.read(), layout_right = layouts.read();
+        status_t status = verdicts.read();
+        if (status == kOk) status = !all_valid ? kBadParameter : !layout_right ? kBadLayout : kOk;
+        header::set<header::status>(beat, status);
+      } else {
+        beat = page.read();
+        left -= 1;
+      }
+      out.write(whole_beat(beat, answer));
+    }
+    first = answer;
+  } while (!first);
+}
+
+}  // namespace speckv
