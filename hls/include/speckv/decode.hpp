@@ -23,7 +23,7 @@ struct Words {
 // Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then widths, a word a tile.
 // The words behind it pass through.
 template <class D>
-void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Plan<D>>& unpack_plans,
+void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Plan<D>>& find_plans,
               hls::stream<Plan<D>>& decode_plans, hls::stream<CheckedRow>& rows, hls::stream<width_t>& widths,
               hls::stream<Words>& words) {
   Plan<D> plan = Plan<D>();
@@ -38,7 +38,7 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of wh
 #pragma HLS pipeline II=1 rewind
     if (first) {
       plan = plans.read();
-      unpack_plans.write(plan);
+      find_plans.write(plan);
       decode_plans.write(plan);
       rows_left = plan.rows;
       widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
@@ -102,56 +102,92 @@ sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of wh
   } while (!first);
 }
 
-// Takes the words of every raw beat out of the payload's beats. A payload whose widths ask for more is continued with
-// zeros, and what is left of one is dropped; either is a wrong layout.
+// How the words of a raw beat are taken out of the payload's beats.
+struct Taking {
+  ap_uint<4> count;  // words left of the beat before
+  flag_t renews;     // they are too few: another beat is needed
+  flag_t last;       // of the page
+  flag_t nothing;    // a page without beats
+};
+
+// Says for every raw beat where its words are: in a process of its own, so that `unpack` decides nothing by a comparison.
 template <class D>
-void unpack(hls::stream<Plan<D>>& plans, hls::stream<width_t>& widths_in, hls::stream<Words>& words, beat_stream& pieces,
-            hls::stream<flag_t>& layouts) {
+void find_words(hls::stream<Plan<D>>& plans, hls::stream<width_t>& widths_in, hls::stream<Taking>& takings) {
   width_t widths[D::max_rows];
   Plan<D> plan = Plan<D>();
   row_count_t<D> widths_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
-  Unpacker unpacker;
-  bool ended = false;  // no words are left
-  flag_t layout_right = 1;
+  ap_uint<4> count = 0;
   bool first = true;
-unpack_beats:  // II = 1: the words of one raw beat per cycle. Round go the number of kept words and the end of the section
+find_words_beats:  // II = 1: one raw beat per cycle. Round goes a sum of four bits
   do {
 #pragma HLS pipeline II=1 rewind
+    Taking taking;
+    taking.last = 1;
+    taking.nothing = 1;
+    taking.renews = 0;
+    taking.count = 0;
     if (first) {
       plan = plans.read();
       widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
       left = plan.raw_beats;
-      ended = plan.raw_beats == 0;
       index = 0;
       at = Cursor<D>();
-      unpacker.count = 0;
-      layout_right = 1;
+      count = 0;
+      if (plan.raw_beats == 0) takings.write(taking);
     } else if (widths_left != 0) {
       widths[index] = widths_in.read();
       index += 1;
       widths_left -= 1;
-      unpacker.count = 0;
     } else {
-      const bool surplus = left == 0;
       const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
       const word_count_t wanted = plan.words() + width;
-      const bool needs = surplus || unpacker.needs(wanted);
-      Words fresh;
-      fresh.words = 0;
-      fresh.last = 1;
-      if (needs && !ended) fresh = words.read();
-      layout_right = layout_right && !surplus && !(needs && ended);
-      ended = ended || (needs && fresh.last);
-      const beat_t taken = unpacker.step(fresh.words, wanted);
-      if (!surplus) {
-        pieces.write(taken);
-        left -= 1;
-      }
+      taking.count = count;
+      taking.renews = count < wanted;
+      count -= wanted;
+      left -= 1;
+      taking.last = left == 0;
+      taking.nothing = 0;
+      takings.write(taking);
       at.advance(plan);
     }
-    first = widths_left == 0 && left == 0 && ended;
+    first = (widths_left == 0) & (left == 0);
+  } while (!first);
+}
+
+// Takes the words of every raw beat. A payload whose widths ask for more is continued with zeros, and what is left of one
+// is dropped; either is a wrong layout.
+inline void unpack(hls::stream<Taking>& takings, hls::stream<Words>& words, beat_stream& pieces,
+                   hls::stream<flag_t>& layouts) {
+  beat_t kept = 0;
+  bool taken = false;  // the page's last words are
+  bool ended = false;  // no beats of words are left
+  flag_t layout_right = 1;
+  bool first = true;
+unpack_beats:  // II = 1: the words of one raw beat per cycle. Round goes whether there are more beats
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      taken = ended = false;
+      layout_right = 1;
+    }
+    Taking t;
+    t.count = 0;
+    t.renews = 1;
+    t.last = 1;
+    t.nothing = 1;
+    if (!taken) t = takings.read();
+    Words fresh;
+    fresh.words = 0;
+    fresh.last = 1;
+    if (t.renews && !ended) fresh = words.read();
+    if (t.renews && (taken || ended)) layout_right = 0;
+    if (!t.nothing) pieces.write(next_words(kept, fresh.words, t.count));
+    if (t.renews) kept = fresh.words;
+    ended = ended | (t.renews & fresh.last) | (t.nothing & !taken);
+    taken = taken | t.last;
+    first = taken & ended;
     if (first) layouts.write(layout_right);
   } while (!first);
 }

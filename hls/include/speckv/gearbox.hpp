@@ -90,21 +90,10 @@ struct Packer {
   }
 };
 
-// Takes words from beats.
-struct Unpacker {
-  beat_t kept = 0;
-  ap_uint<4> count = 0;  // words of `kept` that are not taken yet: its last ones
-
-  bool needs(const word_count_t& wanted) const { return count < wanted; }
-
-  // The next `wanted` words, with rubbish above them. `fresh` is the next beat, if `needs(wanted)`.
-  beat_t step(const beat_t& fresh, const word_count_t& wanted) {
-    const bool renews = needs(wanted);
-    const beat_t words = turned(joined(fresh, kept, kWordsPerBeat - count), count);
-    if (renews) kept = fresh;
-    count = count - wanted;
-    return words;
-  }
-};
+// The next words out of beats; what stands above them is rubbish. The last `count` words of `kept` are not taken yet, and
+// `fresh` is the beat behind it.
+inline beat_t next_words(const beat_t& kept, const beat_t& fresh, const ap_uint<4>& count) {
+  return turned(joined(fresh, kept, kWordsPerBeat - count), count);
+}
 
 }  // namespace speckv
