@@ -260,6 +260,16 @@ class Design:
         """Header ids of the design's codecs."""
         return frozenset(int(codec) for codec in frame.Codec if codec.label in self.codecs)
 
+    @property
+    def codec_set(self) -> int:
+        """The same as bits of one number: bit i is set if the codec with id i is in the design."""
+        return sum(1 << codec for codec in self.codec_ids)
+
+    @property
+    def has_rotated(self) -> bool:
+        """Whether there is a codec that rotates V."""
+        return any(codec.is_rotated for codec in frame.Codec if codec.label in self.codecs)
+
     @cached_property
     def dtype_ids(self) -> frozenset[int]:
         """Header ids of the design's dtypes."""

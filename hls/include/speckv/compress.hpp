@@ -11,3 +11,4 @@
 
 #include "admit.hpp"
 #include "encode.hpp"
+#include "rotate.hpp"

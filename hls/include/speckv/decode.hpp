@@ -3,7 +3,7 @@
 
 #include "admit.hpp"
 #include "exponents.hpp"
-#include "gearbox.hpp"
+#include "rotate.hpp"
 
 namespace speckv {
 
@@ -265,6 +265,73 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
     }
     first = rows_left == 0 && widths_left == 0 && left == 0;
     if (first) valid.write(all_valid);
+  } while (!first);
+}
+
+// Turns levels of rotated pages into sums of levels; all else passes. What leaves is one beat behind what comes.
+template <class D>
+void unrotate(hls::stream<Plan<D>>& plans_in, hls::stream<Decoded>& decoded, hls::stream<Plan<D>>& plans,
+              hls::stream<Decoded>& sums) {
+  constexpr int kLevelBits = 9;   // z + q of 4 bits
+  constexpr int kSumBits = kLevelBits + 6;
+  Plan<D> plan = Plan<D>();
+  page_count_t<D> left = 0, out_left = 0;
+  Cursor<D> at;
+  flag_t waiting = 0;             // a beat is under way
+  bool second_before = false;
+  ap_uint<8 * kLanes> kept_scales = 0;
+  AcrossBeats<kLevelBits> across;
+  across.kept = 0;
+  bool first = true;
+unrotate_beats:  // II = 1: one beat per cycle, and one more. Round go the sums across beats
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans_in.read();
+      plans.write(plan);
+      left = out_left = plan.raw_beats;
+      waiting = 0;
+      at = Cursor<D>();
+    } else {
+      Decoded in;
+      in.numbers = 0;
+      in.scales = 0;
+      if (left != 0) {
+        in = decoded.read();
+        left -= 1;
+      }
+      const bool second = at.group_block == kRunBlocks - 1;
+      ap_uint<kLanes * kLevelBits> levels;
+    level_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        levels.range(kLevelBits * l + kLevelBits - 1, kLevelBits * l) = ap_uint<kLevelBits>(lane(in.numbers, l));
+      }
+      const auto halves = across.step(levels, second);
+      const auto turned_halves = hadamard_of_beat<kLevelBits + 1>(halves);
+      const bool whole = second || second_before;  // a run of two beats
+      Decoded out;
+      out.numbers = 0;
+      out.scales = plan.rotated ? kept_scales : in.scales;
+    sum_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        const ap_int<kLevelBits + 1> alone = ap_uint<kLevelBits + 1>(
+            halves.range((kLevelBits + 1) * l + kLevelBits, (kLevelBits + 1) * l));
+        const ap_int<kSumBits> sum = ap_uint<kSumBits>(turned_halves.range(kSumBits * l + kSumBits - 1, kSumBits * l));
+        const ap_int<16> turned_number = whole ? ap_int<16>(sum) : ap_int<16>(alone);
+        set_lane(out.numbers, l, plan.rotated ? value_t(ap_uint<16>(turned_number)) : lane(in.numbers, l));
+      }
+      if (!plan.rotated || waiting) {
+        sums.write(out);
+        out_left -= 1;
+      }
+      waiting = 1;
+      kept_scales = in.scales;
+      second_before = second;
+      at.advance(plan);
+    }
+    first = out_left == 0;
   } while (!first);
 }
 

@@ -56,8 +56,9 @@ struct FromNumber {
 };
 
 template <class D>
-FromNumber exponent_value(const value_t& number, flag_t half, const ap_uint<8>& base, const ap_uint<8>& ones) {
+FromNumber exponent_value(const value_t& number, flag_t half, const ap_uint<8>& stored_base, const ap_uint<8>& ones) {
   const bool fp16 = D::has_fp16 && half;
+  const ap_uint<8> base = fp16 ? ap_uint<8>(stored_base.range(4, 0)) : stored_base;
   ap_uint<8> symbol = number.range(15, 8);
   if (fp16) symbol = number.range(15, 11);
   symbol &= ones;
@@ -72,7 +73,7 @@ FromNumber exponent_value(const value_t& number, flag_t half, const ap_uint<8>& 
     out.value.range(14, 10) = ap_uint<5>(field);
     out.value[15] = number[10];
   }
-  out.valid = (all_ones || symbol <= base) && !(fp16 && base > 31);
+  out.valid = (all_ones || symbol <= base) && base == stored_base;
   return out;
 }
 

@@ -101,17 +101,44 @@ ap_uint<8> code_of(const value_t& x, flag_t half, const ap_uint<8>& greatest_exp
   return p.c == 0 ? ap_uint<8>(0) : code;
 }
 
-// A sum of Width bits of levels z + q, times the group's scale, rounded to nearest even.
-//
+// Digits with the leading one at the top if the exponent reaches so far, and the exponent field, less the one that the
+// leading digit adds to it.
+template <int Width>
+struct Normalised {
+  ap_uint<Width> digits;
+  ap_uint<10> field;
+};
+
 // The magnitude is shifted up until its leading one is at the top, but no further than the exponent reaches: subnormals
-// keep zeros. `kDown` more places on top let it go down instead where even that is too high.
+// keep zeros. `room` is how far that is. `Down` more places on top let it go down instead where even that is too high.
+template <int Width, int Down>
+Normalised<Width + Down> normalised(const ap_uint<Width>& magnitude, const ap_int<10>& room) {
+  const ap_uint<5> zeros = magnitude.countLeadingZeros();
+  const ap_int<10> up = room < ap_int<10>(zeros) ? room : ap_int<10>(zeros);
+  const ap_uint<5> shift = up < -Down ? ap_uint<5>(0) : ap_uint<5>(up + Down);
+  Normalised<Width + Down> n;
+  n.digits = ap_uint<Width + Down>(magnitude) << shift;
+  n.field = room - up;
+  return n;
+}
+
+// Field and fraction of a value with `Kept` digits, rounded to nearest even; 2^16 and more where nothing fits.
+template <int Kept, int Width>
+ap_uint<18> rounded(const Normalised<Width>& n) {
+  const ap_uint<Kept> kept = n.digits.range(Width - 1, Width - Kept);
+  const flag_t half = n.digits[Width - Kept - 1];
+  const ap_uint<Width - Kept - 1> below = n.digits.range(Width - Kept - 2, 0);
+  const flag_t round_up = half & (flag_t(below != 0) | kept[0]);
+  return (ap_uint<18>(n.field) << (Kept - 1)) + kept + round_up;
+}
+
+// A sum of Width bits of levels z + q, times the group's scale, rounded to nearest even.
 template <class D, int Width>
 value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_uint<8>& greatest_exponent, flag_t half,
                flag_t eighth) {
   using N = Number<D>;
   constexpr int kProduct = Width - 1 + 4;
   constexpr int kDown = N::fraction_bits + 2;  // so far down all is below half of the last place
-  constexpr int kTop = kProduct + kDown;
   const bool fp16 = D::has_fp16 && half;
   const bool negative = sum < 0;
   const ap_uint<Width - 1> magnitude = negative ? ap_uint<Width - 1>(-sum) : ap_uint<Width - 1>(sum);
@@ -119,30 +146,13 @@ value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_uint<8>& 
   mantissa[3] = 1;
   const ap_uint<kProduct> product = magnitude * mantissa;
 
-  // Exponent that a leading one at the top has, above the least that there is: 1, or that of fp16.
+  // A leading one at the top has the exponent S + kProduct - 4; the least that there is has 1, or that of fp16.
   const ap_int<10> room = ap_int<10>(greatest_exponent) + ap_uint<5>(c.range(7, 3)) -
                           (31 + 4 + 1 - kProduct + (fp16 ? N::half_bias : 0) + (eighth ? 3 : 0));
-  const ap_uint<5> zeros = product.countLeadingZeros();
-  const ap_int<10> up = room < ap_int<10>(zeros) ? room : ap_int<10>(zeros);
-  const ap_uint<5> shift = up < -kDown ? ap_uint<5>(0) : ap_uint<5>(up + kDown);
-  const ap_uint<kTop> placed_sum = ap_uint<kTop>(product) << shift;
-  const ap_uint<10> field = room - up;  // one less, with the leading one to come
-
-  ap_uint<18> bits;
-  ap_uint<18> largest;
-  {
-    const ap_uint<8> kept = placed_sum.range(kTop - 1, kTop - 8);
-    const ap_uint<kTop - 8> dropped = placed_sum.range(kTop - 9, 0);
-    const flag_t round_up = dropped[kTop - 9] & (flag_t(ap_uint<kTop - 9>(dropped) != 0) | kept[0]);
-    bits = (ap_uint<18>(field) << 7) + kept + round_up;
-    largest = 0x7F7F;
-  }
+  const auto n = normalised<kProduct, kDown>(product, room);
+  ap_uint<18> bits = rounded<8>(n), largest = 0x7F7F;
   if (fp16) {
-    const ap_uint<11> kept = placed_sum.range(kTop - 1, kTop - 11);
-    const ap_uint<kTop - 11> dropped = placed_sum.range(kTop - 12, 0);
-    const flag_t round_up = dropped[kTop - 12] & (flag_t(ap_uint<kTop - 12>(dropped) != 0) | kept[0]);
-    bits = (ap_uint<18>(ap_uint<8>(field)) << 10) + kept + round_up;
-    if (field > 31) bits = 0x3FFFF;
+    bits = n.field > 31 ? ap_uint<18>(0x3FFFF) : rounded<11>(n);
     largest = 0x7BFF;
   }
   value_t result = bits > largest ? value_t(largest) : value_t(bits);
