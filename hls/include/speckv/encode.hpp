@@ -34,6 +34,8 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
   row_count_t<D> rows_left = 0, widths_left = 0, index = 0;
   page_count_t<D> left = 0;
   Cursor<D> at;
+  ap_uint<4> place = 0;  // of the next word in its beat
+  bool open = false;     // the section of words is still to be closed
   crc_t raw_crc = 0;
   bool first = true;
 encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. Only the CRC goes round with wide words
@@ -43,7 +45,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       plan = plans.read();
       const Fitted<D> f = fitted.read();
       rows_left = plan.rows;
-      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      widths_left = plan.exponents() ? row_count_t<D>(plan.rows + 1) : row_count_t<D>(0);
       rotated = plan.rotated;
       greatest_exponent = f.greatest_exponent;
       Coded<D> c;
@@ -61,13 +63,17 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       c.plan = plan;
       coded.write(c);
       left = plan.raw_beats;
+      open = plan.transform != kRaw;
       index = 0;
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
       const bool loads_row = rows_left != 0, sends_width = !loads_row && widths_left != 0;
-      const bool has_beat = !loads_row && !sends_width;
+      const bool has_beat = !loads_row && !sends_width && left != 0;
       Piece piece;
+      piece.words = 0;
+      word_count_t count = 0;
+      bool closes = false;
       if (loads_row) {
         const Row row = rows.read();
         table[index] = row.slots;
@@ -75,13 +81,17 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         index += 1;
         rows_left -= 1;
         piece.words = plan.exponents() ? beat_t(low_bytes(row.slots)) : row.slots;
-        piece.count = plan.exponents() ? kWordsPerBeat / 2 : kWordsPerBeat;
-        piece.ends = !plan.exponents() && rows_left == 0;
+        count = plan.exponents() ? kWordsPerBeat / 2 : kWordsPerBeat;
       } else if (sends_width) {
-        piece.words = widths_in.read();
-        piece.count = 1;
+        closes = widths_left == 1;
+        if (!closes) {
+          piece.words = widths_in.read();
+          count = 1;
+        }
         widths_left -= 1;
-        piece.ends = widths_left == 0;
+      } else if (!has_beat) {
+        closes = true;
+        open = false;
       } else {
         const beat_t beat = page.read();
         const beat_t raw = original_of(beat, rotated, originals...);
@@ -102,15 +112,16 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
           set_lane(numbers, l, number);
         }
         piece.words = plan.transform == kRaw ? raw : planes_of(numbers);
-        piece.count = plan.words() + width;
+        count = plan.words() + width;
         if (has_exponents<D>()) raw_crc = crc_next(raw_crc, raw);
         left -= 1;
-        piece.ends = left == 0;
         at.advance(plan);
       }
+      place_piece(piece, place, count, closes);
+      piece.last = !open && left == 0;
       if (has_beat || plan.transform != kRaw) pieces.write(piece);
     }
-    first = rows_left == 0 && widths_left == 0 && left == 0;
+    first = rows_left == 0 && widths_left == 0 && left == 0 && !open;
     if (first) raw_crcs.write(raw_crc);
   } while (!first);
 }
@@ -127,33 +138,25 @@ template <class D>
 void seal(hls::stream<Coded<D>>& coded, beat_stream& headers, hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs,
           beat_stream& payload, hls::stream<Sealed<D>>& sealed) {
   Coded<D> c = Coded<D>();
-  beat_t head = 0;
-  payload_count_t<D> left = 0;
-  Packer packer;
+  beat_t head = 0, kept = 0;
   crc_t crc = 0;
   bool first = true;
-seal_beats:  // II = 1: a beat's words in every cycle. Round go the kept words, one multiplexer, and the CRC's register
+seal_beats:  // II = 1: a raw beat's words in every cycle. Round go the kept words, one multiplexer, and the CRC's register
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
       c = coded.read();
       head = headers.read();
-      left = c.plan.payload_beats;
-      first = left == 0;
+      first = c.plan.payload_beats == 0;
       crc = kCrcStart;
     } else {
-      Piece piece;
-      piece.words = 0;
-      piece.count = 0;
-      piece.ends = 1;
-      if (packer.flushing == 0) piece = pieces.read();
-      beat_t beat;
-      if (packer.step(piece, beat)) {
+      const Piece piece = pieces.read();
+      const beat_t beat = appended(kept, piece);
+      if (piece.sends) {
         payload.write(beat);
-        first = left == 1;
-        left -= 1;
         crc = crc_next(crc, beat);
       }
+      first = piece.last;
     }
     if (first) {
       using namespace header;

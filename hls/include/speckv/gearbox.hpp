@@ -1,7 +1,7 @@
 // Words in and out of beats: `k` words of 4 bytes for every raw beat, in planes.
 //
-// `pack` and `unpack` are mirrors: both keep one beat, turn the other one round by whole words, and choose word by word
-// between the two. What decides about the next step is the number of words that are kept, four bits.
+// In and out are mirrors: both keep one beat, turn the other one round by whole words, and choose word by word between the
+// two. Where words go is found before, by a process that only counts, so that nothing wide decides about the next step.
 #pragma once
 
 #include "cursor.hpp"
@@ -62,33 +62,32 @@ number_bits:
   return numbers;
 }
 
-// Some words of a section; those above `count` are zero.
+// Some words of a section, zeros above them, and where they go.
 struct Piece {
   beat_t words;
-  word_count_t count;
-  flag_t ends;  // the section's last: it is padded to a whole beat
+  ap_uint<4> place;  // words in the beat before them
+  flag_t fills;      // they fill the beat
+  flag_t sends;      // it is complete, or the section's last
+  flag_t last;       // of the page
 };
 
-// Appends pieces to beats.
-struct Packer {
-  beat_t kept = 0;
-  ap_uint<4> count = 0;     // words in `kept`
-  flag_t flushing = 0;      // a section ended with more words than its beat could hold
+// Places for pieces of `count` words, one behind the other; nothing but a sum of four bits is carried along. A section is
+// closed with a piece of no words.
+inline void place_piece(Piece& piece, ap_uint<4>& place, const word_count_t& count, bool closes) {
+  const ap_uint<5> total = place + count;
+  piece.place = place;
+  piece.fills = total[4];
+  piece.sends = piece.fills | flag_t(closes && place != 0);
+  place = closes ? ap_uint<4>(0) : ap_uint<4>(total.range(3, 0));
+}
 
-  // Takes a piece, or while `flushing` nothing; true if `beat` is to be sent. What goes round is one addition of four bits.
-  bool step(const Piece& piece, beat_t& beat) {
-    const beat_t turned_words = turned(piece.words, count);
-    const ap_uint<5> total = count + piece.count;
-    const bool full = total[4];
-    const ap_uint<4> rest = total.range(3, 0);
-    beat = joined(kept, turned_words, count);
-    kept = full ? turned_words : beat;
-    const bool was_flushing = flushing;
-    flushing = piece.ends && full && rest != 0;
-    count = was_flushing || (piece.ends && !full) ? ap_uint<4>(0) : rest;
-    return full || piece.ends;
-  }
-};
+// The beat that a piece goes to. `kept` becomes what is left for the next one.
+inline beat_t appended(beat_t& kept, const Piece& piece) {
+  const beat_t words = turned(piece.words, piece.place);
+  const beat_t beat = joined(kept, words, piece.place);
+  kept = piece.fills ? words : beat;
+  return beat;
+}
 
 // The next words out of beats; what stands above them is rubbish. The last `count` words of `kept` are not taken yet, and
 // `fresh` is the beat behind it.

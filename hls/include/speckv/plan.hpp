@@ -13,7 +13,7 @@ template <class D>
 using page_count_t = ap_uint<bits_for(D::max_page_beats)>;
 
 template <class D>
-using row_count_t = ap_uint<bits_for(D::max_rows)>;
+using row_count_t = ap_uint<bits_for(D::max_rows + 1)>;
 
 // Whether any codec, or any codec with a bit of kPrefixed or kRotated, is in the design: what is not costs nothing.
 template <class D>
