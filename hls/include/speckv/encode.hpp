@@ -35,7 +35,7 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
   page_count_t<D> left = 0;
   Cursor<D> at;
   ap_uint<4> place = 0;  // of the next word in its beat
-  bool open = false;     // the section of words is still to be closed
+  bool open = false;     // the section of words is to be closed at its end
   crc_t raw_crc = 0;
   bool first = true;
 encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. Only the CRC goes round with wide words
@@ -64,6 +64,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       coded.write(c);
       left = plan.raw_beats;
       open = plan.transform != kRaw;
+      first = plan.raw_beats == 0;
       index = 0;
       at = Cursor<D>();
       raw_crc = kCrcStart;
@@ -91,7 +92,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         widths_left -= 1;
       } else if (!has_beat) {
         closes = true;
-        open = false;
+        first = true;
       } else {
         const beat_t beat = page.read();
         const beat_t raw = original_of(beat, rotated, originals...);
@@ -114,14 +115,14 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         piece.words = plan.transform == kRaw ? raw : planes_of(numbers);
         count = plan.words() + width;
         if (has_exponents<D>()) raw_crc = crc_next(raw_crc, raw);
+        first = !open && left == 1;
         left -= 1;
         at.advance(plan);
       }
       place_piece(piece, place, count, closes);
-      piece.last = !open && left == 0;
+      piece.last = first;
       if (has_beat || plan.transform != kRaw) pieces.write(piece);
     }
-    first = rows_left == 0 && widths_left == 0 && left == 0 && !open;
     if (first) raw_crcs.write(raw_crc);
   } while (!first);
 }
