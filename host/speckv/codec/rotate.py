@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from speckv.codec.values import BF16, Floats, ValueFormat, exponent, round_words
+from speckv.codec.values import BF16, Doubles, Floats, ValueFormat, exponent, round_words
 
 RUN = 64
 SHIFT = 3
@@ -44,14 +43,18 @@ def forward(patterns: Floats, format_: ValueFormat) -> Floats:
     return rotated
 
 
-def backward(levels: Floats) -> NDArray[np.float32]:
-    """H * levels / 8 of runs [..., 64]; runs of 32 as they are. Integers of at most 15 bits, exact in float32."""
+def backward(levels: Floats, scale: Doubles) -> Doubles:
+    """Rotate the levels of runs [..., 64] in place; the scale that they now have. Runs of 32 stay as they are.
+
+    Sums of 64 levels are integers of at most 15 bits, exact in float32.
+    """
     if levels.shape[-1] < RUN:
-        return levels
-    return (levels @ HADAMARD) * np.float32(1 / (1 << SHIFT))
+        return scale
+    levels[...] = levels @ HADAMARD
+    return scale / (1 << SHIFT)
 
 
-def run_error(decoded: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+def run_error(decoded: Doubles, step: Doubles) -> Doubles:
     """The Euclidean error of runs [..., channels] whose rotated values are quantised with an error of `step` each.
 
     To that comes the rounding of the rotated values y to 8 bits, at most 2^-8 * max |y| each (2^-134 for subnormals),
