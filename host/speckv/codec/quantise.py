@@ -54,11 +54,7 @@ def _encode(
     patterns: Floats, finite: NDArray[np.bool_], format_: ValueFormat, code_bits: int, shape: PageShape
 ) -> Quantised:
     groups = Groups(shape)
-    ranges = np.empty((2, len(patterns), *shape.group_grid), np.float32)
-    lo, hi = ranges
-    for slab, least, greatest in zip(groups.slabs(patterns), groups.members(lo), groups.members(hi), strict=True):
-        slab.min(axis=groups.axis, keepdims=True, out=least)
-        slab.max(axis=groups.axis, keepdims=True, out=greatest)
+    lo, hi = groups.reduce(np.minimum, patterns), groups.reduce(np.maximum, patterns)
     fit = _Fit.of(lo, hi, format_.bias, code_bits)
     factor = fit.factor.astype(fit.working_type(format_))
     codes = np.empty(patterns.shape, np.uint8)
