@@ -24,7 +24,7 @@ from speckv.frame import CODE_TABLES, Codec, Dtype, Kind, PageShape
 from speckv.resources import hls_root, write_atomic
 
 PATH = hls_root() / "code_tables.yaml"
-PAGE_TOKENS = (16, 64)
+PAGE_TOKENS = (32, 64)
 ROUNDS = 100
 
 Counts = NDArray[np.int64]
