@@ -17,6 +17,7 @@ import yaml
 
 from speckv import frame
 from speckv.checks import cut, shown
+from speckv.code_tables import code_tables
 from speckv.errors import DesignError
 from speckv.resources import hls_root
 
@@ -183,13 +184,14 @@ class Design:
 
     @cached_property
     def hash(self) -> int:
-        """64-bit fingerprint of format version and parameters (not of name and description).
+        """64-bit fingerprint of format version, code tables and parameters (not of name and description).
 
         The same in every process and on every machine; rendered files and RTL manifests name it.
         """
         facts = {key: value for key, value in self.parameters().items() if key != "description"}
         facts["clock_mhz"] = float(facts["clock_mhz"])
         facts["format_version"] = self.format_version
+        facts["code_tables"] = self.code_tables
         canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         return int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big")
 
@@ -197,6 +199,11 @@ class Design:
     def format_version(self) -> int:
         """Version of the frame format."""
         return frame.VERSION
+
+    @property
+    def code_tables(self) -> tuple[tuple[int, ...], ...]:
+        """Code lengths, in bits, of the 16 symbols in each of the format's 8 tables."""
+        return code_tables()
 
     @property
     def hash_hex(self) -> str:

@@ -23,7 +23,7 @@ Bytes = NDArray[np.uint8]
 _SHAPES = {2: "[tokens, channels]", 3: "[pages, tokens, channels]"}
 
 # values per block: large enough to hide numpy's cost per call, small enough for the second-level cache
-_BLOCK_VALUES = 1 << 16
+_BLOCK_VALUES = 1 << 17
 
 
 def check_pages(pages: object, design: Design, *, dimensions: tuple[int, ...] = (2, 3)) -> Pages:

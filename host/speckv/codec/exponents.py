@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from speckv.codec.base import Bytes, Pages, Payloads
 from speckv.codec.groups import Groups
 from speckv.frame import LANES, Dtype, Kind, PageShape
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 ESCAPE = 0xFF
 NARROW_BITS = 4
@@ -137,7 +139,7 @@ def read_base_section(payloads: Payloads, shape: PageShape) -> tuple[Bytes, NDAr
     return bases, tile_words.reshape(-1, shape.token_tiles, shape.blocks)
 
 
-def per_beat(per_tile: NDArray[np.uint8], shape: PageShape) -> NDArray[np.uint8]:
+def per_beat(per_tile: NDArray[_Scalar], shape: PageShape) -> NDArray[_Scalar]:
     """What holds for each tile, [n, token tiles, blocks, ...], for each beat in page order, [n, beats, ...]."""
     per_token = np.repeat(per_tile, shape.tile_tokens, axis=1)[:, : shape.tokens]
     return per_token.reshape(len(per_tile), shape.beats, *per_tile.shape[3:])

@@ -54,6 +54,15 @@ class Groups:
             if cut < channels:
                 yield values[:, :, None, cut:]
 
+    def reduce(self, ufunc: np.ufunc, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
+        """`np.minimum` or `np.maximum` of each group of [n, tokens, channels]: [n, *shape.group_grid]."""
+        if self.axis == 3:  # many short runs, which reduceat does at once
+            return ufunc.reduceat(values, np.arange(0, self._length, self._size), axis=2)
+        reduced = np.empty((len(values), *self.shape.group_grid), values.dtype)
+        for slab, member in zip(self.slabs(values), self.members(reduced), strict=True):
+            ufunc.reduce(slab, axis=self.axis, keepdims=True, out=member)
+        return reduced
+
     def members(self, per_group: NDArray[_Scalar]) -> Iterator[NDArray[_Scalar]]:
         """One number a group, [n, *shape.group_grid], as it broadcasts over each slab."""
         for part in np.split(per_group, [self._length // self._size], axis=self.axis - 1):

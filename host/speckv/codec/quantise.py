@@ -54,11 +54,7 @@ def _encode(
     patterns: Floats, finite: NDArray[np.bool_], format_: ValueFormat, code_bits: int, shape: PageShape
 ) -> Quantised:
     groups = Groups(shape)
-    ranges = np.empty((2, len(patterns), *shape.group_grid), np.float32)
-    lo, hi = ranges
-    for slab, least, greatest in zip(groups.slabs(patterns), groups.members(lo), groups.members(hi), strict=True):
-        slab.min(axis=groups.axis, keepdims=True, out=least)
-        slab.max(axis=groups.axis, keepdims=True, out=greatest)
+    lo, hi = groups.reduce(np.minimum, patterns), groups.reduce(np.maximum, patterns)
     fit = _Fit.of(lo, hi, format_.bias, code_bits)
     factor = fit.factor.astype(fit.working_type(format_))
     codes = np.empty(patterns.shape, np.uint8)
@@ -186,9 +182,6 @@ def decode(codes: Bytes, parameters: Parameters, rotated: bool, shape: PageShape
     lowest = int(parameters.power[parameters.code > 0].min(initial=0))
     exact = format_.is_exact(lowest - rotate.SHIFT * rotated)
     scale = np.ldexp(parameters.scale, -format_.bias)
-    if exact:
-        # a scale beyond float32 gives the largest finite value with every level but 0, as does the greatest float32
-        scale = np.minimum(scale, _GREATEST_FLOAT32).astype(np.float32)
     zero = parameters.zero.astype(np.float32)
     values = np.empty(codes.shape, np.float32)
     patterns = values if exact else np.empty(codes.shape, np.float64)
@@ -203,7 +196,10 @@ def decode(codes: Bytes, parameters: Parameters, rotated: bool, shape: PageShape
         ):
             np.add(code_slab, z, out=level_slab)
             if rotated:
-                level_slab[...] = rotate.backward(level_slab)
+                step = rotate.backward(level_slab, step)
+            if exact:
+                # a step beyond float32 makes every level but 0 the largest finite value, as does the greatest float32
+                step = np.minimum(step, _GREATEST_FLOAT32).astype(np.float32)
             np.multiply(level_slab, step, out=slab)
     patterns += 0.0  # a negative level without a scale gave -0
     return format_.narrow(patterns)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from speckv.codec.values import BF16, Floats, ValueFormat, exponent, round_words
+from speckv.codec.values import BF16, Doubles, Floats, ValueFormat, exponent, round_words
 
 RUN = 64
 SHIFT = 3
@@ -25,33 +24,42 @@ def forward(patterns: Floats, format_: ValueFormat) -> Floats:
 
     Sums of 64 integers of at most 16 bits are exact in float32, in whatever order a matrix product adds them.
     """
-    channels = patterns.shape[-1]
+    count, tokens, channels = patterns.shape
+    Er = exponent(np.maximum.reduceat(np.abs(patterns), np.arange(0, channels, RUN), axis=2)) + format_.bias
     rotated = np.empty(patterns.shape, np.float32)
-    for start, length in runs(channels):
-        run = patterns[..., start : start + length]
-        run = run.reshape(*run.shape[:-1], -1, min(length, RUN))
-        Er = exponent(np.abs(run).max(axis=-1, keepdims=True)) + format_.bias
-        shift = (142 + format_.bias - Er).astype(np.int32)
+    for start, length in _runs(channels):
+        run = patterns[..., start : start + length].reshape(count, tokens, -1, min(length, RUN))
+        run_Er = Er[:, :, start // RUN :, None][:, :, : run.shape[2]]
+        shift = (142 + format_.bias - run_Er).astype(np.int32)
         # in two steps, for the whole may be beyond a float32's exponent; what the first makes inexact is below one unit
         fixed = run * np.ldexp(np.float32(1), shift // 2)
         fixed *= np.ldexp(np.float32(1), shift - shift // 2)
         np.trunc(fixed, out=fixed)
-        sums = fixed @ HADAMARD if length >= RUN else fixed * np.float32(1 << SHIFT)
-        sums *= np.ldexp(np.float32(1), (Er - 145).astype(np.int32))
-        rotated[..., start : start + length] = sums.reshape(*sums.shape[:-2], length)
+        sums = _rotated(fixed) if length >= RUN else fixed * np.float32(1 << SHIFT)
+        sums *= np.ldexp(np.float32(1), (run_Er - 145).astype(np.int32))
+        rotated[..., start : start + length] = sums.reshape(count, tokens, length)
     words = round_words(rotated.view(np.uint32), BF16.dropped_bits)
     words &= np.uint32(-1 << BF16.dropped_bits & 0xFFFFFFFF)
     return rotated
 
 
-def backward(levels: Floats) -> NDArray[np.float32]:
-    """H * levels / 8 of runs [..., 64]; runs of 32 as they are. Integers of at most 15 bits, exact in float32."""
+def backward(levels: Floats, scale: Doubles) -> Doubles:
+    """Rotate the levels of runs [..., 64] in place; the scale that they now have. Runs of 32 stay as they are.
+
+    Sums of 64 levels are integers of at most 15 bits, exact in float32.
+    """
     if levels.shape[-1] < RUN:
-        return levels
-    return (levels @ HADAMARD) * np.float32(1 / (1 << SHIFT))
+        return scale
+    levels[...] = _rotated(levels)
+    return scale / (1 << SHIFT)
 
 
-def run_error(decoded: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rotated(levels: Floats) -> Floats:
+    """H times each run [..., 64], as one matrix product."""
+    return (levels.reshape(-1, RUN) @ HADAMARD).reshape(levels.shape)
+
+
+def run_error(decoded: Doubles, step: Doubles) -> Doubles:
     """The Euclidean error of runs [..., channels] whose rotated values are quantised with an error of `step` each.
 
     To that comes the rounding of the rotated values y to 8 bits, at most 2^-8 * max |y| each (2^-134 for subnormals),
@@ -65,7 +73,7 @@ def run_error(decoded: NDArray[np.float64], step: NDArray[np.float64]) -> NDArra
     return 8 * each if whole else each
 
 
-def runs(channels: int) -> list[tuple[int, int]]:
+def _runs(channels: int) -> list[tuple[int, int]]:
     """First channel and length of the whole runs together, and of the last one if it is short."""
     whole = channels - channels % RUN
     return [(start, length) for start, length in ((0, whole), (whole, channels - whole)) if length]

@@ -94,7 +94,8 @@ class Bits:
 
 def rounded_to(significant_bits: int, least_place: int, exact: Fraction) -> Fraction:
     """The magnitude of `exact` in so many significant bits, ties to even, at no place below 2^least_place."""
-    magnitude, place = abs(exact), least_place
+    magnitude = abs(exact)
+    place = max(least_place, magnitude.numerator.bit_length() - magnitude.denominator.bit_length() - significant_bits)
     while magnitude >= two_to(place + significant_bits):
         place += 1
     units, rest = divmod(magnitude / two_to(place), 1)

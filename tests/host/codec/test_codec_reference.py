@@ -10,7 +10,7 @@ from speckv import codec, frame
 from speckv.frame import Codec, Dtype, Kind
 
 TABLES = reference.code_tables()
-SHAPES = [(1, 32), (2, 96), (3, 64), (9, 128), (5, 192), (17, 96), (64, 32), (65, 64), (130, 32)]
+SHAPES = [(1, 32), (3, 64), (5, 96), (9, 128), (17, 32), (66, 32), (130, 32)]
 
 
 def check_encoding(page: np.ndarray, used: Codec, kind: Kind, dtype: Dtype) -> codec.Encoded:
@@ -41,7 +41,7 @@ def check_decoding(payload: bytes, header: frame.Header) -> None:
     assert not len(differing), f"first at token and channel {differing[0]}"
 
 
-def hostile_payloads(payload: bytes, header: frame.Header, rng: np.random.Generator) -> list[tuple[bytes, frame.Header]]:
+def hostile(payload: bytes, header: frame.Header, rng: np.random.Generator) -> list[tuple[bytes, frame.Header]]:
     """Payloads of the same length, a little and wholly wrong, with header fields that change their meaning."""
     image = np.frombuffer(payload, np.uint8)
     flipped = image.copy()
@@ -59,14 +59,14 @@ def hostile_payloads(payload: bytes, header: frame.Header, rng: np.random.Genera
 def test_codec_is_the_format(used: Codec, kind: Kind, dtype: Dtype) -> None:
     rng = np.random.default_rng([used, kind, dtype])
     names = list(PAGES)
-    for index, shape in enumerate(SHAPES):
-        for name in (names[index % len(names)], "bells", str(rng.choice(names))):
+    for shape in SHAPES:
+        for name in ("bells", str(rng.choice(names))):
             page = PAGES[name](rng, shape, dtype)
             made = check_encoding(page, used, kind, dtype)
             header = header_for(shape, made.codec, kind, dtype, scale_exponent=made.scale_exponent, table=made.table)
             check_decoding(made.payload, header)
-            if name == "bells" and page.size < 3000:
-                for payload, spoilt in hostile_payloads(made.payload, header, rng):
+            if name == "bells" and page.size < 1000:
+                for payload, spoilt in hostile(made.payload, header, rng):
                     check_decoding(payload, spoilt)
 
 
