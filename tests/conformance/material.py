@@ -62,7 +62,7 @@ def _any_bits(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
 
 def _subnormal(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
     """Subnormals and a few exponents above: scales have to be cut off, products to be shifted down."""
-    least = 4 * (dtype == Dtype.FP16 and 0x400 or 0x80)
+    least = 4 * (0x400 if dtype == Dtype.FP16 else 0x80)
     return (rng.integers(0, least, shape) | (rng.integers(0, 2, shape) << 15)).astype(np.uint16)
 
 
