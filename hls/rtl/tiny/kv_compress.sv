@@ -14951,117 +14951,110 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
 );
 
   reg          started;
-  reg          first_0_r0_ready;
-  reg          first_0_r0;
-  reg          open_0_r0_ready;
-  reg          plan_sroa_5_0_r0_ready;
-  reg  [2:0]   plan_sroa_5_0_r0;
-  reg          plan_sroa_39_0_r0_ready;
-  reg          plan_sroa_39_0_r0;
-  reg          plan_sroa_44_0_r0_ready;
-  reg          plan_sroa_48_0_r0_ready;
-  reg          plan_sroa_51_0_r0_ready;
-  reg          plan_sroa_54_0_r0_ready;
-  reg          rotated_sroa_0_0_r0_ready;
   reg          rotated_sroa_0_0_r0;
-  reg          greatest_exponent_sroa_0_0_r0_ready;
-  reg          rows_left_sroa_0_0_r0_ready;
+  reg          first_0_r0;
   reg  [3:0]   rows_left_sroa_0_0_r0;
-  reg          widths_left_sroa_0_0_r0_ready;
   reg  [3:0]   widths_left_sroa_0_0_r0;
-  reg          index_sroa_0_0_r0_ready;
-  reg  [7:0]   index_sroa_0_0_r0;
-  reg          place_sroa_0_0_r0_ready;
-  reg          left_sroa_0_0_r0_ready;
   reg  [9:0]   left_sroa_0_0_r0;
-  reg          at_sroa_35_0_r0_ready;
   reg  [7:0]   at_sroa_35_0_r0;
-  reg          at_sroa_28_0_r0_ready;
-  reg  [15:0]  at_sroa_28_0_r0;
-  reg          at_sroa_22_0_r0_ready;
-  reg          at_sroa_17_0_r0_ready;
-  reg          at_sroa_11_0_r0_ready;
-  reg          at_sroa_0_0_r0_ready;
-  reg  [7:0]   at_sroa_0_0_r0;
-  reg          raw_crc_sroa_0_0_r0_ready;
   reg          valid0_0;
-  reg          valid0_12;
+  reg          valid0_15;
   wire         _GEN;
-  reg          valid0_11;
+  reg          valid0_14;
   wire         _GEN_0;
-  reg          valid0_10;
+  reg          valid0_13;
   wire         _GEN_1;
-  reg          valid0_9;
+  reg          valid0_12;
   wire         _GEN_2;
-  reg          valid0_8;
+  reg          valid0_11;
   wire         _GEN_3;
-  reg          valid0_7;
+  reg          valid0_10;
   wire         _GEN_4;
-  reg          valid0_6;
+  reg          valid0_9;
   wire         _GEN_5;
-  reg          valid0_5;
+  reg          valid0_8;
   wire         _GEN_6;
-  reg          valid0_4;
+  reg          valid0_7;
   wire         _GEN_7;
-  reg          valid0_3;
+  reg          valid0_6;
   wire         _GEN_8;
-  reg          valid0_2;
+  reg          valid0_5;
   wire         _GEN_9;
-  reg          valid0_1;
+  reg          valid0_4;
   wire         _GEN_10;
+  reg          valid0_3;
   wire         _GEN_11;
+  reg          valid0_2;
+  wire         _GEN_12;
+  reg          valid0_1;
+  wire         _GEN_13;
+  wire         _GEN_14;
   wire [3:0]   _widths_0_rd;
   wire [511:0] _table_0_rd;
-  wire         _GEN_12 = rows_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_13 = widths_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_14 = _GEN_12 & _GEN_13;
-  wire         _GEN_15 = ~first_0_r0 & ~_GEN_14;
-  wire         _GEN_16 = _GEN_15 & ~_GEN_12;
-  wire         _GEN_17 = _GEN_11 & _GEN_16;
-  wire         _GEN_18 = ~_GEN_13 & widths_left_sroa_0_0_r0 != 4'h1;
-  wire         _GEN_19 = _GEN_18 & _GEN_12 & _GEN_15;
-  wire         _GEN_20 = left_sroa_0_0_r0 == 10'h0;
-  wire         _GEN_21 = ~_GEN_20 & ~first_0_r0 & _GEN_14;
-  wire         _GEN_22 = _GEN_11 & _GEN_21;
-  wire         _GEN_23 = ~_GEN_20 & _GEN_14 & rotated_sroa_0_0_r0 & ~first_0_r0;
-  wire         _GEN_24 = plan_sroa_5_0_r0[2:1] == 2'h0;
-  wire [2:0]   _GEN_25 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0[2:0];
-  wire         _GEN_26 = plan_sroa_5_0_r0 == 3'h1;
-  wire         _GEN_27 = _GEN_11 & _GEN_21 & _GEN_26;
-  wire         _GEN_28 = _GEN_11 & first_0_r0;
-  wire         _GEN_29 = fitted_dout[18:9] < plans_dout[35:26];
-  wire         _GEN_30 = (|(plans_dout[6:5])) & ~(fitted_dout[8]);
-  wire         _GEN_31 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_32 = _GEN_29 & ~_GEN_30 | ~_GEN_30 & ~_GEN_31;
-  wire [2:0]   _GEN_33 = _GEN_32 ? plans_dout[6:4] : 3'h0;
-  wire         _GEN_34 = ~_GEN_29 & _GEN_31;
-  assign _GEN_11 =
+  wire         _GEN_15 = rows_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_16 = widths_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_17 = _GEN_15 & _GEN_16;
+  wire         _GEN_18 = ~first_0_r0 & ~_GEN_17;
+  wire         _GEN_19 = _GEN_18 & ~_GEN_15;
+  wire         _GEN_20 = ~_GEN_16 & widths_left_sroa_0_0_r0 != 4'h1;
+  wire         _GEN_21 = _GEN_20 & _GEN_15 & _GEN_18;
+  wire         _GEN_22 = left_sroa_0_0_r0 == 10'h0;
+  wire         _GEN_23 = ~_GEN_22 & ~first_0_r0 & _GEN_17;
+  wire         _GEN_24 = ~_GEN_22 & _GEN_17 & ~first_0_r0 & rotated_sroa_0_0_r0;
+  wire         _GEN_25 = _GEN_14 & first_0_r0;
+  wire         _GEN_26 = fitted_dout[18:9] < plans_dout[35:26];
+  wire         _GEN_27 = (|(plans_dout[6:5])) & ~(fitted_dout[8]);
+  wire         _GEN_28 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_29 = _GEN_26 & ~_GEN_27 | ~_GEN_27 & ~_GEN_28;
+  wire [2:0]   _GEN_30 = _GEN_29 ? plans_dout[6:4] : 3'h0;
+  wire         _GEN_31 = ~_GEN_26 & _GEN_28;
+  assign _GEN_14 =
     valid0_0
-    & ~(_GEN_16 & ~rows_empty_n | _GEN_19 & ~widths_in_empty_n | _GEN_21 & ~page_empty_n
-        | _GEN_23 & ~originals_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
-        & ~fitted_empty_n | first_0_r0 & ~coded_full_n | ~raw_crc_sroa_0_0_r0_ready
-        | ~at_sroa_0_0_r0_ready | ~at_sroa_11_0_r0_ready | ~at_sroa_17_0_r0_ready
-        | ~at_sroa_22_0_r0_ready | ~at_sroa_28_0_r0_ready | ~at_sroa_35_0_r0_ready
-        | ~left_sroa_0_0_r0_ready | ~index_sroa_0_0_r0_ready
-        | ~widths_left_sroa_0_0_r0_ready | ~rows_left_sroa_0_0_r0_ready
-        | ~greatest_exponent_sroa_0_0_r0_ready | ~rotated_sroa_0_0_r0_ready
-        | ~plan_sroa_54_0_r0_ready | ~plan_sroa_51_0_r0_ready | ~plan_sroa_48_0_r0_ready
-        | ~plan_sroa_44_0_r0_ready | ~plan_sroa_39_0_r0_ready | ~plan_sroa_5_0_r0_ready
-        | ~open_0_r0_ready | ~first_0_r0_ready) & (~valid0_1 | _GEN_10);
-  assign _GEN_10 = valid0_1 & place_sroa_0_0_r0_ready & (~valid0_2 | _GEN_9);
-  assign _GEN_9 = valid0_2 & (~valid0_3 | _GEN_8);
-  assign _GEN_8 = valid0_3 & (~valid0_4 | _GEN_7);
-  assign _GEN_7 = valid0_4 & (~valid0_5 | _GEN_6);
-  assign _GEN_6 = valid0_5 & (~valid0_6 | _GEN_5);
-  assign _GEN_5 = valid0_6 & (~valid0_7 | _GEN_4);
-  assign _GEN_4 = valid0_7 & (~valid0_8 | _GEN_3);
-  assign _GEN_3 = valid0_8 & (~valid0_9 | _GEN_2);
-  assign _GEN_2 = valid0_9 & (~valid0_10 | _GEN_1);
-  assign _GEN_1 = valid0_10 & (~valid0_11 | _GEN_0);
-  assign _GEN_0 = valid0_11 & (~valid0_12 | _GEN);
+    & ~(_GEN_19 & ~rows_empty_n | _GEN_21 & ~widths_in_empty_n | _GEN_23 & ~page_empty_n
+        | _GEN_24 & ~originals_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
+        & ~fitted_empty_n | first_0_r0 & ~coded_full_n) & (~valid0_1 | _GEN_13);
+  assign _GEN_13 = valid0_1 & (~valid0_2 | _GEN_12);
+  assign _GEN_12 = valid0_2 & (~valid0_3 | _GEN_11);
   reg          and_r0s1;
   reg          and_r0s2;
   reg          and_r0s3;
+  wire         _GEN_32 = _GEN_11 & and_r0s3;
+  reg  [7:0]   index_sroa_0_0_r0s1;
+  reg  [7:0]   index_sroa_0_0_r0s2;
+  reg  [7:0]   index_sroa_0_0_r0s3;
+  reg  [515:0] rows_r0s1;
+  reg  [515:0] rows_r0s2;
+  reg  [515:0] rows_r0s3;
+  reg          and_r0s1__1;
+  reg          and_r0s2__1;
+  reg          and_r0s3__1;
+  wire         _GEN_33 = _GEN_11 & and_r0s3__1;
+  reg          or_cond89_r0s1;
+  reg          or_cond89_r0s2;
+  reg          or_cond89_r0s3;
+  reg  [7:0]   at_sroa_0_0_r0s2;
+  reg  [7:0]   at_sroa_0_0_r0s3;
+  wire [2:0]   _GEN_34 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s3[2:0];
+  reg  [15:0]  at_sroa_28_0_r0s3;
+  reg          and_r0s1__2;
+  reg          and_r0s2__2;
+  reg          and_r0s3__2;
+  wire         _GEN_35 = _GEN_11 & and_r0s3__2;
+  assign _GEN_11 = valid0_3 & (~valid0_4 | _GEN_10);
+  assign _GEN_10 = valid0_4 & (~valid0_5 | _GEN_9);
+  assign _GEN_9 = valid0_5 & (~valid0_6 | _GEN_8);
+  assign _GEN_8 = valid0_6 & (~valid0_7 | _GEN_7);
+  assign _GEN_7 = valid0_7 & (~valid0_8 | _GEN_6);
+  assign _GEN_6 = valid0_8 & (~valid0_9 | _GEN_5);
+  assign _GEN_5 = valid0_9 & (~valid0_10 | _GEN_4);
+  assign _GEN_4 = valid0_10 & (~valid0_11 | _GEN_3);
+  assign _GEN_3 = valid0_11 & (~valid0_12 | _GEN_2);
+  assign _GEN_2 = valid0_12 & (~valid0_13 | _GEN_1);
+  assign _GEN_1 = valid0_13 & (~valid0_14 | _GEN_0);
+  assign _GEN_0 = valid0_14 & (~valid0_15 | _GEN);
+  reg          and_r0s1__3;
+  reg          and_r0s2__3;
+  reg          and_r0s3__3;
   reg          and_r0s4;
   reg          and_r0s5;
   reg          and_r0s6;
@@ -15071,24 +15064,46 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s10;
   reg          and_r0s11;
   reg          and_r0s12;
-  reg  [518:0] shl_i4228_r0s1;
-  reg  [518:0] shl_i4228_r0s2;
+  reg          and_r0s13;
+  reg          and_r0s14;
+  reg          and_r0s15;
+  reg          select_r0s1;
+  reg          select_r0s2;
+  reg          select_r0s3;
+  reg          select_r0s4;
+  reg          select_r0s5;
   reg          or_r0s1;
   reg          or_r0s2;
-  reg          and_r0s1__1;
-  reg          and_r0s2__1;
-  reg  [4:0]   add_i4084_r0s2;
-  reg  [3:0]   place_sroa_0_0_r0s2;
+  reg          or_r0s3;
+  reg          or_r0s4;
+  reg          or_r0s5;
+  reg          and_r0s1__4;
+  reg          and_r0s2__4;
+  reg          and_r0s3__4;
+  reg          and_r0s4__1;
+  reg          and_r0s5__1;
   reg          or_r0s1__1;
-  reg  [7:0]   select_r0s1;
-  reg  [7:0]   ref_tmp175_sroa_0_0_r0s1;
+  reg          or_r0s2__1;
+  reg          or_r0s3__1;
+  reg          or_r0s4__1;
+  reg  [7:0]   select_r0s1__1;
+  reg  [7:0]   select_r0s2__1;
+  reg  [7:0]   select_r0s3__1;
+  reg  [7:0]   select_r0s4__1;
+  reg  [7:0]   ref_tmp179_sroa_0_0_r0s1;
+  reg  [7:0]   ref_tmp179_sroa_0_0_r0s2;
+  reg  [7:0]   ref_tmp179_sroa_0_0_r0s3;
+  reg  [7:0]   ref_tmp179_sroa_0_0_r0s4;
   reg          xor_r0s1;
-  reg  [4:0]   count_sroa_0_0_ph_r0s2;
-  reg          closes_0129634_r0s1;
-  reg          v1126_r0s2;
-  reg  [518:0] or_r0s3;
-  reg  [518:0] or_r0s4;
-  reg  [518:0] or_r0s5;
+  reg          xor_r0s2;
+  reg          xor_r0s3;
+  reg          xor_r0s4;
+  reg  [4:0]   count_sroa_0_0_ph_r0s5;
+  reg          closes_0129630_r0s1;
+  reg          closes_0129630_r0s2;
+  reg          closes_0129630_r0s3;
+  reg          closes_0129630_r0s4;
+  reg          closes_0129630_r0s5;
   reg  [518:0] or_r0s6;
   reg  [518:0] or_r0s7;
   reg  [518:0] or_r0s8;
@@ -15096,9 +15111,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [518:0] or_r0s10;
   reg  [518:0] or_r0s11;
   reg  [518:0] or_r0s12;
-  reg          or_r0s3__1;
-  reg          or_r0s4__1;
-  reg          or_r0s5__1;
+  reg  [518:0] or_r0s13;
+  reg  [518:0] or_r0s14;
+  reg  [518:0] or_r0s15;
   reg          or_r0s6__1;
   reg          or_r0s7__1;
   reg          or_r0s8__1;
@@ -15106,9 +15121,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s10__1;
   reg          or_r0s11__1;
   reg          or_r0s12__1;
-  reg          and_r0s3__1;
-  reg          and_r0s4__1;
-  reg          and_r0s5__1;
+  reg          or_r0s13__1;
+  reg          or_r0s14__1;
+  reg          or_r0s15__1;
   reg          and_r0s6__1;
   reg          and_r0s7__1;
   reg          and_r0s8__1;
@@ -15116,6 +15131,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s10__1;
   reg          and_r0s11__1;
   reg          and_r0s12__1;
+  reg          and_r0s13__1;
+  reg          and_r0s14__1;
+  reg          and_r0s15__1;
   reg  [3:0]   widths_in_r0s1;
   reg  [3:0]   widths_in_r0s2;
   reg  [3:0]   widths_in_r0s3;
@@ -15128,10 +15146,10 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [3:0]   widths_in_r0s10;
   reg  [3:0]   widths_in_r0s11;
   reg  [3:0]   widths_in_r0s12;
-  reg          or_r0s2__1;
-  reg          or_r0s3__2;
-  reg          or_r0s4__2;
-  reg          or_r0s5__2;
+  reg  [3:0]   widths_in_r0s13;
+  reg  [3:0]   widths_in_r0s14;
+  reg  [3:0]   widths_in_r0s15;
+  reg          or_r0s5__1;
   reg          or_r0s6__2;
   reg          or_r0s7__2;
   reg          or_r0s8__2;
@@ -15139,9 +15157,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s10__2;
   reg          or_r0s11__2;
   reg          or_r0s12__2;
-  reg  [515:0] rows_r0s1;
-  reg  [515:0] rows_r0s2;
-  reg  [515:0] rows_r0s3;
+  reg          or_r0s13__2;
+  reg          or_r0s14__2;
+  reg          or_r0s15__2;
   reg  [515:0] rows_r0s4;
   reg  [515:0] rows_r0s5;
   reg  [515:0] rows_r0s6;
@@ -15151,11 +15169,14 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [515:0] rows_r0s10;
   reg  [515:0] rows_r0s11;
   reg  [515:0] rows_r0s12;
-  reg  [503:0] select_r0s1__1;
-  reg  [503:0] select_r0s2;
-  reg  [503:0] select_r0s3;
-  reg  [503:0] select_r0s4;
-  reg  [503:0] select_r0s5;
+  reg  [515:0] rows_r0s13;
+  reg  [515:0] rows_r0s14;
+  reg  [515:0] rows_r0s15;
+  reg  [503:0] select_r0s1__2;
+  reg  [503:0] select_r0s2__2;
+  reg  [503:0] select_r0s3__2;
+  reg  [503:0] select_r0s4__2;
+  reg  [503:0] select_r0s5__1;
   reg  [503:0] select_r0s6;
   reg  [503:0] select_r0s7;
   reg  [503:0] select_r0s8;
@@ -15163,11 +15184,14 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [503:0] select_r0s10;
   reg  [503:0] select_r0s11;
   reg  [503:0] select_r0s12;
+  reg  [503:0] select_r0s13;
+  reg  [503:0] select_r0s14;
+  reg  [503:0] select_r0s15;
   reg          or_r0s1__2;
   reg          or_r0s2__2;
-  reg          or_r0s3__3;
-  reg          or_r0s4__3;
-  reg          or_r0s5__3;
+  reg          or_r0s3__2;
+  reg          or_r0s4__2;
+  reg          or_r0s5__2;
   reg          or_r0s6__3;
   reg          or_r0s7__3;
   reg          or_r0s8__3;
@@ -15175,9 +15199,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s10__3;
   reg          or_r0s11__3;
   reg          or_r0s12__3;
-  reg          and_r0s1__2;
-  reg          and_r0s2__2;
-  reg          and_r0s3__2;
+  reg          or_r0s13__3;
+  reg          or_r0s14__3;
+  reg          or_r0s15__3;
+  reg          and_r0s1__5;
+  reg          and_r0s2__5;
+  reg          and_r0s3__5;
   reg          and_r0s4__2;
   reg          and_r0s5__2;
   reg          and_r0s6__2;
@@ -15187,6 +15214,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s10__2;
   reg          and_r0s11__2;
   reg          and_r0s12__2;
+  reg          and_r0s13__2;
+  reg          and_r0s14__2;
+  reg          and_r0s15__2;
   reg  [511:0] raw_sroa_0_0_r0s1;
   reg  [511:0] raw_sroa_0_0_r0s2;
   reg  [511:0] raw_sroa_0_0_r0s3;
@@ -15199,9 +15229,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [511:0] raw_sroa_0_0_r0s10;
   reg  [511:0] raw_sroa_0_0_r0s11;
   reg  [511:0] raw_sroa_0_0_r0s12;
-  reg          and_r0s1__3;
-  reg          and_r0s2__3;
-  reg          and_r0s3__3;
+  reg  [511:0] raw_sroa_0_0_r0s13;
+  reg  [511:0] raw_sroa_0_0_r0s14;
+  reg  [511:0] raw_sroa_0_0_r0s15;
+  reg          and_r0s1__6;
+  reg          and_r0s2__6;
+  reg          and_r0s3__6;
   reg          and_r0s4__3;
   reg          and_r0s5__3;
   reg          and_r0s6__3;
@@ -15210,20 +15243,23 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s9__3;
   reg          and_r0s10__3;
   reg          and_r0s11__3;
+  reg          and_r0s12__3;
+  reg          and_r0s13__3;
+  reg          and_r0s14__3;
   reg          or_r0s1__3;
   reg          or_r0s2__3;
-  reg          or_r0s3__4;
-  reg          or_r0s4__4;
-  reg          or_r0s5__4;
+  reg          or_r0s3__3;
+  reg          or_r0s4__3;
+  reg          or_r0s5__3;
   reg          or_r0s6__4;
   reg          or_r0s7__4;
   reg          or_r0s8__4;
   reg          or_r0s9__4;
   reg          or_r0s10__4;
   reg          or_r0s11__4;
-  reg          xor_r0s2;
-  reg          xor_r0s3;
-  reg          xor_r0s4;
+  reg          or_r0s12__4;
+  reg          or_r0s13__4;
+  reg          or_r0s14__4;
   reg          xor_r0s5;
   reg          xor_r0s6;
   reg          xor_r0s7;
@@ -15231,6 +15267,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          xor_r0s9;
   reg          xor_r0s10;
   reg          xor_r0s11;
+  reg          xor_r0s12;
+  reg          xor_r0s13;
+  reg          xor_r0s14;
   reg          plan_sroa_39_0_r0s1;
   reg          plan_sroa_39_0_r0s2;
   reg          plan_sroa_39_0_r0s3;
@@ -15238,37 +15277,44 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          plan_sroa_39_0_r0s5;
   reg          plan_sroa_39_0_r0s6;
   reg          plan_sroa_39_0_r0s7;
-  reg          cmp_i_i2272_not_r0s1;
-  reg          cmp_i_i2272_not_r0s2;
-  reg          cmp_i_i2272_not_r0s3;
-  reg          cmp_i_i2272_not_r0s4;
-  reg          cmp_i_i2272_not_r0s5;
-  reg          cmp_i_i2272_not_r0s6;
-  reg          cmp_i_i2272_not_r0s7;
-  reg  [511:0] table_r0s2;
-  reg  [511:0] table_r0s3;
-  reg  [511:0] table_r0s4;
+  reg          plan_sroa_39_0_r0s8;
+  reg          plan_sroa_39_0_r0s9;
+  reg          plan_sroa_39_0_r0s10;
+  reg          cmp_i_i2238_not_r0s1;
+  reg          cmp_i_i2238_not_r0s2;
+  reg          cmp_i_i2238_not_r0s3;
+  reg          cmp_i_i2238_not_r0s4;
+  reg          cmp_i_i2238_not_r0s5;
+  reg          cmp_i_i2238_not_r0s6;
+  reg          cmp_i_i2238_not_r0s7;
+  reg          cmp_i_i2238_not_r0s8;
+  reg          cmp_i_i2238_not_r0s9;
+  reg          cmp_i_i2238_not_r0s10;
   reg  [511:0] table_r0s5;
   reg  [511:0] table_r0s6;
   reg  [511:0] table_r0s7;
-  reg  [511:0] shr_i3532_r0s1;
-  reg  [511:0] shr_i3532_r0s2;
-  reg  [511:0] sroa_speculated_r0s3;
-  reg  [15:0]  at_sroa_28_0_r0s1;
-  reg  [15:0]  at_sroa_28_0_r0s2;
-  reg  [15:0]  at_sroa_28_0_r0s3;
-  reg  [511:0] sroa_speculated_1_r0s4;
+  reg  [511:0] table_r0s8;
+  reg  [511:0] table_r0s9;
+  reg  [511:0] table_r0s10;
+  reg  [511:0] shr_i3498_r0s3;
+  reg  [511:0] shr_i3498_r0s4;
+  reg  [511:0] shr_i3498_r0s5;
+  reg  [511:0] sroa_speculated_r0s6;
   reg  [15:0]  at_sroa_28_0_r0s4;
-  reg  [511:0] sroa_speculated_2_r0s5;
   reg  [15:0]  at_sroa_28_0_r0s5;
-  reg  [511:0] sroa_speculated_3_r0s6;
   reg  [15:0]  at_sroa_28_0_r0s6;
-  reg  [2:0]   sroa_speculated_4_r0s7;
-  reg  [12:0]  sroa_speculated_4_r0s7__1;
-  reg          cmp_i_i2481_r0s8;
-  reg          cmp_i_i2481_r0s9;
-  reg          cmp_i_i2481_r0s10;
-  reg          cmp_i_i2481_r0s11;
+  reg  [511:0] sroa_speculated_1_r0s7;
+  reg  [15:0]  at_sroa_28_0_r0s7;
+  reg  [511:0] sroa_speculated_2_r0s8;
+  reg  [15:0]  at_sroa_28_0_r0s8;
+  reg  [511:0] sroa_speculated_3_r0s9;
+  reg  [15:0]  at_sroa_28_0_r0s9;
+  reg  [2:0]   sroa_speculated_4_r0s10;
+  reg  [12:0]  sroa_speculated_4_r0s10__1;
+  reg          cmp_i_i2447_r0s11;
+  reg          cmp_i_i2447_r0s12;
+  reg          cmp_i_i2447_r0s13;
+  reg          cmp_i_i2447_r0s14;
   reg  [511:0] page_r0s1;
   reg  [511:0] page_r0s2;
   reg  [511:0] page_r0s3;
@@ -15279,6 +15325,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [511:0] page_r0s8;
   reg  [511:0] page_r0s9;
   reg  [511:0] page_r0s10;
+  reg  [511:0] page_r0s11;
+  reg  [511:0] page_r0s12;
+  reg  [511:0] page_r0s13;
   reg  [7:0]   greatest_exponent_sroa_0_0_r0s1;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_r0s1;
   reg  [7:0]   sub_i266_i_i_r0s2;
@@ -15287,9 +15336,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_r0s5;
   reg  [7:0]   sub_i266_i_i_r0s6;
   reg  [7:0]   sub_i266_i_i_r0s7;
-  reg          cmp_i252_i_r0s8;
-  reg          cmp_i252_i_r0s9;
-  reg          cmp_i252_i_r0s10;
+  reg  [7:0]   sub_i266_i_i_r0s8;
+  reg  [7:0]   sub_i266_i_i_r0s9;
+  reg  [7:0]   sub_i266_i_i_r0s10;
+  reg          cmp_i252_i_r0s11;
+  reg          cmp_i252_i_r0s12;
+  reg          cmp_i252_i_r0s13;
   reg  [10:0]  or_i466_i_i_r0s1;
   reg  [10:0]  or_i466_i_i_r0s2;
   reg  [10:0]  or_i466_i_i_r0s3;
@@ -15297,15 +15349,18 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_r0s5;
   reg  [10:0]  or_i466_i_i_r0s6;
   reg  [10:0]  or_i466_i_i_r0s7;
-  reg  [26:0]  mul_i_i_r0s8;
-  reg  [26:0]  mul_i_i_r0s9;
-  reg  [8:0]   sub_i_i2472_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_r0s9;
-  reg  [9:0]   field_r0s10;
-  reg  [7:0]   sroa_speculated54_r0s8;
-  reg  [7:0]   sroa_speculated54_r0s9;
-  reg  [7:0]   sroa_speculated54_r0s10;
-  reg  [11:0]  sub_i3631_r0s11;
+  reg  [10:0]  or_i466_i_i_r0s8;
+  reg  [10:0]  or_i466_i_i_r0s9;
+  reg  [10:0]  or_i466_i_i_r0s10;
+  reg  [26:0]  mul_i_i_r0s11;
+  reg  [26:0]  mul_i_i_r0s12;
+  reg  [8:0]   sub_i_i2438_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_r0s12;
+  reg  [9:0]   field_r0s13;
+  reg  [7:0]   sroa_speculated54_r0s11;
+  reg  [7:0]   sroa_speculated54_r0s12;
+  reg  [7:0]   sroa_speculated54_r0s13;
+  reg  [11:0]  sub_i3597_r0s14;
   reg  [7:0]   v71_r0s1;
   reg  [7:0]   v71_r0s2;
   reg  [7:0]   v71_r0s3;
@@ -15317,34 +15372,43 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   v71_r0s9;
   reg  [7:0]   v71_r0s10;
   reg  [7:0]   v71_r0s11;
-  reg  [511:0] page_r0s11;
+  reg  [7:0]   v71_r0s12;
+  reg  [7:0]   v71_r0s13;
+  reg  [7:0]   v71_r0s14;
+  reg  [511:0] page_r0s14;
   reg          cmp_i215_i_i_r0s1;
-  reg          or_cond150_not_r0s2;
-  reg  [7:0]   spec_select_r0s2;
-  reg  [7:0]   sroa_speculated4848_r0s1;
-  reg  [7:0]   sub_i155_i_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s5;
+  reg          cmp_i215_i_i_r0s2;
+  reg          cmp_i215_i_i_r0s3;
+  reg          cmp_i215_i_i_r0s4;
+  reg          or_cond145_not_r0s5;
+  reg  [7:0]   spec_select_r0s5;
+  reg  [7:0]   sroa_speculated4811_r0s1;
+  reg  [7:0]   sroa_speculated4811_r0s2;
+  reg  [7:0]   sroa_speculated4811_r0s3;
+  reg  [7:0]   sroa_speculated4811_r0s4;
+  reg  [7:0]   sub_i155_i_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s11__1;
-  reg          cmp_i_i2481_1_r0s8;
-  reg          cmp_i_i2481_1_r0s9;
-  reg          cmp_i_i2481_1_r0s10;
-  reg          cmp_i_i2481_1_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_r0s14__1;
+  reg          cmp_i_i2447_1_r0s11;
+  reg          cmp_i_i2447_1_r0s12;
+  reg          cmp_i_i2447_1_r0s13;
+  reg          cmp_i_i2447_1_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_1_r0s1;
   reg  [7:0]   sub_i266_i_i_1_r0s2;
   reg  [7:0]   sub_i266_i_i_1_r0s3;
@@ -15352,9 +15416,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_1_r0s5;
   reg  [7:0]   sub_i266_i_i_1_r0s6;
   reg  [7:0]   sub_i266_i_i_1_r0s7;
-  reg          cmp_i252_i_1_r0s8;
-  reg          cmp_i252_i_1_r0s9;
-  reg          cmp_i252_i_1_r0s10;
+  reg  [7:0]   sub_i266_i_i_1_r0s8;
+  reg  [7:0]   sub_i266_i_i_1_r0s9;
+  reg  [7:0]   sub_i266_i_i_1_r0s10;
+  reg          cmp_i252_i_1_r0s11;
+  reg          cmp_i252_i_1_r0s12;
+  reg          cmp_i252_i_1_r0s13;
   reg  [10:0]  or_i466_i_i_1_r0s1;
   reg  [10:0]  or_i466_i_i_1_r0s2;
   reg  [10:0]  or_i466_i_i_1_r0s3;
@@ -15362,41 +15429,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_1_r0s5;
   reg  [10:0]  or_i466_i_i_1_r0s6;
   reg  [10:0]  or_i466_i_i_1_r0s7;
-  reg  [26:0]  mul_i_i_1_r0s8;
-  reg  [26:0]  mul_i_i_1_r0s9;
-  reg  [8:0]   sub_i_i2472_1_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_1_r0s9;
-  reg  [9:0]   field_r0s10__1;
-  reg  [7:0]   sroa_speculated54_1_r0s8;
-  reg  [7:0]   sroa_speculated54_1_r0s9;
-  reg  [7:0]   sroa_speculated54_1_r0s10;
-  reg  [11:0]  sub_i3631_1_r0s11;
+  reg  [10:0]  or_i466_i_i_1_r0s8;
+  reg  [10:0]  or_i466_i_i_1_r0s9;
+  reg  [10:0]  or_i466_i_i_1_r0s10;
+  reg  [26:0]  mul_i_i_1_r0s11;
+  reg  [26:0]  mul_i_i_1_r0s12;
+  reg  [8:0]   sub_i_i2438_1_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_1_r0s12;
+  reg  [9:0]   field_r0s13__1;
+  reg  [7:0]   sroa_speculated54_1_r0s11;
+  reg  [7:0]   sroa_speculated54_1_r0s12;
+  reg  [7:0]   sroa_speculated54_1_r0s13;
+  reg  [11:0]  sub_i3597_1_r0s14;
   reg          cmp_i215_i_i_1_r0s1;
-  reg          or_cond150_not_1_r0s2;
-  reg  [7:0]   sroa_speculated4848_1_r0s1;
-  reg  [7:0]   sub_i155_i_1_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s5;
+  reg          cmp_i215_i_i_1_r0s2;
+  reg          cmp_i215_i_i_1_r0s3;
+  reg          cmp_i215_i_i_1_r0s4;
+  reg          or_cond145_not_1_r0s5;
+  reg  [7:0]   sroa_speculated4811_1_r0s1;
+  reg  [7:0]   sroa_speculated4811_1_r0s2;
+  reg  [7:0]   sroa_speculated4811_1_r0s3;
+  reg  [7:0]   sroa_speculated4811_1_r0s4;
+  reg  [7:0]   sub_i155_i_1_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_1_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_1_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_1_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s11__1;
-  reg          cmp_i_i2481_2_r0s8;
-  reg          cmp_i_i2481_2_r0s9;
-  reg          cmp_i_i2481_2_r0s10;
-  reg          cmp_i_i2481_2_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_1_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_1_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_1_r0s14__1;
+  reg          cmp_i_i2447_2_r0s11;
+  reg          cmp_i_i2447_2_r0s12;
+  reg          cmp_i_i2447_2_r0s13;
+  reg          cmp_i_i2447_2_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_2_r0s1;
   reg  [7:0]   sub_i266_i_i_2_r0s2;
   reg  [7:0]   sub_i266_i_i_2_r0s3;
@@ -15404,9 +15480,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_2_r0s5;
   reg  [7:0]   sub_i266_i_i_2_r0s6;
   reg  [7:0]   sub_i266_i_i_2_r0s7;
-  reg          cmp_i252_i_2_r0s8;
-  reg          cmp_i252_i_2_r0s9;
-  reg          cmp_i252_i_2_r0s10;
+  reg  [7:0]   sub_i266_i_i_2_r0s8;
+  reg  [7:0]   sub_i266_i_i_2_r0s9;
+  reg  [7:0]   sub_i266_i_i_2_r0s10;
+  reg          cmp_i252_i_2_r0s11;
+  reg          cmp_i252_i_2_r0s12;
+  reg          cmp_i252_i_2_r0s13;
   reg  [10:0]  or_i466_i_i_2_r0s1;
   reg  [10:0]  or_i466_i_i_2_r0s2;
   reg  [10:0]  or_i466_i_i_2_r0s3;
@@ -15414,41 +15493,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_2_r0s5;
   reg  [10:0]  or_i466_i_i_2_r0s6;
   reg  [10:0]  or_i466_i_i_2_r0s7;
-  reg  [26:0]  mul_i_i_2_r0s8;
-  reg  [26:0]  mul_i_i_2_r0s9;
-  reg  [8:0]   sub_i_i2472_2_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_2_r0s9;
-  reg  [9:0]   field_r0s10__2;
-  reg  [7:0]   sroa_speculated54_2_r0s8;
-  reg  [7:0]   sroa_speculated54_2_r0s9;
-  reg  [7:0]   sroa_speculated54_2_r0s10;
-  reg  [11:0]  sub_i3631_2_r0s11;
+  reg  [10:0]  or_i466_i_i_2_r0s8;
+  reg  [10:0]  or_i466_i_i_2_r0s9;
+  reg  [10:0]  or_i466_i_i_2_r0s10;
+  reg  [26:0]  mul_i_i_2_r0s11;
+  reg  [26:0]  mul_i_i_2_r0s12;
+  reg  [8:0]   sub_i_i2438_2_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_2_r0s12;
+  reg  [9:0]   field_r0s13__2;
+  reg  [7:0]   sroa_speculated54_2_r0s11;
+  reg  [7:0]   sroa_speculated54_2_r0s12;
+  reg  [7:0]   sroa_speculated54_2_r0s13;
+  reg  [11:0]  sub_i3597_2_r0s14;
   reg          cmp_i215_i_i_2_r0s1;
-  reg          or_cond150_not_2_r0s2;
-  reg  [7:0]   sroa_speculated4848_2_r0s1;
-  reg  [7:0]   sub_i155_i_2_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s5;
+  reg          cmp_i215_i_i_2_r0s2;
+  reg          cmp_i215_i_i_2_r0s3;
+  reg          cmp_i215_i_i_2_r0s4;
+  reg          or_cond145_not_2_r0s5;
+  reg  [7:0]   sroa_speculated4811_2_r0s1;
+  reg  [7:0]   sroa_speculated4811_2_r0s2;
+  reg  [7:0]   sroa_speculated4811_2_r0s3;
+  reg  [7:0]   sroa_speculated4811_2_r0s4;
+  reg  [7:0]   sub_i155_i_2_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_2_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_2_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_2_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s11__1;
-  reg          cmp_i_i2481_3_r0s8;
-  reg          cmp_i_i2481_3_r0s9;
-  reg          cmp_i_i2481_3_r0s10;
-  reg          cmp_i_i2481_3_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_2_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_2_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_2_r0s14__1;
+  reg          cmp_i_i2447_3_r0s11;
+  reg          cmp_i_i2447_3_r0s12;
+  reg          cmp_i_i2447_3_r0s13;
+  reg          cmp_i_i2447_3_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_3_r0s1;
   reg  [7:0]   sub_i266_i_i_3_r0s2;
   reg  [7:0]   sub_i266_i_i_3_r0s3;
@@ -15456,9 +15544,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_3_r0s5;
   reg  [7:0]   sub_i266_i_i_3_r0s6;
   reg  [7:0]   sub_i266_i_i_3_r0s7;
-  reg          cmp_i252_i_3_r0s8;
-  reg          cmp_i252_i_3_r0s9;
-  reg          cmp_i252_i_3_r0s10;
+  reg  [7:0]   sub_i266_i_i_3_r0s8;
+  reg  [7:0]   sub_i266_i_i_3_r0s9;
+  reg  [7:0]   sub_i266_i_i_3_r0s10;
+  reg          cmp_i252_i_3_r0s11;
+  reg          cmp_i252_i_3_r0s12;
+  reg          cmp_i252_i_3_r0s13;
   reg  [10:0]  or_i466_i_i_3_r0s1;
   reg  [10:0]  or_i466_i_i_3_r0s2;
   reg  [10:0]  or_i466_i_i_3_r0s3;
@@ -15466,41 +15557,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_3_r0s5;
   reg  [10:0]  or_i466_i_i_3_r0s6;
   reg  [10:0]  or_i466_i_i_3_r0s7;
-  reg  [26:0]  mul_i_i_3_r0s8;
-  reg  [26:0]  mul_i_i_3_r0s9;
-  reg  [8:0]   sub_i_i2472_3_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_3_r0s9;
-  reg  [9:0]   field_r0s10__3;
-  reg  [7:0]   sroa_speculated54_3_r0s8;
-  reg  [7:0]   sroa_speculated54_3_r0s9;
-  reg  [7:0]   sroa_speculated54_3_r0s10;
-  reg  [11:0]  sub_i3631_3_r0s11;
+  reg  [10:0]  or_i466_i_i_3_r0s8;
+  reg  [10:0]  or_i466_i_i_3_r0s9;
+  reg  [10:0]  or_i466_i_i_3_r0s10;
+  reg  [26:0]  mul_i_i_3_r0s11;
+  reg  [26:0]  mul_i_i_3_r0s12;
+  reg  [8:0]   sub_i_i2438_3_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_3_r0s12;
+  reg  [9:0]   field_r0s13__3;
+  reg  [7:0]   sroa_speculated54_3_r0s11;
+  reg  [7:0]   sroa_speculated54_3_r0s12;
+  reg  [7:0]   sroa_speculated54_3_r0s13;
+  reg  [11:0]  sub_i3597_3_r0s14;
   reg          cmp_i215_i_i_3_r0s1;
-  reg          or_cond150_not_3_r0s2;
-  reg  [7:0]   sroa_speculated4848_3_r0s1;
-  reg  [7:0]   sub_i155_i_3_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s5;
+  reg          cmp_i215_i_i_3_r0s2;
+  reg          cmp_i215_i_i_3_r0s3;
+  reg          cmp_i215_i_i_3_r0s4;
+  reg          or_cond145_not_3_r0s5;
+  reg  [7:0]   sroa_speculated4811_3_r0s1;
+  reg  [7:0]   sroa_speculated4811_3_r0s2;
+  reg  [7:0]   sroa_speculated4811_3_r0s3;
+  reg  [7:0]   sroa_speculated4811_3_r0s4;
+  reg  [7:0]   sub_i155_i_3_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_3_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_3_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_3_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s11__1;
-  reg          cmp_i_i2481_4_r0s8;
-  reg          cmp_i_i2481_4_r0s9;
-  reg          cmp_i_i2481_4_r0s10;
-  reg          cmp_i_i2481_4_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_3_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_3_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_3_r0s14__1;
+  reg          cmp_i_i2447_4_r0s11;
+  reg          cmp_i_i2447_4_r0s12;
+  reg          cmp_i_i2447_4_r0s13;
+  reg          cmp_i_i2447_4_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_4_r0s1;
   reg  [7:0]   sub_i266_i_i_4_r0s2;
   reg  [7:0]   sub_i266_i_i_4_r0s3;
@@ -15508,9 +15608,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_4_r0s5;
   reg  [7:0]   sub_i266_i_i_4_r0s6;
   reg  [7:0]   sub_i266_i_i_4_r0s7;
-  reg          cmp_i252_i_4_r0s8;
-  reg          cmp_i252_i_4_r0s9;
-  reg          cmp_i252_i_4_r0s10;
+  reg  [7:0]   sub_i266_i_i_4_r0s8;
+  reg  [7:0]   sub_i266_i_i_4_r0s9;
+  reg  [7:0]   sub_i266_i_i_4_r0s10;
+  reg          cmp_i252_i_4_r0s11;
+  reg          cmp_i252_i_4_r0s12;
+  reg          cmp_i252_i_4_r0s13;
   reg  [10:0]  or_i466_i_i_4_r0s1;
   reg  [10:0]  or_i466_i_i_4_r0s2;
   reg  [10:0]  or_i466_i_i_4_r0s3;
@@ -15518,41 +15621,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_4_r0s5;
   reg  [10:0]  or_i466_i_i_4_r0s6;
   reg  [10:0]  or_i466_i_i_4_r0s7;
-  reg  [26:0]  mul_i_i_4_r0s8;
-  reg  [26:0]  mul_i_i_4_r0s9;
-  reg  [8:0]   sub_i_i2472_4_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_4_r0s9;
-  reg  [9:0]   field_r0s10__4;
-  reg  [7:0]   sroa_speculated54_4_r0s8;
-  reg  [7:0]   sroa_speculated54_4_r0s9;
-  reg  [7:0]   sroa_speculated54_4_r0s10;
-  reg  [11:0]  sub_i3631_4_r0s11;
+  reg  [10:0]  or_i466_i_i_4_r0s8;
+  reg  [10:0]  or_i466_i_i_4_r0s9;
+  reg  [10:0]  or_i466_i_i_4_r0s10;
+  reg  [26:0]  mul_i_i_4_r0s11;
+  reg  [26:0]  mul_i_i_4_r0s12;
+  reg  [8:0]   sub_i_i2438_4_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_4_r0s12;
+  reg  [9:0]   field_r0s13__4;
+  reg  [7:0]   sroa_speculated54_4_r0s11;
+  reg  [7:0]   sroa_speculated54_4_r0s12;
+  reg  [7:0]   sroa_speculated54_4_r0s13;
+  reg  [11:0]  sub_i3597_4_r0s14;
   reg          cmp_i215_i_i_4_r0s1;
-  reg          or_cond150_not_4_r0s2;
-  reg  [7:0]   sroa_speculated4848_4_r0s1;
-  reg  [7:0]   sub_i155_i_4_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s5;
+  reg          cmp_i215_i_i_4_r0s2;
+  reg          cmp_i215_i_i_4_r0s3;
+  reg          cmp_i215_i_i_4_r0s4;
+  reg          or_cond145_not_4_r0s5;
+  reg  [7:0]   sroa_speculated4811_4_r0s1;
+  reg  [7:0]   sroa_speculated4811_4_r0s2;
+  reg  [7:0]   sroa_speculated4811_4_r0s3;
+  reg  [7:0]   sroa_speculated4811_4_r0s4;
+  reg  [7:0]   sub_i155_i_4_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_4_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_4_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_4_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s11__1;
-  reg          cmp_i_i2481_5_r0s8;
-  reg          cmp_i_i2481_5_r0s9;
-  reg          cmp_i_i2481_5_r0s10;
-  reg          cmp_i_i2481_5_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_4_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_4_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_4_r0s14__1;
+  reg          cmp_i_i2447_5_r0s11;
+  reg          cmp_i_i2447_5_r0s12;
+  reg          cmp_i_i2447_5_r0s13;
+  reg          cmp_i_i2447_5_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_5_r0s1;
   reg  [7:0]   sub_i266_i_i_5_r0s2;
   reg  [7:0]   sub_i266_i_i_5_r0s3;
@@ -15560,9 +15672,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_5_r0s5;
   reg  [7:0]   sub_i266_i_i_5_r0s6;
   reg  [7:0]   sub_i266_i_i_5_r0s7;
-  reg          cmp_i252_i_5_r0s8;
-  reg          cmp_i252_i_5_r0s9;
-  reg          cmp_i252_i_5_r0s10;
+  reg  [7:0]   sub_i266_i_i_5_r0s8;
+  reg  [7:0]   sub_i266_i_i_5_r0s9;
+  reg  [7:0]   sub_i266_i_i_5_r0s10;
+  reg          cmp_i252_i_5_r0s11;
+  reg          cmp_i252_i_5_r0s12;
+  reg          cmp_i252_i_5_r0s13;
   reg  [10:0]  or_i466_i_i_5_r0s1;
   reg  [10:0]  or_i466_i_i_5_r0s2;
   reg  [10:0]  or_i466_i_i_5_r0s3;
@@ -15570,41 +15685,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_5_r0s5;
   reg  [10:0]  or_i466_i_i_5_r0s6;
   reg  [10:0]  or_i466_i_i_5_r0s7;
-  reg  [26:0]  mul_i_i_5_r0s8;
-  reg  [26:0]  mul_i_i_5_r0s9;
-  reg  [8:0]   sub_i_i2472_5_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_5_r0s9;
-  reg  [9:0]   field_r0s10__5;
-  reg  [7:0]   sroa_speculated54_5_r0s8;
-  reg  [7:0]   sroa_speculated54_5_r0s9;
-  reg  [7:0]   sroa_speculated54_5_r0s10;
-  reg  [11:0]  sub_i3631_5_r0s11;
+  reg  [10:0]  or_i466_i_i_5_r0s8;
+  reg  [10:0]  or_i466_i_i_5_r0s9;
+  reg  [10:0]  or_i466_i_i_5_r0s10;
+  reg  [26:0]  mul_i_i_5_r0s11;
+  reg  [26:0]  mul_i_i_5_r0s12;
+  reg  [8:0]   sub_i_i2438_5_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_5_r0s12;
+  reg  [9:0]   field_r0s13__5;
+  reg  [7:0]   sroa_speculated54_5_r0s11;
+  reg  [7:0]   sroa_speculated54_5_r0s12;
+  reg  [7:0]   sroa_speculated54_5_r0s13;
+  reg  [11:0]  sub_i3597_5_r0s14;
   reg          cmp_i215_i_i_5_r0s1;
-  reg          or_cond150_not_5_r0s2;
-  reg  [7:0]   sroa_speculated4848_5_r0s1;
-  reg  [7:0]   sub_i155_i_5_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s5;
+  reg          cmp_i215_i_i_5_r0s2;
+  reg          cmp_i215_i_i_5_r0s3;
+  reg          cmp_i215_i_i_5_r0s4;
+  reg          or_cond145_not_5_r0s5;
+  reg  [7:0]   sroa_speculated4811_5_r0s1;
+  reg  [7:0]   sroa_speculated4811_5_r0s2;
+  reg  [7:0]   sroa_speculated4811_5_r0s3;
+  reg  [7:0]   sroa_speculated4811_5_r0s4;
+  reg  [7:0]   sub_i155_i_5_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_5_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_5_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_5_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s11__1;
-  reg          cmp_i_i2481_6_r0s8;
-  reg          cmp_i_i2481_6_r0s9;
-  reg          cmp_i_i2481_6_r0s10;
-  reg          cmp_i_i2481_6_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_5_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_5_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_5_r0s14__1;
+  reg          cmp_i_i2447_6_r0s11;
+  reg          cmp_i_i2447_6_r0s12;
+  reg          cmp_i_i2447_6_r0s13;
+  reg          cmp_i_i2447_6_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_6_r0s1;
   reg  [7:0]   sub_i266_i_i_6_r0s2;
   reg  [7:0]   sub_i266_i_i_6_r0s3;
@@ -15612,9 +15736,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_6_r0s5;
   reg  [7:0]   sub_i266_i_i_6_r0s6;
   reg  [7:0]   sub_i266_i_i_6_r0s7;
-  reg          cmp_i252_i_6_r0s8;
-  reg          cmp_i252_i_6_r0s9;
-  reg          cmp_i252_i_6_r0s10;
+  reg  [7:0]   sub_i266_i_i_6_r0s8;
+  reg  [7:0]   sub_i266_i_i_6_r0s9;
+  reg  [7:0]   sub_i266_i_i_6_r0s10;
+  reg          cmp_i252_i_6_r0s11;
+  reg          cmp_i252_i_6_r0s12;
+  reg          cmp_i252_i_6_r0s13;
   reg  [10:0]  or_i466_i_i_6_r0s1;
   reg  [10:0]  or_i466_i_i_6_r0s2;
   reg  [10:0]  or_i466_i_i_6_r0s3;
@@ -15622,41 +15749,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_6_r0s5;
   reg  [10:0]  or_i466_i_i_6_r0s6;
   reg  [10:0]  or_i466_i_i_6_r0s7;
-  reg  [26:0]  mul_i_i_6_r0s8;
-  reg  [26:0]  mul_i_i_6_r0s9;
-  reg  [8:0]   sub_i_i2472_6_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_6_r0s9;
-  reg  [9:0]   field_r0s10__6;
-  reg  [7:0]   sroa_speculated54_6_r0s8;
-  reg  [7:0]   sroa_speculated54_6_r0s9;
-  reg  [7:0]   sroa_speculated54_6_r0s10;
-  reg  [11:0]  sub_i3631_6_r0s11;
+  reg  [10:0]  or_i466_i_i_6_r0s8;
+  reg  [10:0]  or_i466_i_i_6_r0s9;
+  reg  [10:0]  or_i466_i_i_6_r0s10;
+  reg  [26:0]  mul_i_i_6_r0s11;
+  reg  [26:0]  mul_i_i_6_r0s12;
+  reg  [8:0]   sub_i_i2438_6_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_6_r0s12;
+  reg  [9:0]   field_r0s13__6;
+  reg  [7:0]   sroa_speculated54_6_r0s11;
+  reg  [7:0]   sroa_speculated54_6_r0s12;
+  reg  [7:0]   sroa_speculated54_6_r0s13;
+  reg  [11:0]  sub_i3597_6_r0s14;
   reg          cmp_i215_i_i_6_r0s1;
-  reg          or_cond150_not_6_r0s2;
-  reg  [7:0]   sroa_speculated4848_6_r0s1;
-  reg  [7:0]   sub_i155_i_6_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s5;
+  reg          cmp_i215_i_i_6_r0s2;
+  reg          cmp_i215_i_i_6_r0s3;
+  reg          cmp_i215_i_i_6_r0s4;
+  reg          or_cond145_not_6_r0s5;
+  reg  [7:0]   sroa_speculated4811_6_r0s1;
+  reg  [7:0]   sroa_speculated4811_6_r0s2;
+  reg  [7:0]   sroa_speculated4811_6_r0s3;
+  reg  [7:0]   sroa_speculated4811_6_r0s4;
+  reg  [7:0]   sub_i155_i_6_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_6_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_6_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_6_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s11__1;
-  reg          cmp_i_i2481_7_r0s8;
-  reg          cmp_i_i2481_7_r0s9;
-  reg          cmp_i_i2481_7_r0s10;
-  reg          cmp_i_i2481_7_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_6_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_6_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_6_r0s14__1;
+  reg          cmp_i_i2447_7_r0s11;
+  reg          cmp_i_i2447_7_r0s12;
+  reg          cmp_i_i2447_7_r0s13;
+  reg          cmp_i_i2447_7_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_7_r0s1;
   reg  [7:0]   sub_i266_i_i_7_r0s2;
   reg  [7:0]   sub_i266_i_i_7_r0s3;
@@ -15664,9 +15800,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_7_r0s5;
   reg  [7:0]   sub_i266_i_i_7_r0s6;
   reg  [7:0]   sub_i266_i_i_7_r0s7;
-  reg          cmp_i252_i_7_r0s8;
-  reg          cmp_i252_i_7_r0s9;
-  reg          cmp_i252_i_7_r0s10;
+  reg  [7:0]   sub_i266_i_i_7_r0s8;
+  reg  [7:0]   sub_i266_i_i_7_r0s9;
+  reg  [7:0]   sub_i266_i_i_7_r0s10;
+  reg          cmp_i252_i_7_r0s11;
+  reg          cmp_i252_i_7_r0s12;
+  reg          cmp_i252_i_7_r0s13;
   reg  [10:0]  or_i466_i_i_7_r0s1;
   reg  [10:0]  or_i466_i_i_7_r0s2;
   reg  [10:0]  or_i466_i_i_7_r0s3;
@@ -15674,41 +15813,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_7_r0s5;
   reg  [10:0]  or_i466_i_i_7_r0s6;
   reg  [10:0]  or_i466_i_i_7_r0s7;
-  reg  [26:0]  mul_i_i_7_r0s8;
-  reg  [26:0]  mul_i_i_7_r0s9;
-  reg  [8:0]   sub_i_i2472_7_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_7_r0s9;
-  reg  [9:0]   field_r0s10__7;
-  reg  [7:0]   sroa_speculated54_7_r0s8;
-  reg  [7:0]   sroa_speculated54_7_r0s9;
-  reg  [7:0]   sroa_speculated54_7_r0s10;
-  reg  [11:0]  sub_i3631_7_r0s11;
+  reg  [10:0]  or_i466_i_i_7_r0s8;
+  reg  [10:0]  or_i466_i_i_7_r0s9;
+  reg  [10:0]  or_i466_i_i_7_r0s10;
+  reg  [26:0]  mul_i_i_7_r0s11;
+  reg  [26:0]  mul_i_i_7_r0s12;
+  reg  [8:0]   sub_i_i2438_7_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_7_r0s12;
+  reg  [9:0]   field_r0s13__7;
+  reg  [7:0]   sroa_speculated54_7_r0s11;
+  reg  [7:0]   sroa_speculated54_7_r0s12;
+  reg  [7:0]   sroa_speculated54_7_r0s13;
+  reg  [11:0]  sub_i3597_7_r0s14;
   reg          cmp_i215_i_i_7_r0s1;
-  reg          or_cond150_not_7_r0s2;
-  reg  [7:0]   sroa_speculated4848_7_r0s1;
-  reg  [7:0]   sub_i155_i_7_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s5;
+  reg          cmp_i215_i_i_7_r0s2;
+  reg          cmp_i215_i_i_7_r0s3;
+  reg          cmp_i215_i_i_7_r0s4;
+  reg          or_cond145_not_7_r0s5;
+  reg  [7:0]   sroa_speculated4811_7_r0s1;
+  reg  [7:0]   sroa_speculated4811_7_r0s2;
+  reg  [7:0]   sroa_speculated4811_7_r0s3;
+  reg  [7:0]   sroa_speculated4811_7_r0s4;
+  reg  [7:0]   sub_i155_i_7_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_7_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_7_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_7_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s11__1;
-  reg          cmp_i_i2481_8_r0s8;
-  reg          cmp_i_i2481_8_r0s9;
-  reg          cmp_i_i2481_8_r0s10;
-  reg          cmp_i_i2481_8_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_7_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_7_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_7_r0s14__1;
+  reg          cmp_i_i2447_8_r0s11;
+  reg          cmp_i_i2447_8_r0s12;
+  reg          cmp_i_i2447_8_r0s13;
+  reg          cmp_i_i2447_8_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_8_r0s1;
   reg  [7:0]   sub_i266_i_i_8_r0s2;
   reg  [7:0]   sub_i266_i_i_8_r0s3;
@@ -15716,9 +15864,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_8_r0s5;
   reg  [7:0]   sub_i266_i_i_8_r0s6;
   reg  [7:0]   sub_i266_i_i_8_r0s7;
-  reg          cmp_i252_i_8_r0s8;
-  reg          cmp_i252_i_8_r0s9;
-  reg          cmp_i252_i_8_r0s10;
+  reg  [7:0]   sub_i266_i_i_8_r0s8;
+  reg  [7:0]   sub_i266_i_i_8_r0s9;
+  reg  [7:0]   sub_i266_i_i_8_r0s10;
+  reg          cmp_i252_i_8_r0s11;
+  reg          cmp_i252_i_8_r0s12;
+  reg          cmp_i252_i_8_r0s13;
   reg  [10:0]  or_i466_i_i_8_r0s1;
   reg  [10:0]  or_i466_i_i_8_r0s2;
   reg  [10:0]  or_i466_i_i_8_r0s3;
@@ -15726,41 +15877,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_8_r0s5;
   reg  [10:0]  or_i466_i_i_8_r0s6;
   reg  [10:0]  or_i466_i_i_8_r0s7;
-  reg  [26:0]  mul_i_i_8_r0s8;
-  reg  [26:0]  mul_i_i_8_r0s9;
-  reg  [8:0]   sub_i_i2472_8_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_8_r0s9;
-  reg  [9:0]   field_r0s10__8;
-  reg  [7:0]   sroa_speculated54_8_r0s8;
-  reg  [7:0]   sroa_speculated54_8_r0s9;
-  reg  [7:0]   sroa_speculated54_8_r0s10;
-  reg  [11:0]  sub_i3631_8_r0s11;
+  reg  [10:0]  or_i466_i_i_8_r0s8;
+  reg  [10:0]  or_i466_i_i_8_r0s9;
+  reg  [10:0]  or_i466_i_i_8_r0s10;
+  reg  [26:0]  mul_i_i_8_r0s11;
+  reg  [26:0]  mul_i_i_8_r0s12;
+  reg  [8:0]   sub_i_i2438_8_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_8_r0s12;
+  reg  [9:0]   field_r0s13__8;
+  reg  [7:0]   sroa_speculated54_8_r0s11;
+  reg  [7:0]   sroa_speculated54_8_r0s12;
+  reg  [7:0]   sroa_speculated54_8_r0s13;
+  reg  [11:0]  sub_i3597_8_r0s14;
   reg          cmp_i215_i_i_8_r0s1;
-  reg          or_cond150_not_8_r0s2;
-  reg  [7:0]   sroa_speculated4848_8_r0s1;
-  reg  [7:0]   sub_i155_i_8_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s5;
+  reg          cmp_i215_i_i_8_r0s2;
+  reg          cmp_i215_i_i_8_r0s3;
+  reg          cmp_i215_i_i_8_r0s4;
+  reg          or_cond145_not_8_r0s5;
+  reg  [7:0]   sroa_speculated4811_8_r0s1;
+  reg  [7:0]   sroa_speculated4811_8_r0s2;
+  reg  [7:0]   sroa_speculated4811_8_r0s3;
+  reg  [7:0]   sroa_speculated4811_8_r0s4;
+  reg  [7:0]   sub_i155_i_8_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_8_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_8_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_8_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s11__1;
-  reg          cmp_i_i2481_9_r0s8;
-  reg          cmp_i_i2481_9_r0s9;
-  reg          cmp_i_i2481_9_r0s10;
-  reg          cmp_i_i2481_9_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_8_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_8_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_8_r0s14__1;
+  reg          cmp_i_i2447_9_r0s11;
+  reg          cmp_i_i2447_9_r0s12;
+  reg          cmp_i_i2447_9_r0s13;
+  reg          cmp_i_i2447_9_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_9_r0s1;
   reg  [7:0]   sub_i266_i_i_9_r0s2;
   reg  [7:0]   sub_i266_i_i_9_r0s3;
@@ -15768,9 +15928,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_9_r0s5;
   reg  [7:0]   sub_i266_i_i_9_r0s6;
   reg  [7:0]   sub_i266_i_i_9_r0s7;
-  reg          cmp_i252_i_9_r0s8;
-  reg          cmp_i252_i_9_r0s9;
-  reg          cmp_i252_i_9_r0s10;
+  reg  [7:0]   sub_i266_i_i_9_r0s8;
+  reg  [7:0]   sub_i266_i_i_9_r0s9;
+  reg  [7:0]   sub_i266_i_i_9_r0s10;
+  reg          cmp_i252_i_9_r0s11;
+  reg          cmp_i252_i_9_r0s12;
+  reg          cmp_i252_i_9_r0s13;
   reg  [10:0]  or_i466_i_i_9_r0s1;
   reg  [10:0]  or_i466_i_i_9_r0s2;
   reg  [10:0]  or_i466_i_i_9_r0s3;
@@ -15778,41 +15941,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_9_r0s5;
   reg  [10:0]  or_i466_i_i_9_r0s6;
   reg  [10:0]  or_i466_i_i_9_r0s7;
-  reg  [26:0]  mul_i_i_9_r0s8;
-  reg  [26:0]  mul_i_i_9_r0s9;
-  reg  [8:0]   sub_i_i2472_9_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_9_r0s9;
-  reg  [9:0]   field_r0s10__9;
-  reg  [7:0]   sroa_speculated54_9_r0s8;
-  reg  [7:0]   sroa_speculated54_9_r0s9;
-  reg  [7:0]   sroa_speculated54_9_r0s10;
-  reg  [11:0]  sub_i3631_9_r0s11;
+  reg  [10:0]  or_i466_i_i_9_r0s8;
+  reg  [10:0]  or_i466_i_i_9_r0s9;
+  reg  [10:0]  or_i466_i_i_9_r0s10;
+  reg  [26:0]  mul_i_i_9_r0s11;
+  reg  [26:0]  mul_i_i_9_r0s12;
+  reg  [8:0]   sub_i_i2438_9_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_9_r0s12;
+  reg  [9:0]   field_r0s13__9;
+  reg  [7:0]   sroa_speculated54_9_r0s11;
+  reg  [7:0]   sroa_speculated54_9_r0s12;
+  reg  [7:0]   sroa_speculated54_9_r0s13;
+  reg  [11:0]  sub_i3597_9_r0s14;
   reg          cmp_i215_i_i_9_r0s1;
-  reg          or_cond150_not_9_r0s2;
-  reg  [7:0]   sroa_speculated4848_9_r0s1;
-  reg  [7:0]   sub_i155_i_9_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s5;
+  reg          cmp_i215_i_i_9_r0s2;
+  reg          cmp_i215_i_i_9_r0s3;
+  reg          cmp_i215_i_i_9_r0s4;
+  reg          or_cond145_not_9_r0s5;
+  reg  [7:0]   sroa_speculated4811_9_r0s1;
+  reg  [7:0]   sroa_speculated4811_9_r0s2;
+  reg  [7:0]   sroa_speculated4811_9_r0s3;
+  reg  [7:0]   sroa_speculated4811_9_r0s4;
+  reg  [7:0]   sub_i155_i_9_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_9_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_9_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_9_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s11__1;
-  reg          cmp_i_i2481_10_r0s8;
-  reg          cmp_i_i2481_10_r0s9;
-  reg          cmp_i_i2481_10_r0s10;
-  reg          cmp_i_i2481_10_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_9_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_9_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_9_r0s14__1;
+  reg          cmp_i_i2447_10_r0s11;
+  reg          cmp_i_i2447_10_r0s12;
+  reg          cmp_i_i2447_10_r0s13;
+  reg          cmp_i_i2447_10_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_10_r0s1;
   reg  [7:0]   sub_i266_i_i_10_r0s2;
   reg  [7:0]   sub_i266_i_i_10_r0s3;
@@ -15820,9 +15992,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_10_r0s5;
   reg  [7:0]   sub_i266_i_i_10_r0s6;
   reg  [7:0]   sub_i266_i_i_10_r0s7;
-  reg          cmp_i252_i_10_r0s8;
-  reg          cmp_i252_i_10_r0s9;
-  reg          cmp_i252_i_10_r0s10;
+  reg  [7:0]   sub_i266_i_i_10_r0s8;
+  reg  [7:0]   sub_i266_i_i_10_r0s9;
+  reg  [7:0]   sub_i266_i_i_10_r0s10;
+  reg          cmp_i252_i_10_r0s11;
+  reg          cmp_i252_i_10_r0s12;
+  reg          cmp_i252_i_10_r0s13;
   reg  [10:0]  or_i466_i_i_10_r0s1;
   reg  [10:0]  or_i466_i_i_10_r0s2;
   reg  [10:0]  or_i466_i_i_10_r0s3;
@@ -15830,41 +16005,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_10_r0s5;
   reg  [10:0]  or_i466_i_i_10_r0s6;
   reg  [10:0]  or_i466_i_i_10_r0s7;
-  reg  [26:0]  mul_i_i_10_r0s8;
-  reg  [26:0]  mul_i_i_10_r0s9;
-  reg  [8:0]   sub_i_i2472_10_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_10_r0s9;
-  reg  [9:0]   field_r0s10__10;
-  reg  [7:0]   sroa_speculated54_10_r0s8;
-  reg  [7:0]   sroa_speculated54_10_r0s9;
-  reg  [7:0]   sroa_speculated54_10_r0s10;
-  reg  [11:0]  sub_i3631_10_r0s11;
+  reg  [10:0]  or_i466_i_i_10_r0s8;
+  reg  [10:0]  or_i466_i_i_10_r0s9;
+  reg  [10:0]  or_i466_i_i_10_r0s10;
+  reg  [26:0]  mul_i_i_10_r0s11;
+  reg  [26:0]  mul_i_i_10_r0s12;
+  reg  [8:0]   sub_i_i2438_10_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_10_r0s12;
+  reg  [9:0]   field_r0s13__10;
+  reg  [7:0]   sroa_speculated54_10_r0s11;
+  reg  [7:0]   sroa_speculated54_10_r0s12;
+  reg  [7:0]   sroa_speculated54_10_r0s13;
+  reg  [11:0]  sub_i3597_10_r0s14;
   reg          cmp_i215_i_i_10_r0s1;
-  reg          or_cond150_not_10_r0s2;
-  reg  [7:0]   sroa_speculated4848_10_r0s1;
-  reg  [7:0]   sub_i155_i_10_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s5;
+  reg          cmp_i215_i_i_10_r0s2;
+  reg          cmp_i215_i_i_10_r0s3;
+  reg          cmp_i215_i_i_10_r0s4;
+  reg          or_cond145_not_10_r0s5;
+  reg  [7:0]   sroa_speculated4811_10_r0s1;
+  reg  [7:0]   sroa_speculated4811_10_r0s2;
+  reg  [7:0]   sroa_speculated4811_10_r0s3;
+  reg  [7:0]   sroa_speculated4811_10_r0s4;
+  reg  [7:0]   sub_i155_i_10_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_10_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_10_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_10_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s11__1;
-  reg          cmp_i_i2481_11_r0s8;
-  reg          cmp_i_i2481_11_r0s9;
-  reg          cmp_i_i2481_11_r0s10;
-  reg          cmp_i_i2481_11_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_10_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_10_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_10_r0s14__1;
+  reg          cmp_i_i2447_11_r0s11;
+  reg          cmp_i_i2447_11_r0s12;
+  reg          cmp_i_i2447_11_r0s13;
+  reg          cmp_i_i2447_11_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_11_r0s1;
   reg  [7:0]   sub_i266_i_i_11_r0s2;
   reg  [7:0]   sub_i266_i_i_11_r0s3;
@@ -15872,9 +16056,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_11_r0s5;
   reg  [7:0]   sub_i266_i_i_11_r0s6;
   reg  [7:0]   sub_i266_i_i_11_r0s7;
-  reg          cmp_i252_i_11_r0s8;
-  reg          cmp_i252_i_11_r0s9;
-  reg          cmp_i252_i_11_r0s10;
+  reg  [7:0]   sub_i266_i_i_11_r0s8;
+  reg  [7:0]   sub_i266_i_i_11_r0s9;
+  reg  [7:0]   sub_i266_i_i_11_r0s10;
+  reg          cmp_i252_i_11_r0s11;
+  reg          cmp_i252_i_11_r0s12;
+  reg          cmp_i252_i_11_r0s13;
   reg  [10:0]  or_i466_i_i_11_r0s1;
   reg  [10:0]  or_i466_i_i_11_r0s2;
   reg  [10:0]  or_i466_i_i_11_r0s3;
@@ -15882,41 +16069,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_11_r0s5;
   reg  [10:0]  or_i466_i_i_11_r0s6;
   reg  [10:0]  or_i466_i_i_11_r0s7;
-  reg  [26:0]  mul_i_i_11_r0s8;
-  reg  [26:0]  mul_i_i_11_r0s9;
-  reg  [8:0]   sub_i_i2472_11_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_11_r0s9;
-  reg  [9:0]   field_r0s10__11;
-  reg  [7:0]   sroa_speculated54_11_r0s8;
-  reg  [7:0]   sroa_speculated54_11_r0s9;
-  reg  [7:0]   sroa_speculated54_11_r0s10;
-  reg  [11:0]  sub_i3631_11_r0s11;
+  reg  [10:0]  or_i466_i_i_11_r0s8;
+  reg  [10:0]  or_i466_i_i_11_r0s9;
+  reg  [10:0]  or_i466_i_i_11_r0s10;
+  reg  [26:0]  mul_i_i_11_r0s11;
+  reg  [26:0]  mul_i_i_11_r0s12;
+  reg  [8:0]   sub_i_i2438_11_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_11_r0s12;
+  reg  [9:0]   field_r0s13__11;
+  reg  [7:0]   sroa_speculated54_11_r0s11;
+  reg  [7:0]   sroa_speculated54_11_r0s12;
+  reg  [7:0]   sroa_speculated54_11_r0s13;
+  reg  [11:0]  sub_i3597_11_r0s14;
   reg          cmp_i215_i_i_11_r0s1;
-  reg          or_cond150_not_11_r0s2;
-  reg  [7:0]   sroa_speculated4848_11_r0s1;
-  reg  [7:0]   sub_i155_i_11_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s5;
+  reg          cmp_i215_i_i_11_r0s2;
+  reg          cmp_i215_i_i_11_r0s3;
+  reg          cmp_i215_i_i_11_r0s4;
+  reg          or_cond145_not_11_r0s5;
+  reg  [7:0]   sroa_speculated4811_11_r0s1;
+  reg  [7:0]   sroa_speculated4811_11_r0s2;
+  reg  [7:0]   sroa_speculated4811_11_r0s3;
+  reg  [7:0]   sroa_speculated4811_11_r0s4;
+  reg  [7:0]   sub_i155_i_11_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_11_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_11_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_11_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s11__1;
-  reg          cmp_i_i2481_12_r0s8;
-  reg          cmp_i_i2481_12_r0s9;
-  reg          cmp_i_i2481_12_r0s10;
-  reg          cmp_i_i2481_12_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_11_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_11_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_11_r0s14__1;
+  reg          cmp_i_i2447_12_r0s11;
+  reg          cmp_i_i2447_12_r0s12;
+  reg          cmp_i_i2447_12_r0s13;
+  reg          cmp_i_i2447_12_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_12_r0s1;
   reg  [7:0]   sub_i266_i_i_12_r0s2;
   reg  [7:0]   sub_i266_i_i_12_r0s3;
@@ -15924,9 +16120,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_12_r0s5;
   reg  [7:0]   sub_i266_i_i_12_r0s6;
   reg  [7:0]   sub_i266_i_i_12_r0s7;
-  reg          cmp_i252_i_12_r0s8;
-  reg          cmp_i252_i_12_r0s9;
-  reg          cmp_i252_i_12_r0s10;
+  reg  [7:0]   sub_i266_i_i_12_r0s8;
+  reg  [7:0]   sub_i266_i_i_12_r0s9;
+  reg  [7:0]   sub_i266_i_i_12_r0s10;
+  reg          cmp_i252_i_12_r0s11;
+  reg          cmp_i252_i_12_r0s12;
+  reg          cmp_i252_i_12_r0s13;
   reg  [10:0]  or_i466_i_i_12_r0s1;
   reg  [10:0]  or_i466_i_i_12_r0s2;
   reg  [10:0]  or_i466_i_i_12_r0s3;
@@ -15934,41 +16133,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_12_r0s5;
   reg  [10:0]  or_i466_i_i_12_r0s6;
   reg  [10:0]  or_i466_i_i_12_r0s7;
-  reg  [26:0]  mul_i_i_12_r0s8;
-  reg  [26:0]  mul_i_i_12_r0s9;
-  reg  [8:0]   sub_i_i2472_12_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_12_r0s9;
-  reg  [9:0]   field_r0s10__12;
-  reg  [7:0]   sroa_speculated54_12_r0s8;
-  reg  [7:0]   sroa_speculated54_12_r0s9;
-  reg  [7:0]   sroa_speculated54_12_r0s10;
-  reg  [11:0]  sub_i3631_12_r0s11;
+  reg  [10:0]  or_i466_i_i_12_r0s8;
+  reg  [10:0]  or_i466_i_i_12_r0s9;
+  reg  [10:0]  or_i466_i_i_12_r0s10;
+  reg  [26:0]  mul_i_i_12_r0s11;
+  reg  [26:0]  mul_i_i_12_r0s12;
+  reg  [8:0]   sub_i_i2438_12_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_12_r0s12;
+  reg  [9:0]   field_r0s13__12;
+  reg  [7:0]   sroa_speculated54_12_r0s11;
+  reg  [7:0]   sroa_speculated54_12_r0s12;
+  reg  [7:0]   sroa_speculated54_12_r0s13;
+  reg  [11:0]  sub_i3597_12_r0s14;
   reg          cmp_i215_i_i_12_r0s1;
-  reg          or_cond150_not_12_r0s2;
-  reg  [7:0]   sroa_speculated4848_12_r0s1;
-  reg  [7:0]   sub_i155_i_12_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s5;
+  reg          cmp_i215_i_i_12_r0s2;
+  reg          cmp_i215_i_i_12_r0s3;
+  reg          cmp_i215_i_i_12_r0s4;
+  reg          or_cond145_not_12_r0s5;
+  reg  [7:0]   sroa_speculated4811_12_r0s1;
+  reg  [7:0]   sroa_speculated4811_12_r0s2;
+  reg  [7:0]   sroa_speculated4811_12_r0s3;
+  reg  [7:0]   sroa_speculated4811_12_r0s4;
+  reg  [7:0]   sub_i155_i_12_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_12_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_12_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_12_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s11__1;
-  reg          cmp_i_i2481_13_r0s8;
-  reg          cmp_i_i2481_13_r0s9;
-  reg          cmp_i_i2481_13_r0s10;
-  reg          cmp_i_i2481_13_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_12_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_12_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_12_r0s14__1;
+  reg          cmp_i_i2447_13_r0s11;
+  reg          cmp_i_i2447_13_r0s12;
+  reg          cmp_i_i2447_13_r0s13;
+  reg          cmp_i_i2447_13_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_13_r0s1;
   reg  [7:0]   sub_i266_i_i_13_r0s2;
   reg  [7:0]   sub_i266_i_i_13_r0s3;
@@ -15976,9 +16184,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_13_r0s5;
   reg  [7:0]   sub_i266_i_i_13_r0s6;
   reg  [7:0]   sub_i266_i_i_13_r0s7;
-  reg          cmp_i252_i_13_r0s8;
-  reg          cmp_i252_i_13_r0s9;
-  reg          cmp_i252_i_13_r0s10;
+  reg  [7:0]   sub_i266_i_i_13_r0s8;
+  reg  [7:0]   sub_i266_i_i_13_r0s9;
+  reg  [7:0]   sub_i266_i_i_13_r0s10;
+  reg          cmp_i252_i_13_r0s11;
+  reg          cmp_i252_i_13_r0s12;
+  reg          cmp_i252_i_13_r0s13;
   reg  [10:0]  or_i466_i_i_13_r0s1;
   reg  [10:0]  or_i466_i_i_13_r0s2;
   reg  [10:0]  or_i466_i_i_13_r0s3;
@@ -15986,41 +16197,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_13_r0s5;
   reg  [10:0]  or_i466_i_i_13_r0s6;
   reg  [10:0]  or_i466_i_i_13_r0s7;
-  reg  [26:0]  mul_i_i_13_r0s8;
-  reg  [26:0]  mul_i_i_13_r0s9;
-  reg  [8:0]   sub_i_i2472_13_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_13_r0s9;
-  reg  [9:0]   field_r0s10__13;
-  reg  [7:0]   sroa_speculated54_13_r0s8;
-  reg  [7:0]   sroa_speculated54_13_r0s9;
-  reg  [7:0]   sroa_speculated54_13_r0s10;
-  reg  [11:0]  sub_i3631_13_r0s11;
+  reg  [10:0]  or_i466_i_i_13_r0s8;
+  reg  [10:0]  or_i466_i_i_13_r0s9;
+  reg  [10:0]  or_i466_i_i_13_r0s10;
+  reg  [26:0]  mul_i_i_13_r0s11;
+  reg  [26:0]  mul_i_i_13_r0s12;
+  reg  [8:0]   sub_i_i2438_13_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_13_r0s12;
+  reg  [9:0]   field_r0s13__13;
+  reg  [7:0]   sroa_speculated54_13_r0s11;
+  reg  [7:0]   sroa_speculated54_13_r0s12;
+  reg  [7:0]   sroa_speculated54_13_r0s13;
+  reg  [11:0]  sub_i3597_13_r0s14;
   reg          cmp_i215_i_i_13_r0s1;
-  reg          or_cond150_not_13_r0s2;
-  reg  [7:0]   sroa_speculated4848_13_r0s1;
-  reg  [7:0]   sub_i155_i_13_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s5;
+  reg          cmp_i215_i_i_13_r0s2;
+  reg          cmp_i215_i_i_13_r0s3;
+  reg          cmp_i215_i_i_13_r0s4;
+  reg          or_cond145_not_13_r0s5;
+  reg  [7:0]   sroa_speculated4811_13_r0s1;
+  reg  [7:0]   sroa_speculated4811_13_r0s2;
+  reg  [7:0]   sroa_speculated4811_13_r0s3;
+  reg  [7:0]   sroa_speculated4811_13_r0s4;
+  reg  [7:0]   sub_i155_i_13_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_13_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_13_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_13_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s11__1;
-  reg          cmp_i_i2481_14_r0s8;
-  reg          cmp_i_i2481_14_r0s9;
-  reg          cmp_i_i2481_14_r0s10;
-  reg          cmp_i_i2481_14_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_13_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_13_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_13_r0s14__1;
+  reg          cmp_i_i2447_14_r0s11;
+  reg          cmp_i_i2447_14_r0s12;
+  reg          cmp_i_i2447_14_r0s13;
+  reg          cmp_i_i2447_14_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_14_r0s1;
   reg  [7:0]   sub_i266_i_i_14_r0s2;
   reg  [7:0]   sub_i266_i_i_14_r0s3;
@@ -16028,9 +16248,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_14_r0s5;
   reg  [7:0]   sub_i266_i_i_14_r0s6;
   reg  [7:0]   sub_i266_i_i_14_r0s7;
-  reg          cmp_i252_i_14_r0s8;
-  reg          cmp_i252_i_14_r0s9;
-  reg          cmp_i252_i_14_r0s10;
+  reg  [7:0]   sub_i266_i_i_14_r0s8;
+  reg  [7:0]   sub_i266_i_i_14_r0s9;
+  reg  [7:0]   sub_i266_i_i_14_r0s10;
+  reg          cmp_i252_i_14_r0s11;
+  reg          cmp_i252_i_14_r0s12;
+  reg          cmp_i252_i_14_r0s13;
   reg  [10:0]  or_i466_i_i_14_r0s1;
   reg  [10:0]  or_i466_i_i_14_r0s2;
   reg  [10:0]  or_i466_i_i_14_r0s3;
@@ -16038,41 +16261,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_14_r0s5;
   reg  [10:0]  or_i466_i_i_14_r0s6;
   reg  [10:0]  or_i466_i_i_14_r0s7;
-  reg  [26:0]  mul_i_i_14_r0s8;
-  reg  [26:0]  mul_i_i_14_r0s9;
-  reg  [8:0]   sub_i_i2472_14_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_14_r0s9;
-  reg  [9:0]   field_r0s10__14;
-  reg  [7:0]   sroa_speculated54_14_r0s8;
-  reg  [7:0]   sroa_speculated54_14_r0s9;
-  reg  [7:0]   sroa_speculated54_14_r0s10;
-  reg  [11:0]  sub_i3631_14_r0s11;
+  reg  [10:0]  or_i466_i_i_14_r0s8;
+  reg  [10:0]  or_i466_i_i_14_r0s9;
+  reg  [10:0]  or_i466_i_i_14_r0s10;
+  reg  [26:0]  mul_i_i_14_r0s11;
+  reg  [26:0]  mul_i_i_14_r0s12;
+  reg  [8:0]   sub_i_i2438_14_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_14_r0s12;
+  reg  [9:0]   field_r0s13__14;
+  reg  [7:0]   sroa_speculated54_14_r0s11;
+  reg  [7:0]   sroa_speculated54_14_r0s12;
+  reg  [7:0]   sroa_speculated54_14_r0s13;
+  reg  [11:0]  sub_i3597_14_r0s14;
   reg          cmp_i215_i_i_14_r0s1;
-  reg          or_cond150_not_14_r0s2;
-  reg  [7:0]   sroa_speculated4848_14_r0s1;
-  reg  [7:0]   sub_i155_i_14_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s5;
+  reg          cmp_i215_i_i_14_r0s2;
+  reg          cmp_i215_i_i_14_r0s3;
+  reg          cmp_i215_i_i_14_r0s4;
+  reg          or_cond145_not_14_r0s5;
+  reg  [7:0]   sroa_speculated4811_14_r0s1;
+  reg  [7:0]   sroa_speculated4811_14_r0s2;
+  reg  [7:0]   sroa_speculated4811_14_r0s3;
+  reg  [7:0]   sroa_speculated4811_14_r0s4;
+  reg  [7:0]   sub_i155_i_14_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_14_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_14_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_14_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s11__1;
-  reg          cmp_i_i2481_15_r0s8;
-  reg          cmp_i_i2481_15_r0s9;
-  reg          cmp_i_i2481_15_r0s10;
-  reg          cmp_i_i2481_15_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_14_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_14_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_14_r0s14__1;
+  reg          cmp_i_i2447_15_r0s11;
+  reg          cmp_i_i2447_15_r0s12;
+  reg          cmp_i_i2447_15_r0s13;
+  reg          cmp_i_i2447_15_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_15_r0s1;
   reg  [7:0]   sub_i266_i_i_15_r0s2;
   reg  [7:0]   sub_i266_i_i_15_r0s3;
@@ -16080,9 +16312,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_15_r0s5;
   reg  [7:0]   sub_i266_i_i_15_r0s6;
   reg  [7:0]   sub_i266_i_i_15_r0s7;
-  reg          cmp_i252_i_15_r0s8;
-  reg          cmp_i252_i_15_r0s9;
-  reg          cmp_i252_i_15_r0s10;
+  reg  [7:0]   sub_i266_i_i_15_r0s8;
+  reg  [7:0]   sub_i266_i_i_15_r0s9;
+  reg  [7:0]   sub_i266_i_i_15_r0s10;
+  reg          cmp_i252_i_15_r0s11;
+  reg          cmp_i252_i_15_r0s12;
+  reg          cmp_i252_i_15_r0s13;
   reg  [10:0]  or_i466_i_i_15_r0s1;
   reg  [10:0]  or_i466_i_i_15_r0s2;
   reg  [10:0]  or_i466_i_i_15_r0s3;
@@ -16090,41 +16325,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_15_r0s5;
   reg  [10:0]  or_i466_i_i_15_r0s6;
   reg  [10:0]  or_i466_i_i_15_r0s7;
-  reg  [26:0]  mul_i_i_15_r0s8;
-  reg  [26:0]  mul_i_i_15_r0s9;
-  reg  [8:0]   sub_i_i2472_15_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_15_r0s9;
-  reg  [9:0]   field_r0s10__15;
-  reg  [7:0]   sroa_speculated54_15_r0s8;
-  reg  [7:0]   sroa_speculated54_15_r0s9;
-  reg  [7:0]   sroa_speculated54_15_r0s10;
-  reg  [11:0]  sub_i3631_15_r0s11;
+  reg  [10:0]  or_i466_i_i_15_r0s8;
+  reg  [10:0]  or_i466_i_i_15_r0s9;
+  reg  [10:0]  or_i466_i_i_15_r0s10;
+  reg  [26:0]  mul_i_i_15_r0s11;
+  reg  [26:0]  mul_i_i_15_r0s12;
+  reg  [8:0]   sub_i_i2438_15_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_15_r0s12;
+  reg  [9:0]   field_r0s13__15;
+  reg  [7:0]   sroa_speculated54_15_r0s11;
+  reg  [7:0]   sroa_speculated54_15_r0s12;
+  reg  [7:0]   sroa_speculated54_15_r0s13;
+  reg  [11:0]  sub_i3597_15_r0s14;
   reg          cmp_i215_i_i_15_r0s1;
-  reg          or_cond150_not_15_r0s2;
-  reg  [7:0]   sroa_speculated4848_15_r0s1;
-  reg  [7:0]   sub_i155_i_15_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s5;
+  reg          cmp_i215_i_i_15_r0s2;
+  reg          cmp_i215_i_i_15_r0s3;
+  reg          cmp_i215_i_i_15_r0s4;
+  reg          or_cond145_not_15_r0s5;
+  reg  [7:0]   sroa_speculated4811_15_r0s1;
+  reg  [7:0]   sroa_speculated4811_15_r0s2;
+  reg  [7:0]   sroa_speculated4811_15_r0s3;
+  reg  [7:0]   sroa_speculated4811_15_r0s4;
+  reg  [7:0]   sub_i155_i_15_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_15_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_15_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_15_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s11__1;
-  reg          cmp_i_i2481_16_r0s8;
-  reg          cmp_i_i2481_16_r0s9;
-  reg          cmp_i_i2481_16_r0s10;
-  reg          cmp_i_i2481_16_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_15_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_15_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_15_r0s14__1;
+  reg          cmp_i_i2447_16_r0s11;
+  reg          cmp_i_i2447_16_r0s12;
+  reg          cmp_i_i2447_16_r0s13;
+  reg          cmp_i_i2447_16_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_16_r0s1;
   reg  [7:0]   sub_i266_i_i_16_r0s2;
   reg  [7:0]   sub_i266_i_i_16_r0s3;
@@ -16132,9 +16376,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_16_r0s5;
   reg  [7:0]   sub_i266_i_i_16_r0s6;
   reg  [7:0]   sub_i266_i_i_16_r0s7;
-  reg          cmp_i252_i_16_r0s8;
-  reg          cmp_i252_i_16_r0s9;
-  reg          cmp_i252_i_16_r0s10;
+  reg  [7:0]   sub_i266_i_i_16_r0s8;
+  reg  [7:0]   sub_i266_i_i_16_r0s9;
+  reg  [7:0]   sub_i266_i_i_16_r0s10;
+  reg          cmp_i252_i_16_r0s11;
+  reg          cmp_i252_i_16_r0s12;
+  reg          cmp_i252_i_16_r0s13;
   reg  [10:0]  or_i466_i_i_16_r0s1;
   reg  [10:0]  or_i466_i_i_16_r0s2;
   reg  [10:0]  or_i466_i_i_16_r0s3;
@@ -16142,41 +16389,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_16_r0s5;
   reg  [10:0]  or_i466_i_i_16_r0s6;
   reg  [10:0]  or_i466_i_i_16_r0s7;
-  reg  [26:0]  mul_i_i_16_r0s8;
-  reg  [26:0]  mul_i_i_16_r0s9;
-  reg  [8:0]   sub_i_i2472_16_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_16_r0s9;
-  reg  [9:0]   field_r0s10__16;
-  reg  [7:0]   sroa_speculated54_16_r0s8;
-  reg  [7:0]   sroa_speculated54_16_r0s9;
-  reg  [7:0]   sroa_speculated54_16_r0s10;
-  reg  [11:0]  sub_i3631_16_r0s11;
+  reg  [10:0]  or_i466_i_i_16_r0s8;
+  reg  [10:0]  or_i466_i_i_16_r0s9;
+  reg  [10:0]  or_i466_i_i_16_r0s10;
+  reg  [26:0]  mul_i_i_16_r0s11;
+  reg  [26:0]  mul_i_i_16_r0s12;
+  reg  [8:0]   sub_i_i2438_16_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_16_r0s12;
+  reg  [9:0]   field_r0s13__16;
+  reg  [7:0]   sroa_speculated54_16_r0s11;
+  reg  [7:0]   sroa_speculated54_16_r0s12;
+  reg  [7:0]   sroa_speculated54_16_r0s13;
+  reg  [11:0]  sub_i3597_16_r0s14;
   reg          cmp_i215_i_i_16_r0s1;
-  reg          or_cond150_not_16_r0s2;
-  reg  [7:0]   sroa_speculated4848_16_r0s1;
-  reg  [7:0]   sub_i155_i_16_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s5;
+  reg          cmp_i215_i_i_16_r0s2;
+  reg          cmp_i215_i_i_16_r0s3;
+  reg          cmp_i215_i_i_16_r0s4;
+  reg          or_cond145_not_16_r0s5;
+  reg  [7:0]   sroa_speculated4811_16_r0s1;
+  reg  [7:0]   sroa_speculated4811_16_r0s2;
+  reg  [7:0]   sroa_speculated4811_16_r0s3;
+  reg  [7:0]   sroa_speculated4811_16_r0s4;
+  reg  [7:0]   sub_i155_i_16_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_16_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_16_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_16_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s11__1;
-  reg          cmp_i_i2481_17_r0s8;
-  reg          cmp_i_i2481_17_r0s9;
-  reg          cmp_i_i2481_17_r0s10;
-  reg          cmp_i_i2481_17_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_16_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_16_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_16_r0s14__1;
+  reg          cmp_i_i2447_17_r0s11;
+  reg          cmp_i_i2447_17_r0s12;
+  reg          cmp_i_i2447_17_r0s13;
+  reg          cmp_i_i2447_17_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_17_r0s1;
   reg  [7:0]   sub_i266_i_i_17_r0s2;
   reg  [7:0]   sub_i266_i_i_17_r0s3;
@@ -16184,9 +16440,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_17_r0s5;
   reg  [7:0]   sub_i266_i_i_17_r0s6;
   reg  [7:0]   sub_i266_i_i_17_r0s7;
-  reg          cmp_i252_i_17_r0s8;
-  reg          cmp_i252_i_17_r0s9;
-  reg          cmp_i252_i_17_r0s10;
+  reg  [7:0]   sub_i266_i_i_17_r0s8;
+  reg  [7:0]   sub_i266_i_i_17_r0s9;
+  reg  [7:0]   sub_i266_i_i_17_r0s10;
+  reg          cmp_i252_i_17_r0s11;
+  reg          cmp_i252_i_17_r0s12;
+  reg          cmp_i252_i_17_r0s13;
   reg  [10:0]  or_i466_i_i_17_r0s1;
   reg  [10:0]  or_i466_i_i_17_r0s2;
   reg  [10:0]  or_i466_i_i_17_r0s3;
@@ -16194,41 +16453,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_17_r0s5;
   reg  [10:0]  or_i466_i_i_17_r0s6;
   reg  [10:0]  or_i466_i_i_17_r0s7;
-  reg  [26:0]  mul_i_i_17_r0s8;
-  reg  [26:0]  mul_i_i_17_r0s9;
-  reg  [8:0]   sub_i_i2472_17_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_17_r0s9;
-  reg  [9:0]   field_r0s10__17;
-  reg  [7:0]   sroa_speculated54_17_r0s8;
-  reg  [7:0]   sroa_speculated54_17_r0s9;
-  reg  [7:0]   sroa_speculated54_17_r0s10;
-  reg  [11:0]  sub_i3631_17_r0s11;
+  reg  [10:0]  or_i466_i_i_17_r0s8;
+  reg  [10:0]  or_i466_i_i_17_r0s9;
+  reg  [10:0]  or_i466_i_i_17_r0s10;
+  reg  [26:0]  mul_i_i_17_r0s11;
+  reg  [26:0]  mul_i_i_17_r0s12;
+  reg  [8:0]   sub_i_i2438_17_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_17_r0s12;
+  reg  [9:0]   field_r0s13__17;
+  reg  [7:0]   sroa_speculated54_17_r0s11;
+  reg  [7:0]   sroa_speculated54_17_r0s12;
+  reg  [7:0]   sroa_speculated54_17_r0s13;
+  reg  [11:0]  sub_i3597_17_r0s14;
   reg          cmp_i215_i_i_17_r0s1;
-  reg          or_cond150_not_17_r0s2;
-  reg  [7:0]   sroa_speculated4848_17_r0s1;
-  reg  [7:0]   sub_i155_i_17_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s5;
+  reg          cmp_i215_i_i_17_r0s2;
+  reg          cmp_i215_i_i_17_r0s3;
+  reg          cmp_i215_i_i_17_r0s4;
+  reg          or_cond145_not_17_r0s5;
+  reg  [7:0]   sroa_speculated4811_17_r0s1;
+  reg  [7:0]   sroa_speculated4811_17_r0s2;
+  reg  [7:0]   sroa_speculated4811_17_r0s3;
+  reg  [7:0]   sroa_speculated4811_17_r0s4;
+  reg  [7:0]   sub_i155_i_17_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_17_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_17_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_17_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s11__1;
-  reg          cmp_i_i2481_18_r0s8;
-  reg          cmp_i_i2481_18_r0s9;
-  reg          cmp_i_i2481_18_r0s10;
-  reg          cmp_i_i2481_18_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_17_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_17_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_17_r0s14__1;
+  reg          cmp_i_i2447_18_r0s11;
+  reg          cmp_i_i2447_18_r0s12;
+  reg          cmp_i_i2447_18_r0s13;
+  reg          cmp_i_i2447_18_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_18_r0s1;
   reg  [7:0]   sub_i266_i_i_18_r0s2;
   reg  [7:0]   sub_i266_i_i_18_r0s3;
@@ -16236,9 +16504,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_18_r0s5;
   reg  [7:0]   sub_i266_i_i_18_r0s6;
   reg  [7:0]   sub_i266_i_i_18_r0s7;
-  reg          cmp_i252_i_18_r0s8;
-  reg          cmp_i252_i_18_r0s9;
-  reg          cmp_i252_i_18_r0s10;
+  reg  [7:0]   sub_i266_i_i_18_r0s8;
+  reg  [7:0]   sub_i266_i_i_18_r0s9;
+  reg  [7:0]   sub_i266_i_i_18_r0s10;
+  reg          cmp_i252_i_18_r0s11;
+  reg          cmp_i252_i_18_r0s12;
+  reg          cmp_i252_i_18_r0s13;
   reg  [10:0]  or_i466_i_i_18_r0s1;
   reg  [10:0]  or_i466_i_i_18_r0s2;
   reg  [10:0]  or_i466_i_i_18_r0s3;
@@ -16246,41 +16517,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_18_r0s5;
   reg  [10:0]  or_i466_i_i_18_r0s6;
   reg  [10:0]  or_i466_i_i_18_r0s7;
-  reg  [26:0]  mul_i_i_18_r0s8;
-  reg  [26:0]  mul_i_i_18_r0s9;
-  reg  [8:0]   sub_i_i2472_18_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_18_r0s9;
-  reg  [9:0]   field_r0s10__18;
-  reg  [7:0]   sroa_speculated54_18_r0s8;
-  reg  [7:0]   sroa_speculated54_18_r0s9;
-  reg  [7:0]   sroa_speculated54_18_r0s10;
-  reg  [11:0]  sub_i3631_18_r0s11;
+  reg  [10:0]  or_i466_i_i_18_r0s8;
+  reg  [10:0]  or_i466_i_i_18_r0s9;
+  reg  [10:0]  or_i466_i_i_18_r0s10;
+  reg  [26:0]  mul_i_i_18_r0s11;
+  reg  [26:0]  mul_i_i_18_r0s12;
+  reg  [8:0]   sub_i_i2438_18_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_18_r0s12;
+  reg  [9:0]   field_r0s13__18;
+  reg  [7:0]   sroa_speculated54_18_r0s11;
+  reg  [7:0]   sroa_speculated54_18_r0s12;
+  reg  [7:0]   sroa_speculated54_18_r0s13;
+  reg  [11:0]  sub_i3597_18_r0s14;
   reg          cmp_i215_i_i_18_r0s1;
-  reg          or_cond150_not_18_r0s2;
-  reg  [7:0]   sroa_speculated4848_18_r0s1;
-  reg  [7:0]   sub_i155_i_18_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s5;
+  reg          cmp_i215_i_i_18_r0s2;
+  reg          cmp_i215_i_i_18_r0s3;
+  reg          cmp_i215_i_i_18_r0s4;
+  reg          or_cond145_not_18_r0s5;
+  reg  [7:0]   sroa_speculated4811_18_r0s1;
+  reg  [7:0]   sroa_speculated4811_18_r0s2;
+  reg  [7:0]   sroa_speculated4811_18_r0s3;
+  reg  [7:0]   sroa_speculated4811_18_r0s4;
+  reg  [7:0]   sub_i155_i_18_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_18_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_18_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_18_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s11__1;
-  reg          cmp_i_i2481_19_r0s8;
-  reg          cmp_i_i2481_19_r0s9;
-  reg          cmp_i_i2481_19_r0s10;
-  reg          cmp_i_i2481_19_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_18_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_18_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_18_r0s14__1;
+  reg          cmp_i_i2447_19_r0s11;
+  reg          cmp_i_i2447_19_r0s12;
+  reg          cmp_i_i2447_19_r0s13;
+  reg          cmp_i_i2447_19_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_19_r0s1;
   reg  [7:0]   sub_i266_i_i_19_r0s2;
   reg  [7:0]   sub_i266_i_i_19_r0s3;
@@ -16288,9 +16568,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_19_r0s5;
   reg  [7:0]   sub_i266_i_i_19_r0s6;
   reg  [7:0]   sub_i266_i_i_19_r0s7;
-  reg          cmp_i252_i_19_r0s8;
-  reg          cmp_i252_i_19_r0s9;
-  reg          cmp_i252_i_19_r0s10;
+  reg  [7:0]   sub_i266_i_i_19_r0s8;
+  reg  [7:0]   sub_i266_i_i_19_r0s9;
+  reg  [7:0]   sub_i266_i_i_19_r0s10;
+  reg          cmp_i252_i_19_r0s11;
+  reg          cmp_i252_i_19_r0s12;
+  reg          cmp_i252_i_19_r0s13;
   reg  [10:0]  or_i466_i_i_19_r0s1;
   reg  [10:0]  or_i466_i_i_19_r0s2;
   reg  [10:0]  or_i466_i_i_19_r0s3;
@@ -16298,41 +16581,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_19_r0s5;
   reg  [10:0]  or_i466_i_i_19_r0s6;
   reg  [10:0]  or_i466_i_i_19_r0s7;
-  reg  [26:0]  mul_i_i_19_r0s8;
-  reg  [26:0]  mul_i_i_19_r0s9;
-  reg  [8:0]   sub_i_i2472_19_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_19_r0s9;
-  reg  [9:0]   field_r0s10__19;
-  reg  [7:0]   sroa_speculated54_19_r0s8;
-  reg  [7:0]   sroa_speculated54_19_r0s9;
-  reg  [7:0]   sroa_speculated54_19_r0s10;
-  reg  [11:0]  sub_i3631_19_r0s11;
+  reg  [10:0]  or_i466_i_i_19_r0s8;
+  reg  [10:0]  or_i466_i_i_19_r0s9;
+  reg  [10:0]  or_i466_i_i_19_r0s10;
+  reg  [26:0]  mul_i_i_19_r0s11;
+  reg  [26:0]  mul_i_i_19_r0s12;
+  reg  [8:0]   sub_i_i2438_19_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_19_r0s12;
+  reg  [9:0]   field_r0s13__19;
+  reg  [7:0]   sroa_speculated54_19_r0s11;
+  reg  [7:0]   sroa_speculated54_19_r0s12;
+  reg  [7:0]   sroa_speculated54_19_r0s13;
+  reg  [11:0]  sub_i3597_19_r0s14;
   reg          cmp_i215_i_i_19_r0s1;
-  reg          or_cond150_not_19_r0s2;
-  reg  [7:0]   sroa_speculated4848_19_r0s1;
-  reg  [7:0]   sub_i155_i_19_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s5;
+  reg          cmp_i215_i_i_19_r0s2;
+  reg          cmp_i215_i_i_19_r0s3;
+  reg          cmp_i215_i_i_19_r0s4;
+  reg          or_cond145_not_19_r0s5;
+  reg  [7:0]   sroa_speculated4811_19_r0s1;
+  reg  [7:0]   sroa_speculated4811_19_r0s2;
+  reg  [7:0]   sroa_speculated4811_19_r0s3;
+  reg  [7:0]   sroa_speculated4811_19_r0s4;
+  reg  [7:0]   sub_i155_i_19_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_19_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_19_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_19_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s11__1;
-  reg          cmp_i_i2481_20_r0s8;
-  reg          cmp_i_i2481_20_r0s9;
-  reg          cmp_i_i2481_20_r0s10;
-  reg          cmp_i_i2481_20_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_19_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_19_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_19_r0s14__1;
+  reg          cmp_i_i2447_20_r0s11;
+  reg          cmp_i_i2447_20_r0s12;
+  reg          cmp_i_i2447_20_r0s13;
+  reg          cmp_i_i2447_20_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_20_r0s1;
   reg  [7:0]   sub_i266_i_i_20_r0s2;
   reg  [7:0]   sub_i266_i_i_20_r0s3;
@@ -16340,9 +16632,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_20_r0s5;
   reg  [7:0]   sub_i266_i_i_20_r0s6;
   reg  [7:0]   sub_i266_i_i_20_r0s7;
-  reg          cmp_i252_i_20_r0s8;
-  reg          cmp_i252_i_20_r0s9;
-  reg          cmp_i252_i_20_r0s10;
+  reg  [7:0]   sub_i266_i_i_20_r0s8;
+  reg  [7:0]   sub_i266_i_i_20_r0s9;
+  reg  [7:0]   sub_i266_i_i_20_r0s10;
+  reg          cmp_i252_i_20_r0s11;
+  reg          cmp_i252_i_20_r0s12;
+  reg          cmp_i252_i_20_r0s13;
   reg  [10:0]  or_i466_i_i_20_r0s1;
   reg  [10:0]  or_i466_i_i_20_r0s2;
   reg  [10:0]  or_i466_i_i_20_r0s3;
@@ -16350,41 +16645,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_20_r0s5;
   reg  [10:0]  or_i466_i_i_20_r0s6;
   reg  [10:0]  or_i466_i_i_20_r0s7;
-  reg  [26:0]  mul_i_i_20_r0s8;
-  reg  [26:0]  mul_i_i_20_r0s9;
-  reg  [8:0]   sub_i_i2472_20_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_20_r0s9;
-  reg  [9:0]   field_r0s10__20;
-  reg  [7:0]   sroa_speculated54_20_r0s8;
-  reg  [7:0]   sroa_speculated54_20_r0s9;
-  reg  [7:0]   sroa_speculated54_20_r0s10;
-  reg  [11:0]  sub_i3631_20_r0s11;
+  reg  [10:0]  or_i466_i_i_20_r0s8;
+  reg  [10:0]  or_i466_i_i_20_r0s9;
+  reg  [10:0]  or_i466_i_i_20_r0s10;
+  reg  [26:0]  mul_i_i_20_r0s11;
+  reg  [26:0]  mul_i_i_20_r0s12;
+  reg  [8:0]   sub_i_i2438_20_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_20_r0s12;
+  reg  [9:0]   field_r0s13__20;
+  reg  [7:0]   sroa_speculated54_20_r0s11;
+  reg  [7:0]   sroa_speculated54_20_r0s12;
+  reg  [7:0]   sroa_speculated54_20_r0s13;
+  reg  [11:0]  sub_i3597_20_r0s14;
   reg          cmp_i215_i_i_20_r0s1;
-  reg          or_cond150_not_20_r0s2;
-  reg  [7:0]   sroa_speculated4848_20_r0s1;
-  reg  [7:0]   sub_i155_i_20_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s5;
+  reg          cmp_i215_i_i_20_r0s2;
+  reg          cmp_i215_i_i_20_r0s3;
+  reg          cmp_i215_i_i_20_r0s4;
+  reg          or_cond145_not_20_r0s5;
+  reg  [7:0]   sroa_speculated4811_20_r0s1;
+  reg  [7:0]   sroa_speculated4811_20_r0s2;
+  reg  [7:0]   sroa_speculated4811_20_r0s3;
+  reg  [7:0]   sroa_speculated4811_20_r0s4;
+  reg  [7:0]   sub_i155_i_20_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_20_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_20_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_20_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s11__1;
-  reg          cmp_i_i2481_21_r0s8;
-  reg          cmp_i_i2481_21_r0s9;
-  reg          cmp_i_i2481_21_r0s10;
-  reg          cmp_i_i2481_21_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_20_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_20_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_20_r0s14__1;
+  reg          cmp_i_i2447_21_r0s11;
+  reg          cmp_i_i2447_21_r0s12;
+  reg          cmp_i_i2447_21_r0s13;
+  reg          cmp_i_i2447_21_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_21_r0s1;
   reg  [7:0]   sub_i266_i_i_21_r0s2;
   reg  [7:0]   sub_i266_i_i_21_r0s3;
@@ -16392,9 +16696,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_21_r0s5;
   reg  [7:0]   sub_i266_i_i_21_r0s6;
   reg  [7:0]   sub_i266_i_i_21_r0s7;
-  reg          cmp_i252_i_21_r0s8;
-  reg          cmp_i252_i_21_r0s9;
-  reg          cmp_i252_i_21_r0s10;
+  reg  [7:0]   sub_i266_i_i_21_r0s8;
+  reg  [7:0]   sub_i266_i_i_21_r0s9;
+  reg  [7:0]   sub_i266_i_i_21_r0s10;
+  reg          cmp_i252_i_21_r0s11;
+  reg          cmp_i252_i_21_r0s12;
+  reg          cmp_i252_i_21_r0s13;
   reg  [10:0]  or_i466_i_i_21_r0s1;
   reg  [10:0]  or_i466_i_i_21_r0s2;
   reg  [10:0]  or_i466_i_i_21_r0s3;
@@ -16402,41 +16709,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_21_r0s5;
   reg  [10:0]  or_i466_i_i_21_r0s6;
   reg  [10:0]  or_i466_i_i_21_r0s7;
-  reg  [26:0]  mul_i_i_21_r0s8;
-  reg  [26:0]  mul_i_i_21_r0s9;
-  reg  [8:0]   sub_i_i2472_21_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_21_r0s9;
-  reg  [9:0]   field_r0s10__21;
-  reg  [7:0]   sroa_speculated54_21_r0s8;
-  reg  [7:0]   sroa_speculated54_21_r0s9;
-  reg  [7:0]   sroa_speculated54_21_r0s10;
-  reg  [11:0]  sub_i3631_21_r0s11;
+  reg  [10:0]  or_i466_i_i_21_r0s8;
+  reg  [10:0]  or_i466_i_i_21_r0s9;
+  reg  [10:0]  or_i466_i_i_21_r0s10;
+  reg  [26:0]  mul_i_i_21_r0s11;
+  reg  [26:0]  mul_i_i_21_r0s12;
+  reg  [8:0]   sub_i_i2438_21_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_21_r0s12;
+  reg  [9:0]   field_r0s13__21;
+  reg  [7:0]   sroa_speculated54_21_r0s11;
+  reg  [7:0]   sroa_speculated54_21_r0s12;
+  reg  [7:0]   sroa_speculated54_21_r0s13;
+  reg  [11:0]  sub_i3597_21_r0s14;
   reg          cmp_i215_i_i_21_r0s1;
-  reg          or_cond150_not_21_r0s2;
-  reg  [7:0]   sroa_speculated4848_21_r0s1;
-  reg  [7:0]   sub_i155_i_21_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s5;
+  reg          cmp_i215_i_i_21_r0s2;
+  reg          cmp_i215_i_i_21_r0s3;
+  reg          cmp_i215_i_i_21_r0s4;
+  reg          or_cond145_not_21_r0s5;
+  reg  [7:0]   sroa_speculated4811_21_r0s1;
+  reg  [7:0]   sroa_speculated4811_21_r0s2;
+  reg  [7:0]   sroa_speculated4811_21_r0s3;
+  reg  [7:0]   sroa_speculated4811_21_r0s4;
+  reg  [7:0]   sub_i155_i_21_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_21_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_21_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_21_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s11__1;
-  reg          cmp_i_i2481_22_r0s8;
-  reg          cmp_i_i2481_22_r0s9;
-  reg          cmp_i_i2481_22_r0s10;
-  reg          cmp_i_i2481_22_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_21_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_21_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_21_r0s14__1;
+  reg          cmp_i_i2447_22_r0s11;
+  reg          cmp_i_i2447_22_r0s12;
+  reg          cmp_i_i2447_22_r0s13;
+  reg          cmp_i_i2447_22_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_22_r0s1;
   reg  [7:0]   sub_i266_i_i_22_r0s2;
   reg  [7:0]   sub_i266_i_i_22_r0s3;
@@ -16444,9 +16760,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_22_r0s5;
   reg  [7:0]   sub_i266_i_i_22_r0s6;
   reg  [7:0]   sub_i266_i_i_22_r0s7;
-  reg          cmp_i252_i_22_r0s8;
-  reg          cmp_i252_i_22_r0s9;
-  reg          cmp_i252_i_22_r0s10;
+  reg  [7:0]   sub_i266_i_i_22_r0s8;
+  reg  [7:0]   sub_i266_i_i_22_r0s9;
+  reg  [7:0]   sub_i266_i_i_22_r0s10;
+  reg          cmp_i252_i_22_r0s11;
+  reg          cmp_i252_i_22_r0s12;
+  reg          cmp_i252_i_22_r0s13;
   reg  [10:0]  or_i466_i_i_22_r0s1;
   reg  [10:0]  or_i466_i_i_22_r0s2;
   reg  [10:0]  or_i466_i_i_22_r0s3;
@@ -16454,41 +16773,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_22_r0s5;
   reg  [10:0]  or_i466_i_i_22_r0s6;
   reg  [10:0]  or_i466_i_i_22_r0s7;
-  reg  [26:0]  mul_i_i_22_r0s8;
-  reg  [26:0]  mul_i_i_22_r0s9;
-  reg  [8:0]   sub_i_i2472_22_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_22_r0s9;
-  reg  [9:0]   field_r0s10__22;
-  reg  [7:0]   sroa_speculated54_22_r0s8;
-  reg  [7:0]   sroa_speculated54_22_r0s9;
-  reg  [7:0]   sroa_speculated54_22_r0s10;
-  reg  [11:0]  sub_i3631_22_r0s11;
+  reg  [10:0]  or_i466_i_i_22_r0s8;
+  reg  [10:0]  or_i466_i_i_22_r0s9;
+  reg  [10:0]  or_i466_i_i_22_r0s10;
+  reg  [26:0]  mul_i_i_22_r0s11;
+  reg  [26:0]  mul_i_i_22_r0s12;
+  reg  [8:0]   sub_i_i2438_22_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_22_r0s12;
+  reg  [9:0]   field_r0s13__22;
+  reg  [7:0]   sroa_speculated54_22_r0s11;
+  reg  [7:0]   sroa_speculated54_22_r0s12;
+  reg  [7:0]   sroa_speculated54_22_r0s13;
+  reg  [11:0]  sub_i3597_22_r0s14;
   reg          cmp_i215_i_i_22_r0s1;
-  reg          or_cond150_not_22_r0s2;
-  reg  [7:0]   sroa_speculated4848_22_r0s1;
-  reg  [7:0]   sub_i155_i_22_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s5;
+  reg          cmp_i215_i_i_22_r0s2;
+  reg          cmp_i215_i_i_22_r0s3;
+  reg          cmp_i215_i_i_22_r0s4;
+  reg          or_cond145_not_22_r0s5;
+  reg  [7:0]   sroa_speculated4811_22_r0s1;
+  reg  [7:0]   sroa_speculated4811_22_r0s2;
+  reg  [7:0]   sroa_speculated4811_22_r0s3;
+  reg  [7:0]   sroa_speculated4811_22_r0s4;
+  reg  [7:0]   sub_i155_i_22_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_22_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_22_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_22_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s11__1;
-  reg          cmp_i_i2481_23_r0s8;
-  reg          cmp_i_i2481_23_r0s9;
-  reg          cmp_i_i2481_23_r0s10;
-  reg          cmp_i_i2481_23_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_22_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_22_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_22_r0s14__1;
+  reg          cmp_i_i2447_23_r0s11;
+  reg          cmp_i_i2447_23_r0s12;
+  reg          cmp_i_i2447_23_r0s13;
+  reg          cmp_i_i2447_23_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_23_r0s1;
   reg  [7:0]   sub_i266_i_i_23_r0s2;
   reg  [7:0]   sub_i266_i_i_23_r0s3;
@@ -16496,9 +16824,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_23_r0s5;
   reg  [7:0]   sub_i266_i_i_23_r0s6;
   reg  [7:0]   sub_i266_i_i_23_r0s7;
-  reg          cmp_i252_i_23_r0s8;
-  reg          cmp_i252_i_23_r0s9;
-  reg          cmp_i252_i_23_r0s10;
+  reg  [7:0]   sub_i266_i_i_23_r0s8;
+  reg  [7:0]   sub_i266_i_i_23_r0s9;
+  reg  [7:0]   sub_i266_i_i_23_r0s10;
+  reg          cmp_i252_i_23_r0s11;
+  reg          cmp_i252_i_23_r0s12;
+  reg          cmp_i252_i_23_r0s13;
   reg  [10:0]  or_i466_i_i_23_r0s1;
   reg  [10:0]  or_i466_i_i_23_r0s2;
   reg  [10:0]  or_i466_i_i_23_r0s3;
@@ -16506,41 +16837,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_23_r0s5;
   reg  [10:0]  or_i466_i_i_23_r0s6;
   reg  [10:0]  or_i466_i_i_23_r0s7;
-  reg  [26:0]  mul_i_i_23_r0s8;
-  reg  [26:0]  mul_i_i_23_r0s9;
-  reg  [8:0]   sub_i_i2472_23_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_23_r0s9;
-  reg  [9:0]   field_r0s10__23;
-  reg  [7:0]   sroa_speculated54_23_r0s8;
-  reg  [7:0]   sroa_speculated54_23_r0s9;
-  reg  [7:0]   sroa_speculated54_23_r0s10;
-  reg  [11:0]  sub_i3631_23_r0s11;
+  reg  [10:0]  or_i466_i_i_23_r0s8;
+  reg  [10:0]  or_i466_i_i_23_r0s9;
+  reg  [10:0]  or_i466_i_i_23_r0s10;
+  reg  [26:0]  mul_i_i_23_r0s11;
+  reg  [26:0]  mul_i_i_23_r0s12;
+  reg  [8:0]   sub_i_i2438_23_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_23_r0s12;
+  reg  [9:0]   field_r0s13__23;
+  reg  [7:0]   sroa_speculated54_23_r0s11;
+  reg  [7:0]   sroa_speculated54_23_r0s12;
+  reg  [7:0]   sroa_speculated54_23_r0s13;
+  reg  [11:0]  sub_i3597_23_r0s14;
   reg          cmp_i215_i_i_23_r0s1;
-  reg          or_cond150_not_23_r0s2;
-  reg  [7:0]   sroa_speculated4848_23_r0s1;
-  reg  [7:0]   sub_i155_i_23_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s5;
+  reg          cmp_i215_i_i_23_r0s2;
+  reg          cmp_i215_i_i_23_r0s3;
+  reg          cmp_i215_i_i_23_r0s4;
+  reg          or_cond145_not_23_r0s5;
+  reg  [7:0]   sroa_speculated4811_23_r0s1;
+  reg  [7:0]   sroa_speculated4811_23_r0s2;
+  reg  [7:0]   sroa_speculated4811_23_r0s3;
+  reg  [7:0]   sroa_speculated4811_23_r0s4;
+  reg  [7:0]   sub_i155_i_23_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_23_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_23_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_23_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s11__1;
-  reg          cmp_i_i2481_24_r0s8;
-  reg          cmp_i_i2481_24_r0s9;
-  reg          cmp_i_i2481_24_r0s10;
-  reg          cmp_i_i2481_24_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_23_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_23_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_23_r0s14__1;
+  reg          cmp_i_i2447_24_r0s11;
+  reg          cmp_i_i2447_24_r0s12;
+  reg          cmp_i_i2447_24_r0s13;
+  reg          cmp_i_i2447_24_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_24_r0s1;
   reg  [7:0]   sub_i266_i_i_24_r0s2;
   reg  [7:0]   sub_i266_i_i_24_r0s3;
@@ -16548,9 +16888,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_24_r0s5;
   reg  [7:0]   sub_i266_i_i_24_r0s6;
   reg  [7:0]   sub_i266_i_i_24_r0s7;
-  reg          cmp_i252_i_24_r0s8;
-  reg          cmp_i252_i_24_r0s9;
-  reg          cmp_i252_i_24_r0s10;
+  reg  [7:0]   sub_i266_i_i_24_r0s8;
+  reg  [7:0]   sub_i266_i_i_24_r0s9;
+  reg  [7:0]   sub_i266_i_i_24_r0s10;
+  reg          cmp_i252_i_24_r0s11;
+  reg          cmp_i252_i_24_r0s12;
+  reg          cmp_i252_i_24_r0s13;
   reg  [10:0]  or_i466_i_i_24_r0s1;
   reg  [10:0]  or_i466_i_i_24_r0s2;
   reg  [10:0]  or_i466_i_i_24_r0s3;
@@ -16558,41 +16901,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_24_r0s5;
   reg  [10:0]  or_i466_i_i_24_r0s6;
   reg  [10:0]  or_i466_i_i_24_r0s7;
-  reg  [26:0]  mul_i_i_24_r0s8;
-  reg  [26:0]  mul_i_i_24_r0s9;
-  reg  [8:0]   sub_i_i2472_24_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_24_r0s9;
-  reg  [9:0]   field_r0s10__24;
-  reg  [7:0]   sroa_speculated54_24_r0s8;
-  reg  [7:0]   sroa_speculated54_24_r0s9;
-  reg  [7:0]   sroa_speculated54_24_r0s10;
-  reg  [11:0]  sub_i3631_24_r0s11;
+  reg  [10:0]  or_i466_i_i_24_r0s8;
+  reg  [10:0]  or_i466_i_i_24_r0s9;
+  reg  [10:0]  or_i466_i_i_24_r0s10;
+  reg  [26:0]  mul_i_i_24_r0s11;
+  reg  [26:0]  mul_i_i_24_r0s12;
+  reg  [8:0]   sub_i_i2438_24_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_24_r0s12;
+  reg  [9:0]   field_r0s13__24;
+  reg  [7:0]   sroa_speculated54_24_r0s11;
+  reg  [7:0]   sroa_speculated54_24_r0s12;
+  reg  [7:0]   sroa_speculated54_24_r0s13;
+  reg  [11:0]  sub_i3597_24_r0s14;
   reg          cmp_i215_i_i_24_r0s1;
-  reg          or_cond150_not_24_r0s2;
-  reg  [7:0]   sroa_speculated4848_24_r0s1;
-  reg  [7:0]   sub_i155_i_24_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s5;
+  reg          cmp_i215_i_i_24_r0s2;
+  reg          cmp_i215_i_i_24_r0s3;
+  reg          cmp_i215_i_i_24_r0s4;
+  reg          or_cond145_not_24_r0s5;
+  reg  [7:0]   sroa_speculated4811_24_r0s1;
+  reg  [7:0]   sroa_speculated4811_24_r0s2;
+  reg  [7:0]   sroa_speculated4811_24_r0s3;
+  reg  [7:0]   sroa_speculated4811_24_r0s4;
+  reg  [7:0]   sub_i155_i_24_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_24_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_24_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_24_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s11__1;
-  reg          cmp_i_i2481_25_r0s8;
-  reg          cmp_i_i2481_25_r0s9;
-  reg          cmp_i_i2481_25_r0s10;
-  reg          cmp_i_i2481_25_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_24_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_24_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_24_r0s14__1;
+  reg          cmp_i_i2447_25_r0s11;
+  reg          cmp_i_i2447_25_r0s12;
+  reg          cmp_i_i2447_25_r0s13;
+  reg          cmp_i_i2447_25_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_25_r0s1;
   reg  [7:0]   sub_i266_i_i_25_r0s2;
   reg  [7:0]   sub_i266_i_i_25_r0s3;
@@ -16600,9 +16952,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_25_r0s5;
   reg  [7:0]   sub_i266_i_i_25_r0s6;
   reg  [7:0]   sub_i266_i_i_25_r0s7;
-  reg          cmp_i252_i_25_r0s8;
-  reg          cmp_i252_i_25_r0s9;
-  reg          cmp_i252_i_25_r0s10;
+  reg  [7:0]   sub_i266_i_i_25_r0s8;
+  reg  [7:0]   sub_i266_i_i_25_r0s9;
+  reg  [7:0]   sub_i266_i_i_25_r0s10;
+  reg          cmp_i252_i_25_r0s11;
+  reg          cmp_i252_i_25_r0s12;
+  reg          cmp_i252_i_25_r0s13;
   reg  [10:0]  or_i466_i_i_25_r0s1;
   reg  [10:0]  or_i466_i_i_25_r0s2;
   reg  [10:0]  or_i466_i_i_25_r0s3;
@@ -16610,41 +16965,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_25_r0s5;
   reg  [10:0]  or_i466_i_i_25_r0s6;
   reg  [10:0]  or_i466_i_i_25_r0s7;
-  reg  [26:0]  mul_i_i_25_r0s8;
-  reg  [26:0]  mul_i_i_25_r0s9;
-  reg  [8:0]   sub_i_i2472_25_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_25_r0s9;
-  reg  [9:0]   field_r0s10__25;
-  reg  [7:0]   sroa_speculated54_25_r0s8;
-  reg  [7:0]   sroa_speculated54_25_r0s9;
-  reg  [7:0]   sroa_speculated54_25_r0s10;
-  reg  [11:0]  sub_i3631_25_r0s11;
+  reg  [10:0]  or_i466_i_i_25_r0s8;
+  reg  [10:0]  or_i466_i_i_25_r0s9;
+  reg  [10:0]  or_i466_i_i_25_r0s10;
+  reg  [26:0]  mul_i_i_25_r0s11;
+  reg  [26:0]  mul_i_i_25_r0s12;
+  reg  [8:0]   sub_i_i2438_25_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_25_r0s12;
+  reg  [9:0]   field_r0s13__25;
+  reg  [7:0]   sroa_speculated54_25_r0s11;
+  reg  [7:0]   sroa_speculated54_25_r0s12;
+  reg  [7:0]   sroa_speculated54_25_r0s13;
+  reg  [11:0]  sub_i3597_25_r0s14;
   reg          cmp_i215_i_i_25_r0s1;
-  reg          or_cond150_not_25_r0s2;
-  reg  [7:0]   sroa_speculated4848_25_r0s1;
-  reg  [7:0]   sub_i155_i_25_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s5;
+  reg          cmp_i215_i_i_25_r0s2;
+  reg          cmp_i215_i_i_25_r0s3;
+  reg          cmp_i215_i_i_25_r0s4;
+  reg          or_cond145_not_25_r0s5;
+  reg  [7:0]   sroa_speculated4811_25_r0s1;
+  reg  [7:0]   sroa_speculated4811_25_r0s2;
+  reg  [7:0]   sroa_speculated4811_25_r0s3;
+  reg  [7:0]   sroa_speculated4811_25_r0s4;
+  reg  [7:0]   sub_i155_i_25_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_25_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_25_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_25_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s11__1;
-  reg          cmp_i_i2481_26_r0s8;
-  reg          cmp_i_i2481_26_r0s9;
-  reg          cmp_i_i2481_26_r0s10;
-  reg          cmp_i_i2481_26_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_25_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_25_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_25_r0s14__1;
+  reg          cmp_i_i2447_26_r0s11;
+  reg          cmp_i_i2447_26_r0s12;
+  reg          cmp_i_i2447_26_r0s13;
+  reg          cmp_i_i2447_26_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_26_r0s1;
   reg  [7:0]   sub_i266_i_i_26_r0s2;
   reg  [7:0]   sub_i266_i_i_26_r0s3;
@@ -16652,9 +17016,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_26_r0s5;
   reg  [7:0]   sub_i266_i_i_26_r0s6;
   reg  [7:0]   sub_i266_i_i_26_r0s7;
-  reg          cmp_i252_i_26_r0s8;
-  reg          cmp_i252_i_26_r0s9;
-  reg          cmp_i252_i_26_r0s10;
+  reg  [7:0]   sub_i266_i_i_26_r0s8;
+  reg  [7:0]   sub_i266_i_i_26_r0s9;
+  reg  [7:0]   sub_i266_i_i_26_r0s10;
+  reg          cmp_i252_i_26_r0s11;
+  reg          cmp_i252_i_26_r0s12;
+  reg          cmp_i252_i_26_r0s13;
   reg  [10:0]  or_i466_i_i_26_r0s1;
   reg  [10:0]  or_i466_i_i_26_r0s2;
   reg  [10:0]  or_i466_i_i_26_r0s3;
@@ -16662,41 +17029,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_26_r0s5;
   reg  [10:0]  or_i466_i_i_26_r0s6;
   reg  [10:0]  or_i466_i_i_26_r0s7;
-  reg  [26:0]  mul_i_i_26_r0s8;
-  reg  [26:0]  mul_i_i_26_r0s9;
-  reg  [8:0]   sub_i_i2472_26_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_26_r0s9;
-  reg  [9:0]   field_r0s10__26;
-  reg  [7:0]   sroa_speculated54_26_r0s8;
-  reg  [7:0]   sroa_speculated54_26_r0s9;
-  reg  [7:0]   sroa_speculated54_26_r0s10;
-  reg  [11:0]  sub_i3631_26_r0s11;
+  reg  [10:0]  or_i466_i_i_26_r0s8;
+  reg  [10:0]  or_i466_i_i_26_r0s9;
+  reg  [10:0]  or_i466_i_i_26_r0s10;
+  reg  [26:0]  mul_i_i_26_r0s11;
+  reg  [26:0]  mul_i_i_26_r0s12;
+  reg  [8:0]   sub_i_i2438_26_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_26_r0s12;
+  reg  [9:0]   field_r0s13__26;
+  reg  [7:0]   sroa_speculated54_26_r0s11;
+  reg  [7:0]   sroa_speculated54_26_r0s12;
+  reg  [7:0]   sroa_speculated54_26_r0s13;
+  reg  [11:0]  sub_i3597_26_r0s14;
   reg          cmp_i215_i_i_26_r0s1;
-  reg          or_cond150_not_26_r0s2;
-  reg  [7:0]   sroa_speculated4848_26_r0s1;
-  reg  [7:0]   sub_i155_i_26_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s5;
+  reg          cmp_i215_i_i_26_r0s2;
+  reg          cmp_i215_i_i_26_r0s3;
+  reg          cmp_i215_i_i_26_r0s4;
+  reg          or_cond145_not_26_r0s5;
+  reg  [7:0]   sroa_speculated4811_26_r0s1;
+  reg  [7:0]   sroa_speculated4811_26_r0s2;
+  reg  [7:0]   sroa_speculated4811_26_r0s3;
+  reg  [7:0]   sroa_speculated4811_26_r0s4;
+  reg  [7:0]   sub_i155_i_26_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_26_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_26_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_26_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s11__1;
-  reg          cmp_i_i2481_27_r0s8;
-  reg          cmp_i_i2481_27_r0s9;
-  reg          cmp_i_i2481_27_r0s10;
-  reg          cmp_i_i2481_27_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_26_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_26_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_26_r0s14__1;
+  reg          cmp_i_i2447_27_r0s11;
+  reg          cmp_i_i2447_27_r0s12;
+  reg          cmp_i_i2447_27_r0s13;
+  reg          cmp_i_i2447_27_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_27_r0s1;
   reg  [7:0]   sub_i266_i_i_27_r0s2;
   reg  [7:0]   sub_i266_i_i_27_r0s3;
@@ -16704,9 +17080,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_27_r0s5;
   reg  [7:0]   sub_i266_i_i_27_r0s6;
   reg  [7:0]   sub_i266_i_i_27_r0s7;
-  reg          cmp_i252_i_27_r0s8;
-  reg          cmp_i252_i_27_r0s9;
-  reg          cmp_i252_i_27_r0s10;
+  reg  [7:0]   sub_i266_i_i_27_r0s8;
+  reg  [7:0]   sub_i266_i_i_27_r0s9;
+  reg  [7:0]   sub_i266_i_i_27_r0s10;
+  reg          cmp_i252_i_27_r0s11;
+  reg          cmp_i252_i_27_r0s12;
+  reg          cmp_i252_i_27_r0s13;
   reg  [10:0]  or_i466_i_i_27_r0s1;
   reg  [10:0]  or_i466_i_i_27_r0s2;
   reg  [10:0]  or_i466_i_i_27_r0s3;
@@ -16714,41 +17093,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_27_r0s5;
   reg  [10:0]  or_i466_i_i_27_r0s6;
   reg  [10:0]  or_i466_i_i_27_r0s7;
-  reg  [26:0]  mul_i_i_27_r0s8;
-  reg  [26:0]  mul_i_i_27_r0s9;
-  reg  [8:0]   sub_i_i2472_27_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_27_r0s9;
-  reg  [9:0]   field_r0s10__27;
-  reg  [7:0]   sroa_speculated54_27_r0s8;
-  reg  [7:0]   sroa_speculated54_27_r0s9;
-  reg  [7:0]   sroa_speculated54_27_r0s10;
-  reg  [11:0]  sub_i3631_27_r0s11;
+  reg  [10:0]  or_i466_i_i_27_r0s8;
+  reg  [10:0]  or_i466_i_i_27_r0s9;
+  reg  [10:0]  or_i466_i_i_27_r0s10;
+  reg  [26:0]  mul_i_i_27_r0s11;
+  reg  [26:0]  mul_i_i_27_r0s12;
+  reg  [8:0]   sub_i_i2438_27_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_27_r0s12;
+  reg  [9:0]   field_r0s13__27;
+  reg  [7:0]   sroa_speculated54_27_r0s11;
+  reg  [7:0]   sroa_speculated54_27_r0s12;
+  reg  [7:0]   sroa_speculated54_27_r0s13;
+  reg  [11:0]  sub_i3597_27_r0s14;
   reg          cmp_i215_i_i_27_r0s1;
-  reg          or_cond150_not_27_r0s2;
-  reg  [7:0]   sroa_speculated4848_27_r0s1;
-  reg  [7:0]   sub_i155_i_27_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s5;
+  reg          cmp_i215_i_i_27_r0s2;
+  reg          cmp_i215_i_i_27_r0s3;
+  reg          cmp_i215_i_i_27_r0s4;
+  reg          or_cond145_not_27_r0s5;
+  reg  [7:0]   sroa_speculated4811_27_r0s1;
+  reg  [7:0]   sroa_speculated4811_27_r0s2;
+  reg  [7:0]   sroa_speculated4811_27_r0s3;
+  reg  [7:0]   sroa_speculated4811_27_r0s4;
+  reg  [7:0]   sub_i155_i_27_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_27_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_27_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_27_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s11__1;
-  reg          cmp_i_i2481_28_r0s8;
-  reg          cmp_i_i2481_28_r0s9;
-  reg          cmp_i_i2481_28_r0s10;
-  reg          cmp_i_i2481_28_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_27_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_27_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_27_r0s14__1;
+  reg          cmp_i_i2447_28_r0s11;
+  reg          cmp_i_i2447_28_r0s12;
+  reg          cmp_i_i2447_28_r0s13;
+  reg          cmp_i_i2447_28_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_28_r0s1;
   reg  [7:0]   sub_i266_i_i_28_r0s2;
   reg  [7:0]   sub_i266_i_i_28_r0s3;
@@ -16756,9 +17144,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_28_r0s5;
   reg  [7:0]   sub_i266_i_i_28_r0s6;
   reg  [7:0]   sub_i266_i_i_28_r0s7;
-  reg          cmp_i252_i_28_r0s8;
-  reg          cmp_i252_i_28_r0s9;
-  reg          cmp_i252_i_28_r0s10;
+  reg  [7:0]   sub_i266_i_i_28_r0s8;
+  reg  [7:0]   sub_i266_i_i_28_r0s9;
+  reg  [7:0]   sub_i266_i_i_28_r0s10;
+  reg          cmp_i252_i_28_r0s11;
+  reg          cmp_i252_i_28_r0s12;
+  reg          cmp_i252_i_28_r0s13;
   reg  [10:0]  or_i466_i_i_28_r0s1;
   reg  [10:0]  or_i466_i_i_28_r0s2;
   reg  [10:0]  or_i466_i_i_28_r0s3;
@@ -16766,41 +17157,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_28_r0s5;
   reg  [10:0]  or_i466_i_i_28_r0s6;
   reg  [10:0]  or_i466_i_i_28_r0s7;
-  reg  [26:0]  mul_i_i_28_r0s8;
-  reg  [26:0]  mul_i_i_28_r0s9;
-  reg  [8:0]   sub_i_i2472_28_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_28_r0s9;
-  reg  [9:0]   field_r0s10__28;
-  reg  [7:0]   sroa_speculated54_28_r0s8;
-  reg  [7:0]   sroa_speculated54_28_r0s9;
-  reg  [7:0]   sroa_speculated54_28_r0s10;
-  reg  [11:0]  sub_i3631_28_r0s11;
+  reg  [10:0]  or_i466_i_i_28_r0s8;
+  reg  [10:0]  or_i466_i_i_28_r0s9;
+  reg  [10:0]  or_i466_i_i_28_r0s10;
+  reg  [26:0]  mul_i_i_28_r0s11;
+  reg  [26:0]  mul_i_i_28_r0s12;
+  reg  [8:0]   sub_i_i2438_28_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_28_r0s12;
+  reg  [9:0]   field_r0s13__28;
+  reg  [7:0]   sroa_speculated54_28_r0s11;
+  reg  [7:0]   sroa_speculated54_28_r0s12;
+  reg  [7:0]   sroa_speculated54_28_r0s13;
+  reg  [11:0]  sub_i3597_28_r0s14;
   reg          cmp_i215_i_i_28_r0s1;
-  reg          or_cond150_not_28_r0s2;
-  reg  [7:0]   sroa_speculated4848_28_r0s1;
-  reg  [7:0]   sub_i155_i_28_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s5;
+  reg          cmp_i215_i_i_28_r0s2;
+  reg          cmp_i215_i_i_28_r0s3;
+  reg          cmp_i215_i_i_28_r0s4;
+  reg          or_cond145_not_28_r0s5;
+  reg  [7:0]   sroa_speculated4811_28_r0s1;
+  reg  [7:0]   sroa_speculated4811_28_r0s2;
+  reg  [7:0]   sroa_speculated4811_28_r0s3;
+  reg  [7:0]   sroa_speculated4811_28_r0s4;
+  reg  [7:0]   sub_i155_i_28_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_28_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_28_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_28_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s11__1;
-  reg          cmp_i_i2481_29_r0s8;
-  reg          cmp_i_i2481_29_r0s9;
-  reg          cmp_i_i2481_29_r0s10;
-  reg          cmp_i_i2481_29_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_28_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_28_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_28_r0s14__1;
+  reg          cmp_i_i2447_29_r0s11;
+  reg          cmp_i_i2447_29_r0s12;
+  reg          cmp_i_i2447_29_r0s13;
+  reg          cmp_i_i2447_29_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_29_r0s1;
   reg  [7:0]   sub_i266_i_i_29_r0s2;
   reg  [7:0]   sub_i266_i_i_29_r0s3;
@@ -16808,9 +17208,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_29_r0s5;
   reg  [7:0]   sub_i266_i_i_29_r0s6;
   reg  [7:0]   sub_i266_i_i_29_r0s7;
-  reg          cmp_i252_i_29_r0s8;
-  reg          cmp_i252_i_29_r0s9;
-  reg          cmp_i252_i_29_r0s10;
+  reg  [7:0]   sub_i266_i_i_29_r0s8;
+  reg  [7:0]   sub_i266_i_i_29_r0s9;
+  reg  [7:0]   sub_i266_i_i_29_r0s10;
+  reg          cmp_i252_i_29_r0s11;
+  reg          cmp_i252_i_29_r0s12;
+  reg          cmp_i252_i_29_r0s13;
   reg  [10:0]  or_i466_i_i_29_r0s1;
   reg  [10:0]  or_i466_i_i_29_r0s2;
   reg  [10:0]  or_i466_i_i_29_r0s3;
@@ -16818,41 +17221,50 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_29_r0s5;
   reg  [10:0]  or_i466_i_i_29_r0s6;
   reg  [10:0]  or_i466_i_i_29_r0s7;
-  reg  [26:0]  mul_i_i_29_r0s8;
-  reg  [26:0]  mul_i_i_29_r0s9;
-  reg  [8:0]   sub_i_i2472_29_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_29_r0s9;
-  reg  [9:0]   field_r0s10__29;
-  reg  [7:0]   sroa_speculated54_29_r0s8;
-  reg  [7:0]   sroa_speculated54_29_r0s9;
-  reg  [7:0]   sroa_speculated54_29_r0s10;
-  reg  [11:0]  sub_i3631_29_r0s11;
+  reg  [10:0]  or_i466_i_i_29_r0s8;
+  reg  [10:0]  or_i466_i_i_29_r0s9;
+  reg  [10:0]  or_i466_i_i_29_r0s10;
+  reg  [26:0]  mul_i_i_29_r0s11;
+  reg  [26:0]  mul_i_i_29_r0s12;
+  reg  [8:0]   sub_i_i2438_29_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_29_r0s12;
+  reg  [9:0]   field_r0s13__29;
+  reg  [7:0]   sroa_speculated54_29_r0s11;
+  reg  [7:0]   sroa_speculated54_29_r0s12;
+  reg  [7:0]   sroa_speculated54_29_r0s13;
+  reg  [11:0]  sub_i3597_29_r0s14;
   reg          cmp_i215_i_i_29_r0s1;
-  reg          or_cond150_not_29_r0s2;
-  reg  [7:0]   sroa_speculated4848_29_r0s1;
-  reg  [7:0]   sub_i155_i_29_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s5;
+  reg          cmp_i215_i_i_29_r0s2;
+  reg          cmp_i215_i_i_29_r0s3;
+  reg          cmp_i215_i_i_29_r0s4;
+  reg          or_cond145_not_29_r0s5;
+  reg  [7:0]   sroa_speculated4811_29_r0s1;
+  reg  [7:0]   sroa_speculated4811_29_r0s2;
+  reg  [7:0]   sroa_speculated4811_29_r0s3;
+  reg  [7:0]   sroa_speculated4811_29_r0s4;
+  reg  [7:0]   sub_i155_i_29_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_29_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_29_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_29_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s11__1;
-  reg          cmp_i_i2481_30_r0s8;
-  reg          cmp_i_i2481_30_r0s9;
-  reg          cmp_i_i2481_30_r0s10;
-  reg          cmp_i_i2481_30_r0s11;
+  reg  [2:0]   symbol_i_sroa_0_0_29_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_29_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_29_r0s14__1;
+  reg          cmp_i_i2447_30_r0s11;
+  reg          cmp_i_i2447_30_r0s12;
+  reg          cmp_i_i2447_30_r0s13;
+  reg          cmp_i_i2447_30_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_30_r0s1;
   reg  [7:0]   sub_i266_i_i_30_r0s2;
   reg  [7:0]   sub_i266_i_i_30_r0s3;
@@ -16860,9 +17272,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_30_r0s5;
   reg  [7:0]   sub_i266_i_i_30_r0s6;
   reg  [7:0]   sub_i266_i_i_30_r0s7;
-  reg          cmp_i252_i_30_r0s8;
-  reg          cmp_i252_i_30_r0s9;
-  reg          cmp_i252_i_30_r0s10;
+  reg  [7:0]   sub_i266_i_i_30_r0s8;
+  reg  [7:0]   sub_i266_i_i_30_r0s9;
+  reg  [7:0]   sub_i266_i_i_30_r0s10;
+  reg          cmp_i252_i_30_r0s11;
+  reg          cmp_i252_i_30_r0s12;
+  reg          cmp_i252_i_30_r0s13;
   reg  [10:0]  or_i466_i_i_30_r0s1;
   reg  [10:0]  or_i466_i_i_30_r0s2;
   reg  [10:0]  or_i466_i_i_30_r0s3;
@@ -16870,51 +17285,63 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_30_r0s5;
   reg  [10:0]  or_i466_i_i_30_r0s6;
   reg  [10:0]  or_i466_i_i_30_r0s7;
-  reg  [26:0]  mul_i_i_30_r0s8;
-  reg  [26:0]  mul_i_i_30_r0s9;
-  reg  [8:0]   sub_i_i2472_30_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_30_r0s9;
-  reg  [9:0]   field_r0s10__30;
-  reg  [7:0]   sroa_speculated54_30_r0s8;
-  reg  [7:0]   sroa_speculated54_30_r0s9;
-  reg  [7:0]   sroa_speculated54_30_r0s10;
-  reg  [11:0]  sub_i3631_30_r0s11;
+  reg  [10:0]  or_i466_i_i_30_r0s8;
+  reg  [10:0]  or_i466_i_i_30_r0s9;
+  reg  [10:0]  or_i466_i_i_30_r0s10;
+  reg  [26:0]  mul_i_i_30_r0s11;
+  reg  [26:0]  mul_i_i_30_r0s12;
+  reg  [8:0]   sub_i_i2438_30_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_30_r0s12;
+  reg  [9:0]   field_r0s13__30;
+  reg  [7:0]   sroa_speculated54_30_r0s11;
+  reg  [7:0]   sroa_speculated54_30_r0s12;
+  reg  [7:0]   sroa_speculated54_30_r0s13;
+  reg  [11:0]  sub_i3597_30_r0s14;
   reg          cmp_i215_i_i_30_r0s1;
-  reg          or_cond150_not_30_r0s2;
-  reg  [7:0]   sroa_speculated4848_30_r0s1;
-  reg  [7:0]   sub_i155_i_30_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s5;
+  reg          cmp_i215_i_i_30_r0s2;
+  reg          cmp_i215_i_i_30_r0s3;
+  reg          cmp_i215_i_i_30_r0s4;
+  reg          or_cond145_not_30_r0s5;
+  reg  [7:0]   sroa_speculated4811_30_r0s1;
+  reg  [7:0]   sroa_speculated4811_30_r0s2;
+  reg  [7:0]   sroa_speculated4811_30_r0s3;
+  reg  [7:0]   sroa_speculated4811_30_r0s4;
+  reg  [7:0]   sub_i155_i_30_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_30_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_30_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_30_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s11__1;
+  reg  [2:0]   symbol_i_sroa_0_0_30_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_30_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_30_r0s14__1;
   reg          or_r0s1__4;
   reg          or_r0s2__4;
-  reg          or_r0s3__5;
-  reg          or_r0s4__5;
-  reg          or_r0s5__5;
+  reg          or_r0s3__4;
+  reg          or_r0s4__4;
+  reg          or_r0s5__4;
   reg          or_r0s6__5;
   reg          or_r0s7__5;
   reg          or_r0s8__5;
   reg          or_r0s9__5;
   reg          or_r0s10__5;
   reg          or_r0s11__5;
-  reg          and_r0s1__4;
-  reg          and_r0s2__4;
-  reg          and_r0s3__4;
+  reg          or_r0s12__5;
+  reg          or_r0s13__5;
+  reg          or_r0s14__5;
+  reg          and_r0s1__7;
+  reg          and_r0s2__7;
+  reg          and_r0s3__7;
   reg          and_r0s4__4;
   reg          and_r0s5__4;
   reg          and_r0s6__4;
@@ -16923,10 +17350,13 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s9__4;
   reg          and_r0s10__4;
   reg          and_r0s11__4;
-  reg          cmp_i_i2481_31_r0s8;
-  reg          cmp_i_i2481_31_r0s9;
-  reg          cmp_i_i2481_31_r0s10;
-  reg          cmp_i_i2481_31_r0s11;
+  reg          and_r0s12__4;
+  reg          and_r0s13__4;
+  reg          and_r0s14__4;
+  reg          cmp_i_i2447_31_r0s11;
+  reg          cmp_i_i2447_31_r0s12;
+  reg          cmp_i_i2447_31_r0s13;
+  reg          cmp_i_i2447_31_r0s14;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_31_r0s1;
   reg  [7:0]   sub_i266_i_i_31_r0s2;
   reg  [7:0]   sub_i266_i_i_31_r0s3;
@@ -16934,9 +17364,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   sub_i266_i_i_31_r0s5;
   reg  [7:0]   sub_i266_i_i_31_r0s6;
   reg  [7:0]   sub_i266_i_i_31_r0s7;
-  reg          cmp_i252_i_31_r0s8;
-  reg          cmp_i252_i_31_r0s9;
-  reg          cmp_i252_i_31_r0s10;
+  reg  [7:0]   sub_i266_i_i_31_r0s8;
+  reg  [7:0]   sub_i266_i_i_31_r0s9;
+  reg  [7:0]   sub_i266_i_i_31_r0s10;
+  reg          cmp_i252_i_31_r0s11;
+  reg          cmp_i252_i_31_r0s12;
+  reg          cmp_i252_i_31_r0s13;
   reg  [10:0]  or_i466_i_i_31_r0s1;
   reg  [10:0]  or_i466_i_i_31_r0s2;
   reg  [10:0]  or_i466_i_i_31_r0s3;
@@ -16944,1066 +17377,1072 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [10:0]  or_i466_i_i_31_r0s5;
   reg  [10:0]  or_i466_i_i_31_r0s6;
   reg  [10:0]  or_i466_i_i_31_r0s7;
-  reg  [26:0]  mul_i_i_31_r0s8;
-  reg  [26:0]  mul_i_i_31_r0s9;
-  reg  [8:0]   sub_i_i2472_31_r0s8;
-  reg  [8:0]   loadedv_i_i96_i64_31_r0s9;
-  reg  [9:0]   field_r0s10__31;
-  reg  [7:0]   sroa_speculated54_31_r0s8;
-  reg  [7:0]   sroa_speculated54_31_r0s9;
-  reg  [7:0]   sroa_speculated54_31_r0s10;
-  reg  [11:0]  sub_i3631_31_r0s11;
+  reg  [10:0]  or_i466_i_i_31_r0s8;
+  reg  [10:0]  or_i466_i_i_31_r0s9;
+  reg  [10:0]  or_i466_i_i_31_r0s10;
+  reg  [26:0]  mul_i_i_31_r0s11;
+  reg  [26:0]  mul_i_i_31_r0s12;
+  reg  [8:0]   sub_i_i2438_31_r0s11;
+  reg  [8:0]   loadedv_i_i96_i64_31_r0s12;
+  reg  [9:0]   field_r0s13__31;
+  reg  [7:0]   sroa_speculated54_31_r0s11;
+  reg  [7:0]   sroa_speculated54_31_r0s12;
+  reg  [7:0]   sroa_speculated54_31_r0s13;
+  reg  [11:0]  sub_i3597_31_r0s14;
   reg          cmp_i215_i_i_31_r0s1;
-  reg          or_cond150_not_31_r0s2;
-  reg  [7:0]   sroa_speculated4848_31_r0s1;
-  reg  [7:0]   sub_i155_i_31_r0s2;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s3;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s4;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s5;
+  reg          cmp_i215_i_i_31_r0s2;
+  reg          cmp_i215_i_i_31_r0s3;
+  reg          cmp_i215_i_i_31_r0s4;
+  reg          or_cond145_not_31_r0s5;
+  reg  [7:0]   sroa_speculated4811_31_r0s1;
+  reg  [7:0]   sroa_speculated4811_31_r0s2;
+  reg  [7:0]   sroa_speculated4811_31_r0s3;
+  reg  [7:0]   sroa_speculated4811_31_r0s4;
+  reg  [7:0]   sub_i155_i_31_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s9;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s10;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s11;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s3__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s4__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s5__1;
+  reg  [4:0]   symbol_i_sroa_0_0_31_r0s12;
+  reg  [4:0]   symbol_i_sroa_0_0_31_r0s13;
+  reg  [4:0]   symbol_i_sroa_0_0_31_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s9__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s10__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s11__1;
-  reg  [511:0] ref_tmp165_sroa_0_0118122125_r0s12;
-  reg          number_sroa_0_0_r0s12;
-  reg          number_sroa_0_0_1_r0s12;
-  reg          number_sroa_0_0_2_r0s12;
-  reg          number_sroa_0_0_3_r0s12;
-  reg          number_sroa_0_0_4_r0s12;
-  reg          number_sroa_0_0_5_r0s12;
-  reg          number_sroa_0_0_6_r0s12;
-  reg          number_sroa_0_0_7_r0s12;
-  reg          number_sroa_0_0_8_r0s12;
-  reg          number_sroa_0_0_9_r0s12;
-  reg          number_sroa_0_0_10_r0s12;
-  reg          number_sroa_0_0_11_r0s12;
-  reg          number_sroa_0_0_12_r0s12;
-  reg          number_sroa_0_0_13_r0s12;
-  reg          number_sroa_0_0_14_r0s12;
-  reg          number_sroa_0_0_15_r0s12;
-  reg          number_sroa_0_0_16_r0s12;
-  reg          number_sroa_0_0_17_r0s12;
-  reg          number_sroa_0_0_18_r0s12;
-  reg          number_sroa_0_0_19_r0s12;
-  reg          number_sroa_0_0_20_r0s12;
-  reg          number_sroa_0_0_21_r0s12;
-  reg          number_sroa_0_0_22_r0s12;
-  reg          number_sroa_0_0_23_r0s12;
-  reg          number_sroa_0_0_24_r0s12;
-  reg          number_sroa_0_0_25_r0s12;
-  reg          number_sroa_0_0_26_r0s12;
-  reg          number_sroa_0_0_27_r0s12;
-  reg          number_sroa_0_0_28_r0s12;
-  reg          number_sroa_0_0_29_r0s12;
-  reg          number_sroa_0_0_30_r0s12;
-  reg          number_sroa_0_0_31129603_r0s12;
-  reg          number_sroa_0_0_r0s12__1;
-  reg          number_sroa_0_0_1_r0s12__1;
-  reg          number_sroa_0_0_2_r0s12__1;
-  reg          number_sroa_0_0_3_r0s12__1;
-  reg          number_sroa_0_0_4_r0s12__1;
-  reg          number_sroa_0_0_5_r0s12__1;
-  reg          number_sroa_0_0_6_r0s12__1;
-  reg          number_sroa_0_0_7_r0s12__1;
-  reg          number_sroa_0_0_8_r0s12__1;
-  reg          number_sroa_0_0_9_r0s12__1;
-  reg          number_sroa_0_0_10_r0s12__1;
-  reg          number_sroa_0_0_11_r0s12__1;
-  reg          number_sroa_0_0_12_r0s12__1;
-  reg          number_sroa_0_0_13_r0s12__1;
-  reg          number_sroa_0_0_14_r0s12__1;
-  reg          number_sroa_0_0_15_r0s12__1;
-  reg          number_sroa_0_0_16_r0s12__1;
-  reg          number_sroa_0_0_17_r0s12__1;
-  reg          number_sroa_0_0_18_r0s12__1;
-  reg          number_sroa_0_0_19_r0s12__1;
-  reg          number_sroa_0_0_20_r0s12__1;
-  reg          number_sroa_0_0_21_r0s12__1;
-  reg          number_sroa_0_0_22_r0s12__1;
-  reg          number_sroa_0_0_23_r0s12__1;
-  reg          number_sroa_0_0_24_r0s12__1;
-  reg          number_sroa_0_0_25_r0s12__1;
-  reg          number_sroa_0_0_26_r0s12__1;
-  reg          number_sroa_0_0_27_r0s12__1;
-  reg          number_sroa_0_0_28_r0s12__1;
-  reg          number_sroa_0_0_29_r0s12__1;
-  reg          number_sroa_0_0_30_r0s12__1;
-  reg          number_sroa_0_0_31129603_r0s12__1;
-  reg          number_sroa_0_0_r0s12__2;
-  reg          number_sroa_0_0_1_r0s12__2;
-  reg          number_sroa_0_0_2_r0s12__2;
-  reg          number_sroa_0_0_3_r0s12__2;
-  reg          number_sroa_0_0_4_r0s12__2;
-  reg          number_sroa_0_0_5_r0s12__2;
-  reg          number_sroa_0_0_6_r0s12__2;
-  reg          number_sroa_0_0_7_r0s12__2;
-  reg          number_sroa_0_0_8_r0s12__2;
-  reg          number_sroa_0_0_9_r0s12__2;
-  reg          number_sroa_0_0_10_r0s12__2;
-  reg          number_sroa_0_0_11_r0s12__2;
-  reg          number_sroa_0_0_12_r0s12__2;
-  reg          number_sroa_0_0_13_r0s12__2;
-  reg          number_sroa_0_0_14_r0s12__2;
-  reg          number_sroa_0_0_15_r0s12__2;
-  reg          number_sroa_0_0_16_r0s12__2;
-  reg          number_sroa_0_0_17_r0s12__2;
-  reg          number_sroa_0_0_18_r0s12__2;
-  reg          number_sroa_0_0_19_r0s12__2;
-  reg          number_sroa_0_0_20_r0s12__2;
-  reg          number_sroa_0_0_21_r0s12__2;
-  reg          number_sroa_0_0_22_r0s12__2;
-  reg          number_sroa_0_0_23_r0s12__2;
-  reg          number_sroa_0_0_24_r0s12__2;
-  reg          number_sroa_0_0_25_r0s12__2;
-  reg          number_sroa_0_0_26_r0s12__2;
-  reg          number_sroa_0_0_27_r0s12__2;
-  reg          number_sroa_0_0_28_r0s12__2;
-  reg          number_sroa_0_0_29_r0s12__2;
-  reg          number_sroa_0_0_30_r0s12__2;
-  reg          number_sroa_0_0_31129603_r0s12__2;
-  reg          number_sroa_0_0_r0s12__3;
-  reg          number_sroa_0_0_1_r0s12__3;
-  reg          number_sroa_0_0_2_r0s12__3;
-  reg          number_sroa_0_0_3_r0s12__3;
-  reg          number_sroa_0_0_4_r0s12__3;
-  reg          number_sroa_0_0_5_r0s12__3;
-  reg          number_sroa_0_0_6_r0s12__3;
-  reg          number_sroa_0_0_7_r0s12__3;
-  reg          number_sroa_0_0_8_r0s12__3;
-  reg          number_sroa_0_0_9_r0s12__3;
-  reg          number_sroa_0_0_10_r0s12__3;
-  reg          number_sroa_0_0_11_r0s12__3;
-  reg          number_sroa_0_0_12_r0s12__3;
-  reg          number_sroa_0_0_13_r0s12__3;
-  reg          number_sroa_0_0_14_r0s12__3;
-  reg          number_sroa_0_0_15_r0s12__3;
-  reg          number_sroa_0_0_16_r0s12__3;
-  reg          number_sroa_0_0_17_r0s12__3;
-  reg          number_sroa_0_0_18_r0s12__3;
-  reg          number_sroa_0_0_19_r0s12__3;
-  reg          number_sroa_0_0_20_r0s12__3;
-  reg          number_sroa_0_0_21_r0s12__3;
-  reg          number_sroa_0_0_22_r0s12__3;
-  reg          number_sroa_0_0_23_r0s12__3;
-  reg          number_sroa_0_0_24_r0s12__3;
-  reg          number_sroa_0_0_25_r0s12__3;
-  reg          number_sroa_0_0_26_r0s12__3;
-  reg          number_sroa_0_0_27_r0s12__3;
-  reg          number_sroa_0_0_28_r0s12__3;
-  reg          number_sroa_0_0_29_r0s12__3;
-  reg          number_sroa_0_0_30_r0s12__3;
-  reg          number_sroa_0_0_31129603_r0s12__3;
-  reg          number_sroa_0_0_r0s12__4;
-  reg          number_sroa_0_0_1_r0s12__4;
-  reg          number_sroa_0_0_2_r0s12__4;
-  reg          number_sroa_0_0_3_r0s12__4;
-  reg          number_sroa_0_0_4_r0s12__4;
-  reg          number_sroa_0_0_5_r0s12__4;
-  reg          number_sroa_0_0_6_r0s12__4;
-  reg          number_sroa_0_0_7_r0s12__4;
-  reg          number_sroa_0_0_8_r0s12__4;
-  reg          number_sroa_0_0_9_r0s12__4;
-  reg          number_sroa_0_0_10_r0s12__4;
-  reg          number_sroa_0_0_11_r0s12__4;
-  reg          number_sroa_0_0_12_r0s12__4;
-  reg          number_sroa_0_0_13_r0s12__4;
-  reg          number_sroa_0_0_14_r0s12__4;
-  reg          number_sroa_0_0_15_r0s12__4;
-  reg          number_sroa_0_0_16_r0s12__4;
-  reg          number_sroa_0_0_17_r0s12__4;
-  reg          number_sroa_0_0_18_r0s12__4;
-  reg          number_sroa_0_0_19_r0s12__4;
-  reg          number_sroa_0_0_20_r0s12__4;
-  reg          number_sroa_0_0_21_r0s12__4;
-  reg          number_sroa_0_0_22_r0s12__4;
-  reg          number_sroa_0_0_23_r0s12__4;
-  reg          number_sroa_0_0_24_r0s12__4;
-  reg          number_sroa_0_0_25_r0s12__4;
-  reg          number_sroa_0_0_26_r0s12__4;
-  reg          number_sroa_0_0_27_r0s12__4;
-  reg          number_sroa_0_0_28_r0s12__4;
-  reg          number_sroa_0_0_29_r0s12__4;
-  reg          number_sroa_0_0_30_r0s12__4;
-  reg          number_sroa_0_0_31129603_r0s12__4;
-  reg          number_sroa_0_0_r0s12__5;
-  reg          number_sroa_0_0_1_r0s12__5;
-  reg          number_sroa_0_0_2_r0s12__5;
-  reg          number_sroa_0_0_3_r0s12__5;
-  reg          number_sroa_0_0_4_r0s12__5;
-  reg          number_sroa_0_0_5_r0s12__5;
-  reg          number_sroa_0_0_6_r0s12__5;
-  reg          number_sroa_0_0_7_r0s12__5;
-  reg          number_sroa_0_0_8_r0s12__5;
-  reg          number_sroa_0_0_9_r0s12__5;
-  reg          number_sroa_0_0_10_r0s12__5;
-  reg          number_sroa_0_0_11_r0s12__5;
-  reg          number_sroa_0_0_12_r0s12__5;
-  reg          number_sroa_0_0_13_r0s12__5;
-  reg          number_sroa_0_0_14_r0s12__5;
-  reg          number_sroa_0_0_15_r0s12__5;
-  reg          number_sroa_0_0_16_r0s12__5;
-  reg          number_sroa_0_0_17_r0s12__5;
-  reg          number_sroa_0_0_18_r0s12__5;
-  reg          number_sroa_0_0_19_r0s12__5;
-  reg          number_sroa_0_0_20_r0s12__5;
-  reg          number_sroa_0_0_21_r0s12__5;
-  reg          number_sroa_0_0_22_r0s12__5;
-  reg          number_sroa_0_0_23_r0s12__5;
-  reg          number_sroa_0_0_24_r0s12__5;
-  reg          number_sroa_0_0_25_r0s12__5;
-  reg          number_sroa_0_0_26_r0s12__5;
-  reg          number_sroa_0_0_27_r0s12__5;
-  reg          number_sroa_0_0_28_r0s12__5;
-  reg          number_sroa_0_0_29_r0s12__5;
-  reg          number_sroa_0_0_30_r0s12__5;
-  reg          number_sroa_0_0_31129603_r0s12__5;
-  reg          number_sroa_0_0_r0s12__6;
-  reg          number_sroa_0_0_1_r0s12__6;
-  reg          number_sroa_0_0_2_r0s12__6;
-  reg          number_sroa_0_0_3_r0s12__6;
-  reg          number_sroa_0_0_4_r0s12__6;
-  reg          number_sroa_0_0_5_r0s12__6;
-  reg          number_sroa_0_0_6_r0s12__6;
-  reg          number_sroa_0_0_7_r0s12__6;
-  reg          number_sroa_0_0_8_r0s12__6;
-  reg          number_sroa_0_0_9_r0s12__6;
-  reg          number_sroa_0_0_10_r0s12__6;
-  reg          number_sroa_0_0_11_r0s12__6;
-  reg          number_sroa_0_0_12_r0s12__6;
-  reg          number_sroa_0_0_13_r0s12__6;
-  reg          number_sroa_0_0_14_r0s12__6;
-  reg          number_sroa_0_0_15_r0s12__6;
-  reg          number_sroa_0_0_16_r0s12__6;
-  reg          number_sroa_0_0_17_r0s12__6;
-  reg          number_sroa_0_0_18_r0s12__6;
-  reg          number_sroa_0_0_19_r0s12__6;
-  reg          number_sroa_0_0_20_r0s12__6;
-  reg          number_sroa_0_0_21_r0s12__6;
-  reg          number_sroa_0_0_22_r0s12__6;
-  reg          number_sroa_0_0_23_r0s12__6;
-  reg          number_sroa_0_0_24_r0s12__6;
-  reg          number_sroa_0_0_25_r0s12__6;
-  reg          number_sroa_0_0_26_r0s12__6;
-  reg          number_sroa_0_0_27_r0s12__6;
-  reg          number_sroa_0_0_28_r0s12__6;
-  reg          number_sroa_0_0_29_r0s12__6;
-  reg          number_sroa_0_0_30_r0s12__6;
-  reg          number_sroa_0_0_31129603_r0s12__6;
-  reg          number_sroa_0_0_r0s12__7;
-  reg          number_sroa_0_0_1_r0s12__7;
-  reg          number_sroa_0_0_2_r0s12__7;
-  reg          number_sroa_0_0_3_r0s12__7;
-  reg          number_sroa_0_0_4_r0s12__7;
-  reg          number_sroa_0_0_5_r0s12__7;
-  reg          number_sroa_0_0_6_r0s12__7;
-  reg          number_sroa_0_0_7_r0s12__7;
-  reg          number_sroa_0_0_8_r0s12__7;
-  reg          number_sroa_0_0_9_r0s12__7;
-  reg          number_sroa_0_0_10_r0s12__7;
-  reg          number_sroa_0_0_11_r0s12__7;
-  reg          number_sroa_0_0_12_r0s12__7;
-  reg          number_sroa_0_0_13_r0s12__7;
-  reg          number_sroa_0_0_14_r0s12__7;
-  reg          number_sroa_0_0_15_r0s12__7;
-  reg          number_sroa_0_0_16_r0s12__7;
-  reg          number_sroa_0_0_17_r0s12__7;
-  reg          number_sroa_0_0_18_r0s12__7;
-  reg          number_sroa_0_0_19_r0s12__7;
-  reg          number_sroa_0_0_20_r0s12__7;
-  reg          number_sroa_0_0_21_r0s12__7;
-  reg          number_sroa_0_0_22_r0s12__7;
-  reg          number_sroa_0_0_23_r0s12__7;
-  reg          number_sroa_0_0_24_r0s12__7;
-  reg          number_sroa_0_0_25_r0s12__7;
-  reg          number_sroa_0_0_26_r0s12__7;
-  reg          number_sroa_0_0_27_r0s12__7;
-  reg          number_sroa_0_0_28_r0s12__7;
-  reg          number_sroa_0_0_29_r0s12__7;
-  reg          number_sroa_0_0_30_r0s12__7;
-  reg          number_sroa_0_0_31129603_r0s12__7;
-  reg          number_sroa_0_0_r0s12__8;
-  reg          number_sroa_0_0_1_r0s12__8;
-  reg          number_sroa_0_0_2_r0s12__8;
-  reg          number_sroa_0_0_3_r0s12__8;
-  reg          number_sroa_0_0_4_r0s12__8;
-  reg          number_sroa_0_0_5_r0s12__8;
-  reg          number_sroa_0_0_6_r0s12__8;
-  reg          number_sroa_0_0_7_r0s12__8;
-  reg          number_sroa_0_0_8_r0s12__8;
-  reg          number_sroa_0_0_9_r0s12__8;
-  reg          number_sroa_0_0_10_r0s12__8;
-  reg          number_sroa_0_0_11_r0s12__8;
-  reg          number_sroa_0_0_12_r0s12__8;
-  reg          number_sroa_0_0_13_r0s12__8;
-  reg          number_sroa_0_0_14_r0s12__8;
-  reg          number_sroa_0_0_15_r0s12__8;
-  reg          number_sroa_0_0_16_r0s12__8;
-  reg          number_sroa_0_0_17_r0s12__8;
-  reg          number_sroa_0_0_18_r0s12__8;
-  reg          number_sroa_0_0_19_r0s12__8;
-  reg          number_sroa_0_0_20_r0s12__8;
-  reg          number_sroa_0_0_21_r0s12__8;
-  reg          number_sroa_0_0_22_r0s12__8;
-  reg          number_sroa_0_0_23_r0s12__8;
-  reg          number_sroa_0_0_24_r0s12__8;
-  reg          number_sroa_0_0_25_r0s12__8;
-  reg          number_sroa_0_0_26_r0s12__8;
-  reg          number_sroa_0_0_27_r0s12__8;
-  reg          number_sroa_0_0_28_r0s12__8;
-  reg          number_sroa_0_0_29_r0s12__8;
-  reg          number_sroa_0_0_30_r0s12__8;
-  reg          number_sroa_0_0_31129603_r0s12__8;
-  reg          number_sroa_0_0_r0s12__9;
-  reg          number_sroa_0_0_1_r0s12__9;
-  reg          number_sroa_0_0_2_r0s12__9;
-  reg          number_sroa_0_0_3_r0s12__9;
-  reg          number_sroa_0_0_4_r0s12__9;
-  reg          number_sroa_0_0_5_r0s12__9;
-  reg          number_sroa_0_0_6_r0s12__9;
-  reg          number_sroa_0_0_7_r0s12__9;
-  reg          number_sroa_0_0_8_r0s12__9;
-  reg          number_sroa_0_0_9_r0s12__9;
-  reg          number_sroa_0_0_10_r0s12__9;
-  reg          number_sroa_0_0_11_r0s12__9;
-  reg          number_sroa_0_0_12_r0s12__9;
-  reg          number_sroa_0_0_13_r0s12__9;
-  reg          number_sroa_0_0_14_r0s12__9;
-  reg          number_sroa_0_0_15_r0s12__9;
-  reg          number_sroa_0_0_16_r0s12__9;
-  reg          number_sroa_0_0_17_r0s12__9;
-  reg          number_sroa_0_0_18_r0s12__9;
-  reg          number_sroa_0_0_19_r0s12__9;
-  reg          number_sroa_0_0_20_r0s12__9;
-  reg          number_sroa_0_0_21_r0s12__9;
-  reg          number_sroa_0_0_22_r0s12__9;
-  reg          number_sroa_0_0_23_r0s12__9;
-  reg          number_sroa_0_0_24_r0s12__9;
-  reg          number_sroa_0_0_25_r0s12__9;
-  reg          number_sroa_0_0_26_r0s12__9;
-  reg          number_sroa_0_0_27_r0s12__9;
-  reg          number_sroa_0_0_28_r0s12__9;
-  reg          number_sroa_0_0_29_r0s12__9;
-  reg          number_sroa_0_0_30_r0s12__9;
-  reg          number_sroa_0_0_31129603_r0s12__9;
-  reg          number_sroa_0_0_r0s12__10;
-  reg          number_sroa_0_0_1_r0s12__10;
-  reg          number_sroa_0_0_2_r0s12__10;
-  reg          number_sroa_0_0_3_r0s12__10;
-  reg          number_sroa_0_0_4_r0s12__10;
-  reg          number_sroa_0_0_5_r0s12__10;
-  reg          number_sroa_0_0_6_r0s12__10;
-  reg          number_sroa_0_0_7_r0s12__10;
-  reg          number_sroa_0_0_8_r0s12__10;
-  reg          number_sroa_0_0_9_r0s12__10;
-  reg          number_sroa_0_0_10_r0s12__10;
-  reg          number_sroa_0_0_11_r0s12__10;
-  reg          number_sroa_0_0_12_r0s12__10;
-  reg          number_sroa_0_0_13_r0s12__10;
-  reg          number_sroa_0_0_14_r0s12__10;
-  reg          number_sroa_0_0_15_r0s12__10;
-  reg          number_sroa_0_0_16_r0s12__10;
-  reg          number_sroa_0_0_17_r0s12__10;
-  reg          number_sroa_0_0_18_r0s12__10;
-  reg          number_sroa_0_0_19_r0s12__10;
-  reg          number_sroa_0_0_20_r0s12__10;
-  reg          number_sroa_0_0_21_r0s12__10;
-  reg          number_sroa_0_0_22_r0s12__10;
-  reg          number_sroa_0_0_23_r0s12__10;
-  reg          number_sroa_0_0_24_r0s12__10;
-  reg          number_sroa_0_0_25_r0s12__10;
-  reg          number_sroa_0_0_26_r0s12__10;
-  reg          number_sroa_0_0_27_r0s12__10;
-  reg          number_sroa_0_0_28_r0s12__10;
-  reg          number_sroa_0_0_29_r0s12__10;
-  reg          number_sroa_0_0_30_r0s12__10;
-  reg          number_sroa_0_0_31129603_r0s12__10;
-  reg          number_sroa_0_0_r0s12__11;
-  reg          number_sroa_0_0_1_r0s12__11;
-  reg          number_sroa_0_0_2_r0s12__11;
-  reg          number_sroa_0_0_3_r0s12__11;
-  reg          number_sroa_0_0_4_r0s12__11;
-  reg          number_sroa_0_0_5_r0s12__11;
-  reg          number_sroa_0_0_6_r0s12__11;
-  reg          number_sroa_0_0_7_r0s12__11;
-  reg          number_sroa_0_0_8_r0s12__11;
-  reg          number_sroa_0_0_9_r0s12__11;
-  reg          number_sroa_0_0_10_r0s12__11;
-  reg          number_sroa_0_0_11_r0s12__11;
-  reg          number_sroa_0_0_12_r0s12__11;
-  reg          number_sroa_0_0_13_r0s12__11;
-  reg          number_sroa_0_0_14_r0s12__11;
-  reg          number_sroa_0_0_15_r0s12__11;
-  reg          number_sroa_0_0_16_r0s12__11;
-  reg          number_sroa_0_0_17_r0s12__11;
-  reg          number_sroa_0_0_18_r0s12__11;
-  reg          number_sroa_0_0_19_r0s12__11;
-  reg          number_sroa_0_0_20_r0s12__11;
-  reg          number_sroa_0_0_21_r0s12__11;
-  reg          number_sroa_0_0_22_r0s12__11;
-  reg          number_sroa_0_0_23_r0s12__11;
-  reg          number_sroa_0_0_24_r0s12__11;
-  reg          number_sroa_0_0_25_r0s12__11;
-  reg          number_sroa_0_0_26_r0s12__11;
-  reg          number_sroa_0_0_27_r0s12__11;
-  reg          number_sroa_0_0_28_r0s12__11;
-  reg          number_sroa_0_0_29_r0s12__11;
-  reg          number_sroa_0_0_30_r0s12__11;
-  reg          number_sroa_0_0_31129603_r0s12__11;
-  reg          number_sroa_0_0_r0s12__12;
-  reg          number_sroa_0_0_1_r0s12__12;
-  reg          number_sroa_0_0_2_r0s12__12;
-  reg          number_sroa_0_0_3_r0s12__12;
-  reg          number_sroa_0_0_4_r0s12__12;
-  reg          number_sroa_0_0_5_r0s12__12;
-  reg          number_sroa_0_0_6_r0s12__12;
-  reg          number_sroa_0_0_7_r0s12__12;
-  reg          number_sroa_0_0_8_r0s12__12;
-  reg          number_sroa_0_0_9_r0s12__12;
-  reg          number_sroa_0_0_10_r0s12__12;
-  reg          number_sroa_0_0_11_r0s12__12;
-  reg          number_sroa_0_0_12_r0s12__12;
-  reg          number_sroa_0_0_13_r0s12__12;
-  reg          number_sroa_0_0_14_r0s12__12;
-  reg          number_sroa_0_0_15_r0s12__12;
-  reg          number_sroa_0_0_16_r0s12__12;
-  reg          number_sroa_0_0_17_r0s12__12;
-  reg          number_sroa_0_0_18_r0s12__12;
-  reg          number_sroa_0_0_19_r0s12__12;
-  reg          number_sroa_0_0_20_r0s12__12;
-  reg          number_sroa_0_0_21_r0s12__12;
-  reg          number_sroa_0_0_22_r0s12__12;
-  reg          number_sroa_0_0_23_r0s12__12;
-  reg          number_sroa_0_0_24_r0s12__12;
-  reg          number_sroa_0_0_25_r0s12__12;
-  reg          number_sroa_0_0_26_r0s12__12;
-  reg          number_sroa_0_0_27_r0s12__12;
-  reg          number_sroa_0_0_28_r0s12__12;
-  reg          number_sroa_0_0_29_r0s12__12;
-  reg          number_sroa_0_0_30_r0s12__12;
-  reg          number_sroa_0_0_31129603_r0s12__12;
-  reg          number_sroa_0_0_r0s12__13;
-  reg          number_sroa_0_0_1_r0s12__13;
-  reg          number_sroa_0_0_2_r0s12__13;
-  reg          number_sroa_0_0_3_r0s12__13;
-  reg          number_sroa_0_0_4_r0s12__13;
-  reg          number_sroa_0_0_5_r0s12__13;
-  reg          number_sroa_0_0_6_r0s12__13;
-  reg          number_sroa_0_0_7_r0s12__13;
-  reg          number_sroa_0_0_8_r0s12__13;
-  reg          number_sroa_0_0_9_r0s12__13;
-  reg          number_sroa_0_0_10_r0s12__13;
-  reg          number_sroa_0_0_11_r0s12__13;
-  reg          number_sroa_0_0_12_r0s12__13;
-  reg          number_sroa_0_0_13_r0s12__13;
-  reg          number_sroa_0_0_14_r0s12__13;
-  reg          number_sroa_0_0_15_r0s12__13;
-  reg          number_sroa_0_0_16_r0s12__13;
-  reg          number_sroa_0_0_17_r0s12__13;
-  reg          number_sroa_0_0_18_r0s12__13;
-  reg          number_sroa_0_0_19_r0s12__13;
-  reg          number_sroa_0_0_20_r0s12__13;
-  reg          number_sroa_0_0_21_r0s12__13;
-  reg          number_sroa_0_0_22_r0s12__13;
-  reg          number_sroa_0_0_23_r0s12__13;
-  reg          number_sroa_0_0_24_r0s12__13;
-  reg          number_sroa_0_0_25_r0s12__13;
-  reg          number_sroa_0_0_26_r0s12__13;
-  reg          number_sroa_0_0_27_r0s12__13;
-  reg          number_sroa_0_0_28_r0s12__13;
-  reg          number_sroa_0_0_29_r0s12__13;
-  reg          number_sroa_0_0_30_r0s12__13;
-  reg          number_sroa_0_0_31129603_r0s12__13;
-  reg          number_sroa_0_0_r0s12__14;
-  reg          number_sroa_0_0_1_r0s12__14;
-  reg          number_sroa_0_0_2_r0s12__14;
-  reg          number_sroa_0_0_3_r0s12__14;
-  reg          number_sroa_0_0_4_r0s12__14;
-  reg          number_sroa_0_0_5_r0s12__14;
-  reg          number_sroa_0_0_6_r0s12__14;
-  reg          number_sroa_0_0_7_r0s12__14;
-  reg          number_sroa_0_0_8_r0s12__14;
-  reg          number_sroa_0_0_9_r0s12__14;
-  reg          number_sroa_0_0_10_r0s12__14;
-  reg          number_sroa_0_0_11_r0s12__14;
-  reg          number_sroa_0_0_12_r0s12__14;
-  reg          number_sroa_0_0_13_r0s12__14;
-  reg          number_sroa_0_0_14_r0s12__14;
-  reg          number_sroa_0_0_15_r0s12__14;
-  reg          number_sroa_0_0_16_r0s12__14;
-  reg          number_sroa_0_0_17_r0s12__14;
-  reg          number_sroa_0_0_18_r0s12__14;
-  reg          number_sroa_0_0_19_r0s12__14;
-  reg          number_sroa_0_0_20_r0s12__14;
-  reg          number_sroa_0_0_21_r0s12__14;
-  reg          number_sroa_0_0_22_r0s12__14;
-  reg          number_sroa_0_0_23_r0s12__14;
-  reg          number_sroa_0_0_24_r0s12__14;
-  reg          number_sroa_0_0_25_r0s12__14;
-  reg          number_sroa_0_0_26_r0s12__14;
-  reg          number_sroa_0_0_27_r0s12__14;
-  reg          number_sroa_0_0_28_r0s12__14;
-  reg          number_sroa_0_0_29_r0s12__14;
-  reg          number_sroa_0_0_30_r0s12__14;
-  reg          number_sroa_0_0_31129603_r0s12__14;
-  reg          number_sroa_0_0_r0s12__15;
-  reg          number_sroa_0_0_1_r0s12__15;
-  reg          number_sroa_0_0_2_r0s12__15;
-  reg          number_sroa_0_0_3_r0s12__15;
-  reg          number_sroa_0_0_4_r0s12__15;
-  reg          number_sroa_0_0_5_r0s12__15;
-  reg          number_sroa_0_0_6_r0s12__15;
-  reg          number_sroa_0_0_7_r0s12__15;
-  reg          number_sroa_0_0_8_r0s12__15;
-  reg          number_sroa_0_0_9_r0s12__15;
-  reg          number_sroa_0_0_10_r0s12__15;
-  reg          number_sroa_0_0_11_r0s12__15;
-  reg          number_sroa_0_0_12_r0s12__15;
-  reg          number_sroa_0_0_13_r0s12__15;
-  reg          number_sroa_0_0_14_r0s12__15;
-  reg          number_sroa_0_0_15_r0s12__15;
-  reg          number_sroa_0_0_16_r0s12__15;
-  reg          number_sroa_0_0_17_r0s12__15;
-  reg          number_sroa_0_0_18_r0s12__15;
-  reg          number_sroa_0_0_19_r0s12__15;
-  reg          number_sroa_0_0_20_r0s12__15;
-  reg          number_sroa_0_0_21_r0s12__15;
-  reg          number_sroa_0_0_22_r0s12__15;
-  reg          number_sroa_0_0_23_r0s12__15;
-  reg          number_sroa_0_0_24_r0s12__15;
-  reg          number_sroa_0_0_25_r0s12__15;
-  reg          number_sroa_0_0_26_r0s12__15;
-  reg          number_sroa_0_0_27_r0s12__15;
-  reg          number_sroa_0_0_28_r0s12__15;
-  reg          number_sroa_0_0_29_r0s12__15;
-  reg          number_sroa_0_0_30_r0s12__15;
-  reg          number_sroa_0_0_31129603_r0s12__15;
-  wire [511:0] _GEN_35 =
-    {number_sroa_0_0_31129603_r0s12__15,
-     number_sroa_0_0_30_r0s12__15,
-     number_sroa_0_0_29_r0s12__15,
-     number_sroa_0_0_28_r0s12__15,
-     number_sroa_0_0_27_r0s12__15,
-     number_sroa_0_0_26_r0s12__15,
-     number_sroa_0_0_25_r0s12__15,
-     number_sroa_0_0_24_r0s12__15,
-     number_sroa_0_0_23_r0s12__15,
-     number_sroa_0_0_22_r0s12__15,
-     number_sroa_0_0_21_r0s12__15,
-     number_sroa_0_0_20_r0s12__15,
-     number_sroa_0_0_19_r0s12__15,
-     number_sroa_0_0_18_r0s12__15,
-     number_sroa_0_0_17_r0s12__15,
-     number_sroa_0_0_16_r0s12__15,
-     number_sroa_0_0_15_r0s12__15,
-     number_sroa_0_0_14_r0s12__15,
-     number_sroa_0_0_13_r0s12__15,
-     number_sroa_0_0_12_r0s12__15,
-     number_sroa_0_0_11_r0s12__15,
-     number_sroa_0_0_10_r0s12__15,
-     number_sroa_0_0_9_r0s12__15,
-     number_sroa_0_0_8_r0s12__15,
-     number_sroa_0_0_7_r0s12__15,
-     number_sroa_0_0_6_r0s12__15,
-     number_sroa_0_0_5_r0s12__15,
-     number_sroa_0_0_4_r0s12__15,
-     number_sroa_0_0_3_r0s12__15,
-     number_sroa_0_0_2_r0s12__15,
-     number_sroa_0_0_1_r0s12__15,
-     number_sroa_0_0_r0s12__15,
-     number_sroa_0_0_31129603_r0s12__14,
-     number_sroa_0_0_30_r0s12__14,
-     number_sroa_0_0_29_r0s12__14,
-     number_sroa_0_0_28_r0s12__14,
-     number_sroa_0_0_27_r0s12__14,
-     number_sroa_0_0_26_r0s12__14,
-     number_sroa_0_0_25_r0s12__14,
-     number_sroa_0_0_24_r0s12__14,
-     number_sroa_0_0_23_r0s12__14,
-     number_sroa_0_0_22_r0s12__14,
-     number_sroa_0_0_21_r0s12__14,
-     number_sroa_0_0_20_r0s12__14,
-     number_sroa_0_0_19_r0s12__14,
-     number_sroa_0_0_18_r0s12__14,
-     number_sroa_0_0_17_r0s12__14,
-     number_sroa_0_0_16_r0s12__14,
-     number_sroa_0_0_15_r0s12__14,
-     number_sroa_0_0_14_r0s12__14,
-     number_sroa_0_0_13_r0s12__14,
-     number_sroa_0_0_12_r0s12__14,
-     number_sroa_0_0_11_r0s12__14,
-     number_sroa_0_0_10_r0s12__14,
-     number_sroa_0_0_9_r0s12__14,
-     number_sroa_0_0_8_r0s12__14,
-     number_sroa_0_0_7_r0s12__14,
-     number_sroa_0_0_6_r0s12__14,
-     number_sroa_0_0_5_r0s12__14,
-     number_sroa_0_0_4_r0s12__14,
-     number_sroa_0_0_3_r0s12__14,
-     number_sroa_0_0_2_r0s12__14,
-     number_sroa_0_0_1_r0s12__14,
-     number_sroa_0_0_r0s12__14,
-     number_sroa_0_0_31129603_r0s12__13,
-     number_sroa_0_0_30_r0s12__13,
-     number_sroa_0_0_29_r0s12__13,
-     number_sroa_0_0_28_r0s12__13,
-     number_sroa_0_0_27_r0s12__13,
-     number_sroa_0_0_26_r0s12__13,
-     number_sroa_0_0_25_r0s12__13,
-     number_sroa_0_0_24_r0s12__13,
-     number_sroa_0_0_23_r0s12__13,
-     number_sroa_0_0_22_r0s12__13,
-     number_sroa_0_0_21_r0s12__13,
-     number_sroa_0_0_20_r0s12__13,
-     number_sroa_0_0_19_r0s12__13,
-     number_sroa_0_0_18_r0s12__13,
-     number_sroa_0_0_17_r0s12__13,
-     number_sroa_0_0_16_r0s12__13,
-     number_sroa_0_0_15_r0s12__13,
-     number_sroa_0_0_14_r0s12__13,
-     number_sroa_0_0_13_r0s12__13,
-     number_sroa_0_0_12_r0s12__13,
-     number_sroa_0_0_11_r0s12__13,
-     number_sroa_0_0_10_r0s12__13,
-     number_sroa_0_0_9_r0s12__13,
-     number_sroa_0_0_8_r0s12__13,
-     number_sroa_0_0_7_r0s12__13,
-     number_sroa_0_0_6_r0s12__13,
-     number_sroa_0_0_5_r0s12__13,
-     number_sroa_0_0_4_r0s12__13,
-     number_sroa_0_0_3_r0s12__13,
-     number_sroa_0_0_2_r0s12__13,
-     number_sroa_0_0_1_r0s12__13,
-     number_sroa_0_0_r0s12__13,
-     number_sroa_0_0_31129603_r0s12__12,
-     number_sroa_0_0_30_r0s12__12,
-     number_sroa_0_0_29_r0s12__12,
-     number_sroa_0_0_28_r0s12__12,
-     number_sroa_0_0_27_r0s12__12,
-     number_sroa_0_0_26_r0s12__12,
-     number_sroa_0_0_25_r0s12__12,
-     number_sroa_0_0_24_r0s12__12,
-     number_sroa_0_0_23_r0s12__12,
-     number_sroa_0_0_22_r0s12__12,
-     number_sroa_0_0_21_r0s12__12,
-     number_sroa_0_0_20_r0s12__12,
-     number_sroa_0_0_19_r0s12__12,
-     number_sroa_0_0_18_r0s12__12,
-     number_sroa_0_0_17_r0s12__12,
-     number_sroa_0_0_16_r0s12__12,
-     number_sroa_0_0_15_r0s12__12,
-     number_sroa_0_0_14_r0s12__12,
-     number_sroa_0_0_13_r0s12__12,
-     number_sroa_0_0_12_r0s12__12,
-     number_sroa_0_0_11_r0s12__12,
-     number_sroa_0_0_10_r0s12__12,
-     number_sroa_0_0_9_r0s12__12,
-     number_sroa_0_0_8_r0s12__12,
-     number_sroa_0_0_7_r0s12__12,
-     number_sroa_0_0_6_r0s12__12,
-     number_sroa_0_0_5_r0s12__12,
-     number_sroa_0_0_4_r0s12__12,
-     number_sroa_0_0_3_r0s12__12,
-     number_sroa_0_0_2_r0s12__12,
-     number_sroa_0_0_1_r0s12__12,
-     number_sroa_0_0_r0s12__12,
-     number_sroa_0_0_31129603_r0s12__11,
-     number_sroa_0_0_30_r0s12__11,
-     number_sroa_0_0_29_r0s12__11,
-     number_sroa_0_0_28_r0s12__11,
-     number_sroa_0_0_27_r0s12__11,
-     number_sroa_0_0_26_r0s12__11,
-     number_sroa_0_0_25_r0s12__11,
-     number_sroa_0_0_24_r0s12__11,
-     number_sroa_0_0_23_r0s12__11,
-     number_sroa_0_0_22_r0s12__11,
-     number_sroa_0_0_21_r0s12__11,
-     number_sroa_0_0_20_r0s12__11,
-     number_sroa_0_0_19_r0s12__11,
-     number_sroa_0_0_18_r0s12__11,
-     number_sroa_0_0_17_r0s12__11,
-     number_sroa_0_0_16_r0s12__11,
-     number_sroa_0_0_15_r0s12__11,
-     number_sroa_0_0_14_r0s12__11,
-     number_sroa_0_0_13_r0s12__11,
-     number_sroa_0_0_12_r0s12__11,
-     number_sroa_0_0_11_r0s12__11,
-     number_sroa_0_0_10_r0s12__11,
-     number_sroa_0_0_9_r0s12__11,
-     number_sroa_0_0_8_r0s12__11,
-     number_sroa_0_0_7_r0s12__11,
-     number_sroa_0_0_6_r0s12__11,
-     number_sroa_0_0_5_r0s12__11,
-     number_sroa_0_0_4_r0s12__11,
-     number_sroa_0_0_3_r0s12__11,
-     number_sroa_0_0_2_r0s12__11,
-     number_sroa_0_0_1_r0s12__11,
-     number_sroa_0_0_r0s12__11,
-     number_sroa_0_0_31129603_r0s12__10,
-     number_sroa_0_0_30_r0s12__10,
-     number_sroa_0_0_29_r0s12__10,
-     number_sroa_0_0_28_r0s12__10,
-     number_sroa_0_0_27_r0s12__10,
-     number_sroa_0_0_26_r0s12__10,
-     number_sroa_0_0_25_r0s12__10,
-     number_sroa_0_0_24_r0s12__10,
-     number_sroa_0_0_23_r0s12__10,
-     number_sroa_0_0_22_r0s12__10,
-     number_sroa_0_0_21_r0s12__10,
-     number_sroa_0_0_20_r0s12__10,
-     number_sroa_0_0_19_r0s12__10,
-     number_sroa_0_0_18_r0s12__10,
-     number_sroa_0_0_17_r0s12__10,
-     number_sroa_0_0_16_r0s12__10,
-     number_sroa_0_0_15_r0s12__10,
-     number_sroa_0_0_14_r0s12__10,
-     number_sroa_0_0_13_r0s12__10,
-     number_sroa_0_0_12_r0s12__10,
-     number_sroa_0_0_11_r0s12__10,
-     number_sroa_0_0_10_r0s12__10,
-     number_sroa_0_0_9_r0s12__10,
-     number_sroa_0_0_8_r0s12__10,
-     number_sroa_0_0_7_r0s12__10,
-     number_sroa_0_0_6_r0s12__10,
-     number_sroa_0_0_5_r0s12__10,
-     number_sroa_0_0_4_r0s12__10,
-     number_sroa_0_0_3_r0s12__10,
-     number_sroa_0_0_2_r0s12__10,
-     number_sroa_0_0_1_r0s12__10,
-     number_sroa_0_0_r0s12__10,
-     number_sroa_0_0_31129603_r0s12__9,
-     number_sroa_0_0_30_r0s12__9,
-     number_sroa_0_0_29_r0s12__9,
-     number_sroa_0_0_28_r0s12__9,
-     number_sroa_0_0_27_r0s12__9,
-     number_sroa_0_0_26_r0s12__9,
-     number_sroa_0_0_25_r0s12__9,
-     number_sroa_0_0_24_r0s12__9,
-     number_sroa_0_0_23_r0s12__9,
-     number_sroa_0_0_22_r0s12__9,
-     number_sroa_0_0_21_r0s12__9,
-     number_sroa_0_0_20_r0s12__9,
-     number_sroa_0_0_19_r0s12__9,
-     number_sroa_0_0_18_r0s12__9,
-     number_sroa_0_0_17_r0s12__9,
-     number_sroa_0_0_16_r0s12__9,
-     number_sroa_0_0_15_r0s12__9,
-     number_sroa_0_0_14_r0s12__9,
-     number_sroa_0_0_13_r0s12__9,
-     number_sroa_0_0_12_r0s12__9,
-     number_sroa_0_0_11_r0s12__9,
-     number_sroa_0_0_10_r0s12__9,
-     number_sroa_0_0_9_r0s12__9,
-     number_sroa_0_0_8_r0s12__9,
-     number_sroa_0_0_7_r0s12__9,
-     number_sroa_0_0_6_r0s12__9,
-     number_sroa_0_0_5_r0s12__9,
-     number_sroa_0_0_4_r0s12__9,
-     number_sroa_0_0_3_r0s12__9,
-     number_sroa_0_0_2_r0s12__9,
-     number_sroa_0_0_1_r0s12__9,
-     number_sroa_0_0_r0s12__9,
-     number_sroa_0_0_31129603_r0s12__8,
-     number_sroa_0_0_30_r0s12__8,
-     number_sroa_0_0_29_r0s12__8,
-     number_sroa_0_0_28_r0s12__8,
-     number_sroa_0_0_27_r0s12__8,
-     number_sroa_0_0_26_r0s12__8,
-     number_sroa_0_0_25_r0s12__8,
-     number_sroa_0_0_24_r0s12__8,
-     number_sroa_0_0_23_r0s12__8,
-     number_sroa_0_0_22_r0s12__8,
-     number_sroa_0_0_21_r0s12__8,
-     number_sroa_0_0_20_r0s12__8,
-     number_sroa_0_0_19_r0s12__8,
-     number_sroa_0_0_18_r0s12__8,
-     number_sroa_0_0_17_r0s12__8,
-     number_sroa_0_0_16_r0s12__8,
-     number_sroa_0_0_15_r0s12__8,
-     number_sroa_0_0_14_r0s12__8,
-     number_sroa_0_0_13_r0s12__8,
-     number_sroa_0_0_12_r0s12__8,
-     number_sroa_0_0_11_r0s12__8,
-     number_sroa_0_0_10_r0s12__8,
-     number_sroa_0_0_9_r0s12__8,
-     number_sroa_0_0_8_r0s12__8,
-     number_sroa_0_0_7_r0s12__8,
-     number_sroa_0_0_6_r0s12__8,
-     number_sroa_0_0_5_r0s12__8,
-     number_sroa_0_0_4_r0s12__8,
-     number_sroa_0_0_3_r0s12__8,
-     number_sroa_0_0_2_r0s12__8,
-     number_sroa_0_0_1_r0s12__8,
-     number_sroa_0_0_r0s12__8,
-     number_sroa_0_0_31129603_r0s12__7,
-     number_sroa_0_0_30_r0s12__7,
-     number_sroa_0_0_29_r0s12__7,
-     number_sroa_0_0_28_r0s12__7,
-     number_sroa_0_0_27_r0s12__7,
-     number_sroa_0_0_26_r0s12__7,
-     number_sroa_0_0_25_r0s12__7,
-     number_sroa_0_0_24_r0s12__7,
-     number_sroa_0_0_23_r0s12__7,
-     number_sroa_0_0_22_r0s12__7,
-     number_sroa_0_0_21_r0s12__7,
-     number_sroa_0_0_20_r0s12__7,
-     number_sroa_0_0_19_r0s12__7,
-     number_sroa_0_0_18_r0s12__7,
-     number_sroa_0_0_17_r0s12__7,
-     number_sroa_0_0_16_r0s12__7,
-     number_sroa_0_0_15_r0s12__7,
-     number_sroa_0_0_14_r0s12__7,
-     number_sroa_0_0_13_r0s12__7,
-     number_sroa_0_0_12_r0s12__7,
-     number_sroa_0_0_11_r0s12__7,
-     number_sroa_0_0_10_r0s12__7,
-     number_sroa_0_0_9_r0s12__7,
-     number_sroa_0_0_8_r0s12__7,
-     number_sroa_0_0_7_r0s12__7,
-     number_sroa_0_0_6_r0s12__7,
-     number_sroa_0_0_5_r0s12__7,
-     number_sroa_0_0_4_r0s12__7,
-     number_sroa_0_0_3_r0s12__7,
-     number_sroa_0_0_2_r0s12__7,
-     number_sroa_0_0_1_r0s12__7,
-     number_sroa_0_0_r0s12__7,
-     number_sroa_0_0_31129603_r0s12__6,
-     number_sroa_0_0_30_r0s12__6,
-     number_sroa_0_0_29_r0s12__6,
-     number_sroa_0_0_28_r0s12__6,
-     number_sroa_0_0_27_r0s12__6,
-     number_sroa_0_0_26_r0s12__6,
-     number_sroa_0_0_25_r0s12__6,
-     number_sroa_0_0_24_r0s12__6,
-     number_sroa_0_0_23_r0s12__6,
-     number_sroa_0_0_22_r0s12__6,
-     number_sroa_0_0_21_r0s12__6,
-     number_sroa_0_0_20_r0s12__6,
-     number_sroa_0_0_19_r0s12__6,
-     number_sroa_0_0_18_r0s12__6,
-     number_sroa_0_0_17_r0s12__6,
-     number_sroa_0_0_16_r0s12__6,
-     number_sroa_0_0_15_r0s12__6,
-     number_sroa_0_0_14_r0s12__6,
-     number_sroa_0_0_13_r0s12__6,
-     number_sroa_0_0_12_r0s12__6,
-     number_sroa_0_0_11_r0s12__6,
-     number_sroa_0_0_10_r0s12__6,
-     number_sroa_0_0_9_r0s12__6,
-     number_sroa_0_0_8_r0s12__6,
-     number_sroa_0_0_7_r0s12__6,
-     number_sroa_0_0_6_r0s12__6,
-     number_sroa_0_0_5_r0s12__6,
-     number_sroa_0_0_4_r0s12__6,
-     number_sroa_0_0_3_r0s12__6,
-     number_sroa_0_0_2_r0s12__6,
-     number_sroa_0_0_1_r0s12__6,
-     number_sroa_0_0_r0s12__6,
-     number_sroa_0_0_31129603_r0s12__5,
-     number_sroa_0_0_30_r0s12__5,
-     number_sroa_0_0_29_r0s12__5,
-     number_sroa_0_0_28_r0s12__5,
-     number_sroa_0_0_27_r0s12__5,
-     number_sroa_0_0_26_r0s12__5,
-     number_sroa_0_0_25_r0s12__5,
-     number_sroa_0_0_24_r0s12__5,
-     number_sroa_0_0_23_r0s12__5,
-     number_sroa_0_0_22_r0s12__5,
-     number_sroa_0_0_21_r0s12__5,
-     number_sroa_0_0_20_r0s12__5,
-     number_sroa_0_0_19_r0s12__5,
-     number_sroa_0_0_18_r0s12__5,
-     number_sroa_0_0_17_r0s12__5,
-     number_sroa_0_0_16_r0s12__5,
-     number_sroa_0_0_15_r0s12__5,
-     number_sroa_0_0_14_r0s12__5,
-     number_sroa_0_0_13_r0s12__5,
-     number_sroa_0_0_12_r0s12__5,
-     number_sroa_0_0_11_r0s12__5,
-     number_sroa_0_0_10_r0s12__5,
-     number_sroa_0_0_9_r0s12__5,
-     number_sroa_0_0_8_r0s12__5,
-     number_sroa_0_0_7_r0s12__5,
-     number_sroa_0_0_6_r0s12__5,
-     number_sroa_0_0_5_r0s12__5,
-     number_sroa_0_0_4_r0s12__5,
-     number_sroa_0_0_3_r0s12__5,
-     number_sroa_0_0_2_r0s12__5,
-     number_sroa_0_0_1_r0s12__5,
-     number_sroa_0_0_r0s12__5,
-     number_sroa_0_0_31129603_r0s12__4,
-     number_sroa_0_0_30_r0s12__4,
-     number_sroa_0_0_29_r0s12__4,
-     number_sroa_0_0_28_r0s12__4,
-     number_sroa_0_0_27_r0s12__4,
-     number_sroa_0_0_26_r0s12__4,
-     number_sroa_0_0_25_r0s12__4,
-     number_sroa_0_0_24_r0s12__4,
-     number_sroa_0_0_23_r0s12__4,
-     number_sroa_0_0_22_r0s12__4,
-     number_sroa_0_0_21_r0s12__4,
-     number_sroa_0_0_20_r0s12__4,
-     number_sroa_0_0_19_r0s12__4,
-     number_sroa_0_0_18_r0s12__4,
-     number_sroa_0_0_17_r0s12__4,
-     number_sroa_0_0_16_r0s12__4,
-     number_sroa_0_0_15_r0s12__4,
-     number_sroa_0_0_14_r0s12__4,
-     number_sroa_0_0_13_r0s12__4,
-     number_sroa_0_0_12_r0s12__4,
-     number_sroa_0_0_11_r0s12__4,
-     number_sroa_0_0_10_r0s12__4,
-     number_sroa_0_0_9_r0s12__4,
-     number_sroa_0_0_8_r0s12__4,
-     number_sroa_0_0_7_r0s12__4,
-     number_sroa_0_0_6_r0s12__4,
-     number_sroa_0_0_5_r0s12__4,
-     number_sroa_0_0_4_r0s12__4,
-     number_sroa_0_0_3_r0s12__4,
-     number_sroa_0_0_2_r0s12__4,
-     number_sroa_0_0_1_r0s12__4,
-     number_sroa_0_0_r0s12__4,
-     number_sroa_0_0_31129603_r0s12__3,
-     number_sroa_0_0_30_r0s12__3,
-     number_sroa_0_0_29_r0s12__3,
-     number_sroa_0_0_28_r0s12__3,
-     number_sroa_0_0_27_r0s12__3,
-     number_sroa_0_0_26_r0s12__3,
-     number_sroa_0_0_25_r0s12__3,
-     number_sroa_0_0_24_r0s12__3,
-     number_sroa_0_0_23_r0s12__3,
-     number_sroa_0_0_22_r0s12__3,
-     number_sroa_0_0_21_r0s12__3,
-     number_sroa_0_0_20_r0s12__3,
-     number_sroa_0_0_19_r0s12__3,
-     number_sroa_0_0_18_r0s12__3,
-     number_sroa_0_0_17_r0s12__3,
-     number_sroa_0_0_16_r0s12__3,
-     number_sroa_0_0_15_r0s12__3,
-     number_sroa_0_0_14_r0s12__3,
-     number_sroa_0_0_13_r0s12__3,
-     number_sroa_0_0_12_r0s12__3,
-     number_sroa_0_0_11_r0s12__3,
-     number_sroa_0_0_10_r0s12__3,
-     number_sroa_0_0_9_r0s12__3,
-     number_sroa_0_0_8_r0s12__3,
-     number_sroa_0_0_7_r0s12__3,
-     number_sroa_0_0_6_r0s12__3,
-     number_sroa_0_0_5_r0s12__3,
-     number_sroa_0_0_4_r0s12__3,
-     number_sroa_0_0_3_r0s12__3,
-     number_sroa_0_0_2_r0s12__3,
-     number_sroa_0_0_1_r0s12__3,
-     number_sroa_0_0_r0s12__3,
-     number_sroa_0_0_31129603_r0s12__2,
-     number_sroa_0_0_30_r0s12__2,
-     number_sroa_0_0_29_r0s12__2,
-     number_sroa_0_0_28_r0s12__2,
-     number_sroa_0_0_27_r0s12__2,
-     number_sroa_0_0_26_r0s12__2,
-     number_sroa_0_0_25_r0s12__2,
-     number_sroa_0_0_24_r0s12__2,
-     number_sroa_0_0_23_r0s12__2,
-     number_sroa_0_0_22_r0s12__2,
-     number_sroa_0_0_21_r0s12__2,
-     number_sroa_0_0_20_r0s12__2,
-     number_sroa_0_0_19_r0s12__2,
-     number_sroa_0_0_18_r0s12__2,
-     number_sroa_0_0_17_r0s12__2,
-     number_sroa_0_0_16_r0s12__2,
-     number_sroa_0_0_15_r0s12__2,
-     number_sroa_0_0_14_r0s12__2,
-     number_sroa_0_0_13_r0s12__2,
-     number_sroa_0_0_12_r0s12__2,
-     number_sroa_0_0_11_r0s12__2,
-     number_sroa_0_0_10_r0s12__2,
-     number_sroa_0_0_9_r0s12__2,
-     number_sroa_0_0_8_r0s12__2,
-     number_sroa_0_0_7_r0s12__2,
-     number_sroa_0_0_6_r0s12__2,
-     number_sroa_0_0_5_r0s12__2,
-     number_sroa_0_0_4_r0s12__2,
-     number_sroa_0_0_3_r0s12__2,
-     number_sroa_0_0_2_r0s12__2,
-     number_sroa_0_0_1_r0s12__2,
-     number_sroa_0_0_r0s12__2,
-     number_sroa_0_0_31129603_r0s12__1,
-     number_sroa_0_0_30_r0s12__1,
-     number_sroa_0_0_29_r0s12__1,
-     number_sroa_0_0_28_r0s12__1,
-     number_sroa_0_0_27_r0s12__1,
-     number_sroa_0_0_26_r0s12__1,
-     number_sroa_0_0_25_r0s12__1,
-     number_sroa_0_0_24_r0s12__1,
-     number_sroa_0_0_23_r0s12__1,
-     number_sroa_0_0_22_r0s12__1,
-     number_sroa_0_0_21_r0s12__1,
-     number_sroa_0_0_20_r0s12__1,
-     number_sroa_0_0_19_r0s12__1,
-     number_sroa_0_0_18_r0s12__1,
-     number_sroa_0_0_17_r0s12__1,
-     number_sroa_0_0_16_r0s12__1,
-     number_sroa_0_0_15_r0s12__1,
-     number_sroa_0_0_14_r0s12__1,
-     number_sroa_0_0_13_r0s12__1,
-     number_sroa_0_0_12_r0s12__1,
-     number_sroa_0_0_11_r0s12__1,
-     number_sroa_0_0_10_r0s12__1,
-     number_sroa_0_0_9_r0s12__1,
-     number_sroa_0_0_8_r0s12__1,
-     number_sroa_0_0_7_r0s12__1,
-     number_sroa_0_0_6_r0s12__1,
-     number_sroa_0_0_5_r0s12__1,
-     number_sroa_0_0_4_r0s12__1,
-     number_sroa_0_0_3_r0s12__1,
-     number_sroa_0_0_2_r0s12__1,
-     number_sroa_0_0_1_r0s12__1,
-     number_sroa_0_0_r0s12__1,
-     number_sroa_0_0_31129603_r0s12,
-     number_sroa_0_0_30_r0s12,
-     number_sroa_0_0_29_r0s12,
-     number_sroa_0_0_28_r0s12,
-     number_sroa_0_0_27_r0s12,
-     number_sroa_0_0_26_r0s12,
-     number_sroa_0_0_25_r0s12,
-     number_sroa_0_0_24_r0s12,
-     number_sroa_0_0_23_r0s12,
-     number_sroa_0_0_22_r0s12,
-     number_sroa_0_0_21_r0s12,
-     number_sroa_0_0_20_r0s12,
-     number_sroa_0_0_19_r0s12,
-     number_sroa_0_0_18_r0s12,
-     number_sroa_0_0_17_r0s12,
-     number_sroa_0_0_16_r0s12,
-     number_sroa_0_0_15_r0s12,
-     number_sroa_0_0_14_r0s12,
-     number_sroa_0_0_13_r0s12,
-     number_sroa_0_0_12_r0s12,
-     number_sroa_0_0_11_r0s12,
-     number_sroa_0_0_10_r0s12,
-     number_sroa_0_0_9_r0s12,
-     number_sroa_0_0_8_r0s12,
-     number_sroa_0_0_7_r0s12,
-     number_sroa_0_0_6_r0s12,
-     number_sroa_0_0_5_r0s12,
-     number_sroa_0_0_4_r0s12,
-     number_sroa_0_0_3_r0s12,
-     number_sroa_0_0_2_r0s12,
-     number_sroa_0_0_1_r0s12,
-     number_sroa_0_0_r0s12};
-  reg  [3:0]   place_sroa_0_0_r0s3;
-  reg  [3:0]   place_sroa_0_0_r0s4;
-  reg  [3:0]   place_sroa_0_0_r0s5;
+  reg  [2:0]   symbol_i_sroa_0_0_31_r0s12__1;
+  reg  [2:0]   symbol_i_sroa_0_0_31_r0s13__1;
+  reg  [2:0]   symbol_i_sroa_0_0_31_r0s14__1;
+  reg  [511:0] ref_tmp169_sroa_0_0116120123_r0s15;
+  reg          number_sroa_0_0_r0s15;
+  reg          number_sroa_0_0_1_r0s15;
+  reg          number_sroa_0_0_2_r0s15;
+  reg          number_sroa_0_0_3_r0s15;
+  reg          number_sroa_0_0_4_r0s15;
+  reg          number_sroa_0_0_5_r0s15;
+  reg          number_sroa_0_0_6_r0s15;
+  reg          number_sroa_0_0_7_r0s15;
+  reg          number_sroa_0_0_8_r0s15;
+  reg          number_sroa_0_0_9_r0s15;
+  reg          number_sroa_0_0_10_r0s15;
+  reg          number_sroa_0_0_11_r0s15;
+  reg          number_sroa_0_0_12_r0s15;
+  reg          number_sroa_0_0_13_r0s15;
+  reg          number_sroa_0_0_14_r0s15;
+  reg          number_sroa_0_0_15_r0s15;
+  reg          number_sroa_0_0_16_r0s15;
+  reg          number_sroa_0_0_17_r0s15;
+  reg          number_sroa_0_0_18_r0s15;
+  reg          number_sroa_0_0_19_r0s15;
+  reg          number_sroa_0_0_20_r0s15;
+  reg          number_sroa_0_0_21_r0s15;
+  reg          number_sroa_0_0_22_r0s15;
+  reg          number_sroa_0_0_23_r0s15;
+  reg          number_sroa_0_0_24_r0s15;
+  reg          number_sroa_0_0_25_r0s15;
+  reg          number_sroa_0_0_26_r0s15;
+  reg          number_sroa_0_0_27_r0s15;
+  reg          number_sroa_0_0_28_r0s15;
+  reg          number_sroa_0_0_29_r0s15;
+  reg          number_sroa_0_0_30_r0s15;
+  reg          number_sroa_0_0_31129599_r0s15;
+  reg          number_sroa_0_0_r0s15__1;
+  reg          number_sroa_0_0_1_r0s15__1;
+  reg          number_sroa_0_0_2_r0s15__1;
+  reg          number_sroa_0_0_3_r0s15__1;
+  reg          number_sroa_0_0_4_r0s15__1;
+  reg          number_sroa_0_0_5_r0s15__1;
+  reg          number_sroa_0_0_6_r0s15__1;
+  reg          number_sroa_0_0_7_r0s15__1;
+  reg          number_sroa_0_0_8_r0s15__1;
+  reg          number_sroa_0_0_9_r0s15__1;
+  reg          number_sroa_0_0_10_r0s15__1;
+  reg          number_sroa_0_0_11_r0s15__1;
+  reg          number_sroa_0_0_12_r0s15__1;
+  reg          number_sroa_0_0_13_r0s15__1;
+  reg          number_sroa_0_0_14_r0s15__1;
+  reg          number_sroa_0_0_15_r0s15__1;
+  reg          number_sroa_0_0_16_r0s15__1;
+  reg          number_sroa_0_0_17_r0s15__1;
+  reg          number_sroa_0_0_18_r0s15__1;
+  reg          number_sroa_0_0_19_r0s15__1;
+  reg          number_sroa_0_0_20_r0s15__1;
+  reg          number_sroa_0_0_21_r0s15__1;
+  reg          number_sroa_0_0_22_r0s15__1;
+  reg          number_sroa_0_0_23_r0s15__1;
+  reg          number_sroa_0_0_24_r0s15__1;
+  reg          number_sroa_0_0_25_r0s15__1;
+  reg          number_sroa_0_0_26_r0s15__1;
+  reg          number_sroa_0_0_27_r0s15__1;
+  reg          number_sroa_0_0_28_r0s15__1;
+  reg          number_sroa_0_0_29_r0s15__1;
+  reg          number_sroa_0_0_30_r0s15__1;
+  reg          number_sroa_0_0_31129599_r0s15__1;
+  reg          number_sroa_0_0_r0s15__2;
+  reg          number_sroa_0_0_1_r0s15__2;
+  reg          number_sroa_0_0_2_r0s15__2;
+  reg          number_sroa_0_0_3_r0s15__2;
+  reg          number_sroa_0_0_4_r0s15__2;
+  reg          number_sroa_0_0_5_r0s15__2;
+  reg          number_sroa_0_0_6_r0s15__2;
+  reg          number_sroa_0_0_7_r0s15__2;
+  reg          number_sroa_0_0_8_r0s15__2;
+  reg          number_sroa_0_0_9_r0s15__2;
+  reg          number_sroa_0_0_10_r0s15__2;
+  reg          number_sroa_0_0_11_r0s15__2;
+  reg          number_sroa_0_0_12_r0s15__2;
+  reg          number_sroa_0_0_13_r0s15__2;
+  reg          number_sroa_0_0_14_r0s15__2;
+  reg          number_sroa_0_0_15_r0s15__2;
+  reg          number_sroa_0_0_16_r0s15__2;
+  reg          number_sroa_0_0_17_r0s15__2;
+  reg          number_sroa_0_0_18_r0s15__2;
+  reg          number_sroa_0_0_19_r0s15__2;
+  reg          number_sroa_0_0_20_r0s15__2;
+  reg          number_sroa_0_0_21_r0s15__2;
+  reg          number_sroa_0_0_22_r0s15__2;
+  reg          number_sroa_0_0_23_r0s15__2;
+  reg          number_sroa_0_0_24_r0s15__2;
+  reg          number_sroa_0_0_25_r0s15__2;
+  reg          number_sroa_0_0_26_r0s15__2;
+  reg          number_sroa_0_0_27_r0s15__2;
+  reg          number_sroa_0_0_28_r0s15__2;
+  reg          number_sroa_0_0_29_r0s15__2;
+  reg          number_sroa_0_0_30_r0s15__2;
+  reg          number_sroa_0_0_31129599_r0s15__2;
+  reg          number_sroa_0_0_r0s15__3;
+  reg          number_sroa_0_0_1_r0s15__3;
+  reg          number_sroa_0_0_2_r0s15__3;
+  reg          number_sroa_0_0_3_r0s15__3;
+  reg          number_sroa_0_0_4_r0s15__3;
+  reg          number_sroa_0_0_5_r0s15__3;
+  reg          number_sroa_0_0_6_r0s15__3;
+  reg          number_sroa_0_0_7_r0s15__3;
+  reg          number_sroa_0_0_8_r0s15__3;
+  reg          number_sroa_0_0_9_r0s15__3;
+  reg          number_sroa_0_0_10_r0s15__3;
+  reg          number_sroa_0_0_11_r0s15__3;
+  reg          number_sroa_0_0_12_r0s15__3;
+  reg          number_sroa_0_0_13_r0s15__3;
+  reg          number_sroa_0_0_14_r0s15__3;
+  reg          number_sroa_0_0_15_r0s15__3;
+  reg          number_sroa_0_0_16_r0s15__3;
+  reg          number_sroa_0_0_17_r0s15__3;
+  reg          number_sroa_0_0_18_r0s15__3;
+  reg          number_sroa_0_0_19_r0s15__3;
+  reg          number_sroa_0_0_20_r0s15__3;
+  reg          number_sroa_0_0_21_r0s15__3;
+  reg          number_sroa_0_0_22_r0s15__3;
+  reg          number_sroa_0_0_23_r0s15__3;
+  reg          number_sroa_0_0_24_r0s15__3;
+  reg          number_sroa_0_0_25_r0s15__3;
+  reg          number_sroa_0_0_26_r0s15__3;
+  reg          number_sroa_0_0_27_r0s15__3;
+  reg          number_sroa_0_0_28_r0s15__3;
+  reg          number_sroa_0_0_29_r0s15__3;
+  reg          number_sroa_0_0_30_r0s15__3;
+  reg          number_sroa_0_0_31129599_r0s15__3;
+  reg          number_sroa_0_0_r0s15__4;
+  reg          number_sroa_0_0_1_r0s15__4;
+  reg          number_sroa_0_0_2_r0s15__4;
+  reg          number_sroa_0_0_3_r0s15__4;
+  reg          number_sroa_0_0_4_r0s15__4;
+  reg          number_sroa_0_0_5_r0s15__4;
+  reg          number_sroa_0_0_6_r0s15__4;
+  reg          number_sroa_0_0_7_r0s15__4;
+  reg          number_sroa_0_0_8_r0s15__4;
+  reg          number_sroa_0_0_9_r0s15__4;
+  reg          number_sroa_0_0_10_r0s15__4;
+  reg          number_sroa_0_0_11_r0s15__4;
+  reg          number_sroa_0_0_12_r0s15__4;
+  reg          number_sroa_0_0_13_r0s15__4;
+  reg          number_sroa_0_0_14_r0s15__4;
+  reg          number_sroa_0_0_15_r0s15__4;
+  reg          number_sroa_0_0_16_r0s15__4;
+  reg          number_sroa_0_0_17_r0s15__4;
+  reg          number_sroa_0_0_18_r0s15__4;
+  reg          number_sroa_0_0_19_r0s15__4;
+  reg          number_sroa_0_0_20_r0s15__4;
+  reg          number_sroa_0_0_21_r0s15__4;
+  reg          number_sroa_0_0_22_r0s15__4;
+  reg          number_sroa_0_0_23_r0s15__4;
+  reg          number_sroa_0_0_24_r0s15__4;
+  reg          number_sroa_0_0_25_r0s15__4;
+  reg          number_sroa_0_0_26_r0s15__4;
+  reg          number_sroa_0_0_27_r0s15__4;
+  reg          number_sroa_0_0_28_r0s15__4;
+  reg          number_sroa_0_0_29_r0s15__4;
+  reg          number_sroa_0_0_30_r0s15__4;
+  reg          number_sroa_0_0_31129599_r0s15__4;
+  reg          number_sroa_0_0_r0s15__5;
+  reg          number_sroa_0_0_1_r0s15__5;
+  reg          number_sroa_0_0_2_r0s15__5;
+  reg          number_sroa_0_0_3_r0s15__5;
+  reg          number_sroa_0_0_4_r0s15__5;
+  reg          number_sroa_0_0_5_r0s15__5;
+  reg          number_sroa_0_0_6_r0s15__5;
+  reg          number_sroa_0_0_7_r0s15__5;
+  reg          number_sroa_0_0_8_r0s15__5;
+  reg          number_sroa_0_0_9_r0s15__5;
+  reg          number_sroa_0_0_10_r0s15__5;
+  reg          number_sroa_0_0_11_r0s15__5;
+  reg          number_sroa_0_0_12_r0s15__5;
+  reg          number_sroa_0_0_13_r0s15__5;
+  reg          number_sroa_0_0_14_r0s15__5;
+  reg          number_sroa_0_0_15_r0s15__5;
+  reg          number_sroa_0_0_16_r0s15__5;
+  reg          number_sroa_0_0_17_r0s15__5;
+  reg          number_sroa_0_0_18_r0s15__5;
+  reg          number_sroa_0_0_19_r0s15__5;
+  reg          number_sroa_0_0_20_r0s15__5;
+  reg          number_sroa_0_0_21_r0s15__5;
+  reg          number_sroa_0_0_22_r0s15__5;
+  reg          number_sroa_0_0_23_r0s15__5;
+  reg          number_sroa_0_0_24_r0s15__5;
+  reg          number_sroa_0_0_25_r0s15__5;
+  reg          number_sroa_0_0_26_r0s15__5;
+  reg          number_sroa_0_0_27_r0s15__5;
+  reg          number_sroa_0_0_28_r0s15__5;
+  reg          number_sroa_0_0_29_r0s15__5;
+  reg          number_sroa_0_0_30_r0s15__5;
+  reg          number_sroa_0_0_31129599_r0s15__5;
+  reg          number_sroa_0_0_r0s15__6;
+  reg          number_sroa_0_0_1_r0s15__6;
+  reg          number_sroa_0_0_2_r0s15__6;
+  reg          number_sroa_0_0_3_r0s15__6;
+  reg          number_sroa_0_0_4_r0s15__6;
+  reg          number_sroa_0_0_5_r0s15__6;
+  reg          number_sroa_0_0_6_r0s15__6;
+  reg          number_sroa_0_0_7_r0s15__6;
+  reg          number_sroa_0_0_8_r0s15__6;
+  reg          number_sroa_0_0_9_r0s15__6;
+  reg          number_sroa_0_0_10_r0s15__6;
+  reg          number_sroa_0_0_11_r0s15__6;
+  reg          number_sroa_0_0_12_r0s15__6;
+  reg          number_sroa_0_0_13_r0s15__6;
+  reg          number_sroa_0_0_14_r0s15__6;
+  reg          number_sroa_0_0_15_r0s15__6;
+  reg          number_sroa_0_0_16_r0s15__6;
+  reg          number_sroa_0_0_17_r0s15__6;
+  reg          number_sroa_0_0_18_r0s15__6;
+  reg          number_sroa_0_0_19_r0s15__6;
+  reg          number_sroa_0_0_20_r0s15__6;
+  reg          number_sroa_0_0_21_r0s15__6;
+  reg          number_sroa_0_0_22_r0s15__6;
+  reg          number_sroa_0_0_23_r0s15__6;
+  reg          number_sroa_0_0_24_r0s15__6;
+  reg          number_sroa_0_0_25_r0s15__6;
+  reg          number_sroa_0_0_26_r0s15__6;
+  reg          number_sroa_0_0_27_r0s15__6;
+  reg          number_sroa_0_0_28_r0s15__6;
+  reg          number_sroa_0_0_29_r0s15__6;
+  reg          number_sroa_0_0_30_r0s15__6;
+  reg          number_sroa_0_0_31129599_r0s15__6;
+  reg          number_sroa_0_0_r0s15__7;
+  reg          number_sroa_0_0_1_r0s15__7;
+  reg          number_sroa_0_0_2_r0s15__7;
+  reg          number_sroa_0_0_3_r0s15__7;
+  reg          number_sroa_0_0_4_r0s15__7;
+  reg          number_sroa_0_0_5_r0s15__7;
+  reg          number_sroa_0_0_6_r0s15__7;
+  reg          number_sroa_0_0_7_r0s15__7;
+  reg          number_sroa_0_0_8_r0s15__7;
+  reg          number_sroa_0_0_9_r0s15__7;
+  reg          number_sroa_0_0_10_r0s15__7;
+  reg          number_sroa_0_0_11_r0s15__7;
+  reg          number_sroa_0_0_12_r0s15__7;
+  reg          number_sroa_0_0_13_r0s15__7;
+  reg          number_sroa_0_0_14_r0s15__7;
+  reg          number_sroa_0_0_15_r0s15__7;
+  reg          number_sroa_0_0_16_r0s15__7;
+  reg          number_sroa_0_0_17_r0s15__7;
+  reg          number_sroa_0_0_18_r0s15__7;
+  reg          number_sroa_0_0_19_r0s15__7;
+  reg          number_sroa_0_0_20_r0s15__7;
+  reg          number_sroa_0_0_21_r0s15__7;
+  reg          number_sroa_0_0_22_r0s15__7;
+  reg          number_sroa_0_0_23_r0s15__7;
+  reg          number_sroa_0_0_24_r0s15__7;
+  reg          number_sroa_0_0_25_r0s15__7;
+  reg          number_sroa_0_0_26_r0s15__7;
+  reg          number_sroa_0_0_27_r0s15__7;
+  reg          number_sroa_0_0_28_r0s15__7;
+  reg          number_sroa_0_0_29_r0s15__7;
+  reg          number_sroa_0_0_30_r0s15__7;
+  reg          number_sroa_0_0_31129599_r0s15__7;
+  reg          number_sroa_0_0_r0s15__8;
+  reg          number_sroa_0_0_1_r0s15__8;
+  reg          number_sroa_0_0_2_r0s15__8;
+  reg          number_sroa_0_0_3_r0s15__8;
+  reg          number_sroa_0_0_4_r0s15__8;
+  reg          number_sroa_0_0_5_r0s15__8;
+  reg          number_sroa_0_0_6_r0s15__8;
+  reg          number_sroa_0_0_7_r0s15__8;
+  reg          number_sroa_0_0_8_r0s15__8;
+  reg          number_sroa_0_0_9_r0s15__8;
+  reg          number_sroa_0_0_10_r0s15__8;
+  reg          number_sroa_0_0_11_r0s15__8;
+  reg          number_sroa_0_0_12_r0s15__8;
+  reg          number_sroa_0_0_13_r0s15__8;
+  reg          number_sroa_0_0_14_r0s15__8;
+  reg          number_sroa_0_0_15_r0s15__8;
+  reg          number_sroa_0_0_16_r0s15__8;
+  reg          number_sroa_0_0_17_r0s15__8;
+  reg          number_sroa_0_0_18_r0s15__8;
+  reg          number_sroa_0_0_19_r0s15__8;
+  reg          number_sroa_0_0_20_r0s15__8;
+  reg          number_sroa_0_0_21_r0s15__8;
+  reg          number_sroa_0_0_22_r0s15__8;
+  reg          number_sroa_0_0_23_r0s15__8;
+  reg          number_sroa_0_0_24_r0s15__8;
+  reg          number_sroa_0_0_25_r0s15__8;
+  reg          number_sroa_0_0_26_r0s15__8;
+  reg          number_sroa_0_0_27_r0s15__8;
+  reg          number_sroa_0_0_28_r0s15__8;
+  reg          number_sroa_0_0_29_r0s15__8;
+  reg          number_sroa_0_0_30_r0s15__8;
+  reg          number_sroa_0_0_31129599_r0s15__8;
+  reg          number_sroa_0_0_r0s15__9;
+  reg          number_sroa_0_0_1_r0s15__9;
+  reg          number_sroa_0_0_2_r0s15__9;
+  reg          number_sroa_0_0_3_r0s15__9;
+  reg          number_sroa_0_0_4_r0s15__9;
+  reg          number_sroa_0_0_5_r0s15__9;
+  reg          number_sroa_0_0_6_r0s15__9;
+  reg          number_sroa_0_0_7_r0s15__9;
+  reg          number_sroa_0_0_8_r0s15__9;
+  reg          number_sroa_0_0_9_r0s15__9;
+  reg          number_sroa_0_0_10_r0s15__9;
+  reg          number_sroa_0_0_11_r0s15__9;
+  reg          number_sroa_0_0_12_r0s15__9;
+  reg          number_sroa_0_0_13_r0s15__9;
+  reg          number_sroa_0_0_14_r0s15__9;
+  reg          number_sroa_0_0_15_r0s15__9;
+  reg          number_sroa_0_0_16_r0s15__9;
+  reg          number_sroa_0_0_17_r0s15__9;
+  reg          number_sroa_0_0_18_r0s15__9;
+  reg          number_sroa_0_0_19_r0s15__9;
+  reg          number_sroa_0_0_20_r0s15__9;
+  reg          number_sroa_0_0_21_r0s15__9;
+  reg          number_sroa_0_0_22_r0s15__9;
+  reg          number_sroa_0_0_23_r0s15__9;
+  reg          number_sroa_0_0_24_r0s15__9;
+  reg          number_sroa_0_0_25_r0s15__9;
+  reg          number_sroa_0_0_26_r0s15__9;
+  reg          number_sroa_0_0_27_r0s15__9;
+  reg          number_sroa_0_0_28_r0s15__9;
+  reg          number_sroa_0_0_29_r0s15__9;
+  reg          number_sroa_0_0_30_r0s15__9;
+  reg          number_sroa_0_0_31129599_r0s15__9;
+  reg          number_sroa_0_0_r0s15__10;
+  reg          number_sroa_0_0_1_r0s15__10;
+  reg          number_sroa_0_0_2_r0s15__10;
+  reg          number_sroa_0_0_3_r0s15__10;
+  reg          number_sroa_0_0_4_r0s15__10;
+  reg          number_sroa_0_0_5_r0s15__10;
+  reg          number_sroa_0_0_6_r0s15__10;
+  reg          number_sroa_0_0_7_r0s15__10;
+  reg          number_sroa_0_0_8_r0s15__10;
+  reg          number_sroa_0_0_9_r0s15__10;
+  reg          number_sroa_0_0_10_r0s15__10;
+  reg          number_sroa_0_0_11_r0s15__10;
+  reg          number_sroa_0_0_12_r0s15__10;
+  reg          number_sroa_0_0_13_r0s15__10;
+  reg          number_sroa_0_0_14_r0s15__10;
+  reg          number_sroa_0_0_15_r0s15__10;
+  reg          number_sroa_0_0_16_r0s15__10;
+  reg          number_sroa_0_0_17_r0s15__10;
+  reg          number_sroa_0_0_18_r0s15__10;
+  reg          number_sroa_0_0_19_r0s15__10;
+  reg          number_sroa_0_0_20_r0s15__10;
+  reg          number_sroa_0_0_21_r0s15__10;
+  reg          number_sroa_0_0_22_r0s15__10;
+  reg          number_sroa_0_0_23_r0s15__10;
+  reg          number_sroa_0_0_24_r0s15__10;
+  reg          number_sroa_0_0_25_r0s15__10;
+  reg          number_sroa_0_0_26_r0s15__10;
+  reg          number_sroa_0_0_27_r0s15__10;
+  reg          number_sroa_0_0_28_r0s15__10;
+  reg          number_sroa_0_0_29_r0s15__10;
+  reg          number_sroa_0_0_30_r0s15__10;
+  reg          number_sroa_0_0_31129599_r0s15__10;
+  reg          number_sroa_0_0_r0s15__11;
+  reg          number_sroa_0_0_1_r0s15__11;
+  reg          number_sroa_0_0_2_r0s15__11;
+  reg          number_sroa_0_0_3_r0s15__11;
+  reg          number_sroa_0_0_4_r0s15__11;
+  reg          number_sroa_0_0_5_r0s15__11;
+  reg          number_sroa_0_0_6_r0s15__11;
+  reg          number_sroa_0_0_7_r0s15__11;
+  reg          number_sroa_0_0_8_r0s15__11;
+  reg          number_sroa_0_0_9_r0s15__11;
+  reg          number_sroa_0_0_10_r0s15__11;
+  reg          number_sroa_0_0_11_r0s15__11;
+  reg          number_sroa_0_0_12_r0s15__11;
+  reg          number_sroa_0_0_13_r0s15__11;
+  reg          number_sroa_0_0_14_r0s15__11;
+  reg          number_sroa_0_0_15_r0s15__11;
+  reg          number_sroa_0_0_16_r0s15__11;
+  reg          number_sroa_0_0_17_r0s15__11;
+  reg          number_sroa_0_0_18_r0s15__11;
+  reg          number_sroa_0_0_19_r0s15__11;
+  reg          number_sroa_0_0_20_r0s15__11;
+  reg          number_sroa_0_0_21_r0s15__11;
+  reg          number_sroa_0_0_22_r0s15__11;
+  reg          number_sroa_0_0_23_r0s15__11;
+  reg          number_sroa_0_0_24_r0s15__11;
+  reg          number_sroa_0_0_25_r0s15__11;
+  reg          number_sroa_0_0_26_r0s15__11;
+  reg          number_sroa_0_0_27_r0s15__11;
+  reg          number_sroa_0_0_28_r0s15__11;
+  reg          number_sroa_0_0_29_r0s15__11;
+  reg          number_sroa_0_0_30_r0s15__11;
+  reg          number_sroa_0_0_31129599_r0s15__11;
+  reg          number_sroa_0_0_r0s15__12;
+  reg          number_sroa_0_0_1_r0s15__12;
+  reg          number_sroa_0_0_2_r0s15__12;
+  reg          number_sroa_0_0_3_r0s15__12;
+  reg          number_sroa_0_0_4_r0s15__12;
+  reg          number_sroa_0_0_5_r0s15__12;
+  reg          number_sroa_0_0_6_r0s15__12;
+  reg          number_sroa_0_0_7_r0s15__12;
+  reg          number_sroa_0_0_8_r0s15__12;
+  reg          number_sroa_0_0_9_r0s15__12;
+  reg          number_sroa_0_0_10_r0s15__12;
+  reg          number_sroa_0_0_11_r0s15__12;
+  reg          number_sroa_0_0_12_r0s15__12;
+  reg          number_sroa_0_0_13_r0s15__12;
+  reg          number_sroa_0_0_14_r0s15__12;
+  reg          number_sroa_0_0_15_r0s15__12;
+  reg          number_sroa_0_0_16_r0s15__12;
+  reg          number_sroa_0_0_17_r0s15__12;
+  reg          number_sroa_0_0_18_r0s15__12;
+  reg          number_sroa_0_0_19_r0s15__12;
+  reg          number_sroa_0_0_20_r0s15__12;
+  reg          number_sroa_0_0_21_r0s15__12;
+  reg          number_sroa_0_0_22_r0s15__12;
+  reg          number_sroa_0_0_23_r0s15__12;
+  reg          number_sroa_0_0_24_r0s15__12;
+  reg          number_sroa_0_0_25_r0s15__12;
+  reg          number_sroa_0_0_26_r0s15__12;
+  reg          number_sroa_0_0_27_r0s15__12;
+  reg          number_sroa_0_0_28_r0s15__12;
+  reg          number_sroa_0_0_29_r0s15__12;
+  reg          number_sroa_0_0_30_r0s15__12;
+  reg          number_sroa_0_0_31129599_r0s15__12;
+  reg          number_sroa_0_0_r0s15__13;
+  reg          number_sroa_0_0_1_r0s15__13;
+  reg          number_sroa_0_0_2_r0s15__13;
+  reg          number_sroa_0_0_3_r0s15__13;
+  reg          number_sroa_0_0_4_r0s15__13;
+  reg          number_sroa_0_0_5_r0s15__13;
+  reg          number_sroa_0_0_6_r0s15__13;
+  reg          number_sroa_0_0_7_r0s15__13;
+  reg          number_sroa_0_0_8_r0s15__13;
+  reg          number_sroa_0_0_9_r0s15__13;
+  reg          number_sroa_0_0_10_r0s15__13;
+  reg          number_sroa_0_0_11_r0s15__13;
+  reg          number_sroa_0_0_12_r0s15__13;
+  reg          number_sroa_0_0_13_r0s15__13;
+  reg          number_sroa_0_0_14_r0s15__13;
+  reg          number_sroa_0_0_15_r0s15__13;
+  reg          number_sroa_0_0_16_r0s15__13;
+  reg          number_sroa_0_0_17_r0s15__13;
+  reg          number_sroa_0_0_18_r0s15__13;
+  reg          number_sroa_0_0_19_r0s15__13;
+  reg          number_sroa_0_0_20_r0s15__13;
+  reg          number_sroa_0_0_21_r0s15__13;
+  reg          number_sroa_0_0_22_r0s15__13;
+  reg          number_sroa_0_0_23_r0s15__13;
+  reg          number_sroa_0_0_24_r0s15__13;
+  reg          number_sroa_0_0_25_r0s15__13;
+  reg          number_sroa_0_0_26_r0s15__13;
+  reg          number_sroa_0_0_27_r0s15__13;
+  reg          number_sroa_0_0_28_r0s15__13;
+  reg          number_sroa_0_0_29_r0s15__13;
+  reg          number_sroa_0_0_30_r0s15__13;
+  reg          number_sroa_0_0_31129599_r0s15__13;
+  reg          number_sroa_0_0_r0s15__14;
+  reg          number_sroa_0_0_1_r0s15__14;
+  reg          number_sroa_0_0_2_r0s15__14;
+  reg          number_sroa_0_0_3_r0s15__14;
+  reg          number_sroa_0_0_4_r0s15__14;
+  reg          number_sroa_0_0_5_r0s15__14;
+  reg          number_sroa_0_0_6_r0s15__14;
+  reg          number_sroa_0_0_7_r0s15__14;
+  reg          number_sroa_0_0_8_r0s15__14;
+  reg          number_sroa_0_0_9_r0s15__14;
+  reg          number_sroa_0_0_10_r0s15__14;
+  reg          number_sroa_0_0_11_r0s15__14;
+  reg          number_sroa_0_0_12_r0s15__14;
+  reg          number_sroa_0_0_13_r0s15__14;
+  reg          number_sroa_0_0_14_r0s15__14;
+  reg          number_sroa_0_0_15_r0s15__14;
+  reg          number_sroa_0_0_16_r0s15__14;
+  reg          number_sroa_0_0_17_r0s15__14;
+  reg          number_sroa_0_0_18_r0s15__14;
+  reg          number_sroa_0_0_19_r0s15__14;
+  reg          number_sroa_0_0_20_r0s15__14;
+  reg          number_sroa_0_0_21_r0s15__14;
+  reg          number_sroa_0_0_22_r0s15__14;
+  reg          number_sroa_0_0_23_r0s15__14;
+  reg          number_sroa_0_0_24_r0s15__14;
+  reg          number_sroa_0_0_25_r0s15__14;
+  reg          number_sroa_0_0_26_r0s15__14;
+  reg          number_sroa_0_0_27_r0s15__14;
+  reg          number_sroa_0_0_28_r0s15__14;
+  reg          number_sroa_0_0_29_r0s15__14;
+  reg          number_sroa_0_0_30_r0s15__14;
+  reg          number_sroa_0_0_31129599_r0s15__14;
+  reg          number_sroa_0_0_r0s15__15;
+  reg          number_sroa_0_0_1_r0s15__15;
+  reg          number_sroa_0_0_2_r0s15__15;
+  reg          number_sroa_0_0_3_r0s15__15;
+  reg          number_sroa_0_0_4_r0s15__15;
+  reg          number_sroa_0_0_5_r0s15__15;
+  reg          number_sroa_0_0_6_r0s15__15;
+  reg          number_sroa_0_0_7_r0s15__15;
+  reg          number_sroa_0_0_8_r0s15__15;
+  reg          number_sroa_0_0_9_r0s15__15;
+  reg          number_sroa_0_0_10_r0s15__15;
+  reg          number_sroa_0_0_11_r0s15__15;
+  reg          number_sroa_0_0_12_r0s15__15;
+  reg          number_sroa_0_0_13_r0s15__15;
+  reg          number_sroa_0_0_14_r0s15__15;
+  reg          number_sroa_0_0_15_r0s15__15;
+  reg          number_sroa_0_0_16_r0s15__15;
+  reg          number_sroa_0_0_17_r0s15__15;
+  reg          number_sroa_0_0_18_r0s15__15;
+  reg          number_sroa_0_0_19_r0s15__15;
+  reg          number_sroa_0_0_20_r0s15__15;
+  reg          number_sroa_0_0_21_r0s15__15;
+  reg          number_sroa_0_0_22_r0s15__15;
+  reg          number_sroa_0_0_23_r0s15__15;
+  reg          number_sroa_0_0_24_r0s15__15;
+  reg          number_sroa_0_0_25_r0s15__15;
+  reg          number_sroa_0_0_26_r0s15__15;
+  reg          number_sroa_0_0_27_r0s15__15;
+  reg          number_sroa_0_0_28_r0s15__15;
+  reg          number_sroa_0_0_29_r0s15__15;
+  reg          number_sroa_0_0_30_r0s15__15;
+  reg          number_sroa_0_0_31129599_r0s15__15;
+  wire [511:0] _GEN_36 =
+    {number_sroa_0_0_31129599_r0s15__15,
+     number_sroa_0_0_30_r0s15__15,
+     number_sroa_0_0_29_r0s15__15,
+     number_sroa_0_0_28_r0s15__15,
+     number_sroa_0_0_27_r0s15__15,
+     number_sroa_0_0_26_r0s15__15,
+     number_sroa_0_0_25_r0s15__15,
+     number_sroa_0_0_24_r0s15__15,
+     number_sroa_0_0_23_r0s15__15,
+     number_sroa_0_0_22_r0s15__15,
+     number_sroa_0_0_21_r0s15__15,
+     number_sroa_0_0_20_r0s15__15,
+     number_sroa_0_0_19_r0s15__15,
+     number_sroa_0_0_18_r0s15__15,
+     number_sroa_0_0_17_r0s15__15,
+     number_sroa_0_0_16_r0s15__15,
+     number_sroa_0_0_15_r0s15__15,
+     number_sroa_0_0_14_r0s15__15,
+     number_sroa_0_0_13_r0s15__15,
+     number_sroa_0_0_12_r0s15__15,
+     number_sroa_0_0_11_r0s15__15,
+     number_sroa_0_0_10_r0s15__15,
+     number_sroa_0_0_9_r0s15__15,
+     number_sroa_0_0_8_r0s15__15,
+     number_sroa_0_0_7_r0s15__15,
+     number_sroa_0_0_6_r0s15__15,
+     number_sroa_0_0_5_r0s15__15,
+     number_sroa_0_0_4_r0s15__15,
+     number_sroa_0_0_3_r0s15__15,
+     number_sroa_0_0_2_r0s15__15,
+     number_sroa_0_0_1_r0s15__15,
+     number_sroa_0_0_r0s15__15,
+     number_sroa_0_0_31129599_r0s15__14,
+     number_sroa_0_0_30_r0s15__14,
+     number_sroa_0_0_29_r0s15__14,
+     number_sroa_0_0_28_r0s15__14,
+     number_sroa_0_0_27_r0s15__14,
+     number_sroa_0_0_26_r0s15__14,
+     number_sroa_0_0_25_r0s15__14,
+     number_sroa_0_0_24_r0s15__14,
+     number_sroa_0_0_23_r0s15__14,
+     number_sroa_0_0_22_r0s15__14,
+     number_sroa_0_0_21_r0s15__14,
+     number_sroa_0_0_20_r0s15__14,
+     number_sroa_0_0_19_r0s15__14,
+     number_sroa_0_0_18_r0s15__14,
+     number_sroa_0_0_17_r0s15__14,
+     number_sroa_0_0_16_r0s15__14,
+     number_sroa_0_0_15_r0s15__14,
+     number_sroa_0_0_14_r0s15__14,
+     number_sroa_0_0_13_r0s15__14,
+     number_sroa_0_0_12_r0s15__14,
+     number_sroa_0_0_11_r0s15__14,
+     number_sroa_0_0_10_r0s15__14,
+     number_sroa_0_0_9_r0s15__14,
+     number_sroa_0_0_8_r0s15__14,
+     number_sroa_0_0_7_r0s15__14,
+     number_sroa_0_0_6_r0s15__14,
+     number_sroa_0_0_5_r0s15__14,
+     number_sroa_0_0_4_r0s15__14,
+     number_sroa_0_0_3_r0s15__14,
+     number_sroa_0_0_2_r0s15__14,
+     number_sroa_0_0_1_r0s15__14,
+     number_sroa_0_0_r0s15__14,
+     number_sroa_0_0_31129599_r0s15__13,
+     number_sroa_0_0_30_r0s15__13,
+     number_sroa_0_0_29_r0s15__13,
+     number_sroa_0_0_28_r0s15__13,
+     number_sroa_0_0_27_r0s15__13,
+     number_sroa_0_0_26_r0s15__13,
+     number_sroa_0_0_25_r0s15__13,
+     number_sroa_0_0_24_r0s15__13,
+     number_sroa_0_0_23_r0s15__13,
+     number_sroa_0_0_22_r0s15__13,
+     number_sroa_0_0_21_r0s15__13,
+     number_sroa_0_0_20_r0s15__13,
+     number_sroa_0_0_19_r0s15__13,
+     number_sroa_0_0_18_r0s15__13,
+     number_sroa_0_0_17_r0s15__13,
+     number_sroa_0_0_16_r0s15__13,
+     number_sroa_0_0_15_r0s15__13,
+     number_sroa_0_0_14_r0s15__13,
+     number_sroa_0_0_13_r0s15__13,
+     number_sroa_0_0_12_r0s15__13,
+     number_sroa_0_0_11_r0s15__13,
+     number_sroa_0_0_10_r0s15__13,
+     number_sroa_0_0_9_r0s15__13,
+     number_sroa_0_0_8_r0s15__13,
+     number_sroa_0_0_7_r0s15__13,
+     number_sroa_0_0_6_r0s15__13,
+     number_sroa_0_0_5_r0s15__13,
+     number_sroa_0_0_4_r0s15__13,
+     number_sroa_0_0_3_r0s15__13,
+     number_sroa_0_0_2_r0s15__13,
+     number_sroa_0_0_1_r0s15__13,
+     number_sroa_0_0_r0s15__13,
+     number_sroa_0_0_31129599_r0s15__12,
+     number_sroa_0_0_30_r0s15__12,
+     number_sroa_0_0_29_r0s15__12,
+     number_sroa_0_0_28_r0s15__12,
+     number_sroa_0_0_27_r0s15__12,
+     number_sroa_0_0_26_r0s15__12,
+     number_sroa_0_0_25_r0s15__12,
+     number_sroa_0_0_24_r0s15__12,
+     number_sroa_0_0_23_r0s15__12,
+     number_sroa_0_0_22_r0s15__12,
+     number_sroa_0_0_21_r0s15__12,
+     number_sroa_0_0_20_r0s15__12,
+     number_sroa_0_0_19_r0s15__12,
+     number_sroa_0_0_18_r0s15__12,
+     number_sroa_0_0_17_r0s15__12,
+     number_sroa_0_0_16_r0s15__12,
+     number_sroa_0_0_15_r0s15__12,
+     number_sroa_0_0_14_r0s15__12,
+     number_sroa_0_0_13_r0s15__12,
+     number_sroa_0_0_12_r0s15__12,
+     number_sroa_0_0_11_r0s15__12,
+     number_sroa_0_0_10_r0s15__12,
+     number_sroa_0_0_9_r0s15__12,
+     number_sroa_0_0_8_r0s15__12,
+     number_sroa_0_0_7_r0s15__12,
+     number_sroa_0_0_6_r0s15__12,
+     number_sroa_0_0_5_r0s15__12,
+     number_sroa_0_0_4_r0s15__12,
+     number_sroa_0_0_3_r0s15__12,
+     number_sroa_0_0_2_r0s15__12,
+     number_sroa_0_0_1_r0s15__12,
+     number_sroa_0_0_r0s15__12,
+     number_sroa_0_0_31129599_r0s15__11,
+     number_sroa_0_0_30_r0s15__11,
+     number_sroa_0_0_29_r0s15__11,
+     number_sroa_0_0_28_r0s15__11,
+     number_sroa_0_0_27_r0s15__11,
+     number_sroa_0_0_26_r0s15__11,
+     number_sroa_0_0_25_r0s15__11,
+     number_sroa_0_0_24_r0s15__11,
+     number_sroa_0_0_23_r0s15__11,
+     number_sroa_0_0_22_r0s15__11,
+     number_sroa_0_0_21_r0s15__11,
+     number_sroa_0_0_20_r0s15__11,
+     number_sroa_0_0_19_r0s15__11,
+     number_sroa_0_0_18_r0s15__11,
+     number_sroa_0_0_17_r0s15__11,
+     number_sroa_0_0_16_r0s15__11,
+     number_sroa_0_0_15_r0s15__11,
+     number_sroa_0_0_14_r0s15__11,
+     number_sroa_0_0_13_r0s15__11,
+     number_sroa_0_0_12_r0s15__11,
+     number_sroa_0_0_11_r0s15__11,
+     number_sroa_0_0_10_r0s15__11,
+     number_sroa_0_0_9_r0s15__11,
+     number_sroa_0_0_8_r0s15__11,
+     number_sroa_0_0_7_r0s15__11,
+     number_sroa_0_0_6_r0s15__11,
+     number_sroa_0_0_5_r0s15__11,
+     number_sroa_0_0_4_r0s15__11,
+     number_sroa_0_0_3_r0s15__11,
+     number_sroa_0_0_2_r0s15__11,
+     number_sroa_0_0_1_r0s15__11,
+     number_sroa_0_0_r0s15__11,
+     number_sroa_0_0_31129599_r0s15__10,
+     number_sroa_0_0_30_r0s15__10,
+     number_sroa_0_0_29_r0s15__10,
+     number_sroa_0_0_28_r0s15__10,
+     number_sroa_0_0_27_r0s15__10,
+     number_sroa_0_0_26_r0s15__10,
+     number_sroa_0_0_25_r0s15__10,
+     number_sroa_0_0_24_r0s15__10,
+     number_sroa_0_0_23_r0s15__10,
+     number_sroa_0_0_22_r0s15__10,
+     number_sroa_0_0_21_r0s15__10,
+     number_sroa_0_0_20_r0s15__10,
+     number_sroa_0_0_19_r0s15__10,
+     number_sroa_0_0_18_r0s15__10,
+     number_sroa_0_0_17_r0s15__10,
+     number_sroa_0_0_16_r0s15__10,
+     number_sroa_0_0_15_r0s15__10,
+     number_sroa_0_0_14_r0s15__10,
+     number_sroa_0_0_13_r0s15__10,
+     number_sroa_0_0_12_r0s15__10,
+     number_sroa_0_0_11_r0s15__10,
+     number_sroa_0_0_10_r0s15__10,
+     number_sroa_0_0_9_r0s15__10,
+     number_sroa_0_0_8_r0s15__10,
+     number_sroa_0_0_7_r0s15__10,
+     number_sroa_0_0_6_r0s15__10,
+     number_sroa_0_0_5_r0s15__10,
+     number_sroa_0_0_4_r0s15__10,
+     number_sroa_0_0_3_r0s15__10,
+     number_sroa_0_0_2_r0s15__10,
+     number_sroa_0_0_1_r0s15__10,
+     number_sroa_0_0_r0s15__10,
+     number_sroa_0_0_31129599_r0s15__9,
+     number_sroa_0_0_30_r0s15__9,
+     number_sroa_0_0_29_r0s15__9,
+     number_sroa_0_0_28_r0s15__9,
+     number_sroa_0_0_27_r0s15__9,
+     number_sroa_0_0_26_r0s15__9,
+     number_sroa_0_0_25_r0s15__9,
+     number_sroa_0_0_24_r0s15__9,
+     number_sroa_0_0_23_r0s15__9,
+     number_sroa_0_0_22_r0s15__9,
+     number_sroa_0_0_21_r0s15__9,
+     number_sroa_0_0_20_r0s15__9,
+     number_sroa_0_0_19_r0s15__9,
+     number_sroa_0_0_18_r0s15__9,
+     number_sroa_0_0_17_r0s15__9,
+     number_sroa_0_0_16_r0s15__9,
+     number_sroa_0_0_15_r0s15__9,
+     number_sroa_0_0_14_r0s15__9,
+     number_sroa_0_0_13_r0s15__9,
+     number_sroa_0_0_12_r0s15__9,
+     number_sroa_0_0_11_r0s15__9,
+     number_sroa_0_0_10_r0s15__9,
+     number_sroa_0_0_9_r0s15__9,
+     number_sroa_0_0_8_r0s15__9,
+     number_sroa_0_0_7_r0s15__9,
+     number_sroa_0_0_6_r0s15__9,
+     number_sroa_0_0_5_r0s15__9,
+     number_sroa_0_0_4_r0s15__9,
+     number_sroa_0_0_3_r0s15__9,
+     number_sroa_0_0_2_r0s15__9,
+     number_sroa_0_0_1_r0s15__9,
+     number_sroa_0_0_r0s15__9,
+     number_sroa_0_0_31129599_r0s15__8,
+     number_sroa_0_0_30_r0s15__8,
+     number_sroa_0_0_29_r0s15__8,
+     number_sroa_0_0_28_r0s15__8,
+     number_sroa_0_0_27_r0s15__8,
+     number_sroa_0_0_26_r0s15__8,
+     number_sroa_0_0_25_r0s15__8,
+     number_sroa_0_0_24_r0s15__8,
+     number_sroa_0_0_23_r0s15__8,
+     number_sroa_0_0_22_r0s15__8,
+     number_sroa_0_0_21_r0s15__8,
+     number_sroa_0_0_20_r0s15__8,
+     number_sroa_0_0_19_r0s15__8,
+     number_sroa_0_0_18_r0s15__8,
+     number_sroa_0_0_17_r0s15__8,
+     number_sroa_0_0_16_r0s15__8,
+     number_sroa_0_0_15_r0s15__8,
+     number_sroa_0_0_14_r0s15__8,
+     number_sroa_0_0_13_r0s15__8,
+     number_sroa_0_0_12_r0s15__8,
+     number_sroa_0_0_11_r0s15__8,
+     number_sroa_0_0_10_r0s15__8,
+     number_sroa_0_0_9_r0s15__8,
+     number_sroa_0_0_8_r0s15__8,
+     number_sroa_0_0_7_r0s15__8,
+     number_sroa_0_0_6_r0s15__8,
+     number_sroa_0_0_5_r0s15__8,
+     number_sroa_0_0_4_r0s15__8,
+     number_sroa_0_0_3_r0s15__8,
+     number_sroa_0_0_2_r0s15__8,
+     number_sroa_0_0_1_r0s15__8,
+     number_sroa_0_0_r0s15__8,
+     number_sroa_0_0_31129599_r0s15__7,
+     number_sroa_0_0_30_r0s15__7,
+     number_sroa_0_0_29_r0s15__7,
+     number_sroa_0_0_28_r0s15__7,
+     number_sroa_0_0_27_r0s15__7,
+     number_sroa_0_0_26_r0s15__7,
+     number_sroa_0_0_25_r0s15__7,
+     number_sroa_0_0_24_r0s15__7,
+     number_sroa_0_0_23_r0s15__7,
+     number_sroa_0_0_22_r0s15__7,
+     number_sroa_0_0_21_r0s15__7,
+     number_sroa_0_0_20_r0s15__7,
+     number_sroa_0_0_19_r0s15__7,
+     number_sroa_0_0_18_r0s15__7,
+     number_sroa_0_0_17_r0s15__7,
+     number_sroa_0_0_16_r0s15__7,
+     number_sroa_0_0_15_r0s15__7,
+     number_sroa_0_0_14_r0s15__7,
+     number_sroa_0_0_13_r0s15__7,
+     number_sroa_0_0_12_r0s15__7,
+     number_sroa_0_0_11_r0s15__7,
+     number_sroa_0_0_10_r0s15__7,
+     number_sroa_0_0_9_r0s15__7,
+     number_sroa_0_0_8_r0s15__7,
+     number_sroa_0_0_7_r0s15__7,
+     number_sroa_0_0_6_r0s15__7,
+     number_sroa_0_0_5_r0s15__7,
+     number_sroa_0_0_4_r0s15__7,
+     number_sroa_0_0_3_r0s15__7,
+     number_sroa_0_0_2_r0s15__7,
+     number_sroa_0_0_1_r0s15__7,
+     number_sroa_0_0_r0s15__7,
+     number_sroa_0_0_31129599_r0s15__6,
+     number_sroa_0_0_30_r0s15__6,
+     number_sroa_0_0_29_r0s15__6,
+     number_sroa_0_0_28_r0s15__6,
+     number_sroa_0_0_27_r0s15__6,
+     number_sroa_0_0_26_r0s15__6,
+     number_sroa_0_0_25_r0s15__6,
+     number_sroa_0_0_24_r0s15__6,
+     number_sroa_0_0_23_r0s15__6,
+     number_sroa_0_0_22_r0s15__6,
+     number_sroa_0_0_21_r0s15__6,
+     number_sroa_0_0_20_r0s15__6,
+     number_sroa_0_0_19_r0s15__6,
+     number_sroa_0_0_18_r0s15__6,
+     number_sroa_0_0_17_r0s15__6,
+     number_sroa_0_0_16_r0s15__6,
+     number_sroa_0_0_15_r0s15__6,
+     number_sroa_0_0_14_r0s15__6,
+     number_sroa_0_0_13_r0s15__6,
+     number_sroa_0_0_12_r0s15__6,
+     number_sroa_0_0_11_r0s15__6,
+     number_sroa_0_0_10_r0s15__6,
+     number_sroa_0_0_9_r0s15__6,
+     number_sroa_0_0_8_r0s15__6,
+     number_sroa_0_0_7_r0s15__6,
+     number_sroa_0_0_6_r0s15__6,
+     number_sroa_0_0_5_r0s15__6,
+     number_sroa_0_0_4_r0s15__6,
+     number_sroa_0_0_3_r0s15__6,
+     number_sroa_0_0_2_r0s15__6,
+     number_sroa_0_0_1_r0s15__6,
+     number_sroa_0_0_r0s15__6,
+     number_sroa_0_0_31129599_r0s15__5,
+     number_sroa_0_0_30_r0s15__5,
+     number_sroa_0_0_29_r0s15__5,
+     number_sroa_0_0_28_r0s15__5,
+     number_sroa_0_0_27_r0s15__5,
+     number_sroa_0_0_26_r0s15__5,
+     number_sroa_0_0_25_r0s15__5,
+     number_sroa_0_0_24_r0s15__5,
+     number_sroa_0_0_23_r0s15__5,
+     number_sroa_0_0_22_r0s15__5,
+     number_sroa_0_0_21_r0s15__5,
+     number_sroa_0_0_20_r0s15__5,
+     number_sroa_0_0_19_r0s15__5,
+     number_sroa_0_0_18_r0s15__5,
+     number_sroa_0_0_17_r0s15__5,
+     number_sroa_0_0_16_r0s15__5,
+     number_sroa_0_0_15_r0s15__5,
+     number_sroa_0_0_14_r0s15__5,
+     number_sroa_0_0_13_r0s15__5,
+     number_sroa_0_0_12_r0s15__5,
+     number_sroa_0_0_11_r0s15__5,
+     number_sroa_0_0_10_r0s15__5,
+     number_sroa_0_0_9_r0s15__5,
+     number_sroa_0_0_8_r0s15__5,
+     number_sroa_0_0_7_r0s15__5,
+     number_sroa_0_0_6_r0s15__5,
+     number_sroa_0_0_5_r0s15__5,
+     number_sroa_0_0_4_r0s15__5,
+     number_sroa_0_0_3_r0s15__5,
+     number_sroa_0_0_2_r0s15__5,
+     number_sroa_0_0_1_r0s15__5,
+     number_sroa_0_0_r0s15__5,
+     number_sroa_0_0_31129599_r0s15__4,
+     number_sroa_0_0_30_r0s15__4,
+     number_sroa_0_0_29_r0s15__4,
+     number_sroa_0_0_28_r0s15__4,
+     number_sroa_0_0_27_r0s15__4,
+     number_sroa_0_0_26_r0s15__4,
+     number_sroa_0_0_25_r0s15__4,
+     number_sroa_0_0_24_r0s15__4,
+     number_sroa_0_0_23_r0s15__4,
+     number_sroa_0_0_22_r0s15__4,
+     number_sroa_0_0_21_r0s15__4,
+     number_sroa_0_0_20_r0s15__4,
+     number_sroa_0_0_19_r0s15__4,
+     number_sroa_0_0_18_r0s15__4,
+     number_sroa_0_0_17_r0s15__4,
+     number_sroa_0_0_16_r0s15__4,
+     number_sroa_0_0_15_r0s15__4,
+     number_sroa_0_0_14_r0s15__4,
+     number_sroa_0_0_13_r0s15__4,
+     number_sroa_0_0_12_r0s15__4,
+     number_sroa_0_0_11_r0s15__4,
+     number_sroa_0_0_10_r0s15__4,
+     number_sroa_0_0_9_r0s15__4,
+     number_sroa_0_0_8_r0s15__4,
+     number_sroa_0_0_7_r0s15__4,
+     number_sroa_0_0_6_r0s15__4,
+     number_sroa_0_0_5_r0s15__4,
+     number_sroa_0_0_4_r0s15__4,
+     number_sroa_0_0_3_r0s15__4,
+     number_sroa_0_0_2_r0s15__4,
+     number_sroa_0_0_1_r0s15__4,
+     number_sroa_0_0_r0s15__4,
+     number_sroa_0_0_31129599_r0s15__3,
+     number_sroa_0_0_30_r0s15__3,
+     number_sroa_0_0_29_r0s15__3,
+     number_sroa_0_0_28_r0s15__3,
+     number_sroa_0_0_27_r0s15__3,
+     number_sroa_0_0_26_r0s15__3,
+     number_sroa_0_0_25_r0s15__3,
+     number_sroa_0_0_24_r0s15__3,
+     number_sroa_0_0_23_r0s15__3,
+     number_sroa_0_0_22_r0s15__3,
+     number_sroa_0_0_21_r0s15__3,
+     number_sroa_0_0_20_r0s15__3,
+     number_sroa_0_0_19_r0s15__3,
+     number_sroa_0_0_18_r0s15__3,
+     number_sroa_0_0_17_r0s15__3,
+     number_sroa_0_0_16_r0s15__3,
+     number_sroa_0_0_15_r0s15__3,
+     number_sroa_0_0_14_r0s15__3,
+     number_sroa_0_0_13_r0s15__3,
+     number_sroa_0_0_12_r0s15__3,
+     number_sroa_0_0_11_r0s15__3,
+     number_sroa_0_0_10_r0s15__3,
+     number_sroa_0_0_9_r0s15__3,
+     number_sroa_0_0_8_r0s15__3,
+     number_sroa_0_0_7_r0s15__3,
+     number_sroa_0_0_6_r0s15__3,
+     number_sroa_0_0_5_r0s15__3,
+     number_sroa_0_0_4_r0s15__3,
+     number_sroa_0_0_3_r0s15__3,
+     number_sroa_0_0_2_r0s15__3,
+     number_sroa_0_0_1_r0s15__3,
+     number_sroa_0_0_r0s15__3,
+     number_sroa_0_0_31129599_r0s15__2,
+     number_sroa_0_0_30_r0s15__2,
+     number_sroa_0_0_29_r0s15__2,
+     number_sroa_0_0_28_r0s15__2,
+     number_sroa_0_0_27_r0s15__2,
+     number_sroa_0_0_26_r0s15__2,
+     number_sroa_0_0_25_r0s15__2,
+     number_sroa_0_0_24_r0s15__2,
+     number_sroa_0_0_23_r0s15__2,
+     number_sroa_0_0_22_r0s15__2,
+     number_sroa_0_0_21_r0s15__2,
+     number_sroa_0_0_20_r0s15__2,
+     number_sroa_0_0_19_r0s15__2,
+     number_sroa_0_0_18_r0s15__2,
+     number_sroa_0_0_17_r0s15__2,
+     number_sroa_0_0_16_r0s15__2,
+     number_sroa_0_0_15_r0s15__2,
+     number_sroa_0_0_14_r0s15__2,
+     number_sroa_0_0_13_r0s15__2,
+     number_sroa_0_0_12_r0s15__2,
+     number_sroa_0_0_11_r0s15__2,
+     number_sroa_0_0_10_r0s15__2,
+     number_sroa_0_0_9_r0s15__2,
+     number_sroa_0_0_8_r0s15__2,
+     number_sroa_0_0_7_r0s15__2,
+     number_sroa_0_0_6_r0s15__2,
+     number_sroa_0_0_5_r0s15__2,
+     number_sroa_0_0_4_r0s15__2,
+     number_sroa_0_0_3_r0s15__2,
+     number_sroa_0_0_2_r0s15__2,
+     number_sroa_0_0_1_r0s15__2,
+     number_sroa_0_0_r0s15__2,
+     number_sroa_0_0_31129599_r0s15__1,
+     number_sroa_0_0_30_r0s15__1,
+     number_sroa_0_0_29_r0s15__1,
+     number_sroa_0_0_28_r0s15__1,
+     number_sroa_0_0_27_r0s15__1,
+     number_sroa_0_0_26_r0s15__1,
+     number_sroa_0_0_25_r0s15__1,
+     number_sroa_0_0_24_r0s15__1,
+     number_sroa_0_0_23_r0s15__1,
+     number_sroa_0_0_22_r0s15__1,
+     number_sroa_0_0_21_r0s15__1,
+     number_sroa_0_0_20_r0s15__1,
+     number_sroa_0_0_19_r0s15__1,
+     number_sroa_0_0_18_r0s15__1,
+     number_sroa_0_0_17_r0s15__1,
+     number_sroa_0_0_16_r0s15__1,
+     number_sroa_0_0_15_r0s15__1,
+     number_sroa_0_0_14_r0s15__1,
+     number_sroa_0_0_13_r0s15__1,
+     number_sroa_0_0_12_r0s15__1,
+     number_sroa_0_0_11_r0s15__1,
+     number_sroa_0_0_10_r0s15__1,
+     number_sroa_0_0_9_r0s15__1,
+     number_sroa_0_0_8_r0s15__1,
+     number_sroa_0_0_7_r0s15__1,
+     number_sroa_0_0_6_r0s15__1,
+     number_sroa_0_0_5_r0s15__1,
+     number_sroa_0_0_4_r0s15__1,
+     number_sroa_0_0_3_r0s15__1,
+     number_sroa_0_0_2_r0s15__1,
+     number_sroa_0_0_1_r0s15__1,
+     number_sroa_0_0_r0s15__1,
+     number_sroa_0_0_31129599_r0s15,
+     number_sroa_0_0_30_r0s15,
+     number_sroa_0_0_29_r0s15,
+     number_sroa_0_0_28_r0s15,
+     number_sroa_0_0_27_r0s15,
+     number_sroa_0_0_26_r0s15,
+     number_sroa_0_0_25_r0s15,
+     number_sroa_0_0_24_r0s15,
+     number_sroa_0_0_23_r0s15,
+     number_sroa_0_0_22_r0s15,
+     number_sroa_0_0_21_r0s15,
+     number_sroa_0_0_20_r0s15,
+     number_sroa_0_0_19_r0s15,
+     number_sroa_0_0_18_r0s15,
+     number_sroa_0_0_17_r0s15,
+     number_sroa_0_0_16_r0s15,
+     number_sroa_0_0_15_r0s15,
+     number_sroa_0_0_14_r0s15,
+     number_sroa_0_0_13_r0s15,
+     number_sroa_0_0_12_r0s15,
+     number_sroa_0_0_11_r0s15,
+     number_sroa_0_0_10_r0s15,
+     number_sroa_0_0_9_r0s15,
+     number_sroa_0_0_8_r0s15,
+     number_sroa_0_0_7_r0s15,
+     number_sroa_0_0_6_r0s15,
+     number_sroa_0_0_5_r0s15,
+     number_sroa_0_0_4_r0s15,
+     number_sroa_0_0_3_r0s15,
+     number_sroa_0_0_2_r0s15,
+     number_sroa_0_0_1_r0s15,
+     number_sroa_0_0_r0s15};
   reg  [3:0]   place_sroa_0_0_r0s6;
   reg  [3:0]   place_sroa_0_0_r0s7;
   reg  [3:0]   place_sroa_0_0_r0s8;
@@ -18011,33 +18450,37 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [3:0]   place_sroa_0_0_r0s10;
   reg  [3:0]   place_sroa_0_0_r0s11;
   reg  [3:0]   place_sroa_0_0_r0s12;
-  reg          add_i4084129635_r0s3;
-  reg          add_i4084129635_r0s4;
-  reg          add_i4084129635_r0s5;
-  reg          add_i4084129635_r0s6;
-  reg          add_i4084129635_r0s7;
-  reg          add_i4084129635_r0s8;
-  reg          add_i4084129635_r0s9;
-  reg          add_i4084129635_r0s10;
-  reg          add_i4084129635_r0s11;
-  reg          add_i4084129635_r0s12;
-  reg          or_r0s1__5;
-  reg          or_r0s1__6;
-  reg          xor_r0s2__1;
-  reg          xor_r0s3__1;
-  reg          xor_r0s4__1;
-  reg          xor_r0s5__1;
-  reg          xor_r0s6__1;
-  reg          xor_r0s7__1;
-  reg          xor_r0s8__1;
-  reg          xor_r0s9__1;
-  reg          xor_r0s10__1;
-  reg          xor_r0s11__1;
-  reg          xor_r0s12;
+  reg  [3:0]   place_sroa_0_0_r0s13;
+  reg  [3:0]   place_sroa_0_0_r0s14;
+  reg  [3:0]   place_sroa_0_0_r0s15;
+  reg          add_i4050129631_r0s6;
+  reg          add_i4050129631_r0s7;
+  reg          add_i4050129631_r0s8;
+  reg          add_i4050129631_r0s9;
+  reg          add_i4050129631_r0s10;
+  reg          add_i4050129631_r0s11;
+  reg          add_i4050129631_r0s12;
+  reg          add_i4050129631_r0s13;
+  reg          add_i4050129631_r0s14;
+  reg          add_i4050129631_r0s15;
+  reg          loadedv203_r0s1;
+  reg          loadedv203_r0s2;
+  reg          loadedv203_r0s3;
+  reg          loadedv203_r0s4;
+  reg          loadedv203_r0s5;
+  reg          loadedv203_r0s6;
+  reg          loadedv203_r0s7;
+  reg          loadedv203_r0s8;
+  reg          loadedv203_r0s9;
+  reg          loadedv203_r0s10;
+  reg          loadedv203_r0s11;
+  reg          loadedv203_r0s12;
+  reg          loadedv203_r0s13;
+  reg          loadedv203_r0s14;
+  reg          loadedv203_r0s15;
   reg          first_0_r0s1;
-  reg          or_r0s1__7;
-  reg          and_r0s1__5;
-  reg  [31:0]  raw_crc_sroa_0_0_r0s1;
+  reg          or_r0s1__5;
+  reg          and_r0s1__8;
   reg          parity_r0s1;
   reg          parity_r0s1__1;
   reg          parity_r0s1__2;
@@ -18070,38 +18513,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          parity_r0s1__29;
   reg          parity_r0s1__30;
   reg          parity_r0s1__31;
-  reg          parity_r0s1__32;
-  reg          parity_r0s1__33;
-  reg          parity_r0s1__34;
-  reg          parity_r0s1__35;
-  reg          parity_r0s1__36;
-  reg          parity_r0s1__37;
-  reg          parity_r0s1__38;
-  reg          parity_r0s1__39;
-  reg          parity_r0s1__40;
-  reg          parity_r0s1__41;
-  reg          parity_r0s1__42;
-  reg          parity_r0s1__43;
-  reg          parity_r0s1__44;
-  reg          parity_r0s1__45;
-  reg          parity_r0s1__46;
-  reg          parity_r0s1__47;
-  reg          parity_r0s1__48;
-  reg          parity_r0s1__49;
-  reg          parity_r0s1__50;
-  reg          parity_r0s1__51;
-  reg          parity_r0s1__52;
-  reg          parity_r0s1__53;
-  reg          parity_r0s1__54;
-  reg          parity_r0s1__55;
-  reg          parity_r0s1__56;
-  reg          parity_r0s1__57;
-  reg          parity_r0s1__58;
-  reg          parity_r0s1__59;
-  reg          parity_r0s1__60;
-  reg          parity_r0s1__61;
-  reg          parity_r0s1__62;
-  reg          parity_r0s1__63;
   reg  [31:0]  raw_crc_sroa_0_1_r0s2;
   reg  [31:0]  raw_crc_sroa_0_1_r0s3;
   reg  [31:0]  raw_crc_sroa_0_1_r0s4;
@@ -18113,523 +18524,531 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [31:0]  raw_crc_sroa_0_1_r0s10;
   reg  [31:0]  raw_crc_sroa_0_1_r0s11;
   reg  [31:0]  raw_crc_sroa_0_1_r0s12;
-  assign _GEN = valid0_12 & ~(and_r0s12 & ~pieces_full_n | xor_r0s12 & ~raw_crcs_full_n);
+  reg  [31:0]  raw_crc_sroa_0_1_r0s13;
+  reg  [31:0]  raw_crc_sroa_0_1_r0s14;
+  reg  [31:0]  raw_crc_sroa_0_1_r0s15;
+  assign _GEN =
+    valid0_15 & ~(and_r0s15 & ~pieces_full_n | loadedv203_r0s15 & ~raw_crcs_full_n);
   reg  [31:0]  raw_crc_sroa_0_0_r0;
-  reg  [7:0]   at_sroa_0_1_r0s1;
-  reg  [7:0]   at_sroa_11_1_r0s1;
-  reg  [7:0]   at_sroa_11_0_r0;
-  reg  [7:0]   at_sroa_17_1_r0s1;
-  reg  [7:0]   at_sroa_17_0_r0;
-  reg  [7:0]   at_sroa_22_1_r0s1;
-  reg  [7:0]   at_sroa_22_0_r0;
-  reg  [15:0]  at_sroa_28_1_r0s1;
-  reg  [7:0]   at_sroa_35_2_ph_r0s1;
-  reg  [7:0]   at_sroa_35_0_r0s1;
-  reg  [9:0]   select_r0s1__2;
+  reg          and_r0s1__9;
+  reg  [7:0]   plan_sroa_54_0_r0s1;
+  reg  [7:0]   at_sroa_0_0_r0;
   reg          first_0_r0s2;
+  reg          or_r0s2__5;
+  reg          or_r0s2__6;
+  reg          and_r0s2__8;
+  reg          cmp_i1733_r0s2;
+  reg  [7:0]   at_sroa_11_0_r0;
+  reg  [7:0]   at_sroa_17_0_r0;
+  reg          and_r0s2__9;
+  reg  [7:0]   plan_sroa_48_0_r0s1;
+  reg          cmp_i1782_r0s2;
+  reg  [7:0]   at_sroa_22_0_r0;
+  reg          and_r0s2__10;
+  reg  [15:0]  at_sroa_28_0_r0;
+  reg          first_0_r0s3;
+  reg          or_r0s3__5;
+  reg          and_r0s3__8;
+  reg  [7:0]   plan_sroa_51_0_r0s1;
+  reg  [7:0]   plan_sroa_51_0_r0s2;
+  reg  [7:0]   add_i1698_r0s3;
+  reg          first_0_r0s4;
+  reg          first_0_r0s5;
   reg  [3:0]   place_sroa_0_0_r0;
-  reg  [7:0]   index_sroa_0_1_r0s1;
-  reg  [3:0]   select_r0s1__3;
-  reg  [3:0]   select_r0s1__4;
-  reg  [7:0]   greatest_exponent_sroa_0_1_r0s1;
+  reg  [7:0]   index_sroa_0_0_r0;
   reg  [7:0]   greatest_exponent_sroa_0_0_r0;
-  reg          select_r0s1__5;
-  reg  [7:0]   plan_sroa_54_1_r0s1;
   reg  [7:0]   plan_sroa_54_0_r0;
-  reg  [7:0]   plan_sroa_51_1_r0s1;
   reg  [7:0]   plan_sroa_51_0_r0;
-  reg  [7:0]   plan_sroa_48_1_r0s1;
   reg  [7:0]   plan_sroa_48_0_r0;
-  reg          select_r0s1__6;
   reg          plan_sroa_44_0_r0;
-  reg          select_r0s1__7;
-  reg  [2:0]   select_r0s1__8;
-  reg          loadedv209_r0s1;
+  reg          plan_sroa_39_0_r0;
+  reg  [2:0]   plan_sroa_5_0_r0;
   reg          open_0_r0;
-  wire [511:0] _GEN_36 = sroa_speculated_3_r0s6 >> {507'h0, at_sroa_28_0_r0s6[0], 4'h0};
-  wire [26:0]  _GEN_37 = mul_i_i_r0s9 >> loadedv_i_i96_i64_r0s9;
-  wire [10:0]  _GEN_38 = {1'h0, _GEN_37[9:0]} + 11'h1;
-  wire [11:0]  _GEN_39 = {2'h0, cmp_i252_i_r0s10 ? field_r0s10 : 10'h0};
-  wire [26:0]  _GEN_40 = mul_i_i_1_r0s9 >> loadedv_i_i96_i64_1_r0s9;
-  wire [10:0]  _GEN_41 = {1'h0, _GEN_40[9:0]} + 11'h1;
-  wire [11:0]  _GEN_42 = {2'h0, cmp_i252_i_1_r0s10 ? field_r0s10__1 : 10'h0};
-  wire [26:0]  _GEN_43 = mul_i_i_2_r0s9 >> loadedv_i_i96_i64_2_r0s9;
-  wire [10:0]  _GEN_44 = {1'h0, _GEN_43[9:0]} + 11'h1;
-  wire [11:0]  _GEN_45 = {2'h0, cmp_i252_i_2_r0s10 ? field_r0s10__2 : 10'h0};
-  wire [26:0]  _GEN_46 = mul_i_i_3_r0s9 >> loadedv_i_i96_i64_3_r0s9;
-  wire [10:0]  _GEN_47 = {1'h0, _GEN_46[9:0]} + 11'h1;
-  wire [11:0]  _GEN_48 = {2'h0, cmp_i252_i_3_r0s10 ? field_r0s10__3 : 10'h0};
-  wire [26:0]  _GEN_49 = mul_i_i_4_r0s9 >> loadedv_i_i96_i64_4_r0s9;
-  wire [10:0]  _GEN_50 = {1'h0, _GEN_49[9:0]} + 11'h1;
-  wire [11:0]  _GEN_51 = {2'h0, cmp_i252_i_4_r0s10 ? field_r0s10__4 : 10'h0};
-  wire [26:0]  _GEN_52 = mul_i_i_5_r0s9 >> loadedv_i_i96_i64_5_r0s9;
-  wire [10:0]  _GEN_53 = {1'h0, _GEN_52[9:0]} + 11'h1;
-  wire [11:0]  _GEN_54 = {2'h0, cmp_i252_i_5_r0s10 ? field_r0s10__5 : 10'h0};
-  wire [26:0]  _GEN_55 = mul_i_i_6_r0s9 >> loadedv_i_i96_i64_6_r0s9;
-  wire [10:0]  _GEN_56 = {1'h0, _GEN_55[9:0]} + 11'h1;
-  wire [11:0]  _GEN_57 = {2'h0, cmp_i252_i_6_r0s10 ? field_r0s10__6 : 10'h0};
-  wire [26:0]  _GEN_58 = mul_i_i_7_r0s9 >> loadedv_i_i96_i64_7_r0s9;
-  wire [10:0]  _GEN_59 = {1'h0, _GEN_58[9:0]} + 11'h1;
-  wire [11:0]  _GEN_60 = {2'h0, cmp_i252_i_7_r0s10 ? field_r0s10__7 : 10'h0};
-  wire [26:0]  _GEN_61 = mul_i_i_8_r0s9 >> loadedv_i_i96_i64_8_r0s9;
-  wire [10:0]  _GEN_62 = {1'h0, _GEN_61[9:0]} + 11'h1;
-  wire [11:0]  _GEN_63 = {2'h0, cmp_i252_i_8_r0s10 ? field_r0s10__8 : 10'h0};
-  wire [26:0]  _GEN_64 = mul_i_i_9_r0s9 >> loadedv_i_i96_i64_9_r0s9;
-  wire [10:0]  _GEN_65 = {1'h0, _GEN_64[9:0]} + 11'h1;
-  wire [11:0]  _GEN_66 = {2'h0, cmp_i252_i_9_r0s10 ? field_r0s10__9 : 10'h0};
-  wire [26:0]  _GEN_67 = mul_i_i_10_r0s9 >> loadedv_i_i96_i64_10_r0s9;
-  wire [10:0]  _GEN_68 = {1'h0, _GEN_67[9:0]} + 11'h1;
-  wire [11:0]  _GEN_69 = {2'h0, cmp_i252_i_10_r0s10 ? field_r0s10__10 : 10'h0};
-  wire [26:0]  _GEN_70 = mul_i_i_11_r0s9 >> loadedv_i_i96_i64_11_r0s9;
-  wire [10:0]  _GEN_71 = {1'h0, _GEN_70[9:0]} + 11'h1;
-  wire [11:0]  _GEN_72 = {2'h0, cmp_i252_i_11_r0s10 ? field_r0s10__11 : 10'h0};
-  wire [26:0]  _GEN_73 = mul_i_i_12_r0s9 >> loadedv_i_i96_i64_12_r0s9;
-  wire [10:0]  _GEN_74 = {1'h0, _GEN_73[9:0]} + 11'h1;
-  wire [11:0]  _GEN_75 = {2'h0, cmp_i252_i_12_r0s10 ? field_r0s10__12 : 10'h0};
-  wire [26:0]  _GEN_76 = mul_i_i_13_r0s9 >> loadedv_i_i96_i64_13_r0s9;
-  wire [10:0]  _GEN_77 = {1'h0, _GEN_76[9:0]} + 11'h1;
-  wire [11:0]  _GEN_78 = {2'h0, cmp_i252_i_13_r0s10 ? field_r0s10__13 : 10'h0};
-  wire [26:0]  _GEN_79 = mul_i_i_14_r0s9 >> loadedv_i_i96_i64_14_r0s9;
-  wire [10:0]  _GEN_80 = {1'h0, _GEN_79[9:0]} + 11'h1;
-  wire [11:0]  _GEN_81 = {2'h0, cmp_i252_i_14_r0s10 ? field_r0s10__14 : 10'h0};
-  wire [26:0]  _GEN_82 = mul_i_i_15_r0s9 >> loadedv_i_i96_i64_15_r0s9;
-  wire [10:0]  _GEN_83 = {1'h0, _GEN_82[9:0]} + 11'h1;
-  wire [11:0]  _GEN_84 = {2'h0, cmp_i252_i_15_r0s10 ? field_r0s10__15 : 10'h0};
-  wire [26:0]  _GEN_85 = mul_i_i_16_r0s9 >> loadedv_i_i96_i64_16_r0s9;
-  wire [10:0]  _GEN_86 = {1'h0, _GEN_85[9:0]} + 11'h1;
-  wire [11:0]  _GEN_87 = {2'h0, cmp_i252_i_16_r0s10 ? field_r0s10__16 : 10'h0};
-  wire [26:0]  _GEN_88 = mul_i_i_17_r0s9 >> loadedv_i_i96_i64_17_r0s9;
-  wire [10:0]  _GEN_89 = {1'h0, _GEN_88[9:0]} + 11'h1;
-  wire [11:0]  _GEN_90 = {2'h0, cmp_i252_i_17_r0s10 ? field_r0s10__17 : 10'h0};
-  wire [26:0]  _GEN_91 = mul_i_i_18_r0s9 >> loadedv_i_i96_i64_18_r0s9;
-  wire [10:0]  _GEN_92 = {1'h0, _GEN_91[9:0]} + 11'h1;
-  wire [11:0]  _GEN_93 = {2'h0, cmp_i252_i_18_r0s10 ? field_r0s10__18 : 10'h0};
-  wire [26:0]  _GEN_94 = mul_i_i_19_r0s9 >> loadedv_i_i96_i64_19_r0s9;
-  wire [10:0]  _GEN_95 = {1'h0, _GEN_94[9:0]} + 11'h1;
-  wire [11:0]  _GEN_96 = {2'h0, cmp_i252_i_19_r0s10 ? field_r0s10__19 : 10'h0};
-  wire [26:0]  _GEN_97 = mul_i_i_20_r0s9 >> loadedv_i_i96_i64_20_r0s9;
-  wire [10:0]  _GEN_98 = {1'h0, _GEN_97[9:0]} + 11'h1;
-  wire [11:0]  _GEN_99 = {2'h0, cmp_i252_i_20_r0s10 ? field_r0s10__20 : 10'h0};
-  wire [26:0]  _GEN_100 = mul_i_i_21_r0s9 >> loadedv_i_i96_i64_21_r0s9;
-  wire [10:0]  _GEN_101 = {1'h0, _GEN_100[9:0]} + 11'h1;
-  wire [11:0]  _GEN_102 = {2'h0, cmp_i252_i_21_r0s10 ? field_r0s10__21 : 10'h0};
-  wire [26:0]  _GEN_103 = mul_i_i_22_r0s9 >> loadedv_i_i96_i64_22_r0s9;
-  wire [10:0]  _GEN_104 = {1'h0, _GEN_103[9:0]} + 11'h1;
-  wire [11:0]  _GEN_105 = {2'h0, cmp_i252_i_22_r0s10 ? field_r0s10__22 : 10'h0};
-  wire [26:0]  _GEN_106 = mul_i_i_23_r0s9 >> loadedv_i_i96_i64_23_r0s9;
-  wire [10:0]  _GEN_107 = {1'h0, _GEN_106[9:0]} + 11'h1;
-  wire [11:0]  _GEN_108 = {2'h0, cmp_i252_i_23_r0s10 ? field_r0s10__23 : 10'h0};
-  wire [26:0]  _GEN_109 = mul_i_i_24_r0s9 >> loadedv_i_i96_i64_24_r0s9;
-  wire [10:0]  _GEN_110 = {1'h0, _GEN_109[9:0]} + 11'h1;
-  wire [11:0]  _GEN_111 = {2'h0, cmp_i252_i_24_r0s10 ? field_r0s10__24 : 10'h0};
-  wire [26:0]  _GEN_112 = mul_i_i_25_r0s9 >> loadedv_i_i96_i64_25_r0s9;
-  wire [10:0]  _GEN_113 = {1'h0, _GEN_112[9:0]} + 11'h1;
-  wire [11:0]  _GEN_114 = {2'h0, cmp_i252_i_25_r0s10 ? field_r0s10__25 : 10'h0};
-  wire [26:0]  _GEN_115 = mul_i_i_26_r0s9 >> loadedv_i_i96_i64_26_r0s9;
-  wire [10:0]  _GEN_116 = {1'h0, _GEN_115[9:0]} + 11'h1;
-  wire [11:0]  _GEN_117 = {2'h0, cmp_i252_i_26_r0s10 ? field_r0s10__26 : 10'h0};
-  wire [26:0]  _GEN_118 = mul_i_i_27_r0s9 >> loadedv_i_i96_i64_27_r0s9;
-  wire [10:0]  _GEN_119 = {1'h0, _GEN_118[9:0]} + 11'h1;
-  wire [11:0]  _GEN_120 = {2'h0, cmp_i252_i_27_r0s10 ? field_r0s10__27 : 10'h0};
-  wire [26:0]  _GEN_121 = mul_i_i_28_r0s9 >> loadedv_i_i96_i64_28_r0s9;
-  wire [10:0]  _GEN_122 = {1'h0, _GEN_121[9:0]} + 11'h1;
-  wire [11:0]  _GEN_123 = {2'h0, cmp_i252_i_28_r0s10 ? field_r0s10__28 : 10'h0};
-  wire [26:0]  _GEN_124 = mul_i_i_29_r0s9 >> loadedv_i_i96_i64_29_r0s9;
-  wire [10:0]  _GEN_125 = {1'h0, _GEN_124[9:0]} + 11'h1;
-  wire [11:0]  _GEN_126 = {2'h0, cmp_i252_i_29_r0s10 ? field_r0s10__29 : 10'h0};
-  wire [26:0]  _GEN_127 = mul_i_i_30_r0s9 >> loadedv_i_i96_i64_30_r0s9;
-  wire [10:0]  _GEN_128 = {1'h0, _GEN_127[9:0]} + 11'h1;
-  wire [11:0]  _GEN_129 = {2'h0, cmp_i252_i_30_r0s10 ? field_r0s10__30 : 10'h0};
-  wire [26:0]  _GEN_130 = mul_i_i_31_r0s9 >> loadedv_i_i96_i64_31_r0s9;
-  wire [10:0]  _GEN_131 = {1'h0, _GEN_130[9:0]} + 11'h1;
-  wire [11:0]  _GEN_132 = {2'h0, cmp_i252_i_31_r0s10 ? field_r0s10__31 : 10'h0};
-  wire [11:0]  _GEN_133 = {4'h0, v71_r0s11};
-  wire [15:0]  _GEN_134 =
-    or_r0s11__4
-      ? (xor_r0s11
-           ? {4'h0,
-              cmp_i_i2481_r0s11 | sub_i3631_r0s11[11]
-                ? 12'h0
-                : sub_i3631_r0s11 < _GEN_133 ? sub_i3631_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_r0s11__1,
-              symbol_i_sroa_0_0_r0s11,
-              page_r0s11[15],
-              page_r0s11[6:0]})
-      : {symbol_i_sroa_0_0_r0s11, page_r0s11[15], page_r0s11[9:0]};
+  wire [511:0] _GEN_37 = sroa_speculated_3_r0s9 >> {507'h0, at_sroa_28_0_r0s9[0], 4'h0};
+  wire [26:0]  _GEN_38 = mul_i_i_r0s12 >> loadedv_i_i96_i64_r0s12;
+  wire [10:0]  _GEN_39 = {1'h0, _GEN_38[9:0]} + 11'h1;
+  wire [11:0]  _GEN_40 = {2'h0, cmp_i252_i_r0s13 ? field_r0s13 : 10'h0};
+  wire [26:0]  _GEN_41 = mul_i_i_1_r0s12 >> loadedv_i_i96_i64_1_r0s12;
+  wire [10:0]  _GEN_42 = {1'h0, _GEN_41[9:0]} + 11'h1;
+  wire [11:0]  _GEN_43 = {2'h0, cmp_i252_i_1_r0s13 ? field_r0s13__1 : 10'h0};
+  wire [26:0]  _GEN_44 = mul_i_i_2_r0s12 >> loadedv_i_i96_i64_2_r0s12;
+  wire [10:0]  _GEN_45 = {1'h0, _GEN_44[9:0]} + 11'h1;
+  wire [11:0]  _GEN_46 = {2'h0, cmp_i252_i_2_r0s13 ? field_r0s13__2 : 10'h0};
+  wire [26:0]  _GEN_47 = mul_i_i_3_r0s12 >> loadedv_i_i96_i64_3_r0s12;
+  wire [10:0]  _GEN_48 = {1'h0, _GEN_47[9:0]} + 11'h1;
+  wire [11:0]  _GEN_49 = {2'h0, cmp_i252_i_3_r0s13 ? field_r0s13__3 : 10'h0};
+  wire [26:0]  _GEN_50 = mul_i_i_4_r0s12 >> loadedv_i_i96_i64_4_r0s12;
+  wire [10:0]  _GEN_51 = {1'h0, _GEN_50[9:0]} + 11'h1;
+  wire [11:0]  _GEN_52 = {2'h0, cmp_i252_i_4_r0s13 ? field_r0s13__4 : 10'h0};
+  wire [26:0]  _GEN_53 = mul_i_i_5_r0s12 >> loadedv_i_i96_i64_5_r0s12;
+  wire [10:0]  _GEN_54 = {1'h0, _GEN_53[9:0]} + 11'h1;
+  wire [11:0]  _GEN_55 = {2'h0, cmp_i252_i_5_r0s13 ? field_r0s13__5 : 10'h0};
+  wire [26:0]  _GEN_56 = mul_i_i_6_r0s12 >> loadedv_i_i96_i64_6_r0s12;
+  wire [10:0]  _GEN_57 = {1'h0, _GEN_56[9:0]} + 11'h1;
+  wire [11:0]  _GEN_58 = {2'h0, cmp_i252_i_6_r0s13 ? field_r0s13__6 : 10'h0};
+  wire [26:0]  _GEN_59 = mul_i_i_7_r0s12 >> loadedv_i_i96_i64_7_r0s12;
+  wire [10:0]  _GEN_60 = {1'h0, _GEN_59[9:0]} + 11'h1;
+  wire [11:0]  _GEN_61 = {2'h0, cmp_i252_i_7_r0s13 ? field_r0s13__7 : 10'h0};
+  wire [26:0]  _GEN_62 = mul_i_i_8_r0s12 >> loadedv_i_i96_i64_8_r0s12;
+  wire [10:0]  _GEN_63 = {1'h0, _GEN_62[9:0]} + 11'h1;
+  wire [11:0]  _GEN_64 = {2'h0, cmp_i252_i_8_r0s13 ? field_r0s13__8 : 10'h0};
+  wire [26:0]  _GEN_65 = mul_i_i_9_r0s12 >> loadedv_i_i96_i64_9_r0s12;
+  wire [10:0]  _GEN_66 = {1'h0, _GEN_65[9:0]} + 11'h1;
+  wire [11:0]  _GEN_67 = {2'h0, cmp_i252_i_9_r0s13 ? field_r0s13__9 : 10'h0};
+  wire [26:0]  _GEN_68 = mul_i_i_10_r0s12 >> loadedv_i_i96_i64_10_r0s12;
+  wire [10:0]  _GEN_69 = {1'h0, _GEN_68[9:0]} + 11'h1;
+  wire [11:0]  _GEN_70 = {2'h0, cmp_i252_i_10_r0s13 ? field_r0s13__10 : 10'h0};
+  wire [26:0]  _GEN_71 = mul_i_i_11_r0s12 >> loadedv_i_i96_i64_11_r0s12;
+  wire [10:0]  _GEN_72 = {1'h0, _GEN_71[9:0]} + 11'h1;
+  wire [11:0]  _GEN_73 = {2'h0, cmp_i252_i_11_r0s13 ? field_r0s13__11 : 10'h0};
+  wire [26:0]  _GEN_74 = mul_i_i_12_r0s12 >> loadedv_i_i96_i64_12_r0s12;
+  wire [10:0]  _GEN_75 = {1'h0, _GEN_74[9:0]} + 11'h1;
+  wire [11:0]  _GEN_76 = {2'h0, cmp_i252_i_12_r0s13 ? field_r0s13__12 : 10'h0};
+  wire [26:0]  _GEN_77 = mul_i_i_13_r0s12 >> loadedv_i_i96_i64_13_r0s12;
+  wire [10:0]  _GEN_78 = {1'h0, _GEN_77[9:0]} + 11'h1;
+  wire [11:0]  _GEN_79 = {2'h0, cmp_i252_i_13_r0s13 ? field_r0s13__13 : 10'h0};
+  wire [26:0]  _GEN_80 = mul_i_i_14_r0s12 >> loadedv_i_i96_i64_14_r0s12;
+  wire [10:0]  _GEN_81 = {1'h0, _GEN_80[9:0]} + 11'h1;
+  wire [11:0]  _GEN_82 = {2'h0, cmp_i252_i_14_r0s13 ? field_r0s13__14 : 10'h0};
+  wire [26:0]  _GEN_83 = mul_i_i_15_r0s12 >> loadedv_i_i96_i64_15_r0s12;
+  wire [10:0]  _GEN_84 = {1'h0, _GEN_83[9:0]} + 11'h1;
+  wire [11:0]  _GEN_85 = {2'h0, cmp_i252_i_15_r0s13 ? field_r0s13__15 : 10'h0};
+  wire [26:0]  _GEN_86 = mul_i_i_16_r0s12 >> loadedv_i_i96_i64_16_r0s12;
+  wire [10:0]  _GEN_87 = {1'h0, _GEN_86[9:0]} + 11'h1;
+  wire [11:0]  _GEN_88 = {2'h0, cmp_i252_i_16_r0s13 ? field_r0s13__16 : 10'h0};
+  wire [26:0]  _GEN_89 = mul_i_i_17_r0s12 >> loadedv_i_i96_i64_17_r0s12;
+  wire [10:0]  _GEN_90 = {1'h0, _GEN_89[9:0]} + 11'h1;
+  wire [11:0]  _GEN_91 = {2'h0, cmp_i252_i_17_r0s13 ? field_r0s13__17 : 10'h0};
+  wire [26:0]  _GEN_92 = mul_i_i_18_r0s12 >> loadedv_i_i96_i64_18_r0s12;
+  wire [10:0]  _GEN_93 = {1'h0, _GEN_92[9:0]} + 11'h1;
+  wire [11:0]  _GEN_94 = {2'h0, cmp_i252_i_18_r0s13 ? field_r0s13__18 : 10'h0};
+  wire [26:0]  _GEN_95 = mul_i_i_19_r0s12 >> loadedv_i_i96_i64_19_r0s12;
+  wire [10:0]  _GEN_96 = {1'h0, _GEN_95[9:0]} + 11'h1;
+  wire [11:0]  _GEN_97 = {2'h0, cmp_i252_i_19_r0s13 ? field_r0s13__19 : 10'h0};
+  wire [26:0]  _GEN_98 = mul_i_i_20_r0s12 >> loadedv_i_i96_i64_20_r0s12;
+  wire [10:0]  _GEN_99 = {1'h0, _GEN_98[9:0]} + 11'h1;
+  wire [11:0]  _GEN_100 = {2'h0, cmp_i252_i_20_r0s13 ? field_r0s13__20 : 10'h0};
+  wire [26:0]  _GEN_101 = mul_i_i_21_r0s12 >> loadedv_i_i96_i64_21_r0s12;
+  wire [10:0]  _GEN_102 = {1'h0, _GEN_101[9:0]} + 11'h1;
+  wire [11:0]  _GEN_103 = {2'h0, cmp_i252_i_21_r0s13 ? field_r0s13__21 : 10'h0};
+  wire [26:0]  _GEN_104 = mul_i_i_22_r0s12 >> loadedv_i_i96_i64_22_r0s12;
+  wire [10:0]  _GEN_105 = {1'h0, _GEN_104[9:0]} + 11'h1;
+  wire [11:0]  _GEN_106 = {2'h0, cmp_i252_i_22_r0s13 ? field_r0s13__22 : 10'h0};
+  wire [26:0]  _GEN_107 = mul_i_i_23_r0s12 >> loadedv_i_i96_i64_23_r0s12;
+  wire [10:0]  _GEN_108 = {1'h0, _GEN_107[9:0]} + 11'h1;
+  wire [11:0]  _GEN_109 = {2'h0, cmp_i252_i_23_r0s13 ? field_r0s13__23 : 10'h0};
+  wire [26:0]  _GEN_110 = mul_i_i_24_r0s12 >> loadedv_i_i96_i64_24_r0s12;
+  wire [10:0]  _GEN_111 = {1'h0, _GEN_110[9:0]} + 11'h1;
+  wire [11:0]  _GEN_112 = {2'h0, cmp_i252_i_24_r0s13 ? field_r0s13__24 : 10'h0};
+  wire [26:0]  _GEN_113 = mul_i_i_25_r0s12 >> loadedv_i_i96_i64_25_r0s12;
+  wire [10:0]  _GEN_114 = {1'h0, _GEN_113[9:0]} + 11'h1;
+  wire [11:0]  _GEN_115 = {2'h0, cmp_i252_i_25_r0s13 ? field_r0s13__25 : 10'h0};
+  wire [26:0]  _GEN_116 = mul_i_i_26_r0s12 >> loadedv_i_i96_i64_26_r0s12;
+  wire [10:0]  _GEN_117 = {1'h0, _GEN_116[9:0]} + 11'h1;
+  wire [11:0]  _GEN_118 = {2'h0, cmp_i252_i_26_r0s13 ? field_r0s13__26 : 10'h0};
+  wire [26:0]  _GEN_119 = mul_i_i_27_r0s12 >> loadedv_i_i96_i64_27_r0s12;
+  wire [10:0]  _GEN_120 = {1'h0, _GEN_119[9:0]} + 11'h1;
+  wire [11:0]  _GEN_121 = {2'h0, cmp_i252_i_27_r0s13 ? field_r0s13__27 : 10'h0};
+  wire [26:0]  _GEN_122 = mul_i_i_28_r0s12 >> loadedv_i_i96_i64_28_r0s12;
+  wire [10:0]  _GEN_123 = {1'h0, _GEN_122[9:0]} + 11'h1;
+  wire [11:0]  _GEN_124 = {2'h0, cmp_i252_i_28_r0s13 ? field_r0s13__28 : 10'h0};
+  wire [26:0]  _GEN_125 = mul_i_i_29_r0s12 >> loadedv_i_i96_i64_29_r0s12;
+  wire [10:0]  _GEN_126 = {1'h0, _GEN_125[9:0]} + 11'h1;
+  wire [11:0]  _GEN_127 = {2'h0, cmp_i252_i_29_r0s13 ? field_r0s13__29 : 10'h0};
+  wire [26:0]  _GEN_128 = mul_i_i_30_r0s12 >> loadedv_i_i96_i64_30_r0s12;
+  wire [10:0]  _GEN_129 = {1'h0, _GEN_128[9:0]} + 11'h1;
+  wire [11:0]  _GEN_130 = {2'h0, cmp_i252_i_30_r0s13 ? field_r0s13__30 : 10'h0};
+  wire [26:0]  _GEN_131 = mul_i_i_31_r0s12 >> loadedv_i_i96_i64_31_r0s12;
+  wire [10:0]  _GEN_132 = {1'h0, _GEN_131[9:0]} + 11'h1;
+  wire [11:0]  _GEN_133 = {2'h0, cmp_i252_i_31_r0s13 ? field_r0s13__31 : 10'h0};
+  wire [11:0]  _GEN_134 = {4'h0, v71_r0s14};
   wire [15:0]  _GEN_135 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_1_r0s11 | sub_i3631_1_r0s11[11]
+              cmp_i_i2447_r0s14 | sub_i3597_r0s14[11]
                 ? 12'h0
-                : sub_i3631_1_r0s11 < _GEN_133 ? sub_i3631_1_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_1_r0s11__1,
-              symbol_i_sroa_0_0_1_r0s11,
-              page_r0s11[31],
-              page_r0s11[22:16]})
-      : {symbol_i_sroa_0_0_1_r0s11, page_r0s11[31], page_r0s11[25:16]};
+                : sub_i3597_r0s14 < _GEN_134 ? sub_i3597_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_r0s14__1,
+              symbol_i_sroa_0_0_r0s14,
+              page_r0s14[15],
+              page_r0s14[6:0]})
+      : {symbol_i_sroa_0_0_r0s14, page_r0s14[15], page_r0s14[9:0]};
   wire [15:0]  _GEN_136 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_2_r0s11 | sub_i3631_2_r0s11[11]
+              cmp_i_i2447_1_r0s14 | sub_i3597_1_r0s14[11]
                 ? 12'h0
-                : sub_i3631_2_r0s11 < _GEN_133 ? sub_i3631_2_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_2_r0s11__1,
-              symbol_i_sroa_0_0_2_r0s11,
-              page_r0s11[47],
-              page_r0s11[38:32]})
-      : {symbol_i_sroa_0_0_2_r0s11, page_r0s11[47], page_r0s11[41:32]};
+                : sub_i3597_1_r0s14 < _GEN_134 ? sub_i3597_1_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_1_r0s14__1,
+              symbol_i_sroa_0_0_1_r0s14,
+              page_r0s14[31],
+              page_r0s14[22:16]})
+      : {symbol_i_sroa_0_0_1_r0s14, page_r0s14[31], page_r0s14[25:16]};
   wire [15:0]  _GEN_137 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_3_r0s11 | sub_i3631_3_r0s11[11]
+              cmp_i_i2447_2_r0s14 | sub_i3597_2_r0s14[11]
                 ? 12'h0
-                : sub_i3631_3_r0s11 < _GEN_133 ? sub_i3631_3_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_3_r0s11__1,
-              symbol_i_sroa_0_0_3_r0s11,
-              page_r0s11[63],
-              page_r0s11[54:48]})
-      : {symbol_i_sroa_0_0_3_r0s11, page_r0s11[63], page_r0s11[57:48]};
+                : sub_i3597_2_r0s14 < _GEN_134 ? sub_i3597_2_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_2_r0s14__1,
+              symbol_i_sroa_0_0_2_r0s14,
+              page_r0s14[47],
+              page_r0s14[38:32]})
+      : {symbol_i_sroa_0_0_2_r0s14, page_r0s14[47], page_r0s14[41:32]};
   wire [15:0]  _GEN_138 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_4_r0s11 | sub_i3631_4_r0s11[11]
+              cmp_i_i2447_3_r0s14 | sub_i3597_3_r0s14[11]
                 ? 12'h0
-                : sub_i3631_4_r0s11 < _GEN_133 ? sub_i3631_4_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_4_r0s11__1,
-              symbol_i_sroa_0_0_4_r0s11,
-              page_r0s11[79],
-              page_r0s11[70:64]})
-      : {symbol_i_sroa_0_0_4_r0s11, page_r0s11[79], page_r0s11[73:64]};
+                : sub_i3597_3_r0s14 < _GEN_134 ? sub_i3597_3_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_3_r0s14__1,
+              symbol_i_sroa_0_0_3_r0s14,
+              page_r0s14[63],
+              page_r0s14[54:48]})
+      : {symbol_i_sroa_0_0_3_r0s14, page_r0s14[63], page_r0s14[57:48]};
   wire [15:0]  _GEN_139 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_5_r0s11 | sub_i3631_5_r0s11[11]
+              cmp_i_i2447_4_r0s14 | sub_i3597_4_r0s14[11]
                 ? 12'h0
-                : sub_i3631_5_r0s11 < _GEN_133 ? sub_i3631_5_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_5_r0s11__1,
-              symbol_i_sroa_0_0_5_r0s11,
-              page_r0s11[95],
-              page_r0s11[86:80]})
-      : {symbol_i_sroa_0_0_5_r0s11, page_r0s11[95], page_r0s11[89:80]};
+                : sub_i3597_4_r0s14 < _GEN_134 ? sub_i3597_4_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_4_r0s14__1,
+              symbol_i_sroa_0_0_4_r0s14,
+              page_r0s14[79],
+              page_r0s14[70:64]})
+      : {symbol_i_sroa_0_0_4_r0s14, page_r0s14[79], page_r0s14[73:64]};
   wire [15:0]  _GEN_140 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_6_r0s11 | sub_i3631_6_r0s11[11]
+              cmp_i_i2447_5_r0s14 | sub_i3597_5_r0s14[11]
                 ? 12'h0
-                : sub_i3631_6_r0s11 < _GEN_133 ? sub_i3631_6_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_6_r0s11__1,
-              symbol_i_sroa_0_0_6_r0s11,
-              page_r0s11[111],
-              page_r0s11[102:96]})
-      : {symbol_i_sroa_0_0_6_r0s11, page_r0s11[111], page_r0s11[105:96]};
+                : sub_i3597_5_r0s14 < _GEN_134 ? sub_i3597_5_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_5_r0s14__1,
+              symbol_i_sroa_0_0_5_r0s14,
+              page_r0s14[95],
+              page_r0s14[86:80]})
+      : {symbol_i_sroa_0_0_5_r0s14, page_r0s14[95], page_r0s14[89:80]};
   wire [15:0]  _GEN_141 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_7_r0s11 | sub_i3631_7_r0s11[11]
+              cmp_i_i2447_6_r0s14 | sub_i3597_6_r0s14[11]
                 ? 12'h0
-                : sub_i3631_7_r0s11 < _GEN_133 ? sub_i3631_7_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_7_r0s11__1,
-              symbol_i_sroa_0_0_7_r0s11,
-              page_r0s11[127],
-              page_r0s11[118:112]})
-      : {symbol_i_sroa_0_0_7_r0s11, page_r0s11[127], page_r0s11[121:112]};
+                : sub_i3597_6_r0s14 < _GEN_134 ? sub_i3597_6_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_6_r0s14__1,
+              symbol_i_sroa_0_0_6_r0s14,
+              page_r0s14[111],
+              page_r0s14[102:96]})
+      : {symbol_i_sroa_0_0_6_r0s14, page_r0s14[111], page_r0s14[105:96]};
   wire [15:0]  _GEN_142 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_8_r0s11 | sub_i3631_8_r0s11[11]
+              cmp_i_i2447_7_r0s14 | sub_i3597_7_r0s14[11]
                 ? 12'h0
-                : sub_i3631_8_r0s11 < _GEN_133 ? sub_i3631_8_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_8_r0s11__1,
-              symbol_i_sroa_0_0_8_r0s11,
-              page_r0s11[143],
-              page_r0s11[134:128]})
-      : {symbol_i_sroa_0_0_8_r0s11, page_r0s11[143], page_r0s11[137:128]};
+                : sub_i3597_7_r0s14 < _GEN_134 ? sub_i3597_7_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_7_r0s14__1,
+              symbol_i_sroa_0_0_7_r0s14,
+              page_r0s14[127],
+              page_r0s14[118:112]})
+      : {symbol_i_sroa_0_0_7_r0s14, page_r0s14[127], page_r0s14[121:112]};
   wire [15:0]  _GEN_143 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_9_r0s11 | sub_i3631_9_r0s11[11]
+              cmp_i_i2447_8_r0s14 | sub_i3597_8_r0s14[11]
                 ? 12'h0
-                : sub_i3631_9_r0s11 < _GEN_133 ? sub_i3631_9_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_9_r0s11__1,
-              symbol_i_sroa_0_0_9_r0s11,
-              page_r0s11[159],
-              page_r0s11[150:144]})
-      : {symbol_i_sroa_0_0_9_r0s11, page_r0s11[159], page_r0s11[153:144]};
+                : sub_i3597_8_r0s14 < _GEN_134 ? sub_i3597_8_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_8_r0s14__1,
+              symbol_i_sroa_0_0_8_r0s14,
+              page_r0s14[143],
+              page_r0s14[134:128]})
+      : {symbol_i_sroa_0_0_8_r0s14, page_r0s14[143], page_r0s14[137:128]};
   wire [15:0]  _GEN_144 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_10_r0s11 | sub_i3631_10_r0s11[11]
+              cmp_i_i2447_9_r0s14 | sub_i3597_9_r0s14[11]
                 ? 12'h0
-                : sub_i3631_10_r0s11 < _GEN_133 ? sub_i3631_10_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_10_r0s11__1,
-              symbol_i_sroa_0_0_10_r0s11,
-              page_r0s11[175],
-              page_r0s11[166:160]})
-      : {symbol_i_sroa_0_0_10_r0s11, page_r0s11[175], page_r0s11[169:160]};
+                : sub_i3597_9_r0s14 < _GEN_134 ? sub_i3597_9_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_9_r0s14__1,
+              symbol_i_sroa_0_0_9_r0s14,
+              page_r0s14[159],
+              page_r0s14[150:144]})
+      : {symbol_i_sroa_0_0_9_r0s14, page_r0s14[159], page_r0s14[153:144]};
   wire [15:0]  _GEN_145 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_11_r0s11 | sub_i3631_11_r0s11[11]
+              cmp_i_i2447_10_r0s14 | sub_i3597_10_r0s14[11]
                 ? 12'h0
-                : sub_i3631_11_r0s11 < _GEN_133 ? sub_i3631_11_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_11_r0s11__1,
-              symbol_i_sroa_0_0_11_r0s11,
-              page_r0s11[191],
-              page_r0s11[182:176]})
-      : {symbol_i_sroa_0_0_11_r0s11, page_r0s11[191], page_r0s11[185:176]};
+                : sub_i3597_10_r0s14 < _GEN_134 ? sub_i3597_10_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_10_r0s14__1,
+              symbol_i_sroa_0_0_10_r0s14,
+              page_r0s14[175],
+              page_r0s14[166:160]})
+      : {symbol_i_sroa_0_0_10_r0s14, page_r0s14[175], page_r0s14[169:160]};
   wire [15:0]  _GEN_146 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_12_r0s11 | sub_i3631_12_r0s11[11]
+              cmp_i_i2447_11_r0s14 | sub_i3597_11_r0s14[11]
                 ? 12'h0
-                : sub_i3631_12_r0s11 < _GEN_133 ? sub_i3631_12_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_12_r0s11__1,
-              symbol_i_sroa_0_0_12_r0s11,
-              page_r0s11[207],
-              page_r0s11[198:192]})
-      : {symbol_i_sroa_0_0_12_r0s11, page_r0s11[207], page_r0s11[201:192]};
+                : sub_i3597_11_r0s14 < _GEN_134 ? sub_i3597_11_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_11_r0s14__1,
+              symbol_i_sroa_0_0_11_r0s14,
+              page_r0s14[191],
+              page_r0s14[182:176]})
+      : {symbol_i_sroa_0_0_11_r0s14, page_r0s14[191], page_r0s14[185:176]};
   wire [15:0]  _GEN_147 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_13_r0s11 | sub_i3631_13_r0s11[11]
+              cmp_i_i2447_12_r0s14 | sub_i3597_12_r0s14[11]
                 ? 12'h0
-                : sub_i3631_13_r0s11 < _GEN_133 ? sub_i3631_13_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_13_r0s11__1,
-              symbol_i_sroa_0_0_13_r0s11,
-              page_r0s11[223],
-              page_r0s11[214:208]})
-      : {symbol_i_sroa_0_0_13_r0s11, page_r0s11[223], page_r0s11[217:208]};
+                : sub_i3597_12_r0s14 < _GEN_134 ? sub_i3597_12_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_12_r0s14__1,
+              symbol_i_sroa_0_0_12_r0s14,
+              page_r0s14[207],
+              page_r0s14[198:192]})
+      : {symbol_i_sroa_0_0_12_r0s14, page_r0s14[207], page_r0s14[201:192]};
   wire [15:0]  _GEN_148 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_14_r0s11 | sub_i3631_14_r0s11[11]
+              cmp_i_i2447_13_r0s14 | sub_i3597_13_r0s14[11]
                 ? 12'h0
-                : sub_i3631_14_r0s11 < _GEN_133 ? sub_i3631_14_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_14_r0s11__1,
-              symbol_i_sroa_0_0_14_r0s11,
-              page_r0s11[239],
-              page_r0s11[230:224]})
-      : {symbol_i_sroa_0_0_14_r0s11, page_r0s11[239], page_r0s11[233:224]};
+                : sub_i3597_13_r0s14 < _GEN_134 ? sub_i3597_13_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_13_r0s14__1,
+              symbol_i_sroa_0_0_13_r0s14,
+              page_r0s14[223],
+              page_r0s14[214:208]})
+      : {symbol_i_sroa_0_0_13_r0s14, page_r0s14[223], page_r0s14[217:208]};
   wire [15:0]  _GEN_149 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_15_r0s11 | sub_i3631_15_r0s11[11]
+              cmp_i_i2447_14_r0s14 | sub_i3597_14_r0s14[11]
                 ? 12'h0
-                : sub_i3631_15_r0s11 < _GEN_133 ? sub_i3631_15_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_15_r0s11__1,
-              symbol_i_sroa_0_0_15_r0s11,
-              page_r0s11[255],
-              page_r0s11[246:240]})
-      : {symbol_i_sroa_0_0_15_r0s11, page_r0s11[255], page_r0s11[249:240]};
+                : sub_i3597_14_r0s14 < _GEN_134 ? sub_i3597_14_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_14_r0s14__1,
+              symbol_i_sroa_0_0_14_r0s14,
+              page_r0s14[239],
+              page_r0s14[230:224]})
+      : {symbol_i_sroa_0_0_14_r0s14, page_r0s14[239], page_r0s14[233:224]};
   wire [15:0]  _GEN_150 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_16_r0s11 | sub_i3631_16_r0s11[11]
+              cmp_i_i2447_15_r0s14 | sub_i3597_15_r0s14[11]
                 ? 12'h0
-                : sub_i3631_16_r0s11 < _GEN_133 ? sub_i3631_16_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_16_r0s11__1,
-              symbol_i_sroa_0_0_16_r0s11,
-              page_r0s11[271],
-              page_r0s11[262:256]})
-      : {symbol_i_sroa_0_0_16_r0s11, page_r0s11[271], page_r0s11[265:256]};
+                : sub_i3597_15_r0s14 < _GEN_134 ? sub_i3597_15_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_15_r0s14__1,
+              symbol_i_sroa_0_0_15_r0s14,
+              page_r0s14[255],
+              page_r0s14[246:240]})
+      : {symbol_i_sroa_0_0_15_r0s14, page_r0s14[255], page_r0s14[249:240]};
   wire [15:0]  _GEN_151 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_17_r0s11 | sub_i3631_17_r0s11[11]
+              cmp_i_i2447_16_r0s14 | sub_i3597_16_r0s14[11]
                 ? 12'h0
-                : sub_i3631_17_r0s11 < _GEN_133 ? sub_i3631_17_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_17_r0s11__1,
-              symbol_i_sroa_0_0_17_r0s11,
-              page_r0s11[287],
-              page_r0s11[278:272]})
-      : {symbol_i_sroa_0_0_17_r0s11, page_r0s11[287], page_r0s11[281:272]};
+                : sub_i3597_16_r0s14 < _GEN_134 ? sub_i3597_16_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_16_r0s14__1,
+              symbol_i_sroa_0_0_16_r0s14,
+              page_r0s14[271],
+              page_r0s14[262:256]})
+      : {symbol_i_sroa_0_0_16_r0s14, page_r0s14[271], page_r0s14[265:256]};
   wire [15:0]  _GEN_152 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_18_r0s11 | sub_i3631_18_r0s11[11]
+              cmp_i_i2447_17_r0s14 | sub_i3597_17_r0s14[11]
                 ? 12'h0
-                : sub_i3631_18_r0s11 < _GEN_133 ? sub_i3631_18_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_18_r0s11__1,
-              symbol_i_sroa_0_0_18_r0s11,
-              page_r0s11[303],
-              page_r0s11[294:288]})
-      : {symbol_i_sroa_0_0_18_r0s11, page_r0s11[303], page_r0s11[297:288]};
+                : sub_i3597_17_r0s14 < _GEN_134 ? sub_i3597_17_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_17_r0s14__1,
+              symbol_i_sroa_0_0_17_r0s14,
+              page_r0s14[287],
+              page_r0s14[278:272]})
+      : {symbol_i_sroa_0_0_17_r0s14, page_r0s14[287], page_r0s14[281:272]};
   wire [15:0]  _GEN_153 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_19_r0s11 | sub_i3631_19_r0s11[11]
+              cmp_i_i2447_18_r0s14 | sub_i3597_18_r0s14[11]
                 ? 12'h0
-                : sub_i3631_19_r0s11 < _GEN_133 ? sub_i3631_19_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_19_r0s11__1,
-              symbol_i_sroa_0_0_19_r0s11,
-              page_r0s11[319],
-              page_r0s11[310:304]})
-      : {symbol_i_sroa_0_0_19_r0s11, page_r0s11[319], page_r0s11[313:304]};
+                : sub_i3597_18_r0s14 < _GEN_134 ? sub_i3597_18_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_18_r0s14__1,
+              symbol_i_sroa_0_0_18_r0s14,
+              page_r0s14[303],
+              page_r0s14[294:288]})
+      : {symbol_i_sroa_0_0_18_r0s14, page_r0s14[303], page_r0s14[297:288]};
   wire [15:0]  _GEN_154 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_20_r0s11 | sub_i3631_20_r0s11[11]
+              cmp_i_i2447_19_r0s14 | sub_i3597_19_r0s14[11]
                 ? 12'h0
-                : sub_i3631_20_r0s11 < _GEN_133 ? sub_i3631_20_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_20_r0s11__1,
-              symbol_i_sroa_0_0_20_r0s11,
-              page_r0s11[335],
-              page_r0s11[326:320]})
-      : {symbol_i_sroa_0_0_20_r0s11, page_r0s11[335], page_r0s11[329:320]};
+                : sub_i3597_19_r0s14 < _GEN_134 ? sub_i3597_19_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_19_r0s14__1,
+              symbol_i_sroa_0_0_19_r0s14,
+              page_r0s14[319],
+              page_r0s14[310:304]})
+      : {symbol_i_sroa_0_0_19_r0s14, page_r0s14[319], page_r0s14[313:304]};
   wire [15:0]  _GEN_155 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_21_r0s11 | sub_i3631_21_r0s11[11]
+              cmp_i_i2447_20_r0s14 | sub_i3597_20_r0s14[11]
                 ? 12'h0
-                : sub_i3631_21_r0s11 < _GEN_133 ? sub_i3631_21_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_21_r0s11__1,
-              symbol_i_sroa_0_0_21_r0s11,
-              page_r0s11[351],
-              page_r0s11[342:336]})
-      : {symbol_i_sroa_0_0_21_r0s11, page_r0s11[351], page_r0s11[345:336]};
+                : sub_i3597_20_r0s14 < _GEN_134 ? sub_i3597_20_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_20_r0s14__1,
+              symbol_i_sroa_0_0_20_r0s14,
+              page_r0s14[335],
+              page_r0s14[326:320]})
+      : {symbol_i_sroa_0_0_20_r0s14, page_r0s14[335], page_r0s14[329:320]};
   wire [15:0]  _GEN_156 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_22_r0s11 | sub_i3631_22_r0s11[11]
+              cmp_i_i2447_21_r0s14 | sub_i3597_21_r0s14[11]
                 ? 12'h0
-                : sub_i3631_22_r0s11 < _GEN_133 ? sub_i3631_22_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_22_r0s11__1,
-              symbol_i_sroa_0_0_22_r0s11,
-              page_r0s11[367],
-              page_r0s11[358:352]})
-      : {symbol_i_sroa_0_0_22_r0s11, page_r0s11[367], page_r0s11[361:352]};
+                : sub_i3597_21_r0s14 < _GEN_134 ? sub_i3597_21_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_21_r0s14__1,
+              symbol_i_sroa_0_0_21_r0s14,
+              page_r0s14[351],
+              page_r0s14[342:336]})
+      : {symbol_i_sroa_0_0_21_r0s14, page_r0s14[351], page_r0s14[345:336]};
   wire [15:0]  _GEN_157 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_23_r0s11 | sub_i3631_23_r0s11[11]
+              cmp_i_i2447_22_r0s14 | sub_i3597_22_r0s14[11]
                 ? 12'h0
-                : sub_i3631_23_r0s11 < _GEN_133 ? sub_i3631_23_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_23_r0s11__1,
-              symbol_i_sroa_0_0_23_r0s11,
-              page_r0s11[383],
-              page_r0s11[374:368]})
-      : {symbol_i_sroa_0_0_23_r0s11, page_r0s11[383], page_r0s11[377:368]};
+                : sub_i3597_22_r0s14 < _GEN_134 ? sub_i3597_22_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_22_r0s14__1,
+              symbol_i_sroa_0_0_22_r0s14,
+              page_r0s14[367],
+              page_r0s14[358:352]})
+      : {symbol_i_sroa_0_0_22_r0s14, page_r0s14[367], page_r0s14[361:352]};
   wire [15:0]  _GEN_158 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_24_r0s11 | sub_i3631_24_r0s11[11]
+              cmp_i_i2447_23_r0s14 | sub_i3597_23_r0s14[11]
                 ? 12'h0
-                : sub_i3631_24_r0s11 < _GEN_133 ? sub_i3631_24_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_24_r0s11__1,
-              symbol_i_sroa_0_0_24_r0s11,
-              page_r0s11[399],
-              page_r0s11[390:384]})
-      : {symbol_i_sroa_0_0_24_r0s11, page_r0s11[399], page_r0s11[393:384]};
+                : sub_i3597_23_r0s14 < _GEN_134 ? sub_i3597_23_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_23_r0s14__1,
+              symbol_i_sroa_0_0_23_r0s14,
+              page_r0s14[383],
+              page_r0s14[374:368]})
+      : {symbol_i_sroa_0_0_23_r0s14, page_r0s14[383], page_r0s14[377:368]};
   wire [15:0]  _GEN_159 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_25_r0s11 | sub_i3631_25_r0s11[11]
+              cmp_i_i2447_24_r0s14 | sub_i3597_24_r0s14[11]
                 ? 12'h0
-                : sub_i3631_25_r0s11 < _GEN_133 ? sub_i3631_25_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_25_r0s11__1,
-              symbol_i_sroa_0_0_25_r0s11,
-              page_r0s11[415],
-              page_r0s11[406:400]})
-      : {symbol_i_sroa_0_0_25_r0s11, page_r0s11[415], page_r0s11[409:400]};
+                : sub_i3597_24_r0s14 < _GEN_134 ? sub_i3597_24_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_24_r0s14__1,
+              symbol_i_sroa_0_0_24_r0s14,
+              page_r0s14[399],
+              page_r0s14[390:384]})
+      : {symbol_i_sroa_0_0_24_r0s14, page_r0s14[399], page_r0s14[393:384]};
   wire [15:0]  _GEN_160 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_26_r0s11 | sub_i3631_26_r0s11[11]
+              cmp_i_i2447_25_r0s14 | sub_i3597_25_r0s14[11]
                 ? 12'h0
-                : sub_i3631_26_r0s11 < _GEN_133 ? sub_i3631_26_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_26_r0s11__1,
-              symbol_i_sroa_0_0_26_r0s11,
-              page_r0s11[431],
-              page_r0s11[422:416]})
-      : {symbol_i_sroa_0_0_26_r0s11, page_r0s11[431], page_r0s11[425:416]};
+                : sub_i3597_25_r0s14 < _GEN_134 ? sub_i3597_25_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_25_r0s14__1,
+              symbol_i_sroa_0_0_25_r0s14,
+              page_r0s14[415],
+              page_r0s14[406:400]})
+      : {symbol_i_sroa_0_0_25_r0s14, page_r0s14[415], page_r0s14[409:400]};
   wire [15:0]  _GEN_161 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_27_r0s11 | sub_i3631_27_r0s11[11]
+              cmp_i_i2447_26_r0s14 | sub_i3597_26_r0s14[11]
                 ? 12'h0
-                : sub_i3631_27_r0s11 < _GEN_133 ? sub_i3631_27_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_27_r0s11__1,
-              symbol_i_sroa_0_0_27_r0s11,
-              page_r0s11[447],
-              page_r0s11[438:432]})
-      : {symbol_i_sroa_0_0_27_r0s11, page_r0s11[447], page_r0s11[441:432]};
+                : sub_i3597_26_r0s14 < _GEN_134 ? sub_i3597_26_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_26_r0s14__1,
+              symbol_i_sroa_0_0_26_r0s14,
+              page_r0s14[431],
+              page_r0s14[422:416]})
+      : {symbol_i_sroa_0_0_26_r0s14, page_r0s14[431], page_r0s14[425:416]};
   wire [15:0]  _GEN_162 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_28_r0s11 | sub_i3631_28_r0s11[11]
+              cmp_i_i2447_27_r0s14 | sub_i3597_27_r0s14[11]
                 ? 12'h0
-                : sub_i3631_28_r0s11 < _GEN_133 ? sub_i3631_28_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_28_r0s11__1,
-              symbol_i_sroa_0_0_28_r0s11,
-              page_r0s11[463],
-              page_r0s11[454:448]})
-      : {symbol_i_sroa_0_0_28_r0s11, page_r0s11[463], page_r0s11[457:448]};
+                : sub_i3597_27_r0s14 < _GEN_134 ? sub_i3597_27_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_27_r0s14__1,
+              symbol_i_sroa_0_0_27_r0s14,
+              page_r0s14[447],
+              page_r0s14[438:432]})
+      : {symbol_i_sroa_0_0_27_r0s14, page_r0s14[447], page_r0s14[441:432]};
   wire [15:0]  _GEN_163 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_29_r0s11 | sub_i3631_29_r0s11[11]
+              cmp_i_i2447_28_r0s14 | sub_i3597_28_r0s14[11]
                 ? 12'h0
-                : sub_i3631_29_r0s11 < _GEN_133 ? sub_i3631_29_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_29_r0s11__1,
-              symbol_i_sroa_0_0_29_r0s11,
-              page_r0s11[479],
-              page_r0s11[470:464]})
-      : {symbol_i_sroa_0_0_29_r0s11, page_r0s11[479], page_r0s11[473:464]};
+                : sub_i3597_28_r0s14 < _GEN_134 ? sub_i3597_28_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_28_r0s14__1,
+              symbol_i_sroa_0_0_28_r0s14,
+              page_r0s14[463],
+              page_r0s14[454:448]})
+      : {symbol_i_sroa_0_0_28_r0s14, page_r0s14[463], page_r0s14[457:448]};
   wire [15:0]  _GEN_164 =
-    or_r0s11__4
-      ? (xor_r0s11
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_30_r0s11 | sub_i3631_30_r0s11[11]
+              cmp_i_i2447_29_r0s14 | sub_i3597_29_r0s14[11]
                 ? 12'h0
-                : sub_i3631_30_r0s11 < _GEN_133 ? sub_i3631_30_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_30_r0s11__1,
-              symbol_i_sroa_0_0_30_r0s11,
-              page_r0s11[495],
-              page_r0s11[486:480]})
-      : {symbol_i_sroa_0_0_30_r0s11, page_r0s11[495], page_r0s11[489:480]};
+                : sub_i3597_29_r0s14 < _GEN_134 ? sub_i3597_29_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_29_r0s14__1,
+              symbol_i_sroa_0_0_29_r0s14,
+              page_r0s14[479],
+              page_r0s14[470:464]})
+      : {symbol_i_sroa_0_0_29_r0s14, page_r0s14[479], page_r0s14[473:464]};
   wire [15:0]  _GEN_165 =
-    or_r0s11__5
-      ? (and_r0s11__4
+    or_r0s14__4
+      ? (xor_r0s14
            ? {4'h0,
-              cmp_i_i2481_31_r0s11 | sub_i3631_31_r0s11[11]
+              cmp_i_i2447_30_r0s14 | sub_i3597_30_r0s14[11]
                 ? 12'h0
-                : sub_i3631_31_r0s11 < _GEN_133 ? sub_i3631_31_r0s11 : _GEN_133}
-           : {symbol_i_sroa_0_0_31_r0s11__1,
-              symbol_i_sroa_0_0_31_r0s11,
-              page_r0s11[511],
-              page_r0s11[502:496]})
-      : {symbol_i_sroa_0_0_31_r0s11, page_r0s11[511], page_r0s11[505:496]};
-  wire [511:0] _GEN_166 =
-    {_GEN_165[15],
+                : sub_i3597_30_r0s14 < _GEN_134 ? sub_i3597_30_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_30_r0s14__1,
+              symbol_i_sroa_0_0_30_r0s14,
+              page_r0s14[495],
+              page_r0s14[486:480]})
+      : {symbol_i_sroa_0_0_30_r0s14, page_r0s14[495], page_r0s14[489:480]};
+  wire [15:0]  _GEN_166 =
+    or_r0s14__5
+      ? (and_r0s14__4
+           ? {4'h0,
+              cmp_i_i2447_31_r0s14 | sub_i3597_31_r0s14[11]
+                ? 12'h0
+                : sub_i3597_31_r0s14 < _GEN_134 ? sub_i3597_31_r0s14 : _GEN_134}
+           : {symbol_i_sroa_0_0_31_r0s14__1,
+              symbol_i_sroa_0_0_31_r0s14,
+              page_r0s14[511],
+              page_r0s14[502:496]})
+      : {symbol_i_sroa_0_0_31_r0s14, page_r0s14[511], page_r0s14[505:496]};
+  wire [511:0] _GEN_167 =
+    {_GEN_166[15],
+     _GEN_165[15],
      _GEN_164[15],
      _GEN_163[15],
      _GEN_162[15],
@@ -18660,7 +19079,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[15],
      _GEN_136[15],
      _GEN_135[15],
-     _GEN_134[15],
+     _GEN_166[14],
      _GEN_165[14],
      _GEN_164[14],
      _GEN_163[14],
@@ -18692,7 +19111,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[14],
      _GEN_136[14],
      _GEN_135[14],
-     _GEN_134[14],
+     _GEN_166[13],
      _GEN_165[13],
      _GEN_164[13],
      _GEN_163[13],
@@ -18724,7 +19143,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[13],
      _GEN_136[13],
      _GEN_135[13],
-     _GEN_134[13],
+     _GEN_166[12],
      _GEN_165[12],
      _GEN_164[12],
      _GEN_163[12],
@@ -18756,7 +19175,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[12],
      _GEN_136[12],
      _GEN_135[12],
-     _GEN_134[12],
+     _GEN_166[11],
      _GEN_165[11],
      _GEN_164[11],
      _GEN_163[11],
@@ -18788,7 +19207,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[11],
      _GEN_136[11],
      _GEN_135[11],
-     _GEN_134[11],
+     _GEN_166[10],
      _GEN_165[10],
      _GEN_164[10],
      _GEN_163[10],
@@ -18820,7 +19239,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[10],
      _GEN_136[10],
      _GEN_135[10],
-     _GEN_134[10],
+     _GEN_166[9],
      _GEN_165[9],
      _GEN_164[9],
      _GEN_163[9],
@@ -18852,7 +19271,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[9],
      _GEN_136[9],
      _GEN_135[9],
-     _GEN_134[9],
+     _GEN_166[8],
      _GEN_165[8],
      _GEN_164[8],
      _GEN_163[8],
@@ -18884,7 +19303,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[8],
      _GEN_136[8],
      _GEN_135[8],
-     _GEN_134[8],
+     _GEN_166[7],
      _GEN_165[7],
      _GEN_164[7],
      _GEN_163[7],
@@ -18916,7 +19335,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[7],
      _GEN_136[7],
      _GEN_135[7],
-     _GEN_134[7],
+     _GEN_166[6],
      _GEN_165[6],
      _GEN_164[6],
      _GEN_163[6],
@@ -18948,7 +19367,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[6],
      _GEN_136[6],
      _GEN_135[6],
-     _GEN_134[6],
+     _GEN_166[5],
      _GEN_165[5],
      _GEN_164[5],
      _GEN_163[5],
@@ -18980,7 +19399,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[5],
      _GEN_136[5],
      _GEN_135[5],
-     _GEN_134[5],
+     _GEN_166[4],
      _GEN_165[4],
      _GEN_164[4],
      _GEN_163[4],
@@ -19012,7 +19431,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[4],
      _GEN_136[4],
      _GEN_135[4],
-     _GEN_134[4],
+     _GEN_166[3],
      _GEN_165[3],
      _GEN_164[3],
      _GEN_163[3],
@@ -19044,7 +19463,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[3],
      _GEN_136[3],
      _GEN_135[3],
-     _GEN_134[3],
+     _GEN_166[2],
      _GEN_165[2],
      _GEN_164[2],
      _GEN_163[2],
@@ -19076,7 +19495,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[2],
      _GEN_136[2],
      _GEN_135[2],
-     _GEN_134[2],
+     _GEN_166[1],
      _GEN_165[1],
      _GEN_164[1],
      _GEN_163[1],
@@ -19108,7 +19527,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_137[1],
      _GEN_136[1],
      _GEN_135[1],
-     _GEN_134[1],
+     _GEN_166[0],
      _GEN_165[0],
      _GEN_164[0],
      _GEN_163[0],
@@ -19139,263 +19558,767 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[0],
      _GEN_137[0],
      _GEN_136[0],
-     _GEN_135[0],
-     _GEN_134[0]};
-  wire         _GEN_167 = ~_GEN_14 & ~_GEN_12;
-  wire         _GEN_168 = _GEN_14 & ~_GEN_20;
-  wire         _GEN_169 = _GEN_167 | _GEN_168;
-  wire         _GEN_170 = ~(_GEN_14 & _GEN_20 | ~_GEN_14 & _GEN_13 & _GEN_12) & open_0_r0;
-  wire [9:0]   _GEN_171 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_172 = ~_GEN_169 | _GEN_167;
-  wire         _GEN_173 = _GEN_172 ? _GEN_20 : _GEN_171 == 10'h0;
-  wire         _GEN_174 = ~_GEN_14 & _GEN_18;
-  wire         _GEN_175 = _GEN_174 & _GEN_12;
-  wire         _GEN_176 = _GEN_175 | _GEN_169;
-  wire         _GEN_177 = _GEN_167 & ~_GEN_26;
-  wire         _GEN_178 = plan_sroa_5_0_r0 == 3'h0;
-  wire         _GEN_179 = _GEN_178 & ~_GEN_26;
-  wire         _GEN_180 = _GEN_179 & _GEN_24;
-  wire         _GEN_181 = _GEN_24 | plan_sroa_5_0_r0[2:1] == 2'h1;
-  wire         _GEN_182 = ~_GEN_178 & ~_GEN_26;
-  wire         _GEN_183 = plan_sroa_5_0_r0 == 3'h2;
-  wire         _GEN_184 = ~_GEN_181 & _GEN_182 | _GEN_179 & ~_GEN_24;
-  wire         _GEN_185 = plan_sroa_5_0_r0 == 3'h4;
-  wire [3:0]   _GEN_186 = xor_r0s1 ? 4'h0 : _widths_0_rd;
-  wire [4:0]   _GEN_187 = {1'h0, place_sroa_0_0_r0s2} + count_sroa_0_0_ph_r0s2;
-  wire         _GEN_188 = or_r0s2 & (and_r0s2__1 ? add_i4084_r0s2[4] : _GEN_187[4]);
-  wire [511:0] _GEN_189 = ~rotated_sroa_0_0_r0 ? page_dout : originals_dout;
-  wire         _GEN_190 = plan_sroa_44_0_r0 & ~rotated_sroa_0_0_r0;
-  wire         _GEN_191 = ~_GEN_190 & _GEN_26;
-  wire [15:0]  _GEN_192 = {sroa_speculated_4_r0s7__1, sroa_speculated_4_r0s7};
-  wire         _GEN_193 = ~plan_sroa_39_0_r0s7 | cmp_i_i2272_not_r0s7;
-  wire [15:0]  _GEN_194 = _GEN_193 ? table_r0s7[15:0] : _GEN_192;
-  wire [6:0]   _GEN_195 = {2'h0, _GEN_194[7:3]} - 7'h7;
-  wire         _GEN_196 = _GEN_190 ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
-  wire [7:0]   _GEN_197 = _GEN_190 ? {3'h0, page_dout[14:10]} : page_dout[14:7];
-  wire [8:0]   _GEN_198 = {{2{_GEN_195[6]}}, _GEN_195} + {1'h0, sub_i266_i_i_r0s7};
-  wire [7:0]   _GEN_199 = or_cond150_not_r0s2 ? spec_select_r0s2 : sub_i155_i_r0s2;
-  wire [15:0]  _GEN_200 = _GEN_193 ? table_r0s7[31:16] : _GEN_192;
-  wire [6:0]   _GEN_201 = {2'h0, _GEN_200[7:3]} - 7'h7;
-  wire         _GEN_202 = _GEN_190 ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
-  wire [7:0]   _GEN_203 = _GEN_190 ? {3'h0, page_dout[30:26]} : page_dout[30:23];
-  wire [8:0]   _GEN_204 = {{2{_GEN_201[6]}}, _GEN_201} + {1'h0, sub_i266_i_i_1_r0s7};
-  wire [7:0]   _GEN_205 = or_cond150_not_1_r0s2 ? spec_select_r0s2 : sub_i155_i_1_r0s2;
-  wire [15:0]  _GEN_206 = _GEN_193 ? table_r0s7[47:32] : _GEN_192;
-  wire [6:0]   _GEN_207 = {2'h0, _GEN_206[7:3]} - 7'h7;
-  wire         _GEN_208 = _GEN_190 ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
-  wire [7:0]   _GEN_209 = _GEN_190 ? {3'h0, page_dout[46:42]} : page_dout[46:39];
-  wire [8:0]   _GEN_210 = {{2{_GEN_207[6]}}, _GEN_207} + {1'h0, sub_i266_i_i_2_r0s7};
-  wire [7:0]   _GEN_211 = or_cond150_not_2_r0s2 ? spec_select_r0s2 : sub_i155_i_2_r0s2;
-  wire [15:0]  _GEN_212 = _GEN_193 ? table_r0s7[63:48] : _GEN_192;
-  wire [6:0]   _GEN_213 = {2'h0, _GEN_212[7:3]} - 7'h7;
-  wire         _GEN_214 = _GEN_190 ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
-  wire [7:0]   _GEN_215 = _GEN_190 ? {3'h0, page_dout[62:58]} : page_dout[62:55];
-  wire [8:0]   _GEN_216 = {{2{_GEN_213[6]}}, _GEN_213} + {1'h0, sub_i266_i_i_3_r0s7};
-  wire [7:0]   _GEN_217 = or_cond150_not_3_r0s2 ? spec_select_r0s2 : sub_i155_i_3_r0s2;
-  wire [15:0]  _GEN_218 = _GEN_193 ? table_r0s7[79:64] : _GEN_192;
-  wire [6:0]   _GEN_219 = {2'h0, _GEN_218[7:3]} - 7'h7;
-  wire         _GEN_220 = _GEN_190 ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
-  wire [7:0]   _GEN_221 = _GEN_190 ? {3'h0, page_dout[78:74]} : page_dout[78:71];
-  wire [8:0]   _GEN_222 = {{2{_GEN_219[6]}}, _GEN_219} + {1'h0, sub_i266_i_i_4_r0s7};
-  wire [7:0]   _GEN_223 = or_cond150_not_4_r0s2 ? spec_select_r0s2 : sub_i155_i_4_r0s2;
-  wire [15:0]  _GEN_224 = _GEN_193 ? table_r0s7[95:80] : _GEN_192;
-  wire [6:0]   _GEN_225 = {2'h0, _GEN_224[7:3]} - 7'h7;
-  wire         _GEN_226 = _GEN_190 ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
-  wire [7:0]   _GEN_227 = _GEN_190 ? {3'h0, page_dout[94:90]} : page_dout[94:87];
-  wire [8:0]   _GEN_228 = {{2{_GEN_225[6]}}, _GEN_225} + {1'h0, sub_i266_i_i_5_r0s7};
-  wire [7:0]   _GEN_229 = or_cond150_not_5_r0s2 ? spec_select_r0s2 : sub_i155_i_5_r0s2;
-  wire [15:0]  _GEN_230 = _GEN_193 ? table_r0s7[111:96] : _GEN_192;
-  wire [6:0]   _GEN_231 = {2'h0, _GEN_230[7:3]} - 7'h7;
-  wire         _GEN_232 =
-    _GEN_190 ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
-  wire [7:0]   _GEN_233 = _GEN_190 ? {3'h0, page_dout[110:106]} : page_dout[110:103];
-  wire [8:0]   _GEN_234 = {{2{_GEN_231[6]}}, _GEN_231} + {1'h0, sub_i266_i_i_6_r0s7};
-  wire [7:0]   _GEN_235 = or_cond150_not_6_r0s2 ? spec_select_r0s2 : sub_i155_i_6_r0s2;
-  wire [15:0]  _GEN_236 = _GEN_193 ? table_r0s7[127:112] : _GEN_192;
-  wire [6:0]   _GEN_237 = {2'h0, _GEN_236[7:3]} - 7'h7;
-  wire         _GEN_238 =
-    _GEN_190 ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
-  wire [7:0]   _GEN_239 = _GEN_190 ? {3'h0, page_dout[126:122]} : page_dout[126:119];
-  wire [8:0]   _GEN_240 = {{2{_GEN_237[6]}}, _GEN_237} + {1'h0, sub_i266_i_i_7_r0s7};
-  wire [7:0]   _GEN_241 = or_cond150_not_7_r0s2 ? spec_select_r0s2 : sub_i155_i_7_r0s2;
-  wire [15:0]  _GEN_242 = _GEN_193 ? table_r0s7[143:128] : _GEN_192;
-  wire [6:0]   _GEN_243 = {2'h0, _GEN_242[7:3]} - 7'h7;
-  wire         _GEN_244 =
-    _GEN_190 ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
-  wire [7:0]   _GEN_245 = _GEN_190 ? {3'h0, page_dout[142:138]} : page_dout[142:135];
-  wire [8:0]   _GEN_246 = {{2{_GEN_243[6]}}, _GEN_243} + {1'h0, sub_i266_i_i_8_r0s7};
-  wire [7:0]   _GEN_247 = or_cond150_not_8_r0s2 ? spec_select_r0s2 : sub_i155_i_8_r0s2;
-  wire [15:0]  _GEN_248 = _GEN_193 ? table_r0s7[159:144] : _GEN_192;
-  wire [6:0]   _GEN_249 = {2'h0, _GEN_248[7:3]} - 7'h7;
-  wire         _GEN_250 =
-    _GEN_190 ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
-  wire [7:0]   _GEN_251 = _GEN_190 ? {3'h0, page_dout[158:154]} : page_dout[158:151];
-  wire [8:0]   _GEN_252 = {{2{_GEN_249[6]}}, _GEN_249} + {1'h0, sub_i266_i_i_9_r0s7};
-  wire [7:0]   _GEN_253 = or_cond150_not_9_r0s2 ? spec_select_r0s2 : sub_i155_i_9_r0s2;
-  wire [15:0]  _GEN_254 = _GEN_193 ? table_r0s7[175:160] : _GEN_192;
-  wire [6:0]   _GEN_255 = {2'h0, _GEN_254[7:3]} - 7'h7;
-  wire         _GEN_256 =
-    _GEN_190 ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
-  wire [7:0]   _GEN_257 = _GEN_190 ? {3'h0, page_dout[174:170]} : page_dout[174:167];
-  wire [8:0]   _GEN_258 = {{2{_GEN_255[6]}}, _GEN_255} + {1'h0, sub_i266_i_i_10_r0s7};
-  wire [7:0]   _GEN_259 = or_cond150_not_10_r0s2 ? spec_select_r0s2 : sub_i155_i_10_r0s2;
-  wire [15:0]  _GEN_260 = _GEN_193 ? table_r0s7[191:176] : _GEN_192;
-  wire [6:0]   _GEN_261 = {2'h0, _GEN_260[7:3]} - 7'h7;
-  wire         _GEN_262 =
-    _GEN_190 ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
-  wire [7:0]   _GEN_263 = _GEN_190 ? {3'h0, page_dout[190:186]} : page_dout[190:183];
-  wire [8:0]   _GEN_264 = {{2{_GEN_261[6]}}, _GEN_261} + {1'h0, sub_i266_i_i_11_r0s7};
-  wire [7:0]   _GEN_265 = or_cond150_not_11_r0s2 ? spec_select_r0s2 : sub_i155_i_11_r0s2;
-  wire [15:0]  _GEN_266 = _GEN_193 ? table_r0s7[207:192] : _GEN_192;
-  wire [6:0]   _GEN_267 = {2'h0, _GEN_266[7:3]} - 7'h7;
-  wire         _GEN_268 =
-    _GEN_190 ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
-  wire [7:0]   _GEN_269 = _GEN_190 ? {3'h0, page_dout[206:202]} : page_dout[206:199];
-  wire [8:0]   _GEN_270 = {{2{_GEN_267[6]}}, _GEN_267} + {1'h0, sub_i266_i_i_12_r0s7};
-  wire [7:0]   _GEN_271 = or_cond150_not_12_r0s2 ? spec_select_r0s2 : sub_i155_i_12_r0s2;
-  wire [15:0]  _GEN_272 = _GEN_193 ? table_r0s7[223:208] : _GEN_192;
-  wire [6:0]   _GEN_273 = {2'h0, _GEN_272[7:3]} - 7'h7;
-  wire         _GEN_274 =
-    _GEN_190 ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
-  wire [7:0]   _GEN_275 = _GEN_190 ? {3'h0, page_dout[222:218]} : page_dout[222:215];
-  wire [8:0]   _GEN_276 = {{2{_GEN_273[6]}}, _GEN_273} + {1'h0, sub_i266_i_i_13_r0s7};
-  wire [7:0]   _GEN_277 = or_cond150_not_13_r0s2 ? spec_select_r0s2 : sub_i155_i_13_r0s2;
-  wire [15:0]  _GEN_278 = _GEN_193 ? table_r0s7[239:224] : _GEN_192;
-  wire [6:0]   _GEN_279 = {2'h0, _GEN_278[7:3]} - 7'h7;
-  wire         _GEN_280 =
-    _GEN_190 ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
-  wire [7:0]   _GEN_281 = _GEN_190 ? {3'h0, page_dout[238:234]} : page_dout[238:231];
-  wire [8:0]   _GEN_282 = {{2{_GEN_279[6]}}, _GEN_279} + {1'h0, sub_i266_i_i_14_r0s7};
-  wire [7:0]   _GEN_283 = or_cond150_not_14_r0s2 ? spec_select_r0s2 : sub_i155_i_14_r0s2;
-  wire [15:0]  _GEN_284 = _GEN_193 ? table_r0s7[255:240] : _GEN_192;
-  wire [6:0]   _GEN_285 = {2'h0, _GEN_284[7:3]} - 7'h7;
-  wire         _GEN_286 =
-    _GEN_190 ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
-  wire [7:0]   _GEN_287 = _GEN_190 ? {3'h0, page_dout[254:250]} : page_dout[254:247];
-  wire [8:0]   _GEN_288 = {{2{_GEN_285[6]}}, _GEN_285} + {1'h0, sub_i266_i_i_15_r0s7};
-  wire [7:0]   _GEN_289 = or_cond150_not_15_r0s2 ? spec_select_r0s2 : sub_i155_i_15_r0s2;
-  wire [15:0]  _GEN_290 = _GEN_193 ? table_r0s7[271:256] : _GEN_192;
-  wire [6:0]   _GEN_291 = {2'h0, _GEN_290[7:3]} - 7'h7;
-  wire         _GEN_292 =
-    _GEN_190 ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
-  wire [7:0]   _GEN_293 = _GEN_190 ? {3'h0, page_dout[270:266]} : page_dout[270:263];
-  wire [8:0]   _GEN_294 = {{2{_GEN_291[6]}}, _GEN_291} + {1'h0, sub_i266_i_i_16_r0s7};
-  wire [7:0]   _GEN_295 = or_cond150_not_16_r0s2 ? spec_select_r0s2 : sub_i155_i_16_r0s2;
-  wire [15:0]  _GEN_296 = _GEN_193 ? table_r0s7[287:272] : _GEN_192;
-  wire [6:0]   _GEN_297 = {2'h0, _GEN_296[7:3]} - 7'h7;
-  wire         _GEN_298 =
-    _GEN_190 ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
-  wire [7:0]   _GEN_299 = _GEN_190 ? {3'h0, page_dout[286:282]} : page_dout[286:279];
-  wire [8:0]   _GEN_300 = {{2{_GEN_297[6]}}, _GEN_297} + {1'h0, sub_i266_i_i_17_r0s7};
-  wire [7:0]   _GEN_301 = or_cond150_not_17_r0s2 ? spec_select_r0s2 : sub_i155_i_17_r0s2;
-  wire [15:0]  _GEN_302 = _GEN_193 ? table_r0s7[303:288] : _GEN_192;
-  wire [6:0]   _GEN_303 = {2'h0, _GEN_302[7:3]} - 7'h7;
-  wire         _GEN_304 =
-    _GEN_190 ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
-  wire [7:0]   _GEN_305 = _GEN_190 ? {3'h0, page_dout[302:298]} : page_dout[302:295];
-  wire [8:0]   _GEN_306 = {{2{_GEN_303[6]}}, _GEN_303} + {1'h0, sub_i266_i_i_18_r0s7};
-  wire [7:0]   _GEN_307 = or_cond150_not_18_r0s2 ? spec_select_r0s2 : sub_i155_i_18_r0s2;
-  wire [15:0]  _GEN_308 = _GEN_193 ? table_r0s7[319:304] : _GEN_192;
-  wire [6:0]   _GEN_309 = {2'h0, _GEN_308[7:3]} - 7'h7;
-  wire         _GEN_310 =
-    _GEN_190 ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
-  wire [7:0]   _GEN_311 = _GEN_190 ? {3'h0, page_dout[318:314]} : page_dout[318:311];
-  wire [8:0]   _GEN_312 = {{2{_GEN_309[6]}}, _GEN_309} + {1'h0, sub_i266_i_i_19_r0s7};
-  wire [7:0]   _GEN_313 = or_cond150_not_19_r0s2 ? spec_select_r0s2 : sub_i155_i_19_r0s2;
-  wire [15:0]  _GEN_314 = _GEN_193 ? table_r0s7[335:320] : _GEN_192;
-  wire [6:0]   _GEN_315 = {2'h0, _GEN_314[7:3]} - 7'h7;
-  wire         _GEN_316 =
-    _GEN_190 ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
-  wire [7:0]   _GEN_317 = _GEN_190 ? {3'h0, page_dout[334:330]} : page_dout[334:327];
-  wire [8:0]   _GEN_318 = {{2{_GEN_315[6]}}, _GEN_315} + {1'h0, sub_i266_i_i_20_r0s7};
-  wire [7:0]   _GEN_319 = or_cond150_not_20_r0s2 ? spec_select_r0s2 : sub_i155_i_20_r0s2;
-  wire [15:0]  _GEN_320 = _GEN_193 ? table_r0s7[351:336] : _GEN_192;
-  wire [6:0]   _GEN_321 = {2'h0, _GEN_320[7:3]} - 7'h7;
-  wire         _GEN_322 =
-    _GEN_190 ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
-  wire [7:0]   _GEN_323 = _GEN_190 ? {3'h0, page_dout[350:346]} : page_dout[350:343];
-  wire [8:0]   _GEN_324 = {{2{_GEN_321[6]}}, _GEN_321} + {1'h0, sub_i266_i_i_21_r0s7};
-  wire [7:0]   _GEN_325 = or_cond150_not_21_r0s2 ? spec_select_r0s2 : sub_i155_i_21_r0s2;
-  wire [15:0]  _GEN_326 = _GEN_193 ? table_r0s7[367:352] : _GEN_192;
-  wire [6:0]   _GEN_327 = {2'h0, _GEN_326[7:3]} - 7'h7;
-  wire         _GEN_328 =
-    _GEN_190 ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
-  wire [7:0]   _GEN_329 = _GEN_190 ? {3'h0, page_dout[366:362]} : page_dout[366:359];
-  wire [8:0]   _GEN_330 = {{2{_GEN_327[6]}}, _GEN_327} + {1'h0, sub_i266_i_i_22_r0s7};
-  wire [7:0]   _GEN_331 = or_cond150_not_22_r0s2 ? spec_select_r0s2 : sub_i155_i_22_r0s2;
-  wire [15:0]  _GEN_332 = _GEN_193 ? table_r0s7[383:368] : _GEN_192;
-  wire [6:0]   _GEN_333 = {2'h0, _GEN_332[7:3]} - 7'h7;
-  wire         _GEN_334 =
-    _GEN_190 ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
-  wire [7:0]   _GEN_335 = _GEN_190 ? {3'h0, page_dout[382:378]} : page_dout[382:375];
-  wire [8:0]   _GEN_336 = {{2{_GEN_333[6]}}, _GEN_333} + {1'h0, sub_i266_i_i_23_r0s7};
-  wire [7:0]   _GEN_337 = or_cond150_not_23_r0s2 ? spec_select_r0s2 : sub_i155_i_23_r0s2;
-  wire [15:0]  _GEN_338 = _GEN_193 ? table_r0s7[399:384] : _GEN_192;
-  wire [6:0]   _GEN_339 = {2'h0, _GEN_338[7:3]} - 7'h7;
-  wire         _GEN_340 =
-    _GEN_190 ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
-  wire [7:0]   _GEN_341 = _GEN_190 ? {3'h0, page_dout[398:394]} : page_dout[398:391];
-  wire [8:0]   _GEN_342 = {{2{_GEN_339[6]}}, _GEN_339} + {1'h0, sub_i266_i_i_24_r0s7};
-  wire [7:0]   _GEN_343 = or_cond150_not_24_r0s2 ? spec_select_r0s2 : sub_i155_i_24_r0s2;
-  wire [15:0]  _GEN_344 = _GEN_193 ? table_r0s7[415:400] : _GEN_192;
-  wire [6:0]   _GEN_345 = {2'h0, _GEN_344[7:3]} - 7'h7;
-  wire         _GEN_346 =
-    _GEN_190 ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
-  wire [7:0]   _GEN_347 = _GEN_190 ? {3'h0, page_dout[414:410]} : page_dout[414:407];
-  wire [8:0]   _GEN_348 = {{2{_GEN_345[6]}}, _GEN_345} + {1'h0, sub_i266_i_i_25_r0s7};
-  wire [7:0]   _GEN_349 = or_cond150_not_25_r0s2 ? spec_select_r0s2 : sub_i155_i_25_r0s2;
-  wire [15:0]  _GEN_350 = _GEN_193 ? table_r0s7[431:416] : _GEN_192;
-  wire [6:0]   _GEN_351 = {2'h0, _GEN_350[7:3]} - 7'h7;
-  wire         _GEN_352 =
-    _GEN_190 ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
-  wire [7:0]   _GEN_353 = _GEN_190 ? {3'h0, page_dout[430:426]} : page_dout[430:423];
-  wire [8:0]   _GEN_354 = {{2{_GEN_351[6]}}, _GEN_351} + {1'h0, sub_i266_i_i_26_r0s7};
-  wire [7:0]   _GEN_355 = or_cond150_not_26_r0s2 ? spec_select_r0s2 : sub_i155_i_26_r0s2;
-  wire [15:0]  _GEN_356 = _GEN_193 ? table_r0s7[447:432] : _GEN_192;
-  wire [6:0]   _GEN_357 = {2'h0, _GEN_356[7:3]} - 7'h7;
-  wire         _GEN_358 =
-    _GEN_190 ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
-  wire [7:0]   _GEN_359 = _GEN_190 ? {3'h0, page_dout[446:442]} : page_dout[446:439];
-  wire [8:0]   _GEN_360 = {{2{_GEN_357[6]}}, _GEN_357} + {1'h0, sub_i266_i_i_27_r0s7};
-  wire [7:0]   _GEN_361 = or_cond150_not_27_r0s2 ? spec_select_r0s2 : sub_i155_i_27_r0s2;
-  wire [15:0]  _GEN_362 = _GEN_193 ? table_r0s7[463:448] : _GEN_192;
-  wire [6:0]   _GEN_363 = {2'h0, _GEN_362[7:3]} - 7'h7;
-  wire         _GEN_364 =
-    _GEN_190 ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
-  wire [7:0]   _GEN_365 = _GEN_190 ? {3'h0, page_dout[462:458]} : page_dout[462:455];
-  wire [8:0]   _GEN_366 = {{2{_GEN_363[6]}}, _GEN_363} + {1'h0, sub_i266_i_i_28_r0s7};
-  wire [7:0]   _GEN_367 = or_cond150_not_28_r0s2 ? spec_select_r0s2 : sub_i155_i_28_r0s2;
-  wire [15:0]  _GEN_368 = _GEN_193 ? table_r0s7[479:464] : _GEN_192;
-  wire [6:0]   _GEN_369 = {2'h0, _GEN_368[7:3]} - 7'h7;
-  wire         _GEN_370 =
-    _GEN_190 ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
-  wire [7:0]   _GEN_371 = _GEN_190 ? {3'h0, page_dout[478:474]} : page_dout[478:471];
-  wire [8:0]   _GEN_372 = {{2{_GEN_369[6]}}, _GEN_369} + {1'h0, sub_i266_i_i_29_r0s7};
-  wire [7:0]   _GEN_373 = or_cond150_not_29_r0s2 ? spec_select_r0s2 : sub_i155_i_29_r0s2;
-  wire [15:0]  _GEN_374 = _GEN_193 ? table_r0s7[495:480] : _GEN_192;
-  wire [6:0]   _GEN_375 = {2'h0, _GEN_374[7:3]} - 7'h7;
-  wire         _GEN_376 =
-    _GEN_190 ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
-  wire [7:0]   _GEN_377 = _GEN_190 ? {3'h0, page_dout[494:490]} : page_dout[494:487];
-  wire [8:0]   _GEN_378 = {{2{_GEN_375[6]}}, _GEN_375} + {1'h0, sub_i266_i_i_30_r0s7};
-  wire [7:0]   _GEN_379 = or_cond150_not_30_r0s2 ? spec_select_r0s2 : sub_i155_i_30_r0s2;
-  wire [15:0]  _GEN_380 = _GEN_193 ? table_r0s7[511:496] : _GEN_192;
-  wire [6:0]   _GEN_381 = {2'h0, _GEN_380[7:3]} - 7'h7;
-  wire         _GEN_382 =
-    _GEN_190 ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
-  wire [7:0]   _GEN_383 = _GEN_190 ? {3'h0, page_dout[510:506]} : page_dout[510:503];
-  wire [8:0]   _GEN_384 = {{2{_GEN_381[6]}}, _GEN_381} + {1'h0, sub_i266_i_i_31_r0s7};
-  wire [7:0]   _GEN_385 = or_cond150_not_31_r0s2 ? spec_select_r0s2 : sub_i155_i_31_r0s2;
-  wire [3:0]   _GEN_386 = rows_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_387 = first_0_r0 ? ~(~_GEN_32 | plans_dout[6:4] == 3'h0) : _GEN_170;
-  wire [3:0]   _GEN_388 = plans_dout[48:45] + 4'h1;
-  wire [3:0]   _GEN_389 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_390 = or_r0s1__5 | or_r0s1__6;
-  wire [31:0]  _GEN_391 =
+     _GEN_135[0]};
+  wire         _GEN_168 = plan_sroa_5_0_r0[2:1] == 2'h0;
+  wire         _GEN_169 = plan_sroa_5_0_r0 == 3'h1;
+  wire         _GEN_170 = ~_GEN_17 & ~_GEN_15;
+  wire         _GEN_171 = _GEN_17 & ~_GEN_22;
+  wire         _GEN_172 = _GEN_170 | _GEN_171;
+  wire         _GEN_173 =
+    _GEN_172 | _GEN_17 & _GEN_22 | ~_GEN_17 & _GEN_16 & _GEN_15
+      ? ~_GEN_172 | (_GEN_170 ? first_0_r0 : ~open_0_r0 & left_sroa_0_0_r0 == 10'h1)
+      : first_0_r0;
+  wire         _GEN_174 = ~_GEN_17 & _GEN_20;
+  wire         _GEN_175 = _GEN_174 & _GEN_15;
+  wire         _GEN_176 = _GEN_175 | _GEN_172;
+  wire [4:0]   _GEN_177 = {1'h0, place_sroa_0_0_r0};
+  wire [4:0]   _GEN_178 = _GEN_177 + 5'h1;
+  wire         _GEN_179 = _GEN_170 & ~_GEN_169;
+  wire         _GEN_180 = plan_sroa_5_0_r0 == 3'h0;
+  wire         _GEN_181 = _GEN_180 & ~_GEN_169;
+  wire         _GEN_182 = _GEN_181 & _GEN_168;
+  wire         _GEN_183 = _GEN_168 | plan_sroa_5_0_r0[2:1] == 2'h1;
+  wire         _GEN_184 = ~_GEN_180 & ~_GEN_169;
+  wire         _GEN_185 = plan_sroa_5_0_r0 == 3'h2;
+  wire         _GEN_186 = ~_GEN_183 & _GEN_184 | _GEN_181 & ~_GEN_168;
+  wire         _GEN_187 = plan_sroa_5_0_r0 == 3'h4;
+  wire [3:0]   _GEN_188 = xor_r0s4 ? 4'h0 : _widths_0_rd;
+  wire [4:0]   _GEN_189 = _GEN_177 + count_sroa_0_0_ph_r0s5;
+  wire         _GEN_190 = or_r0s5 & (and_r0s5__1 ? _GEN_178[4] : _GEN_189[4]);
+  wire [511:0] _GEN_191 = ~rotated_sroa_0_0_r0 ? page_dout : originals_dout;
+  wire         _GEN_192 = plan_sroa_44_0_r0 & ~rotated_sroa_0_0_r0;
+  wire         _GEN_193 = ~_GEN_192 & _GEN_169;
+  wire [15:0]  _GEN_194 = {sroa_speculated_4_r0s10__1, sroa_speculated_4_r0s10};
+  wire         _GEN_195 = ~plan_sroa_39_0_r0s10 | cmp_i_i2238_not_r0s10;
+  wire [15:0]  _GEN_196 = _GEN_195 ? table_r0s10[15:0] : _GEN_194;
+  wire [6:0]   _GEN_197 = {2'h0, _GEN_196[7:3]} - 7'h7;
+  wire         _GEN_198 = _GEN_192 ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
+  wire [7:0]   _GEN_199 = _GEN_192 ? {3'h0, page_dout[14:10]} : page_dout[14:7];
+  wire [8:0]   _GEN_200 = {{2{_GEN_197[6]}}, _GEN_197} + {1'h0, sub_i266_i_i_r0s10};
+  wire [7:0]   _GEN_201 = or_cond145_not_r0s5 ? spec_select_r0s5 : sub_i155_i_r0s5;
+  wire [15:0]  _GEN_202 = _GEN_195 ? table_r0s10[31:16] : _GEN_194;
+  wire [6:0]   _GEN_203 = {2'h0, _GEN_202[7:3]} - 7'h7;
+  wire         _GEN_204 = _GEN_192 ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
+  wire [7:0]   _GEN_205 = _GEN_192 ? {3'h0, page_dout[30:26]} : page_dout[30:23];
+  wire [8:0]   _GEN_206 = {{2{_GEN_203[6]}}, _GEN_203} + {1'h0, sub_i266_i_i_1_r0s10};
+  wire [7:0]   _GEN_207 = or_cond145_not_1_r0s5 ? spec_select_r0s5 : sub_i155_i_1_r0s5;
+  wire [15:0]  _GEN_208 = _GEN_195 ? table_r0s10[47:32] : _GEN_194;
+  wire [6:0]   _GEN_209 = {2'h0, _GEN_208[7:3]} - 7'h7;
+  wire         _GEN_210 = _GEN_192 ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
+  wire [7:0]   _GEN_211 = _GEN_192 ? {3'h0, page_dout[46:42]} : page_dout[46:39];
+  wire [8:0]   _GEN_212 = {{2{_GEN_209[6]}}, _GEN_209} + {1'h0, sub_i266_i_i_2_r0s10};
+  wire [7:0]   _GEN_213 = or_cond145_not_2_r0s5 ? spec_select_r0s5 : sub_i155_i_2_r0s5;
+  wire [15:0]  _GEN_214 = _GEN_195 ? table_r0s10[63:48] : _GEN_194;
+  wire [6:0]   _GEN_215 = {2'h0, _GEN_214[7:3]} - 7'h7;
+  wire         _GEN_216 = _GEN_192 ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
+  wire [7:0]   _GEN_217 = _GEN_192 ? {3'h0, page_dout[62:58]} : page_dout[62:55];
+  wire [8:0]   _GEN_218 = {{2{_GEN_215[6]}}, _GEN_215} + {1'h0, sub_i266_i_i_3_r0s10};
+  wire [7:0]   _GEN_219 = or_cond145_not_3_r0s5 ? spec_select_r0s5 : sub_i155_i_3_r0s5;
+  wire [15:0]  _GEN_220 = _GEN_195 ? table_r0s10[79:64] : _GEN_194;
+  wire [6:0]   _GEN_221 = {2'h0, _GEN_220[7:3]} - 7'h7;
+  wire         _GEN_222 = _GEN_192 ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
+  wire [7:0]   _GEN_223 = _GEN_192 ? {3'h0, page_dout[78:74]} : page_dout[78:71];
+  wire [8:0]   _GEN_224 = {{2{_GEN_221[6]}}, _GEN_221} + {1'h0, sub_i266_i_i_4_r0s10};
+  wire [7:0]   _GEN_225 = or_cond145_not_4_r0s5 ? spec_select_r0s5 : sub_i155_i_4_r0s5;
+  wire [15:0]  _GEN_226 = _GEN_195 ? table_r0s10[95:80] : _GEN_194;
+  wire [6:0]   _GEN_227 = {2'h0, _GEN_226[7:3]} - 7'h7;
+  wire         _GEN_228 = _GEN_192 ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
+  wire [7:0]   _GEN_229 = _GEN_192 ? {3'h0, page_dout[94:90]} : page_dout[94:87];
+  wire [8:0]   _GEN_230 = {{2{_GEN_227[6]}}, _GEN_227} + {1'h0, sub_i266_i_i_5_r0s10};
+  wire [7:0]   _GEN_231 = or_cond145_not_5_r0s5 ? spec_select_r0s5 : sub_i155_i_5_r0s5;
+  wire [15:0]  _GEN_232 = _GEN_195 ? table_r0s10[111:96] : _GEN_194;
+  wire [6:0]   _GEN_233 = {2'h0, _GEN_232[7:3]} - 7'h7;
+  wire         _GEN_234 =
+    _GEN_192 ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
+  wire [7:0]   _GEN_235 = _GEN_192 ? {3'h0, page_dout[110:106]} : page_dout[110:103];
+  wire [8:0]   _GEN_236 = {{2{_GEN_233[6]}}, _GEN_233} + {1'h0, sub_i266_i_i_6_r0s10};
+  wire [7:0]   _GEN_237 = or_cond145_not_6_r0s5 ? spec_select_r0s5 : sub_i155_i_6_r0s5;
+  wire [15:0]  _GEN_238 = _GEN_195 ? table_r0s10[127:112] : _GEN_194;
+  wire [6:0]   _GEN_239 = {2'h0, _GEN_238[7:3]} - 7'h7;
+  wire         _GEN_240 =
+    _GEN_192 ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
+  wire [7:0]   _GEN_241 = _GEN_192 ? {3'h0, page_dout[126:122]} : page_dout[126:119];
+  wire [8:0]   _GEN_242 = {{2{_GEN_239[6]}}, _GEN_239} + {1'h0, sub_i266_i_i_7_r0s10};
+  wire [7:0]   _GEN_243 = or_cond145_not_7_r0s5 ? spec_select_r0s5 : sub_i155_i_7_r0s5;
+  wire [15:0]  _GEN_244 = _GEN_195 ? table_r0s10[143:128] : _GEN_194;
+  wire [6:0]   _GEN_245 = {2'h0, _GEN_244[7:3]} - 7'h7;
+  wire         _GEN_246 =
+    _GEN_192 ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
+  wire [7:0]   _GEN_247 = _GEN_192 ? {3'h0, page_dout[142:138]} : page_dout[142:135];
+  wire [8:0]   _GEN_248 = {{2{_GEN_245[6]}}, _GEN_245} + {1'h0, sub_i266_i_i_8_r0s10};
+  wire [7:0]   _GEN_249 = or_cond145_not_8_r0s5 ? spec_select_r0s5 : sub_i155_i_8_r0s5;
+  wire [15:0]  _GEN_250 = _GEN_195 ? table_r0s10[159:144] : _GEN_194;
+  wire [6:0]   _GEN_251 = {2'h0, _GEN_250[7:3]} - 7'h7;
+  wire         _GEN_252 =
+    _GEN_192 ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
+  wire [7:0]   _GEN_253 = _GEN_192 ? {3'h0, page_dout[158:154]} : page_dout[158:151];
+  wire [8:0]   _GEN_254 = {{2{_GEN_251[6]}}, _GEN_251} + {1'h0, sub_i266_i_i_9_r0s10};
+  wire [7:0]   _GEN_255 = or_cond145_not_9_r0s5 ? spec_select_r0s5 : sub_i155_i_9_r0s5;
+  wire [15:0]  _GEN_256 = _GEN_195 ? table_r0s10[175:160] : _GEN_194;
+  wire [6:0]   _GEN_257 = {2'h0, _GEN_256[7:3]} - 7'h7;
+  wire         _GEN_258 =
+    _GEN_192 ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
+  wire [7:0]   _GEN_259 = _GEN_192 ? {3'h0, page_dout[174:170]} : page_dout[174:167];
+  wire [8:0]   _GEN_260 = {{2{_GEN_257[6]}}, _GEN_257} + {1'h0, sub_i266_i_i_10_r0s10};
+  wire [7:0]   _GEN_261 = or_cond145_not_10_r0s5 ? spec_select_r0s5 : sub_i155_i_10_r0s5;
+  wire [15:0]  _GEN_262 = _GEN_195 ? table_r0s10[191:176] : _GEN_194;
+  wire [6:0]   _GEN_263 = {2'h0, _GEN_262[7:3]} - 7'h7;
+  wire         _GEN_264 =
+    _GEN_192 ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
+  wire [7:0]   _GEN_265 = _GEN_192 ? {3'h0, page_dout[190:186]} : page_dout[190:183];
+  wire [8:0]   _GEN_266 = {{2{_GEN_263[6]}}, _GEN_263} + {1'h0, sub_i266_i_i_11_r0s10};
+  wire [7:0]   _GEN_267 = or_cond145_not_11_r0s5 ? spec_select_r0s5 : sub_i155_i_11_r0s5;
+  wire [15:0]  _GEN_268 = _GEN_195 ? table_r0s10[207:192] : _GEN_194;
+  wire [6:0]   _GEN_269 = {2'h0, _GEN_268[7:3]} - 7'h7;
+  wire         _GEN_270 =
+    _GEN_192 ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
+  wire [7:0]   _GEN_271 = _GEN_192 ? {3'h0, page_dout[206:202]} : page_dout[206:199];
+  wire [8:0]   _GEN_272 = {{2{_GEN_269[6]}}, _GEN_269} + {1'h0, sub_i266_i_i_12_r0s10};
+  wire [7:0]   _GEN_273 = or_cond145_not_12_r0s5 ? spec_select_r0s5 : sub_i155_i_12_r0s5;
+  wire [15:0]  _GEN_274 = _GEN_195 ? table_r0s10[223:208] : _GEN_194;
+  wire [6:0]   _GEN_275 = {2'h0, _GEN_274[7:3]} - 7'h7;
+  wire         _GEN_276 =
+    _GEN_192 ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
+  wire [7:0]   _GEN_277 = _GEN_192 ? {3'h0, page_dout[222:218]} : page_dout[222:215];
+  wire [8:0]   _GEN_278 = {{2{_GEN_275[6]}}, _GEN_275} + {1'h0, sub_i266_i_i_13_r0s10};
+  wire [7:0]   _GEN_279 = or_cond145_not_13_r0s5 ? spec_select_r0s5 : sub_i155_i_13_r0s5;
+  wire [15:0]  _GEN_280 = _GEN_195 ? table_r0s10[239:224] : _GEN_194;
+  wire [6:0]   _GEN_281 = {2'h0, _GEN_280[7:3]} - 7'h7;
+  wire         _GEN_282 =
+    _GEN_192 ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
+  wire [7:0]   _GEN_283 = _GEN_192 ? {3'h0, page_dout[238:234]} : page_dout[238:231];
+  wire [8:0]   _GEN_284 = {{2{_GEN_281[6]}}, _GEN_281} + {1'h0, sub_i266_i_i_14_r0s10};
+  wire [7:0]   _GEN_285 = or_cond145_not_14_r0s5 ? spec_select_r0s5 : sub_i155_i_14_r0s5;
+  wire [15:0]  _GEN_286 = _GEN_195 ? table_r0s10[255:240] : _GEN_194;
+  wire [6:0]   _GEN_287 = {2'h0, _GEN_286[7:3]} - 7'h7;
+  wire         _GEN_288 =
+    _GEN_192 ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
+  wire [7:0]   _GEN_289 = _GEN_192 ? {3'h0, page_dout[254:250]} : page_dout[254:247];
+  wire [8:0]   _GEN_290 = {{2{_GEN_287[6]}}, _GEN_287} + {1'h0, sub_i266_i_i_15_r0s10};
+  wire [7:0]   _GEN_291 = or_cond145_not_15_r0s5 ? spec_select_r0s5 : sub_i155_i_15_r0s5;
+  wire [15:0]  _GEN_292 = _GEN_195 ? table_r0s10[271:256] : _GEN_194;
+  wire [6:0]   _GEN_293 = {2'h0, _GEN_292[7:3]} - 7'h7;
+  wire         _GEN_294 =
+    _GEN_192 ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
+  wire [7:0]   _GEN_295 = _GEN_192 ? {3'h0, page_dout[270:266]} : page_dout[270:263];
+  wire [8:0]   _GEN_296 = {{2{_GEN_293[6]}}, _GEN_293} + {1'h0, sub_i266_i_i_16_r0s10};
+  wire [7:0]   _GEN_297 = or_cond145_not_16_r0s5 ? spec_select_r0s5 : sub_i155_i_16_r0s5;
+  wire [15:0]  _GEN_298 = _GEN_195 ? table_r0s10[287:272] : _GEN_194;
+  wire [6:0]   _GEN_299 = {2'h0, _GEN_298[7:3]} - 7'h7;
+  wire         _GEN_300 =
+    _GEN_192 ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
+  wire [7:0]   _GEN_301 = _GEN_192 ? {3'h0, page_dout[286:282]} : page_dout[286:279];
+  wire [8:0]   _GEN_302 = {{2{_GEN_299[6]}}, _GEN_299} + {1'h0, sub_i266_i_i_17_r0s10};
+  wire [7:0]   _GEN_303 = or_cond145_not_17_r0s5 ? spec_select_r0s5 : sub_i155_i_17_r0s5;
+  wire [15:0]  _GEN_304 = _GEN_195 ? table_r0s10[303:288] : _GEN_194;
+  wire [6:0]   _GEN_305 = {2'h0, _GEN_304[7:3]} - 7'h7;
+  wire         _GEN_306 =
+    _GEN_192 ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
+  wire [7:0]   _GEN_307 = _GEN_192 ? {3'h0, page_dout[302:298]} : page_dout[302:295];
+  wire [8:0]   _GEN_308 = {{2{_GEN_305[6]}}, _GEN_305} + {1'h0, sub_i266_i_i_18_r0s10};
+  wire [7:0]   _GEN_309 = or_cond145_not_18_r0s5 ? spec_select_r0s5 : sub_i155_i_18_r0s5;
+  wire [15:0]  _GEN_310 = _GEN_195 ? table_r0s10[319:304] : _GEN_194;
+  wire [6:0]   _GEN_311 = {2'h0, _GEN_310[7:3]} - 7'h7;
+  wire         _GEN_312 =
+    _GEN_192 ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
+  wire [7:0]   _GEN_313 = _GEN_192 ? {3'h0, page_dout[318:314]} : page_dout[318:311];
+  wire [8:0]   _GEN_314 = {{2{_GEN_311[6]}}, _GEN_311} + {1'h0, sub_i266_i_i_19_r0s10};
+  wire [7:0]   _GEN_315 = or_cond145_not_19_r0s5 ? spec_select_r0s5 : sub_i155_i_19_r0s5;
+  wire [15:0]  _GEN_316 = _GEN_195 ? table_r0s10[335:320] : _GEN_194;
+  wire [6:0]   _GEN_317 = {2'h0, _GEN_316[7:3]} - 7'h7;
+  wire         _GEN_318 =
+    _GEN_192 ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
+  wire [7:0]   _GEN_319 = _GEN_192 ? {3'h0, page_dout[334:330]} : page_dout[334:327];
+  wire [8:0]   _GEN_320 = {{2{_GEN_317[6]}}, _GEN_317} + {1'h0, sub_i266_i_i_20_r0s10};
+  wire [7:0]   _GEN_321 = or_cond145_not_20_r0s5 ? spec_select_r0s5 : sub_i155_i_20_r0s5;
+  wire [15:0]  _GEN_322 = _GEN_195 ? table_r0s10[351:336] : _GEN_194;
+  wire [6:0]   _GEN_323 = {2'h0, _GEN_322[7:3]} - 7'h7;
+  wire         _GEN_324 =
+    _GEN_192 ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
+  wire [7:0]   _GEN_325 = _GEN_192 ? {3'h0, page_dout[350:346]} : page_dout[350:343];
+  wire [8:0]   _GEN_326 = {{2{_GEN_323[6]}}, _GEN_323} + {1'h0, sub_i266_i_i_21_r0s10};
+  wire [7:0]   _GEN_327 = or_cond145_not_21_r0s5 ? spec_select_r0s5 : sub_i155_i_21_r0s5;
+  wire [15:0]  _GEN_328 = _GEN_195 ? table_r0s10[367:352] : _GEN_194;
+  wire [6:0]   _GEN_329 = {2'h0, _GEN_328[7:3]} - 7'h7;
+  wire         _GEN_330 =
+    _GEN_192 ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
+  wire [7:0]   _GEN_331 = _GEN_192 ? {3'h0, page_dout[366:362]} : page_dout[366:359];
+  wire [8:0]   _GEN_332 = {{2{_GEN_329[6]}}, _GEN_329} + {1'h0, sub_i266_i_i_22_r0s10};
+  wire [7:0]   _GEN_333 = or_cond145_not_22_r0s5 ? spec_select_r0s5 : sub_i155_i_22_r0s5;
+  wire [15:0]  _GEN_334 = _GEN_195 ? table_r0s10[383:368] : _GEN_194;
+  wire [6:0]   _GEN_335 = {2'h0, _GEN_334[7:3]} - 7'h7;
+  wire         _GEN_336 =
+    _GEN_192 ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
+  wire [7:0]   _GEN_337 = _GEN_192 ? {3'h0, page_dout[382:378]} : page_dout[382:375];
+  wire [8:0]   _GEN_338 = {{2{_GEN_335[6]}}, _GEN_335} + {1'h0, sub_i266_i_i_23_r0s10};
+  wire [7:0]   _GEN_339 = or_cond145_not_23_r0s5 ? spec_select_r0s5 : sub_i155_i_23_r0s5;
+  wire [15:0]  _GEN_340 = _GEN_195 ? table_r0s10[399:384] : _GEN_194;
+  wire [6:0]   _GEN_341 = {2'h0, _GEN_340[7:3]} - 7'h7;
+  wire         _GEN_342 =
+    _GEN_192 ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
+  wire [7:0]   _GEN_343 = _GEN_192 ? {3'h0, page_dout[398:394]} : page_dout[398:391];
+  wire [8:0]   _GEN_344 = {{2{_GEN_341[6]}}, _GEN_341} + {1'h0, sub_i266_i_i_24_r0s10};
+  wire [7:0]   _GEN_345 = or_cond145_not_24_r0s5 ? spec_select_r0s5 : sub_i155_i_24_r0s5;
+  wire [15:0]  _GEN_346 = _GEN_195 ? table_r0s10[415:400] : _GEN_194;
+  wire [6:0]   _GEN_347 = {2'h0, _GEN_346[7:3]} - 7'h7;
+  wire         _GEN_348 =
+    _GEN_192 ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
+  wire [7:0]   _GEN_349 = _GEN_192 ? {3'h0, page_dout[414:410]} : page_dout[414:407];
+  wire [8:0]   _GEN_350 = {{2{_GEN_347[6]}}, _GEN_347} + {1'h0, sub_i266_i_i_25_r0s10};
+  wire [7:0]   _GEN_351 = or_cond145_not_25_r0s5 ? spec_select_r0s5 : sub_i155_i_25_r0s5;
+  wire [15:0]  _GEN_352 = _GEN_195 ? table_r0s10[431:416] : _GEN_194;
+  wire [6:0]   _GEN_353 = {2'h0, _GEN_352[7:3]} - 7'h7;
+  wire         _GEN_354 =
+    _GEN_192 ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
+  wire [7:0]   _GEN_355 = _GEN_192 ? {3'h0, page_dout[430:426]} : page_dout[430:423];
+  wire [8:0]   _GEN_356 = {{2{_GEN_353[6]}}, _GEN_353} + {1'h0, sub_i266_i_i_26_r0s10};
+  wire [7:0]   _GEN_357 = or_cond145_not_26_r0s5 ? spec_select_r0s5 : sub_i155_i_26_r0s5;
+  wire [15:0]  _GEN_358 = _GEN_195 ? table_r0s10[447:432] : _GEN_194;
+  wire [6:0]   _GEN_359 = {2'h0, _GEN_358[7:3]} - 7'h7;
+  wire         _GEN_360 =
+    _GEN_192 ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
+  wire [7:0]   _GEN_361 = _GEN_192 ? {3'h0, page_dout[446:442]} : page_dout[446:439];
+  wire [8:0]   _GEN_362 = {{2{_GEN_359[6]}}, _GEN_359} + {1'h0, sub_i266_i_i_27_r0s10};
+  wire [7:0]   _GEN_363 = or_cond145_not_27_r0s5 ? spec_select_r0s5 : sub_i155_i_27_r0s5;
+  wire [15:0]  _GEN_364 = _GEN_195 ? table_r0s10[463:448] : _GEN_194;
+  wire [6:0]   _GEN_365 = {2'h0, _GEN_364[7:3]} - 7'h7;
+  wire         _GEN_366 =
+    _GEN_192 ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
+  wire [7:0]   _GEN_367 = _GEN_192 ? {3'h0, page_dout[462:458]} : page_dout[462:455];
+  wire [8:0]   _GEN_368 = {{2{_GEN_365[6]}}, _GEN_365} + {1'h0, sub_i266_i_i_28_r0s10};
+  wire [7:0]   _GEN_369 = or_cond145_not_28_r0s5 ? spec_select_r0s5 : sub_i155_i_28_r0s5;
+  wire [15:0]  _GEN_370 = _GEN_195 ? table_r0s10[479:464] : _GEN_194;
+  wire [6:0]   _GEN_371 = {2'h0, _GEN_370[7:3]} - 7'h7;
+  wire         _GEN_372 =
+    _GEN_192 ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
+  wire [7:0]   _GEN_373 = _GEN_192 ? {3'h0, page_dout[478:474]} : page_dout[478:471];
+  wire [8:0]   _GEN_374 = {{2{_GEN_371[6]}}, _GEN_371} + {1'h0, sub_i266_i_i_29_r0s10};
+  wire [7:0]   _GEN_375 = or_cond145_not_29_r0s5 ? spec_select_r0s5 : sub_i155_i_29_r0s5;
+  wire [15:0]  _GEN_376 = _GEN_195 ? table_r0s10[495:480] : _GEN_194;
+  wire [6:0]   _GEN_377 = {2'h0, _GEN_376[7:3]} - 7'h7;
+  wire         _GEN_378 =
+    _GEN_192 ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
+  wire [7:0]   _GEN_379 = _GEN_192 ? {3'h0, page_dout[494:490]} : page_dout[494:487];
+  wire [8:0]   _GEN_380 = {{2{_GEN_377[6]}}, _GEN_377} + {1'h0, sub_i266_i_i_30_r0s10};
+  wire [7:0]   _GEN_381 = or_cond145_not_30_r0s5 ? spec_select_r0s5 : sub_i155_i_30_r0s5;
+  wire [15:0]  _GEN_382 = _GEN_195 ? table_r0s10[511:496] : _GEN_194;
+  wire [6:0]   _GEN_383 = {2'h0, _GEN_382[7:3]} - 7'h7;
+  wire         _GEN_384 =
+    _GEN_192 ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
+  wire [7:0]   _GEN_385 = _GEN_192 ? {3'h0, page_dout[510:506]} : page_dout[510:503];
+  wire [8:0]   _GEN_386 = {{2{_GEN_383[6]}}, _GEN_383} + {1'h0, sub_i266_i_i_31_r0s10};
+  wire [7:0]   _GEN_387 = or_cond145_not_31_r0s5 ? spec_select_r0s5 : sub_i155_i_31_r0s5;
+  wire         _GEN_388 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_173;
+  wire [31:0]  _GEN_389 =
+    {^{raw_crc_sroa_0_0_r0[31:30],
+       1'h0,
+       raw_crc_sroa_0_0_r0[28],
+       2'h0,
+       raw_crc_sroa_0_0_r0[25:24],
+       2'h0,
+       raw_crc_sroa_0_0_r0[21:20],
+       5'h0,
+       raw_crc_sroa_0_0_r0[14:13],
+       4'h0,
+       raw_crc_sroa_0_0_r0[8:7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5],
+       1'h0,
+       raw_crc_sroa_0_0_r0[3:1],
+       1'h0},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27],
+       2'h0,
+       raw_crc_sroa_0_0_r0[24:23],
+       2'h0,
+       raw_crc_sroa_0_0_r0[20:19],
+       5'h0,
+       raw_crc_sroa_0_0_r0[13:12],
+       4'h0,
+       raw_crc_sroa_0_0_r0[7:6],
+       1'h0,
+       raw_crc_sroa_0_0_r0[4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2:0]},
+     ^{raw_crc_sroa_0_0_r0[31],
+       1'h0,
+       raw_crc_sroa_0_0_r0[29:28],
+       1'h0,
+       raw_crc_sroa_0_0_r0[26],
+       2'h0,
+       raw_crc_sroa_0_0_r0[23:22],
+       2'h0,
+       raw_crc_sroa_0_0_r0[19:18],
+       5'h0,
+       raw_crc_sroa_0_0_r0[12:11],
+       4'h0,
+       raw_crc_sroa_0_0_r0[6:5],
+       1'h0,
+       raw_crc_sroa_0_0_r0[3],
+       1'h0,
+       raw_crc_sroa_0_0_r0[1:0]},
+     ^{raw_crc_sroa_0_0_r0[31:30],
+       1'h0,
+       raw_crc_sroa_0_0_r0[28:27],
+       1'h0,
+       raw_crc_sroa_0_0_r0[25],
+       2'h0,
+       raw_crc_sroa_0_0_r0[22:21],
+       2'h0,
+       raw_crc_sroa_0_0_r0[18:17],
+       5'h0,
+       raw_crc_sroa_0_0_r0[11:10],
+       4'h0,
+       raw_crc_sroa_0_0_r0[5:4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       1'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{raw_crc_sroa_0_0_r0[31:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27:26],
+       1'h0,
+       raw_crc_sroa_0_0_r0[24],
+       2'h0,
+       raw_crc_sroa_0_0_r0[21:20],
+       2'h0,
+       raw_crc_sroa_0_0_r0[17:16],
+       5'h0,
+       raw_crc_sroa_0_0_r0[10:9],
+       4'h0,
+       raw_crc_sroa_0_0_r0[4:3],
+       1'h0,
+       raw_crc_sroa_0_0_r0[1],
+       1'h0},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:28],
+       1'h0,
+       raw_crc_sroa_0_0_r0[26:25],
+       1'h0,
+       raw_crc_sroa_0_0_r0[23],
+       2'h0,
+       raw_crc_sroa_0_0_r0[20:19],
+       2'h0,
+       raw_crc_sroa_0_0_r0[16:15],
+       5'h0,
+       raw_crc_sroa_0_0_r0[9:8],
+       4'h0,
+       raw_crc_sroa_0_0_r0[3:2],
+       1'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27],
+       4'h0,
+       raw_crc_sroa_0_0_r0[22:18],
+       2'h0,
+       raw_crc_sroa_0_0_r0[15],
+       1'h0,
+       raw_crc_sroa_0_0_r0[13],
+       7'h0,
+       raw_crc_sroa_0_0_r0[5],
+       1'h0,
+       raw_crc_sroa_0_0_r0[3],
+       3'h0},
+     ^{2'h0,
+       raw_crc_sroa_0_0_r0[29:28],
+       1'h0,
+       raw_crc_sroa_0_0_r0[26],
+       4'h0,
+       raw_crc_sroa_0_0_r0[21:17],
+       2'h0,
+       raw_crc_sroa_0_0_r0[14],
+       1'h0,
+       raw_crc_sroa_0_0_r0[12],
+       7'h0,
+       raw_crc_sroa_0_0_r0[4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30],
+       2'h0,
+       raw_crc_sroa_0_0_r0[27],
+       2'h0,
+       raw_crc_sroa_0_0_r0[24],
+       2'h0,
+       raw_crc_sroa_0_0_r0[21],
+       1'h0,
+       raw_crc_sroa_0_0_r0[19:16],
+       1'h0,
+       raw_crc_sroa_0_0_r0[14],
+       2'h0,
+       raw_crc_sroa_0_0_r0[11],
+       2'h0,
+       raw_crc_sroa_0_0_r0[8:7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5],
+       2'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:28],
+       1'h0,
+       raw_crc_sroa_0_0_r0[26:23],
+       1'h0,
+       raw_crc_sroa_0_0_r0[21],
+       2'h0,
+       raw_crc_sroa_0_0_r0[18:14],
+       3'h0,
+       raw_crc_sroa_0_0_r0[10],
+       1'h0,
+       raw_crc_sroa_0_0_r0[8],
+       1'h0,
+       raw_crc_sroa_0_0_r0[6:2],
+       2'h0},
+     ^{raw_crc_sroa_0_0_r0[31:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27],
+       3'h0,
+       raw_crc_sroa_0_0_r0[23:21],
+       3'h0,
+       raw_crc_sroa_0_0_r0[17:15],
+       5'h0,
+       raw_crc_sroa_0_0_r0[9:8],
+       3'h0,
+       raw_crc_sroa_0_0_r0[4],
+       4'h0},
+     ^{2'h0,
+       raw_crc_sroa_0_0_r0[29],
+       2'h0,
+       raw_crc_sroa_0_0_r0[26:24],
+       1'h0,
+       raw_crc_sroa_0_0_r0[22],
+       5'h0,
+       raw_crc_sroa_0_0_r0[16:15],
+       1'h0,
+       raw_crc_sroa_0_0_r0[13],
+       7'h0,
+       raw_crc_sroa_0_0_r0[5],
+       2'h0,
+       raw_crc_sroa_0_0_r0[2:1],
+       1'h0},
+     ^{raw_crc_sroa_0_0_r0[31],
+       2'h0,
+       raw_crc_sroa_0_0_r0[28],
+       2'h0,
+       raw_crc_sroa_0_0_r0[25:23],
+       1'h0,
+       raw_crc_sroa_0_0_r0[21],
+       5'h0,
+       raw_crc_sroa_0_0_r0[15:14],
+       1'h0,
+       raw_crc_sroa_0_0_r0[12],
+       7'h0,
+       raw_crc_sroa_0_0_r0[4],
+       2'h0,
+       raw_crc_sroa_0_0_r0[1:0]},
+     ^{3'h0,
+       raw_crc_sroa_0_0_r0[28:27],
+       1'h0,
+       raw_crc_sroa_0_0_r0[25],
+       1'h0,
+       raw_crc_sroa_0_0_r0[23:21],
+       9'h0,
+       raw_crc_sroa_0_0_r0[11],
+       2'h0,
+       raw_crc_sroa_0_0_r0[8:7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5],
+       2'h0,
+       raw_crc_sroa_0_0_r0[2:0]},
+     ^{raw_crc_sroa_0_0_r0[31:30],
+       1'h0,
+       raw_crc_sroa_0_0_r0[28:25],
+       2'h0,
+       raw_crc_sroa_0_0_r0[22],
+       7'h0,
+       raw_crc_sroa_0_0_r0[14:13],
+       2'h0,
+       raw_crc_sroa_0_0_r0[10],
+       1'h0,
+       raw_crc_sroa_0_0_r0[8],
+       1'h0,
+       raw_crc_sroa_0_0_r0[6:2],
+       1'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{raw_crc_sroa_0_0_r0[31:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27:24],
+       2'h0,
+       raw_crc_sroa_0_0_r0[21],
+       7'h0,
+       raw_crc_sroa_0_0_r0[13:12],
+       2'h0,
+       raw_crc_sroa_0_0_r0[9],
+       1'h0,
+       raw_crc_sroa_0_0_r0[7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5:1],
+       1'h0},
+     ^{raw_crc_sroa_0_0_r0[31:28],
+       1'h0,
+       raw_crc_sroa_0_0_r0[26:23],
+       2'h0,
+       raw_crc_sroa_0_0_r0[20],
+       7'h0,
+       raw_crc_sroa_0_0_r0[12:11],
+       2'h0,
+       raw_crc_sroa_0_0_r0[8],
+       1'h0,
+       raw_crc_sroa_0_0_r0[6],
+       1'h0,
+       raw_crc_sroa_0_0_r0[4:0]},
+     ^{raw_crc_sroa_0_0_r0[31:27],
+       1'h0,
+       raw_crc_sroa_0_0_r0[25:22],
+       2'h0,
+       raw_crc_sroa_0_0_r0[19],
+       7'h0,
+       raw_crc_sroa_0_0_r0[11:10],
+       2'h0,
+       raw_crc_sroa_0_0_r0[7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5],
+       1'h0,
+       raw_crc_sroa_0_0_r0[3:0]},
+     ^{raw_crc_sroa_0_0_r0[31],
+       1'h0,
+       raw_crc_sroa_0_0_r0[29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27:25],
+       1'h0,
+       raw_crc_sroa_0_0_r0[23:22],
+       1'h0,
+       raw_crc_sroa_0_0_r0[20],
+       1'h0,
+       raw_crc_sroa_0_0_r0[18],
+       3'h0,
+       raw_crc_sroa_0_0_r0[14:13],
+       2'h0,
+       raw_crc_sroa_0_0_r0[10:3],
+       2'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{5'h0,
+       raw_crc_sroa_0_0_r0[26],
+       3'h0,
+       raw_crc_sroa_0_0_r0[22],
+       1'h0,
+       raw_crc_sroa_0_0_r0[20:19],
+       1'h0,
+       raw_crc_sroa_0_0_r0[17],
+       2'h0,
+       raw_crc_sroa_0_0_r0[14],
+       1'h0,
+       raw_crc_sroa_0_0_r0[12],
+       2'h0,
+       raw_crc_sroa_0_0_r0[9],
+       2'h0,
+       raw_crc_sroa_0_0_r0[6],
+       1'h0,
+       raw_crc_sroa_0_0_r0[4],
+       2'h0,
+       raw_crc_sroa_0_0_r0[1],
+       1'h0},
+     ^{raw_crc_sroa_0_0_r0[31:30],
+       1'h0,
+       raw_crc_sroa_0_0_r0[28],
+       3'h0,
+       raw_crc_sroa_0_0_r0[24],
+       3'h0,
+       raw_crc_sroa_0_0_r0[20:18],
+       1'h0,
+       raw_crc_sroa_0_0_r0[16],
+       1'h0,
+       raw_crc_sroa_0_0_r0[14],
+       2'h0,
+       raw_crc_sroa_0_0_r0[11],
+       3'h0,
+       raw_crc_sroa_0_0_r0[7],
+       4'h0,
+       raw_crc_sroa_0_0_r0[2:0]},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27],
+       3'h0,
+       raw_crc_sroa_0_0_r0[23],
+       3'h0,
+       raw_crc_sroa_0_0_r0[19:17],
+       1'h0,
+       raw_crc_sroa_0_0_r0[15],
+       1'h0,
+       raw_crc_sroa_0_0_r0[13],
+       2'h0,
+       raw_crc_sroa_0_0_r0[10],
+       3'h0,
+       raw_crc_sroa_0_0_r0[6],
+       4'h0,
+       raw_crc_sroa_0_0_r0[1:0]},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:29],
+       2'h0,
+       raw_crc_sroa_0_0_r0[26:24],
+       1'h0,
+       raw_crc_sroa_0_0_r0[22:20],
+       1'h0,
+       raw_crc_sroa_0_0_r0[18:16],
+       2'h0,
+       raw_crc_sroa_0_0_r0[13:12],
+       2'h0,
+       raw_crc_sroa_0_0_r0[9:7],
+       3'h0,
+       raw_crc_sroa_0_0_r0[3:0]},
+     ^{raw_crc_sroa_0_0_r0[31:29],
+       5'h0,
+       raw_crc_sroa_0_0_r0[23],
+       3'h0,
+       raw_crc_sroa_0_0_r0[19],
+       1'h0,
+       raw_crc_sroa_0_0_r0[17:11],
+       4'h0,
+       raw_crc_sroa_0_0_r0[6:5],
+       1'h0,
+       raw_crc_sroa_0_0_r0[3],
+       2'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30:28],
+       5'h0,
+       raw_crc_sroa_0_0_r0[22],
+       3'h0,
+       raw_crc_sroa_0_0_r0[18],
+       1'h0,
+       raw_crc_sroa_0_0_r0[16:10],
+       4'h0,
+       raw_crc_sroa_0_0_r0[5:4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{raw_crc_sroa_0_0_r0[31:29],
+       1'h0,
+       raw_crc_sroa_0_0_r0[27],
+       1'h0,
+       raw_crc_sroa_0_0_r0[25:24],
+       3'h0,
+       raw_crc_sroa_0_0_r0[20],
+       2'h0,
+       raw_crc_sroa_0_0_r0[17],
+       1'h0,
+       raw_crc_sroa_0_0_r0[15],
+       2'h0,
+       raw_crc_sroa_0_0_r0[12:7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5:4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{2'h0,
+       raw_crc_sroa_0_0_r0[29],
+       2'h0,
+       raw_crc_sroa_0_0_r0[26:25],
+       1'h0,
+       raw_crc_sroa_0_0_r0[23],
+       1'h0,
+       raw_crc_sroa_0_0_r0[21:19],
+       2'h0,
+       raw_crc_sroa_0_0_r0[16],
+       2'h0,
+       raw_crc_sroa_0_0_r0[13],
+       1'h0,
+       raw_crc_sroa_0_0_r0[11:9],
+       2'h0,
+       raw_crc_sroa_0_0_r0[6:4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{raw_crc_sroa_0_0_r0[31:30],
+       7'h0,
+       raw_crc_sroa_0_0_r0[22:21],
+       1'h0,
+       raw_crc_sroa_0_0_r0[19:18],
+       2'h0,
+       raw_crc_sroa_0_0_r0[15:12],
+       1'h0,
+       raw_crc_sroa_0_0_r0[10:9],
+       1'h0,
+       raw_crc_sroa_0_0_r0[7],
+       2'h0,
+       raw_crc_sroa_0_0_r0[4],
+       1'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{2'h0,
+       raw_crc_sroa_0_0_r0[29:28],
+       2'h0,
+       raw_crc_sroa_0_0_r0[25:24],
+       5'h0,
+       raw_crc_sroa_0_0_r0[18:17],
+       4'h0,
+       raw_crc_sroa_0_0_r0[12:11],
+       1'h0,
+       raw_crc_sroa_0_0_r0[9],
+       1'h0,
+       raw_crc_sroa_0_0_r0[7:5],
+       2'h0,
+       raw_crc_sroa_0_0_r0[2],
+       2'h0},
+     ^{raw_crc_sroa_0_0_r0[31],
+       2'h0,
+       raw_crc_sroa_0_0_r0[28:27],
+       2'h0,
+       raw_crc_sroa_0_0_r0[24:23],
+       5'h0,
+       raw_crc_sroa_0_0_r0[17:16],
+       4'h0,
+       raw_crc_sroa_0_0_r0[11:10],
+       1'h0,
+       raw_crc_sroa_0_0_r0[8],
+       1'h0,
+       raw_crc_sroa_0_0_r0[6:4],
+       2'h0,
+       raw_crc_sroa_0_0_r0[1],
+       1'h0},
+     ^{1'h0,
+       raw_crc_sroa_0_0_r0[30],
+       2'h0,
+       raw_crc_sroa_0_0_r0[27:26],
+       2'h0,
+       raw_crc_sroa_0_0_r0[23:22],
+       5'h0,
+       raw_crc_sroa_0_0_r0[16:15],
+       4'h0,
+       raw_crc_sroa_0_0_r0[10:9],
+       1'h0,
+       raw_crc_sroa_0_0_r0[7],
+       1'h0,
+       raw_crc_sroa_0_0_r0[5:3],
+       2'h0,
+       raw_crc_sroa_0_0_r0[0]},
+     ^{raw_crc_sroa_0_0_r0[31],
+       1'h0,
+       raw_crc_sroa_0_0_r0[29],
+       2'h0,
+       raw_crc_sroa_0_0_r0[26:25],
+       2'h0,
+       raw_crc_sroa_0_0_r0[22:21],
+       5'h0,
+       raw_crc_sroa_0_0_r0[15:14],
+       4'h0,
+       raw_crc_sroa_0_0_r0[9:8],
+       1'h0,
+       raw_crc_sroa_0_0_r0[6],
+       1'h0,
+       raw_crc_sroa_0_0_r0[4:2],
+       2'h0}};
+  wire [31:0]  _GEN_390 =
     first_0_r0s1
       ? 32'hFFFFFFFF
-      : ~or_r0s1__7 | and_r0s1__5
-          ? raw_crc_sroa_0_0_r0s1
+      : ~or_r0s1__5 | and_r0s1__8
+          ? raw_crc_sroa_0_0_r0
           : {parity_r0s1__31,
              parity_r0s1__30,
              parity_r0s1__29,
@@ -19427,304 +20350,377 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
              parity_r0s1__3,
              parity_r0s1__2,
              parity_r0s1__1,
-             parity_r0s1}
-            ^ {parity_r0s1__63,
-               parity_r0s1__62,
-               parity_r0s1__61,
-               parity_r0s1__60,
-               parity_r0s1__59,
-               parity_r0s1__58,
-               parity_r0s1__57,
-               parity_r0s1__56,
-               parity_r0s1__55,
-               parity_r0s1__54,
-               parity_r0s1__53,
-               parity_r0s1__52,
-               parity_r0s1__51,
-               parity_r0s1__50,
-               parity_r0s1__49,
-               parity_r0s1__48,
-               parity_r0s1__47,
-               parity_r0s1__46,
-               parity_r0s1__45,
-               parity_r0s1__44,
-               parity_r0s1__43,
-               parity_r0s1__42,
-               parity_r0s1__41,
-               parity_r0s1__40,
-               parity_r0s1__39,
-               parity_r0s1__38,
-               parity_r0s1__37,
-               parity_r0s1__36,
-               parity_r0s1__35,
-               parity_r0s1__34,
-               parity_r0s1__33,
-               parity_r0s1__32};
-  wire         _GEN_392 = started & _GEN_390;
-  wire         _GEN_393 = ~started | _GEN_10;
-  wire         _GEN_394 = (plan_sroa_54_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_395 = _GEN_168 & ~_GEN_394;
-  wire         _GEN_396 = _GEN_168 & _GEN_394;
-  wire         _GEN_397 = _GEN_169 & (_GEN_395 | _GEN_396);
-  wire         _GEN_398 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_394;
-  wire         _GEN_399 = _GEN_169 & _GEN_396;
-  wire         _GEN_400 =
-    at_sroa_22_0_r0[6:0] == 7'h3F
-    | (plan_sroa_48_0_r0[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
-  wire         _GEN_401 = _GEN_169 & _GEN_167;
-  wire [7:0]   _GEN_402 = {_GEN_197[7:1], _GEN_196 | _GEN_197[0]};
-  wire [2:0]   _GEN_403 = _GEN_193 ? table_r0s7[2:0] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_404 = {_GEN_203[7:1], _GEN_202 | _GEN_203[0]};
-  wire [2:0]   _GEN_405 = _GEN_193 ? table_r0s7[18:16] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_406 = {_GEN_209[7:1], _GEN_208 | _GEN_209[0]};
-  wire [2:0]   _GEN_407 = _GEN_193 ? table_r0s7[34:32] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_408 = {_GEN_215[7:1], _GEN_214 | _GEN_215[0]};
-  wire [2:0]   _GEN_409 = _GEN_193 ? table_r0s7[50:48] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_410 = {_GEN_221[7:1], _GEN_220 | _GEN_221[0]};
-  wire [2:0]   _GEN_411 = _GEN_193 ? table_r0s7[66:64] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_412 = {_GEN_227[7:1], _GEN_226 | _GEN_227[0]};
-  wire [2:0]   _GEN_413 = _GEN_193 ? table_r0s7[82:80] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_414 = {_GEN_233[7:1], _GEN_232 | _GEN_233[0]};
-  wire [2:0]   _GEN_415 = _GEN_193 ? table_r0s7[98:96] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_416 = {_GEN_239[7:1], _GEN_238 | _GEN_239[0]};
-  wire [2:0]   _GEN_417 = _GEN_193 ? table_r0s7[114:112] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_418 = {_GEN_245[7:1], _GEN_244 | _GEN_245[0]};
-  wire [2:0]   _GEN_419 = _GEN_193 ? table_r0s7[130:128] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_420 = {_GEN_251[7:1], _GEN_250 | _GEN_251[0]};
-  wire [2:0]   _GEN_421 = _GEN_193 ? table_r0s7[146:144] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_422 = {_GEN_257[7:1], _GEN_256 | _GEN_257[0]};
-  wire [2:0]   _GEN_423 = _GEN_193 ? table_r0s7[162:160] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_424 = {_GEN_263[7:1], _GEN_262 | _GEN_263[0]};
-  wire [2:0]   _GEN_425 = _GEN_193 ? table_r0s7[178:176] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_426 = {_GEN_269[7:1], _GEN_268 | _GEN_269[0]};
-  wire [2:0]   _GEN_427 = _GEN_193 ? table_r0s7[194:192] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_428 = {_GEN_275[7:1], _GEN_274 | _GEN_275[0]};
-  wire [2:0]   _GEN_429 = _GEN_193 ? table_r0s7[210:208] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_430 = {_GEN_281[7:1], _GEN_280 | _GEN_281[0]};
-  wire [2:0]   _GEN_431 = _GEN_193 ? table_r0s7[226:224] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_432 = {_GEN_287[7:1], _GEN_286 | _GEN_287[0]};
-  wire [2:0]   _GEN_433 = _GEN_193 ? table_r0s7[242:240] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_434 = {_GEN_293[7:1], _GEN_292 | _GEN_293[0]};
-  wire [2:0]   _GEN_435 = _GEN_193 ? table_r0s7[258:256] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_436 = {_GEN_299[7:1], _GEN_298 | _GEN_299[0]};
-  wire [2:0]   _GEN_437 = _GEN_193 ? table_r0s7[274:272] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_438 = {_GEN_305[7:1], _GEN_304 | _GEN_305[0]};
-  wire [2:0]   _GEN_439 = _GEN_193 ? table_r0s7[290:288] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_440 = {_GEN_311[7:1], _GEN_310 | _GEN_311[0]};
-  wire [2:0]   _GEN_441 = _GEN_193 ? table_r0s7[306:304] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_442 = {_GEN_317[7:1], _GEN_316 | _GEN_317[0]};
-  wire [2:0]   _GEN_443 = _GEN_193 ? table_r0s7[322:320] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_444 = {_GEN_323[7:1], _GEN_322 | _GEN_323[0]};
-  wire [2:0]   _GEN_445 = _GEN_193 ? table_r0s7[338:336] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_446 = {_GEN_329[7:1], _GEN_328 | _GEN_329[0]};
-  wire [2:0]   _GEN_447 = _GEN_193 ? table_r0s7[354:352] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_448 = {_GEN_335[7:1], _GEN_334 | _GEN_335[0]};
-  wire [2:0]   _GEN_449 = _GEN_193 ? table_r0s7[370:368] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_450 = {_GEN_341[7:1], _GEN_340 | _GEN_341[0]};
-  wire [2:0]   _GEN_451 = _GEN_193 ? table_r0s7[386:384] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_452 = {_GEN_347[7:1], _GEN_346 | _GEN_347[0]};
-  wire [2:0]   _GEN_453 = _GEN_193 ? table_r0s7[402:400] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_454 = {_GEN_353[7:1], _GEN_352 | _GEN_353[0]};
-  wire [2:0]   _GEN_455 = _GEN_193 ? table_r0s7[418:416] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_456 = {_GEN_359[7:1], _GEN_358 | _GEN_359[0]};
-  wire [2:0]   _GEN_457 = _GEN_193 ? table_r0s7[434:432] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_458 = {_GEN_365[7:1], _GEN_364 | _GEN_365[0]};
-  wire [2:0]   _GEN_459 = _GEN_193 ? table_r0s7[450:448] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_460 = {_GEN_371[7:1], _GEN_370 | _GEN_371[0]};
-  wire [2:0]   _GEN_461 = _GEN_193 ? table_r0s7[466:464] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_462 = {_GEN_377[7:1], _GEN_376 | _GEN_377[0]};
-  wire [2:0]   _GEN_463 = _GEN_193 ? table_r0s7[482:480] : sroa_speculated_4_r0s7;
-  wire [7:0]   _GEN_464 = {_GEN_383[7:1], _GEN_382 | _GEN_383[0]};
-  wire [2:0]   _GEN_465 = _GEN_193 ? table_r0s7[498:496] : sroa_speculated_4_r0s7;
+             parity_r0s1} ^ _GEN_389;
+  wire         _GEN_391 = ~started | _GEN_13;
+  wire         _GEN_392 = (plan_sroa_54_0_r0s1[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_393 = and_r0s1__9 & ~_GEN_392;
+  wire         _GEN_394 = and_r0s1__9 & _GEN_392;
+  wire         _GEN_395 = _GEN_393 | _GEN_394;
+  wire         _GEN_396 = ~started | loadedv203_r0s1 | first_0_r0s1;
+  wire         _GEN_397 = at_sroa_11_0_r0[1:0] == 2'h1 | cmp_i1733_r0s2;
+  wire         _GEN_398 = ~started | loadedv203_r0s2 | first_0_r0s2;
+  wire         _GEN_399 = ~started | _GEN_12;
+  wire         _GEN_400 = at_sroa_22_0_r0[6:0] == 7'h3F | cmp_i1782_r0s2;
+  wire         _GEN_401 = ~started | _GEN_388;
+  wire         _GEN_402 = ~started | _GEN_14;
+  wire [7:0]   _GEN_403 = {_GEN_199[7:1], _GEN_198 | _GEN_199[0]};
+  wire [2:0]   _GEN_404 = _GEN_195 ? table_r0s10[2:0] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_405 = {_GEN_205[7:1], _GEN_204 | _GEN_205[0]};
+  wire [2:0]   _GEN_406 = _GEN_195 ? table_r0s10[18:16] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_407 = {_GEN_211[7:1], _GEN_210 | _GEN_211[0]};
+  wire [2:0]   _GEN_408 = _GEN_195 ? table_r0s10[34:32] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_409 = {_GEN_217[7:1], _GEN_216 | _GEN_217[0]};
+  wire [2:0]   _GEN_410 = _GEN_195 ? table_r0s10[50:48] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_411 = {_GEN_223[7:1], _GEN_222 | _GEN_223[0]};
+  wire [2:0]   _GEN_412 = _GEN_195 ? table_r0s10[66:64] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_413 = {_GEN_229[7:1], _GEN_228 | _GEN_229[0]};
+  wire [2:0]   _GEN_414 = _GEN_195 ? table_r0s10[82:80] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_415 = {_GEN_235[7:1], _GEN_234 | _GEN_235[0]};
+  wire [2:0]   _GEN_416 = _GEN_195 ? table_r0s10[98:96] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_417 = {_GEN_241[7:1], _GEN_240 | _GEN_241[0]};
+  wire [2:0]   _GEN_418 = _GEN_195 ? table_r0s10[114:112] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_419 = {_GEN_247[7:1], _GEN_246 | _GEN_247[0]};
+  wire [2:0]   _GEN_420 = _GEN_195 ? table_r0s10[130:128] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_421 = {_GEN_253[7:1], _GEN_252 | _GEN_253[0]};
+  wire [2:0]   _GEN_422 = _GEN_195 ? table_r0s10[146:144] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_423 = {_GEN_259[7:1], _GEN_258 | _GEN_259[0]};
+  wire [2:0]   _GEN_424 = _GEN_195 ? table_r0s10[162:160] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_425 = {_GEN_265[7:1], _GEN_264 | _GEN_265[0]};
+  wire [2:0]   _GEN_426 = _GEN_195 ? table_r0s10[178:176] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_427 = {_GEN_271[7:1], _GEN_270 | _GEN_271[0]};
+  wire [2:0]   _GEN_428 = _GEN_195 ? table_r0s10[194:192] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_429 = {_GEN_277[7:1], _GEN_276 | _GEN_277[0]};
+  wire [2:0]   _GEN_430 = _GEN_195 ? table_r0s10[210:208] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_431 = {_GEN_283[7:1], _GEN_282 | _GEN_283[0]};
+  wire [2:0]   _GEN_432 = _GEN_195 ? table_r0s10[226:224] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_433 = {_GEN_289[7:1], _GEN_288 | _GEN_289[0]};
+  wire [2:0]   _GEN_434 = _GEN_195 ? table_r0s10[242:240] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_435 = {_GEN_295[7:1], _GEN_294 | _GEN_295[0]};
+  wire [2:0]   _GEN_436 = _GEN_195 ? table_r0s10[258:256] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_437 = {_GEN_301[7:1], _GEN_300 | _GEN_301[0]};
+  wire [2:0]   _GEN_438 = _GEN_195 ? table_r0s10[274:272] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_439 = {_GEN_307[7:1], _GEN_306 | _GEN_307[0]};
+  wire [2:0]   _GEN_440 = _GEN_195 ? table_r0s10[290:288] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_441 = {_GEN_313[7:1], _GEN_312 | _GEN_313[0]};
+  wire [2:0]   _GEN_442 = _GEN_195 ? table_r0s10[306:304] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_443 = {_GEN_319[7:1], _GEN_318 | _GEN_319[0]};
+  wire [2:0]   _GEN_444 = _GEN_195 ? table_r0s10[322:320] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_445 = {_GEN_325[7:1], _GEN_324 | _GEN_325[0]};
+  wire [2:0]   _GEN_446 = _GEN_195 ? table_r0s10[338:336] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_447 = {_GEN_331[7:1], _GEN_330 | _GEN_331[0]};
+  wire [2:0]   _GEN_448 = _GEN_195 ? table_r0s10[354:352] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_449 = {_GEN_337[7:1], _GEN_336 | _GEN_337[0]};
+  wire [2:0]   _GEN_450 = _GEN_195 ? table_r0s10[370:368] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_451 = {_GEN_343[7:1], _GEN_342 | _GEN_343[0]};
+  wire [2:0]   _GEN_452 = _GEN_195 ? table_r0s10[386:384] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_453 = {_GEN_349[7:1], _GEN_348 | _GEN_349[0]};
+  wire [2:0]   _GEN_454 = _GEN_195 ? table_r0s10[402:400] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_455 = {_GEN_355[7:1], _GEN_354 | _GEN_355[0]};
+  wire [2:0]   _GEN_456 = _GEN_195 ? table_r0s10[418:416] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_457 = {_GEN_361[7:1], _GEN_360 | _GEN_361[0]};
+  wire [2:0]   _GEN_458 = _GEN_195 ? table_r0s10[434:432] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_459 = {_GEN_367[7:1], _GEN_366 | _GEN_367[0]};
+  wire [2:0]   _GEN_460 = _GEN_195 ? table_r0s10[450:448] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_461 = {_GEN_373[7:1], _GEN_372 | _GEN_373[0]};
+  wire [2:0]   _GEN_462 = _GEN_195 ? table_r0s10[466:464] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_463 = {_GEN_379[7:1], _GEN_378 | _GEN_379[0]};
+  wire [2:0]   _GEN_464 = _GEN_195 ? table_r0s10[482:480] : sroa_speculated_4_r0s10;
+  wire [7:0]   _GEN_465 = {_GEN_385[7:1], _GEN_384 | _GEN_385[0]};
+  wire [2:0]   _GEN_466 = _GEN_195 ? table_r0s10[498:496] : sroa_speculated_4_r0s10;
+  wire         _GEN_467 = _GEN_172 & _GEN_170;
   always_ff @(posedge clk) begin
-    if (_GEN_11)
-      and_r0s1 <= ~first_0_r0 & (_GEN_169 & _GEN_14 | (|plan_sroa_5_0_r0));
-    if (_GEN_10)
+    if (_GEN_14)
+      and_r0s1 <= _GEN_19;
+    if (_GEN_13)
       and_r0s2 <= and_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       and_r0s3 <= and_r0s2;
-    if (_GEN_8)
-      and_r0s4 <= and_r0s3;
-    if (_GEN_7)
-      and_r0s5 <= and_r0s4;
-    if (_GEN_6)
-      and_r0s6 <= and_r0s5;
-    if (_GEN_5)
-      and_r0s7 <= and_r0s6;
-    if (_GEN_4)
-      and_r0s8 <= and_r0s7;
-    if (_GEN_3)
-      and_r0s9 <= and_r0s8;
-    if (_GEN_2)
-      and_r0s10 <= and_r0s9;
-    if (_GEN_1)
-      and_r0s11 <= and_r0s10;
-    if (_GEN_0)
-      and_r0s12 <= and_r0s11;
-    if (_GEN_11)
-      shl_i4228_r0s1 <= {~(_GEN_170 | ~_GEN_173), 518'h0};
-    if (_GEN_10)
-      shl_i4228_r0s2 <= shl_i4228_r0s1;
-    if (_GEN_11)
-      or_r0s1 <= _GEN_176;
-    if (_GEN_10)
-      or_r0s2 <= or_r0s1;
-    if (_GEN_11)
-      and_r0s1__1 <= _GEN_175;
-    if (_GEN_10) begin
-      and_r0s2__1 <= and_r0s1__1;
-      add_i4084_r0s2 <= {1'h0, place_sroa_0_0_r0} + 5'h1;
-      place_sroa_0_0_r0s2 <= place_sroa_0_0_r0;
-    end
-    if (_GEN_11) begin
-      or_r0s1__1 <= _GEN_177 | _GEN_167 & _GEN_26;
-      select_r0s1 <= _GEN_177 ? 8'h10 : 8'h8;
-      ref_tmp175_sroa_0_0_r0s1 <=
-        _GEN_180 | _GEN_181 & _GEN_182
-          ? (_GEN_180 | _GEN_24 ? 8'h10 : _GEN_183 ? 8'h8 : 8'h4)
-          : _GEN_184 ? {7'h1, _GEN_185} : plan_sroa_44_0_r0 ? 8'hB : 8'h8;
-      xor_r0s1 <= ~_GEN_26;
-    end
-    if (_GEN_10)
-      count_sroa_0_0_ph_r0s2 <=
-        or_r0s1__1 ? select_r0s1[4:0] : ref_tmp175_sroa_0_0_r0s1[4:0] + {1'h0, _GEN_186};
-    if (_GEN_11)
-      closes_0129634_r0s1 <= ~(_GEN_169 | _GEN_174);
-    if (_GEN_10)
-      v1126_r0s2 <= closes_0129634_r0s1 & (|place_sroa_0_0_r0);
-    if (_GEN_9)
-      or_r0s3 <= shl_i4228_r0s2 | {1'h0, _GEN_188 | v1126_r0s2, 517'h0};
-    if (_GEN_8)
-      or_r0s4 <= or_r0s3;
-    if (_GEN_7)
-      or_r0s5 <= or_r0s4;
-    if (_GEN_6)
-      or_r0s6 <= or_r0s5;
-    if (_GEN_5)
-      or_r0s7 <= or_r0s6;
-    if (_GEN_4)
-      or_r0s8 <= or_r0s7;
-    if (_GEN_3)
-      or_r0s9 <= or_r0s8;
-    if (_GEN_2)
-      or_r0s10 <= or_r0s9;
-    if (_GEN_1)
-      or_r0s11 <= or_r0s10;
-    if (_GEN_0)
-      or_r0s12 <= or_r0s11;
-    if (_GEN_9)
-      or_r0s3__1 <= or_r0s2;
-    if (_GEN_8)
-      or_r0s4__1 <= or_r0s3__1;
-    if (_GEN_7)
-      or_r0s5__1 <= or_r0s4__1;
-    if (_GEN_6)
-      or_r0s6__1 <= or_r0s5__1;
-    if (_GEN_5)
-      or_r0s7__1 <= or_r0s6__1;
-    if (_GEN_4)
-      or_r0s8__1 <= or_r0s7__1;
-    if (_GEN_3)
-      or_r0s9__1 <= or_r0s8__1;
-    if (_GEN_2)
-      or_r0s10__1 <= or_r0s9__1;
-    if (_GEN_1)
-      or_r0s11__1 <= or_r0s10__1;
-    if (_GEN_0)
-      or_r0s12__1 <= or_r0s11__1;
-    if (_GEN_9)
-      and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_8)
-      and_r0s4__1 <= and_r0s3__1;
-    if (_GEN_7)
-      and_r0s5__1 <= and_r0s4__1;
-    if (_GEN_6)
-      and_r0s6__1 <= and_r0s5__1;
-    if (_GEN_5)
-      and_r0s7__1 <= and_r0s6__1;
-    if (_GEN_4)
-      and_r0s8__1 <= and_r0s7__1;
-    if (_GEN_3)
-      and_r0s9__1 <= and_r0s8__1;
-    if (_GEN_2)
-      and_r0s10__1 <= and_r0s9__1;
-    if (_GEN_1)
-      and_r0s11__1 <= and_r0s10__1;
-    if (_GEN_0)
-      and_r0s12__1 <= and_r0s11__1;
-    if (_GEN_11)
-      widths_in_r0s1 <= widths_in_dout;
-    if (_GEN_10)
-      widths_in_r0s2 <= widths_in_r0s1;
-    if (_GEN_9)
-      widths_in_r0s3 <= widths_in_r0s2;
-    if (_GEN_8)
-      widths_in_r0s4 <= widths_in_r0s3;
-    if (_GEN_7)
-      widths_in_r0s5 <= widths_in_r0s4;
-    if (_GEN_6)
-      widths_in_r0s6 <= widths_in_r0s5;
-    if (_GEN_5)
-      widths_in_r0s7 <= widths_in_r0s6;
-    if (_GEN_4)
-      widths_in_r0s8 <= widths_in_r0s7;
-    if (_GEN_3)
-      widths_in_r0s9 <= widths_in_r0s8;
-    if (_GEN_2)
-      widths_in_r0s10 <= widths_in_r0s9;
-    if (_GEN_1)
-      widths_in_r0s11 <= widths_in_r0s10;
-    if (_GEN_0)
-      widths_in_r0s12 <= widths_in_r0s11;
-    if (_GEN_10)
-      or_r0s2__1 <= or_r0s1__1;
-    if (_GEN_9)
-      or_r0s3__2 <= or_r0s2__1;
-    if (_GEN_8)
-      or_r0s4__2 <= or_r0s3__2;
-    if (_GEN_7)
-      or_r0s5__2 <= or_r0s4__2;
-    if (_GEN_6)
-      or_r0s6__2 <= or_r0s5__2;
-    if (_GEN_5)
-      or_r0s7__2 <= or_r0s6__2;
-    if (_GEN_4)
-      or_r0s8__2 <= or_r0s7__2;
-    if (_GEN_3)
-      or_r0s9__2 <= or_r0s8__2;
-    if (_GEN_2)
-      or_r0s10__2 <= or_r0s9__2;
-    if (_GEN_1)
-      or_r0s11__2 <= or_r0s10__2;
-    if (_GEN_0)
-      or_r0s12__2 <= or_r0s11__2;
-    if (_GEN_11)
+    if (_GEN_14)
+      index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
+    if (_GEN_13)
+      index_sroa_0_0_r0s2 <= index_sroa_0_0_r0s1;
+    if (_GEN_12)
+      index_sroa_0_0_r0s3 <= index_sroa_0_0_r0s2;
+    if (_GEN_14)
       rows_r0s1 <= rows_dout;
-    if (_GEN_10)
+    if (_GEN_13)
       rows_r0s2 <= rows_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       rows_r0s3 <= rows_r0s2;
-    if (_GEN_8)
-      rows_r0s4 <= rows_r0s3;
-    if (_GEN_7)
-      rows_r0s5 <= rows_r0s4;
-    if (_GEN_6)
-      rows_r0s6 <= rows_r0s5;
-    if (_GEN_5)
-      rows_r0s7 <= rows_r0s6;
-    if (_GEN_4)
-      rows_r0s8 <= rows_r0s7;
-    if (_GEN_3)
-      rows_r0s9 <= rows_r0s8;
-    if (_GEN_2)
-      rows_r0s10 <= rows_r0s9;
-    if (_GEN_1)
-      rows_r0s11 <= rows_r0s10;
-    if (_GEN_0)
-      rows_r0s12 <= rows_r0s11;
+    if (_GEN_14)
+      and_r0s1__1 <= _GEN_23;
+    if (_GEN_13)
+      and_r0s2__1 <= and_r0s1__1;
+    if (_GEN_12)
+      and_r0s3__1 <= and_r0s2__1;
+    if (_GEN_14)
+      or_cond89_r0s1 <= ~plan_sroa_39_0_r0 | _GEN_168;
+    if (_GEN_13)
+      or_cond89_r0s2 <= or_cond89_r0s1;
+    if (_GEN_12)
+      or_cond89_r0s3 <= or_cond89_r0s2;
+    if (_GEN_13)
+      at_sroa_0_0_r0s2 <= at_sroa_0_0_r0;
+    if (_GEN_12) begin
+      at_sroa_0_0_r0s3 <= at_sroa_0_0_r0s2;
+      at_sroa_28_0_r0s3 <= at_sroa_28_0_r0;
+    end
+    if (_GEN_14)
+      and_r0s1__2 <= _GEN_23 & _GEN_169;
+    if (_GEN_13)
+      and_r0s2__2 <= and_r0s1__2;
+    if (_GEN_12)
+      and_r0s3__2 <= and_r0s2__2;
+    if (_GEN_14)
+      and_r0s1__3 <= ~first_0_r0 & (_GEN_172 & _GEN_17 | (|plan_sroa_5_0_r0));
+    if (_GEN_13)
+      and_r0s2__3 <= and_r0s1__3;
+    if (_GEN_12)
+      and_r0s3__3 <= and_r0s2__3;
     if (_GEN_11)
-      select_r0s1__1 <=
-        _GEN_177
+      and_r0s4 <= and_r0s3__3;
+    if (_GEN_10)
+      and_r0s5 <= and_r0s4;
+    if (_GEN_9)
+      and_r0s6 <= and_r0s5;
+    if (_GEN_8)
+      and_r0s7 <= and_r0s6;
+    if (_GEN_7)
+      and_r0s8 <= and_r0s7;
+    if (_GEN_6)
+      and_r0s9 <= and_r0s8;
+    if (_GEN_5)
+      and_r0s10 <= and_r0s9;
+    if (_GEN_4)
+      and_r0s11 <= and_r0s10;
+    if (_GEN_3)
+      and_r0s12 <= and_r0s11;
+    if (_GEN_2)
+      and_r0s13 <= and_r0s12;
+    if (_GEN_1)
+      and_r0s14 <= and_r0s13;
+    if (_GEN_0)
+      and_r0s15 <= and_r0s14;
+    if (_GEN_14)
+      select_r0s1 <= _GEN_173;
+    if (_GEN_13)
+      select_r0s2 <= select_r0s1;
+    if (_GEN_12)
+      select_r0s3 <= select_r0s2;
+    if (_GEN_11)
+      select_r0s4 <= select_r0s3;
+    if (_GEN_10)
+      select_r0s5 <= select_r0s4;
+    if (_GEN_14)
+      or_r0s1 <= _GEN_176;
+    if (_GEN_13)
+      or_r0s2 <= or_r0s1;
+    if (_GEN_12)
+      or_r0s3 <= or_r0s2;
+    if (_GEN_11)
+      or_r0s4 <= or_r0s3;
+    if (_GEN_10)
+      or_r0s5 <= or_r0s4;
+    if (_GEN_14)
+      and_r0s1__4 <= _GEN_175;
+    if (_GEN_13)
+      and_r0s2__4 <= and_r0s1__4;
+    if (_GEN_12)
+      and_r0s3__4 <= and_r0s2__4;
+    if (_GEN_11)
+      and_r0s4__1 <= and_r0s3__4;
+    if (_GEN_10)
+      and_r0s5__1 <= and_r0s4__1;
+    if (_GEN_14)
+      or_r0s1__1 <= _GEN_179 | _GEN_170 & _GEN_169;
+    if (_GEN_13)
+      or_r0s2__1 <= or_r0s1__1;
+    if (_GEN_12)
+      or_r0s3__1 <= or_r0s2__1;
+    if (_GEN_11)
+      or_r0s4__1 <= or_r0s3__1;
+    if (_GEN_14)
+      select_r0s1__1 <= _GEN_179 ? 8'h10 : 8'h8;
+    if (_GEN_13)
+      select_r0s2__1 <= select_r0s1__1;
+    if (_GEN_12)
+      select_r0s3__1 <= select_r0s2__1;
+    if (_GEN_11)
+      select_r0s4__1 <= select_r0s3__1;
+    if (_GEN_14)
+      ref_tmp179_sroa_0_0_r0s1 <=
+        _GEN_182 | _GEN_183 & _GEN_184
+          ? (_GEN_182 | _GEN_168 ? 8'h10 : _GEN_185 ? 8'h8 : 8'h4)
+          : _GEN_186 ? {7'h1, _GEN_187} : plan_sroa_44_0_r0 ? 8'hB : 8'h8;
+    if (_GEN_13)
+      ref_tmp179_sroa_0_0_r0s2 <= ref_tmp179_sroa_0_0_r0s1;
+    if (_GEN_12)
+      ref_tmp179_sroa_0_0_r0s3 <= ref_tmp179_sroa_0_0_r0s2;
+    if (_GEN_11)
+      ref_tmp179_sroa_0_0_r0s4 <= ref_tmp179_sroa_0_0_r0s3;
+    if (_GEN_14)
+      xor_r0s1 <= ~_GEN_169;
+    if (_GEN_13)
+      xor_r0s2 <= xor_r0s1;
+    if (_GEN_12)
+      xor_r0s3 <= xor_r0s2;
+    if (_GEN_11)
+      xor_r0s4 <= xor_r0s3;
+    if (_GEN_10)
+      count_sroa_0_0_ph_r0s5 <=
+        or_r0s4__1
+          ? select_r0s4__1[4:0]
+          : ref_tmp179_sroa_0_0_r0s4[4:0] + {1'h0, _GEN_188};
+    if (_GEN_14)
+      closes_0129630_r0s1 <= ~(_GEN_172 | _GEN_174);
+    if (_GEN_13)
+      closes_0129630_r0s2 <= closes_0129630_r0s1;
+    if (_GEN_12)
+      closes_0129630_r0s3 <= closes_0129630_r0s2;
+    if (_GEN_11)
+      closes_0129630_r0s4 <= closes_0129630_r0s3;
+    if (_GEN_10)
+      closes_0129630_r0s5 <= closes_0129630_r0s4;
+    if (_GEN_9)
+      or_r0s6 <=
+        {select_r0s5, _GEN_190 | closes_0129630_r0s5 & (|place_sroa_0_0_r0), 517'h0};
+    if (_GEN_8)
+      or_r0s7 <= or_r0s6;
+    if (_GEN_7)
+      or_r0s8 <= or_r0s7;
+    if (_GEN_6)
+      or_r0s9 <= or_r0s8;
+    if (_GEN_5)
+      or_r0s10 <= or_r0s9;
+    if (_GEN_4)
+      or_r0s11 <= or_r0s10;
+    if (_GEN_3)
+      or_r0s12 <= or_r0s11;
+    if (_GEN_2)
+      or_r0s13 <= or_r0s12;
+    if (_GEN_1)
+      or_r0s14 <= or_r0s13;
+    if (_GEN_0)
+      or_r0s15 <= or_r0s14;
+    if (_GEN_9)
+      or_r0s6__1 <= or_r0s5;
+    if (_GEN_8)
+      or_r0s7__1 <= or_r0s6__1;
+    if (_GEN_7)
+      or_r0s8__1 <= or_r0s7__1;
+    if (_GEN_6)
+      or_r0s9__1 <= or_r0s8__1;
+    if (_GEN_5)
+      or_r0s10__1 <= or_r0s9__1;
+    if (_GEN_4)
+      or_r0s11__1 <= or_r0s10__1;
+    if (_GEN_3)
+      or_r0s12__1 <= or_r0s11__1;
+    if (_GEN_2)
+      or_r0s13__1 <= or_r0s12__1;
+    if (_GEN_1)
+      or_r0s14__1 <= or_r0s13__1;
+    if (_GEN_0)
+      or_r0s15__1 <= or_r0s14__1;
+    if (_GEN_9)
+      and_r0s6__1 <= and_r0s5__1;
+    if (_GEN_8)
+      and_r0s7__1 <= and_r0s6__1;
+    if (_GEN_7)
+      and_r0s8__1 <= and_r0s7__1;
+    if (_GEN_6)
+      and_r0s9__1 <= and_r0s8__1;
+    if (_GEN_5)
+      and_r0s10__1 <= and_r0s9__1;
+    if (_GEN_4)
+      and_r0s11__1 <= and_r0s10__1;
+    if (_GEN_3)
+      and_r0s12__1 <= and_r0s11__1;
+    if (_GEN_2)
+      and_r0s13__1 <= and_r0s12__1;
+    if (_GEN_1)
+      and_r0s14__1 <= and_r0s13__1;
+    if (_GEN_0)
+      and_r0s15__1 <= and_r0s14__1;
+    if (_GEN_14)
+      widths_in_r0s1 <= widths_in_dout;
+    if (_GEN_13)
+      widths_in_r0s2 <= widths_in_r0s1;
+    if (_GEN_12)
+      widths_in_r0s3 <= widths_in_r0s2;
+    if (_GEN_11)
+      widths_in_r0s4 <= widths_in_r0s3;
+    if (_GEN_10)
+      widths_in_r0s5 <= widths_in_r0s4;
+    if (_GEN_9)
+      widths_in_r0s6 <= widths_in_r0s5;
+    if (_GEN_8)
+      widths_in_r0s7 <= widths_in_r0s6;
+    if (_GEN_7)
+      widths_in_r0s8 <= widths_in_r0s7;
+    if (_GEN_6)
+      widths_in_r0s9 <= widths_in_r0s8;
+    if (_GEN_5)
+      widths_in_r0s10 <= widths_in_r0s9;
+    if (_GEN_4)
+      widths_in_r0s11 <= widths_in_r0s10;
+    if (_GEN_3)
+      widths_in_r0s12 <= widths_in_r0s11;
+    if (_GEN_2)
+      widths_in_r0s13 <= widths_in_r0s12;
+    if (_GEN_1)
+      widths_in_r0s14 <= widths_in_r0s13;
+    if (_GEN_0)
+      widths_in_r0s15 <= widths_in_r0s14;
+    if (_GEN_10)
+      or_r0s5__1 <= or_r0s4__1;
+    if (_GEN_9)
+      or_r0s6__2 <= or_r0s5__1;
+    if (_GEN_8)
+      or_r0s7__2 <= or_r0s6__2;
+    if (_GEN_7)
+      or_r0s8__2 <= or_r0s7__2;
+    if (_GEN_6)
+      or_r0s9__2 <= or_r0s8__2;
+    if (_GEN_5)
+      or_r0s10__2 <= or_r0s9__2;
+    if (_GEN_4)
+      or_r0s11__2 <= or_r0s10__2;
+    if (_GEN_3)
+      or_r0s12__2 <= or_r0s11__2;
+    if (_GEN_2)
+      or_r0s13__2 <= or_r0s12__2;
+    if (_GEN_1)
+      or_r0s14__2 <= or_r0s13__2;
+    if (_GEN_0)
+      or_r0s15__2 <= or_r0s14__2;
+    if (_GEN_11)
+      rows_r0s4 <= rows_r0s3;
+    if (_GEN_10)
+      rows_r0s5 <= rows_r0s4;
+    if (_GEN_9)
+      rows_r0s6 <= rows_r0s5;
+    if (_GEN_8)
+      rows_r0s7 <= rows_r0s6;
+    if (_GEN_7)
+      rows_r0s8 <= rows_r0s7;
+    if (_GEN_6)
+      rows_r0s9 <= rows_r0s8;
+    if (_GEN_5)
+      rows_r0s10 <= rows_r0s9;
+    if (_GEN_4)
+      rows_r0s11 <= rows_r0s10;
+    if (_GEN_3)
+      rows_r0s12 <= rows_r0s11;
+    if (_GEN_2)
+      rows_r0s13 <= rows_r0s12;
+    if (_GEN_1)
+      rows_r0s14 <= rows_r0s13;
+    if (_GEN_0)
+      rows_r0s15 <= rows_r0s14;
+    if (_GEN_14)
+      select_r0s1__2 <=
+        _GEN_179
           ? rows_dout[511:8]
           : {256'h0,
              rows_dout[503:496],
@@ -19758,5446 +20754,5772 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
              rows_dout[55:48],
              rows_dout[39:32],
              rows_dout[23:16]};
+    if (_GEN_13)
+      select_r0s2__2 <= select_r0s1__2;
+    if (_GEN_12)
+      select_r0s3__2 <= select_r0s2__2;
+    if (_GEN_11)
+      select_r0s4__2 <= select_r0s3__2;
     if (_GEN_10)
-      select_r0s2 <= select_r0s1__1;
+      select_r0s5__1 <= select_r0s4__2;
     if (_GEN_9)
-      select_r0s3 <= select_r0s2;
+      select_r0s6 <= select_r0s5__1;
     if (_GEN_8)
-      select_r0s4 <= select_r0s3;
-    if (_GEN_7)
-      select_r0s5 <= select_r0s4;
-    if (_GEN_6)
-      select_r0s6 <= select_r0s5;
-    if (_GEN_5)
       select_r0s7 <= select_r0s6;
-    if (_GEN_4)
+    if (_GEN_7)
       select_r0s8 <= select_r0s7;
-    if (_GEN_3)
+    if (_GEN_6)
       select_r0s9 <= select_r0s8;
-    if (_GEN_2)
+    if (_GEN_5)
       select_r0s10 <= select_r0s9;
-    if (_GEN_1)
+    if (_GEN_4)
       select_r0s11 <= select_r0s10;
-    if (_GEN_0)
+    if (_GEN_3)
       select_r0s12 <= select_r0s11;
-    if (_GEN_11)
-      or_r0s1__2 <= _GEN_180 | _GEN_184;
-    if (_GEN_10)
+    if (_GEN_2)
+      select_r0s13 <= select_r0s12;
+    if (_GEN_1)
+      select_r0s14 <= select_r0s13;
+    if (_GEN_0)
+      select_r0s15 <= select_r0s14;
+    if (_GEN_14)
+      or_r0s1__2 <= _GEN_182 | _GEN_186;
+    if (_GEN_13)
       or_r0s2__2 <= or_r0s1__2;
+    if (_GEN_12)
+      or_r0s3__2 <= or_r0s2__2;
+    if (_GEN_11)
+      or_r0s4__2 <= or_r0s3__2;
+    if (_GEN_10)
+      or_r0s5__2 <= or_r0s4__2;
     if (_GEN_9)
-      or_r0s3__3 <= or_r0s2__2;
+      or_r0s6__3 <= or_r0s5__2;
     if (_GEN_8)
-      or_r0s4__3 <= or_r0s3__3;
-    if (_GEN_7)
-      or_r0s5__3 <= or_r0s4__3;
-    if (_GEN_6)
-      or_r0s6__3 <= or_r0s5__3;
-    if (_GEN_5)
       or_r0s7__3 <= or_r0s6__3;
-    if (_GEN_4)
+    if (_GEN_7)
       or_r0s8__3 <= or_r0s7__3;
-    if (_GEN_3)
+    if (_GEN_6)
       or_r0s9__3 <= or_r0s8__3;
-    if (_GEN_2)
+    if (_GEN_5)
       or_r0s10__3 <= or_r0s9__3;
-    if (_GEN_1)
+    if (_GEN_4)
       or_r0s11__3 <= or_r0s10__3;
-    if (_GEN_0)
+    if (_GEN_3)
       or_r0s12__3 <= or_r0s11__3;
+    if (_GEN_2)
+      or_r0s13__3 <= or_r0s12__3;
+    if (_GEN_1)
+      or_r0s14__3 <= or_r0s13__3;
+    if (_GEN_0)
+      or_r0s15__3 <= or_r0s14__3;
+    if (_GEN_14)
+      and_r0s1__5 <= _GEN_182;
+    if (_GEN_13)
+      and_r0s2__5 <= and_r0s1__5;
+    if (_GEN_12)
+      and_r0s3__5 <= and_r0s2__5;
     if (_GEN_11)
-      and_r0s1__2 <= _GEN_180;
+      and_r0s4__2 <= and_r0s3__5;
     if (_GEN_10)
-      and_r0s2__2 <= and_r0s1__2;
-    if (_GEN_9)
-      and_r0s3__2 <= and_r0s2__2;
-    if (_GEN_8)
-      and_r0s4__2 <= and_r0s3__2;
-    if (_GEN_7)
       and_r0s5__2 <= and_r0s4__2;
-    if (_GEN_6)
+    if (_GEN_9)
       and_r0s6__2 <= and_r0s5__2;
-    if (_GEN_5)
+    if (_GEN_8)
       and_r0s7__2 <= and_r0s6__2;
-    if (_GEN_4)
+    if (_GEN_7)
       and_r0s8__2 <= and_r0s7__2;
-    if (_GEN_3)
+    if (_GEN_6)
       and_r0s9__2 <= and_r0s8__2;
-    if (_GEN_2)
+    if (_GEN_5)
       and_r0s10__2 <= and_r0s9__2;
-    if (_GEN_1)
+    if (_GEN_4)
       and_r0s11__2 <= and_r0s10__2;
-    if (_GEN_0)
+    if (_GEN_3)
       and_r0s12__2 <= and_r0s11__2;
-    if (_GEN_11)
-      raw_sroa_0_0_r0s1 <= _GEN_189;
-    if (_GEN_10)
-      raw_sroa_0_0_r0s2 <= raw_sroa_0_0_r0s1;
-    if (_GEN_9)
-      raw_sroa_0_0_r0s3 <= raw_sroa_0_0_r0s2;
-    if (_GEN_8)
-      raw_sroa_0_0_r0s4 <= raw_sroa_0_0_r0s3;
-    if (_GEN_7)
-      raw_sroa_0_0_r0s5 <= raw_sroa_0_0_r0s4;
-    if (_GEN_6)
-      raw_sroa_0_0_r0s6 <= raw_sroa_0_0_r0s5;
-    if (_GEN_5)
-      raw_sroa_0_0_r0s7 <= raw_sroa_0_0_r0s6;
-    if (_GEN_4)
-      raw_sroa_0_0_r0s8 <= raw_sroa_0_0_r0s7;
-    if (_GEN_3)
-      raw_sroa_0_0_r0s9 <= raw_sroa_0_0_r0s8;
     if (_GEN_2)
-      raw_sroa_0_0_r0s10 <= raw_sroa_0_0_r0s9;
+      and_r0s13__2 <= and_r0s12__2;
     if (_GEN_1)
-      raw_sroa_0_0_r0s11 <= raw_sroa_0_0_r0s10;
+      and_r0s14__2 <= and_r0s13__2;
     if (_GEN_0)
+      and_r0s15__2 <= and_r0s14__2;
+    if (_GEN_14)
+      raw_sroa_0_0_r0s1 <= _GEN_191;
+    if (_GEN_13)
+      raw_sroa_0_0_r0s2 <= raw_sroa_0_0_r0s1;
+    if (_GEN_12)
+      raw_sroa_0_0_r0s3 <= raw_sroa_0_0_r0s2;
+    if (_GEN_11)
+      raw_sroa_0_0_r0s4 <= raw_sroa_0_0_r0s3;
+    if (_GEN_10)
+      raw_sroa_0_0_r0s5 <= raw_sroa_0_0_r0s4;
+    if (_GEN_9)
+      raw_sroa_0_0_r0s6 <= raw_sroa_0_0_r0s5;
+    if (_GEN_8)
+      raw_sroa_0_0_r0s7 <= raw_sroa_0_0_r0s6;
+    if (_GEN_7)
+      raw_sroa_0_0_r0s8 <= raw_sroa_0_0_r0s7;
+    if (_GEN_6)
+      raw_sroa_0_0_r0s9 <= raw_sroa_0_0_r0s8;
+    if (_GEN_5)
+      raw_sroa_0_0_r0s10 <= raw_sroa_0_0_r0s9;
+    if (_GEN_4)
+      raw_sroa_0_0_r0s11 <= raw_sroa_0_0_r0s10;
+    if (_GEN_3)
       raw_sroa_0_0_r0s12 <= raw_sroa_0_0_r0s11;
+    if (_GEN_2)
+      raw_sroa_0_0_r0s13 <= raw_sroa_0_0_r0s12;
+    if (_GEN_1)
+      raw_sroa_0_0_r0s14 <= raw_sroa_0_0_r0s13;
+    if (_GEN_0)
+      raw_sroa_0_0_r0s15 <= raw_sroa_0_0_r0s14;
+    if (_GEN_14)
+      and_r0s1__6 <= _GEN_180 & ~_GEN_168;
+    if (_GEN_13)
+      and_r0s2__6 <= and_r0s1__6;
+    if (_GEN_12)
+      and_r0s3__6 <= and_r0s2__6;
     if (_GEN_11)
-      and_r0s1__3 <= _GEN_178 & ~_GEN_24;
+      and_r0s4__3 <= and_r0s3__6;
     if (_GEN_10)
-      and_r0s2__3 <= and_r0s1__3;
-    if (_GEN_9)
-      and_r0s3__3 <= and_r0s2__3;
-    if (_GEN_8)
-      and_r0s4__3 <= and_r0s3__3;
-    if (_GEN_7)
       and_r0s5__3 <= and_r0s4__3;
-    if (_GEN_6)
+    if (_GEN_9)
       and_r0s6__3 <= and_r0s5__3;
-    if (_GEN_5)
+    if (_GEN_8)
       and_r0s7__3 <= and_r0s6__3;
-    if (_GEN_4)
+    if (_GEN_7)
       and_r0s8__3 <= and_r0s7__3;
-    if (_GEN_3)
+    if (_GEN_6)
       and_r0s9__3 <= and_r0s8__3;
-    if (_GEN_2)
+    if (_GEN_5)
       and_r0s10__3 <= and_r0s9__3;
-    if (_GEN_1)
+    if (_GEN_4)
       and_r0s11__3 <= and_r0s10__3;
-    if (_GEN_11)
-      or_r0s1__3 <= ~_GEN_26 | _GEN_191;
-    if (_GEN_10)
+    if (_GEN_3)
+      and_r0s12__3 <= and_r0s11__3;
+    if (_GEN_2)
+      and_r0s13__3 <= and_r0s12__3;
+    if (_GEN_1)
+      and_r0s14__3 <= and_r0s13__3;
+    if (_GEN_14)
+      or_r0s1__3 <= ~_GEN_169 | _GEN_193;
+    if (_GEN_13)
       or_r0s2__3 <= or_r0s1__3;
+    if (_GEN_12)
+      or_r0s3__3 <= or_r0s2__3;
+    if (_GEN_11)
+      or_r0s4__3 <= or_r0s3__3;
+    if (_GEN_10)
+      or_r0s5__3 <= or_r0s4__3;
     if (_GEN_9)
-      or_r0s3__4 <= or_r0s2__3;
+      or_r0s6__4 <= or_r0s5__3;
     if (_GEN_8)
-      or_r0s4__4 <= or_r0s3__4;
-    if (_GEN_7)
-      or_r0s5__4 <= or_r0s4__4;
-    if (_GEN_6)
-      or_r0s6__4 <= or_r0s5__4;
-    if (_GEN_5)
       or_r0s7__4 <= or_r0s6__4;
-    if (_GEN_4)
+    if (_GEN_7)
       or_r0s8__4 <= or_r0s7__4;
-    if (_GEN_3)
+    if (_GEN_6)
       or_r0s9__4 <= or_r0s8__4;
-    if (_GEN_2)
+    if (_GEN_5)
       or_r0s10__4 <= or_r0s9__4;
-    if (_GEN_1)
-      or_r0s11__4 <= or_r0s10__4;
-    if (_GEN_10)
-      xor_r0s2 <= xor_r0s1;
-    if (_GEN_9)
-      xor_r0s3 <= xor_r0s2;
-    if (_GEN_8)
-      xor_r0s4 <= xor_r0s3;
-    if (_GEN_7)
-      xor_r0s5 <= xor_r0s4;
-    if (_GEN_6)
-      xor_r0s6 <= xor_r0s5;
-    if (_GEN_5)
-      xor_r0s7 <= xor_r0s6;
     if (_GEN_4)
-      xor_r0s8 <= xor_r0s7;
+      or_r0s11__4 <= or_r0s10__4;
     if (_GEN_3)
-      xor_r0s9 <= xor_r0s8;
+      or_r0s12__4 <= or_r0s11__4;
     if (_GEN_2)
-      xor_r0s10 <= xor_r0s9;
+      or_r0s13__4 <= or_r0s12__4;
     if (_GEN_1)
+      or_r0s14__4 <= or_r0s13__4;
+    if (_GEN_10)
+      xor_r0s5 <= xor_r0s4;
+    if (_GEN_9)
+      xor_r0s6 <= xor_r0s5;
+    if (_GEN_8)
+      xor_r0s7 <= xor_r0s6;
+    if (_GEN_7)
+      xor_r0s8 <= xor_r0s7;
+    if (_GEN_6)
+      xor_r0s9 <= xor_r0s8;
+    if (_GEN_5)
+      xor_r0s10 <= xor_r0s9;
+    if (_GEN_4)
       xor_r0s11 <= xor_r0s10;
-    if (_GEN_11)
+    if (_GEN_3)
+      xor_r0s12 <= xor_r0s11;
+    if (_GEN_2)
+      xor_r0s13 <= xor_r0s12;
+    if (_GEN_1)
+      xor_r0s14 <= xor_r0s13;
+    if (_GEN_14)
       plan_sroa_39_0_r0s1 <= plan_sroa_39_0_r0;
-    if (_GEN_10)
+    if (_GEN_13)
       plan_sroa_39_0_r0s2 <= plan_sroa_39_0_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       plan_sroa_39_0_r0s3 <= plan_sroa_39_0_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       plan_sroa_39_0_r0s4 <= plan_sroa_39_0_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       plan_sroa_39_0_r0s5 <= plan_sroa_39_0_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       plan_sroa_39_0_r0s6 <= plan_sroa_39_0_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       plan_sroa_39_0_r0s7 <= plan_sroa_39_0_r0s6;
-    if (_GEN_11)
-      cmp_i_i2272_not_r0s1 <= _GEN_24;
-    if (_GEN_10)
-      cmp_i_i2272_not_r0s2 <= cmp_i_i2272_not_r0s1;
-    if (_GEN_9)
-      cmp_i_i2272_not_r0s3 <= cmp_i_i2272_not_r0s2;
-    if (_GEN_8)
-      cmp_i_i2272_not_r0s4 <= cmp_i_i2272_not_r0s3;
     if (_GEN_7)
-      cmp_i_i2272_not_r0s5 <= cmp_i_i2272_not_r0s4;
+      plan_sroa_39_0_r0s8 <= plan_sroa_39_0_r0s7;
     if (_GEN_6)
-      cmp_i_i2272_not_r0s6 <= cmp_i_i2272_not_r0s5;
+      plan_sroa_39_0_r0s9 <= plan_sroa_39_0_r0s8;
     if (_GEN_5)
-      cmp_i_i2272_not_r0s7 <= cmp_i_i2272_not_r0s6;
+      plan_sroa_39_0_r0s10 <= plan_sroa_39_0_r0s9;
+    if (_GEN_14)
+      cmp_i_i2238_not_r0s1 <= _GEN_168;
+    if (_GEN_13)
+      cmp_i_i2238_not_r0s2 <= cmp_i_i2238_not_r0s1;
+    if (_GEN_12)
+      cmp_i_i2238_not_r0s3 <= cmp_i_i2238_not_r0s2;
+    if (_GEN_11)
+      cmp_i_i2238_not_r0s4 <= cmp_i_i2238_not_r0s3;
     if (_GEN_10)
-      table_r0s2 <= _table_0_rd;
+      cmp_i_i2238_not_r0s5 <= cmp_i_i2238_not_r0s4;
     if (_GEN_9)
-      table_r0s3 <= table_r0s2;
+      cmp_i_i2238_not_r0s6 <= cmp_i_i2238_not_r0s5;
     if (_GEN_8)
-      table_r0s4 <= table_r0s3;
+      cmp_i_i2238_not_r0s7 <= cmp_i_i2238_not_r0s6;
     if (_GEN_7)
-      table_r0s5 <= table_r0s4;
+      cmp_i_i2238_not_r0s8 <= cmp_i_i2238_not_r0s7;
     if (_GEN_6)
+      cmp_i_i2238_not_r0s9 <= cmp_i_i2238_not_r0s8;
+    if (_GEN_5)
+      cmp_i_i2238_not_r0s10 <= cmp_i_i2238_not_r0s9;
+    if (_GEN_10)
+      table_r0s5 <= _table_0_rd;
+    if (_GEN_9)
       table_r0s6 <= table_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       table_r0s7 <= table_r0s6;
+    if (_GEN_7)
+      table_r0s8 <= table_r0s7;
+    if (_GEN_6)
+      table_r0s9 <= table_r0s8;
+    if (_GEN_5)
+      table_r0s10 <= table_r0s9;
+    if (_GEN_12)
+      shr_i3498_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
     if (_GEN_11)
-      shr_i3532_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
+      shr_i3498_r0s4 <= shr_i3498_r0s3;
     if (_GEN_10)
-      shr_i3532_r0s2 <= shr_i3532_r0s1;
+      shr_i3498_r0s5 <= shr_i3498_r0s4;
     if (_GEN_9)
-      sroa_speculated_r0s3 <= table_r0s2 >> shr_i3532_r0s2;
+      sroa_speculated_r0s6 <= table_r0s5 >> shr_i3498_r0s5;
     if (_GEN_11)
-      at_sroa_28_0_r0s1 <= at_sroa_28_0_r0;
-    if (_GEN_10)
-      at_sroa_28_0_r0s2 <= at_sroa_28_0_r0s1;
-    if (_GEN_9)
-      at_sroa_28_0_r0s3 <= at_sroa_28_0_r0s2;
-    if (_GEN_8) begin
-      sroa_speculated_1_r0s4 <=
-        sroa_speculated_r0s3 >> {504'h0, at_sroa_28_0_r0s3[3], 7'h0};
       at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
+    if (_GEN_10)
+      at_sroa_28_0_r0s5 <= at_sroa_28_0_r0s4;
+    if (_GEN_9)
+      at_sroa_28_0_r0s6 <= at_sroa_28_0_r0s5;
+    if (_GEN_8) begin
+      sroa_speculated_1_r0s7 <=
+        sroa_speculated_r0s6 >> {504'h0, at_sroa_28_0_r0s6[3], 7'h0};
+      at_sroa_28_0_r0s7 <= at_sroa_28_0_r0s6;
     end
     if (_GEN_7) begin
-      sroa_speculated_2_r0s5 <=
-        sroa_speculated_1_r0s4 >> {505'h0, at_sroa_28_0_r0s4[2], 6'h0};
-      at_sroa_28_0_r0s5 <= at_sroa_28_0_r0s4;
+      sroa_speculated_2_r0s8 <=
+        sroa_speculated_1_r0s7 >> {505'h0, at_sroa_28_0_r0s7[2], 6'h0};
+      at_sroa_28_0_r0s8 <= at_sroa_28_0_r0s7;
     end
     if (_GEN_6) begin
-      sroa_speculated_3_r0s6 <=
-        sroa_speculated_2_r0s5 >> {506'h0, at_sroa_28_0_r0s5[1], 5'h0};
-      at_sroa_28_0_r0s6 <= at_sroa_28_0_r0s5;
+      sroa_speculated_3_r0s9 <=
+        sroa_speculated_2_r0s8 >> {506'h0, at_sroa_28_0_r0s8[1], 5'h0};
+      at_sroa_28_0_r0s9 <= at_sroa_28_0_r0s8;
     end
     if (_GEN_5) begin
-      sroa_speculated_4_r0s7 <= _GEN_36[2:0];
-      sroa_speculated_4_r0s7__1 <= _GEN_36[15:3];
+      sroa_speculated_4_r0s10 <= _GEN_37[2:0];
+      sroa_speculated_4_r0s10__1 <= _GEN_37[15:3];
     end
     if (_GEN_4)
-      cmp_i_i2481_r0s8 <= _GEN_194[7:0] == 8'h0;
+      cmp_i_i2447_r0s11 <= _GEN_196[7:0] == 8'h0;
     if (_GEN_3)
-      cmp_i_i2481_r0s9 <= cmp_i_i2481_r0s8;
+      cmp_i_i2447_r0s12 <= cmp_i_i2447_r0s11;
     if (_GEN_2)
-      cmp_i_i2481_r0s10 <= cmp_i_i2481_r0s9;
+      cmp_i_i2447_r0s13 <= cmp_i_i2447_r0s12;
     if (_GEN_1)
-      cmp_i_i2481_r0s11 <= cmp_i_i2481_r0s10;
-    if (_GEN_11)
+      cmp_i_i2447_r0s14 <= cmp_i_i2447_r0s13;
+    if (_GEN_14)
       page_r0s1 <= page_dout;
-    if (_GEN_10)
+    if (_GEN_13)
       page_r0s2 <= page_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       page_r0s3 <= page_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       page_r0s4 <= page_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       page_r0s5 <= page_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       page_r0s6 <= page_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       page_r0s7 <= page_r0s6;
-    if (_GEN_4)
+    if (_GEN_7)
       page_r0s8 <= page_r0s7;
-    if (_GEN_3)
+    if (_GEN_6)
       page_r0s9 <= page_r0s8;
-    if (_GEN_2)
+    if (_GEN_5)
       page_r0s10 <= page_r0s9;
-    if (_GEN_11) begin
-      greatest_exponent_sroa_0_0_r0s1 <= greatest_exponent_sroa_0_0_r0;
-      ref_tmp1_i_i_sroa_0_0_r0s1 <= _GEN_190 ? _GEN_402 + 8'h70 : _GEN_402;
-    end
-    if (_GEN_10)
-      sub_i266_i_i_r0s2 <= greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_r0s1;
-    if (_GEN_9)
-      sub_i266_i_i_r0s3 <= sub_i266_i_i_r0s2;
-    if (_GEN_8)
-      sub_i266_i_i_r0s4 <= sub_i266_i_i_r0s3;
-    if (_GEN_7)
-      sub_i266_i_i_r0s5 <= sub_i266_i_i_r0s4;
-    if (_GEN_6)
-      sub_i266_i_i_r0s6 <= sub_i266_i_i_r0s5;
-    if (_GEN_5)
-      sub_i266_i_i_r0s7 <= sub_i266_i_i_r0s6;
     if (_GEN_4)
-      cmp_i252_i_r0s8 <= _GEN_198 < 9'h1B;
-    if (_GEN_3)
-      cmp_i252_i_r0s9 <= cmp_i252_i_r0s8;
-    if (_GEN_2)
-      cmp_i252_i_r0s10 <= cmp_i252_i_r0s9;
-    if (_GEN_11)
-      or_i466_i_i_r0s1 <= {~_GEN_196, _GEN_190 ? page_dout[9:0] : {page_dout[6:0], 3'h0}};
-    if (_GEN_10)
-      or_i466_i_i_r0s2 <= or_i466_i_i_r0s1;
-    if (_GEN_9)
-      or_i466_i_i_r0s3 <= or_i466_i_i_r0s2;
-    if (_GEN_8)
-      or_i466_i_i_r0s4 <= or_i466_i_i_r0s3;
-    if (_GEN_7)
-      or_i466_i_i_r0s5 <= or_i466_i_i_r0s4;
-    if (_GEN_6)
-      or_i466_i_i_r0s6 <= or_i466_i_i_r0s5;
-    if (_GEN_5)
-      or_i466_i_i_r0s7 <= or_i466_i_i_r0s6;
-    if (_GEN_4)
-      mul_i_i_r0s8 <=
-        {11'h0,
-         _GEN_403[2]
-           ? (_GEN_403[1]
-                ? (_GEN_403[0] ? 16'h4444 : 16'h4925)
-                : _GEN_403[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_403[1]
-               ? (_GEN_403[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_403[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_r0s7};
-    if (_GEN_3)
-      mul_i_i_r0s9 <= mul_i_i_r0s8;
-    if (_GEN_4)
-      sub_i_i2472_r0s8 <= _GEN_198;
-    if (_GEN_3)
-      loadedv_i_i96_i64_r0s9 <= sub_i_i2472_r0s8 < 9'h1F ? sub_i_i2472_r0s8 : 9'h1F;
-    if (_GEN_2)
-      field_r0s10 <= _GEN_38[10:1];
-    if (_GEN_4)
-      sroa_speculated54_r0s8 <= _GEN_194[15:8];
-    if (_GEN_3)
-      sroa_speculated54_r0s9 <= sroa_speculated54_r0s8;
-    if (_GEN_2)
-      sroa_speculated54_r0s10 <= sroa_speculated54_r0s9;
-    if (_GEN_1)
-      sub_i3631_r0s11 <=
-        (page_r0s10[15] ? 12'h0 - _GEN_39 : _GEN_39)
-        - {{4{sroa_speculated54_r0s10[7]}}, sroa_speculated54_r0s10};
-    if (_GEN_11)
-      v71_r0s1 <=
-        _GEN_183 ? 8'hFF : plan_sroa_5_0_r0 == 3'h3 ? 8'hF : {5'h0, _GEN_185, 2'h3};
-    if (_GEN_10)
-      v71_r0s2 <= v71_r0s1;
-    if (_GEN_9)
-      v71_r0s3 <= v71_r0s2;
-    if (_GEN_8)
-      v71_r0s4 <= v71_r0s3;
-    if (_GEN_7)
-      v71_r0s5 <= v71_r0s4;
-    if (_GEN_6)
-      v71_r0s6 <= v71_r0s5;
-    if (_GEN_5)
-      v71_r0s7 <= v71_r0s6;
-    if (_GEN_4)
-      v71_r0s8 <= v71_r0s7;
-    if (_GEN_3)
-      v71_r0s9 <= v71_r0s8;
-    if (_GEN_2)
-      v71_r0s10 <= v71_r0s9;
-    if (_GEN_1) begin
-      v71_r0s11 <= v71_r0s10;
       page_r0s11 <= page_r0s10;
+    if (_GEN_3)
+      page_r0s12 <= page_r0s11;
+    if (_GEN_2)
+      page_r0s13 <= page_r0s12;
+    if (_GEN_14) begin
+      greatest_exponent_sroa_0_0_r0s1 <= greatest_exponent_sroa_0_0_r0;
+      ref_tmp1_i_i_sroa_0_0_r0s1 <= _GEN_192 ? _GEN_403 + 8'h70 : _GEN_403;
     end
+    if (_GEN_13)
+      sub_i266_i_i_r0s2 <= greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_r0s1;
+    if (_GEN_12)
+      sub_i266_i_i_r0s3 <= sub_i266_i_i_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_r0s1 <= _GEN_196;
+      sub_i266_i_i_r0s4 <= sub_i266_i_i_r0s3;
+    if (_GEN_10)
+      sub_i266_i_i_r0s5 <= sub_i266_i_i_r0s4;
+    if (_GEN_9)
+      sub_i266_i_i_r0s6 <= sub_i266_i_i_r0s5;
+    if (_GEN_8)
+      sub_i266_i_i_r0s7 <= sub_i266_i_i_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_r0s8 <= sub_i266_i_i_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_r0s9 <= sub_i266_i_i_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_r0s10 <= sub_i266_i_i_r0s9;
+    if (_GEN_4)
+      cmp_i252_i_r0s11 <= _GEN_200 < 9'h1B;
+    if (_GEN_3)
+      cmp_i252_i_r0s12 <= cmp_i252_i_r0s11;
+    if (_GEN_2)
+      cmp_i252_i_r0s13 <= cmp_i252_i_r0s12;
+    if (_GEN_14)
+      or_i466_i_i_r0s1 <= {~_GEN_198, _GEN_192 ? page_dout[9:0] : {page_dout[6:0], 3'h0}};
+    if (_GEN_13)
+      or_i466_i_i_r0s2 <= or_i466_i_i_r0s1;
+    if (_GEN_12)
+      or_i466_i_i_r0s3 <= or_i466_i_i_r0s2;
+    if (_GEN_11)
+      or_i466_i_i_r0s4 <= or_i466_i_i_r0s3;
+    if (_GEN_10)
+      or_i466_i_i_r0s5 <= or_i466_i_i_r0s4;
+    if (_GEN_9)
+      or_i466_i_i_r0s6 <= or_i466_i_i_r0s5;
+    if (_GEN_8)
+      or_i466_i_i_r0s7 <= or_i466_i_i_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_r0s8 <= or_i466_i_i_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_r0s9 <= or_i466_i_i_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_r0s10 <= or_i466_i_i_r0s9;
+    if (_GEN_4)
+      mul_i_i_r0s11 <=
+        {11'h0,
+         _GEN_404[2]
+           ? (_GEN_404[1]
+                ? (_GEN_404[0] ? 16'h4444 : 16'h4925)
+                : _GEN_404[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_404[1]
+               ? (_GEN_404[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_404[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_r0s10};
+    if (_GEN_3)
+      mul_i_i_r0s12 <= mul_i_i_r0s11;
+    if (_GEN_4)
+      sub_i_i2438_r0s11 <= _GEN_200;
+    if (_GEN_3)
+      loadedv_i_i96_i64_r0s12 <= sub_i_i2438_r0s11 < 9'h1F ? sub_i_i2438_r0s11 : 9'h1F;
+    if (_GEN_2)
+      field_r0s13 <= _GEN_39[10:1];
+    if (_GEN_4)
+      sroa_speculated54_r0s11 <= _GEN_196[15:8];
+    if (_GEN_3)
+      sroa_speculated54_r0s12 <= sroa_speculated54_r0s11;
+    if (_GEN_2)
+      sroa_speculated54_r0s13 <= sroa_speculated54_r0s12;
+    if (_GEN_1)
+      sub_i3597_r0s14 <=
+        (page_r0s13[15] ? 12'h0 - _GEN_40 : _GEN_40)
+        - {{4{sroa_speculated54_r0s13[7]}}, sroa_speculated54_r0s13};
+    if (_GEN_14)
+      v71_r0s1 <=
+        _GEN_185 ? 8'hFF : plan_sroa_5_0_r0 == 3'h3 ? 8'hF : {5'h0, _GEN_187, 2'h3};
+    if (_GEN_13)
+      v71_r0s2 <= v71_r0s1;
+    if (_GEN_12)
+      v71_r0s3 <= v71_r0s2;
+    if (_GEN_11)
+      v71_r0s4 <= v71_r0s3;
+    if (_GEN_10)
+      v71_r0s5 <= v71_r0s4;
+    if (_GEN_9)
+      v71_r0s6 <= v71_r0s5;
+    if (_GEN_8)
+      v71_r0s7 <= v71_r0s6;
+    if (_GEN_7)
+      v71_r0s8 <= v71_r0s7;
+    if (_GEN_6)
+      v71_r0s9 <= v71_r0s8;
+    if (_GEN_5)
+      v71_r0s10 <= v71_r0s9;
+    if (_GEN_4)
+      v71_r0s11 <= v71_r0s10;
+    if (_GEN_3)
+      v71_r0s12 <= v71_r0s11;
+    if (_GEN_2)
+      v71_r0s13 <= v71_r0s12;
+    if (_GEN_1) begin
+      v71_r0s14 <= v71_r0s13;
+      page_r0s14 <= page_r0s13;
+    end
+    if (_GEN_14)
+      cmp_i215_i_i_r0s1 <= _GEN_198;
+    if (_GEN_13)
+      cmp_i215_i_i_r0s2 <= cmp_i215_i_i_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_r0s3 <= cmp_i215_i_i_r0s2;
+    if (_GEN_11)
+      cmp_i215_i_i_r0s4 <= cmp_i215_i_i_r0s3;
     if (_GEN_10) begin
-      or_cond150_not_r0s2 <= cmp_i215_i_i_r0s1 & (|(_table_0_rd[7:0]));
-      spec_select_r0s2 <= ~({8{~(_GEN_186[3])}} & 8'hFF << _GEN_186);
+      or_cond145_not_r0s5 <= cmp_i215_i_i_r0s4 & (|(_table_0_rd[7:0]));
+      spec_select_r0s5 <= ~({8{~(_GEN_188[3])}} & 8'hFF << _GEN_188);
     end
+    if (_GEN_14)
+      sroa_speculated4811_r0s1 <= _GEN_199;
+    if (_GEN_13)
+      sroa_speculated4811_r0s2 <= sroa_speculated4811_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_r0s3 <= sroa_speculated4811_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_r0s1 <= _GEN_197;
+      sroa_speculated4811_r0s4 <= sroa_speculated4811_r0s3;
     if (_GEN_10)
-      sub_i155_i_r0s2 <= _table_0_rd[7:0] - sroa_speculated4848_r0s1;
+      sub_i155_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated4811_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_r0s3 <= _GEN_199[4:0];
+      symbol_i_sroa_0_0_r0s6 <= _GEN_201[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_r0s4 <= symbol_i_sroa_0_0_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_r0s5 <= symbol_i_sroa_0_0_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_r0s6 <= symbol_i_sroa_0_0_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_r0s7 <= symbol_i_sroa_0_0_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_r0s8 <= symbol_i_sroa_0_0_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_r0s9 <= symbol_i_sroa_0_0_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_r0s10 <= symbol_i_sroa_0_0_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_r0s11 <= symbol_i_sroa_0_0_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_r0s3__1 <= _GEN_199[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_r0s4__1 <= symbol_i_sroa_0_0_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_r0s5__1 <= symbol_i_sroa_0_0_r0s4__1;
+      symbol_i_sroa_0_0_r0s8 <= symbol_i_sroa_0_0_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_r0s6__1 <= symbol_i_sroa_0_0_r0s5__1;
+      symbol_i_sroa_0_0_r0s9 <= symbol_i_sroa_0_0_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_r0s10 <= symbol_i_sroa_0_0_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_r0s11 <= symbol_i_sroa_0_0_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_r0s12 <= symbol_i_sroa_0_0_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_r0s13 <= symbol_i_sroa_0_0_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_r0s14 <= symbol_i_sroa_0_0_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_r0s6__1 <= _GEN_201[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_r0s7__1 <= symbol_i_sroa_0_0_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_r0s8__1 <= symbol_i_sroa_0_0_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_r0s9__1 <= symbol_i_sroa_0_0_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_r0s10__1 <= symbol_i_sroa_0_0_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_r0s11__1 <= symbol_i_sroa_0_0_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_1_r0s8 <= _GEN_200[7:0] == 8'h0;
+      symbol_i_sroa_0_0_r0s11__1 <= symbol_i_sroa_0_0_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_1_r0s9 <= cmp_i_i2481_1_r0s8;
+      symbol_i_sroa_0_0_r0s12__1 <= symbol_i_sroa_0_0_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_1_r0s10 <= cmp_i_i2481_1_r0s9;
+      symbol_i_sroa_0_0_r0s13__1 <= symbol_i_sroa_0_0_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_1_r0s11 <= cmp_i_i2481_1_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_1_r0s1 <= _GEN_190 ? _GEN_404 + 8'h70 : _GEN_404;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_r0s14__1 <= symbol_i_sroa_0_0_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_1_r0s11 <= _GEN_202[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_1_r0s12 <= cmp_i_i2447_1_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_1_r0s13 <= cmp_i_i2447_1_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_1_r0s14 <= cmp_i_i2447_1_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_1_r0s1 <= _GEN_192 ? _GEN_405 + 8'h70 : _GEN_405;
+    if (_GEN_13)
       sub_i266_i_i_1_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_1_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_1_r0s3 <= sub_i266_i_i_1_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_1_r0s4 <= sub_i266_i_i_1_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_1_r0s5 <= sub_i266_i_i_1_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_1_r0s6 <= sub_i266_i_i_1_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_1_r0s7 <= sub_i266_i_i_1_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_1_r0s8 <= sub_i266_i_i_1_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_1_r0s9 <= sub_i266_i_i_1_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_1_r0s10 <= sub_i266_i_i_1_r0s9;
     if (_GEN_4)
-      cmp_i252_i_1_r0s8 <= _GEN_204 < 9'h1B;
+      cmp_i252_i_1_r0s11 <= _GEN_206 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_1_r0s9 <= cmp_i252_i_1_r0s8;
+      cmp_i252_i_1_r0s12 <= cmp_i252_i_1_r0s11;
     if (_GEN_2)
-      cmp_i252_i_1_r0s10 <= cmp_i252_i_1_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_1_r0s13 <= cmp_i252_i_1_r0s12;
+    if (_GEN_14)
       or_i466_i_i_1_r0s1 <=
-        {~_GEN_202, _GEN_190 ? page_dout[25:16] : {page_dout[22:16], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_204, _GEN_192 ? page_dout[25:16] : {page_dout[22:16], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_1_r0s2 <= or_i466_i_i_1_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_1_r0s3 <= or_i466_i_i_1_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_1_r0s4 <= or_i466_i_i_1_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_1_r0s5 <= or_i466_i_i_1_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_1_r0s6 <= or_i466_i_i_1_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_1_r0s7 <= or_i466_i_i_1_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_1_r0s8 <= or_i466_i_i_1_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_1_r0s9 <= or_i466_i_i_1_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_1_r0s10 <= or_i466_i_i_1_r0s9;
     if (_GEN_4)
-      mul_i_i_1_r0s8 <=
+      mul_i_i_1_r0s11 <=
         {11'h0,
-         _GEN_405[2]
-           ? (_GEN_405[1]
-                ? (_GEN_405[0] ? 16'h4444 : 16'h4925)
-                : _GEN_405[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_405[1]
-               ? (_GEN_405[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_405[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_1_r0s7};
+         _GEN_406[2]
+           ? (_GEN_406[1]
+                ? (_GEN_406[0] ? 16'h4444 : 16'h4925)
+                : _GEN_406[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_406[1]
+               ? (_GEN_406[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_406[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_1_r0s10};
     if (_GEN_3)
-      mul_i_i_1_r0s9 <= mul_i_i_1_r0s8;
+      mul_i_i_1_r0s12 <= mul_i_i_1_r0s11;
     if (_GEN_4)
-      sub_i_i2472_1_r0s8 <= _GEN_204;
+      sub_i_i2438_1_r0s11 <= _GEN_206;
     if (_GEN_3)
-      loadedv_i_i96_i64_1_r0s9 <= sub_i_i2472_1_r0s8 < 9'h1F ? sub_i_i2472_1_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_1_r0s12 <=
+        sub_i_i2438_1_r0s11 < 9'h1F ? sub_i_i2438_1_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__1 <= _GEN_41[10:1];
+      field_r0s13__1 <= _GEN_42[10:1];
     if (_GEN_4)
-      sroa_speculated54_1_r0s8 <= _GEN_200[15:8];
+      sroa_speculated54_1_r0s11 <= _GEN_202[15:8];
     if (_GEN_3)
-      sroa_speculated54_1_r0s9 <= sroa_speculated54_1_r0s8;
+      sroa_speculated54_1_r0s12 <= sroa_speculated54_1_r0s11;
     if (_GEN_2)
-      sroa_speculated54_1_r0s10 <= sroa_speculated54_1_r0s9;
+      sroa_speculated54_1_r0s13 <= sroa_speculated54_1_r0s12;
     if (_GEN_1)
-      sub_i3631_1_r0s11 <=
-        (page_r0s10[31] ? 12'h0 - _GEN_42 : _GEN_42)
-        - {{4{sroa_speculated54_1_r0s10[7]}}, sroa_speculated54_1_r0s10};
+      sub_i3597_1_r0s14 <=
+        (page_r0s13[31] ? 12'h0 - _GEN_43 : _GEN_43)
+        - {{4{sroa_speculated54_1_r0s13[7]}}, sroa_speculated54_1_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_1_r0s1 <= _GEN_204;
+    if (_GEN_13)
+      cmp_i215_i_i_1_r0s2 <= cmp_i215_i_i_1_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_1_r0s3 <= cmp_i215_i_i_1_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_1_r0s1 <= _GEN_202;
+      cmp_i215_i_i_1_r0s4 <= cmp_i215_i_i_1_r0s3;
     if (_GEN_10)
-      or_cond150_not_1_r0s2 <= cmp_i215_i_i_1_r0s1 & (|(_table_0_rd[23:16]));
+      or_cond145_not_1_r0s5 <= cmp_i215_i_i_1_r0s4 & (|(_table_0_rd[23:16]));
+    if (_GEN_14)
+      sroa_speculated4811_1_r0s1 <= _GEN_205;
+    if (_GEN_13)
+      sroa_speculated4811_1_r0s2 <= sroa_speculated4811_1_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_1_r0s3 <= sroa_speculated4811_1_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_1_r0s1 <= _GEN_203;
+      sroa_speculated4811_1_r0s4 <= sroa_speculated4811_1_r0s3;
     if (_GEN_10)
-      sub_i155_i_1_r0s2 <= _table_0_rd[23:16] - sroa_speculated4848_1_r0s1;
+      sub_i155_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated4811_1_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_1_r0s3 <= _GEN_205[4:0];
+      symbol_i_sroa_0_0_1_r0s6 <= _GEN_207[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_1_r0s4 <= symbol_i_sroa_0_0_1_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_1_r0s5 <= symbol_i_sroa_0_0_1_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_1_r0s6 <= symbol_i_sroa_0_0_1_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_1_r0s7 <= symbol_i_sroa_0_0_1_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_1_r0s8 <= symbol_i_sroa_0_0_1_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_1_r0s9 <= symbol_i_sroa_0_0_1_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_1_r0s10 <= symbol_i_sroa_0_0_1_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_1_r0s11 <= symbol_i_sroa_0_0_1_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_1_r0s3__1 <= _GEN_205[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_1_r0s4__1 <= symbol_i_sroa_0_0_1_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_1_r0s5__1 <= symbol_i_sroa_0_0_1_r0s4__1;
+      symbol_i_sroa_0_0_1_r0s8 <= symbol_i_sroa_0_0_1_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_1_r0s6__1 <= symbol_i_sroa_0_0_1_r0s5__1;
+      symbol_i_sroa_0_0_1_r0s9 <= symbol_i_sroa_0_0_1_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_1_r0s10 <= symbol_i_sroa_0_0_1_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_1_r0s11 <= symbol_i_sroa_0_0_1_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_1_r0s12 <= symbol_i_sroa_0_0_1_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_1_r0s13 <= symbol_i_sroa_0_0_1_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_1_r0s14 <= symbol_i_sroa_0_0_1_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_1_r0s6__1 <= _GEN_207[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_1_r0s7__1 <= symbol_i_sroa_0_0_1_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_1_r0s8__1 <= symbol_i_sroa_0_0_1_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_1_r0s9__1 <= symbol_i_sroa_0_0_1_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_1_r0s10__1 <= symbol_i_sroa_0_0_1_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_1_r0s11__1 <= symbol_i_sroa_0_0_1_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_2_r0s8 <= _GEN_206[7:0] == 8'h0;
+      symbol_i_sroa_0_0_1_r0s11__1 <= symbol_i_sroa_0_0_1_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_2_r0s9 <= cmp_i_i2481_2_r0s8;
+      symbol_i_sroa_0_0_1_r0s12__1 <= symbol_i_sroa_0_0_1_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_2_r0s10 <= cmp_i_i2481_2_r0s9;
+      symbol_i_sroa_0_0_1_r0s13__1 <= symbol_i_sroa_0_0_1_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_2_r0s11 <= cmp_i_i2481_2_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_2_r0s1 <= _GEN_190 ? _GEN_406 + 8'h70 : _GEN_406;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_1_r0s14__1 <= symbol_i_sroa_0_0_1_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_2_r0s11 <= _GEN_208[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_2_r0s12 <= cmp_i_i2447_2_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_2_r0s13 <= cmp_i_i2447_2_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_2_r0s14 <= cmp_i_i2447_2_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_2_r0s1 <= _GEN_192 ? _GEN_407 + 8'h70 : _GEN_407;
+    if (_GEN_13)
       sub_i266_i_i_2_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_2_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_2_r0s3 <= sub_i266_i_i_2_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_2_r0s4 <= sub_i266_i_i_2_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_2_r0s5 <= sub_i266_i_i_2_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_2_r0s6 <= sub_i266_i_i_2_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_2_r0s7 <= sub_i266_i_i_2_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_2_r0s8 <= sub_i266_i_i_2_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_2_r0s9 <= sub_i266_i_i_2_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_2_r0s10 <= sub_i266_i_i_2_r0s9;
     if (_GEN_4)
-      cmp_i252_i_2_r0s8 <= _GEN_210 < 9'h1B;
+      cmp_i252_i_2_r0s11 <= _GEN_212 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_2_r0s9 <= cmp_i252_i_2_r0s8;
+      cmp_i252_i_2_r0s12 <= cmp_i252_i_2_r0s11;
     if (_GEN_2)
-      cmp_i252_i_2_r0s10 <= cmp_i252_i_2_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_2_r0s13 <= cmp_i252_i_2_r0s12;
+    if (_GEN_14)
       or_i466_i_i_2_r0s1 <=
-        {~_GEN_208, _GEN_190 ? page_dout[41:32] : {page_dout[38:32], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_210, _GEN_192 ? page_dout[41:32] : {page_dout[38:32], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_2_r0s2 <= or_i466_i_i_2_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_2_r0s3 <= or_i466_i_i_2_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_2_r0s4 <= or_i466_i_i_2_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_2_r0s5 <= or_i466_i_i_2_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_2_r0s6 <= or_i466_i_i_2_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_2_r0s7 <= or_i466_i_i_2_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_2_r0s8 <= or_i466_i_i_2_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_2_r0s9 <= or_i466_i_i_2_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_2_r0s10 <= or_i466_i_i_2_r0s9;
     if (_GEN_4)
-      mul_i_i_2_r0s8 <=
+      mul_i_i_2_r0s11 <=
         {11'h0,
-         _GEN_407[2]
-           ? (_GEN_407[1]
-                ? (_GEN_407[0] ? 16'h4444 : 16'h4925)
-                : _GEN_407[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_407[1]
-               ? (_GEN_407[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_407[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_2_r0s7};
+         _GEN_408[2]
+           ? (_GEN_408[1]
+                ? (_GEN_408[0] ? 16'h4444 : 16'h4925)
+                : _GEN_408[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_408[1]
+               ? (_GEN_408[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_408[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_2_r0s10};
     if (_GEN_3)
-      mul_i_i_2_r0s9 <= mul_i_i_2_r0s8;
+      mul_i_i_2_r0s12 <= mul_i_i_2_r0s11;
     if (_GEN_4)
-      sub_i_i2472_2_r0s8 <= _GEN_210;
+      sub_i_i2438_2_r0s11 <= _GEN_212;
     if (_GEN_3)
-      loadedv_i_i96_i64_2_r0s9 <= sub_i_i2472_2_r0s8 < 9'h1F ? sub_i_i2472_2_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_2_r0s12 <=
+        sub_i_i2438_2_r0s11 < 9'h1F ? sub_i_i2438_2_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__2 <= _GEN_44[10:1];
+      field_r0s13__2 <= _GEN_45[10:1];
     if (_GEN_4)
-      sroa_speculated54_2_r0s8 <= _GEN_206[15:8];
+      sroa_speculated54_2_r0s11 <= _GEN_208[15:8];
     if (_GEN_3)
-      sroa_speculated54_2_r0s9 <= sroa_speculated54_2_r0s8;
+      sroa_speculated54_2_r0s12 <= sroa_speculated54_2_r0s11;
     if (_GEN_2)
-      sroa_speculated54_2_r0s10 <= sroa_speculated54_2_r0s9;
+      sroa_speculated54_2_r0s13 <= sroa_speculated54_2_r0s12;
     if (_GEN_1)
-      sub_i3631_2_r0s11 <=
-        (page_r0s10[47] ? 12'h0 - _GEN_45 : _GEN_45)
-        - {{4{sroa_speculated54_2_r0s10[7]}}, sroa_speculated54_2_r0s10};
+      sub_i3597_2_r0s14 <=
+        (page_r0s13[47] ? 12'h0 - _GEN_46 : _GEN_46)
+        - {{4{sroa_speculated54_2_r0s13[7]}}, sroa_speculated54_2_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_2_r0s1 <= _GEN_210;
+    if (_GEN_13)
+      cmp_i215_i_i_2_r0s2 <= cmp_i215_i_i_2_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_2_r0s3 <= cmp_i215_i_i_2_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_2_r0s1 <= _GEN_208;
+      cmp_i215_i_i_2_r0s4 <= cmp_i215_i_i_2_r0s3;
     if (_GEN_10)
-      or_cond150_not_2_r0s2 <= cmp_i215_i_i_2_r0s1 & (|(_table_0_rd[39:32]));
+      or_cond145_not_2_r0s5 <= cmp_i215_i_i_2_r0s4 & (|(_table_0_rd[39:32]));
+    if (_GEN_14)
+      sroa_speculated4811_2_r0s1 <= _GEN_211;
+    if (_GEN_13)
+      sroa_speculated4811_2_r0s2 <= sroa_speculated4811_2_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_2_r0s3 <= sroa_speculated4811_2_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_2_r0s1 <= _GEN_209;
+      sroa_speculated4811_2_r0s4 <= sroa_speculated4811_2_r0s3;
     if (_GEN_10)
-      sub_i155_i_2_r0s2 <= _table_0_rd[39:32] - sroa_speculated4848_2_r0s1;
+      sub_i155_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated4811_2_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_2_r0s3 <= _GEN_211[4:0];
+      symbol_i_sroa_0_0_2_r0s6 <= _GEN_213[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_2_r0s4 <= symbol_i_sroa_0_0_2_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_2_r0s5 <= symbol_i_sroa_0_0_2_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_2_r0s6 <= symbol_i_sroa_0_0_2_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_2_r0s7 <= symbol_i_sroa_0_0_2_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_2_r0s8 <= symbol_i_sroa_0_0_2_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_2_r0s9 <= symbol_i_sroa_0_0_2_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_2_r0s10 <= symbol_i_sroa_0_0_2_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_2_r0s11 <= symbol_i_sroa_0_0_2_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_2_r0s3__1 <= _GEN_211[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_2_r0s4__1 <= symbol_i_sroa_0_0_2_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_2_r0s5__1 <= symbol_i_sroa_0_0_2_r0s4__1;
+      symbol_i_sroa_0_0_2_r0s8 <= symbol_i_sroa_0_0_2_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_2_r0s6__1 <= symbol_i_sroa_0_0_2_r0s5__1;
+      symbol_i_sroa_0_0_2_r0s9 <= symbol_i_sroa_0_0_2_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_2_r0s10 <= symbol_i_sroa_0_0_2_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_2_r0s11 <= symbol_i_sroa_0_0_2_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_2_r0s12 <= symbol_i_sroa_0_0_2_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_2_r0s13 <= symbol_i_sroa_0_0_2_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_2_r0s14 <= symbol_i_sroa_0_0_2_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_2_r0s6__1 <= _GEN_213[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_2_r0s7__1 <= symbol_i_sroa_0_0_2_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_2_r0s8__1 <= symbol_i_sroa_0_0_2_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_2_r0s9__1 <= symbol_i_sroa_0_0_2_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_2_r0s10__1 <= symbol_i_sroa_0_0_2_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_2_r0s11__1 <= symbol_i_sroa_0_0_2_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_3_r0s8 <= _GEN_212[7:0] == 8'h0;
+      symbol_i_sroa_0_0_2_r0s11__1 <= symbol_i_sroa_0_0_2_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_3_r0s9 <= cmp_i_i2481_3_r0s8;
+      symbol_i_sroa_0_0_2_r0s12__1 <= symbol_i_sroa_0_0_2_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_3_r0s10 <= cmp_i_i2481_3_r0s9;
+      symbol_i_sroa_0_0_2_r0s13__1 <= symbol_i_sroa_0_0_2_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_3_r0s11 <= cmp_i_i2481_3_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_3_r0s1 <= _GEN_190 ? _GEN_408 + 8'h70 : _GEN_408;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_2_r0s14__1 <= symbol_i_sroa_0_0_2_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_3_r0s11 <= _GEN_214[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_3_r0s12 <= cmp_i_i2447_3_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_3_r0s13 <= cmp_i_i2447_3_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_3_r0s14 <= cmp_i_i2447_3_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_3_r0s1 <= _GEN_192 ? _GEN_409 + 8'h70 : _GEN_409;
+    if (_GEN_13)
       sub_i266_i_i_3_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_3_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_3_r0s3 <= sub_i266_i_i_3_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_3_r0s4 <= sub_i266_i_i_3_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_3_r0s5 <= sub_i266_i_i_3_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_3_r0s6 <= sub_i266_i_i_3_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_3_r0s7 <= sub_i266_i_i_3_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_3_r0s8 <= sub_i266_i_i_3_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_3_r0s9 <= sub_i266_i_i_3_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_3_r0s10 <= sub_i266_i_i_3_r0s9;
     if (_GEN_4)
-      cmp_i252_i_3_r0s8 <= _GEN_216 < 9'h1B;
+      cmp_i252_i_3_r0s11 <= _GEN_218 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_3_r0s9 <= cmp_i252_i_3_r0s8;
+      cmp_i252_i_3_r0s12 <= cmp_i252_i_3_r0s11;
     if (_GEN_2)
-      cmp_i252_i_3_r0s10 <= cmp_i252_i_3_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_3_r0s13 <= cmp_i252_i_3_r0s12;
+    if (_GEN_14)
       or_i466_i_i_3_r0s1 <=
-        {~_GEN_214, _GEN_190 ? page_dout[57:48] : {page_dout[54:48], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_216, _GEN_192 ? page_dout[57:48] : {page_dout[54:48], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_3_r0s2 <= or_i466_i_i_3_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_3_r0s3 <= or_i466_i_i_3_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_3_r0s4 <= or_i466_i_i_3_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_3_r0s5 <= or_i466_i_i_3_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_3_r0s6 <= or_i466_i_i_3_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_3_r0s7 <= or_i466_i_i_3_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_3_r0s8 <= or_i466_i_i_3_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_3_r0s9 <= or_i466_i_i_3_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_3_r0s10 <= or_i466_i_i_3_r0s9;
     if (_GEN_4)
-      mul_i_i_3_r0s8 <=
+      mul_i_i_3_r0s11 <=
         {11'h0,
-         _GEN_409[2]
-           ? (_GEN_409[1]
-                ? (_GEN_409[0] ? 16'h4444 : 16'h4925)
-                : _GEN_409[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_409[1]
-               ? (_GEN_409[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_409[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_3_r0s7};
+         _GEN_410[2]
+           ? (_GEN_410[1]
+                ? (_GEN_410[0] ? 16'h4444 : 16'h4925)
+                : _GEN_410[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_410[1]
+               ? (_GEN_410[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_410[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_3_r0s10};
     if (_GEN_3)
-      mul_i_i_3_r0s9 <= mul_i_i_3_r0s8;
+      mul_i_i_3_r0s12 <= mul_i_i_3_r0s11;
     if (_GEN_4)
-      sub_i_i2472_3_r0s8 <= _GEN_216;
+      sub_i_i2438_3_r0s11 <= _GEN_218;
     if (_GEN_3)
-      loadedv_i_i96_i64_3_r0s9 <= sub_i_i2472_3_r0s8 < 9'h1F ? sub_i_i2472_3_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_3_r0s12 <=
+        sub_i_i2438_3_r0s11 < 9'h1F ? sub_i_i2438_3_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__3 <= _GEN_47[10:1];
+      field_r0s13__3 <= _GEN_48[10:1];
     if (_GEN_4)
-      sroa_speculated54_3_r0s8 <= _GEN_212[15:8];
+      sroa_speculated54_3_r0s11 <= _GEN_214[15:8];
     if (_GEN_3)
-      sroa_speculated54_3_r0s9 <= sroa_speculated54_3_r0s8;
+      sroa_speculated54_3_r0s12 <= sroa_speculated54_3_r0s11;
     if (_GEN_2)
-      sroa_speculated54_3_r0s10 <= sroa_speculated54_3_r0s9;
+      sroa_speculated54_3_r0s13 <= sroa_speculated54_3_r0s12;
     if (_GEN_1)
-      sub_i3631_3_r0s11 <=
-        (page_r0s10[63] ? 12'h0 - _GEN_48 : _GEN_48)
-        - {{4{sroa_speculated54_3_r0s10[7]}}, sroa_speculated54_3_r0s10};
+      sub_i3597_3_r0s14 <=
+        (page_r0s13[63] ? 12'h0 - _GEN_49 : _GEN_49)
+        - {{4{sroa_speculated54_3_r0s13[7]}}, sroa_speculated54_3_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_3_r0s1 <= _GEN_216;
+    if (_GEN_13)
+      cmp_i215_i_i_3_r0s2 <= cmp_i215_i_i_3_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_3_r0s3 <= cmp_i215_i_i_3_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_3_r0s1 <= _GEN_214;
+      cmp_i215_i_i_3_r0s4 <= cmp_i215_i_i_3_r0s3;
     if (_GEN_10)
-      or_cond150_not_3_r0s2 <= cmp_i215_i_i_3_r0s1 & (|(_table_0_rd[55:48]));
+      or_cond145_not_3_r0s5 <= cmp_i215_i_i_3_r0s4 & (|(_table_0_rd[55:48]));
+    if (_GEN_14)
+      sroa_speculated4811_3_r0s1 <= _GEN_217;
+    if (_GEN_13)
+      sroa_speculated4811_3_r0s2 <= sroa_speculated4811_3_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_3_r0s3 <= sroa_speculated4811_3_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_3_r0s1 <= _GEN_215;
+      sroa_speculated4811_3_r0s4 <= sroa_speculated4811_3_r0s3;
     if (_GEN_10)
-      sub_i155_i_3_r0s2 <= _table_0_rd[55:48] - sroa_speculated4848_3_r0s1;
+      sub_i155_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated4811_3_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_3_r0s3 <= _GEN_217[4:0];
+      symbol_i_sroa_0_0_3_r0s6 <= _GEN_219[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_3_r0s4 <= symbol_i_sroa_0_0_3_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_3_r0s5 <= symbol_i_sroa_0_0_3_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_3_r0s6 <= symbol_i_sroa_0_0_3_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_3_r0s7 <= symbol_i_sroa_0_0_3_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_3_r0s8 <= symbol_i_sroa_0_0_3_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_3_r0s9 <= symbol_i_sroa_0_0_3_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_3_r0s10 <= symbol_i_sroa_0_0_3_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_3_r0s11 <= symbol_i_sroa_0_0_3_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_3_r0s3__1 <= _GEN_217[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_3_r0s4__1 <= symbol_i_sroa_0_0_3_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_3_r0s5__1 <= symbol_i_sroa_0_0_3_r0s4__1;
+      symbol_i_sroa_0_0_3_r0s8 <= symbol_i_sroa_0_0_3_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_3_r0s6__1 <= symbol_i_sroa_0_0_3_r0s5__1;
+      symbol_i_sroa_0_0_3_r0s9 <= symbol_i_sroa_0_0_3_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_3_r0s10 <= symbol_i_sroa_0_0_3_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_3_r0s11 <= symbol_i_sroa_0_0_3_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_3_r0s12 <= symbol_i_sroa_0_0_3_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_3_r0s13 <= symbol_i_sroa_0_0_3_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_3_r0s14 <= symbol_i_sroa_0_0_3_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_3_r0s6__1 <= _GEN_219[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_3_r0s7__1 <= symbol_i_sroa_0_0_3_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_3_r0s8__1 <= symbol_i_sroa_0_0_3_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_3_r0s9__1 <= symbol_i_sroa_0_0_3_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_3_r0s10__1 <= symbol_i_sroa_0_0_3_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_3_r0s11__1 <= symbol_i_sroa_0_0_3_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_4_r0s8 <= _GEN_218[7:0] == 8'h0;
+      symbol_i_sroa_0_0_3_r0s11__1 <= symbol_i_sroa_0_0_3_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_4_r0s9 <= cmp_i_i2481_4_r0s8;
+      symbol_i_sroa_0_0_3_r0s12__1 <= symbol_i_sroa_0_0_3_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_4_r0s10 <= cmp_i_i2481_4_r0s9;
+      symbol_i_sroa_0_0_3_r0s13__1 <= symbol_i_sroa_0_0_3_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_4_r0s11 <= cmp_i_i2481_4_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_4_r0s1 <= _GEN_190 ? _GEN_410 + 8'h70 : _GEN_410;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_3_r0s14__1 <= symbol_i_sroa_0_0_3_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_4_r0s11 <= _GEN_220[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_4_r0s12 <= cmp_i_i2447_4_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_4_r0s13 <= cmp_i_i2447_4_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_4_r0s14 <= cmp_i_i2447_4_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_4_r0s1 <= _GEN_192 ? _GEN_411 + 8'h70 : _GEN_411;
+    if (_GEN_13)
       sub_i266_i_i_4_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_4_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_4_r0s3 <= sub_i266_i_i_4_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_4_r0s4 <= sub_i266_i_i_4_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_4_r0s5 <= sub_i266_i_i_4_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_4_r0s6 <= sub_i266_i_i_4_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_4_r0s7 <= sub_i266_i_i_4_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_4_r0s8 <= sub_i266_i_i_4_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_4_r0s9 <= sub_i266_i_i_4_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_4_r0s10 <= sub_i266_i_i_4_r0s9;
     if (_GEN_4)
-      cmp_i252_i_4_r0s8 <= _GEN_222 < 9'h1B;
+      cmp_i252_i_4_r0s11 <= _GEN_224 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_4_r0s9 <= cmp_i252_i_4_r0s8;
+      cmp_i252_i_4_r0s12 <= cmp_i252_i_4_r0s11;
     if (_GEN_2)
-      cmp_i252_i_4_r0s10 <= cmp_i252_i_4_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_4_r0s13 <= cmp_i252_i_4_r0s12;
+    if (_GEN_14)
       or_i466_i_i_4_r0s1 <=
-        {~_GEN_220, _GEN_190 ? page_dout[73:64] : {page_dout[70:64], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_222, _GEN_192 ? page_dout[73:64] : {page_dout[70:64], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_4_r0s2 <= or_i466_i_i_4_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_4_r0s3 <= or_i466_i_i_4_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_4_r0s4 <= or_i466_i_i_4_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_4_r0s5 <= or_i466_i_i_4_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_4_r0s6 <= or_i466_i_i_4_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_4_r0s7 <= or_i466_i_i_4_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_4_r0s8 <= or_i466_i_i_4_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_4_r0s9 <= or_i466_i_i_4_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_4_r0s10 <= or_i466_i_i_4_r0s9;
     if (_GEN_4)
-      mul_i_i_4_r0s8 <=
+      mul_i_i_4_r0s11 <=
         {11'h0,
-         _GEN_411[2]
-           ? (_GEN_411[1]
-                ? (_GEN_411[0] ? 16'h4444 : 16'h4925)
-                : _GEN_411[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_411[1]
-               ? (_GEN_411[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_411[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_4_r0s7};
+         _GEN_412[2]
+           ? (_GEN_412[1]
+                ? (_GEN_412[0] ? 16'h4444 : 16'h4925)
+                : _GEN_412[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_412[1]
+               ? (_GEN_412[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_412[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_4_r0s10};
     if (_GEN_3)
-      mul_i_i_4_r0s9 <= mul_i_i_4_r0s8;
+      mul_i_i_4_r0s12 <= mul_i_i_4_r0s11;
     if (_GEN_4)
-      sub_i_i2472_4_r0s8 <= _GEN_222;
+      sub_i_i2438_4_r0s11 <= _GEN_224;
     if (_GEN_3)
-      loadedv_i_i96_i64_4_r0s9 <= sub_i_i2472_4_r0s8 < 9'h1F ? sub_i_i2472_4_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_4_r0s12 <=
+        sub_i_i2438_4_r0s11 < 9'h1F ? sub_i_i2438_4_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__4 <= _GEN_50[10:1];
+      field_r0s13__4 <= _GEN_51[10:1];
     if (_GEN_4)
-      sroa_speculated54_4_r0s8 <= _GEN_218[15:8];
+      sroa_speculated54_4_r0s11 <= _GEN_220[15:8];
     if (_GEN_3)
-      sroa_speculated54_4_r0s9 <= sroa_speculated54_4_r0s8;
+      sroa_speculated54_4_r0s12 <= sroa_speculated54_4_r0s11;
     if (_GEN_2)
-      sroa_speculated54_4_r0s10 <= sroa_speculated54_4_r0s9;
+      sroa_speculated54_4_r0s13 <= sroa_speculated54_4_r0s12;
     if (_GEN_1)
-      sub_i3631_4_r0s11 <=
-        (page_r0s10[79] ? 12'h0 - _GEN_51 : _GEN_51)
-        - {{4{sroa_speculated54_4_r0s10[7]}}, sroa_speculated54_4_r0s10};
+      sub_i3597_4_r0s14 <=
+        (page_r0s13[79] ? 12'h0 - _GEN_52 : _GEN_52)
+        - {{4{sroa_speculated54_4_r0s13[7]}}, sroa_speculated54_4_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_4_r0s1 <= _GEN_222;
+    if (_GEN_13)
+      cmp_i215_i_i_4_r0s2 <= cmp_i215_i_i_4_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_4_r0s3 <= cmp_i215_i_i_4_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_4_r0s1 <= _GEN_220;
+      cmp_i215_i_i_4_r0s4 <= cmp_i215_i_i_4_r0s3;
     if (_GEN_10)
-      or_cond150_not_4_r0s2 <= cmp_i215_i_i_4_r0s1 & (|(_table_0_rd[71:64]));
+      or_cond145_not_4_r0s5 <= cmp_i215_i_i_4_r0s4 & (|(_table_0_rd[71:64]));
+    if (_GEN_14)
+      sroa_speculated4811_4_r0s1 <= _GEN_223;
+    if (_GEN_13)
+      sroa_speculated4811_4_r0s2 <= sroa_speculated4811_4_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_4_r0s3 <= sroa_speculated4811_4_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_4_r0s1 <= _GEN_221;
+      sroa_speculated4811_4_r0s4 <= sroa_speculated4811_4_r0s3;
     if (_GEN_10)
-      sub_i155_i_4_r0s2 <= _table_0_rd[71:64] - sroa_speculated4848_4_r0s1;
+      sub_i155_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated4811_4_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_4_r0s3 <= _GEN_223[4:0];
+      symbol_i_sroa_0_0_4_r0s6 <= _GEN_225[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_4_r0s4 <= symbol_i_sroa_0_0_4_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_4_r0s5 <= symbol_i_sroa_0_0_4_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_4_r0s6 <= symbol_i_sroa_0_0_4_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_4_r0s7 <= symbol_i_sroa_0_0_4_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_4_r0s8 <= symbol_i_sroa_0_0_4_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_4_r0s9 <= symbol_i_sroa_0_0_4_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_4_r0s10 <= symbol_i_sroa_0_0_4_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_4_r0s11 <= symbol_i_sroa_0_0_4_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_4_r0s3__1 <= _GEN_223[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_4_r0s4__1 <= symbol_i_sroa_0_0_4_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_4_r0s5__1 <= symbol_i_sroa_0_0_4_r0s4__1;
+      symbol_i_sroa_0_0_4_r0s8 <= symbol_i_sroa_0_0_4_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_4_r0s6__1 <= symbol_i_sroa_0_0_4_r0s5__1;
+      symbol_i_sroa_0_0_4_r0s9 <= symbol_i_sroa_0_0_4_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_4_r0s10 <= symbol_i_sroa_0_0_4_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_4_r0s11 <= symbol_i_sroa_0_0_4_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_4_r0s12 <= symbol_i_sroa_0_0_4_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_4_r0s13 <= symbol_i_sroa_0_0_4_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_4_r0s14 <= symbol_i_sroa_0_0_4_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_4_r0s6__1 <= _GEN_225[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_4_r0s7__1 <= symbol_i_sroa_0_0_4_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_4_r0s8__1 <= symbol_i_sroa_0_0_4_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_4_r0s9__1 <= symbol_i_sroa_0_0_4_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_4_r0s10__1 <= symbol_i_sroa_0_0_4_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_4_r0s11__1 <= symbol_i_sroa_0_0_4_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_5_r0s8 <= _GEN_224[7:0] == 8'h0;
+      symbol_i_sroa_0_0_4_r0s11__1 <= symbol_i_sroa_0_0_4_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_5_r0s9 <= cmp_i_i2481_5_r0s8;
+      symbol_i_sroa_0_0_4_r0s12__1 <= symbol_i_sroa_0_0_4_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_5_r0s10 <= cmp_i_i2481_5_r0s9;
+      symbol_i_sroa_0_0_4_r0s13__1 <= symbol_i_sroa_0_0_4_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_5_r0s11 <= cmp_i_i2481_5_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_5_r0s1 <= _GEN_190 ? _GEN_412 + 8'h70 : _GEN_412;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_4_r0s14__1 <= symbol_i_sroa_0_0_4_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_5_r0s11 <= _GEN_226[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_5_r0s12 <= cmp_i_i2447_5_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_5_r0s13 <= cmp_i_i2447_5_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_5_r0s14 <= cmp_i_i2447_5_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_5_r0s1 <= _GEN_192 ? _GEN_413 + 8'h70 : _GEN_413;
+    if (_GEN_13)
       sub_i266_i_i_5_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_5_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_5_r0s3 <= sub_i266_i_i_5_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_5_r0s4 <= sub_i266_i_i_5_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_5_r0s5 <= sub_i266_i_i_5_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_5_r0s6 <= sub_i266_i_i_5_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_5_r0s7 <= sub_i266_i_i_5_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_5_r0s8 <= sub_i266_i_i_5_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_5_r0s9 <= sub_i266_i_i_5_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_5_r0s10 <= sub_i266_i_i_5_r0s9;
     if (_GEN_4)
-      cmp_i252_i_5_r0s8 <= _GEN_228 < 9'h1B;
+      cmp_i252_i_5_r0s11 <= _GEN_230 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_5_r0s9 <= cmp_i252_i_5_r0s8;
+      cmp_i252_i_5_r0s12 <= cmp_i252_i_5_r0s11;
     if (_GEN_2)
-      cmp_i252_i_5_r0s10 <= cmp_i252_i_5_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_5_r0s13 <= cmp_i252_i_5_r0s12;
+    if (_GEN_14)
       or_i466_i_i_5_r0s1 <=
-        {~_GEN_226, _GEN_190 ? page_dout[89:80] : {page_dout[86:80], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_228, _GEN_192 ? page_dout[89:80] : {page_dout[86:80], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_5_r0s2 <= or_i466_i_i_5_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_5_r0s3 <= or_i466_i_i_5_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_5_r0s4 <= or_i466_i_i_5_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_5_r0s5 <= or_i466_i_i_5_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_5_r0s6 <= or_i466_i_i_5_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_5_r0s7 <= or_i466_i_i_5_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_5_r0s8 <= or_i466_i_i_5_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_5_r0s9 <= or_i466_i_i_5_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_5_r0s10 <= or_i466_i_i_5_r0s9;
     if (_GEN_4)
-      mul_i_i_5_r0s8 <=
+      mul_i_i_5_r0s11 <=
         {11'h0,
-         _GEN_413[2]
-           ? (_GEN_413[1]
-                ? (_GEN_413[0] ? 16'h4444 : 16'h4925)
-                : _GEN_413[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_413[1]
-               ? (_GEN_413[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_413[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_5_r0s7};
+         _GEN_414[2]
+           ? (_GEN_414[1]
+                ? (_GEN_414[0] ? 16'h4444 : 16'h4925)
+                : _GEN_414[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_414[1]
+               ? (_GEN_414[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_414[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_5_r0s10};
     if (_GEN_3)
-      mul_i_i_5_r0s9 <= mul_i_i_5_r0s8;
+      mul_i_i_5_r0s12 <= mul_i_i_5_r0s11;
     if (_GEN_4)
-      sub_i_i2472_5_r0s8 <= _GEN_228;
+      sub_i_i2438_5_r0s11 <= _GEN_230;
     if (_GEN_3)
-      loadedv_i_i96_i64_5_r0s9 <= sub_i_i2472_5_r0s8 < 9'h1F ? sub_i_i2472_5_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_5_r0s12 <=
+        sub_i_i2438_5_r0s11 < 9'h1F ? sub_i_i2438_5_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__5 <= _GEN_53[10:1];
+      field_r0s13__5 <= _GEN_54[10:1];
     if (_GEN_4)
-      sroa_speculated54_5_r0s8 <= _GEN_224[15:8];
+      sroa_speculated54_5_r0s11 <= _GEN_226[15:8];
     if (_GEN_3)
-      sroa_speculated54_5_r0s9 <= sroa_speculated54_5_r0s8;
+      sroa_speculated54_5_r0s12 <= sroa_speculated54_5_r0s11;
     if (_GEN_2)
-      sroa_speculated54_5_r0s10 <= sroa_speculated54_5_r0s9;
+      sroa_speculated54_5_r0s13 <= sroa_speculated54_5_r0s12;
     if (_GEN_1)
-      sub_i3631_5_r0s11 <=
-        (page_r0s10[95] ? 12'h0 - _GEN_54 : _GEN_54)
-        - {{4{sroa_speculated54_5_r0s10[7]}}, sroa_speculated54_5_r0s10};
+      sub_i3597_5_r0s14 <=
+        (page_r0s13[95] ? 12'h0 - _GEN_55 : _GEN_55)
+        - {{4{sroa_speculated54_5_r0s13[7]}}, sroa_speculated54_5_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_5_r0s1 <= _GEN_228;
+    if (_GEN_13)
+      cmp_i215_i_i_5_r0s2 <= cmp_i215_i_i_5_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_5_r0s3 <= cmp_i215_i_i_5_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_5_r0s1 <= _GEN_226;
+      cmp_i215_i_i_5_r0s4 <= cmp_i215_i_i_5_r0s3;
     if (_GEN_10)
-      or_cond150_not_5_r0s2 <= cmp_i215_i_i_5_r0s1 & (|(_table_0_rd[87:80]));
+      or_cond145_not_5_r0s5 <= cmp_i215_i_i_5_r0s4 & (|(_table_0_rd[87:80]));
+    if (_GEN_14)
+      sroa_speculated4811_5_r0s1 <= _GEN_229;
+    if (_GEN_13)
+      sroa_speculated4811_5_r0s2 <= sroa_speculated4811_5_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_5_r0s3 <= sroa_speculated4811_5_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_5_r0s1 <= _GEN_227;
+      sroa_speculated4811_5_r0s4 <= sroa_speculated4811_5_r0s3;
     if (_GEN_10)
-      sub_i155_i_5_r0s2 <= _table_0_rd[87:80] - sroa_speculated4848_5_r0s1;
+      sub_i155_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated4811_5_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_5_r0s3 <= _GEN_229[4:0];
+      symbol_i_sroa_0_0_5_r0s6 <= _GEN_231[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_5_r0s4 <= symbol_i_sroa_0_0_5_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_5_r0s5 <= symbol_i_sroa_0_0_5_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_5_r0s6 <= symbol_i_sroa_0_0_5_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_5_r0s7 <= symbol_i_sroa_0_0_5_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_5_r0s8 <= symbol_i_sroa_0_0_5_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_5_r0s9 <= symbol_i_sroa_0_0_5_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_5_r0s10 <= symbol_i_sroa_0_0_5_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_5_r0s11 <= symbol_i_sroa_0_0_5_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_5_r0s3__1 <= _GEN_229[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_5_r0s4__1 <= symbol_i_sroa_0_0_5_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_5_r0s5__1 <= symbol_i_sroa_0_0_5_r0s4__1;
+      symbol_i_sroa_0_0_5_r0s8 <= symbol_i_sroa_0_0_5_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_5_r0s6__1 <= symbol_i_sroa_0_0_5_r0s5__1;
+      symbol_i_sroa_0_0_5_r0s9 <= symbol_i_sroa_0_0_5_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_5_r0s10 <= symbol_i_sroa_0_0_5_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_5_r0s11 <= symbol_i_sroa_0_0_5_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_5_r0s12 <= symbol_i_sroa_0_0_5_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_5_r0s13 <= symbol_i_sroa_0_0_5_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_5_r0s14 <= symbol_i_sroa_0_0_5_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_5_r0s6__1 <= _GEN_231[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_5_r0s7__1 <= symbol_i_sroa_0_0_5_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_5_r0s8__1 <= symbol_i_sroa_0_0_5_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_5_r0s9__1 <= symbol_i_sroa_0_0_5_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_5_r0s10__1 <= symbol_i_sroa_0_0_5_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_5_r0s11__1 <= symbol_i_sroa_0_0_5_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_6_r0s8 <= _GEN_230[7:0] == 8'h0;
+      symbol_i_sroa_0_0_5_r0s11__1 <= symbol_i_sroa_0_0_5_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_6_r0s9 <= cmp_i_i2481_6_r0s8;
+      symbol_i_sroa_0_0_5_r0s12__1 <= symbol_i_sroa_0_0_5_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_6_r0s10 <= cmp_i_i2481_6_r0s9;
+      symbol_i_sroa_0_0_5_r0s13__1 <= symbol_i_sroa_0_0_5_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_6_r0s11 <= cmp_i_i2481_6_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_6_r0s1 <= _GEN_190 ? _GEN_414 + 8'h70 : _GEN_414;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_5_r0s14__1 <= symbol_i_sroa_0_0_5_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_6_r0s11 <= _GEN_232[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_6_r0s12 <= cmp_i_i2447_6_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_6_r0s13 <= cmp_i_i2447_6_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_6_r0s14 <= cmp_i_i2447_6_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_6_r0s1 <= _GEN_192 ? _GEN_415 + 8'h70 : _GEN_415;
+    if (_GEN_13)
       sub_i266_i_i_6_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_6_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_6_r0s3 <= sub_i266_i_i_6_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_6_r0s4 <= sub_i266_i_i_6_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_6_r0s5 <= sub_i266_i_i_6_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_6_r0s6 <= sub_i266_i_i_6_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_6_r0s7 <= sub_i266_i_i_6_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_6_r0s8 <= sub_i266_i_i_6_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_6_r0s9 <= sub_i266_i_i_6_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_6_r0s10 <= sub_i266_i_i_6_r0s9;
     if (_GEN_4)
-      cmp_i252_i_6_r0s8 <= _GEN_234 < 9'h1B;
+      cmp_i252_i_6_r0s11 <= _GEN_236 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_6_r0s9 <= cmp_i252_i_6_r0s8;
+      cmp_i252_i_6_r0s12 <= cmp_i252_i_6_r0s11;
     if (_GEN_2)
-      cmp_i252_i_6_r0s10 <= cmp_i252_i_6_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_6_r0s13 <= cmp_i252_i_6_r0s12;
+    if (_GEN_14)
       or_i466_i_i_6_r0s1 <=
-        {~_GEN_232, _GEN_190 ? page_dout[105:96] : {page_dout[102:96], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_234, _GEN_192 ? page_dout[105:96] : {page_dout[102:96], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_6_r0s2 <= or_i466_i_i_6_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_6_r0s3 <= or_i466_i_i_6_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_6_r0s4 <= or_i466_i_i_6_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_6_r0s5 <= or_i466_i_i_6_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_6_r0s6 <= or_i466_i_i_6_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_6_r0s7 <= or_i466_i_i_6_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_6_r0s8 <= or_i466_i_i_6_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_6_r0s9 <= or_i466_i_i_6_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_6_r0s10 <= or_i466_i_i_6_r0s9;
     if (_GEN_4)
-      mul_i_i_6_r0s8 <=
+      mul_i_i_6_r0s11 <=
         {11'h0,
-         _GEN_415[2]
-           ? (_GEN_415[1]
-                ? (_GEN_415[0] ? 16'h4444 : 16'h4925)
-                : _GEN_415[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_415[1]
-               ? (_GEN_415[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_415[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_6_r0s7};
+         _GEN_416[2]
+           ? (_GEN_416[1]
+                ? (_GEN_416[0] ? 16'h4444 : 16'h4925)
+                : _GEN_416[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_416[1]
+               ? (_GEN_416[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_416[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_6_r0s10};
     if (_GEN_3)
-      mul_i_i_6_r0s9 <= mul_i_i_6_r0s8;
+      mul_i_i_6_r0s12 <= mul_i_i_6_r0s11;
     if (_GEN_4)
-      sub_i_i2472_6_r0s8 <= _GEN_234;
+      sub_i_i2438_6_r0s11 <= _GEN_236;
     if (_GEN_3)
-      loadedv_i_i96_i64_6_r0s9 <= sub_i_i2472_6_r0s8 < 9'h1F ? sub_i_i2472_6_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_6_r0s12 <=
+        sub_i_i2438_6_r0s11 < 9'h1F ? sub_i_i2438_6_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__6 <= _GEN_56[10:1];
+      field_r0s13__6 <= _GEN_57[10:1];
     if (_GEN_4)
-      sroa_speculated54_6_r0s8 <= _GEN_230[15:8];
+      sroa_speculated54_6_r0s11 <= _GEN_232[15:8];
     if (_GEN_3)
-      sroa_speculated54_6_r0s9 <= sroa_speculated54_6_r0s8;
+      sroa_speculated54_6_r0s12 <= sroa_speculated54_6_r0s11;
     if (_GEN_2)
-      sroa_speculated54_6_r0s10 <= sroa_speculated54_6_r0s9;
+      sroa_speculated54_6_r0s13 <= sroa_speculated54_6_r0s12;
     if (_GEN_1)
-      sub_i3631_6_r0s11 <=
-        (page_r0s10[111] ? 12'h0 - _GEN_57 : _GEN_57)
-        - {{4{sroa_speculated54_6_r0s10[7]}}, sroa_speculated54_6_r0s10};
+      sub_i3597_6_r0s14 <=
+        (page_r0s13[111] ? 12'h0 - _GEN_58 : _GEN_58)
+        - {{4{sroa_speculated54_6_r0s13[7]}}, sroa_speculated54_6_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_6_r0s1 <= _GEN_234;
+    if (_GEN_13)
+      cmp_i215_i_i_6_r0s2 <= cmp_i215_i_i_6_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_6_r0s3 <= cmp_i215_i_i_6_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_6_r0s1 <= _GEN_232;
+      cmp_i215_i_i_6_r0s4 <= cmp_i215_i_i_6_r0s3;
     if (_GEN_10)
-      or_cond150_not_6_r0s2 <= cmp_i215_i_i_6_r0s1 & (|(_table_0_rd[103:96]));
+      or_cond145_not_6_r0s5 <= cmp_i215_i_i_6_r0s4 & (|(_table_0_rd[103:96]));
+    if (_GEN_14)
+      sroa_speculated4811_6_r0s1 <= _GEN_235;
+    if (_GEN_13)
+      sroa_speculated4811_6_r0s2 <= sroa_speculated4811_6_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_6_r0s3 <= sroa_speculated4811_6_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_6_r0s1 <= _GEN_233;
+      sroa_speculated4811_6_r0s4 <= sroa_speculated4811_6_r0s3;
     if (_GEN_10)
-      sub_i155_i_6_r0s2 <= _table_0_rd[103:96] - sroa_speculated4848_6_r0s1;
+      sub_i155_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated4811_6_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_6_r0s3 <= _GEN_235[4:0];
+      symbol_i_sroa_0_0_6_r0s6 <= _GEN_237[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_6_r0s4 <= symbol_i_sroa_0_0_6_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_6_r0s5 <= symbol_i_sroa_0_0_6_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_6_r0s6 <= symbol_i_sroa_0_0_6_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_6_r0s7 <= symbol_i_sroa_0_0_6_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_6_r0s8 <= symbol_i_sroa_0_0_6_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_6_r0s9 <= symbol_i_sroa_0_0_6_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_6_r0s10 <= symbol_i_sroa_0_0_6_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_6_r0s11 <= symbol_i_sroa_0_0_6_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_6_r0s3__1 <= _GEN_235[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_6_r0s4__1 <= symbol_i_sroa_0_0_6_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_6_r0s5__1 <= symbol_i_sroa_0_0_6_r0s4__1;
+      symbol_i_sroa_0_0_6_r0s8 <= symbol_i_sroa_0_0_6_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_6_r0s6__1 <= symbol_i_sroa_0_0_6_r0s5__1;
+      symbol_i_sroa_0_0_6_r0s9 <= symbol_i_sroa_0_0_6_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_6_r0s10 <= symbol_i_sroa_0_0_6_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_6_r0s11 <= symbol_i_sroa_0_0_6_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_6_r0s12 <= symbol_i_sroa_0_0_6_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_6_r0s13 <= symbol_i_sroa_0_0_6_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_6_r0s14 <= symbol_i_sroa_0_0_6_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_6_r0s6__1 <= _GEN_237[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_6_r0s7__1 <= symbol_i_sroa_0_0_6_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_6_r0s8__1 <= symbol_i_sroa_0_0_6_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_6_r0s9__1 <= symbol_i_sroa_0_0_6_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_6_r0s10__1 <= symbol_i_sroa_0_0_6_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_6_r0s11__1 <= symbol_i_sroa_0_0_6_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_7_r0s8 <= _GEN_236[7:0] == 8'h0;
+      symbol_i_sroa_0_0_6_r0s11__1 <= symbol_i_sroa_0_0_6_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_7_r0s9 <= cmp_i_i2481_7_r0s8;
+      symbol_i_sroa_0_0_6_r0s12__1 <= symbol_i_sroa_0_0_6_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_7_r0s10 <= cmp_i_i2481_7_r0s9;
+      symbol_i_sroa_0_0_6_r0s13__1 <= symbol_i_sroa_0_0_6_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_7_r0s11 <= cmp_i_i2481_7_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_7_r0s1 <= _GEN_190 ? _GEN_416 + 8'h70 : _GEN_416;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_6_r0s14__1 <= symbol_i_sroa_0_0_6_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_7_r0s11 <= _GEN_238[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_7_r0s12 <= cmp_i_i2447_7_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_7_r0s13 <= cmp_i_i2447_7_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_7_r0s14 <= cmp_i_i2447_7_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_7_r0s1 <= _GEN_192 ? _GEN_417 + 8'h70 : _GEN_417;
+    if (_GEN_13)
       sub_i266_i_i_7_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_7_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_7_r0s3 <= sub_i266_i_i_7_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_7_r0s4 <= sub_i266_i_i_7_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_7_r0s5 <= sub_i266_i_i_7_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_7_r0s6 <= sub_i266_i_i_7_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_7_r0s7 <= sub_i266_i_i_7_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_7_r0s8 <= sub_i266_i_i_7_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_7_r0s9 <= sub_i266_i_i_7_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_7_r0s10 <= sub_i266_i_i_7_r0s9;
     if (_GEN_4)
-      cmp_i252_i_7_r0s8 <= _GEN_240 < 9'h1B;
+      cmp_i252_i_7_r0s11 <= _GEN_242 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_7_r0s9 <= cmp_i252_i_7_r0s8;
+      cmp_i252_i_7_r0s12 <= cmp_i252_i_7_r0s11;
     if (_GEN_2)
-      cmp_i252_i_7_r0s10 <= cmp_i252_i_7_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_7_r0s13 <= cmp_i252_i_7_r0s12;
+    if (_GEN_14)
       or_i466_i_i_7_r0s1 <=
-        {~_GEN_238, _GEN_190 ? page_dout[121:112] : {page_dout[118:112], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_240, _GEN_192 ? page_dout[121:112] : {page_dout[118:112], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_7_r0s2 <= or_i466_i_i_7_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_7_r0s3 <= or_i466_i_i_7_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_7_r0s4 <= or_i466_i_i_7_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_7_r0s5 <= or_i466_i_i_7_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_7_r0s6 <= or_i466_i_i_7_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_7_r0s7 <= or_i466_i_i_7_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_7_r0s8 <= or_i466_i_i_7_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_7_r0s9 <= or_i466_i_i_7_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_7_r0s10 <= or_i466_i_i_7_r0s9;
     if (_GEN_4)
-      mul_i_i_7_r0s8 <=
+      mul_i_i_7_r0s11 <=
         {11'h0,
-         _GEN_417[2]
-           ? (_GEN_417[1]
-                ? (_GEN_417[0] ? 16'h4444 : 16'h4925)
-                : _GEN_417[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_417[1]
-               ? (_GEN_417[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_417[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_7_r0s7};
+         _GEN_418[2]
+           ? (_GEN_418[1]
+                ? (_GEN_418[0] ? 16'h4444 : 16'h4925)
+                : _GEN_418[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_418[1]
+               ? (_GEN_418[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_418[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_7_r0s10};
     if (_GEN_3)
-      mul_i_i_7_r0s9 <= mul_i_i_7_r0s8;
+      mul_i_i_7_r0s12 <= mul_i_i_7_r0s11;
     if (_GEN_4)
-      sub_i_i2472_7_r0s8 <= _GEN_240;
+      sub_i_i2438_7_r0s11 <= _GEN_242;
     if (_GEN_3)
-      loadedv_i_i96_i64_7_r0s9 <= sub_i_i2472_7_r0s8 < 9'h1F ? sub_i_i2472_7_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_7_r0s12 <=
+        sub_i_i2438_7_r0s11 < 9'h1F ? sub_i_i2438_7_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__7 <= _GEN_59[10:1];
+      field_r0s13__7 <= _GEN_60[10:1];
     if (_GEN_4)
-      sroa_speculated54_7_r0s8 <= _GEN_236[15:8];
+      sroa_speculated54_7_r0s11 <= _GEN_238[15:8];
     if (_GEN_3)
-      sroa_speculated54_7_r0s9 <= sroa_speculated54_7_r0s8;
+      sroa_speculated54_7_r0s12 <= sroa_speculated54_7_r0s11;
     if (_GEN_2)
-      sroa_speculated54_7_r0s10 <= sroa_speculated54_7_r0s9;
+      sroa_speculated54_7_r0s13 <= sroa_speculated54_7_r0s12;
     if (_GEN_1)
-      sub_i3631_7_r0s11 <=
-        (page_r0s10[127] ? 12'h0 - _GEN_60 : _GEN_60)
-        - {{4{sroa_speculated54_7_r0s10[7]}}, sroa_speculated54_7_r0s10};
+      sub_i3597_7_r0s14 <=
+        (page_r0s13[127] ? 12'h0 - _GEN_61 : _GEN_61)
+        - {{4{sroa_speculated54_7_r0s13[7]}}, sroa_speculated54_7_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_7_r0s1 <= _GEN_240;
+    if (_GEN_13)
+      cmp_i215_i_i_7_r0s2 <= cmp_i215_i_i_7_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_7_r0s3 <= cmp_i215_i_i_7_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_7_r0s1 <= _GEN_238;
+      cmp_i215_i_i_7_r0s4 <= cmp_i215_i_i_7_r0s3;
     if (_GEN_10)
-      or_cond150_not_7_r0s2 <= cmp_i215_i_i_7_r0s1 & (|(_table_0_rd[119:112]));
+      or_cond145_not_7_r0s5 <= cmp_i215_i_i_7_r0s4 & (|(_table_0_rd[119:112]));
+    if (_GEN_14)
+      sroa_speculated4811_7_r0s1 <= _GEN_241;
+    if (_GEN_13)
+      sroa_speculated4811_7_r0s2 <= sroa_speculated4811_7_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_7_r0s3 <= sroa_speculated4811_7_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_7_r0s1 <= _GEN_239;
+      sroa_speculated4811_7_r0s4 <= sroa_speculated4811_7_r0s3;
     if (_GEN_10)
-      sub_i155_i_7_r0s2 <= _table_0_rd[119:112] - sroa_speculated4848_7_r0s1;
+      sub_i155_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated4811_7_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_7_r0s3 <= _GEN_241[4:0];
+      symbol_i_sroa_0_0_7_r0s6 <= _GEN_243[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_7_r0s4 <= symbol_i_sroa_0_0_7_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_7_r0s5 <= symbol_i_sroa_0_0_7_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_7_r0s6 <= symbol_i_sroa_0_0_7_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_7_r0s7 <= symbol_i_sroa_0_0_7_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_7_r0s8 <= symbol_i_sroa_0_0_7_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_7_r0s9 <= symbol_i_sroa_0_0_7_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_7_r0s10 <= symbol_i_sroa_0_0_7_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_7_r0s11 <= symbol_i_sroa_0_0_7_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_7_r0s3__1 <= _GEN_241[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_7_r0s4__1 <= symbol_i_sroa_0_0_7_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_7_r0s5__1 <= symbol_i_sroa_0_0_7_r0s4__1;
+      symbol_i_sroa_0_0_7_r0s8 <= symbol_i_sroa_0_0_7_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_7_r0s6__1 <= symbol_i_sroa_0_0_7_r0s5__1;
+      symbol_i_sroa_0_0_7_r0s9 <= symbol_i_sroa_0_0_7_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_7_r0s10 <= symbol_i_sroa_0_0_7_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_7_r0s11 <= symbol_i_sroa_0_0_7_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_7_r0s12 <= symbol_i_sroa_0_0_7_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_7_r0s13 <= symbol_i_sroa_0_0_7_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_7_r0s14 <= symbol_i_sroa_0_0_7_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_7_r0s6__1 <= _GEN_243[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_7_r0s7__1 <= symbol_i_sroa_0_0_7_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_7_r0s8__1 <= symbol_i_sroa_0_0_7_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_7_r0s9__1 <= symbol_i_sroa_0_0_7_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_7_r0s10__1 <= symbol_i_sroa_0_0_7_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_7_r0s11__1 <= symbol_i_sroa_0_0_7_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_8_r0s8 <= _GEN_242[7:0] == 8'h0;
+      symbol_i_sroa_0_0_7_r0s11__1 <= symbol_i_sroa_0_0_7_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_8_r0s9 <= cmp_i_i2481_8_r0s8;
+      symbol_i_sroa_0_0_7_r0s12__1 <= symbol_i_sroa_0_0_7_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_8_r0s10 <= cmp_i_i2481_8_r0s9;
+      symbol_i_sroa_0_0_7_r0s13__1 <= symbol_i_sroa_0_0_7_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_8_r0s11 <= cmp_i_i2481_8_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_8_r0s1 <= _GEN_190 ? _GEN_418 + 8'h70 : _GEN_418;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_7_r0s14__1 <= symbol_i_sroa_0_0_7_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_8_r0s11 <= _GEN_244[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_8_r0s12 <= cmp_i_i2447_8_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_8_r0s13 <= cmp_i_i2447_8_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_8_r0s14 <= cmp_i_i2447_8_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_8_r0s1 <= _GEN_192 ? _GEN_419 + 8'h70 : _GEN_419;
+    if (_GEN_13)
       sub_i266_i_i_8_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_8_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_8_r0s3 <= sub_i266_i_i_8_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_8_r0s4 <= sub_i266_i_i_8_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_8_r0s5 <= sub_i266_i_i_8_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_8_r0s6 <= sub_i266_i_i_8_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_8_r0s7 <= sub_i266_i_i_8_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_8_r0s8 <= sub_i266_i_i_8_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_8_r0s9 <= sub_i266_i_i_8_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_8_r0s10 <= sub_i266_i_i_8_r0s9;
     if (_GEN_4)
-      cmp_i252_i_8_r0s8 <= _GEN_246 < 9'h1B;
+      cmp_i252_i_8_r0s11 <= _GEN_248 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_8_r0s9 <= cmp_i252_i_8_r0s8;
+      cmp_i252_i_8_r0s12 <= cmp_i252_i_8_r0s11;
     if (_GEN_2)
-      cmp_i252_i_8_r0s10 <= cmp_i252_i_8_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_8_r0s13 <= cmp_i252_i_8_r0s12;
+    if (_GEN_14)
       or_i466_i_i_8_r0s1 <=
-        {~_GEN_244, _GEN_190 ? page_dout[137:128] : {page_dout[134:128], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_246, _GEN_192 ? page_dout[137:128] : {page_dout[134:128], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_8_r0s2 <= or_i466_i_i_8_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_8_r0s3 <= or_i466_i_i_8_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_8_r0s4 <= or_i466_i_i_8_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_8_r0s5 <= or_i466_i_i_8_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_8_r0s6 <= or_i466_i_i_8_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_8_r0s7 <= or_i466_i_i_8_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_8_r0s8 <= or_i466_i_i_8_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_8_r0s9 <= or_i466_i_i_8_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_8_r0s10 <= or_i466_i_i_8_r0s9;
     if (_GEN_4)
-      mul_i_i_8_r0s8 <=
+      mul_i_i_8_r0s11 <=
         {11'h0,
-         _GEN_419[2]
-           ? (_GEN_419[1]
-                ? (_GEN_419[0] ? 16'h4444 : 16'h4925)
-                : _GEN_419[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_419[1]
-               ? (_GEN_419[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_419[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_8_r0s7};
+         _GEN_420[2]
+           ? (_GEN_420[1]
+                ? (_GEN_420[0] ? 16'h4444 : 16'h4925)
+                : _GEN_420[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_420[1]
+               ? (_GEN_420[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_420[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_8_r0s10};
     if (_GEN_3)
-      mul_i_i_8_r0s9 <= mul_i_i_8_r0s8;
+      mul_i_i_8_r0s12 <= mul_i_i_8_r0s11;
     if (_GEN_4)
-      sub_i_i2472_8_r0s8 <= _GEN_246;
+      sub_i_i2438_8_r0s11 <= _GEN_248;
     if (_GEN_3)
-      loadedv_i_i96_i64_8_r0s9 <= sub_i_i2472_8_r0s8 < 9'h1F ? sub_i_i2472_8_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_8_r0s12 <=
+        sub_i_i2438_8_r0s11 < 9'h1F ? sub_i_i2438_8_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__8 <= _GEN_62[10:1];
+      field_r0s13__8 <= _GEN_63[10:1];
     if (_GEN_4)
-      sroa_speculated54_8_r0s8 <= _GEN_242[15:8];
+      sroa_speculated54_8_r0s11 <= _GEN_244[15:8];
     if (_GEN_3)
-      sroa_speculated54_8_r0s9 <= sroa_speculated54_8_r0s8;
+      sroa_speculated54_8_r0s12 <= sroa_speculated54_8_r0s11;
     if (_GEN_2)
-      sroa_speculated54_8_r0s10 <= sroa_speculated54_8_r0s9;
+      sroa_speculated54_8_r0s13 <= sroa_speculated54_8_r0s12;
     if (_GEN_1)
-      sub_i3631_8_r0s11 <=
-        (page_r0s10[143] ? 12'h0 - _GEN_63 : _GEN_63)
-        - {{4{sroa_speculated54_8_r0s10[7]}}, sroa_speculated54_8_r0s10};
+      sub_i3597_8_r0s14 <=
+        (page_r0s13[143] ? 12'h0 - _GEN_64 : _GEN_64)
+        - {{4{sroa_speculated54_8_r0s13[7]}}, sroa_speculated54_8_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_8_r0s1 <= _GEN_246;
+    if (_GEN_13)
+      cmp_i215_i_i_8_r0s2 <= cmp_i215_i_i_8_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_8_r0s3 <= cmp_i215_i_i_8_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_8_r0s1 <= _GEN_244;
+      cmp_i215_i_i_8_r0s4 <= cmp_i215_i_i_8_r0s3;
     if (_GEN_10)
-      or_cond150_not_8_r0s2 <= cmp_i215_i_i_8_r0s1 & (|(_table_0_rd[135:128]));
+      or_cond145_not_8_r0s5 <= cmp_i215_i_i_8_r0s4 & (|(_table_0_rd[135:128]));
+    if (_GEN_14)
+      sroa_speculated4811_8_r0s1 <= _GEN_247;
+    if (_GEN_13)
+      sroa_speculated4811_8_r0s2 <= sroa_speculated4811_8_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_8_r0s3 <= sroa_speculated4811_8_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_8_r0s1 <= _GEN_245;
+      sroa_speculated4811_8_r0s4 <= sroa_speculated4811_8_r0s3;
     if (_GEN_10)
-      sub_i155_i_8_r0s2 <= _table_0_rd[135:128] - sroa_speculated4848_8_r0s1;
+      sub_i155_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated4811_8_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_8_r0s3 <= _GEN_247[4:0];
+      symbol_i_sroa_0_0_8_r0s6 <= _GEN_249[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_8_r0s4 <= symbol_i_sroa_0_0_8_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_8_r0s5 <= symbol_i_sroa_0_0_8_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_8_r0s6 <= symbol_i_sroa_0_0_8_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_8_r0s7 <= symbol_i_sroa_0_0_8_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_8_r0s8 <= symbol_i_sroa_0_0_8_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_8_r0s9 <= symbol_i_sroa_0_0_8_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_8_r0s10 <= symbol_i_sroa_0_0_8_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_8_r0s11 <= symbol_i_sroa_0_0_8_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_8_r0s3__1 <= _GEN_247[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_8_r0s4__1 <= symbol_i_sroa_0_0_8_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_8_r0s5__1 <= symbol_i_sroa_0_0_8_r0s4__1;
+      symbol_i_sroa_0_0_8_r0s8 <= symbol_i_sroa_0_0_8_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_8_r0s6__1 <= symbol_i_sroa_0_0_8_r0s5__1;
+      symbol_i_sroa_0_0_8_r0s9 <= symbol_i_sroa_0_0_8_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_8_r0s10 <= symbol_i_sroa_0_0_8_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_8_r0s11 <= symbol_i_sroa_0_0_8_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_8_r0s12 <= symbol_i_sroa_0_0_8_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_8_r0s13 <= symbol_i_sroa_0_0_8_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_8_r0s14 <= symbol_i_sroa_0_0_8_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_8_r0s6__1 <= _GEN_249[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_8_r0s7__1 <= symbol_i_sroa_0_0_8_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_8_r0s8__1 <= symbol_i_sroa_0_0_8_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_8_r0s9__1 <= symbol_i_sroa_0_0_8_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_8_r0s10__1 <= symbol_i_sroa_0_0_8_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_8_r0s11__1 <= symbol_i_sroa_0_0_8_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_9_r0s8 <= _GEN_248[7:0] == 8'h0;
+      symbol_i_sroa_0_0_8_r0s11__1 <= symbol_i_sroa_0_0_8_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_9_r0s9 <= cmp_i_i2481_9_r0s8;
+      symbol_i_sroa_0_0_8_r0s12__1 <= symbol_i_sroa_0_0_8_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_9_r0s10 <= cmp_i_i2481_9_r0s9;
+      symbol_i_sroa_0_0_8_r0s13__1 <= symbol_i_sroa_0_0_8_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_9_r0s11 <= cmp_i_i2481_9_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_9_r0s1 <= _GEN_190 ? _GEN_420 + 8'h70 : _GEN_420;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_8_r0s14__1 <= symbol_i_sroa_0_0_8_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_9_r0s11 <= _GEN_250[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_9_r0s12 <= cmp_i_i2447_9_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_9_r0s13 <= cmp_i_i2447_9_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_9_r0s14 <= cmp_i_i2447_9_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_9_r0s1 <= _GEN_192 ? _GEN_421 + 8'h70 : _GEN_421;
+    if (_GEN_13)
       sub_i266_i_i_9_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_9_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_9_r0s3 <= sub_i266_i_i_9_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_9_r0s4 <= sub_i266_i_i_9_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_9_r0s5 <= sub_i266_i_i_9_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_9_r0s6 <= sub_i266_i_i_9_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_9_r0s7 <= sub_i266_i_i_9_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_9_r0s8 <= sub_i266_i_i_9_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_9_r0s9 <= sub_i266_i_i_9_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_9_r0s10 <= sub_i266_i_i_9_r0s9;
     if (_GEN_4)
-      cmp_i252_i_9_r0s8 <= _GEN_252 < 9'h1B;
+      cmp_i252_i_9_r0s11 <= _GEN_254 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_9_r0s9 <= cmp_i252_i_9_r0s8;
+      cmp_i252_i_9_r0s12 <= cmp_i252_i_9_r0s11;
     if (_GEN_2)
-      cmp_i252_i_9_r0s10 <= cmp_i252_i_9_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_9_r0s13 <= cmp_i252_i_9_r0s12;
+    if (_GEN_14)
       or_i466_i_i_9_r0s1 <=
-        {~_GEN_250, _GEN_190 ? page_dout[153:144] : {page_dout[150:144], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_252, _GEN_192 ? page_dout[153:144] : {page_dout[150:144], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_9_r0s2 <= or_i466_i_i_9_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_9_r0s3 <= or_i466_i_i_9_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_9_r0s4 <= or_i466_i_i_9_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_9_r0s5 <= or_i466_i_i_9_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_9_r0s6 <= or_i466_i_i_9_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_9_r0s7 <= or_i466_i_i_9_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_9_r0s8 <= or_i466_i_i_9_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_9_r0s9 <= or_i466_i_i_9_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_9_r0s10 <= or_i466_i_i_9_r0s9;
     if (_GEN_4)
-      mul_i_i_9_r0s8 <=
+      mul_i_i_9_r0s11 <=
         {11'h0,
-         _GEN_421[2]
-           ? (_GEN_421[1]
-                ? (_GEN_421[0] ? 16'h4444 : 16'h4925)
-                : _GEN_421[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_421[1]
-               ? (_GEN_421[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_421[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_9_r0s7};
+         _GEN_422[2]
+           ? (_GEN_422[1]
+                ? (_GEN_422[0] ? 16'h4444 : 16'h4925)
+                : _GEN_422[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_422[1]
+               ? (_GEN_422[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_422[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_9_r0s10};
     if (_GEN_3)
-      mul_i_i_9_r0s9 <= mul_i_i_9_r0s8;
+      mul_i_i_9_r0s12 <= mul_i_i_9_r0s11;
     if (_GEN_4)
-      sub_i_i2472_9_r0s8 <= _GEN_252;
+      sub_i_i2438_9_r0s11 <= _GEN_254;
     if (_GEN_3)
-      loadedv_i_i96_i64_9_r0s9 <= sub_i_i2472_9_r0s8 < 9'h1F ? sub_i_i2472_9_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_9_r0s12 <=
+        sub_i_i2438_9_r0s11 < 9'h1F ? sub_i_i2438_9_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__9 <= _GEN_65[10:1];
+      field_r0s13__9 <= _GEN_66[10:1];
     if (_GEN_4)
-      sroa_speculated54_9_r0s8 <= _GEN_248[15:8];
+      sroa_speculated54_9_r0s11 <= _GEN_250[15:8];
     if (_GEN_3)
-      sroa_speculated54_9_r0s9 <= sroa_speculated54_9_r0s8;
+      sroa_speculated54_9_r0s12 <= sroa_speculated54_9_r0s11;
     if (_GEN_2)
-      sroa_speculated54_9_r0s10 <= sroa_speculated54_9_r0s9;
+      sroa_speculated54_9_r0s13 <= sroa_speculated54_9_r0s12;
     if (_GEN_1)
-      sub_i3631_9_r0s11 <=
-        (page_r0s10[159] ? 12'h0 - _GEN_66 : _GEN_66)
-        - {{4{sroa_speculated54_9_r0s10[7]}}, sroa_speculated54_9_r0s10};
+      sub_i3597_9_r0s14 <=
+        (page_r0s13[159] ? 12'h0 - _GEN_67 : _GEN_67)
+        - {{4{sroa_speculated54_9_r0s13[7]}}, sroa_speculated54_9_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_9_r0s1 <= _GEN_252;
+    if (_GEN_13)
+      cmp_i215_i_i_9_r0s2 <= cmp_i215_i_i_9_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_9_r0s3 <= cmp_i215_i_i_9_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_9_r0s1 <= _GEN_250;
+      cmp_i215_i_i_9_r0s4 <= cmp_i215_i_i_9_r0s3;
     if (_GEN_10)
-      or_cond150_not_9_r0s2 <= cmp_i215_i_i_9_r0s1 & (|(_table_0_rd[151:144]));
+      or_cond145_not_9_r0s5 <= cmp_i215_i_i_9_r0s4 & (|(_table_0_rd[151:144]));
+    if (_GEN_14)
+      sroa_speculated4811_9_r0s1 <= _GEN_253;
+    if (_GEN_13)
+      sroa_speculated4811_9_r0s2 <= sroa_speculated4811_9_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_9_r0s3 <= sroa_speculated4811_9_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_9_r0s1 <= _GEN_251;
+      sroa_speculated4811_9_r0s4 <= sroa_speculated4811_9_r0s3;
     if (_GEN_10)
-      sub_i155_i_9_r0s2 <= _table_0_rd[151:144] - sroa_speculated4848_9_r0s1;
+      sub_i155_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated4811_9_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_9_r0s3 <= _GEN_253[4:0];
+      symbol_i_sroa_0_0_9_r0s6 <= _GEN_255[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_9_r0s4 <= symbol_i_sroa_0_0_9_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_9_r0s5 <= symbol_i_sroa_0_0_9_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_9_r0s6 <= symbol_i_sroa_0_0_9_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_9_r0s7 <= symbol_i_sroa_0_0_9_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_9_r0s8 <= symbol_i_sroa_0_0_9_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_9_r0s9 <= symbol_i_sroa_0_0_9_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_9_r0s10 <= symbol_i_sroa_0_0_9_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_9_r0s11 <= symbol_i_sroa_0_0_9_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_9_r0s3__1 <= _GEN_253[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_9_r0s4__1 <= symbol_i_sroa_0_0_9_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_9_r0s5__1 <= symbol_i_sroa_0_0_9_r0s4__1;
+      symbol_i_sroa_0_0_9_r0s8 <= symbol_i_sroa_0_0_9_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_9_r0s6__1 <= symbol_i_sroa_0_0_9_r0s5__1;
+      symbol_i_sroa_0_0_9_r0s9 <= symbol_i_sroa_0_0_9_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_9_r0s10 <= symbol_i_sroa_0_0_9_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_9_r0s11 <= symbol_i_sroa_0_0_9_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_9_r0s12 <= symbol_i_sroa_0_0_9_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_9_r0s13 <= symbol_i_sroa_0_0_9_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_9_r0s14 <= symbol_i_sroa_0_0_9_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_9_r0s6__1 <= _GEN_255[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_9_r0s7__1 <= symbol_i_sroa_0_0_9_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_9_r0s8__1 <= symbol_i_sroa_0_0_9_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_9_r0s9__1 <= symbol_i_sroa_0_0_9_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_9_r0s10__1 <= symbol_i_sroa_0_0_9_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_9_r0s11__1 <= symbol_i_sroa_0_0_9_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_10_r0s8 <= _GEN_254[7:0] == 8'h0;
+      symbol_i_sroa_0_0_9_r0s11__1 <= symbol_i_sroa_0_0_9_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_10_r0s9 <= cmp_i_i2481_10_r0s8;
+      symbol_i_sroa_0_0_9_r0s12__1 <= symbol_i_sroa_0_0_9_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_10_r0s10 <= cmp_i_i2481_10_r0s9;
+      symbol_i_sroa_0_0_9_r0s13__1 <= symbol_i_sroa_0_0_9_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_10_r0s11 <= cmp_i_i2481_10_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_10_r0s1 <= _GEN_190 ? _GEN_422 + 8'h70 : _GEN_422;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_9_r0s14__1 <= symbol_i_sroa_0_0_9_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_10_r0s11 <= _GEN_256[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_10_r0s12 <= cmp_i_i2447_10_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_10_r0s13 <= cmp_i_i2447_10_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_10_r0s14 <= cmp_i_i2447_10_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_10_r0s1 <= _GEN_192 ? _GEN_423 + 8'h70 : _GEN_423;
+    if (_GEN_13)
       sub_i266_i_i_10_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_10_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_10_r0s3 <= sub_i266_i_i_10_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_10_r0s4 <= sub_i266_i_i_10_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_10_r0s5 <= sub_i266_i_i_10_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_10_r0s6 <= sub_i266_i_i_10_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_10_r0s7 <= sub_i266_i_i_10_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_10_r0s8 <= sub_i266_i_i_10_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_10_r0s9 <= sub_i266_i_i_10_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_10_r0s10 <= sub_i266_i_i_10_r0s9;
     if (_GEN_4)
-      cmp_i252_i_10_r0s8 <= _GEN_258 < 9'h1B;
+      cmp_i252_i_10_r0s11 <= _GEN_260 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_10_r0s9 <= cmp_i252_i_10_r0s8;
+      cmp_i252_i_10_r0s12 <= cmp_i252_i_10_r0s11;
     if (_GEN_2)
-      cmp_i252_i_10_r0s10 <= cmp_i252_i_10_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_10_r0s13 <= cmp_i252_i_10_r0s12;
+    if (_GEN_14)
       or_i466_i_i_10_r0s1 <=
-        {~_GEN_256, _GEN_190 ? page_dout[169:160] : {page_dout[166:160], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_258, _GEN_192 ? page_dout[169:160] : {page_dout[166:160], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_10_r0s2 <= or_i466_i_i_10_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_10_r0s3 <= or_i466_i_i_10_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_10_r0s4 <= or_i466_i_i_10_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_10_r0s5 <= or_i466_i_i_10_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_10_r0s6 <= or_i466_i_i_10_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_10_r0s7 <= or_i466_i_i_10_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_10_r0s8 <= or_i466_i_i_10_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_10_r0s9 <= or_i466_i_i_10_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_10_r0s10 <= or_i466_i_i_10_r0s9;
     if (_GEN_4)
-      mul_i_i_10_r0s8 <=
+      mul_i_i_10_r0s11 <=
         {11'h0,
-         _GEN_423[2]
-           ? (_GEN_423[1]
-                ? (_GEN_423[0] ? 16'h4444 : 16'h4925)
-                : _GEN_423[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_423[1]
-               ? (_GEN_423[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_423[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_10_r0s7};
+         _GEN_424[2]
+           ? (_GEN_424[1]
+                ? (_GEN_424[0] ? 16'h4444 : 16'h4925)
+                : _GEN_424[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_424[1]
+               ? (_GEN_424[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_424[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_10_r0s10};
     if (_GEN_3)
-      mul_i_i_10_r0s9 <= mul_i_i_10_r0s8;
+      mul_i_i_10_r0s12 <= mul_i_i_10_r0s11;
     if (_GEN_4)
-      sub_i_i2472_10_r0s8 <= _GEN_258;
+      sub_i_i2438_10_r0s11 <= _GEN_260;
     if (_GEN_3)
-      loadedv_i_i96_i64_10_r0s9 <=
-        sub_i_i2472_10_r0s8 < 9'h1F ? sub_i_i2472_10_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_10_r0s12 <=
+        sub_i_i2438_10_r0s11 < 9'h1F ? sub_i_i2438_10_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__10 <= _GEN_68[10:1];
+      field_r0s13__10 <= _GEN_69[10:1];
     if (_GEN_4)
-      sroa_speculated54_10_r0s8 <= _GEN_254[15:8];
+      sroa_speculated54_10_r0s11 <= _GEN_256[15:8];
     if (_GEN_3)
-      sroa_speculated54_10_r0s9 <= sroa_speculated54_10_r0s8;
+      sroa_speculated54_10_r0s12 <= sroa_speculated54_10_r0s11;
     if (_GEN_2)
-      sroa_speculated54_10_r0s10 <= sroa_speculated54_10_r0s9;
+      sroa_speculated54_10_r0s13 <= sroa_speculated54_10_r0s12;
     if (_GEN_1)
-      sub_i3631_10_r0s11 <=
-        (page_r0s10[175] ? 12'h0 - _GEN_69 : _GEN_69)
-        - {{4{sroa_speculated54_10_r0s10[7]}}, sroa_speculated54_10_r0s10};
+      sub_i3597_10_r0s14 <=
+        (page_r0s13[175] ? 12'h0 - _GEN_70 : _GEN_70)
+        - {{4{sroa_speculated54_10_r0s13[7]}}, sroa_speculated54_10_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_10_r0s1 <= _GEN_258;
+    if (_GEN_13)
+      cmp_i215_i_i_10_r0s2 <= cmp_i215_i_i_10_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_10_r0s3 <= cmp_i215_i_i_10_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_10_r0s1 <= _GEN_256;
+      cmp_i215_i_i_10_r0s4 <= cmp_i215_i_i_10_r0s3;
     if (_GEN_10)
-      or_cond150_not_10_r0s2 <= cmp_i215_i_i_10_r0s1 & (|(_table_0_rd[167:160]));
+      or_cond145_not_10_r0s5 <= cmp_i215_i_i_10_r0s4 & (|(_table_0_rd[167:160]));
+    if (_GEN_14)
+      sroa_speculated4811_10_r0s1 <= _GEN_259;
+    if (_GEN_13)
+      sroa_speculated4811_10_r0s2 <= sroa_speculated4811_10_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_10_r0s3 <= sroa_speculated4811_10_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_10_r0s1 <= _GEN_257;
+      sroa_speculated4811_10_r0s4 <= sroa_speculated4811_10_r0s3;
     if (_GEN_10)
-      sub_i155_i_10_r0s2 <= _table_0_rd[167:160] - sroa_speculated4848_10_r0s1;
+      sub_i155_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated4811_10_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_10_r0s3 <= _GEN_259[4:0];
+      symbol_i_sroa_0_0_10_r0s6 <= _GEN_261[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_10_r0s4 <= symbol_i_sroa_0_0_10_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_10_r0s5 <= symbol_i_sroa_0_0_10_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_10_r0s6 <= symbol_i_sroa_0_0_10_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_10_r0s7 <= symbol_i_sroa_0_0_10_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_10_r0s8 <= symbol_i_sroa_0_0_10_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_10_r0s9 <= symbol_i_sroa_0_0_10_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_10_r0s10 <= symbol_i_sroa_0_0_10_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_10_r0s11 <= symbol_i_sroa_0_0_10_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_10_r0s3__1 <= _GEN_259[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_10_r0s4__1 <= symbol_i_sroa_0_0_10_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_10_r0s5__1 <= symbol_i_sroa_0_0_10_r0s4__1;
+      symbol_i_sroa_0_0_10_r0s8 <= symbol_i_sroa_0_0_10_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_10_r0s6__1 <= symbol_i_sroa_0_0_10_r0s5__1;
+      symbol_i_sroa_0_0_10_r0s9 <= symbol_i_sroa_0_0_10_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_10_r0s10 <= symbol_i_sroa_0_0_10_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_10_r0s11 <= symbol_i_sroa_0_0_10_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_10_r0s12 <= symbol_i_sroa_0_0_10_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_10_r0s13 <= symbol_i_sroa_0_0_10_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_10_r0s14 <= symbol_i_sroa_0_0_10_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_10_r0s6__1 <= _GEN_261[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_10_r0s7__1 <= symbol_i_sroa_0_0_10_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_10_r0s8__1 <= symbol_i_sroa_0_0_10_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_10_r0s9__1 <= symbol_i_sroa_0_0_10_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_10_r0s10__1 <= symbol_i_sroa_0_0_10_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_10_r0s11__1 <= symbol_i_sroa_0_0_10_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_11_r0s8 <= _GEN_260[7:0] == 8'h0;
+      symbol_i_sroa_0_0_10_r0s11__1 <= symbol_i_sroa_0_0_10_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_11_r0s9 <= cmp_i_i2481_11_r0s8;
+      symbol_i_sroa_0_0_10_r0s12__1 <= symbol_i_sroa_0_0_10_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_11_r0s10 <= cmp_i_i2481_11_r0s9;
+      symbol_i_sroa_0_0_10_r0s13__1 <= symbol_i_sroa_0_0_10_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_11_r0s11 <= cmp_i_i2481_11_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_11_r0s1 <= _GEN_190 ? _GEN_424 + 8'h70 : _GEN_424;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_10_r0s14__1 <= symbol_i_sroa_0_0_10_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_11_r0s11 <= _GEN_262[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_11_r0s12 <= cmp_i_i2447_11_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_11_r0s13 <= cmp_i_i2447_11_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_11_r0s14 <= cmp_i_i2447_11_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_11_r0s1 <= _GEN_192 ? _GEN_425 + 8'h70 : _GEN_425;
+    if (_GEN_13)
       sub_i266_i_i_11_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_11_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_11_r0s3 <= sub_i266_i_i_11_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_11_r0s4 <= sub_i266_i_i_11_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_11_r0s5 <= sub_i266_i_i_11_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_11_r0s6 <= sub_i266_i_i_11_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_11_r0s7 <= sub_i266_i_i_11_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_11_r0s8 <= sub_i266_i_i_11_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_11_r0s9 <= sub_i266_i_i_11_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_11_r0s10 <= sub_i266_i_i_11_r0s9;
     if (_GEN_4)
-      cmp_i252_i_11_r0s8 <= _GEN_264 < 9'h1B;
+      cmp_i252_i_11_r0s11 <= _GEN_266 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_11_r0s9 <= cmp_i252_i_11_r0s8;
+      cmp_i252_i_11_r0s12 <= cmp_i252_i_11_r0s11;
     if (_GEN_2)
-      cmp_i252_i_11_r0s10 <= cmp_i252_i_11_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_11_r0s13 <= cmp_i252_i_11_r0s12;
+    if (_GEN_14)
       or_i466_i_i_11_r0s1 <=
-        {~_GEN_262, _GEN_190 ? page_dout[185:176] : {page_dout[182:176], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_264, _GEN_192 ? page_dout[185:176] : {page_dout[182:176], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_11_r0s2 <= or_i466_i_i_11_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_11_r0s3 <= or_i466_i_i_11_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_11_r0s4 <= or_i466_i_i_11_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_11_r0s5 <= or_i466_i_i_11_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_11_r0s6 <= or_i466_i_i_11_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_11_r0s7 <= or_i466_i_i_11_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_11_r0s8 <= or_i466_i_i_11_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_11_r0s9 <= or_i466_i_i_11_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_11_r0s10 <= or_i466_i_i_11_r0s9;
     if (_GEN_4)
-      mul_i_i_11_r0s8 <=
+      mul_i_i_11_r0s11 <=
         {11'h0,
-         _GEN_425[2]
-           ? (_GEN_425[1]
-                ? (_GEN_425[0] ? 16'h4444 : 16'h4925)
-                : _GEN_425[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_425[1]
-               ? (_GEN_425[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_425[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_11_r0s7};
+         _GEN_426[2]
+           ? (_GEN_426[1]
+                ? (_GEN_426[0] ? 16'h4444 : 16'h4925)
+                : _GEN_426[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_426[1]
+               ? (_GEN_426[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_426[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_11_r0s10};
     if (_GEN_3)
-      mul_i_i_11_r0s9 <= mul_i_i_11_r0s8;
+      mul_i_i_11_r0s12 <= mul_i_i_11_r0s11;
     if (_GEN_4)
-      sub_i_i2472_11_r0s8 <= _GEN_264;
+      sub_i_i2438_11_r0s11 <= _GEN_266;
     if (_GEN_3)
-      loadedv_i_i96_i64_11_r0s9 <=
-        sub_i_i2472_11_r0s8 < 9'h1F ? sub_i_i2472_11_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_11_r0s12 <=
+        sub_i_i2438_11_r0s11 < 9'h1F ? sub_i_i2438_11_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__11 <= _GEN_71[10:1];
+      field_r0s13__11 <= _GEN_72[10:1];
     if (_GEN_4)
-      sroa_speculated54_11_r0s8 <= _GEN_260[15:8];
+      sroa_speculated54_11_r0s11 <= _GEN_262[15:8];
     if (_GEN_3)
-      sroa_speculated54_11_r0s9 <= sroa_speculated54_11_r0s8;
+      sroa_speculated54_11_r0s12 <= sroa_speculated54_11_r0s11;
     if (_GEN_2)
-      sroa_speculated54_11_r0s10 <= sroa_speculated54_11_r0s9;
+      sroa_speculated54_11_r0s13 <= sroa_speculated54_11_r0s12;
     if (_GEN_1)
-      sub_i3631_11_r0s11 <=
-        (page_r0s10[191] ? 12'h0 - _GEN_72 : _GEN_72)
-        - {{4{sroa_speculated54_11_r0s10[7]}}, sroa_speculated54_11_r0s10};
+      sub_i3597_11_r0s14 <=
+        (page_r0s13[191] ? 12'h0 - _GEN_73 : _GEN_73)
+        - {{4{sroa_speculated54_11_r0s13[7]}}, sroa_speculated54_11_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_11_r0s1 <= _GEN_264;
+    if (_GEN_13)
+      cmp_i215_i_i_11_r0s2 <= cmp_i215_i_i_11_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_11_r0s3 <= cmp_i215_i_i_11_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_11_r0s1 <= _GEN_262;
+      cmp_i215_i_i_11_r0s4 <= cmp_i215_i_i_11_r0s3;
     if (_GEN_10)
-      or_cond150_not_11_r0s2 <= cmp_i215_i_i_11_r0s1 & (|(_table_0_rd[183:176]));
+      or_cond145_not_11_r0s5 <= cmp_i215_i_i_11_r0s4 & (|(_table_0_rd[183:176]));
+    if (_GEN_14)
+      sroa_speculated4811_11_r0s1 <= _GEN_265;
+    if (_GEN_13)
+      sroa_speculated4811_11_r0s2 <= sroa_speculated4811_11_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_11_r0s3 <= sroa_speculated4811_11_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_11_r0s1 <= _GEN_263;
+      sroa_speculated4811_11_r0s4 <= sroa_speculated4811_11_r0s3;
     if (_GEN_10)
-      sub_i155_i_11_r0s2 <= _table_0_rd[183:176] - sroa_speculated4848_11_r0s1;
+      sub_i155_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated4811_11_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_11_r0s3 <= _GEN_265[4:0];
+      symbol_i_sroa_0_0_11_r0s6 <= _GEN_267[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_11_r0s4 <= symbol_i_sroa_0_0_11_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_11_r0s5 <= symbol_i_sroa_0_0_11_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_11_r0s6 <= symbol_i_sroa_0_0_11_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_11_r0s7 <= symbol_i_sroa_0_0_11_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_11_r0s8 <= symbol_i_sroa_0_0_11_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_11_r0s9 <= symbol_i_sroa_0_0_11_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_11_r0s10 <= symbol_i_sroa_0_0_11_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_11_r0s11 <= symbol_i_sroa_0_0_11_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_11_r0s3__1 <= _GEN_265[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_11_r0s4__1 <= symbol_i_sroa_0_0_11_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_11_r0s5__1 <= symbol_i_sroa_0_0_11_r0s4__1;
+      symbol_i_sroa_0_0_11_r0s8 <= symbol_i_sroa_0_0_11_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_11_r0s6__1 <= symbol_i_sroa_0_0_11_r0s5__1;
+      symbol_i_sroa_0_0_11_r0s9 <= symbol_i_sroa_0_0_11_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_11_r0s10 <= symbol_i_sroa_0_0_11_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_11_r0s11 <= symbol_i_sroa_0_0_11_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_11_r0s12 <= symbol_i_sroa_0_0_11_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_11_r0s13 <= symbol_i_sroa_0_0_11_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_11_r0s14 <= symbol_i_sroa_0_0_11_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_11_r0s6__1 <= _GEN_267[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_11_r0s7__1 <= symbol_i_sroa_0_0_11_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_11_r0s8__1 <= symbol_i_sroa_0_0_11_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_11_r0s9__1 <= symbol_i_sroa_0_0_11_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_11_r0s10__1 <= symbol_i_sroa_0_0_11_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_11_r0s11__1 <= symbol_i_sroa_0_0_11_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_12_r0s8 <= _GEN_266[7:0] == 8'h0;
+      symbol_i_sroa_0_0_11_r0s11__1 <= symbol_i_sroa_0_0_11_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_12_r0s9 <= cmp_i_i2481_12_r0s8;
+      symbol_i_sroa_0_0_11_r0s12__1 <= symbol_i_sroa_0_0_11_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_12_r0s10 <= cmp_i_i2481_12_r0s9;
+      symbol_i_sroa_0_0_11_r0s13__1 <= symbol_i_sroa_0_0_11_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_12_r0s11 <= cmp_i_i2481_12_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_12_r0s1 <= _GEN_190 ? _GEN_426 + 8'h70 : _GEN_426;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_11_r0s14__1 <= symbol_i_sroa_0_0_11_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_12_r0s11 <= _GEN_268[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_12_r0s12 <= cmp_i_i2447_12_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_12_r0s13 <= cmp_i_i2447_12_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_12_r0s14 <= cmp_i_i2447_12_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_12_r0s1 <= _GEN_192 ? _GEN_427 + 8'h70 : _GEN_427;
+    if (_GEN_13)
       sub_i266_i_i_12_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_12_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_12_r0s3 <= sub_i266_i_i_12_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_12_r0s4 <= sub_i266_i_i_12_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_12_r0s5 <= sub_i266_i_i_12_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_12_r0s6 <= sub_i266_i_i_12_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_12_r0s7 <= sub_i266_i_i_12_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_12_r0s8 <= sub_i266_i_i_12_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_12_r0s9 <= sub_i266_i_i_12_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_12_r0s10 <= sub_i266_i_i_12_r0s9;
     if (_GEN_4)
-      cmp_i252_i_12_r0s8 <= _GEN_270 < 9'h1B;
+      cmp_i252_i_12_r0s11 <= _GEN_272 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_12_r0s9 <= cmp_i252_i_12_r0s8;
+      cmp_i252_i_12_r0s12 <= cmp_i252_i_12_r0s11;
     if (_GEN_2)
-      cmp_i252_i_12_r0s10 <= cmp_i252_i_12_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_12_r0s13 <= cmp_i252_i_12_r0s12;
+    if (_GEN_14)
       or_i466_i_i_12_r0s1 <=
-        {~_GEN_268, _GEN_190 ? page_dout[201:192] : {page_dout[198:192], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_270, _GEN_192 ? page_dout[201:192] : {page_dout[198:192], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_12_r0s2 <= or_i466_i_i_12_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_12_r0s3 <= or_i466_i_i_12_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_12_r0s4 <= or_i466_i_i_12_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_12_r0s5 <= or_i466_i_i_12_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_12_r0s6 <= or_i466_i_i_12_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_12_r0s7 <= or_i466_i_i_12_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_12_r0s8 <= or_i466_i_i_12_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_12_r0s9 <= or_i466_i_i_12_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_12_r0s10 <= or_i466_i_i_12_r0s9;
     if (_GEN_4)
-      mul_i_i_12_r0s8 <=
+      mul_i_i_12_r0s11 <=
         {11'h0,
-         _GEN_427[2]
-           ? (_GEN_427[1]
-                ? (_GEN_427[0] ? 16'h4444 : 16'h4925)
-                : _GEN_427[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_427[1]
-               ? (_GEN_427[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_427[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_12_r0s7};
+         _GEN_428[2]
+           ? (_GEN_428[1]
+                ? (_GEN_428[0] ? 16'h4444 : 16'h4925)
+                : _GEN_428[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_428[1]
+               ? (_GEN_428[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_428[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_12_r0s10};
     if (_GEN_3)
-      mul_i_i_12_r0s9 <= mul_i_i_12_r0s8;
+      mul_i_i_12_r0s12 <= mul_i_i_12_r0s11;
     if (_GEN_4)
-      sub_i_i2472_12_r0s8 <= _GEN_270;
+      sub_i_i2438_12_r0s11 <= _GEN_272;
     if (_GEN_3)
-      loadedv_i_i96_i64_12_r0s9 <=
-        sub_i_i2472_12_r0s8 < 9'h1F ? sub_i_i2472_12_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_12_r0s12 <=
+        sub_i_i2438_12_r0s11 < 9'h1F ? sub_i_i2438_12_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__12 <= _GEN_74[10:1];
+      field_r0s13__12 <= _GEN_75[10:1];
     if (_GEN_4)
-      sroa_speculated54_12_r0s8 <= _GEN_266[15:8];
+      sroa_speculated54_12_r0s11 <= _GEN_268[15:8];
     if (_GEN_3)
-      sroa_speculated54_12_r0s9 <= sroa_speculated54_12_r0s8;
+      sroa_speculated54_12_r0s12 <= sroa_speculated54_12_r0s11;
     if (_GEN_2)
-      sroa_speculated54_12_r0s10 <= sroa_speculated54_12_r0s9;
+      sroa_speculated54_12_r0s13 <= sroa_speculated54_12_r0s12;
     if (_GEN_1)
-      sub_i3631_12_r0s11 <=
-        (page_r0s10[207] ? 12'h0 - _GEN_75 : _GEN_75)
-        - {{4{sroa_speculated54_12_r0s10[7]}}, sroa_speculated54_12_r0s10};
+      sub_i3597_12_r0s14 <=
+        (page_r0s13[207] ? 12'h0 - _GEN_76 : _GEN_76)
+        - {{4{sroa_speculated54_12_r0s13[7]}}, sroa_speculated54_12_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_12_r0s1 <= _GEN_270;
+    if (_GEN_13)
+      cmp_i215_i_i_12_r0s2 <= cmp_i215_i_i_12_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_12_r0s3 <= cmp_i215_i_i_12_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_12_r0s1 <= _GEN_268;
+      cmp_i215_i_i_12_r0s4 <= cmp_i215_i_i_12_r0s3;
     if (_GEN_10)
-      or_cond150_not_12_r0s2 <= cmp_i215_i_i_12_r0s1 & (|(_table_0_rd[199:192]));
+      or_cond145_not_12_r0s5 <= cmp_i215_i_i_12_r0s4 & (|(_table_0_rd[199:192]));
+    if (_GEN_14)
+      sroa_speculated4811_12_r0s1 <= _GEN_271;
+    if (_GEN_13)
+      sroa_speculated4811_12_r0s2 <= sroa_speculated4811_12_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_12_r0s3 <= sroa_speculated4811_12_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_12_r0s1 <= _GEN_269;
+      sroa_speculated4811_12_r0s4 <= sroa_speculated4811_12_r0s3;
     if (_GEN_10)
-      sub_i155_i_12_r0s2 <= _table_0_rd[199:192] - sroa_speculated4848_12_r0s1;
+      sub_i155_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated4811_12_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_12_r0s3 <= _GEN_271[4:0];
+      symbol_i_sroa_0_0_12_r0s6 <= _GEN_273[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_12_r0s4 <= symbol_i_sroa_0_0_12_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_12_r0s5 <= symbol_i_sroa_0_0_12_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_12_r0s6 <= symbol_i_sroa_0_0_12_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_12_r0s7 <= symbol_i_sroa_0_0_12_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_12_r0s8 <= symbol_i_sroa_0_0_12_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_12_r0s9 <= symbol_i_sroa_0_0_12_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_12_r0s10 <= symbol_i_sroa_0_0_12_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_12_r0s11 <= symbol_i_sroa_0_0_12_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_12_r0s3__1 <= _GEN_271[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_12_r0s4__1 <= symbol_i_sroa_0_0_12_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_12_r0s5__1 <= symbol_i_sroa_0_0_12_r0s4__1;
+      symbol_i_sroa_0_0_12_r0s8 <= symbol_i_sroa_0_0_12_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_12_r0s6__1 <= symbol_i_sroa_0_0_12_r0s5__1;
+      symbol_i_sroa_0_0_12_r0s9 <= symbol_i_sroa_0_0_12_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_12_r0s10 <= symbol_i_sroa_0_0_12_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_12_r0s11 <= symbol_i_sroa_0_0_12_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_12_r0s12 <= symbol_i_sroa_0_0_12_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_12_r0s13 <= symbol_i_sroa_0_0_12_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_12_r0s14 <= symbol_i_sroa_0_0_12_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_12_r0s6__1 <= _GEN_273[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_12_r0s7__1 <= symbol_i_sroa_0_0_12_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_12_r0s8__1 <= symbol_i_sroa_0_0_12_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_12_r0s9__1 <= symbol_i_sroa_0_0_12_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_12_r0s10__1 <= symbol_i_sroa_0_0_12_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_12_r0s11__1 <= symbol_i_sroa_0_0_12_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_13_r0s8 <= _GEN_272[7:0] == 8'h0;
+      symbol_i_sroa_0_0_12_r0s11__1 <= symbol_i_sroa_0_0_12_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_13_r0s9 <= cmp_i_i2481_13_r0s8;
+      symbol_i_sroa_0_0_12_r0s12__1 <= symbol_i_sroa_0_0_12_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_13_r0s10 <= cmp_i_i2481_13_r0s9;
+      symbol_i_sroa_0_0_12_r0s13__1 <= symbol_i_sroa_0_0_12_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_13_r0s11 <= cmp_i_i2481_13_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_13_r0s1 <= _GEN_190 ? _GEN_428 + 8'h70 : _GEN_428;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_12_r0s14__1 <= symbol_i_sroa_0_0_12_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_13_r0s11 <= _GEN_274[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_13_r0s12 <= cmp_i_i2447_13_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_13_r0s13 <= cmp_i_i2447_13_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_13_r0s14 <= cmp_i_i2447_13_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_13_r0s1 <= _GEN_192 ? _GEN_429 + 8'h70 : _GEN_429;
+    if (_GEN_13)
       sub_i266_i_i_13_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_13_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_13_r0s3 <= sub_i266_i_i_13_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_13_r0s4 <= sub_i266_i_i_13_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_13_r0s5 <= sub_i266_i_i_13_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_13_r0s6 <= sub_i266_i_i_13_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_13_r0s7 <= sub_i266_i_i_13_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_13_r0s8 <= sub_i266_i_i_13_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_13_r0s9 <= sub_i266_i_i_13_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_13_r0s10 <= sub_i266_i_i_13_r0s9;
     if (_GEN_4)
-      cmp_i252_i_13_r0s8 <= _GEN_276 < 9'h1B;
+      cmp_i252_i_13_r0s11 <= _GEN_278 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_13_r0s9 <= cmp_i252_i_13_r0s8;
+      cmp_i252_i_13_r0s12 <= cmp_i252_i_13_r0s11;
     if (_GEN_2)
-      cmp_i252_i_13_r0s10 <= cmp_i252_i_13_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_13_r0s13 <= cmp_i252_i_13_r0s12;
+    if (_GEN_14)
       or_i466_i_i_13_r0s1 <=
-        {~_GEN_274, _GEN_190 ? page_dout[217:208] : {page_dout[214:208], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_276, _GEN_192 ? page_dout[217:208] : {page_dout[214:208], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_13_r0s2 <= or_i466_i_i_13_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_13_r0s3 <= or_i466_i_i_13_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_13_r0s4 <= or_i466_i_i_13_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_13_r0s5 <= or_i466_i_i_13_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_13_r0s6 <= or_i466_i_i_13_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_13_r0s7 <= or_i466_i_i_13_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_13_r0s8 <= or_i466_i_i_13_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_13_r0s9 <= or_i466_i_i_13_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_13_r0s10 <= or_i466_i_i_13_r0s9;
     if (_GEN_4)
-      mul_i_i_13_r0s8 <=
+      mul_i_i_13_r0s11 <=
         {11'h0,
-         _GEN_429[2]
-           ? (_GEN_429[1]
-                ? (_GEN_429[0] ? 16'h4444 : 16'h4925)
-                : _GEN_429[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_429[1]
-               ? (_GEN_429[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_429[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_13_r0s7};
+         _GEN_430[2]
+           ? (_GEN_430[1]
+                ? (_GEN_430[0] ? 16'h4444 : 16'h4925)
+                : _GEN_430[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_430[1]
+               ? (_GEN_430[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_430[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_13_r0s10};
     if (_GEN_3)
-      mul_i_i_13_r0s9 <= mul_i_i_13_r0s8;
+      mul_i_i_13_r0s12 <= mul_i_i_13_r0s11;
     if (_GEN_4)
-      sub_i_i2472_13_r0s8 <= _GEN_276;
+      sub_i_i2438_13_r0s11 <= _GEN_278;
     if (_GEN_3)
-      loadedv_i_i96_i64_13_r0s9 <=
-        sub_i_i2472_13_r0s8 < 9'h1F ? sub_i_i2472_13_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_13_r0s12 <=
+        sub_i_i2438_13_r0s11 < 9'h1F ? sub_i_i2438_13_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__13 <= _GEN_77[10:1];
+      field_r0s13__13 <= _GEN_78[10:1];
     if (_GEN_4)
-      sroa_speculated54_13_r0s8 <= _GEN_272[15:8];
+      sroa_speculated54_13_r0s11 <= _GEN_274[15:8];
     if (_GEN_3)
-      sroa_speculated54_13_r0s9 <= sroa_speculated54_13_r0s8;
+      sroa_speculated54_13_r0s12 <= sroa_speculated54_13_r0s11;
     if (_GEN_2)
-      sroa_speculated54_13_r0s10 <= sroa_speculated54_13_r0s9;
+      sroa_speculated54_13_r0s13 <= sroa_speculated54_13_r0s12;
     if (_GEN_1)
-      sub_i3631_13_r0s11 <=
-        (page_r0s10[223] ? 12'h0 - _GEN_78 : _GEN_78)
-        - {{4{sroa_speculated54_13_r0s10[7]}}, sroa_speculated54_13_r0s10};
+      sub_i3597_13_r0s14 <=
+        (page_r0s13[223] ? 12'h0 - _GEN_79 : _GEN_79)
+        - {{4{sroa_speculated54_13_r0s13[7]}}, sroa_speculated54_13_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_13_r0s1 <= _GEN_276;
+    if (_GEN_13)
+      cmp_i215_i_i_13_r0s2 <= cmp_i215_i_i_13_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_13_r0s3 <= cmp_i215_i_i_13_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_13_r0s1 <= _GEN_274;
+      cmp_i215_i_i_13_r0s4 <= cmp_i215_i_i_13_r0s3;
     if (_GEN_10)
-      or_cond150_not_13_r0s2 <= cmp_i215_i_i_13_r0s1 & (|(_table_0_rd[215:208]));
+      or_cond145_not_13_r0s5 <= cmp_i215_i_i_13_r0s4 & (|(_table_0_rd[215:208]));
+    if (_GEN_14)
+      sroa_speculated4811_13_r0s1 <= _GEN_277;
+    if (_GEN_13)
+      sroa_speculated4811_13_r0s2 <= sroa_speculated4811_13_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_13_r0s3 <= sroa_speculated4811_13_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_13_r0s1 <= _GEN_275;
+      sroa_speculated4811_13_r0s4 <= sroa_speculated4811_13_r0s3;
     if (_GEN_10)
-      sub_i155_i_13_r0s2 <= _table_0_rd[215:208] - sroa_speculated4848_13_r0s1;
+      sub_i155_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated4811_13_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_13_r0s3 <= _GEN_277[4:0];
+      symbol_i_sroa_0_0_13_r0s6 <= _GEN_279[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_13_r0s4 <= symbol_i_sroa_0_0_13_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_13_r0s5 <= symbol_i_sroa_0_0_13_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_13_r0s6 <= symbol_i_sroa_0_0_13_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_13_r0s7 <= symbol_i_sroa_0_0_13_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_13_r0s8 <= symbol_i_sroa_0_0_13_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_13_r0s9 <= symbol_i_sroa_0_0_13_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_13_r0s10 <= symbol_i_sroa_0_0_13_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_13_r0s11 <= symbol_i_sroa_0_0_13_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_13_r0s3__1 <= _GEN_277[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_13_r0s4__1 <= symbol_i_sroa_0_0_13_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_13_r0s5__1 <= symbol_i_sroa_0_0_13_r0s4__1;
+      symbol_i_sroa_0_0_13_r0s8 <= symbol_i_sroa_0_0_13_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_13_r0s6__1 <= symbol_i_sroa_0_0_13_r0s5__1;
+      symbol_i_sroa_0_0_13_r0s9 <= symbol_i_sroa_0_0_13_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_13_r0s10 <= symbol_i_sroa_0_0_13_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_13_r0s11 <= symbol_i_sroa_0_0_13_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_13_r0s12 <= symbol_i_sroa_0_0_13_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_13_r0s13 <= symbol_i_sroa_0_0_13_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_13_r0s14 <= symbol_i_sroa_0_0_13_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_13_r0s6__1 <= _GEN_279[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_13_r0s7__1 <= symbol_i_sroa_0_0_13_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_13_r0s8__1 <= symbol_i_sroa_0_0_13_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_13_r0s9__1 <= symbol_i_sroa_0_0_13_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_13_r0s10__1 <= symbol_i_sroa_0_0_13_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_13_r0s11__1 <= symbol_i_sroa_0_0_13_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_14_r0s8 <= _GEN_278[7:0] == 8'h0;
+      symbol_i_sroa_0_0_13_r0s11__1 <= symbol_i_sroa_0_0_13_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_14_r0s9 <= cmp_i_i2481_14_r0s8;
+      symbol_i_sroa_0_0_13_r0s12__1 <= symbol_i_sroa_0_0_13_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_14_r0s10 <= cmp_i_i2481_14_r0s9;
+      symbol_i_sroa_0_0_13_r0s13__1 <= symbol_i_sroa_0_0_13_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_14_r0s11 <= cmp_i_i2481_14_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_14_r0s1 <= _GEN_190 ? _GEN_430 + 8'h70 : _GEN_430;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_13_r0s14__1 <= symbol_i_sroa_0_0_13_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_14_r0s11 <= _GEN_280[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_14_r0s12 <= cmp_i_i2447_14_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_14_r0s13 <= cmp_i_i2447_14_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_14_r0s14 <= cmp_i_i2447_14_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_14_r0s1 <= _GEN_192 ? _GEN_431 + 8'h70 : _GEN_431;
+    if (_GEN_13)
       sub_i266_i_i_14_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_14_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_14_r0s3 <= sub_i266_i_i_14_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_14_r0s4 <= sub_i266_i_i_14_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_14_r0s5 <= sub_i266_i_i_14_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_14_r0s6 <= sub_i266_i_i_14_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_14_r0s7 <= sub_i266_i_i_14_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_14_r0s8 <= sub_i266_i_i_14_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_14_r0s9 <= sub_i266_i_i_14_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_14_r0s10 <= sub_i266_i_i_14_r0s9;
     if (_GEN_4)
-      cmp_i252_i_14_r0s8 <= _GEN_282 < 9'h1B;
+      cmp_i252_i_14_r0s11 <= _GEN_284 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_14_r0s9 <= cmp_i252_i_14_r0s8;
+      cmp_i252_i_14_r0s12 <= cmp_i252_i_14_r0s11;
     if (_GEN_2)
-      cmp_i252_i_14_r0s10 <= cmp_i252_i_14_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_14_r0s13 <= cmp_i252_i_14_r0s12;
+    if (_GEN_14)
       or_i466_i_i_14_r0s1 <=
-        {~_GEN_280, _GEN_190 ? page_dout[233:224] : {page_dout[230:224], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_282, _GEN_192 ? page_dout[233:224] : {page_dout[230:224], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_14_r0s2 <= or_i466_i_i_14_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_14_r0s3 <= or_i466_i_i_14_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_14_r0s4 <= or_i466_i_i_14_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_14_r0s5 <= or_i466_i_i_14_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_14_r0s6 <= or_i466_i_i_14_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_14_r0s7 <= or_i466_i_i_14_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_14_r0s8 <= or_i466_i_i_14_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_14_r0s9 <= or_i466_i_i_14_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_14_r0s10 <= or_i466_i_i_14_r0s9;
     if (_GEN_4)
-      mul_i_i_14_r0s8 <=
+      mul_i_i_14_r0s11 <=
         {11'h0,
-         _GEN_431[2]
-           ? (_GEN_431[1]
-                ? (_GEN_431[0] ? 16'h4444 : 16'h4925)
-                : _GEN_431[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_431[1]
-               ? (_GEN_431[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_431[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_14_r0s7};
+         _GEN_432[2]
+           ? (_GEN_432[1]
+                ? (_GEN_432[0] ? 16'h4444 : 16'h4925)
+                : _GEN_432[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_432[1]
+               ? (_GEN_432[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_432[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_14_r0s10};
     if (_GEN_3)
-      mul_i_i_14_r0s9 <= mul_i_i_14_r0s8;
+      mul_i_i_14_r0s12 <= mul_i_i_14_r0s11;
     if (_GEN_4)
-      sub_i_i2472_14_r0s8 <= _GEN_282;
+      sub_i_i2438_14_r0s11 <= _GEN_284;
     if (_GEN_3)
-      loadedv_i_i96_i64_14_r0s9 <=
-        sub_i_i2472_14_r0s8 < 9'h1F ? sub_i_i2472_14_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_14_r0s12 <=
+        sub_i_i2438_14_r0s11 < 9'h1F ? sub_i_i2438_14_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__14 <= _GEN_80[10:1];
+      field_r0s13__14 <= _GEN_81[10:1];
     if (_GEN_4)
-      sroa_speculated54_14_r0s8 <= _GEN_278[15:8];
+      sroa_speculated54_14_r0s11 <= _GEN_280[15:8];
     if (_GEN_3)
-      sroa_speculated54_14_r0s9 <= sroa_speculated54_14_r0s8;
+      sroa_speculated54_14_r0s12 <= sroa_speculated54_14_r0s11;
     if (_GEN_2)
-      sroa_speculated54_14_r0s10 <= sroa_speculated54_14_r0s9;
+      sroa_speculated54_14_r0s13 <= sroa_speculated54_14_r0s12;
     if (_GEN_1)
-      sub_i3631_14_r0s11 <=
-        (page_r0s10[239] ? 12'h0 - _GEN_81 : _GEN_81)
-        - {{4{sroa_speculated54_14_r0s10[7]}}, sroa_speculated54_14_r0s10};
+      sub_i3597_14_r0s14 <=
+        (page_r0s13[239] ? 12'h0 - _GEN_82 : _GEN_82)
+        - {{4{sroa_speculated54_14_r0s13[7]}}, sroa_speculated54_14_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_14_r0s1 <= _GEN_282;
+    if (_GEN_13)
+      cmp_i215_i_i_14_r0s2 <= cmp_i215_i_i_14_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_14_r0s3 <= cmp_i215_i_i_14_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_14_r0s1 <= _GEN_280;
+      cmp_i215_i_i_14_r0s4 <= cmp_i215_i_i_14_r0s3;
     if (_GEN_10)
-      or_cond150_not_14_r0s2 <= cmp_i215_i_i_14_r0s1 & (|(_table_0_rd[231:224]));
+      or_cond145_not_14_r0s5 <= cmp_i215_i_i_14_r0s4 & (|(_table_0_rd[231:224]));
+    if (_GEN_14)
+      sroa_speculated4811_14_r0s1 <= _GEN_283;
+    if (_GEN_13)
+      sroa_speculated4811_14_r0s2 <= sroa_speculated4811_14_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_14_r0s3 <= sroa_speculated4811_14_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_14_r0s1 <= _GEN_281;
+      sroa_speculated4811_14_r0s4 <= sroa_speculated4811_14_r0s3;
     if (_GEN_10)
-      sub_i155_i_14_r0s2 <= _table_0_rd[231:224] - sroa_speculated4848_14_r0s1;
+      sub_i155_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated4811_14_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_14_r0s3 <= _GEN_283[4:0];
+      symbol_i_sroa_0_0_14_r0s6 <= _GEN_285[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_14_r0s4 <= symbol_i_sroa_0_0_14_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_14_r0s5 <= symbol_i_sroa_0_0_14_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_14_r0s6 <= symbol_i_sroa_0_0_14_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_14_r0s7 <= symbol_i_sroa_0_0_14_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_14_r0s8 <= symbol_i_sroa_0_0_14_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_14_r0s9 <= symbol_i_sroa_0_0_14_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_14_r0s10 <= symbol_i_sroa_0_0_14_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_14_r0s11 <= symbol_i_sroa_0_0_14_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_14_r0s3__1 <= _GEN_283[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_14_r0s4__1 <= symbol_i_sroa_0_0_14_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_14_r0s5__1 <= symbol_i_sroa_0_0_14_r0s4__1;
+      symbol_i_sroa_0_0_14_r0s8 <= symbol_i_sroa_0_0_14_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_14_r0s6__1 <= symbol_i_sroa_0_0_14_r0s5__1;
+      symbol_i_sroa_0_0_14_r0s9 <= symbol_i_sroa_0_0_14_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_14_r0s10 <= symbol_i_sroa_0_0_14_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_14_r0s11 <= symbol_i_sroa_0_0_14_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_14_r0s12 <= symbol_i_sroa_0_0_14_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_14_r0s13 <= symbol_i_sroa_0_0_14_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_14_r0s14 <= symbol_i_sroa_0_0_14_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_14_r0s6__1 <= _GEN_285[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_14_r0s7__1 <= symbol_i_sroa_0_0_14_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_14_r0s8__1 <= symbol_i_sroa_0_0_14_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_14_r0s9__1 <= symbol_i_sroa_0_0_14_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_14_r0s10__1 <= symbol_i_sroa_0_0_14_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_14_r0s11__1 <= symbol_i_sroa_0_0_14_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_15_r0s8 <= _GEN_284[7:0] == 8'h0;
+      symbol_i_sroa_0_0_14_r0s11__1 <= symbol_i_sroa_0_0_14_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_15_r0s9 <= cmp_i_i2481_15_r0s8;
+      symbol_i_sroa_0_0_14_r0s12__1 <= symbol_i_sroa_0_0_14_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_15_r0s10 <= cmp_i_i2481_15_r0s9;
+      symbol_i_sroa_0_0_14_r0s13__1 <= symbol_i_sroa_0_0_14_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_15_r0s11 <= cmp_i_i2481_15_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_15_r0s1 <= _GEN_190 ? _GEN_432 + 8'h70 : _GEN_432;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_14_r0s14__1 <= symbol_i_sroa_0_0_14_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_15_r0s11 <= _GEN_286[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_15_r0s12 <= cmp_i_i2447_15_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_15_r0s13 <= cmp_i_i2447_15_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_15_r0s14 <= cmp_i_i2447_15_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_15_r0s1 <= _GEN_192 ? _GEN_433 + 8'h70 : _GEN_433;
+    if (_GEN_13)
       sub_i266_i_i_15_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_15_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_15_r0s3 <= sub_i266_i_i_15_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_15_r0s4 <= sub_i266_i_i_15_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_15_r0s5 <= sub_i266_i_i_15_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_15_r0s6 <= sub_i266_i_i_15_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_15_r0s7 <= sub_i266_i_i_15_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_15_r0s8 <= sub_i266_i_i_15_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_15_r0s9 <= sub_i266_i_i_15_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_15_r0s10 <= sub_i266_i_i_15_r0s9;
     if (_GEN_4)
-      cmp_i252_i_15_r0s8 <= _GEN_288 < 9'h1B;
+      cmp_i252_i_15_r0s11 <= _GEN_290 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_15_r0s9 <= cmp_i252_i_15_r0s8;
+      cmp_i252_i_15_r0s12 <= cmp_i252_i_15_r0s11;
     if (_GEN_2)
-      cmp_i252_i_15_r0s10 <= cmp_i252_i_15_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_15_r0s13 <= cmp_i252_i_15_r0s12;
+    if (_GEN_14)
       or_i466_i_i_15_r0s1 <=
-        {~_GEN_286, _GEN_190 ? page_dout[249:240] : {page_dout[246:240], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_288, _GEN_192 ? page_dout[249:240] : {page_dout[246:240], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_15_r0s2 <= or_i466_i_i_15_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_15_r0s3 <= or_i466_i_i_15_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_15_r0s4 <= or_i466_i_i_15_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_15_r0s5 <= or_i466_i_i_15_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_15_r0s6 <= or_i466_i_i_15_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_15_r0s7 <= or_i466_i_i_15_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_15_r0s8 <= or_i466_i_i_15_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_15_r0s9 <= or_i466_i_i_15_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_15_r0s10 <= or_i466_i_i_15_r0s9;
     if (_GEN_4)
-      mul_i_i_15_r0s8 <=
+      mul_i_i_15_r0s11 <=
         {11'h0,
-         _GEN_433[2]
-           ? (_GEN_433[1]
-                ? (_GEN_433[0] ? 16'h4444 : 16'h4925)
-                : _GEN_433[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_433[1]
-               ? (_GEN_433[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_433[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_15_r0s7};
+         _GEN_434[2]
+           ? (_GEN_434[1]
+                ? (_GEN_434[0] ? 16'h4444 : 16'h4925)
+                : _GEN_434[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_434[1]
+               ? (_GEN_434[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_434[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_15_r0s10};
     if (_GEN_3)
-      mul_i_i_15_r0s9 <= mul_i_i_15_r0s8;
+      mul_i_i_15_r0s12 <= mul_i_i_15_r0s11;
     if (_GEN_4)
-      sub_i_i2472_15_r0s8 <= _GEN_288;
+      sub_i_i2438_15_r0s11 <= _GEN_290;
     if (_GEN_3)
-      loadedv_i_i96_i64_15_r0s9 <=
-        sub_i_i2472_15_r0s8 < 9'h1F ? sub_i_i2472_15_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_15_r0s12 <=
+        sub_i_i2438_15_r0s11 < 9'h1F ? sub_i_i2438_15_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__15 <= _GEN_83[10:1];
+      field_r0s13__15 <= _GEN_84[10:1];
     if (_GEN_4)
-      sroa_speculated54_15_r0s8 <= _GEN_284[15:8];
+      sroa_speculated54_15_r0s11 <= _GEN_286[15:8];
     if (_GEN_3)
-      sroa_speculated54_15_r0s9 <= sroa_speculated54_15_r0s8;
+      sroa_speculated54_15_r0s12 <= sroa_speculated54_15_r0s11;
     if (_GEN_2)
-      sroa_speculated54_15_r0s10 <= sroa_speculated54_15_r0s9;
+      sroa_speculated54_15_r0s13 <= sroa_speculated54_15_r0s12;
     if (_GEN_1)
-      sub_i3631_15_r0s11 <=
-        (page_r0s10[255] ? 12'h0 - _GEN_84 : _GEN_84)
-        - {{4{sroa_speculated54_15_r0s10[7]}}, sroa_speculated54_15_r0s10};
+      sub_i3597_15_r0s14 <=
+        (page_r0s13[255] ? 12'h0 - _GEN_85 : _GEN_85)
+        - {{4{sroa_speculated54_15_r0s13[7]}}, sroa_speculated54_15_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_15_r0s1 <= _GEN_288;
+    if (_GEN_13)
+      cmp_i215_i_i_15_r0s2 <= cmp_i215_i_i_15_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_15_r0s3 <= cmp_i215_i_i_15_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_15_r0s1 <= _GEN_286;
+      cmp_i215_i_i_15_r0s4 <= cmp_i215_i_i_15_r0s3;
     if (_GEN_10)
-      or_cond150_not_15_r0s2 <= cmp_i215_i_i_15_r0s1 & (|(_table_0_rd[247:240]));
+      or_cond145_not_15_r0s5 <= cmp_i215_i_i_15_r0s4 & (|(_table_0_rd[247:240]));
+    if (_GEN_14)
+      sroa_speculated4811_15_r0s1 <= _GEN_289;
+    if (_GEN_13)
+      sroa_speculated4811_15_r0s2 <= sroa_speculated4811_15_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_15_r0s3 <= sroa_speculated4811_15_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_15_r0s1 <= _GEN_287;
+      sroa_speculated4811_15_r0s4 <= sroa_speculated4811_15_r0s3;
     if (_GEN_10)
-      sub_i155_i_15_r0s2 <= _table_0_rd[247:240] - sroa_speculated4848_15_r0s1;
+      sub_i155_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated4811_15_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_15_r0s3 <= _GEN_289[4:0];
+      symbol_i_sroa_0_0_15_r0s6 <= _GEN_291[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_15_r0s4 <= symbol_i_sroa_0_0_15_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_15_r0s5 <= symbol_i_sroa_0_0_15_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_15_r0s6 <= symbol_i_sroa_0_0_15_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_15_r0s7 <= symbol_i_sroa_0_0_15_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_15_r0s8 <= symbol_i_sroa_0_0_15_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_15_r0s9 <= symbol_i_sroa_0_0_15_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_15_r0s10 <= symbol_i_sroa_0_0_15_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_15_r0s11 <= symbol_i_sroa_0_0_15_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_15_r0s3__1 <= _GEN_289[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_15_r0s4__1 <= symbol_i_sroa_0_0_15_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_15_r0s5__1 <= symbol_i_sroa_0_0_15_r0s4__1;
+      symbol_i_sroa_0_0_15_r0s8 <= symbol_i_sroa_0_0_15_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_15_r0s6__1 <= symbol_i_sroa_0_0_15_r0s5__1;
+      symbol_i_sroa_0_0_15_r0s9 <= symbol_i_sroa_0_0_15_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_15_r0s10 <= symbol_i_sroa_0_0_15_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_15_r0s11 <= symbol_i_sroa_0_0_15_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_15_r0s12 <= symbol_i_sroa_0_0_15_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_15_r0s13 <= symbol_i_sroa_0_0_15_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_15_r0s14 <= symbol_i_sroa_0_0_15_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_15_r0s6__1 <= _GEN_291[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_15_r0s7__1 <= symbol_i_sroa_0_0_15_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_15_r0s8__1 <= symbol_i_sroa_0_0_15_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_15_r0s9__1 <= symbol_i_sroa_0_0_15_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_15_r0s10__1 <= symbol_i_sroa_0_0_15_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_15_r0s11__1 <= symbol_i_sroa_0_0_15_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_16_r0s8 <= _GEN_290[7:0] == 8'h0;
+      symbol_i_sroa_0_0_15_r0s11__1 <= symbol_i_sroa_0_0_15_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_16_r0s9 <= cmp_i_i2481_16_r0s8;
+      symbol_i_sroa_0_0_15_r0s12__1 <= symbol_i_sroa_0_0_15_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_16_r0s10 <= cmp_i_i2481_16_r0s9;
+      symbol_i_sroa_0_0_15_r0s13__1 <= symbol_i_sroa_0_0_15_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_16_r0s11 <= cmp_i_i2481_16_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_16_r0s1 <= _GEN_190 ? _GEN_434 + 8'h70 : _GEN_434;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_15_r0s14__1 <= symbol_i_sroa_0_0_15_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_16_r0s11 <= _GEN_292[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_16_r0s12 <= cmp_i_i2447_16_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_16_r0s13 <= cmp_i_i2447_16_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_16_r0s14 <= cmp_i_i2447_16_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_16_r0s1 <= _GEN_192 ? _GEN_435 + 8'h70 : _GEN_435;
+    if (_GEN_13)
       sub_i266_i_i_16_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_16_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_16_r0s3 <= sub_i266_i_i_16_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_16_r0s4 <= sub_i266_i_i_16_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_16_r0s5 <= sub_i266_i_i_16_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_16_r0s6 <= sub_i266_i_i_16_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_16_r0s7 <= sub_i266_i_i_16_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_16_r0s8 <= sub_i266_i_i_16_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_16_r0s9 <= sub_i266_i_i_16_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_16_r0s10 <= sub_i266_i_i_16_r0s9;
     if (_GEN_4)
-      cmp_i252_i_16_r0s8 <= _GEN_294 < 9'h1B;
+      cmp_i252_i_16_r0s11 <= _GEN_296 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_16_r0s9 <= cmp_i252_i_16_r0s8;
+      cmp_i252_i_16_r0s12 <= cmp_i252_i_16_r0s11;
     if (_GEN_2)
-      cmp_i252_i_16_r0s10 <= cmp_i252_i_16_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_16_r0s13 <= cmp_i252_i_16_r0s12;
+    if (_GEN_14)
       or_i466_i_i_16_r0s1 <=
-        {~_GEN_292, _GEN_190 ? page_dout[265:256] : {page_dout[262:256], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_294, _GEN_192 ? page_dout[265:256] : {page_dout[262:256], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_16_r0s2 <= or_i466_i_i_16_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_16_r0s3 <= or_i466_i_i_16_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_16_r0s4 <= or_i466_i_i_16_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_16_r0s5 <= or_i466_i_i_16_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_16_r0s6 <= or_i466_i_i_16_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_16_r0s7 <= or_i466_i_i_16_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_16_r0s8 <= or_i466_i_i_16_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_16_r0s9 <= or_i466_i_i_16_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_16_r0s10 <= or_i466_i_i_16_r0s9;
     if (_GEN_4)
-      mul_i_i_16_r0s8 <=
+      mul_i_i_16_r0s11 <=
         {11'h0,
-         _GEN_435[2]
-           ? (_GEN_435[1]
-                ? (_GEN_435[0] ? 16'h4444 : 16'h4925)
-                : _GEN_435[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_435[1]
-               ? (_GEN_435[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_435[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_16_r0s7};
+         _GEN_436[2]
+           ? (_GEN_436[1]
+                ? (_GEN_436[0] ? 16'h4444 : 16'h4925)
+                : _GEN_436[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_436[1]
+               ? (_GEN_436[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_436[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_16_r0s10};
     if (_GEN_3)
-      mul_i_i_16_r0s9 <= mul_i_i_16_r0s8;
+      mul_i_i_16_r0s12 <= mul_i_i_16_r0s11;
     if (_GEN_4)
-      sub_i_i2472_16_r0s8 <= _GEN_294;
+      sub_i_i2438_16_r0s11 <= _GEN_296;
     if (_GEN_3)
-      loadedv_i_i96_i64_16_r0s9 <=
-        sub_i_i2472_16_r0s8 < 9'h1F ? sub_i_i2472_16_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_16_r0s12 <=
+        sub_i_i2438_16_r0s11 < 9'h1F ? sub_i_i2438_16_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__16 <= _GEN_86[10:1];
+      field_r0s13__16 <= _GEN_87[10:1];
     if (_GEN_4)
-      sroa_speculated54_16_r0s8 <= _GEN_290[15:8];
+      sroa_speculated54_16_r0s11 <= _GEN_292[15:8];
     if (_GEN_3)
-      sroa_speculated54_16_r0s9 <= sroa_speculated54_16_r0s8;
+      sroa_speculated54_16_r0s12 <= sroa_speculated54_16_r0s11;
     if (_GEN_2)
-      sroa_speculated54_16_r0s10 <= sroa_speculated54_16_r0s9;
+      sroa_speculated54_16_r0s13 <= sroa_speculated54_16_r0s12;
     if (_GEN_1)
-      sub_i3631_16_r0s11 <=
-        (page_r0s10[271] ? 12'h0 - _GEN_87 : _GEN_87)
-        - {{4{sroa_speculated54_16_r0s10[7]}}, sroa_speculated54_16_r0s10};
+      sub_i3597_16_r0s14 <=
+        (page_r0s13[271] ? 12'h0 - _GEN_88 : _GEN_88)
+        - {{4{sroa_speculated54_16_r0s13[7]}}, sroa_speculated54_16_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_16_r0s1 <= _GEN_294;
+    if (_GEN_13)
+      cmp_i215_i_i_16_r0s2 <= cmp_i215_i_i_16_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_16_r0s3 <= cmp_i215_i_i_16_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_16_r0s1 <= _GEN_292;
+      cmp_i215_i_i_16_r0s4 <= cmp_i215_i_i_16_r0s3;
     if (_GEN_10)
-      or_cond150_not_16_r0s2 <= cmp_i215_i_i_16_r0s1 & (|(_table_0_rd[263:256]));
+      or_cond145_not_16_r0s5 <= cmp_i215_i_i_16_r0s4 & (|(_table_0_rd[263:256]));
+    if (_GEN_14)
+      sroa_speculated4811_16_r0s1 <= _GEN_295;
+    if (_GEN_13)
+      sroa_speculated4811_16_r0s2 <= sroa_speculated4811_16_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_16_r0s3 <= sroa_speculated4811_16_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_16_r0s1 <= _GEN_293;
+      sroa_speculated4811_16_r0s4 <= sroa_speculated4811_16_r0s3;
     if (_GEN_10)
-      sub_i155_i_16_r0s2 <= _table_0_rd[263:256] - sroa_speculated4848_16_r0s1;
+      sub_i155_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated4811_16_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_16_r0s3 <= _GEN_295[4:0];
+      symbol_i_sroa_0_0_16_r0s6 <= _GEN_297[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_16_r0s4 <= symbol_i_sroa_0_0_16_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_16_r0s5 <= symbol_i_sroa_0_0_16_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_16_r0s6 <= symbol_i_sroa_0_0_16_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_16_r0s7 <= symbol_i_sroa_0_0_16_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_16_r0s8 <= symbol_i_sroa_0_0_16_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_16_r0s9 <= symbol_i_sroa_0_0_16_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_16_r0s10 <= symbol_i_sroa_0_0_16_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_16_r0s11 <= symbol_i_sroa_0_0_16_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_16_r0s3__1 <= _GEN_295[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_16_r0s4__1 <= symbol_i_sroa_0_0_16_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_16_r0s5__1 <= symbol_i_sroa_0_0_16_r0s4__1;
+      symbol_i_sroa_0_0_16_r0s8 <= symbol_i_sroa_0_0_16_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_16_r0s6__1 <= symbol_i_sroa_0_0_16_r0s5__1;
+      symbol_i_sroa_0_0_16_r0s9 <= symbol_i_sroa_0_0_16_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_16_r0s10 <= symbol_i_sroa_0_0_16_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_16_r0s11 <= symbol_i_sroa_0_0_16_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_16_r0s12 <= symbol_i_sroa_0_0_16_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_16_r0s13 <= symbol_i_sroa_0_0_16_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_16_r0s14 <= symbol_i_sroa_0_0_16_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_16_r0s6__1 <= _GEN_297[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_16_r0s7__1 <= symbol_i_sroa_0_0_16_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_16_r0s8__1 <= symbol_i_sroa_0_0_16_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_16_r0s9__1 <= symbol_i_sroa_0_0_16_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_16_r0s10__1 <= symbol_i_sroa_0_0_16_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_16_r0s11__1 <= symbol_i_sroa_0_0_16_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_17_r0s8 <= _GEN_296[7:0] == 8'h0;
+      symbol_i_sroa_0_0_16_r0s11__1 <= symbol_i_sroa_0_0_16_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_17_r0s9 <= cmp_i_i2481_17_r0s8;
+      symbol_i_sroa_0_0_16_r0s12__1 <= symbol_i_sroa_0_0_16_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_17_r0s10 <= cmp_i_i2481_17_r0s9;
+      symbol_i_sroa_0_0_16_r0s13__1 <= symbol_i_sroa_0_0_16_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_17_r0s11 <= cmp_i_i2481_17_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_17_r0s1 <= _GEN_190 ? _GEN_436 + 8'h70 : _GEN_436;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_16_r0s14__1 <= symbol_i_sroa_0_0_16_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_17_r0s11 <= _GEN_298[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_17_r0s12 <= cmp_i_i2447_17_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_17_r0s13 <= cmp_i_i2447_17_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_17_r0s14 <= cmp_i_i2447_17_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_17_r0s1 <= _GEN_192 ? _GEN_437 + 8'h70 : _GEN_437;
+    if (_GEN_13)
       sub_i266_i_i_17_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_17_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_17_r0s3 <= sub_i266_i_i_17_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_17_r0s4 <= sub_i266_i_i_17_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_17_r0s5 <= sub_i266_i_i_17_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_17_r0s6 <= sub_i266_i_i_17_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_17_r0s7 <= sub_i266_i_i_17_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_17_r0s8 <= sub_i266_i_i_17_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_17_r0s9 <= sub_i266_i_i_17_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_17_r0s10 <= sub_i266_i_i_17_r0s9;
     if (_GEN_4)
-      cmp_i252_i_17_r0s8 <= _GEN_300 < 9'h1B;
+      cmp_i252_i_17_r0s11 <= _GEN_302 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_17_r0s9 <= cmp_i252_i_17_r0s8;
+      cmp_i252_i_17_r0s12 <= cmp_i252_i_17_r0s11;
     if (_GEN_2)
-      cmp_i252_i_17_r0s10 <= cmp_i252_i_17_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_17_r0s13 <= cmp_i252_i_17_r0s12;
+    if (_GEN_14)
       or_i466_i_i_17_r0s1 <=
-        {~_GEN_298, _GEN_190 ? page_dout[281:272] : {page_dout[278:272], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_300, _GEN_192 ? page_dout[281:272] : {page_dout[278:272], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_17_r0s2 <= or_i466_i_i_17_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_17_r0s3 <= or_i466_i_i_17_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_17_r0s4 <= or_i466_i_i_17_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_17_r0s5 <= or_i466_i_i_17_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_17_r0s6 <= or_i466_i_i_17_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_17_r0s7 <= or_i466_i_i_17_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_17_r0s8 <= or_i466_i_i_17_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_17_r0s9 <= or_i466_i_i_17_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_17_r0s10 <= or_i466_i_i_17_r0s9;
     if (_GEN_4)
-      mul_i_i_17_r0s8 <=
+      mul_i_i_17_r0s11 <=
         {11'h0,
-         _GEN_437[2]
-           ? (_GEN_437[1]
-                ? (_GEN_437[0] ? 16'h4444 : 16'h4925)
-                : _GEN_437[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_437[1]
-               ? (_GEN_437[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_437[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_17_r0s7};
+         _GEN_438[2]
+           ? (_GEN_438[1]
+                ? (_GEN_438[0] ? 16'h4444 : 16'h4925)
+                : _GEN_438[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_438[1]
+               ? (_GEN_438[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_438[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_17_r0s10};
     if (_GEN_3)
-      mul_i_i_17_r0s9 <= mul_i_i_17_r0s8;
+      mul_i_i_17_r0s12 <= mul_i_i_17_r0s11;
     if (_GEN_4)
-      sub_i_i2472_17_r0s8 <= _GEN_300;
+      sub_i_i2438_17_r0s11 <= _GEN_302;
     if (_GEN_3)
-      loadedv_i_i96_i64_17_r0s9 <=
-        sub_i_i2472_17_r0s8 < 9'h1F ? sub_i_i2472_17_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_17_r0s12 <=
+        sub_i_i2438_17_r0s11 < 9'h1F ? sub_i_i2438_17_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__17 <= _GEN_89[10:1];
+      field_r0s13__17 <= _GEN_90[10:1];
     if (_GEN_4)
-      sroa_speculated54_17_r0s8 <= _GEN_296[15:8];
+      sroa_speculated54_17_r0s11 <= _GEN_298[15:8];
     if (_GEN_3)
-      sroa_speculated54_17_r0s9 <= sroa_speculated54_17_r0s8;
+      sroa_speculated54_17_r0s12 <= sroa_speculated54_17_r0s11;
     if (_GEN_2)
-      sroa_speculated54_17_r0s10 <= sroa_speculated54_17_r0s9;
+      sroa_speculated54_17_r0s13 <= sroa_speculated54_17_r0s12;
     if (_GEN_1)
-      sub_i3631_17_r0s11 <=
-        (page_r0s10[287] ? 12'h0 - _GEN_90 : _GEN_90)
-        - {{4{sroa_speculated54_17_r0s10[7]}}, sroa_speculated54_17_r0s10};
+      sub_i3597_17_r0s14 <=
+        (page_r0s13[287] ? 12'h0 - _GEN_91 : _GEN_91)
+        - {{4{sroa_speculated54_17_r0s13[7]}}, sroa_speculated54_17_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_17_r0s1 <= _GEN_300;
+    if (_GEN_13)
+      cmp_i215_i_i_17_r0s2 <= cmp_i215_i_i_17_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_17_r0s3 <= cmp_i215_i_i_17_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_17_r0s1 <= _GEN_298;
+      cmp_i215_i_i_17_r0s4 <= cmp_i215_i_i_17_r0s3;
     if (_GEN_10)
-      or_cond150_not_17_r0s2 <= cmp_i215_i_i_17_r0s1 & (|(_table_0_rd[279:272]));
+      or_cond145_not_17_r0s5 <= cmp_i215_i_i_17_r0s4 & (|(_table_0_rd[279:272]));
+    if (_GEN_14)
+      sroa_speculated4811_17_r0s1 <= _GEN_301;
+    if (_GEN_13)
+      sroa_speculated4811_17_r0s2 <= sroa_speculated4811_17_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_17_r0s3 <= sroa_speculated4811_17_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_17_r0s1 <= _GEN_299;
+      sroa_speculated4811_17_r0s4 <= sroa_speculated4811_17_r0s3;
     if (_GEN_10)
-      sub_i155_i_17_r0s2 <= _table_0_rd[279:272] - sroa_speculated4848_17_r0s1;
+      sub_i155_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated4811_17_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_17_r0s3 <= _GEN_301[4:0];
+      symbol_i_sroa_0_0_17_r0s6 <= _GEN_303[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_17_r0s4 <= symbol_i_sroa_0_0_17_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_17_r0s5 <= symbol_i_sroa_0_0_17_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_17_r0s6 <= symbol_i_sroa_0_0_17_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_17_r0s7 <= symbol_i_sroa_0_0_17_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_17_r0s8 <= symbol_i_sroa_0_0_17_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_17_r0s9 <= symbol_i_sroa_0_0_17_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_17_r0s10 <= symbol_i_sroa_0_0_17_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_17_r0s11 <= symbol_i_sroa_0_0_17_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_17_r0s3__1 <= _GEN_301[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_17_r0s4__1 <= symbol_i_sroa_0_0_17_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_17_r0s5__1 <= symbol_i_sroa_0_0_17_r0s4__1;
+      symbol_i_sroa_0_0_17_r0s8 <= symbol_i_sroa_0_0_17_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_17_r0s6__1 <= symbol_i_sroa_0_0_17_r0s5__1;
+      symbol_i_sroa_0_0_17_r0s9 <= symbol_i_sroa_0_0_17_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_17_r0s10 <= symbol_i_sroa_0_0_17_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_17_r0s11 <= symbol_i_sroa_0_0_17_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_17_r0s12 <= symbol_i_sroa_0_0_17_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_17_r0s13 <= symbol_i_sroa_0_0_17_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_17_r0s14 <= symbol_i_sroa_0_0_17_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_17_r0s6__1 <= _GEN_303[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_17_r0s7__1 <= symbol_i_sroa_0_0_17_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_17_r0s8__1 <= symbol_i_sroa_0_0_17_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_17_r0s9__1 <= symbol_i_sroa_0_0_17_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_17_r0s10__1 <= symbol_i_sroa_0_0_17_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_17_r0s11__1 <= symbol_i_sroa_0_0_17_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_18_r0s8 <= _GEN_302[7:0] == 8'h0;
+      symbol_i_sroa_0_0_17_r0s11__1 <= symbol_i_sroa_0_0_17_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_18_r0s9 <= cmp_i_i2481_18_r0s8;
+      symbol_i_sroa_0_0_17_r0s12__1 <= symbol_i_sroa_0_0_17_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_18_r0s10 <= cmp_i_i2481_18_r0s9;
+      symbol_i_sroa_0_0_17_r0s13__1 <= symbol_i_sroa_0_0_17_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_18_r0s11 <= cmp_i_i2481_18_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_18_r0s1 <= _GEN_190 ? _GEN_438 + 8'h70 : _GEN_438;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_17_r0s14__1 <= symbol_i_sroa_0_0_17_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_18_r0s11 <= _GEN_304[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_18_r0s12 <= cmp_i_i2447_18_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_18_r0s13 <= cmp_i_i2447_18_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_18_r0s14 <= cmp_i_i2447_18_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_18_r0s1 <= _GEN_192 ? _GEN_439 + 8'h70 : _GEN_439;
+    if (_GEN_13)
       sub_i266_i_i_18_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_18_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_18_r0s3 <= sub_i266_i_i_18_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_18_r0s4 <= sub_i266_i_i_18_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_18_r0s5 <= sub_i266_i_i_18_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_18_r0s6 <= sub_i266_i_i_18_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_18_r0s7 <= sub_i266_i_i_18_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_18_r0s8 <= sub_i266_i_i_18_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_18_r0s9 <= sub_i266_i_i_18_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_18_r0s10 <= sub_i266_i_i_18_r0s9;
     if (_GEN_4)
-      cmp_i252_i_18_r0s8 <= _GEN_306 < 9'h1B;
+      cmp_i252_i_18_r0s11 <= _GEN_308 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_18_r0s9 <= cmp_i252_i_18_r0s8;
+      cmp_i252_i_18_r0s12 <= cmp_i252_i_18_r0s11;
     if (_GEN_2)
-      cmp_i252_i_18_r0s10 <= cmp_i252_i_18_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_18_r0s13 <= cmp_i252_i_18_r0s12;
+    if (_GEN_14)
       or_i466_i_i_18_r0s1 <=
-        {~_GEN_304, _GEN_190 ? page_dout[297:288] : {page_dout[294:288], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_306, _GEN_192 ? page_dout[297:288] : {page_dout[294:288], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_18_r0s2 <= or_i466_i_i_18_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_18_r0s3 <= or_i466_i_i_18_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_18_r0s4 <= or_i466_i_i_18_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_18_r0s5 <= or_i466_i_i_18_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_18_r0s6 <= or_i466_i_i_18_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_18_r0s7 <= or_i466_i_i_18_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_18_r0s8 <= or_i466_i_i_18_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_18_r0s9 <= or_i466_i_i_18_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_18_r0s10 <= or_i466_i_i_18_r0s9;
     if (_GEN_4)
-      mul_i_i_18_r0s8 <=
+      mul_i_i_18_r0s11 <=
         {11'h0,
-         _GEN_439[2]
-           ? (_GEN_439[1]
-                ? (_GEN_439[0] ? 16'h4444 : 16'h4925)
-                : _GEN_439[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_439[1]
-               ? (_GEN_439[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_439[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_18_r0s7};
+         _GEN_440[2]
+           ? (_GEN_440[1]
+                ? (_GEN_440[0] ? 16'h4444 : 16'h4925)
+                : _GEN_440[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_440[1]
+               ? (_GEN_440[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_440[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_18_r0s10};
     if (_GEN_3)
-      mul_i_i_18_r0s9 <= mul_i_i_18_r0s8;
+      mul_i_i_18_r0s12 <= mul_i_i_18_r0s11;
     if (_GEN_4)
-      sub_i_i2472_18_r0s8 <= _GEN_306;
+      sub_i_i2438_18_r0s11 <= _GEN_308;
     if (_GEN_3)
-      loadedv_i_i96_i64_18_r0s9 <=
-        sub_i_i2472_18_r0s8 < 9'h1F ? sub_i_i2472_18_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_18_r0s12 <=
+        sub_i_i2438_18_r0s11 < 9'h1F ? sub_i_i2438_18_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__18 <= _GEN_92[10:1];
+      field_r0s13__18 <= _GEN_93[10:1];
     if (_GEN_4)
-      sroa_speculated54_18_r0s8 <= _GEN_302[15:8];
+      sroa_speculated54_18_r0s11 <= _GEN_304[15:8];
     if (_GEN_3)
-      sroa_speculated54_18_r0s9 <= sroa_speculated54_18_r0s8;
+      sroa_speculated54_18_r0s12 <= sroa_speculated54_18_r0s11;
     if (_GEN_2)
-      sroa_speculated54_18_r0s10 <= sroa_speculated54_18_r0s9;
+      sroa_speculated54_18_r0s13 <= sroa_speculated54_18_r0s12;
     if (_GEN_1)
-      sub_i3631_18_r0s11 <=
-        (page_r0s10[303] ? 12'h0 - _GEN_93 : _GEN_93)
-        - {{4{sroa_speculated54_18_r0s10[7]}}, sroa_speculated54_18_r0s10};
+      sub_i3597_18_r0s14 <=
+        (page_r0s13[303] ? 12'h0 - _GEN_94 : _GEN_94)
+        - {{4{sroa_speculated54_18_r0s13[7]}}, sroa_speculated54_18_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_18_r0s1 <= _GEN_306;
+    if (_GEN_13)
+      cmp_i215_i_i_18_r0s2 <= cmp_i215_i_i_18_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_18_r0s3 <= cmp_i215_i_i_18_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_18_r0s1 <= _GEN_304;
+      cmp_i215_i_i_18_r0s4 <= cmp_i215_i_i_18_r0s3;
     if (_GEN_10)
-      or_cond150_not_18_r0s2 <= cmp_i215_i_i_18_r0s1 & (|(_table_0_rd[295:288]));
+      or_cond145_not_18_r0s5 <= cmp_i215_i_i_18_r0s4 & (|(_table_0_rd[295:288]));
+    if (_GEN_14)
+      sroa_speculated4811_18_r0s1 <= _GEN_307;
+    if (_GEN_13)
+      sroa_speculated4811_18_r0s2 <= sroa_speculated4811_18_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_18_r0s3 <= sroa_speculated4811_18_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_18_r0s1 <= _GEN_305;
+      sroa_speculated4811_18_r0s4 <= sroa_speculated4811_18_r0s3;
     if (_GEN_10)
-      sub_i155_i_18_r0s2 <= _table_0_rd[295:288] - sroa_speculated4848_18_r0s1;
+      sub_i155_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated4811_18_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_18_r0s3 <= _GEN_307[4:0];
+      symbol_i_sroa_0_0_18_r0s6 <= _GEN_309[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_18_r0s4 <= symbol_i_sroa_0_0_18_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_18_r0s5 <= symbol_i_sroa_0_0_18_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_18_r0s6 <= symbol_i_sroa_0_0_18_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_18_r0s7 <= symbol_i_sroa_0_0_18_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_18_r0s8 <= symbol_i_sroa_0_0_18_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_18_r0s9 <= symbol_i_sroa_0_0_18_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_18_r0s10 <= symbol_i_sroa_0_0_18_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_18_r0s11 <= symbol_i_sroa_0_0_18_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_18_r0s3__1 <= _GEN_307[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_18_r0s4__1 <= symbol_i_sroa_0_0_18_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_18_r0s5__1 <= symbol_i_sroa_0_0_18_r0s4__1;
+      symbol_i_sroa_0_0_18_r0s8 <= symbol_i_sroa_0_0_18_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_18_r0s6__1 <= symbol_i_sroa_0_0_18_r0s5__1;
+      symbol_i_sroa_0_0_18_r0s9 <= symbol_i_sroa_0_0_18_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_18_r0s10 <= symbol_i_sroa_0_0_18_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_18_r0s11 <= symbol_i_sroa_0_0_18_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_18_r0s12 <= symbol_i_sroa_0_0_18_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_18_r0s13 <= symbol_i_sroa_0_0_18_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_18_r0s14 <= symbol_i_sroa_0_0_18_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_18_r0s6__1 <= _GEN_309[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_18_r0s7__1 <= symbol_i_sroa_0_0_18_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_18_r0s8__1 <= symbol_i_sroa_0_0_18_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_18_r0s9__1 <= symbol_i_sroa_0_0_18_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_18_r0s10__1 <= symbol_i_sroa_0_0_18_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_18_r0s11__1 <= symbol_i_sroa_0_0_18_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_19_r0s8 <= _GEN_308[7:0] == 8'h0;
+      symbol_i_sroa_0_0_18_r0s11__1 <= symbol_i_sroa_0_0_18_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_19_r0s9 <= cmp_i_i2481_19_r0s8;
+      symbol_i_sroa_0_0_18_r0s12__1 <= symbol_i_sroa_0_0_18_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_19_r0s10 <= cmp_i_i2481_19_r0s9;
+      symbol_i_sroa_0_0_18_r0s13__1 <= symbol_i_sroa_0_0_18_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_19_r0s11 <= cmp_i_i2481_19_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_19_r0s1 <= _GEN_190 ? _GEN_440 + 8'h70 : _GEN_440;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_18_r0s14__1 <= symbol_i_sroa_0_0_18_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_19_r0s11 <= _GEN_310[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_19_r0s12 <= cmp_i_i2447_19_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_19_r0s13 <= cmp_i_i2447_19_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_19_r0s14 <= cmp_i_i2447_19_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_19_r0s1 <= _GEN_192 ? _GEN_441 + 8'h70 : _GEN_441;
+    if (_GEN_13)
       sub_i266_i_i_19_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_19_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_19_r0s3 <= sub_i266_i_i_19_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_19_r0s4 <= sub_i266_i_i_19_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_19_r0s5 <= sub_i266_i_i_19_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_19_r0s6 <= sub_i266_i_i_19_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_19_r0s7 <= sub_i266_i_i_19_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_19_r0s8 <= sub_i266_i_i_19_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_19_r0s9 <= sub_i266_i_i_19_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_19_r0s10 <= sub_i266_i_i_19_r0s9;
     if (_GEN_4)
-      cmp_i252_i_19_r0s8 <= _GEN_312 < 9'h1B;
+      cmp_i252_i_19_r0s11 <= _GEN_314 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_19_r0s9 <= cmp_i252_i_19_r0s8;
+      cmp_i252_i_19_r0s12 <= cmp_i252_i_19_r0s11;
     if (_GEN_2)
-      cmp_i252_i_19_r0s10 <= cmp_i252_i_19_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_19_r0s13 <= cmp_i252_i_19_r0s12;
+    if (_GEN_14)
       or_i466_i_i_19_r0s1 <=
-        {~_GEN_310, _GEN_190 ? page_dout[313:304] : {page_dout[310:304], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_312, _GEN_192 ? page_dout[313:304] : {page_dout[310:304], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_19_r0s2 <= or_i466_i_i_19_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_19_r0s3 <= or_i466_i_i_19_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_19_r0s4 <= or_i466_i_i_19_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_19_r0s5 <= or_i466_i_i_19_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_19_r0s6 <= or_i466_i_i_19_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_19_r0s7 <= or_i466_i_i_19_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_19_r0s8 <= or_i466_i_i_19_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_19_r0s9 <= or_i466_i_i_19_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_19_r0s10 <= or_i466_i_i_19_r0s9;
     if (_GEN_4)
-      mul_i_i_19_r0s8 <=
+      mul_i_i_19_r0s11 <=
         {11'h0,
-         _GEN_441[2]
-           ? (_GEN_441[1]
-                ? (_GEN_441[0] ? 16'h4444 : 16'h4925)
-                : _GEN_441[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_441[1]
-               ? (_GEN_441[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_441[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_19_r0s7};
+         _GEN_442[2]
+           ? (_GEN_442[1]
+                ? (_GEN_442[0] ? 16'h4444 : 16'h4925)
+                : _GEN_442[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_442[1]
+               ? (_GEN_442[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_442[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_19_r0s10};
     if (_GEN_3)
-      mul_i_i_19_r0s9 <= mul_i_i_19_r0s8;
+      mul_i_i_19_r0s12 <= mul_i_i_19_r0s11;
     if (_GEN_4)
-      sub_i_i2472_19_r0s8 <= _GEN_312;
+      sub_i_i2438_19_r0s11 <= _GEN_314;
     if (_GEN_3)
-      loadedv_i_i96_i64_19_r0s9 <=
-        sub_i_i2472_19_r0s8 < 9'h1F ? sub_i_i2472_19_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_19_r0s12 <=
+        sub_i_i2438_19_r0s11 < 9'h1F ? sub_i_i2438_19_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__19 <= _GEN_95[10:1];
+      field_r0s13__19 <= _GEN_96[10:1];
     if (_GEN_4)
-      sroa_speculated54_19_r0s8 <= _GEN_308[15:8];
+      sroa_speculated54_19_r0s11 <= _GEN_310[15:8];
     if (_GEN_3)
-      sroa_speculated54_19_r0s9 <= sroa_speculated54_19_r0s8;
+      sroa_speculated54_19_r0s12 <= sroa_speculated54_19_r0s11;
     if (_GEN_2)
-      sroa_speculated54_19_r0s10 <= sroa_speculated54_19_r0s9;
+      sroa_speculated54_19_r0s13 <= sroa_speculated54_19_r0s12;
     if (_GEN_1)
-      sub_i3631_19_r0s11 <=
-        (page_r0s10[319] ? 12'h0 - _GEN_96 : _GEN_96)
-        - {{4{sroa_speculated54_19_r0s10[7]}}, sroa_speculated54_19_r0s10};
+      sub_i3597_19_r0s14 <=
+        (page_r0s13[319] ? 12'h0 - _GEN_97 : _GEN_97)
+        - {{4{sroa_speculated54_19_r0s13[7]}}, sroa_speculated54_19_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_19_r0s1 <= _GEN_312;
+    if (_GEN_13)
+      cmp_i215_i_i_19_r0s2 <= cmp_i215_i_i_19_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_19_r0s3 <= cmp_i215_i_i_19_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_19_r0s1 <= _GEN_310;
+      cmp_i215_i_i_19_r0s4 <= cmp_i215_i_i_19_r0s3;
     if (_GEN_10)
-      or_cond150_not_19_r0s2 <= cmp_i215_i_i_19_r0s1 & (|(_table_0_rd[311:304]));
+      or_cond145_not_19_r0s5 <= cmp_i215_i_i_19_r0s4 & (|(_table_0_rd[311:304]));
+    if (_GEN_14)
+      sroa_speculated4811_19_r0s1 <= _GEN_313;
+    if (_GEN_13)
+      sroa_speculated4811_19_r0s2 <= sroa_speculated4811_19_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_19_r0s3 <= sroa_speculated4811_19_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_19_r0s1 <= _GEN_311;
+      sroa_speculated4811_19_r0s4 <= sroa_speculated4811_19_r0s3;
     if (_GEN_10)
-      sub_i155_i_19_r0s2 <= _table_0_rd[311:304] - sroa_speculated4848_19_r0s1;
+      sub_i155_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated4811_19_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_19_r0s3 <= _GEN_313[4:0];
+      symbol_i_sroa_0_0_19_r0s6 <= _GEN_315[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_19_r0s4 <= symbol_i_sroa_0_0_19_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_19_r0s5 <= symbol_i_sroa_0_0_19_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_19_r0s6 <= symbol_i_sroa_0_0_19_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_19_r0s7 <= symbol_i_sroa_0_0_19_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_19_r0s8 <= symbol_i_sroa_0_0_19_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_19_r0s9 <= symbol_i_sroa_0_0_19_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_19_r0s10 <= symbol_i_sroa_0_0_19_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_19_r0s11 <= symbol_i_sroa_0_0_19_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_19_r0s3__1 <= _GEN_313[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_19_r0s4__1 <= symbol_i_sroa_0_0_19_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_19_r0s5__1 <= symbol_i_sroa_0_0_19_r0s4__1;
+      symbol_i_sroa_0_0_19_r0s8 <= symbol_i_sroa_0_0_19_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_19_r0s6__1 <= symbol_i_sroa_0_0_19_r0s5__1;
+      symbol_i_sroa_0_0_19_r0s9 <= symbol_i_sroa_0_0_19_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_19_r0s10 <= symbol_i_sroa_0_0_19_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_19_r0s11 <= symbol_i_sroa_0_0_19_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_19_r0s12 <= symbol_i_sroa_0_0_19_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_19_r0s13 <= symbol_i_sroa_0_0_19_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_19_r0s14 <= symbol_i_sroa_0_0_19_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_19_r0s6__1 <= _GEN_315[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_19_r0s7__1 <= symbol_i_sroa_0_0_19_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_19_r0s8__1 <= symbol_i_sroa_0_0_19_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_19_r0s9__1 <= symbol_i_sroa_0_0_19_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_19_r0s10__1 <= symbol_i_sroa_0_0_19_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_19_r0s11__1 <= symbol_i_sroa_0_0_19_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_20_r0s8 <= _GEN_314[7:0] == 8'h0;
+      symbol_i_sroa_0_0_19_r0s11__1 <= symbol_i_sroa_0_0_19_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_20_r0s9 <= cmp_i_i2481_20_r0s8;
+      symbol_i_sroa_0_0_19_r0s12__1 <= symbol_i_sroa_0_0_19_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_20_r0s10 <= cmp_i_i2481_20_r0s9;
+      symbol_i_sroa_0_0_19_r0s13__1 <= symbol_i_sroa_0_0_19_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_20_r0s11 <= cmp_i_i2481_20_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_20_r0s1 <= _GEN_190 ? _GEN_442 + 8'h70 : _GEN_442;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_19_r0s14__1 <= symbol_i_sroa_0_0_19_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_20_r0s11 <= _GEN_316[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_20_r0s12 <= cmp_i_i2447_20_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_20_r0s13 <= cmp_i_i2447_20_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_20_r0s14 <= cmp_i_i2447_20_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_20_r0s1 <= _GEN_192 ? _GEN_443 + 8'h70 : _GEN_443;
+    if (_GEN_13)
       sub_i266_i_i_20_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_20_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_20_r0s3 <= sub_i266_i_i_20_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_20_r0s4 <= sub_i266_i_i_20_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_20_r0s5 <= sub_i266_i_i_20_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_20_r0s6 <= sub_i266_i_i_20_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_20_r0s7 <= sub_i266_i_i_20_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_20_r0s8 <= sub_i266_i_i_20_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_20_r0s9 <= sub_i266_i_i_20_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_20_r0s10 <= sub_i266_i_i_20_r0s9;
     if (_GEN_4)
-      cmp_i252_i_20_r0s8 <= _GEN_318 < 9'h1B;
+      cmp_i252_i_20_r0s11 <= _GEN_320 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_20_r0s9 <= cmp_i252_i_20_r0s8;
+      cmp_i252_i_20_r0s12 <= cmp_i252_i_20_r0s11;
     if (_GEN_2)
-      cmp_i252_i_20_r0s10 <= cmp_i252_i_20_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_20_r0s13 <= cmp_i252_i_20_r0s12;
+    if (_GEN_14)
       or_i466_i_i_20_r0s1 <=
-        {~_GEN_316, _GEN_190 ? page_dout[329:320] : {page_dout[326:320], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_318, _GEN_192 ? page_dout[329:320] : {page_dout[326:320], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_20_r0s2 <= or_i466_i_i_20_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_20_r0s3 <= or_i466_i_i_20_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_20_r0s4 <= or_i466_i_i_20_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_20_r0s5 <= or_i466_i_i_20_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_20_r0s6 <= or_i466_i_i_20_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_20_r0s7 <= or_i466_i_i_20_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_20_r0s8 <= or_i466_i_i_20_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_20_r0s9 <= or_i466_i_i_20_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_20_r0s10 <= or_i466_i_i_20_r0s9;
     if (_GEN_4)
-      mul_i_i_20_r0s8 <=
+      mul_i_i_20_r0s11 <=
         {11'h0,
-         _GEN_443[2]
-           ? (_GEN_443[1]
-                ? (_GEN_443[0] ? 16'h4444 : 16'h4925)
-                : _GEN_443[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_443[1]
-               ? (_GEN_443[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_443[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_20_r0s7};
+         _GEN_444[2]
+           ? (_GEN_444[1]
+                ? (_GEN_444[0] ? 16'h4444 : 16'h4925)
+                : _GEN_444[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_444[1]
+               ? (_GEN_444[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_444[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_20_r0s10};
     if (_GEN_3)
-      mul_i_i_20_r0s9 <= mul_i_i_20_r0s8;
+      mul_i_i_20_r0s12 <= mul_i_i_20_r0s11;
     if (_GEN_4)
-      sub_i_i2472_20_r0s8 <= _GEN_318;
+      sub_i_i2438_20_r0s11 <= _GEN_320;
     if (_GEN_3)
-      loadedv_i_i96_i64_20_r0s9 <=
-        sub_i_i2472_20_r0s8 < 9'h1F ? sub_i_i2472_20_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_20_r0s12 <=
+        sub_i_i2438_20_r0s11 < 9'h1F ? sub_i_i2438_20_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__20 <= _GEN_98[10:1];
+      field_r0s13__20 <= _GEN_99[10:1];
     if (_GEN_4)
-      sroa_speculated54_20_r0s8 <= _GEN_314[15:8];
+      sroa_speculated54_20_r0s11 <= _GEN_316[15:8];
     if (_GEN_3)
-      sroa_speculated54_20_r0s9 <= sroa_speculated54_20_r0s8;
+      sroa_speculated54_20_r0s12 <= sroa_speculated54_20_r0s11;
     if (_GEN_2)
-      sroa_speculated54_20_r0s10 <= sroa_speculated54_20_r0s9;
+      sroa_speculated54_20_r0s13 <= sroa_speculated54_20_r0s12;
     if (_GEN_1)
-      sub_i3631_20_r0s11 <=
-        (page_r0s10[335] ? 12'h0 - _GEN_99 : _GEN_99)
-        - {{4{sroa_speculated54_20_r0s10[7]}}, sroa_speculated54_20_r0s10};
+      sub_i3597_20_r0s14 <=
+        (page_r0s13[335] ? 12'h0 - _GEN_100 : _GEN_100)
+        - {{4{sroa_speculated54_20_r0s13[7]}}, sroa_speculated54_20_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_20_r0s1 <= _GEN_318;
+    if (_GEN_13)
+      cmp_i215_i_i_20_r0s2 <= cmp_i215_i_i_20_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_20_r0s3 <= cmp_i215_i_i_20_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_20_r0s1 <= _GEN_316;
+      cmp_i215_i_i_20_r0s4 <= cmp_i215_i_i_20_r0s3;
     if (_GEN_10)
-      or_cond150_not_20_r0s2 <= cmp_i215_i_i_20_r0s1 & (|(_table_0_rd[327:320]));
+      or_cond145_not_20_r0s5 <= cmp_i215_i_i_20_r0s4 & (|(_table_0_rd[327:320]));
+    if (_GEN_14)
+      sroa_speculated4811_20_r0s1 <= _GEN_319;
+    if (_GEN_13)
+      sroa_speculated4811_20_r0s2 <= sroa_speculated4811_20_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_20_r0s3 <= sroa_speculated4811_20_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_20_r0s1 <= _GEN_317;
+      sroa_speculated4811_20_r0s4 <= sroa_speculated4811_20_r0s3;
     if (_GEN_10)
-      sub_i155_i_20_r0s2 <= _table_0_rd[327:320] - sroa_speculated4848_20_r0s1;
+      sub_i155_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated4811_20_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_20_r0s3 <= _GEN_319[4:0];
+      symbol_i_sroa_0_0_20_r0s6 <= _GEN_321[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_20_r0s4 <= symbol_i_sroa_0_0_20_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_20_r0s5 <= symbol_i_sroa_0_0_20_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_20_r0s6 <= symbol_i_sroa_0_0_20_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_20_r0s7 <= symbol_i_sroa_0_0_20_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_20_r0s8 <= symbol_i_sroa_0_0_20_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_20_r0s9 <= symbol_i_sroa_0_0_20_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_20_r0s10 <= symbol_i_sroa_0_0_20_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_20_r0s11 <= symbol_i_sroa_0_0_20_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_20_r0s3__1 <= _GEN_319[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_20_r0s4__1 <= symbol_i_sroa_0_0_20_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_20_r0s5__1 <= symbol_i_sroa_0_0_20_r0s4__1;
+      symbol_i_sroa_0_0_20_r0s8 <= symbol_i_sroa_0_0_20_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_20_r0s6__1 <= symbol_i_sroa_0_0_20_r0s5__1;
+      symbol_i_sroa_0_0_20_r0s9 <= symbol_i_sroa_0_0_20_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_20_r0s10 <= symbol_i_sroa_0_0_20_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_20_r0s11 <= symbol_i_sroa_0_0_20_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_20_r0s12 <= symbol_i_sroa_0_0_20_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_20_r0s13 <= symbol_i_sroa_0_0_20_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_20_r0s14 <= symbol_i_sroa_0_0_20_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_20_r0s6__1 <= _GEN_321[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_20_r0s7__1 <= symbol_i_sroa_0_0_20_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_20_r0s8__1 <= symbol_i_sroa_0_0_20_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_20_r0s9__1 <= symbol_i_sroa_0_0_20_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_20_r0s10__1 <= symbol_i_sroa_0_0_20_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_20_r0s11__1 <= symbol_i_sroa_0_0_20_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_21_r0s8 <= _GEN_320[7:0] == 8'h0;
+      symbol_i_sroa_0_0_20_r0s11__1 <= symbol_i_sroa_0_0_20_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_21_r0s9 <= cmp_i_i2481_21_r0s8;
+      symbol_i_sroa_0_0_20_r0s12__1 <= symbol_i_sroa_0_0_20_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_21_r0s10 <= cmp_i_i2481_21_r0s9;
+      symbol_i_sroa_0_0_20_r0s13__1 <= symbol_i_sroa_0_0_20_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_21_r0s11 <= cmp_i_i2481_21_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_21_r0s1 <= _GEN_190 ? _GEN_444 + 8'h70 : _GEN_444;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_20_r0s14__1 <= symbol_i_sroa_0_0_20_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_21_r0s11 <= _GEN_322[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_21_r0s12 <= cmp_i_i2447_21_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_21_r0s13 <= cmp_i_i2447_21_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_21_r0s14 <= cmp_i_i2447_21_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_21_r0s1 <= _GEN_192 ? _GEN_445 + 8'h70 : _GEN_445;
+    if (_GEN_13)
       sub_i266_i_i_21_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_21_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_21_r0s3 <= sub_i266_i_i_21_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_21_r0s4 <= sub_i266_i_i_21_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_21_r0s5 <= sub_i266_i_i_21_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_21_r0s6 <= sub_i266_i_i_21_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_21_r0s7 <= sub_i266_i_i_21_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_21_r0s8 <= sub_i266_i_i_21_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_21_r0s9 <= sub_i266_i_i_21_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_21_r0s10 <= sub_i266_i_i_21_r0s9;
     if (_GEN_4)
-      cmp_i252_i_21_r0s8 <= _GEN_324 < 9'h1B;
+      cmp_i252_i_21_r0s11 <= _GEN_326 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_21_r0s9 <= cmp_i252_i_21_r0s8;
+      cmp_i252_i_21_r0s12 <= cmp_i252_i_21_r0s11;
     if (_GEN_2)
-      cmp_i252_i_21_r0s10 <= cmp_i252_i_21_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_21_r0s13 <= cmp_i252_i_21_r0s12;
+    if (_GEN_14)
       or_i466_i_i_21_r0s1 <=
-        {~_GEN_322, _GEN_190 ? page_dout[345:336] : {page_dout[342:336], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_324, _GEN_192 ? page_dout[345:336] : {page_dout[342:336], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_21_r0s2 <= or_i466_i_i_21_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_21_r0s3 <= or_i466_i_i_21_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_21_r0s4 <= or_i466_i_i_21_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_21_r0s5 <= or_i466_i_i_21_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_21_r0s6 <= or_i466_i_i_21_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_21_r0s7 <= or_i466_i_i_21_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_21_r0s8 <= or_i466_i_i_21_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_21_r0s9 <= or_i466_i_i_21_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_21_r0s10 <= or_i466_i_i_21_r0s9;
     if (_GEN_4)
-      mul_i_i_21_r0s8 <=
+      mul_i_i_21_r0s11 <=
         {11'h0,
-         _GEN_445[2]
-           ? (_GEN_445[1]
-                ? (_GEN_445[0] ? 16'h4444 : 16'h4925)
-                : _GEN_445[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_445[1]
-               ? (_GEN_445[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_445[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_21_r0s7};
+         _GEN_446[2]
+           ? (_GEN_446[1]
+                ? (_GEN_446[0] ? 16'h4444 : 16'h4925)
+                : _GEN_446[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_446[1]
+               ? (_GEN_446[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_446[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_21_r0s10};
     if (_GEN_3)
-      mul_i_i_21_r0s9 <= mul_i_i_21_r0s8;
+      mul_i_i_21_r0s12 <= mul_i_i_21_r0s11;
     if (_GEN_4)
-      sub_i_i2472_21_r0s8 <= _GEN_324;
+      sub_i_i2438_21_r0s11 <= _GEN_326;
     if (_GEN_3)
-      loadedv_i_i96_i64_21_r0s9 <=
-        sub_i_i2472_21_r0s8 < 9'h1F ? sub_i_i2472_21_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_21_r0s12 <=
+        sub_i_i2438_21_r0s11 < 9'h1F ? sub_i_i2438_21_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__21 <= _GEN_101[10:1];
+      field_r0s13__21 <= _GEN_102[10:1];
     if (_GEN_4)
-      sroa_speculated54_21_r0s8 <= _GEN_320[15:8];
+      sroa_speculated54_21_r0s11 <= _GEN_322[15:8];
     if (_GEN_3)
-      sroa_speculated54_21_r0s9 <= sroa_speculated54_21_r0s8;
+      sroa_speculated54_21_r0s12 <= sroa_speculated54_21_r0s11;
     if (_GEN_2)
-      sroa_speculated54_21_r0s10 <= sroa_speculated54_21_r0s9;
+      sroa_speculated54_21_r0s13 <= sroa_speculated54_21_r0s12;
     if (_GEN_1)
-      sub_i3631_21_r0s11 <=
-        (page_r0s10[351] ? 12'h0 - _GEN_102 : _GEN_102)
-        - {{4{sroa_speculated54_21_r0s10[7]}}, sroa_speculated54_21_r0s10};
+      sub_i3597_21_r0s14 <=
+        (page_r0s13[351] ? 12'h0 - _GEN_103 : _GEN_103)
+        - {{4{sroa_speculated54_21_r0s13[7]}}, sroa_speculated54_21_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_21_r0s1 <= _GEN_324;
+    if (_GEN_13)
+      cmp_i215_i_i_21_r0s2 <= cmp_i215_i_i_21_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_21_r0s3 <= cmp_i215_i_i_21_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_21_r0s1 <= _GEN_322;
+      cmp_i215_i_i_21_r0s4 <= cmp_i215_i_i_21_r0s3;
     if (_GEN_10)
-      or_cond150_not_21_r0s2 <= cmp_i215_i_i_21_r0s1 & (|(_table_0_rd[343:336]));
+      or_cond145_not_21_r0s5 <= cmp_i215_i_i_21_r0s4 & (|(_table_0_rd[343:336]));
+    if (_GEN_14)
+      sroa_speculated4811_21_r0s1 <= _GEN_325;
+    if (_GEN_13)
+      sroa_speculated4811_21_r0s2 <= sroa_speculated4811_21_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_21_r0s3 <= sroa_speculated4811_21_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_21_r0s1 <= _GEN_323;
+      sroa_speculated4811_21_r0s4 <= sroa_speculated4811_21_r0s3;
     if (_GEN_10)
-      sub_i155_i_21_r0s2 <= _table_0_rd[343:336] - sroa_speculated4848_21_r0s1;
+      sub_i155_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated4811_21_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_21_r0s3 <= _GEN_325[4:0];
+      symbol_i_sroa_0_0_21_r0s6 <= _GEN_327[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_21_r0s4 <= symbol_i_sroa_0_0_21_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_21_r0s5 <= symbol_i_sroa_0_0_21_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_21_r0s6 <= symbol_i_sroa_0_0_21_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_21_r0s7 <= symbol_i_sroa_0_0_21_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_21_r0s8 <= symbol_i_sroa_0_0_21_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_21_r0s9 <= symbol_i_sroa_0_0_21_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_21_r0s10 <= symbol_i_sroa_0_0_21_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_21_r0s11 <= symbol_i_sroa_0_0_21_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_21_r0s3__1 <= _GEN_325[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_21_r0s4__1 <= symbol_i_sroa_0_0_21_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_21_r0s5__1 <= symbol_i_sroa_0_0_21_r0s4__1;
+      symbol_i_sroa_0_0_21_r0s8 <= symbol_i_sroa_0_0_21_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_21_r0s6__1 <= symbol_i_sroa_0_0_21_r0s5__1;
+      symbol_i_sroa_0_0_21_r0s9 <= symbol_i_sroa_0_0_21_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_21_r0s10 <= symbol_i_sroa_0_0_21_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_21_r0s11 <= symbol_i_sroa_0_0_21_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_21_r0s12 <= symbol_i_sroa_0_0_21_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_21_r0s13 <= symbol_i_sroa_0_0_21_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_21_r0s14 <= symbol_i_sroa_0_0_21_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_21_r0s6__1 <= _GEN_327[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_21_r0s7__1 <= symbol_i_sroa_0_0_21_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_21_r0s8__1 <= symbol_i_sroa_0_0_21_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_21_r0s9__1 <= symbol_i_sroa_0_0_21_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_21_r0s10__1 <= symbol_i_sroa_0_0_21_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_21_r0s11__1 <= symbol_i_sroa_0_0_21_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_22_r0s8 <= _GEN_326[7:0] == 8'h0;
+      symbol_i_sroa_0_0_21_r0s11__1 <= symbol_i_sroa_0_0_21_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_22_r0s9 <= cmp_i_i2481_22_r0s8;
+      symbol_i_sroa_0_0_21_r0s12__1 <= symbol_i_sroa_0_0_21_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_22_r0s10 <= cmp_i_i2481_22_r0s9;
+      symbol_i_sroa_0_0_21_r0s13__1 <= symbol_i_sroa_0_0_21_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_22_r0s11 <= cmp_i_i2481_22_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_22_r0s1 <= _GEN_190 ? _GEN_446 + 8'h70 : _GEN_446;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_21_r0s14__1 <= symbol_i_sroa_0_0_21_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_22_r0s11 <= _GEN_328[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_22_r0s12 <= cmp_i_i2447_22_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_22_r0s13 <= cmp_i_i2447_22_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_22_r0s14 <= cmp_i_i2447_22_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_22_r0s1 <= _GEN_192 ? _GEN_447 + 8'h70 : _GEN_447;
+    if (_GEN_13)
       sub_i266_i_i_22_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_22_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_22_r0s3 <= sub_i266_i_i_22_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_22_r0s4 <= sub_i266_i_i_22_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_22_r0s5 <= sub_i266_i_i_22_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_22_r0s6 <= sub_i266_i_i_22_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_22_r0s7 <= sub_i266_i_i_22_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_22_r0s8 <= sub_i266_i_i_22_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_22_r0s9 <= sub_i266_i_i_22_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_22_r0s10 <= sub_i266_i_i_22_r0s9;
     if (_GEN_4)
-      cmp_i252_i_22_r0s8 <= _GEN_330 < 9'h1B;
+      cmp_i252_i_22_r0s11 <= _GEN_332 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_22_r0s9 <= cmp_i252_i_22_r0s8;
+      cmp_i252_i_22_r0s12 <= cmp_i252_i_22_r0s11;
     if (_GEN_2)
-      cmp_i252_i_22_r0s10 <= cmp_i252_i_22_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_22_r0s13 <= cmp_i252_i_22_r0s12;
+    if (_GEN_14)
       or_i466_i_i_22_r0s1 <=
-        {~_GEN_328, _GEN_190 ? page_dout[361:352] : {page_dout[358:352], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_330, _GEN_192 ? page_dout[361:352] : {page_dout[358:352], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_22_r0s2 <= or_i466_i_i_22_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_22_r0s3 <= or_i466_i_i_22_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_22_r0s4 <= or_i466_i_i_22_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_22_r0s5 <= or_i466_i_i_22_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_22_r0s6 <= or_i466_i_i_22_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_22_r0s7 <= or_i466_i_i_22_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_22_r0s8 <= or_i466_i_i_22_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_22_r0s9 <= or_i466_i_i_22_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_22_r0s10 <= or_i466_i_i_22_r0s9;
     if (_GEN_4)
-      mul_i_i_22_r0s8 <=
+      mul_i_i_22_r0s11 <=
         {11'h0,
-         _GEN_447[2]
-           ? (_GEN_447[1]
-                ? (_GEN_447[0] ? 16'h4444 : 16'h4925)
-                : _GEN_447[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_447[1]
-               ? (_GEN_447[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_447[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_22_r0s7};
+         _GEN_448[2]
+           ? (_GEN_448[1]
+                ? (_GEN_448[0] ? 16'h4444 : 16'h4925)
+                : _GEN_448[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_448[1]
+               ? (_GEN_448[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_448[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_22_r0s10};
     if (_GEN_3)
-      mul_i_i_22_r0s9 <= mul_i_i_22_r0s8;
+      mul_i_i_22_r0s12 <= mul_i_i_22_r0s11;
     if (_GEN_4)
-      sub_i_i2472_22_r0s8 <= _GEN_330;
+      sub_i_i2438_22_r0s11 <= _GEN_332;
     if (_GEN_3)
-      loadedv_i_i96_i64_22_r0s9 <=
-        sub_i_i2472_22_r0s8 < 9'h1F ? sub_i_i2472_22_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_22_r0s12 <=
+        sub_i_i2438_22_r0s11 < 9'h1F ? sub_i_i2438_22_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__22 <= _GEN_104[10:1];
+      field_r0s13__22 <= _GEN_105[10:1];
     if (_GEN_4)
-      sroa_speculated54_22_r0s8 <= _GEN_326[15:8];
+      sroa_speculated54_22_r0s11 <= _GEN_328[15:8];
     if (_GEN_3)
-      sroa_speculated54_22_r0s9 <= sroa_speculated54_22_r0s8;
+      sroa_speculated54_22_r0s12 <= sroa_speculated54_22_r0s11;
     if (_GEN_2)
-      sroa_speculated54_22_r0s10 <= sroa_speculated54_22_r0s9;
+      sroa_speculated54_22_r0s13 <= sroa_speculated54_22_r0s12;
     if (_GEN_1)
-      sub_i3631_22_r0s11 <=
-        (page_r0s10[367] ? 12'h0 - _GEN_105 : _GEN_105)
-        - {{4{sroa_speculated54_22_r0s10[7]}}, sroa_speculated54_22_r0s10};
+      sub_i3597_22_r0s14 <=
+        (page_r0s13[367] ? 12'h0 - _GEN_106 : _GEN_106)
+        - {{4{sroa_speculated54_22_r0s13[7]}}, sroa_speculated54_22_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_22_r0s1 <= _GEN_330;
+    if (_GEN_13)
+      cmp_i215_i_i_22_r0s2 <= cmp_i215_i_i_22_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_22_r0s3 <= cmp_i215_i_i_22_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_22_r0s1 <= _GEN_328;
+      cmp_i215_i_i_22_r0s4 <= cmp_i215_i_i_22_r0s3;
     if (_GEN_10)
-      or_cond150_not_22_r0s2 <= cmp_i215_i_i_22_r0s1 & (|(_table_0_rd[359:352]));
+      or_cond145_not_22_r0s5 <= cmp_i215_i_i_22_r0s4 & (|(_table_0_rd[359:352]));
+    if (_GEN_14)
+      sroa_speculated4811_22_r0s1 <= _GEN_331;
+    if (_GEN_13)
+      sroa_speculated4811_22_r0s2 <= sroa_speculated4811_22_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_22_r0s3 <= sroa_speculated4811_22_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_22_r0s1 <= _GEN_329;
+      sroa_speculated4811_22_r0s4 <= sroa_speculated4811_22_r0s3;
     if (_GEN_10)
-      sub_i155_i_22_r0s2 <= _table_0_rd[359:352] - sroa_speculated4848_22_r0s1;
+      sub_i155_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated4811_22_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_22_r0s3 <= _GEN_331[4:0];
+      symbol_i_sroa_0_0_22_r0s6 <= _GEN_333[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_22_r0s4 <= symbol_i_sroa_0_0_22_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_22_r0s5 <= symbol_i_sroa_0_0_22_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_22_r0s6 <= symbol_i_sroa_0_0_22_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_22_r0s7 <= symbol_i_sroa_0_0_22_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_22_r0s8 <= symbol_i_sroa_0_0_22_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_22_r0s9 <= symbol_i_sroa_0_0_22_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_22_r0s10 <= symbol_i_sroa_0_0_22_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_22_r0s11 <= symbol_i_sroa_0_0_22_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_22_r0s3__1 <= _GEN_331[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_22_r0s4__1 <= symbol_i_sroa_0_0_22_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_22_r0s5__1 <= symbol_i_sroa_0_0_22_r0s4__1;
+      symbol_i_sroa_0_0_22_r0s8 <= symbol_i_sroa_0_0_22_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_22_r0s6__1 <= symbol_i_sroa_0_0_22_r0s5__1;
+      symbol_i_sroa_0_0_22_r0s9 <= symbol_i_sroa_0_0_22_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_22_r0s10 <= symbol_i_sroa_0_0_22_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_22_r0s11 <= symbol_i_sroa_0_0_22_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_22_r0s12 <= symbol_i_sroa_0_0_22_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_22_r0s13 <= symbol_i_sroa_0_0_22_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_22_r0s14 <= symbol_i_sroa_0_0_22_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_22_r0s6__1 <= _GEN_333[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_22_r0s7__1 <= symbol_i_sroa_0_0_22_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_22_r0s8__1 <= symbol_i_sroa_0_0_22_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_22_r0s9__1 <= symbol_i_sroa_0_0_22_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_22_r0s10__1 <= symbol_i_sroa_0_0_22_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_22_r0s11__1 <= symbol_i_sroa_0_0_22_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_23_r0s8 <= _GEN_332[7:0] == 8'h0;
+      symbol_i_sroa_0_0_22_r0s11__1 <= symbol_i_sroa_0_0_22_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_23_r0s9 <= cmp_i_i2481_23_r0s8;
+      symbol_i_sroa_0_0_22_r0s12__1 <= symbol_i_sroa_0_0_22_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_23_r0s10 <= cmp_i_i2481_23_r0s9;
+      symbol_i_sroa_0_0_22_r0s13__1 <= symbol_i_sroa_0_0_22_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_23_r0s11 <= cmp_i_i2481_23_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_23_r0s1 <= _GEN_190 ? _GEN_448 + 8'h70 : _GEN_448;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_22_r0s14__1 <= symbol_i_sroa_0_0_22_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_23_r0s11 <= _GEN_334[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_23_r0s12 <= cmp_i_i2447_23_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_23_r0s13 <= cmp_i_i2447_23_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_23_r0s14 <= cmp_i_i2447_23_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_23_r0s1 <= _GEN_192 ? _GEN_449 + 8'h70 : _GEN_449;
+    if (_GEN_13)
       sub_i266_i_i_23_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_23_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_23_r0s3 <= sub_i266_i_i_23_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_23_r0s4 <= sub_i266_i_i_23_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_23_r0s5 <= sub_i266_i_i_23_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_23_r0s6 <= sub_i266_i_i_23_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_23_r0s7 <= sub_i266_i_i_23_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_23_r0s8 <= sub_i266_i_i_23_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_23_r0s9 <= sub_i266_i_i_23_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_23_r0s10 <= sub_i266_i_i_23_r0s9;
     if (_GEN_4)
-      cmp_i252_i_23_r0s8 <= _GEN_336 < 9'h1B;
+      cmp_i252_i_23_r0s11 <= _GEN_338 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_23_r0s9 <= cmp_i252_i_23_r0s8;
+      cmp_i252_i_23_r0s12 <= cmp_i252_i_23_r0s11;
     if (_GEN_2)
-      cmp_i252_i_23_r0s10 <= cmp_i252_i_23_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_23_r0s13 <= cmp_i252_i_23_r0s12;
+    if (_GEN_14)
       or_i466_i_i_23_r0s1 <=
-        {~_GEN_334, _GEN_190 ? page_dout[377:368] : {page_dout[374:368], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_336, _GEN_192 ? page_dout[377:368] : {page_dout[374:368], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_23_r0s2 <= or_i466_i_i_23_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_23_r0s3 <= or_i466_i_i_23_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_23_r0s4 <= or_i466_i_i_23_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_23_r0s5 <= or_i466_i_i_23_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_23_r0s6 <= or_i466_i_i_23_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_23_r0s7 <= or_i466_i_i_23_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_23_r0s8 <= or_i466_i_i_23_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_23_r0s9 <= or_i466_i_i_23_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_23_r0s10 <= or_i466_i_i_23_r0s9;
     if (_GEN_4)
-      mul_i_i_23_r0s8 <=
+      mul_i_i_23_r0s11 <=
         {11'h0,
-         _GEN_449[2]
-           ? (_GEN_449[1]
-                ? (_GEN_449[0] ? 16'h4444 : 16'h4925)
-                : _GEN_449[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_449[1]
-               ? (_GEN_449[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_449[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_23_r0s7};
+         _GEN_450[2]
+           ? (_GEN_450[1]
+                ? (_GEN_450[0] ? 16'h4444 : 16'h4925)
+                : _GEN_450[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_450[1]
+               ? (_GEN_450[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_450[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_23_r0s10};
     if (_GEN_3)
-      mul_i_i_23_r0s9 <= mul_i_i_23_r0s8;
+      mul_i_i_23_r0s12 <= mul_i_i_23_r0s11;
     if (_GEN_4)
-      sub_i_i2472_23_r0s8 <= _GEN_336;
+      sub_i_i2438_23_r0s11 <= _GEN_338;
     if (_GEN_3)
-      loadedv_i_i96_i64_23_r0s9 <=
-        sub_i_i2472_23_r0s8 < 9'h1F ? sub_i_i2472_23_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_23_r0s12 <=
+        sub_i_i2438_23_r0s11 < 9'h1F ? sub_i_i2438_23_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__23 <= _GEN_107[10:1];
+      field_r0s13__23 <= _GEN_108[10:1];
     if (_GEN_4)
-      sroa_speculated54_23_r0s8 <= _GEN_332[15:8];
+      sroa_speculated54_23_r0s11 <= _GEN_334[15:8];
     if (_GEN_3)
-      sroa_speculated54_23_r0s9 <= sroa_speculated54_23_r0s8;
+      sroa_speculated54_23_r0s12 <= sroa_speculated54_23_r0s11;
     if (_GEN_2)
-      sroa_speculated54_23_r0s10 <= sroa_speculated54_23_r0s9;
+      sroa_speculated54_23_r0s13 <= sroa_speculated54_23_r0s12;
     if (_GEN_1)
-      sub_i3631_23_r0s11 <=
-        (page_r0s10[383] ? 12'h0 - _GEN_108 : _GEN_108)
-        - {{4{sroa_speculated54_23_r0s10[7]}}, sroa_speculated54_23_r0s10};
+      sub_i3597_23_r0s14 <=
+        (page_r0s13[383] ? 12'h0 - _GEN_109 : _GEN_109)
+        - {{4{sroa_speculated54_23_r0s13[7]}}, sroa_speculated54_23_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_23_r0s1 <= _GEN_336;
+    if (_GEN_13)
+      cmp_i215_i_i_23_r0s2 <= cmp_i215_i_i_23_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_23_r0s3 <= cmp_i215_i_i_23_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_23_r0s1 <= _GEN_334;
+      cmp_i215_i_i_23_r0s4 <= cmp_i215_i_i_23_r0s3;
     if (_GEN_10)
-      or_cond150_not_23_r0s2 <= cmp_i215_i_i_23_r0s1 & (|(_table_0_rd[375:368]));
+      or_cond145_not_23_r0s5 <= cmp_i215_i_i_23_r0s4 & (|(_table_0_rd[375:368]));
+    if (_GEN_14)
+      sroa_speculated4811_23_r0s1 <= _GEN_337;
+    if (_GEN_13)
+      sroa_speculated4811_23_r0s2 <= sroa_speculated4811_23_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_23_r0s3 <= sroa_speculated4811_23_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_23_r0s1 <= _GEN_335;
+      sroa_speculated4811_23_r0s4 <= sroa_speculated4811_23_r0s3;
     if (_GEN_10)
-      sub_i155_i_23_r0s2 <= _table_0_rd[375:368] - sroa_speculated4848_23_r0s1;
+      sub_i155_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated4811_23_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_23_r0s3 <= _GEN_337[4:0];
+      symbol_i_sroa_0_0_23_r0s6 <= _GEN_339[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_23_r0s4 <= symbol_i_sroa_0_0_23_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_23_r0s5 <= symbol_i_sroa_0_0_23_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_23_r0s6 <= symbol_i_sroa_0_0_23_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_23_r0s7 <= symbol_i_sroa_0_0_23_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_23_r0s8 <= symbol_i_sroa_0_0_23_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_23_r0s9 <= symbol_i_sroa_0_0_23_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_23_r0s10 <= symbol_i_sroa_0_0_23_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_23_r0s11 <= symbol_i_sroa_0_0_23_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_23_r0s3__1 <= _GEN_337[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_23_r0s4__1 <= symbol_i_sroa_0_0_23_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_23_r0s5__1 <= symbol_i_sroa_0_0_23_r0s4__1;
+      symbol_i_sroa_0_0_23_r0s8 <= symbol_i_sroa_0_0_23_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_23_r0s6__1 <= symbol_i_sroa_0_0_23_r0s5__1;
+      symbol_i_sroa_0_0_23_r0s9 <= symbol_i_sroa_0_0_23_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_23_r0s10 <= symbol_i_sroa_0_0_23_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_23_r0s11 <= symbol_i_sroa_0_0_23_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_23_r0s12 <= symbol_i_sroa_0_0_23_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_23_r0s13 <= symbol_i_sroa_0_0_23_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_23_r0s14 <= symbol_i_sroa_0_0_23_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_23_r0s6__1 <= _GEN_339[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_23_r0s7__1 <= symbol_i_sroa_0_0_23_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_23_r0s8__1 <= symbol_i_sroa_0_0_23_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_23_r0s9__1 <= symbol_i_sroa_0_0_23_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_23_r0s10__1 <= symbol_i_sroa_0_0_23_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_23_r0s11__1 <= symbol_i_sroa_0_0_23_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_24_r0s8 <= _GEN_338[7:0] == 8'h0;
+      symbol_i_sroa_0_0_23_r0s11__1 <= symbol_i_sroa_0_0_23_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_24_r0s9 <= cmp_i_i2481_24_r0s8;
+      symbol_i_sroa_0_0_23_r0s12__1 <= symbol_i_sroa_0_0_23_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_24_r0s10 <= cmp_i_i2481_24_r0s9;
+      symbol_i_sroa_0_0_23_r0s13__1 <= symbol_i_sroa_0_0_23_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_24_r0s11 <= cmp_i_i2481_24_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_24_r0s1 <= _GEN_190 ? _GEN_450 + 8'h70 : _GEN_450;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_23_r0s14__1 <= symbol_i_sroa_0_0_23_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_24_r0s11 <= _GEN_340[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_24_r0s12 <= cmp_i_i2447_24_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_24_r0s13 <= cmp_i_i2447_24_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_24_r0s14 <= cmp_i_i2447_24_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_24_r0s1 <= _GEN_192 ? _GEN_451 + 8'h70 : _GEN_451;
+    if (_GEN_13)
       sub_i266_i_i_24_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_24_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_24_r0s3 <= sub_i266_i_i_24_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_24_r0s4 <= sub_i266_i_i_24_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_24_r0s5 <= sub_i266_i_i_24_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_24_r0s6 <= sub_i266_i_i_24_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_24_r0s7 <= sub_i266_i_i_24_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_24_r0s8 <= sub_i266_i_i_24_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_24_r0s9 <= sub_i266_i_i_24_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_24_r0s10 <= sub_i266_i_i_24_r0s9;
     if (_GEN_4)
-      cmp_i252_i_24_r0s8 <= _GEN_342 < 9'h1B;
+      cmp_i252_i_24_r0s11 <= _GEN_344 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_24_r0s9 <= cmp_i252_i_24_r0s8;
+      cmp_i252_i_24_r0s12 <= cmp_i252_i_24_r0s11;
     if (_GEN_2)
-      cmp_i252_i_24_r0s10 <= cmp_i252_i_24_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_24_r0s13 <= cmp_i252_i_24_r0s12;
+    if (_GEN_14)
       or_i466_i_i_24_r0s1 <=
-        {~_GEN_340, _GEN_190 ? page_dout[393:384] : {page_dout[390:384], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_342, _GEN_192 ? page_dout[393:384] : {page_dout[390:384], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_24_r0s2 <= or_i466_i_i_24_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_24_r0s3 <= or_i466_i_i_24_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_24_r0s4 <= or_i466_i_i_24_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_24_r0s5 <= or_i466_i_i_24_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_24_r0s6 <= or_i466_i_i_24_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_24_r0s7 <= or_i466_i_i_24_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_24_r0s8 <= or_i466_i_i_24_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_24_r0s9 <= or_i466_i_i_24_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_24_r0s10 <= or_i466_i_i_24_r0s9;
     if (_GEN_4)
-      mul_i_i_24_r0s8 <=
+      mul_i_i_24_r0s11 <=
         {11'h0,
-         _GEN_451[2]
-           ? (_GEN_451[1]
-                ? (_GEN_451[0] ? 16'h4444 : 16'h4925)
-                : _GEN_451[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_451[1]
-               ? (_GEN_451[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_451[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_24_r0s7};
+         _GEN_452[2]
+           ? (_GEN_452[1]
+                ? (_GEN_452[0] ? 16'h4444 : 16'h4925)
+                : _GEN_452[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_452[1]
+               ? (_GEN_452[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_452[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_24_r0s10};
     if (_GEN_3)
-      mul_i_i_24_r0s9 <= mul_i_i_24_r0s8;
+      mul_i_i_24_r0s12 <= mul_i_i_24_r0s11;
     if (_GEN_4)
-      sub_i_i2472_24_r0s8 <= _GEN_342;
+      sub_i_i2438_24_r0s11 <= _GEN_344;
     if (_GEN_3)
-      loadedv_i_i96_i64_24_r0s9 <=
-        sub_i_i2472_24_r0s8 < 9'h1F ? sub_i_i2472_24_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_24_r0s12 <=
+        sub_i_i2438_24_r0s11 < 9'h1F ? sub_i_i2438_24_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__24 <= _GEN_110[10:1];
+      field_r0s13__24 <= _GEN_111[10:1];
     if (_GEN_4)
-      sroa_speculated54_24_r0s8 <= _GEN_338[15:8];
+      sroa_speculated54_24_r0s11 <= _GEN_340[15:8];
     if (_GEN_3)
-      sroa_speculated54_24_r0s9 <= sroa_speculated54_24_r0s8;
+      sroa_speculated54_24_r0s12 <= sroa_speculated54_24_r0s11;
     if (_GEN_2)
-      sroa_speculated54_24_r0s10 <= sroa_speculated54_24_r0s9;
+      sroa_speculated54_24_r0s13 <= sroa_speculated54_24_r0s12;
     if (_GEN_1)
-      sub_i3631_24_r0s11 <=
-        (page_r0s10[399] ? 12'h0 - _GEN_111 : _GEN_111)
-        - {{4{sroa_speculated54_24_r0s10[7]}}, sroa_speculated54_24_r0s10};
+      sub_i3597_24_r0s14 <=
+        (page_r0s13[399] ? 12'h0 - _GEN_112 : _GEN_112)
+        - {{4{sroa_speculated54_24_r0s13[7]}}, sroa_speculated54_24_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_24_r0s1 <= _GEN_342;
+    if (_GEN_13)
+      cmp_i215_i_i_24_r0s2 <= cmp_i215_i_i_24_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_24_r0s3 <= cmp_i215_i_i_24_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_24_r0s1 <= _GEN_340;
+      cmp_i215_i_i_24_r0s4 <= cmp_i215_i_i_24_r0s3;
     if (_GEN_10)
-      or_cond150_not_24_r0s2 <= cmp_i215_i_i_24_r0s1 & (|(_table_0_rd[391:384]));
+      or_cond145_not_24_r0s5 <= cmp_i215_i_i_24_r0s4 & (|(_table_0_rd[391:384]));
+    if (_GEN_14)
+      sroa_speculated4811_24_r0s1 <= _GEN_343;
+    if (_GEN_13)
+      sroa_speculated4811_24_r0s2 <= sroa_speculated4811_24_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_24_r0s3 <= sroa_speculated4811_24_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_24_r0s1 <= _GEN_341;
+      sroa_speculated4811_24_r0s4 <= sroa_speculated4811_24_r0s3;
     if (_GEN_10)
-      sub_i155_i_24_r0s2 <= _table_0_rd[391:384] - sroa_speculated4848_24_r0s1;
+      sub_i155_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated4811_24_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_24_r0s3 <= _GEN_343[4:0];
+      symbol_i_sroa_0_0_24_r0s6 <= _GEN_345[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_24_r0s4 <= symbol_i_sroa_0_0_24_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_24_r0s5 <= symbol_i_sroa_0_0_24_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_24_r0s6 <= symbol_i_sroa_0_0_24_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_24_r0s7 <= symbol_i_sroa_0_0_24_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_24_r0s8 <= symbol_i_sroa_0_0_24_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_24_r0s9 <= symbol_i_sroa_0_0_24_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_24_r0s10 <= symbol_i_sroa_0_0_24_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_24_r0s11 <= symbol_i_sroa_0_0_24_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_24_r0s3__1 <= _GEN_343[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_24_r0s4__1 <= symbol_i_sroa_0_0_24_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_24_r0s5__1 <= symbol_i_sroa_0_0_24_r0s4__1;
+      symbol_i_sroa_0_0_24_r0s8 <= symbol_i_sroa_0_0_24_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_24_r0s6__1 <= symbol_i_sroa_0_0_24_r0s5__1;
+      symbol_i_sroa_0_0_24_r0s9 <= symbol_i_sroa_0_0_24_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_24_r0s10 <= symbol_i_sroa_0_0_24_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_24_r0s11 <= symbol_i_sroa_0_0_24_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_24_r0s12 <= symbol_i_sroa_0_0_24_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_24_r0s13 <= symbol_i_sroa_0_0_24_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_24_r0s14 <= symbol_i_sroa_0_0_24_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_24_r0s6__1 <= _GEN_345[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_24_r0s7__1 <= symbol_i_sroa_0_0_24_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_24_r0s8__1 <= symbol_i_sroa_0_0_24_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_24_r0s9__1 <= symbol_i_sroa_0_0_24_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_24_r0s10__1 <= symbol_i_sroa_0_0_24_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_24_r0s11__1 <= symbol_i_sroa_0_0_24_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_25_r0s8 <= _GEN_344[7:0] == 8'h0;
+      symbol_i_sroa_0_0_24_r0s11__1 <= symbol_i_sroa_0_0_24_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_25_r0s9 <= cmp_i_i2481_25_r0s8;
+      symbol_i_sroa_0_0_24_r0s12__1 <= symbol_i_sroa_0_0_24_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_25_r0s10 <= cmp_i_i2481_25_r0s9;
+      symbol_i_sroa_0_0_24_r0s13__1 <= symbol_i_sroa_0_0_24_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_25_r0s11 <= cmp_i_i2481_25_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_25_r0s1 <= _GEN_190 ? _GEN_452 + 8'h70 : _GEN_452;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_24_r0s14__1 <= symbol_i_sroa_0_0_24_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_25_r0s11 <= _GEN_346[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_25_r0s12 <= cmp_i_i2447_25_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_25_r0s13 <= cmp_i_i2447_25_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_25_r0s14 <= cmp_i_i2447_25_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_25_r0s1 <= _GEN_192 ? _GEN_453 + 8'h70 : _GEN_453;
+    if (_GEN_13)
       sub_i266_i_i_25_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_25_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_25_r0s3 <= sub_i266_i_i_25_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_25_r0s4 <= sub_i266_i_i_25_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_25_r0s5 <= sub_i266_i_i_25_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_25_r0s6 <= sub_i266_i_i_25_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_25_r0s7 <= sub_i266_i_i_25_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_25_r0s8 <= sub_i266_i_i_25_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_25_r0s9 <= sub_i266_i_i_25_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_25_r0s10 <= sub_i266_i_i_25_r0s9;
     if (_GEN_4)
-      cmp_i252_i_25_r0s8 <= _GEN_348 < 9'h1B;
+      cmp_i252_i_25_r0s11 <= _GEN_350 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_25_r0s9 <= cmp_i252_i_25_r0s8;
+      cmp_i252_i_25_r0s12 <= cmp_i252_i_25_r0s11;
     if (_GEN_2)
-      cmp_i252_i_25_r0s10 <= cmp_i252_i_25_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_25_r0s13 <= cmp_i252_i_25_r0s12;
+    if (_GEN_14)
       or_i466_i_i_25_r0s1 <=
-        {~_GEN_346, _GEN_190 ? page_dout[409:400] : {page_dout[406:400], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_348, _GEN_192 ? page_dout[409:400] : {page_dout[406:400], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_25_r0s2 <= or_i466_i_i_25_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_25_r0s3 <= or_i466_i_i_25_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_25_r0s4 <= or_i466_i_i_25_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_25_r0s5 <= or_i466_i_i_25_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_25_r0s6 <= or_i466_i_i_25_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_25_r0s7 <= or_i466_i_i_25_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_25_r0s8 <= or_i466_i_i_25_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_25_r0s9 <= or_i466_i_i_25_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_25_r0s10 <= or_i466_i_i_25_r0s9;
     if (_GEN_4)
-      mul_i_i_25_r0s8 <=
+      mul_i_i_25_r0s11 <=
         {11'h0,
-         _GEN_453[2]
-           ? (_GEN_453[1]
-                ? (_GEN_453[0] ? 16'h4444 : 16'h4925)
-                : _GEN_453[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_453[1]
-               ? (_GEN_453[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_453[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_25_r0s7};
+         _GEN_454[2]
+           ? (_GEN_454[1]
+                ? (_GEN_454[0] ? 16'h4444 : 16'h4925)
+                : _GEN_454[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_454[1]
+               ? (_GEN_454[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_454[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_25_r0s10};
     if (_GEN_3)
-      mul_i_i_25_r0s9 <= mul_i_i_25_r0s8;
+      mul_i_i_25_r0s12 <= mul_i_i_25_r0s11;
     if (_GEN_4)
-      sub_i_i2472_25_r0s8 <= _GEN_348;
+      sub_i_i2438_25_r0s11 <= _GEN_350;
     if (_GEN_3)
-      loadedv_i_i96_i64_25_r0s9 <=
-        sub_i_i2472_25_r0s8 < 9'h1F ? sub_i_i2472_25_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_25_r0s12 <=
+        sub_i_i2438_25_r0s11 < 9'h1F ? sub_i_i2438_25_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__25 <= _GEN_113[10:1];
+      field_r0s13__25 <= _GEN_114[10:1];
     if (_GEN_4)
-      sroa_speculated54_25_r0s8 <= _GEN_344[15:8];
+      sroa_speculated54_25_r0s11 <= _GEN_346[15:8];
     if (_GEN_3)
-      sroa_speculated54_25_r0s9 <= sroa_speculated54_25_r0s8;
+      sroa_speculated54_25_r0s12 <= sroa_speculated54_25_r0s11;
     if (_GEN_2)
-      sroa_speculated54_25_r0s10 <= sroa_speculated54_25_r0s9;
+      sroa_speculated54_25_r0s13 <= sroa_speculated54_25_r0s12;
     if (_GEN_1)
-      sub_i3631_25_r0s11 <=
-        (page_r0s10[415] ? 12'h0 - _GEN_114 : _GEN_114)
-        - {{4{sroa_speculated54_25_r0s10[7]}}, sroa_speculated54_25_r0s10};
+      sub_i3597_25_r0s14 <=
+        (page_r0s13[415] ? 12'h0 - _GEN_115 : _GEN_115)
+        - {{4{sroa_speculated54_25_r0s13[7]}}, sroa_speculated54_25_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_25_r0s1 <= _GEN_348;
+    if (_GEN_13)
+      cmp_i215_i_i_25_r0s2 <= cmp_i215_i_i_25_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_25_r0s3 <= cmp_i215_i_i_25_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_25_r0s1 <= _GEN_346;
+      cmp_i215_i_i_25_r0s4 <= cmp_i215_i_i_25_r0s3;
     if (_GEN_10)
-      or_cond150_not_25_r0s2 <= cmp_i215_i_i_25_r0s1 & (|(_table_0_rd[407:400]));
+      or_cond145_not_25_r0s5 <= cmp_i215_i_i_25_r0s4 & (|(_table_0_rd[407:400]));
+    if (_GEN_14)
+      sroa_speculated4811_25_r0s1 <= _GEN_349;
+    if (_GEN_13)
+      sroa_speculated4811_25_r0s2 <= sroa_speculated4811_25_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_25_r0s3 <= sroa_speculated4811_25_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_25_r0s1 <= _GEN_347;
+      sroa_speculated4811_25_r0s4 <= sroa_speculated4811_25_r0s3;
     if (_GEN_10)
-      sub_i155_i_25_r0s2 <= _table_0_rd[407:400] - sroa_speculated4848_25_r0s1;
+      sub_i155_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated4811_25_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_25_r0s3 <= _GEN_349[4:0];
+      symbol_i_sroa_0_0_25_r0s6 <= _GEN_351[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_25_r0s4 <= symbol_i_sroa_0_0_25_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_25_r0s5 <= symbol_i_sroa_0_0_25_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_25_r0s6 <= symbol_i_sroa_0_0_25_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_25_r0s7 <= symbol_i_sroa_0_0_25_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_25_r0s8 <= symbol_i_sroa_0_0_25_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_25_r0s9 <= symbol_i_sroa_0_0_25_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_25_r0s10 <= symbol_i_sroa_0_0_25_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_25_r0s11 <= symbol_i_sroa_0_0_25_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_25_r0s3__1 <= _GEN_349[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_25_r0s4__1 <= symbol_i_sroa_0_0_25_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_25_r0s5__1 <= symbol_i_sroa_0_0_25_r0s4__1;
+      symbol_i_sroa_0_0_25_r0s8 <= symbol_i_sroa_0_0_25_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_25_r0s6__1 <= symbol_i_sroa_0_0_25_r0s5__1;
+      symbol_i_sroa_0_0_25_r0s9 <= symbol_i_sroa_0_0_25_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_25_r0s10 <= symbol_i_sroa_0_0_25_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_25_r0s11 <= symbol_i_sroa_0_0_25_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_25_r0s12 <= symbol_i_sroa_0_0_25_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_25_r0s13 <= symbol_i_sroa_0_0_25_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_25_r0s14 <= symbol_i_sroa_0_0_25_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_25_r0s6__1 <= _GEN_351[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_25_r0s7__1 <= symbol_i_sroa_0_0_25_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_25_r0s8__1 <= symbol_i_sroa_0_0_25_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_25_r0s9__1 <= symbol_i_sroa_0_0_25_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_25_r0s10__1 <= symbol_i_sroa_0_0_25_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_25_r0s11__1 <= symbol_i_sroa_0_0_25_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_26_r0s8 <= _GEN_350[7:0] == 8'h0;
+      symbol_i_sroa_0_0_25_r0s11__1 <= symbol_i_sroa_0_0_25_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_26_r0s9 <= cmp_i_i2481_26_r0s8;
+      symbol_i_sroa_0_0_25_r0s12__1 <= symbol_i_sroa_0_0_25_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_26_r0s10 <= cmp_i_i2481_26_r0s9;
+      symbol_i_sroa_0_0_25_r0s13__1 <= symbol_i_sroa_0_0_25_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_26_r0s11 <= cmp_i_i2481_26_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_26_r0s1 <= _GEN_190 ? _GEN_454 + 8'h70 : _GEN_454;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_25_r0s14__1 <= symbol_i_sroa_0_0_25_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_26_r0s11 <= _GEN_352[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_26_r0s12 <= cmp_i_i2447_26_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_26_r0s13 <= cmp_i_i2447_26_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_26_r0s14 <= cmp_i_i2447_26_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_26_r0s1 <= _GEN_192 ? _GEN_455 + 8'h70 : _GEN_455;
+    if (_GEN_13)
       sub_i266_i_i_26_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_26_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_26_r0s3 <= sub_i266_i_i_26_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_26_r0s4 <= sub_i266_i_i_26_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_26_r0s5 <= sub_i266_i_i_26_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_26_r0s6 <= sub_i266_i_i_26_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_26_r0s7 <= sub_i266_i_i_26_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_26_r0s8 <= sub_i266_i_i_26_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_26_r0s9 <= sub_i266_i_i_26_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_26_r0s10 <= sub_i266_i_i_26_r0s9;
     if (_GEN_4)
-      cmp_i252_i_26_r0s8 <= _GEN_354 < 9'h1B;
+      cmp_i252_i_26_r0s11 <= _GEN_356 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_26_r0s9 <= cmp_i252_i_26_r0s8;
+      cmp_i252_i_26_r0s12 <= cmp_i252_i_26_r0s11;
     if (_GEN_2)
-      cmp_i252_i_26_r0s10 <= cmp_i252_i_26_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_26_r0s13 <= cmp_i252_i_26_r0s12;
+    if (_GEN_14)
       or_i466_i_i_26_r0s1 <=
-        {~_GEN_352, _GEN_190 ? page_dout[425:416] : {page_dout[422:416], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_354, _GEN_192 ? page_dout[425:416] : {page_dout[422:416], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_26_r0s2 <= or_i466_i_i_26_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_26_r0s3 <= or_i466_i_i_26_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_26_r0s4 <= or_i466_i_i_26_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_26_r0s5 <= or_i466_i_i_26_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_26_r0s6 <= or_i466_i_i_26_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_26_r0s7 <= or_i466_i_i_26_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_26_r0s8 <= or_i466_i_i_26_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_26_r0s9 <= or_i466_i_i_26_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_26_r0s10 <= or_i466_i_i_26_r0s9;
     if (_GEN_4)
-      mul_i_i_26_r0s8 <=
+      mul_i_i_26_r0s11 <=
         {11'h0,
-         _GEN_455[2]
-           ? (_GEN_455[1]
-                ? (_GEN_455[0] ? 16'h4444 : 16'h4925)
-                : _GEN_455[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_455[1]
-               ? (_GEN_455[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_455[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_26_r0s7};
+         _GEN_456[2]
+           ? (_GEN_456[1]
+                ? (_GEN_456[0] ? 16'h4444 : 16'h4925)
+                : _GEN_456[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_456[1]
+               ? (_GEN_456[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_456[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_26_r0s10};
     if (_GEN_3)
-      mul_i_i_26_r0s9 <= mul_i_i_26_r0s8;
+      mul_i_i_26_r0s12 <= mul_i_i_26_r0s11;
     if (_GEN_4)
-      sub_i_i2472_26_r0s8 <= _GEN_354;
+      sub_i_i2438_26_r0s11 <= _GEN_356;
     if (_GEN_3)
-      loadedv_i_i96_i64_26_r0s9 <=
-        sub_i_i2472_26_r0s8 < 9'h1F ? sub_i_i2472_26_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_26_r0s12 <=
+        sub_i_i2438_26_r0s11 < 9'h1F ? sub_i_i2438_26_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__26 <= _GEN_116[10:1];
+      field_r0s13__26 <= _GEN_117[10:1];
     if (_GEN_4)
-      sroa_speculated54_26_r0s8 <= _GEN_350[15:8];
+      sroa_speculated54_26_r0s11 <= _GEN_352[15:8];
     if (_GEN_3)
-      sroa_speculated54_26_r0s9 <= sroa_speculated54_26_r0s8;
+      sroa_speculated54_26_r0s12 <= sroa_speculated54_26_r0s11;
     if (_GEN_2)
-      sroa_speculated54_26_r0s10 <= sroa_speculated54_26_r0s9;
+      sroa_speculated54_26_r0s13 <= sroa_speculated54_26_r0s12;
     if (_GEN_1)
-      sub_i3631_26_r0s11 <=
-        (page_r0s10[431] ? 12'h0 - _GEN_117 : _GEN_117)
-        - {{4{sroa_speculated54_26_r0s10[7]}}, sroa_speculated54_26_r0s10};
+      sub_i3597_26_r0s14 <=
+        (page_r0s13[431] ? 12'h0 - _GEN_118 : _GEN_118)
+        - {{4{sroa_speculated54_26_r0s13[7]}}, sroa_speculated54_26_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_26_r0s1 <= _GEN_354;
+    if (_GEN_13)
+      cmp_i215_i_i_26_r0s2 <= cmp_i215_i_i_26_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_26_r0s3 <= cmp_i215_i_i_26_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_26_r0s1 <= _GEN_352;
+      cmp_i215_i_i_26_r0s4 <= cmp_i215_i_i_26_r0s3;
     if (_GEN_10)
-      or_cond150_not_26_r0s2 <= cmp_i215_i_i_26_r0s1 & (|(_table_0_rd[423:416]));
+      or_cond145_not_26_r0s5 <= cmp_i215_i_i_26_r0s4 & (|(_table_0_rd[423:416]));
+    if (_GEN_14)
+      sroa_speculated4811_26_r0s1 <= _GEN_355;
+    if (_GEN_13)
+      sroa_speculated4811_26_r0s2 <= sroa_speculated4811_26_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_26_r0s3 <= sroa_speculated4811_26_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_26_r0s1 <= _GEN_353;
+      sroa_speculated4811_26_r0s4 <= sroa_speculated4811_26_r0s3;
     if (_GEN_10)
-      sub_i155_i_26_r0s2 <= _table_0_rd[423:416] - sroa_speculated4848_26_r0s1;
+      sub_i155_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated4811_26_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_26_r0s3 <= _GEN_355[4:0];
+      symbol_i_sroa_0_0_26_r0s6 <= _GEN_357[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_26_r0s4 <= symbol_i_sroa_0_0_26_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_26_r0s5 <= symbol_i_sroa_0_0_26_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_26_r0s6 <= symbol_i_sroa_0_0_26_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_26_r0s7 <= symbol_i_sroa_0_0_26_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_26_r0s8 <= symbol_i_sroa_0_0_26_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_26_r0s9 <= symbol_i_sroa_0_0_26_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_26_r0s10 <= symbol_i_sroa_0_0_26_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_26_r0s11 <= symbol_i_sroa_0_0_26_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_26_r0s3__1 <= _GEN_355[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_26_r0s4__1 <= symbol_i_sroa_0_0_26_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_26_r0s5__1 <= symbol_i_sroa_0_0_26_r0s4__1;
+      symbol_i_sroa_0_0_26_r0s8 <= symbol_i_sroa_0_0_26_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_26_r0s6__1 <= symbol_i_sroa_0_0_26_r0s5__1;
+      symbol_i_sroa_0_0_26_r0s9 <= symbol_i_sroa_0_0_26_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_26_r0s10 <= symbol_i_sroa_0_0_26_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_26_r0s11 <= symbol_i_sroa_0_0_26_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_26_r0s12 <= symbol_i_sroa_0_0_26_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_26_r0s13 <= symbol_i_sroa_0_0_26_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_26_r0s14 <= symbol_i_sroa_0_0_26_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_26_r0s6__1 <= _GEN_357[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_26_r0s7__1 <= symbol_i_sroa_0_0_26_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_26_r0s8__1 <= symbol_i_sroa_0_0_26_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_26_r0s9__1 <= symbol_i_sroa_0_0_26_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_26_r0s10__1 <= symbol_i_sroa_0_0_26_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_26_r0s11__1 <= symbol_i_sroa_0_0_26_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_27_r0s8 <= _GEN_356[7:0] == 8'h0;
+      symbol_i_sroa_0_0_26_r0s11__1 <= symbol_i_sroa_0_0_26_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_27_r0s9 <= cmp_i_i2481_27_r0s8;
+      symbol_i_sroa_0_0_26_r0s12__1 <= symbol_i_sroa_0_0_26_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_27_r0s10 <= cmp_i_i2481_27_r0s9;
+      symbol_i_sroa_0_0_26_r0s13__1 <= symbol_i_sroa_0_0_26_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_27_r0s11 <= cmp_i_i2481_27_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_27_r0s1 <= _GEN_190 ? _GEN_456 + 8'h70 : _GEN_456;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_26_r0s14__1 <= symbol_i_sroa_0_0_26_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_27_r0s11 <= _GEN_358[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_27_r0s12 <= cmp_i_i2447_27_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_27_r0s13 <= cmp_i_i2447_27_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_27_r0s14 <= cmp_i_i2447_27_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_27_r0s1 <= _GEN_192 ? _GEN_457 + 8'h70 : _GEN_457;
+    if (_GEN_13)
       sub_i266_i_i_27_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_27_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_27_r0s3 <= sub_i266_i_i_27_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_27_r0s4 <= sub_i266_i_i_27_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_27_r0s5 <= sub_i266_i_i_27_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_27_r0s6 <= sub_i266_i_i_27_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_27_r0s7 <= sub_i266_i_i_27_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_27_r0s8 <= sub_i266_i_i_27_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_27_r0s9 <= sub_i266_i_i_27_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_27_r0s10 <= sub_i266_i_i_27_r0s9;
     if (_GEN_4)
-      cmp_i252_i_27_r0s8 <= _GEN_360 < 9'h1B;
+      cmp_i252_i_27_r0s11 <= _GEN_362 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_27_r0s9 <= cmp_i252_i_27_r0s8;
+      cmp_i252_i_27_r0s12 <= cmp_i252_i_27_r0s11;
     if (_GEN_2)
-      cmp_i252_i_27_r0s10 <= cmp_i252_i_27_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_27_r0s13 <= cmp_i252_i_27_r0s12;
+    if (_GEN_14)
       or_i466_i_i_27_r0s1 <=
-        {~_GEN_358, _GEN_190 ? page_dout[441:432] : {page_dout[438:432], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_360, _GEN_192 ? page_dout[441:432] : {page_dout[438:432], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_27_r0s2 <= or_i466_i_i_27_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_27_r0s3 <= or_i466_i_i_27_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_27_r0s4 <= or_i466_i_i_27_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_27_r0s5 <= or_i466_i_i_27_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_27_r0s6 <= or_i466_i_i_27_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_27_r0s7 <= or_i466_i_i_27_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_27_r0s8 <= or_i466_i_i_27_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_27_r0s9 <= or_i466_i_i_27_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_27_r0s10 <= or_i466_i_i_27_r0s9;
     if (_GEN_4)
-      mul_i_i_27_r0s8 <=
+      mul_i_i_27_r0s11 <=
         {11'h0,
-         _GEN_457[2]
-           ? (_GEN_457[1]
-                ? (_GEN_457[0] ? 16'h4444 : 16'h4925)
-                : _GEN_457[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_457[1]
-               ? (_GEN_457[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_457[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_27_r0s7};
+         _GEN_458[2]
+           ? (_GEN_458[1]
+                ? (_GEN_458[0] ? 16'h4444 : 16'h4925)
+                : _GEN_458[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_458[1]
+               ? (_GEN_458[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_458[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_27_r0s10};
     if (_GEN_3)
-      mul_i_i_27_r0s9 <= mul_i_i_27_r0s8;
+      mul_i_i_27_r0s12 <= mul_i_i_27_r0s11;
     if (_GEN_4)
-      sub_i_i2472_27_r0s8 <= _GEN_360;
+      sub_i_i2438_27_r0s11 <= _GEN_362;
     if (_GEN_3)
-      loadedv_i_i96_i64_27_r0s9 <=
-        sub_i_i2472_27_r0s8 < 9'h1F ? sub_i_i2472_27_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_27_r0s12 <=
+        sub_i_i2438_27_r0s11 < 9'h1F ? sub_i_i2438_27_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__27 <= _GEN_119[10:1];
+      field_r0s13__27 <= _GEN_120[10:1];
     if (_GEN_4)
-      sroa_speculated54_27_r0s8 <= _GEN_356[15:8];
+      sroa_speculated54_27_r0s11 <= _GEN_358[15:8];
     if (_GEN_3)
-      sroa_speculated54_27_r0s9 <= sroa_speculated54_27_r0s8;
+      sroa_speculated54_27_r0s12 <= sroa_speculated54_27_r0s11;
     if (_GEN_2)
-      sroa_speculated54_27_r0s10 <= sroa_speculated54_27_r0s9;
+      sroa_speculated54_27_r0s13 <= sroa_speculated54_27_r0s12;
     if (_GEN_1)
-      sub_i3631_27_r0s11 <=
-        (page_r0s10[447] ? 12'h0 - _GEN_120 : _GEN_120)
-        - {{4{sroa_speculated54_27_r0s10[7]}}, sroa_speculated54_27_r0s10};
+      sub_i3597_27_r0s14 <=
+        (page_r0s13[447] ? 12'h0 - _GEN_121 : _GEN_121)
+        - {{4{sroa_speculated54_27_r0s13[7]}}, sroa_speculated54_27_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_27_r0s1 <= _GEN_360;
+    if (_GEN_13)
+      cmp_i215_i_i_27_r0s2 <= cmp_i215_i_i_27_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_27_r0s3 <= cmp_i215_i_i_27_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_27_r0s1 <= _GEN_358;
+      cmp_i215_i_i_27_r0s4 <= cmp_i215_i_i_27_r0s3;
     if (_GEN_10)
-      or_cond150_not_27_r0s2 <= cmp_i215_i_i_27_r0s1 & (|(_table_0_rd[439:432]));
+      or_cond145_not_27_r0s5 <= cmp_i215_i_i_27_r0s4 & (|(_table_0_rd[439:432]));
+    if (_GEN_14)
+      sroa_speculated4811_27_r0s1 <= _GEN_361;
+    if (_GEN_13)
+      sroa_speculated4811_27_r0s2 <= sroa_speculated4811_27_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_27_r0s3 <= sroa_speculated4811_27_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_27_r0s1 <= _GEN_359;
+      sroa_speculated4811_27_r0s4 <= sroa_speculated4811_27_r0s3;
     if (_GEN_10)
-      sub_i155_i_27_r0s2 <= _table_0_rd[439:432] - sroa_speculated4848_27_r0s1;
+      sub_i155_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated4811_27_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_27_r0s3 <= _GEN_361[4:0];
+      symbol_i_sroa_0_0_27_r0s6 <= _GEN_363[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_27_r0s4 <= symbol_i_sroa_0_0_27_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_27_r0s5 <= symbol_i_sroa_0_0_27_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_27_r0s6 <= symbol_i_sroa_0_0_27_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_27_r0s7 <= symbol_i_sroa_0_0_27_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_27_r0s8 <= symbol_i_sroa_0_0_27_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_27_r0s9 <= symbol_i_sroa_0_0_27_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_27_r0s10 <= symbol_i_sroa_0_0_27_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_27_r0s11 <= symbol_i_sroa_0_0_27_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_27_r0s3__1 <= _GEN_361[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_27_r0s4__1 <= symbol_i_sroa_0_0_27_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_27_r0s5__1 <= symbol_i_sroa_0_0_27_r0s4__1;
+      symbol_i_sroa_0_0_27_r0s8 <= symbol_i_sroa_0_0_27_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_27_r0s6__1 <= symbol_i_sroa_0_0_27_r0s5__1;
+      symbol_i_sroa_0_0_27_r0s9 <= symbol_i_sroa_0_0_27_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_27_r0s10 <= symbol_i_sroa_0_0_27_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_27_r0s11 <= symbol_i_sroa_0_0_27_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_27_r0s12 <= symbol_i_sroa_0_0_27_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_27_r0s13 <= symbol_i_sroa_0_0_27_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_27_r0s14 <= symbol_i_sroa_0_0_27_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_27_r0s6__1 <= _GEN_363[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_27_r0s7__1 <= symbol_i_sroa_0_0_27_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_27_r0s8__1 <= symbol_i_sroa_0_0_27_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_27_r0s9__1 <= symbol_i_sroa_0_0_27_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_27_r0s10__1 <= symbol_i_sroa_0_0_27_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_27_r0s11__1 <= symbol_i_sroa_0_0_27_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_28_r0s8 <= _GEN_362[7:0] == 8'h0;
+      symbol_i_sroa_0_0_27_r0s11__1 <= symbol_i_sroa_0_0_27_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_28_r0s9 <= cmp_i_i2481_28_r0s8;
+      symbol_i_sroa_0_0_27_r0s12__1 <= symbol_i_sroa_0_0_27_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_28_r0s10 <= cmp_i_i2481_28_r0s9;
+      symbol_i_sroa_0_0_27_r0s13__1 <= symbol_i_sroa_0_0_27_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_28_r0s11 <= cmp_i_i2481_28_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_28_r0s1 <= _GEN_190 ? _GEN_458 + 8'h70 : _GEN_458;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_27_r0s14__1 <= symbol_i_sroa_0_0_27_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_28_r0s11 <= _GEN_364[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_28_r0s12 <= cmp_i_i2447_28_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_28_r0s13 <= cmp_i_i2447_28_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_28_r0s14 <= cmp_i_i2447_28_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_28_r0s1 <= _GEN_192 ? _GEN_459 + 8'h70 : _GEN_459;
+    if (_GEN_13)
       sub_i266_i_i_28_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_28_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_28_r0s3 <= sub_i266_i_i_28_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_28_r0s4 <= sub_i266_i_i_28_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_28_r0s5 <= sub_i266_i_i_28_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_28_r0s6 <= sub_i266_i_i_28_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_28_r0s7 <= sub_i266_i_i_28_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_28_r0s8 <= sub_i266_i_i_28_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_28_r0s9 <= sub_i266_i_i_28_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_28_r0s10 <= sub_i266_i_i_28_r0s9;
     if (_GEN_4)
-      cmp_i252_i_28_r0s8 <= _GEN_366 < 9'h1B;
+      cmp_i252_i_28_r0s11 <= _GEN_368 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_28_r0s9 <= cmp_i252_i_28_r0s8;
+      cmp_i252_i_28_r0s12 <= cmp_i252_i_28_r0s11;
     if (_GEN_2)
-      cmp_i252_i_28_r0s10 <= cmp_i252_i_28_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_28_r0s13 <= cmp_i252_i_28_r0s12;
+    if (_GEN_14)
       or_i466_i_i_28_r0s1 <=
-        {~_GEN_364, _GEN_190 ? page_dout[457:448] : {page_dout[454:448], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_366, _GEN_192 ? page_dout[457:448] : {page_dout[454:448], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_28_r0s2 <= or_i466_i_i_28_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_28_r0s3 <= or_i466_i_i_28_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_28_r0s4 <= or_i466_i_i_28_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_28_r0s5 <= or_i466_i_i_28_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_28_r0s6 <= or_i466_i_i_28_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_28_r0s7 <= or_i466_i_i_28_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_28_r0s8 <= or_i466_i_i_28_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_28_r0s9 <= or_i466_i_i_28_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_28_r0s10 <= or_i466_i_i_28_r0s9;
     if (_GEN_4)
-      mul_i_i_28_r0s8 <=
+      mul_i_i_28_r0s11 <=
         {11'h0,
-         _GEN_459[2]
-           ? (_GEN_459[1]
-                ? (_GEN_459[0] ? 16'h4444 : 16'h4925)
-                : _GEN_459[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_459[1]
-               ? (_GEN_459[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_459[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_28_r0s7};
+         _GEN_460[2]
+           ? (_GEN_460[1]
+                ? (_GEN_460[0] ? 16'h4444 : 16'h4925)
+                : _GEN_460[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_460[1]
+               ? (_GEN_460[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_460[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_28_r0s10};
     if (_GEN_3)
-      mul_i_i_28_r0s9 <= mul_i_i_28_r0s8;
+      mul_i_i_28_r0s12 <= mul_i_i_28_r0s11;
     if (_GEN_4)
-      sub_i_i2472_28_r0s8 <= _GEN_366;
+      sub_i_i2438_28_r0s11 <= _GEN_368;
     if (_GEN_3)
-      loadedv_i_i96_i64_28_r0s9 <=
-        sub_i_i2472_28_r0s8 < 9'h1F ? sub_i_i2472_28_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_28_r0s12 <=
+        sub_i_i2438_28_r0s11 < 9'h1F ? sub_i_i2438_28_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__28 <= _GEN_122[10:1];
+      field_r0s13__28 <= _GEN_123[10:1];
     if (_GEN_4)
-      sroa_speculated54_28_r0s8 <= _GEN_362[15:8];
+      sroa_speculated54_28_r0s11 <= _GEN_364[15:8];
     if (_GEN_3)
-      sroa_speculated54_28_r0s9 <= sroa_speculated54_28_r0s8;
+      sroa_speculated54_28_r0s12 <= sroa_speculated54_28_r0s11;
     if (_GEN_2)
-      sroa_speculated54_28_r0s10 <= sroa_speculated54_28_r0s9;
+      sroa_speculated54_28_r0s13 <= sroa_speculated54_28_r0s12;
     if (_GEN_1)
-      sub_i3631_28_r0s11 <=
-        (page_r0s10[463] ? 12'h0 - _GEN_123 : _GEN_123)
-        - {{4{sroa_speculated54_28_r0s10[7]}}, sroa_speculated54_28_r0s10};
+      sub_i3597_28_r0s14 <=
+        (page_r0s13[463] ? 12'h0 - _GEN_124 : _GEN_124)
+        - {{4{sroa_speculated54_28_r0s13[7]}}, sroa_speculated54_28_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_28_r0s1 <= _GEN_366;
+    if (_GEN_13)
+      cmp_i215_i_i_28_r0s2 <= cmp_i215_i_i_28_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_28_r0s3 <= cmp_i215_i_i_28_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_28_r0s1 <= _GEN_364;
+      cmp_i215_i_i_28_r0s4 <= cmp_i215_i_i_28_r0s3;
     if (_GEN_10)
-      or_cond150_not_28_r0s2 <= cmp_i215_i_i_28_r0s1 & (|(_table_0_rd[455:448]));
+      or_cond145_not_28_r0s5 <= cmp_i215_i_i_28_r0s4 & (|(_table_0_rd[455:448]));
+    if (_GEN_14)
+      sroa_speculated4811_28_r0s1 <= _GEN_367;
+    if (_GEN_13)
+      sroa_speculated4811_28_r0s2 <= sroa_speculated4811_28_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_28_r0s3 <= sroa_speculated4811_28_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_28_r0s1 <= _GEN_365;
+      sroa_speculated4811_28_r0s4 <= sroa_speculated4811_28_r0s3;
     if (_GEN_10)
-      sub_i155_i_28_r0s2 <= _table_0_rd[455:448] - sroa_speculated4848_28_r0s1;
+      sub_i155_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated4811_28_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_28_r0s3 <= _GEN_367[4:0];
+      symbol_i_sroa_0_0_28_r0s6 <= _GEN_369[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_28_r0s4 <= symbol_i_sroa_0_0_28_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_28_r0s5 <= symbol_i_sroa_0_0_28_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_28_r0s6 <= symbol_i_sroa_0_0_28_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_28_r0s7 <= symbol_i_sroa_0_0_28_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_28_r0s8 <= symbol_i_sroa_0_0_28_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_28_r0s9 <= symbol_i_sroa_0_0_28_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_28_r0s10 <= symbol_i_sroa_0_0_28_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_28_r0s11 <= symbol_i_sroa_0_0_28_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_28_r0s3__1 <= _GEN_367[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_28_r0s4__1 <= symbol_i_sroa_0_0_28_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_28_r0s5__1 <= symbol_i_sroa_0_0_28_r0s4__1;
+      symbol_i_sroa_0_0_28_r0s8 <= symbol_i_sroa_0_0_28_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_28_r0s6__1 <= symbol_i_sroa_0_0_28_r0s5__1;
+      symbol_i_sroa_0_0_28_r0s9 <= symbol_i_sroa_0_0_28_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_28_r0s10 <= symbol_i_sroa_0_0_28_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_28_r0s11 <= symbol_i_sroa_0_0_28_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_28_r0s12 <= symbol_i_sroa_0_0_28_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_28_r0s13 <= symbol_i_sroa_0_0_28_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_28_r0s14 <= symbol_i_sroa_0_0_28_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_28_r0s6__1 <= _GEN_369[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_28_r0s7__1 <= symbol_i_sroa_0_0_28_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_28_r0s8__1 <= symbol_i_sroa_0_0_28_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_28_r0s9__1 <= symbol_i_sroa_0_0_28_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_28_r0s10__1 <= symbol_i_sroa_0_0_28_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_28_r0s11__1 <= symbol_i_sroa_0_0_28_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_29_r0s8 <= _GEN_368[7:0] == 8'h0;
+      symbol_i_sroa_0_0_28_r0s11__1 <= symbol_i_sroa_0_0_28_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_29_r0s9 <= cmp_i_i2481_29_r0s8;
+      symbol_i_sroa_0_0_28_r0s12__1 <= symbol_i_sroa_0_0_28_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_29_r0s10 <= cmp_i_i2481_29_r0s9;
+      symbol_i_sroa_0_0_28_r0s13__1 <= symbol_i_sroa_0_0_28_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_29_r0s11 <= cmp_i_i2481_29_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_29_r0s1 <= _GEN_190 ? _GEN_460 + 8'h70 : _GEN_460;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_28_r0s14__1 <= symbol_i_sroa_0_0_28_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_29_r0s11 <= _GEN_370[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_29_r0s12 <= cmp_i_i2447_29_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_29_r0s13 <= cmp_i_i2447_29_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_29_r0s14 <= cmp_i_i2447_29_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_29_r0s1 <= _GEN_192 ? _GEN_461 + 8'h70 : _GEN_461;
+    if (_GEN_13)
       sub_i266_i_i_29_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_29_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_29_r0s3 <= sub_i266_i_i_29_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_29_r0s4 <= sub_i266_i_i_29_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_29_r0s5 <= sub_i266_i_i_29_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_29_r0s6 <= sub_i266_i_i_29_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_29_r0s7 <= sub_i266_i_i_29_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_29_r0s8 <= sub_i266_i_i_29_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_29_r0s9 <= sub_i266_i_i_29_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_29_r0s10 <= sub_i266_i_i_29_r0s9;
     if (_GEN_4)
-      cmp_i252_i_29_r0s8 <= _GEN_372 < 9'h1B;
+      cmp_i252_i_29_r0s11 <= _GEN_374 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_29_r0s9 <= cmp_i252_i_29_r0s8;
+      cmp_i252_i_29_r0s12 <= cmp_i252_i_29_r0s11;
     if (_GEN_2)
-      cmp_i252_i_29_r0s10 <= cmp_i252_i_29_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_29_r0s13 <= cmp_i252_i_29_r0s12;
+    if (_GEN_14)
       or_i466_i_i_29_r0s1 <=
-        {~_GEN_370, _GEN_190 ? page_dout[473:464] : {page_dout[470:464], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_372, _GEN_192 ? page_dout[473:464] : {page_dout[470:464], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_29_r0s2 <= or_i466_i_i_29_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_29_r0s3 <= or_i466_i_i_29_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_29_r0s4 <= or_i466_i_i_29_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_29_r0s5 <= or_i466_i_i_29_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_29_r0s6 <= or_i466_i_i_29_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_29_r0s7 <= or_i466_i_i_29_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_29_r0s8 <= or_i466_i_i_29_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_29_r0s9 <= or_i466_i_i_29_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_29_r0s10 <= or_i466_i_i_29_r0s9;
     if (_GEN_4)
-      mul_i_i_29_r0s8 <=
+      mul_i_i_29_r0s11 <=
         {11'h0,
-         _GEN_461[2]
-           ? (_GEN_461[1]
-                ? (_GEN_461[0] ? 16'h4444 : 16'h4925)
-                : _GEN_461[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_461[1]
-               ? (_GEN_461[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_461[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_29_r0s7};
+         _GEN_462[2]
+           ? (_GEN_462[1]
+                ? (_GEN_462[0] ? 16'h4444 : 16'h4925)
+                : _GEN_462[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_462[1]
+               ? (_GEN_462[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_462[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_29_r0s10};
     if (_GEN_3)
-      mul_i_i_29_r0s9 <= mul_i_i_29_r0s8;
+      mul_i_i_29_r0s12 <= mul_i_i_29_r0s11;
     if (_GEN_4)
-      sub_i_i2472_29_r0s8 <= _GEN_372;
+      sub_i_i2438_29_r0s11 <= _GEN_374;
     if (_GEN_3)
-      loadedv_i_i96_i64_29_r0s9 <=
-        sub_i_i2472_29_r0s8 < 9'h1F ? sub_i_i2472_29_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_29_r0s12 <=
+        sub_i_i2438_29_r0s11 < 9'h1F ? sub_i_i2438_29_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__29 <= _GEN_125[10:1];
+      field_r0s13__29 <= _GEN_126[10:1];
     if (_GEN_4)
-      sroa_speculated54_29_r0s8 <= _GEN_368[15:8];
+      sroa_speculated54_29_r0s11 <= _GEN_370[15:8];
     if (_GEN_3)
-      sroa_speculated54_29_r0s9 <= sroa_speculated54_29_r0s8;
+      sroa_speculated54_29_r0s12 <= sroa_speculated54_29_r0s11;
     if (_GEN_2)
-      sroa_speculated54_29_r0s10 <= sroa_speculated54_29_r0s9;
+      sroa_speculated54_29_r0s13 <= sroa_speculated54_29_r0s12;
     if (_GEN_1)
-      sub_i3631_29_r0s11 <=
-        (page_r0s10[479] ? 12'h0 - _GEN_126 : _GEN_126)
-        - {{4{sroa_speculated54_29_r0s10[7]}}, sroa_speculated54_29_r0s10};
+      sub_i3597_29_r0s14 <=
+        (page_r0s13[479] ? 12'h0 - _GEN_127 : _GEN_127)
+        - {{4{sroa_speculated54_29_r0s13[7]}}, sroa_speculated54_29_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_29_r0s1 <= _GEN_372;
+    if (_GEN_13)
+      cmp_i215_i_i_29_r0s2 <= cmp_i215_i_i_29_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_29_r0s3 <= cmp_i215_i_i_29_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_29_r0s1 <= _GEN_370;
+      cmp_i215_i_i_29_r0s4 <= cmp_i215_i_i_29_r0s3;
     if (_GEN_10)
-      or_cond150_not_29_r0s2 <= cmp_i215_i_i_29_r0s1 & (|(_table_0_rd[471:464]));
+      or_cond145_not_29_r0s5 <= cmp_i215_i_i_29_r0s4 & (|(_table_0_rd[471:464]));
+    if (_GEN_14)
+      sroa_speculated4811_29_r0s1 <= _GEN_373;
+    if (_GEN_13)
+      sroa_speculated4811_29_r0s2 <= sroa_speculated4811_29_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_29_r0s3 <= sroa_speculated4811_29_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_29_r0s1 <= _GEN_371;
+      sroa_speculated4811_29_r0s4 <= sroa_speculated4811_29_r0s3;
     if (_GEN_10)
-      sub_i155_i_29_r0s2 <= _table_0_rd[471:464] - sroa_speculated4848_29_r0s1;
+      sub_i155_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated4811_29_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_29_r0s3 <= _GEN_373[4:0];
+      symbol_i_sroa_0_0_29_r0s6 <= _GEN_375[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_29_r0s4 <= symbol_i_sroa_0_0_29_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_29_r0s5 <= symbol_i_sroa_0_0_29_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_29_r0s6 <= symbol_i_sroa_0_0_29_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_29_r0s7 <= symbol_i_sroa_0_0_29_r0s6;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_29_r0s8 <= symbol_i_sroa_0_0_29_r0s7;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_29_r0s9 <= symbol_i_sroa_0_0_29_r0s8;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_29_r0s10 <= symbol_i_sroa_0_0_29_r0s9;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_29_r0s11 <= symbol_i_sroa_0_0_29_r0s10;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_29_r0s3__1 <= _GEN_373[7:5];
-    if (_GEN_8)
-      symbol_i_sroa_0_0_29_r0s4__1 <= symbol_i_sroa_0_0_29_r0s3__1;
     if (_GEN_7)
-      symbol_i_sroa_0_0_29_r0s5__1 <= symbol_i_sroa_0_0_29_r0s4__1;
+      symbol_i_sroa_0_0_29_r0s8 <= symbol_i_sroa_0_0_29_r0s7;
     if (_GEN_6)
-      symbol_i_sroa_0_0_29_r0s6__1 <= symbol_i_sroa_0_0_29_r0s5__1;
+      symbol_i_sroa_0_0_29_r0s9 <= symbol_i_sroa_0_0_29_r0s8;
     if (_GEN_5)
+      symbol_i_sroa_0_0_29_r0s10 <= symbol_i_sroa_0_0_29_r0s9;
+    if (_GEN_4)
+      symbol_i_sroa_0_0_29_r0s11 <= symbol_i_sroa_0_0_29_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_29_r0s12 <= symbol_i_sroa_0_0_29_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_29_r0s13 <= symbol_i_sroa_0_0_29_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_29_r0s14 <= symbol_i_sroa_0_0_29_r0s13;
+    if (_GEN_9)
+      symbol_i_sroa_0_0_29_r0s6__1 <= _GEN_375[7:5];
+    if (_GEN_8)
       symbol_i_sroa_0_0_29_r0s7__1 <= symbol_i_sroa_0_0_29_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_29_r0s8__1 <= symbol_i_sroa_0_0_29_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_29_r0s9__1 <= symbol_i_sroa_0_0_29_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_29_r0s10__1 <= symbol_i_sroa_0_0_29_r0s9__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_29_r0s11__1 <= symbol_i_sroa_0_0_29_r0s10__1;
     if (_GEN_4)
-      cmp_i_i2481_30_r0s8 <= _GEN_374[7:0] == 8'h0;
+      symbol_i_sroa_0_0_29_r0s11__1 <= symbol_i_sroa_0_0_29_r0s10__1;
     if (_GEN_3)
-      cmp_i_i2481_30_r0s9 <= cmp_i_i2481_30_r0s8;
+      symbol_i_sroa_0_0_29_r0s12__1 <= symbol_i_sroa_0_0_29_r0s11__1;
     if (_GEN_2)
-      cmp_i_i2481_30_r0s10 <= cmp_i_i2481_30_r0s9;
+      symbol_i_sroa_0_0_29_r0s13__1 <= symbol_i_sroa_0_0_29_r0s12__1;
     if (_GEN_1)
-      cmp_i_i2481_30_r0s11 <= cmp_i_i2481_30_r0s10;
-    if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_30_r0s1 <= _GEN_190 ? _GEN_462 + 8'h70 : _GEN_462;
-    if (_GEN_10)
+      symbol_i_sroa_0_0_29_r0s14__1 <= symbol_i_sroa_0_0_29_r0s13__1;
+    if (_GEN_4)
+      cmp_i_i2447_30_r0s11 <= _GEN_376[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_30_r0s12 <= cmp_i_i2447_30_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_30_r0s13 <= cmp_i_i2447_30_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_30_r0s14 <= cmp_i_i2447_30_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_30_r0s1 <= _GEN_192 ? _GEN_463 + 8'h70 : _GEN_463;
+    if (_GEN_13)
       sub_i266_i_i_30_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_30_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_30_r0s3 <= sub_i266_i_i_30_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_30_r0s4 <= sub_i266_i_i_30_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_30_r0s5 <= sub_i266_i_i_30_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_30_r0s6 <= sub_i266_i_i_30_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_30_r0s7 <= sub_i266_i_i_30_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_30_r0s8 <= sub_i266_i_i_30_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_30_r0s9 <= sub_i266_i_i_30_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_30_r0s10 <= sub_i266_i_i_30_r0s9;
     if (_GEN_4)
-      cmp_i252_i_30_r0s8 <= _GEN_378 < 9'h1B;
+      cmp_i252_i_30_r0s11 <= _GEN_380 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_30_r0s9 <= cmp_i252_i_30_r0s8;
+      cmp_i252_i_30_r0s12 <= cmp_i252_i_30_r0s11;
     if (_GEN_2)
-      cmp_i252_i_30_r0s10 <= cmp_i252_i_30_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_30_r0s13 <= cmp_i252_i_30_r0s12;
+    if (_GEN_14)
       or_i466_i_i_30_r0s1 <=
-        {~_GEN_376, _GEN_190 ? page_dout[489:480] : {page_dout[486:480], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_378, _GEN_192 ? page_dout[489:480] : {page_dout[486:480], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_30_r0s2 <= or_i466_i_i_30_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_30_r0s3 <= or_i466_i_i_30_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_30_r0s4 <= or_i466_i_i_30_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_30_r0s5 <= or_i466_i_i_30_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_30_r0s6 <= or_i466_i_i_30_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_30_r0s7 <= or_i466_i_i_30_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_30_r0s8 <= or_i466_i_i_30_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_30_r0s9 <= or_i466_i_i_30_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_30_r0s10 <= or_i466_i_i_30_r0s9;
     if (_GEN_4)
-      mul_i_i_30_r0s8 <=
+      mul_i_i_30_r0s11 <=
         {11'h0,
-         _GEN_463[2]
-           ? (_GEN_463[1]
-                ? (_GEN_463[0] ? 16'h4444 : 16'h4925)
-                : _GEN_463[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_463[1]
-               ? (_GEN_463[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_463[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_30_r0s7};
+         _GEN_464[2]
+           ? (_GEN_464[1]
+                ? (_GEN_464[0] ? 16'h4444 : 16'h4925)
+                : _GEN_464[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_464[1]
+               ? (_GEN_464[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_464[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_30_r0s10};
     if (_GEN_3)
-      mul_i_i_30_r0s9 <= mul_i_i_30_r0s8;
+      mul_i_i_30_r0s12 <= mul_i_i_30_r0s11;
     if (_GEN_4)
-      sub_i_i2472_30_r0s8 <= _GEN_378;
+      sub_i_i2438_30_r0s11 <= _GEN_380;
     if (_GEN_3)
-      loadedv_i_i96_i64_30_r0s9 <=
-        sub_i_i2472_30_r0s8 < 9'h1F ? sub_i_i2472_30_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_30_r0s12 <=
+        sub_i_i2438_30_r0s11 < 9'h1F ? sub_i_i2438_30_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__30 <= _GEN_128[10:1];
+      field_r0s13__30 <= _GEN_129[10:1];
     if (_GEN_4)
-      sroa_speculated54_30_r0s8 <= _GEN_374[15:8];
+      sroa_speculated54_30_r0s11 <= _GEN_376[15:8];
     if (_GEN_3)
-      sroa_speculated54_30_r0s9 <= sroa_speculated54_30_r0s8;
+      sroa_speculated54_30_r0s12 <= sroa_speculated54_30_r0s11;
     if (_GEN_2)
-      sroa_speculated54_30_r0s10 <= sroa_speculated54_30_r0s9;
+      sroa_speculated54_30_r0s13 <= sroa_speculated54_30_r0s12;
     if (_GEN_1)
-      sub_i3631_30_r0s11 <=
-        (page_r0s10[495] ? 12'h0 - _GEN_129 : _GEN_129)
-        - {{4{sroa_speculated54_30_r0s10[7]}}, sroa_speculated54_30_r0s10};
+      sub_i3597_30_r0s14 <=
+        (page_r0s13[495] ? 12'h0 - _GEN_130 : _GEN_130)
+        - {{4{sroa_speculated54_30_r0s13[7]}}, sroa_speculated54_30_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_30_r0s1 <= _GEN_378;
+    if (_GEN_13)
+      cmp_i215_i_i_30_r0s2 <= cmp_i215_i_i_30_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_30_r0s3 <= cmp_i215_i_i_30_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_30_r0s1 <= _GEN_376;
+      cmp_i215_i_i_30_r0s4 <= cmp_i215_i_i_30_r0s3;
     if (_GEN_10)
-      or_cond150_not_30_r0s2 <= cmp_i215_i_i_30_r0s1 & (|(_table_0_rd[487:480]));
+      or_cond145_not_30_r0s5 <= cmp_i215_i_i_30_r0s4 & (|(_table_0_rd[487:480]));
+    if (_GEN_14)
+      sroa_speculated4811_30_r0s1 <= _GEN_379;
+    if (_GEN_13)
+      sroa_speculated4811_30_r0s2 <= sroa_speculated4811_30_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_30_r0s3 <= sroa_speculated4811_30_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_30_r0s1 <= _GEN_377;
+      sroa_speculated4811_30_r0s4 <= sroa_speculated4811_30_r0s3;
     if (_GEN_10)
-      sub_i155_i_30_r0s2 <= _table_0_rd[487:480] - sroa_speculated4848_30_r0s1;
+      sub_i155_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated4811_30_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_30_r0s3 <= _GEN_379[4:0];
+      symbol_i_sroa_0_0_30_r0s6 <= _GEN_381[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_30_r0s4 <= symbol_i_sroa_0_0_30_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_30_r0s5 <= symbol_i_sroa_0_0_30_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_30_r0s6 <= symbol_i_sroa_0_0_30_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_30_r0s7 <= symbol_i_sroa_0_0_30_r0s6;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_30_r0s8 <= symbol_i_sroa_0_0_30_r0s7;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_30_r0s9 <= symbol_i_sroa_0_0_30_r0s8;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_30_r0s10 <= symbol_i_sroa_0_0_30_r0s9;
-    if (_GEN_1)
+    if (_GEN_4)
       symbol_i_sroa_0_0_30_r0s11 <= symbol_i_sroa_0_0_30_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_30_r0s12 <= symbol_i_sroa_0_0_30_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_30_r0s13 <= symbol_i_sroa_0_0_30_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_30_r0s14 <= symbol_i_sroa_0_0_30_r0s13;
     if (_GEN_9)
-      symbol_i_sroa_0_0_30_r0s3__1 <= _GEN_379[7:5];
+      symbol_i_sroa_0_0_30_r0s6__1 <= _GEN_381[7:5];
     if (_GEN_8)
-      symbol_i_sroa_0_0_30_r0s4__1 <= symbol_i_sroa_0_0_30_r0s3__1;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_30_r0s5__1 <= symbol_i_sroa_0_0_30_r0s4__1;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_30_r0s6__1 <= symbol_i_sroa_0_0_30_r0s5__1;
-    if (_GEN_5)
       symbol_i_sroa_0_0_30_r0s7__1 <= symbol_i_sroa_0_0_30_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_30_r0s8__1 <= symbol_i_sroa_0_0_30_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_30_r0s9__1 <= symbol_i_sroa_0_0_30_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_30_r0s10__1 <= symbol_i_sroa_0_0_30_r0s9__1;
-    if (_GEN_1)
+    if (_GEN_4)
       symbol_i_sroa_0_0_30_r0s11__1 <= symbol_i_sroa_0_0_30_r0s10__1;
-    if (_GEN_11)
-      or_r0s1__4 <= _GEN_182 | _GEN_191;
-    if (_GEN_10)
+    if (_GEN_3)
+      symbol_i_sroa_0_0_30_r0s12__1 <= symbol_i_sroa_0_0_30_r0s11__1;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_30_r0s13__1 <= symbol_i_sroa_0_0_30_r0s12__1;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_30_r0s14__1 <= symbol_i_sroa_0_0_30_r0s13__1;
+    if (_GEN_14)
+      or_r0s1__4 <= _GEN_184 | _GEN_193;
+    if (_GEN_13)
       or_r0s2__4 <= or_r0s1__4;
+    if (_GEN_12)
+      or_r0s3__4 <= or_r0s2__4;
+    if (_GEN_11)
+      or_r0s4__4 <= or_r0s3__4;
+    if (_GEN_10)
+      or_r0s5__4 <= or_r0s4__4;
     if (_GEN_9)
-      or_r0s3__5 <= or_r0s2__4;
+      or_r0s6__5 <= or_r0s5__4;
     if (_GEN_8)
-      or_r0s4__5 <= or_r0s3__5;
-    if (_GEN_7)
-      or_r0s5__5 <= or_r0s4__5;
-    if (_GEN_6)
-      or_r0s6__5 <= or_r0s5__5;
-    if (_GEN_5)
       or_r0s7__5 <= or_r0s6__5;
-    if (_GEN_4)
-      or_r0s8__5 <= or_r0s7__5;
-    if (_GEN_3)
-      or_r0s9__5 <= or_r0s8__5;
-    if (_GEN_2)
-      or_r0s10__5 <= or_r0s9__5;
-    if (_GEN_1)
-      or_r0s11__5 <= or_r0s10__5;
-    if (_GEN_11)
-      and_r0s1__4 <= _GEN_182;
-    if (_GEN_10)
-      and_r0s2__4 <= and_r0s1__4;
-    if (_GEN_9)
-      and_r0s3__4 <= and_r0s2__4;
-    if (_GEN_8)
-      and_r0s4__4 <= and_r0s3__4;
     if (_GEN_7)
-      and_r0s5__4 <= and_r0s4__4;
+      or_r0s8__5 <= or_r0s7__5;
     if (_GEN_6)
-      and_r0s6__4 <= and_r0s5__4;
+      or_r0s9__5 <= or_r0s8__5;
     if (_GEN_5)
-      and_r0s7__4 <= and_r0s6__4;
+      or_r0s10__5 <= or_r0s9__5;
     if (_GEN_4)
-      and_r0s8__4 <= and_r0s7__4;
+      or_r0s11__5 <= or_r0s10__5;
     if (_GEN_3)
-      and_r0s9__4 <= and_r0s8__4;
+      or_r0s12__5 <= or_r0s11__5;
     if (_GEN_2)
-      and_r0s10__4 <= and_r0s9__4;
+      or_r0s13__5 <= or_r0s12__5;
     if (_GEN_1)
-      and_r0s11__4 <= and_r0s10__4;
-    if (_GEN_4)
-      cmp_i_i2481_31_r0s8 <= _GEN_380[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2481_31_r0s9 <= cmp_i_i2481_31_r0s8;
-    if (_GEN_2)
-      cmp_i_i2481_31_r0s10 <= cmp_i_i2481_31_r0s9;
-    if (_GEN_1)
-      cmp_i_i2481_31_r0s11 <= cmp_i_i2481_31_r0s10;
+      or_r0s14__5 <= or_r0s13__5;
+    if (_GEN_14)
+      and_r0s1__7 <= _GEN_184;
+    if (_GEN_13)
+      and_r0s2__7 <= and_r0s1__7;
+    if (_GEN_12)
+      and_r0s3__7 <= and_r0s2__7;
     if (_GEN_11)
-      ref_tmp1_i_i_sroa_0_0_31_r0s1 <= _GEN_190 ? _GEN_464 + 8'h70 : _GEN_464;
+      and_r0s4__4 <= and_r0s3__7;
     if (_GEN_10)
+      and_r0s5__4 <= and_r0s4__4;
+    if (_GEN_9)
+      and_r0s6__4 <= and_r0s5__4;
+    if (_GEN_8)
+      and_r0s7__4 <= and_r0s6__4;
+    if (_GEN_7)
+      and_r0s8__4 <= and_r0s7__4;
+    if (_GEN_6)
+      and_r0s9__4 <= and_r0s8__4;
+    if (_GEN_5)
+      and_r0s10__4 <= and_r0s9__4;
+    if (_GEN_4)
+      and_r0s11__4 <= and_r0s10__4;
+    if (_GEN_3)
+      and_r0s12__4 <= and_r0s11__4;
+    if (_GEN_2)
+      and_r0s13__4 <= and_r0s12__4;
+    if (_GEN_1)
+      and_r0s14__4 <= and_r0s13__4;
+    if (_GEN_4)
+      cmp_i_i2447_31_r0s11 <= _GEN_382[7:0] == 8'h0;
+    if (_GEN_3)
+      cmp_i_i2447_31_r0s12 <= cmp_i_i2447_31_r0s11;
+    if (_GEN_2)
+      cmp_i_i2447_31_r0s13 <= cmp_i_i2447_31_r0s12;
+    if (_GEN_1)
+      cmp_i_i2447_31_r0s14 <= cmp_i_i2447_31_r0s13;
+    if (_GEN_14)
+      ref_tmp1_i_i_sroa_0_0_31_r0s1 <= _GEN_192 ? _GEN_465 + 8'h70 : _GEN_465;
+    if (_GEN_13)
       sub_i266_i_i_31_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_31_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       sub_i266_i_i_31_r0s3 <= sub_i266_i_i_31_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       sub_i266_i_i_31_r0s4 <= sub_i266_i_i_31_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       sub_i266_i_i_31_r0s5 <= sub_i266_i_i_31_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       sub_i266_i_i_31_r0s6 <= sub_i266_i_i_31_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       sub_i266_i_i_31_r0s7 <= sub_i266_i_i_31_r0s6;
+    if (_GEN_7)
+      sub_i266_i_i_31_r0s8 <= sub_i266_i_i_31_r0s7;
+    if (_GEN_6)
+      sub_i266_i_i_31_r0s9 <= sub_i266_i_i_31_r0s8;
+    if (_GEN_5)
+      sub_i266_i_i_31_r0s10 <= sub_i266_i_i_31_r0s9;
     if (_GEN_4)
-      cmp_i252_i_31_r0s8 <= _GEN_384 < 9'h1B;
+      cmp_i252_i_31_r0s11 <= _GEN_386 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_31_r0s9 <= cmp_i252_i_31_r0s8;
+      cmp_i252_i_31_r0s12 <= cmp_i252_i_31_r0s11;
     if (_GEN_2)
-      cmp_i252_i_31_r0s10 <= cmp_i252_i_31_r0s9;
-    if (_GEN_11)
+      cmp_i252_i_31_r0s13 <= cmp_i252_i_31_r0s12;
+    if (_GEN_14)
       or_i466_i_i_31_r0s1 <=
-        {~_GEN_382, _GEN_190 ? page_dout[505:496] : {page_dout[502:496], 3'h0}};
-    if (_GEN_10)
+        {~_GEN_384, _GEN_192 ? page_dout[505:496] : {page_dout[502:496], 3'h0}};
+    if (_GEN_13)
       or_i466_i_i_31_r0s2 <= or_i466_i_i_31_r0s1;
-    if (_GEN_9)
+    if (_GEN_12)
       or_i466_i_i_31_r0s3 <= or_i466_i_i_31_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       or_i466_i_i_31_r0s4 <= or_i466_i_i_31_r0s3;
-    if (_GEN_7)
+    if (_GEN_10)
       or_i466_i_i_31_r0s5 <= or_i466_i_i_31_r0s4;
-    if (_GEN_6)
+    if (_GEN_9)
       or_i466_i_i_31_r0s6 <= or_i466_i_i_31_r0s5;
-    if (_GEN_5)
+    if (_GEN_8)
       or_i466_i_i_31_r0s7 <= or_i466_i_i_31_r0s6;
+    if (_GEN_7)
+      or_i466_i_i_31_r0s8 <= or_i466_i_i_31_r0s7;
+    if (_GEN_6)
+      or_i466_i_i_31_r0s9 <= or_i466_i_i_31_r0s8;
+    if (_GEN_5)
+      or_i466_i_i_31_r0s10 <= or_i466_i_i_31_r0s9;
     if (_GEN_4)
-      mul_i_i_31_r0s8 <=
+      mul_i_i_31_r0s11 <=
         {11'h0,
-         _GEN_465[2]
-           ? (_GEN_465[1]
-                ? (_GEN_465[0] ? 16'h4444 : 16'h4925)
-                : _GEN_465[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_465[1]
-               ? (_GEN_465[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_465[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_31_r0s7};
+         _GEN_466[2]
+           ? (_GEN_466[1]
+                ? (_GEN_466[0] ? 16'h4444 : 16'h4925)
+                : _GEN_466[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_466[1]
+               ? (_GEN_466[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_466[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_31_r0s10};
     if (_GEN_3)
-      mul_i_i_31_r0s9 <= mul_i_i_31_r0s8;
+      mul_i_i_31_r0s12 <= mul_i_i_31_r0s11;
     if (_GEN_4)
-      sub_i_i2472_31_r0s8 <= _GEN_384;
+      sub_i_i2438_31_r0s11 <= _GEN_386;
     if (_GEN_3)
-      loadedv_i_i96_i64_31_r0s9 <=
-        sub_i_i2472_31_r0s8 < 9'h1F ? sub_i_i2472_31_r0s8 : 9'h1F;
+      loadedv_i_i96_i64_31_r0s12 <=
+        sub_i_i2438_31_r0s11 < 9'h1F ? sub_i_i2438_31_r0s11 : 9'h1F;
     if (_GEN_2)
-      field_r0s10__31 <= _GEN_131[10:1];
+      field_r0s13__31 <= _GEN_132[10:1];
     if (_GEN_4)
-      sroa_speculated54_31_r0s8 <= _GEN_380[15:8];
+      sroa_speculated54_31_r0s11 <= _GEN_382[15:8];
     if (_GEN_3)
-      sroa_speculated54_31_r0s9 <= sroa_speculated54_31_r0s8;
+      sroa_speculated54_31_r0s12 <= sroa_speculated54_31_r0s11;
     if (_GEN_2)
-      sroa_speculated54_31_r0s10 <= sroa_speculated54_31_r0s9;
+      sroa_speculated54_31_r0s13 <= sroa_speculated54_31_r0s12;
     if (_GEN_1)
-      sub_i3631_31_r0s11 <=
-        (page_r0s10[511] ? 12'h0 - _GEN_132 : _GEN_132)
-        - {{4{sroa_speculated54_31_r0s10[7]}}, sroa_speculated54_31_r0s10};
+      sub_i3597_31_r0s14 <=
+        (page_r0s13[511] ? 12'h0 - _GEN_133 : _GEN_133)
+        - {{4{sroa_speculated54_31_r0s13[7]}}, sroa_speculated54_31_r0s13};
+    if (_GEN_14)
+      cmp_i215_i_i_31_r0s1 <= _GEN_384;
+    if (_GEN_13)
+      cmp_i215_i_i_31_r0s2 <= cmp_i215_i_i_31_r0s1;
+    if (_GEN_12)
+      cmp_i215_i_i_31_r0s3 <= cmp_i215_i_i_31_r0s2;
     if (_GEN_11)
-      cmp_i215_i_i_31_r0s1 <= _GEN_382;
+      cmp_i215_i_i_31_r0s4 <= cmp_i215_i_i_31_r0s3;
     if (_GEN_10)
-      or_cond150_not_31_r0s2 <= cmp_i215_i_i_31_r0s1 & (|(_table_0_rd[503:496]));
+      or_cond145_not_31_r0s5 <= cmp_i215_i_i_31_r0s4 & (|(_table_0_rd[503:496]));
+    if (_GEN_14)
+      sroa_speculated4811_31_r0s1 <= _GEN_385;
+    if (_GEN_13)
+      sroa_speculated4811_31_r0s2 <= sroa_speculated4811_31_r0s1;
+    if (_GEN_12)
+      sroa_speculated4811_31_r0s3 <= sroa_speculated4811_31_r0s2;
     if (_GEN_11)
-      sroa_speculated4848_31_r0s1 <= _GEN_383;
+      sroa_speculated4811_31_r0s4 <= sroa_speculated4811_31_r0s3;
     if (_GEN_10)
-      sub_i155_i_31_r0s2 <= _table_0_rd[503:496] - sroa_speculated4848_31_r0s1;
+      sub_i155_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated4811_31_r0s4;
     if (_GEN_9)
-      symbol_i_sroa_0_0_31_r0s3 <= _GEN_385[4:0];
+      symbol_i_sroa_0_0_31_r0s6 <= _GEN_387[4:0];
     if (_GEN_8)
-      symbol_i_sroa_0_0_31_r0s4 <= symbol_i_sroa_0_0_31_r0s3;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_31_r0s5 <= symbol_i_sroa_0_0_31_r0s4;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_31_r0s6 <= symbol_i_sroa_0_0_31_r0s5;
-    if (_GEN_5)
       symbol_i_sroa_0_0_31_r0s7 <= symbol_i_sroa_0_0_31_r0s6;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_31_r0s8 <= symbol_i_sroa_0_0_31_r0s7;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_31_r0s9 <= symbol_i_sroa_0_0_31_r0s8;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_31_r0s10 <= symbol_i_sroa_0_0_31_r0s9;
-    if (_GEN_1)
+    if (_GEN_4)
       symbol_i_sroa_0_0_31_r0s11 <= symbol_i_sroa_0_0_31_r0s10;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_31_r0s12 <= symbol_i_sroa_0_0_31_r0s11;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_31_r0s13 <= symbol_i_sroa_0_0_31_r0s12;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_31_r0s14 <= symbol_i_sroa_0_0_31_r0s13;
     if (_GEN_9)
-      symbol_i_sroa_0_0_31_r0s3__1 <= _GEN_385[7:5];
+      symbol_i_sroa_0_0_31_r0s6__1 <= _GEN_387[7:5];
     if (_GEN_8)
-      symbol_i_sroa_0_0_31_r0s4__1 <= symbol_i_sroa_0_0_31_r0s3__1;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_31_r0s5__1 <= symbol_i_sroa_0_0_31_r0s4__1;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_31_r0s6__1 <= symbol_i_sroa_0_0_31_r0s5__1;
-    if (_GEN_5)
       symbol_i_sroa_0_0_31_r0s7__1 <= symbol_i_sroa_0_0_31_r0s6__1;
-    if (_GEN_4)
+    if (_GEN_7)
       symbol_i_sroa_0_0_31_r0s8__1 <= symbol_i_sroa_0_0_31_r0s7__1;
-    if (_GEN_3)
+    if (_GEN_6)
       symbol_i_sroa_0_0_31_r0s9__1 <= symbol_i_sroa_0_0_31_r0s8__1;
-    if (_GEN_2)
+    if (_GEN_5)
       symbol_i_sroa_0_0_31_r0s10__1 <= symbol_i_sroa_0_0_31_r0s9__1;
-    if (_GEN_1)
+    if (_GEN_4)
       symbol_i_sroa_0_0_31_r0s11__1 <= symbol_i_sroa_0_0_31_r0s10__1;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_31_r0s12__1 <= symbol_i_sroa_0_0_31_r0s11__1;
+    if (_GEN_2)
+      symbol_i_sroa_0_0_31_r0s13__1 <= symbol_i_sroa_0_0_31_r0s12__1;
+    if (_GEN_1)
+      symbol_i_sroa_0_0_31_r0s14__1 <= symbol_i_sroa_0_0_31_r0s13__1;
     if (_GEN_0) begin
-      ref_tmp165_sroa_0_0118122125_r0s12 <= and_r0s11__3 ? raw_sroa_0_0_r0s11 : _GEN_166;
-      number_sroa_0_0_r0s12 <= _GEN_134[0];
-      number_sroa_0_0_1_r0s12 <= _GEN_135[0];
-      number_sroa_0_0_2_r0s12 <= _GEN_136[0];
-      number_sroa_0_0_3_r0s12 <= _GEN_137[0];
-      number_sroa_0_0_4_r0s12 <= _GEN_138[0];
-      number_sroa_0_0_5_r0s12 <= _GEN_139[0];
-      number_sroa_0_0_6_r0s12 <= _GEN_140[0];
-      number_sroa_0_0_7_r0s12 <= _GEN_141[0];
-      number_sroa_0_0_8_r0s12 <= _GEN_142[0];
-      number_sroa_0_0_9_r0s12 <= _GEN_143[0];
-      number_sroa_0_0_10_r0s12 <= _GEN_144[0];
-      number_sroa_0_0_11_r0s12 <= _GEN_145[0];
-      number_sroa_0_0_12_r0s12 <= _GEN_146[0];
-      number_sroa_0_0_13_r0s12 <= _GEN_147[0];
-      number_sroa_0_0_14_r0s12 <= _GEN_148[0];
-      number_sroa_0_0_15_r0s12 <= _GEN_149[0];
-      number_sroa_0_0_16_r0s12 <= _GEN_150[0];
-      number_sroa_0_0_17_r0s12 <= _GEN_151[0];
-      number_sroa_0_0_18_r0s12 <= _GEN_152[0];
-      number_sroa_0_0_19_r0s12 <= _GEN_153[0];
-      number_sroa_0_0_20_r0s12 <= _GEN_154[0];
-      number_sroa_0_0_21_r0s12 <= _GEN_155[0];
-      number_sroa_0_0_22_r0s12 <= _GEN_156[0];
-      number_sroa_0_0_23_r0s12 <= _GEN_157[0];
-      number_sroa_0_0_24_r0s12 <= _GEN_158[0];
-      number_sroa_0_0_25_r0s12 <= _GEN_159[0];
-      number_sroa_0_0_26_r0s12 <= _GEN_160[0];
-      number_sroa_0_0_27_r0s12 <= _GEN_161[0];
-      number_sroa_0_0_28_r0s12 <= _GEN_162[0];
-      number_sroa_0_0_29_r0s12 <= _GEN_163[0];
-      number_sroa_0_0_30_r0s12 <= _GEN_164[0];
-      number_sroa_0_0_31129603_r0s12 <= _GEN_165[0];
-      number_sroa_0_0_r0s12__1 <= _GEN_134[1];
-      number_sroa_0_0_1_r0s12__1 <= _GEN_135[1];
-      number_sroa_0_0_2_r0s12__1 <= _GEN_136[1];
-      number_sroa_0_0_3_r0s12__1 <= _GEN_137[1];
-      number_sroa_0_0_4_r0s12__1 <= _GEN_138[1];
-      number_sroa_0_0_5_r0s12__1 <= _GEN_139[1];
-      number_sroa_0_0_6_r0s12__1 <= _GEN_140[1];
-      number_sroa_0_0_7_r0s12__1 <= _GEN_141[1];
-      number_sroa_0_0_8_r0s12__1 <= _GEN_142[1];
-      number_sroa_0_0_9_r0s12__1 <= _GEN_143[1];
-      number_sroa_0_0_10_r0s12__1 <= _GEN_144[1];
-      number_sroa_0_0_11_r0s12__1 <= _GEN_145[1];
-      number_sroa_0_0_12_r0s12__1 <= _GEN_146[1];
-      number_sroa_0_0_13_r0s12__1 <= _GEN_147[1];
-      number_sroa_0_0_14_r0s12__1 <= _GEN_148[1];
-      number_sroa_0_0_15_r0s12__1 <= _GEN_149[1];
-      number_sroa_0_0_16_r0s12__1 <= _GEN_150[1];
-      number_sroa_0_0_17_r0s12__1 <= _GEN_151[1];
-      number_sroa_0_0_18_r0s12__1 <= _GEN_152[1];
-      number_sroa_0_0_19_r0s12__1 <= _GEN_153[1];
-      number_sroa_0_0_20_r0s12__1 <= _GEN_154[1];
-      number_sroa_0_0_21_r0s12__1 <= _GEN_155[1];
-      number_sroa_0_0_22_r0s12__1 <= _GEN_156[1];
-      number_sroa_0_0_23_r0s12__1 <= _GEN_157[1];
-      number_sroa_0_0_24_r0s12__1 <= _GEN_158[1];
-      number_sroa_0_0_25_r0s12__1 <= _GEN_159[1];
-      number_sroa_0_0_26_r0s12__1 <= _GEN_160[1];
-      number_sroa_0_0_27_r0s12__1 <= _GEN_161[1];
-      number_sroa_0_0_28_r0s12__1 <= _GEN_162[1];
-      number_sroa_0_0_29_r0s12__1 <= _GEN_163[1];
-      number_sroa_0_0_30_r0s12__1 <= _GEN_164[1];
-      number_sroa_0_0_31129603_r0s12__1 <= _GEN_165[1];
-      number_sroa_0_0_r0s12__2 <= _GEN_134[2];
-      number_sroa_0_0_1_r0s12__2 <= _GEN_135[2];
-      number_sroa_0_0_2_r0s12__2 <= _GEN_136[2];
-      number_sroa_0_0_3_r0s12__2 <= _GEN_137[2];
-      number_sroa_0_0_4_r0s12__2 <= _GEN_138[2];
-      number_sroa_0_0_5_r0s12__2 <= _GEN_139[2];
-      number_sroa_0_0_6_r0s12__2 <= _GEN_140[2];
-      number_sroa_0_0_7_r0s12__2 <= _GEN_141[2];
-      number_sroa_0_0_8_r0s12__2 <= _GEN_142[2];
-      number_sroa_0_0_9_r0s12__2 <= _GEN_143[2];
-      number_sroa_0_0_10_r0s12__2 <= _GEN_144[2];
-      number_sroa_0_0_11_r0s12__2 <= _GEN_145[2];
-      number_sroa_0_0_12_r0s12__2 <= _GEN_146[2];
-      number_sroa_0_0_13_r0s12__2 <= _GEN_147[2];
-      number_sroa_0_0_14_r0s12__2 <= _GEN_148[2];
-      number_sroa_0_0_15_r0s12__2 <= _GEN_149[2];
-      number_sroa_0_0_16_r0s12__2 <= _GEN_150[2];
-      number_sroa_0_0_17_r0s12__2 <= _GEN_151[2];
-      number_sroa_0_0_18_r0s12__2 <= _GEN_152[2];
-      number_sroa_0_0_19_r0s12__2 <= _GEN_153[2];
-      number_sroa_0_0_20_r0s12__2 <= _GEN_154[2];
-      number_sroa_0_0_21_r0s12__2 <= _GEN_155[2];
-      number_sroa_0_0_22_r0s12__2 <= _GEN_156[2];
-      number_sroa_0_0_23_r0s12__2 <= _GEN_157[2];
-      number_sroa_0_0_24_r0s12__2 <= _GEN_158[2];
-      number_sroa_0_0_25_r0s12__2 <= _GEN_159[2];
-      number_sroa_0_0_26_r0s12__2 <= _GEN_160[2];
-      number_sroa_0_0_27_r0s12__2 <= _GEN_161[2];
-      number_sroa_0_0_28_r0s12__2 <= _GEN_162[2];
-      number_sroa_0_0_29_r0s12__2 <= _GEN_163[2];
-      number_sroa_0_0_30_r0s12__2 <= _GEN_164[2];
-      number_sroa_0_0_31129603_r0s12__2 <= _GEN_165[2];
-      number_sroa_0_0_r0s12__3 <= _GEN_134[3];
-      number_sroa_0_0_1_r0s12__3 <= _GEN_135[3];
-      number_sroa_0_0_2_r0s12__3 <= _GEN_136[3];
-      number_sroa_0_0_3_r0s12__3 <= _GEN_137[3];
-      number_sroa_0_0_4_r0s12__3 <= _GEN_138[3];
-      number_sroa_0_0_5_r0s12__3 <= _GEN_139[3];
-      number_sroa_0_0_6_r0s12__3 <= _GEN_140[3];
-      number_sroa_0_0_7_r0s12__3 <= _GEN_141[3];
-      number_sroa_0_0_8_r0s12__3 <= _GEN_142[3];
-      number_sroa_0_0_9_r0s12__3 <= _GEN_143[3];
-      number_sroa_0_0_10_r0s12__3 <= _GEN_144[3];
-      number_sroa_0_0_11_r0s12__3 <= _GEN_145[3];
-      number_sroa_0_0_12_r0s12__3 <= _GEN_146[3];
-      number_sroa_0_0_13_r0s12__3 <= _GEN_147[3];
-      number_sroa_0_0_14_r0s12__3 <= _GEN_148[3];
-      number_sroa_0_0_15_r0s12__3 <= _GEN_149[3];
-      number_sroa_0_0_16_r0s12__3 <= _GEN_150[3];
-      number_sroa_0_0_17_r0s12__3 <= _GEN_151[3];
-      number_sroa_0_0_18_r0s12__3 <= _GEN_152[3];
-      number_sroa_0_0_19_r0s12__3 <= _GEN_153[3];
-      number_sroa_0_0_20_r0s12__3 <= _GEN_154[3];
-      number_sroa_0_0_21_r0s12__3 <= _GEN_155[3];
-      number_sroa_0_0_22_r0s12__3 <= _GEN_156[3];
-      number_sroa_0_0_23_r0s12__3 <= _GEN_157[3];
-      number_sroa_0_0_24_r0s12__3 <= _GEN_158[3];
-      number_sroa_0_0_25_r0s12__3 <= _GEN_159[3];
-      number_sroa_0_0_26_r0s12__3 <= _GEN_160[3];
-      number_sroa_0_0_27_r0s12__3 <= _GEN_161[3];
-      number_sroa_0_0_28_r0s12__3 <= _GEN_162[3];
-      number_sroa_0_0_29_r0s12__3 <= _GEN_163[3];
-      number_sroa_0_0_30_r0s12__3 <= _GEN_164[3];
-      number_sroa_0_0_31129603_r0s12__3 <= _GEN_165[3];
-      number_sroa_0_0_r0s12__4 <= _GEN_134[4];
-      number_sroa_0_0_1_r0s12__4 <= _GEN_135[4];
-      number_sroa_0_0_2_r0s12__4 <= _GEN_136[4];
-      number_sroa_0_0_3_r0s12__4 <= _GEN_137[4];
-      number_sroa_0_0_4_r0s12__4 <= _GEN_138[4];
-      number_sroa_0_0_5_r0s12__4 <= _GEN_139[4];
-      number_sroa_0_0_6_r0s12__4 <= _GEN_140[4];
-      number_sroa_0_0_7_r0s12__4 <= _GEN_141[4];
-      number_sroa_0_0_8_r0s12__4 <= _GEN_142[4];
-      number_sroa_0_0_9_r0s12__4 <= _GEN_143[4];
-      number_sroa_0_0_10_r0s12__4 <= _GEN_144[4];
-      number_sroa_0_0_11_r0s12__4 <= _GEN_145[4];
-      number_sroa_0_0_12_r0s12__4 <= _GEN_146[4];
-      number_sroa_0_0_13_r0s12__4 <= _GEN_147[4];
-      number_sroa_0_0_14_r0s12__4 <= _GEN_148[4];
-      number_sroa_0_0_15_r0s12__4 <= _GEN_149[4];
-      number_sroa_0_0_16_r0s12__4 <= _GEN_150[4];
-      number_sroa_0_0_17_r0s12__4 <= _GEN_151[4];
-      number_sroa_0_0_18_r0s12__4 <= _GEN_152[4];
-      number_sroa_0_0_19_r0s12__4 <= _GEN_153[4];
-      number_sroa_0_0_20_r0s12__4 <= _GEN_154[4];
-      number_sroa_0_0_21_r0s12__4 <= _GEN_155[4];
-      number_sroa_0_0_22_r0s12__4 <= _GEN_156[4];
-      number_sroa_0_0_23_r0s12__4 <= _GEN_157[4];
-      number_sroa_0_0_24_r0s12__4 <= _GEN_158[4];
-      number_sroa_0_0_25_r0s12__4 <= _GEN_159[4];
-      number_sroa_0_0_26_r0s12__4 <= _GEN_160[4];
-      number_sroa_0_0_27_r0s12__4 <= _GEN_161[4];
-      number_sroa_0_0_28_r0s12__4 <= _GEN_162[4];
-      number_sroa_0_0_29_r0s12__4 <= _GEN_163[4];
-      number_sroa_0_0_30_r0s12__4 <= _GEN_164[4];
-      number_sroa_0_0_31129603_r0s12__4 <= _GEN_165[4];
-      number_sroa_0_0_r0s12__5 <= _GEN_134[5];
-      number_sroa_0_0_1_r0s12__5 <= _GEN_135[5];
-      number_sroa_0_0_2_r0s12__5 <= _GEN_136[5];
-      number_sroa_0_0_3_r0s12__5 <= _GEN_137[5];
-      number_sroa_0_0_4_r0s12__5 <= _GEN_138[5];
-      number_sroa_0_0_5_r0s12__5 <= _GEN_139[5];
-      number_sroa_0_0_6_r0s12__5 <= _GEN_140[5];
-      number_sroa_0_0_7_r0s12__5 <= _GEN_141[5];
-      number_sroa_0_0_8_r0s12__5 <= _GEN_142[5];
-      number_sroa_0_0_9_r0s12__5 <= _GEN_143[5];
-      number_sroa_0_0_10_r0s12__5 <= _GEN_144[5];
-      number_sroa_0_0_11_r0s12__5 <= _GEN_145[5];
-      number_sroa_0_0_12_r0s12__5 <= _GEN_146[5];
-      number_sroa_0_0_13_r0s12__5 <= _GEN_147[5];
-      number_sroa_0_0_14_r0s12__5 <= _GEN_148[5];
-      number_sroa_0_0_15_r0s12__5 <= _GEN_149[5];
-      number_sroa_0_0_16_r0s12__5 <= _GEN_150[5];
-      number_sroa_0_0_17_r0s12__5 <= _GEN_151[5];
-      number_sroa_0_0_18_r0s12__5 <= _GEN_152[5];
-      number_sroa_0_0_19_r0s12__5 <= _GEN_153[5];
-      number_sroa_0_0_20_r0s12__5 <= _GEN_154[5];
-      number_sroa_0_0_21_r0s12__5 <= _GEN_155[5];
-      number_sroa_0_0_22_r0s12__5 <= _GEN_156[5];
-      number_sroa_0_0_23_r0s12__5 <= _GEN_157[5];
-      number_sroa_0_0_24_r0s12__5 <= _GEN_158[5];
-      number_sroa_0_0_25_r0s12__5 <= _GEN_159[5];
-      number_sroa_0_0_26_r0s12__5 <= _GEN_160[5];
-      number_sroa_0_0_27_r0s12__5 <= _GEN_161[5];
-      number_sroa_0_0_28_r0s12__5 <= _GEN_162[5];
-      number_sroa_0_0_29_r0s12__5 <= _GEN_163[5];
-      number_sroa_0_0_30_r0s12__5 <= _GEN_164[5];
-      number_sroa_0_0_31129603_r0s12__5 <= _GEN_165[5];
-      number_sroa_0_0_r0s12__6 <= _GEN_134[6];
-      number_sroa_0_0_1_r0s12__6 <= _GEN_135[6];
-      number_sroa_0_0_2_r0s12__6 <= _GEN_136[6];
-      number_sroa_0_0_3_r0s12__6 <= _GEN_137[6];
-      number_sroa_0_0_4_r0s12__6 <= _GEN_138[6];
-      number_sroa_0_0_5_r0s12__6 <= _GEN_139[6];
-      number_sroa_0_0_6_r0s12__6 <= _GEN_140[6];
-      number_sroa_0_0_7_r0s12__6 <= _GEN_141[6];
-      number_sroa_0_0_8_r0s12__6 <= _GEN_142[6];
-      number_sroa_0_0_9_r0s12__6 <= _GEN_143[6];
-      number_sroa_0_0_10_r0s12__6 <= _GEN_144[6];
-      number_sroa_0_0_11_r0s12__6 <= _GEN_145[6];
-      number_sroa_0_0_12_r0s12__6 <= _GEN_146[6];
-      number_sroa_0_0_13_r0s12__6 <= _GEN_147[6];
-      number_sroa_0_0_14_r0s12__6 <= _GEN_148[6];
-      number_sroa_0_0_15_r0s12__6 <= _GEN_149[6];
-      number_sroa_0_0_16_r0s12__6 <= _GEN_150[6];
-      number_sroa_0_0_17_r0s12__6 <= _GEN_151[6];
-      number_sroa_0_0_18_r0s12__6 <= _GEN_152[6];
-      number_sroa_0_0_19_r0s12__6 <= _GEN_153[6];
-      number_sroa_0_0_20_r0s12__6 <= _GEN_154[6];
-      number_sroa_0_0_21_r0s12__6 <= _GEN_155[6];
-      number_sroa_0_0_22_r0s12__6 <= _GEN_156[6];
-      number_sroa_0_0_23_r0s12__6 <= _GEN_157[6];
-      number_sroa_0_0_24_r0s12__6 <= _GEN_158[6];
-      number_sroa_0_0_25_r0s12__6 <= _GEN_159[6];
-      number_sroa_0_0_26_r0s12__6 <= _GEN_160[6];
-      number_sroa_0_0_27_r0s12__6 <= _GEN_161[6];
-      number_sroa_0_0_28_r0s12__6 <= _GEN_162[6];
-      number_sroa_0_0_29_r0s12__6 <= _GEN_163[6];
-      number_sroa_0_0_30_r0s12__6 <= _GEN_164[6];
-      number_sroa_0_0_31129603_r0s12__6 <= _GEN_165[6];
-      number_sroa_0_0_r0s12__7 <= _GEN_134[7];
-      number_sroa_0_0_1_r0s12__7 <= _GEN_135[7];
-      number_sroa_0_0_2_r0s12__7 <= _GEN_136[7];
-      number_sroa_0_0_3_r0s12__7 <= _GEN_137[7];
-      number_sroa_0_0_4_r0s12__7 <= _GEN_138[7];
-      number_sroa_0_0_5_r0s12__7 <= _GEN_139[7];
-      number_sroa_0_0_6_r0s12__7 <= _GEN_140[7];
-      number_sroa_0_0_7_r0s12__7 <= _GEN_141[7];
-      number_sroa_0_0_8_r0s12__7 <= _GEN_142[7];
-      number_sroa_0_0_9_r0s12__7 <= _GEN_143[7];
-      number_sroa_0_0_10_r0s12__7 <= _GEN_144[7];
-      number_sroa_0_0_11_r0s12__7 <= _GEN_145[7];
-      number_sroa_0_0_12_r0s12__7 <= _GEN_146[7];
-      number_sroa_0_0_13_r0s12__7 <= _GEN_147[7];
-      number_sroa_0_0_14_r0s12__7 <= _GEN_148[7];
-      number_sroa_0_0_15_r0s12__7 <= _GEN_149[7];
-      number_sroa_0_0_16_r0s12__7 <= _GEN_150[7];
-      number_sroa_0_0_17_r0s12__7 <= _GEN_151[7];
-      number_sroa_0_0_18_r0s12__7 <= _GEN_152[7];
-      number_sroa_0_0_19_r0s12__7 <= _GEN_153[7];
-      number_sroa_0_0_20_r0s12__7 <= _GEN_154[7];
-      number_sroa_0_0_21_r0s12__7 <= _GEN_155[7];
-      number_sroa_0_0_22_r0s12__7 <= _GEN_156[7];
-      number_sroa_0_0_23_r0s12__7 <= _GEN_157[7];
-      number_sroa_0_0_24_r0s12__7 <= _GEN_158[7];
-      number_sroa_0_0_25_r0s12__7 <= _GEN_159[7];
-      number_sroa_0_0_26_r0s12__7 <= _GEN_160[7];
-      number_sroa_0_0_27_r0s12__7 <= _GEN_161[7];
-      number_sroa_0_0_28_r0s12__7 <= _GEN_162[7];
-      number_sroa_0_0_29_r0s12__7 <= _GEN_163[7];
-      number_sroa_0_0_30_r0s12__7 <= _GEN_164[7];
-      number_sroa_0_0_31129603_r0s12__7 <= _GEN_165[7];
-      number_sroa_0_0_r0s12__8 <= _GEN_134[8];
-      number_sroa_0_0_1_r0s12__8 <= _GEN_135[8];
-      number_sroa_0_0_2_r0s12__8 <= _GEN_136[8];
-      number_sroa_0_0_3_r0s12__8 <= _GEN_137[8];
-      number_sroa_0_0_4_r0s12__8 <= _GEN_138[8];
-      number_sroa_0_0_5_r0s12__8 <= _GEN_139[8];
-      number_sroa_0_0_6_r0s12__8 <= _GEN_140[8];
-      number_sroa_0_0_7_r0s12__8 <= _GEN_141[8];
-      number_sroa_0_0_8_r0s12__8 <= _GEN_142[8];
-      number_sroa_0_0_9_r0s12__8 <= _GEN_143[8];
-      number_sroa_0_0_10_r0s12__8 <= _GEN_144[8];
-      number_sroa_0_0_11_r0s12__8 <= _GEN_145[8];
-      number_sroa_0_0_12_r0s12__8 <= _GEN_146[8];
-      number_sroa_0_0_13_r0s12__8 <= _GEN_147[8];
-      number_sroa_0_0_14_r0s12__8 <= _GEN_148[8];
-      number_sroa_0_0_15_r0s12__8 <= _GEN_149[8];
-      number_sroa_0_0_16_r0s12__8 <= _GEN_150[8];
-      number_sroa_0_0_17_r0s12__8 <= _GEN_151[8];
-      number_sroa_0_0_18_r0s12__8 <= _GEN_152[8];
-      number_sroa_0_0_19_r0s12__8 <= _GEN_153[8];
-      number_sroa_0_0_20_r0s12__8 <= _GEN_154[8];
-      number_sroa_0_0_21_r0s12__8 <= _GEN_155[8];
-      number_sroa_0_0_22_r0s12__8 <= _GEN_156[8];
-      number_sroa_0_0_23_r0s12__8 <= _GEN_157[8];
-      number_sroa_0_0_24_r0s12__8 <= _GEN_158[8];
-      number_sroa_0_0_25_r0s12__8 <= _GEN_159[8];
-      number_sroa_0_0_26_r0s12__8 <= _GEN_160[8];
-      number_sroa_0_0_27_r0s12__8 <= _GEN_161[8];
-      number_sroa_0_0_28_r0s12__8 <= _GEN_162[8];
-      number_sroa_0_0_29_r0s12__8 <= _GEN_163[8];
-      number_sroa_0_0_30_r0s12__8 <= _GEN_164[8];
-      number_sroa_0_0_31129603_r0s12__8 <= _GEN_165[8];
-      number_sroa_0_0_r0s12__9 <= _GEN_134[9];
-      number_sroa_0_0_1_r0s12__9 <= _GEN_135[9];
-      number_sroa_0_0_2_r0s12__9 <= _GEN_136[9];
-      number_sroa_0_0_3_r0s12__9 <= _GEN_137[9];
-      number_sroa_0_0_4_r0s12__9 <= _GEN_138[9];
-      number_sroa_0_0_5_r0s12__9 <= _GEN_139[9];
-      number_sroa_0_0_6_r0s12__9 <= _GEN_140[9];
-      number_sroa_0_0_7_r0s12__9 <= _GEN_141[9];
-      number_sroa_0_0_8_r0s12__9 <= _GEN_142[9];
-      number_sroa_0_0_9_r0s12__9 <= _GEN_143[9];
-      number_sroa_0_0_10_r0s12__9 <= _GEN_144[9];
-      number_sroa_0_0_11_r0s12__9 <= _GEN_145[9];
-      number_sroa_0_0_12_r0s12__9 <= _GEN_146[9];
-      number_sroa_0_0_13_r0s12__9 <= _GEN_147[9];
-      number_sroa_0_0_14_r0s12__9 <= _GEN_148[9];
-      number_sroa_0_0_15_r0s12__9 <= _GEN_149[9];
-      number_sroa_0_0_16_r0s12__9 <= _GEN_150[9];
-      number_sroa_0_0_17_r0s12__9 <= _GEN_151[9];
-      number_sroa_0_0_18_r0s12__9 <= _GEN_152[9];
-      number_sroa_0_0_19_r0s12__9 <= _GEN_153[9];
-      number_sroa_0_0_20_r0s12__9 <= _GEN_154[9];
-      number_sroa_0_0_21_r0s12__9 <= _GEN_155[9];
-      number_sroa_0_0_22_r0s12__9 <= _GEN_156[9];
-      number_sroa_0_0_23_r0s12__9 <= _GEN_157[9];
-      number_sroa_0_0_24_r0s12__9 <= _GEN_158[9];
-      number_sroa_0_0_25_r0s12__9 <= _GEN_159[9];
-      number_sroa_0_0_26_r0s12__9 <= _GEN_160[9];
-      number_sroa_0_0_27_r0s12__9 <= _GEN_161[9];
-      number_sroa_0_0_28_r0s12__9 <= _GEN_162[9];
-      number_sroa_0_0_29_r0s12__9 <= _GEN_163[9];
-      number_sroa_0_0_30_r0s12__9 <= _GEN_164[9];
-      number_sroa_0_0_31129603_r0s12__9 <= _GEN_165[9];
-      number_sroa_0_0_r0s12__10 <= _GEN_134[10];
-      number_sroa_0_0_1_r0s12__10 <= _GEN_135[10];
-      number_sroa_0_0_2_r0s12__10 <= _GEN_136[10];
-      number_sroa_0_0_3_r0s12__10 <= _GEN_137[10];
-      number_sroa_0_0_4_r0s12__10 <= _GEN_138[10];
-      number_sroa_0_0_5_r0s12__10 <= _GEN_139[10];
-      number_sroa_0_0_6_r0s12__10 <= _GEN_140[10];
-      number_sroa_0_0_7_r0s12__10 <= _GEN_141[10];
-      number_sroa_0_0_8_r0s12__10 <= _GEN_142[10];
-      number_sroa_0_0_9_r0s12__10 <= _GEN_143[10];
-      number_sroa_0_0_10_r0s12__10 <= _GEN_144[10];
-      number_sroa_0_0_11_r0s12__10 <= _GEN_145[10];
-      number_sroa_0_0_12_r0s12__10 <= _GEN_146[10];
-      number_sroa_0_0_13_r0s12__10 <= _GEN_147[10];
-      number_sroa_0_0_14_r0s12__10 <= _GEN_148[10];
-      number_sroa_0_0_15_r0s12__10 <= _GEN_149[10];
-      number_sroa_0_0_16_r0s12__10 <= _GEN_150[10];
-      number_sroa_0_0_17_r0s12__10 <= _GEN_151[10];
-      number_sroa_0_0_18_r0s12__10 <= _GEN_152[10];
-      number_sroa_0_0_19_r0s12__10 <= _GEN_153[10];
-      number_sroa_0_0_20_r0s12__10 <= _GEN_154[10];
-      number_sroa_0_0_21_r0s12__10 <= _GEN_155[10];
-      number_sroa_0_0_22_r0s12__10 <= _GEN_156[10];
-      number_sroa_0_0_23_r0s12__10 <= _GEN_157[10];
-      number_sroa_0_0_24_r0s12__10 <= _GEN_158[10];
-      number_sroa_0_0_25_r0s12__10 <= _GEN_159[10];
-      number_sroa_0_0_26_r0s12__10 <= _GEN_160[10];
-      number_sroa_0_0_27_r0s12__10 <= _GEN_161[10];
-      number_sroa_0_0_28_r0s12__10 <= _GEN_162[10];
-      number_sroa_0_0_29_r0s12__10 <= _GEN_163[10];
-      number_sroa_0_0_30_r0s12__10 <= _GEN_164[10];
-      number_sroa_0_0_31129603_r0s12__10 <= _GEN_165[10];
-      number_sroa_0_0_r0s12__11 <= _GEN_134[11];
-      number_sroa_0_0_1_r0s12__11 <= _GEN_135[11];
-      number_sroa_0_0_2_r0s12__11 <= _GEN_136[11];
-      number_sroa_0_0_3_r0s12__11 <= _GEN_137[11];
-      number_sroa_0_0_4_r0s12__11 <= _GEN_138[11];
-      number_sroa_0_0_5_r0s12__11 <= _GEN_139[11];
-      number_sroa_0_0_6_r0s12__11 <= _GEN_140[11];
-      number_sroa_0_0_7_r0s12__11 <= _GEN_141[11];
-      number_sroa_0_0_8_r0s12__11 <= _GEN_142[11];
-      number_sroa_0_0_9_r0s12__11 <= _GEN_143[11];
-      number_sroa_0_0_10_r0s12__11 <= _GEN_144[11];
-      number_sroa_0_0_11_r0s12__11 <= _GEN_145[11];
-      number_sroa_0_0_12_r0s12__11 <= _GEN_146[11];
-      number_sroa_0_0_13_r0s12__11 <= _GEN_147[11];
-      number_sroa_0_0_14_r0s12__11 <= _GEN_148[11];
-      number_sroa_0_0_15_r0s12__11 <= _GEN_149[11];
-      number_sroa_0_0_16_r0s12__11 <= _GEN_150[11];
-      number_sroa_0_0_17_r0s12__11 <= _GEN_151[11];
-      number_sroa_0_0_18_r0s12__11 <= _GEN_152[11];
-      number_sroa_0_0_19_r0s12__11 <= _GEN_153[11];
-      number_sroa_0_0_20_r0s12__11 <= _GEN_154[11];
-      number_sroa_0_0_21_r0s12__11 <= _GEN_155[11];
-      number_sroa_0_0_22_r0s12__11 <= _GEN_156[11];
-      number_sroa_0_0_23_r0s12__11 <= _GEN_157[11];
-      number_sroa_0_0_24_r0s12__11 <= _GEN_158[11];
-      number_sroa_0_0_25_r0s12__11 <= _GEN_159[11];
-      number_sroa_0_0_26_r0s12__11 <= _GEN_160[11];
-      number_sroa_0_0_27_r0s12__11 <= _GEN_161[11];
-      number_sroa_0_0_28_r0s12__11 <= _GEN_162[11];
-      number_sroa_0_0_29_r0s12__11 <= _GEN_163[11];
-      number_sroa_0_0_30_r0s12__11 <= _GEN_164[11];
-      number_sroa_0_0_31129603_r0s12__11 <= _GEN_165[11];
-      number_sroa_0_0_r0s12__12 <= _GEN_134[12];
-      number_sroa_0_0_1_r0s12__12 <= _GEN_135[12];
-      number_sroa_0_0_2_r0s12__12 <= _GEN_136[12];
-      number_sroa_0_0_3_r0s12__12 <= _GEN_137[12];
-      number_sroa_0_0_4_r0s12__12 <= _GEN_138[12];
-      number_sroa_0_0_5_r0s12__12 <= _GEN_139[12];
-      number_sroa_0_0_6_r0s12__12 <= _GEN_140[12];
-      number_sroa_0_0_7_r0s12__12 <= _GEN_141[12];
-      number_sroa_0_0_8_r0s12__12 <= _GEN_142[12];
-      number_sroa_0_0_9_r0s12__12 <= _GEN_143[12];
-      number_sroa_0_0_10_r0s12__12 <= _GEN_144[12];
-      number_sroa_0_0_11_r0s12__12 <= _GEN_145[12];
-      number_sroa_0_0_12_r0s12__12 <= _GEN_146[12];
-      number_sroa_0_0_13_r0s12__12 <= _GEN_147[12];
-      number_sroa_0_0_14_r0s12__12 <= _GEN_148[12];
-      number_sroa_0_0_15_r0s12__12 <= _GEN_149[12];
-      number_sroa_0_0_16_r0s12__12 <= _GEN_150[12];
-      number_sroa_0_0_17_r0s12__12 <= _GEN_151[12];
-      number_sroa_0_0_18_r0s12__12 <= _GEN_152[12];
-      number_sroa_0_0_19_r0s12__12 <= _GEN_153[12];
-      number_sroa_0_0_20_r0s12__12 <= _GEN_154[12];
-      number_sroa_0_0_21_r0s12__12 <= _GEN_155[12];
-      number_sroa_0_0_22_r0s12__12 <= _GEN_156[12];
-      number_sroa_0_0_23_r0s12__12 <= _GEN_157[12];
-      number_sroa_0_0_24_r0s12__12 <= _GEN_158[12];
-      number_sroa_0_0_25_r0s12__12 <= _GEN_159[12];
-      number_sroa_0_0_26_r0s12__12 <= _GEN_160[12];
-      number_sroa_0_0_27_r0s12__12 <= _GEN_161[12];
-      number_sroa_0_0_28_r0s12__12 <= _GEN_162[12];
-      number_sroa_0_0_29_r0s12__12 <= _GEN_163[12];
-      number_sroa_0_0_30_r0s12__12 <= _GEN_164[12];
-      number_sroa_0_0_31129603_r0s12__12 <= _GEN_165[12];
-      number_sroa_0_0_r0s12__13 <= _GEN_134[13];
-      number_sroa_0_0_1_r0s12__13 <= _GEN_135[13];
-      number_sroa_0_0_2_r0s12__13 <= _GEN_136[13];
-      number_sroa_0_0_3_r0s12__13 <= _GEN_137[13];
-      number_sroa_0_0_4_r0s12__13 <= _GEN_138[13];
-      number_sroa_0_0_5_r0s12__13 <= _GEN_139[13];
-      number_sroa_0_0_6_r0s12__13 <= _GEN_140[13];
-      number_sroa_0_0_7_r0s12__13 <= _GEN_141[13];
-      number_sroa_0_0_8_r0s12__13 <= _GEN_142[13];
-      number_sroa_0_0_9_r0s12__13 <= _GEN_143[13];
-      number_sroa_0_0_10_r0s12__13 <= _GEN_144[13];
-      number_sroa_0_0_11_r0s12__13 <= _GEN_145[13];
-      number_sroa_0_0_12_r0s12__13 <= _GEN_146[13];
-      number_sroa_0_0_13_r0s12__13 <= _GEN_147[13];
-      number_sroa_0_0_14_r0s12__13 <= _GEN_148[13];
-      number_sroa_0_0_15_r0s12__13 <= _GEN_149[13];
-      number_sroa_0_0_16_r0s12__13 <= _GEN_150[13];
-      number_sroa_0_0_17_r0s12__13 <= _GEN_151[13];
-      number_sroa_0_0_18_r0s12__13 <= _GEN_152[13];
-      number_sroa_0_0_19_r0s12__13 <= _GEN_153[13];
-      number_sroa_0_0_20_r0s12__13 <= _GEN_154[13];
-      number_sroa_0_0_21_r0s12__13 <= _GEN_155[13];
-      number_sroa_0_0_22_r0s12__13 <= _GEN_156[13];
-      number_sroa_0_0_23_r0s12__13 <= _GEN_157[13];
-      number_sroa_0_0_24_r0s12__13 <= _GEN_158[13];
-      number_sroa_0_0_25_r0s12__13 <= _GEN_159[13];
-      number_sroa_0_0_26_r0s12__13 <= _GEN_160[13];
-      number_sroa_0_0_27_r0s12__13 <= _GEN_161[13];
-      number_sroa_0_0_28_r0s12__13 <= _GEN_162[13];
-      number_sroa_0_0_29_r0s12__13 <= _GEN_163[13];
-      number_sroa_0_0_30_r0s12__13 <= _GEN_164[13];
-      number_sroa_0_0_31129603_r0s12__13 <= _GEN_165[13];
-      number_sroa_0_0_r0s12__14 <= _GEN_134[14];
-      number_sroa_0_0_1_r0s12__14 <= _GEN_135[14];
-      number_sroa_0_0_2_r0s12__14 <= _GEN_136[14];
-      number_sroa_0_0_3_r0s12__14 <= _GEN_137[14];
-      number_sroa_0_0_4_r0s12__14 <= _GEN_138[14];
-      number_sroa_0_0_5_r0s12__14 <= _GEN_139[14];
-      number_sroa_0_0_6_r0s12__14 <= _GEN_140[14];
-      number_sroa_0_0_7_r0s12__14 <= _GEN_141[14];
-      number_sroa_0_0_8_r0s12__14 <= _GEN_142[14];
-      number_sroa_0_0_9_r0s12__14 <= _GEN_143[14];
-      number_sroa_0_0_10_r0s12__14 <= _GEN_144[14];
-      number_sroa_0_0_11_r0s12__14 <= _GEN_145[14];
-      number_sroa_0_0_12_r0s12__14 <= _GEN_146[14];
-      number_sroa_0_0_13_r0s12__14 <= _GEN_147[14];
-      number_sroa_0_0_14_r0s12__14 <= _GEN_148[14];
-      number_sroa_0_0_15_r0s12__14 <= _GEN_149[14];
-      number_sroa_0_0_16_r0s12__14 <= _GEN_150[14];
-      number_sroa_0_0_17_r0s12__14 <= _GEN_151[14];
-      number_sroa_0_0_18_r0s12__14 <= _GEN_152[14];
-      number_sroa_0_0_19_r0s12__14 <= _GEN_153[14];
-      number_sroa_0_0_20_r0s12__14 <= _GEN_154[14];
-      number_sroa_0_0_21_r0s12__14 <= _GEN_155[14];
-      number_sroa_0_0_22_r0s12__14 <= _GEN_156[14];
-      number_sroa_0_0_23_r0s12__14 <= _GEN_157[14];
-      number_sroa_0_0_24_r0s12__14 <= _GEN_158[14];
-      number_sroa_0_0_25_r0s12__14 <= _GEN_159[14];
-      number_sroa_0_0_26_r0s12__14 <= _GEN_160[14];
-      number_sroa_0_0_27_r0s12__14 <= _GEN_161[14];
-      number_sroa_0_0_28_r0s12__14 <= _GEN_162[14];
-      number_sroa_0_0_29_r0s12__14 <= _GEN_163[14];
-      number_sroa_0_0_30_r0s12__14 <= _GEN_164[14];
-      number_sroa_0_0_31129603_r0s12__14 <= _GEN_165[14];
-      number_sroa_0_0_r0s12__15 <= _GEN_134[15];
-      number_sroa_0_0_1_r0s12__15 <= _GEN_135[15];
-      number_sroa_0_0_2_r0s12__15 <= _GEN_136[15];
-      number_sroa_0_0_3_r0s12__15 <= _GEN_137[15];
-      number_sroa_0_0_4_r0s12__15 <= _GEN_138[15];
-      number_sroa_0_0_5_r0s12__15 <= _GEN_139[15];
-      number_sroa_0_0_6_r0s12__15 <= _GEN_140[15];
-      number_sroa_0_0_7_r0s12__15 <= _GEN_141[15];
-      number_sroa_0_0_8_r0s12__15 <= _GEN_142[15];
-      number_sroa_0_0_9_r0s12__15 <= _GEN_143[15];
-      number_sroa_0_0_10_r0s12__15 <= _GEN_144[15];
-      number_sroa_0_0_11_r0s12__15 <= _GEN_145[15];
-      number_sroa_0_0_12_r0s12__15 <= _GEN_146[15];
-      number_sroa_0_0_13_r0s12__15 <= _GEN_147[15];
-      number_sroa_0_0_14_r0s12__15 <= _GEN_148[15];
-      number_sroa_0_0_15_r0s12__15 <= _GEN_149[15];
-      number_sroa_0_0_16_r0s12__15 <= _GEN_150[15];
-      number_sroa_0_0_17_r0s12__15 <= _GEN_151[15];
-      number_sroa_0_0_18_r0s12__15 <= _GEN_152[15];
-      number_sroa_0_0_19_r0s12__15 <= _GEN_153[15];
-      number_sroa_0_0_20_r0s12__15 <= _GEN_154[15];
-      number_sroa_0_0_21_r0s12__15 <= _GEN_155[15];
-      number_sroa_0_0_22_r0s12__15 <= _GEN_156[15];
-      number_sroa_0_0_23_r0s12__15 <= _GEN_157[15];
-      number_sroa_0_0_24_r0s12__15 <= _GEN_158[15];
-      number_sroa_0_0_25_r0s12__15 <= _GEN_159[15];
-      number_sroa_0_0_26_r0s12__15 <= _GEN_160[15];
-      number_sroa_0_0_27_r0s12__15 <= _GEN_161[15];
-      number_sroa_0_0_28_r0s12__15 <= _GEN_162[15];
-      number_sroa_0_0_29_r0s12__15 <= _GEN_163[15];
-      number_sroa_0_0_30_r0s12__15 <= _GEN_164[15];
-      number_sroa_0_0_31129603_r0s12__15 <= _GEN_165[15];
+      ref_tmp169_sroa_0_0116120123_r0s15 <= and_r0s14__3 ? raw_sroa_0_0_r0s14 : _GEN_167;
+      number_sroa_0_0_r0s15 <= _GEN_135[0];
+      number_sroa_0_0_1_r0s15 <= _GEN_136[0];
+      number_sroa_0_0_2_r0s15 <= _GEN_137[0];
+      number_sroa_0_0_3_r0s15 <= _GEN_138[0];
+      number_sroa_0_0_4_r0s15 <= _GEN_139[0];
+      number_sroa_0_0_5_r0s15 <= _GEN_140[0];
+      number_sroa_0_0_6_r0s15 <= _GEN_141[0];
+      number_sroa_0_0_7_r0s15 <= _GEN_142[0];
+      number_sroa_0_0_8_r0s15 <= _GEN_143[0];
+      number_sroa_0_0_9_r0s15 <= _GEN_144[0];
+      number_sroa_0_0_10_r0s15 <= _GEN_145[0];
+      number_sroa_0_0_11_r0s15 <= _GEN_146[0];
+      number_sroa_0_0_12_r0s15 <= _GEN_147[0];
+      number_sroa_0_0_13_r0s15 <= _GEN_148[0];
+      number_sroa_0_0_14_r0s15 <= _GEN_149[0];
+      number_sroa_0_0_15_r0s15 <= _GEN_150[0];
+      number_sroa_0_0_16_r0s15 <= _GEN_151[0];
+      number_sroa_0_0_17_r0s15 <= _GEN_152[0];
+      number_sroa_0_0_18_r0s15 <= _GEN_153[0];
+      number_sroa_0_0_19_r0s15 <= _GEN_154[0];
+      number_sroa_0_0_20_r0s15 <= _GEN_155[0];
+      number_sroa_0_0_21_r0s15 <= _GEN_156[0];
+      number_sroa_0_0_22_r0s15 <= _GEN_157[0];
+      number_sroa_0_0_23_r0s15 <= _GEN_158[0];
+      number_sroa_0_0_24_r0s15 <= _GEN_159[0];
+      number_sroa_0_0_25_r0s15 <= _GEN_160[0];
+      number_sroa_0_0_26_r0s15 <= _GEN_161[0];
+      number_sroa_0_0_27_r0s15 <= _GEN_162[0];
+      number_sroa_0_0_28_r0s15 <= _GEN_163[0];
+      number_sroa_0_0_29_r0s15 <= _GEN_164[0];
+      number_sroa_0_0_30_r0s15 <= _GEN_165[0];
+      number_sroa_0_0_31129599_r0s15 <= _GEN_166[0];
+      number_sroa_0_0_r0s15__1 <= _GEN_135[1];
+      number_sroa_0_0_1_r0s15__1 <= _GEN_136[1];
+      number_sroa_0_0_2_r0s15__1 <= _GEN_137[1];
+      number_sroa_0_0_3_r0s15__1 <= _GEN_138[1];
+      number_sroa_0_0_4_r0s15__1 <= _GEN_139[1];
+      number_sroa_0_0_5_r0s15__1 <= _GEN_140[1];
+      number_sroa_0_0_6_r0s15__1 <= _GEN_141[1];
+      number_sroa_0_0_7_r0s15__1 <= _GEN_142[1];
+      number_sroa_0_0_8_r0s15__1 <= _GEN_143[1];
+      number_sroa_0_0_9_r0s15__1 <= _GEN_144[1];
+      number_sroa_0_0_10_r0s15__1 <= _GEN_145[1];
+      number_sroa_0_0_11_r0s15__1 <= _GEN_146[1];
+      number_sroa_0_0_12_r0s15__1 <= _GEN_147[1];
+      number_sroa_0_0_13_r0s15__1 <= _GEN_148[1];
+      number_sroa_0_0_14_r0s15__1 <= _GEN_149[1];
+      number_sroa_0_0_15_r0s15__1 <= _GEN_150[1];
+      number_sroa_0_0_16_r0s15__1 <= _GEN_151[1];
+      number_sroa_0_0_17_r0s15__1 <= _GEN_152[1];
+      number_sroa_0_0_18_r0s15__1 <= _GEN_153[1];
+      number_sroa_0_0_19_r0s15__1 <= _GEN_154[1];
+      number_sroa_0_0_20_r0s15__1 <= _GEN_155[1];
+      number_sroa_0_0_21_r0s15__1 <= _GEN_156[1];
+      number_sroa_0_0_22_r0s15__1 <= _GEN_157[1];
+      number_sroa_0_0_23_r0s15__1 <= _GEN_158[1];
+      number_sroa_0_0_24_r0s15__1 <= _GEN_159[1];
+      number_sroa_0_0_25_r0s15__1 <= _GEN_160[1];
+      number_sroa_0_0_26_r0s15__1 <= _GEN_161[1];
+      number_sroa_0_0_27_r0s15__1 <= _GEN_162[1];
+      number_sroa_0_0_28_r0s15__1 <= _GEN_163[1];
+      number_sroa_0_0_29_r0s15__1 <= _GEN_164[1];
+      number_sroa_0_0_30_r0s15__1 <= _GEN_165[1];
+      number_sroa_0_0_31129599_r0s15__1 <= _GEN_166[1];
+      number_sroa_0_0_r0s15__2 <= _GEN_135[2];
+      number_sroa_0_0_1_r0s15__2 <= _GEN_136[2];
+      number_sroa_0_0_2_r0s15__2 <= _GEN_137[2];
+      number_sroa_0_0_3_r0s15__2 <= _GEN_138[2];
+      number_sroa_0_0_4_r0s15__2 <= _GEN_139[2];
+      number_sroa_0_0_5_r0s15__2 <= _GEN_140[2];
+      number_sroa_0_0_6_r0s15__2 <= _GEN_141[2];
+      number_sroa_0_0_7_r0s15__2 <= _GEN_142[2];
+      number_sroa_0_0_8_r0s15__2 <= _GEN_143[2];
+      number_sroa_0_0_9_r0s15__2 <= _GEN_144[2];
+      number_sroa_0_0_10_r0s15__2 <= _GEN_145[2];
+      number_sroa_0_0_11_r0s15__2 <= _GEN_146[2];
+      number_sroa_0_0_12_r0s15__2 <= _GEN_147[2];
+      number_sroa_0_0_13_r0s15__2 <= _GEN_148[2];
+      number_sroa_0_0_14_r0s15__2 <= _GEN_149[2];
+      number_sroa_0_0_15_r0s15__2 <= _GEN_150[2];
+      number_sroa_0_0_16_r0s15__2 <= _GEN_151[2];
+      number_sroa_0_0_17_r0s15__2 <= _GEN_152[2];
+      number_sroa_0_0_18_r0s15__2 <= _GEN_153[2];
+      number_sroa_0_0_19_r0s15__2 <= _GEN_154[2];
+      number_sroa_0_0_20_r0s15__2 <= _GEN_155[2];
+      number_sroa_0_0_21_r0s15__2 <= _GEN_156[2];
+      number_sroa_0_0_22_r0s15__2 <= _GEN_157[2];
+      number_sroa_0_0_23_r0s15__2 <= _GEN_158[2];
+      number_sroa_0_0_24_r0s15__2 <= _GEN_159[2];
+      number_sroa_0_0_25_r0s15__2 <= _GEN_160[2];
+      number_sroa_0_0_26_r0s15__2 <= _GEN_161[2];
+      number_sroa_0_0_27_r0s15__2 <= _GEN_162[2];
+      number_sroa_0_0_28_r0s15__2 <= _GEN_163[2];
+      number_sroa_0_0_29_r0s15__2 <= _GEN_164[2];
+      number_sroa_0_0_30_r0s15__2 <= _GEN_165[2];
+      number_sroa_0_0_31129599_r0s15__2 <= _GEN_166[2];
+      number_sroa_0_0_r0s15__3 <= _GEN_135[3];
+      number_sroa_0_0_1_r0s15__3 <= _GEN_136[3];
+      number_sroa_0_0_2_r0s15__3 <= _GEN_137[3];
+      number_sroa_0_0_3_r0s15__3 <= _GEN_138[3];
+      number_sroa_0_0_4_r0s15__3 <= _GEN_139[3];
+      number_sroa_0_0_5_r0s15__3 <= _GEN_140[3];
+      number_sroa_0_0_6_r0s15__3 <= _GEN_141[3];
+      number_sroa_0_0_7_r0s15__3 <= _GEN_142[3];
+      number_sroa_0_0_8_r0s15__3 <= _GEN_143[3];
+      number_sroa_0_0_9_r0s15__3 <= _GEN_144[3];
+      number_sroa_0_0_10_r0s15__3 <= _GEN_145[3];
+      number_sroa_0_0_11_r0s15__3 <= _GEN_146[3];
+      number_sroa_0_0_12_r0s15__3 <= _GEN_147[3];
+      number_sroa_0_0_13_r0s15__3 <= _GEN_148[3];
+      number_sroa_0_0_14_r0s15__3 <= _GEN_149[3];
+      number_sroa_0_0_15_r0s15__3 <= _GEN_150[3];
+      number_sroa_0_0_16_r0s15__3 <= _GEN_151[3];
+      number_sroa_0_0_17_r0s15__3 <= _GEN_152[3];
+      number_sroa_0_0_18_r0s15__3 <= _GEN_153[3];
+      number_sroa_0_0_19_r0s15__3 <= _GEN_154[3];
+      number_sroa_0_0_20_r0s15__3 <= _GEN_155[3];
+      number_sroa_0_0_21_r0s15__3 <= _GEN_156[3];
+      number_sroa_0_0_22_r0s15__3 <= _GEN_157[3];
+      number_sroa_0_0_23_r0s15__3 <= _GEN_158[3];
+      number_sroa_0_0_24_r0s15__3 <= _GEN_159[3];
+      number_sroa_0_0_25_r0s15__3 <= _GEN_160[3];
+      number_sroa_0_0_26_r0s15__3 <= _GEN_161[3];
+      number_sroa_0_0_27_r0s15__3 <= _GEN_162[3];
+      number_sroa_0_0_28_r0s15__3 <= _GEN_163[3];
+      number_sroa_0_0_29_r0s15__3 <= _GEN_164[3];
+      number_sroa_0_0_30_r0s15__3 <= _GEN_165[3];
+      number_sroa_0_0_31129599_r0s15__3 <= _GEN_166[3];
+      number_sroa_0_0_r0s15__4 <= _GEN_135[4];
+      number_sroa_0_0_1_r0s15__4 <= _GEN_136[4];
+      number_sroa_0_0_2_r0s15__4 <= _GEN_137[4];
+      number_sroa_0_0_3_r0s15__4 <= _GEN_138[4];
+      number_sroa_0_0_4_r0s15__4 <= _GEN_139[4];
+      number_sroa_0_0_5_r0s15__4 <= _GEN_140[4];
+      number_sroa_0_0_6_r0s15__4 <= _GEN_141[4];
+      number_sroa_0_0_7_r0s15__4 <= _GEN_142[4];
+      number_sroa_0_0_8_r0s15__4 <= _GEN_143[4];
+      number_sroa_0_0_9_r0s15__4 <= _GEN_144[4];
+      number_sroa_0_0_10_r0s15__4 <= _GEN_145[4];
+      number_sroa_0_0_11_r0s15__4 <= _GEN_146[4];
+      number_sroa_0_0_12_r0s15__4 <= _GEN_147[4];
+      number_sroa_0_0_13_r0s15__4 <= _GEN_148[4];
+      number_sroa_0_0_14_r0s15__4 <= _GEN_149[4];
+      number_sroa_0_0_15_r0s15__4 <= _GEN_150[4];
+      number_sroa_0_0_16_r0s15__4 <= _GEN_151[4];
+      number_sroa_0_0_17_r0s15__4 <= _GEN_152[4];
+      number_sroa_0_0_18_r0s15__4 <= _GEN_153[4];
+      number_sroa_0_0_19_r0s15__4 <= _GEN_154[4];
+      number_sroa_0_0_20_r0s15__4 <= _GEN_155[4];
+      number_sroa_0_0_21_r0s15__4 <= _GEN_156[4];
+      number_sroa_0_0_22_r0s15__4 <= _GEN_157[4];
+      number_sroa_0_0_23_r0s15__4 <= _GEN_158[4];
+      number_sroa_0_0_24_r0s15__4 <= _GEN_159[4];
+      number_sroa_0_0_25_r0s15__4 <= _GEN_160[4];
+      number_sroa_0_0_26_r0s15__4 <= _GEN_161[4];
+      number_sroa_0_0_27_r0s15__4 <= _GEN_162[4];
+      number_sroa_0_0_28_r0s15__4 <= _GEN_163[4];
+      number_sroa_0_0_29_r0s15__4 <= _GEN_164[4];
+      number_sroa_0_0_30_r0s15__4 <= _GEN_165[4];
+      number_sroa_0_0_31129599_r0s15__4 <= _GEN_166[4];
+      number_sroa_0_0_r0s15__5 <= _GEN_135[5];
+      number_sroa_0_0_1_r0s15__5 <= _GEN_136[5];
+      number_sroa_0_0_2_r0s15__5 <= _GEN_137[5];
+      number_sroa_0_0_3_r0s15__5 <= _GEN_138[5];
+      number_sroa_0_0_4_r0s15__5 <= _GEN_139[5];
+      number_sroa_0_0_5_r0s15__5 <= _GEN_140[5];
+      number_sroa_0_0_6_r0s15__5 <= _GEN_141[5];
+      number_sroa_0_0_7_r0s15__5 <= _GEN_142[5];
+      number_sroa_0_0_8_r0s15__5 <= _GEN_143[5];
+      number_sroa_0_0_9_r0s15__5 <= _GEN_144[5];
+      number_sroa_0_0_10_r0s15__5 <= _GEN_145[5];
+      number_sroa_0_0_11_r0s15__5 <= _GEN_146[5];
+      number_sroa_0_0_12_r0s15__5 <= _GEN_147[5];
+      number_sroa_0_0_13_r0s15__5 <= _GEN_148[5];
+      number_sroa_0_0_14_r0s15__5 <= _GEN_149[5];
+      number_sroa_0_0_15_r0s15__5 <= _GEN_150[5];
+      number_sroa_0_0_16_r0s15__5 <= _GEN_151[5];
+      number_sroa_0_0_17_r0s15__5 <= _GEN_152[5];
+      number_sroa_0_0_18_r0s15__5 <= _GEN_153[5];
+      number_sroa_0_0_19_r0s15__5 <= _GEN_154[5];
+      number_sroa_0_0_20_r0s15__5 <= _GEN_155[5];
+      number_sroa_0_0_21_r0s15__5 <= _GEN_156[5];
+      number_sroa_0_0_22_r0s15__5 <= _GEN_157[5];
+      number_sroa_0_0_23_r0s15__5 <= _GEN_158[5];
+      number_sroa_0_0_24_r0s15__5 <= _GEN_159[5];
+      number_sroa_0_0_25_r0s15__5 <= _GEN_160[5];
+      number_sroa_0_0_26_r0s15__5 <= _GEN_161[5];
+      number_sroa_0_0_27_r0s15__5 <= _GEN_162[5];
+      number_sroa_0_0_28_r0s15__5 <= _GEN_163[5];
+      number_sroa_0_0_29_r0s15__5 <= _GEN_164[5];
+      number_sroa_0_0_30_r0s15__5 <= _GEN_165[5];
+      number_sroa_0_0_31129599_r0s15__5 <= _GEN_166[5];
+      number_sroa_0_0_r0s15__6 <= _GEN_135[6];
+      number_sroa_0_0_1_r0s15__6 <= _GEN_136[6];
+      number_sroa_0_0_2_r0s15__6 <= _GEN_137[6];
+      number_sroa_0_0_3_r0s15__6 <= _GEN_138[6];
+      number_sroa_0_0_4_r0s15__6 <= _GEN_139[6];
+      number_sroa_0_0_5_r0s15__6 <= _GEN_140[6];
+      number_sroa_0_0_6_r0s15__6 <= _GEN_141[6];
+      number_sroa_0_0_7_r0s15__6 <= _GEN_142[6];
+      number_sroa_0_0_8_r0s15__6 <= _GEN_143[6];
+      number_sroa_0_0_9_r0s15__6 <= _GEN_144[6];
+      number_sroa_0_0_10_r0s15__6 <= _GEN_145[6];
+      number_sroa_0_0_11_r0s15__6 <= _GEN_146[6];
+      number_sroa_0_0_12_r0s15__6 <= _GEN_147[6];
+      number_sroa_0_0_13_r0s15__6 <= _GEN_148[6];
+      number_sroa_0_0_14_r0s15__6 <= _GEN_149[6];
+      number_sroa_0_0_15_r0s15__6 <= _GEN_150[6];
+      number_sroa_0_0_16_r0s15__6 <= _GEN_151[6];
+      number_sroa_0_0_17_r0s15__6 <= _GEN_152[6];
+      number_sroa_0_0_18_r0s15__6 <= _GEN_153[6];
+      number_sroa_0_0_19_r0s15__6 <= _GEN_154[6];
+      number_sroa_0_0_20_r0s15__6 <= _GEN_155[6];
+      number_sroa_0_0_21_r0s15__6 <= _GEN_156[6];
+      number_sroa_0_0_22_r0s15__6 <= _GEN_157[6];
+      number_sroa_0_0_23_r0s15__6 <= _GEN_158[6];
+      number_sroa_0_0_24_r0s15__6 <= _GEN_159[6];
+      number_sroa_0_0_25_r0s15__6 <= _GEN_160[6];
+      number_sroa_0_0_26_r0s15__6 <= _GEN_161[6];
+      number_sroa_0_0_27_r0s15__6 <= _GEN_162[6];
+      number_sroa_0_0_28_r0s15__6 <= _GEN_163[6];
+      number_sroa_0_0_29_r0s15__6 <= _GEN_164[6];
+      number_sroa_0_0_30_r0s15__6 <= _GEN_165[6];
+      number_sroa_0_0_31129599_r0s15__6 <= _GEN_166[6];
+      number_sroa_0_0_r0s15__7 <= _GEN_135[7];
+      number_sroa_0_0_1_r0s15__7 <= _GEN_136[7];
+      number_sroa_0_0_2_r0s15__7 <= _GEN_137[7];
+      number_sroa_0_0_3_r0s15__7 <= _GEN_138[7];
+      number_sroa_0_0_4_r0s15__7 <= _GEN_139[7];
+      number_sroa_0_0_5_r0s15__7 <= _GEN_140[7];
+      number_sroa_0_0_6_r0s15__7 <= _GEN_141[7];
+      number_sroa_0_0_7_r0s15__7 <= _GEN_142[7];
+      number_sroa_0_0_8_r0s15__7 <= _GEN_143[7];
+      number_sroa_0_0_9_r0s15__7 <= _GEN_144[7];
+      number_sroa_0_0_10_r0s15__7 <= _GEN_145[7];
+      number_sroa_0_0_11_r0s15__7 <= _GEN_146[7];
+      number_sroa_0_0_12_r0s15__7 <= _GEN_147[7];
+      number_sroa_0_0_13_r0s15__7 <= _GEN_148[7];
+      number_sroa_0_0_14_r0s15__7 <= _GEN_149[7];
+      number_sroa_0_0_15_r0s15__7 <= _GEN_150[7];
+      number_sroa_0_0_16_r0s15__7 <= _GEN_151[7];
+      number_sroa_0_0_17_r0s15__7 <= _GEN_152[7];
+      number_sroa_0_0_18_r0s15__7 <= _GEN_153[7];
+      number_sroa_0_0_19_r0s15__7 <= _GEN_154[7];
+      number_sroa_0_0_20_r0s15__7 <= _GEN_155[7];
+      number_sroa_0_0_21_r0s15__7 <= _GEN_156[7];
+      number_sroa_0_0_22_r0s15__7 <= _GEN_157[7];
+      number_sroa_0_0_23_r0s15__7 <= _GEN_158[7];
+      number_sroa_0_0_24_r0s15__7 <= _GEN_159[7];
+      number_sroa_0_0_25_r0s15__7 <= _GEN_160[7];
+      number_sroa_0_0_26_r0s15__7 <= _GEN_161[7];
+      number_sroa_0_0_27_r0s15__7 <= _GEN_162[7];
+      number_sroa_0_0_28_r0s15__7 <= _GEN_163[7];
+      number_sroa_0_0_29_r0s15__7 <= _GEN_164[7];
+      number_sroa_0_0_30_r0s15__7 <= _GEN_165[7];
+      number_sroa_0_0_31129599_r0s15__7 <= _GEN_166[7];
+      number_sroa_0_0_r0s15__8 <= _GEN_135[8];
+      number_sroa_0_0_1_r0s15__8 <= _GEN_136[8];
+      number_sroa_0_0_2_r0s15__8 <= _GEN_137[8];
+      number_sroa_0_0_3_r0s15__8 <= _GEN_138[8];
+      number_sroa_0_0_4_r0s15__8 <= _GEN_139[8];
+      number_sroa_0_0_5_r0s15__8 <= _GEN_140[8];
+      number_sroa_0_0_6_r0s15__8 <= _GEN_141[8];
+      number_sroa_0_0_7_r0s15__8 <= _GEN_142[8];
+      number_sroa_0_0_8_r0s15__8 <= _GEN_143[8];
+      number_sroa_0_0_9_r0s15__8 <= _GEN_144[8];
+      number_sroa_0_0_10_r0s15__8 <= _GEN_145[8];
+      number_sroa_0_0_11_r0s15__8 <= _GEN_146[8];
+      number_sroa_0_0_12_r0s15__8 <= _GEN_147[8];
+      number_sroa_0_0_13_r0s15__8 <= _GEN_148[8];
+      number_sroa_0_0_14_r0s15__8 <= _GEN_149[8];
+      number_sroa_0_0_15_r0s15__8 <= _GEN_150[8];
+      number_sroa_0_0_16_r0s15__8 <= _GEN_151[8];
+      number_sroa_0_0_17_r0s15__8 <= _GEN_152[8];
+      number_sroa_0_0_18_r0s15__8 <= _GEN_153[8];
+      number_sroa_0_0_19_r0s15__8 <= _GEN_154[8];
+      number_sroa_0_0_20_r0s15__8 <= _GEN_155[8];
+      number_sroa_0_0_21_r0s15__8 <= _GEN_156[8];
+      number_sroa_0_0_22_r0s15__8 <= _GEN_157[8];
+      number_sroa_0_0_23_r0s15__8 <= _GEN_158[8];
+      number_sroa_0_0_24_r0s15__8 <= _GEN_159[8];
+      number_sroa_0_0_25_r0s15__8 <= _GEN_160[8];
+      number_sroa_0_0_26_r0s15__8 <= _GEN_161[8];
+      number_sroa_0_0_27_r0s15__8 <= _GEN_162[8];
+      number_sroa_0_0_28_r0s15__8 <= _GEN_163[8];
+      number_sroa_0_0_29_r0s15__8 <= _GEN_164[8];
+      number_sroa_0_0_30_r0s15__8 <= _GEN_165[8];
+      number_sroa_0_0_31129599_r0s15__8 <= _GEN_166[8];
+      number_sroa_0_0_r0s15__9 <= _GEN_135[9];
+      number_sroa_0_0_1_r0s15__9 <= _GEN_136[9];
+      number_sroa_0_0_2_r0s15__9 <= _GEN_137[9];
+      number_sroa_0_0_3_r0s15__9 <= _GEN_138[9];
+      number_sroa_0_0_4_r0s15__9 <= _GEN_139[9];
+      number_sroa_0_0_5_r0s15__9 <= _GEN_140[9];
+      number_sroa_0_0_6_r0s15__9 <= _GEN_141[9];
+      number_sroa_0_0_7_r0s15__9 <= _GEN_142[9];
+      number_sroa_0_0_8_r0s15__9 <= _GEN_143[9];
+      number_sroa_0_0_9_r0s15__9 <= _GEN_144[9];
+      number_sroa_0_0_10_r0s15__9 <= _GEN_145[9];
+      number_sroa_0_0_11_r0s15__9 <= _GEN_146[9];
+      number_sroa_0_0_12_r0s15__9 <= _GEN_147[9];
+      number_sroa_0_0_13_r0s15__9 <= _GEN_148[9];
+      number_sroa_0_0_14_r0s15__9 <= _GEN_149[9];
+      number_sroa_0_0_15_r0s15__9 <= _GEN_150[9];
+      number_sroa_0_0_16_r0s15__9 <= _GEN_151[9];
+      number_sroa_0_0_17_r0s15__9 <= _GEN_152[9];
+      number_sroa_0_0_18_r0s15__9 <= _GEN_153[9];
+      number_sroa_0_0_19_r0s15__9 <= _GEN_154[9];
+      number_sroa_0_0_20_r0s15__9 <= _GEN_155[9];
+      number_sroa_0_0_21_r0s15__9 <= _GEN_156[9];
+      number_sroa_0_0_22_r0s15__9 <= _GEN_157[9];
+      number_sroa_0_0_23_r0s15__9 <= _GEN_158[9];
+      number_sroa_0_0_24_r0s15__9 <= _GEN_159[9];
+      number_sroa_0_0_25_r0s15__9 <= _GEN_160[9];
+      number_sroa_0_0_26_r0s15__9 <= _GEN_161[9];
+      number_sroa_0_0_27_r0s15__9 <= _GEN_162[9];
+      number_sroa_0_0_28_r0s15__9 <= _GEN_163[9];
+      number_sroa_0_0_29_r0s15__9 <= _GEN_164[9];
+      number_sroa_0_0_30_r0s15__9 <= _GEN_165[9];
+      number_sroa_0_0_31129599_r0s15__9 <= _GEN_166[9];
+      number_sroa_0_0_r0s15__10 <= _GEN_135[10];
+      number_sroa_0_0_1_r0s15__10 <= _GEN_136[10];
+      number_sroa_0_0_2_r0s15__10 <= _GEN_137[10];
+      number_sroa_0_0_3_r0s15__10 <= _GEN_138[10];
+      number_sroa_0_0_4_r0s15__10 <= _GEN_139[10];
+      number_sroa_0_0_5_r0s15__10 <= _GEN_140[10];
+      number_sroa_0_0_6_r0s15__10 <= _GEN_141[10];
+      number_sroa_0_0_7_r0s15__10 <= _GEN_142[10];
+      number_sroa_0_0_8_r0s15__10 <= _GEN_143[10];
+      number_sroa_0_0_9_r0s15__10 <= _GEN_144[10];
+      number_sroa_0_0_10_r0s15__10 <= _GEN_145[10];
+      number_sroa_0_0_11_r0s15__10 <= _GEN_146[10];
+      number_sroa_0_0_12_r0s15__10 <= _GEN_147[10];
+      number_sroa_0_0_13_r0s15__10 <= _GEN_148[10];
+      number_sroa_0_0_14_r0s15__10 <= _GEN_149[10];
+      number_sroa_0_0_15_r0s15__10 <= _GEN_150[10];
+      number_sroa_0_0_16_r0s15__10 <= _GEN_151[10];
+      number_sroa_0_0_17_r0s15__10 <= _GEN_152[10];
+      number_sroa_0_0_18_r0s15__10 <= _GEN_153[10];
+      number_sroa_0_0_19_r0s15__10 <= _GEN_154[10];
+      number_sroa_0_0_20_r0s15__10 <= _GEN_155[10];
+      number_sroa_0_0_21_r0s15__10 <= _GEN_156[10];
+      number_sroa_0_0_22_r0s15__10 <= _GEN_157[10];
+      number_sroa_0_0_23_r0s15__10 <= _GEN_158[10];
+      number_sroa_0_0_24_r0s15__10 <= _GEN_159[10];
+      number_sroa_0_0_25_r0s15__10 <= _GEN_160[10];
+      number_sroa_0_0_26_r0s15__10 <= _GEN_161[10];
+      number_sroa_0_0_27_r0s15__10 <= _GEN_162[10];
+      number_sroa_0_0_28_r0s15__10 <= _GEN_163[10];
+      number_sroa_0_0_29_r0s15__10 <= _GEN_164[10];
+      number_sroa_0_0_30_r0s15__10 <= _GEN_165[10];
+      number_sroa_0_0_31129599_r0s15__10 <= _GEN_166[10];
+      number_sroa_0_0_r0s15__11 <= _GEN_135[11];
+      number_sroa_0_0_1_r0s15__11 <= _GEN_136[11];
+      number_sroa_0_0_2_r0s15__11 <= _GEN_137[11];
+      number_sroa_0_0_3_r0s15__11 <= _GEN_138[11];
+      number_sroa_0_0_4_r0s15__11 <= _GEN_139[11];
+      number_sroa_0_0_5_r0s15__11 <= _GEN_140[11];
+      number_sroa_0_0_6_r0s15__11 <= _GEN_141[11];
+      number_sroa_0_0_7_r0s15__11 <= _GEN_142[11];
+      number_sroa_0_0_8_r0s15__11 <= _GEN_143[11];
+      number_sroa_0_0_9_r0s15__11 <= _GEN_144[11];
+      number_sroa_0_0_10_r0s15__11 <= _GEN_145[11];
+      number_sroa_0_0_11_r0s15__11 <= _GEN_146[11];
+      number_sroa_0_0_12_r0s15__11 <= _GEN_147[11];
+      number_sroa_0_0_13_r0s15__11 <= _GEN_148[11];
+      number_sroa_0_0_14_r0s15__11 <= _GEN_149[11];
+      number_sroa_0_0_15_r0s15__11 <= _GEN_150[11];
+      number_sroa_0_0_16_r0s15__11 <= _GEN_151[11];
+      number_sroa_0_0_17_r0s15__11 <= _GEN_152[11];
+      number_sroa_0_0_18_r0s15__11 <= _GEN_153[11];
+      number_sroa_0_0_19_r0s15__11 <= _GEN_154[11];
+      number_sroa_0_0_20_r0s15__11 <= _GEN_155[11];
+      number_sroa_0_0_21_r0s15__11 <= _GEN_156[11];
+      number_sroa_0_0_22_r0s15__11 <= _GEN_157[11];
+      number_sroa_0_0_23_r0s15__11 <= _GEN_158[11];
+      number_sroa_0_0_24_r0s15__11 <= _GEN_159[11];
+      number_sroa_0_0_25_r0s15__11 <= _GEN_160[11];
+      number_sroa_0_0_26_r0s15__11 <= _GEN_161[11];
+      number_sroa_0_0_27_r0s15__11 <= _GEN_162[11];
+      number_sroa_0_0_28_r0s15__11 <= _GEN_163[11];
+      number_sroa_0_0_29_r0s15__11 <= _GEN_164[11];
+      number_sroa_0_0_30_r0s15__11 <= _GEN_165[11];
+      number_sroa_0_0_31129599_r0s15__11 <= _GEN_166[11];
+      number_sroa_0_0_r0s15__12 <= _GEN_135[12];
+      number_sroa_0_0_1_r0s15__12 <= _GEN_136[12];
+      number_sroa_0_0_2_r0s15__12 <= _GEN_137[12];
+      number_sroa_0_0_3_r0s15__12 <= _GEN_138[12];
+      number_sroa_0_0_4_r0s15__12 <= _GEN_139[12];
+      number_sroa_0_0_5_r0s15__12 <= _GEN_140[12];
+      number_sroa_0_0_6_r0s15__12 <= _GEN_141[12];
+      number_sroa_0_0_7_r0s15__12 <= _GEN_142[12];
+      number_sroa_0_0_8_r0s15__12 <= _GEN_143[12];
+      number_sroa_0_0_9_r0s15__12 <= _GEN_144[12];
+      number_sroa_0_0_10_r0s15__12 <= _GEN_145[12];
+      number_sroa_0_0_11_r0s15__12 <= _GEN_146[12];
+      number_sroa_0_0_12_r0s15__12 <= _GEN_147[12];
+      number_sroa_0_0_13_r0s15__12 <= _GEN_148[12];
+      number_sroa_0_0_14_r0s15__12 <= _GEN_149[12];
+      number_sroa_0_0_15_r0s15__12 <= _GEN_150[12];
+      number_sroa_0_0_16_r0s15__12 <= _GEN_151[12];
+      number_sroa_0_0_17_r0s15__12 <= _GEN_152[12];
+      number_sroa_0_0_18_r0s15__12 <= _GEN_153[12];
+      number_sroa_0_0_19_r0s15__12 <= _GEN_154[12];
+      number_sroa_0_0_20_r0s15__12 <= _GEN_155[12];
+      number_sroa_0_0_21_r0s15__12 <= _GEN_156[12];
+      number_sroa_0_0_22_r0s15__12 <= _GEN_157[12];
+      number_sroa_0_0_23_r0s15__12 <= _GEN_158[12];
+      number_sroa_0_0_24_r0s15__12 <= _GEN_159[12];
+      number_sroa_0_0_25_r0s15__12 <= _GEN_160[12];
+      number_sroa_0_0_26_r0s15__12 <= _GEN_161[12];
+      number_sroa_0_0_27_r0s15__12 <= _GEN_162[12];
+      number_sroa_0_0_28_r0s15__12 <= _GEN_163[12];
+      number_sroa_0_0_29_r0s15__12 <= _GEN_164[12];
+      number_sroa_0_0_30_r0s15__12 <= _GEN_165[12];
+      number_sroa_0_0_31129599_r0s15__12 <= _GEN_166[12];
+      number_sroa_0_0_r0s15__13 <= _GEN_135[13];
+      number_sroa_0_0_1_r0s15__13 <= _GEN_136[13];
+      number_sroa_0_0_2_r0s15__13 <= _GEN_137[13];
+      number_sroa_0_0_3_r0s15__13 <= _GEN_138[13];
+      number_sroa_0_0_4_r0s15__13 <= _GEN_139[13];
+      number_sroa_0_0_5_r0s15__13 <= _GEN_140[13];
+      number_sroa_0_0_6_r0s15__13 <= _GEN_141[13];
+      number_sroa_0_0_7_r0s15__13 <= _GEN_142[13];
+      number_sroa_0_0_8_r0s15__13 <= _GEN_143[13];
+      number_sroa_0_0_9_r0s15__13 <= _GEN_144[13];
+      number_sroa_0_0_10_r0s15__13 <= _GEN_145[13];
+      number_sroa_0_0_11_r0s15__13 <= _GEN_146[13];
+      number_sroa_0_0_12_r0s15__13 <= _GEN_147[13];
+      number_sroa_0_0_13_r0s15__13 <= _GEN_148[13];
+      number_sroa_0_0_14_r0s15__13 <= _GEN_149[13];
+      number_sroa_0_0_15_r0s15__13 <= _GEN_150[13];
+      number_sroa_0_0_16_r0s15__13 <= _GEN_151[13];
+      number_sroa_0_0_17_r0s15__13 <= _GEN_152[13];
+      number_sroa_0_0_18_r0s15__13 <= _GEN_153[13];
+      number_sroa_0_0_19_r0s15__13 <= _GEN_154[13];
+      number_sroa_0_0_20_r0s15__13 <= _GEN_155[13];
+      number_sroa_0_0_21_r0s15__13 <= _GEN_156[13];
+      number_sroa_0_0_22_r0s15__13 <= _GEN_157[13];
+      number_sroa_0_0_23_r0s15__13 <= _GEN_158[13];
+      number_sroa_0_0_24_r0s15__13 <= _GEN_159[13];
+      number_sroa_0_0_25_r0s15__13 <= _GEN_160[13];
+      number_sroa_0_0_26_r0s15__13 <= _GEN_161[13];
+      number_sroa_0_0_27_r0s15__13 <= _GEN_162[13];
+      number_sroa_0_0_28_r0s15__13 <= _GEN_163[13];
+      number_sroa_0_0_29_r0s15__13 <= _GEN_164[13];
+      number_sroa_0_0_30_r0s15__13 <= _GEN_165[13];
+      number_sroa_0_0_31129599_r0s15__13 <= _GEN_166[13];
+      number_sroa_0_0_r0s15__14 <= _GEN_135[14];
+      number_sroa_0_0_1_r0s15__14 <= _GEN_136[14];
+      number_sroa_0_0_2_r0s15__14 <= _GEN_137[14];
+      number_sroa_0_0_3_r0s15__14 <= _GEN_138[14];
+      number_sroa_0_0_4_r0s15__14 <= _GEN_139[14];
+      number_sroa_0_0_5_r0s15__14 <= _GEN_140[14];
+      number_sroa_0_0_6_r0s15__14 <= _GEN_141[14];
+      number_sroa_0_0_7_r0s15__14 <= _GEN_142[14];
+      number_sroa_0_0_8_r0s15__14 <= _GEN_143[14];
+      number_sroa_0_0_9_r0s15__14 <= _GEN_144[14];
+      number_sroa_0_0_10_r0s15__14 <= _GEN_145[14];
+      number_sroa_0_0_11_r0s15__14 <= _GEN_146[14];
+      number_sroa_0_0_12_r0s15__14 <= _GEN_147[14];
+      number_sroa_0_0_13_r0s15__14 <= _GEN_148[14];
+      number_sroa_0_0_14_r0s15__14 <= _GEN_149[14];
+      number_sroa_0_0_15_r0s15__14 <= _GEN_150[14];
+      number_sroa_0_0_16_r0s15__14 <= _GEN_151[14];
+      number_sroa_0_0_17_r0s15__14 <= _GEN_152[14];
+      number_sroa_0_0_18_r0s15__14 <= _GEN_153[14];
+      number_sroa_0_0_19_r0s15__14 <= _GEN_154[14];
+      number_sroa_0_0_20_r0s15__14 <= _GEN_155[14];
+      number_sroa_0_0_21_r0s15__14 <= _GEN_156[14];
+      number_sroa_0_0_22_r0s15__14 <= _GEN_157[14];
+      number_sroa_0_0_23_r0s15__14 <= _GEN_158[14];
+      number_sroa_0_0_24_r0s15__14 <= _GEN_159[14];
+      number_sroa_0_0_25_r0s15__14 <= _GEN_160[14];
+      number_sroa_0_0_26_r0s15__14 <= _GEN_161[14];
+      number_sroa_0_0_27_r0s15__14 <= _GEN_162[14];
+      number_sroa_0_0_28_r0s15__14 <= _GEN_163[14];
+      number_sroa_0_0_29_r0s15__14 <= _GEN_164[14];
+      number_sroa_0_0_30_r0s15__14 <= _GEN_165[14];
+      number_sroa_0_0_31129599_r0s15__14 <= _GEN_166[14];
+      number_sroa_0_0_r0s15__15 <= _GEN_135[15];
+      number_sroa_0_0_1_r0s15__15 <= _GEN_136[15];
+      number_sroa_0_0_2_r0s15__15 <= _GEN_137[15];
+      number_sroa_0_0_3_r0s15__15 <= _GEN_138[15];
+      number_sroa_0_0_4_r0s15__15 <= _GEN_139[15];
+      number_sroa_0_0_5_r0s15__15 <= _GEN_140[15];
+      number_sroa_0_0_6_r0s15__15 <= _GEN_141[15];
+      number_sroa_0_0_7_r0s15__15 <= _GEN_142[15];
+      number_sroa_0_0_8_r0s15__15 <= _GEN_143[15];
+      number_sroa_0_0_9_r0s15__15 <= _GEN_144[15];
+      number_sroa_0_0_10_r0s15__15 <= _GEN_145[15];
+      number_sroa_0_0_11_r0s15__15 <= _GEN_146[15];
+      number_sroa_0_0_12_r0s15__15 <= _GEN_147[15];
+      number_sroa_0_0_13_r0s15__15 <= _GEN_148[15];
+      number_sroa_0_0_14_r0s15__15 <= _GEN_149[15];
+      number_sroa_0_0_15_r0s15__15 <= _GEN_150[15];
+      number_sroa_0_0_16_r0s15__15 <= _GEN_151[15];
+      number_sroa_0_0_17_r0s15__15 <= _GEN_152[15];
+      number_sroa_0_0_18_r0s15__15 <= _GEN_153[15];
+      number_sroa_0_0_19_r0s15__15 <= _GEN_154[15];
+      number_sroa_0_0_20_r0s15__15 <= _GEN_155[15];
+      number_sroa_0_0_21_r0s15__15 <= _GEN_156[15];
+      number_sroa_0_0_22_r0s15__15 <= _GEN_157[15];
+      number_sroa_0_0_23_r0s15__15 <= _GEN_158[15];
+      number_sroa_0_0_24_r0s15__15 <= _GEN_159[15];
+      number_sroa_0_0_25_r0s15__15 <= _GEN_160[15];
+      number_sroa_0_0_26_r0s15__15 <= _GEN_161[15];
+      number_sroa_0_0_27_r0s15__15 <= _GEN_162[15];
+      number_sroa_0_0_28_r0s15__15 <= _GEN_163[15];
+      number_sroa_0_0_29_r0s15__15 <= _GEN_164[15];
+      number_sroa_0_0_30_r0s15__15 <= _GEN_165[15];
+      number_sroa_0_0_31129599_r0s15__15 <= _GEN_166[15];
     end
     if (_GEN_9)
-      place_sroa_0_0_r0s3 <= place_sroa_0_0_r0s2;
+      place_sroa_0_0_r0s6 <= place_sroa_0_0_r0;
     if (_GEN_8)
-      place_sroa_0_0_r0s4 <= place_sroa_0_0_r0s3;
-    if (_GEN_7)
-      place_sroa_0_0_r0s5 <= place_sroa_0_0_r0s4;
-    if (_GEN_6)
-      place_sroa_0_0_r0s6 <= place_sroa_0_0_r0s5;
-    if (_GEN_5)
       place_sroa_0_0_r0s7 <= place_sroa_0_0_r0s6;
-    if (_GEN_4)
+    if (_GEN_7)
       place_sroa_0_0_r0s8 <= place_sroa_0_0_r0s7;
-    if (_GEN_3)
+    if (_GEN_6)
       place_sroa_0_0_r0s9 <= place_sroa_0_0_r0s8;
-    if (_GEN_2)
+    if (_GEN_5)
       place_sroa_0_0_r0s10 <= place_sroa_0_0_r0s9;
-    if (_GEN_1)
+    if (_GEN_4)
       place_sroa_0_0_r0s11 <= place_sroa_0_0_r0s10;
-    if (_GEN_0)
+    if (_GEN_3)
       place_sroa_0_0_r0s12 <= place_sroa_0_0_r0s11;
-    if (_GEN_9)
-      add_i4084129635_r0s3 <= _GEN_188;
-    if (_GEN_8)
-      add_i4084129635_r0s4 <= add_i4084129635_r0s3;
-    if (_GEN_7)
-      add_i4084129635_r0s5 <= add_i4084129635_r0s4;
-    if (_GEN_6)
-      add_i4084129635_r0s6 <= add_i4084129635_r0s5;
-    if (_GEN_5)
-      add_i4084129635_r0s7 <= add_i4084129635_r0s6;
-    if (_GEN_4)
-      add_i4084129635_r0s8 <= add_i4084129635_r0s7;
-    if (_GEN_3)
-      add_i4084129635_r0s9 <= add_i4084129635_r0s8;
     if (_GEN_2)
-      add_i4084129635_r0s10 <= add_i4084129635_r0s9;
+      place_sroa_0_0_r0s13 <= place_sroa_0_0_r0s12;
     if (_GEN_1)
-      add_i4084129635_r0s11 <= add_i4084129635_r0s10;
+      place_sroa_0_0_r0s14 <= place_sroa_0_0_r0s13;
     if (_GEN_0)
-      add_i4084129635_r0s12 <= add_i4084129635_r0s11;
-    if (_GEN_11) begin
-      or_r0s1__5 <=
-        ~(first_0_r0
-            ? plans_dout[48:45] == 4'h0
-            : ~_GEN_169 | ~_GEN_167 | _GEN_386 == 4'h0) | _GEN_387;
-      or_r0s1__6 <=
-        ~(first_0_r0
-            ? ~_GEN_31 | _GEN_388 == 4'h0
-            : ~_GEN_176 | (_GEN_175 ? _GEN_389 == 4'h0 : _GEN_13))
-        | ~(first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_173);
-    end
+      place_sroa_0_0_r0s15 <= place_sroa_0_0_r0s14;
+    if (_GEN_9)
+      add_i4050129631_r0s6 <= _GEN_190;
+    if (_GEN_8)
+      add_i4050129631_r0s7 <= add_i4050129631_r0s6;
+    if (_GEN_7)
+      add_i4050129631_r0s8 <= add_i4050129631_r0s7;
+    if (_GEN_6)
+      add_i4050129631_r0s9 <= add_i4050129631_r0s8;
+    if (_GEN_5)
+      add_i4050129631_r0s10 <= add_i4050129631_r0s9;
+    if (_GEN_4)
+      add_i4050129631_r0s11 <= add_i4050129631_r0s10;
+    if (_GEN_3)
+      add_i4050129631_r0s12 <= add_i4050129631_r0s11;
+    if (_GEN_2)
+      add_i4050129631_r0s13 <= add_i4050129631_r0s12;
+    if (_GEN_1)
+      add_i4050129631_r0s14 <= add_i4050129631_r0s13;
+    if (_GEN_0)
+      add_i4050129631_r0s15 <= add_i4050129631_r0s14;
+    if (_GEN_14)
+      loadedv203_r0s1 <= _GEN_388;
+    if (_GEN_13)
+      loadedv203_r0s2 <= loadedv203_r0s1;
+    if (_GEN_12)
+      loadedv203_r0s3 <= loadedv203_r0s2;
+    if (_GEN_11)
+      loadedv203_r0s4 <= loadedv203_r0s3;
     if (_GEN_10)
-      xor_r0s2__1 <= ~_GEN_390;
+      loadedv203_r0s5 <= loadedv203_r0s4;
     if (_GEN_9)
-      xor_r0s3__1 <= xor_r0s2__1;
+      loadedv203_r0s6 <= loadedv203_r0s5;
     if (_GEN_8)
-      xor_r0s4__1 <= xor_r0s3__1;
+      loadedv203_r0s7 <= loadedv203_r0s6;
     if (_GEN_7)
-      xor_r0s5__1 <= xor_r0s4__1;
+      loadedv203_r0s8 <= loadedv203_r0s7;
     if (_GEN_6)
-      xor_r0s6__1 <= xor_r0s5__1;
+      loadedv203_r0s9 <= loadedv203_r0s8;
     if (_GEN_5)
-      xor_r0s7__1 <= xor_r0s6__1;
+      loadedv203_r0s10 <= loadedv203_r0s9;
     if (_GEN_4)
-      xor_r0s8__1 <= xor_r0s7__1;
+      loadedv203_r0s11 <= loadedv203_r0s10;
     if (_GEN_3)
-      xor_r0s9__1 <= xor_r0s8__1;
+      loadedv203_r0s12 <= loadedv203_r0s11;
     if (_GEN_2)
-      xor_r0s10__1 <= xor_r0s9__1;
+      loadedv203_r0s13 <= loadedv203_r0s12;
     if (_GEN_1)
-      xor_r0s11__1 <= xor_r0s10__1;
+      loadedv203_r0s14 <= loadedv203_r0s13;
     if (_GEN_0)
-      xor_r0s12 <= xor_r0s11__1;
-    if (_GEN_11) begin
+      loadedv203_r0s15 <= loadedv203_r0s14;
+    if (_GEN_14) begin
       first_0_r0s1 <= first_0_r0;
-      or_r0s1__7 <= _GEN_169;
-      and_r0s1__5 <= _GEN_167;
-      raw_crc_sroa_0_0_r0s1 <= raw_crc_sroa_0_0_r0;
+      or_r0s1__5 <= _GEN_172;
+      and_r0s1__8 <= _GEN_170;
       parity_r0s1 <=
         ^{3'h0,
-          _GEN_189[508:2]
+          _GEN_191[508:2]
             & 507'h7E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
           2'h0};
       parity_r0s1__1 <=
         ^{2'h0,
-          _GEN_189[509:0]
+          _GEN_191[509:0]
             & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9};
       parity_r0s1__2 <=
         ^{1'h0,
-          _GEN_189[510:1]
+          _GEN_191[510:1]
             & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
           1'h0};
       parity_r0s1__3 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391EED2C2ED33061AE4);
       parity_r0s1__4 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hE68D6595BE9DEE783C5262998C181CF1ABFA064F76319F947FF6B4AFAA42EAE2EA2D901F96C4878C1BFF23D33D4AA3742E7CB460CCB25151E07FDD87C06CF694);
       parity_r0s1__5 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hD28B01DD4554F0D5A683962B0164F4FDA215B7478D17631216849D550BD4E8BC61A629A7530D07EF8DE054AB9791A2981A76500B3FC594D1FD25E35226B92E74);
       parity_r0s1__6 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hBA87C94CB2C6CD8E93207F4E1B9D24E5B1CAD5567B5A9A1EC460CEA048F8EC0176B15AD6D89E0728A1DEBA5AC227A140726398DCD92A1FD1C7919EF9EB129FB4);
       parity_r0s1__7 <=
         ^{1'h0,
-          _GEN_189[510:2]
+          _GEN_191[510:2]
             & 509'h1AA7961BD778ADCE3E19EB610B9BA135659D045D65F05A01D86A1A52B3A8395ED627EF0D73EE01A9BE68D9EE1A52E9BC2892025CC53D42746CBE596B9C117F0D,
           2'h0};
       parity_r0s1__8 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hD53CB0DEBBC56E71F0CF5B085CDD09AB2CE822EB2F82D00EC350D2959D41CAF6B13F786B9F700D4DF346CF70D2974DE1449012E629EA13A365F2CB5CE08BF869);
       parity_r0s1__9 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hB5E8AB4B4FE5F0C63FB9E508A0EEDE48AC31FE0F3E71FC276FC8512165D2A894D783F94F4064126C5C938DEC482A7FB2CFAF1D06F5751134F63FCEE46777338F);
       parity_r0s1__10 <=
         ^{1'h0,
-          _GEN_189[510:0]
+          _GEN_191[510:0]
             & 511'h74409C60A7A4CDA9A15499095889718FAD8247C71D97A47436F9564894F46C501AFAFB06FE4C2C2F033908D57D501B15D9D102C74C4B141BD1A5C595688EA443};
       parity_r0s1__11 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hE88138C14F499B5342A93212B112E31F5B048F8E3B2F48E86DF2AC9129E8D8A035F5F60DFC98585E067211AAFAA0362BB3A2058E98962837A34B8B2AD11D4887);
       parity_r0s1__12 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hCE93BB74A6FC1A835B75373D7B710B2043E8A4C5172ACDEA328CAD280C808C39DE16E58387B4B84BB6FA30581844882721CB33D7978D661D7B4D4E08045A5252);
       parity_r0s1__13 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'h82B6BC1F7597192368CD3D62EFB6DB5E7230F2534F21C7EE8C70AE5A4650250A09D0C29F71ED7860D7EA73BDDD8DF43E05195F6589BBFA48CB40C44DAED467F9);
       parity_r0s1__14 <=
         ^{3'h0,
-          _GEN_189[508:0]
+          _GEN_191[508:0]
             & 509'h1AFCB2C8D3411E630FBD29DDC6397BA211805F7FFF37D3E7F188A8BED3F1776DA65C8CA69D5EF83615CAF476561F0C0C4CBD8601B5D6C2E3AB5BD0C6FBC80CAF};
       parity_r0s1__15 <=
         ^{2'h0,
-          _GEN_189[509:0]
+          _GEN_191[509:0]
             & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F};
       parity_r0s1__16 <=
         ^{1'h0,
-          _GEN_189[510:1]
+          _GEN_191[510:1]
             & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F,
           1'h0};
       parity_r0s1__17 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hD7E596469A08F3187DE94EEE31CBDD108C02FBFFF9BE9F3F8C4545F69F8BBB6D32E46534EAF7C1B0AE57A3B2B0F8606265EC300DAEB6171D5ADE8637DE40657D);
       parity_r0s1__18 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hB05AE67B0C7ECA1525F5CEC47AC3773FEDE44C2692096245F1E37FE760464BA3D035C3F1AB6B8B96E6B154688CF424B48D5758D1FBCD1848886754321AE009A7);
       parity_r0s1__19 <=
         ^{1'h0,
-          _GEN_189[510:0]
+          _GEN_191[510:0]
             & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013};
       parity_r0s1__20 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hFE480C004125701F2B999D21D9A446C25C5247288ACD3162155E17893FBB547C2B2D1CF650A63FB4EEF977B9E9D95A32B84312D2A2760DC65A29E0732741A026);
       parity_r0s1__21 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hE301D2F6BA25CC1B8914695BAA1C409A4D45358874EE3EFEC3D5DB1820279581E3A73074DFC8779E67ECFC7E3EB6501536091D6FE24D2DFE898998BBE8E38310);
       parity_r0s1__22 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hD9926F1B4C24B412CC0F81AF4D6C4C2A6F6BD0C988A821C76EC2423A1F1E167A72B36971C114E7CB75C7EBF19068445A2A9D0215623B6D8F2EC9692A77A7C57C);
       parity_r0s1__23 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'hACB514C0A026440046385046838C554A2B361A4A70241FB434ED707E616D118D509BDB7BFCADC7615191C4EECDD46CC413B53CE062D7ED6C60488A09492F49A4);
       parity_r0s1__24 <=
         ^{1'h0,
-          _GEN_189[510:2]
+          _GEN_191[510:2]
             & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
           2'h0};
       parity_r0s1__25 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'h8DF7C6EEF047484AA4AFE72A3C98CF15471B1E9B0278C6A5016629ED3B163CC629957EDF0FBF0C6A327B35A0ED587BF0C3CA8214C61DD955FA96989E687CA028);
       parity_r0s1__26 <=
         ^{5'h0,
-          _GEN_189[506:0]
+          _GEN_191[506:0]
             & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D};
       parity_r0s1__27 <=
         ^{4'h0,
-          _GEN_189[507:1]
+          _GEN_191[507:1]
             & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D,
           1'h0};
       parity_r0s1__28 <=
         ^{3'h0,
-          _GEN_189[508:0]
+          _GEN_191[508:0]
             & 509'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A136723DDA585DA660C35};
       parity_r0s1__29 <=
         ^{2'h0,
-          _GEN_189[509:0]
+          _GEN_191[509:0]
             & 510'h23F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B};
       parity_r0s1__30 <=
         ^{1'h0,
-          _GEN_189[510:0]
+          _GEN_191[510:0]
             & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7};
       parity_r0s1__31 <=
-        ^(_GEN_189
+        ^(_GEN_191
           & 512'h8FC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391EED2C2ED33061AE);
-      parity_r0s1__32 <=
-        ^{raw_crc_sroa_0_0_r0[31],
-          1'h0,
-          raw_crc_sroa_0_0_r0[29],
-          2'h0,
-          raw_crc_sroa_0_0_r0[26:25],
-          2'h0,
-          raw_crc_sroa_0_0_r0[22:21],
-          5'h0,
-          raw_crc_sroa_0_0_r0[15:14],
-          4'h0,
-          raw_crc_sroa_0_0_r0[9:8],
-          1'h0,
-          raw_crc_sroa_0_0_r0[6],
-          1'h0,
-          raw_crc_sroa_0_0_r0[4:2],
-          2'h0};
-      parity_r0s1__33 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30],
-          2'h0,
-          raw_crc_sroa_0_0_r0[27:26],
-          2'h0,
-          raw_crc_sroa_0_0_r0[23:22],
-          5'h0,
-          raw_crc_sroa_0_0_r0[16:15],
-          4'h0,
-          raw_crc_sroa_0_0_r0[10:9],
-          1'h0,
-          raw_crc_sroa_0_0_r0[7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5:3],
-          2'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__34 <=
-        ^{raw_crc_sroa_0_0_r0[31],
-          2'h0,
-          raw_crc_sroa_0_0_r0[28:27],
-          2'h0,
-          raw_crc_sroa_0_0_r0[24:23],
-          5'h0,
-          raw_crc_sroa_0_0_r0[17:16],
-          4'h0,
-          raw_crc_sroa_0_0_r0[11:10],
-          1'h0,
-          raw_crc_sroa_0_0_r0[8],
-          1'h0,
-          raw_crc_sroa_0_0_r0[6:4],
-          2'h0,
-          raw_crc_sroa_0_0_r0[1],
-          1'h0};
-      parity_r0s1__35 <=
-        ^{2'h0,
-          raw_crc_sroa_0_0_r0[29:28],
-          2'h0,
-          raw_crc_sroa_0_0_r0[25:24],
-          5'h0,
-          raw_crc_sroa_0_0_r0[18:17],
-          4'h0,
-          raw_crc_sroa_0_0_r0[12:11],
-          1'h0,
-          raw_crc_sroa_0_0_r0[9],
-          1'h0,
-          raw_crc_sroa_0_0_r0[7:5],
-          2'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__36 <=
-        ^{raw_crc_sroa_0_0_r0[31:30],
-          7'h0,
-          raw_crc_sroa_0_0_r0[22:21],
-          1'h0,
-          raw_crc_sroa_0_0_r0[19:18],
-          2'h0,
-          raw_crc_sroa_0_0_r0[15:12],
-          1'h0,
-          raw_crc_sroa_0_0_r0[10:9],
-          1'h0,
-          raw_crc_sroa_0_0_r0[7],
-          2'h0,
-          raw_crc_sroa_0_0_r0[4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__37 <=
-        ^{2'h0,
-          raw_crc_sroa_0_0_r0[29],
-          2'h0,
-          raw_crc_sroa_0_0_r0[26:25],
-          1'h0,
-          raw_crc_sroa_0_0_r0[23],
-          1'h0,
-          raw_crc_sroa_0_0_r0[21:19],
-          2'h0,
-          raw_crc_sroa_0_0_r0[16],
-          2'h0,
-          raw_crc_sroa_0_0_r0[13],
-          1'h0,
-          raw_crc_sroa_0_0_r0[11:9],
-          2'h0,
-          raw_crc_sroa_0_0_r0[6:4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__38 <=
-        ^{raw_crc_sroa_0_0_r0[31:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27],
-          1'h0,
-          raw_crc_sroa_0_0_r0[25:24],
-          3'h0,
-          raw_crc_sroa_0_0_r0[20],
-          2'h0,
-          raw_crc_sroa_0_0_r0[17],
-          1'h0,
-          raw_crc_sroa_0_0_r0[15],
-          2'h0,
-          raw_crc_sroa_0_0_r0[12:7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5:4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__39 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:28],
-          5'h0,
-          raw_crc_sroa_0_0_r0[22],
-          3'h0,
-          raw_crc_sroa_0_0_r0[18],
-          1'h0,
-          raw_crc_sroa_0_0_r0[16:10],
-          4'h0,
-          raw_crc_sroa_0_0_r0[5:4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__40 <=
-        ^{raw_crc_sroa_0_0_r0[31:29],
-          5'h0,
-          raw_crc_sroa_0_0_r0[23],
-          3'h0,
-          raw_crc_sroa_0_0_r0[19],
-          1'h0,
-          raw_crc_sroa_0_0_r0[17:11],
-          4'h0,
-          raw_crc_sroa_0_0_r0[6:5],
-          1'h0,
-          raw_crc_sroa_0_0_r0[3],
-          2'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__41 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:29],
-          2'h0,
-          raw_crc_sroa_0_0_r0[26:24],
-          1'h0,
-          raw_crc_sroa_0_0_r0[22:20],
-          1'h0,
-          raw_crc_sroa_0_0_r0[18:16],
-          2'h0,
-          raw_crc_sroa_0_0_r0[13:12],
-          2'h0,
-          raw_crc_sroa_0_0_r0[9:7],
-          3'h0,
-          raw_crc_sroa_0_0_r0[3:0]};
-      parity_r0s1__42 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27],
-          3'h0,
-          raw_crc_sroa_0_0_r0[23],
-          3'h0,
-          raw_crc_sroa_0_0_r0[19:17],
-          1'h0,
-          raw_crc_sroa_0_0_r0[15],
-          1'h0,
-          raw_crc_sroa_0_0_r0[13],
-          2'h0,
-          raw_crc_sroa_0_0_r0[10],
-          3'h0,
-          raw_crc_sroa_0_0_r0[6],
-          4'h0,
-          raw_crc_sroa_0_0_r0[1:0]};
-      parity_r0s1__43 <=
-        ^{raw_crc_sroa_0_0_r0[31:30],
-          1'h0,
-          raw_crc_sroa_0_0_r0[28],
-          3'h0,
-          raw_crc_sroa_0_0_r0[24],
-          3'h0,
-          raw_crc_sroa_0_0_r0[20:18],
-          1'h0,
-          raw_crc_sroa_0_0_r0[16],
-          1'h0,
-          raw_crc_sroa_0_0_r0[14],
-          2'h0,
-          raw_crc_sroa_0_0_r0[11],
-          3'h0,
-          raw_crc_sroa_0_0_r0[7],
-          4'h0,
-          raw_crc_sroa_0_0_r0[2:0]};
-      parity_r0s1__44 <=
-        ^{5'h0,
-          raw_crc_sroa_0_0_r0[26],
-          3'h0,
-          raw_crc_sroa_0_0_r0[22],
-          1'h0,
-          raw_crc_sroa_0_0_r0[20:19],
-          1'h0,
-          raw_crc_sroa_0_0_r0[17],
-          2'h0,
-          raw_crc_sroa_0_0_r0[14],
-          1'h0,
-          raw_crc_sroa_0_0_r0[12],
-          2'h0,
-          raw_crc_sroa_0_0_r0[9],
-          2'h0,
-          raw_crc_sroa_0_0_r0[6],
-          1'h0,
-          raw_crc_sroa_0_0_r0[4],
-          2'h0,
-          raw_crc_sroa_0_0_r0[1],
-          1'h0};
-      parity_r0s1__45 <=
-        ^{raw_crc_sroa_0_0_r0[31],
-          1'h0,
-          raw_crc_sroa_0_0_r0[29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27:25],
-          1'h0,
-          raw_crc_sroa_0_0_r0[23:22],
-          1'h0,
-          raw_crc_sroa_0_0_r0[20],
-          1'h0,
-          raw_crc_sroa_0_0_r0[18],
-          3'h0,
-          raw_crc_sroa_0_0_r0[14:13],
-          2'h0,
-          raw_crc_sroa_0_0_r0[10:3],
-          2'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__46 <=
-        ^{raw_crc_sroa_0_0_r0[31:27],
-          1'h0,
-          raw_crc_sroa_0_0_r0[25:22],
-          2'h0,
-          raw_crc_sroa_0_0_r0[19],
-          7'h0,
-          raw_crc_sroa_0_0_r0[11:10],
-          2'h0,
-          raw_crc_sroa_0_0_r0[7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5],
-          1'h0,
-          raw_crc_sroa_0_0_r0[3:0]};
-      parity_r0s1__47 <=
-        ^{raw_crc_sroa_0_0_r0[31:28],
-          1'h0,
-          raw_crc_sroa_0_0_r0[26:23],
-          2'h0,
-          raw_crc_sroa_0_0_r0[20],
-          7'h0,
-          raw_crc_sroa_0_0_r0[12:11],
-          2'h0,
-          raw_crc_sroa_0_0_r0[8],
-          1'h0,
-          raw_crc_sroa_0_0_r0[6],
-          1'h0,
-          raw_crc_sroa_0_0_r0[4:0]};
-      parity_r0s1__48 <=
-        ^{raw_crc_sroa_0_0_r0[31:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27:24],
-          2'h0,
-          raw_crc_sroa_0_0_r0[21],
-          7'h0,
-          raw_crc_sroa_0_0_r0[13:12],
-          2'h0,
-          raw_crc_sroa_0_0_r0[9],
-          1'h0,
-          raw_crc_sroa_0_0_r0[7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5:1],
-          1'h0};
-      parity_r0s1__49 <=
-        ^{raw_crc_sroa_0_0_r0[31:30],
-          1'h0,
-          raw_crc_sroa_0_0_r0[28:25],
-          2'h0,
-          raw_crc_sroa_0_0_r0[22],
-          7'h0,
-          raw_crc_sroa_0_0_r0[14:13],
-          2'h0,
-          raw_crc_sroa_0_0_r0[10],
-          1'h0,
-          raw_crc_sroa_0_0_r0[8],
-          1'h0,
-          raw_crc_sroa_0_0_r0[6:2],
-          1'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__50 <=
-        ^{3'h0,
-          raw_crc_sroa_0_0_r0[28:27],
-          1'h0,
-          raw_crc_sroa_0_0_r0[25],
-          1'h0,
-          raw_crc_sroa_0_0_r0[23:21],
-          9'h0,
-          raw_crc_sroa_0_0_r0[11],
-          2'h0,
-          raw_crc_sroa_0_0_r0[8:7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5],
-          2'h0,
-          raw_crc_sroa_0_0_r0[2:0]};
-      parity_r0s1__51 <=
-        ^{raw_crc_sroa_0_0_r0[31],
-          2'h0,
-          raw_crc_sroa_0_0_r0[28],
-          2'h0,
-          raw_crc_sroa_0_0_r0[25:23],
-          1'h0,
-          raw_crc_sroa_0_0_r0[21],
-          5'h0,
-          raw_crc_sroa_0_0_r0[15:14],
-          1'h0,
-          raw_crc_sroa_0_0_r0[12],
-          7'h0,
-          raw_crc_sroa_0_0_r0[4],
-          2'h0,
-          raw_crc_sroa_0_0_r0[1:0]};
-      parity_r0s1__52 <=
-        ^{2'h0,
-          raw_crc_sroa_0_0_r0[29],
-          2'h0,
-          raw_crc_sroa_0_0_r0[26:24],
-          1'h0,
-          raw_crc_sroa_0_0_r0[22],
-          5'h0,
-          raw_crc_sroa_0_0_r0[16:15],
-          1'h0,
-          raw_crc_sroa_0_0_r0[13],
-          7'h0,
-          raw_crc_sroa_0_0_r0[5],
-          2'h0,
-          raw_crc_sroa_0_0_r0[2:1],
-          1'h0};
-      parity_r0s1__53 <=
-        ^{raw_crc_sroa_0_0_r0[31:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27],
-          3'h0,
-          raw_crc_sroa_0_0_r0[23:21],
-          3'h0,
-          raw_crc_sroa_0_0_r0[17:15],
-          5'h0,
-          raw_crc_sroa_0_0_r0[9:8],
-          3'h0,
-          raw_crc_sroa_0_0_r0[4],
-          4'h0};
-      parity_r0s1__54 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:28],
-          1'h0,
-          raw_crc_sroa_0_0_r0[26:23],
-          1'h0,
-          raw_crc_sroa_0_0_r0[21],
-          2'h0,
-          raw_crc_sroa_0_0_r0[18:14],
-          3'h0,
-          raw_crc_sroa_0_0_r0[10],
-          1'h0,
-          raw_crc_sroa_0_0_r0[8],
-          1'h0,
-          raw_crc_sroa_0_0_r0[6:2],
-          2'h0};
-      parity_r0s1__55 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30],
-          2'h0,
-          raw_crc_sroa_0_0_r0[27],
-          2'h0,
-          raw_crc_sroa_0_0_r0[24],
-          2'h0,
-          raw_crc_sroa_0_0_r0[21],
-          1'h0,
-          raw_crc_sroa_0_0_r0[19:16],
-          1'h0,
-          raw_crc_sroa_0_0_r0[14],
-          2'h0,
-          raw_crc_sroa_0_0_r0[11],
-          2'h0,
-          raw_crc_sroa_0_0_r0[8:7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5],
-          2'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__56 <=
-        ^{2'h0,
-          raw_crc_sroa_0_0_r0[29:28],
-          1'h0,
-          raw_crc_sroa_0_0_r0[26],
-          4'h0,
-          raw_crc_sroa_0_0_r0[21:17],
-          2'h0,
-          raw_crc_sroa_0_0_r0[14],
-          1'h0,
-          raw_crc_sroa_0_0_r0[12],
-          7'h0,
-          raw_crc_sroa_0_0_r0[4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          2'h0};
-      parity_r0s1__57 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27],
-          4'h0,
-          raw_crc_sroa_0_0_r0[22:18],
-          2'h0,
-          raw_crc_sroa_0_0_r0[15],
-          1'h0,
-          raw_crc_sroa_0_0_r0[13],
-          7'h0,
-          raw_crc_sroa_0_0_r0[5],
-          1'h0,
-          raw_crc_sroa_0_0_r0[3],
-          3'h0};
-      parity_r0s1__58 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:28],
-          1'h0,
-          raw_crc_sroa_0_0_r0[26:25],
-          1'h0,
-          raw_crc_sroa_0_0_r0[23],
-          2'h0,
-          raw_crc_sroa_0_0_r0[20:19],
-          2'h0,
-          raw_crc_sroa_0_0_r0[16:15],
-          5'h0,
-          raw_crc_sroa_0_0_r0[9:8],
-          4'h0,
-          raw_crc_sroa_0_0_r0[3:2],
-          1'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__59 <=
-        ^{raw_crc_sroa_0_0_r0[31:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27:26],
-          1'h0,
-          raw_crc_sroa_0_0_r0[24],
-          2'h0,
-          raw_crc_sroa_0_0_r0[21:20],
-          2'h0,
-          raw_crc_sroa_0_0_r0[17:16],
-          5'h0,
-          raw_crc_sroa_0_0_r0[10:9],
-          4'h0,
-          raw_crc_sroa_0_0_r0[4:3],
-          1'h0,
-          raw_crc_sroa_0_0_r0[1],
-          1'h0};
-      parity_r0s1__60 <=
-        ^{raw_crc_sroa_0_0_r0[31:30],
-          1'h0,
-          raw_crc_sroa_0_0_r0[28:27],
-          1'h0,
-          raw_crc_sroa_0_0_r0[25],
-          2'h0,
-          raw_crc_sroa_0_0_r0[22:21],
-          2'h0,
-          raw_crc_sroa_0_0_r0[18:17],
-          5'h0,
-          raw_crc_sroa_0_0_r0[11:10],
-          4'h0,
-          raw_crc_sroa_0_0_r0[5:4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2],
-          1'h0,
-          raw_crc_sroa_0_0_r0[0]};
-      parity_r0s1__61 <=
-        ^{raw_crc_sroa_0_0_r0[31],
-          1'h0,
-          raw_crc_sroa_0_0_r0[29:28],
-          1'h0,
-          raw_crc_sroa_0_0_r0[26],
-          2'h0,
-          raw_crc_sroa_0_0_r0[23:22],
-          2'h0,
-          raw_crc_sroa_0_0_r0[19:18],
-          5'h0,
-          raw_crc_sroa_0_0_r0[12:11],
-          4'h0,
-          raw_crc_sroa_0_0_r0[6:5],
-          1'h0,
-          raw_crc_sroa_0_0_r0[3],
-          1'h0,
-          raw_crc_sroa_0_0_r0[1:0]};
-      parity_r0s1__62 <=
-        ^{1'h0,
-          raw_crc_sroa_0_0_r0[30:29],
-          1'h0,
-          raw_crc_sroa_0_0_r0[27],
-          2'h0,
-          raw_crc_sroa_0_0_r0[24:23],
-          2'h0,
-          raw_crc_sroa_0_0_r0[20:19],
-          5'h0,
-          raw_crc_sroa_0_0_r0[13:12],
-          4'h0,
-          raw_crc_sroa_0_0_r0[7:6],
-          1'h0,
-          raw_crc_sroa_0_0_r0[4],
-          1'h0,
-          raw_crc_sroa_0_0_r0[2:0]};
-      parity_r0s1__63 <=
-        ^{raw_crc_sroa_0_0_r0[31:30],
-          1'h0,
-          raw_crc_sroa_0_0_r0[28],
-          2'h0,
-          raw_crc_sroa_0_0_r0[25:24],
-          2'h0,
-          raw_crc_sroa_0_0_r0[21:20],
-          5'h0,
-          raw_crc_sroa_0_0_r0[14:13],
-          4'h0,
-          raw_crc_sroa_0_0_r0[8:7],
-          1'h0,
-          raw_crc_sroa_0_0_r0[5],
-          1'h0,
-          raw_crc_sroa_0_0_r0[3:1],
-          1'h0};
     end
-    if (_GEN_10)
-      raw_crc_sroa_0_1_r0s2 <= _GEN_391;
-    if (_GEN_9)
+    if (_GEN_13)
+      raw_crc_sroa_0_1_r0s2 <= _GEN_390;
+    if (_GEN_12)
       raw_crc_sroa_0_1_r0s3 <= raw_crc_sroa_0_1_r0s2;
-    if (_GEN_8)
+    if (_GEN_11)
       raw_crc_sroa_0_1_r0s4 <= raw_crc_sroa_0_1_r0s3;
-    if (_GEN_7)
-      raw_crc_sroa_0_1_r0s5 <= raw_crc_sroa_0_1_r0s4;
-    if (_GEN_6)
-      raw_crc_sroa_0_1_r0s6 <= raw_crc_sroa_0_1_r0s5;
-    if (_GEN_5)
-      raw_crc_sroa_0_1_r0s7 <= raw_crc_sroa_0_1_r0s6;
-    if (_GEN_4)
-      raw_crc_sroa_0_1_r0s8 <= raw_crc_sroa_0_1_r0s7;
-    if (_GEN_3)
-      raw_crc_sroa_0_1_r0s9 <= raw_crc_sroa_0_1_r0s8;
-    if (_GEN_2)
-      raw_crc_sroa_0_1_r0s10 <= raw_crc_sroa_0_1_r0s9;
-    if (_GEN_1)
-      raw_crc_sroa_0_1_r0s11 <= raw_crc_sroa_0_1_r0s10;
-    if (_GEN_0)
-      raw_crc_sroa_0_1_r0s12 <= raw_crc_sroa_0_1_r0s11;
-    if (_GEN_393)
-      raw_crc_sroa_0_0_r0 <= _GEN_392 ? _GEN_391 : 32'h0;
-    if (_GEN_11)
-      at_sroa_0_1_r0s1 <=
-        first_0_r0
-          ? 8'h0
-          : _GEN_397 ? (_GEN_395 ? at_sroa_0_0_r0 + 8'h1 : 8'h0) : at_sroa_0_0_r0;
-    if (_GEN_393)
-      at_sroa_0_0_r0 <= _GEN_392 ? at_sroa_0_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      at_sroa_11_1_r0s1 <=
-        first_0_r0
-          ? 8'h0
-          : _GEN_397
-              ? (~_GEN_395 | _GEN_398 ? 8'h0 : at_sroa_11_0_r0 + 8'h1)
-              : at_sroa_11_0_r0;
-    if (_GEN_393)
-      at_sroa_11_0_r0 <= _GEN_392 ? at_sroa_11_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      at_sroa_17_1_r0s1 <=
-        first_0_r0 ? 8'h0 : _GEN_399 ? at_sroa_17_0_r0 + 8'h1 : at_sroa_17_0_r0;
-    if (_GEN_393)
-      at_sroa_17_0_r0 <= _GEN_392 ? at_sroa_17_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      at_sroa_22_1_r0s1 <=
-        first_0_r0
-          ? 8'h0
-          : _GEN_399 ? (_GEN_400 ? 8'h0 : at_sroa_22_0_r0 + 8'h1) : at_sroa_22_0_r0;
-    if (_GEN_393)
-      at_sroa_22_0_r0 <= _GEN_392 ? at_sroa_22_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      at_sroa_28_1_r0s1 <=
-        first_0_r0
-          ? 16'h0
-          : _GEN_172 ? at_sroa_28_0_r0 : at_sroa_28_0_r0 + {15'h0, _GEN_398};
-    if (_GEN_393)
-      at_sroa_28_0_r0 <= _GEN_392 ? at_sroa_28_1_r0s1 : 16'h0;
-    if (_GEN_11) begin
-      at_sroa_35_2_ph_r0s1 <=
-        _GEN_396
-          ? at_sroa_35_0_r0 + (_GEN_400 ? plan_sroa_51_0_r0 : 8'h0)
-          : at_sroa_35_0_r0;
-      at_sroa_35_0_r0s1 <= at_sroa_35_0_r0;
-    end
-    if (_GEN_393)
-      at_sroa_35_0_r0 <=
-        ~started | ~_GEN_390 | first_0_r0s1
-          ? 8'h0
-          : or_r0s1__7 ? at_sroa_35_2_ph_r0s1 : at_sroa_35_0_r0s1;
-    if (_GEN_11)
-      select_r0s1__2 <=
-        first_0_r0 ? plans_dout[35:26] : _GEN_172 ? left_sroa_0_0_r0 : _GEN_171;
-    if (_GEN_393)
-      left_sroa_0_0_r0 <= _GEN_392 ? select_r0s1__2 : 10'h0;
     if (_GEN_10)
+      raw_crc_sroa_0_1_r0s5 <= raw_crc_sroa_0_1_r0s4;
+    if (_GEN_9)
+      raw_crc_sroa_0_1_r0s6 <= raw_crc_sroa_0_1_r0s5;
+    if (_GEN_8)
+      raw_crc_sroa_0_1_r0s7 <= raw_crc_sroa_0_1_r0s6;
+    if (_GEN_7)
+      raw_crc_sroa_0_1_r0s8 <= raw_crc_sroa_0_1_r0s7;
+    if (_GEN_6)
+      raw_crc_sroa_0_1_r0s9 <= raw_crc_sroa_0_1_r0s8;
+    if (_GEN_5)
+      raw_crc_sroa_0_1_r0s10 <= raw_crc_sroa_0_1_r0s9;
+    if (_GEN_4)
+      raw_crc_sroa_0_1_r0s11 <= raw_crc_sroa_0_1_r0s10;
+    if (_GEN_3)
+      raw_crc_sroa_0_1_r0s12 <= raw_crc_sroa_0_1_r0s11;
+    if (_GEN_2)
+      raw_crc_sroa_0_1_r0s13 <= raw_crc_sroa_0_1_r0s12;
+    if (_GEN_1)
+      raw_crc_sroa_0_1_r0s14 <= raw_crc_sroa_0_1_r0s13;
+    if (_GEN_0)
+      raw_crc_sroa_0_1_r0s15 <= raw_crc_sroa_0_1_r0s14;
+    if (_GEN_391)
+      raw_crc_sroa_0_0_r0 <= ~started | loadedv203_r0s1 ? 32'h0 : _GEN_390;
+    if (_GEN_14) begin
+      and_r0s1__9 <= _GEN_171;
+      plan_sroa_54_0_r0s1 <= plan_sroa_54_0_r0;
+    end
+    if (_GEN_391)
+      at_sroa_0_0_r0 <=
+        _GEN_396
+          ? 8'h0
+          : or_r0s1__5 & _GEN_395
+              ? (_GEN_393 ? at_sroa_0_0_r0 + 8'h1 : 8'h0)
+              : at_sroa_0_0_r0;
+    if (_GEN_13) begin
       first_0_r0s2 <= first_0_r0s1;
+      or_r0s2__5 <= or_r0s1__5;
+      or_r0s2__6 <= _GEN_395;
+      and_r0s2__8 <= _GEN_393;
+      cmp_i1733_r0s2 <= _GEN_392;
+    end
+    if (_GEN_399)
+      at_sroa_11_0_r0 <=
+        _GEN_398
+          ? 8'h0
+          : or_r0s2__5 & or_r0s2__6
+              ? (~and_r0s2__8 | _GEN_397 ? 8'h0 : at_sroa_11_0_r0 + 8'h1)
+              : at_sroa_11_0_r0;
+    if (_GEN_391)
+      at_sroa_17_0_r0 <=
+        _GEN_396
+          ? 8'h0
+          : or_r0s1__5 & _GEN_394 ? at_sroa_17_0_r0 + 8'h1 : at_sroa_17_0_r0;
+    if (_GEN_13)
+      and_r0s2__9 <= _GEN_394;
+    if (_GEN_14)
+      plan_sroa_48_0_r0s1 <= plan_sroa_48_0_r0;
+    if (_GEN_13)
+      cmp_i1782_r0s2 <= (plan_sroa_48_0_r0s1[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
+    if (_GEN_399)
+      at_sroa_22_0_r0 <=
+        _GEN_398
+          ? 8'h0
+          : or_r0s2__5 & and_r0s2__9
+              ? (_GEN_400 ? 8'h0 : at_sroa_22_0_r0 + 8'h1)
+              : at_sroa_22_0_r0;
+    if (_GEN_13)
+      and_r0s2__10 <= and_r0s1__8;
+    if (_GEN_399)
+      at_sroa_28_0_r0 <=
+        _GEN_398
+          ? 16'h0
+          : ~or_r0s2__5 | and_r0s2__10
+              ? at_sroa_28_0_r0
+              : at_sroa_28_0_r0 + {15'h0, _GEN_397};
+    if (_GEN_12) begin
+      first_0_r0s3 <= first_0_r0s2;
+      or_r0s3__5 <= or_r0s2__5;
+      and_r0s3__8 <= and_r0s2__9;
+    end
+    if (_GEN_14)
+      plan_sroa_51_0_r0s1 <= plan_sroa_51_0_r0;
+    if (_GEN_13)
+      plan_sroa_51_0_r0s2 <= plan_sroa_51_0_r0s1;
+    if (_GEN_12)
+      add_i1698_r0s3 <= _GEN_400 ? plan_sroa_51_0_r0s2 : 8'h0;
+    if (~started | _GEN_11)
+      at_sroa_35_0_r0 <=
+        ~started | loadedv203_r0s3 | first_0_r0s3
+          ? 8'h0
+          : or_r0s3__5 & and_r0s3__8 ? at_sroa_35_0_r0 + add_i1698_r0s3 : at_sroa_35_0_r0;
+    if (_GEN_402)
+      left_sroa_0_0_r0 <=
+        _GEN_401
+          ? 10'h0
+          : first_0_r0
+              ? plans_dout[35:26]
+              : ~_GEN_172 | _GEN_170 ? left_sroa_0_0_r0 : left_sroa_0_0_r0 - 10'h1;
+    if (_GEN_11)
+      first_0_r0s4 <= first_0_r0s3;
+    if (_GEN_10)
+      first_0_r0s5 <= first_0_r0s4;
     if (~started | _GEN_9)
       place_sroa_0_0_r0 <=
-        ~started | xor_r0s2__1
+        ~started | loadedv203_r0s5
           ? 4'h0
-          : first_0_r0s2
-              ? place_sroa_0_0_r0s2
-              : or_r0s2 ? (and_r0s2__1 ? add_i4084_r0s2[3:0] : _GEN_187[3:0]) : 4'h0;
-    if (_GEN_11)
-      index_sroa_0_1_r0s1 <=
-        first_0_r0 ? 8'h0 : _GEN_401 ? index_sroa_0_0_r0 + 8'h1 : index_sroa_0_0_r0;
-    if (_GEN_393)
-      index_sroa_0_0_r0 <= _GEN_392 ? index_sroa_0_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      select_r0s1__3 <=
-        first_0_r0
-          ? (_GEN_31 ? _GEN_388 : 4'h0)
-          : _GEN_176 ? (_GEN_175 ? _GEN_389 : widths_left_sroa_0_0_r0) : 4'h0;
-    if (_GEN_393)
-      widths_left_sroa_0_0_r0 <= _GEN_392 ? select_r0s1__3 : 4'h0;
-    if (_GEN_11)
-      select_r0s1__4 <= first_0_r0 ? plans_dout[48:45] : _GEN_401 ? _GEN_386 : 4'h0;
-    if (_GEN_393)
-      rows_left_sroa_0_0_r0 <= _GEN_392 ? select_r0s1__4 : 4'h0;
-    if (_GEN_11)
-      greatest_exponent_sroa_0_1_r0s1 <=
-        first_0_r0 ? fitted_dout[7:0] : greatest_exponent_sroa_0_0_r0;
-    if (_GEN_393)
-      greatest_exponent_sroa_0_0_r0 <= _GEN_392 ? greatest_exponent_sroa_0_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      select_r0s1__5 <= first_0_r0 ? plans_dout[7] : rotated_sroa_0_0_r0;
-    if (_GEN_393)
-      rotated_sroa_0_0_r0 <= started & _GEN_390 & select_r0s1__5;
-    if (_GEN_11)
-      plan_sroa_54_1_r0s1 <= first_0_r0 ? plans_dout[29:22] : plan_sroa_54_0_r0;
-    if (_GEN_393)
-      plan_sroa_54_0_r0 <= _GEN_392 ? plan_sroa_54_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      plan_sroa_51_1_r0s1 <= first_0_r0 ? plans_dout[25:18] : plan_sroa_51_0_r0;
-    if (_GEN_393)
-      plan_sroa_51_0_r0 <= _GEN_392 ? plan_sroa_51_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      plan_sroa_48_1_r0s1 <= first_0_r0 ? plans_dout[18:11] : plan_sroa_48_0_r0;
-    if (_GEN_393)
-      plan_sroa_48_0_r0 <= _GEN_392 ? plan_sroa_48_1_r0s1 : 8'h0;
-    if (_GEN_11)
-      select_r0s1__6 <= first_0_r0 ? plans_dout[10] : plan_sroa_44_0_r0;
-    if (_GEN_393)
-      plan_sroa_44_0_r0 <= started & _GEN_390 & select_r0s1__6;
-    if (_GEN_11)
-      select_r0s1__7 <= first_0_r0 ? plans_dout[9] : plan_sroa_39_0_r0;
-    if (_GEN_393)
-      plan_sroa_39_0_r0 <= started & _GEN_390 & select_r0s1__7;
-    if (_GEN_11)
-      select_r0s1__8 <= first_0_r0 ? _GEN_33 : plan_sroa_5_0_r0;
-    if (_GEN_393)
-      plan_sroa_5_0_r0 <= _GEN_392 ? select_r0s1__8 : 3'h0;
-    if (_GEN_11)
-      loadedv209_r0s1 <= _GEN_387;
-    if (_GEN_393) begin
-      open_0_r0 <= started & _GEN_390 & loadedv209_r0s1;
-      first_0_r0 <= ~started | ~_GEN_390;
+          : first_0_r0s5
+              ? place_sroa_0_0_r0
+              : or_r0s5 ? (and_r0s5__1 ? _GEN_178[3:0] : _GEN_189[3:0]) : 4'h0;
+    if (_GEN_402) begin
+      index_sroa_0_0_r0 <=
+        ~started | _GEN_388 | first_0_r0
+          ? 8'h0
+          : _GEN_467 ? index_sroa_0_0_r0 + 8'h1 : index_sroa_0_0_r0;
+      widths_left_sroa_0_0_r0 <=
+        _GEN_401
+          ? 4'h0
+          : first_0_r0
+              ? (_GEN_28 ? plans_dout[48:45] + 4'h1 : 4'h0)
+              : _GEN_176
+                  ? (_GEN_175 ? widths_left_sroa_0_0_r0 - 4'h1 : widths_left_sroa_0_0_r0)
+                  : 4'h0;
+      rows_left_sroa_0_0_r0 <=
+        _GEN_401
+          ? 4'h0
+          : first_0_r0
+              ? plans_dout[48:45]
+              : _GEN_467 ? rows_left_sroa_0_0_r0 - 4'h1 : 4'h0;
+      greatest_exponent_sroa_0_0_r0 <=
+        _GEN_401 ? 8'h0 : first_0_r0 ? fitted_dout[7:0] : greatest_exponent_sroa_0_0_r0;
+      first_0_r0 <= _GEN_401;
+      rotated_sroa_0_0_r0 <=
+        started & ~_GEN_388 & (first_0_r0 ? plans_dout[7] : rotated_sroa_0_0_r0);
+      plan_sroa_54_0_r0 <=
+        _GEN_401 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_54_0_r0;
+      plan_sroa_51_0_r0 <=
+        _GEN_401 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_51_0_r0;
+      plan_sroa_48_0_r0 <=
+        _GEN_401 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_48_0_r0;
+      plan_sroa_44_0_r0 <=
+        started & ~_GEN_388 & (first_0_r0 ? plans_dout[10] : plan_sroa_44_0_r0);
+      plan_sroa_39_0_r0 <=
+        started & ~_GEN_388 & (first_0_r0 ? plans_dout[9] : plan_sroa_39_0_r0);
+      plan_sroa_5_0_r0 <= _GEN_401 ? 3'h0 : first_0_r0 ? _GEN_30 : plan_sroa_5_0_r0;
+      open_0_r0 <=
+        started & ~_GEN_388
+        & (first_0_r0 ? ~(~_GEN_29 | plans_dout[6:4] == 3'h0) : open_0_r0);
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -25214,72 +26536,29 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       valid0_10 <= 1'h0;
       valid0_11 <= 1'h0;
       valid0_12 <= 1'h0;
+      valid0_13 <= 1'h0;
+      valid0_14 <= 1'h0;
+      valid0_15 <= 1'h0;
       valid0_0 <= 1'h0;
-      raw_crc_sroa_0_0_r0_ready <= 1'h0;
-      at_sroa_0_0_r0_ready <= 1'h0;
-      at_sroa_11_0_r0_ready <= 1'h0;
-      at_sroa_17_0_r0_ready <= 1'h0;
-      at_sroa_22_0_r0_ready <= 1'h0;
-      at_sroa_28_0_r0_ready <= 1'h0;
-      at_sroa_35_0_r0_ready <= 1'h0;
-      left_sroa_0_0_r0_ready <= 1'h0;
-      place_sroa_0_0_r0_ready <= 1'h0;
-      index_sroa_0_0_r0_ready <= 1'h0;
-      widths_left_sroa_0_0_r0_ready <= 1'h0;
-      rows_left_sroa_0_0_r0_ready <= 1'h0;
-      greatest_exponent_sroa_0_0_r0_ready <= 1'h0;
-      rotated_sroa_0_0_r0_ready <= 1'h0;
-      plan_sroa_54_0_r0_ready <= 1'h0;
-      plan_sroa_51_0_r0_ready <= 1'h0;
-      plan_sroa_48_0_r0_ready <= 1'h0;
-      plan_sroa_44_0_r0_ready <= 1'h0;
-      plan_sroa_39_0_r0_ready <= 1'h0;
-      plan_sroa_5_0_r0_ready <= 1'h0;
-      open_0_r0_ready <= 1'h0;
-      first_0_r0_ready <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_11 | valid0_1 & ~_GEN_10;
-      valid0_2 <= _GEN_10 | valid0_2 & ~_GEN_9;
-      valid0_3 <= _GEN_9 | valid0_3 & ~_GEN_8;
-      valid0_4 <= _GEN_8 | valid0_4 & ~_GEN_7;
-      valid0_5 <= _GEN_7 | valid0_5 & ~_GEN_6;
-      valid0_6 <= _GEN_6 | valid0_6 & ~_GEN_5;
-      valid0_7 <= _GEN_5 | valid0_7 & ~_GEN_4;
-      valid0_8 <= _GEN_4 | valid0_8 & ~_GEN_3;
-      valid0_9 <= _GEN_3 | valid0_9 & ~_GEN_2;
-      valid0_10 <= _GEN_2 | valid0_10 & ~_GEN_1;
-      valid0_11 <= _GEN_1 | valid0_11 & ~_GEN_0;
-      valid0_12 <= _GEN_0 | valid0_12 & ~_GEN;
+      valid0_1 <= _GEN_14 | valid0_1 & ~_GEN_13;
+      valid0_2 <= _GEN_13 | valid0_2 & ~_GEN_12;
+      valid0_3 <= _GEN_12 | valid0_3 & ~_GEN_11;
+      valid0_4 <= _GEN_11 | valid0_4 & ~_GEN_10;
+      valid0_5 <= _GEN_10 | valid0_5 & ~_GEN_9;
+      valid0_6 <= _GEN_9 | valid0_6 & ~_GEN_8;
+      valid0_7 <= _GEN_8 | valid0_7 & ~_GEN_7;
+      valid0_8 <= _GEN_7 | valid0_8 & ~_GEN_6;
+      valid0_9 <= _GEN_6 | valid0_9 & ~_GEN_5;
+      valid0_10 <= _GEN_5 | valid0_10 & ~_GEN_4;
+      valid0_11 <= _GEN_4 | valid0_11 & ~_GEN_3;
+      valid0_12 <= _GEN_3 | valid0_12 & ~_GEN_2;
+      valid0_13 <= _GEN_2 | valid0_13 & ~_GEN_1;
+      valid0_14 <= _GEN_1 | valid0_14 & ~_GEN_0;
+      valid0_15 <= _GEN_0 | valid0_15 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
-      raw_crc_sroa_0_0_r0_ready <=
-        ~started | _GEN_10 | raw_crc_sroa_0_0_r0_ready & ~_GEN_11;
-      at_sroa_0_0_r0_ready <= ~started | _GEN_10 | at_sroa_0_0_r0_ready & ~_GEN_11;
-      at_sroa_11_0_r0_ready <= ~started | _GEN_10 | at_sroa_11_0_r0_ready & ~_GEN_11;
-      at_sroa_17_0_r0_ready <= ~started | _GEN_10 | at_sroa_17_0_r0_ready & ~_GEN_11;
-      at_sroa_22_0_r0_ready <= ~started | _GEN_10 | at_sroa_22_0_r0_ready & ~_GEN_11;
-      at_sroa_28_0_r0_ready <= ~started | _GEN_10 | at_sroa_28_0_r0_ready & ~_GEN_11;
-      at_sroa_35_0_r0_ready <= ~started | _GEN_10 | at_sroa_35_0_r0_ready & ~_GEN_11;
-      left_sroa_0_0_r0_ready <= ~started | _GEN_10 | left_sroa_0_0_r0_ready & ~_GEN_11;
-      place_sroa_0_0_r0_ready <= ~started | _GEN_9 | place_sroa_0_0_r0_ready & ~_GEN_10;
-      index_sroa_0_0_r0_ready <= ~started | _GEN_10 | index_sroa_0_0_r0_ready & ~_GEN_11;
-      widths_left_sroa_0_0_r0_ready <=
-        ~started | _GEN_10 | widths_left_sroa_0_0_r0_ready & ~_GEN_11;
-      rows_left_sroa_0_0_r0_ready <=
-        ~started | _GEN_10 | rows_left_sroa_0_0_r0_ready & ~_GEN_11;
-      greatest_exponent_sroa_0_0_r0_ready <=
-        ~started | _GEN_10 | greatest_exponent_sroa_0_0_r0_ready & ~_GEN_11;
-      rotated_sroa_0_0_r0_ready <=
-        ~started | _GEN_10 | rotated_sroa_0_0_r0_ready & ~_GEN_11;
-      plan_sroa_54_0_r0_ready <= ~started | _GEN_10 | plan_sroa_54_0_r0_ready & ~_GEN_11;
-      plan_sroa_51_0_r0_ready <= ~started | _GEN_10 | plan_sroa_51_0_r0_ready & ~_GEN_11;
-      plan_sroa_48_0_r0_ready <= ~started | _GEN_10 | plan_sroa_48_0_r0_ready & ~_GEN_11;
-      plan_sroa_44_0_r0_ready <= ~started | _GEN_10 | plan_sroa_44_0_r0_ready & ~_GEN_11;
-      plan_sroa_39_0_r0_ready <= ~started | _GEN_10 | plan_sroa_39_0_r0_ready & ~_GEN_11;
-      plan_sroa_5_0_r0_ready <= ~started | _GEN_10 | plan_sroa_5_0_r0_ready & ~_GEN_11;
-      open_0_r0_ready <= ~started | _GEN_10 | open_0_r0_ready & ~_GEN_11;
-      first_0_r0_ready <= ~started | _GEN_10 | first_0_r0_ready & ~_GEN_11;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
@@ -25291,12 +26570,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_17),
-    .wa      (index_sroa_0_0_r0[2:0]),
-    .wd      (rows_dout[511:0]),
-    .re      (_GEN_22),
-    .ra      (~plan_sroa_39_0_r0 | _GEN_24 ? _GEN_25 : at_sroa_28_0_r0[7:5]),
-    .forward (_GEN_22 & _GEN_17),
+    .we      (_GEN_32),
+    .wa      (index_sroa_0_0_r0s3[2:0]),
+    .wd      (rows_r0s3[511:0]),
+    .re      (_GEN_33),
+    .ra      (or_cond89_r0s3 ? _GEN_34 : at_sroa_28_0_r0s3[7:5]),
+    .forward (_GEN_33 & _GEN_32),
     .rd      (_table_0_rd)
   );
   hlsc_ram #(
@@ -25307,54 +26586,54 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
-    .we      (_GEN_17),
-    .wa      (index_sroa_0_0_r0[2:0]),
-    .wd      (rows_dout[515:512]),
-    .re      (_GEN_27),
-    .ra      (_GEN_25),
-    .forward (_GEN_27 & _GEN_17),
+    .we      (_GEN_32),
+    .wa      (index_sroa_0_0_r0s3[2:0]),
+    .wd      (rows_r0s3[515:512]),
+    .re      (_GEN_35),
+    .ra      (_GEN_34),
+    .forward (_GEN_35 & _GEN_32),
     .rd      (_widths_0_rd)
   );
-  assign plans_read = _GEN_28;
-  assign fitted_read = _GEN_28;
-  assign rows_read = _GEN_17;
-  assign widths_in_read = _GEN_11 & _GEN_19;
-  assign page_read = _GEN_22;
-  assign coded_write = _GEN_28;
+  assign plans_read = _GEN_25;
+  assign fitted_read = _GEN_25;
+  assign rows_read = _GEN_14 & _GEN_19;
+  assign widths_in_read = _GEN_14 & _GEN_21;
+  assign page_read = _GEN_14 & _GEN_23;
+  assign coded_write = _GEN_25;
   assign coded_din =
-    {_GEN_32 & (|(plans_dout[6:5])) ? fitted_dout[7:0] : 8'h0,
-     _GEN_29 & _GEN_30 | _GEN_30 & ~_GEN_31 | _GEN_34
-       ? (_GEN_34 ? 8'h2 : 8'h1)
+    {_GEN_29 & (|(plans_dout[6:5])) ? fitted_dout[7:0] : 8'h0,
+     _GEN_26 & _GEN_27 | _GEN_27 & ~_GEN_28 | _GEN_31
+       ? (_GEN_31 ? 8'h2 : 8'h1)
        : {6'h0, plans_dout[8], 1'h0},
      plans_dout[76:69],
-     _GEN_32 ? plans_dout[68:59] : plans_dout[35:26],
-     _GEN_32 ? fitted_dout[18:9] : plans_dout[35:26],
-     _GEN_32 ? plans_dout[48:45] : 4'h0,
-     _GEN_32 ? plans_dout[44:36] : 9'h0,
+     _GEN_29 ? plans_dout[68:59] : plans_dout[35:26],
+     _GEN_29 ? fitted_dout[18:9] : plans_dout[35:26],
+     _GEN_29 ? plans_dout[48:45] : 4'h0,
+     _GEN_29 ? plans_dout[44:36] : 9'h0,
      plans_dout[35:8],
-     _GEN_32 & plans_dout[7],
-     _GEN_33,
+     _GEN_29 & plans_dout[7],
+     _GEN_30,
      plans_dout[3:0]};
-  assign pieces_write = _GEN & and_r0s12;
+  assign pieces_write = _GEN & and_r0s15;
   assign pieces_din =
-    or_r0s12
+    or_r0s15
     | {2'h0,
-       add_i4084129635_r0s12,
-       place_sroa_0_0_r0s12,
-       or_r0s12__1
-         ? (and_r0s12__1
-              ? {508'h0, widths_in_r0s12}
-              : or_r0s12__2
-                  ? {select_r0s12, rows_r0s12[7:0]}
-                  : or_r0s12__3
-                      ? (and_r0s12__2
-                           ? raw_sroa_0_0_r0s12
-                           : ref_tmp165_sroa_0_0118122125_r0s12)
-                      : _GEN_35)
+       add_i4050129631_r0s15,
+       place_sroa_0_0_r0s15,
+       or_r0s15__1
+         ? (and_r0s15__1
+              ? {508'h0, widths_in_r0s15}
+              : or_r0s15__2
+                  ? {select_r0s15, rows_r0s15[7:0]}
+                  : or_r0s15__3
+                      ? (and_r0s15__2
+                           ? raw_sroa_0_0_r0s15
+                           : ref_tmp169_sroa_0_0116120123_r0s15)
+                      : _GEN_36)
          : 512'h0};
-  assign raw_crcs_write = _GEN & xor_r0s12;
-  assign raw_crcs_din = raw_crc_sroa_0_1_r0s12;
-  assign originals_read = _GEN_11 & _GEN_23;
+  assign raw_crcs_write = _GEN & loadedv203_r0s15;
+  assign raw_crcs_din = raw_crc_sroa_0_1_r0s15;
+  assign originals_read = _GEN_14 & _GEN_24;
 endmodule
 
 module kv_compress_seal_speckv_Design(
