@@ -9,7 +9,7 @@ from testbench.lib import cases, pauses
 from testbench.lib.common_tests import *  # noqa: F403 - the tests that every kernel has to pass
 from testbench.lib.common_tests import STREAM_STATUSES
 from testbench.lib.kernel_bench import KernelBench, bench_of
-from testbench.lib.packets import KINDS, any_bits_page
+from testbench.lib.packets import BF16, FP16, KINDS, any_bits_page, smooth_page
 
 
 class LoopbackBench(KernelBench):
@@ -57,13 +57,15 @@ async def link_stalls(dut, link: str, back_pressure: str) -> None:
 
 @cocotb.test()
 @cocotb.parametrize(kind=list(KINDS))
-async def raw_comes_back(dut, kind: str) -> None:
+async def lossless_pages_come_back(dut, kind: str) -> None:
     """What went in comes out, bit for bit, whatever the bits: said without the golden model."""
     bench = bench_of(dut)
     await bench.start("quarter", "quarter")
-    for _ in range(12):
-        shape = bench.random_geometry(200)
-        packet = bench.packet(any_bits_page(bench.rng, *shape), "raw", kind)
-        answer = bench.send(packet)
-        assert np.array_equal(answer[:-1], packet[1:]), "the model is wrong, whatever the kernels do"
+    for codec in ("raw", "planes"):
+        for dtype in (BF16, FP16):
+            for maker in (any_bits_page, smooth_page):
+                for _ in range(4):
+                    packet = bench.packet(maker(bench.rng, *bench.random_geometry(200)), codec, kind, dtype)
+                    answer = bench.send(packet)
+                    assert np.array_equal(answer[:-1], packet[1:]), "the model is wrong, whatever the kernels do"
     await bench.finish()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import cocotb
 import numpy as np
 
 from testbench.lib import cases, packets
 from testbench.lib.common_tests import *  # noqa: F403 - the tests that every kernel has to pass
 from testbench.lib.kernel_bench import KernelBench, bench_of
-from testbench.lib.packets import CODECS, KINDS, header_of, smooth_page, with_fields, with_payload
+from testbench.lib.packets import SORTS, header_of, smooth_page, with_fields, with_payload
 
-FRAME_STATUSES = ("BAD_HEADER_CRC", "BAD_PAYLOAD_BYTES", "BAD_PAYLOAD_CRC", "BAD_PARAMETER")
+FRAME_STATUSES = ("BAD_HEADER_CRC", "BAD_PAYLOAD_BYTES", "BAD_PAYLOAD_CRC", "BAD_PARAMETER", "BAD_LAYOUT")
+GROUPS_PER_BEAT = 32
+QUANTISED = [(codec, kind) for codec, kind in SORTS if codec.startswith("quant")]
 
 
 class DecompressBench(KernelBench):
@@ -30,99 +34,93 @@ class DecompressBench(KernelBench):
 
 
 def parameters(frame: np.ndarray) -> tuple[np.ndarray, int]:
-    """A copy of the payload as (lo, scale) pairs, uint16 (pairs, 2), and how many of them are parameters."""
+    """A copy of the payload as (c, z) pairs, uint8 (pairs, 2), and how many of them are parameters."""
     header = header_of(frame)
     tokens, channels = int(header["tokens"]), int(header["channels"])
     groups = channels if header["kind"] == packets.K else tokens * -(-channels // packets.GROUP_CHANNELS)
-    return frame[1:].copy().view("<u2").reshape(-1, 2), groups
+    return frame[1:].copy().reshape(-1, 2), groups
 
 
 def with_parameters(frame: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """The frame with another payload, given as `parameters` gives it, and the CRCs right for it."""
-    return with_payload(frame, pairs.view(np.uint8).reshape(-1, 64))
+    return with_payload(frame, pairs.reshape(-1, 64))
 
 
-def valid_parameters(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Pairs (lo, scale) that the format allows, from end to end of both ranges, uint16 (count, 2)."""
-    lo = packets.wild_page(rng, 1, count)[0]
-    exponent = np.maximum((lo >> 7) & 0xFF, 1).astype(int)
-    least = np.maximum(exponent - 16, 1)
-    # half of them near the lower limit, where lo and steps meet in one sum; some at the very limit
-    reach = np.where(rng.random(count) < 0.5, np.minimum(least + 30, 254), 254)
-    scale_exponent = np.where(rng.random(count) < 0.1, least, rng.integers(least, reach + 1))
-    scale = scale_exponent << 7 | rng.integers(0, 128, count)
-    scale[rng.random(count) < 0.05] = 0
-    return np.stack([lo, scale.astype(np.uint16)], axis=1).astype("<u2")
+def header_crc_cases(bench: DecompressBench, good: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    for bit in bench.rng.integers(8 * 6, 8 * 64, 12):  # magic and version come first and have their own status
+        flipped = good.copy()
+        flipped[0, bit // 8] ^= 1 << (bit % 8)
+        yield f"header bit {bit} flipped", flipped
+
+
+def payload_bytes_cases(bench: DecompressBench, good: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    header = header_of(good)
+    right, raw = int(header["payload_bytes"]), int(header["raw_bytes"])
+    wrongs = {0, 64, right - 1, right + 1, right | 1 << 31, raw + 64}
+    if header["codec"] != packets.CODECS["planes"]:  # whose length depends on the data
+        wrongs |= {right - 64, right + 64}
+    if header["codec"] != packets.RAW:
+        wrongs.add(raw)
+    for wrong in wrongs - {right}:
+        yield f"payload_bytes {wrong} for {right}", with_fields(good, seal=True, payload_bytes=wrong)
+
+
+def payload_crc_cases(bench: DecompressBench, good: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    for beat in {1, len(good) // 2, len(good) - 1}:
+        bit = int(bench.rng.integers(0, 512))
+        flipped = good.copy()
+        flipped[beat, bit // 8] ^= 1 << (bit % 8)
+        yield f"bit {bit} of beat {beat} flipped", flipped
+    crc = int(header_of(good)["payload_crc"])
+    yield "payload_crc changed", with_fields(good, seal=True, payload_crc=crc ^ 1)
+
+
+def parameter_cases(bench: DecompressBench, good: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    codec = int(header_of(good)["codec"])
+    if codec == packets.CODECS["planes"]:
+        tiles = int(header_of(good)["channels"]) // 32
+        for tile in {0, tiles - 1}:
+            payload = good[1:].copy()
+            payload.reshape(-1)[32 * tiles + 4 * tile :][:4] = 9, 0, 0, 0
+            yield f"width of tile {tile} is 9", with_payload(good, payload)
+        payload = good[1:].copy()
+        payload.reshape(-1)[: 32 * tiles] = 1
+        yield "bases below their symbols", with_payload(good, payload)
+    elif codec != packets.RAW:
+        _, groups = parameters(good)
+        for group in {0, groups - 1, int(bench.rng.integers(groups))}:
+            for zero in (1, 0x80, 0xFF):
+                pairs, _ = parameters(good)
+                pairs[group] = 0, zero
+                yield f"group {group}: no scale, zero {zero:#x}", with_parameters(good, pairs)
+
+
+def layout_cases(bench: DecompressBench, good: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    if header_of(good)["codec"] != packets.CODECS["planes"]:
+        return
+    for change in (-2, -1, 1, 2):
+        payload = np.concatenate([good[1:], np.zeros((2, 64), np.uint8)])[: len(good) - 1 + change]
+        if 64 * len(payload) < int(header_of(good)["raw_bytes"]):
+            changed = with_fields(good, seal=False, payload_bytes=64 * len(payload))
+            yield f"{change} beats of words", with_payload(changed, payload)
+
+
+CASES = dict(
+    zip(
+        FRAME_STATUSES,
+        (header_crc_cases, payload_bytes_cases, payload_crc_cases, parameter_cases, layout_cases),
+        strict=True,
+    )
+)
 
 
 def frame_cases(bench: DecompressBench, status: str) -> list[cases.Case]:
     """Frames that earn a status that only frames can earn."""
-    rng = bench.rng
     found = []
-    for codec in CODECS:
-        for kind in KINDS:
-            # a last beat of codes that is half padding, and groups that are not full
-            good = bench.packet(smooth_page(rng, 9, 96), codec, kind)
-            header = header_of(good)
-            where = f"{codec} {kind}"
-            if status == "BAD_HEADER_CRC":
-                for bit in rng.integers(
-                    8 * 6, 8 * 64, 12
-                ):  # magic and version come first and have their own status
-                    flipped = good.copy()
-                    flipped[0, bit // 8] ^= 1 << (bit % 8)
-                    found.append(cases.Case(f"{where}: header bit {bit} flipped", status, flipped))
-            elif status == "BAD_PAYLOAD_BYTES":
-                right = int(header["payload_bytes"])
-                for wrong in {
-                    0,
-                    right - 64,
-                    right + 64,
-                    right - 1,
-                    right + 1,
-                    right | 1 << 31,
-                    int(header["raw_bytes"]),
-                }:
-                    if wrong != right:
-                        changed = with_fields(good, seal=True, payload_bytes=wrong)
-                        found.append(
-                            cases.Case(f"{where}: payload_bytes {wrong} for {right}", status, changed)
-                        )
-            elif status == "BAD_PAYLOAD_CRC":
-                for beat in {1, len(good) // 2, len(good) - 1}:
-                    flipped = good.copy()
-                    bit = int(rng.integers(0, 512))
-                    flipped[beat, bit // 8] ^= 1 << (bit % 8)
-                    if (
-                        codec == "raw" or beat > 1
-                    ):  # beat 1 of int8 holds parameters, which would also become bad
-                        found.append(
-                            cases.Case(f"{where}: bit {bit} of beat {beat} flipped", status, flipped)
-                        )
-                changed = with_fields(good, seal=True, payload_crc=int(header["payload_crc"]) ^ 1)
-                found.append(cases.Case(f"{where}: payload_crc changed", status, changed))
-            elif status == "BAD_PARAMETER" and codec == "int8":
-                _, groups = parameters(good)
-                bad = {
-                    "lo is NaN": (0x7FC0, 0x3F80),
-                    "lo is infinite": (0xFF80, 0x3F80),
-                    "scale is negative": (0x0000, 0xBF80),
-                    "scale is -0": (0x0000, 0x8000),
-                    "scale is subnormal": (0x0000, 0x007F),
-                    "scale is infinite": (0x0000, 0x7F80),
-                    "scale is NaN": (0x0000, 0x7FFF),
-                    "scale is 17 octaves below lo": (0x4980, 0x4100),
-                    "scale is far below lo": (0xFF7F, 0x0080),
-                }
-                for name, pair in bad.items():
-                    for group in {0, groups - 1, int(rng.integers(groups))}:
-                        pairs, _ = parameters(good)
-                        pairs[group] = pair
-                        found.append(
-                            cases.Case(
-                                f"{where}: group {group}: {name}", status, with_parameters(good, pairs)
-                            )
-                        )
+    for codec, kind in SORTS:
+        # a last beat of words that is half padding, and groups that are not full
+        good = bench.packet(smooth_page(bench.rng, 9 if codec != "planes" else 61, 96), codec, kind)
+        found += [cases.Case(f"{codec} {kind}: {name}", status, frame) for name, frame in CASES[status](bench, good)]
     return cases.of_status(found, status)
 
 
@@ -145,10 +143,10 @@ async def padding_is_no_parameter(dut) -> None:
     bench = bench_of(dut)
     await bench.start()
     for kind, shape in (("V", (9, 96)), ("V", (5, 64)), ("V", (33, 32))):
-        good = bench.packet(smooth_page(bench.rng, *shape), "int8", kind)
+        good = bench.packet(smooth_page(bench.rng, *shape), "quant4", kind)
         pairs, groups = parameters(good)
-        assert groups % 16, "the parameters fill their last beat, there is no padding to spoil"
-        pairs[groups : -(-groups // 16) * 16] = 0xFFFF
+        assert groups % GROUPS_PER_BEAT, "the parameters fill their last beat, there is no padding to spoil"
+        pairs[groups : -(-groups // GROUPS_PER_BEAT) * GROUPS_PER_BEAT] = 0, 0xFF
         answer = bench.send(with_parameters(good, pairs), "rubbish in the padding")
         assert header_of(answer, -1)["status"] == 0
         bench.send(bench.random_packet(12))
@@ -156,17 +154,19 @@ async def padding_is_no_parameter(dut) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(kind=list(KINDS))
-async def any_parameters(dut, kind: str) -> None:
-    """Parameters that the format allows but no page of ours gives: all exponents, all roundings."""
+@cocotb.parametrize(codec=sorted({codec for codec, _ in QUANTISED}))
+async def any_parameters(dut, codec: str) -> None:
+    """Parameters that the format allows but no page of ours gives: all scales and zeros, all roundings, both dtypes."""
     bench = bench_of(dut)
     await bench.start()
-    for _ in range(12):
-        good = bench.packet(smooth_page(bench.rng, 64, 256), "int8", kind)
-        pairs, groups = parameters(good)
-        pairs[:groups] = valid_parameters(bench.rng, groups)
-        codes = pairs[-(-groups // 16) * 16 :]
-        codes[:] = bench.rng.integers(0, 1 << 16, codes.shape)
-        answer = bench.send(with_parameters(good, pairs))
-        assert header_of(answer, -1)["status"] == 0, "the model refuses parameters that the format allows"
+    for dtype in (packets.BF16, packets.FP16):
+        for exponent in (0, 1, 20, 40, 100, 113, 125, 140, 200, 255):
+            for kind in packets.kinds_of(codec):
+                good = bench.packet(smooth_page(bench.rng, 32, 96), codec, kind, dtype)
+                pairs, groups = parameters(good)
+                pairs[:] = bench.rng.integers(0, 256, pairs.shape)
+                pairs[:groups, 0] |= pairs[:groups, 0] == 0
+                changed = with_fields(good, seal=False, scale_exponent=exponent)
+                answer = bench.send(with_parameters(changed, pairs))
+                assert header_of(answer, -1)["status"] == 0, "the model refuses parameters that the format allows"
     await bench.finish()

@@ -37,11 +37,11 @@ def header_cases(good: np.ndarray, max_tokens: int, max_channels: int, seal: boo
     magic = int(header["magic"])
     for bit in (0, 13, 31):
         yield case(f"magic bit {bit}", "BAD_MAGIC", magic=magic ^ (1 << bit))
-    for version in (0, 2, 0x0101, 0x8001):
+    for version in (0, 1, 3, 0x0102, 0x8002):
         yield case(f"version {version}", "BAD_VERSION", version=version)
-    for codec in (2, 0x80, 0x81, 255):
+    for codec in (7, 8, 32, 0x42, 0x83, 255):
         yield case(f"codec {codec}", "BAD_CODEC", codec=codec)
-    for dtype in (0, 2, 0x81, 255):
+    for dtype in (0, 3, 0x81, 255):
         yield case(f"dtype {dtype}", "BAD_DTYPE", dtype=dtype)
     for kind in (2, 0x80, 0x81, 255):
         yield case(f"kind {kind}", "BAD_KIND", kind=kind)

@@ -9,7 +9,7 @@ import cocotb
 
 from testbench.lib import cases, packets, pauses
 from testbench.lib.kernel_bench import bench_of
-from testbench.lib.packets import CODECS, KINDS, smooth_page, wild_page
+from testbench.lib.packets import CODECS, FP16, KINDS, SORTS, kinds_of, smooth_page, wild_page
 
 __all__ = [
     "broken_stream",
@@ -33,13 +33,14 @@ STREAM_STATUSES = ("TRUNCATED", "OVERLONG", "BAD_KEEP")
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS), kind=list(KINDS))
-async def single_page(dut, codec: str, kind: str) -> None:
-    """One page of the usual shape."""
+@cocotb.parametrize(codec=list(CODECS))
+async def single_page(dut, codec: str) -> None:
+    """One page of the usual shape, by itself."""
     bench = bench_of(dut)
     await bench.start()
-    bench.send(bench.packet(smooth_page(bench.rng, 64, 192), codec, kind))
-    await bench.finish()
+    for kind in kinds_of(codec):
+        bench.send(bench.packet(smooth_page(bench.rng, 64, 192), codec, kind))
+        await bench.finish()
 
 
 @cocotb.test()
@@ -48,10 +49,9 @@ async def stalls(dut, idle: str, back_pressure: str) -> None:
     """Every idle pattern against every back-pressure pattern, a refused packet in between."""
     bench = bench_of(dut)
     await bench.start(idle, back_pressure)
-    for codec in CODECS:
-        for kind in KINDS:
-            tokens = int(bench.rng.integers(1, 65))
-            bench.send(bench.packet(smooth_page(bench.rng, tokens, 64), codec, kind))
+    for codec, kind in SORTS:
+        tokens = int(bench.rng.integers(1, 65))
+        bench.send(bench.packet(smooth_page(bench.rng, tokens, 64), codec, kind))
     bench.send_case(cases.of_status(cases.stream_cases(bench.random_packet(40), bench.rng), "TRUNCATED")[-1])
     for _ in range(3):
         bench.send(bench.random_packet(100))
@@ -66,9 +66,8 @@ async def geometries(dut) -> None:
     design = bench.golden.design
     for channels in range(32, design.max_channels + 1, 32):
         for tokens in (1, 2, 3, design.max_tokens - 1, design.max_tokens):
-            for codec in CODECS:
-                for kind in KINDS:
-                    bench.send(bench.packet(wild_page(bench.rng, tokens, channels), codec, kind))
+            for codec, kind in SORTS:
+                bench.send(bench.packet(wild_page(bench.rng, tokens, channels), codec, kind))
     await bench.finish()
 
 
@@ -92,7 +91,8 @@ async def sustained(dut, channels: int, codec: str) -> None:
     bench = bench_of(dut)
     await bench.start()
     tokens = bench.golden.design.max_tokens
-    kinds = ["K"] * 16 + ["V"] * 16 + ["K", "V"] * 16
+    some = kinds_of(codec)
+    kinds = [kind for kind in some for _ in range(32 // len(some))] + [*some] * (32 // len(some))
     for kind in kinds:
         bench.send(bench.packet(smooth_page(bench.rng, tokens, channels), codec, kind))
     await bench.finish()
@@ -109,7 +109,7 @@ async def same_page_again(dut, kind: str) -> None:
     await bench.start(back_pressure="quarter")
     page = smooth_page(bench.rng, 5, 96)
     for i in range(64):
-        bench.send(bench.packet(page, "int8", kind))
+        bench.send(bench.packet(page, "quant4", kind))
         if i % 8 == 7:
             bench.send(bench.random_packet(30))
     await bench.finish()
@@ -121,7 +121,7 @@ async def reset_while_receiving(dut, codec: str, beats: int) -> None:
     """Reset after so many beats of a packet, a whole one before it; then all must be as new."""
     bench = bench_of(dut)
     await bench.start()
-    for kind in ("K", "V", "V", "K"):
+    for kind in 2 * kinds_of(codec):
         full = bench.packet(smooth_page(bench.rng, 64, 192), codec, kind)
         bench.send(full)
         bench.send(full)
@@ -140,32 +140,33 @@ async def reset_while_stalled(dut, codec: str) -> None:
     bench = bench_of(dut)
     await bench.start()
     for taken in (0, 1, 2, 50, 1000):
-        for kind in ("K", "V", "K"):
+        for kind in 2 * kinds_of(codec):
             bench.send(bench.packet(smooth_page(bench.rng, 64, 192), codec, kind))
         bench.sink.pause = lambda _valid, taken=taken: bench.sink.beats >= taken
         await bench.until(
             lambda taken=taken: (
-                not bench.scoreboard.outstanding
-                or (bench.sink.beats >= taken and bool(bench.sink.tvalid.value))
+                not bench.scoreboard.outstanding or (bench.sink.beats >= taken and bool(bench.sink.tvalid.value))
             )
         )
         await bench.cycles(1500)  # until every buffer is full
         await bench.reset()
         bench.pause(pauses.NEVER, pauses.NEVER)
-        for kind in ("V", "K"):
+        for kind in kinds_of(codec):
             bench.send(bench.packet(smooth_page(bench.rng, 9, 96), codec, kind))
         await bench.finish()
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS), kind=list(KINDS))
-async def special_values(dut, codec: str, kind: str) -> None:
+@cocotb.parametrize(codec=list(CODECS))
+async def special_values(dut, codec: str) -> None:
     """NaN, infinities, signed zeros, subnormals, constants, extremes: also in groups that are not full."""
     bench = bench_of(dut)
     await bench.start()
-    for shape in ((64, 64), (33, 96), (3, 32)):
-        for page in packets.special_pages(bench.rng, *shape).values():
-            bench.send(bench.packet(page, codec, kind))
+    for kind in kinds_of(codec):
+        for shape in ((64, 64), (33, 96), (3, 32)):
+            for page in packets.special_pages(bench.rng, *shape).values():
+                bench.send(bench.packet(page, codec, kind))
+                bench.send(bench.packet(page[:7], codec, kind, FP16))
     await bench.finish()
 
 
@@ -175,7 +176,7 @@ async def refused_header(dut, status: str) -> None:
     """Headers that earn the status, at every packet length, each followed by a good page."""
     bench = bench_of(dut)
     await bench.start()
-    good = bench.packet(smooth_page(bench.rng, 5, 64), "int8", "V")
+    good = bench.packet(smooth_page(bench.rng, 5, 64), "quant4", "V")
     for case in cases.of_status(bench.header_cases(good), status):
         for variant in cases.any_length(case, bench.rng, 40):
             bench.send_case(variant)
@@ -184,21 +185,18 @@ async def refused_header(dut, status: str) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    status=cases.named(STREAM_STATUSES), back_pressure=cases.named(("never", "three_quarters"))
-)
+@cocotb.parametrize(status=cases.named(STREAM_STATUSES), back_pressure=cases.named(("never", "three_quarters")))
 async def broken_stream(dut, status: str, back_pressure: str) -> None:
     """Packets that are cut, stretched or full of holes, each followed by a good page."""
     bench = bench_of(dut)
     await bench.start(back_pressure=back_pressure)
-    for codec in CODECS:
-        for kind in KINDS:
-            for shape in ((1, 32), (6, 96), (64, 32)):
-                good = bench.packet(smooth_page(bench.rng, *shape), codec, kind)
-                some = list(cases.stream_cases(good, bench.rng))
-                for case in [case for case in some if case.status == status]:
-                    bench.send_case(case)
-                    bench.send(bench.random_packet(12))
+    for codec, kind in SORTS:
+        for shape in ((1, 32), (6, 96), (64, 32)):
+            good = bench.packet(smooth_page(bench.rng, *shape), codec, kind)
+            some = list(cases.stream_cases(good, bench.rng))
+            for case in [case for case in some if case.status == status]:
+                bench.send_case(case)
+                bench.send(bench.random_packet(12))
     await bench.finish()
 
 

@@ -112,9 +112,10 @@ class KernelBench:
 
     # --- packets
 
-    def packet(self, page: np.ndarray, codec: str, kind: str) -> np.ndarray:
+    def packet(self, page: np.ndarray, codec: str, kind: str, dtype: int = packets.BF16) -> np.ndarray:
         """The packet that carries a page, uint16 (tokens, channels); fields of no consequence are random."""
-        return self.packet_of(packets.request(page, packets.CODECS[codec], packets.KINDS[kind], self.rng))
+        request = packets.request(page, packets.CODECS[codec], packets.KINDS[kind], self.rng, dtype)
+        return self.packet_of(request)
 
     def random_geometry(self, max_beats: int | None = None) -> tuple[int, int]:
         """Tokens and channels of a page that the design takes, of at most so many raw beats."""
@@ -122,11 +123,12 @@ class KernelBench:
         return cases.random_geometry(self.rng, design.max_tokens, design.max_channels, max_beats)
 
     def random_packet(self, max_beats: int | None = None) -> np.ndarray:
-        """Any codec, kind, geometry (at most so many raw beats) and finite values."""
+        """Any codec, kind, dtype, geometry (at most so many raw beats) and values, of bf16 finite ones."""
         shape = self.random_geometry(max_beats)
         maker = packets.smooth_page if self.rng.random() < 0.5 else packets.wild_page
-        codec, kind = (str(self.rng.choice(list(names))) for names in (packets.CODECS, packets.KINDS))
-        return self.packet(maker(self.rng, *shape), codec, kind)
+        codec, kind = packets.SORTS[int(self.rng.integers(len(packets.SORTS)))]
+        dtype = int(self.rng.choice([packets.BF16, packets.BF16, packets.FP16]))
+        return self.packet(maker(self.rng, *shape), codec, kind, dtype)
 
     def header_cases(self, good: np.ndarray) -> list[cases.Case]:
         """The good packet with one header field wrong, in all ways."""

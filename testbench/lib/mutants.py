@@ -71,9 +71,7 @@ def write(kernel: str, rtl: Path, out: Path, count: int, seed: int) -> list[Muta
             (out / path.name).write_text(path.read_text())
     text = source.read_text()
     places = [
-        (statement, op)
-        for statement in _STATEMENT.finditer(text)
-        for op in _OPERATOR.finditer(statement["value"])
+        (statement, op) for statement in _STATEMENT.finditer(text) for op in _OPERATOR.finditer(statement["value"])
     ]
     if not places:
         raise ValueError(f"{source} has no operator that can be mutated")
@@ -91,9 +89,7 @@ def write(kernel: str, rtl: Path, out: Path, count: int, seed: int) -> list[Muta
         choice = f"(mutant_select::index == {index} ? ({mutated}) : "
         if statement.start() < position:  # a second mutant of the same statement wraps the first
             start = len(pieces) - 1
-            pieces[start] = (
-                pieces[start].replace(statement["head"], statement["head"] + choice, 1)[:-1] + ");"
-            )
+            pieces[start] = pieces[start].replace(statement["head"], statement["head"] + choice, 1)[:-1] + ");"
         else:
             pieces += [text[position : statement.start()], f"{statement['head']}{choice}({value}));"]
             position = statement.end()

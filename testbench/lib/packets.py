@@ -27,16 +27,36 @@ HEADER = np.dtype(
         ("page_key", "<u8"),
         ("generation", "<u4"),
         ("raw_crc", "<u4"),
-        ("reserved", "<u4"),
+        ("scale_exponent", "u1"),
+        ("table", "u1"),
+        ("reserved", "<u2"),
         ("header_crc", "<u4"),
     ]
 )
 assert HEADER.itemsize == 64
 
-RAW, INT8 = 0, 1
-CODECS = {"raw": RAW, "int8": INT8}
+RAW = 0
+CODECS = {
+    "raw": RAW,
+    "planes": 1,
+    "quant8": 2,
+    "quant4": 3,
+    "quant3": 4,
+    "quant2": 5,
+    "quant4-rotated": 35,
+    "quant3-rotated": 36,
+}
 K, V = 0, 1
 KINDS = {"K": K, "V": V}
+BF16, FP16 = 1, 2
+
+
+def kinds_of(codec: str) -> tuple[str, ...]:
+    """The kinds that a codec is for: rotation is for V alone."""
+    return ("V",) if codec.endswith("rotated") else ("K", "V")
+
+
+SORTS = [(codec, kind) for codec in CODECS for kind in kinds_of(codec)]
 STATUS = {
     "OK": 0,
     "BAD_MAGIC": 1,
@@ -52,6 +72,7 @@ STATUS = {
     "BAD_KEEP": 11,
     "BAD_PAYLOAD_CRC": 12,
     "BAD_PARAMETER": 13,
+    "BAD_LAYOUT": 14,
 }
 STATUS_NAMES = {code: name for name, code in STATUS.items()}
 TILE_TOKENS = GROUP_CHANNELS = 64
@@ -104,7 +125,7 @@ def with_payload(frame: np.ndarray, payload: np.ndarray) -> np.ndarray:
     return with_fields(out, seal=True, payload_crc=crc32c(payload))
 
 
-def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator) -> np.ndarray:
+def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator, dtype: int = BF16) -> np.ndarray:
     """The packet that asks kv_compress for a frame of `page`, uint16 (tokens, channels).
 
     Fields that a kernel has to ignore or pass on are random.
@@ -115,9 +136,9 @@ def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator) -
         header[name] = rng.integers(0, 1 << (8 * HEADER[name].itemsize), dtype=np.uint64)
     fields = {
         "magic": MAGIC,
-        "version": 1,
+        "version": 2,
         "codec": codec,
-        "dtype": 1,
+        "dtype": dtype,
         "kind": kind,
         "tokens": tokens,
         "channels": channels,
@@ -131,7 +152,7 @@ def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator) -
     return np.concatenate([header.view(np.uint8).reshape(1, 64), body])
 
 
-# --- pages: uint16 (tokens, channels), bf16 bit patterns
+# --- pages: uint16 (tokens, channels), bit patterns of bf16 where they mean values
 
 
 def bf16(values: np.ndarray) -> np.ndarray:
@@ -172,9 +193,7 @@ def special_pages(rng: np.random.Generator, tokens: int, channels: int) -> dict[
 
     smooth = smooth_page(rng, *shape)
     checker = np.indices(shape).sum(0) % 2 == 0
-    subnormal = rng.integers(0, 128, shape, dtype=np.uint16) | (
-        rng.integers(0, 2, shape, dtype=np.uint16) << 15
-    )
+    subnormal = rng.integers(0, 128, shape, dtype=np.uint16) | (rng.integers(0, 2, shape, dtype=np.uint16) << 15)
     return {
         "zeros": full(0x0000),
         "minus_zeros": full(0x8000),

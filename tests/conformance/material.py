@@ -9,84 +9,102 @@ import numpy as np
 import pytest
 from speckv import frame, model
 from speckv.design import Design
-from speckv.frame import BEAT_BYTES, HEADER_DTYPE, Codec, Header, Kind
+from speckv.frame import BEAT_BYTES, HEADER_DTYPE, Codec, Dtype, Header, Kind
 
 Packet = np.ndarray  # uint8 [beats, 64]
 Keep = np.ndarray | None  # uint64 [beats]
 Page = np.ndarray  # uint16 [tokens, channels]
+Shape = tuple[int, int]
+Maker = Callable[[np.random.Generator, Shape, Dtype], Page]
 
 TOKENS = (1, 2, 3, 15, 16, 17, 31, 33, 48, 63, 64)
 CHANNELS = (32, 64, 96, 128, 160, 192, 224, 256)
-NAN, INFINITY, NEGATIVE_ZERO, LARGEST = 0x7FC1, 0x7F80, 0x8000, 0x7F7F
+INFINITY = {Dtype.BF16: 0x7F80, Dtype.FP16: 0x7C00}
+ONE = {Dtype.BF16: 0x3F80, Dtype.FP16: 0x3C00}
+NEGATIVE = 0x8000
+# codecs that the kernels have, and the kinds that each is for
+CODECS = tuple(codec for codec in Codec if codec.label in Design.load("tiny").codecs)
+SORTS = tuple((codec, kind) for codec in CODECS for kind in Kind if not (codec.is_rotated and kind == Kind.K))
 
 
 # ------------------------------------------------------------------------------------------------ pages
 
 
-def bf16_bits(values: np.ndarray) -> np.ndarray:
-    """Upper halves of float32 values."""
+def value_bits(values: np.ndarray, dtype: Dtype) -> Page:
+    """Bit patterns of float values: upper halves of float32, or fp16."""
+    if dtype == Dtype.FP16:
+        return np.clip(values, -65504, 65504).astype(np.float16).view(np.uint16)
     return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-def _normal(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    return bf16_bits(rng.standard_normal(shape))
+def _normal(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    return value_bits(rng.standard_normal(shape), dtype)
 
 
-def _outliers(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    return bf16_bits(rng.standard_normal(shape) * np.where(rng.random(shape) < 0.02, 1000.0, 1.0))
+def _outliers(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    return value_bits(rng.standard_normal(shape) * np.where(rng.random(shape) < 0.02, 1000.0, 1.0), dtype)
 
 
-def _any_finite(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
+def _with_zeros(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    return np.where(rng.random(shape) < 0.2, np.uint16(0), _normal(rng, shape, dtype)).astype(np.uint16)
+
+
+def _any_finite(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
     """Every sign, every finite exponent: groups span the whole range."""
-    bits = rng.integers(0, 1 << 16, shape, dtype=np.uint16)
-    return np.where((bits & 0x7F80) == 0x7F80, bits & 0xBFFF, bits).astype(np.uint16)
+    bits = _any_bits(rng, shape, dtype)
+    infinity = INFINITY[dtype]
+    return np.where((bits & infinity) == infinity, bits & 0xBFFF, bits).astype(np.uint16)
 
 
-def _any_bits(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
+def _any_bits(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
     return rng.integers(0, 1 << 16, shape, dtype=np.uint16)
 
 
-def _subnormal(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    return (rng.integers(0, 1 << 9, shape) | (rng.integers(0, 2, shape) << 15)).astype(np.uint16)
+def _subnormal(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    """Subnormals and a few exponents above: scales have to be cut off, products to be shifted down."""
+    least = 4 * (0x400 if dtype == Dtype.FP16 else 0x80)
+    return (rng.integers(0, least, shape) | (rng.integers(0, 2, shape) << 15)).astype(np.uint16)
 
 
-def _zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
+def _zeros(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
     return np.zeros(shape, np.uint16)
 
 
-def _both_zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    return (rng.integers(0, 2, shape) * NEGATIVE_ZERO).astype(np.uint16)
+def _both_zeros(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    return (rng.integers(0, 2, shape) * NEGATIVE).astype(np.uint16)
 
 
-def _constant(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    return np.full(shape, rng.integers(0, INFINITY), np.uint16)
+def _constant(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    return np.full(shape, rng.integers(0, INFINITY[dtype]), np.uint16)
 
 
-def _one_step(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
+def _one_step(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
     """Two neighbouring values: the smallest range a group can have."""
-    return (rng.integers(1, INFINITY - 1) + rng.integers(0, 2, shape)).astype(np.uint16)
+    return (rng.integers(1, INFINITY[dtype] - 1) + rng.integers(0, 2, shape)).astype(np.uint16)
 
 
-def _extremes(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    choice = np.array([LARGEST, LARGEST | 0x8000, 0, NEGATIVE_ZERO, 1, 0x8001, 0x0080, 0x3F80], np.uint16)
+def _extremes(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    largest = INFINITY[dtype] - 1
+    choice = np.array([largest, largest | NEGATIVE, 0, NEGATIVE, 1, NEGATIVE + 1, 0x0080, ONE[dtype]], np.uint16)
     return rng.choice(choice, shape)
 
 
-def _one_nan(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    page = _normal(rng, shape)
-    page[-1, -1] = NAN
+def _one_nan(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    page = _normal(rng, shape, dtype)
+    page[-1, -1] = INFINITY[dtype] + 1
     return page
 
 
-def _one_infinity(rng: np.random.Generator, shape: tuple[int, int]) -> Page:
-    page = _normal(rng, shape)
-    page[rng.integers(shape[0]), rng.integers(shape[1])] = INFINITY | (rng.integers(2) << 15)
+def _one_infinity(rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Page:
+    page = _normal(rng, shape, dtype)
+    page[rng.integers(shape[0]), rng.integers(shape[1])] = INFINITY[dtype] | (rng.integers(2) << 15)
     return page
 
 
-PAGES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Page]] = {
+PAGES: dict[str, Maker] = {
     "normal": _normal,
     "outliers": _outliers,
+    "with zeros": _with_zeros,
     "any finite": _any_finite,
     "any bits": _any_bits,
     "subnormal": _subnormal,
@@ -103,11 +121,12 @@ PAGES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Page]] = {
 # ---------------------------------------------------------------------------------------------- packets
 
 
-def request(page: Page, codec: Codec, kind: Kind, key: int = 0) -> Packet:
+def request(page: Page, codec: Codec, kind: Kind, key: int = 0, dtype: Dtype = Dtype.BF16) -> Packet:
     """The packet that asks kv_compress for a frame of `page`."""
     header = Header.request(
         codec=codec,
         kind=kind,
+        dtype=dtype,
         tokens=page.shape[0],
         channels=page.shape[1],
         namespace=0x0123456789ABCDEF,
@@ -121,40 +140,31 @@ def packet(image: bytes) -> Packet:
     return np.frombuffer(image, np.uint8).reshape(-1, BEAT_BYTES).copy()
 
 
-@functools.cache
-def good_requests(design: Design, codec: Codec, kind: Kind, channels: int) -> list[Packet]:
-    """Requests with every kind of page and every number of tokens."""
-    rng = np.random.default_rng([codec, kind, channels])
-    pages = [make(rng, (tokens, channels)) for tokens in TOKENS for make in PAGES.values()]
-    return [request(page, codec, kind, key) for key, page in enumerate(pages)]
+def shapes() -> list[tuple[Shape, str, Dtype]]:
+    """Shape, sort and dtype of each page of `good_requests`: all widths, each with a few numbers of tokens."""
+    return [
+        ((tokens, channels), name, dtype)
+        for index, channels in enumerate(CHANNELS)
+        for place, tokens in enumerate(TOKENS[index % 4 :: 4])
+        for name in PAGES
+        for dtype in (tuple(Dtype) if place == 0 else (Dtype(1 + (index + place) % 2),))
+    ]
 
 
 @functools.cache
-def good_frames(design: Design, codec: Codec, kind: Kind, channels: int) -> list[Packet]:
+def good_requests(codec: Codec, kind: Kind) -> list[Packet]:
+    """Requests with every kind of page, every width and every number of tokens."""
+    rng = np.random.default_rng([codec, kind])
+    return [
+        request(PAGES[name](rng, shape, dtype), codec, kind, key, dtype)
+        for key, (shape, name, dtype) in enumerate(shapes())
+    ]
+
+
+@functools.cache
+def good_frames(design: Design, codec: Codec, kind: Kind) -> list[Packet]:
     """The model's answers to `good_requests`."""
-    return model.compress_packets(design, good_requests(design, codec, kind, channels))
-
-
-CONSTANT_EXPONENTS = range(255)  # all that are finite
-
-
-@functools.cache
-def constant_requests(kind: Kind) -> list[Packet]:
-    """For each exponent field one int8 page whose groups are constant, each with a sign and a fraction of its own.
-
-    A group is a column of the page for K (one tile of tokens) and 64 channels of a row for V.
-    """
-    rng = np.random.default_rng([3, kind])
-    tokens, channels = 4, 128
-    groups = (1, channels) if kind == Kind.K else (tokens, channels // frame.GROUP_CHANNELS)
-    made = []
-    for exponent in CONSTANT_EXPONENTS:
-        fractions = rng.integers(0, 128, groups)
-        fractions.flat[:2] = 0, 127
-        constants = (rng.integers(0, 2, groups) << 15 | exponent << 7 | fractions).astype(np.uint16)
-        page = np.repeat(np.repeat(constants, tokens // groups[0], axis=0), channels // groups[1], axis=1)
-        made.append(request(page, Codec.INT8, kind, exponent))
-    return made
+    return model.compress_packets(design, good_requests(codec, kind))
 
 
 # --------------------------------------------------------------------------------------- what goes wrong
@@ -179,11 +189,14 @@ def sealed_payload(spoilt: Packet) -> Packet:
 HEADER_FAULTS: tuple[dict[str, int], ...] = (
     {"magic": 0},
     {"version": 0},
-    {"version": 2},
-    {"codec": 2},
+    {"version": 1},
+    {"version": 3},
+    {"codec": 7},
+    {"codec": 32},
+    {"codec": 0x43},
     {"codec": 255},
     {"dtype": 0},
-    {"dtype": 2},
+    {"dtype": 3},
     {"kind": 2},
     {"kind": 255},
     {"tokens": 0, "raw_bytes": 0},
@@ -205,6 +218,8 @@ HEADER_FAULTS: tuple[dict[str, int], ...] = (
     {"flags": 0xFF},
     {"status": 9},
     {"requested_codec": 0xFF},
+    {"scale_exponent": 0xFF},
+    {"table": 9},
     {"reserved": 1},
     {"raw_crc": 1},
 )
@@ -243,17 +258,20 @@ def faults(good: Packet, rng: np.random.Generator) -> Iterator[tuple[Packet, Kee
     yield rng.integers(0, 256, good.shape, dtype=np.uint8), None
 
 
-def parameter_faults(good: Packet, rng: np.random.Generator) -> Iterator[tuple[Packet, Keep]]:
-    """int8 frames with right checksums and parameters (lo, scale) that no encoder writes."""
-    for pair in ((0x3F80, 0x0001), (0x3F80, 0xBF80), (0x3F80, 0x7F80), (0x3F80, 0x8000), (0x7F80, 0x3F80),
-                 (0x7FC0, 0), (0xFF80, 0), (0x7F7F, 0x0080), (0x4800, 0x3F80), (0x4780, 0x3F80)):  # fmt: skip
-        spoilt = good.copy()
-        spoilt[1].view("<u2")[:2] = pair
-        yield sealed_payload(spoilt), None
+def payload_faults(good: Packet, rng: np.random.Generator) -> Iterator[tuple[Packet, Keep]]:
+    """Frames with right checksums and payloads that no encoder writes."""
     for _ in range(12):
         spoilt = good.copy()
         spoilt[1:] = rng.integers(0, 256, spoilt[1:].shape, dtype=np.uint8)
+        yield sealed_payload(with_fields(spoilt, seal=True, scale_exponent=int(rng.integers(256)))), None
+    for _ in range(24):  # one byte: a zero without scale, a base below its symbols, a width
+        spoilt = good.copy()
+        spoilt[rng.integers(1, min(4, len(good))), rng.integers(BEAT_BYTES)] = rng.choice([0, 1, 2, 9, 64, 255])
         yield sealed_payload(spoilt), None
+    if Header.unpack(good[0]).codec in (Codec.PLANES,):
+        for beats in (1, 2, len(good) - 2, len(good) + 1):  # its length depends on the data
+            padded = np.concatenate([good, good])[: 1 + max(beats, 0)]
+            yield sealed_payload(with_fields(padded, seal=True, payload_bytes=BEAT_BYTES * (len(padded) - 1))), None
 
 
 def _fault_batch(
@@ -272,7 +290,7 @@ SMALL = ((1, 32), (3, 64), (17, 96), (64, 32))
 
 
 def _small_pages(rng: np.random.Generator) -> list[Page]:
-    return [_normal(rng, shape) for shape in SMALL]
+    return [_normal(rng, shape, Dtype.BF16) for shape in SMALL]
 
 
 @functools.cache
@@ -290,8 +308,8 @@ def frame_faults(design: Design, codec: Codec, kind: Kind) -> tuple[list[Packet]
     good = model.compress_packets(design, [request(page, codec, kind) for page in _small_pages(rng)])
     faulty = [fault for one in good for fault in faults(one, rng)]
     for one in good:
-        if Header.unpack(one[0]).codec == Codec.INT8:
-            faulty += list(parameter_faults(one, rng))
+        if Header.unpack(one[0]).codec != Codec.RAW:
+            faulty += list(payload_faults(one, rng))
     return _fault_batch(good, rng, faulty)
 
 

@@ -29,11 +29,11 @@ def test_stale_rtl_is_refused_after_one_look(monkeypatch: pytest.MonkeyPatch) ->
 
     def stale(design: Design) -> Path:
         looks.append(design.name)
-        raise StaleRtlError("input include/speckv/int8.hpp changed")
+        raise StaleRtlError("input include/speckv/quantise.hpp changed")
 
     monkeypatch.setattr(rtl, "current", stale)
     for _ in range(3):
-        with pytest.raises(StaleRtlError, match=r"int8\.hpp changed; or set SPECKV_RTL to simulate what is there"):
+        with pytest.raises(StaleRtlError, match=r"quantise\.hpp changed; or set SPECKV_RTL to simulate what is there"):
             simulator.missing_rtl(simulator.BENCHES["kv_compress"])
     assert looks == ["tiny"]
 

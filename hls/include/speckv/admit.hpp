@@ -20,10 +20,9 @@ Plan<D> plan_request(const beat_t& h) {
   Plan<D> plan = plan_of<D>(h, true);
   if (plan.status != kOk) {
     refuse<D>(plan, plan.status);
-  } else if (plan.int8 && plan.payload_beats >= plan.raw_beats) {  // would not shrink
-    plan.int8 = 0;
-    plan.groups = plan.parameter_beats = 0;
-    plan.payload_beats = plan.raw_beats;
+  } else if (plan.transform != kRaw && plan.payload_beats >= plan.raw_beats) {  // does not shrink
+    plan.become_raw();
+    plan.no_shrink = 1;
   }
   return plan;
 }
@@ -31,11 +30,17 @@ Plan<D> plan_request(const beat_t& h) {
 template <class D>
 Plan<D> plan_frame(const beat_t& h) {
   Plan<D> plan = plan_of<D>(h, header::get<header::header_crc>(h) == header_crc(h));
-  const bool as_planned = header::get<header::payload_bytes>(h) == plan.payload_beats * kBeatBytes;
+  const auto bytes = header::get<header::payload_bytes>(h);
+  const bool open = plan.exponents();  // its length depends on the data
+  const ap_uint<26> beats = bytes / kBeatBytes;
+  const bool possible = bytes % kBeatBytes == 0 && (open ? beats >= plan.payload_beats && beats < plan.raw_beats
+                                                         : beats == plan.payload_beats);
   if (plan.status != kOk)
     refuse<D>(plan, plan.status);
-  else if (!as_planned)
+  else if (!possible)
     refuse<D>(plan, status_t(kBadPayloadBytes));
+  else if (open)
+    plan.set_payload_beats(beats);
   return plan;
 }
 

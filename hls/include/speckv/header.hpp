@@ -29,7 +29,9 @@ using raw_bytes = Field<20, 4>;
 using payload_bytes = Field<24, 4>;
 using payload_crc = Field<28, 4>;
 using raw_crc = Field<52, 4>;
-using reserved = Field<56, 4>;
+using scale_exponent = Field<56, 1>;
+using table = Field<57, 1>;
+using reserved = Field<58, 2>;
 using header_crc = Field<60, 4>;
 
 template <class F>
@@ -45,10 +47,12 @@ void set(beat_t& header, typename F::type value) {
 }  // namespace header
 
 constexpr unsigned kMagic = 0x46564B53;  // "SKVF", read as a little-endian word
-constexpr unsigned kVersion = 1;
-constexpr unsigned kDtypeBf16 = 1;
+constexpr unsigned kVersion = 2;
+constexpr unsigned kDtypeBf16 = 1, kDtypeFp16 = 2;
 
-enum Codec : unsigned { kRaw = 0, kInt8 = 1 };
+// A codec is a transform + kPrefixed + kRotated.
+enum Transform : unsigned { kRaw = 0, kExponents = 1, kQuant8 = 2, kQuant4 = 3, kQuant3 = 4, kQuant2 = 5 };
+constexpr unsigned kPrefixed = 16, kRotated = 32;
 enum Kind : unsigned { kKeys = 0, kValues = 1 };
 enum Flags : unsigned { kNonFinite = 1, kNoShrink = 2 };
 
@@ -67,6 +71,7 @@ enum Status : unsigned {
   kBadKeep = 11,
   kBadPayloadCrc = 12,
   kBadParameter = 13,
+  kBadLayout = 14,
 };
 using status_t = ap_uint<4>;
 

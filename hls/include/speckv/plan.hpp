@@ -7,26 +7,79 @@ namespace speckv {
 
 // Beats of a payload, even of one that would not shrink and is therefore never made.
 template <class D>
-using payload_count_t = ap_uint<bits_for(D::max_parameter_beats + D::max_page_beats)>;
+using payload_count_t = ap_uint<bits_for(D::max_rows + D::max_page_beats)>;
+
+template <class D>
+using page_count_t = ap_uint<bits_for(D::max_page_beats)>;
+
+template <class D>
+using row_count_t = ap_uint<bits_for(D::max_rows + 1)>;
+
+// Whether any codec, or any codec with a bit of kPrefixed or kRotated, is in the design: what is not costs nothing.
+template <class D>
+constexpr bool has_transform(unsigned transform) {
+  return ((D::codec_set >> transform | D::codec_set >> (transform + kPrefixed) | D::codec_set >> (transform + kRotated) |
+           D::codec_set >> (transform + kPrefixed + kRotated)) & 1) != 0;
+}
+template <class D>
+constexpr bool has_exponents() { return has_transform<D>(kExponents); }
+template <class D>
+constexpr bool has_rotated() { return (D::codec_set >> kRotated) != 0; }
+
+constexpr int kWordsPerBeat = 16;
+constexpr int kWordBytes = 4;
+using word_count_t = ap_uint<bits_for(kWordsPerBeat)>;
+
+// N of quantN, which is its words of a raw beat, too.
+inline ap_uint<4> code_bits(const ap_uint<3>& transform) {
+  return transform == kQuant8 ? 8 : transform == kQuant4 ? 4 : transform == kQuant3 ? 3 : 2;
+}
 
 // Sizes of a page, in the units that the processes count in.
 //
 // D is the design (rendered as design.hpp). All counts are zero for a page whose header was refused.
 template <class D>
 struct Plan {
-  status_t status;                                            // why the header was refused, or kOk
-  flag_t int8;                                                // encoded as int8, else raw
-  flag_t values;                                              // kind V, else K
-  ap_uint<bits_for(D::max_tokens)> last_token;                // tokens - 1
-  ap_uint<bits_for(D::max_blocks)> blocks, last_block;        // beats of one token
-  ap_uint<bits_for(D::max_page_beats)> raw_beats;
-  ap_uint<bits_for(D::max_groups)> groups;                    // int8 only, else 0
-  ap_uint<bits_for(D::max_parameter_beats)> parameter_beats;  // int8 only, else 0
-  payload_count_t<D> payload_beats;
+  status_t status;                                      // why the header was refused, or kOk
+  ap_uint<3> transform;                                 // how the page is encoded; kRaw after a fall-back
+  flag_t rotated;
+  flag_t no_shrink;                                     // a request that fell back to raw for its size
+  flag_t values;                                        // kind V, else K
+  flag_t half;                                          // fp16, else bf16
+  ap_uint<bits_for(D::max_tokens)> last_token;          // tokens - 1
+  ap_uint<bits_for(D::max_blocks)> blocks, last_block;  // beats of one token
+  page_count_t<D> raw_beats;
+  ap_uint<bits_for(D::max_groups)> groups;              // groups of `fit`, 0 if raw
+  row_count_t<D> rows;                                  // rows of one group per lane that hold them
+  payload_count_t<D> payload_beats;                     // of a request for exponents the least, for it depends on the data
+  payload_count_t<D> word_beats;                        // frames: those behind the first section
+  ap_uint<8> scale_exponent;                            // frames: E
+
+  bool quantised() const { return transform >= kQuant8; }
+  bool exponents() const { return has_exponents<D>() && transform == kExponents; }
+  // Groups of V run along a token; those of K, and the tiles of exponents, down the tokens of a tile.
+  bool by_token() const { return values && quantised(); }
+  // Words of a raw beat; those of exponents without the planes of their symbols.
+  word_count_t words() const {
+    return exponents() ? word_count_t(D::has_fp16 && half ? 11 : 8)
+                       : quantised() ? word_count_t(code_bits(transform)) : word_count_t(kWordsPerBeat);
+  }
+  // Of a frame whose words are as many as they are.
+  void set_payload_beats(const payload_count_t<D>& beats) {
+    word_beats = beats - payload_beats + word_beats;
+    payload_beats = beats;
+  }
+  void become_raw() {
+    transform = kRaw;
+    rotated = 0;
+    groups = rows = 0;
+    payload_beats = word_beats = raw_beats;
+  }
 };
 
-// Parameter words of 4 bytes that fill one beat.
-constexpr int kGroupsPerBeat = kBeatBytes / 4;
+// Beats that hold `rows` tiles' bases and widths: 36 bytes each.
+template <class D>
+payload_count_t<D> bases_beats(const row_count_t<D>& rows) { return (rows * ap_uint<4>(9) + 15) / 16; }
 
 // The checks that requests and frames share, in the order of format.md; `plan.status` is the first that fails.
 // `crc_ok` is the header's CRC check, which comes third.
@@ -38,36 +91,42 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   const bool fits = all_tokens != 0 && all_tokens <= D::max_tokens && channels != 0 && channels <= D::max_channels &&
                     channels % kLanes == 0 && get<tile_tokens>(h) == D::tile_tokens &&
                     get<group_channels>(h) == D::group_channels;
+  const ap_uint<8> asked = get<codec>(h), type = get<dtype>(h);
+  const bool known_codec = asked < 64 && ((ap_uint<64>(D::codec_set) >> ap_uint<6>(asked)) & 1) != 0;
+  const bool known_dtype = (D::has_bf16 && type == kDtypeBf16) || (D::has_fp16 && type == kDtypeFp16);
   Plan<D> plan;
+  plan.transform = asked.range(2, 0);
+  plan.rotated = has_rotated<D>() && asked[5];
+  plan.no_shrink = 0;
+  plan.values = get<kind>(h) == kValues;
+  plan.half = D::has_fp16 && type == kDtypeFp16;
+  plan.scale_exponent = get<header::scale_exponent>(h);
   const ap_uint<bits_for(D::max_tokens)> tokens = all_tokens;  // of a header that is not refused
   plan.blocks = channels / kLanes;
   plan.last_token = tokens - 1;
   plan.last_block = plan.blocks - 1;
   plan.raw_beats = tokens * plan.blocks;
-  plan.values = get<kind>(h) == kValues;
 
   const ap_uint<bits_for(D::max_tiles)> tiles = (tokens + (D::tile_tokens - 1)) / D::tile_tokens;
-  const ap_uint<bits_for(D::max_groups)> key_groups = tiles * plan.blocks * kLanes;
-  const ap_uint<bits_for(D::max_groups)> value_groups =
+  const row_count_t<D> tile_rows = tiles * plan.blocks;
+  const ap_uint<bits_for(D::max_groups)> token_groups =
       tokens * ((plan.blocks + (D::group_blocks - 1)) / D::group_blocks);
-  plan.groups = plan.values ? value_groups : key_groups;
+  plan.groups = plan.by_token() ? token_groups : ap_uint<bits_for(D::max_groups)>(tile_rows * kLanes);
+  plan.rows = plan.by_token() ? row_count_t<D>((token_groups + (kLanes - 1)) / kLanes) : tile_rows;
 
-  plan.parameter_beats = (plan.groups + (kGroupsPerBeat - 1)) / kGroupsPerBeat;
+  // What is known of the payload before the widths of exponents are: their rest only.
+  plan.word_beats = (plan.raw_beats * plan.words() + (kWordsPerBeat - 1)) / kWordsPerBeat;
+  plan.payload_beats = plan.word_beats + (plan.exponents() ? bases_beats<D>(plan.rows) : payload_count_t<D>(plan.rows));
+  if (plan.transform == kRaw) plan.become_raw();
 
-  const payload_count_t<D> code_beats = (plan.raw_beats + 1) / 2;
-  const payload_count_t<D> int8_beats = plan.parameter_beats + code_beats;
-  plan.int8 = get<codec>(h) == kInt8;
-  plan.payload_beats = plan.int8 ? int8_beats : payload_count_t<D>(plan.raw_beats);
-  if (!plan.int8) plan.groups = plan.parameter_beats = 0;
-
-  plan.status = get<magic>(h) != kMagic                          ? kBadMagic
-                : get<version>(h) != kVersion                    ? kBadVersion
-                : !crc_ok                                        ? kBadHeaderCrc
-                : get<codec>(h) > (D::has_int8 ? kInt8 : kRaw)   ? kBadCodec
-                : get<dtype>(h) != kDtypeBf16                    ? kBadDtype
-                : get<kind>(h) > kValues                         ? kBadKind
-                : !fits || get<raw_bytes>(h) != plan.raw_beats * kBeatBytes ? kBadGeometry
-                                                                 : kOk;
+  plan.status = get<magic>(h) != kMagic                                                         ? kBadMagic
+                : get<version>(h) != kVersion                                                   ? kBadVersion
+                : !crc_ok                                                                       ? kBadHeaderCrc
+                : !known_codec                                                                  ? kBadCodec
+                : !known_dtype                                                                  ? kBadDtype
+                : get<kind>(h) > kValues || (asked[5] && !plan.values)                          ? kBadKind
+                : !fits || get<raw_bytes>(h) != plan.raw_beats * kBeatBytes                     ? kBadGeometry
+                                                                                                : kOk;
   return plan;
 }
 
@@ -75,10 +134,8 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
 template <class D>
 void refuse(Plan<D>& plan, status_t status) {
   plan.status = status;
-  plan.int8 = 0;
   plan.raw_beats = 0;
-  plan.groups = plan.parameter_beats = 0;
-  plan.payload_beats = 0;
+  plan.become_raw();
 }
 
 }  // namespace speckv

@@ -29,6 +29,17 @@ inline value_t lane(const beat_t& beat, int l) { return beat.range(16 * l + 15, 
 
 inline void set_lane(beat_t& beat, int l, const value_t& value) { beat.range(16 * l + 15, 16 * l) = value; }
 
+// The low bytes of all lanes, side by side.
+inline ap_uint<8 * kLanes> low_bytes(const beat_t& beat) {
+  ap_uint<8 * kLanes> bytes;
+byte_lanes:
+  for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+    bytes.range(8 * l + 7, 8 * l) = beat.range(16 * l + 7, 16 * l);
+  }
+  return bytes;
+}
+
 // Item number `index` of a row of items, as a tree of multiplexers. `Count` is a power of two.
 template <int Count, int ItemBits>
 ap_uint<ItemBits> pick(const ap_uint<Count * ItemBits>& row, const ap_uint<bits_for(Count - 1)>& index) {

@@ -1,0 +1,83 @@
+// Codec `planes`: exponents below their channel's greatest; hls/format.md states every step.
+#pragma once
+
+#include "numbers.hpp"
+#include "quantise.hpp"
+
+namespace speckv {
+
+using width_t = ap_uint<4>;
+using gaps_t = ap_uint<9>;
+
+// Keys whose least and greatest tell a channel's exponents: the high bytes are the greatest one, and the least one but for
+// zeros. Whether there was a zero is kept beside them, in the lowest bit of the range's `lo`.
+inline KeyRange exponent_keys(const ap_uint<8>& field) {
+  KeyRange keys;
+  keys.lo = keys.hi = 0;
+  keys.lo.range(15, 8) = field == 0 ? ap_uint<8>(255) : field;
+  keys.hi.range(15, 8) = field;
+  return keys;
+}
+
+inline ap_uint<8> base_of(const KeyRange& exponents) { return exponents.hi.range(15, 8); }
+
+// What a channel asks of its tile's width: nothing if all its exponents are the base, else the greatest symbol below all
+// ones, plus one.
+inline gaps_t gap_of(const KeyRange& exponents) {
+  const ap_uint<8> base = base_of(exponents), least = exponents.lo.range(15, 8);
+  const ap_uint<8> gap = base - least;
+  const bool flat = base == 0 || (gap == 0 && !exponents.lo[0]);
+  return flat ? gaps_t(0) : gaps_t(gap + 1);
+}
+
+// The least width for what the channels of a tile ask, united by OR: it has the highest bit of the greatest.
+inline width_t width_of(const gaps_t& gaps) { return 9 - gaps.countLeadingZeros(); }
+
+// A value's number: its fraction and sign, and above them its symbol. `ones` is all ones of the tile's width.
+template <class D>
+value_t exponent_number(const value_t& x, flag_t half, const ap_uint<8>& base, const ap_uint<8>& ones) {
+  const ap_uint<8> field = Number<D>::field(x, half);
+  const ap_uint<8> symbol = field == 0 && base != 0 ? ones : ap_uint<8>(base - field);
+  value_t number = ap_uint<7>(x.range(6, 0));
+  number[7] = x[15];
+  number.range(15, 8) = symbol;
+  if (D::has_fp16 && half) {
+    number.range(9, 0) = x.range(9, 0);
+    number[10] = x[15];
+    number.range(15, 11) = ap_uint<5>(symbol);
+  }
+  return number;
+}
+
+// The value of a number, and whether its symbol is one that its base allows.
+struct FromNumber {
+  value_t value;
+  flag_t valid;
+};
+
+template <class D>
+FromNumber exponent_value(const value_t& number, flag_t half, const ap_uint<8>& stored_base, const ap_uint<8>& ones) {
+  const bool fp16 = D::has_fp16 && half;
+  const ap_uint<8> base = fp16 ? ap_uint<8>(stored_base.range(4, 0)) : stored_base;
+  ap_uint<8> symbol = number.range(15, 8);
+  if (fp16) symbol = number.range(15, 11);
+  symbol &= ones;
+  const bool all_ones = symbol == ones && ones != 0;
+  const ap_uint<8> field = base == 0 || all_ones ? ap_uint<8>(0) : ap_uint<8>(base - symbol);
+  FromNumber out;
+  out.value = ap_uint<7>(number.range(6, 0));
+  out.value.range(14, 7) = field;
+  out.value[15] = number[7];
+  if (fp16) {
+    out.value.range(9, 0) = number.range(9, 0);
+    out.value.range(14, 10) = ap_uint<5>(field);
+    out.value[15] = number[10];
+  }
+  out.valid = (all_ones || symbol <= base) && base == stored_base;
+  return out;
+}
+
+// All ones of a width.
+inline ap_uint<8> ones_of(const width_t& width) { return ~(ap_uint<8>(255) << width); }
+
+}  // namespace speckv

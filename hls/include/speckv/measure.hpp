@@ -1,0 +1,226 @@
+// The first pass over a page: the range of every group, then what follows from it.
+#pragma once
+
+#include "exponents.hpp"
+#include "gearbox.hpp"
+#include "quantise.hpp"
+
+namespace speckv {
+
+constexpr int kGroupsPerRow = kLanes;  // one group per lane
+using range_row_t = ap_uint<32 * kLanes>;
+
+
+inline ap_uint<32> packed(const KeyRange& range) {
+  ap_uint<32> bits;
+  bits.range(15, 0) = range.lo;
+  bits.range(31, 16) = range.hi;
+  return bits;
+}
+
+inline KeyRange unpacked(const ap_uint<32>& bits) {
+  KeyRange range;
+  range.lo = bits.range(15, 0);
+  range.hi = bits.range(31, 16);
+  return range;
+}
+
+// Least and greatest key of a beat, as a tree.
+inline KeyRange range_of_beat(const beat_t& beat) {
+  value_t lo[kLanes], hi[kLanes];
+#pragma HLS array_partition variable=lo complete
+#pragma HLS array_partition variable=hi complete
+range_leaves:
+  for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+    lo[l] = hi[l] = order_key(lane(beat, l));
+  }
+range_levels:
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+#pragma HLS unroll
+  range_nodes:
+    for (int l = 0; l < width; ++l) {
+#pragma HLS unroll
+      if (lo[l + width] < lo[l]) lo[l] = lo[l + width];
+      if (hi[l + width] > hi[l]) hi[l] = hi[l + width];
+    }
+  }
+  KeyRange range;
+  range.lo = lo[0];
+  range.hi = hi[0];
+  return range;
+}
+
+// What is known of a page when its last beat was measured.
+struct Measured {
+  ap_uint<8> greatest_exponent;  // E
+  flag_t finite;
+};
+
+// Finds the range of every group while the page passes on into its FIFO.
+//
+// Down tiles: a row of 32 ranges leaves at the last token of a tile; for codec `planes` they are ranges of exponents.
+// Along tokens: a range leaves after every `group_blocks` beats.
+template <class D>
+void measure(hls::stream<Plan<D>>& plans, beat_stream& beats, hls::stream<Plan<D>>& fit_plans,
+             hls::stream<Plan<D>>& encode_plans, beat_stream& page, hls::stream<range_row_t>& tile_ranges,
+             hls::stream<ap_uint<32>>& token_ranges, hls::stream<Measured>& measured) {
+  using N = Number<D>;
+  beat_t lows[D::max_blocks], highs[D::max_blocks];  // the tile's ranges so far, one row a block
+  ap_uint<kLanes> zeros[D::max_blocks];              // exponents: lanes that had a zero
+  Plan<D> plan = Plan<D>();
+  page_count_t<D> left = 0;
+  Cursor<D> at;
+  value_t group_lo = 0, group_hi = 0;  // the range of the group along the token so far
+  Measured page_measure = Measured();
+  bool first = true;
+measure_beats:  // II = 1: one beat arrives in every cycle. The longest way round is a 16-bit comparison of one row's ranges
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      fit_plans.write(plan);
+      encode_plans.write(plan);
+      left = plan.raw_beats;
+      at = Cursor<D>();
+      page_measure.finite = 1;
+      page_measure.greatest_exponent = 1;
+    } else {
+      const beat_t beat = beats.read();
+      page.write(beat);
+      left -= 1;
+
+      const flag_t half = plan.half && !plan.rotated;  // rotated values are bf16
+      const bool tile_begins = at.tile_token == 0;
+      beat_t low = lows[at.block], high = highs[at.block];
+      const ap_uint<kLanes> zeros_before = tile_begins ? ap_uint<kLanes>(0) : zeros[at.block];
+      ap_uint<kLanes> zeros_now = 0;
+      range_row_t row = 0;
+      ap_uint<kLanes> not_finite = 0;
+    measure_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        const value_t x = lane(beat, l);
+        not_finite[l] = !N::is_finite(x, half);
+        KeyRange key;
+        key.lo = key.hi = order_key(x);
+        if (plan.exponents()) key = exponent_keys(N::field(x, half));
+        KeyRange range;
+        range.lo = (tile_begins || key.lo < lane(low, l)) ? key.lo : lane(low, l);
+        range.hi = (tile_begins || key.hi > lane(high, l)) ? key.hi : lane(high, l);
+        set_lane(low, l, range.lo);
+        set_lane(high, l, range.hi);
+        zeros_now[l] = zeros_before[l] | flag_t(N::field(x, half) == 0);
+        if (plan.exponents()) range.lo[0] = zeros_now[l];
+        row.range(32 * l + 31, 32 * l) = packed(range);
+      }
+      if (has_exponents<D>()) zeros[at.block] = zeros_now;
+      lows[at.block] = low;
+      highs[at.block] = high;
+      if (plan.transform != kRaw && !plan.by_token() && at.tile_ends(plan)) tile_ranges.write(row);
+
+      const KeyRange range = range_of_beat(beat);
+      const bool group_begins = at.group_block == 0;
+      if (group_begins || range.lo < group_lo) group_lo = range.lo;
+      if (group_begins || range.hi > group_hi) group_hi = range.hi;
+      if (plan.by_token() && at.group_ends(plan)) {
+        KeyRange group;
+        group.lo = group_lo;
+        group.hi = group_hi;
+        token_ranges.write(packed(group));
+      }
+
+      const ap_uint<8> e_lo = N::exponent(from_order_key(range.lo), half);
+      const ap_uint<8> e_hi = N::exponent(from_order_key(range.hi), half);
+      const ap_uint<8> e = e_lo > e_hi ? e_lo : e_hi;
+      if (e > page_measure.greatest_exponent) page_measure.greatest_exponent = e;
+      page_measure.finite = page_measure.finite && !not_finite.or_reduce();
+      at.advance(plan);
+    }
+    first = left == 0;
+    if (first) measured.write(page_measure);
+  } while (!first);
+}
+
+// A row of one group per lane: the parameters of a quantised page, 16 bits each; or a tile's bases, and its width.
+struct Row {
+  beat_t slots;
+  width_t width;
+};
+
+// How a page will be encoded, and the facts for its header.
+template <class D>
+struct Fitted {
+  ap_uint<8> greatest_exponent;
+  flag_t finite;
+  payload_count_t<D> payload_beats;  // exponents: with the widths that were found
+};
+
+// Turns ranges into parameters, one group per cycle: a page has far fewer groups than beats unless it is short, and one
+// fitter is 32 times smaller than one for each lane. It works on one page while `measure` takes the next one.
+template <class D>
+void fit(hls::stream<Plan<D>>& plans, hls::stream<Measured>& measured, hls::stream<range_row_t>& tile_ranges,
+         hls::stream<ap_uint<32>>& token_ranges, hls::stream<Row>& rows, hls::stream<width_t>& widths,
+         hls::stream<Fitted<D>>& fitted) {
+  Plan<D> plan = Plan<D>();
+  Measured page = Measured();
+  bool first = true;
+  ap_uint<bits_for(D::max_groups)> left = 0;
+  row_count_t<D> rows_left = 0;
+  ap_uint<5> slot = 0;  // which lane of a row the group is for
+  range_row_t ranges = 0;
+  beat_t slots = 0;
+  gaps_t gaps = 0;  // exponents: of the row so far
+  ap_uint<bits_for(D::max_page_beats * kWordsPerBeat)> words = 0;
+fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic yields is needed for the next group
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      page = measured.read();
+      left = plan.groups;
+      rows_left = plan.rows;
+      slot = 0;
+      words = 0;
+    } else {
+      if (!plan.by_token() && slot == 0) ranges = tile_ranges.read();
+      ap_uint<32> bits = ranges.range(31, 0);
+      ranges >>= 32;
+      if (plan.by_token()) bits = token_ranges.read();
+      const KeyRange range = unpacked(bits);
+      const flag_t half = plan.half && !plan.rotated;
+      ap_uint<16> item = fit_group<D>(range, half, page.greatest_exponent, code_bits(plan.transform)).packed();
+      if (plan.exponents()) item = base_of(range);
+
+      left -= 1;
+      const bool row_ends = slot == kGroupsPerRow - 1 || left == 0;
+      slots = placed<kGroupsPerRow, 16>(slot == 0 ? beat_t(0) : slots, slot, item);
+      gaps = (slot == 0 ? gaps_t(0) : gaps) | gap_of(range);
+      Row row;
+      row.slots = slots;
+      row.width = width_of(gaps);
+      if (row_ends) {
+        rows.write(row);
+        if (plan.exponents()) widths.write(row.width);
+        // the words of this tile's beats: all tiles but the last ones along the tokens are full
+        const ap_uint<bits_for(D::tile_tokens)> last_tile = ap_uint<bits_for(D::tile_tokens - 1)>(plan.last_token) + 1;
+        const ap_uint<bits_for(D::tile_tokens)> tokens = rows_left <= plan.blocks ? last_tile : ap_uint<bits_for(D::tile_tokens)>(D::tile_tokens);
+        words += tokens * word_count_t(plan.words() + row.width);
+        rows_left -= 1;
+      }
+      slot += 1;
+    }
+    first = left == 0;
+    if (first) {
+      Fitted<D> f;
+      f.greatest_exponent = page.greatest_exponent;
+      f.finite = page.finite;
+      f.payload_beats = plan.payload_beats;
+      if (plan.exponents())
+        f.payload_beats = bases_beats<D>(plan.rows) + payload_count_t<D>((words + (kWordsPerBeat - 1)) / kWordsPerBeat);
+      fitted.write(f);
+    }
+  } while (!first);
+}
+
+}  // namespace speckv

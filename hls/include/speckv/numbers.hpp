@@ -1,0 +1,45 @@
+// bf16 and fp16 as integers: no floating-point unit anywhere.
+#pragma once
+
+#include "types.hpp"
+
+namespace speckv {
+
+// Fields of a value. `half` tells fp16 from bf16; a design without fp16 keeps nothing of it.
+//
+// |x| = significand * 2^(exponent - 127 - fraction_bits), subnormals included, for both types alike.
+template <class D>
+struct Number {
+  static constexpr int fraction_bits = D::has_fp16 ? 10 : 7;
+  static constexpr int significand_bits = fraction_bits + 1;
+  static constexpr int spare_bits = 10 - fraction_bits;  // bits of m(x) of format.md that are always 0, and left out
+  static constexpr int half_bias = 112;                  // added to exponents of fp16
+  using significand_t = ap_uint<significand_bits>;
+
+  static ap_uint<8> field(const value_t& x, flag_t half) {
+    const ap_uint<8> bf16 = x.range(14, 7), fp16 = x.range(14, 10);
+    return D::has_fp16 && half ? fp16 : bf16;
+  }
+
+  static bool is_finite(const value_t& x, flag_t half) { return field(x, half) != (D::has_fp16 && half ? 31 : 255); }
+
+  static ap_uint<8> exponent(const value_t& x, flag_t half) {
+    ap_uint<8> e = field(x, half);
+    e[0] = e[0] | flag_t(e == 0);
+    return D::has_fp16 && half ? ap_uint<8>(e + half_bias) : e;
+  }
+
+  static significand_t significand(const value_t& x, flag_t half) {
+    significand_t m = ap_uint<7>(x.range(6, 0));
+    if (D::has_fp16) m = half ? significand_t(ap_uint<10>(x.range(9, 0))) : significand_t(m << 3);
+    m[fraction_bits] = field(x, half) != 0;
+    return m;
+  }
+};
+
+// Keys order like the values do, as sign-magnitude numbers with -0 below +0.
+inline value_t order_key(const value_t& x) { return x[15] ? value_t(~x) : value_t(x | 0x8000); }
+
+inline value_t from_order_key(const value_t& key) { return key[15] ? value_t(key & 0x7FFF) : value_t(~key); }
+
+}  // namespace speckv
