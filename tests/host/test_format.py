@@ -89,7 +89,7 @@ def test_values_are_those_described() -> None:
 
 def test_group_quantities() -> None:
     """The table's numbers fulfil the format's formulas."""
-    parameters = np.frombuffer(block("parameters"), np.int8)
+    parameters = np.frombuffer(block("parameters"), np.int8).astype(int)
     rows = [row for row in table("token") if "F(lo)" in row]
     assert len(rows) == 4
     E = max(int(row["Eg"]) for row in rows)
@@ -105,7 +105,8 @@ def test_group_quantities() -> None:
         assert 2**n <= T < 2 ** (n + 1) and abs(R - 2**18 / M) <= 0.5
         assert c == 8 * (S - E + 31) + M - 8
         if c > 1:
-            assert (M - 1) * 2 ** (n - 3) < T <= M * 2 ** (n - 3) and S == n + int(row["Eg"]) - 35
+            assert (M - 1) * 2 ** (n - 3) < T <= M * 2 ** (n - 3)
+            assert n + int(row["Eg"]) - 35 == S
 
 
 def test_codes_are_the_bits_of_the_words() -> None:
