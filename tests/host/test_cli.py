@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speckv import cli, demo, doctor, resources, rtl, toolchain
+from speckv import cli, console, demo, doctor, resources, rtl, toolchain
 from speckv.errors import StaleRtlError, ToolError
 
 
@@ -56,7 +56,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     code, out, err = run(capsys, *arguments)
-    assert code == cli.USAGE == 2
+    assert code == console.USAGE == 2
     assert message in err and out == ""
 
 
