@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from speckv import cli_files
+from speckv import cli_bench, cli_files
 from speckv.backends import BACKENDS
 from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, adder, flush, print_json, say
 from speckv.errors import SpeckvError
@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--report", type=Path, metavar="FILE.html", help="default: build/demo.html, or ./speckv-demo.html")
 
     cli_files.add_commands(commands)
+    cli_bench.add_commands(commands)
 
     adder(
         commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them"
