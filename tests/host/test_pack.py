@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speckv import codec, pack, sample, skv
+from speckv import codec, frame, inspection, pack, sample, skv
 from speckv.errors import CapabilityError, FileError, PageError
 from speckv.skv import SkvFile
 
@@ -266,3 +266,22 @@ def test_recovered_pages_are_right_and_lost_ones_zero(tmp_path: Path, cache: np.
     expected = cache.copy()
     expected[0, 64:128] = 0
     assert np.array_equal(np.load(back), expected)
+
+
+def test_frame_of_a_faulty_encoder(tmp_path: Path, cache: np.ndarray) -> None:
+    """Its checksums are right; what it says about its groups cannot be."""
+    target, back = tmp_path / "cache.skv", tmp_path / "back.npy"
+    pack.pack(saved(tmp_path, cache), target, codec=LOSSY, kind="K")
+    entry = [*SkvFile(target).entries()][1]
+    payload = bytearray(entry.frame[64:])
+    payload[0:2] = b"\x00\x01"  # no scale, but a zero point
+    header = entry.header.replace(payload_crc=frame.crc32c(bytes(payload)))
+    image = bytearray(target.read_bytes())
+    image[entry.offset : entry.offset + len(entry.frame)] = header.pack() + payload
+    target.write_bytes(image)
+    with pytest.raises(FileError, match=f"at byte {entry.offset}: .*BAD_PARAMETER"):
+        pack.unpack(target, back)
+    assert pack.unpack(target, back, recover=True).lost_pages == 1
+    assert not np.load(back)[0, 64:128].any() and np.load(back)[0, :64].any()
+    found = inspection.inspect(target, against=tmp_path / "cache.npy")
+    assert found.lost_pages == 1 and "BAD_PARAMETER" in found.problems[0]
