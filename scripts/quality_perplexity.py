@@ -22,7 +22,10 @@ quality.single_thread()
 import numpy as np  # noqa: E402
 from quality import SHARED_TEXTS, Cache, Report, caches, log_probabilities, logits, missing, note  # noqa: E402
 from smollm2 import Model, weights_file  # noqa: E402
+from speckv.report.scatter import Point, scatter  # noqa: E402
+from speckv.resources import write_atomic  # noqa: E402
 
+LIMIT = 1.01
 TEXTS = ("alice29.txt", "asyoulik.txt")
 
 
@@ -43,6 +46,7 @@ def main() -> int:
         help=f"a text to read, may be repeated (default: {' and '.join(TEXTS)} of the shared data)",
     )
     parser.add_argument("--start", type=int, default=3000, help="its first token (default: %(default)s)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="write a plot of ratio against perplexity")
     arguments = parser.parse_args()
     rows = caches(arguments)
     texts = arguments.text or [SHARED_TEXTS / name for name in TEXTS]
@@ -56,6 +60,8 @@ def main() -> int:
     )
     if not missing() and found:
         measure(report, rows, found, arguments)
+        if arguments.plot:
+            write_atomic(arguments.plot, plot(report))
     report.show(arguments)
     return 0
 
@@ -83,6 +89,22 @@ def measure(report: Report, rows: list[Cache], texts: list[Path], arguments: Any
         report.rows.append(cells)
         report.records.append(record)
     note("")
+
+
+def plot(report: Report) -> str:
+    """Ratio against perplexity, the worst of all texts, as an SVG file; a codec should stay below 1 % more."""
+    worst = [max(text["factor"] for text in record["texts"].values()) for record in report.records]
+    points = [Point(record["codec"], record["ratio"], y, "k") for record, y in zip(report.records, worst, strict=True)]
+    return scatter(
+        "Ratio and perplexity",
+        report.title,
+        points,
+        "times smaller (K and V, whole frames)",
+        "perplexity, times that of bf16",
+        [],
+        limit=(LIMIT, "1 % more"),
+        y_origin=min(1.0, *worst),
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -175,6 +176,17 @@ def test_report(scripts: SimpleNamespace, capsys: pytest.CaptureFixture[str]) ->
     assert shown.err == "skipped: x\n"
     report.show(argparse.Namespace(json=True, markdown=False))
     assert json.loads(capsys.readouterr().out) == {"evidence": "model", "rows": [{"codec": "raw"}], "skipped": ["x"]}
+
+
+def test_plot_shows_the_worst_text(scripts: SimpleNamespace) -> None:
+    records = [
+        {"codec": name, "ratio": ratio, "texts": {"a": {"factor": 1.0}, "b": {"factor": factor}}}
+        for name, ratio, factor in (("raw", 1.0, 1.0), ("quant4", 3.7, 1.02), ("quant2", 7.0, 1.5))
+    ]
+    picture = scripts.quality_perplexity.plot(scripts.quality.Report("title", [], records=records))
+    raw, quant4, quant2 = (float(y) for y in re.findall(r'cy="([\d.]+)"', picture))
+    assert (raw - quant4) * 25 == pytest.approx(raw - quant2, abs=3)
+    assert "1 % more" in picture and "quant4" in picture
 
 
 @pytest.mark.parametrize("name", ["quality_perplexity", "quality_needle"])
