@@ -95,6 +95,13 @@ class Result:
     skipped: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=doctor.versions)
 
+    def ratio_of_both(self, dataset: str, name: str) -> float | None:
+        """The ratio of keys and values together; None if one of them was not measured."""
+        rows = [row for row in self.rows if (row.dataset, row.codec) == (dataset, name)]
+        if {row.kind for row in rows} != set(KINDS):
+            return None
+        return sum(row.raw_bytes for row in rows) / sum(row.encoded_bytes for row in rows)
+
 
 # ---------------------------------------------------------------------------------------------------- data
 
@@ -149,7 +156,7 @@ def run(
         for data in datasets:
             for name in codecs:
                 progress.step(f"{data.name} {data.kind}: {name}")
-                if _refused(name, data, skv.any_design().codecs):
+                if not _exists(name, data, skv.any_design().codecs):
                     continue  # rotated codecs are none for K
                 row, frames, pages = _codec_row(data, name)
                 if device is not None:
@@ -178,13 +185,13 @@ def _loaded(result: Result) -> dict[str, Compressor]:
     return general
 
 
-def _refused(name: str, data: Dataset, known: Sequence[str]) -> str | None:
-    """Why there is no such codec for these pages, among those `known`; None if there is."""
+def _exists(name: str, data: Dataset, known: Sequence[str]) -> bool:
+    """Whether there is a codec of that name for these pages, among those `known`."""
     try:
         frame.parse_codec(name, frame.parse_kind(data.kind), known, ids=False)
-    except CapabilityError as error:
-        return f"{name} on {data.name} {data.kind}: {error}"
-    return None
+    except CapabilityError:
+        return False
+    return True
 
 
 def _codec_row(data: Dataset, name: str) -> tuple[Row, list[bytes], NDArray[np.uint16]]:
@@ -272,13 +279,16 @@ def _with_rtl(
     """The row with what the device measures; as it is, and the reason in `result`, if the design lacks something."""
     design = device.design
     _, tokens, channels = data.pages.shape
-    absent = _refused(row.codec, data, design.codecs)
-    if absent is None and data.dtype.label not in design.dtypes:
-        absent = f"{row.codec} on {data.name} {data.kind}: the design has {', '.join(design.dtypes)}"
-    if absent is None and (tokens > design.max_tokens or channels > design.max_channels):
-        absent = f"{row.codec} on {data.name} {data.kind}: pages of {tokens} × {channels} are too large for the design"
-    if absent:
-        result.skipped.append(f"{RTL}, design {design.name}: {absent}")
+    lacks = None
+    if not _exists(row.codec, data, design.codecs):
+        lacks = f"has no {row.codec}"
+    elif data.dtype.label not in design.dtypes:
+        lacks = f"has no {data.dtype.label}, the dtype of {data.name}"
+    elif tokens > design.max_tokens or channels > design.max_channels:
+        lacks = f"takes no pages of {tokens} × {channels}, as {data.name} has"
+    if lacks:
+        what = f"{RTL}: design {design.name} {lacks}"
+        result.skipped += [what] * (what not in result.skipped)
         return row
     distinct = len(data.pages)
     count = frame.ceil_div(SUSTAINED_PAGES, distinct) * distinct

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from speckv import compressors
+from speckv import compressors, frame
 from speckv.bench import Result, Row
 from speckv.console import table as text_table
 from speckv.report.scatter import Point, scatter
@@ -38,9 +38,19 @@ def table(result: Result) -> str:
     simulated = any(row.simulated for row in result.rows)
     columns = [*_COLUMNS, *(_RTL_COLUMNS if simulated else ())]
     rows = [[*_cells(row), *(_rtl_cells(row) if simulated else ())] for row in result.rows]
-    notes = [*NOTES, *(RTL_NOTES if simulated else ())]
+    notes = [*_both(result), *NOTES, *(RTL_NOTES if simulated else ())]
     skipped = [f"skipped: {what}" for what in result.skipped]
     return "\n".join([text_table(columns, rows), "", *notes, *skipped])
+
+
+def _both(result: Result) -> list[str]:
+    """What codecs that differ for K and V give together."""
+    return [
+        f"{name}, K and V together: {ratio:.3f} times smaller ({dataset})"
+        for name in frame.PAIRS
+        for dataset in dict.fromkeys(row.dataset for row in result.rows)
+        if (ratio := result.ratio_of_both(dataset, name)) is not None
+    ]
 
 
 def _cells(row: Row) -> list[str]:
@@ -67,7 +77,10 @@ def _rtl_cells(row: Row) -> list[str]:
 def as_json(result: Result) -> dict[str, Any]:
     """The object that `speckv bench codec --json` prints."""
     return {
-        "rows": [{**asdict(row), "ratio": row.ratio} for row in result.rows],
+        "rows": [
+            {**asdict(row), "ratio": row.ratio, "ratio_of_k_and_v": result.ratio_of_both(row.dataset, row.codec)}
+            for row in result.rows
+        ],
         "skipped": result.skipped,
         "versions": result.versions,
     }

@@ -62,6 +62,19 @@ def test_ratio_counts_whole_frames(result: bench.Result, sample: list[bench.Data
                 assert row.ratio == data.pages.nbytes / row.encoded_bytes
 
 
+def test_keys_and_values_together(result: bench.Result) -> None:
+    rows = [row for row in result.rows if row.codec == "quant4"]
+    assert result.ratio_of_both("sample", "quant4") == rows[0].ratio == rows[1].ratio
+    assert result.ratio_of_both("sample", "quant3-rotated") is None
+
+
+def test_compact_is_shown_for_both(sample: list[bench.Dataset]) -> None:
+    result = bench.run(sample, ["compact"])
+    ratio = result.ratio_of_both("sample", "compact")
+    assert ratio is not None and 4.1 < ratio < 5
+    assert f"compact, K and V together: {ratio:.3f} times smaller (sample)" in bench_output.table(result)
+
+
 def test_errors(result: bench.Result) -> None:
     for row in codec_rows(result):
         if row.codec == "raw":
@@ -163,8 +176,9 @@ def test_rtl_names_what_the_design_lacks(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     result = bench.run(datasets, ["raw", "quant4"], small)
     text = "\n".join(result.skipped)
-    assert "raw on half K: the design has bf16" in text and "pages of 64 × 512 are too large" in text
-    assert "quant4 on half K: codec is 'quant4', expected one of raw" in text
+    assert result.skipped.count("rtl-sim: design small has no quant4") == 1
+    assert "design small has no fp16, the dtype of half" in text
+    assert "design small takes no pages of 64 × 512, as wide has" in text
     assert all(row.simulated is None for row in result.rows)
 
 
