@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from speckv import demo
+from speckv import bench, codec, demo, skv
 from speckv.design import Design
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +28,16 @@ def test_ratio_is_the_demos() -> None:
     ratios = {f"{row.ratio:.2f}" for row in result.rows if row.codec == "quant8"}
     assert ratios == {stated}
     assert {made.raw.shape[1:] for made in result.references.values()} == {(64, 192)}
+
+
+def test_ratios_of_the_codecs_are_the_samples() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \| ([\d.]+) \| [^|]* \| [^|]* \|$", README, re.MULTILINE)
+    assert len(rows) == 6
+    for codec_name, *stated in rows:
+        for data, ratio in zip(bench.shipped(), stated, strict=True):
+            design = skv.any_design(*data.pages.shape[1:])
+            frames = codec.encode_frames(data.pages, codec=codec_name, kind=data.kind, design=design)
+            assert f"{data.raw_bytes / sum(map(len, frames)):.2f}" == ratio, (codec_name, data.kind)
 
 
 def commands() -> list[str]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
+from speckv import cli_bench, cli_files
 from speckv.backends import BACKENDS
+from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, adder, flush, print_json, say
 from speckv.errors import SpeckvError
-
-OUTPUT = "standard output"
-OK, FAILURE, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = int(stop.code or 0)
         else:
             code = arguments.command(arguments)
-        _flush()
+        flush()
         return code
     except BrokenPipeError:
         _abandon_output()  # whoever reads has seen enough
@@ -69,22 +66,6 @@ def _complain(text: str) -> None:
         print(f"speckv: {text}", file=sys.stderr)
 
 
-def _say(text: str = "", *, end: str = "\n") -> None:
-    """Prints; an OSError of standard output names it."""
-    try:
-        print(text, end=end)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, OUTPUT) from error
-
-
-def _flush() -> None:
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, OUTPUT) from error
-
-
 def _abandon_output() -> None:
     """Keeps Python from complaining when it flushes standard output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -93,29 +74,29 @@ def _abandon_output() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="speckv",
-        description="KV-cache pages, compressed by Vitis HLS kernels: render, simulate, check.",
+        description="KV-cache pages, compressed by Vitis HLS kernels: render, simulate, check, pack files.",
         epilog="exit codes: 0 all right, 1 failure, 2 wrong usage. SPECKV_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action="version", version=f"speckv {metadata.version('speckv')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    add = _adder(commands, "designs", designs, "list the design points, or print the schema of a design file")
+    add = adder(commands, "designs", designs, "list the design points, or print the schema of a design file")
     add("--schema", action="store_true", help="print the JSON Schema of a design file")
 
-    add = _adder(commands, "render", render, "render a design's kernels as Vitis HLS C++")
+    add = adder(commands, "render", render, "render a design's kernels as Vitis HLS C++")
     add("design", metavar="DESIGN", help="name of a design, or path of a design file")
     add("-o", "--output", type=Path, metavar="DIR", help="folder to write to (default: build/DESIGN/src)")
 
-    add = _adder(commands, "rtl", rtl, "make a design's SystemVerilog from its C++ with hlsc")
+    add = adder(commands, "rtl", rtl, "make a design's SystemVerilog from its C++ with hlsc")
     add("design", metavar="DESIGN", help="name of a design, or path of a design file")
     add("--check", action="store_true", help="write nothing; fail if the committed RTL is stale")
     add("-o", "--output", type=Path, metavar="DIR", help="folder to write or check (default: hls/rtl/DESIGN)")
 
-    add = _adder(commands, "area", area, "estimate LUTs, registers, memories and DSPs of a design's kernels with Yosys")
+    add = adder(commands, "area", area, "estimate LUTs, registers, memories and DSPs of a design's kernels with Yosys")
     add("design", metavar="DESIGN", help="name of a design, or path of a design file")
     add("--kernel", metavar="NAME", help="only this kernel")
 
-    add = _adder(commands, "demo", demo, "run a real KV cache through every backend and write an HTML report")
+    add = adder(commands, "demo", demo, "run a real KV cache through every backend and write an HTML report")
     add(
         "--backend",
         type=_backends,
@@ -128,21 +109,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--report", type=Path, metavar="FILE.html", help="default: build/demo.html, or ./speckv-demo.html")
 
-    _adder(
+    cli_files.add_commands(commands)
+    cli_bench.add_commands(commands)
+
+    adder(
         commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them"
     )
     return parser
-
-
-def _adder(
-    commands: Any, name: str, function: Callable[[argparse.Namespace], int], text: str
-) -> Callable[..., Any]:
-    """A new subcommand with --json; returns its add_argument."""
-    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-    parser.add_argument("--json", action="store_true", help="print one JSON value and nothing else")
-    parser.set_defaults(command=function)
-    adder: Callable[..., Any] = parser.add_argument
-    return adder
 
 
 def _backends(text: str) -> tuple[str, ...]:
@@ -154,24 +127,20 @@ def _backends(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _print_json(value: object) -> None:
-    _say(json.dumps(value, indent=2))  # ASCII, which every encoding has
-
-
 def designs(arguments: argparse.Namespace) -> int:
     """`speckv designs`: the designs that ship with the kit."""
     from speckv.design import Design, schema_text
     from speckv.design import designs as names
 
     if arguments.schema:
-        _say(schema_text(), end="")
+        say(schema_text(), end="")
         return OK
     loaded = [Design.load(name) for name in names()]
     if arguments.json:
-        _print_json([{"name": one.name, "hash": one.hash_hex, **one.parameters()} for one in loaded])
+        print_json([{"name": one.name, "hash": one.hash_hex, **one.parameters()} for one in loaded])
         return OK
     for one in loaded:
-        _say(
+        say(
             f"{one.name:12} {one.bus_bits}-bit bus, pages up to {one.max_tokens} × {one.max_channels}, "
             f"{'/'.join(one.codecs)}, {one.clock_mhz:g} MHz, {one.hash_hex}  {one.description}".rstrip()
         )
@@ -188,9 +157,9 @@ def render(arguments: argparse.Namespace) -> int:
     folder = arguments.output or resources.build_root() / design.name / "src"
     written = [str(path) for path in render_design(design, folder)]
     if arguments.json:
-        _print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
+        print_json({"design": design.name, "hash": design.hash_hex, "folder": str(folder), "files": written})
     else:
-        _say(f"{len(written)} files of design {design.name} in {folder}")
+        say(f"{len(written)} files of design {design.name} in {folder}")
     return OK
 
 
@@ -208,11 +177,11 @@ def rtl(arguments: argparse.Namespace) -> int:
         folder = generator.generate(design, folder)
     if arguments.json:
         answer = {"design": design.name, "hash": design.hash_hex, "folder": str(folder), "fresh": True}
-        _print_json({**answer, "compared": compared})
+        print_json({**answer, "compared": compared})
     elif arguments.check:
-        _say(f"the RTL in {folder} belongs to the sources of design {design.name}: {', '.join(compared)}")
+        say(f"the RTL in {folder} belongs to the sources of design {design.name}: {', '.join(compared)}")
     else:
-        _say(f"RTL of design {design.name} in {folder}")
+        say(f"RTL of design {design.name} in {folder}")
     return OK
 
 
@@ -248,10 +217,10 @@ def demo(arguments: argparse.Namespace) -> int:
         result = runner.run(design, arguments.backend, progress)
     report.write(result, path)
     if arguments.json:
-        _print_json({**output.as_json(result), "report": str(path)})
+        print_json({**output.as_json(result), "report": str(path)})
     else:
-        _say(output.table(result))
-        _say(f"report: {path}")
+        say(output.table(result))
+        say(f"report: {path}")
     return OK
 
 
@@ -264,12 +233,12 @@ def doctor(arguments: argparse.Namespace) -> int:
     found = examiner.checks()
     healthy = all(check.state != "broken" for check in found)
     if arguments.json:
-        _print_json({"healthy": healthy, "checks": [asdict(check) for check in found]})
+        print_json({"healthy": healthy, "checks": [asdict(check) for check in found]})
     else:
         for check in found:
-            _say(f"{check.state:8} {check.name:14} {check.detail}")
+            say(f"{check.state:8} {check.name:14} {check.detail}")
             if check.state != "ok":
-                _say(f"{'':23} needed for: {check.needed_for}")
+                say(f"{'':23} needed for: {check.needed_for}")
     return OK if healthy else FAILURE
 
 

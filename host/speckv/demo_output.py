@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from speckv import console
 from speckv.demo import REFERENCE, Result, Row
 
 GB_PER_S_BASIS = "bytes per cycle × clock, not measured on hardware"
@@ -73,17 +74,8 @@ def table(result: Result) -> str:
     """A table for a terminal, with what its columns mean."""
     counted = any(row.batches for row in result.rows)
     shown = [i for i, (_, _, needs_cycles) in enumerate(_COLUMNS) if counted or not needs_cycles]
-    all_rows = [[name for name, _, _ in _COLUMNS]] + [_cells(row, result) for row in result.rows]
-    rows = [[row[i] for i in shown] for row in all_rows]
-    aligns = [_COLUMNS[i][1] for i in shown]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
-    lines = [
-        "  ".join(
-            f"{cell:{align}{width}}" for cell, width, align in zip(row, widths, aligns, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    lines.insert(1, "  ".join("─" * width for width in widths))
+    rows = [[cells[i] for i in shown] for cells in (_cells(row, result) for row in result.rows)]
+    lines = console.table([_COLUMNS[i][:2] for i in shown], rows)
     manifest, design = result.sample.manifest, result.design
     first = result.rows[0]
     head = (
@@ -98,7 +90,7 @@ def table(result: Result) -> str:
             f"({result.cycles_per_second / 1e6:.2f} M cycles/s)."
         )
         notes.append(f"GB/s: {GB_PER_S_BASIS} ({design.clock_mhz:g} MHz).")
-    return "\n".join([head, "", *lines, "", *notes])
+    return "\n".join([head, "", lines, "", *notes])
 
 
 def _cells(row: Row, result: Result) -> list[str]:

@@ -37,6 +37,10 @@ class FrameError(SpeckvError, ValueError):
         self.offset = offset
 
 
+class FileError(SpeckvError, ValueError):
+    """A file is not what was asked for: of another format, truncated, corrupted, or not to be overwritten."""
+
+
 class CapabilityError(SpeckvError):
     """A backend was asked for something that it does not offer."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from speckv.errors import ToolError
 
@@ -69,10 +72,20 @@ def writable_folder(folder: Path, *, parents: bool = True) -> Path:
 
 def write_atomic(path: Path, text: str) -> None:
     """Writes a UTF-8 file, whole or not at all; its folder must be there. Raises OSError."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    with atomic_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write and read back that becomes `path` when the block ends, and vanishes if the block raises.
+
+    The folder must be there. Raises OSError.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name[:200]}.")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:

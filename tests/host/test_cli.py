@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from speckv import cli, demo, doctor, resources, rtl, toolchain
+from speckv import cli, console, demo, doctor, resources, rtl, toolchain
 from speckv.errors import StaleRtlError, ToolError
 
 
@@ -56,7 +56,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     code, out, err = run(capsys, *arguments)
-    assert code == cli.USAGE == 2
+    assert code == console.USAGE == 2
     assert message in err and out == ""
 
 
@@ -64,7 +64,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"speckv {metadata.version('speckv')}\n", "")
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for command in ("designs", "render", "rtl", "area", "demo", "doctor"):
+    for command in ("designs", "render", "rtl", "area", "demo", "pack", "unpack", "inspect", "bench", "doctor"):
         assert f"    {command} " in out
         assert run(capsys, command, "--help")[0] == 0
 

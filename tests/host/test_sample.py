@@ -109,13 +109,9 @@ def test_wrong_shape(copy: Path) -> None:
 
 @pytest.fixture(scope="module")
 def script() -> Any:
-    path = ROOT / "scripts" / "make_sample.py"
-    spec = importlib.util.spec_from_file_location("make_sample", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_sample"] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "scripts")
+        return importlib.import_module("make_sample")
 
 
 def test_script_rounds_like_the_library(script: Any) -> None:

@@ -1,0 +1,72 @@
+"""The command `speckv bench`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from speckv.console import OK, adder, print_json, say
+
+SHARED_DATA = Path("..") / "shared" / "data" / "kv"
+
+
+def add_commands(commands: Any) -> None:
+    """Add `bench` and what it measures to the subparsers of `speckv`."""
+    text = "measure codecs on real KV caches"
+    bench = commands.add_parser("bench", help=text, description=text[0].upper() + text[1:] + ".")
+    subjects = bench.add_subparsers(title="what to measure", metavar="WHAT", required=True)
+    add = adder(subjects, "codec", codec, "ratio, error and speed of codecs, beside zstd and lz4 on the same pages")
+    add("--codecs", metavar="NAMES", help="names with commas between them (default: all)")
+    add(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help=f"pairs NAME_K.npy and NAME_V.npy, layers, tokens, heads, dim (default: {SHARED_DATA} if it is there)",
+    )
+    add(
+        "--first-layer",
+        type=int,
+        default=1,
+        metavar="N",
+        help="leave earlier layers of FOLDER out (default: 1: values of layer 0 repeat with the tokens and flatter)",
+    )
+    add("--rtl", action="store_true", help="simulate the kernels' RTL too: bytes per cycle, and latency")
+    add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl (tiny)")
+    add("--plot", type=Path, metavar="FILE.svg", help="write a plot of ratio against error of the last dataset")
+
+
+def codec(arguments: argparse.Namespace) -> int:
+    """`speckv bench codec`: exit code 0 if every codec kept its promise."""
+    from speckv import bench, skv
+    from speckv import bench_output as output
+    from speckv.design import Design
+    from speckv.errors import FileError
+    from speckv.frame import codec_names
+    from speckv.progress import Progress
+    from speckv.resources import write_atomic
+
+    known = codec_names(skv.any_design().codecs)
+    names = [name.strip() for name in arguments.codecs.split(",")] if arguments.codecs else list(known)
+    if unknown := [name for name in names if name not in known]:
+        raise bench.BenchError(f"codec {unknown[0]!r} is unknown, expected some of {', '.join(known)}")
+    if arguments.plot and not arguments.plot.absolute().parent.is_dir():
+        raise FileError(f"cannot write {arguments.plot}: there is no folder {arguments.plot.parent}; make it first")
+    datasets, skipped = bench.shipped(), []
+    folder = arguments.data or SHARED_DATA
+    if arguments.data or folder.is_dir():
+        datasets += bench.in_folder(folder, arguments.first_layer)
+    else:
+        skipped.append(f"datasets of {folder}: there is no such folder; name one with --data")
+    design = Design.load(arguments.design) if arguments.rtl else None
+    with Progress(bench.steps(datasets, names)) as progress:
+        result = bench.run(datasets, names, design, progress)
+    result.skipped[:0] = skipped
+    if arguments.plot:
+        write_atomic(Path(os.path.realpath(arguments.plot)), output.plot(result, datasets[-1].name))
+    if arguments.json:
+        print_json(output.as_json(result))
+    else:
+        say(output.table(result))
+    return OK
