@@ -57,10 +57,11 @@ module axi_memory #(
 
   // ---------------------------------------------------------------------------------------------- bandwidth
   logic [15:0] read_budget, write_budget;
-  wire read_pays = RVALID && RREADY;
-  wire write_pays = WVALID && WREADY;
+  wire read_pays;  // a beat is fetched
+  wire write_pays;
   function automatic logic [15:0] next_budget(input logic [15:0] budget, input logic [10:0] income, input logic [1:0] beats);
-    logic [15:0] rest = budget - (16'(beats) << 10) + 16'(income);
+    logic [15:0] rest;
+    rest = budget - (16'(beats) << 10) + 16'(income);
     return rest > BUDGET ? 16'(BUDGET) : rest;
   endfunction
   always_ff @(posedge clk) begin
@@ -94,6 +95,7 @@ module axi_memory #(
 
   wire read_wait_over = $signed(now - read.ready) >= 0;
   wire may_load = read_active && read_wait_over && (!RVALID || RREADY) && read_affordable;
+  assign read_pays = may_load;
   always_ff @(posedge clk) begin
     if (!rst_n) begin
       reads_in <= 0;
@@ -146,6 +148,7 @@ module axi_memory #(
   wire answer_t answer = answers[answers_out[INDEX-1:0]];
   assign AWREADY = rst_n && writes_held < OUTSTANDING;
   assign WREADY = write_active && write_affordable && answers_held < OUTSTANDING;
+  assign write_pays = WVALID && WREADY;
   assign BVALID = answers_held != 0 && $signed(now - answer.ready) >= 0;
   assign BRESP = answer.response;
   always_ff @(posedge clk) begin
@@ -163,7 +166,8 @@ module axi_memory #(
         writes_in <= writes_in + 1;
       end
       if (WVALID && WREADY) begin
-        logic [1:0] response = 2'(axi_memory_write(handle, write.address, BYTES, WDATA, WSTRB));
+        logic [1:0] response;
+        response = 2'(axi_memory_write(handle, write.address, BYTES, WDATA, WSTRB));
         if (write_response > response) response = write_response;
         write_response <= WLAST ? 2'd0 : response;
         write.address <= (write.address & ~64'(BYTES - 1)) + 64'(BYTES);
