@@ -49,6 +49,10 @@ class DeviceError(SpeckvError):
     """The device misbehaved or was used wrongly (closed, wrong packet, out of memory)."""
 
 
+class DmaError(SpeckvError):
+    """The DMA engine was used wrongly, or a descriptor failed: the message names it, its status and the remedy."""
+
+
 class DeviceTimeout(DeviceError):
     """A kernel did not answer in time. The message names the kernel and what it was waiting for."""
 

@@ -88,7 +88,7 @@ parse_descriptors:
     const bool near = op != kScrub;
     const ap_uint<16> segments = listed == 0 ? ap_uint<16>(1) : listed;
     bool all_aligned = aligned(get<descriptor::far>(job)) && aligned(get<descriptor::raw_bytes>(job)) &&
-                       aligned(get<descriptor::frame_bytes>(job));
+                       (op == kCopy || aligned(get<descriptor::frame_bytes>(job)));
     bool all_fit = fits(get<descriptor::far>(job), far_bytes_of(job), far_bytes);
     ap_uint<48> sum = 0;
     beat_t entries = 0;
