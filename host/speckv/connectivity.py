@@ -1,4 +1,4 @@
-"""How a design's kernels are wired: the one description behind the simulated system and the board's link configuration."""
+"""How a design's kernels are wired: one description behind the simulated system and the board's link configuration."""
 
 from __future__ import annotations
 

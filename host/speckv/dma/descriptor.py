@@ -171,7 +171,7 @@ _REMEDIES = {
     DmaStatus.MISALIGNED: "Offsets and lengths must be multiples of 64 bytes.",
     DmaStatus.OUT_OF_RANGE: "The page or the frame is not inside its memory, or its segments are not raw_bytes long.",
     DmaStatus.TOO_SMALL: "The frame needs more room; its completion tells how much.",
-    DmaStatus.HEADER_MISMATCH: "Another frame lies there: the page was moved, replaced or evicted; fetch it anew by key.",
+    DmaStatus.HEADER_MISMATCH: "Another frame lies there: its page was moved, replaced or evicted; look it up anew.",
     DmaStatus.READ_ERROR: "A memory answered a read with an error; check its addresses and its health.",
     DmaStatus.WRITE_ERROR: "A memory answered a write with an error; check its addresses and its health.",
 }

@@ -57,8 +57,9 @@ class DmaEngine(ABC):
     def _run(self, batch: NDArray[np.uint8], count: int) -> BatchResult:
         """Runs a batch, uint8 [beats, 64], of `count` descriptors. Called under the lock."""
 
+    @abstractmethod
     def _release(self) -> None:
-        """Gives back what the engine holds."""
+        """Gives back what the engine holds. Called once, under the lock."""
 
     def run(self, descriptors: Sequence[Descriptor]) -> BatchResult:
         """Does a batch; each descriptor's completion tells what it came to. Nothing is raised for one that failed.
@@ -105,6 +106,9 @@ class SoftwareEngine(DmaEngine):
 
     def _run(self, batch: NDArray[np.uint8], count: int) -> BatchResult:
         return BatchResult(model.run_batch(self.design, batch, self.near, self.far))
+
+    def _release(self) -> None:
+        """The model holds nothing but the memories."""
 
 
 def _memory(what: str, count: int) -> NDArray[np.uint8]:

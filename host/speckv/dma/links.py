@@ -1,7 +1,7 @@
 """Links and memories of a simulated system: latency and bandwidth, each with its source.
 
-Bandwidths are what a link moves after its protocol's overheads, in each direction; latencies are from the address to the
-first beat. A design's clock turns them into cycles; a port moves at most one beat per cycle, whatever is behind it.
+Bandwidths are what a link moves after its protocol's overheads, in each direction; latencies are from the address to
+the first beat. A design's clock turns them into cycles; a port moves at most one beat per cycle, whatever is behind it.
 """
 
 from __future__ import annotations

@@ -18,15 +18,16 @@ NEAR, FAR = 1 << 14, 1 << 14
 
 @pytest.fixture
 def engine() -> Iterator[SoftwareEngine]:
-    with SoftwareEngine(Design.load("tiny"), NEAR, FAR) as made:
-        made.near[:] = np.random.default_rng(7).integers(0, 256, NEAR, np.uint8)
-        made.near[1::2] &= 0x3F  # no NaN and no infinity
-        yield made
+    made = SoftwareEngine(Design.load("tiny"), NEAR, FAR)
+    made.near[:] = np.random.default_rng(7).integers(0, 256, NEAR, np.uint8)
+    made.near[1::2] &= 0x3F  # no NaN and no infinity
+    yield made
+    made.close()
 
 
 def page(op: Op, **fields: object) -> Descriptor:
-    values = dict(raw_bytes=RAW, frame_bytes=FRAME, tokens=TOKENS, channels=CHANNELS, page_key=3, generation=2)
-    return Descriptor(op, **{**values, **fields})  # type: ignore[arg-type]
+    whole = Descriptor(op, 0, 0, RAW, FRAME, tokens=TOKENS, channels=CHANNELS, page_key=3, generation=2)
+    return whole._replace(**fields)  # type: ignore[arg-type]
 
 
 def status(engine: SoftwareEngine, descriptor: Descriptor) -> DmaStatus:
