@@ -49,6 +49,10 @@ class DeviceError(SpeckvError):
     """The device misbehaved or was used wrongly (closed, wrong packet, out of memory)."""
 
 
+class PoolError(SpeckvError):
+    """The page pool was used wrongly: closed, a bad size, a key that is not there, or too full to take a page."""
+
+
 class DeviceTimeout(DeviceError):
     """A kernel did not answer in time. The message names the kernel and what it was waiting for."""
 
