@@ -51,6 +51,8 @@ class DeviceError(SpeckvError):
 
 class DmaError(SpeckvError):
     """The DMA engine was used wrongly, or a descriptor failed: the message names it, its status and the remedy."""
+
+
 class PoolError(SpeckvError):
     """The page pool was used wrongly: closed, a bad size, a key that is not there, or too full to take a page."""
 
