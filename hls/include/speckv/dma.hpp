@@ -233,6 +233,7 @@ struct Sunk {
   beat_t completion;  // all but the errors of memories
   ap_uint<7> near_reads, near_writes;
   flag_t far_reads, far_writes;
+  bytes_t read, written;
   flag_t last;
 };
 
@@ -257,7 +258,7 @@ sink_jobs:
     if (asks) beat = offload ? from_compress.read() : from_decompress.read();
     const bytes_t frame_bytes = header::get<header::payload_bytes>(beat.data) + kBeatBytes;
     const bool refused = offload ? header::get<header::status>(beat.data) != kOk : bool(beat.last);
-    const bool too_small = offload && !refused && frame_bytes > get<descriptor::frame_bytes>(job);
+    const bool too_small = asks && offload && !refused && frame_bytes > get<descriptor::frame_bytes>(job);
     const bool writes = job.moves && (copy || (asks && op != kScrub && !refused && !too_small));
     const bool to_near = writes_near(job);
     const bytes_t bytes = offload ? frame_bytes : get<descriptor::raw_bytes>(job);
@@ -313,6 +314,8 @@ sink_jobs:
     s.far_reads = job.moves && !reads_near(job);
     s.near_writes = writes ? pieces : ap_uint<7>(0);
     s.far_writes = writes && !to_near;
+    s.read = !job.moves ? bytes_t(0) : reads_near(job) ? get<descriptor::raw_bytes>(job) : far_bytes_of(job);
+    s.written = writes ? bytes : bytes_t(0);
     s.last = job.last;
     sunk.write(s);
   } while (!last);
@@ -320,11 +323,12 @@ sink_jobs:
   far_commands.write(burst_of(0, 0, true));
 }
 
-// Waits for the memories' answers to a job and writes its completion.
+// Waits for the memories' answers to a job and writes its completion. Counts the bytes that were asked of the memories.
 inline void complete(hls::stream<Sunk>& sunk, status_stream& near_reads, status_stream& far_reads,
                      status_stream& near_writes, status_stream& far_writes, command_stream& commands,
-                     beat_stream& completions, hls::stream<ap_uint<2>>& completed) {
-  offset_t at = 0;
+                     beat_stream& completions, hls::stream<ap_uint<2>>& completed, offset_t& near_read_bytes,
+                     offset_t& near_written_bytes, offset_t& far_read_bytes, offset_t& far_written_bytes) {
+  offset_t at = 0, near_read = 0, near_written = 0, far_read = 0, far_written = 0;
   bool last;
 complete_jobs:
   do {
@@ -343,6 +347,10 @@ complete_jobs:
 #pragma HLS pipeline II=1
       if (near_writes.read() != 0) write_error = true;
     }
+    if (s.near_reads != 0) near_read += s.read;
+    if (s.near_writes != 0) near_written += s.written;
+    if (s.far_reads) far_read += s.read;
+    if (s.far_writes) far_written += s.written;
     const auto before = header::get<completion::status>(s.completion);
     if (write_error && before == kDmaOk) header::set<completion::status>(s.completion, kWriteError);
     if (read_error) header::set<completion::status>(s.completion, kReadError);
@@ -360,6 +368,10 @@ complete_jobs:
   far_writes.read();
   commands.write(burst_of(0, 0, true));
   completed.write(0);
+  near_read_bytes = near_read;
+  near_written_bytes = near_written;
+  far_read_bytes = far_read;
+  far_written_bytes = far_written;
 }
 
 // Ends the run when the last completion has arrived.
