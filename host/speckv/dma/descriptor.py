@@ -93,6 +93,15 @@ SEGMENT_DTYPE = np.dtype([("offset", "<u8"), ("bytes", "<u4"), ("reserved", "<u4
 assert DESCRIPTOR_DTYPE.itemsize == COMPLETION_DTYPE.itemsize == BEAT_BYTES
 
 
+class Traffic(NamedTuple):
+    """Bytes of pages and frames that a batch asked of each memory; descriptors and completions are not counted."""
+
+    near_read_bytes: int = 0
+    near_written_bytes: int = 0
+    far_read_bytes: int = 0
+    far_written_bytes: int = 0
+
+
 class Segment(NamedTuple):
     """A piece of a page in near memory: offset and length in bytes."""
 

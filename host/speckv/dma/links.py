@@ -55,8 +55,10 @@ LINKS: dict[str, Link] = {
 """Link profiles by name."""
 
 
-def link(name: str) -> Link:
-    """The profile of that name. Raises DmaError, which lists them, for another."""
+def link(name: str | Link) -> Link:
+    """The profile of that name, or one that is given itself. Raises DmaError, which lists them, for another name."""
+    if isinstance(name, Link):
+        return name
     try:
         return LINKS[name]
     except (KeyError, TypeError):

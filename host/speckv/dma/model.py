@@ -21,6 +21,7 @@ from speckv.dma.descriptor import (
     DmaStatus,
     Op,
     Segment,
+    Traffic,
 )
 from speckv.frame import Header, Status
 
@@ -30,9 +31,15 @@ if TYPE_CHECKING:
 Memory = NDArray[np.uint8]
 
 
-def run_batch(design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory) -> NDArray[np.void]:
-    """Does a batch, uint8 [beats, 64], on two memories, uint8 [bytes]. Returns COMPLETION_DTYPE, one per descriptor."""
+def run_batch(
+    design: Design, batch: NDArray[np.uint8], near: Memory, far: Memory
+) -> tuple[NDArray[np.void], Traffic]:
+    """Does a batch, uint8 [beats, 64], on two memories, uint8 [bytes].
+
+    Returns a completion for each descriptor, COMPLETION_DTYPE [descriptors], and what was moved.
+    """
     made = []
+    moved = []
     at = 0
     while at < len(batch):
         descriptor = batch[at].view(DESCRIPTOR_DTYPE)[0]
@@ -45,8 +52,11 @@ def run_batch(design: Design, batch: NDArray[np.uint8], near: Memory, far: Memor
         segments = [Segment(int(s["offset"]), int(s["bytes"])) for s in listed.reshape(-1).view(SEGMENT_DTYPE)[:count]]
         if not segments:
             segments = [Segment(int(descriptor["near"]), int(descriptor["raw_bytes"]))]
-        made.append(_Job(design, descriptor, segments, near, far).completion())
-    return np.array(made, COMPLETION_DTYPE) if made else np.zeros(0, COMPLETION_DTYPE)
+        job = _Job(design, descriptor, segments, near, far)
+        made.append(job.completion())
+        moved.append(job.traffic)
+    traffic = Traffic(*(sum(column) for column in zip(*moved, strict=True))) if moved else Traffic()
+    return np.array(made, COMPLETION_DTYPE) if made else np.zeros(0, COMPLETION_DTYPE), traffic
 
 
 class _Result(NamedTuple):
@@ -68,6 +78,7 @@ class _Job:
         self.far_bytes = int(descriptor["raw_bytes" if self.op == Op.COPY else "frame_bytes"])
         self.far_offset = int(descriptor["far"])
         self.far = far
+        self.traffic = Traffic()
 
     def completion(self) -> NDArray[np.void]:
         status, header, frame_bytes = self._result()
@@ -133,13 +144,13 @@ class _Job:
         return _Result(DmaStatus.OK, header, frame_bytes)
 
     def _fetch(self) -> _Result:
-        image = self.far[self.far_offset : self.far_offset + self.far_bytes].reshape(-1, BEAT_BYTES)
+        image = self._read_far().reshape(-1, BEAT_BYTES)
         header = Header.unpack(image[0])
         names = ("kind", "tokens", "channels", "generation", "namespace", "page_key", "raw_bytes")
         same = all(getattr(header, name) == self.d[name] for name in names)
         if not same or frame.HEADER_BYTES + header.payload_bytes != self.far_bytes:
             return _Result(DmaStatus.HEADER_MISMATCH, None, self.far_bytes)
-        page = model.decompress_packet(self.design, image.copy())
+        page = model.decompress_packet(self.design, image)
         answer = Header.unpack(page[-1])
         if len(page) > 1 and self.op == Op.FETCH:
             self._write_near(page[:-1].reshape(-1))
@@ -150,20 +161,28 @@ class _Job:
         if self.to_far:
             self._write_far(self._read_near())
         else:
-            self._write_near(self.far[self.far_offset : self.far_offset + self.far_bytes].copy())
+            self._write_near(self._read_far())
         return _Result(DmaStatus.OK, None, self.far_bytes)
 
     def _read_near(self) -> NDArray[np.uint8]:
-        return np.concatenate([self.near[offset : offset + length] for offset, length in self.segments])
+        data = np.concatenate([self.near[offset : offset + length] for offset, length in self.segments])
+        self.traffic = self.traffic._replace(near_read_bytes=len(data))
+        return data
+
+    def _read_far(self) -> NDArray[np.uint8]:
+        self.traffic = self.traffic._replace(far_read_bytes=self.far_bytes)
+        return self.far[self.far_offset : self.far_offset + self.far_bytes].copy()
 
     def _write_near(self, data: NDArray[np.uint8]) -> None:
         start = 0
         for offset, length in self.segments:
             self.near[offset : offset + length] = data[start : start + length]
             start += length
+        self.traffic = self.traffic._replace(near_written_bytes=len(data))
 
     def _write_far(self, data: NDArray[np.uint8]) -> None:
         self.far[self.far_offset : self.far_offset + len(data)] = data
+        self.traffic = self.traffic._replace(far_written_bytes=len(data))
 
 
 def _beats(image: bytes) -> NDArray[np.uint8]:

@@ -170,6 +170,7 @@ module axi_memory #(
         response = 2'(axi_memory_write(handle, write.address, BYTES, WDATA, WSTRB));
         if (write_response > response) response = write_response;
         write_response <= WLAST ? 2'd0 : response;
+        write.more <= write.more - 1;
         write.address <= (write.address & ~64'(BYTES - 1)) + 64'(BYTES);
         beats_written <= beats_written + 1;
         if (WLAST) begin
@@ -185,6 +186,19 @@ module axi_memory #(
         write_active <= 0;
       end
       if (BVALID && BREADY) answers_out <= answers_out + 1;
+    end
+  end
+
+  // ------------------------------------------------------------------------------------------- rules of AXI4
+  // what a memory cannot answer for: bursts across 4 KB, and data that does not end where its burst does
+  function automatic logic crosses_4k(input logic [63:0] address, input logic [7:0] more);
+    return 32'(address[11:0] & ~12'(BYTES - 1)) + (32'(more) + 1) * BYTES > 4096;
+  endfunction
+  always_ff @(posedge clk) begin
+    if (rst_n) begin
+      assert (!(ARVALID && crosses_4k(ARADDR, ARLEN))) else $error("a read burst crosses 4 KB");
+      assert (!(AWVALID && crosses_4k(AWADDR, AWLEN))) else $error("a write burst crosses 4 KB");
+      assert (!(WVALID && WREADY && WLAST != (write.more == 0))) else $error("WLAST is not at the end of its burst");
     end
   end
 endmodule
