@@ -128,6 +128,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--report", type=Path, metavar="FILE.html", help="default: build/demo.html, or ./speckv-demo.html")
 
+    text = "measure what the kit does"
+    bench = commands.add_parser("bench", help=text, description=text[0].upper() + text[1:] + ".")
+    subjects = bench.add_subparsers(title="what to measure", metavar="WHAT", required=True)
+    add = _adder(subjects, "dma", bench_dma, "simulate the DMA engine behind links: bytes per cycle, and latency")
+    add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
+    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
+
     _adder(
         commands, "doctor", doctor, "say which tools are installed, which are missing, and how to get them"
     )
@@ -252,6 +259,23 @@ def demo(arguments: argparse.Namespace) -> int:
     else:
         _say(output.table(result))
         _say(f"report: {path}")
+    return OK
+
+
+def bench_dma(arguments: argparse.Namespace) -> int:
+    """`speckv bench dma`: throughput against the link, and latency, in RTL simulation."""
+    from speckv.design import Design
+    from speckv.dma import bench
+    from speckv.progress import Progress
+
+    design = Design.load(arguments.design)
+    links = arguments.link or bench.DEFAULT_LINKS
+    with Progress(bench.steps(links)) as progress:
+        rows = bench.run(design, links, on_step=progress.step)
+    if arguments.json:
+        _print_json(bench.as_json(design, rows))
+    else:
+        _say(bench.table(rows))
     return OK
 
 
