@@ -15,11 +15,13 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {})
+def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    codec, dma = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(codec, "README.md", "exec"), {})
     ratio, *_ = capsys.readouterr().out.split()
     assert float(ratio) > 1.8
+    exec(compile(dma, "README.md", "exec"), {})
+    assert "near_written_bytes=24576" in capsys.readouterr().out
 
 
 def test_ratio_is_the_demos() -> None:

@@ -1,8 +1,44 @@
 """The backends by name; here so that the command knows them where no package is installed."""
 
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from speckv.errors import SpeckvError
+
 BACKENDS = {
     "software": ("speckv.device.software", "SoftwareDevice"),
     "csim": ("speckv.device.csim", "CsimDevice"),
     "cosim": ("speckv.device.cosim", "CosimDevice"),
 }
-"""Backend: module and class."""
+"""Backend: module and class of its device."""
+
+ENGINES = {
+    "software": ("speckv.dma.engine", "SoftwareEngine"),
+    "csim": ("speckv.dma.csim", "CsimEngine"),
+    "cosim": ("speckv.dma.cosim", "CosimEngine"),
+}
+"""Backend: module and class of its DMA engine."""
+
+
+def load(
+    table: Mapping[str, tuple[str, str]], backend: str, options: Mapping[str, Any], error: type[SpeckvError]
+) -> type[Any]:
+    """The class of a backend in one of the tables above, imported now; `options` are for its constructor.
+
+    Raises `error` for an unknown backend, or an option that is none of its keyword-only arguments.
+    """
+    from speckv.checks import shown
+
+    if not isinstance(backend, str) or backend not in table:
+        raise error(f"backend is {shown(backend)}, expected one of {', '.join(table)}")
+    module_name, class_name = table[backend]
+    found: type[Any] = getattr(importlib.import_module(module_name), class_name)
+    known = dict.fromkeys(getattr(found.__init__, "__kwdefaults__", None) or {})
+    for name in options:
+        if name not in known:
+            offered = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise error(f"backend {backend} has no option {name!r}; {offered}")
+    return found

@@ -196,9 +196,9 @@ def area(arguments: argparse.Namespace) -> int:
     with Progress(estimator.parts(design, kernels)) as progress:
         areas = estimator.estimate(design, kernels, on_part=progress.step)
     if arguments.json:
-        _print_json(estimator.as_json(design, areas))
+        print_json(estimator.as_json(design, areas))
     else:
-        _say(estimator.table(areas))
+        say(estimator.table(areas))
     return OK
 
 

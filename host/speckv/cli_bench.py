@@ -14,7 +14,7 @@ SHARED_DATA = Path("..") / "shared" / "data" / "kv"
 
 def add_commands(commands: Any) -> None:
     """Add `bench` and what it measures to the subparsers of `speckv`."""
-    text = "measure codecs on real KV caches"
+    text = "measure what the kit does"
     bench = commands.add_parser("bench", help=text, description=text[0].upper() + text[1:] + ".")
     subjects = bench.add_subparsers(title="what to measure", metavar="WHAT", required=True)
     add = adder(subjects, "codec", codec, "ratio, error and speed of codecs, beside zstd and lz4 on the same pages")
@@ -35,6 +35,10 @@ def add_commands(commands: Any) -> None:
     add("--rtl", action="store_true", help="simulate the kernels' RTL too: bytes per cycle, and latency")
     add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl (tiny)")
     add("--plot", type=Path, metavar="FILE.svg", help="write a plot of ratio against error of the last dataset")
+
+    add = adder(subjects, "dma", dma, "the DMA engine in RTL simulation behind links: bytes per cycle, and latency")
+    add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
+    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
 
 
 def codec(arguments: argparse.Namespace) -> int:
@@ -69,4 +73,21 @@ def codec(arguments: argparse.Namespace) -> int:
         print_json(output.as_json(result))
     else:
         say(output.table(result))
+    return OK
+
+
+def dma(arguments: argparse.Namespace) -> int:
+    """`speckv bench dma`: throughput against the link, and latency, in RTL simulation."""
+    from speckv.design import Design
+    from speckv.dma import bench
+    from speckv.progress import Progress
+
+    design = Design.load(arguments.design)
+    links = arguments.link or bench.DEFAULT_LINKS
+    with Progress(bench.steps(links)) as progress:
+        rows = bench.run(design, links, on_step=progress.step)
+    if arguments.json:
+        print_json(bench.as_json(design, rows))
+    else:
+        say(bench.table(rows))
     return OK

@@ -53,6 +53,14 @@ class DeviceError(SpeckvError):
     """The device misbehaved or was used wrongly (closed, wrong packet, out of memory)."""
 
 
+class DmaError(SpeckvError):
+    """The DMA engine was used wrongly, or a descriptor failed: the message names it, its status and the remedy."""
+
+
+class PoolError(SpeckvError):
+    """The page pool was used wrongly: closed, a bad size, a key that is not there, or too full to take a page."""
+
+
 class DeviceTimeout(DeviceError):
     """A kernel did not answer in time. The message names the kernel and what it was waiting for."""
 

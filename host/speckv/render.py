@@ -43,21 +43,25 @@ def render(design: Design, out_dir: Path | str, *, template_dir: Path | None = N
         raise ToolError(
             f"there is no *{_SUFFIX} file below {source}; install the package or checkout completely"
         )
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(source),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    texts = {name: _render_one(environment, name, design) for name in names}
+    texts = {name: _render_one(environment(source), name, design) for name in names}
     outputs = []
     for name, text in texts.items():
         path = Path(out_dir) / name.with_suffix("")
         _write_if_changed(path, text)
         outputs.append(path)
     return sorted(outputs)
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """How all templates are read: an unknown name is an error, a line that holds only a tag leaves nothing."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
 
 
 def banner(template: Path, design: Design) -> str:
@@ -75,10 +79,10 @@ def banner(template: Path, design: Design) -> str:
     )
 
 
-def _render_one(environment: jinja2.Environment, name: Path, design: Design) -> str:
+def _render_one(reader: jinja2.Environment, name: Path, design: Design) -> str:
     head = banner(name, design)
     try:
-        return head + environment.get_template(name.as_posix()).render(design=design)
+        return head + reader.get_template(name.as_posix()).render(design=design)
     except jinja2.TemplateSyntaxError as error:
         where = f"{error.name or name.as_posix()}, line {error.lineno}"
         raise ToolError(f"template {where}: {error.message}; correct the template") from error

@@ -6,12 +6,10 @@ imported in that backend's module, when it is opened.
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speckv.backends import BACKENDS
-from speckv.checks import shown
+from speckv.backends import BACKENDS, load
 from speckv.device.base import COMPRESS, DECOMPRESS, KERNELS, Capabilities, Device, RunResult
 from speckv.device.pages import Decoded, Encoded
 from speckv.errors import DeviceError
@@ -45,19 +43,6 @@ def open_device(design: Design | str | Path, backend: str = "software", **option
     """
     from speckv.design import Design
 
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise DeviceError(f"backend is {shown(backend)}, expected one of {', '.join(BACKENDS)}")
-    module_name, class_name = BACKENDS[backend]
-    opened = design if isinstance(design, Design) else Design.load(design)
-    device_class = getattr(importlib.import_module(module_name), class_name)
-    _check_options(backend, device_class, options)
-    device: Device = device_class(opened, **options)
+    device_class = load(BACKENDS, backend, options, DeviceError)
+    device: Device = device_class(design if isinstance(design, Design) else Design.load(design), **options)
     return device
-
-
-def _check_options(backend: str, device_class: type[Device], options: dict[str, Any]) -> None:
-    known = dict.fromkeys(getattr(device_class.__init__, "__kwdefaults__", None) or {})
-    for name in options:
-        if name not in known:
-            offered = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise DeviceError(f"backend {backend} has no option {name!r}; {offered}")

@@ -7,7 +7,6 @@ slices of a run only to let an interrupt through. Cycle counts are those of the 
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,24 +16,18 @@ import numpy as np
 
 from speckv import checks
 from speckv import rtl as committed
-from speckv.device import interface, native, registers, standstill, verilate
+from speckv.connectivity import SYSTEM
+from speckv.device import interface, native, registers, simulation, standstill, verilate
 from speckv.device.base import KERNELS, Capabilities, Device
-from speckv.device.native import NUMBER, POINTER, TEXT
+from speckv.device.native import NUMBER, POINTER
 from speckv.device.packets import Answer, Batch
+from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
 from speckv.errors import DeviceError, DeviceTimeout
 from speckv.frame import BEAT_BYTES
 from speckv.resources import build_root, writable_folder
 
 if TYPE_CHECKING:
     from speckv.design import Design
-
-STUCK_CYCLES = 100_000
-SLICE_CYCLES = 200_000
-TEXT_BYTES = 1 << 16
-MAX_FIFOS_NAMED = 12
-
-_RUNNING, _DONE, _STUCK, _EXPIRED, _PROTOCOL, _FAULT = range(6)
-
 
 class _Batch(ctypes.Structure):
     """axis_batch of the harness."""
@@ -73,8 +66,6 @@ class _Stats(ctypes.Structure):
 
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "axis_new": (POINTER, [NUMBER, NUMBER]),
-    "axis_delete": (None, [POINTER]),
     "axis_reset": (ctypes.c_int, [POINTER]),
     "axis_start": (None, [POINTER, ctypes.POINTER(_Batch)]),
     "axis_step": (ctypes.c_int, [POINTER, NUMBER]),
@@ -82,11 +73,6 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "axis_output": (POINTER, [POINTER]),
     "axis_lengths": (POINTER, [POINTER]),
     "axis_spans": (POINTER, [POINTER]),
-    "axis_message": (TEXT, [POINTER]),
-    "axis_levels": (None, [POINTER, TEXT, NUMBER]),
-    "axis_waits": (None, [POINTER, TEXT, NUMBER]),
-    "axis_wave_open": (None, [POINTER, TEXT]),
-    "axis_wave_close": (None, [POINTER]),
 }
 
 
@@ -105,20 +91,12 @@ class _Kernel:
     ) -> None:
         self.name = name
         self._network = network
-        self._library = native.load(path, _FUNCTIONS)
-        self._handle = self._library.axis_new(seed, round(1e6 / clock_mhz))
-        if not self._handle:
-            raise DeviceError(
-                f"{name}: the verilated model does not come out of reset: check the RTL in {path.parent}"
-            )
-        # also when a device is dropped without being closed
-        self._free = weakref.finalize(self, self._library.axis_delete, self._handle)
-        if wave is not None:
-            self._library.axis_wave_open(self._handle, str(wave).encode())
+        self._model = simulation.Model(name, path, _FUNCTIONS, "axis_new", seed=seed, clock_mhz=clock_mhz, wave=wave)
+        self._library, self._handle = self._model.library, self._model.handle
 
     def reset(self) -> None:
         if self._library.axis_reset(self._handle):
-            raise DeviceError(f"{self.name} cannot be reset: {self._message()}")
+            raise DeviceError(f"{self.name} cannot be reset: {self._model.message()}")
 
     def run(self, request: _Batch, batch: Batch) -> Answer:
         """Runs one batch to its end; on any failure the kernel is reset."""
@@ -126,12 +104,12 @@ class _Kernel:
         library.axis_start(handle, ctypes.byref(request))
         finished = False
         try:
-            state = _RUNNING
-            while state == _RUNNING:
+            state = RunState.RUNNING
+            while state == RunState.RUNNING:
                 state = library.axis_step(handle, SLICE_CYCLES)
             stats = _Stats()
             library.axis_get_stats(handle, ctypes.byref(stats))
-            if state != _DONE:
+            if state != RunState.DONE:
                 raise self._failure(state, request, stats, batch)
             finished = True
         finally:
@@ -148,22 +126,19 @@ class _Kernel:
             spans=spans.reshape(packets, 2),
         )
 
-    def _message(self) -> str:
-        return str(self._library.axis_message(self._handle).decode(errors="replace"))
-
     def _failure(self, state: int, request: _Batch, stats: _Stats, batch: Batch) -> DeviceError:
         moved = (
             f"after {stats.cycles} cycles, with {stats.packets_in} of {request.packets} packets "
             f"({stats.beats_in} of {len(batch.data)} beats) accepted and {stats.packets_out} packets "
             f"({stats.beats_out} beats) delivered"
         )
-        if state == _PROTOCOL:
+        if state == RunState.PROTOCOL:
             return DeviceError(
-                f"{self.name} broke the stream protocol {moved}: {self._message()}; it was reset"
+                f"{self.name} broke the stream protocol {moved}: {self._model.message()}; it was reset"
             )
-        if state == _FAULT:
-            return DeviceError(f"{self.name} failed in simulation {moved}: {self._message()}; it was reset")
-        if state == _STUCK:
+        if state == RunState.FAULT:
+            return DeviceError(f"{self.name} failed in simulation {moved}: {self._model.message()}; it was reset")
+        if state == RunState.STUCK:
             what = f"{self.name} made no progress for {request.stuck_cycles} cycles"
         else:
             what = f"{self.name} did not finish within timeout_cycles={request.timeout_cycles}"
@@ -172,36 +147,21 @@ class _Kernel:
         else:
             source = "a beat is offered and not accepted" if stats.in_wait else "beats are being accepted"
         sink = "silent (TVALID low)" if stats.out_wait else "a beat is being delivered"
-        levels = self._lines("axis_levels")
-        reason = ""  # a kernel that is only slow has no standing waits to find
-        if state == _STUCK and self._network is not None:
-            reason = standstill.explanation(self._network, levels, self._lines("axis_waits"))
+        instance = f"TOP.{self.name}"
+        # a kernel that is only slow has no standing waits to find
+        reason = simulation.reason(self._model, instance, self._network) if state == RunState.STUCK else ""
         return DeviceTimeout(
             f"{what} {moved}; input: {source}; output: {sink}; "
-            f"{f'{reason}; ' if reason else ''}{_shown(levels)}. The kernel was reset; "
+            f"{f'{reason}; ' if reason else ''}{simulation.shown(self._model.levels(instance))}. The kernel was reset; "
             + (
                 "open the device with waveform= to see more"
-                if state == _STUCK
+                if state == RunState.STUCK
                 else "raise timeout_cycles if the batch is just long"
             )
         )
 
-    def _lines(self, function: str) -> list[str]:
-        """What a function of the harness says, a line each, by names within the kernel."""
-        text = ctypes.create_string_buffer(TEXT_BYTES)
-        getattr(self._library, function)(self._handle, text, TEXT_BYTES)
-        lines = text.value.decode(errors="replace").splitlines()
-        return [line.removeprefix(f"TOP.{self.name}.") for line in sorted(lines)]
-
     def close(self) -> None:
-        self._free()
-
-
-def _shown(levels: list[str]) -> str:
-    if not levels:
-        return "no FIFO holds data"
-    more = f" and {len(levels) - MAX_FIFOS_NAMED} more" if len(levels) > MAX_FIFOS_NAMED else ""
-    return f"FIFOs that hold data: {', '.join(levels[:MAX_FIFOS_NAMED])}{more}"
+        self._model.close()
 
 
 class CosimDevice(Device):
@@ -239,7 +199,7 @@ class CosimDevice(Device):
         wave_path = None if waveform is None else checks.path("waveform", waveform, DeviceError)
         checks.callback("progress", progress, DeviceError)
         folder = committed.current(design) if rtl is None else checks.path("rtl", rtl, DeviceError)
-        stems = {path.stem for path in _rtl_files(folder)}
+        stems = {path.stem for path in verilate.rtl_files(folder)}
         names = tuple(name for name in KERNELS if name in stems)
         if not names:
             raise DeviceError(
@@ -288,10 +248,6 @@ class CosimDevice(Device):
             kernel.close()
 
 
-def _rtl_files(folder: Path) -> list[Path]:
-    return sorted(path for suffix in verilate.RTL_SUFFIXES for path in folder.glob(f"*{suffix}"))
-
-
 def _build(
     design: Design,
     folder: Path,
@@ -302,15 +258,16 @@ def _build(
 ) -> dict[str, Path]:
     """The shared object of each kernel, missing ones built side by side."""
     root = build_root()
-    files, known = _rtl_files(folder), committed.rtl_dir(design)
+    files, known = verilate.rtl_files(folder), committed.rtl_dir(design)
 
     def one(name: str) -> Path:
-        return verilate.build_kernel(
+        return verilate.build(
             root,
             root / design.name / "cosim",
             name,
-            [path for path in files if path.stem == name or path.stem not in KERNELS],
-            expected_ports=interface.recorded_ports(known, name),
+            verilate.texts(path for path in files if path.stem == name or path.stem not in SYSTEM.kernels),
+            verilate.KernelHarness(name, interface.recorded_ports(known, name)),
+            kernels=(name,),
             trace=trace,
             on_build=lambda: progress and progress(f"compiling the RTL of {name}, design {design.name}"),
         )

@@ -27,7 +27,7 @@ from speckv.resources import build_root
 if TYPE_CHECKING:
     from speckv.design import Design
 
-HARNESS = NATIVE_DIR / "csim_harness.cpp"
+HARNESSES = ("csim_harness.cpp", "dma_harness.cpp")
 LIBRARY = "libkernels.so"
 FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
 STANDARDS = {"clang": "-std=c++17", "gcc": "-std=c++14"}  # what hlsc compiles with; Vitis HLS' default
@@ -62,7 +62,7 @@ def build(
     flags = (STANDARDS[tool.family], *FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
     files = {
         **{f"src/{name}": text for name, text in texts.items()},
-        f"src/{HARNESS.name}": HARNESS.read_text(encoding="utf-8"),
+        **{f"src/{name}": sources.read_text(NATIVE_DIR / name) for name in HARNESSES},
         **headers,
     }
     listed = " ".join(f"KERNEL({kernel})" for kernel in KERNELS)

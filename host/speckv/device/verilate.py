@@ -1,30 +1,32 @@
-"""RTL of one kernel to a shared object with `native/axis_harness.cpp` around it.
+"""RTL to a shared object with a harness of `native/` around its top module.
 
 Verilator only translates here; the C++ is compiled by this module, so that neither make nor perl is needed
-and Verilator's runtime is compiled once for all kernels.
+and Verilator's runtime is compiled once for all models.
 """
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from speckv import toolchain
 from speckv.device import interface
 from speckv.device.build import NATIVE_DIR, BuildLog, cached_build
 from speckv.device.sources import read_text
 
-HARNESS = NATIVE_DIR / "axis_harness.cpp"
-LIBRARY = "libkernel.so"
+LIBRARY = "libmodel.so"
+COMMON_HEADER = "verilated_model.h"
 RTL_SUFFIXES = (".sv", ".v")
 # functions of the generated C++ are spread over files of about this many operations, to use every CPU
 SPLIT_OPERATIONS = "20000"
 # what the harness reads of each FIFO to say how full it is: elements held, and how many it can hold
 FIFO_MODULE = "hlsc_fifo"
 FIFO_VARIABLES = ("count", "DEPTH")
-# and of the kernel: which of its processes waits for which FIFO
+# and of a kernel: which of its processes waits for which FIFO
 WAITS_VARIABLES = "*_waits"
 
 VERILATOR_FLAGS = (
@@ -110,7 +112,44 @@ def _text(path: Path) -> str:
     )
 
 
-def shows_levels(sources: dict[str, str]) -> bool:
+class Harness(Protocol):
+    """C++ around a top module. What it is compared or printed as goes into the build's hash."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Its files in `native/`, without what all harnesses share."""
+
+    def macros(self, ports: Sequence[interface.Port]) -> list[str]:
+        """Macros, NAME=VALUE, for a top module with these ports. Raises DeviceError for ports that it cannot drive."""
+
+
+@dataclass(frozen=True)
+class KernelHarness:
+    """Drives one kernel by its two streams. `expected_ports` None: any ports with which that can be done."""
+
+    kernel: str
+    expected_ports: Sequence[interface.Port] | None
+    files: Sequence[str] = ("axis_harness.cpp",)
+
+    def macros(self, ports: Sequence[interface.Port]) -> list[str]:
+        """Names of the streams. Raises DeviceError if the ports are not the expected ones."""
+        if self.expected_ports is not None:
+            interface.check_ports(self.kernel, self.expected_ports, ports)
+        streams = interface.stream_ports(self.kernel, ports)
+        return [f"DUT_IN={streams.input}", f"DUT_OUT={streams.output}"]
+
+
+def rtl_files(folder: Path) -> list[Path]:
+    """The RTL in a folder, sorted."""
+    return sorted(path for suffix in RTL_SUFFIXES for path in folder.glob(f"*{suffix}"))
+
+
+def texts(files: Iterable[Path]) -> dict[str, str]:
+    """RTL files as `build` takes them, by name. Raises ToolError for one that cannot be read."""
+    return {path.name: _text(path) for path in files}
+
+
+def shows_levels(sources: Mapping[str, str]) -> bool:
     """True if module hlsc_fifo is there and has the variables that tell how full it is."""
     for text in sources.values():
         match = re.search(rf"\bmodule\s+{FIFO_MODULE}\b(.*?)\bendmodule\b", text, re.DOTALL)
@@ -119,37 +158,38 @@ def shows_levels(sources: dict[str, str]) -> bool:
     return False
 
 
-def build_kernel(
+def build(
     root: Path,
     folder: Path,
-    kernel: str,
-    rtl_files: Sequence[Path],
+    top: str,
+    sources: Mapping[str, str],
+    harness: Harness,
     *,
-    expected_ports: Sequence[interface.Port] | None,
+    kernels: Sequence[str],
     trace: bool,
     on_build: Callable[[], None] | None = None,
 ) -> Path:
-    """The shared object of `kernel`, from `rtl_files` (SystemVerilog), under `folder`; built if need be.
+    """The shared object of module `top` in `sources` (SystemVerilog by file name), under `folder`; built if need be.
 
-    `root` is where the runtime shared by all kernels goes. Raises ToolError if a tool is missing or fails, and
-    DeviceError if the kernel's ports are not the expected ones (None: any that can be driven).
+    `kernels` are the modules in it whose processes tell what they wait for. `root` is where the runtime shared by all
+    models goes. Raises ToolError if a tool is missing or fails, and what the harness raises.
     """
     tool = toolchain.verilator()
     compiler = toolchain.host_compiler()
-    sources = {path.name: _text(path) for path in rtl_files}
     levels = shows_levels(sources)
-    harness = HARNESS.read_text(encoding="utf-8")
+    native = {name: read_text(NATIVE_DIR / name) for name in (COMMON_HEADER, *harness.files)}
     inputs = {
         **{f"rtl/{name}": text for name, text in sources.items()},
-        "harness": harness,
+        **{f"native/{name}": text for name, text in native.items()},
+        "harness": repr(harness),
         "tool": tool.version,
         "compiler": compiler.version,
         "machine": platform.machine(),
-        "ports": repr(expected_ports),
+        "kernels": " ".join(kernels),
         "flags": " ".join((*VERILATOR_FLAGS, *COMMON_FLAGS, FAST, SLOW, str(trace))),
     }
 
-    def build(work: Path, log: BuildLog) -> None:
+    def make(work: Path, log: BuildLog) -> None:
         rtl = work / "rtl"
         rtl.mkdir()
         for name, text in sources.items():
@@ -157,27 +197,20 @@ def build_kernel(
         names = [f"rtl/{name}" for name in sorted(sources)]
         if levels:
             public = [f'public_flat_rd -module "{FIFO_MODULE}" -var "{name}"' for name in FIFO_VARIABLES]
-            public.append(f'public_flat_rd -module "{kernel}" -var "{WAITS_VARIABLES}"')
+            public += [f'public_flat_rd -module "{kernel}" -var "{WAITS_VARIABLES}"' for kernel in kernels]
             (rtl / "levels.vlt").write_text("\n".join(["`verilator_config", *public, ""]), encoding="utf-8")
             names.insert(0, "rtl/levels.vlt")
         trace_flags = ["--trace-vcd"] if trace else []
         log.run(
-            [*tool.command, *VERILATOR_FLAGS, *trace_flags, "--top-module", kernel, "-Mdir", "model", *names],
+            [*tool.command, *VERILATOR_FLAGS, *trace_flags, "--top-module", top, "-Mdir", "model", *names],
             cwd=work,
             env=tool.environment(),
         )
         model = work / "model"
         ports = interface.verilated_ports(read_text(model / "Vdut.h"))
-        if expected_ports is not None:
-            interface.check_ports(kernel, expected_ports, ports)
-        streams = interface.stream_ports(kernel, ports)
-        (model / HARNESS.name).write_text(harness, encoding="utf-8")
-        flags = [
-            *_flags(tool, trace),
-            f"-DDUT_IN={streams.input}",
-            f"-DDUT_OUT={streams.output}",
-            "-I.",
-        ]
+        flags = [*_flags(tool, trace), *(f"-D{macro}" for macro in harness.macros(ports)), "-I."]
+        for name, text in native.items():
+            (model / name).write_text(text, encoding="utf-8")
         slow = sorted(path.name for path in model.glob("*Slow*.cpp"))
         fast = sorted(set(model.glob("*.cpp")) - {model / name for name in slow}, key=_size, reverse=True)
         # most of the time of the many small files goes into the headers: one unit for all of them
@@ -199,5 +232,5 @@ def build_kernel(
             if path.is_relative_to(model):
                 path.unlink()
 
-    name = kernel + ("-trace" if trace else "")
-    return cached_build(folder, name, inputs, build, on_build=on_build) / LIBRARY
+    name = top + ("-trace" if trace else "")
+    return cached_build(folder, name, inputs, make, on_build=on_build) / LIBRARY

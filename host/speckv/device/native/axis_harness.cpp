@@ -2,80 +2,31 @@
 //
 // Built into a shared object per kernel and called through ctypes (device/cosim.py). Macros, given by the build:
 //   DUT_IN, DUT_OUT   prefix of the ports of each stream, e.g. raw_in for raw_in_TDATA
-//   VM_TRACE          1: a waveform can be written
 //
-// The clock has no time of its own here: a cycle is one rising edge. Every call returns; a failing assertion or
-// $fatal in the RTL ends the run with AXIS_FAULT and never the process.
+// Every call returns; a failing assertion or $fatal in the RTL ends the run with RUN_FAULT and never the process.
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "Vdut.h"
-#include "verilated.h"
-#include "verilated_sym_props.h"
-#include "verilated_syms.h"
-#if VM_TRACE
-#include "verilated_vcd_c.h"
-#endif
+#include "verilated_model.h"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define IN(signal) JOIN(DUT_IN, signal)
 #define OUT(signal) JOIN(DUT_OUT, signal)
-#define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 constexpr std::size_t BEAT_BYTES = 64;
-constexpr std::uint64_t RESET_CYCLES = 16;
 // Cycles with nothing left to deliver, in which a surplus beat would still show up.
 constexpr std::uint64_t DRAIN_CYCLES = 64;
 
-struct Fault : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-std::string at(const char *file, int line, const char *hier, const char *text) {
-  std::string where = hier && *hier ? hier : "";
-  const char *base = std::strrchr(file, '/');
-  return std::string(text) + " at " + (base ? base + 1 : file) + ":" + std::to_string(line) +
-         (where.empty() ? "" : " in " + where);
-}
-
-// Set by an assertion or $stop, which must return to the model; looked at after every clock edge.
-thread_local std::string stopped;
-
 }  // namespace
-
-// Verilator calls these four; its own versions print and end the process.
-void vl_fatal(const char *file, int line, const char *hier, const char *text) {
-  throw Fault(at(file, line, hier, text));
-}
-void vl_stop(const char *file, int line, const char *hier) {
-  if (stopped.empty()) stopped = at(file, line, hier, "assertion or $stop");
-}
-void vl_finish(const char *file, int line, const char *hier) {
-  if (stopped.empty()) stopped = at(file, line, hier, "$finish");
-}
-void vl_warn(const char *file, int line, const char *hier, const char *text) {
-  if (stopped.empty()) stopped = at(file, line, hier, text);
-}
 
 extern "C" {
 
-enum axis_state {
-  AXIS_RUNNING = 0,
-  AXIS_DONE = 1,
-  AXIS_STUCK = 2,     // no beat moved for `stuck_cycles`
-  AXIS_EXPIRED = 3,   // `timeout_cycles` used up
-  AXIS_PROTOCOL = 4,  // the kernel broke a rule of the stream; axis_message says which
-  AXIS_FAULT = 5      // assertion, $fatal or an error of the simulator; axis_message has its text
-};
-
-// One batch. All pointers belong to the caller and must live until the state is not AXIS_RUNNING.
+// One batch. All pointers belong to the caller and must live until the state is not RUN_RUNNING.
 struct axis_batch {
   const std::uint8_t *data;   // beats of all packets, 64 bytes each
   const std::uint64_t *keep;  // TKEEP per beat, or null for all ones
@@ -124,50 +75,18 @@ struct Beat {
   std::uint8_t last;
 };
 
-class Simulation {
+class Simulation : public Model {
  public:
-  Simulation(std::uint64_t init_seed, std::uint64_t period_ps) : half_period(period_ps / 2), random(1) {
-    context.fatalOnError(false);
-    // Registers without a reset start at a random value: hardware does not promise zero.
-    context.randReset(2);
-    context.randSeed(static_cast<int>(init_seed & 0x7fffffff) | 1);
-#if VM_TRACE
-    context.traceEverOn(true);
-#endif
-    dut = new Vdut(&context);
-    reset();
-  }
-  ~Simulation() {
-    enter();
-    close_wave();
-    try {
-      dut->final();
-    } catch (const Fault &) {  // nobody is left to tell
-    }
-    delete dut;
-    Verilated::threadContextp(Verilated::defaultContextp());  // this one is gone
-  }
-
-  // Verilator keeps the context of the last model that was made in this thread, which may be another one, or deleted.
-  void enter() { Verilated::threadContextp(&context); }
+  Simulation(std::uint64_t init_seed, std::uint64_t period_ps) : Model(init_seed, period_ps), random(1) { reset(); }
 
   void reset() {
     enter();
-    stopped.clear();
-    state = AXIS_DONE;
+    state = RUN_DONE;
     in_valid = false;
     held = false;
-    dut->ap_rst_n = 0;
     dut->IN(_TVALID) = 0;
     dut->OUT(_TREADY) = 0;
-    for (std::uint64_t i = 0; i < RESET_CYCLES; i++) {
-      dut->ap_clk = 0;
-      edge();
-      dut->ap_clk = 1;
-      edge();
-    }
-    dut->ap_rst_n = 1;
-    stopped.clear();  // what an assertion says of the time before the reset does not count
+    hold_reset();
   }
 
   void start(const axis_batch &b) {
@@ -187,101 +106,26 @@ class Simulation {
     quiet = 0;
     drained = 0;
     message.clear();
-    state = b.packets ? AXIS_RUNNING : AXIS_DONE;
+    state = b.packets ? RUN_RUNNING : RUN_DONE;
   }
 
   int step(std::uint64_t budget) {
     stopped.clear();
     try {
-      while (state == AXIS_RUNNING && budget--) cycle();
+      while (state == RUN_RUNNING && budget--) cycle();
     } catch (const std::exception &e) {
       message = e.what();
-      state = AXIS_FAULT;
+      state = RUN_FAULT;
     }
     return state;
-  }
-
-  void open_wave(const char *path) {
-#if VM_TRACE
-    close_wave();
-    wave = new VerilatedVcdC;
-    dut->trace(wave, 99);
-    wave->open(path);
-#else
-    (void)path;
-#endif
-  }
-  void close_wave() {
-#if VM_TRACE
-    if (wave) {
-      wave->close();
-      delete wave;
-      wave = nullptr;
-    }
-#endif
-  }
-
-  // "name count/depth" of each FIFO that holds something, one a line
-  std::string levels() const {
-    std::string text;
-    const VerilatedScopeNameMap *scopes = context_scopes();
-    if (!scopes) return text;
-    for (const auto &entry : *scopes) {
-      const VerilatedVar *count = entry.second->varFind("count");
-      const VerilatedVar *depth = entry.second->varFind("DEPTH");
-      if (!count || !depth || !number(*count)) continue;
-      text += std::string(entry.first) + " " + std::to_string(number(*count)) + "/" +
-              std::to_string(number(*depth)) + "\n";
-    }
-    return text;
-  }
-
-  // "name value" of each wire of the kernel that says whether a process waits for a FIFO, one a line
-  std::string waits() const {
-    static const std::string ending = "_waits";
-    std::string text;
-    const VerilatedScopeNameMap *scopes = context_scopes();
-    if (!scopes) return text;
-    for (const auto &entry : *scopes) {
-      if (!entry.second->varsp()) continue;
-      for (const auto &variable : *entry.second->varsp()) {
-        const std::string name = variable.first;
-        if (name.size() > ending.size() && !name.compare(name.size() - ending.size(), ending.size(), ending))
-          text += name + " " + std::to_string(number(variable.second)) + "\n";
-      }
-    }
-    return text;
   }
 
   axis_stats stats{};
   std::vector<std::uint8_t> output;
   std::vector<std::uint32_t> lengths;
   std::vector<std::uint64_t> spans;  // per packet: cycle of its first beat in, cycle of its last beat out
-  std::string message;
 
  private:
-  const VerilatedScopeNameMap *context_scopes() const {
-    return const_cast<VerilatedContext &>(context).scopeNameMap();
-  }
-
-  static std::uint64_t number(const VerilatedVar &v) {
-    switch (v.vltype()) {
-      case VLVT_UINT8: return *static_cast<const CData *>(v.datap());
-      case VLVT_UINT16: return *static_cast<const SData *>(v.datap());
-      case VLVT_UINT32: return *static_cast<const IData *>(v.datap());
-      case VLVT_UINT64: return *static_cast<const QData *>(v.datap());
-      default: return 0;
-    }
-  }
-
-  void edge() {
-    dut->eval();
-#if VM_TRACE
-    if (wave) wave->dump(context.time());
-#endif
-    context.timeInc(half_period);
-  }
-
   void drive() {
     if (!in_valid && stats.beats_in < total_beats && !(idle && random.below(idle))) {
       in_valid = true;
@@ -307,7 +151,7 @@ class Simulation {
 
   void broken(const std::string &text) {
     message = text;
-    state = AXIS_PROTOCOL;
+    state = RUN_PROTOCOL;
   }
 
   void deliver() {
@@ -346,42 +190,34 @@ class Simulation {
 
   void cycle() {
     drive();
-    dut->ap_clk = 0;
-    edge();
+    low();
     const bool in_fire = in_valid && dut->IN(_TREADY);
     const bool out_valid = dut->OUT(_TVALID);
     const bool out_fire = out_valid && dut->OUT(_TREADY);
     check_stable(out_valid, out_fire);
     if (in_fire) accept();
-    if (out_fire && state == AXIS_RUNNING) deliver();
-    dut->ap_clk = 1;
-    edge();
+    if (out_fire && state == RUN_RUNNING) deliver();
+    high();
     stats.cycles++;
     stats.in_wait = in_valid;
     stats.out_wait = !out_valid;
     if (!stopped.empty()) throw Fault(stopped);
-    if (state != AXIS_RUNNING) return;
+    if (state != RUN_RUNNING) return;
 
     if (stats.packets_out == batch.packets && stats.beats_in == total_beats) {
-      if (++drained > DRAIN_CYCLES) state = AXIS_DONE;
+      if (++drained > DRAIN_CYCLES) state = RUN_DONE;
       return;
     }
     quiet = (in_fire || out_fire) ? 0 : quiet + 1;
     if (quiet >= batch.stuck_cycles)
-      state = AXIS_STUCK;
+      state = RUN_STUCK;
     else if (batch.timeout_cycles && stats.cycles >= batch.timeout_cycles)
-      state = AXIS_EXPIRED;
+      state = RUN_EXPIRED;
   }
 
-  VerilatedContext context;
-  Vdut *dut = nullptr;
-#if VM_TRACE
-  VerilatedVcdC *wave = nullptr;
-#endif
-  const std::uint64_t half_period;
   Random random;
   axis_batch batch{};
-  int state = AXIS_DONE;
+  int state = RUN_DONE;
   std::uint64_t total_beats = 0, in_left = 0, out_beats = 0, quiet = 0, drained = 0, idle = 0, stall = 0;
   bool in_valid = false;
   bool held = false;
@@ -390,23 +226,22 @@ class Simulation {
 
 }  // namespace
 
-// `period_ps` only scales the waveform's time axis. Returns null if the model cannot start.
-EXPORT void *axis_new(std::uint64_t init_seed, std::uint64_t period_ps) {
+// Returns null if the model cannot start.
+EXPORT Model *axis_new(std::uint64_t init_seed, std::uint64_t period_ps) {
   try {
     return new Simulation(init_seed, period_ps);
   } catch (const std::exception &) {
     return nullptr;
   }
 }
-EXPORT void axis_delete(Simulation *s) { delete s; }
-// Returns 0, or AXIS_FAULT.
+// Returns 0, or RUN_FAULT.
 EXPORT int axis_reset(Simulation *s) {
   try {
     s->reset();
     return 0;
   } catch (const std::exception &e) {
     s->message = e.what();
-    return AXIS_FAULT;
+    return RUN_FAULT;
   }
 }
 EXPORT void axis_start(Simulation *s, const axis_batch *batch) {
@@ -421,16 +256,3 @@ EXPORT void axis_get_stats(const Simulation *s, axis_stats *stats) { *stats = s-
 EXPORT const std::uint8_t *axis_output(const Simulation *s) { return s->output.data(); }
 EXPORT const std::uint32_t *axis_lengths(const Simulation *s) { return s->lengths.data(); }
 EXPORT const std::uint64_t *axis_spans(const Simulation *s) { return s->spans.data(); }
-EXPORT const char *axis_message(const Simulation *s) { return s->message.c_str(); }
-EXPORT void axis_wave_open(Simulation *s, const char *path) {
-  s->enter();
-  s->open_wave(path);
-}
-EXPORT void axis_wave_close(Simulation *s) { s->close_wave(); }
-// Writes at most `size` - 1 characters and a zero.
-EXPORT void axis_levels(const Simulation *s, char *text, std::uint64_t size) {
-  std::snprintf(text, size, "%s", s->levels().c_str());
-}
-EXPORT void axis_waits(const Simulation *s, char *text, std::uint64_t size) {
-  std::snprintf(text, size, "%s", s->waits().c_str());
-}

@@ -1,0 +1,47 @@
+"""How a design's kernels are wired: one description behind the simulated system and the board's link configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An AXI4-Stream from one kernel's port to another's, each `kernel.port`."""
+
+    source: str
+    sink: str
+
+
+@dataclass(frozen=True)
+class MemoryPort:
+    """An AXI4 port, `kernel.bundle`, and the memory that it reaches."""
+
+    port: str
+    memory: str
+
+
+@dataclass(frozen=True)
+class Connectivity:
+    """Kernels, the streams between them, and the memories they reach; every kernel has one instance."""
+
+    kernels: tuple[str, ...]
+    streams: tuple[Stream, ...]
+    memory_ports: tuple[MemoryPort, ...]
+
+
+SYSTEM = Connectivity(
+    kernels=("kv_dma", "kv_compress", "kv_decompress"),
+    streams=(
+        Stream("kv_dma.request_out", "kv_compress.raw_in"),
+        Stream("kv_compress.frame_out", "kv_dma.frame_in"),
+        Stream("kv_dma.frame_out", "kv_decompress.frame_in"),
+        Stream("kv_decompress.raw_out", "kv_dma.page_in"),
+    ),
+    memory_ports=(
+        MemoryPort("kv_dma.control_memory", "control"),
+        MemoryPort("kv_dma.near", "near"),
+        MemoryPort("kv_dma.far", "far"),
+    ),
+)
+"""The memory side of the kit: a DMA engine and its codec."""

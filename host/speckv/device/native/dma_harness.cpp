@@ -1,0 +1,70 @@
+// Runs kv_dma's C++ natively on two memories of the host, its streams answered by the design's other kernels.
+//
+// Built with the rendered kernels into the same shared object as csim_harness.cpp and called through ctypes (dma/csim.py).
+// One process of the kernel after the other handles the whole batch: all reads come before all writes.
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "speckv/dma.hpp"
+
+using namespace speckv;
+
+void kv_compress(axis_stream& raw_in, axis_stream& frame_out);
+void kv_decompress(axis_stream& frame_in, axis_stream& raw_out);
+void kv_dma(const beat_t* batch_in, beat_t* completions_out, const beat_t* near_in, beat_t* near_out,
+            const beat_t* far_in, beat_t* far_out, bytes_t batch_beats, offset_t near_bytes, offset_t far_bytes,
+            bytes_t& done, bytes_t& failed, offset_t& near_read_bytes, offset_t& near_written_bytes,
+            offset_t& far_read_bytes, offset_t& far_written_bytes, axis_stream& request_out, axis_stream& frame_in,
+            axis_stream& frame_out, axis_stream& page_in);
+
+// Called by kv_dma between the process that fills the streams and the one that empties them.
+void answer_streams(axis_stream& request_out, axis_stream& frame_in, axis_stream& frame_out, axis_stream& page_in) {
+  while (!request_out.empty()) kv_compress(request_out, frame_in);
+  while (!frame_out.empty()) kv_decompress(frame_out, page_in);
+}
+
+static_assert(sizeof(beat_t) == kBeatBytes, "memories of the host are arrays of beats");
+
+extern "C" {
+
+// One run. Memories belong to the caller; `completions` has room for those of the whole batch.
+struct dma_run {
+  const void* batch;
+  std::uint64_t batch_beats;
+  void* completions;
+  void* near_memory;
+  std::uint64_t near_bytes;
+  void* far_memory;
+  std::uint64_t far_bytes;
+  // results
+  std::uint64_t done, failed, near_read_bytes, near_written_bytes, far_read_bytes, far_written_bytes;
+};
+
+// Returns null, or what went wrong; the text lives until the next call in this thread.
+__attribute__((visibility("default"))) const char* csim_dma(dma_run* run) {
+  static thread_local std::string message;
+  message.clear();
+  try {
+    axis_stream request_out("request_out"), frame_in("frame_in"), frame_out("frame_out"), page_in("page_in");
+    beat_t* const near_memory = static_cast<beat_t*>(run->near_memory);
+    beat_t* const far_memory = static_cast<beat_t*>(run->far_memory);
+    bytes_t done = 0, failed = 0;
+    offset_t near_read = 0, near_written = 0, far_read = 0, far_written = 0;
+    kv_dma(static_cast<const beat_t*>(run->batch), static_cast<beat_t*>(run->completions), near_memory, near_memory,
+           far_memory, far_memory, run->batch_beats, run->near_bytes, run->far_bytes, done, failed, near_read,
+           near_written, far_read, far_written, request_out, frame_in, frame_out, page_in);
+    run->done = done.to_uint64();
+    run->failed = failed.to_uint64();
+    run->near_read_bytes = near_read.to_uint64();
+    run->near_written_bytes = near_written.to_uint64();
+    run->far_read_bytes = far_read.to_uint64();
+    run->far_written_bytes = far_written.to_uint64();
+    if (!frame_in.empty() || !page_in.empty()) message = "beats of an answer are left in a stream";
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  return message.empty() ? nullptr : message.c_str();
+}
+
+}  // extern "C"

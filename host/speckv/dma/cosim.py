@@ -1,0 +1,265 @@
+"""RTL co-simulation of the DMA engine: kv_dma, the codec's kernels and their memories in one verilated system.
+
+The committed SystemVerilog of the kernels, wired as `speckv.connectivity` says, with each memory behind a link's
+latency and bandwidth. Registers are found by the names of hlsc's map.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv import rtl as committed
+from speckv.connectivity import SYSTEM
+from speckv.device import registers, simulation, standstill
+from speckv.device.native import NUMBER, POINTER, TEXT
+from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
+from speckv.dma import system
+from speckv.dma.descriptor import BEAT_BYTES, Traffic
+from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, BatchResult, DmaEngine, finished
+from speckv.dma.links import Link
+from speckv.dma.links import link as profile
+from speckv.errors import DeviceError, DeviceTimeout, DmaError
+from speckv.resources import writable_folder
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+CONTROL, NEAR, FAR = "control", "near", "far"
+# AXI addresses of the memories' first bytes: above 32 bits, so that no half of one may be forgotten
+_BASES = {CONTROL: 0x0000_0008_0000_1000, NEAR: 0x0000_0010_0000_0000, FAR: 0x0000_4000_0000_0000}
+_COMPLETIONS_AT = MAX_BATCH_BEATS * BEAT_BYTES
+_WORD = ctypes.c_uint32
+
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "system_reset": (ctypes.c_int, [POINTER]),
+    "system_write": (ctypes.c_int, [POINTER, _WORD, _WORD]),
+    "system_read": (ctypes.c_int, [POINTER, _WORD, ctypes.POINTER(_WORD)]),
+    "system_memory": (ctypes.c_int, [POINTER, TEXT, ctypes.c_int, _WORD, _WORD, ctypes.c_int]),
+    "system_beats": (ctypes.c_int, [POINTER, TEXT, ctypes.POINTER(NUMBER), ctypes.POINTER(NUMBER)]),
+    "system_start": (None, [POINTER, NUMBER, NUMBER]),
+    "system_step": (ctypes.c_int, [POINTER, NUMBER]),
+    "system_cycles": (NUMBER, [POINTER]),
+    "axi_memory_new": (ctypes.c_int, [POINTER, NUMBER, NUMBER]),
+    "axi_memory_delete": (None, [ctypes.c_int]),
+    "axi_memory_fault": (None, [ctypes.c_int, NUMBER, NUMBER, ctypes.c_int]),
+}
+
+
+class MemoryFault(enum.IntEnum):
+    """How a memory fails: accesses answer with an error, or none is answered any more."""
+
+    NONE = 0
+    SLVERR = 2
+    DECERR = 3
+    SILENT = 4
+
+
+class CosimEngine(DmaEngine):
+    """Verilated kernels and memories as an engine.
+
+    * `link`, `near_link`: of far memory, and of near and control memory: a name in `LINKS` or a `Link`.
+    * `seed`: of the registers' values before reset.
+    * `stuck_cycles`: a run in which no memory moves a beat for so long raises DeviceTimeout.
+    * `waveform`: folder for `kv_system.vcd`; a slower build of its own.
+    * `progress`: called with a sentence when something long begins.
+
+    Cycles of a run are counted from its start bit to its interrupt. Raises StaleRtlError if the design's committed RTL
+    is not current, ToolError for a missing tool.
+    """
+
+    backend: ClassVar[str] = "cosim"
+    evidence: ClassVar[str] = "rtl-sim"
+
+    def __init__(
+        self,
+        design: Design,
+        near_bytes: int,
+        far_bytes: int,
+        *,
+        link: str | Link = "cxl2x8",
+        near_link: str | Link = "ddr4",
+        seed: int = 1,
+        stuck_cycles: int = STUCK_CYCLES,
+        waveform: Path | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(design, near_bytes, far_bytes)
+        self.link, self.near_link = profile(link), profile(near_link)
+        self._stuck_cycles = checks.integer("stuck_cycles", stuck_cycles, 1, checks.MAX_COUNT, DmaError)
+        seed = checks.integer("seed", seed, 0, checks.MAX_COUNT, DmaError)
+        checks.callback("progress", progress, DmaError)
+        wave = None if waveform is None else writable_folder(checks.path("waveform", waveform, DmaError))
+        folder = committed.current(design)
+        known = registers.read_map(folder, system.CONTROLLED)
+        if known is None:
+            raise DeviceError(f"{folder} holds no register map of {system.CONTROLLED}: make the RTL anew")
+        path = system.build(
+            design,
+            folder,
+            SYSTEM,
+            trace=wave is not None,
+            on_build=lambda: progress and progress(f"compiling the RTL of the whole system, design {design.name}"),
+        )
+        self._networks = {kernel: standstill.read_network(folder, kernel) for kernel in SYSTEM.kernels}
+        self._model = simulation.Model(
+            system.TOP,
+            path,
+            _FUNCTIONS,
+            "system_new",
+            seed=seed,
+            clock_mhz=design.clock_mhz,
+            wave=None if wave is None else wave / f"{system.TOP}.vcd",
+        )
+        self._library, self._handle = self._model.library, self._model.handle
+        self._registers = registers.Registers(known, self._read_word, self._write_word)
+        self._control = np.zeros(_COMPLETIONS_AT + MAX_BATCH * BEAT_BYTES, np.uint8)
+        arrays = {CONTROL: self._control, NEAR: self.near, FAR: self.far}
+        self._memories = {
+            name: self._library.axi_memory_new(array.ctypes.data, array.nbytes, _BASES[name])
+            for name, array in arrays.items()
+        }
+        self._free = weakref.finalize(self, _delete, self._library, list(self._memories.values()))
+        for name in self._memories:
+            self._connect(name)
+
+    def inject_fault(self, memory: str, fault: MemoryFault, first: int = 0, last: int | None = None) -> None:
+        """Makes accesses to bytes first … last (default: all) of 'near', 'far' or 'control' fail; NONE ends it.
+
+        Each memory has one fault at a time; SILENT is that of the whole memory. Raises DmaError for another memory.
+        """
+        if memory not in self._memories:
+            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
+        fault = MemoryFault(fault)
+        with self._lock:
+            self._check_open()
+            answer = 0 if fault == MemoryFault.SILENT else fault
+            end = checks.MAX_COUNT if last is None else last
+            self._library.axi_memory_fault(self._memories[memory], first, end, answer)
+            self._connect(memory, silent=fault == MemoryFault.SILENT)
+
+    def beats(self, memory: str) -> tuple[int, int]:
+        """Beats of 64 bytes that a memory's port read and wrote since the engine was opened or last reset."""
+        read, written = NUMBER(), NUMBER()
+        if not self._library.system_beats(self._handle, memory.encode(), ctypes.byref(read), ctypes.byref(written)):
+            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
+        return read.value, written.value
+
+    # ----------------------------------------------------------------------------------------------- a batch
+
+    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        finish = False
+        try:
+            self._control[: batch.nbytes] = batch.reshape(-1)
+            answers = self._control[_COMPLETIONS_AT:]
+            answers[: count * BEAT_BYTES] = 0
+            self._start(len(batch))
+            cycles = self._wait(timeout_cycles)
+            traffic = Traffic(*(self._registers.read(f"{name.upper()}_DATA") for name in Traffic._fields))
+            done, failed = (self._registers.read(name) for name in ("DONE_DATA", "FAILED_DATA"))
+            self._registers.write("ISR.ap_done", 1)
+            self._registers.write("AP_CTRL.ap_continue", 1)
+            finish = True
+        finally:
+            if not finish:
+                self._library.system_reset(self._handle)
+        return finished(answers, count, done, failed, traffic, cycles)
+
+    def _start(self, batch_beats: int) -> None:
+        values = {
+            "BATCH_IN": _BASES[CONTROL],
+            "COMPLETIONS_OUT": _BASES[CONTROL] + _COMPLETIONS_AT,
+            "NEAR_IN": _BASES[NEAR],
+            "NEAR_OUT": _BASES[NEAR],
+            "FAR_IN": _BASES[FAR],
+            "FAR_OUT": _BASES[FAR],
+            "BATCH_BEATS": batch_beats,
+            "NEAR_BYTES": len(self.near),
+            "FAR_BYTES": len(self.far),
+        }
+        for name, value in values.items():
+            self._registers.write(f"{name}_DATA", value)
+        self._registers.write("IER.ap_done", 1)
+        self._registers.write("GIE.enable", 1)
+        self._registers.write("AP_CTRL.ap_start", 1)
+
+    def _wait(self, timeout_cycles: int | None) -> int:
+        """Runs to the interrupt and returns the cycles. Raises DeviceTimeout or DeviceError."""
+        before = {name: self.beats(name) for name in self._memories}
+        self._library.system_start(self._handle, self._stuck_cycles, timeout_cycles or 0)
+        state = RunState.RUNNING
+        while state == RunState.RUNNING:
+            state = self._library.system_step(self._handle, SLICE_CYCLES)
+        if state != RunState.DONE:
+            raise self._failure(RunState(state), before, timeout_cycles)
+        return int(self._library.system_cycles(self._handle))
+
+    def _failure(
+        self, state: RunState, before: dict[str, tuple[int, int]], timeout_cycles: int | None
+    ) -> DeviceError:
+        moved = []
+        for name, (read, written) in before.items():
+            now = self.beats(name)
+            moved.append(f"{name} {now[0] - read} and {now[1] - written}")
+        when = (
+            f"after {self._library.system_cycles(self._handle)} cycles, with beats of memories read and written: "
+            f"{', '.join(moved)}"
+        )
+        if state == RunState.FAULT:
+            return DeviceError(f"{system.TOP} failed in simulation {when}: {self._model.message()}; it was reset")
+        if state == RunState.EXPIRED:
+            return DeviceTimeout(
+                f"{system.CONTROLLED} did not finish within timeout_cycles={timeout_cycles} {when}. "
+                "The system was reset; raise timeout_cycles if the batch is just long"
+            )
+        held = {kernel: self._model.levels(system.instance(kernel)) for kernel in SYSTEM.kernels}
+        told = []
+        for kernel, levels in held.items():
+            if levels or kernel == system.CONTROLLED:
+                why = simulation.reason(self._model, system.instance(kernel), self._networks[kernel])
+                told.append(f"{kernel}: {f'{why}; ' if why else ''}{simulation.shown(levels)}")
+        return DeviceTimeout(
+            f"{system.CONTROLLED} made no progress for {self._stuck_cycles} cycles {when}. {'. '.join(told)}. "
+            "The system was reset; open the engine with waveform= to see more"
+        )
+
+    # ------------------------------------------------------------------------------------- registers and memories
+
+    def _read_word(self, address: int) -> int:
+        word = _WORD()
+        if not self._library.system_read(self._handle, address, ctypes.byref(word)):
+            raise self._no_answer("read", address)
+        return word.value
+
+    def _write_word(self, address: int, word: int) -> None:
+        if not self._library.system_write(self._handle, address, word):
+            raise self._no_answer("write", address)
+
+    def _no_answer(self, access: str, address: int) -> DeviceError:
+        why = self._model.message()
+        return DeviceError(f"{system.CONTROLLED} does not answer the {access} of register 0x{address:02x}; {why}")
+
+    def _connect(self, name: str, *, silent: bool = False) -> None:
+        """Puts a memory behind its link; one that is silent has no bandwidth."""
+        link = self.link if name == FAR else self.near_link
+        clock = self.design.clock_mhz
+        rate = 0 if silent else link.rate(clock)
+        settings = (link.latency_cycles(clock), rate, int(link.shared))
+        self._library.system_memory(self._handle, name.encode(), self._memories[name], *settings)
+
+    def _release(self) -> None:
+        self._model.close()
+        self._free()
+
+
+def _delete(library: ctypes.CDLL, memories: list[int]) -> None:
+    for memory in memories:
+        library.axi_memory_delete(memory)

@@ -1,0 +1,96 @@
+"""C simulation of the DMA engine: the C++ of kv_dma and of the codec, compiled natively, on memories of this process.
+
+One process of the kernel after the other handles a whole batch: what this proves is what is moved and said, not FIFO
+depths, timing or answers of memories.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.device import csim, native
+from speckv.device.native import TEXT
+from speckv.dma.descriptor import BEAT_BYTES, Traffic
+from speckv.dma.engine import BatchResult, DmaEngine, finished
+from speckv.errors import DeviceError, DmaError
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+
+class _Run(ctypes.Structure):
+    """dma_run of the harness."""
+
+    _fields_: ClassVar = [
+        ("batch", ctypes.c_void_p),
+        ("batch_beats", ctypes.c_uint64),
+        ("completions", ctypes.c_void_p),
+        ("near_memory", ctypes.c_void_p),
+        ("near_bytes", ctypes.c_uint64),
+        ("far_memory", ctypes.c_void_p),
+        ("far_bytes", ctypes.c_uint64),
+        *((name, ctypes.c_uint64) for name in ("done", "failed", *Traffic._fields)),
+    ]
+
+
+class CsimEngine(DmaEngine):
+    """The kernels' C++ as an engine.
+
+    `compiler`, `ap_types` and `sanitize`: see `speckv.device.csim.build`. `progress` is called with a sentence when
+    something long begins.
+    """
+
+    backend: ClassVar[str] = "csim"
+    evidence: ClassVar[str] = "csim"
+
+    def __init__(
+        self,
+        design: Design,
+        near_bytes: int,
+        far_bytes: int,
+        *,
+        compiler: str = "clang",
+        ap_types: Path | None = None,
+        sanitize: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(design, near_bytes, far_bytes)
+        checks.callback("progress", progress, DmaError)
+        path = csim.build(
+            design,
+            compiler=compiler,
+            ap_types=None if ap_types is None else checks.path("ap_types", ap_types, DmaError),
+            sanitize=sanitize,
+            on_build=lambda: progress and progress(f"compiling the kernels of design {design.name} for C simulation"),
+        )
+        self._library = native.load(path, {"csim_dma": (TEXT, [ctypes.POINTER(_Run)])})
+
+    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        written = np.zeros(count * BEAT_BYTES, np.uint8)
+        run = _Run(
+            batch=batch.ctypes.data,
+            batch_beats=len(batch),
+            completions=written.ctypes.data,
+            near_memory=self.near.ctypes.data,
+            near_bytes=len(self.near),
+            far_memory=self.far.ctypes.data,
+            far_bytes=len(self.far),
+        )
+        wrong = self._library.csim_dma(ctypes.byref(run))
+        if wrong is not None:
+            raise DeviceError(
+                f"kv_dma, batch of {count} descriptors: {wrong.decode(errors='replace')}; "
+                "the kernels' C++ reads or writes a stream too often or too seldom"
+            )
+        traffic = Traffic(*(getattr(run, name) for name in Traffic._fields))
+        return finished(written, count, run.done, run.failed, traffic)
+
+    def _release(self) -> None:
+        """The kernels' C++ keeps nothing between calls."""

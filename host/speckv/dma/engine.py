@@ -1,0 +1,147 @@
+"""A DMA engine with its two memories: batches of descriptors in, completions out, whatever runs them."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks
+from speckv.dma import model
+from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic, completions, describe, pack_batch
+from speckv.errors import DmaError
+
+if TYPE_CHECKING:
+    from speckv.design import Design
+
+MAX_BATCH = 4096
+MAX_BATCH_BEATS = 1 << 18
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """Completions of a batch, `COMPLETION_DTYPE` [descriptors]; what it moved; its cycles where there is a clock."""
+
+    completions: NDArray[np.void]
+    traffic: Traffic
+    cycles: int | None = None
+
+    @property
+    def failed(self) -> int:
+        """How many descriptors did not end with OK."""
+        return int(np.count_nonzero(self.completions["status"]))
+
+
+class DmaEngine(ABC):
+    """An open engine; a context manager. `near` and `far` are its memories, uint8 [bytes].
+
+    Descriptors of one batch are under way together: what one of them writes, no other may read (`hls/dma.md`).
+    Batches from several threads run one after the other. Every call after `close` raises DmaError.
+    """
+
+    backend: ClassVar[str]
+    evidence: ClassVar[str]
+
+    def __init__(self, design: Design, near_bytes: int, far_bytes: int) -> None:
+        self.design = design
+        self.near = _memory("near_bytes", near_bytes)
+        self.far = _memory("far_bytes", far_bytes)
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @abstractmethod
+    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        """Runs a batch, uint8 [beats, 64], of `count` descriptors. Called under the lock."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Gives back what the engine holds. Called once, under the lock."""
+
+    def run(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
+        """Does a batch; each descriptor's completion tells what it came to. Nothing is raised for one that failed.
+
+        `timeout_cycles` limits the clock cycles; without a clock there is nothing to limit. Raises DmaError for a
+        value that does not fit its field, more than 4096 descriptors or 2^18 beats with their segments, a closed
+        engine, or a batch that did not get through (its completions are lost then); DeviceTimeout if the engine stops
+        answering, DeviceError if it breaks a rule of its buses.
+        """
+        if timeout_cycles is not None:
+            timeout_cycles = checks.integer("timeout_cycles", timeout_cycles, 1, checks.MAX_COUNT, DmaError)
+        if len(descriptors) > MAX_BATCH:
+            raise DmaError(f"the batch has {len(descriptors)} descriptors, expected at most {MAX_BATCH}; split it")
+        batch = pack_batch(descriptors)
+        if len(batch) > MAX_BATCH_BEATS:
+            raise DmaError(
+                f"the batch and its segments are {len(batch)} beats, expected at most {MAX_BATCH_BEATS}; split it"
+            )
+        with self._lock:
+            self._check_open()
+            return self._run(batch, len(descriptors), timeout_cycles)
+
+    def run_all(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
+        """`run`, but DmaError names the first descriptor that failed, why, and the remedy."""
+        result = self.run(descriptors, timeout_cycles=timeout_cycles)
+        if result.failed:
+            raise DmaError(describe(descriptors, result.completions))
+        return result
+
+    def close(self) -> None:
+        """Gives back what the engine holds. Closing twice is fine."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._release()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DmaError(f"this {self.backend} DMA engine is closed: open a new one")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SoftwareEngine(DmaEngine):
+    """The numpy model as an engine."""
+
+    backend: ClassVar[str] = "software"
+    evidence: ClassVar[str] = "model"
+
+    def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
+        return BatchResult(*model.run_batch(self.design, batch, self.near, self.far))
+
+    def _release(self) -> None:
+        """The model holds nothing but the memories."""
+
+
+def finished(
+    memory: NDArray[np.uint8], count: int, done: int, failed: int, traffic: Traffic, cycles: int | None = None
+) -> BatchResult:
+    """The result of a run of the kernel, whose completions are in `memory`, uint8 [bytes].
+
+    Raises DmaError if `done` and `failed`, as the kernel counted them, do not fit `count` completions.
+    """
+    result = BatchResult(completions(memory, count), traffic, cycles)
+    if (done, failed) != (count, result.failed):
+        raise DmaError(
+            f"kv_dma did {done} descriptors, {failed} of them failed; the batch has {count}, and {result.failed} "
+            "completions say so: control memory answered with an error. Its pages are in an unknown state: scrub them"
+        )
+    return result
+
+
+def _memory(what: str, count: int) -> NDArray[np.uint8]:
+    size = checks.integer(what, count, BEAT_BYTES, 1 << 40, DmaError)
+    if size % BEAT_BYTES:
+        raise DmaError(f"{what} is {size}, expected a multiple of {BEAT_BYTES}; round it up")
+    return np.zeros(size, np.uint8)

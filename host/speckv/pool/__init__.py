@@ -1,0 +1,24 @@
+"""The page pool: K and V pages in far memory, compressed, found by key.
+
+`Pool` moves data through a device; `PageTable` (where things lie, who reads them, what leaves first) and `Allocator`
+know nothing of pages. `Policy` is what another order of eviction implements.
+"""
+
+from speckv.pool.allocator import Allocator, Usage
+from speckv.pool.block import Block, BlockId
+from speckv.pool.policy import LeastRecentlyUsed, Policy
+from speckv.pool.pool import Pool, Stats
+from speckv.pool.table import Miss, PageTable
+
+__all__ = [
+    "Allocator",
+    "Block",
+    "BlockId",
+    "LeastRecentlyUsed",
+    "Miss",
+    "PageTable",
+    "Policy",
+    "Pool",
+    "Stats",
+    "Usage",
+]

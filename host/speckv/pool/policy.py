@@ -1,0 +1,49 @@
+"""Which block leaves a full pool first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Protocol
+
+from speckv.pool.block import BlockId
+
+
+class Policy(Protocol):
+    """What a page table tells its policy, and asks it. Called under the table's lock."""
+
+    def added(self, block: BlockId) -> None:
+        """`block` was published, for the first time or again."""
+
+    def used(self, block: BlockId) -> None:
+        """`block` was read."""
+
+    def removed(self, block: BlockId) -> None:
+        """`block` is no longer in the table."""
+
+    def victims(self) -> Iterator[BlockId]:
+        """Blocks in the order in which they should leave. It is not changed while it is iterated."""
+
+
+class LeastRecentlyUsed:
+    """The block that was not used for the longest time leaves first."""
+
+    def __init__(self) -> None:
+        self._order: OrderedDict[BlockId, None] = OrderedDict()
+
+    def added(self, block: BlockId) -> None:
+        """Makes it the newest."""
+        self._order[block] = None
+        self._order.move_to_end(block)
+
+    def used(self, block: BlockId) -> None:
+        """Makes it the newest."""
+        self._order.move_to_end(block)
+
+    def removed(self, block: BlockId) -> None:
+        """Forgets it."""
+        del self._order[block]
+
+    def victims(self) -> Iterator[BlockId]:
+        """Oldest first."""
+        return iter(self._order)

@@ -1,0 +1,336 @@
+"""Put, get, prefetch and evict: K and V pages by key, compressed by a device into far memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv import checks, frame
+from speckv.codec import check_pages
+from speckv.device.base import Device
+from speckv.errors import FrameError, PageError, PoolError
+from speckv.frame import Header
+from speckv.pool import rebuild
+from speckv.pool.allocator import Usage
+from speckv.pool.block import Block, BlockId, Page
+from speckv.pool.near import NearCache, PrefetchCounters
+from speckv.pool.policy import Policy
+from speckv.pool.table import Counters, Entry, Miss, PageTable
+
+_MAX_KEY = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Stats:
+    """All counters of a pool at one moment. Bytes are those of the blocks held now, `usage` is of far memory."""
+
+    blocks: int
+    table: Counters
+    misses: dict[str, int]
+    prefetch: PrefetchCounters
+    usage: Usage
+
+    @property
+    def ratio(self) -> float:
+        """Raw bytes per encoded byte of what is held: what the codec gains."""
+        return self.table.raw_bytes / self.table.encoded_bytes if self.table.encoded_bytes else 1.0
+
+    @property
+    def capacity_gain(self) -> float:
+        """Raw bytes held per byte of far memory taken, the allocator's rounding included."""
+        return self.table.raw_bytes / self.usage.used_bytes if self.usage.used_bytes else 1.0
+
+
+class Pool:
+    """A key/value cache in far memory, behind an open device. Thread-safe; a context manager.
+
+    A block becomes visible when both its pages are encoded and stored, and its memory is not reused while it is read.
+    Closing the pool leaves the device open.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        capacity_bytes: int | None = None,
+        *,
+        memory: NDArray[np.uint8] | None = None,
+        namespace: int = 0,
+        codec: str = "int8",
+        policy: Policy | None = None,
+        prefetch_blocks: int = 64,
+        timeout_s: float = 60.0,
+    ) -> None:
+        """`capacity_bytes` of far memory, a multiple of 64, or an existing `memory`, uint8 [bytes], whose blocks are
+        found again: a file's `numpy.memmap`, for instance. `namespace` is the default for every call. At most
+        `prefetch_blocks` wait on the near side; a `get` waits up to `timeout_s` seconds for one that is under way.
+
+        Raises PoolError for arguments that do not fit.
+        """
+        self._device = device
+        self._memory = _memory(capacity_bytes, memory)
+        self._namespace = checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
+        self._codec = codec
+        self._timeout_s = timeout_s
+        self._table = PageTable(len(self._memory), policy=policy, released=self._scrub)
+        near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
+        self._near: NearCache[Block] = NearCache(near_blocks)
+        self._lock = threading.RLock()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="speckv-pool")
+        self._closed = False
+        if memory is not None:
+            current, outdated = rebuild.blocks(self._memory)
+            for found in outdated:
+                self._scrub(found.offset, found.size)
+            for found in current:
+                self._table.claim(*found)
+
+    # --------------------------------------------------------------------------------------------- store
+
+    def put(self, key: int, k: Page, v: Page, *, namespace: int | None = None) -> None:
+        """Stores the K and the V page of a block, uint16 [tokens, channels], in place of what `key` held before.
+
+        Raises PageError for pages that the design does not take, PoolError if far memory is too small or full of pinned
+        blocks, and what the device raises. After an error `key` holds what it held before.
+        """
+        self.put_many([key], np.asarray(k)[None], np.asarray(v)[None], namespace=namespace)
+
+    def put_many(self, keys: Sequence[int], k: Page, v: Page, *, namespace: int | None = None) -> None:
+        """`put` for a batch: uint16 [blocks, tokens, channels]. Blocks before the one that failed are stored."""
+        ids = [self._id(key, namespace) for key in keys]
+        design = self._device.design
+        pages = {kind: check_pages(batch, design, dimensions=(3,)) for kind, batch in (("K", k), ("V", v))}
+        for kind, batch in pages.items():
+            if len(batch) != len(ids):
+                raise PageError(f"{len(batch)} {kind} pages for {len(ids)} keys: pass one page of each kind per key")
+        self._check_open()
+        if not ids:
+            return
+        generation = self._table.next_generation()
+        # a repeated key would meet itself as newer content: the last one counts
+        last = {block: index for index, block in enumerate(ids)}
+        chosen = sorted(last.values())
+        encoded = [
+            self._device.encode(
+                batch[chosen],
+                codec=self._codec,
+                kind=kind,
+                namespace=ids[0].namespace,
+                keys=[ids[index].key for index in chosen],
+                generation=generation,
+            ).frames
+            for kind, batch in pages.items()
+        ]
+        for position, index in enumerate(chosen):
+            image = b"".join(of_kind[position] for of_kind in encoded)
+            self._store(ids[index], image, sum(batch[index].nbytes for batch in pages.values()), generation)
+
+    def _store(self, block: BlockId, image: bytes, raw_bytes: int, generation: int) -> None:
+        size = len(image)
+        with self._lock:
+            self._check_open()
+            offset = self._table.reserve(size)
+            self._memory[offset : offset + size] = np.frombuffer(image, np.uint8)
+            if self._table.publish(block, offset, size, raw_bytes, generation):
+                self._near.discard(block)
+
+    def _scrub(self, offset: int, size: int) -> None:
+        """Makes frames that are gone unrecognisable, so that they are not found again."""
+        self._memory[offset : offset + size].reshape(-1, frame.BEAT_BYTES)[:, 0] = 0
+
+    # --------------------------------------------------------------------------------------------- fetch
+
+    def get(self, key: int, *, namespace: int | None = None) -> Block | None:
+        """The block, or None if it is not there; `stats().misses` tells why. A damaged block is dropped and is a miss.
+
+        Raises what the device raises.
+        """
+        return self.get_many([key], namespace=namespace)[0]
+
+    def get_many(self, keys: Sequence[int], *, namespace: int | None = None) -> list[Block | None]:
+        """`get` for several keys, decoded together."""
+        ids = [self._id(key, namespace) for key in keys]
+        arrivals: dict[int, Future[Block | None]] = {}
+        with self._lock:
+            self._check_open()
+            for index, block in enumerate(ids):
+                arrival = self._near.take(block)
+                if arrival is not None:
+                    arrivals[index] = arrival
+        rest = [index for index in range(len(ids)) if index not in arrivals]
+        found: list[Block | None] = [None] * len(ids)
+        for index, answer in zip(rest, self._fetch([ids[index] for index in rest]), strict=True):
+            found[index] = answer
+        for index, arrival in arrivals.items():
+            found[index] = self._arrived(arrival)
+        return found
+
+    def _arrived(self, arrival: Future[Block | None]) -> Block | None:
+        try:
+            return arrival.result(self._timeout_s)
+        except TimeoutError:
+            raise PoolError(
+                f"a prefetched block did not arrive within {self._timeout_s} s, {len(self._near)} more are waiting; "
+                "give the pool a longer timeout_s, or look at the device"
+            ) from None
+
+    def prefetch(self, keys: Iterable[int], *, namespace: int | None = None) -> int:
+        """Starts to bring blocks to the near side, in the background; `get` then finds them there.
+
+        Returns how many were started: blocks that are near, under way or not in the pool are left out.
+        """
+        ids = [self._id(key, namespace) for key in keys]
+        with self._lock:
+            self._check_open()
+            fresh = []
+            for block in ids:
+                if block in self._near:
+                    self._near.counters.duplicates += 1
+                elif block in self._table:
+                    arrival: Future[Block | None] = Future()
+                    self._near.add(block, arrival)
+                    fresh.append((block, arrival))
+            if fresh:
+                self._worker.submit(self._bring, fresh)
+        return len(fresh)
+
+    def put_async(self, key: int, k: Page, v: Page, *, namespace: int | None = None) -> Future[None]:
+        """`put` in the background. The pages must not change until it is done."""
+        return self._submit(self.put, key, k, v, namespace=namespace)
+
+    def get_async(self, key: int, *, namespace: int | None = None) -> Future[Block | None]:
+        """`get` in the background."""
+        return self._submit(self.get, key, namespace=namespace)
+
+    def _submit(self, work: Any, *arguments: Any, **options: Any) -> Future[Any]:
+        with self._lock:
+            self._check_open()
+            return self._worker.submit(work, *arguments, **options)
+
+    def _bring(self, wanted: list[tuple[BlockId, Future[Block | None]]]) -> None:
+        try:
+            blocks = self._fetch([block for block, _ in wanted])
+        except BaseException as error:
+            for _, arrival in wanted:
+                arrival.set_exception(error)
+            return
+        for (_, arrival), block in zip(wanted, blocks, strict=True):
+            arrival.set_result(block)
+
+    def _fetch(self, ids: list[BlockId]) -> list[Block | None]:
+        """The blocks from far memory. They are pinned while they are read and decoded."""
+        pinned: dict[int, Entry] = {}
+        try:
+            for index, block in enumerate(ids):
+                entry = self._table.pin(block)
+                if not isinstance(entry, Miss):
+                    pinned[index] = entry
+            return self._decoded(ids, pinned)
+        finally:
+            for entry in pinned.values():
+                self._table.unpin(entry)
+
+    def _decoded(self, ids: list[BlockId], pinned: dict[int, Entry]) -> list[Block | None]:
+        blocks: list[Block | None] = [None] * len(ids)
+        sound: dict[int, list[NDArray[np.uint8]]] = {}
+        for index, entry in pinned.items():
+            frames = self._frames(ids[index], entry)
+            if frames:
+                sound[index] = frames
+            else:
+                self._table.corrupt(ids[index], entry)
+        try:
+            pages = self._device.decode([image for frames in sound.values() for image in frames]).pages
+        except FrameError:  # whole frames that nevertheless do not decode: find out which
+            if len(sound) > 1:
+                return [self._decoded([block], {0: pinned[i]} if i in sound else {})[0] for i, block in enumerate(ids)]
+            for index in sound:
+                self._table.corrupt(ids[index], pinned[index])
+            return blocks
+        for place, index in enumerate(sound):
+            k, v = pages[2 * place], pages[2 * place + 1]
+            k.flags.writeable = v.flags.writeable = False
+            blocks[index] = Block(k, v)
+        return blocks
+
+    def _frames(self, block: BlockId, entry: Entry) -> list[NDArray[np.uint8]] | None:
+        """The K and the V frame of a block; None unless both are what was stored: whole, undamaged, of this block."""
+        image = self._memory[entry.offset : entry.offset + entry.size]
+        frames, start = [], 0
+        try:
+            for kind, (header, _) in zip(frame.Kind, frame.iter_frames(image, self._device.design), strict=True):
+                if _identity(header) != (kind, *block, entry.generation):
+                    return None
+                end = start + frame.HEADER_BYTES + header.payload_bytes
+                frames.append(image[start:end])
+                start = end
+        except (FrameError, ValueError):  # the latter: not two frames
+            return None
+        return frames
+
+    # -------------------------------------------------------------------------------------------- manage
+
+    def evict(self, key: int, *, namespace: int | None = None) -> bool:
+        """Takes a block out of far and near memory. False if it was not there."""
+        block = self._id(key, namespace)
+        with self._lock:
+            self._check_open()
+            self._near.discard(block)
+            return self._table.evict(block)
+
+    def contains(self, key: int, *, namespace: int | None = None) -> bool:
+        """Whether a block is there now. Counts as no query."""
+        return self._id(key, namespace) in self._table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def stats(self) -> Stats:
+        """All counters, and how memory is used."""
+        with self._lock:
+            misses = {reason.value: count for reason, count in self._table.misses.items()}
+            return Stats(len(self._table), self._table.counters, misses, self._near.counters, self._table.usage())
+
+    def close(self) -> None:
+        """Waits for what runs in the background; later calls raise PoolError. Closing twice is fine."""
+        with self._lock:
+            self._closed = True
+        self._worker.shutdown(wait=True)
+
+    def __enter__(self) -> Pool:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _id(self, key: object, namespace: object) -> BlockId:
+        space = self._namespace if namespace is None else checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
+        return BlockId(space, checks.integer("key", key, 0, _MAX_KEY, PoolError))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PoolError("this pool is closed: make a new one with Pool(device, …)")
+
+
+def _identity(header: Header) -> tuple[int, int, int, int]:
+    return header.kind, header.namespace, header.page_key, header.generation
+
+
+def _memory(capacity_bytes: int | None, memory: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    if (capacity_bytes is None) == (memory is None):
+        raise PoolError("a pool needs either capacity_bytes or memory: pass exactly one of them")
+    if memory is None:
+        return np.zeros(checks.integer("capacity_bytes", capacity_bytes, 64, 1 << 62, PoolError), np.uint8)
+    good = isinstance(memory, np.ndarray) and memory.dtype == np.uint8 and memory.ndim == 1
+    if not good or not memory.flags.c_contiguous or not memory.flags.writeable:
+        raise PoolError(f"memory is {checks.shown(memory)}, expected a writable contiguous numpy array uint8 [bytes]")
+    return memory

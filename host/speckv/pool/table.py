@@ -1,0 +1,255 @@
+"""The page table: which block lies where in far memory, who is reading it, and what leaves when memory is full.
+
+A *block* is named by (namespace, key). It has one piece of memory, in which its K and its V frame lie side by side:
+they appear and disappear together, and one burst run moves both. The table moves no data. It is thread-safe.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from speckv.errors import PoolError
+from speckv.pool.allocator import Allocator, Usage
+from speckv.pool.block import BlockId
+from speckv.pool.policy import LeastRecentlyUsed, Policy
+
+EVICTED_REMEMBERED = 1 << 16
+
+
+class Miss(enum.Enum):
+    """Why a block is not there."""
+
+    NEVER_STORED = "never stored"
+    EVICTED = "evicted"
+    OTHER_NAMESPACE = "stored under another namespace"
+    CORRUPT = "damaged in far memory"
+
+
+class Entry:
+    """A published block. Its memory stays as it is while it is pinned, even if it is evicted or replaced meanwhile."""
+
+    __slots__ = ("generation", "is_current", "offset", "pins", "raw_bytes", "size")
+
+    def __init__(self, offset: int, size: int, raw_bytes: int, generation: int) -> None:
+        self.offset = offset
+        self.size = size
+        self.raw_bytes = raw_bytes
+        self.generation = generation
+        self.pins = 0
+        self.is_current = True
+
+
+@dataclass
+class Counters:
+    """Events since the table was made. Every query is a hit or one of the misses."""
+
+    queries: int = 0
+    hits: int = 0
+    published: int = 0
+    replaced: int = 0
+    evicted: int = 0
+    outdated: int = 0
+    refused_full: int = 0
+    raw_bytes: int = 0  # of the blocks that are held now
+    encoded_bytes: int = 0
+
+
+class PageTable:
+    """Blocks in `capacity_bytes` of far memory.
+
+    `released(offset, size)` is called, under the lock, for each piece whose memory is given back.
+    """
+
+    def __init__(
+        self,
+        capacity_bytes: int,
+        *,
+        policy: Policy | None = None,
+        released: Callable[[int, int], None] = lambda offset, size: None,
+    ) -> None:
+        self._allocator = Allocator(capacity_bytes)
+        self._policy = LeastRecentlyUsed() if policy is None else policy
+        self._released = released
+        self._entries: dict[BlockId, Entry] = {}
+        self._namespaces_of: dict[int, int] = {}  # key -> in how many namespaces
+        self._generation = 0  # the last one given out, to whichever block
+        self._evicted: OrderedDict[BlockId, int] = OrderedDict()  # with the generation that was evicted
+        self._lock = threading.RLock()
+        self.counters = Counters()
+        self.misses = dict.fromkeys(Miss, 0)
+
+    # ------------------------------------------------------------------------------------------- storing
+
+    def next_generation(self) -> int:
+        """The generation under which content must be stored whose making begins now: newer than all before."""
+        with self._lock:
+            self._generation = (self._generation + 1) & 0xFFFFFFFF
+            return self._generation
+
+    def reserve(self, size: int) -> int:
+        """Offset of a new piece of `size` bytes, evicting unpinned blocks as needed.
+
+        Raises PoolError if it does not fit even so.
+        """
+        with self._lock:
+            offset = self._allocator.allocate(size)
+            while offset is None:
+                if not self._evict_one():
+                    self.counters.refused_full += 1
+                    raise self._full(size)
+                offset = self._allocator.allocate(size)
+            return offset
+
+    def publish(self, block: BlockId, offset: int, size: int, raw_bytes: int, generation: int) -> bool:
+        """Makes a reserved piece, by now filled, the block's content. False, and the piece is given back, if newer
+        content was published meanwhile, evicted again or not.
+        """
+        with self._lock:
+            old = self._entries.get(block)
+            known = self._evicted.get(block, generation) if old is None else old.generation
+            if _is_newer(known, generation):
+                self.give_back(offset)
+                self.counters.outdated += 1
+                return False
+            if old is None:
+                self._namespaces_of[block.key] = self._namespaces_of.get(block.key, 0) + 1
+            else:
+                self._retire(old)
+                self.counters.replaced += 1
+            self._entries[block] = Entry(offset, size, raw_bytes, generation)
+            self._policy.added(block)
+            self._evicted.pop(block, None)
+            self.counters.published += 1
+            self.counters.raw_bytes += raw_bytes
+            self.counters.encoded_bytes += size
+            return True
+
+    def give_back(self, offset: int) -> None:
+        """Frees a reserved piece that was not published."""
+        with self._lock:
+            self._released(offset, self._allocator.free(offset))
+
+    def claim(self, block: BlockId, offset: int, size: int, raw_bytes: int, generation: int) -> bool:
+        """Publishes a block found in memory. False if its piece overlaps what is known already."""
+        with self._lock:
+            if not self._allocator.claim(offset, size):
+                return False
+            if _is_newer(generation, self._generation):
+                self._generation = generation
+            return self.publish(block, offset, size, raw_bytes, generation)
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def pin(self, block: BlockId) -> Entry | Miss:
+        """The block, kept in place until `unpin`, or why it is not there. Counts one query."""
+        with self._lock:
+            self.counters.queries += 1
+            entry = self._entries.get(block)
+            if entry is None:
+                reason = self._reason(block)
+                self.misses[reason] += 1
+                return reason
+            entry.pins += 1
+            self.counters.hits += 1
+            self._policy.used(block)
+            return entry
+
+    def unpin(self, entry: Entry) -> None:
+        """Ends a `pin`. Raises PoolError if the entry is not pinned."""
+        with self._lock:
+            if entry.pins == 0:
+                raise PoolError("the block is not pinned: unpin once for each pin")
+            entry.pins -= 1
+            if not entry.pins and not entry.is_current:
+                self.give_back(entry.offset)
+
+    def corrupt(self, block: BlockId, entry: Entry) -> None:
+        """Takes a block out whose content turned out to be damaged; its hit becomes a miss."""
+        with self._lock:
+            self.counters.hits -= 1
+            self.misses[Miss.CORRUPT] += 1
+            if self._entries.get(block) is entry:
+                self._drop(block)
+
+    # ------------------------------------------------------------------------------------------ removing
+
+    def evict(self, block: BlockId) -> bool:
+        """Takes a block out. Memory that is being read is given back when its last reader is done. False if absent."""
+        with self._lock:
+            if block not in self._entries:
+                return False
+            self._remember(block, self._entries[block].generation)
+            self._drop(block)
+            return True
+
+    def _evict_one(self) -> bool:
+        for victim in self._policy.victims():
+            if not self._entries[victim].pins:
+                break
+        else:
+            return False
+        return self.evict(victim)
+
+    def _remember(self, block: BlockId, generation: int) -> None:
+        self.counters.evicted += 1
+        self._evicted[block] = generation
+        if len(self._evicted) > EVICTED_REMEMBERED:
+            self._evicted.popitem(last=False)
+
+    def _drop(self, block: BlockId) -> None:
+        entry = self._entries.pop(block)
+        remaining = self._namespaces_of[block.key] - 1
+        if remaining:
+            self._namespaces_of[block.key] = remaining
+        else:
+            del self._namespaces_of[block.key]
+        self._policy.removed(block)
+        self._retire(entry)
+
+    def _retire(self, entry: Entry) -> None:
+        entry.is_current = False
+        self.counters.raw_bytes -= entry.raw_bytes
+        self.counters.encoded_bytes -= entry.size
+        if not entry.pins:
+            self.give_back(entry.offset)
+
+    # ------------------------------------------------------------------------------------------- looking
+
+    def __contains__(self, block: object) -> bool:
+        return block in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def blocks(self) -> Iterator[BlockId]:
+        """Names of all blocks, as they are now."""
+        with self._lock:
+            return iter(list(self._entries))
+
+    def usage(self) -> Usage:
+        """How far memory is used."""
+        with self._lock:
+            return self._allocator.usage()
+
+    def _reason(self, block: BlockId) -> Miss:
+        if block in self._evicted:
+            return Miss.EVICTED
+        return Miss.OTHER_NAMESPACE if block.key in self._namespaces_of else Miss.NEVER_STORED
+
+    def _full(self, size: int) -> PoolError:
+        usage = self._allocator.usage()
+        pinned = sum(1 for entry in self._entries.values() if entry.pins)
+        return PoolError(
+            f"far memory cannot take {size} bytes: capacity {usage.capacity_bytes}, largest free "
+            f"piece {usage.largest_free_bytes}, {pinned} block(s) pinned; make the pool larger, the pages smaller, or "
+            "finish transfers first"
+        )
+
+
+def _is_newer(generation: int, other: int) -> bool:
+    """Whether the first 32-bit generation came after the second; they wrap around."""
+    return 0 < (generation - other) & 0xFFFFFFFF < 1 << 31
