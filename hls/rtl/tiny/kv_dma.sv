@@ -874,7 +874,7 @@ module kv_dma_route_speckv_Design(
          jobs_r1s3[23:16],
          jobs_r1s3[31:24],
          jobs_r1s3[15:8],
-         48'h146564B53}
+         48'h246564B53}
       : or_i496_r2s1;
   assign to_compress_waits =
     (valid1_3 & _GEN_11 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;

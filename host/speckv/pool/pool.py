@@ -62,7 +62,7 @@ class Pool:
         *,
         memory: NDArray[np.uint8] | None = None,
         namespace: int = 0,
-        codec: str = "int8",
+        codec: str = "compact",
         policy: Policy | None = None,
         prefetch_blocks: int = 64,
         timeout_s: float = 60.0,
