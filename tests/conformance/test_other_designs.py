@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from material import NAN, PAGES, assert_same, request
+from material import INFINITY, PAGES, SORTS, assert_same, request
 from speckv import model, toolchain
 from speckv.design import Design
 from speckv.device import COMPRESS, DECOMPRESS, Device, open_device
 from speckv.errors import ToolError
-from speckv.frame import Codec, Kind, Status, field_offset
+from speckv.frame import Codec, Dtype, Kind, Status, field_offset
 
 STATUS, CODEC = field_offset("status"), field_offset("codec")
 
@@ -28,8 +28,12 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[int, int]]]] = {
     "narrow": ({"max_tokens": 200, "max_channels": 32}, [(1, 32), (64, 32), (130, 32), (192, 32), (200, 32)]),
     "largest": ({"max_tokens": 1024, "max_channels": 4096}, [(1, 4096), (3, 2080), (66, 192), (1024, 32)]),
     "raw_only": (
-        {"max_tokens": 70, "max_channels": 64, "codecs": ["raw"]},
+        {"max_tokens": 70, "max_channels": 64, "codecs": ["raw"], "dtypes": ["bf16"]},
         [(1, 32), (64, 64), (65, 32), (70, 64)],
+    ),
+    "plain": (
+        {"max_tokens": 70, "max_channels": 96, "codecs": ["raw", "quant4", "quant3"], "dtypes": ["bf16"]},
+        [(1, 32), (64, 64), (65, 32), (70, 96)],
     ),
 }
 
@@ -63,24 +67,26 @@ def names(shapes: list[tuple[int, int]]) -> list[str]:
     return [f"{tokens} × {channels}, {name}" for tokens, channels in shapes for name in PAGES]
 
 
-@pytest.mark.parametrize("codec", Codec, ids=lambda one: one.name.lower())
-@pytest.mark.parametrize("kind", Kind, ids=lambda one: one.name)
+@pytest.mark.parametrize("codec, kind", SORTS, ids=lambda one: getattr(one, "label", None))
 def test_pages_of_every_sort(device: Device, codec: Codec, kind: Kind) -> None:
     """Requests, frames and pages are the model's; a codec that the design lacks is refused, by both kernels."""
     design = device.design
     shapes = DESIGNS[design.name][1]
     rng = np.random.default_rng([codec, kind, len(design.name)])
-    pages = [make(rng, shape) for shape in shapes for make in PAGES.values()]
-    requests = [request(page, codec, kind, key) for key, page in enumerate(pages)]
+    dtypes = [dtype for dtype in Dtype if dtype.label in design.dtypes]
+    made_of = [(make, shape, dtypes[n % len(dtypes)]) for n, shape in enumerate(shapes) for make in PAGES.values()]
+    requests = [
+        request(make(rng, shape, dtype), codec, kind, key, dtype) for key, (make, shape, dtype) in enumerate(made_of)
+    ]
     frames = model.compress_packets(design, requests)
     assert_same(device.run(COMPRESS, requests).packets, frames, names(shapes))
 
-    if codec.name.lower() in design.codecs:
+    if codec.label in design.codecs:
         assert {int(one[0, STATUS]) for one in frames} == {Status.OK}
         assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), names(shapes))
         return
     assert {(len(one), int(one[0, STATUS])) for one in frames} == {(1, Status.BAD_CODEC)}
-    foreign = model.compress_packets(made(design.name, codecs=["raw", "int8"]), requests)
+    foreign = model.compress_packets(made(design.name, codecs=["raw", codec.label]), requests)
     answers = model.decompress_packets(design, foreign)
     assert Status.BAD_CODEC in {int(one[-1, STATUS]) for one in answers}
     assert_same(device.run(DECOMPRESS, foreign).packets, answers, names(shapes))
@@ -105,12 +111,17 @@ def test_the_largest_pages() -> None:
     page[64:128, :64] = 0x3F80  # constant groups of both kinds
     page[-64:, -64:] = 0
     spoilt = page.copy()
-    spoilt[-1, -1] = NAN
-    sorts = [(Codec.INT8, Kind.K, page), (Codec.INT8, Kind.V, page), (Codec.INT8, Kind.V, spoilt)]
+    spoilt[-1, -1] = INFINITY[Dtype.BF16]
+    sorts = [
+        (Codec.QUANT8, Kind.K, page),
+        (Codec.QUANT3_ROTATED, Kind.V, page),
+        (Codec.QUANT3_ROTATED, Kind.V, spoilt),
+        (Codec.PLANES, Kind.V, page & 0x87FF | 0x3800),
+    ]
     requests = [request(one, codec, kind) for codec, kind, one in sorts]
-    what = [f"{codec.name} {kind.name}" for codec, kind, _ in sorts]
+    what = [f"{codec.label} {kind.label}" for codec, kind, _ in sorts]
     frames = model.compress_packets(design, requests)
-    assert [int(one[0, CODEC]) for one in frames] == [Codec.INT8, Codec.INT8, Codec.RAW]
+    assert [int(one[0, CODEC]) for one in frames] == [Codec.QUANT8, Codec.QUANT3_ROTATED, Codec.RAW, Codec.PLANES]
     with opened(design, "csim") as device:
         assert_same(device.run(COMPRESS, requests).packets, frames, what)
         assert_same(device.run(DECOMPRESS, frames).packets, model.decompress_packets(design, frames), what)
