@@ -27,7 +27,8 @@ from speckv.resources import build_root
 if TYPE_CHECKING:
     from speckv.design import Design
 
-HARNESSES = ("csim_harness.cpp", "dma_harness.cpp")
+HARNESS = "csim_harness.cpp"
+DMA_HARNESS = "dma_harness.cpp"
 LIBRARY = "libkernels.so"
 FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
 STANDARDS = {"clang": "-std=c++17", "gcc": "-std=c++14"}  # what hlsc compiles with; Vitis HLS' default
@@ -60,9 +61,10 @@ def build(
         for name, text in sources.text_files(folder).items()
     }
     flags = (STANDARDS[tool.family], *FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
+    harnesses = (HARNESS, DMA_HARNESS) if "kv_dma.cpp" in texts else (HARNESS,)  # sources of a test may have no kv_dma
     files = {
         **{f"src/{name}": text for name, text in texts.items()},
-        **{f"src/{name}": sources.read_text(NATIVE_DIR / name) for name in HARNESSES},
+        **{f"src/{name}": sources.read_text(NATIVE_DIR / name) for name in harnesses},
         **headers,
     }
     listed = " ".join(f"KERNEL({kernel})" for kernel in KERNELS)

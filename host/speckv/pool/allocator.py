@@ -83,6 +83,17 @@ class Allocator:
         self._insert(first, granules)
         return freed
 
+    def shrink(self, offset_bytes: int, size_bytes: int) -> None:
+        """Gives back what a piece has beyond `size_bytes`. Raises PoolError unless that is 1 … all of the piece."""
+        first, granules = offset_bytes // GRANULE_BYTES, -(-size_bytes // GRANULE_BYTES)
+        held = self._used.get(first, 0)
+        if not 0 < granules <= held:
+            raise PoolError(f"the piece at {offset_bytes} has {held * GRANULE_BYTES} bytes, not {size_bytes} to keep")
+        if granules < held:
+            self._used[first] = granules
+            self._used[first + granules] = held - granules
+            self.free((first + granules) * GRANULE_BYTES)
+
     def usage(self) -> Usage:
         """How the memory is used now. Takes time linear in the free pieces of the largest size class."""
         largest = 0

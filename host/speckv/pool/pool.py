@@ -1,4 +1,4 @@
-"""Put, get, prefetch and evict: K and V pages by key, compressed by a device into far memory."""
+"""Put, get, prefetch and evict: K and V pages by key, compressed into far memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from speckv import checks, frame
 from speckv.codec import check_pages
 from speckv.device.base import Device
-from speckv.errors import FrameError, PageError, PoolError
-from speckv.frame import Header
+from speckv.dma.engine import DmaEngine
+from speckv.errors import PageError, PoolError
 from speckv.pool import rebuild
 from speckv.pool.allocator import Usage
 from speckv.pool.block import Block, BlockId, Page
 from speckv.pool.near import NearCache, PrefetchCounters
 from speckv.pool.policy import Policy
+from speckv.pool.stores import DeviceStore, DmaStore, Place, Store
 from speckv.pool.table import Counters, Entry, Miss, PageTable
 
 _MAX_KEY = (1 << 64) - 1
@@ -49,15 +50,15 @@ class Stats:
 
 
 class Pool:
-    """A key/value cache in far memory, behind an open device. Thread-safe; a context manager.
+    """A key/value cache in far memory, behind an open device or DMA engine. Thread-safe; a context manager.
 
     A block becomes visible when both its pages are encoded and stored, and its memory is not reused while it is read.
-    Closing the pool leaves the device open.
+    Closing the pool leaves the device or engine open.
     """
 
     def __init__(
         self,
-        device: Device,
+        device: Device | DmaEngine,
         capacity_bytes: int | None = None,
         *,
         memory: NDArray[np.uint8] | None = None,
@@ -68,13 +69,14 @@ class Pool:
         timeout_s: float = 60.0,
     ) -> None:
         """`capacity_bytes` of far memory, a multiple of 64, or an existing `memory`, uint8 [bytes], whose blocks are
-        found again: a file's `numpy.memmap`, for instance. `namespace` is the default for every call. At most
-        `prefetch_blocks` wait on the near side; a `get` waits up to `timeout_s` seconds for one that is under way.
+        found again: a file's `numpy.memmap`, for instance. A DMA engine brings its own: its far memory, whose blocks
+        are found again too; its near memory is where pages wait for it. `namespace` is the default for every call. At
+        most `prefetch_blocks` wait on the near side; a `get` waits up to `timeout_s` seconds for one under way.
 
         Raises PoolError for arguments that do not fit.
         """
-        self._device = device
-        self._memory = _memory(capacity_bytes, memory)
+        self._store = _store(device, capacity_bytes, memory)
+        self._memory = self._store.memory
         self._namespace = checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
         self._codec = codec
         self._timeout_s = timeout_s
@@ -84,7 +86,7 @@ class Pool:
         self._lock = threading.RLock()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="speckv-pool")
         self._closed = False
-        if memory is not None:
+        if capacity_bytes is None:
             current, outdated = rebuild.blocks(self._memory)
             for found in outdated:
                 self._scrub(found.offset, found.size)
@@ -102,9 +104,9 @@ class Pool:
         self.put_many([key], np.asarray(k)[None], np.asarray(v)[None], namespace=namespace)
 
     def put_many(self, keys: Sequence[int], k: Page, v: Page, *, namespace: int | None = None) -> None:
-        """`put` for a batch: uint16 [blocks, tokens, channels]. Blocks before the one that failed are stored."""
+        """`put` for a batch: uint16 [blocks, tokens, channels]. After an error some blocks may be stored."""
         ids = [self._id(key, namespace) for key in keys]
-        design = self._device.design
+        design = self._store.design
         pages = {kind: check_pages(batch, design, dimensions=(3,)) for kind, batch in (("K", k), ("V", v))}
         for kind, batch in pages.items():
             if len(batch) != len(ids):
@@ -116,28 +118,26 @@ class Pool:
         # a repeated key would meet itself as newer content: the last one counts
         last = {block: index for index, block in enumerate(ids)}
         chosen = sorted(last.values())
-        encoded = [
-            self._device.encode(
-                batch[chosen],
-                codec=self._codec,
-                kind=kind,
-                namespace=ids[0].namespace,
-                keys=[ids[index].key for index in chosen],
-                generation=generation,
-            ).frames
-            for kind, batch in pages.items()
-        ]
-        for position, index in enumerate(chosen):
-            image = b"".join(of_kind[position] for of_kind in encoded)
-            self._store(ids[index], image, sum(batch[index].nbytes for batch in pages.values()), generation)
+        raw_bytes = sum(batch[0].nbytes for batch in pages.values())
+        written = self._store.write(
+            [ids[index] for index in chosen],
+            {kind: batch[chosen] for kind, batch in pages.items()},
+            self._codec,
+            generation,
+            self._table,
+        )
+        try:
+            for place in written:
+                self._publish(ids[chosen[place.index]], place, raw_bytes, generation)
+        finally:
+            written.close()
 
-    def _store(self, block: BlockId, image: bytes, raw_bytes: int, generation: int) -> None:
-        size = len(image)
+    def _publish(self, block: BlockId, place: Place, raw_bytes: int, generation: int) -> None:
         with self._lock:
+            if self._closed:
+                self._table.give_back(place.offset)
             self._check_open()
-            offset = self._table.reserve(size)
-            self._memory[offset : offset + size] = np.frombuffer(image, np.uint8)
-            if self._table.publish(block, offset, size, raw_bytes, generation):
+            if self._table.publish(block, place.offset, place.size, raw_bytes, generation):
                 self._near.discard(block)
 
     def _scrub(self, offset: int, size: int) -> None:
@@ -231,48 +231,16 @@ class Pool:
                 entry = self._table.pin(block)
                 if not isinstance(entry, Miss):
                     pinned[index] = entry
-            return self._decoded(ids, pinned)
+            blocks: list[Block | None] = [None] * len(ids)
+            answers = self._store.read([(ids[index], entry) for index, entry in pinned.items()]) if pinned else []
+            for (index, entry), answer in zip(pinned.items(), answers, strict=True):
+                blocks[index] = answer
+                if answer is None:
+                    self._table.corrupt(ids[index], entry)
+            return blocks
         finally:
             for entry in pinned.values():
                 self._table.unpin(entry)
-
-    def _decoded(self, ids: list[BlockId], pinned: dict[int, Entry]) -> list[Block | None]:
-        blocks: list[Block | None] = [None] * len(ids)
-        sound: dict[int, list[NDArray[np.uint8]]] = {}
-        for index, entry in pinned.items():
-            frames = self._frames(ids[index], entry)
-            if frames:
-                sound[index] = frames
-            else:
-                self._table.corrupt(ids[index], entry)
-        try:
-            pages = self._device.decode([image for frames in sound.values() for image in frames]).pages
-        except FrameError:  # whole frames that nevertheless do not decode: find out which
-            if len(sound) > 1:
-                return [self._decoded([block], {0: pinned[i]} if i in sound else {})[0] for i, block in enumerate(ids)]
-            for index in sound:
-                self._table.corrupt(ids[index], pinned[index])
-            return blocks
-        for place, index in enumerate(sound):
-            k, v = pages[2 * place], pages[2 * place + 1]
-            k.flags.writeable = v.flags.writeable = False
-            blocks[index] = Block(k, v)
-        return blocks
-
-    def _frames(self, block: BlockId, entry: Entry) -> list[NDArray[np.uint8]] | None:
-        """The K and the V frame of a block; None unless both are what was stored: whole, undamaged, of this block."""
-        image = self._memory[entry.offset : entry.offset + entry.size]
-        frames, start = [], 0
-        try:
-            for kind, (header, _) in zip(frame.Kind, frame.iter_frames(image, self._device.design), strict=True):
-                if _identity(header) != (kind, *block, entry.generation):
-                    return None
-                end = start + frame.HEADER_BYTES + header.payload_bytes
-                frames.append(image[start:end])
-                start = end
-        except (FrameError, ValueError):  # the latter: not two frames
-            return None
-        return frames
 
     # -------------------------------------------------------------------------------------------- manage
 
@@ -321,8 +289,14 @@ class Pool:
             raise PoolError("this pool is closed: make a new one with Pool(device, …)")
 
 
-def _identity(header: Header) -> tuple[int, int, int, int]:
-    return header.kind, header.namespace, header.page_key, header.generation
+def _store(
+    device: Device | DmaEngine, capacity_bytes: int | None, memory: NDArray[np.uint8] | None
+) -> Store:
+    if isinstance(device, DmaEngine):
+        if capacity_bytes is not None or memory is not None:
+            raise PoolError("the pool of a DMA engine is its far memory: pass neither capacity_bytes nor memory")
+        return DmaStore(device)
+    return DeviceStore(device, _memory(capacity_bytes, memory))
 
 
 def _memory(capacity_bytes: int | None, memory: NDArray[np.uint8] | None) -> NDArray[np.uint8]:

@@ -96,13 +96,24 @@ class PageTable:
         Raises PoolError if it does not fit even so.
         """
         with self._lock:
+            offset = self.try_reserve(size)
+            if offset is None:
+                self.counters.refused_full += 1
+                raise self._full(size)
+            return offset
+
+    def try_reserve(self, size: int) -> int | None:
+        """`reserve`, but None if it does not fit: the caller has other pieces, which it may publish first."""
+        with self._lock:
             offset = self._allocator.allocate(size)
-            while offset is None:
-                if not self._evict_one():
-                    self.counters.refused_full += 1
-                    raise self._full(size)
+            while offset is None and self._evict_one():
                 offset = self._allocator.allocate(size)
             return offset
+
+    def shrink(self, offset: int, size: int) -> None:
+        """Gives back what a reserved piece has beyond `size` bytes. Raises PoolError if it has less."""
+        with self._lock:
+            self._allocator.shrink(offset, size)
 
     def publish(self, block: BlockId, offset: int, size: int, raw_bytes: int, generation: int) -> bool:
         """Makes a reserved piece, by now filled, the block's content. False, and the piece is given back, if newer

@@ -79,3 +79,31 @@ def test_a_second_free_is_refused() -> None:
 def test_a_size_of_nothing_is_refused() -> None:
     with pytest.raises(PoolError, match="size_bytes is 0"):
         Allocator(640).allocate(0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), max_size=30))
+def test_what_a_piece_does_not_need_is_free_again(pieces: list[tuple[int, int]]) -> None:
+    allocator = Allocator(2000 * GRANULE_BYTES)
+    kept = []
+    for granules, part in pieces:
+        offset = allocator.allocate(granules * GRANULE_BYTES)
+        assert offset is not None
+        size = min(granules, part) * GRANULE_BYTES - 1
+        allocator.shrink(offset, size)
+        allocator.shrink(offset, size)
+        kept.append((offset, min(granules, part) * GRANULE_BYTES))
+    assert allocator.used_bytes == sum(size for _, size in kept)
+    for offset, size in kept:
+        assert allocator.free(offset) == size
+    assert allocator.usage().largest_free_bytes == allocator.capacity_bytes
+
+
+@pytest.mark.parametrize("size", [0, -64, 129])
+def test_a_piece_cannot_grow_or_vanish(size: int) -> None:
+    allocator = Allocator(1024)
+    offset = allocator.allocate(128)
+    assert offset == 0
+    with pytest.raises(PoolError, match=rf"the piece at 0 has 128 bytes, not {size} to keep"):
+        allocator.shrink(offset, size)
+    with pytest.raises(PoolError, match="the piece at 64 has 0 bytes"):
+        allocator.shrink(64, 64)
