@@ -42,6 +42,21 @@ def test_ratios_of_the_codecs_are_the_samples() -> None:
             assert f"{data.raw_bytes / sum(map(len, frames)):.2f}" == ratio, (codec_name, data.kind)
 
 
+def test_ratios_of_the_codecs_are_the_demos() -> None:
+    section = README.split("## The codecs", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\d.–]+) \| ([\d.]+) \|", section, re.MULTILINE)
+    result = demo.run(Design.load("tiny"), ["software"])
+    by_case = {(row.codec, row.kind): row for row in result.rows}
+    assert {name for name, _, _ in rows} == {codec for codec, _ in by_case}
+    for name, *stated in rows:
+        for kind, ratio in zip("KV", stated, strict=True):
+            row = by_case.get((name, kind))
+            assert ratio == (f"{row.ratio:.2f}" if row else "–"), name
+    pair = [by_case["quant4-prefix", "K"], by_case["quant3-rotated-prefix", "V"]]
+    together = sum(row.raw_bytes for row in pair) / sum(row.encoded_bytes for row in pair)
+    assert f"{together:.2f} together" in README
+
+
 def commands() -> list[str]:
     table = README.split("## Commands", 1)[1].split("\n## ", 1)[0]
     return re.findall(r"^\| `(\w+ ?[\w.]*)[^`]*` \|", table, re.MULTILINE)

@@ -122,6 +122,15 @@ def test_one_bad_page_does_not_harm_its_neighbours(used: Codec, kind: Kind) -> N
     assert np.array_equal(pages[0], alone) and np.array_equal(pages[2], alone)
 
 
+@pytest.mark.parametrize("used", [one for one in Codec if not frame.is_fixed_size(one)])
+@pytest.mark.parametrize("surplus_bytes", [64, 128])
+def test_more_payload_than_there_is_inside(used: Codec, surplus_bytes: int) -> None:
+    image = good_frame(used, Kind.V, shape=(40, 64))
+    with pytest.raises(FrameError, match="BAD_LAYOUT") as caught:
+        codec.decode_frame(sealed(Header.unpack(image), image[64:] + bytes(surplus_bytes)), ALL)
+    assert caught.value.status == Status.BAD_LAYOUT
+
+
 @pytest.mark.parametrize("used", [one for one in Codec if one.is_prefix])
 @pytest.mark.parametrize("lengths", [0, 1, 0xFFFF])
 def test_lanes_that_lie_about_their_length(used: Codec, lengths: int) -> None:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from speckv.code_tables import code_tables
-from speckv.codec import delta, lanes, rotate, words
+from speckv.codec import delta, lanes, quantise, rotate, words
 from speckv.codec.base import Payloads
 from speckv.codec.values import FORMATS
-from speckv.frame import Codec, Dtype, Kind
+from speckv.frame import Codec, Dtype, Kind, PageShape
 
 seeds = st.integers(0, 1 << 32)
 
@@ -112,6 +112,12 @@ def test_delta_of_any_bytes(coded: np.ndarray) -> None:
     assert got[0].tolist() == codes and bool(right[0]) == expected
 
 
+def test_a_run_whose_length_is_in_the_next_beat() -> None:
+    coded = bytes([1] * 63 + [0, 128]).ljust(128, b"\0")
+    _, right = delta.decode(payloads_of([coded, coded + bytes(64)], [0, 0]), 0, 3, 64)
+    assert right.tolist() == [True, False]
+
+
 # ---------------------------------------------------------------------------------------------- rotation
 
 
@@ -128,6 +134,48 @@ def test_any_number_of_runs_is_rotated(rows: int) -> None:
     assert np.array_equal(levels, expected) and scale == 1.0
     short = np.ones((rows, 1, 32), np.float32)
     assert rotate.backward(short, np.array(8.0)) == 8.0 and (short == 1).all()
+
+
+# ------------------------------------------------------------------------------------------ quantisation
+
+
+def test_levels_are_exact_in_float32() -> None:
+    """Every significand with every M and every h that gives a level of up to 511."""
+    m = np.arange(1 << 11)
+    for M in range(8, 16):
+        R = int(Fraction(2**18, M) + Fraction(1, 2))
+        for h in range(5, 40):
+            exact = (m * R + (1 << (h - 1))) >> h
+            levels = m.astype(np.float32) * np.float32(R * 2.0**-h)
+            for sign in (1, -1):
+                got = quantise.round_away(levels * np.float32(sign)).astype(np.int64)
+                assert np.array_equal(got[exact <= 511], sign * exact[exact <= 511])
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("E", [0, 1, 14, 17, 113, 143, 254, 255])
+def test_every_scale(E: int, dtype: Dtype) -> None:
+    """Every c, with z and codes at their ends and about level 0, unrotated and in a rotated run of one code."""
+    c = np.repeat(np.arange(256, dtype=np.uint8), 6)
+    z = np.tile(np.array([-128, -127, -1, 0, 1, 127], np.int8), 256)
+    codes = np.zeros((1, len(c), 64), np.uint8)
+    codes[0, :, :8] = [0, 1, 2, 127, 128, 129, 254, 255]
+    shape = PageShape(Kind.V, dtype, len(c), 64)
+    section = np.stack([c, z.view(np.uint8)], axis=-1).reshape(1, -1)
+    parameters = quantise.Parameters.of(section, np.array([E], np.uint8), shape)
+    rotated_codes = np.zeros_like(codes)
+    rotated_codes[0, :, 0] = codes[0, np.arange(len(c)), np.arange(len(c)) % 8]
+    plain = quantise.decode(codes, parameters, False, shape)[0]
+    rotated = quantise.decode(rotated_codes, parameters, True, shape)[0]
+    for group in range(0, len(c), 5):
+        M, S = 8 + int(c[group]) % 8, E - 31 + int(c[group]) // 8
+        scale = M * Fraction(2) ** (S - 130) if c[group] else Fraction(0)
+        for channel in range(8):
+            level = int(z[group]) + int(codes[0, group, channel])
+            assert plain[group, channel] == reference.nearest(level * scale, dtype)
+        first = 64 * int(z[group]) + int(rotated_codes[0, group, 0])
+        assert rotated[group, 0] == reference.nearest(first * scale / 8, dtype)
+        assert rotated[group, 1] == reference.nearest(int(rotated_codes[0, group, 0]) * scale / 8, dtype)
 
 
 # ------------------------------------------------------------------------------------------------ values
