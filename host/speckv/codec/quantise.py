@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from speckv.codec import rotate
 from speckv.codec.base import Bytes, Pages
 from speckv.codec.groups import Groups
-from speckv.codec.values import BF16, FORMATS, Doubles, Floats, Ints, ValueFormat, exponent
+from speckv.codec.values import BF16, FORMATS, Doubles, Floats, Ints, exponent
 from speckv.frame import PageShape
 
 _RECIPROCALS = np.array([0] * 8 + [((1 << 19) // M + 1) // 2 for M in range(8, 16)], np.float64)
@@ -42,24 +42,21 @@ class Quantised:
 def encode(pages: Pages, code_bits: int, rotated: bool, shape: PageShape) -> Quantised:
     """Quantise pages, uint16 [n, tokens, channels]."""
     format_ = FORMATS[shape.dtype]
-    finite, patterns = format_.is_finite(pages), format_.widen(pages)
+    finite, patterns, bias = format_.is_finite(pages), format_.widen(pages), format_.bias
     with np.errstate(invalid="ignore", over="ignore"):  # pages that are not finite are quantised too, and thrown away
         if rotated:
-            patterns, format_ = rotate.forward(patterns, format_), BF16
+            patterns, bias = rotate.forward(patterns, format_), BF16.bias
             finite &= np.isfinite(patterns).all(axis=(1, 2))
-        return _encode(patterns, finite, format_, code_bits, shape)
+        return _encode(patterns, finite, bias, code_bits, shape)
 
 
-def _encode(
-    patterns: Floats, finite: NDArray[np.bool_], format_: ValueFormat, code_bits: int, shape: PageShape
-) -> Quantised:
+def _encode(patterns: Floats, finite: NDArray[np.bool_], bias: int, code_bits: int, shape: PageShape) -> Quantised:
     groups = Groups(shape)
     lo, hi = groups.reduce(np.minimum, patterns), groups.reduce(np.maximum, patterns)
-    fit = _Fit.of(lo, hi, format_.bias, code_bits)
-    factor = fit.factor.astype(fit.working_type(format_))
+    fit = _Fit.of(lo, hi, bias, code_bits)
     codes = np.empty(patterns.shape, np.uint8)
     for slab, code_slab, step, zero in zip(
-        groups.slabs(patterns), groups.slabs(codes), groups.members(factor), groups.members(fit.zero), strict=True
+        groups.slabs(patterns), groups.slabs(codes), groups.members(fit.scaled), groups.members(fit.zero), strict=True
     ):
         _quantise(slab, step, zero, code_bits, code_slab)
     parameters = np.stack([fit.code.astype(np.uint8), fit.zero.astype(np.int8).view(np.uint8)], axis=-1)
@@ -71,14 +68,12 @@ class _Fit:
     """The constants of groups, [n, *group_grid]; E is [n]."""
 
     E: Ints
-    S: Ints
     code: Ints
     """c."""
     factor: Doubles
     """R / 2^h / |x| * m(x), the levels per pattern: a pattern times this, rounded, is its level. 0 where c is 0."""
     zero: NDArray[np.int16]
     """z."""
-    bias: int
 
     @classmethod
     def of(cls, lo: Floats, hi: Floats, bias: int, code_bits: int) -> _Fit:
@@ -101,22 +96,20 @@ class _Fit:
         S = np.where(faint, E[:, None, None] - 31, S)
         R = np.where(c == 0, 0, _RECIPROCALS[np.clip(M, 8, 15)])
         factor = np.ldexp(R, 112 + bias - S)
-        zero = np.clip(np.trunc(_away(lo * factor)), -128, 127)
-        return cls(E, S, c, factor, zero.astype(np.int16), bias)
+        zero = np.clip(np.trunc(round_away(lo * factor)), -128, 127)
+        return cls(E, c, factor, zero.astype(np.int16))
 
-    def working_type(self, format_: ValueFormat) -> type[np.floating[Any]]:
-        """The type in which a pattern times its factor is exact.
+    @property
+    def scaled(self) -> NDArray[Any]:
+        """`factor` in the type in which a pattern times it rounds to the right level.
 
-        R has 15 bits, or is a power of two. With the 8 bits of a bf16 that is below the 24 of a float32; then even the
-        half that rounds can be added, for what is less than a half is less by 2^-24 or more. With the 11 bits of an
-        fp16, or where a float32 has no room for the factor's exponent, it takes a float64.
+        A float32 does: a significand of 11 bits times R, of at most 16 bits, is not always exact in it, but a test
+        tries all of them. Where it has no room for the factor's exponent it takes a float64.
         """
-        used = self.S[self.code > 0] - self.bias
-        fits = format_.significant_bits == 8 and used.min(initial=0) >= 0 and used.max(initial=0) <= 238
-        return np.float32 if fits else np.float64
+        return self.factor.astype(np.float32) if self.factor.max() <= _GREATEST_FLOAT32 else self.factor
 
 
-def _away(levels: NDArray[Any]) -> NDArray[Any]:
+def round_away(levels: NDArray[Any]) -> NDArray[Any]:
     """Add a half of each level's own sign, in place, so that truncation rounds to the nearest, ties away from zero."""
     half = _HALF[levels.dtype]
     words = levels.view(_WORDS[levels.dtype])
@@ -128,7 +121,7 @@ def _away(levels: NDArray[Any]) -> NDArray[Any]:
 
 def _quantise(slab: Floats, factor: NDArray[Any], zero: NDArray[np.int16], code_bits: int, codes: Bytes) -> None:
     """q of every value. A level has at most 10 bits: it lies within a group, and z within 128 of its least one."""
-    levels = _away(np.multiply(slab, factor)).astype(np.int16)
+    levels = round_away(np.multiply(slab, factor)).astype(np.int16)
     levels -= zero
     np.clip(levels, 0, (1 << code_bits) - 1, out=levels)
     codes[...] = levels

@@ -55,8 +55,13 @@ def backward(levels: Floats, scale: Doubles) -> Doubles:
 
 
 def _rotated(levels: Floats) -> Floats:
-    """H times each run [..., 64], as one matrix product."""
-    return (levels.reshape(-1, RUN) @ HADAMARD).reshape(levels.shape)
+    """H times each run [..., 64], as matrix products of 64 runs: larger ones would wake the threads of a BLAS."""
+    runs = levels.reshape(-1, RUN)
+    rotated = np.empty(runs.shape, np.float32)
+    whole = len(runs) - len(runs) % RUN
+    np.matmul(runs[:whole].reshape(-1, RUN, RUN), HADAMARD, out=rotated[:whole].reshape(-1, RUN, RUN))
+    np.matmul(runs[whole:], HADAMARD, out=rotated[whole:])
+    return rotated.reshape(levels.shape)
 
 
 def run_error(decoded: Doubles, step: Doubles) -> Doubles:
