@@ -49,9 +49,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          and_r0s4;
   reg          and_r0s5;
   reg          xor_r0s1;
-  reg          or_r0s1;
-  reg  [5:0]   v204_r0s1;
-  reg  [1:0]   v204_r0s1__1;
+  reg          xor_r0s2;
   reg          parity_r0s1;
   reg          parity_r0s1__1;
   reg          parity_r0s1__2;
@@ -84,19 +82,24 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          parity_r0s1__29;
   reg          parity_r0s1__30;
   reg          parity_r0s1__31;
-  reg  [576:0] in_r0s1;
-  reg          v207_r0s1;
-  reg          cmp_i3076_not_r0s1;
+  reg          or_r0s1;
+  reg  [5:0]   v106_r0s1;
+  reg  [1:0]   v106_r0s1__1;
+  reg          v109_r0s1;
+  reg          cmp_i3222_not_r0s1;
+  reg          and_r0s2__1;
   reg          or_r0s1__1;
   reg          and_r0s1__1;
   reg  [113:0] add_r0s1;
-  reg          and_r0s2__1;
+  reg          brmerge88_r0s2;
+  reg          and_r0s2__2;
+  reg  [576:0] in_r0s1;
   reg  [576:0] in_r0s2;
-  reg  [9:0]   mul_i_r0s1;
-  reg  [9:0]   mul_i_r0s2;
-  reg          cmp_i3647_not194_r0s3;
-  reg          cmp_i3647_not194_r0s4;
-  reg          cmp_i3647_not194_r0s5;
+  reg  [9:0]   mul_i1338_r0s1;
+  reg  [9:0]   mul_i1338_r0s2;
+  reg          cmp_i3361_not159_r0s3;
+  reg          cmp_i3361_not159_r0s4;
+  reg          cmp_i3361_not159_r0s5;
   reg  [576:0] in_r0s3;
   reg  [576:0] in_r0s4;
   reg  [576:0] in_r0s5;
@@ -105,73 +108,73 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg          or_r0s3;
   reg          or_r0s4;
   reg          and_r0s1__2;
-  reg          and_r0s2__2;
+  reg          and_r0s2__3;
   reg          and_r0s3__1;
   reg          and_r0s4__1;
   reg  [15:0]  ref_tmp91_i_sroa_0_0_ph_r0s1;
   reg  [15:0]  ref_tmp91_i_sroa_0_0_ph_r0s2;
-  reg  [15:0]  mul_i1445186_r0s3;
-  reg  [15:0]  mul_i1445186_r0s4;
-  reg          or_cond96_not_r0s1;
-  reg          or_cond96_not_r0s2;
-  reg  [8:0]   mul_i1333_r0s1;
-  reg  [8:0]   mul_i1333_r0s2;
-  reg  [3:0]   conv_i2593_r0s1;
-  reg  [3:0]   conv_i2593_r0s2;
+  reg  [15:0]  mul_i1594151_r0s3;
+  reg  [15:0]  mul_i1594151_r0s4;
+  reg          or_cond79_not_r0s1;
+  reg          or_cond79_not_r0s2;
+  reg  [8:0]   mul_i1480_r0s1;
+  reg  [8:0]   mul_i1480_r0s2;
+  reg  [3:0]   conv_i2738_r0s1;
+  reg  [3:0]   conv_i2738_r0s2;
   reg  [3:0]   select_r0s3;
   reg  [3:0]   select_r0s4;
-  reg  [9:0]   mul_i_r0s3;
-  reg  [9:0]   mul_i_r0s4;
+  reg  [9:0]   mul_i1338_r0s3;
+  reg  [9:0]   mul_i1338_r0s4;
   reg  [4:0]   field_r0s3;
   reg  [4:0]   field_r0s4;
-  reg  [15:0]  v222_r0s1;
-  reg  [15:0]  v222_r0s2;
-  reg  [15:0]  mul_i1445_r0s3;
-  reg  [15:0]  mul_i1445_r0s4;
+  reg  [15:0]  v124_r0s1;
+  reg  [15:0]  v124_r0s2;
+  reg  [15:0]  mul_i1594_r0s3;
+  reg  [15:0]  mul_i1594_r0s4;
   reg  [12:0]  select_r0s5;
   reg          and_r0s1__3;
-  reg          and_r0s2__3;
+  reg          and_r0s2__4;
   reg          and_r0s3__2;
   reg          and_r0s4__2;
   reg          and_r0s5__1;
   reg  [11:0]  select_r0s5__1;
   reg          and_r0s1__4;
-  reg          and_r0s2__4;
+  reg          and_r0s2__5;
   reg          and_r0s3__3;
   reg          and_r0s4__3;
   reg          and_r0s5__2;
   reg          and_r0s1__5;
-  reg          and_r0s2__5;
+  reg          and_r0s2__6;
   reg          and_r0s3__4;
   reg          and_r0s4__4;
   reg          and_r0s5__3;
   reg          xor_r0s1__1;
-  reg          xor_r0s2;
+  reg          xor_r0s2__1;
   reg          xor_r0s3;
   reg          xor_r0s4;
   reg          xor_r0s5;
   reg  [11:0]  select_r0s6;
   reg  [12:0]  select_r0s6__1;
-  reg  [3:0]   conv_i2363_r0s1;
-  reg  [3:0]   conv_i2363_r0s2;
-  reg  [3:0]   conv_i2363_r0s3;
-  reg  [3:0]   conv_i2363_r0s4;
-  reg  [3:0]   conv_i2363_r0s5;
-  reg  [3:0]   conv_i2363_r0s6;
+  reg  [3:0]   conv_i2508_r0s1;
+  reg  [3:0]   conv_i2508_r0s2;
+  reg  [3:0]   conv_i2508_r0s3;
+  reg  [3:0]   conv_i2508_r0s4;
+  reg  [3:0]   conv_i2508_r0s5;
+  reg  [3:0]   conv_i2508_r0s6;
   reg          xor_r0s1__2;
-  reg          xor_r0s2__1;
-  reg          cmp_i2938_r0s1;
-  reg          cmp_i2938_r0s2;
+  reg          xor_r0s2__2;
+  reg          cmp_i3084_r0s1;
+  reg          cmp_i3084_r0s2;
   reg          or_r0s3__1;
   reg          or_r0s4__1;
   reg          or_r0s5;
-  reg          cmp_i2938_r0s3;
-  reg          cmp_i2938_r0s4;
-  reg          cmp_i2938_r0s5;
-  reg  [9:0]   mul_i_r0s5;
+  reg          cmp_i3084_r0s3;
+  reg          cmp_i3084_r0s4;
+  reg          cmp_i3084_r0s5;
+  reg  [9:0]   mul_i1338_r0s5;
   reg  [9:0]   select_r0s6__2;
   reg          and_r0s1__6;
-  reg          and_r0s2__6;
+  reg          and_r0s2__7;
   reg  [8:0]   select_r0s3__1;
   reg  [8:0]   select_r0s4__1;
   reg  [8:0]   select_r0s5__2;
@@ -181,693 +184,627 @@ module kv_decompress_inspect_frame_speckv_Design(
   reg  [3:0]   select_r0s5__3;
   reg  [3:0]   select_r0s6__4;
   reg  [576:0] in_r0s6;
-  reg  [76:0]  or_i350_r0s1;
-  reg  [76:0]  or_i350_r0s2;
-  reg  [76:0]  or_i350_r0s3;
-  reg  [76:0]  or_i350_r0s4;
-  reg  [76:0]  or_i350_r0s5;
-  reg  [76:0]  or_i350_r0s6;
+  reg  [76:0]  or_i573_r0s1;
+  reg  [76:0]  or_i573_r0s2;
+  reg  [76:0]  or_i573_r0s3;
+  reg  [76:0]  or_i573_r0s4;
+  reg  [76:0]  or_i573_r0s5;
+  reg  [76:0]  or_i573_r0s6;
   reg  [2:0]   select_r0s1;
   reg  [2:0]   select_r0s2;
   reg  [2:0]   select_r0s3__3;
   reg  [2:0]   select_r0s4__3;
   reg  [2:0]   select_r0s5__4;
-  reg          or_r0s2__1;
-  reg          cmp_i3093_not_r0s1;
-  reg  [7:0]   select_r0s2__1;
-  reg          and_r0s2__7;
-  reg  [7:0]   mux106_r0s1;
-  reg  [7:0]   mux106_r0s2;
+  reg          brmerge83_r0s2;
+  reg          cmp_i3239_not_r0s1;
+  reg          cmp_i3239_not_r0s2;
+  reg  [7:0]   mux_r0s2;
+  reg  [7:0]   mux89_r0s1;
+  reg  [7:0]   mux89_r0s2;
   reg  [7:0]   cond151_i_r0s3;
   reg  [7:0]   select_r0s4__4;
   reg  [7:0]   select_r0s5__5;
   reg  [7:0]   select_r0s6__5;
-  reg  [514:0] or_i3918_r0s1;
-  reg  [514:0] or_i3918_r0s2;
+  reg  [514:0] or_i3558_r0s1;
+  reg  [514:0] or_i3558_r0s2;
   reg          xor_r0s1__3;
-  reg          parity_r0s1__32;
-  reg          parity_r0s1__33;
-  reg          parity_r0s1__34;
-  reg          parity_r0s1__35;
-  reg          parity_r0s1__36;
-  reg          parity_r0s1__37;
-  reg          parity_r0s1__38;
-  reg          parity_r0s1__39;
-  reg          parity_r0s1__40;
-  reg          parity_r0s1__41;
-  reg          parity_r0s1__42;
-  reg          parity_r0s1__43;
-  reg          parity_r0s1__44;
-  reg          parity_r0s1__45;
-  reg          parity_r0s1__46;
-  reg          parity_r0s1__47;
-  reg          parity_r0s1__48;
-  reg          parity_r0s1__49;
-  reg          parity_r0s1__50;
-  reg          parity_r0s1__51;
-  reg          parity_r0s1__52;
-  reg          parity_r0s1__53;
-  reg          parity_r0s1__54;
-  reg          parity_r0s1__55;
-  reg          parity_r0s1__56;
-  reg          parity_r0s1__57;
-  reg          parity_r0s1__58;
-  reg          parity_r0s1__59;
-  reg          parity_r0s1__60;
-  reg          parity_r0s1__61;
-  reg          parity_r0s1__62;
-  reg          parity_r0s1__63;
+  reg  [31:0]  crc_sroa_0_1_r0s2;
   reg  [31:0]  expected_sroa_0_1_r0s1;
-  reg          cmp_i3082_r0s2;
-  reg  [514:0] or_i3929_r0s3;
-  reg  [514:0] or_i3929_r0s4;
-  reg  [514:0] or_i3929_r0s5;
-  reg  [514:0] or_i3929_r0s6;
+  reg  [31:0]  expected_sroa_0_1_r0s2;
+  reg  [514:0] or_i3569_r0s3;
+  reg  [514:0] or_i3569_r0s4;
+  reg  [514:0] or_i3569_r0s5;
+  reg  [514:0] or_i3569_r0s6;
   assign _GEN = valid0_6 & ~(first_0_r0s6 & ~plans_full_n | ~seen_full_n);
   reg  [31:0]  expected_sroa_0_0_r0;
   reg  [31:0]  crc_sroa_0_0_r0;
   reg          first_0_r0;
-  wire         _GEN_6 = in_dout[31:0] == 32'h46564B53;
-  wire [63:0]  _GEN_7 = 64'h1 << in_dout[53:48];
-  wire [31:0]  _GEN_8 = ~(in_dout[31:0]);
-  wire [11:0]  _GEN_9 = {2'h0, in_r0s5[207:198] - select_r0s5[9:0] + select_r0s5__1[9:0]};
-  wire [12:0]  _GEN_10 = {3'h0, in_r0s5[207:198]};
-  wire         _GEN_11 = in_dout[50:48] == 3'h0;
-  wire         _GEN_12 = in_dout[50:48] == 3'h1;
-  wire         _GEN_13 = _GEN_11 & ~_GEN_12;
-  wire         _GEN_14 = ~_GEN_13 & _GEN_12;
-  wire         _GEN_15 = in_dout[197:192] == 6'h0;
-  wire         _GEN_16 = ~_GEN_13 & in_dout[53];
-  wire         _GEN_17 = _GEN_15 & ~_GEN_16;
-  wire         _GEN_18 = in_dout[47:32] != 16'h2;
-  wire         _GEN_19 =
-    ({parity_r0s1__31,
-      parity_r0s1__30,
-      parity_r0s1__29,
-      parity_r0s1__28,
-      parity_r0s1__27,
-      parity_r0s1__26,
-      parity_r0s1__25,
-      parity_r0s1__24,
-      parity_r0s1__23,
-      parity_r0s1__22,
-      parity_r0s1__21,
-      parity_r0s1__20,
-      parity_r0s1__19,
-      parity_r0s1__18,
-      parity_r0s1__17,
-      parity_r0s1__16,
-      parity_r0s1__15,
-      parity_r0s1__14,
-      parity_r0s1__13,
-      parity_r0s1__12,
-      parity_r0s1__11,
-      parity_r0s1__10,
-      parity_r0s1__9,
-      parity_r0s1__8,
-      parity_r0s1__7,
-      parity_r0s1__6,
-      parity_r0s1__5,
-      parity_r0s1__4,
-      parity_r0s1__3,
-      parity_r0s1__2,
-      parity_r0s1__1,
-      parity_r0s1} ^ in_r0s1[511:480]) != 32'hFFFFFFFF;
-  wire         _GEN_20 = or_r0s1 | {v204_r0s1__1, v204_r0s1} == 8'h0 | _GEN_19;
-  wire         _GEN_21 = _GEN_20 | v207_r0s1;
-  wire         _GEN_22 = xor_r0s1 | _GEN_21 & cmp_i3076_not_r0s1;
-  wire         _GEN_23 = in_dout[71:64] == 8'h1;
-  wire         _GEN_24 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_23);
-  wire         _GEN_25 =
-    ~_GEN_21 & cmp_i3076_not_r0s1
-    & (or_r0s1__1 | ~(and_r0s1__1 & add_r0s1 < 114'h40000000000000000000000000));
-  wire         _GEN_26 = in_r0s2[191:160] == {16'h0, mul_i_r0s2, 6'h0};
-  wire         _GEN_27 = and_r0s2__1 & _GEN_26;
-  wire         _GEN_28 = ~_GEN_11 & ~_GEN_12;
-  wire [15:0]  _GEN_29 = {6'h0, mul_i_r0s2};
-  wire [15:0]  _GEN_30 = mul_i1445186_r0s4 + 16'hF;
-  wire [8:0]   _GEN_31 = mul_i1333_r0s2 + 9'h1F;
-  wire [3:0]   _GEN_32 = or_cond96_not_r0s2 ? _GEN_31[8:5] : conv_i2593_r0s2;
-  wire         _GEN_33 = in_dout[63:56] == 8'h2;
-  wire [15:0]  _GEN_34 = mul_i1445_r0s4 + 16'hF;
-  wire [25:0]  _GEN_35 = {13'h0, select_r0s5};
-  wire         _GEN_36 = cmp_i3647_not194_r0s5 & in_r0s5[223:198] == _GEN_35;
-  wire         _GEN_37 = and_r0s5 & _GEN_36;
-  wire         _GEN_38 = _GEN_27 & in_r0s2[223:198] < {16'h0, mul_i_r0s2};
-  wire         _GEN_39 = in_r0s5[223:198] < _GEN_35;
-  wire         _GEN_40 = _GEN_37 | and_r0s5__1 & ~_GEN_39;
-  wire         _GEN_41 = _GEN_15 & _GEN_16;
-  wire         _GEN_42 = and_r0s5__2 & _GEN_36 | and_r0s5__3 & ~_GEN_39;
-  wire         _GEN_43 = xor_r0s5 & _GEN_36;
-  wire         _GEN_44 = or_r0s5 | cmp_i2938_r0s5 & _GEN_39 | xor_r0s5 & ~_GEN_36;
-  wire [31:0]  _GEN_45 =
-    {^{crc_sroa_0_0_r0[31:30],
+  wire [63:0]  _GEN_6 = 64'h1 << in_dout[53:48];
+  wire [11:0]  _GEN_7 = {2'h0, in_r0s5[207:198] - select_r0s5[9:0] + select_r0s5__1[9:0]};
+  wire [12:0]  _GEN_8 = {3'h0, in_r0s5[207:198]};
+  wire         _GEN_9 = in_dout[50:48] == 3'h0;
+  wire         _GEN_10 = in_dout[50:48] == 3'h1;
+  wire         _GEN_11 = _GEN_9 & ~_GEN_10;
+  wire         _GEN_12 = ~_GEN_11 & _GEN_10;
+  wire         _GEN_13 = in_dout[197:192] == 6'h0;
+  wire         _GEN_14 = ~_GEN_11 & in_dout[53];
+  wire         _GEN_15 = _GEN_13 & ~_GEN_14;
+  wire         _GEN_16 = in_dout[31:0] == 32'h46564B53;
+  wire [31:0]  _GEN_17 = first_0_r0s1 ? 32'hFFFFFFFF : crc_sroa_0_0_r0;
+  wire [31:0]  _GEN_18 =
+    {^{_GEN_17[31:30],
        1'h0,
-       crc_sroa_0_0_r0[28],
+       _GEN_17[28],
        2'h0,
-       crc_sroa_0_0_r0[25:24],
+       _GEN_17[25:24],
        2'h0,
-       crc_sroa_0_0_r0[21:20],
+       _GEN_17[21:20],
        5'h0,
-       crc_sroa_0_0_r0[14:13],
+       _GEN_17[14:13],
        4'h0,
-       crc_sroa_0_0_r0[8:7],
+       _GEN_17[8:7],
        1'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        1'h0,
-       crc_sroa_0_0_r0[3:1],
+       _GEN_17[3:1],
        1'h0},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:29],
+       _GEN_17[30:29],
        1'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        2'h0,
-       crc_sroa_0_0_r0[24:23],
+       _GEN_17[24:23],
        2'h0,
-       crc_sroa_0_0_r0[20:19],
+       _GEN_17[20:19],
        5'h0,
-       crc_sroa_0_0_r0[13:12],
+       _GEN_17[13:12],
        4'h0,
-       crc_sroa_0_0_r0[7:6],
+       _GEN_17[7:6],
        1'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        1'h0,
-       crc_sroa_0_0_r0[2:0]},
-     ^{crc_sroa_0_0_r0[31],
+       _GEN_17[2:0]},
+     ^{_GEN_17[31],
        1'h0,
-       crc_sroa_0_0_r0[29:28],
+       _GEN_17[29:28],
        1'h0,
-       crc_sroa_0_0_r0[26],
+       _GEN_17[26],
        2'h0,
-       crc_sroa_0_0_r0[23:22],
+       _GEN_17[23:22],
        2'h0,
-       crc_sroa_0_0_r0[19:18],
+       _GEN_17[19:18],
        5'h0,
-       crc_sroa_0_0_r0[12:11],
+       _GEN_17[12:11],
        4'h0,
-       crc_sroa_0_0_r0[6:5],
+       _GEN_17[6:5],
        1'h0,
-       crc_sroa_0_0_r0[3],
+       _GEN_17[3],
        1'h0,
-       crc_sroa_0_0_r0[1:0]},
-     ^{crc_sroa_0_0_r0[31:30],
+       _GEN_17[1:0]},
+     ^{_GEN_17[31:30],
        1'h0,
-       crc_sroa_0_0_r0[28:27],
+       _GEN_17[28:27],
        1'h0,
-       crc_sroa_0_0_r0[25],
+       _GEN_17[25],
        2'h0,
-       crc_sroa_0_0_r0[22:21],
+       _GEN_17[22:21],
        2'h0,
-       crc_sroa_0_0_r0[18:17],
+       _GEN_17[18:17],
        5'h0,
-       crc_sroa_0_0_r0[11:10],
+       _GEN_17[11:10],
        4'h0,
-       crc_sroa_0_0_r0[5:4],
+       _GEN_17[5:4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        1'h0,
-       crc_sroa_0_0_r0[0]},
-     ^{crc_sroa_0_0_r0[31:29],
+       _GEN_17[0]},
+     ^{_GEN_17[31:29],
        1'h0,
-       crc_sroa_0_0_r0[27:26],
+       _GEN_17[27:26],
        1'h0,
-       crc_sroa_0_0_r0[24],
+       _GEN_17[24],
        2'h0,
-       crc_sroa_0_0_r0[21:20],
+       _GEN_17[21:20],
        2'h0,
-       crc_sroa_0_0_r0[17:16],
+       _GEN_17[17:16],
        5'h0,
-       crc_sroa_0_0_r0[10:9],
+       _GEN_17[10:9],
        4'h0,
-       crc_sroa_0_0_r0[4:3],
+       _GEN_17[4:3],
        1'h0,
-       crc_sroa_0_0_r0[1],
+       _GEN_17[1],
        1'h0},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:28],
+       _GEN_17[30:28],
        1'h0,
-       crc_sroa_0_0_r0[26:25],
+       _GEN_17[26:25],
        1'h0,
-       crc_sroa_0_0_r0[23],
+       _GEN_17[23],
        2'h0,
-       crc_sroa_0_0_r0[20:19],
+       _GEN_17[20:19],
        2'h0,
-       crc_sroa_0_0_r0[16:15],
+       _GEN_17[16:15],
        5'h0,
-       crc_sroa_0_0_r0[9:8],
+       _GEN_17[9:8],
        4'h0,
-       crc_sroa_0_0_r0[3:2],
+       _GEN_17[3:2],
        1'h0,
-       crc_sroa_0_0_r0[0]},
+       _GEN_17[0]},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:29],
+       _GEN_17[30:29],
        1'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        4'h0,
-       crc_sroa_0_0_r0[22:18],
+       _GEN_17[22:18],
        2'h0,
-       crc_sroa_0_0_r0[15],
+       _GEN_17[15],
        1'h0,
-       crc_sroa_0_0_r0[13],
+       _GEN_17[13],
        7'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        1'h0,
-       crc_sroa_0_0_r0[3],
+       _GEN_17[3],
        3'h0},
      ^{2'h0,
-       crc_sroa_0_0_r0[29:28],
+       _GEN_17[29:28],
        1'h0,
-       crc_sroa_0_0_r0[26],
+       _GEN_17[26],
        4'h0,
-       crc_sroa_0_0_r0[21:17],
+       _GEN_17[21:17],
        2'h0,
-       crc_sroa_0_0_r0[14],
+       _GEN_17[14],
        1'h0,
-       crc_sroa_0_0_r0[12],
+       _GEN_17[12],
        7'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
      ^{1'h0,
-       crc_sroa_0_0_r0[30],
+       _GEN_17[30],
        2'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        2'h0,
-       crc_sroa_0_0_r0[24],
+       _GEN_17[24],
        2'h0,
-       crc_sroa_0_0_r0[21],
+       _GEN_17[21],
        1'h0,
-       crc_sroa_0_0_r0[19:16],
+       _GEN_17[19:16],
        1'h0,
-       crc_sroa_0_0_r0[14],
+       _GEN_17[14],
        2'h0,
-       crc_sroa_0_0_r0[11],
+       _GEN_17[11],
        2'h0,
-       crc_sroa_0_0_r0[8:7],
+       _GEN_17[8:7],
        1'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        2'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:28],
+       _GEN_17[30:28],
        1'h0,
-       crc_sroa_0_0_r0[26:23],
+       _GEN_17[26:23],
        1'h0,
-       crc_sroa_0_0_r0[21],
+       _GEN_17[21],
        2'h0,
-       crc_sroa_0_0_r0[18:14],
+       _GEN_17[18:14],
        3'h0,
-       crc_sroa_0_0_r0[10],
+       _GEN_17[10],
        1'h0,
-       crc_sroa_0_0_r0[8],
+       _GEN_17[8],
        1'h0,
-       crc_sroa_0_0_r0[6:2],
+       _GEN_17[6:2],
        2'h0},
-     ^{crc_sroa_0_0_r0[31:29],
+     ^{_GEN_17[31:29],
        1'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        3'h0,
-       crc_sroa_0_0_r0[23:21],
+       _GEN_17[23:21],
        3'h0,
-       crc_sroa_0_0_r0[17:15],
+       _GEN_17[17:15],
        5'h0,
-       crc_sroa_0_0_r0[9:8],
+       _GEN_17[9:8],
        3'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        4'h0},
      ^{2'h0,
-       crc_sroa_0_0_r0[29],
+       _GEN_17[29],
        2'h0,
-       crc_sroa_0_0_r0[26:24],
+       _GEN_17[26:24],
        1'h0,
-       crc_sroa_0_0_r0[22],
+       _GEN_17[22],
        5'h0,
-       crc_sroa_0_0_r0[16:15],
+       _GEN_17[16:15],
        1'h0,
-       crc_sroa_0_0_r0[13],
+       _GEN_17[13],
        7'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        2'h0,
-       crc_sroa_0_0_r0[2:1],
+       _GEN_17[2:1],
        1'h0},
-     ^{crc_sroa_0_0_r0[31],
+     ^{_GEN_17[31],
        2'h0,
-       crc_sroa_0_0_r0[28],
+       _GEN_17[28],
        2'h0,
-       crc_sroa_0_0_r0[25:23],
+       _GEN_17[25:23],
        1'h0,
-       crc_sroa_0_0_r0[21],
+       _GEN_17[21],
        5'h0,
-       crc_sroa_0_0_r0[15:14],
+       _GEN_17[15:14],
        1'h0,
-       crc_sroa_0_0_r0[12],
+       _GEN_17[12],
        7'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        2'h0,
-       crc_sroa_0_0_r0[1:0]},
+       _GEN_17[1:0]},
      ^{3'h0,
-       crc_sroa_0_0_r0[28:27],
+       _GEN_17[28:27],
        1'h0,
-       crc_sroa_0_0_r0[25],
+       _GEN_17[25],
        1'h0,
-       crc_sroa_0_0_r0[23:21],
+       _GEN_17[23:21],
        9'h0,
-       crc_sroa_0_0_r0[11],
+       _GEN_17[11],
        2'h0,
-       crc_sroa_0_0_r0[8:7],
+       _GEN_17[8:7],
        1'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        2'h0,
-       crc_sroa_0_0_r0[2:0]},
-     ^{crc_sroa_0_0_r0[31:30],
+       _GEN_17[2:0]},
+     ^{_GEN_17[31:30],
        1'h0,
-       crc_sroa_0_0_r0[28:25],
+       _GEN_17[28:25],
        2'h0,
-       crc_sroa_0_0_r0[22],
+       _GEN_17[22],
        7'h0,
-       crc_sroa_0_0_r0[14:13],
+       _GEN_17[14:13],
        2'h0,
-       crc_sroa_0_0_r0[10],
+       _GEN_17[10],
        1'h0,
-       crc_sroa_0_0_r0[8],
+       _GEN_17[8],
        1'h0,
-       crc_sroa_0_0_r0[6:2],
+       _GEN_17[6:2],
        1'h0,
-       crc_sroa_0_0_r0[0]},
-     ^{crc_sroa_0_0_r0[31:29],
+       _GEN_17[0]},
+     ^{_GEN_17[31:29],
        1'h0,
-       crc_sroa_0_0_r0[27:24],
+       _GEN_17[27:24],
        2'h0,
-       crc_sroa_0_0_r0[21],
+       _GEN_17[21],
        7'h0,
-       crc_sroa_0_0_r0[13:12],
+       _GEN_17[13:12],
        2'h0,
-       crc_sroa_0_0_r0[9],
+       _GEN_17[9],
        1'h0,
-       crc_sroa_0_0_r0[7],
+       _GEN_17[7],
        1'h0,
-       crc_sroa_0_0_r0[5:1],
+       _GEN_17[5:1],
        1'h0},
-     ^{crc_sroa_0_0_r0[31:28],
+     ^{_GEN_17[31:28],
        1'h0,
-       crc_sroa_0_0_r0[26:23],
+       _GEN_17[26:23],
        2'h0,
-       crc_sroa_0_0_r0[20],
+       _GEN_17[20],
        7'h0,
-       crc_sroa_0_0_r0[12:11],
+       _GEN_17[12:11],
        2'h0,
-       crc_sroa_0_0_r0[8],
+       _GEN_17[8],
        1'h0,
-       crc_sroa_0_0_r0[6],
+       _GEN_17[6],
        1'h0,
-       crc_sroa_0_0_r0[4:0]},
-     ^{crc_sroa_0_0_r0[31:27],
+       _GEN_17[4:0]},
+     ^{_GEN_17[31:27],
        1'h0,
-       crc_sroa_0_0_r0[25:22],
+       _GEN_17[25:22],
        2'h0,
-       crc_sroa_0_0_r0[19],
+       _GEN_17[19],
        7'h0,
-       crc_sroa_0_0_r0[11:10],
+       _GEN_17[11:10],
        2'h0,
-       crc_sroa_0_0_r0[7],
+       _GEN_17[7],
        1'h0,
-       crc_sroa_0_0_r0[5],
+       _GEN_17[5],
        1'h0,
-       crc_sroa_0_0_r0[3:0]},
-     ^{crc_sroa_0_0_r0[31],
+       _GEN_17[3:0]},
+     ^{_GEN_17[31],
        1'h0,
-       crc_sroa_0_0_r0[29],
+       _GEN_17[29],
        1'h0,
-       crc_sroa_0_0_r0[27:25],
+       _GEN_17[27:25],
        1'h0,
-       crc_sroa_0_0_r0[23:22],
+       _GEN_17[23:22],
        1'h0,
-       crc_sroa_0_0_r0[20],
+       _GEN_17[20],
        1'h0,
-       crc_sroa_0_0_r0[18],
+       _GEN_17[18],
        3'h0,
-       crc_sroa_0_0_r0[14:13],
+       _GEN_17[14:13],
        2'h0,
-       crc_sroa_0_0_r0[10:3],
+       _GEN_17[10:3],
        2'h0,
-       crc_sroa_0_0_r0[0]},
+       _GEN_17[0]},
      ^{5'h0,
-       crc_sroa_0_0_r0[26],
+       _GEN_17[26],
        3'h0,
-       crc_sroa_0_0_r0[22],
+       _GEN_17[22],
        1'h0,
-       crc_sroa_0_0_r0[20:19],
+       _GEN_17[20:19],
        1'h0,
-       crc_sroa_0_0_r0[17],
+       _GEN_17[17],
        2'h0,
-       crc_sroa_0_0_r0[14],
+       _GEN_17[14],
        1'h0,
-       crc_sroa_0_0_r0[12],
+       _GEN_17[12],
        2'h0,
-       crc_sroa_0_0_r0[9],
+       _GEN_17[9],
        2'h0,
-       crc_sroa_0_0_r0[6],
+       _GEN_17[6],
        1'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        2'h0,
-       crc_sroa_0_0_r0[1],
+       _GEN_17[1],
        1'h0},
-     ^{crc_sroa_0_0_r0[31:30],
+     ^{_GEN_17[31:30],
        1'h0,
-       crc_sroa_0_0_r0[28],
+       _GEN_17[28],
        3'h0,
-       crc_sroa_0_0_r0[24],
+       _GEN_17[24],
        3'h0,
-       crc_sroa_0_0_r0[20:18],
+       _GEN_17[20:18],
        1'h0,
-       crc_sroa_0_0_r0[16],
+       _GEN_17[16],
        1'h0,
-       crc_sroa_0_0_r0[14],
+       _GEN_17[14],
        2'h0,
-       crc_sroa_0_0_r0[11],
+       _GEN_17[11],
        3'h0,
-       crc_sroa_0_0_r0[7],
+       _GEN_17[7],
        4'h0,
-       crc_sroa_0_0_r0[2:0]},
+       _GEN_17[2:0]},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:29],
+       _GEN_17[30:29],
        1'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        3'h0,
-       crc_sroa_0_0_r0[23],
+       _GEN_17[23],
        3'h0,
-       crc_sroa_0_0_r0[19:17],
+       _GEN_17[19:17],
        1'h0,
-       crc_sroa_0_0_r0[15],
+       _GEN_17[15],
        1'h0,
-       crc_sroa_0_0_r0[13],
+       _GEN_17[13],
        2'h0,
-       crc_sroa_0_0_r0[10],
+       _GEN_17[10],
        3'h0,
-       crc_sroa_0_0_r0[6],
+       _GEN_17[6],
        4'h0,
-       crc_sroa_0_0_r0[1:0]},
+       _GEN_17[1:0]},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:29],
+       _GEN_17[30:29],
        2'h0,
-       crc_sroa_0_0_r0[26:24],
+       _GEN_17[26:24],
        1'h0,
-       crc_sroa_0_0_r0[22:20],
+       _GEN_17[22:20],
        1'h0,
-       crc_sroa_0_0_r0[18:16],
+       _GEN_17[18:16],
        2'h0,
-       crc_sroa_0_0_r0[13:12],
+       _GEN_17[13:12],
        2'h0,
-       crc_sroa_0_0_r0[9:7],
+       _GEN_17[9:7],
        3'h0,
-       crc_sroa_0_0_r0[3:0]},
-     ^{crc_sroa_0_0_r0[31:29],
+       _GEN_17[3:0]},
+     ^{_GEN_17[31:29],
        5'h0,
-       crc_sroa_0_0_r0[23],
+       _GEN_17[23],
        3'h0,
-       crc_sroa_0_0_r0[19],
+       _GEN_17[19],
        1'h0,
-       crc_sroa_0_0_r0[17:11],
+       _GEN_17[17:11],
        4'h0,
-       crc_sroa_0_0_r0[6:5],
+       _GEN_17[6:5],
        1'h0,
-       crc_sroa_0_0_r0[3],
+       _GEN_17[3],
        2'h0,
-       crc_sroa_0_0_r0[0]},
+       _GEN_17[0]},
      ^{1'h0,
-       crc_sroa_0_0_r0[30:28],
+       _GEN_17[30:28],
        5'h0,
-       crc_sroa_0_0_r0[22],
+       _GEN_17[22],
        3'h0,
-       crc_sroa_0_0_r0[18],
+       _GEN_17[18],
        1'h0,
-       crc_sroa_0_0_r0[16:10],
+       _GEN_17[16:10],
        4'h0,
-       crc_sroa_0_0_r0[5:4],
+       _GEN_17[5:4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
-     ^{crc_sroa_0_0_r0[31:29],
+     ^{_GEN_17[31:29],
        1'h0,
-       crc_sroa_0_0_r0[27],
+       _GEN_17[27],
        1'h0,
-       crc_sroa_0_0_r0[25:24],
+       _GEN_17[25:24],
        3'h0,
-       crc_sroa_0_0_r0[20],
+       _GEN_17[20],
        2'h0,
-       crc_sroa_0_0_r0[17],
+       _GEN_17[17],
        1'h0,
-       crc_sroa_0_0_r0[15],
+       _GEN_17[15],
        2'h0,
-       crc_sroa_0_0_r0[12:7],
+       _GEN_17[12:7],
        1'h0,
-       crc_sroa_0_0_r0[5:4],
+       _GEN_17[5:4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
      ^{2'h0,
-       crc_sroa_0_0_r0[29],
+       _GEN_17[29],
        2'h0,
-       crc_sroa_0_0_r0[26:25],
+       _GEN_17[26:25],
        1'h0,
-       crc_sroa_0_0_r0[23],
+       _GEN_17[23],
        1'h0,
-       crc_sroa_0_0_r0[21:19],
+       _GEN_17[21:19],
        2'h0,
-       crc_sroa_0_0_r0[16],
+       _GEN_17[16],
        2'h0,
-       crc_sroa_0_0_r0[13],
+       _GEN_17[13],
        1'h0,
-       crc_sroa_0_0_r0[11:9],
+       _GEN_17[11:9],
        2'h0,
-       crc_sroa_0_0_r0[6:4],
+       _GEN_17[6:4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
-     ^{crc_sroa_0_0_r0[31:30],
+     ^{_GEN_17[31:30],
        7'h0,
-       crc_sroa_0_0_r0[22:21],
+       _GEN_17[22:21],
        1'h0,
-       crc_sroa_0_0_r0[19:18],
+       _GEN_17[19:18],
        2'h0,
-       crc_sroa_0_0_r0[15:12],
+       _GEN_17[15:12],
        1'h0,
-       crc_sroa_0_0_r0[10:9],
+       _GEN_17[10:9],
        1'h0,
-       crc_sroa_0_0_r0[7],
+       _GEN_17[7],
        2'h0,
-       crc_sroa_0_0_r0[4],
+       _GEN_17[4],
        1'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
      ^{2'h0,
-       crc_sroa_0_0_r0[29:28],
+       _GEN_17[29:28],
        2'h0,
-       crc_sroa_0_0_r0[25:24],
+       _GEN_17[25:24],
        5'h0,
-       crc_sroa_0_0_r0[18:17],
+       _GEN_17[18:17],
        4'h0,
-       crc_sroa_0_0_r0[12:11],
+       _GEN_17[12:11],
        1'h0,
-       crc_sroa_0_0_r0[9],
+       _GEN_17[9],
        1'h0,
-       crc_sroa_0_0_r0[7:5],
+       _GEN_17[7:5],
        2'h0,
-       crc_sroa_0_0_r0[2],
+       _GEN_17[2],
        2'h0},
-     ^{crc_sroa_0_0_r0[31],
+     ^{_GEN_17[31],
        2'h0,
-       crc_sroa_0_0_r0[28:27],
+       _GEN_17[28:27],
        2'h0,
-       crc_sroa_0_0_r0[24:23],
+       _GEN_17[24:23],
        5'h0,
-       crc_sroa_0_0_r0[17:16],
+       _GEN_17[17:16],
        4'h0,
-       crc_sroa_0_0_r0[11:10],
+       _GEN_17[11:10],
        1'h0,
-       crc_sroa_0_0_r0[8],
+       _GEN_17[8],
        1'h0,
-       crc_sroa_0_0_r0[6:4],
+       _GEN_17[6:4],
        2'h0,
-       crc_sroa_0_0_r0[1],
+       _GEN_17[1],
        1'h0},
      ^{1'h0,
-       crc_sroa_0_0_r0[30],
+       _GEN_17[30],
        2'h0,
-       crc_sroa_0_0_r0[27:26],
+       _GEN_17[27:26],
        2'h0,
-       crc_sroa_0_0_r0[23:22],
+       _GEN_17[23:22],
        5'h0,
-       crc_sroa_0_0_r0[16:15],
+       _GEN_17[16:15],
        4'h0,
-       crc_sroa_0_0_r0[10:9],
+       _GEN_17[10:9],
        1'h0,
-       crc_sroa_0_0_r0[7],
+       _GEN_17[7],
        1'h0,
-       crc_sroa_0_0_r0[5:3],
+       _GEN_17[5:3],
        2'h0,
-       crc_sroa_0_0_r0[0]},
-     ^{crc_sroa_0_0_r0[31],
+       _GEN_17[0]},
+     ^{_GEN_17[31],
        1'h0,
-       crc_sroa_0_0_r0[29],
+       _GEN_17[29],
        2'h0,
-       crc_sroa_0_0_r0[26:25],
+       _GEN_17[26:25],
        2'h0,
-       crc_sroa_0_0_r0[22:21],
+       _GEN_17[22:21],
        5'h0,
-       crc_sroa_0_0_r0[15:14],
+       _GEN_17[15:14],
        4'h0,
-       crc_sroa_0_0_r0[9:8],
+       _GEN_17[9:8],
        1'h0,
-       crc_sroa_0_0_r0[6],
+       _GEN_17[6],
        1'h0,
-       crc_sroa_0_0_r0[4:2],
+       _GEN_17[4:2],
        2'h0}};
-  wire [31:0]  _GEN_46 =
-    xor_r0s1__3
-      ? {parity_r0s1__63,
-         parity_r0s1__62,
-         parity_r0s1__61,
-         parity_r0s1__60,
-         parity_r0s1__59,
-         parity_r0s1__58,
-         parity_r0s1__57,
-         parity_r0s1__56,
-         parity_r0s1__55,
-         parity_r0s1__54,
-         parity_r0s1__53,
-         parity_r0s1__52,
-         parity_r0s1__51,
-         parity_r0s1__50,
-         parity_r0s1__49,
-         parity_r0s1__48,
-         parity_r0s1__47,
-         parity_r0s1__46,
-         parity_r0s1__45,
-         parity_r0s1__44,
-         parity_r0s1__43,
-         parity_r0s1__42,
-         parity_r0s1__41,
-         parity_r0s1__40,
-         parity_r0s1__39,
-         parity_r0s1__38,
-         parity_r0s1__37,
-         parity_r0s1__36,
-         parity_r0s1__35,
-         parity_r0s1__34,
-         parity_r0s1__33,
-         parity_r0s1__32} ^ _GEN_45
-      : 32'hFFFFFFFF;
-  wire [31:0]  _GEN_47 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
-  wire         _GEN_48 = ~started | in_dout[576];
-  wire         _GEN_49 = ~started | _GEN_5;
-  wire [9:0]   _GEN_50 = {2'h0, in_dout[63:56]} - 10'h3;
-  wire [4:0]   _GEN_51 = {2'h0, in_dout[50:48]} - 5'h2;
-  wire [4:0]   _GEN_52 = {1'h0, in_dout[120:117]} + 5'h1;
-  wire [6:0]   _GEN_53 = in_dout[102:96] + 7'h3F;
-  wire [8:0]   _GEN_54 = {1'h0, {4'h0, _GEN_32} * 8'h9} + 9'hF;
+  wire [31:0]  _GEN_19 =
+    {parity_r0s1__31,
+     parity_r0s1__30,
+     parity_r0s1__29,
+     parity_r0s1__28,
+     parity_r0s1__27,
+     parity_r0s1__26,
+     parity_r0s1__25,
+     parity_r0s1__24,
+     parity_r0s1__23,
+     parity_r0s1__22,
+     parity_r0s1__21,
+     parity_r0s1__20,
+     parity_r0s1__19,
+     parity_r0s1__18,
+     parity_r0s1__17,
+     parity_r0s1__16,
+     parity_r0s1__15,
+     parity_r0s1__14,
+     parity_r0s1__13,
+     parity_r0s1__12,
+     parity_r0s1__11,
+     parity_r0s1__10,
+     parity_r0s1__9,
+     parity_r0s1__8,
+     parity_r0s1__7,
+     parity_r0s1__6,
+     parity_r0s1__5,
+     parity_r0s1__4,
+     parity_r0s1__3,
+     parity_r0s1__2,
+     parity_r0s1__1,
+     parity_r0s1} ^ _GEN_18;
+  wire         _GEN_20 = _GEN_19 != 32'hB798B438;
+  wire         _GEN_21 = in_dout[47:32] != 16'h2;
+  wire         _GEN_22 = _GEN_20 | or_r0s1 | {v106_r0s1__1, v106_r0s1} == 8'h0;
+  wire         _GEN_23 = _GEN_22 | v109_r0s1;
+  wire         _GEN_24 = xor_r0s2 | and_r0s2__1;
+  wire         _GEN_25 = in_dout[71:64] == 8'h1;
+  wire         _GEN_26 = in_dout[71:65] == 7'h0 & (~(in_dout[53]) | _GEN_25);
+  wire         _GEN_27 = brmerge88_r0s2 & and_r0s2__2;
+  wire         _GEN_28 = in_r0s2[191:160] == {16'h0, mul_i1338_r0s2, 6'h0};
+  wire         _GEN_29 = ~_GEN_24 & ~_GEN_27 & _GEN_28;
+  wire         _GEN_30 = ~_GEN_9 & ~_GEN_10;
+  wire [15:0]  _GEN_31 = {6'h0, mul_i1338_r0s2};
+  wire [15:0]  _GEN_32 = mul_i1594151_r0s4 + 16'hF;
+  wire [8:0]   _GEN_33 = mul_i1480_r0s2 + 9'h1F;
+  wire [3:0]   _GEN_34 = or_cond79_not_r0s2 ? _GEN_33[8:5] : conv_i2738_r0s2;
+  wire         _GEN_35 = in_dout[63:56] == 8'h2;
+  wire [15:0]  _GEN_36 = mul_i1594_r0s4 + 16'hF;
+  wire [25:0]  _GEN_37 = {13'h0, select_r0s5};
+  wire         _GEN_38 = cmp_i3361_not159_r0s5 & in_r0s5[223:198] == _GEN_37;
+  wire         _GEN_39 = and_r0s5 & _GEN_38;
+  wire         _GEN_40 = _GEN_29 & in_r0s2[223:198] < {16'h0, mul_i1338_r0s2};
+  wire         _GEN_41 = in_r0s5[223:198] < _GEN_37;
+  wire         _GEN_42 = _GEN_39 | and_r0s5__1 & ~_GEN_41;
+  wire         _GEN_43 = _GEN_13 & _GEN_14;
+  wire         _GEN_44 = and_r0s5__2 & _GEN_38 | and_r0s5__3 & ~_GEN_41;
+  wire         _GEN_45 = xor_r0s5 & _GEN_38;
+  wire         _GEN_46 = or_r0s5 | cmp_i3084_r0s5 & _GEN_41 | xor_r0s5 & ~_GEN_38;
+  wire [31:0]  _GEN_47 = xor_r0s1__3 ? _GEN_19 : 32'hFFFFFFFF;
+  wire [31:0]  _GEN_48 = ~first_0_r0 ? expected_sroa_0_0_r0 : ~(in_dout[255:224]);
+  wire         _GEN_49 = ~started | in_dout[576];
+  wire         _GEN_50 = ~started | _GEN_5;
+  wire [9:0]   _GEN_51 = {2'h0, in_dout[63:56]} - 10'h3;
+  wire [4:0]   _GEN_52 = {2'h0, in_dout[50:48]} - 5'h2;
+  wire [4:0]   _GEN_53 = {1'h0, in_dout[120:117]} + 5'h1;
+  wire [6:0]   _GEN_54 = in_dout[102:96] + 7'h3F;
+  wire [8:0]   _GEN_55 = {1'h0, {4'h0, _GEN_34} * 8'h9} + 9'hF;
   always_ff @(posedge clk) begin
     if (_GEN_5)
       first_0_r0s1 <= first_0_r0;
@@ -882,7 +819,7 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_0)
       first_0_r0s6 <= first_0_r0s5;
     if (_GEN_5)
-      and_r0s1 <= ~_GEN_14 & _GEN_17;
+      and_r0s1 <= ~_GEN_12 & _GEN_15;
     if (_GEN_4)
       and_r0s2 <= and_r0s1;
     if (_GEN_3)
@@ -891,736 +828,173 @@ module kv_decompress_inspect_frame_speckv_Design(
       and_r0s4 <= and_r0s3;
     if (_GEN_1)
       and_r0s5 <= and_r0s4;
+    if (_GEN_5)
+      xor_r0s1 <= ~_GEN_16;
+    if (_GEN_4)
+      xor_r0s2 <= xor_r0s1;
     if (_GEN_5) begin
-      xor_r0s1 <= ~_GEN_6;
-      or_r0s1 <= (|(in_dout[55:54])) | _GEN_18;
-      v204_r0s1 <= _GEN_7[5:0];
-      v204_r0s1__1 <= _GEN_7[36:35];
       parity_r0s1 <=
         ^{3'h0,
-          in_dout[476:33]
-            & 444'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B39,
-          3'h0,
-          _GEN_8[29:26],
-          1'h0,
-          _GEN_8[24:22],
-          1'h0,
-          _GEN_8[20:19],
-          1'h0,
-          _GEN_8[17],
-          2'h0,
-          _GEN_8[14],
-          1'h0,
-          _GEN_8[12:11],
-          4'h0,
-          _GEN_8[6],
-          1'h0,
-          _GEN_8[4:2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[508:2]
+            & 507'h7E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
+          2'h0};
       parity_r0s1__1 <=
         ^{2'h0,
-          in_dout[477:34]
-            & 444'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B39,
-          3'h0,
-          _GEN_8[30:27],
-          1'h0,
-          _GEN_8[25:23],
-          1'h0,
-          _GEN_8[21:20],
-          1'h0,
-          _GEN_8[18],
-          2'h0,
-          _GEN_8[15],
-          1'h0,
-          _GEN_8[13:12],
-          4'h0,
-          _GEN_8[7],
-          1'h0,
-          _GEN_8[5:3],
-          1'h0,
-          _GEN_8[1:0],
-          32'h0};
+          in_dout[509:0]
+            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9};
       parity_r0s1__2 <=
         ^{1'h0,
-          in_dout[478:35]
-            & 444'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B39,
-          3'h0,
-          _GEN_8[31:28],
-          1'h0,
-          _GEN_8[26:24],
-          1'h0,
-          _GEN_8[22:21],
-          1'h0,
-          _GEN_8[19],
-          2'h0,
-          _GEN_8[16],
-          1'h0,
-          _GEN_8[14:13],
-          4'h0,
-          _GEN_8[8],
-          1'h0,
-          _GEN_8[6:4],
-          1'h0,
-          _GEN_8[2:1],
-          33'h0};
+          in_dout[510:1]
+            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
+          1'h0};
       parity_r0s1__3 <=
-        ^{in_dout[479:32]
-            & 448'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391,
-          _GEN_8[31:29],
-          1'h0,
-          _GEN_8[27:25],
-          1'h0,
-          _GEN_8[23:22],
-          1'h0,
-          _GEN_8[20],
-          2'h0,
-          _GEN_8[17],
-          1'h0,
-          _GEN_8[15:14],
-          4'h0,
-          _GEN_8[9],
-          1'h0,
-          _GEN_8[7:5],
-          1'h0,
-          _GEN_8[3:2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+        ^{in_dout[511:2]
+            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
+          2'h0};
       parity_r0s1__4 <=
-        ^{in_dout[479:32]
-            & 448'hE68D6595BE9DEE783C5262998C181CF1ABFA064F76319F947FF6B4AFAA42EAE2EA2D901F96C4878C1BFF23D33D4AA3742E7CB460CCB25151,
-          _GEN_8[31:29],
-          6'h0,
-          _GEN_8[22:14],
-          1'h0,
-          _GEN_8[12:10],
-          1'h0,
-          _GEN_8[8:7],
-          4'h0,
-          _GEN_8[2:0],
-          32'h0};
+        ^{in_dout[511:2]
+            & 510'h39A359656FA77B9E0F1498A66306073C6AFE8193DD8C67E51FFDAD2BEA90BAB8BA8B6407E5B121E306FFC8F4CF52A8DD0B9F2D18332C9454781FF761F01B3DA5,
+          2'h0};
       parity_r0s1__5 <=
-        ^{in_dout[479:32]
-            & 448'hD28B01DD4554F0D5A683962B0164F4FDA215B7478D17631216849D550BD4E8BC61A629A7530D07EF8DE054AB9791A2981A76500B3FC594D1,
-          _GEN_8[31:26],
-          1'h0,
-          _GEN_8[24],
-          2'h0,
-          _GEN_8[21],
-          2'h0,
-          _GEN_8[18],
-          1'h0,
-          _GEN_8[16:13],
-          3'h0,
-          _GEN_8[9:8],
-          1'h0,
-          _GEN_8[6],
-          1'h0,
-          _GEN_8[4],
-          2'h0,
-          _GEN_8[1],
-          33'h0};
+        ^{in_dout[511:2]
+            & 510'h34A2C07751553C3569A0E58AC0593D3F68856DD1E345D8C485A1275542F53A2F18698A69D4C341FBE378152AE5E468A6069D9402CFF165347F4978D489AE4B9D,
+          2'h0};
       parity_r0s1__6 <=
-        ^{in_dout[479:32]
-            & 448'hBA87C94CB2C6CD8E93207F4E1B9D24E5B1CAD5567B5A9A1EC460CEA048F8EC0176B15AD6D89E0728A1DEBA5AC227A140726398DCD92A1FD1,
-          _GEN_8[31:30],
-          3'h0,
-          _GEN_8[26:23],
-          2'h0,
-          _GEN_8[20],
-          3'h0,
-          _GEN_8[16:15],
-          2'h0,
-          _GEN_8[12:9],
-          1'h0,
-          _GEN_8[7:3],
-          2'h0,
-          _GEN_8[0],
-          32'h0};
+        ^{in_dout[511:2]
+            & 510'h2EA1F2532CB1B363A4C81FD386E749396C72B5559ED6A687B11833A8123E3B005DAC56B5B62781CA2877AE96B089E8501C98E637364A87F471E467BE7AC4A7ED,
+          2'h0};
       parity_r0s1__7 <=
         ^{1'h0,
-          in_dout[478:32]
-            & 447'h6A9E586F5DE2B738F867AD842E6E84D59674117597C1680761A8694ACEA0E57B589FBC35CFB806A6F9A367B8694BA6F0A248097314F509D1,
-          _GEN_8[31],
-          1'h0,
-          _GEN_8[29:28],
-          2'h0,
-          _GEN_8[25],
-          1'h0,
-          _GEN_8[23:19],
-          2'h0,
-          _GEN_8[16],
-          1'h0,
-          _GEN_8[14:13],
-          2'h0,
-          _GEN_8[10],
-          1'h0,
-          _GEN_8[8:7],
-          1'h0,
-          _GEN_8[5],
-          1'h0,
-          _GEN_8[3:1],
-          33'h0};
+          in_dout[510:2]
+            & 509'h1AA7961BD778ADCE3E19EB610B9BA135659D045D65F05A01D86A1A52B3A8395ED627EF0D73EE01A9BE68D9EE1A52E9BC2892025CC53D42746CBE596B9C117F0D,
+          2'h0};
       parity_r0s1__8 <=
-        ^{in_dout[479:32]
-            & 448'hD53CB0DEBBC56E71F0CF5B085CDD09AB2CE822EB2F82D00EC350D2959D41CAF6B13F786B9F700D4DF346CF70D2974DE1449012E629EA13A3,
-          1'h0,
-          _GEN_8[30:29],
-          2'h0,
-          _GEN_8[26],
-          1'h0,
-          _GEN_8[24:20],
-          2'h0,
-          _GEN_8[17],
-          1'h0,
-          _GEN_8[15:14],
-          2'h0,
-          _GEN_8[11],
-          1'h0,
-          _GEN_8[9:8],
-          1'h0,
-          _GEN_8[6],
-          1'h0,
-          _GEN_8[4:2],
-          34'h0};
+        ^(in_dout[511:0]
+          & 512'hD53CB0DEBBC56E71F0CF5B085CDD09AB2CE822EB2F82D00EC350D2959D41CAF6B13F786B9F700D4DF346CF70D2974DE1449012E629EA13A365F2CB5CE08BF869);
       parity_r0s1__9 <=
-        ^{in_dout[479:34]
-            & 446'h2D7A2AD2D3F97C318FEE7942283BB7922B0C7F83CF9C7F09DBF214485974AA2535E0FE53D019049B1724E37B120A9FECB3EBC741BD5D444D,
-          2'h0,
-          _GEN_8[31:28],
-          1'h0,
-          _GEN_8[26:25],
-          3'h0,
-          _GEN_8[21:14],
-          2'h0,
-          _GEN_8[11:9],
-          1'h0,
-          _GEN_8[7:5],
-          2'h0,
-          _GEN_8[2],
-          34'h0};
+        ^(in_dout[511:0]
+          & 512'hB5E8AB4B4FE5F0C63FB9E508A0EEDE48AC31FE0F3E71FC276FC8512165D2A894D783F94F4064126C5C938DEC482A7FB2CFAF1D06F5751134F63FCEE46777338F);
       parity_r0s1__10 <=
         ^{1'h0,
-          in_dout[478:32]
-            & 447'h74409C60A7A4CDA9A15499095889718FAD8247C71D97A47436F9564894F46C501AFAFB06FE4C2C2F033908D57D501B15D9D102C74C4B141B,
-          _GEN_8[31:30],
-          1'h0,
-          _GEN_8[28],
-          3'h0,
-          _GEN_8[24:23],
-          1'h0,
-          _GEN_8[21],
-          2'h0,
-          _GEN_8[18],
-          1'h0,
-          _GEN_8[16:14],
-          3'h0,
-          _GEN_8[10],
-          1'h0,
-          _GEN_8[8:7],
-          2'h0,
-          _GEN_8[4],
-          1'h0,
-          _GEN_8[2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[510:0]
+            & 511'h74409C60A7A4CDA9A15499095889718FAD8247C71D97A47436F9564894F46C501AFAFB06FE4C2C2F033908D57D501B15D9D102C74C4B141BD1A5C595688EA443};
       parity_r0s1__11 <=
-        ^{in_dout[479:32]
-            & 448'hE88138C14F499B5342A93212B112E31F5B048F8E3B2F48E86DF2AC9129E8D8A035F5F60DFC98585E067211AAFAA0362BB3A2058E98962837,
-          _GEN_8[31],
-          1'h0,
-          _GEN_8[29],
-          3'h0,
-          _GEN_8[25:24],
-          1'h0,
-          _GEN_8[22],
-          2'h0,
-          _GEN_8[19],
-          1'h0,
-          _GEN_8[17:15],
-          3'h0,
-          _GEN_8[11],
-          1'h0,
-          _GEN_8[9:8],
-          2'h0,
-          _GEN_8[5],
-          1'h0,
-          _GEN_8[3],
-          1'h0,
-          _GEN_8[1],
-          33'h0};
+        ^(in_dout[511:0]
+          & 512'hE88138C14F499B5342A93212B112E31F5B048F8E3B2F48E86DF2AC9129E8D8A035F5F60DFC98585E067211AAFAA0362BB3A2058E98962837A34B8B2AD11D4887);
       parity_r0s1__12 <=
-        ^{in_dout[479:32]
-            & 448'hCE93BB74A6FC1A835B75373D7B710B2043E8A4C5172ACDEA328CAD280C808C39DE16E58387B4B84BB6FA30581844882721CB33D7978D661D,
-          1'h0,
-          _GEN_8[30:27],
-          1'h0,
-          _GEN_8[25:24],
-          1'h0,
-          _GEN_8[22],
-          2'h0,
-          _GEN_8[19:18],
-          1'h0,
-          _GEN_8[16],
-          1'h0,
-          _GEN_8[14],
-          2'h0,
-          _GEN_8[11:9],
-          5'h0,
-          _GEN_8[3],
-          35'h0};
+        ^{in_dout[511:1]
+            & 511'h6749DDBA537E0D41ADBA9B9EBDB8859021F452628B9566F5194656940640461CEF0B72C1C3DA5C25DB7D182C0C22441390E599EBCBC6B30EBDA6A704022D2929,
+          1'h0};
       parity_r0s1__13 <=
-        ^{in_dout[479:35]
-            & 445'h1056D783EEB2E3246D19A7AC5DF6DB6BCE461E4A69E438FDD18E15CB48CA04A1413A1853EE3DAF0C1AFD4E77BBB1BE87C0A32BECB1377F49,
-          3'h0,
-          _GEN_8[31:30],
-          2'h0,
-          _GEN_8[27],
-          1'h0,
-          _GEN_8[25:24],
-          1'h0,
-          _GEN_8[22],
-          6'h0,
-          _GEN_8[15:14],
-          3'h0,
-          _GEN_8[10],
-          3'h0,
-          _GEN_8[6],
-          2'h0,
-          _GEN_8[3:2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+        ^(in_dout[511:0]
+          & 512'h82B6BC1F7597192368CD3D62EFB6DB5E7230F2534F21C7EE8C70AE5A4650250A09D0C29F71ED7860D7EA73BDDD8DF43E05195F6589BBFA48CB40C44DAED467F9);
       parity_r0s1__14 <=
         ^{3'h0,
-          in_dout[476:32]
-            & 445'h1AFCB2C8D3411E630FBD29DDC6397BA211805F7FFF37D3E7F188A8BED3F1776DA65C8CA69D5EF83615CAF476561F0C0C4CBD8601B5D6C2E3,
-          _GEN_8[31],
-          1'h0,
-          _GEN_8[29],
-          1'h0,
-          _GEN_8[27],
-          1'h0,
-          _GEN_8[25:24],
-          1'h0,
-          _GEN_8[22],
-          1'h0,
-          _GEN_8[20:19],
-          1'h0,
-          _GEN_8[17:14],
-          1'h0,
-          _GEN_8[12],
-          4'h0,
-          _GEN_8[7:6],
-          3'h0,
-          _GEN_8[2:1],
-          33'h0};
+          in_dout[508:0]
+            & 509'h1AFCB2C8D3411E630FBD29DDC6397BA211805F7FFF37D3E7F188A8BED3F1776DA65C8CA69D5EF83615CAF476561F0C0C4CBD8601B5D6C2E3AB5BD0C6FBC80CAF};
       parity_r0s1__15 <=
         ^{2'h0,
-          in_dout[477:32]
-            & 446'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C7,
-          1'h0,
-          _GEN_8[30],
-          1'h0,
-          _GEN_8[28],
-          1'h0,
-          _GEN_8[26:25],
-          1'h0,
-          _GEN_8[23],
-          1'h0,
-          _GEN_8[21:20],
-          1'h0,
-          _GEN_8[18:15],
-          1'h0,
-          _GEN_8[13],
-          4'h0,
-          _GEN_8[8:7],
-          3'h0,
-          _GEN_8[3:2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[509:0]
+            & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F};
       parity_r0s1__16 <=
         ^{1'h0,
-          in_dout[478:33]
-            & 446'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C7,
-          1'h0,
-          _GEN_8[31],
-          1'h0,
-          _GEN_8[29],
-          1'h0,
-          _GEN_8[27:26],
-          1'h0,
-          _GEN_8[24],
-          1'h0,
-          _GEN_8[22:21],
-          1'h0,
-          _GEN_8[19:16],
-          1'h0,
-          _GEN_8[14],
-          4'h0,
-          _GEN_8[9:8],
-          3'h0,
-          _GEN_8[4:3],
-          1'h0,
-          _GEN_8[1:0],
-          32'h0};
+          in_dout[510:1]
+            & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F,
+          1'h0};
       parity_r0s1__17 <=
-        ^{in_dout[479:32]
-            & 448'hD7E596469A08F3187DE94EEE31CBDD108C02FBFFF9BE9F3F8C4545F69F8BBB6D32E46534EAF7C1B0AE57A3B2B0F8606265EC300DAEB6171D,
-          1'h0,
-          _GEN_8[30],
-          1'h0,
-          _GEN_8[28:27],
-          1'h0,
-          _GEN_8[25],
-          1'h0,
-          _GEN_8[23:22],
-          1'h0,
-          _GEN_8[20:17],
-          1'h0,
-          _GEN_8[15],
-          4'h0,
-          _GEN_8[10:9],
-          3'h0,
-          _GEN_8[5:4],
-          1'h0,
-          _GEN_8[2:0],
-          32'h0};
+        ^(in_dout[511:0]
+          & 512'hD7E596469A08F3187DE94EEE31CBDD108C02FBFFF9BE9F3F8C4545F69F8BBB6D32E46534EAF7C1B0AE57A3B2B0F8606265EC300DAEB6171D5ADE8637DE40657D);
       parity_r0s1__18 <=
-        ^{in_dout[479:35]
-            & 445'h160B5CCF618FD942A4BEB9D88F586EE7FDBC8984D2412C48BE3C6FFCEC08C9747A06B87E356D7172DCD62A8D119E849691AAEB1A3F79A309,
-          3'h0,
-          _GEN_8[31],
-          3'h0,
-          _GEN_8[27],
-          4'h0,
-          _GEN_8[22:21],
-          2'h0,
-          _GEN_8[18:16],
-          1'h0,
-          _GEN_8[14],
-          1'h0,
-          _GEN_8[12],
-          1'h0,
-          _GEN_8[10],
-          4'h0,
-          _GEN_8[5:4],
-          2'h0,
-          _GEN_8[1],
-          33'h0};
+        ^(in_dout[511:0]
+          & 512'hB05AE67B0C7ECA1525F5CEC47AC3773FEDE44C2692096245F1E37FE760464BA3D035C3F1AB6B8B96E6B154688CF424B48D5758D1FBCD1848886754321AE009A7);
       parity_r0s1__19 <=
         ^{1'h0,
-          in_dout[478:32]
-            & 447'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E3,
-          2'h0,
-          _GEN_8[29],
-          1'h0,
-          _GEN_8[27:26],
-          1'h0,
-          _GEN_8[24],
-          3'h0,
-          _GEN_8[20],
-          1'h0,
-          _GEN_8[18],
-          2'h0,
-          _GEN_8[15:12],
-          6'h0,
-          _GEN_8[5:3],
-          2'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[510:0]
+            & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013};
       parity_r0s1__20 <=
-        ^{in_dout[479:33]
-            & 447'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E3,
-          2'h0,
-          _GEN_8[30],
-          1'h0,
-          _GEN_8[28:27],
-          1'h0,
-          _GEN_8[25],
-          3'h0,
-          _GEN_8[21],
-          1'h0,
-          _GEN_8[19],
-          2'h0,
-          _GEN_8[16:13],
-          6'h0,
-          _GEN_8[6:4],
-          2'h0,
-          _GEN_8[1:0],
-          32'h0};
+        ^{in_dout[511:1]
+            & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013,
+          1'h0};
       parity_r0s1__21 <=
-        ^{in_dout[479:33]
-            & 447'h7180E97B5D12E60DC48A34ADD50E204D26A29AC43A771F7F61EAED8C1013CAC0F1D3983A6FE43BCF33F67E3F1F5B280A9B048EB7F12696FF,
-          1'h0,
-          _GEN_8[31],
-          3'h0,
-          _GEN_8[27],
-          2'h0,
-          _GEN_8[24:23],
-          3'h0,
-          _GEN_8[19],
-          2'h0,
-          _GEN_8[16:15],
-          2'h0,
-          _GEN_8[12:11],
-          3'h0,
-          _GEN_8[7],
-          1'h0,
-          _GEN_8[5:3],
-          1'h0,
-          _GEN_8[1:0],
-          32'h0};
+        ^{in_dout[511:4]
+            & 508'hE301D2F6BA25CC1B8914695BAA1C409A4D45358874EE3EFEC3D5DB1820279581E3A73074DFC8779E67ECFC7E3EB6501536091D6FE24D2DFE898998BBE8E3831,
+          4'h0};
       parity_r0s1__22 <=
-        ^{in_dout[479:32]
-            & 448'hD9926F1B4C24B412CC0F81AF4D6C4C2A6F6BD0C988A821C76EC2423A1F1E167A72B36971C114E7CB75C7EBF19068445A2A9D0215623B6D8F,
-          2'h0,
-          _GEN_8[29],
-          1'h0,
-          _GEN_8[27:25],
-          1'h0,
-          _GEN_8[23:22],
-          2'h0,
-          _GEN_8[19],
-          2'h0,
-          _GEN_8[16],
-          1'h0,
-          _GEN_8[14:13],
-          1'h0,
-          _GEN_8[11],
-          2'h0,
-          _GEN_8[8],
-          2'h0,
-          _GEN_8[5],
-          1'h0,
-          _GEN_8[3],
-          1'h0,
-          _GEN_8[1],
-          33'h0};
+        ^{in_dout[511:2]
+            & 510'h36649BC6D3092D04B303E06BD35B130A9BDAF432622A0871DBB0908E87C7859E9CACDA5C704539F2DD71FAFC641A11168AA74085588EDB63CBB25A4A9DE9F15F,
+          2'h0};
       parity_r0s1__23 <=
-        ^{in_dout[479:34]
-            & 446'h2B2D453028099100118E1411A0E315528ACD86929C0907ED0D3B5C1F985B44635426F6DEFF2B71D85464713BB3751B3104ED4F3818B5FB5B,
-          3'h0,
-          _GEN_8[30:29],
-          6'h0,
-          _GEN_8[22],
-          2'h0,
-          _GEN_8[19],
-          3'h0,
-          _GEN_8[15],
-          3'h0,
-          _GEN_8[11],
-          1'h0,
-          _GEN_8[9],
-          5'h0,
-          _GEN_8[3],
-          2'h0,
-          _GEN_8[0],
-          32'h0};
+        ^{in_dout[511:2]
+            & 510'h2B2D453028099100118E1411A0E315528ACD86929C0907ED0D3B5C1F985B44635426F6DEFF2B71D85464713BB3751B3104ED4F3818B5FB5B18122282524BD269,
+          2'h0};
       parity_r0s1__24 <=
         ^{1'h0,
-          in_dout[478:33]
-            & 446'h237DF1BBBC11D212A92BF9CA8F2633C551C6C7A6C09E31A940598A7B4EC58F318A655FB7C3EFC31A8C9ECD683B561EFC30F2A08531877655,
-          1'h0,
-          _GEN_8[31:26],
-          1'h0,
-          _GEN_8[24],
-          1'h0,
-          _GEN_8[22],
-          2'h0,
-          _GEN_8[19],
-          1'h0,
-          _GEN_8[17:16],
-          1'h0,
-          _GEN_8[14],
-          2'h0,
-          _GEN_8[11:10],
-          3'h0,
-          _GEN_8[6],
-          2'h0,
-          _GEN_8[3:0],
-          32'h0};
+          in_dout[510:2]
+            & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
+          2'h0};
       parity_r0s1__25 <=
-        ^{in_dout[479:32]
-            & 448'h8DF7C6EEF047484AA4AFE72A3C98CF15471B1E9B0278C6A5016629ED3B163CC629957EDF0FBF0C6A327B35A0ED587BF0C3CA8214C61DD955,
-          _GEN_8[31:27],
-          1'h0,
-          _GEN_8[25],
-          1'h0,
-          _GEN_8[23],
-          2'h0,
-          _GEN_8[20],
-          1'h0,
-          _GEN_8[18:17],
-          1'h0,
-          _GEN_8[15],
-          2'h0,
-          _GEN_8[12:11],
-          3'h0,
-          _GEN_8[7],
-          2'h0,
-          _GEN_8[4:1],
-          33'h0};
+        ^{in_dout[511:3]
+            & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
+          3'h0};
       parity_r0s1__26 <=
         ^{5'h0,
-          in_dout[474:32]
-            & 443'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9,
-          _GEN_8[31:30],
-          2'h0,
-          _GEN_8[27],
-          3'h0,
-          _GEN_8[23:20],
-          1'h0,
-          _GEN_8[18:16],
-          1'h0,
-          _GEN_8[14:13],
-          1'h0,
-          _GEN_8[11],
-          2'h0,
-          _GEN_8[8],
-          1'h0,
-          _GEN_8[6:5],
-          4'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[506:0]
+            & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D};
       parity_r0s1__27 <=
         ^{4'h0,
-          in_dout[475:32]
-            & 444'h8FC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B3,
-          _GEN_8[31],
-          2'h0,
-          _GEN_8[28],
-          3'h0,
-          _GEN_8[24:21],
-          1'h0,
-          _GEN_8[19:17],
-          1'h0,
-          _GEN_8[15:14],
-          1'h0,
-          _GEN_8[12],
-          2'h0,
-          _GEN_8[9],
-          1'h0,
-          _GEN_8[7:6],
-          4'h0,
-          _GEN_8[1],
-          33'h0};
+          in_dout[507:1]
+            & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D,
+          1'h0};
       parity_r0s1__28 <=
         ^{3'h0,
-          in_dout[476:32]
-            & 445'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A1367,
-          2'h0,
-          _GEN_8[29],
-          3'h0,
-          _GEN_8[25:22],
-          1'h0,
-          _GEN_8[20:18],
-          1'h0,
-          _GEN_8[16:15],
-          1'h0,
-          _GEN_8[13],
-          2'h0,
-          _GEN_8[10],
-          1'h0,
-          _GEN_8[8:7],
-          4'h0,
-          _GEN_8[2],
-          1'h0,
-          _GEN_8[0],
-          32'h0};
+          in_dout[508:0]
+            & 509'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A136723DDA585DA660C35};
       parity_r0s1__29 <=
         ^{2'h0,
-          in_dout[477:33]
-            & 445'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A1367,
-          2'h0,
-          _GEN_8[30],
-          3'h0,
-          _GEN_8[26:23],
-          1'h0,
-          _GEN_8[21:19],
-          1'h0,
-          _GEN_8[17:16],
-          1'h0,
-          _GEN_8[14],
-          2'h0,
-          _GEN_8[11],
-          1'h0,
-          _GEN_8[9:8],
-          4'h0,
-          _GEN_8[3],
-          1'h0,
-          _GEN_8[1:0],
-          32'h0};
+          in_dout[509:0]
+            & 510'h23F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B};
       parity_r0s1__30 <=
         ^{1'h0,
-          in_dout[478:34]
-            & 445'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A1367,
-          2'h0,
-          _GEN_8[31],
-          3'h0,
-          _GEN_8[27:24],
-          1'h0,
-          _GEN_8[22:20],
-          1'h0,
-          _GEN_8[18:17],
-          1'h0,
-          _GEN_8[15],
-          2'h0,
-          _GEN_8[12],
-          1'h0,
-          _GEN_8[10:9],
-          4'h0,
-          _GEN_8[4],
-          1'h0,
-          _GEN_8[2:0],
-          32'h0};
+          in_dout[510:0]
+            & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7};
       parity_r0s1__31 <=
-        ^{in_dout[479:32]
-            & 448'h8FC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B39,
-          3'h0,
-          _GEN_8[28:25],
-          1'h0,
-          _GEN_8[23:21],
-          1'h0,
-          _GEN_8[19:18],
-          1'h0,
-          _GEN_8[16],
-          2'h0,
-          _GEN_8[13],
-          1'h0,
-          _GEN_8[11:10],
-          4'h0,
-          _GEN_8[5],
-          1'h0,
-          _GEN_8[3:1],
-          33'h0};
-      in_r0s1 <= in_dout;
-      v207_r0s1 <= _GEN_50[9:1] != 9'h1FF;
-      cmp_i3076_not_r0s1 <= _GEN_6;
-      or_r0s1__1 <= in_dout[159:144] != 16'h40 | ~_GEN_24;
+        ^{in_dout[511:1]
+            & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
+          1'h0};
+      or_r0s1 <= (|(in_dout[55:54])) | _GEN_21;
+      v106_r0s1 <= _GEN_6[5:0];
+      v106_r0s1__1 <= _GEN_6[36:35];
+      v109_r0s1 <= _GEN_51[9:1] != 9'h1FF;
+      cmp_i3222_not_r0s1 <= _GEN_16;
+    end
+    if (_GEN_4)
+      and_r0s2__1 <= _GEN_23 & cmp_i3222_not_r0s1;
+    if (_GEN_5) begin
+      or_r0s1__1 <= in_dout[159:144] != 16'h40 | ~_GEN_26;
       and_r0s1__1 <=
         {in_dout[127:112], 112'h0} < 128'h1010000000000000000000000000000
         & in_dout[143:128] == 16'h40 & in_dout[116:112] == 5'h0 & (|(in_dout[127:112]));
       add_r0s1 <= {2'h0, in_dout[111:96], 96'h0} - 114'h1;
     end
     if (_GEN_4) begin
-      and_r0s2__1 <= ~_GEN_22 & ~_GEN_25;
-      in_r0s2 <= in_r0s1;
+      brmerge88_r0s2 <=
+        or_r0s1__1 | ~(and_r0s1__1 & add_r0s1 < 114'h40000000000000000000000000);
+      and_r0s2__2 <= cmp_i3222_not_r0s1 & ~_GEN_23;
     end
     if (_GEN_5)
-      mul_i_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+      in_r0s1 <= in_dout;
     if (_GEN_4)
-      mul_i_r0s2 <= mul_i_r0s1;
+      in_r0s2 <= in_r0s1;
+    if (_GEN_5)
+      mul_i1338_r0s1 <= {3'h0, in_dout[102:96]} * {6'h0, in_dout[120:117]};
+    if (_GEN_4)
+      mul_i1338_r0s2 <= mul_i1338_r0s1;
     if (_GEN_3)
-      cmp_i3647_not194_r0s3 <= _GEN_27;
+      cmp_i3361_not159_r0s3 <= _GEN_29;
     if (_GEN_2)
-      cmp_i3647_not194_r0s4 <= cmp_i3647_not194_r0s3;
+      cmp_i3361_not159_r0s4 <= cmp_i3361_not159_r0s3;
     if (_GEN_1)
-      cmp_i3647_not194_r0s5 <= cmp_i3647_not194_r0s4;
+      cmp_i3361_not159_r0s5 <= cmp_i3361_not159_r0s4;
     if (_GEN_3)
       in_r0s3 <= in_r0s2;
     if (_GEN_2)
@@ -1628,7 +1002,7 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       in_r0s5 <= in_r0s4;
     if (_GEN_5)
-      or_r0s1__2 <= _GEN_28 | _GEN_13;
+      or_r0s1__2 <= _GEN_30 | _GEN_11;
     if (_GEN_4)
       or_r0s2 <= or_r0s1__2;
     if (_GEN_3)
@@ -1636,190 +1010,190 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_2)
       or_r0s4 <= or_r0s3;
     if (_GEN_5)
-      and_r0s1__2 <= _GEN_28;
+      and_r0s1__2 <= _GEN_30;
     if (_GEN_4)
-      and_r0s2__2 <= and_r0s1__2;
+      and_r0s2__3 <= and_r0s1__2;
     if (_GEN_3)
-      and_r0s3__1 <= and_r0s2__2;
+      and_r0s3__1 <= and_r0s2__3;
     if (_GEN_2)
       and_r0s4__1 <= and_r0s3__1;
     if (_GEN_5)
       ref_tmp91_i_sroa_0_0_ph_r0s1 <=
-        ~(|(in_dout[50:49])) | _GEN_51 > 5'h2 & (|(in_dout[50:49]))
+        ~(|(in_dout[50:49])) | _GEN_52 > 5'h2 & (|(in_dout[50:49]))
           ? (~(|(in_dout[50:49])) ? 16'h10 : 16'h2)
-          : {12'h0, _GEN_51[1] ? 4'h3 : _GEN_51[0] ? 4'h4 : 4'h8};
+          : {12'h0, _GEN_52[1] ? 4'h3 : _GEN_52[0] ? 4'h4 : 4'h8};
     if (_GEN_4)
       ref_tmp91_i_sroa_0_0_ph_r0s2 <= ref_tmp91_i_sroa_0_0_ph_r0s1;
     if (_GEN_3)
-      mul_i1445186_r0s3 <= ref_tmp91_i_sroa_0_0_ph_r0s2 * _GEN_29;
+      mul_i1594151_r0s3 <= ref_tmp91_i_sroa_0_0_ph_r0s2 * _GEN_31;
     if (_GEN_2)
-      mul_i1445186_r0s4 <= mul_i1445186_r0s3;
+      mul_i1594151_r0s4 <= mul_i1594151_r0s3;
     if (_GEN_5)
-      or_cond96_not_r0s1 <= _GEN_23 & (|(in_dout[50:49]));
+      or_cond79_not_r0s1 <= _GEN_25 & (|(in_dout[50:49]));
     if (_GEN_4)
-      or_cond96_not_r0s2 <= or_cond96_not_r0s1;
+      or_cond79_not_r0s2 <= or_cond79_not_r0s1;
     if (_GEN_5)
-      mul_i1333_r0s1 <= {5'h0, _GEN_52[4:1]} * {2'h0, in_dout[102:96]};
+      mul_i1480_r0s1 <= {5'h0, _GEN_53[4:1]} * {2'h0, in_dout[102:96]};
     if (_GEN_4)
-      mul_i1333_r0s2 <= mul_i1333_r0s1;
+      mul_i1480_r0s2 <= mul_i1480_r0s1;
     if (_GEN_5)
-      conv_i2593_r0s1 <= ~(_GEN_53[6]) ? 4'h0 : in_dout[120:117];
+      conv_i2738_r0s1 <= ~(_GEN_54[6]) ? 4'h0 : in_dout[120:117];
     if (_GEN_4)
-      conv_i2593_r0s2 <= conv_i2593_r0s1;
+      conv_i2738_r0s2 <= conv_i2738_r0s1;
     if (_GEN_3)
-      select_r0s3 <= _GEN_32;
+      select_r0s3 <= _GEN_34;
     if (_GEN_2)
       select_r0s4 <= select_r0s3;
     if (_GEN_3)
-      mul_i_r0s3 <= mul_i_r0s2;
+      mul_i1338_r0s3 <= mul_i1338_r0s2;
     if (_GEN_2)
-      mul_i_r0s4 <= mul_i_r0s3;
+      mul_i1338_r0s4 <= mul_i1338_r0s3;
     if (_GEN_3)
-      field_r0s3 <= _GEN_54[8:4];
+      field_r0s3 <= _GEN_55[8:4];
     if (_GEN_2)
       field_r0s4 <= field_r0s3;
     if (_GEN_5)
-      v222_r0s1 <= _GEN_33 ? 16'hB : 16'h8;
+      v124_r0s1 <= _GEN_35 ? 16'hB : 16'h8;
     if (_GEN_4)
-      v222_r0s2 <= v222_r0s1;
+      v124_r0s2 <= v124_r0s1;
     if (_GEN_3)
-      mul_i1445_r0s3 <= v222_r0s2 * _GEN_29;
+      mul_i1594_r0s3 <= v124_r0s2 * _GEN_31;
     if (_GEN_2)
-      mul_i1445_r0s4 <= mul_i1445_r0s3;
+      mul_i1594_r0s4 <= mul_i1594_r0s3;
     if (_GEN_1)
       select_r0s5 <=
         or_r0s4
-          ? {3'h0, and_r0s4__1 ? _GEN_30[13:4] + {6'h0, select_r0s4} : mul_i_r0s4}
-          : {8'h0, field_r0s4} + {1'h0, _GEN_34[15:4]};
+          ? {3'h0, and_r0s4__1 ? _GEN_32[13:4] + {6'h0, select_r0s4} : mul_i1338_r0s4}
+          : {8'h0, field_r0s4} + {1'h0, _GEN_36[15:4]};
     if (_GEN_5)
-      and_r0s1__3 <= _GEN_14 & _GEN_17;
+      and_r0s1__3 <= _GEN_12 & _GEN_15;
     if (_GEN_4)
-      and_r0s2__3 <= and_r0s1__3;
+      and_r0s2__4 <= and_r0s1__3;
     if (_GEN_3)
-      and_r0s3__2 <= and_r0s2__3 & _GEN_38;
+      and_r0s3__2 <= and_r0s2__4 & _GEN_40;
     if (_GEN_2)
       and_r0s4__2 <= and_r0s3__2;
     if (_GEN_1) begin
       and_r0s5__1 <= and_r0s4__2;
       select_r0s5__1 <=
-        or_r0s4 ? (and_r0s4__1 ? _GEN_30[15:4] : {2'h0, mul_i_r0s4}) : _GEN_34[15:4];
+        or_r0s4 ? (and_r0s4__1 ? _GEN_32[15:4] : {2'h0, mul_i1338_r0s4}) : _GEN_36[15:4];
     end
     if (_GEN_5)
-      and_r0s1__4 <= ~_GEN_14 & _GEN_41;
+      and_r0s1__4 <= ~_GEN_12 & _GEN_43;
     if (_GEN_4)
-      and_r0s2__4 <= and_r0s1__4;
+      and_r0s2__5 <= and_r0s1__4;
     if (_GEN_3)
-      and_r0s3__3 <= and_r0s2__4;
+      and_r0s3__3 <= and_r0s2__5;
     if (_GEN_2)
       and_r0s4__3 <= and_r0s3__3;
     if (_GEN_1)
       and_r0s5__2 <= and_r0s4__3;
     if (_GEN_5)
-      and_r0s1__5 <= _GEN_14 & _GEN_41;
+      and_r0s1__5 <= _GEN_12 & _GEN_43;
     if (_GEN_4)
-      and_r0s2__5 <= and_r0s1__5;
+      and_r0s2__6 <= and_r0s1__5;
     if (_GEN_3)
-      and_r0s3__4 <= and_r0s2__5 & _GEN_38;
+      and_r0s3__4 <= and_r0s2__6 & _GEN_40;
     if (_GEN_2)
       and_r0s4__4 <= and_r0s3__4;
     if (_GEN_1)
       and_r0s5__3 <= and_r0s4__4;
     if (_GEN_5)
-      xor_r0s1__1 <= ~_GEN_14;
+      xor_r0s1__1 <= ~_GEN_12;
     if (_GEN_4)
-      xor_r0s2 <= xor_r0s1__1;
+      xor_r0s2__1 <= xor_r0s1__1;
     if (_GEN_3)
-      xor_r0s3 <= xor_r0s2;
+      xor_r0s3 <= xor_r0s2__1;
     if (_GEN_2)
       xor_r0s4 <= xor_r0s3;
     if (_GEN_1)
       xor_r0s5 <= xor_r0s4;
     if (_GEN_0) begin
       select_r0s6 <=
-        _GEN_40
-          ? (_GEN_37 ? select_r0s5__1 : _GEN_9)
-          : _GEN_42 ? (_GEN_43 ? select_r0s5__1 : _GEN_9) : 12'h0;
+        _GEN_42
+          ? (_GEN_39 ? select_r0s5__1 : _GEN_7)
+          : _GEN_44 ? (_GEN_45 ? select_r0s5__1 : _GEN_7) : 12'h0;
       select_r0s6__1 <=
-        _GEN_40
-          ? (_GEN_37 ? select_r0s5 : _GEN_10)
-          : _GEN_42 ? (_GEN_43 ? select_r0s5 : _GEN_10) : 13'h0;
+        _GEN_42
+          ? (_GEN_39 ? select_r0s5 : _GEN_8)
+          : _GEN_44 ? (_GEN_45 ? select_r0s5 : _GEN_8) : 13'h0;
     end
     if (_GEN_5)
-      conv_i2363_r0s1 <= in_dout[120:117] - 4'h1;
+      conv_i2508_r0s1 <= in_dout[120:117] - 4'h1;
     if (_GEN_4)
-      conv_i2363_r0s2 <= conv_i2363_r0s1;
+      conv_i2508_r0s2 <= conv_i2508_r0s1;
     if (_GEN_3)
-      conv_i2363_r0s3 <= conv_i2363_r0s2;
+      conv_i2508_r0s3 <= conv_i2508_r0s2;
     if (_GEN_2)
-      conv_i2363_r0s4 <= conv_i2363_r0s3;
+      conv_i2508_r0s4 <= conv_i2508_r0s3;
     if (_GEN_1)
-      conv_i2363_r0s5 <= conv_i2363_r0s4;
+      conv_i2508_r0s5 <= conv_i2508_r0s4;
     if (_GEN_0)
-      conv_i2363_r0s6 <= conv_i2363_r0s5;
+      conv_i2508_r0s6 <= conv_i2508_r0s5;
     if (_GEN_5)
-      xor_r0s1__2 <= ~_GEN_15;
+      xor_r0s1__2 <= ~_GEN_13;
     if (_GEN_4)
-      xor_r0s2__1 <= xor_r0s1__2;
+      xor_r0s2__2 <= xor_r0s1__2;
     if (_GEN_5)
-      cmp_i2938_r0s1 <= _GEN_14;
+      cmp_i3084_r0s1 <= _GEN_12;
     if (_GEN_4)
-      cmp_i2938_r0s2 <= cmp_i2938_r0s1;
+      cmp_i3084_r0s2 <= cmp_i3084_r0s1;
     if (_GEN_3)
-      or_r0s3__1 <= xor_r0s2__1 | cmp_i2938_r0s2 & ~_GEN_38;
+      or_r0s3__1 <= xor_r0s2__2 | cmp_i3084_r0s2 & ~_GEN_40;
     if (_GEN_2)
       or_r0s4__1 <= or_r0s3__1;
     if (_GEN_1)
       or_r0s5 <= or_r0s4__1;
     if (_GEN_3)
-      cmp_i2938_r0s3 <= cmp_i2938_r0s2;
+      cmp_i3084_r0s3 <= cmp_i3084_r0s2;
     if (_GEN_2)
-      cmp_i2938_r0s4 <= cmp_i2938_r0s3;
+      cmp_i3084_r0s4 <= cmp_i3084_r0s3;
     if (_GEN_1) begin
-      cmp_i2938_r0s5 <= cmp_i2938_r0s4;
-      mul_i_r0s5 <= mul_i_r0s4;
+      cmp_i3084_r0s5 <= cmp_i3084_r0s4;
+      mul_i1338_r0s5 <= mul_i1338_r0s4;
     end
     if (_GEN_0)
-      select_r0s6__2 <= _GEN_44 ? 10'h0 : mul_i_r0s5;
+      select_r0s6__2 <= _GEN_46 ? 10'h0 : mul_i1338_r0s5;
     if (_GEN_5)
-      and_r0s1__6 <= _GEN_13;
+      and_r0s1__6 <= _GEN_11;
     if (_GEN_4)
-      and_r0s2__6 <= and_r0s1__6;
+      and_r0s2__7 <= and_r0s1__6;
     if (_GEN_3)
       select_r0s3__1 <=
-        and_r0s2__6
+        and_r0s2__7
           ? 9'h0
-          : or_cond96_not_r0s2 ? mul_i1333_r0s2 : {conv_i2593_r0s2, 5'h0};
+          : or_cond79_not_r0s2 ? mul_i1480_r0s2 : {conv_i2738_r0s2, 5'h0};
     if (_GEN_2)
       select_r0s4__1 <= select_r0s3__1;
     if (_GEN_1)
       select_r0s5__2 <= select_r0s4__1;
     if (_GEN_0)
-      select_r0s6__3 <= _GEN_44 ? 9'h0 : select_r0s5__2;
+      select_r0s6__3 <= _GEN_46 ? 9'h0 : select_r0s5__2;
     if (_GEN_3)
-      select_r0s3__2 <= and_r0s2__6 ? 4'h0 : _GEN_32;
+      select_r0s3__2 <= and_r0s2__7 ? 4'h0 : _GEN_34;
     if (_GEN_2)
       select_r0s4__2 <= select_r0s3__2;
     if (_GEN_1)
       select_r0s5__3 <= select_r0s4__2;
     if (_GEN_0) begin
-      select_r0s6__4 <= _GEN_44 ? 4'h0 : select_r0s5__3;
+      select_r0s6__4 <= _GEN_46 ? 4'h0 : select_r0s5__3;
       in_r0s6 <= in_r0s5;
     end
     if (_GEN_5)
-      or_i350_r0s1 <=
-        {55'h0, in_dout[120:117], in_dout[102:96] - 7'h1, _GEN_33, _GEN_23, 9'h0};
+      or_i573_r0s1 <=
+        {55'h0, in_dout[120:117], in_dout[102:96] - 7'h1, _GEN_35, _GEN_25, 9'h0};
     if (_GEN_4)
-      or_i350_r0s2 <= or_i350_r0s1;
+      or_i573_r0s2 <= or_i573_r0s1;
     if (_GEN_3)
-      or_i350_r0s3 <= or_i350_r0s2;
+      or_i573_r0s3 <= or_i573_r0s2;
     if (_GEN_2)
-      or_i350_r0s4 <= or_i350_r0s3;
+      or_i573_r0s4 <= or_i573_r0s3;
     if (_GEN_1)
-      or_i350_r0s5 <= or_i350_r0s4;
+      or_i573_r0s5 <= or_i573_r0s4;
     if (_GEN_0)
-      or_i350_r0s6 <= or_i350_r0s5;
+      or_i573_r0s6 <= or_i573_r0s5;
     if (_GEN_5)
-      select_r0s1 <= _GEN_13 ? 3'h0 : in_dout[50:48];
+      select_r0s1 <= _GEN_11 ? 3'h0 : in_dout[50:48];
     if (_GEN_4)
       select_r0s2 <= select_r0s1;
     if (_GEN_3)
@@ -1829,184 +1203,60 @@ module kv_decompress_inspect_frame_speckv_Design(
     if (_GEN_1)
       select_r0s5__4 <= select_r0s4__3;
     if (_GEN_4)
-      or_r0s2__1 <= _GEN_22;
+      brmerge83_r0s2 <= _GEN_22;
     if (_GEN_5)
-      cmp_i3093_not_r0s1 <= _GEN_18;
+      cmp_i3239_not_r0s1 <= _GEN_21;
     if (_GEN_4) begin
-      select_r0s2__1 <=
-        xor_r0s1
-          ? 8'h1
-          : _GEN_20 ? (cmp_i3093_not_r0s1 ? 8'h2 : _GEN_19 ? 8'h3 : 8'h4) : 8'h5;
-      and_r0s2__7 <= _GEN_25;
+      cmp_i3239_not_r0s2 <= cmp_i3239_not_r0s1;
+      mux_r0s2 <= _GEN_20 ? 8'h3 : 8'h4;
     end
     if (_GEN_5)
-      mux106_r0s1 <= {7'h3, _GEN_24};
+      mux89_r0s1 <= {7'h3, _GEN_26};
     if (_GEN_4)
-      mux106_r0s2 <= mux106_r0s1;
+      mux89_r0s2 <= mux89_r0s1;
     if (_GEN_3)
       cond151_i_r0s3 <=
-        or_r0s2__1 ? select_r0s2__1 : and_r0s2__7 ? mux106_r0s2 : _GEN_26 ? 8'h0 : 8'h7;
+        _GEN_24
+          ? (xor_r0s2
+               ? 8'h1
+               : brmerge83_r0s2 ? (cmp_i3239_not_r0s2 ? 8'h2 : mux_r0s2) : 8'h5)
+          : _GEN_27 ? mux89_r0s2 : _GEN_28 ? 8'h0 : 8'h7;
     if (_GEN_2)
-      select_r0s4__4 <= cmp_i3647_not194_r0s3 ? 8'h8 : cond151_i_r0s3;
+      select_r0s4__4 <= cmp_i3361_not159_r0s3 ? 8'h8 : cond151_i_r0s3;
     if (_GEN_1)
       select_r0s5__5 <= select_r0s4__4;
     if (_GEN_0)
       select_r0s6__5 <=
-        _GEN_40
-          ? {1'h0, _GEN_37 ? select_r0s5__4 : 3'h1, 4'h0}
-          : _GEN_42 ? {1'h1, _GEN_43 ? select_r0s5__4 : 3'h1, 4'h0} : select_r0s5__5;
+        _GEN_42
+          ? {1'h0, _GEN_39 ? select_r0s5__4 : 3'h1, 4'h0}
+          : _GEN_44 ? {1'h1, _GEN_45 ? select_r0s5__4 : 3'h1, 4'h0} : select_r0s5__5;
     if (_GEN_5)
-      or_i3918_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
+      or_i3558_r0s1 <= {1'h0, &(in_dout[575:512]), in_dout[576], in_dout[511:0]};
     if (_GEN_4)
-      or_i3918_r0s2 <= or_i3918_r0s1;
-    if (_GEN_5) begin
+      or_i3558_r0s2 <= or_i3558_r0s1;
+    if (_GEN_5)
       xor_r0s1__3 <= ~first_0_r0;
-      parity_r0s1__32 <=
-        ^{3'h0,
-          in_dout[508:2]
-            & 507'h7E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
-          2'h0};
-      parity_r0s1__33 <=
-        ^{2'h0,
-          in_dout[509:0]
-            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9};
-      parity_r0s1__34 <=
-        ^{1'h0,
-          in_dout[510:1]
-            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
-          1'h0};
-      parity_r0s1__35 <=
-        ^{in_dout[511:2]
-            & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
-          2'h0};
-      parity_r0s1__36 <=
-        ^{in_dout[511:2]
-            & 510'h39A359656FA77B9E0F1498A66306073C6AFE8193DD8C67E51FFDAD2BEA90BAB8BA8B6407E5B121E306FFC8F4CF52A8DD0B9F2D18332C9454781FF761F01B3DA5,
-          2'h0};
-      parity_r0s1__37 <=
-        ^{in_dout[511:2]
-            & 510'h34A2C07751553C3569A0E58AC0593D3F68856DD1E345D8C485A1275542F53A2F18698A69D4C341FBE378152AE5E468A6069D9402CFF165347F4978D489AE4B9D,
-          2'h0};
-      parity_r0s1__38 <=
-        ^{in_dout[511:2]
-            & 510'h2EA1F2532CB1B363A4C81FD386E749396C72B5559ED6A687B11833A8123E3B005DAC56B5B62781CA2877AE96B089E8501C98E637364A87F471E467BE7AC4A7ED,
-          2'h0};
-      parity_r0s1__39 <=
-        ^{1'h0,
-          in_dout[510:2]
-            & 509'h1AA7961BD778ADCE3E19EB610B9BA135659D045D65F05A01D86A1A52B3A8395ED627EF0D73EE01A9BE68D9EE1A52E9BC2892025CC53D42746CBE596B9C117F0D,
-          2'h0};
-      parity_r0s1__40 <=
-        ^(in_dout[511:0]
-          & 512'hD53CB0DEBBC56E71F0CF5B085CDD09AB2CE822EB2F82D00EC350D2959D41CAF6B13F786B9F700D4DF346CF70D2974DE1449012E629EA13A365F2CB5CE08BF869);
-      parity_r0s1__41 <=
-        ^(in_dout[511:0]
-          & 512'hB5E8AB4B4FE5F0C63FB9E508A0EEDE48AC31FE0F3E71FC276FC8512165D2A894D783F94F4064126C5C938DEC482A7FB2CFAF1D06F5751134F63FCEE46777338F);
-      parity_r0s1__42 <=
-        ^{1'h0,
-          in_dout[510:0]
-            & 511'h74409C60A7A4CDA9A15499095889718FAD8247C71D97A47436F9564894F46C501AFAFB06FE4C2C2F033908D57D501B15D9D102C74C4B141BD1A5C595688EA443};
-      parity_r0s1__43 <=
-        ^(in_dout[511:0]
-          & 512'hE88138C14F499B5342A93212B112E31F5B048F8E3B2F48E86DF2AC9129E8D8A035F5F60DFC98585E067211AAFAA0362BB3A2058E98962837A34B8B2AD11D4887);
-      parity_r0s1__44 <=
-        ^{in_dout[511:1]
-            & 511'h6749DDBA537E0D41ADBA9B9EBDB8859021F452628B9566F5194656940640461CEF0B72C1C3DA5C25DB7D182C0C22441390E599EBCBC6B30EBDA6A704022D2929,
-          1'h0};
-      parity_r0s1__45 <=
-        ^(in_dout[511:0]
-          & 512'h82B6BC1F7597192368CD3D62EFB6DB5E7230F2534F21C7EE8C70AE5A4650250A09D0C29F71ED7860D7EA73BDDD8DF43E05195F6589BBFA48CB40C44DAED467F9);
-      parity_r0s1__46 <=
-        ^{3'h0,
-          in_dout[508:0]
-            & 509'h1AFCB2C8D3411E630FBD29DDC6397BA211805F7FFF37D3E7F188A8BED3F1776DA65C8CA69D5EF83615CAF476561F0C0C4CBD8601B5D6C2E3AB5BD0C6FBC80CAF};
-      parity_r0s1__47 <=
-        ^{2'h0,
-          in_dout[509:0]
-            & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F};
-      parity_r0s1__48 <=
-        ^{1'h0,
-          in_dout[510:1]
-            & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F,
-          1'h0};
-      parity_r0s1__49 <=
-        ^(in_dout[511:0]
-          & 512'hD7E596469A08F3187DE94EEE31CBDD108C02FBFFF9BE9F3F8C4545F69F8BBB6D32E46534EAF7C1B0AE57A3B2B0F8606265EC300DAEB6171D5ADE8637DE40657D);
-      parity_r0s1__50 <=
-        ^(in_dout[511:0]
-          & 512'hB05AE67B0C7ECA1525F5CEC47AC3773FEDE44C2692096245F1E37FE760464BA3D035C3F1AB6B8B96E6B154688CF424B48D5758D1FBCD1848886754321AE009A7);
-      parity_r0s1__51 <=
-        ^{1'h0,
-          in_dout[510:0]
-            & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013};
-      parity_r0s1__52 <=
-        ^{in_dout[511:1]
-            & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013,
-          1'h0};
-      parity_r0s1__53 <=
-        ^{in_dout[511:4]
-            & 508'hE301D2F6BA25CC1B8914695BAA1C409A4D45358874EE3EFEC3D5DB1820279581E3A73074DFC8779E67ECFC7E3EB6501536091D6FE24D2DFE898998BBE8E3831,
-          4'h0};
-      parity_r0s1__54 <=
-        ^{in_dout[511:2]
-            & 510'h36649BC6D3092D04B303E06BD35B130A9BDAF432622A0871DBB0908E87C7859E9CACDA5C704539F2DD71FAFC641A11168AA74085588EDB63CBB25A4A9DE9F15F,
-          2'h0};
-      parity_r0s1__55 <=
-        ^{in_dout[511:2]
-            & 510'h2B2D453028099100118E1411A0E315528ACD86929C0907ED0D3B5C1F985B44635426F6DEFF2B71D85464713BB3751B3104ED4F3818B5FB5B18122282524BD269,
-          2'h0};
-      parity_r0s1__56 <=
-        ^{1'h0,
-          in_dout[510:2]
-            & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
-          2'h0};
-      parity_r0s1__57 <=
-        ^{in_dout[511:3]
-            & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
-          3'h0};
-      parity_r0s1__58 <=
-        ^{5'h0,
-          in_dout[506:0]
-            & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D};
-      parity_r0s1__59 <=
-        ^{4'h0,
-          in_dout[507:1]
-            & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D,
-          1'h0};
-      parity_r0s1__60 <=
-        ^{3'h0,
-          in_dout[508:0]
-            & 509'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A136723DDA585DA660C35};
-      parity_r0s1__61 <=
-        ^{2'h0,
-          in_dout[509:0]
-            & 510'h23F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B};
-      parity_r0s1__62 <=
-        ^{1'h0,
-          in_dout[510:0]
-            & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7};
-      parity_r0s1__63 <=
-        ^{in_dout[511:1]
-            & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
-          1'h0};
-      expected_sroa_0_1_r0s1 <= _GEN_47;
-    end
     if (_GEN_4)
-      cmp_i3082_r0s2 <= _GEN_46 == expected_sroa_0_1_r0s1;
+      crc_sroa_0_1_r0s2 <= _GEN_47;
+    if (_GEN_5)
+      expected_sroa_0_1_r0s1 <= _GEN_48;
+    if (_GEN_4)
+      expected_sroa_0_1_r0s2 <= expected_sroa_0_1_r0s1;
     if (_GEN_3)
-      or_i3929_r0s3 <= or_i3918_r0s2 | {cmp_i3082_r0s2, 514'h0};
+      or_i3569_r0s3 <=
+        or_i3558_r0s2 | {crc_sroa_0_1_r0s2 == expected_sroa_0_1_r0s2, 514'h0};
     if (_GEN_2)
-      or_i3929_r0s4 <= or_i3929_r0s3;
+      or_i3569_r0s4 <= or_i3569_r0s3;
     if (_GEN_1)
-      or_i3929_r0s5 <= or_i3929_r0s4;
+      or_i3569_r0s5 <= or_i3569_r0s4;
     if (_GEN_0)
-      or_i3929_r0s6 <= or_i3929_r0s5;
-    if (_GEN_49)
-      expected_sroa_0_0_r0 <= _GEN_48 ? 32'h0 : _GEN_47;
+      or_i3569_r0s6 <= or_i3569_r0s5;
+    if (_GEN_50)
+      expected_sroa_0_0_r0 <= _GEN_49 ? 32'h0 : _GEN_48;
     if (~started | _GEN_4)
-      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_46;
-    if (_GEN_49)
-      first_0_r0 <= _GEN_48;
+      crc_sroa_0_0_r0 <= ~started | in_r0s1[576] ? 32'h0 : _GEN_47;
+    if (_GEN_50)
+      first_0_r0 <= _GEN_49;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -2032,7 +1282,7 @@ module kv_decompress_inspect_frame_speckv_Design(
   end // always_ff @(posedge)
   assign in_read = _GEN_5;
   assign seen_write = _GEN;
-  assign seen_din = or_i3929_r0s6;
+  assign seen_din = or_i3569_r0s6;
   assign plans_write = _GEN & first_0_r0s6;
   assign plans_din =
     {in_r0s6[455:450],
@@ -2043,8 +1293,8 @@ module kv_decompress_inspect_frame_speckv_Design(
      select_r0s6__4,
      select_r0s6__3,
      select_r0s6__2,
-     conv_i2363_r0s6,
-     22'h0} | or_i350_r0s6 + {69'h0, select_r0s6__5};
+     conv_i2508_r0s6,
+     22'h0} | or_i573_r0s6 + {69'h0, select_r0s6__5};
 endmodule
 
 module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
@@ -2210,24 +1460,24 @@ module kv_decompress_sections_speckv_Design(
   reg  [7:0]   place_sroa_0_0_r0s4;
   reg  [3:0]   sroa_speculated_3_r0s5;
   reg  [27:0]  sroa_speculated_3_r0s5__1;
-  reg  [3:0]   conv_i881_r0s1;
-  reg  [3:0]   conv_i881_r0s2;
-  reg  [3:0]   conv_i881_r0s3;
-  reg  [3:0]   conv_i881_r0s4;
-  reg  [3:0]   conv_i881_r0s5;
+  reg  [3:0]   conv_i912_r0s1;
+  reg  [3:0]   conv_i912_r0s2;
+  reg  [3:0]   conv_i912_r0s3;
+  reg  [3:0]   conv_i912_r0s4;
+  reg  [3:0]   conv_i912_r0s5;
   wire         _GEN_8 =
-    {sroa_speculated_3_r0s5__1, sroa_speculated_3_r0s5} <= {28'h0, conv_i881_r0s5};
-  wire [3:0]   _GEN_9 = _GEN_8 ? sroa_speculated_3_r0s5 : conv_i881_r0s5;
+    {sroa_speculated_3_r0s5__1, sroa_speculated_3_r0s5} <= {28'h0, conv_i912_r0s5};
+  wire [3:0]   _GEN_9 = _GEN_8 ? sroa_speculated_3_r0s5 : conv_i912_r0s5;
   reg          and_r0s1__1;
   reg          and_r0s2__1;
   reg          and_r0s3__1;
   reg          and_r0s4__1;
   reg          and_r0s5__1;
-  reg  [512:0] or_i2250_r0s1;
-  reg  [512:0] or_i2250_r0s2;
-  reg  [512:0] or_i2250_r0s3;
-  reg  [512:0] or_i2250_r0s4;
-  reg  [512:0] or_i2250_r0s5;
+  reg  [512:0] or_i2251_r0s1;
+  reg  [512:0] or_i2251_r0s2;
+  reg  [512:0] or_i2251_r0s3;
+  reg  [512:0] or_i2251_r0s4;
+  reg  [512:0] or_i2251_r0s5;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
   reg          and_r0s3__2;
@@ -2299,39 +1549,39 @@ module kv_decompress_sections_speckv_Design(
   reg  [15:0]  select_r0s2__30;
   reg  [15:0]  select_r0s1__31;
   reg  [15:0]  select_r0s2__31;
-  reg  [511:0] sh_prom_i_i_r0s1;
-  reg  [7:0]   shr_i_i_r0s2;
-  reg  [7:0]   shr_i_i_r0s2__1;
-  reg  [7:0]   shr_i_i_r0s2__2;
-  reg  [7:0]   shr_i_i_r0s2__3;
-  reg  [7:0]   shr_i_i_r0s2__4;
-  reg  [7:0]   shr_i_i_r0s2__5;
-  reg  [7:0]   shr_i_i_r0s2__6;
-  reg  [7:0]   shr_i_i_r0s2__7;
-  reg  [7:0]   shr_i_i_r0s2__8;
-  reg  [7:0]   shr_i_i_r0s2__9;
-  reg  [7:0]   shr_i_i_r0s2__10;
-  reg  [7:0]   shr_i_i_r0s2__11;
-  reg  [7:0]   shr_i_i_r0s2__12;
-  reg  [7:0]   shr_i_i_r0s2__13;
-  reg  [7:0]   shr_i_i_r0s2__14;
-  reg  [7:0]   shr_i_i_r0s2__15;
-  reg  [7:0]   shr_i_i_r0s2__16;
-  reg  [7:0]   shr_i_i_r0s2__17;
-  reg  [7:0]   shr_i_i_r0s2__18;
-  reg  [7:0]   shr_i_i_r0s2__19;
-  reg  [7:0]   shr_i_i_r0s2__20;
-  reg  [7:0]   shr_i_i_r0s2__21;
-  reg  [7:0]   shr_i_i_r0s2__22;
-  reg  [7:0]   shr_i_i_r0s2__23;
-  reg  [7:0]   shr_i_i_r0s2__24;
-  reg  [7:0]   shr_i_i_r0s2__25;
-  reg  [7:0]   shr_i_i_r0s2__26;
-  reg  [7:0]   shr_i_i_r0s2__27;
-  reg  [7:0]   shr_i_i_r0s2__28;
-  reg  [7:0]   shr_i_i_r0s2__29;
-  reg  [7:0]   shr_i_i_r0s2__30;
-  reg  [7:0]   shr_i_i_r0s2__31;
+  reg  [511:0] sh_prom_i1753_r0s1;
+  reg  [7:0]   shr_i1754_r0s2;
+  reg  [7:0]   shr_i1754_r0s2__1;
+  reg  [7:0]   shr_i1754_r0s2__2;
+  reg  [7:0]   shr_i1754_r0s2__3;
+  reg  [7:0]   shr_i1754_r0s2__4;
+  reg  [7:0]   shr_i1754_r0s2__5;
+  reg  [7:0]   shr_i1754_r0s2__6;
+  reg  [7:0]   shr_i1754_r0s2__7;
+  reg  [7:0]   shr_i1754_r0s2__8;
+  reg  [7:0]   shr_i1754_r0s2__9;
+  reg  [7:0]   shr_i1754_r0s2__10;
+  reg  [7:0]   shr_i1754_r0s2__11;
+  reg  [7:0]   shr_i1754_r0s2__12;
+  reg  [7:0]   shr_i1754_r0s2__13;
+  reg  [7:0]   shr_i1754_r0s2__14;
+  reg  [7:0]   shr_i1754_r0s2__15;
+  reg  [7:0]   shr_i1754_r0s2__16;
+  reg  [7:0]   shr_i1754_r0s2__17;
+  reg  [7:0]   shr_i1754_r0s2__18;
+  reg  [7:0]   shr_i1754_r0s2__19;
+  reg  [7:0]   shr_i1754_r0s2__20;
+  reg  [7:0]   shr_i1754_r0s2__21;
+  reg  [7:0]   shr_i1754_r0s2__22;
+  reg  [7:0]   shr_i1754_r0s2__23;
+  reg  [7:0]   shr_i1754_r0s2__24;
+  reg  [7:0]   shr_i1754_r0s2__25;
+  reg  [7:0]   shr_i1754_r0s2__26;
+  reg  [7:0]   shr_i1754_r0s2__27;
+  reg  [7:0]   shr_i1754_r0s2__28;
+  reg  [7:0]   shr_i1754_r0s2__29;
+  reg  [7:0]   shr_i1754_r0s2__30;
+  reg  [7:0]   shr_i1754_r0s2__31;
   reg  [511:0] r_sroa_0_1_r0s3;
   reg  [511:0] r_sroa_0_1_r0s4;
   reg  [511:0] r_sroa_0_1_r0s5;
@@ -2340,7 +1590,7 @@ module kv_decompress_sections_speckv_Design(
   reg          xor_r0s3;
   reg          xor_r0s4;
   reg          xor_r0s5;
-  reg          cmp_i919_r0s1;
+  reg          cmp_i950_r0s1;
   reg          and_r0s1__3;
   reg          and_r0s1__4;
   reg          and_r0s1__5;
@@ -2360,7 +1610,7 @@ module kv_decompress_sections_speckv_Design(
   reg  [7:0]   plan_sroa_6_0_r0;
   reg  [511:0] kept_sroa_0_0_r0;
   wire [511:0] _GEN_10 = sroa_speculated_2_r0s4 >> {506'h0, place_sroa_0_0_r0s4[0], 5'h0};
-  wire [511:0] _GEN_11 = beat_sroa_0_0_r0s1 >> sh_prom_i_i_r0s1;
+  wire [511:0] _GEN_11 = beat_sroa_0_0_r0s1 >> sh_prom_i1753_r0s1;
   wire [9:0]   _GEN_12 = words_left_sroa_0_0_r0 - 10'h1;
   wire [3:0]   _GEN_13 = rows_left_sroa_0_0_r0 - 4'h1;
   wire         _GEN_14 = plans_dout[48:45] == 4'h0;
@@ -2454,15 +1704,15 @@ module kv_decompress_sections_speckv_Design(
       sroa_speculated_3_r0s5__1 <= _GEN_10[31:4];
     end
     if (_GEN_4)
-      conv_i881_r0s1 <= plan_sroa_21_0_r0[0] ? 4'h5 : 4'h8;
+      conv_i912_r0s1 <= plan_sroa_21_0_r0[0] ? 4'h5 : 4'h8;
     if (_GEN_3)
-      conv_i881_r0s2 <= conv_i881_r0s1;
+      conv_i912_r0s2 <= conv_i912_r0s1;
     if (_GEN_2)
-      conv_i881_r0s3 <= conv_i881_r0s2;
+      conv_i912_r0s3 <= conv_i912_r0s2;
     if (_GEN_1)
-      conv_i881_r0s4 <= conv_i881_r0s3;
+      conv_i912_r0s4 <= conv_i912_r0s3;
     if (_GEN_0)
-      conv_i881_r0s5 <= conv_i881_r0s4;
+      conv_i912_r0s5 <= conv_i912_r0s4;
     if (_GEN_4)
       and_r0s1__1 <= ~first_0_r0 & ~_GEN_20;
     if (_GEN_3)
@@ -2474,15 +1724,15 @@ module kv_decompress_sections_speckv_Design(
     if (_GEN_0)
       and_r0s5__1 <= and_r0s4__1;
     if (_GEN_4)
-      or_i2250_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, _GEN_19};
+      or_i2251_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, _GEN_19};
     if (_GEN_3)
-      or_i2250_r0s2 <= or_i2250_r0s1;
+      or_i2251_r0s2 <= or_i2251_r0s1;
     if (_GEN_2)
-      or_i2250_r0s3 <= or_i2250_r0s2;
+      or_i2251_r0s3 <= or_i2251_r0s2;
     if (_GEN_1)
-      or_i2250_r0s4 <= or_i2250_r0s3;
+      or_i2251_r0s4 <= or_i2251_r0s3;
     if (_GEN_0)
-      or_i2250_r0s5 <= or_i2250_r0s4;
+      or_i2251_r0s5 <= or_i2251_r0s4;
     if (_GEN_4)
       and_r0s1__2 <= ~first_0_r0 & _GEN_20;
     if (_GEN_3)
@@ -2626,40 +1876,40 @@ module kv_decompress_sections_speckv_Design(
     if (_GEN_3)
       select_r0s2__31 <= select_r0s1__31;
     if (_GEN_4)
-      sh_prom_i_i_r0s1 <= {503'h0, ~_GEN_5, 8'h0};
+      sh_prom_i1753_r0s1 <= {503'h0, ~_GEN_5, 8'h0};
     if (_GEN_3) begin
-      shr_i_i_r0s2 <= _GEN_11[7:0];
-      shr_i_i_r0s2__1 <= _GEN_11[15:8];
-      shr_i_i_r0s2__2 <= _GEN_11[23:16];
-      shr_i_i_r0s2__3 <= _GEN_11[31:24];
-      shr_i_i_r0s2__4 <= _GEN_11[39:32];
-      shr_i_i_r0s2__5 <= _GEN_11[47:40];
-      shr_i_i_r0s2__6 <= _GEN_11[55:48];
-      shr_i_i_r0s2__7 <= _GEN_11[63:56];
-      shr_i_i_r0s2__8 <= _GEN_11[71:64];
-      shr_i_i_r0s2__9 <= _GEN_11[79:72];
-      shr_i_i_r0s2__10 <= _GEN_11[87:80];
-      shr_i_i_r0s2__11 <= _GEN_11[95:88];
-      shr_i_i_r0s2__12 <= _GEN_11[103:96];
-      shr_i_i_r0s2__13 <= _GEN_11[111:104];
-      shr_i_i_r0s2__14 <= _GEN_11[119:112];
-      shr_i_i_r0s2__15 <= _GEN_11[127:120];
-      shr_i_i_r0s2__16 <= _GEN_11[135:128];
-      shr_i_i_r0s2__17 <= _GEN_11[143:136];
-      shr_i_i_r0s2__18 <= _GEN_11[151:144];
-      shr_i_i_r0s2__19 <= _GEN_11[159:152];
-      shr_i_i_r0s2__20 <= _GEN_11[167:160];
-      shr_i_i_r0s2__21 <= _GEN_11[175:168];
-      shr_i_i_r0s2__22 <= _GEN_11[183:176];
-      shr_i_i_r0s2__23 <= _GEN_11[191:184];
-      shr_i_i_r0s2__24 <= _GEN_11[199:192];
-      shr_i_i_r0s2__25 <= _GEN_11[207:200];
-      shr_i_i_r0s2__26 <= _GEN_11[215:208];
-      shr_i_i_r0s2__27 <= _GEN_11[223:216];
-      shr_i_i_r0s2__28 <= _GEN_11[231:224];
-      shr_i_i_r0s2__29 <= _GEN_11[239:232];
-      shr_i_i_r0s2__30 <= _GEN_11[247:240];
-      shr_i_i_r0s2__31 <= _GEN_11[255:248];
+      shr_i1754_r0s2 <= _GEN_11[7:0];
+      shr_i1754_r0s2__1 <= _GEN_11[15:8];
+      shr_i1754_r0s2__2 <= _GEN_11[23:16];
+      shr_i1754_r0s2__3 <= _GEN_11[31:24];
+      shr_i1754_r0s2__4 <= _GEN_11[39:32];
+      shr_i1754_r0s2__5 <= _GEN_11[47:40];
+      shr_i1754_r0s2__6 <= _GEN_11[55:48];
+      shr_i1754_r0s2__7 <= _GEN_11[63:56];
+      shr_i1754_r0s2__8 <= _GEN_11[71:64];
+      shr_i1754_r0s2__9 <= _GEN_11[79:72];
+      shr_i1754_r0s2__10 <= _GEN_11[87:80];
+      shr_i1754_r0s2__11 <= _GEN_11[95:88];
+      shr_i1754_r0s2__12 <= _GEN_11[103:96];
+      shr_i1754_r0s2__13 <= _GEN_11[111:104];
+      shr_i1754_r0s2__14 <= _GEN_11[119:112];
+      shr_i1754_r0s2__15 <= _GEN_11[127:120];
+      shr_i1754_r0s2__16 <= _GEN_11[135:128];
+      shr_i1754_r0s2__17 <= _GEN_11[143:136];
+      shr_i1754_r0s2__18 <= _GEN_11[151:144];
+      shr_i1754_r0s2__19 <= _GEN_11[159:152];
+      shr_i1754_r0s2__20 <= _GEN_11[167:160];
+      shr_i1754_r0s2__21 <= _GEN_11[175:168];
+      shr_i1754_r0s2__22 <= _GEN_11[183:176];
+      shr_i1754_r0s2__23 <= _GEN_11[191:184];
+      shr_i1754_r0s2__24 <= _GEN_11[199:192];
+      shr_i1754_r0s2__25 <= _GEN_11[207:200];
+      shr_i1754_r0s2__26 <= _GEN_11[215:208];
+      shr_i1754_r0s2__27 <= _GEN_11[223:216];
+      shr_i1754_r0s2__28 <= _GEN_11[231:224];
+      shr_i1754_r0s2__29 <= _GEN_11[239:232];
+      shr_i1754_r0s2__30 <= _GEN_11[247:240];
+      shr_i1754_r0s2__31 <= _GEN_11[255:248];
     end
     if (_GEN_2)
       r_sroa_0_1_r0s3 <=
@@ -2697,69 +1947,69 @@ module kv_decompress_sections_speckv_Design(
              select_r0s2__1,
              select_r0s2}
           : {8'h0,
-             shr_i_i_r0s2__31,
+             shr_i1754_r0s2__31,
              8'h0,
-             shr_i_i_r0s2__30,
+             shr_i1754_r0s2__30,
              8'h0,
-             shr_i_i_r0s2__29,
+             shr_i1754_r0s2__29,
              8'h0,
-             shr_i_i_r0s2__28,
+             shr_i1754_r0s2__28,
              8'h0,
-             shr_i_i_r0s2__27,
+             shr_i1754_r0s2__27,
              8'h0,
-             shr_i_i_r0s2__26,
+             shr_i1754_r0s2__26,
              8'h0,
-             shr_i_i_r0s2__25,
+             shr_i1754_r0s2__25,
              8'h0,
-             shr_i_i_r0s2__24,
+             shr_i1754_r0s2__24,
              8'h0,
-             shr_i_i_r0s2__23,
+             shr_i1754_r0s2__23,
              8'h0,
-             shr_i_i_r0s2__22,
+             shr_i1754_r0s2__22,
              8'h0,
-             shr_i_i_r0s2__21,
+             shr_i1754_r0s2__21,
              8'h0,
-             shr_i_i_r0s2__20,
+             shr_i1754_r0s2__20,
              8'h0,
-             shr_i_i_r0s2__19,
+             shr_i1754_r0s2__19,
              8'h0,
-             shr_i_i_r0s2__18,
+             shr_i1754_r0s2__18,
              8'h0,
-             shr_i_i_r0s2__17,
+             shr_i1754_r0s2__17,
              8'h0,
-             shr_i_i_r0s2__16,
+             shr_i1754_r0s2__16,
              8'h0,
-             shr_i_i_r0s2__15,
+             shr_i1754_r0s2__15,
              8'h0,
-             shr_i_i_r0s2__14,
+             shr_i1754_r0s2__14,
              8'h0,
-             shr_i_i_r0s2__13,
+             shr_i1754_r0s2__13,
              8'h0,
-             shr_i_i_r0s2__12,
+             shr_i1754_r0s2__12,
              8'h0,
-             shr_i_i_r0s2__11,
+             shr_i1754_r0s2__11,
              8'h0,
-             shr_i_i_r0s2__10,
+             shr_i1754_r0s2__10,
              8'h0,
-             shr_i_i_r0s2__9,
+             shr_i1754_r0s2__9,
              8'h0,
-             shr_i_i_r0s2__8,
+             shr_i1754_r0s2__8,
              8'h0,
-             shr_i_i_r0s2__7,
+             shr_i1754_r0s2__7,
              8'h0,
-             shr_i_i_r0s2__6,
+             shr_i1754_r0s2__6,
              8'h0,
-             shr_i_i_r0s2__5,
+             shr_i1754_r0s2__5,
              8'h0,
-             shr_i_i_r0s2__4,
+             shr_i1754_r0s2__4,
              8'h0,
-             shr_i_i_r0s2__3,
+             shr_i1754_r0s2__3,
              8'h0,
-             shr_i_i_r0s2__2,
+             shr_i1754_r0s2__2,
              8'h0,
-             shr_i_i_r0s2__1,
+             shr_i1754_r0s2__1,
              8'h0,
-             shr_i_i_r0s2};
+             shr_i1754_r0s2};
     if (_GEN_1)
       r_sroa_0_1_r0s4 <= r_sroa_0_1_r0s3;
     if (_GEN_0)
@@ -2775,7 +2025,7 @@ module kv_decompress_sections_speckv_Design(
     if (_GEN_0)
       xor_r0s5 <= xor_r0s4;
     if (_GEN_4) begin
-      cmp_i919_r0s1 <= _GEN_21;
+      cmp_i950_r0s1 <= _GEN_21;
       and_r0s1__3 <=
         (_GEN_22
            ? _GEN_23 | groups_left_sroa_0_0_r0 < 9'h2
@@ -2813,7 +2063,7 @@ module kv_decompress_sections_speckv_Design(
         & (_GEN_53 | groups_left_sroa_0_0_r0 < 9'h20);
     end
     if (_GEN_3)
-      r_sroa_12_0_r0s2 <= cmp_i919_r0s1 | and_r0s1__3 & and_r0s1__4 & and_r0s1__5;
+      r_sroa_12_0_r0s2 <= cmp_i950_r0s1 | and_r0s1__3 & and_r0s1__4 & and_r0s1__5;
     if (_GEN_2)
       r_sroa_12_0_r0s3 <= r_sroa_12_0_r0s2;
     if (_GEN_1)
@@ -2884,7 +2134,7 @@ module kv_decompress_sections_speckv_Design(
   assign widths_write = _GEN & and_r0s5;
   assign widths_din = _GEN_9;
   assign words_write = _GEN & and_r0s5__1;
-  assign words_din = or_i2250_r0s5;
+  assign words_din = or_i2251_r0s5;
 endmodule
 
 module kv_decompress_find_words_speckv_Design(
@@ -3374,14 +2624,14 @@ module kv_decompress_decode_speckv_Design(
   reg          and_r0s6;
   reg          and_r0s7;
   reg          and_r0s8;
-  reg          cmp_i641_r0s1;
-  reg          cmp_i641_r0s2;
-  reg          cmp_i641_r0s3;
-  reg          cmp_i641_r0s4;
-  reg          cmp_i641_r0s5;
-  reg          cmp_i641_r0s6;
-  reg          cmp_i641_r0s7;
-  reg          cmp_i641_r0s8;
+  reg          cmp_i667_r0s1;
+  reg          cmp_i667_r0s2;
+  reg          cmp_i667_r0s3;
+  reg          cmp_i667_r0s4;
+  reg          cmp_i667_r0s5;
+  reg          cmp_i667_r0s6;
+  reg          cmp_i667_r0s7;
+  reg          cmp_i667_r0s8;
   reg  [511:0] pieces_r0s1;
   reg  [511:0] pieces_r0s2;
   reg  [511:0] pieces_r0s3;
@@ -3390,14 +2640,14 @@ module kv_decompress_decode_speckv_Design(
   reg  [511:0] pieces_r0s6;
   reg  [511:0] pieces_r0s7;
   reg  [511:0] pieces_r0s8;
-  reg          cmp_i6558189_r0s1;
-  reg          cmp_i6558189_r0s2;
-  reg          cmp_i6558189_r0s3;
-  reg          cmp_i6558189_r0s4;
-  reg          cmp_i6558189_r0s5;
-  reg          cmp_i6558189_r0s6;
-  reg          cmp_i6558189_r0s7;
-  reg          cmp_i6558189_r0s8;
+  reg          cmp_i6818189_r0s1;
+  reg          cmp_i6818189_r0s2;
+  reg          cmp_i6818189_r0s3;
+  reg          cmp_i6818189_r0s4;
+  reg          cmp_i6818189_r0s5;
+  reg          cmp_i6818189_r0s6;
+  reg          cmp_i6818189_r0s7;
+  reg          cmp_i6818189_r0s8;
   reg          or_cond71_not_r0s2;
   reg          or_cond71_not_r0s3;
   reg          or_cond71_not_r0s4;
@@ -3406,9 +2656,9 @@ module kv_decompress_decode_speckv_Design(
   reg          or_cond71_not_r0s7;
   reg          or_cond71_not_r0s8;
   reg  [511:0] table_r0s3;
-  reg  [511:0] shr_i_i_i2165_r0s1;
-  reg  [511:0] shr_i_i_i2165_r0s2;
-  reg  [511:0] shr_i_i_i2165_r0s3;
+  reg  [511:0] shr_i_i_i2164_r0s1;
+  reg  [511:0] shr_i_i_i2164_r0s2;
+  reg  [511:0] shr_i_i_i2164_r0s3;
   reg  [511:0] sroa_speculated_r0s4;
   reg  [15:0]  at_sroa_28_0_r0s2;
   reg  [15:0]  at_sroa_28_0_r0s3;
@@ -3441,7 +2691,7 @@ module kv_decompress_decode_speckv_Design(
   reg          xor_r0s3;
   reg  [7:0]   plan_sroa_27_0_r0s1;
   reg  [7:0]   plan_sroa_27_0_r0s2;
-  reg          cmp_i_i2692_r0s3;
+  reg          cmp_i_i2691_r0s3;
   reg          and_r0s3__2;
   reg  [7:0]   symbol_i_sroa_0_0_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_r0s2;
@@ -3466,7 +2716,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__2;
   reg  [7:0]   and_r0s8__2;
   wire [9:0]   _GEN_22 = {{2{_GEN_21[15]}}, _GEN_21[15:8]} + {2'h0, and_r0s8__2};
-  reg          cmp_i_i2692_1_r0s3;
+  reg          cmp_i_i2691_1_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s3;
@@ -3487,7 +2737,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__3;
   reg  [7:0]   and_r0s8__3;
   wire [9:0]   _GEN_24 = {{2{_GEN_23[15]}}, _GEN_23[15:8]} + {2'h0, and_r0s8__3};
-  reg          cmp_i_i2692_2_r0s3;
+  reg          cmp_i_i2691_2_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s3;
@@ -3508,7 +2758,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__4;
   reg  [7:0]   and_r0s8__4;
   wire [9:0]   _GEN_26 = {{2{_GEN_25[15]}}, _GEN_25[15:8]} + {2'h0, and_r0s8__4};
-  reg          cmp_i_i2692_3_r0s3;
+  reg          cmp_i_i2691_3_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s3;
@@ -3529,7 +2779,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__5;
   reg  [7:0]   and_r0s8__5;
   wire [9:0]   _GEN_28 = {{2{_GEN_27[15]}}, _GEN_27[15:8]} + {2'h0, and_r0s8__5};
-  reg          cmp_i_i2692_4_r0s3;
+  reg          cmp_i_i2691_4_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s3;
@@ -3550,7 +2800,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__6;
   reg  [7:0]   and_r0s8__6;
   wire [9:0]   _GEN_30 = {{2{_GEN_29[15]}}, _GEN_29[15:8]} + {2'h0, and_r0s8__6};
-  reg          cmp_i_i2692_5_r0s3;
+  reg          cmp_i_i2691_5_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s3;
@@ -3571,7 +2821,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__7;
   reg  [7:0]   and_r0s8__7;
   wire [9:0]   _GEN_32 = {{2{_GEN_31[15]}}, _GEN_31[15:8]} + {2'h0, and_r0s8__7};
-  reg          cmp_i_i2692_6_r0s3;
+  reg          cmp_i_i2691_6_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s3;
@@ -3592,7 +2842,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__8;
   reg  [7:0]   and_r0s8__8;
   wire [9:0]   _GEN_34 = {{2{_GEN_33[15]}}, _GEN_33[15:8]} + {2'h0, and_r0s8__8};
-  reg          cmp_i_i2692_7_r0s3;
+  reg          cmp_i_i2691_7_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s3;
@@ -3613,7 +2863,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__9;
   reg  [7:0]   and_r0s8__9;
   wire [9:0]   _GEN_36 = {{2{_GEN_35[15]}}, _GEN_35[15:8]} + {2'h0, and_r0s8__9};
-  reg          cmp_i_i2692_8_r0s3;
+  reg          cmp_i_i2691_8_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s3;
@@ -3634,7 +2884,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__10;
   reg  [7:0]   and_r0s8__10;
   wire [9:0]   _GEN_38 = {{2{_GEN_37[15]}}, _GEN_37[15:8]} + {2'h0, and_r0s8__10};
-  reg          cmp_i_i2692_9_r0s3;
+  reg          cmp_i_i2691_9_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s3;
@@ -3655,7 +2905,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__11;
   reg  [7:0]   and_r0s8__11;
   wire [9:0]   _GEN_40 = {{2{_GEN_39[15]}}, _GEN_39[15:8]} + {2'h0, and_r0s8__11};
-  reg          cmp_i_i2692_10_r0s3;
+  reg          cmp_i_i2691_10_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s3;
@@ -3676,7 +2926,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__12;
   reg  [7:0]   and_r0s8__12;
   wire [9:0]   _GEN_42 = {{2{_GEN_41[15]}}, _GEN_41[15:8]} + {2'h0, and_r0s8__12};
-  reg          cmp_i_i2692_11_r0s3;
+  reg          cmp_i_i2691_11_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s3;
@@ -3697,7 +2947,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__13;
   reg  [7:0]   and_r0s8__13;
   wire [9:0]   _GEN_44 = {{2{_GEN_43[15]}}, _GEN_43[15:8]} + {2'h0, and_r0s8__13};
-  reg          cmp_i_i2692_12_r0s3;
+  reg          cmp_i_i2691_12_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s3;
@@ -3718,7 +2968,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__14;
   reg  [7:0]   and_r0s8__14;
   wire [9:0]   _GEN_46 = {{2{_GEN_45[15]}}, _GEN_45[15:8]} + {2'h0, and_r0s8__14};
-  reg          cmp_i_i2692_13_r0s3;
+  reg          cmp_i_i2691_13_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s3;
@@ -3739,7 +2989,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__15;
   reg  [7:0]   and_r0s8__15;
   wire [9:0]   _GEN_48 = {{2{_GEN_47[15]}}, _GEN_47[15:8]} + {2'h0, and_r0s8__15};
-  reg          cmp_i_i2692_14_r0s3;
+  reg          cmp_i_i2691_14_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s3;
@@ -3760,7 +3010,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__16;
   reg  [7:0]   and_r0s8__16;
   wire [9:0]   _GEN_50 = {{2{_GEN_49[15]}}, _GEN_49[15:8]} + {2'h0, and_r0s8__16};
-  reg          cmp_i_i2692_15_r0s3;
+  reg          cmp_i_i2691_15_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s3;
@@ -3781,7 +3031,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__17;
   reg  [7:0]   and_r0s8__17;
   wire [9:0]   _GEN_52 = {{2{_GEN_51[15]}}, _GEN_51[15:8]} + {2'h0, and_r0s8__17};
-  reg          cmp_i_i2692_16_r0s3;
+  reg          cmp_i_i2691_16_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s3;
@@ -3802,7 +3052,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__18;
   reg  [7:0]   and_r0s8__18;
   wire [9:0]   _GEN_54 = {{2{_GEN_53[15]}}, _GEN_53[15:8]} + {2'h0, and_r0s8__18};
-  reg          cmp_i_i2692_17_r0s3;
+  reg          cmp_i_i2691_17_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s3;
@@ -3823,7 +3073,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__19;
   reg  [7:0]   and_r0s8__19;
   wire [9:0]   _GEN_56 = {{2{_GEN_55[15]}}, _GEN_55[15:8]} + {2'h0, and_r0s8__19};
-  reg          cmp_i_i2692_18_r0s3;
+  reg          cmp_i_i2691_18_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s3;
@@ -3844,7 +3094,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__20;
   reg  [7:0]   and_r0s8__20;
   wire [9:0]   _GEN_58 = {{2{_GEN_57[15]}}, _GEN_57[15:8]} + {2'h0, and_r0s8__20};
-  reg          cmp_i_i2692_19_r0s3;
+  reg          cmp_i_i2691_19_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s3;
@@ -3865,7 +3115,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__21;
   reg  [7:0]   and_r0s8__21;
   wire [9:0]   _GEN_60 = {{2{_GEN_59[15]}}, _GEN_59[15:8]} + {2'h0, and_r0s8__21};
-  reg          cmp_i_i2692_20_r0s3;
+  reg          cmp_i_i2691_20_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s3;
@@ -3886,7 +3136,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__22;
   reg  [7:0]   and_r0s8__22;
   wire [9:0]   _GEN_62 = {{2{_GEN_61[15]}}, _GEN_61[15:8]} + {2'h0, and_r0s8__22};
-  reg          cmp_i_i2692_21_r0s3;
+  reg          cmp_i_i2691_21_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s3;
@@ -3907,7 +3157,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__23;
   reg  [7:0]   and_r0s8__23;
   wire [9:0]   _GEN_64 = {{2{_GEN_63[15]}}, _GEN_63[15:8]} + {2'h0, and_r0s8__23};
-  reg          cmp_i_i2692_22_r0s3;
+  reg          cmp_i_i2691_22_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s3;
@@ -3928,7 +3178,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__24;
   reg  [7:0]   and_r0s8__24;
   wire [9:0]   _GEN_66 = {{2{_GEN_65[15]}}, _GEN_65[15:8]} + {2'h0, and_r0s8__24};
-  reg          cmp_i_i2692_23_r0s3;
+  reg          cmp_i_i2691_23_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s3;
@@ -3949,7 +3199,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__25;
   reg  [7:0]   and_r0s8__25;
   wire [9:0]   _GEN_68 = {{2{_GEN_67[15]}}, _GEN_67[15:8]} + {2'h0, and_r0s8__25};
-  reg          cmp_i_i2692_24_r0s3;
+  reg          cmp_i_i2691_24_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s3;
@@ -3970,7 +3220,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__26;
   reg  [7:0]   and_r0s8__26;
   wire [9:0]   _GEN_70 = {{2{_GEN_69[15]}}, _GEN_69[15:8]} + {2'h0, and_r0s8__26};
-  reg          cmp_i_i2692_25_r0s3;
+  reg          cmp_i_i2691_25_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s3;
@@ -3991,7 +3241,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__27;
   reg  [7:0]   and_r0s8__27;
   wire [9:0]   _GEN_72 = {{2{_GEN_71[15]}}, _GEN_71[15:8]} + {2'h0, and_r0s8__27};
-  reg          cmp_i_i2692_26_r0s3;
+  reg          cmp_i_i2691_26_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s3;
@@ -4012,7 +3262,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__28;
   reg  [7:0]   and_r0s8__28;
   wire [9:0]   _GEN_74 = {{2{_GEN_73[15]}}, _GEN_73[15:8]} + {2'h0, and_r0s8__28};
-  reg          cmp_i_i2692_27_r0s3;
+  reg          cmp_i_i2691_27_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s3;
@@ -4033,7 +3283,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__29;
   reg  [7:0]   and_r0s8__29;
   wire [9:0]   _GEN_76 = {{2{_GEN_75[15]}}, _GEN_75[15:8]} + {2'h0, and_r0s8__29};
-  reg          cmp_i_i2692_28_r0s3;
+  reg          cmp_i_i2691_28_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s3;
@@ -4054,7 +3304,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__30;
   reg  [7:0]   and_r0s8__30;
   wire [9:0]   _GEN_78 = {{2{_GEN_77[15]}}, _GEN_77[15:8]} + {2'h0, and_r0s8__30};
-  reg          cmp_i_i2692_29_r0s3;
+  reg          cmp_i_i2691_29_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s3;
@@ -4075,7 +3325,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__31;
   reg  [7:0]   and_r0s8__31;
   wire [9:0]   _GEN_80 = {{2{_GEN_79[15]}}, _GEN_79[15:8]} + {2'h0, and_r0s8__31};
-  reg          cmp_i_i2692_30_r0s3;
+  reg          cmp_i_i2691_30_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s3;
@@ -4096,7 +3346,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s7__32;
   reg  [7:0]   and_r0s8__32;
   wire [9:0]   _GEN_82 = {{2{_GEN_81[15]}}, _GEN_81[15:8]} + {2'h0, and_r0s8__32};
-  reg          cmp_i_i2692_31_r0s3;
+  reg          cmp_i_i2691_31_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s3;
@@ -4107,7 +3357,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [8:0]   select_r0s7__31;
   reg  [8:0]   select_r0s8__31;
   wire [511:0] _GEN_83 =
-    {cmp_i6558189_r0s8
+    {cmp_i6818189_r0s8
        ? {{6{_GEN_82[9]}}, _GEN_82}
        : {select_r0s8__31,
           pieces_r0s8[223],
@@ -4117,7 +3367,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[95],
           pieces_r0s8[63],
           pieces_r0s8[31]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_80[9]}}, _GEN_80}
        : {select_r0s8__30,
           pieces_r0s8[222],
@@ -4127,7 +3377,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[94],
           pieces_r0s8[62],
           pieces_r0s8[30]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_78[9]}}, _GEN_78}
        : {select_r0s8__29,
           pieces_r0s8[221],
@@ -4137,7 +3387,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[93],
           pieces_r0s8[61],
           pieces_r0s8[29]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_76[9]}}, _GEN_76}
        : {select_r0s8__28,
           pieces_r0s8[220],
@@ -4147,7 +3397,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[92],
           pieces_r0s8[60],
           pieces_r0s8[28]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_74[9]}}, _GEN_74}
        : {select_r0s8__27,
           pieces_r0s8[219],
@@ -4157,7 +3407,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[91],
           pieces_r0s8[59],
           pieces_r0s8[27]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_72[9]}}, _GEN_72}
        : {select_r0s8__26,
           pieces_r0s8[218],
@@ -4167,7 +3417,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[90],
           pieces_r0s8[58],
           pieces_r0s8[26]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_70[9]}}, _GEN_70}
        : {select_r0s8__25,
           pieces_r0s8[217],
@@ -4177,7 +3427,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[89],
           pieces_r0s8[57],
           pieces_r0s8[25]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_68[9]}}, _GEN_68}
        : {select_r0s8__24,
           pieces_r0s8[216],
@@ -4187,7 +3437,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[88],
           pieces_r0s8[56],
           pieces_r0s8[24]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_66[9]}}, _GEN_66}
        : {select_r0s8__23,
           pieces_r0s8[215],
@@ -4197,7 +3447,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[87],
           pieces_r0s8[55],
           pieces_r0s8[23]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_64[9]}}, _GEN_64}
        : {select_r0s8__22,
           pieces_r0s8[214],
@@ -4207,7 +3457,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[86],
           pieces_r0s8[54],
           pieces_r0s8[22]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_62[9]}}, _GEN_62}
        : {select_r0s8__21,
           pieces_r0s8[213],
@@ -4217,7 +3467,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[85],
           pieces_r0s8[53],
           pieces_r0s8[21]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_60[9]}}, _GEN_60}
        : {select_r0s8__20,
           pieces_r0s8[212],
@@ -4227,7 +3477,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[84],
           pieces_r0s8[52],
           pieces_r0s8[20]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_58[9]}}, _GEN_58}
        : {select_r0s8__19,
           pieces_r0s8[211],
@@ -4237,7 +3487,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[83],
           pieces_r0s8[51],
           pieces_r0s8[19]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_56[9]}}, _GEN_56}
        : {select_r0s8__18,
           pieces_r0s8[210],
@@ -4247,7 +3497,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[82],
           pieces_r0s8[50],
           pieces_r0s8[18]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_54[9]}}, _GEN_54}
        : {select_r0s8__17,
           pieces_r0s8[209],
@@ -4257,7 +3507,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[81],
           pieces_r0s8[49],
           pieces_r0s8[17]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_52[9]}}, _GEN_52}
        : {select_r0s8__16,
           pieces_r0s8[208],
@@ -4267,7 +3517,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[80],
           pieces_r0s8[48],
           pieces_r0s8[16]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_50[9]}}, _GEN_50}
        : {select_r0s8__15,
           pieces_r0s8[207],
@@ -4277,7 +3527,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[79],
           pieces_r0s8[47],
           pieces_r0s8[15]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_48[9]}}, _GEN_48}
        : {select_r0s8__14,
           pieces_r0s8[206],
@@ -4287,7 +3537,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[78],
           pieces_r0s8[46],
           pieces_r0s8[14]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_46[9]}}, _GEN_46}
        : {select_r0s8__13,
           pieces_r0s8[205],
@@ -4297,7 +3547,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[77],
           pieces_r0s8[45],
           pieces_r0s8[13]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_44[9]}}, _GEN_44}
        : {select_r0s8__12,
           pieces_r0s8[204],
@@ -4307,7 +3557,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[76],
           pieces_r0s8[44],
           pieces_r0s8[12]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_42[9]}}, _GEN_42}
        : {select_r0s8__11,
           pieces_r0s8[203],
@@ -4317,7 +3567,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[75],
           pieces_r0s8[43],
           pieces_r0s8[11]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_40[9]}}, _GEN_40}
        : {select_r0s8__10,
           pieces_r0s8[202],
@@ -4327,7 +3577,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[74],
           pieces_r0s8[42],
           pieces_r0s8[10]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_38[9]}}, _GEN_38}
        : {select_r0s8__9,
           pieces_r0s8[201],
@@ -4337,7 +3587,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[73],
           pieces_r0s8[41],
           pieces_r0s8[9]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_36[9]}}, _GEN_36}
        : {select_r0s8__8,
           pieces_r0s8[200],
@@ -4347,7 +3597,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[72],
           pieces_r0s8[40],
           pieces_r0s8[8]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_34[9]}}, _GEN_34}
        : {select_r0s8__7,
           pieces_r0s8[199],
@@ -4357,7 +3607,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[71],
           pieces_r0s8[39],
           pieces_r0s8[7]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_32[9]}}, _GEN_32}
        : {select_r0s8__6,
           pieces_r0s8[198],
@@ -4367,7 +3617,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[70],
           pieces_r0s8[38],
           pieces_r0s8[6]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_30[9]}}, _GEN_30}
        : {select_r0s8__5,
           pieces_r0s8[197],
@@ -4377,7 +3627,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[69],
           pieces_r0s8[37],
           pieces_r0s8[5]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_28[9]}}, _GEN_28}
        : {select_r0s8__4,
           pieces_r0s8[196],
@@ -4387,7 +3637,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[68],
           pieces_r0s8[36],
           pieces_r0s8[4]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_26[9]}}, _GEN_26}
        : {select_r0s8__3,
           pieces_r0s8[195],
@@ -4397,7 +3647,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[67],
           pieces_r0s8[35],
           pieces_r0s8[3]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_24[9]}}, _GEN_24}
        : {select_r0s8__2,
           pieces_r0s8[194],
@@ -4407,7 +3657,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[66],
           pieces_r0s8[34],
           pieces_r0s8[2]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_22[9]}}, _GEN_22}
        : {select_r0s8__1,
           pieces_r0s8[193],
@@ -4417,7 +3667,7 @@ module kv_decompress_decode_speckv_Design(
           pieces_r0s8[65],
           pieces_r0s8[33],
           pieces_r0s8[1]},
-     cmp_i6558189_r0s8
+     cmp_i6818189_r0s8
        ? {{6{_GEN_20[9]}}, _GEN_20}
        : {select_r0s8,
           pieces_r0s8[192],
@@ -4462,7 +3712,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]  at_sroa_28_0_r0;
   reg          or_r0s1__1;
   reg          and_r0s1__36;
-  reg  [7:0]   add_i1987_r0s1;
+  reg  [7:0]   add_i1986_r0s1;
   reg  [9:0]   left_sroa_0_0_r0;
   reg  [7:0]   plan_sroa_36_0_r0;
   reg  [7:0]   plan_sroa_33_0_r0;
@@ -4484,7 +3734,7 @@ module kv_decompress_decode_speckv_Design(
   wire [2:0]   _GEN_90 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
   wire [7:0]   _GEN_91 = {_GEN_90, _table_0_rd[4:0]};
   wire [7:0]   _GEN_92 = 8'hFF << _widths_0_rd;
-  wire         _GEN_93 = cmp_i6558189_r0s3 | and_r0s3__2;
+  wire         _GEN_93 = cmp_i6818189_r0s3 | and_r0s3__2;
   wire [7:0]   _GEN_94 = symbol_i_sroa_0_0_r0s3 & v561_r0s3;
   wire         _GEN_95 = _GEN_94 == v561_r0s3;
   wire [7:0]   _GEN_96 = {select_r0s3, table_r0s3[4:0]};
@@ -4670,69 +3920,69 @@ module kv_decompress_decode_speckv_Design(
   wire         _GEN_267 =
     at_sroa_22_0_r0 == 7'h3F | (plan_sroa_30_0_r0[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
   wire [7:0]   _GEN_268 =
-    cmp_i_i2692_r0s3 | ~_GEN_93 & _GEN_95 ? 8'h0 : _GEN_96 - _GEN_94;
+    cmp_i_i2691_r0s3 | ~_GEN_93 & _GEN_95 ? 8'h0 : _GEN_96 - _GEN_94;
   wire [7:0]   _GEN_269 =
-    cmp_i_i2692_1_r0s3 | ~_GEN_93 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
+    cmp_i_i2691_1_r0s3 | ~_GEN_93 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
   wire [7:0]   _GEN_270 =
-    cmp_i_i2692_2_r0s3 | ~_GEN_93 & _GEN_105 ? 8'h0 : _GEN_106 - _GEN_104;
+    cmp_i_i2691_2_r0s3 | ~_GEN_93 & _GEN_105 ? 8'h0 : _GEN_106 - _GEN_104;
   wire [7:0]   _GEN_271 =
-    cmp_i_i2692_3_r0s3 | ~_GEN_93 & _GEN_110 ? 8'h0 : _GEN_111 - _GEN_109;
+    cmp_i_i2691_3_r0s3 | ~_GEN_93 & _GEN_110 ? 8'h0 : _GEN_111 - _GEN_109;
   wire [7:0]   _GEN_272 =
-    cmp_i_i2692_4_r0s3 | ~_GEN_93 & _GEN_115 ? 8'h0 : _GEN_116 - _GEN_114;
+    cmp_i_i2691_4_r0s3 | ~_GEN_93 & _GEN_115 ? 8'h0 : _GEN_116 - _GEN_114;
   wire [7:0]   _GEN_273 =
-    cmp_i_i2692_5_r0s3 | ~_GEN_93 & _GEN_120 ? 8'h0 : _GEN_121 - _GEN_119;
+    cmp_i_i2691_5_r0s3 | ~_GEN_93 & _GEN_120 ? 8'h0 : _GEN_121 - _GEN_119;
   wire [7:0]   _GEN_274 =
-    cmp_i_i2692_6_r0s3 | ~_GEN_93 & _GEN_125 ? 8'h0 : _GEN_126 - _GEN_124;
+    cmp_i_i2691_6_r0s3 | ~_GEN_93 & _GEN_125 ? 8'h0 : _GEN_126 - _GEN_124;
   wire [7:0]   _GEN_275 =
-    cmp_i_i2692_7_r0s3 | ~_GEN_93 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
+    cmp_i_i2691_7_r0s3 | ~_GEN_93 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
   wire [7:0]   _GEN_276 =
-    cmp_i_i2692_8_r0s3 | ~_GEN_93 & _GEN_135 ? 8'h0 : _GEN_136 - _GEN_134;
+    cmp_i_i2691_8_r0s3 | ~_GEN_93 & _GEN_135 ? 8'h0 : _GEN_136 - _GEN_134;
   wire [7:0]   _GEN_277 =
-    cmp_i_i2692_9_r0s3 | ~_GEN_93 & _GEN_140 ? 8'h0 : _GEN_141 - _GEN_139;
+    cmp_i_i2691_9_r0s3 | ~_GEN_93 & _GEN_140 ? 8'h0 : _GEN_141 - _GEN_139;
   wire [7:0]   _GEN_278 =
-    cmp_i_i2692_10_r0s3 | ~_GEN_93 & _GEN_145 ? 8'h0 : _GEN_146 - _GEN_144;
+    cmp_i_i2691_10_r0s3 | ~_GEN_93 & _GEN_145 ? 8'h0 : _GEN_146 - _GEN_144;
   wire [7:0]   _GEN_279 =
-    cmp_i_i2692_11_r0s3 | ~_GEN_93 & _GEN_150 ? 8'h0 : _GEN_151 - _GEN_149;
+    cmp_i_i2691_11_r0s3 | ~_GEN_93 & _GEN_150 ? 8'h0 : _GEN_151 - _GEN_149;
   wire [7:0]   _GEN_280 =
-    cmp_i_i2692_12_r0s3 | ~_GEN_93 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
+    cmp_i_i2691_12_r0s3 | ~_GEN_93 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
   wire [7:0]   _GEN_281 =
-    cmp_i_i2692_13_r0s3 | ~_GEN_93 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
+    cmp_i_i2691_13_r0s3 | ~_GEN_93 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
   wire [7:0]   _GEN_282 =
-    cmp_i_i2692_14_r0s3 | ~_GEN_93 & _GEN_165 ? 8'h0 : _GEN_166 - _GEN_164;
+    cmp_i_i2691_14_r0s3 | ~_GEN_93 & _GEN_165 ? 8'h0 : _GEN_166 - _GEN_164;
   wire [7:0]   _GEN_283 =
-    cmp_i_i2692_15_r0s3 | ~_GEN_93 & _GEN_170 ? 8'h0 : _GEN_171 - _GEN_169;
+    cmp_i_i2691_15_r0s3 | ~_GEN_93 & _GEN_170 ? 8'h0 : _GEN_171 - _GEN_169;
   wire [7:0]   _GEN_284 =
-    cmp_i_i2692_16_r0s3 | ~_GEN_93 & _GEN_175 ? 8'h0 : _GEN_176 - _GEN_174;
+    cmp_i_i2691_16_r0s3 | ~_GEN_93 & _GEN_175 ? 8'h0 : _GEN_176 - _GEN_174;
   wire [7:0]   _GEN_285 =
-    cmp_i_i2692_17_r0s3 | ~_GEN_93 & _GEN_180 ? 8'h0 : _GEN_181 - _GEN_179;
+    cmp_i_i2691_17_r0s3 | ~_GEN_93 & _GEN_180 ? 8'h0 : _GEN_181 - _GEN_179;
   wire [7:0]   _GEN_286 =
-    cmp_i_i2692_18_r0s3 | ~_GEN_93 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
+    cmp_i_i2691_18_r0s3 | ~_GEN_93 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
   wire [7:0]   _GEN_287 =
-    cmp_i_i2692_19_r0s3 | ~_GEN_93 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
+    cmp_i_i2691_19_r0s3 | ~_GEN_93 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
   wire [7:0]   _GEN_288 =
-    cmp_i_i2692_20_r0s3 | ~_GEN_93 & _GEN_195 ? 8'h0 : _GEN_196 - _GEN_194;
+    cmp_i_i2691_20_r0s3 | ~_GEN_93 & _GEN_195 ? 8'h0 : _GEN_196 - _GEN_194;
   wire [7:0]   _GEN_289 =
-    cmp_i_i2692_21_r0s3 | ~_GEN_93 & _GEN_200 ? 8'h0 : _GEN_201 - _GEN_199;
+    cmp_i_i2691_21_r0s3 | ~_GEN_93 & _GEN_200 ? 8'h0 : _GEN_201 - _GEN_199;
   wire [7:0]   _GEN_290 =
-    cmp_i_i2692_22_r0s3 | ~_GEN_93 & _GEN_205 ? 8'h0 : _GEN_206 - _GEN_204;
+    cmp_i_i2691_22_r0s3 | ~_GEN_93 & _GEN_205 ? 8'h0 : _GEN_206 - _GEN_204;
   wire [7:0]   _GEN_291 =
-    cmp_i_i2692_23_r0s3 | ~_GEN_93 & _GEN_210 ? 8'h0 : _GEN_211 - _GEN_209;
+    cmp_i_i2691_23_r0s3 | ~_GEN_93 & _GEN_210 ? 8'h0 : _GEN_211 - _GEN_209;
   wire [7:0]   _GEN_292 =
-    cmp_i_i2692_24_r0s3 | ~_GEN_93 & _GEN_215 ? 8'h0 : _GEN_216 - _GEN_214;
+    cmp_i_i2691_24_r0s3 | ~_GEN_93 & _GEN_215 ? 8'h0 : _GEN_216 - _GEN_214;
   wire [7:0]   _GEN_293 =
-    cmp_i_i2692_25_r0s3 | ~_GEN_93 & _GEN_220 ? 8'h0 : _GEN_221 - _GEN_219;
+    cmp_i_i2691_25_r0s3 | ~_GEN_93 & _GEN_220 ? 8'h0 : _GEN_221 - _GEN_219;
   wire [7:0]   _GEN_294 =
-    cmp_i_i2692_26_r0s3 | ~_GEN_93 & _GEN_225 ? 8'h0 : _GEN_226 - _GEN_224;
+    cmp_i_i2691_26_r0s3 | ~_GEN_93 & _GEN_225 ? 8'h0 : _GEN_226 - _GEN_224;
   wire [7:0]   _GEN_295 =
-    cmp_i_i2692_27_r0s3 | ~_GEN_93 & _GEN_230 ? 8'h0 : _GEN_231 - _GEN_229;
+    cmp_i_i2691_27_r0s3 | ~_GEN_93 & _GEN_230 ? 8'h0 : _GEN_231 - _GEN_229;
   wire [7:0]   _GEN_296 =
-    cmp_i_i2692_28_r0s3 | ~_GEN_93 & _GEN_235 ? 8'h0 : _GEN_236 - _GEN_234;
+    cmp_i_i2691_28_r0s3 | ~_GEN_93 & _GEN_235 ? 8'h0 : _GEN_236 - _GEN_234;
   wire [7:0]   _GEN_297 =
-    cmp_i_i2692_29_r0s3 | ~_GEN_93 & _GEN_240 ? 8'h0 : _GEN_241 - _GEN_239;
+    cmp_i_i2691_29_r0s3 | ~_GEN_93 & _GEN_240 ? 8'h0 : _GEN_241 - _GEN_239;
   wire [7:0]   _GEN_298 =
-    cmp_i_i2692_30_r0s3 | ~_GEN_93 & _GEN_245 ? 8'h0 : _GEN_246 - _GEN_244;
+    cmp_i_i2691_30_r0s3 | ~_GEN_93 & _GEN_245 ? 8'h0 : _GEN_246 - _GEN_244;
   wire [7:0]   _GEN_299 =
-    cmp_i_i2692_31_r0s3 | ~_GEN_93 & _GEN_250 ? 8'h0 : _GEN_251 - _GEN_249;
+    cmp_i_i2691_31_r0s3 | ~_GEN_93 & _GEN_250 ? 8'h0 : _GEN_251 - _GEN_249;
   wire         _GEN_300 = _GEN_12 & ~_GEN_262;
   wire         _GEN_301 = ~started | _GEN_260 | ~(_GEN_300 | _GEN_11);
   wire         _GEN_302 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_262;
@@ -4763,21 +4013,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8 <= and_r0s7;
     if (_GEN_7)
-      cmp_i641_r0s1 <= plan_sroa_5_0_r0[2:0] == 3'h0;
+      cmp_i667_r0s1 <= plan_sroa_5_0_r0[2:0] == 3'h0;
     if (_GEN_6)
-      cmp_i641_r0s2 <= cmp_i641_r0s1;
+      cmp_i667_r0s2 <= cmp_i667_r0s1;
     if (_GEN_5)
-      cmp_i641_r0s3 <= cmp_i641_r0s2;
+      cmp_i667_r0s3 <= cmp_i667_r0s2;
     if (_GEN_4)
-      cmp_i641_r0s4 <= cmp_i641_r0s3;
+      cmp_i667_r0s4 <= cmp_i667_r0s3;
     if (_GEN_3)
-      cmp_i641_r0s5 <= cmp_i641_r0s4;
+      cmp_i667_r0s5 <= cmp_i667_r0s4;
     if (_GEN_2)
-      cmp_i641_r0s6 <= cmp_i641_r0s5;
+      cmp_i667_r0s6 <= cmp_i667_r0s5;
     if (_GEN_1)
-      cmp_i641_r0s7 <= cmp_i641_r0s6;
+      cmp_i667_r0s7 <= cmp_i667_r0s6;
     if (_GEN_0)
-      cmp_i641_r0s8 <= cmp_i641_r0s7;
+      cmp_i667_r0s8 <= cmp_i667_r0s7;
     if (_GEN_7)
       pieces_r0s1 <= pieces_dout;
     if (_GEN_6)
@@ -4795,21 +4045,21 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       pieces_r0s8 <= pieces_r0s7;
     if (_GEN_7)
-      cmp_i6558189_r0s1 <= ~_GEN_86;
+      cmp_i6818189_r0s1 <= ~_GEN_86;
     if (_GEN_6)
-      cmp_i6558189_r0s2 <= cmp_i6558189_r0s1;
+      cmp_i6818189_r0s2 <= cmp_i6818189_r0s1;
     if (_GEN_5)
-      cmp_i6558189_r0s3 <= cmp_i6558189_r0s2;
+      cmp_i6818189_r0s3 <= cmp_i6818189_r0s2;
     if (_GEN_4)
-      cmp_i6558189_r0s4 <= cmp_i6558189_r0s3;
+      cmp_i6818189_r0s4 <= cmp_i6818189_r0s3;
     if (_GEN_3)
-      cmp_i6558189_r0s5 <= cmp_i6558189_r0s4;
+      cmp_i6818189_r0s5 <= cmp_i6818189_r0s4;
     if (_GEN_2)
-      cmp_i6558189_r0s6 <= cmp_i6558189_r0s5;
+      cmp_i6818189_r0s6 <= cmp_i6818189_r0s5;
     if (_GEN_1)
-      cmp_i6558189_r0s7 <= cmp_i6558189_r0s6;
+      cmp_i6818189_r0s7 <= cmp_i6818189_r0s6;
     if (_GEN_0)
-      cmp_i6558189_r0s8 <= cmp_i6558189_r0s7;
+      cmp_i6818189_r0s8 <= cmp_i6818189_r0s7;
     if (_GEN_6)
       or_cond71_not_r0s2 <= or_cond71_not_r0s1;
     if (_GEN_5)
@@ -4827,13 +4077,13 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_5)
       table_r0s3 <= _table_0_rd;
     if (_GEN_7)
-      shr_i_i_i2165_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
+      shr_i_i_i2164_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
     if (_GEN_6)
-      shr_i_i_i2165_r0s2 <= shr_i_i_i2165_r0s1;
+      shr_i_i_i2164_r0s2 <= shr_i_i_i2164_r0s1;
     if (_GEN_5)
-      shr_i_i_i2165_r0s3 <= shr_i_i_i2165_r0s2;
+      shr_i_i_i2164_r0s3 <= shr_i_i_i2164_r0s2;
     if (_GEN_4)
-      sroa_speculated_r0s4 <= table_r0s3 >> shr_i_i_i2165_r0s3;
+      sroa_speculated_r0s4 <= table_r0s3 >> shr_i_i_i2164_r0s3;
     if (_GEN_6)
       at_sroa_28_0_r0s2 <= at_sroa_28_0_r0s1;
     if (_GEN_5)
@@ -4904,7 +4154,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_6)
       plan_sroa_27_0_r0s2 <= plan_sroa_27_0_r0s1;
     if (_GEN_5) begin
-      cmp_i_i2692_r0s3 <= _GEN_91 == 8'h0;
+      cmp_i_i2691_r0s3 <= _GEN_91 == 8'h0;
       and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_92);
     end
     if (_GEN_7)
@@ -4979,7 +4229,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__2 <= and_r0s7__2;
     if (_GEN_5)
-      cmp_i_i2692_1_r0s3 <= _GEN_98 == 8'h0;
+      cmp_i_i2691_1_r0s3 <= _GEN_98 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_1_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5046,7 +4296,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__3 <= and_r0s7__3;
     if (_GEN_5)
-      cmp_i_i2692_2_r0s3 <= _GEN_103 == 8'h0;
+      cmp_i_i2691_2_r0s3 <= _GEN_103 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_2_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5113,7 +4363,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__4 <= and_r0s7__4;
     if (_GEN_5)
-      cmp_i_i2692_3_r0s3 <= _GEN_108 == 8'h0;
+      cmp_i_i2691_3_r0s3 <= _GEN_108 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_3_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5180,7 +4430,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__5 <= and_r0s7__5;
     if (_GEN_5)
-      cmp_i_i2692_4_r0s3 <= _GEN_113 == 8'h0;
+      cmp_i_i2691_4_r0s3 <= _GEN_113 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_4_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5247,7 +4497,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__6 <= and_r0s7__6;
     if (_GEN_5)
-      cmp_i_i2692_5_r0s3 <= _GEN_118 == 8'h0;
+      cmp_i_i2691_5_r0s3 <= _GEN_118 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_5_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5314,7 +4564,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__7 <= and_r0s7__7;
     if (_GEN_5)
-      cmp_i_i2692_6_r0s3 <= _GEN_123 == 8'h0;
+      cmp_i_i2691_6_r0s3 <= _GEN_123 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_6_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5381,7 +4631,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__8 <= and_r0s7__8;
     if (_GEN_5)
-      cmp_i_i2692_7_r0s3 <= _GEN_128 == 8'h0;
+      cmp_i_i2691_7_r0s3 <= _GEN_128 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_7_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5448,7 +4698,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__9 <= and_r0s7__9;
     if (_GEN_5)
-      cmp_i_i2692_8_r0s3 <= _GEN_133 == 8'h0;
+      cmp_i_i2691_8_r0s3 <= _GEN_133 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_8_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5515,7 +4765,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__10 <= and_r0s7__10;
     if (_GEN_5)
-      cmp_i_i2692_9_r0s3 <= _GEN_138 == 8'h0;
+      cmp_i_i2691_9_r0s3 <= _GEN_138 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_9_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5582,7 +4832,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__11 <= and_r0s7__11;
     if (_GEN_5)
-      cmp_i_i2692_10_r0s3 <= _GEN_143 == 8'h0;
+      cmp_i_i2691_10_r0s3 <= _GEN_143 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_10_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5649,7 +4899,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__12 <= and_r0s7__12;
     if (_GEN_5)
-      cmp_i_i2692_11_r0s3 <= _GEN_148 == 8'h0;
+      cmp_i_i2691_11_r0s3 <= _GEN_148 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_11_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5716,7 +4966,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__13 <= and_r0s7__13;
     if (_GEN_5)
-      cmp_i_i2692_12_r0s3 <= _GEN_153 == 8'h0;
+      cmp_i_i2691_12_r0s3 <= _GEN_153 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_12_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5783,7 +5033,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__14 <= and_r0s7__14;
     if (_GEN_5)
-      cmp_i_i2692_13_r0s3 <= _GEN_158 == 8'h0;
+      cmp_i_i2691_13_r0s3 <= _GEN_158 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_13_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5850,7 +5100,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__15 <= and_r0s7__15;
     if (_GEN_5)
-      cmp_i_i2692_14_r0s3 <= _GEN_163 == 8'h0;
+      cmp_i_i2691_14_r0s3 <= _GEN_163 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_14_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5917,7 +5167,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__16 <= and_r0s7__16;
     if (_GEN_5)
-      cmp_i_i2692_15_r0s3 <= _GEN_168 == 8'h0;
+      cmp_i_i2691_15_r0s3 <= _GEN_168 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_15_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -5984,7 +5234,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__17 <= and_r0s7__17;
     if (_GEN_5)
-      cmp_i_i2692_16_r0s3 <= _GEN_173 == 8'h0;
+      cmp_i_i2691_16_r0s3 <= _GEN_173 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_16_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6051,7 +5301,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__18 <= and_r0s7__18;
     if (_GEN_5)
-      cmp_i_i2692_17_r0s3 <= _GEN_178 == 8'h0;
+      cmp_i_i2691_17_r0s3 <= _GEN_178 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_17_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6118,7 +5368,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__19 <= and_r0s7__19;
     if (_GEN_5)
-      cmp_i_i2692_18_r0s3 <= _GEN_183 == 8'h0;
+      cmp_i_i2691_18_r0s3 <= _GEN_183 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_18_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6185,7 +5435,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__20 <= and_r0s7__20;
     if (_GEN_5)
-      cmp_i_i2692_19_r0s3 <= _GEN_188 == 8'h0;
+      cmp_i_i2691_19_r0s3 <= _GEN_188 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_19_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6252,7 +5502,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__21 <= and_r0s7__21;
     if (_GEN_5)
-      cmp_i_i2692_20_r0s3 <= _GEN_193 == 8'h0;
+      cmp_i_i2691_20_r0s3 <= _GEN_193 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_20_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6319,7 +5569,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__22 <= and_r0s7__22;
     if (_GEN_5)
-      cmp_i_i2692_21_r0s3 <= _GEN_198 == 8'h0;
+      cmp_i_i2691_21_r0s3 <= _GEN_198 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_21_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6386,7 +5636,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__23 <= and_r0s7__23;
     if (_GEN_5)
-      cmp_i_i2692_22_r0s3 <= _GEN_203 == 8'h0;
+      cmp_i_i2691_22_r0s3 <= _GEN_203 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_22_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6453,7 +5703,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__24 <= and_r0s7__24;
     if (_GEN_5)
-      cmp_i_i2692_23_r0s3 <= _GEN_208 == 8'h0;
+      cmp_i_i2691_23_r0s3 <= _GEN_208 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_23_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6520,7 +5770,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__25 <= and_r0s7__25;
     if (_GEN_5)
-      cmp_i_i2692_24_r0s3 <= _GEN_213 == 8'h0;
+      cmp_i_i2691_24_r0s3 <= _GEN_213 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_24_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6587,7 +5837,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__26 <= and_r0s7__26;
     if (_GEN_5)
-      cmp_i_i2692_25_r0s3 <= _GEN_218 == 8'h0;
+      cmp_i_i2691_25_r0s3 <= _GEN_218 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_25_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6654,7 +5904,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__27 <= and_r0s7__27;
     if (_GEN_5)
-      cmp_i_i2692_26_r0s3 <= _GEN_223 == 8'h0;
+      cmp_i_i2691_26_r0s3 <= _GEN_223 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_26_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6721,7 +5971,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__28 <= and_r0s7__28;
     if (_GEN_5)
-      cmp_i_i2692_27_r0s3 <= _GEN_228 == 8'h0;
+      cmp_i_i2691_27_r0s3 <= _GEN_228 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_27_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6788,7 +6038,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__29 <= and_r0s7__29;
     if (_GEN_5)
-      cmp_i_i2692_28_r0s3 <= _GEN_233 == 8'h0;
+      cmp_i_i2691_28_r0s3 <= _GEN_233 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_28_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6855,7 +6105,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__30 <= and_r0s7__30;
     if (_GEN_5)
-      cmp_i_i2692_29_r0s3 <= _GEN_238 == 8'h0;
+      cmp_i_i2691_29_r0s3 <= _GEN_238 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_29_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6922,7 +6172,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__31 <= and_r0s7__31;
     if (_GEN_5)
-      cmp_i_i2692_30_r0s3 <= _GEN_243 == 8'h0;
+      cmp_i_i2691_30_r0s3 <= _GEN_243 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_30_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -6989,7 +6239,7 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       and_r0s8__32 <= and_r0s7__32;
     if (_GEN_5)
-      cmp_i_i2692_31_r0s3 <= _GEN_248 == 8'h0;
+      cmp_i_i2691_31_r0s3 <= _GEN_248 == 8'h0;
     if (_GEN_7)
       symbol_i_sroa_0_0_31_r0s1 <=
         plan_sroa_27_0_r0[0]
@@ -7090,7 +6340,7 @@ module kv_decompress_decode_speckv_Design(
     end
     if (_GEN_4)
       v816_r0s4 <=
-        cmp_i6558189_r0s3 | (_GEN_115 | _GEN_116 >= _GEN_114)
+        cmp_i6818189_r0s3 | (_GEN_115 | _GEN_116 >= _GEN_114)
         & (_GEN_120 | _GEN_121 >= _GEN_119) & (_GEN_125 | _GEN_126 >= _GEN_124)
         & (_GEN_130 | _GEN_131 >= _GEN_129) & (_GEN_135 | _GEN_136 >= _GEN_134)
         & (_GEN_140 | _GEN_141 >= _GEN_139) & (_GEN_145 | _GEN_146 >= _GEN_144)
@@ -7142,14 +6392,14 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_7) begin
       or_r0s1__1 <= _GEN_265;
       and_r0s1__36 <= _GEN_264;
-      add_i1987_r0s1 <= _GEN_267 ? plan_sroa_33_0_r0 : 8'h0;
+      add_i1986_r0s1 <= _GEN_267 ? plan_sroa_33_0_r0 : 8'h0;
     end
     if (~started | _GEN_6)
       at_sroa_35_0_r0 <=
         ~started | spec_select74_r0s1
           ? 8'h0
           : or_r0s1__1
-              ? (and_r0s1__36 ? at_sroa_35_0_r0 + add_i1987_r0s1 : 8'h0)
+              ? (and_r0s1__36 ? at_sroa_35_0_r0 + add_i1986_r0s1 : 8'h0)
               : at_sroa_35_0_r0;
     if (_GEN_263) begin
       left_sroa_0_0_r0 <=
@@ -7287,7 +6537,7 @@ module kv_decompress_decode_speckv_Design(
      _GEN_23[7:0],
      _GEN_21[7:0],
      _GEN_19[7:0],
-     cmp_i641_r0s8 ? pieces_r0s8 : _GEN_83};
+     cmp_i667_r0s8 ? pieces_r0s8 : _GEN_83};
   assign valid_write = _GEN & spec_select74_r0s8;
   assign valid_din = all_valid_sroa_0_1_shrunk_r0s8;
 endmodule
