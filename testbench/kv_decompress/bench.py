@@ -154,7 +154,7 @@ async def padding_is_no_parameter(dut) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=sorted({codec for codec, _ in QUANTISED}))
+@cocotb.parametrize(codec=cases.named(sorted({codec for codec, _ in QUANTISED})))
 async def any_parameters(dut, codec: str) -> None:
     """Parameters that the format allows but no page of ours gives: all scales and zeros, all roundings, both dtypes."""
     bench = bench_of(dut)

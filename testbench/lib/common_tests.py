@@ -33,7 +33,7 @@ STREAM_STATUSES = ("TRUNCATED", "OVERLONG", "BAD_KEEP")
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS))
+@cocotb.parametrize(codec=cases.named(CODECS))
 async def single_page(dut, codec: str) -> None:
     """One page of the usual shape, by itself."""
     bench = bench_of(dut)
@@ -85,7 +85,7 @@ async def random_pages(dut) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(channels=[192, 256], codec=list(CODECS))
+@cocotb.parametrize(channels=[192, 256], codec=cases.named(CODECS))
 async def sustained(dut, channels: int, codec: str) -> None:
     """64 full pages back to back: right, and at the rate that the kit promises."""
     bench = bench_of(dut)
@@ -116,7 +116,7 @@ async def same_page_again(dut, kind: str) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS), beats=[0, 1, 2, 77, 384])
+@cocotb.parametrize(codec=cases.named(CODECS), beats=[0, 1, 2, 77, 384])
 async def reset_while_receiving(dut, codec: str, beats: int) -> None:
     """Reset after so many beats of a packet, a whole one before it; then all must be as new."""
     bench = bench_of(dut)
@@ -134,7 +134,7 @@ async def reset_while_receiving(dut, codec: str, beats: int) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS))
+@cocotb.parametrize(codec=cases.named(CODECS))
 async def reset_while_stalled(dut, codec: str) -> None:
     """Reset while a beat waits at the output, at several places of a packet; then all must be as new."""
     bench = bench_of(dut)
@@ -157,7 +157,7 @@ async def reset_while_stalled(dut, codec: str) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(codec=list(CODECS))
+@cocotb.parametrize(codec=cases.named(CODECS))
 async def special_values(dut, codec: str) -> None:
     """NaN, infinities, signed zeros, subnormals, constants, extremes: also in groups that are not full."""
     bench = bench_of(dut)

@@ -28,8 +28,8 @@ Plan<D> plan_request(const beat_t& h) {
 }
 
 template <class D>
-Plan<D> plan_frame(const beat_t& h) {
-  Plan<D> plan = plan_of<D>(h, header::get<header::header_crc>(h) == header_crc(h));
+Plan<D> plan_frame(const beat_t& h, bool crc_right) {
+  Plan<D> plan = plan_of<D>(h, crc_right);
   const auto bytes = header::get<header::payload_bytes>(h);
   const bool open = plan.exponents();  // its length depends on the data
   const ap_uint<26> beats = bytes / kBeatBytes;
@@ -72,12 +72,13 @@ inspect_frame_beats:  // II = 1: one beat arrives in every cycle
   do {
 #pragma HLS pipeline II=1 rewind
     const axis_beat beat = in.read();
+    const crc_t next = crc_next(first ? crc_t(kCrcStart) : crc, beat.data);  // one tree for header and payload
     if (first) {
-      plans.write(plan_frame<D>(beat.data));
+      plans.write(plan_frame<D>(beat.data, next == kCrcResidue));
       expected = ~header::get<header::payload_crc>(beat.data);
       crc = kCrcStart;
     } else {
-      crc = crc_next(crc, beat.data);
+      crc = next;
     }
     Seen s;
     s.data = beat.data;

@@ -75,4 +75,17 @@ inline crc_t header_crc(const beat_t& header) {
   return ~crc_of_beat(shifted);
 }
 
+namespace detail {
+
+// What the register becomes over bytes that end with their own CRC: all ones, and 32 steps of zeros.
+constexpr unsigned residue() {
+  unsigned crc = kCrcStart;
+  for (int bit = 0; bit < 32; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? kCrcPolynomial : 0);
+  return crc;
+}
+
+}  // namespace detail
+
+constexpr unsigned kCrcResidue = detail::residue();
+
 }  // namespace speckv
