@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from speckv import rtl, toolchain
 from speckv.checks import shown
+from speckv.connectivity import SYSTEM
 from speckv.device import verilate
-from speckv.device.base import KERNELS
 from speckv.device.build import CPUS, BuildLog, cached_build
 from speckv.device.sources import read_text
 from speckv.errors import ToolError
@@ -80,7 +80,7 @@ class KernelArea:
 
 
 def estimate(
-    design: Design, kernels: Sequence[str] = KERNELS, *, on_part: Callable[[str], None] | None = None
+    design: Design, kernels: Sequence[str] = SYSTEM.kernels, *, on_part: Callable[[str], None] | None = None
 ) -> list[KernelArea]:
     """The area of `kernels` of the design's committed RTL; minutes for every part that is not cached yet.
 
@@ -91,15 +91,15 @@ def estimate(
     return [of_kernel(design.name, folder, kernel, on_part=on_part) for kernel in kernels]
 
 
-def parts(design: Design, kernels: Sequence[str] = KERNELS) -> int:
+def parts(design: Design, kernels: Sequence[str] = SYSTEM.kernels) -> int:
     """How often `estimate` calls `on_part`. Raises what `estimate` raises."""
     return parts_of(_folder(design, kernels), kernels)
 
 
 def _folder(design: Design, kernels: Sequence[str]) -> Path:
     for kernel in kernels:
-        if kernel not in KERNELS:
-            raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(KERNELS)}")
+        if kernel not in SYSTEM.kernels:
+            raise ToolError(f"kernel is {shown(kernel)}, expected one of {', '.join(SYSTEM.kernels)}")
     return rtl.current(design)
 
 

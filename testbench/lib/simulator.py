@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 import cocotb_tools.config
 from cocotb_tools.runner import get_runner
 from speckv import rtl, toolchain
+from speckv.connectivity import SYSTEM
 from speckv.design import Design
 from speckv.errors import StaleRtlError
 
@@ -130,10 +131,10 @@ def missing_rtl(bench: Bench, folders: Iterable[Path] | None = None) -> str:
 def _rtl_sources(bench: Bench, folders: Iterable[Path]) -> list[Path]:
     """The RTL files that the bench needs.
 
-    A folder may hold both kernels with everything they use, in one file each or in many: the other kernel's
-    own file is left out, all else is read.
+    A folder may hold all kernels with everything they use, in one file each or in many: the other kernels'
+    own files are left out, all else is read.
     """
-    others = {kernel for other in BENCHES.values() for kernel in other.kernels} - set(bench.kernels)
+    others = set(SYSTEM.kernels) - set(bench.kernels)
     return [
         path
         for folder in folders

@@ -157,14 +157,14 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert cli.main(["area", "tiny", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["design"] == "tiny" and answer["evidence"] == "yosys"
-    assert list(answer["kernels"]) == ["kv_compress", "kv_decompress"]
+    assert list(answer["kernels"]) == ["kv_dma", "kv_compress", "kv_decompress"]
     kernel = answer["kernels"]["kv_compress"]
     assert kernel["total"]["lut"] == 2000 and kernel["parts"]["fit"] == {"instances": 1, **kernel["parts"]["fit"]}
-    assert answer["total"]["lut"] == 4000
+    assert answer["total"]["lut"] == 6000
 
     assert cli.main(["area", "tiny", "--kernel", "kv_compress"]) == 0
     text = capsys.readouterr().out
     assert "kv_decompress" not in text and "no timing" in text and "evidence: yosys" in text
     assert [line.split()[1] for line in text.splitlines() if "fit" in line] == ["1000"]
     assert cli.main(["area", "tiny", "--kernel", "kv_squeeze"]) == 1
-    assert "kernel is 'kv_squeeze', expected one of kv_compress, kv_decompress" in capsys.readouterr().err
+    assert "kernel is 'kv_squeeze', expected one of kv_dma, kv_compress, kv_decompress" in capsys.readouterr().err

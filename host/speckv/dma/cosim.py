@@ -136,22 +136,29 @@ class CosimEngine(DmaEngine):
 
         Each memory has one fault at a time; SILENT is that of the whole memory. Raises DmaError for another memory.
         """
-        if memory not in self._memories:
-            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
         fault = MemoryFault(fault)
         with self._lock:
-            self._check_open()
+            self._check_memory(memory)
             answer = 0 if fault == MemoryFault.SILENT else fault
             end = checks.MAX_COUNT if last is None else last
             self._library.axi_memory_fault(self._memories[memory], first, end, answer)
             self._connect(memory, silent=fault == MemoryFault.SILENT)
 
     def beats(self, memory: str) -> tuple[int, int]:
-        """Beats of 64 bytes that a memory's port read and wrote since the engine was opened or last reset."""
+        """Beats of 64 bytes that a memory's port read and wrote since the engine was opened or last reset.
+
+        Raises DmaError for another memory, or a closed engine.
+        """
         read, written = NUMBER(), NUMBER()
-        if not self._library.system_beats(self._handle, memory.encode(), ctypes.byref(read), ctypes.byref(written)):
-            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
+        with self._lock:
+            self._check_memory(memory)
+            self._library.system_beats(self._handle, memory.encode(), ctypes.byref(read), ctypes.byref(written))
         return read.value, written.value
+
+    def _check_memory(self, memory: str) -> None:
+        self._check_open()
+        if memory not in self._memories:
+            raise DmaError(f"memory is {checks.shown(memory)}, expected one of {', '.join(self._memories)}")
 
     # ----------------------------------------------------------------------------------------------- a batch
 

@@ -162,6 +162,8 @@ def test_bad_options_are_refused(opened: CosimEngine) -> None:
         open_engine(design, "fpga", near_bytes=64, far_bytes=64)
     with pytest.raises(DmaError, match="memory is 'nowhere', expected one of control, near, far"):
         opened.inject_fault("nowhere", MemoryFault.SLVERR)
+    with pytest.raises(DmaError, match="memory is 'nowhere'"):
+        opened.beats("nowhere")
     with pytest.raises(DmaError, match="timeout_cycles is 0"):
         opened.run([], timeout_cycles=0)
 
@@ -170,7 +172,11 @@ def test_a_closed_engine_is_refused() -> None:
     engine = open_engine("tiny", "cosim", near_bytes=64, far_bytes=64)
     assert isinstance(engine, CosimEngine)
     engine.close()
-    for call in (lambda: engine.run([]), lambda: engine.inject_fault("near", MemoryFault.NONE)):
+    for call in (
+        lambda: engine.run([]),
+        lambda: engine.beats("near"),
+        lambda: engine.inject_fault("near", MemoryFault.NONE),
+    ):
         with pytest.raises(DmaError, match="closed"):
             call()
 
