@@ -69,7 +69,9 @@ def delay(node: Node, graph: Graph) -> tuple[int, float]:
     if op in ("umax", "umin", "smax", "smin"):
         return 0, 0.7 + 0.006 * inputs
     if op in ("shl", "lshr", "ashr"):
-        return 0, 0.25 * math.ceil(math.log2(max(inputs, 2)))
+        # a level of multiplexers for each bit of the amount that is not constant
+        unknown = sum(w for source, _, w in graph.slices_of(node.args[1]) if source.op != "const")
+        return 0, max(0.3, 0.25 * min(unknown, math.ceil(math.log2(max(inputs, 2)))))
     if op == "parity":
         return 0, 0.3 * math.ceil(math.log(max(inputs, 2), 6))
     if op == "xor" and node.args[1].op == "const":

@@ -7,6 +7,7 @@ run one after the other; inside a region all blocks run in one pipeline, with th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from .dfg import Graph, Node
 from .errors import HlscError, Location
@@ -93,6 +94,7 @@ class Condition:
             frozenset(c | {literal} for c in self.cubes if not _contradict(c, frozenset([literal])))
         )
 
+    @cache  # the rules of a schedule ask for the same pairs again and again
     def excludes(self, other: Condition) -> bool:
         if self.cubes is None or other.cubes is None:
             return False
