@@ -39,7 +39,9 @@ def drawn(rng: random.Random, beats: int, weights: Sequence[float], wide: int = 
     page = []
     for _ in range(beats):
         symbols = rng.choices(range(16), weights, k=LANES)
-        page.append(Beat(tuple(rng.randrange(256) if wide >> l & 1 else s for l, s in enumerate(symbols)), wide))
+        page.append(
+            Beat(tuple(rng.randrange(256) if wide >> lane & 1 else s for lane, s in enumerate(symbols)), wide)
+        )
     return page
 
 
@@ -105,7 +107,7 @@ def stimulus(program_ports: str, traffic: Traffic, folder: Path) -> tuple[str, i
         (folder / f"{port.name}.inc").write_text(",".join(map(str, words)) or "0")
         parts.append(
             f"if (port == {index}) {{ static const uint32_t tape[] = {{\n#include \"{port.name}.inc\"\n}};\n"
-            f"for (int w = 0; w < {words_each}; ++w) if (k < {len(tape)}) beat.data[w] = tape[{words_each} * k + w]; }}\n"
+            f"for (int w = 0; w < {words_each} && k < {len(tape)}; ++w) beat.data[w] = tape[{words_each} * k + w]; }}\n"
         )
     return "".join(parts), longest
 

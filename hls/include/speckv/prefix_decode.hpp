@@ -35,7 +35,7 @@ void measure_lanes(hls::stream<section_beats_t<D>>& sections, beat_stream& lengt
   section_beats_t<D> beats = 0;
   section_bytes_t<D> room = 0;
   ap_uint<bits_for(0xFFFF * kLanes)> declared = 0;
-  ap_uint<5> lane = 0;
+  ap_uint<6> left = 0;  // lanes
   bool first = true;
 measure_each_lane:  // II = 1: one lane per cycle
   do {
@@ -43,20 +43,19 @@ measure_each_lane:  // II = 1: one lane per cycle
     if (first) {
       beats = sections.read();
       lane_beats.write(beats);
-      lane = 0;
       declared = 0;
-      first = beats == 0;
+      left = beats == 0 ? 0 : kLanes;
+      if (beats != 0) all = lengths.read();
       beats -= 1;
       room = section_bytes_t<D>(beats) << 6;
-      if (!first) all = lengths.read();
     } else {
-      const ap_uint<16> length = pick<kLanes, 16>(all, lane);
+      const ap_uint<16> length = pick<kLanes, 16>(all, ap_uint<5>(0 - left));
       const section_bytes_t<D> bytes = length > room ? room : section_bytes_t<D>(length);
       lane_bytes.write(bytes);
       room -= bytes;
       declared += length;
-      first = lane == kLanes - 1;
-      if (first) {
+      left -= 1;
+      if (left == 0) {
         LaneLengths<D> needed;
       needed_lengths:
         for (int l = 0; l < kLanes; ++l) {
@@ -67,8 +66,8 @@ measure_each_lane:  // II = 1: one lane per cycle
         needed.misfit = ((declared + (kBeatBytes - 1)) >> 6) != beats;
         lane_lengths.write(needed);
       }
-      lane += 1;
     }
+    first = left == 0;
   } while (!first);
 }
 
@@ -183,32 +182,24 @@ using code_limits_t = ap_uint<8 * kMaxCodeBits>;
 
 namespace detail {
 
-// used + n + 1 modulo 8 at [8 n + used]: a table, for no adder may come behind the comparison with the limits.
+// (bits + used) modulo 8 at [8 bits + used]: a table, so that the sums stand beside the comparisons and not behind them.
 struct BitSums {
   unsigned char at[64];
   constexpr BitSums() : at() {
-    for (int i = 0; i < 64; ++i) at[i] = (unsigned char)((i / 8 + i % 8 + 1) % 8);
+    for (int i = 0; i < 64; ++i) at[i] = (unsigned char)((i / 8 + i % 8) % 8);
   }
 };
 constexpr BitSums kBitSums;
 
 }  // namespace detail
 
-// One of eight 3-bit numbers: the n-th if the code is longer than n bits but not than n + 1. Gates of single bits: they
-// are fewer levels of logic than multiplexers.
+// One of eight 3-bit numbers: the n-th if the code is longer than n bits but not than n + 1.
 inline ap_uint<3> by_length(const ap_uint<24>& numbers, const ap_uint<8>& longer) {
-  ap_uint<3> chosen = 0;
-choose_bits:
-  for (int k = 0; k < 3; ++k) {
-#pragma HLS unroll
-    bool bit = longer[7] & numbers[21 + k];
-    for (int n = 0; n < kMaxCodeBits - 1; ++n) {
-#pragma HLS unroll
-      bit = bit | (longer[n] & !longer[n + 1] & numbers[3 * n + k]);
-    }
-    chosen[k] = bit;
-  }
-  return chosen;
+  const bool in_half = longer[6] | (longer[2] & !longer[4]);
+  const bool in_pair = longer[7] | (longer[5] & !longer[6]) | (longer[3] & !longer[4]) | (longer[1] & !longer[2]);
+  const ap_uint<12> half = longer[4] ? ap_uint<12>(numbers >> 12) : ap_uint<12>(numbers);
+  const ap_uint<6> pair = in_half ? ap_uint<6>(half >> 6) : ap_uint<6>(half);
+  return in_pair ? ap_uint<3>(pair >> 3) : ap_uint<3>(pair);
 }
 
 // Bits of the code that the lane is at, less 1. Moves the lane on by so many bits if `decodes`, by a byte if `fills`.
@@ -216,8 +207,9 @@ inline ap_uint<3> advance(LaneDecoder& lane, const ap_uint<8>& ahead, const code
                           bool fills) {
   ap_uint<8> longer = 1;  // [n]: than n bits
   ap_uint<24> after = 0, numbers = 0;
-  ap_uint<1> byte_ends = 0;  // the code is longer than what is left of the byte, less 1
   const bool codes = decodes & !wide;  // a wide symbol takes a byte and leaves `used` alone
+  const ap_uint<4> at = codes ? ap_uint<4>(lane.used) : ap_uint<4>(kMaxCodeBits);
+  bool next_byte = fills | (decodes & wide);  // or the code is longer than what is left of the byte, less 1
 compare_limits:
   for (int n = 0; n < kMaxCodeBits; ++n) {
 #pragma HLS unroll
@@ -225,14 +217,14 @@ compare_limits:
       const ap_uint<8> limit = limits.range(8 * n - 1, 8 * n - 8);
       longer[n] = ap_uint<8>(ahead >> (kMaxCodeBits - n)) >= limit;
     }
-    byte_ends |= ap_uint<1>(lane.used == kMaxCodeBits - 1 - n) & ap_uint<1>(longer[n]);
-    after.range(3 * n + 2, 3 * n) =
-        codes ? ap_uint<3>(detail::kBitSums.at[ap_uint<6>((ap_uint<3>(n), lane.used))]) : lane.used;
+    next_byte = next_byte | ((at == kMaxCodeBits - 1 - n) & longer[n]);
+    const ap_uint<3> bits = codes ? n + 1 : 0;
+    after.range(3 * n + 2, 3 * n) = detail::kBitSums.at[ap_uint<6>((bits, lane.used))];
     numbers.range(3 * n + 2, 3 * n) = n;
   }
   lane.used = by_length(after, longer);
   const ap_uint<8> byte = pick<8, 8>(lane.words, ap_uint<3>(lane.next));
-  if (fills | (decodes & wide) | (codes & byte_ends)) {
+  if (next_byte) {
     lane.window = (ap_uint<8>(lane.window), byte);
     lane.next += 1;
   }
