@@ -2,8 +2,8 @@
 """Make the frozen test vectors in tests/vectors.
 
     python scripts/make_vectors.py                    add vectors that are missing; refuse to change any
-    python scripts/make_vectors.py --new-format-version 2
-                                                      make all anew, once speckv.frame.VERSION is 2
+    python scripts/make_vectors.py --new-format-version 3
+                                                      make all anew, once speckv.frame.VERSION is 3
 
 A vector is one packet into a kernel and the packet that must come out. Inputs come from SHAKE-128 streams, so
 that no library's random numbers matter; outputs are those of `speckv.model` when the vector was first made.
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from speckv import bf16, frame, model
 from speckv.design import Design
-from speckv.frame import BEAT_BYTES, Codec, Header, Kind, Status
+from speckv.frame import BEAT_BYTES, Codec, Dtype, Header, Kind, Status
 
 VECTORS = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 MANIFEST = "manifest.json"
@@ -58,13 +58,13 @@ def patterns(seed: str, tokens: int, channels: int) -> Page:
     return stream(seed, 2 * tokens * channels).view("<u2").reshape(tokens, channels).astype(np.uint16)
 
 
-def bells(seed: str, tokens: int, channels: int) -> Page:
+def bells(seed: str, tokens: int, channels: int, dtype: Dtype = Dtype.BF16) -> Page:
     """Values like a real cache: bell-shaped, with a scale and an offset for each channel."""
     dice = stream(seed, 4 * tokens * channels).reshape(4, tokens, channels).astype(np.float32).sum(axis=0)
     channel = stream(seed + "/channel", 2 * channels).reshape(2, channels).astype(np.float32)
     spread = np.ldexp((dice - 510) / 128, (channel[0] // 43).astype(np.int32) - 3)
-    values = spread + (channel[1] - 127) / 64
-    return bf16.from_float32(values.astype(np.float32))
+    values = (spread + (channel[1] - 127) / 64).astype(np.float32)
+    return bf16.from_float32(values) if dtype == Dtype.BF16 else values.astype(np.float16).view(np.uint16)
 
 
 def finite(bits: Page) -> Page:
@@ -94,13 +94,11 @@ def wide(seed: str, tokens: int, channels: int) -> Page:
     return bits
 
 
-def smallest(seed: str, tokens: int, channels: int) -> Page:
-    """Token t has exponents up to t / 2, in odd tokens of one sign and with few different fractions."""
-    bits = patterns(seed, tokens, channels)
-    top = np.arange(tokens, dtype=np.uint16)[:, None] // 2
-    page = (bits & 0x807F) | (top - np.minimum(top, bits >> 7 & 3)) << 7
-    page[1::2] = (top[1::2] << 7) | (bits[1::2] & 0x0003)
-    return page
+def mixed(seed: str, tokens: int, channels: int) -> Page:
+    """A few zeros and very small values among ordinary ones."""
+    bits, dice = bells(seed, tokens, channels), stream(seed + "/dice", tokens * channels).reshape(tokens, channels)
+    tiny = bits & np.uint16(0x8FFF)
+    return np.where(dice < 4, tiny, np.where(dice < 12, bits & np.uint16(0x8000), bits))
 
 
 def constant(seed: str, tokens: int, channels: int) -> Page:
@@ -123,7 +121,7 @@ def as_packet(*parts: bytes) -> Packet:
     return np.frombuffer(b"".join(parts), np.uint8).reshape(-1, BEAT_BYTES)
 
 
-def header_of(page: Page, codec: Codec, kind: Kind, seed: str) -> Header:
+def header_of(page: Page, codec: Codec, kind: Kind, seed: str, dtype: Dtype = Dtype.BF16) -> Header:
     """A request's header with a name that depends on `seed`."""
     namespace, page_key = (int(word) for word in stream(seed + "/name", 16).view("<u8"))
     tokens, channels = page.shape
@@ -132,6 +130,7 @@ def header_of(page: Page, codec: Codec, kind: Kind, seed: str) -> Header:
         kind=kind,
         tokens=tokens,
         channels=channels,
+        dtype=dtype,
         namespace=namespace,
         page_key=page_key,
         generation=1,
@@ -145,77 +144,70 @@ def request(header: Header, page: Page) -> Packet:
 
 def page_cases() -> Iterator[tuple[str, Packet, str]]:
     """Requests that are answered with a frame: name, packet, what it shows."""
-    raw, int8, keys, values = Codec.RAW, Codec.INT8, Kind.K, Kind.V
-    rows: list[tuple[str, Codec, Kind, Page, str]] = [
-        ("raw_k_5x64", raw, keys, patterns("a", 5, 64), "any bits survive"),
-        ("raw_v_1x32", raw, values, patterns("b", 1, 32), "the smallest page"),
-        ("int8_k_64x256", int8, keys, bells("c", 64, 256), "the largest page of the design"),
-        ("int8_k_7x32", int8, keys, bells("d", 7, 32), "an odd number of tokens, padded sections"),
-        ("int8_k_64x96", int8, keys, bells("e", 64, 96), "whole tiles, three beats a token"),
-        ("int8_v_16x256", int8, values, bells("f", 16, 256), "four groups a token"),
-        ("int8_v_31x96", int8, values, bells("g", 31, 96), "a short last group, padded parameters"),
-        ("int8_v_3x32", int8, values, bells("h", 3, 32), "one short group a token, padded codes"),
-        ("int8_k_subnormal", int8, keys, subnormals("i", 16, 32), "scale is clamped to the smallest normal"),
-        ("int8_v_subnormal", int8, values, subnormals("j", 8, 64), "scale is clamped to the smallest normal"),
-        ("int8_v_smallest", int8, values, smallest("u", 40, 64), "scales around the smallest normal"),
-        ("int8_k_signed_zeros", int8, keys, signed_zeros("k", 16, 32), "lo is -0, with and without a spread"),
-        (
-            "int8_v_signed_zeros",
-            int8,
-            values,
-            signed_zeros("l", 8, 64),
-            "lo is -0, with and without a spread",
-        ),
-        ("int8_k_constant", int8, keys, constant("m", 16, 32), "scale 0: every code is 0"),
-        ("int8_v_zeros", int8, values, np.zeros((8, 64), np.uint16), "an empty page"),
-        ("int8_k_wide", int8, keys, wide("n", 32, 32), "all magnitudes: sums beyond the finite range"),
-        ("int8_v_wide", int8, values, wide("o", 16, 64), "all magnitudes: sums beyond the finite range"),
-        (
-            "int8_k_nan",
-            int8,
-            keys,
-            with_value(bells("p", 8, 32), 7, 31, 0x7FC1),
-            "NONFINITE: a NaN, stored raw",
-        ),
-        (
-            "int8_v_inf",
-            int8,
-            values,
-            with_value(bells("q", 4, 64), 0, 0, 0xFF80),
-            "NONFINITE: -Inf, stored raw",
-        ),
-        ("int8_k_4x32", int8, keys, bells("r", 4, 32), "NO_SHRINK: as long as raw, stored raw"),
-        (
-            "int8_v_1x64",
-            int8,
-            values,
-            with_value(bells("s", 1, 64), 0, 5, 0x7F80),
-            "NO_SHRINK comes before NONFINITE",
-        ),
-    ]
-    for name, codec, kind, page, shows in rows:
-        yield name, request(header_of(page, codec, kind, name), page), shows
+    for codec in Codec:
+        for kind in Kind if not codec.is_rotated else (Kind.V,):
+            for dtype in Dtype:
+                # an fp16 page must be larger than this for lossless codecs to pay
+                shape = (64, 32) if codec.is_lossless and dtype == Dtype.FP16 else (7, 96)
+                name = f"{codec.label}_{kind.name.lower()}_{dtype.label}"
+                page = bells(name, *shape, dtype)
+                yield name, request(header_of(page, codec, kind, name, dtype), page), "ordinary values"
+    for name, codec, kind, dtype, page, shows in special_pages():
+        yield name, request(header_of(page, codec, kind, name, dtype), page), shows
     page = bells("t", 4, 64)
-    noisy = header_of(page, int8, values, "ignored").replace(
-        flags=0xFF,
-        status=0xFF,
-        requested_codec=0xFF,
-        payload_bytes=12345,
-        payload_crc=1,
-        raw_crc=2,
-        reserved=3,
+    noise = dict.fromkeys(("flags", "status", "requested_codec", "scale_exponent", "table"), 0xFF)
+    noisy = header_of(page, Codec.QUANT4, Kind.V, "ignored").replace(
+        **noise, payload_bytes=12345, payload_crc=1, raw_crc=2, reserved=3
     )
-    yield "int8_v_ignored_fields", request(noisy, page), "fields that a request's reader ignores"
+    yield "ignored_fields", request(noisy, page), "fields that a request's reader ignores"
+
+
+def special_pages() -> list[tuple[str, Codec, Kind, Dtype, Page, str]]:
+    """Odd pages: name, codec, kind, dtype, page, what it shows."""
+    keys, values, bf, fp = Kind.K, Kind.V, Dtype.BF16, Dtype.FP16
+    raw, q8, q4, q3, q2 = Codec.RAW, Codec.QUANT8, Codec.QUANT4, Codec.QUANT3, Codec.QUANT2
+    rotated, prefix, delta = Codec.QUANT3_ROTATED, Codec.QUANT4_PREFIX, Codec.INT8_DELTA_RLE
+    inf = with_value(bells("q", 4, 64), 0, 0, 0xFF80)
+    half = np.concatenate([mixed("w2", 40, 32), bells("w3", 40, 32)], axis=1)
+    tall = np.full((3, 64), bf16.MAX_FINITE, np.uint16)
+    return [
+        ("largest_page", prefix, keys, bf, bells("c", 64, 256), "the largest page of the design"),
+        ("smallest_page", raw, values, bf, patterns("b", 1, 32), "the smallest page, any bits"),
+        ("short_group", q8, values, fp, bells("h", 31, 96, fp), "a short last group, padded parameters"),
+        ("subnormal_k", q8, keys, bf, subnormals("i", 16, 32), "steps far below the smallest subnormal"),
+        ("subnormal_v", q4, values, fp, subnormals("j", 8, 64), "gradual into fp16 subnormals"),
+        ("subnormal_rotated", rotated, values, bf, subnormals("j2", 4, 96), "rotated values are subnormal too"),
+        ("signed_zeros", q3, keys, bf, signed_zeros("k", 16, 32), "zeros lie on every grid and lose their sign"),
+        ("constant", q4, keys, bf, constant("m", 16, 32), "z is the end of its range"),
+        ("zeros", q2, values, bf, np.zeros((8, 64), np.uint16), "c and z are 0"),
+        ("zeros_rotated", rotated, values, fp, np.zeros((4, 64), np.uint16), "E is that of an fp16 zero"),
+        ("wide_k", q8, keys, bf, wide("n", 32, 32), "all magnitudes: c is 1 in groups of small values"),
+        ("wide_v", q2, values, bf, wide("o", 16, 64), "all magnitudes"),
+        ("rotated_overflow", rotated, values, bf, tall, "NONFINITE: a rotated value is 2^128 or more"),
+        ("nan", q8, keys, bf, with_value(bells("p", 8, 32), 7, 31, 0x7FC1), "NONFINITE: a NaN, stored raw"),
+        ("inf", prefix, values, bf, np.tile(inf, (4, 1)), "NONFINITE: -Inf, stored raw"),
+        ("nan_fp16", q4, values, fp, with_value(bells("p2", 4, 64, fp), 1, 2, 0x7C01), "NONFINITE: an fp16 NaN"),
+        ("no_shrink", q8, keys, bf, bells("r", 1, 32), "NO_SHRINK: longer than raw, stored raw"),
+        ("no_shrink_first", prefix, values, bf, inf[:1], "NO_SHRINK comes before NONFINITE"),
+        ("nonfinite_first", delta, values, bf, inf[:1], "but not with delta, whose size is known last"),
+        ("delta_no_shrink", delta, keys, bf, bells("r3", 1, 32), "NO_SHRINK of a size that the data gives"),
+        ("long_runs", delta, keys, bf, np.zeros((24, 64), np.uint16), "runs of 256, the longest"),
+        ("wide_lanes", Codec.LOSSLESS, keys, bf, mixed("w", 40, 64), "lanes of 8-bit symbols, zeros, subnormals"),
+        ("wide_tile", Codec.PLANES, values, bf, half, "8 planes of symbols in one of two tiles"),
+        ("equal_exponents", Codec.PLANES, keys, fp, constant("m2", 16, 32) & 0x3FFF, "no planes of symbols"),
+        ("any_bits", Codec.LOSSLESS, values, bf, patterns("a", 9, 64), "NO_SHRINK: noise, stored raw"),
+    ]
 
 
 def broken_headers() -> dict[str, dict[str, int]]:
     """Faults of a 4 x 64 page's header that requests and frames share: case name to changed fields."""
     return {
         "bad_magic": {"magic": frame.MAGIC ^ 0x20000000},
-        "bad_version": {"version": 2},
-        "bad_codec": {"codec": 2},
+        "bad_version": {"version": 1},
+        "bad_codec": {"codec": 18},
         "bad_dtype": {"dtype": 0},
         "bad_kind": {"kind": 2},
+        "bad_kind_rotated": {"kind": 0, "codec": Codec.QUANT3_ROTATED},
         "bad_geometry_no_tokens": {"tokens": 0, "raw_bytes": 0},
         "bad_geometry_tokens": {"tokens": 65, "raw_bytes": 2 * 65 * 64},
         "bad_geometry_no_channels": {"channels": 0, "raw_bytes": 0},
@@ -224,14 +216,14 @@ def broken_headers() -> dict[str, dict[str, int]]:
         "bad_geometry_tile": {"tile_tokens": 32},
         "bad_geometry_group": {"group_channels": 32},
         "bad_geometry_bytes": {"raw_bytes": 2 * 4 * 64 + 64},
-        "bad_order": {"version": 2, "codec": 9, "dtype": 9, "kind": 9, "tokens": 0},
+        "bad_order": {"version": 3, "codec": 9, "dtype": 9, "kind": 9, "tokens": 0},
     }
 
 
 def compress_faults() -> Iterator[Case]:
     """Requests that kv_compress refuses."""
     page = bells("faults", 4, 64)
-    good = header_of(page, Codec.INT8, Kind.V, "faults")
+    good = header_of(page, Codec.QUANT8, Kind.V, "faults")
     for name, changes in broken_headers().items():
         packet = request(good.replace(**changes), page)
         yield Case(f"request_{name}", COMPRESS, packet, f"header fields {', '.join(changes)}")
@@ -246,9 +238,7 @@ def compress_faults() -> Iterator[Case]:
     yield Case("request_bad_keep", COMPRESS, packet, "a TKEEP bit is 0", keep_ok=False)
     yield Case("request_order", COMPRESS, packet[:-1], "TRUNCATED comes before BAD_KEEP", keep_ok=False)
     both = request(good.replace(kind=7), page)[:-1]
-    yield Case(
-        "request_header_first", COMPRESS, both, "BAD_KIND comes before the stream's faults", keep_ok=False
-    )
+    yield Case("request_header_first", COMPRESS, both, "BAD_KIND comes before the stream's faults", keep_ok=False)
 
 
 def sealed(header: Header, payload: bytes) -> Packet:
@@ -256,58 +246,73 @@ def sealed(header: Header, payload: bytes) -> Packet:
     return as_packet(header.replace(payload_crc=frame.crc32c(payload)).pack(), payload)
 
 
-def crafted_parameters() -> list[tuple[int, int, str]]:
-    """lo and scale that no page of this file gives, each with what it shows."""
-    return [
-        (0x0001, 0x4000, "lo far below the step: decides ties upwards"),
-        (0x8001, 0x4000, "lo far below the step: decides ties downwards"),
-        (0x8000, 0x4000, "lo is -0: q = 0 keeps it, others do not see it"),
-        (0x0000, 0x4000, "lo is +0"),
-        (0xFF7F, 0x7F7F, "clamped above, an exact zero at q = 1"),
-        (0x7F7F, 0x7780, "clamped above, e(lo) - e(scale) = 15"),
-        (0xFF7F, 0x7700, "e(lo) - e(scale) = 16"),
-        (0xBF80, 0x3B80, "-1 + q / 256: exact zero does not occur, ties do"),
-        (0xC300, 0x3F80, "-128 + q: an exact zero at q = 128"),
-        (0x8080, 0x0080, "an exact zero at q = 1, among the smallest normals"),
-        (0x807F, 0x0080, "sums in the subnormal range"),
-        (0xC0FF, 0x0000, "scale 0: every q gives lo"),
-        (0x8000, 0x0000, "scale 0 and lo -0: q = 0 gives -0, others +0"),
-        (0x0000, 0x7F7F, "the greatest scale"),
-        (0x3F80, 0x3980, "lo finer than the step by nothing: ties to even"),
-        (0x3F81, 0x3F80, "equal exponents"),
-    ]
+CRAFTED = [(1, -128), (7, 127), (8, -1), (9, 0), (127, 1), (128, -127), (248, -100), (255, 127)]
+"""c and z at the ends of their ranges."""
 
 
-def bad_parameters() -> list[tuple[int, int, str]]:
-    """Pairs that no encoder writes."""
-    return [
-        (0x7F80, 0x3F80, "lo is infinite"),
-        (0xFFC0, 0x0000, "lo is a NaN"),
-        (0x3F80, 0x007F, "scale is subnormal"),
-        (0x3F80, 0x8000, "scale is -0"),
-        (0x3F80, 0xBF80, "scale is negative"),
-        (0x3F80, 0x7F80, "scale is infinite"),
-        (0x3F80, 0x7FC0, "scale is a NaN"),
-        (0x3F80, 0x3700, "e(lo) - e(scale) = 17"),
-    ]
+def crafted_frame(
+    seed: str, codec: Codec, E: int, dtype: Dtype, groups: list[tuple[int, int]] = CRAFTED, channels: int = 96
+) -> Packet:
+    """A V frame with one token for each c and z, with any codes."""
+    tokens = len(groups)
+    shape = header_of(np.zeros((tokens, channels), np.uint16), codec, Kind.V, seed, dtype).shape
+    parameters = np.array([[pair] * shape.group_grid[1] for pair in groups], np.int16).astype(np.uint8).tobytes()
+    words = stream(seed, shape.word_bytes(codec.code_bits)).tobytes()
+    payload = parameters.ljust(shape.parameter_bytes, b"\0") + words
+    header = header_of(np.zeros((tokens, channels), np.uint16), codec, Kind.V, seed, dtype)
+    return sealed(header.replace(payload_bytes=len(payload), scale_exponent=E), payload)
 
 
-def crafted_frame(pairs: list[tuple[int, int, str]], seed: str) -> Packet:
-    """A V frame of one token for each pair, 256 channels, each group with 64 of the 256 codes."""
-    tokens, channels = len(pairs), 256
-    groups = np.array([[pair[:2]] * 4 for pair in pairs], "<u2")
-    codes = np.tile(np.arange(channels, dtype=np.uint8), (tokens, 1))
-    parameters = groups.tobytes()
-    padding = bytes(frame.padded_bytes(len(parameters)) - len(parameters))
-    payload = parameters + padding + codes.tobytes()
-    header = header_of(np.zeros((tokens, channels), np.uint16), Codec.INT8, Kind.V, seed)
-    return sealed(header.replace(payload_bytes=len(payload)), payload)
+def spoilt(good: Packet, offset: int, *values: int, **fields: int) -> Packet:
+    """A frame with some bytes of its payload and some fields replaced, and right checksums."""
+    payload = bytearray(good[1:].tobytes())
+    payload[offset : offset + len(values)] = values
+    return sealed(Header.unpack(good[0]).replace(**fields), bytes(payload))
+
+
+def hostile_frames(design: Design) -> Iterator[tuple[str, Packet, str]]:
+    """Frames with right checksums that no encoder writes: name, packet, what it shows."""
+    bf, fp = Dtype.BF16, Dtype.FP16
+    for E, dtype in ((0, bf), (14, bf), (127, bf), (255, bf), (0, fp), (113, fp), (143, fp), (255, fp)):
+        name = f"crafted_{dtype.label}_{E}"
+        yield name, crafted_frame(name, Codec.QUANT8, E, dtype), "any codes, c and z at their ends"
+        name = f"crafted_rotated_{dtype.label}_{E}"
+        yield name, crafted_frame(name, Codec.QUANT4_ROTATED, E, dtype), "any codes, rotated"
+    bad = crafted_frame("bad", Codec.QUANT4, 127, bf, [(0, 1), (0, 0), (9, 0), (0, -128)])
+    yield "bad_parameter", bad, "a zero without a scale decodes to zeros"
+
+    def made(codec: Codec, page: Page, dtype: Dtype = bf) -> Packet:
+        name = f"hostile_{codec.label}_{dtype.label}"
+        return model.compress_packet(design, request(header_of(page, codec, Kind.V, name, dtype), page))
+
+    planes, planes_fp16 = made(Codec.PLANES, bells("pl", 40, 32)), made(Codec.PLANES, bells("pl2", 64, 32, fp), fp)
+    yield "planes_width", spoilt(planes, 32, 9), "BAD_PARAMETER: a width of 9 is taken as 8, beyond the payload"
+    yield "planes_width_fp16", spoilt(planes_fp16, 32, 0xFF, 0xFF, 0xFF, 0xFF), "a width above 5 of an fp16 page"
+    yield "planes_narrower", spoilt(planes, 32, 1), "BAD_LAYOUT: the words end before the payload"
+    yield "planes_base", spoilt(planes, 3, 1, 0), "BAD_PARAMETER: symbols above their base"
+    yield "planes_base_fp16", spoilt(planes_fp16, 0, 32, 63, 255), "BAD_PARAMETER: bases above 31"
+    lossless = made(Codec.LOSSLESS, mixed("ll", 40, 32))
+    yield "lossless_base", spoilt(lossless, 5, 2), "BAD_PARAMETER: symbols above their base"
+    yield "lossless_wide", spoilt(lossless, 32, 0xFF, 0xFF, 0xFF, 0xFF), "BAD_PARAMETER: lanes are wide that were not"
+    prefix = made(Codec.QUANT4_PREFIX, bells("pr", 40, 64))
+    lengths = Header.unpack(prefix[0]).shape.parameter_bytes
+    yield "lane_longer", spoilt(prefix, lengths, prefix[3, 0] + 1), "BAD_LAYOUT: all lanes after the first are shifted"
+    yield "lanes_empty", spoilt(prefix, lengths, *[0] * 64), "BAD_LAYOUT: nothing but zero bits"
+    yield "lanes_endless", spoilt(prefix, lengths, *[0xFF] * 64), "BAD_LAYOUT: lanes far beyond the payload"
+    yield "other_table", spoilt(prefix, 0, table=1), "BAD_LAYOUT: every table decodes every stream"
+    beyond = spoilt(made(Codec.QUANT2_PREFIX, bells("pr2", 40, 64)), lengths + 64, *stream("beyond", 256), table=0)
+    yield "symbols_beyond", beyond, "2-bit codes up to 15"
+    delta = made(Codec.INT8_DELTA_RLE, signed_zeros("de", 16, 64))
+    start = Header.unpack(delta[0]).shape.parameter_bytes
+    yield "run_beyond", spoilt(delta, len(delta[1:]) * 64 - 64, *[0, 0xFF] * 32), "BAD_LAYOUT: a run beyond the page"
+    yield "delta_early", spoilt(delta, start, *[0, 0xFF] * 8), "BAD_LAYOUT: the page ends before the payload"
+    yield "delta_late", spoilt(delta, start, *[1] * 64), "BAD_LAYOUT: the payload ends before the page"
 
 
 def decompress_faults(design: Design) -> Iterator[Case]:
     """Frames that kv_decompress refuses, or that no encoder of ours writes."""
     page = bells("faults", 4, 64)
-    packet = model.compress_packet(design, request(header_of(page, Codec.INT8, Kind.V, "faults"), page))
+    packet = model.compress_packet(design, request(header_of(page, Codec.QUANT8, Kind.V, "faults"), page))
     good, payload = Header.unpack(packet[0]), packet[1:].tobytes()
     for name, changes in broken_headers().items():
         broken = as_packet(good.replace(**changes).pack(), payload)
@@ -317,7 +322,9 @@ def decompress_faults(design: Design) -> Iterator[Case]:
     damaged = packet.copy()
     damaged[-1, 63] ^= 0x80
     shorter = as_packet(good.replace(payload_bytes=good.payload_bytes - 64).pack(), payload)
-    odd = as_packet(good.replace(status=5, flags=0xF0, reserved=9, raw_crc=7).pack(), payload)
+    odd = as_packet(good.replace(status=5, flags=0xF0, reserved=9, raw_crc=7, table=200).pack(), payload)
+    table = sealed(good.replace(codec=Codec.QUANT4_PREFIX, table=8), payload)
+    long = sealed(good.replace(codec=Codec.LOSSLESS, payload_bytes=good.raw_bytes), payload)
     rows = [
         ("bad_header_crc", flipped, "one bit of the page key flipped"),
         ("bad_payload_bytes", shorter, "64 bytes fewer than codec, kind and shape give"),
@@ -325,22 +332,19 @@ def decompress_faults(design: Design) -> Iterator[Case]:
         ("truncated_header", packet[:1], "TLAST on the header: a page of zeros"),
         ("truncated", packet[:-1], "the last beat is missing and taken as zero"),
         ("overlong", np.concatenate([packet, packet[1:3]]), "two beats too many, dropped"),
-        ("unchecked_fields", odd, "status, flags, reserved and raw_crc are not looked at"),
-        ("crafted", crafted_frame(crafted_parameters(), "crafted"), "every code with unusual lo and scale"),
-        ("bad_parameter", crafted_frame(bad_parameters(), "bad"), "groups that decode to zero"),
+        ("unchecked_fields", odd, "status, flags, reserved, raw_crc and a table that means nothing"),
+        ("bad_table", table, "BAD_CODEC: a table above 7"),
+        ("no_shorter", long, "BAD_PAYLOAD_BYTES: a payload that is not less than raw"),
+        *hostile_frames(design),
     ]
     for name, changed, shows in rows:
         yield Case(f"frame_{name}", DECOMPRESS, changed, shows)
-    yield Case(
-        "frame_bad_keep", DECOMPRESS, packet, "a TKEEP bit is 0: the page is sent all the same", keep_ok=False
-    )
-    both = crafted_frame(bad_parameters()[:2] + crafted_parameters()[8:9], "both").copy()
+    yield Case("frame_bad_keep", DECOMPRESS, packet, "a TKEEP bit is 0: the page is sent all the same", keep_ok=False)
+    both = crafted_frame("both", Codec.QUANT8, 127, Dtype.BF16, [(0, 1), (8, 0)]).copy()
     both[-1, 0] ^= 1
     yield Case("frame_order", DECOMPRESS, both, "BAD_PAYLOAD_CRC comes before BAD_PARAMETER")
     first = as_packet(good.replace(kind=7).pack(), payload)[:-1]
-    yield Case(
-        "frame_header_first", DECOMPRESS, first, "BAD_KIND comes before the stream's faults", keep_ok=False
-    )
+    yield Case("frame_header_first", DECOMPRESS, first, "BAD_KIND comes before the stream's faults", keep_ok=False)
 
 
 def cases(design: Design) -> Iterator[Case]:
@@ -460,12 +464,8 @@ def write(new_format_version: int | None, folder: Path = VECTORS, format_version
 
 def main() -> int:
     """Parse the command line and do what it says."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--new-format-version", type=int, metavar="N", help="replace the vectors of an older format"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--new-format-version", type=int, metavar="N", help="replace the vectors of an older format")
     options = parser.parse_args()
     return write(options.new_format_version)
 

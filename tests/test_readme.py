@@ -25,7 +25,7 @@ def test_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_ratio_is_the_demos() -> None:
     (stated,) = re.findall(r"([\d.]+) times smaller on real pages of 64 tokens × 192 channels", README)
     result = demo.run(Design.load("tiny"), ["software"])
-    ratios = {f"{row.ratio:.2f}" for row in result.rows if row.codec == "int8"}
+    ratios = {f"{row.ratio:.2f}" for row in result.rows if row.codec == "quant8"}
     assert ratios == {stated}
     assert {made.raw.shape[1:] for made in result.references.values()} == {(64, 192)}
 

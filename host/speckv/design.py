@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import enum
 import hashlib
 import json
 import re
@@ -18,10 +17,12 @@ import yaml
 
 from speckv import frame
 from speckv.checks import cut, shown
+from speckv.code_tables import code_tables
 from speckv.errors import DesignError
 from speckv.resources import hls_root
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_MAX_LANE_BYTES = 0xFFFF  # a lane has a symbol of at most 8 bits in every beat
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,6 @@ class Parameter:
     choices: tuple[Any, ...] = ()
     required: tuple[str, ...] = ()
     optional: bool = False
-
-
-def _lower_names(enumeration: type[enum.IntEnum]) -> tuple[str, ...]:
-    return tuple(member.name.lower() for member in enumeration)
 
 
 PARAMETERS: dict[str, Parameter] = {
@@ -104,16 +101,16 @@ PARAMETERS: dict[str, Parameter] = {
     "dtypes": Parameter(
         type=list,
         description="Value types that the kernels accept.",
-        rule="a list of one or more of bf16, each once",
-        remedy="write [bf16]",
-        choices=_lower_names(frame.Dtype),
+        rule="a list of one or more of bf16, fp16, each once",
+        remedy="write [bf16] or [bf16, fp16]",
+        choices=frame.DTYPE_NAMES,
     ),
     "codecs": Parameter(
         type=list,
         description="Codecs that the kernels contain; raw is always one of them.",
-        rule="a list of raw, int8, each once, with raw among them: pages that do not shrink are stored raw",
-        remedy="write [raw] or [raw, int8]",
-        choices=_lower_names(frame.Codec),
+        rule="a list of codecs of hls/format.md, each once, raw among them: pages that do not shrink are stored raw",
+        remedy="write [raw] and what else the kernels shall contain, for instance [raw, lossless, quant8]",
+        choices=frame.CODEC_NAMES,
         required=("raw",),
     ),
     "clock_mhz": Parameter(
@@ -187,13 +184,14 @@ class Design:
 
     @cached_property
     def hash(self) -> int:
-        """64-bit fingerprint of format version and parameters (not of name and description).
+        """64-bit fingerprint of format version, code tables and parameters (not of name and description).
 
         The same in every process and on every machine; rendered files and RTL manifests name it.
         """
         facts = {key: value for key, value in self.parameters().items() if key != "description"}
         facts["clock_mhz"] = float(facts["clock_mhz"])
         facts["format_version"] = self.format_version
+        facts["code_tables"] = self.code_tables
         canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         return int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big")
 
@@ -201,6 +199,11 @@ class Design:
     def format_version(self) -> int:
         """Version of the frame format."""
         return frame.VERSION
+
+    @property
+    def code_tables(self) -> tuple[tuple[int, ...], ...]:
+        """Code lengths, in bits, of the 16 symbols in each of the format's 8 tables."""
+        return code_tables()
 
     @property
     def hash_hex(self) -> str:
@@ -227,31 +230,27 @@ class Design:
     @cached_property
     def max_tiles(self) -> int:
         """Most tiles along the tokens of a page."""
-        return frame.tile_count(self.max_tokens, tile_tokens=self.tile_tokens)
+        return self._largest_page(frame.Kind.K).token_tiles
 
     @cached_property
     def max_groups(self) -> int:
-        """Most int8 groups of a page, of either kind."""
-        return max(
-            frame.group_count(
-                kind,
-                self.max_tokens,
-                self.max_channels,
-                tile_tokens=self.tile_tokens,
-                group_channels=self.group_channels,
-            )
-            for kind in frame.Kind
-        )
+        """Most groups of a quantised page, of either kind."""
+        return max(self._largest_page(kind).groups for kind in frame.Kind)
 
     @cached_property
     def max_rows(self) -> int:
-        """Most rows of int8 groups of a page, one group per lane in a row."""
+        """Most rows of groups of a page, one group per lane in a row."""
         return frame.ceil_div(self.max_groups, self.lanes)
 
     @cached_property
     def max_parameter_beats(self) -> int:
-        """Most beats of an int8 payload's parameter section."""
-        return frame.padded_bytes(frame.PARAMETER_BYTES * self.max_groups) // frame.BEAT_BYTES
+        """Most beats of the section with a quantised page's parameters."""
+        return max(self._largest_page(kind).parameter_bytes for kind in frame.Kind) // frame.BEAT_BYTES
+
+    @cached_property
+    def max_base_beats(self) -> int:
+        """Most beats of the section with the bases of `planes` and `lossless`."""
+        return self._largest_page(frame.Kind.K).base_bytes // frame.BEAT_BYTES
 
     @cached_property
     def max_page_beats(self) -> int:
@@ -266,12 +265,17 @@ class Design:
     @cached_property
     def codec_ids(self) -> frozenset[int]:
         """Header ids of the design's codecs."""
-        return frozenset(int(frame.Codec[name.upper()]) for name in self.codecs)
+        return frozenset(int(codec) for codec in frame.Codec if codec.label in self.codecs)
 
     @cached_property
     def dtype_ids(self) -> frozenset[int]:
         """Header ids of the design's dtypes."""
-        return frozenset(int(frame.Dtype[name.upper()]) for name in self.dtypes)
+        return frozenset(int(dtype) for dtype in frame.Dtype if dtype.label in self.dtypes)
+
+    def _largest_page(self, kind: frame.Kind) -> frame.PageShape:
+        return frame.PageShape(
+            kind, frame.Dtype.BF16, self.max_tokens, self.max_channels, self.tile_tokens, self.group_channels
+        )
 
 
 assert {f.name for f in fields(Design)} == {"name", *PARAMETERS}
@@ -304,7 +308,19 @@ def _violations(name: object, mapping: Mapping[str, Any]) -> list[str]:
         if key not in PARAMETERS:
             text = cut(key) if isinstance(key, str) else shown(key)
             lines.append(f"{text} is no parameter; {_suggestion(text, list(PARAMETERS))}")
-    return lines
+    return lines or _lane_violations(mapping)
+
+
+def _lane_violations(mapping: Mapping[str, Any]) -> list[str]:
+    """The rule that joins parameters: a lane of a prefix-coded page must not be longer than its length can say."""
+    prefix = [codec.label for codec in frame.Codec if codec.is_prefix and codec.label in mapping["codecs"]]
+    beats = mapping["max_tokens"] * mapping["max_channels"] // frame.LANES
+    if not prefix or beats <= _MAX_LANE_BYTES:
+        return []
+    return [
+        f"max_tokens * max_channels is {frame.LANES} * {beats}, expected {frame.LANES} * {_MAX_LANE_BYTES} or less "
+        f"with codec {prefix[0]}: a lane's length has 16 bits; split the pages, or leave prefix codecs out"
+    ]
 
 
 def _problem(parameter: Parameter, value: Any) -> str | None:

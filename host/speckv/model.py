@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speckv import codec, frame
 from speckv.errors import PageError
-from speckv.frame import Codec, Header, Status
+from speckv.frame import Header, PageShape, Status
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -44,9 +44,9 @@ def decompress_packet(design: Design, packet: Packet, *, keep_ok: bool = True) -
 def compress_packets(
     design: Design, packets: Iterable[Packet], *, keep_ok: Sequence[bool] | None = None
 ) -> list[Packet]:
-    """`compress_packet` for many packets; those of one codec, kind and shape are encoded together."""
+    """`compress_packet` for many packets; those of one codec, kind, dtype and shape are encoded together."""
     answers: dict[int, Packet] = {}
-    batches: dict[_Shape, list[tuple[int, Header, Packet]]] = defaultdict(list)
+    batches: dict[tuple[int, PageShape], list[tuple[int, Header, Packet]]] = defaultdict(list)
     inputs = _checked(packets)
     for index, (packet, kept) in enumerate(_with_keep(inputs, keep_ok)):
         header = Header.unpack(packet[0])
@@ -54,27 +54,24 @@ def compress_packets(
         if status == Status.OK:
             status = _stream_status(len(packet) - 1, header.raw_bytes // frame.BEAT_BYTES, kept)
         if status == Status.OK:
-            batches[_Shape.of(header)].append((index, header, packet[1:]))
+            batches[header.codec, header.shape].append((index, header, packet[1:]))
         else:
             answers[index] = _refused_request(header, status)
-    for shape, entries in batches.items():
-        pages = np.stack([data.reshape(-1).view("<u2") for _, _, data in entries]).astype(
-            np.uint16, copy=False
-        )
-        encoded = codec.encode_pages(
-            pages.reshape(-1, shape.tokens, shape.channels), shape.codec, shape.kind, design
-        )
-        for (index, header, _), entry in zip(entries, encoded, strict=True):
-            answers[index] = _packet(codec.frame_of(header, entry))
+    for (wanted, shape), entries in batches.items():
+        image = np.stack([data.reshape(-1) for _, _, data in entries]).view("<u2")
+        pages = image.astype(np.uint16, copy=False).reshape(-1, shape.tokens, shape.channels)
+        encoded = codec.encode_pages(pages, wanted, shape.kind, design, shape.dtype)
+        for (index, header, _), entry, page in zip(entries, encoded, pages, strict=True):
+            answers[index] = _packet(codec.frame_of(header, entry, page))
     return [answers[index] for index in range(len(inputs))]
 
 
 def decompress_packets(
     design: Design, packets: Iterable[Packet], *, keep_ok: Sequence[bool] | None = None
 ) -> list[Packet]:
-    """`decompress_packet` for many packets; those of one codec, kind and shape are decoded together."""
+    """`decompress_packet` for many packets; those of one codec, kind, dtype and shape are decoded together."""
     answers: dict[int, Packet] = {}
-    batches: dict[_Shape, list[tuple[int, Packet, Packet, Status]]] = defaultdict(list)
+    batches: dict[tuple[int, PageShape], list[tuple[int, Header, Packet, Status]]] = defaultdict(list)
     inputs = _checked(packets)
     for index, (packet, kept) in enumerate(_with_keep(inputs, keep_ok)):
         header = Header.unpack(packet[0])
@@ -85,32 +82,18 @@ def decompress_packets(
             status = _stream_status(len(packet) - 1, beats, kept)
             if status == Status.OK and frame.crc32c(payload) != header.payload_crc:
                 status = Status.BAD_PAYLOAD_CRC
-            batches[_Shape.of(header)].append((index, packet[0], payload, status))
+            batches[header.codec, header.shape].append((index, header, payload, status))
         else:
             answers[index] = _answer(packet[0], status)[None]
-    for frames in batches.values():
-        header = Header.unpack(frames[0][1])
-        payloads = np.stack([payload.reshape(-1) for _, _, payload, _ in frames])
-        pages, valid = codec.decode_payloads(header, payloads, design)
-        for (index, first, _, status), page, page_valid in zip(frames, pages, valid, strict=True):
-            if status == Status.OK and not page_valid:
-                status = Status.BAD_PARAMETER
+    for entries in batches.values():
+        pages, decoded = codec.decode_payloads(
+            [header for _, header, _, _ in entries], [payload for _, _, payload, _ in entries], design
+        )
+        for (index, _, _, status), page, page_status in zip(entries, pages, decoded, strict=True):
             data = page.astype("<u2", copy=False).view(np.uint8).reshape(-1, frame.BEAT_BYTES)
-            answers[index] = np.concatenate([data, _answer(first, status)[None]])
+            answer = _answer(inputs[index][0], status if status != Status.OK else Status(int(page_status)))
+            answers[index] = np.concatenate([data, answer[None]])
     return [answers[index] for index in range(len(inputs))]
-
-
-class _Shape(NamedTuple):
-    """What packets that are treated together have in common."""
-
-    codec: Codec
-    kind: int
-    tokens: int
-    channels: int
-
-    @classmethod
-    def of(cls, header: Header) -> _Shape:
-        return cls(Codec(header.codec), header.kind, header.tokens, header.channels)
 
 
 def _stream_status(data_beats: int, expected_beats: int, keep_ok: bool) -> Status:
@@ -139,6 +122,8 @@ def _refused_request(header: Header, status: Status) -> Packet:
             payload_bytes=0,
             payload_crc=0,
             raw_crc=0,
+            scale_exponent=0,
+            table=0,
             reserved=0,
         ).pack()
     )
@@ -161,9 +146,7 @@ def _checked(packets: Iterable[Any]) -> list[Packet]:
         if not _is_packet(packet):
             is_array = isinstance(packet, np.ndarray)
             what = f"{packet.dtype} {list(packet.shape)}" if is_array else type(packet).__name__
-            raise PageError(
-                f"a packet is {what}, expected a numpy array uint8 [beats, {frame.BEAT_BYTES}], beats >= 1"
-            )
+            raise PageError(f"a packet is {what}, expected a numpy array uint8 [beats, {frame.BEAT_BYTES}], beats >= 1")
     return [np.ascontiguousarray(packet) for packet in inputs]
 
 
@@ -176,7 +159,5 @@ def _is_packet(packet: Any) -> bool:
 def _with_keep(packets: list[Packet], keep_ok: Sequence[bool] | None) -> Iterable[tuple[Packet, bool]]:
     kept = [True] * len(packets) if keep_ok is None else list(keep_ok)
     if len(kept) != len(packets):
-        raise PageError(
-            f"keep_ok has {len(kept)} entries, expected one for each of the {len(packets)} packets"
-        )
+        raise PageError(f"keep_ok has {len(kept)} entries, expected one for each of the {len(packets)} packets")
     return zip(packets, kept, strict=True)

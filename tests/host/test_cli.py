@@ -253,10 +253,10 @@ def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path, build_folder: 
     path = tmp_path / "report.html"
     code, out, err = run(capsys, "demo", "--backend", "software", "--report", str(path))
     assert code == 0 and err == "", "no progress bar where there is no terminal"
-    assert f"report: {path}" in out and "int8" in out and path.is_file()
+    assert f"report: {path}" in out and "quant8" in out and path.is_file()
     answer = run_json(capsys, "demo", "--backend", "software")
     assert answer["report"] == str(build_folder / "demo.html") and Path(answer["report"]).is_file()
-    assert len(answer["rows"]) == 4 and all(row["identical"] for row in answer["rows"])
+    assert len(answer["rows"]) == 26 and all(row["identical"] for row in answer["rows"])
 
 
 # -------------------------------------------------------------------------------------- as a real process

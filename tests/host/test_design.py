@@ -38,27 +38,40 @@ def test_tiny() -> None:
         "group_channels": 64,
         "max_tokens": 64,
         "max_channels": 256,
-        "dtypes": ("bf16",),
-        "codecs": ("raw", "int8"),
+        "dtypes": ("bf16", "fp16"),
+        "codecs": TINY.codecs,
         "clock_mhz": 300,
     }
+    assert set(TINY.codecs) == {codec.label for codec in frame.Codec}
     assert designs() == sorted(designs()) and "tiny" in designs()
 
 
 def test_derived() -> None:
     assert (TINY.lanes, TINY.group_blocks) == (32, 2)
     assert (TINY.max_blocks, TINY.max_tiles) == (8, 1)
-    assert (TINY.max_groups, TINY.max_rows, TINY.max_parameter_beats) == (256, 8, 16)
+    assert (TINY.max_groups, TINY.max_rows, TINY.max_parameter_beats) == (256, 8, 8)
     assert (TINY.max_page_beats, TINY.max_frame_beats) == (512, 513)
-    assert (TINY.codec_ids, TINY.dtype_ids) == ({0, 1}, {1})
+    assert TINY.max_base_beats == 5, "8 tiles of 36 bytes"
+    assert (TINY.codec_ids, TINY.dtype_ids) == (set(frame.Codec), {1, 2})
+    assert len(TINY.code_tables) == 8 and TINY.code_tables[0] == (4,) * 16
     large = Design.from_mapping("large", GOOD | {"max_tokens": 130, "max_channels": 1056})
     assert (large.max_tiles, large.max_blocks, large.group_blocks) == (3, 33, 2)
     assert large.max_groups == max(3 * 1056, 130 * 17)
-    assert (large.max_rows, large.max_parameter_beats) == (99, 198)
+    assert (large.max_rows, large.max_parameter_beats) == (99, 99)
     odd = Design.from_mapping("odd", GOOD | {"max_tokens": 9, "max_channels": 96})
     assert (odd.max_groups, odd.max_rows) == (96, 3)
     odd = Design.from_mapping("odd", GOOD | {"max_tokens": 130, "max_channels": 32})
-    assert (odd.max_groups, odd.max_rows, odd.max_parameter_beats) == (130, 5, 9)
+    assert (odd.max_groups, odd.max_rows, odd.max_parameter_beats) == (130, 5, 5)
+
+
+def test_lanes_must_not_be_longer_than_a_length_can_say() -> None:
+    """65535 beats with prefix codes; any number without."""
+    large = {"max_tokens": 1024, "max_channels": 2016}
+    assert Design.from_mapping("large", GOOD | large).max_page_beats == 64512
+    (line,) = violations(max_tokens=1024, max_channels=2048)
+    assert line.startswith("max_tokens * max_channels is 32 * 65536, expected 32 * 65535 or less with codec lossless:")
+    plain = GOOD | {"max_tokens": 1024, "max_channels": 4096, "codecs": ["raw", "quant8"]}
+    assert Design.from_mapping("plain", plain).max_page_beats == 131072
 
 
 def test_frozen() -> None:
@@ -88,13 +101,13 @@ def test_each_construction_is_checked() -> None:
         ("max_channels", 33, "33 (int), expected a multiple of 32"),
         ("max_channels", 0, "0 (int), expected a multiple of 32"),
         ("max_channels", 4128, "4128 (int), expected a multiple of 32"),
-        ("dtypes", ["fp16"], "['fp16'] (list) with the unknown 'fp16' (str)"),
+        ("dtypes", ["fp8"], "['fp8'] (list) with the unknown 'fp8' (str)"),
         ("dtypes", [], "an empty list"),
         ("dtypes", "bf16", "'bf16' (str), which is no list"),
         ("dtypes", [["bf16"]], "[['bf16']] (list) with the unknown ['bf16'] (list)"),
-        ("codecs", ["int8"], "['int8'] (list) without raw"),
+        ("codecs", ["quant8"], "['quant8'] (list) without raw"),
         ("codecs", ["raw", "raw"], "['raw', 'raw'] (list) with a repetition"),
-        ("codecs", ["raw", "int9"], "(did you mean int8?)"),
+        ("codecs", ["raw", "quant9"], "(did you mean quant8?)"),
         ("codecs", ["raw", 8], "with the unknown 8 (int)"),
         ("clock_mhz", "fast", "'fast' (str), which is no number"),
         ("clock_mhz", 0, "0 (int), expected a number of MHz"),
@@ -245,7 +258,7 @@ def test_unreadable_yaml(tmp_path: Path) -> None:
 
 def test_hash_is_frozen() -> None:
     """Committed RTL carries this number: a change of it means a change of the design or the format."""
-    assert TINY.hash_hex == "ede938e192bed544" == f"{TINY.hash:016x}"
+    assert TINY.hash_hex == "1df9696acbf4900c" == f"{TINY.hash:016x}"
 
 
 def test_hash_is_the_same_in_another_process() -> None:
@@ -275,7 +288,13 @@ def test_hash_covers_every_parameter_but_the_description() -> None:
 
 
 def test_hash_covers_the_format_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame, "VERSION", 2)
+    monkeypatch.setattr(frame, "VERSION", 3)
+    assert Design.load("tiny").hash != TINY.hash
+
+
+def test_hash_covers_the_code_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = ((4,) * 16, *TINY.code_tables[:0:-1])
+    monkeypatch.setattr("speckv.design.code_tables", lambda: other)
     assert Design.load("tiny").hash != TINY.hash
 
 

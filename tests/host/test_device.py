@@ -210,7 +210,7 @@ def test_calls_from_threads_do_not_overlap() -> None:
     ("pages", "complaint"),
     [
         ([[1, 2]], "pages are a list; pass a numpy array"),
-        (np.zeros((2, 32), np.float32), "dtype float32, expected uint16 holding bf16 bits"),
+        (np.zeros((2, 32), np.float32), "dtype float32, expected uint16 holding bf16 or fp16 bits"),
         (np.zeros((2, 32), ">u2"), "dtype >u2"),
         (np.zeros(32, np.uint16), r"shape \[32\], expected \[tokens, channels\]"),
         (np.zeros((1, 1, 1, 32), np.uint16), r"shape \[1, 1, 1, 32\]"),
@@ -229,7 +229,9 @@ def test_bad_pages_are_refused(pages: object, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"codec": "zip"}, "codec is 'zip', expected one of raw, int8"),
+        ({"codec": "zip"}, "codec is 'zip', expected one of raw, planes, .*, compact; choose one of these"),
+        ({"codec": "quant4-rotated", "kind": "K"}, "codec quant4-rotated is for V alone, got kind K"),
+        ({"dtype": "fp8"}, "dtype is 'fp8', expected one of bf16, fp16"),
         ({"codec": 1}, "codec is 1, expected"),
         ({"kind": "Q"}, "kind is 'Q', expected one of K, V"),
         (
@@ -270,8 +272,16 @@ def test_integers_of_numpy_are_keys() -> None:
 def test_codec_that_the_design_lacks() -> None:
     device = FakeDevice()
     device.design = Design.from_mapping("rawonly", {**DESIGN.parameters(), "codecs": ["raw"]})
-    with pytest.raises(PageError, match="codec is 'int8', expected one of raw"):
-        device.encode(random_pages(1, 32), codec="int8")
+    with pytest.raises(PageError, match="codec is 'quant8', expected one of raw"):
+        device.encode(random_pages(1, 32), codec="quant8")
+
+
+def test_requests_of_compact_and_fp16() -> None:
+    device = FakeDevice()
+    for kind, codec in (("K", "quant4-prefix"), ("V", "quant3-rotated-prefix")):
+        encoded = device.encode(random_pages(2, 64, 64), codec="compact", kind=kind, dtype="fp16")
+        header = frame.Header.unpack(encoded.frames[0])
+        assert frame.Codec(header.requested_codec).label == codec and header.dtype == frame.Dtype.FP16
 
 
 @pytest.mark.parametrize("shape", [(1, 32), (3, 64), (1, 1, 32), (5, 64, 256)])
@@ -285,7 +295,7 @@ def test_round_trip(shape: tuple[int, ...]) -> None:
     assert encoded.ratio == encoded.raw_bytes / encoded.encoded_bytes
     header = frame.Header.unpack(encoded.frames[-1])
     assert (header.namespace, header.page_key, header.generation) == ((1 << 64) - 1, len(whole) - 1, 3)
-    assert (header.kind, header.requested_codec) == (frame.Kind.V, frame.Codec.INT8)
+    assert (header.kind, header.requested_codec) == (frame.Kind.V, frame.Codec.QUANT8)
     decoded = device.decode(encoded.frames).pages
     assert decoded.dtype == np.uint16 and np.array_equal(decoded, whole)
 

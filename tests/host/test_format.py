@@ -59,21 +59,21 @@ def test_header_fields() -> None:
 def test_encodes_to_the_stated_frame() -> None:
     (made,) = codec.encode_frames(
         page_of("page")[None],
-        codec="int8",
+        codec="quant4",
         kind="V",
         design=TINY,
         namespace=0x0123456789ABCDEF,
         page_keys=[42],
         generation=1,
     )
-    assert made == block("header") + block("parameters") + block("codes")
+    assert made == block("header") + block("parameters") + block("words")
 
 
 def test_decodes_to_the_stated_page() -> None:
-    page, header = codec.decode_frame(block("header") + block("parameters") + block("codes"), TINY)
+    page, header = codec.decode_frame(block("header") + block("parameters") + block("words"), TINY)
     assert np.array_equal(page, page_of("decoded"))
     error = np.abs(bf16.to_float32(page).astype(np.float64) - bf16.to_float32(page_of("page")))
-    assert (error <= codec.error_bound(header, block("parameters") + block("codes"), TINY)).all()
+    assert (error <= codec.error_bound(header, block("parameters") + block("words"), TINY)).all()
     stated = [row for row in table("token") if "greatest error" in row]
     for row, values, errors in zip(stated, bf16.to_float32(page), error, strict=True):
         assert np.float32(row["first"]) == values[0] and np.float32(row["last"]) == values[-1]
@@ -84,26 +84,35 @@ def test_values_are_those_described() -> None:
     values = bf16.to_float32(page_of("page"))
     assert np.array_equal(values[0], np.arange(32) / 4 - 4) and (values[1] == 1.5).all()
     assert page_of("page")[2].tolist() == [0x8000, 0x0000] * 16
-    assert np.array_equal(values[3], np.ldexp(np.arange(-128, 128, 8), -133).astype(np.float32))
+    assert np.array_equal(values[3], np.ldexp(values[0], -40))
 
 
 def test_group_quantities() -> None:
     """The table's numbers fulfil the format's formulas."""
-    parameters = np.frombuffer(block("parameters"), "<u2")
+    parameters = np.frombuffer(block("parameters"), np.int8).astype(int)
     rows = [row for row in table("token") if "F(lo)" in row]
     assert len(rows) == 4
+    E = max(int(row["Eg"]) for row in rows)
+    assert Header.unpack(block("header")).scale_exponent == E
     for index, row in enumerate(rows):
-        assert int(row["lo"], 16) == parameters[2 * index]
-        assert int(row["scale"], 16) == parameters[2 * index + 1]
-        if row["D"] == "0":
-            assert row["scale"] == "0000"
+        assert int(row["c"]) == parameters[2 * index] % 256 and int(row["z"]) == parameters[2 * index + 1]
+        low, high, T = (int(row[key]) for key in ("F(lo)", "F(hi)", "T"))
+        assert max(69905 * (high - low), 8256 * abs(low)) == T
+        if T == 0:
+            assert row["c"] == row["z"] == "0"
             continue
-        D, n, M, s, R, h, E = (int(row[key]) for key in ("D", "n", "M", "s", "R", "h", "E"))
-        assert 2**n <= 257 * D < 2 ** (n + 1) or M == 128
-        assert s == max(E + n - 31, 1) and h == 30 + s - E
-        assert 257 * D // 2 ** (n - 7) + 1 == M or (M, s) == (128, 1)
-        assert abs(R - 2**22 / M) <= 0.5
-        assert int(row["scale"], 16) == s << 7 | (M - 128)
+        n, M, S, R, c = (int(row[key]) for key in ("n", "M", "S", "R", "c"))
+        assert 2**n <= T < 2 ** (n + 1) and abs(R - 2**18 / M) <= 0.5
+        assert c == 8 * (S - E + 31) + M - 8
+        if c > 1:
+            assert (M - 1) * 2 ** (n - 3) < T <= M * 2 ** (n - 3)
+            assert n + int(row["Eg"]) - 35 == S
+
+
+def test_codes_are_the_bits_of_the_words() -> None:
+    (stated,) = re.findall(r"The codes of the first token are the bits of its four words: (.*)\.", EXAMPLE)
+    planes = np.unpackbits(np.frombuffer(block("words")[:16], np.uint8).reshape(4, 4), axis=1, bitorder="little")
+    assert [int(code) for code in stated.split(",")] == (planes.T @ [1, 2, 4, 8]).tolist()
 
 
 def test_generated_text_is_current() -> None:

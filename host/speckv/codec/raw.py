@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import frame
-from speckv.codec.base import PageCodec, Pages, Payloads
-from speckv.frame import Codec, Kind
-
-if TYPE_CHECKING:
-    from speckv.design import Design
+from speckv.codec.base import Encoded, PageCodec, Pages, Payloads
+from speckv.frame import Codec, Flags, PageShape, Status
 
 
 class Raw(PageCodec):
     """Stores every 16-bit pattern as it is."""
 
-    id = Codec.RAW
-    lossless = True
+    def __init__(self) -> None:
+        super().__init__(Codec.RAW)
 
-    def encode(self, pages: Pages, kind: Kind, design: Design) -> tuple[Payloads, NDArray[np.bool_]]:
-        """The pages' bytes; every page can be represented."""
-        count, tokens, channels = pages.shape
-        image = np.ascontiguousarray(pages, dtype="<u2").view(np.uint8)
-        return image.reshape(count, frame.raw_bytes(tokens, channels)), np.ones(len(pages), np.bool_)
+    def encode(self, pages: Pages, shape: PageShape) -> list[Encoded | Flags]:
+        """The pages' bytes."""
+        return [stored_raw(page, Flags.NONE) for page in pages]
 
-    def decode(
-        self, payloads: Payloads, kind: Kind, tokens: int, channels: int, design: Design
-    ) -> tuple[Pages, NDArray[np.bool_]]:
+    def decode(self, payloads: Payloads, shape: PageShape) -> tuple[Pages, NDArray[np.uint8]]:
         """The payloads as pages; every payload is accepted."""
-        words = payloads.view("<u2").reshape(len(payloads), tokens, channels)
-        return words.astype(np.uint16), np.ones(len(payloads), np.bool_)
-
-    def error_bound(
-        self, payloads: Payloads, kind: Kind, tokens: int, channels: int, design: Design
-    ) -> NDArray[np.float64]:
-        """Zero."""
-        return np.zeros((len(payloads), tokens, channels))
+        words = payloads.image.view("<u2").reshape(-1, shape.tokens, shape.channels)
+        return words.astype(np.uint16), np.full(len(words), Status.OK, np.uint8)
 
 
-RAW = Raw()
+def stored_raw(page: Pages, flags: Flags) -> Encoded:
+    """A page [tokens, channels] as it is."""
+    return Encoded(Codec.RAW, flags, page.astype("<u2", copy=False).tobytes())

@@ -134,15 +134,17 @@ class Device(ABC):
         self,
         pages: NDArray[np.uint16],
         *,
-        codec: str = "int8",
+        codec: str = "quant8",
         kind: str = "K",
+        dtype: str = "bf16",
         namespace: int = 0,
         keys: Sequence[int] | None = None,
         generation: int = 0,
         timeout_cycles: int | None = None,
     ) -> Encoded:
-        """Compresses pages of bf16 bits, uint16 [tokens, channels] or [pages, tokens, channels].
+        """Compresses pages of bf16 or fp16 bits, uint16 [tokens, channels] or [pages, tokens, channels].
 
+        `codec` is one of the design's, or `compact`: the best for keys, or for values, at hardly any loss.
         `keys` are the page keys (default 0, 1, …). Raises PageError for pages that the design does not
         take, and what `run` raises; an answer that does not belong to its page is a DeviceError.
         """
@@ -152,6 +154,7 @@ class Device(ABC):
             self.design,
             codec=codec,
             kind=kind,
+            dtype=dtype,
             namespace=namespace,
             keys=keys,
             generation=generation,

@@ -58,7 +58,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Decoded:
-    """Pages of a batch of frames, in order, as bf16 bits.
+    """Pages of a batch of frames, in order, as the bits of their dtype.
 
     `pages` is uint16 [pages, tokens, channels], or a list of [tokens, channels] if their geometries differ.
     """
@@ -76,22 +76,25 @@ def requests(
     *,
     codec: str,
     kind: str,
+    dtype: str,
     namespace: int,
     keys: Sequence[int] | None,
     generation: int,
 ) -> tuple[NDArray[np.void], Batch]:
     """Request headers (frame.HEADER_DTYPE [pages]) and the packets for kv_compress.
 
-    `pages` is what codec.check_pages returned. Raises PageError for an unknown codec or kind, or a number that does
-    not fit its header field.
+    `pages` is what codec.check_pages returned. Raises PageError for an unknown codec, kind or dtype, or a number that
+    does not fit its header field.
     """
     count, tokens, channels = pages.shape
     page_keys = range(count) if keys is None else _key_list(keys)
     if len(page_keys) != count:
         raise PageError(f"{len(page_keys)} keys for {count} pages: pass one key per page")
+    page_kind = _named(frame.parse_kind, kind)
     request = Header.request(
-        codec=_named(frame.parse_codec, codec, design.codecs),
-        kind=_named(frame.parse_kind, kind),
+        codec=_named(frame.parse_codec, codec, page_kind, design.codecs),
+        kind=page_kind,
+        dtype=_named(frame.parse_dtype, dtype, design.dtypes),
         tokens=tokens,
         channels=channels,
         namespace=_fits("namespace", namespace, 64),
@@ -108,8 +111,8 @@ def requests(
     return headers, Batch(data.reshape(-1, BEAT_BYTES), lengths)
 
 
-def _named(parse: Callable[..., int], name: object, *known: Sequence[str]) -> int:
-    """The id of that name, which must be one of `known`. PageError for anything else, ids included."""
+def _named(parse: Callable[..., int], name: object, *known: object) -> int:
+    """The id of that name; `known` is what `parse` needs to know besides. PageError for all else, ids included."""
     try:
         return parse(name, *known, ids=False)
     except CapabilityError as error:

@@ -149,7 +149,7 @@ def _bytes(result: Result) -> str:
         header = frame.Header.unpack(made.frames[0])
         scales = 0
         if codec == LOSSY:
-            scales = frame.parameter_section_bytes(header.kind, header.tokens, header.channels)
+            scales = header.shape.parameter_bytes
         parts = [
             ("values", float(header.payload_bytes - scales), "raw"),
             ("scales", float(scales), "part"),

@@ -1,0 +1,149 @@
+"""What each codec promises: lossless ones every pattern, lossy ones their error bound, all of them no more than raw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from codec_pages import ALL, CASES, INFINITY, PAGES, finite, header_for, to_floats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from speckv import codec, frame
+from speckv.frame import Codec, Dtype, Flags, Kind, Status
+
+LOSSY = [case for case in CASES if not case[0].is_lossless]
+LOSSLESS = [codec for codec in Codec if codec.is_lossless]
+dtypes = st.sampled_from(list(Dtype))
+
+
+@st.composite
+def pages(draw: Any, dtype: Dtype) -> np.ndarray:
+    """Pages of every sort, up to two tiles and six blocks."""
+    shape = (draw(st.sampled_from([1, 2, 7, 16, 63, 64, 66, 128])), 32 * draw(st.integers(1, 6)))
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    return PAGES[draw(st.sampled_from(list(PAGES)))](rng, shape, dtype)
+
+
+def decoded(made: codec.Encoded, page: np.ndarray, kind: Kind, dtype: Dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The page that comes back, and the bound of each value."""
+    header = header_for(page.shape, made.codec, kind, dtype, scale_exponent=made.scale_exponent, table=made.table)
+    back, status = codec.decode_payload(header, made.payload, ALL)
+    assert status == Status.OK
+    return back, codec.error_bound(header, made.payload, ALL)
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data(), dtype=dtypes, case=st.sampled_from(LOSSY))
+def test_errors_are_within_their_bound(data: Any, dtype: Dtype, case: tuple[Codec, Kind]) -> None:
+    page = data.draw(pages(dtype))
+    used, kind = case
+    made = codec.encode_page(page, used, kind, ALL, dtype)
+    back, bound = decoded(made, page, kind, dtype)
+    assert len(made.payload) <= page.nbytes
+    if made.codec == Codec.RAW:
+        assert np.array_equal(back, page) and not bound.any() and made.flags != Flags.NONE
+        return
+    assert np.array_equal(finite(page, dtype), page), "what is not finite was stored raw"
+    error = np.abs(to_floats(back, dtype) - to_floats(page, dtype))
+    assert (error <= bound).all() and np.isfinite(bound).all()
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize(("used", "kind"), [case for case in LOSSY if not case[0].is_rotated])
+def test_a_bound_is_hardly_more_than_half_a_step(used: Codec, kind: Kind, dtype: Dtype) -> None:
+    """The bound would find an error of half a step more: the largest one that occurs is near it."""
+    page = PAGES["bells"](np.random.default_rng(3), (64, 128), dtype)
+    made = codec.encode_page(page, used, kind, ALL, dtype)
+    back, bound = decoded(made, page, kind, dtype)
+    assert made.codec == used
+    worst = (np.abs(to_floats(back, dtype) - to_floats(page, dtype)) / bound).max()
+    assert 0.9 < worst <= 1
+
+
+@pytest.mark.parametrize("used", [codec for codec in Codec if codec.is_rotated])
+def test_euclidean_error_of_rotated_runs(used: Codec) -> None:
+    """The format's bound for a run of 64, and no less than a hundredth of it."""
+    page = PAGES["bells"](np.random.default_rng(4), (64, 128), Dtype.BF16)
+    made = codec.encode_page(page, used, Kind.V, ALL)
+    back, bound = decoded(made, page, Kind.V, Dtype.BF16)
+    error = (to_floats(back, Dtype.BF16) - to_floats(page, Dtype.BF16)).reshape(64, 2, 64)
+    norms = np.sqrt((error**2).sum(axis=2))
+    limits = bound.reshape(64, 2, 64).max(axis=2)
+    assert (norms <= limits).all() and (norms > limits / 100).all()
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data(), dtype=dtypes, used=st.sampled_from(LOSSLESS))
+def test_lossless_codecs_keep_everything(data: Any, dtype: Dtype, used: Codec) -> None:
+    page = data.draw(pages(dtype))
+    made = codec.encode_page(page, used, Kind.K, ALL, dtype)
+    back, bound = decoded(made, page, Kind.K, dtype)
+    assert np.array_equal(back, page) and not bound.any() and len(made.payload) <= page.nbytes
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("used", [Codec.PLANES, Codec.LOSSLESS])
+def test_every_pattern_survives(used: Codec, dtype: Dtype) -> None:
+    """All 65536, few exponents a page, so that no page is stored raw; then with zeros among them."""
+    every = np.arange(1 << 16, dtype=np.uint32)
+    magnitudes = (every % 2 << 15 | every >> 1).astype(np.uint16).reshape(32, 64, 32)
+    zeros = magnitudes.copy()
+    zeros[:, ::7, ::5] &= np.uint16(0x8000 | (1 << dtype.rest_bits - 1) - 1)
+    for batch in (magnitudes, zeros):
+        made = codec.encode_pages(batch, used, "V", ALL, dtype)
+        assert {one.codec for one in made} == {used}
+        headers = [header_for(batch.shape, used, Kind.V, dtype, table=one.table) for one in made]
+        back, status = codec.decode_payloads(headers, [one.payload for one in made], ALL)
+        assert np.array_equal(back, batch) and not status.any()
+    assert len(np.unique(magnitudes)) == 1 << 16
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize(("used", "kind"), LOSSY)
+def test_nonfinite_anywhere_is_stored_raw(used: Codec, kind: Kind, dtype: Dtype) -> None:
+    rng = np.random.default_rng([used, kind, dtype])
+    page = PAGES["bells"](rng, (24, 96), dtype)
+    good = codec.encode_page(page, used, kind, ALL, dtype)
+    assert (good.codec, good.flags) == (used, Flags.NONE)
+    bad = []
+    for bits in (INFINITY[dtype], 0x8000 | INFINITY[dtype], INFINITY[dtype] + 1, 0xFFFF, 0x7FFF):
+        spoilt = page.copy()
+        spoilt[rng.integers(24), rng.integers(96)] = bits
+        bad.append(spoilt)
+    made = codec.encode_pages(np.stack([page, *bad, page]), used, kind, ALL, dtype)
+    assert made == [good, *((Codec.RAW, Flags.NONFINITE, one.tobytes(), 0, 0) for one in bad), good]
+
+
+def test_no_shrink_and_nonfinite() -> None:
+    """What is known first counts: a size before the data, and the data before delta's size."""
+    page = np.full((1, 32), 0x7FC0, np.uint16)
+    flags = {used: codec.encode_page(page, used, "V", ALL).flags for used, _ in LOSSY}
+    assert flags.pop(Codec.INT8_DELTA_RLE) == Flags.NONFINITE
+    assert set(flags.values()) == {Flags.NO_SHRINK}
+
+
+def test_a_rotated_value_may_overflow() -> None:
+    """64 equal values become one of eight times their size."""
+    page = np.full((4, 96), 0x7E00, np.uint16)  # 2^125: its rotated value is 2^128
+    made = codec.encode_page(page, "quant4-rotated", "V", ALL)
+    assert (made.codec, made.flags) == (Codec.RAW, Flags.NONFINITE)
+    assert codec.encode_page(page - np.uint16(1), "quant4-rotated", "V", ALL).codec == Codec.QUANT4_ROTATED
+    fp16 = np.full((4, 96), 0x7BFF, np.uint16)  # rotated values are bf16, which have room for this
+    assert codec.encode_page(fp16, "quant4-rotated", "V", ALL, "fp16").codec == Codec.QUANT4_ROTATED
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize(("used", "kind"), CASES)
+def test_batches_equal_single_pages(used: Codec, kind: Kind, dtype: Dtype) -> None:
+    """More pages than an internal block holds, of very different scales, one of them not finite."""
+    rng = np.random.default_rng(5)
+    batch = np.stack([PAGES[name](rng, (64, 96), dtype) for name in ["similar", "bells", "sparse", "zeros"] * 6])
+    batch[3, 3, 2] = INFINITY[dtype]
+    encoded = codec.encode_pages(batch, used, kind, ALL, dtype)
+    assert encoded == [codec.encode_page(page, used, kind, ALL, dtype) for page in batch]
+    frames = codec.encode_frames(batch, codec=used, kind=kind, design=ALL, dtype=dtype)
+    together, headers = codec.decode_frames(frames, ALL)
+    for page, header, one in zip(together, headers, frames, strict=True):
+        alone, own = codec.decode_frame(one, ALL)
+        assert np.array_equal(page, alone) and header == own == frame.Header.unpack(one)
