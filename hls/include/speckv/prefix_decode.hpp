@@ -177,8 +177,10 @@ struct LaneDecoder {
   }
 };
 
-// Limits that tell the length of a code, 8 bits each: number n - 1 is the least number of n bits that begins a longer one.
-using code_limits_t = ap_uint<8 * kMaxCodeBits>;
+// Limits that tell the length of a code: number n is the least number of n bits that begins a longer one.
+struct CodeLimits {
+  ap_uint<8> of1, of2, of3, of4, of5, of6, of7;
+};
 
 namespace detail {
 
@@ -191,44 +193,62 @@ struct BitSums {
 };
 constexpr BitSums kBitSums;
 
+struct NextBytes {  // the number after each of 16, likewise
+  unsigned char at[16];
+  constexpr NextBytes() : at() {
+    for (int i = 0; i < 16; ++i) at[i] = (unsigned char)((i + 1) % 16);
+  }
+};
+constexpr NextBytes kNextBytes;
+
 }  // namespace detail
 
-// One of eight 3-bit numbers: the n-th if the code is longer than n bits but not than n + 1.
-inline ap_uint<3> by_length(const ap_uint<24>& numbers, const ap_uint<8>& longer) {
-  const bool in_half = longer[6] | (longer[2] & !longer[4]);
-  const bool in_pair = longer[7] | (longer[5] & !longer[6]) | (longer[3] & !longer[4]) | (longer[1] & !longer[2]);
-  const ap_uint<12> half = longer[4] ? ap_uint<12>(numbers >> 12) : ap_uint<12>(numbers);
+// How long the code is that a lane is at: whether longer than so many bits. Single flags: packed into a word they would be
+// taken out of it again behind the comparisons.
+struct CodeLength {
+  bool over1, over2, over3, over4, over5, over6, over7;
+};
+
+inline bool over(const ap_uint<8>& ahead, const ap_uint<8>& limit, int bits) {
+  return ap_uint<8>(ahead >> (kMaxCodeBits - bits)) >= limit;
+}
+
+// One of eight 3-bit numbers: that of the length, the one for 1 bit lowest.
+inline ap_uint<3> by_length(const ap_uint<24>& numbers, const CodeLength& is) {
+  const bool in_half = is.over6 | (is.over2 & !is.over4);
+  const bool in_pair = is.over7 | (is.over5 & !is.over6) | (is.over3 & !is.over4) | (is.over1 & !is.over2);
+  const ap_uint<12> half = is.over4 ? ap_uint<12>(numbers >> 12) : ap_uint<12>(numbers);
   const ap_uint<6> pair = in_half ? ap_uint<6>(half >> 6) : ap_uint<6>(half);
   return in_pair ? ap_uint<3>(pair >> 3) : ap_uint<3>(pair);
 }
 
 // Bits of the code that the lane is at, less 1. Moves the lane on by so many bits if `decodes`, by a byte if `fills`.
-inline ap_uint<3> advance(LaneDecoder& lane, const ap_uint<8>& ahead, const code_limits_t& limits, bool wide, bool decodes,
+inline ap_uint<3> advance(LaneDecoder& lane, const ap_uint<8>& ahead, const CodeLimits& limits, bool wide, bool decodes,
                           bool fills) {
-  ap_uint<8> longer = 1;  // [n]: than n bits
-  ap_uint<24> after = 0, numbers = 0;
   const bool codes = decodes & !wide;  // a wide symbol takes a byte and leaves `used` alone
+  const CodeLength is = {over(ahead, limits.of1, 1), over(ahead, limits.of2, 2), over(ahead, limits.of3, 3), over(ahead, limits.of4, 4),
+                         over(ahead, limits.of5, 5), over(ahead, limits.of6, 6), over(ahead, limits.of7, 7)};
+  // A byte goes if the code is longer than what is left of it, less 1.
   const ap_uint<4> at = codes ? ap_uint<4>(lane.used) : ap_uint<4>(kMaxCodeBits);
-  bool next_byte = fills | (decodes & wide);  // or the code is longer than what is left of the byte, less 1
-compare_limits:
+  const flag_t early = flag_t(fills | (decodes & wide) | (at == 7));
+  const flag_t ends1 = flag_t(at == 6) & flag_t(is.over1), ends2 = flag_t(at == 5) & flag_t(is.over2);
+  const flag_t ends3 = flag_t(at == 4) & flag_t(is.over3), ends4 = flag_t(at == 3) & flag_t(is.over4);
+  const flag_t ends5 = flag_t(at == 2) & flag_t(is.over5), ends6 = flag_t(at == 1) & flag_t(is.over6);
+  const flag_t ends7 = flag_t(at == 0) & flag_t(is.over7);
+  const flag_t next_byte = ((ends1 | ends2) | (ends3 | ends4)) | ((ends5 | ends6) | (ends7 | early));
+  ap_uint<24> after = 0, numbers = 0;
+after_lengths:
   for (int n = 0; n < kMaxCodeBits; ++n) {
 #pragma HLS unroll
-    if (n != 0) {
-      const ap_uint<8> limit = limits.range(8 * n - 1, 8 * n - 8);
-      longer[n] = ap_uint<8>(ahead >> (kMaxCodeBits - n)) >= limit;
-    }
-    next_byte = next_byte | ((at == kMaxCodeBits - 1 - n) & longer[n]);
     const ap_uint<3> bits = codes ? n + 1 : 0;
     after.range(3 * n + 2, 3 * n) = detail::kBitSums.at[ap_uint<6>((bits, lane.used))];
     numbers.range(3 * n + 2, 3 * n) = n;
   }
-  lane.used = by_length(after, longer);
+  lane.used = by_length(after, is);
   const ap_uint<8> byte = pick<8, 8>(lane.words, ap_uint<3>(lane.next));
-  if (next_byte) {
-    lane.window = (ap_uint<8>(lane.window), byte);
-    lane.next += 1;
-  }
-  return by_length(numbers, longer);
+  lane.window = next_byte == 1 ? ap_uint<16>((ap_uint<8>(lane.window), byte)) : lane.window;
+  lane.next = next_byte == 1 ? ap_uint<4>(detail::kNextBytes.at[lane.next]) : lane.next;
+  return by_length(numbers, is);
 }
 
 // Takes a page's rows into the memory, then decodes 32 symbols per cycle. Tells at the end whether a lane's codes did not
@@ -287,12 +307,9 @@ take_rows:  // II = 1: a row of every group per cycle
 
   LaneLengths<D> known = LaneLengths<D>();
   if (page.beats != 0) known = lane_lengths.read();
-  code_limits_t limits = 0;
-read_limits:
-  for (int n = 1; n < kMaxCodeBits; ++n) {
-#pragma HLS unroll
-    limits.range(8 * n - 1, 8 * n - 8) = kBeyond<Tables>.at[ap_uint<6>((page.table, ap_uint<3>(n - 1)))];
-  }
+  const ap_uint<6> limits_at = page.table * kMaxCodeBits;
+  const CodeLimits limits = {kBeyond<Tables>.at[limits_at], kBeyond<Tables>.at[limits_at + 1], kBeyond<Tables>.at[limits_at + 2], kBeyond<Tables>.at[limits_at + 3],
+                             kBeyond<Tables>.at[limits_at + 4], kBeyond<Tables>.at[limits_at + 5], kBeyond<Tables>.at[limits_at + 6]};
   LaneDecoder lanes[kLanes];
 start_lanes:
   for (int l = 0; l < kLanes; ++l) {
