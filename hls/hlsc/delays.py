@@ -38,6 +38,21 @@ def constant_terms(value: int) -> int:
     return terms
 
 
+def _possible_ones(node: Node, graph: Graph) -> int:
+    """A mask of the bits that are not zero for certain."""
+    if node.op == "const":
+        return node.value
+    if node.op == "select":
+        return _possible_ones(node.args[1], graph) | _possible_ones(node.args[2], graph)
+    if node.op == "wires":
+        found = at = 0
+        for source, low, width in graph.slices_of(node):
+            found |= (_possible_ones(source, graph) >> low & (1 << width) - 1) << at
+            at += width
+        return found
+    return (1 << node.width) - 1
+
+
 def delay(node: Node, graph: Graph) -> tuple[int, float]:
     """(register stages, nanoseconds in the last stage)."""
     op, width = node.op, node.width
@@ -69,7 +84,9 @@ def delay(node: Node, graph: Graph) -> tuple[int, float]:
     if op in ("umax", "umin", "smax", "smin"):
         return 0, 0.7 + 0.006 * inputs
     if op in ("shl", "lshr", "ashr"):
-        return 0, 0.25 * math.ceil(math.log2(max(inputs, 2)))
+        # a level of multiplexers for each bit of the amount that may be one
+        levels = min(_possible_ones(node.args[1], graph).bit_count(), math.ceil(math.log2(max(inputs, 2))))
+        return 0, max(0.3, 0.25 * levels)
     if op == "parity":
         return 0, 0.3 * math.ceil(math.log(max(inputs, 2), 6))
     if op == "xor" and node.args[1].op == "const":

@@ -7,6 +7,7 @@ run one after the other; inside a region all blocks run in one pipeline, with th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from .dfg import Graph, Node
 from .errors import HlscError, Location
@@ -81,6 +82,11 @@ def _contradict(a: Cube, b: Cube) -> bool:
     return False
 
 
+@cache  # the rules of a schedule ask for the same pairs again and again
+def _all_contradict(some: frozenset[Cube], others: frozenset[Cube]) -> bool:
+    return all(_contradict(a, b) for a in some for b in others)
+
+
 @dataclass(frozen=True)
 class Condition:
     """An OR of ANDs of branch decisions. ``cubes`` is None if it grew too large to reason about."""
@@ -95,9 +101,7 @@ class Condition:
         )
 
     def excludes(self, other: Condition) -> bool:
-        if self.cubes is None or other.cubes is None:
-            return False
-        return all(_contradict(a, b) for a in self.cubes for b in other.cubes)
+        return self.cubes is not None and other.cubes is not None and _all_contradict(self.cubes, other.cubes)
 
 
 ALWAYS = Condition(frozenset([frozenset()]))
