@@ -15030,68 +15030,58 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [9:0]   left_sroa_0_0_r0;
   reg  [7:0]   at_sroa_35_0_r0;
   reg          valid0_0;
-  reg          valid0_15;
-  wire         _GEN;
-  reg          valid0_14;
-  wire         _GEN_0;
-  reg          valid0_13;
-  wire         _GEN_1;
-  reg          valid0_12;
-  wire         _GEN_2;
-  reg          valid0_11;
-  wire         _GEN_3;
   reg          valid0_10;
-  wire         _GEN_4;
+  wire         _GEN;
   reg          valid0_9;
-  wire         _GEN_5;
+  wire         _GEN_0;
   reg          valid0_8;
-  wire         _GEN_6;
+  wire         _GEN_1;
   reg          valid0_7;
-  wire         _GEN_7;
+  wire         _GEN_2;
   reg          valid0_6;
-  wire         _GEN_8;
+  wire         _GEN_3;
   reg          valid0_5;
-  wire         _GEN_9;
+  wire         _GEN_4;
   reg          valid0_4;
-  wire         _GEN_10;
+  wire         _GEN_5;
   reg          valid0_3;
-  wire         _GEN_11;
+  wire         _GEN_6;
   reg          valid0_2;
-  wire         _GEN_12;
+  wire         _GEN_7;
   reg          valid0_1;
-  wire         _GEN_13;
-  wire         _GEN_14;
+  wire         _GEN_8;
+  wire         _GEN_9;
   wire [3:0]   _widths_0_rd;
   wire [511:0] _table_0_rd;
-  wire         _GEN_15 = rows_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_16 = widths_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_17 = _GEN_15 & _GEN_16;
-  wire         _GEN_18 = ~first_0_r0 & ~_GEN_17;
-  wire         _GEN_19 = _GEN_18 & ~_GEN_15;
-  wire         _GEN_20 = ~_GEN_16 & widths_left_sroa_0_0_r0 != 4'h1;
-  wire         _GEN_21 = _GEN_20 & _GEN_15 & _GEN_18;
-  wire         _GEN_22 = left_sroa_0_0_r0 == 10'h0;
-  wire         _GEN_23 = ~_GEN_22 & ~first_0_r0 & _GEN_17;
-  wire         _GEN_24 = ~_GEN_22 & _GEN_17 & ~first_0_r0 & rotated_sroa_0_0_r0;
-  wire         _GEN_25 = _GEN_14 & first_0_r0;
-  wire         _GEN_26 = valid0_0 & first_0_r0;
-  wire         _GEN_27 = fitted_dout[18:9] < plans_dout[35:26];
-  wire         _GEN_28 = (|(plans_dout[6:5])) & ~(fitted_dout[8]);
-  wire         _GEN_29 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_30 = _GEN_27 & ~_GEN_28 | ~_GEN_28 & ~_GEN_29;
-  wire [2:0]   _GEN_31 = _GEN_30 ? plans_dout[6:4] : 3'h0;
-  wire         _GEN_32 = ~_GEN_27 & _GEN_29;
-  assign _GEN_14 =
+  wire         _GEN_10 = rows_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_11 = widths_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_12 = _GEN_10 & _GEN_11;
+  wire         _GEN_13 = ~first_0_r0 & ~_GEN_12;
+  wire         _GEN_14 = _GEN_13 & ~_GEN_10;
+  wire         _GEN_15 = ~_GEN_11 & widths_left_sroa_0_0_r0 != 4'h1;
+  wire         _GEN_16 = _GEN_15 & _GEN_10 & _GEN_13;
+  wire         _GEN_17 = left_sroa_0_0_r0 == 10'h0;
+  wire         _GEN_18 = ~_GEN_17 & ~first_0_r0 & _GEN_12;
+  wire         _GEN_19 = ~_GEN_17 & _GEN_12 & ~first_0_r0 & rotated_sroa_0_0_r0;
+  wire         _GEN_20 = _GEN_9 & first_0_r0;
+  wire         _GEN_21 = valid0_0 & first_0_r0;
+  wire         _GEN_22 = fitted_dout[18:9] < plans_dout[35:26];
+  wire         _GEN_23 = (|(plans_dout[6:5])) & ~(fitted_dout[8]);
+  wire         _GEN_24 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_25 = _GEN_22 & ~_GEN_23 | ~_GEN_23 & ~_GEN_24;
+  wire [2:0]   _GEN_26 = _GEN_25 ? plans_dout[6:4] : 3'h0;
+  wire         _GEN_27 = ~_GEN_22 & _GEN_24;
+  assign _GEN_9 =
     valid0_0
-    & ~(_GEN_19 & ~rows_empty_n | _GEN_21 & ~widths_in_empty_n | _GEN_23 & ~page_empty_n
-        | _GEN_24 & ~originals_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
-        & ~fitted_empty_n | first_0_r0 & ~coded_full_n) & (~valid0_1 | _GEN_13);
-  assign _GEN_13 = valid0_1 & (~valid0_2 | _GEN_12);
-  assign _GEN_12 = valid0_2 & (~valid0_3 | _GEN_11);
+    & ~(_GEN_14 & ~rows_empty_n | _GEN_16 & ~widths_in_empty_n | _GEN_18 & ~page_empty_n
+        | _GEN_19 & ~originals_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
+        & ~fitted_empty_n | first_0_r0 & ~coded_full_n) & (~valid0_1 | _GEN_8);
+  assign _GEN_8 = valid0_1 & (~valid0_2 | _GEN_7);
+  assign _GEN_7 = valid0_2 & (~valid0_3 | _GEN_6);
   reg          and_r0s1;
   reg          and_r0s2;
   reg          and_r0s3;
-  wire         _GEN_33 = _GEN_11 & and_r0s3;
+  wire         _GEN_28 = _GEN_6 & and_r0s3;
   reg  [7:0]   index_sroa_0_0_r0s1;
   reg  [7:0]   index_sroa_0_0_r0s2;
   reg  [7:0]   index_sroa_0_0_r0s3;
@@ -15101,30 +15091,25 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s1__1;
   reg          and_r0s2__1;
   reg          and_r0s3__1;
-  wire         _GEN_34 = _GEN_11 & and_r0s3__1;
+  wire         _GEN_29 = _GEN_6 & and_r0s3__1;
   reg          or_cond89_r0s1;
   reg          or_cond89_r0s2;
   reg          or_cond89_r0s3;
   reg  [7:0]   at_sroa_0_0_r0s2;
   reg  [7:0]   at_sroa_0_0_r0s3;
-  wire [2:0]   _GEN_35 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s3[2:0];
+  wire [2:0]   _GEN_30 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s3[2:0];
   reg  [15:0]  at_sroa_28_0_r0s3;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
   reg          and_r0s3__2;
-  wire         _GEN_36 = _GEN_11 & and_r0s3__2;
-  assign _GEN_11 = valid0_3 & (~valid0_4 | _GEN_10);
-  assign _GEN_10 = valid0_4 & (~valid0_5 | _GEN_9);
-  assign _GEN_9 = valid0_5 & (~valid0_6 | _GEN_8);
-  assign _GEN_8 = valid0_6 & (~valid0_7 | _GEN_7);
-  assign _GEN_7 = valid0_7 & (~valid0_8 | _GEN_6);
-  assign _GEN_6 = valid0_8 & (~valid0_9 | _GEN_5);
-  assign _GEN_5 = valid0_9 & (~valid0_10 | _GEN_4);
-  assign _GEN_4 = valid0_10 & (~valid0_11 | _GEN_3);
-  assign _GEN_3 = valid0_11 & (~valid0_12 | _GEN_2);
-  assign _GEN_2 = valid0_12 & (~valid0_13 | _GEN_1);
-  assign _GEN_1 = valid0_13 & (~valid0_14 | _GEN_0);
-  assign _GEN_0 = valid0_14 & (~valid0_15 | _GEN);
+  wire         _GEN_31 = _GEN_6 & and_r0s3__2;
+  assign _GEN_6 = valid0_3 & (~valid0_4 | _GEN_5);
+  assign _GEN_5 = valid0_4 & (~valid0_5 | _GEN_4);
+  assign _GEN_4 = valid0_5 & (~valid0_6 | _GEN_3);
+  assign _GEN_3 = valid0_6 & (~valid0_7 | _GEN_2);
+  assign _GEN_2 = valid0_7 & (~valid0_8 | _GEN_1);
+  assign _GEN_1 = valid0_8 & (~valid0_9 | _GEN_0);
+  assign _GEN_0 = valid0_9 & (~valid0_10 | _GEN);
   reg          and_r0s1__3;
   reg          and_r0s2__3;
   reg          and_r0s3__3;
@@ -15135,11 +15120,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s8;
   reg          and_r0s9;
   reg          and_r0s10;
-  reg          and_r0s11;
-  reg          and_r0s12;
-  reg          and_r0s13;
-  reg          and_r0s14;
-  reg          and_r0s15;
   reg          select_r0s1;
   reg          select_r0s2;
   reg          select_r0s3;
@@ -15182,31 +15162,16 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [518:0] or_r0s8;
   reg  [518:0] or_r0s9;
   reg  [518:0] or_r0s10;
-  reg  [518:0] or_r0s11;
-  reg  [518:0] or_r0s12;
-  reg  [518:0] or_r0s13;
-  reg  [518:0] or_r0s14;
-  reg  [518:0] or_r0s15;
   reg          or_r0s6__1;
   reg          or_r0s7__1;
   reg          or_r0s8__1;
   reg          or_r0s9__1;
   reg          or_r0s10__1;
-  reg          or_r0s11__1;
-  reg          or_r0s12__1;
-  reg          or_r0s13__1;
-  reg          or_r0s14__1;
-  reg          or_r0s15__1;
   reg          and_r0s6__1;
   reg          and_r0s7__1;
   reg          and_r0s8__1;
   reg          and_r0s9__1;
   reg          and_r0s10__1;
-  reg          and_r0s11__1;
-  reg          and_r0s12__1;
-  reg          and_r0s13__1;
-  reg          and_r0s14__1;
-  reg          and_r0s15__1;
   reg  [3:0]   widths_in_r0s1;
   reg  [3:0]   widths_in_r0s2;
   reg  [3:0]   widths_in_r0s3;
@@ -15217,22 +15182,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [3:0]   widths_in_r0s8;
   reg  [3:0]   widths_in_r0s9;
   reg  [3:0]   widths_in_r0s10;
-  reg  [3:0]   widths_in_r0s11;
-  reg  [3:0]   widths_in_r0s12;
-  reg  [3:0]   widths_in_r0s13;
-  reg  [3:0]   widths_in_r0s14;
-  reg  [3:0]   widths_in_r0s15;
   reg          or_r0s5__1;
   reg          or_r0s6__2;
   reg          or_r0s7__2;
   reg          or_r0s8__2;
   reg          or_r0s9__2;
   reg          or_r0s10__2;
-  reg          or_r0s11__2;
-  reg          or_r0s12__2;
-  reg          or_r0s13__2;
-  reg          or_r0s14__2;
-  reg          or_r0s15__2;
   reg  [515:0] rows_r0s4;
   reg  [515:0] rows_r0s5;
   reg  [515:0] rows_r0s6;
@@ -15240,11 +15195,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [515:0] rows_r0s8;
   reg  [515:0] rows_r0s9;
   reg  [515:0] rows_r0s10;
-  reg  [515:0] rows_r0s11;
-  reg  [515:0] rows_r0s12;
-  reg  [515:0] rows_r0s13;
-  reg  [515:0] rows_r0s14;
-  reg  [515:0] rows_r0s15;
   reg  [503:0] select_r0s1__2;
   reg  [503:0] select_r0s2__2;
   reg  [503:0] select_r0s3__2;
@@ -15255,11 +15205,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [503:0] select_r0s8;
   reg  [503:0] select_r0s9;
   reg  [503:0] select_r0s10;
-  reg  [503:0] select_r0s11;
-  reg  [503:0] select_r0s12;
-  reg  [503:0] select_r0s13;
-  reg  [503:0] select_r0s14;
-  reg  [503:0] select_r0s15;
   reg          or_r0s1__2;
   reg          or_r0s2__2;
   reg          or_r0s3__2;
@@ -15270,11 +15215,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s8__3;
   reg          or_r0s9__3;
   reg          or_r0s10__3;
-  reg          or_r0s11__3;
-  reg          or_r0s12__3;
-  reg          or_r0s13__3;
-  reg          or_r0s14__3;
-  reg          or_r0s15__3;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
   reg          and_r0s3__5;
@@ -15285,11 +15225,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s8__2;
   reg          and_r0s9__2;
   reg          and_r0s10__2;
-  reg          and_r0s11__2;
-  reg          and_r0s12__2;
-  reg          and_r0s13__2;
-  reg          and_r0s14__2;
-  reg          and_r0s15__2;
   reg  [511:0] raw_sroa_0_0_r0s1;
   reg  [511:0] raw_sroa_0_0_r0s2;
   reg  [511:0] raw_sroa_0_0_r0s3;
@@ -15300,11 +15235,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [511:0] raw_sroa_0_0_r0s8;
   reg  [511:0] raw_sroa_0_0_r0s9;
   reg  [511:0] raw_sroa_0_0_r0s10;
-  reg  [511:0] raw_sroa_0_0_r0s11;
-  reg  [511:0] raw_sroa_0_0_r0s12;
-  reg  [511:0] raw_sroa_0_0_r0s13;
-  reg  [511:0] raw_sroa_0_0_r0s14;
-  reg  [511:0] raw_sroa_0_0_r0s15;
   reg          and_r0s1__6;
   reg          and_r0s2__6;
   reg          and_r0s3__6;
@@ -15314,11 +15244,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s7__3;
   reg          and_r0s8__3;
   reg          and_r0s9__3;
-  reg          and_r0s10__3;
-  reg          and_r0s11__3;
-  reg          and_r0s12__3;
-  reg          and_r0s13__3;
-  reg          and_r0s14__3;
   reg          or_r0s1__3;
   reg          or_r0s2__3;
   reg          or_r0s3__3;
@@ -15328,66 +15253,31 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s7__4;
   reg          or_r0s8__4;
   reg          or_r0s9__4;
-  reg          or_r0s10__4;
-  reg          or_r0s11__4;
-  reg          or_r0s12__4;
-  reg          or_r0s13__4;
-  reg          or_r0s14__4;
   reg          xor_r0s5;
   reg          xor_r0s6;
   reg          xor_r0s7;
   reg          xor_r0s8;
   reg          xor_r0s9;
-  reg          xor_r0s10;
-  reg          xor_r0s11;
-  reg          xor_r0s12;
-  reg          xor_r0s13;
-  reg          xor_r0s14;
   reg          plan_sroa_39_0_r0s1;
   reg          plan_sroa_39_0_r0s2;
   reg          plan_sroa_39_0_r0s3;
   reg          plan_sroa_39_0_r0s4;
   reg          plan_sroa_39_0_r0s5;
-  reg          plan_sroa_39_0_r0s6;
-  reg          plan_sroa_39_0_r0s7;
-  reg          plan_sroa_39_0_r0s8;
-  reg          plan_sroa_39_0_r0s9;
-  reg          plan_sroa_39_0_r0s10;
   reg          cmp_i_i2238_not_r0s1;
   reg          cmp_i_i2238_not_r0s2;
   reg          cmp_i_i2238_not_r0s3;
   reg          cmp_i_i2238_not_r0s4;
   reg          cmp_i_i2238_not_r0s5;
-  reg          cmp_i_i2238_not_r0s6;
-  reg          cmp_i_i2238_not_r0s7;
-  reg          cmp_i_i2238_not_r0s8;
-  reg          cmp_i_i2238_not_r0s9;
-  reg          cmp_i_i2238_not_r0s10;
   reg  [511:0] table_r0s5;
-  reg  [511:0] table_r0s6;
-  reg  [511:0] table_r0s7;
-  reg  [511:0] table_r0s8;
-  reg  [511:0] table_r0s9;
-  reg  [511:0] table_r0s10;
   reg  [511:0] shr_i3498_r0s3;
   reg  [511:0] shr_i3498_r0s4;
-  reg  [511:0] shr_i3498_r0s5;
-  reg  [511:0] sroa_speculated_r0s6;
   reg  [15:0]  at_sroa_28_0_r0s4;
-  reg  [15:0]  at_sroa_28_0_r0s5;
-  reg  [15:0]  at_sroa_28_0_r0s6;
-  reg  [511:0] sroa_speculated_1_r0s7;
-  reg  [15:0]  at_sroa_28_0_r0s7;
-  reg  [511:0] sroa_speculated_2_r0s8;
-  reg  [15:0]  at_sroa_28_0_r0s8;
-  reg  [511:0] sroa_speculated_3_r0s9;
-  reg  [15:0]  at_sroa_28_0_r0s9;
-  reg  [2:0]   sroa_speculated_4_r0s10;
-  reg  [12:0]  sroa_speculated_4_r0s10__1;
-  reg          cmp_i_i2447_r0s11;
-  reg          cmp_i_i2447_r0s12;
-  reg          cmp_i_i2447_r0s13;
-  reg          cmp_i_i2447_r0s14;
+  reg  [2:0]   sroa_speculated_4_r0s5;
+  reg  [12:0]  sroa_speculated_4_r0s5__1;
+  reg          cmp_i_i2447_r0s6;
+  reg          cmp_i_i2447_r0s7;
+  reg          cmp_i_i2447_r0s8;
+  reg          cmp_i_i2447_r0s9;
   reg  [511:0] page_r0s1;
   reg  [511:0] page_r0s2;
   reg  [511:0] page_r0s3;
@@ -15396,44 +15286,29 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [511:0] page_r0s6;
   reg  [511:0] page_r0s7;
   reg  [511:0] page_r0s8;
-  reg  [511:0] page_r0s9;
-  reg  [511:0] page_r0s10;
-  reg  [511:0] page_r0s11;
-  reg  [511:0] page_r0s12;
-  reg  [511:0] page_r0s13;
   reg  [7:0]   greatest_exponent_sroa_0_0_r0s1;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_r0s1;
   reg  [7:0]   sub_i266_i_i_r0s2;
   reg  [7:0]   sub_i266_i_i_r0s3;
   reg  [7:0]   sub_i266_i_i_r0s4;
   reg  [7:0]   sub_i266_i_i_r0s5;
-  reg  [7:0]   sub_i266_i_i_r0s6;
-  reg  [7:0]   sub_i266_i_i_r0s7;
-  reg  [7:0]   sub_i266_i_i_r0s8;
-  reg  [7:0]   sub_i266_i_i_r0s9;
-  reg  [7:0]   sub_i266_i_i_r0s10;
-  reg          cmp_i252_i_r0s11;
-  reg          cmp_i252_i_r0s12;
-  reg          cmp_i252_i_r0s13;
+  reg          cmp_i252_i_r0s6;
+  reg          cmp_i252_i_r0s7;
+  reg          cmp_i252_i_r0s8;
   reg  [10:0]  or_i466_i_i_r0s1;
   reg  [10:0]  or_i466_i_i_r0s2;
   reg  [10:0]  or_i466_i_i_r0s3;
   reg  [10:0]  or_i466_i_i_r0s4;
   reg  [10:0]  or_i466_i_i_r0s5;
-  reg  [10:0]  or_i466_i_i_r0s6;
-  reg  [10:0]  or_i466_i_i_r0s7;
-  reg  [10:0]  or_i466_i_i_r0s8;
-  reg  [10:0]  or_i466_i_i_r0s9;
-  reg  [10:0]  or_i466_i_i_r0s10;
-  reg  [26:0]  mul_i_i_r0s11;
-  reg  [26:0]  mul_i_i_r0s12;
-  reg  [8:0]   sub_i_i2438_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_r0s12;
-  reg  [9:0]   field_r0s13;
-  reg  [7:0]   sroa_speculated54_r0s11;
-  reg  [7:0]   sroa_speculated54_r0s12;
-  reg  [7:0]   sroa_speculated54_r0s13;
-  reg  [11:0]  sub_i3597_r0s14;
+  reg  [26:0]  mul_i_i_r0s6;
+  reg  [26:0]  mul_i_i_r0s7;
+  reg  [8:0]   sub_i_i2438_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_r0s7;
+  reg  [9:0]   field_r0s8;
+  reg  [7:0]   sroa_speculated54_r0s6;
+  reg  [7:0]   sroa_speculated54_r0s7;
+  reg  [7:0]   sroa_speculated54_r0s8;
+  reg  [11:0]  sub_i3597_r0s9;
   reg  [7:0]   v71_r0s1;
   reg  [7:0]   v71_r0s2;
   reg  [7:0]   v71_r0s3;
@@ -15443,12 +15318,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [7:0]   v71_r0s7;
   reg  [7:0]   v71_r0s8;
   reg  [7:0]   v71_r0s9;
-  reg  [7:0]   v71_r0s10;
-  reg  [7:0]   v71_r0s11;
-  reg  [7:0]   v71_r0s12;
-  reg  [7:0]   v71_r0s13;
-  reg  [7:0]   v71_r0s14;
-  reg  [511:0] page_r0s14;
+  reg  [511:0] page_r0s9;
   reg          cmp_i215_i_i_r0s1;
   reg          cmp_i215_i_i_r0s2;
   reg          cmp_i215_i_i_r0s3;
@@ -15464,56 +15334,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_r0s14__1;
-  reg          cmp_i_i2447_1_r0s11;
-  reg          cmp_i_i2447_1_r0s12;
-  reg          cmp_i_i2447_1_r0s13;
-  reg          cmp_i_i2447_1_r0s14;
+  reg          cmp_i_i2447_1_r0s6;
+  reg          cmp_i_i2447_1_r0s7;
+  reg          cmp_i_i2447_1_r0s8;
+  reg          cmp_i_i2447_1_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_1_r0s1;
   reg  [7:0]   sub_i266_i_i_1_r0s2;
   reg  [7:0]   sub_i266_i_i_1_r0s3;
   reg  [7:0]   sub_i266_i_i_1_r0s4;
   reg  [7:0]   sub_i266_i_i_1_r0s5;
-  reg  [7:0]   sub_i266_i_i_1_r0s6;
-  reg  [7:0]   sub_i266_i_i_1_r0s7;
-  reg  [7:0]   sub_i266_i_i_1_r0s8;
-  reg  [7:0]   sub_i266_i_i_1_r0s9;
-  reg  [7:0]   sub_i266_i_i_1_r0s10;
-  reg          cmp_i252_i_1_r0s11;
-  reg          cmp_i252_i_1_r0s12;
-  reg          cmp_i252_i_1_r0s13;
+  reg          cmp_i252_i_1_r0s6;
+  reg          cmp_i252_i_1_r0s7;
+  reg          cmp_i252_i_1_r0s8;
   reg  [10:0]  or_i466_i_i_1_r0s1;
   reg  [10:0]  or_i466_i_i_1_r0s2;
   reg  [10:0]  or_i466_i_i_1_r0s3;
   reg  [10:0]  or_i466_i_i_1_r0s4;
   reg  [10:0]  or_i466_i_i_1_r0s5;
-  reg  [10:0]  or_i466_i_i_1_r0s6;
-  reg  [10:0]  or_i466_i_i_1_r0s7;
-  reg  [10:0]  or_i466_i_i_1_r0s8;
-  reg  [10:0]  or_i466_i_i_1_r0s9;
-  reg  [10:0]  or_i466_i_i_1_r0s10;
-  reg  [26:0]  mul_i_i_1_r0s11;
-  reg  [26:0]  mul_i_i_1_r0s12;
-  reg  [8:0]   sub_i_i2438_1_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_1_r0s12;
-  reg  [9:0]   field_r0s13__1;
-  reg  [7:0]   sroa_speculated54_1_r0s11;
-  reg  [7:0]   sroa_speculated54_1_r0s12;
-  reg  [7:0]   sroa_speculated54_1_r0s13;
-  reg  [11:0]  sub_i3597_1_r0s14;
+  reg  [26:0]  mul_i_i_1_r0s6;
+  reg  [26:0]  mul_i_i_1_r0s7;
+  reg  [8:0]   sub_i_i2438_1_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_1_r0s7;
+  reg  [9:0]   field_r0s8__1;
+  reg  [7:0]   sroa_speculated54_1_r0s6;
+  reg  [7:0]   sroa_speculated54_1_r0s7;
+  reg  [7:0]   sroa_speculated54_1_r0s8;
+  reg  [11:0]  sub_i3597_1_r0s9;
   reg          cmp_i215_i_i_1_r0s1;
   reg          cmp_i215_i_i_1_r0s2;
   reg          cmp_i215_i_i_1_r0s3;
@@ -15528,56 +15378,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_1_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_1_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_1_r0s14__1;
-  reg          cmp_i_i2447_2_r0s11;
-  reg          cmp_i_i2447_2_r0s12;
-  reg          cmp_i_i2447_2_r0s13;
-  reg          cmp_i_i2447_2_r0s14;
+  reg          cmp_i_i2447_2_r0s6;
+  reg          cmp_i_i2447_2_r0s7;
+  reg          cmp_i_i2447_2_r0s8;
+  reg          cmp_i_i2447_2_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_2_r0s1;
   reg  [7:0]   sub_i266_i_i_2_r0s2;
   reg  [7:0]   sub_i266_i_i_2_r0s3;
   reg  [7:0]   sub_i266_i_i_2_r0s4;
   reg  [7:0]   sub_i266_i_i_2_r0s5;
-  reg  [7:0]   sub_i266_i_i_2_r0s6;
-  reg  [7:0]   sub_i266_i_i_2_r0s7;
-  reg  [7:0]   sub_i266_i_i_2_r0s8;
-  reg  [7:0]   sub_i266_i_i_2_r0s9;
-  reg  [7:0]   sub_i266_i_i_2_r0s10;
-  reg          cmp_i252_i_2_r0s11;
-  reg          cmp_i252_i_2_r0s12;
-  reg          cmp_i252_i_2_r0s13;
+  reg          cmp_i252_i_2_r0s6;
+  reg          cmp_i252_i_2_r0s7;
+  reg          cmp_i252_i_2_r0s8;
   reg  [10:0]  or_i466_i_i_2_r0s1;
   reg  [10:0]  or_i466_i_i_2_r0s2;
   reg  [10:0]  or_i466_i_i_2_r0s3;
   reg  [10:0]  or_i466_i_i_2_r0s4;
   reg  [10:0]  or_i466_i_i_2_r0s5;
-  reg  [10:0]  or_i466_i_i_2_r0s6;
-  reg  [10:0]  or_i466_i_i_2_r0s7;
-  reg  [10:0]  or_i466_i_i_2_r0s8;
-  reg  [10:0]  or_i466_i_i_2_r0s9;
-  reg  [10:0]  or_i466_i_i_2_r0s10;
-  reg  [26:0]  mul_i_i_2_r0s11;
-  reg  [26:0]  mul_i_i_2_r0s12;
-  reg  [8:0]   sub_i_i2438_2_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_2_r0s12;
-  reg  [9:0]   field_r0s13__2;
-  reg  [7:0]   sroa_speculated54_2_r0s11;
-  reg  [7:0]   sroa_speculated54_2_r0s12;
-  reg  [7:0]   sroa_speculated54_2_r0s13;
-  reg  [11:0]  sub_i3597_2_r0s14;
+  reg  [26:0]  mul_i_i_2_r0s6;
+  reg  [26:0]  mul_i_i_2_r0s7;
+  reg  [8:0]   sub_i_i2438_2_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_2_r0s7;
+  reg  [9:0]   field_r0s8__2;
+  reg  [7:0]   sroa_speculated54_2_r0s6;
+  reg  [7:0]   sroa_speculated54_2_r0s7;
+  reg  [7:0]   sroa_speculated54_2_r0s8;
+  reg  [11:0]  sub_i3597_2_r0s9;
   reg          cmp_i215_i_i_2_r0s1;
   reg          cmp_i215_i_i_2_r0s2;
   reg          cmp_i215_i_i_2_r0s3;
@@ -15592,56 +15422,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_2_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_2_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_2_r0s14__1;
-  reg          cmp_i_i2447_3_r0s11;
-  reg          cmp_i_i2447_3_r0s12;
-  reg          cmp_i_i2447_3_r0s13;
-  reg          cmp_i_i2447_3_r0s14;
+  reg          cmp_i_i2447_3_r0s6;
+  reg          cmp_i_i2447_3_r0s7;
+  reg          cmp_i_i2447_3_r0s8;
+  reg          cmp_i_i2447_3_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_3_r0s1;
   reg  [7:0]   sub_i266_i_i_3_r0s2;
   reg  [7:0]   sub_i266_i_i_3_r0s3;
   reg  [7:0]   sub_i266_i_i_3_r0s4;
   reg  [7:0]   sub_i266_i_i_3_r0s5;
-  reg  [7:0]   sub_i266_i_i_3_r0s6;
-  reg  [7:0]   sub_i266_i_i_3_r0s7;
-  reg  [7:0]   sub_i266_i_i_3_r0s8;
-  reg  [7:0]   sub_i266_i_i_3_r0s9;
-  reg  [7:0]   sub_i266_i_i_3_r0s10;
-  reg          cmp_i252_i_3_r0s11;
-  reg          cmp_i252_i_3_r0s12;
-  reg          cmp_i252_i_3_r0s13;
+  reg          cmp_i252_i_3_r0s6;
+  reg          cmp_i252_i_3_r0s7;
+  reg          cmp_i252_i_3_r0s8;
   reg  [10:0]  or_i466_i_i_3_r0s1;
   reg  [10:0]  or_i466_i_i_3_r0s2;
   reg  [10:0]  or_i466_i_i_3_r0s3;
   reg  [10:0]  or_i466_i_i_3_r0s4;
   reg  [10:0]  or_i466_i_i_3_r0s5;
-  reg  [10:0]  or_i466_i_i_3_r0s6;
-  reg  [10:0]  or_i466_i_i_3_r0s7;
-  reg  [10:0]  or_i466_i_i_3_r0s8;
-  reg  [10:0]  or_i466_i_i_3_r0s9;
-  reg  [10:0]  or_i466_i_i_3_r0s10;
-  reg  [26:0]  mul_i_i_3_r0s11;
-  reg  [26:0]  mul_i_i_3_r0s12;
-  reg  [8:0]   sub_i_i2438_3_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_3_r0s12;
-  reg  [9:0]   field_r0s13__3;
-  reg  [7:0]   sroa_speculated54_3_r0s11;
-  reg  [7:0]   sroa_speculated54_3_r0s12;
-  reg  [7:0]   sroa_speculated54_3_r0s13;
-  reg  [11:0]  sub_i3597_3_r0s14;
+  reg  [26:0]  mul_i_i_3_r0s6;
+  reg  [26:0]  mul_i_i_3_r0s7;
+  reg  [8:0]   sub_i_i2438_3_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_3_r0s7;
+  reg  [9:0]   field_r0s8__3;
+  reg  [7:0]   sroa_speculated54_3_r0s6;
+  reg  [7:0]   sroa_speculated54_3_r0s7;
+  reg  [7:0]   sroa_speculated54_3_r0s8;
+  reg  [11:0]  sub_i3597_3_r0s9;
   reg          cmp_i215_i_i_3_r0s1;
   reg          cmp_i215_i_i_3_r0s2;
   reg          cmp_i215_i_i_3_r0s3;
@@ -15656,56 +15466,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_3_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_3_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_3_r0s14__1;
-  reg          cmp_i_i2447_4_r0s11;
-  reg          cmp_i_i2447_4_r0s12;
-  reg          cmp_i_i2447_4_r0s13;
-  reg          cmp_i_i2447_4_r0s14;
+  reg          cmp_i_i2447_4_r0s6;
+  reg          cmp_i_i2447_4_r0s7;
+  reg          cmp_i_i2447_4_r0s8;
+  reg          cmp_i_i2447_4_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_4_r0s1;
   reg  [7:0]   sub_i266_i_i_4_r0s2;
   reg  [7:0]   sub_i266_i_i_4_r0s3;
   reg  [7:0]   sub_i266_i_i_4_r0s4;
   reg  [7:0]   sub_i266_i_i_4_r0s5;
-  reg  [7:0]   sub_i266_i_i_4_r0s6;
-  reg  [7:0]   sub_i266_i_i_4_r0s7;
-  reg  [7:0]   sub_i266_i_i_4_r0s8;
-  reg  [7:0]   sub_i266_i_i_4_r0s9;
-  reg  [7:0]   sub_i266_i_i_4_r0s10;
-  reg          cmp_i252_i_4_r0s11;
-  reg          cmp_i252_i_4_r0s12;
-  reg          cmp_i252_i_4_r0s13;
+  reg          cmp_i252_i_4_r0s6;
+  reg          cmp_i252_i_4_r0s7;
+  reg          cmp_i252_i_4_r0s8;
   reg  [10:0]  or_i466_i_i_4_r0s1;
   reg  [10:0]  or_i466_i_i_4_r0s2;
   reg  [10:0]  or_i466_i_i_4_r0s3;
   reg  [10:0]  or_i466_i_i_4_r0s4;
   reg  [10:0]  or_i466_i_i_4_r0s5;
-  reg  [10:0]  or_i466_i_i_4_r0s6;
-  reg  [10:0]  or_i466_i_i_4_r0s7;
-  reg  [10:0]  or_i466_i_i_4_r0s8;
-  reg  [10:0]  or_i466_i_i_4_r0s9;
-  reg  [10:0]  or_i466_i_i_4_r0s10;
-  reg  [26:0]  mul_i_i_4_r0s11;
-  reg  [26:0]  mul_i_i_4_r0s12;
-  reg  [8:0]   sub_i_i2438_4_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_4_r0s12;
-  reg  [9:0]   field_r0s13__4;
-  reg  [7:0]   sroa_speculated54_4_r0s11;
-  reg  [7:0]   sroa_speculated54_4_r0s12;
-  reg  [7:0]   sroa_speculated54_4_r0s13;
-  reg  [11:0]  sub_i3597_4_r0s14;
+  reg  [26:0]  mul_i_i_4_r0s6;
+  reg  [26:0]  mul_i_i_4_r0s7;
+  reg  [8:0]   sub_i_i2438_4_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_4_r0s7;
+  reg  [9:0]   field_r0s8__4;
+  reg  [7:0]   sroa_speculated54_4_r0s6;
+  reg  [7:0]   sroa_speculated54_4_r0s7;
+  reg  [7:0]   sroa_speculated54_4_r0s8;
+  reg  [11:0]  sub_i3597_4_r0s9;
   reg          cmp_i215_i_i_4_r0s1;
   reg          cmp_i215_i_i_4_r0s2;
   reg          cmp_i215_i_i_4_r0s3;
@@ -15720,56 +15510,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_4_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_4_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_4_r0s14__1;
-  reg          cmp_i_i2447_5_r0s11;
-  reg          cmp_i_i2447_5_r0s12;
-  reg          cmp_i_i2447_5_r0s13;
-  reg          cmp_i_i2447_5_r0s14;
+  reg          cmp_i_i2447_5_r0s6;
+  reg          cmp_i_i2447_5_r0s7;
+  reg          cmp_i_i2447_5_r0s8;
+  reg          cmp_i_i2447_5_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_5_r0s1;
   reg  [7:0]   sub_i266_i_i_5_r0s2;
   reg  [7:0]   sub_i266_i_i_5_r0s3;
   reg  [7:0]   sub_i266_i_i_5_r0s4;
   reg  [7:0]   sub_i266_i_i_5_r0s5;
-  reg  [7:0]   sub_i266_i_i_5_r0s6;
-  reg  [7:0]   sub_i266_i_i_5_r0s7;
-  reg  [7:0]   sub_i266_i_i_5_r0s8;
-  reg  [7:0]   sub_i266_i_i_5_r0s9;
-  reg  [7:0]   sub_i266_i_i_5_r0s10;
-  reg          cmp_i252_i_5_r0s11;
-  reg          cmp_i252_i_5_r0s12;
-  reg          cmp_i252_i_5_r0s13;
+  reg          cmp_i252_i_5_r0s6;
+  reg          cmp_i252_i_5_r0s7;
+  reg          cmp_i252_i_5_r0s8;
   reg  [10:0]  or_i466_i_i_5_r0s1;
   reg  [10:0]  or_i466_i_i_5_r0s2;
   reg  [10:0]  or_i466_i_i_5_r0s3;
   reg  [10:0]  or_i466_i_i_5_r0s4;
   reg  [10:0]  or_i466_i_i_5_r0s5;
-  reg  [10:0]  or_i466_i_i_5_r0s6;
-  reg  [10:0]  or_i466_i_i_5_r0s7;
-  reg  [10:0]  or_i466_i_i_5_r0s8;
-  reg  [10:0]  or_i466_i_i_5_r0s9;
-  reg  [10:0]  or_i466_i_i_5_r0s10;
-  reg  [26:0]  mul_i_i_5_r0s11;
-  reg  [26:0]  mul_i_i_5_r0s12;
-  reg  [8:0]   sub_i_i2438_5_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_5_r0s12;
-  reg  [9:0]   field_r0s13__5;
-  reg  [7:0]   sroa_speculated54_5_r0s11;
-  reg  [7:0]   sroa_speculated54_5_r0s12;
-  reg  [7:0]   sroa_speculated54_5_r0s13;
-  reg  [11:0]  sub_i3597_5_r0s14;
+  reg  [26:0]  mul_i_i_5_r0s6;
+  reg  [26:0]  mul_i_i_5_r0s7;
+  reg  [8:0]   sub_i_i2438_5_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_5_r0s7;
+  reg  [9:0]   field_r0s8__5;
+  reg  [7:0]   sroa_speculated54_5_r0s6;
+  reg  [7:0]   sroa_speculated54_5_r0s7;
+  reg  [7:0]   sroa_speculated54_5_r0s8;
+  reg  [11:0]  sub_i3597_5_r0s9;
   reg          cmp_i215_i_i_5_r0s1;
   reg          cmp_i215_i_i_5_r0s2;
   reg          cmp_i215_i_i_5_r0s3;
@@ -15784,56 +15554,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_5_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_5_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_5_r0s14__1;
-  reg          cmp_i_i2447_6_r0s11;
-  reg          cmp_i_i2447_6_r0s12;
-  reg          cmp_i_i2447_6_r0s13;
-  reg          cmp_i_i2447_6_r0s14;
+  reg          cmp_i_i2447_6_r0s6;
+  reg          cmp_i_i2447_6_r0s7;
+  reg          cmp_i_i2447_6_r0s8;
+  reg          cmp_i_i2447_6_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_6_r0s1;
   reg  [7:0]   sub_i266_i_i_6_r0s2;
   reg  [7:0]   sub_i266_i_i_6_r0s3;
   reg  [7:0]   sub_i266_i_i_6_r0s4;
   reg  [7:0]   sub_i266_i_i_6_r0s5;
-  reg  [7:0]   sub_i266_i_i_6_r0s6;
-  reg  [7:0]   sub_i266_i_i_6_r0s7;
-  reg  [7:0]   sub_i266_i_i_6_r0s8;
-  reg  [7:0]   sub_i266_i_i_6_r0s9;
-  reg  [7:0]   sub_i266_i_i_6_r0s10;
-  reg          cmp_i252_i_6_r0s11;
-  reg          cmp_i252_i_6_r0s12;
-  reg          cmp_i252_i_6_r0s13;
+  reg          cmp_i252_i_6_r0s6;
+  reg          cmp_i252_i_6_r0s7;
+  reg          cmp_i252_i_6_r0s8;
   reg  [10:0]  or_i466_i_i_6_r0s1;
   reg  [10:0]  or_i466_i_i_6_r0s2;
   reg  [10:0]  or_i466_i_i_6_r0s3;
   reg  [10:0]  or_i466_i_i_6_r0s4;
   reg  [10:0]  or_i466_i_i_6_r0s5;
-  reg  [10:0]  or_i466_i_i_6_r0s6;
-  reg  [10:0]  or_i466_i_i_6_r0s7;
-  reg  [10:0]  or_i466_i_i_6_r0s8;
-  reg  [10:0]  or_i466_i_i_6_r0s9;
-  reg  [10:0]  or_i466_i_i_6_r0s10;
-  reg  [26:0]  mul_i_i_6_r0s11;
-  reg  [26:0]  mul_i_i_6_r0s12;
-  reg  [8:0]   sub_i_i2438_6_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_6_r0s12;
-  reg  [9:0]   field_r0s13__6;
-  reg  [7:0]   sroa_speculated54_6_r0s11;
-  reg  [7:0]   sroa_speculated54_6_r0s12;
-  reg  [7:0]   sroa_speculated54_6_r0s13;
-  reg  [11:0]  sub_i3597_6_r0s14;
+  reg  [26:0]  mul_i_i_6_r0s6;
+  reg  [26:0]  mul_i_i_6_r0s7;
+  reg  [8:0]   sub_i_i2438_6_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_6_r0s7;
+  reg  [9:0]   field_r0s8__6;
+  reg  [7:0]   sroa_speculated54_6_r0s6;
+  reg  [7:0]   sroa_speculated54_6_r0s7;
+  reg  [7:0]   sroa_speculated54_6_r0s8;
+  reg  [11:0]  sub_i3597_6_r0s9;
   reg          cmp_i215_i_i_6_r0s1;
   reg          cmp_i215_i_i_6_r0s2;
   reg          cmp_i215_i_i_6_r0s3;
@@ -15848,56 +15598,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_6_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_6_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_6_r0s14__1;
-  reg          cmp_i_i2447_7_r0s11;
-  reg          cmp_i_i2447_7_r0s12;
-  reg          cmp_i_i2447_7_r0s13;
-  reg          cmp_i_i2447_7_r0s14;
+  reg          cmp_i_i2447_7_r0s6;
+  reg          cmp_i_i2447_7_r0s7;
+  reg          cmp_i_i2447_7_r0s8;
+  reg          cmp_i_i2447_7_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_7_r0s1;
   reg  [7:0]   sub_i266_i_i_7_r0s2;
   reg  [7:0]   sub_i266_i_i_7_r0s3;
   reg  [7:0]   sub_i266_i_i_7_r0s4;
   reg  [7:0]   sub_i266_i_i_7_r0s5;
-  reg  [7:0]   sub_i266_i_i_7_r0s6;
-  reg  [7:0]   sub_i266_i_i_7_r0s7;
-  reg  [7:0]   sub_i266_i_i_7_r0s8;
-  reg  [7:0]   sub_i266_i_i_7_r0s9;
-  reg  [7:0]   sub_i266_i_i_7_r0s10;
-  reg          cmp_i252_i_7_r0s11;
-  reg          cmp_i252_i_7_r0s12;
-  reg          cmp_i252_i_7_r0s13;
+  reg          cmp_i252_i_7_r0s6;
+  reg          cmp_i252_i_7_r0s7;
+  reg          cmp_i252_i_7_r0s8;
   reg  [10:0]  or_i466_i_i_7_r0s1;
   reg  [10:0]  or_i466_i_i_7_r0s2;
   reg  [10:0]  or_i466_i_i_7_r0s3;
   reg  [10:0]  or_i466_i_i_7_r0s4;
   reg  [10:0]  or_i466_i_i_7_r0s5;
-  reg  [10:0]  or_i466_i_i_7_r0s6;
-  reg  [10:0]  or_i466_i_i_7_r0s7;
-  reg  [10:0]  or_i466_i_i_7_r0s8;
-  reg  [10:0]  or_i466_i_i_7_r0s9;
-  reg  [10:0]  or_i466_i_i_7_r0s10;
-  reg  [26:0]  mul_i_i_7_r0s11;
-  reg  [26:0]  mul_i_i_7_r0s12;
-  reg  [8:0]   sub_i_i2438_7_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_7_r0s12;
-  reg  [9:0]   field_r0s13__7;
-  reg  [7:0]   sroa_speculated54_7_r0s11;
-  reg  [7:0]   sroa_speculated54_7_r0s12;
-  reg  [7:0]   sroa_speculated54_7_r0s13;
-  reg  [11:0]  sub_i3597_7_r0s14;
+  reg  [26:0]  mul_i_i_7_r0s6;
+  reg  [26:0]  mul_i_i_7_r0s7;
+  reg  [8:0]   sub_i_i2438_7_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_7_r0s7;
+  reg  [9:0]   field_r0s8__7;
+  reg  [7:0]   sroa_speculated54_7_r0s6;
+  reg  [7:0]   sroa_speculated54_7_r0s7;
+  reg  [7:0]   sroa_speculated54_7_r0s8;
+  reg  [11:0]  sub_i3597_7_r0s9;
   reg          cmp_i215_i_i_7_r0s1;
   reg          cmp_i215_i_i_7_r0s2;
   reg          cmp_i215_i_i_7_r0s3;
@@ -15912,56 +15642,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_7_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_7_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_7_r0s14__1;
-  reg          cmp_i_i2447_8_r0s11;
-  reg          cmp_i_i2447_8_r0s12;
-  reg          cmp_i_i2447_8_r0s13;
-  reg          cmp_i_i2447_8_r0s14;
+  reg          cmp_i_i2447_8_r0s6;
+  reg          cmp_i_i2447_8_r0s7;
+  reg          cmp_i_i2447_8_r0s8;
+  reg          cmp_i_i2447_8_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_8_r0s1;
   reg  [7:0]   sub_i266_i_i_8_r0s2;
   reg  [7:0]   sub_i266_i_i_8_r0s3;
   reg  [7:0]   sub_i266_i_i_8_r0s4;
   reg  [7:0]   sub_i266_i_i_8_r0s5;
-  reg  [7:0]   sub_i266_i_i_8_r0s6;
-  reg  [7:0]   sub_i266_i_i_8_r0s7;
-  reg  [7:0]   sub_i266_i_i_8_r0s8;
-  reg  [7:0]   sub_i266_i_i_8_r0s9;
-  reg  [7:0]   sub_i266_i_i_8_r0s10;
-  reg          cmp_i252_i_8_r0s11;
-  reg          cmp_i252_i_8_r0s12;
-  reg          cmp_i252_i_8_r0s13;
+  reg          cmp_i252_i_8_r0s6;
+  reg          cmp_i252_i_8_r0s7;
+  reg          cmp_i252_i_8_r0s8;
   reg  [10:0]  or_i466_i_i_8_r0s1;
   reg  [10:0]  or_i466_i_i_8_r0s2;
   reg  [10:0]  or_i466_i_i_8_r0s3;
   reg  [10:0]  or_i466_i_i_8_r0s4;
   reg  [10:0]  or_i466_i_i_8_r0s5;
-  reg  [10:0]  or_i466_i_i_8_r0s6;
-  reg  [10:0]  or_i466_i_i_8_r0s7;
-  reg  [10:0]  or_i466_i_i_8_r0s8;
-  reg  [10:0]  or_i466_i_i_8_r0s9;
-  reg  [10:0]  or_i466_i_i_8_r0s10;
-  reg  [26:0]  mul_i_i_8_r0s11;
-  reg  [26:0]  mul_i_i_8_r0s12;
-  reg  [8:0]   sub_i_i2438_8_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_8_r0s12;
-  reg  [9:0]   field_r0s13__8;
-  reg  [7:0]   sroa_speculated54_8_r0s11;
-  reg  [7:0]   sroa_speculated54_8_r0s12;
-  reg  [7:0]   sroa_speculated54_8_r0s13;
-  reg  [11:0]  sub_i3597_8_r0s14;
+  reg  [26:0]  mul_i_i_8_r0s6;
+  reg  [26:0]  mul_i_i_8_r0s7;
+  reg  [8:0]   sub_i_i2438_8_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_8_r0s7;
+  reg  [9:0]   field_r0s8__8;
+  reg  [7:0]   sroa_speculated54_8_r0s6;
+  reg  [7:0]   sroa_speculated54_8_r0s7;
+  reg  [7:0]   sroa_speculated54_8_r0s8;
+  reg  [11:0]  sub_i3597_8_r0s9;
   reg          cmp_i215_i_i_8_r0s1;
   reg          cmp_i215_i_i_8_r0s2;
   reg          cmp_i215_i_i_8_r0s3;
@@ -15976,56 +15686,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_8_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_8_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_8_r0s14__1;
-  reg          cmp_i_i2447_9_r0s11;
-  reg          cmp_i_i2447_9_r0s12;
-  reg          cmp_i_i2447_9_r0s13;
-  reg          cmp_i_i2447_9_r0s14;
+  reg          cmp_i_i2447_9_r0s6;
+  reg          cmp_i_i2447_9_r0s7;
+  reg          cmp_i_i2447_9_r0s8;
+  reg          cmp_i_i2447_9_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_9_r0s1;
   reg  [7:0]   sub_i266_i_i_9_r0s2;
   reg  [7:0]   sub_i266_i_i_9_r0s3;
   reg  [7:0]   sub_i266_i_i_9_r0s4;
   reg  [7:0]   sub_i266_i_i_9_r0s5;
-  reg  [7:0]   sub_i266_i_i_9_r0s6;
-  reg  [7:0]   sub_i266_i_i_9_r0s7;
-  reg  [7:0]   sub_i266_i_i_9_r0s8;
-  reg  [7:0]   sub_i266_i_i_9_r0s9;
-  reg  [7:0]   sub_i266_i_i_9_r0s10;
-  reg          cmp_i252_i_9_r0s11;
-  reg          cmp_i252_i_9_r0s12;
-  reg          cmp_i252_i_9_r0s13;
+  reg          cmp_i252_i_9_r0s6;
+  reg          cmp_i252_i_9_r0s7;
+  reg          cmp_i252_i_9_r0s8;
   reg  [10:0]  or_i466_i_i_9_r0s1;
   reg  [10:0]  or_i466_i_i_9_r0s2;
   reg  [10:0]  or_i466_i_i_9_r0s3;
   reg  [10:0]  or_i466_i_i_9_r0s4;
   reg  [10:0]  or_i466_i_i_9_r0s5;
-  reg  [10:0]  or_i466_i_i_9_r0s6;
-  reg  [10:0]  or_i466_i_i_9_r0s7;
-  reg  [10:0]  or_i466_i_i_9_r0s8;
-  reg  [10:0]  or_i466_i_i_9_r0s9;
-  reg  [10:0]  or_i466_i_i_9_r0s10;
-  reg  [26:0]  mul_i_i_9_r0s11;
-  reg  [26:0]  mul_i_i_9_r0s12;
-  reg  [8:0]   sub_i_i2438_9_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_9_r0s12;
-  reg  [9:0]   field_r0s13__9;
-  reg  [7:0]   sroa_speculated54_9_r0s11;
-  reg  [7:0]   sroa_speculated54_9_r0s12;
-  reg  [7:0]   sroa_speculated54_9_r0s13;
-  reg  [11:0]  sub_i3597_9_r0s14;
+  reg  [26:0]  mul_i_i_9_r0s6;
+  reg  [26:0]  mul_i_i_9_r0s7;
+  reg  [8:0]   sub_i_i2438_9_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_9_r0s7;
+  reg  [9:0]   field_r0s8__9;
+  reg  [7:0]   sroa_speculated54_9_r0s6;
+  reg  [7:0]   sroa_speculated54_9_r0s7;
+  reg  [7:0]   sroa_speculated54_9_r0s8;
+  reg  [11:0]  sub_i3597_9_r0s9;
   reg          cmp_i215_i_i_9_r0s1;
   reg          cmp_i215_i_i_9_r0s2;
   reg          cmp_i215_i_i_9_r0s3;
@@ -16040,56 +15730,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_9_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_9_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_9_r0s14__1;
-  reg          cmp_i_i2447_10_r0s11;
-  reg          cmp_i_i2447_10_r0s12;
-  reg          cmp_i_i2447_10_r0s13;
-  reg          cmp_i_i2447_10_r0s14;
+  reg          cmp_i_i2447_10_r0s6;
+  reg          cmp_i_i2447_10_r0s7;
+  reg          cmp_i_i2447_10_r0s8;
+  reg          cmp_i_i2447_10_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_10_r0s1;
   reg  [7:0]   sub_i266_i_i_10_r0s2;
   reg  [7:0]   sub_i266_i_i_10_r0s3;
   reg  [7:0]   sub_i266_i_i_10_r0s4;
   reg  [7:0]   sub_i266_i_i_10_r0s5;
-  reg  [7:0]   sub_i266_i_i_10_r0s6;
-  reg  [7:0]   sub_i266_i_i_10_r0s7;
-  reg  [7:0]   sub_i266_i_i_10_r0s8;
-  reg  [7:0]   sub_i266_i_i_10_r0s9;
-  reg  [7:0]   sub_i266_i_i_10_r0s10;
-  reg          cmp_i252_i_10_r0s11;
-  reg          cmp_i252_i_10_r0s12;
-  reg          cmp_i252_i_10_r0s13;
+  reg          cmp_i252_i_10_r0s6;
+  reg          cmp_i252_i_10_r0s7;
+  reg          cmp_i252_i_10_r0s8;
   reg  [10:0]  or_i466_i_i_10_r0s1;
   reg  [10:0]  or_i466_i_i_10_r0s2;
   reg  [10:0]  or_i466_i_i_10_r0s3;
   reg  [10:0]  or_i466_i_i_10_r0s4;
   reg  [10:0]  or_i466_i_i_10_r0s5;
-  reg  [10:0]  or_i466_i_i_10_r0s6;
-  reg  [10:0]  or_i466_i_i_10_r0s7;
-  reg  [10:0]  or_i466_i_i_10_r0s8;
-  reg  [10:0]  or_i466_i_i_10_r0s9;
-  reg  [10:0]  or_i466_i_i_10_r0s10;
-  reg  [26:0]  mul_i_i_10_r0s11;
-  reg  [26:0]  mul_i_i_10_r0s12;
-  reg  [8:0]   sub_i_i2438_10_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_10_r0s12;
-  reg  [9:0]   field_r0s13__10;
-  reg  [7:0]   sroa_speculated54_10_r0s11;
-  reg  [7:0]   sroa_speculated54_10_r0s12;
-  reg  [7:0]   sroa_speculated54_10_r0s13;
-  reg  [11:0]  sub_i3597_10_r0s14;
+  reg  [26:0]  mul_i_i_10_r0s6;
+  reg  [26:0]  mul_i_i_10_r0s7;
+  reg  [8:0]   sub_i_i2438_10_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_10_r0s7;
+  reg  [9:0]   field_r0s8__10;
+  reg  [7:0]   sroa_speculated54_10_r0s6;
+  reg  [7:0]   sroa_speculated54_10_r0s7;
+  reg  [7:0]   sroa_speculated54_10_r0s8;
+  reg  [11:0]  sub_i3597_10_r0s9;
   reg          cmp_i215_i_i_10_r0s1;
   reg          cmp_i215_i_i_10_r0s2;
   reg          cmp_i215_i_i_10_r0s3;
@@ -16104,56 +15774,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_10_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_10_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_10_r0s14__1;
-  reg          cmp_i_i2447_11_r0s11;
-  reg          cmp_i_i2447_11_r0s12;
-  reg          cmp_i_i2447_11_r0s13;
-  reg          cmp_i_i2447_11_r0s14;
+  reg          cmp_i_i2447_11_r0s6;
+  reg          cmp_i_i2447_11_r0s7;
+  reg          cmp_i_i2447_11_r0s8;
+  reg          cmp_i_i2447_11_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_11_r0s1;
   reg  [7:0]   sub_i266_i_i_11_r0s2;
   reg  [7:0]   sub_i266_i_i_11_r0s3;
   reg  [7:0]   sub_i266_i_i_11_r0s4;
   reg  [7:0]   sub_i266_i_i_11_r0s5;
-  reg  [7:0]   sub_i266_i_i_11_r0s6;
-  reg  [7:0]   sub_i266_i_i_11_r0s7;
-  reg  [7:0]   sub_i266_i_i_11_r0s8;
-  reg  [7:0]   sub_i266_i_i_11_r0s9;
-  reg  [7:0]   sub_i266_i_i_11_r0s10;
-  reg          cmp_i252_i_11_r0s11;
-  reg          cmp_i252_i_11_r0s12;
-  reg          cmp_i252_i_11_r0s13;
+  reg          cmp_i252_i_11_r0s6;
+  reg          cmp_i252_i_11_r0s7;
+  reg          cmp_i252_i_11_r0s8;
   reg  [10:0]  or_i466_i_i_11_r0s1;
   reg  [10:0]  or_i466_i_i_11_r0s2;
   reg  [10:0]  or_i466_i_i_11_r0s3;
   reg  [10:0]  or_i466_i_i_11_r0s4;
   reg  [10:0]  or_i466_i_i_11_r0s5;
-  reg  [10:0]  or_i466_i_i_11_r0s6;
-  reg  [10:0]  or_i466_i_i_11_r0s7;
-  reg  [10:0]  or_i466_i_i_11_r0s8;
-  reg  [10:0]  or_i466_i_i_11_r0s9;
-  reg  [10:0]  or_i466_i_i_11_r0s10;
-  reg  [26:0]  mul_i_i_11_r0s11;
-  reg  [26:0]  mul_i_i_11_r0s12;
-  reg  [8:0]   sub_i_i2438_11_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_11_r0s12;
-  reg  [9:0]   field_r0s13__11;
-  reg  [7:0]   sroa_speculated54_11_r0s11;
-  reg  [7:0]   sroa_speculated54_11_r0s12;
-  reg  [7:0]   sroa_speculated54_11_r0s13;
-  reg  [11:0]  sub_i3597_11_r0s14;
+  reg  [26:0]  mul_i_i_11_r0s6;
+  reg  [26:0]  mul_i_i_11_r0s7;
+  reg  [8:0]   sub_i_i2438_11_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_11_r0s7;
+  reg  [9:0]   field_r0s8__11;
+  reg  [7:0]   sroa_speculated54_11_r0s6;
+  reg  [7:0]   sroa_speculated54_11_r0s7;
+  reg  [7:0]   sroa_speculated54_11_r0s8;
+  reg  [11:0]  sub_i3597_11_r0s9;
   reg          cmp_i215_i_i_11_r0s1;
   reg          cmp_i215_i_i_11_r0s2;
   reg          cmp_i215_i_i_11_r0s3;
@@ -16168,56 +15818,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_11_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_11_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_11_r0s14__1;
-  reg          cmp_i_i2447_12_r0s11;
-  reg          cmp_i_i2447_12_r0s12;
-  reg          cmp_i_i2447_12_r0s13;
-  reg          cmp_i_i2447_12_r0s14;
+  reg          cmp_i_i2447_12_r0s6;
+  reg          cmp_i_i2447_12_r0s7;
+  reg          cmp_i_i2447_12_r0s8;
+  reg          cmp_i_i2447_12_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_12_r0s1;
   reg  [7:0]   sub_i266_i_i_12_r0s2;
   reg  [7:0]   sub_i266_i_i_12_r0s3;
   reg  [7:0]   sub_i266_i_i_12_r0s4;
   reg  [7:0]   sub_i266_i_i_12_r0s5;
-  reg  [7:0]   sub_i266_i_i_12_r0s6;
-  reg  [7:0]   sub_i266_i_i_12_r0s7;
-  reg  [7:0]   sub_i266_i_i_12_r0s8;
-  reg  [7:0]   sub_i266_i_i_12_r0s9;
-  reg  [7:0]   sub_i266_i_i_12_r0s10;
-  reg          cmp_i252_i_12_r0s11;
-  reg          cmp_i252_i_12_r0s12;
-  reg          cmp_i252_i_12_r0s13;
+  reg          cmp_i252_i_12_r0s6;
+  reg          cmp_i252_i_12_r0s7;
+  reg          cmp_i252_i_12_r0s8;
   reg  [10:0]  or_i466_i_i_12_r0s1;
   reg  [10:0]  or_i466_i_i_12_r0s2;
   reg  [10:0]  or_i466_i_i_12_r0s3;
   reg  [10:0]  or_i466_i_i_12_r0s4;
   reg  [10:0]  or_i466_i_i_12_r0s5;
-  reg  [10:0]  or_i466_i_i_12_r0s6;
-  reg  [10:0]  or_i466_i_i_12_r0s7;
-  reg  [10:0]  or_i466_i_i_12_r0s8;
-  reg  [10:0]  or_i466_i_i_12_r0s9;
-  reg  [10:0]  or_i466_i_i_12_r0s10;
-  reg  [26:0]  mul_i_i_12_r0s11;
-  reg  [26:0]  mul_i_i_12_r0s12;
-  reg  [8:0]   sub_i_i2438_12_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_12_r0s12;
-  reg  [9:0]   field_r0s13__12;
-  reg  [7:0]   sroa_speculated54_12_r0s11;
-  reg  [7:0]   sroa_speculated54_12_r0s12;
-  reg  [7:0]   sroa_speculated54_12_r0s13;
-  reg  [11:0]  sub_i3597_12_r0s14;
+  reg  [26:0]  mul_i_i_12_r0s6;
+  reg  [26:0]  mul_i_i_12_r0s7;
+  reg  [8:0]   sub_i_i2438_12_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_12_r0s7;
+  reg  [9:0]   field_r0s8__12;
+  reg  [7:0]   sroa_speculated54_12_r0s6;
+  reg  [7:0]   sroa_speculated54_12_r0s7;
+  reg  [7:0]   sroa_speculated54_12_r0s8;
+  reg  [11:0]  sub_i3597_12_r0s9;
   reg          cmp_i215_i_i_12_r0s1;
   reg          cmp_i215_i_i_12_r0s2;
   reg          cmp_i215_i_i_12_r0s3;
@@ -16232,56 +15862,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_12_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_12_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_12_r0s14__1;
-  reg          cmp_i_i2447_13_r0s11;
-  reg          cmp_i_i2447_13_r0s12;
-  reg          cmp_i_i2447_13_r0s13;
-  reg          cmp_i_i2447_13_r0s14;
+  reg          cmp_i_i2447_13_r0s6;
+  reg          cmp_i_i2447_13_r0s7;
+  reg          cmp_i_i2447_13_r0s8;
+  reg          cmp_i_i2447_13_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_13_r0s1;
   reg  [7:0]   sub_i266_i_i_13_r0s2;
   reg  [7:0]   sub_i266_i_i_13_r0s3;
   reg  [7:0]   sub_i266_i_i_13_r0s4;
   reg  [7:0]   sub_i266_i_i_13_r0s5;
-  reg  [7:0]   sub_i266_i_i_13_r0s6;
-  reg  [7:0]   sub_i266_i_i_13_r0s7;
-  reg  [7:0]   sub_i266_i_i_13_r0s8;
-  reg  [7:0]   sub_i266_i_i_13_r0s9;
-  reg  [7:0]   sub_i266_i_i_13_r0s10;
-  reg          cmp_i252_i_13_r0s11;
-  reg          cmp_i252_i_13_r0s12;
-  reg          cmp_i252_i_13_r0s13;
+  reg          cmp_i252_i_13_r0s6;
+  reg          cmp_i252_i_13_r0s7;
+  reg          cmp_i252_i_13_r0s8;
   reg  [10:0]  or_i466_i_i_13_r0s1;
   reg  [10:0]  or_i466_i_i_13_r0s2;
   reg  [10:0]  or_i466_i_i_13_r0s3;
   reg  [10:0]  or_i466_i_i_13_r0s4;
   reg  [10:0]  or_i466_i_i_13_r0s5;
-  reg  [10:0]  or_i466_i_i_13_r0s6;
-  reg  [10:0]  or_i466_i_i_13_r0s7;
-  reg  [10:0]  or_i466_i_i_13_r0s8;
-  reg  [10:0]  or_i466_i_i_13_r0s9;
-  reg  [10:0]  or_i466_i_i_13_r0s10;
-  reg  [26:0]  mul_i_i_13_r0s11;
-  reg  [26:0]  mul_i_i_13_r0s12;
-  reg  [8:0]   sub_i_i2438_13_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_13_r0s12;
-  reg  [9:0]   field_r0s13__13;
-  reg  [7:0]   sroa_speculated54_13_r0s11;
-  reg  [7:0]   sroa_speculated54_13_r0s12;
-  reg  [7:0]   sroa_speculated54_13_r0s13;
-  reg  [11:0]  sub_i3597_13_r0s14;
+  reg  [26:0]  mul_i_i_13_r0s6;
+  reg  [26:0]  mul_i_i_13_r0s7;
+  reg  [8:0]   sub_i_i2438_13_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_13_r0s7;
+  reg  [9:0]   field_r0s8__13;
+  reg  [7:0]   sroa_speculated54_13_r0s6;
+  reg  [7:0]   sroa_speculated54_13_r0s7;
+  reg  [7:0]   sroa_speculated54_13_r0s8;
+  reg  [11:0]  sub_i3597_13_r0s9;
   reg          cmp_i215_i_i_13_r0s1;
   reg          cmp_i215_i_i_13_r0s2;
   reg          cmp_i215_i_i_13_r0s3;
@@ -16296,56 +15906,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_13_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_13_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_13_r0s14__1;
-  reg          cmp_i_i2447_14_r0s11;
-  reg          cmp_i_i2447_14_r0s12;
-  reg          cmp_i_i2447_14_r0s13;
-  reg          cmp_i_i2447_14_r0s14;
+  reg          cmp_i_i2447_14_r0s6;
+  reg          cmp_i_i2447_14_r0s7;
+  reg          cmp_i_i2447_14_r0s8;
+  reg          cmp_i_i2447_14_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_14_r0s1;
   reg  [7:0]   sub_i266_i_i_14_r0s2;
   reg  [7:0]   sub_i266_i_i_14_r0s3;
   reg  [7:0]   sub_i266_i_i_14_r0s4;
   reg  [7:0]   sub_i266_i_i_14_r0s5;
-  reg  [7:0]   sub_i266_i_i_14_r0s6;
-  reg  [7:0]   sub_i266_i_i_14_r0s7;
-  reg  [7:0]   sub_i266_i_i_14_r0s8;
-  reg  [7:0]   sub_i266_i_i_14_r0s9;
-  reg  [7:0]   sub_i266_i_i_14_r0s10;
-  reg          cmp_i252_i_14_r0s11;
-  reg          cmp_i252_i_14_r0s12;
-  reg          cmp_i252_i_14_r0s13;
+  reg          cmp_i252_i_14_r0s6;
+  reg          cmp_i252_i_14_r0s7;
+  reg          cmp_i252_i_14_r0s8;
   reg  [10:0]  or_i466_i_i_14_r0s1;
   reg  [10:0]  or_i466_i_i_14_r0s2;
   reg  [10:0]  or_i466_i_i_14_r0s3;
   reg  [10:0]  or_i466_i_i_14_r0s4;
   reg  [10:0]  or_i466_i_i_14_r0s5;
-  reg  [10:0]  or_i466_i_i_14_r0s6;
-  reg  [10:0]  or_i466_i_i_14_r0s7;
-  reg  [10:0]  or_i466_i_i_14_r0s8;
-  reg  [10:0]  or_i466_i_i_14_r0s9;
-  reg  [10:0]  or_i466_i_i_14_r0s10;
-  reg  [26:0]  mul_i_i_14_r0s11;
-  reg  [26:0]  mul_i_i_14_r0s12;
-  reg  [8:0]   sub_i_i2438_14_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_14_r0s12;
-  reg  [9:0]   field_r0s13__14;
-  reg  [7:0]   sroa_speculated54_14_r0s11;
-  reg  [7:0]   sroa_speculated54_14_r0s12;
-  reg  [7:0]   sroa_speculated54_14_r0s13;
-  reg  [11:0]  sub_i3597_14_r0s14;
+  reg  [26:0]  mul_i_i_14_r0s6;
+  reg  [26:0]  mul_i_i_14_r0s7;
+  reg  [8:0]   sub_i_i2438_14_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_14_r0s7;
+  reg  [9:0]   field_r0s8__14;
+  reg  [7:0]   sroa_speculated54_14_r0s6;
+  reg  [7:0]   sroa_speculated54_14_r0s7;
+  reg  [7:0]   sroa_speculated54_14_r0s8;
+  reg  [11:0]  sub_i3597_14_r0s9;
   reg          cmp_i215_i_i_14_r0s1;
   reg          cmp_i215_i_i_14_r0s2;
   reg          cmp_i215_i_i_14_r0s3;
@@ -16360,56 +15950,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_14_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_14_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_14_r0s14__1;
-  reg          cmp_i_i2447_15_r0s11;
-  reg          cmp_i_i2447_15_r0s12;
-  reg          cmp_i_i2447_15_r0s13;
-  reg          cmp_i_i2447_15_r0s14;
+  reg          cmp_i_i2447_15_r0s6;
+  reg          cmp_i_i2447_15_r0s7;
+  reg          cmp_i_i2447_15_r0s8;
+  reg          cmp_i_i2447_15_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_15_r0s1;
   reg  [7:0]   sub_i266_i_i_15_r0s2;
   reg  [7:0]   sub_i266_i_i_15_r0s3;
   reg  [7:0]   sub_i266_i_i_15_r0s4;
   reg  [7:0]   sub_i266_i_i_15_r0s5;
-  reg  [7:0]   sub_i266_i_i_15_r0s6;
-  reg  [7:0]   sub_i266_i_i_15_r0s7;
-  reg  [7:0]   sub_i266_i_i_15_r0s8;
-  reg  [7:0]   sub_i266_i_i_15_r0s9;
-  reg  [7:0]   sub_i266_i_i_15_r0s10;
-  reg          cmp_i252_i_15_r0s11;
-  reg          cmp_i252_i_15_r0s12;
-  reg          cmp_i252_i_15_r0s13;
+  reg          cmp_i252_i_15_r0s6;
+  reg          cmp_i252_i_15_r0s7;
+  reg          cmp_i252_i_15_r0s8;
   reg  [10:0]  or_i466_i_i_15_r0s1;
   reg  [10:0]  or_i466_i_i_15_r0s2;
   reg  [10:0]  or_i466_i_i_15_r0s3;
   reg  [10:0]  or_i466_i_i_15_r0s4;
   reg  [10:0]  or_i466_i_i_15_r0s5;
-  reg  [10:0]  or_i466_i_i_15_r0s6;
-  reg  [10:0]  or_i466_i_i_15_r0s7;
-  reg  [10:0]  or_i466_i_i_15_r0s8;
-  reg  [10:0]  or_i466_i_i_15_r0s9;
-  reg  [10:0]  or_i466_i_i_15_r0s10;
-  reg  [26:0]  mul_i_i_15_r0s11;
-  reg  [26:0]  mul_i_i_15_r0s12;
-  reg  [8:0]   sub_i_i2438_15_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_15_r0s12;
-  reg  [9:0]   field_r0s13__15;
-  reg  [7:0]   sroa_speculated54_15_r0s11;
-  reg  [7:0]   sroa_speculated54_15_r0s12;
-  reg  [7:0]   sroa_speculated54_15_r0s13;
-  reg  [11:0]  sub_i3597_15_r0s14;
+  reg  [26:0]  mul_i_i_15_r0s6;
+  reg  [26:0]  mul_i_i_15_r0s7;
+  reg  [8:0]   sub_i_i2438_15_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_15_r0s7;
+  reg  [9:0]   field_r0s8__15;
+  reg  [7:0]   sroa_speculated54_15_r0s6;
+  reg  [7:0]   sroa_speculated54_15_r0s7;
+  reg  [7:0]   sroa_speculated54_15_r0s8;
+  reg  [11:0]  sub_i3597_15_r0s9;
   reg          cmp_i215_i_i_15_r0s1;
   reg          cmp_i215_i_i_15_r0s2;
   reg          cmp_i215_i_i_15_r0s3;
@@ -16424,56 +15994,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_15_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_15_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_15_r0s14__1;
-  reg          cmp_i_i2447_16_r0s11;
-  reg          cmp_i_i2447_16_r0s12;
-  reg          cmp_i_i2447_16_r0s13;
-  reg          cmp_i_i2447_16_r0s14;
+  reg          cmp_i_i2447_16_r0s6;
+  reg          cmp_i_i2447_16_r0s7;
+  reg          cmp_i_i2447_16_r0s8;
+  reg          cmp_i_i2447_16_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_16_r0s1;
   reg  [7:0]   sub_i266_i_i_16_r0s2;
   reg  [7:0]   sub_i266_i_i_16_r0s3;
   reg  [7:0]   sub_i266_i_i_16_r0s4;
   reg  [7:0]   sub_i266_i_i_16_r0s5;
-  reg  [7:0]   sub_i266_i_i_16_r0s6;
-  reg  [7:0]   sub_i266_i_i_16_r0s7;
-  reg  [7:0]   sub_i266_i_i_16_r0s8;
-  reg  [7:0]   sub_i266_i_i_16_r0s9;
-  reg  [7:0]   sub_i266_i_i_16_r0s10;
-  reg          cmp_i252_i_16_r0s11;
-  reg          cmp_i252_i_16_r0s12;
-  reg          cmp_i252_i_16_r0s13;
+  reg          cmp_i252_i_16_r0s6;
+  reg          cmp_i252_i_16_r0s7;
+  reg          cmp_i252_i_16_r0s8;
   reg  [10:0]  or_i466_i_i_16_r0s1;
   reg  [10:0]  or_i466_i_i_16_r0s2;
   reg  [10:0]  or_i466_i_i_16_r0s3;
   reg  [10:0]  or_i466_i_i_16_r0s4;
   reg  [10:0]  or_i466_i_i_16_r0s5;
-  reg  [10:0]  or_i466_i_i_16_r0s6;
-  reg  [10:0]  or_i466_i_i_16_r0s7;
-  reg  [10:0]  or_i466_i_i_16_r0s8;
-  reg  [10:0]  or_i466_i_i_16_r0s9;
-  reg  [10:0]  or_i466_i_i_16_r0s10;
-  reg  [26:0]  mul_i_i_16_r0s11;
-  reg  [26:0]  mul_i_i_16_r0s12;
-  reg  [8:0]   sub_i_i2438_16_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_16_r0s12;
-  reg  [9:0]   field_r0s13__16;
-  reg  [7:0]   sroa_speculated54_16_r0s11;
-  reg  [7:0]   sroa_speculated54_16_r0s12;
-  reg  [7:0]   sroa_speculated54_16_r0s13;
-  reg  [11:0]  sub_i3597_16_r0s14;
+  reg  [26:0]  mul_i_i_16_r0s6;
+  reg  [26:0]  mul_i_i_16_r0s7;
+  reg  [8:0]   sub_i_i2438_16_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_16_r0s7;
+  reg  [9:0]   field_r0s8__16;
+  reg  [7:0]   sroa_speculated54_16_r0s6;
+  reg  [7:0]   sroa_speculated54_16_r0s7;
+  reg  [7:0]   sroa_speculated54_16_r0s8;
+  reg  [11:0]  sub_i3597_16_r0s9;
   reg          cmp_i215_i_i_16_r0s1;
   reg          cmp_i215_i_i_16_r0s2;
   reg          cmp_i215_i_i_16_r0s3;
@@ -16488,56 +16038,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_16_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_16_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_16_r0s14__1;
-  reg          cmp_i_i2447_17_r0s11;
-  reg          cmp_i_i2447_17_r0s12;
-  reg          cmp_i_i2447_17_r0s13;
-  reg          cmp_i_i2447_17_r0s14;
+  reg          cmp_i_i2447_17_r0s6;
+  reg          cmp_i_i2447_17_r0s7;
+  reg          cmp_i_i2447_17_r0s8;
+  reg          cmp_i_i2447_17_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_17_r0s1;
   reg  [7:0]   sub_i266_i_i_17_r0s2;
   reg  [7:0]   sub_i266_i_i_17_r0s3;
   reg  [7:0]   sub_i266_i_i_17_r0s4;
   reg  [7:0]   sub_i266_i_i_17_r0s5;
-  reg  [7:0]   sub_i266_i_i_17_r0s6;
-  reg  [7:0]   sub_i266_i_i_17_r0s7;
-  reg  [7:0]   sub_i266_i_i_17_r0s8;
-  reg  [7:0]   sub_i266_i_i_17_r0s9;
-  reg  [7:0]   sub_i266_i_i_17_r0s10;
-  reg          cmp_i252_i_17_r0s11;
-  reg          cmp_i252_i_17_r0s12;
-  reg          cmp_i252_i_17_r0s13;
+  reg          cmp_i252_i_17_r0s6;
+  reg          cmp_i252_i_17_r0s7;
+  reg          cmp_i252_i_17_r0s8;
   reg  [10:0]  or_i466_i_i_17_r0s1;
   reg  [10:0]  or_i466_i_i_17_r0s2;
   reg  [10:0]  or_i466_i_i_17_r0s3;
   reg  [10:0]  or_i466_i_i_17_r0s4;
   reg  [10:0]  or_i466_i_i_17_r0s5;
-  reg  [10:0]  or_i466_i_i_17_r0s6;
-  reg  [10:0]  or_i466_i_i_17_r0s7;
-  reg  [10:0]  or_i466_i_i_17_r0s8;
-  reg  [10:0]  or_i466_i_i_17_r0s9;
-  reg  [10:0]  or_i466_i_i_17_r0s10;
-  reg  [26:0]  mul_i_i_17_r0s11;
-  reg  [26:0]  mul_i_i_17_r0s12;
-  reg  [8:0]   sub_i_i2438_17_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_17_r0s12;
-  reg  [9:0]   field_r0s13__17;
-  reg  [7:0]   sroa_speculated54_17_r0s11;
-  reg  [7:0]   sroa_speculated54_17_r0s12;
-  reg  [7:0]   sroa_speculated54_17_r0s13;
-  reg  [11:0]  sub_i3597_17_r0s14;
+  reg  [26:0]  mul_i_i_17_r0s6;
+  reg  [26:0]  mul_i_i_17_r0s7;
+  reg  [8:0]   sub_i_i2438_17_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_17_r0s7;
+  reg  [9:0]   field_r0s8__17;
+  reg  [7:0]   sroa_speculated54_17_r0s6;
+  reg  [7:0]   sroa_speculated54_17_r0s7;
+  reg  [7:0]   sroa_speculated54_17_r0s8;
+  reg  [11:0]  sub_i3597_17_r0s9;
   reg          cmp_i215_i_i_17_r0s1;
   reg          cmp_i215_i_i_17_r0s2;
   reg          cmp_i215_i_i_17_r0s3;
@@ -16552,56 +16082,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_17_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_17_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_17_r0s14__1;
-  reg          cmp_i_i2447_18_r0s11;
-  reg          cmp_i_i2447_18_r0s12;
-  reg          cmp_i_i2447_18_r0s13;
-  reg          cmp_i_i2447_18_r0s14;
+  reg          cmp_i_i2447_18_r0s6;
+  reg          cmp_i_i2447_18_r0s7;
+  reg          cmp_i_i2447_18_r0s8;
+  reg          cmp_i_i2447_18_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_18_r0s1;
   reg  [7:0]   sub_i266_i_i_18_r0s2;
   reg  [7:0]   sub_i266_i_i_18_r0s3;
   reg  [7:0]   sub_i266_i_i_18_r0s4;
   reg  [7:0]   sub_i266_i_i_18_r0s5;
-  reg  [7:0]   sub_i266_i_i_18_r0s6;
-  reg  [7:0]   sub_i266_i_i_18_r0s7;
-  reg  [7:0]   sub_i266_i_i_18_r0s8;
-  reg  [7:0]   sub_i266_i_i_18_r0s9;
-  reg  [7:0]   sub_i266_i_i_18_r0s10;
-  reg          cmp_i252_i_18_r0s11;
-  reg          cmp_i252_i_18_r0s12;
-  reg          cmp_i252_i_18_r0s13;
+  reg          cmp_i252_i_18_r0s6;
+  reg          cmp_i252_i_18_r0s7;
+  reg          cmp_i252_i_18_r0s8;
   reg  [10:0]  or_i466_i_i_18_r0s1;
   reg  [10:0]  or_i466_i_i_18_r0s2;
   reg  [10:0]  or_i466_i_i_18_r0s3;
   reg  [10:0]  or_i466_i_i_18_r0s4;
   reg  [10:0]  or_i466_i_i_18_r0s5;
-  reg  [10:0]  or_i466_i_i_18_r0s6;
-  reg  [10:0]  or_i466_i_i_18_r0s7;
-  reg  [10:0]  or_i466_i_i_18_r0s8;
-  reg  [10:0]  or_i466_i_i_18_r0s9;
-  reg  [10:0]  or_i466_i_i_18_r0s10;
-  reg  [26:0]  mul_i_i_18_r0s11;
-  reg  [26:0]  mul_i_i_18_r0s12;
-  reg  [8:0]   sub_i_i2438_18_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_18_r0s12;
-  reg  [9:0]   field_r0s13__18;
-  reg  [7:0]   sroa_speculated54_18_r0s11;
-  reg  [7:0]   sroa_speculated54_18_r0s12;
-  reg  [7:0]   sroa_speculated54_18_r0s13;
-  reg  [11:0]  sub_i3597_18_r0s14;
+  reg  [26:0]  mul_i_i_18_r0s6;
+  reg  [26:0]  mul_i_i_18_r0s7;
+  reg  [8:0]   sub_i_i2438_18_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_18_r0s7;
+  reg  [9:0]   field_r0s8__18;
+  reg  [7:0]   sroa_speculated54_18_r0s6;
+  reg  [7:0]   sroa_speculated54_18_r0s7;
+  reg  [7:0]   sroa_speculated54_18_r0s8;
+  reg  [11:0]  sub_i3597_18_r0s9;
   reg          cmp_i215_i_i_18_r0s1;
   reg          cmp_i215_i_i_18_r0s2;
   reg          cmp_i215_i_i_18_r0s3;
@@ -16616,56 +16126,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_18_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_18_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_18_r0s14__1;
-  reg          cmp_i_i2447_19_r0s11;
-  reg          cmp_i_i2447_19_r0s12;
-  reg          cmp_i_i2447_19_r0s13;
-  reg          cmp_i_i2447_19_r0s14;
+  reg          cmp_i_i2447_19_r0s6;
+  reg          cmp_i_i2447_19_r0s7;
+  reg          cmp_i_i2447_19_r0s8;
+  reg          cmp_i_i2447_19_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_19_r0s1;
   reg  [7:0]   sub_i266_i_i_19_r0s2;
   reg  [7:0]   sub_i266_i_i_19_r0s3;
   reg  [7:0]   sub_i266_i_i_19_r0s4;
   reg  [7:0]   sub_i266_i_i_19_r0s5;
-  reg  [7:0]   sub_i266_i_i_19_r0s6;
-  reg  [7:0]   sub_i266_i_i_19_r0s7;
-  reg  [7:0]   sub_i266_i_i_19_r0s8;
-  reg  [7:0]   sub_i266_i_i_19_r0s9;
-  reg  [7:0]   sub_i266_i_i_19_r0s10;
-  reg          cmp_i252_i_19_r0s11;
-  reg          cmp_i252_i_19_r0s12;
-  reg          cmp_i252_i_19_r0s13;
+  reg          cmp_i252_i_19_r0s6;
+  reg          cmp_i252_i_19_r0s7;
+  reg          cmp_i252_i_19_r0s8;
   reg  [10:0]  or_i466_i_i_19_r0s1;
   reg  [10:0]  or_i466_i_i_19_r0s2;
   reg  [10:0]  or_i466_i_i_19_r0s3;
   reg  [10:0]  or_i466_i_i_19_r0s4;
   reg  [10:0]  or_i466_i_i_19_r0s5;
-  reg  [10:0]  or_i466_i_i_19_r0s6;
-  reg  [10:0]  or_i466_i_i_19_r0s7;
-  reg  [10:0]  or_i466_i_i_19_r0s8;
-  reg  [10:0]  or_i466_i_i_19_r0s9;
-  reg  [10:0]  or_i466_i_i_19_r0s10;
-  reg  [26:0]  mul_i_i_19_r0s11;
-  reg  [26:0]  mul_i_i_19_r0s12;
-  reg  [8:0]   sub_i_i2438_19_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_19_r0s12;
-  reg  [9:0]   field_r0s13__19;
-  reg  [7:0]   sroa_speculated54_19_r0s11;
-  reg  [7:0]   sroa_speculated54_19_r0s12;
-  reg  [7:0]   sroa_speculated54_19_r0s13;
-  reg  [11:0]  sub_i3597_19_r0s14;
+  reg  [26:0]  mul_i_i_19_r0s6;
+  reg  [26:0]  mul_i_i_19_r0s7;
+  reg  [8:0]   sub_i_i2438_19_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_19_r0s7;
+  reg  [9:0]   field_r0s8__19;
+  reg  [7:0]   sroa_speculated54_19_r0s6;
+  reg  [7:0]   sroa_speculated54_19_r0s7;
+  reg  [7:0]   sroa_speculated54_19_r0s8;
+  reg  [11:0]  sub_i3597_19_r0s9;
   reg          cmp_i215_i_i_19_r0s1;
   reg          cmp_i215_i_i_19_r0s2;
   reg          cmp_i215_i_i_19_r0s3;
@@ -16680,56 +16170,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_19_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_19_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_19_r0s14__1;
-  reg          cmp_i_i2447_20_r0s11;
-  reg          cmp_i_i2447_20_r0s12;
-  reg          cmp_i_i2447_20_r0s13;
-  reg          cmp_i_i2447_20_r0s14;
+  reg          cmp_i_i2447_20_r0s6;
+  reg          cmp_i_i2447_20_r0s7;
+  reg          cmp_i_i2447_20_r0s8;
+  reg          cmp_i_i2447_20_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_20_r0s1;
   reg  [7:0]   sub_i266_i_i_20_r0s2;
   reg  [7:0]   sub_i266_i_i_20_r0s3;
   reg  [7:0]   sub_i266_i_i_20_r0s4;
   reg  [7:0]   sub_i266_i_i_20_r0s5;
-  reg  [7:0]   sub_i266_i_i_20_r0s6;
-  reg  [7:0]   sub_i266_i_i_20_r0s7;
-  reg  [7:0]   sub_i266_i_i_20_r0s8;
-  reg  [7:0]   sub_i266_i_i_20_r0s9;
-  reg  [7:0]   sub_i266_i_i_20_r0s10;
-  reg          cmp_i252_i_20_r0s11;
-  reg          cmp_i252_i_20_r0s12;
-  reg          cmp_i252_i_20_r0s13;
+  reg          cmp_i252_i_20_r0s6;
+  reg          cmp_i252_i_20_r0s7;
+  reg          cmp_i252_i_20_r0s8;
   reg  [10:0]  or_i466_i_i_20_r0s1;
   reg  [10:0]  or_i466_i_i_20_r0s2;
   reg  [10:0]  or_i466_i_i_20_r0s3;
   reg  [10:0]  or_i466_i_i_20_r0s4;
   reg  [10:0]  or_i466_i_i_20_r0s5;
-  reg  [10:0]  or_i466_i_i_20_r0s6;
-  reg  [10:0]  or_i466_i_i_20_r0s7;
-  reg  [10:0]  or_i466_i_i_20_r0s8;
-  reg  [10:0]  or_i466_i_i_20_r0s9;
-  reg  [10:0]  or_i466_i_i_20_r0s10;
-  reg  [26:0]  mul_i_i_20_r0s11;
-  reg  [26:0]  mul_i_i_20_r0s12;
-  reg  [8:0]   sub_i_i2438_20_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_20_r0s12;
-  reg  [9:0]   field_r0s13__20;
-  reg  [7:0]   sroa_speculated54_20_r0s11;
-  reg  [7:0]   sroa_speculated54_20_r0s12;
-  reg  [7:0]   sroa_speculated54_20_r0s13;
-  reg  [11:0]  sub_i3597_20_r0s14;
+  reg  [26:0]  mul_i_i_20_r0s6;
+  reg  [26:0]  mul_i_i_20_r0s7;
+  reg  [8:0]   sub_i_i2438_20_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_20_r0s7;
+  reg  [9:0]   field_r0s8__20;
+  reg  [7:0]   sroa_speculated54_20_r0s6;
+  reg  [7:0]   sroa_speculated54_20_r0s7;
+  reg  [7:0]   sroa_speculated54_20_r0s8;
+  reg  [11:0]  sub_i3597_20_r0s9;
   reg          cmp_i215_i_i_20_r0s1;
   reg          cmp_i215_i_i_20_r0s2;
   reg          cmp_i215_i_i_20_r0s3;
@@ -16744,56 +16214,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_20_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_20_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_20_r0s14__1;
-  reg          cmp_i_i2447_21_r0s11;
-  reg          cmp_i_i2447_21_r0s12;
-  reg          cmp_i_i2447_21_r0s13;
-  reg          cmp_i_i2447_21_r0s14;
+  reg          cmp_i_i2447_21_r0s6;
+  reg          cmp_i_i2447_21_r0s7;
+  reg          cmp_i_i2447_21_r0s8;
+  reg          cmp_i_i2447_21_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_21_r0s1;
   reg  [7:0]   sub_i266_i_i_21_r0s2;
   reg  [7:0]   sub_i266_i_i_21_r0s3;
   reg  [7:0]   sub_i266_i_i_21_r0s4;
   reg  [7:0]   sub_i266_i_i_21_r0s5;
-  reg  [7:0]   sub_i266_i_i_21_r0s6;
-  reg  [7:0]   sub_i266_i_i_21_r0s7;
-  reg  [7:0]   sub_i266_i_i_21_r0s8;
-  reg  [7:0]   sub_i266_i_i_21_r0s9;
-  reg  [7:0]   sub_i266_i_i_21_r0s10;
-  reg          cmp_i252_i_21_r0s11;
-  reg          cmp_i252_i_21_r0s12;
-  reg          cmp_i252_i_21_r0s13;
+  reg          cmp_i252_i_21_r0s6;
+  reg          cmp_i252_i_21_r0s7;
+  reg          cmp_i252_i_21_r0s8;
   reg  [10:0]  or_i466_i_i_21_r0s1;
   reg  [10:0]  or_i466_i_i_21_r0s2;
   reg  [10:0]  or_i466_i_i_21_r0s3;
   reg  [10:0]  or_i466_i_i_21_r0s4;
   reg  [10:0]  or_i466_i_i_21_r0s5;
-  reg  [10:0]  or_i466_i_i_21_r0s6;
-  reg  [10:0]  or_i466_i_i_21_r0s7;
-  reg  [10:0]  or_i466_i_i_21_r0s8;
-  reg  [10:0]  or_i466_i_i_21_r0s9;
-  reg  [10:0]  or_i466_i_i_21_r0s10;
-  reg  [26:0]  mul_i_i_21_r0s11;
-  reg  [26:0]  mul_i_i_21_r0s12;
-  reg  [8:0]   sub_i_i2438_21_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_21_r0s12;
-  reg  [9:0]   field_r0s13__21;
-  reg  [7:0]   sroa_speculated54_21_r0s11;
-  reg  [7:0]   sroa_speculated54_21_r0s12;
-  reg  [7:0]   sroa_speculated54_21_r0s13;
-  reg  [11:0]  sub_i3597_21_r0s14;
+  reg  [26:0]  mul_i_i_21_r0s6;
+  reg  [26:0]  mul_i_i_21_r0s7;
+  reg  [8:0]   sub_i_i2438_21_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_21_r0s7;
+  reg  [9:0]   field_r0s8__21;
+  reg  [7:0]   sroa_speculated54_21_r0s6;
+  reg  [7:0]   sroa_speculated54_21_r0s7;
+  reg  [7:0]   sroa_speculated54_21_r0s8;
+  reg  [11:0]  sub_i3597_21_r0s9;
   reg          cmp_i215_i_i_21_r0s1;
   reg          cmp_i215_i_i_21_r0s2;
   reg          cmp_i215_i_i_21_r0s3;
@@ -16808,56 +16258,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_21_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_21_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_21_r0s14__1;
-  reg          cmp_i_i2447_22_r0s11;
-  reg          cmp_i_i2447_22_r0s12;
-  reg          cmp_i_i2447_22_r0s13;
-  reg          cmp_i_i2447_22_r0s14;
+  reg          cmp_i_i2447_22_r0s6;
+  reg          cmp_i_i2447_22_r0s7;
+  reg          cmp_i_i2447_22_r0s8;
+  reg          cmp_i_i2447_22_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_22_r0s1;
   reg  [7:0]   sub_i266_i_i_22_r0s2;
   reg  [7:0]   sub_i266_i_i_22_r0s3;
   reg  [7:0]   sub_i266_i_i_22_r0s4;
   reg  [7:0]   sub_i266_i_i_22_r0s5;
-  reg  [7:0]   sub_i266_i_i_22_r0s6;
-  reg  [7:0]   sub_i266_i_i_22_r0s7;
-  reg  [7:0]   sub_i266_i_i_22_r0s8;
-  reg  [7:0]   sub_i266_i_i_22_r0s9;
-  reg  [7:0]   sub_i266_i_i_22_r0s10;
-  reg          cmp_i252_i_22_r0s11;
-  reg          cmp_i252_i_22_r0s12;
-  reg          cmp_i252_i_22_r0s13;
+  reg          cmp_i252_i_22_r0s6;
+  reg          cmp_i252_i_22_r0s7;
+  reg          cmp_i252_i_22_r0s8;
   reg  [10:0]  or_i466_i_i_22_r0s1;
   reg  [10:0]  or_i466_i_i_22_r0s2;
   reg  [10:0]  or_i466_i_i_22_r0s3;
   reg  [10:0]  or_i466_i_i_22_r0s4;
   reg  [10:0]  or_i466_i_i_22_r0s5;
-  reg  [10:0]  or_i466_i_i_22_r0s6;
-  reg  [10:0]  or_i466_i_i_22_r0s7;
-  reg  [10:0]  or_i466_i_i_22_r0s8;
-  reg  [10:0]  or_i466_i_i_22_r0s9;
-  reg  [10:0]  or_i466_i_i_22_r0s10;
-  reg  [26:0]  mul_i_i_22_r0s11;
-  reg  [26:0]  mul_i_i_22_r0s12;
-  reg  [8:0]   sub_i_i2438_22_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_22_r0s12;
-  reg  [9:0]   field_r0s13__22;
-  reg  [7:0]   sroa_speculated54_22_r0s11;
-  reg  [7:0]   sroa_speculated54_22_r0s12;
-  reg  [7:0]   sroa_speculated54_22_r0s13;
-  reg  [11:0]  sub_i3597_22_r0s14;
+  reg  [26:0]  mul_i_i_22_r0s6;
+  reg  [26:0]  mul_i_i_22_r0s7;
+  reg  [8:0]   sub_i_i2438_22_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_22_r0s7;
+  reg  [9:0]   field_r0s8__22;
+  reg  [7:0]   sroa_speculated54_22_r0s6;
+  reg  [7:0]   sroa_speculated54_22_r0s7;
+  reg  [7:0]   sroa_speculated54_22_r0s8;
+  reg  [11:0]  sub_i3597_22_r0s9;
   reg          cmp_i215_i_i_22_r0s1;
   reg          cmp_i215_i_i_22_r0s2;
   reg          cmp_i215_i_i_22_r0s3;
@@ -16872,56 +16302,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_22_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_22_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_22_r0s14__1;
-  reg          cmp_i_i2447_23_r0s11;
-  reg          cmp_i_i2447_23_r0s12;
-  reg          cmp_i_i2447_23_r0s13;
-  reg          cmp_i_i2447_23_r0s14;
+  reg          cmp_i_i2447_23_r0s6;
+  reg          cmp_i_i2447_23_r0s7;
+  reg          cmp_i_i2447_23_r0s8;
+  reg          cmp_i_i2447_23_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_23_r0s1;
   reg  [7:0]   sub_i266_i_i_23_r0s2;
   reg  [7:0]   sub_i266_i_i_23_r0s3;
   reg  [7:0]   sub_i266_i_i_23_r0s4;
   reg  [7:0]   sub_i266_i_i_23_r0s5;
-  reg  [7:0]   sub_i266_i_i_23_r0s6;
-  reg  [7:0]   sub_i266_i_i_23_r0s7;
-  reg  [7:0]   sub_i266_i_i_23_r0s8;
-  reg  [7:0]   sub_i266_i_i_23_r0s9;
-  reg  [7:0]   sub_i266_i_i_23_r0s10;
-  reg          cmp_i252_i_23_r0s11;
-  reg          cmp_i252_i_23_r0s12;
-  reg          cmp_i252_i_23_r0s13;
+  reg          cmp_i252_i_23_r0s6;
+  reg          cmp_i252_i_23_r0s7;
+  reg          cmp_i252_i_23_r0s8;
   reg  [10:0]  or_i466_i_i_23_r0s1;
   reg  [10:0]  or_i466_i_i_23_r0s2;
   reg  [10:0]  or_i466_i_i_23_r0s3;
   reg  [10:0]  or_i466_i_i_23_r0s4;
   reg  [10:0]  or_i466_i_i_23_r0s5;
-  reg  [10:0]  or_i466_i_i_23_r0s6;
-  reg  [10:0]  or_i466_i_i_23_r0s7;
-  reg  [10:0]  or_i466_i_i_23_r0s8;
-  reg  [10:0]  or_i466_i_i_23_r0s9;
-  reg  [10:0]  or_i466_i_i_23_r0s10;
-  reg  [26:0]  mul_i_i_23_r0s11;
-  reg  [26:0]  mul_i_i_23_r0s12;
-  reg  [8:0]   sub_i_i2438_23_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_23_r0s12;
-  reg  [9:0]   field_r0s13__23;
-  reg  [7:0]   sroa_speculated54_23_r0s11;
-  reg  [7:0]   sroa_speculated54_23_r0s12;
-  reg  [7:0]   sroa_speculated54_23_r0s13;
-  reg  [11:0]  sub_i3597_23_r0s14;
+  reg  [26:0]  mul_i_i_23_r0s6;
+  reg  [26:0]  mul_i_i_23_r0s7;
+  reg  [8:0]   sub_i_i2438_23_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_23_r0s7;
+  reg  [9:0]   field_r0s8__23;
+  reg  [7:0]   sroa_speculated54_23_r0s6;
+  reg  [7:0]   sroa_speculated54_23_r0s7;
+  reg  [7:0]   sroa_speculated54_23_r0s8;
+  reg  [11:0]  sub_i3597_23_r0s9;
   reg          cmp_i215_i_i_23_r0s1;
   reg          cmp_i215_i_i_23_r0s2;
   reg          cmp_i215_i_i_23_r0s3;
@@ -16936,56 +16346,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_23_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_23_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_23_r0s14__1;
-  reg          cmp_i_i2447_24_r0s11;
-  reg          cmp_i_i2447_24_r0s12;
-  reg          cmp_i_i2447_24_r0s13;
-  reg          cmp_i_i2447_24_r0s14;
+  reg          cmp_i_i2447_24_r0s6;
+  reg          cmp_i_i2447_24_r0s7;
+  reg          cmp_i_i2447_24_r0s8;
+  reg          cmp_i_i2447_24_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_24_r0s1;
   reg  [7:0]   sub_i266_i_i_24_r0s2;
   reg  [7:0]   sub_i266_i_i_24_r0s3;
   reg  [7:0]   sub_i266_i_i_24_r0s4;
   reg  [7:0]   sub_i266_i_i_24_r0s5;
-  reg  [7:0]   sub_i266_i_i_24_r0s6;
-  reg  [7:0]   sub_i266_i_i_24_r0s7;
-  reg  [7:0]   sub_i266_i_i_24_r0s8;
-  reg  [7:0]   sub_i266_i_i_24_r0s9;
-  reg  [7:0]   sub_i266_i_i_24_r0s10;
-  reg          cmp_i252_i_24_r0s11;
-  reg          cmp_i252_i_24_r0s12;
-  reg          cmp_i252_i_24_r0s13;
+  reg          cmp_i252_i_24_r0s6;
+  reg          cmp_i252_i_24_r0s7;
+  reg          cmp_i252_i_24_r0s8;
   reg  [10:0]  or_i466_i_i_24_r0s1;
   reg  [10:0]  or_i466_i_i_24_r0s2;
   reg  [10:0]  or_i466_i_i_24_r0s3;
   reg  [10:0]  or_i466_i_i_24_r0s4;
   reg  [10:0]  or_i466_i_i_24_r0s5;
-  reg  [10:0]  or_i466_i_i_24_r0s6;
-  reg  [10:0]  or_i466_i_i_24_r0s7;
-  reg  [10:0]  or_i466_i_i_24_r0s8;
-  reg  [10:0]  or_i466_i_i_24_r0s9;
-  reg  [10:0]  or_i466_i_i_24_r0s10;
-  reg  [26:0]  mul_i_i_24_r0s11;
-  reg  [26:0]  mul_i_i_24_r0s12;
-  reg  [8:0]   sub_i_i2438_24_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_24_r0s12;
-  reg  [9:0]   field_r0s13__24;
-  reg  [7:0]   sroa_speculated54_24_r0s11;
-  reg  [7:0]   sroa_speculated54_24_r0s12;
-  reg  [7:0]   sroa_speculated54_24_r0s13;
-  reg  [11:0]  sub_i3597_24_r0s14;
+  reg  [26:0]  mul_i_i_24_r0s6;
+  reg  [26:0]  mul_i_i_24_r0s7;
+  reg  [8:0]   sub_i_i2438_24_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_24_r0s7;
+  reg  [9:0]   field_r0s8__24;
+  reg  [7:0]   sroa_speculated54_24_r0s6;
+  reg  [7:0]   sroa_speculated54_24_r0s7;
+  reg  [7:0]   sroa_speculated54_24_r0s8;
+  reg  [11:0]  sub_i3597_24_r0s9;
   reg          cmp_i215_i_i_24_r0s1;
   reg          cmp_i215_i_i_24_r0s2;
   reg          cmp_i215_i_i_24_r0s3;
@@ -17000,56 +16390,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_24_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_24_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_24_r0s14__1;
-  reg          cmp_i_i2447_25_r0s11;
-  reg          cmp_i_i2447_25_r0s12;
-  reg          cmp_i_i2447_25_r0s13;
-  reg          cmp_i_i2447_25_r0s14;
+  reg          cmp_i_i2447_25_r0s6;
+  reg          cmp_i_i2447_25_r0s7;
+  reg          cmp_i_i2447_25_r0s8;
+  reg          cmp_i_i2447_25_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_25_r0s1;
   reg  [7:0]   sub_i266_i_i_25_r0s2;
   reg  [7:0]   sub_i266_i_i_25_r0s3;
   reg  [7:0]   sub_i266_i_i_25_r0s4;
   reg  [7:0]   sub_i266_i_i_25_r0s5;
-  reg  [7:0]   sub_i266_i_i_25_r0s6;
-  reg  [7:0]   sub_i266_i_i_25_r0s7;
-  reg  [7:0]   sub_i266_i_i_25_r0s8;
-  reg  [7:0]   sub_i266_i_i_25_r0s9;
-  reg  [7:0]   sub_i266_i_i_25_r0s10;
-  reg          cmp_i252_i_25_r0s11;
-  reg          cmp_i252_i_25_r0s12;
-  reg          cmp_i252_i_25_r0s13;
+  reg          cmp_i252_i_25_r0s6;
+  reg          cmp_i252_i_25_r0s7;
+  reg          cmp_i252_i_25_r0s8;
   reg  [10:0]  or_i466_i_i_25_r0s1;
   reg  [10:0]  or_i466_i_i_25_r0s2;
   reg  [10:0]  or_i466_i_i_25_r0s3;
   reg  [10:0]  or_i466_i_i_25_r0s4;
   reg  [10:0]  or_i466_i_i_25_r0s5;
-  reg  [10:0]  or_i466_i_i_25_r0s6;
-  reg  [10:0]  or_i466_i_i_25_r0s7;
-  reg  [10:0]  or_i466_i_i_25_r0s8;
-  reg  [10:0]  or_i466_i_i_25_r0s9;
-  reg  [10:0]  or_i466_i_i_25_r0s10;
-  reg  [26:0]  mul_i_i_25_r0s11;
-  reg  [26:0]  mul_i_i_25_r0s12;
-  reg  [8:0]   sub_i_i2438_25_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_25_r0s12;
-  reg  [9:0]   field_r0s13__25;
-  reg  [7:0]   sroa_speculated54_25_r0s11;
-  reg  [7:0]   sroa_speculated54_25_r0s12;
-  reg  [7:0]   sroa_speculated54_25_r0s13;
-  reg  [11:0]  sub_i3597_25_r0s14;
+  reg  [26:0]  mul_i_i_25_r0s6;
+  reg  [26:0]  mul_i_i_25_r0s7;
+  reg  [8:0]   sub_i_i2438_25_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_25_r0s7;
+  reg  [9:0]   field_r0s8__25;
+  reg  [7:0]   sroa_speculated54_25_r0s6;
+  reg  [7:0]   sroa_speculated54_25_r0s7;
+  reg  [7:0]   sroa_speculated54_25_r0s8;
+  reg  [11:0]  sub_i3597_25_r0s9;
   reg          cmp_i215_i_i_25_r0s1;
   reg          cmp_i215_i_i_25_r0s2;
   reg          cmp_i215_i_i_25_r0s3;
@@ -17064,56 +16434,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_25_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_25_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_25_r0s14__1;
-  reg          cmp_i_i2447_26_r0s11;
-  reg          cmp_i_i2447_26_r0s12;
-  reg          cmp_i_i2447_26_r0s13;
-  reg          cmp_i_i2447_26_r0s14;
+  reg          cmp_i_i2447_26_r0s6;
+  reg          cmp_i_i2447_26_r0s7;
+  reg          cmp_i_i2447_26_r0s8;
+  reg          cmp_i_i2447_26_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_26_r0s1;
   reg  [7:0]   sub_i266_i_i_26_r0s2;
   reg  [7:0]   sub_i266_i_i_26_r0s3;
   reg  [7:0]   sub_i266_i_i_26_r0s4;
   reg  [7:0]   sub_i266_i_i_26_r0s5;
-  reg  [7:0]   sub_i266_i_i_26_r0s6;
-  reg  [7:0]   sub_i266_i_i_26_r0s7;
-  reg  [7:0]   sub_i266_i_i_26_r0s8;
-  reg  [7:0]   sub_i266_i_i_26_r0s9;
-  reg  [7:0]   sub_i266_i_i_26_r0s10;
-  reg          cmp_i252_i_26_r0s11;
-  reg          cmp_i252_i_26_r0s12;
-  reg          cmp_i252_i_26_r0s13;
+  reg          cmp_i252_i_26_r0s6;
+  reg          cmp_i252_i_26_r0s7;
+  reg          cmp_i252_i_26_r0s8;
   reg  [10:0]  or_i466_i_i_26_r0s1;
   reg  [10:0]  or_i466_i_i_26_r0s2;
   reg  [10:0]  or_i466_i_i_26_r0s3;
   reg  [10:0]  or_i466_i_i_26_r0s4;
   reg  [10:0]  or_i466_i_i_26_r0s5;
-  reg  [10:0]  or_i466_i_i_26_r0s6;
-  reg  [10:0]  or_i466_i_i_26_r0s7;
-  reg  [10:0]  or_i466_i_i_26_r0s8;
-  reg  [10:0]  or_i466_i_i_26_r0s9;
-  reg  [10:0]  or_i466_i_i_26_r0s10;
-  reg  [26:0]  mul_i_i_26_r0s11;
-  reg  [26:0]  mul_i_i_26_r0s12;
-  reg  [8:0]   sub_i_i2438_26_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_26_r0s12;
-  reg  [9:0]   field_r0s13__26;
-  reg  [7:0]   sroa_speculated54_26_r0s11;
-  reg  [7:0]   sroa_speculated54_26_r0s12;
-  reg  [7:0]   sroa_speculated54_26_r0s13;
-  reg  [11:0]  sub_i3597_26_r0s14;
+  reg  [26:0]  mul_i_i_26_r0s6;
+  reg  [26:0]  mul_i_i_26_r0s7;
+  reg  [8:0]   sub_i_i2438_26_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_26_r0s7;
+  reg  [9:0]   field_r0s8__26;
+  reg  [7:0]   sroa_speculated54_26_r0s6;
+  reg  [7:0]   sroa_speculated54_26_r0s7;
+  reg  [7:0]   sroa_speculated54_26_r0s8;
+  reg  [11:0]  sub_i3597_26_r0s9;
   reg          cmp_i215_i_i_26_r0s1;
   reg          cmp_i215_i_i_26_r0s2;
   reg          cmp_i215_i_i_26_r0s3;
@@ -17128,56 +16478,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_26_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_26_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_26_r0s14__1;
-  reg          cmp_i_i2447_27_r0s11;
-  reg          cmp_i_i2447_27_r0s12;
-  reg          cmp_i_i2447_27_r0s13;
-  reg          cmp_i_i2447_27_r0s14;
+  reg          cmp_i_i2447_27_r0s6;
+  reg          cmp_i_i2447_27_r0s7;
+  reg          cmp_i_i2447_27_r0s8;
+  reg          cmp_i_i2447_27_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_27_r0s1;
   reg  [7:0]   sub_i266_i_i_27_r0s2;
   reg  [7:0]   sub_i266_i_i_27_r0s3;
   reg  [7:0]   sub_i266_i_i_27_r0s4;
   reg  [7:0]   sub_i266_i_i_27_r0s5;
-  reg  [7:0]   sub_i266_i_i_27_r0s6;
-  reg  [7:0]   sub_i266_i_i_27_r0s7;
-  reg  [7:0]   sub_i266_i_i_27_r0s8;
-  reg  [7:0]   sub_i266_i_i_27_r0s9;
-  reg  [7:0]   sub_i266_i_i_27_r0s10;
-  reg          cmp_i252_i_27_r0s11;
-  reg          cmp_i252_i_27_r0s12;
-  reg          cmp_i252_i_27_r0s13;
+  reg          cmp_i252_i_27_r0s6;
+  reg          cmp_i252_i_27_r0s7;
+  reg          cmp_i252_i_27_r0s8;
   reg  [10:0]  or_i466_i_i_27_r0s1;
   reg  [10:0]  or_i466_i_i_27_r0s2;
   reg  [10:0]  or_i466_i_i_27_r0s3;
   reg  [10:0]  or_i466_i_i_27_r0s4;
   reg  [10:0]  or_i466_i_i_27_r0s5;
-  reg  [10:0]  or_i466_i_i_27_r0s6;
-  reg  [10:0]  or_i466_i_i_27_r0s7;
-  reg  [10:0]  or_i466_i_i_27_r0s8;
-  reg  [10:0]  or_i466_i_i_27_r0s9;
-  reg  [10:0]  or_i466_i_i_27_r0s10;
-  reg  [26:0]  mul_i_i_27_r0s11;
-  reg  [26:0]  mul_i_i_27_r0s12;
-  reg  [8:0]   sub_i_i2438_27_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_27_r0s12;
-  reg  [9:0]   field_r0s13__27;
-  reg  [7:0]   sroa_speculated54_27_r0s11;
-  reg  [7:0]   sroa_speculated54_27_r0s12;
-  reg  [7:0]   sroa_speculated54_27_r0s13;
-  reg  [11:0]  sub_i3597_27_r0s14;
+  reg  [26:0]  mul_i_i_27_r0s6;
+  reg  [26:0]  mul_i_i_27_r0s7;
+  reg  [8:0]   sub_i_i2438_27_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_27_r0s7;
+  reg  [9:0]   field_r0s8__27;
+  reg  [7:0]   sroa_speculated54_27_r0s6;
+  reg  [7:0]   sroa_speculated54_27_r0s7;
+  reg  [7:0]   sroa_speculated54_27_r0s8;
+  reg  [11:0]  sub_i3597_27_r0s9;
   reg          cmp_i215_i_i_27_r0s1;
   reg          cmp_i215_i_i_27_r0s2;
   reg          cmp_i215_i_i_27_r0s3;
@@ -17192,56 +16522,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_27_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_27_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_27_r0s14__1;
-  reg          cmp_i_i2447_28_r0s11;
-  reg          cmp_i_i2447_28_r0s12;
-  reg          cmp_i_i2447_28_r0s13;
-  reg          cmp_i_i2447_28_r0s14;
+  reg          cmp_i_i2447_28_r0s6;
+  reg          cmp_i_i2447_28_r0s7;
+  reg          cmp_i_i2447_28_r0s8;
+  reg          cmp_i_i2447_28_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_28_r0s1;
   reg  [7:0]   sub_i266_i_i_28_r0s2;
   reg  [7:0]   sub_i266_i_i_28_r0s3;
   reg  [7:0]   sub_i266_i_i_28_r0s4;
   reg  [7:0]   sub_i266_i_i_28_r0s5;
-  reg  [7:0]   sub_i266_i_i_28_r0s6;
-  reg  [7:0]   sub_i266_i_i_28_r0s7;
-  reg  [7:0]   sub_i266_i_i_28_r0s8;
-  reg  [7:0]   sub_i266_i_i_28_r0s9;
-  reg  [7:0]   sub_i266_i_i_28_r0s10;
-  reg          cmp_i252_i_28_r0s11;
-  reg          cmp_i252_i_28_r0s12;
-  reg          cmp_i252_i_28_r0s13;
+  reg          cmp_i252_i_28_r0s6;
+  reg          cmp_i252_i_28_r0s7;
+  reg          cmp_i252_i_28_r0s8;
   reg  [10:0]  or_i466_i_i_28_r0s1;
   reg  [10:0]  or_i466_i_i_28_r0s2;
   reg  [10:0]  or_i466_i_i_28_r0s3;
   reg  [10:0]  or_i466_i_i_28_r0s4;
   reg  [10:0]  or_i466_i_i_28_r0s5;
-  reg  [10:0]  or_i466_i_i_28_r0s6;
-  reg  [10:0]  or_i466_i_i_28_r0s7;
-  reg  [10:0]  or_i466_i_i_28_r0s8;
-  reg  [10:0]  or_i466_i_i_28_r0s9;
-  reg  [10:0]  or_i466_i_i_28_r0s10;
-  reg  [26:0]  mul_i_i_28_r0s11;
-  reg  [26:0]  mul_i_i_28_r0s12;
-  reg  [8:0]   sub_i_i2438_28_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_28_r0s12;
-  reg  [9:0]   field_r0s13__28;
-  reg  [7:0]   sroa_speculated54_28_r0s11;
-  reg  [7:0]   sroa_speculated54_28_r0s12;
-  reg  [7:0]   sroa_speculated54_28_r0s13;
-  reg  [11:0]  sub_i3597_28_r0s14;
+  reg  [26:0]  mul_i_i_28_r0s6;
+  reg  [26:0]  mul_i_i_28_r0s7;
+  reg  [8:0]   sub_i_i2438_28_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_28_r0s7;
+  reg  [9:0]   field_r0s8__28;
+  reg  [7:0]   sroa_speculated54_28_r0s6;
+  reg  [7:0]   sroa_speculated54_28_r0s7;
+  reg  [7:0]   sroa_speculated54_28_r0s8;
+  reg  [11:0]  sub_i3597_28_r0s9;
   reg          cmp_i215_i_i_28_r0s1;
   reg          cmp_i215_i_i_28_r0s2;
   reg          cmp_i215_i_i_28_r0s3;
@@ -17256,56 +16566,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_28_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_28_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_28_r0s14__1;
-  reg          cmp_i_i2447_29_r0s11;
-  reg          cmp_i_i2447_29_r0s12;
-  reg          cmp_i_i2447_29_r0s13;
-  reg          cmp_i_i2447_29_r0s14;
+  reg          cmp_i_i2447_29_r0s6;
+  reg          cmp_i_i2447_29_r0s7;
+  reg          cmp_i_i2447_29_r0s8;
+  reg          cmp_i_i2447_29_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_29_r0s1;
   reg  [7:0]   sub_i266_i_i_29_r0s2;
   reg  [7:0]   sub_i266_i_i_29_r0s3;
   reg  [7:0]   sub_i266_i_i_29_r0s4;
   reg  [7:0]   sub_i266_i_i_29_r0s5;
-  reg  [7:0]   sub_i266_i_i_29_r0s6;
-  reg  [7:0]   sub_i266_i_i_29_r0s7;
-  reg  [7:0]   sub_i266_i_i_29_r0s8;
-  reg  [7:0]   sub_i266_i_i_29_r0s9;
-  reg  [7:0]   sub_i266_i_i_29_r0s10;
-  reg          cmp_i252_i_29_r0s11;
-  reg          cmp_i252_i_29_r0s12;
-  reg          cmp_i252_i_29_r0s13;
+  reg          cmp_i252_i_29_r0s6;
+  reg          cmp_i252_i_29_r0s7;
+  reg          cmp_i252_i_29_r0s8;
   reg  [10:0]  or_i466_i_i_29_r0s1;
   reg  [10:0]  or_i466_i_i_29_r0s2;
   reg  [10:0]  or_i466_i_i_29_r0s3;
   reg  [10:0]  or_i466_i_i_29_r0s4;
   reg  [10:0]  or_i466_i_i_29_r0s5;
-  reg  [10:0]  or_i466_i_i_29_r0s6;
-  reg  [10:0]  or_i466_i_i_29_r0s7;
-  reg  [10:0]  or_i466_i_i_29_r0s8;
-  reg  [10:0]  or_i466_i_i_29_r0s9;
-  reg  [10:0]  or_i466_i_i_29_r0s10;
-  reg  [26:0]  mul_i_i_29_r0s11;
-  reg  [26:0]  mul_i_i_29_r0s12;
-  reg  [8:0]   sub_i_i2438_29_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_29_r0s12;
-  reg  [9:0]   field_r0s13__29;
-  reg  [7:0]   sroa_speculated54_29_r0s11;
-  reg  [7:0]   sroa_speculated54_29_r0s12;
-  reg  [7:0]   sroa_speculated54_29_r0s13;
-  reg  [11:0]  sub_i3597_29_r0s14;
+  reg  [26:0]  mul_i_i_29_r0s6;
+  reg  [26:0]  mul_i_i_29_r0s7;
+  reg  [8:0]   sub_i_i2438_29_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_29_r0s7;
+  reg  [9:0]   field_r0s8__29;
+  reg  [7:0]   sroa_speculated54_29_r0s6;
+  reg  [7:0]   sroa_speculated54_29_r0s7;
+  reg  [7:0]   sroa_speculated54_29_r0s8;
+  reg  [11:0]  sub_i3597_29_r0s9;
   reg          cmp_i215_i_i_29_r0s1;
   reg          cmp_i215_i_i_29_r0s2;
   reg          cmp_i215_i_i_29_r0s3;
@@ -17320,56 +16610,36 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_29_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_29_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_29_r0s14__1;
-  reg          cmp_i_i2447_30_r0s11;
-  reg          cmp_i_i2447_30_r0s12;
-  reg          cmp_i_i2447_30_r0s13;
-  reg          cmp_i_i2447_30_r0s14;
+  reg          cmp_i_i2447_30_r0s6;
+  reg          cmp_i_i2447_30_r0s7;
+  reg          cmp_i_i2447_30_r0s8;
+  reg          cmp_i_i2447_30_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_30_r0s1;
   reg  [7:0]   sub_i266_i_i_30_r0s2;
   reg  [7:0]   sub_i266_i_i_30_r0s3;
   reg  [7:0]   sub_i266_i_i_30_r0s4;
   reg  [7:0]   sub_i266_i_i_30_r0s5;
-  reg  [7:0]   sub_i266_i_i_30_r0s6;
-  reg  [7:0]   sub_i266_i_i_30_r0s7;
-  reg  [7:0]   sub_i266_i_i_30_r0s8;
-  reg  [7:0]   sub_i266_i_i_30_r0s9;
-  reg  [7:0]   sub_i266_i_i_30_r0s10;
-  reg          cmp_i252_i_30_r0s11;
-  reg          cmp_i252_i_30_r0s12;
-  reg          cmp_i252_i_30_r0s13;
+  reg          cmp_i252_i_30_r0s6;
+  reg          cmp_i252_i_30_r0s7;
+  reg          cmp_i252_i_30_r0s8;
   reg  [10:0]  or_i466_i_i_30_r0s1;
   reg  [10:0]  or_i466_i_i_30_r0s2;
   reg  [10:0]  or_i466_i_i_30_r0s3;
   reg  [10:0]  or_i466_i_i_30_r0s4;
   reg  [10:0]  or_i466_i_i_30_r0s5;
-  reg  [10:0]  or_i466_i_i_30_r0s6;
-  reg  [10:0]  or_i466_i_i_30_r0s7;
-  reg  [10:0]  or_i466_i_i_30_r0s8;
-  reg  [10:0]  or_i466_i_i_30_r0s9;
-  reg  [10:0]  or_i466_i_i_30_r0s10;
-  reg  [26:0]  mul_i_i_30_r0s11;
-  reg  [26:0]  mul_i_i_30_r0s12;
-  reg  [8:0]   sub_i_i2438_30_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_30_r0s12;
-  reg  [9:0]   field_r0s13__30;
-  reg  [7:0]   sroa_speculated54_30_r0s11;
-  reg  [7:0]   sroa_speculated54_30_r0s12;
-  reg  [7:0]   sroa_speculated54_30_r0s13;
-  reg  [11:0]  sub_i3597_30_r0s14;
+  reg  [26:0]  mul_i_i_30_r0s6;
+  reg  [26:0]  mul_i_i_30_r0s7;
+  reg  [8:0]   sub_i_i2438_30_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_30_r0s7;
+  reg  [9:0]   field_r0s8__30;
+  reg  [7:0]   sroa_speculated54_30_r0s6;
+  reg  [7:0]   sroa_speculated54_30_r0s7;
+  reg  [7:0]   sroa_speculated54_30_r0s8;
+  reg  [11:0]  sub_i3597_30_r0s9;
   reg          cmp_i215_i_i_30_r0s1;
   reg          cmp_i215_i_i_30_r0s2;
   reg          cmp_i215_i_i_30_r0s3;
@@ -17384,20 +16654,10 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_30_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_30_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_30_r0s14__1;
   reg          or_r0s1__4;
   reg          or_r0s2__4;
   reg          or_r0s3__4;
@@ -17407,11 +16667,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          or_r0s7__5;
   reg          or_r0s8__5;
   reg          or_r0s9__5;
-  reg          or_r0s10__5;
-  reg          or_r0s11__5;
-  reg          or_r0s12__5;
-  reg          or_r0s13__5;
-  reg          or_r0s14__5;
   reg          and_r0s1__7;
   reg          and_r0s2__7;
   reg          and_r0s3__7;
@@ -17421,47 +16676,32 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s7__4;
   reg          and_r0s8__4;
   reg          and_r0s9__4;
-  reg          and_r0s10__4;
-  reg          and_r0s11__4;
-  reg          and_r0s12__4;
-  reg          and_r0s13__4;
-  reg          and_r0s14__4;
-  reg          cmp_i_i2447_31_r0s11;
-  reg          cmp_i_i2447_31_r0s12;
-  reg          cmp_i_i2447_31_r0s13;
-  reg          cmp_i_i2447_31_r0s14;
+  reg          cmp_i_i2447_31_r0s6;
+  reg          cmp_i_i2447_31_r0s7;
+  reg          cmp_i_i2447_31_r0s8;
+  reg          cmp_i_i2447_31_r0s9;
   reg  [7:0]   ref_tmp1_i_i_sroa_0_0_31_r0s1;
   reg  [7:0]   sub_i266_i_i_31_r0s2;
   reg  [7:0]   sub_i266_i_i_31_r0s3;
   reg  [7:0]   sub_i266_i_i_31_r0s4;
   reg  [7:0]   sub_i266_i_i_31_r0s5;
-  reg  [7:0]   sub_i266_i_i_31_r0s6;
-  reg  [7:0]   sub_i266_i_i_31_r0s7;
-  reg  [7:0]   sub_i266_i_i_31_r0s8;
-  reg  [7:0]   sub_i266_i_i_31_r0s9;
-  reg  [7:0]   sub_i266_i_i_31_r0s10;
-  reg          cmp_i252_i_31_r0s11;
-  reg          cmp_i252_i_31_r0s12;
-  reg          cmp_i252_i_31_r0s13;
+  reg          cmp_i252_i_31_r0s6;
+  reg          cmp_i252_i_31_r0s7;
+  reg          cmp_i252_i_31_r0s8;
   reg  [10:0]  or_i466_i_i_31_r0s1;
   reg  [10:0]  or_i466_i_i_31_r0s2;
   reg  [10:0]  or_i466_i_i_31_r0s3;
   reg  [10:0]  or_i466_i_i_31_r0s4;
   reg  [10:0]  or_i466_i_i_31_r0s5;
-  reg  [10:0]  or_i466_i_i_31_r0s6;
-  reg  [10:0]  or_i466_i_i_31_r0s7;
-  reg  [10:0]  or_i466_i_i_31_r0s8;
-  reg  [10:0]  or_i466_i_i_31_r0s9;
-  reg  [10:0]  or_i466_i_i_31_r0s10;
-  reg  [26:0]  mul_i_i_31_r0s11;
-  reg  [26:0]  mul_i_i_31_r0s12;
-  reg  [8:0]   sub_i_i2438_31_r0s11;
-  reg  [8:0]   loadedv_i_i96_i64_31_r0s12;
-  reg  [9:0]   field_r0s13__31;
-  reg  [7:0]   sroa_speculated54_31_r0s11;
-  reg  [7:0]   sroa_speculated54_31_r0s12;
-  reg  [7:0]   sroa_speculated54_31_r0s13;
-  reg  [11:0]  sub_i3597_31_r0s14;
+  reg  [26:0]  mul_i_i_31_r0s6;
+  reg  [26:0]  mul_i_i_31_r0s7;
+  reg  [8:0]   sub_i_i2438_31_r0s6;
+  reg  [8:0]   loadedv_i_i96_i64_31_r0s7;
+  reg  [9:0]   field_r0s8__31;
+  reg  [7:0]   sroa_speculated54_31_r0s6;
+  reg  [7:0]   sroa_speculated54_31_r0s7;
+  reg  [7:0]   sroa_speculated54_31_r0s8;
+  reg  [11:0]  sub_i3597_31_r0s9;
   reg          cmp_i215_i_i_31_r0s1;
   reg          cmp_i215_i_i_31_r0s2;
   reg          cmp_i215_i_i_31_r0s3;
@@ -17476,1066 +16716,1046 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s7;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s8;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s9;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s10;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s11;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s12;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s13;
-  reg  [4:0]   symbol_i_sroa_0_0_31_r0s14;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s6__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s9__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s10__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s11__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s12__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s13__1;
-  reg  [2:0]   symbol_i_sroa_0_0_31_r0s14__1;
-  reg  [511:0] ref_tmp169_sroa_0_0116120123_r0s15;
-  reg          number_sroa_0_0_r0s15;
-  reg          number_sroa_0_0_1_r0s15;
-  reg          number_sroa_0_0_2_r0s15;
-  reg          number_sroa_0_0_3_r0s15;
-  reg          number_sroa_0_0_4_r0s15;
-  reg          number_sroa_0_0_5_r0s15;
-  reg          number_sroa_0_0_6_r0s15;
-  reg          number_sroa_0_0_7_r0s15;
-  reg          number_sroa_0_0_8_r0s15;
-  reg          number_sroa_0_0_9_r0s15;
-  reg          number_sroa_0_0_10_r0s15;
-  reg          number_sroa_0_0_11_r0s15;
-  reg          number_sroa_0_0_12_r0s15;
-  reg          number_sroa_0_0_13_r0s15;
-  reg          number_sroa_0_0_14_r0s15;
-  reg          number_sroa_0_0_15_r0s15;
-  reg          number_sroa_0_0_16_r0s15;
-  reg          number_sroa_0_0_17_r0s15;
-  reg          number_sroa_0_0_18_r0s15;
-  reg          number_sroa_0_0_19_r0s15;
-  reg          number_sroa_0_0_20_r0s15;
-  reg          number_sroa_0_0_21_r0s15;
-  reg          number_sroa_0_0_22_r0s15;
-  reg          number_sroa_0_0_23_r0s15;
-  reg          number_sroa_0_0_24_r0s15;
-  reg          number_sroa_0_0_25_r0s15;
-  reg          number_sroa_0_0_26_r0s15;
-  reg          number_sroa_0_0_27_r0s15;
-  reg          number_sroa_0_0_28_r0s15;
-  reg          number_sroa_0_0_29_r0s15;
-  reg          number_sroa_0_0_30_r0s15;
-  reg          number_sroa_0_0_31129599_r0s15;
-  reg          number_sroa_0_0_r0s15__1;
-  reg          number_sroa_0_0_1_r0s15__1;
-  reg          number_sroa_0_0_2_r0s15__1;
-  reg          number_sroa_0_0_3_r0s15__1;
-  reg          number_sroa_0_0_4_r0s15__1;
-  reg          number_sroa_0_0_5_r0s15__1;
-  reg          number_sroa_0_0_6_r0s15__1;
-  reg          number_sroa_0_0_7_r0s15__1;
-  reg          number_sroa_0_0_8_r0s15__1;
-  reg          number_sroa_0_0_9_r0s15__1;
-  reg          number_sroa_0_0_10_r0s15__1;
-  reg          number_sroa_0_0_11_r0s15__1;
-  reg          number_sroa_0_0_12_r0s15__1;
-  reg          number_sroa_0_0_13_r0s15__1;
-  reg          number_sroa_0_0_14_r0s15__1;
-  reg          number_sroa_0_0_15_r0s15__1;
-  reg          number_sroa_0_0_16_r0s15__1;
-  reg          number_sroa_0_0_17_r0s15__1;
-  reg          number_sroa_0_0_18_r0s15__1;
-  reg          number_sroa_0_0_19_r0s15__1;
-  reg          number_sroa_0_0_20_r0s15__1;
-  reg          number_sroa_0_0_21_r0s15__1;
-  reg          number_sroa_0_0_22_r0s15__1;
-  reg          number_sroa_0_0_23_r0s15__1;
-  reg          number_sroa_0_0_24_r0s15__1;
-  reg          number_sroa_0_0_25_r0s15__1;
-  reg          number_sroa_0_0_26_r0s15__1;
-  reg          number_sroa_0_0_27_r0s15__1;
-  reg          number_sroa_0_0_28_r0s15__1;
-  reg          number_sroa_0_0_29_r0s15__1;
-  reg          number_sroa_0_0_30_r0s15__1;
-  reg          number_sroa_0_0_31129599_r0s15__1;
-  reg          number_sroa_0_0_r0s15__2;
-  reg          number_sroa_0_0_1_r0s15__2;
-  reg          number_sroa_0_0_2_r0s15__2;
-  reg          number_sroa_0_0_3_r0s15__2;
-  reg          number_sroa_0_0_4_r0s15__2;
-  reg          number_sroa_0_0_5_r0s15__2;
-  reg          number_sroa_0_0_6_r0s15__2;
-  reg          number_sroa_0_0_7_r0s15__2;
-  reg          number_sroa_0_0_8_r0s15__2;
-  reg          number_sroa_0_0_9_r0s15__2;
-  reg          number_sroa_0_0_10_r0s15__2;
-  reg          number_sroa_0_0_11_r0s15__2;
-  reg          number_sroa_0_0_12_r0s15__2;
-  reg          number_sroa_0_0_13_r0s15__2;
-  reg          number_sroa_0_0_14_r0s15__2;
-  reg          number_sroa_0_0_15_r0s15__2;
-  reg          number_sroa_0_0_16_r0s15__2;
-  reg          number_sroa_0_0_17_r0s15__2;
-  reg          number_sroa_0_0_18_r0s15__2;
-  reg          number_sroa_0_0_19_r0s15__2;
-  reg          number_sroa_0_0_20_r0s15__2;
-  reg          number_sroa_0_0_21_r0s15__2;
-  reg          number_sroa_0_0_22_r0s15__2;
-  reg          number_sroa_0_0_23_r0s15__2;
-  reg          number_sroa_0_0_24_r0s15__2;
-  reg          number_sroa_0_0_25_r0s15__2;
-  reg          number_sroa_0_0_26_r0s15__2;
-  reg          number_sroa_0_0_27_r0s15__2;
-  reg          number_sroa_0_0_28_r0s15__2;
-  reg          number_sroa_0_0_29_r0s15__2;
-  reg          number_sroa_0_0_30_r0s15__2;
-  reg          number_sroa_0_0_31129599_r0s15__2;
-  reg          number_sroa_0_0_r0s15__3;
-  reg          number_sroa_0_0_1_r0s15__3;
-  reg          number_sroa_0_0_2_r0s15__3;
-  reg          number_sroa_0_0_3_r0s15__3;
-  reg          number_sroa_0_0_4_r0s15__3;
-  reg          number_sroa_0_0_5_r0s15__3;
-  reg          number_sroa_0_0_6_r0s15__3;
-  reg          number_sroa_0_0_7_r0s15__3;
-  reg          number_sroa_0_0_8_r0s15__3;
-  reg          number_sroa_0_0_9_r0s15__3;
-  reg          number_sroa_0_0_10_r0s15__3;
-  reg          number_sroa_0_0_11_r0s15__3;
-  reg          number_sroa_0_0_12_r0s15__3;
-  reg          number_sroa_0_0_13_r0s15__3;
-  reg          number_sroa_0_0_14_r0s15__3;
-  reg          number_sroa_0_0_15_r0s15__3;
-  reg          number_sroa_0_0_16_r0s15__3;
-  reg          number_sroa_0_0_17_r0s15__3;
-  reg          number_sroa_0_0_18_r0s15__3;
-  reg          number_sroa_0_0_19_r0s15__3;
-  reg          number_sroa_0_0_20_r0s15__3;
-  reg          number_sroa_0_0_21_r0s15__3;
-  reg          number_sroa_0_0_22_r0s15__3;
-  reg          number_sroa_0_0_23_r0s15__3;
-  reg          number_sroa_0_0_24_r0s15__3;
-  reg          number_sroa_0_0_25_r0s15__3;
-  reg          number_sroa_0_0_26_r0s15__3;
-  reg          number_sroa_0_0_27_r0s15__3;
-  reg          number_sroa_0_0_28_r0s15__3;
-  reg          number_sroa_0_0_29_r0s15__3;
-  reg          number_sroa_0_0_30_r0s15__3;
-  reg          number_sroa_0_0_31129599_r0s15__3;
-  reg          number_sroa_0_0_r0s15__4;
-  reg          number_sroa_0_0_1_r0s15__4;
-  reg          number_sroa_0_0_2_r0s15__4;
-  reg          number_sroa_0_0_3_r0s15__4;
-  reg          number_sroa_0_0_4_r0s15__4;
-  reg          number_sroa_0_0_5_r0s15__4;
-  reg          number_sroa_0_0_6_r0s15__4;
-  reg          number_sroa_0_0_7_r0s15__4;
-  reg          number_sroa_0_0_8_r0s15__4;
-  reg          number_sroa_0_0_9_r0s15__4;
-  reg          number_sroa_0_0_10_r0s15__4;
-  reg          number_sroa_0_0_11_r0s15__4;
-  reg          number_sroa_0_0_12_r0s15__4;
-  reg          number_sroa_0_0_13_r0s15__4;
-  reg          number_sroa_0_0_14_r0s15__4;
-  reg          number_sroa_0_0_15_r0s15__4;
-  reg          number_sroa_0_0_16_r0s15__4;
-  reg          number_sroa_0_0_17_r0s15__4;
-  reg          number_sroa_0_0_18_r0s15__4;
-  reg          number_sroa_0_0_19_r0s15__4;
-  reg          number_sroa_0_0_20_r0s15__4;
-  reg          number_sroa_0_0_21_r0s15__4;
-  reg          number_sroa_0_0_22_r0s15__4;
-  reg          number_sroa_0_0_23_r0s15__4;
-  reg          number_sroa_0_0_24_r0s15__4;
-  reg          number_sroa_0_0_25_r0s15__4;
-  reg          number_sroa_0_0_26_r0s15__4;
-  reg          number_sroa_0_0_27_r0s15__4;
-  reg          number_sroa_0_0_28_r0s15__4;
-  reg          number_sroa_0_0_29_r0s15__4;
-  reg          number_sroa_0_0_30_r0s15__4;
-  reg          number_sroa_0_0_31129599_r0s15__4;
-  reg          number_sroa_0_0_r0s15__5;
-  reg          number_sroa_0_0_1_r0s15__5;
-  reg          number_sroa_0_0_2_r0s15__5;
-  reg          number_sroa_0_0_3_r0s15__5;
-  reg          number_sroa_0_0_4_r0s15__5;
-  reg          number_sroa_0_0_5_r0s15__5;
-  reg          number_sroa_0_0_6_r0s15__5;
-  reg          number_sroa_0_0_7_r0s15__5;
-  reg          number_sroa_0_0_8_r0s15__5;
-  reg          number_sroa_0_0_9_r0s15__5;
-  reg          number_sroa_0_0_10_r0s15__5;
-  reg          number_sroa_0_0_11_r0s15__5;
-  reg          number_sroa_0_0_12_r0s15__5;
-  reg          number_sroa_0_0_13_r0s15__5;
-  reg          number_sroa_0_0_14_r0s15__5;
-  reg          number_sroa_0_0_15_r0s15__5;
-  reg          number_sroa_0_0_16_r0s15__5;
-  reg          number_sroa_0_0_17_r0s15__5;
-  reg          number_sroa_0_0_18_r0s15__5;
-  reg          number_sroa_0_0_19_r0s15__5;
-  reg          number_sroa_0_0_20_r0s15__5;
-  reg          number_sroa_0_0_21_r0s15__5;
-  reg          number_sroa_0_0_22_r0s15__5;
-  reg          number_sroa_0_0_23_r0s15__5;
-  reg          number_sroa_0_0_24_r0s15__5;
-  reg          number_sroa_0_0_25_r0s15__5;
-  reg          number_sroa_0_0_26_r0s15__5;
-  reg          number_sroa_0_0_27_r0s15__5;
-  reg          number_sroa_0_0_28_r0s15__5;
-  reg          number_sroa_0_0_29_r0s15__5;
-  reg          number_sroa_0_0_30_r0s15__5;
-  reg          number_sroa_0_0_31129599_r0s15__5;
-  reg          number_sroa_0_0_r0s15__6;
-  reg          number_sroa_0_0_1_r0s15__6;
-  reg          number_sroa_0_0_2_r0s15__6;
-  reg          number_sroa_0_0_3_r0s15__6;
-  reg          number_sroa_0_0_4_r0s15__6;
-  reg          number_sroa_0_0_5_r0s15__6;
-  reg          number_sroa_0_0_6_r0s15__6;
-  reg          number_sroa_0_0_7_r0s15__6;
-  reg          number_sroa_0_0_8_r0s15__6;
-  reg          number_sroa_0_0_9_r0s15__6;
-  reg          number_sroa_0_0_10_r0s15__6;
-  reg          number_sroa_0_0_11_r0s15__6;
-  reg          number_sroa_0_0_12_r0s15__6;
-  reg          number_sroa_0_0_13_r0s15__6;
-  reg          number_sroa_0_0_14_r0s15__6;
-  reg          number_sroa_0_0_15_r0s15__6;
-  reg          number_sroa_0_0_16_r0s15__6;
-  reg          number_sroa_0_0_17_r0s15__6;
-  reg          number_sroa_0_0_18_r0s15__6;
-  reg          number_sroa_0_0_19_r0s15__6;
-  reg          number_sroa_0_0_20_r0s15__6;
-  reg          number_sroa_0_0_21_r0s15__6;
-  reg          number_sroa_0_0_22_r0s15__6;
-  reg          number_sroa_0_0_23_r0s15__6;
-  reg          number_sroa_0_0_24_r0s15__6;
-  reg          number_sroa_0_0_25_r0s15__6;
-  reg          number_sroa_0_0_26_r0s15__6;
-  reg          number_sroa_0_0_27_r0s15__6;
-  reg          number_sroa_0_0_28_r0s15__6;
-  reg          number_sroa_0_0_29_r0s15__6;
-  reg          number_sroa_0_0_30_r0s15__6;
-  reg          number_sroa_0_0_31129599_r0s15__6;
-  reg          number_sroa_0_0_r0s15__7;
-  reg          number_sroa_0_0_1_r0s15__7;
-  reg          number_sroa_0_0_2_r0s15__7;
-  reg          number_sroa_0_0_3_r0s15__7;
-  reg          number_sroa_0_0_4_r0s15__7;
-  reg          number_sroa_0_0_5_r0s15__7;
-  reg          number_sroa_0_0_6_r0s15__7;
-  reg          number_sroa_0_0_7_r0s15__7;
-  reg          number_sroa_0_0_8_r0s15__7;
-  reg          number_sroa_0_0_9_r0s15__7;
-  reg          number_sroa_0_0_10_r0s15__7;
-  reg          number_sroa_0_0_11_r0s15__7;
-  reg          number_sroa_0_0_12_r0s15__7;
-  reg          number_sroa_0_0_13_r0s15__7;
-  reg          number_sroa_0_0_14_r0s15__7;
-  reg          number_sroa_0_0_15_r0s15__7;
-  reg          number_sroa_0_0_16_r0s15__7;
-  reg          number_sroa_0_0_17_r0s15__7;
-  reg          number_sroa_0_0_18_r0s15__7;
-  reg          number_sroa_0_0_19_r0s15__7;
-  reg          number_sroa_0_0_20_r0s15__7;
-  reg          number_sroa_0_0_21_r0s15__7;
-  reg          number_sroa_0_0_22_r0s15__7;
-  reg          number_sroa_0_0_23_r0s15__7;
-  reg          number_sroa_0_0_24_r0s15__7;
-  reg          number_sroa_0_0_25_r0s15__7;
-  reg          number_sroa_0_0_26_r0s15__7;
-  reg          number_sroa_0_0_27_r0s15__7;
-  reg          number_sroa_0_0_28_r0s15__7;
-  reg          number_sroa_0_0_29_r0s15__7;
-  reg          number_sroa_0_0_30_r0s15__7;
-  reg          number_sroa_0_0_31129599_r0s15__7;
-  reg          number_sroa_0_0_r0s15__8;
-  reg          number_sroa_0_0_1_r0s15__8;
-  reg          number_sroa_0_0_2_r0s15__8;
-  reg          number_sroa_0_0_3_r0s15__8;
-  reg          number_sroa_0_0_4_r0s15__8;
-  reg          number_sroa_0_0_5_r0s15__8;
-  reg          number_sroa_0_0_6_r0s15__8;
-  reg          number_sroa_0_0_7_r0s15__8;
-  reg          number_sroa_0_0_8_r0s15__8;
-  reg          number_sroa_0_0_9_r0s15__8;
-  reg          number_sroa_0_0_10_r0s15__8;
-  reg          number_sroa_0_0_11_r0s15__8;
-  reg          number_sroa_0_0_12_r0s15__8;
-  reg          number_sroa_0_0_13_r0s15__8;
-  reg          number_sroa_0_0_14_r0s15__8;
-  reg          number_sroa_0_0_15_r0s15__8;
-  reg          number_sroa_0_0_16_r0s15__8;
-  reg          number_sroa_0_0_17_r0s15__8;
-  reg          number_sroa_0_0_18_r0s15__8;
-  reg          number_sroa_0_0_19_r0s15__8;
-  reg          number_sroa_0_0_20_r0s15__8;
-  reg          number_sroa_0_0_21_r0s15__8;
-  reg          number_sroa_0_0_22_r0s15__8;
-  reg          number_sroa_0_0_23_r0s15__8;
-  reg          number_sroa_0_0_24_r0s15__8;
-  reg          number_sroa_0_0_25_r0s15__8;
-  reg          number_sroa_0_0_26_r0s15__8;
-  reg          number_sroa_0_0_27_r0s15__8;
-  reg          number_sroa_0_0_28_r0s15__8;
-  reg          number_sroa_0_0_29_r0s15__8;
-  reg          number_sroa_0_0_30_r0s15__8;
-  reg          number_sroa_0_0_31129599_r0s15__8;
-  reg          number_sroa_0_0_r0s15__9;
-  reg          number_sroa_0_0_1_r0s15__9;
-  reg          number_sroa_0_0_2_r0s15__9;
-  reg          number_sroa_0_0_3_r0s15__9;
-  reg          number_sroa_0_0_4_r0s15__9;
-  reg          number_sroa_0_0_5_r0s15__9;
-  reg          number_sroa_0_0_6_r0s15__9;
-  reg          number_sroa_0_0_7_r0s15__9;
-  reg          number_sroa_0_0_8_r0s15__9;
-  reg          number_sroa_0_0_9_r0s15__9;
-  reg          number_sroa_0_0_10_r0s15__9;
-  reg          number_sroa_0_0_11_r0s15__9;
-  reg          number_sroa_0_0_12_r0s15__9;
-  reg          number_sroa_0_0_13_r0s15__9;
-  reg          number_sroa_0_0_14_r0s15__9;
-  reg          number_sroa_0_0_15_r0s15__9;
-  reg          number_sroa_0_0_16_r0s15__9;
-  reg          number_sroa_0_0_17_r0s15__9;
-  reg          number_sroa_0_0_18_r0s15__9;
-  reg          number_sroa_0_0_19_r0s15__9;
-  reg          number_sroa_0_0_20_r0s15__9;
-  reg          number_sroa_0_0_21_r0s15__9;
-  reg          number_sroa_0_0_22_r0s15__9;
-  reg          number_sroa_0_0_23_r0s15__9;
-  reg          number_sroa_0_0_24_r0s15__9;
-  reg          number_sroa_0_0_25_r0s15__9;
-  reg          number_sroa_0_0_26_r0s15__9;
-  reg          number_sroa_0_0_27_r0s15__9;
-  reg          number_sroa_0_0_28_r0s15__9;
-  reg          number_sroa_0_0_29_r0s15__9;
-  reg          number_sroa_0_0_30_r0s15__9;
-  reg          number_sroa_0_0_31129599_r0s15__9;
-  reg          number_sroa_0_0_r0s15__10;
-  reg          number_sroa_0_0_1_r0s15__10;
-  reg          number_sroa_0_0_2_r0s15__10;
-  reg          number_sroa_0_0_3_r0s15__10;
-  reg          number_sroa_0_0_4_r0s15__10;
-  reg          number_sroa_0_0_5_r0s15__10;
-  reg          number_sroa_0_0_6_r0s15__10;
-  reg          number_sroa_0_0_7_r0s15__10;
-  reg          number_sroa_0_0_8_r0s15__10;
-  reg          number_sroa_0_0_9_r0s15__10;
-  reg          number_sroa_0_0_10_r0s15__10;
-  reg          number_sroa_0_0_11_r0s15__10;
-  reg          number_sroa_0_0_12_r0s15__10;
-  reg          number_sroa_0_0_13_r0s15__10;
-  reg          number_sroa_0_0_14_r0s15__10;
-  reg          number_sroa_0_0_15_r0s15__10;
-  reg          number_sroa_0_0_16_r0s15__10;
-  reg          number_sroa_0_0_17_r0s15__10;
-  reg          number_sroa_0_0_18_r0s15__10;
-  reg          number_sroa_0_0_19_r0s15__10;
-  reg          number_sroa_0_0_20_r0s15__10;
-  reg          number_sroa_0_0_21_r0s15__10;
-  reg          number_sroa_0_0_22_r0s15__10;
-  reg          number_sroa_0_0_23_r0s15__10;
-  reg          number_sroa_0_0_24_r0s15__10;
-  reg          number_sroa_0_0_25_r0s15__10;
-  reg          number_sroa_0_0_26_r0s15__10;
-  reg          number_sroa_0_0_27_r0s15__10;
-  reg          number_sroa_0_0_28_r0s15__10;
-  reg          number_sroa_0_0_29_r0s15__10;
-  reg          number_sroa_0_0_30_r0s15__10;
-  reg          number_sroa_0_0_31129599_r0s15__10;
-  reg          number_sroa_0_0_r0s15__11;
-  reg          number_sroa_0_0_1_r0s15__11;
-  reg          number_sroa_0_0_2_r0s15__11;
-  reg          number_sroa_0_0_3_r0s15__11;
-  reg          number_sroa_0_0_4_r0s15__11;
-  reg          number_sroa_0_0_5_r0s15__11;
-  reg          number_sroa_0_0_6_r0s15__11;
-  reg          number_sroa_0_0_7_r0s15__11;
-  reg          number_sroa_0_0_8_r0s15__11;
-  reg          number_sroa_0_0_9_r0s15__11;
-  reg          number_sroa_0_0_10_r0s15__11;
-  reg          number_sroa_0_0_11_r0s15__11;
-  reg          number_sroa_0_0_12_r0s15__11;
-  reg          number_sroa_0_0_13_r0s15__11;
-  reg          number_sroa_0_0_14_r0s15__11;
-  reg          number_sroa_0_0_15_r0s15__11;
-  reg          number_sroa_0_0_16_r0s15__11;
-  reg          number_sroa_0_0_17_r0s15__11;
-  reg          number_sroa_0_0_18_r0s15__11;
-  reg          number_sroa_0_0_19_r0s15__11;
-  reg          number_sroa_0_0_20_r0s15__11;
-  reg          number_sroa_0_0_21_r0s15__11;
-  reg          number_sroa_0_0_22_r0s15__11;
-  reg          number_sroa_0_0_23_r0s15__11;
-  reg          number_sroa_0_0_24_r0s15__11;
-  reg          number_sroa_0_0_25_r0s15__11;
-  reg          number_sroa_0_0_26_r0s15__11;
-  reg          number_sroa_0_0_27_r0s15__11;
-  reg          number_sroa_0_0_28_r0s15__11;
-  reg          number_sroa_0_0_29_r0s15__11;
-  reg          number_sroa_0_0_30_r0s15__11;
-  reg          number_sroa_0_0_31129599_r0s15__11;
-  reg          number_sroa_0_0_r0s15__12;
-  reg          number_sroa_0_0_1_r0s15__12;
-  reg          number_sroa_0_0_2_r0s15__12;
-  reg          number_sroa_0_0_3_r0s15__12;
-  reg          number_sroa_0_0_4_r0s15__12;
-  reg          number_sroa_0_0_5_r0s15__12;
-  reg          number_sroa_0_0_6_r0s15__12;
-  reg          number_sroa_0_0_7_r0s15__12;
-  reg          number_sroa_0_0_8_r0s15__12;
-  reg          number_sroa_0_0_9_r0s15__12;
-  reg          number_sroa_0_0_10_r0s15__12;
-  reg          number_sroa_0_0_11_r0s15__12;
-  reg          number_sroa_0_0_12_r0s15__12;
-  reg          number_sroa_0_0_13_r0s15__12;
-  reg          number_sroa_0_0_14_r0s15__12;
-  reg          number_sroa_0_0_15_r0s15__12;
-  reg          number_sroa_0_0_16_r0s15__12;
-  reg          number_sroa_0_0_17_r0s15__12;
-  reg          number_sroa_0_0_18_r0s15__12;
-  reg          number_sroa_0_0_19_r0s15__12;
-  reg          number_sroa_0_0_20_r0s15__12;
-  reg          number_sroa_0_0_21_r0s15__12;
-  reg          number_sroa_0_0_22_r0s15__12;
-  reg          number_sroa_0_0_23_r0s15__12;
-  reg          number_sroa_0_0_24_r0s15__12;
-  reg          number_sroa_0_0_25_r0s15__12;
-  reg          number_sroa_0_0_26_r0s15__12;
-  reg          number_sroa_0_0_27_r0s15__12;
-  reg          number_sroa_0_0_28_r0s15__12;
-  reg          number_sroa_0_0_29_r0s15__12;
-  reg          number_sroa_0_0_30_r0s15__12;
-  reg          number_sroa_0_0_31129599_r0s15__12;
-  reg          number_sroa_0_0_r0s15__13;
-  reg          number_sroa_0_0_1_r0s15__13;
-  reg          number_sroa_0_0_2_r0s15__13;
-  reg          number_sroa_0_0_3_r0s15__13;
-  reg          number_sroa_0_0_4_r0s15__13;
-  reg          number_sroa_0_0_5_r0s15__13;
-  reg          number_sroa_0_0_6_r0s15__13;
-  reg          number_sroa_0_0_7_r0s15__13;
-  reg          number_sroa_0_0_8_r0s15__13;
-  reg          number_sroa_0_0_9_r0s15__13;
-  reg          number_sroa_0_0_10_r0s15__13;
-  reg          number_sroa_0_0_11_r0s15__13;
-  reg          number_sroa_0_0_12_r0s15__13;
-  reg          number_sroa_0_0_13_r0s15__13;
-  reg          number_sroa_0_0_14_r0s15__13;
-  reg          number_sroa_0_0_15_r0s15__13;
-  reg          number_sroa_0_0_16_r0s15__13;
-  reg          number_sroa_0_0_17_r0s15__13;
-  reg          number_sroa_0_0_18_r0s15__13;
-  reg          number_sroa_0_0_19_r0s15__13;
-  reg          number_sroa_0_0_20_r0s15__13;
-  reg          number_sroa_0_0_21_r0s15__13;
-  reg          number_sroa_0_0_22_r0s15__13;
-  reg          number_sroa_0_0_23_r0s15__13;
-  reg          number_sroa_0_0_24_r0s15__13;
-  reg          number_sroa_0_0_25_r0s15__13;
-  reg          number_sroa_0_0_26_r0s15__13;
-  reg          number_sroa_0_0_27_r0s15__13;
-  reg          number_sroa_0_0_28_r0s15__13;
-  reg          number_sroa_0_0_29_r0s15__13;
-  reg          number_sroa_0_0_30_r0s15__13;
-  reg          number_sroa_0_0_31129599_r0s15__13;
-  reg          number_sroa_0_0_r0s15__14;
-  reg          number_sroa_0_0_1_r0s15__14;
-  reg          number_sroa_0_0_2_r0s15__14;
-  reg          number_sroa_0_0_3_r0s15__14;
-  reg          number_sroa_0_0_4_r0s15__14;
-  reg          number_sroa_0_0_5_r0s15__14;
-  reg          number_sroa_0_0_6_r0s15__14;
-  reg          number_sroa_0_0_7_r0s15__14;
-  reg          number_sroa_0_0_8_r0s15__14;
-  reg          number_sroa_0_0_9_r0s15__14;
-  reg          number_sroa_0_0_10_r0s15__14;
-  reg          number_sroa_0_0_11_r0s15__14;
-  reg          number_sroa_0_0_12_r0s15__14;
-  reg          number_sroa_0_0_13_r0s15__14;
-  reg          number_sroa_0_0_14_r0s15__14;
-  reg          number_sroa_0_0_15_r0s15__14;
-  reg          number_sroa_0_0_16_r0s15__14;
-  reg          number_sroa_0_0_17_r0s15__14;
-  reg          number_sroa_0_0_18_r0s15__14;
-  reg          number_sroa_0_0_19_r0s15__14;
-  reg          number_sroa_0_0_20_r0s15__14;
-  reg          number_sroa_0_0_21_r0s15__14;
-  reg          number_sroa_0_0_22_r0s15__14;
-  reg          number_sroa_0_0_23_r0s15__14;
-  reg          number_sroa_0_0_24_r0s15__14;
-  reg          number_sroa_0_0_25_r0s15__14;
-  reg          number_sroa_0_0_26_r0s15__14;
-  reg          number_sroa_0_0_27_r0s15__14;
-  reg          number_sroa_0_0_28_r0s15__14;
-  reg          number_sroa_0_0_29_r0s15__14;
-  reg          number_sroa_0_0_30_r0s15__14;
-  reg          number_sroa_0_0_31129599_r0s15__14;
-  reg          number_sroa_0_0_r0s15__15;
-  reg          number_sroa_0_0_1_r0s15__15;
-  reg          number_sroa_0_0_2_r0s15__15;
-  reg          number_sroa_0_0_3_r0s15__15;
-  reg          number_sroa_0_0_4_r0s15__15;
-  reg          number_sroa_0_0_5_r0s15__15;
-  reg          number_sroa_0_0_6_r0s15__15;
-  reg          number_sroa_0_0_7_r0s15__15;
-  reg          number_sroa_0_0_8_r0s15__15;
-  reg          number_sroa_0_0_9_r0s15__15;
-  reg          number_sroa_0_0_10_r0s15__15;
-  reg          number_sroa_0_0_11_r0s15__15;
-  reg          number_sroa_0_0_12_r0s15__15;
-  reg          number_sroa_0_0_13_r0s15__15;
-  reg          number_sroa_0_0_14_r0s15__15;
-  reg          number_sroa_0_0_15_r0s15__15;
-  reg          number_sroa_0_0_16_r0s15__15;
-  reg          number_sroa_0_0_17_r0s15__15;
-  reg          number_sroa_0_0_18_r0s15__15;
-  reg          number_sroa_0_0_19_r0s15__15;
-  reg          number_sroa_0_0_20_r0s15__15;
-  reg          number_sroa_0_0_21_r0s15__15;
-  reg          number_sroa_0_0_22_r0s15__15;
-  reg          number_sroa_0_0_23_r0s15__15;
-  reg          number_sroa_0_0_24_r0s15__15;
-  reg          number_sroa_0_0_25_r0s15__15;
-  reg          number_sroa_0_0_26_r0s15__15;
-  reg          number_sroa_0_0_27_r0s15__15;
-  reg          number_sroa_0_0_28_r0s15__15;
-  reg          number_sroa_0_0_29_r0s15__15;
-  reg          number_sroa_0_0_30_r0s15__15;
-  reg          number_sroa_0_0_31129599_r0s15__15;
-  wire [511:0] _GEN_37 =
-    {number_sroa_0_0_31129599_r0s15__15,
-     number_sroa_0_0_30_r0s15__15,
-     number_sroa_0_0_29_r0s15__15,
-     number_sroa_0_0_28_r0s15__15,
-     number_sroa_0_0_27_r0s15__15,
-     number_sroa_0_0_26_r0s15__15,
-     number_sroa_0_0_25_r0s15__15,
-     number_sroa_0_0_24_r0s15__15,
-     number_sroa_0_0_23_r0s15__15,
-     number_sroa_0_0_22_r0s15__15,
-     number_sroa_0_0_21_r0s15__15,
-     number_sroa_0_0_20_r0s15__15,
-     number_sroa_0_0_19_r0s15__15,
-     number_sroa_0_0_18_r0s15__15,
-     number_sroa_0_0_17_r0s15__15,
-     number_sroa_0_0_16_r0s15__15,
-     number_sroa_0_0_15_r0s15__15,
-     number_sroa_0_0_14_r0s15__15,
-     number_sroa_0_0_13_r0s15__15,
-     number_sroa_0_0_12_r0s15__15,
-     number_sroa_0_0_11_r0s15__15,
-     number_sroa_0_0_10_r0s15__15,
-     number_sroa_0_0_9_r0s15__15,
-     number_sroa_0_0_8_r0s15__15,
-     number_sroa_0_0_7_r0s15__15,
-     number_sroa_0_0_6_r0s15__15,
-     number_sroa_0_0_5_r0s15__15,
-     number_sroa_0_0_4_r0s15__15,
-     number_sroa_0_0_3_r0s15__15,
-     number_sroa_0_0_2_r0s15__15,
-     number_sroa_0_0_1_r0s15__15,
-     number_sroa_0_0_r0s15__15,
-     number_sroa_0_0_31129599_r0s15__14,
-     number_sroa_0_0_30_r0s15__14,
-     number_sroa_0_0_29_r0s15__14,
-     number_sroa_0_0_28_r0s15__14,
-     number_sroa_0_0_27_r0s15__14,
-     number_sroa_0_0_26_r0s15__14,
-     number_sroa_0_0_25_r0s15__14,
-     number_sroa_0_0_24_r0s15__14,
-     number_sroa_0_0_23_r0s15__14,
-     number_sroa_0_0_22_r0s15__14,
-     number_sroa_0_0_21_r0s15__14,
-     number_sroa_0_0_20_r0s15__14,
-     number_sroa_0_0_19_r0s15__14,
-     number_sroa_0_0_18_r0s15__14,
-     number_sroa_0_0_17_r0s15__14,
-     number_sroa_0_0_16_r0s15__14,
-     number_sroa_0_0_15_r0s15__14,
-     number_sroa_0_0_14_r0s15__14,
-     number_sroa_0_0_13_r0s15__14,
-     number_sroa_0_0_12_r0s15__14,
-     number_sroa_0_0_11_r0s15__14,
-     number_sroa_0_0_10_r0s15__14,
-     number_sroa_0_0_9_r0s15__14,
-     number_sroa_0_0_8_r0s15__14,
-     number_sroa_0_0_7_r0s15__14,
-     number_sroa_0_0_6_r0s15__14,
-     number_sroa_0_0_5_r0s15__14,
-     number_sroa_0_0_4_r0s15__14,
-     number_sroa_0_0_3_r0s15__14,
-     number_sroa_0_0_2_r0s15__14,
-     number_sroa_0_0_1_r0s15__14,
-     number_sroa_0_0_r0s15__14,
-     number_sroa_0_0_31129599_r0s15__13,
-     number_sroa_0_0_30_r0s15__13,
-     number_sroa_0_0_29_r0s15__13,
-     number_sroa_0_0_28_r0s15__13,
-     number_sroa_0_0_27_r0s15__13,
-     number_sroa_0_0_26_r0s15__13,
-     number_sroa_0_0_25_r0s15__13,
-     number_sroa_0_0_24_r0s15__13,
-     number_sroa_0_0_23_r0s15__13,
-     number_sroa_0_0_22_r0s15__13,
-     number_sroa_0_0_21_r0s15__13,
-     number_sroa_0_0_20_r0s15__13,
-     number_sroa_0_0_19_r0s15__13,
-     number_sroa_0_0_18_r0s15__13,
-     number_sroa_0_0_17_r0s15__13,
-     number_sroa_0_0_16_r0s15__13,
-     number_sroa_0_0_15_r0s15__13,
-     number_sroa_0_0_14_r0s15__13,
-     number_sroa_0_0_13_r0s15__13,
-     number_sroa_0_0_12_r0s15__13,
-     number_sroa_0_0_11_r0s15__13,
-     number_sroa_0_0_10_r0s15__13,
-     number_sroa_0_0_9_r0s15__13,
-     number_sroa_0_0_8_r0s15__13,
-     number_sroa_0_0_7_r0s15__13,
-     number_sroa_0_0_6_r0s15__13,
-     number_sroa_0_0_5_r0s15__13,
-     number_sroa_0_0_4_r0s15__13,
-     number_sroa_0_0_3_r0s15__13,
-     number_sroa_0_0_2_r0s15__13,
-     number_sroa_0_0_1_r0s15__13,
-     number_sroa_0_0_r0s15__13,
-     number_sroa_0_0_31129599_r0s15__12,
-     number_sroa_0_0_30_r0s15__12,
-     number_sroa_0_0_29_r0s15__12,
-     number_sroa_0_0_28_r0s15__12,
-     number_sroa_0_0_27_r0s15__12,
-     number_sroa_0_0_26_r0s15__12,
-     number_sroa_0_0_25_r0s15__12,
-     number_sroa_0_0_24_r0s15__12,
-     number_sroa_0_0_23_r0s15__12,
-     number_sroa_0_0_22_r0s15__12,
-     number_sroa_0_0_21_r0s15__12,
-     number_sroa_0_0_20_r0s15__12,
-     number_sroa_0_0_19_r0s15__12,
-     number_sroa_0_0_18_r0s15__12,
-     number_sroa_0_0_17_r0s15__12,
-     number_sroa_0_0_16_r0s15__12,
-     number_sroa_0_0_15_r0s15__12,
-     number_sroa_0_0_14_r0s15__12,
-     number_sroa_0_0_13_r0s15__12,
-     number_sroa_0_0_12_r0s15__12,
-     number_sroa_0_0_11_r0s15__12,
-     number_sroa_0_0_10_r0s15__12,
-     number_sroa_0_0_9_r0s15__12,
-     number_sroa_0_0_8_r0s15__12,
-     number_sroa_0_0_7_r0s15__12,
-     number_sroa_0_0_6_r0s15__12,
-     number_sroa_0_0_5_r0s15__12,
-     number_sroa_0_0_4_r0s15__12,
-     number_sroa_0_0_3_r0s15__12,
-     number_sroa_0_0_2_r0s15__12,
-     number_sroa_0_0_1_r0s15__12,
-     number_sroa_0_0_r0s15__12,
-     number_sroa_0_0_31129599_r0s15__11,
-     number_sroa_0_0_30_r0s15__11,
-     number_sroa_0_0_29_r0s15__11,
-     number_sroa_0_0_28_r0s15__11,
-     number_sroa_0_0_27_r0s15__11,
-     number_sroa_0_0_26_r0s15__11,
-     number_sroa_0_0_25_r0s15__11,
-     number_sroa_0_0_24_r0s15__11,
-     number_sroa_0_0_23_r0s15__11,
-     number_sroa_0_0_22_r0s15__11,
-     number_sroa_0_0_21_r0s15__11,
-     number_sroa_0_0_20_r0s15__11,
-     number_sroa_0_0_19_r0s15__11,
-     number_sroa_0_0_18_r0s15__11,
-     number_sroa_0_0_17_r0s15__11,
-     number_sroa_0_0_16_r0s15__11,
-     number_sroa_0_0_15_r0s15__11,
-     number_sroa_0_0_14_r0s15__11,
-     number_sroa_0_0_13_r0s15__11,
-     number_sroa_0_0_12_r0s15__11,
-     number_sroa_0_0_11_r0s15__11,
-     number_sroa_0_0_10_r0s15__11,
-     number_sroa_0_0_9_r0s15__11,
-     number_sroa_0_0_8_r0s15__11,
-     number_sroa_0_0_7_r0s15__11,
-     number_sroa_0_0_6_r0s15__11,
-     number_sroa_0_0_5_r0s15__11,
-     number_sroa_0_0_4_r0s15__11,
-     number_sroa_0_0_3_r0s15__11,
-     number_sroa_0_0_2_r0s15__11,
-     number_sroa_0_0_1_r0s15__11,
-     number_sroa_0_0_r0s15__11,
-     number_sroa_0_0_31129599_r0s15__10,
-     number_sroa_0_0_30_r0s15__10,
-     number_sroa_0_0_29_r0s15__10,
-     number_sroa_0_0_28_r0s15__10,
-     number_sroa_0_0_27_r0s15__10,
-     number_sroa_0_0_26_r0s15__10,
-     number_sroa_0_0_25_r0s15__10,
-     number_sroa_0_0_24_r0s15__10,
-     number_sroa_0_0_23_r0s15__10,
-     number_sroa_0_0_22_r0s15__10,
-     number_sroa_0_0_21_r0s15__10,
-     number_sroa_0_0_20_r0s15__10,
-     number_sroa_0_0_19_r0s15__10,
-     number_sroa_0_0_18_r0s15__10,
-     number_sroa_0_0_17_r0s15__10,
-     number_sroa_0_0_16_r0s15__10,
-     number_sroa_0_0_15_r0s15__10,
-     number_sroa_0_0_14_r0s15__10,
-     number_sroa_0_0_13_r0s15__10,
-     number_sroa_0_0_12_r0s15__10,
-     number_sroa_0_0_11_r0s15__10,
-     number_sroa_0_0_10_r0s15__10,
-     number_sroa_0_0_9_r0s15__10,
-     number_sroa_0_0_8_r0s15__10,
-     number_sroa_0_0_7_r0s15__10,
-     number_sroa_0_0_6_r0s15__10,
-     number_sroa_0_0_5_r0s15__10,
-     number_sroa_0_0_4_r0s15__10,
-     number_sroa_0_0_3_r0s15__10,
-     number_sroa_0_0_2_r0s15__10,
-     number_sroa_0_0_1_r0s15__10,
-     number_sroa_0_0_r0s15__10,
-     number_sroa_0_0_31129599_r0s15__9,
-     number_sroa_0_0_30_r0s15__9,
-     number_sroa_0_0_29_r0s15__9,
-     number_sroa_0_0_28_r0s15__9,
-     number_sroa_0_0_27_r0s15__9,
-     number_sroa_0_0_26_r0s15__9,
-     number_sroa_0_0_25_r0s15__9,
-     number_sroa_0_0_24_r0s15__9,
-     number_sroa_0_0_23_r0s15__9,
-     number_sroa_0_0_22_r0s15__9,
-     number_sroa_0_0_21_r0s15__9,
-     number_sroa_0_0_20_r0s15__9,
-     number_sroa_0_0_19_r0s15__9,
-     number_sroa_0_0_18_r0s15__9,
-     number_sroa_0_0_17_r0s15__9,
-     number_sroa_0_0_16_r0s15__9,
-     number_sroa_0_0_15_r0s15__9,
-     number_sroa_0_0_14_r0s15__9,
-     number_sroa_0_0_13_r0s15__9,
-     number_sroa_0_0_12_r0s15__9,
-     number_sroa_0_0_11_r0s15__9,
-     number_sroa_0_0_10_r0s15__9,
-     number_sroa_0_0_9_r0s15__9,
-     number_sroa_0_0_8_r0s15__9,
-     number_sroa_0_0_7_r0s15__9,
-     number_sroa_0_0_6_r0s15__9,
-     number_sroa_0_0_5_r0s15__9,
-     number_sroa_0_0_4_r0s15__9,
-     number_sroa_0_0_3_r0s15__9,
-     number_sroa_0_0_2_r0s15__9,
-     number_sroa_0_0_1_r0s15__9,
-     number_sroa_0_0_r0s15__9,
-     number_sroa_0_0_31129599_r0s15__8,
-     number_sroa_0_0_30_r0s15__8,
-     number_sroa_0_0_29_r0s15__8,
-     number_sroa_0_0_28_r0s15__8,
-     number_sroa_0_0_27_r0s15__8,
-     number_sroa_0_0_26_r0s15__8,
-     number_sroa_0_0_25_r0s15__8,
-     number_sroa_0_0_24_r0s15__8,
-     number_sroa_0_0_23_r0s15__8,
-     number_sroa_0_0_22_r0s15__8,
-     number_sroa_0_0_21_r0s15__8,
-     number_sroa_0_0_20_r0s15__8,
-     number_sroa_0_0_19_r0s15__8,
-     number_sroa_0_0_18_r0s15__8,
-     number_sroa_0_0_17_r0s15__8,
-     number_sroa_0_0_16_r0s15__8,
-     number_sroa_0_0_15_r0s15__8,
-     number_sroa_0_0_14_r0s15__8,
-     number_sroa_0_0_13_r0s15__8,
-     number_sroa_0_0_12_r0s15__8,
-     number_sroa_0_0_11_r0s15__8,
-     number_sroa_0_0_10_r0s15__8,
-     number_sroa_0_0_9_r0s15__8,
-     number_sroa_0_0_8_r0s15__8,
-     number_sroa_0_0_7_r0s15__8,
-     number_sroa_0_0_6_r0s15__8,
-     number_sroa_0_0_5_r0s15__8,
-     number_sroa_0_0_4_r0s15__8,
-     number_sroa_0_0_3_r0s15__8,
-     number_sroa_0_0_2_r0s15__8,
-     number_sroa_0_0_1_r0s15__8,
-     number_sroa_0_0_r0s15__8,
-     number_sroa_0_0_31129599_r0s15__7,
-     number_sroa_0_0_30_r0s15__7,
-     number_sroa_0_0_29_r0s15__7,
-     number_sroa_0_0_28_r0s15__7,
-     number_sroa_0_0_27_r0s15__7,
-     number_sroa_0_0_26_r0s15__7,
-     number_sroa_0_0_25_r0s15__7,
-     number_sroa_0_0_24_r0s15__7,
-     number_sroa_0_0_23_r0s15__7,
-     number_sroa_0_0_22_r0s15__7,
-     number_sroa_0_0_21_r0s15__7,
-     number_sroa_0_0_20_r0s15__7,
-     number_sroa_0_0_19_r0s15__7,
-     number_sroa_0_0_18_r0s15__7,
-     number_sroa_0_0_17_r0s15__7,
-     number_sroa_0_0_16_r0s15__7,
-     number_sroa_0_0_15_r0s15__7,
-     number_sroa_0_0_14_r0s15__7,
-     number_sroa_0_0_13_r0s15__7,
-     number_sroa_0_0_12_r0s15__7,
-     number_sroa_0_0_11_r0s15__7,
-     number_sroa_0_0_10_r0s15__7,
-     number_sroa_0_0_9_r0s15__7,
-     number_sroa_0_0_8_r0s15__7,
-     number_sroa_0_0_7_r0s15__7,
-     number_sroa_0_0_6_r0s15__7,
-     number_sroa_0_0_5_r0s15__7,
-     number_sroa_0_0_4_r0s15__7,
-     number_sroa_0_0_3_r0s15__7,
-     number_sroa_0_0_2_r0s15__7,
-     number_sroa_0_0_1_r0s15__7,
-     number_sroa_0_0_r0s15__7,
-     number_sroa_0_0_31129599_r0s15__6,
-     number_sroa_0_0_30_r0s15__6,
-     number_sroa_0_0_29_r0s15__6,
-     number_sroa_0_0_28_r0s15__6,
-     number_sroa_0_0_27_r0s15__6,
-     number_sroa_0_0_26_r0s15__6,
-     number_sroa_0_0_25_r0s15__6,
-     number_sroa_0_0_24_r0s15__6,
-     number_sroa_0_0_23_r0s15__6,
-     number_sroa_0_0_22_r0s15__6,
-     number_sroa_0_0_21_r0s15__6,
-     number_sroa_0_0_20_r0s15__6,
-     number_sroa_0_0_19_r0s15__6,
-     number_sroa_0_0_18_r0s15__6,
-     number_sroa_0_0_17_r0s15__6,
-     number_sroa_0_0_16_r0s15__6,
-     number_sroa_0_0_15_r0s15__6,
-     number_sroa_0_0_14_r0s15__6,
-     number_sroa_0_0_13_r0s15__6,
-     number_sroa_0_0_12_r0s15__6,
-     number_sroa_0_0_11_r0s15__6,
-     number_sroa_0_0_10_r0s15__6,
-     number_sroa_0_0_9_r0s15__6,
-     number_sroa_0_0_8_r0s15__6,
-     number_sroa_0_0_7_r0s15__6,
-     number_sroa_0_0_6_r0s15__6,
-     number_sroa_0_0_5_r0s15__6,
-     number_sroa_0_0_4_r0s15__6,
-     number_sroa_0_0_3_r0s15__6,
-     number_sroa_0_0_2_r0s15__6,
-     number_sroa_0_0_1_r0s15__6,
-     number_sroa_0_0_r0s15__6,
-     number_sroa_0_0_31129599_r0s15__5,
-     number_sroa_0_0_30_r0s15__5,
-     number_sroa_0_0_29_r0s15__5,
-     number_sroa_0_0_28_r0s15__5,
-     number_sroa_0_0_27_r0s15__5,
-     number_sroa_0_0_26_r0s15__5,
-     number_sroa_0_0_25_r0s15__5,
-     number_sroa_0_0_24_r0s15__5,
-     number_sroa_0_0_23_r0s15__5,
-     number_sroa_0_0_22_r0s15__5,
-     number_sroa_0_0_21_r0s15__5,
-     number_sroa_0_0_20_r0s15__5,
-     number_sroa_0_0_19_r0s15__5,
-     number_sroa_0_0_18_r0s15__5,
-     number_sroa_0_0_17_r0s15__5,
-     number_sroa_0_0_16_r0s15__5,
-     number_sroa_0_0_15_r0s15__5,
-     number_sroa_0_0_14_r0s15__5,
-     number_sroa_0_0_13_r0s15__5,
-     number_sroa_0_0_12_r0s15__5,
-     number_sroa_0_0_11_r0s15__5,
-     number_sroa_0_0_10_r0s15__5,
-     number_sroa_0_0_9_r0s15__5,
-     number_sroa_0_0_8_r0s15__5,
-     number_sroa_0_0_7_r0s15__5,
-     number_sroa_0_0_6_r0s15__5,
-     number_sroa_0_0_5_r0s15__5,
-     number_sroa_0_0_4_r0s15__5,
-     number_sroa_0_0_3_r0s15__5,
-     number_sroa_0_0_2_r0s15__5,
-     number_sroa_0_0_1_r0s15__5,
-     number_sroa_0_0_r0s15__5,
-     number_sroa_0_0_31129599_r0s15__4,
-     number_sroa_0_0_30_r0s15__4,
-     number_sroa_0_0_29_r0s15__4,
-     number_sroa_0_0_28_r0s15__4,
-     number_sroa_0_0_27_r0s15__4,
-     number_sroa_0_0_26_r0s15__4,
-     number_sroa_0_0_25_r0s15__4,
-     number_sroa_0_0_24_r0s15__4,
-     number_sroa_0_0_23_r0s15__4,
-     number_sroa_0_0_22_r0s15__4,
-     number_sroa_0_0_21_r0s15__4,
-     number_sroa_0_0_20_r0s15__4,
-     number_sroa_0_0_19_r0s15__4,
-     number_sroa_0_0_18_r0s15__4,
-     number_sroa_0_0_17_r0s15__4,
-     number_sroa_0_0_16_r0s15__4,
-     number_sroa_0_0_15_r0s15__4,
-     number_sroa_0_0_14_r0s15__4,
-     number_sroa_0_0_13_r0s15__4,
-     number_sroa_0_0_12_r0s15__4,
-     number_sroa_0_0_11_r0s15__4,
-     number_sroa_0_0_10_r0s15__4,
-     number_sroa_0_0_9_r0s15__4,
-     number_sroa_0_0_8_r0s15__4,
-     number_sroa_0_0_7_r0s15__4,
-     number_sroa_0_0_6_r0s15__4,
-     number_sroa_0_0_5_r0s15__4,
-     number_sroa_0_0_4_r0s15__4,
-     number_sroa_0_0_3_r0s15__4,
-     number_sroa_0_0_2_r0s15__4,
-     number_sroa_0_0_1_r0s15__4,
-     number_sroa_0_0_r0s15__4,
-     number_sroa_0_0_31129599_r0s15__3,
-     number_sroa_0_0_30_r0s15__3,
-     number_sroa_0_0_29_r0s15__3,
-     number_sroa_0_0_28_r0s15__3,
-     number_sroa_0_0_27_r0s15__3,
-     number_sroa_0_0_26_r0s15__3,
-     number_sroa_0_0_25_r0s15__3,
-     number_sroa_0_0_24_r0s15__3,
-     number_sroa_0_0_23_r0s15__3,
-     number_sroa_0_0_22_r0s15__3,
-     number_sroa_0_0_21_r0s15__3,
-     number_sroa_0_0_20_r0s15__3,
-     number_sroa_0_0_19_r0s15__3,
-     number_sroa_0_0_18_r0s15__3,
-     number_sroa_0_0_17_r0s15__3,
-     number_sroa_0_0_16_r0s15__3,
-     number_sroa_0_0_15_r0s15__3,
-     number_sroa_0_0_14_r0s15__3,
-     number_sroa_0_0_13_r0s15__3,
-     number_sroa_0_0_12_r0s15__3,
-     number_sroa_0_0_11_r0s15__3,
-     number_sroa_0_0_10_r0s15__3,
-     number_sroa_0_0_9_r0s15__3,
-     number_sroa_0_0_8_r0s15__3,
-     number_sroa_0_0_7_r0s15__3,
-     number_sroa_0_0_6_r0s15__3,
-     number_sroa_0_0_5_r0s15__3,
-     number_sroa_0_0_4_r0s15__3,
-     number_sroa_0_0_3_r0s15__3,
-     number_sroa_0_0_2_r0s15__3,
-     number_sroa_0_0_1_r0s15__3,
-     number_sroa_0_0_r0s15__3,
-     number_sroa_0_0_31129599_r0s15__2,
-     number_sroa_0_0_30_r0s15__2,
-     number_sroa_0_0_29_r0s15__2,
-     number_sroa_0_0_28_r0s15__2,
-     number_sroa_0_0_27_r0s15__2,
-     number_sroa_0_0_26_r0s15__2,
-     number_sroa_0_0_25_r0s15__2,
-     number_sroa_0_0_24_r0s15__2,
-     number_sroa_0_0_23_r0s15__2,
-     number_sroa_0_0_22_r0s15__2,
-     number_sroa_0_0_21_r0s15__2,
-     number_sroa_0_0_20_r0s15__2,
-     number_sroa_0_0_19_r0s15__2,
-     number_sroa_0_0_18_r0s15__2,
-     number_sroa_0_0_17_r0s15__2,
-     number_sroa_0_0_16_r0s15__2,
-     number_sroa_0_0_15_r0s15__2,
-     number_sroa_0_0_14_r0s15__2,
-     number_sroa_0_0_13_r0s15__2,
-     number_sroa_0_0_12_r0s15__2,
-     number_sroa_0_0_11_r0s15__2,
-     number_sroa_0_0_10_r0s15__2,
-     number_sroa_0_0_9_r0s15__2,
-     number_sroa_0_0_8_r0s15__2,
-     number_sroa_0_0_7_r0s15__2,
-     number_sroa_0_0_6_r0s15__2,
-     number_sroa_0_0_5_r0s15__2,
-     number_sroa_0_0_4_r0s15__2,
-     number_sroa_0_0_3_r0s15__2,
-     number_sroa_0_0_2_r0s15__2,
-     number_sroa_0_0_1_r0s15__2,
-     number_sroa_0_0_r0s15__2,
-     number_sroa_0_0_31129599_r0s15__1,
-     number_sroa_0_0_30_r0s15__1,
-     number_sroa_0_0_29_r0s15__1,
-     number_sroa_0_0_28_r0s15__1,
-     number_sroa_0_0_27_r0s15__1,
-     number_sroa_0_0_26_r0s15__1,
-     number_sroa_0_0_25_r0s15__1,
-     number_sroa_0_0_24_r0s15__1,
-     number_sroa_0_0_23_r0s15__1,
-     number_sroa_0_0_22_r0s15__1,
-     number_sroa_0_0_21_r0s15__1,
-     number_sroa_0_0_20_r0s15__1,
-     number_sroa_0_0_19_r0s15__1,
-     number_sroa_0_0_18_r0s15__1,
-     number_sroa_0_0_17_r0s15__1,
-     number_sroa_0_0_16_r0s15__1,
-     number_sroa_0_0_15_r0s15__1,
-     number_sroa_0_0_14_r0s15__1,
-     number_sroa_0_0_13_r0s15__1,
-     number_sroa_0_0_12_r0s15__1,
-     number_sroa_0_0_11_r0s15__1,
-     number_sroa_0_0_10_r0s15__1,
-     number_sroa_0_0_9_r0s15__1,
-     number_sroa_0_0_8_r0s15__1,
-     number_sroa_0_0_7_r0s15__1,
-     number_sroa_0_0_6_r0s15__1,
-     number_sroa_0_0_5_r0s15__1,
-     number_sroa_0_0_4_r0s15__1,
-     number_sroa_0_0_3_r0s15__1,
-     number_sroa_0_0_2_r0s15__1,
-     number_sroa_0_0_1_r0s15__1,
-     number_sroa_0_0_r0s15__1,
-     number_sroa_0_0_31129599_r0s15,
-     number_sroa_0_0_30_r0s15,
-     number_sroa_0_0_29_r0s15,
-     number_sroa_0_0_28_r0s15,
-     number_sroa_0_0_27_r0s15,
-     number_sroa_0_0_26_r0s15,
-     number_sroa_0_0_25_r0s15,
-     number_sroa_0_0_24_r0s15,
-     number_sroa_0_0_23_r0s15,
-     number_sroa_0_0_22_r0s15,
-     number_sroa_0_0_21_r0s15,
-     number_sroa_0_0_20_r0s15,
-     number_sroa_0_0_19_r0s15,
-     number_sroa_0_0_18_r0s15,
-     number_sroa_0_0_17_r0s15,
-     number_sroa_0_0_16_r0s15,
-     number_sroa_0_0_15_r0s15,
-     number_sroa_0_0_14_r0s15,
-     number_sroa_0_0_13_r0s15,
-     number_sroa_0_0_12_r0s15,
-     number_sroa_0_0_11_r0s15,
-     number_sroa_0_0_10_r0s15,
-     number_sroa_0_0_9_r0s15,
-     number_sroa_0_0_8_r0s15,
-     number_sroa_0_0_7_r0s15,
-     number_sroa_0_0_6_r0s15,
-     number_sroa_0_0_5_r0s15,
-     number_sroa_0_0_4_r0s15,
-     number_sroa_0_0_3_r0s15,
-     number_sroa_0_0_2_r0s15,
-     number_sroa_0_0_1_r0s15,
-     number_sroa_0_0_r0s15};
+  reg  [511:0] ref_tmp169_sroa_0_0116120123_r0s10;
+  reg          number_sroa_0_0_r0s10;
+  reg          number_sroa_0_0_1_r0s10;
+  reg          number_sroa_0_0_2_r0s10;
+  reg          number_sroa_0_0_3_r0s10;
+  reg          number_sroa_0_0_4_r0s10;
+  reg          number_sroa_0_0_5_r0s10;
+  reg          number_sroa_0_0_6_r0s10;
+  reg          number_sroa_0_0_7_r0s10;
+  reg          number_sroa_0_0_8_r0s10;
+  reg          number_sroa_0_0_9_r0s10;
+  reg          number_sroa_0_0_10_r0s10;
+  reg          number_sroa_0_0_11_r0s10;
+  reg          number_sroa_0_0_12_r0s10;
+  reg          number_sroa_0_0_13_r0s10;
+  reg          number_sroa_0_0_14_r0s10;
+  reg          number_sroa_0_0_15_r0s10;
+  reg          number_sroa_0_0_16_r0s10;
+  reg          number_sroa_0_0_17_r0s10;
+  reg          number_sroa_0_0_18_r0s10;
+  reg          number_sroa_0_0_19_r0s10;
+  reg          number_sroa_0_0_20_r0s10;
+  reg          number_sroa_0_0_21_r0s10;
+  reg          number_sroa_0_0_22_r0s10;
+  reg          number_sroa_0_0_23_r0s10;
+  reg          number_sroa_0_0_24_r0s10;
+  reg          number_sroa_0_0_25_r0s10;
+  reg          number_sroa_0_0_26_r0s10;
+  reg          number_sroa_0_0_27_r0s10;
+  reg          number_sroa_0_0_28_r0s10;
+  reg          number_sroa_0_0_29_r0s10;
+  reg          number_sroa_0_0_30_r0s10;
+  reg          number_sroa_0_0_31129599_r0s10;
+  reg          number_sroa_0_0_r0s10__1;
+  reg          number_sroa_0_0_1_r0s10__1;
+  reg          number_sroa_0_0_2_r0s10__1;
+  reg          number_sroa_0_0_3_r0s10__1;
+  reg          number_sroa_0_0_4_r0s10__1;
+  reg          number_sroa_0_0_5_r0s10__1;
+  reg          number_sroa_0_0_6_r0s10__1;
+  reg          number_sroa_0_0_7_r0s10__1;
+  reg          number_sroa_0_0_8_r0s10__1;
+  reg          number_sroa_0_0_9_r0s10__1;
+  reg          number_sroa_0_0_10_r0s10__1;
+  reg          number_sroa_0_0_11_r0s10__1;
+  reg          number_sroa_0_0_12_r0s10__1;
+  reg          number_sroa_0_0_13_r0s10__1;
+  reg          number_sroa_0_0_14_r0s10__1;
+  reg          number_sroa_0_0_15_r0s10__1;
+  reg          number_sroa_0_0_16_r0s10__1;
+  reg          number_sroa_0_0_17_r0s10__1;
+  reg          number_sroa_0_0_18_r0s10__1;
+  reg          number_sroa_0_0_19_r0s10__1;
+  reg          number_sroa_0_0_20_r0s10__1;
+  reg          number_sroa_0_0_21_r0s10__1;
+  reg          number_sroa_0_0_22_r0s10__1;
+  reg          number_sroa_0_0_23_r0s10__1;
+  reg          number_sroa_0_0_24_r0s10__1;
+  reg          number_sroa_0_0_25_r0s10__1;
+  reg          number_sroa_0_0_26_r0s10__1;
+  reg          number_sroa_0_0_27_r0s10__1;
+  reg          number_sroa_0_0_28_r0s10__1;
+  reg          number_sroa_0_0_29_r0s10__1;
+  reg          number_sroa_0_0_30_r0s10__1;
+  reg          number_sroa_0_0_31129599_r0s10__1;
+  reg          number_sroa_0_0_r0s10__2;
+  reg          number_sroa_0_0_1_r0s10__2;
+  reg          number_sroa_0_0_2_r0s10__2;
+  reg          number_sroa_0_0_3_r0s10__2;
+  reg          number_sroa_0_0_4_r0s10__2;
+  reg          number_sroa_0_0_5_r0s10__2;
+  reg          number_sroa_0_0_6_r0s10__2;
+  reg          number_sroa_0_0_7_r0s10__2;
+  reg          number_sroa_0_0_8_r0s10__2;
+  reg          number_sroa_0_0_9_r0s10__2;
+  reg          number_sroa_0_0_10_r0s10__2;
+  reg          number_sroa_0_0_11_r0s10__2;
+  reg          number_sroa_0_0_12_r0s10__2;
+  reg          number_sroa_0_0_13_r0s10__2;
+  reg          number_sroa_0_0_14_r0s10__2;
+  reg          number_sroa_0_0_15_r0s10__2;
+  reg          number_sroa_0_0_16_r0s10__2;
+  reg          number_sroa_0_0_17_r0s10__2;
+  reg          number_sroa_0_0_18_r0s10__2;
+  reg          number_sroa_0_0_19_r0s10__2;
+  reg          number_sroa_0_0_20_r0s10__2;
+  reg          number_sroa_0_0_21_r0s10__2;
+  reg          number_sroa_0_0_22_r0s10__2;
+  reg          number_sroa_0_0_23_r0s10__2;
+  reg          number_sroa_0_0_24_r0s10__2;
+  reg          number_sroa_0_0_25_r0s10__2;
+  reg          number_sroa_0_0_26_r0s10__2;
+  reg          number_sroa_0_0_27_r0s10__2;
+  reg          number_sroa_0_0_28_r0s10__2;
+  reg          number_sroa_0_0_29_r0s10__2;
+  reg          number_sroa_0_0_30_r0s10__2;
+  reg          number_sroa_0_0_31129599_r0s10__2;
+  reg          number_sroa_0_0_r0s10__3;
+  reg          number_sroa_0_0_1_r0s10__3;
+  reg          number_sroa_0_0_2_r0s10__3;
+  reg          number_sroa_0_0_3_r0s10__3;
+  reg          number_sroa_0_0_4_r0s10__3;
+  reg          number_sroa_0_0_5_r0s10__3;
+  reg          number_sroa_0_0_6_r0s10__3;
+  reg          number_sroa_0_0_7_r0s10__3;
+  reg          number_sroa_0_0_8_r0s10__3;
+  reg          number_sroa_0_0_9_r0s10__3;
+  reg          number_sroa_0_0_10_r0s10__3;
+  reg          number_sroa_0_0_11_r0s10__3;
+  reg          number_sroa_0_0_12_r0s10__3;
+  reg          number_sroa_0_0_13_r0s10__3;
+  reg          number_sroa_0_0_14_r0s10__3;
+  reg          number_sroa_0_0_15_r0s10__3;
+  reg          number_sroa_0_0_16_r0s10__3;
+  reg          number_sroa_0_0_17_r0s10__3;
+  reg          number_sroa_0_0_18_r0s10__3;
+  reg          number_sroa_0_0_19_r0s10__3;
+  reg          number_sroa_0_0_20_r0s10__3;
+  reg          number_sroa_0_0_21_r0s10__3;
+  reg          number_sroa_0_0_22_r0s10__3;
+  reg          number_sroa_0_0_23_r0s10__3;
+  reg          number_sroa_0_0_24_r0s10__3;
+  reg          number_sroa_0_0_25_r0s10__3;
+  reg          number_sroa_0_0_26_r0s10__3;
+  reg          number_sroa_0_0_27_r0s10__3;
+  reg          number_sroa_0_0_28_r0s10__3;
+  reg          number_sroa_0_0_29_r0s10__3;
+  reg          number_sroa_0_0_30_r0s10__3;
+  reg          number_sroa_0_0_31129599_r0s10__3;
+  reg          number_sroa_0_0_r0s10__4;
+  reg          number_sroa_0_0_1_r0s10__4;
+  reg          number_sroa_0_0_2_r0s10__4;
+  reg          number_sroa_0_0_3_r0s10__4;
+  reg          number_sroa_0_0_4_r0s10__4;
+  reg          number_sroa_0_0_5_r0s10__4;
+  reg          number_sroa_0_0_6_r0s10__4;
+  reg          number_sroa_0_0_7_r0s10__4;
+  reg          number_sroa_0_0_8_r0s10__4;
+  reg          number_sroa_0_0_9_r0s10__4;
+  reg          number_sroa_0_0_10_r0s10__4;
+  reg          number_sroa_0_0_11_r0s10__4;
+  reg          number_sroa_0_0_12_r0s10__4;
+  reg          number_sroa_0_0_13_r0s10__4;
+  reg          number_sroa_0_0_14_r0s10__4;
+  reg          number_sroa_0_0_15_r0s10__4;
+  reg          number_sroa_0_0_16_r0s10__4;
+  reg          number_sroa_0_0_17_r0s10__4;
+  reg          number_sroa_0_0_18_r0s10__4;
+  reg          number_sroa_0_0_19_r0s10__4;
+  reg          number_sroa_0_0_20_r0s10__4;
+  reg          number_sroa_0_0_21_r0s10__4;
+  reg          number_sroa_0_0_22_r0s10__4;
+  reg          number_sroa_0_0_23_r0s10__4;
+  reg          number_sroa_0_0_24_r0s10__4;
+  reg          number_sroa_0_0_25_r0s10__4;
+  reg          number_sroa_0_0_26_r0s10__4;
+  reg          number_sroa_0_0_27_r0s10__4;
+  reg          number_sroa_0_0_28_r0s10__4;
+  reg          number_sroa_0_0_29_r0s10__4;
+  reg          number_sroa_0_0_30_r0s10__4;
+  reg          number_sroa_0_0_31129599_r0s10__4;
+  reg          number_sroa_0_0_r0s10__5;
+  reg          number_sroa_0_0_1_r0s10__5;
+  reg          number_sroa_0_0_2_r0s10__5;
+  reg          number_sroa_0_0_3_r0s10__5;
+  reg          number_sroa_0_0_4_r0s10__5;
+  reg          number_sroa_0_0_5_r0s10__5;
+  reg          number_sroa_0_0_6_r0s10__5;
+  reg          number_sroa_0_0_7_r0s10__5;
+  reg          number_sroa_0_0_8_r0s10__5;
+  reg          number_sroa_0_0_9_r0s10__5;
+  reg          number_sroa_0_0_10_r0s10__5;
+  reg          number_sroa_0_0_11_r0s10__5;
+  reg          number_sroa_0_0_12_r0s10__5;
+  reg          number_sroa_0_0_13_r0s10__5;
+  reg          number_sroa_0_0_14_r0s10__5;
+  reg          number_sroa_0_0_15_r0s10__5;
+  reg          number_sroa_0_0_16_r0s10__5;
+  reg          number_sroa_0_0_17_r0s10__5;
+  reg          number_sroa_0_0_18_r0s10__5;
+  reg          number_sroa_0_0_19_r0s10__5;
+  reg          number_sroa_0_0_20_r0s10__5;
+  reg          number_sroa_0_0_21_r0s10__5;
+  reg          number_sroa_0_0_22_r0s10__5;
+  reg          number_sroa_0_0_23_r0s10__5;
+  reg          number_sroa_0_0_24_r0s10__5;
+  reg          number_sroa_0_0_25_r0s10__5;
+  reg          number_sroa_0_0_26_r0s10__5;
+  reg          number_sroa_0_0_27_r0s10__5;
+  reg          number_sroa_0_0_28_r0s10__5;
+  reg          number_sroa_0_0_29_r0s10__5;
+  reg          number_sroa_0_0_30_r0s10__5;
+  reg          number_sroa_0_0_31129599_r0s10__5;
+  reg          number_sroa_0_0_r0s10__6;
+  reg          number_sroa_0_0_1_r0s10__6;
+  reg          number_sroa_0_0_2_r0s10__6;
+  reg          number_sroa_0_0_3_r0s10__6;
+  reg          number_sroa_0_0_4_r0s10__6;
+  reg          number_sroa_0_0_5_r0s10__6;
+  reg          number_sroa_0_0_6_r0s10__6;
+  reg          number_sroa_0_0_7_r0s10__6;
+  reg          number_sroa_0_0_8_r0s10__6;
+  reg          number_sroa_0_0_9_r0s10__6;
+  reg          number_sroa_0_0_10_r0s10__6;
+  reg          number_sroa_0_0_11_r0s10__6;
+  reg          number_sroa_0_0_12_r0s10__6;
+  reg          number_sroa_0_0_13_r0s10__6;
+  reg          number_sroa_0_0_14_r0s10__6;
+  reg          number_sroa_0_0_15_r0s10__6;
+  reg          number_sroa_0_0_16_r0s10__6;
+  reg          number_sroa_0_0_17_r0s10__6;
+  reg          number_sroa_0_0_18_r0s10__6;
+  reg          number_sroa_0_0_19_r0s10__6;
+  reg          number_sroa_0_0_20_r0s10__6;
+  reg          number_sroa_0_0_21_r0s10__6;
+  reg          number_sroa_0_0_22_r0s10__6;
+  reg          number_sroa_0_0_23_r0s10__6;
+  reg          number_sroa_0_0_24_r0s10__6;
+  reg          number_sroa_0_0_25_r0s10__6;
+  reg          number_sroa_0_0_26_r0s10__6;
+  reg          number_sroa_0_0_27_r0s10__6;
+  reg          number_sroa_0_0_28_r0s10__6;
+  reg          number_sroa_0_0_29_r0s10__6;
+  reg          number_sroa_0_0_30_r0s10__6;
+  reg          number_sroa_0_0_31129599_r0s10__6;
+  reg          number_sroa_0_0_r0s10__7;
+  reg          number_sroa_0_0_1_r0s10__7;
+  reg          number_sroa_0_0_2_r0s10__7;
+  reg          number_sroa_0_0_3_r0s10__7;
+  reg          number_sroa_0_0_4_r0s10__7;
+  reg          number_sroa_0_0_5_r0s10__7;
+  reg          number_sroa_0_0_6_r0s10__7;
+  reg          number_sroa_0_0_7_r0s10__7;
+  reg          number_sroa_0_0_8_r0s10__7;
+  reg          number_sroa_0_0_9_r0s10__7;
+  reg          number_sroa_0_0_10_r0s10__7;
+  reg          number_sroa_0_0_11_r0s10__7;
+  reg          number_sroa_0_0_12_r0s10__7;
+  reg          number_sroa_0_0_13_r0s10__7;
+  reg          number_sroa_0_0_14_r0s10__7;
+  reg          number_sroa_0_0_15_r0s10__7;
+  reg          number_sroa_0_0_16_r0s10__7;
+  reg          number_sroa_0_0_17_r0s10__7;
+  reg          number_sroa_0_0_18_r0s10__7;
+  reg          number_sroa_0_0_19_r0s10__7;
+  reg          number_sroa_0_0_20_r0s10__7;
+  reg          number_sroa_0_0_21_r0s10__7;
+  reg          number_sroa_0_0_22_r0s10__7;
+  reg          number_sroa_0_0_23_r0s10__7;
+  reg          number_sroa_0_0_24_r0s10__7;
+  reg          number_sroa_0_0_25_r0s10__7;
+  reg          number_sroa_0_0_26_r0s10__7;
+  reg          number_sroa_0_0_27_r0s10__7;
+  reg          number_sroa_0_0_28_r0s10__7;
+  reg          number_sroa_0_0_29_r0s10__7;
+  reg          number_sroa_0_0_30_r0s10__7;
+  reg          number_sroa_0_0_31129599_r0s10__7;
+  reg          number_sroa_0_0_r0s10__8;
+  reg          number_sroa_0_0_1_r0s10__8;
+  reg          number_sroa_0_0_2_r0s10__8;
+  reg          number_sroa_0_0_3_r0s10__8;
+  reg          number_sroa_0_0_4_r0s10__8;
+  reg          number_sroa_0_0_5_r0s10__8;
+  reg          number_sroa_0_0_6_r0s10__8;
+  reg          number_sroa_0_0_7_r0s10__8;
+  reg          number_sroa_0_0_8_r0s10__8;
+  reg          number_sroa_0_0_9_r0s10__8;
+  reg          number_sroa_0_0_10_r0s10__8;
+  reg          number_sroa_0_0_11_r0s10__8;
+  reg          number_sroa_0_0_12_r0s10__8;
+  reg          number_sroa_0_0_13_r0s10__8;
+  reg          number_sroa_0_0_14_r0s10__8;
+  reg          number_sroa_0_0_15_r0s10__8;
+  reg          number_sroa_0_0_16_r0s10__8;
+  reg          number_sroa_0_0_17_r0s10__8;
+  reg          number_sroa_0_0_18_r0s10__8;
+  reg          number_sroa_0_0_19_r0s10__8;
+  reg          number_sroa_0_0_20_r0s10__8;
+  reg          number_sroa_0_0_21_r0s10__8;
+  reg          number_sroa_0_0_22_r0s10__8;
+  reg          number_sroa_0_0_23_r0s10__8;
+  reg          number_sroa_0_0_24_r0s10__8;
+  reg          number_sroa_0_0_25_r0s10__8;
+  reg          number_sroa_0_0_26_r0s10__8;
+  reg          number_sroa_0_0_27_r0s10__8;
+  reg          number_sroa_0_0_28_r0s10__8;
+  reg          number_sroa_0_0_29_r0s10__8;
+  reg          number_sroa_0_0_30_r0s10__8;
+  reg          number_sroa_0_0_31129599_r0s10__8;
+  reg          number_sroa_0_0_r0s10__9;
+  reg          number_sroa_0_0_1_r0s10__9;
+  reg          number_sroa_0_0_2_r0s10__9;
+  reg          number_sroa_0_0_3_r0s10__9;
+  reg          number_sroa_0_0_4_r0s10__9;
+  reg          number_sroa_0_0_5_r0s10__9;
+  reg          number_sroa_0_0_6_r0s10__9;
+  reg          number_sroa_0_0_7_r0s10__9;
+  reg          number_sroa_0_0_8_r0s10__9;
+  reg          number_sroa_0_0_9_r0s10__9;
+  reg          number_sroa_0_0_10_r0s10__9;
+  reg          number_sroa_0_0_11_r0s10__9;
+  reg          number_sroa_0_0_12_r0s10__9;
+  reg          number_sroa_0_0_13_r0s10__9;
+  reg          number_sroa_0_0_14_r0s10__9;
+  reg          number_sroa_0_0_15_r0s10__9;
+  reg          number_sroa_0_0_16_r0s10__9;
+  reg          number_sroa_0_0_17_r0s10__9;
+  reg          number_sroa_0_0_18_r0s10__9;
+  reg          number_sroa_0_0_19_r0s10__9;
+  reg          number_sroa_0_0_20_r0s10__9;
+  reg          number_sroa_0_0_21_r0s10__9;
+  reg          number_sroa_0_0_22_r0s10__9;
+  reg          number_sroa_0_0_23_r0s10__9;
+  reg          number_sroa_0_0_24_r0s10__9;
+  reg          number_sroa_0_0_25_r0s10__9;
+  reg          number_sroa_0_0_26_r0s10__9;
+  reg          number_sroa_0_0_27_r0s10__9;
+  reg          number_sroa_0_0_28_r0s10__9;
+  reg          number_sroa_0_0_29_r0s10__9;
+  reg          number_sroa_0_0_30_r0s10__9;
+  reg          number_sroa_0_0_31129599_r0s10__9;
+  reg          number_sroa_0_0_r0s10__10;
+  reg          number_sroa_0_0_1_r0s10__10;
+  reg          number_sroa_0_0_2_r0s10__10;
+  reg          number_sroa_0_0_3_r0s10__10;
+  reg          number_sroa_0_0_4_r0s10__10;
+  reg          number_sroa_0_0_5_r0s10__10;
+  reg          number_sroa_0_0_6_r0s10__10;
+  reg          number_sroa_0_0_7_r0s10__10;
+  reg          number_sroa_0_0_8_r0s10__10;
+  reg          number_sroa_0_0_9_r0s10__10;
+  reg          number_sroa_0_0_10_r0s10__10;
+  reg          number_sroa_0_0_11_r0s10__10;
+  reg          number_sroa_0_0_12_r0s10__10;
+  reg          number_sroa_0_0_13_r0s10__10;
+  reg          number_sroa_0_0_14_r0s10__10;
+  reg          number_sroa_0_0_15_r0s10__10;
+  reg          number_sroa_0_0_16_r0s10__10;
+  reg          number_sroa_0_0_17_r0s10__10;
+  reg          number_sroa_0_0_18_r0s10__10;
+  reg          number_sroa_0_0_19_r0s10__10;
+  reg          number_sroa_0_0_20_r0s10__10;
+  reg          number_sroa_0_0_21_r0s10__10;
+  reg          number_sroa_0_0_22_r0s10__10;
+  reg          number_sroa_0_0_23_r0s10__10;
+  reg          number_sroa_0_0_24_r0s10__10;
+  reg          number_sroa_0_0_25_r0s10__10;
+  reg          number_sroa_0_0_26_r0s10__10;
+  reg          number_sroa_0_0_27_r0s10__10;
+  reg          number_sroa_0_0_28_r0s10__10;
+  reg          number_sroa_0_0_29_r0s10__10;
+  reg          number_sroa_0_0_30_r0s10__10;
+  reg          number_sroa_0_0_31129599_r0s10__10;
+  reg          number_sroa_0_0_r0s10__11;
+  reg          number_sroa_0_0_1_r0s10__11;
+  reg          number_sroa_0_0_2_r0s10__11;
+  reg          number_sroa_0_0_3_r0s10__11;
+  reg          number_sroa_0_0_4_r0s10__11;
+  reg          number_sroa_0_0_5_r0s10__11;
+  reg          number_sroa_0_0_6_r0s10__11;
+  reg          number_sroa_0_0_7_r0s10__11;
+  reg          number_sroa_0_0_8_r0s10__11;
+  reg          number_sroa_0_0_9_r0s10__11;
+  reg          number_sroa_0_0_10_r0s10__11;
+  reg          number_sroa_0_0_11_r0s10__11;
+  reg          number_sroa_0_0_12_r0s10__11;
+  reg          number_sroa_0_0_13_r0s10__11;
+  reg          number_sroa_0_0_14_r0s10__11;
+  reg          number_sroa_0_0_15_r0s10__11;
+  reg          number_sroa_0_0_16_r0s10__11;
+  reg          number_sroa_0_0_17_r0s10__11;
+  reg          number_sroa_0_0_18_r0s10__11;
+  reg          number_sroa_0_0_19_r0s10__11;
+  reg          number_sroa_0_0_20_r0s10__11;
+  reg          number_sroa_0_0_21_r0s10__11;
+  reg          number_sroa_0_0_22_r0s10__11;
+  reg          number_sroa_0_0_23_r0s10__11;
+  reg          number_sroa_0_0_24_r0s10__11;
+  reg          number_sroa_0_0_25_r0s10__11;
+  reg          number_sroa_0_0_26_r0s10__11;
+  reg          number_sroa_0_0_27_r0s10__11;
+  reg          number_sroa_0_0_28_r0s10__11;
+  reg          number_sroa_0_0_29_r0s10__11;
+  reg          number_sroa_0_0_30_r0s10__11;
+  reg          number_sroa_0_0_31129599_r0s10__11;
+  reg          number_sroa_0_0_r0s10__12;
+  reg          number_sroa_0_0_1_r0s10__12;
+  reg          number_sroa_0_0_2_r0s10__12;
+  reg          number_sroa_0_0_3_r0s10__12;
+  reg          number_sroa_0_0_4_r0s10__12;
+  reg          number_sroa_0_0_5_r0s10__12;
+  reg          number_sroa_0_0_6_r0s10__12;
+  reg          number_sroa_0_0_7_r0s10__12;
+  reg          number_sroa_0_0_8_r0s10__12;
+  reg          number_sroa_0_0_9_r0s10__12;
+  reg          number_sroa_0_0_10_r0s10__12;
+  reg          number_sroa_0_0_11_r0s10__12;
+  reg          number_sroa_0_0_12_r0s10__12;
+  reg          number_sroa_0_0_13_r0s10__12;
+  reg          number_sroa_0_0_14_r0s10__12;
+  reg          number_sroa_0_0_15_r0s10__12;
+  reg          number_sroa_0_0_16_r0s10__12;
+  reg          number_sroa_0_0_17_r0s10__12;
+  reg          number_sroa_0_0_18_r0s10__12;
+  reg          number_sroa_0_0_19_r0s10__12;
+  reg          number_sroa_0_0_20_r0s10__12;
+  reg          number_sroa_0_0_21_r0s10__12;
+  reg          number_sroa_0_0_22_r0s10__12;
+  reg          number_sroa_0_0_23_r0s10__12;
+  reg          number_sroa_0_0_24_r0s10__12;
+  reg          number_sroa_0_0_25_r0s10__12;
+  reg          number_sroa_0_0_26_r0s10__12;
+  reg          number_sroa_0_0_27_r0s10__12;
+  reg          number_sroa_0_0_28_r0s10__12;
+  reg          number_sroa_0_0_29_r0s10__12;
+  reg          number_sroa_0_0_30_r0s10__12;
+  reg          number_sroa_0_0_31129599_r0s10__12;
+  reg          number_sroa_0_0_r0s10__13;
+  reg          number_sroa_0_0_1_r0s10__13;
+  reg          number_sroa_0_0_2_r0s10__13;
+  reg          number_sroa_0_0_3_r0s10__13;
+  reg          number_sroa_0_0_4_r0s10__13;
+  reg          number_sroa_0_0_5_r0s10__13;
+  reg          number_sroa_0_0_6_r0s10__13;
+  reg          number_sroa_0_0_7_r0s10__13;
+  reg          number_sroa_0_0_8_r0s10__13;
+  reg          number_sroa_0_0_9_r0s10__13;
+  reg          number_sroa_0_0_10_r0s10__13;
+  reg          number_sroa_0_0_11_r0s10__13;
+  reg          number_sroa_0_0_12_r0s10__13;
+  reg          number_sroa_0_0_13_r0s10__13;
+  reg          number_sroa_0_0_14_r0s10__13;
+  reg          number_sroa_0_0_15_r0s10__13;
+  reg          number_sroa_0_0_16_r0s10__13;
+  reg          number_sroa_0_0_17_r0s10__13;
+  reg          number_sroa_0_0_18_r0s10__13;
+  reg          number_sroa_0_0_19_r0s10__13;
+  reg          number_sroa_0_0_20_r0s10__13;
+  reg          number_sroa_0_0_21_r0s10__13;
+  reg          number_sroa_0_0_22_r0s10__13;
+  reg          number_sroa_0_0_23_r0s10__13;
+  reg          number_sroa_0_0_24_r0s10__13;
+  reg          number_sroa_0_0_25_r0s10__13;
+  reg          number_sroa_0_0_26_r0s10__13;
+  reg          number_sroa_0_0_27_r0s10__13;
+  reg          number_sroa_0_0_28_r0s10__13;
+  reg          number_sroa_0_0_29_r0s10__13;
+  reg          number_sroa_0_0_30_r0s10__13;
+  reg          number_sroa_0_0_31129599_r0s10__13;
+  reg          number_sroa_0_0_r0s10__14;
+  reg          number_sroa_0_0_1_r0s10__14;
+  reg          number_sroa_0_0_2_r0s10__14;
+  reg          number_sroa_0_0_3_r0s10__14;
+  reg          number_sroa_0_0_4_r0s10__14;
+  reg          number_sroa_0_0_5_r0s10__14;
+  reg          number_sroa_0_0_6_r0s10__14;
+  reg          number_sroa_0_0_7_r0s10__14;
+  reg          number_sroa_0_0_8_r0s10__14;
+  reg          number_sroa_0_0_9_r0s10__14;
+  reg          number_sroa_0_0_10_r0s10__14;
+  reg          number_sroa_0_0_11_r0s10__14;
+  reg          number_sroa_0_0_12_r0s10__14;
+  reg          number_sroa_0_0_13_r0s10__14;
+  reg          number_sroa_0_0_14_r0s10__14;
+  reg          number_sroa_0_0_15_r0s10__14;
+  reg          number_sroa_0_0_16_r0s10__14;
+  reg          number_sroa_0_0_17_r0s10__14;
+  reg          number_sroa_0_0_18_r0s10__14;
+  reg          number_sroa_0_0_19_r0s10__14;
+  reg          number_sroa_0_0_20_r0s10__14;
+  reg          number_sroa_0_0_21_r0s10__14;
+  reg          number_sroa_0_0_22_r0s10__14;
+  reg          number_sroa_0_0_23_r0s10__14;
+  reg          number_sroa_0_0_24_r0s10__14;
+  reg          number_sroa_0_0_25_r0s10__14;
+  reg          number_sroa_0_0_26_r0s10__14;
+  reg          number_sroa_0_0_27_r0s10__14;
+  reg          number_sroa_0_0_28_r0s10__14;
+  reg          number_sroa_0_0_29_r0s10__14;
+  reg          number_sroa_0_0_30_r0s10__14;
+  reg          number_sroa_0_0_31129599_r0s10__14;
+  reg          number_sroa_0_0_r0s10__15;
+  reg          number_sroa_0_0_1_r0s10__15;
+  reg          number_sroa_0_0_2_r0s10__15;
+  reg          number_sroa_0_0_3_r0s10__15;
+  reg          number_sroa_0_0_4_r0s10__15;
+  reg          number_sroa_0_0_5_r0s10__15;
+  reg          number_sroa_0_0_6_r0s10__15;
+  reg          number_sroa_0_0_7_r0s10__15;
+  reg          number_sroa_0_0_8_r0s10__15;
+  reg          number_sroa_0_0_9_r0s10__15;
+  reg          number_sroa_0_0_10_r0s10__15;
+  reg          number_sroa_0_0_11_r0s10__15;
+  reg          number_sroa_0_0_12_r0s10__15;
+  reg          number_sroa_0_0_13_r0s10__15;
+  reg          number_sroa_0_0_14_r0s10__15;
+  reg          number_sroa_0_0_15_r0s10__15;
+  reg          number_sroa_0_0_16_r0s10__15;
+  reg          number_sroa_0_0_17_r0s10__15;
+  reg          number_sroa_0_0_18_r0s10__15;
+  reg          number_sroa_0_0_19_r0s10__15;
+  reg          number_sroa_0_0_20_r0s10__15;
+  reg          number_sroa_0_0_21_r0s10__15;
+  reg          number_sroa_0_0_22_r0s10__15;
+  reg          number_sroa_0_0_23_r0s10__15;
+  reg          number_sroa_0_0_24_r0s10__15;
+  reg          number_sroa_0_0_25_r0s10__15;
+  reg          number_sroa_0_0_26_r0s10__15;
+  reg          number_sroa_0_0_27_r0s10__15;
+  reg          number_sroa_0_0_28_r0s10__15;
+  reg          number_sroa_0_0_29_r0s10__15;
+  reg          number_sroa_0_0_30_r0s10__15;
+  reg          number_sroa_0_0_31129599_r0s10__15;
+  wire [511:0] _GEN_32 =
+    {number_sroa_0_0_31129599_r0s10__15,
+     number_sroa_0_0_30_r0s10__15,
+     number_sroa_0_0_29_r0s10__15,
+     number_sroa_0_0_28_r0s10__15,
+     number_sroa_0_0_27_r0s10__15,
+     number_sroa_0_0_26_r0s10__15,
+     number_sroa_0_0_25_r0s10__15,
+     number_sroa_0_0_24_r0s10__15,
+     number_sroa_0_0_23_r0s10__15,
+     number_sroa_0_0_22_r0s10__15,
+     number_sroa_0_0_21_r0s10__15,
+     number_sroa_0_0_20_r0s10__15,
+     number_sroa_0_0_19_r0s10__15,
+     number_sroa_0_0_18_r0s10__15,
+     number_sroa_0_0_17_r0s10__15,
+     number_sroa_0_0_16_r0s10__15,
+     number_sroa_0_0_15_r0s10__15,
+     number_sroa_0_0_14_r0s10__15,
+     number_sroa_0_0_13_r0s10__15,
+     number_sroa_0_0_12_r0s10__15,
+     number_sroa_0_0_11_r0s10__15,
+     number_sroa_0_0_10_r0s10__15,
+     number_sroa_0_0_9_r0s10__15,
+     number_sroa_0_0_8_r0s10__15,
+     number_sroa_0_0_7_r0s10__15,
+     number_sroa_0_0_6_r0s10__15,
+     number_sroa_0_0_5_r0s10__15,
+     number_sroa_0_0_4_r0s10__15,
+     number_sroa_0_0_3_r0s10__15,
+     number_sroa_0_0_2_r0s10__15,
+     number_sroa_0_0_1_r0s10__15,
+     number_sroa_0_0_r0s10__15,
+     number_sroa_0_0_31129599_r0s10__14,
+     number_sroa_0_0_30_r0s10__14,
+     number_sroa_0_0_29_r0s10__14,
+     number_sroa_0_0_28_r0s10__14,
+     number_sroa_0_0_27_r0s10__14,
+     number_sroa_0_0_26_r0s10__14,
+     number_sroa_0_0_25_r0s10__14,
+     number_sroa_0_0_24_r0s10__14,
+     number_sroa_0_0_23_r0s10__14,
+     number_sroa_0_0_22_r0s10__14,
+     number_sroa_0_0_21_r0s10__14,
+     number_sroa_0_0_20_r0s10__14,
+     number_sroa_0_0_19_r0s10__14,
+     number_sroa_0_0_18_r0s10__14,
+     number_sroa_0_0_17_r0s10__14,
+     number_sroa_0_0_16_r0s10__14,
+     number_sroa_0_0_15_r0s10__14,
+     number_sroa_0_0_14_r0s10__14,
+     number_sroa_0_0_13_r0s10__14,
+     number_sroa_0_0_12_r0s10__14,
+     number_sroa_0_0_11_r0s10__14,
+     number_sroa_0_0_10_r0s10__14,
+     number_sroa_0_0_9_r0s10__14,
+     number_sroa_0_0_8_r0s10__14,
+     number_sroa_0_0_7_r0s10__14,
+     number_sroa_0_0_6_r0s10__14,
+     number_sroa_0_0_5_r0s10__14,
+     number_sroa_0_0_4_r0s10__14,
+     number_sroa_0_0_3_r0s10__14,
+     number_sroa_0_0_2_r0s10__14,
+     number_sroa_0_0_1_r0s10__14,
+     number_sroa_0_0_r0s10__14,
+     number_sroa_0_0_31129599_r0s10__13,
+     number_sroa_0_0_30_r0s10__13,
+     number_sroa_0_0_29_r0s10__13,
+     number_sroa_0_0_28_r0s10__13,
+     number_sroa_0_0_27_r0s10__13,
+     number_sroa_0_0_26_r0s10__13,
+     number_sroa_0_0_25_r0s10__13,
+     number_sroa_0_0_24_r0s10__13,
+     number_sroa_0_0_23_r0s10__13,
+     number_sroa_0_0_22_r0s10__13,
+     number_sroa_0_0_21_r0s10__13,
+     number_sroa_0_0_20_r0s10__13,
+     number_sroa_0_0_19_r0s10__13,
+     number_sroa_0_0_18_r0s10__13,
+     number_sroa_0_0_17_r0s10__13,
+     number_sroa_0_0_16_r0s10__13,
+     number_sroa_0_0_15_r0s10__13,
+     number_sroa_0_0_14_r0s10__13,
+     number_sroa_0_0_13_r0s10__13,
+     number_sroa_0_0_12_r0s10__13,
+     number_sroa_0_0_11_r0s10__13,
+     number_sroa_0_0_10_r0s10__13,
+     number_sroa_0_0_9_r0s10__13,
+     number_sroa_0_0_8_r0s10__13,
+     number_sroa_0_0_7_r0s10__13,
+     number_sroa_0_0_6_r0s10__13,
+     number_sroa_0_0_5_r0s10__13,
+     number_sroa_0_0_4_r0s10__13,
+     number_sroa_0_0_3_r0s10__13,
+     number_sroa_0_0_2_r0s10__13,
+     number_sroa_0_0_1_r0s10__13,
+     number_sroa_0_0_r0s10__13,
+     number_sroa_0_0_31129599_r0s10__12,
+     number_sroa_0_0_30_r0s10__12,
+     number_sroa_0_0_29_r0s10__12,
+     number_sroa_0_0_28_r0s10__12,
+     number_sroa_0_0_27_r0s10__12,
+     number_sroa_0_0_26_r0s10__12,
+     number_sroa_0_0_25_r0s10__12,
+     number_sroa_0_0_24_r0s10__12,
+     number_sroa_0_0_23_r0s10__12,
+     number_sroa_0_0_22_r0s10__12,
+     number_sroa_0_0_21_r0s10__12,
+     number_sroa_0_0_20_r0s10__12,
+     number_sroa_0_0_19_r0s10__12,
+     number_sroa_0_0_18_r0s10__12,
+     number_sroa_0_0_17_r0s10__12,
+     number_sroa_0_0_16_r0s10__12,
+     number_sroa_0_0_15_r0s10__12,
+     number_sroa_0_0_14_r0s10__12,
+     number_sroa_0_0_13_r0s10__12,
+     number_sroa_0_0_12_r0s10__12,
+     number_sroa_0_0_11_r0s10__12,
+     number_sroa_0_0_10_r0s10__12,
+     number_sroa_0_0_9_r0s10__12,
+     number_sroa_0_0_8_r0s10__12,
+     number_sroa_0_0_7_r0s10__12,
+     number_sroa_0_0_6_r0s10__12,
+     number_sroa_0_0_5_r0s10__12,
+     number_sroa_0_0_4_r0s10__12,
+     number_sroa_0_0_3_r0s10__12,
+     number_sroa_0_0_2_r0s10__12,
+     number_sroa_0_0_1_r0s10__12,
+     number_sroa_0_0_r0s10__12,
+     number_sroa_0_0_31129599_r0s10__11,
+     number_sroa_0_0_30_r0s10__11,
+     number_sroa_0_0_29_r0s10__11,
+     number_sroa_0_0_28_r0s10__11,
+     number_sroa_0_0_27_r0s10__11,
+     number_sroa_0_0_26_r0s10__11,
+     number_sroa_0_0_25_r0s10__11,
+     number_sroa_0_0_24_r0s10__11,
+     number_sroa_0_0_23_r0s10__11,
+     number_sroa_0_0_22_r0s10__11,
+     number_sroa_0_0_21_r0s10__11,
+     number_sroa_0_0_20_r0s10__11,
+     number_sroa_0_0_19_r0s10__11,
+     number_sroa_0_0_18_r0s10__11,
+     number_sroa_0_0_17_r0s10__11,
+     number_sroa_0_0_16_r0s10__11,
+     number_sroa_0_0_15_r0s10__11,
+     number_sroa_0_0_14_r0s10__11,
+     number_sroa_0_0_13_r0s10__11,
+     number_sroa_0_0_12_r0s10__11,
+     number_sroa_0_0_11_r0s10__11,
+     number_sroa_0_0_10_r0s10__11,
+     number_sroa_0_0_9_r0s10__11,
+     number_sroa_0_0_8_r0s10__11,
+     number_sroa_0_0_7_r0s10__11,
+     number_sroa_0_0_6_r0s10__11,
+     number_sroa_0_0_5_r0s10__11,
+     number_sroa_0_0_4_r0s10__11,
+     number_sroa_0_0_3_r0s10__11,
+     number_sroa_0_0_2_r0s10__11,
+     number_sroa_0_0_1_r0s10__11,
+     number_sroa_0_0_r0s10__11,
+     number_sroa_0_0_31129599_r0s10__10,
+     number_sroa_0_0_30_r0s10__10,
+     number_sroa_0_0_29_r0s10__10,
+     number_sroa_0_0_28_r0s10__10,
+     number_sroa_0_0_27_r0s10__10,
+     number_sroa_0_0_26_r0s10__10,
+     number_sroa_0_0_25_r0s10__10,
+     number_sroa_0_0_24_r0s10__10,
+     number_sroa_0_0_23_r0s10__10,
+     number_sroa_0_0_22_r0s10__10,
+     number_sroa_0_0_21_r0s10__10,
+     number_sroa_0_0_20_r0s10__10,
+     number_sroa_0_0_19_r0s10__10,
+     number_sroa_0_0_18_r0s10__10,
+     number_sroa_0_0_17_r0s10__10,
+     number_sroa_0_0_16_r0s10__10,
+     number_sroa_0_0_15_r0s10__10,
+     number_sroa_0_0_14_r0s10__10,
+     number_sroa_0_0_13_r0s10__10,
+     number_sroa_0_0_12_r0s10__10,
+     number_sroa_0_0_11_r0s10__10,
+     number_sroa_0_0_10_r0s10__10,
+     number_sroa_0_0_9_r0s10__10,
+     number_sroa_0_0_8_r0s10__10,
+     number_sroa_0_0_7_r0s10__10,
+     number_sroa_0_0_6_r0s10__10,
+     number_sroa_0_0_5_r0s10__10,
+     number_sroa_0_0_4_r0s10__10,
+     number_sroa_0_0_3_r0s10__10,
+     number_sroa_0_0_2_r0s10__10,
+     number_sroa_0_0_1_r0s10__10,
+     number_sroa_0_0_r0s10__10,
+     number_sroa_0_0_31129599_r0s10__9,
+     number_sroa_0_0_30_r0s10__9,
+     number_sroa_0_0_29_r0s10__9,
+     number_sroa_0_0_28_r0s10__9,
+     number_sroa_0_0_27_r0s10__9,
+     number_sroa_0_0_26_r0s10__9,
+     number_sroa_0_0_25_r0s10__9,
+     number_sroa_0_0_24_r0s10__9,
+     number_sroa_0_0_23_r0s10__9,
+     number_sroa_0_0_22_r0s10__9,
+     number_sroa_0_0_21_r0s10__9,
+     number_sroa_0_0_20_r0s10__9,
+     number_sroa_0_0_19_r0s10__9,
+     number_sroa_0_0_18_r0s10__9,
+     number_sroa_0_0_17_r0s10__9,
+     number_sroa_0_0_16_r0s10__9,
+     number_sroa_0_0_15_r0s10__9,
+     number_sroa_0_0_14_r0s10__9,
+     number_sroa_0_0_13_r0s10__9,
+     number_sroa_0_0_12_r0s10__9,
+     number_sroa_0_0_11_r0s10__9,
+     number_sroa_0_0_10_r0s10__9,
+     number_sroa_0_0_9_r0s10__9,
+     number_sroa_0_0_8_r0s10__9,
+     number_sroa_0_0_7_r0s10__9,
+     number_sroa_0_0_6_r0s10__9,
+     number_sroa_0_0_5_r0s10__9,
+     number_sroa_0_0_4_r0s10__9,
+     number_sroa_0_0_3_r0s10__9,
+     number_sroa_0_0_2_r0s10__9,
+     number_sroa_0_0_1_r0s10__9,
+     number_sroa_0_0_r0s10__9,
+     number_sroa_0_0_31129599_r0s10__8,
+     number_sroa_0_0_30_r0s10__8,
+     number_sroa_0_0_29_r0s10__8,
+     number_sroa_0_0_28_r0s10__8,
+     number_sroa_0_0_27_r0s10__8,
+     number_sroa_0_0_26_r0s10__8,
+     number_sroa_0_0_25_r0s10__8,
+     number_sroa_0_0_24_r0s10__8,
+     number_sroa_0_0_23_r0s10__8,
+     number_sroa_0_0_22_r0s10__8,
+     number_sroa_0_0_21_r0s10__8,
+     number_sroa_0_0_20_r0s10__8,
+     number_sroa_0_0_19_r0s10__8,
+     number_sroa_0_0_18_r0s10__8,
+     number_sroa_0_0_17_r0s10__8,
+     number_sroa_0_0_16_r0s10__8,
+     number_sroa_0_0_15_r0s10__8,
+     number_sroa_0_0_14_r0s10__8,
+     number_sroa_0_0_13_r0s10__8,
+     number_sroa_0_0_12_r0s10__8,
+     number_sroa_0_0_11_r0s10__8,
+     number_sroa_0_0_10_r0s10__8,
+     number_sroa_0_0_9_r0s10__8,
+     number_sroa_0_0_8_r0s10__8,
+     number_sroa_0_0_7_r0s10__8,
+     number_sroa_0_0_6_r0s10__8,
+     number_sroa_0_0_5_r0s10__8,
+     number_sroa_0_0_4_r0s10__8,
+     number_sroa_0_0_3_r0s10__8,
+     number_sroa_0_0_2_r0s10__8,
+     number_sroa_0_0_1_r0s10__8,
+     number_sroa_0_0_r0s10__8,
+     number_sroa_0_0_31129599_r0s10__7,
+     number_sroa_0_0_30_r0s10__7,
+     number_sroa_0_0_29_r0s10__7,
+     number_sroa_0_0_28_r0s10__7,
+     number_sroa_0_0_27_r0s10__7,
+     number_sroa_0_0_26_r0s10__7,
+     number_sroa_0_0_25_r0s10__7,
+     number_sroa_0_0_24_r0s10__7,
+     number_sroa_0_0_23_r0s10__7,
+     number_sroa_0_0_22_r0s10__7,
+     number_sroa_0_0_21_r0s10__7,
+     number_sroa_0_0_20_r0s10__7,
+     number_sroa_0_0_19_r0s10__7,
+     number_sroa_0_0_18_r0s10__7,
+     number_sroa_0_0_17_r0s10__7,
+     number_sroa_0_0_16_r0s10__7,
+     number_sroa_0_0_15_r0s10__7,
+     number_sroa_0_0_14_r0s10__7,
+     number_sroa_0_0_13_r0s10__7,
+     number_sroa_0_0_12_r0s10__7,
+     number_sroa_0_0_11_r0s10__7,
+     number_sroa_0_0_10_r0s10__7,
+     number_sroa_0_0_9_r0s10__7,
+     number_sroa_0_0_8_r0s10__7,
+     number_sroa_0_0_7_r0s10__7,
+     number_sroa_0_0_6_r0s10__7,
+     number_sroa_0_0_5_r0s10__7,
+     number_sroa_0_0_4_r0s10__7,
+     number_sroa_0_0_3_r0s10__7,
+     number_sroa_0_0_2_r0s10__7,
+     number_sroa_0_0_1_r0s10__7,
+     number_sroa_0_0_r0s10__7,
+     number_sroa_0_0_31129599_r0s10__6,
+     number_sroa_0_0_30_r0s10__6,
+     number_sroa_0_0_29_r0s10__6,
+     number_sroa_0_0_28_r0s10__6,
+     number_sroa_0_0_27_r0s10__6,
+     number_sroa_0_0_26_r0s10__6,
+     number_sroa_0_0_25_r0s10__6,
+     number_sroa_0_0_24_r0s10__6,
+     number_sroa_0_0_23_r0s10__6,
+     number_sroa_0_0_22_r0s10__6,
+     number_sroa_0_0_21_r0s10__6,
+     number_sroa_0_0_20_r0s10__6,
+     number_sroa_0_0_19_r0s10__6,
+     number_sroa_0_0_18_r0s10__6,
+     number_sroa_0_0_17_r0s10__6,
+     number_sroa_0_0_16_r0s10__6,
+     number_sroa_0_0_15_r0s10__6,
+     number_sroa_0_0_14_r0s10__6,
+     number_sroa_0_0_13_r0s10__6,
+     number_sroa_0_0_12_r0s10__6,
+     number_sroa_0_0_11_r0s10__6,
+     number_sroa_0_0_10_r0s10__6,
+     number_sroa_0_0_9_r0s10__6,
+     number_sroa_0_0_8_r0s10__6,
+     number_sroa_0_0_7_r0s10__6,
+     number_sroa_0_0_6_r0s10__6,
+     number_sroa_0_0_5_r0s10__6,
+     number_sroa_0_0_4_r0s10__6,
+     number_sroa_0_0_3_r0s10__6,
+     number_sroa_0_0_2_r0s10__6,
+     number_sroa_0_0_1_r0s10__6,
+     number_sroa_0_0_r0s10__6,
+     number_sroa_0_0_31129599_r0s10__5,
+     number_sroa_0_0_30_r0s10__5,
+     number_sroa_0_0_29_r0s10__5,
+     number_sroa_0_0_28_r0s10__5,
+     number_sroa_0_0_27_r0s10__5,
+     number_sroa_0_0_26_r0s10__5,
+     number_sroa_0_0_25_r0s10__5,
+     number_sroa_0_0_24_r0s10__5,
+     number_sroa_0_0_23_r0s10__5,
+     number_sroa_0_0_22_r0s10__5,
+     number_sroa_0_0_21_r0s10__5,
+     number_sroa_0_0_20_r0s10__5,
+     number_sroa_0_0_19_r0s10__5,
+     number_sroa_0_0_18_r0s10__5,
+     number_sroa_0_0_17_r0s10__5,
+     number_sroa_0_0_16_r0s10__5,
+     number_sroa_0_0_15_r0s10__5,
+     number_sroa_0_0_14_r0s10__5,
+     number_sroa_0_0_13_r0s10__5,
+     number_sroa_0_0_12_r0s10__5,
+     number_sroa_0_0_11_r0s10__5,
+     number_sroa_0_0_10_r0s10__5,
+     number_sroa_0_0_9_r0s10__5,
+     number_sroa_0_0_8_r0s10__5,
+     number_sroa_0_0_7_r0s10__5,
+     number_sroa_0_0_6_r0s10__5,
+     number_sroa_0_0_5_r0s10__5,
+     number_sroa_0_0_4_r0s10__5,
+     number_sroa_0_0_3_r0s10__5,
+     number_sroa_0_0_2_r0s10__5,
+     number_sroa_0_0_1_r0s10__5,
+     number_sroa_0_0_r0s10__5,
+     number_sroa_0_0_31129599_r0s10__4,
+     number_sroa_0_0_30_r0s10__4,
+     number_sroa_0_0_29_r0s10__4,
+     number_sroa_0_0_28_r0s10__4,
+     number_sroa_0_0_27_r0s10__4,
+     number_sroa_0_0_26_r0s10__4,
+     number_sroa_0_0_25_r0s10__4,
+     number_sroa_0_0_24_r0s10__4,
+     number_sroa_0_0_23_r0s10__4,
+     number_sroa_0_0_22_r0s10__4,
+     number_sroa_0_0_21_r0s10__4,
+     number_sroa_0_0_20_r0s10__4,
+     number_sroa_0_0_19_r0s10__4,
+     number_sroa_0_0_18_r0s10__4,
+     number_sroa_0_0_17_r0s10__4,
+     number_sroa_0_0_16_r0s10__4,
+     number_sroa_0_0_15_r0s10__4,
+     number_sroa_0_0_14_r0s10__4,
+     number_sroa_0_0_13_r0s10__4,
+     number_sroa_0_0_12_r0s10__4,
+     number_sroa_0_0_11_r0s10__4,
+     number_sroa_0_0_10_r0s10__4,
+     number_sroa_0_0_9_r0s10__4,
+     number_sroa_0_0_8_r0s10__4,
+     number_sroa_0_0_7_r0s10__4,
+     number_sroa_0_0_6_r0s10__4,
+     number_sroa_0_0_5_r0s10__4,
+     number_sroa_0_0_4_r0s10__4,
+     number_sroa_0_0_3_r0s10__4,
+     number_sroa_0_0_2_r0s10__4,
+     number_sroa_0_0_1_r0s10__4,
+     number_sroa_0_0_r0s10__4,
+     number_sroa_0_0_31129599_r0s10__3,
+     number_sroa_0_0_30_r0s10__3,
+     number_sroa_0_0_29_r0s10__3,
+     number_sroa_0_0_28_r0s10__3,
+     number_sroa_0_0_27_r0s10__3,
+     number_sroa_0_0_26_r0s10__3,
+     number_sroa_0_0_25_r0s10__3,
+     number_sroa_0_0_24_r0s10__3,
+     number_sroa_0_0_23_r0s10__3,
+     number_sroa_0_0_22_r0s10__3,
+     number_sroa_0_0_21_r0s10__3,
+     number_sroa_0_0_20_r0s10__3,
+     number_sroa_0_0_19_r0s10__3,
+     number_sroa_0_0_18_r0s10__3,
+     number_sroa_0_0_17_r0s10__3,
+     number_sroa_0_0_16_r0s10__3,
+     number_sroa_0_0_15_r0s10__3,
+     number_sroa_0_0_14_r0s10__3,
+     number_sroa_0_0_13_r0s10__3,
+     number_sroa_0_0_12_r0s10__3,
+     number_sroa_0_0_11_r0s10__3,
+     number_sroa_0_0_10_r0s10__3,
+     number_sroa_0_0_9_r0s10__3,
+     number_sroa_0_0_8_r0s10__3,
+     number_sroa_0_0_7_r0s10__3,
+     number_sroa_0_0_6_r0s10__3,
+     number_sroa_0_0_5_r0s10__3,
+     number_sroa_0_0_4_r0s10__3,
+     number_sroa_0_0_3_r0s10__3,
+     number_sroa_0_0_2_r0s10__3,
+     number_sroa_0_0_1_r0s10__3,
+     number_sroa_0_0_r0s10__3,
+     number_sroa_0_0_31129599_r0s10__2,
+     number_sroa_0_0_30_r0s10__2,
+     number_sroa_0_0_29_r0s10__2,
+     number_sroa_0_0_28_r0s10__2,
+     number_sroa_0_0_27_r0s10__2,
+     number_sroa_0_0_26_r0s10__2,
+     number_sroa_0_0_25_r0s10__2,
+     number_sroa_0_0_24_r0s10__2,
+     number_sroa_0_0_23_r0s10__2,
+     number_sroa_0_0_22_r0s10__2,
+     number_sroa_0_0_21_r0s10__2,
+     number_sroa_0_0_20_r0s10__2,
+     number_sroa_0_0_19_r0s10__2,
+     number_sroa_0_0_18_r0s10__2,
+     number_sroa_0_0_17_r0s10__2,
+     number_sroa_0_0_16_r0s10__2,
+     number_sroa_0_0_15_r0s10__2,
+     number_sroa_0_0_14_r0s10__2,
+     number_sroa_0_0_13_r0s10__2,
+     number_sroa_0_0_12_r0s10__2,
+     number_sroa_0_0_11_r0s10__2,
+     number_sroa_0_0_10_r0s10__2,
+     number_sroa_0_0_9_r0s10__2,
+     number_sroa_0_0_8_r0s10__2,
+     number_sroa_0_0_7_r0s10__2,
+     number_sroa_0_0_6_r0s10__2,
+     number_sroa_0_0_5_r0s10__2,
+     number_sroa_0_0_4_r0s10__2,
+     number_sroa_0_0_3_r0s10__2,
+     number_sroa_0_0_2_r0s10__2,
+     number_sroa_0_0_1_r0s10__2,
+     number_sroa_0_0_r0s10__2,
+     number_sroa_0_0_31129599_r0s10__1,
+     number_sroa_0_0_30_r0s10__1,
+     number_sroa_0_0_29_r0s10__1,
+     number_sroa_0_0_28_r0s10__1,
+     number_sroa_0_0_27_r0s10__1,
+     number_sroa_0_0_26_r0s10__1,
+     number_sroa_0_0_25_r0s10__1,
+     number_sroa_0_0_24_r0s10__1,
+     number_sroa_0_0_23_r0s10__1,
+     number_sroa_0_0_22_r0s10__1,
+     number_sroa_0_0_21_r0s10__1,
+     number_sroa_0_0_20_r0s10__1,
+     number_sroa_0_0_19_r0s10__1,
+     number_sroa_0_0_18_r0s10__1,
+     number_sroa_0_0_17_r0s10__1,
+     number_sroa_0_0_16_r0s10__1,
+     number_sroa_0_0_15_r0s10__1,
+     number_sroa_0_0_14_r0s10__1,
+     number_sroa_0_0_13_r0s10__1,
+     number_sroa_0_0_12_r0s10__1,
+     number_sroa_0_0_11_r0s10__1,
+     number_sroa_0_0_10_r0s10__1,
+     number_sroa_0_0_9_r0s10__1,
+     number_sroa_0_0_8_r0s10__1,
+     number_sroa_0_0_7_r0s10__1,
+     number_sroa_0_0_6_r0s10__1,
+     number_sroa_0_0_5_r0s10__1,
+     number_sroa_0_0_4_r0s10__1,
+     number_sroa_0_0_3_r0s10__1,
+     number_sroa_0_0_2_r0s10__1,
+     number_sroa_0_0_1_r0s10__1,
+     number_sroa_0_0_r0s10__1,
+     number_sroa_0_0_31129599_r0s10,
+     number_sroa_0_0_30_r0s10,
+     number_sroa_0_0_29_r0s10,
+     number_sroa_0_0_28_r0s10,
+     number_sroa_0_0_27_r0s10,
+     number_sroa_0_0_26_r0s10,
+     number_sroa_0_0_25_r0s10,
+     number_sroa_0_0_24_r0s10,
+     number_sroa_0_0_23_r0s10,
+     number_sroa_0_0_22_r0s10,
+     number_sroa_0_0_21_r0s10,
+     number_sroa_0_0_20_r0s10,
+     number_sroa_0_0_19_r0s10,
+     number_sroa_0_0_18_r0s10,
+     number_sroa_0_0_17_r0s10,
+     number_sroa_0_0_16_r0s10,
+     number_sroa_0_0_15_r0s10,
+     number_sroa_0_0_14_r0s10,
+     number_sroa_0_0_13_r0s10,
+     number_sroa_0_0_12_r0s10,
+     number_sroa_0_0_11_r0s10,
+     number_sroa_0_0_10_r0s10,
+     number_sroa_0_0_9_r0s10,
+     number_sroa_0_0_8_r0s10,
+     number_sroa_0_0_7_r0s10,
+     number_sroa_0_0_6_r0s10,
+     number_sroa_0_0_5_r0s10,
+     number_sroa_0_0_4_r0s10,
+     number_sroa_0_0_3_r0s10,
+     number_sroa_0_0_2_r0s10,
+     number_sroa_0_0_1_r0s10,
+     number_sroa_0_0_r0s10};
   reg  [3:0]   place_sroa_0_0_r0s6;
   reg  [3:0]   place_sroa_0_0_r0s7;
   reg  [3:0]   place_sroa_0_0_r0s8;
   reg  [3:0]   place_sroa_0_0_r0s9;
   reg  [3:0]   place_sroa_0_0_r0s10;
-  reg  [3:0]   place_sroa_0_0_r0s11;
-  reg  [3:0]   place_sroa_0_0_r0s12;
-  reg  [3:0]   place_sroa_0_0_r0s13;
-  reg  [3:0]   place_sroa_0_0_r0s14;
-  reg  [3:0]   place_sroa_0_0_r0s15;
   reg          add_i4050129631_r0s6;
   reg          add_i4050129631_r0s7;
   reg          add_i4050129631_r0s8;
   reg          add_i4050129631_r0s9;
   reg          add_i4050129631_r0s10;
-  reg          add_i4050129631_r0s11;
-  reg          add_i4050129631_r0s12;
-  reg          add_i4050129631_r0s13;
-  reg          add_i4050129631_r0s14;
-  reg          add_i4050129631_r0s15;
   reg          loadedv203_r0s1;
   reg          loadedv203_r0s2;
   reg          loadedv203_r0s3;
@@ -18546,11 +17766,6 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          loadedv203_r0s8;
   reg          loadedv203_r0s9;
   reg          loadedv203_r0s10;
-  reg          loadedv203_r0s11;
-  reg          loadedv203_r0s12;
-  reg          loadedv203_r0s13;
-  reg          loadedv203_r0s14;
-  reg          loadedv203_r0s15;
   reg          first_0_r0s1;
   reg          or_r0s1__5;
   reg          and_r0s1__8;
@@ -18595,13 +17810,8 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [31:0]  raw_crc_sroa_0_1_r0s8;
   reg  [31:0]  raw_crc_sroa_0_1_r0s9;
   reg  [31:0]  raw_crc_sroa_0_1_r0s10;
-  reg  [31:0]  raw_crc_sroa_0_1_r0s11;
-  reg  [31:0]  raw_crc_sroa_0_1_r0s12;
-  reg  [31:0]  raw_crc_sroa_0_1_r0s13;
-  reg  [31:0]  raw_crc_sroa_0_1_r0s14;
-  reg  [31:0]  raw_crc_sroa_0_1_r0s15;
   assign _GEN =
-    valid0_15 & ~(and_r0s15 & ~pieces_full_n | loadedv203_r0s15 & ~raw_crcs_full_n);
+    valid0_10 & ~(and_r0s10 & ~pieces_full_n | loadedv203_r0s10 & ~raw_crcs_full_n);
   reg  [31:0]  raw_crc_sroa_0_0_r0;
   reg          and_r0s1__9;
   reg  [7:0]   plan_sroa_54_0_r0s1;
@@ -18637,495 +17847,493 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          plan_sroa_39_0_r0;
   reg  [2:0]   plan_sroa_5_0_r0;
   reg          open_0_r0;
-  wire [511:0] _GEN_38 = sroa_speculated_3_r0s9 >> {507'h0, at_sroa_28_0_r0s9[0], 4'h0};
-  wire [26:0]  _GEN_39 = mul_i_i_r0s12 >> loadedv_i_i96_i64_r0s12;
-  wire [10:0]  _GEN_40 = {1'h0, _GEN_39[9:0]} + 11'h1;
-  wire [11:0]  _GEN_41 = {2'h0, cmp_i252_i_r0s13 ? field_r0s13 : 10'h0};
-  wire [26:0]  _GEN_42 = mul_i_i_1_r0s12 >> loadedv_i_i96_i64_1_r0s12;
-  wire [10:0]  _GEN_43 = {1'h0, _GEN_42[9:0]} + 11'h1;
-  wire [11:0]  _GEN_44 = {2'h0, cmp_i252_i_1_r0s13 ? field_r0s13__1 : 10'h0};
-  wire [26:0]  _GEN_45 = mul_i_i_2_r0s12 >> loadedv_i_i96_i64_2_r0s12;
-  wire [10:0]  _GEN_46 = {1'h0, _GEN_45[9:0]} + 11'h1;
-  wire [11:0]  _GEN_47 = {2'h0, cmp_i252_i_2_r0s13 ? field_r0s13__2 : 10'h0};
-  wire [26:0]  _GEN_48 = mul_i_i_3_r0s12 >> loadedv_i_i96_i64_3_r0s12;
-  wire [10:0]  _GEN_49 = {1'h0, _GEN_48[9:0]} + 11'h1;
-  wire [11:0]  _GEN_50 = {2'h0, cmp_i252_i_3_r0s13 ? field_r0s13__3 : 10'h0};
-  wire [26:0]  _GEN_51 = mul_i_i_4_r0s12 >> loadedv_i_i96_i64_4_r0s12;
-  wire [10:0]  _GEN_52 = {1'h0, _GEN_51[9:0]} + 11'h1;
-  wire [11:0]  _GEN_53 = {2'h0, cmp_i252_i_4_r0s13 ? field_r0s13__4 : 10'h0};
-  wire [26:0]  _GEN_54 = mul_i_i_5_r0s12 >> loadedv_i_i96_i64_5_r0s12;
-  wire [10:0]  _GEN_55 = {1'h0, _GEN_54[9:0]} + 11'h1;
-  wire [11:0]  _GEN_56 = {2'h0, cmp_i252_i_5_r0s13 ? field_r0s13__5 : 10'h0};
-  wire [26:0]  _GEN_57 = mul_i_i_6_r0s12 >> loadedv_i_i96_i64_6_r0s12;
-  wire [10:0]  _GEN_58 = {1'h0, _GEN_57[9:0]} + 11'h1;
-  wire [11:0]  _GEN_59 = {2'h0, cmp_i252_i_6_r0s13 ? field_r0s13__6 : 10'h0};
-  wire [26:0]  _GEN_60 = mul_i_i_7_r0s12 >> loadedv_i_i96_i64_7_r0s12;
-  wire [10:0]  _GEN_61 = {1'h0, _GEN_60[9:0]} + 11'h1;
-  wire [11:0]  _GEN_62 = {2'h0, cmp_i252_i_7_r0s13 ? field_r0s13__7 : 10'h0};
-  wire [26:0]  _GEN_63 = mul_i_i_8_r0s12 >> loadedv_i_i96_i64_8_r0s12;
-  wire [10:0]  _GEN_64 = {1'h0, _GEN_63[9:0]} + 11'h1;
-  wire [11:0]  _GEN_65 = {2'h0, cmp_i252_i_8_r0s13 ? field_r0s13__8 : 10'h0};
-  wire [26:0]  _GEN_66 = mul_i_i_9_r0s12 >> loadedv_i_i96_i64_9_r0s12;
-  wire [10:0]  _GEN_67 = {1'h0, _GEN_66[9:0]} + 11'h1;
-  wire [11:0]  _GEN_68 = {2'h0, cmp_i252_i_9_r0s13 ? field_r0s13__9 : 10'h0};
-  wire [26:0]  _GEN_69 = mul_i_i_10_r0s12 >> loadedv_i_i96_i64_10_r0s12;
-  wire [10:0]  _GEN_70 = {1'h0, _GEN_69[9:0]} + 11'h1;
-  wire [11:0]  _GEN_71 = {2'h0, cmp_i252_i_10_r0s13 ? field_r0s13__10 : 10'h0};
-  wire [26:0]  _GEN_72 = mul_i_i_11_r0s12 >> loadedv_i_i96_i64_11_r0s12;
-  wire [10:0]  _GEN_73 = {1'h0, _GEN_72[9:0]} + 11'h1;
-  wire [11:0]  _GEN_74 = {2'h0, cmp_i252_i_11_r0s13 ? field_r0s13__11 : 10'h0};
-  wire [26:0]  _GEN_75 = mul_i_i_12_r0s12 >> loadedv_i_i96_i64_12_r0s12;
-  wire [10:0]  _GEN_76 = {1'h0, _GEN_75[9:0]} + 11'h1;
-  wire [11:0]  _GEN_77 = {2'h0, cmp_i252_i_12_r0s13 ? field_r0s13__12 : 10'h0};
-  wire [26:0]  _GEN_78 = mul_i_i_13_r0s12 >> loadedv_i_i96_i64_13_r0s12;
-  wire [10:0]  _GEN_79 = {1'h0, _GEN_78[9:0]} + 11'h1;
-  wire [11:0]  _GEN_80 = {2'h0, cmp_i252_i_13_r0s13 ? field_r0s13__13 : 10'h0};
-  wire [26:0]  _GEN_81 = mul_i_i_14_r0s12 >> loadedv_i_i96_i64_14_r0s12;
-  wire [10:0]  _GEN_82 = {1'h0, _GEN_81[9:0]} + 11'h1;
-  wire [11:0]  _GEN_83 = {2'h0, cmp_i252_i_14_r0s13 ? field_r0s13__14 : 10'h0};
-  wire [26:0]  _GEN_84 = mul_i_i_15_r0s12 >> loadedv_i_i96_i64_15_r0s12;
-  wire [10:0]  _GEN_85 = {1'h0, _GEN_84[9:0]} + 11'h1;
-  wire [11:0]  _GEN_86 = {2'h0, cmp_i252_i_15_r0s13 ? field_r0s13__15 : 10'h0};
-  wire [26:0]  _GEN_87 = mul_i_i_16_r0s12 >> loadedv_i_i96_i64_16_r0s12;
-  wire [10:0]  _GEN_88 = {1'h0, _GEN_87[9:0]} + 11'h1;
-  wire [11:0]  _GEN_89 = {2'h0, cmp_i252_i_16_r0s13 ? field_r0s13__16 : 10'h0};
-  wire [26:0]  _GEN_90 = mul_i_i_17_r0s12 >> loadedv_i_i96_i64_17_r0s12;
-  wire [10:0]  _GEN_91 = {1'h0, _GEN_90[9:0]} + 11'h1;
-  wire [11:0]  _GEN_92 = {2'h0, cmp_i252_i_17_r0s13 ? field_r0s13__17 : 10'h0};
-  wire [26:0]  _GEN_93 = mul_i_i_18_r0s12 >> loadedv_i_i96_i64_18_r0s12;
-  wire [10:0]  _GEN_94 = {1'h0, _GEN_93[9:0]} + 11'h1;
-  wire [11:0]  _GEN_95 = {2'h0, cmp_i252_i_18_r0s13 ? field_r0s13__18 : 10'h0};
-  wire [26:0]  _GEN_96 = mul_i_i_19_r0s12 >> loadedv_i_i96_i64_19_r0s12;
-  wire [10:0]  _GEN_97 = {1'h0, _GEN_96[9:0]} + 11'h1;
-  wire [11:0]  _GEN_98 = {2'h0, cmp_i252_i_19_r0s13 ? field_r0s13__19 : 10'h0};
-  wire [26:0]  _GEN_99 = mul_i_i_20_r0s12 >> loadedv_i_i96_i64_20_r0s12;
-  wire [10:0]  _GEN_100 = {1'h0, _GEN_99[9:0]} + 11'h1;
-  wire [11:0]  _GEN_101 = {2'h0, cmp_i252_i_20_r0s13 ? field_r0s13__20 : 10'h0};
-  wire [26:0]  _GEN_102 = mul_i_i_21_r0s12 >> loadedv_i_i96_i64_21_r0s12;
-  wire [10:0]  _GEN_103 = {1'h0, _GEN_102[9:0]} + 11'h1;
-  wire [11:0]  _GEN_104 = {2'h0, cmp_i252_i_21_r0s13 ? field_r0s13__21 : 10'h0};
-  wire [26:0]  _GEN_105 = mul_i_i_22_r0s12 >> loadedv_i_i96_i64_22_r0s12;
-  wire [10:0]  _GEN_106 = {1'h0, _GEN_105[9:0]} + 11'h1;
-  wire [11:0]  _GEN_107 = {2'h0, cmp_i252_i_22_r0s13 ? field_r0s13__22 : 10'h0};
-  wire [26:0]  _GEN_108 = mul_i_i_23_r0s12 >> loadedv_i_i96_i64_23_r0s12;
-  wire [10:0]  _GEN_109 = {1'h0, _GEN_108[9:0]} + 11'h1;
-  wire [11:0]  _GEN_110 = {2'h0, cmp_i252_i_23_r0s13 ? field_r0s13__23 : 10'h0};
-  wire [26:0]  _GEN_111 = mul_i_i_24_r0s12 >> loadedv_i_i96_i64_24_r0s12;
-  wire [10:0]  _GEN_112 = {1'h0, _GEN_111[9:0]} + 11'h1;
-  wire [11:0]  _GEN_113 = {2'h0, cmp_i252_i_24_r0s13 ? field_r0s13__24 : 10'h0};
-  wire [26:0]  _GEN_114 = mul_i_i_25_r0s12 >> loadedv_i_i96_i64_25_r0s12;
-  wire [10:0]  _GEN_115 = {1'h0, _GEN_114[9:0]} + 11'h1;
-  wire [11:0]  _GEN_116 = {2'h0, cmp_i252_i_25_r0s13 ? field_r0s13__25 : 10'h0};
-  wire [26:0]  _GEN_117 = mul_i_i_26_r0s12 >> loadedv_i_i96_i64_26_r0s12;
-  wire [10:0]  _GEN_118 = {1'h0, _GEN_117[9:0]} + 11'h1;
-  wire [11:0]  _GEN_119 = {2'h0, cmp_i252_i_26_r0s13 ? field_r0s13__26 : 10'h0};
-  wire [26:0]  _GEN_120 = mul_i_i_27_r0s12 >> loadedv_i_i96_i64_27_r0s12;
-  wire [10:0]  _GEN_121 = {1'h0, _GEN_120[9:0]} + 11'h1;
-  wire [11:0]  _GEN_122 = {2'h0, cmp_i252_i_27_r0s13 ? field_r0s13__27 : 10'h0};
-  wire [26:0]  _GEN_123 = mul_i_i_28_r0s12 >> loadedv_i_i96_i64_28_r0s12;
-  wire [10:0]  _GEN_124 = {1'h0, _GEN_123[9:0]} + 11'h1;
-  wire [11:0]  _GEN_125 = {2'h0, cmp_i252_i_28_r0s13 ? field_r0s13__28 : 10'h0};
-  wire [26:0]  _GEN_126 = mul_i_i_29_r0s12 >> loadedv_i_i96_i64_29_r0s12;
-  wire [10:0]  _GEN_127 = {1'h0, _GEN_126[9:0]} + 11'h1;
-  wire [11:0]  _GEN_128 = {2'h0, cmp_i252_i_29_r0s13 ? field_r0s13__29 : 10'h0};
-  wire [26:0]  _GEN_129 = mul_i_i_30_r0s12 >> loadedv_i_i96_i64_30_r0s12;
-  wire [10:0]  _GEN_130 = {1'h0, _GEN_129[9:0]} + 11'h1;
-  wire [11:0]  _GEN_131 = {2'h0, cmp_i252_i_30_r0s13 ? field_r0s13__30 : 10'h0};
-  wire [26:0]  _GEN_132 = mul_i_i_31_r0s12 >> loadedv_i_i96_i64_31_r0s12;
-  wire [10:0]  _GEN_133 = {1'h0, _GEN_132[9:0]} + 11'h1;
-  wire [11:0]  _GEN_134 = {2'h0, cmp_i252_i_31_r0s13 ? field_r0s13__31 : 10'h0};
-  wire [11:0]  _GEN_135 = {4'h0, v71_r0s14};
+  wire [511:0] _GEN_33 =
+    _table_0_rd >> shr_i3498_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0}
+    >> {505'h0, at_sroa_28_0_r0s4[2], 6'h0} >> {506'h0, at_sroa_28_0_r0s4[1], 5'h0}
+    >> {507'h0, at_sroa_28_0_r0s4[0], 4'h0};
+  wire [26:0]  _GEN_34 = mul_i_i_r0s7 >> loadedv_i_i96_i64_r0s7;
+  wire [10:0]  _GEN_35 = {1'h0, _GEN_34[9:0]} + 11'h1;
+  wire [11:0]  _GEN_36 = {2'h0, cmp_i252_i_r0s8 ? field_r0s8 : 10'h0};
+  wire [26:0]  _GEN_37 = mul_i_i_1_r0s7 >> loadedv_i_i96_i64_1_r0s7;
+  wire [10:0]  _GEN_38 = {1'h0, _GEN_37[9:0]} + 11'h1;
+  wire [11:0]  _GEN_39 = {2'h0, cmp_i252_i_1_r0s8 ? field_r0s8__1 : 10'h0};
+  wire [26:0]  _GEN_40 = mul_i_i_2_r0s7 >> loadedv_i_i96_i64_2_r0s7;
+  wire [10:0]  _GEN_41 = {1'h0, _GEN_40[9:0]} + 11'h1;
+  wire [11:0]  _GEN_42 = {2'h0, cmp_i252_i_2_r0s8 ? field_r0s8__2 : 10'h0};
+  wire [26:0]  _GEN_43 = mul_i_i_3_r0s7 >> loadedv_i_i96_i64_3_r0s7;
+  wire [10:0]  _GEN_44 = {1'h0, _GEN_43[9:0]} + 11'h1;
+  wire [11:0]  _GEN_45 = {2'h0, cmp_i252_i_3_r0s8 ? field_r0s8__3 : 10'h0};
+  wire [26:0]  _GEN_46 = mul_i_i_4_r0s7 >> loadedv_i_i96_i64_4_r0s7;
+  wire [10:0]  _GEN_47 = {1'h0, _GEN_46[9:0]} + 11'h1;
+  wire [11:0]  _GEN_48 = {2'h0, cmp_i252_i_4_r0s8 ? field_r0s8__4 : 10'h0};
+  wire [26:0]  _GEN_49 = mul_i_i_5_r0s7 >> loadedv_i_i96_i64_5_r0s7;
+  wire [10:0]  _GEN_50 = {1'h0, _GEN_49[9:0]} + 11'h1;
+  wire [11:0]  _GEN_51 = {2'h0, cmp_i252_i_5_r0s8 ? field_r0s8__5 : 10'h0};
+  wire [26:0]  _GEN_52 = mul_i_i_6_r0s7 >> loadedv_i_i96_i64_6_r0s7;
+  wire [10:0]  _GEN_53 = {1'h0, _GEN_52[9:0]} + 11'h1;
+  wire [11:0]  _GEN_54 = {2'h0, cmp_i252_i_6_r0s8 ? field_r0s8__6 : 10'h0};
+  wire [26:0]  _GEN_55 = mul_i_i_7_r0s7 >> loadedv_i_i96_i64_7_r0s7;
+  wire [10:0]  _GEN_56 = {1'h0, _GEN_55[9:0]} + 11'h1;
+  wire [11:0]  _GEN_57 = {2'h0, cmp_i252_i_7_r0s8 ? field_r0s8__7 : 10'h0};
+  wire [26:0]  _GEN_58 = mul_i_i_8_r0s7 >> loadedv_i_i96_i64_8_r0s7;
+  wire [10:0]  _GEN_59 = {1'h0, _GEN_58[9:0]} + 11'h1;
+  wire [11:0]  _GEN_60 = {2'h0, cmp_i252_i_8_r0s8 ? field_r0s8__8 : 10'h0};
+  wire [26:0]  _GEN_61 = mul_i_i_9_r0s7 >> loadedv_i_i96_i64_9_r0s7;
+  wire [10:0]  _GEN_62 = {1'h0, _GEN_61[9:0]} + 11'h1;
+  wire [11:0]  _GEN_63 = {2'h0, cmp_i252_i_9_r0s8 ? field_r0s8__9 : 10'h0};
+  wire [26:0]  _GEN_64 = mul_i_i_10_r0s7 >> loadedv_i_i96_i64_10_r0s7;
+  wire [10:0]  _GEN_65 = {1'h0, _GEN_64[9:0]} + 11'h1;
+  wire [11:0]  _GEN_66 = {2'h0, cmp_i252_i_10_r0s8 ? field_r0s8__10 : 10'h0};
+  wire [26:0]  _GEN_67 = mul_i_i_11_r0s7 >> loadedv_i_i96_i64_11_r0s7;
+  wire [10:0]  _GEN_68 = {1'h0, _GEN_67[9:0]} + 11'h1;
+  wire [11:0]  _GEN_69 = {2'h0, cmp_i252_i_11_r0s8 ? field_r0s8__11 : 10'h0};
+  wire [26:0]  _GEN_70 = mul_i_i_12_r0s7 >> loadedv_i_i96_i64_12_r0s7;
+  wire [10:0]  _GEN_71 = {1'h0, _GEN_70[9:0]} + 11'h1;
+  wire [11:0]  _GEN_72 = {2'h0, cmp_i252_i_12_r0s8 ? field_r0s8__12 : 10'h0};
+  wire [26:0]  _GEN_73 = mul_i_i_13_r0s7 >> loadedv_i_i96_i64_13_r0s7;
+  wire [10:0]  _GEN_74 = {1'h0, _GEN_73[9:0]} + 11'h1;
+  wire [11:0]  _GEN_75 = {2'h0, cmp_i252_i_13_r0s8 ? field_r0s8__13 : 10'h0};
+  wire [26:0]  _GEN_76 = mul_i_i_14_r0s7 >> loadedv_i_i96_i64_14_r0s7;
+  wire [10:0]  _GEN_77 = {1'h0, _GEN_76[9:0]} + 11'h1;
+  wire [11:0]  _GEN_78 = {2'h0, cmp_i252_i_14_r0s8 ? field_r0s8__14 : 10'h0};
+  wire [26:0]  _GEN_79 = mul_i_i_15_r0s7 >> loadedv_i_i96_i64_15_r0s7;
+  wire [10:0]  _GEN_80 = {1'h0, _GEN_79[9:0]} + 11'h1;
+  wire [11:0]  _GEN_81 = {2'h0, cmp_i252_i_15_r0s8 ? field_r0s8__15 : 10'h0};
+  wire [26:0]  _GEN_82 = mul_i_i_16_r0s7 >> loadedv_i_i96_i64_16_r0s7;
+  wire [10:0]  _GEN_83 = {1'h0, _GEN_82[9:0]} + 11'h1;
+  wire [11:0]  _GEN_84 = {2'h0, cmp_i252_i_16_r0s8 ? field_r0s8__16 : 10'h0};
+  wire [26:0]  _GEN_85 = mul_i_i_17_r0s7 >> loadedv_i_i96_i64_17_r0s7;
+  wire [10:0]  _GEN_86 = {1'h0, _GEN_85[9:0]} + 11'h1;
+  wire [11:0]  _GEN_87 = {2'h0, cmp_i252_i_17_r0s8 ? field_r0s8__17 : 10'h0};
+  wire [26:0]  _GEN_88 = mul_i_i_18_r0s7 >> loadedv_i_i96_i64_18_r0s7;
+  wire [10:0]  _GEN_89 = {1'h0, _GEN_88[9:0]} + 11'h1;
+  wire [11:0]  _GEN_90 = {2'h0, cmp_i252_i_18_r0s8 ? field_r0s8__18 : 10'h0};
+  wire [26:0]  _GEN_91 = mul_i_i_19_r0s7 >> loadedv_i_i96_i64_19_r0s7;
+  wire [10:0]  _GEN_92 = {1'h0, _GEN_91[9:0]} + 11'h1;
+  wire [11:0]  _GEN_93 = {2'h0, cmp_i252_i_19_r0s8 ? field_r0s8__19 : 10'h0};
+  wire [26:0]  _GEN_94 = mul_i_i_20_r0s7 >> loadedv_i_i96_i64_20_r0s7;
+  wire [10:0]  _GEN_95 = {1'h0, _GEN_94[9:0]} + 11'h1;
+  wire [11:0]  _GEN_96 = {2'h0, cmp_i252_i_20_r0s8 ? field_r0s8__20 : 10'h0};
+  wire [26:0]  _GEN_97 = mul_i_i_21_r0s7 >> loadedv_i_i96_i64_21_r0s7;
+  wire [10:0]  _GEN_98 = {1'h0, _GEN_97[9:0]} + 11'h1;
+  wire [11:0]  _GEN_99 = {2'h0, cmp_i252_i_21_r0s8 ? field_r0s8__21 : 10'h0};
+  wire [26:0]  _GEN_100 = mul_i_i_22_r0s7 >> loadedv_i_i96_i64_22_r0s7;
+  wire [10:0]  _GEN_101 = {1'h0, _GEN_100[9:0]} + 11'h1;
+  wire [11:0]  _GEN_102 = {2'h0, cmp_i252_i_22_r0s8 ? field_r0s8__22 : 10'h0};
+  wire [26:0]  _GEN_103 = mul_i_i_23_r0s7 >> loadedv_i_i96_i64_23_r0s7;
+  wire [10:0]  _GEN_104 = {1'h0, _GEN_103[9:0]} + 11'h1;
+  wire [11:0]  _GEN_105 = {2'h0, cmp_i252_i_23_r0s8 ? field_r0s8__23 : 10'h0};
+  wire [26:0]  _GEN_106 = mul_i_i_24_r0s7 >> loadedv_i_i96_i64_24_r0s7;
+  wire [10:0]  _GEN_107 = {1'h0, _GEN_106[9:0]} + 11'h1;
+  wire [11:0]  _GEN_108 = {2'h0, cmp_i252_i_24_r0s8 ? field_r0s8__24 : 10'h0};
+  wire [26:0]  _GEN_109 = mul_i_i_25_r0s7 >> loadedv_i_i96_i64_25_r0s7;
+  wire [10:0]  _GEN_110 = {1'h0, _GEN_109[9:0]} + 11'h1;
+  wire [11:0]  _GEN_111 = {2'h0, cmp_i252_i_25_r0s8 ? field_r0s8__25 : 10'h0};
+  wire [26:0]  _GEN_112 = mul_i_i_26_r0s7 >> loadedv_i_i96_i64_26_r0s7;
+  wire [10:0]  _GEN_113 = {1'h0, _GEN_112[9:0]} + 11'h1;
+  wire [11:0]  _GEN_114 = {2'h0, cmp_i252_i_26_r0s8 ? field_r0s8__26 : 10'h0};
+  wire [26:0]  _GEN_115 = mul_i_i_27_r0s7 >> loadedv_i_i96_i64_27_r0s7;
+  wire [10:0]  _GEN_116 = {1'h0, _GEN_115[9:0]} + 11'h1;
+  wire [11:0]  _GEN_117 = {2'h0, cmp_i252_i_27_r0s8 ? field_r0s8__27 : 10'h0};
+  wire [26:0]  _GEN_118 = mul_i_i_28_r0s7 >> loadedv_i_i96_i64_28_r0s7;
+  wire [10:0]  _GEN_119 = {1'h0, _GEN_118[9:0]} + 11'h1;
+  wire [11:0]  _GEN_120 = {2'h0, cmp_i252_i_28_r0s8 ? field_r0s8__28 : 10'h0};
+  wire [26:0]  _GEN_121 = mul_i_i_29_r0s7 >> loadedv_i_i96_i64_29_r0s7;
+  wire [10:0]  _GEN_122 = {1'h0, _GEN_121[9:0]} + 11'h1;
+  wire [11:0]  _GEN_123 = {2'h0, cmp_i252_i_29_r0s8 ? field_r0s8__29 : 10'h0};
+  wire [26:0]  _GEN_124 = mul_i_i_30_r0s7 >> loadedv_i_i96_i64_30_r0s7;
+  wire [10:0]  _GEN_125 = {1'h0, _GEN_124[9:0]} + 11'h1;
+  wire [11:0]  _GEN_126 = {2'h0, cmp_i252_i_30_r0s8 ? field_r0s8__30 : 10'h0};
+  wire [26:0]  _GEN_127 = mul_i_i_31_r0s7 >> loadedv_i_i96_i64_31_r0s7;
+  wire [10:0]  _GEN_128 = {1'h0, _GEN_127[9:0]} + 11'h1;
+  wire [11:0]  _GEN_129 = {2'h0, cmp_i252_i_31_r0s8 ? field_r0s8__31 : 10'h0};
+  wire [11:0]  _GEN_130 = {4'h0, v71_r0s9};
+  wire [15:0]  _GEN_131 =
+    or_r0s9__4
+      ? (xor_r0s9
+           ? {4'h0,
+              cmp_i_i2447_r0s9 | sub_i3597_r0s9[11]
+                ? 12'h0
+                : sub_i3597_r0s9 < _GEN_130 ? sub_i3597_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_r0s9__1,
+              symbol_i_sroa_0_0_r0s9,
+              page_r0s9[15],
+              page_r0s9[6:0]})
+      : {symbol_i_sroa_0_0_r0s9, page_r0s9[15], page_r0s9[9:0]};
+  wire [15:0]  _GEN_132 =
+    or_r0s9__4
+      ? (xor_r0s9
+           ? {4'h0,
+              cmp_i_i2447_1_r0s9 | sub_i3597_1_r0s9[11]
+                ? 12'h0
+                : sub_i3597_1_r0s9 < _GEN_130 ? sub_i3597_1_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_1_r0s9__1,
+              symbol_i_sroa_0_0_1_r0s9,
+              page_r0s9[31],
+              page_r0s9[22:16]})
+      : {symbol_i_sroa_0_0_1_r0s9, page_r0s9[31], page_r0s9[25:16]};
+  wire [15:0]  _GEN_133 =
+    or_r0s9__4
+      ? (xor_r0s9
+           ? {4'h0,
+              cmp_i_i2447_2_r0s9 | sub_i3597_2_r0s9[11]
+                ? 12'h0
+                : sub_i3597_2_r0s9 < _GEN_130 ? sub_i3597_2_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_2_r0s9__1,
+              symbol_i_sroa_0_0_2_r0s9,
+              page_r0s9[47],
+              page_r0s9[38:32]})
+      : {symbol_i_sroa_0_0_2_r0s9, page_r0s9[47], page_r0s9[41:32]};
+  wire [15:0]  _GEN_134 =
+    or_r0s9__4
+      ? (xor_r0s9
+           ? {4'h0,
+              cmp_i_i2447_3_r0s9 | sub_i3597_3_r0s9[11]
+                ? 12'h0
+                : sub_i3597_3_r0s9 < _GEN_130 ? sub_i3597_3_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_3_r0s9__1,
+              symbol_i_sroa_0_0_3_r0s9,
+              page_r0s9[63],
+              page_r0s9[54:48]})
+      : {symbol_i_sroa_0_0_3_r0s9, page_r0s9[63], page_r0s9[57:48]};
+  wire [15:0]  _GEN_135 =
+    or_r0s9__4
+      ? (xor_r0s9
+           ? {4'h0,
+              cmp_i_i2447_4_r0s9 | sub_i3597_4_r0s9[11]
+                ? 12'h0
+                : sub_i3597_4_r0s9 < _GEN_130 ? sub_i3597_4_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_4_r0s9__1,
+              symbol_i_sroa_0_0_4_r0s9,
+              page_r0s9[79],
+              page_r0s9[70:64]})
+      : {symbol_i_sroa_0_0_4_r0s9, page_r0s9[79], page_r0s9[73:64]};
   wire [15:0]  _GEN_136 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_r0s14 | sub_i3597_r0s14[11]
+              cmp_i_i2447_5_r0s9 | sub_i3597_5_r0s9[11]
                 ? 12'h0
-                : sub_i3597_r0s14 < _GEN_135 ? sub_i3597_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_r0s14__1,
-              symbol_i_sroa_0_0_r0s14,
-              page_r0s14[15],
-              page_r0s14[6:0]})
-      : {symbol_i_sroa_0_0_r0s14, page_r0s14[15], page_r0s14[9:0]};
+                : sub_i3597_5_r0s9 < _GEN_130 ? sub_i3597_5_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_5_r0s9__1,
+              symbol_i_sroa_0_0_5_r0s9,
+              page_r0s9[95],
+              page_r0s9[86:80]})
+      : {symbol_i_sroa_0_0_5_r0s9, page_r0s9[95], page_r0s9[89:80]};
   wire [15:0]  _GEN_137 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_1_r0s14 | sub_i3597_1_r0s14[11]
+              cmp_i_i2447_6_r0s9 | sub_i3597_6_r0s9[11]
                 ? 12'h0
-                : sub_i3597_1_r0s14 < _GEN_135 ? sub_i3597_1_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_1_r0s14__1,
-              symbol_i_sroa_0_0_1_r0s14,
-              page_r0s14[31],
-              page_r0s14[22:16]})
-      : {symbol_i_sroa_0_0_1_r0s14, page_r0s14[31], page_r0s14[25:16]};
+                : sub_i3597_6_r0s9 < _GEN_130 ? sub_i3597_6_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_6_r0s9__1,
+              symbol_i_sroa_0_0_6_r0s9,
+              page_r0s9[111],
+              page_r0s9[102:96]})
+      : {symbol_i_sroa_0_0_6_r0s9, page_r0s9[111], page_r0s9[105:96]};
   wire [15:0]  _GEN_138 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_2_r0s14 | sub_i3597_2_r0s14[11]
+              cmp_i_i2447_7_r0s9 | sub_i3597_7_r0s9[11]
                 ? 12'h0
-                : sub_i3597_2_r0s14 < _GEN_135 ? sub_i3597_2_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_2_r0s14__1,
-              symbol_i_sroa_0_0_2_r0s14,
-              page_r0s14[47],
-              page_r0s14[38:32]})
-      : {symbol_i_sroa_0_0_2_r0s14, page_r0s14[47], page_r0s14[41:32]};
+                : sub_i3597_7_r0s9 < _GEN_130 ? sub_i3597_7_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_7_r0s9__1,
+              symbol_i_sroa_0_0_7_r0s9,
+              page_r0s9[127],
+              page_r0s9[118:112]})
+      : {symbol_i_sroa_0_0_7_r0s9, page_r0s9[127], page_r0s9[121:112]};
   wire [15:0]  _GEN_139 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_3_r0s14 | sub_i3597_3_r0s14[11]
+              cmp_i_i2447_8_r0s9 | sub_i3597_8_r0s9[11]
                 ? 12'h0
-                : sub_i3597_3_r0s14 < _GEN_135 ? sub_i3597_3_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_3_r0s14__1,
-              symbol_i_sroa_0_0_3_r0s14,
-              page_r0s14[63],
-              page_r0s14[54:48]})
-      : {symbol_i_sroa_0_0_3_r0s14, page_r0s14[63], page_r0s14[57:48]};
+                : sub_i3597_8_r0s9 < _GEN_130 ? sub_i3597_8_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_8_r0s9__1,
+              symbol_i_sroa_0_0_8_r0s9,
+              page_r0s9[143],
+              page_r0s9[134:128]})
+      : {symbol_i_sroa_0_0_8_r0s9, page_r0s9[143], page_r0s9[137:128]};
   wire [15:0]  _GEN_140 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_4_r0s14 | sub_i3597_4_r0s14[11]
+              cmp_i_i2447_9_r0s9 | sub_i3597_9_r0s9[11]
                 ? 12'h0
-                : sub_i3597_4_r0s14 < _GEN_135 ? sub_i3597_4_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_4_r0s14__1,
-              symbol_i_sroa_0_0_4_r0s14,
-              page_r0s14[79],
-              page_r0s14[70:64]})
-      : {symbol_i_sroa_0_0_4_r0s14, page_r0s14[79], page_r0s14[73:64]};
+                : sub_i3597_9_r0s9 < _GEN_130 ? sub_i3597_9_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_9_r0s9__1,
+              symbol_i_sroa_0_0_9_r0s9,
+              page_r0s9[159],
+              page_r0s9[150:144]})
+      : {symbol_i_sroa_0_0_9_r0s9, page_r0s9[159], page_r0s9[153:144]};
   wire [15:0]  _GEN_141 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_5_r0s14 | sub_i3597_5_r0s14[11]
+              cmp_i_i2447_10_r0s9 | sub_i3597_10_r0s9[11]
                 ? 12'h0
-                : sub_i3597_5_r0s14 < _GEN_135 ? sub_i3597_5_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_5_r0s14__1,
-              symbol_i_sroa_0_0_5_r0s14,
-              page_r0s14[95],
-              page_r0s14[86:80]})
-      : {symbol_i_sroa_0_0_5_r0s14, page_r0s14[95], page_r0s14[89:80]};
+                : sub_i3597_10_r0s9 < _GEN_130 ? sub_i3597_10_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_10_r0s9__1,
+              symbol_i_sroa_0_0_10_r0s9,
+              page_r0s9[175],
+              page_r0s9[166:160]})
+      : {symbol_i_sroa_0_0_10_r0s9, page_r0s9[175], page_r0s9[169:160]};
   wire [15:0]  _GEN_142 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_6_r0s14 | sub_i3597_6_r0s14[11]
+              cmp_i_i2447_11_r0s9 | sub_i3597_11_r0s9[11]
                 ? 12'h0
-                : sub_i3597_6_r0s14 < _GEN_135 ? sub_i3597_6_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_6_r0s14__1,
-              symbol_i_sroa_0_0_6_r0s14,
-              page_r0s14[111],
-              page_r0s14[102:96]})
-      : {symbol_i_sroa_0_0_6_r0s14, page_r0s14[111], page_r0s14[105:96]};
+                : sub_i3597_11_r0s9 < _GEN_130 ? sub_i3597_11_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_11_r0s9__1,
+              symbol_i_sroa_0_0_11_r0s9,
+              page_r0s9[191],
+              page_r0s9[182:176]})
+      : {symbol_i_sroa_0_0_11_r0s9, page_r0s9[191], page_r0s9[185:176]};
   wire [15:0]  _GEN_143 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_7_r0s14 | sub_i3597_7_r0s14[11]
+              cmp_i_i2447_12_r0s9 | sub_i3597_12_r0s9[11]
                 ? 12'h0
-                : sub_i3597_7_r0s14 < _GEN_135 ? sub_i3597_7_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_7_r0s14__1,
-              symbol_i_sroa_0_0_7_r0s14,
-              page_r0s14[127],
-              page_r0s14[118:112]})
-      : {symbol_i_sroa_0_0_7_r0s14, page_r0s14[127], page_r0s14[121:112]};
+                : sub_i3597_12_r0s9 < _GEN_130 ? sub_i3597_12_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_12_r0s9__1,
+              symbol_i_sroa_0_0_12_r0s9,
+              page_r0s9[207],
+              page_r0s9[198:192]})
+      : {symbol_i_sroa_0_0_12_r0s9, page_r0s9[207], page_r0s9[201:192]};
   wire [15:0]  _GEN_144 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_8_r0s14 | sub_i3597_8_r0s14[11]
+              cmp_i_i2447_13_r0s9 | sub_i3597_13_r0s9[11]
                 ? 12'h0
-                : sub_i3597_8_r0s14 < _GEN_135 ? sub_i3597_8_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_8_r0s14__1,
-              symbol_i_sroa_0_0_8_r0s14,
-              page_r0s14[143],
-              page_r0s14[134:128]})
-      : {symbol_i_sroa_0_0_8_r0s14, page_r0s14[143], page_r0s14[137:128]};
+                : sub_i3597_13_r0s9 < _GEN_130 ? sub_i3597_13_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_13_r0s9__1,
+              symbol_i_sroa_0_0_13_r0s9,
+              page_r0s9[223],
+              page_r0s9[214:208]})
+      : {symbol_i_sroa_0_0_13_r0s9, page_r0s9[223], page_r0s9[217:208]};
   wire [15:0]  _GEN_145 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_9_r0s14 | sub_i3597_9_r0s14[11]
+              cmp_i_i2447_14_r0s9 | sub_i3597_14_r0s9[11]
                 ? 12'h0
-                : sub_i3597_9_r0s14 < _GEN_135 ? sub_i3597_9_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_9_r0s14__1,
-              symbol_i_sroa_0_0_9_r0s14,
-              page_r0s14[159],
-              page_r0s14[150:144]})
-      : {symbol_i_sroa_0_0_9_r0s14, page_r0s14[159], page_r0s14[153:144]};
+                : sub_i3597_14_r0s9 < _GEN_130 ? sub_i3597_14_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_14_r0s9__1,
+              symbol_i_sroa_0_0_14_r0s9,
+              page_r0s9[239],
+              page_r0s9[230:224]})
+      : {symbol_i_sroa_0_0_14_r0s9, page_r0s9[239], page_r0s9[233:224]};
   wire [15:0]  _GEN_146 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_10_r0s14 | sub_i3597_10_r0s14[11]
+              cmp_i_i2447_15_r0s9 | sub_i3597_15_r0s9[11]
                 ? 12'h0
-                : sub_i3597_10_r0s14 < _GEN_135 ? sub_i3597_10_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_10_r0s14__1,
-              symbol_i_sroa_0_0_10_r0s14,
-              page_r0s14[175],
-              page_r0s14[166:160]})
-      : {symbol_i_sroa_0_0_10_r0s14, page_r0s14[175], page_r0s14[169:160]};
+                : sub_i3597_15_r0s9 < _GEN_130 ? sub_i3597_15_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_15_r0s9__1,
+              symbol_i_sroa_0_0_15_r0s9,
+              page_r0s9[255],
+              page_r0s9[246:240]})
+      : {symbol_i_sroa_0_0_15_r0s9, page_r0s9[255], page_r0s9[249:240]};
   wire [15:0]  _GEN_147 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_11_r0s14 | sub_i3597_11_r0s14[11]
+              cmp_i_i2447_16_r0s9 | sub_i3597_16_r0s9[11]
                 ? 12'h0
-                : sub_i3597_11_r0s14 < _GEN_135 ? sub_i3597_11_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_11_r0s14__1,
-              symbol_i_sroa_0_0_11_r0s14,
-              page_r0s14[191],
-              page_r0s14[182:176]})
-      : {symbol_i_sroa_0_0_11_r0s14, page_r0s14[191], page_r0s14[185:176]};
+                : sub_i3597_16_r0s9 < _GEN_130 ? sub_i3597_16_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_16_r0s9__1,
+              symbol_i_sroa_0_0_16_r0s9,
+              page_r0s9[271],
+              page_r0s9[262:256]})
+      : {symbol_i_sroa_0_0_16_r0s9, page_r0s9[271], page_r0s9[265:256]};
   wire [15:0]  _GEN_148 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_12_r0s14 | sub_i3597_12_r0s14[11]
+              cmp_i_i2447_17_r0s9 | sub_i3597_17_r0s9[11]
                 ? 12'h0
-                : sub_i3597_12_r0s14 < _GEN_135 ? sub_i3597_12_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_12_r0s14__1,
-              symbol_i_sroa_0_0_12_r0s14,
-              page_r0s14[207],
-              page_r0s14[198:192]})
-      : {symbol_i_sroa_0_0_12_r0s14, page_r0s14[207], page_r0s14[201:192]};
+                : sub_i3597_17_r0s9 < _GEN_130 ? sub_i3597_17_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_17_r0s9__1,
+              symbol_i_sroa_0_0_17_r0s9,
+              page_r0s9[287],
+              page_r0s9[278:272]})
+      : {symbol_i_sroa_0_0_17_r0s9, page_r0s9[287], page_r0s9[281:272]};
   wire [15:0]  _GEN_149 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_13_r0s14 | sub_i3597_13_r0s14[11]
+              cmp_i_i2447_18_r0s9 | sub_i3597_18_r0s9[11]
                 ? 12'h0
-                : sub_i3597_13_r0s14 < _GEN_135 ? sub_i3597_13_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_13_r0s14__1,
-              symbol_i_sroa_0_0_13_r0s14,
-              page_r0s14[223],
-              page_r0s14[214:208]})
-      : {symbol_i_sroa_0_0_13_r0s14, page_r0s14[223], page_r0s14[217:208]};
+                : sub_i3597_18_r0s9 < _GEN_130 ? sub_i3597_18_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_18_r0s9__1,
+              symbol_i_sroa_0_0_18_r0s9,
+              page_r0s9[303],
+              page_r0s9[294:288]})
+      : {symbol_i_sroa_0_0_18_r0s9, page_r0s9[303], page_r0s9[297:288]};
   wire [15:0]  _GEN_150 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_14_r0s14 | sub_i3597_14_r0s14[11]
+              cmp_i_i2447_19_r0s9 | sub_i3597_19_r0s9[11]
                 ? 12'h0
-                : sub_i3597_14_r0s14 < _GEN_135 ? sub_i3597_14_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_14_r0s14__1,
-              symbol_i_sroa_0_0_14_r0s14,
-              page_r0s14[239],
-              page_r0s14[230:224]})
-      : {symbol_i_sroa_0_0_14_r0s14, page_r0s14[239], page_r0s14[233:224]};
+                : sub_i3597_19_r0s9 < _GEN_130 ? sub_i3597_19_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_19_r0s9__1,
+              symbol_i_sroa_0_0_19_r0s9,
+              page_r0s9[319],
+              page_r0s9[310:304]})
+      : {symbol_i_sroa_0_0_19_r0s9, page_r0s9[319], page_r0s9[313:304]};
   wire [15:0]  _GEN_151 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_15_r0s14 | sub_i3597_15_r0s14[11]
+              cmp_i_i2447_20_r0s9 | sub_i3597_20_r0s9[11]
                 ? 12'h0
-                : sub_i3597_15_r0s14 < _GEN_135 ? sub_i3597_15_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_15_r0s14__1,
-              symbol_i_sroa_0_0_15_r0s14,
-              page_r0s14[255],
-              page_r0s14[246:240]})
-      : {symbol_i_sroa_0_0_15_r0s14, page_r0s14[255], page_r0s14[249:240]};
+                : sub_i3597_20_r0s9 < _GEN_130 ? sub_i3597_20_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_20_r0s9__1,
+              symbol_i_sroa_0_0_20_r0s9,
+              page_r0s9[335],
+              page_r0s9[326:320]})
+      : {symbol_i_sroa_0_0_20_r0s9, page_r0s9[335], page_r0s9[329:320]};
   wire [15:0]  _GEN_152 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_16_r0s14 | sub_i3597_16_r0s14[11]
+              cmp_i_i2447_21_r0s9 | sub_i3597_21_r0s9[11]
                 ? 12'h0
-                : sub_i3597_16_r0s14 < _GEN_135 ? sub_i3597_16_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_16_r0s14__1,
-              symbol_i_sroa_0_0_16_r0s14,
-              page_r0s14[271],
-              page_r0s14[262:256]})
-      : {symbol_i_sroa_0_0_16_r0s14, page_r0s14[271], page_r0s14[265:256]};
+                : sub_i3597_21_r0s9 < _GEN_130 ? sub_i3597_21_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_21_r0s9__1,
+              symbol_i_sroa_0_0_21_r0s9,
+              page_r0s9[351],
+              page_r0s9[342:336]})
+      : {symbol_i_sroa_0_0_21_r0s9, page_r0s9[351], page_r0s9[345:336]};
   wire [15:0]  _GEN_153 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_17_r0s14 | sub_i3597_17_r0s14[11]
+              cmp_i_i2447_22_r0s9 | sub_i3597_22_r0s9[11]
                 ? 12'h0
-                : sub_i3597_17_r0s14 < _GEN_135 ? sub_i3597_17_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_17_r0s14__1,
-              symbol_i_sroa_0_0_17_r0s14,
-              page_r0s14[287],
-              page_r0s14[278:272]})
-      : {symbol_i_sroa_0_0_17_r0s14, page_r0s14[287], page_r0s14[281:272]};
+                : sub_i3597_22_r0s9 < _GEN_130 ? sub_i3597_22_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_22_r0s9__1,
+              symbol_i_sroa_0_0_22_r0s9,
+              page_r0s9[367],
+              page_r0s9[358:352]})
+      : {symbol_i_sroa_0_0_22_r0s9, page_r0s9[367], page_r0s9[361:352]};
   wire [15:0]  _GEN_154 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_18_r0s14 | sub_i3597_18_r0s14[11]
+              cmp_i_i2447_23_r0s9 | sub_i3597_23_r0s9[11]
                 ? 12'h0
-                : sub_i3597_18_r0s14 < _GEN_135 ? sub_i3597_18_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_18_r0s14__1,
-              symbol_i_sroa_0_0_18_r0s14,
-              page_r0s14[303],
-              page_r0s14[294:288]})
-      : {symbol_i_sroa_0_0_18_r0s14, page_r0s14[303], page_r0s14[297:288]};
+                : sub_i3597_23_r0s9 < _GEN_130 ? sub_i3597_23_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_23_r0s9__1,
+              symbol_i_sroa_0_0_23_r0s9,
+              page_r0s9[383],
+              page_r0s9[374:368]})
+      : {symbol_i_sroa_0_0_23_r0s9, page_r0s9[383], page_r0s9[377:368]};
   wire [15:0]  _GEN_155 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_19_r0s14 | sub_i3597_19_r0s14[11]
+              cmp_i_i2447_24_r0s9 | sub_i3597_24_r0s9[11]
                 ? 12'h0
-                : sub_i3597_19_r0s14 < _GEN_135 ? sub_i3597_19_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_19_r0s14__1,
-              symbol_i_sroa_0_0_19_r0s14,
-              page_r0s14[319],
-              page_r0s14[310:304]})
-      : {symbol_i_sroa_0_0_19_r0s14, page_r0s14[319], page_r0s14[313:304]};
+                : sub_i3597_24_r0s9 < _GEN_130 ? sub_i3597_24_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_24_r0s9__1,
+              symbol_i_sroa_0_0_24_r0s9,
+              page_r0s9[399],
+              page_r0s9[390:384]})
+      : {symbol_i_sroa_0_0_24_r0s9, page_r0s9[399], page_r0s9[393:384]};
   wire [15:0]  _GEN_156 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_20_r0s14 | sub_i3597_20_r0s14[11]
+              cmp_i_i2447_25_r0s9 | sub_i3597_25_r0s9[11]
                 ? 12'h0
-                : sub_i3597_20_r0s14 < _GEN_135 ? sub_i3597_20_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_20_r0s14__1,
-              symbol_i_sroa_0_0_20_r0s14,
-              page_r0s14[335],
-              page_r0s14[326:320]})
-      : {symbol_i_sroa_0_0_20_r0s14, page_r0s14[335], page_r0s14[329:320]};
+                : sub_i3597_25_r0s9 < _GEN_130 ? sub_i3597_25_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_25_r0s9__1,
+              symbol_i_sroa_0_0_25_r0s9,
+              page_r0s9[415],
+              page_r0s9[406:400]})
+      : {symbol_i_sroa_0_0_25_r0s9, page_r0s9[415], page_r0s9[409:400]};
   wire [15:0]  _GEN_157 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_21_r0s14 | sub_i3597_21_r0s14[11]
+              cmp_i_i2447_26_r0s9 | sub_i3597_26_r0s9[11]
                 ? 12'h0
-                : sub_i3597_21_r0s14 < _GEN_135 ? sub_i3597_21_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_21_r0s14__1,
-              symbol_i_sroa_0_0_21_r0s14,
-              page_r0s14[351],
-              page_r0s14[342:336]})
-      : {symbol_i_sroa_0_0_21_r0s14, page_r0s14[351], page_r0s14[345:336]};
+                : sub_i3597_26_r0s9 < _GEN_130 ? sub_i3597_26_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_26_r0s9__1,
+              symbol_i_sroa_0_0_26_r0s9,
+              page_r0s9[431],
+              page_r0s9[422:416]})
+      : {symbol_i_sroa_0_0_26_r0s9, page_r0s9[431], page_r0s9[425:416]};
   wire [15:0]  _GEN_158 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_22_r0s14 | sub_i3597_22_r0s14[11]
+              cmp_i_i2447_27_r0s9 | sub_i3597_27_r0s9[11]
                 ? 12'h0
-                : sub_i3597_22_r0s14 < _GEN_135 ? sub_i3597_22_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_22_r0s14__1,
-              symbol_i_sroa_0_0_22_r0s14,
-              page_r0s14[367],
-              page_r0s14[358:352]})
-      : {symbol_i_sroa_0_0_22_r0s14, page_r0s14[367], page_r0s14[361:352]};
+                : sub_i3597_27_r0s9 < _GEN_130 ? sub_i3597_27_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_27_r0s9__1,
+              symbol_i_sroa_0_0_27_r0s9,
+              page_r0s9[447],
+              page_r0s9[438:432]})
+      : {symbol_i_sroa_0_0_27_r0s9, page_r0s9[447], page_r0s9[441:432]};
   wire [15:0]  _GEN_159 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_23_r0s14 | sub_i3597_23_r0s14[11]
+              cmp_i_i2447_28_r0s9 | sub_i3597_28_r0s9[11]
                 ? 12'h0
-                : sub_i3597_23_r0s14 < _GEN_135 ? sub_i3597_23_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_23_r0s14__1,
-              symbol_i_sroa_0_0_23_r0s14,
-              page_r0s14[383],
-              page_r0s14[374:368]})
-      : {symbol_i_sroa_0_0_23_r0s14, page_r0s14[383], page_r0s14[377:368]};
+                : sub_i3597_28_r0s9 < _GEN_130 ? sub_i3597_28_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_28_r0s9__1,
+              symbol_i_sroa_0_0_28_r0s9,
+              page_r0s9[463],
+              page_r0s9[454:448]})
+      : {symbol_i_sroa_0_0_28_r0s9, page_r0s9[463], page_r0s9[457:448]};
   wire [15:0]  _GEN_160 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_24_r0s14 | sub_i3597_24_r0s14[11]
+              cmp_i_i2447_29_r0s9 | sub_i3597_29_r0s9[11]
                 ? 12'h0
-                : sub_i3597_24_r0s14 < _GEN_135 ? sub_i3597_24_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_24_r0s14__1,
-              symbol_i_sroa_0_0_24_r0s14,
-              page_r0s14[399],
-              page_r0s14[390:384]})
-      : {symbol_i_sroa_0_0_24_r0s14, page_r0s14[399], page_r0s14[393:384]};
+                : sub_i3597_29_r0s9 < _GEN_130 ? sub_i3597_29_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_29_r0s9__1,
+              symbol_i_sroa_0_0_29_r0s9,
+              page_r0s9[479],
+              page_r0s9[470:464]})
+      : {symbol_i_sroa_0_0_29_r0s9, page_r0s9[479], page_r0s9[473:464]};
   wire [15:0]  _GEN_161 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__4
+      ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_25_r0s14 | sub_i3597_25_r0s14[11]
+              cmp_i_i2447_30_r0s9 | sub_i3597_30_r0s9[11]
                 ? 12'h0
-                : sub_i3597_25_r0s14 < _GEN_135 ? sub_i3597_25_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_25_r0s14__1,
-              symbol_i_sroa_0_0_25_r0s14,
-              page_r0s14[415],
-              page_r0s14[406:400]})
-      : {symbol_i_sroa_0_0_25_r0s14, page_r0s14[415], page_r0s14[409:400]};
+                : sub_i3597_30_r0s9 < _GEN_130 ? sub_i3597_30_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_30_r0s9__1,
+              symbol_i_sroa_0_0_30_r0s9,
+              page_r0s9[495],
+              page_r0s9[486:480]})
+      : {symbol_i_sroa_0_0_30_r0s9, page_r0s9[495], page_r0s9[489:480]};
   wire [15:0]  _GEN_162 =
-    or_r0s14__4
-      ? (xor_r0s14
+    or_r0s9__5
+      ? (and_r0s9__4
            ? {4'h0,
-              cmp_i_i2447_26_r0s14 | sub_i3597_26_r0s14[11]
+              cmp_i_i2447_31_r0s9 | sub_i3597_31_r0s9[11]
                 ? 12'h0
-                : sub_i3597_26_r0s14 < _GEN_135 ? sub_i3597_26_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_26_r0s14__1,
-              symbol_i_sroa_0_0_26_r0s14,
-              page_r0s14[431],
-              page_r0s14[422:416]})
-      : {symbol_i_sroa_0_0_26_r0s14, page_r0s14[431], page_r0s14[425:416]};
-  wire [15:0]  _GEN_163 =
-    or_r0s14__4
-      ? (xor_r0s14
-           ? {4'h0,
-              cmp_i_i2447_27_r0s14 | sub_i3597_27_r0s14[11]
-                ? 12'h0
-                : sub_i3597_27_r0s14 < _GEN_135 ? sub_i3597_27_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_27_r0s14__1,
-              symbol_i_sroa_0_0_27_r0s14,
-              page_r0s14[447],
-              page_r0s14[438:432]})
-      : {symbol_i_sroa_0_0_27_r0s14, page_r0s14[447], page_r0s14[441:432]};
-  wire [15:0]  _GEN_164 =
-    or_r0s14__4
-      ? (xor_r0s14
-           ? {4'h0,
-              cmp_i_i2447_28_r0s14 | sub_i3597_28_r0s14[11]
-                ? 12'h0
-                : sub_i3597_28_r0s14 < _GEN_135 ? sub_i3597_28_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_28_r0s14__1,
-              symbol_i_sroa_0_0_28_r0s14,
-              page_r0s14[463],
-              page_r0s14[454:448]})
-      : {symbol_i_sroa_0_0_28_r0s14, page_r0s14[463], page_r0s14[457:448]};
-  wire [15:0]  _GEN_165 =
-    or_r0s14__4
-      ? (xor_r0s14
-           ? {4'h0,
-              cmp_i_i2447_29_r0s14 | sub_i3597_29_r0s14[11]
-                ? 12'h0
-                : sub_i3597_29_r0s14 < _GEN_135 ? sub_i3597_29_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_29_r0s14__1,
-              symbol_i_sroa_0_0_29_r0s14,
-              page_r0s14[479],
-              page_r0s14[470:464]})
-      : {symbol_i_sroa_0_0_29_r0s14, page_r0s14[479], page_r0s14[473:464]};
-  wire [15:0]  _GEN_166 =
-    or_r0s14__4
-      ? (xor_r0s14
-           ? {4'h0,
-              cmp_i_i2447_30_r0s14 | sub_i3597_30_r0s14[11]
-                ? 12'h0
-                : sub_i3597_30_r0s14 < _GEN_135 ? sub_i3597_30_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_30_r0s14__1,
-              symbol_i_sroa_0_0_30_r0s14,
-              page_r0s14[495],
-              page_r0s14[486:480]})
-      : {symbol_i_sroa_0_0_30_r0s14, page_r0s14[495], page_r0s14[489:480]};
-  wire [15:0]  _GEN_167 =
-    or_r0s14__5
-      ? (and_r0s14__4
-           ? {4'h0,
-              cmp_i_i2447_31_r0s14 | sub_i3597_31_r0s14[11]
-                ? 12'h0
-                : sub_i3597_31_r0s14 < _GEN_135 ? sub_i3597_31_r0s14 : _GEN_135}
-           : {symbol_i_sroa_0_0_31_r0s14__1,
-              symbol_i_sroa_0_0_31_r0s14,
-              page_r0s14[511],
-              page_r0s14[502:496]})
-      : {symbol_i_sroa_0_0_31_r0s14, page_r0s14[511], page_r0s14[505:496]};
-  wire [511:0] _GEN_168 =
-    {_GEN_167[15],
-     _GEN_166[15],
-     _GEN_165[15],
-     _GEN_164[15],
-     _GEN_163[15],
-     _GEN_162[15],
+                : sub_i3597_31_r0s9 < _GEN_130 ? sub_i3597_31_r0s9 : _GEN_130}
+           : {symbol_i_sroa_0_0_31_r0s9__1,
+              symbol_i_sroa_0_0_31_r0s9,
+              page_r0s9[511],
+              page_r0s9[502:496]})
+      : {symbol_i_sroa_0_0_31_r0s9, page_r0s9[511], page_r0s9[505:496]};
+  wire [511:0] _GEN_163 =
+    {_GEN_162[15],
      _GEN_161[15],
      _GEN_160[15],
      _GEN_159[15],
@@ -19152,11 +18360,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[15],
      _GEN_137[15],
      _GEN_136[15],
-     _GEN_167[14],
-     _GEN_166[14],
-     _GEN_165[14],
-     _GEN_164[14],
-     _GEN_163[14],
+     _GEN_135[15],
+     _GEN_134[15],
+     _GEN_133[15],
+     _GEN_132[15],
+     _GEN_131[15],
      _GEN_162[14],
      _GEN_161[14],
      _GEN_160[14],
@@ -19184,11 +18392,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[14],
      _GEN_137[14],
      _GEN_136[14],
-     _GEN_167[13],
-     _GEN_166[13],
-     _GEN_165[13],
-     _GEN_164[13],
-     _GEN_163[13],
+     _GEN_135[14],
+     _GEN_134[14],
+     _GEN_133[14],
+     _GEN_132[14],
+     _GEN_131[14],
      _GEN_162[13],
      _GEN_161[13],
      _GEN_160[13],
@@ -19216,11 +18424,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[13],
      _GEN_137[13],
      _GEN_136[13],
-     _GEN_167[12],
-     _GEN_166[12],
-     _GEN_165[12],
-     _GEN_164[12],
-     _GEN_163[12],
+     _GEN_135[13],
+     _GEN_134[13],
+     _GEN_133[13],
+     _GEN_132[13],
+     _GEN_131[13],
      _GEN_162[12],
      _GEN_161[12],
      _GEN_160[12],
@@ -19248,11 +18456,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[12],
      _GEN_137[12],
      _GEN_136[12],
-     _GEN_167[11],
-     _GEN_166[11],
-     _GEN_165[11],
-     _GEN_164[11],
-     _GEN_163[11],
+     _GEN_135[12],
+     _GEN_134[12],
+     _GEN_133[12],
+     _GEN_132[12],
+     _GEN_131[12],
      _GEN_162[11],
      _GEN_161[11],
      _GEN_160[11],
@@ -19280,11 +18488,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[11],
      _GEN_137[11],
      _GEN_136[11],
-     _GEN_167[10],
-     _GEN_166[10],
-     _GEN_165[10],
-     _GEN_164[10],
-     _GEN_163[10],
+     _GEN_135[11],
+     _GEN_134[11],
+     _GEN_133[11],
+     _GEN_132[11],
+     _GEN_131[11],
      _GEN_162[10],
      _GEN_161[10],
      _GEN_160[10],
@@ -19312,11 +18520,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[10],
      _GEN_137[10],
      _GEN_136[10],
-     _GEN_167[9],
-     _GEN_166[9],
-     _GEN_165[9],
-     _GEN_164[9],
-     _GEN_163[9],
+     _GEN_135[10],
+     _GEN_134[10],
+     _GEN_133[10],
+     _GEN_132[10],
+     _GEN_131[10],
      _GEN_162[9],
      _GEN_161[9],
      _GEN_160[9],
@@ -19344,11 +18552,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[9],
      _GEN_137[9],
      _GEN_136[9],
-     _GEN_167[8],
-     _GEN_166[8],
-     _GEN_165[8],
-     _GEN_164[8],
-     _GEN_163[8],
+     _GEN_135[9],
+     _GEN_134[9],
+     _GEN_133[9],
+     _GEN_132[9],
+     _GEN_131[9],
      _GEN_162[8],
      _GEN_161[8],
      _GEN_160[8],
@@ -19376,11 +18584,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[8],
      _GEN_137[8],
      _GEN_136[8],
-     _GEN_167[7],
-     _GEN_166[7],
-     _GEN_165[7],
-     _GEN_164[7],
-     _GEN_163[7],
+     _GEN_135[8],
+     _GEN_134[8],
+     _GEN_133[8],
+     _GEN_132[8],
+     _GEN_131[8],
      _GEN_162[7],
      _GEN_161[7],
      _GEN_160[7],
@@ -19408,11 +18616,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[7],
      _GEN_137[7],
      _GEN_136[7],
-     _GEN_167[6],
-     _GEN_166[6],
-     _GEN_165[6],
-     _GEN_164[6],
-     _GEN_163[6],
+     _GEN_135[7],
+     _GEN_134[7],
+     _GEN_133[7],
+     _GEN_132[7],
+     _GEN_131[7],
      _GEN_162[6],
      _GEN_161[6],
      _GEN_160[6],
@@ -19440,11 +18648,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[6],
      _GEN_137[6],
      _GEN_136[6],
-     _GEN_167[5],
-     _GEN_166[5],
-     _GEN_165[5],
-     _GEN_164[5],
-     _GEN_163[5],
+     _GEN_135[6],
+     _GEN_134[6],
+     _GEN_133[6],
+     _GEN_132[6],
+     _GEN_131[6],
      _GEN_162[5],
      _GEN_161[5],
      _GEN_160[5],
@@ -19472,11 +18680,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[5],
      _GEN_137[5],
      _GEN_136[5],
-     _GEN_167[4],
-     _GEN_166[4],
-     _GEN_165[4],
-     _GEN_164[4],
-     _GEN_163[4],
+     _GEN_135[5],
+     _GEN_134[5],
+     _GEN_133[5],
+     _GEN_132[5],
+     _GEN_131[5],
      _GEN_162[4],
      _GEN_161[4],
      _GEN_160[4],
@@ -19504,11 +18712,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[4],
      _GEN_137[4],
      _GEN_136[4],
-     _GEN_167[3],
-     _GEN_166[3],
-     _GEN_165[3],
-     _GEN_164[3],
-     _GEN_163[3],
+     _GEN_135[4],
+     _GEN_134[4],
+     _GEN_133[4],
+     _GEN_132[4],
+     _GEN_131[4],
      _GEN_162[3],
      _GEN_161[3],
      _GEN_160[3],
@@ -19536,11 +18744,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[3],
      _GEN_137[3],
      _GEN_136[3],
-     _GEN_167[2],
-     _GEN_166[2],
-     _GEN_165[2],
-     _GEN_164[2],
-     _GEN_163[2],
+     _GEN_135[3],
+     _GEN_134[3],
+     _GEN_133[3],
+     _GEN_132[3],
+     _GEN_131[3],
      _GEN_162[2],
      _GEN_161[2],
      _GEN_160[2],
@@ -19568,11 +18776,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[2],
      _GEN_137[2],
      _GEN_136[2],
-     _GEN_167[1],
-     _GEN_166[1],
-     _GEN_165[1],
-     _GEN_164[1],
-     _GEN_163[1],
+     _GEN_135[2],
+     _GEN_134[2],
+     _GEN_133[2],
+     _GEN_132[2],
+     _GEN_131[2],
      _GEN_162[1],
      _GEN_161[1],
      _GEN_160[1],
@@ -19600,11 +18808,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_138[1],
      _GEN_137[1],
      _GEN_136[1],
-     _GEN_167[0],
-     _GEN_166[0],
-     _GEN_165[0],
-     _GEN_164[0],
-     _GEN_163[0],
+     _GEN_135[1],
+     _GEN_134[1],
+     _GEN_133[1],
+     _GEN_132[1],
+     _GEN_131[1],
      _GEN_162[0],
      _GEN_161[0],
      _GEN_160[0],
@@ -19631,258 +18839,263 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      _GEN_139[0],
      _GEN_138[0],
      _GEN_137[0],
-     _GEN_136[0]};
-  wire         _GEN_169 = plan_sroa_5_0_r0[2:1] == 2'h0;
-  wire         _GEN_170 = plan_sroa_5_0_r0 == 3'h1;
-  wire         _GEN_171 = ~_GEN_17 & ~_GEN_15;
-  wire         _GEN_172 = _GEN_17 & ~_GEN_22;
-  wire         _GEN_173 = _GEN_171 | _GEN_172;
-  wire         _GEN_174 =
-    _GEN_173 | _GEN_17 & _GEN_22 | ~_GEN_17 & _GEN_16 & _GEN_15
-      ? ~_GEN_173 | (_GEN_171 ? first_0_r0 : ~open_0_r0 & left_sroa_0_0_r0 == 10'h1)
+     _GEN_136[0],
+     _GEN_135[0],
+     _GEN_134[0],
+     _GEN_133[0],
+     _GEN_132[0],
+     _GEN_131[0]};
+  wire         _GEN_164 = plan_sroa_5_0_r0[2:1] == 2'h0;
+  wire         _GEN_165 = plan_sroa_5_0_r0 == 3'h1;
+  wire         _GEN_166 = ~_GEN_12 & ~_GEN_10;
+  wire         _GEN_167 = _GEN_12 & ~_GEN_17;
+  wire         _GEN_168 = _GEN_166 | _GEN_167;
+  wire         _GEN_169 =
+    _GEN_168 | _GEN_12 & _GEN_17 | ~_GEN_12 & _GEN_11 & _GEN_10
+      ? ~_GEN_168 | (_GEN_166 ? first_0_r0 : ~open_0_r0 & left_sroa_0_0_r0 == 10'h1)
       : first_0_r0;
-  wire         _GEN_175 = ~_GEN_17 & _GEN_20;
-  wire         _GEN_176 = _GEN_175 & _GEN_15;
-  wire         _GEN_177 = _GEN_176 | _GEN_173;
-  wire [4:0]   _GEN_178 = {1'h0, place_sroa_0_0_r0};
-  wire [4:0]   _GEN_179 = _GEN_178 + 5'h1;
-  wire         _GEN_180 = _GEN_171 & ~_GEN_170;
-  wire         _GEN_181 = plan_sroa_5_0_r0 == 3'h0;
-  wire         _GEN_182 = _GEN_181 & ~_GEN_170;
-  wire         _GEN_183 = _GEN_182 & _GEN_169;
-  wire         _GEN_184 = _GEN_169 | plan_sroa_5_0_r0[2:1] == 2'h1;
-  wire         _GEN_185 = ~_GEN_181 & ~_GEN_170;
-  wire         _GEN_186 = plan_sroa_5_0_r0 == 3'h2;
-  wire         _GEN_187 = ~_GEN_184 & _GEN_185 | _GEN_182 & ~_GEN_169;
-  wire         _GEN_188 = plan_sroa_5_0_r0 == 3'h4;
-  wire [3:0]   _GEN_189 = xor_r0s4 ? 4'h0 : _widths_0_rd;
-  wire [4:0]   _GEN_190 = _GEN_178 + count_sroa_0_0_ph_r0s5;
-  wire         _GEN_191 = or_r0s5 & (and_r0s5__1 ? _GEN_179[4] : _GEN_190[4]);
-  wire [511:0] _GEN_192 = ~rotated_sroa_0_0_r0 ? page_dout : originals_dout;
-  wire         _GEN_193 = plan_sroa_44_0_r0 & ~rotated_sroa_0_0_r0;
-  wire         _GEN_194 = ~_GEN_193 & _GEN_170;
-  wire [15:0]  _GEN_195 = {sroa_speculated_4_r0s10__1, sroa_speculated_4_r0s10};
-  wire         _GEN_196 = ~plan_sroa_39_0_r0s10 | cmp_i_i2238_not_r0s10;
-  wire [15:0]  _GEN_197 = _GEN_196 ? table_r0s10[15:0] : _GEN_195;
-  wire [6:0]   _GEN_198 = {2'h0, _GEN_197[7:3]} - 7'h7;
-  wire         _GEN_199 = _GEN_193 ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
-  wire [7:0]   _GEN_200 = _GEN_193 ? {3'h0, page_dout[14:10]} : page_dout[14:7];
-  wire [8:0]   _GEN_201 = {{2{_GEN_198[6]}}, _GEN_198} + {1'h0, sub_i266_i_i_r0s10};
-  wire [7:0]   _GEN_202 = or_cond145_not_r0s5 ? spec_select_r0s5 : sub_i155_i_r0s5;
-  wire [15:0]  _GEN_203 = _GEN_196 ? table_r0s10[31:16] : _GEN_195;
-  wire [6:0]   _GEN_204 = {2'h0, _GEN_203[7:3]} - 7'h7;
-  wire         _GEN_205 = _GEN_193 ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
-  wire [7:0]   _GEN_206 = _GEN_193 ? {3'h0, page_dout[30:26]} : page_dout[30:23];
-  wire [8:0]   _GEN_207 = {{2{_GEN_204[6]}}, _GEN_204} + {1'h0, sub_i266_i_i_1_r0s10};
-  wire [7:0]   _GEN_208 = or_cond145_not_1_r0s5 ? spec_select_r0s5 : sub_i155_i_1_r0s5;
-  wire [15:0]  _GEN_209 = _GEN_196 ? table_r0s10[47:32] : _GEN_195;
-  wire [6:0]   _GEN_210 = {2'h0, _GEN_209[7:3]} - 7'h7;
-  wire         _GEN_211 = _GEN_193 ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
-  wire [7:0]   _GEN_212 = _GEN_193 ? {3'h0, page_dout[46:42]} : page_dout[46:39];
-  wire [8:0]   _GEN_213 = {{2{_GEN_210[6]}}, _GEN_210} + {1'h0, sub_i266_i_i_2_r0s10};
-  wire [7:0]   _GEN_214 = or_cond145_not_2_r0s5 ? spec_select_r0s5 : sub_i155_i_2_r0s5;
-  wire [15:0]  _GEN_215 = _GEN_196 ? table_r0s10[63:48] : _GEN_195;
-  wire [6:0]   _GEN_216 = {2'h0, _GEN_215[7:3]} - 7'h7;
-  wire         _GEN_217 = _GEN_193 ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
-  wire [7:0]   _GEN_218 = _GEN_193 ? {3'h0, page_dout[62:58]} : page_dout[62:55];
-  wire [8:0]   _GEN_219 = {{2{_GEN_216[6]}}, _GEN_216} + {1'h0, sub_i266_i_i_3_r0s10};
-  wire [7:0]   _GEN_220 = or_cond145_not_3_r0s5 ? spec_select_r0s5 : sub_i155_i_3_r0s5;
-  wire [15:0]  _GEN_221 = _GEN_196 ? table_r0s10[79:64] : _GEN_195;
-  wire [6:0]   _GEN_222 = {2'h0, _GEN_221[7:3]} - 7'h7;
-  wire         _GEN_223 = _GEN_193 ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
-  wire [7:0]   _GEN_224 = _GEN_193 ? {3'h0, page_dout[78:74]} : page_dout[78:71];
-  wire [8:0]   _GEN_225 = {{2{_GEN_222[6]}}, _GEN_222} + {1'h0, sub_i266_i_i_4_r0s10};
-  wire [7:0]   _GEN_226 = or_cond145_not_4_r0s5 ? spec_select_r0s5 : sub_i155_i_4_r0s5;
-  wire [15:0]  _GEN_227 = _GEN_196 ? table_r0s10[95:80] : _GEN_195;
-  wire [6:0]   _GEN_228 = {2'h0, _GEN_227[7:3]} - 7'h7;
-  wire         _GEN_229 = _GEN_193 ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
-  wire [7:0]   _GEN_230 = _GEN_193 ? {3'h0, page_dout[94:90]} : page_dout[94:87];
-  wire [8:0]   _GEN_231 = {{2{_GEN_228[6]}}, _GEN_228} + {1'h0, sub_i266_i_i_5_r0s10};
-  wire [7:0]   _GEN_232 = or_cond145_not_5_r0s5 ? spec_select_r0s5 : sub_i155_i_5_r0s5;
-  wire [15:0]  _GEN_233 = _GEN_196 ? table_r0s10[111:96] : _GEN_195;
-  wire [6:0]   _GEN_234 = {2'h0, _GEN_233[7:3]} - 7'h7;
-  wire         _GEN_235 =
-    _GEN_193 ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
-  wire [7:0]   _GEN_236 = _GEN_193 ? {3'h0, page_dout[110:106]} : page_dout[110:103];
-  wire [8:0]   _GEN_237 = {{2{_GEN_234[6]}}, _GEN_234} + {1'h0, sub_i266_i_i_6_r0s10};
-  wire [7:0]   _GEN_238 = or_cond145_not_6_r0s5 ? spec_select_r0s5 : sub_i155_i_6_r0s5;
-  wire [15:0]  _GEN_239 = _GEN_196 ? table_r0s10[127:112] : _GEN_195;
-  wire [6:0]   _GEN_240 = {2'h0, _GEN_239[7:3]} - 7'h7;
-  wire         _GEN_241 =
-    _GEN_193 ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
-  wire [7:0]   _GEN_242 = _GEN_193 ? {3'h0, page_dout[126:122]} : page_dout[126:119];
-  wire [8:0]   _GEN_243 = {{2{_GEN_240[6]}}, _GEN_240} + {1'h0, sub_i266_i_i_7_r0s10};
-  wire [7:0]   _GEN_244 = or_cond145_not_7_r0s5 ? spec_select_r0s5 : sub_i155_i_7_r0s5;
-  wire [15:0]  _GEN_245 = _GEN_196 ? table_r0s10[143:128] : _GEN_195;
-  wire [6:0]   _GEN_246 = {2'h0, _GEN_245[7:3]} - 7'h7;
-  wire         _GEN_247 =
-    _GEN_193 ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
-  wire [7:0]   _GEN_248 = _GEN_193 ? {3'h0, page_dout[142:138]} : page_dout[142:135];
-  wire [8:0]   _GEN_249 = {{2{_GEN_246[6]}}, _GEN_246} + {1'h0, sub_i266_i_i_8_r0s10};
-  wire [7:0]   _GEN_250 = or_cond145_not_8_r0s5 ? spec_select_r0s5 : sub_i155_i_8_r0s5;
-  wire [15:0]  _GEN_251 = _GEN_196 ? table_r0s10[159:144] : _GEN_195;
-  wire [6:0]   _GEN_252 = {2'h0, _GEN_251[7:3]} - 7'h7;
-  wire         _GEN_253 =
-    _GEN_193 ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
-  wire [7:0]   _GEN_254 = _GEN_193 ? {3'h0, page_dout[158:154]} : page_dout[158:151];
-  wire [8:0]   _GEN_255 = {{2{_GEN_252[6]}}, _GEN_252} + {1'h0, sub_i266_i_i_9_r0s10};
-  wire [7:0]   _GEN_256 = or_cond145_not_9_r0s5 ? spec_select_r0s5 : sub_i155_i_9_r0s5;
-  wire [15:0]  _GEN_257 = _GEN_196 ? table_r0s10[175:160] : _GEN_195;
-  wire [6:0]   _GEN_258 = {2'h0, _GEN_257[7:3]} - 7'h7;
-  wire         _GEN_259 =
-    _GEN_193 ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
-  wire [7:0]   _GEN_260 = _GEN_193 ? {3'h0, page_dout[174:170]} : page_dout[174:167];
-  wire [8:0]   _GEN_261 = {{2{_GEN_258[6]}}, _GEN_258} + {1'h0, sub_i266_i_i_10_r0s10};
-  wire [7:0]   _GEN_262 = or_cond145_not_10_r0s5 ? spec_select_r0s5 : sub_i155_i_10_r0s5;
-  wire [15:0]  _GEN_263 = _GEN_196 ? table_r0s10[191:176] : _GEN_195;
-  wire [6:0]   _GEN_264 = {2'h0, _GEN_263[7:3]} - 7'h7;
-  wire         _GEN_265 =
-    _GEN_193 ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
-  wire [7:0]   _GEN_266 = _GEN_193 ? {3'h0, page_dout[190:186]} : page_dout[190:183];
-  wire [8:0]   _GEN_267 = {{2{_GEN_264[6]}}, _GEN_264} + {1'h0, sub_i266_i_i_11_r0s10};
-  wire [7:0]   _GEN_268 = or_cond145_not_11_r0s5 ? spec_select_r0s5 : sub_i155_i_11_r0s5;
-  wire [15:0]  _GEN_269 = _GEN_196 ? table_r0s10[207:192] : _GEN_195;
-  wire [6:0]   _GEN_270 = {2'h0, _GEN_269[7:3]} - 7'h7;
-  wire         _GEN_271 =
-    _GEN_193 ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
-  wire [7:0]   _GEN_272 = _GEN_193 ? {3'h0, page_dout[206:202]} : page_dout[206:199];
-  wire [8:0]   _GEN_273 = {{2{_GEN_270[6]}}, _GEN_270} + {1'h0, sub_i266_i_i_12_r0s10};
-  wire [7:0]   _GEN_274 = or_cond145_not_12_r0s5 ? spec_select_r0s5 : sub_i155_i_12_r0s5;
-  wire [15:0]  _GEN_275 = _GEN_196 ? table_r0s10[223:208] : _GEN_195;
-  wire [6:0]   _GEN_276 = {2'h0, _GEN_275[7:3]} - 7'h7;
-  wire         _GEN_277 =
-    _GEN_193 ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
-  wire [7:0]   _GEN_278 = _GEN_193 ? {3'h0, page_dout[222:218]} : page_dout[222:215];
-  wire [8:0]   _GEN_279 = {{2{_GEN_276[6]}}, _GEN_276} + {1'h0, sub_i266_i_i_13_r0s10};
-  wire [7:0]   _GEN_280 = or_cond145_not_13_r0s5 ? spec_select_r0s5 : sub_i155_i_13_r0s5;
-  wire [15:0]  _GEN_281 = _GEN_196 ? table_r0s10[239:224] : _GEN_195;
-  wire [6:0]   _GEN_282 = {2'h0, _GEN_281[7:3]} - 7'h7;
-  wire         _GEN_283 =
-    _GEN_193 ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
-  wire [7:0]   _GEN_284 = _GEN_193 ? {3'h0, page_dout[238:234]} : page_dout[238:231];
-  wire [8:0]   _GEN_285 = {{2{_GEN_282[6]}}, _GEN_282} + {1'h0, sub_i266_i_i_14_r0s10};
-  wire [7:0]   _GEN_286 = or_cond145_not_14_r0s5 ? spec_select_r0s5 : sub_i155_i_14_r0s5;
-  wire [15:0]  _GEN_287 = _GEN_196 ? table_r0s10[255:240] : _GEN_195;
-  wire [6:0]   _GEN_288 = {2'h0, _GEN_287[7:3]} - 7'h7;
-  wire         _GEN_289 =
-    _GEN_193 ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
-  wire [7:0]   _GEN_290 = _GEN_193 ? {3'h0, page_dout[254:250]} : page_dout[254:247];
-  wire [8:0]   _GEN_291 = {{2{_GEN_288[6]}}, _GEN_288} + {1'h0, sub_i266_i_i_15_r0s10};
-  wire [7:0]   _GEN_292 = or_cond145_not_15_r0s5 ? spec_select_r0s5 : sub_i155_i_15_r0s5;
-  wire [15:0]  _GEN_293 = _GEN_196 ? table_r0s10[271:256] : _GEN_195;
-  wire [6:0]   _GEN_294 = {2'h0, _GEN_293[7:3]} - 7'h7;
-  wire         _GEN_295 =
-    _GEN_193 ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
-  wire [7:0]   _GEN_296 = _GEN_193 ? {3'h0, page_dout[270:266]} : page_dout[270:263];
-  wire [8:0]   _GEN_297 = {{2{_GEN_294[6]}}, _GEN_294} + {1'h0, sub_i266_i_i_16_r0s10};
-  wire [7:0]   _GEN_298 = or_cond145_not_16_r0s5 ? spec_select_r0s5 : sub_i155_i_16_r0s5;
-  wire [15:0]  _GEN_299 = _GEN_196 ? table_r0s10[287:272] : _GEN_195;
-  wire [6:0]   _GEN_300 = {2'h0, _GEN_299[7:3]} - 7'h7;
-  wire         _GEN_301 =
-    _GEN_193 ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
-  wire [7:0]   _GEN_302 = _GEN_193 ? {3'h0, page_dout[286:282]} : page_dout[286:279];
-  wire [8:0]   _GEN_303 = {{2{_GEN_300[6]}}, _GEN_300} + {1'h0, sub_i266_i_i_17_r0s10};
-  wire [7:0]   _GEN_304 = or_cond145_not_17_r0s5 ? spec_select_r0s5 : sub_i155_i_17_r0s5;
-  wire [15:0]  _GEN_305 = _GEN_196 ? table_r0s10[303:288] : _GEN_195;
-  wire [6:0]   _GEN_306 = {2'h0, _GEN_305[7:3]} - 7'h7;
-  wire         _GEN_307 =
-    _GEN_193 ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
-  wire [7:0]   _GEN_308 = _GEN_193 ? {3'h0, page_dout[302:298]} : page_dout[302:295];
-  wire [8:0]   _GEN_309 = {{2{_GEN_306[6]}}, _GEN_306} + {1'h0, sub_i266_i_i_18_r0s10};
-  wire [7:0]   _GEN_310 = or_cond145_not_18_r0s5 ? spec_select_r0s5 : sub_i155_i_18_r0s5;
-  wire [15:0]  _GEN_311 = _GEN_196 ? table_r0s10[319:304] : _GEN_195;
-  wire [6:0]   _GEN_312 = {2'h0, _GEN_311[7:3]} - 7'h7;
-  wire         _GEN_313 =
-    _GEN_193 ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
-  wire [7:0]   _GEN_314 = _GEN_193 ? {3'h0, page_dout[318:314]} : page_dout[318:311];
-  wire [8:0]   _GEN_315 = {{2{_GEN_312[6]}}, _GEN_312} + {1'h0, sub_i266_i_i_19_r0s10};
-  wire [7:0]   _GEN_316 = or_cond145_not_19_r0s5 ? spec_select_r0s5 : sub_i155_i_19_r0s5;
-  wire [15:0]  _GEN_317 = _GEN_196 ? table_r0s10[335:320] : _GEN_195;
-  wire [6:0]   _GEN_318 = {2'h0, _GEN_317[7:3]} - 7'h7;
-  wire         _GEN_319 =
-    _GEN_193 ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
-  wire [7:0]   _GEN_320 = _GEN_193 ? {3'h0, page_dout[334:330]} : page_dout[334:327];
-  wire [8:0]   _GEN_321 = {{2{_GEN_318[6]}}, _GEN_318} + {1'h0, sub_i266_i_i_20_r0s10};
-  wire [7:0]   _GEN_322 = or_cond145_not_20_r0s5 ? spec_select_r0s5 : sub_i155_i_20_r0s5;
-  wire [15:0]  _GEN_323 = _GEN_196 ? table_r0s10[351:336] : _GEN_195;
-  wire [6:0]   _GEN_324 = {2'h0, _GEN_323[7:3]} - 7'h7;
-  wire         _GEN_325 =
-    _GEN_193 ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
-  wire [7:0]   _GEN_326 = _GEN_193 ? {3'h0, page_dout[350:346]} : page_dout[350:343];
-  wire [8:0]   _GEN_327 = {{2{_GEN_324[6]}}, _GEN_324} + {1'h0, sub_i266_i_i_21_r0s10};
-  wire [7:0]   _GEN_328 = or_cond145_not_21_r0s5 ? spec_select_r0s5 : sub_i155_i_21_r0s5;
-  wire [15:0]  _GEN_329 = _GEN_196 ? table_r0s10[367:352] : _GEN_195;
-  wire [6:0]   _GEN_330 = {2'h0, _GEN_329[7:3]} - 7'h7;
-  wire         _GEN_331 =
-    _GEN_193 ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
-  wire [7:0]   _GEN_332 = _GEN_193 ? {3'h0, page_dout[366:362]} : page_dout[366:359];
-  wire [8:0]   _GEN_333 = {{2{_GEN_330[6]}}, _GEN_330} + {1'h0, sub_i266_i_i_22_r0s10};
-  wire [7:0]   _GEN_334 = or_cond145_not_22_r0s5 ? spec_select_r0s5 : sub_i155_i_22_r0s5;
-  wire [15:0]  _GEN_335 = _GEN_196 ? table_r0s10[383:368] : _GEN_195;
-  wire [6:0]   _GEN_336 = {2'h0, _GEN_335[7:3]} - 7'h7;
-  wire         _GEN_337 =
-    _GEN_193 ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
-  wire [7:0]   _GEN_338 = _GEN_193 ? {3'h0, page_dout[382:378]} : page_dout[382:375];
-  wire [8:0]   _GEN_339 = {{2{_GEN_336[6]}}, _GEN_336} + {1'h0, sub_i266_i_i_23_r0s10};
-  wire [7:0]   _GEN_340 = or_cond145_not_23_r0s5 ? spec_select_r0s5 : sub_i155_i_23_r0s5;
-  wire [15:0]  _GEN_341 = _GEN_196 ? table_r0s10[399:384] : _GEN_195;
-  wire [6:0]   _GEN_342 = {2'h0, _GEN_341[7:3]} - 7'h7;
-  wire         _GEN_343 =
-    _GEN_193 ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
-  wire [7:0]   _GEN_344 = _GEN_193 ? {3'h0, page_dout[398:394]} : page_dout[398:391];
-  wire [8:0]   _GEN_345 = {{2{_GEN_342[6]}}, _GEN_342} + {1'h0, sub_i266_i_i_24_r0s10};
-  wire [7:0]   _GEN_346 = or_cond145_not_24_r0s5 ? spec_select_r0s5 : sub_i155_i_24_r0s5;
-  wire [15:0]  _GEN_347 = _GEN_196 ? table_r0s10[415:400] : _GEN_195;
-  wire [6:0]   _GEN_348 = {2'h0, _GEN_347[7:3]} - 7'h7;
-  wire         _GEN_349 =
-    _GEN_193 ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
-  wire [7:0]   _GEN_350 = _GEN_193 ? {3'h0, page_dout[414:410]} : page_dout[414:407];
-  wire [8:0]   _GEN_351 = {{2{_GEN_348[6]}}, _GEN_348} + {1'h0, sub_i266_i_i_25_r0s10};
-  wire [7:0]   _GEN_352 = or_cond145_not_25_r0s5 ? spec_select_r0s5 : sub_i155_i_25_r0s5;
-  wire [15:0]  _GEN_353 = _GEN_196 ? table_r0s10[431:416] : _GEN_195;
-  wire [6:0]   _GEN_354 = {2'h0, _GEN_353[7:3]} - 7'h7;
-  wire         _GEN_355 =
-    _GEN_193 ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
-  wire [7:0]   _GEN_356 = _GEN_193 ? {3'h0, page_dout[430:426]} : page_dout[430:423];
-  wire [8:0]   _GEN_357 = {{2{_GEN_354[6]}}, _GEN_354} + {1'h0, sub_i266_i_i_26_r0s10};
-  wire [7:0]   _GEN_358 = or_cond145_not_26_r0s5 ? spec_select_r0s5 : sub_i155_i_26_r0s5;
-  wire [15:0]  _GEN_359 = _GEN_196 ? table_r0s10[447:432] : _GEN_195;
-  wire [6:0]   _GEN_360 = {2'h0, _GEN_359[7:3]} - 7'h7;
-  wire         _GEN_361 =
-    _GEN_193 ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
-  wire [7:0]   _GEN_362 = _GEN_193 ? {3'h0, page_dout[446:442]} : page_dout[446:439];
-  wire [8:0]   _GEN_363 = {{2{_GEN_360[6]}}, _GEN_360} + {1'h0, sub_i266_i_i_27_r0s10};
-  wire [7:0]   _GEN_364 = or_cond145_not_27_r0s5 ? spec_select_r0s5 : sub_i155_i_27_r0s5;
-  wire [15:0]  _GEN_365 = _GEN_196 ? table_r0s10[463:448] : _GEN_195;
-  wire [6:0]   _GEN_366 = {2'h0, _GEN_365[7:3]} - 7'h7;
-  wire         _GEN_367 =
-    _GEN_193 ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
-  wire [7:0]   _GEN_368 = _GEN_193 ? {3'h0, page_dout[462:458]} : page_dout[462:455];
-  wire [8:0]   _GEN_369 = {{2{_GEN_366[6]}}, _GEN_366} + {1'h0, sub_i266_i_i_28_r0s10};
-  wire [7:0]   _GEN_370 = or_cond145_not_28_r0s5 ? spec_select_r0s5 : sub_i155_i_28_r0s5;
-  wire [15:0]  _GEN_371 = _GEN_196 ? table_r0s10[479:464] : _GEN_195;
-  wire [6:0]   _GEN_372 = {2'h0, _GEN_371[7:3]} - 7'h7;
-  wire         _GEN_373 =
-    _GEN_193 ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
-  wire [7:0]   _GEN_374 = _GEN_193 ? {3'h0, page_dout[478:474]} : page_dout[478:471];
-  wire [8:0]   _GEN_375 = {{2{_GEN_372[6]}}, _GEN_372} + {1'h0, sub_i266_i_i_29_r0s10};
-  wire [7:0]   _GEN_376 = or_cond145_not_29_r0s5 ? spec_select_r0s5 : sub_i155_i_29_r0s5;
-  wire [15:0]  _GEN_377 = _GEN_196 ? table_r0s10[495:480] : _GEN_195;
-  wire [6:0]   _GEN_378 = {2'h0, _GEN_377[7:3]} - 7'h7;
-  wire         _GEN_379 =
-    _GEN_193 ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
-  wire [7:0]   _GEN_380 = _GEN_193 ? {3'h0, page_dout[494:490]} : page_dout[494:487];
-  wire [8:0]   _GEN_381 = {{2{_GEN_378[6]}}, _GEN_378} + {1'h0, sub_i266_i_i_30_r0s10};
-  wire [7:0]   _GEN_382 = or_cond145_not_30_r0s5 ? spec_select_r0s5 : sub_i155_i_30_r0s5;
-  wire [15:0]  _GEN_383 = _GEN_196 ? table_r0s10[511:496] : _GEN_195;
-  wire [6:0]   _GEN_384 = {2'h0, _GEN_383[7:3]} - 7'h7;
-  wire         _GEN_385 =
-    _GEN_193 ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
-  wire [7:0]   _GEN_386 = _GEN_193 ? {3'h0, page_dout[510:506]} : page_dout[510:503];
-  wire [8:0]   _GEN_387 = {{2{_GEN_384[6]}}, _GEN_384} + {1'h0, sub_i266_i_i_31_r0s10};
-  wire [7:0]   _GEN_388 = or_cond145_not_31_r0s5 ? spec_select_r0s5 : sub_i155_i_31_r0s5;
-  wire         _GEN_389 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_174;
-  wire [31:0]  _GEN_390 =
+  wire         _GEN_170 = ~_GEN_12 & _GEN_15;
+  wire         _GEN_171 = _GEN_170 & _GEN_10;
+  wire         _GEN_172 = _GEN_171 | _GEN_168;
+  wire [4:0]   _GEN_173 = {1'h0, place_sroa_0_0_r0};
+  wire [4:0]   _GEN_174 = _GEN_173 + 5'h1;
+  wire         _GEN_175 = _GEN_166 & ~_GEN_165;
+  wire         _GEN_176 = plan_sroa_5_0_r0 == 3'h0;
+  wire         _GEN_177 = _GEN_176 & ~_GEN_165;
+  wire         _GEN_178 = _GEN_177 & _GEN_164;
+  wire         _GEN_179 = _GEN_164 | plan_sroa_5_0_r0[2:1] == 2'h1;
+  wire         _GEN_180 = ~_GEN_176 & ~_GEN_165;
+  wire         _GEN_181 = plan_sroa_5_0_r0 == 3'h2;
+  wire         _GEN_182 = ~_GEN_179 & _GEN_180 | _GEN_177 & ~_GEN_164;
+  wire         _GEN_183 = plan_sroa_5_0_r0 == 3'h4;
+  wire [3:0]   _GEN_184 = xor_r0s4 ? 4'h0 : _widths_0_rd;
+  wire [4:0]   _GEN_185 = _GEN_173 + count_sroa_0_0_ph_r0s5;
+  wire         _GEN_186 = or_r0s5 & (and_r0s5__1 ? _GEN_174[4] : _GEN_185[4]);
+  wire [511:0] _GEN_187 = ~rotated_sroa_0_0_r0 ? page_dout : originals_dout;
+  wire         _GEN_188 = plan_sroa_44_0_r0 & ~rotated_sroa_0_0_r0;
+  wire         _GEN_189 = ~_GEN_188 & _GEN_165;
+  wire [15:0]  _GEN_190 = {sroa_speculated_4_r0s5__1, sroa_speculated_4_r0s5};
+  wire         _GEN_191 = ~plan_sroa_39_0_r0s5 | cmp_i_i2238_not_r0s5;
+  wire [15:0]  _GEN_192 = _GEN_191 ? table_r0s5[15:0] : _GEN_190;
+  wire [6:0]   _GEN_193 = {2'h0, _GEN_192[7:3]} - 7'h7;
+  wire         _GEN_194 = _GEN_188 ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
+  wire [7:0]   _GEN_195 = _GEN_188 ? {3'h0, page_dout[14:10]} : page_dout[14:7];
+  wire [8:0]   _GEN_196 = {{2{_GEN_193[6]}}, _GEN_193} + {1'h0, sub_i266_i_i_r0s5};
+  wire [7:0]   _GEN_197 = or_cond145_not_r0s5 ? spec_select_r0s5 : sub_i155_i_r0s5;
+  wire [15:0]  _GEN_198 = _GEN_191 ? table_r0s5[31:16] : _GEN_190;
+  wire [6:0]   _GEN_199 = {2'h0, _GEN_198[7:3]} - 7'h7;
+  wire         _GEN_200 = _GEN_188 ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
+  wire [7:0]   _GEN_201 = _GEN_188 ? {3'h0, page_dout[30:26]} : page_dout[30:23];
+  wire [8:0]   _GEN_202 = {{2{_GEN_199[6]}}, _GEN_199} + {1'h0, sub_i266_i_i_1_r0s5};
+  wire [7:0]   _GEN_203 = or_cond145_not_1_r0s5 ? spec_select_r0s5 : sub_i155_i_1_r0s5;
+  wire [15:0]  _GEN_204 = _GEN_191 ? table_r0s5[47:32] : _GEN_190;
+  wire [6:0]   _GEN_205 = {2'h0, _GEN_204[7:3]} - 7'h7;
+  wire         _GEN_206 = _GEN_188 ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
+  wire [7:0]   _GEN_207 = _GEN_188 ? {3'h0, page_dout[46:42]} : page_dout[46:39];
+  wire [8:0]   _GEN_208 = {{2{_GEN_205[6]}}, _GEN_205} + {1'h0, sub_i266_i_i_2_r0s5};
+  wire [7:0]   _GEN_209 = or_cond145_not_2_r0s5 ? spec_select_r0s5 : sub_i155_i_2_r0s5;
+  wire [15:0]  _GEN_210 = _GEN_191 ? table_r0s5[63:48] : _GEN_190;
+  wire [6:0]   _GEN_211 = {2'h0, _GEN_210[7:3]} - 7'h7;
+  wire         _GEN_212 = _GEN_188 ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
+  wire [7:0]   _GEN_213 = _GEN_188 ? {3'h0, page_dout[62:58]} : page_dout[62:55];
+  wire [8:0]   _GEN_214 = {{2{_GEN_211[6]}}, _GEN_211} + {1'h0, sub_i266_i_i_3_r0s5};
+  wire [7:0]   _GEN_215 = or_cond145_not_3_r0s5 ? spec_select_r0s5 : sub_i155_i_3_r0s5;
+  wire [15:0]  _GEN_216 = _GEN_191 ? table_r0s5[79:64] : _GEN_190;
+  wire [6:0]   _GEN_217 = {2'h0, _GEN_216[7:3]} - 7'h7;
+  wire         _GEN_218 = _GEN_188 ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
+  wire [7:0]   _GEN_219 = _GEN_188 ? {3'h0, page_dout[78:74]} : page_dout[78:71];
+  wire [8:0]   _GEN_220 = {{2{_GEN_217[6]}}, _GEN_217} + {1'h0, sub_i266_i_i_4_r0s5};
+  wire [7:0]   _GEN_221 = or_cond145_not_4_r0s5 ? spec_select_r0s5 : sub_i155_i_4_r0s5;
+  wire [15:0]  _GEN_222 = _GEN_191 ? table_r0s5[95:80] : _GEN_190;
+  wire [6:0]   _GEN_223 = {2'h0, _GEN_222[7:3]} - 7'h7;
+  wire         _GEN_224 = _GEN_188 ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
+  wire [7:0]   _GEN_225 = _GEN_188 ? {3'h0, page_dout[94:90]} : page_dout[94:87];
+  wire [8:0]   _GEN_226 = {{2{_GEN_223[6]}}, _GEN_223} + {1'h0, sub_i266_i_i_5_r0s5};
+  wire [7:0]   _GEN_227 = or_cond145_not_5_r0s5 ? spec_select_r0s5 : sub_i155_i_5_r0s5;
+  wire [15:0]  _GEN_228 = _GEN_191 ? table_r0s5[111:96] : _GEN_190;
+  wire [6:0]   _GEN_229 = {2'h0, _GEN_228[7:3]} - 7'h7;
+  wire         _GEN_230 =
+    _GEN_188 ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
+  wire [7:0]   _GEN_231 = _GEN_188 ? {3'h0, page_dout[110:106]} : page_dout[110:103];
+  wire [8:0]   _GEN_232 = {{2{_GEN_229[6]}}, _GEN_229} + {1'h0, sub_i266_i_i_6_r0s5};
+  wire [7:0]   _GEN_233 = or_cond145_not_6_r0s5 ? spec_select_r0s5 : sub_i155_i_6_r0s5;
+  wire [15:0]  _GEN_234 = _GEN_191 ? table_r0s5[127:112] : _GEN_190;
+  wire [6:0]   _GEN_235 = {2'h0, _GEN_234[7:3]} - 7'h7;
+  wire         _GEN_236 =
+    _GEN_188 ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
+  wire [7:0]   _GEN_237 = _GEN_188 ? {3'h0, page_dout[126:122]} : page_dout[126:119];
+  wire [8:0]   _GEN_238 = {{2{_GEN_235[6]}}, _GEN_235} + {1'h0, sub_i266_i_i_7_r0s5};
+  wire [7:0]   _GEN_239 = or_cond145_not_7_r0s5 ? spec_select_r0s5 : sub_i155_i_7_r0s5;
+  wire [15:0]  _GEN_240 = _GEN_191 ? table_r0s5[143:128] : _GEN_190;
+  wire [6:0]   _GEN_241 = {2'h0, _GEN_240[7:3]} - 7'h7;
+  wire         _GEN_242 =
+    _GEN_188 ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
+  wire [7:0]   _GEN_243 = _GEN_188 ? {3'h0, page_dout[142:138]} : page_dout[142:135];
+  wire [8:0]   _GEN_244 = {{2{_GEN_241[6]}}, _GEN_241} + {1'h0, sub_i266_i_i_8_r0s5};
+  wire [7:0]   _GEN_245 = or_cond145_not_8_r0s5 ? spec_select_r0s5 : sub_i155_i_8_r0s5;
+  wire [15:0]  _GEN_246 = _GEN_191 ? table_r0s5[159:144] : _GEN_190;
+  wire [6:0]   _GEN_247 = {2'h0, _GEN_246[7:3]} - 7'h7;
+  wire         _GEN_248 =
+    _GEN_188 ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
+  wire [7:0]   _GEN_249 = _GEN_188 ? {3'h0, page_dout[158:154]} : page_dout[158:151];
+  wire [8:0]   _GEN_250 = {{2{_GEN_247[6]}}, _GEN_247} + {1'h0, sub_i266_i_i_9_r0s5};
+  wire [7:0]   _GEN_251 = or_cond145_not_9_r0s5 ? spec_select_r0s5 : sub_i155_i_9_r0s5;
+  wire [15:0]  _GEN_252 = _GEN_191 ? table_r0s5[175:160] : _GEN_190;
+  wire [6:0]   _GEN_253 = {2'h0, _GEN_252[7:3]} - 7'h7;
+  wire         _GEN_254 =
+    _GEN_188 ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
+  wire [7:0]   _GEN_255 = _GEN_188 ? {3'h0, page_dout[174:170]} : page_dout[174:167];
+  wire [8:0]   _GEN_256 = {{2{_GEN_253[6]}}, _GEN_253} + {1'h0, sub_i266_i_i_10_r0s5};
+  wire [7:0]   _GEN_257 = or_cond145_not_10_r0s5 ? spec_select_r0s5 : sub_i155_i_10_r0s5;
+  wire [15:0]  _GEN_258 = _GEN_191 ? table_r0s5[191:176] : _GEN_190;
+  wire [6:0]   _GEN_259 = {2'h0, _GEN_258[7:3]} - 7'h7;
+  wire         _GEN_260 =
+    _GEN_188 ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
+  wire [7:0]   _GEN_261 = _GEN_188 ? {3'h0, page_dout[190:186]} : page_dout[190:183];
+  wire [8:0]   _GEN_262 = {{2{_GEN_259[6]}}, _GEN_259} + {1'h0, sub_i266_i_i_11_r0s5};
+  wire [7:0]   _GEN_263 = or_cond145_not_11_r0s5 ? spec_select_r0s5 : sub_i155_i_11_r0s5;
+  wire [15:0]  _GEN_264 = _GEN_191 ? table_r0s5[207:192] : _GEN_190;
+  wire [6:0]   _GEN_265 = {2'h0, _GEN_264[7:3]} - 7'h7;
+  wire         _GEN_266 =
+    _GEN_188 ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
+  wire [7:0]   _GEN_267 = _GEN_188 ? {3'h0, page_dout[206:202]} : page_dout[206:199];
+  wire [8:0]   _GEN_268 = {{2{_GEN_265[6]}}, _GEN_265} + {1'h0, sub_i266_i_i_12_r0s5};
+  wire [7:0]   _GEN_269 = or_cond145_not_12_r0s5 ? spec_select_r0s5 : sub_i155_i_12_r0s5;
+  wire [15:0]  _GEN_270 = _GEN_191 ? table_r0s5[223:208] : _GEN_190;
+  wire [6:0]   _GEN_271 = {2'h0, _GEN_270[7:3]} - 7'h7;
+  wire         _GEN_272 =
+    _GEN_188 ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
+  wire [7:0]   _GEN_273 = _GEN_188 ? {3'h0, page_dout[222:218]} : page_dout[222:215];
+  wire [8:0]   _GEN_274 = {{2{_GEN_271[6]}}, _GEN_271} + {1'h0, sub_i266_i_i_13_r0s5};
+  wire [7:0]   _GEN_275 = or_cond145_not_13_r0s5 ? spec_select_r0s5 : sub_i155_i_13_r0s5;
+  wire [15:0]  _GEN_276 = _GEN_191 ? table_r0s5[239:224] : _GEN_190;
+  wire [6:0]   _GEN_277 = {2'h0, _GEN_276[7:3]} - 7'h7;
+  wire         _GEN_278 =
+    _GEN_188 ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
+  wire [7:0]   _GEN_279 = _GEN_188 ? {3'h0, page_dout[238:234]} : page_dout[238:231];
+  wire [8:0]   _GEN_280 = {{2{_GEN_277[6]}}, _GEN_277} + {1'h0, sub_i266_i_i_14_r0s5};
+  wire [7:0]   _GEN_281 = or_cond145_not_14_r0s5 ? spec_select_r0s5 : sub_i155_i_14_r0s5;
+  wire [15:0]  _GEN_282 = _GEN_191 ? table_r0s5[255:240] : _GEN_190;
+  wire [6:0]   _GEN_283 = {2'h0, _GEN_282[7:3]} - 7'h7;
+  wire         _GEN_284 =
+    _GEN_188 ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
+  wire [7:0]   _GEN_285 = _GEN_188 ? {3'h0, page_dout[254:250]} : page_dout[254:247];
+  wire [8:0]   _GEN_286 = {{2{_GEN_283[6]}}, _GEN_283} + {1'h0, sub_i266_i_i_15_r0s5};
+  wire [7:0]   _GEN_287 = or_cond145_not_15_r0s5 ? spec_select_r0s5 : sub_i155_i_15_r0s5;
+  wire [15:0]  _GEN_288 = _GEN_191 ? table_r0s5[271:256] : _GEN_190;
+  wire [6:0]   _GEN_289 = {2'h0, _GEN_288[7:3]} - 7'h7;
+  wire         _GEN_290 =
+    _GEN_188 ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
+  wire [7:0]   _GEN_291 = _GEN_188 ? {3'h0, page_dout[270:266]} : page_dout[270:263];
+  wire [8:0]   _GEN_292 = {{2{_GEN_289[6]}}, _GEN_289} + {1'h0, sub_i266_i_i_16_r0s5};
+  wire [7:0]   _GEN_293 = or_cond145_not_16_r0s5 ? spec_select_r0s5 : sub_i155_i_16_r0s5;
+  wire [15:0]  _GEN_294 = _GEN_191 ? table_r0s5[287:272] : _GEN_190;
+  wire [6:0]   _GEN_295 = {2'h0, _GEN_294[7:3]} - 7'h7;
+  wire         _GEN_296 =
+    _GEN_188 ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
+  wire [7:0]   _GEN_297 = _GEN_188 ? {3'h0, page_dout[286:282]} : page_dout[286:279];
+  wire [8:0]   _GEN_298 = {{2{_GEN_295[6]}}, _GEN_295} + {1'h0, sub_i266_i_i_17_r0s5};
+  wire [7:0]   _GEN_299 = or_cond145_not_17_r0s5 ? spec_select_r0s5 : sub_i155_i_17_r0s5;
+  wire [15:0]  _GEN_300 = _GEN_191 ? table_r0s5[303:288] : _GEN_190;
+  wire [6:0]   _GEN_301 = {2'h0, _GEN_300[7:3]} - 7'h7;
+  wire         _GEN_302 =
+    _GEN_188 ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
+  wire [7:0]   _GEN_303 = _GEN_188 ? {3'h0, page_dout[302:298]} : page_dout[302:295];
+  wire [8:0]   _GEN_304 = {{2{_GEN_301[6]}}, _GEN_301} + {1'h0, sub_i266_i_i_18_r0s5};
+  wire [7:0]   _GEN_305 = or_cond145_not_18_r0s5 ? spec_select_r0s5 : sub_i155_i_18_r0s5;
+  wire [15:0]  _GEN_306 = _GEN_191 ? table_r0s5[319:304] : _GEN_190;
+  wire [6:0]   _GEN_307 = {2'h0, _GEN_306[7:3]} - 7'h7;
+  wire         _GEN_308 =
+    _GEN_188 ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
+  wire [7:0]   _GEN_309 = _GEN_188 ? {3'h0, page_dout[318:314]} : page_dout[318:311];
+  wire [8:0]   _GEN_310 = {{2{_GEN_307[6]}}, _GEN_307} + {1'h0, sub_i266_i_i_19_r0s5};
+  wire [7:0]   _GEN_311 = or_cond145_not_19_r0s5 ? spec_select_r0s5 : sub_i155_i_19_r0s5;
+  wire [15:0]  _GEN_312 = _GEN_191 ? table_r0s5[335:320] : _GEN_190;
+  wire [6:0]   _GEN_313 = {2'h0, _GEN_312[7:3]} - 7'h7;
+  wire         _GEN_314 =
+    _GEN_188 ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
+  wire [7:0]   _GEN_315 = _GEN_188 ? {3'h0, page_dout[334:330]} : page_dout[334:327];
+  wire [8:0]   _GEN_316 = {{2{_GEN_313[6]}}, _GEN_313} + {1'h0, sub_i266_i_i_20_r0s5};
+  wire [7:0]   _GEN_317 = or_cond145_not_20_r0s5 ? spec_select_r0s5 : sub_i155_i_20_r0s5;
+  wire [15:0]  _GEN_318 = _GEN_191 ? table_r0s5[351:336] : _GEN_190;
+  wire [6:0]   _GEN_319 = {2'h0, _GEN_318[7:3]} - 7'h7;
+  wire         _GEN_320 =
+    _GEN_188 ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
+  wire [7:0]   _GEN_321 = _GEN_188 ? {3'h0, page_dout[350:346]} : page_dout[350:343];
+  wire [8:0]   _GEN_322 = {{2{_GEN_319[6]}}, _GEN_319} + {1'h0, sub_i266_i_i_21_r0s5};
+  wire [7:0]   _GEN_323 = or_cond145_not_21_r0s5 ? spec_select_r0s5 : sub_i155_i_21_r0s5;
+  wire [15:0]  _GEN_324 = _GEN_191 ? table_r0s5[367:352] : _GEN_190;
+  wire [6:0]   _GEN_325 = {2'h0, _GEN_324[7:3]} - 7'h7;
+  wire         _GEN_326 =
+    _GEN_188 ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
+  wire [7:0]   _GEN_327 = _GEN_188 ? {3'h0, page_dout[366:362]} : page_dout[366:359];
+  wire [8:0]   _GEN_328 = {{2{_GEN_325[6]}}, _GEN_325} + {1'h0, sub_i266_i_i_22_r0s5};
+  wire [7:0]   _GEN_329 = or_cond145_not_22_r0s5 ? spec_select_r0s5 : sub_i155_i_22_r0s5;
+  wire [15:0]  _GEN_330 = _GEN_191 ? table_r0s5[383:368] : _GEN_190;
+  wire [6:0]   _GEN_331 = {2'h0, _GEN_330[7:3]} - 7'h7;
+  wire         _GEN_332 =
+    _GEN_188 ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
+  wire [7:0]   _GEN_333 = _GEN_188 ? {3'h0, page_dout[382:378]} : page_dout[382:375];
+  wire [8:0]   _GEN_334 = {{2{_GEN_331[6]}}, _GEN_331} + {1'h0, sub_i266_i_i_23_r0s5};
+  wire [7:0]   _GEN_335 = or_cond145_not_23_r0s5 ? spec_select_r0s5 : sub_i155_i_23_r0s5;
+  wire [15:0]  _GEN_336 = _GEN_191 ? table_r0s5[399:384] : _GEN_190;
+  wire [6:0]   _GEN_337 = {2'h0, _GEN_336[7:3]} - 7'h7;
+  wire         _GEN_338 =
+    _GEN_188 ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
+  wire [7:0]   _GEN_339 = _GEN_188 ? {3'h0, page_dout[398:394]} : page_dout[398:391];
+  wire [8:0]   _GEN_340 = {{2{_GEN_337[6]}}, _GEN_337} + {1'h0, sub_i266_i_i_24_r0s5};
+  wire [7:0]   _GEN_341 = or_cond145_not_24_r0s5 ? spec_select_r0s5 : sub_i155_i_24_r0s5;
+  wire [15:0]  _GEN_342 = _GEN_191 ? table_r0s5[415:400] : _GEN_190;
+  wire [6:0]   _GEN_343 = {2'h0, _GEN_342[7:3]} - 7'h7;
+  wire         _GEN_344 =
+    _GEN_188 ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
+  wire [7:0]   _GEN_345 = _GEN_188 ? {3'h0, page_dout[414:410]} : page_dout[414:407];
+  wire [8:0]   _GEN_346 = {{2{_GEN_343[6]}}, _GEN_343} + {1'h0, sub_i266_i_i_25_r0s5};
+  wire [7:0]   _GEN_347 = or_cond145_not_25_r0s5 ? spec_select_r0s5 : sub_i155_i_25_r0s5;
+  wire [15:0]  _GEN_348 = _GEN_191 ? table_r0s5[431:416] : _GEN_190;
+  wire [6:0]   _GEN_349 = {2'h0, _GEN_348[7:3]} - 7'h7;
+  wire         _GEN_350 =
+    _GEN_188 ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
+  wire [7:0]   _GEN_351 = _GEN_188 ? {3'h0, page_dout[430:426]} : page_dout[430:423];
+  wire [8:0]   _GEN_352 = {{2{_GEN_349[6]}}, _GEN_349} + {1'h0, sub_i266_i_i_26_r0s5};
+  wire [7:0]   _GEN_353 = or_cond145_not_26_r0s5 ? spec_select_r0s5 : sub_i155_i_26_r0s5;
+  wire [15:0]  _GEN_354 = _GEN_191 ? table_r0s5[447:432] : _GEN_190;
+  wire [6:0]   _GEN_355 = {2'h0, _GEN_354[7:3]} - 7'h7;
+  wire         _GEN_356 =
+    _GEN_188 ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
+  wire [7:0]   _GEN_357 = _GEN_188 ? {3'h0, page_dout[446:442]} : page_dout[446:439];
+  wire [8:0]   _GEN_358 = {{2{_GEN_355[6]}}, _GEN_355} + {1'h0, sub_i266_i_i_27_r0s5};
+  wire [7:0]   _GEN_359 = or_cond145_not_27_r0s5 ? spec_select_r0s5 : sub_i155_i_27_r0s5;
+  wire [15:0]  _GEN_360 = _GEN_191 ? table_r0s5[463:448] : _GEN_190;
+  wire [6:0]   _GEN_361 = {2'h0, _GEN_360[7:3]} - 7'h7;
+  wire         _GEN_362 =
+    _GEN_188 ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
+  wire [7:0]   _GEN_363 = _GEN_188 ? {3'h0, page_dout[462:458]} : page_dout[462:455];
+  wire [8:0]   _GEN_364 = {{2{_GEN_361[6]}}, _GEN_361} + {1'h0, sub_i266_i_i_28_r0s5};
+  wire [7:0]   _GEN_365 = or_cond145_not_28_r0s5 ? spec_select_r0s5 : sub_i155_i_28_r0s5;
+  wire [15:0]  _GEN_366 = _GEN_191 ? table_r0s5[479:464] : _GEN_190;
+  wire [6:0]   _GEN_367 = {2'h0, _GEN_366[7:3]} - 7'h7;
+  wire         _GEN_368 =
+    _GEN_188 ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
+  wire [7:0]   _GEN_369 = _GEN_188 ? {3'h0, page_dout[478:474]} : page_dout[478:471];
+  wire [8:0]   _GEN_370 = {{2{_GEN_367[6]}}, _GEN_367} + {1'h0, sub_i266_i_i_29_r0s5};
+  wire [7:0]   _GEN_371 = or_cond145_not_29_r0s5 ? spec_select_r0s5 : sub_i155_i_29_r0s5;
+  wire [15:0]  _GEN_372 = _GEN_191 ? table_r0s5[495:480] : _GEN_190;
+  wire [6:0]   _GEN_373 = {2'h0, _GEN_372[7:3]} - 7'h7;
+  wire         _GEN_374 =
+    _GEN_188 ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
+  wire [7:0]   _GEN_375 = _GEN_188 ? {3'h0, page_dout[494:490]} : page_dout[494:487];
+  wire [8:0]   _GEN_376 = {{2{_GEN_373[6]}}, _GEN_373} + {1'h0, sub_i266_i_i_30_r0s5};
+  wire [7:0]   _GEN_377 = or_cond145_not_30_r0s5 ? spec_select_r0s5 : sub_i155_i_30_r0s5;
+  wire [15:0]  _GEN_378 = _GEN_191 ? table_r0s5[511:496] : _GEN_190;
+  wire [6:0]   _GEN_379 = {2'h0, _GEN_378[7:3]} - 7'h7;
+  wire         _GEN_380 =
+    _GEN_188 ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
+  wire [7:0]   _GEN_381 = _GEN_188 ? {3'h0, page_dout[510:506]} : page_dout[510:503];
+  wire [8:0]   _GEN_382 = {{2{_GEN_379[6]}}, _GEN_379} + {1'h0, sub_i266_i_i_31_r0s5};
+  wire [7:0]   _GEN_383 = or_cond145_not_31_r0s5 ? spec_select_r0s5 : sub_i155_i_31_r0s5;
+  wire         _GEN_384 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_169;
+  wire [31:0]  _GEN_385 =
     {^{raw_crc_sroa_0_0_r0[31:30],
        1'h0,
        raw_crc_sroa_0_0_r0[28],
@@ -20387,7 +19600,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
        1'h0,
        raw_crc_sroa_0_0_r0[4:2],
        2'h0}};
-  wire [31:0]  _GEN_391 =
+  wire [31:0]  _GEN_386 =
     first_0_r0s1
       ? 32'hFFFFFFFF
       : ~or_r0s1__5 | and_r0s1__8
@@ -20423,377 +19636,307 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
              parity_r0s1__3,
              parity_r0s1__2,
              parity_r0s1__1,
-             parity_r0s1} ^ _GEN_390;
-  wire         _GEN_392 = ~started | _GEN_13;
-  wire         _GEN_393 = (plan_sroa_54_0_r0s1[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_394 = and_r0s1__9 & ~_GEN_393;
-  wire         _GEN_395 = and_r0s1__9 & _GEN_393;
-  wire         _GEN_396 = _GEN_394 | _GEN_395;
-  wire         _GEN_397 = ~started | loadedv203_r0s1 | first_0_r0s1;
-  wire         _GEN_398 = at_sroa_11_0_r0[1:0] == 2'h1 | cmp_i1733_r0s2;
-  wire         _GEN_399 = ~started | loadedv203_r0s2 | first_0_r0s2;
-  wire         _GEN_400 = ~started | _GEN_12;
-  wire         _GEN_401 = at_sroa_22_0_r0[6:0] == 7'h3F | cmp_i1782_r0s2;
-  wire         _GEN_402 = ~started | _GEN_389;
-  wire         _GEN_403 = ~started | _GEN_14;
-  wire [7:0]   _GEN_404 = {_GEN_200[7:1], _GEN_199 | _GEN_200[0]};
-  wire [2:0]   _GEN_405 = _GEN_196 ? table_r0s10[2:0] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_406 = {_GEN_206[7:1], _GEN_205 | _GEN_206[0]};
-  wire [2:0]   _GEN_407 = _GEN_196 ? table_r0s10[18:16] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_408 = {_GEN_212[7:1], _GEN_211 | _GEN_212[0]};
-  wire [2:0]   _GEN_409 = _GEN_196 ? table_r0s10[34:32] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_410 = {_GEN_218[7:1], _GEN_217 | _GEN_218[0]};
-  wire [2:0]   _GEN_411 = _GEN_196 ? table_r0s10[50:48] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_412 = {_GEN_224[7:1], _GEN_223 | _GEN_224[0]};
-  wire [2:0]   _GEN_413 = _GEN_196 ? table_r0s10[66:64] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_414 = {_GEN_230[7:1], _GEN_229 | _GEN_230[0]};
-  wire [2:0]   _GEN_415 = _GEN_196 ? table_r0s10[82:80] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_416 = {_GEN_236[7:1], _GEN_235 | _GEN_236[0]};
-  wire [2:0]   _GEN_417 = _GEN_196 ? table_r0s10[98:96] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_418 = {_GEN_242[7:1], _GEN_241 | _GEN_242[0]};
-  wire [2:0]   _GEN_419 = _GEN_196 ? table_r0s10[114:112] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_420 = {_GEN_248[7:1], _GEN_247 | _GEN_248[0]};
-  wire [2:0]   _GEN_421 = _GEN_196 ? table_r0s10[130:128] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_422 = {_GEN_254[7:1], _GEN_253 | _GEN_254[0]};
-  wire [2:0]   _GEN_423 = _GEN_196 ? table_r0s10[146:144] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_424 = {_GEN_260[7:1], _GEN_259 | _GEN_260[0]};
-  wire [2:0]   _GEN_425 = _GEN_196 ? table_r0s10[162:160] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_426 = {_GEN_266[7:1], _GEN_265 | _GEN_266[0]};
-  wire [2:0]   _GEN_427 = _GEN_196 ? table_r0s10[178:176] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_428 = {_GEN_272[7:1], _GEN_271 | _GEN_272[0]};
-  wire [2:0]   _GEN_429 = _GEN_196 ? table_r0s10[194:192] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_430 = {_GEN_278[7:1], _GEN_277 | _GEN_278[0]};
-  wire [2:0]   _GEN_431 = _GEN_196 ? table_r0s10[210:208] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_432 = {_GEN_284[7:1], _GEN_283 | _GEN_284[0]};
-  wire [2:0]   _GEN_433 = _GEN_196 ? table_r0s10[226:224] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_434 = {_GEN_290[7:1], _GEN_289 | _GEN_290[0]};
-  wire [2:0]   _GEN_435 = _GEN_196 ? table_r0s10[242:240] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_436 = {_GEN_296[7:1], _GEN_295 | _GEN_296[0]};
-  wire [2:0]   _GEN_437 = _GEN_196 ? table_r0s10[258:256] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_438 = {_GEN_302[7:1], _GEN_301 | _GEN_302[0]};
-  wire [2:0]   _GEN_439 = _GEN_196 ? table_r0s10[274:272] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_440 = {_GEN_308[7:1], _GEN_307 | _GEN_308[0]};
-  wire [2:0]   _GEN_441 = _GEN_196 ? table_r0s10[290:288] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_442 = {_GEN_314[7:1], _GEN_313 | _GEN_314[0]};
-  wire [2:0]   _GEN_443 = _GEN_196 ? table_r0s10[306:304] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_444 = {_GEN_320[7:1], _GEN_319 | _GEN_320[0]};
-  wire [2:0]   _GEN_445 = _GEN_196 ? table_r0s10[322:320] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_446 = {_GEN_326[7:1], _GEN_325 | _GEN_326[0]};
-  wire [2:0]   _GEN_447 = _GEN_196 ? table_r0s10[338:336] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_448 = {_GEN_332[7:1], _GEN_331 | _GEN_332[0]};
-  wire [2:0]   _GEN_449 = _GEN_196 ? table_r0s10[354:352] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_450 = {_GEN_338[7:1], _GEN_337 | _GEN_338[0]};
-  wire [2:0]   _GEN_451 = _GEN_196 ? table_r0s10[370:368] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_452 = {_GEN_344[7:1], _GEN_343 | _GEN_344[0]};
-  wire [2:0]   _GEN_453 = _GEN_196 ? table_r0s10[386:384] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_454 = {_GEN_350[7:1], _GEN_349 | _GEN_350[0]};
-  wire [2:0]   _GEN_455 = _GEN_196 ? table_r0s10[402:400] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_456 = {_GEN_356[7:1], _GEN_355 | _GEN_356[0]};
-  wire [2:0]   _GEN_457 = _GEN_196 ? table_r0s10[418:416] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_458 = {_GEN_362[7:1], _GEN_361 | _GEN_362[0]};
-  wire [2:0]   _GEN_459 = _GEN_196 ? table_r0s10[434:432] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_460 = {_GEN_368[7:1], _GEN_367 | _GEN_368[0]};
-  wire [2:0]   _GEN_461 = _GEN_196 ? table_r0s10[450:448] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_462 = {_GEN_374[7:1], _GEN_373 | _GEN_374[0]};
-  wire [2:0]   _GEN_463 = _GEN_196 ? table_r0s10[466:464] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_464 = {_GEN_380[7:1], _GEN_379 | _GEN_380[0]};
-  wire [2:0]   _GEN_465 = _GEN_196 ? table_r0s10[482:480] : sroa_speculated_4_r0s10;
-  wire [7:0]   _GEN_466 = {_GEN_386[7:1], _GEN_385 | _GEN_386[0]};
-  wire [2:0]   _GEN_467 = _GEN_196 ? table_r0s10[498:496] : sroa_speculated_4_r0s10;
-  wire         _GEN_468 = _GEN_173 & _GEN_171;
+             parity_r0s1} ^ _GEN_385;
+  wire         _GEN_387 = ~started | _GEN_8;
+  wire         _GEN_388 = (plan_sroa_54_0_r0s1[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_389 = and_r0s1__9 & ~_GEN_388;
+  wire         _GEN_390 = and_r0s1__9 & _GEN_388;
+  wire         _GEN_391 = _GEN_389 | _GEN_390;
+  wire         _GEN_392 = ~started | loadedv203_r0s1 | first_0_r0s1;
+  wire         _GEN_393 = at_sroa_11_0_r0[1:0] == 2'h1 | cmp_i1733_r0s2;
+  wire         _GEN_394 = ~started | loadedv203_r0s2 | first_0_r0s2;
+  wire         _GEN_395 = ~started | _GEN_7;
+  wire         _GEN_396 = at_sroa_22_0_r0[6:0] == 7'h3F | cmp_i1782_r0s2;
+  wire         _GEN_397 = ~started | _GEN_384;
+  wire         _GEN_398 = ~started | _GEN_9;
+  wire [7:0]   _GEN_399 = {_GEN_195[7:1], _GEN_194 | _GEN_195[0]};
+  wire [2:0]   _GEN_400 = _GEN_191 ? table_r0s5[2:0] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_401 = {_GEN_201[7:1], _GEN_200 | _GEN_201[0]};
+  wire [2:0]   _GEN_402 = _GEN_191 ? table_r0s5[18:16] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_403 = {_GEN_207[7:1], _GEN_206 | _GEN_207[0]};
+  wire [2:0]   _GEN_404 = _GEN_191 ? table_r0s5[34:32] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_405 = {_GEN_213[7:1], _GEN_212 | _GEN_213[0]};
+  wire [2:0]   _GEN_406 = _GEN_191 ? table_r0s5[50:48] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_407 = {_GEN_219[7:1], _GEN_218 | _GEN_219[0]};
+  wire [2:0]   _GEN_408 = _GEN_191 ? table_r0s5[66:64] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_409 = {_GEN_225[7:1], _GEN_224 | _GEN_225[0]};
+  wire [2:0]   _GEN_410 = _GEN_191 ? table_r0s5[82:80] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_411 = {_GEN_231[7:1], _GEN_230 | _GEN_231[0]};
+  wire [2:0]   _GEN_412 = _GEN_191 ? table_r0s5[98:96] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_413 = {_GEN_237[7:1], _GEN_236 | _GEN_237[0]};
+  wire [2:0]   _GEN_414 = _GEN_191 ? table_r0s5[114:112] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_415 = {_GEN_243[7:1], _GEN_242 | _GEN_243[0]};
+  wire [2:0]   _GEN_416 = _GEN_191 ? table_r0s5[130:128] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_417 = {_GEN_249[7:1], _GEN_248 | _GEN_249[0]};
+  wire [2:0]   _GEN_418 = _GEN_191 ? table_r0s5[146:144] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_419 = {_GEN_255[7:1], _GEN_254 | _GEN_255[0]};
+  wire [2:0]   _GEN_420 = _GEN_191 ? table_r0s5[162:160] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_421 = {_GEN_261[7:1], _GEN_260 | _GEN_261[0]};
+  wire [2:0]   _GEN_422 = _GEN_191 ? table_r0s5[178:176] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_423 = {_GEN_267[7:1], _GEN_266 | _GEN_267[0]};
+  wire [2:0]   _GEN_424 = _GEN_191 ? table_r0s5[194:192] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_425 = {_GEN_273[7:1], _GEN_272 | _GEN_273[0]};
+  wire [2:0]   _GEN_426 = _GEN_191 ? table_r0s5[210:208] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_427 = {_GEN_279[7:1], _GEN_278 | _GEN_279[0]};
+  wire [2:0]   _GEN_428 = _GEN_191 ? table_r0s5[226:224] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_429 = {_GEN_285[7:1], _GEN_284 | _GEN_285[0]};
+  wire [2:0]   _GEN_430 = _GEN_191 ? table_r0s5[242:240] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_431 = {_GEN_291[7:1], _GEN_290 | _GEN_291[0]};
+  wire [2:0]   _GEN_432 = _GEN_191 ? table_r0s5[258:256] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_433 = {_GEN_297[7:1], _GEN_296 | _GEN_297[0]};
+  wire [2:0]   _GEN_434 = _GEN_191 ? table_r0s5[274:272] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_435 = {_GEN_303[7:1], _GEN_302 | _GEN_303[0]};
+  wire [2:0]   _GEN_436 = _GEN_191 ? table_r0s5[290:288] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_437 = {_GEN_309[7:1], _GEN_308 | _GEN_309[0]};
+  wire [2:0]   _GEN_438 = _GEN_191 ? table_r0s5[306:304] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_439 = {_GEN_315[7:1], _GEN_314 | _GEN_315[0]};
+  wire [2:0]   _GEN_440 = _GEN_191 ? table_r0s5[322:320] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_441 = {_GEN_321[7:1], _GEN_320 | _GEN_321[0]};
+  wire [2:0]   _GEN_442 = _GEN_191 ? table_r0s5[338:336] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_443 = {_GEN_327[7:1], _GEN_326 | _GEN_327[0]};
+  wire [2:0]   _GEN_444 = _GEN_191 ? table_r0s5[354:352] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_445 = {_GEN_333[7:1], _GEN_332 | _GEN_333[0]};
+  wire [2:0]   _GEN_446 = _GEN_191 ? table_r0s5[370:368] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_447 = {_GEN_339[7:1], _GEN_338 | _GEN_339[0]};
+  wire [2:0]   _GEN_448 = _GEN_191 ? table_r0s5[386:384] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_449 = {_GEN_345[7:1], _GEN_344 | _GEN_345[0]};
+  wire [2:0]   _GEN_450 = _GEN_191 ? table_r0s5[402:400] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_451 = {_GEN_351[7:1], _GEN_350 | _GEN_351[0]};
+  wire [2:0]   _GEN_452 = _GEN_191 ? table_r0s5[418:416] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_453 = {_GEN_357[7:1], _GEN_356 | _GEN_357[0]};
+  wire [2:0]   _GEN_454 = _GEN_191 ? table_r0s5[434:432] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_455 = {_GEN_363[7:1], _GEN_362 | _GEN_363[0]};
+  wire [2:0]   _GEN_456 = _GEN_191 ? table_r0s5[450:448] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_457 = {_GEN_369[7:1], _GEN_368 | _GEN_369[0]};
+  wire [2:0]   _GEN_458 = _GEN_191 ? table_r0s5[466:464] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_459 = {_GEN_375[7:1], _GEN_374 | _GEN_375[0]};
+  wire [2:0]   _GEN_460 = _GEN_191 ? table_r0s5[482:480] : sroa_speculated_4_r0s5;
+  wire [7:0]   _GEN_461 = {_GEN_381[7:1], _GEN_380 | _GEN_381[0]};
+  wire [2:0]   _GEN_462 = _GEN_191 ? table_r0s5[498:496] : sroa_speculated_4_r0s5;
+  wire         _GEN_463 = _GEN_168 & _GEN_166;
   always_ff @(posedge clk) begin
-    if (_GEN_14)
-      and_r0s1 <= _GEN_19;
-    if (_GEN_13)
+    if (_GEN_9)
+      and_r0s1 <= _GEN_14;
+    if (_GEN_8)
       and_r0s2 <= and_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       and_r0s3 <= and_r0s2;
-    if (_GEN_14)
+    if (_GEN_9)
       index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
-    if (_GEN_13)
+    if (_GEN_8)
       index_sroa_0_0_r0s2 <= index_sroa_0_0_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       index_sroa_0_0_r0s3 <= index_sroa_0_0_r0s2;
-    if (_GEN_14)
+    if (_GEN_9)
       rows_r0s1 <= rows_dout;
-    if (_GEN_13)
+    if (_GEN_8)
       rows_r0s2 <= rows_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       rows_r0s3 <= rows_r0s2;
-    if (_GEN_14)
-      and_r0s1__1 <= _GEN_23;
-    if (_GEN_13)
+    if (_GEN_9)
+      and_r0s1__1 <= _GEN_18;
+    if (_GEN_8)
       and_r0s2__1 <= and_r0s1__1;
-    if (_GEN_12)
+    if (_GEN_7)
       and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_14)
-      or_cond89_r0s1 <= ~plan_sroa_39_0_r0 | _GEN_169;
-    if (_GEN_13)
+    if (_GEN_9)
+      or_cond89_r0s1 <= ~plan_sroa_39_0_r0 | _GEN_164;
+    if (_GEN_8)
       or_cond89_r0s2 <= or_cond89_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_cond89_r0s3 <= or_cond89_r0s2;
-    if (_GEN_13)
+    if (_GEN_8)
       at_sroa_0_0_r0s2 <= at_sroa_0_0_r0;
-    if (_GEN_12) begin
+    if (_GEN_7) begin
       at_sroa_0_0_r0s3 <= at_sroa_0_0_r0s2;
       at_sroa_28_0_r0s3 <= at_sroa_28_0_r0;
     end
-    if (_GEN_14)
-      and_r0s1__2 <= _GEN_23 & _GEN_170;
-    if (_GEN_13)
-      and_r0s2__2 <= and_r0s1__2;
-    if (_GEN_12)
-      and_r0s3__2 <= and_r0s2__2;
-    if (_GEN_14)
-      and_r0s1__3 <= ~first_0_r0 & (_GEN_173 & _GEN_17 | (|plan_sroa_5_0_r0));
-    if (_GEN_13)
-      and_r0s2__3 <= and_r0s1__3;
-    if (_GEN_12)
-      and_r0s3__3 <= and_r0s2__3;
-    if (_GEN_11)
-      and_r0s4 <= and_r0s3__3;
-    if (_GEN_10)
-      and_r0s5 <= and_r0s4;
     if (_GEN_9)
-      and_r0s6 <= and_r0s5;
+      and_r0s1__2 <= _GEN_18 & _GEN_165;
     if (_GEN_8)
-      and_r0s7 <= and_r0s6;
+      and_r0s2__2 <= and_r0s1__2;
     if (_GEN_7)
-      and_r0s8 <= and_r0s7;
+      and_r0s3__2 <= and_r0s2__2;
+    if (_GEN_9)
+      and_r0s1__3 <= ~first_0_r0 & (_GEN_168 & _GEN_12 | (|plan_sroa_5_0_r0));
+    if (_GEN_8)
+      and_r0s2__3 <= and_r0s1__3;
+    if (_GEN_7)
+      and_r0s3__3 <= and_r0s2__3;
     if (_GEN_6)
-      and_r0s9 <= and_r0s8;
+      and_r0s4 <= and_r0s3__3;
     if (_GEN_5)
-      and_r0s10 <= and_r0s9;
+      and_r0s5 <= and_r0s4;
     if (_GEN_4)
-      and_r0s11 <= and_r0s10;
+      and_r0s6 <= and_r0s5;
     if (_GEN_3)
-      and_r0s12 <= and_r0s11;
+      and_r0s7 <= and_r0s6;
     if (_GEN_2)
-      and_r0s13 <= and_r0s12;
+      and_r0s8 <= and_r0s7;
     if (_GEN_1)
-      and_r0s14 <= and_r0s13;
+      and_r0s9 <= and_r0s8;
     if (_GEN_0)
-      and_r0s15 <= and_r0s14;
-    if (_GEN_14)
-      select_r0s1 <= _GEN_174;
-    if (_GEN_13)
+      and_r0s10 <= and_r0s9;
+    if (_GEN_9)
+      select_r0s1 <= _GEN_169;
+    if (_GEN_8)
       select_r0s2 <= select_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       select_r0s3 <= select_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       select_r0s4 <= select_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       select_r0s5 <= select_r0s4;
-    if (_GEN_14)
-      or_r0s1 <= _GEN_177;
-    if (_GEN_13)
+    if (_GEN_9)
+      or_r0s1 <= _GEN_172;
+    if (_GEN_8)
       or_r0s2 <= or_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_r0s3 <= or_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_r0s4 <= or_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_r0s5 <= or_r0s4;
-    if (_GEN_14)
-      and_r0s1__4 <= _GEN_176;
-    if (_GEN_13)
+    if (_GEN_9)
+      and_r0s1__4 <= _GEN_171;
+    if (_GEN_8)
       and_r0s2__4 <= and_r0s1__4;
-    if (_GEN_12)
+    if (_GEN_7)
       and_r0s3__4 <= and_r0s2__4;
-    if (_GEN_11)
+    if (_GEN_6)
       and_r0s4__1 <= and_r0s3__4;
-    if (_GEN_10)
+    if (_GEN_5)
       and_r0s5__1 <= and_r0s4__1;
-    if (_GEN_14)
-      or_r0s1__1 <= _GEN_180 | _GEN_171 & _GEN_170;
-    if (_GEN_13)
+    if (_GEN_9)
+      or_r0s1__1 <= _GEN_175 | _GEN_166 & _GEN_165;
+    if (_GEN_8)
       or_r0s2__1 <= or_r0s1__1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_r0s3__1 <= or_r0s2__1;
-    if (_GEN_11)
+    if (_GEN_6)
       or_r0s4__1 <= or_r0s3__1;
-    if (_GEN_14)
-      select_r0s1__1 <= _GEN_180 ? 8'h10 : 8'h8;
-    if (_GEN_13)
+    if (_GEN_9)
+      select_r0s1__1 <= _GEN_175 ? 8'h10 : 8'h8;
+    if (_GEN_8)
       select_r0s2__1 <= select_r0s1__1;
-    if (_GEN_12)
+    if (_GEN_7)
       select_r0s3__1 <= select_r0s2__1;
-    if (_GEN_11)
+    if (_GEN_6)
       select_r0s4__1 <= select_r0s3__1;
-    if (_GEN_14)
+    if (_GEN_9)
       ref_tmp179_sroa_0_0_r0s1 <=
-        _GEN_183 | _GEN_184 & _GEN_185
-          ? (_GEN_183 | _GEN_169 ? 8'h10 : _GEN_186 ? 8'h8 : 8'h4)
-          : _GEN_187 ? {7'h1, _GEN_188} : plan_sroa_44_0_r0 ? 8'hB : 8'h8;
-    if (_GEN_13)
+        _GEN_178 | _GEN_179 & _GEN_180
+          ? (_GEN_178 | _GEN_164 ? 8'h10 : _GEN_181 ? 8'h8 : 8'h4)
+          : _GEN_182 ? {7'h1, _GEN_183} : plan_sroa_44_0_r0 ? 8'hB : 8'h8;
+    if (_GEN_8)
       ref_tmp179_sroa_0_0_r0s2 <= ref_tmp179_sroa_0_0_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       ref_tmp179_sroa_0_0_r0s3 <= ref_tmp179_sroa_0_0_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       ref_tmp179_sroa_0_0_r0s4 <= ref_tmp179_sroa_0_0_r0s3;
-    if (_GEN_14)
-      xor_r0s1 <= ~_GEN_170;
-    if (_GEN_13)
+    if (_GEN_9)
+      xor_r0s1 <= ~_GEN_165;
+    if (_GEN_8)
       xor_r0s2 <= xor_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       xor_r0s3 <= xor_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       xor_r0s4 <= xor_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       count_sroa_0_0_ph_r0s5 <=
         or_r0s4__1
           ? select_r0s4__1[4:0]
-          : ref_tmp179_sroa_0_0_r0s4[4:0] + {1'h0, _GEN_189};
-    if (_GEN_14)
-      closes_0129630_r0s1 <= ~(_GEN_173 | _GEN_175);
-    if (_GEN_13)
-      closes_0129630_r0s2 <= closes_0129630_r0s1;
-    if (_GEN_12)
-      closes_0129630_r0s3 <= closes_0129630_r0s2;
-    if (_GEN_11)
-      closes_0129630_r0s4 <= closes_0129630_r0s3;
-    if (_GEN_10)
-      closes_0129630_r0s5 <= closes_0129630_r0s4;
+          : ref_tmp179_sroa_0_0_r0s4[4:0] + {1'h0, _GEN_184};
     if (_GEN_9)
-      or_r0s6 <=
-        {select_r0s5, _GEN_191 | closes_0129630_r0s5 & (|place_sroa_0_0_r0), 517'h0};
+      closes_0129630_r0s1 <= ~(_GEN_168 | _GEN_170);
     if (_GEN_8)
-      or_r0s7 <= or_r0s6;
+      closes_0129630_r0s2 <= closes_0129630_r0s1;
     if (_GEN_7)
-      or_r0s8 <= or_r0s7;
+      closes_0129630_r0s3 <= closes_0129630_r0s2;
     if (_GEN_6)
-      or_r0s9 <= or_r0s8;
+      closes_0129630_r0s4 <= closes_0129630_r0s3;
     if (_GEN_5)
+      closes_0129630_r0s5 <= closes_0129630_r0s4;
+    if (_GEN_4)
+      or_r0s6 <=
+        {select_r0s5, _GEN_186 | closes_0129630_r0s5 & (|place_sroa_0_0_r0), 517'h0};
+    if (_GEN_3)
+      or_r0s7 <= or_r0s6;
+    if (_GEN_2)
+      or_r0s8 <= or_r0s7;
+    if (_GEN_1)
+      or_r0s9 <= or_r0s8;
+    if (_GEN_0)
       or_r0s10 <= or_r0s9;
     if (_GEN_4)
-      or_r0s11 <= or_r0s10;
-    if (_GEN_3)
-      or_r0s12 <= or_r0s11;
-    if (_GEN_2)
-      or_r0s13 <= or_r0s12;
-    if (_GEN_1)
-      or_r0s14 <= or_r0s13;
-    if (_GEN_0)
-      or_r0s15 <= or_r0s14;
-    if (_GEN_9)
       or_r0s6__1 <= or_r0s5;
-    if (_GEN_8)
+    if (_GEN_3)
       or_r0s7__1 <= or_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       or_r0s8__1 <= or_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       or_r0s9__1 <= or_r0s8__1;
-    if (_GEN_5)
+    if (_GEN_0)
       or_r0s10__1 <= or_r0s9__1;
     if (_GEN_4)
-      or_r0s11__1 <= or_r0s10__1;
-    if (_GEN_3)
-      or_r0s12__1 <= or_r0s11__1;
-    if (_GEN_2)
-      or_r0s13__1 <= or_r0s12__1;
-    if (_GEN_1)
-      or_r0s14__1 <= or_r0s13__1;
-    if (_GEN_0)
-      or_r0s15__1 <= or_r0s14__1;
-    if (_GEN_9)
       and_r0s6__1 <= and_r0s5__1;
-    if (_GEN_8)
+    if (_GEN_3)
       and_r0s7__1 <= and_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       and_r0s8__1 <= and_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       and_r0s9__1 <= and_r0s8__1;
-    if (_GEN_5)
+    if (_GEN_0)
       and_r0s10__1 <= and_r0s9__1;
-    if (_GEN_4)
-      and_r0s11__1 <= and_r0s10__1;
-    if (_GEN_3)
-      and_r0s12__1 <= and_r0s11__1;
-    if (_GEN_2)
-      and_r0s13__1 <= and_r0s12__1;
-    if (_GEN_1)
-      and_r0s14__1 <= and_r0s13__1;
-    if (_GEN_0)
-      and_r0s15__1 <= and_r0s14__1;
-    if (_GEN_14)
+    if (_GEN_9)
       widths_in_r0s1 <= widths_in_dout;
-    if (_GEN_13)
+    if (_GEN_8)
       widths_in_r0s2 <= widths_in_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       widths_in_r0s3 <= widths_in_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       widths_in_r0s4 <= widths_in_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       widths_in_r0s5 <= widths_in_r0s4;
-    if (_GEN_9)
+    if (_GEN_4)
       widths_in_r0s6 <= widths_in_r0s5;
-    if (_GEN_8)
+    if (_GEN_3)
       widths_in_r0s7 <= widths_in_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       widths_in_r0s8 <= widths_in_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       widths_in_r0s9 <= widths_in_r0s8;
-    if (_GEN_5)
+    if (_GEN_0)
       widths_in_r0s10 <= widths_in_r0s9;
-    if (_GEN_4)
-      widths_in_r0s11 <= widths_in_r0s10;
-    if (_GEN_3)
-      widths_in_r0s12 <= widths_in_r0s11;
-    if (_GEN_2)
-      widths_in_r0s13 <= widths_in_r0s12;
-    if (_GEN_1)
-      widths_in_r0s14 <= widths_in_r0s13;
-    if (_GEN_0)
-      widths_in_r0s15 <= widths_in_r0s14;
-    if (_GEN_10)
+    if (_GEN_5)
       or_r0s5__1 <= or_r0s4__1;
-    if (_GEN_9)
+    if (_GEN_4)
       or_r0s6__2 <= or_r0s5__1;
-    if (_GEN_8)
+    if (_GEN_3)
       or_r0s7__2 <= or_r0s6__2;
-    if (_GEN_7)
+    if (_GEN_2)
       or_r0s8__2 <= or_r0s7__2;
-    if (_GEN_6)
+    if (_GEN_1)
       or_r0s9__2 <= or_r0s8__2;
-    if (_GEN_5)
+    if (_GEN_0)
       or_r0s10__2 <= or_r0s9__2;
-    if (_GEN_4)
-      or_r0s11__2 <= or_r0s10__2;
-    if (_GEN_3)
-      or_r0s12__2 <= or_r0s11__2;
-    if (_GEN_2)
-      or_r0s13__2 <= or_r0s12__2;
-    if (_GEN_1)
-      or_r0s14__2 <= or_r0s13__2;
-    if (_GEN_0)
-      or_r0s15__2 <= or_r0s14__2;
-    if (_GEN_11)
-      rows_r0s4 <= rows_r0s3;
-    if (_GEN_10)
-      rows_r0s5 <= rows_r0s4;
-    if (_GEN_9)
-      rows_r0s6 <= rows_r0s5;
-    if (_GEN_8)
-      rows_r0s7 <= rows_r0s6;
-    if (_GEN_7)
-      rows_r0s8 <= rows_r0s7;
     if (_GEN_6)
-      rows_r0s9 <= rows_r0s8;
+      rows_r0s4 <= rows_r0s3;
     if (_GEN_5)
-      rows_r0s10 <= rows_r0s9;
+      rows_r0s5 <= rows_r0s4;
     if (_GEN_4)
-      rows_r0s11 <= rows_r0s10;
+      rows_r0s6 <= rows_r0s5;
     if (_GEN_3)
-      rows_r0s12 <= rows_r0s11;
+      rows_r0s7 <= rows_r0s6;
     if (_GEN_2)
-      rows_r0s13 <= rows_r0s12;
+      rows_r0s8 <= rows_r0s7;
     if (_GEN_1)
-      rows_r0s14 <= rows_r0s13;
+      rows_r0s9 <= rows_r0s8;
     if (_GEN_0)
-      rows_r0s15 <= rows_r0s14;
-    if (_GEN_14)
+      rows_r0s10 <= rows_r0s9;
+    if (_GEN_9)
       select_r0s1__2 <=
-        _GEN_180
+        _GEN_175
           ? rows_dout[511:8]
           : {256'h0,
              rows_dout[503:496],
@@ -20827,5772 +19970,4280 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
              rows_dout[55:48],
              rows_dout[39:32],
              rows_dout[23:16]};
-    if (_GEN_13)
+    if (_GEN_8)
       select_r0s2__2 <= select_r0s1__2;
-    if (_GEN_12)
+    if (_GEN_7)
       select_r0s3__2 <= select_r0s2__2;
-    if (_GEN_11)
+    if (_GEN_6)
       select_r0s4__2 <= select_r0s3__2;
-    if (_GEN_10)
+    if (_GEN_5)
       select_r0s5__1 <= select_r0s4__2;
-    if (_GEN_9)
+    if (_GEN_4)
       select_r0s6 <= select_r0s5__1;
-    if (_GEN_8)
+    if (_GEN_3)
       select_r0s7 <= select_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       select_r0s8 <= select_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       select_r0s9 <= select_r0s8;
-    if (_GEN_5)
+    if (_GEN_0)
       select_r0s10 <= select_r0s9;
-    if (_GEN_4)
-      select_r0s11 <= select_r0s10;
-    if (_GEN_3)
-      select_r0s12 <= select_r0s11;
-    if (_GEN_2)
-      select_r0s13 <= select_r0s12;
-    if (_GEN_1)
-      select_r0s14 <= select_r0s13;
-    if (_GEN_0)
-      select_r0s15 <= select_r0s14;
-    if (_GEN_14)
-      or_r0s1__2 <= _GEN_183 | _GEN_187;
-    if (_GEN_13)
+    if (_GEN_9)
+      or_r0s1__2 <= _GEN_178 | _GEN_182;
+    if (_GEN_8)
       or_r0s2__2 <= or_r0s1__2;
-    if (_GEN_12)
+    if (_GEN_7)
       or_r0s3__2 <= or_r0s2__2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_r0s4__2 <= or_r0s3__2;
-    if (_GEN_10)
+    if (_GEN_5)
       or_r0s5__2 <= or_r0s4__2;
-    if (_GEN_9)
+    if (_GEN_4)
       or_r0s6__3 <= or_r0s5__2;
-    if (_GEN_8)
+    if (_GEN_3)
       or_r0s7__3 <= or_r0s6__3;
-    if (_GEN_7)
+    if (_GEN_2)
       or_r0s8__3 <= or_r0s7__3;
-    if (_GEN_6)
+    if (_GEN_1)
       or_r0s9__3 <= or_r0s8__3;
-    if (_GEN_5)
+    if (_GEN_0)
       or_r0s10__3 <= or_r0s9__3;
-    if (_GEN_4)
-      or_r0s11__3 <= or_r0s10__3;
-    if (_GEN_3)
-      or_r0s12__3 <= or_r0s11__3;
-    if (_GEN_2)
-      or_r0s13__3 <= or_r0s12__3;
-    if (_GEN_1)
-      or_r0s14__3 <= or_r0s13__3;
-    if (_GEN_0)
-      or_r0s15__3 <= or_r0s14__3;
-    if (_GEN_14)
-      and_r0s1__5 <= _GEN_183;
-    if (_GEN_13)
+    if (_GEN_9)
+      and_r0s1__5 <= _GEN_178;
+    if (_GEN_8)
       and_r0s2__5 <= and_r0s1__5;
-    if (_GEN_12)
+    if (_GEN_7)
       and_r0s3__5 <= and_r0s2__5;
-    if (_GEN_11)
+    if (_GEN_6)
       and_r0s4__2 <= and_r0s3__5;
-    if (_GEN_10)
+    if (_GEN_5)
       and_r0s5__2 <= and_r0s4__2;
-    if (_GEN_9)
+    if (_GEN_4)
       and_r0s6__2 <= and_r0s5__2;
-    if (_GEN_8)
+    if (_GEN_3)
       and_r0s7__2 <= and_r0s6__2;
-    if (_GEN_7)
+    if (_GEN_2)
       and_r0s8__2 <= and_r0s7__2;
-    if (_GEN_6)
+    if (_GEN_1)
       and_r0s9__2 <= and_r0s8__2;
-    if (_GEN_5)
+    if (_GEN_0)
       and_r0s10__2 <= and_r0s9__2;
-    if (_GEN_4)
-      and_r0s11__2 <= and_r0s10__2;
-    if (_GEN_3)
-      and_r0s12__2 <= and_r0s11__2;
-    if (_GEN_2)
-      and_r0s13__2 <= and_r0s12__2;
-    if (_GEN_1)
-      and_r0s14__2 <= and_r0s13__2;
-    if (_GEN_0)
-      and_r0s15__2 <= and_r0s14__2;
-    if (_GEN_14)
-      raw_sroa_0_0_r0s1 <= _GEN_192;
-    if (_GEN_13)
+    if (_GEN_9)
+      raw_sroa_0_0_r0s1 <= _GEN_187;
+    if (_GEN_8)
       raw_sroa_0_0_r0s2 <= raw_sroa_0_0_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       raw_sroa_0_0_r0s3 <= raw_sroa_0_0_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       raw_sroa_0_0_r0s4 <= raw_sroa_0_0_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       raw_sroa_0_0_r0s5 <= raw_sroa_0_0_r0s4;
-    if (_GEN_9)
+    if (_GEN_4)
       raw_sroa_0_0_r0s6 <= raw_sroa_0_0_r0s5;
-    if (_GEN_8)
+    if (_GEN_3)
       raw_sroa_0_0_r0s7 <= raw_sroa_0_0_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       raw_sroa_0_0_r0s8 <= raw_sroa_0_0_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       raw_sroa_0_0_r0s9 <= raw_sroa_0_0_r0s8;
-    if (_GEN_5)
-      raw_sroa_0_0_r0s10 <= raw_sroa_0_0_r0s9;
-    if (_GEN_4)
-      raw_sroa_0_0_r0s11 <= raw_sroa_0_0_r0s10;
-    if (_GEN_3)
-      raw_sroa_0_0_r0s12 <= raw_sroa_0_0_r0s11;
-    if (_GEN_2)
-      raw_sroa_0_0_r0s13 <= raw_sroa_0_0_r0s12;
-    if (_GEN_1)
-      raw_sroa_0_0_r0s14 <= raw_sroa_0_0_r0s13;
     if (_GEN_0)
-      raw_sroa_0_0_r0s15 <= raw_sroa_0_0_r0s14;
-    if (_GEN_14)
-      and_r0s1__6 <= _GEN_181 & ~_GEN_169;
-    if (_GEN_13)
+      raw_sroa_0_0_r0s10 <= raw_sroa_0_0_r0s9;
+    if (_GEN_9)
+      and_r0s1__6 <= _GEN_176 & ~_GEN_164;
+    if (_GEN_8)
       and_r0s2__6 <= and_r0s1__6;
-    if (_GEN_12)
+    if (_GEN_7)
       and_r0s3__6 <= and_r0s2__6;
-    if (_GEN_11)
+    if (_GEN_6)
       and_r0s4__3 <= and_r0s3__6;
-    if (_GEN_10)
-      and_r0s5__3 <= and_r0s4__3;
-    if (_GEN_9)
-      and_r0s6__3 <= and_r0s5__3;
-    if (_GEN_8)
-      and_r0s7__3 <= and_r0s6__3;
-    if (_GEN_7)
-      and_r0s8__3 <= and_r0s7__3;
-    if (_GEN_6)
-      and_r0s9__3 <= and_r0s8__3;
     if (_GEN_5)
-      and_r0s10__3 <= and_r0s9__3;
+      and_r0s5__3 <= and_r0s4__3;
     if (_GEN_4)
-      and_r0s11__3 <= and_r0s10__3;
+      and_r0s6__3 <= and_r0s5__3;
     if (_GEN_3)
-      and_r0s12__3 <= and_r0s11__3;
+      and_r0s7__3 <= and_r0s6__3;
     if (_GEN_2)
-      and_r0s13__3 <= and_r0s12__3;
+      and_r0s8__3 <= and_r0s7__3;
     if (_GEN_1)
-      and_r0s14__3 <= and_r0s13__3;
-    if (_GEN_14)
-      or_r0s1__3 <= ~_GEN_170 | _GEN_194;
-    if (_GEN_13)
-      or_r0s2__3 <= or_r0s1__3;
-    if (_GEN_12)
-      or_r0s3__3 <= or_r0s2__3;
-    if (_GEN_11)
-      or_r0s4__3 <= or_r0s3__3;
-    if (_GEN_10)
-      or_r0s5__3 <= or_r0s4__3;
+      and_r0s9__3 <= and_r0s8__3;
     if (_GEN_9)
-      or_r0s6__4 <= or_r0s5__3;
+      or_r0s1__3 <= ~_GEN_165 | _GEN_189;
     if (_GEN_8)
-      or_r0s7__4 <= or_r0s6__4;
+      or_r0s2__3 <= or_r0s1__3;
     if (_GEN_7)
-      or_r0s8__4 <= or_r0s7__4;
+      or_r0s3__3 <= or_r0s2__3;
     if (_GEN_6)
+      or_r0s4__3 <= or_r0s3__3;
+    if (_GEN_5)
+      or_r0s5__3 <= or_r0s4__3;
+    if (_GEN_4)
+      or_r0s6__4 <= or_r0s5__3;
+    if (_GEN_3)
+      or_r0s7__4 <= or_r0s6__4;
+    if (_GEN_2)
+      or_r0s8__4 <= or_r0s7__4;
+    if (_GEN_1)
       or_r0s9__4 <= or_r0s8__4;
     if (_GEN_5)
-      or_r0s10__4 <= or_r0s9__4;
-    if (_GEN_4)
-      or_r0s11__4 <= or_r0s10__4;
-    if (_GEN_3)
-      or_r0s12__4 <= or_r0s11__4;
-    if (_GEN_2)
-      or_r0s13__4 <= or_r0s12__4;
-    if (_GEN_1)
-      or_r0s14__4 <= or_r0s13__4;
-    if (_GEN_10)
       xor_r0s5 <= xor_r0s4;
-    if (_GEN_9)
-      xor_r0s6 <= xor_r0s5;
-    if (_GEN_8)
-      xor_r0s7 <= xor_r0s6;
-    if (_GEN_7)
-      xor_r0s8 <= xor_r0s7;
-    if (_GEN_6)
-      xor_r0s9 <= xor_r0s8;
-    if (_GEN_5)
-      xor_r0s10 <= xor_r0s9;
     if (_GEN_4)
-      xor_r0s11 <= xor_r0s10;
+      xor_r0s6 <= xor_r0s5;
     if (_GEN_3)
-      xor_r0s12 <= xor_r0s11;
+      xor_r0s7 <= xor_r0s6;
     if (_GEN_2)
-      xor_r0s13 <= xor_r0s12;
+      xor_r0s8 <= xor_r0s7;
     if (_GEN_1)
-      xor_r0s14 <= xor_r0s13;
-    if (_GEN_14)
+      xor_r0s9 <= xor_r0s8;
+    if (_GEN_9)
       plan_sroa_39_0_r0s1 <= plan_sroa_39_0_r0;
-    if (_GEN_13)
+    if (_GEN_8)
       plan_sroa_39_0_r0s2 <= plan_sroa_39_0_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       plan_sroa_39_0_r0s3 <= plan_sroa_39_0_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       plan_sroa_39_0_r0s4 <= plan_sroa_39_0_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       plan_sroa_39_0_r0s5 <= plan_sroa_39_0_r0s4;
     if (_GEN_9)
-      plan_sroa_39_0_r0s6 <= plan_sroa_39_0_r0s5;
+      cmp_i_i2238_not_r0s1 <= _GEN_164;
     if (_GEN_8)
-      plan_sroa_39_0_r0s7 <= plan_sroa_39_0_r0s6;
-    if (_GEN_7)
-      plan_sroa_39_0_r0s8 <= plan_sroa_39_0_r0s7;
-    if (_GEN_6)
-      plan_sroa_39_0_r0s9 <= plan_sroa_39_0_r0s8;
-    if (_GEN_5)
-      plan_sroa_39_0_r0s10 <= plan_sroa_39_0_r0s9;
-    if (_GEN_14)
-      cmp_i_i2238_not_r0s1 <= _GEN_169;
-    if (_GEN_13)
       cmp_i_i2238_not_r0s2 <= cmp_i_i2238_not_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i_i2238_not_r0s3 <= cmp_i_i2238_not_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i_i2238_not_r0s4 <= cmp_i_i2238_not_r0s3;
-    if (_GEN_10)
+    if (_GEN_5) begin
       cmp_i_i2238_not_r0s5 <= cmp_i_i2238_not_r0s4;
-    if (_GEN_9)
-      cmp_i_i2238_not_r0s6 <= cmp_i_i2238_not_r0s5;
-    if (_GEN_8)
-      cmp_i_i2238_not_r0s7 <= cmp_i_i2238_not_r0s6;
-    if (_GEN_7)
-      cmp_i_i2238_not_r0s8 <= cmp_i_i2238_not_r0s7;
-    if (_GEN_6)
-      cmp_i_i2238_not_r0s9 <= cmp_i_i2238_not_r0s8;
-    if (_GEN_5)
-      cmp_i_i2238_not_r0s10 <= cmp_i_i2238_not_r0s9;
-    if (_GEN_10)
       table_r0s5 <= _table_0_rd;
-    if (_GEN_9)
-      table_r0s6 <= table_r0s5;
-    if (_GEN_8)
-      table_r0s7 <= table_r0s6;
+    end
     if (_GEN_7)
-      table_r0s8 <= table_r0s7;
-    if (_GEN_6)
-      table_r0s9 <= table_r0s8;
-    if (_GEN_5)
-      table_r0s10 <= table_r0s9;
-    if (_GEN_12)
       shr_i3498_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
-    if (_GEN_11)
-      shr_i3498_r0s4 <= shr_i3498_r0s3;
-    if (_GEN_10)
-      shr_i3498_r0s5 <= shr_i3498_r0s4;
-    if (_GEN_9)
-      sroa_speculated_r0s6 <= table_r0s5 >> shr_i3498_r0s5;
-    if (_GEN_11)
-      at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
-    if (_GEN_10)
-      at_sroa_28_0_r0s5 <= at_sroa_28_0_r0s4;
-    if (_GEN_9)
-      at_sroa_28_0_r0s6 <= at_sroa_28_0_r0s5;
-    if (_GEN_8) begin
-      sroa_speculated_1_r0s7 <=
-        sroa_speculated_r0s6 >> {504'h0, at_sroa_28_0_r0s6[3], 7'h0};
-      at_sroa_28_0_r0s7 <= at_sroa_28_0_r0s6;
-    end
-    if (_GEN_7) begin
-      sroa_speculated_2_r0s8 <=
-        sroa_speculated_1_r0s7 >> {505'h0, at_sroa_28_0_r0s7[2], 6'h0};
-      at_sroa_28_0_r0s8 <= at_sroa_28_0_r0s7;
-    end
     if (_GEN_6) begin
-      sroa_speculated_3_r0s9 <=
-        sroa_speculated_2_r0s8 >> {506'h0, at_sroa_28_0_r0s8[1], 5'h0};
-      at_sroa_28_0_r0s9 <= at_sroa_28_0_r0s8;
+      shr_i3498_r0s4 <= shr_i3498_r0s3;
+      at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
     end
     if (_GEN_5) begin
-      sroa_speculated_4_r0s10 <= _GEN_38[2:0];
-      sroa_speculated_4_r0s10__1 <= _GEN_38[15:3];
+      sroa_speculated_4_r0s5 <= _GEN_33[2:0];
+      sroa_speculated_4_r0s5__1 <= _GEN_33[15:3];
     end
     if (_GEN_4)
-      cmp_i_i2447_r0s11 <= _GEN_197[7:0] == 8'h0;
+      cmp_i_i2447_r0s6 <= _GEN_192[7:0] == 8'h0;
     if (_GEN_3)
-      cmp_i_i2447_r0s12 <= cmp_i_i2447_r0s11;
+      cmp_i_i2447_r0s7 <= cmp_i_i2447_r0s6;
     if (_GEN_2)
-      cmp_i_i2447_r0s13 <= cmp_i_i2447_r0s12;
+      cmp_i_i2447_r0s8 <= cmp_i_i2447_r0s7;
     if (_GEN_1)
-      cmp_i_i2447_r0s14 <= cmp_i_i2447_r0s13;
-    if (_GEN_14)
+      cmp_i_i2447_r0s9 <= cmp_i_i2447_r0s8;
+    if (_GEN_9)
       page_r0s1 <= page_dout;
-    if (_GEN_13)
+    if (_GEN_8)
       page_r0s2 <= page_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       page_r0s3 <= page_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       page_r0s4 <= page_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       page_r0s5 <= page_r0s4;
-    if (_GEN_9)
+    if (_GEN_4)
       page_r0s6 <= page_r0s5;
-    if (_GEN_8)
+    if (_GEN_3)
       page_r0s7 <= page_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       page_r0s8 <= page_r0s7;
-    if (_GEN_6)
-      page_r0s9 <= page_r0s8;
-    if (_GEN_5)
-      page_r0s10 <= page_r0s9;
-    if (_GEN_4)
-      page_r0s11 <= page_r0s10;
-    if (_GEN_3)
-      page_r0s12 <= page_r0s11;
-    if (_GEN_2)
-      page_r0s13 <= page_r0s12;
-    if (_GEN_14) begin
+    if (_GEN_9) begin
       greatest_exponent_sroa_0_0_r0s1 <= greatest_exponent_sroa_0_0_r0;
-      ref_tmp1_i_i_sroa_0_0_r0s1 <= _GEN_193 ? _GEN_404 + 8'h70 : _GEN_404;
+      ref_tmp1_i_i_sroa_0_0_r0s1 <= _GEN_188 ? _GEN_399 + 8'h70 : _GEN_399;
     end
-    if (_GEN_13)
+    if (_GEN_8)
       sub_i266_i_i_r0s2 <= greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_r0s3 <= sub_i266_i_i_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_r0s4 <= sub_i266_i_i_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_r0s5 <= sub_i266_i_i_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_r0s6 <= sub_i266_i_i_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_r0s7 <= sub_i266_i_i_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_r0s8 <= sub_i266_i_i_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_r0s9 <= sub_i266_i_i_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_r0s10 <= sub_i266_i_i_r0s9;
     if (_GEN_4)
-      cmp_i252_i_r0s11 <= _GEN_201 < 9'h1B;
+      cmp_i252_i_r0s6 <= _GEN_196 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_r0s12 <= cmp_i252_i_r0s11;
+      cmp_i252_i_r0s7 <= cmp_i252_i_r0s6;
     if (_GEN_2)
-      cmp_i252_i_r0s13 <= cmp_i252_i_r0s12;
-    if (_GEN_14)
-      or_i466_i_i_r0s1 <= {~_GEN_199, _GEN_193 ? page_dout[9:0] : {page_dout[6:0], 3'h0}};
-    if (_GEN_13)
+      cmp_i252_i_r0s8 <= cmp_i252_i_r0s7;
+    if (_GEN_9)
+      or_i466_i_i_r0s1 <= {~_GEN_194, _GEN_188 ? page_dout[9:0] : {page_dout[6:0], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_r0s2 <= or_i466_i_i_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_r0s3 <= or_i466_i_i_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_r0s4 <= or_i466_i_i_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_r0s5 <= or_i466_i_i_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_r0s6 <= or_i466_i_i_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_r0s7 <= or_i466_i_i_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_r0s8 <= or_i466_i_i_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_r0s9 <= or_i466_i_i_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_r0s10 <= or_i466_i_i_r0s9;
     if (_GEN_4)
-      mul_i_i_r0s11 <=
+      mul_i_i_r0s6 <=
         {11'h0,
-         _GEN_405[2]
-           ? (_GEN_405[1]
-                ? (_GEN_405[0] ? 16'h4444 : 16'h4925)
-                : _GEN_405[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_405[1]
-               ? (_GEN_405[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_405[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_r0s10};
+         _GEN_400[2]
+           ? (_GEN_400[1]
+                ? (_GEN_400[0] ? 16'h4444 : 16'h4925)
+                : _GEN_400[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_400[1]
+               ? (_GEN_400[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_400[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_r0s5};
     if (_GEN_3)
-      mul_i_i_r0s12 <= mul_i_i_r0s11;
+      mul_i_i_r0s7 <= mul_i_i_r0s6;
     if (_GEN_4)
-      sub_i_i2438_r0s11 <= _GEN_201;
+      sub_i_i2438_r0s6 <= _GEN_196;
     if (_GEN_3)
-      loadedv_i_i96_i64_r0s12 <= sub_i_i2438_r0s11 < 9'h1F ? sub_i_i2438_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_r0s7 <= sub_i_i2438_r0s6 < 9'h1F ? sub_i_i2438_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13 <= _GEN_40[10:1];
+      field_r0s8 <= _GEN_35[10:1];
     if (_GEN_4)
-      sroa_speculated54_r0s11 <= _GEN_197[15:8];
+      sroa_speculated54_r0s6 <= _GEN_192[15:8];
     if (_GEN_3)
-      sroa_speculated54_r0s12 <= sroa_speculated54_r0s11;
+      sroa_speculated54_r0s7 <= sroa_speculated54_r0s6;
     if (_GEN_2)
-      sroa_speculated54_r0s13 <= sroa_speculated54_r0s12;
+      sroa_speculated54_r0s8 <= sroa_speculated54_r0s7;
     if (_GEN_1)
-      sub_i3597_r0s14 <=
-        (page_r0s13[15] ? 12'h0 - _GEN_41 : _GEN_41)
-        - {{4{sroa_speculated54_r0s13[7]}}, sroa_speculated54_r0s13};
-    if (_GEN_14)
+      sub_i3597_r0s9 <=
+        (page_r0s8[15] ? 12'h0 - _GEN_36 : _GEN_36)
+        - {{4{sroa_speculated54_r0s8[7]}}, sroa_speculated54_r0s8};
+    if (_GEN_9)
       v71_r0s1 <=
-        _GEN_186 ? 8'hFF : plan_sroa_5_0_r0 == 3'h3 ? 8'hF : {5'h0, _GEN_188, 2'h3};
-    if (_GEN_13)
+        _GEN_181 ? 8'hFF : plan_sroa_5_0_r0 == 3'h3 ? 8'hF : {5'h0, _GEN_183, 2'h3};
+    if (_GEN_8)
       v71_r0s2 <= v71_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       v71_r0s3 <= v71_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       v71_r0s4 <= v71_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       v71_r0s5 <= v71_r0s4;
-    if (_GEN_9)
+    if (_GEN_4)
       v71_r0s6 <= v71_r0s5;
-    if (_GEN_8)
+    if (_GEN_3)
       v71_r0s7 <= v71_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       v71_r0s8 <= v71_r0s7;
-    if (_GEN_6)
-      v71_r0s9 <= v71_r0s8;
-    if (_GEN_5)
-      v71_r0s10 <= v71_r0s9;
-    if (_GEN_4)
-      v71_r0s11 <= v71_r0s10;
-    if (_GEN_3)
-      v71_r0s12 <= v71_r0s11;
-    if (_GEN_2)
-      v71_r0s13 <= v71_r0s12;
     if (_GEN_1) begin
-      v71_r0s14 <= v71_r0s13;
-      page_r0s14 <= page_r0s13;
+      v71_r0s9 <= v71_r0s8;
+      page_r0s9 <= page_r0s8;
     end
-    if (_GEN_14)
-      cmp_i215_i_i_r0s1 <= _GEN_199;
-    if (_GEN_13)
+    if (_GEN_9)
+      cmp_i215_i_i_r0s1 <= _GEN_194;
+    if (_GEN_8)
       cmp_i215_i_i_r0s2 <= cmp_i215_i_i_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_r0s3 <= cmp_i215_i_i_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_r0s4 <= cmp_i215_i_i_r0s3;
-    if (_GEN_10) begin
+    if (_GEN_5) begin
       or_cond145_not_r0s5 <= cmp_i215_i_i_r0s4 & (|(_table_0_rd[7:0]));
-      spec_select_r0s5 <= ~({8{~(_GEN_189[3])}} & 8'hFF << _GEN_189);
+      spec_select_r0s5 <= ~({8{~(_GEN_184[3])}} & 8'hFF << _GEN_184);
     end
-    if (_GEN_14)
-      sroa_speculated4811_r0s1 <= _GEN_200;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_r0s1 <= _GEN_195;
+    if (_GEN_8)
       sroa_speculated4811_r0s2 <= sroa_speculated4811_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_r0s3 <= sroa_speculated4811_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_r0s4 <= sroa_speculated4811_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated4811_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_r0s6 <= _GEN_202[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_r0s6 <= _GEN_197[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_r0s7 <= symbol_i_sroa_0_0_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_r0s8 <= symbol_i_sroa_0_0_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_r0s9 <= symbol_i_sroa_0_0_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_r0s10 <= symbol_i_sroa_0_0_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_r0s11 <= symbol_i_sroa_0_0_r0s10;
+      symbol_i_sroa_0_0_r0s6__1 <= _GEN_197[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_r0s12 <= symbol_i_sroa_0_0_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_r0s13 <= symbol_i_sroa_0_0_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_r0s14 <= symbol_i_sroa_0_0_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_r0s6__1 <= _GEN_202[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_r0s7__1 <= symbol_i_sroa_0_0_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_r0s8__1 <= symbol_i_sroa_0_0_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_r0s9__1 <= symbol_i_sroa_0_0_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_r0s10__1 <= symbol_i_sroa_0_0_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_r0s11__1 <= symbol_i_sroa_0_0_r0s10__1;
+      cmp_i_i2447_1_r0s6 <= _GEN_198[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_r0s12__1 <= symbol_i_sroa_0_0_r0s11__1;
+      cmp_i_i2447_1_r0s7 <= cmp_i_i2447_1_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_r0s13__1 <= symbol_i_sroa_0_0_r0s12__1;
+      cmp_i_i2447_1_r0s8 <= cmp_i_i2447_1_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_r0s14__1 <= symbol_i_sroa_0_0_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_1_r0s11 <= _GEN_203[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_1_r0s12 <= cmp_i_i2447_1_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_1_r0s13 <= cmp_i_i2447_1_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_1_r0s14 <= cmp_i_i2447_1_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_1_r0s1 <= _GEN_193 ? _GEN_406 + 8'h70 : _GEN_406;
-    if (_GEN_13)
+      cmp_i_i2447_1_r0s9 <= cmp_i_i2447_1_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_1_r0s1 <= _GEN_188 ? _GEN_401 + 8'h70 : _GEN_401;
+    if (_GEN_8)
       sub_i266_i_i_1_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_1_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_1_r0s3 <= sub_i266_i_i_1_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_1_r0s4 <= sub_i266_i_i_1_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_1_r0s5 <= sub_i266_i_i_1_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_1_r0s6 <= sub_i266_i_i_1_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_1_r0s7 <= sub_i266_i_i_1_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_1_r0s8 <= sub_i266_i_i_1_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_1_r0s9 <= sub_i266_i_i_1_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_1_r0s10 <= sub_i266_i_i_1_r0s9;
     if (_GEN_4)
-      cmp_i252_i_1_r0s11 <= _GEN_207 < 9'h1B;
+      cmp_i252_i_1_r0s6 <= _GEN_202 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_1_r0s12 <= cmp_i252_i_1_r0s11;
+      cmp_i252_i_1_r0s7 <= cmp_i252_i_1_r0s6;
     if (_GEN_2)
-      cmp_i252_i_1_r0s13 <= cmp_i252_i_1_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_1_r0s8 <= cmp_i252_i_1_r0s7;
+    if (_GEN_9)
       or_i466_i_i_1_r0s1 <=
-        {~_GEN_205, _GEN_193 ? page_dout[25:16] : {page_dout[22:16], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_200, _GEN_188 ? page_dout[25:16] : {page_dout[22:16], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_1_r0s2 <= or_i466_i_i_1_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_1_r0s3 <= or_i466_i_i_1_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_1_r0s4 <= or_i466_i_i_1_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_1_r0s5 <= or_i466_i_i_1_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_1_r0s6 <= or_i466_i_i_1_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_1_r0s7 <= or_i466_i_i_1_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_1_r0s8 <= or_i466_i_i_1_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_1_r0s9 <= or_i466_i_i_1_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_1_r0s10 <= or_i466_i_i_1_r0s9;
     if (_GEN_4)
-      mul_i_i_1_r0s11 <=
+      mul_i_i_1_r0s6 <=
         {11'h0,
-         _GEN_407[2]
-           ? (_GEN_407[1]
-                ? (_GEN_407[0] ? 16'h4444 : 16'h4925)
-                : _GEN_407[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_407[1]
-               ? (_GEN_407[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_407[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_1_r0s10};
+         _GEN_402[2]
+           ? (_GEN_402[1]
+                ? (_GEN_402[0] ? 16'h4444 : 16'h4925)
+                : _GEN_402[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_402[1]
+               ? (_GEN_402[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_402[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_1_r0s5};
     if (_GEN_3)
-      mul_i_i_1_r0s12 <= mul_i_i_1_r0s11;
+      mul_i_i_1_r0s7 <= mul_i_i_1_r0s6;
     if (_GEN_4)
-      sub_i_i2438_1_r0s11 <= _GEN_207;
+      sub_i_i2438_1_r0s6 <= _GEN_202;
     if (_GEN_3)
-      loadedv_i_i96_i64_1_r0s12 <=
-        sub_i_i2438_1_r0s11 < 9'h1F ? sub_i_i2438_1_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_1_r0s7 <= sub_i_i2438_1_r0s6 < 9'h1F ? sub_i_i2438_1_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__1 <= _GEN_43[10:1];
+      field_r0s8__1 <= _GEN_38[10:1];
     if (_GEN_4)
-      sroa_speculated54_1_r0s11 <= _GEN_203[15:8];
+      sroa_speculated54_1_r0s6 <= _GEN_198[15:8];
     if (_GEN_3)
-      sroa_speculated54_1_r0s12 <= sroa_speculated54_1_r0s11;
+      sroa_speculated54_1_r0s7 <= sroa_speculated54_1_r0s6;
     if (_GEN_2)
-      sroa_speculated54_1_r0s13 <= sroa_speculated54_1_r0s12;
+      sroa_speculated54_1_r0s8 <= sroa_speculated54_1_r0s7;
     if (_GEN_1)
-      sub_i3597_1_r0s14 <=
-        (page_r0s13[31] ? 12'h0 - _GEN_44 : _GEN_44)
-        - {{4{sroa_speculated54_1_r0s13[7]}}, sroa_speculated54_1_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_1_r0s1 <= _GEN_205;
-    if (_GEN_13)
+      sub_i3597_1_r0s9 <=
+        (page_r0s8[31] ? 12'h0 - _GEN_39 : _GEN_39)
+        - {{4{sroa_speculated54_1_r0s8[7]}}, sroa_speculated54_1_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_1_r0s1 <= _GEN_200;
+    if (_GEN_8)
       cmp_i215_i_i_1_r0s2 <= cmp_i215_i_i_1_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_1_r0s3 <= cmp_i215_i_i_1_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_1_r0s4 <= cmp_i215_i_i_1_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_1_r0s5 <= cmp_i215_i_i_1_r0s4 & (|(_table_0_rd[23:16]));
-    if (_GEN_14)
-      sroa_speculated4811_1_r0s1 <= _GEN_206;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_1_r0s1 <= _GEN_201;
+    if (_GEN_8)
       sroa_speculated4811_1_r0s2 <= sroa_speculated4811_1_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_1_r0s3 <= sroa_speculated4811_1_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_1_r0s4 <= sroa_speculated4811_1_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated4811_1_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_1_r0s6 <= _GEN_208[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_1_r0s6 <= _GEN_203[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_1_r0s7 <= symbol_i_sroa_0_0_1_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_1_r0s8 <= symbol_i_sroa_0_0_1_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_1_r0s9 <= symbol_i_sroa_0_0_1_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_1_r0s10 <= symbol_i_sroa_0_0_1_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_1_r0s11 <= symbol_i_sroa_0_0_1_r0s10;
+      symbol_i_sroa_0_0_1_r0s6__1 <= _GEN_203[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_1_r0s12 <= symbol_i_sroa_0_0_1_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_1_r0s13 <= symbol_i_sroa_0_0_1_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_1_r0s14 <= symbol_i_sroa_0_0_1_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_1_r0s6__1 <= _GEN_208[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_1_r0s7__1 <= symbol_i_sroa_0_0_1_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_1_r0s8__1 <= symbol_i_sroa_0_0_1_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_1_r0s9__1 <= symbol_i_sroa_0_0_1_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_1_r0s10__1 <= symbol_i_sroa_0_0_1_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_1_r0s11__1 <= symbol_i_sroa_0_0_1_r0s10__1;
+      cmp_i_i2447_2_r0s6 <= _GEN_204[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_1_r0s12__1 <= symbol_i_sroa_0_0_1_r0s11__1;
+      cmp_i_i2447_2_r0s7 <= cmp_i_i2447_2_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_1_r0s13__1 <= symbol_i_sroa_0_0_1_r0s12__1;
+      cmp_i_i2447_2_r0s8 <= cmp_i_i2447_2_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_1_r0s14__1 <= symbol_i_sroa_0_0_1_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_2_r0s11 <= _GEN_209[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_2_r0s12 <= cmp_i_i2447_2_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_2_r0s13 <= cmp_i_i2447_2_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_2_r0s14 <= cmp_i_i2447_2_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_2_r0s1 <= _GEN_193 ? _GEN_408 + 8'h70 : _GEN_408;
-    if (_GEN_13)
+      cmp_i_i2447_2_r0s9 <= cmp_i_i2447_2_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_2_r0s1 <= _GEN_188 ? _GEN_403 + 8'h70 : _GEN_403;
+    if (_GEN_8)
       sub_i266_i_i_2_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_2_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_2_r0s3 <= sub_i266_i_i_2_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_2_r0s4 <= sub_i266_i_i_2_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_2_r0s5 <= sub_i266_i_i_2_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_2_r0s6 <= sub_i266_i_i_2_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_2_r0s7 <= sub_i266_i_i_2_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_2_r0s8 <= sub_i266_i_i_2_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_2_r0s9 <= sub_i266_i_i_2_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_2_r0s10 <= sub_i266_i_i_2_r0s9;
     if (_GEN_4)
-      cmp_i252_i_2_r0s11 <= _GEN_213 < 9'h1B;
+      cmp_i252_i_2_r0s6 <= _GEN_208 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_2_r0s12 <= cmp_i252_i_2_r0s11;
+      cmp_i252_i_2_r0s7 <= cmp_i252_i_2_r0s6;
     if (_GEN_2)
-      cmp_i252_i_2_r0s13 <= cmp_i252_i_2_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_2_r0s8 <= cmp_i252_i_2_r0s7;
+    if (_GEN_9)
       or_i466_i_i_2_r0s1 <=
-        {~_GEN_211, _GEN_193 ? page_dout[41:32] : {page_dout[38:32], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_206, _GEN_188 ? page_dout[41:32] : {page_dout[38:32], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_2_r0s2 <= or_i466_i_i_2_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_2_r0s3 <= or_i466_i_i_2_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_2_r0s4 <= or_i466_i_i_2_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_2_r0s5 <= or_i466_i_i_2_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_2_r0s6 <= or_i466_i_i_2_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_2_r0s7 <= or_i466_i_i_2_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_2_r0s8 <= or_i466_i_i_2_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_2_r0s9 <= or_i466_i_i_2_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_2_r0s10 <= or_i466_i_i_2_r0s9;
     if (_GEN_4)
-      mul_i_i_2_r0s11 <=
+      mul_i_i_2_r0s6 <=
         {11'h0,
-         _GEN_409[2]
-           ? (_GEN_409[1]
-                ? (_GEN_409[0] ? 16'h4444 : 16'h4925)
-                : _GEN_409[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_409[1]
-               ? (_GEN_409[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_409[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_2_r0s10};
+         _GEN_404[2]
+           ? (_GEN_404[1]
+                ? (_GEN_404[0] ? 16'h4444 : 16'h4925)
+                : _GEN_404[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_404[1]
+               ? (_GEN_404[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_404[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_2_r0s5};
     if (_GEN_3)
-      mul_i_i_2_r0s12 <= mul_i_i_2_r0s11;
+      mul_i_i_2_r0s7 <= mul_i_i_2_r0s6;
     if (_GEN_4)
-      sub_i_i2438_2_r0s11 <= _GEN_213;
+      sub_i_i2438_2_r0s6 <= _GEN_208;
     if (_GEN_3)
-      loadedv_i_i96_i64_2_r0s12 <=
-        sub_i_i2438_2_r0s11 < 9'h1F ? sub_i_i2438_2_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_2_r0s7 <= sub_i_i2438_2_r0s6 < 9'h1F ? sub_i_i2438_2_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__2 <= _GEN_46[10:1];
+      field_r0s8__2 <= _GEN_41[10:1];
     if (_GEN_4)
-      sroa_speculated54_2_r0s11 <= _GEN_209[15:8];
+      sroa_speculated54_2_r0s6 <= _GEN_204[15:8];
     if (_GEN_3)
-      sroa_speculated54_2_r0s12 <= sroa_speculated54_2_r0s11;
+      sroa_speculated54_2_r0s7 <= sroa_speculated54_2_r0s6;
     if (_GEN_2)
-      sroa_speculated54_2_r0s13 <= sroa_speculated54_2_r0s12;
+      sroa_speculated54_2_r0s8 <= sroa_speculated54_2_r0s7;
     if (_GEN_1)
-      sub_i3597_2_r0s14 <=
-        (page_r0s13[47] ? 12'h0 - _GEN_47 : _GEN_47)
-        - {{4{sroa_speculated54_2_r0s13[7]}}, sroa_speculated54_2_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_2_r0s1 <= _GEN_211;
-    if (_GEN_13)
+      sub_i3597_2_r0s9 <=
+        (page_r0s8[47] ? 12'h0 - _GEN_42 : _GEN_42)
+        - {{4{sroa_speculated54_2_r0s8[7]}}, sroa_speculated54_2_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_2_r0s1 <= _GEN_206;
+    if (_GEN_8)
       cmp_i215_i_i_2_r0s2 <= cmp_i215_i_i_2_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_2_r0s3 <= cmp_i215_i_i_2_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_2_r0s4 <= cmp_i215_i_i_2_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_2_r0s5 <= cmp_i215_i_i_2_r0s4 & (|(_table_0_rd[39:32]));
-    if (_GEN_14)
-      sroa_speculated4811_2_r0s1 <= _GEN_212;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_2_r0s1 <= _GEN_207;
+    if (_GEN_8)
       sroa_speculated4811_2_r0s2 <= sroa_speculated4811_2_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_2_r0s3 <= sroa_speculated4811_2_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_2_r0s4 <= sroa_speculated4811_2_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated4811_2_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_2_r0s6 <= _GEN_214[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_2_r0s6 <= _GEN_209[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_2_r0s7 <= symbol_i_sroa_0_0_2_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_2_r0s8 <= symbol_i_sroa_0_0_2_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_2_r0s9 <= symbol_i_sroa_0_0_2_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_2_r0s10 <= symbol_i_sroa_0_0_2_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_2_r0s11 <= symbol_i_sroa_0_0_2_r0s10;
+      symbol_i_sroa_0_0_2_r0s6__1 <= _GEN_209[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_2_r0s12 <= symbol_i_sroa_0_0_2_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_2_r0s13 <= symbol_i_sroa_0_0_2_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_2_r0s14 <= symbol_i_sroa_0_0_2_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_2_r0s6__1 <= _GEN_214[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_2_r0s7__1 <= symbol_i_sroa_0_0_2_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_2_r0s8__1 <= symbol_i_sroa_0_0_2_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_2_r0s9__1 <= symbol_i_sroa_0_0_2_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_2_r0s10__1 <= symbol_i_sroa_0_0_2_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_2_r0s11__1 <= symbol_i_sroa_0_0_2_r0s10__1;
+      cmp_i_i2447_3_r0s6 <= _GEN_210[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_2_r0s12__1 <= symbol_i_sroa_0_0_2_r0s11__1;
+      cmp_i_i2447_3_r0s7 <= cmp_i_i2447_3_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_2_r0s13__1 <= symbol_i_sroa_0_0_2_r0s12__1;
+      cmp_i_i2447_3_r0s8 <= cmp_i_i2447_3_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_2_r0s14__1 <= symbol_i_sroa_0_0_2_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_3_r0s11 <= _GEN_215[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_3_r0s12 <= cmp_i_i2447_3_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_3_r0s13 <= cmp_i_i2447_3_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_3_r0s14 <= cmp_i_i2447_3_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_3_r0s1 <= _GEN_193 ? _GEN_410 + 8'h70 : _GEN_410;
-    if (_GEN_13)
+      cmp_i_i2447_3_r0s9 <= cmp_i_i2447_3_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_3_r0s1 <= _GEN_188 ? _GEN_405 + 8'h70 : _GEN_405;
+    if (_GEN_8)
       sub_i266_i_i_3_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_3_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_3_r0s3 <= sub_i266_i_i_3_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_3_r0s4 <= sub_i266_i_i_3_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_3_r0s5 <= sub_i266_i_i_3_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_3_r0s6 <= sub_i266_i_i_3_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_3_r0s7 <= sub_i266_i_i_3_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_3_r0s8 <= sub_i266_i_i_3_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_3_r0s9 <= sub_i266_i_i_3_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_3_r0s10 <= sub_i266_i_i_3_r0s9;
     if (_GEN_4)
-      cmp_i252_i_3_r0s11 <= _GEN_219 < 9'h1B;
+      cmp_i252_i_3_r0s6 <= _GEN_214 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_3_r0s12 <= cmp_i252_i_3_r0s11;
+      cmp_i252_i_3_r0s7 <= cmp_i252_i_3_r0s6;
     if (_GEN_2)
-      cmp_i252_i_3_r0s13 <= cmp_i252_i_3_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_3_r0s8 <= cmp_i252_i_3_r0s7;
+    if (_GEN_9)
       or_i466_i_i_3_r0s1 <=
-        {~_GEN_217, _GEN_193 ? page_dout[57:48] : {page_dout[54:48], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_212, _GEN_188 ? page_dout[57:48] : {page_dout[54:48], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_3_r0s2 <= or_i466_i_i_3_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_3_r0s3 <= or_i466_i_i_3_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_3_r0s4 <= or_i466_i_i_3_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_3_r0s5 <= or_i466_i_i_3_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_3_r0s6 <= or_i466_i_i_3_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_3_r0s7 <= or_i466_i_i_3_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_3_r0s8 <= or_i466_i_i_3_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_3_r0s9 <= or_i466_i_i_3_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_3_r0s10 <= or_i466_i_i_3_r0s9;
     if (_GEN_4)
-      mul_i_i_3_r0s11 <=
+      mul_i_i_3_r0s6 <=
         {11'h0,
-         _GEN_411[2]
-           ? (_GEN_411[1]
-                ? (_GEN_411[0] ? 16'h4444 : 16'h4925)
-                : _GEN_411[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_411[1]
-               ? (_GEN_411[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_411[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_3_r0s10};
+         _GEN_406[2]
+           ? (_GEN_406[1]
+                ? (_GEN_406[0] ? 16'h4444 : 16'h4925)
+                : _GEN_406[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_406[1]
+               ? (_GEN_406[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_406[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_3_r0s5};
     if (_GEN_3)
-      mul_i_i_3_r0s12 <= mul_i_i_3_r0s11;
+      mul_i_i_3_r0s7 <= mul_i_i_3_r0s6;
     if (_GEN_4)
-      sub_i_i2438_3_r0s11 <= _GEN_219;
+      sub_i_i2438_3_r0s6 <= _GEN_214;
     if (_GEN_3)
-      loadedv_i_i96_i64_3_r0s12 <=
-        sub_i_i2438_3_r0s11 < 9'h1F ? sub_i_i2438_3_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_3_r0s7 <= sub_i_i2438_3_r0s6 < 9'h1F ? sub_i_i2438_3_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__3 <= _GEN_49[10:1];
+      field_r0s8__3 <= _GEN_44[10:1];
     if (_GEN_4)
-      sroa_speculated54_3_r0s11 <= _GEN_215[15:8];
+      sroa_speculated54_3_r0s6 <= _GEN_210[15:8];
     if (_GEN_3)
-      sroa_speculated54_3_r0s12 <= sroa_speculated54_3_r0s11;
+      sroa_speculated54_3_r0s7 <= sroa_speculated54_3_r0s6;
     if (_GEN_2)
-      sroa_speculated54_3_r0s13 <= sroa_speculated54_3_r0s12;
+      sroa_speculated54_3_r0s8 <= sroa_speculated54_3_r0s7;
     if (_GEN_1)
-      sub_i3597_3_r0s14 <=
-        (page_r0s13[63] ? 12'h0 - _GEN_50 : _GEN_50)
-        - {{4{sroa_speculated54_3_r0s13[7]}}, sroa_speculated54_3_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_3_r0s1 <= _GEN_217;
-    if (_GEN_13)
+      sub_i3597_3_r0s9 <=
+        (page_r0s8[63] ? 12'h0 - _GEN_45 : _GEN_45)
+        - {{4{sroa_speculated54_3_r0s8[7]}}, sroa_speculated54_3_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_3_r0s1 <= _GEN_212;
+    if (_GEN_8)
       cmp_i215_i_i_3_r0s2 <= cmp_i215_i_i_3_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_3_r0s3 <= cmp_i215_i_i_3_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_3_r0s4 <= cmp_i215_i_i_3_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_3_r0s5 <= cmp_i215_i_i_3_r0s4 & (|(_table_0_rd[55:48]));
-    if (_GEN_14)
-      sroa_speculated4811_3_r0s1 <= _GEN_218;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_3_r0s1 <= _GEN_213;
+    if (_GEN_8)
       sroa_speculated4811_3_r0s2 <= sroa_speculated4811_3_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_3_r0s3 <= sroa_speculated4811_3_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_3_r0s4 <= sroa_speculated4811_3_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated4811_3_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_3_r0s6 <= _GEN_220[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_3_r0s6 <= _GEN_215[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_3_r0s7 <= symbol_i_sroa_0_0_3_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_3_r0s8 <= symbol_i_sroa_0_0_3_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_3_r0s9 <= symbol_i_sroa_0_0_3_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_3_r0s10 <= symbol_i_sroa_0_0_3_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_3_r0s11 <= symbol_i_sroa_0_0_3_r0s10;
+      symbol_i_sroa_0_0_3_r0s6__1 <= _GEN_215[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_3_r0s12 <= symbol_i_sroa_0_0_3_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_3_r0s13 <= symbol_i_sroa_0_0_3_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_3_r0s14 <= symbol_i_sroa_0_0_3_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_3_r0s6__1 <= _GEN_220[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_3_r0s7__1 <= symbol_i_sroa_0_0_3_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_3_r0s8__1 <= symbol_i_sroa_0_0_3_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_3_r0s9__1 <= symbol_i_sroa_0_0_3_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_3_r0s10__1 <= symbol_i_sroa_0_0_3_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_3_r0s11__1 <= symbol_i_sroa_0_0_3_r0s10__1;
+      cmp_i_i2447_4_r0s6 <= _GEN_216[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_3_r0s12__1 <= symbol_i_sroa_0_0_3_r0s11__1;
+      cmp_i_i2447_4_r0s7 <= cmp_i_i2447_4_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_3_r0s13__1 <= symbol_i_sroa_0_0_3_r0s12__1;
+      cmp_i_i2447_4_r0s8 <= cmp_i_i2447_4_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_3_r0s14__1 <= symbol_i_sroa_0_0_3_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_4_r0s11 <= _GEN_221[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_4_r0s12 <= cmp_i_i2447_4_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_4_r0s13 <= cmp_i_i2447_4_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_4_r0s14 <= cmp_i_i2447_4_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_4_r0s1 <= _GEN_193 ? _GEN_412 + 8'h70 : _GEN_412;
-    if (_GEN_13)
+      cmp_i_i2447_4_r0s9 <= cmp_i_i2447_4_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_4_r0s1 <= _GEN_188 ? _GEN_407 + 8'h70 : _GEN_407;
+    if (_GEN_8)
       sub_i266_i_i_4_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_4_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_4_r0s3 <= sub_i266_i_i_4_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_4_r0s4 <= sub_i266_i_i_4_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_4_r0s5 <= sub_i266_i_i_4_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_4_r0s6 <= sub_i266_i_i_4_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_4_r0s7 <= sub_i266_i_i_4_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_4_r0s8 <= sub_i266_i_i_4_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_4_r0s9 <= sub_i266_i_i_4_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_4_r0s10 <= sub_i266_i_i_4_r0s9;
     if (_GEN_4)
-      cmp_i252_i_4_r0s11 <= _GEN_225 < 9'h1B;
+      cmp_i252_i_4_r0s6 <= _GEN_220 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_4_r0s12 <= cmp_i252_i_4_r0s11;
+      cmp_i252_i_4_r0s7 <= cmp_i252_i_4_r0s6;
     if (_GEN_2)
-      cmp_i252_i_4_r0s13 <= cmp_i252_i_4_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_4_r0s8 <= cmp_i252_i_4_r0s7;
+    if (_GEN_9)
       or_i466_i_i_4_r0s1 <=
-        {~_GEN_223, _GEN_193 ? page_dout[73:64] : {page_dout[70:64], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_218, _GEN_188 ? page_dout[73:64] : {page_dout[70:64], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_4_r0s2 <= or_i466_i_i_4_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_4_r0s3 <= or_i466_i_i_4_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_4_r0s4 <= or_i466_i_i_4_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_4_r0s5 <= or_i466_i_i_4_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_4_r0s6 <= or_i466_i_i_4_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_4_r0s7 <= or_i466_i_i_4_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_4_r0s8 <= or_i466_i_i_4_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_4_r0s9 <= or_i466_i_i_4_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_4_r0s10 <= or_i466_i_i_4_r0s9;
     if (_GEN_4)
-      mul_i_i_4_r0s11 <=
+      mul_i_i_4_r0s6 <=
         {11'h0,
-         _GEN_413[2]
-           ? (_GEN_413[1]
-                ? (_GEN_413[0] ? 16'h4444 : 16'h4925)
-                : _GEN_413[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_413[1]
-               ? (_GEN_413[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_413[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_4_r0s10};
+         _GEN_408[2]
+           ? (_GEN_408[1]
+                ? (_GEN_408[0] ? 16'h4444 : 16'h4925)
+                : _GEN_408[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_408[1]
+               ? (_GEN_408[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_408[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_4_r0s5};
     if (_GEN_3)
-      mul_i_i_4_r0s12 <= mul_i_i_4_r0s11;
+      mul_i_i_4_r0s7 <= mul_i_i_4_r0s6;
     if (_GEN_4)
-      sub_i_i2438_4_r0s11 <= _GEN_225;
+      sub_i_i2438_4_r0s6 <= _GEN_220;
     if (_GEN_3)
-      loadedv_i_i96_i64_4_r0s12 <=
-        sub_i_i2438_4_r0s11 < 9'h1F ? sub_i_i2438_4_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_4_r0s7 <= sub_i_i2438_4_r0s6 < 9'h1F ? sub_i_i2438_4_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__4 <= _GEN_52[10:1];
+      field_r0s8__4 <= _GEN_47[10:1];
     if (_GEN_4)
-      sroa_speculated54_4_r0s11 <= _GEN_221[15:8];
+      sroa_speculated54_4_r0s6 <= _GEN_216[15:8];
     if (_GEN_3)
-      sroa_speculated54_4_r0s12 <= sroa_speculated54_4_r0s11;
+      sroa_speculated54_4_r0s7 <= sroa_speculated54_4_r0s6;
     if (_GEN_2)
-      sroa_speculated54_4_r0s13 <= sroa_speculated54_4_r0s12;
+      sroa_speculated54_4_r0s8 <= sroa_speculated54_4_r0s7;
     if (_GEN_1)
-      sub_i3597_4_r0s14 <=
-        (page_r0s13[79] ? 12'h0 - _GEN_53 : _GEN_53)
-        - {{4{sroa_speculated54_4_r0s13[7]}}, sroa_speculated54_4_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_4_r0s1 <= _GEN_223;
-    if (_GEN_13)
+      sub_i3597_4_r0s9 <=
+        (page_r0s8[79] ? 12'h0 - _GEN_48 : _GEN_48)
+        - {{4{sroa_speculated54_4_r0s8[7]}}, sroa_speculated54_4_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_4_r0s1 <= _GEN_218;
+    if (_GEN_8)
       cmp_i215_i_i_4_r0s2 <= cmp_i215_i_i_4_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_4_r0s3 <= cmp_i215_i_i_4_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_4_r0s4 <= cmp_i215_i_i_4_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_4_r0s5 <= cmp_i215_i_i_4_r0s4 & (|(_table_0_rd[71:64]));
-    if (_GEN_14)
-      sroa_speculated4811_4_r0s1 <= _GEN_224;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_4_r0s1 <= _GEN_219;
+    if (_GEN_8)
       sroa_speculated4811_4_r0s2 <= sroa_speculated4811_4_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_4_r0s3 <= sroa_speculated4811_4_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_4_r0s4 <= sroa_speculated4811_4_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated4811_4_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_4_r0s6 <= _GEN_226[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_4_r0s6 <= _GEN_221[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_4_r0s7 <= symbol_i_sroa_0_0_4_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_4_r0s8 <= symbol_i_sroa_0_0_4_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_4_r0s9 <= symbol_i_sroa_0_0_4_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_4_r0s10 <= symbol_i_sroa_0_0_4_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_4_r0s11 <= symbol_i_sroa_0_0_4_r0s10;
+      symbol_i_sroa_0_0_4_r0s6__1 <= _GEN_221[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_4_r0s12 <= symbol_i_sroa_0_0_4_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_4_r0s13 <= symbol_i_sroa_0_0_4_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_4_r0s14 <= symbol_i_sroa_0_0_4_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_4_r0s6__1 <= _GEN_226[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_4_r0s7__1 <= symbol_i_sroa_0_0_4_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_4_r0s8__1 <= symbol_i_sroa_0_0_4_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_4_r0s9__1 <= symbol_i_sroa_0_0_4_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_4_r0s10__1 <= symbol_i_sroa_0_0_4_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_4_r0s11__1 <= symbol_i_sroa_0_0_4_r0s10__1;
+      cmp_i_i2447_5_r0s6 <= _GEN_222[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_4_r0s12__1 <= symbol_i_sroa_0_0_4_r0s11__1;
+      cmp_i_i2447_5_r0s7 <= cmp_i_i2447_5_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_4_r0s13__1 <= symbol_i_sroa_0_0_4_r0s12__1;
+      cmp_i_i2447_5_r0s8 <= cmp_i_i2447_5_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_4_r0s14__1 <= symbol_i_sroa_0_0_4_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_5_r0s11 <= _GEN_227[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_5_r0s12 <= cmp_i_i2447_5_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_5_r0s13 <= cmp_i_i2447_5_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_5_r0s14 <= cmp_i_i2447_5_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_5_r0s1 <= _GEN_193 ? _GEN_414 + 8'h70 : _GEN_414;
-    if (_GEN_13)
+      cmp_i_i2447_5_r0s9 <= cmp_i_i2447_5_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_5_r0s1 <= _GEN_188 ? _GEN_409 + 8'h70 : _GEN_409;
+    if (_GEN_8)
       sub_i266_i_i_5_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_5_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_5_r0s3 <= sub_i266_i_i_5_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_5_r0s4 <= sub_i266_i_i_5_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_5_r0s5 <= sub_i266_i_i_5_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_5_r0s6 <= sub_i266_i_i_5_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_5_r0s7 <= sub_i266_i_i_5_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_5_r0s8 <= sub_i266_i_i_5_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_5_r0s9 <= sub_i266_i_i_5_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_5_r0s10 <= sub_i266_i_i_5_r0s9;
     if (_GEN_4)
-      cmp_i252_i_5_r0s11 <= _GEN_231 < 9'h1B;
+      cmp_i252_i_5_r0s6 <= _GEN_226 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_5_r0s12 <= cmp_i252_i_5_r0s11;
+      cmp_i252_i_5_r0s7 <= cmp_i252_i_5_r0s6;
     if (_GEN_2)
-      cmp_i252_i_5_r0s13 <= cmp_i252_i_5_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_5_r0s8 <= cmp_i252_i_5_r0s7;
+    if (_GEN_9)
       or_i466_i_i_5_r0s1 <=
-        {~_GEN_229, _GEN_193 ? page_dout[89:80] : {page_dout[86:80], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_224, _GEN_188 ? page_dout[89:80] : {page_dout[86:80], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_5_r0s2 <= or_i466_i_i_5_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_5_r0s3 <= or_i466_i_i_5_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_5_r0s4 <= or_i466_i_i_5_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_5_r0s5 <= or_i466_i_i_5_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_5_r0s6 <= or_i466_i_i_5_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_5_r0s7 <= or_i466_i_i_5_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_5_r0s8 <= or_i466_i_i_5_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_5_r0s9 <= or_i466_i_i_5_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_5_r0s10 <= or_i466_i_i_5_r0s9;
     if (_GEN_4)
-      mul_i_i_5_r0s11 <=
+      mul_i_i_5_r0s6 <=
         {11'h0,
-         _GEN_415[2]
-           ? (_GEN_415[1]
-                ? (_GEN_415[0] ? 16'h4444 : 16'h4925)
-                : _GEN_415[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_415[1]
-               ? (_GEN_415[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_415[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_5_r0s10};
+         _GEN_410[2]
+           ? (_GEN_410[1]
+                ? (_GEN_410[0] ? 16'h4444 : 16'h4925)
+                : _GEN_410[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_410[1]
+               ? (_GEN_410[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_410[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_5_r0s5};
     if (_GEN_3)
-      mul_i_i_5_r0s12 <= mul_i_i_5_r0s11;
+      mul_i_i_5_r0s7 <= mul_i_i_5_r0s6;
     if (_GEN_4)
-      sub_i_i2438_5_r0s11 <= _GEN_231;
+      sub_i_i2438_5_r0s6 <= _GEN_226;
     if (_GEN_3)
-      loadedv_i_i96_i64_5_r0s12 <=
-        sub_i_i2438_5_r0s11 < 9'h1F ? sub_i_i2438_5_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_5_r0s7 <= sub_i_i2438_5_r0s6 < 9'h1F ? sub_i_i2438_5_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__5 <= _GEN_55[10:1];
+      field_r0s8__5 <= _GEN_50[10:1];
     if (_GEN_4)
-      sroa_speculated54_5_r0s11 <= _GEN_227[15:8];
+      sroa_speculated54_5_r0s6 <= _GEN_222[15:8];
     if (_GEN_3)
-      sroa_speculated54_5_r0s12 <= sroa_speculated54_5_r0s11;
+      sroa_speculated54_5_r0s7 <= sroa_speculated54_5_r0s6;
     if (_GEN_2)
-      sroa_speculated54_5_r0s13 <= sroa_speculated54_5_r0s12;
+      sroa_speculated54_5_r0s8 <= sroa_speculated54_5_r0s7;
     if (_GEN_1)
-      sub_i3597_5_r0s14 <=
-        (page_r0s13[95] ? 12'h0 - _GEN_56 : _GEN_56)
-        - {{4{sroa_speculated54_5_r0s13[7]}}, sroa_speculated54_5_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_5_r0s1 <= _GEN_229;
-    if (_GEN_13)
+      sub_i3597_5_r0s9 <=
+        (page_r0s8[95] ? 12'h0 - _GEN_51 : _GEN_51)
+        - {{4{sroa_speculated54_5_r0s8[7]}}, sroa_speculated54_5_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_5_r0s1 <= _GEN_224;
+    if (_GEN_8)
       cmp_i215_i_i_5_r0s2 <= cmp_i215_i_i_5_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_5_r0s3 <= cmp_i215_i_i_5_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_5_r0s4 <= cmp_i215_i_i_5_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_5_r0s5 <= cmp_i215_i_i_5_r0s4 & (|(_table_0_rd[87:80]));
-    if (_GEN_14)
-      sroa_speculated4811_5_r0s1 <= _GEN_230;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_5_r0s1 <= _GEN_225;
+    if (_GEN_8)
       sroa_speculated4811_5_r0s2 <= sroa_speculated4811_5_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_5_r0s3 <= sroa_speculated4811_5_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_5_r0s4 <= sroa_speculated4811_5_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated4811_5_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_5_r0s6 <= _GEN_232[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_5_r0s6 <= _GEN_227[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_5_r0s7 <= symbol_i_sroa_0_0_5_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_5_r0s8 <= symbol_i_sroa_0_0_5_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_5_r0s9 <= symbol_i_sroa_0_0_5_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_5_r0s10 <= symbol_i_sroa_0_0_5_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_5_r0s11 <= symbol_i_sroa_0_0_5_r0s10;
+      symbol_i_sroa_0_0_5_r0s6__1 <= _GEN_227[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_5_r0s12 <= symbol_i_sroa_0_0_5_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_5_r0s13 <= symbol_i_sroa_0_0_5_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_5_r0s14 <= symbol_i_sroa_0_0_5_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_5_r0s6__1 <= _GEN_232[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_5_r0s7__1 <= symbol_i_sroa_0_0_5_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_5_r0s8__1 <= symbol_i_sroa_0_0_5_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_5_r0s9__1 <= symbol_i_sroa_0_0_5_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_5_r0s10__1 <= symbol_i_sroa_0_0_5_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_5_r0s11__1 <= symbol_i_sroa_0_0_5_r0s10__1;
+      cmp_i_i2447_6_r0s6 <= _GEN_228[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_5_r0s12__1 <= symbol_i_sroa_0_0_5_r0s11__1;
+      cmp_i_i2447_6_r0s7 <= cmp_i_i2447_6_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_5_r0s13__1 <= symbol_i_sroa_0_0_5_r0s12__1;
+      cmp_i_i2447_6_r0s8 <= cmp_i_i2447_6_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_5_r0s14__1 <= symbol_i_sroa_0_0_5_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_6_r0s11 <= _GEN_233[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_6_r0s12 <= cmp_i_i2447_6_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_6_r0s13 <= cmp_i_i2447_6_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_6_r0s14 <= cmp_i_i2447_6_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_6_r0s1 <= _GEN_193 ? _GEN_416 + 8'h70 : _GEN_416;
-    if (_GEN_13)
+      cmp_i_i2447_6_r0s9 <= cmp_i_i2447_6_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_6_r0s1 <= _GEN_188 ? _GEN_411 + 8'h70 : _GEN_411;
+    if (_GEN_8)
       sub_i266_i_i_6_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_6_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_6_r0s3 <= sub_i266_i_i_6_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_6_r0s4 <= sub_i266_i_i_6_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_6_r0s5 <= sub_i266_i_i_6_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_6_r0s6 <= sub_i266_i_i_6_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_6_r0s7 <= sub_i266_i_i_6_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_6_r0s8 <= sub_i266_i_i_6_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_6_r0s9 <= sub_i266_i_i_6_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_6_r0s10 <= sub_i266_i_i_6_r0s9;
     if (_GEN_4)
-      cmp_i252_i_6_r0s11 <= _GEN_237 < 9'h1B;
+      cmp_i252_i_6_r0s6 <= _GEN_232 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_6_r0s12 <= cmp_i252_i_6_r0s11;
+      cmp_i252_i_6_r0s7 <= cmp_i252_i_6_r0s6;
     if (_GEN_2)
-      cmp_i252_i_6_r0s13 <= cmp_i252_i_6_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_6_r0s8 <= cmp_i252_i_6_r0s7;
+    if (_GEN_9)
       or_i466_i_i_6_r0s1 <=
-        {~_GEN_235, _GEN_193 ? page_dout[105:96] : {page_dout[102:96], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_230, _GEN_188 ? page_dout[105:96] : {page_dout[102:96], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_6_r0s2 <= or_i466_i_i_6_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_6_r0s3 <= or_i466_i_i_6_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_6_r0s4 <= or_i466_i_i_6_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_6_r0s5 <= or_i466_i_i_6_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_6_r0s6 <= or_i466_i_i_6_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_6_r0s7 <= or_i466_i_i_6_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_6_r0s8 <= or_i466_i_i_6_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_6_r0s9 <= or_i466_i_i_6_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_6_r0s10 <= or_i466_i_i_6_r0s9;
     if (_GEN_4)
-      mul_i_i_6_r0s11 <=
+      mul_i_i_6_r0s6 <=
         {11'h0,
-         _GEN_417[2]
-           ? (_GEN_417[1]
-                ? (_GEN_417[0] ? 16'h4444 : 16'h4925)
-                : _GEN_417[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_417[1]
-               ? (_GEN_417[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_417[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_6_r0s10};
+         _GEN_412[2]
+           ? (_GEN_412[1]
+                ? (_GEN_412[0] ? 16'h4444 : 16'h4925)
+                : _GEN_412[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_412[1]
+               ? (_GEN_412[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_412[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_6_r0s5};
     if (_GEN_3)
-      mul_i_i_6_r0s12 <= mul_i_i_6_r0s11;
+      mul_i_i_6_r0s7 <= mul_i_i_6_r0s6;
     if (_GEN_4)
-      sub_i_i2438_6_r0s11 <= _GEN_237;
+      sub_i_i2438_6_r0s6 <= _GEN_232;
     if (_GEN_3)
-      loadedv_i_i96_i64_6_r0s12 <=
-        sub_i_i2438_6_r0s11 < 9'h1F ? sub_i_i2438_6_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_6_r0s7 <= sub_i_i2438_6_r0s6 < 9'h1F ? sub_i_i2438_6_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__6 <= _GEN_58[10:1];
+      field_r0s8__6 <= _GEN_53[10:1];
     if (_GEN_4)
-      sroa_speculated54_6_r0s11 <= _GEN_233[15:8];
+      sroa_speculated54_6_r0s6 <= _GEN_228[15:8];
     if (_GEN_3)
-      sroa_speculated54_6_r0s12 <= sroa_speculated54_6_r0s11;
+      sroa_speculated54_6_r0s7 <= sroa_speculated54_6_r0s6;
     if (_GEN_2)
-      sroa_speculated54_6_r0s13 <= sroa_speculated54_6_r0s12;
+      sroa_speculated54_6_r0s8 <= sroa_speculated54_6_r0s7;
     if (_GEN_1)
-      sub_i3597_6_r0s14 <=
-        (page_r0s13[111] ? 12'h0 - _GEN_59 : _GEN_59)
-        - {{4{sroa_speculated54_6_r0s13[7]}}, sroa_speculated54_6_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_6_r0s1 <= _GEN_235;
-    if (_GEN_13)
+      sub_i3597_6_r0s9 <=
+        (page_r0s8[111] ? 12'h0 - _GEN_54 : _GEN_54)
+        - {{4{sroa_speculated54_6_r0s8[7]}}, sroa_speculated54_6_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_6_r0s1 <= _GEN_230;
+    if (_GEN_8)
       cmp_i215_i_i_6_r0s2 <= cmp_i215_i_i_6_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_6_r0s3 <= cmp_i215_i_i_6_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_6_r0s4 <= cmp_i215_i_i_6_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_6_r0s5 <= cmp_i215_i_i_6_r0s4 & (|(_table_0_rd[103:96]));
-    if (_GEN_14)
-      sroa_speculated4811_6_r0s1 <= _GEN_236;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_6_r0s1 <= _GEN_231;
+    if (_GEN_8)
       sroa_speculated4811_6_r0s2 <= sroa_speculated4811_6_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_6_r0s3 <= sroa_speculated4811_6_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_6_r0s4 <= sroa_speculated4811_6_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated4811_6_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_6_r0s6 <= _GEN_238[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_6_r0s6 <= _GEN_233[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_6_r0s7 <= symbol_i_sroa_0_0_6_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_6_r0s8 <= symbol_i_sroa_0_0_6_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_6_r0s9 <= symbol_i_sroa_0_0_6_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_6_r0s10 <= symbol_i_sroa_0_0_6_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_6_r0s11 <= symbol_i_sroa_0_0_6_r0s10;
+      symbol_i_sroa_0_0_6_r0s6__1 <= _GEN_233[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_6_r0s12 <= symbol_i_sroa_0_0_6_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_6_r0s13 <= symbol_i_sroa_0_0_6_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_6_r0s14 <= symbol_i_sroa_0_0_6_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_6_r0s6__1 <= _GEN_238[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_6_r0s7__1 <= symbol_i_sroa_0_0_6_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_6_r0s8__1 <= symbol_i_sroa_0_0_6_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_6_r0s9__1 <= symbol_i_sroa_0_0_6_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_6_r0s10__1 <= symbol_i_sroa_0_0_6_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_6_r0s11__1 <= symbol_i_sroa_0_0_6_r0s10__1;
+      cmp_i_i2447_7_r0s6 <= _GEN_234[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_6_r0s12__1 <= symbol_i_sroa_0_0_6_r0s11__1;
+      cmp_i_i2447_7_r0s7 <= cmp_i_i2447_7_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_6_r0s13__1 <= symbol_i_sroa_0_0_6_r0s12__1;
+      cmp_i_i2447_7_r0s8 <= cmp_i_i2447_7_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_6_r0s14__1 <= symbol_i_sroa_0_0_6_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_7_r0s11 <= _GEN_239[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_7_r0s12 <= cmp_i_i2447_7_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_7_r0s13 <= cmp_i_i2447_7_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_7_r0s14 <= cmp_i_i2447_7_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_7_r0s1 <= _GEN_193 ? _GEN_418 + 8'h70 : _GEN_418;
-    if (_GEN_13)
+      cmp_i_i2447_7_r0s9 <= cmp_i_i2447_7_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_7_r0s1 <= _GEN_188 ? _GEN_413 + 8'h70 : _GEN_413;
+    if (_GEN_8)
       sub_i266_i_i_7_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_7_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_7_r0s3 <= sub_i266_i_i_7_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_7_r0s4 <= sub_i266_i_i_7_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_7_r0s5 <= sub_i266_i_i_7_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_7_r0s6 <= sub_i266_i_i_7_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_7_r0s7 <= sub_i266_i_i_7_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_7_r0s8 <= sub_i266_i_i_7_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_7_r0s9 <= sub_i266_i_i_7_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_7_r0s10 <= sub_i266_i_i_7_r0s9;
     if (_GEN_4)
-      cmp_i252_i_7_r0s11 <= _GEN_243 < 9'h1B;
+      cmp_i252_i_7_r0s6 <= _GEN_238 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_7_r0s12 <= cmp_i252_i_7_r0s11;
+      cmp_i252_i_7_r0s7 <= cmp_i252_i_7_r0s6;
     if (_GEN_2)
-      cmp_i252_i_7_r0s13 <= cmp_i252_i_7_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_7_r0s8 <= cmp_i252_i_7_r0s7;
+    if (_GEN_9)
       or_i466_i_i_7_r0s1 <=
-        {~_GEN_241, _GEN_193 ? page_dout[121:112] : {page_dout[118:112], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_236, _GEN_188 ? page_dout[121:112] : {page_dout[118:112], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_7_r0s2 <= or_i466_i_i_7_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_7_r0s3 <= or_i466_i_i_7_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_7_r0s4 <= or_i466_i_i_7_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_7_r0s5 <= or_i466_i_i_7_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_7_r0s6 <= or_i466_i_i_7_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_7_r0s7 <= or_i466_i_i_7_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_7_r0s8 <= or_i466_i_i_7_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_7_r0s9 <= or_i466_i_i_7_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_7_r0s10 <= or_i466_i_i_7_r0s9;
     if (_GEN_4)
-      mul_i_i_7_r0s11 <=
+      mul_i_i_7_r0s6 <=
         {11'h0,
-         _GEN_419[2]
-           ? (_GEN_419[1]
-                ? (_GEN_419[0] ? 16'h4444 : 16'h4925)
-                : _GEN_419[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_419[1]
-               ? (_GEN_419[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_419[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_7_r0s10};
+         _GEN_414[2]
+           ? (_GEN_414[1]
+                ? (_GEN_414[0] ? 16'h4444 : 16'h4925)
+                : _GEN_414[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_414[1]
+               ? (_GEN_414[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_414[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_7_r0s5};
     if (_GEN_3)
-      mul_i_i_7_r0s12 <= mul_i_i_7_r0s11;
+      mul_i_i_7_r0s7 <= mul_i_i_7_r0s6;
     if (_GEN_4)
-      sub_i_i2438_7_r0s11 <= _GEN_243;
+      sub_i_i2438_7_r0s6 <= _GEN_238;
     if (_GEN_3)
-      loadedv_i_i96_i64_7_r0s12 <=
-        sub_i_i2438_7_r0s11 < 9'h1F ? sub_i_i2438_7_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_7_r0s7 <= sub_i_i2438_7_r0s6 < 9'h1F ? sub_i_i2438_7_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__7 <= _GEN_61[10:1];
+      field_r0s8__7 <= _GEN_56[10:1];
     if (_GEN_4)
-      sroa_speculated54_7_r0s11 <= _GEN_239[15:8];
+      sroa_speculated54_7_r0s6 <= _GEN_234[15:8];
     if (_GEN_3)
-      sroa_speculated54_7_r0s12 <= sroa_speculated54_7_r0s11;
+      sroa_speculated54_7_r0s7 <= sroa_speculated54_7_r0s6;
     if (_GEN_2)
-      sroa_speculated54_7_r0s13 <= sroa_speculated54_7_r0s12;
+      sroa_speculated54_7_r0s8 <= sroa_speculated54_7_r0s7;
     if (_GEN_1)
-      sub_i3597_7_r0s14 <=
-        (page_r0s13[127] ? 12'h0 - _GEN_62 : _GEN_62)
-        - {{4{sroa_speculated54_7_r0s13[7]}}, sroa_speculated54_7_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_7_r0s1 <= _GEN_241;
-    if (_GEN_13)
+      sub_i3597_7_r0s9 <=
+        (page_r0s8[127] ? 12'h0 - _GEN_57 : _GEN_57)
+        - {{4{sroa_speculated54_7_r0s8[7]}}, sroa_speculated54_7_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_7_r0s1 <= _GEN_236;
+    if (_GEN_8)
       cmp_i215_i_i_7_r0s2 <= cmp_i215_i_i_7_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_7_r0s3 <= cmp_i215_i_i_7_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_7_r0s4 <= cmp_i215_i_i_7_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_7_r0s5 <= cmp_i215_i_i_7_r0s4 & (|(_table_0_rd[119:112]));
-    if (_GEN_14)
-      sroa_speculated4811_7_r0s1 <= _GEN_242;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_7_r0s1 <= _GEN_237;
+    if (_GEN_8)
       sroa_speculated4811_7_r0s2 <= sroa_speculated4811_7_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_7_r0s3 <= sroa_speculated4811_7_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_7_r0s4 <= sroa_speculated4811_7_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated4811_7_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_7_r0s6 <= _GEN_244[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_7_r0s6 <= _GEN_239[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_7_r0s7 <= symbol_i_sroa_0_0_7_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_7_r0s8 <= symbol_i_sroa_0_0_7_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_7_r0s9 <= symbol_i_sroa_0_0_7_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_7_r0s10 <= symbol_i_sroa_0_0_7_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_7_r0s11 <= symbol_i_sroa_0_0_7_r0s10;
+      symbol_i_sroa_0_0_7_r0s6__1 <= _GEN_239[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_7_r0s12 <= symbol_i_sroa_0_0_7_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_7_r0s13 <= symbol_i_sroa_0_0_7_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_7_r0s14 <= symbol_i_sroa_0_0_7_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_7_r0s6__1 <= _GEN_244[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_7_r0s7__1 <= symbol_i_sroa_0_0_7_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_7_r0s8__1 <= symbol_i_sroa_0_0_7_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_7_r0s9__1 <= symbol_i_sroa_0_0_7_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_7_r0s10__1 <= symbol_i_sroa_0_0_7_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_7_r0s11__1 <= symbol_i_sroa_0_0_7_r0s10__1;
+      cmp_i_i2447_8_r0s6 <= _GEN_240[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_7_r0s12__1 <= symbol_i_sroa_0_0_7_r0s11__1;
+      cmp_i_i2447_8_r0s7 <= cmp_i_i2447_8_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_7_r0s13__1 <= symbol_i_sroa_0_0_7_r0s12__1;
+      cmp_i_i2447_8_r0s8 <= cmp_i_i2447_8_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_7_r0s14__1 <= symbol_i_sroa_0_0_7_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_8_r0s11 <= _GEN_245[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_8_r0s12 <= cmp_i_i2447_8_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_8_r0s13 <= cmp_i_i2447_8_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_8_r0s14 <= cmp_i_i2447_8_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_8_r0s1 <= _GEN_193 ? _GEN_420 + 8'h70 : _GEN_420;
-    if (_GEN_13)
+      cmp_i_i2447_8_r0s9 <= cmp_i_i2447_8_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_8_r0s1 <= _GEN_188 ? _GEN_415 + 8'h70 : _GEN_415;
+    if (_GEN_8)
       sub_i266_i_i_8_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_8_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_8_r0s3 <= sub_i266_i_i_8_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_8_r0s4 <= sub_i266_i_i_8_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_8_r0s5 <= sub_i266_i_i_8_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_8_r0s6 <= sub_i266_i_i_8_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_8_r0s7 <= sub_i266_i_i_8_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_8_r0s8 <= sub_i266_i_i_8_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_8_r0s9 <= sub_i266_i_i_8_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_8_r0s10 <= sub_i266_i_i_8_r0s9;
     if (_GEN_4)
-      cmp_i252_i_8_r0s11 <= _GEN_249 < 9'h1B;
+      cmp_i252_i_8_r0s6 <= _GEN_244 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_8_r0s12 <= cmp_i252_i_8_r0s11;
+      cmp_i252_i_8_r0s7 <= cmp_i252_i_8_r0s6;
     if (_GEN_2)
-      cmp_i252_i_8_r0s13 <= cmp_i252_i_8_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_8_r0s8 <= cmp_i252_i_8_r0s7;
+    if (_GEN_9)
       or_i466_i_i_8_r0s1 <=
-        {~_GEN_247, _GEN_193 ? page_dout[137:128] : {page_dout[134:128], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_242, _GEN_188 ? page_dout[137:128] : {page_dout[134:128], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_8_r0s2 <= or_i466_i_i_8_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_8_r0s3 <= or_i466_i_i_8_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_8_r0s4 <= or_i466_i_i_8_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_8_r0s5 <= or_i466_i_i_8_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_8_r0s6 <= or_i466_i_i_8_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_8_r0s7 <= or_i466_i_i_8_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_8_r0s8 <= or_i466_i_i_8_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_8_r0s9 <= or_i466_i_i_8_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_8_r0s10 <= or_i466_i_i_8_r0s9;
     if (_GEN_4)
-      mul_i_i_8_r0s11 <=
+      mul_i_i_8_r0s6 <=
         {11'h0,
-         _GEN_421[2]
-           ? (_GEN_421[1]
-                ? (_GEN_421[0] ? 16'h4444 : 16'h4925)
-                : _GEN_421[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_421[1]
-               ? (_GEN_421[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_421[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_8_r0s10};
+         _GEN_416[2]
+           ? (_GEN_416[1]
+                ? (_GEN_416[0] ? 16'h4444 : 16'h4925)
+                : _GEN_416[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_416[1]
+               ? (_GEN_416[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_416[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_8_r0s5};
     if (_GEN_3)
-      mul_i_i_8_r0s12 <= mul_i_i_8_r0s11;
+      mul_i_i_8_r0s7 <= mul_i_i_8_r0s6;
     if (_GEN_4)
-      sub_i_i2438_8_r0s11 <= _GEN_249;
+      sub_i_i2438_8_r0s6 <= _GEN_244;
     if (_GEN_3)
-      loadedv_i_i96_i64_8_r0s12 <=
-        sub_i_i2438_8_r0s11 < 9'h1F ? sub_i_i2438_8_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_8_r0s7 <= sub_i_i2438_8_r0s6 < 9'h1F ? sub_i_i2438_8_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__8 <= _GEN_64[10:1];
+      field_r0s8__8 <= _GEN_59[10:1];
     if (_GEN_4)
-      sroa_speculated54_8_r0s11 <= _GEN_245[15:8];
+      sroa_speculated54_8_r0s6 <= _GEN_240[15:8];
     if (_GEN_3)
-      sroa_speculated54_8_r0s12 <= sroa_speculated54_8_r0s11;
+      sroa_speculated54_8_r0s7 <= sroa_speculated54_8_r0s6;
     if (_GEN_2)
-      sroa_speculated54_8_r0s13 <= sroa_speculated54_8_r0s12;
+      sroa_speculated54_8_r0s8 <= sroa_speculated54_8_r0s7;
     if (_GEN_1)
-      sub_i3597_8_r0s14 <=
-        (page_r0s13[143] ? 12'h0 - _GEN_65 : _GEN_65)
-        - {{4{sroa_speculated54_8_r0s13[7]}}, sroa_speculated54_8_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_8_r0s1 <= _GEN_247;
-    if (_GEN_13)
+      sub_i3597_8_r0s9 <=
+        (page_r0s8[143] ? 12'h0 - _GEN_60 : _GEN_60)
+        - {{4{sroa_speculated54_8_r0s8[7]}}, sroa_speculated54_8_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_8_r0s1 <= _GEN_242;
+    if (_GEN_8)
       cmp_i215_i_i_8_r0s2 <= cmp_i215_i_i_8_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_8_r0s3 <= cmp_i215_i_i_8_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_8_r0s4 <= cmp_i215_i_i_8_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_8_r0s5 <= cmp_i215_i_i_8_r0s4 & (|(_table_0_rd[135:128]));
-    if (_GEN_14)
-      sroa_speculated4811_8_r0s1 <= _GEN_248;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_8_r0s1 <= _GEN_243;
+    if (_GEN_8)
       sroa_speculated4811_8_r0s2 <= sroa_speculated4811_8_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_8_r0s3 <= sroa_speculated4811_8_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_8_r0s4 <= sroa_speculated4811_8_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated4811_8_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_8_r0s6 <= _GEN_250[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_8_r0s6 <= _GEN_245[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_8_r0s7 <= symbol_i_sroa_0_0_8_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_8_r0s8 <= symbol_i_sroa_0_0_8_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_8_r0s9 <= symbol_i_sroa_0_0_8_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_8_r0s10 <= symbol_i_sroa_0_0_8_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_8_r0s11 <= symbol_i_sroa_0_0_8_r0s10;
+      symbol_i_sroa_0_0_8_r0s6__1 <= _GEN_245[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_8_r0s12 <= symbol_i_sroa_0_0_8_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_8_r0s13 <= symbol_i_sroa_0_0_8_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_8_r0s14 <= symbol_i_sroa_0_0_8_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_8_r0s6__1 <= _GEN_250[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_8_r0s7__1 <= symbol_i_sroa_0_0_8_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_8_r0s8__1 <= symbol_i_sroa_0_0_8_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_8_r0s9__1 <= symbol_i_sroa_0_0_8_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_8_r0s10__1 <= symbol_i_sroa_0_0_8_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_8_r0s11__1 <= symbol_i_sroa_0_0_8_r0s10__1;
+      cmp_i_i2447_9_r0s6 <= _GEN_246[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_8_r0s12__1 <= symbol_i_sroa_0_0_8_r0s11__1;
+      cmp_i_i2447_9_r0s7 <= cmp_i_i2447_9_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_8_r0s13__1 <= symbol_i_sroa_0_0_8_r0s12__1;
+      cmp_i_i2447_9_r0s8 <= cmp_i_i2447_9_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_8_r0s14__1 <= symbol_i_sroa_0_0_8_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_9_r0s11 <= _GEN_251[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_9_r0s12 <= cmp_i_i2447_9_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_9_r0s13 <= cmp_i_i2447_9_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_9_r0s14 <= cmp_i_i2447_9_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_9_r0s1 <= _GEN_193 ? _GEN_422 + 8'h70 : _GEN_422;
-    if (_GEN_13)
+      cmp_i_i2447_9_r0s9 <= cmp_i_i2447_9_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_9_r0s1 <= _GEN_188 ? _GEN_417 + 8'h70 : _GEN_417;
+    if (_GEN_8)
       sub_i266_i_i_9_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_9_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_9_r0s3 <= sub_i266_i_i_9_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_9_r0s4 <= sub_i266_i_i_9_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_9_r0s5 <= sub_i266_i_i_9_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_9_r0s6 <= sub_i266_i_i_9_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_9_r0s7 <= sub_i266_i_i_9_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_9_r0s8 <= sub_i266_i_i_9_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_9_r0s9 <= sub_i266_i_i_9_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_9_r0s10 <= sub_i266_i_i_9_r0s9;
     if (_GEN_4)
-      cmp_i252_i_9_r0s11 <= _GEN_255 < 9'h1B;
+      cmp_i252_i_9_r0s6 <= _GEN_250 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_9_r0s12 <= cmp_i252_i_9_r0s11;
+      cmp_i252_i_9_r0s7 <= cmp_i252_i_9_r0s6;
     if (_GEN_2)
-      cmp_i252_i_9_r0s13 <= cmp_i252_i_9_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_9_r0s8 <= cmp_i252_i_9_r0s7;
+    if (_GEN_9)
       or_i466_i_i_9_r0s1 <=
-        {~_GEN_253, _GEN_193 ? page_dout[153:144] : {page_dout[150:144], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_248, _GEN_188 ? page_dout[153:144] : {page_dout[150:144], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_9_r0s2 <= or_i466_i_i_9_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_9_r0s3 <= or_i466_i_i_9_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_9_r0s4 <= or_i466_i_i_9_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_9_r0s5 <= or_i466_i_i_9_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_9_r0s6 <= or_i466_i_i_9_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_9_r0s7 <= or_i466_i_i_9_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_9_r0s8 <= or_i466_i_i_9_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_9_r0s9 <= or_i466_i_i_9_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_9_r0s10 <= or_i466_i_i_9_r0s9;
     if (_GEN_4)
-      mul_i_i_9_r0s11 <=
+      mul_i_i_9_r0s6 <=
         {11'h0,
-         _GEN_423[2]
-           ? (_GEN_423[1]
-                ? (_GEN_423[0] ? 16'h4444 : 16'h4925)
-                : _GEN_423[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_423[1]
-               ? (_GEN_423[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_423[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_9_r0s10};
+         _GEN_418[2]
+           ? (_GEN_418[1]
+                ? (_GEN_418[0] ? 16'h4444 : 16'h4925)
+                : _GEN_418[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_418[1]
+               ? (_GEN_418[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_418[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_9_r0s5};
     if (_GEN_3)
-      mul_i_i_9_r0s12 <= mul_i_i_9_r0s11;
+      mul_i_i_9_r0s7 <= mul_i_i_9_r0s6;
     if (_GEN_4)
-      sub_i_i2438_9_r0s11 <= _GEN_255;
+      sub_i_i2438_9_r0s6 <= _GEN_250;
     if (_GEN_3)
-      loadedv_i_i96_i64_9_r0s12 <=
-        sub_i_i2438_9_r0s11 < 9'h1F ? sub_i_i2438_9_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_9_r0s7 <= sub_i_i2438_9_r0s6 < 9'h1F ? sub_i_i2438_9_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__9 <= _GEN_67[10:1];
+      field_r0s8__9 <= _GEN_62[10:1];
     if (_GEN_4)
-      sroa_speculated54_9_r0s11 <= _GEN_251[15:8];
+      sroa_speculated54_9_r0s6 <= _GEN_246[15:8];
     if (_GEN_3)
-      sroa_speculated54_9_r0s12 <= sroa_speculated54_9_r0s11;
+      sroa_speculated54_9_r0s7 <= sroa_speculated54_9_r0s6;
     if (_GEN_2)
-      sroa_speculated54_9_r0s13 <= sroa_speculated54_9_r0s12;
+      sroa_speculated54_9_r0s8 <= sroa_speculated54_9_r0s7;
     if (_GEN_1)
-      sub_i3597_9_r0s14 <=
-        (page_r0s13[159] ? 12'h0 - _GEN_68 : _GEN_68)
-        - {{4{sroa_speculated54_9_r0s13[7]}}, sroa_speculated54_9_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_9_r0s1 <= _GEN_253;
-    if (_GEN_13)
+      sub_i3597_9_r0s9 <=
+        (page_r0s8[159] ? 12'h0 - _GEN_63 : _GEN_63)
+        - {{4{sroa_speculated54_9_r0s8[7]}}, sroa_speculated54_9_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_9_r0s1 <= _GEN_248;
+    if (_GEN_8)
       cmp_i215_i_i_9_r0s2 <= cmp_i215_i_i_9_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_9_r0s3 <= cmp_i215_i_i_9_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_9_r0s4 <= cmp_i215_i_i_9_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_9_r0s5 <= cmp_i215_i_i_9_r0s4 & (|(_table_0_rd[151:144]));
-    if (_GEN_14)
-      sroa_speculated4811_9_r0s1 <= _GEN_254;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_9_r0s1 <= _GEN_249;
+    if (_GEN_8)
       sroa_speculated4811_9_r0s2 <= sroa_speculated4811_9_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_9_r0s3 <= sroa_speculated4811_9_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_9_r0s4 <= sroa_speculated4811_9_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated4811_9_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_9_r0s6 <= _GEN_256[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_9_r0s6 <= _GEN_251[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_9_r0s7 <= symbol_i_sroa_0_0_9_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_9_r0s8 <= symbol_i_sroa_0_0_9_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_9_r0s9 <= symbol_i_sroa_0_0_9_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_9_r0s10 <= symbol_i_sroa_0_0_9_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_9_r0s11 <= symbol_i_sroa_0_0_9_r0s10;
+      symbol_i_sroa_0_0_9_r0s6__1 <= _GEN_251[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_9_r0s12 <= symbol_i_sroa_0_0_9_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_9_r0s13 <= symbol_i_sroa_0_0_9_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_9_r0s14 <= symbol_i_sroa_0_0_9_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_9_r0s6__1 <= _GEN_256[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_9_r0s7__1 <= symbol_i_sroa_0_0_9_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_9_r0s8__1 <= symbol_i_sroa_0_0_9_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_9_r0s9__1 <= symbol_i_sroa_0_0_9_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_9_r0s10__1 <= symbol_i_sroa_0_0_9_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_9_r0s11__1 <= symbol_i_sroa_0_0_9_r0s10__1;
+      cmp_i_i2447_10_r0s6 <= _GEN_252[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_9_r0s12__1 <= symbol_i_sroa_0_0_9_r0s11__1;
+      cmp_i_i2447_10_r0s7 <= cmp_i_i2447_10_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_9_r0s13__1 <= symbol_i_sroa_0_0_9_r0s12__1;
+      cmp_i_i2447_10_r0s8 <= cmp_i_i2447_10_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_9_r0s14__1 <= symbol_i_sroa_0_0_9_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_10_r0s11 <= _GEN_257[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_10_r0s12 <= cmp_i_i2447_10_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_10_r0s13 <= cmp_i_i2447_10_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_10_r0s14 <= cmp_i_i2447_10_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_10_r0s1 <= _GEN_193 ? _GEN_424 + 8'h70 : _GEN_424;
-    if (_GEN_13)
+      cmp_i_i2447_10_r0s9 <= cmp_i_i2447_10_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_10_r0s1 <= _GEN_188 ? _GEN_419 + 8'h70 : _GEN_419;
+    if (_GEN_8)
       sub_i266_i_i_10_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_10_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_10_r0s3 <= sub_i266_i_i_10_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_10_r0s4 <= sub_i266_i_i_10_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_10_r0s5 <= sub_i266_i_i_10_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_10_r0s6 <= sub_i266_i_i_10_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_10_r0s7 <= sub_i266_i_i_10_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_10_r0s8 <= sub_i266_i_i_10_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_10_r0s9 <= sub_i266_i_i_10_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_10_r0s10 <= sub_i266_i_i_10_r0s9;
     if (_GEN_4)
-      cmp_i252_i_10_r0s11 <= _GEN_261 < 9'h1B;
+      cmp_i252_i_10_r0s6 <= _GEN_256 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_10_r0s12 <= cmp_i252_i_10_r0s11;
+      cmp_i252_i_10_r0s7 <= cmp_i252_i_10_r0s6;
     if (_GEN_2)
-      cmp_i252_i_10_r0s13 <= cmp_i252_i_10_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_10_r0s8 <= cmp_i252_i_10_r0s7;
+    if (_GEN_9)
       or_i466_i_i_10_r0s1 <=
-        {~_GEN_259, _GEN_193 ? page_dout[169:160] : {page_dout[166:160], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_254, _GEN_188 ? page_dout[169:160] : {page_dout[166:160], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_10_r0s2 <= or_i466_i_i_10_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_10_r0s3 <= or_i466_i_i_10_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_10_r0s4 <= or_i466_i_i_10_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_10_r0s5 <= or_i466_i_i_10_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_10_r0s6 <= or_i466_i_i_10_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_10_r0s7 <= or_i466_i_i_10_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_10_r0s8 <= or_i466_i_i_10_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_10_r0s9 <= or_i466_i_i_10_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_10_r0s10 <= or_i466_i_i_10_r0s9;
     if (_GEN_4)
-      mul_i_i_10_r0s11 <=
+      mul_i_i_10_r0s6 <=
         {11'h0,
-         _GEN_425[2]
-           ? (_GEN_425[1]
-                ? (_GEN_425[0] ? 16'h4444 : 16'h4925)
-                : _GEN_425[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_425[1]
-               ? (_GEN_425[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_425[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_10_r0s10};
+         _GEN_420[2]
+           ? (_GEN_420[1]
+                ? (_GEN_420[0] ? 16'h4444 : 16'h4925)
+                : _GEN_420[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_420[1]
+               ? (_GEN_420[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_420[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_10_r0s5};
     if (_GEN_3)
-      mul_i_i_10_r0s12 <= mul_i_i_10_r0s11;
+      mul_i_i_10_r0s7 <= mul_i_i_10_r0s6;
     if (_GEN_4)
-      sub_i_i2438_10_r0s11 <= _GEN_261;
+      sub_i_i2438_10_r0s6 <= _GEN_256;
     if (_GEN_3)
-      loadedv_i_i96_i64_10_r0s12 <=
-        sub_i_i2438_10_r0s11 < 9'h1F ? sub_i_i2438_10_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_10_r0s7 <=
+        sub_i_i2438_10_r0s6 < 9'h1F ? sub_i_i2438_10_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__10 <= _GEN_70[10:1];
+      field_r0s8__10 <= _GEN_65[10:1];
     if (_GEN_4)
-      sroa_speculated54_10_r0s11 <= _GEN_257[15:8];
+      sroa_speculated54_10_r0s6 <= _GEN_252[15:8];
     if (_GEN_3)
-      sroa_speculated54_10_r0s12 <= sroa_speculated54_10_r0s11;
+      sroa_speculated54_10_r0s7 <= sroa_speculated54_10_r0s6;
     if (_GEN_2)
-      sroa_speculated54_10_r0s13 <= sroa_speculated54_10_r0s12;
+      sroa_speculated54_10_r0s8 <= sroa_speculated54_10_r0s7;
     if (_GEN_1)
-      sub_i3597_10_r0s14 <=
-        (page_r0s13[175] ? 12'h0 - _GEN_71 : _GEN_71)
-        - {{4{sroa_speculated54_10_r0s13[7]}}, sroa_speculated54_10_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_10_r0s1 <= _GEN_259;
-    if (_GEN_13)
+      sub_i3597_10_r0s9 <=
+        (page_r0s8[175] ? 12'h0 - _GEN_66 : _GEN_66)
+        - {{4{sroa_speculated54_10_r0s8[7]}}, sroa_speculated54_10_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_10_r0s1 <= _GEN_254;
+    if (_GEN_8)
       cmp_i215_i_i_10_r0s2 <= cmp_i215_i_i_10_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_10_r0s3 <= cmp_i215_i_i_10_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_10_r0s4 <= cmp_i215_i_i_10_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_10_r0s5 <= cmp_i215_i_i_10_r0s4 & (|(_table_0_rd[167:160]));
-    if (_GEN_14)
-      sroa_speculated4811_10_r0s1 <= _GEN_260;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_10_r0s1 <= _GEN_255;
+    if (_GEN_8)
       sroa_speculated4811_10_r0s2 <= sroa_speculated4811_10_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_10_r0s3 <= sroa_speculated4811_10_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_10_r0s4 <= sroa_speculated4811_10_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated4811_10_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_10_r0s6 <= _GEN_262[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_10_r0s6 <= _GEN_257[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_10_r0s7 <= symbol_i_sroa_0_0_10_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_10_r0s8 <= symbol_i_sroa_0_0_10_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_10_r0s9 <= symbol_i_sroa_0_0_10_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_10_r0s10 <= symbol_i_sroa_0_0_10_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_10_r0s11 <= symbol_i_sroa_0_0_10_r0s10;
+      symbol_i_sroa_0_0_10_r0s6__1 <= _GEN_257[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_10_r0s12 <= symbol_i_sroa_0_0_10_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_10_r0s13 <= symbol_i_sroa_0_0_10_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_10_r0s14 <= symbol_i_sroa_0_0_10_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_10_r0s6__1 <= _GEN_262[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_10_r0s7__1 <= symbol_i_sroa_0_0_10_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_10_r0s8__1 <= symbol_i_sroa_0_0_10_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_10_r0s9__1 <= symbol_i_sroa_0_0_10_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_10_r0s10__1 <= symbol_i_sroa_0_0_10_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_10_r0s11__1 <= symbol_i_sroa_0_0_10_r0s10__1;
+      cmp_i_i2447_11_r0s6 <= _GEN_258[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_10_r0s12__1 <= symbol_i_sroa_0_0_10_r0s11__1;
+      cmp_i_i2447_11_r0s7 <= cmp_i_i2447_11_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_10_r0s13__1 <= symbol_i_sroa_0_0_10_r0s12__1;
+      cmp_i_i2447_11_r0s8 <= cmp_i_i2447_11_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_10_r0s14__1 <= symbol_i_sroa_0_0_10_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_11_r0s11 <= _GEN_263[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_11_r0s12 <= cmp_i_i2447_11_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_11_r0s13 <= cmp_i_i2447_11_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_11_r0s14 <= cmp_i_i2447_11_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_11_r0s1 <= _GEN_193 ? _GEN_426 + 8'h70 : _GEN_426;
-    if (_GEN_13)
+      cmp_i_i2447_11_r0s9 <= cmp_i_i2447_11_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_11_r0s1 <= _GEN_188 ? _GEN_421 + 8'h70 : _GEN_421;
+    if (_GEN_8)
       sub_i266_i_i_11_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_11_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_11_r0s3 <= sub_i266_i_i_11_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_11_r0s4 <= sub_i266_i_i_11_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_11_r0s5 <= sub_i266_i_i_11_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_11_r0s6 <= sub_i266_i_i_11_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_11_r0s7 <= sub_i266_i_i_11_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_11_r0s8 <= sub_i266_i_i_11_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_11_r0s9 <= sub_i266_i_i_11_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_11_r0s10 <= sub_i266_i_i_11_r0s9;
     if (_GEN_4)
-      cmp_i252_i_11_r0s11 <= _GEN_267 < 9'h1B;
+      cmp_i252_i_11_r0s6 <= _GEN_262 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_11_r0s12 <= cmp_i252_i_11_r0s11;
+      cmp_i252_i_11_r0s7 <= cmp_i252_i_11_r0s6;
     if (_GEN_2)
-      cmp_i252_i_11_r0s13 <= cmp_i252_i_11_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_11_r0s8 <= cmp_i252_i_11_r0s7;
+    if (_GEN_9)
       or_i466_i_i_11_r0s1 <=
-        {~_GEN_265, _GEN_193 ? page_dout[185:176] : {page_dout[182:176], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_260, _GEN_188 ? page_dout[185:176] : {page_dout[182:176], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_11_r0s2 <= or_i466_i_i_11_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_11_r0s3 <= or_i466_i_i_11_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_11_r0s4 <= or_i466_i_i_11_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_11_r0s5 <= or_i466_i_i_11_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_11_r0s6 <= or_i466_i_i_11_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_11_r0s7 <= or_i466_i_i_11_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_11_r0s8 <= or_i466_i_i_11_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_11_r0s9 <= or_i466_i_i_11_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_11_r0s10 <= or_i466_i_i_11_r0s9;
     if (_GEN_4)
-      mul_i_i_11_r0s11 <=
+      mul_i_i_11_r0s6 <=
         {11'h0,
-         _GEN_427[2]
-           ? (_GEN_427[1]
-                ? (_GEN_427[0] ? 16'h4444 : 16'h4925)
-                : _GEN_427[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_427[1]
-               ? (_GEN_427[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_427[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_11_r0s10};
+         _GEN_422[2]
+           ? (_GEN_422[1]
+                ? (_GEN_422[0] ? 16'h4444 : 16'h4925)
+                : _GEN_422[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_422[1]
+               ? (_GEN_422[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_422[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_11_r0s5};
     if (_GEN_3)
-      mul_i_i_11_r0s12 <= mul_i_i_11_r0s11;
+      mul_i_i_11_r0s7 <= mul_i_i_11_r0s6;
     if (_GEN_4)
-      sub_i_i2438_11_r0s11 <= _GEN_267;
+      sub_i_i2438_11_r0s6 <= _GEN_262;
     if (_GEN_3)
-      loadedv_i_i96_i64_11_r0s12 <=
-        sub_i_i2438_11_r0s11 < 9'h1F ? sub_i_i2438_11_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_11_r0s7 <=
+        sub_i_i2438_11_r0s6 < 9'h1F ? sub_i_i2438_11_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__11 <= _GEN_73[10:1];
+      field_r0s8__11 <= _GEN_68[10:1];
     if (_GEN_4)
-      sroa_speculated54_11_r0s11 <= _GEN_263[15:8];
+      sroa_speculated54_11_r0s6 <= _GEN_258[15:8];
     if (_GEN_3)
-      sroa_speculated54_11_r0s12 <= sroa_speculated54_11_r0s11;
+      sroa_speculated54_11_r0s7 <= sroa_speculated54_11_r0s6;
     if (_GEN_2)
-      sroa_speculated54_11_r0s13 <= sroa_speculated54_11_r0s12;
+      sroa_speculated54_11_r0s8 <= sroa_speculated54_11_r0s7;
     if (_GEN_1)
-      sub_i3597_11_r0s14 <=
-        (page_r0s13[191] ? 12'h0 - _GEN_74 : _GEN_74)
-        - {{4{sroa_speculated54_11_r0s13[7]}}, sroa_speculated54_11_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_11_r0s1 <= _GEN_265;
-    if (_GEN_13)
+      sub_i3597_11_r0s9 <=
+        (page_r0s8[191] ? 12'h0 - _GEN_69 : _GEN_69)
+        - {{4{sroa_speculated54_11_r0s8[7]}}, sroa_speculated54_11_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_11_r0s1 <= _GEN_260;
+    if (_GEN_8)
       cmp_i215_i_i_11_r0s2 <= cmp_i215_i_i_11_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_11_r0s3 <= cmp_i215_i_i_11_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_11_r0s4 <= cmp_i215_i_i_11_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_11_r0s5 <= cmp_i215_i_i_11_r0s4 & (|(_table_0_rd[183:176]));
-    if (_GEN_14)
-      sroa_speculated4811_11_r0s1 <= _GEN_266;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_11_r0s1 <= _GEN_261;
+    if (_GEN_8)
       sroa_speculated4811_11_r0s2 <= sroa_speculated4811_11_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_11_r0s3 <= sroa_speculated4811_11_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_11_r0s4 <= sroa_speculated4811_11_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated4811_11_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_11_r0s6 <= _GEN_268[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_11_r0s6 <= _GEN_263[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_11_r0s7 <= symbol_i_sroa_0_0_11_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_11_r0s8 <= symbol_i_sroa_0_0_11_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_11_r0s9 <= symbol_i_sroa_0_0_11_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_11_r0s10 <= symbol_i_sroa_0_0_11_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_11_r0s11 <= symbol_i_sroa_0_0_11_r0s10;
+      symbol_i_sroa_0_0_11_r0s6__1 <= _GEN_263[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_11_r0s12 <= symbol_i_sroa_0_0_11_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_11_r0s13 <= symbol_i_sroa_0_0_11_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_11_r0s14 <= symbol_i_sroa_0_0_11_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_11_r0s6__1 <= _GEN_268[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_11_r0s7__1 <= symbol_i_sroa_0_0_11_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_11_r0s8__1 <= symbol_i_sroa_0_0_11_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_11_r0s9__1 <= symbol_i_sroa_0_0_11_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_11_r0s10__1 <= symbol_i_sroa_0_0_11_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_11_r0s11__1 <= symbol_i_sroa_0_0_11_r0s10__1;
+      cmp_i_i2447_12_r0s6 <= _GEN_264[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_11_r0s12__1 <= symbol_i_sroa_0_0_11_r0s11__1;
+      cmp_i_i2447_12_r0s7 <= cmp_i_i2447_12_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_11_r0s13__1 <= symbol_i_sroa_0_0_11_r0s12__1;
+      cmp_i_i2447_12_r0s8 <= cmp_i_i2447_12_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_11_r0s14__1 <= symbol_i_sroa_0_0_11_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_12_r0s11 <= _GEN_269[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_12_r0s12 <= cmp_i_i2447_12_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_12_r0s13 <= cmp_i_i2447_12_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_12_r0s14 <= cmp_i_i2447_12_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_12_r0s1 <= _GEN_193 ? _GEN_428 + 8'h70 : _GEN_428;
-    if (_GEN_13)
+      cmp_i_i2447_12_r0s9 <= cmp_i_i2447_12_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_12_r0s1 <= _GEN_188 ? _GEN_423 + 8'h70 : _GEN_423;
+    if (_GEN_8)
       sub_i266_i_i_12_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_12_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_12_r0s3 <= sub_i266_i_i_12_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_12_r0s4 <= sub_i266_i_i_12_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_12_r0s5 <= sub_i266_i_i_12_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_12_r0s6 <= sub_i266_i_i_12_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_12_r0s7 <= sub_i266_i_i_12_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_12_r0s8 <= sub_i266_i_i_12_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_12_r0s9 <= sub_i266_i_i_12_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_12_r0s10 <= sub_i266_i_i_12_r0s9;
     if (_GEN_4)
-      cmp_i252_i_12_r0s11 <= _GEN_273 < 9'h1B;
+      cmp_i252_i_12_r0s6 <= _GEN_268 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_12_r0s12 <= cmp_i252_i_12_r0s11;
+      cmp_i252_i_12_r0s7 <= cmp_i252_i_12_r0s6;
     if (_GEN_2)
-      cmp_i252_i_12_r0s13 <= cmp_i252_i_12_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_12_r0s8 <= cmp_i252_i_12_r0s7;
+    if (_GEN_9)
       or_i466_i_i_12_r0s1 <=
-        {~_GEN_271, _GEN_193 ? page_dout[201:192] : {page_dout[198:192], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_266, _GEN_188 ? page_dout[201:192] : {page_dout[198:192], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_12_r0s2 <= or_i466_i_i_12_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_12_r0s3 <= or_i466_i_i_12_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_12_r0s4 <= or_i466_i_i_12_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_12_r0s5 <= or_i466_i_i_12_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_12_r0s6 <= or_i466_i_i_12_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_12_r0s7 <= or_i466_i_i_12_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_12_r0s8 <= or_i466_i_i_12_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_12_r0s9 <= or_i466_i_i_12_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_12_r0s10 <= or_i466_i_i_12_r0s9;
     if (_GEN_4)
-      mul_i_i_12_r0s11 <=
+      mul_i_i_12_r0s6 <=
         {11'h0,
-         _GEN_429[2]
-           ? (_GEN_429[1]
-                ? (_GEN_429[0] ? 16'h4444 : 16'h4925)
-                : _GEN_429[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_429[1]
-               ? (_GEN_429[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_429[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_12_r0s10};
+         _GEN_424[2]
+           ? (_GEN_424[1]
+                ? (_GEN_424[0] ? 16'h4444 : 16'h4925)
+                : _GEN_424[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_424[1]
+               ? (_GEN_424[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_424[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_12_r0s5};
     if (_GEN_3)
-      mul_i_i_12_r0s12 <= mul_i_i_12_r0s11;
+      mul_i_i_12_r0s7 <= mul_i_i_12_r0s6;
     if (_GEN_4)
-      sub_i_i2438_12_r0s11 <= _GEN_273;
+      sub_i_i2438_12_r0s6 <= _GEN_268;
     if (_GEN_3)
-      loadedv_i_i96_i64_12_r0s12 <=
-        sub_i_i2438_12_r0s11 < 9'h1F ? sub_i_i2438_12_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_12_r0s7 <=
+        sub_i_i2438_12_r0s6 < 9'h1F ? sub_i_i2438_12_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__12 <= _GEN_76[10:1];
+      field_r0s8__12 <= _GEN_71[10:1];
     if (_GEN_4)
-      sroa_speculated54_12_r0s11 <= _GEN_269[15:8];
+      sroa_speculated54_12_r0s6 <= _GEN_264[15:8];
     if (_GEN_3)
-      sroa_speculated54_12_r0s12 <= sroa_speculated54_12_r0s11;
+      sroa_speculated54_12_r0s7 <= sroa_speculated54_12_r0s6;
     if (_GEN_2)
-      sroa_speculated54_12_r0s13 <= sroa_speculated54_12_r0s12;
+      sroa_speculated54_12_r0s8 <= sroa_speculated54_12_r0s7;
     if (_GEN_1)
-      sub_i3597_12_r0s14 <=
-        (page_r0s13[207] ? 12'h0 - _GEN_77 : _GEN_77)
-        - {{4{sroa_speculated54_12_r0s13[7]}}, sroa_speculated54_12_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_12_r0s1 <= _GEN_271;
-    if (_GEN_13)
+      sub_i3597_12_r0s9 <=
+        (page_r0s8[207] ? 12'h0 - _GEN_72 : _GEN_72)
+        - {{4{sroa_speculated54_12_r0s8[7]}}, sroa_speculated54_12_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_12_r0s1 <= _GEN_266;
+    if (_GEN_8)
       cmp_i215_i_i_12_r0s2 <= cmp_i215_i_i_12_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_12_r0s3 <= cmp_i215_i_i_12_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_12_r0s4 <= cmp_i215_i_i_12_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_12_r0s5 <= cmp_i215_i_i_12_r0s4 & (|(_table_0_rd[199:192]));
-    if (_GEN_14)
-      sroa_speculated4811_12_r0s1 <= _GEN_272;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_12_r0s1 <= _GEN_267;
+    if (_GEN_8)
       sroa_speculated4811_12_r0s2 <= sroa_speculated4811_12_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_12_r0s3 <= sroa_speculated4811_12_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_12_r0s4 <= sroa_speculated4811_12_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated4811_12_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_12_r0s6 <= _GEN_274[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_12_r0s6 <= _GEN_269[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_12_r0s7 <= symbol_i_sroa_0_0_12_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_12_r0s8 <= symbol_i_sroa_0_0_12_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_12_r0s9 <= symbol_i_sroa_0_0_12_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_12_r0s10 <= symbol_i_sroa_0_0_12_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_12_r0s11 <= symbol_i_sroa_0_0_12_r0s10;
+      symbol_i_sroa_0_0_12_r0s6__1 <= _GEN_269[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_12_r0s12 <= symbol_i_sroa_0_0_12_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_12_r0s13 <= symbol_i_sroa_0_0_12_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_12_r0s14 <= symbol_i_sroa_0_0_12_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_12_r0s6__1 <= _GEN_274[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_12_r0s7__1 <= symbol_i_sroa_0_0_12_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_12_r0s8__1 <= symbol_i_sroa_0_0_12_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_12_r0s9__1 <= symbol_i_sroa_0_0_12_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_12_r0s10__1 <= symbol_i_sroa_0_0_12_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_12_r0s11__1 <= symbol_i_sroa_0_0_12_r0s10__1;
+      cmp_i_i2447_13_r0s6 <= _GEN_270[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_12_r0s12__1 <= symbol_i_sroa_0_0_12_r0s11__1;
+      cmp_i_i2447_13_r0s7 <= cmp_i_i2447_13_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_12_r0s13__1 <= symbol_i_sroa_0_0_12_r0s12__1;
+      cmp_i_i2447_13_r0s8 <= cmp_i_i2447_13_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_12_r0s14__1 <= symbol_i_sroa_0_0_12_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_13_r0s11 <= _GEN_275[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_13_r0s12 <= cmp_i_i2447_13_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_13_r0s13 <= cmp_i_i2447_13_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_13_r0s14 <= cmp_i_i2447_13_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_13_r0s1 <= _GEN_193 ? _GEN_430 + 8'h70 : _GEN_430;
-    if (_GEN_13)
+      cmp_i_i2447_13_r0s9 <= cmp_i_i2447_13_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_13_r0s1 <= _GEN_188 ? _GEN_425 + 8'h70 : _GEN_425;
+    if (_GEN_8)
       sub_i266_i_i_13_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_13_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_13_r0s3 <= sub_i266_i_i_13_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_13_r0s4 <= sub_i266_i_i_13_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_13_r0s5 <= sub_i266_i_i_13_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_13_r0s6 <= sub_i266_i_i_13_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_13_r0s7 <= sub_i266_i_i_13_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_13_r0s8 <= sub_i266_i_i_13_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_13_r0s9 <= sub_i266_i_i_13_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_13_r0s10 <= sub_i266_i_i_13_r0s9;
     if (_GEN_4)
-      cmp_i252_i_13_r0s11 <= _GEN_279 < 9'h1B;
+      cmp_i252_i_13_r0s6 <= _GEN_274 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_13_r0s12 <= cmp_i252_i_13_r0s11;
+      cmp_i252_i_13_r0s7 <= cmp_i252_i_13_r0s6;
     if (_GEN_2)
-      cmp_i252_i_13_r0s13 <= cmp_i252_i_13_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_13_r0s8 <= cmp_i252_i_13_r0s7;
+    if (_GEN_9)
       or_i466_i_i_13_r0s1 <=
-        {~_GEN_277, _GEN_193 ? page_dout[217:208] : {page_dout[214:208], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_272, _GEN_188 ? page_dout[217:208] : {page_dout[214:208], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_13_r0s2 <= or_i466_i_i_13_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_13_r0s3 <= or_i466_i_i_13_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_13_r0s4 <= or_i466_i_i_13_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_13_r0s5 <= or_i466_i_i_13_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_13_r0s6 <= or_i466_i_i_13_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_13_r0s7 <= or_i466_i_i_13_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_13_r0s8 <= or_i466_i_i_13_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_13_r0s9 <= or_i466_i_i_13_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_13_r0s10 <= or_i466_i_i_13_r0s9;
     if (_GEN_4)
-      mul_i_i_13_r0s11 <=
+      mul_i_i_13_r0s6 <=
         {11'h0,
-         _GEN_431[2]
-           ? (_GEN_431[1]
-                ? (_GEN_431[0] ? 16'h4444 : 16'h4925)
-                : _GEN_431[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_431[1]
-               ? (_GEN_431[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_431[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_13_r0s10};
+         _GEN_426[2]
+           ? (_GEN_426[1]
+                ? (_GEN_426[0] ? 16'h4444 : 16'h4925)
+                : _GEN_426[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_426[1]
+               ? (_GEN_426[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_426[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_13_r0s5};
     if (_GEN_3)
-      mul_i_i_13_r0s12 <= mul_i_i_13_r0s11;
+      mul_i_i_13_r0s7 <= mul_i_i_13_r0s6;
     if (_GEN_4)
-      sub_i_i2438_13_r0s11 <= _GEN_279;
+      sub_i_i2438_13_r0s6 <= _GEN_274;
     if (_GEN_3)
-      loadedv_i_i96_i64_13_r0s12 <=
-        sub_i_i2438_13_r0s11 < 9'h1F ? sub_i_i2438_13_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_13_r0s7 <=
+        sub_i_i2438_13_r0s6 < 9'h1F ? sub_i_i2438_13_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__13 <= _GEN_79[10:1];
+      field_r0s8__13 <= _GEN_74[10:1];
     if (_GEN_4)
-      sroa_speculated54_13_r0s11 <= _GEN_275[15:8];
+      sroa_speculated54_13_r0s6 <= _GEN_270[15:8];
     if (_GEN_3)
-      sroa_speculated54_13_r0s12 <= sroa_speculated54_13_r0s11;
+      sroa_speculated54_13_r0s7 <= sroa_speculated54_13_r0s6;
     if (_GEN_2)
-      sroa_speculated54_13_r0s13 <= sroa_speculated54_13_r0s12;
+      sroa_speculated54_13_r0s8 <= sroa_speculated54_13_r0s7;
     if (_GEN_1)
-      sub_i3597_13_r0s14 <=
-        (page_r0s13[223] ? 12'h0 - _GEN_80 : _GEN_80)
-        - {{4{sroa_speculated54_13_r0s13[7]}}, sroa_speculated54_13_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_13_r0s1 <= _GEN_277;
-    if (_GEN_13)
+      sub_i3597_13_r0s9 <=
+        (page_r0s8[223] ? 12'h0 - _GEN_75 : _GEN_75)
+        - {{4{sroa_speculated54_13_r0s8[7]}}, sroa_speculated54_13_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_13_r0s1 <= _GEN_272;
+    if (_GEN_8)
       cmp_i215_i_i_13_r0s2 <= cmp_i215_i_i_13_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_13_r0s3 <= cmp_i215_i_i_13_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_13_r0s4 <= cmp_i215_i_i_13_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_13_r0s5 <= cmp_i215_i_i_13_r0s4 & (|(_table_0_rd[215:208]));
-    if (_GEN_14)
-      sroa_speculated4811_13_r0s1 <= _GEN_278;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_13_r0s1 <= _GEN_273;
+    if (_GEN_8)
       sroa_speculated4811_13_r0s2 <= sroa_speculated4811_13_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_13_r0s3 <= sroa_speculated4811_13_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_13_r0s4 <= sroa_speculated4811_13_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated4811_13_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_13_r0s6 <= _GEN_280[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_13_r0s6 <= _GEN_275[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_13_r0s7 <= symbol_i_sroa_0_0_13_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_13_r0s8 <= symbol_i_sroa_0_0_13_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_13_r0s9 <= symbol_i_sroa_0_0_13_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_13_r0s10 <= symbol_i_sroa_0_0_13_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_13_r0s11 <= symbol_i_sroa_0_0_13_r0s10;
+      symbol_i_sroa_0_0_13_r0s6__1 <= _GEN_275[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_13_r0s12 <= symbol_i_sroa_0_0_13_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_13_r0s13 <= symbol_i_sroa_0_0_13_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_13_r0s14 <= symbol_i_sroa_0_0_13_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_13_r0s6__1 <= _GEN_280[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_13_r0s7__1 <= symbol_i_sroa_0_0_13_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_13_r0s8__1 <= symbol_i_sroa_0_0_13_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_13_r0s9__1 <= symbol_i_sroa_0_0_13_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_13_r0s10__1 <= symbol_i_sroa_0_0_13_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_13_r0s11__1 <= symbol_i_sroa_0_0_13_r0s10__1;
+      cmp_i_i2447_14_r0s6 <= _GEN_276[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_13_r0s12__1 <= symbol_i_sroa_0_0_13_r0s11__1;
+      cmp_i_i2447_14_r0s7 <= cmp_i_i2447_14_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_13_r0s13__1 <= symbol_i_sroa_0_0_13_r0s12__1;
+      cmp_i_i2447_14_r0s8 <= cmp_i_i2447_14_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_13_r0s14__1 <= symbol_i_sroa_0_0_13_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_14_r0s11 <= _GEN_281[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_14_r0s12 <= cmp_i_i2447_14_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_14_r0s13 <= cmp_i_i2447_14_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_14_r0s14 <= cmp_i_i2447_14_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_14_r0s1 <= _GEN_193 ? _GEN_432 + 8'h70 : _GEN_432;
-    if (_GEN_13)
+      cmp_i_i2447_14_r0s9 <= cmp_i_i2447_14_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_14_r0s1 <= _GEN_188 ? _GEN_427 + 8'h70 : _GEN_427;
+    if (_GEN_8)
       sub_i266_i_i_14_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_14_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_14_r0s3 <= sub_i266_i_i_14_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_14_r0s4 <= sub_i266_i_i_14_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_14_r0s5 <= sub_i266_i_i_14_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_14_r0s6 <= sub_i266_i_i_14_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_14_r0s7 <= sub_i266_i_i_14_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_14_r0s8 <= sub_i266_i_i_14_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_14_r0s9 <= sub_i266_i_i_14_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_14_r0s10 <= sub_i266_i_i_14_r0s9;
     if (_GEN_4)
-      cmp_i252_i_14_r0s11 <= _GEN_285 < 9'h1B;
+      cmp_i252_i_14_r0s6 <= _GEN_280 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_14_r0s12 <= cmp_i252_i_14_r0s11;
+      cmp_i252_i_14_r0s7 <= cmp_i252_i_14_r0s6;
     if (_GEN_2)
-      cmp_i252_i_14_r0s13 <= cmp_i252_i_14_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_14_r0s8 <= cmp_i252_i_14_r0s7;
+    if (_GEN_9)
       or_i466_i_i_14_r0s1 <=
-        {~_GEN_283, _GEN_193 ? page_dout[233:224] : {page_dout[230:224], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_278, _GEN_188 ? page_dout[233:224] : {page_dout[230:224], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_14_r0s2 <= or_i466_i_i_14_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_14_r0s3 <= or_i466_i_i_14_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_14_r0s4 <= or_i466_i_i_14_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_14_r0s5 <= or_i466_i_i_14_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_14_r0s6 <= or_i466_i_i_14_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_14_r0s7 <= or_i466_i_i_14_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_14_r0s8 <= or_i466_i_i_14_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_14_r0s9 <= or_i466_i_i_14_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_14_r0s10 <= or_i466_i_i_14_r0s9;
     if (_GEN_4)
-      mul_i_i_14_r0s11 <=
+      mul_i_i_14_r0s6 <=
         {11'h0,
-         _GEN_433[2]
-           ? (_GEN_433[1]
-                ? (_GEN_433[0] ? 16'h4444 : 16'h4925)
-                : _GEN_433[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_433[1]
-               ? (_GEN_433[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_433[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_14_r0s10};
+         _GEN_428[2]
+           ? (_GEN_428[1]
+                ? (_GEN_428[0] ? 16'h4444 : 16'h4925)
+                : _GEN_428[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_428[1]
+               ? (_GEN_428[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_428[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_14_r0s5};
     if (_GEN_3)
-      mul_i_i_14_r0s12 <= mul_i_i_14_r0s11;
+      mul_i_i_14_r0s7 <= mul_i_i_14_r0s6;
     if (_GEN_4)
-      sub_i_i2438_14_r0s11 <= _GEN_285;
+      sub_i_i2438_14_r0s6 <= _GEN_280;
     if (_GEN_3)
-      loadedv_i_i96_i64_14_r0s12 <=
-        sub_i_i2438_14_r0s11 < 9'h1F ? sub_i_i2438_14_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_14_r0s7 <=
+        sub_i_i2438_14_r0s6 < 9'h1F ? sub_i_i2438_14_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__14 <= _GEN_82[10:1];
+      field_r0s8__14 <= _GEN_77[10:1];
     if (_GEN_4)
-      sroa_speculated54_14_r0s11 <= _GEN_281[15:8];
+      sroa_speculated54_14_r0s6 <= _GEN_276[15:8];
     if (_GEN_3)
-      sroa_speculated54_14_r0s12 <= sroa_speculated54_14_r0s11;
+      sroa_speculated54_14_r0s7 <= sroa_speculated54_14_r0s6;
     if (_GEN_2)
-      sroa_speculated54_14_r0s13 <= sroa_speculated54_14_r0s12;
+      sroa_speculated54_14_r0s8 <= sroa_speculated54_14_r0s7;
     if (_GEN_1)
-      sub_i3597_14_r0s14 <=
-        (page_r0s13[239] ? 12'h0 - _GEN_83 : _GEN_83)
-        - {{4{sroa_speculated54_14_r0s13[7]}}, sroa_speculated54_14_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_14_r0s1 <= _GEN_283;
-    if (_GEN_13)
+      sub_i3597_14_r0s9 <=
+        (page_r0s8[239] ? 12'h0 - _GEN_78 : _GEN_78)
+        - {{4{sroa_speculated54_14_r0s8[7]}}, sroa_speculated54_14_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_14_r0s1 <= _GEN_278;
+    if (_GEN_8)
       cmp_i215_i_i_14_r0s2 <= cmp_i215_i_i_14_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_14_r0s3 <= cmp_i215_i_i_14_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_14_r0s4 <= cmp_i215_i_i_14_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_14_r0s5 <= cmp_i215_i_i_14_r0s4 & (|(_table_0_rd[231:224]));
-    if (_GEN_14)
-      sroa_speculated4811_14_r0s1 <= _GEN_284;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_14_r0s1 <= _GEN_279;
+    if (_GEN_8)
       sroa_speculated4811_14_r0s2 <= sroa_speculated4811_14_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_14_r0s3 <= sroa_speculated4811_14_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_14_r0s4 <= sroa_speculated4811_14_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated4811_14_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_14_r0s6 <= _GEN_286[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_14_r0s6 <= _GEN_281[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_14_r0s7 <= symbol_i_sroa_0_0_14_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_14_r0s8 <= symbol_i_sroa_0_0_14_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_14_r0s9 <= symbol_i_sroa_0_0_14_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_14_r0s10 <= symbol_i_sroa_0_0_14_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_14_r0s11 <= symbol_i_sroa_0_0_14_r0s10;
+      symbol_i_sroa_0_0_14_r0s6__1 <= _GEN_281[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_14_r0s12 <= symbol_i_sroa_0_0_14_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_14_r0s13 <= symbol_i_sroa_0_0_14_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_14_r0s14 <= symbol_i_sroa_0_0_14_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_14_r0s6__1 <= _GEN_286[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_14_r0s7__1 <= symbol_i_sroa_0_0_14_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_14_r0s8__1 <= symbol_i_sroa_0_0_14_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_14_r0s9__1 <= symbol_i_sroa_0_0_14_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_14_r0s10__1 <= symbol_i_sroa_0_0_14_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_14_r0s11__1 <= symbol_i_sroa_0_0_14_r0s10__1;
+      cmp_i_i2447_15_r0s6 <= _GEN_282[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_14_r0s12__1 <= symbol_i_sroa_0_0_14_r0s11__1;
+      cmp_i_i2447_15_r0s7 <= cmp_i_i2447_15_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_14_r0s13__1 <= symbol_i_sroa_0_0_14_r0s12__1;
+      cmp_i_i2447_15_r0s8 <= cmp_i_i2447_15_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_14_r0s14__1 <= symbol_i_sroa_0_0_14_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_15_r0s11 <= _GEN_287[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_15_r0s12 <= cmp_i_i2447_15_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_15_r0s13 <= cmp_i_i2447_15_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_15_r0s14 <= cmp_i_i2447_15_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_15_r0s1 <= _GEN_193 ? _GEN_434 + 8'h70 : _GEN_434;
-    if (_GEN_13)
+      cmp_i_i2447_15_r0s9 <= cmp_i_i2447_15_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_15_r0s1 <= _GEN_188 ? _GEN_429 + 8'h70 : _GEN_429;
+    if (_GEN_8)
       sub_i266_i_i_15_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_15_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_15_r0s3 <= sub_i266_i_i_15_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_15_r0s4 <= sub_i266_i_i_15_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_15_r0s5 <= sub_i266_i_i_15_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_15_r0s6 <= sub_i266_i_i_15_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_15_r0s7 <= sub_i266_i_i_15_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_15_r0s8 <= sub_i266_i_i_15_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_15_r0s9 <= sub_i266_i_i_15_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_15_r0s10 <= sub_i266_i_i_15_r0s9;
     if (_GEN_4)
-      cmp_i252_i_15_r0s11 <= _GEN_291 < 9'h1B;
+      cmp_i252_i_15_r0s6 <= _GEN_286 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_15_r0s12 <= cmp_i252_i_15_r0s11;
+      cmp_i252_i_15_r0s7 <= cmp_i252_i_15_r0s6;
     if (_GEN_2)
-      cmp_i252_i_15_r0s13 <= cmp_i252_i_15_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_15_r0s8 <= cmp_i252_i_15_r0s7;
+    if (_GEN_9)
       or_i466_i_i_15_r0s1 <=
-        {~_GEN_289, _GEN_193 ? page_dout[249:240] : {page_dout[246:240], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_284, _GEN_188 ? page_dout[249:240] : {page_dout[246:240], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_15_r0s2 <= or_i466_i_i_15_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_15_r0s3 <= or_i466_i_i_15_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_15_r0s4 <= or_i466_i_i_15_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_15_r0s5 <= or_i466_i_i_15_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_15_r0s6 <= or_i466_i_i_15_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_15_r0s7 <= or_i466_i_i_15_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_15_r0s8 <= or_i466_i_i_15_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_15_r0s9 <= or_i466_i_i_15_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_15_r0s10 <= or_i466_i_i_15_r0s9;
     if (_GEN_4)
-      mul_i_i_15_r0s11 <=
+      mul_i_i_15_r0s6 <=
         {11'h0,
-         _GEN_435[2]
-           ? (_GEN_435[1]
-                ? (_GEN_435[0] ? 16'h4444 : 16'h4925)
-                : _GEN_435[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_435[1]
-               ? (_GEN_435[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_435[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_15_r0s10};
+         _GEN_430[2]
+           ? (_GEN_430[1]
+                ? (_GEN_430[0] ? 16'h4444 : 16'h4925)
+                : _GEN_430[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_430[1]
+               ? (_GEN_430[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_430[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_15_r0s5};
     if (_GEN_3)
-      mul_i_i_15_r0s12 <= mul_i_i_15_r0s11;
+      mul_i_i_15_r0s7 <= mul_i_i_15_r0s6;
     if (_GEN_4)
-      sub_i_i2438_15_r0s11 <= _GEN_291;
+      sub_i_i2438_15_r0s6 <= _GEN_286;
     if (_GEN_3)
-      loadedv_i_i96_i64_15_r0s12 <=
-        sub_i_i2438_15_r0s11 < 9'h1F ? sub_i_i2438_15_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_15_r0s7 <=
+        sub_i_i2438_15_r0s6 < 9'h1F ? sub_i_i2438_15_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__15 <= _GEN_85[10:1];
+      field_r0s8__15 <= _GEN_80[10:1];
     if (_GEN_4)
-      sroa_speculated54_15_r0s11 <= _GEN_287[15:8];
+      sroa_speculated54_15_r0s6 <= _GEN_282[15:8];
     if (_GEN_3)
-      sroa_speculated54_15_r0s12 <= sroa_speculated54_15_r0s11;
+      sroa_speculated54_15_r0s7 <= sroa_speculated54_15_r0s6;
     if (_GEN_2)
-      sroa_speculated54_15_r0s13 <= sroa_speculated54_15_r0s12;
+      sroa_speculated54_15_r0s8 <= sroa_speculated54_15_r0s7;
     if (_GEN_1)
-      sub_i3597_15_r0s14 <=
-        (page_r0s13[255] ? 12'h0 - _GEN_86 : _GEN_86)
-        - {{4{sroa_speculated54_15_r0s13[7]}}, sroa_speculated54_15_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_15_r0s1 <= _GEN_289;
-    if (_GEN_13)
+      sub_i3597_15_r0s9 <=
+        (page_r0s8[255] ? 12'h0 - _GEN_81 : _GEN_81)
+        - {{4{sroa_speculated54_15_r0s8[7]}}, sroa_speculated54_15_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_15_r0s1 <= _GEN_284;
+    if (_GEN_8)
       cmp_i215_i_i_15_r0s2 <= cmp_i215_i_i_15_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_15_r0s3 <= cmp_i215_i_i_15_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_15_r0s4 <= cmp_i215_i_i_15_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_15_r0s5 <= cmp_i215_i_i_15_r0s4 & (|(_table_0_rd[247:240]));
-    if (_GEN_14)
-      sroa_speculated4811_15_r0s1 <= _GEN_290;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_15_r0s1 <= _GEN_285;
+    if (_GEN_8)
       sroa_speculated4811_15_r0s2 <= sroa_speculated4811_15_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_15_r0s3 <= sroa_speculated4811_15_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_15_r0s4 <= sroa_speculated4811_15_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated4811_15_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_15_r0s6 <= _GEN_292[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_15_r0s6 <= _GEN_287[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_15_r0s7 <= symbol_i_sroa_0_0_15_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_15_r0s8 <= symbol_i_sroa_0_0_15_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_15_r0s9 <= symbol_i_sroa_0_0_15_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_15_r0s10 <= symbol_i_sroa_0_0_15_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_15_r0s11 <= symbol_i_sroa_0_0_15_r0s10;
+      symbol_i_sroa_0_0_15_r0s6__1 <= _GEN_287[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_15_r0s12 <= symbol_i_sroa_0_0_15_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_15_r0s13 <= symbol_i_sroa_0_0_15_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_15_r0s14 <= symbol_i_sroa_0_0_15_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_15_r0s6__1 <= _GEN_292[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_15_r0s7__1 <= symbol_i_sroa_0_0_15_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_15_r0s8__1 <= symbol_i_sroa_0_0_15_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_15_r0s9__1 <= symbol_i_sroa_0_0_15_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_15_r0s10__1 <= symbol_i_sroa_0_0_15_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_15_r0s11__1 <= symbol_i_sroa_0_0_15_r0s10__1;
+      cmp_i_i2447_16_r0s6 <= _GEN_288[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_15_r0s12__1 <= symbol_i_sroa_0_0_15_r0s11__1;
+      cmp_i_i2447_16_r0s7 <= cmp_i_i2447_16_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_15_r0s13__1 <= symbol_i_sroa_0_0_15_r0s12__1;
+      cmp_i_i2447_16_r0s8 <= cmp_i_i2447_16_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_15_r0s14__1 <= symbol_i_sroa_0_0_15_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_16_r0s11 <= _GEN_293[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_16_r0s12 <= cmp_i_i2447_16_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_16_r0s13 <= cmp_i_i2447_16_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_16_r0s14 <= cmp_i_i2447_16_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_16_r0s1 <= _GEN_193 ? _GEN_436 + 8'h70 : _GEN_436;
-    if (_GEN_13)
+      cmp_i_i2447_16_r0s9 <= cmp_i_i2447_16_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_16_r0s1 <= _GEN_188 ? _GEN_431 + 8'h70 : _GEN_431;
+    if (_GEN_8)
       sub_i266_i_i_16_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_16_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_16_r0s3 <= sub_i266_i_i_16_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_16_r0s4 <= sub_i266_i_i_16_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_16_r0s5 <= sub_i266_i_i_16_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_16_r0s6 <= sub_i266_i_i_16_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_16_r0s7 <= sub_i266_i_i_16_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_16_r0s8 <= sub_i266_i_i_16_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_16_r0s9 <= sub_i266_i_i_16_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_16_r0s10 <= sub_i266_i_i_16_r0s9;
     if (_GEN_4)
-      cmp_i252_i_16_r0s11 <= _GEN_297 < 9'h1B;
+      cmp_i252_i_16_r0s6 <= _GEN_292 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_16_r0s12 <= cmp_i252_i_16_r0s11;
+      cmp_i252_i_16_r0s7 <= cmp_i252_i_16_r0s6;
     if (_GEN_2)
-      cmp_i252_i_16_r0s13 <= cmp_i252_i_16_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_16_r0s8 <= cmp_i252_i_16_r0s7;
+    if (_GEN_9)
       or_i466_i_i_16_r0s1 <=
-        {~_GEN_295, _GEN_193 ? page_dout[265:256] : {page_dout[262:256], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_290, _GEN_188 ? page_dout[265:256] : {page_dout[262:256], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_16_r0s2 <= or_i466_i_i_16_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_16_r0s3 <= or_i466_i_i_16_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_16_r0s4 <= or_i466_i_i_16_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_16_r0s5 <= or_i466_i_i_16_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_16_r0s6 <= or_i466_i_i_16_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_16_r0s7 <= or_i466_i_i_16_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_16_r0s8 <= or_i466_i_i_16_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_16_r0s9 <= or_i466_i_i_16_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_16_r0s10 <= or_i466_i_i_16_r0s9;
     if (_GEN_4)
-      mul_i_i_16_r0s11 <=
+      mul_i_i_16_r0s6 <=
         {11'h0,
-         _GEN_437[2]
-           ? (_GEN_437[1]
-                ? (_GEN_437[0] ? 16'h4444 : 16'h4925)
-                : _GEN_437[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_437[1]
-               ? (_GEN_437[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_437[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_16_r0s10};
+         _GEN_432[2]
+           ? (_GEN_432[1]
+                ? (_GEN_432[0] ? 16'h4444 : 16'h4925)
+                : _GEN_432[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_432[1]
+               ? (_GEN_432[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_432[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_16_r0s5};
     if (_GEN_3)
-      mul_i_i_16_r0s12 <= mul_i_i_16_r0s11;
+      mul_i_i_16_r0s7 <= mul_i_i_16_r0s6;
     if (_GEN_4)
-      sub_i_i2438_16_r0s11 <= _GEN_297;
+      sub_i_i2438_16_r0s6 <= _GEN_292;
     if (_GEN_3)
-      loadedv_i_i96_i64_16_r0s12 <=
-        sub_i_i2438_16_r0s11 < 9'h1F ? sub_i_i2438_16_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_16_r0s7 <=
+        sub_i_i2438_16_r0s6 < 9'h1F ? sub_i_i2438_16_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__16 <= _GEN_88[10:1];
+      field_r0s8__16 <= _GEN_83[10:1];
     if (_GEN_4)
-      sroa_speculated54_16_r0s11 <= _GEN_293[15:8];
+      sroa_speculated54_16_r0s6 <= _GEN_288[15:8];
     if (_GEN_3)
-      sroa_speculated54_16_r0s12 <= sroa_speculated54_16_r0s11;
+      sroa_speculated54_16_r0s7 <= sroa_speculated54_16_r0s6;
     if (_GEN_2)
-      sroa_speculated54_16_r0s13 <= sroa_speculated54_16_r0s12;
+      sroa_speculated54_16_r0s8 <= sroa_speculated54_16_r0s7;
     if (_GEN_1)
-      sub_i3597_16_r0s14 <=
-        (page_r0s13[271] ? 12'h0 - _GEN_89 : _GEN_89)
-        - {{4{sroa_speculated54_16_r0s13[7]}}, sroa_speculated54_16_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_16_r0s1 <= _GEN_295;
-    if (_GEN_13)
+      sub_i3597_16_r0s9 <=
+        (page_r0s8[271] ? 12'h0 - _GEN_84 : _GEN_84)
+        - {{4{sroa_speculated54_16_r0s8[7]}}, sroa_speculated54_16_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_16_r0s1 <= _GEN_290;
+    if (_GEN_8)
       cmp_i215_i_i_16_r0s2 <= cmp_i215_i_i_16_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_16_r0s3 <= cmp_i215_i_i_16_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_16_r0s4 <= cmp_i215_i_i_16_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_16_r0s5 <= cmp_i215_i_i_16_r0s4 & (|(_table_0_rd[263:256]));
-    if (_GEN_14)
-      sroa_speculated4811_16_r0s1 <= _GEN_296;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_16_r0s1 <= _GEN_291;
+    if (_GEN_8)
       sroa_speculated4811_16_r0s2 <= sroa_speculated4811_16_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_16_r0s3 <= sroa_speculated4811_16_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_16_r0s4 <= sroa_speculated4811_16_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated4811_16_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_16_r0s6 <= _GEN_298[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_16_r0s6 <= _GEN_293[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_16_r0s7 <= symbol_i_sroa_0_0_16_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_16_r0s8 <= symbol_i_sroa_0_0_16_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_16_r0s9 <= symbol_i_sroa_0_0_16_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_16_r0s10 <= symbol_i_sroa_0_0_16_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_16_r0s11 <= symbol_i_sroa_0_0_16_r0s10;
+      symbol_i_sroa_0_0_16_r0s6__1 <= _GEN_293[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_16_r0s12 <= symbol_i_sroa_0_0_16_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_16_r0s13 <= symbol_i_sroa_0_0_16_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_16_r0s14 <= symbol_i_sroa_0_0_16_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_16_r0s6__1 <= _GEN_298[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_16_r0s7__1 <= symbol_i_sroa_0_0_16_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_16_r0s8__1 <= symbol_i_sroa_0_0_16_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_16_r0s9__1 <= symbol_i_sroa_0_0_16_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_16_r0s10__1 <= symbol_i_sroa_0_0_16_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_16_r0s11__1 <= symbol_i_sroa_0_0_16_r0s10__1;
+      cmp_i_i2447_17_r0s6 <= _GEN_294[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_16_r0s12__1 <= symbol_i_sroa_0_0_16_r0s11__1;
+      cmp_i_i2447_17_r0s7 <= cmp_i_i2447_17_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_16_r0s13__1 <= symbol_i_sroa_0_0_16_r0s12__1;
+      cmp_i_i2447_17_r0s8 <= cmp_i_i2447_17_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_16_r0s14__1 <= symbol_i_sroa_0_0_16_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_17_r0s11 <= _GEN_299[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_17_r0s12 <= cmp_i_i2447_17_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_17_r0s13 <= cmp_i_i2447_17_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_17_r0s14 <= cmp_i_i2447_17_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_17_r0s1 <= _GEN_193 ? _GEN_438 + 8'h70 : _GEN_438;
-    if (_GEN_13)
+      cmp_i_i2447_17_r0s9 <= cmp_i_i2447_17_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_17_r0s1 <= _GEN_188 ? _GEN_433 + 8'h70 : _GEN_433;
+    if (_GEN_8)
       sub_i266_i_i_17_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_17_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_17_r0s3 <= sub_i266_i_i_17_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_17_r0s4 <= sub_i266_i_i_17_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_17_r0s5 <= sub_i266_i_i_17_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_17_r0s6 <= sub_i266_i_i_17_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_17_r0s7 <= sub_i266_i_i_17_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_17_r0s8 <= sub_i266_i_i_17_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_17_r0s9 <= sub_i266_i_i_17_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_17_r0s10 <= sub_i266_i_i_17_r0s9;
     if (_GEN_4)
-      cmp_i252_i_17_r0s11 <= _GEN_303 < 9'h1B;
+      cmp_i252_i_17_r0s6 <= _GEN_298 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_17_r0s12 <= cmp_i252_i_17_r0s11;
+      cmp_i252_i_17_r0s7 <= cmp_i252_i_17_r0s6;
     if (_GEN_2)
-      cmp_i252_i_17_r0s13 <= cmp_i252_i_17_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_17_r0s8 <= cmp_i252_i_17_r0s7;
+    if (_GEN_9)
       or_i466_i_i_17_r0s1 <=
-        {~_GEN_301, _GEN_193 ? page_dout[281:272] : {page_dout[278:272], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_296, _GEN_188 ? page_dout[281:272] : {page_dout[278:272], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_17_r0s2 <= or_i466_i_i_17_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_17_r0s3 <= or_i466_i_i_17_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_17_r0s4 <= or_i466_i_i_17_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_17_r0s5 <= or_i466_i_i_17_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_17_r0s6 <= or_i466_i_i_17_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_17_r0s7 <= or_i466_i_i_17_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_17_r0s8 <= or_i466_i_i_17_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_17_r0s9 <= or_i466_i_i_17_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_17_r0s10 <= or_i466_i_i_17_r0s9;
     if (_GEN_4)
-      mul_i_i_17_r0s11 <=
+      mul_i_i_17_r0s6 <=
         {11'h0,
-         _GEN_439[2]
-           ? (_GEN_439[1]
-                ? (_GEN_439[0] ? 16'h4444 : 16'h4925)
-                : _GEN_439[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_439[1]
-               ? (_GEN_439[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_439[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_17_r0s10};
+         _GEN_434[2]
+           ? (_GEN_434[1]
+                ? (_GEN_434[0] ? 16'h4444 : 16'h4925)
+                : _GEN_434[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_434[1]
+               ? (_GEN_434[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_434[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_17_r0s5};
     if (_GEN_3)
-      mul_i_i_17_r0s12 <= mul_i_i_17_r0s11;
+      mul_i_i_17_r0s7 <= mul_i_i_17_r0s6;
     if (_GEN_4)
-      sub_i_i2438_17_r0s11 <= _GEN_303;
+      sub_i_i2438_17_r0s6 <= _GEN_298;
     if (_GEN_3)
-      loadedv_i_i96_i64_17_r0s12 <=
-        sub_i_i2438_17_r0s11 < 9'h1F ? sub_i_i2438_17_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_17_r0s7 <=
+        sub_i_i2438_17_r0s6 < 9'h1F ? sub_i_i2438_17_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__17 <= _GEN_91[10:1];
+      field_r0s8__17 <= _GEN_86[10:1];
     if (_GEN_4)
-      sroa_speculated54_17_r0s11 <= _GEN_299[15:8];
+      sroa_speculated54_17_r0s6 <= _GEN_294[15:8];
     if (_GEN_3)
-      sroa_speculated54_17_r0s12 <= sroa_speculated54_17_r0s11;
+      sroa_speculated54_17_r0s7 <= sroa_speculated54_17_r0s6;
     if (_GEN_2)
-      sroa_speculated54_17_r0s13 <= sroa_speculated54_17_r0s12;
+      sroa_speculated54_17_r0s8 <= sroa_speculated54_17_r0s7;
     if (_GEN_1)
-      sub_i3597_17_r0s14 <=
-        (page_r0s13[287] ? 12'h0 - _GEN_92 : _GEN_92)
-        - {{4{sroa_speculated54_17_r0s13[7]}}, sroa_speculated54_17_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_17_r0s1 <= _GEN_301;
-    if (_GEN_13)
+      sub_i3597_17_r0s9 <=
+        (page_r0s8[287] ? 12'h0 - _GEN_87 : _GEN_87)
+        - {{4{sroa_speculated54_17_r0s8[7]}}, sroa_speculated54_17_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_17_r0s1 <= _GEN_296;
+    if (_GEN_8)
       cmp_i215_i_i_17_r0s2 <= cmp_i215_i_i_17_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_17_r0s3 <= cmp_i215_i_i_17_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_17_r0s4 <= cmp_i215_i_i_17_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_17_r0s5 <= cmp_i215_i_i_17_r0s4 & (|(_table_0_rd[279:272]));
-    if (_GEN_14)
-      sroa_speculated4811_17_r0s1 <= _GEN_302;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_17_r0s1 <= _GEN_297;
+    if (_GEN_8)
       sroa_speculated4811_17_r0s2 <= sroa_speculated4811_17_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_17_r0s3 <= sroa_speculated4811_17_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_17_r0s4 <= sroa_speculated4811_17_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated4811_17_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_17_r0s6 <= _GEN_304[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_17_r0s6 <= _GEN_299[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_17_r0s7 <= symbol_i_sroa_0_0_17_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_17_r0s8 <= symbol_i_sroa_0_0_17_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_17_r0s9 <= symbol_i_sroa_0_0_17_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_17_r0s10 <= symbol_i_sroa_0_0_17_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_17_r0s11 <= symbol_i_sroa_0_0_17_r0s10;
+      symbol_i_sroa_0_0_17_r0s6__1 <= _GEN_299[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_17_r0s12 <= symbol_i_sroa_0_0_17_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_17_r0s13 <= symbol_i_sroa_0_0_17_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_17_r0s14 <= symbol_i_sroa_0_0_17_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_17_r0s6__1 <= _GEN_304[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_17_r0s7__1 <= symbol_i_sroa_0_0_17_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_17_r0s8__1 <= symbol_i_sroa_0_0_17_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_17_r0s9__1 <= symbol_i_sroa_0_0_17_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_17_r0s10__1 <= symbol_i_sroa_0_0_17_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_17_r0s11__1 <= symbol_i_sroa_0_0_17_r0s10__1;
+      cmp_i_i2447_18_r0s6 <= _GEN_300[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_17_r0s12__1 <= symbol_i_sroa_0_0_17_r0s11__1;
+      cmp_i_i2447_18_r0s7 <= cmp_i_i2447_18_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_17_r0s13__1 <= symbol_i_sroa_0_0_17_r0s12__1;
+      cmp_i_i2447_18_r0s8 <= cmp_i_i2447_18_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_17_r0s14__1 <= symbol_i_sroa_0_0_17_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_18_r0s11 <= _GEN_305[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_18_r0s12 <= cmp_i_i2447_18_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_18_r0s13 <= cmp_i_i2447_18_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_18_r0s14 <= cmp_i_i2447_18_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_18_r0s1 <= _GEN_193 ? _GEN_440 + 8'h70 : _GEN_440;
-    if (_GEN_13)
+      cmp_i_i2447_18_r0s9 <= cmp_i_i2447_18_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_18_r0s1 <= _GEN_188 ? _GEN_435 + 8'h70 : _GEN_435;
+    if (_GEN_8)
       sub_i266_i_i_18_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_18_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_18_r0s3 <= sub_i266_i_i_18_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_18_r0s4 <= sub_i266_i_i_18_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_18_r0s5 <= sub_i266_i_i_18_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_18_r0s6 <= sub_i266_i_i_18_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_18_r0s7 <= sub_i266_i_i_18_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_18_r0s8 <= sub_i266_i_i_18_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_18_r0s9 <= sub_i266_i_i_18_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_18_r0s10 <= sub_i266_i_i_18_r0s9;
     if (_GEN_4)
-      cmp_i252_i_18_r0s11 <= _GEN_309 < 9'h1B;
+      cmp_i252_i_18_r0s6 <= _GEN_304 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_18_r0s12 <= cmp_i252_i_18_r0s11;
+      cmp_i252_i_18_r0s7 <= cmp_i252_i_18_r0s6;
     if (_GEN_2)
-      cmp_i252_i_18_r0s13 <= cmp_i252_i_18_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_18_r0s8 <= cmp_i252_i_18_r0s7;
+    if (_GEN_9)
       or_i466_i_i_18_r0s1 <=
-        {~_GEN_307, _GEN_193 ? page_dout[297:288] : {page_dout[294:288], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_302, _GEN_188 ? page_dout[297:288] : {page_dout[294:288], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_18_r0s2 <= or_i466_i_i_18_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_18_r0s3 <= or_i466_i_i_18_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_18_r0s4 <= or_i466_i_i_18_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_18_r0s5 <= or_i466_i_i_18_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_18_r0s6 <= or_i466_i_i_18_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_18_r0s7 <= or_i466_i_i_18_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_18_r0s8 <= or_i466_i_i_18_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_18_r0s9 <= or_i466_i_i_18_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_18_r0s10 <= or_i466_i_i_18_r0s9;
     if (_GEN_4)
-      mul_i_i_18_r0s11 <=
+      mul_i_i_18_r0s6 <=
         {11'h0,
-         _GEN_441[2]
-           ? (_GEN_441[1]
-                ? (_GEN_441[0] ? 16'h4444 : 16'h4925)
-                : _GEN_441[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_441[1]
-               ? (_GEN_441[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_441[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_18_r0s10};
+         _GEN_436[2]
+           ? (_GEN_436[1]
+                ? (_GEN_436[0] ? 16'h4444 : 16'h4925)
+                : _GEN_436[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_436[1]
+               ? (_GEN_436[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_436[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_18_r0s5};
     if (_GEN_3)
-      mul_i_i_18_r0s12 <= mul_i_i_18_r0s11;
+      mul_i_i_18_r0s7 <= mul_i_i_18_r0s6;
     if (_GEN_4)
-      sub_i_i2438_18_r0s11 <= _GEN_309;
+      sub_i_i2438_18_r0s6 <= _GEN_304;
     if (_GEN_3)
-      loadedv_i_i96_i64_18_r0s12 <=
-        sub_i_i2438_18_r0s11 < 9'h1F ? sub_i_i2438_18_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_18_r0s7 <=
+        sub_i_i2438_18_r0s6 < 9'h1F ? sub_i_i2438_18_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__18 <= _GEN_94[10:1];
+      field_r0s8__18 <= _GEN_89[10:1];
     if (_GEN_4)
-      sroa_speculated54_18_r0s11 <= _GEN_305[15:8];
+      sroa_speculated54_18_r0s6 <= _GEN_300[15:8];
     if (_GEN_3)
-      sroa_speculated54_18_r0s12 <= sroa_speculated54_18_r0s11;
+      sroa_speculated54_18_r0s7 <= sroa_speculated54_18_r0s6;
     if (_GEN_2)
-      sroa_speculated54_18_r0s13 <= sroa_speculated54_18_r0s12;
+      sroa_speculated54_18_r0s8 <= sroa_speculated54_18_r0s7;
     if (_GEN_1)
-      sub_i3597_18_r0s14 <=
-        (page_r0s13[303] ? 12'h0 - _GEN_95 : _GEN_95)
-        - {{4{sroa_speculated54_18_r0s13[7]}}, sroa_speculated54_18_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_18_r0s1 <= _GEN_307;
-    if (_GEN_13)
+      sub_i3597_18_r0s9 <=
+        (page_r0s8[303] ? 12'h0 - _GEN_90 : _GEN_90)
+        - {{4{sroa_speculated54_18_r0s8[7]}}, sroa_speculated54_18_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_18_r0s1 <= _GEN_302;
+    if (_GEN_8)
       cmp_i215_i_i_18_r0s2 <= cmp_i215_i_i_18_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_18_r0s3 <= cmp_i215_i_i_18_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_18_r0s4 <= cmp_i215_i_i_18_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_18_r0s5 <= cmp_i215_i_i_18_r0s4 & (|(_table_0_rd[295:288]));
-    if (_GEN_14)
-      sroa_speculated4811_18_r0s1 <= _GEN_308;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_18_r0s1 <= _GEN_303;
+    if (_GEN_8)
       sroa_speculated4811_18_r0s2 <= sroa_speculated4811_18_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_18_r0s3 <= sroa_speculated4811_18_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_18_r0s4 <= sroa_speculated4811_18_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated4811_18_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_18_r0s6 <= _GEN_310[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_18_r0s6 <= _GEN_305[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_18_r0s7 <= symbol_i_sroa_0_0_18_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_18_r0s8 <= symbol_i_sroa_0_0_18_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_18_r0s9 <= symbol_i_sroa_0_0_18_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_18_r0s10 <= symbol_i_sroa_0_0_18_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_18_r0s11 <= symbol_i_sroa_0_0_18_r0s10;
+      symbol_i_sroa_0_0_18_r0s6__1 <= _GEN_305[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_18_r0s12 <= symbol_i_sroa_0_0_18_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_18_r0s13 <= symbol_i_sroa_0_0_18_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_18_r0s14 <= symbol_i_sroa_0_0_18_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_18_r0s6__1 <= _GEN_310[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_18_r0s7__1 <= symbol_i_sroa_0_0_18_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_18_r0s8__1 <= symbol_i_sroa_0_0_18_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_18_r0s9__1 <= symbol_i_sroa_0_0_18_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_18_r0s10__1 <= symbol_i_sroa_0_0_18_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_18_r0s11__1 <= symbol_i_sroa_0_0_18_r0s10__1;
+      cmp_i_i2447_19_r0s6 <= _GEN_306[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_18_r0s12__1 <= symbol_i_sroa_0_0_18_r0s11__1;
+      cmp_i_i2447_19_r0s7 <= cmp_i_i2447_19_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_18_r0s13__1 <= symbol_i_sroa_0_0_18_r0s12__1;
+      cmp_i_i2447_19_r0s8 <= cmp_i_i2447_19_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_18_r0s14__1 <= symbol_i_sroa_0_0_18_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_19_r0s11 <= _GEN_311[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_19_r0s12 <= cmp_i_i2447_19_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_19_r0s13 <= cmp_i_i2447_19_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_19_r0s14 <= cmp_i_i2447_19_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_19_r0s1 <= _GEN_193 ? _GEN_442 + 8'h70 : _GEN_442;
-    if (_GEN_13)
+      cmp_i_i2447_19_r0s9 <= cmp_i_i2447_19_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_19_r0s1 <= _GEN_188 ? _GEN_437 + 8'h70 : _GEN_437;
+    if (_GEN_8)
       sub_i266_i_i_19_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_19_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_19_r0s3 <= sub_i266_i_i_19_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_19_r0s4 <= sub_i266_i_i_19_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_19_r0s5 <= sub_i266_i_i_19_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_19_r0s6 <= sub_i266_i_i_19_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_19_r0s7 <= sub_i266_i_i_19_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_19_r0s8 <= sub_i266_i_i_19_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_19_r0s9 <= sub_i266_i_i_19_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_19_r0s10 <= sub_i266_i_i_19_r0s9;
     if (_GEN_4)
-      cmp_i252_i_19_r0s11 <= _GEN_315 < 9'h1B;
+      cmp_i252_i_19_r0s6 <= _GEN_310 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_19_r0s12 <= cmp_i252_i_19_r0s11;
+      cmp_i252_i_19_r0s7 <= cmp_i252_i_19_r0s6;
     if (_GEN_2)
-      cmp_i252_i_19_r0s13 <= cmp_i252_i_19_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_19_r0s8 <= cmp_i252_i_19_r0s7;
+    if (_GEN_9)
       or_i466_i_i_19_r0s1 <=
-        {~_GEN_313, _GEN_193 ? page_dout[313:304] : {page_dout[310:304], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_308, _GEN_188 ? page_dout[313:304] : {page_dout[310:304], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_19_r0s2 <= or_i466_i_i_19_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_19_r0s3 <= or_i466_i_i_19_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_19_r0s4 <= or_i466_i_i_19_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_19_r0s5 <= or_i466_i_i_19_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_19_r0s6 <= or_i466_i_i_19_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_19_r0s7 <= or_i466_i_i_19_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_19_r0s8 <= or_i466_i_i_19_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_19_r0s9 <= or_i466_i_i_19_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_19_r0s10 <= or_i466_i_i_19_r0s9;
     if (_GEN_4)
-      mul_i_i_19_r0s11 <=
+      mul_i_i_19_r0s6 <=
         {11'h0,
-         _GEN_443[2]
-           ? (_GEN_443[1]
-                ? (_GEN_443[0] ? 16'h4444 : 16'h4925)
-                : _GEN_443[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_443[1]
-               ? (_GEN_443[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_443[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_19_r0s10};
+         _GEN_438[2]
+           ? (_GEN_438[1]
+                ? (_GEN_438[0] ? 16'h4444 : 16'h4925)
+                : _GEN_438[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_438[1]
+               ? (_GEN_438[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_438[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_19_r0s5};
     if (_GEN_3)
-      mul_i_i_19_r0s12 <= mul_i_i_19_r0s11;
+      mul_i_i_19_r0s7 <= mul_i_i_19_r0s6;
     if (_GEN_4)
-      sub_i_i2438_19_r0s11 <= _GEN_315;
+      sub_i_i2438_19_r0s6 <= _GEN_310;
     if (_GEN_3)
-      loadedv_i_i96_i64_19_r0s12 <=
-        sub_i_i2438_19_r0s11 < 9'h1F ? sub_i_i2438_19_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_19_r0s7 <=
+        sub_i_i2438_19_r0s6 < 9'h1F ? sub_i_i2438_19_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__19 <= _GEN_97[10:1];
+      field_r0s8__19 <= _GEN_92[10:1];
     if (_GEN_4)
-      sroa_speculated54_19_r0s11 <= _GEN_311[15:8];
+      sroa_speculated54_19_r0s6 <= _GEN_306[15:8];
     if (_GEN_3)
-      sroa_speculated54_19_r0s12 <= sroa_speculated54_19_r0s11;
+      sroa_speculated54_19_r0s7 <= sroa_speculated54_19_r0s6;
     if (_GEN_2)
-      sroa_speculated54_19_r0s13 <= sroa_speculated54_19_r0s12;
+      sroa_speculated54_19_r0s8 <= sroa_speculated54_19_r0s7;
     if (_GEN_1)
-      sub_i3597_19_r0s14 <=
-        (page_r0s13[319] ? 12'h0 - _GEN_98 : _GEN_98)
-        - {{4{sroa_speculated54_19_r0s13[7]}}, sroa_speculated54_19_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_19_r0s1 <= _GEN_313;
-    if (_GEN_13)
+      sub_i3597_19_r0s9 <=
+        (page_r0s8[319] ? 12'h0 - _GEN_93 : _GEN_93)
+        - {{4{sroa_speculated54_19_r0s8[7]}}, sroa_speculated54_19_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_19_r0s1 <= _GEN_308;
+    if (_GEN_8)
       cmp_i215_i_i_19_r0s2 <= cmp_i215_i_i_19_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_19_r0s3 <= cmp_i215_i_i_19_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_19_r0s4 <= cmp_i215_i_i_19_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_19_r0s5 <= cmp_i215_i_i_19_r0s4 & (|(_table_0_rd[311:304]));
-    if (_GEN_14)
-      sroa_speculated4811_19_r0s1 <= _GEN_314;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_19_r0s1 <= _GEN_309;
+    if (_GEN_8)
       sroa_speculated4811_19_r0s2 <= sroa_speculated4811_19_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_19_r0s3 <= sroa_speculated4811_19_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_19_r0s4 <= sroa_speculated4811_19_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated4811_19_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_19_r0s6 <= _GEN_316[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_19_r0s6 <= _GEN_311[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_19_r0s7 <= symbol_i_sroa_0_0_19_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_19_r0s8 <= symbol_i_sroa_0_0_19_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_19_r0s9 <= symbol_i_sroa_0_0_19_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_19_r0s10 <= symbol_i_sroa_0_0_19_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_19_r0s11 <= symbol_i_sroa_0_0_19_r0s10;
+      symbol_i_sroa_0_0_19_r0s6__1 <= _GEN_311[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_19_r0s12 <= symbol_i_sroa_0_0_19_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_19_r0s13 <= symbol_i_sroa_0_0_19_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_19_r0s14 <= symbol_i_sroa_0_0_19_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_19_r0s6__1 <= _GEN_316[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_19_r0s7__1 <= symbol_i_sroa_0_0_19_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_19_r0s8__1 <= symbol_i_sroa_0_0_19_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_19_r0s9__1 <= symbol_i_sroa_0_0_19_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_19_r0s10__1 <= symbol_i_sroa_0_0_19_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_19_r0s11__1 <= symbol_i_sroa_0_0_19_r0s10__1;
+      cmp_i_i2447_20_r0s6 <= _GEN_312[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_19_r0s12__1 <= symbol_i_sroa_0_0_19_r0s11__1;
+      cmp_i_i2447_20_r0s7 <= cmp_i_i2447_20_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_19_r0s13__1 <= symbol_i_sroa_0_0_19_r0s12__1;
+      cmp_i_i2447_20_r0s8 <= cmp_i_i2447_20_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_19_r0s14__1 <= symbol_i_sroa_0_0_19_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_20_r0s11 <= _GEN_317[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_20_r0s12 <= cmp_i_i2447_20_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_20_r0s13 <= cmp_i_i2447_20_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_20_r0s14 <= cmp_i_i2447_20_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_20_r0s1 <= _GEN_193 ? _GEN_444 + 8'h70 : _GEN_444;
-    if (_GEN_13)
+      cmp_i_i2447_20_r0s9 <= cmp_i_i2447_20_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_20_r0s1 <= _GEN_188 ? _GEN_439 + 8'h70 : _GEN_439;
+    if (_GEN_8)
       sub_i266_i_i_20_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_20_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_20_r0s3 <= sub_i266_i_i_20_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_20_r0s4 <= sub_i266_i_i_20_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_20_r0s5 <= sub_i266_i_i_20_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_20_r0s6 <= sub_i266_i_i_20_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_20_r0s7 <= sub_i266_i_i_20_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_20_r0s8 <= sub_i266_i_i_20_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_20_r0s9 <= sub_i266_i_i_20_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_20_r0s10 <= sub_i266_i_i_20_r0s9;
     if (_GEN_4)
-      cmp_i252_i_20_r0s11 <= _GEN_321 < 9'h1B;
+      cmp_i252_i_20_r0s6 <= _GEN_316 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_20_r0s12 <= cmp_i252_i_20_r0s11;
+      cmp_i252_i_20_r0s7 <= cmp_i252_i_20_r0s6;
     if (_GEN_2)
-      cmp_i252_i_20_r0s13 <= cmp_i252_i_20_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_20_r0s8 <= cmp_i252_i_20_r0s7;
+    if (_GEN_9)
       or_i466_i_i_20_r0s1 <=
-        {~_GEN_319, _GEN_193 ? page_dout[329:320] : {page_dout[326:320], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_314, _GEN_188 ? page_dout[329:320] : {page_dout[326:320], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_20_r0s2 <= or_i466_i_i_20_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_20_r0s3 <= or_i466_i_i_20_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_20_r0s4 <= or_i466_i_i_20_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_20_r0s5 <= or_i466_i_i_20_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_20_r0s6 <= or_i466_i_i_20_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_20_r0s7 <= or_i466_i_i_20_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_20_r0s8 <= or_i466_i_i_20_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_20_r0s9 <= or_i466_i_i_20_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_20_r0s10 <= or_i466_i_i_20_r0s9;
     if (_GEN_4)
-      mul_i_i_20_r0s11 <=
+      mul_i_i_20_r0s6 <=
         {11'h0,
-         _GEN_445[2]
-           ? (_GEN_445[1]
-                ? (_GEN_445[0] ? 16'h4444 : 16'h4925)
-                : _GEN_445[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_445[1]
-               ? (_GEN_445[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_445[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_20_r0s10};
+         _GEN_440[2]
+           ? (_GEN_440[1]
+                ? (_GEN_440[0] ? 16'h4444 : 16'h4925)
+                : _GEN_440[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_440[1]
+               ? (_GEN_440[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_440[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_20_r0s5};
     if (_GEN_3)
-      mul_i_i_20_r0s12 <= mul_i_i_20_r0s11;
+      mul_i_i_20_r0s7 <= mul_i_i_20_r0s6;
     if (_GEN_4)
-      sub_i_i2438_20_r0s11 <= _GEN_321;
+      sub_i_i2438_20_r0s6 <= _GEN_316;
     if (_GEN_3)
-      loadedv_i_i96_i64_20_r0s12 <=
-        sub_i_i2438_20_r0s11 < 9'h1F ? sub_i_i2438_20_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_20_r0s7 <=
+        sub_i_i2438_20_r0s6 < 9'h1F ? sub_i_i2438_20_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__20 <= _GEN_100[10:1];
+      field_r0s8__20 <= _GEN_95[10:1];
     if (_GEN_4)
-      sroa_speculated54_20_r0s11 <= _GEN_317[15:8];
+      sroa_speculated54_20_r0s6 <= _GEN_312[15:8];
     if (_GEN_3)
-      sroa_speculated54_20_r0s12 <= sroa_speculated54_20_r0s11;
+      sroa_speculated54_20_r0s7 <= sroa_speculated54_20_r0s6;
     if (_GEN_2)
-      sroa_speculated54_20_r0s13 <= sroa_speculated54_20_r0s12;
+      sroa_speculated54_20_r0s8 <= sroa_speculated54_20_r0s7;
     if (_GEN_1)
-      sub_i3597_20_r0s14 <=
-        (page_r0s13[335] ? 12'h0 - _GEN_101 : _GEN_101)
-        - {{4{sroa_speculated54_20_r0s13[7]}}, sroa_speculated54_20_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_20_r0s1 <= _GEN_319;
-    if (_GEN_13)
+      sub_i3597_20_r0s9 <=
+        (page_r0s8[335] ? 12'h0 - _GEN_96 : _GEN_96)
+        - {{4{sroa_speculated54_20_r0s8[7]}}, sroa_speculated54_20_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_20_r0s1 <= _GEN_314;
+    if (_GEN_8)
       cmp_i215_i_i_20_r0s2 <= cmp_i215_i_i_20_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_20_r0s3 <= cmp_i215_i_i_20_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_20_r0s4 <= cmp_i215_i_i_20_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_20_r0s5 <= cmp_i215_i_i_20_r0s4 & (|(_table_0_rd[327:320]));
-    if (_GEN_14)
-      sroa_speculated4811_20_r0s1 <= _GEN_320;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_20_r0s1 <= _GEN_315;
+    if (_GEN_8)
       sroa_speculated4811_20_r0s2 <= sroa_speculated4811_20_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_20_r0s3 <= sroa_speculated4811_20_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_20_r0s4 <= sroa_speculated4811_20_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated4811_20_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_20_r0s6 <= _GEN_322[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_20_r0s6 <= _GEN_317[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_20_r0s7 <= symbol_i_sroa_0_0_20_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_20_r0s8 <= symbol_i_sroa_0_0_20_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_20_r0s9 <= symbol_i_sroa_0_0_20_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_20_r0s10 <= symbol_i_sroa_0_0_20_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_20_r0s11 <= symbol_i_sroa_0_0_20_r0s10;
+      symbol_i_sroa_0_0_20_r0s6__1 <= _GEN_317[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_20_r0s12 <= symbol_i_sroa_0_0_20_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_20_r0s13 <= symbol_i_sroa_0_0_20_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_20_r0s14 <= symbol_i_sroa_0_0_20_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_20_r0s6__1 <= _GEN_322[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_20_r0s7__1 <= symbol_i_sroa_0_0_20_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_20_r0s8__1 <= symbol_i_sroa_0_0_20_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_20_r0s9__1 <= symbol_i_sroa_0_0_20_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_20_r0s10__1 <= symbol_i_sroa_0_0_20_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_20_r0s11__1 <= symbol_i_sroa_0_0_20_r0s10__1;
+      cmp_i_i2447_21_r0s6 <= _GEN_318[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_20_r0s12__1 <= symbol_i_sroa_0_0_20_r0s11__1;
+      cmp_i_i2447_21_r0s7 <= cmp_i_i2447_21_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_20_r0s13__1 <= symbol_i_sroa_0_0_20_r0s12__1;
+      cmp_i_i2447_21_r0s8 <= cmp_i_i2447_21_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_20_r0s14__1 <= symbol_i_sroa_0_0_20_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_21_r0s11 <= _GEN_323[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_21_r0s12 <= cmp_i_i2447_21_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_21_r0s13 <= cmp_i_i2447_21_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_21_r0s14 <= cmp_i_i2447_21_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_21_r0s1 <= _GEN_193 ? _GEN_446 + 8'h70 : _GEN_446;
-    if (_GEN_13)
+      cmp_i_i2447_21_r0s9 <= cmp_i_i2447_21_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_21_r0s1 <= _GEN_188 ? _GEN_441 + 8'h70 : _GEN_441;
+    if (_GEN_8)
       sub_i266_i_i_21_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_21_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_21_r0s3 <= sub_i266_i_i_21_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_21_r0s4 <= sub_i266_i_i_21_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_21_r0s5 <= sub_i266_i_i_21_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_21_r0s6 <= sub_i266_i_i_21_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_21_r0s7 <= sub_i266_i_i_21_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_21_r0s8 <= sub_i266_i_i_21_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_21_r0s9 <= sub_i266_i_i_21_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_21_r0s10 <= sub_i266_i_i_21_r0s9;
     if (_GEN_4)
-      cmp_i252_i_21_r0s11 <= _GEN_327 < 9'h1B;
+      cmp_i252_i_21_r0s6 <= _GEN_322 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_21_r0s12 <= cmp_i252_i_21_r0s11;
+      cmp_i252_i_21_r0s7 <= cmp_i252_i_21_r0s6;
     if (_GEN_2)
-      cmp_i252_i_21_r0s13 <= cmp_i252_i_21_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_21_r0s8 <= cmp_i252_i_21_r0s7;
+    if (_GEN_9)
       or_i466_i_i_21_r0s1 <=
-        {~_GEN_325, _GEN_193 ? page_dout[345:336] : {page_dout[342:336], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_320, _GEN_188 ? page_dout[345:336] : {page_dout[342:336], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_21_r0s2 <= or_i466_i_i_21_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_21_r0s3 <= or_i466_i_i_21_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_21_r0s4 <= or_i466_i_i_21_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_21_r0s5 <= or_i466_i_i_21_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_21_r0s6 <= or_i466_i_i_21_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_21_r0s7 <= or_i466_i_i_21_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_21_r0s8 <= or_i466_i_i_21_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_21_r0s9 <= or_i466_i_i_21_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_21_r0s10 <= or_i466_i_i_21_r0s9;
     if (_GEN_4)
-      mul_i_i_21_r0s11 <=
+      mul_i_i_21_r0s6 <=
         {11'h0,
-         _GEN_447[2]
-           ? (_GEN_447[1]
-                ? (_GEN_447[0] ? 16'h4444 : 16'h4925)
-                : _GEN_447[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_447[1]
-               ? (_GEN_447[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_447[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_21_r0s10};
+         _GEN_442[2]
+           ? (_GEN_442[1]
+                ? (_GEN_442[0] ? 16'h4444 : 16'h4925)
+                : _GEN_442[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_442[1]
+               ? (_GEN_442[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_442[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_21_r0s5};
     if (_GEN_3)
-      mul_i_i_21_r0s12 <= mul_i_i_21_r0s11;
+      mul_i_i_21_r0s7 <= mul_i_i_21_r0s6;
     if (_GEN_4)
-      sub_i_i2438_21_r0s11 <= _GEN_327;
+      sub_i_i2438_21_r0s6 <= _GEN_322;
     if (_GEN_3)
-      loadedv_i_i96_i64_21_r0s12 <=
-        sub_i_i2438_21_r0s11 < 9'h1F ? sub_i_i2438_21_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_21_r0s7 <=
+        sub_i_i2438_21_r0s6 < 9'h1F ? sub_i_i2438_21_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__21 <= _GEN_103[10:1];
+      field_r0s8__21 <= _GEN_98[10:1];
     if (_GEN_4)
-      sroa_speculated54_21_r0s11 <= _GEN_323[15:8];
+      sroa_speculated54_21_r0s6 <= _GEN_318[15:8];
     if (_GEN_3)
-      sroa_speculated54_21_r0s12 <= sroa_speculated54_21_r0s11;
+      sroa_speculated54_21_r0s7 <= sroa_speculated54_21_r0s6;
     if (_GEN_2)
-      sroa_speculated54_21_r0s13 <= sroa_speculated54_21_r0s12;
+      sroa_speculated54_21_r0s8 <= sroa_speculated54_21_r0s7;
     if (_GEN_1)
-      sub_i3597_21_r0s14 <=
-        (page_r0s13[351] ? 12'h0 - _GEN_104 : _GEN_104)
-        - {{4{sroa_speculated54_21_r0s13[7]}}, sroa_speculated54_21_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_21_r0s1 <= _GEN_325;
-    if (_GEN_13)
+      sub_i3597_21_r0s9 <=
+        (page_r0s8[351] ? 12'h0 - _GEN_99 : _GEN_99)
+        - {{4{sroa_speculated54_21_r0s8[7]}}, sroa_speculated54_21_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_21_r0s1 <= _GEN_320;
+    if (_GEN_8)
       cmp_i215_i_i_21_r0s2 <= cmp_i215_i_i_21_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_21_r0s3 <= cmp_i215_i_i_21_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_21_r0s4 <= cmp_i215_i_i_21_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_21_r0s5 <= cmp_i215_i_i_21_r0s4 & (|(_table_0_rd[343:336]));
-    if (_GEN_14)
-      sroa_speculated4811_21_r0s1 <= _GEN_326;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_21_r0s1 <= _GEN_321;
+    if (_GEN_8)
       sroa_speculated4811_21_r0s2 <= sroa_speculated4811_21_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_21_r0s3 <= sroa_speculated4811_21_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_21_r0s4 <= sroa_speculated4811_21_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated4811_21_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_21_r0s6 <= _GEN_328[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_21_r0s6 <= _GEN_323[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_21_r0s7 <= symbol_i_sroa_0_0_21_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_21_r0s8 <= symbol_i_sroa_0_0_21_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_21_r0s9 <= symbol_i_sroa_0_0_21_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_21_r0s10 <= symbol_i_sroa_0_0_21_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_21_r0s11 <= symbol_i_sroa_0_0_21_r0s10;
+      symbol_i_sroa_0_0_21_r0s6__1 <= _GEN_323[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_21_r0s12 <= symbol_i_sroa_0_0_21_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_21_r0s13 <= symbol_i_sroa_0_0_21_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_21_r0s14 <= symbol_i_sroa_0_0_21_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_21_r0s6__1 <= _GEN_328[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_21_r0s7__1 <= symbol_i_sroa_0_0_21_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_21_r0s8__1 <= symbol_i_sroa_0_0_21_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_21_r0s9__1 <= symbol_i_sroa_0_0_21_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_21_r0s10__1 <= symbol_i_sroa_0_0_21_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_21_r0s11__1 <= symbol_i_sroa_0_0_21_r0s10__1;
+      cmp_i_i2447_22_r0s6 <= _GEN_324[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_21_r0s12__1 <= symbol_i_sroa_0_0_21_r0s11__1;
+      cmp_i_i2447_22_r0s7 <= cmp_i_i2447_22_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_21_r0s13__1 <= symbol_i_sroa_0_0_21_r0s12__1;
+      cmp_i_i2447_22_r0s8 <= cmp_i_i2447_22_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_21_r0s14__1 <= symbol_i_sroa_0_0_21_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_22_r0s11 <= _GEN_329[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_22_r0s12 <= cmp_i_i2447_22_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_22_r0s13 <= cmp_i_i2447_22_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_22_r0s14 <= cmp_i_i2447_22_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_22_r0s1 <= _GEN_193 ? _GEN_448 + 8'h70 : _GEN_448;
-    if (_GEN_13)
+      cmp_i_i2447_22_r0s9 <= cmp_i_i2447_22_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_22_r0s1 <= _GEN_188 ? _GEN_443 + 8'h70 : _GEN_443;
+    if (_GEN_8)
       sub_i266_i_i_22_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_22_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_22_r0s3 <= sub_i266_i_i_22_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_22_r0s4 <= sub_i266_i_i_22_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_22_r0s5 <= sub_i266_i_i_22_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_22_r0s6 <= sub_i266_i_i_22_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_22_r0s7 <= sub_i266_i_i_22_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_22_r0s8 <= sub_i266_i_i_22_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_22_r0s9 <= sub_i266_i_i_22_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_22_r0s10 <= sub_i266_i_i_22_r0s9;
     if (_GEN_4)
-      cmp_i252_i_22_r0s11 <= _GEN_333 < 9'h1B;
+      cmp_i252_i_22_r0s6 <= _GEN_328 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_22_r0s12 <= cmp_i252_i_22_r0s11;
+      cmp_i252_i_22_r0s7 <= cmp_i252_i_22_r0s6;
     if (_GEN_2)
-      cmp_i252_i_22_r0s13 <= cmp_i252_i_22_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_22_r0s8 <= cmp_i252_i_22_r0s7;
+    if (_GEN_9)
       or_i466_i_i_22_r0s1 <=
-        {~_GEN_331, _GEN_193 ? page_dout[361:352] : {page_dout[358:352], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_326, _GEN_188 ? page_dout[361:352] : {page_dout[358:352], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_22_r0s2 <= or_i466_i_i_22_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_22_r0s3 <= or_i466_i_i_22_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_22_r0s4 <= or_i466_i_i_22_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_22_r0s5 <= or_i466_i_i_22_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_22_r0s6 <= or_i466_i_i_22_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_22_r0s7 <= or_i466_i_i_22_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_22_r0s8 <= or_i466_i_i_22_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_22_r0s9 <= or_i466_i_i_22_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_22_r0s10 <= or_i466_i_i_22_r0s9;
     if (_GEN_4)
-      mul_i_i_22_r0s11 <=
+      mul_i_i_22_r0s6 <=
         {11'h0,
-         _GEN_449[2]
-           ? (_GEN_449[1]
-                ? (_GEN_449[0] ? 16'h4444 : 16'h4925)
-                : _GEN_449[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_449[1]
-               ? (_GEN_449[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_449[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_22_r0s10};
+         _GEN_444[2]
+           ? (_GEN_444[1]
+                ? (_GEN_444[0] ? 16'h4444 : 16'h4925)
+                : _GEN_444[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_444[1]
+               ? (_GEN_444[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_444[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_22_r0s5};
     if (_GEN_3)
-      mul_i_i_22_r0s12 <= mul_i_i_22_r0s11;
+      mul_i_i_22_r0s7 <= mul_i_i_22_r0s6;
     if (_GEN_4)
-      sub_i_i2438_22_r0s11 <= _GEN_333;
+      sub_i_i2438_22_r0s6 <= _GEN_328;
     if (_GEN_3)
-      loadedv_i_i96_i64_22_r0s12 <=
-        sub_i_i2438_22_r0s11 < 9'h1F ? sub_i_i2438_22_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_22_r0s7 <=
+        sub_i_i2438_22_r0s6 < 9'h1F ? sub_i_i2438_22_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__22 <= _GEN_106[10:1];
+      field_r0s8__22 <= _GEN_101[10:1];
     if (_GEN_4)
-      sroa_speculated54_22_r0s11 <= _GEN_329[15:8];
+      sroa_speculated54_22_r0s6 <= _GEN_324[15:8];
     if (_GEN_3)
-      sroa_speculated54_22_r0s12 <= sroa_speculated54_22_r0s11;
+      sroa_speculated54_22_r0s7 <= sroa_speculated54_22_r0s6;
     if (_GEN_2)
-      sroa_speculated54_22_r0s13 <= sroa_speculated54_22_r0s12;
+      sroa_speculated54_22_r0s8 <= sroa_speculated54_22_r0s7;
     if (_GEN_1)
-      sub_i3597_22_r0s14 <=
-        (page_r0s13[367] ? 12'h0 - _GEN_107 : _GEN_107)
-        - {{4{sroa_speculated54_22_r0s13[7]}}, sroa_speculated54_22_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_22_r0s1 <= _GEN_331;
-    if (_GEN_13)
+      sub_i3597_22_r0s9 <=
+        (page_r0s8[367] ? 12'h0 - _GEN_102 : _GEN_102)
+        - {{4{sroa_speculated54_22_r0s8[7]}}, sroa_speculated54_22_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_22_r0s1 <= _GEN_326;
+    if (_GEN_8)
       cmp_i215_i_i_22_r0s2 <= cmp_i215_i_i_22_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_22_r0s3 <= cmp_i215_i_i_22_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_22_r0s4 <= cmp_i215_i_i_22_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_22_r0s5 <= cmp_i215_i_i_22_r0s4 & (|(_table_0_rd[359:352]));
-    if (_GEN_14)
-      sroa_speculated4811_22_r0s1 <= _GEN_332;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_22_r0s1 <= _GEN_327;
+    if (_GEN_8)
       sroa_speculated4811_22_r0s2 <= sroa_speculated4811_22_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_22_r0s3 <= sroa_speculated4811_22_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_22_r0s4 <= sroa_speculated4811_22_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated4811_22_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_22_r0s6 <= _GEN_334[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_22_r0s6 <= _GEN_329[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_22_r0s7 <= symbol_i_sroa_0_0_22_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_22_r0s8 <= symbol_i_sroa_0_0_22_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_22_r0s9 <= symbol_i_sroa_0_0_22_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_22_r0s10 <= symbol_i_sroa_0_0_22_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_22_r0s11 <= symbol_i_sroa_0_0_22_r0s10;
+      symbol_i_sroa_0_0_22_r0s6__1 <= _GEN_329[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_22_r0s12 <= symbol_i_sroa_0_0_22_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_22_r0s13 <= symbol_i_sroa_0_0_22_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_22_r0s14 <= symbol_i_sroa_0_0_22_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_22_r0s6__1 <= _GEN_334[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_22_r0s7__1 <= symbol_i_sroa_0_0_22_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_22_r0s8__1 <= symbol_i_sroa_0_0_22_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_22_r0s9__1 <= symbol_i_sroa_0_0_22_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_22_r0s10__1 <= symbol_i_sroa_0_0_22_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_22_r0s11__1 <= symbol_i_sroa_0_0_22_r0s10__1;
+      cmp_i_i2447_23_r0s6 <= _GEN_330[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_22_r0s12__1 <= symbol_i_sroa_0_0_22_r0s11__1;
+      cmp_i_i2447_23_r0s7 <= cmp_i_i2447_23_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_22_r0s13__1 <= symbol_i_sroa_0_0_22_r0s12__1;
+      cmp_i_i2447_23_r0s8 <= cmp_i_i2447_23_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_22_r0s14__1 <= symbol_i_sroa_0_0_22_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_23_r0s11 <= _GEN_335[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_23_r0s12 <= cmp_i_i2447_23_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_23_r0s13 <= cmp_i_i2447_23_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_23_r0s14 <= cmp_i_i2447_23_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_23_r0s1 <= _GEN_193 ? _GEN_450 + 8'h70 : _GEN_450;
-    if (_GEN_13)
+      cmp_i_i2447_23_r0s9 <= cmp_i_i2447_23_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_23_r0s1 <= _GEN_188 ? _GEN_445 + 8'h70 : _GEN_445;
+    if (_GEN_8)
       sub_i266_i_i_23_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_23_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_23_r0s3 <= sub_i266_i_i_23_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_23_r0s4 <= sub_i266_i_i_23_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_23_r0s5 <= sub_i266_i_i_23_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_23_r0s6 <= sub_i266_i_i_23_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_23_r0s7 <= sub_i266_i_i_23_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_23_r0s8 <= sub_i266_i_i_23_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_23_r0s9 <= sub_i266_i_i_23_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_23_r0s10 <= sub_i266_i_i_23_r0s9;
     if (_GEN_4)
-      cmp_i252_i_23_r0s11 <= _GEN_339 < 9'h1B;
+      cmp_i252_i_23_r0s6 <= _GEN_334 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_23_r0s12 <= cmp_i252_i_23_r0s11;
+      cmp_i252_i_23_r0s7 <= cmp_i252_i_23_r0s6;
     if (_GEN_2)
-      cmp_i252_i_23_r0s13 <= cmp_i252_i_23_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_23_r0s8 <= cmp_i252_i_23_r0s7;
+    if (_GEN_9)
       or_i466_i_i_23_r0s1 <=
-        {~_GEN_337, _GEN_193 ? page_dout[377:368] : {page_dout[374:368], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_332, _GEN_188 ? page_dout[377:368] : {page_dout[374:368], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_23_r0s2 <= or_i466_i_i_23_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_23_r0s3 <= or_i466_i_i_23_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_23_r0s4 <= or_i466_i_i_23_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_23_r0s5 <= or_i466_i_i_23_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_23_r0s6 <= or_i466_i_i_23_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_23_r0s7 <= or_i466_i_i_23_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_23_r0s8 <= or_i466_i_i_23_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_23_r0s9 <= or_i466_i_i_23_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_23_r0s10 <= or_i466_i_i_23_r0s9;
     if (_GEN_4)
-      mul_i_i_23_r0s11 <=
+      mul_i_i_23_r0s6 <=
         {11'h0,
-         _GEN_451[2]
-           ? (_GEN_451[1]
-                ? (_GEN_451[0] ? 16'h4444 : 16'h4925)
-                : _GEN_451[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_451[1]
-               ? (_GEN_451[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_451[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_23_r0s10};
+         _GEN_446[2]
+           ? (_GEN_446[1]
+                ? (_GEN_446[0] ? 16'h4444 : 16'h4925)
+                : _GEN_446[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_446[1]
+               ? (_GEN_446[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_446[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_23_r0s5};
     if (_GEN_3)
-      mul_i_i_23_r0s12 <= mul_i_i_23_r0s11;
+      mul_i_i_23_r0s7 <= mul_i_i_23_r0s6;
     if (_GEN_4)
-      sub_i_i2438_23_r0s11 <= _GEN_339;
+      sub_i_i2438_23_r0s6 <= _GEN_334;
     if (_GEN_3)
-      loadedv_i_i96_i64_23_r0s12 <=
-        sub_i_i2438_23_r0s11 < 9'h1F ? sub_i_i2438_23_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_23_r0s7 <=
+        sub_i_i2438_23_r0s6 < 9'h1F ? sub_i_i2438_23_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__23 <= _GEN_109[10:1];
+      field_r0s8__23 <= _GEN_104[10:1];
     if (_GEN_4)
-      sroa_speculated54_23_r0s11 <= _GEN_335[15:8];
+      sroa_speculated54_23_r0s6 <= _GEN_330[15:8];
     if (_GEN_3)
-      sroa_speculated54_23_r0s12 <= sroa_speculated54_23_r0s11;
+      sroa_speculated54_23_r0s7 <= sroa_speculated54_23_r0s6;
     if (_GEN_2)
-      sroa_speculated54_23_r0s13 <= sroa_speculated54_23_r0s12;
+      sroa_speculated54_23_r0s8 <= sroa_speculated54_23_r0s7;
     if (_GEN_1)
-      sub_i3597_23_r0s14 <=
-        (page_r0s13[383] ? 12'h0 - _GEN_110 : _GEN_110)
-        - {{4{sroa_speculated54_23_r0s13[7]}}, sroa_speculated54_23_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_23_r0s1 <= _GEN_337;
-    if (_GEN_13)
+      sub_i3597_23_r0s9 <=
+        (page_r0s8[383] ? 12'h0 - _GEN_105 : _GEN_105)
+        - {{4{sroa_speculated54_23_r0s8[7]}}, sroa_speculated54_23_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_23_r0s1 <= _GEN_332;
+    if (_GEN_8)
       cmp_i215_i_i_23_r0s2 <= cmp_i215_i_i_23_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_23_r0s3 <= cmp_i215_i_i_23_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_23_r0s4 <= cmp_i215_i_i_23_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_23_r0s5 <= cmp_i215_i_i_23_r0s4 & (|(_table_0_rd[375:368]));
-    if (_GEN_14)
-      sroa_speculated4811_23_r0s1 <= _GEN_338;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_23_r0s1 <= _GEN_333;
+    if (_GEN_8)
       sroa_speculated4811_23_r0s2 <= sroa_speculated4811_23_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_23_r0s3 <= sroa_speculated4811_23_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_23_r0s4 <= sroa_speculated4811_23_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated4811_23_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_23_r0s6 <= _GEN_340[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_23_r0s6 <= _GEN_335[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_23_r0s7 <= symbol_i_sroa_0_0_23_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_23_r0s8 <= symbol_i_sroa_0_0_23_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_23_r0s9 <= symbol_i_sroa_0_0_23_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_23_r0s10 <= symbol_i_sroa_0_0_23_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_23_r0s11 <= symbol_i_sroa_0_0_23_r0s10;
+      symbol_i_sroa_0_0_23_r0s6__1 <= _GEN_335[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_23_r0s12 <= symbol_i_sroa_0_0_23_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_23_r0s13 <= symbol_i_sroa_0_0_23_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_23_r0s14 <= symbol_i_sroa_0_0_23_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_23_r0s6__1 <= _GEN_340[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_23_r0s7__1 <= symbol_i_sroa_0_0_23_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_23_r0s8__1 <= symbol_i_sroa_0_0_23_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_23_r0s9__1 <= symbol_i_sroa_0_0_23_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_23_r0s10__1 <= symbol_i_sroa_0_0_23_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_23_r0s11__1 <= symbol_i_sroa_0_0_23_r0s10__1;
+      cmp_i_i2447_24_r0s6 <= _GEN_336[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_23_r0s12__1 <= symbol_i_sroa_0_0_23_r0s11__1;
+      cmp_i_i2447_24_r0s7 <= cmp_i_i2447_24_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_23_r0s13__1 <= symbol_i_sroa_0_0_23_r0s12__1;
+      cmp_i_i2447_24_r0s8 <= cmp_i_i2447_24_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_23_r0s14__1 <= symbol_i_sroa_0_0_23_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_24_r0s11 <= _GEN_341[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_24_r0s12 <= cmp_i_i2447_24_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_24_r0s13 <= cmp_i_i2447_24_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_24_r0s14 <= cmp_i_i2447_24_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_24_r0s1 <= _GEN_193 ? _GEN_452 + 8'h70 : _GEN_452;
-    if (_GEN_13)
+      cmp_i_i2447_24_r0s9 <= cmp_i_i2447_24_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_24_r0s1 <= _GEN_188 ? _GEN_447 + 8'h70 : _GEN_447;
+    if (_GEN_8)
       sub_i266_i_i_24_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_24_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_24_r0s3 <= sub_i266_i_i_24_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_24_r0s4 <= sub_i266_i_i_24_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_24_r0s5 <= sub_i266_i_i_24_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_24_r0s6 <= sub_i266_i_i_24_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_24_r0s7 <= sub_i266_i_i_24_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_24_r0s8 <= sub_i266_i_i_24_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_24_r0s9 <= sub_i266_i_i_24_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_24_r0s10 <= sub_i266_i_i_24_r0s9;
     if (_GEN_4)
-      cmp_i252_i_24_r0s11 <= _GEN_345 < 9'h1B;
+      cmp_i252_i_24_r0s6 <= _GEN_340 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_24_r0s12 <= cmp_i252_i_24_r0s11;
+      cmp_i252_i_24_r0s7 <= cmp_i252_i_24_r0s6;
     if (_GEN_2)
-      cmp_i252_i_24_r0s13 <= cmp_i252_i_24_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_24_r0s8 <= cmp_i252_i_24_r0s7;
+    if (_GEN_9)
       or_i466_i_i_24_r0s1 <=
-        {~_GEN_343, _GEN_193 ? page_dout[393:384] : {page_dout[390:384], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_338, _GEN_188 ? page_dout[393:384] : {page_dout[390:384], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_24_r0s2 <= or_i466_i_i_24_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_24_r0s3 <= or_i466_i_i_24_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_24_r0s4 <= or_i466_i_i_24_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_24_r0s5 <= or_i466_i_i_24_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_24_r0s6 <= or_i466_i_i_24_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_24_r0s7 <= or_i466_i_i_24_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_24_r0s8 <= or_i466_i_i_24_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_24_r0s9 <= or_i466_i_i_24_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_24_r0s10 <= or_i466_i_i_24_r0s9;
     if (_GEN_4)
-      mul_i_i_24_r0s11 <=
+      mul_i_i_24_r0s6 <=
         {11'h0,
-         _GEN_453[2]
-           ? (_GEN_453[1]
-                ? (_GEN_453[0] ? 16'h4444 : 16'h4925)
-                : _GEN_453[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_453[1]
-               ? (_GEN_453[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_453[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_24_r0s10};
+         _GEN_448[2]
+           ? (_GEN_448[1]
+                ? (_GEN_448[0] ? 16'h4444 : 16'h4925)
+                : _GEN_448[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_448[1]
+               ? (_GEN_448[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_448[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_24_r0s5};
     if (_GEN_3)
-      mul_i_i_24_r0s12 <= mul_i_i_24_r0s11;
+      mul_i_i_24_r0s7 <= mul_i_i_24_r0s6;
     if (_GEN_4)
-      sub_i_i2438_24_r0s11 <= _GEN_345;
+      sub_i_i2438_24_r0s6 <= _GEN_340;
     if (_GEN_3)
-      loadedv_i_i96_i64_24_r0s12 <=
-        sub_i_i2438_24_r0s11 < 9'h1F ? sub_i_i2438_24_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_24_r0s7 <=
+        sub_i_i2438_24_r0s6 < 9'h1F ? sub_i_i2438_24_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__24 <= _GEN_112[10:1];
+      field_r0s8__24 <= _GEN_107[10:1];
     if (_GEN_4)
-      sroa_speculated54_24_r0s11 <= _GEN_341[15:8];
+      sroa_speculated54_24_r0s6 <= _GEN_336[15:8];
     if (_GEN_3)
-      sroa_speculated54_24_r0s12 <= sroa_speculated54_24_r0s11;
+      sroa_speculated54_24_r0s7 <= sroa_speculated54_24_r0s6;
     if (_GEN_2)
-      sroa_speculated54_24_r0s13 <= sroa_speculated54_24_r0s12;
+      sroa_speculated54_24_r0s8 <= sroa_speculated54_24_r0s7;
     if (_GEN_1)
-      sub_i3597_24_r0s14 <=
-        (page_r0s13[399] ? 12'h0 - _GEN_113 : _GEN_113)
-        - {{4{sroa_speculated54_24_r0s13[7]}}, sroa_speculated54_24_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_24_r0s1 <= _GEN_343;
-    if (_GEN_13)
+      sub_i3597_24_r0s9 <=
+        (page_r0s8[399] ? 12'h0 - _GEN_108 : _GEN_108)
+        - {{4{sroa_speculated54_24_r0s8[7]}}, sroa_speculated54_24_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_24_r0s1 <= _GEN_338;
+    if (_GEN_8)
       cmp_i215_i_i_24_r0s2 <= cmp_i215_i_i_24_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_24_r0s3 <= cmp_i215_i_i_24_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_24_r0s4 <= cmp_i215_i_i_24_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_24_r0s5 <= cmp_i215_i_i_24_r0s4 & (|(_table_0_rd[391:384]));
-    if (_GEN_14)
-      sroa_speculated4811_24_r0s1 <= _GEN_344;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_24_r0s1 <= _GEN_339;
+    if (_GEN_8)
       sroa_speculated4811_24_r0s2 <= sroa_speculated4811_24_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_24_r0s3 <= sroa_speculated4811_24_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_24_r0s4 <= sroa_speculated4811_24_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated4811_24_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_24_r0s6 <= _GEN_346[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_24_r0s6 <= _GEN_341[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_24_r0s7 <= symbol_i_sroa_0_0_24_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_24_r0s8 <= symbol_i_sroa_0_0_24_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_24_r0s9 <= symbol_i_sroa_0_0_24_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_24_r0s10 <= symbol_i_sroa_0_0_24_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_24_r0s11 <= symbol_i_sroa_0_0_24_r0s10;
+      symbol_i_sroa_0_0_24_r0s6__1 <= _GEN_341[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_24_r0s12 <= symbol_i_sroa_0_0_24_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_24_r0s13 <= symbol_i_sroa_0_0_24_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_24_r0s14 <= symbol_i_sroa_0_0_24_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_24_r0s6__1 <= _GEN_346[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_24_r0s7__1 <= symbol_i_sroa_0_0_24_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_24_r0s8__1 <= symbol_i_sroa_0_0_24_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_24_r0s9__1 <= symbol_i_sroa_0_0_24_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_24_r0s10__1 <= symbol_i_sroa_0_0_24_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_24_r0s11__1 <= symbol_i_sroa_0_0_24_r0s10__1;
+      cmp_i_i2447_25_r0s6 <= _GEN_342[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_24_r0s12__1 <= symbol_i_sroa_0_0_24_r0s11__1;
+      cmp_i_i2447_25_r0s7 <= cmp_i_i2447_25_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_24_r0s13__1 <= symbol_i_sroa_0_0_24_r0s12__1;
+      cmp_i_i2447_25_r0s8 <= cmp_i_i2447_25_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_24_r0s14__1 <= symbol_i_sroa_0_0_24_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_25_r0s11 <= _GEN_347[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_25_r0s12 <= cmp_i_i2447_25_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_25_r0s13 <= cmp_i_i2447_25_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_25_r0s14 <= cmp_i_i2447_25_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_25_r0s1 <= _GEN_193 ? _GEN_454 + 8'h70 : _GEN_454;
-    if (_GEN_13)
+      cmp_i_i2447_25_r0s9 <= cmp_i_i2447_25_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_25_r0s1 <= _GEN_188 ? _GEN_449 + 8'h70 : _GEN_449;
+    if (_GEN_8)
       sub_i266_i_i_25_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_25_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_25_r0s3 <= sub_i266_i_i_25_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_25_r0s4 <= sub_i266_i_i_25_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_25_r0s5 <= sub_i266_i_i_25_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_25_r0s6 <= sub_i266_i_i_25_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_25_r0s7 <= sub_i266_i_i_25_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_25_r0s8 <= sub_i266_i_i_25_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_25_r0s9 <= sub_i266_i_i_25_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_25_r0s10 <= sub_i266_i_i_25_r0s9;
     if (_GEN_4)
-      cmp_i252_i_25_r0s11 <= _GEN_351 < 9'h1B;
+      cmp_i252_i_25_r0s6 <= _GEN_346 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_25_r0s12 <= cmp_i252_i_25_r0s11;
+      cmp_i252_i_25_r0s7 <= cmp_i252_i_25_r0s6;
     if (_GEN_2)
-      cmp_i252_i_25_r0s13 <= cmp_i252_i_25_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_25_r0s8 <= cmp_i252_i_25_r0s7;
+    if (_GEN_9)
       or_i466_i_i_25_r0s1 <=
-        {~_GEN_349, _GEN_193 ? page_dout[409:400] : {page_dout[406:400], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_344, _GEN_188 ? page_dout[409:400] : {page_dout[406:400], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_25_r0s2 <= or_i466_i_i_25_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_25_r0s3 <= or_i466_i_i_25_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_25_r0s4 <= or_i466_i_i_25_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_25_r0s5 <= or_i466_i_i_25_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_25_r0s6 <= or_i466_i_i_25_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_25_r0s7 <= or_i466_i_i_25_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_25_r0s8 <= or_i466_i_i_25_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_25_r0s9 <= or_i466_i_i_25_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_25_r0s10 <= or_i466_i_i_25_r0s9;
     if (_GEN_4)
-      mul_i_i_25_r0s11 <=
+      mul_i_i_25_r0s6 <=
         {11'h0,
-         _GEN_455[2]
-           ? (_GEN_455[1]
-                ? (_GEN_455[0] ? 16'h4444 : 16'h4925)
-                : _GEN_455[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_455[1]
-               ? (_GEN_455[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_455[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_25_r0s10};
+         _GEN_450[2]
+           ? (_GEN_450[1]
+                ? (_GEN_450[0] ? 16'h4444 : 16'h4925)
+                : _GEN_450[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_450[1]
+               ? (_GEN_450[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_450[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_25_r0s5};
     if (_GEN_3)
-      mul_i_i_25_r0s12 <= mul_i_i_25_r0s11;
+      mul_i_i_25_r0s7 <= mul_i_i_25_r0s6;
     if (_GEN_4)
-      sub_i_i2438_25_r0s11 <= _GEN_351;
+      sub_i_i2438_25_r0s6 <= _GEN_346;
     if (_GEN_3)
-      loadedv_i_i96_i64_25_r0s12 <=
-        sub_i_i2438_25_r0s11 < 9'h1F ? sub_i_i2438_25_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_25_r0s7 <=
+        sub_i_i2438_25_r0s6 < 9'h1F ? sub_i_i2438_25_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__25 <= _GEN_115[10:1];
+      field_r0s8__25 <= _GEN_110[10:1];
     if (_GEN_4)
-      sroa_speculated54_25_r0s11 <= _GEN_347[15:8];
+      sroa_speculated54_25_r0s6 <= _GEN_342[15:8];
     if (_GEN_3)
-      sroa_speculated54_25_r0s12 <= sroa_speculated54_25_r0s11;
+      sroa_speculated54_25_r0s7 <= sroa_speculated54_25_r0s6;
     if (_GEN_2)
-      sroa_speculated54_25_r0s13 <= sroa_speculated54_25_r0s12;
+      sroa_speculated54_25_r0s8 <= sroa_speculated54_25_r0s7;
     if (_GEN_1)
-      sub_i3597_25_r0s14 <=
-        (page_r0s13[415] ? 12'h0 - _GEN_116 : _GEN_116)
-        - {{4{sroa_speculated54_25_r0s13[7]}}, sroa_speculated54_25_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_25_r0s1 <= _GEN_349;
-    if (_GEN_13)
+      sub_i3597_25_r0s9 <=
+        (page_r0s8[415] ? 12'h0 - _GEN_111 : _GEN_111)
+        - {{4{sroa_speculated54_25_r0s8[7]}}, sroa_speculated54_25_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_25_r0s1 <= _GEN_344;
+    if (_GEN_8)
       cmp_i215_i_i_25_r0s2 <= cmp_i215_i_i_25_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_25_r0s3 <= cmp_i215_i_i_25_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_25_r0s4 <= cmp_i215_i_i_25_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_25_r0s5 <= cmp_i215_i_i_25_r0s4 & (|(_table_0_rd[407:400]));
-    if (_GEN_14)
-      sroa_speculated4811_25_r0s1 <= _GEN_350;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_25_r0s1 <= _GEN_345;
+    if (_GEN_8)
       sroa_speculated4811_25_r0s2 <= sroa_speculated4811_25_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_25_r0s3 <= sroa_speculated4811_25_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_25_r0s4 <= sroa_speculated4811_25_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated4811_25_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_25_r0s6 <= _GEN_352[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_25_r0s6 <= _GEN_347[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_25_r0s7 <= symbol_i_sroa_0_0_25_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_25_r0s8 <= symbol_i_sroa_0_0_25_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_25_r0s9 <= symbol_i_sroa_0_0_25_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_25_r0s10 <= symbol_i_sroa_0_0_25_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_25_r0s11 <= symbol_i_sroa_0_0_25_r0s10;
+      symbol_i_sroa_0_0_25_r0s6__1 <= _GEN_347[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_25_r0s12 <= symbol_i_sroa_0_0_25_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_25_r0s13 <= symbol_i_sroa_0_0_25_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_25_r0s14 <= symbol_i_sroa_0_0_25_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_25_r0s6__1 <= _GEN_352[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_25_r0s7__1 <= symbol_i_sroa_0_0_25_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_25_r0s8__1 <= symbol_i_sroa_0_0_25_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_25_r0s9__1 <= symbol_i_sroa_0_0_25_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_25_r0s10__1 <= symbol_i_sroa_0_0_25_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_25_r0s11__1 <= symbol_i_sroa_0_0_25_r0s10__1;
+      cmp_i_i2447_26_r0s6 <= _GEN_348[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_25_r0s12__1 <= symbol_i_sroa_0_0_25_r0s11__1;
+      cmp_i_i2447_26_r0s7 <= cmp_i_i2447_26_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_25_r0s13__1 <= symbol_i_sroa_0_0_25_r0s12__1;
+      cmp_i_i2447_26_r0s8 <= cmp_i_i2447_26_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_25_r0s14__1 <= symbol_i_sroa_0_0_25_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_26_r0s11 <= _GEN_353[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_26_r0s12 <= cmp_i_i2447_26_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_26_r0s13 <= cmp_i_i2447_26_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_26_r0s14 <= cmp_i_i2447_26_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_26_r0s1 <= _GEN_193 ? _GEN_456 + 8'h70 : _GEN_456;
-    if (_GEN_13)
+      cmp_i_i2447_26_r0s9 <= cmp_i_i2447_26_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_26_r0s1 <= _GEN_188 ? _GEN_451 + 8'h70 : _GEN_451;
+    if (_GEN_8)
       sub_i266_i_i_26_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_26_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_26_r0s3 <= sub_i266_i_i_26_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_26_r0s4 <= sub_i266_i_i_26_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_26_r0s5 <= sub_i266_i_i_26_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_26_r0s6 <= sub_i266_i_i_26_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_26_r0s7 <= sub_i266_i_i_26_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_26_r0s8 <= sub_i266_i_i_26_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_26_r0s9 <= sub_i266_i_i_26_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_26_r0s10 <= sub_i266_i_i_26_r0s9;
     if (_GEN_4)
-      cmp_i252_i_26_r0s11 <= _GEN_357 < 9'h1B;
+      cmp_i252_i_26_r0s6 <= _GEN_352 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_26_r0s12 <= cmp_i252_i_26_r0s11;
+      cmp_i252_i_26_r0s7 <= cmp_i252_i_26_r0s6;
     if (_GEN_2)
-      cmp_i252_i_26_r0s13 <= cmp_i252_i_26_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_26_r0s8 <= cmp_i252_i_26_r0s7;
+    if (_GEN_9)
       or_i466_i_i_26_r0s1 <=
-        {~_GEN_355, _GEN_193 ? page_dout[425:416] : {page_dout[422:416], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_350, _GEN_188 ? page_dout[425:416] : {page_dout[422:416], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_26_r0s2 <= or_i466_i_i_26_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_26_r0s3 <= or_i466_i_i_26_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_26_r0s4 <= or_i466_i_i_26_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_26_r0s5 <= or_i466_i_i_26_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_26_r0s6 <= or_i466_i_i_26_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_26_r0s7 <= or_i466_i_i_26_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_26_r0s8 <= or_i466_i_i_26_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_26_r0s9 <= or_i466_i_i_26_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_26_r0s10 <= or_i466_i_i_26_r0s9;
     if (_GEN_4)
-      mul_i_i_26_r0s11 <=
+      mul_i_i_26_r0s6 <=
         {11'h0,
-         _GEN_457[2]
-           ? (_GEN_457[1]
-                ? (_GEN_457[0] ? 16'h4444 : 16'h4925)
-                : _GEN_457[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_457[1]
-               ? (_GEN_457[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_457[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_26_r0s10};
+         _GEN_452[2]
+           ? (_GEN_452[1]
+                ? (_GEN_452[0] ? 16'h4444 : 16'h4925)
+                : _GEN_452[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_452[1]
+               ? (_GEN_452[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_452[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_26_r0s5};
     if (_GEN_3)
-      mul_i_i_26_r0s12 <= mul_i_i_26_r0s11;
+      mul_i_i_26_r0s7 <= mul_i_i_26_r0s6;
     if (_GEN_4)
-      sub_i_i2438_26_r0s11 <= _GEN_357;
+      sub_i_i2438_26_r0s6 <= _GEN_352;
     if (_GEN_3)
-      loadedv_i_i96_i64_26_r0s12 <=
-        sub_i_i2438_26_r0s11 < 9'h1F ? sub_i_i2438_26_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_26_r0s7 <=
+        sub_i_i2438_26_r0s6 < 9'h1F ? sub_i_i2438_26_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__26 <= _GEN_118[10:1];
+      field_r0s8__26 <= _GEN_113[10:1];
     if (_GEN_4)
-      sroa_speculated54_26_r0s11 <= _GEN_353[15:8];
+      sroa_speculated54_26_r0s6 <= _GEN_348[15:8];
     if (_GEN_3)
-      sroa_speculated54_26_r0s12 <= sroa_speculated54_26_r0s11;
+      sroa_speculated54_26_r0s7 <= sroa_speculated54_26_r0s6;
     if (_GEN_2)
-      sroa_speculated54_26_r0s13 <= sroa_speculated54_26_r0s12;
+      sroa_speculated54_26_r0s8 <= sroa_speculated54_26_r0s7;
     if (_GEN_1)
-      sub_i3597_26_r0s14 <=
-        (page_r0s13[431] ? 12'h0 - _GEN_119 : _GEN_119)
-        - {{4{sroa_speculated54_26_r0s13[7]}}, sroa_speculated54_26_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_26_r0s1 <= _GEN_355;
-    if (_GEN_13)
+      sub_i3597_26_r0s9 <=
+        (page_r0s8[431] ? 12'h0 - _GEN_114 : _GEN_114)
+        - {{4{sroa_speculated54_26_r0s8[7]}}, sroa_speculated54_26_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_26_r0s1 <= _GEN_350;
+    if (_GEN_8)
       cmp_i215_i_i_26_r0s2 <= cmp_i215_i_i_26_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_26_r0s3 <= cmp_i215_i_i_26_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_26_r0s4 <= cmp_i215_i_i_26_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_26_r0s5 <= cmp_i215_i_i_26_r0s4 & (|(_table_0_rd[423:416]));
-    if (_GEN_14)
-      sroa_speculated4811_26_r0s1 <= _GEN_356;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_26_r0s1 <= _GEN_351;
+    if (_GEN_8)
       sroa_speculated4811_26_r0s2 <= sroa_speculated4811_26_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_26_r0s3 <= sroa_speculated4811_26_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_26_r0s4 <= sroa_speculated4811_26_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated4811_26_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_26_r0s6 <= _GEN_358[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_26_r0s6 <= _GEN_353[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_26_r0s7 <= symbol_i_sroa_0_0_26_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_26_r0s8 <= symbol_i_sroa_0_0_26_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_26_r0s9 <= symbol_i_sroa_0_0_26_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_26_r0s10 <= symbol_i_sroa_0_0_26_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_26_r0s11 <= symbol_i_sroa_0_0_26_r0s10;
+      symbol_i_sroa_0_0_26_r0s6__1 <= _GEN_353[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_26_r0s12 <= symbol_i_sroa_0_0_26_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_26_r0s13 <= symbol_i_sroa_0_0_26_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_26_r0s14 <= symbol_i_sroa_0_0_26_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_26_r0s6__1 <= _GEN_358[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_26_r0s7__1 <= symbol_i_sroa_0_0_26_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_26_r0s8__1 <= symbol_i_sroa_0_0_26_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_26_r0s9__1 <= symbol_i_sroa_0_0_26_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_26_r0s10__1 <= symbol_i_sroa_0_0_26_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_26_r0s11__1 <= symbol_i_sroa_0_0_26_r0s10__1;
+      cmp_i_i2447_27_r0s6 <= _GEN_354[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_26_r0s12__1 <= symbol_i_sroa_0_0_26_r0s11__1;
+      cmp_i_i2447_27_r0s7 <= cmp_i_i2447_27_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_26_r0s13__1 <= symbol_i_sroa_0_0_26_r0s12__1;
+      cmp_i_i2447_27_r0s8 <= cmp_i_i2447_27_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_26_r0s14__1 <= symbol_i_sroa_0_0_26_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_27_r0s11 <= _GEN_359[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_27_r0s12 <= cmp_i_i2447_27_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_27_r0s13 <= cmp_i_i2447_27_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_27_r0s14 <= cmp_i_i2447_27_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_27_r0s1 <= _GEN_193 ? _GEN_458 + 8'h70 : _GEN_458;
-    if (_GEN_13)
+      cmp_i_i2447_27_r0s9 <= cmp_i_i2447_27_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_27_r0s1 <= _GEN_188 ? _GEN_453 + 8'h70 : _GEN_453;
+    if (_GEN_8)
       sub_i266_i_i_27_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_27_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_27_r0s3 <= sub_i266_i_i_27_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_27_r0s4 <= sub_i266_i_i_27_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_27_r0s5 <= sub_i266_i_i_27_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_27_r0s6 <= sub_i266_i_i_27_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_27_r0s7 <= sub_i266_i_i_27_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_27_r0s8 <= sub_i266_i_i_27_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_27_r0s9 <= sub_i266_i_i_27_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_27_r0s10 <= sub_i266_i_i_27_r0s9;
     if (_GEN_4)
-      cmp_i252_i_27_r0s11 <= _GEN_363 < 9'h1B;
+      cmp_i252_i_27_r0s6 <= _GEN_358 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_27_r0s12 <= cmp_i252_i_27_r0s11;
+      cmp_i252_i_27_r0s7 <= cmp_i252_i_27_r0s6;
     if (_GEN_2)
-      cmp_i252_i_27_r0s13 <= cmp_i252_i_27_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_27_r0s8 <= cmp_i252_i_27_r0s7;
+    if (_GEN_9)
       or_i466_i_i_27_r0s1 <=
-        {~_GEN_361, _GEN_193 ? page_dout[441:432] : {page_dout[438:432], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_356, _GEN_188 ? page_dout[441:432] : {page_dout[438:432], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_27_r0s2 <= or_i466_i_i_27_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_27_r0s3 <= or_i466_i_i_27_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_27_r0s4 <= or_i466_i_i_27_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_27_r0s5 <= or_i466_i_i_27_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_27_r0s6 <= or_i466_i_i_27_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_27_r0s7 <= or_i466_i_i_27_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_27_r0s8 <= or_i466_i_i_27_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_27_r0s9 <= or_i466_i_i_27_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_27_r0s10 <= or_i466_i_i_27_r0s9;
     if (_GEN_4)
-      mul_i_i_27_r0s11 <=
+      mul_i_i_27_r0s6 <=
         {11'h0,
-         _GEN_459[2]
-           ? (_GEN_459[1]
-                ? (_GEN_459[0] ? 16'h4444 : 16'h4925)
-                : _GEN_459[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_459[1]
-               ? (_GEN_459[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_459[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_27_r0s10};
+         _GEN_454[2]
+           ? (_GEN_454[1]
+                ? (_GEN_454[0] ? 16'h4444 : 16'h4925)
+                : _GEN_454[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_454[1]
+               ? (_GEN_454[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_454[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_27_r0s5};
     if (_GEN_3)
-      mul_i_i_27_r0s12 <= mul_i_i_27_r0s11;
+      mul_i_i_27_r0s7 <= mul_i_i_27_r0s6;
     if (_GEN_4)
-      sub_i_i2438_27_r0s11 <= _GEN_363;
+      sub_i_i2438_27_r0s6 <= _GEN_358;
     if (_GEN_3)
-      loadedv_i_i96_i64_27_r0s12 <=
-        sub_i_i2438_27_r0s11 < 9'h1F ? sub_i_i2438_27_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_27_r0s7 <=
+        sub_i_i2438_27_r0s6 < 9'h1F ? sub_i_i2438_27_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__27 <= _GEN_121[10:1];
+      field_r0s8__27 <= _GEN_116[10:1];
     if (_GEN_4)
-      sroa_speculated54_27_r0s11 <= _GEN_359[15:8];
+      sroa_speculated54_27_r0s6 <= _GEN_354[15:8];
     if (_GEN_3)
-      sroa_speculated54_27_r0s12 <= sroa_speculated54_27_r0s11;
+      sroa_speculated54_27_r0s7 <= sroa_speculated54_27_r0s6;
     if (_GEN_2)
-      sroa_speculated54_27_r0s13 <= sroa_speculated54_27_r0s12;
+      sroa_speculated54_27_r0s8 <= sroa_speculated54_27_r0s7;
     if (_GEN_1)
-      sub_i3597_27_r0s14 <=
-        (page_r0s13[447] ? 12'h0 - _GEN_122 : _GEN_122)
-        - {{4{sroa_speculated54_27_r0s13[7]}}, sroa_speculated54_27_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_27_r0s1 <= _GEN_361;
-    if (_GEN_13)
+      sub_i3597_27_r0s9 <=
+        (page_r0s8[447] ? 12'h0 - _GEN_117 : _GEN_117)
+        - {{4{sroa_speculated54_27_r0s8[7]}}, sroa_speculated54_27_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_27_r0s1 <= _GEN_356;
+    if (_GEN_8)
       cmp_i215_i_i_27_r0s2 <= cmp_i215_i_i_27_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_27_r0s3 <= cmp_i215_i_i_27_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_27_r0s4 <= cmp_i215_i_i_27_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_27_r0s5 <= cmp_i215_i_i_27_r0s4 & (|(_table_0_rd[439:432]));
-    if (_GEN_14)
-      sroa_speculated4811_27_r0s1 <= _GEN_362;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_27_r0s1 <= _GEN_357;
+    if (_GEN_8)
       sroa_speculated4811_27_r0s2 <= sroa_speculated4811_27_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_27_r0s3 <= sroa_speculated4811_27_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_27_r0s4 <= sroa_speculated4811_27_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated4811_27_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_27_r0s6 <= _GEN_364[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_27_r0s6 <= _GEN_359[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_27_r0s7 <= symbol_i_sroa_0_0_27_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_27_r0s8 <= symbol_i_sroa_0_0_27_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_27_r0s9 <= symbol_i_sroa_0_0_27_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_27_r0s10 <= symbol_i_sroa_0_0_27_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_27_r0s11 <= symbol_i_sroa_0_0_27_r0s10;
+      symbol_i_sroa_0_0_27_r0s6__1 <= _GEN_359[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_27_r0s12 <= symbol_i_sroa_0_0_27_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_27_r0s13 <= symbol_i_sroa_0_0_27_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_27_r0s14 <= symbol_i_sroa_0_0_27_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_27_r0s6__1 <= _GEN_364[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_27_r0s7__1 <= symbol_i_sroa_0_0_27_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_27_r0s8__1 <= symbol_i_sroa_0_0_27_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_27_r0s9__1 <= symbol_i_sroa_0_0_27_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_27_r0s10__1 <= symbol_i_sroa_0_0_27_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_27_r0s11__1 <= symbol_i_sroa_0_0_27_r0s10__1;
+      cmp_i_i2447_28_r0s6 <= _GEN_360[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_27_r0s12__1 <= symbol_i_sroa_0_0_27_r0s11__1;
+      cmp_i_i2447_28_r0s7 <= cmp_i_i2447_28_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_27_r0s13__1 <= symbol_i_sroa_0_0_27_r0s12__1;
+      cmp_i_i2447_28_r0s8 <= cmp_i_i2447_28_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_27_r0s14__1 <= symbol_i_sroa_0_0_27_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_28_r0s11 <= _GEN_365[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_28_r0s12 <= cmp_i_i2447_28_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_28_r0s13 <= cmp_i_i2447_28_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_28_r0s14 <= cmp_i_i2447_28_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_28_r0s1 <= _GEN_193 ? _GEN_460 + 8'h70 : _GEN_460;
-    if (_GEN_13)
+      cmp_i_i2447_28_r0s9 <= cmp_i_i2447_28_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_28_r0s1 <= _GEN_188 ? _GEN_455 + 8'h70 : _GEN_455;
+    if (_GEN_8)
       sub_i266_i_i_28_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_28_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_28_r0s3 <= sub_i266_i_i_28_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_28_r0s4 <= sub_i266_i_i_28_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_28_r0s5 <= sub_i266_i_i_28_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_28_r0s6 <= sub_i266_i_i_28_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_28_r0s7 <= sub_i266_i_i_28_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_28_r0s8 <= sub_i266_i_i_28_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_28_r0s9 <= sub_i266_i_i_28_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_28_r0s10 <= sub_i266_i_i_28_r0s9;
     if (_GEN_4)
-      cmp_i252_i_28_r0s11 <= _GEN_369 < 9'h1B;
+      cmp_i252_i_28_r0s6 <= _GEN_364 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_28_r0s12 <= cmp_i252_i_28_r0s11;
+      cmp_i252_i_28_r0s7 <= cmp_i252_i_28_r0s6;
     if (_GEN_2)
-      cmp_i252_i_28_r0s13 <= cmp_i252_i_28_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_28_r0s8 <= cmp_i252_i_28_r0s7;
+    if (_GEN_9)
       or_i466_i_i_28_r0s1 <=
-        {~_GEN_367, _GEN_193 ? page_dout[457:448] : {page_dout[454:448], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_362, _GEN_188 ? page_dout[457:448] : {page_dout[454:448], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_28_r0s2 <= or_i466_i_i_28_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_28_r0s3 <= or_i466_i_i_28_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_28_r0s4 <= or_i466_i_i_28_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_28_r0s5 <= or_i466_i_i_28_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_28_r0s6 <= or_i466_i_i_28_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_28_r0s7 <= or_i466_i_i_28_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_28_r0s8 <= or_i466_i_i_28_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_28_r0s9 <= or_i466_i_i_28_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_28_r0s10 <= or_i466_i_i_28_r0s9;
     if (_GEN_4)
-      mul_i_i_28_r0s11 <=
+      mul_i_i_28_r0s6 <=
         {11'h0,
-         _GEN_461[2]
-           ? (_GEN_461[1]
-                ? (_GEN_461[0] ? 16'h4444 : 16'h4925)
-                : _GEN_461[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_461[1]
-               ? (_GEN_461[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_461[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_28_r0s10};
+         _GEN_456[2]
+           ? (_GEN_456[1]
+                ? (_GEN_456[0] ? 16'h4444 : 16'h4925)
+                : _GEN_456[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_456[1]
+               ? (_GEN_456[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_456[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_28_r0s5};
     if (_GEN_3)
-      mul_i_i_28_r0s12 <= mul_i_i_28_r0s11;
+      mul_i_i_28_r0s7 <= mul_i_i_28_r0s6;
     if (_GEN_4)
-      sub_i_i2438_28_r0s11 <= _GEN_369;
+      sub_i_i2438_28_r0s6 <= _GEN_364;
     if (_GEN_3)
-      loadedv_i_i96_i64_28_r0s12 <=
-        sub_i_i2438_28_r0s11 < 9'h1F ? sub_i_i2438_28_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_28_r0s7 <=
+        sub_i_i2438_28_r0s6 < 9'h1F ? sub_i_i2438_28_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__28 <= _GEN_124[10:1];
+      field_r0s8__28 <= _GEN_119[10:1];
     if (_GEN_4)
-      sroa_speculated54_28_r0s11 <= _GEN_365[15:8];
+      sroa_speculated54_28_r0s6 <= _GEN_360[15:8];
     if (_GEN_3)
-      sroa_speculated54_28_r0s12 <= sroa_speculated54_28_r0s11;
+      sroa_speculated54_28_r0s7 <= sroa_speculated54_28_r0s6;
     if (_GEN_2)
-      sroa_speculated54_28_r0s13 <= sroa_speculated54_28_r0s12;
+      sroa_speculated54_28_r0s8 <= sroa_speculated54_28_r0s7;
     if (_GEN_1)
-      sub_i3597_28_r0s14 <=
-        (page_r0s13[463] ? 12'h0 - _GEN_125 : _GEN_125)
-        - {{4{sroa_speculated54_28_r0s13[7]}}, sroa_speculated54_28_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_28_r0s1 <= _GEN_367;
-    if (_GEN_13)
+      sub_i3597_28_r0s9 <=
+        (page_r0s8[463] ? 12'h0 - _GEN_120 : _GEN_120)
+        - {{4{sroa_speculated54_28_r0s8[7]}}, sroa_speculated54_28_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_28_r0s1 <= _GEN_362;
+    if (_GEN_8)
       cmp_i215_i_i_28_r0s2 <= cmp_i215_i_i_28_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_28_r0s3 <= cmp_i215_i_i_28_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_28_r0s4 <= cmp_i215_i_i_28_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_28_r0s5 <= cmp_i215_i_i_28_r0s4 & (|(_table_0_rd[455:448]));
-    if (_GEN_14)
-      sroa_speculated4811_28_r0s1 <= _GEN_368;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_28_r0s1 <= _GEN_363;
+    if (_GEN_8)
       sroa_speculated4811_28_r0s2 <= sroa_speculated4811_28_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_28_r0s3 <= sroa_speculated4811_28_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_28_r0s4 <= sroa_speculated4811_28_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated4811_28_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_28_r0s6 <= _GEN_370[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_28_r0s6 <= _GEN_365[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_28_r0s7 <= symbol_i_sroa_0_0_28_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_28_r0s8 <= symbol_i_sroa_0_0_28_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_28_r0s9 <= symbol_i_sroa_0_0_28_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_28_r0s10 <= symbol_i_sroa_0_0_28_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_28_r0s11 <= symbol_i_sroa_0_0_28_r0s10;
+      symbol_i_sroa_0_0_28_r0s6__1 <= _GEN_365[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_28_r0s12 <= symbol_i_sroa_0_0_28_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_28_r0s13 <= symbol_i_sroa_0_0_28_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_28_r0s14 <= symbol_i_sroa_0_0_28_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_28_r0s6__1 <= _GEN_370[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_28_r0s7__1 <= symbol_i_sroa_0_0_28_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_28_r0s8__1 <= symbol_i_sroa_0_0_28_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_28_r0s9__1 <= symbol_i_sroa_0_0_28_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_28_r0s10__1 <= symbol_i_sroa_0_0_28_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_28_r0s11__1 <= symbol_i_sroa_0_0_28_r0s10__1;
+      cmp_i_i2447_29_r0s6 <= _GEN_366[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_28_r0s12__1 <= symbol_i_sroa_0_0_28_r0s11__1;
+      cmp_i_i2447_29_r0s7 <= cmp_i_i2447_29_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_28_r0s13__1 <= symbol_i_sroa_0_0_28_r0s12__1;
+      cmp_i_i2447_29_r0s8 <= cmp_i_i2447_29_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_28_r0s14__1 <= symbol_i_sroa_0_0_28_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_29_r0s11 <= _GEN_371[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_29_r0s12 <= cmp_i_i2447_29_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_29_r0s13 <= cmp_i_i2447_29_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_29_r0s14 <= cmp_i_i2447_29_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_29_r0s1 <= _GEN_193 ? _GEN_462 + 8'h70 : _GEN_462;
-    if (_GEN_13)
+      cmp_i_i2447_29_r0s9 <= cmp_i_i2447_29_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_29_r0s1 <= _GEN_188 ? _GEN_457 + 8'h70 : _GEN_457;
+    if (_GEN_8)
       sub_i266_i_i_29_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_29_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_29_r0s3 <= sub_i266_i_i_29_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_29_r0s4 <= sub_i266_i_i_29_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_29_r0s5 <= sub_i266_i_i_29_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_29_r0s6 <= sub_i266_i_i_29_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_29_r0s7 <= sub_i266_i_i_29_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_29_r0s8 <= sub_i266_i_i_29_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_29_r0s9 <= sub_i266_i_i_29_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_29_r0s10 <= sub_i266_i_i_29_r0s9;
     if (_GEN_4)
-      cmp_i252_i_29_r0s11 <= _GEN_375 < 9'h1B;
+      cmp_i252_i_29_r0s6 <= _GEN_370 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_29_r0s12 <= cmp_i252_i_29_r0s11;
+      cmp_i252_i_29_r0s7 <= cmp_i252_i_29_r0s6;
     if (_GEN_2)
-      cmp_i252_i_29_r0s13 <= cmp_i252_i_29_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_29_r0s8 <= cmp_i252_i_29_r0s7;
+    if (_GEN_9)
       or_i466_i_i_29_r0s1 <=
-        {~_GEN_373, _GEN_193 ? page_dout[473:464] : {page_dout[470:464], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_368, _GEN_188 ? page_dout[473:464] : {page_dout[470:464], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_29_r0s2 <= or_i466_i_i_29_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_29_r0s3 <= or_i466_i_i_29_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_29_r0s4 <= or_i466_i_i_29_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_29_r0s5 <= or_i466_i_i_29_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_29_r0s6 <= or_i466_i_i_29_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_29_r0s7 <= or_i466_i_i_29_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_29_r0s8 <= or_i466_i_i_29_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_29_r0s9 <= or_i466_i_i_29_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_29_r0s10 <= or_i466_i_i_29_r0s9;
     if (_GEN_4)
-      mul_i_i_29_r0s11 <=
+      mul_i_i_29_r0s6 <=
         {11'h0,
-         _GEN_463[2]
-           ? (_GEN_463[1]
-                ? (_GEN_463[0] ? 16'h4444 : 16'h4925)
-                : _GEN_463[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_463[1]
-               ? (_GEN_463[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_463[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_29_r0s10};
+         _GEN_458[2]
+           ? (_GEN_458[1]
+                ? (_GEN_458[0] ? 16'h4444 : 16'h4925)
+                : _GEN_458[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_458[1]
+               ? (_GEN_458[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_458[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_29_r0s5};
     if (_GEN_3)
-      mul_i_i_29_r0s12 <= mul_i_i_29_r0s11;
+      mul_i_i_29_r0s7 <= mul_i_i_29_r0s6;
     if (_GEN_4)
-      sub_i_i2438_29_r0s11 <= _GEN_375;
+      sub_i_i2438_29_r0s6 <= _GEN_370;
     if (_GEN_3)
-      loadedv_i_i96_i64_29_r0s12 <=
-        sub_i_i2438_29_r0s11 < 9'h1F ? sub_i_i2438_29_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_29_r0s7 <=
+        sub_i_i2438_29_r0s6 < 9'h1F ? sub_i_i2438_29_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__29 <= _GEN_127[10:1];
+      field_r0s8__29 <= _GEN_122[10:1];
     if (_GEN_4)
-      sroa_speculated54_29_r0s11 <= _GEN_371[15:8];
+      sroa_speculated54_29_r0s6 <= _GEN_366[15:8];
     if (_GEN_3)
-      sroa_speculated54_29_r0s12 <= sroa_speculated54_29_r0s11;
+      sroa_speculated54_29_r0s7 <= sroa_speculated54_29_r0s6;
     if (_GEN_2)
-      sroa_speculated54_29_r0s13 <= sroa_speculated54_29_r0s12;
+      sroa_speculated54_29_r0s8 <= sroa_speculated54_29_r0s7;
     if (_GEN_1)
-      sub_i3597_29_r0s14 <=
-        (page_r0s13[479] ? 12'h0 - _GEN_128 : _GEN_128)
-        - {{4{sroa_speculated54_29_r0s13[7]}}, sroa_speculated54_29_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_29_r0s1 <= _GEN_373;
-    if (_GEN_13)
+      sub_i3597_29_r0s9 <=
+        (page_r0s8[479] ? 12'h0 - _GEN_123 : _GEN_123)
+        - {{4{sroa_speculated54_29_r0s8[7]}}, sroa_speculated54_29_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_29_r0s1 <= _GEN_368;
+    if (_GEN_8)
       cmp_i215_i_i_29_r0s2 <= cmp_i215_i_i_29_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_29_r0s3 <= cmp_i215_i_i_29_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_29_r0s4 <= cmp_i215_i_i_29_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_29_r0s5 <= cmp_i215_i_i_29_r0s4 & (|(_table_0_rd[471:464]));
-    if (_GEN_14)
-      sroa_speculated4811_29_r0s1 <= _GEN_374;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_29_r0s1 <= _GEN_369;
+    if (_GEN_8)
       sroa_speculated4811_29_r0s2 <= sroa_speculated4811_29_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_29_r0s3 <= sroa_speculated4811_29_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_29_r0s4 <= sroa_speculated4811_29_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated4811_29_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_29_r0s6 <= _GEN_376[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_29_r0s6 <= _GEN_371[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_29_r0s7 <= symbol_i_sroa_0_0_29_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_29_r0s8 <= symbol_i_sroa_0_0_29_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_29_r0s9 <= symbol_i_sroa_0_0_29_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_29_r0s10 <= symbol_i_sroa_0_0_29_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_29_r0s11 <= symbol_i_sroa_0_0_29_r0s10;
+      symbol_i_sroa_0_0_29_r0s6__1 <= _GEN_371[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_29_r0s12 <= symbol_i_sroa_0_0_29_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_29_r0s13 <= symbol_i_sroa_0_0_29_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_29_r0s14 <= symbol_i_sroa_0_0_29_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_29_r0s6__1 <= _GEN_376[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_29_r0s7__1 <= symbol_i_sroa_0_0_29_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_29_r0s8__1 <= symbol_i_sroa_0_0_29_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_29_r0s9__1 <= symbol_i_sroa_0_0_29_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_29_r0s10__1 <= symbol_i_sroa_0_0_29_r0s9__1;
     if (_GEN_4)
-      symbol_i_sroa_0_0_29_r0s11__1 <= symbol_i_sroa_0_0_29_r0s10__1;
+      cmp_i_i2447_30_r0s6 <= _GEN_372[7:0] == 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_29_r0s12__1 <= symbol_i_sroa_0_0_29_r0s11__1;
+      cmp_i_i2447_30_r0s7 <= cmp_i_i2447_30_r0s6;
     if (_GEN_2)
-      symbol_i_sroa_0_0_29_r0s13__1 <= symbol_i_sroa_0_0_29_r0s12__1;
+      cmp_i_i2447_30_r0s8 <= cmp_i_i2447_30_r0s7;
     if (_GEN_1)
-      symbol_i_sroa_0_0_29_r0s14__1 <= symbol_i_sroa_0_0_29_r0s13__1;
-    if (_GEN_4)
-      cmp_i_i2447_30_r0s11 <= _GEN_377[7:0] == 8'h0;
-    if (_GEN_3)
-      cmp_i_i2447_30_r0s12 <= cmp_i_i2447_30_r0s11;
-    if (_GEN_2)
-      cmp_i_i2447_30_r0s13 <= cmp_i_i2447_30_r0s12;
-    if (_GEN_1)
-      cmp_i_i2447_30_r0s14 <= cmp_i_i2447_30_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_30_r0s1 <= _GEN_193 ? _GEN_464 + 8'h70 : _GEN_464;
-    if (_GEN_13)
+      cmp_i_i2447_30_r0s9 <= cmp_i_i2447_30_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_30_r0s1 <= _GEN_188 ? _GEN_459 + 8'h70 : _GEN_459;
+    if (_GEN_8)
       sub_i266_i_i_30_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_30_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_30_r0s3 <= sub_i266_i_i_30_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_30_r0s4 <= sub_i266_i_i_30_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_30_r0s5 <= sub_i266_i_i_30_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_30_r0s6 <= sub_i266_i_i_30_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_30_r0s7 <= sub_i266_i_i_30_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_30_r0s8 <= sub_i266_i_i_30_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_30_r0s9 <= sub_i266_i_i_30_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_30_r0s10 <= sub_i266_i_i_30_r0s9;
     if (_GEN_4)
-      cmp_i252_i_30_r0s11 <= _GEN_381 < 9'h1B;
+      cmp_i252_i_30_r0s6 <= _GEN_376 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_30_r0s12 <= cmp_i252_i_30_r0s11;
+      cmp_i252_i_30_r0s7 <= cmp_i252_i_30_r0s6;
     if (_GEN_2)
-      cmp_i252_i_30_r0s13 <= cmp_i252_i_30_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_30_r0s8 <= cmp_i252_i_30_r0s7;
+    if (_GEN_9)
       or_i466_i_i_30_r0s1 <=
-        {~_GEN_379, _GEN_193 ? page_dout[489:480] : {page_dout[486:480], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_374, _GEN_188 ? page_dout[489:480] : {page_dout[486:480], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_30_r0s2 <= or_i466_i_i_30_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_30_r0s3 <= or_i466_i_i_30_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_30_r0s4 <= or_i466_i_i_30_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_30_r0s5 <= or_i466_i_i_30_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_30_r0s6 <= or_i466_i_i_30_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_30_r0s7 <= or_i466_i_i_30_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_30_r0s8 <= or_i466_i_i_30_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_30_r0s9 <= or_i466_i_i_30_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_30_r0s10 <= or_i466_i_i_30_r0s9;
     if (_GEN_4)
-      mul_i_i_30_r0s11 <=
+      mul_i_i_30_r0s6 <=
         {11'h0,
-         _GEN_465[2]
-           ? (_GEN_465[1]
-                ? (_GEN_465[0] ? 16'h4444 : 16'h4925)
-                : _GEN_465[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_465[1]
-               ? (_GEN_465[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_465[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_30_r0s10};
+         _GEN_460[2]
+           ? (_GEN_460[1]
+                ? (_GEN_460[0] ? 16'h4444 : 16'h4925)
+                : _GEN_460[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_460[1]
+               ? (_GEN_460[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_460[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_30_r0s5};
     if (_GEN_3)
-      mul_i_i_30_r0s12 <= mul_i_i_30_r0s11;
+      mul_i_i_30_r0s7 <= mul_i_i_30_r0s6;
     if (_GEN_4)
-      sub_i_i2438_30_r0s11 <= _GEN_381;
+      sub_i_i2438_30_r0s6 <= _GEN_376;
     if (_GEN_3)
-      loadedv_i_i96_i64_30_r0s12 <=
-        sub_i_i2438_30_r0s11 < 9'h1F ? sub_i_i2438_30_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_30_r0s7 <=
+        sub_i_i2438_30_r0s6 < 9'h1F ? sub_i_i2438_30_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__30 <= _GEN_130[10:1];
+      field_r0s8__30 <= _GEN_125[10:1];
     if (_GEN_4)
-      sroa_speculated54_30_r0s11 <= _GEN_377[15:8];
+      sroa_speculated54_30_r0s6 <= _GEN_372[15:8];
     if (_GEN_3)
-      sroa_speculated54_30_r0s12 <= sroa_speculated54_30_r0s11;
+      sroa_speculated54_30_r0s7 <= sroa_speculated54_30_r0s6;
     if (_GEN_2)
-      sroa_speculated54_30_r0s13 <= sroa_speculated54_30_r0s12;
+      sroa_speculated54_30_r0s8 <= sroa_speculated54_30_r0s7;
     if (_GEN_1)
-      sub_i3597_30_r0s14 <=
-        (page_r0s13[495] ? 12'h0 - _GEN_131 : _GEN_131)
-        - {{4{sroa_speculated54_30_r0s13[7]}}, sroa_speculated54_30_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_30_r0s1 <= _GEN_379;
-    if (_GEN_13)
+      sub_i3597_30_r0s9 <=
+        (page_r0s8[495] ? 12'h0 - _GEN_126 : _GEN_126)
+        - {{4{sroa_speculated54_30_r0s8[7]}}, sroa_speculated54_30_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_30_r0s1 <= _GEN_374;
+    if (_GEN_8)
       cmp_i215_i_i_30_r0s2 <= cmp_i215_i_i_30_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_30_r0s3 <= cmp_i215_i_i_30_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_30_r0s4 <= cmp_i215_i_i_30_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_30_r0s5 <= cmp_i215_i_i_30_r0s4 & (|(_table_0_rd[487:480]));
-    if (_GEN_14)
-      sroa_speculated4811_30_r0s1 <= _GEN_380;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_30_r0s1 <= _GEN_375;
+    if (_GEN_8)
       sroa_speculated4811_30_r0s2 <= sroa_speculated4811_30_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_30_r0s3 <= sroa_speculated4811_30_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_30_r0s4 <= sroa_speculated4811_30_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated4811_30_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_30_r0s6 <= _GEN_382[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_30_r0s6 <= _GEN_377[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_30_r0s7 <= symbol_i_sroa_0_0_30_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_30_r0s8 <= symbol_i_sroa_0_0_30_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_30_r0s9 <= symbol_i_sroa_0_0_30_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_30_r0s10 <= symbol_i_sroa_0_0_30_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_30_r0s11 <= symbol_i_sroa_0_0_30_r0s10;
+      symbol_i_sroa_0_0_30_r0s6__1 <= _GEN_377[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_30_r0s12 <= symbol_i_sroa_0_0_30_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_30_r0s13 <= symbol_i_sroa_0_0_30_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_30_r0s14 <= symbol_i_sroa_0_0_30_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_30_r0s6__1 <= _GEN_382[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_30_r0s7__1 <= symbol_i_sroa_0_0_30_r0s6__1;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_30_r0s8__1 <= symbol_i_sroa_0_0_30_r0s7__1;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_30_r0s9__1 <= symbol_i_sroa_0_0_30_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_30_r0s10__1 <= symbol_i_sroa_0_0_30_r0s9__1;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_30_r0s11__1 <= symbol_i_sroa_0_0_30_r0s10__1;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_30_r0s12__1 <= symbol_i_sroa_0_0_30_r0s11__1;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_30_r0s13__1 <= symbol_i_sroa_0_0_30_r0s12__1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_30_r0s14__1 <= symbol_i_sroa_0_0_30_r0s13__1;
-    if (_GEN_14)
-      or_r0s1__4 <= _GEN_185 | _GEN_194;
-    if (_GEN_13)
+    if (_GEN_9)
+      or_r0s1__4 <= _GEN_180 | _GEN_189;
+    if (_GEN_8)
       or_r0s2__4 <= or_r0s1__4;
-    if (_GEN_12)
+    if (_GEN_7)
       or_r0s3__4 <= or_r0s2__4;
-    if (_GEN_11)
+    if (_GEN_6)
       or_r0s4__4 <= or_r0s3__4;
-    if (_GEN_10)
+    if (_GEN_5)
       or_r0s5__4 <= or_r0s4__4;
-    if (_GEN_9)
+    if (_GEN_4)
       or_r0s6__5 <= or_r0s5__4;
-    if (_GEN_8)
+    if (_GEN_3)
       or_r0s7__5 <= or_r0s6__5;
-    if (_GEN_7)
+    if (_GEN_2)
       or_r0s8__5 <= or_r0s7__5;
-    if (_GEN_6)
+    if (_GEN_1)
       or_r0s9__5 <= or_r0s8__5;
-    if (_GEN_5)
-      or_r0s10__5 <= or_r0s9__5;
-    if (_GEN_4)
-      or_r0s11__5 <= or_r0s10__5;
-    if (_GEN_3)
-      or_r0s12__5 <= or_r0s11__5;
-    if (_GEN_2)
-      or_r0s13__5 <= or_r0s12__5;
-    if (_GEN_1)
-      or_r0s14__5 <= or_r0s13__5;
-    if (_GEN_14)
-      and_r0s1__7 <= _GEN_185;
-    if (_GEN_13)
-      and_r0s2__7 <= and_r0s1__7;
-    if (_GEN_12)
-      and_r0s3__7 <= and_r0s2__7;
-    if (_GEN_11)
-      and_r0s4__4 <= and_r0s3__7;
-    if (_GEN_10)
-      and_r0s5__4 <= and_r0s4__4;
     if (_GEN_9)
-      and_r0s6__4 <= and_r0s5__4;
+      and_r0s1__7 <= _GEN_180;
     if (_GEN_8)
-      and_r0s7__4 <= and_r0s6__4;
+      and_r0s2__7 <= and_r0s1__7;
     if (_GEN_7)
-      and_r0s8__4 <= and_r0s7__4;
+      and_r0s3__7 <= and_r0s2__7;
     if (_GEN_6)
-      and_r0s9__4 <= and_r0s8__4;
+      and_r0s4__4 <= and_r0s3__7;
     if (_GEN_5)
-      and_r0s10__4 <= and_r0s9__4;
+      and_r0s5__4 <= and_r0s4__4;
     if (_GEN_4)
-      and_r0s11__4 <= and_r0s10__4;
+      and_r0s6__4 <= and_r0s5__4;
     if (_GEN_3)
-      and_r0s12__4 <= and_r0s11__4;
+      and_r0s7__4 <= and_r0s6__4;
     if (_GEN_2)
-      and_r0s13__4 <= and_r0s12__4;
+      and_r0s8__4 <= and_r0s7__4;
     if (_GEN_1)
-      and_r0s14__4 <= and_r0s13__4;
+      and_r0s9__4 <= and_r0s8__4;
     if (_GEN_4)
-      cmp_i_i2447_31_r0s11 <= _GEN_383[7:0] == 8'h0;
+      cmp_i_i2447_31_r0s6 <= _GEN_378[7:0] == 8'h0;
     if (_GEN_3)
-      cmp_i_i2447_31_r0s12 <= cmp_i_i2447_31_r0s11;
+      cmp_i_i2447_31_r0s7 <= cmp_i_i2447_31_r0s6;
     if (_GEN_2)
-      cmp_i_i2447_31_r0s13 <= cmp_i_i2447_31_r0s12;
+      cmp_i_i2447_31_r0s8 <= cmp_i_i2447_31_r0s7;
     if (_GEN_1)
-      cmp_i_i2447_31_r0s14 <= cmp_i_i2447_31_r0s13;
-    if (_GEN_14)
-      ref_tmp1_i_i_sroa_0_0_31_r0s1 <= _GEN_193 ? _GEN_466 + 8'h70 : _GEN_466;
-    if (_GEN_13)
+      cmp_i_i2447_31_r0s9 <= cmp_i_i2447_31_r0s8;
+    if (_GEN_9)
+      ref_tmp1_i_i_sroa_0_0_31_r0s1 <= _GEN_188 ? _GEN_461 + 8'h70 : _GEN_461;
+    if (_GEN_8)
       sub_i266_i_i_31_r0s2 <=
         greatest_exponent_sroa_0_0_r0s1 - ref_tmp1_i_i_sroa_0_0_31_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sub_i266_i_i_31_r0s3 <= sub_i266_i_i_31_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sub_i266_i_i_31_r0s4 <= sub_i266_i_i_31_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i266_i_i_31_r0s5 <= sub_i266_i_i_31_r0s4;
-    if (_GEN_9)
-      sub_i266_i_i_31_r0s6 <= sub_i266_i_i_31_r0s5;
-    if (_GEN_8)
-      sub_i266_i_i_31_r0s7 <= sub_i266_i_i_31_r0s6;
-    if (_GEN_7)
-      sub_i266_i_i_31_r0s8 <= sub_i266_i_i_31_r0s7;
-    if (_GEN_6)
-      sub_i266_i_i_31_r0s9 <= sub_i266_i_i_31_r0s8;
-    if (_GEN_5)
-      sub_i266_i_i_31_r0s10 <= sub_i266_i_i_31_r0s9;
     if (_GEN_4)
-      cmp_i252_i_31_r0s11 <= _GEN_387 < 9'h1B;
+      cmp_i252_i_31_r0s6 <= _GEN_382 < 9'h1B;
     if (_GEN_3)
-      cmp_i252_i_31_r0s12 <= cmp_i252_i_31_r0s11;
+      cmp_i252_i_31_r0s7 <= cmp_i252_i_31_r0s6;
     if (_GEN_2)
-      cmp_i252_i_31_r0s13 <= cmp_i252_i_31_r0s12;
-    if (_GEN_14)
+      cmp_i252_i_31_r0s8 <= cmp_i252_i_31_r0s7;
+    if (_GEN_9)
       or_i466_i_i_31_r0s1 <=
-        {~_GEN_385, _GEN_193 ? page_dout[505:496] : {page_dout[502:496], 3'h0}};
-    if (_GEN_13)
+        {~_GEN_380, _GEN_188 ? page_dout[505:496] : {page_dout[502:496], 3'h0}};
+    if (_GEN_8)
       or_i466_i_i_31_r0s2 <= or_i466_i_i_31_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       or_i466_i_i_31_r0s3 <= or_i466_i_i_31_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       or_i466_i_i_31_r0s4 <= or_i466_i_i_31_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_i466_i_i_31_r0s5 <= or_i466_i_i_31_r0s4;
-    if (_GEN_9)
-      or_i466_i_i_31_r0s6 <= or_i466_i_i_31_r0s5;
-    if (_GEN_8)
-      or_i466_i_i_31_r0s7 <= or_i466_i_i_31_r0s6;
-    if (_GEN_7)
-      or_i466_i_i_31_r0s8 <= or_i466_i_i_31_r0s7;
-    if (_GEN_6)
-      or_i466_i_i_31_r0s9 <= or_i466_i_i_31_r0s8;
-    if (_GEN_5)
-      or_i466_i_i_31_r0s10 <= or_i466_i_i_31_r0s9;
     if (_GEN_4)
-      mul_i_i_31_r0s11 <=
+      mul_i_i_31_r0s6 <=
         {11'h0,
-         _GEN_467[2]
-           ? (_GEN_467[1]
-                ? (_GEN_467[0] ? 16'h4444 : 16'h4925)
-                : _GEN_467[0] ? 16'h4EC5 : 16'h5555)
-           : _GEN_467[1]
-               ? (_GEN_467[0] ? 16'h5D17 : 16'h6666)
-               : _GEN_467[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_31_r0s10};
+         _GEN_462[2]
+           ? (_GEN_462[1]
+                ? (_GEN_462[0] ? 16'h4444 : 16'h4925)
+                : _GEN_462[0] ? 16'h4EC5 : 16'h5555)
+           : _GEN_462[1]
+               ? (_GEN_462[0] ? 16'h5D17 : 16'h6666)
+               : _GEN_462[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i466_i_i_31_r0s5};
     if (_GEN_3)
-      mul_i_i_31_r0s12 <= mul_i_i_31_r0s11;
+      mul_i_i_31_r0s7 <= mul_i_i_31_r0s6;
     if (_GEN_4)
-      sub_i_i2438_31_r0s11 <= _GEN_387;
+      sub_i_i2438_31_r0s6 <= _GEN_382;
     if (_GEN_3)
-      loadedv_i_i96_i64_31_r0s12 <=
-        sub_i_i2438_31_r0s11 < 9'h1F ? sub_i_i2438_31_r0s11 : 9'h1F;
+      loadedv_i_i96_i64_31_r0s7 <=
+        sub_i_i2438_31_r0s6 < 9'h1F ? sub_i_i2438_31_r0s6 : 9'h1F;
     if (_GEN_2)
-      field_r0s13__31 <= _GEN_133[10:1];
+      field_r0s8__31 <= _GEN_128[10:1];
     if (_GEN_4)
-      sroa_speculated54_31_r0s11 <= _GEN_383[15:8];
+      sroa_speculated54_31_r0s6 <= _GEN_378[15:8];
     if (_GEN_3)
-      sroa_speculated54_31_r0s12 <= sroa_speculated54_31_r0s11;
+      sroa_speculated54_31_r0s7 <= sroa_speculated54_31_r0s6;
     if (_GEN_2)
-      sroa_speculated54_31_r0s13 <= sroa_speculated54_31_r0s12;
+      sroa_speculated54_31_r0s8 <= sroa_speculated54_31_r0s7;
     if (_GEN_1)
-      sub_i3597_31_r0s14 <=
-        (page_r0s13[511] ? 12'h0 - _GEN_134 : _GEN_134)
-        - {{4{sroa_speculated54_31_r0s13[7]}}, sroa_speculated54_31_r0s13};
-    if (_GEN_14)
-      cmp_i215_i_i_31_r0s1 <= _GEN_385;
-    if (_GEN_13)
+      sub_i3597_31_r0s9 <=
+        (page_r0s8[511] ? 12'h0 - _GEN_129 : _GEN_129)
+        - {{4{sroa_speculated54_31_r0s8[7]}}, sroa_speculated54_31_r0s8};
+    if (_GEN_9)
+      cmp_i215_i_i_31_r0s1 <= _GEN_380;
+    if (_GEN_8)
       cmp_i215_i_i_31_r0s2 <= cmp_i215_i_i_31_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       cmp_i215_i_i_31_r0s3 <= cmp_i215_i_i_31_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       cmp_i215_i_i_31_r0s4 <= cmp_i215_i_i_31_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       or_cond145_not_31_r0s5 <= cmp_i215_i_i_31_r0s4 & (|(_table_0_rd[503:496]));
-    if (_GEN_14)
-      sroa_speculated4811_31_r0s1 <= _GEN_386;
-    if (_GEN_13)
+    if (_GEN_9)
+      sroa_speculated4811_31_r0s1 <= _GEN_381;
+    if (_GEN_8)
       sroa_speculated4811_31_r0s2 <= sroa_speculated4811_31_r0s1;
-    if (_GEN_12)
+    if (_GEN_7)
       sroa_speculated4811_31_r0s3 <= sroa_speculated4811_31_r0s2;
-    if (_GEN_11)
+    if (_GEN_6)
       sroa_speculated4811_31_r0s4 <= sroa_speculated4811_31_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       sub_i155_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated4811_31_r0s4;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_31_r0s6 <= _GEN_388[4:0];
-    if (_GEN_8)
+    if (_GEN_4)
+      symbol_i_sroa_0_0_31_r0s6 <= _GEN_383[4:0];
+    if (_GEN_3)
       symbol_i_sroa_0_0_31_r0s7 <= symbol_i_sroa_0_0_31_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       symbol_i_sroa_0_0_31_r0s8 <= symbol_i_sroa_0_0_31_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       symbol_i_sroa_0_0_31_r0s9 <= symbol_i_sroa_0_0_31_r0s8;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_31_r0s10 <= symbol_i_sroa_0_0_31_r0s9;
     if (_GEN_4)
-      symbol_i_sroa_0_0_31_r0s11 <= symbol_i_sroa_0_0_31_r0s10;
+      symbol_i_sroa_0_0_31_r0s6__1 <= _GEN_383[7:5];
     if (_GEN_3)
-      symbol_i_sroa_0_0_31_r0s12 <= symbol_i_sroa_0_0_31_r0s11;
-    if (_GEN_2)
-      symbol_i_sroa_0_0_31_r0s13 <= symbol_i_sroa_0_0_31_r0s12;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_31_r0s14 <= symbol_i_sroa_0_0_31_r0s13;
-    if (_GEN_9)
-      symbol_i_sroa_0_0_31_r0s6__1 <= _GEN_388[7:5];
-    if (_GEN_8)
       symbol_i_sroa_0_0_31_r0s7__1 <= symbol_i_sroa_0_0_31_r0s6__1;
-    if (_GEN_7)
-      symbol_i_sroa_0_0_31_r0s8__1 <= symbol_i_sroa_0_0_31_r0s7__1;
-    if (_GEN_6)
-      symbol_i_sroa_0_0_31_r0s9__1 <= symbol_i_sroa_0_0_31_r0s8__1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_31_r0s10__1 <= symbol_i_sroa_0_0_31_r0s9__1;
-    if (_GEN_4)
-      symbol_i_sroa_0_0_31_r0s11__1 <= symbol_i_sroa_0_0_31_r0s10__1;
-    if (_GEN_3)
-      symbol_i_sroa_0_0_31_r0s12__1 <= symbol_i_sroa_0_0_31_r0s11__1;
     if (_GEN_2)
-      symbol_i_sroa_0_0_31_r0s13__1 <= symbol_i_sroa_0_0_31_r0s12__1;
+      symbol_i_sroa_0_0_31_r0s8__1 <= symbol_i_sroa_0_0_31_r0s7__1;
     if (_GEN_1)
-      symbol_i_sroa_0_0_31_r0s14__1 <= symbol_i_sroa_0_0_31_r0s13__1;
+      symbol_i_sroa_0_0_31_r0s9__1 <= symbol_i_sroa_0_0_31_r0s8__1;
     if (_GEN_0) begin
-      ref_tmp169_sroa_0_0116120123_r0s15 <= and_r0s14__3 ? raw_sroa_0_0_r0s14 : _GEN_168;
-      number_sroa_0_0_r0s15 <= _GEN_136[0];
-      number_sroa_0_0_1_r0s15 <= _GEN_137[0];
-      number_sroa_0_0_2_r0s15 <= _GEN_138[0];
-      number_sroa_0_0_3_r0s15 <= _GEN_139[0];
-      number_sroa_0_0_4_r0s15 <= _GEN_140[0];
-      number_sroa_0_0_5_r0s15 <= _GEN_141[0];
-      number_sroa_0_0_6_r0s15 <= _GEN_142[0];
-      number_sroa_0_0_7_r0s15 <= _GEN_143[0];
-      number_sroa_0_0_8_r0s15 <= _GEN_144[0];
-      number_sroa_0_0_9_r0s15 <= _GEN_145[0];
-      number_sroa_0_0_10_r0s15 <= _GEN_146[0];
-      number_sroa_0_0_11_r0s15 <= _GEN_147[0];
-      number_sroa_0_0_12_r0s15 <= _GEN_148[0];
-      number_sroa_0_0_13_r0s15 <= _GEN_149[0];
-      number_sroa_0_0_14_r0s15 <= _GEN_150[0];
-      number_sroa_0_0_15_r0s15 <= _GEN_151[0];
-      number_sroa_0_0_16_r0s15 <= _GEN_152[0];
-      number_sroa_0_0_17_r0s15 <= _GEN_153[0];
-      number_sroa_0_0_18_r0s15 <= _GEN_154[0];
-      number_sroa_0_0_19_r0s15 <= _GEN_155[0];
-      number_sroa_0_0_20_r0s15 <= _GEN_156[0];
-      number_sroa_0_0_21_r0s15 <= _GEN_157[0];
-      number_sroa_0_0_22_r0s15 <= _GEN_158[0];
-      number_sroa_0_0_23_r0s15 <= _GEN_159[0];
-      number_sroa_0_0_24_r0s15 <= _GEN_160[0];
-      number_sroa_0_0_25_r0s15 <= _GEN_161[0];
-      number_sroa_0_0_26_r0s15 <= _GEN_162[0];
-      number_sroa_0_0_27_r0s15 <= _GEN_163[0];
-      number_sroa_0_0_28_r0s15 <= _GEN_164[0];
-      number_sroa_0_0_29_r0s15 <= _GEN_165[0];
-      number_sroa_0_0_30_r0s15 <= _GEN_166[0];
-      number_sroa_0_0_31129599_r0s15 <= _GEN_167[0];
-      number_sroa_0_0_r0s15__1 <= _GEN_136[1];
-      number_sroa_0_0_1_r0s15__1 <= _GEN_137[1];
-      number_sroa_0_0_2_r0s15__1 <= _GEN_138[1];
-      number_sroa_0_0_3_r0s15__1 <= _GEN_139[1];
-      number_sroa_0_0_4_r0s15__1 <= _GEN_140[1];
-      number_sroa_0_0_5_r0s15__1 <= _GEN_141[1];
-      number_sroa_0_0_6_r0s15__1 <= _GEN_142[1];
-      number_sroa_0_0_7_r0s15__1 <= _GEN_143[1];
-      number_sroa_0_0_8_r0s15__1 <= _GEN_144[1];
-      number_sroa_0_0_9_r0s15__1 <= _GEN_145[1];
-      number_sroa_0_0_10_r0s15__1 <= _GEN_146[1];
-      number_sroa_0_0_11_r0s15__1 <= _GEN_147[1];
-      number_sroa_0_0_12_r0s15__1 <= _GEN_148[1];
-      number_sroa_0_0_13_r0s15__1 <= _GEN_149[1];
-      number_sroa_0_0_14_r0s15__1 <= _GEN_150[1];
-      number_sroa_0_0_15_r0s15__1 <= _GEN_151[1];
-      number_sroa_0_0_16_r0s15__1 <= _GEN_152[1];
-      number_sroa_0_0_17_r0s15__1 <= _GEN_153[1];
-      number_sroa_0_0_18_r0s15__1 <= _GEN_154[1];
-      number_sroa_0_0_19_r0s15__1 <= _GEN_155[1];
-      number_sroa_0_0_20_r0s15__1 <= _GEN_156[1];
-      number_sroa_0_0_21_r0s15__1 <= _GEN_157[1];
-      number_sroa_0_0_22_r0s15__1 <= _GEN_158[1];
-      number_sroa_0_0_23_r0s15__1 <= _GEN_159[1];
-      number_sroa_0_0_24_r0s15__1 <= _GEN_160[1];
-      number_sroa_0_0_25_r0s15__1 <= _GEN_161[1];
-      number_sroa_0_0_26_r0s15__1 <= _GEN_162[1];
-      number_sroa_0_0_27_r0s15__1 <= _GEN_163[1];
-      number_sroa_0_0_28_r0s15__1 <= _GEN_164[1];
-      number_sroa_0_0_29_r0s15__1 <= _GEN_165[1];
-      number_sroa_0_0_30_r0s15__1 <= _GEN_166[1];
-      number_sroa_0_0_31129599_r0s15__1 <= _GEN_167[1];
-      number_sroa_0_0_r0s15__2 <= _GEN_136[2];
-      number_sroa_0_0_1_r0s15__2 <= _GEN_137[2];
-      number_sroa_0_0_2_r0s15__2 <= _GEN_138[2];
-      number_sroa_0_0_3_r0s15__2 <= _GEN_139[2];
-      number_sroa_0_0_4_r0s15__2 <= _GEN_140[2];
-      number_sroa_0_0_5_r0s15__2 <= _GEN_141[2];
-      number_sroa_0_0_6_r0s15__2 <= _GEN_142[2];
-      number_sroa_0_0_7_r0s15__2 <= _GEN_143[2];
-      number_sroa_0_0_8_r0s15__2 <= _GEN_144[2];
-      number_sroa_0_0_9_r0s15__2 <= _GEN_145[2];
-      number_sroa_0_0_10_r0s15__2 <= _GEN_146[2];
-      number_sroa_0_0_11_r0s15__2 <= _GEN_147[2];
-      number_sroa_0_0_12_r0s15__2 <= _GEN_148[2];
-      number_sroa_0_0_13_r0s15__2 <= _GEN_149[2];
-      number_sroa_0_0_14_r0s15__2 <= _GEN_150[2];
-      number_sroa_0_0_15_r0s15__2 <= _GEN_151[2];
-      number_sroa_0_0_16_r0s15__2 <= _GEN_152[2];
-      number_sroa_0_0_17_r0s15__2 <= _GEN_153[2];
-      number_sroa_0_0_18_r0s15__2 <= _GEN_154[2];
-      number_sroa_0_0_19_r0s15__2 <= _GEN_155[2];
-      number_sroa_0_0_20_r0s15__2 <= _GEN_156[2];
-      number_sroa_0_0_21_r0s15__2 <= _GEN_157[2];
-      number_sroa_0_0_22_r0s15__2 <= _GEN_158[2];
-      number_sroa_0_0_23_r0s15__2 <= _GEN_159[2];
-      number_sroa_0_0_24_r0s15__2 <= _GEN_160[2];
-      number_sroa_0_0_25_r0s15__2 <= _GEN_161[2];
-      number_sroa_0_0_26_r0s15__2 <= _GEN_162[2];
-      number_sroa_0_0_27_r0s15__2 <= _GEN_163[2];
-      number_sroa_0_0_28_r0s15__2 <= _GEN_164[2];
-      number_sroa_0_0_29_r0s15__2 <= _GEN_165[2];
-      number_sroa_0_0_30_r0s15__2 <= _GEN_166[2];
-      number_sroa_0_0_31129599_r0s15__2 <= _GEN_167[2];
-      number_sroa_0_0_r0s15__3 <= _GEN_136[3];
-      number_sroa_0_0_1_r0s15__3 <= _GEN_137[3];
-      number_sroa_0_0_2_r0s15__3 <= _GEN_138[3];
-      number_sroa_0_0_3_r0s15__3 <= _GEN_139[3];
-      number_sroa_0_0_4_r0s15__3 <= _GEN_140[3];
-      number_sroa_0_0_5_r0s15__3 <= _GEN_141[3];
-      number_sroa_0_0_6_r0s15__3 <= _GEN_142[3];
-      number_sroa_0_0_7_r0s15__3 <= _GEN_143[3];
-      number_sroa_0_0_8_r0s15__3 <= _GEN_144[3];
-      number_sroa_0_0_9_r0s15__3 <= _GEN_145[3];
-      number_sroa_0_0_10_r0s15__3 <= _GEN_146[3];
-      number_sroa_0_0_11_r0s15__3 <= _GEN_147[3];
-      number_sroa_0_0_12_r0s15__3 <= _GEN_148[3];
-      number_sroa_0_0_13_r0s15__3 <= _GEN_149[3];
-      number_sroa_0_0_14_r0s15__3 <= _GEN_150[3];
-      number_sroa_0_0_15_r0s15__3 <= _GEN_151[3];
-      number_sroa_0_0_16_r0s15__3 <= _GEN_152[3];
-      number_sroa_0_0_17_r0s15__3 <= _GEN_153[3];
-      number_sroa_0_0_18_r0s15__3 <= _GEN_154[3];
-      number_sroa_0_0_19_r0s15__3 <= _GEN_155[3];
-      number_sroa_0_0_20_r0s15__3 <= _GEN_156[3];
-      number_sroa_0_0_21_r0s15__3 <= _GEN_157[3];
-      number_sroa_0_0_22_r0s15__3 <= _GEN_158[3];
-      number_sroa_0_0_23_r0s15__3 <= _GEN_159[3];
-      number_sroa_0_0_24_r0s15__3 <= _GEN_160[3];
-      number_sroa_0_0_25_r0s15__3 <= _GEN_161[3];
-      number_sroa_0_0_26_r0s15__3 <= _GEN_162[3];
-      number_sroa_0_0_27_r0s15__3 <= _GEN_163[3];
-      number_sroa_0_0_28_r0s15__3 <= _GEN_164[3];
-      number_sroa_0_0_29_r0s15__3 <= _GEN_165[3];
-      number_sroa_0_0_30_r0s15__3 <= _GEN_166[3];
-      number_sroa_0_0_31129599_r0s15__3 <= _GEN_167[3];
-      number_sroa_0_0_r0s15__4 <= _GEN_136[4];
-      number_sroa_0_0_1_r0s15__4 <= _GEN_137[4];
-      number_sroa_0_0_2_r0s15__4 <= _GEN_138[4];
-      number_sroa_0_0_3_r0s15__4 <= _GEN_139[4];
-      number_sroa_0_0_4_r0s15__4 <= _GEN_140[4];
-      number_sroa_0_0_5_r0s15__4 <= _GEN_141[4];
-      number_sroa_0_0_6_r0s15__4 <= _GEN_142[4];
-      number_sroa_0_0_7_r0s15__4 <= _GEN_143[4];
-      number_sroa_0_0_8_r0s15__4 <= _GEN_144[4];
-      number_sroa_0_0_9_r0s15__4 <= _GEN_145[4];
-      number_sroa_0_0_10_r0s15__4 <= _GEN_146[4];
-      number_sroa_0_0_11_r0s15__4 <= _GEN_147[4];
-      number_sroa_0_0_12_r0s15__4 <= _GEN_148[4];
-      number_sroa_0_0_13_r0s15__4 <= _GEN_149[4];
-      number_sroa_0_0_14_r0s15__4 <= _GEN_150[4];
-      number_sroa_0_0_15_r0s15__4 <= _GEN_151[4];
-      number_sroa_0_0_16_r0s15__4 <= _GEN_152[4];
-      number_sroa_0_0_17_r0s15__4 <= _GEN_153[4];
-      number_sroa_0_0_18_r0s15__4 <= _GEN_154[4];
-      number_sroa_0_0_19_r0s15__4 <= _GEN_155[4];
-      number_sroa_0_0_20_r0s15__4 <= _GEN_156[4];
-      number_sroa_0_0_21_r0s15__4 <= _GEN_157[4];
-      number_sroa_0_0_22_r0s15__4 <= _GEN_158[4];
-      number_sroa_0_0_23_r0s15__4 <= _GEN_159[4];
-      number_sroa_0_0_24_r0s15__4 <= _GEN_160[4];
-      number_sroa_0_0_25_r0s15__4 <= _GEN_161[4];
-      number_sroa_0_0_26_r0s15__4 <= _GEN_162[4];
-      number_sroa_0_0_27_r0s15__4 <= _GEN_163[4];
-      number_sroa_0_0_28_r0s15__4 <= _GEN_164[4];
-      number_sroa_0_0_29_r0s15__4 <= _GEN_165[4];
-      number_sroa_0_0_30_r0s15__4 <= _GEN_166[4];
-      number_sroa_0_0_31129599_r0s15__4 <= _GEN_167[4];
-      number_sroa_0_0_r0s15__5 <= _GEN_136[5];
-      number_sroa_0_0_1_r0s15__5 <= _GEN_137[5];
-      number_sroa_0_0_2_r0s15__5 <= _GEN_138[5];
-      number_sroa_0_0_3_r0s15__5 <= _GEN_139[5];
-      number_sroa_0_0_4_r0s15__5 <= _GEN_140[5];
-      number_sroa_0_0_5_r0s15__5 <= _GEN_141[5];
-      number_sroa_0_0_6_r0s15__5 <= _GEN_142[5];
-      number_sroa_0_0_7_r0s15__5 <= _GEN_143[5];
-      number_sroa_0_0_8_r0s15__5 <= _GEN_144[5];
-      number_sroa_0_0_9_r0s15__5 <= _GEN_145[5];
-      number_sroa_0_0_10_r0s15__5 <= _GEN_146[5];
-      number_sroa_0_0_11_r0s15__5 <= _GEN_147[5];
-      number_sroa_0_0_12_r0s15__5 <= _GEN_148[5];
-      number_sroa_0_0_13_r0s15__5 <= _GEN_149[5];
-      number_sroa_0_0_14_r0s15__5 <= _GEN_150[5];
-      number_sroa_0_0_15_r0s15__5 <= _GEN_151[5];
-      number_sroa_0_0_16_r0s15__5 <= _GEN_152[5];
-      number_sroa_0_0_17_r0s15__5 <= _GEN_153[5];
-      number_sroa_0_0_18_r0s15__5 <= _GEN_154[5];
-      number_sroa_0_0_19_r0s15__5 <= _GEN_155[5];
-      number_sroa_0_0_20_r0s15__5 <= _GEN_156[5];
-      number_sroa_0_0_21_r0s15__5 <= _GEN_157[5];
-      number_sroa_0_0_22_r0s15__5 <= _GEN_158[5];
-      number_sroa_0_0_23_r0s15__5 <= _GEN_159[5];
-      number_sroa_0_0_24_r0s15__5 <= _GEN_160[5];
-      number_sroa_0_0_25_r0s15__5 <= _GEN_161[5];
-      number_sroa_0_0_26_r0s15__5 <= _GEN_162[5];
-      number_sroa_0_0_27_r0s15__5 <= _GEN_163[5];
-      number_sroa_0_0_28_r0s15__5 <= _GEN_164[5];
-      number_sroa_0_0_29_r0s15__5 <= _GEN_165[5];
-      number_sroa_0_0_30_r0s15__5 <= _GEN_166[5];
-      number_sroa_0_0_31129599_r0s15__5 <= _GEN_167[5];
-      number_sroa_0_0_r0s15__6 <= _GEN_136[6];
-      number_sroa_0_0_1_r0s15__6 <= _GEN_137[6];
-      number_sroa_0_0_2_r0s15__6 <= _GEN_138[6];
-      number_sroa_0_0_3_r0s15__6 <= _GEN_139[6];
-      number_sroa_0_0_4_r0s15__6 <= _GEN_140[6];
-      number_sroa_0_0_5_r0s15__6 <= _GEN_141[6];
-      number_sroa_0_0_6_r0s15__6 <= _GEN_142[6];
-      number_sroa_0_0_7_r0s15__6 <= _GEN_143[6];
-      number_sroa_0_0_8_r0s15__6 <= _GEN_144[6];
-      number_sroa_0_0_9_r0s15__6 <= _GEN_145[6];
-      number_sroa_0_0_10_r0s15__6 <= _GEN_146[6];
-      number_sroa_0_0_11_r0s15__6 <= _GEN_147[6];
-      number_sroa_0_0_12_r0s15__6 <= _GEN_148[6];
-      number_sroa_0_0_13_r0s15__6 <= _GEN_149[6];
-      number_sroa_0_0_14_r0s15__6 <= _GEN_150[6];
-      number_sroa_0_0_15_r0s15__6 <= _GEN_151[6];
-      number_sroa_0_0_16_r0s15__6 <= _GEN_152[6];
-      number_sroa_0_0_17_r0s15__6 <= _GEN_153[6];
-      number_sroa_0_0_18_r0s15__6 <= _GEN_154[6];
-      number_sroa_0_0_19_r0s15__6 <= _GEN_155[6];
-      number_sroa_0_0_20_r0s15__6 <= _GEN_156[6];
-      number_sroa_0_0_21_r0s15__6 <= _GEN_157[6];
-      number_sroa_0_0_22_r0s15__6 <= _GEN_158[6];
-      number_sroa_0_0_23_r0s15__6 <= _GEN_159[6];
-      number_sroa_0_0_24_r0s15__6 <= _GEN_160[6];
-      number_sroa_0_0_25_r0s15__6 <= _GEN_161[6];
-      number_sroa_0_0_26_r0s15__6 <= _GEN_162[6];
-      number_sroa_0_0_27_r0s15__6 <= _GEN_163[6];
-      number_sroa_0_0_28_r0s15__6 <= _GEN_164[6];
-      number_sroa_0_0_29_r0s15__6 <= _GEN_165[6];
-      number_sroa_0_0_30_r0s15__6 <= _GEN_166[6];
-      number_sroa_0_0_31129599_r0s15__6 <= _GEN_167[6];
-      number_sroa_0_0_r0s15__7 <= _GEN_136[7];
-      number_sroa_0_0_1_r0s15__7 <= _GEN_137[7];
-      number_sroa_0_0_2_r0s15__7 <= _GEN_138[7];
-      number_sroa_0_0_3_r0s15__7 <= _GEN_139[7];
-      number_sroa_0_0_4_r0s15__7 <= _GEN_140[7];
-      number_sroa_0_0_5_r0s15__7 <= _GEN_141[7];
-      number_sroa_0_0_6_r0s15__7 <= _GEN_142[7];
-      number_sroa_0_0_7_r0s15__7 <= _GEN_143[7];
-      number_sroa_0_0_8_r0s15__7 <= _GEN_144[7];
-      number_sroa_0_0_9_r0s15__7 <= _GEN_145[7];
-      number_sroa_0_0_10_r0s15__7 <= _GEN_146[7];
-      number_sroa_0_0_11_r0s15__7 <= _GEN_147[7];
-      number_sroa_0_0_12_r0s15__7 <= _GEN_148[7];
-      number_sroa_0_0_13_r0s15__7 <= _GEN_149[7];
-      number_sroa_0_0_14_r0s15__7 <= _GEN_150[7];
-      number_sroa_0_0_15_r0s15__7 <= _GEN_151[7];
-      number_sroa_0_0_16_r0s15__7 <= _GEN_152[7];
-      number_sroa_0_0_17_r0s15__7 <= _GEN_153[7];
-      number_sroa_0_0_18_r0s15__7 <= _GEN_154[7];
-      number_sroa_0_0_19_r0s15__7 <= _GEN_155[7];
-      number_sroa_0_0_20_r0s15__7 <= _GEN_156[7];
-      number_sroa_0_0_21_r0s15__7 <= _GEN_157[7];
-      number_sroa_0_0_22_r0s15__7 <= _GEN_158[7];
-      number_sroa_0_0_23_r0s15__7 <= _GEN_159[7];
-      number_sroa_0_0_24_r0s15__7 <= _GEN_160[7];
-      number_sroa_0_0_25_r0s15__7 <= _GEN_161[7];
-      number_sroa_0_0_26_r0s15__7 <= _GEN_162[7];
-      number_sroa_0_0_27_r0s15__7 <= _GEN_163[7];
-      number_sroa_0_0_28_r0s15__7 <= _GEN_164[7];
-      number_sroa_0_0_29_r0s15__7 <= _GEN_165[7];
-      number_sroa_0_0_30_r0s15__7 <= _GEN_166[7];
-      number_sroa_0_0_31129599_r0s15__7 <= _GEN_167[7];
-      number_sroa_0_0_r0s15__8 <= _GEN_136[8];
-      number_sroa_0_0_1_r0s15__8 <= _GEN_137[8];
-      number_sroa_0_0_2_r0s15__8 <= _GEN_138[8];
-      number_sroa_0_0_3_r0s15__8 <= _GEN_139[8];
-      number_sroa_0_0_4_r0s15__8 <= _GEN_140[8];
-      number_sroa_0_0_5_r0s15__8 <= _GEN_141[8];
-      number_sroa_0_0_6_r0s15__8 <= _GEN_142[8];
-      number_sroa_0_0_7_r0s15__8 <= _GEN_143[8];
-      number_sroa_0_0_8_r0s15__8 <= _GEN_144[8];
-      number_sroa_0_0_9_r0s15__8 <= _GEN_145[8];
-      number_sroa_0_0_10_r0s15__8 <= _GEN_146[8];
-      number_sroa_0_0_11_r0s15__8 <= _GEN_147[8];
-      number_sroa_0_0_12_r0s15__8 <= _GEN_148[8];
-      number_sroa_0_0_13_r0s15__8 <= _GEN_149[8];
-      number_sroa_0_0_14_r0s15__8 <= _GEN_150[8];
-      number_sroa_0_0_15_r0s15__8 <= _GEN_151[8];
-      number_sroa_0_0_16_r0s15__8 <= _GEN_152[8];
-      number_sroa_0_0_17_r0s15__8 <= _GEN_153[8];
-      number_sroa_0_0_18_r0s15__8 <= _GEN_154[8];
-      number_sroa_0_0_19_r0s15__8 <= _GEN_155[8];
-      number_sroa_0_0_20_r0s15__8 <= _GEN_156[8];
-      number_sroa_0_0_21_r0s15__8 <= _GEN_157[8];
-      number_sroa_0_0_22_r0s15__8 <= _GEN_158[8];
-      number_sroa_0_0_23_r0s15__8 <= _GEN_159[8];
-      number_sroa_0_0_24_r0s15__8 <= _GEN_160[8];
-      number_sroa_0_0_25_r0s15__8 <= _GEN_161[8];
-      number_sroa_0_0_26_r0s15__8 <= _GEN_162[8];
-      number_sroa_0_0_27_r0s15__8 <= _GEN_163[8];
-      number_sroa_0_0_28_r0s15__8 <= _GEN_164[8];
-      number_sroa_0_0_29_r0s15__8 <= _GEN_165[8];
-      number_sroa_0_0_30_r0s15__8 <= _GEN_166[8];
-      number_sroa_0_0_31129599_r0s15__8 <= _GEN_167[8];
-      number_sroa_0_0_r0s15__9 <= _GEN_136[9];
-      number_sroa_0_0_1_r0s15__9 <= _GEN_137[9];
-      number_sroa_0_0_2_r0s15__9 <= _GEN_138[9];
-      number_sroa_0_0_3_r0s15__9 <= _GEN_139[9];
-      number_sroa_0_0_4_r0s15__9 <= _GEN_140[9];
-      number_sroa_0_0_5_r0s15__9 <= _GEN_141[9];
-      number_sroa_0_0_6_r0s15__9 <= _GEN_142[9];
-      number_sroa_0_0_7_r0s15__9 <= _GEN_143[9];
-      number_sroa_0_0_8_r0s15__9 <= _GEN_144[9];
-      number_sroa_0_0_9_r0s15__9 <= _GEN_145[9];
-      number_sroa_0_0_10_r0s15__9 <= _GEN_146[9];
-      number_sroa_0_0_11_r0s15__9 <= _GEN_147[9];
-      number_sroa_0_0_12_r0s15__9 <= _GEN_148[9];
-      number_sroa_0_0_13_r0s15__9 <= _GEN_149[9];
-      number_sroa_0_0_14_r0s15__9 <= _GEN_150[9];
-      number_sroa_0_0_15_r0s15__9 <= _GEN_151[9];
-      number_sroa_0_0_16_r0s15__9 <= _GEN_152[9];
-      number_sroa_0_0_17_r0s15__9 <= _GEN_153[9];
-      number_sroa_0_0_18_r0s15__9 <= _GEN_154[9];
-      number_sroa_0_0_19_r0s15__9 <= _GEN_155[9];
-      number_sroa_0_0_20_r0s15__9 <= _GEN_156[9];
-      number_sroa_0_0_21_r0s15__9 <= _GEN_157[9];
-      number_sroa_0_0_22_r0s15__9 <= _GEN_158[9];
-      number_sroa_0_0_23_r0s15__9 <= _GEN_159[9];
-      number_sroa_0_0_24_r0s15__9 <= _GEN_160[9];
-      number_sroa_0_0_25_r0s15__9 <= _GEN_161[9];
-      number_sroa_0_0_26_r0s15__9 <= _GEN_162[9];
-      number_sroa_0_0_27_r0s15__9 <= _GEN_163[9];
-      number_sroa_0_0_28_r0s15__9 <= _GEN_164[9];
-      number_sroa_0_0_29_r0s15__9 <= _GEN_165[9];
-      number_sroa_0_0_30_r0s15__9 <= _GEN_166[9];
-      number_sroa_0_0_31129599_r0s15__9 <= _GEN_167[9];
-      number_sroa_0_0_r0s15__10 <= _GEN_136[10];
-      number_sroa_0_0_1_r0s15__10 <= _GEN_137[10];
-      number_sroa_0_0_2_r0s15__10 <= _GEN_138[10];
-      number_sroa_0_0_3_r0s15__10 <= _GEN_139[10];
-      number_sroa_0_0_4_r0s15__10 <= _GEN_140[10];
-      number_sroa_0_0_5_r0s15__10 <= _GEN_141[10];
-      number_sroa_0_0_6_r0s15__10 <= _GEN_142[10];
-      number_sroa_0_0_7_r0s15__10 <= _GEN_143[10];
-      number_sroa_0_0_8_r0s15__10 <= _GEN_144[10];
-      number_sroa_0_0_9_r0s15__10 <= _GEN_145[10];
-      number_sroa_0_0_10_r0s15__10 <= _GEN_146[10];
-      number_sroa_0_0_11_r0s15__10 <= _GEN_147[10];
-      number_sroa_0_0_12_r0s15__10 <= _GEN_148[10];
-      number_sroa_0_0_13_r0s15__10 <= _GEN_149[10];
-      number_sroa_0_0_14_r0s15__10 <= _GEN_150[10];
-      number_sroa_0_0_15_r0s15__10 <= _GEN_151[10];
-      number_sroa_0_0_16_r0s15__10 <= _GEN_152[10];
-      number_sroa_0_0_17_r0s15__10 <= _GEN_153[10];
-      number_sroa_0_0_18_r0s15__10 <= _GEN_154[10];
-      number_sroa_0_0_19_r0s15__10 <= _GEN_155[10];
-      number_sroa_0_0_20_r0s15__10 <= _GEN_156[10];
-      number_sroa_0_0_21_r0s15__10 <= _GEN_157[10];
-      number_sroa_0_0_22_r0s15__10 <= _GEN_158[10];
-      number_sroa_0_0_23_r0s15__10 <= _GEN_159[10];
-      number_sroa_0_0_24_r0s15__10 <= _GEN_160[10];
-      number_sroa_0_0_25_r0s15__10 <= _GEN_161[10];
-      number_sroa_0_0_26_r0s15__10 <= _GEN_162[10];
-      number_sroa_0_0_27_r0s15__10 <= _GEN_163[10];
-      number_sroa_0_0_28_r0s15__10 <= _GEN_164[10];
-      number_sroa_0_0_29_r0s15__10 <= _GEN_165[10];
-      number_sroa_0_0_30_r0s15__10 <= _GEN_166[10];
-      number_sroa_0_0_31129599_r0s15__10 <= _GEN_167[10];
-      number_sroa_0_0_r0s15__11 <= _GEN_136[11];
-      number_sroa_0_0_1_r0s15__11 <= _GEN_137[11];
-      number_sroa_0_0_2_r0s15__11 <= _GEN_138[11];
-      number_sroa_0_0_3_r0s15__11 <= _GEN_139[11];
-      number_sroa_0_0_4_r0s15__11 <= _GEN_140[11];
-      number_sroa_0_0_5_r0s15__11 <= _GEN_141[11];
-      number_sroa_0_0_6_r0s15__11 <= _GEN_142[11];
-      number_sroa_0_0_7_r0s15__11 <= _GEN_143[11];
-      number_sroa_0_0_8_r0s15__11 <= _GEN_144[11];
-      number_sroa_0_0_9_r0s15__11 <= _GEN_145[11];
-      number_sroa_0_0_10_r0s15__11 <= _GEN_146[11];
-      number_sroa_0_0_11_r0s15__11 <= _GEN_147[11];
-      number_sroa_0_0_12_r0s15__11 <= _GEN_148[11];
-      number_sroa_0_0_13_r0s15__11 <= _GEN_149[11];
-      number_sroa_0_0_14_r0s15__11 <= _GEN_150[11];
-      number_sroa_0_0_15_r0s15__11 <= _GEN_151[11];
-      number_sroa_0_0_16_r0s15__11 <= _GEN_152[11];
-      number_sroa_0_0_17_r0s15__11 <= _GEN_153[11];
-      number_sroa_0_0_18_r0s15__11 <= _GEN_154[11];
-      number_sroa_0_0_19_r0s15__11 <= _GEN_155[11];
-      number_sroa_0_0_20_r0s15__11 <= _GEN_156[11];
-      number_sroa_0_0_21_r0s15__11 <= _GEN_157[11];
-      number_sroa_0_0_22_r0s15__11 <= _GEN_158[11];
-      number_sroa_0_0_23_r0s15__11 <= _GEN_159[11];
-      number_sroa_0_0_24_r0s15__11 <= _GEN_160[11];
-      number_sroa_0_0_25_r0s15__11 <= _GEN_161[11];
-      number_sroa_0_0_26_r0s15__11 <= _GEN_162[11];
-      number_sroa_0_0_27_r0s15__11 <= _GEN_163[11];
-      number_sroa_0_0_28_r0s15__11 <= _GEN_164[11];
-      number_sroa_0_0_29_r0s15__11 <= _GEN_165[11];
-      number_sroa_0_0_30_r0s15__11 <= _GEN_166[11];
-      number_sroa_0_0_31129599_r0s15__11 <= _GEN_167[11];
-      number_sroa_0_0_r0s15__12 <= _GEN_136[12];
-      number_sroa_0_0_1_r0s15__12 <= _GEN_137[12];
-      number_sroa_0_0_2_r0s15__12 <= _GEN_138[12];
-      number_sroa_0_0_3_r0s15__12 <= _GEN_139[12];
-      number_sroa_0_0_4_r0s15__12 <= _GEN_140[12];
-      number_sroa_0_0_5_r0s15__12 <= _GEN_141[12];
-      number_sroa_0_0_6_r0s15__12 <= _GEN_142[12];
-      number_sroa_0_0_7_r0s15__12 <= _GEN_143[12];
-      number_sroa_0_0_8_r0s15__12 <= _GEN_144[12];
-      number_sroa_0_0_9_r0s15__12 <= _GEN_145[12];
-      number_sroa_0_0_10_r0s15__12 <= _GEN_146[12];
-      number_sroa_0_0_11_r0s15__12 <= _GEN_147[12];
-      number_sroa_0_0_12_r0s15__12 <= _GEN_148[12];
-      number_sroa_0_0_13_r0s15__12 <= _GEN_149[12];
-      number_sroa_0_0_14_r0s15__12 <= _GEN_150[12];
-      number_sroa_0_0_15_r0s15__12 <= _GEN_151[12];
-      number_sroa_0_0_16_r0s15__12 <= _GEN_152[12];
-      number_sroa_0_0_17_r0s15__12 <= _GEN_153[12];
-      number_sroa_0_0_18_r0s15__12 <= _GEN_154[12];
-      number_sroa_0_0_19_r0s15__12 <= _GEN_155[12];
-      number_sroa_0_0_20_r0s15__12 <= _GEN_156[12];
-      number_sroa_0_0_21_r0s15__12 <= _GEN_157[12];
-      number_sroa_0_0_22_r0s15__12 <= _GEN_158[12];
-      number_sroa_0_0_23_r0s15__12 <= _GEN_159[12];
-      number_sroa_0_0_24_r0s15__12 <= _GEN_160[12];
-      number_sroa_0_0_25_r0s15__12 <= _GEN_161[12];
-      number_sroa_0_0_26_r0s15__12 <= _GEN_162[12];
-      number_sroa_0_0_27_r0s15__12 <= _GEN_163[12];
-      number_sroa_0_0_28_r0s15__12 <= _GEN_164[12];
-      number_sroa_0_0_29_r0s15__12 <= _GEN_165[12];
-      number_sroa_0_0_30_r0s15__12 <= _GEN_166[12];
-      number_sroa_0_0_31129599_r0s15__12 <= _GEN_167[12];
-      number_sroa_0_0_r0s15__13 <= _GEN_136[13];
-      number_sroa_0_0_1_r0s15__13 <= _GEN_137[13];
-      number_sroa_0_0_2_r0s15__13 <= _GEN_138[13];
-      number_sroa_0_0_3_r0s15__13 <= _GEN_139[13];
-      number_sroa_0_0_4_r0s15__13 <= _GEN_140[13];
-      number_sroa_0_0_5_r0s15__13 <= _GEN_141[13];
-      number_sroa_0_0_6_r0s15__13 <= _GEN_142[13];
-      number_sroa_0_0_7_r0s15__13 <= _GEN_143[13];
-      number_sroa_0_0_8_r0s15__13 <= _GEN_144[13];
-      number_sroa_0_0_9_r0s15__13 <= _GEN_145[13];
-      number_sroa_0_0_10_r0s15__13 <= _GEN_146[13];
-      number_sroa_0_0_11_r0s15__13 <= _GEN_147[13];
-      number_sroa_0_0_12_r0s15__13 <= _GEN_148[13];
-      number_sroa_0_0_13_r0s15__13 <= _GEN_149[13];
-      number_sroa_0_0_14_r0s15__13 <= _GEN_150[13];
-      number_sroa_0_0_15_r0s15__13 <= _GEN_151[13];
-      number_sroa_0_0_16_r0s15__13 <= _GEN_152[13];
-      number_sroa_0_0_17_r0s15__13 <= _GEN_153[13];
-      number_sroa_0_0_18_r0s15__13 <= _GEN_154[13];
-      number_sroa_0_0_19_r0s15__13 <= _GEN_155[13];
-      number_sroa_0_0_20_r0s15__13 <= _GEN_156[13];
-      number_sroa_0_0_21_r0s15__13 <= _GEN_157[13];
-      number_sroa_0_0_22_r0s15__13 <= _GEN_158[13];
-      number_sroa_0_0_23_r0s15__13 <= _GEN_159[13];
-      number_sroa_0_0_24_r0s15__13 <= _GEN_160[13];
-      number_sroa_0_0_25_r0s15__13 <= _GEN_161[13];
-      number_sroa_0_0_26_r0s15__13 <= _GEN_162[13];
-      number_sroa_0_0_27_r0s15__13 <= _GEN_163[13];
-      number_sroa_0_0_28_r0s15__13 <= _GEN_164[13];
-      number_sroa_0_0_29_r0s15__13 <= _GEN_165[13];
-      number_sroa_0_0_30_r0s15__13 <= _GEN_166[13];
-      number_sroa_0_0_31129599_r0s15__13 <= _GEN_167[13];
-      number_sroa_0_0_r0s15__14 <= _GEN_136[14];
-      number_sroa_0_0_1_r0s15__14 <= _GEN_137[14];
-      number_sroa_0_0_2_r0s15__14 <= _GEN_138[14];
-      number_sroa_0_0_3_r0s15__14 <= _GEN_139[14];
-      number_sroa_0_0_4_r0s15__14 <= _GEN_140[14];
-      number_sroa_0_0_5_r0s15__14 <= _GEN_141[14];
-      number_sroa_0_0_6_r0s15__14 <= _GEN_142[14];
-      number_sroa_0_0_7_r0s15__14 <= _GEN_143[14];
-      number_sroa_0_0_8_r0s15__14 <= _GEN_144[14];
-      number_sroa_0_0_9_r0s15__14 <= _GEN_145[14];
-      number_sroa_0_0_10_r0s15__14 <= _GEN_146[14];
-      number_sroa_0_0_11_r0s15__14 <= _GEN_147[14];
-      number_sroa_0_0_12_r0s15__14 <= _GEN_148[14];
-      number_sroa_0_0_13_r0s15__14 <= _GEN_149[14];
-      number_sroa_0_0_14_r0s15__14 <= _GEN_150[14];
-      number_sroa_0_0_15_r0s15__14 <= _GEN_151[14];
-      number_sroa_0_0_16_r0s15__14 <= _GEN_152[14];
-      number_sroa_0_0_17_r0s15__14 <= _GEN_153[14];
-      number_sroa_0_0_18_r0s15__14 <= _GEN_154[14];
-      number_sroa_0_0_19_r0s15__14 <= _GEN_155[14];
-      number_sroa_0_0_20_r0s15__14 <= _GEN_156[14];
-      number_sroa_0_0_21_r0s15__14 <= _GEN_157[14];
-      number_sroa_0_0_22_r0s15__14 <= _GEN_158[14];
-      number_sroa_0_0_23_r0s15__14 <= _GEN_159[14];
-      number_sroa_0_0_24_r0s15__14 <= _GEN_160[14];
-      number_sroa_0_0_25_r0s15__14 <= _GEN_161[14];
-      number_sroa_0_0_26_r0s15__14 <= _GEN_162[14];
-      number_sroa_0_0_27_r0s15__14 <= _GEN_163[14];
-      number_sroa_0_0_28_r0s15__14 <= _GEN_164[14];
-      number_sroa_0_0_29_r0s15__14 <= _GEN_165[14];
-      number_sroa_0_0_30_r0s15__14 <= _GEN_166[14];
-      number_sroa_0_0_31129599_r0s15__14 <= _GEN_167[14];
-      number_sroa_0_0_r0s15__15 <= _GEN_136[15];
-      number_sroa_0_0_1_r0s15__15 <= _GEN_137[15];
-      number_sroa_0_0_2_r0s15__15 <= _GEN_138[15];
-      number_sroa_0_0_3_r0s15__15 <= _GEN_139[15];
-      number_sroa_0_0_4_r0s15__15 <= _GEN_140[15];
-      number_sroa_0_0_5_r0s15__15 <= _GEN_141[15];
-      number_sroa_0_0_6_r0s15__15 <= _GEN_142[15];
-      number_sroa_0_0_7_r0s15__15 <= _GEN_143[15];
-      number_sroa_0_0_8_r0s15__15 <= _GEN_144[15];
-      number_sroa_0_0_9_r0s15__15 <= _GEN_145[15];
-      number_sroa_0_0_10_r0s15__15 <= _GEN_146[15];
-      number_sroa_0_0_11_r0s15__15 <= _GEN_147[15];
-      number_sroa_0_0_12_r0s15__15 <= _GEN_148[15];
-      number_sroa_0_0_13_r0s15__15 <= _GEN_149[15];
-      number_sroa_0_0_14_r0s15__15 <= _GEN_150[15];
-      number_sroa_0_0_15_r0s15__15 <= _GEN_151[15];
-      number_sroa_0_0_16_r0s15__15 <= _GEN_152[15];
-      number_sroa_0_0_17_r0s15__15 <= _GEN_153[15];
-      number_sroa_0_0_18_r0s15__15 <= _GEN_154[15];
-      number_sroa_0_0_19_r0s15__15 <= _GEN_155[15];
-      number_sroa_0_0_20_r0s15__15 <= _GEN_156[15];
-      number_sroa_0_0_21_r0s15__15 <= _GEN_157[15];
-      number_sroa_0_0_22_r0s15__15 <= _GEN_158[15];
-      number_sroa_0_0_23_r0s15__15 <= _GEN_159[15];
-      number_sroa_0_0_24_r0s15__15 <= _GEN_160[15];
-      number_sroa_0_0_25_r0s15__15 <= _GEN_161[15];
-      number_sroa_0_0_26_r0s15__15 <= _GEN_162[15];
-      number_sroa_0_0_27_r0s15__15 <= _GEN_163[15];
-      number_sroa_0_0_28_r0s15__15 <= _GEN_164[15];
-      number_sroa_0_0_29_r0s15__15 <= _GEN_165[15];
-      number_sroa_0_0_30_r0s15__15 <= _GEN_166[15];
-      number_sroa_0_0_31129599_r0s15__15 <= _GEN_167[15];
+      ref_tmp169_sroa_0_0116120123_r0s10 <= and_r0s9__3 ? raw_sroa_0_0_r0s9 : _GEN_163;
+      number_sroa_0_0_r0s10 <= _GEN_131[0];
+      number_sroa_0_0_1_r0s10 <= _GEN_132[0];
+      number_sroa_0_0_2_r0s10 <= _GEN_133[0];
+      number_sroa_0_0_3_r0s10 <= _GEN_134[0];
+      number_sroa_0_0_4_r0s10 <= _GEN_135[0];
+      number_sroa_0_0_5_r0s10 <= _GEN_136[0];
+      number_sroa_0_0_6_r0s10 <= _GEN_137[0];
+      number_sroa_0_0_7_r0s10 <= _GEN_138[0];
+      number_sroa_0_0_8_r0s10 <= _GEN_139[0];
+      number_sroa_0_0_9_r0s10 <= _GEN_140[0];
+      number_sroa_0_0_10_r0s10 <= _GEN_141[0];
+      number_sroa_0_0_11_r0s10 <= _GEN_142[0];
+      number_sroa_0_0_12_r0s10 <= _GEN_143[0];
+      number_sroa_0_0_13_r0s10 <= _GEN_144[0];
+      number_sroa_0_0_14_r0s10 <= _GEN_145[0];
+      number_sroa_0_0_15_r0s10 <= _GEN_146[0];
+      number_sroa_0_0_16_r0s10 <= _GEN_147[0];
+      number_sroa_0_0_17_r0s10 <= _GEN_148[0];
+      number_sroa_0_0_18_r0s10 <= _GEN_149[0];
+      number_sroa_0_0_19_r0s10 <= _GEN_150[0];
+      number_sroa_0_0_20_r0s10 <= _GEN_151[0];
+      number_sroa_0_0_21_r0s10 <= _GEN_152[0];
+      number_sroa_0_0_22_r0s10 <= _GEN_153[0];
+      number_sroa_0_0_23_r0s10 <= _GEN_154[0];
+      number_sroa_0_0_24_r0s10 <= _GEN_155[0];
+      number_sroa_0_0_25_r0s10 <= _GEN_156[0];
+      number_sroa_0_0_26_r0s10 <= _GEN_157[0];
+      number_sroa_0_0_27_r0s10 <= _GEN_158[0];
+      number_sroa_0_0_28_r0s10 <= _GEN_159[0];
+      number_sroa_0_0_29_r0s10 <= _GEN_160[0];
+      number_sroa_0_0_30_r0s10 <= _GEN_161[0];
+      number_sroa_0_0_31129599_r0s10 <= _GEN_162[0];
+      number_sroa_0_0_r0s10__1 <= _GEN_131[1];
+      number_sroa_0_0_1_r0s10__1 <= _GEN_132[1];
+      number_sroa_0_0_2_r0s10__1 <= _GEN_133[1];
+      number_sroa_0_0_3_r0s10__1 <= _GEN_134[1];
+      number_sroa_0_0_4_r0s10__1 <= _GEN_135[1];
+      number_sroa_0_0_5_r0s10__1 <= _GEN_136[1];
+      number_sroa_0_0_6_r0s10__1 <= _GEN_137[1];
+      number_sroa_0_0_7_r0s10__1 <= _GEN_138[1];
+      number_sroa_0_0_8_r0s10__1 <= _GEN_139[1];
+      number_sroa_0_0_9_r0s10__1 <= _GEN_140[1];
+      number_sroa_0_0_10_r0s10__1 <= _GEN_141[1];
+      number_sroa_0_0_11_r0s10__1 <= _GEN_142[1];
+      number_sroa_0_0_12_r0s10__1 <= _GEN_143[1];
+      number_sroa_0_0_13_r0s10__1 <= _GEN_144[1];
+      number_sroa_0_0_14_r0s10__1 <= _GEN_145[1];
+      number_sroa_0_0_15_r0s10__1 <= _GEN_146[1];
+      number_sroa_0_0_16_r0s10__1 <= _GEN_147[1];
+      number_sroa_0_0_17_r0s10__1 <= _GEN_148[1];
+      number_sroa_0_0_18_r0s10__1 <= _GEN_149[1];
+      number_sroa_0_0_19_r0s10__1 <= _GEN_150[1];
+      number_sroa_0_0_20_r0s10__1 <= _GEN_151[1];
+      number_sroa_0_0_21_r0s10__1 <= _GEN_152[1];
+      number_sroa_0_0_22_r0s10__1 <= _GEN_153[1];
+      number_sroa_0_0_23_r0s10__1 <= _GEN_154[1];
+      number_sroa_0_0_24_r0s10__1 <= _GEN_155[1];
+      number_sroa_0_0_25_r0s10__1 <= _GEN_156[1];
+      number_sroa_0_0_26_r0s10__1 <= _GEN_157[1];
+      number_sroa_0_0_27_r0s10__1 <= _GEN_158[1];
+      number_sroa_0_0_28_r0s10__1 <= _GEN_159[1];
+      number_sroa_0_0_29_r0s10__1 <= _GEN_160[1];
+      number_sroa_0_0_30_r0s10__1 <= _GEN_161[1];
+      number_sroa_0_0_31129599_r0s10__1 <= _GEN_162[1];
+      number_sroa_0_0_r0s10__2 <= _GEN_131[2];
+      number_sroa_0_0_1_r0s10__2 <= _GEN_132[2];
+      number_sroa_0_0_2_r0s10__2 <= _GEN_133[2];
+      number_sroa_0_0_3_r0s10__2 <= _GEN_134[2];
+      number_sroa_0_0_4_r0s10__2 <= _GEN_135[2];
+      number_sroa_0_0_5_r0s10__2 <= _GEN_136[2];
+      number_sroa_0_0_6_r0s10__2 <= _GEN_137[2];
+      number_sroa_0_0_7_r0s10__2 <= _GEN_138[2];
+      number_sroa_0_0_8_r0s10__2 <= _GEN_139[2];
+      number_sroa_0_0_9_r0s10__2 <= _GEN_140[2];
+      number_sroa_0_0_10_r0s10__2 <= _GEN_141[2];
+      number_sroa_0_0_11_r0s10__2 <= _GEN_142[2];
+      number_sroa_0_0_12_r0s10__2 <= _GEN_143[2];
+      number_sroa_0_0_13_r0s10__2 <= _GEN_144[2];
+      number_sroa_0_0_14_r0s10__2 <= _GEN_145[2];
+      number_sroa_0_0_15_r0s10__2 <= _GEN_146[2];
+      number_sroa_0_0_16_r0s10__2 <= _GEN_147[2];
+      number_sroa_0_0_17_r0s10__2 <= _GEN_148[2];
+      number_sroa_0_0_18_r0s10__2 <= _GEN_149[2];
+      number_sroa_0_0_19_r0s10__2 <= _GEN_150[2];
+      number_sroa_0_0_20_r0s10__2 <= _GEN_151[2];
+      number_sroa_0_0_21_r0s10__2 <= _GEN_152[2];
+      number_sroa_0_0_22_r0s10__2 <= _GEN_153[2];
+      number_sroa_0_0_23_r0s10__2 <= _GEN_154[2];
+      number_sroa_0_0_24_r0s10__2 <= _GEN_155[2];
+      number_sroa_0_0_25_r0s10__2 <= _GEN_156[2];
+      number_sroa_0_0_26_r0s10__2 <= _GEN_157[2];
+      number_sroa_0_0_27_r0s10__2 <= _GEN_158[2];
+      number_sroa_0_0_28_r0s10__2 <= _GEN_159[2];
+      number_sroa_0_0_29_r0s10__2 <= _GEN_160[2];
+      number_sroa_0_0_30_r0s10__2 <= _GEN_161[2];
+      number_sroa_0_0_31129599_r0s10__2 <= _GEN_162[2];
+      number_sroa_0_0_r0s10__3 <= _GEN_131[3];
+      number_sroa_0_0_1_r0s10__3 <= _GEN_132[3];
+      number_sroa_0_0_2_r0s10__3 <= _GEN_133[3];
+      number_sroa_0_0_3_r0s10__3 <= _GEN_134[3];
+      number_sroa_0_0_4_r0s10__3 <= _GEN_135[3];
+      number_sroa_0_0_5_r0s10__3 <= _GEN_136[3];
+      number_sroa_0_0_6_r0s10__3 <= _GEN_137[3];
+      number_sroa_0_0_7_r0s10__3 <= _GEN_138[3];
+      number_sroa_0_0_8_r0s10__3 <= _GEN_139[3];
+      number_sroa_0_0_9_r0s10__3 <= _GEN_140[3];
+      number_sroa_0_0_10_r0s10__3 <= _GEN_141[3];
+      number_sroa_0_0_11_r0s10__3 <= _GEN_142[3];
+      number_sroa_0_0_12_r0s10__3 <= _GEN_143[3];
+      number_sroa_0_0_13_r0s10__3 <= _GEN_144[3];
+      number_sroa_0_0_14_r0s10__3 <= _GEN_145[3];
+      number_sroa_0_0_15_r0s10__3 <= _GEN_146[3];
+      number_sroa_0_0_16_r0s10__3 <= _GEN_147[3];
+      number_sroa_0_0_17_r0s10__3 <= _GEN_148[3];
+      number_sroa_0_0_18_r0s10__3 <= _GEN_149[3];
+      number_sroa_0_0_19_r0s10__3 <= _GEN_150[3];
+      number_sroa_0_0_20_r0s10__3 <= _GEN_151[3];
+      number_sroa_0_0_21_r0s10__3 <= _GEN_152[3];
+      number_sroa_0_0_22_r0s10__3 <= _GEN_153[3];
+      number_sroa_0_0_23_r0s10__3 <= _GEN_154[3];
+      number_sroa_0_0_24_r0s10__3 <= _GEN_155[3];
+      number_sroa_0_0_25_r0s10__3 <= _GEN_156[3];
+      number_sroa_0_0_26_r0s10__3 <= _GEN_157[3];
+      number_sroa_0_0_27_r0s10__3 <= _GEN_158[3];
+      number_sroa_0_0_28_r0s10__3 <= _GEN_159[3];
+      number_sroa_0_0_29_r0s10__3 <= _GEN_160[3];
+      number_sroa_0_0_30_r0s10__3 <= _GEN_161[3];
+      number_sroa_0_0_31129599_r0s10__3 <= _GEN_162[3];
+      number_sroa_0_0_r0s10__4 <= _GEN_131[4];
+      number_sroa_0_0_1_r0s10__4 <= _GEN_132[4];
+      number_sroa_0_0_2_r0s10__4 <= _GEN_133[4];
+      number_sroa_0_0_3_r0s10__4 <= _GEN_134[4];
+      number_sroa_0_0_4_r0s10__4 <= _GEN_135[4];
+      number_sroa_0_0_5_r0s10__4 <= _GEN_136[4];
+      number_sroa_0_0_6_r0s10__4 <= _GEN_137[4];
+      number_sroa_0_0_7_r0s10__4 <= _GEN_138[4];
+      number_sroa_0_0_8_r0s10__4 <= _GEN_139[4];
+      number_sroa_0_0_9_r0s10__4 <= _GEN_140[4];
+      number_sroa_0_0_10_r0s10__4 <= _GEN_141[4];
+      number_sroa_0_0_11_r0s10__4 <= _GEN_142[4];
+      number_sroa_0_0_12_r0s10__4 <= _GEN_143[4];
+      number_sroa_0_0_13_r0s10__4 <= _GEN_144[4];
+      number_sroa_0_0_14_r0s10__4 <= _GEN_145[4];
+      number_sroa_0_0_15_r0s10__4 <= _GEN_146[4];
+      number_sroa_0_0_16_r0s10__4 <= _GEN_147[4];
+      number_sroa_0_0_17_r0s10__4 <= _GEN_148[4];
+      number_sroa_0_0_18_r0s10__4 <= _GEN_149[4];
+      number_sroa_0_0_19_r0s10__4 <= _GEN_150[4];
+      number_sroa_0_0_20_r0s10__4 <= _GEN_151[4];
+      number_sroa_0_0_21_r0s10__4 <= _GEN_152[4];
+      number_sroa_0_0_22_r0s10__4 <= _GEN_153[4];
+      number_sroa_0_0_23_r0s10__4 <= _GEN_154[4];
+      number_sroa_0_0_24_r0s10__4 <= _GEN_155[4];
+      number_sroa_0_0_25_r0s10__4 <= _GEN_156[4];
+      number_sroa_0_0_26_r0s10__4 <= _GEN_157[4];
+      number_sroa_0_0_27_r0s10__4 <= _GEN_158[4];
+      number_sroa_0_0_28_r0s10__4 <= _GEN_159[4];
+      number_sroa_0_0_29_r0s10__4 <= _GEN_160[4];
+      number_sroa_0_0_30_r0s10__4 <= _GEN_161[4];
+      number_sroa_0_0_31129599_r0s10__4 <= _GEN_162[4];
+      number_sroa_0_0_r0s10__5 <= _GEN_131[5];
+      number_sroa_0_0_1_r0s10__5 <= _GEN_132[5];
+      number_sroa_0_0_2_r0s10__5 <= _GEN_133[5];
+      number_sroa_0_0_3_r0s10__5 <= _GEN_134[5];
+      number_sroa_0_0_4_r0s10__5 <= _GEN_135[5];
+      number_sroa_0_0_5_r0s10__5 <= _GEN_136[5];
+      number_sroa_0_0_6_r0s10__5 <= _GEN_137[5];
+      number_sroa_0_0_7_r0s10__5 <= _GEN_138[5];
+      number_sroa_0_0_8_r0s10__5 <= _GEN_139[5];
+      number_sroa_0_0_9_r0s10__5 <= _GEN_140[5];
+      number_sroa_0_0_10_r0s10__5 <= _GEN_141[5];
+      number_sroa_0_0_11_r0s10__5 <= _GEN_142[5];
+      number_sroa_0_0_12_r0s10__5 <= _GEN_143[5];
+      number_sroa_0_0_13_r0s10__5 <= _GEN_144[5];
+      number_sroa_0_0_14_r0s10__5 <= _GEN_145[5];
+      number_sroa_0_0_15_r0s10__5 <= _GEN_146[5];
+      number_sroa_0_0_16_r0s10__5 <= _GEN_147[5];
+      number_sroa_0_0_17_r0s10__5 <= _GEN_148[5];
+      number_sroa_0_0_18_r0s10__5 <= _GEN_149[5];
+      number_sroa_0_0_19_r0s10__5 <= _GEN_150[5];
+      number_sroa_0_0_20_r0s10__5 <= _GEN_151[5];
+      number_sroa_0_0_21_r0s10__5 <= _GEN_152[5];
+      number_sroa_0_0_22_r0s10__5 <= _GEN_153[5];
+      number_sroa_0_0_23_r0s10__5 <= _GEN_154[5];
+      number_sroa_0_0_24_r0s10__5 <= _GEN_155[5];
+      number_sroa_0_0_25_r0s10__5 <= _GEN_156[5];
+      number_sroa_0_0_26_r0s10__5 <= _GEN_157[5];
+      number_sroa_0_0_27_r0s10__5 <= _GEN_158[5];
+      number_sroa_0_0_28_r0s10__5 <= _GEN_159[5];
+      number_sroa_0_0_29_r0s10__5 <= _GEN_160[5];
+      number_sroa_0_0_30_r0s10__5 <= _GEN_161[5];
+      number_sroa_0_0_31129599_r0s10__5 <= _GEN_162[5];
+      number_sroa_0_0_r0s10__6 <= _GEN_131[6];
+      number_sroa_0_0_1_r0s10__6 <= _GEN_132[6];
+      number_sroa_0_0_2_r0s10__6 <= _GEN_133[6];
+      number_sroa_0_0_3_r0s10__6 <= _GEN_134[6];
+      number_sroa_0_0_4_r0s10__6 <= _GEN_135[6];
+      number_sroa_0_0_5_r0s10__6 <= _GEN_136[6];
+      number_sroa_0_0_6_r0s10__6 <= _GEN_137[6];
+      number_sroa_0_0_7_r0s10__6 <= _GEN_138[6];
+      number_sroa_0_0_8_r0s10__6 <= _GEN_139[6];
+      number_sroa_0_0_9_r0s10__6 <= _GEN_140[6];
+      number_sroa_0_0_10_r0s10__6 <= _GEN_141[6];
+      number_sroa_0_0_11_r0s10__6 <= _GEN_142[6];
+      number_sroa_0_0_12_r0s10__6 <= _GEN_143[6];
+      number_sroa_0_0_13_r0s10__6 <= _GEN_144[6];
+      number_sroa_0_0_14_r0s10__6 <= _GEN_145[6];
+      number_sroa_0_0_15_r0s10__6 <= _GEN_146[6];
+      number_sroa_0_0_16_r0s10__6 <= _GEN_147[6];
+      number_sroa_0_0_17_r0s10__6 <= _GEN_148[6];
+      number_sroa_0_0_18_r0s10__6 <= _GEN_149[6];
+      number_sroa_0_0_19_r0s10__6 <= _GEN_150[6];
+      number_sroa_0_0_20_r0s10__6 <= _GEN_151[6];
+      number_sroa_0_0_21_r0s10__6 <= _GEN_152[6];
+      number_sroa_0_0_22_r0s10__6 <= _GEN_153[6];
+      number_sroa_0_0_23_r0s10__6 <= _GEN_154[6];
+      number_sroa_0_0_24_r0s10__6 <= _GEN_155[6];
+      number_sroa_0_0_25_r0s10__6 <= _GEN_156[6];
+      number_sroa_0_0_26_r0s10__6 <= _GEN_157[6];
+      number_sroa_0_0_27_r0s10__6 <= _GEN_158[6];
+      number_sroa_0_0_28_r0s10__6 <= _GEN_159[6];
+      number_sroa_0_0_29_r0s10__6 <= _GEN_160[6];
+      number_sroa_0_0_30_r0s10__6 <= _GEN_161[6];
+      number_sroa_0_0_31129599_r0s10__6 <= _GEN_162[6];
+      number_sroa_0_0_r0s10__7 <= _GEN_131[7];
+      number_sroa_0_0_1_r0s10__7 <= _GEN_132[7];
+      number_sroa_0_0_2_r0s10__7 <= _GEN_133[7];
+      number_sroa_0_0_3_r0s10__7 <= _GEN_134[7];
+      number_sroa_0_0_4_r0s10__7 <= _GEN_135[7];
+      number_sroa_0_0_5_r0s10__7 <= _GEN_136[7];
+      number_sroa_0_0_6_r0s10__7 <= _GEN_137[7];
+      number_sroa_0_0_7_r0s10__7 <= _GEN_138[7];
+      number_sroa_0_0_8_r0s10__7 <= _GEN_139[7];
+      number_sroa_0_0_9_r0s10__7 <= _GEN_140[7];
+      number_sroa_0_0_10_r0s10__7 <= _GEN_141[7];
+      number_sroa_0_0_11_r0s10__7 <= _GEN_142[7];
+      number_sroa_0_0_12_r0s10__7 <= _GEN_143[7];
+      number_sroa_0_0_13_r0s10__7 <= _GEN_144[7];
+      number_sroa_0_0_14_r0s10__7 <= _GEN_145[7];
+      number_sroa_0_0_15_r0s10__7 <= _GEN_146[7];
+      number_sroa_0_0_16_r0s10__7 <= _GEN_147[7];
+      number_sroa_0_0_17_r0s10__7 <= _GEN_148[7];
+      number_sroa_0_0_18_r0s10__7 <= _GEN_149[7];
+      number_sroa_0_0_19_r0s10__7 <= _GEN_150[7];
+      number_sroa_0_0_20_r0s10__7 <= _GEN_151[7];
+      number_sroa_0_0_21_r0s10__7 <= _GEN_152[7];
+      number_sroa_0_0_22_r0s10__7 <= _GEN_153[7];
+      number_sroa_0_0_23_r0s10__7 <= _GEN_154[7];
+      number_sroa_0_0_24_r0s10__7 <= _GEN_155[7];
+      number_sroa_0_0_25_r0s10__7 <= _GEN_156[7];
+      number_sroa_0_0_26_r0s10__7 <= _GEN_157[7];
+      number_sroa_0_0_27_r0s10__7 <= _GEN_158[7];
+      number_sroa_0_0_28_r0s10__7 <= _GEN_159[7];
+      number_sroa_0_0_29_r0s10__7 <= _GEN_160[7];
+      number_sroa_0_0_30_r0s10__7 <= _GEN_161[7];
+      number_sroa_0_0_31129599_r0s10__7 <= _GEN_162[7];
+      number_sroa_0_0_r0s10__8 <= _GEN_131[8];
+      number_sroa_0_0_1_r0s10__8 <= _GEN_132[8];
+      number_sroa_0_0_2_r0s10__8 <= _GEN_133[8];
+      number_sroa_0_0_3_r0s10__8 <= _GEN_134[8];
+      number_sroa_0_0_4_r0s10__8 <= _GEN_135[8];
+      number_sroa_0_0_5_r0s10__8 <= _GEN_136[8];
+      number_sroa_0_0_6_r0s10__8 <= _GEN_137[8];
+      number_sroa_0_0_7_r0s10__8 <= _GEN_138[8];
+      number_sroa_0_0_8_r0s10__8 <= _GEN_139[8];
+      number_sroa_0_0_9_r0s10__8 <= _GEN_140[8];
+      number_sroa_0_0_10_r0s10__8 <= _GEN_141[8];
+      number_sroa_0_0_11_r0s10__8 <= _GEN_142[8];
+      number_sroa_0_0_12_r0s10__8 <= _GEN_143[8];
+      number_sroa_0_0_13_r0s10__8 <= _GEN_144[8];
+      number_sroa_0_0_14_r0s10__8 <= _GEN_145[8];
+      number_sroa_0_0_15_r0s10__8 <= _GEN_146[8];
+      number_sroa_0_0_16_r0s10__8 <= _GEN_147[8];
+      number_sroa_0_0_17_r0s10__8 <= _GEN_148[8];
+      number_sroa_0_0_18_r0s10__8 <= _GEN_149[8];
+      number_sroa_0_0_19_r0s10__8 <= _GEN_150[8];
+      number_sroa_0_0_20_r0s10__8 <= _GEN_151[8];
+      number_sroa_0_0_21_r0s10__8 <= _GEN_152[8];
+      number_sroa_0_0_22_r0s10__8 <= _GEN_153[8];
+      number_sroa_0_0_23_r0s10__8 <= _GEN_154[8];
+      number_sroa_0_0_24_r0s10__8 <= _GEN_155[8];
+      number_sroa_0_0_25_r0s10__8 <= _GEN_156[8];
+      number_sroa_0_0_26_r0s10__8 <= _GEN_157[8];
+      number_sroa_0_0_27_r0s10__8 <= _GEN_158[8];
+      number_sroa_0_0_28_r0s10__8 <= _GEN_159[8];
+      number_sroa_0_0_29_r0s10__8 <= _GEN_160[8];
+      number_sroa_0_0_30_r0s10__8 <= _GEN_161[8];
+      number_sroa_0_0_31129599_r0s10__8 <= _GEN_162[8];
+      number_sroa_0_0_r0s10__9 <= _GEN_131[9];
+      number_sroa_0_0_1_r0s10__9 <= _GEN_132[9];
+      number_sroa_0_0_2_r0s10__9 <= _GEN_133[9];
+      number_sroa_0_0_3_r0s10__9 <= _GEN_134[9];
+      number_sroa_0_0_4_r0s10__9 <= _GEN_135[9];
+      number_sroa_0_0_5_r0s10__9 <= _GEN_136[9];
+      number_sroa_0_0_6_r0s10__9 <= _GEN_137[9];
+      number_sroa_0_0_7_r0s10__9 <= _GEN_138[9];
+      number_sroa_0_0_8_r0s10__9 <= _GEN_139[9];
+      number_sroa_0_0_9_r0s10__9 <= _GEN_140[9];
+      number_sroa_0_0_10_r0s10__9 <= _GEN_141[9];
+      number_sroa_0_0_11_r0s10__9 <= _GEN_142[9];
+      number_sroa_0_0_12_r0s10__9 <= _GEN_143[9];
+      number_sroa_0_0_13_r0s10__9 <= _GEN_144[9];
+      number_sroa_0_0_14_r0s10__9 <= _GEN_145[9];
+      number_sroa_0_0_15_r0s10__9 <= _GEN_146[9];
+      number_sroa_0_0_16_r0s10__9 <= _GEN_147[9];
+      number_sroa_0_0_17_r0s10__9 <= _GEN_148[9];
+      number_sroa_0_0_18_r0s10__9 <= _GEN_149[9];
+      number_sroa_0_0_19_r0s10__9 <= _GEN_150[9];
+      number_sroa_0_0_20_r0s10__9 <= _GEN_151[9];
+      number_sroa_0_0_21_r0s10__9 <= _GEN_152[9];
+      number_sroa_0_0_22_r0s10__9 <= _GEN_153[9];
+      number_sroa_0_0_23_r0s10__9 <= _GEN_154[9];
+      number_sroa_0_0_24_r0s10__9 <= _GEN_155[9];
+      number_sroa_0_0_25_r0s10__9 <= _GEN_156[9];
+      number_sroa_0_0_26_r0s10__9 <= _GEN_157[9];
+      number_sroa_0_0_27_r0s10__9 <= _GEN_158[9];
+      number_sroa_0_0_28_r0s10__9 <= _GEN_159[9];
+      number_sroa_0_0_29_r0s10__9 <= _GEN_160[9];
+      number_sroa_0_0_30_r0s10__9 <= _GEN_161[9];
+      number_sroa_0_0_31129599_r0s10__9 <= _GEN_162[9];
+      number_sroa_0_0_r0s10__10 <= _GEN_131[10];
+      number_sroa_0_0_1_r0s10__10 <= _GEN_132[10];
+      number_sroa_0_0_2_r0s10__10 <= _GEN_133[10];
+      number_sroa_0_0_3_r0s10__10 <= _GEN_134[10];
+      number_sroa_0_0_4_r0s10__10 <= _GEN_135[10];
+      number_sroa_0_0_5_r0s10__10 <= _GEN_136[10];
+      number_sroa_0_0_6_r0s10__10 <= _GEN_137[10];
+      number_sroa_0_0_7_r0s10__10 <= _GEN_138[10];
+      number_sroa_0_0_8_r0s10__10 <= _GEN_139[10];
+      number_sroa_0_0_9_r0s10__10 <= _GEN_140[10];
+      number_sroa_0_0_10_r0s10__10 <= _GEN_141[10];
+      number_sroa_0_0_11_r0s10__10 <= _GEN_142[10];
+      number_sroa_0_0_12_r0s10__10 <= _GEN_143[10];
+      number_sroa_0_0_13_r0s10__10 <= _GEN_144[10];
+      number_sroa_0_0_14_r0s10__10 <= _GEN_145[10];
+      number_sroa_0_0_15_r0s10__10 <= _GEN_146[10];
+      number_sroa_0_0_16_r0s10__10 <= _GEN_147[10];
+      number_sroa_0_0_17_r0s10__10 <= _GEN_148[10];
+      number_sroa_0_0_18_r0s10__10 <= _GEN_149[10];
+      number_sroa_0_0_19_r0s10__10 <= _GEN_150[10];
+      number_sroa_0_0_20_r0s10__10 <= _GEN_151[10];
+      number_sroa_0_0_21_r0s10__10 <= _GEN_152[10];
+      number_sroa_0_0_22_r0s10__10 <= _GEN_153[10];
+      number_sroa_0_0_23_r0s10__10 <= _GEN_154[10];
+      number_sroa_0_0_24_r0s10__10 <= _GEN_155[10];
+      number_sroa_0_0_25_r0s10__10 <= _GEN_156[10];
+      number_sroa_0_0_26_r0s10__10 <= _GEN_157[10];
+      number_sroa_0_0_27_r0s10__10 <= _GEN_158[10];
+      number_sroa_0_0_28_r0s10__10 <= _GEN_159[10];
+      number_sroa_0_0_29_r0s10__10 <= _GEN_160[10];
+      number_sroa_0_0_30_r0s10__10 <= _GEN_161[10];
+      number_sroa_0_0_31129599_r0s10__10 <= _GEN_162[10];
+      number_sroa_0_0_r0s10__11 <= _GEN_131[11];
+      number_sroa_0_0_1_r0s10__11 <= _GEN_132[11];
+      number_sroa_0_0_2_r0s10__11 <= _GEN_133[11];
+      number_sroa_0_0_3_r0s10__11 <= _GEN_134[11];
+      number_sroa_0_0_4_r0s10__11 <= _GEN_135[11];
+      number_sroa_0_0_5_r0s10__11 <= _GEN_136[11];
+      number_sroa_0_0_6_r0s10__11 <= _GEN_137[11];
+      number_sroa_0_0_7_r0s10__11 <= _GEN_138[11];
+      number_sroa_0_0_8_r0s10__11 <= _GEN_139[11];
+      number_sroa_0_0_9_r0s10__11 <= _GEN_140[11];
+      number_sroa_0_0_10_r0s10__11 <= _GEN_141[11];
+      number_sroa_0_0_11_r0s10__11 <= _GEN_142[11];
+      number_sroa_0_0_12_r0s10__11 <= _GEN_143[11];
+      number_sroa_0_0_13_r0s10__11 <= _GEN_144[11];
+      number_sroa_0_0_14_r0s10__11 <= _GEN_145[11];
+      number_sroa_0_0_15_r0s10__11 <= _GEN_146[11];
+      number_sroa_0_0_16_r0s10__11 <= _GEN_147[11];
+      number_sroa_0_0_17_r0s10__11 <= _GEN_148[11];
+      number_sroa_0_0_18_r0s10__11 <= _GEN_149[11];
+      number_sroa_0_0_19_r0s10__11 <= _GEN_150[11];
+      number_sroa_0_0_20_r0s10__11 <= _GEN_151[11];
+      number_sroa_0_0_21_r0s10__11 <= _GEN_152[11];
+      number_sroa_0_0_22_r0s10__11 <= _GEN_153[11];
+      number_sroa_0_0_23_r0s10__11 <= _GEN_154[11];
+      number_sroa_0_0_24_r0s10__11 <= _GEN_155[11];
+      number_sroa_0_0_25_r0s10__11 <= _GEN_156[11];
+      number_sroa_0_0_26_r0s10__11 <= _GEN_157[11];
+      number_sroa_0_0_27_r0s10__11 <= _GEN_158[11];
+      number_sroa_0_0_28_r0s10__11 <= _GEN_159[11];
+      number_sroa_0_0_29_r0s10__11 <= _GEN_160[11];
+      number_sroa_0_0_30_r0s10__11 <= _GEN_161[11];
+      number_sroa_0_0_31129599_r0s10__11 <= _GEN_162[11];
+      number_sroa_0_0_r0s10__12 <= _GEN_131[12];
+      number_sroa_0_0_1_r0s10__12 <= _GEN_132[12];
+      number_sroa_0_0_2_r0s10__12 <= _GEN_133[12];
+      number_sroa_0_0_3_r0s10__12 <= _GEN_134[12];
+      number_sroa_0_0_4_r0s10__12 <= _GEN_135[12];
+      number_sroa_0_0_5_r0s10__12 <= _GEN_136[12];
+      number_sroa_0_0_6_r0s10__12 <= _GEN_137[12];
+      number_sroa_0_0_7_r0s10__12 <= _GEN_138[12];
+      number_sroa_0_0_8_r0s10__12 <= _GEN_139[12];
+      number_sroa_0_0_9_r0s10__12 <= _GEN_140[12];
+      number_sroa_0_0_10_r0s10__12 <= _GEN_141[12];
+      number_sroa_0_0_11_r0s10__12 <= _GEN_142[12];
+      number_sroa_0_0_12_r0s10__12 <= _GEN_143[12];
+      number_sroa_0_0_13_r0s10__12 <= _GEN_144[12];
+      number_sroa_0_0_14_r0s10__12 <= _GEN_145[12];
+      number_sroa_0_0_15_r0s10__12 <= _GEN_146[12];
+      number_sroa_0_0_16_r0s10__12 <= _GEN_147[12];
+      number_sroa_0_0_17_r0s10__12 <= _GEN_148[12];
+      number_sroa_0_0_18_r0s10__12 <= _GEN_149[12];
+      number_sroa_0_0_19_r0s10__12 <= _GEN_150[12];
+      number_sroa_0_0_20_r0s10__12 <= _GEN_151[12];
+      number_sroa_0_0_21_r0s10__12 <= _GEN_152[12];
+      number_sroa_0_0_22_r0s10__12 <= _GEN_153[12];
+      number_sroa_0_0_23_r0s10__12 <= _GEN_154[12];
+      number_sroa_0_0_24_r0s10__12 <= _GEN_155[12];
+      number_sroa_0_0_25_r0s10__12 <= _GEN_156[12];
+      number_sroa_0_0_26_r0s10__12 <= _GEN_157[12];
+      number_sroa_0_0_27_r0s10__12 <= _GEN_158[12];
+      number_sroa_0_0_28_r0s10__12 <= _GEN_159[12];
+      number_sroa_0_0_29_r0s10__12 <= _GEN_160[12];
+      number_sroa_0_0_30_r0s10__12 <= _GEN_161[12];
+      number_sroa_0_0_31129599_r0s10__12 <= _GEN_162[12];
+      number_sroa_0_0_r0s10__13 <= _GEN_131[13];
+      number_sroa_0_0_1_r0s10__13 <= _GEN_132[13];
+      number_sroa_0_0_2_r0s10__13 <= _GEN_133[13];
+      number_sroa_0_0_3_r0s10__13 <= _GEN_134[13];
+      number_sroa_0_0_4_r0s10__13 <= _GEN_135[13];
+      number_sroa_0_0_5_r0s10__13 <= _GEN_136[13];
+      number_sroa_0_0_6_r0s10__13 <= _GEN_137[13];
+      number_sroa_0_0_7_r0s10__13 <= _GEN_138[13];
+      number_sroa_0_0_8_r0s10__13 <= _GEN_139[13];
+      number_sroa_0_0_9_r0s10__13 <= _GEN_140[13];
+      number_sroa_0_0_10_r0s10__13 <= _GEN_141[13];
+      number_sroa_0_0_11_r0s10__13 <= _GEN_142[13];
+      number_sroa_0_0_12_r0s10__13 <= _GEN_143[13];
+      number_sroa_0_0_13_r0s10__13 <= _GEN_144[13];
+      number_sroa_0_0_14_r0s10__13 <= _GEN_145[13];
+      number_sroa_0_0_15_r0s10__13 <= _GEN_146[13];
+      number_sroa_0_0_16_r0s10__13 <= _GEN_147[13];
+      number_sroa_0_0_17_r0s10__13 <= _GEN_148[13];
+      number_sroa_0_0_18_r0s10__13 <= _GEN_149[13];
+      number_sroa_0_0_19_r0s10__13 <= _GEN_150[13];
+      number_sroa_0_0_20_r0s10__13 <= _GEN_151[13];
+      number_sroa_0_0_21_r0s10__13 <= _GEN_152[13];
+      number_sroa_0_0_22_r0s10__13 <= _GEN_153[13];
+      number_sroa_0_0_23_r0s10__13 <= _GEN_154[13];
+      number_sroa_0_0_24_r0s10__13 <= _GEN_155[13];
+      number_sroa_0_0_25_r0s10__13 <= _GEN_156[13];
+      number_sroa_0_0_26_r0s10__13 <= _GEN_157[13];
+      number_sroa_0_0_27_r0s10__13 <= _GEN_158[13];
+      number_sroa_0_0_28_r0s10__13 <= _GEN_159[13];
+      number_sroa_0_0_29_r0s10__13 <= _GEN_160[13];
+      number_sroa_0_0_30_r0s10__13 <= _GEN_161[13];
+      number_sroa_0_0_31129599_r0s10__13 <= _GEN_162[13];
+      number_sroa_0_0_r0s10__14 <= _GEN_131[14];
+      number_sroa_0_0_1_r0s10__14 <= _GEN_132[14];
+      number_sroa_0_0_2_r0s10__14 <= _GEN_133[14];
+      number_sroa_0_0_3_r0s10__14 <= _GEN_134[14];
+      number_sroa_0_0_4_r0s10__14 <= _GEN_135[14];
+      number_sroa_0_0_5_r0s10__14 <= _GEN_136[14];
+      number_sroa_0_0_6_r0s10__14 <= _GEN_137[14];
+      number_sroa_0_0_7_r0s10__14 <= _GEN_138[14];
+      number_sroa_0_0_8_r0s10__14 <= _GEN_139[14];
+      number_sroa_0_0_9_r0s10__14 <= _GEN_140[14];
+      number_sroa_0_0_10_r0s10__14 <= _GEN_141[14];
+      number_sroa_0_0_11_r0s10__14 <= _GEN_142[14];
+      number_sroa_0_0_12_r0s10__14 <= _GEN_143[14];
+      number_sroa_0_0_13_r0s10__14 <= _GEN_144[14];
+      number_sroa_0_0_14_r0s10__14 <= _GEN_145[14];
+      number_sroa_0_0_15_r0s10__14 <= _GEN_146[14];
+      number_sroa_0_0_16_r0s10__14 <= _GEN_147[14];
+      number_sroa_0_0_17_r0s10__14 <= _GEN_148[14];
+      number_sroa_0_0_18_r0s10__14 <= _GEN_149[14];
+      number_sroa_0_0_19_r0s10__14 <= _GEN_150[14];
+      number_sroa_0_0_20_r0s10__14 <= _GEN_151[14];
+      number_sroa_0_0_21_r0s10__14 <= _GEN_152[14];
+      number_sroa_0_0_22_r0s10__14 <= _GEN_153[14];
+      number_sroa_0_0_23_r0s10__14 <= _GEN_154[14];
+      number_sroa_0_0_24_r0s10__14 <= _GEN_155[14];
+      number_sroa_0_0_25_r0s10__14 <= _GEN_156[14];
+      number_sroa_0_0_26_r0s10__14 <= _GEN_157[14];
+      number_sroa_0_0_27_r0s10__14 <= _GEN_158[14];
+      number_sroa_0_0_28_r0s10__14 <= _GEN_159[14];
+      number_sroa_0_0_29_r0s10__14 <= _GEN_160[14];
+      number_sroa_0_0_30_r0s10__14 <= _GEN_161[14];
+      number_sroa_0_0_31129599_r0s10__14 <= _GEN_162[14];
+      number_sroa_0_0_r0s10__15 <= _GEN_131[15];
+      number_sroa_0_0_1_r0s10__15 <= _GEN_132[15];
+      number_sroa_0_0_2_r0s10__15 <= _GEN_133[15];
+      number_sroa_0_0_3_r0s10__15 <= _GEN_134[15];
+      number_sroa_0_0_4_r0s10__15 <= _GEN_135[15];
+      number_sroa_0_0_5_r0s10__15 <= _GEN_136[15];
+      number_sroa_0_0_6_r0s10__15 <= _GEN_137[15];
+      number_sroa_0_0_7_r0s10__15 <= _GEN_138[15];
+      number_sroa_0_0_8_r0s10__15 <= _GEN_139[15];
+      number_sroa_0_0_9_r0s10__15 <= _GEN_140[15];
+      number_sroa_0_0_10_r0s10__15 <= _GEN_141[15];
+      number_sroa_0_0_11_r0s10__15 <= _GEN_142[15];
+      number_sroa_0_0_12_r0s10__15 <= _GEN_143[15];
+      number_sroa_0_0_13_r0s10__15 <= _GEN_144[15];
+      number_sroa_0_0_14_r0s10__15 <= _GEN_145[15];
+      number_sroa_0_0_15_r0s10__15 <= _GEN_146[15];
+      number_sroa_0_0_16_r0s10__15 <= _GEN_147[15];
+      number_sroa_0_0_17_r0s10__15 <= _GEN_148[15];
+      number_sroa_0_0_18_r0s10__15 <= _GEN_149[15];
+      number_sroa_0_0_19_r0s10__15 <= _GEN_150[15];
+      number_sroa_0_0_20_r0s10__15 <= _GEN_151[15];
+      number_sroa_0_0_21_r0s10__15 <= _GEN_152[15];
+      number_sroa_0_0_22_r0s10__15 <= _GEN_153[15];
+      number_sroa_0_0_23_r0s10__15 <= _GEN_154[15];
+      number_sroa_0_0_24_r0s10__15 <= _GEN_155[15];
+      number_sroa_0_0_25_r0s10__15 <= _GEN_156[15];
+      number_sroa_0_0_26_r0s10__15 <= _GEN_157[15];
+      number_sroa_0_0_27_r0s10__15 <= _GEN_158[15];
+      number_sroa_0_0_28_r0s10__15 <= _GEN_159[15];
+      number_sroa_0_0_29_r0s10__15 <= _GEN_160[15];
+      number_sroa_0_0_30_r0s10__15 <= _GEN_161[15];
+      number_sroa_0_0_31129599_r0s10__15 <= _GEN_162[15];
     end
-    if (_GEN_9)
+    if (_GEN_4)
       place_sroa_0_0_r0s6 <= place_sroa_0_0_r0;
-    if (_GEN_8)
+    if (_GEN_3)
       place_sroa_0_0_r0s7 <= place_sroa_0_0_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       place_sroa_0_0_r0s8 <= place_sroa_0_0_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       place_sroa_0_0_r0s9 <= place_sroa_0_0_r0s8;
-    if (_GEN_5)
+    if (_GEN_0)
       place_sroa_0_0_r0s10 <= place_sroa_0_0_r0s9;
     if (_GEN_4)
-      place_sroa_0_0_r0s11 <= place_sroa_0_0_r0s10;
+      add_i4050129631_r0s6 <= _GEN_186;
     if (_GEN_3)
-      place_sroa_0_0_r0s12 <= place_sroa_0_0_r0s11;
-    if (_GEN_2)
-      place_sroa_0_0_r0s13 <= place_sroa_0_0_r0s12;
-    if (_GEN_1)
-      place_sroa_0_0_r0s14 <= place_sroa_0_0_r0s13;
-    if (_GEN_0)
-      place_sroa_0_0_r0s15 <= place_sroa_0_0_r0s14;
-    if (_GEN_9)
-      add_i4050129631_r0s6 <= _GEN_191;
-    if (_GEN_8)
       add_i4050129631_r0s7 <= add_i4050129631_r0s6;
-    if (_GEN_7)
+    if (_GEN_2)
       add_i4050129631_r0s8 <= add_i4050129631_r0s7;
-    if (_GEN_6)
+    if (_GEN_1)
       add_i4050129631_r0s9 <= add_i4050129631_r0s8;
-    if (_GEN_5)
+    if (_GEN_0)
       add_i4050129631_r0s10 <= add_i4050129631_r0s9;
-    if (_GEN_4)
-      add_i4050129631_r0s11 <= add_i4050129631_r0s10;
-    if (_GEN_3)
-      add_i4050129631_r0s12 <= add_i4050129631_r0s11;
-    if (_GEN_2)
-      add_i4050129631_r0s13 <= add_i4050129631_r0s12;
-    if (_GEN_1)
-      add_i4050129631_r0s14 <= add_i4050129631_r0s13;
-    if (_GEN_0)
-      add_i4050129631_r0s15 <= add_i4050129631_r0s14;
-    if (_GEN_14)
-      loadedv203_r0s1 <= _GEN_389;
-    if (_GEN_13)
-      loadedv203_r0s2 <= loadedv203_r0s1;
-    if (_GEN_12)
-      loadedv203_r0s3 <= loadedv203_r0s2;
-    if (_GEN_11)
-      loadedv203_r0s4 <= loadedv203_r0s3;
-    if (_GEN_10)
-      loadedv203_r0s5 <= loadedv203_r0s4;
     if (_GEN_9)
-      loadedv203_r0s6 <= loadedv203_r0s5;
+      loadedv203_r0s1 <= _GEN_384;
     if (_GEN_8)
-      loadedv203_r0s7 <= loadedv203_r0s6;
+      loadedv203_r0s2 <= loadedv203_r0s1;
     if (_GEN_7)
-      loadedv203_r0s8 <= loadedv203_r0s7;
+      loadedv203_r0s3 <= loadedv203_r0s2;
     if (_GEN_6)
-      loadedv203_r0s9 <= loadedv203_r0s8;
+      loadedv203_r0s4 <= loadedv203_r0s3;
     if (_GEN_5)
-      loadedv203_r0s10 <= loadedv203_r0s9;
+      loadedv203_r0s5 <= loadedv203_r0s4;
     if (_GEN_4)
-      loadedv203_r0s11 <= loadedv203_r0s10;
+      loadedv203_r0s6 <= loadedv203_r0s5;
     if (_GEN_3)
-      loadedv203_r0s12 <= loadedv203_r0s11;
+      loadedv203_r0s7 <= loadedv203_r0s6;
     if (_GEN_2)
-      loadedv203_r0s13 <= loadedv203_r0s12;
+      loadedv203_r0s8 <= loadedv203_r0s7;
     if (_GEN_1)
-      loadedv203_r0s14 <= loadedv203_r0s13;
+      loadedv203_r0s9 <= loadedv203_r0s8;
     if (_GEN_0)
-      loadedv203_r0s15 <= loadedv203_r0s14;
-    if (_GEN_14) begin
+      loadedv203_r0s10 <= loadedv203_r0s9;
+    if (_GEN_9) begin
       first_0_r0s1 <= first_0_r0;
-      or_r0s1__5 <= _GEN_173;
-      and_r0s1__8 <= _GEN_171;
+      or_r0s1__5 <= _GEN_168;
+      and_r0s1__8 <= _GEN_166;
       parity_r0s1 <=
         ^{3'h0,
-          _GEN_192[508:2]
+          _GEN_187[508:2]
             & 507'h7E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7,
           2'h0};
       parity_r0s1__1 <=
         ^{2'h0,
-          _GEN_192[509:0]
+          _GEN_187[509:0]
             & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9};
       parity_r0s1__2 <=
         ^{1'h0,
-          _GEN_192[510:1]
+          _GEN_187[510:1]
             & 510'h3F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B9,
           1'h0};
       parity_r0s1__3 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hFC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391EED2C2ED33061AE4);
       parity_r0s1__4 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hE68D6595BE9DEE783C5262998C181CF1ABFA064F76319F947FF6B4AFAA42EAE2EA2D901F96C4878C1BFF23D33D4AA3742E7CB460CCB25151E07FDD87C06CF694);
       parity_r0s1__5 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hD28B01DD4554F0D5A683962B0164F4FDA215B7478D17631216849D550BD4E8BC61A629A7530D07EF8DE054AB9791A2981A76500B3FC594D1FD25E35226B92E74);
       parity_r0s1__6 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hBA87C94CB2C6CD8E93207F4E1B9D24E5B1CAD5567B5A9A1EC460CEA048F8EC0176B15AD6D89E0728A1DEBA5AC227A140726398DCD92A1FD1C7919EF9EB129FB4);
       parity_r0s1__7 <=
         ^{1'h0,
-          _GEN_192[510:2]
+          _GEN_187[510:2]
             & 509'h1AA7961BD778ADCE3E19EB610B9BA135659D045D65F05A01D86A1A52B3A8395ED627EF0D73EE01A9BE68D9EE1A52E9BC2892025CC53D42746CBE596B9C117F0D,
           2'h0};
       parity_r0s1__8 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hD53CB0DEBBC56E71F0CF5B085CDD09AB2CE822EB2F82D00EC350D2959D41CAF6B13F786B9F700D4DF346CF70D2974DE1449012E629EA13A365F2CB5CE08BF869);
       parity_r0s1__9 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hB5E8AB4B4FE5F0C63FB9E508A0EEDE48AC31FE0F3E71FC276FC8512165D2A894D783F94F4064126C5C938DEC482A7FB2CFAF1D06F5751134F63FCEE46777338F);
       parity_r0s1__10 <=
         ^{1'h0,
-          _GEN_192[510:0]
+          _GEN_187[510:0]
             & 511'h74409C60A7A4CDA9A15499095889718FAD8247C71D97A47436F9564894F46C501AFAFB06FE4C2C2F033908D57D501B15D9D102C74C4B141BD1A5C595688EA443};
       parity_r0s1__11 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hE88138C14F499B5342A93212B112E31F5B048F8E3B2F48E86DF2AC9129E8D8A035F5F60DFC98585E067211AAFAA0362BB3A2058E98962837A34B8B2AD11D4887);
       parity_r0s1__12 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hCE93BB74A6FC1A835B75373D7B710B2043E8A4C5172ACDEA328CAD280C808C39DE16E58387B4B84BB6FA30581844882721CB33D7978D661D7B4D4E08045A5252);
       parity_r0s1__13 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'h82B6BC1F7597192368CD3D62EFB6DB5E7230F2534F21C7EE8C70AE5A4650250A09D0C29F71ED7860D7EA73BDDD8DF43E05195F6589BBFA48CB40C44DAED467F9);
       parity_r0s1__14 <=
         ^{3'h0,
-          _GEN_192[508:0]
+          _GEN_187[508:0]
             & 509'h1AFCB2C8D3411E630FBD29DDC6397BA211805F7FFF37D3E7F188A8BED3F1776DA65C8CA69D5EF83615CAF476561F0C0C4CBD8601B5D6C2E3AB5BD0C6FBC80CAF};
       parity_r0s1__15 <=
         ^{2'h0,
-          _GEN_192[509:0]
+          _GEN_187[509:0]
             & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F};
       parity_r0s1__16 <=
         ^{1'h0,
-          _GEN_192[510:1]
+          _GEN_187[510:1]
             & 510'h35F96591A6823CC61F7A53BB8C72F7442300BEFFFE6FA7CFE311517DA7E2EEDB4CB9194D3ABDF06C2B95E8ECAC3E1818997B0C036BAD85C756B7A18DF790195F,
           1'h0};
       parity_r0s1__17 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hD7E596469A08F3187DE94EEE31CBDD108C02FBFFF9BE9F3F8C4545F69F8BBB6D32E46534EAF7C1B0AE57A3B2B0F8606265EC300DAEB6171D5ADE8637DE40657D);
       parity_r0s1__18 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hB05AE67B0C7ECA1525F5CEC47AC3773FEDE44C2692096245F1E37FE760464BA3D035C3F1AB6B8B96E6B154688CF424B48D5758D1FBCD1848886754321AE009A7);
       parity_r0s1__19 <=
         ^{1'h0,
-          _GEN_192[510:0]
+          _GEN_187[510:0]
             & 511'h7F2406002092B80F95CCCE90ECD223612E292394456698B10AAF0BC49FDDAA3E15968E7B28531FDA777CBBDCF4ECAD195C218969513B06E32D14F03993A0D013};
       parity_r0s1__20 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hFE480C004125701F2B999D21D9A446C25C5247288ACD3162155E17893FBB547C2B2D1CF650A63FB4EEF977B9E9D95A32B84312D2A2760DC65A29E0732741A026);
       parity_r0s1__21 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hE301D2F6BA25CC1B8914695BAA1C409A4D45358874EE3EFEC3D5DB1820279581E3A73074DFC8779E67ECFC7E3EB6501536091D6FE24D2DFE898998BBE8E38310);
       parity_r0s1__22 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hD9926F1B4C24B412CC0F81AF4D6C4C2A6F6BD0C988A821C76EC2423A1F1E167A72B36971C114E7CB75C7EBF19068445A2A9D0215623B6D8F2EC9692A77A7C57C);
       parity_r0s1__23 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'hACB514C0A026440046385046838C554A2B361A4A70241FB434ED707E616D118D509BDB7BFCADC7615191C4EECDD46CC413B53CE062D7ED6C60488A09492F49A4);
       parity_r0s1__24 <=
         ^{1'h0,
-          _GEN_192[510:2]
+          _GEN_187[510:2]
             & 509'h11BEF8DDDE08E9095495FCE5479319E2A8E363D3604F18D4A02CC53DA762C798C532AFDBE1F7E18D464F66B41DAB0F7E1879504298C3BB2ABF52D313CD0F9405,
           2'h0};
       parity_r0s1__25 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'h8DF7C6EEF047484AA4AFE72A3C98CF15471B1E9B0278C6A5016629ED3B163CC629957EDF0FBF0C6A327B35A0ED587BF0C3CA8214C61DD955FA96989E687CA028);
       parity_r0s1__26 <=
         ^{5'h0,
-          _GEN_192[506:0]
+          _GEN_187[506:0]
             & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D};
       parity_r0s1__27 <=
         ^{4'h0,
-          _GEN_192[507:1]
+          _GEN_187[507:1]
             & 507'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D,
           1'h0};
       parity_r0s1__28 <=
         ^{3'h0,
-          _GEN_192[508:0]
+          _GEN_187[508:0]
             & 509'h11F91CAF6386F2C25DE2753181954CD1EF5E1BBD961745C3AE969F40A5F513D79B5FD09987E8408F7BA1E130DED04E470468F38CAA6A136723DDA585DA660C35};
       parity_r0s1__29 <=
         ^{2'h0,
-          _GEN_192[509:0]
+          _GEN_187[509:0]
             & 510'h23F2395EC70DE584BBC4EA63032A99A3DEBC377B2C2E8B875D2D3E814BEA27AF36BFA1330FD0811EF743C261BDA09C8E08D1E71954D426CE47BB4B0BB4CC186B};
       parity_r0s1__30 <=
         ^{1'h0,
-          _GEN_192[510:0]
+          _GEN_187[510:0]
             & 511'h47E472BD8E1BCB097789D4C606553347BD786EF6585D170EBA5A7D0297D44F5E6D7F42661FA1023DEE8784C37B41391C11A3CE32A9A84D9C8F769617699830D7};
       parity_r0s1__31 <=
-        ^(_GEN_192
+        ^(_GEN_187
           & 512'h8FC8E57B1C379612EF13A98C0CAA668F7AF0DDECB0BA2E1D74B4FA052FA89EBCDAFE84CC3F42047BDD0F0986F682723823479C6553509B391EED2C2ED33061AE);
     end
-    if (_GEN_13)
-      raw_crc_sroa_0_1_r0s2 <= _GEN_391;
-    if (_GEN_12)
-      raw_crc_sroa_0_1_r0s3 <= raw_crc_sroa_0_1_r0s2;
-    if (_GEN_11)
-      raw_crc_sroa_0_1_r0s4 <= raw_crc_sroa_0_1_r0s3;
-    if (_GEN_10)
-      raw_crc_sroa_0_1_r0s5 <= raw_crc_sroa_0_1_r0s4;
-    if (_GEN_9)
-      raw_crc_sroa_0_1_r0s6 <= raw_crc_sroa_0_1_r0s5;
     if (_GEN_8)
-      raw_crc_sroa_0_1_r0s7 <= raw_crc_sroa_0_1_r0s6;
+      raw_crc_sroa_0_1_r0s2 <= _GEN_386;
     if (_GEN_7)
-      raw_crc_sroa_0_1_r0s8 <= raw_crc_sroa_0_1_r0s7;
+      raw_crc_sroa_0_1_r0s3 <= raw_crc_sroa_0_1_r0s2;
     if (_GEN_6)
-      raw_crc_sroa_0_1_r0s9 <= raw_crc_sroa_0_1_r0s8;
+      raw_crc_sroa_0_1_r0s4 <= raw_crc_sroa_0_1_r0s3;
     if (_GEN_5)
-      raw_crc_sroa_0_1_r0s10 <= raw_crc_sroa_0_1_r0s9;
+      raw_crc_sroa_0_1_r0s5 <= raw_crc_sroa_0_1_r0s4;
     if (_GEN_4)
-      raw_crc_sroa_0_1_r0s11 <= raw_crc_sroa_0_1_r0s10;
+      raw_crc_sroa_0_1_r0s6 <= raw_crc_sroa_0_1_r0s5;
     if (_GEN_3)
-      raw_crc_sroa_0_1_r0s12 <= raw_crc_sroa_0_1_r0s11;
+      raw_crc_sroa_0_1_r0s7 <= raw_crc_sroa_0_1_r0s6;
     if (_GEN_2)
-      raw_crc_sroa_0_1_r0s13 <= raw_crc_sroa_0_1_r0s12;
+      raw_crc_sroa_0_1_r0s8 <= raw_crc_sroa_0_1_r0s7;
     if (_GEN_1)
-      raw_crc_sroa_0_1_r0s14 <= raw_crc_sroa_0_1_r0s13;
+      raw_crc_sroa_0_1_r0s9 <= raw_crc_sroa_0_1_r0s8;
     if (_GEN_0)
-      raw_crc_sroa_0_1_r0s15 <= raw_crc_sroa_0_1_r0s14;
-    if (_GEN_392)
-      raw_crc_sroa_0_0_r0 <= ~started | loadedv203_r0s1 ? 32'h0 : _GEN_391;
-    if (_GEN_14) begin
-      and_r0s1__9 <= _GEN_172;
+      raw_crc_sroa_0_1_r0s10 <= raw_crc_sroa_0_1_r0s9;
+    if (_GEN_387)
+      raw_crc_sroa_0_0_r0 <= ~started | loadedv203_r0s1 ? 32'h0 : _GEN_386;
+    if (_GEN_9) begin
+      and_r0s1__9 <= _GEN_167;
       plan_sroa_54_0_r0s1 <= plan_sroa_54_0_r0;
     end
-    if (_GEN_392)
+    if (_GEN_387)
       at_sroa_0_0_r0 <=
-        _GEN_397
+        _GEN_392
           ? 8'h0
-          : or_r0s1__5 & _GEN_396
-              ? (_GEN_394 ? at_sroa_0_0_r0 + 8'h1 : 8'h0)
+          : or_r0s1__5 & _GEN_391
+              ? (_GEN_389 ? at_sroa_0_0_r0 + 8'h1 : 8'h0)
               : at_sroa_0_0_r0;
-    if (_GEN_13) begin
+    if (_GEN_8) begin
       first_0_r0s2 <= first_0_r0s1;
       or_r0s2__5 <= or_r0s1__5;
-      or_r0s2__6 <= _GEN_396;
-      and_r0s2__8 <= _GEN_394;
-      cmp_i1733_r0s2 <= _GEN_393;
+      or_r0s2__6 <= _GEN_391;
+      and_r0s2__8 <= _GEN_389;
+      cmp_i1733_r0s2 <= _GEN_388;
     end
-    if (_GEN_400)
+    if (_GEN_395)
       at_sroa_11_0_r0 <=
-        _GEN_399
+        _GEN_394
           ? 8'h0
           : or_r0s2__5 & or_r0s2__6
-              ? (~and_r0s2__8 | _GEN_398 ? 8'h0 : at_sroa_11_0_r0 + 8'h1)
+              ? (~and_r0s2__8 | _GEN_393 ? 8'h0 : at_sroa_11_0_r0 + 8'h1)
               : at_sroa_11_0_r0;
-    if (_GEN_392)
+    if (_GEN_387)
       at_sroa_17_0_r0 <=
-        _GEN_397
+        _GEN_392
           ? 8'h0
-          : or_r0s1__5 & _GEN_395 ? at_sroa_17_0_r0 + 8'h1 : at_sroa_17_0_r0;
-    if (_GEN_13)
-      and_r0s2__9 <= _GEN_395;
-    if (_GEN_14)
+          : or_r0s1__5 & _GEN_390 ? at_sroa_17_0_r0 + 8'h1 : at_sroa_17_0_r0;
+    if (_GEN_8)
+      and_r0s2__9 <= _GEN_390;
+    if (_GEN_9)
       plan_sroa_48_0_r0s1 <= plan_sroa_48_0_r0;
-    if (_GEN_13)
+    if (_GEN_8)
       cmp_i1782_r0s2 <= (plan_sroa_48_0_r0s1[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
-    if (_GEN_400)
+    if (_GEN_395)
       at_sroa_22_0_r0 <=
-        _GEN_399
+        _GEN_394
           ? 8'h0
           : or_r0s2__5 & and_r0s2__9
-              ? (_GEN_401 ? 8'h0 : at_sroa_22_0_r0 + 8'h1)
+              ? (_GEN_396 ? 8'h0 : at_sroa_22_0_r0 + 8'h1)
               : at_sroa_22_0_r0;
-    if (_GEN_13)
+    if (_GEN_8)
       and_r0s2__10 <= and_r0s1__8;
-    if (_GEN_400)
+    if (_GEN_395)
       at_sroa_28_0_r0 <=
-        _GEN_399
+        _GEN_394
           ? 16'h0
           : ~or_r0s2__5 | and_r0s2__10
               ? at_sroa_28_0_r0
-              : at_sroa_28_0_r0 + {15'h0, _GEN_398};
-    if (_GEN_12) begin
+              : at_sroa_28_0_r0 + {15'h0, _GEN_393};
+    if (_GEN_7) begin
       first_0_r0s3 <= first_0_r0s2;
       or_r0s3__5 <= or_r0s2__5;
       and_r0s3__8 <= and_r0s2__9;
     end
-    if (_GEN_14)
+    if (_GEN_9)
       plan_sroa_51_0_r0s1 <= plan_sroa_51_0_r0;
-    if (_GEN_13)
+    if (_GEN_8)
       plan_sroa_51_0_r0s2 <= plan_sroa_51_0_r0s1;
-    if (_GEN_12)
-      add_i1698_r0s3 <= _GEN_401 ? plan_sroa_51_0_r0s2 : 8'h0;
-    if (~started | _GEN_11)
+    if (_GEN_7)
+      add_i1698_r0s3 <= _GEN_396 ? plan_sroa_51_0_r0s2 : 8'h0;
+    if (~started | _GEN_6)
       at_sroa_35_0_r0 <=
         ~started | loadedv203_r0s3 | first_0_r0s3
           ? 8'h0
           : or_r0s3__5 & and_r0s3__8 ? at_sroa_35_0_r0 + add_i1698_r0s3 : at_sroa_35_0_r0;
-    if (_GEN_403)
+    if (_GEN_398)
       left_sroa_0_0_r0 <=
-        _GEN_402
+        _GEN_397
           ? 10'h0
           : first_0_r0
               ? plans_dout[35:26]
-              : ~_GEN_173 | _GEN_171 ? left_sroa_0_0_r0 : left_sroa_0_0_r0 - 10'h1;
-    if (_GEN_11)
+              : ~_GEN_168 | _GEN_166 ? left_sroa_0_0_r0 : left_sroa_0_0_r0 - 10'h1;
+    if (_GEN_6)
       first_0_r0s4 <= first_0_r0s3;
-    if (_GEN_10)
+    if (_GEN_5)
       first_0_r0s5 <= first_0_r0s4;
-    if (~started | _GEN_9)
+    if (~started | _GEN_4)
       place_sroa_0_0_r0 <=
         ~started | loadedv203_r0s5
           ? 4'h0
           : first_0_r0s5
               ? place_sroa_0_0_r0
-              : or_r0s5 ? (and_r0s5__1 ? _GEN_179[3:0] : _GEN_190[3:0]) : 4'h0;
-    if (_GEN_403) begin
+              : or_r0s5 ? (and_r0s5__1 ? _GEN_174[3:0] : _GEN_185[3:0]) : 4'h0;
+    if (_GEN_398) begin
       index_sroa_0_0_r0 <=
-        ~started | _GEN_389 | first_0_r0
+        ~started | _GEN_384 | first_0_r0
           ? 8'h0
-          : _GEN_468 ? index_sroa_0_0_r0 + 8'h1 : index_sroa_0_0_r0;
+          : _GEN_463 ? index_sroa_0_0_r0 + 8'h1 : index_sroa_0_0_r0;
       widths_left_sroa_0_0_r0 <=
-        _GEN_402
+        _GEN_397
           ? 4'h0
           : first_0_r0
-              ? (_GEN_29 ? plans_dout[48:45] + 4'h1 : 4'h0)
-              : _GEN_177
-                  ? (_GEN_176 ? widths_left_sroa_0_0_r0 - 4'h1 : widths_left_sroa_0_0_r0)
+              ? (_GEN_24 ? plans_dout[48:45] + 4'h1 : 4'h0)
+              : _GEN_172
+                  ? (_GEN_171 ? widths_left_sroa_0_0_r0 - 4'h1 : widths_left_sroa_0_0_r0)
                   : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        _GEN_402
+        _GEN_397
           ? 4'h0
           : first_0_r0
               ? plans_dout[48:45]
-              : _GEN_468 ? rows_left_sroa_0_0_r0 - 4'h1 : 4'h0;
+              : _GEN_463 ? rows_left_sroa_0_0_r0 - 4'h1 : 4'h0;
       greatest_exponent_sroa_0_0_r0 <=
-        _GEN_402 ? 8'h0 : first_0_r0 ? fitted_dout[7:0] : greatest_exponent_sroa_0_0_r0;
-      first_0_r0 <= _GEN_402;
+        _GEN_397 ? 8'h0 : first_0_r0 ? fitted_dout[7:0] : greatest_exponent_sroa_0_0_r0;
+      first_0_r0 <= _GEN_397;
       rotated_sroa_0_0_r0 <=
-        started & ~_GEN_389 & (first_0_r0 ? plans_dout[7] : rotated_sroa_0_0_r0);
+        started & ~_GEN_384 & (first_0_r0 ? plans_dout[7] : rotated_sroa_0_0_r0);
       plan_sroa_54_0_r0 <=
-        _GEN_402 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_54_0_r0;
+        _GEN_397 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_54_0_r0;
       plan_sroa_51_0_r0 <=
-        _GEN_402 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_51_0_r0;
+        _GEN_397 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_51_0_r0;
       plan_sroa_48_0_r0 <=
-        _GEN_402 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_48_0_r0;
+        _GEN_397 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_48_0_r0;
       plan_sroa_44_0_r0 <=
-        started & ~_GEN_389 & (first_0_r0 ? plans_dout[10] : plan_sroa_44_0_r0);
+        started & ~_GEN_384 & (first_0_r0 ? plans_dout[10] : plan_sroa_44_0_r0);
       plan_sroa_39_0_r0 <=
-        started & ~_GEN_389 & (first_0_r0 ? plans_dout[9] : plan_sroa_39_0_r0);
-      plan_sroa_5_0_r0 <= _GEN_402 ? 3'h0 : first_0_r0 ? _GEN_31 : plan_sroa_5_0_r0;
+        started & ~_GEN_384 & (first_0_r0 ? plans_dout[9] : plan_sroa_39_0_r0);
+      plan_sroa_5_0_r0 <= _GEN_397 ? 3'h0 : first_0_r0 ? _GEN_26 : plan_sroa_5_0_r0;
       open_0_r0 <=
-        started & ~_GEN_389
-        & (first_0_r0 ? ~(~_GEN_30 | plans_dout[6:4] == 3'h0) : open_0_r0);
+        started & ~_GEN_384
+        & (first_0_r0 ? ~(~_GEN_25 | plans_dout[6:4] == 3'h0) : open_0_r0);
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -26607,30 +24258,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       valid0_8 <= 1'h0;
       valid0_9 <= 1'h0;
       valid0_10 <= 1'h0;
-      valid0_11 <= 1'h0;
-      valid0_12 <= 1'h0;
-      valid0_13 <= 1'h0;
-      valid0_14 <= 1'h0;
-      valid0_15 <= 1'h0;
       valid0_0 <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_14 | valid0_1 & ~_GEN_13;
-      valid0_2 <= _GEN_13 | valid0_2 & ~_GEN_12;
-      valid0_3 <= _GEN_12 | valid0_3 & ~_GEN_11;
-      valid0_4 <= _GEN_11 | valid0_4 & ~_GEN_10;
-      valid0_5 <= _GEN_10 | valid0_5 & ~_GEN_9;
-      valid0_6 <= _GEN_9 | valid0_6 & ~_GEN_8;
-      valid0_7 <= _GEN_8 | valid0_7 & ~_GEN_7;
-      valid0_8 <= _GEN_7 | valid0_8 & ~_GEN_6;
-      valid0_9 <= _GEN_6 | valid0_9 & ~_GEN_5;
-      valid0_10 <= _GEN_5 | valid0_10 & ~_GEN_4;
-      valid0_11 <= _GEN_4 | valid0_11 & ~_GEN_3;
-      valid0_12 <= _GEN_3 | valid0_12 & ~_GEN_2;
-      valid0_13 <= _GEN_2 | valid0_13 & ~_GEN_1;
-      valid0_14 <= _GEN_1 | valid0_14 & ~_GEN_0;
-      valid0_15 <= _GEN_0 | valid0_15 & ~_GEN;
+      valid0_1 <= _GEN_9 | valid0_1 & ~_GEN_8;
+      valid0_2 <= _GEN_8 | valid0_2 & ~_GEN_7;
+      valid0_3 <= _GEN_7 | valid0_3 & ~_GEN_6;
+      valid0_4 <= _GEN_6 | valid0_4 & ~_GEN_5;
+      valid0_5 <= _GEN_5 | valid0_5 & ~_GEN_4;
+      valid0_6 <= _GEN_4 | valid0_6 & ~_GEN_3;
+      valid0_7 <= _GEN_3 | valid0_7 & ~_GEN_2;
+      valid0_8 <= _GEN_2 | valid0_8 & ~_GEN_1;
+      valid0_9 <= _GEN_1 | valid0_9 & ~_GEN_0;
+      valid0_10 <= _GEN_0 | valid0_10 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
       started <= 1'h1;
     end
@@ -26643,12 +24284,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_33),
+    .we      (_GEN_28),
     .wa      (index_sroa_0_0_r0s3[2:0]),
     .wd      (rows_r0s3[511:0]),
-    .re      (_GEN_34),
-    .ra      (or_cond89_r0s3 ? _GEN_35 : at_sroa_28_0_r0s3[7:5]),
-    .forward (_GEN_34 & _GEN_33),
+    .re      (_GEN_29),
+    .ra      (or_cond89_r0s3 ? _GEN_30 : at_sroa_28_0_r0s3[7:5]),
+    .forward (_GEN_29 & _GEN_28),
     .rd      (_table_0_rd)
   );
   hlsc_ram #(
@@ -26659,63 +24300,63 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
-    .we      (_GEN_33),
+    .we      (_GEN_28),
     .wa      (index_sroa_0_0_r0s3[2:0]),
     .wd      (rows_r0s3[515:512]),
-    .re      (_GEN_36),
-    .ra      (_GEN_35),
-    .forward (_GEN_36 & _GEN_33),
+    .re      (_GEN_31),
+    .ra      (_GEN_30),
+    .forward (_GEN_31 & _GEN_28),
     .rd      (_widths_0_rd)
   );
-  assign plans_read = _GEN_25;
-  assign plans_waits = _GEN_26 & ~plans_empty_n;
-  assign fitted_read = _GEN_25;
-  assign fitted_waits = _GEN_26 & ~fitted_empty_n;
-  assign rows_read = _GEN_14 & _GEN_19;
-  assign rows_waits = valid0_0 & _GEN_19 & ~rows_empty_n;
-  assign widths_in_read = _GEN_14 & _GEN_21;
-  assign widths_in_waits = valid0_0 & _GEN_21 & ~widths_in_empty_n;
-  assign page_read = _GEN_14 & _GEN_23;
-  assign page_waits = valid0_0 & _GEN_23 & ~page_empty_n;
-  assign coded_write = _GEN_25;
+  assign plans_read = _GEN_20;
+  assign plans_waits = _GEN_21 & ~plans_empty_n;
+  assign fitted_read = _GEN_20;
+  assign fitted_waits = _GEN_21 & ~fitted_empty_n;
+  assign rows_read = _GEN_9 & _GEN_14;
+  assign rows_waits = valid0_0 & _GEN_14 & ~rows_empty_n;
+  assign widths_in_read = _GEN_9 & _GEN_16;
+  assign widths_in_waits = valid0_0 & _GEN_16 & ~widths_in_empty_n;
+  assign page_read = _GEN_9 & _GEN_18;
+  assign page_waits = valid0_0 & _GEN_18 & ~page_empty_n;
+  assign coded_write = _GEN_20;
   assign coded_din =
-    {_GEN_30 & (|(plans_dout[6:5])) ? fitted_dout[7:0] : 8'h0,
-     _GEN_27 & _GEN_28 | _GEN_28 & ~_GEN_29 | _GEN_32
-       ? (_GEN_32 ? 8'h2 : 8'h1)
+    {_GEN_25 & (|(plans_dout[6:5])) ? fitted_dout[7:0] : 8'h0,
+     _GEN_22 & _GEN_23 | _GEN_23 & ~_GEN_24 | _GEN_27
+       ? (_GEN_27 ? 8'h2 : 8'h1)
        : {6'h0, plans_dout[8], 1'h0},
      plans_dout[76:69],
-     _GEN_30 ? plans_dout[68:59] : plans_dout[35:26],
-     _GEN_30 ? fitted_dout[18:9] : plans_dout[35:26],
-     _GEN_30 ? plans_dout[48:45] : 4'h0,
-     _GEN_30 ? plans_dout[44:36] : 9'h0,
+     _GEN_25 ? plans_dout[68:59] : plans_dout[35:26],
+     _GEN_25 ? fitted_dout[18:9] : plans_dout[35:26],
+     _GEN_25 ? plans_dout[48:45] : 4'h0,
+     _GEN_25 ? plans_dout[44:36] : 9'h0,
      plans_dout[35:8],
-     _GEN_30 & plans_dout[7],
-     _GEN_31,
+     _GEN_25 & plans_dout[7],
+     _GEN_26,
      plans_dout[3:0]};
-  assign coded_waits = _GEN_26 & ~coded_full_n;
-  assign pieces_write = _GEN & and_r0s15;
+  assign coded_waits = _GEN_21 & ~coded_full_n;
+  assign pieces_write = _GEN & and_r0s10;
   assign pieces_din =
-    or_r0s15
+    or_r0s10
     | {2'h0,
-       add_i4050129631_r0s15,
-       place_sroa_0_0_r0s15,
-       or_r0s15__1
-         ? (and_r0s15__1
-              ? {508'h0, widths_in_r0s15}
-              : or_r0s15__2
-                  ? {select_r0s15, rows_r0s15[7:0]}
-                  : or_r0s15__3
-                      ? (and_r0s15__2
-                           ? raw_sroa_0_0_r0s15
-                           : ref_tmp169_sroa_0_0116120123_r0s15)
-                      : _GEN_37)
+       add_i4050129631_r0s10,
+       place_sroa_0_0_r0s10,
+       or_r0s10__1
+         ? (and_r0s10__1
+              ? {508'h0, widths_in_r0s10}
+              : or_r0s10__2
+                  ? {select_r0s10, rows_r0s10[7:0]}
+                  : or_r0s10__3
+                      ? (and_r0s10__2
+                           ? raw_sroa_0_0_r0s10
+                           : ref_tmp169_sroa_0_0116120123_r0s10)
+                      : _GEN_32)
          : 512'h0};
-  assign pieces_waits = valid0_15 & and_r0s15 & ~pieces_full_n;
-  assign raw_crcs_write = _GEN & loadedv203_r0s15;
-  assign raw_crcs_din = raw_crc_sroa_0_1_r0s15;
-  assign raw_crcs_waits = valid0_15 & loadedv203_r0s15 & ~raw_crcs_full_n;
-  assign originals_read = _GEN_14 & _GEN_24;
-  assign originals_waits = valid0_0 & _GEN_24 & ~originals_empty_n;
+  assign pieces_waits = valid0_10 & and_r0s10 & ~pieces_full_n;
+  assign raw_crcs_write = _GEN & loadedv203_r0s10;
+  assign raw_crcs_din = raw_crc_sroa_0_1_r0s10;
+  assign raw_crcs_waits = valid0_10 & loadedv203_r0s10 & ~raw_crcs_full_n;
+  assign originals_read = _GEN_9 & _GEN_19;
+  assign originals_waits = valid0_0 & _GEN_19 & ~originals_empty_n;
 endmodule
 
 module kv_compress_seal_speckv_Design(

@@ -80,7 +80,6 @@ module kv_dma_parse(
   wire         _GEN_3;
   reg          active1;
   reg          valid1_0;
-  reg          valid1_2;
   reg          valid1_1;
   reg          active0;
   reg          valid0_0;
@@ -89,15 +88,13 @@ module kv_dma_parse(
   reg          exit0_1;
   wire         _GEN_5 = _GEN_4 & exit0_1;
   wire         _GEN_6 = valid1_0 & batch_empty_n;
-  wire         _GEN_7 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
+  wire         _GEN_7 = active1 & ~valid1_0 & ~valid1_1;
   reg          exit1_0;
   wire         _GEN_8 = _GEN_7 & exit1_0;
   reg          exit1_1;
   wire         _GEN_9 = _GEN_7 & exit1_1;
+  reg  [31:0]  ref_tmp37_sroa_0_0_v_r1s1;
   reg  [511:0] batch_r1s1;
-  reg  [511:0] ref_tmp37_sroa_0_0_v_v_r1s1;
-  reg  [31:0]  ref_tmp37_sroa_0_0_v_r1s2;
-  reg  [511:0] batch_r1s2;
   reg          hold_cmp_i493;
   reg          hold_storedv35;
   reg  [31:0]  hold_sub_i;
@@ -182,7 +179,6 @@ module kv_dma_parse(
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
       valid1_1 <= 1'h0;
-      valid1_2 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_1 <= 1'h0;
@@ -200,7 +196,6 @@ module kv_dma_parse(
       valid0_0 <= ap_start;
       active0 <= ap_start | active0 & ~_GEN_4;
       valid1_1 <= _GEN_6;
-      valid1_2 <= valid1_1;
       valid1_0 <= _GEN_1 | valid1_0 & ~_GEN_6;
       active1 <= _GEN_1 | active1 & ~_GEN_7;
       valid2_1 <= _GEN_3;
@@ -228,39 +223,39 @@ module kv_dma_parse(
   reg          all_aligned_0_lcssa_r4;
   reg          all_fit_0_in_lcssa_r4;
   wire         _GEN_36 = batch_beats_arg == 32'h0;
-  wire [511:0] _GEN_37 = batch_r1s1 >> ref_tmp37_sroa_0_0_v_v_r1s1;
-  wire         _GEN_38 = batch_dout[63:48] == 16'h0;
-  wire         _GEN_39 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
-  wire         _GEN_40 = batch_dout[7:0] == 8'h3;
-  wire         _GEN_41 = batch_dout[7:0] == 8'h4;
-  wire         _GEN_42 =
+  wire         _GEN_37 = batch_dout[63:48] == 16'h0;
+  wire         _GEN_38 = {batch_dout[197:192], batch_dout[133:128]} == 12'h0;
+  wire         _GEN_39 = batch_dout[7:0] == 8'h3;
+  wire         _GEN_40 = batch_dout[7:0] == 8'h4;
+  wire         _GEN_41 =
     hold_4 == 32'h1 | hold_cmp_i638_not1086
       ? pre_sink1093_off0_r4 == 32'h0
       : hold_2[255:224] == 32'h0;
-  wire         _GEN_43 =
+  wire         _GEN_42 =
     all_fit_0_in_lcssa_r4
     & (hold_cmp_i224 | sum_sroa_0_0_lcssa_r4 == {16'h0, pre_sink1093_off01095_r4[31:0]});
-  wire         _GEN_44 = left_sroa_0_1_lcssa_r4 == 32'h0;
-  wire         _GEN_45 = batch_dout[2:0] == 3'h3;
-  wire [47:0]  _GEN_46 =
+  wire         _GEN_43 = left_sroa_0_1_lcssa_r4 == 32'h0;
+  wire         _GEN_44 = batch_dout[2:0] == 3'h3;
+  wire [47:0]  _GEN_45 =
     {16'h0, ref_tmp71_sroa_0_0_v_r2s1__1, ref_tmp71_sroa_0_0_v_r2s1}
     + sum_sroa_0_01062_off0_r2;
-  wire [31:0]  _GEN_47 =
+  wire [31:0]  _GEN_46 =
     _GEN_20 | _GEN_13
       ? (_GEN_20 ? 32'h0 : left_sroa_0_11063_r2 - 32'h1)
       : left_sroa_0_11063_r2;
-  wire         _GEN_48 = hold_cmp_i224 | ~all_aligned_01064_r2;
+  wire         _GEN_47 = hold_cmp_i224 | ~all_aligned_01064_r2;
+  wire         _GEN_48 =
+    _GEN_47 | ~_GEN_47 & xor_r2s1 ? _GEN_47 & all_aligned_01064_r2 : cmp_i265_r2s1;
   wire         _GEN_49 =
-    _GEN_48 | ~_GEN_48 & xor_r2s1 ? _GEN_48 & all_aligned_01064_r2 : cmp_i265_r2s1;
-  wire         _GEN_50 =
     hold_cmp_i224 | ~all_fit_0_in1065_r2
       ? all_fit_0_in1065_r2
       : {33'h0, ref_tmp71_sroa_0_0_v_r2s1__1, ref_tmp71_sroa_0_0_v_r2s1}
         + {1'h0,
            ref_tmp63_sroa_0_01037_v_r2s1__1,
            ref_tmp63_sroa_0_01037_v_r2s1} <= {1'h0, near_bytes_arg};
-  wire         _GEN_51 = _GEN_8 | valid2_1;
-  wire         _GEN_52 = _GEN_8 | _GEN_3;
+  wire         _GEN_50 = _GEN_8 | valid2_1;
+  wire         _GEN_51 = _GEN_8 | _GEN_3;
+  wire [511:0] _GEN_52 = batch_dout >> {506'h3, ~_GEN_44, 5'h0};
   always_ff @(posedge clk) begin
     if (valid0_0) begin
       exit0_0 <= _GEN_36;
@@ -269,59 +264,55 @@ module kv_dma_parse(
     if (_GEN_6) begin
       exit1_0 <= 1'h1;
       exit1_1 <= 1'h0;
+      ref_tmp37_sroa_0_0_v_r1s1 <= _GEN_52[31:0];
       batch_r1s1 <= batch_dout;
-      ref_tmp37_sroa_0_0_v_v_r1s1 <= {506'h3, ~_GEN_45, 5'h0};
     end
-    if (valid1_1) begin
-      ref_tmp37_sroa_0_0_v_r1s2 <= _GEN_37[31:0];
-      batch_r1s2 <= batch_r1s1;
-    end
-    if (valid1_2)
+    if (valid1_1)
       hold_cmp_i493 <=
-        {33'h0, ref_tmp37_sroa_0_0_v_r1s2}
-        + {1'h0, batch_r1s2[191:128]} <= {1'h0, far_bytes_arg};
+        {33'h0, ref_tmp37_sroa_0_0_v_r1s1}
+        + {1'h0, batch_r1s1[191:128]} <= {1'h0, far_bytes_arg};
     if (_GEN_6) begin
       hold_storedv35 <=
-        ~_GEN_39 | _GEN_40 & _GEN_39 ? _GEN_39 : batch_dout[229:224] == 6'h0;
+        ~_GEN_38 | _GEN_39 & _GEN_38 ? _GEN_38 : batch_dout[229:224] == 6'h0;
       hold_sub_i <= left_sroa_0_01070_r1 - 32'h1;
-      hold_cmp_i240_not <= _GEN_38;
+      hold_cmp_i240_not <= _GEN_37;
       hold_shr_i_i_i682 <= {64'h0, batch_dout[511:64]};
       hold_shr_i_i393 <= {192'h0, batch_dout[511:192]};
-      hold_cmp_i224 <= _GEN_41;
+      hold_cmp_i224 <= _GEN_40;
       hold_8 <=
-        batch_dout[47:32] <= {15'h0, _GEN_40}
+        batch_dout[47:32] <= {15'h0, _GEN_39}
         & {batch_dout[63:48], 48'h0} < 64'h40000000000001 & {2'h0, batch_dout[7:0]}
         - 10'h1 < 10'h4;
       hold_cmp_i628 <= batch_dout[2:0] == 3'h1;
-      hold_cmp_i638_not1086 <= _GEN_45;
+      hold_cmp_i638_not1086 <= _GEN_44;
       hold_cmp_i6301040 <= batch_dout[2:0] == 3'h2;
       hold_cmp_i724 <= batch_dout[47:32] == 16'h1;
-      hold_spec_select1048 <= _GEN_38 ? 16'h1 : batch_dout[63:48];
+      hold_spec_select1048 <= _GEN_37 ? 16'h1 : batch_dout[63:48];
       hold_extract_t <= batch_dout[223:192];
       hold_extract_t1096 <= batch_dout[255:192];
       hold_4 <= {24'h0, batch_dout[7:0]};
       hold_2 <= batch_dout;
-      hold_lnot_i57 <= ~_GEN_41;
+      hold_lnot_i57 <= ~_GEN_40;
     end
     if (_GEN_3) begin
       ref_tmp71_sroa_0_0_v_r2s1 <= _GEN_23[5:0];
       ref_tmp71_sroa_0_0_v_r2s1__1 <= _GEN_23[31:6];
     end
     if (valid2_1)
-      hold_add_i <= _GEN_46;
+      hold_add_i <= _GEN_45;
     if (_GEN_3) begin
-      hold_left_sroa_0_2 <= _GEN_47;
+      hold_left_sroa_0_2 <= _GEN_46;
       xor_r2s1 <= |(_GEN_22[5:0]);
       cmp_i265_r2s1 <= _GEN_23[5:0] == 6'h0;
     end
     if (valid2_1)
-      hold_22 <= _GEN_49;
+      hold_22 <= _GEN_48;
     if (_GEN_3) begin
       ref_tmp63_sroa_0_01037_v_r2s1 <= _GEN_22[5:0];
       ref_tmp63_sroa_0_01037_v_r2s1__1 <= _GEN_22[63:6];
     end
     if (valid2_1)
-      hold_25 <= _GEN_50;
+      hold_25 <= _GEN_49;
     if (valid3_0) begin
       hold_extract_t1094 <= hold_shr_i_i393[31:0];
       hold_extract_t1097 <= hold_shr_i_i393[63:0];
@@ -329,26 +320,26 @@ module kv_dma_parse(
     end
     if (_GEN_29) begin
       v18_r4s1 <=
-        _GEN_42 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_43 ? 8'h0 : 8'h3) : 8'h2;
+        _GEN_41 ? 8'h0 : all_aligned_0_lcssa_r4 ? (_GEN_42 ? 8'h0 : 8'h3) : 8'h2;
       select_r4s1 <= hold_8 & hold_lnot_i57 ? hold_spec_select1048[6:0] : 7'h0;
       shl_i868_r4s1 <=
-        {1'h0, (_GEN_42 | all_aligned_0_lcssa_r4 & _GEN_43) & hold_8 & ~_GEN_42, 523'h0};
-      exit4_0 <= _GEN_44;
-      exit4_1 <= ~_GEN_44;
+        {1'h0, (_GEN_41 | all_aligned_0_lcssa_r4 & _GEN_42) & hold_8 & ~_GEN_41, 523'h0};
+      exit4_0 <= _GEN_43;
+      exit4_1 <= ~_GEN_43;
       hold_left_sroa_0_1_lcssa <= left_sroa_0_1_lcssa_r4;
     end
     if (_GEN_1)
       left_sroa_0_01070_r1 <=
         _GEN_32 ? hold_left_sroa_0_1_lcssa : _GEN_5 ? batch_beats_arg : 32'h0;
-    if (_GEN_51) begin
-      all_fit_0_in1065_r2 <= _GEN_8 ? hold_cmp_i493 : _GEN_50;
-      all_aligned_01064_r2 <= _GEN_8 ? hold_storedv35 : _GEN_49;
+    if (_GEN_50) begin
+      all_fit_0_in1065_r2 <= _GEN_8 ? hold_cmp_i493 : _GEN_49;
+      all_aligned_01064_r2 <= _GEN_8 ? hold_storedv35 : _GEN_48;
     end
-    if (_GEN_52)
-      left_sroa_0_11063_r2 <= _GEN_8 ? hold_sub_i : _GEN_47;
     if (_GEN_51)
-      sum_sroa_0_01062_off0_r2 <= _GEN_8 ? 48'h0 : _GEN_46;
-    if (_GEN_52) begin
+      left_sroa_0_11063_r2 <= _GEN_8 ? hold_sub_i : _GEN_46;
+    if (_GEN_50)
+      sum_sroa_0_01062_off0_r2 <= _GEN_8 ? 48'h0 : _GEN_45;
+    if (_GEN_51) begin
       i_sroa_0_01061_r2 <= _GEN_8 ? 16'h0 : _GEN_27;
       entries_sroa_0_01060_r2 <= _GEN_8 ? 512'h0 : _GEN_21;
     end
@@ -421,48 +412,40 @@ module kv_dma_source(
   wire         _GEN_2;
   reg          active1;
   reg          valid1_0;
-  reg          valid1_2;
   wire         _GEN_3;
-  reg          valid1_1;
-  wire         _GEN_4;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_5 = active0 & ~valid0_0;
-  wire         _GEN_6 =
-    valid1_0 & ~(~jobs_in_empty_n | ~jobs_full_n) & (~valid1_1 | _GEN_4);
-  assign _GEN_4 = valid1_1 & (~valid1_2 | _GEN_3);
-  reg          or_r1s1;
-  reg          or_r1s2;
-  wire         _GEN_7 = _GEN_3 & or_r1s2;
-  reg  [524:0] jobs_in_r1s1;
-  reg  [524:0] jobs_in_r1s2;
-  reg  [575:0] ref_tmp6_sroa_0_0_v_v_r1s1;
-  reg  [575:0] ref_tmp6_sroa_0_0_v_r1s2;
-  assign _GEN_3 = valid1_2 & ~(or_r1s2 & ~far_full_n);
-  wire         _GEN_8 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
+  wire         _GEN_4 = active0 & ~valid0_0;
+  wire         _GEN_5 = jobs_in_dout[2:0] == 3'h3;
+  wire         _GEN_6 = jobs_in_dout[2:0] == 3'h1;
+  wire         _GEN_7 = jobs_in_dout[47:32] != 16'h1;
+  wire         _GEN_8 =
+    ~_GEN_5 & jobs_in_dout[523] & ~_GEN_6 | _GEN_7 & jobs_in_dout[523] & _GEN_5;
+  wire         _GEN_9 = _GEN_3 & _GEN_8;
+  wire [575:0] _GEN_10 = {51'h0, jobs_in_dout} >> {570'h3, ~_GEN_5, 5'h0};
+  assign _GEN_3 = valid1_0 & ~(~jobs_in_empty_n | ~jobs_full_n | _GEN_8 & ~far_full_n);
+  wire         _GEN_11 = active1 & ~valid1_0;
   reg          exit1_0;
   reg          exit1_1;
   reg          exit1_2;
   reg          exit1_3;
-  wire         _GEN_9 = _GEN_8 & exit1_3;
+  wire         _GEN_12 = _GEN_11 & exit1_3;
   reg          hold_tobool3_not;
   reg  [7:0]   hold_storedv_i434;
   reg          hold_tobool_not;
-  wire         _GEN_10 = _GEN_2 & ~hold_tobool3_not;
+  wire         _GEN_13 = _GEN_2 & ~hold_tobool3_not;
   assign _GEN_2 = valid2_0 & ~(~segments_empty_n | ~hold_tobool3_not & ~near_full_n);
-  wire [6:0]   _GEN_11 = i_sroa_0_0629_r2 + 7'h1;
-  wire         _GEN_12 = active2 & ~valid2_0;
-  wire         _GEN_13 = _GEN_1 & ~hold_tobool_not;
-  wire         _GEN_14 = valid3_0 & ~hold_tobool_not;
+  wire [6:0]   _GEN_14 = i_sroa_0_0629_r2 + 7'h1;
+  wire         _GEN_15 = active2 & ~valid2_0;
+  wire         _GEN_16 = _GEN_1 & ~hold_tobool_not;
+  wire         _GEN_17 = valid3_0 & ~hold_tobool_not;
   assign _GEN_1 =
     valid3_0 & ~(~hold_tobool_not & ~near_full_n | ~hold_tobool_not & ~far_full_n);
-  wire         _GEN_15 = active3 & ~valid3_0;
+  wire         _GEN_18 = active3 & ~valid3_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
-      valid1_1 <= 1'h0;
-      valid1_2 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_0 <= 1'h0;
@@ -472,45 +455,27 @@ module kv_dma_source(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_5;
-      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_4;
-      valid1_2 <= _GEN_4 | valid1_2 & ~_GEN_3;
-      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_6;
-      active1 <= _GEN_0 | active1 & ~_GEN_8;
-      valid2_0 <= _GEN_9 | valid2_0 & ~(_GEN_2 & {1'h0, _GEN_11} >= hold_storedv_i434);
-      active2 <= _GEN_9 | active2 & ~_GEN_12;
+      active0 <= ap_start | active0 & ~_GEN_4;
+      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_3;
+      active1 <= _GEN_0 | active1 & ~_GEN_11;
+      valid2_0 <= _GEN_12 | valid2_0 & ~(_GEN_2 & {1'h0, _GEN_14} >= hold_storedv_i434);
+      active2 <= _GEN_12 | active2 & ~_GEN_15;
       valid3_0 <= _GEN | valid3_0 & ~_GEN_1;
-      active3 <= _GEN | active3 & ~_GEN_15;
+      active3 <= _GEN | active3 & ~_GEN_18;
     end
   end // always_ff @(posedge)
   reg          exit3_0;
   reg          exit3_1;
-  assign _GEN_0 = _GEN_5 | _GEN_15 & exit3_0;
-  wire         _GEN_16 = jobs_in_dout[522:516] == 7'h0;
-  wire         _GEN_17 = jobs_in_dout[2:0] == 3'h3;
-  wire         _GEN_18 = jobs_in_dout[2:0] == 3'h1;
-  wire         _GEN_19 = jobs_in_dout[47:32] != 16'h1;
-  wire         _GEN_20 = ~_GEN_18 & ~_GEN_17;
-  wire         _GEN_21 = _GEN_19 | _GEN_16;
+  assign _GEN_0 = _GEN_4 | _GEN_18 & exit3_0;
+  wire         _GEN_19 = ~_GEN_6 & ~_GEN_5;
+  wire         _GEN_20 = jobs_in_dout[522:516] == 7'h0;
+  wire         _GEN_21 = _GEN_7 | _GEN_20;
   always_ff @(posedge clk) begin
-    if (_GEN_6)
-      or_r1s1 <=
-        ~_GEN_17 & jobs_in_dout[523] & ~_GEN_18 | _GEN_19 & jobs_in_dout[523] & _GEN_17;
-    if (_GEN_4)
-      or_r1s2 <= or_r1s1;
-    if (_GEN_6)
-      jobs_in_r1s1 <= jobs_in_dout;
-    if (_GEN_4)
-      jobs_in_r1s2 <= jobs_in_r1s1;
-    if (_GEN_6)
-      ref_tmp6_sroa_0_0_v_v_r1s1 <= {570'h3, ~_GEN_17, 5'h0};
-    if (_GEN_4)
-      ref_tmp6_sroa_0_0_v_r1s2 <= {51'h0, jobs_in_r1s1} >> ref_tmp6_sroa_0_0_v_v_r1s1;
-    if (_GEN_6) begin
-      exit1_0 <= _GEN_20 & (_GEN_17 & _GEN_19 | ~(jobs_in_dout[523]) | _GEN_20);
-      exit1_1 <= _GEN_17 & _GEN_21;
-      exit1_2 <= _GEN_18 & _GEN_16;
-      exit1_3 <= ~_GEN_21 & _GEN_17 | _GEN_18 & ~_GEN_16;
+    if (_GEN_3) begin
+      exit1_0 <= _GEN_19 & (_GEN_5 & _GEN_7 | ~(jobs_in_dout[523]) | _GEN_19);
+      exit1_1 <= _GEN_5 & _GEN_21;
+      exit1_2 <= _GEN_6 & _GEN_20;
+      exit1_3 <= ~_GEN_21 & _GEN_5 | _GEN_6 & ~_GEN_20;
       hold_tobool3_not <= ~(jobs_in_dout[523]);
       hold_storedv_i434 <= {1'h0, jobs_in_dout[522:516]};
       hold_tobool_not <= ~(jobs_in_dout[524]);
@@ -519,27 +484,25 @@ module kv_dma_source(
       exit3_0 <= hold_tobool_not;
       exit3_1 <= ~hold_tobool_not;
     end
-    if (_GEN_9 | _GEN_2)
-      i_sroa_0_0629_r2 <= _GEN_9 ? 7'h0 : _GEN_11;
+    if (_GEN_12 | _GEN_2)
+      i_sroa_0_0629_r2 <= _GEN_12 ? 7'h0 : _GEN_14;
   end // always_ff @(posedge)
-  assign _GEN = _GEN_8 & exit1_0 | _GEN_8 & exit1_1 | _GEN_8 & exit1_2 | _GEN_12;
-  assign jobs_in_read = _GEN_6;
+  assign _GEN = _GEN_11 & exit1_0 | _GEN_11 & exit1_1 | _GEN_11 & exit1_2 | _GEN_15;
+  assign jobs_in_read = _GEN_3;
   assign jobs_in_waits = valid1_0 & ~jobs_in_empty_n;
   assign segments_read = _GEN_2;
   assign segments_waits = valid2_0 & ~segments_empty_n;
-  assign near_write = _GEN_10 | _GEN_13;
-  assign near_din = _GEN_10 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
-  assign near_waits = (valid2_0 & ~hold_tobool3_not | _GEN_14) & ~near_full_n;
-  assign far_write = _GEN_7 | _GEN_13;
+  assign near_write = _GEN_13 | _GEN_16;
+  assign near_din = _GEN_13 ? {1'h0, segments_dout} : 97'h1000000000000000000000000;
+  assign near_waits = (valid2_0 & ~hold_tobool3_not | _GEN_17) & ~near_full_n;
+  assign far_write = _GEN_9 | _GEN_16;
   assign far_din =
-    _GEN_7
-      ? {1'h0, ref_tmp6_sroa_0_0_v_r1s2[31:0], jobs_in_r1s2[191:128]}
-      : 97'h1000000000000000000000000;
-  assign far_waits = (valid1_2 & or_r1s2 | _GEN_14) & ~far_full_n;
-  assign jobs_write = _GEN_6;
+    _GEN_9 ? {1'h0, _GEN_10[31:0], jobs_in_dout[191:128]} : 97'h1000000000000000000000000;
+  assign far_waits = (valid1_0 & _GEN_8 | _GEN_17) & ~far_full_n;
+  assign jobs_write = _GEN_3;
   assign jobs_din = jobs_in_dout;
   assign jobs_waits = valid1_0 & ~jobs_full_n;
-  assign ap_done = _GEN_15 & exit3_1;
+  assign ap_done = _GEN_18 & exit3_1;
 endmodule
 
 module kv_dma_route_speckv_Design(
@@ -589,61 +552,47 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_2;
   reg          active1;
   reg          valid1_0;
-  reg          valid1_3;
-  wire         _GEN_3;
   reg          valid1_2;
-  wire         _GEN_4;
+  wire         _GEN_3;
   reg          valid1_1;
-  wire         _GEN_5;
+  wire         _GEN_4;
   reg          active0;
   reg          valid0_0;
-  wire         _GEN_6 = active0 & ~valid0_0;
-  wire         _GEN_7 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_5);
-  assign _GEN_5 = valid1_1 & (~valid1_2 | _GEN_4);
+  wire         _GEN_5 = active0 & ~valid0_0;
+  wire         _GEN_6 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_4);
   reg          tobool16_not_r1s1;
-  reg          tobool16_not_r1s2;
-  reg  [524:0] jobs_r1s1;
-  reg  [575:0] sink_r1s1;
-  reg  [575:0] shr_i_i_i591378_r1s2;
-  wire         _GEN_8 = tobool16_not_r1s2 | shr_i_i_i591378_r1s2[31:6] == 26'h0;
+  reg  [25:0]  shr_i_i_i591378_r1s1;
+  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i591378_r1s1 == 26'h0;
   reg          xor_r1s1;
-  reg          xor_r1s2;
   reg          or_r1s1;
-  reg          or_r1s2;
   reg          xor_r1s1__1;
-  reg          xor_r1s2__1;
-  wire         _GEN_9 = _GEN_8 & xor_r1s2 | or_r1s2 | _GEN_8 & xor_r1s2__1;
-  wire         _GEN_10 = _GEN_4 & _GEN_9;
-  reg  [524:0] jobs_r1s2;
-  assign _GEN_4 = valid1_2 & ~(_GEN_9 & ~routed_full_n) & (~valid1_3 | _GEN_3);
+  wire         _GEN_8 = _GEN_7 & xor_r1s1 | or_r1s1 | _GEN_7 & xor_r1s1__1;
+  wire         _GEN_9 = _GEN_4 & _GEN_8;
+  reg  [524:0] jobs_r1s1;
+  assign _GEN_4 = valid1_1 & ~(_GEN_8 & ~routed_full_n) & (~valid1_2 | _GEN_3);
   reg          cmp_i_r1s1;
-  reg          cmp_i_r1s2;
   reg          cmp_i152_r1s1;
-  reg          cmp_i152_r1s2;
   reg          cmp_i_i1418_r1s1;
-  reg          cmp_i_i1418_r1s2;
   reg          xor_r1s1__2;
-  reg          xor_r1s2__2;
-  reg          or_r1s3;
+  reg          or_r1s2;
   reg          and_r1s1;
-  reg          and_r1s2;
-  reg          or_r1s3__1;
-  wire         _GEN_11 = or_r1s3 | or_r1s3__1;
-  wire         _GEN_12 = _GEN_3 & _GEN_11;
-  reg  [524:0] jobs_r1s3;
-  assign _GEN_3 = valid1_3 & ~(_GEN_11 & ~to_compress_full_n);
-  reg          or_r1s3__2;
-  reg          or_r1s3__3;
-  reg          cmp_i_i1424_r1s3;
-  reg          or_r1s3__4;
-  wire         _GEN_13 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2 & ~valid1_3;
+  reg          or_r1s2__1;
+  wire         _GEN_10 = or_r1s2 | or_r1s2__1;
+  wire         _GEN_11 = _GEN_3 & _GEN_10;
+  reg  [524:0] jobs_r1s2;
+  assign _GEN_3 = valid1_2 & ~(_GEN_10 & ~to_compress_full_n);
+  reg          or_r1s2__2;
+  reg          or_r1s2__3;
+  reg          cmp_i_i1424_r1s2;
+  reg          or_r1s2__4;
+  wire         _GEN_12 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg          exit1_0;
   reg          exit1_1;
   reg          exit1_2;
-  wire         _GEN_14 = _GEN_13 & exit1_2;
+  wire         _GEN_13 = _GEN_12 & exit1_2;
   reg          hold_18;
   reg  [25:0]  select_r1s1;
-  reg  [25:0]  select_r1s2;
+  reg  [25:0]  select_r1s1__1;
   reg  [31:0]  hold_left_sroa_0_0142114301433;
   reg          hold_cmp_i1561366141914311432;
   reg  [7:0]   hold_conv_i_i821;
@@ -661,36 +610,35 @@ module kv_dma_route_speckv_Design(
     & (~valid2_1 | _GEN_1);
   reg          xor_r2s1;
   reg          and_r2s1;
-  wire         _GEN_15 = hold_cmp_i1561366141914311432 | and_r2s1;
+  wire         _GEN_14 = hold_cmp_i1561366141914311432 | and_r2s1;
   reg  [7:0]   select_r2s1;
   reg          cmp_i1108_r2s1;
-  wire         _GEN_16 = _GEN_15 ? select_r2s1[0] : cmp_i1108_r2s1;
+  wire         _GEN_15 = _GEN_14 ? select_r2s1[0] : cmp_i1108_r2s1;
   reg          and_r2s1__1;
   reg          loadedv42_not1405_r2s1;
   reg          xor_r2s1__1;
-  wire         _GEN_17 =
+  wire         _GEN_16 =
     and_r2s1__1
     & (loadedv42_not1405_r2s1
          ? ~r_sroa_441360_01403_r2
-         : _GEN_15 ? hold_cmp_i1561366141914311432 : xor_r2s1__1);
-  wire         _GEN_18 = left_sroa_0_11404_r2 == 26'h1;
+         : _GEN_14 ? hold_cmp_i1561366141914311432 : xor_r2s1__1);
+  wire         _GEN_17 = left_sroa_0_11404_r2 == 26'h1;
   reg  [576:0] or_i496_r2s1;
   reg          and_r2s1__2;
   reg  [511:0] beat_sroa_0_0_r2s1;
   assign _GEN_1 =
     valid2_1
-    & ~(xor_r2s1 & ~routed_full_n | _GEN_17 & ~to_decompress_full_n | and_r2s1__2
+    & ~(xor_r2s1 & ~routed_full_n | _GEN_16 & ~to_decompress_full_n | and_r2s1__2
         & ~to_compress_full_n | hold_cmp_i1561366141914311432 & ~copied_full_n);
-  wire         _GEN_19 = active2 & ~valid2_0 & ~valid2_1;
+  wire         _GEN_18 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
-  wire         _GEN_20 = active3 & ~valid3_0;
+  wire         _GEN_19 = active3 & ~valid3_0;
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_0 <= 1'h0;
       active0 <= 1'h0;
       valid1_1 <= 1'h0;
       valid1_2 <= 1'h0;
-      valid1_3 <= 1'h0;
       valid1_0 <= 1'h0;
       active1 <= 1'h0;
       valid2_1 <= 1'h0;
@@ -701,117 +649,82 @@ module kv_dma_route_speckv_Design(
     end
     else begin
       valid0_0 <= ap_start;
-      active0 <= ap_start | active0 & ~_GEN_6;
-      valid1_1 <= _GEN_7 | valid1_1 & ~_GEN_5;
-      valid1_2 <= _GEN_5 | valid1_2 & ~_GEN_4;
-      valid1_3 <= _GEN_4 | valid1_3 & ~_GEN_3;
-      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_7;
-      active1 <= _GEN_0 | active1 & ~_GEN_13;
+      active0 <= ap_start | active0 & ~_GEN_5;
+      valid1_1 <= _GEN_6 | valid1_1 & ~_GEN_4;
+      valid1_2 <= _GEN_4 | valid1_2 & ~_GEN_3;
+      valid1_0 <= _GEN_0 | valid1_0 & ~_GEN_6;
+      active1 <= _GEN_0 | active1 & ~_GEN_12;
       valid2_1 <= _GEN_2 | valid2_1 & ~_GEN_1;
-      valid2_0 <= _GEN_14 | valid2_0 & ~(_GEN_2 & _GEN_18);
-      active2 <= _GEN_14 | active2 & ~_GEN_19;
+      valid2_0 <= _GEN_13 | valid2_0 & ~(_GEN_2 & _GEN_17);
+      active2 <= _GEN_13 | active2 & ~_GEN_18;
       valid3_0 <= _GEN;
-      active3 <= _GEN | active3 & ~_GEN_20;
+      active3 <= _GEN | active3 & ~_GEN_19;
     end
   end // always_ff @(posedge)
   reg          exit3_0;
   reg          exit3_1;
-  assign _GEN_0 = _GEN_6 | _GEN_20 & exit3_0;
+  assign _GEN_0 = _GEN_5 | _GEN_19 & exit3_0;
   reg          loadedv42_not1405_r2;
-  wire [511:0] _GEN_21 = ~hold_18 ? far_dout : near_dout;
-  wire         _GEN_22 = hold_20 != {31'h0, {1'h0, _GEN_21[223:192]} + 33'h40};
-  wire         _GEN_23 = jobs_dout[2:0] == 3'h3;
+  wire [511:0] _GEN_20 = ~hold_18 ? far_dout : near_dout;
+  wire         _GEN_21 = hold_20 != {31'h0, {1'h0, _GEN_20[223:192]} + 33'h40};
+  wire         _GEN_22 = jobs_dout[2:0] == 3'h3;
+  wire [575:0] _GEN_23 = {51'h0, jobs_dout} >> {570'h3, ~_GEN_22, 5'h0};
   wire         _GEN_24 = jobs_dout[47:32] == 16'h1;
-  wire         _GEN_25 = jobs_dout[2:0] != 3'h1;
-  wire         _GEN_26 = _GEN_23 & _GEN_24;
-  wire         _GEN_27 = _GEN_8 & cmp_i_r1s2;
-  wire         _GEN_28 = _GEN_27 & xor_r1s2__1 | _GEN_27 & xor_r1s2;
-  wire         _GEN_29 = cmp_i_i1418_r1s2 | _GEN_28;
-  wire         _GEN_30 = ~_GEN_28 & ~((_GEN_28 ? cmp_i152_r1s2 : cmp_i_r1s2) | _GEN_29);
-  wire         _GEN_31 = _GEN_8 & _GEN_30;
-  wire         _GEN_32 = ~_GEN_8 & cmp_i_r1s2;
-  wire         _GEN_33 = _GEN_32 & xor_r1s2__1 | _GEN_32 & xor_r1s2;
-  wire         _GEN_34 = _GEN_8 & ~_GEN_30;
-  wire         _GEN_35 = _GEN_8 & ~_GEN_29;
+  wire         _GEN_25 = _GEN_22 & _GEN_24;
+  wire         _GEN_26 = _GEN_7 & cmp_i_r1s1;
+  wire         _GEN_27 = _GEN_26 & xor_r1s1__1 | _GEN_26 & xor_r1s1;
+  wire         _GEN_28 = cmp_i_i1418_r1s1 | _GEN_27;
+  wire         _GEN_29 = ~_GEN_27 & ~((_GEN_27 ? cmp_i152_r1s1 : cmp_i_r1s1) | _GEN_28);
+  wire         _GEN_30 = _GEN_7 & _GEN_29;
+  wire         _GEN_31 = ~_GEN_7 & cmp_i_r1s1;
+  wire         _GEN_32 = _GEN_31 & xor_r1s1__1 | _GEN_31 & xor_r1s1;
+  wire         _GEN_33 = jobs_dout[2:0] != 3'h1;
+  wire         _GEN_34 = _GEN_7 & ~_GEN_29;
+  wire         _GEN_35 = _GEN_7 & ~_GEN_28;
   always_ff @(posedge clk) begin
-    if (_GEN_7)
+    if (_GEN_6) begin
       tobool16_not_r1s1 <= ~(jobs_dout[523]);
-    if (_GEN_5)
-      tobool16_not_r1s2 <= tobool16_not_r1s1;
-    if (_GEN_7) begin
-      jobs_r1s1 <= jobs_dout;
-      sink_r1s1 <= {570'h3, ~_GEN_23, 5'h0};
-    end
-    if (_GEN_5)
-      shr_i_i_i591378_r1s2 <= {51'h0, jobs_r1s1} >> sink_r1s1;
-    if (_GEN_7)
+      shr_i_i_i591378_r1s1 <= _GEN_23[31:6];
       xor_r1s1 <= ~_GEN_24;
-    if (_GEN_5)
-      xor_r1s2 <= xor_r1s1;
-    if (_GEN_7)
-      or_r1s1 <= ~_GEN_25 | _GEN_26;
-    if (_GEN_5)
-      or_r1s2 <= or_r1s1;
-    if (_GEN_7)
-      xor_r1s1__1 <= ~_GEN_23;
-    if (_GEN_5) begin
-      xor_r1s2__1 <= xor_r1s1__1;
-      jobs_r1s2 <= jobs_r1s1;
-    end
-    if (_GEN_7)
-      cmp_i_r1s1 <= _GEN_25;
-    if (_GEN_5)
-      cmp_i_r1s2 <= cmp_i_r1s1;
-    if (_GEN_7)
-      cmp_i152_r1s1 <= _GEN_23;
-    if (_GEN_5)
-      cmp_i152_r1s2 <= cmp_i152_r1s1;
-    if (_GEN_7)
+      or_r1s1 <= ~_GEN_33 | _GEN_25;
+      xor_r1s1__1 <= ~_GEN_22;
+      jobs_r1s1 <= jobs_dout;
+      cmp_i_r1s1 <= _GEN_33;
+      cmp_i152_r1s1 <= _GEN_22;
       cmp_i_i1418_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
-    if (_GEN_5)
-      cmp_i_i1418_r1s2 <= cmp_i_i1418_r1s1;
-    if (_GEN_7)
-      xor_r1s1__2 <= ~_GEN_25;
-    if (_GEN_5)
-      xor_r1s2__2 <= xor_r1s1__2;
+      xor_r1s1__2 <= ~_GEN_33;
+    end
     if (_GEN_4)
-      or_r1s3 <= _GEN_30 & xor_r1s2__2 | _GEN_31 & xor_r1s2__1;
-    if (_GEN_7)
-      and_r1s1 <= _GEN_26;
-    if (_GEN_5)
-      and_r1s2 <= and_r1s1;
+      or_r1s2 <= _GEN_29 & xor_r1s1__2 | _GEN_30 & xor_r1s1__1;
+    if (_GEN_6)
+      and_r1s1 <= _GEN_25;
     if (_GEN_4) begin
-      or_r1s3__1 <= _GEN_31 & xor_r1s2 | and_r1s2 & _GEN_30;
-      jobs_r1s3 <= jobs_r1s2;
-      or_r1s3__2 <= ~_GEN_30 & xor_r1s2__2 | _GEN_34 & xor_r1s2__1;
-      or_r1s3__3 <= _GEN_34 & xor_r1s2 | and_r1s2 & ~_GEN_30;
-      cmp_i_i1424_r1s3 <= _GEN_29;
-      or_r1s3__4 <=
-        _GEN_35 & xor_r1s2__1 | _GEN_35 & xor_r1s2 | and_r1s2 & ~_GEN_29 | _GEN_33
-        | ~_GEN_29 & xor_r1s2__2;
+      or_r1s2__1 <= _GEN_30 & xor_r1s1 | and_r1s1 & _GEN_29;
+      jobs_r1s2 <= jobs_r1s1;
+      or_r1s2__2 <= ~_GEN_29 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
+      or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_29;
+      cmp_i_i1424_r1s2 <= _GEN_28;
+      or_r1s2__4 <=
+        _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_28 | ~_GEN_28
+        & xor_r1s1__2 | _GEN_32;
     end
     if (_GEN_3) begin
-      exit1_0 <= (or_r1s3__2 | or_r1s3__3) & cmp_i_i1424_r1s3;
-      exit1_1 <= _GEN_11 & cmp_i_i1424_r1s3;
-      exit1_2 <= or_r1s3__4;
+      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1424_r1s2;
+      exit1_1 <= _GEN_10 & cmp_i_i1424_r1s2;
+      exit1_2 <= or_r1s2__4;
     end
     if (_GEN_4)
-      hold_18 <= ~_GEN_33 & ~_GEN_28;
-    if (_GEN_7)
-      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
-    if (_GEN_5)
-      select_r1s2 <= select_r1s1;
+      hold_18 <= ~_GEN_32 & ~_GEN_27;
+    if (_GEN_6) begin
+      select_r1s1 <= ~(jobs_dout[523]) ? 26'h0 : _GEN_23[31:6];
+      select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
+    end
     if (_GEN_4) begin
       hold_left_sroa_0_0142114301433 <=
-        {6'h0,
-         _GEN_33
-           ? shr_i_i_i591378_r1s2[31:6]
-           : _GEN_28
-               ? (tobool16_not_r1s2 ? 26'h0 : shr_i_i_i591378_r1s2[31:6])
-               : select_r1s2};
-      hold_cmp_i1561366141914311432 <= _GEN_33 | _GEN_28 ? cmp_i152_r1s2 : cmp_i_r1s2;
+        {6'h0, _GEN_32 ? shr_i_i_i591378_r1s1 : _GEN_27 ? select_r1s1 : select_r1s1__1};
+      hold_cmp_i1561366141914311432 <= _GEN_32 | _GEN_27 ? cmp_i152_r1s1 : cmp_i_r1s1;
     end
-    if (_GEN_7) begin
+    if (_GEN_6) begin
       hold_conv_i_i821 <= jobs_dout[23:16];
       hold_conv_i_i855 <= jobs_dout[271:256];
       hold_conv_i_i889 <= jobs_dout[287:272];
@@ -827,67 +740,67 @@ module kv_dma_route_speckv_Design(
       xor_r2s1 <= ~loadedv42_not1405_r2;
       and_r2s1 <=
         ~hold_cmp_i1561366141914311432
-        & ~(_GEN_21[415:384] == hold_conv_i_i1008 & _GEN_21[71:64] == hold_conv_i_i821
-            & _GEN_21[111:96] == hold_conv_i_i855 & _GEN_21[127:112] == hold_conv_i_i889
-            & _GEN_21[191:160] == hold_conv_i_i315 & _GEN_21[319:256] == hold_conv_i_i923
-            & _GEN_21[383:320] == hold_conv_i_i974);
+        & ~(_GEN_20[415:384] == hold_conv_i_i1008 & _GEN_20[71:64] == hold_conv_i_i821
+            & _GEN_20[111:96] == hold_conv_i_i855 & _GEN_20[127:112] == hold_conv_i_i889
+            & _GEN_20[191:160] == hold_conv_i_i315 & _GEN_20[319:256] == hold_conv_i_i923
+            & _GEN_20[383:320] == hold_conv_i_i974);
       select_r2s1 <= {7'h0, ~hold_cmp_i1561366141914311432};
-      cmp_i1108_r2s1 <= _GEN_22;
+      cmp_i1108_r2s1 <= _GEN_21;
       and_r2s1__1 <= ~hold_18 & ~hold_cmp_i1561366141914311432;
       loadedv42_not1405_r2s1 <= loadedv42_not1405_r2;
-      xor_r2s1__1 <= ~_GEN_22;
-      or_i496_r2s1 <= {_GEN_18, 64'hFFFFFFFFFFFFFFFF, _GEN_21};
+      xor_r2s1__1 <= ~_GEN_21;
+      or_i496_r2s1 <= {_GEN_17, 64'hFFFFFFFFFFFFFFFF, _GEN_20};
       and_r2s1__2 <= hold_18 & ~hold_cmp_i1561366141914311432;
-      beat_sroa_0_0_r2s1 <= _GEN_21;
+      beat_sroa_0_0_r2s1 <= _GEN_20;
     end
     if (valid3_0) begin
       exit3_0 <= hold_tobool_not;
       exit3_1 <= ~hold_tobool_not;
     end
-    if (_GEN_14 | _GEN_2) begin
-      loadedv42_not1405_r2 <= ~_GEN_14 | hold_18;
+    if (_GEN_13 | _GEN_2) begin
+      loadedv42_not1405_r2 <= ~_GEN_13 | hold_18;
       left_sroa_0_11404_r2 <=
-        _GEN_14 ? hold_left_sroa_0_0142114301433[25:0] : left_sroa_0_11404_r2 - 26'h1;
+        _GEN_13 ? hold_left_sroa_0_0142114301433[25:0] : left_sroa_0_11404_r2 - 26'h1;
     end
-    if (_GEN_14 | _GEN_1)
+    if (_GEN_13 | _GEN_1)
       r_sroa_441360_01403_r2 <=
-        ~_GEN_14 & (loadedv42_not1405_r2s1 ? r_sroa_441360_01403_r2 : _GEN_16);
+        ~_GEN_13 & (loadedv42_not1405_r2s1 ? r_sroa_441360_01403_r2 : _GEN_15);
   end // always_ff @(posedge)
-  assign _GEN = _GEN_13 & exit1_0 | _GEN_13 & exit1_1 | _GEN_19;
-  assign jobs_read = _GEN_7;
+  assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_18;
+  assign jobs_read = _GEN_6;
   assign jobs_waits = valid1_0 & ~jobs_empty_n;
   assign near_read = _GEN_2 & hold_18;
   assign near_waits = valid2_0 & hold_18 & ~near_empty_n;
   assign far_read = _GEN_2 & ~hold_18;
   assign far_waits = valid2_0 & ~hold_18 & ~far_empty_n;
-  assign to_compress_write = _GEN_12 | _GEN_1 & and_r2s1__2;
+  assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__2;
   assign to_compress_din =
-    _GEN_12
+    _GEN_11
       ? {161'hFFFFFFFFFFFFFFFF000000000000000000000000,
-         jobs_r1s3[319:288],
-         jobs_r1s3[447:320],
+         jobs_r1s2[319:288],
+         jobs_r1s2[447:320],
          64'h0,
-         jobs_r1s3[223:192],
+         jobs_r1s2[223:192],
          32'h400040,
-         jobs_r1s3[287:256],
+         jobs_r1s2[287:256],
          24'h0,
-         jobs_r1s3[23:16],
-         jobs_r1s3[31:24],
-         jobs_r1s3[15:8],
+         jobs_r1s2[23:16],
+         jobs_r1s2[31:24],
+         jobs_r1s2[15:8],
          48'h246564B53}
       : or_i496_r2s1;
   assign to_compress_waits =
-    (valid1_3 & _GEN_11 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;
-  assign to_decompress_write = _GEN_1 & _GEN_17;
+    (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;
+  assign to_decompress_write = _GEN_1 & _GEN_16;
   assign to_decompress_din = or_i496_r2s1;
-  assign to_decompress_waits = valid2_1 & _GEN_17 & ~to_decompress_full_n;
+  assign to_decompress_waits = valid2_1 & _GEN_16 & ~to_decompress_full_n;
   assign copied_write = _GEN_1 & hold_cmp_i1561366141914311432;
   assign copied_din = beat_sroa_0_0_r2s1;
   assign copied_waits = valid2_1 & hold_cmp_i1561366141914311432 & ~copied_full_n;
-  assign routed_write = _GEN_10 | _GEN_1 & xor_r2s1;
-  assign routed_din = _GEN_10 ? {1'h0, jobs_r1s2} : {_GEN_16, 525'h0} | hold_or_i405;
-  assign routed_waits = (valid1_2 & _GEN_9 | valid2_1 & xor_r2s1) & ~routed_full_n;
-  assign ap_done = _GEN_20 & exit3_1;
+  assign routed_write = _GEN_9 | _GEN_1 & xor_r2s1;
+  assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_15, 525'h0} | hold_or_i405;
+  assign routed_waits = (valid1_1 & _GEN_8 | valid2_1 & xor_r2s1) & ~routed_full_n;
+  assign ap_done = _GEN_19 & exit3_1;
 endmodule
 
 module kv_dma_sink(
