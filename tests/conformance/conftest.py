@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from speckv import toolchain
 from speckv.design import Design
 from speckv.device import Device, open_device
-from speckv.errors import ToolError
 
 sys.path.insert(0, str(Path(__file__).parent))
+from backend_tools import require
 
 # name: backend and options. Stalls are per cycle; the harness repeats them for a seed.
 BACKENDS = {
@@ -24,7 +23,6 @@ BACKENDS = {
     "cosim-idle-stall": ("cosim", {"idle": 0.5, "stall": 0.5, "seed": 13}),
     "cosim-hard": ("cosim", {"idle": 0.1, "stall": 0.95, "seed": 14}),
 }
-NEEDS = {"software": (), "csim": (toolchain.clang,), "cosim": (toolchain.verilator, toolchain.host_compiler)}
 
 
 @pytest.fixture(scope="session")
@@ -36,10 +34,6 @@ def design() -> Design:
 def device(request: pytest.FixtureRequest, design: Design) -> Iterator[Device]:
     """An open device. Skips only where a tool is missing; stale RTL is a failure."""
     backend, options = BACKENDS[request.param]
-    for tool in NEEDS[backend]:
-        try:
-            tool()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(backend)
     with open_device(design, backend, **options) as opened:
         yield opened

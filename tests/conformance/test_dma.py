@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from conftest import NEEDS
+from backend_tools import require
 from dma_material import BEAT, CHANGES, HALF, Twin, mixed, near_piece, page, stored
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, DmaStatus, Link, Op, Segment, open_engine
-from speckv.errors import ToolError
 
 SLOW = Link("slow", 3.0, 700.0, True, "a test: 10 bytes per cycle and 210 cycles at 300 MHz")
 ENGINES = {
@@ -26,11 +25,7 @@ FRAMES = 12
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest, design: Design) -> Iterator[DmaEngine]:
     backend, options = ENGINES[request.param]
-    for tool in NEEDS[backend]:
-        try:
-            tool()
-        except ToolError as error:
-            pytest.skip(str(error))
+    require(backend)
     with open_engine(design, backend, near_bytes=2 * HALF, far_bytes=2 * HALF, **options) as opened:
         yield opened
 

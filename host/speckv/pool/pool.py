@@ -63,7 +63,7 @@ class Pool:
         *,
         memory: NDArray[np.uint8] | None = None,
         namespace: int = 0,
-        codec: str = "compact",
+        codec: str = "quant8",
         policy: Policy | None = None,
         prefetch_blocks: int = 64,
         timeout_s: float = 60.0,
