@@ -631,81 +631,81 @@ module kv_compress_rotate_speckv_Design(
   reg  [511:0] kept_sroa_0_0_r0s2;
   reg  [511:0] kept_sroa_0_0_r0s3;
   reg  [511:0] kept_sroa_0_0_r0s4;
-  reg          cmp_i1338_r0s1;
-  reg          cmp_i1338_r0s2;
-  reg          cmp_i1338_r0s3;
+  reg          cmp_i1333_r0s1;
+  reg          cmp_i1333_r0s2;
+  reg          cmp_i1333_r0s3;
   reg  [7:0]   plan_sroa_16_0_r0s1;
-  reg          or_i1640_r0s1;
-  reg  [6:0]   sroa_speculated6451_r0s1;
-  reg          or_i1640_16_r0s1;
-  reg  [6:0]   sroa_speculated6451_16_r0s1;
-  reg          or_i1640_8_r0s1;
-  reg  [6:0]   sroa_speculated6451_8_r0s1;
-  reg          or_i1640_24_r0s1;
-  reg  [6:0]   sroa_speculated6451_24_r0s1;
+  reg          or_i1635_r0s1;
+  reg  [6:0]   sroa_speculated6500_r0s1;
+  reg          or_i1635_16_r0s1;
+  reg  [6:0]   sroa_speculated6500_16_r0s1;
+  reg          or_i1635_8_r0s1;
+  reg  [6:0]   sroa_speculated6500_8_r0s1;
+  reg          or_i1635_24_r0s1;
+  reg  [6:0]   sroa_speculated6500_24_r0s1;
   reg  [7:0]   spec_store_select_1_r0s2;
-  reg          or_i1640_4_r0s1;
-  reg  [6:0]   sroa_speculated6451_4_r0s1;
-  reg          or_i1640_20_r0s1;
-  reg  [6:0]   sroa_speculated6451_20_r0s1;
-  reg          or_i1640_12_r0s1;
-  reg  [6:0]   sroa_speculated6451_12_r0s1;
-  reg          or_i1640_28_r0s1;
-  reg  [6:0]   sroa_speculated6451_28_r0s1;
+  reg          or_i1635_4_r0s1;
+  reg  [6:0]   sroa_speculated6500_4_r0s1;
+  reg          or_i1635_20_r0s1;
+  reg  [6:0]   sroa_speculated6500_20_r0s1;
+  reg          or_i1635_12_r0s1;
+  reg  [6:0]   sroa_speculated6500_12_r0s1;
+  reg          or_i1635_28_r0s1;
+  reg  [6:0]   sroa_speculated6500_28_r0s1;
   reg  [7:0]   spec_store_select_1_4_r0s2;
-  reg          or_i1640_2_r0s1;
-  reg  [6:0]   sroa_speculated6451_2_r0s1;
-  reg          or_i1640_18_r0s1;
-  reg  [6:0]   sroa_speculated6451_18_r0s1;
-  reg          or_i1640_10_r0s1;
-  reg  [6:0]   sroa_speculated6451_10_r0s1;
-  reg          or_i1640_26_r0s1;
-  reg  [6:0]   sroa_speculated6451_26_r0s1;
+  reg          or_i1635_2_r0s1;
+  reg  [6:0]   sroa_speculated6500_2_r0s1;
+  reg          or_i1635_18_r0s1;
+  reg  [6:0]   sroa_speculated6500_18_r0s1;
+  reg          or_i1635_10_r0s1;
+  reg  [6:0]   sroa_speculated6500_10_r0s1;
+  reg          or_i1635_26_r0s1;
+  reg  [6:0]   sroa_speculated6500_26_r0s1;
   reg  [7:0]   spec_store_select_1_2_r0s2;
-  reg          or_i1640_6_r0s1;
-  reg  [6:0]   sroa_speculated6451_6_r0s1;
-  reg          or_i1640_22_r0s1;
-  reg  [6:0]   sroa_speculated6451_22_r0s1;
-  reg          or_i1640_14_r0s1;
-  reg  [6:0]   sroa_speculated6451_14_r0s1;
-  reg          or_i1640_30_r0s1;
-  reg  [6:0]   sroa_speculated6451_30_r0s1;
+  reg          or_i1635_6_r0s1;
+  reg  [6:0]   sroa_speculated6500_6_r0s1;
+  reg          or_i1635_22_r0s1;
+  reg  [6:0]   sroa_speculated6500_22_r0s1;
+  reg          or_i1635_14_r0s1;
+  reg  [6:0]   sroa_speculated6500_14_r0s1;
+  reg          or_i1635_30_r0s1;
+  reg  [6:0]   sroa_speculated6500_30_r0s1;
   reg  [7:0]   spec_store_select_1_6_r0s2;
-  reg          or_i1640_1_r0s1;
-  reg  [6:0]   sroa_speculated6451_1_r0s1;
-  reg          or_i1640_17_r0s1;
-  reg  [6:0]   sroa_speculated6451_17_r0s1;
-  reg          or_i1640_9_r0s1;
-  reg  [6:0]   sroa_speculated6451_9_r0s1;
-  reg          or_i1640_25_r0s1;
-  reg  [6:0]   sroa_speculated6451_25_r0s1;
+  reg          or_i1635_1_r0s1;
+  reg  [6:0]   sroa_speculated6500_1_r0s1;
+  reg          or_i1635_17_r0s1;
+  reg  [6:0]   sroa_speculated6500_17_r0s1;
+  reg          or_i1635_9_r0s1;
+  reg  [6:0]   sroa_speculated6500_9_r0s1;
+  reg          or_i1635_25_r0s1;
+  reg  [6:0]   sroa_speculated6500_25_r0s1;
   reg  [7:0]   spec_store_select_1_1_r0s2;
-  reg          or_i1640_5_r0s1;
-  reg  [6:0]   sroa_speculated6451_5_r0s1;
-  reg          or_i1640_21_r0s1;
-  reg  [6:0]   sroa_speculated6451_21_r0s1;
-  reg          or_i1640_13_r0s1;
-  reg  [6:0]   sroa_speculated6451_13_r0s1;
-  reg          or_i1640_29_r0s1;
-  reg  [6:0]   sroa_speculated6451_29_r0s1;
+  reg          or_i1635_5_r0s1;
+  reg  [6:0]   sroa_speculated6500_5_r0s1;
+  reg          or_i1635_21_r0s1;
+  reg  [6:0]   sroa_speculated6500_21_r0s1;
+  reg          or_i1635_13_r0s1;
+  reg  [6:0]   sroa_speculated6500_13_r0s1;
+  reg          or_i1635_29_r0s1;
+  reg  [6:0]   sroa_speculated6500_29_r0s1;
   reg  [7:0]   spec_store_select_1_5_r0s2;
-  reg          or_i1640_3_r0s1;
-  reg  [6:0]   sroa_speculated6451_3_r0s1;
-  reg          or_i1640_19_r0s1;
-  reg  [6:0]   sroa_speculated6451_19_r0s1;
-  reg          or_i1640_11_r0s1;
-  reg  [6:0]   sroa_speculated6451_11_r0s1;
-  reg          or_i1640_27_r0s1;
-  reg  [6:0]   sroa_speculated6451_27_r0s1;
+  reg          or_i1635_3_r0s1;
+  reg  [6:0]   sroa_speculated6500_3_r0s1;
+  reg          or_i1635_19_r0s1;
+  reg  [6:0]   sroa_speculated6500_19_r0s1;
+  reg          or_i1635_11_r0s1;
+  reg  [6:0]   sroa_speculated6500_11_r0s1;
+  reg          or_i1635_27_r0s1;
+  reg  [6:0]   sroa_speculated6500_27_r0s1;
   reg  [7:0]   spec_store_select_1_3_r0s2;
-  reg          or_i1640_7_r0s1;
-  reg  [6:0]   sroa_speculated6451_7_r0s1;
-  reg          or_i1640_23_r0s1;
-  reg  [6:0]   sroa_speculated6451_23_r0s1;
-  reg          or_i1640_15_r0s1;
-  reg  [6:0]   sroa_speculated6451_15_r0s1;
-  reg          or_i1640_31_r0s1;
-  reg  [6:0]   sroa_speculated6451_31_r0s1;
+  reg          or_i1635_7_r0s1;
+  reg  [6:0]   sroa_speculated6500_7_r0s1;
+  reg          or_i1635_23_r0s1;
+  reg  [6:0]   sroa_speculated6500_23_r0s1;
+  reg          or_i1635_15_r0s1;
+  reg  [6:0]   sroa_speculated6500_15_r0s1;
+  reg          or_i1635_31_r0s1;
+  reg  [6:0]   sroa_speculated6500_31_r0s1;
   reg  [7:0]   spec_store_select_1_7_r0s2;
   reg  [7:0]   spec_store_select_4_r0s3;
   reg          v21_r0s1;
@@ -726,341 +726,341 @@ module kv_compress_rotate_speckv_Design(
   reg          and_r0s1__15;
   reg          xor_r0s2;
   reg          xor_r0s3;
-  reg  [7:0]   spec_select136_31_r0s1;
-  reg  [7:0]   spec_select136_31_r0s2;
-  reg  [7:0]   spec_select136_31_r0s3;
-  reg          cmp_i2848_31_r0s4;
-  reg  [10:0]  or_i2834_31_r0s1;
-  reg  [10:0]  or_i2834_31_r0s2;
-  reg  [10:0]  or_i2834_31_r0s3;
-  reg  [10:0]  or_i2834_31_r0s4;
-  reg  [7:0]   sub_i2467_31_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_31_r0s5;
-  reg  [7:0]   spec_select136_30_r0s1;
-  reg  [7:0]   spec_select136_30_r0s2;
-  reg  [7:0]   spec_select136_30_r0s3;
-  reg          cmp_i2848_30_r0s4;
-  reg  [10:0]  or_i2834_30_r0s1;
-  reg  [10:0]  or_i2834_30_r0s2;
-  reg  [10:0]  or_i2834_30_r0s3;
-  reg  [10:0]  or_i2834_30_r0s4;
-  reg  [7:0]   sub_i2467_30_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_30_r0s5;
-  reg  [7:0]   spec_select136_29_r0s1;
-  reg  [7:0]   spec_select136_29_r0s2;
-  reg  [7:0]   spec_select136_29_r0s3;
-  reg          cmp_i2848_29_r0s4;
-  reg  [10:0]  or_i2834_29_r0s1;
-  reg  [10:0]  or_i2834_29_r0s2;
-  reg  [10:0]  or_i2834_29_r0s3;
-  reg  [10:0]  or_i2834_29_r0s4;
-  reg  [7:0]   sub_i2467_29_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_29_r0s5;
-  reg  [7:0]   spec_select136_28_r0s1;
-  reg  [7:0]   spec_select136_28_r0s2;
-  reg  [7:0]   spec_select136_28_r0s3;
-  reg          cmp_i2848_28_r0s4;
-  reg  [10:0]  or_i2834_28_r0s1;
-  reg  [10:0]  or_i2834_28_r0s2;
-  reg  [10:0]  or_i2834_28_r0s3;
-  reg  [10:0]  or_i2834_28_r0s4;
-  reg  [7:0]   sub_i2467_28_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_28_r0s5;
-  reg  [19:0]  add_r0s6;
-  reg  [7:0]   spec_select136_25_r0s1;
-  reg  [7:0]   spec_select136_25_r0s2;
-  reg  [7:0]   spec_select136_25_r0s3;
-  reg          cmp_i2848_25_r0s4;
-  reg  [10:0]  or_i2834_25_r0s1;
-  reg  [10:0]  or_i2834_25_r0s2;
-  reg  [10:0]  or_i2834_25_r0s3;
-  reg  [10:0]  or_i2834_25_r0s4;
-  reg  [7:0]   sub_i2467_25_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_25_r0s5;
-  reg  [7:0]   spec_select136_24_r0s1;
-  reg  [7:0]   spec_select136_24_r0s2;
-  reg  [7:0]   spec_select136_24_r0s3;
-  reg          cmp_i2848_24_r0s4;
-  reg  [10:0]  or_i2834_24_r0s1;
-  reg  [10:0]  or_i2834_24_r0s2;
-  reg  [10:0]  or_i2834_24_r0s3;
-  reg  [10:0]  or_i2834_24_r0s4;
-  reg  [7:0]   sub_i2467_24_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_24_r0s5;
-  reg  [7:0]   spec_select136_27_r0s1;
-  reg  [7:0]   spec_select136_27_r0s2;
-  reg  [7:0]   spec_select136_27_r0s3;
-  reg          cmp_i2848_27_r0s4;
-  reg  [10:0]  or_i2834_27_r0s1;
-  reg  [10:0]  or_i2834_27_r0s2;
-  reg  [10:0]  or_i2834_27_r0s3;
-  reg  [10:0]  or_i2834_27_r0s4;
-  reg  [7:0]   sub_i2467_27_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_27_r0s5;
-  reg  [7:0]   spec_select136_26_r0s1;
-  reg  [7:0]   spec_select136_26_r0s2;
-  reg  [7:0]   spec_select136_26_r0s3;
-  reg          cmp_i2848_26_r0s4;
-  reg  [10:0]  or_i2834_26_r0s1;
-  reg  [10:0]  or_i2834_26_r0s2;
-  reg  [10:0]  or_i2834_26_r0s3;
-  reg  [10:0]  or_i2834_26_r0s4;
-  reg  [7:0]   sub_i2467_26_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_26_r0s5;
-  reg  [19:0]  add_r0s6__1;
-  reg  [7:0]   spec_select136_21_r0s1;
-  reg  [7:0]   spec_select136_21_r0s2;
-  reg  [7:0]   spec_select136_21_r0s3;
-  reg          cmp_i2848_21_r0s4;
-  reg  [10:0]  or_i2834_21_r0s1;
-  reg  [10:0]  or_i2834_21_r0s2;
-  reg  [10:0]  or_i2834_21_r0s3;
-  reg  [10:0]  or_i2834_21_r0s4;
-  reg  [7:0]   sub_i2467_21_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_21_r0s5;
-  reg  [7:0]   spec_select136_20_r0s1;
-  reg  [7:0]   spec_select136_20_r0s2;
-  reg  [7:0]   spec_select136_20_r0s3;
-  reg          cmp_i2848_20_r0s4;
-  reg  [10:0]  or_i2834_20_r0s1;
-  reg  [10:0]  or_i2834_20_r0s2;
-  reg  [10:0]  or_i2834_20_r0s3;
-  reg  [10:0]  or_i2834_20_r0s4;
-  reg  [7:0]   sub_i2467_20_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_20_r0s5;
-  reg  [7:0]   spec_select136_23_r0s1;
-  reg  [7:0]   spec_select136_23_r0s2;
-  reg  [7:0]   spec_select136_23_r0s3;
-  reg          cmp_i2848_23_r0s4;
-  reg  [10:0]  or_i2834_23_r0s1;
-  reg  [10:0]  or_i2834_23_r0s2;
-  reg  [10:0]  or_i2834_23_r0s3;
-  reg  [10:0]  or_i2834_23_r0s4;
-  reg  [7:0]   sub_i2467_23_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_23_r0s5;
-  reg  [7:0]   spec_select136_22_r0s1;
-  reg  [7:0]   spec_select136_22_r0s2;
-  reg  [7:0]   spec_select136_22_r0s3;
-  reg          cmp_i2848_22_r0s4;
-  reg  [10:0]  or_i2834_22_r0s1;
-  reg  [10:0]  or_i2834_22_r0s2;
-  reg  [10:0]  or_i2834_22_r0s3;
-  reg  [10:0]  or_i2834_22_r0s4;
-  reg  [7:0]   sub_i2467_22_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_22_r0s5;
-  reg  [19:0]  add_r0s6__2;
-  reg  [7:0]   spec_select136_19_r0s1;
-  reg  [7:0]   spec_select136_19_r0s2;
-  reg  [7:0]   spec_select136_19_r0s3;
-  reg          cmp_i2848_19_r0s4;
-  reg  [10:0]  or_i2834_19_r0s1;
-  reg  [10:0]  or_i2834_19_r0s2;
-  reg  [10:0]  or_i2834_19_r0s3;
-  reg  [10:0]  or_i2834_19_r0s4;
-  reg  [7:0]   sub_i2467_19_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_19_r0s5;
-  reg  [7:0]   spec_select136_18_r0s1;
-  reg  [7:0]   spec_select136_18_r0s2;
-  reg  [7:0]   spec_select136_18_r0s3;
-  reg          cmp_i2848_18_r0s4;
-  reg  [10:0]  or_i2834_18_r0s1;
-  reg  [10:0]  or_i2834_18_r0s2;
-  reg  [10:0]  or_i2834_18_r0s3;
-  reg  [10:0]  or_i2834_18_r0s4;
-  reg  [7:0]   sub_i2467_18_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_18_r0s5;
-  reg  [7:0]   spec_select136_17_r0s1;
-  reg  [7:0]   spec_select136_17_r0s2;
-  reg  [7:0]   spec_select136_17_r0s3;
-  reg          cmp_i2848_17_r0s4;
-  reg  [10:0]  or_i2834_17_r0s1;
-  reg  [10:0]  or_i2834_17_r0s2;
-  reg  [10:0]  or_i2834_17_r0s3;
-  reg  [10:0]  or_i2834_17_r0s4;
-  reg  [7:0]   sub_i2467_17_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_17_r0s5;
-  reg  [7:0]   spec_select136_16_r0s1;
-  reg  [7:0]   spec_select136_16_r0s2;
-  reg  [7:0]   spec_select136_16_r0s3;
-  reg          cmp_i2848_16_r0s4;
-  reg  [10:0]  or_i2834_16_r0s1;
-  reg  [10:0]  or_i2834_16_r0s2;
-  reg  [10:0]  or_i2834_16_r0s3;
-  reg  [10:0]  or_i2834_16_r0s4;
-  reg  [7:0]   sub_i2467_16_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_16_r0s5;
-  reg  [19:0]  add_r0s6__3;
-  reg  [7:0]   spec_select136_15_r0s1;
-  reg  [7:0]   spec_select136_15_r0s2;
-  reg  [7:0]   spec_select136_15_r0s3;
-  reg          cmp_i2848_15_r0s4;
-  reg  [10:0]  or_i2834_15_r0s1;
-  reg  [10:0]  or_i2834_15_r0s2;
-  reg  [10:0]  or_i2834_15_r0s3;
-  reg  [10:0]  or_i2834_15_r0s4;
-  reg  [7:0]   sub_i2467_15_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_15_r0s5;
-  reg  [7:0]   spec_select136_14_r0s1;
-  reg  [7:0]   spec_select136_14_r0s2;
-  reg  [7:0]   spec_select136_14_r0s3;
-  reg          cmp_i2848_14_r0s4;
-  reg  [10:0]  or_i2834_14_r0s1;
-  reg  [10:0]  or_i2834_14_r0s2;
-  reg  [10:0]  or_i2834_14_r0s3;
-  reg  [10:0]  or_i2834_14_r0s4;
-  reg  [7:0]   sub_i2467_14_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_14_r0s5;
-  reg  [7:0]   spec_select136_13_r0s1;
-  reg  [7:0]   spec_select136_13_r0s2;
-  reg  [7:0]   spec_select136_13_r0s3;
-  reg          cmp_i2848_13_r0s4;
-  reg  [10:0]  or_i2834_13_r0s1;
-  reg  [10:0]  or_i2834_13_r0s2;
-  reg  [10:0]  or_i2834_13_r0s3;
-  reg  [10:0]  or_i2834_13_r0s4;
-  reg  [7:0]   sub_i2467_13_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_13_r0s5;
-  reg  [7:0]   spec_select136_12_r0s1;
-  reg  [7:0]   spec_select136_12_r0s2;
-  reg  [7:0]   spec_select136_12_r0s3;
-  reg          cmp_i2848_12_r0s4;
-  reg  [10:0]  or_i2834_12_r0s1;
-  reg  [10:0]  or_i2834_12_r0s2;
-  reg  [10:0]  or_i2834_12_r0s3;
-  reg  [10:0]  or_i2834_12_r0s4;
-  reg  [7:0]   sub_i2467_12_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_12_r0s5;
-  reg  [19:0]  add_r0s6__4;
-  reg  [7:0]   spec_select136_11_r0s1;
-  reg  [7:0]   spec_select136_11_r0s2;
-  reg  [7:0]   spec_select136_11_r0s3;
-  reg          cmp_i2848_11_r0s4;
-  reg  [10:0]  or_i2834_11_r0s1;
-  reg  [10:0]  or_i2834_11_r0s2;
-  reg  [10:0]  or_i2834_11_r0s3;
-  reg  [10:0]  or_i2834_11_r0s4;
-  reg  [7:0]   sub_i2467_11_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_11_r0s5;
-  reg  [7:0]   spec_select136_10_r0s1;
-  reg  [7:0]   spec_select136_10_r0s2;
-  reg  [7:0]   spec_select136_10_r0s3;
-  reg          cmp_i2848_10_r0s4;
-  reg  [10:0]  or_i2834_10_r0s1;
-  reg  [10:0]  or_i2834_10_r0s2;
-  reg  [10:0]  or_i2834_10_r0s3;
-  reg  [10:0]  or_i2834_10_r0s4;
-  reg  [7:0]   sub_i2467_10_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_10_r0s5;
-  reg  [7:0]   spec_select136_9_r0s1;
-  reg  [7:0]   spec_select136_9_r0s2;
-  reg  [7:0]   spec_select136_9_r0s3;
-  reg          cmp_i2848_9_r0s4;
-  reg  [10:0]  or_i2834_9_r0s1;
-  reg  [10:0]  or_i2834_9_r0s2;
-  reg  [10:0]  or_i2834_9_r0s3;
-  reg  [10:0]  or_i2834_9_r0s4;
-  reg  [7:0]   sub_i2467_9_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_9_r0s5;
-  reg  [7:0]   spec_select136_8_r0s1;
-  reg  [7:0]   spec_select136_8_r0s2;
-  reg  [7:0]   spec_select136_8_r0s3;
-  reg          cmp_i2848_8_r0s4;
-  reg  [10:0]  or_i2834_8_r0s1;
-  reg  [10:0]  or_i2834_8_r0s2;
-  reg  [10:0]  or_i2834_8_r0s3;
-  reg  [10:0]  or_i2834_8_r0s4;
-  reg  [7:0]   sub_i2467_8_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_8_r0s5;
-  reg  [19:0]  add_r0s6__5;
-  reg  [7:0]   spec_select136_5_r0s1;
-  reg  [7:0]   spec_select136_5_r0s2;
-  reg  [7:0]   spec_select136_5_r0s3;
-  reg          cmp_i2848_5_r0s4;
-  reg  [10:0]  or_i2834_5_r0s1;
-  reg  [10:0]  or_i2834_5_r0s2;
-  reg  [10:0]  or_i2834_5_r0s3;
-  reg  [10:0]  or_i2834_5_r0s4;
-  reg  [7:0]   sub_i2467_5_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_5_r0s5;
-  reg  [7:0]   spec_select136_4_r0s1;
-  reg  [7:0]   spec_select136_4_r0s2;
-  reg  [7:0]   spec_select136_4_r0s3;
-  reg          cmp_i2848_4_r0s4;
-  reg  [10:0]  or_i2834_4_r0s1;
-  reg  [10:0]  or_i2834_4_r0s2;
-  reg  [10:0]  or_i2834_4_r0s3;
-  reg  [10:0]  or_i2834_4_r0s4;
-  reg  [7:0]   sub_i2467_4_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_4_r0s5;
-  reg  [7:0]   spec_select136_7_r0s1;
-  reg  [7:0]   spec_select136_7_r0s2;
-  reg  [7:0]   spec_select136_7_r0s3;
-  reg          cmp_i2848_7_r0s4;
-  reg  [10:0]  or_i2834_7_r0s1;
-  reg  [10:0]  or_i2834_7_r0s2;
-  reg  [10:0]  or_i2834_7_r0s3;
-  reg  [10:0]  or_i2834_7_r0s4;
-  reg  [7:0]   sub_i2467_7_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_7_r0s5;
-  reg  [7:0]   spec_select136_6_r0s1;
-  reg  [7:0]   spec_select136_6_r0s2;
-  reg  [7:0]   spec_select136_6_r0s3;
-  reg          cmp_i2848_6_r0s4;
-  reg  [10:0]  or_i2834_6_r0s1;
-  reg  [10:0]  or_i2834_6_r0s2;
-  reg  [10:0]  or_i2834_6_r0s3;
-  reg  [10:0]  or_i2834_6_r0s4;
-  reg  [7:0]   sub_i2467_6_r0s4;
-  reg  [16:0]  g_i_sroa_0_0_6_r0s5;
-  reg  [19:0]  add_r0s6__6;
-  reg  [7:0]   spec_select136_3_r0s1;
-  reg  [7:0]   spec_select136_3_r0s2;
-  reg  [7:0]   spec_select136_3_r0s3;
-  reg          cmp_i2848_3_r0s4;
-  reg  [10:0]  or_i2834_3_r0s1;
-  reg  [10:0]  or_i2834_3_r0s2;
-  reg  [10:0]  or_i2834_3_r0s3;
-  reg  [10:0]  or_i2834_3_r0s4;
-  reg  [7:0]   sub_i2467_3_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_3_r0s5;
-  reg  [7:0]   spec_select136_2_r0s1;
-  reg  [7:0]   spec_select136_2_r0s2;
-  reg  [7:0]   spec_select136_2_r0s3;
-  reg          cmp_i2848_2_r0s4;
-  reg  [10:0]  or_i2834_2_r0s1;
-  reg  [10:0]  or_i2834_2_r0s2;
-  reg  [10:0]  or_i2834_2_r0s3;
-  reg  [10:0]  or_i2834_2_r0s4;
-  reg  [7:0]   sub_i2467_2_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_2_r0s5;
-  reg  [7:0]   spec_select136_1_r0s1;
-  reg  [7:0]   spec_select136_1_r0s2;
-  reg  [7:0]   spec_select136_1_r0s3;
-  reg          cmp_i2848_1_r0s4;
-  reg  [10:0]  or_i2834_1_r0s1;
-  reg  [10:0]  or_i2834_1_r0s2;
-  reg  [10:0]  or_i2834_1_r0s3;
-  reg  [10:0]  or_i2834_1_r0s4;
-  reg  [7:0]   sub_i2467_1_r0s4;
-  reg  [17:0]  g_i_sroa_0_0_1_r0s5;
   reg  [7:0]   spec_select136_r0s1;
   reg  [7:0]   spec_select136_r0s2;
   reg  [7:0]   spec_select136_r0s3;
-  reg          cmp_i2848_r0s4;
-  reg  [10:0]  or_i2834_r0s1;
-  reg  [10:0]  or_i2834_r0s2;
-  reg  [10:0]  or_i2834_r0s3;
-  reg  [10:0]  or_i2834_r0s4;
-  reg  [7:0]   sub_i2467_r0s4;
+  reg          cmp_i2843_r0s4;
+  reg  [10:0]  or_i2829_r0s1;
+  reg  [10:0]  or_i2829_r0s2;
+  reg  [10:0]  or_i2829_r0s3;
+  reg  [10:0]  or_i2829_r0s4;
+  reg  [7:0]   sub_i2462_r0s4;
   reg  [17:0]  g_i_sroa_0_0_r0s5;
-  reg  [19:0]  add_r0s6__7;
-  reg  [22:0]  add_r0s7;
+  reg  [7:0]   spec_select136_1_r0s1;
+  reg  [7:0]   spec_select136_1_r0s2;
+  reg  [7:0]   spec_select136_1_r0s3;
+  reg          cmp_i2843_1_r0s4;
+  reg  [10:0]  or_i2829_1_r0s1;
+  reg  [10:0]  or_i2829_1_r0s2;
+  reg  [10:0]  or_i2829_1_r0s3;
+  reg  [10:0]  or_i2829_1_r0s4;
+  reg  [7:0]   sub_i2462_1_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_1_r0s5;
+  reg  [7:0]   spec_select136_2_r0s1;
+  reg  [7:0]   spec_select136_2_r0s2;
+  reg  [7:0]   spec_select136_2_r0s3;
+  reg          cmp_i2843_2_r0s4;
+  reg  [10:0]  or_i2829_2_r0s1;
+  reg  [10:0]  or_i2829_2_r0s2;
+  reg  [10:0]  or_i2829_2_r0s3;
+  reg  [10:0]  or_i2829_2_r0s4;
+  reg  [7:0]   sub_i2462_2_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_2_r0s5;
+  reg  [7:0]   spec_select136_3_r0s1;
+  reg  [7:0]   spec_select136_3_r0s2;
+  reg  [7:0]   spec_select136_3_r0s3;
+  reg          cmp_i2843_3_r0s4;
+  reg  [10:0]  or_i2829_3_r0s1;
+  reg  [10:0]  or_i2829_3_r0s2;
+  reg  [10:0]  or_i2829_3_r0s3;
+  reg  [10:0]  or_i2829_3_r0s4;
+  reg  [7:0]   sub_i2462_3_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_3_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_r0s6;
+  reg  [7:0]   spec_select136_4_r0s1;
+  reg  [7:0]   spec_select136_4_r0s2;
+  reg  [7:0]   spec_select136_4_r0s3;
+  reg          cmp_i2843_4_r0s4;
+  reg  [10:0]  or_i2829_4_r0s1;
+  reg  [10:0]  or_i2829_4_r0s2;
+  reg  [10:0]  or_i2829_4_r0s3;
+  reg  [10:0]  or_i2829_4_r0s4;
+  reg  [7:0]   sub_i2462_4_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_4_r0s5;
+  reg  [7:0]   spec_select136_5_r0s1;
+  reg  [7:0]   spec_select136_5_r0s2;
+  reg  [7:0]   spec_select136_5_r0s3;
+  reg          cmp_i2843_5_r0s4;
+  reg  [10:0]  or_i2829_5_r0s1;
+  reg  [10:0]  or_i2829_5_r0s2;
+  reg  [10:0]  or_i2829_5_r0s3;
+  reg  [10:0]  or_i2829_5_r0s4;
+  reg  [7:0]   sub_i2462_5_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_5_r0s5;
+  reg  [7:0]   spec_select136_6_r0s1;
+  reg  [7:0]   spec_select136_6_r0s2;
+  reg  [7:0]   spec_select136_6_r0s3;
+  reg          cmp_i2843_6_r0s4;
+  reg  [10:0]  or_i2829_6_r0s1;
+  reg  [10:0]  or_i2829_6_r0s2;
+  reg  [10:0]  or_i2829_6_r0s3;
+  reg  [10:0]  or_i2829_6_r0s4;
+  reg  [7:0]   sub_i2462_6_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_6_r0s5;
+  reg  [7:0]   spec_select136_7_r0s1;
+  reg  [7:0]   spec_select136_7_r0s2;
+  reg  [7:0]   spec_select136_7_r0s3;
+  reg          cmp_i2843_7_r0s4;
+  reg  [10:0]  or_i2829_7_r0s1;
+  reg  [10:0]  or_i2829_7_r0s2;
+  reg  [10:0]  or_i2829_7_r0s3;
+  reg  [10:0]  or_i2829_7_r0s4;
+  reg  [7:0]   sub_i2462_7_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_7_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_4_r0s6;
+  reg  [7:0]   spec_select136_8_r0s1;
+  reg  [7:0]   spec_select136_8_r0s2;
+  reg  [7:0]   spec_select136_8_r0s3;
+  reg          cmp_i2843_8_r0s4;
+  reg  [10:0]  or_i2829_8_r0s1;
+  reg  [10:0]  or_i2829_8_r0s2;
+  reg  [10:0]  or_i2829_8_r0s3;
+  reg  [10:0]  or_i2829_8_r0s4;
+  reg  [7:0]   sub_i2462_8_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_8_r0s5;
+  reg  [7:0]   spec_select136_9_r0s1;
+  reg  [7:0]   spec_select136_9_r0s2;
+  reg  [7:0]   spec_select136_9_r0s3;
+  reg          cmp_i2843_9_r0s4;
+  reg  [10:0]  or_i2829_9_r0s1;
+  reg  [10:0]  or_i2829_9_r0s2;
+  reg  [10:0]  or_i2829_9_r0s3;
+  reg  [10:0]  or_i2829_9_r0s4;
+  reg  [7:0]   sub_i2462_9_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_9_r0s5;
+  reg  [7:0]   spec_select136_10_r0s1;
+  reg  [7:0]   spec_select136_10_r0s2;
+  reg  [7:0]   spec_select136_10_r0s3;
+  reg          cmp_i2843_10_r0s4;
+  reg  [10:0]  or_i2829_10_r0s1;
+  reg  [10:0]  or_i2829_10_r0s2;
+  reg  [10:0]  or_i2829_10_r0s3;
+  reg  [10:0]  or_i2829_10_r0s4;
+  reg  [7:0]   sub_i2462_10_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_10_r0s5;
+  reg  [7:0]   spec_select136_11_r0s1;
+  reg  [7:0]   spec_select136_11_r0s2;
+  reg  [7:0]   spec_select136_11_r0s3;
+  reg          cmp_i2843_11_r0s4;
+  reg  [10:0]  or_i2829_11_r0s1;
+  reg  [10:0]  or_i2829_11_r0s2;
+  reg  [10:0]  or_i2829_11_r0s3;
+  reg  [10:0]  or_i2829_11_r0s4;
+  reg  [7:0]   sub_i2462_11_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_11_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_8_r0s6;
+  reg  [7:0]   spec_select136_12_r0s1;
+  reg  [7:0]   spec_select136_12_r0s2;
+  reg  [7:0]   spec_select136_12_r0s3;
+  reg          cmp_i2843_12_r0s4;
+  reg  [10:0]  or_i2829_12_r0s1;
+  reg  [10:0]  or_i2829_12_r0s2;
+  reg  [10:0]  or_i2829_12_r0s3;
+  reg  [10:0]  or_i2829_12_r0s4;
+  reg  [7:0]   sub_i2462_12_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_12_r0s5;
+  reg  [7:0]   spec_select136_13_r0s1;
+  reg  [7:0]   spec_select136_13_r0s2;
+  reg  [7:0]   spec_select136_13_r0s3;
+  reg          cmp_i2843_13_r0s4;
+  reg  [10:0]  or_i2829_13_r0s1;
+  reg  [10:0]  or_i2829_13_r0s2;
+  reg  [10:0]  or_i2829_13_r0s3;
+  reg  [10:0]  or_i2829_13_r0s4;
+  reg  [7:0]   sub_i2462_13_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_13_r0s5;
+  reg  [7:0]   spec_select136_14_r0s1;
+  reg  [7:0]   spec_select136_14_r0s2;
+  reg  [7:0]   spec_select136_14_r0s3;
+  reg          cmp_i2843_14_r0s4;
+  reg  [10:0]  or_i2829_14_r0s1;
+  reg  [10:0]  or_i2829_14_r0s2;
+  reg  [10:0]  or_i2829_14_r0s3;
+  reg  [10:0]  or_i2829_14_r0s4;
+  reg  [7:0]   sub_i2462_14_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_14_r0s5;
+  reg  [7:0]   spec_select136_15_r0s1;
+  reg  [7:0]   spec_select136_15_r0s2;
+  reg  [7:0]   spec_select136_15_r0s3;
+  reg          cmp_i2843_15_r0s4;
+  reg  [10:0]  or_i2829_15_r0s1;
+  reg  [10:0]  or_i2829_15_r0s2;
+  reg  [10:0]  or_i2829_15_r0s3;
+  reg  [10:0]  or_i2829_15_r0s4;
+  reg  [7:0]   sub_i2462_15_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_15_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_12_r0s6;
+  reg  [7:0]   spec_select136_16_r0s1;
+  reg  [7:0]   spec_select136_16_r0s2;
+  reg  [7:0]   spec_select136_16_r0s3;
+  reg          cmp_i2843_16_r0s4;
+  reg  [10:0]  or_i2829_16_r0s1;
+  reg  [10:0]  or_i2829_16_r0s2;
+  reg  [10:0]  or_i2829_16_r0s3;
+  reg  [10:0]  or_i2829_16_r0s4;
+  reg  [7:0]   sub_i2462_16_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_16_r0s5;
+  reg  [7:0]   spec_select136_17_r0s1;
+  reg  [7:0]   spec_select136_17_r0s2;
+  reg  [7:0]   spec_select136_17_r0s3;
+  reg          cmp_i2843_17_r0s4;
+  reg  [10:0]  or_i2829_17_r0s1;
+  reg  [10:0]  or_i2829_17_r0s2;
+  reg  [10:0]  or_i2829_17_r0s3;
+  reg  [10:0]  or_i2829_17_r0s4;
+  reg  [7:0]   sub_i2462_17_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_17_r0s5;
+  reg  [7:0]   spec_select136_18_r0s1;
+  reg  [7:0]   spec_select136_18_r0s2;
+  reg  [7:0]   spec_select136_18_r0s3;
+  reg          cmp_i2843_18_r0s4;
+  reg  [10:0]  or_i2829_18_r0s1;
+  reg  [10:0]  or_i2829_18_r0s2;
+  reg  [10:0]  or_i2829_18_r0s3;
+  reg  [10:0]  or_i2829_18_r0s4;
+  reg  [7:0]   sub_i2462_18_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_18_r0s5;
+  reg  [7:0]   spec_select136_19_r0s1;
+  reg  [7:0]   spec_select136_19_r0s2;
+  reg  [7:0]   spec_select136_19_r0s3;
+  reg          cmp_i2843_19_r0s4;
+  reg  [10:0]  or_i2829_19_r0s1;
+  reg  [10:0]  or_i2829_19_r0s2;
+  reg  [10:0]  or_i2829_19_r0s3;
+  reg  [10:0]  or_i2829_19_r0s4;
+  reg  [7:0]   sub_i2462_19_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_19_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_16_r0s6;
+  reg  [7:0]   spec_select136_20_r0s1;
+  reg  [7:0]   spec_select136_20_r0s2;
+  reg  [7:0]   spec_select136_20_r0s3;
+  reg          cmp_i2843_20_r0s4;
+  reg  [10:0]  or_i2829_20_r0s1;
+  reg  [10:0]  or_i2829_20_r0s2;
+  reg  [10:0]  or_i2829_20_r0s3;
+  reg  [10:0]  or_i2829_20_r0s4;
+  reg  [7:0]   sub_i2462_20_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_20_r0s5;
+  reg  [7:0]   spec_select136_21_r0s1;
+  reg  [7:0]   spec_select136_21_r0s2;
+  reg  [7:0]   spec_select136_21_r0s3;
+  reg          cmp_i2843_21_r0s4;
+  reg  [10:0]  or_i2829_21_r0s1;
+  reg  [10:0]  or_i2829_21_r0s2;
+  reg  [10:0]  or_i2829_21_r0s3;
+  reg  [10:0]  or_i2829_21_r0s4;
+  reg  [7:0]   sub_i2462_21_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_21_r0s5;
+  reg  [7:0]   spec_select136_22_r0s1;
+  reg  [7:0]   spec_select136_22_r0s2;
+  reg  [7:0]   spec_select136_22_r0s3;
+  reg          cmp_i2843_22_r0s4;
+  reg  [10:0]  or_i2829_22_r0s1;
+  reg  [10:0]  or_i2829_22_r0s2;
+  reg  [10:0]  or_i2829_22_r0s3;
+  reg  [10:0]  or_i2829_22_r0s4;
+  reg  [7:0]   sub_i2462_22_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_22_r0s5;
+  reg  [7:0]   spec_select136_23_r0s1;
+  reg  [7:0]   spec_select136_23_r0s2;
+  reg  [7:0]   spec_select136_23_r0s3;
+  reg          cmp_i2843_23_r0s4;
+  reg  [10:0]  or_i2829_23_r0s1;
+  reg  [10:0]  or_i2829_23_r0s2;
+  reg  [10:0]  or_i2829_23_r0s3;
+  reg  [10:0]  or_i2829_23_r0s4;
+  reg  [7:0]   sub_i2462_23_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_23_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_20_r0s6;
+  reg  [7:0]   spec_select136_24_r0s1;
+  reg  [7:0]   spec_select136_24_r0s2;
+  reg  [7:0]   spec_select136_24_r0s3;
+  reg          cmp_i2843_24_r0s4;
+  reg  [10:0]  or_i2829_24_r0s1;
+  reg  [10:0]  or_i2829_24_r0s2;
+  reg  [10:0]  or_i2829_24_r0s3;
+  reg  [10:0]  or_i2829_24_r0s4;
+  reg  [7:0]   sub_i2462_24_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_24_r0s5;
+  reg  [7:0]   spec_select136_25_r0s1;
+  reg  [7:0]   spec_select136_25_r0s2;
+  reg  [7:0]   spec_select136_25_r0s3;
+  reg          cmp_i2843_25_r0s4;
+  reg  [10:0]  or_i2829_25_r0s1;
+  reg  [10:0]  or_i2829_25_r0s2;
+  reg  [10:0]  or_i2829_25_r0s3;
+  reg  [10:0]  or_i2829_25_r0s4;
+  reg  [7:0]   sub_i2462_25_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_25_r0s5;
+  reg  [7:0]   spec_select136_26_r0s1;
+  reg  [7:0]   spec_select136_26_r0s2;
+  reg  [7:0]   spec_select136_26_r0s3;
+  reg          cmp_i2843_26_r0s4;
+  reg  [10:0]  or_i2829_26_r0s1;
+  reg  [10:0]  or_i2829_26_r0s2;
+  reg  [10:0]  or_i2829_26_r0s3;
+  reg  [10:0]  or_i2829_26_r0s4;
+  reg  [7:0]   sub_i2462_26_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_26_r0s5;
+  reg  [7:0]   spec_select136_27_r0s1;
+  reg  [7:0]   spec_select136_27_r0s2;
+  reg  [7:0]   spec_select136_27_r0s3;
+  reg          cmp_i2843_27_r0s4;
+  reg  [10:0]  or_i2829_27_r0s1;
+  reg  [10:0]  or_i2829_27_r0s2;
+  reg  [10:0]  or_i2829_27_r0s3;
+  reg  [10:0]  or_i2829_27_r0s4;
+  reg  [7:0]   sub_i2462_27_r0s4;
+  reg  [16:0]  g_i_sroa_0_0_27_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_24_r0s6;
+  reg  [7:0]   spec_select136_28_r0s1;
+  reg  [7:0]   spec_select136_28_r0s2;
+  reg  [7:0]   spec_select136_28_r0s3;
+  reg          cmp_i2843_28_r0s4;
+  reg  [10:0]  or_i2829_28_r0s1;
+  reg  [10:0]  or_i2829_28_r0s2;
+  reg  [10:0]  or_i2829_28_r0s3;
+  reg  [10:0]  or_i2829_28_r0s4;
+  reg  [7:0]   sub_i2462_28_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_28_r0s5;
+  reg  [7:0]   spec_select136_29_r0s1;
+  reg  [7:0]   spec_select136_29_r0s2;
+  reg  [7:0]   spec_select136_29_r0s3;
+  reg          cmp_i2843_29_r0s4;
+  reg  [10:0]  or_i2829_29_r0s1;
+  reg  [10:0]  or_i2829_29_r0s2;
+  reg  [10:0]  or_i2829_29_r0s3;
+  reg  [10:0]  or_i2829_29_r0s4;
+  reg  [7:0]   sub_i2462_29_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_29_r0s5;
+  reg  [7:0]   spec_select136_30_r0s1;
+  reg  [7:0]   spec_select136_30_r0s2;
+  reg  [7:0]   spec_select136_30_r0s3;
+  reg          cmp_i2843_30_r0s4;
+  reg  [10:0]  or_i2829_30_r0s1;
+  reg  [10:0]  or_i2829_30_r0s2;
+  reg  [10:0]  or_i2829_30_r0s3;
+  reg  [10:0]  or_i2829_30_r0s4;
+  reg  [7:0]   sub_i2462_30_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_30_r0s5;
+  reg  [7:0]   spec_select136_31_r0s1;
+  reg  [7:0]   spec_select136_31_r0s2;
+  reg  [7:0]   spec_select136_31_r0s3;
+  reg          cmp_i2843_31_r0s4;
+  reg  [10:0]  or_i2829_31_r0s1;
+  reg  [10:0]  or_i2829_31_r0s2;
+  reg  [10:0]  or_i2829_31_r0s3;
+  reg  [10:0]  or_i2829_31_r0s4;
+  reg  [7:0]   sub_i2462_31_r0s4;
+  reg  [17:0]  g_i_sroa_0_0_31_r0s5;
+  reg  [19:0]  sroa_speculated6439_v_28_r0s6;
+  reg  [22:0]  sroa_speculated6463_v_r0s7;
   reg          icmp_r0s6;
   reg          icmp_r0s7;
-  reg          cmp_i5531_r0s8;
-  reg          cmp_i5531_r0s9;
-  reg          cmp_i5531_r0s10;
-  reg          cmp_i5531_r0s11;
+  reg          cmp_i5635_r0s8;
+  reg          cmp_i5635_r0s9;
+  reg          cmp_i5635_r0s10;
+  reg          cmp_i5635_r0s11;
   reg  [8:0]   run_reach_sroa_0_0_r0s4;
   reg  [8:0]   run_reach_sroa_0_0_r0s5;
   reg  [8:0]   run_reach_sroa_0_0_r0s6;
@@ -1070,1786 +1070,2170 @@ module kv_compress_rotate_speckv_Design(
   reg  [8:0]   run_reach_sroa_0_0_r0s10;
   reg  [8:0]   add_r0s4;
   reg  [8:0]   add_r0s5;
-  reg  [8:0]   add_r0s6__8;
-  reg  [8:0]   add_r0s7__1;
+  reg  [8:0]   add_r0s6;
+  reg  [8:0]   add_r0s7;
   reg  [8:0]   add_r0s8;
-  reg  [17:0]  sroa_speculated_v_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_r0s7;
+  reg  [17:0]  sroa_speculated6472_v_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_r0s7;
+  reg          iszero_i_r0s8;
+  reg  [3:0]   select_r0s8;
   reg          and_r0s8__1;
-  reg  [1:0]   select_r0s8;
-  reg          and_r0s8__2;
-  reg  [2:0]   select_r0s8__1;
-  reg          and_r0s8__3;
-  reg  [9:0]   sub_i5375_r0s9;
-  reg          cmp_i5450_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_r0s9;
-  reg  [17:0]  add_i5103_r0s10;
-  reg          cond_i5453_r0s10;
-  reg          or_i5072_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_r0s10;
+  reg  [9:0]   sub_i5479_r0s9;
+  reg          cmp_i5554_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_r0s9;
+  reg  [17:0]  add_i5207_r0s10;
+  reg          cond_i5557_r0s10;
+  reg          or_i5176_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_r0s10;
   reg  [15:0]  spec_select61_r0s11;
-  reg  [15:0]  or_i5524_r0s11;
-  reg  [19:0]  add_r0s6__9;
-  reg  [19:0]  add_r0s6__10;
-  reg  [19:0]  add_r0s6__11;
-  reg  [19:0]  add_r0s6__12;
-  reg  [19:0]  add_r0s6__13;
-  reg  [19:0]  add_r0s6__14;
-  reg  [19:0]  add_r0s6__15;
-  reg  [19:0]  add_r0s6__16;
-  reg  [22:0]  add_r0s7__2;
+  reg  [15:0]  or_i5628_r0s11;
+  reg  [19:0]  sroa_speculated6439_v_1_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_5_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_9_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_13_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_17_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_21_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_25_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_29_r0s6;
+  reg  [22:0]  sroa_speculated6463_v_1_r0s7;
   reg          icmp_r0s6__1;
   reg          icmp_r0s7__1;
-  reg          cmp_i5531_1_r0s8;
-  reg          cmp_i5531_1_r0s9;
-  reg          cmp_i5531_1_r0s10;
-  reg          cmp_i5531_1_r0s11;
-  reg  [17:0]  sroa_speculated_v_1_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_1_r0s7;
-  reg          and_r0s8__4;
-  reg  [1:0]   select_r0s8__2;
-  reg          and_r0s8__5;
-  reg  [2:0]   select_r0s8__3;
-  reg          and_r0s8__6;
-  reg  [9:0]   sub_i5375_1_r0s9;
-  reg          cmp_i5450_1_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_1_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_1_r0s9;
-  reg  [17:0]  add_i5103_1_r0s10;
-  reg          cond_i5453_1_r0s10;
-  reg          or_i5072_1_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_1_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_1_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_1_r0s10;
+  reg          cmp_i5635_1_r0s8;
+  reg          cmp_i5635_1_r0s9;
+  reg          cmp_i5635_1_r0s10;
+  reg          cmp_i5635_1_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_1_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_1_r0s7;
+  reg          iszero_i_1_r0s8;
+  reg  [3:0]   select_r0s8__1;
+  reg          and_r0s8__2;
+  reg  [9:0]   sub_i5479_1_r0s9;
+  reg          cmp_i5554_1_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_1_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_1_r0s9;
+  reg  [17:0]  add_i5207_1_r0s10;
+  reg          cond_i5557_1_r0s10;
+  reg          or_i5176_1_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_1_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_1_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_1_r0s10;
   reg  [15:0]  spec_select61_1_r0s11;
-  reg  [15:0]  or_i5524_1_r0s11;
-  reg  [19:0]  sub_r0s6;
-  reg  [19:0]  sub_r0s6__1;
-  reg  [19:0]  sub_r0s6__2;
-  reg  [19:0]  sub_r0s6__3;
-  reg  [19:0]  sub_r0s6__4;
-  reg  [19:0]  sub_r0s6__5;
-  reg  [19:0]  sub_r0s6__6;
-  reg  [19:0]  sub_r0s6__7;
-  reg  [22:0]  add_r0s7__3;
+  reg  [15:0]  or_i5628_1_r0s11;
+  reg  [19:0]  sroa_speculated6439_v_2_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_6_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_10_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_14_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_18_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_22_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_26_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_30_r0s6;
+  reg  [22:0]  sroa_speculated6463_v_2_r0s7;
   reg          icmp_r0s6__2;
   reg          icmp_r0s7__2;
-  reg          cmp_i5531_2_r0s8;
-  reg          cmp_i5531_2_r0s9;
-  reg          cmp_i5531_2_r0s10;
-  reg          cmp_i5531_2_r0s11;
-  reg  [17:0]  sroa_speculated_v_2_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_2_r0s7;
-  reg          and_r0s8__7;
-  reg  [1:0]   select_r0s8__4;
-  reg          and_r0s8__8;
-  reg  [2:0]   select_r0s8__5;
-  reg          and_r0s8__9;
-  reg  [9:0]   sub_i5375_2_r0s9;
-  reg          cmp_i5450_2_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_2_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_2_r0s9;
-  reg  [17:0]  add_i5103_2_r0s10;
-  reg          cond_i5453_2_r0s10;
-  reg          or_i5072_2_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_2_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_2_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_2_r0s10;
+  reg          cmp_i5635_2_r0s8;
+  reg          cmp_i5635_2_r0s9;
+  reg          cmp_i5635_2_r0s10;
+  reg          cmp_i5635_2_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_2_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_2_r0s7;
+  reg          iszero_i_2_r0s8;
+  reg  [3:0]   select_r0s8__2;
+  reg          and_r0s8__3;
+  reg  [9:0]   sub_i5479_2_r0s9;
+  reg          cmp_i5554_2_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_2_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_2_r0s9;
+  reg  [17:0]  add_i5207_2_r0s10;
+  reg          cond_i5557_2_r0s10;
+  reg          or_i5176_2_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_2_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_2_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_2_r0s10;
   reg  [15:0]  spec_select61_2_r0s11;
-  reg  [15:0]  or_i5524_2_r0s11;
-  reg  [19:0]  sub_r0s6__8;
-  reg  [19:0]  sub_r0s6__9;
-  reg  [19:0]  sub_r0s6__10;
-  reg  [19:0]  sub_r0s6__11;
-  reg  [19:0]  sub_r0s6__12;
-  reg  [19:0]  sub_r0s6__13;
-  reg  [19:0]  sub_r0s6__14;
-  reg  [19:0]  sub_r0s6__15;
-  reg  [22:0]  add_r0s7__4;
+  reg  [15:0]  or_i5628_2_r0s11;
+  reg  [19:0]  sroa_speculated6439_v_3_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_7_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_11_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_15_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_19_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_23_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_27_r0s6;
+  reg  [19:0]  sroa_speculated6439_v_31_r0s6;
+  reg  [22:0]  sroa_speculated6463_v_3_r0s7;
   reg          icmp_r0s6__3;
   reg          icmp_r0s7__3;
-  reg          cmp_i5531_3_r0s8;
-  reg          cmp_i5531_3_r0s9;
-  reg          cmp_i5531_3_r0s10;
-  reg          cmp_i5531_3_r0s11;
-  reg  [17:0]  sroa_speculated_v_3_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_3_r0s7;
-  reg          and_r0s8__10;
-  reg  [1:0]   select_r0s8__6;
-  reg          and_r0s8__11;
-  reg  [2:0]   select_r0s8__7;
-  reg          and_r0s8__12;
-  reg  [9:0]   sub_i5375_3_r0s9;
-  reg          cmp_i5450_3_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_3_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_3_r0s9;
-  reg  [17:0]  add_i5103_3_r0s10;
-  reg          cond_i5453_3_r0s10;
-  reg          or_i5072_3_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_3_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_3_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_3_r0s10;
+  reg          cmp_i5635_3_r0s8;
+  reg          cmp_i5635_3_r0s9;
+  reg          cmp_i5635_3_r0s10;
+  reg          cmp_i5635_3_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_3_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_3_r0s7;
+  reg          iszero_i_3_r0s8;
+  reg  [3:0]   select_r0s8__3;
+  reg          and_r0s8__4;
+  reg  [9:0]   sub_i5479_3_r0s9;
+  reg          cmp_i5554_3_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_3_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_3_r0s9;
+  reg  [17:0]  add_i5207_3_r0s10;
+  reg          cond_i5557_3_r0s10;
+  reg          or_i5176_3_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_3_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_3_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_3_r0s10;
   reg  [15:0]  spec_select61_3_r0s11;
-  reg  [15:0]  or_i5524_3_r0s11;
-  reg  [22:0]  add_r0s7__5;
+  reg  [15:0]  or_i5628_3_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_4_r0s7;
   reg          icmp_r0s6__4;
   reg          icmp_r0s7__4;
-  reg          cmp_i5531_4_r0s8;
-  reg          cmp_i5531_4_r0s9;
-  reg          cmp_i5531_4_r0s10;
-  reg          cmp_i5531_4_r0s11;
-  reg  [17:0]  sroa_speculated_v_4_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_4_r0s7;
-  reg          and_r0s8__13;
-  reg  [1:0]   select_r0s8__8;
-  reg          and_r0s8__14;
-  reg  [2:0]   select_r0s8__9;
-  reg          and_r0s8__15;
-  reg  [9:0]   sub_i5375_4_r0s9;
-  reg          cmp_i5450_4_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_4_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_4_r0s9;
-  reg  [17:0]  add_i5103_4_r0s10;
-  reg          cond_i5453_4_r0s10;
-  reg          or_i5072_4_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_4_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_4_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_4_r0s10;
+  reg          cmp_i5635_4_r0s8;
+  reg          cmp_i5635_4_r0s9;
+  reg          cmp_i5635_4_r0s10;
+  reg          cmp_i5635_4_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_4_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_4_r0s7;
+  reg          iszero_i_4_r0s8;
+  reg  [3:0]   select_r0s8__4;
+  reg          and_r0s8__5;
+  reg  [9:0]   sub_i5479_4_r0s9;
+  reg          cmp_i5554_4_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_4_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_4_r0s9;
+  reg  [17:0]  add_i5207_4_r0s10;
+  reg          cond_i5557_4_r0s10;
+  reg          or_i5176_4_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_4_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_4_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_4_r0s10;
   reg  [15:0]  spec_select61_4_r0s11;
-  reg  [15:0]  or_i5524_4_r0s11;
-  reg  [22:0]  add_r0s7__6;
+  reg  [15:0]  or_i5628_4_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_5_r0s7;
   reg          icmp_r0s6__5;
   reg          icmp_r0s7__5;
-  reg          cmp_i5531_5_r0s8;
-  reg          cmp_i5531_5_r0s9;
-  reg          cmp_i5531_5_r0s10;
-  reg          cmp_i5531_5_r0s11;
-  reg  [17:0]  sroa_speculated_v_5_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_5_r0s7;
-  reg          and_r0s8__16;
-  reg  [1:0]   select_r0s8__10;
-  reg          and_r0s8__17;
-  reg  [2:0]   select_r0s8__11;
-  reg          and_r0s8__18;
-  reg  [9:0]   sub_i5375_5_r0s9;
-  reg          cmp_i5450_5_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_5_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_5_r0s9;
-  reg  [17:0]  add_i5103_5_r0s10;
-  reg          cond_i5453_5_r0s10;
-  reg          or_i5072_5_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_5_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_5_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_5_r0s10;
+  reg          cmp_i5635_5_r0s8;
+  reg          cmp_i5635_5_r0s9;
+  reg          cmp_i5635_5_r0s10;
+  reg          cmp_i5635_5_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_5_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_5_r0s7;
+  reg          iszero_i_5_r0s8;
+  reg  [3:0]   select_r0s8__5;
+  reg          and_r0s8__6;
+  reg  [9:0]   sub_i5479_5_r0s9;
+  reg          cmp_i5554_5_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_5_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_5_r0s9;
+  reg  [17:0]  add_i5207_5_r0s10;
+  reg          cond_i5557_5_r0s10;
+  reg          or_i5176_5_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_5_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_5_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_5_r0s10;
   reg  [15:0]  spec_select61_5_r0s11;
-  reg  [15:0]  or_i5524_5_r0s11;
-  reg  [22:0]  add_r0s7__7;
+  reg  [15:0]  or_i5628_5_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_6_r0s7;
   reg          icmp_r0s6__6;
   reg          icmp_r0s7__6;
-  reg          cmp_i5531_6_r0s8;
-  reg          cmp_i5531_6_r0s9;
-  reg          cmp_i5531_6_r0s10;
-  reg  [17:0]  sroa_speculated_v_6_r0s6;
-  reg  [22:0]  conv_i4704_6_sink_r0s7;
-  reg  [3:0]   select_r0s8__12;
-  reg          and_r0s8__19;
-  reg  [9:0]   sub_i5375_6_r0s9;
-  reg          cmp_i5450_6_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_6_r0s8__21;
-  reg  [21:0]  shl_i5458_6_r0s9;
-  reg          cmp_i5489_6_r0s10;
-  reg  [17:0]  add_i5094_6_r0s10;
-  reg  [22:0]  conv_i4704_6_sink_r0s8;
-  reg  [22:0]  conv_i4704_6_sink_r0s9;
-  reg  [22:0]  conv_i4704_6_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_6_r0s11;
-  reg  [22:0]  add_r0s7__8;
+  reg          cmp_i5635_6_r0s8;
+  reg          cmp_i5635_6_r0s9;
+  reg          cmp_i5635_6_r0s10;
+  reg          cmp_i5635_6_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_6_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_6_r0s7;
+  reg          iszero_i_6_r0s8;
+  reg  [3:0]   select_r0s8__6;
+  reg          and_r0s8__7;
+  reg  [9:0]   sub_i5479_6_r0s9;
+  reg          cmp_i5554_6_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_6_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_6_r0s9;
+  reg  [17:0]  add_i5207_6_r0s10;
+  reg          cond_i5557_6_r0s10;
+  reg          or_i5176_6_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_6_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_6_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_6_r0s10;
+  reg  [15:0]  spec_select61_6_r0s11;
+  reg  [15:0]  or_i5628_6_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_7_r0s7;
   reg          icmp_r0s6__7;
   reg          icmp_r0s7__7;
-  reg          cmp_i5531_7_r0s8;
-  reg          cmp_i5531_7_r0s9;
-  reg          cmp_i5531_7_r0s10;
-  reg  [17:0]  sroa_speculated_v_7_r0s6;
-  reg  [22:0]  conv_i4704_7_sink_r0s7;
-  reg  [3:0]   select_r0s8__13;
-  reg          and_r0s8__20;
-  reg  [9:0]   sub_i5375_7_r0s9;
-  reg          cmp_i5450_7_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_7_r0s8__21;
-  reg  [21:0]  shl_i5458_7_r0s9;
-  reg          cmp_i5489_7_r0s10;
-  reg  [17:0]  add_i5094_7_r0s10;
-  reg  [22:0]  conv_i4704_7_sink_r0s8;
-  reg  [22:0]  conv_i4704_7_sink_r0s9;
-  reg  [22:0]  conv_i4704_7_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_7_r0s11;
-  reg  [22:0]  add_r0s7__9;
+  reg          cmp_i5635_7_r0s8;
+  reg          cmp_i5635_7_r0s9;
+  reg          cmp_i5635_7_r0s10;
+  reg          cmp_i5635_7_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_7_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_7_r0s7;
+  reg          iszero_i_7_r0s8;
+  reg  [3:0]   select_r0s8__7;
+  reg          and_r0s8__8;
+  reg  [9:0]   sub_i5479_7_r0s9;
+  reg          cmp_i5554_7_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_7_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_7_r0s9;
+  reg  [17:0]  add_i5207_7_r0s10;
+  reg          cond_i5557_7_r0s10;
+  reg          or_i5176_7_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_7_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_7_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_7_r0s10;
+  reg  [15:0]  spec_select61_7_r0s11;
+  reg  [15:0]  or_i5628_7_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_8_r0s7;
   reg          icmp_r0s6__8;
   reg          icmp_r0s7__8;
-  reg          cmp_i5531_8_r0s8;
-  reg          cmp_i5531_8_r0s9;
-  reg          cmp_i5531_8_r0s10;
-  reg  [17:0]  sroa_speculated_v_8_r0s6;
-  reg  [22:0]  conv_i4704_8_sink_r0s7;
-  reg  [3:0]   select_r0s8__14;
-  reg          and_r0s8__21;
-  reg  [9:0]   sub_i5375_8_r0s9;
-  reg          cmp_i5450_8_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_8_r0s8__21;
-  reg  [21:0]  shl_i5458_8_r0s9;
-  reg          cmp_i5489_8_r0s10;
-  reg  [17:0]  add_i5094_8_r0s10;
-  reg  [22:0]  conv_i4704_8_sink_r0s8;
-  reg  [22:0]  conv_i4704_8_sink_r0s9;
-  reg  [22:0]  conv_i4704_8_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_8_r0s11;
-  reg  [22:0]  add_r0s7__10;
+  reg          cmp_i5635_8_r0s8;
+  reg          cmp_i5635_8_r0s9;
+  reg          cmp_i5635_8_r0s10;
+  reg          cmp_i5635_8_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_8_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_8_r0s7;
+  reg          iszero_i_8_r0s8;
+  reg  [3:0]   select_r0s8__8;
+  reg          and_r0s8__9;
+  reg  [9:0]   sub_i5479_8_r0s9;
+  reg          cmp_i5554_8_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_8_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_8_r0s9;
+  reg  [17:0]  add_i5207_8_r0s10;
+  reg          cond_i5557_8_r0s10;
+  reg          or_i5176_8_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_8_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_8_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_8_r0s10;
+  reg  [15:0]  spec_select61_8_r0s11;
+  reg  [15:0]  or_i5628_8_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_9_r0s7;
   reg          icmp_r0s6__9;
   reg          icmp_r0s7__9;
-  reg          cmp_i5531_9_r0s8;
-  reg          cmp_i5531_9_r0s9;
-  reg          cmp_i5531_9_r0s10;
-  reg  [17:0]  sroa_speculated_v_9_r0s6;
-  reg  [22:0]  conv_i4704_9_sink_r0s7;
-  reg  [3:0]   select_r0s8__15;
-  reg          and_r0s8__22;
-  reg  [9:0]   sub_i5375_9_r0s9;
-  reg          cmp_i5450_9_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_9_r0s8__21;
-  reg  [21:0]  shl_i5458_9_r0s9;
-  reg          cmp_i5489_9_r0s10;
-  reg  [17:0]  add_i5094_9_r0s10;
-  reg  [22:0]  conv_i4704_9_sink_r0s8;
-  reg  [22:0]  conv_i4704_9_sink_r0s9;
-  reg  [22:0]  conv_i4704_9_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_9_r0s11;
-  reg  [22:0]  add_r0s7__11;
+  reg          cmp_i5635_9_r0s8;
+  reg          cmp_i5635_9_r0s9;
+  reg          cmp_i5635_9_r0s10;
+  reg          cmp_i5635_9_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_9_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_9_r0s7;
+  reg          iszero_i_9_r0s8;
+  reg  [3:0]   select_r0s8__9;
+  reg          and_r0s8__10;
+  reg  [9:0]   sub_i5479_9_r0s9;
+  reg          cmp_i5554_9_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_9_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_9_r0s9;
+  reg  [17:0]  add_i5207_9_r0s10;
+  reg          cond_i5557_9_r0s10;
+  reg          or_i5176_9_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_9_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_9_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_9_r0s10;
+  reg  [15:0]  spec_select61_9_r0s11;
+  reg  [15:0]  or_i5628_9_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_10_r0s7;
   reg          icmp_r0s6__10;
   reg          icmp_r0s7__10;
-  reg          cmp_i5531_10_r0s8;
-  reg          cmp_i5531_10_r0s9;
-  reg          cmp_i5531_10_r0s10;
-  reg  [17:0]  sroa_speculated_v_10_r0s6;
-  reg  [22:0]  conv_i4704_10_sink_r0s7;
-  reg  [3:0]   select_r0s8__16;
-  reg          and_r0s8__23;
-  reg  [9:0]   sub_i5375_10_r0s9;
-  reg          cmp_i5450_10_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_10_r0s8__21;
-  reg  [21:0]  shl_i5458_10_r0s9;
-  reg          cmp_i5489_10_r0s10;
-  reg  [17:0]  add_i5094_10_r0s10;
-  reg  [22:0]  conv_i4704_10_sink_r0s8;
-  reg  [22:0]  conv_i4704_10_sink_r0s9;
-  reg  [22:0]  conv_i4704_10_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_10_r0s11;
-  reg  [22:0]  add_r0s7__12;
+  reg          cmp_i5635_10_r0s8;
+  reg          cmp_i5635_10_r0s9;
+  reg          cmp_i5635_10_r0s10;
+  reg          cmp_i5635_10_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_10_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_10_r0s7;
+  reg          iszero_i_10_r0s8;
+  reg  [3:0]   select_r0s8__10;
+  reg          and_r0s8__11;
+  reg  [9:0]   sub_i5479_10_r0s9;
+  reg          cmp_i5554_10_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_10_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_10_r0s9;
+  reg  [17:0]  add_i5207_10_r0s10;
+  reg          cond_i5557_10_r0s10;
+  reg          or_i5176_10_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_10_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_10_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_10_r0s10;
+  reg  [15:0]  spec_select61_10_r0s11;
+  reg  [15:0]  or_i5628_10_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_11_r0s7;
   reg          icmp_r0s6__11;
   reg          icmp_r0s7__11;
-  reg          cmp_i5531_11_r0s8;
-  reg          cmp_i5531_11_r0s9;
-  reg          cmp_i5531_11_r0s10;
-  reg  [17:0]  sroa_speculated_v_11_r0s6;
-  reg  [22:0]  conv_i4704_11_sink_r0s7;
-  reg  [3:0]   select_r0s8__17;
-  reg          and_r0s8__24;
-  reg  [9:0]   sub_i5375_11_r0s9;
-  reg          cmp_i5450_11_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_11_r0s8__21;
-  reg  [21:0]  shl_i5458_11_r0s9;
-  reg          cmp_i5489_11_r0s10;
-  reg  [17:0]  add_i5094_11_r0s10;
-  reg  [22:0]  conv_i4704_11_sink_r0s8;
-  reg  [22:0]  conv_i4704_11_sink_r0s9;
-  reg  [22:0]  conv_i4704_11_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_11_r0s11;
-  reg  [22:0]  add_r0s7__13;
+  reg          cmp_i5635_11_r0s8;
+  reg          cmp_i5635_11_r0s9;
+  reg          cmp_i5635_11_r0s10;
+  reg          cmp_i5635_11_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_11_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_11_r0s7;
+  reg          iszero_i_11_r0s8;
+  reg  [3:0]   select_r0s8__11;
+  reg          and_r0s8__12;
+  reg  [9:0]   sub_i5479_11_r0s9;
+  reg          cmp_i5554_11_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_11_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_11_r0s9;
+  reg  [17:0]  add_i5207_11_r0s10;
+  reg          cond_i5557_11_r0s10;
+  reg          or_i5176_11_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_11_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_11_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_11_r0s10;
+  reg  [15:0]  spec_select61_11_r0s11;
+  reg  [15:0]  or_i5628_11_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_12_r0s7;
   reg          icmp_r0s6__12;
   reg          icmp_r0s7__12;
-  reg          cmp_i5531_12_r0s8;
-  reg          cmp_i5531_12_r0s9;
-  reg          cmp_i5531_12_r0s10;
-  reg  [17:0]  sroa_speculated_v_12_r0s6;
-  reg  [22:0]  conv_i4704_12_sink_r0s7;
-  reg  [3:0]   select_r0s8__18;
-  reg          and_r0s8__25;
-  reg  [9:0]   sub_i5375_12_r0s9;
-  reg          cmp_i5450_12_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_12_r0s8__21;
-  reg  [21:0]  shl_i5458_12_r0s9;
-  reg          cmp_i5489_12_r0s10;
-  reg  [17:0]  add_i5094_12_r0s10;
-  reg  [22:0]  conv_i4704_12_sink_r0s8;
-  reg  [22:0]  conv_i4704_12_sink_r0s9;
-  reg  [22:0]  conv_i4704_12_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_12_r0s11;
-  reg  [22:0]  add_r0s7__14;
+  reg          cmp_i5635_12_r0s8;
+  reg          cmp_i5635_12_r0s9;
+  reg          cmp_i5635_12_r0s10;
+  reg          cmp_i5635_12_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_12_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_12_r0s7;
+  reg          iszero_i_12_r0s8;
+  reg  [3:0]   select_r0s8__12;
+  reg          and_r0s8__13;
+  reg  [9:0]   sub_i5479_12_r0s9;
+  reg          cmp_i5554_12_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_12_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_12_r0s9;
+  reg  [17:0]  add_i5207_12_r0s10;
+  reg          cond_i5557_12_r0s10;
+  reg          or_i5176_12_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_12_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_12_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_12_r0s10;
+  reg  [15:0]  spec_select61_12_r0s11;
+  reg  [15:0]  or_i5628_12_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_13_r0s7;
   reg          icmp_r0s6__13;
   reg          icmp_r0s7__13;
-  reg          cmp_i5531_13_r0s8;
-  reg          cmp_i5531_13_r0s9;
-  reg          cmp_i5531_13_r0s10;
-  reg  [17:0]  sroa_speculated_v_13_r0s6;
-  reg  [22:0]  conv_i4704_13_sink_r0s7;
-  reg  [3:0]   select_r0s8__19;
-  reg          and_r0s8__26;
-  reg  [9:0]   sub_i5375_13_r0s9;
-  reg          cmp_i5450_13_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_13_r0s8__21;
-  reg  [21:0]  shl_i5458_13_r0s9;
-  reg          cmp_i5489_13_r0s10;
-  reg  [17:0]  add_i5094_13_r0s10;
-  reg  [22:0]  conv_i4704_13_sink_r0s8;
-  reg  [22:0]  conv_i4704_13_sink_r0s9;
-  reg  [22:0]  conv_i4704_13_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_13_r0s11;
-  reg  [22:0]  add_r0s7__15;
+  reg          cmp_i5635_13_r0s8;
+  reg          cmp_i5635_13_r0s9;
+  reg          cmp_i5635_13_r0s10;
+  reg          cmp_i5635_13_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_13_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_13_r0s7;
+  reg          iszero_i_13_r0s8;
+  reg  [3:0]   select_r0s8__13;
+  reg          and_r0s8__14;
+  reg  [9:0]   sub_i5479_13_r0s9;
+  reg          cmp_i5554_13_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_13_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_13_r0s9;
+  reg  [17:0]  add_i5207_13_r0s10;
+  reg          cond_i5557_13_r0s10;
+  reg          or_i5176_13_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_13_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_13_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_13_r0s10;
+  reg  [15:0]  spec_select61_13_r0s11;
+  reg  [15:0]  or_i5628_13_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_14_r0s7;
   reg          icmp_r0s6__14;
   reg          icmp_r0s7__14;
-  reg          cmp_i5531_14_r0s8;
-  reg          cmp_i5531_14_r0s9;
-  reg          cmp_i5531_14_r0s10;
-  reg  [17:0]  sroa_speculated_v_14_r0s6;
-  reg  [22:0]  conv_i4704_14_sink_r0s7;
-  reg  [3:0]   select_r0s8__20;
-  reg          and_r0s8__27;
-  reg  [9:0]   sub_i5375_14_r0s9;
-  reg          cmp_i5450_14_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_14_r0s8__21;
-  reg  [21:0]  shl_i5458_14_r0s9;
-  reg          cmp_i5489_14_r0s10;
-  reg  [17:0]  add_i5094_14_r0s10;
-  reg  [22:0]  conv_i4704_14_sink_r0s8;
-  reg  [22:0]  conv_i4704_14_sink_r0s9;
-  reg  [22:0]  conv_i4704_14_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_14_r0s11;
-  reg  [22:0]  add_r0s7__16;
+  reg          cmp_i5635_14_r0s8;
+  reg          cmp_i5635_14_r0s9;
+  reg          cmp_i5635_14_r0s10;
+  reg          cmp_i5635_14_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_14_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_14_r0s7;
+  reg          iszero_i_14_r0s8;
+  reg  [3:0]   select_r0s8__14;
+  reg          and_r0s8__15;
+  reg  [9:0]   sub_i5479_14_r0s9;
+  reg          cmp_i5554_14_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_14_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_14_r0s9;
+  reg  [17:0]  add_i5207_14_r0s10;
+  reg          cond_i5557_14_r0s10;
+  reg          or_i5176_14_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_14_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_14_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_14_r0s10;
+  reg  [15:0]  spec_select61_14_r0s11;
+  reg  [15:0]  or_i5628_14_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_15_r0s7;
   reg          icmp_r0s6__15;
   reg          icmp_r0s7__15;
-  reg          cmp_i5531_15_r0s8;
-  reg          cmp_i5531_15_r0s9;
-  reg          cmp_i5531_15_r0s10;
-  reg  [17:0]  sroa_speculated_v_15_r0s6;
-  reg  [22:0]  conv_i4704_15_sink_r0s7;
-  reg  [3:0]   select_r0s8__21;
-  reg          and_r0s8__28;
-  reg  [9:0]   sub_i5375_15_r0s9;
-  reg          cmp_i5450_15_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_15_r0s8__21;
-  reg  [21:0]  shl_i5458_15_r0s9;
-  reg          cmp_i5489_15_r0s10;
-  reg  [17:0]  add_i5094_15_r0s10;
-  reg  [22:0]  conv_i4704_15_sink_r0s8;
-  reg  [22:0]  conv_i4704_15_sink_r0s9;
-  reg  [22:0]  conv_i4704_15_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_15_r0s11;
-  reg  [22:0]  sub_r0s7;
+  reg          cmp_i5635_15_r0s8;
+  reg          cmp_i5635_15_r0s9;
+  reg          cmp_i5635_15_r0s10;
+  reg          cmp_i5635_15_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_15_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_15_r0s7;
+  reg          iszero_i_15_r0s8;
+  reg  [3:0]   select_r0s8__15;
+  reg          and_r0s8__16;
+  reg  [9:0]   sub_i5479_15_r0s9;
+  reg          cmp_i5554_15_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_15_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_15_r0s9;
+  reg  [17:0]  add_i5207_15_r0s10;
+  reg          cond_i5557_15_r0s10;
+  reg          or_i5176_15_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_15_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_15_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_15_r0s10;
+  reg  [15:0]  spec_select61_15_r0s11;
+  reg  [15:0]  or_i5628_15_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_16_r0s7;
   reg          icmp_r0s6__16;
   reg          icmp_r0s7__16;
-  reg          cmp_i5531_16_r0s8;
-  reg          cmp_i5531_16_r0s9;
-  reg          cmp_i5531_16_r0s10;
-  reg  [17:0]  sroa_speculated_v_16_r0s6;
-  reg  [22:0]  conv_i4704_16_sink_r0s7;
-  reg  [3:0]   select_r0s8__22;
-  reg          and_r0s8__29;
-  reg  [9:0]   sub_i5375_16_r0s9;
-  reg          cmp_i5450_16_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_16_r0s8__21;
-  reg  [21:0]  shl_i5458_16_r0s9;
-  reg          cmp_i5489_16_r0s10;
-  reg  [17:0]  add_i5094_16_r0s10;
-  reg  [22:0]  conv_i4704_16_sink_r0s8;
-  reg  [22:0]  conv_i4704_16_sink_r0s9;
-  reg  [22:0]  conv_i4704_16_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_16_r0s11;
-  reg  [22:0]  sub_r0s7__1;
+  reg          cmp_i5635_16_r0s8;
+  reg          cmp_i5635_16_r0s9;
+  reg          cmp_i5635_16_r0s10;
+  reg          cmp_i5635_16_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_16_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_16_r0s7;
+  reg          iszero_i_16_r0s8;
+  reg  [3:0]   select_r0s8__16;
+  reg          and_r0s8__17;
+  reg  [9:0]   sub_i5479_16_r0s9;
+  reg          cmp_i5554_16_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_16_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_16_r0s9;
+  reg  [17:0]  add_i5207_16_r0s10;
+  reg          cond_i5557_16_r0s10;
+  reg          or_i5176_16_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_16_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_16_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_16_r0s10;
+  reg  [15:0]  spec_select61_16_r0s11;
+  reg  [15:0]  or_i5628_16_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_17_r0s7;
   reg          icmp_r0s6__17;
   reg          icmp_r0s7__17;
-  reg          cmp_i5531_17_r0s8;
-  reg          cmp_i5531_17_r0s9;
-  reg          cmp_i5531_17_r0s10;
-  reg  [17:0]  sroa_speculated_v_17_r0s6;
-  reg  [22:0]  conv_i4704_17_sink_r0s7;
-  reg  [3:0]   select_r0s8__23;
-  reg          and_r0s8__30;
-  reg  [9:0]   sub_i5375_17_r0s9;
-  reg          cmp_i5450_17_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_17_r0s8__21;
-  reg  [21:0]  shl_i5458_17_r0s9;
-  reg          cmp_i5489_17_r0s10;
-  reg  [17:0]  add_i5094_17_r0s10;
-  reg  [22:0]  conv_i4704_17_sink_r0s8;
-  reg  [22:0]  conv_i4704_17_sink_r0s9;
-  reg  [22:0]  conv_i4704_17_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_17_r0s11;
-  reg  [22:0]  sub_r0s7__2;
+  reg          cmp_i5635_17_r0s8;
+  reg          cmp_i5635_17_r0s9;
+  reg          cmp_i5635_17_r0s10;
+  reg          cmp_i5635_17_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_17_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_17_r0s7;
+  reg          iszero_i_17_r0s8;
+  reg  [3:0]   select_r0s8__17;
+  reg          and_r0s8__18;
+  reg  [9:0]   sub_i5479_17_r0s9;
+  reg          cmp_i5554_17_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_17_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_17_r0s9;
+  reg  [17:0]  add_i5207_17_r0s10;
+  reg          cond_i5557_17_r0s10;
+  reg          or_i5176_17_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_17_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_17_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_17_r0s10;
+  reg  [15:0]  spec_select61_17_r0s11;
+  reg  [15:0]  or_i5628_17_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_18_r0s7;
   reg          icmp_r0s6__18;
   reg          icmp_r0s7__18;
-  reg          cmp_i5531_18_r0s8;
-  reg          cmp_i5531_18_r0s9;
-  reg          cmp_i5531_18_r0s10;
-  reg          cmp_i5531_18_r0s11;
-  reg  [17:0]  sroa_speculated_v_18_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_18_r0s7;
-  reg          and_r0s8__31;
-  reg  [1:0]   select_r0s8__24;
-  reg          and_r0s8__32;
-  reg  [2:0]   select_r0s8__25;
-  reg          and_r0s8__33;
-  reg  [9:0]   sub_i5375_18_r0s9;
-  reg          cmp_i5450_18_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_18_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_18_r0s9;
-  reg  [17:0]  add_i5103_18_r0s10;
-  reg          cond_i5453_18_r0s10;
-  reg          or_i5072_18_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_18_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_18_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_18_r0s10;
+  reg          cmp_i5635_18_r0s8;
+  reg          cmp_i5635_18_r0s9;
+  reg          cmp_i5635_18_r0s10;
+  reg          cmp_i5635_18_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_18_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_18_r0s7;
+  reg          iszero_i_18_r0s8;
+  reg  [3:0]   select_r0s8__18;
+  reg          and_r0s8__19;
+  reg  [9:0]   sub_i5479_18_r0s9;
+  reg          cmp_i5554_18_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_18_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_18_r0s9;
+  reg  [17:0]  add_i5207_18_r0s10;
+  reg          cond_i5557_18_r0s10;
+  reg          or_i5176_18_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_18_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_18_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_18_r0s10;
   reg  [15:0]  spec_select61_18_r0s11;
-  reg  [15:0]  or_i5524_18_r0s11;
-  reg  [22:0]  sub_r0s7__3;
+  reg  [15:0]  or_i5628_18_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_19_r0s7;
   reg          icmp_r0s6__19;
   reg          icmp_r0s7__19;
-  reg          cmp_i5531_19_r0s8;
-  reg          cmp_i5531_19_r0s9;
-  reg          cmp_i5531_19_r0s10;
-  reg          cmp_i5531_19_r0s11;
-  reg  [17:0]  sroa_speculated_v_19_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_19_r0s7;
-  reg          and_r0s8__34;
-  reg  [1:0]   select_r0s8__26;
-  reg          and_r0s8__35;
-  reg  [2:0]   select_r0s8__27;
-  reg          and_r0s8__36;
-  reg  [9:0]   sub_i5375_19_r0s9;
-  reg          cmp_i5450_19_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_19_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_19_r0s9;
-  reg  [17:0]  add_i5103_19_r0s10;
-  reg          cond_i5453_19_r0s10;
-  reg          or_i5072_19_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_19_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_19_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_19_r0s10;
+  reg          cmp_i5635_19_r0s8;
+  reg          cmp_i5635_19_r0s9;
+  reg          cmp_i5635_19_r0s10;
+  reg          cmp_i5635_19_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_19_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_19_r0s7;
+  reg          iszero_i_19_r0s8;
+  reg  [3:0]   select_r0s8__19;
+  reg          and_r0s8__20;
+  reg  [9:0]   sub_i5479_19_r0s9;
+  reg          cmp_i5554_19_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_19_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_19_r0s9;
+  reg  [17:0]  add_i5207_19_r0s10;
+  reg          cond_i5557_19_r0s10;
+  reg          or_i5176_19_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_19_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_19_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_19_r0s10;
   reg  [15:0]  spec_select61_19_r0s11;
-  reg  [15:0]  or_i5524_19_r0s11;
-  reg  [22:0]  sub_r0s7__4;
+  reg  [15:0]  or_i5628_19_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_20_r0s7;
   reg          icmp_r0s6__20;
   reg          icmp_r0s7__20;
-  reg          cmp_i5531_20_r0s8;
-  reg          cmp_i5531_20_r0s9;
-  reg          cmp_i5531_20_r0s10;
-  reg          cmp_i5531_20_r0s11;
-  reg  [17:0]  sroa_speculated_v_20_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_20_r0s7;
-  reg          and_r0s8__37;
-  reg  [1:0]   select_r0s8__28;
-  reg          and_r0s8__38;
-  reg  [2:0]   select_r0s8__29;
-  reg          and_r0s8__39;
-  reg  [9:0]   sub_i5375_20_r0s9;
-  reg          cmp_i5450_20_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_20_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_20_r0s9;
-  reg  [17:0]  add_i5103_20_r0s10;
-  reg          cond_i5453_20_r0s10;
-  reg          or_i5072_20_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_20_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_20_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_20_r0s10;
+  reg          cmp_i5635_20_r0s8;
+  reg          cmp_i5635_20_r0s9;
+  reg          cmp_i5635_20_r0s10;
+  reg          cmp_i5635_20_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_20_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_20_r0s7;
+  reg          iszero_i_20_r0s8;
+  reg  [3:0]   select_r0s8__20;
+  reg          and_r0s8__21;
+  reg  [9:0]   sub_i5479_20_r0s9;
+  reg          cmp_i5554_20_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_20_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_20_r0s9;
+  reg  [17:0]  add_i5207_20_r0s10;
+  reg          cond_i5557_20_r0s10;
+  reg          or_i5176_20_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_20_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_20_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_20_r0s10;
   reg  [15:0]  spec_select61_20_r0s11;
-  reg  [15:0]  or_i5524_20_r0s11;
-  reg  [22:0]  conv_i4704_21_r0s7;
+  reg  [15:0]  or_i5628_20_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_21_r0s7;
   reg          icmp_r0s6__21;
   reg          icmp_r0s7__21;
-  reg          cmp_i5531_21_r0s8;
-  reg          cmp_i5531_21_r0s9;
-  reg          cmp_i5531_21_r0s10;
-  reg  [17:0]  sroa_speculated_v_21_r0s6;
-  reg  [22:0]  conv_i4704_21_sink_r0s7;
-  reg  [3:0]   select_r0s8__30;
-  reg          and_r0s8__40;
-  reg  [9:0]   sub_i5375_21_r0s9;
-  reg          cmp_i5450_21_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_21_r0s8__21;
-  reg  [21:0]  shl_i5458_21_r0s9;
-  reg          cmp_i5489_21_r0s10;
-  reg  [17:0]  add_i5094_21_r0s10;
-  reg  [22:0]  conv_i4704_21_sink_r0s8;
-  reg  [22:0]  conv_i4704_21_sink_r0s9;
-  reg  [22:0]  conv_i4704_21_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_21_r0s11;
-  reg  [22:0]  conv_i4704_22_r0s7;
+  reg          cmp_i5635_21_r0s8;
+  reg          cmp_i5635_21_r0s9;
+  reg          cmp_i5635_21_r0s10;
+  reg          cmp_i5635_21_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_21_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_21_r0s7;
+  reg          iszero_i_21_r0s8;
+  reg  [3:0]   select_r0s8__21;
+  reg          and_r0s8__22;
+  reg  [9:0]   sub_i5479_21_r0s9;
+  reg          cmp_i5554_21_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_21_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_21_r0s9;
+  reg  [17:0]  add_i5207_21_r0s10;
+  reg          cond_i5557_21_r0s10;
+  reg          or_i5176_21_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_21_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_21_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_21_r0s10;
+  reg  [15:0]  spec_select61_21_r0s11;
+  reg  [15:0]  or_i5628_21_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_22_r0s7;
   reg          icmp_r0s6__22;
   reg          icmp_r0s7__22;
-  reg          cmp_i5531_22_r0s8;
-  reg          cmp_i5531_22_r0s9;
-  reg          cmp_i5531_22_r0s10;
-  reg  [17:0]  sroa_speculated_v_22_r0s6;
-  reg  [22:0]  conv_i4704_22_sink_r0s7;
-  reg  [3:0]   select_r0s8__31;
-  reg          and_r0s8__41;
-  reg  [9:0]   sub_i5375_22_r0s9;
-  reg          cmp_i5450_22_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_22_r0s8__21;
-  reg  [21:0]  shl_i5458_22_r0s9;
-  reg          cmp_i5489_22_r0s10;
-  reg  [17:0]  add_i5094_22_r0s10;
-  reg  [22:0]  conv_i4704_22_sink_r0s8;
-  reg  [22:0]  conv_i4704_22_sink_r0s9;
-  reg  [22:0]  conv_i4704_22_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_22_r0s11;
-  reg  [22:0]  sub_r0s7__5;
+  reg          cmp_i5635_22_r0s8;
+  reg          cmp_i5635_22_r0s9;
+  reg          cmp_i5635_22_r0s10;
+  reg          cmp_i5635_22_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_22_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_22_r0s7;
+  reg          iszero_i_22_r0s8;
+  reg  [3:0]   select_r0s8__22;
+  reg          and_r0s8__23;
+  reg  [9:0]   sub_i5479_22_r0s9;
+  reg          cmp_i5554_22_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_22_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_22_r0s9;
+  reg  [17:0]  add_i5207_22_r0s10;
+  reg          cond_i5557_22_r0s10;
+  reg          or_i5176_22_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_22_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_22_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_22_r0s10;
+  reg  [15:0]  spec_select61_22_r0s11;
+  reg  [15:0]  or_i5628_22_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_23_r0s7;
   reg          icmp_r0s6__23;
   reg          icmp_r0s7__23;
-  reg          cmp_i5531_23_r0s8;
-  reg          cmp_i5531_23_r0s9;
-  reg          cmp_i5531_23_r0s10;
-  reg          cmp_i5531_23_r0s11;
-  reg  [17:0]  sroa_speculated_v_23_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_23_r0s7;
-  reg          and_r0s8__42;
-  reg  [1:0]   select_r0s8__32;
-  reg          and_r0s8__43;
-  reg  [2:0]   select_r0s8__33;
-  reg          and_r0s8__44;
-  reg  [9:0]   sub_i5375_23_r0s9;
-  reg          cmp_i5450_23_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_23_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_23_r0s9;
-  reg  [17:0]  add_i5103_23_r0s10;
-  reg          cond_i5453_23_r0s10;
-  reg          or_i5072_23_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_23_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_23_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_23_r0s10;
+  reg          cmp_i5635_23_r0s8;
+  reg          cmp_i5635_23_r0s9;
+  reg          cmp_i5635_23_r0s10;
+  reg          cmp_i5635_23_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_23_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_23_r0s7;
+  reg          iszero_i_23_r0s8;
+  reg  [3:0]   select_r0s8__23;
+  reg          and_r0s8__24;
+  reg  [9:0]   sub_i5479_23_r0s9;
+  reg          cmp_i5554_23_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_23_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_23_r0s9;
+  reg  [17:0]  add_i5207_23_r0s10;
+  reg          cond_i5557_23_r0s10;
+  reg          or_i5176_23_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_23_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_23_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_23_r0s10;
   reg  [15:0]  spec_select61_23_r0s11;
-  reg  [15:0]  or_i5524_23_r0s11;
-  reg  [22:0]  sub_r0s7__6;
+  reg  [15:0]  or_i5628_23_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_24_r0s7;
   reg          icmp_r0s6__24;
   reg          icmp_r0s7__24;
-  reg          cmp_i5531_24_r0s8;
-  reg          cmp_i5531_24_r0s9;
-  reg          cmp_i5531_24_r0s10;
-  reg          cmp_i5531_24_r0s11;
-  reg  [17:0]  sroa_speculated_v_24_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_24_r0s7;
-  reg          and_r0s8__45;
-  reg  [1:0]   select_r0s8__34;
-  reg          and_r0s8__46;
-  reg  [2:0]   select_r0s8__35;
-  reg          and_r0s8__47;
-  reg  [9:0]   sub_i5375_24_r0s9;
-  reg          cmp_i5450_24_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_24_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_24_r0s9;
-  reg  [17:0]  add_i5103_24_r0s10;
-  reg          cond_i5453_24_r0s10;
-  reg          or_i5072_24_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_24_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_24_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_24_r0s10;
+  reg          cmp_i5635_24_r0s8;
+  reg          cmp_i5635_24_r0s9;
+  reg          cmp_i5635_24_r0s10;
+  reg          cmp_i5635_24_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_24_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_24_r0s7;
+  reg          iszero_i_24_r0s8;
+  reg  [3:0]   select_r0s8__24;
+  reg          and_r0s8__25;
+  reg  [9:0]   sub_i5479_24_r0s9;
+  reg          cmp_i5554_24_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_24_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_24_r0s9;
+  reg  [17:0]  add_i5207_24_r0s10;
+  reg          cond_i5557_24_r0s10;
+  reg          or_i5176_24_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_24_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_24_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_24_r0s10;
   reg  [15:0]  spec_select61_24_r0s11;
-  reg  [15:0]  or_i5524_24_r0s11;
-  reg  [22:0]  sub_r0s7__7;
+  reg  [15:0]  or_i5628_24_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_25_r0s7;
   reg          icmp_r0s6__25;
   reg          icmp_r0s7__25;
-  reg          cmp_i5531_25_r0s8;
-  reg          cmp_i5531_25_r0s9;
-  reg          cmp_i5531_25_r0s10;
-  reg          cmp_i5531_25_r0s11;
-  reg  [17:0]  sroa_speculated_v_25_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_25_r0s7;
-  reg          and_r0s8__48;
-  reg  [1:0]   select_r0s8__36;
-  reg          and_r0s8__49;
-  reg  [2:0]   select_r0s8__37;
-  reg          and_r0s8__50;
-  reg  [9:0]   sub_i5375_25_r0s9;
-  reg          cmp_i5450_25_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_25_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_25_r0s9;
-  reg  [17:0]  add_i5103_25_r0s10;
-  reg          cond_i5453_25_r0s10;
-  reg          or_i5072_25_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_25_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_25_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_25_r0s10;
+  reg          cmp_i5635_25_r0s8;
+  reg          cmp_i5635_25_r0s9;
+  reg          cmp_i5635_25_r0s10;
+  reg          cmp_i5635_25_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_25_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_25_r0s7;
+  reg          iszero_i_25_r0s8;
+  reg  [3:0]   select_r0s8__25;
+  reg          and_r0s8__26;
+  reg  [9:0]   sub_i5479_25_r0s9;
+  reg          cmp_i5554_25_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_25_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_25_r0s9;
+  reg  [17:0]  add_i5207_25_r0s10;
+  reg          cond_i5557_25_r0s10;
+  reg          or_i5176_25_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_25_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_25_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_25_r0s10;
   reg  [15:0]  spec_select61_25_r0s11;
-  reg  [15:0]  or_i5524_25_r0s11;
-  reg  [22:0]  sub_r0s7__8;
+  reg  [15:0]  or_i5628_25_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_26_r0s7;
   reg          icmp_r0s6__26;
   reg          icmp_r0s7__26;
-  reg          cmp_i5531_26_r0s8;
-  reg          cmp_i5531_26_r0s9;
-  reg          cmp_i5531_26_r0s10;
-  reg  [17:0]  sroa_speculated_v_26_r0s6;
-  reg  [22:0]  conv_i4704_26_sink_r0s7;
-  reg  [3:0]   select_r0s8__38;
-  reg          and_r0s8__51;
-  reg  [9:0]   sub_i5375_26_r0s9;
-  reg          cmp_i5450_26_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_26_r0s8__21;
-  reg  [21:0]  shl_i5458_26_r0s9;
-  reg          cmp_i5489_26_r0s10;
-  reg  [17:0]  add_i5094_26_r0s10;
-  reg  [22:0]  conv_i4704_26_sink_r0s8;
-  reg  [22:0]  conv_i4704_26_sink_r0s9;
-  reg  [22:0]  conv_i4704_26_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_26_r0s11;
-  reg  [22:0]  sub_r0s7__9;
+  reg          cmp_i5635_26_r0s8;
+  reg          cmp_i5635_26_r0s9;
+  reg          cmp_i5635_26_r0s10;
+  reg          cmp_i5635_26_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_26_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_26_r0s7;
+  reg          iszero_i_26_r0s8;
+  reg  [3:0]   select_r0s8__26;
+  reg          and_r0s8__27;
+  reg  [9:0]   sub_i5479_26_r0s9;
+  reg          cmp_i5554_26_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_26_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_26_r0s9;
+  reg  [17:0]  add_i5207_26_r0s10;
+  reg          cond_i5557_26_r0s10;
+  reg          or_i5176_26_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_26_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_26_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_26_r0s10;
+  reg  [15:0]  spec_select61_26_r0s11;
+  reg  [15:0]  or_i5628_26_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_27_r0s7;
   reg          icmp_r0s6__27;
   reg          icmp_r0s7__27;
-  reg          cmp_i5531_27_r0s8;
-  reg          cmp_i5531_27_r0s9;
-  reg          cmp_i5531_27_r0s10;
-  reg  [17:0]  sroa_speculated_v_27_r0s6;
-  reg  [22:0]  conv_i4704_27_sink_r0s7;
-  reg  [3:0]   select_r0s8__39;
-  reg          and_r0s8__52;
-  reg  [9:0]   sub_i5375_27_r0s9;
-  reg          cmp_i5450_27_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_27_r0s8__21;
-  reg  [21:0]  shl_i5458_27_r0s9;
-  reg          cmp_i5489_27_r0s10;
-  reg  [17:0]  add_i5094_27_r0s10;
-  reg  [22:0]  conv_i4704_27_sink_r0s8;
-  reg  [22:0]  conv_i4704_27_sink_r0s9;
-  reg  [22:0]  conv_i4704_27_sink_r0s10;
-  reg  [15:0]  ref_tmp65_sroa_0_0_27_r0s11;
-  reg  [22:0]  sub_r0s7__10;
+  reg          cmp_i5635_27_r0s8;
+  reg          cmp_i5635_27_r0s9;
+  reg          cmp_i5635_27_r0s10;
+  reg          cmp_i5635_27_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_27_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_27_r0s7;
+  reg          iszero_i_27_r0s8;
+  reg  [3:0]   select_r0s8__27;
+  reg          and_r0s8__28;
+  reg  [9:0]   sub_i5479_27_r0s9;
+  reg          cmp_i5554_27_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_27_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_27_r0s9;
+  reg  [17:0]  add_i5207_27_r0s10;
+  reg          cond_i5557_27_r0s10;
+  reg          or_i5176_27_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_27_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_27_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_27_r0s10;
+  reg  [15:0]  spec_select61_27_r0s11;
+  reg  [15:0]  or_i5628_27_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_28_r0s7;
   reg          icmp_r0s6__28;
   reg          icmp_r0s7__28;
-  reg          cmp_i5531_28_r0s8;
-  reg          cmp_i5531_28_r0s9;
-  reg          cmp_i5531_28_r0s10;
-  reg          cmp_i5531_28_r0s11;
-  reg  [17:0]  sroa_speculated_v_28_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_28_r0s7;
-  reg          and_r0s8__53;
-  reg  [1:0]   select_r0s8__40;
-  reg          and_r0s8__54;
-  reg  [2:0]   select_r0s8__41;
-  reg          and_r0s8__55;
-  reg  [9:0]   sub_i5375_28_r0s9;
-  reg          cmp_i5450_28_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_28_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_28_r0s9;
-  reg  [17:0]  add_i5103_28_r0s10;
-  reg          cond_i5453_28_r0s10;
-  reg          or_i5072_28_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_28_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_28_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_28_r0s10;
+  reg          cmp_i5635_28_r0s8;
+  reg          cmp_i5635_28_r0s9;
+  reg          cmp_i5635_28_r0s10;
+  reg          cmp_i5635_28_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_28_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_28_r0s7;
+  reg          iszero_i_28_r0s8;
+  reg  [3:0]   select_r0s8__28;
+  reg          and_r0s8__29;
+  reg  [9:0]   sub_i5479_28_r0s9;
+  reg          cmp_i5554_28_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_28_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_28_r0s9;
+  reg  [17:0]  add_i5207_28_r0s10;
+  reg          cond_i5557_28_r0s10;
+  reg          or_i5176_28_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_28_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_28_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_28_r0s10;
   reg  [15:0]  spec_select61_28_r0s11;
-  reg  [15:0]  or_i5524_28_r0s11;
-  reg  [22:0]  sub_r0s7__11;
+  reg  [15:0]  or_i5628_28_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_29_r0s7;
   reg          icmp_r0s6__29;
   reg          icmp_r0s7__29;
-  reg          cmp_i5531_29_r0s8;
-  reg          cmp_i5531_29_r0s9;
-  reg          cmp_i5531_29_r0s10;
-  reg          cmp_i5531_29_r0s11;
-  reg  [17:0]  sroa_speculated_v_29_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_29_r0s7;
-  reg          and_r0s8__56;
-  reg  [1:0]   select_r0s8__42;
-  reg          and_r0s8__57;
-  reg  [2:0]   select_r0s8__43;
-  reg          and_r0s8__58;
-  reg  [9:0]   sub_i5375_29_r0s9;
-  reg          cmp_i5450_29_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_29_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_29_r0s9;
-  reg  [17:0]  add_i5103_29_r0s10;
-  reg          cond_i5453_29_r0s10;
-  reg          or_i5072_29_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_29_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_29_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_29_r0s10;
+  reg          cmp_i5635_29_r0s8;
+  reg          cmp_i5635_29_r0s9;
+  reg          cmp_i5635_29_r0s10;
+  reg          cmp_i5635_29_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_29_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_29_r0s7;
+  reg          iszero_i_29_r0s8;
+  reg  [3:0]   select_r0s8__29;
+  reg          and_r0s8__30;
+  reg  [9:0]   sub_i5479_29_r0s9;
+  reg          cmp_i5554_29_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_29_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_29_r0s9;
+  reg  [17:0]  add_i5207_29_r0s10;
+  reg          cond_i5557_29_r0s10;
+  reg          or_i5176_29_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_29_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_29_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_29_r0s10;
   reg  [15:0]  spec_select61_29_r0s11;
-  reg  [15:0]  or_i5524_29_r0s11;
-  reg  [22:0]  sub_r0s7__12;
+  reg  [15:0]  or_i5628_29_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_30_r0s7;
   reg          icmp_r0s6__30;
   reg          icmp_r0s7__30;
-  reg          cmp_i5531_30_r0s8;
-  reg          cmp_i5531_30_r0s9;
-  reg          cmp_i5531_30_r0s10;
-  reg          cmp_i5531_30_r0s11;
-  reg  [17:0]  sroa_speculated_v_30_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_30_r0s7;
-  reg          and_r0s8__59;
-  reg  [1:0]   select_r0s8__44;
-  reg          and_r0s8__60;
-  reg  [2:0]   select_r0s8__45;
-  reg          and_r0s8__61;
-  reg  [9:0]   sub_i5375_30_r0s9;
-  reg          cmp_i5450_30_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_30_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_30_r0s9;
-  reg  [17:0]  add_i5103_30_r0s10;
-  reg          cond_i5453_30_r0s10;
-  reg          or_i5072_30_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_30_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_30_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_30_r0s10;
+  reg          cmp_i5635_30_r0s8;
+  reg          cmp_i5635_30_r0s9;
+  reg          cmp_i5635_30_r0s10;
+  reg          cmp_i5635_30_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_30_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_30_r0s7;
+  reg          iszero_i_30_r0s8;
+  reg  [3:0]   select_r0s8__30;
+  reg          and_r0s8__31;
+  reg  [9:0]   sub_i5479_30_r0s9;
+  reg          cmp_i5554_30_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_30_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_30_r0s9;
+  reg  [17:0]  add_i5207_30_r0s10;
+  reg          cond_i5557_30_r0s10;
+  reg          or_i5176_30_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_30_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_30_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_30_r0s10;
   reg  [15:0]  spec_select61_30_r0s11;
-  reg  [15:0]  or_i5524_30_r0s11;
-  reg  [22:0]  sub_r0s7__13;
+  reg  [15:0]  or_i5628_30_r0s11;
+  reg  [22:0]  sroa_speculated6463_v_31_r0s7;
   reg          icmp_r0s6__31;
   reg          icmp_r0s7__31;
-  reg          cmp_i5531_31_r0s8;
-  reg          cmp_i5531_31_r0s9;
-  reg          cmp_i5531_31_r0s10;
-  reg          cmp_i5531_31_r0s11;
-  reg  [17:0]  sroa_speculated_v_31_r0s6;
-  reg  [31:0]  ref_tmp66_sroa_0_0_31_r0s7;
-  reg          and_r0s8__62;
-  reg  [1:0]   select_r0s8__46;
-  reg          and_r0s8__63;
-  reg  [2:0]   select_r0s8__47;
-  reg          and_r0s8__64;
-  reg  [9:0]   sub_i5375_31_r0s9;
-  reg          cmp_i5450_31_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__1;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__1;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__2;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__2;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__3;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__3;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__4;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__4;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__5;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__5;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__6;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__6;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__7;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__7;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__8;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__8;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__9;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__9;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__10;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__10;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__11;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__11;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__12;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__12;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__13;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__13;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__14;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__14;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__15;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__15;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__16;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__16;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__17;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__17;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__18;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__18;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__19;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__19;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__20;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__20;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s8__21;
-  reg          magnitude_i1048_sroa_0_0_in_31_r0s9__21;
-  reg  [21:0]  loadedv_i_i5344105_31_r0s9;
-  reg  [17:0]  add_i5103_31_r0s10;
-  reg          cond_i5453_31_r0s10;
-  reg          or_i5072_31_r0s10;
-  reg  [31:0]  ref_tmp66_sroa_0_0_31_r0s8;
-  reg  [31:0]  ref_tmp66_sroa_0_0_31_r0s9;
-  reg  [31:0]  ref_tmp66_sroa_0_0_31_r0s10;
+  reg          cmp_i5635_31_r0s8;
+  reg          cmp_i5635_31_r0s9;
+  reg          cmp_i5635_31_r0s10;
+  reg          cmp_i5635_31_r0s11;
+  reg  [17:0]  sroa_speculated6472_v_31_r0s6;
+  reg  [22:0]  sroa_speculated6520_v_31_r0s7;
+  reg          iszero_i_31_r0s8;
+  reg  [3:0]   select_r0s8__31;
+  reg          and_r0s8__32;
+  reg  [9:0]   sub_i5479_31_r0s9;
+  reg          cmp_i5554_31_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__1;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__1;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__2;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__2;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__3;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__3;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__4;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__4;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__5;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__5;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__6;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__6;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__7;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__7;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__8;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__8;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__9;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__9;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__10;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__10;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__11;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__11;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__12;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__12;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__13;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__13;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__14;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__14;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__15;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__15;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__16;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__16;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__17;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__17;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__18;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__18;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__19;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__19;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__20;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__20;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s8__21;
+  reg          magnitude_i1055_sroa_0_0_v_31_r0s9__21;
+  reg  [31:0]  loadedv_i_i5448105_31_r0s9;
+  reg  [17:0]  add_i5207_31_r0s10;
+  reg          cond_i5557_31_r0s10;
+  reg          or_i5176_31_r0s10;
+  reg  [22:0]  sroa_speculated6520_v_31_r0s8;
+  reg  [22:0]  sroa_speculated6520_v_31_r0s9;
+  reg  [22:0]  sroa_speculated6520_v_31_r0s10;
   reg  [15:0]  spec_select61_31_r0s11;
-  reg  [15:0]  or_i5524_31_r0s11;
+  reg  [15:0]  or_i5628_31_r0s11;
   reg  [511:0] beat_sroa_0_0_r0s1;
   reg  [511:0] beat_sroa_0_0_r0s2;
   reg  [511:0] beat_sroa_0_0_r0s3;
@@ -2886,38 +3270,38 @@ module kv_compress_rotate_speckv_Design(
   reg  [7:0]   plan_sroa_16_0_r0;
   reg          second_before_0_r0;
   reg          second_long_before_0_r0;
-  wire [7:0]   _GEN_15 = {sroa_speculated6451_r0s1, or_i1640_r0s1};
-  wire [7:0]   _GEN_16 = {sroa_speculated6451_16_r0s1, or_i1640_16_r0s1};
-  wire [7:0]   _GEN_17 = {sroa_speculated6451_8_r0s1, or_i1640_8_r0s1};
-  wire [7:0]   _GEN_18 = {sroa_speculated6451_24_r0s1, or_i1640_24_r0s1};
-  wire [7:0]   _GEN_19 = {sroa_speculated6451_4_r0s1, or_i1640_4_r0s1};
-  wire [7:0]   _GEN_20 = {sroa_speculated6451_20_r0s1, or_i1640_20_r0s1};
-  wire [7:0]   _GEN_21 = {sroa_speculated6451_12_r0s1, or_i1640_12_r0s1};
-  wire [7:0]   _GEN_22 = {sroa_speculated6451_28_r0s1, or_i1640_28_r0s1};
-  wire [7:0]   _GEN_23 = {sroa_speculated6451_2_r0s1, or_i1640_2_r0s1};
-  wire [7:0]   _GEN_24 = {sroa_speculated6451_18_r0s1, or_i1640_18_r0s1};
-  wire [7:0]   _GEN_25 = {sroa_speculated6451_10_r0s1, or_i1640_10_r0s1};
-  wire [7:0]   _GEN_26 = {sroa_speculated6451_26_r0s1, or_i1640_26_r0s1};
-  wire [7:0]   _GEN_27 = {sroa_speculated6451_6_r0s1, or_i1640_6_r0s1};
-  wire [7:0]   _GEN_28 = {sroa_speculated6451_22_r0s1, or_i1640_22_r0s1};
-  wire [7:0]   _GEN_29 = {sroa_speculated6451_14_r0s1, or_i1640_14_r0s1};
-  wire [7:0]   _GEN_30 = {sroa_speculated6451_30_r0s1, or_i1640_30_r0s1};
-  wire [7:0]   _GEN_31 = {sroa_speculated6451_1_r0s1, or_i1640_1_r0s1};
-  wire [7:0]   _GEN_32 = {sroa_speculated6451_17_r0s1, or_i1640_17_r0s1};
-  wire [7:0]   _GEN_33 = {sroa_speculated6451_9_r0s1, or_i1640_9_r0s1};
-  wire [7:0]   _GEN_34 = {sroa_speculated6451_25_r0s1, or_i1640_25_r0s1};
-  wire [7:0]   _GEN_35 = {sroa_speculated6451_5_r0s1, or_i1640_5_r0s1};
-  wire [7:0]   _GEN_36 = {sroa_speculated6451_21_r0s1, or_i1640_21_r0s1};
-  wire [7:0]   _GEN_37 = {sroa_speculated6451_13_r0s1, or_i1640_13_r0s1};
-  wire [7:0]   _GEN_38 = {sroa_speculated6451_29_r0s1, or_i1640_29_r0s1};
-  wire [7:0]   _GEN_39 = {sroa_speculated6451_3_r0s1, or_i1640_3_r0s1};
-  wire [7:0]   _GEN_40 = {sroa_speculated6451_19_r0s1, or_i1640_19_r0s1};
-  wire [7:0]   _GEN_41 = {sroa_speculated6451_11_r0s1, or_i1640_11_r0s1};
-  wire [7:0]   _GEN_42 = {sroa_speculated6451_27_r0s1, or_i1640_27_r0s1};
-  wire [7:0]   _GEN_43 = {sroa_speculated6451_7_r0s1, or_i1640_7_r0s1};
-  wire [7:0]   _GEN_44 = {sroa_speculated6451_23_r0s1, or_i1640_23_r0s1};
-  wire [7:0]   _GEN_45 = {sroa_speculated6451_15_r0s1, or_i1640_15_r0s1};
-  wire [7:0]   _GEN_46 = {sroa_speculated6451_31_r0s1, or_i1640_31_r0s1};
+  wire [7:0]   _GEN_15 = {sroa_speculated6500_r0s1, or_i1635_r0s1};
+  wire [7:0]   _GEN_16 = {sroa_speculated6500_16_r0s1, or_i1635_16_r0s1};
+  wire [7:0]   _GEN_17 = {sroa_speculated6500_8_r0s1, or_i1635_8_r0s1};
+  wire [7:0]   _GEN_18 = {sroa_speculated6500_24_r0s1, or_i1635_24_r0s1};
+  wire [7:0]   _GEN_19 = {sroa_speculated6500_4_r0s1, or_i1635_4_r0s1};
+  wire [7:0]   _GEN_20 = {sroa_speculated6500_20_r0s1, or_i1635_20_r0s1};
+  wire [7:0]   _GEN_21 = {sroa_speculated6500_12_r0s1, or_i1635_12_r0s1};
+  wire [7:0]   _GEN_22 = {sroa_speculated6500_28_r0s1, or_i1635_28_r0s1};
+  wire [7:0]   _GEN_23 = {sroa_speculated6500_2_r0s1, or_i1635_2_r0s1};
+  wire [7:0]   _GEN_24 = {sroa_speculated6500_18_r0s1, or_i1635_18_r0s1};
+  wire [7:0]   _GEN_25 = {sroa_speculated6500_10_r0s1, or_i1635_10_r0s1};
+  wire [7:0]   _GEN_26 = {sroa_speculated6500_26_r0s1, or_i1635_26_r0s1};
+  wire [7:0]   _GEN_27 = {sroa_speculated6500_6_r0s1, or_i1635_6_r0s1};
+  wire [7:0]   _GEN_28 = {sroa_speculated6500_22_r0s1, or_i1635_22_r0s1};
+  wire [7:0]   _GEN_29 = {sroa_speculated6500_14_r0s1, or_i1635_14_r0s1};
+  wire [7:0]   _GEN_30 = {sroa_speculated6500_30_r0s1, or_i1635_30_r0s1};
+  wire [7:0]   _GEN_31 = {sroa_speculated6500_1_r0s1, or_i1635_1_r0s1};
+  wire [7:0]   _GEN_32 = {sroa_speculated6500_17_r0s1, or_i1635_17_r0s1};
+  wire [7:0]   _GEN_33 = {sroa_speculated6500_9_r0s1, or_i1635_9_r0s1};
+  wire [7:0]   _GEN_34 = {sroa_speculated6500_25_r0s1, or_i1635_25_r0s1};
+  wire [7:0]   _GEN_35 = {sroa_speculated6500_5_r0s1, or_i1635_5_r0s1};
+  wire [7:0]   _GEN_36 = {sroa_speculated6500_21_r0s1, or_i1635_21_r0s1};
+  wire [7:0]   _GEN_37 = {sroa_speculated6500_13_r0s1, or_i1635_13_r0s1};
+  wire [7:0]   _GEN_38 = {sroa_speculated6500_29_r0s1, or_i1635_29_r0s1};
+  wire [7:0]   _GEN_39 = {sroa_speculated6500_3_r0s1, or_i1635_3_r0s1};
+  wire [7:0]   _GEN_40 = {sroa_speculated6500_19_r0s1, or_i1635_19_r0s1};
+  wire [7:0]   _GEN_41 = {sroa_speculated6500_11_r0s1, or_i1635_11_r0s1};
+  wire [7:0]   _GEN_42 = {sroa_speculated6500_27_r0s1, or_i1635_27_r0s1};
+  wire [7:0]   _GEN_43 = {sroa_speculated6500_7_r0s1, or_i1635_7_r0s1};
+  wire [7:0]   _GEN_44 = {sroa_speculated6500_23_r0s1, or_i1635_23_r0s1};
+  wire [7:0]   _GEN_45 = {sroa_speculated6500_15_r0s1, or_i1635_15_r0s1};
+  wire [7:0]   _GEN_46 = {sroa_speculated6500_31_r0s1, or_i1635_31_r0s1};
   wire [7:0]   _GEN_47 =
     spec_store_select_1_r0s2 > spec_store_select_1_4_r0s2
       ? spec_store_select_1_r0s2
@@ -2937,564 +3321,932 @@ module kv_compress_rotate_speckv_Design(
       : spec_store_select_1_7_r0s2;
   wire [7:0]   _GEN_52 = _GEN_50 > _GEN_51 ? _GEN_50 : _GEN_51;
   wire [17:0]  _GEN_53 =
-    {2'h0, cmp_i2848_31_r0s4 ? 16'h0 : {or_i2834_31_r0s4, 5'h0} >> sub_i2467_31_r0s4};
+    {2'h0, cmp_i2843_r0s4 ? 16'h0 : {or_i2829_r0s4, 5'h0} >> sub_i2462_r0s4};
   wire [17:0]  _GEN_54 =
-    {2'h0, cmp_i2848_30_r0s4 ? 16'h0 : {or_i2834_30_r0s4, 5'h0} >> sub_i2467_30_r0s4};
+    {2'h0, cmp_i2843_1_r0s4 ? 16'h0 : {or_i2829_1_r0s4, 5'h0} >> sub_i2462_1_r0s4};
   wire [17:0]  _GEN_55 =
-    {2'h0, cmp_i2848_29_r0s4 ? 16'h0 : {or_i2834_29_r0s4, 5'h0} >> sub_i2467_29_r0s4};
+    {2'h0, cmp_i2843_2_r0s4 ? 16'h0 : {or_i2829_2_r0s4, 5'h0} >> sub_i2462_2_r0s4};
   wire [17:0]  _GEN_56 =
-    {2'h0, cmp_i2848_28_r0s4 ? 16'h0 : {or_i2834_28_r0s4, 5'h0} >> sub_i2467_28_r0s4};
+    {2'h0, cmp_i2843_3_r0s4 ? 16'h0 : {or_i2829_3_r0s4, 5'h0} >> sub_i2462_3_r0s4};
   wire [17:0]  _GEN_57 =
-    {2'h0, cmp_i2848_25_r0s4 ? 16'h0 : {or_i2834_25_r0s4, 5'h0} >> sub_i2467_25_r0s4};
+    {2'h0, cmp_i2843_4_r0s4 ? 16'h0 : {or_i2829_4_r0s4, 5'h0} >> sub_i2462_4_r0s4};
   wire [17:0]  _GEN_58 =
-    {2'h0, cmp_i2848_24_r0s4 ? 16'h0 : {or_i2834_24_r0s4, 5'h0} >> sub_i2467_24_r0s4};
+    {2'h0, cmp_i2843_5_r0s4 ? 16'h0 : {or_i2829_5_r0s4, 5'h0} >> sub_i2462_5_r0s4};
   wire [16:0]  _GEN_59 =
-    {1'h0, cmp_i2848_27_r0s4 ? 16'h0 : {or_i2834_27_r0s4, 5'h0} >> sub_i2467_27_r0s4};
+    {1'h0, cmp_i2843_6_r0s4 ? 16'h0 : {or_i2829_6_r0s4, 5'h0} >> sub_i2462_6_r0s4};
   wire [16:0]  _GEN_60 =
-    {1'h0, cmp_i2848_26_r0s4 ? 16'h0 : {or_i2834_26_r0s4, 5'h0} >> sub_i2467_26_r0s4};
-  wire [17:0]  _GEN_61 =
-    {2'h0, cmp_i2848_21_r0s4 ? 16'h0 : {or_i2834_21_r0s4, 5'h0} >> sub_i2467_21_r0s4};
-  wire [17:0]  _GEN_62 =
-    {2'h0, cmp_i2848_20_r0s4 ? 16'h0 : {or_i2834_20_r0s4, 5'h0} >> sub_i2467_20_r0s4};
-  wire [17:0]  _GEN_63 =
-    {2'h0, cmp_i2848_23_r0s4 ? 16'h0 : {or_i2834_23_r0s4, 5'h0} >> sub_i2467_23_r0s4};
-  wire [17:0]  _GEN_64 =
-    {2'h0, cmp_i2848_22_r0s4 ? 16'h0 : {or_i2834_22_r0s4, 5'h0} >> sub_i2467_22_r0s4};
-  wire [17:0]  _GEN_65 =
-    {2'h0, cmp_i2848_19_r0s4 ? 16'h0 : {or_i2834_19_r0s4, 5'h0} >> sub_i2467_19_r0s4};
-  wire [17:0]  _GEN_66 =
-    {2'h0, cmp_i2848_18_r0s4 ? 16'h0 : {or_i2834_18_r0s4, 5'h0} >> sub_i2467_18_r0s4};
+    {1'h0, cmp_i2843_7_r0s4 ? 16'h0 : {or_i2829_7_r0s4, 5'h0} >> sub_i2462_7_r0s4};
+  wire [16:0]  _GEN_61 =
+    {1'h0, cmp_i2843_8_r0s4 ? 16'h0 : {or_i2829_8_r0s4, 5'h0} >> sub_i2462_8_r0s4};
+  wire [16:0]  _GEN_62 =
+    {1'h0, cmp_i2843_9_r0s4 ? 16'h0 : {or_i2829_9_r0s4, 5'h0} >> sub_i2462_9_r0s4};
+  wire [16:0]  _GEN_63 =
+    {1'h0, cmp_i2843_10_r0s4 ? 16'h0 : {or_i2829_10_r0s4, 5'h0} >> sub_i2462_10_r0s4};
+  wire [16:0]  _GEN_64 =
+    {1'h0, cmp_i2843_11_r0s4 ? 16'h0 : {or_i2829_11_r0s4, 5'h0} >> sub_i2462_11_r0s4};
+  wire [16:0]  _GEN_65 =
+    {1'h0, cmp_i2843_12_r0s4 ? 16'h0 : {or_i2829_12_r0s4, 5'h0} >> sub_i2462_12_r0s4};
+  wire [16:0]  _GEN_66 =
+    {1'h0, cmp_i2843_13_r0s4 ? 16'h0 : {or_i2829_13_r0s4, 5'h0} >> sub_i2462_13_r0s4};
   wire [16:0]  _GEN_67 =
-    {1'h0, cmp_i2848_17_r0s4 ? 16'h0 : {or_i2834_17_r0s4, 5'h0} >> sub_i2467_17_r0s4};
+    {1'h0, cmp_i2843_14_r0s4 ? 16'h0 : {or_i2829_14_r0s4, 5'h0} >> sub_i2462_14_r0s4};
   wire [16:0]  _GEN_68 =
-    {1'h0, cmp_i2848_16_r0s4 ? 16'h0 : {or_i2834_16_r0s4, 5'h0} >> sub_i2467_16_r0s4};
+    {1'h0, cmp_i2843_15_r0s4 ? 16'h0 : {or_i2829_15_r0s4, 5'h0} >> sub_i2462_15_r0s4};
   wire [16:0]  _GEN_69 =
-    {1'h0, cmp_i2848_15_r0s4 ? 16'h0 : {or_i2834_15_r0s4, 5'h0} >> sub_i2467_15_r0s4};
+    {1'h0, cmp_i2843_16_r0s4 ? 16'h0 : {or_i2829_16_r0s4, 5'h0} >> sub_i2462_16_r0s4};
   wire [16:0]  _GEN_70 =
-    {1'h0, cmp_i2848_14_r0s4 ? 16'h0 : {or_i2834_14_r0s4, 5'h0} >> sub_i2467_14_r0s4};
-  wire [16:0]  _GEN_71 =
-    {1'h0, cmp_i2848_13_r0s4 ? 16'h0 : {or_i2834_13_r0s4, 5'h0} >> sub_i2467_13_r0s4};
-  wire [16:0]  _GEN_72 =
-    {1'h0, cmp_i2848_12_r0s4 ? 16'h0 : {or_i2834_12_r0s4, 5'h0} >> sub_i2467_12_r0s4};
-  wire [16:0]  _GEN_73 =
-    {1'h0, cmp_i2848_11_r0s4 ? 16'h0 : {or_i2834_11_r0s4, 5'h0} >> sub_i2467_11_r0s4};
-  wire [16:0]  _GEN_74 =
-    {1'h0, cmp_i2848_10_r0s4 ? 16'h0 : {or_i2834_10_r0s4, 5'h0} >> sub_i2467_10_r0s4};
-  wire [16:0]  _GEN_75 =
-    {1'h0, cmp_i2848_9_r0s4 ? 16'h0 : {or_i2834_9_r0s4, 5'h0} >> sub_i2467_9_r0s4};
-  wire [16:0]  _GEN_76 =
-    {1'h0, cmp_i2848_8_r0s4 ? 16'h0 : {or_i2834_8_r0s4, 5'h0} >> sub_i2467_8_r0s4};
+    {1'h0, cmp_i2843_17_r0s4 ? 16'h0 : {or_i2829_17_r0s4, 5'h0} >> sub_i2462_17_r0s4};
+  wire [17:0]  _GEN_71 =
+    {2'h0, cmp_i2843_18_r0s4 ? 16'h0 : {or_i2829_18_r0s4, 5'h0} >> sub_i2462_18_r0s4};
+  wire [17:0]  _GEN_72 =
+    {2'h0, cmp_i2843_19_r0s4 ? 16'h0 : {or_i2829_19_r0s4, 5'h0} >> sub_i2462_19_r0s4};
+  wire [17:0]  _GEN_73 =
+    {2'h0, cmp_i2843_20_r0s4 ? 16'h0 : {or_i2829_20_r0s4, 5'h0} >> sub_i2462_20_r0s4};
+  wire [17:0]  _GEN_74 =
+    {2'h0, cmp_i2843_21_r0s4 ? 16'h0 : {or_i2829_21_r0s4, 5'h0} >> sub_i2462_21_r0s4};
+  wire [17:0]  _GEN_75 =
+    {2'h0, cmp_i2843_22_r0s4 ? 16'h0 : {or_i2829_22_r0s4, 5'h0} >> sub_i2462_22_r0s4};
+  wire [17:0]  _GEN_76 =
+    {2'h0, cmp_i2843_23_r0s4 ? 16'h0 : {or_i2829_23_r0s4, 5'h0} >> sub_i2462_23_r0s4};
   wire [17:0]  _GEN_77 =
-    {2'h0, cmp_i2848_5_r0s4 ? 16'h0 : {or_i2834_5_r0s4, 5'h0} >> sub_i2467_5_r0s4};
+    {2'h0, cmp_i2843_24_r0s4 ? 16'h0 : {or_i2829_24_r0s4, 5'h0} >> sub_i2462_24_r0s4};
   wire [17:0]  _GEN_78 =
-    {2'h0, cmp_i2848_4_r0s4 ? 16'h0 : {or_i2834_4_r0s4, 5'h0} >> sub_i2467_4_r0s4};
+    {2'h0, cmp_i2843_25_r0s4 ? 16'h0 : {or_i2829_25_r0s4, 5'h0} >> sub_i2462_25_r0s4};
   wire [16:0]  _GEN_79 =
-    {1'h0, cmp_i2848_7_r0s4 ? 16'h0 : {or_i2834_7_r0s4, 5'h0} >> sub_i2467_7_r0s4};
+    {1'h0, cmp_i2843_26_r0s4 ? 16'h0 : {or_i2829_26_r0s4, 5'h0} >> sub_i2462_26_r0s4};
   wire [16:0]  _GEN_80 =
-    {1'h0, cmp_i2848_6_r0s4 ? 16'h0 : {or_i2834_6_r0s4, 5'h0} >> sub_i2467_6_r0s4};
+    {1'h0, cmp_i2843_27_r0s4 ? 16'h0 : {or_i2829_27_r0s4, 5'h0} >> sub_i2462_27_r0s4};
   wire [17:0]  _GEN_81 =
-    {2'h0, cmp_i2848_3_r0s4 ? 16'h0 : {or_i2834_3_r0s4, 5'h0} >> sub_i2467_3_r0s4};
+    {2'h0, cmp_i2843_28_r0s4 ? 16'h0 : {or_i2829_28_r0s4, 5'h0} >> sub_i2462_28_r0s4};
   wire [17:0]  _GEN_82 =
-    {2'h0, cmp_i2848_2_r0s4 ? 16'h0 : {or_i2834_2_r0s4, 5'h0} >> sub_i2467_2_r0s4};
+    {2'h0, cmp_i2843_29_r0s4 ? 16'h0 : {or_i2829_29_r0s4, 5'h0} >> sub_i2462_29_r0s4};
   wire [17:0]  _GEN_83 =
-    {2'h0, cmp_i2848_1_r0s4 ? 16'h0 : {or_i2834_1_r0s4, 5'h0} >> sub_i2467_1_r0s4};
+    {2'h0, cmp_i2843_30_r0s4 ? 16'h0 : {or_i2829_30_r0s4, 5'h0} >> sub_i2462_30_r0s4};
   wire [17:0]  _GEN_84 =
-    {2'h0, cmp_i2848_r0s4 ? 16'h0 : {or_i2834_r0s4, 5'h0} >> sub_i2467_r0s4};
+    {2'h0, cmp_i2843_31_r0s4 ? 16'h0 : {or_i2829_31_r0s4, 5'h0} >> sub_i2462_31_r0s4};
   wire [21:0]  _GEN_85 =
-    cmp_i5450_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_r0s9} << loadedv_i_i5344105_r0s9
+    cmp_i5554_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_r0s9} << loadedv_i_i5448105_r0s9[21:0]
       : 22'h0;
-  wire [17:0]  _GEN_86 = add_i5103_r0s10 + {17'h0, cond_i5453_r0s10 & or_i5072_r0s10};
+  wire [17:0]  _GEN_86 = add_i5207_r0s10 + {17'h0, cond_i5557_r0s10 & or_i5176_r0s10};
   wire [21:0]  _GEN_87 =
-    cmp_i5450_1_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_1_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_1_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_1_r0s9} << loadedv_i_i5344105_1_r0s9
+    cmp_i5554_1_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_1_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_1_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_1_r0s9} << loadedv_i_i5448105_1_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_88 =
-    add_i5103_1_r0s10 + {17'h0, cond_i5453_1_r0s10 & or_i5072_1_r0s10};
+    add_i5207_1_r0s10 + {17'h0, cond_i5557_1_r0s10 & or_i5176_1_r0s10};
   wire [21:0]  _GEN_89 =
-    cmp_i5450_2_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_2_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_2_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_2_r0s9} << loadedv_i_i5344105_2_r0s9
+    cmp_i5554_2_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_2_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_2_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_2_r0s9} << loadedv_i_i5448105_2_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_90 =
-    add_i5103_2_r0s10 + {17'h0, cond_i5453_2_r0s10 & or_i5072_2_r0s10};
+    add_i5207_2_r0s10 + {17'h0, cond_i5557_2_r0s10 & or_i5176_2_r0s10};
   wire [21:0]  _GEN_91 =
-    cmp_i5450_3_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_3_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_3_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_3_r0s9} << loadedv_i_i5344105_3_r0s9
+    cmp_i5554_3_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_3_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_3_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_3_r0s9} << loadedv_i_i5448105_3_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_92 =
-    add_i5103_3_r0s10 + {17'h0, cond_i5453_3_r0s10 & or_i5072_3_r0s10};
+    add_i5207_3_r0s10 + {17'h0, cond_i5557_3_r0s10 & or_i5176_3_r0s10};
   wire [21:0]  _GEN_93 =
-    cmp_i5450_4_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_4_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_4_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_4_r0s9} << loadedv_i_i5344105_4_r0s9
+    cmp_i5554_4_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_4_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_4_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_4_r0s9} << loadedv_i_i5448105_4_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_94 =
-    add_i5103_4_r0s10 + {17'h0, cond_i5453_4_r0s10 & or_i5072_4_r0s10};
+    add_i5207_4_r0s10 + {17'h0, cond_i5557_4_r0s10 & or_i5176_4_r0s10};
   wire [21:0]  _GEN_95 =
-    cmp_i5450_5_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_5_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_5_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_5_r0s9} << loadedv_i_i5344105_5_r0s9
+    cmp_i5554_5_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_5_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_5_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_5_r0s9} << loadedv_i_i5448105_5_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_96 =
-    add_i5103_5_r0s10 + {17'h0, cond_i5453_5_r0s10 & or_i5072_5_r0s10};
-  wire [21:0]  _GEN_97 = cmp_i5450_6_r0s9 ? shl_i5458_6_r0s9 : 22'h0;
+    add_i5207_5_r0s10 + {17'h0, cond_i5557_5_r0s10 & or_i5176_5_r0s10};
+  wire [21:0]  _GEN_97 =
+    cmp_i5554_6_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_6_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_6_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_6_r0s9} << loadedv_i_i5448105_6_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_98 =
-    {1'h0, sub_i5375_6_r0s9, 7'h0} + {10'h0, _GEN_97[21:14]}
-    + {17'h0, _GEN_97[13] & ((|(_GEN_97[12:0])) | _GEN_97[14])};
-  wire [21:0]  _GEN_99 = cmp_i5450_7_r0s9 ? shl_i5458_7_r0s9 : 22'h0;
+    add_i5207_6_r0s10 + {17'h0, cond_i5557_6_r0s10 & or_i5176_6_r0s10};
+  wire [21:0]  _GEN_99 =
+    cmp_i5554_7_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_7_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_7_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_7_r0s9} << loadedv_i_i5448105_7_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_100 =
-    {1'h0, sub_i5375_7_r0s9, 7'h0} + {10'h0, _GEN_99[21:14]}
-    + {17'h0, _GEN_99[13] & ((|(_GEN_99[12:0])) | _GEN_99[14])};
-  wire [21:0]  _GEN_101 = cmp_i5450_8_r0s9 ? shl_i5458_8_r0s9 : 22'h0;
+    add_i5207_7_r0s10 + {17'h0, cond_i5557_7_r0s10 & or_i5176_7_r0s10};
+  wire [21:0]  _GEN_101 =
+    cmp_i5554_8_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_8_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_8_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_8_r0s9} << loadedv_i_i5448105_8_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_102 =
-    {1'h0, sub_i5375_8_r0s9, 7'h0} + {10'h0, _GEN_101[21:14]}
-    + {17'h0, _GEN_101[13] & ((|(_GEN_101[12:0])) | _GEN_101[14])};
-  wire [21:0]  _GEN_103 = cmp_i5450_9_r0s9 ? shl_i5458_9_r0s9 : 22'h0;
+    add_i5207_8_r0s10 + {17'h0, cond_i5557_8_r0s10 & or_i5176_8_r0s10};
+  wire [21:0]  _GEN_103 =
+    cmp_i5554_9_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_9_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_9_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_9_r0s9} << loadedv_i_i5448105_9_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_104 =
-    {1'h0, sub_i5375_9_r0s9, 7'h0} + {10'h0, _GEN_103[21:14]}
-    + {17'h0, _GEN_103[13] & ((|(_GEN_103[12:0])) | _GEN_103[14])};
-  wire [21:0]  _GEN_105 = cmp_i5450_10_r0s9 ? shl_i5458_10_r0s9 : 22'h0;
+    add_i5207_9_r0s10 + {17'h0, cond_i5557_9_r0s10 & or_i5176_9_r0s10};
+  wire [21:0]  _GEN_105 =
+    cmp_i5554_10_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_10_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_10_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_10_r0s9} << loadedv_i_i5448105_10_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_106 =
-    {1'h0, sub_i5375_10_r0s9, 7'h0} + {10'h0, _GEN_105[21:14]}
-    + {17'h0, _GEN_105[13] & ((|(_GEN_105[12:0])) | _GEN_105[14])};
-  wire [21:0]  _GEN_107 = cmp_i5450_11_r0s9 ? shl_i5458_11_r0s9 : 22'h0;
+    add_i5207_10_r0s10 + {17'h0, cond_i5557_10_r0s10 & or_i5176_10_r0s10};
+  wire [21:0]  _GEN_107 =
+    cmp_i5554_11_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_11_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_11_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_11_r0s9} << loadedv_i_i5448105_11_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_108 =
-    {1'h0, sub_i5375_11_r0s9, 7'h0} + {10'h0, _GEN_107[21:14]}
-    + {17'h0, _GEN_107[13] & ((|(_GEN_107[12:0])) | _GEN_107[14])};
-  wire [21:0]  _GEN_109 = cmp_i5450_12_r0s9 ? shl_i5458_12_r0s9 : 22'h0;
+    add_i5207_11_r0s10 + {17'h0, cond_i5557_11_r0s10 & or_i5176_11_r0s10};
+  wire [21:0]  _GEN_109 =
+    cmp_i5554_12_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_12_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_12_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_12_r0s9} << loadedv_i_i5448105_12_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_110 =
-    {1'h0, sub_i5375_12_r0s9, 7'h0} + {10'h0, _GEN_109[21:14]}
-    + {17'h0, _GEN_109[13] & ((|(_GEN_109[12:0])) | _GEN_109[14])};
-  wire [21:0]  _GEN_111 = cmp_i5450_13_r0s9 ? shl_i5458_13_r0s9 : 22'h0;
+    add_i5207_12_r0s10 + {17'h0, cond_i5557_12_r0s10 & or_i5176_12_r0s10};
+  wire [21:0]  _GEN_111 =
+    cmp_i5554_13_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_13_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_13_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_13_r0s9} << loadedv_i_i5448105_13_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_112 =
-    {1'h0, sub_i5375_13_r0s9, 7'h0} + {10'h0, _GEN_111[21:14]}
-    + {17'h0, _GEN_111[13] & ((|(_GEN_111[12:0])) | _GEN_111[14])};
-  wire [21:0]  _GEN_113 = cmp_i5450_14_r0s9 ? shl_i5458_14_r0s9 : 22'h0;
+    add_i5207_13_r0s10 + {17'h0, cond_i5557_13_r0s10 & or_i5176_13_r0s10};
+  wire [21:0]  _GEN_113 =
+    cmp_i5554_14_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_14_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_14_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_14_r0s9} << loadedv_i_i5448105_14_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_114 =
-    {1'h0, sub_i5375_14_r0s9, 7'h0} + {10'h0, _GEN_113[21:14]}
-    + {17'h0, _GEN_113[13] & ((|(_GEN_113[12:0])) | _GEN_113[14])};
-  wire [21:0]  _GEN_115 = cmp_i5450_15_r0s9 ? shl_i5458_15_r0s9 : 22'h0;
+    add_i5207_14_r0s10 + {17'h0, cond_i5557_14_r0s10 & or_i5176_14_r0s10};
+  wire [21:0]  _GEN_115 =
+    cmp_i5554_15_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_15_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_15_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_15_r0s9} << loadedv_i_i5448105_15_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_116 =
-    {1'h0, sub_i5375_15_r0s9, 7'h0} + {10'h0, _GEN_115[21:14]}
-    + {17'h0, _GEN_115[13] & ((|(_GEN_115[12:0])) | _GEN_115[14])};
-  wire [21:0]  _GEN_117 = cmp_i5450_16_r0s9 ? shl_i5458_16_r0s9 : 22'h0;
+    add_i5207_15_r0s10 + {17'h0, cond_i5557_15_r0s10 & or_i5176_15_r0s10};
+  wire [21:0]  _GEN_117 =
+    cmp_i5554_16_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_16_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_16_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_16_r0s9} << loadedv_i_i5448105_16_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_118 =
-    {1'h0, sub_i5375_16_r0s9, 7'h0} + {10'h0, _GEN_117[21:14]}
-    + {17'h0, _GEN_117[13] & ((|(_GEN_117[12:0])) | _GEN_117[14])};
-  wire [21:0]  _GEN_119 = cmp_i5450_17_r0s9 ? shl_i5458_17_r0s9 : 22'h0;
+    add_i5207_16_r0s10 + {17'h0, cond_i5557_16_r0s10 & or_i5176_16_r0s10};
+  wire [21:0]  _GEN_119 =
+    cmp_i5554_17_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_17_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_17_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_17_r0s9} << loadedv_i_i5448105_17_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_120 =
-    {1'h0, sub_i5375_17_r0s9, 7'h0} + {10'h0, _GEN_119[21:14]}
-    + {17'h0, _GEN_119[13] & ((|(_GEN_119[12:0])) | _GEN_119[14])};
+    add_i5207_17_r0s10 + {17'h0, cond_i5557_17_r0s10 & or_i5176_17_r0s10};
   wire [21:0]  _GEN_121 =
-    cmp_i5450_18_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_18_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_18_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_18_r0s9} << loadedv_i_i5344105_18_r0s9
+    cmp_i5554_18_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_18_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_18_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_18_r0s9} << loadedv_i_i5448105_18_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_122 =
-    add_i5103_18_r0s10 + {17'h0, cond_i5453_18_r0s10 & or_i5072_18_r0s10};
+    add_i5207_18_r0s10 + {17'h0, cond_i5557_18_r0s10 & or_i5176_18_r0s10};
   wire [21:0]  _GEN_123 =
-    cmp_i5450_19_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_19_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_19_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_19_r0s9} << loadedv_i_i5344105_19_r0s9
+    cmp_i5554_19_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_19_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_19_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_19_r0s9} << loadedv_i_i5448105_19_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_124 =
-    add_i5103_19_r0s10 + {17'h0, cond_i5453_19_r0s10 & or_i5072_19_r0s10};
+    add_i5207_19_r0s10 + {17'h0, cond_i5557_19_r0s10 & or_i5176_19_r0s10};
   wire [21:0]  _GEN_125 =
-    cmp_i5450_20_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_20_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_20_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_20_r0s9} << loadedv_i_i5344105_20_r0s9
+    cmp_i5554_20_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_20_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_20_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_20_r0s9} << loadedv_i_i5448105_20_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_126 =
-    add_i5103_20_r0s10 + {17'h0, cond_i5453_20_r0s10 & or_i5072_20_r0s10};
-  wire [21:0]  _GEN_127 = cmp_i5450_21_r0s9 ? shl_i5458_21_r0s9 : 22'h0;
+    add_i5207_20_r0s10 + {17'h0, cond_i5557_20_r0s10 & or_i5176_20_r0s10};
+  wire [21:0]  _GEN_127 =
+    cmp_i5554_21_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_21_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_21_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_21_r0s9} << loadedv_i_i5448105_21_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_128 =
-    {1'h0, sub_i5375_21_r0s9, 7'h0} + {10'h0, _GEN_127[21:14]}
-    + {17'h0, _GEN_127[13] & ((|(_GEN_127[12:0])) | _GEN_127[14])};
-  wire [21:0]  _GEN_129 = cmp_i5450_22_r0s9 ? shl_i5458_22_r0s9 : 22'h0;
+    add_i5207_21_r0s10 + {17'h0, cond_i5557_21_r0s10 & or_i5176_21_r0s10};
+  wire [21:0]  _GEN_129 =
+    cmp_i5554_22_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_22_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_22_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_22_r0s9} << loadedv_i_i5448105_22_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_130 =
-    {1'h0, sub_i5375_22_r0s9, 7'h0} + {10'h0, _GEN_129[21:14]}
-    + {17'h0, _GEN_129[13] & ((|(_GEN_129[12:0])) | _GEN_129[14])};
+    add_i5207_22_r0s10 + {17'h0, cond_i5557_22_r0s10 & or_i5176_22_r0s10};
   wire [21:0]  _GEN_131 =
-    cmp_i5450_23_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_23_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_23_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_23_r0s9} << loadedv_i_i5344105_23_r0s9
+    cmp_i5554_23_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_23_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_23_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_23_r0s9} << loadedv_i_i5448105_23_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_132 =
-    add_i5103_23_r0s10 + {17'h0, cond_i5453_23_r0s10 & or_i5072_23_r0s10};
+    add_i5207_23_r0s10 + {17'h0, cond_i5557_23_r0s10 & or_i5176_23_r0s10};
   wire [21:0]  _GEN_133 =
-    cmp_i5450_24_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_24_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_24_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_24_r0s9} << loadedv_i_i5344105_24_r0s9
+    cmp_i5554_24_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_24_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_24_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_24_r0s9} << loadedv_i_i5448105_24_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_134 =
-    add_i5103_24_r0s10 + {17'h0, cond_i5453_24_r0s10 & or_i5072_24_r0s10};
+    add_i5207_24_r0s10 + {17'h0, cond_i5557_24_r0s10 & or_i5176_24_r0s10};
   wire [21:0]  _GEN_135 =
-    cmp_i5450_25_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_25_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_25_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_25_r0s9} << loadedv_i_i5344105_25_r0s9
+    cmp_i5554_25_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_25_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_25_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_25_r0s9} << loadedv_i_i5448105_25_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_136 =
-    add_i5103_25_r0s10 + {17'h0, cond_i5453_25_r0s10 & or_i5072_25_r0s10};
-  wire [21:0]  _GEN_137 = cmp_i5450_26_r0s9 ? shl_i5458_26_r0s9 : 22'h0;
+    add_i5207_25_r0s10 + {17'h0, cond_i5557_25_r0s10 & or_i5176_25_r0s10};
+  wire [21:0]  _GEN_137 =
+    cmp_i5554_26_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_26_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_26_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_26_r0s9} << loadedv_i_i5448105_26_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_138 =
-    {1'h0, sub_i5375_26_r0s9, 7'h0} + {10'h0, _GEN_137[21:14]}
-    + {17'h0, _GEN_137[13] & ((|(_GEN_137[12:0])) | _GEN_137[14])};
-  wire [21:0]  _GEN_139 = cmp_i5450_27_r0s9 ? shl_i5458_27_r0s9 : 22'h0;
+    add_i5207_26_r0s10 + {17'h0, cond_i5557_26_r0s10 & or_i5176_26_r0s10};
+  wire [21:0]  _GEN_139 =
+    cmp_i5554_27_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_27_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_27_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_27_r0s9} << loadedv_i_i5448105_27_r0s9[21:0]
+      : 22'h0;
   wire [17:0]  _GEN_140 =
-    {1'h0, sub_i5375_27_r0s9, 7'h0} + {10'h0, _GEN_139[21:14]}
-    + {17'h0, _GEN_139[13] & ((|(_GEN_139[12:0])) | _GEN_139[14])};
+    add_i5207_27_r0s10 + {17'h0, cond_i5557_27_r0s10 & or_i5176_27_r0s10};
   wire [21:0]  _GEN_141 =
-    cmp_i5450_28_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_28_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_28_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_28_r0s9} << loadedv_i_i5344105_28_r0s9
+    cmp_i5554_28_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_28_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_28_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_28_r0s9} << loadedv_i_i5448105_28_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_142 =
-    add_i5103_28_r0s10 + {17'h0, cond_i5453_28_r0s10 & or_i5072_28_r0s10};
+    add_i5207_28_r0s10 + {17'h0, cond_i5557_28_r0s10 & or_i5176_28_r0s10};
   wire [21:0]  _GEN_143 =
-    cmp_i5450_29_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_29_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_29_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_29_r0s9} << loadedv_i_i5344105_29_r0s9
+    cmp_i5554_29_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_29_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_29_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_29_r0s9} << loadedv_i_i5448105_29_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_144 =
-    add_i5103_29_r0s10 + {17'h0, cond_i5453_29_r0s10 & or_i5072_29_r0s10};
+    add_i5207_29_r0s10 + {17'h0, cond_i5557_29_r0s10 & or_i5176_29_r0s10};
   wire [21:0]  _GEN_145 =
-    cmp_i5450_30_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_30_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_30_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_30_r0s9} << loadedv_i_i5344105_30_r0s9
+    cmp_i5554_30_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_30_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_30_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_30_r0s9} << loadedv_i_i5448105_30_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_146 =
-    add_i5103_30_r0s10 + {17'h0, cond_i5453_30_r0s10 & or_i5072_30_r0s10};
+    add_i5207_30_r0s10 + {17'h0, cond_i5557_30_r0s10 & or_i5176_30_r0s10};
   wire [21:0]  _GEN_147 =
-    cmp_i5450_31_r0s9
-      ? {magnitude_i1048_sroa_0_0_in_31_r0s9__21,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__20,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__19,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__18,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__17,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__16,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__15,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__14,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__13,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__12,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__11,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__10,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__9,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__8,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__7,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__6,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__5,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__4,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__3,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__2,
-         magnitude_i1048_sroa_0_0_in_31_r0s9__1,
-         magnitude_i1048_sroa_0_0_in_31_r0s9} << loadedv_i_i5344105_31_r0s9
+    cmp_i5554_31_r0s9
+      ? {magnitude_i1055_sroa_0_0_v_31_r0s9__21,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__20,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__19,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__18,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__17,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__16,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__15,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__14,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__13,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__12,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__11,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__10,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__9,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__8,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__7,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__6,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__5,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__4,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__3,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__2,
+         magnitude_i1055_sroa_0_0_v_31_r0s9__1,
+         magnitude_i1055_sroa_0_0_v_31_r0s9} << loadedv_i_i5448105_31_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_148 =
-    add_i5103_31_r0s10 + {17'h0, cond_i5453_31_r0s10 & or_i5072_31_r0s10};
+    add_i5207_31_r0s10 + {17'h0, cond_i5557_31_r0s10 & or_i5176_31_r0s10};
   wire         _GEN_149 = ~started | cmp_i723_r0s3;
   wire         _GEN_150 = (plan_sroa_26_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
   wire         _GEN_151 = ~first_0_r0 & ~_GEN_150;
@@ -3570,7 +4322,7 @@ module kv_compress_rotate_speckv_Design(
     & and_r0s1__6 & and_r0s1__7 & and_r0s1__8 & and_r0s1__9 & and_r0s1__10 & and_r0s1__11
     & and_r0s1__12 & and_r0s1__13 & and_r0s1__14 & and_r0s1__15;
   wire [8:0]   _GEN_189 =
-    cmp_i1338_r0s3
+    cmp_i1333_r0s3
       ? {xor_r0s3 | kept_reach_sroa_0_0_r0[8],
          kept_reach_sroa_0_0_r0[7:0] > spec_store_select_4_r0s3
            ? kept_reach_sroa_0_0_r0[7:0]
@@ -3578,1590 +4330,1673 @@ module kv_compress_rotate_speckv_Design(
       : second_before_0_r0s3 ? run_reach_sroa_0_0_r0 : kept_reach_sroa_0_0_r0;
   wire         _GEN_190 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[510:506] == 5'h0
-      : kept_sroa_0_0_r0[510:503] == 8'h0;
-  wire [7:0]   _GEN_191 = _GEN_189[7:0] - spec_select136_31_r0s3;
+      ? kept_sroa_0_0_r0[14:10] == 5'h0
+      : kept_sroa_0_0_r0[14:7] == 8'h0;
+  wire [7:0]   _GEN_191 = _GEN_189[7:0] - spec_select136_r0s3;
   wire [17:0]  _GEN_192 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_31_r0s5 : 18'h0) + across_sroa_0_0_r0[575:558];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_r0s5 : 18'h0) + across_sroa_0_0_r0[17:0];
   wire [18:0]  _GEN_193 = {_GEN_192[17], _GEN_192};
   wire         _GEN_194 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[494:490] == 5'h0
-      : kept_sroa_0_0_r0[494:487] == 8'h0;
-  wire [7:0]   _GEN_195 = _GEN_189[7:0] - spec_select136_30_r0s3;
+      ? kept_sroa_0_0_r0[30:26] == 5'h0
+      : kept_sroa_0_0_r0[30:23] == 8'h0;
+  wire [7:0]   _GEN_195 = _GEN_189[7:0] - spec_select136_1_r0s3;
   wire [17:0]  _GEN_196 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_30_r0s5 : 18'h0) + across_sroa_0_0_r0[557:540];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_1_r0s5 : 18'h0) + across_sroa_0_0_r0[35:18];
   wire [18:0]  _GEN_197 = {_GEN_196[17], _GEN_196};
   wire [18:0]  _GEN_198 = _GEN_193 + _GEN_197;
   wire [19:0]  _GEN_199 = {_GEN_198[18], _GEN_198};
   wire         _GEN_200 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[478:474] == 5'h0
-      : kept_sroa_0_0_r0[478:471] == 8'h0;
-  wire [7:0]   _GEN_201 = _GEN_189[7:0] - spec_select136_29_r0s3;
+      ? kept_sroa_0_0_r0[46:42] == 5'h0
+      : kept_sroa_0_0_r0[46:39] == 8'h0;
+  wire [7:0]   _GEN_201 = _GEN_189[7:0] - spec_select136_2_r0s3;
   wire [17:0]  _GEN_202 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_29_r0s5 : 18'h0) + across_sroa_0_0_r0[539:522];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_2_r0s5 : 18'h0) + across_sroa_0_0_r0[53:36];
   wire [18:0]  _GEN_203 = {_GEN_202[17], _GEN_202};
   wire         _GEN_204 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[462:458] == 5'h0
-      : kept_sroa_0_0_r0[462:455] == 8'h0;
-  wire [7:0]   _GEN_205 = _GEN_189[7:0] - spec_select136_28_r0s3;
+      ? kept_sroa_0_0_r0[62:58] == 5'h0
+      : kept_sroa_0_0_r0[62:55] == 8'h0;
+  wire [7:0]   _GEN_205 = _GEN_189[7:0] - spec_select136_3_r0s3;
   wire [17:0]  _GEN_206 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_28_r0s5 : 18'h0) + across_sroa_0_0_r0[521:504];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_3_r0s5 : 18'h0) + across_sroa_0_0_r0[71:54];
   wire [18:0]  _GEN_207 = {_GEN_206[17], _GEN_206};
   wire [18:0]  _GEN_208 = _GEN_203 + _GEN_207;
   wire [19:0]  _GEN_209 = {_GEN_208[18], _GEN_208};
-  wire [20:0]  _GEN_210 = {add_r0s6[19], add_r0s6};
+  wire [20:0]  _GEN_210 = {sroa_speculated6439_v_r0s6[19], sroa_speculated6439_v_r0s6};
   wire         _GEN_211 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[414:410] == 5'h0
-      : kept_sroa_0_0_r0[414:407] == 8'h0;
-  wire [7:0]   _GEN_212 = _GEN_189[7:0] - spec_select136_25_r0s3;
+      ? kept_sroa_0_0_r0[78:74] == 5'h0
+      : kept_sroa_0_0_r0[78:71] == 8'h0;
+  wire [7:0]   _GEN_212 = _GEN_189[7:0] - spec_select136_4_r0s3;
   wire [17:0]  _GEN_213 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_25_r0s5 : 18'h0) + across_sroa_0_0_r0[467:450];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_4_r0s5 : 18'h0) + across_sroa_0_0_r0[89:72];
   wire [18:0]  _GEN_214 = {_GEN_213[17], _GEN_213};
   wire         _GEN_215 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[398:394] == 5'h0
-      : kept_sroa_0_0_r0[398:391] == 8'h0;
-  wire [7:0]   _GEN_216 = _GEN_189[7:0] - spec_select136_24_r0s3;
+      ? kept_sroa_0_0_r0[94:90] == 5'h0
+      : kept_sroa_0_0_r0[94:87] == 8'h0;
+  wire [7:0]   _GEN_216 = _GEN_189[7:0] - spec_select136_5_r0s3;
   wire [17:0]  _GEN_217 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_24_r0s5 : 18'h0) + across_sroa_0_0_r0[449:432];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_5_r0s5 : 18'h0) + across_sroa_0_0_r0[107:90];
   wire [18:0]  _GEN_218 = {_GEN_217[17], _GEN_217};
   wire [18:0]  _GEN_219 = _GEN_214 + _GEN_218;
   wire [19:0]  _GEN_220 = {_GEN_219[18], _GEN_219};
   wire         _GEN_221 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[446:442] == 5'h0
-      : kept_sroa_0_0_r0[446:439] == 8'h0;
-  wire [7:0]   _GEN_222 = _GEN_189[7:0] - spec_select136_27_r0s3;
-  wire [17:0]  _GEN_223 = {g_i_sroa_0_0_27_r0s5[16], g_i_sroa_0_0_27_r0s5};
+      ? kept_sroa_0_0_r0[110:106] == 5'h0
+      : kept_sroa_0_0_r0[110:103] == 8'h0;
+  wire [7:0]   _GEN_222 = _GEN_189[7:0] - spec_select136_6_r0s3;
+  wire [17:0]  _GEN_223 = {g_i_sroa_0_0_6_r0s5[16], g_i_sroa_0_0_6_r0s5};
   wire [17:0]  _GEN_224 =
-    (second_before_0_r0s5 ? _GEN_223 : 18'h0) + across_sroa_0_0_r0[503:486];
+    (second_before_0_r0s5 ? _GEN_223 : 18'h0) + across_sroa_0_0_r0[125:108];
   wire [18:0]  _GEN_225 = {_GEN_224[17], _GEN_224};
   wire         _GEN_226 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[430:426] == 5'h0
-      : kept_sroa_0_0_r0[430:423] == 8'h0;
-  wire [7:0]   _GEN_227 = _GEN_189[7:0] - spec_select136_26_r0s3;
-  wire [17:0]  _GEN_228 = {g_i_sroa_0_0_26_r0s5[16], g_i_sroa_0_0_26_r0s5};
+      ? kept_sroa_0_0_r0[126:122] == 5'h0
+      : kept_sroa_0_0_r0[126:119] == 8'h0;
+  wire [7:0]   _GEN_227 = _GEN_189[7:0] - spec_select136_7_r0s3;
+  wire [17:0]  _GEN_228 = {g_i_sroa_0_0_7_r0s5[16], g_i_sroa_0_0_7_r0s5};
   wire [17:0]  _GEN_229 =
-    (second_before_0_r0s5 ? _GEN_228 : 18'h0) + across_sroa_0_0_r0[485:468];
+    (second_before_0_r0s5 ? _GEN_228 : 18'h0) + across_sroa_0_0_r0[143:126];
   wire [18:0]  _GEN_230 = {_GEN_229[17], _GEN_229};
   wire [18:0]  _GEN_231 = _GEN_225 + _GEN_230;
   wire [19:0]  _GEN_232 = {_GEN_231[18], _GEN_231};
-  wire [20:0]  _GEN_233 = {add_r0s6__1[19], add_r0s6__1};
+  wire [20:0]  _GEN_233 =
+    {sroa_speculated6439_v_4_r0s6[19], sroa_speculated6439_v_4_r0s6};
   wire [20:0]  _GEN_234 = _GEN_210 + _GEN_233;
   wire [21:0]  _GEN_235 = {_GEN_234[20], _GEN_234};
   wire         _GEN_236 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[350:346] == 5'h0
-      : kept_sroa_0_0_r0[350:343] == 8'h0;
-  wire [7:0]   _GEN_237 = _GEN_189[7:0] - spec_select136_21_r0s3;
-  wire [17:0]  _GEN_238 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_21_r0s5 : 18'h0) + across_sroa_0_0_r0[395:378];
-  wire [18:0]  _GEN_239 = {_GEN_238[17], _GEN_238};
-  wire         _GEN_240 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[334:330] == 5'h0
-      : kept_sroa_0_0_r0[334:327] == 8'h0;
-  wire [7:0]   _GEN_241 = _GEN_189[7:0] - spec_select136_20_r0s3;
-  wire [17:0]  _GEN_242 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_20_r0s5 : 18'h0) + across_sroa_0_0_r0[377:360];
-  wire [18:0]  _GEN_243 = {_GEN_242[17], _GEN_242};
-  wire [18:0]  _GEN_244 = _GEN_239 + _GEN_243;
-  wire [19:0]  _GEN_245 = {_GEN_244[18], _GEN_244};
-  wire         _GEN_246 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[382:378] == 5'h0
-      : kept_sroa_0_0_r0[382:375] == 8'h0;
-  wire [7:0]   _GEN_247 = _GEN_189[7:0] - spec_select136_23_r0s3;
-  wire [17:0]  _GEN_248 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_23_r0s5 : 18'h0) + across_sroa_0_0_r0[431:414];
-  wire [18:0]  _GEN_249 = {_GEN_248[17], _GEN_248};
-  wire         _GEN_250 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[366:362] == 5'h0
-      : kept_sroa_0_0_r0[366:359] == 8'h0;
-  wire [7:0]   _GEN_251 = _GEN_189[7:0] - spec_select136_22_r0s3;
-  wire [17:0]  _GEN_252 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_22_r0s5 : 18'h0) + across_sroa_0_0_r0[413:396];
-  wire [18:0]  _GEN_253 = {_GEN_252[17], _GEN_252};
-  wire [18:0]  _GEN_254 = _GEN_249 + _GEN_253;
-  wire [19:0]  _GEN_255 = {_GEN_254[18], _GEN_254};
-  wire [20:0]  _GEN_256 = {add_r0s6__2[19], add_r0s6__2};
-  wire         _GEN_257 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[318:314] == 5'h0
-      : kept_sroa_0_0_r0[318:311] == 8'h0;
-  wire [7:0]   _GEN_258 = _GEN_189[7:0] - spec_select136_19_r0s3;
-  wire [17:0]  _GEN_259 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_19_r0s5 : 18'h0) + across_sroa_0_0_r0[359:342];
-  wire [18:0]  _GEN_260 = {_GEN_259[17], _GEN_259};
-  wire         _GEN_261 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[302:298] == 5'h0
-      : kept_sroa_0_0_r0[302:295] == 8'h0;
-  wire [7:0]   _GEN_262 = _GEN_189[7:0] - spec_select136_18_r0s3;
-  wire [17:0]  _GEN_263 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_18_r0s5 : 18'h0) + across_sroa_0_0_r0[341:324];
-  wire [18:0]  _GEN_264 = {_GEN_263[17], _GEN_263};
-  wire [18:0]  _GEN_265 = _GEN_260 + _GEN_264;
-  wire [19:0]  _GEN_266 = {_GEN_265[18], _GEN_265};
-  wire         _GEN_267 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[286:282] == 5'h0
-      : kept_sroa_0_0_r0[286:279] == 8'h0;
-  wire [7:0]   _GEN_268 = _GEN_189[7:0] - spec_select136_17_r0s3;
-  wire [17:0]  _GEN_269 = {g_i_sroa_0_0_17_r0s5[16], g_i_sroa_0_0_17_r0s5};
-  wire [17:0]  _GEN_270 =
-    (second_before_0_r0s5 ? _GEN_269 : 18'h0) + across_sroa_0_0_r0[323:306];
-  wire [18:0]  _GEN_271 = {_GEN_270[17], _GEN_270};
-  wire         _GEN_272 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[270:266] == 5'h0
-      : kept_sroa_0_0_r0[270:263] == 8'h0;
-  wire [7:0]   _GEN_273 = _GEN_189[7:0] - spec_select136_16_r0s3;
-  wire [17:0]  _GEN_274 = {g_i_sroa_0_0_16_r0s5[16], g_i_sroa_0_0_16_r0s5};
-  wire [17:0]  _GEN_275 =
-    (second_before_0_r0s5 ? _GEN_274 : 18'h0) + across_sroa_0_0_r0[305:288];
-  wire [18:0]  _GEN_276 = {_GEN_275[17], _GEN_275};
-  wire [18:0]  _GEN_277 = _GEN_271 + _GEN_276;
-  wire [19:0]  _GEN_278 = {_GEN_277[18], _GEN_277};
-  wire [20:0]  _GEN_279 = {add_r0s6__3[19], add_r0s6__3};
-  wire [20:0]  _GEN_280 = _GEN_256 + _GEN_279;
-  wire [21:0]  _GEN_281 = {_GEN_280[20], _GEN_280};
-  wire [21:0]  _GEN_282 = _GEN_235 + _GEN_281;
-  wire [22:0]  _GEN_283 = {_GEN_282[21], _GEN_282};
-  wire         _GEN_284 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[254:250] == 5'h0
-      : kept_sroa_0_0_r0[254:247] == 8'h0;
-  wire [7:0]   _GEN_285 = _GEN_189[7:0] - spec_select136_15_r0s3;
-  wire [17:0]  _GEN_286 = {g_i_sroa_0_0_15_r0s5[16], g_i_sroa_0_0_15_r0s5};
-  wire [17:0]  _GEN_287 =
-    (second_before_0_r0s5 ? _GEN_286 : 18'h0) + across_sroa_0_0_r0[287:270];
-  wire [18:0]  _GEN_288 = {_GEN_287[17], _GEN_287};
-  wire         _GEN_289 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[238:234] == 5'h0
-      : kept_sroa_0_0_r0[238:231] == 8'h0;
-  wire [7:0]   _GEN_290 = _GEN_189[7:0] - spec_select136_14_r0s3;
-  wire [17:0]  _GEN_291 = {g_i_sroa_0_0_14_r0s5[16], g_i_sroa_0_0_14_r0s5};
-  wire [17:0]  _GEN_292 =
-    (second_before_0_r0s5 ? _GEN_291 : 18'h0) + across_sroa_0_0_r0[269:252];
-  wire [18:0]  _GEN_293 = {_GEN_292[17], _GEN_292};
-  wire [18:0]  _GEN_294 = _GEN_288 + _GEN_293;
-  wire [19:0]  _GEN_295 = {_GEN_294[18], _GEN_294};
-  wire         _GEN_296 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[222:218] == 5'h0
-      : kept_sroa_0_0_r0[222:215] == 8'h0;
-  wire [7:0]   _GEN_297 = _GEN_189[7:0] - spec_select136_13_r0s3;
-  wire [17:0]  _GEN_298 = {g_i_sroa_0_0_13_r0s5[16], g_i_sroa_0_0_13_r0s5};
-  wire [17:0]  _GEN_299 =
-    (second_before_0_r0s5 ? _GEN_298 : 18'h0) + across_sroa_0_0_r0[251:234];
-  wire [18:0]  _GEN_300 = {_GEN_299[17], _GEN_299};
-  wire         _GEN_301 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[206:202] == 5'h0
-      : kept_sroa_0_0_r0[206:199] == 8'h0;
-  wire [7:0]   _GEN_302 = _GEN_189[7:0] - spec_select136_12_r0s3;
-  wire [17:0]  _GEN_303 = {g_i_sroa_0_0_12_r0s5[16], g_i_sroa_0_0_12_r0s5};
-  wire [17:0]  _GEN_304 =
-    (second_before_0_r0s5 ? _GEN_303 : 18'h0) + across_sroa_0_0_r0[233:216];
-  wire [18:0]  _GEN_305 = {_GEN_304[17], _GEN_304};
-  wire [18:0]  _GEN_306 = _GEN_300 + _GEN_305;
-  wire [19:0]  _GEN_307 = {_GEN_306[18], _GEN_306};
-  wire [20:0]  _GEN_308 = {add_r0s6__4[19], add_r0s6__4};
-  wire         _GEN_309 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[190:186] == 5'h0
-      : kept_sroa_0_0_r0[190:183] == 8'h0;
-  wire [7:0]   _GEN_310 = _GEN_189[7:0] - spec_select136_11_r0s3;
-  wire [17:0]  _GEN_311 = {g_i_sroa_0_0_11_r0s5[16], g_i_sroa_0_0_11_r0s5};
-  wire [17:0]  _GEN_312 =
-    (second_before_0_r0s5 ? _GEN_311 : 18'h0) + across_sroa_0_0_r0[215:198];
-  wire [18:0]  _GEN_313 = {_GEN_312[17], _GEN_312};
-  wire         _GEN_314 =
-    plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[174:170] == 5'h0
-      : kept_sroa_0_0_r0[174:167] == 8'h0;
-  wire [7:0]   _GEN_315 = _GEN_189[7:0] - spec_select136_10_r0s3;
-  wire [17:0]  _GEN_316 = {g_i_sroa_0_0_10_r0s5[16], g_i_sroa_0_0_10_r0s5};
-  wire [17:0]  _GEN_317 =
-    (second_before_0_r0s5 ? _GEN_316 : 18'h0) + across_sroa_0_0_r0[197:180];
-  wire [18:0]  _GEN_318 = {_GEN_317[17], _GEN_317};
-  wire [18:0]  _GEN_319 = _GEN_313 + _GEN_318;
-  wire [19:0]  _GEN_320 = {_GEN_319[18], _GEN_319};
-  wire         _GEN_321 =
+      ? kept_sroa_0_0_r0[142:138] == 5'h0
+      : kept_sroa_0_0_r0[142:135] == 8'h0;
+  wire [7:0]   _GEN_237 = _GEN_189[7:0] - spec_select136_8_r0s3;
+  wire [17:0]  _GEN_238 = {g_i_sroa_0_0_8_r0s5[16], g_i_sroa_0_0_8_r0s5};
+  wire [17:0]  _GEN_239 =
+    (second_before_0_r0s5 ? _GEN_238 : 18'h0) + across_sroa_0_0_r0[161:144];
+  wire [18:0]  _GEN_240 = {_GEN_239[17], _GEN_239};
+  wire         _GEN_241 =
     plan_sroa_16_0_r0[0]
       ? kept_sroa_0_0_r0[158:154] == 5'h0
       : kept_sroa_0_0_r0[158:151] == 8'h0;
-  wire [7:0]   _GEN_322 = _GEN_189[7:0] - spec_select136_9_r0s3;
-  wire [17:0]  _GEN_323 = {g_i_sroa_0_0_9_r0s5[16], g_i_sroa_0_0_9_r0s5};
-  wire [17:0]  _GEN_324 =
-    (second_before_0_r0s5 ? _GEN_323 : 18'h0) + across_sroa_0_0_r0[179:162];
-  wire [18:0]  _GEN_325 = {_GEN_324[17], _GEN_324};
-  wire         _GEN_326 =
+  wire [7:0]   _GEN_242 = _GEN_189[7:0] - spec_select136_9_r0s3;
+  wire [17:0]  _GEN_243 = {g_i_sroa_0_0_9_r0s5[16], g_i_sroa_0_0_9_r0s5};
+  wire [17:0]  _GEN_244 =
+    (second_before_0_r0s5 ? _GEN_243 : 18'h0) + across_sroa_0_0_r0[179:162];
+  wire [18:0]  _GEN_245 = {_GEN_244[17], _GEN_244};
+  wire [18:0]  _GEN_246 = _GEN_240 + _GEN_245;
+  wire [19:0]  _GEN_247 = {_GEN_246[18], _GEN_246};
+  wire         _GEN_248 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[142:138] == 5'h0
-      : kept_sroa_0_0_r0[142:135] == 8'h0;
-  wire [7:0]   _GEN_327 = _GEN_189[7:0] - spec_select136_8_r0s3;
-  wire [17:0]  _GEN_328 = {g_i_sroa_0_0_8_r0s5[16], g_i_sroa_0_0_8_r0s5};
+      ? kept_sroa_0_0_r0[174:170] == 5'h0
+      : kept_sroa_0_0_r0[174:167] == 8'h0;
+  wire [7:0]   _GEN_249 = _GEN_189[7:0] - spec_select136_10_r0s3;
+  wire [17:0]  _GEN_250 = {g_i_sroa_0_0_10_r0s5[16], g_i_sroa_0_0_10_r0s5};
+  wire [17:0]  _GEN_251 =
+    (second_before_0_r0s5 ? _GEN_250 : 18'h0) + across_sroa_0_0_r0[197:180];
+  wire [18:0]  _GEN_252 = {_GEN_251[17], _GEN_251};
+  wire         _GEN_253 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[190:186] == 5'h0
+      : kept_sroa_0_0_r0[190:183] == 8'h0;
+  wire [7:0]   _GEN_254 = _GEN_189[7:0] - spec_select136_11_r0s3;
+  wire [17:0]  _GEN_255 = {g_i_sroa_0_0_11_r0s5[16], g_i_sroa_0_0_11_r0s5};
+  wire [17:0]  _GEN_256 =
+    (second_before_0_r0s5 ? _GEN_255 : 18'h0) + across_sroa_0_0_r0[215:198];
+  wire [18:0]  _GEN_257 = {_GEN_256[17], _GEN_256};
+  wire [18:0]  _GEN_258 = _GEN_252 + _GEN_257;
+  wire [19:0]  _GEN_259 = {_GEN_258[18], _GEN_258};
+  wire [20:0]  _GEN_260 =
+    {sroa_speculated6439_v_8_r0s6[19], sroa_speculated6439_v_8_r0s6};
+  wire         _GEN_261 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[206:202] == 5'h0
+      : kept_sroa_0_0_r0[206:199] == 8'h0;
+  wire [7:0]   _GEN_262 = _GEN_189[7:0] - spec_select136_12_r0s3;
+  wire [17:0]  _GEN_263 = {g_i_sroa_0_0_12_r0s5[16], g_i_sroa_0_0_12_r0s5};
+  wire [17:0]  _GEN_264 =
+    (second_before_0_r0s5 ? _GEN_263 : 18'h0) + across_sroa_0_0_r0[233:216];
+  wire [18:0]  _GEN_265 = {_GEN_264[17], _GEN_264};
+  wire         _GEN_266 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[222:218] == 5'h0
+      : kept_sroa_0_0_r0[222:215] == 8'h0;
+  wire [7:0]   _GEN_267 = _GEN_189[7:0] - spec_select136_13_r0s3;
+  wire [17:0]  _GEN_268 = {g_i_sroa_0_0_13_r0s5[16], g_i_sroa_0_0_13_r0s5};
+  wire [17:0]  _GEN_269 =
+    (second_before_0_r0s5 ? _GEN_268 : 18'h0) + across_sroa_0_0_r0[251:234];
+  wire [18:0]  _GEN_270 = {_GEN_269[17], _GEN_269};
+  wire [18:0]  _GEN_271 = _GEN_265 + _GEN_270;
+  wire [19:0]  _GEN_272 = {_GEN_271[18], _GEN_271};
+  wire         _GEN_273 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[238:234] == 5'h0
+      : kept_sroa_0_0_r0[238:231] == 8'h0;
+  wire [7:0]   _GEN_274 = _GEN_189[7:0] - spec_select136_14_r0s3;
+  wire [17:0]  _GEN_275 = {g_i_sroa_0_0_14_r0s5[16], g_i_sroa_0_0_14_r0s5};
+  wire [17:0]  _GEN_276 =
+    (second_before_0_r0s5 ? _GEN_275 : 18'h0) + across_sroa_0_0_r0[269:252];
+  wire [18:0]  _GEN_277 = {_GEN_276[17], _GEN_276};
+  wire         _GEN_278 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[254:250] == 5'h0
+      : kept_sroa_0_0_r0[254:247] == 8'h0;
+  wire [7:0]   _GEN_279 = _GEN_189[7:0] - spec_select136_15_r0s3;
+  wire [17:0]  _GEN_280 = {g_i_sroa_0_0_15_r0s5[16], g_i_sroa_0_0_15_r0s5};
+  wire [17:0]  _GEN_281 =
+    (second_before_0_r0s5 ? _GEN_280 : 18'h0) + across_sroa_0_0_r0[287:270];
+  wire [18:0]  _GEN_282 = {_GEN_281[17], _GEN_281};
+  wire [18:0]  _GEN_283 = _GEN_277 + _GEN_282;
+  wire [19:0]  _GEN_284 = {_GEN_283[18], _GEN_283};
+  wire [20:0]  _GEN_285 =
+    {sroa_speculated6439_v_12_r0s6[19], sroa_speculated6439_v_12_r0s6};
+  wire [20:0]  _GEN_286 = _GEN_260 + _GEN_285;
+  wire [21:0]  _GEN_287 = {_GEN_286[20], _GEN_286};
+  wire [21:0]  _GEN_288 = _GEN_235 + _GEN_287;
+  wire [22:0]  _GEN_289 = {_GEN_288[21], _GEN_288};
+  wire         _GEN_290 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[270:266] == 5'h0
+      : kept_sroa_0_0_r0[270:263] == 8'h0;
+  wire [7:0]   _GEN_291 = _GEN_189[7:0] - spec_select136_16_r0s3;
+  wire [17:0]  _GEN_292 = {g_i_sroa_0_0_16_r0s5[16], g_i_sroa_0_0_16_r0s5};
+  wire [17:0]  _GEN_293 =
+    (second_before_0_r0s5 ? _GEN_292 : 18'h0) + across_sroa_0_0_r0[305:288];
+  wire [18:0]  _GEN_294 = {_GEN_293[17], _GEN_293};
+  wire         _GEN_295 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[286:282] == 5'h0
+      : kept_sroa_0_0_r0[286:279] == 8'h0;
+  wire [7:0]   _GEN_296 = _GEN_189[7:0] - spec_select136_17_r0s3;
+  wire [17:0]  _GEN_297 = {g_i_sroa_0_0_17_r0s5[16], g_i_sroa_0_0_17_r0s5};
+  wire [17:0]  _GEN_298 =
+    (second_before_0_r0s5 ? _GEN_297 : 18'h0) + across_sroa_0_0_r0[323:306];
+  wire [18:0]  _GEN_299 = {_GEN_298[17], _GEN_298};
+  wire [18:0]  _GEN_300 = _GEN_294 + _GEN_299;
+  wire [19:0]  _GEN_301 = {_GEN_300[18], _GEN_300};
+  wire         _GEN_302 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[302:298] == 5'h0
+      : kept_sroa_0_0_r0[302:295] == 8'h0;
+  wire [7:0]   _GEN_303 = _GEN_189[7:0] - spec_select136_18_r0s3;
+  wire [17:0]  _GEN_304 =
+    (second_before_0_r0s5 ? g_i_sroa_0_0_18_r0s5 : 18'h0) + across_sroa_0_0_r0[341:324];
+  wire [18:0]  _GEN_305 = {_GEN_304[17], _GEN_304};
+  wire         _GEN_306 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[318:314] == 5'h0
+      : kept_sroa_0_0_r0[318:311] == 8'h0;
+  wire [7:0]   _GEN_307 = _GEN_189[7:0] - spec_select136_19_r0s3;
+  wire [17:0]  _GEN_308 =
+    (second_before_0_r0s5 ? g_i_sroa_0_0_19_r0s5 : 18'h0) + across_sroa_0_0_r0[359:342];
+  wire [18:0]  _GEN_309 = {_GEN_308[17], _GEN_308};
+  wire [18:0]  _GEN_310 = _GEN_305 + _GEN_309;
+  wire [19:0]  _GEN_311 = {_GEN_310[18], _GEN_310};
+  wire [20:0]  _GEN_312 =
+    {sroa_speculated6439_v_16_r0s6[19], sroa_speculated6439_v_16_r0s6};
+  wire         _GEN_313 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[334:330] == 5'h0
+      : kept_sroa_0_0_r0[334:327] == 8'h0;
+  wire [7:0]   _GEN_314 = _GEN_189[7:0] - spec_select136_20_r0s3;
+  wire [17:0]  _GEN_315 =
+    (second_before_0_r0s5 ? g_i_sroa_0_0_20_r0s5 : 18'h0) + across_sroa_0_0_r0[377:360];
+  wire [18:0]  _GEN_316 = {_GEN_315[17], _GEN_315};
+  wire         _GEN_317 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[350:346] == 5'h0
+      : kept_sroa_0_0_r0[350:343] == 8'h0;
+  wire [7:0]   _GEN_318 = _GEN_189[7:0] - spec_select136_21_r0s3;
+  wire [17:0]  _GEN_319 =
+    (second_before_0_r0s5 ? g_i_sroa_0_0_21_r0s5 : 18'h0) + across_sroa_0_0_r0[395:378];
+  wire [18:0]  _GEN_320 = {_GEN_319[17], _GEN_319};
+  wire [18:0]  _GEN_321 = _GEN_316 + _GEN_320;
+  wire [19:0]  _GEN_322 = {_GEN_321[18], _GEN_321};
+  wire         _GEN_323 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[366:362] == 5'h0
+      : kept_sroa_0_0_r0[366:359] == 8'h0;
+  wire [7:0]   _GEN_324 = _GEN_189[7:0] - spec_select136_22_r0s3;
+  wire [17:0]  _GEN_325 =
+    (second_before_0_r0s5 ? g_i_sroa_0_0_22_r0s5 : 18'h0) + across_sroa_0_0_r0[413:396];
+  wire [18:0]  _GEN_326 = {_GEN_325[17], _GEN_325};
+  wire         _GEN_327 =
+    plan_sroa_16_0_r0[0]
+      ? kept_sroa_0_0_r0[382:378] == 5'h0
+      : kept_sroa_0_0_r0[382:375] == 8'h0;
+  wire [7:0]   _GEN_328 = _GEN_189[7:0] - spec_select136_23_r0s3;
   wire [17:0]  _GEN_329 =
-    (second_before_0_r0s5 ? _GEN_328 : 18'h0) + across_sroa_0_0_r0[161:144];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_23_r0s5 : 18'h0) + across_sroa_0_0_r0[431:414];
   wire [18:0]  _GEN_330 = {_GEN_329[17], _GEN_329};
-  wire [18:0]  _GEN_331 = _GEN_325 + _GEN_330;
+  wire [18:0]  _GEN_331 = _GEN_326 + _GEN_330;
   wire [19:0]  _GEN_332 = {_GEN_331[18], _GEN_331};
-  wire [20:0]  _GEN_333 = {add_r0s6__5[19], add_r0s6__5};
-  wire [20:0]  _GEN_334 = _GEN_308 + _GEN_333;
+  wire [20:0]  _GEN_333 =
+    {sroa_speculated6439_v_20_r0s6[19], sroa_speculated6439_v_20_r0s6};
+  wire [20:0]  _GEN_334 = _GEN_312 + _GEN_333;
   wire [21:0]  _GEN_335 = {_GEN_334[20], _GEN_334};
   wire         _GEN_336 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[94:90] == 5'h0
-      : kept_sroa_0_0_r0[94:87] == 8'h0;
-  wire [7:0]   _GEN_337 = _GEN_189[7:0] - spec_select136_5_r0s3;
+      ? kept_sroa_0_0_r0[398:394] == 5'h0
+      : kept_sroa_0_0_r0[398:391] == 8'h0;
+  wire [7:0]   _GEN_337 = _GEN_189[7:0] - spec_select136_24_r0s3;
   wire [17:0]  _GEN_338 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_5_r0s5 : 18'h0) + across_sroa_0_0_r0[107:90];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_24_r0s5 : 18'h0) + across_sroa_0_0_r0[449:432];
   wire [18:0]  _GEN_339 = {_GEN_338[17], _GEN_338};
   wire         _GEN_340 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[78:74] == 5'h0
-      : kept_sroa_0_0_r0[78:71] == 8'h0;
-  wire [7:0]   _GEN_341 = _GEN_189[7:0] - spec_select136_4_r0s3;
+      ? kept_sroa_0_0_r0[414:410] == 5'h0
+      : kept_sroa_0_0_r0[414:407] == 8'h0;
+  wire [7:0]   _GEN_341 = _GEN_189[7:0] - spec_select136_25_r0s3;
   wire [17:0]  _GEN_342 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_4_r0s5 : 18'h0) + across_sroa_0_0_r0[89:72];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_25_r0s5 : 18'h0) + across_sroa_0_0_r0[467:450];
   wire [18:0]  _GEN_343 = {_GEN_342[17], _GEN_342};
   wire [18:0]  _GEN_344 = _GEN_339 + _GEN_343;
   wire [19:0]  _GEN_345 = {_GEN_344[18], _GEN_344};
   wire         _GEN_346 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[126:122] == 5'h0
-      : kept_sroa_0_0_r0[126:119] == 8'h0;
-  wire [7:0]   _GEN_347 = _GEN_189[7:0] - spec_select136_7_r0s3;
-  wire [17:0]  _GEN_348 = {g_i_sroa_0_0_7_r0s5[16], g_i_sroa_0_0_7_r0s5};
+      ? kept_sroa_0_0_r0[430:426] == 5'h0
+      : kept_sroa_0_0_r0[430:423] == 8'h0;
+  wire [7:0]   _GEN_347 = _GEN_189[7:0] - spec_select136_26_r0s3;
+  wire [17:0]  _GEN_348 = {g_i_sroa_0_0_26_r0s5[16], g_i_sroa_0_0_26_r0s5};
   wire [17:0]  _GEN_349 =
-    (second_before_0_r0s5 ? _GEN_348 : 18'h0) + across_sroa_0_0_r0[143:126];
+    (second_before_0_r0s5 ? _GEN_348 : 18'h0) + across_sroa_0_0_r0[485:468];
   wire [18:0]  _GEN_350 = {_GEN_349[17], _GEN_349};
   wire         _GEN_351 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[110:106] == 5'h0
-      : kept_sroa_0_0_r0[110:103] == 8'h0;
-  wire [7:0]   _GEN_352 = _GEN_189[7:0] - spec_select136_6_r0s3;
-  wire [17:0]  _GEN_353 = {g_i_sroa_0_0_6_r0s5[16], g_i_sroa_0_0_6_r0s5};
+      ? kept_sroa_0_0_r0[446:442] == 5'h0
+      : kept_sroa_0_0_r0[446:439] == 8'h0;
+  wire [7:0]   _GEN_352 = _GEN_189[7:0] - spec_select136_27_r0s3;
+  wire [17:0]  _GEN_353 = {g_i_sroa_0_0_27_r0s5[16], g_i_sroa_0_0_27_r0s5};
   wire [17:0]  _GEN_354 =
-    (second_before_0_r0s5 ? _GEN_353 : 18'h0) + across_sroa_0_0_r0[125:108];
+    (second_before_0_r0s5 ? _GEN_353 : 18'h0) + across_sroa_0_0_r0[503:486];
   wire [18:0]  _GEN_355 = {_GEN_354[17], _GEN_354};
   wire [18:0]  _GEN_356 = _GEN_350 + _GEN_355;
   wire [19:0]  _GEN_357 = {_GEN_356[18], _GEN_356};
-  wire [20:0]  _GEN_358 = {add_r0s6__6[19], add_r0s6__6};
+  wire [20:0]  _GEN_358 =
+    {sroa_speculated6439_v_24_r0s6[19], sroa_speculated6439_v_24_r0s6};
   wire         _GEN_359 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[62:58] == 5'h0
-      : kept_sroa_0_0_r0[62:55] == 8'h0;
-  wire [7:0]   _GEN_360 = _GEN_189[7:0] - spec_select136_3_r0s3;
+      ? kept_sroa_0_0_r0[462:458] == 5'h0
+      : kept_sroa_0_0_r0[462:455] == 8'h0;
+  wire [7:0]   _GEN_360 = _GEN_189[7:0] - spec_select136_28_r0s3;
   wire [17:0]  _GEN_361 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_3_r0s5 : 18'h0) + across_sroa_0_0_r0[71:54];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_28_r0s5 : 18'h0) + across_sroa_0_0_r0[521:504];
   wire [18:0]  _GEN_362 = {_GEN_361[17], _GEN_361};
   wire         _GEN_363 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[46:42] == 5'h0
-      : kept_sroa_0_0_r0[46:39] == 8'h0;
-  wire [7:0]   _GEN_364 = _GEN_189[7:0] - spec_select136_2_r0s3;
+      ? kept_sroa_0_0_r0[478:474] == 5'h0
+      : kept_sroa_0_0_r0[478:471] == 8'h0;
+  wire [7:0]   _GEN_364 = _GEN_189[7:0] - spec_select136_29_r0s3;
   wire [17:0]  _GEN_365 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_2_r0s5 : 18'h0) + across_sroa_0_0_r0[53:36];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_29_r0s5 : 18'h0) + across_sroa_0_0_r0[539:522];
   wire [18:0]  _GEN_366 = {_GEN_365[17], _GEN_365};
   wire [18:0]  _GEN_367 = _GEN_362 + _GEN_366;
   wire [19:0]  _GEN_368 = {_GEN_367[18], _GEN_367};
   wire         _GEN_369 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[30:26] == 5'h0
-      : kept_sroa_0_0_r0[30:23] == 8'h0;
-  wire [7:0]   _GEN_370 = _GEN_189[7:0] - spec_select136_1_r0s3;
+      ? kept_sroa_0_0_r0[494:490] == 5'h0
+      : kept_sroa_0_0_r0[494:487] == 8'h0;
+  wire [7:0]   _GEN_370 = _GEN_189[7:0] - spec_select136_30_r0s3;
   wire [17:0]  _GEN_371 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_1_r0s5 : 18'h0) + across_sroa_0_0_r0[35:18];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_30_r0s5 : 18'h0) + across_sroa_0_0_r0[557:540];
   wire [18:0]  _GEN_372 = {_GEN_371[17], _GEN_371};
   wire         _GEN_373 =
     plan_sroa_16_0_r0[0]
-      ? kept_sroa_0_0_r0[14:10] == 5'h0
-      : kept_sroa_0_0_r0[14:7] == 8'h0;
-  wire [7:0]   _GEN_374 = _GEN_189[7:0] - spec_select136_r0s3;
+      ? kept_sroa_0_0_r0[510:506] == 5'h0
+      : kept_sroa_0_0_r0[510:503] == 8'h0;
+  wire [7:0]   _GEN_374 = _GEN_189[7:0] - spec_select136_31_r0s3;
   wire [17:0]  _GEN_375 =
-    (second_before_0_r0s5 ? g_i_sroa_0_0_r0s5 : 18'h0) + across_sroa_0_0_r0[17:0];
+    (second_before_0_r0s5 ? g_i_sroa_0_0_31_r0s5 : 18'h0) + across_sroa_0_0_r0[575:558];
   wire [18:0]  _GEN_376 = {_GEN_375[17], _GEN_375};
   wire [18:0]  _GEN_377 = _GEN_372 + _GEN_376;
   wire [19:0]  _GEN_378 = {_GEN_377[18], _GEN_377};
-  wire [20:0]  _GEN_379 = {add_r0s6__7[19], add_r0s6__7};
+  wire [20:0]  _GEN_379 =
+    {sroa_speculated6439_v_28_r0s6[19], sroa_speculated6439_v_28_r0s6};
   wire [20:0]  _GEN_380 = _GEN_358 + _GEN_379;
   wire [21:0]  _GEN_381 = {_GEN_380[20], _GEN_380};
   wire [21:0]  _GEN_382 = _GEN_335 + _GEN_381;
   wire [22:0]  _GEN_383 = {_GEN_382[21], _GEN_382};
-  wire [22:0]  _GEN_384 = _GEN_283 + _GEN_383;
-  wire [9:0]   _GEN_385 = {1'h0, add_r0s8};
-  wire [21:0]  _GEN_386 =
-    ref_tmp66_sroa_0_0_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_r0s7[21:0];
-  wire [21:0]  _GEN_387 =
-    {17'h0,
-     and_r0s8__1,
-     and_r0s8__1 ? {1'h0, and_r0s8__2, select_r0s8} : {and_r0s8__3, select_r0s8__1}};
-  wire [21:0]  _GEN_388 = {13'h0, add_r0s8};
-  wire [21:0]  _GEN_389 = _GEN_387 < _GEN_388 ? _GEN_387 : _GEN_388;
-  wire [18:0]  _GEN_390 = _GEN_343 - _GEN_339;
-  wire [19:0]  _GEN_391 = {_GEN_390[18], _GEN_390};
-  wire [18:0]  _GEN_392 = _GEN_355 - _GEN_350;
+  wire [22:0]  _GEN_384 = _GEN_289 + _GEN_383;
+  wire         _GEN_385 = v153_r0s7 ? sroa_speculated6463_v_r0s7 == 23'h0 : icmp_r0s7;
+  wire [9:0]   _GEN_386 = {1'h0, add_r0s8};
+  wire [21:0]  _GEN_387 = 22'h0 - sroa_speculated6520_v_r0s7[21:0];
+  wire [21:0]  _GEN_388 =
+    sroa_speculated6520_v_r0s7[22] ? _GEN_387 : sroa_speculated6520_v_r0s7[21:0];
+  wire [31:0]  _GEN_389 = {27'h0, iszero_i_r0s8 ? 5'h16 : {and_r0s8__1, select_r0s8}};
+  wire [31:0]  _GEN_390 = {23'h0, add_r0s8};
+  wire [31:0]  _GEN_391 = _GEN_389 < _GEN_390 ? _GEN_389 : _GEN_390;
+  wire [18:0]  _GEN_392 = _GEN_193 - _GEN_197;
   wire [19:0]  _GEN_393 = {_GEN_392[18], _GEN_392};
-  wire [20:0]  _GEN_394 = {add_r0s6__9[19], add_r0s6__9};
-  wire [18:0]  _GEN_395 = _GEN_366 - _GEN_362;
-  wire [19:0]  _GEN_396 = {_GEN_395[18], _GEN_395};
-  wire [18:0]  _GEN_397 = _GEN_376 - _GEN_372;
+  wire [18:0]  _GEN_394 = _GEN_203 - _GEN_207;
+  wire [19:0]  _GEN_395 = {_GEN_394[18], _GEN_394};
+  wire [20:0]  _GEN_396 =
+    {sroa_speculated6439_v_1_r0s6[19], sroa_speculated6439_v_1_r0s6};
+  wire [18:0]  _GEN_397 = _GEN_214 - _GEN_218;
   wire [19:0]  _GEN_398 = {_GEN_397[18], _GEN_397};
-  wire [20:0]  _GEN_399 = {add_r0s6__10[19], add_r0s6__10};
-  wire [20:0]  _GEN_400 = _GEN_394 + _GEN_399;
-  wire [21:0]  _GEN_401 = {_GEN_400[20], _GEN_400};
-  wire [18:0]  _GEN_402 = _GEN_293 - _GEN_288;
-  wire [19:0]  _GEN_403 = {_GEN_402[18], _GEN_402};
-  wire [18:0]  _GEN_404 = _GEN_305 - _GEN_300;
+  wire [18:0]  _GEN_399 = _GEN_225 - _GEN_230;
+  wire [19:0]  _GEN_400 = {_GEN_399[18], _GEN_399};
+  wire [20:0]  _GEN_401 =
+    {sroa_speculated6439_v_5_r0s6[19], sroa_speculated6439_v_5_r0s6};
+  wire [20:0]  _GEN_402 = _GEN_396 + _GEN_401;
+  wire [21:0]  _GEN_403 = {_GEN_402[20], _GEN_402};
+  wire [18:0]  _GEN_404 = _GEN_240 - _GEN_245;
   wire [19:0]  _GEN_405 = {_GEN_404[18], _GEN_404};
-  wire [20:0]  _GEN_406 = {add_r0s6__11[19], add_r0s6__11};
-  wire [18:0]  _GEN_407 = _GEN_318 - _GEN_313;
-  wire [19:0]  _GEN_408 = {_GEN_407[18], _GEN_407};
-  wire [18:0]  _GEN_409 = _GEN_330 - _GEN_325;
+  wire [18:0]  _GEN_406 = _GEN_252 - _GEN_257;
+  wire [19:0]  _GEN_407 = {_GEN_406[18], _GEN_406};
+  wire [20:0]  _GEN_408 =
+    {sroa_speculated6439_v_9_r0s6[19], sroa_speculated6439_v_9_r0s6};
+  wire [18:0]  _GEN_409 = _GEN_265 - _GEN_270;
   wire [19:0]  _GEN_410 = {_GEN_409[18], _GEN_409};
-  wire [20:0]  _GEN_411 = {add_r0s6__12[19], add_r0s6__12};
-  wire [20:0]  _GEN_412 = _GEN_406 + _GEN_411;
-  wire [21:0]  _GEN_413 = {_GEN_412[20], _GEN_412};
-  wire [21:0]  _GEN_414 = _GEN_401 + _GEN_413;
-  wire [22:0]  _GEN_415 = {_GEN_414[21], _GEN_414};
-  wire [18:0]  _GEN_416 = _GEN_197 - _GEN_193;
-  wire [19:0]  _GEN_417 = {_GEN_416[18], _GEN_416};
-  wire [18:0]  _GEN_418 = _GEN_207 - _GEN_203;
+  wire [18:0]  _GEN_411 = _GEN_277 - _GEN_282;
+  wire [19:0]  _GEN_412 = {_GEN_411[18], _GEN_411};
+  wire [20:0]  _GEN_413 =
+    {sroa_speculated6439_v_13_r0s6[19], sroa_speculated6439_v_13_r0s6};
+  wire [20:0]  _GEN_414 = _GEN_408 + _GEN_413;
+  wire [21:0]  _GEN_415 = {_GEN_414[20], _GEN_414};
+  wire [21:0]  _GEN_416 = _GEN_403 + _GEN_415;
+  wire [22:0]  _GEN_417 = {_GEN_416[21], _GEN_416};
+  wire [18:0]  _GEN_418 = _GEN_294 - _GEN_299;
   wire [19:0]  _GEN_419 = {_GEN_418[18], _GEN_418};
-  wire [20:0]  _GEN_420 = {add_r0s6__13[19], add_r0s6__13};
-  wire [18:0]  _GEN_421 = _GEN_218 - _GEN_214;
-  wire [19:0]  _GEN_422 = {_GEN_421[18], _GEN_421};
-  wire [18:0]  _GEN_423 = _GEN_230 - _GEN_225;
+  wire [18:0]  _GEN_420 = _GEN_305 - _GEN_309;
+  wire [19:0]  _GEN_421 = {_GEN_420[18], _GEN_420};
+  wire [20:0]  _GEN_422 =
+    {sroa_speculated6439_v_17_r0s6[19], sroa_speculated6439_v_17_r0s6};
+  wire [18:0]  _GEN_423 = _GEN_316 - _GEN_320;
   wire [19:0]  _GEN_424 = {_GEN_423[18], _GEN_423};
-  wire [20:0]  _GEN_425 = {add_r0s6__14[19], add_r0s6__14};
-  wire [20:0]  _GEN_426 = _GEN_420 + _GEN_425;
-  wire [21:0]  _GEN_427 = {_GEN_426[20], _GEN_426};
-  wire [18:0]  _GEN_428 = _GEN_253 - _GEN_249;
-  wire [19:0]  _GEN_429 = {_GEN_428[18], _GEN_428};
-  wire [18:0]  _GEN_430 = _GEN_243 - _GEN_239;
+  wire [18:0]  _GEN_425 = _GEN_326 - _GEN_330;
+  wire [19:0]  _GEN_426 = {_GEN_425[18], _GEN_425};
+  wire [20:0]  _GEN_427 =
+    {sroa_speculated6439_v_21_r0s6[19], sroa_speculated6439_v_21_r0s6};
+  wire [20:0]  _GEN_428 = _GEN_422 + _GEN_427;
+  wire [21:0]  _GEN_429 = {_GEN_428[20], _GEN_428};
+  wire [18:0]  _GEN_430 = _GEN_339 - _GEN_343;
   wire [19:0]  _GEN_431 = {_GEN_430[18], _GEN_430};
-  wire [20:0]  _GEN_432 = {add_r0s6__15[19], add_r0s6__15};
-  wire [18:0]  _GEN_433 = _GEN_264 - _GEN_260;
-  wire [19:0]  _GEN_434 = {_GEN_433[18], _GEN_433};
-  wire [18:0]  _GEN_435 = _GEN_276 - _GEN_271;
+  wire [18:0]  _GEN_432 = _GEN_350 - _GEN_355;
+  wire [19:0]  _GEN_433 = {_GEN_432[18], _GEN_432};
+  wire [20:0]  _GEN_434 =
+    {sroa_speculated6439_v_25_r0s6[19], sroa_speculated6439_v_25_r0s6};
+  wire [18:0]  _GEN_435 = _GEN_362 - _GEN_366;
   wire [19:0]  _GEN_436 = {_GEN_435[18], _GEN_435};
-  wire [20:0]  _GEN_437 = {add_r0s6__16[19], add_r0s6__16};
-  wire [20:0]  _GEN_438 = _GEN_432 + _GEN_437;
-  wire [21:0]  _GEN_439 = {_GEN_438[20], _GEN_438};
-  wire [21:0]  _GEN_440 = _GEN_427 + _GEN_439;
-  wire [22:0]  _GEN_441 = {_GEN_440[21], _GEN_440};
-  wire [22:0]  _GEN_442 = _GEN_415 + _GEN_441;
-  wire [21:0]  _GEN_443 =
-    ref_tmp66_sroa_0_0_1_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_1_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_1_r0s7[21:0];
-  wire [21:0]  _GEN_444 =
-    {17'h0,
-     and_r0s8__4,
-     and_r0s8__4 ? {1'h0, and_r0s8__5, select_r0s8__2} : {and_r0s8__6, select_r0s8__3}};
-  wire [21:0]  _GEN_445 = _GEN_444 < _GEN_388 ? _GEN_444 : _GEN_388;
-  wire [20:0]  _GEN_446 = {sub_r0s6[19], sub_r0s6};
-  wire [20:0]  _GEN_447 = {sub_r0s6__1[19], sub_r0s6__1};
-  wire [20:0]  _GEN_448 = _GEN_446 + _GEN_447;
-  wire [21:0]  _GEN_449 = {_GEN_448[20], _GEN_448};
-  wire [20:0]  _GEN_450 = {sub_r0s6__2[19], sub_r0s6__2};
-  wire [20:0]  _GEN_451 = {sub_r0s6__3[19], sub_r0s6__3};
+  wire [18:0]  _GEN_437 = _GEN_372 - _GEN_376;
+  wire [19:0]  _GEN_438 = {_GEN_437[18], _GEN_437};
+  wire [20:0]  _GEN_439 =
+    {sroa_speculated6439_v_29_r0s6[19], sroa_speculated6439_v_29_r0s6};
+  wire [20:0]  _GEN_440 = _GEN_434 + _GEN_439;
+  wire [21:0]  _GEN_441 = {_GEN_440[20], _GEN_440};
+  wire [21:0]  _GEN_442 = _GEN_429 + _GEN_441;
+  wire [22:0]  _GEN_443 = {_GEN_442[21], _GEN_442};
+  wire [22:0]  _GEN_444 = _GEN_417 + _GEN_443;
+  wire         _GEN_445 =
+    v153_r0s7 ? sroa_speculated6463_v_1_r0s7 == 23'h0 : icmp_r0s7__1;
+  wire [21:0]  _GEN_446 = 22'h0 - sroa_speculated6520_v_1_r0s7[21:0];
+  wire [21:0]  _GEN_447 =
+    sroa_speculated6520_v_1_r0s7[22] ? _GEN_446 : sroa_speculated6520_v_1_r0s7[21:0];
+  wire [31:0]  _GEN_448 =
+    {27'h0, iszero_i_1_r0s8 ? 5'h16 : {and_r0s8__2, select_r0s8__1}};
+  wire [31:0]  _GEN_449 = _GEN_448 < _GEN_390 ? _GEN_448 : _GEN_390;
+  wire [20:0]  _GEN_450 =
+    {sroa_speculated6439_v_2_r0s6[19], sroa_speculated6439_v_2_r0s6};
+  wire [20:0]  _GEN_451 =
+    {sroa_speculated6439_v_6_r0s6[19], sroa_speculated6439_v_6_r0s6};
   wire [20:0]  _GEN_452 = _GEN_450 + _GEN_451;
   wire [21:0]  _GEN_453 = {_GEN_452[20], _GEN_452};
-  wire [21:0]  _GEN_454 = _GEN_449 + _GEN_453;
-  wire [22:0]  _GEN_455 = {_GEN_454[21], _GEN_454};
-  wire [20:0]  _GEN_456 = {sub_r0s6__4[19], sub_r0s6__4};
-  wire [20:0]  _GEN_457 = {sub_r0s6__5[19], sub_r0s6__5};
-  wire [20:0]  _GEN_458 = _GEN_456 + _GEN_457;
-  wire [21:0]  _GEN_459 = {_GEN_458[20], _GEN_458};
-  wire [20:0]  _GEN_460 = {sub_r0s6__6[19], sub_r0s6__6};
-  wire [20:0]  _GEN_461 = {sub_r0s6__7[19], sub_r0s6__7};
+  wire [20:0]  _GEN_454 =
+    {sroa_speculated6439_v_10_r0s6[19], sroa_speculated6439_v_10_r0s6};
+  wire [20:0]  _GEN_455 =
+    {sroa_speculated6439_v_14_r0s6[19], sroa_speculated6439_v_14_r0s6};
+  wire [20:0]  _GEN_456 = _GEN_454 + _GEN_455;
+  wire [21:0]  _GEN_457 = {_GEN_456[20], _GEN_456};
+  wire [21:0]  _GEN_458 = _GEN_453 + _GEN_457;
+  wire [22:0]  _GEN_459 = {_GEN_458[21], _GEN_458};
+  wire [20:0]  _GEN_460 =
+    {sroa_speculated6439_v_18_r0s6[19], sroa_speculated6439_v_18_r0s6};
+  wire [20:0]  _GEN_461 =
+    {sroa_speculated6439_v_22_r0s6[19], sroa_speculated6439_v_22_r0s6};
   wire [20:0]  _GEN_462 = _GEN_460 + _GEN_461;
   wire [21:0]  _GEN_463 = {_GEN_462[20], _GEN_462};
-  wire [21:0]  _GEN_464 = _GEN_459 + _GEN_463;
-  wire [22:0]  _GEN_465 = {_GEN_464[21], _GEN_464};
-  wire [22:0]  _GEN_466 = _GEN_455 + _GEN_465;
-  wire [21:0]  _GEN_467 =
-    ref_tmp66_sroa_0_0_2_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_2_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_2_r0s7[21:0];
-  wire [21:0]  _GEN_468 =
-    {17'h0,
-     and_r0s8__7,
-     and_r0s8__7 ? {1'h0, and_r0s8__8, select_r0s8__4} : {and_r0s8__9, select_r0s8__5}};
-  wire [21:0]  _GEN_469 = _GEN_468 < _GEN_388 ? _GEN_468 : _GEN_388;
-  wire [20:0]  _GEN_470 = {sub_r0s6__8[19], sub_r0s6__8};
-  wire [20:0]  _GEN_471 = {sub_r0s6__9[19], sub_r0s6__9};
-  wire [20:0]  _GEN_472 = _GEN_470 + _GEN_471;
-  wire [21:0]  _GEN_473 = {_GEN_472[20], _GEN_472};
-  wire [20:0]  _GEN_474 = {sub_r0s6__10[19], sub_r0s6__10};
-  wire [20:0]  _GEN_475 = {sub_r0s6__11[19], sub_r0s6__11};
-  wire [20:0]  _GEN_476 = _GEN_474 + _GEN_475;
-  wire [21:0]  _GEN_477 = {_GEN_476[20], _GEN_476};
-  wire [21:0]  _GEN_478 = _GEN_473 + _GEN_477;
-  wire [22:0]  _GEN_479 = {_GEN_478[21], _GEN_478};
-  wire [20:0]  _GEN_480 = {sub_r0s6__12[19], sub_r0s6__12};
-  wire [20:0]  _GEN_481 = {sub_r0s6__13[19], sub_r0s6__13};
+  wire [20:0]  _GEN_464 =
+    {sroa_speculated6439_v_26_r0s6[19], sroa_speculated6439_v_26_r0s6};
+  wire [20:0]  _GEN_465 =
+    {sroa_speculated6439_v_30_r0s6[19], sroa_speculated6439_v_30_r0s6};
+  wire [20:0]  _GEN_466 = _GEN_464 + _GEN_465;
+  wire [21:0]  _GEN_467 = {_GEN_466[20], _GEN_466};
+  wire [21:0]  _GEN_468 = _GEN_463 + _GEN_467;
+  wire [22:0]  _GEN_469 = {_GEN_468[21], _GEN_468};
+  wire [22:0]  _GEN_470 = _GEN_459 + _GEN_469;
+  wire         _GEN_471 =
+    v153_r0s7 ? sroa_speculated6463_v_2_r0s7 == 23'h0 : icmp_r0s7__2;
+  wire [21:0]  _GEN_472 = 22'h0 - sroa_speculated6520_v_2_r0s7[21:0];
+  wire [21:0]  _GEN_473 =
+    sroa_speculated6520_v_2_r0s7[22] ? _GEN_472 : sroa_speculated6520_v_2_r0s7[21:0];
+  wire [31:0]  _GEN_474 =
+    {27'h0, iszero_i_2_r0s8 ? 5'h16 : {and_r0s8__3, select_r0s8__2}};
+  wire [31:0]  _GEN_475 = _GEN_474 < _GEN_390 ? _GEN_474 : _GEN_390;
+  wire [20:0]  _GEN_476 =
+    {sroa_speculated6439_v_3_r0s6[19], sroa_speculated6439_v_3_r0s6};
+  wire [20:0]  _GEN_477 =
+    {sroa_speculated6439_v_7_r0s6[19], sroa_speculated6439_v_7_r0s6};
+  wire [20:0]  _GEN_478 = _GEN_476 + _GEN_477;
+  wire [21:0]  _GEN_479 = {_GEN_478[20], _GEN_478};
+  wire [20:0]  _GEN_480 =
+    {sroa_speculated6439_v_11_r0s6[19], sroa_speculated6439_v_11_r0s6};
+  wire [20:0]  _GEN_481 =
+    {sroa_speculated6439_v_15_r0s6[19], sroa_speculated6439_v_15_r0s6};
   wire [20:0]  _GEN_482 = _GEN_480 + _GEN_481;
   wire [21:0]  _GEN_483 = {_GEN_482[20], _GEN_482};
-  wire [20:0]  _GEN_484 = {sub_r0s6__14[19], sub_r0s6__14};
-  wire [20:0]  _GEN_485 = {sub_r0s6__15[19], sub_r0s6__15};
-  wire [20:0]  _GEN_486 = _GEN_484 + _GEN_485;
-  wire [21:0]  _GEN_487 = {_GEN_486[20], _GEN_486};
-  wire [21:0]  _GEN_488 = _GEN_483 + _GEN_487;
-  wire [22:0]  _GEN_489 = {_GEN_488[21], _GEN_488};
-  wire [22:0]  _GEN_490 = _GEN_479 + _GEN_489;
-  wire [21:0]  _GEN_491 =
-    ref_tmp66_sroa_0_0_3_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_3_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_3_r0s7[21:0];
-  wire [21:0]  _GEN_492 =
-    {17'h0,
-     and_r0s8__10,
-     and_r0s8__10
-       ? {1'h0, and_r0s8__11, select_r0s8__6}
-       : {and_r0s8__12, select_r0s8__7}};
-  wire [21:0]  _GEN_493 = _GEN_492 < _GEN_388 ? _GEN_492 : _GEN_388;
-  wire [20:0]  _GEN_494 = _GEN_233 - _GEN_210;
-  wire [21:0]  _GEN_495 = {_GEN_494[20], _GEN_494};
-  wire [20:0]  _GEN_496 = _GEN_279 - _GEN_256;
-  wire [21:0]  _GEN_497 = {_GEN_496[20], _GEN_496};
-  wire [21:0]  _GEN_498 = _GEN_495 + _GEN_497;
-  wire [22:0]  _GEN_499 = {_GEN_498[21], _GEN_498};
-  wire [20:0]  _GEN_500 = _GEN_379 - _GEN_358;
-  wire [21:0]  _GEN_501 = {_GEN_500[20], _GEN_500};
-  wire [20:0]  _GEN_502 = _GEN_333 - _GEN_308;
+  wire [21:0]  _GEN_484 = _GEN_479 + _GEN_483;
+  wire [22:0]  _GEN_485 = {_GEN_484[21], _GEN_484};
+  wire [20:0]  _GEN_486 =
+    {sroa_speculated6439_v_19_r0s6[19], sroa_speculated6439_v_19_r0s6};
+  wire [20:0]  _GEN_487 =
+    {sroa_speculated6439_v_23_r0s6[19], sroa_speculated6439_v_23_r0s6};
+  wire [20:0]  _GEN_488 = _GEN_486 + _GEN_487;
+  wire [21:0]  _GEN_489 = {_GEN_488[20], _GEN_488};
+  wire [20:0]  _GEN_490 =
+    {sroa_speculated6439_v_27_r0s6[19], sroa_speculated6439_v_27_r0s6};
+  wire [20:0]  _GEN_491 =
+    {sroa_speculated6439_v_31_r0s6[19], sroa_speculated6439_v_31_r0s6};
+  wire [20:0]  _GEN_492 = _GEN_490 + _GEN_491;
+  wire [21:0]  _GEN_493 = {_GEN_492[20], _GEN_492};
+  wire [21:0]  _GEN_494 = _GEN_489 + _GEN_493;
+  wire [22:0]  _GEN_495 = {_GEN_494[21], _GEN_494};
+  wire [22:0]  _GEN_496 = _GEN_485 + _GEN_495;
+  wire         _GEN_497 =
+    v153_r0s7 ? sroa_speculated6463_v_3_r0s7 == 23'h0 : icmp_r0s7__3;
+  wire [21:0]  _GEN_498 = 22'h0 - sroa_speculated6520_v_3_r0s7[21:0];
+  wire [21:0]  _GEN_499 =
+    sroa_speculated6520_v_3_r0s7[22] ? _GEN_498 : sroa_speculated6520_v_3_r0s7[21:0];
+  wire [31:0]  _GEN_500 =
+    {27'h0, iszero_i_3_r0s8 ? 5'h16 : {and_r0s8__4, select_r0s8__3}};
+  wire [31:0]  _GEN_501 = _GEN_500 < _GEN_390 ? _GEN_500 : _GEN_390;
+  wire [20:0]  _GEN_502 = _GEN_210 - _GEN_233;
   wire [21:0]  _GEN_503 = {_GEN_502[20], _GEN_502};
-  wire [21:0]  _GEN_504 = _GEN_501 + _GEN_503;
-  wire [22:0]  _GEN_505 = {_GEN_504[21], _GEN_504};
-  wire [22:0]  _GEN_506 = _GEN_499 + _GEN_505;
-  wire [21:0]  _GEN_507 =
-    ref_tmp66_sroa_0_0_4_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_4_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_4_r0s7[21:0];
-  wire [21:0]  _GEN_508 =
-    {17'h0,
-     and_r0s8__13,
-     and_r0s8__13
-       ? {1'h0, and_r0s8__14, select_r0s8__8}
-       : {and_r0s8__15, select_r0s8__9}};
-  wire [21:0]  _GEN_509 = _GEN_508 < _GEN_388 ? _GEN_508 : _GEN_388;
-  wire [20:0]  _GEN_510 = _GEN_399 - _GEN_394;
+  wire [20:0]  _GEN_504 = _GEN_260 - _GEN_285;
+  wire [21:0]  _GEN_505 = {_GEN_504[20], _GEN_504};
+  wire [21:0]  _GEN_506 = _GEN_503 + _GEN_505;
+  wire [22:0]  _GEN_507 = {_GEN_506[21], _GEN_506};
+  wire [20:0]  _GEN_508 = _GEN_312 - _GEN_333;
+  wire [21:0]  _GEN_509 = {_GEN_508[20], _GEN_508};
+  wire [20:0]  _GEN_510 = _GEN_358 - _GEN_379;
   wire [21:0]  _GEN_511 = {_GEN_510[20], _GEN_510};
-  wire [20:0]  _GEN_512 = _GEN_411 - _GEN_406;
-  wire [21:0]  _GEN_513 = {_GEN_512[20], _GEN_512};
-  wire [21:0]  _GEN_514 = _GEN_511 + _GEN_513;
-  wire [22:0]  _GEN_515 = {_GEN_514[21], _GEN_514};
-  wire [20:0]  _GEN_516 = _GEN_425 - _GEN_420;
-  wire [21:0]  _GEN_517 = {_GEN_516[20], _GEN_516};
-  wire [20:0]  _GEN_518 = _GEN_437 - _GEN_432;
-  wire [21:0]  _GEN_519 = {_GEN_518[20], _GEN_518};
-  wire [21:0]  _GEN_520 = _GEN_517 + _GEN_519;
-  wire [22:0]  _GEN_521 = {_GEN_520[21], _GEN_520};
-  wire [22:0]  _GEN_522 = _GEN_515 + _GEN_521;
-  wire [21:0]  _GEN_523 =
-    ref_tmp66_sroa_0_0_5_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_5_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_5_r0s7[21:0];
-  wire [21:0]  _GEN_524 =
-    {17'h0,
-     and_r0s8__16,
-     and_r0s8__16
-       ? {1'h0, and_r0s8__17, select_r0s8__10}
-       : {and_r0s8__18, select_r0s8__11}};
-  wire [21:0]  _GEN_525 = _GEN_524 < _GEN_388 ? _GEN_524 : _GEN_388;
-  wire [20:0]  _GEN_526 = _GEN_451 - _GEN_450;
+  wire [21:0]  _GEN_512 = _GEN_509 + _GEN_511;
+  wire [22:0]  _GEN_513 = {_GEN_512[21], _GEN_512};
+  wire [22:0]  _GEN_514 = _GEN_507 + _GEN_513;
+  wire         _GEN_515 =
+    v153_r0s7 ? sroa_speculated6463_v_4_r0s7 == 23'h0 : icmp_r0s7__4;
+  wire [21:0]  _GEN_516 = 22'h0 - sroa_speculated6520_v_4_r0s7[21:0];
+  wire [21:0]  _GEN_517 =
+    sroa_speculated6520_v_4_r0s7[22] ? _GEN_516 : sroa_speculated6520_v_4_r0s7[21:0];
+  wire [31:0]  _GEN_518 =
+    {27'h0, iszero_i_4_r0s8 ? 5'h16 : {and_r0s8__5, select_r0s8__4}};
+  wire [31:0]  _GEN_519 = _GEN_518 < _GEN_390 ? _GEN_518 : _GEN_390;
+  wire [20:0]  _GEN_520 = _GEN_396 - _GEN_401;
+  wire [21:0]  _GEN_521 = {_GEN_520[20], _GEN_520};
+  wire [20:0]  _GEN_522 = _GEN_408 - _GEN_413;
+  wire [21:0]  _GEN_523 = {_GEN_522[20], _GEN_522};
+  wire [21:0]  _GEN_524 = _GEN_521 + _GEN_523;
+  wire [22:0]  _GEN_525 = {_GEN_524[21], _GEN_524};
+  wire [20:0]  _GEN_526 = _GEN_422 - _GEN_427;
   wire [21:0]  _GEN_527 = {_GEN_526[20], _GEN_526};
-  wire [20:0]  _GEN_528 = _GEN_447 - _GEN_446;
+  wire [20:0]  _GEN_528 = _GEN_434 - _GEN_439;
   wire [21:0]  _GEN_529 = {_GEN_528[20], _GEN_528};
   wire [21:0]  _GEN_530 = _GEN_527 + _GEN_529;
   wire [22:0]  _GEN_531 = {_GEN_530[21], _GEN_530};
-  wire [20:0]  _GEN_532 = _GEN_461 - _GEN_460;
-  wire [21:0]  _GEN_533 = {_GEN_532[20], _GEN_532};
-  wire [20:0]  _GEN_534 = _GEN_456 - _GEN_457;
-  wire [21:0]  _GEN_535 = {_GEN_534[20], _GEN_534};
-  wire [21:0]  _GEN_536 = _GEN_533 + _GEN_535;
-  wire [22:0]  _GEN_537 = {_GEN_536[21], _GEN_536};
-  wire [22:0]  _GEN_538 = _GEN_531 + _GEN_537;
-  wire [21:0]  _GEN_539 =
-    conv_i4704_6_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_6_sink_r0s7[21:0]
-      : conv_i4704_6_sink_r0s7[21:0];
-  wire [21:0]  _GEN_540 = {17'h0, and_r0s8__19, select_r0s8__12};
-  wire [21:0]  _GEN_541 = _GEN_540 < _GEN_388 ? _GEN_540 : _GEN_388;
-  wire [20:0]  _GEN_542 = _GEN_475 - _GEN_474;
-  wire [21:0]  _GEN_543 = {_GEN_542[20], _GEN_542};
-  wire [20:0]  _GEN_544 = _GEN_470 - _GEN_471;
+  wire [22:0]  _GEN_532 = _GEN_525 + _GEN_531;
+  wire         _GEN_533 =
+    v153_r0s7 ? sroa_speculated6463_v_5_r0s7 == 23'h0 : icmp_r0s7__5;
+  wire [21:0]  _GEN_534 = 22'h0 - sroa_speculated6520_v_5_r0s7[21:0];
+  wire [21:0]  _GEN_535 =
+    sroa_speculated6520_v_5_r0s7[22] ? _GEN_534 : sroa_speculated6520_v_5_r0s7[21:0];
+  wire [31:0]  _GEN_536 =
+    {27'h0, iszero_i_5_r0s8 ? 5'h16 : {and_r0s8__6, select_r0s8__5}};
+  wire [31:0]  _GEN_537 = _GEN_536 < _GEN_390 ? _GEN_536 : _GEN_390;
+  wire [20:0]  _GEN_538 = _GEN_450 - _GEN_451;
+  wire [21:0]  _GEN_539 = {_GEN_538[20], _GEN_538};
+  wire [20:0]  _GEN_540 = _GEN_454 - _GEN_455;
+  wire [21:0]  _GEN_541 = {_GEN_540[20], _GEN_540};
+  wire [21:0]  _GEN_542 = _GEN_539 + _GEN_541;
+  wire [22:0]  _GEN_543 = {_GEN_542[21], _GEN_542};
+  wire [20:0]  _GEN_544 = _GEN_460 - _GEN_461;
   wire [21:0]  _GEN_545 = {_GEN_544[20], _GEN_544};
-  wire [21:0]  _GEN_546 = _GEN_543 + _GEN_545;
-  wire [22:0]  _GEN_547 = {_GEN_546[21], _GEN_546};
-  wire [20:0]  _GEN_548 = _GEN_485 - _GEN_484;
-  wire [21:0]  _GEN_549 = {_GEN_548[20], _GEN_548};
-  wire [20:0]  _GEN_550 = _GEN_480 - _GEN_481;
-  wire [21:0]  _GEN_551 = {_GEN_550[20], _GEN_550};
-  wire [21:0]  _GEN_552 = _GEN_549 + _GEN_551;
-  wire [22:0]  _GEN_553 = {_GEN_552[21], _GEN_552};
-  wire [22:0]  _GEN_554 = _GEN_547 + _GEN_553;
-  wire [21:0]  _GEN_555 =
-    conv_i4704_7_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_7_sink_r0s7[21:0]
-      : conv_i4704_7_sink_r0s7[21:0];
-  wire [21:0]  _GEN_556 = {17'h0, and_r0s8__20, select_r0s8__13};
-  wire [21:0]  _GEN_557 = _GEN_556 < _GEN_388 ? _GEN_556 : _GEN_388;
-  wire [21:0]  _GEN_558 = _GEN_281 - _GEN_235;
-  wire [22:0]  _GEN_559 = {_GEN_558[21], _GEN_558};
-  wire [21:0]  _GEN_560 = _GEN_381 - _GEN_335;
+  wire [20:0]  _GEN_546 = _GEN_464 - _GEN_465;
+  wire [21:0]  _GEN_547 = {_GEN_546[20], _GEN_546};
+  wire [21:0]  _GEN_548 = _GEN_545 + _GEN_547;
+  wire [22:0]  _GEN_549 = {_GEN_548[21], _GEN_548};
+  wire [22:0]  _GEN_550 = _GEN_543 + _GEN_549;
+  wire         _GEN_551 =
+    v153_r0s7 ? sroa_speculated6463_v_6_r0s7 == 23'h0 : icmp_r0s7__6;
+  wire [21:0]  _GEN_552 = 22'h0 - sroa_speculated6520_v_6_r0s7[21:0];
+  wire [21:0]  _GEN_553 =
+    sroa_speculated6520_v_6_r0s7[22] ? _GEN_552 : sroa_speculated6520_v_6_r0s7[21:0];
+  wire [31:0]  _GEN_554 =
+    {27'h0, iszero_i_6_r0s8 ? 5'h16 : {and_r0s8__7, select_r0s8__6}};
+  wire [31:0]  _GEN_555 = _GEN_554 < _GEN_390 ? _GEN_554 : _GEN_390;
+  wire [20:0]  _GEN_556 = _GEN_476 - _GEN_477;
+  wire [21:0]  _GEN_557 = {_GEN_556[20], _GEN_556};
+  wire [20:0]  _GEN_558 = _GEN_480 - _GEN_481;
+  wire [21:0]  _GEN_559 = {_GEN_558[20], _GEN_558};
+  wire [21:0]  _GEN_560 = _GEN_557 + _GEN_559;
   wire [22:0]  _GEN_561 = {_GEN_560[21], _GEN_560};
-  wire [22:0]  _GEN_562 = _GEN_559 + _GEN_561;
-  wire [21:0]  _GEN_563 =
-    conv_i4704_8_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_8_sink_r0s7[21:0]
-      : conv_i4704_8_sink_r0s7[21:0];
-  wire [21:0]  _GEN_564 = {17'h0, and_r0s8__21, select_r0s8__14};
-  wire [21:0]  _GEN_565 = _GEN_564 < _GEN_388 ? _GEN_564 : _GEN_388;
-  wire [21:0]  _GEN_566 = _GEN_439 - _GEN_427;
+  wire [20:0]  _GEN_562 = _GEN_486 - _GEN_487;
+  wire [21:0]  _GEN_563 = {_GEN_562[20], _GEN_562};
+  wire [20:0]  _GEN_564 = _GEN_490 - _GEN_491;
+  wire [21:0]  _GEN_565 = {_GEN_564[20], _GEN_564};
+  wire [21:0]  _GEN_566 = _GEN_563 + _GEN_565;
   wire [22:0]  _GEN_567 = {_GEN_566[21], _GEN_566};
-  wire [21:0]  _GEN_568 = _GEN_401 - _GEN_413;
-  wire [22:0]  _GEN_569 = {_GEN_568[21], _GEN_568};
-  wire [22:0]  _GEN_570 = _GEN_567 + _GEN_569;
+  wire [22:0]  _GEN_568 = _GEN_561 + _GEN_567;
+  wire         _GEN_569 =
+    v153_r0s7 ? sroa_speculated6463_v_7_r0s7 == 23'h0 : icmp_r0s7__7;
+  wire [21:0]  _GEN_570 = 22'h0 - sroa_speculated6520_v_7_r0s7[21:0];
   wire [21:0]  _GEN_571 =
-    conv_i4704_9_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_9_sink_r0s7[21:0]
-      : conv_i4704_9_sink_r0s7[21:0];
-  wire [21:0]  _GEN_572 = {17'h0, and_r0s8__22, select_r0s8__15};
-  wire [21:0]  _GEN_573 = _GEN_572 < _GEN_388 ? _GEN_572 : _GEN_388;
-  wire [21:0]  _GEN_574 = _GEN_449 - _GEN_453;
+    sroa_speculated6520_v_7_r0s7[22] ? _GEN_570 : sroa_speculated6520_v_7_r0s7[21:0];
+  wire [31:0]  _GEN_572 =
+    {27'h0, iszero_i_7_r0s8 ? 5'h16 : {and_r0s8__8, select_r0s8__7}};
+  wire [31:0]  _GEN_573 = _GEN_572 < _GEN_390 ? _GEN_572 : _GEN_390;
+  wire [21:0]  _GEN_574 = _GEN_235 - _GEN_287;
   wire [22:0]  _GEN_575 = {_GEN_574[21], _GEN_574};
-  wire [21:0]  _GEN_576 = _GEN_459 - _GEN_463;
+  wire [21:0]  _GEN_576 = _GEN_335 - _GEN_381;
   wire [22:0]  _GEN_577 = {_GEN_576[21], _GEN_576};
   wire [22:0]  _GEN_578 = _GEN_575 + _GEN_577;
-  wire [21:0]  _GEN_579 =
-    conv_i4704_10_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_10_sink_r0s7[21:0]
-      : conv_i4704_10_sink_r0s7[21:0];
-  wire [21:0]  _GEN_580 = {17'h0, and_r0s8__23, select_r0s8__16};
-  wire [21:0]  _GEN_581 = _GEN_580 < _GEN_388 ? _GEN_580 : _GEN_388;
-  wire [21:0]  _GEN_582 = _GEN_473 - _GEN_477;
-  wire [22:0]  _GEN_583 = {_GEN_582[21], _GEN_582};
-  wire [21:0]  _GEN_584 = _GEN_483 - _GEN_487;
+  wire         _GEN_579 =
+    v153_r0s7 ? sroa_speculated6463_v_8_r0s7 == 23'h0 : icmp_r0s7__8;
+  wire [21:0]  _GEN_580 = 22'h0 - sroa_speculated6520_v_8_r0s7[21:0];
+  wire [21:0]  _GEN_581 =
+    sroa_speculated6520_v_8_r0s7[22] ? _GEN_580 : sroa_speculated6520_v_8_r0s7[21:0];
+  wire [31:0]  _GEN_582 =
+    {27'h0, iszero_i_8_r0s8 ? 5'h16 : {and_r0s8__9, select_r0s8__8}};
+  wire [31:0]  _GEN_583 = _GEN_582 < _GEN_390 ? _GEN_582 : _GEN_390;
+  wire [21:0]  _GEN_584 = _GEN_403 - _GEN_415;
   wire [22:0]  _GEN_585 = {_GEN_584[21], _GEN_584};
-  wire [22:0]  _GEN_586 = _GEN_583 + _GEN_585;
-  wire [21:0]  _GEN_587 =
-    conv_i4704_11_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_11_sink_r0s7[21:0]
-      : conv_i4704_11_sink_r0s7[21:0];
-  wire [21:0]  _GEN_588 = {17'h0, and_r0s8__24, select_r0s8__17};
-  wire [21:0]  _GEN_589 = _GEN_588 < _GEN_388 ? _GEN_588 : _GEN_388;
-  wire [21:0]  _GEN_590 = _GEN_497 - _GEN_495;
-  wire [22:0]  _GEN_591 = {_GEN_590[21], _GEN_590};
-  wire [21:0]  _GEN_592 = _GEN_501 - _GEN_503;
-  wire [22:0]  _GEN_593 = {_GEN_592[21], _GEN_592};
-  wire [22:0]  _GEN_594 = _GEN_591 + _GEN_593;
-  wire [21:0]  _GEN_595 =
-    conv_i4704_12_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_12_sink_r0s7[21:0]
-      : conv_i4704_12_sink_r0s7[21:0];
-  wire [21:0]  _GEN_596 = {17'h0, and_r0s8__25, select_r0s8__18};
-  wire [21:0]  _GEN_597 = _GEN_596 < _GEN_388 ? _GEN_596 : _GEN_388;
-  wire [21:0]  _GEN_598 = _GEN_519 - _GEN_517;
-  wire [22:0]  _GEN_599 = {_GEN_598[21], _GEN_598};
-  wire [21:0]  _GEN_600 = _GEN_511 - _GEN_513;
-  wire [22:0]  _GEN_601 = {_GEN_600[21], _GEN_600};
-  wire [22:0]  _GEN_602 = _GEN_599 + _GEN_601;
-  wire [21:0]  _GEN_603 =
-    conv_i4704_13_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_13_sink_r0s7[21:0]
-      : conv_i4704_13_sink_r0s7[21:0];
-  wire [21:0]  _GEN_604 = {17'h0, and_r0s8__26, select_r0s8__19};
-  wire [21:0]  _GEN_605 = _GEN_604 < _GEN_388 ? _GEN_604 : _GEN_388;
-  wire [21:0]  _GEN_606 = _GEN_529 - _GEN_527;
+  wire [21:0]  _GEN_586 = _GEN_429 - _GEN_441;
+  wire [22:0]  _GEN_587 = {_GEN_586[21], _GEN_586};
+  wire [22:0]  _GEN_588 = _GEN_585 + _GEN_587;
+  wire         _GEN_589 =
+    v153_r0s7 ? sroa_speculated6463_v_9_r0s7 == 23'h0 : icmp_r0s7__9;
+  wire [21:0]  _GEN_590 = 22'h0 - sroa_speculated6520_v_9_r0s7[21:0];
+  wire [21:0]  _GEN_591 =
+    sroa_speculated6520_v_9_r0s7[22] ? _GEN_590 : sroa_speculated6520_v_9_r0s7[21:0];
+  wire [31:0]  _GEN_592 =
+    {27'h0, iszero_i_9_r0s8 ? 5'h16 : {and_r0s8__10, select_r0s8__9}};
+  wire [31:0]  _GEN_593 = _GEN_592 < _GEN_390 ? _GEN_592 : _GEN_390;
+  wire [21:0]  _GEN_594 = _GEN_453 - _GEN_457;
+  wire [22:0]  _GEN_595 = {_GEN_594[21], _GEN_594};
+  wire [21:0]  _GEN_596 = _GEN_463 - _GEN_467;
+  wire [22:0]  _GEN_597 = {_GEN_596[21], _GEN_596};
+  wire [22:0]  _GEN_598 = _GEN_595 + _GEN_597;
+  wire         _GEN_599 =
+    v153_r0s7 ? sroa_speculated6463_v_10_r0s7 == 23'h0 : icmp_r0s7__10;
+  wire [21:0]  _GEN_600 = 22'h0 - sroa_speculated6520_v_10_r0s7[21:0];
+  wire [21:0]  _GEN_601 =
+    sroa_speculated6520_v_10_r0s7[22] ? _GEN_600 : sroa_speculated6520_v_10_r0s7[21:0];
+  wire [31:0]  _GEN_602 =
+    {27'h0, iszero_i_10_r0s8 ? 5'h16 : {and_r0s8__11, select_r0s8__10}};
+  wire [31:0]  _GEN_603 = _GEN_602 < _GEN_390 ? _GEN_602 : _GEN_390;
+  wire [21:0]  _GEN_604 = _GEN_479 - _GEN_483;
+  wire [22:0]  _GEN_605 = {_GEN_604[21], _GEN_604};
+  wire [21:0]  _GEN_606 = _GEN_489 - _GEN_493;
   wire [22:0]  _GEN_607 = {_GEN_606[21], _GEN_606};
-  wire [21:0]  _GEN_608 = _GEN_535 - _GEN_533;
-  wire [22:0]  _GEN_609 = {_GEN_608[21], _GEN_608};
-  wire [22:0]  _GEN_610 = _GEN_607 + _GEN_609;
+  wire [22:0]  _GEN_608 = _GEN_605 + _GEN_607;
+  wire         _GEN_609 =
+    v153_r0s7 ? sroa_speculated6463_v_11_r0s7 == 23'h0 : icmp_r0s7__11;
+  wire [21:0]  _GEN_610 = 22'h0 - sroa_speculated6520_v_11_r0s7[21:0];
   wire [21:0]  _GEN_611 =
-    conv_i4704_14_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_14_sink_r0s7[21:0]
-      : conv_i4704_14_sink_r0s7[21:0];
-  wire [21:0]  _GEN_612 = {17'h0, and_r0s8__27, select_r0s8__20};
-  wire [21:0]  _GEN_613 = _GEN_612 < _GEN_388 ? _GEN_612 : _GEN_388;
-  wire [21:0]  _GEN_614 = _GEN_545 - _GEN_543;
+    sroa_speculated6520_v_11_r0s7[22] ? _GEN_610 : sroa_speculated6520_v_11_r0s7[21:0];
+  wire [31:0]  _GEN_612 =
+    {27'h0, iszero_i_11_r0s8 ? 5'h16 : {and_r0s8__12, select_r0s8__11}};
+  wire [31:0]  _GEN_613 = _GEN_612 < _GEN_390 ? _GEN_612 : _GEN_390;
+  wire [21:0]  _GEN_614 = _GEN_503 - _GEN_505;
   wire [22:0]  _GEN_615 = {_GEN_614[21], _GEN_614};
-  wire [21:0]  _GEN_616 = _GEN_551 - _GEN_549;
+  wire [21:0]  _GEN_616 = _GEN_509 - _GEN_511;
   wire [22:0]  _GEN_617 = {_GEN_616[21], _GEN_616};
   wire [22:0]  _GEN_618 = _GEN_615 + _GEN_617;
-  wire [21:0]  _GEN_619 =
-    conv_i4704_15_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_15_sink_r0s7[21:0]
-      : conv_i4704_15_sink_r0s7[21:0];
-  wire [21:0]  _GEN_620 = {17'h0, and_r0s8__28, select_r0s8__21};
-  wire [21:0]  _GEN_621 = _GEN_620 < _GEN_388 ? _GEN_620 : _GEN_388;
-  wire [22:0]  _GEN_622 = _GEN_383 - _GEN_283;
-  wire [21:0]  _GEN_623 =
-    conv_i4704_16_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_16_sink_r0s7[21:0]
-      : conv_i4704_16_sink_r0s7[21:0];
-  wire [21:0]  _GEN_624 = {17'h0, and_r0s8__29, select_r0s8__22};
-  wire [21:0]  _GEN_625 = _GEN_624 < _GEN_388 ? _GEN_624 : _GEN_388;
-  wire [22:0]  _GEN_626 = _GEN_415 - _GEN_441;
-  wire [21:0]  _GEN_627 =
-    conv_i4704_17_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_17_sink_r0s7[21:0]
-      : conv_i4704_17_sink_r0s7[21:0];
-  wire [21:0]  _GEN_628 = {17'h0, and_r0s8__30, select_r0s8__23};
-  wire [21:0]  _GEN_629 = _GEN_628 < _GEN_388 ? _GEN_628 : _GEN_388;
-  wire [22:0]  _GEN_630 = _GEN_465 - _GEN_455;
+  wire         _GEN_619 =
+    v153_r0s7 ? sroa_speculated6463_v_12_r0s7 == 23'h0 : icmp_r0s7__12;
+  wire [21:0]  _GEN_620 = 22'h0 - sroa_speculated6520_v_12_r0s7[21:0];
+  wire [21:0]  _GEN_621 =
+    sroa_speculated6520_v_12_r0s7[22] ? _GEN_620 : sroa_speculated6520_v_12_r0s7[21:0];
+  wire [31:0]  _GEN_622 =
+    {27'h0, iszero_i_12_r0s8 ? 5'h16 : {and_r0s8__13, select_r0s8__12}};
+  wire [31:0]  _GEN_623 = _GEN_622 < _GEN_390 ? _GEN_622 : _GEN_390;
+  wire [21:0]  _GEN_624 = _GEN_521 - _GEN_523;
+  wire [22:0]  _GEN_625 = {_GEN_624[21], _GEN_624};
+  wire [21:0]  _GEN_626 = _GEN_527 - _GEN_529;
+  wire [22:0]  _GEN_627 = {_GEN_626[21], _GEN_626};
+  wire [22:0]  _GEN_628 = _GEN_625 + _GEN_627;
+  wire         _GEN_629 =
+    v153_r0s7 ? sroa_speculated6463_v_13_r0s7 == 23'h0 : icmp_r0s7__13;
+  wire [21:0]  _GEN_630 = 22'h0 - sroa_speculated6520_v_13_r0s7[21:0];
   wire [21:0]  _GEN_631 =
-    ref_tmp66_sroa_0_0_18_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_18_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_18_r0s7[21:0];
-  wire [21:0]  _GEN_632 =
-    {17'h0,
-     and_r0s8__31,
-     and_r0s8__31
-       ? {1'h0, and_r0s8__32, select_r0s8__24}
-       : {and_r0s8__33, select_r0s8__25}};
-  wire [21:0]  _GEN_633 = _GEN_632 < _GEN_388 ? _GEN_632 : _GEN_388;
-  wire [22:0]  _GEN_634 = _GEN_489 - _GEN_479;
-  wire [21:0]  _GEN_635 =
-    ref_tmp66_sroa_0_0_19_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_19_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_19_r0s7[21:0];
-  wire [21:0]  _GEN_636 =
-    {17'h0,
-     and_r0s8__34,
-     and_r0s8__34
-       ? {1'h0, and_r0s8__35, select_r0s8__26}
-       : {and_r0s8__36, select_r0s8__27}};
-  wire [21:0]  _GEN_637 = _GEN_636 < _GEN_388 ? _GEN_636 : _GEN_388;
-  wire [22:0]  _GEN_638 = _GEN_505 - _GEN_499;
-  wire [21:0]  _GEN_639 =
-    ref_tmp66_sroa_0_0_20_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_20_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_20_r0s7[21:0];
-  wire [21:0]  _GEN_640 =
-    {17'h0,
-     and_r0s8__37,
-     and_r0s8__37
-       ? {1'h0, and_r0s8__38, select_r0s8__28}
-       : {and_r0s8__39, select_r0s8__29}};
-  wire [21:0]  _GEN_641 = _GEN_640 < _GEN_388 ? _GEN_640 : _GEN_388;
-  wire [22:0]  _GEN_642 = _GEN_515 - _GEN_521;
-  wire [21:0]  _GEN_643 =
-    conv_i4704_21_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_21_sink_r0s7[21:0]
-      : conv_i4704_21_sink_r0s7[21:0];
-  wire [21:0]  _GEN_644 = {17'h0, and_r0s8__40, select_r0s8__30};
-  wire [21:0]  _GEN_645 = _GEN_644 < _GEN_388 ? _GEN_644 : _GEN_388;
-  wire [22:0]  _GEN_646 = _GEN_537 - _GEN_531;
-  wire [21:0]  _GEN_647 =
-    conv_i4704_22_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_22_sink_r0s7[21:0]
-      : conv_i4704_22_sink_r0s7[21:0];
-  wire [21:0]  _GEN_648 = {17'h0, and_r0s8__41, select_r0s8__31};
-  wire [21:0]  _GEN_649 = _GEN_648 < _GEN_388 ? _GEN_648 : _GEN_388;
-  wire [22:0]  _GEN_650 = _GEN_553 - _GEN_547;
+    sroa_speculated6520_v_13_r0s7[22] ? _GEN_630 : sroa_speculated6520_v_13_r0s7[21:0];
+  wire [31:0]  _GEN_632 =
+    {27'h0, iszero_i_13_r0s8 ? 5'h16 : {and_r0s8__14, select_r0s8__13}};
+  wire [31:0]  _GEN_633 = _GEN_632 < _GEN_390 ? _GEN_632 : _GEN_390;
+  wire [21:0]  _GEN_634 = _GEN_539 - _GEN_541;
+  wire [22:0]  _GEN_635 = {_GEN_634[21], _GEN_634};
+  wire [21:0]  _GEN_636 = _GEN_545 - _GEN_547;
+  wire [22:0]  _GEN_637 = {_GEN_636[21], _GEN_636};
+  wire [22:0]  _GEN_638 = _GEN_635 + _GEN_637;
+  wire         _GEN_639 =
+    v153_r0s7 ? sroa_speculated6463_v_14_r0s7 == 23'h0 : icmp_r0s7__14;
+  wire [21:0]  _GEN_640 = 22'h0 - sroa_speculated6520_v_14_r0s7[21:0];
+  wire [21:0]  _GEN_641 =
+    sroa_speculated6520_v_14_r0s7[22] ? _GEN_640 : sroa_speculated6520_v_14_r0s7[21:0];
+  wire [31:0]  _GEN_642 =
+    {27'h0, iszero_i_14_r0s8 ? 5'h16 : {and_r0s8__15, select_r0s8__14}};
+  wire [31:0]  _GEN_643 = _GEN_642 < _GEN_390 ? _GEN_642 : _GEN_390;
+  wire [21:0]  _GEN_644 = _GEN_557 - _GEN_559;
+  wire [22:0]  _GEN_645 = {_GEN_644[21], _GEN_644};
+  wire [21:0]  _GEN_646 = _GEN_563 - _GEN_565;
+  wire [22:0]  _GEN_647 = {_GEN_646[21], _GEN_646};
+  wire [22:0]  _GEN_648 = _GEN_645 + _GEN_647;
+  wire         _GEN_649 =
+    v153_r0s7 ? sroa_speculated6463_v_15_r0s7 == 23'h0 : icmp_r0s7__15;
+  wire [21:0]  _GEN_650 = 22'h0 - sroa_speculated6520_v_15_r0s7[21:0];
   wire [21:0]  _GEN_651 =
-    ref_tmp66_sroa_0_0_23_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_23_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_23_r0s7[21:0];
-  wire [21:0]  _GEN_652 =
-    {17'h0,
-     and_r0s8__42,
-     and_r0s8__42
-       ? {1'h0, and_r0s8__43, select_r0s8__32}
-       : {and_r0s8__44, select_r0s8__33}};
-  wire [21:0]  _GEN_653 = _GEN_652 < _GEN_388 ? _GEN_652 : _GEN_388;
-  wire [22:0]  _GEN_654 = _GEN_561 - _GEN_559;
-  wire [21:0]  _GEN_655 =
-    ref_tmp66_sroa_0_0_24_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_24_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_24_r0s7[21:0];
-  wire [21:0]  _GEN_656 =
-    {17'h0,
-     and_r0s8__45,
-     and_r0s8__45
-       ? {1'h0, and_r0s8__46, select_r0s8__34}
-       : {and_r0s8__47, select_r0s8__35}};
-  wire [21:0]  _GEN_657 = _GEN_656 < _GEN_388 ? _GEN_656 : _GEN_388;
-  wire [22:0]  _GEN_658 = _GEN_569 - _GEN_567;
-  wire [21:0]  _GEN_659 =
-    ref_tmp66_sroa_0_0_25_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_25_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_25_r0s7[21:0];
-  wire [21:0]  _GEN_660 =
-    {17'h0,
-     and_r0s8__48,
-     and_r0s8__48
-       ? {1'h0, and_r0s8__49, select_r0s8__36}
-       : {and_r0s8__50, select_r0s8__37}};
-  wire [21:0]  _GEN_661 = _GEN_660 < _GEN_388 ? _GEN_660 : _GEN_388;
-  wire [22:0]  _GEN_662 = _GEN_577 - _GEN_575;
+    sroa_speculated6520_v_15_r0s7[22] ? _GEN_650 : sroa_speculated6520_v_15_r0s7[21:0];
+  wire [31:0]  _GEN_652 =
+    {27'h0, iszero_i_15_r0s8 ? 5'h16 : {and_r0s8__16, select_r0s8__15}};
+  wire [31:0]  _GEN_653 = _GEN_652 < _GEN_390 ? _GEN_652 : _GEN_390;
+  wire [22:0]  _GEN_654 = _GEN_289 - _GEN_383;
+  wire         _GEN_655 =
+    v153_r0s7 ? sroa_speculated6463_v_16_r0s7 == 23'h0 : icmp_r0s7__16;
+  wire [21:0]  _GEN_656 = 22'h0 - sroa_speculated6520_v_16_r0s7[21:0];
+  wire [21:0]  _GEN_657 =
+    sroa_speculated6520_v_16_r0s7[22] ? _GEN_656 : sroa_speculated6520_v_16_r0s7[21:0];
+  wire [31:0]  _GEN_658 =
+    {27'h0, iszero_i_16_r0s8 ? 5'h16 : {and_r0s8__17, select_r0s8__16}};
+  wire [31:0]  _GEN_659 = _GEN_658 < _GEN_390 ? _GEN_658 : _GEN_390;
+  wire [22:0]  _GEN_660 = _GEN_417 - _GEN_443;
+  wire         _GEN_661 =
+    v153_r0s7 ? sroa_speculated6463_v_17_r0s7 == 23'h0 : icmp_r0s7__17;
+  wire [21:0]  _GEN_662 = 22'h0 - sroa_speculated6520_v_17_r0s7[21:0];
   wire [21:0]  _GEN_663 =
-    conv_i4704_26_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_26_sink_r0s7[21:0]
-      : conv_i4704_26_sink_r0s7[21:0];
-  wire [21:0]  _GEN_664 = {17'h0, and_r0s8__51, select_r0s8__38};
-  wire [21:0]  _GEN_665 = _GEN_664 < _GEN_388 ? _GEN_664 : _GEN_388;
-  wire [22:0]  _GEN_666 = _GEN_585 - _GEN_583;
-  wire [21:0]  _GEN_667 =
-    conv_i4704_27_sink_r0s7[22]
-      ? 22'h0 - conv_i4704_27_sink_r0s7[21:0]
-      : conv_i4704_27_sink_r0s7[21:0];
-  wire [21:0]  _GEN_668 = {17'h0, and_r0s8__52, select_r0s8__39};
-  wire [21:0]  _GEN_669 = _GEN_668 < _GEN_388 ? _GEN_668 : _GEN_388;
-  wire [22:0]  _GEN_670 = _GEN_593 - _GEN_591;
-  wire [21:0]  _GEN_671 =
-    ref_tmp66_sroa_0_0_28_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_28_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_28_r0s7[21:0];
-  wire [21:0]  _GEN_672 =
-    {17'h0,
-     and_r0s8__53,
-     and_r0s8__53
-       ? {1'h0, and_r0s8__54, select_r0s8__40}
-       : {and_r0s8__55, select_r0s8__41}};
-  wire [21:0]  _GEN_673 = _GEN_672 < _GEN_388 ? _GEN_672 : _GEN_388;
-  wire [22:0]  _GEN_674 = _GEN_601 - _GEN_599;
+    sroa_speculated6520_v_17_r0s7[22] ? _GEN_662 : sroa_speculated6520_v_17_r0s7[21:0];
+  wire [31:0]  _GEN_664 =
+    {27'h0, iszero_i_17_r0s8 ? 5'h16 : {and_r0s8__18, select_r0s8__17}};
+  wire [31:0]  _GEN_665 = _GEN_664 < _GEN_390 ? _GEN_664 : _GEN_390;
+  wire [22:0]  _GEN_666 = _GEN_459 - _GEN_469;
+  wire         _GEN_667 =
+    v153_r0s7 ? sroa_speculated6463_v_18_r0s7 == 23'h0 : icmp_r0s7__18;
+  wire [21:0]  _GEN_668 = 22'h0 - sroa_speculated6520_v_18_r0s7[21:0];
+  wire [21:0]  _GEN_669 =
+    sroa_speculated6520_v_18_r0s7[22] ? _GEN_668 : sroa_speculated6520_v_18_r0s7[21:0];
+  wire [31:0]  _GEN_670 =
+    {27'h0, iszero_i_18_r0s8 ? 5'h16 : {and_r0s8__19, select_r0s8__18}};
+  wire [31:0]  _GEN_671 = _GEN_670 < _GEN_390 ? _GEN_670 : _GEN_390;
+  wire [22:0]  _GEN_672 = _GEN_485 - _GEN_495;
+  wire         _GEN_673 =
+    v153_r0s7 ? sroa_speculated6463_v_19_r0s7 == 23'h0 : icmp_r0s7__19;
+  wire [21:0]  _GEN_674 = 22'h0 - sroa_speculated6520_v_19_r0s7[21:0];
   wire [21:0]  _GEN_675 =
-    ref_tmp66_sroa_0_0_29_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_29_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_29_r0s7[21:0];
-  wire [21:0]  _GEN_676 =
-    {17'h0,
-     and_r0s8__56,
-     and_r0s8__56
-       ? {1'h0, and_r0s8__57, select_r0s8__42}
-       : {and_r0s8__58, select_r0s8__43}};
-  wire [21:0]  _GEN_677 = _GEN_676 < _GEN_388 ? _GEN_676 : _GEN_388;
-  wire [22:0]  _GEN_678 = _GEN_609 - _GEN_607;
-  wire [21:0]  _GEN_679 =
-    ref_tmp66_sroa_0_0_30_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_30_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_30_r0s7[21:0];
-  wire [21:0]  _GEN_680 =
-    {17'h0,
-     and_r0s8__59,
-     and_r0s8__59
-       ? {1'h0, and_r0s8__60, select_r0s8__44}
-       : {and_r0s8__61, select_r0s8__45}};
-  wire [21:0]  _GEN_681 = _GEN_680 < _GEN_388 ? _GEN_680 : _GEN_388;
-  wire [22:0]  _GEN_682 = _GEN_617 - _GEN_615;
-  wire [21:0]  _GEN_683 =
-    ref_tmp66_sroa_0_0_31_r0s7[31]
-      ? 22'h0 - ref_tmp66_sroa_0_0_31_r0s7[21:0]
-      : ref_tmp66_sroa_0_0_31_r0s7[21:0];
-  wire [21:0]  _GEN_684 =
-    {17'h0,
-     and_r0s8__62,
-     and_r0s8__62
-       ? {1'h0, and_r0s8__63, select_r0s8__46}
-       : {and_r0s8__64, select_r0s8__47}};
-  wire [21:0]  _GEN_685 = _GEN_684 < _GEN_388 ? _GEN_684 : _GEN_388;
-  wire [9:0]   _GEN_686 = out_left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_687 =
+    sroa_speculated6520_v_19_r0s7[22] ? _GEN_674 : sroa_speculated6520_v_19_r0s7[21:0];
+  wire [31:0]  _GEN_676 =
+    {27'h0, iszero_i_19_r0s8 ? 5'h16 : {and_r0s8__20, select_r0s8__19}};
+  wire [31:0]  _GEN_677 = _GEN_676 < _GEN_390 ? _GEN_676 : _GEN_390;
+  wire [22:0]  _GEN_678 = _GEN_507 - _GEN_513;
+  wire         _GEN_679 =
+    v153_r0s7 ? sroa_speculated6463_v_20_r0s7 == 23'h0 : icmp_r0s7__20;
+  wire [21:0]  _GEN_680 = 22'h0 - sroa_speculated6520_v_20_r0s7[21:0];
+  wire [21:0]  _GEN_681 =
+    sroa_speculated6520_v_20_r0s7[22] ? _GEN_680 : sroa_speculated6520_v_20_r0s7[21:0];
+  wire [31:0]  _GEN_682 =
+    {27'h0, iszero_i_20_r0s8 ? 5'h16 : {and_r0s8__21, select_r0s8__20}};
+  wire [31:0]  _GEN_683 = _GEN_682 < _GEN_390 ? _GEN_682 : _GEN_390;
+  wire [22:0]  _GEN_684 = _GEN_525 - _GEN_531;
+  wire         _GEN_685 =
+    v153_r0s7 ? sroa_speculated6463_v_21_r0s7 == 23'h0 : icmp_r0s7__21;
+  wire [21:0]  _GEN_686 = 22'h0 - sroa_speculated6520_v_21_r0s7[21:0];
+  wire [21:0]  _GEN_687 =
+    sroa_speculated6520_v_21_r0s7[22] ? _GEN_686 : sroa_speculated6520_v_21_r0s7[21:0];
+  wire [31:0]  _GEN_688 =
+    {27'h0, iszero_i_21_r0s8 ? 5'h16 : {and_r0s8__22, select_r0s8__21}};
+  wire [31:0]  _GEN_689 = _GEN_688 < _GEN_390 ? _GEN_688 : _GEN_390;
+  wire [22:0]  _GEN_690 = _GEN_543 - _GEN_549;
+  wire         _GEN_691 =
+    v153_r0s7 ? sroa_speculated6463_v_22_r0s7 == 23'h0 : icmp_r0s7__22;
+  wire [21:0]  _GEN_692 = 22'h0 - sroa_speculated6520_v_22_r0s7[21:0];
+  wire [21:0]  _GEN_693 =
+    sroa_speculated6520_v_22_r0s7[22] ? _GEN_692 : sroa_speculated6520_v_22_r0s7[21:0];
+  wire [31:0]  _GEN_694 =
+    {27'h0, iszero_i_22_r0s8 ? 5'h16 : {and_r0s8__23, select_r0s8__22}};
+  wire [31:0]  _GEN_695 = _GEN_694 < _GEN_390 ? _GEN_694 : _GEN_390;
+  wire [22:0]  _GEN_696 = _GEN_561 - _GEN_567;
+  wire         _GEN_697 =
+    v153_r0s7 ? sroa_speculated6463_v_23_r0s7 == 23'h0 : icmp_r0s7__23;
+  wire [21:0]  _GEN_698 = 22'h0 - sroa_speculated6520_v_23_r0s7[21:0];
+  wire [21:0]  _GEN_699 =
+    sroa_speculated6520_v_23_r0s7[22] ? _GEN_698 : sroa_speculated6520_v_23_r0s7[21:0];
+  wire [31:0]  _GEN_700 =
+    {27'h0, iszero_i_23_r0s8 ? 5'h16 : {and_r0s8__24, select_r0s8__23}};
+  wire [31:0]  _GEN_701 = _GEN_700 < _GEN_390 ? _GEN_700 : _GEN_390;
+  wire [22:0]  _GEN_702 = _GEN_575 - _GEN_577;
+  wire         _GEN_703 =
+    v153_r0s7 ? sroa_speculated6463_v_24_r0s7 == 23'h0 : icmp_r0s7__24;
+  wire [21:0]  _GEN_704 = 22'h0 - sroa_speculated6520_v_24_r0s7[21:0];
+  wire [21:0]  _GEN_705 =
+    sroa_speculated6520_v_24_r0s7[22] ? _GEN_704 : sroa_speculated6520_v_24_r0s7[21:0];
+  wire [31:0]  _GEN_706 =
+    {27'h0, iszero_i_24_r0s8 ? 5'h16 : {and_r0s8__25, select_r0s8__24}};
+  wire [31:0]  _GEN_707 = _GEN_706 < _GEN_390 ? _GEN_706 : _GEN_390;
+  wire [22:0]  _GEN_708 = _GEN_585 - _GEN_587;
+  wire         _GEN_709 =
+    v153_r0s7 ? sroa_speculated6463_v_25_r0s7 == 23'h0 : icmp_r0s7__25;
+  wire [21:0]  _GEN_710 = 22'h0 - sroa_speculated6520_v_25_r0s7[21:0];
+  wire [21:0]  _GEN_711 =
+    sroa_speculated6520_v_25_r0s7[22] ? _GEN_710 : sroa_speculated6520_v_25_r0s7[21:0];
+  wire [31:0]  _GEN_712 =
+    {27'h0, iszero_i_25_r0s8 ? 5'h16 : {and_r0s8__26, select_r0s8__25}};
+  wire [31:0]  _GEN_713 = _GEN_712 < _GEN_390 ? _GEN_712 : _GEN_390;
+  wire [22:0]  _GEN_714 = _GEN_595 - _GEN_597;
+  wire         _GEN_715 =
+    v153_r0s7 ? sroa_speculated6463_v_26_r0s7 == 23'h0 : icmp_r0s7__26;
+  wire [21:0]  _GEN_716 = 22'h0 - sroa_speculated6520_v_26_r0s7[21:0];
+  wire [21:0]  _GEN_717 =
+    sroa_speculated6520_v_26_r0s7[22] ? _GEN_716 : sroa_speculated6520_v_26_r0s7[21:0];
+  wire [31:0]  _GEN_718 =
+    {27'h0, iszero_i_26_r0s8 ? 5'h16 : {and_r0s8__27, select_r0s8__26}};
+  wire [31:0]  _GEN_719 = _GEN_718 < _GEN_390 ? _GEN_718 : _GEN_390;
+  wire [22:0]  _GEN_720 = _GEN_605 - _GEN_607;
+  wire         _GEN_721 =
+    v153_r0s7 ? sroa_speculated6463_v_27_r0s7 == 23'h0 : icmp_r0s7__27;
+  wire [21:0]  _GEN_722 = 22'h0 - sroa_speculated6520_v_27_r0s7[21:0];
+  wire [21:0]  _GEN_723 =
+    sroa_speculated6520_v_27_r0s7[22] ? _GEN_722 : sroa_speculated6520_v_27_r0s7[21:0];
+  wire [31:0]  _GEN_724 =
+    {27'h0, iszero_i_27_r0s8 ? 5'h16 : {and_r0s8__28, select_r0s8__27}};
+  wire [31:0]  _GEN_725 = _GEN_724 < _GEN_390 ? _GEN_724 : _GEN_390;
+  wire [22:0]  _GEN_726 = _GEN_615 - _GEN_617;
+  wire         _GEN_727 =
+    v153_r0s7 ? sroa_speculated6463_v_28_r0s7 == 23'h0 : icmp_r0s7__28;
+  wire [21:0]  _GEN_728 = 22'h0 - sroa_speculated6520_v_28_r0s7[21:0];
+  wire [21:0]  _GEN_729 =
+    sroa_speculated6520_v_28_r0s7[22] ? _GEN_728 : sroa_speculated6520_v_28_r0s7[21:0];
+  wire [31:0]  _GEN_730 =
+    {27'h0, iszero_i_28_r0s8 ? 5'h16 : {and_r0s8__29, select_r0s8__28}};
+  wire [31:0]  _GEN_731 = _GEN_730 < _GEN_390 ? _GEN_730 : _GEN_390;
+  wire [22:0]  _GEN_732 = _GEN_625 - _GEN_627;
+  wire         _GEN_733 =
+    v153_r0s7 ? sroa_speculated6463_v_29_r0s7 == 23'h0 : icmp_r0s7__29;
+  wire [21:0]  _GEN_734 = 22'h0 - sroa_speculated6520_v_29_r0s7[21:0];
+  wire [21:0]  _GEN_735 =
+    sroa_speculated6520_v_29_r0s7[22] ? _GEN_734 : sroa_speculated6520_v_29_r0s7[21:0];
+  wire [31:0]  _GEN_736 =
+    {27'h0, iszero_i_29_r0s8 ? 5'h16 : {and_r0s8__30, select_r0s8__29}};
+  wire [31:0]  _GEN_737 = _GEN_736 < _GEN_390 ? _GEN_736 : _GEN_390;
+  wire [22:0]  _GEN_738 = _GEN_635 - _GEN_637;
+  wire         _GEN_739 =
+    v153_r0s7 ? sroa_speculated6463_v_30_r0s7 == 23'h0 : icmp_r0s7__30;
+  wire [21:0]  _GEN_740 = 22'h0 - sroa_speculated6520_v_30_r0s7[21:0];
+  wire [21:0]  _GEN_741 =
+    sroa_speculated6520_v_30_r0s7[22] ? _GEN_740 : sroa_speculated6520_v_30_r0s7[21:0];
+  wire [31:0]  _GEN_742 =
+    {27'h0, iszero_i_30_r0s8 ? 5'h16 : {and_r0s8__31, select_r0s8__30}};
+  wire [31:0]  _GEN_743 = _GEN_742 < _GEN_390 ? _GEN_742 : _GEN_390;
+  wire [22:0]  _GEN_744 = _GEN_645 - _GEN_647;
+  wire         _GEN_745 =
+    v153_r0s7 ? sroa_speculated6463_v_31_r0s7 == 23'h0 : icmp_r0s7__31;
+  wire [21:0]  _GEN_746 = 22'h0 - sroa_speculated6520_v_31_r0s7[21:0];
+  wire [21:0]  _GEN_747 =
+    sroa_speculated6520_v_31_r0s7[22] ? _GEN_746 : sroa_speculated6520_v_31_r0s7[21:0];
+  wire [31:0]  _GEN_748 =
+    {27'h0, iszero_i_31_r0s8 ? 5'h16 : {and_r0s8__32, select_r0s8__31}};
+  wire [31:0]  _GEN_749 = _GEN_748 < _GEN_390 ? _GEN_748 : _GEN_390;
+  wire [9:0]   _GEN_750 = out_left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_751 =
     first_0_r0
       ? plans_in_dout[35:26] == 10'h0
-      : ~_GEN_153 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_686 == 10'h0;
-  wire         _GEN_688 = ~started | _GEN_687;
-  wire         _GEN_689 = ~started | _GEN_10;
-  wire [7:0]   _GEN_690 = plan_sroa_16_0_r0s1[0] ? _GEN_15 + 8'h70 : _GEN_15;
-  wire [7:0]   _GEN_691 = plan_sroa_16_0_r0s1[0] ? _GEN_16 + 8'h70 : _GEN_16;
-  wire [7:0]   _GEN_692 = _GEN_690 > _GEN_691 ? _GEN_690 : _GEN_691;
-  wire [7:0]   _GEN_693 = plan_sroa_16_0_r0s1[0] ? _GEN_17 + 8'h70 : _GEN_17;
-  wire [7:0]   _GEN_694 = plan_sroa_16_0_r0s1[0] ? _GEN_18 + 8'h70 : _GEN_18;
-  wire [7:0]   _GEN_695 = _GEN_693 > _GEN_694 ? _GEN_693 : _GEN_694;
-  wire [7:0]   _GEN_696 = plan_sroa_16_0_r0s1[0] ? _GEN_19 + 8'h70 : _GEN_19;
-  wire [7:0]   _GEN_697 = plan_sroa_16_0_r0s1[0] ? _GEN_20 + 8'h70 : _GEN_20;
-  wire [7:0]   _GEN_698 = _GEN_696 > _GEN_697 ? _GEN_696 : _GEN_697;
-  wire [7:0]   _GEN_699 = plan_sroa_16_0_r0s1[0] ? _GEN_21 + 8'h70 : _GEN_21;
-  wire [7:0]   _GEN_700 = plan_sroa_16_0_r0s1[0] ? _GEN_22 + 8'h70 : _GEN_22;
-  wire [7:0]   _GEN_701 = _GEN_699 > _GEN_700 ? _GEN_699 : _GEN_700;
-  wire [7:0]   _GEN_702 = plan_sroa_16_0_r0s1[0] ? _GEN_23 + 8'h70 : _GEN_23;
-  wire [7:0]   _GEN_703 = plan_sroa_16_0_r0s1[0] ? _GEN_24 + 8'h70 : _GEN_24;
-  wire [7:0]   _GEN_704 = _GEN_702 > _GEN_703 ? _GEN_702 : _GEN_703;
-  wire [7:0]   _GEN_705 = plan_sroa_16_0_r0s1[0] ? _GEN_25 + 8'h70 : _GEN_25;
-  wire [7:0]   _GEN_706 = plan_sroa_16_0_r0s1[0] ? _GEN_26 + 8'h70 : _GEN_26;
-  wire [7:0]   _GEN_707 = _GEN_705 > _GEN_706 ? _GEN_705 : _GEN_706;
-  wire [7:0]   _GEN_708 = plan_sroa_16_0_r0s1[0] ? _GEN_27 + 8'h70 : _GEN_27;
-  wire [7:0]   _GEN_709 = plan_sroa_16_0_r0s1[0] ? _GEN_28 + 8'h70 : _GEN_28;
-  wire [7:0]   _GEN_710 = _GEN_708 > _GEN_709 ? _GEN_708 : _GEN_709;
-  wire [7:0]   _GEN_711 = plan_sroa_16_0_r0s1[0] ? _GEN_29 + 8'h70 : _GEN_29;
-  wire [7:0]   _GEN_712 = plan_sroa_16_0_r0s1[0] ? _GEN_30 + 8'h70 : _GEN_30;
-  wire [7:0]   _GEN_713 = _GEN_711 > _GEN_712 ? _GEN_711 : _GEN_712;
-  wire [7:0]   _GEN_714 = plan_sroa_16_0_r0s1[0] ? _GEN_31 + 8'h70 : _GEN_31;
-  wire [7:0]   _GEN_715 = plan_sroa_16_0_r0s1[0] ? _GEN_32 + 8'h70 : _GEN_32;
-  wire [7:0]   _GEN_716 = _GEN_714 > _GEN_715 ? _GEN_714 : _GEN_715;
-  wire [7:0]   _GEN_717 = plan_sroa_16_0_r0s1[0] ? _GEN_33 + 8'h70 : _GEN_33;
-  wire [7:0]   _GEN_718 = plan_sroa_16_0_r0s1[0] ? _GEN_34 + 8'h70 : _GEN_34;
-  wire [7:0]   _GEN_719 = _GEN_717 > _GEN_718 ? _GEN_717 : _GEN_718;
-  wire [7:0]   _GEN_720 = plan_sroa_16_0_r0s1[0] ? _GEN_35 + 8'h70 : _GEN_35;
-  wire [7:0]   _GEN_721 = plan_sroa_16_0_r0s1[0] ? _GEN_36 + 8'h70 : _GEN_36;
-  wire [7:0]   _GEN_722 = _GEN_720 > _GEN_721 ? _GEN_720 : _GEN_721;
-  wire [7:0]   _GEN_723 = plan_sroa_16_0_r0s1[0] ? _GEN_37 + 8'h70 : _GEN_37;
-  wire [7:0]   _GEN_724 = plan_sroa_16_0_r0s1[0] ? _GEN_38 + 8'h70 : _GEN_38;
-  wire [7:0]   _GEN_725 = _GEN_723 > _GEN_724 ? _GEN_723 : _GEN_724;
-  wire [7:0]   _GEN_726 = plan_sroa_16_0_r0s1[0] ? _GEN_39 + 8'h70 : _GEN_39;
-  wire [7:0]   _GEN_727 = plan_sroa_16_0_r0s1[0] ? _GEN_40 + 8'h70 : _GEN_40;
-  wire [7:0]   _GEN_728 = _GEN_726 > _GEN_727 ? _GEN_726 : _GEN_727;
-  wire [7:0]   _GEN_729 = plan_sroa_16_0_r0s1[0] ? _GEN_41 + 8'h70 : _GEN_41;
-  wire [7:0]   _GEN_730 = plan_sroa_16_0_r0s1[0] ? _GEN_42 + 8'h70 : _GEN_42;
-  wire [7:0]   _GEN_731 = _GEN_729 > _GEN_730 ? _GEN_729 : _GEN_730;
-  wire [7:0]   _GEN_732 = plan_sroa_16_0_r0s1[0] ? _GEN_43 + 8'h70 : _GEN_43;
-  wire [7:0]   _GEN_733 = plan_sroa_16_0_r0s1[0] ? _GEN_44 + 8'h70 : _GEN_44;
-  wire [7:0]   _GEN_734 = _GEN_732 > _GEN_733 ? _GEN_732 : _GEN_733;
-  wire [7:0]   _GEN_735 = plan_sroa_16_0_r0s1[0] ? _GEN_45 + 8'h70 : _GEN_45;
-  wire [7:0]   _GEN_736 = plan_sroa_16_0_r0s1[0] ? _GEN_46 + 8'h70 : _GEN_46;
-  wire [7:0]   _GEN_737 = _GEN_735 > _GEN_736 ? _GEN_735 : _GEN_736;
-  wire [31:0]  _GEN_738 = plan_sroa_16_0_r0[0] ? 32'h1F : 32'hFF;
-  wire [7:0]   _GEN_739 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[510:506]} : kept_sroa_0_0_r0[510:503];
-  wire [7:0]   _GEN_740 = {_GEN_739[7:1], _GEN_190 | _GEN_739[0]};
-  wire [7:0]   _GEN_741 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[494:490]} : kept_sroa_0_0_r0[494:487];
-  wire [7:0]   _GEN_742 = {_GEN_741[7:1], _GEN_194 | _GEN_741[0]};
-  wire [7:0]   _GEN_743 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[478:474]} : kept_sroa_0_0_r0[478:471];
-  wire [7:0]   _GEN_744 = {_GEN_743[7:1], _GEN_200 | _GEN_743[0]};
-  wire [7:0]   _GEN_745 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[462:458]} : kept_sroa_0_0_r0[462:455];
-  wire [7:0]   _GEN_746 = {_GEN_745[7:1], _GEN_204 | _GEN_745[0]};
-  wire [7:0]   _GEN_747 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[414:410]} : kept_sroa_0_0_r0[414:407];
-  wire [7:0]   _GEN_748 = {_GEN_747[7:1], _GEN_211 | _GEN_747[0]};
-  wire [7:0]   _GEN_749 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[398:394]} : kept_sroa_0_0_r0[398:391];
-  wire [7:0]   _GEN_750 = {_GEN_749[7:1], _GEN_215 | _GEN_749[0]};
-  wire [7:0]   _GEN_751 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[446:442]} : kept_sroa_0_0_r0[446:439];
-  wire [7:0]   _GEN_752 = {_GEN_751[7:1], _GEN_221 | _GEN_751[0]};
-  wire [7:0]   _GEN_753 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[430:426]} : kept_sroa_0_0_r0[430:423];
-  wire [7:0]   _GEN_754 = {_GEN_753[7:1], _GEN_226 | _GEN_753[0]};
-  wire [7:0]   _GEN_755 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[350:346]} : kept_sroa_0_0_r0[350:343];
-  wire [7:0]   _GEN_756 = {_GEN_755[7:1], _GEN_236 | _GEN_755[0]};
-  wire [7:0]   _GEN_757 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[334:330]} : kept_sroa_0_0_r0[334:327];
-  wire [7:0]   _GEN_758 = {_GEN_757[7:1], _GEN_240 | _GEN_757[0]};
-  wire [7:0]   _GEN_759 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[382:378]} : kept_sroa_0_0_r0[382:375];
-  wire [7:0]   _GEN_760 = {_GEN_759[7:1], _GEN_246 | _GEN_759[0]};
-  wire [7:0]   _GEN_761 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[366:362]} : kept_sroa_0_0_r0[366:359];
-  wire [7:0]   _GEN_762 = {_GEN_761[7:1], _GEN_250 | _GEN_761[0]};
-  wire [7:0]   _GEN_763 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[318:314]} : kept_sroa_0_0_r0[318:311];
-  wire [7:0]   _GEN_764 = {_GEN_763[7:1], _GEN_257 | _GEN_763[0]};
-  wire [7:0]   _GEN_765 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[302:298]} : kept_sroa_0_0_r0[302:295];
-  wire [7:0]   _GEN_766 = {_GEN_765[7:1], _GEN_261 | _GEN_765[0]};
-  wire [7:0]   _GEN_767 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[286:282]} : kept_sroa_0_0_r0[286:279];
-  wire [7:0]   _GEN_768 = {_GEN_767[7:1], _GEN_267 | _GEN_767[0]};
-  wire [7:0]   _GEN_769 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[270:266]} : kept_sroa_0_0_r0[270:263];
-  wire [7:0]   _GEN_770 = {_GEN_769[7:1], _GEN_272 | _GEN_769[0]};
-  wire [7:0]   _GEN_771 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[254:250]} : kept_sroa_0_0_r0[254:247];
-  wire [7:0]   _GEN_772 = {_GEN_771[7:1], _GEN_284 | _GEN_771[0]};
-  wire [7:0]   _GEN_773 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[238:234]} : kept_sroa_0_0_r0[238:231];
-  wire [7:0]   _GEN_774 = {_GEN_773[7:1], _GEN_289 | _GEN_773[0]};
-  wire [7:0]   _GEN_775 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[222:218]} : kept_sroa_0_0_r0[222:215];
-  wire [7:0]   _GEN_776 = {_GEN_775[7:1], _GEN_296 | _GEN_775[0]};
-  wire [7:0]   _GEN_777 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[206:202]} : kept_sroa_0_0_r0[206:199];
-  wire [7:0]   _GEN_778 = {_GEN_777[7:1], _GEN_301 | _GEN_777[0]};
-  wire [7:0]   _GEN_779 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[190:186]} : kept_sroa_0_0_r0[190:183];
-  wire [7:0]   _GEN_780 = {_GEN_779[7:1], _GEN_309 | _GEN_779[0]};
-  wire [7:0]   _GEN_781 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[174:170]} : kept_sroa_0_0_r0[174:167];
-  wire [7:0]   _GEN_782 = {_GEN_781[7:1], _GEN_314 | _GEN_781[0]};
-  wire [7:0]   _GEN_783 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[158:154]} : kept_sroa_0_0_r0[158:151];
-  wire [7:0]   _GEN_784 = {_GEN_783[7:1], _GEN_321 | _GEN_783[0]};
-  wire [7:0]   _GEN_785 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[142:138]} : kept_sroa_0_0_r0[142:135];
-  wire [7:0]   _GEN_786 = {_GEN_785[7:1], _GEN_326 | _GEN_785[0]};
-  wire [7:0]   _GEN_787 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[94:90]} : kept_sroa_0_0_r0[94:87];
-  wire [7:0]   _GEN_788 = {_GEN_787[7:1], _GEN_336 | _GEN_787[0]};
-  wire [7:0]   _GEN_789 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[78:74]} : kept_sroa_0_0_r0[78:71];
-  wire [7:0]   _GEN_790 = {_GEN_789[7:1], _GEN_340 | _GEN_789[0]};
-  wire [7:0]   _GEN_791 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[126:122]} : kept_sroa_0_0_r0[126:119];
-  wire [7:0]   _GEN_792 = {_GEN_791[7:1], _GEN_346 | _GEN_791[0]};
-  wire [7:0]   _GEN_793 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[110:106]} : kept_sroa_0_0_r0[110:103];
-  wire [7:0]   _GEN_794 = {_GEN_793[7:1], _GEN_351 | _GEN_793[0]};
-  wire [7:0]   _GEN_795 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[62:58]} : kept_sroa_0_0_r0[62:55];
-  wire [7:0]   _GEN_796 = {_GEN_795[7:1], _GEN_359 | _GEN_795[0]};
-  wire [7:0]   _GEN_797 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[46:42]} : kept_sroa_0_0_r0[46:39];
-  wire [7:0]   _GEN_798 = {_GEN_797[7:1], _GEN_363 | _GEN_797[0]};
-  wire [7:0]   _GEN_799 =
-    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[30:26]} : kept_sroa_0_0_r0[30:23];
-  wire [7:0]   _GEN_800 = {_GEN_799[7:1], _GEN_369 | _GEN_799[0]};
-  wire [7:0]   _GEN_801 =
+      : ~_GEN_153 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_750 == 10'h0;
+  wire         _GEN_752 = ~started | _GEN_751;
+  wire         _GEN_753 = ~started | _GEN_10;
+  wire [7:0]   _GEN_754 = plan_sroa_16_0_r0s1[0] ? _GEN_15 + 8'h70 : _GEN_15;
+  wire [7:0]   _GEN_755 = plan_sroa_16_0_r0s1[0] ? _GEN_16 + 8'h70 : _GEN_16;
+  wire [7:0]   _GEN_756 = _GEN_754 > _GEN_755 ? _GEN_754 : _GEN_755;
+  wire [7:0]   _GEN_757 = plan_sroa_16_0_r0s1[0] ? _GEN_17 + 8'h70 : _GEN_17;
+  wire [7:0]   _GEN_758 = plan_sroa_16_0_r0s1[0] ? _GEN_18 + 8'h70 : _GEN_18;
+  wire [7:0]   _GEN_759 = _GEN_757 > _GEN_758 ? _GEN_757 : _GEN_758;
+  wire [7:0]   _GEN_760 = plan_sroa_16_0_r0s1[0] ? _GEN_19 + 8'h70 : _GEN_19;
+  wire [7:0]   _GEN_761 = plan_sroa_16_0_r0s1[0] ? _GEN_20 + 8'h70 : _GEN_20;
+  wire [7:0]   _GEN_762 = _GEN_760 > _GEN_761 ? _GEN_760 : _GEN_761;
+  wire [7:0]   _GEN_763 = plan_sroa_16_0_r0s1[0] ? _GEN_21 + 8'h70 : _GEN_21;
+  wire [7:0]   _GEN_764 = plan_sroa_16_0_r0s1[0] ? _GEN_22 + 8'h70 : _GEN_22;
+  wire [7:0]   _GEN_765 = _GEN_763 > _GEN_764 ? _GEN_763 : _GEN_764;
+  wire [7:0]   _GEN_766 = plan_sroa_16_0_r0s1[0] ? _GEN_23 + 8'h70 : _GEN_23;
+  wire [7:0]   _GEN_767 = plan_sroa_16_0_r0s1[0] ? _GEN_24 + 8'h70 : _GEN_24;
+  wire [7:0]   _GEN_768 = _GEN_766 > _GEN_767 ? _GEN_766 : _GEN_767;
+  wire [7:0]   _GEN_769 = plan_sroa_16_0_r0s1[0] ? _GEN_25 + 8'h70 : _GEN_25;
+  wire [7:0]   _GEN_770 = plan_sroa_16_0_r0s1[0] ? _GEN_26 + 8'h70 : _GEN_26;
+  wire [7:0]   _GEN_771 = _GEN_769 > _GEN_770 ? _GEN_769 : _GEN_770;
+  wire [7:0]   _GEN_772 = plan_sroa_16_0_r0s1[0] ? _GEN_27 + 8'h70 : _GEN_27;
+  wire [7:0]   _GEN_773 = plan_sroa_16_0_r0s1[0] ? _GEN_28 + 8'h70 : _GEN_28;
+  wire [7:0]   _GEN_774 = _GEN_772 > _GEN_773 ? _GEN_772 : _GEN_773;
+  wire [7:0]   _GEN_775 = plan_sroa_16_0_r0s1[0] ? _GEN_29 + 8'h70 : _GEN_29;
+  wire [7:0]   _GEN_776 = plan_sroa_16_0_r0s1[0] ? _GEN_30 + 8'h70 : _GEN_30;
+  wire [7:0]   _GEN_777 = _GEN_775 > _GEN_776 ? _GEN_775 : _GEN_776;
+  wire [7:0]   _GEN_778 = plan_sroa_16_0_r0s1[0] ? _GEN_31 + 8'h70 : _GEN_31;
+  wire [7:0]   _GEN_779 = plan_sroa_16_0_r0s1[0] ? _GEN_32 + 8'h70 : _GEN_32;
+  wire [7:0]   _GEN_780 = _GEN_778 > _GEN_779 ? _GEN_778 : _GEN_779;
+  wire [7:0]   _GEN_781 = plan_sroa_16_0_r0s1[0] ? _GEN_33 + 8'h70 : _GEN_33;
+  wire [7:0]   _GEN_782 = plan_sroa_16_0_r0s1[0] ? _GEN_34 + 8'h70 : _GEN_34;
+  wire [7:0]   _GEN_783 = _GEN_781 > _GEN_782 ? _GEN_781 : _GEN_782;
+  wire [7:0]   _GEN_784 = plan_sroa_16_0_r0s1[0] ? _GEN_35 + 8'h70 : _GEN_35;
+  wire [7:0]   _GEN_785 = plan_sroa_16_0_r0s1[0] ? _GEN_36 + 8'h70 : _GEN_36;
+  wire [7:0]   _GEN_786 = _GEN_784 > _GEN_785 ? _GEN_784 : _GEN_785;
+  wire [7:0]   _GEN_787 = plan_sroa_16_0_r0s1[0] ? _GEN_37 + 8'h70 : _GEN_37;
+  wire [7:0]   _GEN_788 = plan_sroa_16_0_r0s1[0] ? _GEN_38 + 8'h70 : _GEN_38;
+  wire [7:0]   _GEN_789 = _GEN_787 > _GEN_788 ? _GEN_787 : _GEN_788;
+  wire [7:0]   _GEN_790 = plan_sroa_16_0_r0s1[0] ? _GEN_39 + 8'h70 : _GEN_39;
+  wire [7:0]   _GEN_791 = plan_sroa_16_0_r0s1[0] ? _GEN_40 + 8'h70 : _GEN_40;
+  wire [7:0]   _GEN_792 = _GEN_790 > _GEN_791 ? _GEN_790 : _GEN_791;
+  wire [7:0]   _GEN_793 = plan_sroa_16_0_r0s1[0] ? _GEN_41 + 8'h70 : _GEN_41;
+  wire [7:0]   _GEN_794 = plan_sroa_16_0_r0s1[0] ? _GEN_42 + 8'h70 : _GEN_42;
+  wire [7:0]   _GEN_795 = _GEN_793 > _GEN_794 ? _GEN_793 : _GEN_794;
+  wire [7:0]   _GEN_796 = plan_sroa_16_0_r0s1[0] ? _GEN_43 + 8'h70 : _GEN_43;
+  wire [7:0]   _GEN_797 = plan_sroa_16_0_r0s1[0] ? _GEN_44 + 8'h70 : _GEN_44;
+  wire [7:0]   _GEN_798 = _GEN_796 > _GEN_797 ? _GEN_796 : _GEN_797;
+  wire [7:0]   _GEN_799 = plan_sroa_16_0_r0s1[0] ? _GEN_45 + 8'h70 : _GEN_45;
+  wire [7:0]   _GEN_800 = plan_sroa_16_0_r0s1[0] ? _GEN_46 + 8'h70 : _GEN_46;
+  wire [7:0]   _GEN_801 = _GEN_799 > _GEN_800 ? _GEN_799 : _GEN_800;
+  wire [31:0]  _GEN_802 = plan_sroa_16_0_r0[0] ? 32'h1F : 32'hFF;
+  wire [7:0]   _GEN_803 =
     plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[14:10]} : kept_sroa_0_0_r0[14:7];
-  wire [7:0]   _GEN_802 = {_GEN_801[7:1], _GEN_373 | _GEN_801[0]};
-  wire         _GEN_803 = ~(_GEN_386[21]) & ~(_GEN_386[20]);
-  wire         _GEN_804 = ~(_GEN_386[19]) & ~(_GEN_386[18]);
-  wire         _GEN_805 = _GEN_803 & _GEN_804;
-  wire         _GEN_806 = ~(_GEN_386[17]) & ~(_GEN_386[16]);
-  wire         _GEN_807 = ~(_GEN_386[15]) & ~(_GEN_386[14]);
-  wire         _GEN_808 = _GEN_806 & _GEN_807;
-  wire         _GEN_809 = _GEN_805 & _GEN_808;
-  wire         _GEN_810 = ~(_GEN_386[13]) & ~(_GEN_386[12]);
-  wire         _GEN_811 = ~(_GEN_386[11]) & ~(_GEN_386[10]);
-  wire         _GEN_812 = _GEN_810 & _GEN_811;
-  wire         _GEN_813 = ~(_GEN_386[9]) & ~(_GEN_386[8]);
-  wire         _GEN_814 = ~(_GEN_386[7]) & ~(_GEN_386[6]);
-  wire         _GEN_815 = _GEN_813 & _GEN_814;
-  wire         _GEN_816 = _GEN_812 & _GEN_815;
-  wire         _GEN_817 = ~(_GEN_386[5]) & ~(_GEN_386[4]);
-  wire         _GEN_818 = ~(_GEN_386[3]) & ~(_GEN_386[2]);
-  wire         _GEN_819 = _GEN_817 & _GEN_818;
-  wire         _GEN_820 = ~(_GEN_386[1]) & ~(_GEN_386[0]);
-  wire [15:0]  _GEN_821 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_86 > 18'h7F80 ? 16'h7F80 : _GEN_86[15:0])
-    | {ref_tmp66_sroa_0_0_r0s10[31], 15'h0};
-  wire         _GEN_822 = ~(_GEN_443[21]) & ~(_GEN_443[20]);
-  wire         _GEN_823 = ~(_GEN_443[19]) & ~(_GEN_443[18]);
-  wire         _GEN_824 = _GEN_822 & _GEN_823;
-  wire         _GEN_825 = ~(_GEN_443[17]) & ~(_GEN_443[16]);
-  wire         _GEN_826 = ~(_GEN_443[15]) & ~(_GEN_443[14]);
-  wire         _GEN_827 = _GEN_825 & _GEN_826;
-  wire         _GEN_828 = _GEN_824 & _GEN_827;
-  wire         _GEN_829 = ~(_GEN_443[13]) & ~(_GEN_443[12]);
-  wire         _GEN_830 = ~(_GEN_443[11]) & ~(_GEN_443[10]);
-  wire         _GEN_831 = _GEN_829 & _GEN_830;
-  wire         _GEN_832 = ~(_GEN_443[9]) & ~(_GEN_443[8]);
-  wire         _GEN_833 = ~(_GEN_443[7]) & ~(_GEN_443[6]);
-  wire         _GEN_834 = _GEN_832 & _GEN_833;
-  wire         _GEN_835 = _GEN_831 & _GEN_834;
-  wire         _GEN_836 = ~(_GEN_443[5]) & ~(_GEN_443[4]);
-  wire         _GEN_837 = ~(_GEN_443[3]) & ~(_GEN_443[2]);
-  wire         _GEN_838 = _GEN_836 & _GEN_837;
-  wire         _GEN_839 = ~(_GEN_443[1]) & ~(_GEN_443[0]);
-  wire [15:0]  _GEN_840 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_88 > 18'h7F80 ? 16'h7F80 : _GEN_88[15:0])
-    | {ref_tmp66_sroa_0_0_1_r0s10[31], 15'h0};
-  wire         _GEN_841 = ~(_GEN_467[21]) & ~(_GEN_467[20]);
-  wire         _GEN_842 = ~(_GEN_467[19]) & ~(_GEN_467[18]);
-  wire         _GEN_843 = _GEN_841 & _GEN_842;
-  wire         _GEN_844 = ~(_GEN_467[17]) & ~(_GEN_467[16]);
-  wire         _GEN_845 = ~(_GEN_467[15]) & ~(_GEN_467[14]);
-  wire         _GEN_846 = _GEN_844 & _GEN_845;
-  wire         _GEN_847 = _GEN_843 & _GEN_846;
-  wire         _GEN_848 = ~(_GEN_467[13]) & ~(_GEN_467[12]);
-  wire         _GEN_849 = ~(_GEN_467[11]) & ~(_GEN_467[10]);
-  wire         _GEN_850 = _GEN_848 & _GEN_849;
-  wire         _GEN_851 = ~(_GEN_467[9]) & ~(_GEN_467[8]);
-  wire         _GEN_852 = ~(_GEN_467[7]) & ~(_GEN_467[6]);
-  wire         _GEN_853 = _GEN_851 & _GEN_852;
-  wire         _GEN_854 = _GEN_850 & _GEN_853;
-  wire         _GEN_855 = ~(_GEN_467[5]) & ~(_GEN_467[4]);
-  wire         _GEN_856 = ~(_GEN_467[3]) & ~(_GEN_467[2]);
-  wire         _GEN_857 = _GEN_855 & _GEN_856;
-  wire         _GEN_858 = ~(_GEN_467[1]) & ~(_GEN_467[0]);
-  wire [15:0]  _GEN_859 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_90 > 18'h7F80 ? 16'h7F80 : _GEN_90[15:0])
-    | {ref_tmp66_sroa_0_0_2_r0s10[31], 15'h0};
-  wire         _GEN_860 = ~(_GEN_491[21]) & ~(_GEN_491[20]);
-  wire         _GEN_861 = ~(_GEN_491[19]) & ~(_GEN_491[18]);
-  wire         _GEN_862 = _GEN_860 & _GEN_861;
-  wire         _GEN_863 = ~(_GEN_491[17]) & ~(_GEN_491[16]);
-  wire         _GEN_864 = ~(_GEN_491[15]) & ~(_GEN_491[14]);
-  wire         _GEN_865 = _GEN_863 & _GEN_864;
-  wire         _GEN_866 = _GEN_862 & _GEN_865;
-  wire         _GEN_867 = ~(_GEN_491[13]) & ~(_GEN_491[12]);
-  wire         _GEN_868 = ~(_GEN_491[11]) & ~(_GEN_491[10]);
+  wire [7:0]   _GEN_804 = {_GEN_803[7:1], _GEN_190 | _GEN_803[0]};
+  wire [7:0]   _GEN_805 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[30:26]} : kept_sroa_0_0_r0[30:23];
+  wire [7:0]   _GEN_806 = {_GEN_805[7:1], _GEN_194 | _GEN_805[0]};
+  wire [7:0]   _GEN_807 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[46:42]} : kept_sroa_0_0_r0[46:39];
+  wire [7:0]   _GEN_808 = {_GEN_807[7:1], _GEN_200 | _GEN_807[0]};
+  wire [7:0]   _GEN_809 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[62:58]} : kept_sroa_0_0_r0[62:55];
+  wire [7:0]   _GEN_810 = {_GEN_809[7:1], _GEN_204 | _GEN_809[0]};
+  wire [7:0]   _GEN_811 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[78:74]} : kept_sroa_0_0_r0[78:71];
+  wire [7:0]   _GEN_812 = {_GEN_811[7:1], _GEN_211 | _GEN_811[0]};
+  wire [7:0]   _GEN_813 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[94:90]} : kept_sroa_0_0_r0[94:87];
+  wire [7:0]   _GEN_814 = {_GEN_813[7:1], _GEN_215 | _GEN_813[0]};
+  wire [7:0]   _GEN_815 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[110:106]} : kept_sroa_0_0_r0[110:103];
+  wire [7:0]   _GEN_816 = {_GEN_815[7:1], _GEN_221 | _GEN_815[0]};
+  wire [7:0]   _GEN_817 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[126:122]} : kept_sroa_0_0_r0[126:119];
+  wire [7:0]   _GEN_818 = {_GEN_817[7:1], _GEN_226 | _GEN_817[0]};
+  wire [7:0]   _GEN_819 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[142:138]} : kept_sroa_0_0_r0[142:135];
+  wire [7:0]   _GEN_820 = {_GEN_819[7:1], _GEN_236 | _GEN_819[0]};
+  wire [7:0]   _GEN_821 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[158:154]} : kept_sroa_0_0_r0[158:151];
+  wire [7:0]   _GEN_822 = {_GEN_821[7:1], _GEN_241 | _GEN_821[0]};
+  wire [7:0]   _GEN_823 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[174:170]} : kept_sroa_0_0_r0[174:167];
+  wire [7:0]   _GEN_824 = {_GEN_823[7:1], _GEN_248 | _GEN_823[0]};
+  wire [7:0]   _GEN_825 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[190:186]} : kept_sroa_0_0_r0[190:183];
+  wire [7:0]   _GEN_826 = {_GEN_825[7:1], _GEN_253 | _GEN_825[0]};
+  wire [7:0]   _GEN_827 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[206:202]} : kept_sroa_0_0_r0[206:199];
+  wire [7:0]   _GEN_828 = {_GEN_827[7:1], _GEN_261 | _GEN_827[0]};
+  wire [7:0]   _GEN_829 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[222:218]} : kept_sroa_0_0_r0[222:215];
+  wire [7:0]   _GEN_830 = {_GEN_829[7:1], _GEN_266 | _GEN_829[0]};
+  wire [7:0]   _GEN_831 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[238:234]} : kept_sroa_0_0_r0[238:231];
+  wire [7:0]   _GEN_832 = {_GEN_831[7:1], _GEN_273 | _GEN_831[0]};
+  wire [7:0]   _GEN_833 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[254:250]} : kept_sroa_0_0_r0[254:247];
+  wire [7:0]   _GEN_834 = {_GEN_833[7:1], _GEN_278 | _GEN_833[0]};
+  wire [7:0]   _GEN_835 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[270:266]} : kept_sroa_0_0_r0[270:263];
+  wire [7:0]   _GEN_836 = {_GEN_835[7:1], _GEN_290 | _GEN_835[0]};
+  wire [7:0]   _GEN_837 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[286:282]} : kept_sroa_0_0_r0[286:279];
+  wire [7:0]   _GEN_838 = {_GEN_837[7:1], _GEN_295 | _GEN_837[0]};
+  wire [7:0]   _GEN_839 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[302:298]} : kept_sroa_0_0_r0[302:295];
+  wire [7:0]   _GEN_840 = {_GEN_839[7:1], _GEN_302 | _GEN_839[0]};
+  wire [7:0]   _GEN_841 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[318:314]} : kept_sroa_0_0_r0[318:311];
+  wire [7:0]   _GEN_842 = {_GEN_841[7:1], _GEN_306 | _GEN_841[0]};
+  wire [7:0]   _GEN_843 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[334:330]} : kept_sroa_0_0_r0[334:327];
+  wire [7:0]   _GEN_844 = {_GEN_843[7:1], _GEN_313 | _GEN_843[0]};
+  wire [7:0]   _GEN_845 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[350:346]} : kept_sroa_0_0_r0[350:343];
+  wire [7:0]   _GEN_846 = {_GEN_845[7:1], _GEN_317 | _GEN_845[0]};
+  wire [7:0]   _GEN_847 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[366:362]} : kept_sroa_0_0_r0[366:359];
+  wire [7:0]   _GEN_848 = {_GEN_847[7:1], _GEN_323 | _GEN_847[0]};
+  wire [7:0]   _GEN_849 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[382:378]} : kept_sroa_0_0_r0[382:375];
+  wire [7:0]   _GEN_850 = {_GEN_849[7:1], _GEN_327 | _GEN_849[0]};
+  wire [7:0]   _GEN_851 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[398:394]} : kept_sroa_0_0_r0[398:391];
+  wire [7:0]   _GEN_852 = {_GEN_851[7:1], _GEN_336 | _GEN_851[0]};
+  wire [7:0]   _GEN_853 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[414:410]} : kept_sroa_0_0_r0[414:407];
+  wire [7:0]   _GEN_854 = {_GEN_853[7:1], _GEN_340 | _GEN_853[0]};
+  wire [7:0]   _GEN_855 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[430:426]} : kept_sroa_0_0_r0[430:423];
+  wire [7:0]   _GEN_856 = {_GEN_855[7:1], _GEN_346 | _GEN_855[0]};
+  wire [7:0]   _GEN_857 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[446:442]} : kept_sroa_0_0_r0[446:439];
+  wire [7:0]   _GEN_858 = {_GEN_857[7:1], _GEN_351 | _GEN_857[0]};
+  wire [7:0]   _GEN_859 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[462:458]} : kept_sroa_0_0_r0[462:455];
+  wire [7:0]   _GEN_860 = {_GEN_859[7:1], _GEN_359 | _GEN_859[0]};
+  wire [7:0]   _GEN_861 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[478:474]} : kept_sroa_0_0_r0[478:471];
+  wire [7:0]   _GEN_862 = {_GEN_861[7:1], _GEN_363 | _GEN_861[0]};
+  wire [7:0]   _GEN_863 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[494:490]} : kept_sroa_0_0_r0[494:487];
+  wire [7:0]   _GEN_864 = {_GEN_863[7:1], _GEN_369 | _GEN_863[0]};
+  wire [7:0]   _GEN_865 =
+    plan_sroa_16_0_r0[0] ? {3'h0, kept_sroa_0_0_r0[510:506]} : kept_sroa_0_0_r0[510:503];
+  wire [7:0]   _GEN_866 = {_GEN_865[7:1], _GEN_373 | _GEN_865[0]};
+  wire         _GEN_867 = ~(_GEN_388[21]) & ~(_GEN_388[20]);
+  wire         _GEN_868 = ~(_GEN_388[19]) & ~(_GEN_388[18]);
   wire         _GEN_869 = _GEN_867 & _GEN_868;
-  wire         _GEN_870 = ~(_GEN_491[9]) & ~(_GEN_491[8]);
-  wire         _GEN_871 = ~(_GEN_491[7]) & ~(_GEN_491[6]);
+  wire         _GEN_870 = ~(_GEN_388[17]) & ~(_GEN_388[16]);
+  wire         _GEN_871 = ~(_GEN_388[15]) & ~(_GEN_388[14]);
   wire         _GEN_872 = _GEN_870 & _GEN_871;
   wire         _GEN_873 = _GEN_869 & _GEN_872;
-  wire         _GEN_874 = ~(_GEN_491[5]) & ~(_GEN_491[4]);
-  wire         _GEN_875 = ~(_GEN_491[3]) & ~(_GEN_491[2]);
+  wire         _GEN_874 = ~(_GEN_388[13]) & ~(_GEN_388[12]);
+  wire         _GEN_875 = ~(_GEN_388[11]) & ~(_GEN_388[10]);
   wire         _GEN_876 = _GEN_874 & _GEN_875;
-  wire         _GEN_877 = ~(_GEN_491[1]) & ~(_GEN_491[0]);
-  wire [15:0]  _GEN_878 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_92 > 18'h7F80 ? 16'h7F80 : _GEN_92[15:0])
-    | {ref_tmp66_sroa_0_0_3_r0s10[31], 15'h0};
-  wire         _GEN_879 = ~(_GEN_507[21]) & ~(_GEN_507[20]);
-  wire         _GEN_880 = ~(_GEN_507[19]) & ~(_GEN_507[18]);
-  wire         _GEN_881 = _GEN_879 & _GEN_880;
-  wire         _GEN_882 = ~(_GEN_507[17]) & ~(_GEN_507[16]);
-  wire         _GEN_883 = ~(_GEN_507[15]) & ~(_GEN_507[14]);
+  wire         _GEN_877 = ~(_GEN_388[9]) & ~(_GEN_388[8]);
+  wire         _GEN_878 = ~(_GEN_388[7]) & ~(_GEN_388[6]);
+  wire         _GEN_879 = _GEN_877 & _GEN_878;
+  wire         _GEN_880 = _GEN_876 & _GEN_879;
+  wire         _GEN_881 = _GEN_873 & _GEN_880;
+  wire         _GEN_882 = ~(_GEN_388[5]) & ~(_GEN_388[4]);
+  wire         _GEN_883 = ~(_GEN_388[3]) & ~(_GEN_388[2]);
   wire         _GEN_884 = _GEN_882 & _GEN_883;
-  wire         _GEN_885 = _GEN_881 & _GEN_884;
-  wire         _GEN_886 = ~(_GEN_507[13]) & ~(_GEN_507[12]);
-  wire         _GEN_887 = ~(_GEN_507[11]) & ~(_GEN_507[10]);
-  wire         _GEN_888 = _GEN_886 & _GEN_887;
-  wire         _GEN_889 = ~(_GEN_507[9]) & ~(_GEN_507[8]);
-  wire         _GEN_890 = ~(_GEN_507[7]) & ~(_GEN_507[6]);
-  wire         _GEN_891 = _GEN_889 & _GEN_890;
-  wire         _GEN_892 = _GEN_888 & _GEN_891;
-  wire         _GEN_893 = ~(_GEN_507[5]) & ~(_GEN_507[4]);
-  wire         _GEN_894 = ~(_GEN_507[3]) & ~(_GEN_507[2]);
-  wire         _GEN_895 = _GEN_893 & _GEN_894;
-  wire         _GEN_896 = ~(_GEN_507[1]) & ~(_GEN_507[0]);
-  wire [15:0]  _GEN_897 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_94 > 18'h7F80 ? 16'h7F80 : _GEN_94[15:0])
-    | {ref_tmp66_sroa_0_0_4_r0s10[31], 15'h0};
-  wire         _GEN_898 = ~(_GEN_523[21]) & ~(_GEN_523[20]);
-  wire         _GEN_899 = ~(_GEN_523[19]) & ~(_GEN_523[18]);
-  wire         _GEN_900 = _GEN_898 & _GEN_899;
-  wire         _GEN_901 = ~(_GEN_523[17]) & ~(_GEN_523[16]);
-  wire         _GEN_902 = ~(_GEN_523[15]) & ~(_GEN_523[14]);
-  wire         _GEN_903 = _GEN_901 & _GEN_902;
-  wire         _GEN_904 = _GEN_900 & _GEN_903;
-  wire         _GEN_905 = ~(_GEN_523[13]) & ~(_GEN_523[12]);
-  wire         _GEN_906 = ~(_GEN_523[11]) & ~(_GEN_523[10]);
-  wire         _GEN_907 = _GEN_905 & _GEN_906;
-  wire         _GEN_908 = ~(_GEN_523[9]) & ~(_GEN_523[8]);
-  wire         _GEN_909 = ~(_GEN_523[7]) & ~(_GEN_523[6]);
-  wire         _GEN_910 = _GEN_908 & _GEN_909;
-  wire         _GEN_911 = _GEN_907 & _GEN_910;
-  wire         _GEN_912 = ~(_GEN_523[5]) & ~(_GEN_523[4]);
-  wire         _GEN_913 = ~(_GEN_523[3]) & ~(_GEN_523[2]);
-  wire         _GEN_914 = _GEN_912 & _GEN_913;
-  wire         _GEN_915 = ~(_GEN_523[1]) & ~(_GEN_523[0]);
-  wire [15:0]  _GEN_916 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_96 > 18'h7F80 ? 16'h7F80 : _GEN_96[15:0])
-    | {ref_tmp66_sroa_0_0_5_r0s10[31], 15'h0};
-  wire         _GEN_917 = ~(_GEN_539[21]) & ~(_GEN_539[20]);
-  wire         _GEN_918 = ~(_GEN_539[19]) & ~(_GEN_539[18]);
+  wire         _GEN_885 = ~(_GEN_388[1]) & ~(_GEN_388[0]);
+  wire [15:0]  _GEN_886 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_86 > 18'h7F80 ? 16'h7F80 : _GEN_86[15:0])
+    | {sroa_speculated6520_v_r0s10[22], 15'h0};
+  wire         _GEN_887 = ~(_GEN_447[21]) & ~(_GEN_447[20]);
+  wire         _GEN_888 = ~(_GEN_447[19]) & ~(_GEN_447[18]);
+  wire         _GEN_889 = _GEN_887 & _GEN_888;
+  wire         _GEN_890 = ~(_GEN_447[17]) & ~(_GEN_447[16]);
+  wire         _GEN_891 = ~(_GEN_447[15]) & ~(_GEN_447[14]);
+  wire         _GEN_892 = _GEN_890 & _GEN_891;
+  wire         _GEN_893 = _GEN_889 & _GEN_892;
+  wire         _GEN_894 = ~(_GEN_447[13]) & ~(_GEN_447[12]);
+  wire         _GEN_895 = ~(_GEN_447[11]) & ~(_GEN_447[10]);
+  wire         _GEN_896 = _GEN_894 & _GEN_895;
+  wire         _GEN_897 = ~(_GEN_447[9]) & ~(_GEN_447[8]);
+  wire         _GEN_898 = ~(_GEN_447[7]) & ~(_GEN_447[6]);
+  wire         _GEN_899 = _GEN_897 & _GEN_898;
+  wire         _GEN_900 = _GEN_896 & _GEN_899;
+  wire         _GEN_901 = _GEN_893 & _GEN_900;
+  wire         _GEN_902 = ~(_GEN_447[5]) & ~(_GEN_447[4]);
+  wire         _GEN_903 = ~(_GEN_447[3]) & ~(_GEN_447[2]);
+  wire         _GEN_904 = _GEN_902 & _GEN_903;
+  wire         _GEN_905 = ~(_GEN_447[1]) & ~(_GEN_447[0]);
+  wire [15:0]  _GEN_906 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_88 > 18'h7F80 ? 16'h7F80 : _GEN_88[15:0])
+    | {sroa_speculated6520_v_1_r0s10[22], 15'h0};
+  wire         _GEN_907 = ~(_GEN_473[21]) & ~(_GEN_473[20]);
+  wire         _GEN_908 = ~(_GEN_473[19]) & ~(_GEN_473[18]);
+  wire         _GEN_909 = _GEN_907 & _GEN_908;
+  wire         _GEN_910 = ~(_GEN_473[17]) & ~(_GEN_473[16]);
+  wire         _GEN_911 = ~(_GEN_473[15]) & ~(_GEN_473[14]);
+  wire         _GEN_912 = _GEN_910 & _GEN_911;
+  wire         _GEN_913 = _GEN_909 & _GEN_912;
+  wire         _GEN_914 = ~(_GEN_473[13]) & ~(_GEN_473[12]);
+  wire         _GEN_915 = ~(_GEN_473[11]) & ~(_GEN_473[10]);
+  wire         _GEN_916 = _GEN_914 & _GEN_915;
+  wire         _GEN_917 = ~(_GEN_473[9]) & ~(_GEN_473[8]);
+  wire         _GEN_918 = ~(_GEN_473[7]) & ~(_GEN_473[6]);
   wire         _GEN_919 = _GEN_917 & _GEN_918;
-  wire         _GEN_920 = ~(_GEN_539[17]) & ~(_GEN_539[16]);
-  wire         _GEN_921 = ~(_GEN_539[15]) & ~(_GEN_539[14]);
-  wire         _GEN_922 = _GEN_920 & _GEN_921;
-  wire         _GEN_923 = _GEN_919 & _GEN_922;
-  wire         _GEN_924 = ~(_GEN_539[13]) & ~(_GEN_539[12]);
-  wire         _GEN_925 = ~(_GEN_539[11]) & ~(_GEN_539[10]);
-  wire         _GEN_926 = _GEN_924 & _GEN_925;
-  wire         _GEN_927 = ~(_GEN_539[9]) & ~(_GEN_539[8]);
-  wire         _GEN_928 = ~(_GEN_539[7]) & ~(_GEN_539[6]);
+  wire         _GEN_920 = _GEN_916 & _GEN_919;
+  wire         _GEN_921 = _GEN_913 & _GEN_920;
+  wire         _GEN_922 = ~(_GEN_473[5]) & ~(_GEN_473[4]);
+  wire         _GEN_923 = ~(_GEN_473[3]) & ~(_GEN_473[2]);
+  wire         _GEN_924 = _GEN_922 & _GEN_923;
+  wire         _GEN_925 = ~(_GEN_473[1]) & ~(_GEN_473[0]);
+  wire [15:0]  _GEN_926 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_90 > 18'h7F80 ? 16'h7F80 : _GEN_90[15:0])
+    | {sroa_speculated6520_v_2_r0s10[22], 15'h0};
+  wire         _GEN_927 = ~(_GEN_499[21]) & ~(_GEN_499[20]);
+  wire         _GEN_928 = ~(_GEN_499[19]) & ~(_GEN_499[18]);
   wire         _GEN_929 = _GEN_927 & _GEN_928;
-  wire         _GEN_930 = _GEN_926 & _GEN_929;
-  wire         _GEN_931 = _GEN_923 & _GEN_930;
-  wire         _GEN_932 = ~(_GEN_539[5]) & ~(_GEN_539[4]);
-  wire         _GEN_933 = ~(_GEN_539[3]) & ~(_GEN_539[2]);
-  wire         _GEN_934 = _GEN_932 & _GEN_933;
-  wire         _GEN_935 = ~(_GEN_539[1]) & ~(_GEN_539[0]);
-  wire         _GEN_936 = ~(_GEN_555[21]) & ~(_GEN_555[20]);
-  wire         _GEN_937 = ~(_GEN_555[19]) & ~(_GEN_555[18]);
-  wire         _GEN_938 = _GEN_936 & _GEN_937;
-  wire         _GEN_939 = ~(_GEN_555[17]) & ~(_GEN_555[16]);
-  wire         _GEN_940 = ~(_GEN_555[15]) & ~(_GEN_555[14]);
-  wire         _GEN_941 = _GEN_939 & _GEN_940;
-  wire         _GEN_942 = _GEN_938 & _GEN_941;
-  wire         _GEN_943 = ~(_GEN_555[13]) & ~(_GEN_555[12]);
-  wire         _GEN_944 = ~(_GEN_555[11]) & ~(_GEN_555[10]);
-  wire         _GEN_945 = _GEN_943 & _GEN_944;
-  wire         _GEN_946 = ~(_GEN_555[9]) & ~(_GEN_555[8]);
-  wire         _GEN_947 = ~(_GEN_555[7]) & ~(_GEN_555[6]);
-  wire         _GEN_948 = _GEN_946 & _GEN_947;
-  wire         _GEN_949 = _GEN_945 & _GEN_948;
-  wire         _GEN_950 = _GEN_942 & _GEN_949;
-  wire         _GEN_951 = ~(_GEN_555[5]) & ~(_GEN_555[4]);
-  wire         _GEN_952 = ~(_GEN_555[3]) & ~(_GEN_555[2]);
-  wire         _GEN_953 = _GEN_951 & _GEN_952;
-  wire         _GEN_954 = ~(_GEN_555[1]) & ~(_GEN_555[0]);
-  wire         _GEN_955 = ~(_GEN_563[21]) & ~(_GEN_563[20]);
-  wire         _GEN_956 = ~(_GEN_563[19]) & ~(_GEN_563[18]);
-  wire         _GEN_957 = _GEN_955 & _GEN_956;
-  wire         _GEN_958 = ~(_GEN_563[17]) & ~(_GEN_563[16]);
-  wire         _GEN_959 = ~(_GEN_563[15]) & ~(_GEN_563[14]);
-  wire         _GEN_960 = _GEN_958 & _GEN_959;
-  wire         _GEN_961 = _GEN_957 & _GEN_960;
-  wire         _GEN_962 = ~(_GEN_563[13]) & ~(_GEN_563[12]);
-  wire         _GEN_963 = ~(_GEN_563[11]) & ~(_GEN_563[10]);
+  wire         _GEN_930 = ~(_GEN_499[17]) & ~(_GEN_499[16]);
+  wire         _GEN_931 = ~(_GEN_499[15]) & ~(_GEN_499[14]);
+  wire         _GEN_932 = _GEN_930 & _GEN_931;
+  wire         _GEN_933 = _GEN_929 & _GEN_932;
+  wire         _GEN_934 = ~(_GEN_499[13]) & ~(_GEN_499[12]);
+  wire         _GEN_935 = ~(_GEN_499[11]) & ~(_GEN_499[10]);
+  wire         _GEN_936 = _GEN_934 & _GEN_935;
+  wire         _GEN_937 = ~(_GEN_499[9]) & ~(_GEN_499[8]);
+  wire         _GEN_938 = ~(_GEN_499[7]) & ~(_GEN_499[6]);
+  wire         _GEN_939 = _GEN_937 & _GEN_938;
+  wire         _GEN_940 = _GEN_936 & _GEN_939;
+  wire         _GEN_941 = _GEN_933 & _GEN_940;
+  wire         _GEN_942 = ~(_GEN_499[5]) & ~(_GEN_499[4]);
+  wire         _GEN_943 = ~(_GEN_499[3]) & ~(_GEN_499[2]);
+  wire         _GEN_944 = _GEN_942 & _GEN_943;
+  wire         _GEN_945 = ~(_GEN_499[1]) & ~(_GEN_499[0]);
+  wire [15:0]  _GEN_946 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_92 > 18'h7F80 ? 16'h7F80 : _GEN_92[15:0])
+    | {sroa_speculated6520_v_3_r0s10[22], 15'h0};
+  wire         _GEN_947 = ~(_GEN_517[21]) & ~(_GEN_517[20]);
+  wire         _GEN_948 = ~(_GEN_517[19]) & ~(_GEN_517[18]);
+  wire         _GEN_949 = _GEN_947 & _GEN_948;
+  wire         _GEN_950 = ~(_GEN_517[17]) & ~(_GEN_517[16]);
+  wire         _GEN_951 = ~(_GEN_517[15]) & ~(_GEN_517[14]);
+  wire         _GEN_952 = _GEN_950 & _GEN_951;
+  wire         _GEN_953 = _GEN_949 & _GEN_952;
+  wire         _GEN_954 = ~(_GEN_517[13]) & ~(_GEN_517[12]);
+  wire         _GEN_955 = ~(_GEN_517[11]) & ~(_GEN_517[10]);
+  wire         _GEN_956 = _GEN_954 & _GEN_955;
+  wire         _GEN_957 = ~(_GEN_517[9]) & ~(_GEN_517[8]);
+  wire         _GEN_958 = ~(_GEN_517[7]) & ~(_GEN_517[6]);
+  wire         _GEN_959 = _GEN_957 & _GEN_958;
+  wire         _GEN_960 = _GEN_956 & _GEN_959;
+  wire         _GEN_961 = _GEN_953 & _GEN_960;
+  wire         _GEN_962 = ~(_GEN_517[5]) & ~(_GEN_517[4]);
+  wire         _GEN_963 = ~(_GEN_517[3]) & ~(_GEN_517[2]);
   wire         _GEN_964 = _GEN_962 & _GEN_963;
-  wire         _GEN_965 = ~(_GEN_563[9]) & ~(_GEN_563[8]);
-  wire         _GEN_966 = ~(_GEN_563[7]) & ~(_GEN_563[6]);
-  wire         _GEN_967 = _GEN_965 & _GEN_966;
-  wire         _GEN_968 = _GEN_964 & _GEN_967;
-  wire         _GEN_969 = _GEN_961 & _GEN_968;
-  wire         _GEN_970 = ~(_GEN_563[5]) & ~(_GEN_563[4]);
-  wire         _GEN_971 = ~(_GEN_563[3]) & ~(_GEN_563[2]);
+  wire         _GEN_965 = ~(_GEN_517[1]) & ~(_GEN_517[0]);
+  wire [15:0]  _GEN_966 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_94 > 18'h7F80 ? 16'h7F80 : _GEN_94[15:0])
+    | {sroa_speculated6520_v_4_r0s10[22], 15'h0};
+  wire         _GEN_967 = ~(_GEN_535[21]) & ~(_GEN_535[20]);
+  wire         _GEN_968 = ~(_GEN_535[19]) & ~(_GEN_535[18]);
+  wire         _GEN_969 = _GEN_967 & _GEN_968;
+  wire         _GEN_970 = ~(_GEN_535[17]) & ~(_GEN_535[16]);
+  wire         _GEN_971 = ~(_GEN_535[15]) & ~(_GEN_535[14]);
   wire         _GEN_972 = _GEN_970 & _GEN_971;
-  wire         _GEN_973 = ~(_GEN_563[1]) & ~(_GEN_563[0]);
-  wire         _GEN_974 = ~(_GEN_571[21]) & ~(_GEN_571[20]);
-  wire         _GEN_975 = ~(_GEN_571[19]) & ~(_GEN_571[18]);
+  wire         _GEN_973 = _GEN_969 & _GEN_972;
+  wire         _GEN_974 = ~(_GEN_535[13]) & ~(_GEN_535[12]);
+  wire         _GEN_975 = ~(_GEN_535[11]) & ~(_GEN_535[10]);
   wire         _GEN_976 = _GEN_974 & _GEN_975;
-  wire         _GEN_977 = ~(_GEN_571[17]) & ~(_GEN_571[16]);
-  wire         _GEN_978 = ~(_GEN_571[15]) & ~(_GEN_571[14]);
+  wire         _GEN_977 = ~(_GEN_535[9]) & ~(_GEN_535[8]);
+  wire         _GEN_978 = ~(_GEN_535[7]) & ~(_GEN_535[6]);
   wire         _GEN_979 = _GEN_977 & _GEN_978;
   wire         _GEN_980 = _GEN_976 & _GEN_979;
-  wire         _GEN_981 = ~(_GEN_571[13]) & ~(_GEN_571[12]);
-  wire         _GEN_982 = ~(_GEN_571[11]) & ~(_GEN_571[10]);
-  wire         _GEN_983 = _GEN_981 & _GEN_982;
-  wire         _GEN_984 = ~(_GEN_571[9]) & ~(_GEN_571[8]);
-  wire         _GEN_985 = ~(_GEN_571[7]) & ~(_GEN_571[6]);
-  wire         _GEN_986 = _GEN_984 & _GEN_985;
-  wire         _GEN_987 = _GEN_983 & _GEN_986;
-  wire         _GEN_988 = _GEN_980 & _GEN_987;
-  wire         _GEN_989 = ~(_GEN_571[5]) & ~(_GEN_571[4]);
-  wire         _GEN_990 = ~(_GEN_571[3]) & ~(_GEN_571[2]);
-  wire         _GEN_991 = _GEN_989 & _GEN_990;
-  wire         _GEN_992 = ~(_GEN_571[1]) & ~(_GEN_571[0]);
-  wire         _GEN_993 = ~(_GEN_579[21]) & ~(_GEN_579[20]);
-  wire         _GEN_994 = ~(_GEN_579[19]) & ~(_GEN_579[18]);
-  wire         _GEN_995 = _GEN_993 & _GEN_994;
-  wire         _GEN_996 = ~(_GEN_579[17]) & ~(_GEN_579[16]);
-  wire         _GEN_997 = ~(_GEN_579[15]) & ~(_GEN_579[14]);
-  wire         _GEN_998 = _GEN_996 & _GEN_997;
-  wire         _GEN_999 = _GEN_995 & _GEN_998;
-  wire         _GEN_1000 = ~(_GEN_579[13]) & ~(_GEN_579[12]);
-  wire         _GEN_1001 = ~(_GEN_579[11]) & ~(_GEN_579[10]);
-  wire         _GEN_1002 = _GEN_1000 & _GEN_1001;
-  wire         _GEN_1003 = ~(_GEN_579[9]) & ~(_GEN_579[8]);
-  wire         _GEN_1004 = ~(_GEN_579[7]) & ~(_GEN_579[6]);
-  wire         _GEN_1005 = _GEN_1003 & _GEN_1004;
-  wire         _GEN_1006 = _GEN_1002 & _GEN_1005;
-  wire         _GEN_1007 = _GEN_999 & _GEN_1006;
-  wire         _GEN_1008 = ~(_GEN_579[5]) & ~(_GEN_579[4]);
-  wire         _GEN_1009 = ~(_GEN_579[3]) & ~(_GEN_579[2]);
-  wire         _GEN_1010 = _GEN_1008 & _GEN_1009;
-  wire         _GEN_1011 = ~(_GEN_579[1]) & ~(_GEN_579[0]);
-  wire         _GEN_1012 = ~(_GEN_587[21]) & ~(_GEN_587[20]);
-  wire         _GEN_1013 = ~(_GEN_587[19]) & ~(_GEN_587[18]);
-  wire         _GEN_1014 = _GEN_1012 & _GEN_1013;
-  wire         _GEN_1015 = ~(_GEN_587[17]) & ~(_GEN_587[16]);
-  wire         _GEN_1016 = ~(_GEN_587[15]) & ~(_GEN_587[14]);
-  wire         _GEN_1017 = _GEN_1015 & _GEN_1016;
-  wire         _GEN_1018 = _GEN_1014 & _GEN_1017;
-  wire         _GEN_1019 = ~(_GEN_587[13]) & ~(_GEN_587[12]);
-  wire         _GEN_1020 = ~(_GEN_587[11]) & ~(_GEN_587[10]);
-  wire         _GEN_1021 = _GEN_1019 & _GEN_1020;
-  wire         _GEN_1022 = ~(_GEN_587[9]) & ~(_GEN_587[8]);
-  wire         _GEN_1023 = ~(_GEN_587[7]) & ~(_GEN_587[6]);
+  wire         _GEN_981 = _GEN_973 & _GEN_980;
+  wire         _GEN_982 = ~(_GEN_535[5]) & ~(_GEN_535[4]);
+  wire         _GEN_983 = ~(_GEN_535[3]) & ~(_GEN_535[2]);
+  wire         _GEN_984 = _GEN_982 & _GEN_983;
+  wire         _GEN_985 = ~(_GEN_535[1]) & ~(_GEN_535[0]);
+  wire [15:0]  _GEN_986 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_96 > 18'h7F80 ? 16'h7F80 : _GEN_96[15:0])
+    | {sroa_speculated6520_v_5_r0s10[22], 15'h0};
+  wire         _GEN_987 = ~(_GEN_553[21]) & ~(_GEN_553[20]);
+  wire         _GEN_988 = ~(_GEN_553[19]) & ~(_GEN_553[18]);
+  wire         _GEN_989 = _GEN_987 & _GEN_988;
+  wire         _GEN_990 = ~(_GEN_553[17]) & ~(_GEN_553[16]);
+  wire         _GEN_991 = ~(_GEN_553[15]) & ~(_GEN_553[14]);
+  wire         _GEN_992 = _GEN_990 & _GEN_991;
+  wire         _GEN_993 = _GEN_989 & _GEN_992;
+  wire         _GEN_994 = ~(_GEN_553[13]) & ~(_GEN_553[12]);
+  wire         _GEN_995 = ~(_GEN_553[11]) & ~(_GEN_553[10]);
+  wire         _GEN_996 = _GEN_994 & _GEN_995;
+  wire         _GEN_997 = ~(_GEN_553[9]) & ~(_GEN_553[8]);
+  wire         _GEN_998 = ~(_GEN_553[7]) & ~(_GEN_553[6]);
+  wire         _GEN_999 = _GEN_997 & _GEN_998;
+  wire         _GEN_1000 = _GEN_996 & _GEN_999;
+  wire         _GEN_1001 = _GEN_993 & _GEN_1000;
+  wire         _GEN_1002 = ~(_GEN_553[5]) & ~(_GEN_553[4]);
+  wire         _GEN_1003 = ~(_GEN_553[3]) & ~(_GEN_553[2]);
+  wire         _GEN_1004 = _GEN_1002 & _GEN_1003;
+  wire         _GEN_1005 = ~(_GEN_553[1]) & ~(_GEN_553[0]);
+  wire [15:0]  _GEN_1006 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_98 > 18'h7F80 ? 16'h7F80 : _GEN_98[15:0])
+    | {sroa_speculated6520_v_6_r0s10[22], 15'h0};
+  wire         _GEN_1007 = ~(_GEN_571[21]) & ~(_GEN_571[20]);
+  wire         _GEN_1008 = ~(_GEN_571[19]) & ~(_GEN_571[18]);
+  wire         _GEN_1009 = _GEN_1007 & _GEN_1008;
+  wire         _GEN_1010 = ~(_GEN_571[17]) & ~(_GEN_571[16]);
+  wire         _GEN_1011 = ~(_GEN_571[15]) & ~(_GEN_571[14]);
+  wire         _GEN_1012 = _GEN_1010 & _GEN_1011;
+  wire         _GEN_1013 = _GEN_1009 & _GEN_1012;
+  wire         _GEN_1014 = ~(_GEN_571[13]) & ~(_GEN_571[12]);
+  wire         _GEN_1015 = ~(_GEN_571[11]) & ~(_GEN_571[10]);
+  wire         _GEN_1016 = _GEN_1014 & _GEN_1015;
+  wire         _GEN_1017 = ~(_GEN_571[9]) & ~(_GEN_571[8]);
+  wire         _GEN_1018 = ~(_GEN_571[7]) & ~(_GEN_571[6]);
+  wire         _GEN_1019 = _GEN_1017 & _GEN_1018;
+  wire         _GEN_1020 = _GEN_1016 & _GEN_1019;
+  wire         _GEN_1021 = _GEN_1013 & _GEN_1020;
+  wire         _GEN_1022 = ~(_GEN_571[5]) & ~(_GEN_571[4]);
+  wire         _GEN_1023 = ~(_GEN_571[3]) & ~(_GEN_571[2]);
   wire         _GEN_1024 = _GEN_1022 & _GEN_1023;
-  wire         _GEN_1025 = _GEN_1021 & _GEN_1024;
-  wire         _GEN_1026 = _GEN_1018 & _GEN_1025;
-  wire         _GEN_1027 = ~(_GEN_587[5]) & ~(_GEN_587[4]);
-  wire         _GEN_1028 = ~(_GEN_587[3]) & ~(_GEN_587[2]);
+  wire         _GEN_1025 = ~(_GEN_571[1]) & ~(_GEN_571[0]);
+  wire [15:0]  _GEN_1026 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_100 > 18'h7F80 ? 16'h7F80 : _GEN_100[15:0])
+    | {sroa_speculated6520_v_7_r0s10[22], 15'h0};
+  wire         _GEN_1027 = ~(_GEN_581[21]) & ~(_GEN_581[20]);
+  wire         _GEN_1028 = ~(_GEN_581[19]) & ~(_GEN_581[18]);
   wire         _GEN_1029 = _GEN_1027 & _GEN_1028;
-  wire         _GEN_1030 = ~(_GEN_587[1]) & ~(_GEN_587[0]);
-  wire         _GEN_1031 = ~(_GEN_595[21]) & ~(_GEN_595[20]);
-  wire         _GEN_1032 = ~(_GEN_595[19]) & ~(_GEN_595[18]);
-  wire         _GEN_1033 = _GEN_1031 & _GEN_1032;
-  wire         _GEN_1034 = ~(_GEN_595[17]) & ~(_GEN_595[16]);
-  wire         _GEN_1035 = ~(_GEN_595[15]) & ~(_GEN_595[14]);
+  wire         _GEN_1030 = ~(_GEN_581[17]) & ~(_GEN_581[16]);
+  wire         _GEN_1031 = ~(_GEN_581[15]) & ~(_GEN_581[14]);
+  wire         _GEN_1032 = _GEN_1030 & _GEN_1031;
+  wire         _GEN_1033 = _GEN_1029 & _GEN_1032;
+  wire         _GEN_1034 = ~(_GEN_581[13]) & ~(_GEN_581[12]);
+  wire         _GEN_1035 = ~(_GEN_581[11]) & ~(_GEN_581[10]);
   wire         _GEN_1036 = _GEN_1034 & _GEN_1035;
-  wire         _GEN_1037 = _GEN_1033 & _GEN_1036;
-  wire         _GEN_1038 = ~(_GEN_595[13]) & ~(_GEN_595[12]);
-  wire         _GEN_1039 = ~(_GEN_595[11]) & ~(_GEN_595[10]);
-  wire         _GEN_1040 = _GEN_1038 & _GEN_1039;
-  wire         _GEN_1041 = ~(_GEN_595[9]) & ~(_GEN_595[8]);
-  wire         _GEN_1042 = ~(_GEN_595[7]) & ~(_GEN_595[6]);
-  wire         _GEN_1043 = _GEN_1041 & _GEN_1042;
-  wire         _GEN_1044 = _GEN_1040 & _GEN_1043;
-  wire         _GEN_1045 = _GEN_1037 & _GEN_1044;
-  wire         _GEN_1046 = ~(_GEN_595[5]) & ~(_GEN_595[4]);
-  wire         _GEN_1047 = ~(_GEN_595[3]) & ~(_GEN_595[2]);
-  wire         _GEN_1048 = _GEN_1046 & _GEN_1047;
-  wire         _GEN_1049 = ~(_GEN_595[1]) & ~(_GEN_595[0]);
-  wire         _GEN_1050 = ~(_GEN_603[21]) & ~(_GEN_603[20]);
-  wire         _GEN_1051 = ~(_GEN_603[19]) & ~(_GEN_603[18]);
+  wire         _GEN_1037 = ~(_GEN_581[9]) & ~(_GEN_581[8]);
+  wire         _GEN_1038 = ~(_GEN_581[7]) & ~(_GEN_581[6]);
+  wire         _GEN_1039 = _GEN_1037 & _GEN_1038;
+  wire         _GEN_1040 = _GEN_1036 & _GEN_1039;
+  wire         _GEN_1041 = _GEN_1033 & _GEN_1040;
+  wire         _GEN_1042 = ~(_GEN_581[5]) & ~(_GEN_581[4]);
+  wire         _GEN_1043 = ~(_GEN_581[3]) & ~(_GEN_581[2]);
+  wire         _GEN_1044 = _GEN_1042 & _GEN_1043;
+  wire         _GEN_1045 = ~(_GEN_581[1]) & ~(_GEN_581[0]);
+  wire [15:0]  _GEN_1046 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_102 > 18'h7F80 ? 16'h7F80 : _GEN_102[15:0])
+    | {sroa_speculated6520_v_8_r0s10[22], 15'h0};
+  wire         _GEN_1047 = ~(_GEN_591[21]) & ~(_GEN_591[20]);
+  wire         _GEN_1048 = ~(_GEN_591[19]) & ~(_GEN_591[18]);
+  wire         _GEN_1049 = _GEN_1047 & _GEN_1048;
+  wire         _GEN_1050 = ~(_GEN_591[17]) & ~(_GEN_591[16]);
+  wire         _GEN_1051 = ~(_GEN_591[15]) & ~(_GEN_591[14]);
   wire         _GEN_1052 = _GEN_1050 & _GEN_1051;
-  wire         _GEN_1053 = ~(_GEN_603[17]) & ~(_GEN_603[16]);
-  wire         _GEN_1054 = ~(_GEN_603[15]) & ~(_GEN_603[14]);
-  wire         _GEN_1055 = _GEN_1053 & _GEN_1054;
-  wire         _GEN_1056 = _GEN_1052 & _GEN_1055;
-  wire         _GEN_1057 = ~(_GEN_603[13]) & ~(_GEN_603[12]);
-  wire         _GEN_1058 = ~(_GEN_603[11]) & ~(_GEN_603[10]);
+  wire         _GEN_1053 = _GEN_1049 & _GEN_1052;
+  wire         _GEN_1054 = ~(_GEN_591[13]) & ~(_GEN_591[12]);
+  wire         _GEN_1055 = ~(_GEN_591[11]) & ~(_GEN_591[10]);
+  wire         _GEN_1056 = _GEN_1054 & _GEN_1055;
+  wire         _GEN_1057 = ~(_GEN_591[9]) & ~(_GEN_591[8]);
+  wire         _GEN_1058 = ~(_GEN_591[7]) & ~(_GEN_591[6]);
   wire         _GEN_1059 = _GEN_1057 & _GEN_1058;
-  wire         _GEN_1060 = ~(_GEN_603[9]) & ~(_GEN_603[8]);
-  wire         _GEN_1061 = ~(_GEN_603[7]) & ~(_GEN_603[6]);
-  wire         _GEN_1062 = _GEN_1060 & _GEN_1061;
-  wire         _GEN_1063 = _GEN_1059 & _GEN_1062;
-  wire         _GEN_1064 = _GEN_1056 & _GEN_1063;
-  wire         _GEN_1065 = ~(_GEN_603[5]) & ~(_GEN_603[4]);
-  wire         _GEN_1066 = ~(_GEN_603[3]) & ~(_GEN_603[2]);
-  wire         _GEN_1067 = _GEN_1065 & _GEN_1066;
-  wire         _GEN_1068 = ~(_GEN_603[1]) & ~(_GEN_603[0]);
-  wire         _GEN_1069 = ~(_GEN_611[21]) & ~(_GEN_611[20]);
-  wire         _GEN_1070 = ~(_GEN_611[19]) & ~(_GEN_611[18]);
-  wire         _GEN_1071 = _GEN_1069 & _GEN_1070;
-  wire         _GEN_1072 = ~(_GEN_611[17]) & ~(_GEN_611[16]);
-  wire         _GEN_1073 = ~(_GEN_611[15]) & ~(_GEN_611[14]);
-  wire         _GEN_1074 = _GEN_1072 & _GEN_1073;
-  wire         _GEN_1075 = _GEN_1071 & _GEN_1074;
-  wire         _GEN_1076 = ~(_GEN_611[13]) & ~(_GEN_611[12]);
-  wire         _GEN_1077 = ~(_GEN_611[11]) & ~(_GEN_611[10]);
-  wire         _GEN_1078 = _GEN_1076 & _GEN_1077;
-  wire         _GEN_1079 = ~(_GEN_611[9]) & ~(_GEN_611[8]);
-  wire         _GEN_1080 = ~(_GEN_611[7]) & ~(_GEN_611[6]);
-  wire         _GEN_1081 = _GEN_1079 & _GEN_1080;
-  wire         _GEN_1082 = _GEN_1078 & _GEN_1081;
-  wire         _GEN_1083 = _GEN_1075 & _GEN_1082;
-  wire         _GEN_1084 = ~(_GEN_611[5]) & ~(_GEN_611[4]);
-  wire         _GEN_1085 = ~(_GEN_611[3]) & ~(_GEN_611[2]);
-  wire         _GEN_1086 = _GEN_1084 & _GEN_1085;
-  wire         _GEN_1087 = ~(_GEN_611[1]) & ~(_GEN_611[0]);
-  wire         _GEN_1088 = ~(_GEN_619[21]) & ~(_GEN_619[20]);
-  wire         _GEN_1089 = ~(_GEN_619[19]) & ~(_GEN_619[18]);
-  wire         _GEN_1090 = _GEN_1088 & _GEN_1089;
-  wire         _GEN_1091 = ~(_GEN_619[17]) & ~(_GEN_619[16]);
-  wire         _GEN_1092 = ~(_GEN_619[15]) & ~(_GEN_619[14]);
-  wire         _GEN_1093 = _GEN_1091 & _GEN_1092;
-  wire         _GEN_1094 = _GEN_1090 & _GEN_1093;
-  wire         _GEN_1095 = ~(_GEN_619[13]) & ~(_GEN_619[12]);
-  wire         _GEN_1096 = ~(_GEN_619[11]) & ~(_GEN_619[10]);
-  wire         _GEN_1097 = _GEN_1095 & _GEN_1096;
-  wire         _GEN_1098 = ~(_GEN_619[9]) & ~(_GEN_619[8]);
-  wire         _GEN_1099 = ~(_GEN_619[7]) & ~(_GEN_619[6]);
-  wire         _GEN_1100 = _GEN_1098 & _GEN_1099;
-  wire         _GEN_1101 = _GEN_1097 & _GEN_1100;
-  wire         _GEN_1102 = _GEN_1094 & _GEN_1101;
-  wire         _GEN_1103 = ~(_GEN_619[5]) & ~(_GEN_619[4]);
-  wire         _GEN_1104 = ~(_GEN_619[3]) & ~(_GEN_619[2]);
-  wire         _GEN_1105 = _GEN_1103 & _GEN_1104;
-  wire         _GEN_1106 = ~(_GEN_619[1]) & ~(_GEN_619[0]);
-  wire         _GEN_1107 = ~(_GEN_623[21]) & ~(_GEN_623[20]);
-  wire         _GEN_1108 = ~(_GEN_623[19]) & ~(_GEN_623[18]);
+  wire         _GEN_1060 = _GEN_1056 & _GEN_1059;
+  wire         _GEN_1061 = _GEN_1053 & _GEN_1060;
+  wire         _GEN_1062 = ~(_GEN_591[5]) & ~(_GEN_591[4]);
+  wire         _GEN_1063 = ~(_GEN_591[3]) & ~(_GEN_591[2]);
+  wire         _GEN_1064 = _GEN_1062 & _GEN_1063;
+  wire         _GEN_1065 = ~(_GEN_591[1]) & ~(_GEN_591[0]);
+  wire [15:0]  _GEN_1066 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_104 > 18'h7F80 ? 16'h7F80 : _GEN_104[15:0])
+    | {sroa_speculated6520_v_9_r0s10[22], 15'h0};
+  wire         _GEN_1067 = ~(_GEN_601[21]) & ~(_GEN_601[20]);
+  wire         _GEN_1068 = ~(_GEN_601[19]) & ~(_GEN_601[18]);
+  wire         _GEN_1069 = _GEN_1067 & _GEN_1068;
+  wire         _GEN_1070 = ~(_GEN_601[17]) & ~(_GEN_601[16]);
+  wire         _GEN_1071 = ~(_GEN_601[15]) & ~(_GEN_601[14]);
+  wire         _GEN_1072 = _GEN_1070 & _GEN_1071;
+  wire         _GEN_1073 = _GEN_1069 & _GEN_1072;
+  wire         _GEN_1074 = ~(_GEN_601[13]) & ~(_GEN_601[12]);
+  wire         _GEN_1075 = ~(_GEN_601[11]) & ~(_GEN_601[10]);
+  wire         _GEN_1076 = _GEN_1074 & _GEN_1075;
+  wire         _GEN_1077 = ~(_GEN_601[9]) & ~(_GEN_601[8]);
+  wire         _GEN_1078 = ~(_GEN_601[7]) & ~(_GEN_601[6]);
+  wire         _GEN_1079 = _GEN_1077 & _GEN_1078;
+  wire         _GEN_1080 = _GEN_1076 & _GEN_1079;
+  wire         _GEN_1081 = _GEN_1073 & _GEN_1080;
+  wire         _GEN_1082 = ~(_GEN_601[5]) & ~(_GEN_601[4]);
+  wire         _GEN_1083 = ~(_GEN_601[3]) & ~(_GEN_601[2]);
+  wire         _GEN_1084 = _GEN_1082 & _GEN_1083;
+  wire         _GEN_1085 = ~(_GEN_601[1]) & ~(_GEN_601[0]);
+  wire [15:0]  _GEN_1086 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_106 > 18'h7F80 ? 16'h7F80 : _GEN_106[15:0])
+    | {sroa_speculated6520_v_10_r0s10[22], 15'h0};
+  wire         _GEN_1087 = ~(_GEN_611[21]) & ~(_GEN_611[20]);
+  wire         _GEN_1088 = ~(_GEN_611[19]) & ~(_GEN_611[18]);
+  wire         _GEN_1089 = _GEN_1087 & _GEN_1088;
+  wire         _GEN_1090 = ~(_GEN_611[17]) & ~(_GEN_611[16]);
+  wire         _GEN_1091 = ~(_GEN_611[15]) & ~(_GEN_611[14]);
+  wire         _GEN_1092 = _GEN_1090 & _GEN_1091;
+  wire         _GEN_1093 = _GEN_1089 & _GEN_1092;
+  wire         _GEN_1094 = ~(_GEN_611[13]) & ~(_GEN_611[12]);
+  wire         _GEN_1095 = ~(_GEN_611[11]) & ~(_GEN_611[10]);
+  wire         _GEN_1096 = _GEN_1094 & _GEN_1095;
+  wire         _GEN_1097 = ~(_GEN_611[9]) & ~(_GEN_611[8]);
+  wire         _GEN_1098 = ~(_GEN_611[7]) & ~(_GEN_611[6]);
+  wire         _GEN_1099 = _GEN_1097 & _GEN_1098;
+  wire         _GEN_1100 = _GEN_1096 & _GEN_1099;
+  wire         _GEN_1101 = _GEN_1093 & _GEN_1100;
+  wire         _GEN_1102 = ~(_GEN_611[5]) & ~(_GEN_611[4]);
+  wire         _GEN_1103 = ~(_GEN_611[3]) & ~(_GEN_611[2]);
+  wire         _GEN_1104 = _GEN_1102 & _GEN_1103;
+  wire         _GEN_1105 = ~(_GEN_611[1]) & ~(_GEN_611[0]);
+  wire [15:0]  _GEN_1106 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_108 > 18'h7F80 ? 16'h7F80 : _GEN_108[15:0])
+    | {sroa_speculated6520_v_11_r0s10[22], 15'h0};
+  wire         _GEN_1107 = ~(_GEN_621[21]) & ~(_GEN_621[20]);
+  wire         _GEN_1108 = ~(_GEN_621[19]) & ~(_GEN_621[18]);
   wire         _GEN_1109 = _GEN_1107 & _GEN_1108;
-  wire         _GEN_1110 = ~(_GEN_623[17]) & ~(_GEN_623[16]);
-  wire         _GEN_1111 = ~(_GEN_623[15]) & ~(_GEN_623[14]);
+  wire         _GEN_1110 = ~(_GEN_621[17]) & ~(_GEN_621[16]);
+  wire         _GEN_1111 = ~(_GEN_621[15]) & ~(_GEN_621[14]);
   wire         _GEN_1112 = _GEN_1110 & _GEN_1111;
   wire         _GEN_1113 = _GEN_1109 & _GEN_1112;
-  wire         _GEN_1114 = ~(_GEN_623[13]) & ~(_GEN_623[12]);
-  wire         _GEN_1115 = ~(_GEN_623[11]) & ~(_GEN_623[10]);
+  wire         _GEN_1114 = ~(_GEN_621[13]) & ~(_GEN_621[12]);
+  wire         _GEN_1115 = ~(_GEN_621[11]) & ~(_GEN_621[10]);
   wire         _GEN_1116 = _GEN_1114 & _GEN_1115;
-  wire         _GEN_1117 = ~(_GEN_623[9]) & ~(_GEN_623[8]);
-  wire         _GEN_1118 = ~(_GEN_623[7]) & ~(_GEN_623[6]);
+  wire         _GEN_1117 = ~(_GEN_621[9]) & ~(_GEN_621[8]);
+  wire         _GEN_1118 = ~(_GEN_621[7]) & ~(_GEN_621[6]);
   wire         _GEN_1119 = _GEN_1117 & _GEN_1118;
   wire         _GEN_1120 = _GEN_1116 & _GEN_1119;
   wire         _GEN_1121 = _GEN_1113 & _GEN_1120;
-  wire         _GEN_1122 = ~(_GEN_623[5]) & ~(_GEN_623[4]);
-  wire         _GEN_1123 = ~(_GEN_623[3]) & ~(_GEN_623[2]);
+  wire         _GEN_1122 = ~(_GEN_621[5]) & ~(_GEN_621[4]);
+  wire         _GEN_1123 = ~(_GEN_621[3]) & ~(_GEN_621[2]);
   wire         _GEN_1124 = _GEN_1122 & _GEN_1123;
-  wire         _GEN_1125 = ~(_GEN_623[1]) & ~(_GEN_623[0]);
-  wire         _GEN_1126 = ~(_GEN_627[21]) & ~(_GEN_627[20]);
-  wire         _GEN_1127 = ~(_GEN_627[19]) & ~(_GEN_627[18]);
-  wire         _GEN_1128 = _GEN_1126 & _GEN_1127;
-  wire         _GEN_1129 = ~(_GEN_627[17]) & ~(_GEN_627[16]);
-  wire         _GEN_1130 = ~(_GEN_627[15]) & ~(_GEN_627[14]);
-  wire         _GEN_1131 = _GEN_1129 & _GEN_1130;
-  wire         _GEN_1132 = _GEN_1128 & _GEN_1131;
-  wire         _GEN_1133 = ~(_GEN_627[13]) & ~(_GEN_627[12]);
-  wire         _GEN_1134 = ~(_GEN_627[11]) & ~(_GEN_627[10]);
-  wire         _GEN_1135 = _GEN_1133 & _GEN_1134;
-  wire         _GEN_1136 = ~(_GEN_627[9]) & ~(_GEN_627[8]);
-  wire         _GEN_1137 = ~(_GEN_627[7]) & ~(_GEN_627[6]);
-  wire         _GEN_1138 = _GEN_1136 & _GEN_1137;
-  wire         _GEN_1139 = _GEN_1135 & _GEN_1138;
-  wire         _GEN_1140 = _GEN_1132 & _GEN_1139;
-  wire         _GEN_1141 = ~(_GEN_627[5]) & ~(_GEN_627[4]);
-  wire         _GEN_1142 = ~(_GEN_627[3]) & ~(_GEN_627[2]);
-  wire         _GEN_1143 = _GEN_1141 & _GEN_1142;
-  wire         _GEN_1144 = ~(_GEN_627[1]) & ~(_GEN_627[0]);
-  wire         _GEN_1145 = ~(_GEN_631[21]) & ~(_GEN_631[20]);
-  wire         _GEN_1146 = ~(_GEN_631[19]) & ~(_GEN_631[18]);
-  wire         _GEN_1147 = _GEN_1145 & _GEN_1146;
-  wire         _GEN_1148 = ~(_GEN_631[17]) & ~(_GEN_631[16]);
-  wire         _GEN_1149 = ~(_GEN_631[15]) & ~(_GEN_631[14]);
-  wire         _GEN_1150 = _GEN_1148 & _GEN_1149;
-  wire         _GEN_1151 = _GEN_1147 & _GEN_1150;
-  wire         _GEN_1152 = ~(_GEN_631[13]) & ~(_GEN_631[12]);
-  wire         _GEN_1153 = ~(_GEN_631[11]) & ~(_GEN_631[10]);
-  wire         _GEN_1154 = _GEN_1152 & _GEN_1153;
-  wire         _GEN_1155 = ~(_GEN_631[9]) & ~(_GEN_631[8]);
-  wire         _GEN_1156 = ~(_GEN_631[7]) & ~(_GEN_631[6]);
-  wire         _GEN_1157 = _GEN_1155 & _GEN_1156;
-  wire         _GEN_1158 = _GEN_1154 & _GEN_1157;
-  wire         _GEN_1159 = ~(_GEN_631[5]) & ~(_GEN_631[4]);
-  wire         _GEN_1160 = ~(_GEN_631[3]) & ~(_GEN_631[2]);
-  wire         _GEN_1161 = _GEN_1159 & _GEN_1160;
-  wire         _GEN_1162 = ~(_GEN_631[1]) & ~(_GEN_631[0]);
-  wire [15:0]  _GEN_1163 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_122 > 18'h7F80 ? 16'h7F80 : _GEN_122[15:0])
-    | {ref_tmp66_sroa_0_0_18_r0s10[31], 15'h0};
-  wire         _GEN_1164 = ~(_GEN_635[21]) & ~(_GEN_635[20]);
-  wire         _GEN_1165 = ~(_GEN_635[19]) & ~(_GEN_635[18]);
-  wire         _GEN_1166 = _GEN_1164 & _GEN_1165;
-  wire         _GEN_1167 = ~(_GEN_635[17]) & ~(_GEN_635[16]);
-  wire         _GEN_1168 = ~(_GEN_635[15]) & ~(_GEN_635[14]);
+  wire         _GEN_1125 = ~(_GEN_621[1]) & ~(_GEN_621[0]);
+  wire [15:0]  _GEN_1126 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_110 > 18'h7F80 ? 16'h7F80 : _GEN_110[15:0])
+    | {sroa_speculated6520_v_12_r0s10[22], 15'h0};
+  wire         _GEN_1127 = ~(_GEN_631[21]) & ~(_GEN_631[20]);
+  wire         _GEN_1128 = ~(_GEN_631[19]) & ~(_GEN_631[18]);
+  wire         _GEN_1129 = _GEN_1127 & _GEN_1128;
+  wire         _GEN_1130 = ~(_GEN_631[17]) & ~(_GEN_631[16]);
+  wire         _GEN_1131 = ~(_GEN_631[15]) & ~(_GEN_631[14]);
+  wire         _GEN_1132 = _GEN_1130 & _GEN_1131;
+  wire         _GEN_1133 = _GEN_1129 & _GEN_1132;
+  wire         _GEN_1134 = ~(_GEN_631[13]) & ~(_GEN_631[12]);
+  wire         _GEN_1135 = ~(_GEN_631[11]) & ~(_GEN_631[10]);
+  wire         _GEN_1136 = _GEN_1134 & _GEN_1135;
+  wire         _GEN_1137 = ~(_GEN_631[9]) & ~(_GEN_631[8]);
+  wire         _GEN_1138 = ~(_GEN_631[7]) & ~(_GEN_631[6]);
+  wire         _GEN_1139 = _GEN_1137 & _GEN_1138;
+  wire         _GEN_1140 = _GEN_1136 & _GEN_1139;
+  wire         _GEN_1141 = _GEN_1133 & _GEN_1140;
+  wire         _GEN_1142 = ~(_GEN_631[5]) & ~(_GEN_631[4]);
+  wire         _GEN_1143 = ~(_GEN_631[3]) & ~(_GEN_631[2]);
+  wire         _GEN_1144 = _GEN_1142 & _GEN_1143;
+  wire         _GEN_1145 = ~(_GEN_631[1]) & ~(_GEN_631[0]);
+  wire [15:0]  _GEN_1146 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_112 > 18'h7F80 ? 16'h7F80 : _GEN_112[15:0])
+    | {sroa_speculated6520_v_13_r0s10[22], 15'h0};
+  wire         _GEN_1147 = ~(_GEN_641[21]) & ~(_GEN_641[20]);
+  wire         _GEN_1148 = ~(_GEN_641[19]) & ~(_GEN_641[18]);
+  wire         _GEN_1149 = _GEN_1147 & _GEN_1148;
+  wire         _GEN_1150 = ~(_GEN_641[17]) & ~(_GEN_641[16]);
+  wire         _GEN_1151 = ~(_GEN_641[15]) & ~(_GEN_641[14]);
+  wire         _GEN_1152 = _GEN_1150 & _GEN_1151;
+  wire         _GEN_1153 = _GEN_1149 & _GEN_1152;
+  wire         _GEN_1154 = ~(_GEN_641[13]) & ~(_GEN_641[12]);
+  wire         _GEN_1155 = ~(_GEN_641[11]) & ~(_GEN_641[10]);
+  wire         _GEN_1156 = _GEN_1154 & _GEN_1155;
+  wire         _GEN_1157 = ~(_GEN_641[9]) & ~(_GEN_641[8]);
+  wire         _GEN_1158 = ~(_GEN_641[7]) & ~(_GEN_641[6]);
+  wire         _GEN_1159 = _GEN_1157 & _GEN_1158;
+  wire         _GEN_1160 = _GEN_1156 & _GEN_1159;
+  wire         _GEN_1161 = _GEN_1153 & _GEN_1160;
+  wire         _GEN_1162 = ~(_GEN_641[5]) & ~(_GEN_641[4]);
+  wire         _GEN_1163 = ~(_GEN_641[3]) & ~(_GEN_641[2]);
+  wire         _GEN_1164 = _GEN_1162 & _GEN_1163;
+  wire         _GEN_1165 = ~(_GEN_641[1]) & ~(_GEN_641[0]);
+  wire [15:0]  _GEN_1166 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_114 > 18'h7F80 ? 16'h7F80 : _GEN_114[15:0])
+    | {sroa_speculated6520_v_14_r0s10[22], 15'h0};
+  wire         _GEN_1167 = ~(_GEN_651[21]) & ~(_GEN_651[20]);
+  wire         _GEN_1168 = ~(_GEN_651[19]) & ~(_GEN_651[18]);
   wire         _GEN_1169 = _GEN_1167 & _GEN_1168;
-  wire         _GEN_1170 = _GEN_1166 & _GEN_1169;
-  wire         _GEN_1171 = ~(_GEN_635[13]) & ~(_GEN_635[12]);
-  wire         _GEN_1172 = ~(_GEN_635[11]) & ~(_GEN_635[10]);
-  wire         _GEN_1173 = _GEN_1171 & _GEN_1172;
-  wire         _GEN_1174 = ~(_GEN_635[9]) & ~(_GEN_635[8]);
-  wire         _GEN_1175 = ~(_GEN_635[7]) & ~(_GEN_635[6]);
+  wire         _GEN_1170 = ~(_GEN_651[17]) & ~(_GEN_651[16]);
+  wire         _GEN_1171 = ~(_GEN_651[15]) & ~(_GEN_651[14]);
+  wire         _GEN_1172 = _GEN_1170 & _GEN_1171;
+  wire         _GEN_1173 = _GEN_1169 & _GEN_1172;
+  wire         _GEN_1174 = ~(_GEN_651[13]) & ~(_GEN_651[12]);
+  wire         _GEN_1175 = ~(_GEN_651[11]) & ~(_GEN_651[10]);
   wire         _GEN_1176 = _GEN_1174 & _GEN_1175;
-  wire         _GEN_1177 = _GEN_1173 & _GEN_1176;
-  wire         _GEN_1178 = ~(_GEN_635[5]) & ~(_GEN_635[4]);
-  wire         _GEN_1179 = ~(_GEN_635[3]) & ~(_GEN_635[2]);
-  wire         _GEN_1180 = _GEN_1178 & _GEN_1179;
-  wire         _GEN_1181 = ~(_GEN_635[1]) & ~(_GEN_635[0]);
-  wire [15:0]  _GEN_1182 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_124 > 18'h7F80 ? 16'h7F80 : _GEN_124[15:0])
-    | {ref_tmp66_sroa_0_0_19_r0s10[31], 15'h0};
-  wire         _GEN_1183 = ~(_GEN_639[21]) & ~(_GEN_639[20]);
-  wire         _GEN_1184 = ~(_GEN_639[19]) & ~(_GEN_639[18]);
-  wire         _GEN_1185 = _GEN_1183 & _GEN_1184;
-  wire         _GEN_1186 = ~(_GEN_639[17]) & ~(_GEN_639[16]);
-  wire         _GEN_1187 = ~(_GEN_639[15]) & ~(_GEN_639[14]);
-  wire         _GEN_1188 = _GEN_1186 & _GEN_1187;
-  wire         _GEN_1189 = _GEN_1185 & _GEN_1188;
-  wire         _GEN_1190 = ~(_GEN_639[13]) & ~(_GEN_639[12]);
-  wire         _GEN_1191 = ~(_GEN_639[11]) & ~(_GEN_639[10]);
+  wire         _GEN_1177 = ~(_GEN_651[9]) & ~(_GEN_651[8]);
+  wire         _GEN_1178 = ~(_GEN_651[7]) & ~(_GEN_651[6]);
+  wire         _GEN_1179 = _GEN_1177 & _GEN_1178;
+  wire         _GEN_1180 = _GEN_1176 & _GEN_1179;
+  wire         _GEN_1181 = _GEN_1173 & _GEN_1180;
+  wire         _GEN_1182 = ~(_GEN_651[5]) & ~(_GEN_651[4]);
+  wire         _GEN_1183 = ~(_GEN_651[3]) & ~(_GEN_651[2]);
+  wire         _GEN_1184 = _GEN_1182 & _GEN_1183;
+  wire         _GEN_1185 = ~(_GEN_651[1]) & ~(_GEN_651[0]);
+  wire [15:0]  _GEN_1186 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_116 > 18'h7F80 ? 16'h7F80 : _GEN_116[15:0])
+    | {sroa_speculated6520_v_15_r0s10[22], 15'h0};
+  wire         _GEN_1187 = ~(_GEN_657[21]) & ~(_GEN_657[20]);
+  wire         _GEN_1188 = ~(_GEN_657[19]) & ~(_GEN_657[18]);
+  wire         _GEN_1189 = _GEN_1187 & _GEN_1188;
+  wire         _GEN_1190 = ~(_GEN_657[17]) & ~(_GEN_657[16]);
+  wire         _GEN_1191 = ~(_GEN_657[15]) & ~(_GEN_657[14]);
   wire         _GEN_1192 = _GEN_1190 & _GEN_1191;
-  wire         _GEN_1193 = ~(_GEN_639[9]) & ~(_GEN_639[8]);
-  wire         _GEN_1194 = ~(_GEN_639[7]) & ~(_GEN_639[6]);
-  wire         _GEN_1195 = _GEN_1193 & _GEN_1194;
-  wire         _GEN_1196 = _GEN_1192 & _GEN_1195;
-  wire         _GEN_1197 = ~(_GEN_639[5]) & ~(_GEN_639[4]);
-  wire         _GEN_1198 = ~(_GEN_639[3]) & ~(_GEN_639[2]);
+  wire         _GEN_1193 = _GEN_1189 & _GEN_1192;
+  wire         _GEN_1194 = ~(_GEN_657[13]) & ~(_GEN_657[12]);
+  wire         _GEN_1195 = ~(_GEN_657[11]) & ~(_GEN_657[10]);
+  wire         _GEN_1196 = _GEN_1194 & _GEN_1195;
+  wire         _GEN_1197 = ~(_GEN_657[9]) & ~(_GEN_657[8]);
+  wire         _GEN_1198 = ~(_GEN_657[7]) & ~(_GEN_657[6]);
   wire         _GEN_1199 = _GEN_1197 & _GEN_1198;
-  wire         _GEN_1200 = ~(_GEN_639[1]) & ~(_GEN_639[0]);
-  wire [15:0]  _GEN_1201 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_126 > 18'h7F80 ? 16'h7F80 : _GEN_126[15:0])
-    | {ref_tmp66_sroa_0_0_20_r0s10[31], 15'h0};
-  wire         _GEN_1202 = ~(_GEN_643[21]) & ~(_GEN_643[20]);
-  wire         _GEN_1203 = ~(_GEN_643[19]) & ~(_GEN_643[18]);
+  wire         _GEN_1200 = _GEN_1196 & _GEN_1199;
+  wire         _GEN_1201 = _GEN_1193 & _GEN_1200;
+  wire         _GEN_1202 = ~(_GEN_657[5]) & ~(_GEN_657[4]);
+  wire         _GEN_1203 = ~(_GEN_657[3]) & ~(_GEN_657[2]);
   wire         _GEN_1204 = _GEN_1202 & _GEN_1203;
-  wire         _GEN_1205 = ~(_GEN_643[17]) & ~(_GEN_643[16]);
-  wire         _GEN_1206 = ~(_GEN_643[15]) & ~(_GEN_643[14]);
-  wire         _GEN_1207 = _GEN_1205 & _GEN_1206;
-  wire         _GEN_1208 = _GEN_1204 & _GEN_1207;
-  wire         _GEN_1209 = ~(_GEN_643[13]) & ~(_GEN_643[12]);
-  wire         _GEN_1210 = ~(_GEN_643[11]) & ~(_GEN_643[10]);
-  wire         _GEN_1211 = _GEN_1209 & _GEN_1210;
-  wire         _GEN_1212 = ~(_GEN_643[9]) & ~(_GEN_643[8]);
-  wire         _GEN_1213 = ~(_GEN_643[7]) & ~(_GEN_643[6]);
-  wire         _GEN_1214 = _GEN_1212 & _GEN_1213;
-  wire         _GEN_1215 = _GEN_1211 & _GEN_1214;
-  wire         _GEN_1216 = _GEN_1208 & _GEN_1215;
-  wire         _GEN_1217 = ~(_GEN_643[5]) & ~(_GEN_643[4]);
-  wire         _GEN_1218 = ~(_GEN_643[3]) & ~(_GEN_643[2]);
+  wire         _GEN_1205 = ~(_GEN_657[1]) & ~(_GEN_657[0]);
+  wire [15:0]  _GEN_1206 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_118 > 18'h7F80 ? 16'h7F80 : _GEN_118[15:0])
+    | {sroa_speculated6520_v_16_r0s10[22], 15'h0};
+  wire         _GEN_1207 = ~(_GEN_663[21]) & ~(_GEN_663[20]);
+  wire         _GEN_1208 = ~(_GEN_663[19]) & ~(_GEN_663[18]);
+  wire         _GEN_1209 = _GEN_1207 & _GEN_1208;
+  wire         _GEN_1210 = ~(_GEN_663[17]) & ~(_GEN_663[16]);
+  wire         _GEN_1211 = ~(_GEN_663[15]) & ~(_GEN_663[14]);
+  wire         _GEN_1212 = _GEN_1210 & _GEN_1211;
+  wire         _GEN_1213 = _GEN_1209 & _GEN_1212;
+  wire         _GEN_1214 = ~(_GEN_663[13]) & ~(_GEN_663[12]);
+  wire         _GEN_1215 = ~(_GEN_663[11]) & ~(_GEN_663[10]);
+  wire         _GEN_1216 = _GEN_1214 & _GEN_1215;
+  wire         _GEN_1217 = ~(_GEN_663[9]) & ~(_GEN_663[8]);
+  wire         _GEN_1218 = ~(_GEN_663[7]) & ~(_GEN_663[6]);
   wire         _GEN_1219 = _GEN_1217 & _GEN_1218;
-  wire         _GEN_1220 = ~(_GEN_643[1]) & ~(_GEN_643[0]);
-  wire         _GEN_1221 = ~(_GEN_647[21]) & ~(_GEN_647[20]);
-  wire         _GEN_1222 = ~(_GEN_647[19]) & ~(_GEN_647[18]);
-  wire         _GEN_1223 = _GEN_1221 & _GEN_1222;
-  wire         _GEN_1224 = ~(_GEN_647[17]) & ~(_GEN_647[16]);
-  wire         _GEN_1225 = ~(_GEN_647[15]) & ~(_GEN_647[14]);
-  wire         _GEN_1226 = _GEN_1224 & _GEN_1225;
-  wire         _GEN_1227 = _GEN_1223 & _GEN_1226;
-  wire         _GEN_1228 = ~(_GEN_647[13]) & ~(_GEN_647[12]);
-  wire         _GEN_1229 = ~(_GEN_647[11]) & ~(_GEN_647[10]);
-  wire         _GEN_1230 = _GEN_1228 & _GEN_1229;
-  wire         _GEN_1231 = ~(_GEN_647[9]) & ~(_GEN_647[8]);
-  wire         _GEN_1232 = ~(_GEN_647[7]) & ~(_GEN_647[6]);
-  wire         _GEN_1233 = _GEN_1231 & _GEN_1232;
-  wire         _GEN_1234 = _GEN_1230 & _GEN_1233;
-  wire         _GEN_1235 = _GEN_1227 & _GEN_1234;
-  wire         _GEN_1236 = ~(_GEN_647[5]) & ~(_GEN_647[4]);
-  wire         _GEN_1237 = ~(_GEN_647[3]) & ~(_GEN_647[2]);
-  wire         _GEN_1238 = _GEN_1236 & _GEN_1237;
-  wire         _GEN_1239 = ~(_GEN_647[1]) & ~(_GEN_647[0]);
-  wire         _GEN_1240 = ~(_GEN_651[21]) & ~(_GEN_651[20]);
-  wire         _GEN_1241 = ~(_GEN_651[19]) & ~(_GEN_651[18]);
-  wire         _GEN_1242 = _GEN_1240 & _GEN_1241;
-  wire         _GEN_1243 = ~(_GEN_651[17]) & ~(_GEN_651[16]);
-  wire         _GEN_1244 = ~(_GEN_651[15]) & ~(_GEN_651[14]);
-  wire         _GEN_1245 = _GEN_1243 & _GEN_1244;
-  wire         _GEN_1246 = _GEN_1242 & _GEN_1245;
-  wire         _GEN_1247 = ~(_GEN_651[13]) & ~(_GEN_651[12]);
-  wire         _GEN_1248 = ~(_GEN_651[11]) & ~(_GEN_651[10]);
+  wire         _GEN_1220 = _GEN_1216 & _GEN_1219;
+  wire         _GEN_1221 = _GEN_1213 & _GEN_1220;
+  wire         _GEN_1222 = ~(_GEN_663[5]) & ~(_GEN_663[4]);
+  wire         _GEN_1223 = ~(_GEN_663[3]) & ~(_GEN_663[2]);
+  wire         _GEN_1224 = _GEN_1222 & _GEN_1223;
+  wire         _GEN_1225 = ~(_GEN_663[1]) & ~(_GEN_663[0]);
+  wire [15:0]  _GEN_1226 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_120 > 18'h7F80 ? 16'h7F80 : _GEN_120[15:0])
+    | {sroa_speculated6520_v_17_r0s10[22], 15'h0};
+  wire         _GEN_1227 = ~(_GEN_669[21]) & ~(_GEN_669[20]);
+  wire         _GEN_1228 = ~(_GEN_669[19]) & ~(_GEN_669[18]);
+  wire         _GEN_1229 = _GEN_1227 & _GEN_1228;
+  wire         _GEN_1230 = ~(_GEN_669[17]) & ~(_GEN_669[16]);
+  wire         _GEN_1231 = ~(_GEN_669[15]) & ~(_GEN_669[14]);
+  wire         _GEN_1232 = _GEN_1230 & _GEN_1231;
+  wire         _GEN_1233 = _GEN_1229 & _GEN_1232;
+  wire         _GEN_1234 = ~(_GEN_669[13]) & ~(_GEN_669[12]);
+  wire         _GEN_1235 = ~(_GEN_669[11]) & ~(_GEN_669[10]);
+  wire         _GEN_1236 = _GEN_1234 & _GEN_1235;
+  wire         _GEN_1237 = ~(_GEN_669[9]) & ~(_GEN_669[8]);
+  wire         _GEN_1238 = ~(_GEN_669[7]) & ~(_GEN_669[6]);
+  wire         _GEN_1239 = _GEN_1237 & _GEN_1238;
+  wire         _GEN_1240 = _GEN_1236 & _GEN_1239;
+  wire         _GEN_1241 = _GEN_1233 & _GEN_1240;
+  wire         _GEN_1242 = ~(_GEN_669[5]) & ~(_GEN_669[4]);
+  wire         _GEN_1243 = ~(_GEN_669[3]) & ~(_GEN_669[2]);
+  wire         _GEN_1244 = _GEN_1242 & _GEN_1243;
+  wire         _GEN_1245 = ~(_GEN_669[1]) & ~(_GEN_669[0]);
+  wire [15:0]  _GEN_1246 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_122 > 18'h7F80 ? 16'h7F80 : _GEN_122[15:0])
+    | {sroa_speculated6520_v_18_r0s10[22], 15'h0};
+  wire         _GEN_1247 = ~(_GEN_675[21]) & ~(_GEN_675[20]);
+  wire         _GEN_1248 = ~(_GEN_675[19]) & ~(_GEN_675[18]);
   wire         _GEN_1249 = _GEN_1247 & _GEN_1248;
-  wire         _GEN_1250 = ~(_GEN_651[9]) & ~(_GEN_651[8]);
-  wire         _GEN_1251 = ~(_GEN_651[7]) & ~(_GEN_651[6]);
+  wire         _GEN_1250 = ~(_GEN_675[17]) & ~(_GEN_675[16]);
+  wire         _GEN_1251 = ~(_GEN_675[15]) & ~(_GEN_675[14]);
   wire         _GEN_1252 = _GEN_1250 & _GEN_1251;
   wire         _GEN_1253 = _GEN_1249 & _GEN_1252;
-  wire         _GEN_1254 = ~(_GEN_651[5]) & ~(_GEN_651[4]);
-  wire         _GEN_1255 = ~(_GEN_651[3]) & ~(_GEN_651[2]);
+  wire         _GEN_1254 = ~(_GEN_675[13]) & ~(_GEN_675[12]);
+  wire         _GEN_1255 = ~(_GEN_675[11]) & ~(_GEN_675[10]);
   wire         _GEN_1256 = _GEN_1254 & _GEN_1255;
-  wire         _GEN_1257 = ~(_GEN_651[1]) & ~(_GEN_651[0]);
-  wire [15:0]  _GEN_1258 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_132 > 18'h7F80 ? 16'h7F80 : _GEN_132[15:0])
-    | {ref_tmp66_sroa_0_0_23_r0s10[31], 15'h0};
-  wire         _GEN_1259 = ~(_GEN_655[21]) & ~(_GEN_655[20]);
-  wire         _GEN_1260 = ~(_GEN_655[19]) & ~(_GEN_655[18]);
-  wire         _GEN_1261 = _GEN_1259 & _GEN_1260;
-  wire         _GEN_1262 = ~(_GEN_655[17]) & ~(_GEN_655[16]);
-  wire         _GEN_1263 = ~(_GEN_655[15]) & ~(_GEN_655[14]);
+  wire         _GEN_1257 = ~(_GEN_675[9]) & ~(_GEN_675[8]);
+  wire         _GEN_1258 = ~(_GEN_675[7]) & ~(_GEN_675[6]);
+  wire         _GEN_1259 = _GEN_1257 & _GEN_1258;
+  wire         _GEN_1260 = _GEN_1256 & _GEN_1259;
+  wire         _GEN_1261 = _GEN_1253 & _GEN_1260;
+  wire         _GEN_1262 = ~(_GEN_675[5]) & ~(_GEN_675[4]);
+  wire         _GEN_1263 = ~(_GEN_675[3]) & ~(_GEN_675[2]);
   wire         _GEN_1264 = _GEN_1262 & _GEN_1263;
-  wire         _GEN_1265 = _GEN_1261 & _GEN_1264;
-  wire         _GEN_1266 = ~(_GEN_655[13]) & ~(_GEN_655[12]);
-  wire         _GEN_1267 = ~(_GEN_655[11]) & ~(_GEN_655[10]);
-  wire         _GEN_1268 = _GEN_1266 & _GEN_1267;
-  wire         _GEN_1269 = ~(_GEN_655[9]) & ~(_GEN_655[8]);
-  wire         _GEN_1270 = ~(_GEN_655[7]) & ~(_GEN_655[6]);
-  wire         _GEN_1271 = _GEN_1269 & _GEN_1270;
-  wire         _GEN_1272 = _GEN_1268 & _GEN_1271;
-  wire         _GEN_1273 = ~(_GEN_655[5]) & ~(_GEN_655[4]);
-  wire         _GEN_1274 = ~(_GEN_655[3]) & ~(_GEN_655[2]);
-  wire         _GEN_1275 = _GEN_1273 & _GEN_1274;
-  wire         _GEN_1276 = ~(_GEN_655[1]) & ~(_GEN_655[0]);
-  wire [15:0]  _GEN_1277 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_134 > 18'h7F80 ? 16'h7F80 : _GEN_134[15:0])
-    | {ref_tmp66_sroa_0_0_24_r0s10[31], 15'h0};
-  wire         _GEN_1278 = ~(_GEN_659[21]) & ~(_GEN_659[20]);
-  wire         _GEN_1279 = ~(_GEN_659[19]) & ~(_GEN_659[18]);
-  wire         _GEN_1280 = _GEN_1278 & _GEN_1279;
-  wire         _GEN_1281 = ~(_GEN_659[17]) & ~(_GEN_659[16]);
-  wire         _GEN_1282 = ~(_GEN_659[15]) & ~(_GEN_659[14]);
-  wire         _GEN_1283 = _GEN_1281 & _GEN_1282;
-  wire         _GEN_1284 = _GEN_1280 & _GEN_1283;
-  wire         _GEN_1285 = ~(_GEN_659[13]) & ~(_GEN_659[12]);
-  wire         _GEN_1286 = ~(_GEN_659[11]) & ~(_GEN_659[10]);
-  wire         _GEN_1287 = _GEN_1285 & _GEN_1286;
-  wire         _GEN_1288 = ~(_GEN_659[9]) & ~(_GEN_659[8]);
-  wire         _GEN_1289 = ~(_GEN_659[7]) & ~(_GEN_659[6]);
-  wire         _GEN_1290 = _GEN_1288 & _GEN_1289;
-  wire         _GEN_1291 = _GEN_1287 & _GEN_1290;
-  wire         _GEN_1292 = ~(_GEN_659[5]) & ~(_GEN_659[4]);
-  wire         _GEN_1293 = ~(_GEN_659[3]) & ~(_GEN_659[2]);
-  wire         _GEN_1294 = _GEN_1292 & _GEN_1293;
-  wire         _GEN_1295 = ~(_GEN_659[1]) & ~(_GEN_659[0]);
-  wire [15:0]  _GEN_1296 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_136 > 18'h7F80 ? 16'h7F80 : _GEN_136[15:0])
-    | {ref_tmp66_sroa_0_0_25_r0s10[31], 15'h0};
-  wire         _GEN_1297 = ~(_GEN_663[21]) & ~(_GEN_663[20]);
-  wire         _GEN_1298 = ~(_GEN_663[19]) & ~(_GEN_663[18]);
+  wire         _GEN_1265 = ~(_GEN_675[1]) & ~(_GEN_675[0]);
+  wire [15:0]  _GEN_1266 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_124 > 18'h7F80 ? 16'h7F80 : _GEN_124[15:0])
+    | {sroa_speculated6520_v_19_r0s10[22], 15'h0};
+  wire         _GEN_1267 = ~(_GEN_681[21]) & ~(_GEN_681[20]);
+  wire         _GEN_1268 = ~(_GEN_681[19]) & ~(_GEN_681[18]);
+  wire         _GEN_1269 = _GEN_1267 & _GEN_1268;
+  wire         _GEN_1270 = ~(_GEN_681[17]) & ~(_GEN_681[16]);
+  wire         _GEN_1271 = ~(_GEN_681[15]) & ~(_GEN_681[14]);
+  wire         _GEN_1272 = _GEN_1270 & _GEN_1271;
+  wire         _GEN_1273 = _GEN_1269 & _GEN_1272;
+  wire         _GEN_1274 = ~(_GEN_681[13]) & ~(_GEN_681[12]);
+  wire         _GEN_1275 = ~(_GEN_681[11]) & ~(_GEN_681[10]);
+  wire         _GEN_1276 = _GEN_1274 & _GEN_1275;
+  wire         _GEN_1277 = ~(_GEN_681[9]) & ~(_GEN_681[8]);
+  wire         _GEN_1278 = ~(_GEN_681[7]) & ~(_GEN_681[6]);
+  wire         _GEN_1279 = _GEN_1277 & _GEN_1278;
+  wire         _GEN_1280 = _GEN_1276 & _GEN_1279;
+  wire         _GEN_1281 = _GEN_1273 & _GEN_1280;
+  wire         _GEN_1282 = ~(_GEN_681[5]) & ~(_GEN_681[4]);
+  wire         _GEN_1283 = ~(_GEN_681[3]) & ~(_GEN_681[2]);
+  wire         _GEN_1284 = _GEN_1282 & _GEN_1283;
+  wire         _GEN_1285 = ~(_GEN_681[1]) & ~(_GEN_681[0]);
+  wire [15:0]  _GEN_1286 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_126 > 18'h7F80 ? 16'h7F80 : _GEN_126[15:0])
+    | {sroa_speculated6520_v_20_r0s10[22], 15'h0};
+  wire         _GEN_1287 = ~(_GEN_687[21]) & ~(_GEN_687[20]);
+  wire         _GEN_1288 = ~(_GEN_687[19]) & ~(_GEN_687[18]);
+  wire         _GEN_1289 = _GEN_1287 & _GEN_1288;
+  wire         _GEN_1290 = ~(_GEN_687[17]) & ~(_GEN_687[16]);
+  wire         _GEN_1291 = ~(_GEN_687[15]) & ~(_GEN_687[14]);
+  wire         _GEN_1292 = _GEN_1290 & _GEN_1291;
+  wire         _GEN_1293 = _GEN_1289 & _GEN_1292;
+  wire         _GEN_1294 = ~(_GEN_687[13]) & ~(_GEN_687[12]);
+  wire         _GEN_1295 = ~(_GEN_687[11]) & ~(_GEN_687[10]);
+  wire         _GEN_1296 = _GEN_1294 & _GEN_1295;
+  wire         _GEN_1297 = ~(_GEN_687[9]) & ~(_GEN_687[8]);
+  wire         _GEN_1298 = ~(_GEN_687[7]) & ~(_GEN_687[6]);
   wire         _GEN_1299 = _GEN_1297 & _GEN_1298;
-  wire         _GEN_1300 = ~(_GEN_663[17]) & ~(_GEN_663[16]);
-  wire         _GEN_1301 = ~(_GEN_663[15]) & ~(_GEN_663[14]);
-  wire         _GEN_1302 = _GEN_1300 & _GEN_1301;
-  wire         _GEN_1303 = _GEN_1299 & _GEN_1302;
-  wire         _GEN_1304 = ~(_GEN_663[13]) & ~(_GEN_663[12]);
-  wire         _GEN_1305 = ~(_GEN_663[11]) & ~(_GEN_663[10]);
-  wire         _GEN_1306 = _GEN_1304 & _GEN_1305;
-  wire         _GEN_1307 = ~(_GEN_663[9]) & ~(_GEN_663[8]);
-  wire         _GEN_1308 = ~(_GEN_663[7]) & ~(_GEN_663[6]);
+  wire         _GEN_1300 = _GEN_1296 & _GEN_1299;
+  wire         _GEN_1301 = _GEN_1293 & _GEN_1300;
+  wire         _GEN_1302 = ~(_GEN_687[5]) & ~(_GEN_687[4]);
+  wire         _GEN_1303 = ~(_GEN_687[3]) & ~(_GEN_687[2]);
+  wire         _GEN_1304 = _GEN_1302 & _GEN_1303;
+  wire         _GEN_1305 = ~(_GEN_687[1]) & ~(_GEN_687[0]);
+  wire [15:0]  _GEN_1306 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_128 > 18'h7F80 ? 16'h7F80 : _GEN_128[15:0])
+    | {sroa_speculated6520_v_21_r0s10[22], 15'h0};
+  wire         _GEN_1307 = ~(_GEN_693[21]) & ~(_GEN_693[20]);
+  wire         _GEN_1308 = ~(_GEN_693[19]) & ~(_GEN_693[18]);
   wire         _GEN_1309 = _GEN_1307 & _GEN_1308;
-  wire         _GEN_1310 = _GEN_1306 & _GEN_1309;
-  wire         _GEN_1311 = _GEN_1303 & _GEN_1310;
-  wire         _GEN_1312 = ~(_GEN_663[5]) & ~(_GEN_663[4]);
-  wire         _GEN_1313 = ~(_GEN_663[3]) & ~(_GEN_663[2]);
-  wire         _GEN_1314 = _GEN_1312 & _GEN_1313;
-  wire         _GEN_1315 = ~(_GEN_663[1]) & ~(_GEN_663[0]);
-  wire         _GEN_1316 = ~(_GEN_667[21]) & ~(_GEN_667[20]);
-  wire         _GEN_1317 = ~(_GEN_667[19]) & ~(_GEN_667[18]);
-  wire         _GEN_1318 = _GEN_1316 & _GEN_1317;
-  wire         _GEN_1319 = ~(_GEN_667[17]) & ~(_GEN_667[16]);
-  wire         _GEN_1320 = ~(_GEN_667[15]) & ~(_GEN_667[14]);
-  wire         _GEN_1321 = _GEN_1319 & _GEN_1320;
-  wire         _GEN_1322 = _GEN_1318 & _GEN_1321;
-  wire         _GEN_1323 = ~(_GEN_667[13]) & ~(_GEN_667[12]);
-  wire         _GEN_1324 = ~(_GEN_667[11]) & ~(_GEN_667[10]);
-  wire         _GEN_1325 = _GEN_1323 & _GEN_1324;
-  wire         _GEN_1326 = ~(_GEN_667[9]) & ~(_GEN_667[8]);
-  wire         _GEN_1327 = ~(_GEN_667[7]) & ~(_GEN_667[6]);
-  wire         _GEN_1328 = _GEN_1326 & _GEN_1327;
-  wire         _GEN_1329 = _GEN_1325 & _GEN_1328;
-  wire         _GEN_1330 = _GEN_1322 & _GEN_1329;
-  wire         _GEN_1331 = ~(_GEN_667[5]) & ~(_GEN_667[4]);
-  wire         _GEN_1332 = ~(_GEN_667[3]) & ~(_GEN_667[2]);
-  wire         _GEN_1333 = _GEN_1331 & _GEN_1332;
-  wire         _GEN_1334 = ~(_GEN_667[1]) & ~(_GEN_667[0]);
-  wire         _GEN_1335 = ~(_GEN_671[21]) & ~(_GEN_671[20]);
-  wire         _GEN_1336 = ~(_GEN_671[19]) & ~(_GEN_671[18]);
-  wire         _GEN_1337 = _GEN_1335 & _GEN_1336;
-  wire         _GEN_1338 = ~(_GEN_671[17]) & ~(_GEN_671[16]);
-  wire         _GEN_1339 = ~(_GEN_671[15]) & ~(_GEN_671[14]);
-  wire         _GEN_1340 = _GEN_1338 & _GEN_1339;
-  wire         _GEN_1341 = _GEN_1337 & _GEN_1340;
-  wire         _GEN_1342 = ~(_GEN_671[13]) & ~(_GEN_671[12]);
-  wire         _GEN_1343 = ~(_GEN_671[11]) & ~(_GEN_671[10]);
+  wire         _GEN_1310 = ~(_GEN_693[17]) & ~(_GEN_693[16]);
+  wire         _GEN_1311 = ~(_GEN_693[15]) & ~(_GEN_693[14]);
+  wire         _GEN_1312 = _GEN_1310 & _GEN_1311;
+  wire         _GEN_1313 = _GEN_1309 & _GEN_1312;
+  wire         _GEN_1314 = ~(_GEN_693[13]) & ~(_GEN_693[12]);
+  wire         _GEN_1315 = ~(_GEN_693[11]) & ~(_GEN_693[10]);
+  wire         _GEN_1316 = _GEN_1314 & _GEN_1315;
+  wire         _GEN_1317 = ~(_GEN_693[9]) & ~(_GEN_693[8]);
+  wire         _GEN_1318 = ~(_GEN_693[7]) & ~(_GEN_693[6]);
+  wire         _GEN_1319 = _GEN_1317 & _GEN_1318;
+  wire         _GEN_1320 = _GEN_1316 & _GEN_1319;
+  wire         _GEN_1321 = _GEN_1313 & _GEN_1320;
+  wire         _GEN_1322 = ~(_GEN_693[5]) & ~(_GEN_693[4]);
+  wire         _GEN_1323 = ~(_GEN_693[3]) & ~(_GEN_693[2]);
+  wire         _GEN_1324 = _GEN_1322 & _GEN_1323;
+  wire         _GEN_1325 = ~(_GEN_693[1]) & ~(_GEN_693[0]);
+  wire [15:0]  _GEN_1326 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_130 > 18'h7F80 ? 16'h7F80 : _GEN_130[15:0])
+    | {sroa_speculated6520_v_22_r0s10[22], 15'h0};
+  wire         _GEN_1327 = ~(_GEN_699[21]) & ~(_GEN_699[20]);
+  wire         _GEN_1328 = ~(_GEN_699[19]) & ~(_GEN_699[18]);
+  wire         _GEN_1329 = _GEN_1327 & _GEN_1328;
+  wire         _GEN_1330 = ~(_GEN_699[17]) & ~(_GEN_699[16]);
+  wire         _GEN_1331 = ~(_GEN_699[15]) & ~(_GEN_699[14]);
+  wire         _GEN_1332 = _GEN_1330 & _GEN_1331;
+  wire         _GEN_1333 = _GEN_1329 & _GEN_1332;
+  wire         _GEN_1334 = ~(_GEN_699[13]) & ~(_GEN_699[12]);
+  wire         _GEN_1335 = ~(_GEN_699[11]) & ~(_GEN_699[10]);
+  wire         _GEN_1336 = _GEN_1334 & _GEN_1335;
+  wire         _GEN_1337 = ~(_GEN_699[9]) & ~(_GEN_699[8]);
+  wire         _GEN_1338 = ~(_GEN_699[7]) & ~(_GEN_699[6]);
+  wire         _GEN_1339 = _GEN_1337 & _GEN_1338;
+  wire         _GEN_1340 = _GEN_1336 & _GEN_1339;
+  wire         _GEN_1341 = _GEN_1333 & _GEN_1340;
+  wire         _GEN_1342 = ~(_GEN_699[5]) & ~(_GEN_699[4]);
+  wire         _GEN_1343 = ~(_GEN_699[3]) & ~(_GEN_699[2]);
   wire         _GEN_1344 = _GEN_1342 & _GEN_1343;
-  wire         _GEN_1345 = ~(_GEN_671[9]) & ~(_GEN_671[8]);
-  wire         _GEN_1346 = ~(_GEN_671[7]) & ~(_GEN_671[6]);
-  wire         _GEN_1347 = _GEN_1345 & _GEN_1346;
-  wire         _GEN_1348 = _GEN_1344 & _GEN_1347;
-  wire         _GEN_1349 = ~(_GEN_671[5]) & ~(_GEN_671[4]);
-  wire         _GEN_1350 = ~(_GEN_671[3]) & ~(_GEN_671[2]);
-  wire         _GEN_1351 = _GEN_1349 & _GEN_1350;
-  wire         _GEN_1352 = ~(_GEN_671[1]) & ~(_GEN_671[0]);
-  wire [15:0]  _GEN_1353 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_142 > 18'h7F80 ? 16'h7F80 : _GEN_142[15:0])
-    | {ref_tmp66_sroa_0_0_28_r0s10[31], 15'h0};
-  wire         _GEN_1354 = ~(_GEN_675[21]) & ~(_GEN_675[20]);
-  wire         _GEN_1355 = ~(_GEN_675[19]) & ~(_GEN_675[18]);
+  wire         _GEN_1345 = ~(_GEN_699[1]) & ~(_GEN_699[0]);
+  wire [15:0]  _GEN_1346 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_132 > 18'h7F80 ? 16'h7F80 : _GEN_132[15:0])
+    | {sroa_speculated6520_v_23_r0s10[22], 15'h0};
+  wire         _GEN_1347 = ~(_GEN_705[21]) & ~(_GEN_705[20]);
+  wire         _GEN_1348 = ~(_GEN_705[19]) & ~(_GEN_705[18]);
+  wire         _GEN_1349 = _GEN_1347 & _GEN_1348;
+  wire         _GEN_1350 = ~(_GEN_705[17]) & ~(_GEN_705[16]);
+  wire         _GEN_1351 = ~(_GEN_705[15]) & ~(_GEN_705[14]);
+  wire         _GEN_1352 = _GEN_1350 & _GEN_1351;
+  wire         _GEN_1353 = _GEN_1349 & _GEN_1352;
+  wire         _GEN_1354 = ~(_GEN_705[13]) & ~(_GEN_705[12]);
+  wire         _GEN_1355 = ~(_GEN_705[11]) & ~(_GEN_705[10]);
   wire         _GEN_1356 = _GEN_1354 & _GEN_1355;
-  wire         _GEN_1357 = ~(_GEN_675[17]) & ~(_GEN_675[16]);
-  wire         _GEN_1358 = ~(_GEN_675[15]) & ~(_GEN_675[14]);
+  wire         _GEN_1357 = ~(_GEN_705[9]) & ~(_GEN_705[8]);
+  wire         _GEN_1358 = ~(_GEN_705[7]) & ~(_GEN_705[6]);
   wire         _GEN_1359 = _GEN_1357 & _GEN_1358;
   wire         _GEN_1360 = _GEN_1356 & _GEN_1359;
-  wire         _GEN_1361 = ~(_GEN_675[13]) & ~(_GEN_675[12]);
-  wire         _GEN_1362 = ~(_GEN_675[11]) & ~(_GEN_675[10]);
-  wire         _GEN_1363 = _GEN_1361 & _GEN_1362;
-  wire         _GEN_1364 = ~(_GEN_675[9]) & ~(_GEN_675[8]);
-  wire         _GEN_1365 = ~(_GEN_675[7]) & ~(_GEN_675[6]);
-  wire         _GEN_1366 = _GEN_1364 & _GEN_1365;
-  wire         _GEN_1367 = _GEN_1363 & _GEN_1366;
-  wire         _GEN_1368 = ~(_GEN_675[5]) & ~(_GEN_675[4]);
-  wire         _GEN_1369 = ~(_GEN_675[3]) & ~(_GEN_675[2]);
-  wire         _GEN_1370 = _GEN_1368 & _GEN_1369;
-  wire         _GEN_1371 = ~(_GEN_675[1]) & ~(_GEN_675[0]);
-  wire [15:0]  _GEN_1372 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_144 > 18'h7F80 ? 16'h7F80 : _GEN_144[15:0])
-    | {ref_tmp66_sroa_0_0_29_r0s10[31], 15'h0};
-  wire         _GEN_1373 = ~(_GEN_679[21]) & ~(_GEN_679[20]);
-  wire         _GEN_1374 = ~(_GEN_679[19]) & ~(_GEN_679[18]);
-  wire         _GEN_1375 = _GEN_1373 & _GEN_1374;
-  wire         _GEN_1376 = ~(_GEN_679[17]) & ~(_GEN_679[16]);
-  wire         _GEN_1377 = ~(_GEN_679[15]) & ~(_GEN_679[14]);
-  wire         _GEN_1378 = _GEN_1376 & _GEN_1377;
-  wire         _GEN_1379 = _GEN_1375 & _GEN_1378;
-  wire         _GEN_1380 = ~(_GEN_679[13]) & ~(_GEN_679[12]);
-  wire         _GEN_1381 = ~(_GEN_679[11]) & ~(_GEN_679[10]);
-  wire         _GEN_1382 = _GEN_1380 & _GEN_1381;
-  wire         _GEN_1383 = ~(_GEN_679[9]) & ~(_GEN_679[8]);
-  wire         _GEN_1384 = ~(_GEN_679[7]) & ~(_GEN_679[6]);
-  wire         _GEN_1385 = _GEN_1383 & _GEN_1384;
-  wire         _GEN_1386 = _GEN_1382 & _GEN_1385;
-  wire         _GEN_1387 = ~(_GEN_679[5]) & ~(_GEN_679[4]);
-  wire         _GEN_1388 = ~(_GEN_679[3]) & ~(_GEN_679[2]);
+  wire         _GEN_1361 = _GEN_1353 & _GEN_1360;
+  wire         _GEN_1362 = ~(_GEN_705[5]) & ~(_GEN_705[4]);
+  wire         _GEN_1363 = ~(_GEN_705[3]) & ~(_GEN_705[2]);
+  wire         _GEN_1364 = _GEN_1362 & _GEN_1363;
+  wire         _GEN_1365 = ~(_GEN_705[1]) & ~(_GEN_705[0]);
+  wire [15:0]  _GEN_1366 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_134 > 18'h7F80 ? 16'h7F80 : _GEN_134[15:0])
+    | {sroa_speculated6520_v_24_r0s10[22], 15'h0};
+  wire         _GEN_1367 = ~(_GEN_711[21]) & ~(_GEN_711[20]);
+  wire         _GEN_1368 = ~(_GEN_711[19]) & ~(_GEN_711[18]);
+  wire         _GEN_1369 = _GEN_1367 & _GEN_1368;
+  wire         _GEN_1370 = ~(_GEN_711[17]) & ~(_GEN_711[16]);
+  wire         _GEN_1371 = ~(_GEN_711[15]) & ~(_GEN_711[14]);
+  wire         _GEN_1372 = _GEN_1370 & _GEN_1371;
+  wire         _GEN_1373 = _GEN_1369 & _GEN_1372;
+  wire         _GEN_1374 = ~(_GEN_711[13]) & ~(_GEN_711[12]);
+  wire         _GEN_1375 = ~(_GEN_711[11]) & ~(_GEN_711[10]);
+  wire         _GEN_1376 = _GEN_1374 & _GEN_1375;
+  wire         _GEN_1377 = ~(_GEN_711[9]) & ~(_GEN_711[8]);
+  wire         _GEN_1378 = ~(_GEN_711[7]) & ~(_GEN_711[6]);
+  wire         _GEN_1379 = _GEN_1377 & _GEN_1378;
+  wire         _GEN_1380 = _GEN_1376 & _GEN_1379;
+  wire         _GEN_1381 = _GEN_1373 & _GEN_1380;
+  wire         _GEN_1382 = ~(_GEN_711[5]) & ~(_GEN_711[4]);
+  wire         _GEN_1383 = ~(_GEN_711[3]) & ~(_GEN_711[2]);
+  wire         _GEN_1384 = _GEN_1382 & _GEN_1383;
+  wire         _GEN_1385 = ~(_GEN_711[1]) & ~(_GEN_711[0]);
+  wire [15:0]  _GEN_1386 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_136 > 18'h7F80 ? 16'h7F80 : _GEN_136[15:0])
+    | {sroa_speculated6520_v_25_r0s10[22], 15'h0};
+  wire         _GEN_1387 = ~(_GEN_717[21]) & ~(_GEN_717[20]);
+  wire         _GEN_1388 = ~(_GEN_717[19]) & ~(_GEN_717[18]);
   wire         _GEN_1389 = _GEN_1387 & _GEN_1388;
-  wire         _GEN_1390 = ~(_GEN_679[1]) & ~(_GEN_679[0]);
-  wire [15:0]  _GEN_1391 =
-    (run_reach_sroa_0_0_r0s10[8] | _GEN_146 > 18'h7F80 ? 16'h7F80 : _GEN_146[15:0])
-    | {ref_tmp66_sroa_0_0_30_r0s10[31], 15'h0};
-  wire         _GEN_1392 = ~(_GEN_683[21]) & ~(_GEN_683[20]);
-  wire         _GEN_1393 = ~(_GEN_683[19]) & ~(_GEN_683[18]);
-  wire         _GEN_1394 = _GEN_1392 & _GEN_1393;
-  wire         _GEN_1395 = ~(_GEN_683[17]) & ~(_GEN_683[16]);
-  wire         _GEN_1396 = ~(_GEN_683[15]) & ~(_GEN_683[14]);
-  wire         _GEN_1397 = _GEN_1395 & _GEN_1396;
-  wire         _GEN_1398 = _GEN_1394 & _GEN_1397;
-  wire         _GEN_1399 = ~(_GEN_683[13]) & ~(_GEN_683[12]);
-  wire         _GEN_1400 = ~(_GEN_683[11]) & ~(_GEN_683[10]);
-  wire         _GEN_1401 = _GEN_1399 & _GEN_1400;
-  wire         _GEN_1402 = ~(_GEN_683[9]) & ~(_GEN_683[8]);
-  wire         _GEN_1403 = ~(_GEN_683[7]) & ~(_GEN_683[6]);
+  wire         _GEN_1390 = ~(_GEN_717[17]) & ~(_GEN_717[16]);
+  wire         _GEN_1391 = ~(_GEN_717[15]) & ~(_GEN_717[14]);
+  wire         _GEN_1392 = _GEN_1390 & _GEN_1391;
+  wire         _GEN_1393 = _GEN_1389 & _GEN_1392;
+  wire         _GEN_1394 = ~(_GEN_717[13]) & ~(_GEN_717[12]);
+  wire         _GEN_1395 = ~(_GEN_717[11]) & ~(_GEN_717[10]);
+  wire         _GEN_1396 = _GEN_1394 & _GEN_1395;
+  wire         _GEN_1397 = ~(_GEN_717[9]) & ~(_GEN_717[8]);
+  wire         _GEN_1398 = ~(_GEN_717[7]) & ~(_GEN_717[6]);
+  wire         _GEN_1399 = _GEN_1397 & _GEN_1398;
+  wire         _GEN_1400 = _GEN_1396 & _GEN_1399;
+  wire         _GEN_1401 = _GEN_1393 & _GEN_1400;
+  wire         _GEN_1402 = ~(_GEN_717[5]) & ~(_GEN_717[4]);
+  wire         _GEN_1403 = ~(_GEN_717[3]) & ~(_GEN_717[2]);
   wire         _GEN_1404 = _GEN_1402 & _GEN_1403;
-  wire         _GEN_1405 = _GEN_1401 & _GEN_1404;
-  wire         _GEN_1406 = ~(_GEN_683[5]) & ~(_GEN_683[4]);
-  wire         _GEN_1407 = ~(_GEN_683[3]) & ~(_GEN_683[2]);
-  wire         _GEN_1408 = _GEN_1406 & _GEN_1407;
-  wire         _GEN_1409 = ~(_GEN_683[1]) & ~(_GEN_683[0]);
-  wire [15:0]  _GEN_1410 =
+  wire         _GEN_1405 = ~(_GEN_717[1]) & ~(_GEN_717[0]);
+  wire [15:0]  _GEN_1406 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_138 > 18'h7F80 ? 16'h7F80 : _GEN_138[15:0])
+    | {sroa_speculated6520_v_26_r0s10[22], 15'h0};
+  wire         _GEN_1407 = ~(_GEN_723[21]) & ~(_GEN_723[20]);
+  wire         _GEN_1408 = ~(_GEN_723[19]) & ~(_GEN_723[18]);
+  wire         _GEN_1409 = _GEN_1407 & _GEN_1408;
+  wire         _GEN_1410 = ~(_GEN_723[17]) & ~(_GEN_723[16]);
+  wire         _GEN_1411 = ~(_GEN_723[15]) & ~(_GEN_723[14]);
+  wire         _GEN_1412 = _GEN_1410 & _GEN_1411;
+  wire         _GEN_1413 = _GEN_1409 & _GEN_1412;
+  wire         _GEN_1414 = ~(_GEN_723[13]) & ~(_GEN_723[12]);
+  wire         _GEN_1415 = ~(_GEN_723[11]) & ~(_GEN_723[10]);
+  wire         _GEN_1416 = _GEN_1414 & _GEN_1415;
+  wire         _GEN_1417 = ~(_GEN_723[9]) & ~(_GEN_723[8]);
+  wire         _GEN_1418 = ~(_GEN_723[7]) & ~(_GEN_723[6]);
+  wire         _GEN_1419 = _GEN_1417 & _GEN_1418;
+  wire         _GEN_1420 = _GEN_1416 & _GEN_1419;
+  wire         _GEN_1421 = _GEN_1413 & _GEN_1420;
+  wire         _GEN_1422 = ~(_GEN_723[5]) & ~(_GEN_723[4]);
+  wire         _GEN_1423 = ~(_GEN_723[3]) & ~(_GEN_723[2]);
+  wire         _GEN_1424 = _GEN_1422 & _GEN_1423;
+  wire         _GEN_1425 = ~(_GEN_723[1]) & ~(_GEN_723[0]);
+  wire [15:0]  _GEN_1426 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_140 > 18'h7F80 ? 16'h7F80 : _GEN_140[15:0])
+    | {sroa_speculated6520_v_27_r0s10[22], 15'h0};
+  wire         _GEN_1427 = ~(_GEN_729[21]) & ~(_GEN_729[20]);
+  wire         _GEN_1428 = ~(_GEN_729[19]) & ~(_GEN_729[18]);
+  wire         _GEN_1429 = _GEN_1427 & _GEN_1428;
+  wire         _GEN_1430 = ~(_GEN_729[17]) & ~(_GEN_729[16]);
+  wire         _GEN_1431 = ~(_GEN_729[15]) & ~(_GEN_729[14]);
+  wire         _GEN_1432 = _GEN_1430 & _GEN_1431;
+  wire         _GEN_1433 = _GEN_1429 & _GEN_1432;
+  wire         _GEN_1434 = ~(_GEN_729[13]) & ~(_GEN_729[12]);
+  wire         _GEN_1435 = ~(_GEN_729[11]) & ~(_GEN_729[10]);
+  wire         _GEN_1436 = _GEN_1434 & _GEN_1435;
+  wire         _GEN_1437 = ~(_GEN_729[9]) & ~(_GEN_729[8]);
+  wire         _GEN_1438 = ~(_GEN_729[7]) & ~(_GEN_729[6]);
+  wire         _GEN_1439 = _GEN_1437 & _GEN_1438;
+  wire         _GEN_1440 = _GEN_1436 & _GEN_1439;
+  wire         _GEN_1441 = _GEN_1433 & _GEN_1440;
+  wire         _GEN_1442 = ~(_GEN_729[5]) & ~(_GEN_729[4]);
+  wire         _GEN_1443 = ~(_GEN_729[3]) & ~(_GEN_729[2]);
+  wire         _GEN_1444 = _GEN_1442 & _GEN_1443;
+  wire         _GEN_1445 = ~(_GEN_729[1]) & ~(_GEN_729[0]);
+  wire [15:0]  _GEN_1446 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_142 > 18'h7F80 ? 16'h7F80 : _GEN_142[15:0])
+    | {sroa_speculated6520_v_28_r0s10[22], 15'h0};
+  wire         _GEN_1447 = ~(_GEN_735[21]) & ~(_GEN_735[20]);
+  wire         _GEN_1448 = ~(_GEN_735[19]) & ~(_GEN_735[18]);
+  wire         _GEN_1449 = _GEN_1447 & _GEN_1448;
+  wire         _GEN_1450 = ~(_GEN_735[17]) & ~(_GEN_735[16]);
+  wire         _GEN_1451 = ~(_GEN_735[15]) & ~(_GEN_735[14]);
+  wire         _GEN_1452 = _GEN_1450 & _GEN_1451;
+  wire         _GEN_1453 = _GEN_1449 & _GEN_1452;
+  wire         _GEN_1454 = ~(_GEN_735[13]) & ~(_GEN_735[12]);
+  wire         _GEN_1455 = ~(_GEN_735[11]) & ~(_GEN_735[10]);
+  wire         _GEN_1456 = _GEN_1454 & _GEN_1455;
+  wire         _GEN_1457 = ~(_GEN_735[9]) & ~(_GEN_735[8]);
+  wire         _GEN_1458 = ~(_GEN_735[7]) & ~(_GEN_735[6]);
+  wire         _GEN_1459 = _GEN_1457 & _GEN_1458;
+  wire         _GEN_1460 = _GEN_1456 & _GEN_1459;
+  wire         _GEN_1461 = _GEN_1453 & _GEN_1460;
+  wire         _GEN_1462 = ~(_GEN_735[5]) & ~(_GEN_735[4]);
+  wire         _GEN_1463 = ~(_GEN_735[3]) & ~(_GEN_735[2]);
+  wire         _GEN_1464 = _GEN_1462 & _GEN_1463;
+  wire         _GEN_1465 = ~(_GEN_735[1]) & ~(_GEN_735[0]);
+  wire [15:0]  _GEN_1466 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_144 > 18'h7F80 ? 16'h7F80 : _GEN_144[15:0])
+    | {sroa_speculated6520_v_29_r0s10[22], 15'h0};
+  wire         _GEN_1467 = ~(_GEN_741[21]) & ~(_GEN_741[20]);
+  wire         _GEN_1468 = ~(_GEN_741[19]) & ~(_GEN_741[18]);
+  wire         _GEN_1469 = _GEN_1467 & _GEN_1468;
+  wire         _GEN_1470 = ~(_GEN_741[17]) & ~(_GEN_741[16]);
+  wire         _GEN_1471 = ~(_GEN_741[15]) & ~(_GEN_741[14]);
+  wire         _GEN_1472 = _GEN_1470 & _GEN_1471;
+  wire         _GEN_1473 = _GEN_1469 & _GEN_1472;
+  wire         _GEN_1474 = ~(_GEN_741[13]) & ~(_GEN_741[12]);
+  wire         _GEN_1475 = ~(_GEN_741[11]) & ~(_GEN_741[10]);
+  wire         _GEN_1476 = _GEN_1474 & _GEN_1475;
+  wire         _GEN_1477 = ~(_GEN_741[9]) & ~(_GEN_741[8]);
+  wire         _GEN_1478 = ~(_GEN_741[7]) & ~(_GEN_741[6]);
+  wire         _GEN_1479 = _GEN_1477 & _GEN_1478;
+  wire         _GEN_1480 = _GEN_1476 & _GEN_1479;
+  wire         _GEN_1481 = _GEN_1473 & _GEN_1480;
+  wire         _GEN_1482 = ~(_GEN_741[5]) & ~(_GEN_741[4]);
+  wire         _GEN_1483 = ~(_GEN_741[3]) & ~(_GEN_741[2]);
+  wire         _GEN_1484 = _GEN_1482 & _GEN_1483;
+  wire         _GEN_1485 = ~(_GEN_741[1]) & ~(_GEN_741[0]);
+  wire [15:0]  _GEN_1486 =
+    (run_reach_sroa_0_0_r0s10[8] | _GEN_146 > 18'h7F80 ? 16'h7F80 : _GEN_146[15:0])
+    | {sroa_speculated6520_v_30_r0s10[22], 15'h0};
+  wire         _GEN_1487 = ~(_GEN_747[21]) & ~(_GEN_747[20]);
+  wire         _GEN_1488 = ~(_GEN_747[19]) & ~(_GEN_747[18]);
+  wire         _GEN_1489 = _GEN_1487 & _GEN_1488;
+  wire         _GEN_1490 = ~(_GEN_747[17]) & ~(_GEN_747[16]);
+  wire         _GEN_1491 = ~(_GEN_747[15]) & ~(_GEN_747[14]);
+  wire         _GEN_1492 = _GEN_1490 & _GEN_1491;
+  wire         _GEN_1493 = _GEN_1489 & _GEN_1492;
+  wire         _GEN_1494 = ~(_GEN_747[13]) & ~(_GEN_747[12]);
+  wire         _GEN_1495 = ~(_GEN_747[11]) & ~(_GEN_747[10]);
+  wire         _GEN_1496 = _GEN_1494 & _GEN_1495;
+  wire         _GEN_1497 = ~(_GEN_747[9]) & ~(_GEN_747[8]);
+  wire         _GEN_1498 = ~(_GEN_747[7]) & ~(_GEN_747[6]);
+  wire         _GEN_1499 = _GEN_1497 & _GEN_1498;
+  wire         _GEN_1500 = _GEN_1496 & _GEN_1499;
+  wire         _GEN_1501 = _GEN_1493 & _GEN_1500;
+  wire         _GEN_1502 = ~(_GEN_747[5]) & ~(_GEN_747[4]);
+  wire         _GEN_1503 = ~(_GEN_747[3]) & ~(_GEN_747[2]);
+  wire         _GEN_1504 = _GEN_1502 & _GEN_1503;
+  wire         _GEN_1505 = ~(_GEN_747[1]) & ~(_GEN_747[0]);
+  wire [15:0]  _GEN_1506 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_148 > 18'h7F80 ? 16'h7F80 : _GEN_148[15:0])
-    | {ref_tmp66_sroa_0_0_31_r0s10[31], 15'h0};
+    | {sroa_speculated6520_v_31_r0s10[22], 15'h0};
   always_ff @(posedge clk) begin
     if (_GEN_10)
       and_r0s1 <= ~first_0_r0 & _GEN_153;
@@ -5240,992 +6075,992 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_7)
       kept_sroa_0_0_r0s4 <= kept_sroa_0_0_r0s3;
     if (_GEN_10)
-      cmp_i1338_r0s1 <= _GEN_154;
+      cmp_i1333_r0s1 <= _GEN_154;
     if (_GEN_9)
-      cmp_i1338_r0s2 <= cmp_i1338_r0s1;
+      cmp_i1333_r0s2 <= cmp_i1333_r0s1;
     if (_GEN_8)
-      cmp_i1338_r0s3 <= cmp_i1338_r0s2;
+      cmp_i1333_r0s3 <= cmp_i1333_r0s2;
     if (_GEN_10) begin
       plan_sroa_16_0_r0s1 <= plan_sroa_16_0_r0;
-      or_i1640_r0s1 <=
+      or_i1635_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[14:10] == 5'h0 : _GEN_155[14:7] == 8'h0)
         | _GEN_156[0];
-      sroa_speculated6451_r0s1 <= _GEN_156[7:1];
-      or_i1640_16_r0s1 <=
+      sroa_speculated6500_r0s1 <= _GEN_156[7:1];
+      or_i1635_16_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[270:266] == 5'h0 : _GEN_155[270:263] == 8'h0)
         | _GEN_157[0];
-      sroa_speculated6451_16_r0s1 <= _GEN_157[7:1];
-      or_i1640_8_r0s1 <=
+      sroa_speculated6500_16_r0s1 <= _GEN_157[7:1];
+      or_i1635_8_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[142:138] == 5'h0 : _GEN_155[142:135] == 8'h0)
         | _GEN_158[0];
-      sroa_speculated6451_8_r0s1 <= _GEN_158[7:1];
-      or_i1640_24_r0s1 <=
+      sroa_speculated6500_8_r0s1 <= _GEN_158[7:1];
+      or_i1635_24_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[398:394] == 5'h0 : _GEN_155[398:391] == 8'h0)
         | _GEN_159[0];
-      sroa_speculated6451_24_r0s1 <= _GEN_159[7:1];
+      sroa_speculated6500_24_r0s1 <= _GEN_159[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_r0s2 <= _GEN_692 > _GEN_695 ? _GEN_692 : _GEN_695;
+      spec_store_select_1_r0s2 <= _GEN_756 > _GEN_759 ? _GEN_756 : _GEN_759;
     if (_GEN_10) begin
-      or_i1640_4_r0s1 <=
+      or_i1635_4_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[78:74] == 5'h0 : _GEN_155[78:71] == 8'h0)
         | _GEN_160[0];
-      sroa_speculated6451_4_r0s1 <= _GEN_160[7:1];
-      or_i1640_20_r0s1 <=
+      sroa_speculated6500_4_r0s1 <= _GEN_160[7:1];
+      or_i1635_20_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[334:330] == 5'h0 : _GEN_155[334:327] == 8'h0)
         | _GEN_161[0];
-      sroa_speculated6451_20_r0s1 <= _GEN_161[7:1];
-      or_i1640_12_r0s1 <=
+      sroa_speculated6500_20_r0s1 <= _GEN_161[7:1];
+      or_i1635_12_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[206:202] == 5'h0 : _GEN_155[206:199] == 8'h0)
         | _GEN_162[0];
-      sroa_speculated6451_12_r0s1 <= _GEN_162[7:1];
-      or_i1640_28_r0s1 <=
+      sroa_speculated6500_12_r0s1 <= _GEN_162[7:1];
+      or_i1635_28_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[462:458] == 5'h0 : _GEN_155[462:455] == 8'h0)
         | _GEN_163[0];
-      sroa_speculated6451_28_r0s1 <= _GEN_163[7:1];
+      sroa_speculated6500_28_r0s1 <= _GEN_163[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_4_r0s2 <= _GEN_698 > _GEN_701 ? _GEN_698 : _GEN_701;
+      spec_store_select_1_4_r0s2 <= _GEN_762 > _GEN_765 ? _GEN_762 : _GEN_765;
     if (_GEN_10) begin
-      or_i1640_2_r0s1 <=
+      or_i1635_2_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[46:42] == 5'h0 : _GEN_155[46:39] == 8'h0)
         | _GEN_164[0];
-      sroa_speculated6451_2_r0s1 <= _GEN_164[7:1];
-      or_i1640_18_r0s1 <=
+      sroa_speculated6500_2_r0s1 <= _GEN_164[7:1];
+      or_i1635_18_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[302:298] == 5'h0 : _GEN_155[302:295] == 8'h0)
         | _GEN_165[0];
-      sroa_speculated6451_18_r0s1 <= _GEN_165[7:1];
-      or_i1640_10_r0s1 <=
+      sroa_speculated6500_18_r0s1 <= _GEN_165[7:1];
+      or_i1635_10_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[174:170] == 5'h0 : _GEN_155[174:167] == 8'h0)
         | _GEN_166[0];
-      sroa_speculated6451_10_r0s1 <= _GEN_166[7:1];
-      or_i1640_26_r0s1 <=
+      sroa_speculated6500_10_r0s1 <= _GEN_166[7:1];
+      or_i1635_26_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[430:426] == 5'h0 : _GEN_155[430:423] == 8'h0)
         | _GEN_167[0];
-      sroa_speculated6451_26_r0s1 <= _GEN_167[7:1];
+      sroa_speculated6500_26_r0s1 <= _GEN_167[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_2_r0s2 <= _GEN_704 > _GEN_707 ? _GEN_704 : _GEN_707;
+      spec_store_select_1_2_r0s2 <= _GEN_768 > _GEN_771 ? _GEN_768 : _GEN_771;
     if (_GEN_10) begin
-      or_i1640_6_r0s1 <=
+      or_i1635_6_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[110:106] == 5'h0 : _GEN_155[110:103] == 8'h0)
         | _GEN_168[0];
-      sroa_speculated6451_6_r0s1 <= _GEN_168[7:1];
-      or_i1640_22_r0s1 <=
+      sroa_speculated6500_6_r0s1 <= _GEN_168[7:1];
+      or_i1635_22_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[366:362] == 5'h0 : _GEN_155[366:359] == 8'h0)
         | _GEN_169[0];
-      sroa_speculated6451_22_r0s1 <= _GEN_169[7:1];
-      or_i1640_14_r0s1 <=
+      sroa_speculated6500_22_r0s1 <= _GEN_169[7:1];
+      or_i1635_14_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[238:234] == 5'h0 : _GEN_155[238:231] == 8'h0)
         | _GEN_170[0];
-      sroa_speculated6451_14_r0s1 <= _GEN_170[7:1];
-      or_i1640_30_r0s1 <=
+      sroa_speculated6500_14_r0s1 <= _GEN_170[7:1];
+      or_i1635_30_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[494:490] == 5'h0 : _GEN_155[494:487] == 8'h0)
         | _GEN_171[0];
-      sroa_speculated6451_30_r0s1 <= _GEN_171[7:1];
+      sroa_speculated6500_30_r0s1 <= _GEN_171[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_6_r0s2 <= _GEN_710 > _GEN_713 ? _GEN_710 : _GEN_713;
+      spec_store_select_1_6_r0s2 <= _GEN_774 > _GEN_777 ? _GEN_774 : _GEN_777;
     if (_GEN_10) begin
-      or_i1640_1_r0s1 <=
+      or_i1635_1_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[30:26] == 5'h0 : _GEN_155[30:23] == 8'h0)
         | _GEN_172[0];
-      sroa_speculated6451_1_r0s1 <= _GEN_172[7:1];
-      or_i1640_17_r0s1 <=
+      sroa_speculated6500_1_r0s1 <= _GEN_172[7:1];
+      or_i1635_17_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[286:282] == 5'h0 : _GEN_155[286:279] == 8'h0)
         | _GEN_173[0];
-      sroa_speculated6451_17_r0s1 <= _GEN_173[7:1];
-      or_i1640_9_r0s1 <=
+      sroa_speculated6500_17_r0s1 <= _GEN_173[7:1];
+      or_i1635_9_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[158:154] == 5'h0 : _GEN_155[158:151] == 8'h0)
         | _GEN_174[0];
-      sroa_speculated6451_9_r0s1 <= _GEN_174[7:1];
-      or_i1640_25_r0s1 <=
+      sroa_speculated6500_9_r0s1 <= _GEN_174[7:1];
+      or_i1635_25_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[414:410] == 5'h0 : _GEN_155[414:407] == 8'h0)
         | _GEN_175[0];
-      sroa_speculated6451_25_r0s1 <= _GEN_175[7:1];
+      sroa_speculated6500_25_r0s1 <= _GEN_175[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_1_r0s2 <= _GEN_716 > _GEN_719 ? _GEN_716 : _GEN_719;
+      spec_store_select_1_1_r0s2 <= _GEN_780 > _GEN_783 ? _GEN_780 : _GEN_783;
     if (_GEN_10) begin
-      or_i1640_5_r0s1 <=
+      or_i1635_5_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[94:90] == 5'h0 : _GEN_155[94:87] == 8'h0)
         | _GEN_176[0];
-      sroa_speculated6451_5_r0s1 <= _GEN_176[7:1];
-      or_i1640_21_r0s1 <=
+      sroa_speculated6500_5_r0s1 <= _GEN_176[7:1];
+      or_i1635_21_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[350:346] == 5'h0 : _GEN_155[350:343] == 8'h0)
         | _GEN_177[0];
-      sroa_speculated6451_21_r0s1 <= _GEN_177[7:1];
-      or_i1640_13_r0s1 <=
+      sroa_speculated6500_21_r0s1 <= _GEN_177[7:1];
+      or_i1635_13_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[222:218] == 5'h0 : _GEN_155[222:215] == 8'h0)
         | _GEN_178[0];
-      sroa_speculated6451_13_r0s1 <= _GEN_178[7:1];
-      or_i1640_29_r0s1 <=
+      sroa_speculated6500_13_r0s1 <= _GEN_178[7:1];
+      or_i1635_29_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[478:474] == 5'h0 : _GEN_155[478:471] == 8'h0)
         | _GEN_179[0];
-      sroa_speculated6451_29_r0s1 <= _GEN_179[7:1];
+      sroa_speculated6500_29_r0s1 <= _GEN_179[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_5_r0s2 <= _GEN_722 > _GEN_725 ? _GEN_722 : _GEN_725;
+      spec_store_select_1_5_r0s2 <= _GEN_786 > _GEN_789 ? _GEN_786 : _GEN_789;
     if (_GEN_10) begin
-      or_i1640_3_r0s1 <=
+      or_i1635_3_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[62:58] == 5'h0 : _GEN_155[62:55] == 8'h0)
         | _GEN_180[0];
-      sroa_speculated6451_3_r0s1 <= _GEN_180[7:1];
-      or_i1640_19_r0s1 <=
+      sroa_speculated6500_3_r0s1 <= _GEN_180[7:1];
+      or_i1635_19_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[318:314] == 5'h0 : _GEN_155[318:311] == 8'h0)
         | _GEN_181[0];
-      sroa_speculated6451_19_r0s1 <= _GEN_181[7:1];
-      or_i1640_11_r0s1 <=
+      sroa_speculated6500_19_r0s1 <= _GEN_181[7:1];
+      or_i1635_11_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[190:186] == 5'h0 : _GEN_155[190:183] == 8'h0)
         | _GEN_182[0];
-      sroa_speculated6451_11_r0s1 <= _GEN_182[7:1];
-      or_i1640_27_r0s1 <=
+      sroa_speculated6500_11_r0s1 <= _GEN_182[7:1];
+      or_i1635_27_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[446:442] == 5'h0 : _GEN_155[446:439] == 8'h0)
         | _GEN_183[0];
-      sroa_speculated6451_27_r0s1 <= _GEN_183[7:1];
+      sroa_speculated6500_27_r0s1 <= _GEN_183[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_3_r0s2 <= _GEN_728 > _GEN_731 ? _GEN_728 : _GEN_731;
+      spec_store_select_1_3_r0s2 <= _GEN_792 > _GEN_795 ? _GEN_792 : _GEN_795;
     if (_GEN_10) begin
-      or_i1640_7_r0s1 <=
+      or_i1635_7_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[126:122] == 5'h0 : _GEN_155[126:119] == 8'h0)
         | _GEN_184[0];
-      sroa_speculated6451_7_r0s1 <= _GEN_184[7:1];
-      or_i1640_23_r0s1 <=
+      sroa_speculated6500_7_r0s1 <= _GEN_184[7:1];
+      or_i1635_23_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[382:378] == 5'h0 : _GEN_155[382:375] == 8'h0)
         | _GEN_185[0];
-      sroa_speculated6451_23_r0s1 <= _GEN_185[7:1];
-      or_i1640_15_r0s1 <=
+      sroa_speculated6500_23_r0s1 <= _GEN_185[7:1];
+      or_i1635_15_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[254:250] == 5'h0 : _GEN_155[254:247] == 8'h0)
         | _GEN_186[0];
-      sroa_speculated6451_15_r0s1 <= _GEN_186[7:1];
-      or_i1640_31_r0s1 <=
+      sroa_speculated6500_15_r0s1 <= _GEN_186[7:1];
+      or_i1635_31_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_155[510:506] == 5'h0 : _GEN_155[510:503] == 8'h0)
         | _GEN_187[0];
-      sroa_speculated6451_31_r0s1 <= _GEN_187[7:1];
+      sroa_speculated6500_31_r0s1 <= _GEN_187[7:1];
     end
     if (_GEN_9)
-      spec_store_select_1_7_r0s2 <= _GEN_734 > _GEN_737 ? _GEN_734 : _GEN_737;
+      spec_store_select_1_7_r0s2 <= _GEN_798 > _GEN_801 ? _GEN_798 : _GEN_801;
     if (_GEN_8)
       spec_store_select_4_r0s3 <= _GEN_49 > _GEN_52 ? _GEN_49 : _GEN_52;
     if (_GEN_10) begin
-      v21_r0s1 <= _GEN_738 != {24'h0, _GEN_156} & _GEN_738 != {24'h0, _GEN_172};
-      and_r0s1__1 <= _GEN_738 != {24'h0, _GEN_164} & _GEN_738 != {24'h0, _GEN_180};
-      and_r0s1__2 <= _GEN_738 != {24'h0, _GEN_160} & _GEN_738 != {24'h0, _GEN_176};
-      and_r0s1__3 <= _GEN_738 != {24'h0, _GEN_168} & _GEN_738 != {24'h0, _GEN_184};
-      and_r0s1__4 <= _GEN_738 != {24'h0, _GEN_158} & _GEN_738 != {24'h0, _GEN_174};
-      and_r0s1__5 <= _GEN_738 != {24'h0, _GEN_166} & _GEN_738 != {24'h0, _GEN_182};
-      and_r0s1__6 <= _GEN_738 != {24'h0, _GEN_162} & _GEN_738 != {24'h0, _GEN_178};
-      and_r0s1__7 <= _GEN_738 != {24'h0, _GEN_170} & _GEN_738 != {24'h0, _GEN_186};
-      and_r0s1__8 <= _GEN_738 != {24'h0, _GEN_157} & _GEN_738 != {24'h0, _GEN_173};
-      and_r0s1__9 <= _GEN_738 != {24'h0, _GEN_165} & _GEN_738 != {24'h0, _GEN_181};
-      and_r0s1__10 <= _GEN_738 != {24'h0, _GEN_161} & _GEN_738 != {24'h0, _GEN_177};
-      and_r0s1__11 <= _GEN_738 != {24'h0, _GEN_169} & _GEN_738 != {24'h0, _GEN_185};
-      and_r0s1__12 <= _GEN_738 != {24'h0, _GEN_159} & _GEN_738 != {24'h0, _GEN_175};
-      and_r0s1__13 <= _GEN_738 != {24'h0, _GEN_167} & _GEN_738 != {24'h0, _GEN_183};
-      and_r0s1__14 <= _GEN_738 != {24'h0, _GEN_163} & _GEN_738 != {24'h0, _GEN_179};
-      and_r0s1__15 <= _GEN_738 != {24'h0, _GEN_171} & _GEN_738 != {24'h0, _GEN_187};
+      v21_r0s1 <= _GEN_802 != {24'h0, _GEN_156} & _GEN_802 != {24'h0, _GEN_172};
+      and_r0s1__1 <= _GEN_802 != {24'h0, _GEN_164} & _GEN_802 != {24'h0, _GEN_180};
+      and_r0s1__2 <= _GEN_802 != {24'h0, _GEN_160} & _GEN_802 != {24'h0, _GEN_176};
+      and_r0s1__3 <= _GEN_802 != {24'h0, _GEN_168} & _GEN_802 != {24'h0, _GEN_184};
+      and_r0s1__4 <= _GEN_802 != {24'h0, _GEN_158} & _GEN_802 != {24'h0, _GEN_174};
+      and_r0s1__5 <= _GEN_802 != {24'h0, _GEN_166} & _GEN_802 != {24'h0, _GEN_182};
+      and_r0s1__6 <= _GEN_802 != {24'h0, _GEN_162} & _GEN_802 != {24'h0, _GEN_178};
+      and_r0s1__7 <= _GEN_802 != {24'h0, _GEN_170} & _GEN_802 != {24'h0, _GEN_186};
+      and_r0s1__8 <= _GEN_802 != {24'h0, _GEN_157} & _GEN_802 != {24'h0, _GEN_173};
+      and_r0s1__9 <= _GEN_802 != {24'h0, _GEN_165} & _GEN_802 != {24'h0, _GEN_181};
+      and_r0s1__10 <= _GEN_802 != {24'h0, _GEN_161} & _GEN_802 != {24'h0, _GEN_177};
+      and_r0s1__11 <= _GEN_802 != {24'h0, _GEN_169} & _GEN_802 != {24'h0, _GEN_185};
+      and_r0s1__12 <= _GEN_802 != {24'h0, _GEN_159} & _GEN_802 != {24'h0, _GEN_175};
+      and_r0s1__13 <= _GEN_802 != {24'h0, _GEN_167} & _GEN_802 != {24'h0, _GEN_183};
+      and_r0s1__14 <= _GEN_802 != {24'h0, _GEN_163} & _GEN_802 != {24'h0, _GEN_179};
+      and_r0s1__15 <= _GEN_802 != {24'h0, _GEN_171} & _GEN_802 != {24'h0, _GEN_187};
     end
     if (_GEN_9)
       xor_r0s2 <= ~_GEN_188;
     if (_GEN_8)
       xor_r0s3 <= xor_r0s2;
     if (_GEN_10)
-      spec_select136_31_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_740 + 8'h70 : _GEN_740;
-    if (_GEN_9)
-      spec_select136_31_r0s2 <= spec_select136_31_r0s1;
-    if (_GEN_8)
-      spec_select136_31_r0s3 <= spec_select136_31_r0s2;
-    if (_GEN_7)
-      cmp_i2848_31_r0s4 <= |(_GEN_191[7:4]);
-    if (_GEN_10)
-      or_i2834_31_r0s1 <=
-        {~_GEN_190,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[505:496]
-           : {kept_sroa_0_0_r0[502:496], 3'h0}};
-    if (_GEN_9)
-      or_i2834_31_r0s2 <= or_i2834_31_r0s1;
-    if (_GEN_8)
-      or_i2834_31_r0s3 <= or_i2834_31_r0s2;
-    if (_GEN_7) begin
-      or_i2834_31_r0s4 <= or_i2834_31_r0s3;
-      sub_i2467_31_r0s4 <= _GEN_191;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_31_r0s5 <= kept_sroa_0_0_r0s4[511] ? 18'h0 - _GEN_53 : _GEN_53;
-    if (_GEN_10)
-      spec_select136_30_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_742 + 8'h70 : _GEN_742;
-    if (_GEN_9)
-      spec_select136_30_r0s2 <= spec_select136_30_r0s1;
-    if (_GEN_8)
-      spec_select136_30_r0s3 <= spec_select136_30_r0s2;
-    if (_GEN_7)
-      cmp_i2848_30_r0s4 <= |(_GEN_195[7:4]);
-    if (_GEN_10)
-      or_i2834_30_r0s1 <=
-        {~_GEN_194,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[489:480]
-           : {kept_sroa_0_0_r0[486:480], 3'h0}};
-    if (_GEN_9)
-      or_i2834_30_r0s2 <= or_i2834_30_r0s1;
-    if (_GEN_8)
-      or_i2834_30_r0s3 <= or_i2834_30_r0s2;
-    if (_GEN_7) begin
-      or_i2834_30_r0s4 <= or_i2834_30_r0s3;
-      sub_i2467_30_r0s4 <= _GEN_195;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_30_r0s5 <= kept_sroa_0_0_r0s4[495] ? 18'h0 - _GEN_54 : _GEN_54;
-    if (_GEN_10)
-      spec_select136_29_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_744 + 8'h70 : _GEN_744;
-    if (_GEN_9)
-      spec_select136_29_r0s2 <= spec_select136_29_r0s1;
-    if (_GEN_8)
-      spec_select136_29_r0s3 <= spec_select136_29_r0s2;
-    if (_GEN_7)
-      cmp_i2848_29_r0s4 <= |(_GEN_201[7:4]);
-    if (_GEN_10)
-      or_i2834_29_r0s1 <=
-        {~_GEN_200,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[473:464]
-           : {kept_sroa_0_0_r0[470:464], 3'h0}};
-    if (_GEN_9)
-      or_i2834_29_r0s2 <= or_i2834_29_r0s1;
-    if (_GEN_8)
-      or_i2834_29_r0s3 <= or_i2834_29_r0s2;
-    if (_GEN_7) begin
-      or_i2834_29_r0s4 <= or_i2834_29_r0s3;
-      sub_i2467_29_r0s4 <= _GEN_201;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_29_r0s5 <= kept_sroa_0_0_r0s4[479] ? 18'h0 - _GEN_55 : _GEN_55;
-    if (_GEN_10)
-      spec_select136_28_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_746 + 8'h70 : _GEN_746;
-    if (_GEN_9)
-      spec_select136_28_r0s2 <= spec_select136_28_r0s1;
-    if (_GEN_8)
-      spec_select136_28_r0s3 <= spec_select136_28_r0s2;
-    if (_GEN_7)
-      cmp_i2848_28_r0s4 <= |(_GEN_205[7:4]);
-    if (_GEN_10)
-      or_i2834_28_r0s1 <=
-        {~_GEN_204,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[457:448]
-           : {kept_sroa_0_0_r0[454:448], 3'h0}};
-    if (_GEN_9)
-      or_i2834_28_r0s2 <= or_i2834_28_r0s1;
-    if (_GEN_8)
-      or_i2834_28_r0s3 <= or_i2834_28_r0s2;
-    if (_GEN_7) begin
-      or_i2834_28_r0s4 <= or_i2834_28_r0s3;
-      sub_i2467_28_r0s4 <= _GEN_205;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_28_r0s5 <= kept_sroa_0_0_r0s4[463] ? 18'h0 - _GEN_56 : _GEN_56;
-    if (_GEN_5)
-      add_r0s6 <= _GEN_199 + _GEN_209;
-    if (_GEN_10)
-      spec_select136_25_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_748 + 8'h70 : _GEN_748;
-    if (_GEN_9)
-      spec_select136_25_r0s2 <= spec_select136_25_r0s1;
-    if (_GEN_8)
-      spec_select136_25_r0s3 <= spec_select136_25_r0s2;
-    if (_GEN_7)
-      cmp_i2848_25_r0s4 <= |(_GEN_212[7:4]);
-    if (_GEN_10)
-      or_i2834_25_r0s1 <=
-        {~_GEN_211,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[409:400]
-           : {kept_sroa_0_0_r0[406:400], 3'h0}};
-    if (_GEN_9)
-      or_i2834_25_r0s2 <= or_i2834_25_r0s1;
-    if (_GEN_8)
-      or_i2834_25_r0s3 <= or_i2834_25_r0s2;
-    if (_GEN_7) begin
-      or_i2834_25_r0s4 <= or_i2834_25_r0s3;
-      sub_i2467_25_r0s4 <= _GEN_212;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_25_r0s5 <= kept_sroa_0_0_r0s4[415] ? 18'h0 - _GEN_57 : _GEN_57;
-    if (_GEN_10)
-      spec_select136_24_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_750 + 8'h70 : _GEN_750;
-    if (_GEN_9)
-      spec_select136_24_r0s2 <= spec_select136_24_r0s1;
-    if (_GEN_8)
-      spec_select136_24_r0s3 <= spec_select136_24_r0s2;
-    if (_GEN_7)
-      cmp_i2848_24_r0s4 <= |(_GEN_216[7:4]);
-    if (_GEN_10)
-      or_i2834_24_r0s1 <=
-        {~_GEN_215,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[393:384]
-           : {kept_sroa_0_0_r0[390:384], 3'h0}};
-    if (_GEN_9)
-      or_i2834_24_r0s2 <= or_i2834_24_r0s1;
-    if (_GEN_8)
-      or_i2834_24_r0s3 <= or_i2834_24_r0s2;
-    if (_GEN_7) begin
-      or_i2834_24_r0s4 <= or_i2834_24_r0s3;
-      sub_i2467_24_r0s4 <= _GEN_216;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_24_r0s5 <= kept_sroa_0_0_r0s4[399] ? 18'h0 - _GEN_58 : _GEN_58;
-    if (_GEN_10)
-      spec_select136_27_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_752 + 8'h70 : _GEN_752;
-    if (_GEN_9)
-      spec_select136_27_r0s2 <= spec_select136_27_r0s1;
-    if (_GEN_8)
-      spec_select136_27_r0s3 <= spec_select136_27_r0s2;
-    if (_GEN_7)
-      cmp_i2848_27_r0s4 <= |(_GEN_222[7:4]);
-    if (_GEN_10)
-      or_i2834_27_r0s1 <=
-        {~_GEN_221,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[441:432]
-           : {kept_sroa_0_0_r0[438:432], 3'h0}};
-    if (_GEN_9)
-      or_i2834_27_r0s2 <= or_i2834_27_r0s1;
-    if (_GEN_8)
-      or_i2834_27_r0s3 <= or_i2834_27_r0s2;
-    if (_GEN_7) begin
-      or_i2834_27_r0s4 <= or_i2834_27_r0s3;
-      sub_i2467_27_r0s4 <= _GEN_222;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_27_r0s5 <= kept_sroa_0_0_r0s4[447] ? 17'h0 - _GEN_59 : _GEN_59;
-    if (_GEN_10)
-      spec_select136_26_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_754 + 8'h70 : _GEN_754;
-    if (_GEN_9)
-      spec_select136_26_r0s2 <= spec_select136_26_r0s1;
-    if (_GEN_8)
-      spec_select136_26_r0s3 <= spec_select136_26_r0s2;
-    if (_GEN_7)
-      cmp_i2848_26_r0s4 <= |(_GEN_227[7:4]);
-    if (_GEN_10)
-      or_i2834_26_r0s1 <=
-        {~_GEN_226,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[425:416]
-           : {kept_sroa_0_0_r0[422:416], 3'h0}};
-    if (_GEN_9)
-      or_i2834_26_r0s2 <= or_i2834_26_r0s1;
-    if (_GEN_8)
-      or_i2834_26_r0s3 <= or_i2834_26_r0s2;
-    if (_GEN_7) begin
-      or_i2834_26_r0s4 <= or_i2834_26_r0s3;
-      sub_i2467_26_r0s4 <= _GEN_227;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_26_r0s5 <= kept_sroa_0_0_r0s4[431] ? 17'h0 - _GEN_60 : _GEN_60;
-    if (_GEN_5)
-      add_r0s6__1 <= _GEN_220 + _GEN_232;
-    if (_GEN_10)
-      spec_select136_21_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_756 + 8'h70 : _GEN_756;
-    if (_GEN_9)
-      spec_select136_21_r0s2 <= spec_select136_21_r0s1;
-    if (_GEN_8)
-      spec_select136_21_r0s3 <= spec_select136_21_r0s2;
-    if (_GEN_7)
-      cmp_i2848_21_r0s4 <= |(_GEN_237[7:4]);
-    if (_GEN_10)
-      or_i2834_21_r0s1 <=
-        {~_GEN_236,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[345:336]
-           : {kept_sroa_0_0_r0[342:336], 3'h0}};
-    if (_GEN_9)
-      or_i2834_21_r0s2 <= or_i2834_21_r0s1;
-    if (_GEN_8)
-      or_i2834_21_r0s3 <= or_i2834_21_r0s2;
-    if (_GEN_7) begin
-      or_i2834_21_r0s4 <= or_i2834_21_r0s3;
-      sub_i2467_21_r0s4 <= _GEN_237;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_21_r0s5 <= kept_sroa_0_0_r0s4[351] ? 18'h0 - _GEN_61 : _GEN_61;
-    if (_GEN_10)
-      spec_select136_20_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_758 + 8'h70 : _GEN_758;
-    if (_GEN_9)
-      spec_select136_20_r0s2 <= spec_select136_20_r0s1;
-    if (_GEN_8)
-      spec_select136_20_r0s3 <= spec_select136_20_r0s2;
-    if (_GEN_7)
-      cmp_i2848_20_r0s4 <= |(_GEN_241[7:4]);
-    if (_GEN_10)
-      or_i2834_20_r0s1 <=
-        {~_GEN_240,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[329:320]
-           : {kept_sroa_0_0_r0[326:320], 3'h0}};
-    if (_GEN_9)
-      or_i2834_20_r0s2 <= or_i2834_20_r0s1;
-    if (_GEN_8)
-      or_i2834_20_r0s3 <= or_i2834_20_r0s2;
-    if (_GEN_7) begin
-      or_i2834_20_r0s4 <= or_i2834_20_r0s3;
-      sub_i2467_20_r0s4 <= _GEN_241;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_20_r0s5 <= kept_sroa_0_0_r0s4[335] ? 18'h0 - _GEN_62 : _GEN_62;
-    if (_GEN_10)
-      spec_select136_23_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_760 + 8'h70 : _GEN_760;
-    if (_GEN_9)
-      spec_select136_23_r0s2 <= spec_select136_23_r0s1;
-    if (_GEN_8)
-      spec_select136_23_r0s3 <= spec_select136_23_r0s2;
-    if (_GEN_7)
-      cmp_i2848_23_r0s4 <= |(_GEN_247[7:4]);
-    if (_GEN_10)
-      or_i2834_23_r0s1 <=
-        {~_GEN_246,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[377:368]
-           : {kept_sroa_0_0_r0[374:368], 3'h0}};
-    if (_GEN_9)
-      or_i2834_23_r0s2 <= or_i2834_23_r0s1;
-    if (_GEN_8)
-      or_i2834_23_r0s3 <= or_i2834_23_r0s2;
-    if (_GEN_7) begin
-      or_i2834_23_r0s4 <= or_i2834_23_r0s3;
-      sub_i2467_23_r0s4 <= _GEN_247;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_23_r0s5 <= kept_sroa_0_0_r0s4[383] ? 18'h0 - _GEN_63 : _GEN_63;
-    if (_GEN_10)
-      spec_select136_22_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_762 + 8'h70 : _GEN_762;
-    if (_GEN_9)
-      spec_select136_22_r0s2 <= spec_select136_22_r0s1;
-    if (_GEN_8)
-      spec_select136_22_r0s3 <= spec_select136_22_r0s2;
-    if (_GEN_7)
-      cmp_i2848_22_r0s4 <= |(_GEN_251[7:4]);
-    if (_GEN_10)
-      or_i2834_22_r0s1 <=
-        {~_GEN_250,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[361:352]
-           : {kept_sroa_0_0_r0[358:352], 3'h0}};
-    if (_GEN_9)
-      or_i2834_22_r0s2 <= or_i2834_22_r0s1;
-    if (_GEN_8)
-      or_i2834_22_r0s3 <= or_i2834_22_r0s2;
-    if (_GEN_7) begin
-      or_i2834_22_r0s4 <= or_i2834_22_r0s3;
-      sub_i2467_22_r0s4 <= _GEN_251;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_22_r0s5 <= kept_sroa_0_0_r0s4[367] ? 18'h0 - _GEN_64 : _GEN_64;
-    if (_GEN_5)
-      add_r0s6__2 <= _GEN_245 + _GEN_255;
-    if (_GEN_10)
-      spec_select136_19_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_764 + 8'h70 : _GEN_764;
-    if (_GEN_9)
-      spec_select136_19_r0s2 <= spec_select136_19_r0s1;
-    if (_GEN_8)
-      spec_select136_19_r0s3 <= spec_select136_19_r0s2;
-    if (_GEN_7)
-      cmp_i2848_19_r0s4 <= |(_GEN_258[7:4]);
-    if (_GEN_10)
-      or_i2834_19_r0s1 <=
-        {~_GEN_257,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[313:304]
-           : {kept_sroa_0_0_r0[310:304], 3'h0}};
-    if (_GEN_9)
-      or_i2834_19_r0s2 <= or_i2834_19_r0s1;
-    if (_GEN_8)
-      or_i2834_19_r0s3 <= or_i2834_19_r0s2;
-    if (_GEN_7) begin
-      or_i2834_19_r0s4 <= or_i2834_19_r0s3;
-      sub_i2467_19_r0s4 <= _GEN_258;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_19_r0s5 <= kept_sroa_0_0_r0s4[319] ? 18'h0 - _GEN_65 : _GEN_65;
-    if (_GEN_10)
-      spec_select136_18_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_766 + 8'h70 : _GEN_766;
-    if (_GEN_9)
-      spec_select136_18_r0s2 <= spec_select136_18_r0s1;
-    if (_GEN_8)
-      spec_select136_18_r0s3 <= spec_select136_18_r0s2;
-    if (_GEN_7)
-      cmp_i2848_18_r0s4 <= |(_GEN_262[7:4]);
-    if (_GEN_10)
-      or_i2834_18_r0s1 <=
-        {~_GEN_261,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[297:288]
-           : {kept_sroa_0_0_r0[294:288], 3'h0}};
-    if (_GEN_9)
-      or_i2834_18_r0s2 <= or_i2834_18_r0s1;
-    if (_GEN_8)
-      or_i2834_18_r0s3 <= or_i2834_18_r0s2;
-    if (_GEN_7) begin
-      or_i2834_18_r0s4 <= or_i2834_18_r0s3;
-      sub_i2467_18_r0s4 <= _GEN_262;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_18_r0s5 <= kept_sroa_0_0_r0s4[303] ? 18'h0 - _GEN_66 : _GEN_66;
-    if (_GEN_10)
-      spec_select136_17_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_768 + 8'h70 : _GEN_768;
-    if (_GEN_9)
-      spec_select136_17_r0s2 <= spec_select136_17_r0s1;
-    if (_GEN_8)
-      spec_select136_17_r0s3 <= spec_select136_17_r0s2;
-    if (_GEN_7)
-      cmp_i2848_17_r0s4 <= |(_GEN_268[7:4]);
-    if (_GEN_10)
-      or_i2834_17_r0s1 <=
-        {~_GEN_267,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[281:272]
-           : {kept_sroa_0_0_r0[278:272], 3'h0}};
-    if (_GEN_9)
-      or_i2834_17_r0s2 <= or_i2834_17_r0s1;
-    if (_GEN_8)
-      or_i2834_17_r0s3 <= or_i2834_17_r0s2;
-    if (_GEN_7) begin
-      or_i2834_17_r0s4 <= or_i2834_17_r0s3;
-      sub_i2467_17_r0s4 <= _GEN_268;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_17_r0s5 <= kept_sroa_0_0_r0s4[287] ? 17'h0 - _GEN_67 : _GEN_67;
-    if (_GEN_10)
-      spec_select136_16_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_770 + 8'h70 : _GEN_770;
-    if (_GEN_9)
-      spec_select136_16_r0s2 <= spec_select136_16_r0s1;
-    if (_GEN_8)
-      spec_select136_16_r0s3 <= spec_select136_16_r0s2;
-    if (_GEN_7)
-      cmp_i2848_16_r0s4 <= |(_GEN_273[7:4]);
-    if (_GEN_10)
-      or_i2834_16_r0s1 <=
-        {~_GEN_272,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[265:256]
-           : {kept_sroa_0_0_r0[262:256], 3'h0}};
-    if (_GEN_9)
-      or_i2834_16_r0s2 <= or_i2834_16_r0s1;
-    if (_GEN_8)
-      or_i2834_16_r0s3 <= or_i2834_16_r0s2;
-    if (_GEN_7) begin
-      or_i2834_16_r0s4 <= or_i2834_16_r0s3;
-      sub_i2467_16_r0s4 <= _GEN_273;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_16_r0s5 <= kept_sroa_0_0_r0s4[271] ? 17'h0 - _GEN_68 : _GEN_68;
-    if (_GEN_5)
-      add_r0s6__3 <= _GEN_266 + _GEN_278;
-    if (_GEN_10)
-      spec_select136_15_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_772 + 8'h70 : _GEN_772;
-    if (_GEN_9)
-      spec_select136_15_r0s2 <= spec_select136_15_r0s1;
-    if (_GEN_8)
-      spec_select136_15_r0s3 <= spec_select136_15_r0s2;
-    if (_GEN_7)
-      cmp_i2848_15_r0s4 <= |(_GEN_285[7:4]);
-    if (_GEN_10)
-      or_i2834_15_r0s1 <=
-        {~_GEN_284,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[249:240]
-           : {kept_sroa_0_0_r0[246:240], 3'h0}};
-    if (_GEN_9)
-      or_i2834_15_r0s2 <= or_i2834_15_r0s1;
-    if (_GEN_8)
-      or_i2834_15_r0s3 <= or_i2834_15_r0s2;
-    if (_GEN_7) begin
-      or_i2834_15_r0s4 <= or_i2834_15_r0s3;
-      sub_i2467_15_r0s4 <= _GEN_285;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_15_r0s5 <= kept_sroa_0_0_r0s4[255] ? 17'h0 - _GEN_69 : _GEN_69;
-    if (_GEN_10)
-      spec_select136_14_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_774 + 8'h70 : _GEN_774;
-    if (_GEN_9)
-      spec_select136_14_r0s2 <= spec_select136_14_r0s1;
-    if (_GEN_8)
-      spec_select136_14_r0s3 <= spec_select136_14_r0s2;
-    if (_GEN_7)
-      cmp_i2848_14_r0s4 <= |(_GEN_290[7:4]);
-    if (_GEN_10)
-      or_i2834_14_r0s1 <=
-        {~_GEN_289,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[233:224]
-           : {kept_sroa_0_0_r0[230:224], 3'h0}};
-    if (_GEN_9)
-      or_i2834_14_r0s2 <= or_i2834_14_r0s1;
-    if (_GEN_8)
-      or_i2834_14_r0s3 <= or_i2834_14_r0s2;
-    if (_GEN_7) begin
-      or_i2834_14_r0s4 <= or_i2834_14_r0s3;
-      sub_i2467_14_r0s4 <= _GEN_290;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_14_r0s5 <= kept_sroa_0_0_r0s4[239] ? 17'h0 - _GEN_70 : _GEN_70;
-    if (_GEN_10)
-      spec_select136_13_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_776 + 8'h70 : _GEN_776;
-    if (_GEN_9)
-      spec_select136_13_r0s2 <= spec_select136_13_r0s1;
-    if (_GEN_8)
-      spec_select136_13_r0s3 <= spec_select136_13_r0s2;
-    if (_GEN_7)
-      cmp_i2848_13_r0s4 <= |(_GEN_297[7:4]);
-    if (_GEN_10)
-      or_i2834_13_r0s1 <=
-        {~_GEN_296,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[217:208]
-           : {kept_sroa_0_0_r0[214:208], 3'h0}};
-    if (_GEN_9)
-      or_i2834_13_r0s2 <= or_i2834_13_r0s1;
-    if (_GEN_8)
-      or_i2834_13_r0s3 <= or_i2834_13_r0s2;
-    if (_GEN_7) begin
-      or_i2834_13_r0s4 <= or_i2834_13_r0s3;
-      sub_i2467_13_r0s4 <= _GEN_297;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_13_r0s5 <= kept_sroa_0_0_r0s4[223] ? 17'h0 - _GEN_71 : _GEN_71;
-    if (_GEN_10)
-      spec_select136_12_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_778 + 8'h70 : _GEN_778;
-    if (_GEN_9)
-      spec_select136_12_r0s2 <= spec_select136_12_r0s1;
-    if (_GEN_8)
-      spec_select136_12_r0s3 <= spec_select136_12_r0s2;
-    if (_GEN_7)
-      cmp_i2848_12_r0s4 <= |(_GEN_302[7:4]);
-    if (_GEN_10)
-      or_i2834_12_r0s1 <=
-        {~_GEN_301,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[201:192]
-           : {kept_sroa_0_0_r0[198:192], 3'h0}};
-    if (_GEN_9)
-      or_i2834_12_r0s2 <= or_i2834_12_r0s1;
-    if (_GEN_8)
-      or_i2834_12_r0s3 <= or_i2834_12_r0s2;
-    if (_GEN_7) begin
-      or_i2834_12_r0s4 <= or_i2834_12_r0s3;
-      sub_i2467_12_r0s4 <= _GEN_302;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_12_r0s5 <= kept_sroa_0_0_r0s4[207] ? 17'h0 - _GEN_72 : _GEN_72;
-    if (_GEN_5)
-      add_r0s6__4 <= _GEN_295 + _GEN_307;
-    if (_GEN_10)
-      spec_select136_11_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_780 + 8'h70 : _GEN_780;
-    if (_GEN_9)
-      spec_select136_11_r0s2 <= spec_select136_11_r0s1;
-    if (_GEN_8)
-      spec_select136_11_r0s3 <= spec_select136_11_r0s2;
-    if (_GEN_7)
-      cmp_i2848_11_r0s4 <= |(_GEN_310[7:4]);
-    if (_GEN_10)
-      or_i2834_11_r0s1 <=
-        {~_GEN_309,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[185:176]
-           : {kept_sroa_0_0_r0[182:176], 3'h0}};
-    if (_GEN_9)
-      or_i2834_11_r0s2 <= or_i2834_11_r0s1;
-    if (_GEN_8)
-      or_i2834_11_r0s3 <= or_i2834_11_r0s2;
-    if (_GEN_7) begin
-      or_i2834_11_r0s4 <= or_i2834_11_r0s3;
-      sub_i2467_11_r0s4 <= _GEN_310;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_11_r0s5 <= kept_sroa_0_0_r0s4[191] ? 17'h0 - _GEN_73 : _GEN_73;
-    if (_GEN_10)
-      spec_select136_10_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_782 + 8'h70 : _GEN_782;
-    if (_GEN_9)
-      spec_select136_10_r0s2 <= spec_select136_10_r0s1;
-    if (_GEN_8)
-      spec_select136_10_r0s3 <= spec_select136_10_r0s2;
-    if (_GEN_7)
-      cmp_i2848_10_r0s4 <= |(_GEN_315[7:4]);
-    if (_GEN_10)
-      or_i2834_10_r0s1 <=
-        {~_GEN_314,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[169:160]
-           : {kept_sroa_0_0_r0[166:160], 3'h0}};
-    if (_GEN_9)
-      or_i2834_10_r0s2 <= or_i2834_10_r0s1;
-    if (_GEN_8)
-      or_i2834_10_r0s3 <= or_i2834_10_r0s2;
-    if (_GEN_7) begin
-      or_i2834_10_r0s4 <= or_i2834_10_r0s3;
-      sub_i2467_10_r0s4 <= _GEN_315;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_10_r0s5 <= kept_sroa_0_0_r0s4[175] ? 17'h0 - _GEN_74 : _GEN_74;
-    if (_GEN_10)
-      spec_select136_9_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_784 + 8'h70 : _GEN_784;
-    if (_GEN_9)
-      spec_select136_9_r0s2 <= spec_select136_9_r0s1;
-    if (_GEN_8)
-      spec_select136_9_r0s3 <= spec_select136_9_r0s2;
-    if (_GEN_7)
-      cmp_i2848_9_r0s4 <= |(_GEN_322[7:4]);
-    if (_GEN_10)
-      or_i2834_9_r0s1 <=
-        {~_GEN_321,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[153:144]
-           : {kept_sroa_0_0_r0[150:144], 3'h0}};
-    if (_GEN_9)
-      or_i2834_9_r0s2 <= or_i2834_9_r0s1;
-    if (_GEN_8)
-      or_i2834_9_r0s3 <= or_i2834_9_r0s2;
-    if (_GEN_7) begin
-      or_i2834_9_r0s4 <= or_i2834_9_r0s3;
-      sub_i2467_9_r0s4 <= _GEN_322;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_9_r0s5 <= kept_sroa_0_0_r0s4[159] ? 17'h0 - _GEN_75 : _GEN_75;
-    if (_GEN_10)
-      spec_select136_8_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_786 + 8'h70 : _GEN_786;
-    if (_GEN_9)
-      spec_select136_8_r0s2 <= spec_select136_8_r0s1;
-    if (_GEN_8)
-      spec_select136_8_r0s3 <= spec_select136_8_r0s2;
-    if (_GEN_7)
-      cmp_i2848_8_r0s4 <= |(_GEN_327[7:4]);
-    if (_GEN_10)
-      or_i2834_8_r0s1 <=
-        {~_GEN_326,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[137:128]
-           : {kept_sroa_0_0_r0[134:128], 3'h0}};
-    if (_GEN_9)
-      or_i2834_8_r0s2 <= or_i2834_8_r0s1;
-    if (_GEN_8)
-      or_i2834_8_r0s3 <= or_i2834_8_r0s2;
-    if (_GEN_7) begin
-      or_i2834_8_r0s4 <= or_i2834_8_r0s3;
-      sub_i2467_8_r0s4 <= _GEN_327;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_8_r0s5 <= kept_sroa_0_0_r0s4[143] ? 17'h0 - _GEN_76 : _GEN_76;
-    if (_GEN_5)
-      add_r0s6__5 <= _GEN_320 + _GEN_332;
-    if (_GEN_10)
-      spec_select136_5_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_788 + 8'h70 : _GEN_788;
-    if (_GEN_9)
-      spec_select136_5_r0s2 <= spec_select136_5_r0s1;
-    if (_GEN_8)
-      spec_select136_5_r0s3 <= spec_select136_5_r0s2;
-    if (_GEN_7)
-      cmp_i2848_5_r0s4 <= |(_GEN_337[7:4]);
-    if (_GEN_10)
-      or_i2834_5_r0s1 <=
-        {~_GEN_336,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[89:80]
-           : {kept_sroa_0_0_r0[86:80], 3'h0}};
-    if (_GEN_9)
-      or_i2834_5_r0s2 <= or_i2834_5_r0s1;
-    if (_GEN_8)
-      or_i2834_5_r0s3 <= or_i2834_5_r0s2;
-    if (_GEN_7) begin
-      or_i2834_5_r0s4 <= or_i2834_5_r0s3;
-      sub_i2467_5_r0s4 <= _GEN_337;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_5_r0s5 <= kept_sroa_0_0_r0s4[95] ? 18'h0 - _GEN_77 : _GEN_77;
-    if (_GEN_10)
-      spec_select136_4_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_790 + 8'h70 : _GEN_790;
-    if (_GEN_9)
-      spec_select136_4_r0s2 <= spec_select136_4_r0s1;
-    if (_GEN_8)
-      spec_select136_4_r0s3 <= spec_select136_4_r0s2;
-    if (_GEN_7)
-      cmp_i2848_4_r0s4 <= |(_GEN_341[7:4]);
-    if (_GEN_10)
-      or_i2834_4_r0s1 <=
-        {~_GEN_340,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[73:64]
-           : {kept_sroa_0_0_r0[70:64], 3'h0}};
-    if (_GEN_9)
-      or_i2834_4_r0s2 <= or_i2834_4_r0s1;
-    if (_GEN_8)
-      or_i2834_4_r0s3 <= or_i2834_4_r0s2;
-    if (_GEN_7) begin
-      or_i2834_4_r0s4 <= or_i2834_4_r0s3;
-      sub_i2467_4_r0s4 <= _GEN_341;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_4_r0s5 <= kept_sroa_0_0_r0s4[79] ? 18'h0 - _GEN_78 : _GEN_78;
-    if (_GEN_10)
-      spec_select136_7_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_792 + 8'h70 : _GEN_792;
-    if (_GEN_9)
-      spec_select136_7_r0s2 <= spec_select136_7_r0s1;
-    if (_GEN_8)
-      spec_select136_7_r0s3 <= spec_select136_7_r0s2;
-    if (_GEN_7)
-      cmp_i2848_7_r0s4 <= |(_GEN_347[7:4]);
-    if (_GEN_10)
-      or_i2834_7_r0s1 <=
-        {~_GEN_346,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[121:112]
-           : {kept_sroa_0_0_r0[118:112], 3'h0}};
-    if (_GEN_9)
-      or_i2834_7_r0s2 <= or_i2834_7_r0s1;
-    if (_GEN_8)
-      or_i2834_7_r0s3 <= or_i2834_7_r0s2;
-    if (_GEN_7) begin
-      or_i2834_7_r0s4 <= or_i2834_7_r0s3;
-      sub_i2467_7_r0s4 <= _GEN_347;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_7_r0s5 <= kept_sroa_0_0_r0s4[127] ? 17'h0 - _GEN_79 : _GEN_79;
-    if (_GEN_10)
-      spec_select136_6_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_794 + 8'h70 : _GEN_794;
-    if (_GEN_9)
-      spec_select136_6_r0s2 <= spec_select136_6_r0s1;
-    if (_GEN_8)
-      spec_select136_6_r0s3 <= spec_select136_6_r0s2;
-    if (_GEN_7)
-      cmp_i2848_6_r0s4 <= |(_GEN_352[7:4]);
-    if (_GEN_10)
-      or_i2834_6_r0s1 <=
-        {~_GEN_351,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[105:96]
-           : {kept_sroa_0_0_r0[102:96], 3'h0}};
-    if (_GEN_9)
-      or_i2834_6_r0s2 <= or_i2834_6_r0s1;
-    if (_GEN_8)
-      or_i2834_6_r0s3 <= or_i2834_6_r0s2;
-    if (_GEN_7) begin
-      or_i2834_6_r0s4 <= or_i2834_6_r0s3;
-      sub_i2467_6_r0s4 <= _GEN_352;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_6_r0s5 <= kept_sroa_0_0_r0s4[111] ? 17'h0 - _GEN_80 : _GEN_80;
-    if (_GEN_5)
-      add_r0s6__6 <= _GEN_345 + _GEN_357;
-    if (_GEN_10)
-      spec_select136_3_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_796 + 8'h70 : _GEN_796;
-    if (_GEN_9)
-      spec_select136_3_r0s2 <= spec_select136_3_r0s1;
-    if (_GEN_8)
-      spec_select136_3_r0s3 <= spec_select136_3_r0s2;
-    if (_GEN_7)
-      cmp_i2848_3_r0s4 <= |(_GEN_360[7:4]);
-    if (_GEN_10)
-      or_i2834_3_r0s1 <=
-        {~_GEN_359,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[57:48]
-           : {kept_sroa_0_0_r0[54:48], 3'h0}};
-    if (_GEN_9)
-      or_i2834_3_r0s2 <= or_i2834_3_r0s1;
-    if (_GEN_8)
-      or_i2834_3_r0s3 <= or_i2834_3_r0s2;
-    if (_GEN_7) begin
-      or_i2834_3_r0s4 <= or_i2834_3_r0s3;
-      sub_i2467_3_r0s4 <= _GEN_360;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_3_r0s5 <= kept_sroa_0_0_r0s4[63] ? 18'h0 - _GEN_81 : _GEN_81;
-    if (_GEN_10)
-      spec_select136_2_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_798 + 8'h70 : _GEN_798;
-    if (_GEN_9)
-      spec_select136_2_r0s2 <= spec_select136_2_r0s1;
-    if (_GEN_8)
-      spec_select136_2_r0s3 <= spec_select136_2_r0s2;
-    if (_GEN_7)
-      cmp_i2848_2_r0s4 <= |(_GEN_364[7:4]);
-    if (_GEN_10)
-      or_i2834_2_r0s1 <=
-        {~_GEN_363,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[41:32]
-           : {kept_sroa_0_0_r0[38:32], 3'h0}};
-    if (_GEN_9)
-      or_i2834_2_r0s2 <= or_i2834_2_r0s1;
-    if (_GEN_8)
-      or_i2834_2_r0s3 <= or_i2834_2_r0s2;
-    if (_GEN_7) begin
-      or_i2834_2_r0s4 <= or_i2834_2_r0s3;
-      sub_i2467_2_r0s4 <= _GEN_364;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_2_r0s5 <= kept_sroa_0_0_r0s4[47] ? 18'h0 - _GEN_82 : _GEN_82;
-    if (_GEN_10)
-      spec_select136_1_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_800 + 8'h70 : _GEN_800;
-    if (_GEN_9)
-      spec_select136_1_r0s2 <= spec_select136_1_r0s1;
-    if (_GEN_8)
-      spec_select136_1_r0s3 <= spec_select136_1_r0s2;
-    if (_GEN_7)
-      cmp_i2848_1_r0s4 <= |(_GEN_370[7:4]);
-    if (_GEN_10)
-      or_i2834_1_r0s1 <=
-        {~_GEN_369,
-         plan_sroa_16_0_r0[0]
-           ? kept_sroa_0_0_r0[25:16]
-           : {kept_sroa_0_0_r0[22:16], 3'h0}};
-    if (_GEN_9)
-      or_i2834_1_r0s2 <= or_i2834_1_r0s1;
-    if (_GEN_8)
-      or_i2834_1_r0s3 <= or_i2834_1_r0s2;
-    if (_GEN_7) begin
-      or_i2834_1_r0s4 <= or_i2834_1_r0s3;
-      sub_i2467_1_r0s4 <= _GEN_370;
-    end
-    if (_GEN_6)
-      g_i_sroa_0_0_1_r0s5 <= kept_sroa_0_0_r0s4[31] ? 18'h0 - _GEN_83 : _GEN_83;
-    if (_GEN_10)
-      spec_select136_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_802 + 8'h70 : _GEN_802;
+      spec_select136_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_804 + 8'h70 : _GEN_804;
     if (_GEN_9)
       spec_select136_r0s2 <= spec_select136_r0s1;
     if (_GEN_8)
       spec_select136_r0s3 <= spec_select136_r0s2;
     if (_GEN_7)
-      cmp_i2848_r0s4 <= |(_GEN_374[7:4]);
+      cmp_i2843_r0s4 <= |(_GEN_191[7:4]);
     if (_GEN_10)
-      or_i2834_r0s1 <=
-        {~_GEN_373,
+      or_i2829_r0s1 <=
+        {~_GEN_190,
          plan_sroa_16_0_r0[0] ? kept_sroa_0_0_r0[9:0] : {kept_sroa_0_0_r0[6:0], 3'h0}};
     if (_GEN_9)
-      or_i2834_r0s2 <= or_i2834_r0s1;
+      or_i2829_r0s2 <= or_i2829_r0s1;
     if (_GEN_8)
-      or_i2834_r0s3 <= or_i2834_r0s2;
+      or_i2829_r0s3 <= or_i2829_r0s2;
     if (_GEN_7) begin
-      or_i2834_r0s4 <= or_i2834_r0s3;
-      sub_i2467_r0s4 <= _GEN_374;
+      or_i2829_r0s4 <= or_i2829_r0s3;
+      sub_i2462_r0s4 <= _GEN_191;
     end
     if (_GEN_6)
-      g_i_sroa_0_0_r0s5 <= kept_sroa_0_0_r0s4[15] ? 18'h0 - _GEN_84 : _GEN_84;
+      g_i_sroa_0_0_r0s5 <= kept_sroa_0_0_r0s4[15] ? 18'h0 - _GEN_53 : _GEN_53;
+    if (_GEN_10)
+      spec_select136_1_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_806 + 8'h70 : _GEN_806;
+    if (_GEN_9)
+      spec_select136_1_r0s2 <= spec_select136_1_r0s1;
+    if (_GEN_8)
+      spec_select136_1_r0s3 <= spec_select136_1_r0s2;
+    if (_GEN_7)
+      cmp_i2843_1_r0s4 <= |(_GEN_195[7:4]);
+    if (_GEN_10)
+      or_i2829_1_r0s1 <=
+        {~_GEN_194,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[25:16]
+           : {kept_sroa_0_0_r0[22:16], 3'h0}};
+    if (_GEN_9)
+      or_i2829_1_r0s2 <= or_i2829_1_r0s1;
+    if (_GEN_8)
+      or_i2829_1_r0s3 <= or_i2829_1_r0s2;
+    if (_GEN_7) begin
+      or_i2829_1_r0s4 <= or_i2829_1_r0s3;
+      sub_i2462_1_r0s4 <= _GEN_195;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_1_r0s5 <= kept_sroa_0_0_r0s4[31] ? 18'h0 - _GEN_54 : _GEN_54;
+    if (_GEN_10)
+      spec_select136_2_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_808 + 8'h70 : _GEN_808;
+    if (_GEN_9)
+      spec_select136_2_r0s2 <= spec_select136_2_r0s1;
+    if (_GEN_8)
+      spec_select136_2_r0s3 <= spec_select136_2_r0s2;
+    if (_GEN_7)
+      cmp_i2843_2_r0s4 <= |(_GEN_201[7:4]);
+    if (_GEN_10)
+      or_i2829_2_r0s1 <=
+        {~_GEN_200,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[41:32]
+           : {kept_sroa_0_0_r0[38:32], 3'h0}};
+    if (_GEN_9)
+      or_i2829_2_r0s2 <= or_i2829_2_r0s1;
+    if (_GEN_8)
+      or_i2829_2_r0s3 <= or_i2829_2_r0s2;
+    if (_GEN_7) begin
+      or_i2829_2_r0s4 <= or_i2829_2_r0s3;
+      sub_i2462_2_r0s4 <= _GEN_201;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_2_r0s5 <= kept_sroa_0_0_r0s4[47] ? 18'h0 - _GEN_55 : _GEN_55;
+    if (_GEN_10)
+      spec_select136_3_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_810 + 8'h70 : _GEN_810;
+    if (_GEN_9)
+      spec_select136_3_r0s2 <= spec_select136_3_r0s1;
+    if (_GEN_8)
+      spec_select136_3_r0s3 <= spec_select136_3_r0s2;
+    if (_GEN_7)
+      cmp_i2843_3_r0s4 <= |(_GEN_205[7:4]);
+    if (_GEN_10)
+      or_i2829_3_r0s1 <=
+        {~_GEN_204,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[57:48]
+           : {kept_sroa_0_0_r0[54:48], 3'h0}};
+    if (_GEN_9)
+      or_i2829_3_r0s2 <= or_i2829_3_r0s1;
+    if (_GEN_8)
+      or_i2829_3_r0s3 <= or_i2829_3_r0s2;
+    if (_GEN_7) begin
+      or_i2829_3_r0s4 <= or_i2829_3_r0s3;
+      sub_i2462_3_r0s4 <= _GEN_205;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_3_r0s5 <= kept_sroa_0_0_r0s4[63] ? 18'h0 - _GEN_56 : _GEN_56;
     if (_GEN_5)
-      add_r0s6__7 <= _GEN_368 + _GEN_378;
+      sroa_speculated6439_v_r0s6 <= _GEN_199 + _GEN_209;
+    if (_GEN_10)
+      spec_select136_4_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_812 + 8'h70 : _GEN_812;
+    if (_GEN_9)
+      spec_select136_4_r0s2 <= spec_select136_4_r0s1;
+    if (_GEN_8)
+      spec_select136_4_r0s3 <= spec_select136_4_r0s2;
+    if (_GEN_7)
+      cmp_i2843_4_r0s4 <= |(_GEN_212[7:4]);
+    if (_GEN_10)
+      or_i2829_4_r0s1 <=
+        {~_GEN_211,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[73:64]
+           : {kept_sroa_0_0_r0[70:64], 3'h0}};
+    if (_GEN_9)
+      or_i2829_4_r0s2 <= or_i2829_4_r0s1;
+    if (_GEN_8)
+      or_i2829_4_r0s3 <= or_i2829_4_r0s2;
+    if (_GEN_7) begin
+      or_i2829_4_r0s4 <= or_i2829_4_r0s3;
+      sub_i2462_4_r0s4 <= _GEN_212;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_4_r0s5 <= kept_sroa_0_0_r0s4[79] ? 18'h0 - _GEN_57 : _GEN_57;
+    if (_GEN_10)
+      spec_select136_5_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_814 + 8'h70 : _GEN_814;
+    if (_GEN_9)
+      spec_select136_5_r0s2 <= spec_select136_5_r0s1;
+    if (_GEN_8)
+      spec_select136_5_r0s3 <= spec_select136_5_r0s2;
+    if (_GEN_7)
+      cmp_i2843_5_r0s4 <= |(_GEN_216[7:4]);
+    if (_GEN_10)
+      or_i2829_5_r0s1 <=
+        {~_GEN_215,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[89:80]
+           : {kept_sroa_0_0_r0[86:80], 3'h0}};
+    if (_GEN_9)
+      or_i2829_5_r0s2 <= or_i2829_5_r0s1;
+    if (_GEN_8)
+      or_i2829_5_r0s3 <= or_i2829_5_r0s2;
+    if (_GEN_7) begin
+      or_i2829_5_r0s4 <= or_i2829_5_r0s3;
+      sub_i2462_5_r0s4 <= _GEN_216;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_5_r0s5 <= kept_sroa_0_0_r0s4[95] ? 18'h0 - _GEN_58 : _GEN_58;
+    if (_GEN_10)
+      spec_select136_6_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_816 + 8'h70 : _GEN_816;
+    if (_GEN_9)
+      spec_select136_6_r0s2 <= spec_select136_6_r0s1;
+    if (_GEN_8)
+      spec_select136_6_r0s3 <= spec_select136_6_r0s2;
+    if (_GEN_7)
+      cmp_i2843_6_r0s4 <= |(_GEN_222[7:4]);
+    if (_GEN_10)
+      or_i2829_6_r0s1 <=
+        {~_GEN_221,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[105:96]
+           : {kept_sroa_0_0_r0[102:96], 3'h0}};
+    if (_GEN_9)
+      or_i2829_6_r0s2 <= or_i2829_6_r0s1;
+    if (_GEN_8)
+      or_i2829_6_r0s3 <= or_i2829_6_r0s2;
+    if (_GEN_7) begin
+      or_i2829_6_r0s4 <= or_i2829_6_r0s3;
+      sub_i2462_6_r0s4 <= _GEN_222;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_6_r0s5 <= kept_sroa_0_0_r0s4[111] ? 17'h0 - _GEN_59 : _GEN_59;
+    if (_GEN_10)
+      spec_select136_7_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_818 + 8'h70 : _GEN_818;
+    if (_GEN_9)
+      spec_select136_7_r0s2 <= spec_select136_7_r0s1;
+    if (_GEN_8)
+      spec_select136_7_r0s3 <= spec_select136_7_r0s2;
+    if (_GEN_7)
+      cmp_i2843_7_r0s4 <= |(_GEN_227[7:4]);
+    if (_GEN_10)
+      or_i2829_7_r0s1 <=
+        {~_GEN_226,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[121:112]
+           : {kept_sroa_0_0_r0[118:112], 3'h0}};
+    if (_GEN_9)
+      or_i2829_7_r0s2 <= or_i2829_7_r0s1;
+    if (_GEN_8)
+      or_i2829_7_r0s3 <= or_i2829_7_r0s2;
+    if (_GEN_7) begin
+      or_i2829_7_r0s4 <= or_i2829_7_r0s3;
+      sub_i2462_7_r0s4 <= _GEN_227;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_7_r0s5 <= kept_sroa_0_0_r0s4[127] ? 17'h0 - _GEN_60 : _GEN_60;
+    if (_GEN_5)
+      sroa_speculated6439_v_4_r0s6 <= _GEN_220 + _GEN_232;
+    if (_GEN_10)
+      spec_select136_8_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_820 + 8'h70 : _GEN_820;
+    if (_GEN_9)
+      spec_select136_8_r0s2 <= spec_select136_8_r0s1;
+    if (_GEN_8)
+      spec_select136_8_r0s3 <= spec_select136_8_r0s2;
+    if (_GEN_7)
+      cmp_i2843_8_r0s4 <= |(_GEN_237[7:4]);
+    if (_GEN_10)
+      or_i2829_8_r0s1 <=
+        {~_GEN_236,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[137:128]
+           : {kept_sroa_0_0_r0[134:128], 3'h0}};
+    if (_GEN_9)
+      or_i2829_8_r0s2 <= or_i2829_8_r0s1;
+    if (_GEN_8)
+      or_i2829_8_r0s3 <= or_i2829_8_r0s2;
+    if (_GEN_7) begin
+      or_i2829_8_r0s4 <= or_i2829_8_r0s3;
+      sub_i2462_8_r0s4 <= _GEN_237;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_8_r0s5 <= kept_sroa_0_0_r0s4[143] ? 17'h0 - _GEN_61 : _GEN_61;
+    if (_GEN_10)
+      spec_select136_9_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_822 + 8'h70 : _GEN_822;
+    if (_GEN_9)
+      spec_select136_9_r0s2 <= spec_select136_9_r0s1;
+    if (_GEN_8)
+      spec_select136_9_r0s3 <= spec_select136_9_r0s2;
+    if (_GEN_7)
+      cmp_i2843_9_r0s4 <= |(_GEN_242[7:4]);
+    if (_GEN_10)
+      or_i2829_9_r0s1 <=
+        {~_GEN_241,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[153:144]
+           : {kept_sroa_0_0_r0[150:144], 3'h0}};
+    if (_GEN_9)
+      or_i2829_9_r0s2 <= or_i2829_9_r0s1;
+    if (_GEN_8)
+      or_i2829_9_r0s3 <= or_i2829_9_r0s2;
+    if (_GEN_7) begin
+      or_i2829_9_r0s4 <= or_i2829_9_r0s3;
+      sub_i2462_9_r0s4 <= _GEN_242;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_9_r0s5 <= kept_sroa_0_0_r0s4[159] ? 17'h0 - _GEN_62 : _GEN_62;
+    if (_GEN_10)
+      spec_select136_10_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_824 + 8'h70 : _GEN_824;
+    if (_GEN_9)
+      spec_select136_10_r0s2 <= spec_select136_10_r0s1;
+    if (_GEN_8)
+      spec_select136_10_r0s3 <= spec_select136_10_r0s2;
+    if (_GEN_7)
+      cmp_i2843_10_r0s4 <= |(_GEN_249[7:4]);
+    if (_GEN_10)
+      or_i2829_10_r0s1 <=
+        {~_GEN_248,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[169:160]
+           : {kept_sroa_0_0_r0[166:160], 3'h0}};
+    if (_GEN_9)
+      or_i2829_10_r0s2 <= or_i2829_10_r0s1;
+    if (_GEN_8)
+      or_i2829_10_r0s3 <= or_i2829_10_r0s2;
+    if (_GEN_7) begin
+      or_i2829_10_r0s4 <= or_i2829_10_r0s3;
+      sub_i2462_10_r0s4 <= _GEN_249;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_10_r0s5 <= kept_sroa_0_0_r0s4[175] ? 17'h0 - _GEN_63 : _GEN_63;
+    if (_GEN_10)
+      spec_select136_11_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_826 + 8'h70 : _GEN_826;
+    if (_GEN_9)
+      spec_select136_11_r0s2 <= spec_select136_11_r0s1;
+    if (_GEN_8)
+      spec_select136_11_r0s3 <= spec_select136_11_r0s2;
+    if (_GEN_7)
+      cmp_i2843_11_r0s4 <= |(_GEN_254[7:4]);
+    if (_GEN_10)
+      or_i2829_11_r0s1 <=
+        {~_GEN_253,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[185:176]
+           : {kept_sroa_0_0_r0[182:176], 3'h0}};
+    if (_GEN_9)
+      or_i2829_11_r0s2 <= or_i2829_11_r0s1;
+    if (_GEN_8)
+      or_i2829_11_r0s3 <= or_i2829_11_r0s2;
+    if (_GEN_7) begin
+      or_i2829_11_r0s4 <= or_i2829_11_r0s3;
+      sub_i2462_11_r0s4 <= _GEN_254;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_11_r0s5 <= kept_sroa_0_0_r0s4[191] ? 17'h0 - _GEN_64 : _GEN_64;
+    if (_GEN_5)
+      sroa_speculated6439_v_8_r0s6 <= _GEN_247 + _GEN_259;
+    if (_GEN_10)
+      spec_select136_12_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_828 + 8'h70 : _GEN_828;
+    if (_GEN_9)
+      spec_select136_12_r0s2 <= spec_select136_12_r0s1;
+    if (_GEN_8)
+      spec_select136_12_r0s3 <= spec_select136_12_r0s2;
+    if (_GEN_7)
+      cmp_i2843_12_r0s4 <= |(_GEN_262[7:4]);
+    if (_GEN_10)
+      or_i2829_12_r0s1 <=
+        {~_GEN_261,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[201:192]
+           : {kept_sroa_0_0_r0[198:192], 3'h0}};
+    if (_GEN_9)
+      or_i2829_12_r0s2 <= or_i2829_12_r0s1;
+    if (_GEN_8)
+      or_i2829_12_r0s3 <= or_i2829_12_r0s2;
+    if (_GEN_7) begin
+      or_i2829_12_r0s4 <= or_i2829_12_r0s3;
+      sub_i2462_12_r0s4 <= _GEN_262;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_12_r0s5 <= kept_sroa_0_0_r0s4[207] ? 17'h0 - _GEN_65 : _GEN_65;
+    if (_GEN_10)
+      spec_select136_13_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_830 + 8'h70 : _GEN_830;
+    if (_GEN_9)
+      spec_select136_13_r0s2 <= spec_select136_13_r0s1;
+    if (_GEN_8)
+      spec_select136_13_r0s3 <= spec_select136_13_r0s2;
+    if (_GEN_7)
+      cmp_i2843_13_r0s4 <= |(_GEN_267[7:4]);
+    if (_GEN_10)
+      or_i2829_13_r0s1 <=
+        {~_GEN_266,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[217:208]
+           : {kept_sroa_0_0_r0[214:208], 3'h0}};
+    if (_GEN_9)
+      or_i2829_13_r0s2 <= or_i2829_13_r0s1;
+    if (_GEN_8)
+      or_i2829_13_r0s3 <= or_i2829_13_r0s2;
+    if (_GEN_7) begin
+      or_i2829_13_r0s4 <= or_i2829_13_r0s3;
+      sub_i2462_13_r0s4 <= _GEN_267;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_13_r0s5 <= kept_sroa_0_0_r0s4[223] ? 17'h0 - _GEN_66 : _GEN_66;
+    if (_GEN_10)
+      spec_select136_14_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_832 + 8'h70 : _GEN_832;
+    if (_GEN_9)
+      spec_select136_14_r0s2 <= spec_select136_14_r0s1;
+    if (_GEN_8)
+      spec_select136_14_r0s3 <= spec_select136_14_r0s2;
+    if (_GEN_7)
+      cmp_i2843_14_r0s4 <= |(_GEN_274[7:4]);
+    if (_GEN_10)
+      or_i2829_14_r0s1 <=
+        {~_GEN_273,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[233:224]
+           : {kept_sroa_0_0_r0[230:224], 3'h0}};
+    if (_GEN_9)
+      or_i2829_14_r0s2 <= or_i2829_14_r0s1;
+    if (_GEN_8)
+      or_i2829_14_r0s3 <= or_i2829_14_r0s2;
+    if (_GEN_7) begin
+      or_i2829_14_r0s4 <= or_i2829_14_r0s3;
+      sub_i2462_14_r0s4 <= _GEN_274;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_14_r0s5 <= kept_sroa_0_0_r0s4[239] ? 17'h0 - _GEN_67 : _GEN_67;
+    if (_GEN_10)
+      spec_select136_15_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_834 + 8'h70 : _GEN_834;
+    if (_GEN_9)
+      spec_select136_15_r0s2 <= spec_select136_15_r0s1;
+    if (_GEN_8)
+      spec_select136_15_r0s3 <= spec_select136_15_r0s2;
+    if (_GEN_7)
+      cmp_i2843_15_r0s4 <= |(_GEN_279[7:4]);
+    if (_GEN_10)
+      or_i2829_15_r0s1 <=
+        {~_GEN_278,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[249:240]
+           : {kept_sroa_0_0_r0[246:240], 3'h0}};
+    if (_GEN_9)
+      or_i2829_15_r0s2 <= or_i2829_15_r0s1;
+    if (_GEN_8)
+      or_i2829_15_r0s3 <= or_i2829_15_r0s2;
+    if (_GEN_7) begin
+      or_i2829_15_r0s4 <= or_i2829_15_r0s3;
+      sub_i2462_15_r0s4 <= _GEN_279;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_15_r0s5 <= kept_sroa_0_0_r0s4[255] ? 17'h0 - _GEN_68 : _GEN_68;
+    if (_GEN_5)
+      sroa_speculated6439_v_12_r0s6 <= _GEN_272 + _GEN_284;
+    if (_GEN_10)
+      spec_select136_16_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_836 + 8'h70 : _GEN_836;
+    if (_GEN_9)
+      spec_select136_16_r0s2 <= spec_select136_16_r0s1;
+    if (_GEN_8)
+      spec_select136_16_r0s3 <= spec_select136_16_r0s2;
+    if (_GEN_7)
+      cmp_i2843_16_r0s4 <= |(_GEN_291[7:4]);
+    if (_GEN_10)
+      or_i2829_16_r0s1 <=
+        {~_GEN_290,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[265:256]
+           : {kept_sroa_0_0_r0[262:256], 3'h0}};
+    if (_GEN_9)
+      or_i2829_16_r0s2 <= or_i2829_16_r0s1;
+    if (_GEN_8)
+      or_i2829_16_r0s3 <= or_i2829_16_r0s2;
+    if (_GEN_7) begin
+      or_i2829_16_r0s4 <= or_i2829_16_r0s3;
+      sub_i2462_16_r0s4 <= _GEN_291;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_16_r0s5 <= kept_sroa_0_0_r0s4[271] ? 17'h0 - _GEN_69 : _GEN_69;
+    if (_GEN_10)
+      spec_select136_17_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_838 + 8'h70 : _GEN_838;
+    if (_GEN_9)
+      spec_select136_17_r0s2 <= spec_select136_17_r0s1;
+    if (_GEN_8)
+      spec_select136_17_r0s3 <= spec_select136_17_r0s2;
+    if (_GEN_7)
+      cmp_i2843_17_r0s4 <= |(_GEN_296[7:4]);
+    if (_GEN_10)
+      or_i2829_17_r0s1 <=
+        {~_GEN_295,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[281:272]
+           : {kept_sroa_0_0_r0[278:272], 3'h0}};
+    if (_GEN_9)
+      or_i2829_17_r0s2 <= or_i2829_17_r0s1;
+    if (_GEN_8)
+      or_i2829_17_r0s3 <= or_i2829_17_r0s2;
+    if (_GEN_7) begin
+      or_i2829_17_r0s4 <= or_i2829_17_r0s3;
+      sub_i2462_17_r0s4 <= _GEN_296;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_17_r0s5 <= kept_sroa_0_0_r0s4[287] ? 17'h0 - _GEN_70 : _GEN_70;
+    if (_GEN_10)
+      spec_select136_18_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_840 + 8'h70 : _GEN_840;
+    if (_GEN_9)
+      spec_select136_18_r0s2 <= spec_select136_18_r0s1;
+    if (_GEN_8)
+      spec_select136_18_r0s3 <= spec_select136_18_r0s2;
+    if (_GEN_7)
+      cmp_i2843_18_r0s4 <= |(_GEN_303[7:4]);
+    if (_GEN_10)
+      or_i2829_18_r0s1 <=
+        {~_GEN_302,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[297:288]
+           : {kept_sroa_0_0_r0[294:288], 3'h0}};
+    if (_GEN_9)
+      or_i2829_18_r0s2 <= or_i2829_18_r0s1;
+    if (_GEN_8)
+      or_i2829_18_r0s3 <= or_i2829_18_r0s2;
+    if (_GEN_7) begin
+      or_i2829_18_r0s4 <= or_i2829_18_r0s3;
+      sub_i2462_18_r0s4 <= _GEN_303;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_18_r0s5 <= kept_sroa_0_0_r0s4[303] ? 18'h0 - _GEN_71 : _GEN_71;
+    if (_GEN_10)
+      spec_select136_19_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_842 + 8'h70 : _GEN_842;
+    if (_GEN_9)
+      spec_select136_19_r0s2 <= spec_select136_19_r0s1;
+    if (_GEN_8)
+      spec_select136_19_r0s3 <= spec_select136_19_r0s2;
+    if (_GEN_7)
+      cmp_i2843_19_r0s4 <= |(_GEN_307[7:4]);
+    if (_GEN_10)
+      or_i2829_19_r0s1 <=
+        {~_GEN_306,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[313:304]
+           : {kept_sroa_0_0_r0[310:304], 3'h0}};
+    if (_GEN_9)
+      or_i2829_19_r0s2 <= or_i2829_19_r0s1;
+    if (_GEN_8)
+      or_i2829_19_r0s3 <= or_i2829_19_r0s2;
+    if (_GEN_7) begin
+      or_i2829_19_r0s4 <= or_i2829_19_r0s3;
+      sub_i2462_19_r0s4 <= _GEN_307;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_19_r0s5 <= kept_sroa_0_0_r0s4[319] ? 18'h0 - _GEN_72 : _GEN_72;
+    if (_GEN_5)
+      sroa_speculated6439_v_16_r0s6 <= _GEN_301 + _GEN_311;
+    if (_GEN_10)
+      spec_select136_20_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_844 + 8'h70 : _GEN_844;
+    if (_GEN_9)
+      spec_select136_20_r0s2 <= spec_select136_20_r0s1;
+    if (_GEN_8)
+      spec_select136_20_r0s3 <= spec_select136_20_r0s2;
+    if (_GEN_7)
+      cmp_i2843_20_r0s4 <= |(_GEN_314[7:4]);
+    if (_GEN_10)
+      or_i2829_20_r0s1 <=
+        {~_GEN_313,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[329:320]
+           : {kept_sroa_0_0_r0[326:320], 3'h0}};
+    if (_GEN_9)
+      or_i2829_20_r0s2 <= or_i2829_20_r0s1;
+    if (_GEN_8)
+      or_i2829_20_r0s3 <= or_i2829_20_r0s2;
+    if (_GEN_7) begin
+      or_i2829_20_r0s4 <= or_i2829_20_r0s3;
+      sub_i2462_20_r0s4 <= _GEN_314;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_20_r0s5 <= kept_sroa_0_0_r0s4[335] ? 18'h0 - _GEN_73 : _GEN_73;
+    if (_GEN_10)
+      spec_select136_21_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_846 + 8'h70 : _GEN_846;
+    if (_GEN_9)
+      spec_select136_21_r0s2 <= spec_select136_21_r0s1;
+    if (_GEN_8)
+      spec_select136_21_r0s3 <= spec_select136_21_r0s2;
+    if (_GEN_7)
+      cmp_i2843_21_r0s4 <= |(_GEN_318[7:4]);
+    if (_GEN_10)
+      or_i2829_21_r0s1 <=
+        {~_GEN_317,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[345:336]
+           : {kept_sroa_0_0_r0[342:336], 3'h0}};
+    if (_GEN_9)
+      or_i2829_21_r0s2 <= or_i2829_21_r0s1;
+    if (_GEN_8)
+      or_i2829_21_r0s3 <= or_i2829_21_r0s2;
+    if (_GEN_7) begin
+      or_i2829_21_r0s4 <= or_i2829_21_r0s3;
+      sub_i2462_21_r0s4 <= _GEN_318;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_21_r0s5 <= kept_sroa_0_0_r0s4[351] ? 18'h0 - _GEN_74 : _GEN_74;
+    if (_GEN_10)
+      spec_select136_22_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_848 + 8'h70 : _GEN_848;
+    if (_GEN_9)
+      spec_select136_22_r0s2 <= spec_select136_22_r0s1;
+    if (_GEN_8)
+      spec_select136_22_r0s3 <= spec_select136_22_r0s2;
+    if (_GEN_7)
+      cmp_i2843_22_r0s4 <= |(_GEN_324[7:4]);
+    if (_GEN_10)
+      or_i2829_22_r0s1 <=
+        {~_GEN_323,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[361:352]
+           : {kept_sroa_0_0_r0[358:352], 3'h0}};
+    if (_GEN_9)
+      or_i2829_22_r0s2 <= or_i2829_22_r0s1;
+    if (_GEN_8)
+      or_i2829_22_r0s3 <= or_i2829_22_r0s2;
+    if (_GEN_7) begin
+      or_i2829_22_r0s4 <= or_i2829_22_r0s3;
+      sub_i2462_22_r0s4 <= _GEN_324;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_22_r0s5 <= kept_sroa_0_0_r0s4[367] ? 18'h0 - _GEN_75 : _GEN_75;
+    if (_GEN_10)
+      spec_select136_23_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_850 + 8'h70 : _GEN_850;
+    if (_GEN_9)
+      spec_select136_23_r0s2 <= spec_select136_23_r0s1;
+    if (_GEN_8)
+      spec_select136_23_r0s3 <= spec_select136_23_r0s2;
+    if (_GEN_7)
+      cmp_i2843_23_r0s4 <= |(_GEN_328[7:4]);
+    if (_GEN_10)
+      or_i2829_23_r0s1 <=
+        {~_GEN_327,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[377:368]
+           : {kept_sroa_0_0_r0[374:368], 3'h0}};
+    if (_GEN_9)
+      or_i2829_23_r0s2 <= or_i2829_23_r0s1;
+    if (_GEN_8)
+      or_i2829_23_r0s3 <= or_i2829_23_r0s2;
+    if (_GEN_7) begin
+      or_i2829_23_r0s4 <= or_i2829_23_r0s3;
+      sub_i2462_23_r0s4 <= _GEN_328;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_23_r0s5 <= kept_sroa_0_0_r0s4[383] ? 18'h0 - _GEN_76 : _GEN_76;
+    if (_GEN_5)
+      sroa_speculated6439_v_20_r0s6 <= _GEN_322 + _GEN_332;
+    if (_GEN_10)
+      spec_select136_24_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_852 + 8'h70 : _GEN_852;
+    if (_GEN_9)
+      spec_select136_24_r0s2 <= spec_select136_24_r0s1;
+    if (_GEN_8)
+      spec_select136_24_r0s3 <= spec_select136_24_r0s2;
+    if (_GEN_7)
+      cmp_i2843_24_r0s4 <= |(_GEN_337[7:4]);
+    if (_GEN_10)
+      or_i2829_24_r0s1 <=
+        {~_GEN_336,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[393:384]
+           : {kept_sroa_0_0_r0[390:384], 3'h0}};
+    if (_GEN_9)
+      or_i2829_24_r0s2 <= or_i2829_24_r0s1;
+    if (_GEN_8)
+      or_i2829_24_r0s3 <= or_i2829_24_r0s2;
+    if (_GEN_7) begin
+      or_i2829_24_r0s4 <= or_i2829_24_r0s3;
+      sub_i2462_24_r0s4 <= _GEN_337;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_24_r0s5 <= kept_sroa_0_0_r0s4[399] ? 18'h0 - _GEN_77 : _GEN_77;
+    if (_GEN_10)
+      spec_select136_25_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_854 + 8'h70 : _GEN_854;
+    if (_GEN_9)
+      spec_select136_25_r0s2 <= spec_select136_25_r0s1;
+    if (_GEN_8)
+      spec_select136_25_r0s3 <= spec_select136_25_r0s2;
+    if (_GEN_7)
+      cmp_i2843_25_r0s4 <= |(_GEN_341[7:4]);
+    if (_GEN_10)
+      or_i2829_25_r0s1 <=
+        {~_GEN_340,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[409:400]
+           : {kept_sroa_0_0_r0[406:400], 3'h0}};
+    if (_GEN_9)
+      or_i2829_25_r0s2 <= or_i2829_25_r0s1;
+    if (_GEN_8)
+      or_i2829_25_r0s3 <= or_i2829_25_r0s2;
+    if (_GEN_7) begin
+      or_i2829_25_r0s4 <= or_i2829_25_r0s3;
+      sub_i2462_25_r0s4 <= _GEN_341;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_25_r0s5 <= kept_sroa_0_0_r0s4[415] ? 18'h0 - _GEN_78 : _GEN_78;
+    if (_GEN_10)
+      spec_select136_26_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_856 + 8'h70 : _GEN_856;
+    if (_GEN_9)
+      spec_select136_26_r0s2 <= spec_select136_26_r0s1;
+    if (_GEN_8)
+      spec_select136_26_r0s3 <= spec_select136_26_r0s2;
+    if (_GEN_7)
+      cmp_i2843_26_r0s4 <= |(_GEN_347[7:4]);
+    if (_GEN_10)
+      or_i2829_26_r0s1 <=
+        {~_GEN_346,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[425:416]
+           : {kept_sroa_0_0_r0[422:416], 3'h0}};
+    if (_GEN_9)
+      or_i2829_26_r0s2 <= or_i2829_26_r0s1;
+    if (_GEN_8)
+      or_i2829_26_r0s3 <= or_i2829_26_r0s2;
+    if (_GEN_7) begin
+      or_i2829_26_r0s4 <= or_i2829_26_r0s3;
+      sub_i2462_26_r0s4 <= _GEN_347;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_26_r0s5 <= kept_sroa_0_0_r0s4[431] ? 17'h0 - _GEN_79 : _GEN_79;
+    if (_GEN_10)
+      spec_select136_27_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_858 + 8'h70 : _GEN_858;
+    if (_GEN_9)
+      spec_select136_27_r0s2 <= spec_select136_27_r0s1;
+    if (_GEN_8)
+      spec_select136_27_r0s3 <= spec_select136_27_r0s2;
+    if (_GEN_7)
+      cmp_i2843_27_r0s4 <= |(_GEN_352[7:4]);
+    if (_GEN_10)
+      or_i2829_27_r0s1 <=
+        {~_GEN_351,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[441:432]
+           : {kept_sroa_0_0_r0[438:432], 3'h0}};
+    if (_GEN_9)
+      or_i2829_27_r0s2 <= or_i2829_27_r0s1;
+    if (_GEN_8)
+      or_i2829_27_r0s3 <= or_i2829_27_r0s2;
+    if (_GEN_7) begin
+      or_i2829_27_r0s4 <= or_i2829_27_r0s3;
+      sub_i2462_27_r0s4 <= _GEN_352;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_27_r0s5 <= kept_sroa_0_0_r0s4[447] ? 17'h0 - _GEN_80 : _GEN_80;
+    if (_GEN_5)
+      sroa_speculated6439_v_24_r0s6 <= _GEN_345 + _GEN_357;
+    if (_GEN_10)
+      spec_select136_28_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_860 + 8'h70 : _GEN_860;
+    if (_GEN_9)
+      spec_select136_28_r0s2 <= spec_select136_28_r0s1;
+    if (_GEN_8)
+      spec_select136_28_r0s3 <= spec_select136_28_r0s2;
+    if (_GEN_7)
+      cmp_i2843_28_r0s4 <= |(_GEN_360[7:4]);
+    if (_GEN_10)
+      or_i2829_28_r0s1 <=
+        {~_GEN_359,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[457:448]
+           : {kept_sroa_0_0_r0[454:448], 3'h0}};
+    if (_GEN_9)
+      or_i2829_28_r0s2 <= or_i2829_28_r0s1;
+    if (_GEN_8)
+      or_i2829_28_r0s3 <= or_i2829_28_r0s2;
+    if (_GEN_7) begin
+      or_i2829_28_r0s4 <= or_i2829_28_r0s3;
+      sub_i2462_28_r0s4 <= _GEN_360;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_28_r0s5 <= kept_sroa_0_0_r0s4[463] ? 18'h0 - _GEN_81 : _GEN_81;
+    if (_GEN_10)
+      spec_select136_29_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_862 + 8'h70 : _GEN_862;
+    if (_GEN_9)
+      spec_select136_29_r0s2 <= spec_select136_29_r0s1;
+    if (_GEN_8)
+      spec_select136_29_r0s3 <= spec_select136_29_r0s2;
+    if (_GEN_7)
+      cmp_i2843_29_r0s4 <= |(_GEN_364[7:4]);
+    if (_GEN_10)
+      or_i2829_29_r0s1 <=
+        {~_GEN_363,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[473:464]
+           : {kept_sroa_0_0_r0[470:464], 3'h0}};
+    if (_GEN_9)
+      or_i2829_29_r0s2 <= or_i2829_29_r0s1;
+    if (_GEN_8)
+      or_i2829_29_r0s3 <= or_i2829_29_r0s2;
+    if (_GEN_7) begin
+      or_i2829_29_r0s4 <= or_i2829_29_r0s3;
+      sub_i2462_29_r0s4 <= _GEN_364;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_29_r0s5 <= kept_sroa_0_0_r0s4[479] ? 18'h0 - _GEN_82 : _GEN_82;
+    if (_GEN_10)
+      spec_select136_30_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_864 + 8'h70 : _GEN_864;
+    if (_GEN_9)
+      spec_select136_30_r0s2 <= spec_select136_30_r0s1;
+    if (_GEN_8)
+      spec_select136_30_r0s3 <= spec_select136_30_r0s2;
+    if (_GEN_7)
+      cmp_i2843_30_r0s4 <= |(_GEN_370[7:4]);
+    if (_GEN_10)
+      or_i2829_30_r0s1 <=
+        {~_GEN_369,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[489:480]
+           : {kept_sroa_0_0_r0[486:480], 3'h0}};
+    if (_GEN_9)
+      or_i2829_30_r0s2 <= or_i2829_30_r0s1;
+    if (_GEN_8)
+      or_i2829_30_r0s3 <= or_i2829_30_r0s2;
+    if (_GEN_7) begin
+      or_i2829_30_r0s4 <= or_i2829_30_r0s3;
+      sub_i2462_30_r0s4 <= _GEN_370;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_30_r0s5 <= kept_sroa_0_0_r0s4[495] ? 18'h0 - _GEN_83 : _GEN_83;
+    if (_GEN_10)
+      spec_select136_31_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_866 + 8'h70 : _GEN_866;
+    if (_GEN_9)
+      spec_select136_31_r0s2 <= spec_select136_31_r0s1;
+    if (_GEN_8)
+      spec_select136_31_r0s3 <= spec_select136_31_r0s2;
+    if (_GEN_7)
+      cmp_i2843_31_r0s4 <= |(_GEN_374[7:4]);
+    if (_GEN_10)
+      or_i2829_31_r0s1 <=
+        {~_GEN_373,
+         plan_sroa_16_0_r0[0]
+           ? kept_sroa_0_0_r0[505:496]
+           : {kept_sroa_0_0_r0[502:496], 3'h0}};
+    if (_GEN_9)
+      or_i2829_31_r0s2 <= or_i2829_31_r0s1;
+    if (_GEN_8)
+      or_i2829_31_r0s3 <= or_i2829_31_r0s2;
+    if (_GEN_7) begin
+      or_i2829_31_r0s4 <= or_i2829_31_r0s3;
+      sub_i2462_31_r0s4 <= _GEN_374;
+    end
+    if (_GEN_6)
+      g_i_sroa_0_0_31_r0s5 <= kept_sroa_0_0_r0s4[511] ? 18'h0 - _GEN_84 : _GEN_84;
+    if (_GEN_5)
+      sroa_speculated6439_v_28_r0s6 <= _GEN_368 + _GEN_378;
     if (_GEN_4)
-      add_r0s7 <= _GEN_384;
+      sroa_speculated6463_v_r0s7 <= _GEN_384;
     if (_GEN_5)
-      icmp_r0s6 <= {{2{_GEN_375[17]}}, _GEN_375} == 20'h0;
+      icmp_r0s6 <= {{2{_GEN_192[17]}}, _GEN_192} == 20'h0;
     if (_GEN_4)
       icmp_r0s7 <= icmp_r0s6;
     if (_GEN_3)
-      cmp_i5531_r0s8 <= v153_r0s7 ? add_r0s7 == 23'h0 : icmp_r0s7;
+      cmp_i5635_r0s8 <= _GEN_385;
     if (_GEN_2)
-      cmp_i5531_r0s9 <= cmp_i5531_r0s8;
+      cmp_i5635_r0s9 <= cmp_i5635_r0s8;
     if (_GEN_1)
-      cmp_i5531_r0s10 <= cmp_i5531_r0s9;
+      cmp_i5635_r0s10 <= cmp_i5635_r0s9;
     if (_GEN_0)
-      cmp_i5531_r0s11 <= cmp_i5531_r0s10;
+      cmp_i5635_r0s11 <= cmp_i5635_r0s10;
     if (_GEN_7)
       run_reach_sroa_0_0_r0s4 <= run_reach_sroa_0_0_r0;
     if (_GEN_6)
@@ -6245,4546 +7080,5348 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_6)
       add_r0s5 <= add_r0s4;
     if (_GEN_5)
-      add_r0s6__8 <= add_r0s5;
+      add_r0s6 <= add_r0s5;
     if (_GEN_4)
-      add_r0s7__1 <= add_r0s6__8;
+      add_r0s7 <= add_r0s6;
     if (_GEN_3)
-      add_r0s8 <= add_r0s7__1;
+      add_r0s8 <= add_r0s7;
     if (_GEN_5)
-      sroa_speculated_v_r0s6 <= _GEN_375;
+      sroa_speculated6472_v_r0s6 <= _GEN_192;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_r0s7 <=
+      sroa_speculated6520_v_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_384[22]}}, _GEN_384}
-          : {{11{sroa_speculated_v_r0s6[17]}}, sroa_speculated_v_r0s6, 3'h0};
+          ? _GEN_384
+          : {{2{sroa_speculated6472_v_r0s6[17]}}, sroa_speculated6472_v_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__1 <= _GEN_809 & _GEN_816;
+      iszero_i_r0s8 <= sroa_speculated6520_v_r0s7[22] ? _GEN_387 == 22'h0 : _GEN_385;
       select_r0s8 <=
-        _GEN_819
-          ? {_GEN_820, ~_GEN_820 & ~(_GEN_386[1]) & _GEN_386[0]}
-          : {_GEN_817 & ~_GEN_818,
-             _GEN_817 ? ~(_GEN_386[3]) & _GEN_386[2] : ~(_GEN_386[5]) & _GEN_386[4]};
-      and_r0s8__2 <= _GEN_819;
-      select_r0s8__1 <=
-        _GEN_809
-          ? {_GEN_812 & ~_GEN_815,
-             _GEN_812
-               ? {_GEN_813 & ~_GEN_814,
-                  _GEN_813 ? ~(_GEN_386[7]) & _GEN_386[6] : ~(_GEN_386[9]) & _GEN_386[8]}
-               : {_GEN_810 & ~_GEN_811,
-                  _GEN_810
-                    ? ~(_GEN_386[11]) & _GEN_386[10]
-                    : ~(_GEN_386[13]) & _GEN_386[12]}}
-          : {_GEN_805 & ~_GEN_808,
-             _GEN_805
-               ? {_GEN_806 & ~_GEN_807,
-                  _GEN_806
-                    ? ~(_GEN_386[15]) & _GEN_386[14]
-                    : ~(_GEN_386[17]) & _GEN_386[16]}
-               : {_GEN_803 & ~_GEN_804,
-                  _GEN_803
-                    ? ~(_GEN_386[19]) & _GEN_386[18]
-                    : ~(_GEN_386[21]) & _GEN_386[20]}};
-      and_r0s8__3 <= _GEN_809 & ~_GEN_816;
+        _GEN_881
+          ? {1'h0,
+             _GEN_884,
+             _GEN_884
+               ? {_GEN_885, ~_GEN_885 & ~(_GEN_388[1]) & _GEN_388[0]}
+               : {_GEN_882 & ~_GEN_883,
+                  _GEN_882 ? ~(_GEN_388[3]) & _GEN_388[2] : ~(_GEN_388[5]) & _GEN_388[4]}}
+          : {_GEN_873 & ~_GEN_880,
+             _GEN_873
+               ? {_GEN_876 & ~_GEN_879,
+                  _GEN_876
+                    ? {_GEN_877 & ~_GEN_878,
+                       _GEN_877
+                         ? ~(_GEN_388[7]) & _GEN_388[6]
+                         : ~(_GEN_388[9]) & _GEN_388[8]}
+                    : {_GEN_874 & ~_GEN_875,
+                       _GEN_874
+                         ? ~(_GEN_388[11]) & _GEN_388[10]
+                         : ~(_GEN_388[13]) & _GEN_388[12]}}
+               : {_GEN_869 & ~_GEN_872,
+                  _GEN_869
+                    ? {_GEN_870 & ~_GEN_871,
+                       _GEN_870
+                         ? ~(_GEN_388[15]) & _GEN_388[14]
+                         : ~(_GEN_388[17]) & _GEN_388[16]}
+                    : {_GEN_867 & ~_GEN_868,
+                       _GEN_867
+                         ? ~(_GEN_388[19]) & _GEN_388[18]
+                         : ~(_GEN_388[21]) & _GEN_388[20]}}};
+      and_r0s8__1 <= _GEN_881;
     end
     if (_GEN_2) begin
-      sub_i5375_r0s9 <= _GEN_385 - _GEN_389[9:0];
-      cmp_i5450_r0s9 <= _GEN_389[9:0] < 10'h16;
+      sub_i5479_r0s9 <= _GEN_386 - _GEN_391[9:0];
+      cmp_i5554_r0s9 <= _GEN_391 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8 <= _GEN_386[0];
+      magnitude_i1055_sroa_0_0_v_r0s8 <= _GEN_388[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9 <= magnitude_i1048_sroa_0_0_in_r0s8;
+      magnitude_i1055_sroa_0_0_v_r0s9 <= magnitude_i1055_sroa_0_0_v_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__1 <= _GEN_386[1];
+      magnitude_i1055_sroa_0_0_v_r0s8__1 <= _GEN_388[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__1 <= magnitude_i1048_sroa_0_0_in_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_r0s9__1 <= magnitude_i1055_sroa_0_0_v_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__2 <= _GEN_386[2];
+      magnitude_i1055_sroa_0_0_v_r0s8__2 <= _GEN_388[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__2 <= magnitude_i1048_sroa_0_0_in_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_r0s9__2 <= magnitude_i1055_sroa_0_0_v_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__3 <= _GEN_386[3];
+      magnitude_i1055_sroa_0_0_v_r0s8__3 <= _GEN_388[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__3 <= magnitude_i1048_sroa_0_0_in_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_r0s9__3 <= magnitude_i1055_sroa_0_0_v_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__4 <= _GEN_386[4];
+      magnitude_i1055_sroa_0_0_v_r0s8__4 <= _GEN_388[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__4 <= magnitude_i1048_sroa_0_0_in_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_r0s9__4 <= magnitude_i1055_sroa_0_0_v_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__5 <= _GEN_386[5];
+      magnitude_i1055_sroa_0_0_v_r0s8__5 <= _GEN_388[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__5 <= magnitude_i1048_sroa_0_0_in_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_r0s9__5 <= magnitude_i1055_sroa_0_0_v_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__6 <= _GEN_386[6];
+      magnitude_i1055_sroa_0_0_v_r0s8__6 <= _GEN_388[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__6 <= magnitude_i1048_sroa_0_0_in_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_r0s9__6 <= magnitude_i1055_sroa_0_0_v_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__7 <= _GEN_386[7];
+      magnitude_i1055_sroa_0_0_v_r0s8__7 <= _GEN_388[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__7 <= magnitude_i1048_sroa_0_0_in_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_r0s9__7 <= magnitude_i1055_sroa_0_0_v_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__8 <= _GEN_386[8];
+      magnitude_i1055_sroa_0_0_v_r0s8__8 <= _GEN_388[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__8 <= magnitude_i1048_sroa_0_0_in_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_r0s9__8 <= magnitude_i1055_sroa_0_0_v_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__9 <= _GEN_386[9];
+      magnitude_i1055_sroa_0_0_v_r0s8__9 <= _GEN_388[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__9 <= magnitude_i1048_sroa_0_0_in_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_r0s9__9 <= magnitude_i1055_sroa_0_0_v_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__10 <= _GEN_386[10];
+      magnitude_i1055_sroa_0_0_v_r0s8__10 <= _GEN_388[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__10 <= magnitude_i1048_sroa_0_0_in_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_r0s9__10 <= magnitude_i1055_sroa_0_0_v_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__11 <= _GEN_386[11];
+      magnitude_i1055_sroa_0_0_v_r0s8__11 <= _GEN_388[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__11 <= magnitude_i1048_sroa_0_0_in_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_r0s9__11 <= magnitude_i1055_sroa_0_0_v_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__12 <= _GEN_386[12];
+      magnitude_i1055_sroa_0_0_v_r0s8__12 <= _GEN_388[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__12 <= magnitude_i1048_sroa_0_0_in_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_r0s9__12 <= magnitude_i1055_sroa_0_0_v_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__13 <= _GEN_386[13];
+      magnitude_i1055_sroa_0_0_v_r0s8__13 <= _GEN_388[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__13 <= magnitude_i1048_sroa_0_0_in_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_r0s9__13 <= magnitude_i1055_sroa_0_0_v_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__14 <= _GEN_386[14];
+      magnitude_i1055_sroa_0_0_v_r0s8__14 <= _GEN_388[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__14 <= magnitude_i1048_sroa_0_0_in_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_r0s9__14 <= magnitude_i1055_sroa_0_0_v_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__15 <= _GEN_386[15];
+      magnitude_i1055_sroa_0_0_v_r0s8__15 <= _GEN_388[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__15 <= magnitude_i1048_sroa_0_0_in_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_r0s9__15 <= magnitude_i1055_sroa_0_0_v_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__16 <= _GEN_386[16];
+      magnitude_i1055_sroa_0_0_v_r0s8__16 <= _GEN_388[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__16 <= magnitude_i1048_sroa_0_0_in_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_r0s9__16 <= magnitude_i1055_sroa_0_0_v_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__17 <= _GEN_386[17];
+      magnitude_i1055_sroa_0_0_v_r0s8__17 <= _GEN_388[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__17 <= magnitude_i1048_sroa_0_0_in_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_r0s9__17 <= magnitude_i1055_sroa_0_0_v_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__18 <= _GEN_386[18];
+      magnitude_i1055_sroa_0_0_v_r0s8__18 <= _GEN_388[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__18 <= magnitude_i1048_sroa_0_0_in_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_r0s9__18 <= magnitude_i1055_sroa_0_0_v_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__19 <= _GEN_386[19];
+      magnitude_i1055_sroa_0_0_v_r0s8__19 <= _GEN_388[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__19 <= magnitude_i1048_sroa_0_0_in_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_r0s9__19 <= magnitude_i1055_sroa_0_0_v_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__20 <= _GEN_386[20];
+      magnitude_i1055_sroa_0_0_v_r0s8__20 <= _GEN_388[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_r0s9__20 <= magnitude_i1048_sroa_0_0_in_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_r0s9__20 <= magnitude_i1055_sroa_0_0_v_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_r0s8__21 <= _GEN_386[21];
+      magnitude_i1055_sroa_0_0_v_r0s8__21 <= _GEN_388[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_r0s9__21 <= magnitude_i1048_sroa_0_0_in_r0s8__21;
-      loadedv_i_i5344105_r0s9 <= _GEN_389;
+      magnitude_i1055_sroa_0_0_v_r0s9__21 <= magnitude_i1055_sroa_0_0_v_r0s8__21;
+      loadedv_i_i5448105_r0s9 <= _GEN_391;
     end
     if (_GEN_1) begin
-      add_i5103_r0s10 <= {1'h0, sub_i5375_r0s9, 7'h0} + {10'h0, _GEN_85[21:14]};
-      cond_i5453_r0s10 <= _GEN_85[13];
-      or_i5072_r0s10 <= (|(_GEN_85[12:0])) | _GEN_85[14];
+      add_i5207_r0s10 <= {1'h0, sub_i5479_r0s9, 7'h0} + {10'h0, _GEN_85[21:14]};
+      cond_i5557_r0s10 <= _GEN_85[13];
+      or_i5176_r0s10 <= (|(_GEN_85[12:0])) | _GEN_85[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_r0s8 <= ref_tmp66_sroa_0_0_r0s7;
+      sroa_speculated6520_v_r0s8 <= sroa_speculated6520_v_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_r0s9 <= ref_tmp66_sroa_0_0_r0s8;
+      sroa_speculated6520_v_r0s9 <= sroa_speculated6520_v_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_r0s10 <= ref_tmp66_sroa_0_0_r0s9;
+      sroa_speculated6520_v_r0s10 <= sroa_speculated6520_v_r0s9;
     if (_GEN_0) begin
-      spec_select61_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_821 : 16'h0;
-      or_i5524_r0s11 <= _GEN_821;
+      spec_select61_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_886 : 16'h0;
+      or_i5628_r0s11 <= _GEN_886;
     end
     if (_GEN_5) begin
-      add_r0s6__9 <= _GEN_391 + _GEN_393;
-      add_r0s6__10 <= _GEN_396 + _GEN_398;
-      add_r0s6__11 <= _GEN_403 + _GEN_405;
-      add_r0s6__12 <= _GEN_408 + _GEN_410;
-      add_r0s6__13 <= _GEN_417 + _GEN_419;
-      add_r0s6__14 <= _GEN_422 + _GEN_424;
-      add_r0s6__15 <= _GEN_429 + _GEN_431;
-      add_r0s6__16 <= _GEN_434 + _GEN_436;
+      sroa_speculated6439_v_1_r0s6 <= _GEN_393 + _GEN_395;
+      sroa_speculated6439_v_5_r0s6 <= _GEN_398 + _GEN_400;
+      sroa_speculated6439_v_9_r0s6 <= _GEN_405 + _GEN_407;
+      sroa_speculated6439_v_13_r0s6 <= _GEN_410 + _GEN_412;
+      sroa_speculated6439_v_17_r0s6 <= _GEN_419 + _GEN_421;
+      sroa_speculated6439_v_21_r0s6 <= _GEN_424 + _GEN_426;
+      sroa_speculated6439_v_25_r0s6 <= _GEN_431 + _GEN_433;
+      sroa_speculated6439_v_29_r0s6 <= _GEN_436 + _GEN_438;
     end
     if (_GEN_4)
-      add_r0s7__2 <= _GEN_442;
+      sroa_speculated6463_v_1_r0s7 <= _GEN_444;
     if (_GEN_5)
-      icmp_r0s6__1 <= {{2{_GEN_371[17]}}, _GEN_371} == 20'h0;
+      icmp_r0s6__1 <= {{2{_GEN_196[17]}}, _GEN_196} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__1 <= icmp_r0s6__1;
     if (_GEN_3)
-      cmp_i5531_1_r0s8 <= v153_r0s7 ? add_r0s7__2 == 23'h0 : icmp_r0s7__1;
+      cmp_i5635_1_r0s8 <= _GEN_445;
     if (_GEN_2)
-      cmp_i5531_1_r0s9 <= cmp_i5531_1_r0s8;
+      cmp_i5635_1_r0s9 <= cmp_i5635_1_r0s8;
     if (_GEN_1)
-      cmp_i5531_1_r0s10 <= cmp_i5531_1_r0s9;
+      cmp_i5635_1_r0s10 <= cmp_i5635_1_r0s9;
     if (_GEN_0)
-      cmp_i5531_1_r0s11 <= cmp_i5531_1_r0s10;
+      cmp_i5635_1_r0s11 <= cmp_i5635_1_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_1_r0s6 <= _GEN_371;
+      sroa_speculated6472_v_1_r0s6 <= _GEN_196;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_1_r0s7 <=
+      sroa_speculated6520_v_1_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_442[22]}}, _GEN_442}
-          : {{11{sroa_speculated_v_1_r0s6[17]}}, sroa_speculated_v_1_r0s6, 3'h0};
+          ? _GEN_444
+          : {{2{sroa_speculated6472_v_1_r0s6[17]}}, sroa_speculated6472_v_1_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__4 <= _GEN_828 & _GEN_835;
-      select_r0s8__2 <=
-        _GEN_838
-          ? {_GEN_839, ~_GEN_839 & ~(_GEN_443[1]) & _GEN_443[0]}
-          : {_GEN_836 & ~_GEN_837,
-             _GEN_836 ? ~(_GEN_443[3]) & _GEN_443[2] : ~(_GEN_443[5]) & _GEN_443[4]};
-      and_r0s8__5 <= _GEN_838;
-      select_r0s8__3 <=
-        _GEN_828
-          ? {_GEN_831 & ~_GEN_834,
-             _GEN_831
-               ? {_GEN_832 & ~_GEN_833,
-                  _GEN_832 ? ~(_GEN_443[7]) & _GEN_443[6] : ~(_GEN_443[9]) & _GEN_443[8]}
-               : {_GEN_829 & ~_GEN_830,
-                  _GEN_829
-                    ? ~(_GEN_443[11]) & _GEN_443[10]
-                    : ~(_GEN_443[13]) & _GEN_443[12]}}
-          : {_GEN_824 & ~_GEN_827,
-             _GEN_824
-               ? {_GEN_825 & ~_GEN_826,
-                  _GEN_825
-                    ? ~(_GEN_443[15]) & _GEN_443[14]
-                    : ~(_GEN_443[17]) & _GEN_443[16]}
-               : {_GEN_822 & ~_GEN_823,
-                  _GEN_822
-                    ? ~(_GEN_443[19]) & _GEN_443[18]
-                    : ~(_GEN_443[21]) & _GEN_443[20]}};
-      and_r0s8__6 <= _GEN_828 & ~_GEN_835;
+      iszero_i_1_r0s8 <= sroa_speculated6520_v_1_r0s7[22] ? _GEN_446 == 22'h0 : _GEN_445;
+      select_r0s8__1 <=
+        _GEN_901
+          ? {1'h0,
+             _GEN_904,
+             _GEN_904
+               ? {_GEN_905, ~_GEN_905 & ~(_GEN_447[1]) & _GEN_447[0]}
+               : {_GEN_902 & ~_GEN_903,
+                  _GEN_902 ? ~(_GEN_447[3]) & _GEN_447[2] : ~(_GEN_447[5]) & _GEN_447[4]}}
+          : {_GEN_893 & ~_GEN_900,
+             _GEN_893
+               ? {_GEN_896 & ~_GEN_899,
+                  _GEN_896
+                    ? {_GEN_897 & ~_GEN_898,
+                       _GEN_897
+                         ? ~(_GEN_447[7]) & _GEN_447[6]
+                         : ~(_GEN_447[9]) & _GEN_447[8]}
+                    : {_GEN_894 & ~_GEN_895,
+                       _GEN_894
+                         ? ~(_GEN_447[11]) & _GEN_447[10]
+                         : ~(_GEN_447[13]) & _GEN_447[12]}}
+               : {_GEN_889 & ~_GEN_892,
+                  _GEN_889
+                    ? {_GEN_890 & ~_GEN_891,
+                       _GEN_890
+                         ? ~(_GEN_447[15]) & _GEN_447[14]
+                         : ~(_GEN_447[17]) & _GEN_447[16]}
+                    : {_GEN_887 & ~_GEN_888,
+                       _GEN_887
+                         ? ~(_GEN_447[19]) & _GEN_447[18]
+                         : ~(_GEN_447[21]) & _GEN_447[20]}}};
+      and_r0s8__2 <= _GEN_901;
     end
     if (_GEN_2) begin
-      sub_i5375_1_r0s9 <= _GEN_385 - _GEN_445[9:0];
-      cmp_i5450_1_r0s9 <= _GEN_445[9:0] < 10'h16;
+      sub_i5479_1_r0s9 <= _GEN_386 - _GEN_449[9:0];
+      cmp_i5554_1_r0s9 <= _GEN_449 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8 <= _GEN_443[0];
+      magnitude_i1055_sroa_0_0_v_1_r0s8 <= _GEN_447[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9 <= magnitude_i1048_sroa_0_0_in_1_r0s8;
+      magnitude_i1055_sroa_0_0_v_1_r0s9 <= magnitude_i1055_sroa_0_0_v_1_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__1 <= _GEN_443[1];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__1 <= _GEN_447[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__1 <= magnitude_i1048_sroa_0_0_in_1_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__1 <= magnitude_i1055_sroa_0_0_v_1_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__2 <= _GEN_443[2];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__2 <= _GEN_447[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__2 <= magnitude_i1048_sroa_0_0_in_1_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__2 <= magnitude_i1055_sroa_0_0_v_1_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__3 <= _GEN_443[3];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__3 <= _GEN_447[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__3 <= magnitude_i1048_sroa_0_0_in_1_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__3 <= magnitude_i1055_sroa_0_0_v_1_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__4 <= _GEN_443[4];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__4 <= _GEN_447[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__4 <= magnitude_i1048_sroa_0_0_in_1_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__4 <= magnitude_i1055_sroa_0_0_v_1_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__5 <= _GEN_443[5];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__5 <= _GEN_447[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__5 <= magnitude_i1048_sroa_0_0_in_1_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__5 <= magnitude_i1055_sroa_0_0_v_1_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__6 <= _GEN_443[6];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__6 <= _GEN_447[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__6 <= magnitude_i1048_sroa_0_0_in_1_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__6 <= magnitude_i1055_sroa_0_0_v_1_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__7 <= _GEN_443[7];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__7 <= _GEN_447[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__7 <= magnitude_i1048_sroa_0_0_in_1_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__7 <= magnitude_i1055_sroa_0_0_v_1_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__8 <= _GEN_443[8];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__8 <= _GEN_447[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__8 <= magnitude_i1048_sroa_0_0_in_1_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__8 <= magnitude_i1055_sroa_0_0_v_1_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__9 <= _GEN_443[9];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__9 <= _GEN_447[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__9 <= magnitude_i1048_sroa_0_0_in_1_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__9 <= magnitude_i1055_sroa_0_0_v_1_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__10 <= _GEN_443[10];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__10 <= _GEN_447[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__10 <= magnitude_i1048_sroa_0_0_in_1_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__10 <= magnitude_i1055_sroa_0_0_v_1_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__11 <= _GEN_443[11];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__11 <= _GEN_447[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__11 <= magnitude_i1048_sroa_0_0_in_1_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__11 <= magnitude_i1055_sroa_0_0_v_1_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__12 <= _GEN_443[12];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__12 <= _GEN_447[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__12 <= magnitude_i1048_sroa_0_0_in_1_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__12 <= magnitude_i1055_sroa_0_0_v_1_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__13 <= _GEN_443[13];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__13 <= _GEN_447[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__13 <= magnitude_i1048_sroa_0_0_in_1_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__13 <= magnitude_i1055_sroa_0_0_v_1_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__14 <= _GEN_443[14];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__14 <= _GEN_447[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__14 <= magnitude_i1048_sroa_0_0_in_1_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__14 <= magnitude_i1055_sroa_0_0_v_1_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__15 <= _GEN_443[15];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__15 <= _GEN_447[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__15 <= magnitude_i1048_sroa_0_0_in_1_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__15 <= magnitude_i1055_sroa_0_0_v_1_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__16 <= _GEN_443[16];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__16 <= _GEN_447[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__16 <= magnitude_i1048_sroa_0_0_in_1_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__16 <= magnitude_i1055_sroa_0_0_v_1_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__17 <= _GEN_443[17];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__17 <= _GEN_447[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__17 <= magnitude_i1048_sroa_0_0_in_1_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__17 <= magnitude_i1055_sroa_0_0_v_1_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__18 <= _GEN_443[18];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__18 <= _GEN_447[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__18 <= magnitude_i1048_sroa_0_0_in_1_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__18 <= magnitude_i1055_sroa_0_0_v_1_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__19 <= _GEN_443[19];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__19 <= _GEN_447[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__19 <= magnitude_i1048_sroa_0_0_in_1_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__19 <= magnitude_i1055_sroa_0_0_v_1_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__20 <= _GEN_443[20];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__20 <= _GEN_447[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_1_r0s9__20 <= magnitude_i1048_sroa_0_0_in_1_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__20 <= magnitude_i1055_sroa_0_0_v_1_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_1_r0s8__21 <= _GEN_443[21];
+      magnitude_i1055_sroa_0_0_v_1_r0s8__21 <= _GEN_447[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_1_r0s9__21 <= magnitude_i1048_sroa_0_0_in_1_r0s8__21;
-      loadedv_i_i5344105_1_r0s9 <= _GEN_445;
+      magnitude_i1055_sroa_0_0_v_1_r0s9__21 <= magnitude_i1055_sroa_0_0_v_1_r0s8__21;
+      loadedv_i_i5448105_1_r0s9 <= _GEN_449;
     end
     if (_GEN_1) begin
-      add_i5103_1_r0s10 <= {1'h0, sub_i5375_1_r0s9, 7'h0} + {10'h0, _GEN_87[21:14]};
-      cond_i5453_1_r0s10 <= _GEN_87[13];
-      or_i5072_1_r0s10 <= (|(_GEN_87[12:0])) | _GEN_87[14];
+      add_i5207_1_r0s10 <= {1'h0, sub_i5479_1_r0s9, 7'h0} + {10'h0, _GEN_87[21:14]};
+      cond_i5557_1_r0s10 <= _GEN_87[13];
+      or_i5176_1_r0s10 <= (|(_GEN_87[12:0])) | _GEN_87[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_1_r0s8 <= ref_tmp66_sroa_0_0_1_r0s7;
+      sroa_speculated6520_v_1_r0s8 <= sroa_speculated6520_v_1_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_1_r0s9 <= ref_tmp66_sroa_0_0_1_r0s8;
+      sroa_speculated6520_v_1_r0s9 <= sroa_speculated6520_v_1_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_1_r0s10 <= ref_tmp66_sroa_0_0_1_r0s9;
+      sroa_speculated6520_v_1_r0s10 <= sroa_speculated6520_v_1_r0s9;
     if (_GEN_0) begin
-      spec_select61_1_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_840 : 16'h0;
-      or_i5524_1_r0s11 <= _GEN_840;
+      spec_select61_1_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_906 : 16'h0;
+      or_i5628_1_r0s11 <= _GEN_906;
     end
     if (_GEN_5) begin
-      sub_r0s6 <= _GEN_245 - _GEN_255;
-      sub_r0s6__1 <= _GEN_278 - _GEN_266;
-      sub_r0s6__2 <= _GEN_209 - _GEN_199;
-      sub_r0s6__3 <= _GEN_220 - _GEN_232;
-      sub_r0s6__4 <= _GEN_378 - _GEN_368;
-      sub_r0s6__5 <= _GEN_345 - _GEN_357;
-      sub_r0s6__6 <= _GEN_307 - _GEN_295;
-      sub_r0s6__7 <= _GEN_332 - _GEN_320;
+      sroa_speculated6439_v_2_r0s6 <= _GEN_199 - _GEN_209;
+      sroa_speculated6439_v_6_r0s6 <= _GEN_220 - _GEN_232;
+      sroa_speculated6439_v_10_r0s6 <= _GEN_247 - _GEN_259;
+      sroa_speculated6439_v_14_r0s6 <= _GEN_272 - _GEN_284;
+      sroa_speculated6439_v_18_r0s6 <= _GEN_301 - _GEN_311;
+      sroa_speculated6439_v_22_r0s6 <= _GEN_322 - _GEN_332;
+      sroa_speculated6439_v_26_r0s6 <= _GEN_345 - _GEN_357;
+      sroa_speculated6439_v_30_r0s6 <= _GEN_368 - _GEN_378;
     end
     if (_GEN_4)
-      add_r0s7__3 <= _GEN_466;
+      sroa_speculated6463_v_2_r0s7 <= _GEN_470;
     if (_GEN_5)
-      icmp_r0s6__2 <= {{2{_GEN_365[17]}}, _GEN_365} == 20'h0;
+      icmp_r0s6__2 <= {{2{_GEN_202[17]}}, _GEN_202} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__2 <= icmp_r0s6__2;
     if (_GEN_3)
-      cmp_i5531_2_r0s8 <= v153_r0s7 ? add_r0s7__3 == 23'h0 : icmp_r0s7__2;
+      cmp_i5635_2_r0s8 <= _GEN_471;
     if (_GEN_2)
-      cmp_i5531_2_r0s9 <= cmp_i5531_2_r0s8;
+      cmp_i5635_2_r0s9 <= cmp_i5635_2_r0s8;
     if (_GEN_1)
-      cmp_i5531_2_r0s10 <= cmp_i5531_2_r0s9;
+      cmp_i5635_2_r0s10 <= cmp_i5635_2_r0s9;
     if (_GEN_0)
-      cmp_i5531_2_r0s11 <= cmp_i5531_2_r0s10;
+      cmp_i5635_2_r0s11 <= cmp_i5635_2_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_2_r0s6 <= _GEN_365;
+      sroa_speculated6472_v_2_r0s6 <= _GEN_202;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_2_r0s7 <=
+      sroa_speculated6520_v_2_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_466[22]}}, _GEN_466}
-          : {{11{sroa_speculated_v_2_r0s6[17]}}, sroa_speculated_v_2_r0s6, 3'h0};
+          ? _GEN_470
+          : {{2{sroa_speculated6472_v_2_r0s6[17]}}, sroa_speculated6472_v_2_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__7 <= _GEN_847 & _GEN_854;
-      select_r0s8__4 <=
-        _GEN_857
-          ? {_GEN_858, ~_GEN_858 & ~(_GEN_467[1]) & _GEN_467[0]}
-          : {_GEN_855 & ~_GEN_856,
-             _GEN_855 ? ~(_GEN_467[3]) & _GEN_467[2] : ~(_GEN_467[5]) & _GEN_467[4]};
-      and_r0s8__8 <= _GEN_857;
-      select_r0s8__5 <=
-        _GEN_847
-          ? {_GEN_850 & ~_GEN_853,
-             _GEN_850
-               ? {_GEN_851 & ~_GEN_852,
-                  _GEN_851 ? ~(_GEN_467[7]) & _GEN_467[6] : ~(_GEN_467[9]) & _GEN_467[8]}
-               : {_GEN_848 & ~_GEN_849,
-                  _GEN_848
-                    ? ~(_GEN_467[11]) & _GEN_467[10]
-                    : ~(_GEN_467[13]) & _GEN_467[12]}}
-          : {_GEN_843 & ~_GEN_846,
-             _GEN_843
-               ? {_GEN_844 & ~_GEN_845,
-                  _GEN_844
-                    ? ~(_GEN_467[15]) & _GEN_467[14]
-                    : ~(_GEN_467[17]) & _GEN_467[16]}
-               : {_GEN_841 & ~_GEN_842,
-                  _GEN_841
-                    ? ~(_GEN_467[19]) & _GEN_467[18]
-                    : ~(_GEN_467[21]) & _GEN_467[20]}};
-      and_r0s8__9 <= _GEN_847 & ~_GEN_854;
+      iszero_i_2_r0s8 <= sroa_speculated6520_v_2_r0s7[22] ? _GEN_472 == 22'h0 : _GEN_471;
+      select_r0s8__2 <=
+        _GEN_921
+          ? {1'h0,
+             _GEN_924,
+             _GEN_924
+               ? {_GEN_925, ~_GEN_925 & ~(_GEN_473[1]) & _GEN_473[0]}
+               : {_GEN_922 & ~_GEN_923,
+                  _GEN_922 ? ~(_GEN_473[3]) & _GEN_473[2] : ~(_GEN_473[5]) & _GEN_473[4]}}
+          : {_GEN_913 & ~_GEN_920,
+             _GEN_913
+               ? {_GEN_916 & ~_GEN_919,
+                  _GEN_916
+                    ? {_GEN_917 & ~_GEN_918,
+                       _GEN_917
+                         ? ~(_GEN_473[7]) & _GEN_473[6]
+                         : ~(_GEN_473[9]) & _GEN_473[8]}
+                    : {_GEN_914 & ~_GEN_915,
+                       _GEN_914
+                         ? ~(_GEN_473[11]) & _GEN_473[10]
+                         : ~(_GEN_473[13]) & _GEN_473[12]}}
+               : {_GEN_909 & ~_GEN_912,
+                  _GEN_909
+                    ? {_GEN_910 & ~_GEN_911,
+                       _GEN_910
+                         ? ~(_GEN_473[15]) & _GEN_473[14]
+                         : ~(_GEN_473[17]) & _GEN_473[16]}
+                    : {_GEN_907 & ~_GEN_908,
+                       _GEN_907
+                         ? ~(_GEN_473[19]) & _GEN_473[18]
+                         : ~(_GEN_473[21]) & _GEN_473[20]}}};
+      and_r0s8__3 <= _GEN_921;
     end
     if (_GEN_2) begin
-      sub_i5375_2_r0s9 <= _GEN_385 - _GEN_469[9:0];
-      cmp_i5450_2_r0s9 <= _GEN_469[9:0] < 10'h16;
+      sub_i5479_2_r0s9 <= _GEN_386 - _GEN_475[9:0];
+      cmp_i5554_2_r0s9 <= _GEN_475 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8 <= _GEN_467[0];
+      magnitude_i1055_sroa_0_0_v_2_r0s8 <= _GEN_473[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9 <= magnitude_i1048_sroa_0_0_in_2_r0s8;
+      magnitude_i1055_sroa_0_0_v_2_r0s9 <= magnitude_i1055_sroa_0_0_v_2_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__1 <= _GEN_467[1];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__1 <= _GEN_473[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__1 <= magnitude_i1048_sroa_0_0_in_2_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__1 <= magnitude_i1055_sroa_0_0_v_2_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__2 <= _GEN_467[2];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__2 <= _GEN_473[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__2 <= magnitude_i1048_sroa_0_0_in_2_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__2 <= magnitude_i1055_sroa_0_0_v_2_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__3 <= _GEN_467[3];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__3 <= _GEN_473[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__3 <= magnitude_i1048_sroa_0_0_in_2_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__3 <= magnitude_i1055_sroa_0_0_v_2_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__4 <= _GEN_467[4];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__4 <= _GEN_473[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__4 <= magnitude_i1048_sroa_0_0_in_2_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__4 <= magnitude_i1055_sroa_0_0_v_2_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__5 <= _GEN_467[5];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__5 <= _GEN_473[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__5 <= magnitude_i1048_sroa_0_0_in_2_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__5 <= magnitude_i1055_sroa_0_0_v_2_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__6 <= _GEN_467[6];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__6 <= _GEN_473[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__6 <= magnitude_i1048_sroa_0_0_in_2_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__6 <= magnitude_i1055_sroa_0_0_v_2_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__7 <= _GEN_467[7];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__7 <= _GEN_473[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__7 <= magnitude_i1048_sroa_0_0_in_2_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__7 <= magnitude_i1055_sroa_0_0_v_2_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__8 <= _GEN_467[8];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__8 <= _GEN_473[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__8 <= magnitude_i1048_sroa_0_0_in_2_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__8 <= magnitude_i1055_sroa_0_0_v_2_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__9 <= _GEN_467[9];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__9 <= _GEN_473[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__9 <= magnitude_i1048_sroa_0_0_in_2_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__9 <= magnitude_i1055_sroa_0_0_v_2_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__10 <= _GEN_467[10];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__10 <= _GEN_473[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__10 <= magnitude_i1048_sroa_0_0_in_2_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__10 <= magnitude_i1055_sroa_0_0_v_2_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__11 <= _GEN_467[11];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__11 <= _GEN_473[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__11 <= magnitude_i1048_sroa_0_0_in_2_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__11 <= magnitude_i1055_sroa_0_0_v_2_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__12 <= _GEN_467[12];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__12 <= _GEN_473[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__12 <= magnitude_i1048_sroa_0_0_in_2_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__12 <= magnitude_i1055_sroa_0_0_v_2_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__13 <= _GEN_467[13];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__13 <= _GEN_473[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__13 <= magnitude_i1048_sroa_0_0_in_2_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__13 <= magnitude_i1055_sroa_0_0_v_2_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__14 <= _GEN_467[14];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__14 <= _GEN_473[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__14 <= magnitude_i1048_sroa_0_0_in_2_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__14 <= magnitude_i1055_sroa_0_0_v_2_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__15 <= _GEN_467[15];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__15 <= _GEN_473[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__15 <= magnitude_i1048_sroa_0_0_in_2_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__15 <= magnitude_i1055_sroa_0_0_v_2_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__16 <= _GEN_467[16];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__16 <= _GEN_473[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__16 <= magnitude_i1048_sroa_0_0_in_2_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__16 <= magnitude_i1055_sroa_0_0_v_2_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__17 <= _GEN_467[17];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__17 <= _GEN_473[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__17 <= magnitude_i1048_sroa_0_0_in_2_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__17 <= magnitude_i1055_sroa_0_0_v_2_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__18 <= _GEN_467[18];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__18 <= _GEN_473[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__18 <= magnitude_i1048_sroa_0_0_in_2_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__18 <= magnitude_i1055_sroa_0_0_v_2_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__19 <= _GEN_467[19];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__19 <= _GEN_473[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__19 <= magnitude_i1048_sroa_0_0_in_2_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__19 <= magnitude_i1055_sroa_0_0_v_2_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__20 <= _GEN_467[20];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__20 <= _GEN_473[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_2_r0s9__20 <= magnitude_i1048_sroa_0_0_in_2_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__20 <= magnitude_i1055_sroa_0_0_v_2_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_2_r0s8__21 <= _GEN_467[21];
+      magnitude_i1055_sroa_0_0_v_2_r0s8__21 <= _GEN_473[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_2_r0s9__21 <= magnitude_i1048_sroa_0_0_in_2_r0s8__21;
-      loadedv_i_i5344105_2_r0s9 <= _GEN_469;
+      magnitude_i1055_sroa_0_0_v_2_r0s9__21 <= magnitude_i1055_sroa_0_0_v_2_r0s8__21;
+      loadedv_i_i5448105_2_r0s9 <= _GEN_475;
     end
     if (_GEN_1) begin
-      add_i5103_2_r0s10 <= {1'h0, sub_i5375_2_r0s9, 7'h0} + {10'h0, _GEN_89[21:14]};
-      cond_i5453_2_r0s10 <= _GEN_89[13];
-      or_i5072_2_r0s10 <= (|(_GEN_89[12:0])) | _GEN_89[14];
+      add_i5207_2_r0s10 <= {1'h0, sub_i5479_2_r0s9, 7'h0} + {10'h0, _GEN_89[21:14]};
+      cond_i5557_2_r0s10 <= _GEN_89[13];
+      or_i5176_2_r0s10 <= (|(_GEN_89[12:0])) | _GEN_89[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_2_r0s8 <= ref_tmp66_sroa_0_0_2_r0s7;
+      sroa_speculated6520_v_2_r0s8 <= sroa_speculated6520_v_2_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_2_r0s9 <= ref_tmp66_sroa_0_0_2_r0s8;
+      sroa_speculated6520_v_2_r0s9 <= sroa_speculated6520_v_2_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_2_r0s10 <= ref_tmp66_sroa_0_0_2_r0s9;
+      sroa_speculated6520_v_2_r0s10 <= sroa_speculated6520_v_2_r0s9;
     if (_GEN_0) begin
-      spec_select61_2_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_859 : 16'h0;
-      or_i5524_2_r0s11 <= _GEN_859;
+      spec_select61_2_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_926 : 16'h0;
+      or_i5628_2_r0s11 <= _GEN_926;
     end
     if (_GEN_5) begin
-      sub_r0s6__8 <= _GEN_436 - _GEN_434;
-      sub_r0s6__9 <= _GEN_431 - _GEN_429;
-      sub_r0s6__10 <= _GEN_419 - _GEN_417;
-      sub_r0s6__11 <= _GEN_422 - _GEN_424;
-      sub_r0s6__12 <= _GEN_398 - _GEN_396;
-      sub_r0s6__13 <= _GEN_391 - _GEN_393;
-      sub_r0s6__14 <= _GEN_405 - _GEN_403;
-      sub_r0s6__15 <= _GEN_410 - _GEN_408;
+      sroa_speculated6439_v_3_r0s6 <= _GEN_393 - _GEN_395;
+      sroa_speculated6439_v_7_r0s6 <= _GEN_398 - _GEN_400;
+      sroa_speculated6439_v_11_r0s6 <= _GEN_405 - _GEN_407;
+      sroa_speculated6439_v_15_r0s6 <= _GEN_410 - _GEN_412;
+      sroa_speculated6439_v_19_r0s6 <= _GEN_419 - _GEN_421;
+      sroa_speculated6439_v_23_r0s6 <= _GEN_424 - _GEN_426;
+      sroa_speculated6439_v_27_r0s6 <= _GEN_431 - _GEN_433;
+      sroa_speculated6439_v_31_r0s6 <= _GEN_436 - _GEN_438;
     end
     if (_GEN_4)
-      add_r0s7__4 <= _GEN_490;
+      sroa_speculated6463_v_3_r0s7 <= _GEN_496;
     if (_GEN_5)
-      icmp_r0s6__3 <= {{2{_GEN_361[17]}}, _GEN_361} == 20'h0;
+      icmp_r0s6__3 <= {{2{_GEN_206[17]}}, _GEN_206} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__3 <= icmp_r0s6__3;
     if (_GEN_3)
-      cmp_i5531_3_r0s8 <= v153_r0s7 ? add_r0s7__4 == 23'h0 : icmp_r0s7__3;
+      cmp_i5635_3_r0s8 <= _GEN_497;
     if (_GEN_2)
-      cmp_i5531_3_r0s9 <= cmp_i5531_3_r0s8;
+      cmp_i5635_3_r0s9 <= cmp_i5635_3_r0s8;
     if (_GEN_1)
-      cmp_i5531_3_r0s10 <= cmp_i5531_3_r0s9;
+      cmp_i5635_3_r0s10 <= cmp_i5635_3_r0s9;
     if (_GEN_0)
-      cmp_i5531_3_r0s11 <= cmp_i5531_3_r0s10;
+      cmp_i5635_3_r0s11 <= cmp_i5635_3_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_3_r0s6 <= _GEN_361;
+      sroa_speculated6472_v_3_r0s6 <= _GEN_206;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_3_r0s7 <=
+      sroa_speculated6520_v_3_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_490[22]}}, _GEN_490}
-          : {{11{sroa_speculated_v_3_r0s6[17]}}, sroa_speculated_v_3_r0s6, 3'h0};
+          ? _GEN_496
+          : {{2{sroa_speculated6472_v_3_r0s6[17]}}, sroa_speculated6472_v_3_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__10 <= _GEN_866 & _GEN_873;
-      select_r0s8__6 <=
-        _GEN_876
-          ? {_GEN_877, ~_GEN_877 & ~(_GEN_491[1]) & _GEN_491[0]}
-          : {_GEN_874 & ~_GEN_875,
-             _GEN_874 ? ~(_GEN_491[3]) & _GEN_491[2] : ~(_GEN_491[5]) & _GEN_491[4]};
-      and_r0s8__11 <= _GEN_876;
-      select_r0s8__7 <=
-        _GEN_866
-          ? {_GEN_869 & ~_GEN_872,
-             _GEN_869
-               ? {_GEN_870 & ~_GEN_871,
-                  _GEN_870 ? ~(_GEN_491[7]) & _GEN_491[6] : ~(_GEN_491[9]) & _GEN_491[8]}
-               : {_GEN_867 & ~_GEN_868,
-                  _GEN_867
-                    ? ~(_GEN_491[11]) & _GEN_491[10]
-                    : ~(_GEN_491[13]) & _GEN_491[12]}}
-          : {_GEN_862 & ~_GEN_865,
-             _GEN_862
-               ? {_GEN_863 & ~_GEN_864,
-                  _GEN_863
-                    ? ~(_GEN_491[15]) & _GEN_491[14]
-                    : ~(_GEN_491[17]) & _GEN_491[16]}
-               : {_GEN_860 & ~_GEN_861,
-                  _GEN_860
-                    ? ~(_GEN_491[19]) & _GEN_491[18]
-                    : ~(_GEN_491[21]) & _GEN_491[20]}};
-      and_r0s8__12 <= _GEN_866 & ~_GEN_873;
+      iszero_i_3_r0s8 <= sroa_speculated6520_v_3_r0s7[22] ? _GEN_498 == 22'h0 : _GEN_497;
+      select_r0s8__3 <=
+        _GEN_941
+          ? {1'h0,
+             _GEN_944,
+             _GEN_944
+               ? {_GEN_945, ~_GEN_945 & ~(_GEN_499[1]) & _GEN_499[0]}
+               : {_GEN_942 & ~_GEN_943,
+                  _GEN_942 ? ~(_GEN_499[3]) & _GEN_499[2] : ~(_GEN_499[5]) & _GEN_499[4]}}
+          : {_GEN_933 & ~_GEN_940,
+             _GEN_933
+               ? {_GEN_936 & ~_GEN_939,
+                  _GEN_936
+                    ? {_GEN_937 & ~_GEN_938,
+                       _GEN_937
+                         ? ~(_GEN_499[7]) & _GEN_499[6]
+                         : ~(_GEN_499[9]) & _GEN_499[8]}
+                    : {_GEN_934 & ~_GEN_935,
+                       _GEN_934
+                         ? ~(_GEN_499[11]) & _GEN_499[10]
+                         : ~(_GEN_499[13]) & _GEN_499[12]}}
+               : {_GEN_929 & ~_GEN_932,
+                  _GEN_929
+                    ? {_GEN_930 & ~_GEN_931,
+                       _GEN_930
+                         ? ~(_GEN_499[15]) & _GEN_499[14]
+                         : ~(_GEN_499[17]) & _GEN_499[16]}
+                    : {_GEN_927 & ~_GEN_928,
+                       _GEN_927
+                         ? ~(_GEN_499[19]) & _GEN_499[18]
+                         : ~(_GEN_499[21]) & _GEN_499[20]}}};
+      and_r0s8__4 <= _GEN_941;
     end
     if (_GEN_2) begin
-      sub_i5375_3_r0s9 <= _GEN_385 - _GEN_493[9:0];
-      cmp_i5450_3_r0s9 <= _GEN_493[9:0] < 10'h16;
+      sub_i5479_3_r0s9 <= _GEN_386 - _GEN_501[9:0];
+      cmp_i5554_3_r0s9 <= _GEN_501 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8 <= _GEN_491[0];
+      magnitude_i1055_sroa_0_0_v_3_r0s8 <= _GEN_499[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9 <= magnitude_i1048_sroa_0_0_in_3_r0s8;
+      magnitude_i1055_sroa_0_0_v_3_r0s9 <= magnitude_i1055_sroa_0_0_v_3_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__1 <= _GEN_491[1];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__1 <= _GEN_499[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__1 <= magnitude_i1048_sroa_0_0_in_3_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__1 <= magnitude_i1055_sroa_0_0_v_3_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__2 <= _GEN_491[2];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__2 <= _GEN_499[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__2 <= magnitude_i1048_sroa_0_0_in_3_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__2 <= magnitude_i1055_sroa_0_0_v_3_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__3 <= _GEN_491[3];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__3 <= _GEN_499[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__3 <= magnitude_i1048_sroa_0_0_in_3_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__3 <= magnitude_i1055_sroa_0_0_v_3_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__4 <= _GEN_491[4];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__4 <= _GEN_499[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__4 <= magnitude_i1048_sroa_0_0_in_3_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__4 <= magnitude_i1055_sroa_0_0_v_3_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__5 <= _GEN_491[5];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__5 <= _GEN_499[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__5 <= magnitude_i1048_sroa_0_0_in_3_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__5 <= magnitude_i1055_sroa_0_0_v_3_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__6 <= _GEN_491[6];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__6 <= _GEN_499[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__6 <= magnitude_i1048_sroa_0_0_in_3_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__6 <= magnitude_i1055_sroa_0_0_v_3_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__7 <= _GEN_491[7];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__7 <= _GEN_499[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__7 <= magnitude_i1048_sroa_0_0_in_3_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__7 <= magnitude_i1055_sroa_0_0_v_3_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__8 <= _GEN_491[8];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__8 <= _GEN_499[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__8 <= magnitude_i1048_sroa_0_0_in_3_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__8 <= magnitude_i1055_sroa_0_0_v_3_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__9 <= _GEN_491[9];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__9 <= _GEN_499[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__9 <= magnitude_i1048_sroa_0_0_in_3_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__9 <= magnitude_i1055_sroa_0_0_v_3_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__10 <= _GEN_491[10];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__10 <= _GEN_499[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__10 <= magnitude_i1048_sroa_0_0_in_3_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__10 <= magnitude_i1055_sroa_0_0_v_3_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__11 <= _GEN_491[11];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__11 <= _GEN_499[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__11 <= magnitude_i1048_sroa_0_0_in_3_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__11 <= magnitude_i1055_sroa_0_0_v_3_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__12 <= _GEN_491[12];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__12 <= _GEN_499[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__12 <= magnitude_i1048_sroa_0_0_in_3_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__12 <= magnitude_i1055_sroa_0_0_v_3_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__13 <= _GEN_491[13];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__13 <= _GEN_499[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__13 <= magnitude_i1048_sroa_0_0_in_3_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__13 <= magnitude_i1055_sroa_0_0_v_3_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__14 <= _GEN_491[14];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__14 <= _GEN_499[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__14 <= magnitude_i1048_sroa_0_0_in_3_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__14 <= magnitude_i1055_sroa_0_0_v_3_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__15 <= _GEN_491[15];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__15 <= _GEN_499[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__15 <= magnitude_i1048_sroa_0_0_in_3_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__15 <= magnitude_i1055_sroa_0_0_v_3_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__16 <= _GEN_491[16];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__16 <= _GEN_499[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__16 <= magnitude_i1048_sroa_0_0_in_3_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__16 <= magnitude_i1055_sroa_0_0_v_3_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__17 <= _GEN_491[17];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__17 <= _GEN_499[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__17 <= magnitude_i1048_sroa_0_0_in_3_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__17 <= magnitude_i1055_sroa_0_0_v_3_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__18 <= _GEN_491[18];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__18 <= _GEN_499[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__18 <= magnitude_i1048_sroa_0_0_in_3_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__18 <= magnitude_i1055_sroa_0_0_v_3_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__19 <= _GEN_491[19];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__19 <= _GEN_499[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__19 <= magnitude_i1048_sroa_0_0_in_3_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__19 <= magnitude_i1055_sroa_0_0_v_3_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__20 <= _GEN_491[20];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__20 <= _GEN_499[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_3_r0s9__20 <= magnitude_i1048_sroa_0_0_in_3_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__20 <= magnitude_i1055_sroa_0_0_v_3_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_3_r0s8__21 <= _GEN_491[21];
+      magnitude_i1055_sroa_0_0_v_3_r0s8__21 <= _GEN_499[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_3_r0s9__21 <= magnitude_i1048_sroa_0_0_in_3_r0s8__21;
-      loadedv_i_i5344105_3_r0s9 <= _GEN_493;
+      magnitude_i1055_sroa_0_0_v_3_r0s9__21 <= magnitude_i1055_sroa_0_0_v_3_r0s8__21;
+      loadedv_i_i5448105_3_r0s9 <= _GEN_501;
     end
     if (_GEN_1) begin
-      add_i5103_3_r0s10 <= {1'h0, sub_i5375_3_r0s9, 7'h0} + {10'h0, _GEN_91[21:14]};
-      cond_i5453_3_r0s10 <= _GEN_91[13];
-      or_i5072_3_r0s10 <= (|(_GEN_91[12:0])) | _GEN_91[14];
+      add_i5207_3_r0s10 <= {1'h0, sub_i5479_3_r0s9, 7'h0} + {10'h0, _GEN_91[21:14]};
+      cond_i5557_3_r0s10 <= _GEN_91[13];
+      or_i5176_3_r0s10 <= (|(_GEN_91[12:0])) | _GEN_91[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_3_r0s8 <= ref_tmp66_sroa_0_0_3_r0s7;
+      sroa_speculated6520_v_3_r0s8 <= sroa_speculated6520_v_3_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_3_r0s9 <= ref_tmp66_sroa_0_0_3_r0s8;
+      sroa_speculated6520_v_3_r0s9 <= sroa_speculated6520_v_3_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_3_r0s10 <= ref_tmp66_sroa_0_0_3_r0s9;
+      sroa_speculated6520_v_3_r0s10 <= sroa_speculated6520_v_3_r0s9;
     if (_GEN_0) begin
-      spec_select61_3_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_878 : 16'h0;
-      or_i5524_3_r0s11 <= _GEN_878;
+      spec_select61_3_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_946 : 16'h0;
+      or_i5628_3_r0s11 <= _GEN_946;
     end
     if (_GEN_4)
-      add_r0s7__5 <= _GEN_506;
+      sroa_speculated6463_v_4_r0s7 <= _GEN_514;
     if (_GEN_5)
-      icmp_r0s6__4 <= {{2{_GEN_342[17]}}, _GEN_342} == 20'h0;
+      icmp_r0s6__4 <= {{2{_GEN_213[17]}}, _GEN_213} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__4 <= icmp_r0s6__4;
     if (_GEN_3)
-      cmp_i5531_4_r0s8 <= v153_r0s7 ? add_r0s7__5 == 23'h0 : icmp_r0s7__4;
+      cmp_i5635_4_r0s8 <= _GEN_515;
     if (_GEN_2)
-      cmp_i5531_4_r0s9 <= cmp_i5531_4_r0s8;
+      cmp_i5635_4_r0s9 <= cmp_i5635_4_r0s8;
     if (_GEN_1)
-      cmp_i5531_4_r0s10 <= cmp_i5531_4_r0s9;
+      cmp_i5635_4_r0s10 <= cmp_i5635_4_r0s9;
     if (_GEN_0)
-      cmp_i5531_4_r0s11 <= cmp_i5531_4_r0s10;
+      cmp_i5635_4_r0s11 <= cmp_i5635_4_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_4_r0s6 <= _GEN_342;
+      sroa_speculated6472_v_4_r0s6 <= _GEN_213;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_4_r0s7 <=
+      sroa_speculated6520_v_4_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_506[22]}}, _GEN_506}
-          : {{11{sroa_speculated_v_4_r0s6[17]}}, sroa_speculated_v_4_r0s6, 3'h0};
+          ? _GEN_514
+          : {{2{sroa_speculated6472_v_4_r0s6[17]}}, sroa_speculated6472_v_4_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__13 <= _GEN_885 & _GEN_892;
-      select_r0s8__8 <=
-        _GEN_895
-          ? {_GEN_896, ~_GEN_896 & ~(_GEN_507[1]) & _GEN_507[0]}
-          : {_GEN_893 & ~_GEN_894,
-             _GEN_893 ? ~(_GEN_507[3]) & _GEN_507[2] : ~(_GEN_507[5]) & _GEN_507[4]};
-      and_r0s8__14 <= _GEN_895;
-      select_r0s8__9 <=
-        _GEN_885
-          ? {_GEN_888 & ~_GEN_891,
-             _GEN_888
-               ? {_GEN_889 & ~_GEN_890,
-                  _GEN_889 ? ~(_GEN_507[7]) & _GEN_507[6] : ~(_GEN_507[9]) & _GEN_507[8]}
-               : {_GEN_886 & ~_GEN_887,
-                  _GEN_886
-                    ? ~(_GEN_507[11]) & _GEN_507[10]
-                    : ~(_GEN_507[13]) & _GEN_507[12]}}
-          : {_GEN_881 & ~_GEN_884,
-             _GEN_881
-               ? {_GEN_882 & ~_GEN_883,
-                  _GEN_882
-                    ? ~(_GEN_507[15]) & _GEN_507[14]
-                    : ~(_GEN_507[17]) & _GEN_507[16]}
-               : {_GEN_879 & ~_GEN_880,
-                  _GEN_879
-                    ? ~(_GEN_507[19]) & _GEN_507[18]
-                    : ~(_GEN_507[21]) & _GEN_507[20]}};
-      and_r0s8__15 <= _GEN_885 & ~_GEN_892;
+      iszero_i_4_r0s8 <= sroa_speculated6520_v_4_r0s7[22] ? _GEN_516 == 22'h0 : _GEN_515;
+      select_r0s8__4 <=
+        _GEN_961
+          ? {1'h0,
+             _GEN_964,
+             _GEN_964
+               ? {_GEN_965, ~_GEN_965 & ~(_GEN_517[1]) & _GEN_517[0]}
+               : {_GEN_962 & ~_GEN_963,
+                  _GEN_962 ? ~(_GEN_517[3]) & _GEN_517[2] : ~(_GEN_517[5]) & _GEN_517[4]}}
+          : {_GEN_953 & ~_GEN_960,
+             _GEN_953
+               ? {_GEN_956 & ~_GEN_959,
+                  _GEN_956
+                    ? {_GEN_957 & ~_GEN_958,
+                       _GEN_957
+                         ? ~(_GEN_517[7]) & _GEN_517[6]
+                         : ~(_GEN_517[9]) & _GEN_517[8]}
+                    : {_GEN_954 & ~_GEN_955,
+                       _GEN_954
+                         ? ~(_GEN_517[11]) & _GEN_517[10]
+                         : ~(_GEN_517[13]) & _GEN_517[12]}}
+               : {_GEN_949 & ~_GEN_952,
+                  _GEN_949
+                    ? {_GEN_950 & ~_GEN_951,
+                       _GEN_950
+                         ? ~(_GEN_517[15]) & _GEN_517[14]
+                         : ~(_GEN_517[17]) & _GEN_517[16]}
+                    : {_GEN_947 & ~_GEN_948,
+                       _GEN_947
+                         ? ~(_GEN_517[19]) & _GEN_517[18]
+                         : ~(_GEN_517[21]) & _GEN_517[20]}}};
+      and_r0s8__5 <= _GEN_961;
     end
     if (_GEN_2) begin
-      sub_i5375_4_r0s9 <= _GEN_385 - _GEN_509[9:0];
-      cmp_i5450_4_r0s9 <= _GEN_509[9:0] < 10'h16;
+      sub_i5479_4_r0s9 <= _GEN_386 - _GEN_519[9:0];
+      cmp_i5554_4_r0s9 <= _GEN_519 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8 <= _GEN_507[0];
+      magnitude_i1055_sroa_0_0_v_4_r0s8 <= _GEN_517[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9 <= magnitude_i1048_sroa_0_0_in_4_r0s8;
+      magnitude_i1055_sroa_0_0_v_4_r0s9 <= magnitude_i1055_sroa_0_0_v_4_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__1 <= _GEN_507[1];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__1 <= _GEN_517[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__1 <= magnitude_i1048_sroa_0_0_in_4_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__1 <= magnitude_i1055_sroa_0_0_v_4_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__2 <= _GEN_507[2];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__2 <= _GEN_517[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__2 <= magnitude_i1048_sroa_0_0_in_4_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__2 <= magnitude_i1055_sroa_0_0_v_4_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__3 <= _GEN_507[3];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__3 <= _GEN_517[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__3 <= magnitude_i1048_sroa_0_0_in_4_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__3 <= magnitude_i1055_sroa_0_0_v_4_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__4 <= _GEN_507[4];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__4 <= _GEN_517[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__4 <= magnitude_i1048_sroa_0_0_in_4_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__4 <= magnitude_i1055_sroa_0_0_v_4_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__5 <= _GEN_507[5];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__5 <= _GEN_517[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__5 <= magnitude_i1048_sroa_0_0_in_4_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__5 <= magnitude_i1055_sroa_0_0_v_4_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__6 <= _GEN_507[6];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__6 <= _GEN_517[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__6 <= magnitude_i1048_sroa_0_0_in_4_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__6 <= magnitude_i1055_sroa_0_0_v_4_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__7 <= _GEN_507[7];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__7 <= _GEN_517[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__7 <= magnitude_i1048_sroa_0_0_in_4_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__7 <= magnitude_i1055_sroa_0_0_v_4_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__8 <= _GEN_507[8];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__8 <= _GEN_517[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__8 <= magnitude_i1048_sroa_0_0_in_4_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__8 <= magnitude_i1055_sroa_0_0_v_4_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__9 <= _GEN_507[9];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__9 <= _GEN_517[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__9 <= magnitude_i1048_sroa_0_0_in_4_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__9 <= magnitude_i1055_sroa_0_0_v_4_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__10 <= _GEN_507[10];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__10 <= _GEN_517[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__10 <= magnitude_i1048_sroa_0_0_in_4_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__10 <= magnitude_i1055_sroa_0_0_v_4_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__11 <= _GEN_507[11];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__11 <= _GEN_517[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__11 <= magnitude_i1048_sroa_0_0_in_4_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__11 <= magnitude_i1055_sroa_0_0_v_4_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__12 <= _GEN_507[12];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__12 <= _GEN_517[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__12 <= magnitude_i1048_sroa_0_0_in_4_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__12 <= magnitude_i1055_sroa_0_0_v_4_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__13 <= _GEN_507[13];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__13 <= _GEN_517[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__13 <= magnitude_i1048_sroa_0_0_in_4_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__13 <= magnitude_i1055_sroa_0_0_v_4_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__14 <= _GEN_507[14];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__14 <= _GEN_517[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__14 <= magnitude_i1048_sroa_0_0_in_4_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__14 <= magnitude_i1055_sroa_0_0_v_4_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__15 <= _GEN_507[15];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__15 <= _GEN_517[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__15 <= magnitude_i1048_sroa_0_0_in_4_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__15 <= magnitude_i1055_sroa_0_0_v_4_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__16 <= _GEN_507[16];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__16 <= _GEN_517[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__16 <= magnitude_i1048_sroa_0_0_in_4_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__16 <= magnitude_i1055_sroa_0_0_v_4_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__17 <= _GEN_507[17];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__17 <= _GEN_517[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__17 <= magnitude_i1048_sroa_0_0_in_4_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__17 <= magnitude_i1055_sroa_0_0_v_4_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__18 <= _GEN_507[18];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__18 <= _GEN_517[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__18 <= magnitude_i1048_sroa_0_0_in_4_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__18 <= magnitude_i1055_sroa_0_0_v_4_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__19 <= _GEN_507[19];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__19 <= _GEN_517[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__19 <= magnitude_i1048_sroa_0_0_in_4_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__19 <= magnitude_i1055_sroa_0_0_v_4_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__20 <= _GEN_507[20];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__20 <= _GEN_517[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_4_r0s9__20 <= magnitude_i1048_sroa_0_0_in_4_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__20 <= magnitude_i1055_sroa_0_0_v_4_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_4_r0s8__21 <= _GEN_507[21];
+      magnitude_i1055_sroa_0_0_v_4_r0s8__21 <= _GEN_517[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_4_r0s9__21 <= magnitude_i1048_sroa_0_0_in_4_r0s8__21;
-      loadedv_i_i5344105_4_r0s9 <= _GEN_509;
+      magnitude_i1055_sroa_0_0_v_4_r0s9__21 <= magnitude_i1055_sroa_0_0_v_4_r0s8__21;
+      loadedv_i_i5448105_4_r0s9 <= _GEN_519;
     end
     if (_GEN_1) begin
-      add_i5103_4_r0s10 <= {1'h0, sub_i5375_4_r0s9, 7'h0} + {10'h0, _GEN_93[21:14]};
-      cond_i5453_4_r0s10 <= _GEN_93[13];
-      or_i5072_4_r0s10 <= (|(_GEN_93[12:0])) | _GEN_93[14];
+      add_i5207_4_r0s10 <= {1'h0, sub_i5479_4_r0s9, 7'h0} + {10'h0, _GEN_93[21:14]};
+      cond_i5557_4_r0s10 <= _GEN_93[13];
+      or_i5176_4_r0s10 <= (|(_GEN_93[12:0])) | _GEN_93[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_4_r0s8 <= ref_tmp66_sroa_0_0_4_r0s7;
+      sroa_speculated6520_v_4_r0s8 <= sroa_speculated6520_v_4_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_4_r0s9 <= ref_tmp66_sroa_0_0_4_r0s8;
+      sroa_speculated6520_v_4_r0s9 <= sroa_speculated6520_v_4_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_4_r0s10 <= ref_tmp66_sroa_0_0_4_r0s9;
+      sroa_speculated6520_v_4_r0s10 <= sroa_speculated6520_v_4_r0s9;
     if (_GEN_0) begin
-      spec_select61_4_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_897 : 16'h0;
-      or_i5524_4_r0s11 <= _GEN_897;
+      spec_select61_4_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_966 : 16'h0;
+      or_i5628_4_r0s11 <= _GEN_966;
     end
     if (_GEN_4)
-      add_r0s7__6 <= _GEN_522;
+      sroa_speculated6463_v_5_r0s7 <= _GEN_532;
     if (_GEN_5)
-      icmp_r0s6__5 <= {{2{_GEN_338[17]}}, _GEN_338} == 20'h0;
+      icmp_r0s6__5 <= {{2{_GEN_217[17]}}, _GEN_217} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__5 <= icmp_r0s6__5;
     if (_GEN_3)
-      cmp_i5531_5_r0s8 <= v153_r0s7 ? add_r0s7__6 == 23'h0 : icmp_r0s7__5;
+      cmp_i5635_5_r0s8 <= _GEN_533;
     if (_GEN_2)
-      cmp_i5531_5_r0s9 <= cmp_i5531_5_r0s8;
+      cmp_i5635_5_r0s9 <= cmp_i5635_5_r0s8;
     if (_GEN_1)
-      cmp_i5531_5_r0s10 <= cmp_i5531_5_r0s9;
+      cmp_i5635_5_r0s10 <= cmp_i5635_5_r0s9;
     if (_GEN_0)
-      cmp_i5531_5_r0s11 <= cmp_i5531_5_r0s10;
+      cmp_i5635_5_r0s11 <= cmp_i5635_5_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_5_r0s6 <= _GEN_338;
+      sroa_speculated6472_v_5_r0s6 <= _GEN_217;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_5_r0s7 <=
+      sroa_speculated6520_v_5_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_522[22]}}, _GEN_522}
-          : {{11{sroa_speculated_v_5_r0s6[17]}}, sroa_speculated_v_5_r0s6, 3'h0};
+          ? _GEN_532
+          : {{2{sroa_speculated6472_v_5_r0s6[17]}}, sroa_speculated6472_v_5_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__16 <= _GEN_904 & _GEN_911;
-      select_r0s8__10 <=
-        _GEN_914
-          ? {_GEN_915, ~_GEN_915 & ~(_GEN_523[1]) & _GEN_523[0]}
-          : {_GEN_912 & ~_GEN_913,
-             _GEN_912 ? ~(_GEN_523[3]) & _GEN_523[2] : ~(_GEN_523[5]) & _GEN_523[4]};
-      and_r0s8__17 <= _GEN_914;
-      select_r0s8__11 <=
-        _GEN_904
-          ? {_GEN_907 & ~_GEN_910,
-             _GEN_907
-               ? {_GEN_908 & ~_GEN_909,
-                  _GEN_908 ? ~(_GEN_523[7]) & _GEN_523[6] : ~(_GEN_523[9]) & _GEN_523[8]}
-               : {_GEN_905 & ~_GEN_906,
-                  _GEN_905
-                    ? ~(_GEN_523[11]) & _GEN_523[10]
-                    : ~(_GEN_523[13]) & _GEN_523[12]}}
-          : {_GEN_900 & ~_GEN_903,
-             _GEN_900
-               ? {_GEN_901 & ~_GEN_902,
-                  _GEN_901
-                    ? ~(_GEN_523[15]) & _GEN_523[14]
-                    : ~(_GEN_523[17]) & _GEN_523[16]}
-               : {_GEN_898 & ~_GEN_899,
-                  _GEN_898
-                    ? ~(_GEN_523[19]) & _GEN_523[18]
-                    : ~(_GEN_523[21]) & _GEN_523[20]}};
-      and_r0s8__18 <= _GEN_904 & ~_GEN_911;
-    end
-    if (_GEN_2) begin
-      sub_i5375_5_r0s9 <= _GEN_385 - _GEN_525[9:0];
-      cmp_i5450_5_r0s9 <= _GEN_525[9:0] < 10'h16;
-    end
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8 <= _GEN_523[0];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9 <= magnitude_i1048_sroa_0_0_in_5_r0s8;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__1 <= _GEN_523[1];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__1 <= magnitude_i1048_sroa_0_0_in_5_r0s8__1;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__2 <= _GEN_523[2];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__2 <= magnitude_i1048_sroa_0_0_in_5_r0s8__2;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__3 <= _GEN_523[3];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__3 <= magnitude_i1048_sroa_0_0_in_5_r0s8__3;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__4 <= _GEN_523[4];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__4 <= magnitude_i1048_sroa_0_0_in_5_r0s8__4;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__5 <= _GEN_523[5];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__5 <= magnitude_i1048_sroa_0_0_in_5_r0s8__5;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__6 <= _GEN_523[6];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__6 <= magnitude_i1048_sroa_0_0_in_5_r0s8__6;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__7 <= _GEN_523[7];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__7 <= magnitude_i1048_sroa_0_0_in_5_r0s8__7;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__8 <= _GEN_523[8];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__8 <= magnitude_i1048_sroa_0_0_in_5_r0s8__8;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__9 <= _GEN_523[9];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__9 <= magnitude_i1048_sroa_0_0_in_5_r0s8__9;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__10 <= _GEN_523[10];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__10 <= magnitude_i1048_sroa_0_0_in_5_r0s8__10;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__11 <= _GEN_523[11];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__11 <= magnitude_i1048_sroa_0_0_in_5_r0s8__11;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__12 <= _GEN_523[12];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__12 <= magnitude_i1048_sroa_0_0_in_5_r0s8__12;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__13 <= _GEN_523[13];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__13 <= magnitude_i1048_sroa_0_0_in_5_r0s8__13;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__14 <= _GEN_523[14];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__14 <= magnitude_i1048_sroa_0_0_in_5_r0s8__14;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__15 <= _GEN_523[15];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__15 <= magnitude_i1048_sroa_0_0_in_5_r0s8__15;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__16 <= _GEN_523[16];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__16 <= magnitude_i1048_sroa_0_0_in_5_r0s8__16;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__17 <= _GEN_523[17];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__17 <= magnitude_i1048_sroa_0_0_in_5_r0s8__17;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__18 <= _GEN_523[18];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__18 <= magnitude_i1048_sroa_0_0_in_5_r0s8__18;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__19 <= _GEN_523[19];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__19 <= magnitude_i1048_sroa_0_0_in_5_r0s8__19;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__20 <= _GEN_523[20];
-    if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_5_r0s9__20 <= magnitude_i1048_sroa_0_0_in_5_r0s8__20;
-    if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_5_r0s8__21 <= _GEN_523[21];
-    if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_5_r0s9__21 <= magnitude_i1048_sroa_0_0_in_5_r0s8__21;
-      loadedv_i_i5344105_5_r0s9 <= _GEN_525;
-    end
-    if (_GEN_1) begin
-      add_i5103_5_r0s10 <= {1'h0, sub_i5375_5_r0s9, 7'h0} + {10'h0, _GEN_95[21:14]};
-      cond_i5453_5_r0s10 <= _GEN_95[13];
-      or_i5072_5_r0s10 <= (|(_GEN_95[12:0])) | _GEN_95[14];
-    end
-    if (_GEN_3)
-      ref_tmp66_sroa_0_0_5_r0s8 <= ref_tmp66_sroa_0_0_5_r0s7;
-    if (_GEN_2)
-      ref_tmp66_sroa_0_0_5_r0s9 <= ref_tmp66_sroa_0_0_5_r0s8;
-    if (_GEN_1)
-      ref_tmp66_sroa_0_0_5_r0s10 <= ref_tmp66_sroa_0_0_5_r0s9;
-    if (_GEN_0) begin
-      spec_select61_5_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_916 : 16'h0;
-      or_i5524_5_r0s11 <= _GEN_916;
-    end
-    if (_GEN_4)
-      add_r0s7__7 <= _GEN_538;
-    if (_GEN_5)
-      icmp_r0s6__6 <= {{2{_GEN_354[17]}}, _GEN_354} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__6 <= icmp_r0s6__6;
-    if (_GEN_3)
-      cmp_i5531_6_r0s8 <= v153_r0s7 ? add_r0s7__7 == 23'h0 : icmp_r0s7__6;
-    if (_GEN_2)
-      cmp_i5531_6_r0s9 <= cmp_i5531_6_r0s8;
-    if (_GEN_1)
-      cmp_i5531_6_r0s10 <= cmp_i5531_6_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_6_r0s6 <= _GEN_354;
-    if (_GEN_4)
-      conv_i4704_6_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_538
-          : {{2{sroa_speculated_v_6_r0s6[17]}}, sroa_speculated_v_6_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__12 <=
-        _GEN_931
+      iszero_i_5_r0s8 <= sroa_speculated6520_v_5_r0s7[22] ? _GEN_534 == 22'h0 : _GEN_533;
+      select_r0s8__5 <=
+        _GEN_981
           ? {1'h0,
-             _GEN_934,
-             _GEN_934
-               ? {_GEN_935, ~_GEN_935 & ~(_GEN_539[1]) & _GEN_539[0]}
-               : {_GEN_932 & ~_GEN_933,
-                  _GEN_932 ? ~(_GEN_539[3]) & _GEN_539[2] : ~(_GEN_539[5]) & _GEN_539[4]}}
-          : {_GEN_923 & ~_GEN_930,
-             _GEN_923
-               ? {_GEN_926 & ~_GEN_929,
-                  _GEN_926
-                    ? {_GEN_927 & ~_GEN_928,
-                       _GEN_927
-                         ? ~(_GEN_539[7]) & _GEN_539[6]
-                         : ~(_GEN_539[9]) & _GEN_539[8]}
-                    : {_GEN_924 & ~_GEN_925,
-                       _GEN_924
-                         ? ~(_GEN_539[11]) & _GEN_539[10]
-                         : ~(_GEN_539[13]) & _GEN_539[12]}}
-               : {_GEN_919 & ~_GEN_922,
-                  _GEN_919
-                    ? {_GEN_920 & ~_GEN_921,
-                       _GEN_920
-                         ? ~(_GEN_539[15]) & _GEN_539[14]
-                         : ~(_GEN_539[17]) & _GEN_539[16]}
-                    : {_GEN_917 & ~_GEN_918,
-                       _GEN_917
-                         ? ~(_GEN_539[19]) & _GEN_539[18]
-                         : ~(_GEN_539[21]) & _GEN_539[20]}}};
-      and_r0s8__19 <= _GEN_931;
-    end
-    if (_GEN_2) begin
-      sub_i5375_6_r0s9 <= _GEN_385 - _GEN_541[9:0];
-      cmp_i5450_6_r0s9 <= _GEN_541[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_6_r0s8 <= _GEN_539[0];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__1 <= _GEN_539[1];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__2 <= _GEN_539[2];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__3 <= _GEN_539[3];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__4 <= _GEN_539[4];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__5 <= _GEN_539[5];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__6 <= _GEN_539[6];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__7 <= _GEN_539[7];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__8 <= _GEN_539[8];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__9 <= _GEN_539[9];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__10 <= _GEN_539[10];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__11 <= _GEN_539[11];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__12 <= _GEN_539[12];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__13 <= _GEN_539[13];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__14 <= _GEN_539[14];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__15 <= _GEN_539[15];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__16 <= _GEN_539[16];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__17 <= _GEN_539[17];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__18 <= _GEN_539[18];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__19 <= _GEN_539[19];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__20 <= _GEN_539[20];
-      magnitude_i1048_sroa_0_0_in_6_r0s8__21 <= _GEN_539[21];
-    end
-    if (_GEN_2)
-      shl_i5458_6_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_6_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_6_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_6_r0s8} << _GEN_541;
-    if (_GEN_1) begin
-      cmp_i5489_6_r0s10 <= _GEN_98 > 18'h7F80;
-      add_i5094_6_r0s10 <= _GEN_98;
-    end
-    if (_GEN_3)
-      conv_i4704_6_sink_r0s8 <= conv_i4704_6_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_6_sink_r0s9 <= conv_i4704_6_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_6_sink_r0s10 <= conv_i4704_6_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_6_r0s11 <=
-        ~cmp_i5531_6_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_6_r0s10
-               ? 16'h7F80
-               : add_i5094_6_r0s10[15:0]) | {conv_i4704_6_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__8 <= _GEN_554;
-    if (_GEN_5)
-      icmp_r0s6__7 <= {{2{_GEN_349[17]}}, _GEN_349} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__7 <= icmp_r0s6__7;
-    if (_GEN_3)
-      cmp_i5531_7_r0s8 <= v153_r0s7 ? add_r0s7__8 == 23'h0 : icmp_r0s7__7;
-    if (_GEN_2)
-      cmp_i5531_7_r0s9 <= cmp_i5531_7_r0s8;
-    if (_GEN_1)
-      cmp_i5531_7_r0s10 <= cmp_i5531_7_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_7_r0s6 <= _GEN_349;
-    if (_GEN_4)
-      conv_i4704_7_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_554
-          : {{2{sroa_speculated_v_7_r0s6[17]}}, sroa_speculated_v_7_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__13 <=
-        _GEN_950
-          ? {1'h0,
-             _GEN_953,
-             _GEN_953
-               ? {_GEN_954, ~_GEN_954 & ~(_GEN_555[1]) & _GEN_555[0]}
-               : {_GEN_951 & ~_GEN_952,
-                  _GEN_951 ? ~(_GEN_555[3]) & _GEN_555[2] : ~(_GEN_555[5]) & _GEN_555[4]}}
-          : {_GEN_942 & ~_GEN_949,
-             _GEN_942
-               ? {_GEN_945 & ~_GEN_948,
-                  _GEN_945
-                    ? {_GEN_946 & ~_GEN_947,
-                       _GEN_946
-                         ? ~(_GEN_555[7]) & _GEN_555[6]
-                         : ~(_GEN_555[9]) & _GEN_555[8]}
-                    : {_GEN_943 & ~_GEN_944,
-                       _GEN_943
-                         ? ~(_GEN_555[11]) & _GEN_555[10]
-                         : ~(_GEN_555[13]) & _GEN_555[12]}}
-               : {_GEN_938 & ~_GEN_941,
-                  _GEN_938
-                    ? {_GEN_939 & ~_GEN_940,
-                       _GEN_939
-                         ? ~(_GEN_555[15]) & _GEN_555[14]
-                         : ~(_GEN_555[17]) & _GEN_555[16]}
-                    : {_GEN_936 & ~_GEN_937,
-                       _GEN_936
-                         ? ~(_GEN_555[19]) & _GEN_555[18]
-                         : ~(_GEN_555[21]) & _GEN_555[20]}}};
-      and_r0s8__20 <= _GEN_950;
-    end
-    if (_GEN_2) begin
-      sub_i5375_7_r0s9 <= _GEN_385 - _GEN_557[9:0];
-      cmp_i5450_7_r0s9 <= _GEN_557[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_7_r0s8 <= _GEN_555[0];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__1 <= _GEN_555[1];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__2 <= _GEN_555[2];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__3 <= _GEN_555[3];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__4 <= _GEN_555[4];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__5 <= _GEN_555[5];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__6 <= _GEN_555[6];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__7 <= _GEN_555[7];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__8 <= _GEN_555[8];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__9 <= _GEN_555[9];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__10 <= _GEN_555[10];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__11 <= _GEN_555[11];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__12 <= _GEN_555[12];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__13 <= _GEN_555[13];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__14 <= _GEN_555[14];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__15 <= _GEN_555[15];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__16 <= _GEN_555[16];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__17 <= _GEN_555[17];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__18 <= _GEN_555[18];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__19 <= _GEN_555[19];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__20 <= _GEN_555[20];
-      magnitude_i1048_sroa_0_0_in_7_r0s8__21 <= _GEN_555[21];
-    end
-    if (_GEN_2)
-      shl_i5458_7_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_7_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_7_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_7_r0s8} << _GEN_557;
-    if (_GEN_1) begin
-      cmp_i5489_7_r0s10 <= _GEN_100 > 18'h7F80;
-      add_i5094_7_r0s10 <= _GEN_100;
-    end
-    if (_GEN_3)
-      conv_i4704_7_sink_r0s8 <= conv_i4704_7_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_7_sink_r0s9 <= conv_i4704_7_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_7_sink_r0s10 <= conv_i4704_7_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_7_r0s11 <=
-        ~cmp_i5531_7_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_7_r0s10
-               ? 16'h7F80
-               : add_i5094_7_r0s10[15:0]) | {conv_i4704_7_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__9 <= _GEN_562;
-    if (_GEN_5)
-      icmp_r0s6__8 <= {{2{_GEN_329[17]}}, _GEN_329} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__8 <= icmp_r0s6__8;
-    if (_GEN_3)
-      cmp_i5531_8_r0s8 <= v153_r0s7 ? add_r0s7__9 == 23'h0 : icmp_r0s7__8;
-    if (_GEN_2)
-      cmp_i5531_8_r0s9 <= cmp_i5531_8_r0s8;
-    if (_GEN_1)
-      cmp_i5531_8_r0s10 <= cmp_i5531_8_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_8_r0s6 <= _GEN_329;
-    if (_GEN_4)
-      conv_i4704_8_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_562
-          : {{2{sroa_speculated_v_8_r0s6[17]}}, sroa_speculated_v_8_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__14 <=
-        _GEN_969
-          ? {1'h0,
-             _GEN_972,
-             _GEN_972
-               ? {_GEN_973, ~_GEN_973 & ~(_GEN_563[1]) & _GEN_563[0]}
-               : {_GEN_970 & ~_GEN_971,
-                  _GEN_970 ? ~(_GEN_563[3]) & _GEN_563[2] : ~(_GEN_563[5]) & _GEN_563[4]}}
-          : {_GEN_961 & ~_GEN_968,
-             _GEN_961
-               ? {_GEN_964 & ~_GEN_967,
-                  _GEN_964
-                    ? {_GEN_965 & ~_GEN_966,
-                       _GEN_965
-                         ? ~(_GEN_563[7]) & _GEN_563[6]
-                         : ~(_GEN_563[9]) & _GEN_563[8]}
-                    : {_GEN_962 & ~_GEN_963,
-                       _GEN_962
-                         ? ~(_GEN_563[11]) & _GEN_563[10]
-                         : ~(_GEN_563[13]) & _GEN_563[12]}}
-               : {_GEN_957 & ~_GEN_960,
-                  _GEN_957
-                    ? {_GEN_958 & ~_GEN_959,
-                       _GEN_958
-                         ? ~(_GEN_563[15]) & _GEN_563[14]
-                         : ~(_GEN_563[17]) & _GEN_563[16]}
-                    : {_GEN_955 & ~_GEN_956,
-                       _GEN_955
-                         ? ~(_GEN_563[19]) & _GEN_563[18]
-                         : ~(_GEN_563[21]) & _GEN_563[20]}}};
-      and_r0s8__21 <= _GEN_969;
-    end
-    if (_GEN_2) begin
-      sub_i5375_8_r0s9 <= _GEN_385 - _GEN_565[9:0];
-      cmp_i5450_8_r0s9 <= _GEN_565[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_8_r0s8 <= _GEN_563[0];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__1 <= _GEN_563[1];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__2 <= _GEN_563[2];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__3 <= _GEN_563[3];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__4 <= _GEN_563[4];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__5 <= _GEN_563[5];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__6 <= _GEN_563[6];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__7 <= _GEN_563[7];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__8 <= _GEN_563[8];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__9 <= _GEN_563[9];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__10 <= _GEN_563[10];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__11 <= _GEN_563[11];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__12 <= _GEN_563[12];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__13 <= _GEN_563[13];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__14 <= _GEN_563[14];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__15 <= _GEN_563[15];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__16 <= _GEN_563[16];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__17 <= _GEN_563[17];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__18 <= _GEN_563[18];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__19 <= _GEN_563[19];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__20 <= _GEN_563[20];
-      magnitude_i1048_sroa_0_0_in_8_r0s8__21 <= _GEN_563[21];
-    end
-    if (_GEN_2)
-      shl_i5458_8_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_8_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_8_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_8_r0s8} << _GEN_565;
-    if (_GEN_1) begin
-      cmp_i5489_8_r0s10 <= _GEN_102 > 18'h7F80;
-      add_i5094_8_r0s10 <= _GEN_102;
-    end
-    if (_GEN_3)
-      conv_i4704_8_sink_r0s8 <= conv_i4704_8_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_8_sink_r0s9 <= conv_i4704_8_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_8_sink_r0s10 <= conv_i4704_8_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_8_r0s11 <=
-        ~cmp_i5531_8_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_8_r0s10
-               ? 16'h7F80
-               : add_i5094_8_r0s10[15:0]) | {conv_i4704_8_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__10 <= _GEN_570;
-    if (_GEN_5)
-      icmp_r0s6__9 <= {{2{_GEN_324[17]}}, _GEN_324} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__9 <= icmp_r0s6__9;
-    if (_GEN_3)
-      cmp_i5531_9_r0s8 <= v153_r0s7 ? add_r0s7__10 == 23'h0 : icmp_r0s7__9;
-    if (_GEN_2)
-      cmp_i5531_9_r0s9 <= cmp_i5531_9_r0s8;
-    if (_GEN_1)
-      cmp_i5531_9_r0s10 <= cmp_i5531_9_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_9_r0s6 <= _GEN_324;
-    if (_GEN_4)
-      conv_i4704_9_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_570
-          : {{2{sroa_speculated_v_9_r0s6[17]}}, sroa_speculated_v_9_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__15 <=
-        _GEN_988
-          ? {1'h0,
-             _GEN_991,
-             _GEN_991
-               ? {_GEN_992, ~_GEN_992 & ~(_GEN_571[1]) & _GEN_571[0]}
-               : {_GEN_989 & ~_GEN_990,
-                  _GEN_989 ? ~(_GEN_571[3]) & _GEN_571[2] : ~(_GEN_571[5]) & _GEN_571[4]}}
-          : {_GEN_980 & ~_GEN_987,
-             _GEN_980
-               ? {_GEN_983 & ~_GEN_986,
-                  _GEN_983
-                    ? {_GEN_984 & ~_GEN_985,
-                       _GEN_984
-                         ? ~(_GEN_571[7]) & _GEN_571[6]
-                         : ~(_GEN_571[9]) & _GEN_571[8]}
-                    : {_GEN_981 & ~_GEN_982,
-                       _GEN_981
-                         ? ~(_GEN_571[11]) & _GEN_571[10]
-                         : ~(_GEN_571[13]) & _GEN_571[12]}}
-               : {_GEN_976 & ~_GEN_979,
+             _GEN_984,
+             _GEN_984
+               ? {_GEN_985, ~_GEN_985 & ~(_GEN_535[1]) & _GEN_535[0]}
+               : {_GEN_982 & ~_GEN_983,
+                  _GEN_982 ? ~(_GEN_535[3]) & _GEN_535[2] : ~(_GEN_535[5]) & _GEN_535[4]}}
+          : {_GEN_973 & ~_GEN_980,
+             _GEN_973
+               ? {_GEN_976 & ~_GEN_979,
                   _GEN_976
                     ? {_GEN_977 & ~_GEN_978,
                        _GEN_977
-                         ? ~(_GEN_571[15]) & _GEN_571[14]
-                         : ~(_GEN_571[17]) & _GEN_571[16]}
+                         ? ~(_GEN_535[7]) & _GEN_535[6]
+                         : ~(_GEN_535[9]) & _GEN_535[8]}
                     : {_GEN_974 & ~_GEN_975,
                        _GEN_974
-                         ? ~(_GEN_571[19]) & _GEN_571[18]
-                         : ~(_GEN_571[21]) & _GEN_571[20]}}};
-      and_r0s8__22 <= _GEN_988;
+                         ? ~(_GEN_535[11]) & _GEN_535[10]
+                         : ~(_GEN_535[13]) & _GEN_535[12]}}
+               : {_GEN_969 & ~_GEN_972,
+                  _GEN_969
+                    ? {_GEN_970 & ~_GEN_971,
+                       _GEN_970
+                         ? ~(_GEN_535[15]) & _GEN_535[14]
+                         : ~(_GEN_535[17]) & _GEN_535[16]}
+                    : {_GEN_967 & ~_GEN_968,
+                       _GEN_967
+                         ? ~(_GEN_535[19]) & _GEN_535[18]
+                         : ~(_GEN_535[21]) & _GEN_535[20]}}};
+      and_r0s8__6 <= _GEN_981;
     end
     if (_GEN_2) begin
-      sub_i5375_9_r0s9 <= _GEN_385 - _GEN_573[9:0];
-      cmp_i5450_9_r0s9 <= _GEN_573[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_9_r0s8 <= _GEN_571[0];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__1 <= _GEN_571[1];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__2 <= _GEN_571[2];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__3 <= _GEN_571[3];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__4 <= _GEN_571[4];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__5 <= _GEN_571[5];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__6 <= _GEN_571[6];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__7 <= _GEN_571[7];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__8 <= _GEN_571[8];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__9 <= _GEN_571[9];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__10 <= _GEN_571[10];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__11 <= _GEN_571[11];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__12 <= _GEN_571[12];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__13 <= _GEN_571[13];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__14 <= _GEN_571[14];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__15 <= _GEN_571[15];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__16 <= _GEN_571[16];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__17 <= _GEN_571[17];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__18 <= _GEN_571[18];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__19 <= _GEN_571[19];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__20 <= _GEN_571[20];
-      magnitude_i1048_sroa_0_0_in_9_r0s8__21 <= _GEN_571[21];
-    end
-    if (_GEN_2)
-      shl_i5458_9_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_9_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_9_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_9_r0s8} << _GEN_573;
-    if (_GEN_1) begin
-      cmp_i5489_9_r0s10 <= _GEN_104 > 18'h7F80;
-      add_i5094_9_r0s10 <= _GEN_104;
+      sub_i5479_5_r0s9 <= _GEN_386 - _GEN_537[9:0];
+      cmp_i5554_5_r0s9 <= _GEN_537 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_9_sink_r0s8 <= conv_i4704_9_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_5_r0s8 <= _GEN_535[0];
     if (_GEN_2)
-      conv_i4704_9_sink_r0s9 <= conv_i4704_9_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_5_r0s9 <= magnitude_i1055_sroa_0_0_v_5_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__1 <= _GEN_535[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__1 <= magnitude_i1055_sroa_0_0_v_5_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__2 <= _GEN_535[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__2 <= magnitude_i1055_sroa_0_0_v_5_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__3 <= _GEN_535[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__3 <= magnitude_i1055_sroa_0_0_v_5_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__4 <= _GEN_535[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__4 <= magnitude_i1055_sroa_0_0_v_5_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__5 <= _GEN_535[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__5 <= magnitude_i1055_sroa_0_0_v_5_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__6 <= _GEN_535[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__6 <= magnitude_i1055_sroa_0_0_v_5_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__7 <= _GEN_535[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__7 <= magnitude_i1055_sroa_0_0_v_5_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__8 <= _GEN_535[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__8 <= magnitude_i1055_sroa_0_0_v_5_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__9 <= _GEN_535[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__9 <= magnitude_i1055_sroa_0_0_v_5_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__10 <= _GEN_535[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__10 <= magnitude_i1055_sroa_0_0_v_5_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__11 <= _GEN_535[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__11 <= magnitude_i1055_sroa_0_0_v_5_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__12 <= _GEN_535[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__12 <= magnitude_i1055_sroa_0_0_v_5_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__13 <= _GEN_535[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__13 <= magnitude_i1055_sroa_0_0_v_5_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__14 <= _GEN_535[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__14 <= magnitude_i1055_sroa_0_0_v_5_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__15 <= _GEN_535[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__15 <= magnitude_i1055_sroa_0_0_v_5_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__16 <= _GEN_535[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__16 <= magnitude_i1055_sroa_0_0_v_5_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__17 <= _GEN_535[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__17 <= magnitude_i1055_sroa_0_0_v_5_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__18 <= _GEN_535[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__18 <= magnitude_i1055_sroa_0_0_v_5_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__19 <= _GEN_535[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__19 <= magnitude_i1055_sroa_0_0_v_5_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__20 <= _GEN_535[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_5_r0s9__20 <= magnitude_i1055_sroa_0_0_v_5_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_5_r0s8__21 <= _GEN_535[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_5_r0s9__21 <= magnitude_i1055_sroa_0_0_v_5_r0s8__21;
+      loadedv_i_i5448105_5_r0s9 <= _GEN_537;
+    end
+    if (_GEN_1) begin
+      add_i5207_5_r0s10 <= {1'h0, sub_i5479_5_r0s9, 7'h0} + {10'h0, _GEN_95[21:14]};
+      cond_i5557_5_r0s10 <= _GEN_95[13];
+      or_i5176_5_r0s10 <= (|(_GEN_95[12:0])) | _GEN_95[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_5_r0s8 <= sroa_speculated6520_v_5_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_5_r0s9 <= sroa_speculated6520_v_5_r0s8;
     if (_GEN_1)
-      conv_i4704_9_sink_r0s10 <= conv_i4704_9_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_9_r0s11 <=
-        ~cmp_i5531_9_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_9_r0s10
-               ? 16'h7F80
-               : add_i5094_9_r0s10[15:0]) | {conv_i4704_9_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_5_r0s10 <= sroa_speculated6520_v_5_r0s9;
+    if (_GEN_0) begin
+      spec_select61_5_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_986 : 16'h0;
+      or_i5628_5_r0s11 <= _GEN_986;
+    end
     if (_GEN_4)
-      add_r0s7__11 <= _GEN_578;
+      sroa_speculated6463_v_6_r0s7 <= _GEN_550;
     if (_GEN_5)
-      icmp_r0s6__10 <= {{2{_GEN_317[17]}}, _GEN_317} == 20'h0;
+      icmp_r0s6__6 <= {{2{_GEN_224[17]}}, _GEN_224} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__6 <= icmp_r0s6__6;
+    if (_GEN_3)
+      cmp_i5635_6_r0s8 <= _GEN_551;
+    if (_GEN_2)
+      cmp_i5635_6_r0s9 <= cmp_i5635_6_r0s8;
+    if (_GEN_1)
+      cmp_i5635_6_r0s10 <= cmp_i5635_6_r0s9;
+    if (_GEN_0)
+      cmp_i5635_6_r0s11 <= cmp_i5635_6_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_6_r0s6 <= _GEN_224;
+    if (_GEN_4)
+      sroa_speculated6520_v_6_r0s7 <=
+        v153_r0s6
+          ? _GEN_550
+          : {{2{sroa_speculated6472_v_6_r0s6[17]}}, sroa_speculated6472_v_6_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_6_r0s8 <= sroa_speculated6520_v_6_r0s7[22] ? _GEN_552 == 22'h0 : _GEN_551;
+      select_r0s8__6 <=
+        _GEN_1001
+          ? {1'h0,
+             _GEN_1004,
+             _GEN_1004
+               ? {_GEN_1005, ~_GEN_1005 & ~(_GEN_553[1]) & _GEN_553[0]}
+               : {_GEN_1002 & ~_GEN_1003,
+                  _GEN_1002
+                    ? ~(_GEN_553[3]) & _GEN_553[2]
+                    : ~(_GEN_553[5]) & _GEN_553[4]}}
+          : {_GEN_993 & ~_GEN_1000,
+             _GEN_993
+               ? {_GEN_996 & ~_GEN_999,
+                  _GEN_996
+                    ? {_GEN_997 & ~_GEN_998,
+                       _GEN_997
+                         ? ~(_GEN_553[7]) & _GEN_553[6]
+                         : ~(_GEN_553[9]) & _GEN_553[8]}
+                    : {_GEN_994 & ~_GEN_995,
+                       _GEN_994
+                         ? ~(_GEN_553[11]) & _GEN_553[10]
+                         : ~(_GEN_553[13]) & _GEN_553[12]}}
+               : {_GEN_989 & ~_GEN_992,
+                  _GEN_989
+                    ? {_GEN_990 & ~_GEN_991,
+                       _GEN_990
+                         ? ~(_GEN_553[15]) & _GEN_553[14]
+                         : ~(_GEN_553[17]) & _GEN_553[16]}
+                    : {_GEN_987 & ~_GEN_988,
+                       _GEN_987
+                         ? ~(_GEN_553[19]) & _GEN_553[18]
+                         : ~(_GEN_553[21]) & _GEN_553[20]}}};
+      and_r0s8__7 <= _GEN_1001;
+    end
+    if (_GEN_2) begin
+      sub_i5479_6_r0s9 <= _GEN_386 - _GEN_555[9:0];
+      cmp_i5554_6_r0s9 <= _GEN_555 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8 <= _GEN_553[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9 <= magnitude_i1055_sroa_0_0_v_6_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__1 <= _GEN_553[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__1 <= magnitude_i1055_sroa_0_0_v_6_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__2 <= _GEN_553[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__2 <= magnitude_i1055_sroa_0_0_v_6_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__3 <= _GEN_553[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__3 <= magnitude_i1055_sroa_0_0_v_6_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__4 <= _GEN_553[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__4 <= magnitude_i1055_sroa_0_0_v_6_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__5 <= _GEN_553[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__5 <= magnitude_i1055_sroa_0_0_v_6_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__6 <= _GEN_553[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__6 <= magnitude_i1055_sroa_0_0_v_6_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__7 <= _GEN_553[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__7 <= magnitude_i1055_sroa_0_0_v_6_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__8 <= _GEN_553[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__8 <= magnitude_i1055_sroa_0_0_v_6_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__9 <= _GEN_553[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__9 <= magnitude_i1055_sroa_0_0_v_6_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__10 <= _GEN_553[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__10 <= magnitude_i1055_sroa_0_0_v_6_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__11 <= _GEN_553[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__11 <= magnitude_i1055_sroa_0_0_v_6_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__12 <= _GEN_553[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__12 <= magnitude_i1055_sroa_0_0_v_6_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__13 <= _GEN_553[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__13 <= magnitude_i1055_sroa_0_0_v_6_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__14 <= _GEN_553[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__14 <= magnitude_i1055_sroa_0_0_v_6_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__15 <= _GEN_553[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__15 <= magnitude_i1055_sroa_0_0_v_6_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__16 <= _GEN_553[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__16 <= magnitude_i1055_sroa_0_0_v_6_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__17 <= _GEN_553[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__17 <= magnitude_i1055_sroa_0_0_v_6_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__18 <= _GEN_553[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__18 <= magnitude_i1055_sroa_0_0_v_6_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__19 <= _GEN_553[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__19 <= magnitude_i1055_sroa_0_0_v_6_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__20 <= _GEN_553[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_6_r0s9__20 <= magnitude_i1055_sroa_0_0_v_6_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_6_r0s8__21 <= _GEN_553[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_6_r0s9__21 <= magnitude_i1055_sroa_0_0_v_6_r0s8__21;
+      loadedv_i_i5448105_6_r0s9 <= _GEN_555;
+    end
+    if (_GEN_1) begin
+      add_i5207_6_r0s10 <= {1'h0, sub_i5479_6_r0s9, 7'h0} + {10'h0, _GEN_97[21:14]};
+      cond_i5557_6_r0s10 <= _GEN_97[13];
+      or_i5176_6_r0s10 <= (|(_GEN_97[12:0])) | _GEN_97[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_6_r0s8 <= sroa_speculated6520_v_6_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_6_r0s9 <= sroa_speculated6520_v_6_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_6_r0s10 <= sroa_speculated6520_v_6_r0s9;
+    if (_GEN_0) begin
+      spec_select61_6_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1006 : 16'h0;
+      or_i5628_6_r0s11 <= _GEN_1006;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_7_r0s7 <= _GEN_568;
+    if (_GEN_5)
+      icmp_r0s6__7 <= {{2{_GEN_229[17]}}, _GEN_229} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__7 <= icmp_r0s6__7;
+    if (_GEN_3)
+      cmp_i5635_7_r0s8 <= _GEN_569;
+    if (_GEN_2)
+      cmp_i5635_7_r0s9 <= cmp_i5635_7_r0s8;
+    if (_GEN_1)
+      cmp_i5635_7_r0s10 <= cmp_i5635_7_r0s9;
+    if (_GEN_0)
+      cmp_i5635_7_r0s11 <= cmp_i5635_7_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_7_r0s6 <= _GEN_229;
+    if (_GEN_4)
+      sroa_speculated6520_v_7_r0s7 <=
+        v153_r0s6
+          ? _GEN_568
+          : {{2{sroa_speculated6472_v_7_r0s6[17]}}, sroa_speculated6472_v_7_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_7_r0s8 <= sroa_speculated6520_v_7_r0s7[22] ? _GEN_570 == 22'h0 : _GEN_569;
+      select_r0s8__7 <=
+        _GEN_1021
+          ? {1'h0,
+             _GEN_1024,
+             _GEN_1024
+               ? {_GEN_1025, ~_GEN_1025 & ~(_GEN_571[1]) & _GEN_571[0]}
+               : {_GEN_1022 & ~_GEN_1023,
+                  _GEN_1022
+                    ? ~(_GEN_571[3]) & _GEN_571[2]
+                    : ~(_GEN_571[5]) & _GEN_571[4]}}
+          : {_GEN_1013 & ~_GEN_1020,
+             _GEN_1013
+               ? {_GEN_1016 & ~_GEN_1019,
+                  _GEN_1016
+                    ? {_GEN_1017 & ~_GEN_1018,
+                       _GEN_1017
+                         ? ~(_GEN_571[7]) & _GEN_571[6]
+                         : ~(_GEN_571[9]) & _GEN_571[8]}
+                    : {_GEN_1014 & ~_GEN_1015,
+                       _GEN_1014
+                         ? ~(_GEN_571[11]) & _GEN_571[10]
+                         : ~(_GEN_571[13]) & _GEN_571[12]}}
+               : {_GEN_1009 & ~_GEN_1012,
+                  _GEN_1009
+                    ? {_GEN_1010 & ~_GEN_1011,
+                       _GEN_1010
+                         ? ~(_GEN_571[15]) & _GEN_571[14]
+                         : ~(_GEN_571[17]) & _GEN_571[16]}
+                    : {_GEN_1007 & ~_GEN_1008,
+                       _GEN_1007
+                         ? ~(_GEN_571[19]) & _GEN_571[18]
+                         : ~(_GEN_571[21]) & _GEN_571[20]}}};
+      and_r0s8__8 <= _GEN_1021;
+    end
+    if (_GEN_2) begin
+      sub_i5479_7_r0s9 <= _GEN_386 - _GEN_573[9:0];
+      cmp_i5554_7_r0s9 <= _GEN_573 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8 <= _GEN_571[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9 <= magnitude_i1055_sroa_0_0_v_7_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__1 <= _GEN_571[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__1 <= magnitude_i1055_sroa_0_0_v_7_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__2 <= _GEN_571[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__2 <= magnitude_i1055_sroa_0_0_v_7_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__3 <= _GEN_571[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__3 <= magnitude_i1055_sroa_0_0_v_7_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__4 <= _GEN_571[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__4 <= magnitude_i1055_sroa_0_0_v_7_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__5 <= _GEN_571[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__5 <= magnitude_i1055_sroa_0_0_v_7_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__6 <= _GEN_571[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__6 <= magnitude_i1055_sroa_0_0_v_7_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__7 <= _GEN_571[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__7 <= magnitude_i1055_sroa_0_0_v_7_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__8 <= _GEN_571[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__8 <= magnitude_i1055_sroa_0_0_v_7_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__9 <= _GEN_571[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__9 <= magnitude_i1055_sroa_0_0_v_7_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__10 <= _GEN_571[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__10 <= magnitude_i1055_sroa_0_0_v_7_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__11 <= _GEN_571[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__11 <= magnitude_i1055_sroa_0_0_v_7_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__12 <= _GEN_571[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__12 <= magnitude_i1055_sroa_0_0_v_7_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__13 <= _GEN_571[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__13 <= magnitude_i1055_sroa_0_0_v_7_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__14 <= _GEN_571[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__14 <= magnitude_i1055_sroa_0_0_v_7_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__15 <= _GEN_571[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__15 <= magnitude_i1055_sroa_0_0_v_7_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__16 <= _GEN_571[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__16 <= magnitude_i1055_sroa_0_0_v_7_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__17 <= _GEN_571[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__17 <= magnitude_i1055_sroa_0_0_v_7_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__18 <= _GEN_571[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__18 <= magnitude_i1055_sroa_0_0_v_7_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__19 <= _GEN_571[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__19 <= magnitude_i1055_sroa_0_0_v_7_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__20 <= _GEN_571[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_7_r0s9__20 <= magnitude_i1055_sroa_0_0_v_7_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_7_r0s8__21 <= _GEN_571[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_7_r0s9__21 <= magnitude_i1055_sroa_0_0_v_7_r0s8__21;
+      loadedv_i_i5448105_7_r0s9 <= _GEN_573;
+    end
+    if (_GEN_1) begin
+      add_i5207_7_r0s10 <= {1'h0, sub_i5479_7_r0s9, 7'h0} + {10'h0, _GEN_99[21:14]};
+      cond_i5557_7_r0s10 <= _GEN_99[13];
+      or_i5176_7_r0s10 <= (|(_GEN_99[12:0])) | _GEN_99[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_7_r0s8 <= sroa_speculated6520_v_7_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_7_r0s9 <= sroa_speculated6520_v_7_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_7_r0s10 <= sroa_speculated6520_v_7_r0s9;
+    if (_GEN_0) begin
+      spec_select61_7_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1026 : 16'h0;
+      or_i5628_7_r0s11 <= _GEN_1026;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_8_r0s7 <= _GEN_578;
+    if (_GEN_5)
+      icmp_r0s6__8 <= {{2{_GEN_239[17]}}, _GEN_239} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__8 <= icmp_r0s6__8;
+    if (_GEN_3)
+      cmp_i5635_8_r0s8 <= _GEN_579;
+    if (_GEN_2)
+      cmp_i5635_8_r0s9 <= cmp_i5635_8_r0s8;
+    if (_GEN_1)
+      cmp_i5635_8_r0s10 <= cmp_i5635_8_r0s9;
+    if (_GEN_0)
+      cmp_i5635_8_r0s11 <= cmp_i5635_8_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_8_r0s6 <= _GEN_239;
+    if (_GEN_4)
+      sroa_speculated6520_v_8_r0s7 <=
+        v153_r0s6
+          ? _GEN_578
+          : {{2{sroa_speculated6472_v_8_r0s6[17]}}, sroa_speculated6472_v_8_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_8_r0s8 <= sroa_speculated6520_v_8_r0s7[22] ? _GEN_580 == 22'h0 : _GEN_579;
+      select_r0s8__8 <=
+        _GEN_1041
+          ? {1'h0,
+             _GEN_1044,
+             _GEN_1044
+               ? {_GEN_1045, ~_GEN_1045 & ~(_GEN_581[1]) & _GEN_581[0]}
+               : {_GEN_1042 & ~_GEN_1043,
+                  _GEN_1042
+                    ? ~(_GEN_581[3]) & _GEN_581[2]
+                    : ~(_GEN_581[5]) & _GEN_581[4]}}
+          : {_GEN_1033 & ~_GEN_1040,
+             _GEN_1033
+               ? {_GEN_1036 & ~_GEN_1039,
+                  _GEN_1036
+                    ? {_GEN_1037 & ~_GEN_1038,
+                       _GEN_1037
+                         ? ~(_GEN_581[7]) & _GEN_581[6]
+                         : ~(_GEN_581[9]) & _GEN_581[8]}
+                    : {_GEN_1034 & ~_GEN_1035,
+                       _GEN_1034
+                         ? ~(_GEN_581[11]) & _GEN_581[10]
+                         : ~(_GEN_581[13]) & _GEN_581[12]}}
+               : {_GEN_1029 & ~_GEN_1032,
+                  _GEN_1029
+                    ? {_GEN_1030 & ~_GEN_1031,
+                       _GEN_1030
+                         ? ~(_GEN_581[15]) & _GEN_581[14]
+                         : ~(_GEN_581[17]) & _GEN_581[16]}
+                    : {_GEN_1027 & ~_GEN_1028,
+                       _GEN_1027
+                         ? ~(_GEN_581[19]) & _GEN_581[18]
+                         : ~(_GEN_581[21]) & _GEN_581[20]}}};
+      and_r0s8__9 <= _GEN_1041;
+    end
+    if (_GEN_2) begin
+      sub_i5479_8_r0s9 <= _GEN_386 - _GEN_583[9:0];
+      cmp_i5554_8_r0s9 <= _GEN_583 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8 <= _GEN_581[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9 <= magnitude_i1055_sroa_0_0_v_8_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__1 <= _GEN_581[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__1 <= magnitude_i1055_sroa_0_0_v_8_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__2 <= _GEN_581[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__2 <= magnitude_i1055_sroa_0_0_v_8_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__3 <= _GEN_581[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__3 <= magnitude_i1055_sroa_0_0_v_8_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__4 <= _GEN_581[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__4 <= magnitude_i1055_sroa_0_0_v_8_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__5 <= _GEN_581[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__5 <= magnitude_i1055_sroa_0_0_v_8_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__6 <= _GEN_581[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__6 <= magnitude_i1055_sroa_0_0_v_8_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__7 <= _GEN_581[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__7 <= magnitude_i1055_sroa_0_0_v_8_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__8 <= _GEN_581[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__8 <= magnitude_i1055_sroa_0_0_v_8_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__9 <= _GEN_581[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__9 <= magnitude_i1055_sroa_0_0_v_8_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__10 <= _GEN_581[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__10 <= magnitude_i1055_sroa_0_0_v_8_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__11 <= _GEN_581[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__11 <= magnitude_i1055_sroa_0_0_v_8_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__12 <= _GEN_581[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__12 <= magnitude_i1055_sroa_0_0_v_8_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__13 <= _GEN_581[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__13 <= magnitude_i1055_sroa_0_0_v_8_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__14 <= _GEN_581[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__14 <= magnitude_i1055_sroa_0_0_v_8_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__15 <= _GEN_581[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__15 <= magnitude_i1055_sroa_0_0_v_8_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__16 <= _GEN_581[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__16 <= magnitude_i1055_sroa_0_0_v_8_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__17 <= _GEN_581[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__17 <= magnitude_i1055_sroa_0_0_v_8_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__18 <= _GEN_581[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__18 <= magnitude_i1055_sroa_0_0_v_8_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__19 <= _GEN_581[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__19 <= magnitude_i1055_sroa_0_0_v_8_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__20 <= _GEN_581[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_8_r0s9__20 <= magnitude_i1055_sroa_0_0_v_8_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_8_r0s8__21 <= _GEN_581[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_8_r0s9__21 <= magnitude_i1055_sroa_0_0_v_8_r0s8__21;
+      loadedv_i_i5448105_8_r0s9 <= _GEN_583;
+    end
+    if (_GEN_1) begin
+      add_i5207_8_r0s10 <= {1'h0, sub_i5479_8_r0s9, 7'h0} + {10'h0, _GEN_101[21:14]};
+      cond_i5557_8_r0s10 <= _GEN_101[13];
+      or_i5176_8_r0s10 <= (|(_GEN_101[12:0])) | _GEN_101[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_8_r0s8 <= sroa_speculated6520_v_8_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_8_r0s9 <= sroa_speculated6520_v_8_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_8_r0s10 <= sroa_speculated6520_v_8_r0s9;
+    if (_GEN_0) begin
+      spec_select61_8_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1046 : 16'h0;
+      or_i5628_8_r0s11 <= _GEN_1046;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_9_r0s7 <= _GEN_588;
+    if (_GEN_5)
+      icmp_r0s6__9 <= {{2{_GEN_244[17]}}, _GEN_244} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__9 <= icmp_r0s6__9;
+    if (_GEN_3)
+      cmp_i5635_9_r0s8 <= _GEN_589;
+    if (_GEN_2)
+      cmp_i5635_9_r0s9 <= cmp_i5635_9_r0s8;
+    if (_GEN_1)
+      cmp_i5635_9_r0s10 <= cmp_i5635_9_r0s9;
+    if (_GEN_0)
+      cmp_i5635_9_r0s11 <= cmp_i5635_9_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_9_r0s6 <= _GEN_244;
+    if (_GEN_4)
+      sroa_speculated6520_v_9_r0s7 <=
+        v153_r0s6
+          ? _GEN_588
+          : {{2{sroa_speculated6472_v_9_r0s6[17]}}, sroa_speculated6472_v_9_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_9_r0s8 <= sroa_speculated6520_v_9_r0s7[22] ? _GEN_590 == 22'h0 : _GEN_589;
+      select_r0s8__9 <=
+        _GEN_1061
+          ? {1'h0,
+             _GEN_1064,
+             _GEN_1064
+               ? {_GEN_1065, ~_GEN_1065 & ~(_GEN_591[1]) & _GEN_591[0]}
+               : {_GEN_1062 & ~_GEN_1063,
+                  _GEN_1062
+                    ? ~(_GEN_591[3]) & _GEN_591[2]
+                    : ~(_GEN_591[5]) & _GEN_591[4]}}
+          : {_GEN_1053 & ~_GEN_1060,
+             _GEN_1053
+               ? {_GEN_1056 & ~_GEN_1059,
+                  _GEN_1056
+                    ? {_GEN_1057 & ~_GEN_1058,
+                       _GEN_1057
+                         ? ~(_GEN_591[7]) & _GEN_591[6]
+                         : ~(_GEN_591[9]) & _GEN_591[8]}
+                    : {_GEN_1054 & ~_GEN_1055,
+                       _GEN_1054
+                         ? ~(_GEN_591[11]) & _GEN_591[10]
+                         : ~(_GEN_591[13]) & _GEN_591[12]}}
+               : {_GEN_1049 & ~_GEN_1052,
+                  _GEN_1049
+                    ? {_GEN_1050 & ~_GEN_1051,
+                       _GEN_1050
+                         ? ~(_GEN_591[15]) & _GEN_591[14]
+                         : ~(_GEN_591[17]) & _GEN_591[16]}
+                    : {_GEN_1047 & ~_GEN_1048,
+                       _GEN_1047
+                         ? ~(_GEN_591[19]) & _GEN_591[18]
+                         : ~(_GEN_591[21]) & _GEN_591[20]}}};
+      and_r0s8__10 <= _GEN_1061;
+    end
+    if (_GEN_2) begin
+      sub_i5479_9_r0s9 <= _GEN_386 - _GEN_593[9:0];
+      cmp_i5554_9_r0s9 <= _GEN_593 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8 <= _GEN_591[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9 <= magnitude_i1055_sroa_0_0_v_9_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__1 <= _GEN_591[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__1 <= magnitude_i1055_sroa_0_0_v_9_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__2 <= _GEN_591[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__2 <= magnitude_i1055_sroa_0_0_v_9_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__3 <= _GEN_591[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__3 <= magnitude_i1055_sroa_0_0_v_9_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__4 <= _GEN_591[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__4 <= magnitude_i1055_sroa_0_0_v_9_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__5 <= _GEN_591[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__5 <= magnitude_i1055_sroa_0_0_v_9_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__6 <= _GEN_591[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__6 <= magnitude_i1055_sroa_0_0_v_9_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__7 <= _GEN_591[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__7 <= magnitude_i1055_sroa_0_0_v_9_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__8 <= _GEN_591[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__8 <= magnitude_i1055_sroa_0_0_v_9_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__9 <= _GEN_591[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__9 <= magnitude_i1055_sroa_0_0_v_9_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__10 <= _GEN_591[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__10 <= magnitude_i1055_sroa_0_0_v_9_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__11 <= _GEN_591[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__11 <= magnitude_i1055_sroa_0_0_v_9_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__12 <= _GEN_591[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__12 <= magnitude_i1055_sroa_0_0_v_9_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__13 <= _GEN_591[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__13 <= magnitude_i1055_sroa_0_0_v_9_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__14 <= _GEN_591[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__14 <= magnitude_i1055_sroa_0_0_v_9_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__15 <= _GEN_591[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__15 <= magnitude_i1055_sroa_0_0_v_9_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__16 <= _GEN_591[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__16 <= magnitude_i1055_sroa_0_0_v_9_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__17 <= _GEN_591[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__17 <= magnitude_i1055_sroa_0_0_v_9_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__18 <= _GEN_591[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__18 <= magnitude_i1055_sroa_0_0_v_9_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__19 <= _GEN_591[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__19 <= magnitude_i1055_sroa_0_0_v_9_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__20 <= _GEN_591[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_9_r0s9__20 <= magnitude_i1055_sroa_0_0_v_9_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_9_r0s8__21 <= _GEN_591[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_9_r0s9__21 <= magnitude_i1055_sroa_0_0_v_9_r0s8__21;
+      loadedv_i_i5448105_9_r0s9 <= _GEN_593;
+    end
+    if (_GEN_1) begin
+      add_i5207_9_r0s10 <= {1'h0, sub_i5479_9_r0s9, 7'h0} + {10'h0, _GEN_103[21:14]};
+      cond_i5557_9_r0s10 <= _GEN_103[13];
+      or_i5176_9_r0s10 <= (|(_GEN_103[12:0])) | _GEN_103[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_9_r0s8 <= sroa_speculated6520_v_9_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_9_r0s9 <= sroa_speculated6520_v_9_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_9_r0s10 <= sroa_speculated6520_v_9_r0s9;
+    if (_GEN_0) begin
+      spec_select61_9_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1066 : 16'h0;
+      or_i5628_9_r0s11 <= _GEN_1066;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_10_r0s7 <= _GEN_598;
+    if (_GEN_5)
+      icmp_r0s6__10 <= {{2{_GEN_251[17]}}, _GEN_251} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__10 <= icmp_r0s6__10;
     if (_GEN_3)
-      cmp_i5531_10_r0s8 <= v153_r0s7 ? add_r0s7__11 == 23'h0 : icmp_r0s7__10;
+      cmp_i5635_10_r0s8 <= _GEN_599;
     if (_GEN_2)
-      cmp_i5531_10_r0s9 <= cmp_i5531_10_r0s8;
+      cmp_i5635_10_r0s9 <= cmp_i5635_10_r0s8;
     if (_GEN_1)
-      cmp_i5531_10_r0s10 <= cmp_i5531_10_r0s9;
+      cmp_i5635_10_r0s10 <= cmp_i5635_10_r0s9;
+    if (_GEN_0)
+      cmp_i5635_10_r0s11 <= cmp_i5635_10_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_10_r0s6 <= _GEN_317;
+      sroa_speculated6472_v_10_r0s6 <= _GEN_251;
     if (_GEN_4)
-      conv_i4704_10_sink_r0s7 <=
+      sroa_speculated6520_v_10_r0s7 <=
         v153_r0s6
-          ? _GEN_578
-          : {{2{sroa_speculated_v_10_r0s6[17]}}, sroa_speculated_v_10_r0s6, 3'h0};
+          ? _GEN_598
+          : {{2{sroa_speculated6472_v_10_r0s6[17]}}, sroa_speculated6472_v_10_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__16 <=
-        _GEN_1007
+      iszero_i_10_r0s8 <=
+        sroa_speculated6520_v_10_r0s7[22] ? _GEN_600 == 22'h0 : _GEN_599;
+      select_r0s8__10 <=
+        _GEN_1081
           ? {1'h0,
-             _GEN_1010,
-             _GEN_1010
-               ? {_GEN_1011, ~_GEN_1011 & ~(_GEN_579[1]) & _GEN_579[0]}
-               : {_GEN_1008 & ~_GEN_1009,
-                  _GEN_1008
-                    ? ~(_GEN_579[3]) & _GEN_579[2]
-                    : ~(_GEN_579[5]) & _GEN_579[4]}}
-          : {_GEN_999 & ~_GEN_1006,
-             _GEN_999
-               ? {_GEN_1002 & ~_GEN_1005,
-                  _GEN_1002
-                    ? {_GEN_1003 & ~_GEN_1004,
-                       _GEN_1003
-                         ? ~(_GEN_579[7]) & _GEN_579[6]
-                         : ~(_GEN_579[9]) & _GEN_579[8]}
-                    : {_GEN_1000 & ~_GEN_1001,
-                       _GEN_1000
-                         ? ~(_GEN_579[11]) & _GEN_579[10]
-                         : ~(_GEN_579[13]) & _GEN_579[12]}}
-               : {_GEN_995 & ~_GEN_998,
-                  _GEN_995
-                    ? {_GEN_996 & ~_GEN_997,
-                       _GEN_996
-                         ? ~(_GEN_579[15]) & _GEN_579[14]
-                         : ~(_GEN_579[17]) & _GEN_579[16]}
-                    : {_GEN_993 & ~_GEN_994,
-                       _GEN_993
-                         ? ~(_GEN_579[19]) & _GEN_579[18]
-                         : ~(_GEN_579[21]) & _GEN_579[20]}}};
-      and_r0s8__23 <= _GEN_1007;
+             _GEN_1084,
+             _GEN_1084
+               ? {_GEN_1085, ~_GEN_1085 & ~(_GEN_601[1]) & _GEN_601[0]}
+               : {_GEN_1082 & ~_GEN_1083,
+                  _GEN_1082
+                    ? ~(_GEN_601[3]) & _GEN_601[2]
+                    : ~(_GEN_601[5]) & _GEN_601[4]}}
+          : {_GEN_1073 & ~_GEN_1080,
+             _GEN_1073
+               ? {_GEN_1076 & ~_GEN_1079,
+                  _GEN_1076
+                    ? {_GEN_1077 & ~_GEN_1078,
+                       _GEN_1077
+                         ? ~(_GEN_601[7]) & _GEN_601[6]
+                         : ~(_GEN_601[9]) & _GEN_601[8]}
+                    : {_GEN_1074 & ~_GEN_1075,
+                       _GEN_1074
+                         ? ~(_GEN_601[11]) & _GEN_601[10]
+                         : ~(_GEN_601[13]) & _GEN_601[12]}}
+               : {_GEN_1069 & ~_GEN_1072,
+                  _GEN_1069
+                    ? {_GEN_1070 & ~_GEN_1071,
+                       _GEN_1070
+                         ? ~(_GEN_601[15]) & _GEN_601[14]
+                         : ~(_GEN_601[17]) & _GEN_601[16]}
+                    : {_GEN_1067 & ~_GEN_1068,
+                       _GEN_1067
+                         ? ~(_GEN_601[19]) & _GEN_601[18]
+                         : ~(_GEN_601[21]) & _GEN_601[20]}}};
+      and_r0s8__11 <= _GEN_1081;
     end
     if (_GEN_2) begin
-      sub_i5375_10_r0s9 <= _GEN_385 - _GEN_581[9:0];
-      cmp_i5450_10_r0s9 <= _GEN_581[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_10_r0s8 <= _GEN_579[0];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__1 <= _GEN_579[1];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__2 <= _GEN_579[2];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__3 <= _GEN_579[3];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__4 <= _GEN_579[4];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__5 <= _GEN_579[5];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__6 <= _GEN_579[6];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__7 <= _GEN_579[7];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__8 <= _GEN_579[8];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__9 <= _GEN_579[9];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__10 <= _GEN_579[10];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__11 <= _GEN_579[11];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__12 <= _GEN_579[12];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__13 <= _GEN_579[13];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__14 <= _GEN_579[14];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__15 <= _GEN_579[15];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__16 <= _GEN_579[16];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__17 <= _GEN_579[17];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__18 <= _GEN_579[18];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__19 <= _GEN_579[19];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__20 <= _GEN_579[20];
-      magnitude_i1048_sroa_0_0_in_10_r0s8__21 <= _GEN_579[21];
-    end
-    if (_GEN_2)
-      shl_i5458_10_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_10_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_10_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_10_r0s8} << _GEN_581;
-    if (_GEN_1) begin
-      cmp_i5489_10_r0s10 <= _GEN_106 > 18'h7F80;
-      add_i5094_10_r0s10 <= _GEN_106;
+      sub_i5479_10_r0s9 <= _GEN_386 - _GEN_603[9:0];
+      cmp_i5554_10_r0s9 <= _GEN_603 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_10_sink_r0s8 <= conv_i4704_10_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_10_r0s8 <= _GEN_601[0];
     if (_GEN_2)
-      conv_i4704_10_sink_r0s9 <= conv_i4704_10_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_10_r0s9 <= magnitude_i1055_sroa_0_0_v_10_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__1 <= _GEN_601[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__1 <= magnitude_i1055_sroa_0_0_v_10_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__2 <= _GEN_601[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__2 <= magnitude_i1055_sroa_0_0_v_10_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__3 <= _GEN_601[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__3 <= magnitude_i1055_sroa_0_0_v_10_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__4 <= _GEN_601[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__4 <= magnitude_i1055_sroa_0_0_v_10_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__5 <= _GEN_601[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__5 <= magnitude_i1055_sroa_0_0_v_10_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__6 <= _GEN_601[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__6 <= magnitude_i1055_sroa_0_0_v_10_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__7 <= _GEN_601[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__7 <= magnitude_i1055_sroa_0_0_v_10_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__8 <= _GEN_601[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__8 <= magnitude_i1055_sroa_0_0_v_10_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__9 <= _GEN_601[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__9 <= magnitude_i1055_sroa_0_0_v_10_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__10 <= _GEN_601[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__10 <= magnitude_i1055_sroa_0_0_v_10_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__11 <= _GEN_601[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__11 <= magnitude_i1055_sroa_0_0_v_10_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__12 <= _GEN_601[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__12 <= magnitude_i1055_sroa_0_0_v_10_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__13 <= _GEN_601[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__13 <= magnitude_i1055_sroa_0_0_v_10_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__14 <= _GEN_601[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__14 <= magnitude_i1055_sroa_0_0_v_10_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__15 <= _GEN_601[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__15 <= magnitude_i1055_sroa_0_0_v_10_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__16 <= _GEN_601[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__16 <= magnitude_i1055_sroa_0_0_v_10_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__17 <= _GEN_601[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__17 <= magnitude_i1055_sroa_0_0_v_10_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__18 <= _GEN_601[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__18 <= magnitude_i1055_sroa_0_0_v_10_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__19 <= _GEN_601[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__19 <= magnitude_i1055_sroa_0_0_v_10_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__20 <= _GEN_601[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_10_r0s9__20 <= magnitude_i1055_sroa_0_0_v_10_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_10_r0s8__21 <= _GEN_601[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_10_r0s9__21 <= magnitude_i1055_sroa_0_0_v_10_r0s8__21;
+      loadedv_i_i5448105_10_r0s9 <= _GEN_603;
+    end
+    if (_GEN_1) begin
+      add_i5207_10_r0s10 <= {1'h0, sub_i5479_10_r0s9, 7'h0} + {10'h0, _GEN_105[21:14]};
+      cond_i5557_10_r0s10 <= _GEN_105[13];
+      or_i5176_10_r0s10 <= (|(_GEN_105[12:0])) | _GEN_105[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_10_r0s8 <= sroa_speculated6520_v_10_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_10_r0s9 <= sroa_speculated6520_v_10_r0s8;
     if (_GEN_1)
-      conv_i4704_10_sink_r0s10 <= conv_i4704_10_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_10_r0s11 <=
-        ~cmp_i5531_10_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_10_r0s10
-               ? 16'h7F80
-               : add_i5094_10_r0s10[15:0]) | {conv_i4704_10_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_10_r0s10 <= sroa_speculated6520_v_10_r0s9;
+    if (_GEN_0) begin
+      spec_select61_10_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1086 : 16'h0;
+      or_i5628_10_r0s11 <= _GEN_1086;
+    end
     if (_GEN_4)
-      add_r0s7__12 <= _GEN_586;
+      sroa_speculated6463_v_11_r0s7 <= _GEN_608;
     if (_GEN_5)
-      icmp_r0s6__11 <= {{2{_GEN_312[17]}}, _GEN_312} == 20'h0;
+      icmp_r0s6__11 <= {{2{_GEN_256[17]}}, _GEN_256} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__11 <= icmp_r0s6__11;
     if (_GEN_3)
-      cmp_i5531_11_r0s8 <= v153_r0s7 ? add_r0s7__12 == 23'h0 : icmp_r0s7__11;
+      cmp_i5635_11_r0s8 <= _GEN_609;
     if (_GEN_2)
-      cmp_i5531_11_r0s9 <= cmp_i5531_11_r0s8;
+      cmp_i5635_11_r0s9 <= cmp_i5635_11_r0s8;
     if (_GEN_1)
-      cmp_i5531_11_r0s10 <= cmp_i5531_11_r0s9;
+      cmp_i5635_11_r0s10 <= cmp_i5635_11_r0s9;
+    if (_GEN_0)
+      cmp_i5635_11_r0s11 <= cmp_i5635_11_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_11_r0s6 <= _GEN_312;
+      sroa_speculated6472_v_11_r0s6 <= _GEN_256;
     if (_GEN_4)
-      conv_i4704_11_sink_r0s7 <=
+      sroa_speculated6520_v_11_r0s7 <=
         v153_r0s6
-          ? _GEN_586
-          : {{2{sroa_speculated_v_11_r0s6[17]}}, sroa_speculated_v_11_r0s6, 3'h0};
+          ? _GEN_608
+          : {{2{sroa_speculated6472_v_11_r0s6[17]}}, sroa_speculated6472_v_11_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__17 <=
-        _GEN_1026
+      iszero_i_11_r0s8 <=
+        sroa_speculated6520_v_11_r0s7[22] ? _GEN_610 == 22'h0 : _GEN_609;
+      select_r0s8__11 <=
+        _GEN_1101
           ? {1'h0,
-             _GEN_1029,
-             _GEN_1029
-               ? {_GEN_1030, ~_GEN_1030 & ~(_GEN_587[1]) & _GEN_587[0]}
-               : {_GEN_1027 & ~_GEN_1028,
-                  _GEN_1027
-                    ? ~(_GEN_587[3]) & _GEN_587[2]
-                    : ~(_GEN_587[5]) & _GEN_587[4]}}
-          : {_GEN_1018 & ~_GEN_1025,
-             _GEN_1018
-               ? {_GEN_1021 & ~_GEN_1024,
-                  _GEN_1021
-                    ? {_GEN_1022 & ~_GEN_1023,
-                       _GEN_1022
-                         ? ~(_GEN_587[7]) & _GEN_587[6]
-                         : ~(_GEN_587[9]) & _GEN_587[8]}
-                    : {_GEN_1019 & ~_GEN_1020,
-                       _GEN_1019
-                         ? ~(_GEN_587[11]) & _GEN_587[10]
-                         : ~(_GEN_587[13]) & _GEN_587[12]}}
-               : {_GEN_1014 & ~_GEN_1017,
-                  _GEN_1014
-                    ? {_GEN_1015 & ~_GEN_1016,
-                       _GEN_1015
-                         ? ~(_GEN_587[15]) & _GEN_587[14]
-                         : ~(_GEN_587[17]) & _GEN_587[16]}
-                    : {_GEN_1012 & ~_GEN_1013,
-                       _GEN_1012
-                         ? ~(_GEN_587[19]) & _GEN_587[18]
-                         : ~(_GEN_587[21]) & _GEN_587[20]}}};
-      and_r0s8__24 <= _GEN_1026;
+             _GEN_1104,
+             _GEN_1104
+               ? {_GEN_1105, ~_GEN_1105 & ~(_GEN_611[1]) & _GEN_611[0]}
+               : {_GEN_1102 & ~_GEN_1103,
+                  _GEN_1102
+                    ? ~(_GEN_611[3]) & _GEN_611[2]
+                    : ~(_GEN_611[5]) & _GEN_611[4]}}
+          : {_GEN_1093 & ~_GEN_1100,
+             _GEN_1093
+               ? {_GEN_1096 & ~_GEN_1099,
+                  _GEN_1096
+                    ? {_GEN_1097 & ~_GEN_1098,
+                       _GEN_1097
+                         ? ~(_GEN_611[7]) & _GEN_611[6]
+                         : ~(_GEN_611[9]) & _GEN_611[8]}
+                    : {_GEN_1094 & ~_GEN_1095,
+                       _GEN_1094
+                         ? ~(_GEN_611[11]) & _GEN_611[10]
+                         : ~(_GEN_611[13]) & _GEN_611[12]}}
+               : {_GEN_1089 & ~_GEN_1092,
+                  _GEN_1089
+                    ? {_GEN_1090 & ~_GEN_1091,
+                       _GEN_1090
+                         ? ~(_GEN_611[15]) & _GEN_611[14]
+                         : ~(_GEN_611[17]) & _GEN_611[16]}
+                    : {_GEN_1087 & ~_GEN_1088,
+                       _GEN_1087
+                         ? ~(_GEN_611[19]) & _GEN_611[18]
+                         : ~(_GEN_611[21]) & _GEN_611[20]}}};
+      and_r0s8__12 <= _GEN_1101;
     end
     if (_GEN_2) begin
-      sub_i5375_11_r0s9 <= _GEN_385 - _GEN_589[9:0];
-      cmp_i5450_11_r0s9 <= _GEN_589[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_11_r0s8 <= _GEN_587[0];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__1 <= _GEN_587[1];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__2 <= _GEN_587[2];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__3 <= _GEN_587[3];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__4 <= _GEN_587[4];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__5 <= _GEN_587[5];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__6 <= _GEN_587[6];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__7 <= _GEN_587[7];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__8 <= _GEN_587[8];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__9 <= _GEN_587[9];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__10 <= _GEN_587[10];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__11 <= _GEN_587[11];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__12 <= _GEN_587[12];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__13 <= _GEN_587[13];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__14 <= _GEN_587[14];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__15 <= _GEN_587[15];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__16 <= _GEN_587[16];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__17 <= _GEN_587[17];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__18 <= _GEN_587[18];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__19 <= _GEN_587[19];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__20 <= _GEN_587[20];
-      magnitude_i1048_sroa_0_0_in_11_r0s8__21 <= _GEN_587[21];
-    end
-    if (_GEN_2)
-      shl_i5458_11_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_11_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_11_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_11_r0s8} << _GEN_589;
-    if (_GEN_1) begin
-      cmp_i5489_11_r0s10 <= _GEN_108 > 18'h7F80;
-      add_i5094_11_r0s10 <= _GEN_108;
+      sub_i5479_11_r0s9 <= _GEN_386 - _GEN_613[9:0];
+      cmp_i5554_11_r0s9 <= _GEN_613 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_11_sink_r0s8 <= conv_i4704_11_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_11_r0s8 <= _GEN_611[0];
     if (_GEN_2)
-      conv_i4704_11_sink_r0s9 <= conv_i4704_11_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_11_r0s9 <= magnitude_i1055_sroa_0_0_v_11_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__1 <= _GEN_611[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__1 <= magnitude_i1055_sroa_0_0_v_11_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__2 <= _GEN_611[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__2 <= magnitude_i1055_sroa_0_0_v_11_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__3 <= _GEN_611[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__3 <= magnitude_i1055_sroa_0_0_v_11_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__4 <= _GEN_611[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__4 <= magnitude_i1055_sroa_0_0_v_11_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__5 <= _GEN_611[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__5 <= magnitude_i1055_sroa_0_0_v_11_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__6 <= _GEN_611[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__6 <= magnitude_i1055_sroa_0_0_v_11_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__7 <= _GEN_611[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__7 <= magnitude_i1055_sroa_0_0_v_11_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__8 <= _GEN_611[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__8 <= magnitude_i1055_sroa_0_0_v_11_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__9 <= _GEN_611[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__9 <= magnitude_i1055_sroa_0_0_v_11_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__10 <= _GEN_611[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__10 <= magnitude_i1055_sroa_0_0_v_11_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__11 <= _GEN_611[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__11 <= magnitude_i1055_sroa_0_0_v_11_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__12 <= _GEN_611[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__12 <= magnitude_i1055_sroa_0_0_v_11_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__13 <= _GEN_611[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__13 <= magnitude_i1055_sroa_0_0_v_11_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__14 <= _GEN_611[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__14 <= magnitude_i1055_sroa_0_0_v_11_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__15 <= _GEN_611[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__15 <= magnitude_i1055_sroa_0_0_v_11_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__16 <= _GEN_611[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__16 <= magnitude_i1055_sroa_0_0_v_11_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__17 <= _GEN_611[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__17 <= magnitude_i1055_sroa_0_0_v_11_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__18 <= _GEN_611[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__18 <= magnitude_i1055_sroa_0_0_v_11_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__19 <= _GEN_611[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__19 <= magnitude_i1055_sroa_0_0_v_11_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__20 <= _GEN_611[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_11_r0s9__20 <= magnitude_i1055_sroa_0_0_v_11_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_11_r0s8__21 <= _GEN_611[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_11_r0s9__21 <= magnitude_i1055_sroa_0_0_v_11_r0s8__21;
+      loadedv_i_i5448105_11_r0s9 <= _GEN_613;
+    end
+    if (_GEN_1) begin
+      add_i5207_11_r0s10 <= {1'h0, sub_i5479_11_r0s9, 7'h0} + {10'h0, _GEN_107[21:14]};
+      cond_i5557_11_r0s10 <= _GEN_107[13];
+      or_i5176_11_r0s10 <= (|(_GEN_107[12:0])) | _GEN_107[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_11_r0s8 <= sroa_speculated6520_v_11_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_11_r0s9 <= sroa_speculated6520_v_11_r0s8;
     if (_GEN_1)
-      conv_i4704_11_sink_r0s10 <= conv_i4704_11_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_11_r0s11 <=
-        ~cmp_i5531_11_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_11_r0s10
-               ? 16'h7F80
-               : add_i5094_11_r0s10[15:0]) | {conv_i4704_11_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_11_r0s10 <= sroa_speculated6520_v_11_r0s9;
+    if (_GEN_0) begin
+      spec_select61_11_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1106 : 16'h0;
+      or_i5628_11_r0s11 <= _GEN_1106;
+    end
     if (_GEN_4)
-      add_r0s7__13 <= _GEN_594;
+      sroa_speculated6463_v_12_r0s7 <= _GEN_618;
     if (_GEN_5)
-      icmp_r0s6__12 <= {{2{_GEN_304[17]}}, _GEN_304} == 20'h0;
+      icmp_r0s6__12 <= {{2{_GEN_264[17]}}, _GEN_264} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__12 <= icmp_r0s6__12;
     if (_GEN_3)
-      cmp_i5531_12_r0s8 <= v153_r0s7 ? add_r0s7__13 == 23'h0 : icmp_r0s7__12;
+      cmp_i5635_12_r0s8 <= _GEN_619;
     if (_GEN_2)
-      cmp_i5531_12_r0s9 <= cmp_i5531_12_r0s8;
+      cmp_i5635_12_r0s9 <= cmp_i5635_12_r0s8;
     if (_GEN_1)
-      cmp_i5531_12_r0s10 <= cmp_i5531_12_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_12_r0s6 <= _GEN_304;
-    if (_GEN_4)
-      conv_i4704_12_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_594
-          : {{2{sroa_speculated_v_12_r0s6[17]}}, sroa_speculated_v_12_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__18 <=
-        _GEN_1045
-          ? {1'h0,
-             _GEN_1048,
-             _GEN_1048
-               ? {_GEN_1049, ~_GEN_1049 & ~(_GEN_595[1]) & _GEN_595[0]}
-               : {_GEN_1046 & ~_GEN_1047,
-                  _GEN_1046
-                    ? ~(_GEN_595[3]) & _GEN_595[2]
-                    : ~(_GEN_595[5]) & _GEN_595[4]}}
-          : {_GEN_1037 & ~_GEN_1044,
-             _GEN_1037
-               ? {_GEN_1040 & ~_GEN_1043,
-                  _GEN_1040
-                    ? {_GEN_1041 & ~_GEN_1042,
-                       _GEN_1041
-                         ? ~(_GEN_595[7]) & _GEN_595[6]
-                         : ~(_GEN_595[9]) & _GEN_595[8]}
-                    : {_GEN_1038 & ~_GEN_1039,
-                       _GEN_1038
-                         ? ~(_GEN_595[11]) & _GEN_595[10]
-                         : ~(_GEN_595[13]) & _GEN_595[12]}}
-               : {_GEN_1033 & ~_GEN_1036,
-                  _GEN_1033
-                    ? {_GEN_1034 & ~_GEN_1035,
-                       _GEN_1034
-                         ? ~(_GEN_595[15]) & _GEN_595[14]
-                         : ~(_GEN_595[17]) & _GEN_595[16]}
-                    : {_GEN_1031 & ~_GEN_1032,
-                       _GEN_1031
-                         ? ~(_GEN_595[19]) & _GEN_595[18]
-                         : ~(_GEN_595[21]) & _GEN_595[20]}}};
-      and_r0s8__25 <= _GEN_1045;
-    end
-    if (_GEN_2) begin
-      sub_i5375_12_r0s9 <= _GEN_385 - _GEN_597[9:0];
-      cmp_i5450_12_r0s9 <= _GEN_597[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_12_r0s8 <= _GEN_595[0];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__1 <= _GEN_595[1];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__2 <= _GEN_595[2];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__3 <= _GEN_595[3];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__4 <= _GEN_595[4];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__5 <= _GEN_595[5];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__6 <= _GEN_595[6];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__7 <= _GEN_595[7];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__8 <= _GEN_595[8];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__9 <= _GEN_595[9];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__10 <= _GEN_595[10];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__11 <= _GEN_595[11];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__12 <= _GEN_595[12];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__13 <= _GEN_595[13];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__14 <= _GEN_595[14];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__15 <= _GEN_595[15];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__16 <= _GEN_595[16];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__17 <= _GEN_595[17];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__18 <= _GEN_595[18];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__19 <= _GEN_595[19];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__20 <= _GEN_595[20];
-      magnitude_i1048_sroa_0_0_in_12_r0s8__21 <= _GEN_595[21];
-    end
-    if (_GEN_2)
-      shl_i5458_12_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_12_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_12_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_12_r0s8} << _GEN_597;
-    if (_GEN_1) begin
-      cmp_i5489_12_r0s10 <= _GEN_110 > 18'h7F80;
-      add_i5094_12_r0s10 <= _GEN_110;
-    end
-    if (_GEN_3)
-      conv_i4704_12_sink_r0s8 <= conv_i4704_12_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_12_sink_r0s9 <= conv_i4704_12_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_12_sink_r0s10 <= conv_i4704_12_sink_r0s9;
+      cmp_i5635_12_r0s10 <= cmp_i5635_12_r0s9;
     if (_GEN_0)
-      ref_tmp65_sroa_0_0_12_r0s11 <=
-        ~cmp_i5531_12_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_12_r0s10
-               ? 16'h7F80
-               : add_i5094_12_r0s10[15:0]) | {conv_i4704_12_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__14 <= _GEN_602;
+      cmp_i5635_12_r0s11 <= cmp_i5635_12_r0s10;
     if (_GEN_5)
-      icmp_r0s6__13 <= {{2{_GEN_299[17]}}, _GEN_299} == 20'h0;
+      sroa_speculated6472_v_12_r0s6 <= _GEN_264;
     if (_GEN_4)
-      icmp_r0s7__13 <= icmp_r0s6__13;
-    if (_GEN_3)
-      cmp_i5531_13_r0s8 <= v153_r0s7 ? add_r0s7__14 == 23'h0 : icmp_r0s7__13;
-    if (_GEN_2)
-      cmp_i5531_13_r0s9 <= cmp_i5531_13_r0s8;
-    if (_GEN_1)
-      cmp_i5531_13_r0s10 <= cmp_i5531_13_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_13_r0s6 <= _GEN_299;
-    if (_GEN_4)
-      conv_i4704_13_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_602
-          : {{2{sroa_speculated_v_13_r0s6[17]}}, sroa_speculated_v_13_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__19 <=
-        _GEN_1064
-          ? {1'h0,
-             _GEN_1067,
-             _GEN_1067
-               ? {_GEN_1068, ~_GEN_1068 & ~(_GEN_603[1]) & _GEN_603[0]}
-               : {_GEN_1065 & ~_GEN_1066,
-                  _GEN_1065
-                    ? ~(_GEN_603[3]) & _GEN_603[2]
-                    : ~(_GEN_603[5]) & _GEN_603[4]}}
-          : {_GEN_1056 & ~_GEN_1063,
-             _GEN_1056
-               ? {_GEN_1059 & ~_GEN_1062,
-                  _GEN_1059
-                    ? {_GEN_1060 & ~_GEN_1061,
-                       _GEN_1060
-                         ? ~(_GEN_603[7]) & _GEN_603[6]
-                         : ~(_GEN_603[9]) & _GEN_603[8]}
-                    : {_GEN_1057 & ~_GEN_1058,
-                       _GEN_1057
-                         ? ~(_GEN_603[11]) & _GEN_603[10]
-                         : ~(_GEN_603[13]) & _GEN_603[12]}}
-               : {_GEN_1052 & ~_GEN_1055,
-                  _GEN_1052
-                    ? {_GEN_1053 & ~_GEN_1054,
-                       _GEN_1053
-                         ? ~(_GEN_603[15]) & _GEN_603[14]
-                         : ~(_GEN_603[17]) & _GEN_603[16]}
-                    : {_GEN_1050 & ~_GEN_1051,
-                       _GEN_1050
-                         ? ~(_GEN_603[19]) & _GEN_603[18]
-                         : ~(_GEN_603[21]) & _GEN_603[20]}}};
-      and_r0s8__26 <= _GEN_1064;
-    end
-    if (_GEN_2) begin
-      sub_i5375_13_r0s9 <= _GEN_385 - _GEN_605[9:0];
-      cmp_i5450_13_r0s9 <= _GEN_605[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_13_r0s8 <= _GEN_603[0];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__1 <= _GEN_603[1];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__2 <= _GEN_603[2];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__3 <= _GEN_603[3];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__4 <= _GEN_603[4];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__5 <= _GEN_603[5];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__6 <= _GEN_603[6];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__7 <= _GEN_603[7];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__8 <= _GEN_603[8];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__9 <= _GEN_603[9];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__10 <= _GEN_603[10];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__11 <= _GEN_603[11];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__12 <= _GEN_603[12];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__13 <= _GEN_603[13];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__14 <= _GEN_603[14];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__15 <= _GEN_603[15];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__16 <= _GEN_603[16];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__17 <= _GEN_603[17];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__18 <= _GEN_603[18];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__19 <= _GEN_603[19];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__20 <= _GEN_603[20];
-      magnitude_i1048_sroa_0_0_in_13_r0s8__21 <= _GEN_603[21];
-    end
-    if (_GEN_2)
-      shl_i5458_13_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_13_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_13_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_13_r0s8} << _GEN_605;
-    if (_GEN_1) begin
-      cmp_i5489_13_r0s10 <= _GEN_112 > 18'h7F80;
-      add_i5094_13_r0s10 <= _GEN_112;
-    end
-    if (_GEN_3)
-      conv_i4704_13_sink_r0s8 <= conv_i4704_13_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_13_sink_r0s9 <= conv_i4704_13_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_13_sink_r0s10 <= conv_i4704_13_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_13_r0s11 <=
-        ~cmp_i5531_13_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_13_r0s10
-               ? 16'h7F80
-               : add_i5094_13_r0s10[15:0]) | {conv_i4704_13_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__15 <= _GEN_610;
-    if (_GEN_5)
-      icmp_r0s6__14 <= {{2{_GEN_292[17]}}, _GEN_292} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__14 <= icmp_r0s6__14;
-    if (_GEN_3)
-      cmp_i5531_14_r0s8 <= v153_r0s7 ? add_r0s7__15 == 23'h0 : icmp_r0s7__14;
-    if (_GEN_2)
-      cmp_i5531_14_r0s9 <= cmp_i5531_14_r0s8;
-    if (_GEN_1)
-      cmp_i5531_14_r0s10 <= cmp_i5531_14_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_14_r0s6 <= _GEN_292;
-    if (_GEN_4)
-      conv_i4704_14_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_610
-          : {{2{sroa_speculated_v_14_r0s6[17]}}, sroa_speculated_v_14_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__20 <=
-        _GEN_1083
-          ? {1'h0,
-             _GEN_1086,
-             _GEN_1086
-               ? {_GEN_1087, ~_GEN_1087 & ~(_GEN_611[1]) & _GEN_611[0]}
-               : {_GEN_1084 & ~_GEN_1085,
-                  _GEN_1084
-                    ? ~(_GEN_611[3]) & _GEN_611[2]
-                    : ~(_GEN_611[5]) & _GEN_611[4]}}
-          : {_GEN_1075 & ~_GEN_1082,
-             _GEN_1075
-               ? {_GEN_1078 & ~_GEN_1081,
-                  _GEN_1078
-                    ? {_GEN_1079 & ~_GEN_1080,
-                       _GEN_1079
-                         ? ~(_GEN_611[7]) & _GEN_611[6]
-                         : ~(_GEN_611[9]) & _GEN_611[8]}
-                    : {_GEN_1076 & ~_GEN_1077,
-                       _GEN_1076
-                         ? ~(_GEN_611[11]) & _GEN_611[10]
-                         : ~(_GEN_611[13]) & _GEN_611[12]}}
-               : {_GEN_1071 & ~_GEN_1074,
-                  _GEN_1071
-                    ? {_GEN_1072 & ~_GEN_1073,
-                       _GEN_1072
-                         ? ~(_GEN_611[15]) & _GEN_611[14]
-                         : ~(_GEN_611[17]) & _GEN_611[16]}
-                    : {_GEN_1069 & ~_GEN_1070,
-                       _GEN_1069
-                         ? ~(_GEN_611[19]) & _GEN_611[18]
-                         : ~(_GEN_611[21]) & _GEN_611[20]}}};
-      and_r0s8__27 <= _GEN_1083;
-    end
-    if (_GEN_2) begin
-      sub_i5375_14_r0s9 <= _GEN_385 - _GEN_613[9:0];
-      cmp_i5450_14_r0s9 <= _GEN_613[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_14_r0s8 <= _GEN_611[0];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__1 <= _GEN_611[1];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__2 <= _GEN_611[2];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__3 <= _GEN_611[3];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__4 <= _GEN_611[4];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__5 <= _GEN_611[5];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__6 <= _GEN_611[6];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__7 <= _GEN_611[7];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__8 <= _GEN_611[8];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__9 <= _GEN_611[9];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__10 <= _GEN_611[10];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__11 <= _GEN_611[11];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__12 <= _GEN_611[12];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__13 <= _GEN_611[13];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__14 <= _GEN_611[14];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__15 <= _GEN_611[15];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__16 <= _GEN_611[16];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__17 <= _GEN_611[17];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__18 <= _GEN_611[18];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__19 <= _GEN_611[19];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__20 <= _GEN_611[20];
-      magnitude_i1048_sroa_0_0_in_14_r0s8__21 <= _GEN_611[21];
-    end
-    if (_GEN_2)
-      shl_i5458_14_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_14_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_14_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_14_r0s8} << _GEN_613;
-    if (_GEN_1) begin
-      cmp_i5489_14_r0s10 <= _GEN_114 > 18'h7F80;
-      add_i5094_14_r0s10 <= _GEN_114;
-    end
-    if (_GEN_3)
-      conv_i4704_14_sink_r0s8 <= conv_i4704_14_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_14_sink_r0s9 <= conv_i4704_14_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_14_sink_r0s10 <= conv_i4704_14_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_14_r0s11 <=
-        ~cmp_i5531_14_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_14_r0s10
-               ? 16'h7F80
-               : add_i5094_14_r0s10[15:0]) | {conv_i4704_14_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      add_r0s7__16 <= _GEN_618;
-    if (_GEN_5)
-      icmp_r0s6__15 <= {{2{_GEN_287[17]}}, _GEN_287} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__15 <= icmp_r0s6__15;
-    if (_GEN_3)
-      cmp_i5531_15_r0s8 <= v153_r0s7 ? add_r0s7__16 == 23'h0 : icmp_r0s7__15;
-    if (_GEN_2)
-      cmp_i5531_15_r0s9 <= cmp_i5531_15_r0s8;
-    if (_GEN_1)
-      cmp_i5531_15_r0s10 <= cmp_i5531_15_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_15_r0s6 <= _GEN_287;
-    if (_GEN_4)
-      conv_i4704_15_sink_r0s7 <=
+      sroa_speculated6520_v_12_r0s7 <=
         v153_r0s6
           ? _GEN_618
-          : {{2{sroa_speculated_v_15_r0s6[17]}}, sroa_speculated_v_15_r0s6, 3'h0};
+          : {{2{sroa_speculated6472_v_12_r0s6[17]}}, sroa_speculated6472_v_12_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__21 <=
-        _GEN_1102
-          ? {1'h0,
-             _GEN_1105,
-             _GEN_1105
-               ? {_GEN_1106, ~_GEN_1106 & ~(_GEN_619[1]) & _GEN_619[0]}
-               : {_GEN_1103 & ~_GEN_1104,
-                  _GEN_1103
-                    ? ~(_GEN_619[3]) & _GEN_619[2]
-                    : ~(_GEN_619[5]) & _GEN_619[4]}}
-          : {_GEN_1094 & ~_GEN_1101,
-             _GEN_1094
-               ? {_GEN_1097 & ~_GEN_1100,
-                  _GEN_1097
-                    ? {_GEN_1098 & ~_GEN_1099,
-                       _GEN_1098
-                         ? ~(_GEN_619[7]) & _GEN_619[6]
-                         : ~(_GEN_619[9]) & _GEN_619[8]}
-                    : {_GEN_1095 & ~_GEN_1096,
-                       _GEN_1095
-                         ? ~(_GEN_619[11]) & _GEN_619[10]
-                         : ~(_GEN_619[13]) & _GEN_619[12]}}
-               : {_GEN_1090 & ~_GEN_1093,
-                  _GEN_1090
-                    ? {_GEN_1091 & ~_GEN_1092,
-                       _GEN_1091
-                         ? ~(_GEN_619[15]) & _GEN_619[14]
-                         : ~(_GEN_619[17]) & _GEN_619[16]}
-                    : {_GEN_1088 & ~_GEN_1089,
-                       _GEN_1088
-                         ? ~(_GEN_619[19]) & _GEN_619[18]
-                         : ~(_GEN_619[21]) & _GEN_619[20]}}};
-      and_r0s8__28 <= _GEN_1102;
-    end
-    if (_GEN_2) begin
-      sub_i5375_15_r0s9 <= _GEN_385 - _GEN_621[9:0];
-      cmp_i5450_15_r0s9 <= _GEN_621[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_15_r0s8 <= _GEN_619[0];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__1 <= _GEN_619[1];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__2 <= _GEN_619[2];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__3 <= _GEN_619[3];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__4 <= _GEN_619[4];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__5 <= _GEN_619[5];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__6 <= _GEN_619[6];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__7 <= _GEN_619[7];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__8 <= _GEN_619[8];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__9 <= _GEN_619[9];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__10 <= _GEN_619[10];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__11 <= _GEN_619[11];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__12 <= _GEN_619[12];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__13 <= _GEN_619[13];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__14 <= _GEN_619[14];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__15 <= _GEN_619[15];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__16 <= _GEN_619[16];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__17 <= _GEN_619[17];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__18 <= _GEN_619[18];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__19 <= _GEN_619[19];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__20 <= _GEN_619[20];
-      magnitude_i1048_sroa_0_0_in_15_r0s8__21 <= _GEN_619[21];
-    end
-    if (_GEN_2)
-      shl_i5458_15_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_15_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_15_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_15_r0s8} << _GEN_621;
-    if (_GEN_1) begin
-      cmp_i5489_15_r0s10 <= _GEN_116 > 18'h7F80;
-      add_i5094_15_r0s10 <= _GEN_116;
-    end
-    if (_GEN_3)
-      conv_i4704_15_sink_r0s8 <= conv_i4704_15_sink_r0s7;
-    if (_GEN_2)
-      conv_i4704_15_sink_r0s9 <= conv_i4704_15_sink_r0s8;
-    if (_GEN_1)
-      conv_i4704_15_sink_r0s10 <= conv_i4704_15_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_15_r0s11 <=
-        ~cmp_i5531_15_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_15_r0s10
-               ? 16'h7F80
-               : add_i5094_15_r0s10[15:0]) | {conv_i4704_15_sink_r0s10[22], 15'h0}
-          : 16'h0;
-    if (_GEN_4)
-      sub_r0s7 <= _GEN_622;
-    if (_GEN_5)
-      icmp_r0s6__16 <= {{2{_GEN_275[17]}}, _GEN_275} == 20'h0;
-    if (_GEN_4)
-      icmp_r0s7__16 <= icmp_r0s6__16;
-    if (_GEN_3)
-      cmp_i5531_16_r0s8 <= v153_r0s7 ? sub_r0s7 == 23'h0 : icmp_r0s7__16;
-    if (_GEN_2)
-      cmp_i5531_16_r0s9 <= cmp_i5531_16_r0s8;
-    if (_GEN_1)
-      cmp_i5531_16_r0s10 <= cmp_i5531_16_r0s9;
-    if (_GEN_5)
-      sroa_speculated_v_16_r0s6 <= _GEN_275;
-    if (_GEN_4)
-      conv_i4704_16_sink_r0s7 <=
-        v153_r0s6
-          ? _GEN_622
-          : {{2{sroa_speculated_v_16_r0s6[17]}}, sroa_speculated_v_16_r0s6, 3'h0};
-    if (_GEN_3) begin
-      select_r0s8__22 <=
+      iszero_i_12_r0s8 <=
+        sroa_speculated6520_v_12_r0s7[22] ? _GEN_620 == 22'h0 : _GEN_619;
+      select_r0s8__12 <=
         _GEN_1121
           ? {1'h0,
              _GEN_1124,
              _GEN_1124
-               ? {_GEN_1125, ~_GEN_1125 & ~(_GEN_623[1]) & _GEN_623[0]}
+               ? {_GEN_1125, ~_GEN_1125 & ~(_GEN_621[1]) & _GEN_621[0]}
                : {_GEN_1122 & ~_GEN_1123,
                   _GEN_1122
-                    ? ~(_GEN_623[3]) & _GEN_623[2]
-                    : ~(_GEN_623[5]) & _GEN_623[4]}}
+                    ? ~(_GEN_621[3]) & _GEN_621[2]
+                    : ~(_GEN_621[5]) & _GEN_621[4]}}
           : {_GEN_1113 & ~_GEN_1120,
              _GEN_1113
                ? {_GEN_1116 & ~_GEN_1119,
                   _GEN_1116
                     ? {_GEN_1117 & ~_GEN_1118,
                        _GEN_1117
-                         ? ~(_GEN_623[7]) & _GEN_623[6]
-                         : ~(_GEN_623[9]) & _GEN_623[8]}
+                         ? ~(_GEN_621[7]) & _GEN_621[6]
+                         : ~(_GEN_621[9]) & _GEN_621[8]}
                     : {_GEN_1114 & ~_GEN_1115,
                        _GEN_1114
-                         ? ~(_GEN_623[11]) & _GEN_623[10]
-                         : ~(_GEN_623[13]) & _GEN_623[12]}}
+                         ? ~(_GEN_621[11]) & _GEN_621[10]
+                         : ~(_GEN_621[13]) & _GEN_621[12]}}
                : {_GEN_1109 & ~_GEN_1112,
                   _GEN_1109
                     ? {_GEN_1110 & ~_GEN_1111,
                        _GEN_1110
-                         ? ~(_GEN_623[15]) & _GEN_623[14]
-                         : ~(_GEN_623[17]) & _GEN_623[16]}
+                         ? ~(_GEN_621[15]) & _GEN_621[14]
+                         : ~(_GEN_621[17]) & _GEN_621[16]}
                     : {_GEN_1107 & ~_GEN_1108,
                        _GEN_1107
-                         ? ~(_GEN_623[19]) & _GEN_623[18]
-                         : ~(_GEN_623[21]) & _GEN_623[20]}}};
-      and_r0s8__29 <= _GEN_1121;
+                         ? ~(_GEN_621[19]) & _GEN_621[18]
+                         : ~(_GEN_621[21]) & _GEN_621[20]}}};
+      and_r0s8__13 <= _GEN_1121;
     end
     if (_GEN_2) begin
-      sub_i5375_16_r0s9 <= _GEN_385 - _GEN_625[9:0];
-      cmp_i5450_16_r0s9 <= _GEN_625[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_16_r0s8 <= _GEN_623[0];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__1 <= _GEN_623[1];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__2 <= _GEN_623[2];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__3 <= _GEN_623[3];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__4 <= _GEN_623[4];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__5 <= _GEN_623[5];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__6 <= _GEN_623[6];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__7 <= _GEN_623[7];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__8 <= _GEN_623[8];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__9 <= _GEN_623[9];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__10 <= _GEN_623[10];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__11 <= _GEN_623[11];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__12 <= _GEN_623[12];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__13 <= _GEN_623[13];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__14 <= _GEN_623[14];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__15 <= _GEN_623[15];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__16 <= _GEN_623[16];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__17 <= _GEN_623[17];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__18 <= _GEN_623[18];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__19 <= _GEN_623[19];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__20 <= _GEN_623[20];
-      magnitude_i1048_sroa_0_0_in_16_r0s8__21 <= _GEN_623[21];
-    end
-    if (_GEN_2)
-      shl_i5458_16_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_16_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_16_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_16_r0s8} << _GEN_625;
-    if (_GEN_1) begin
-      cmp_i5489_16_r0s10 <= _GEN_118 > 18'h7F80;
-      add_i5094_16_r0s10 <= _GEN_118;
+      sub_i5479_12_r0s9 <= _GEN_386 - _GEN_623[9:0];
+      cmp_i5554_12_r0s9 <= _GEN_623 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_16_sink_r0s8 <= conv_i4704_16_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_12_r0s8 <= _GEN_621[0];
     if (_GEN_2)
-      conv_i4704_16_sink_r0s9 <= conv_i4704_16_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_12_r0s9 <= magnitude_i1055_sroa_0_0_v_12_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__1 <= _GEN_621[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__1 <= magnitude_i1055_sroa_0_0_v_12_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__2 <= _GEN_621[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__2 <= magnitude_i1055_sroa_0_0_v_12_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__3 <= _GEN_621[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__3 <= magnitude_i1055_sroa_0_0_v_12_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__4 <= _GEN_621[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__4 <= magnitude_i1055_sroa_0_0_v_12_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__5 <= _GEN_621[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__5 <= magnitude_i1055_sroa_0_0_v_12_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__6 <= _GEN_621[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__6 <= magnitude_i1055_sroa_0_0_v_12_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__7 <= _GEN_621[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__7 <= magnitude_i1055_sroa_0_0_v_12_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__8 <= _GEN_621[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__8 <= magnitude_i1055_sroa_0_0_v_12_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__9 <= _GEN_621[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__9 <= magnitude_i1055_sroa_0_0_v_12_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__10 <= _GEN_621[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__10 <= magnitude_i1055_sroa_0_0_v_12_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__11 <= _GEN_621[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__11 <= magnitude_i1055_sroa_0_0_v_12_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__12 <= _GEN_621[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__12 <= magnitude_i1055_sroa_0_0_v_12_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__13 <= _GEN_621[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__13 <= magnitude_i1055_sroa_0_0_v_12_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__14 <= _GEN_621[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__14 <= magnitude_i1055_sroa_0_0_v_12_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__15 <= _GEN_621[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__15 <= magnitude_i1055_sroa_0_0_v_12_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__16 <= _GEN_621[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__16 <= magnitude_i1055_sroa_0_0_v_12_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__17 <= _GEN_621[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__17 <= magnitude_i1055_sroa_0_0_v_12_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__18 <= _GEN_621[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__18 <= magnitude_i1055_sroa_0_0_v_12_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__19 <= _GEN_621[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__19 <= magnitude_i1055_sroa_0_0_v_12_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__20 <= _GEN_621[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_12_r0s9__20 <= magnitude_i1055_sroa_0_0_v_12_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_12_r0s8__21 <= _GEN_621[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_12_r0s9__21 <= magnitude_i1055_sroa_0_0_v_12_r0s8__21;
+      loadedv_i_i5448105_12_r0s9 <= _GEN_623;
+    end
+    if (_GEN_1) begin
+      add_i5207_12_r0s10 <= {1'h0, sub_i5479_12_r0s9, 7'h0} + {10'h0, _GEN_109[21:14]};
+      cond_i5557_12_r0s10 <= _GEN_109[13];
+      or_i5176_12_r0s10 <= (|(_GEN_109[12:0])) | _GEN_109[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_12_r0s8 <= sroa_speculated6520_v_12_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_12_r0s9 <= sroa_speculated6520_v_12_r0s8;
     if (_GEN_1)
-      conv_i4704_16_sink_r0s10 <= conv_i4704_16_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_16_r0s11 <=
-        ~cmp_i5531_16_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_16_r0s10
-               ? 16'h7F80
-               : add_i5094_16_r0s10[15:0]) | {conv_i4704_16_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_12_r0s10 <= sroa_speculated6520_v_12_r0s9;
+    if (_GEN_0) begin
+      spec_select61_12_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1126 : 16'h0;
+      or_i5628_12_r0s11 <= _GEN_1126;
+    end
     if (_GEN_4)
-      sub_r0s7__1 <= _GEN_626;
+      sroa_speculated6463_v_13_r0s7 <= _GEN_628;
     if (_GEN_5)
-      icmp_r0s6__17 <= {{2{_GEN_270[17]}}, _GEN_270} == 20'h0;
+      icmp_r0s6__13 <= {{2{_GEN_269[17]}}, _GEN_269} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__13 <= icmp_r0s6__13;
+    if (_GEN_3)
+      cmp_i5635_13_r0s8 <= _GEN_629;
+    if (_GEN_2)
+      cmp_i5635_13_r0s9 <= cmp_i5635_13_r0s8;
+    if (_GEN_1)
+      cmp_i5635_13_r0s10 <= cmp_i5635_13_r0s9;
+    if (_GEN_0)
+      cmp_i5635_13_r0s11 <= cmp_i5635_13_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_13_r0s6 <= _GEN_269;
+    if (_GEN_4)
+      sroa_speculated6520_v_13_r0s7 <=
+        v153_r0s6
+          ? _GEN_628
+          : {{2{sroa_speculated6472_v_13_r0s6[17]}}, sroa_speculated6472_v_13_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_13_r0s8 <=
+        sroa_speculated6520_v_13_r0s7[22] ? _GEN_630 == 22'h0 : _GEN_629;
+      select_r0s8__13 <=
+        _GEN_1141
+          ? {1'h0,
+             _GEN_1144,
+             _GEN_1144
+               ? {_GEN_1145, ~_GEN_1145 & ~(_GEN_631[1]) & _GEN_631[0]}
+               : {_GEN_1142 & ~_GEN_1143,
+                  _GEN_1142
+                    ? ~(_GEN_631[3]) & _GEN_631[2]
+                    : ~(_GEN_631[5]) & _GEN_631[4]}}
+          : {_GEN_1133 & ~_GEN_1140,
+             _GEN_1133
+               ? {_GEN_1136 & ~_GEN_1139,
+                  _GEN_1136
+                    ? {_GEN_1137 & ~_GEN_1138,
+                       _GEN_1137
+                         ? ~(_GEN_631[7]) & _GEN_631[6]
+                         : ~(_GEN_631[9]) & _GEN_631[8]}
+                    : {_GEN_1134 & ~_GEN_1135,
+                       _GEN_1134
+                         ? ~(_GEN_631[11]) & _GEN_631[10]
+                         : ~(_GEN_631[13]) & _GEN_631[12]}}
+               : {_GEN_1129 & ~_GEN_1132,
+                  _GEN_1129
+                    ? {_GEN_1130 & ~_GEN_1131,
+                       _GEN_1130
+                         ? ~(_GEN_631[15]) & _GEN_631[14]
+                         : ~(_GEN_631[17]) & _GEN_631[16]}
+                    : {_GEN_1127 & ~_GEN_1128,
+                       _GEN_1127
+                         ? ~(_GEN_631[19]) & _GEN_631[18]
+                         : ~(_GEN_631[21]) & _GEN_631[20]}}};
+      and_r0s8__14 <= _GEN_1141;
+    end
+    if (_GEN_2) begin
+      sub_i5479_13_r0s9 <= _GEN_386 - _GEN_633[9:0];
+      cmp_i5554_13_r0s9 <= _GEN_633 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8 <= _GEN_631[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9 <= magnitude_i1055_sroa_0_0_v_13_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__1 <= _GEN_631[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__1 <= magnitude_i1055_sroa_0_0_v_13_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__2 <= _GEN_631[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__2 <= magnitude_i1055_sroa_0_0_v_13_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__3 <= _GEN_631[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__3 <= magnitude_i1055_sroa_0_0_v_13_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__4 <= _GEN_631[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__4 <= magnitude_i1055_sroa_0_0_v_13_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__5 <= _GEN_631[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__5 <= magnitude_i1055_sroa_0_0_v_13_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__6 <= _GEN_631[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__6 <= magnitude_i1055_sroa_0_0_v_13_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__7 <= _GEN_631[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__7 <= magnitude_i1055_sroa_0_0_v_13_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__8 <= _GEN_631[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__8 <= magnitude_i1055_sroa_0_0_v_13_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__9 <= _GEN_631[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__9 <= magnitude_i1055_sroa_0_0_v_13_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__10 <= _GEN_631[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__10 <= magnitude_i1055_sroa_0_0_v_13_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__11 <= _GEN_631[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__11 <= magnitude_i1055_sroa_0_0_v_13_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__12 <= _GEN_631[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__12 <= magnitude_i1055_sroa_0_0_v_13_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__13 <= _GEN_631[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__13 <= magnitude_i1055_sroa_0_0_v_13_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__14 <= _GEN_631[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__14 <= magnitude_i1055_sroa_0_0_v_13_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__15 <= _GEN_631[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__15 <= magnitude_i1055_sroa_0_0_v_13_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__16 <= _GEN_631[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__16 <= magnitude_i1055_sroa_0_0_v_13_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__17 <= _GEN_631[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__17 <= magnitude_i1055_sroa_0_0_v_13_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__18 <= _GEN_631[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__18 <= magnitude_i1055_sroa_0_0_v_13_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__19 <= _GEN_631[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__19 <= magnitude_i1055_sroa_0_0_v_13_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__20 <= _GEN_631[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_13_r0s9__20 <= magnitude_i1055_sroa_0_0_v_13_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_13_r0s8__21 <= _GEN_631[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_13_r0s9__21 <= magnitude_i1055_sroa_0_0_v_13_r0s8__21;
+      loadedv_i_i5448105_13_r0s9 <= _GEN_633;
+    end
+    if (_GEN_1) begin
+      add_i5207_13_r0s10 <= {1'h0, sub_i5479_13_r0s9, 7'h0} + {10'h0, _GEN_111[21:14]};
+      cond_i5557_13_r0s10 <= _GEN_111[13];
+      or_i5176_13_r0s10 <= (|(_GEN_111[12:0])) | _GEN_111[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_13_r0s8 <= sroa_speculated6520_v_13_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_13_r0s9 <= sroa_speculated6520_v_13_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_13_r0s10 <= sroa_speculated6520_v_13_r0s9;
+    if (_GEN_0) begin
+      spec_select61_13_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1146 : 16'h0;
+      or_i5628_13_r0s11 <= _GEN_1146;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_14_r0s7 <= _GEN_638;
+    if (_GEN_5)
+      icmp_r0s6__14 <= {{2{_GEN_276[17]}}, _GEN_276} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__14 <= icmp_r0s6__14;
+    if (_GEN_3)
+      cmp_i5635_14_r0s8 <= _GEN_639;
+    if (_GEN_2)
+      cmp_i5635_14_r0s9 <= cmp_i5635_14_r0s8;
+    if (_GEN_1)
+      cmp_i5635_14_r0s10 <= cmp_i5635_14_r0s9;
+    if (_GEN_0)
+      cmp_i5635_14_r0s11 <= cmp_i5635_14_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_14_r0s6 <= _GEN_276;
+    if (_GEN_4)
+      sroa_speculated6520_v_14_r0s7 <=
+        v153_r0s6
+          ? _GEN_638
+          : {{2{sroa_speculated6472_v_14_r0s6[17]}}, sroa_speculated6472_v_14_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_14_r0s8 <=
+        sroa_speculated6520_v_14_r0s7[22] ? _GEN_640 == 22'h0 : _GEN_639;
+      select_r0s8__14 <=
+        _GEN_1161
+          ? {1'h0,
+             _GEN_1164,
+             _GEN_1164
+               ? {_GEN_1165, ~_GEN_1165 & ~(_GEN_641[1]) & _GEN_641[0]}
+               : {_GEN_1162 & ~_GEN_1163,
+                  _GEN_1162
+                    ? ~(_GEN_641[3]) & _GEN_641[2]
+                    : ~(_GEN_641[5]) & _GEN_641[4]}}
+          : {_GEN_1153 & ~_GEN_1160,
+             _GEN_1153
+               ? {_GEN_1156 & ~_GEN_1159,
+                  _GEN_1156
+                    ? {_GEN_1157 & ~_GEN_1158,
+                       _GEN_1157
+                         ? ~(_GEN_641[7]) & _GEN_641[6]
+                         : ~(_GEN_641[9]) & _GEN_641[8]}
+                    : {_GEN_1154 & ~_GEN_1155,
+                       _GEN_1154
+                         ? ~(_GEN_641[11]) & _GEN_641[10]
+                         : ~(_GEN_641[13]) & _GEN_641[12]}}
+               : {_GEN_1149 & ~_GEN_1152,
+                  _GEN_1149
+                    ? {_GEN_1150 & ~_GEN_1151,
+                       _GEN_1150
+                         ? ~(_GEN_641[15]) & _GEN_641[14]
+                         : ~(_GEN_641[17]) & _GEN_641[16]}
+                    : {_GEN_1147 & ~_GEN_1148,
+                       _GEN_1147
+                         ? ~(_GEN_641[19]) & _GEN_641[18]
+                         : ~(_GEN_641[21]) & _GEN_641[20]}}};
+      and_r0s8__15 <= _GEN_1161;
+    end
+    if (_GEN_2) begin
+      sub_i5479_14_r0s9 <= _GEN_386 - _GEN_643[9:0];
+      cmp_i5554_14_r0s9 <= _GEN_643 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8 <= _GEN_641[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9 <= magnitude_i1055_sroa_0_0_v_14_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__1 <= _GEN_641[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__1 <= magnitude_i1055_sroa_0_0_v_14_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__2 <= _GEN_641[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__2 <= magnitude_i1055_sroa_0_0_v_14_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__3 <= _GEN_641[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__3 <= magnitude_i1055_sroa_0_0_v_14_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__4 <= _GEN_641[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__4 <= magnitude_i1055_sroa_0_0_v_14_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__5 <= _GEN_641[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__5 <= magnitude_i1055_sroa_0_0_v_14_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__6 <= _GEN_641[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__6 <= magnitude_i1055_sroa_0_0_v_14_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__7 <= _GEN_641[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__7 <= magnitude_i1055_sroa_0_0_v_14_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__8 <= _GEN_641[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__8 <= magnitude_i1055_sroa_0_0_v_14_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__9 <= _GEN_641[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__9 <= magnitude_i1055_sroa_0_0_v_14_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__10 <= _GEN_641[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__10 <= magnitude_i1055_sroa_0_0_v_14_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__11 <= _GEN_641[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__11 <= magnitude_i1055_sroa_0_0_v_14_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__12 <= _GEN_641[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__12 <= magnitude_i1055_sroa_0_0_v_14_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__13 <= _GEN_641[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__13 <= magnitude_i1055_sroa_0_0_v_14_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__14 <= _GEN_641[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__14 <= magnitude_i1055_sroa_0_0_v_14_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__15 <= _GEN_641[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__15 <= magnitude_i1055_sroa_0_0_v_14_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__16 <= _GEN_641[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__16 <= magnitude_i1055_sroa_0_0_v_14_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__17 <= _GEN_641[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__17 <= magnitude_i1055_sroa_0_0_v_14_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__18 <= _GEN_641[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__18 <= magnitude_i1055_sroa_0_0_v_14_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__19 <= _GEN_641[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__19 <= magnitude_i1055_sroa_0_0_v_14_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__20 <= _GEN_641[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_14_r0s9__20 <= magnitude_i1055_sroa_0_0_v_14_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_14_r0s8__21 <= _GEN_641[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_14_r0s9__21 <= magnitude_i1055_sroa_0_0_v_14_r0s8__21;
+      loadedv_i_i5448105_14_r0s9 <= _GEN_643;
+    end
+    if (_GEN_1) begin
+      add_i5207_14_r0s10 <= {1'h0, sub_i5479_14_r0s9, 7'h0} + {10'h0, _GEN_113[21:14]};
+      cond_i5557_14_r0s10 <= _GEN_113[13];
+      or_i5176_14_r0s10 <= (|(_GEN_113[12:0])) | _GEN_113[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_14_r0s8 <= sroa_speculated6520_v_14_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_14_r0s9 <= sroa_speculated6520_v_14_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_14_r0s10 <= sroa_speculated6520_v_14_r0s9;
+    if (_GEN_0) begin
+      spec_select61_14_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1166 : 16'h0;
+      or_i5628_14_r0s11 <= _GEN_1166;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_15_r0s7 <= _GEN_648;
+    if (_GEN_5)
+      icmp_r0s6__15 <= {{2{_GEN_281[17]}}, _GEN_281} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__15 <= icmp_r0s6__15;
+    if (_GEN_3)
+      cmp_i5635_15_r0s8 <= _GEN_649;
+    if (_GEN_2)
+      cmp_i5635_15_r0s9 <= cmp_i5635_15_r0s8;
+    if (_GEN_1)
+      cmp_i5635_15_r0s10 <= cmp_i5635_15_r0s9;
+    if (_GEN_0)
+      cmp_i5635_15_r0s11 <= cmp_i5635_15_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_15_r0s6 <= _GEN_281;
+    if (_GEN_4)
+      sroa_speculated6520_v_15_r0s7 <=
+        v153_r0s6
+          ? _GEN_648
+          : {{2{sroa_speculated6472_v_15_r0s6[17]}}, sroa_speculated6472_v_15_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_15_r0s8 <=
+        sroa_speculated6520_v_15_r0s7[22] ? _GEN_650 == 22'h0 : _GEN_649;
+      select_r0s8__15 <=
+        _GEN_1181
+          ? {1'h0,
+             _GEN_1184,
+             _GEN_1184
+               ? {_GEN_1185, ~_GEN_1185 & ~(_GEN_651[1]) & _GEN_651[0]}
+               : {_GEN_1182 & ~_GEN_1183,
+                  _GEN_1182
+                    ? ~(_GEN_651[3]) & _GEN_651[2]
+                    : ~(_GEN_651[5]) & _GEN_651[4]}}
+          : {_GEN_1173 & ~_GEN_1180,
+             _GEN_1173
+               ? {_GEN_1176 & ~_GEN_1179,
+                  _GEN_1176
+                    ? {_GEN_1177 & ~_GEN_1178,
+                       _GEN_1177
+                         ? ~(_GEN_651[7]) & _GEN_651[6]
+                         : ~(_GEN_651[9]) & _GEN_651[8]}
+                    : {_GEN_1174 & ~_GEN_1175,
+                       _GEN_1174
+                         ? ~(_GEN_651[11]) & _GEN_651[10]
+                         : ~(_GEN_651[13]) & _GEN_651[12]}}
+               : {_GEN_1169 & ~_GEN_1172,
+                  _GEN_1169
+                    ? {_GEN_1170 & ~_GEN_1171,
+                       _GEN_1170
+                         ? ~(_GEN_651[15]) & _GEN_651[14]
+                         : ~(_GEN_651[17]) & _GEN_651[16]}
+                    : {_GEN_1167 & ~_GEN_1168,
+                       _GEN_1167
+                         ? ~(_GEN_651[19]) & _GEN_651[18]
+                         : ~(_GEN_651[21]) & _GEN_651[20]}}};
+      and_r0s8__16 <= _GEN_1181;
+    end
+    if (_GEN_2) begin
+      sub_i5479_15_r0s9 <= _GEN_386 - _GEN_653[9:0];
+      cmp_i5554_15_r0s9 <= _GEN_653 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8 <= _GEN_651[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9 <= magnitude_i1055_sroa_0_0_v_15_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__1 <= _GEN_651[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__1 <= magnitude_i1055_sroa_0_0_v_15_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__2 <= _GEN_651[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__2 <= magnitude_i1055_sroa_0_0_v_15_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__3 <= _GEN_651[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__3 <= magnitude_i1055_sroa_0_0_v_15_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__4 <= _GEN_651[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__4 <= magnitude_i1055_sroa_0_0_v_15_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__5 <= _GEN_651[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__5 <= magnitude_i1055_sroa_0_0_v_15_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__6 <= _GEN_651[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__6 <= magnitude_i1055_sroa_0_0_v_15_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__7 <= _GEN_651[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__7 <= magnitude_i1055_sroa_0_0_v_15_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__8 <= _GEN_651[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__8 <= magnitude_i1055_sroa_0_0_v_15_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__9 <= _GEN_651[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__9 <= magnitude_i1055_sroa_0_0_v_15_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__10 <= _GEN_651[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__10 <= magnitude_i1055_sroa_0_0_v_15_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__11 <= _GEN_651[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__11 <= magnitude_i1055_sroa_0_0_v_15_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__12 <= _GEN_651[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__12 <= magnitude_i1055_sroa_0_0_v_15_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__13 <= _GEN_651[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__13 <= magnitude_i1055_sroa_0_0_v_15_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__14 <= _GEN_651[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__14 <= magnitude_i1055_sroa_0_0_v_15_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__15 <= _GEN_651[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__15 <= magnitude_i1055_sroa_0_0_v_15_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__16 <= _GEN_651[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__16 <= magnitude_i1055_sroa_0_0_v_15_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__17 <= _GEN_651[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__17 <= magnitude_i1055_sroa_0_0_v_15_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__18 <= _GEN_651[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__18 <= magnitude_i1055_sroa_0_0_v_15_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__19 <= _GEN_651[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__19 <= magnitude_i1055_sroa_0_0_v_15_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__20 <= _GEN_651[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_15_r0s9__20 <= magnitude_i1055_sroa_0_0_v_15_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_15_r0s8__21 <= _GEN_651[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_15_r0s9__21 <= magnitude_i1055_sroa_0_0_v_15_r0s8__21;
+      loadedv_i_i5448105_15_r0s9 <= _GEN_653;
+    end
+    if (_GEN_1) begin
+      add_i5207_15_r0s10 <= {1'h0, sub_i5479_15_r0s9, 7'h0} + {10'h0, _GEN_115[21:14]};
+      cond_i5557_15_r0s10 <= _GEN_115[13];
+      or_i5176_15_r0s10 <= (|(_GEN_115[12:0])) | _GEN_115[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_15_r0s8 <= sroa_speculated6520_v_15_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_15_r0s9 <= sroa_speculated6520_v_15_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_15_r0s10 <= sroa_speculated6520_v_15_r0s9;
+    if (_GEN_0) begin
+      spec_select61_15_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1186 : 16'h0;
+      or_i5628_15_r0s11 <= _GEN_1186;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_16_r0s7 <= _GEN_654;
+    if (_GEN_5)
+      icmp_r0s6__16 <= {{2{_GEN_293[17]}}, _GEN_293} == 20'h0;
+    if (_GEN_4)
+      icmp_r0s7__16 <= icmp_r0s6__16;
+    if (_GEN_3)
+      cmp_i5635_16_r0s8 <= _GEN_655;
+    if (_GEN_2)
+      cmp_i5635_16_r0s9 <= cmp_i5635_16_r0s8;
+    if (_GEN_1)
+      cmp_i5635_16_r0s10 <= cmp_i5635_16_r0s9;
+    if (_GEN_0)
+      cmp_i5635_16_r0s11 <= cmp_i5635_16_r0s10;
+    if (_GEN_5)
+      sroa_speculated6472_v_16_r0s6 <= _GEN_293;
+    if (_GEN_4)
+      sroa_speculated6520_v_16_r0s7 <=
+        v153_r0s6
+          ? _GEN_654
+          : {{2{sroa_speculated6472_v_16_r0s6[17]}}, sroa_speculated6472_v_16_r0s6, 3'h0};
+    if (_GEN_3) begin
+      iszero_i_16_r0s8 <=
+        sroa_speculated6520_v_16_r0s7[22] ? _GEN_656 == 22'h0 : _GEN_655;
+      select_r0s8__16 <=
+        _GEN_1201
+          ? {1'h0,
+             _GEN_1204,
+             _GEN_1204
+               ? {_GEN_1205, ~_GEN_1205 & ~(_GEN_657[1]) & _GEN_657[0]}
+               : {_GEN_1202 & ~_GEN_1203,
+                  _GEN_1202
+                    ? ~(_GEN_657[3]) & _GEN_657[2]
+                    : ~(_GEN_657[5]) & _GEN_657[4]}}
+          : {_GEN_1193 & ~_GEN_1200,
+             _GEN_1193
+               ? {_GEN_1196 & ~_GEN_1199,
+                  _GEN_1196
+                    ? {_GEN_1197 & ~_GEN_1198,
+                       _GEN_1197
+                         ? ~(_GEN_657[7]) & _GEN_657[6]
+                         : ~(_GEN_657[9]) & _GEN_657[8]}
+                    : {_GEN_1194 & ~_GEN_1195,
+                       _GEN_1194
+                         ? ~(_GEN_657[11]) & _GEN_657[10]
+                         : ~(_GEN_657[13]) & _GEN_657[12]}}
+               : {_GEN_1189 & ~_GEN_1192,
+                  _GEN_1189
+                    ? {_GEN_1190 & ~_GEN_1191,
+                       _GEN_1190
+                         ? ~(_GEN_657[15]) & _GEN_657[14]
+                         : ~(_GEN_657[17]) & _GEN_657[16]}
+                    : {_GEN_1187 & ~_GEN_1188,
+                       _GEN_1187
+                         ? ~(_GEN_657[19]) & _GEN_657[18]
+                         : ~(_GEN_657[21]) & _GEN_657[20]}}};
+      and_r0s8__17 <= _GEN_1201;
+    end
+    if (_GEN_2) begin
+      sub_i5479_16_r0s9 <= _GEN_386 - _GEN_659[9:0];
+      cmp_i5554_16_r0s9 <= _GEN_659 < 32'h16;
+    end
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8 <= _GEN_657[0];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9 <= magnitude_i1055_sroa_0_0_v_16_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__1 <= _GEN_657[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__1 <= magnitude_i1055_sroa_0_0_v_16_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__2 <= _GEN_657[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__2 <= magnitude_i1055_sroa_0_0_v_16_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__3 <= _GEN_657[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__3 <= magnitude_i1055_sroa_0_0_v_16_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__4 <= _GEN_657[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__4 <= magnitude_i1055_sroa_0_0_v_16_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__5 <= _GEN_657[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__5 <= magnitude_i1055_sroa_0_0_v_16_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__6 <= _GEN_657[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__6 <= magnitude_i1055_sroa_0_0_v_16_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__7 <= _GEN_657[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__7 <= magnitude_i1055_sroa_0_0_v_16_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__8 <= _GEN_657[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__8 <= magnitude_i1055_sroa_0_0_v_16_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__9 <= _GEN_657[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__9 <= magnitude_i1055_sroa_0_0_v_16_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__10 <= _GEN_657[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__10 <= magnitude_i1055_sroa_0_0_v_16_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__11 <= _GEN_657[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__11 <= magnitude_i1055_sroa_0_0_v_16_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__12 <= _GEN_657[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__12 <= magnitude_i1055_sroa_0_0_v_16_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__13 <= _GEN_657[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__13 <= magnitude_i1055_sroa_0_0_v_16_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__14 <= _GEN_657[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__14 <= magnitude_i1055_sroa_0_0_v_16_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__15 <= _GEN_657[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__15 <= magnitude_i1055_sroa_0_0_v_16_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__16 <= _GEN_657[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__16 <= magnitude_i1055_sroa_0_0_v_16_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__17 <= _GEN_657[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__17 <= magnitude_i1055_sroa_0_0_v_16_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__18 <= _GEN_657[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__18 <= magnitude_i1055_sroa_0_0_v_16_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__19 <= _GEN_657[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__19 <= magnitude_i1055_sroa_0_0_v_16_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__20 <= _GEN_657[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_16_r0s9__20 <= magnitude_i1055_sroa_0_0_v_16_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_16_r0s8__21 <= _GEN_657[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_16_r0s9__21 <= magnitude_i1055_sroa_0_0_v_16_r0s8__21;
+      loadedv_i_i5448105_16_r0s9 <= _GEN_659;
+    end
+    if (_GEN_1) begin
+      add_i5207_16_r0s10 <= {1'h0, sub_i5479_16_r0s9, 7'h0} + {10'h0, _GEN_117[21:14]};
+      cond_i5557_16_r0s10 <= _GEN_117[13];
+      or_i5176_16_r0s10 <= (|(_GEN_117[12:0])) | _GEN_117[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_16_r0s8 <= sroa_speculated6520_v_16_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_16_r0s9 <= sroa_speculated6520_v_16_r0s8;
+    if (_GEN_1)
+      sroa_speculated6520_v_16_r0s10 <= sroa_speculated6520_v_16_r0s9;
+    if (_GEN_0) begin
+      spec_select61_16_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1206 : 16'h0;
+      or_i5628_16_r0s11 <= _GEN_1206;
+    end
+    if (_GEN_4)
+      sroa_speculated6463_v_17_r0s7 <= _GEN_660;
+    if (_GEN_5)
+      icmp_r0s6__17 <= {{2{_GEN_298[17]}}, _GEN_298} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__17 <= icmp_r0s6__17;
     if (_GEN_3)
-      cmp_i5531_17_r0s8 <= v153_r0s7 ? sub_r0s7__1 == 23'h0 : icmp_r0s7__17;
+      cmp_i5635_17_r0s8 <= _GEN_661;
     if (_GEN_2)
-      cmp_i5531_17_r0s9 <= cmp_i5531_17_r0s8;
+      cmp_i5635_17_r0s9 <= cmp_i5635_17_r0s8;
     if (_GEN_1)
-      cmp_i5531_17_r0s10 <= cmp_i5531_17_r0s9;
+      cmp_i5635_17_r0s10 <= cmp_i5635_17_r0s9;
+    if (_GEN_0)
+      cmp_i5635_17_r0s11 <= cmp_i5635_17_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_17_r0s6 <= _GEN_270;
+      sroa_speculated6472_v_17_r0s6 <= _GEN_298;
     if (_GEN_4)
-      conv_i4704_17_sink_r0s7 <=
+      sroa_speculated6520_v_17_r0s7 <=
         v153_r0s6
-          ? _GEN_626
-          : {{2{sroa_speculated_v_17_r0s6[17]}}, sroa_speculated_v_17_r0s6, 3'h0};
+          ? _GEN_660
+          : {{2{sroa_speculated6472_v_17_r0s6[17]}}, sroa_speculated6472_v_17_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__23 <=
-        _GEN_1140
+      iszero_i_17_r0s8 <=
+        sroa_speculated6520_v_17_r0s7[22] ? _GEN_662 == 22'h0 : _GEN_661;
+      select_r0s8__17 <=
+        _GEN_1221
           ? {1'h0,
-             _GEN_1143,
-             _GEN_1143
-               ? {_GEN_1144, ~_GEN_1144 & ~(_GEN_627[1]) & _GEN_627[0]}
-               : {_GEN_1141 & ~_GEN_1142,
-                  _GEN_1141
-                    ? ~(_GEN_627[3]) & _GEN_627[2]
-                    : ~(_GEN_627[5]) & _GEN_627[4]}}
-          : {_GEN_1132 & ~_GEN_1139,
-             _GEN_1132
-               ? {_GEN_1135 & ~_GEN_1138,
-                  _GEN_1135
-                    ? {_GEN_1136 & ~_GEN_1137,
-                       _GEN_1136
-                         ? ~(_GEN_627[7]) & _GEN_627[6]
-                         : ~(_GEN_627[9]) & _GEN_627[8]}
-                    : {_GEN_1133 & ~_GEN_1134,
-                       _GEN_1133
-                         ? ~(_GEN_627[11]) & _GEN_627[10]
-                         : ~(_GEN_627[13]) & _GEN_627[12]}}
-               : {_GEN_1128 & ~_GEN_1131,
-                  _GEN_1128
-                    ? {_GEN_1129 & ~_GEN_1130,
-                       _GEN_1129
-                         ? ~(_GEN_627[15]) & _GEN_627[14]
-                         : ~(_GEN_627[17]) & _GEN_627[16]}
-                    : {_GEN_1126 & ~_GEN_1127,
-                       _GEN_1126
-                         ? ~(_GEN_627[19]) & _GEN_627[18]
-                         : ~(_GEN_627[21]) & _GEN_627[20]}}};
-      and_r0s8__30 <= _GEN_1140;
+             _GEN_1224,
+             _GEN_1224
+               ? {_GEN_1225, ~_GEN_1225 & ~(_GEN_663[1]) & _GEN_663[0]}
+               : {_GEN_1222 & ~_GEN_1223,
+                  _GEN_1222
+                    ? ~(_GEN_663[3]) & _GEN_663[2]
+                    : ~(_GEN_663[5]) & _GEN_663[4]}}
+          : {_GEN_1213 & ~_GEN_1220,
+             _GEN_1213
+               ? {_GEN_1216 & ~_GEN_1219,
+                  _GEN_1216
+                    ? {_GEN_1217 & ~_GEN_1218,
+                       _GEN_1217
+                         ? ~(_GEN_663[7]) & _GEN_663[6]
+                         : ~(_GEN_663[9]) & _GEN_663[8]}
+                    : {_GEN_1214 & ~_GEN_1215,
+                       _GEN_1214
+                         ? ~(_GEN_663[11]) & _GEN_663[10]
+                         : ~(_GEN_663[13]) & _GEN_663[12]}}
+               : {_GEN_1209 & ~_GEN_1212,
+                  _GEN_1209
+                    ? {_GEN_1210 & ~_GEN_1211,
+                       _GEN_1210
+                         ? ~(_GEN_663[15]) & _GEN_663[14]
+                         : ~(_GEN_663[17]) & _GEN_663[16]}
+                    : {_GEN_1207 & ~_GEN_1208,
+                       _GEN_1207
+                         ? ~(_GEN_663[19]) & _GEN_663[18]
+                         : ~(_GEN_663[21]) & _GEN_663[20]}}};
+      and_r0s8__18 <= _GEN_1221;
     end
     if (_GEN_2) begin
-      sub_i5375_17_r0s9 <= _GEN_385 - _GEN_629[9:0];
-      cmp_i5450_17_r0s9 <= _GEN_629[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_17_r0s8 <= _GEN_627[0];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__1 <= _GEN_627[1];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__2 <= _GEN_627[2];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__3 <= _GEN_627[3];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__4 <= _GEN_627[4];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__5 <= _GEN_627[5];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__6 <= _GEN_627[6];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__7 <= _GEN_627[7];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__8 <= _GEN_627[8];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__9 <= _GEN_627[9];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__10 <= _GEN_627[10];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__11 <= _GEN_627[11];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__12 <= _GEN_627[12];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__13 <= _GEN_627[13];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__14 <= _GEN_627[14];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__15 <= _GEN_627[15];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__16 <= _GEN_627[16];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__17 <= _GEN_627[17];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__18 <= _GEN_627[18];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__19 <= _GEN_627[19];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__20 <= _GEN_627[20];
-      magnitude_i1048_sroa_0_0_in_17_r0s8__21 <= _GEN_627[21];
-    end
-    if (_GEN_2)
-      shl_i5458_17_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_17_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_17_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_17_r0s8} << _GEN_629;
-    if (_GEN_1) begin
-      cmp_i5489_17_r0s10 <= _GEN_120 > 18'h7F80;
-      add_i5094_17_r0s10 <= _GEN_120;
+      sub_i5479_17_r0s9 <= _GEN_386 - _GEN_665[9:0];
+      cmp_i5554_17_r0s9 <= _GEN_665 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_17_sink_r0s8 <= conv_i4704_17_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_17_r0s8 <= _GEN_663[0];
     if (_GEN_2)
-      conv_i4704_17_sink_r0s9 <= conv_i4704_17_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_17_r0s9 <= magnitude_i1055_sroa_0_0_v_17_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__1 <= _GEN_663[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__1 <= magnitude_i1055_sroa_0_0_v_17_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__2 <= _GEN_663[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__2 <= magnitude_i1055_sroa_0_0_v_17_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__3 <= _GEN_663[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__3 <= magnitude_i1055_sroa_0_0_v_17_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__4 <= _GEN_663[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__4 <= magnitude_i1055_sroa_0_0_v_17_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__5 <= _GEN_663[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__5 <= magnitude_i1055_sroa_0_0_v_17_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__6 <= _GEN_663[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__6 <= magnitude_i1055_sroa_0_0_v_17_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__7 <= _GEN_663[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__7 <= magnitude_i1055_sroa_0_0_v_17_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__8 <= _GEN_663[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__8 <= magnitude_i1055_sroa_0_0_v_17_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__9 <= _GEN_663[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__9 <= magnitude_i1055_sroa_0_0_v_17_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__10 <= _GEN_663[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__10 <= magnitude_i1055_sroa_0_0_v_17_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__11 <= _GEN_663[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__11 <= magnitude_i1055_sroa_0_0_v_17_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__12 <= _GEN_663[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__12 <= magnitude_i1055_sroa_0_0_v_17_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__13 <= _GEN_663[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__13 <= magnitude_i1055_sroa_0_0_v_17_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__14 <= _GEN_663[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__14 <= magnitude_i1055_sroa_0_0_v_17_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__15 <= _GEN_663[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__15 <= magnitude_i1055_sroa_0_0_v_17_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__16 <= _GEN_663[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__16 <= magnitude_i1055_sroa_0_0_v_17_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__17 <= _GEN_663[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__17 <= magnitude_i1055_sroa_0_0_v_17_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__18 <= _GEN_663[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__18 <= magnitude_i1055_sroa_0_0_v_17_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__19 <= _GEN_663[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__19 <= magnitude_i1055_sroa_0_0_v_17_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__20 <= _GEN_663[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_17_r0s9__20 <= magnitude_i1055_sroa_0_0_v_17_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_17_r0s8__21 <= _GEN_663[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_17_r0s9__21 <= magnitude_i1055_sroa_0_0_v_17_r0s8__21;
+      loadedv_i_i5448105_17_r0s9 <= _GEN_665;
+    end
+    if (_GEN_1) begin
+      add_i5207_17_r0s10 <= {1'h0, sub_i5479_17_r0s9, 7'h0} + {10'h0, _GEN_119[21:14]};
+      cond_i5557_17_r0s10 <= _GEN_119[13];
+      or_i5176_17_r0s10 <= (|(_GEN_119[12:0])) | _GEN_119[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_17_r0s8 <= sroa_speculated6520_v_17_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_17_r0s9 <= sroa_speculated6520_v_17_r0s8;
     if (_GEN_1)
-      conv_i4704_17_sink_r0s10 <= conv_i4704_17_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_17_r0s11 <=
-        ~cmp_i5531_17_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_17_r0s10
-               ? 16'h7F80
-               : add_i5094_17_r0s10[15:0]) | {conv_i4704_17_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_17_r0s10 <= sroa_speculated6520_v_17_r0s9;
+    if (_GEN_0) begin
+      spec_select61_17_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1226 : 16'h0;
+      or_i5628_17_r0s11 <= _GEN_1226;
+    end
     if (_GEN_4)
-      sub_r0s7__2 <= _GEN_630;
+      sroa_speculated6463_v_18_r0s7 <= _GEN_666;
     if (_GEN_5)
-      icmp_r0s6__18 <= {{2{_GEN_263[17]}}, _GEN_263} == 20'h0;
+      icmp_r0s6__18 <= {{2{_GEN_304[17]}}, _GEN_304} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__18 <= icmp_r0s6__18;
     if (_GEN_3)
-      cmp_i5531_18_r0s8 <= v153_r0s7 ? sub_r0s7__2 == 23'h0 : icmp_r0s7__18;
+      cmp_i5635_18_r0s8 <= _GEN_667;
     if (_GEN_2)
-      cmp_i5531_18_r0s9 <= cmp_i5531_18_r0s8;
+      cmp_i5635_18_r0s9 <= cmp_i5635_18_r0s8;
     if (_GEN_1)
-      cmp_i5531_18_r0s10 <= cmp_i5531_18_r0s9;
+      cmp_i5635_18_r0s10 <= cmp_i5635_18_r0s9;
     if (_GEN_0)
-      cmp_i5531_18_r0s11 <= cmp_i5531_18_r0s10;
+      cmp_i5635_18_r0s11 <= cmp_i5635_18_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_18_r0s6 <= _GEN_263;
+      sroa_speculated6472_v_18_r0s6 <= _GEN_304;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_18_r0s7 <=
+      sroa_speculated6520_v_18_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_630[22]}}, _GEN_630}
-          : {{11{sroa_speculated_v_18_r0s6[17]}}, sroa_speculated_v_18_r0s6, 3'h0};
+          ? _GEN_666
+          : {{2{sroa_speculated6472_v_18_r0s6[17]}}, sroa_speculated6472_v_18_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__31 <= _GEN_1151 & _GEN_1158;
-      select_r0s8__24 <=
-        _GEN_1161
-          ? {_GEN_1162, ~_GEN_1162 & ~(_GEN_631[1]) & _GEN_631[0]}
-          : {_GEN_1159 & ~_GEN_1160,
-             _GEN_1159 ? ~(_GEN_631[3]) & _GEN_631[2] : ~(_GEN_631[5]) & _GEN_631[4]};
-      and_r0s8__32 <= _GEN_1161;
-      select_r0s8__25 <=
-        _GEN_1151
-          ? {_GEN_1154 & ~_GEN_1157,
-             _GEN_1154
-               ? {_GEN_1155 & ~_GEN_1156,
-                  _GEN_1155 ? ~(_GEN_631[7]) & _GEN_631[6] : ~(_GEN_631[9]) & _GEN_631[8]}
-               : {_GEN_1152 & ~_GEN_1153,
-                  _GEN_1152
-                    ? ~(_GEN_631[11]) & _GEN_631[10]
-                    : ~(_GEN_631[13]) & _GEN_631[12]}}
-          : {_GEN_1147 & ~_GEN_1150,
-             _GEN_1147
-               ? {_GEN_1148 & ~_GEN_1149,
-                  _GEN_1148
-                    ? ~(_GEN_631[15]) & _GEN_631[14]
-                    : ~(_GEN_631[17]) & _GEN_631[16]}
-               : {_GEN_1145 & ~_GEN_1146,
-                  _GEN_1145
-                    ? ~(_GEN_631[19]) & _GEN_631[18]
-                    : ~(_GEN_631[21]) & _GEN_631[20]}};
-      and_r0s8__33 <= _GEN_1151 & ~_GEN_1158;
+      iszero_i_18_r0s8 <=
+        sroa_speculated6520_v_18_r0s7[22] ? _GEN_668 == 22'h0 : _GEN_667;
+      select_r0s8__18 <=
+        _GEN_1241
+          ? {1'h0,
+             _GEN_1244,
+             _GEN_1244
+               ? {_GEN_1245, ~_GEN_1245 & ~(_GEN_669[1]) & _GEN_669[0]}
+               : {_GEN_1242 & ~_GEN_1243,
+                  _GEN_1242
+                    ? ~(_GEN_669[3]) & _GEN_669[2]
+                    : ~(_GEN_669[5]) & _GEN_669[4]}}
+          : {_GEN_1233 & ~_GEN_1240,
+             _GEN_1233
+               ? {_GEN_1236 & ~_GEN_1239,
+                  _GEN_1236
+                    ? {_GEN_1237 & ~_GEN_1238,
+                       _GEN_1237
+                         ? ~(_GEN_669[7]) & _GEN_669[6]
+                         : ~(_GEN_669[9]) & _GEN_669[8]}
+                    : {_GEN_1234 & ~_GEN_1235,
+                       _GEN_1234
+                         ? ~(_GEN_669[11]) & _GEN_669[10]
+                         : ~(_GEN_669[13]) & _GEN_669[12]}}
+               : {_GEN_1229 & ~_GEN_1232,
+                  _GEN_1229
+                    ? {_GEN_1230 & ~_GEN_1231,
+                       _GEN_1230
+                         ? ~(_GEN_669[15]) & _GEN_669[14]
+                         : ~(_GEN_669[17]) & _GEN_669[16]}
+                    : {_GEN_1227 & ~_GEN_1228,
+                       _GEN_1227
+                         ? ~(_GEN_669[19]) & _GEN_669[18]
+                         : ~(_GEN_669[21]) & _GEN_669[20]}}};
+      and_r0s8__19 <= _GEN_1241;
     end
     if (_GEN_2) begin
-      sub_i5375_18_r0s9 <= _GEN_385 - _GEN_633[9:0];
-      cmp_i5450_18_r0s9 <= _GEN_633[9:0] < 10'h16;
+      sub_i5479_18_r0s9 <= _GEN_386 - _GEN_671[9:0];
+      cmp_i5554_18_r0s9 <= _GEN_671 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8 <= _GEN_631[0];
+      magnitude_i1055_sroa_0_0_v_18_r0s8 <= _GEN_669[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9 <= magnitude_i1048_sroa_0_0_in_18_r0s8;
+      magnitude_i1055_sroa_0_0_v_18_r0s9 <= magnitude_i1055_sroa_0_0_v_18_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__1 <= _GEN_631[1];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__1 <= _GEN_669[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__1 <= magnitude_i1048_sroa_0_0_in_18_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__1 <= magnitude_i1055_sroa_0_0_v_18_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__2 <= _GEN_631[2];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__2 <= _GEN_669[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__2 <= magnitude_i1048_sroa_0_0_in_18_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__2 <= magnitude_i1055_sroa_0_0_v_18_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__3 <= _GEN_631[3];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__3 <= _GEN_669[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__3 <= magnitude_i1048_sroa_0_0_in_18_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__3 <= magnitude_i1055_sroa_0_0_v_18_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__4 <= _GEN_631[4];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__4 <= _GEN_669[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__4 <= magnitude_i1048_sroa_0_0_in_18_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__4 <= magnitude_i1055_sroa_0_0_v_18_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__5 <= _GEN_631[5];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__5 <= _GEN_669[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__5 <= magnitude_i1048_sroa_0_0_in_18_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__5 <= magnitude_i1055_sroa_0_0_v_18_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__6 <= _GEN_631[6];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__6 <= _GEN_669[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__6 <= magnitude_i1048_sroa_0_0_in_18_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__6 <= magnitude_i1055_sroa_0_0_v_18_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__7 <= _GEN_631[7];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__7 <= _GEN_669[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__7 <= magnitude_i1048_sroa_0_0_in_18_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__7 <= magnitude_i1055_sroa_0_0_v_18_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__8 <= _GEN_631[8];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__8 <= _GEN_669[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__8 <= magnitude_i1048_sroa_0_0_in_18_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__8 <= magnitude_i1055_sroa_0_0_v_18_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__9 <= _GEN_631[9];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__9 <= _GEN_669[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__9 <= magnitude_i1048_sroa_0_0_in_18_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__9 <= magnitude_i1055_sroa_0_0_v_18_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__10 <= _GEN_631[10];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__10 <= _GEN_669[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__10 <= magnitude_i1048_sroa_0_0_in_18_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__10 <= magnitude_i1055_sroa_0_0_v_18_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__11 <= _GEN_631[11];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__11 <= _GEN_669[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__11 <= magnitude_i1048_sroa_0_0_in_18_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__11 <= magnitude_i1055_sroa_0_0_v_18_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__12 <= _GEN_631[12];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__12 <= _GEN_669[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__12 <= magnitude_i1048_sroa_0_0_in_18_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__12 <= magnitude_i1055_sroa_0_0_v_18_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__13 <= _GEN_631[13];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__13 <= _GEN_669[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__13 <= magnitude_i1048_sroa_0_0_in_18_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__13 <= magnitude_i1055_sroa_0_0_v_18_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__14 <= _GEN_631[14];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__14 <= _GEN_669[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__14 <= magnitude_i1048_sroa_0_0_in_18_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__14 <= magnitude_i1055_sroa_0_0_v_18_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__15 <= _GEN_631[15];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__15 <= _GEN_669[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__15 <= magnitude_i1048_sroa_0_0_in_18_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__15 <= magnitude_i1055_sroa_0_0_v_18_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__16 <= _GEN_631[16];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__16 <= _GEN_669[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__16 <= magnitude_i1048_sroa_0_0_in_18_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__16 <= magnitude_i1055_sroa_0_0_v_18_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__17 <= _GEN_631[17];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__17 <= _GEN_669[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__17 <= magnitude_i1048_sroa_0_0_in_18_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__17 <= magnitude_i1055_sroa_0_0_v_18_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__18 <= _GEN_631[18];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__18 <= _GEN_669[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__18 <= magnitude_i1048_sroa_0_0_in_18_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__18 <= magnitude_i1055_sroa_0_0_v_18_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__19 <= _GEN_631[19];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__19 <= _GEN_669[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__19 <= magnitude_i1048_sroa_0_0_in_18_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__19 <= magnitude_i1055_sroa_0_0_v_18_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__20 <= _GEN_631[20];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__20 <= _GEN_669[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_18_r0s9__20 <= magnitude_i1048_sroa_0_0_in_18_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__20 <= magnitude_i1055_sroa_0_0_v_18_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_18_r0s8__21 <= _GEN_631[21];
+      magnitude_i1055_sroa_0_0_v_18_r0s8__21 <= _GEN_669[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_18_r0s9__21 <= magnitude_i1048_sroa_0_0_in_18_r0s8__21;
-      loadedv_i_i5344105_18_r0s9 <= _GEN_633;
+      magnitude_i1055_sroa_0_0_v_18_r0s9__21 <= magnitude_i1055_sroa_0_0_v_18_r0s8__21;
+      loadedv_i_i5448105_18_r0s9 <= _GEN_671;
     end
     if (_GEN_1) begin
-      add_i5103_18_r0s10 <= {1'h0, sub_i5375_18_r0s9, 7'h0} + {10'h0, _GEN_121[21:14]};
-      cond_i5453_18_r0s10 <= _GEN_121[13];
-      or_i5072_18_r0s10 <= (|(_GEN_121[12:0])) | _GEN_121[14];
+      add_i5207_18_r0s10 <= {1'h0, sub_i5479_18_r0s9, 7'h0} + {10'h0, _GEN_121[21:14]};
+      cond_i5557_18_r0s10 <= _GEN_121[13];
+      or_i5176_18_r0s10 <= (|(_GEN_121[12:0])) | _GEN_121[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_18_r0s8 <= ref_tmp66_sroa_0_0_18_r0s7;
+      sroa_speculated6520_v_18_r0s8 <= sroa_speculated6520_v_18_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_18_r0s9 <= ref_tmp66_sroa_0_0_18_r0s8;
+      sroa_speculated6520_v_18_r0s9 <= sroa_speculated6520_v_18_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_18_r0s10 <= ref_tmp66_sroa_0_0_18_r0s9;
+      sroa_speculated6520_v_18_r0s10 <= sroa_speculated6520_v_18_r0s9;
     if (_GEN_0) begin
-      spec_select61_18_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1163 : 16'h0;
-      or_i5524_18_r0s11 <= _GEN_1163;
+      spec_select61_18_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1246 : 16'h0;
+      or_i5628_18_r0s11 <= _GEN_1246;
     end
     if (_GEN_4)
-      sub_r0s7__3 <= _GEN_634;
+      sroa_speculated6463_v_19_r0s7 <= _GEN_672;
     if (_GEN_5)
-      icmp_r0s6__19 <= {{2{_GEN_259[17]}}, _GEN_259} == 20'h0;
+      icmp_r0s6__19 <= {{2{_GEN_308[17]}}, _GEN_308} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__19 <= icmp_r0s6__19;
     if (_GEN_3)
-      cmp_i5531_19_r0s8 <= v153_r0s7 ? sub_r0s7__3 == 23'h0 : icmp_r0s7__19;
+      cmp_i5635_19_r0s8 <= _GEN_673;
     if (_GEN_2)
-      cmp_i5531_19_r0s9 <= cmp_i5531_19_r0s8;
+      cmp_i5635_19_r0s9 <= cmp_i5635_19_r0s8;
     if (_GEN_1)
-      cmp_i5531_19_r0s10 <= cmp_i5531_19_r0s9;
+      cmp_i5635_19_r0s10 <= cmp_i5635_19_r0s9;
     if (_GEN_0)
-      cmp_i5531_19_r0s11 <= cmp_i5531_19_r0s10;
+      cmp_i5635_19_r0s11 <= cmp_i5635_19_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_19_r0s6 <= _GEN_259;
+      sroa_speculated6472_v_19_r0s6 <= _GEN_308;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_19_r0s7 <=
+      sroa_speculated6520_v_19_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_634[22]}}, _GEN_634}
-          : {{11{sroa_speculated_v_19_r0s6[17]}}, sroa_speculated_v_19_r0s6, 3'h0};
+          ? _GEN_672
+          : {{2{sroa_speculated6472_v_19_r0s6[17]}}, sroa_speculated6472_v_19_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__34 <= _GEN_1170 & _GEN_1177;
-      select_r0s8__26 <=
-        _GEN_1180
-          ? {_GEN_1181, ~_GEN_1181 & ~(_GEN_635[1]) & _GEN_635[0]}
-          : {_GEN_1178 & ~_GEN_1179,
-             _GEN_1178 ? ~(_GEN_635[3]) & _GEN_635[2] : ~(_GEN_635[5]) & _GEN_635[4]};
-      and_r0s8__35 <= _GEN_1180;
-      select_r0s8__27 <=
-        _GEN_1170
-          ? {_GEN_1173 & ~_GEN_1176,
-             _GEN_1173
-               ? {_GEN_1174 & ~_GEN_1175,
-                  _GEN_1174 ? ~(_GEN_635[7]) & _GEN_635[6] : ~(_GEN_635[9]) & _GEN_635[8]}
-               : {_GEN_1171 & ~_GEN_1172,
-                  _GEN_1171
-                    ? ~(_GEN_635[11]) & _GEN_635[10]
-                    : ~(_GEN_635[13]) & _GEN_635[12]}}
-          : {_GEN_1166 & ~_GEN_1169,
-             _GEN_1166
-               ? {_GEN_1167 & ~_GEN_1168,
-                  _GEN_1167
-                    ? ~(_GEN_635[15]) & _GEN_635[14]
-                    : ~(_GEN_635[17]) & _GEN_635[16]}
-               : {_GEN_1164 & ~_GEN_1165,
-                  _GEN_1164
-                    ? ~(_GEN_635[19]) & _GEN_635[18]
-                    : ~(_GEN_635[21]) & _GEN_635[20]}};
-      and_r0s8__36 <= _GEN_1170 & ~_GEN_1177;
+      iszero_i_19_r0s8 <=
+        sroa_speculated6520_v_19_r0s7[22] ? _GEN_674 == 22'h0 : _GEN_673;
+      select_r0s8__19 <=
+        _GEN_1261
+          ? {1'h0,
+             _GEN_1264,
+             _GEN_1264
+               ? {_GEN_1265, ~_GEN_1265 & ~(_GEN_675[1]) & _GEN_675[0]}
+               : {_GEN_1262 & ~_GEN_1263,
+                  _GEN_1262
+                    ? ~(_GEN_675[3]) & _GEN_675[2]
+                    : ~(_GEN_675[5]) & _GEN_675[4]}}
+          : {_GEN_1253 & ~_GEN_1260,
+             _GEN_1253
+               ? {_GEN_1256 & ~_GEN_1259,
+                  _GEN_1256
+                    ? {_GEN_1257 & ~_GEN_1258,
+                       _GEN_1257
+                         ? ~(_GEN_675[7]) & _GEN_675[6]
+                         : ~(_GEN_675[9]) & _GEN_675[8]}
+                    : {_GEN_1254 & ~_GEN_1255,
+                       _GEN_1254
+                         ? ~(_GEN_675[11]) & _GEN_675[10]
+                         : ~(_GEN_675[13]) & _GEN_675[12]}}
+               : {_GEN_1249 & ~_GEN_1252,
+                  _GEN_1249
+                    ? {_GEN_1250 & ~_GEN_1251,
+                       _GEN_1250
+                         ? ~(_GEN_675[15]) & _GEN_675[14]
+                         : ~(_GEN_675[17]) & _GEN_675[16]}
+                    : {_GEN_1247 & ~_GEN_1248,
+                       _GEN_1247
+                         ? ~(_GEN_675[19]) & _GEN_675[18]
+                         : ~(_GEN_675[21]) & _GEN_675[20]}}};
+      and_r0s8__20 <= _GEN_1261;
     end
     if (_GEN_2) begin
-      sub_i5375_19_r0s9 <= _GEN_385 - _GEN_637[9:0];
-      cmp_i5450_19_r0s9 <= _GEN_637[9:0] < 10'h16;
+      sub_i5479_19_r0s9 <= _GEN_386 - _GEN_677[9:0];
+      cmp_i5554_19_r0s9 <= _GEN_677 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8 <= _GEN_635[0];
+      magnitude_i1055_sroa_0_0_v_19_r0s8 <= _GEN_675[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9 <= magnitude_i1048_sroa_0_0_in_19_r0s8;
+      magnitude_i1055_sroa_0_0_v_19_r0s9 <= magnitude_i1055_sroa_0_0_v_19_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__1 <= _GEN_635[1];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__1 <= _GEN_675[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__1 <= magnitude_i1048_sroa_0_0_in_19_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__1 <= magnitude_i1055_sroa_0_0_v_19_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__2 <= _GEN_635[2];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__2 <= _GEN_675[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__2 <= magnitude_i1048_sroa_0_0_in_19_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__2 <= magnitude_i1055_sroa_0_0_v_19_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__3 <= _GEN_635[3];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__3 <= _GEN_675[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__3 <= magnitude_i1048_sroa_0_0_in_19_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__3 <= magnitude_i1055_sroa_0_0_v_19_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__4 <= _GEN_635[4];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__4 <= _GEN_675[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__4 <= magnitude_i1048_sroa_0_0_in_19_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__4 <= magnitude_i1055_sroa_0_0_v_19_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__5 <= _GEN_635[5];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__5 <= _GEN_675[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__5 <= magnitude_i1048_sroa_0_0_in_19_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__5 <= magnitude_i1055_sroa_0_0_v_19_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__6 <= _GEN_635[6];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__6 <= _GEN_675[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__6 <= magnitude_i1048_sroa_0_0_in_19_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__6 <= magnitude_i1055_sroa_0_0_v_19_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__7 <= _GEN_635[7];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__7 <= _GEN_675[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__7 <= magnitude_i1048_sroa_0_0_in_19_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__7 <= magnitude_i1055_sroa_0_0_v_19_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__8 <= _GEN_635[8];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__8 <= _GEN_675[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__8 <= magnitude_i1048_sroa_0_0_in_19_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__8 <= magnitude_i1055_sroa_0_0_v_19_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__9 <= _GEN_635[9];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__9 <= _GEN_675[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__9 <= magnitude_i1048_sroa_0_0_in_19_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__9 <= magnitude_i1055_sroa_0_0_v_19_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__10 <= _GEN_635[10];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__10 <= _GEN_675[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__10 <= magnitude_i1048_sroa_0_0_in_19_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__10 <= magnitude_i1055_sroa_0_0_v_19_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__11 <= _GEN_635[11];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__11 <= _GEN_675[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__11 <= magnitude_i1048_sroa_0_0_in_19_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__11 <= magnitude_i1055_sroa_0_0_v_19_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__12 <= _GEN_635[12];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__12 <= _GEN_675[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__12 <= magnitude_i1048_sroa_0_0_in_19_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__12 <= magnitude_i1055_sroa_0_0_v_19_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__13 <= _GEN_635[13];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__13 <= _GEN_675[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__13 <= magnitude_i1048_sroa_0_0_in_19_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__13 <= magnitude_i1055_sroa_0_0_v_19_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__14 <= _GEN_635[14];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__14 <= _GEN_675[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__14 <= magnitude_i1048_sroa_0_0_in_19_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__14 <= magnitude_i1055_sroa_0_0_v_19_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__15 <= _GEN_635[15];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__15 <= _GEN_675[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__15 <= magnitude_i1048_sroa_0_0_in_19_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__15 <= magnitude_i1055_sroa_0_0_v_19_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__16 <= _GEN_635[16];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__16 <= _GEN_675[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__16 <= magnitude_i1048_sroa_0_0_in_19_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__16 <= magnitude_i1055_sroa_0_0_v_19_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__17 <= _GEN_635[17];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__17 <= _GEN_675[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__17 <= magnitude_i1048_sroa_0_0_in_19_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__17 <= magnitude_i1055_sroa_0_0_v_19_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__18 <= _GEN_635[18];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__18 <= _GEN_675[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__18 <= magnitude_i1048_sroa_0_0_in_19_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__18 <= magnitude_i1055_sroa_0_0_v_19_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__19 <= _GEN_635[19];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__19 <= _GEN_675[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__19 <= magnitude_i1048_sroa_0_0_in_19_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__19 <= magnitude_i1055_sroa_0_0_v_19_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__20 <= _GEN_635[20];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__20 <= _GEN_675[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_19_r0s9__20 <= magnitude_i1048_sroa_0_0_in_19_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__20 <= magnitude_i1055_sroa_0_0_v_19_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_19_r0s8__21 <= _GEN_635[21];
+      magnitude_i1055_sroa_0_0_v_19_r0s8__21 <= _GEN_675[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_19_r0s9__21 <= magnitude_i1048_sroa_0_0_in_19_r0s8__21;
-      loadedv_i_i5344105_19_r0s9 <= _GEN_637;
+      magnitude_i1055_sroa_0_0_v_19_r0s9__21 <= magnitude_i1055_sroa_0_0_v_19_r0s8__21;
+      loadedv_i_i5448105_19_r0s9 <= _GEN_677;
     end
     if (_GEN_1) begin
-      add_i5103_19_r0s10 <= {1'h0, sub_i5375_19_r0s9, 7'h0} + {10'h0, _GEN_123[21:14]};
-      cond_i5453_19_r0s10 <= _GEN_123[13];
-      or_i5072_19_r0s10 <= (|(_GEN_123[12:0])) | _GEN_123[14];
+      add_i5207_19_r0s10 <= {1'h0, sub_i5479_19_r0s9, 7'h0} + {10'h0, _GEN_123[21:14]};
+      cond_i5557_19_r0s10 <= _GEN_123[13];
+      or_i5176_19_r0s10 <= (|(_GEN_123[12:0])) | _GEN_123[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_19_r0s8 <= ref_tmp66_sroa_0_0_19_r0s7;
+      sroa_speculated6520_v_19_r0s8 <= sroa_speculated6520_v_19_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_19_r0s9 <= ref_tmp66_sroa_0_0_19_r0s8;
+      sroa_speculated6520_v_19_r0s9 <= sroa_speculated6520_v_19_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_19_r0s10 <= ref_tmp66_sroa_0_0_19_r0s9;
+      sroa_speculated6520_v_19_r0s10 <= sroa_speculated6520_v_19_r0s9;
     if (_GEN_0) begin
-      spec_select61_19_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1182 : 16'h0;
-      or_i5524_19_r0s11 <= _GEN_1182;
+      spec_select61_19_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1266 : 16'h0;
+      or_i5628_19_r0s11 <= _GEN_1266;
     end
     if (_GEN_4)
-      sub_r0s7__4 <= _GEN_638;
+      sroa_speculated6463_v_20_r0s7 <= _GEN_678;
     if (_GEN_5)
-      icmp_r0s6__20 <= {{2{_GEN_242[17]}}, _GEN_242} == 20'h0;
+      icmp_r0s6__20 <= {{2{_GEN_315[17]}}, _GEN_315} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__20 <= icmp_r0s6__20;
     if (_GEN_3)
-      cmp_i5531_20_r0s8 <= v153_r0s7 ? sub_r0s7__4 == 23'h0 : icmp_r0s7__20;
+      cmp_i5635_20_r0s8 <= _GEN_679;
     if (_GEN_2)
-      cmp_i5531_20_r0s9 <= cmp_i5531_20_r0s8;
+      cmp_i5635_20_r0s9 <= cmp_i5635_20_r0s8;
     if (_GEN_1)
-      cmp_i5531_20_r0s10 <= cmp_i5531_20_r0s9;
+      cmp_i5635_20_r0s10 <= cmp_i5635_20_r0s9;
     if (_GEN_0)
-      cmp_i5531_20_r0s11 <= cmp_i5531_20_r0s10;
+      cmp_i5635_20_r0s11 <= cmp_i5635_20_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_20_r0s6 <= _GEN_242;
+      sroa_speculated6472_v_20_r0s6 <= _GEN_315;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_20_r0s7 <=
+      sroa_speculated6520_v_20_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_638[22]}}, _GEN_638}
-          : {{11{sroa_speculated_v_20_r0s6[17]}}, sroa_speculated_v_20_r0s6, 3'h0};
+          ? _GEN_678
+          : {{2{sroa_speculated6472_v_20_r0s6[17]}}, sroa_speculated6472_v_20_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__37 <= _GEN_1189 & _GEN_1196;
-      select_r0s8__28 <=
-        _GEN_1199
-          ? {_GEN_1200, ~_GEN_1200 & ~(_GEN_639[1]) & _GEN_639[0]}
-          : {_GEN_1197 & ~_GEN_1198,
-             _GEN_1197 ? ~(_GEN_639[3]) & _GEN_639[2] : ~(_GEN_639[5]) & _GEN_639[4]};
-      and_r0s8__38 <= _GEN_1199;
-      select_r0s8__29 <=
-        _GEN_1189
-          ? {_GEN_1192 & ~_GEN_1195,
-             _GEN_1192
-               ? {_GEN_1193 & ~_GEN_1194,
-                  _GEN_1193 ? ~(_GEN_639[7]) & _GEN_639[6] : ~(_GEN_639[9]) & _GEN_639[8]}
-               : {_GEN_1190 & ~_GEN_1191,
-                  _GEN_1190
-                    ? ~(_GEN_639[11]) & _GEN_639[10]
-                    : ~(_GEN_639[13]) & _GEN_639[12]}}
-          : {_GEN_1185 & ~_GEN_1188,
-             _GEN_1185
-               ? {_GEN_1186 & ~_GEN_1187,
-                  _GEN_1186
-                    ? ~(_GEN_639[15]) & _GEN_639[14]
-                    : ~(_GEN_639[17]) & _GEN_639[16]}
-               : {_GEN_1183 & ~_GEN_1184,
-                  _GEN_1183
-                    ? ~(_GEN_639[19]) & _GEN_639[18]
-                    : ~(_GEN_639[21]) & _GEN_639[20]}};
-      and_r0s8__39 <= _GEN_1189 & ~_GEN_1196;
+      iszero_i_20_r0s8 <=
+        sroa_speculated6520_v_20_r0s7[22] ? _GEN_680 == 22'h0 : _GEN_679;
+      select_r0s8__20 <=
+        _GEN_1281
+          ? {1'h0,
+             _GEN_1284,
+             _GEN_1284
+               ? {_GEN_1285, ~_GEN_1285 & ~(_GEN_681[1]) & _GEN_681[0]}
+               : {_GEN_1282 & ~_GEN_1283,
+                  _GEN_1282
+                    ? ~(_GEN_681[3]) & _GEN_681[2]
+                    : ~(_GEN_681[5]) & _GEN_681[4]}}
+          : {_GEN_1273 & ~_GEN_1280,
+             _GEN_1273
+               ? {_GEN_1276 & ~_GEN_1279,
+                  _GEN_1276
+                    ? {_GEN_1277 & ~_GEN_1278,
+                       _GEN_1277
+                         ? ~(_GEN_681[7]) & _GEN_681[6]
+                         : ~(_GEN_681[9]) & _GEN_681[8]}
+                    : {_GEN_1274 & ~_GEN_1275,
+                       _GEN_1274
+                         ? ~(_GEN_681[11]) & _GEN_681[10]
+                         : ~(_GEN_681[13]) & _GEN_681[12]}}
+               : {_GEN_1269 & ~_GEN_1272,
+                  _GEN_1269
+                    ? {_GEN_1270 & ~_GEN_1271,
+                       _GEN_1270
+                         ? ~(_GEN_681[15]) & _GEN_681[14]
+                         : ~(_GEN_681[17]) & _GEN_681[16]}
+                    : {_GEN_1267 & ~_GEN_1268,
+                       _GEN_1267
+                         ? ~(_GEN_681[19]) & _GEN_681[18]
+                         : ~(_GEN_681[21]) & _GEN_681[20]}}};
+      and_r0s8__21 <= _GEN_1281;
     end
     if (_GEN_2) begin
-      sub_i5375_20_r0s9 <= _GEN_385 - _GEN_641[9:0];
-      cmp_i5450_20_r0s9 <= _GEN_641[9:0] < 10'h16;
+      sub_i5479_20_r0s9 <= _GEN_386 - _GEN_683[9:0];
+      cmp_i5554_20_r0s9 <= _GEN_683 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8 <= _GEN_639[0];
+      magnitude_i1055_sroa_0_0_v_20_r0s8 <= _GEN_681[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9 <= magnitude_i1048_sroa_0_0_in_20_r0s8;
+      magnitude_i1055_sroa_0_0_v_20_r0s9 <= magnitude_i1055_sroa_0_0_v_20_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__1 <= _GEN_639[1];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__1 <= _GEN_681[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__1 <= magnitude_i1048_sroa_0_0_in_20_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__1 <= magnitude_i1055_sroa_0_0_v_20_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__2 <= _GEN_639[2];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__2 <= _GEN_681[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__2 <= magnitude_i1048_sroa_0_0_in_20_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__2 <= magnitude_i1055_sroa_0_0_v_20_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__3 <= _GEN_639[3];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__3 <= _GEN_681[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__3 <= magnitude_i1048_sroa_0_0_in_20_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__3 <= magnitude_i1055_sroa_0_0_v_20_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__4 <= _GEN_639[4];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__4 <= _GEN_681[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__4 <= magnitude_i1048_sroa_0_0_in_20_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__4 <= magnitude_i1055_sroa_0_0_v_20_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__5 <= _GEN_639[5];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__5 <= _GEN_681[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__5 <= magnitude_i1048_sroa_0_0_in_20_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__5 <= magnitude_i1055_sroa_0_0_v_20_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__6 <= _GEN_639[6];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__6 <= _GEN_681[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__6 <= magnitude_i1048_sroa_0_0_in_20_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__6 <= magnitude_i1055_sroa_0_0_v_20_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__7 <= _GEN_639[7];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__7 <= _GEN_681[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__7 <= magnitude_i1048_sroa_0_0_in_20_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__7 <= magnitude_i1055_sroa_0_0_v_20_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__8 <= _GEN_639[8];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__8 <= _GEN_681[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__8 <= magnitude_i1048_sroa_0_0_in_20_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__8 <= magnitude_i1055_sroa_0_0_v_20_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__9 <= _GEN_639[9];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__9 <= _GEN_681[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__9 <= magnitude_i1048_sroa_0_0_in_20_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__9 <= magnitude_i1055_sroa_0_0_v_20_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__10 <= _GEN_639[10];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__10 <= _GEN_681[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__10 <= magnitude_i1048_sroa_0_0_in_20_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__10 <= magnitude_i1055_sroa_0_0_v_20_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__11 <= _GEN_639[11];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__11 <= _GEN_681[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__11 <= magnitude_i1048_sroa_0_0_in_20_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__11 <= magnitude_i1055_sroa_0_0_v_20_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__12 <= _GEN_639[12];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__12 <= _GEN_681[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__12 <= magnitude_i1048_sroa_0_0_in_20_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__12 <= magnitude_i1055_sroa_0_0_v_20_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__13 <= _GEN_639[13];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__13 <= _GEN_681[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__13 <= magnitude_i1048_sroa_0_0_in_20_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__13 <= magnitude_i1055_sroa_0_0_v_20_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__14 <= _GEN_639[14];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__14 <= _GEN_681[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__14 <= magnitude_i1048_sroa_0_0_in_20_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__14 <= magnitude_i1055_sroa_0_0_v_20_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__15 <= _GEN_639[15];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__15 <= _GEN_681[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__15 <= magnitude_i1048_sroa_0_0_in_20_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__15 <= magnitude_i1055_sroa_0_0_v_20_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__16 <= _GEN_639[16];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__16 <= _GEN_681[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__16 <= magnitude_i1048_sroa_0_0_in_20_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__16 <= magnitude_i1055_sroa_0_0_v_20_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__17 <= _GEN_639[17];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__17 <= _GEN_681[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__17 <= magnitude_i1048_sroa_0_0_in_20_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__17 <= magnitude_i1055_sroa_0_0_v_20_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__18 <= _GEN_639[18];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__18 <= _GEN_681[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__18 <= magnitude_i1048_sroa_0_0_in_20_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__18 <= magnitude_i1055_sroa_0_0_v_20_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__19 <= _GEN_639[19];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__19 <= _GEN_681[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__19 <= magnitude_i1048_sroa_0_0_in_20_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__19 <= magnitude_i1055_sroa_0_0_v_20_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__20 <= _GEN_639[20];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__20 <= _GEN_681[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_20_r0s9__20 <= magnitude_i1048_sroa_0_0_in_20_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__20 <= magnitude_i1055_sroa_0_0_v_20_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_20_r0s8__21 <= _GEN_639[21];
+      magnitude_i1055_sroa_0_0_v_20_r0s8__21 <= _GEN_681[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_20_r0s9__21 <= magnitude_i1048_sroa_0_0_in_20_r0s8__21;
-      loadedv_i_i5344105_20_r0s9 <= _GEN_641;
+      magnitude_i1055_sroa_0_0_v_20_r0s9__21 <= magnitude_i1055_sroa_0_0_v_20_r0s8__21;
+      loadedv_i_i5448105_20_r0s9 <= _GEN_683;
     end
     if (_GEN_1) begin
-      add_i5103_20_r0s10 <= {1'h0, sub_i5375_20_r0s9, 7'h0} + {10'h0, _GEN_125[21:14]};
-      cond_i5453_20_r0s10 <= _GEN_125[13];
-      or_i5072_20_r0s10 <= (|(_GEN_125[12:0])) | _GEN_125[14];
+      add_i5207_20_r0s10 <= {1'h0, sub_i5479_20_r0s9, 7'h0} + {10'h0, _GEN_125[21:14]};
+      cond_i5557_20_r0s10 <= _GEN_125[13];
+      or_i5176_20_r0s10 <= (|(_GEN_125[12:0])) | _GEN_125[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_20_r0s8 <= ref_tmp66_sroa_0_0_20_r0s7;
+      sroa_speculated6520_v_20_r0s8 <= sroa_speculated6520_v_20_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_20_r0s9 <= ref_tmp66_sroa_0_0_20_r0s8;
+      sroa_speculated6520_v_20_r0s9 <= sroa_speculated6520_v_20_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_20_r0s10 <= ref_tmp66_sroa_0_0_20_r0s9;
+      sroa_speculated6520_v_20_r0s10 <= sroa_speculated6520_v_20_r0s9;
     if (_GEN_0) begin
-      spec_select61_20_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1201 : 16'h0;
-      or_i5524_20_r0s11 <= _GEN_1201;
+      spec_select61_20_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1286 : 16'h0;
+      or_i5628_20_r0s11 <= _GEN_1286;
     end
     if (_GEN_4)
-      conv_i4704_21_r0s7 <= _GEN_642;
+      sroa_speculated6463_v_21_r0s7 <= _GEN_684;
     if (_GEN_5)
-      icmp_r0s6__21 <= {{2{_GEN_238[17]}}, _GEN_238} == 20'h0;
+      icmp_r0s6__21 <= {{2{_GEN_319[17]}}, _GEN_319} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__21 <= icmp_r0s6__21;
     if (_GEN_3)
-      cmp_i5531_21_r0s8 <= v153_r0s7 ? conv_i4704_21_r0s7 == 23'h0 : icmp_r0s7__21;
+      cmp_i5635_21_r0s8 <= _GEN_685;
     if (_GEN_2)
-      cmp_i5531_21_r0s9 <= cmp_i5531_21_r0s8;
+      cmp_i5635_21_r0s9 <= cmp_i5635_21_r0s8;
     if (_GEN_1)
-      cmp_i5531_21_r0s10 <= cmp_i5531_21_r0s9;
+      cmp_i5635_21_r0s10 <= cmp_i5635_21_r0s9;
+    if (_GEN_0)
+      cmp_i5635_21_r0s11 <= cmp_i5635_21_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_21_r0s6 <= _GEN_238;
+      sroa_speculated6472_v_21_r0s6 <= _GEN_319;
     if (_GEN_4)
-      conv_i4704_21_sink_r0s7 <=
+      sroa_speculated6520_v_21_r0s7 <=
         v153_r0s6
-          ? _GEN_642
-          : {{2{sroa_speculated_v_21_r0s6[17]}}, sroa_speculated_v_21_r0s6, 3'h0};
+          ? _GEN_684
+          : {{2{sroa_speculated6472_v_21_r0s6[17]}}, sroa_speculated6472_v_21_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__30 <=
-        _GEN_1216
+      iszero_i_21_r0s8 <=
+        sroa_speculated6520_v_21_r0s7[22] ? _GEN_686 == 22'h0 : _GEN_685;
+      select_r0s8__21 <=
+        _GEN_1301
           ? {1'h0,
-             _GEN_1219,
-             _GEN_1219
-               ? {_GEN_1220, ~_GEN_1220 & ~(_GEN_643[1]) & _GEN_643[0]}
-               : {_GEN_1217 & ~_GEN_1218,
-                  _GEN_1217
-                    ? ~(_GEN_643[3]) & _GEN_643[2]
-                    : ~(_GEN_643[5]) & _GEN_643[4]}}
-          : {_GEN_1208 & ~_GEN_1215,
-             _GEN_1208
-               ? {_GEN_1211 & ~_GEN_1214,
-                  _GEN_1211
-                    ? {_GEN_1212 & ~_GEN_1213,
-                       _GEN_1212
-                         ? ~(_GEN_643[7]) & _GEN_643[6]
-                         : ~(_GEN_643[9]) & _GEN_643[8]}
-                    : {_GEN_1209 & ~_GEN_1210,
-                       _GEN_1209
-                         ? ~(_GEN_643[11]) & _GEN_643[10]
-                         : ~(_GEN_643[13]) & _GEN_643[12]}}
-               : {_GEN_1204 & ~_GEN_1207,
-                  _GEN_1204
-                    ? {_GEN_1205 & ~_GEN_1206,
-                       _GEN_1205
-                         ? ~(_GEN_643[15]) & _GEN_643[14]
-                         : ~(_GEN_643[17]) & _GEN_643[16]}
-                    : {_GEN_1202 & ~_GEN_1203,
-                       _GEN_1202
-                         ? ~(_GEN_643[19]) & _GEN_643[18]
-                         : ~(_GEN_643[21]) & _GEN_643[20]}}};
-      and_r0s8__40 <= _GEN_1216;
+             _GEN_1304,
+             _GEN_1304
+               ? {_GEN_1305, ~_GEN_1305 & ~(_GEN_687[1]) & _GEN_687[0]}
+               : {_GEN_1302 & ~_GEN_1303,
+                  _GEN_1302
+                    ? ~(_GEN_687[3]) & _GEN_687[2]
+                    : ~(_GEN_687[5]) & _GEN_687[4]}}
+          : {_GEN_1293 & ~_GEN_1300,
+             _GEN_1293
+               ? {_GEN_1296 & ~_GEN_1299,
+                  _GEN_1296
+                    ? {_GEN_1297 & ~_GEN_1298,
+                       _GEN_1297
+                         ? ~(_GEN_687[7]) & _GEN_687[6]
+                         : ~(_GEN_687[9]) & _GEN_687[8]}
+                    : {_GEN_1294 & ~_GEN_1295,
+                       _GEN_1294
+                         ? ~(_GEN_687[11]) & _GEN_687[10]
+                         : ~(_GEN_687[13]) & _GEN_687[12]}}
+               : {_GEN_1289 & ~_GEN_1292,
+                  _GEN_1289
+                    ? {_GEN_1290 & ~_GEN_1291,
+                       _GEN_1290
+                         ? ~(_GEN_687[15]) & _GEN_687[14]
+                         : ~(_GEN_687[17]) & _GEN_687[16]}
+                    : {_GEN_1287 & ~_GEN_1288,
+                       _GEN_1287
+                         ? ~(_GEN_687[19]) & _GEN_687[18]
+                         : ~(_GEN_687[21]) & _GEN_687[20]}}};
+      and_r0s8__22 <= _GEN_1301;
     end
     if (_GEN_2) begin
-      sub_i5375_21_r0s9 <= _GEN_385 - _GEN_645[9:0];
-      cmp_i5450_21_r0s9 <= _GEN_645[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_21_r0s8 <= _GEN_643[0];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__1 <= _GEN_643[1];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__2 <= _GEN_643[2];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__3 <= _GEN_643[3];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__4 <= _GEN_643[4];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__5 <= _GEN_643[5];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__6 <= _GEN_643[6];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__7 <= _GEN_643[7];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__8 <= _GEN_643[8];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__9 <= _GEN_643[9];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__10 <= _GEN_643[10];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__11 <= _GEN_643[11];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__12 <= _GEN_643[12];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__13 <= _GEN_643[13];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__14 <= _GEN_643[14];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__15 <= _GEN_643[15];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__16 <= _GEN_643[16];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__17 <= _GEN_643[17];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__18 <= _GEN_643[18];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__19 <= _GEN_643[19];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__20 <= _GEN_643[20];
-      magnitude_i1048_sroa_0_0_in_21_r0s8__21 <= _GEN_643[21];
-    end
-    if (_GEN_2)
-      shl_i5458_21_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_21_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_21_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_21_r0s8} << _GEN_645;
-    if (_GEN_1) begin
-      cmp_i5489_21_r0s10 <= _GEN_128 > 18'h7F80;
-      add_i5094_21_r0s10 <= _GEN_128;
+      sub_i5479_21_r0s9 <= _GEN_386 - _GEN_689[9:0];
+      cmp_i5554_21_r0s9 <= _GEN_689 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_21_sink_r0s8 <= conv_i4704_21_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_21_r0s8 <= _GEN_687[0];
     if (_GEN_2)
-      conv_i4704_21_sink_r0s9 <= conv_i4704_21_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_21_r0s9 <= magnitude_i1055_sroa_0_0_v_21_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__1 <= _GEN_687[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__1 <= magnitude_i1055_sroa_0_0_v_21_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__2 <= _GEN_687[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__2 <= magnitude_i1055_sroa_0_0_v_21_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__3 <= _GEN_687[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__3 <= magnitude_i1055_sroa_0_0_v_21_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__4 <= _GEN_687[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__4 <= magnitude_i1055_sroa_0_0_v_21_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__5 <= _GEN_687[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__5 <= magnitude_i1055_sroa_0_0_v_21_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__6 <= _GEN_687[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__6 <= magnitude_i1055_sroa_0_0_v_21_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__7 <= _GEN_687[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__7 <= magnitude_i1055_sroa_0_0_v_21_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__8 <= _GEN_687[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__8 <= magnitude_i1055_sroa_0_0_v_21_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__9 <= _GEN_687[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__9 <= magnitude_i1055_sroa_0_0_v_21_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__10 <= _GEN_687[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__10 <= magnitude_i1055_sroa_0_0_v_21_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__11 <= _GEN_687[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__11 <= magnitude_i1055_sroa_0_0_v_21_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__12 <= _GEN_687[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__12 <= magnitude_i1055_sroa_0_0_v_21_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__13 <= _GEN_687[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__13 <= magnitude_i1055_sroa_0_0_v_21_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__14 <= _GEN_687[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__14 <= magnitude_i1055_sroa_0_0_v_21_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__15 <= _GEN_687[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__15 <= magnitude_i1055_sroa_0_0_v_21_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__16 <= _GEN_687[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__16 <= magnitude_i1055_sroa_0_0_v_21_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__17 <= _GEN_687[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__17 <= magnitude_i1055_sroa_0_0_v_21_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__18 <= _GEN_687[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__18 <= magnitude_i1055_sroa_0_0_v_21_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__19 <= _GEN_687[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__19 <= magnitude_i1055_sroa_0_0_v_21_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__20 <= _GEN_687[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_21_r0s9__20 <= magnitude_i1055_sroa_0_0_v_21_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_21_r0s8__21 <= _GEN_687[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_21_r0s9__21 <= magnitude_i1055_sroa_0_0_v_21_r0s8__21;
+      loadedv_i_i5448105_21_r0s9 <= _GEN_689;
+    end
+    if (_GEN_1) begin
+      add_i5207_21_r0s10 <= {1'h0, sub_i5479_21_r0s9, 7'h0} + {10'h0, _GEN_127[21:14]};
+      cond_i5557_21_r0s10 <= _GEN_127[13];
+      or_i5176_21_r0s10 <= (|(_GEN_127[12:0])) | _GEN_127[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_21_r0s8 <= sroa_speculated6520_v_21_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_21_r0s9 <= sroa_speculated6520_v_21_r0s8;
     if (_GEN_1)
-      conv_i4704_21_sink_r0s10 <= conv_i4704_21_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_21_r0s11 <=
-        ~cmp_i5531_21_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_21_r0s10
-               ? 16'h7F80
-               : add_i5094_21_r0s10[15:0]) | {conv_i4704_21_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_21_r0s10 <= sroa_speculated6520_v_21_r0s9;
+    if (_GEN_0) begin
+      spec_select61_21_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1306 : 16'h0;
+      or_i5628_21_r0s11 <= _GEN_1306;
+    end
     if (_GEN_4)
-      conv_i4704_22_r0s7 <= _GEN_646;
+      sroa_speculated6463_v_22_r0s7 <= _GEN_690;
     if (_GEN_5)
-      icmp_r0s6__22 <= {{2{_GEN_252[17]}}, _GEN_252} == 20'h0;
+      icmp_r0s6__22 <= {{2{_GEN_325[17]}}, _GEN_325} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__22 <= icmp_r0s6__22;
     if (_GEN_3)
-      cmp_i5531_22_r0s8 <= v153_r0s7 ? conv_i4704_22_r0s7 == 23'h0 : icmp_r0s7__22;
+      cmp_i5635_22_r0s8 <= _GEN_691;
     if (_GEN_2)
-      cmp_i5531_22_r0s9 <= cmp_i5531_22_r0s8;
+      cmp_i5635_22_r0s9 <= cmp_i5635_22_r0s8;
     if (_GEN_1)
-      cmp_i5531_22_r0s10 <= cmp_i5531_22_r0s9;
+      cmp_i5635_22_r0s10 <= cmp_i5635_22_r0s9;
+    if (_GEN_0)
+      cmp_i5635_22_r0s11 <= cmp_i5635_22_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_22_r0s6 <= _GEN_252;
+      sroa_speculated6472_v_22_r0s6 <= _GEN_325;
     if (_GEN_4)
-      conv_i4704_22_sink_r0s7 <=
+      sroa_speculated6520_v_22_r0s7 <=
         v153_r0s6
-          ? _GEN_646
-          : {{2{sroa_speculated_v_22_r0s6[17]}}, sroa_speculated_v_22_r0s6, 3'h0};
+          ? _GEN_690
+          : {{2{sroa_speculated6472_v_22_r0s6[17]}}, sroa_speculated6472_v_22_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__31 <=
-        _GEN_1235
+      iszero_i_22_r0s8 <=
+        sroa_speculated6520_v_22_r0s7[22] ? _GEN_692 == 22'h0 : _GEN_691;
+      select_r0s8__22 <=
+        _GEN_1321
           ? {1'h0,
-             _GEN_1238,
-             _GEN_1238
-               ? {_GEN_1239, ~_GEN_1239 & ~(_GEN_647[1]) & _GEN_647[0]}
-               : {_GEN_1236 & ~_GEN_1237,
-                  _GEN_1236
-                    ? ~(_GEN_647[3]) & _GEN_647[2]
-                    : ~(_GEN_647[5]) & _GEN_647[4]}}
-          : {_GEN_1227 & ~_GEN_1234,
-             _GEN_1227
-               ? {_GEN_1230 & ~_GEN_1233,
-                  _GEN_1230
-                    ? {_GEN_1231 & ~_GEN_1232,
-                       _GEN_1231
-                         ? ~(_GEN_647[7]) & _GEN_647[6]
-                         : ~(_GEN_647[9]) & _GEN_647[8]}
-                    : {_GEN_1228 & ~_GEN_1229,
-                       _GEN_1228
-                         ? ~(_GEN_647[11]) & _GEN_647[10]
-                         : ~(_GEN_647[13]) & _GEN_647[12]}}
-               : {_GEN_1223 & ~_GEN_1226,
-                  _GEN_1223
-                    ? {_GEN_1224 & ~_GEN_1225,
-                       _GEN_1224
-                         ? ~(_GEN_647[15]) & _GEN_647[14]
-                         : ~(_GEN_647[17]) & _GEN_647[16]}
-                    : {_GEN_1221 & ~_GEN_1222,
-                       _GEN_1221
-                         ? ~(_GEN_647[19]) & _GEN_647[18]
-                         : ~(_GEN_647[21]) & _GEN_647[20]}}};
-      and_r0s8__41 <= _GEN_1235;
+             _GEN_1324,
+             _GEN_1324
+               ? {_GEN_1325, ~_GEN_1325 & ~(_GEN_693[1]) & _GEN_693[0]}
+               : {_GEN_1322 & ~_GEN_1323,
+                  _GEN_1322
+                    ? ~(_GEN_693[3]) & _GEN_693[2]
+                    : ~(_GEN_693[5]) & _GEN_693[4]}}
+          : {_GEN_1313 & ~_GEN_1320,
+             _GEN_1313
+               ? {_GEN_1316 & ~_GEN_1319,
+                  _GEN_1316
+                    ? {_GEN_1317 & ~_GEN_1318,
+                       _GEN_1317
+                         ? ~(_GEN_693[7]) & _GEN_693[6]
+                         : ~(_GEN_693[9]) & _GEN_693[8]}
+                    : {_GEN_1314 & ~_GEN_1315,
+                       _GEN_1314
+                         ? ~(_GEN_693[11]) & _GEN_693[10]
+                         : ~(_GEN_693[13]) & _GEN_693[12]}}
+               : {_GEN_1309 & ~_GEN_1312,
+                  _GEN_1309
+                    ? {_GEN_1310 & ~_GEN_1311,
+                       _GEN_1310
+                         ? ~(_GEN_693[15]) & _GEN_693[14]
+                         : ~(_GEN_693[17]) & _GEN_693[16]}
+                    : {_GEN_1307 & ~_GEN_1308,
+                       _GEN_1307
+                         ? ~(_GEN_693[19]) & _GEN_693[18]
+                         : ~(_GEN_693[21]) & _GEN_693[20]}}};
+      and_r0s8__23 <= _GEN_1321;
     end
     if (_GEN_2) begin
-      sub_i5375_22_r0s9 <= _GEN_385 - _GEN_649[9:0];
-      cmp_i5450_22_r0s9 <= _GEN_649[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_22_r0s8 <= _GEN_647[0];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__1 <= _GEN_647[1];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__2 <= _GEN_647[2];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__3 <= _GEN_647[3];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__4 <= _GEN_647[4];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__5 <= _GEN_647[5];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__6 <= _GEN_647[6];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__7 <= _GEN_647[7];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__8 <= _GEN_647[8];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__9 <= _GEN_647[9];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__10 <= _GEN_647[10];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__11 <= _GEN_647[11];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__12 <= _GEN_647[12];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__13 <= _GEN_647[13];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__14 <= _GEN_647[14];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__15 <= _GEN_647[15];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__16 <= _GEN_647[16];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__17 <= _GEN_647[17];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__18 <= _GEN_647[18];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__19 <= _GEN_647[19];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__20 <= _GEN_647[20];
-      magnitude_i1048_sroa_0_0_in_22_r0s8__21 <= _GEN_647[21];
-    end
-    if (_GEN_2)
-      shl_i5458_22_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_22_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_22_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_22_r0s8} << _GEN_649;
-    if (_GEN_1) begin
-      cmp_i5489_22_r0s10 <= _GEN_130 > 18'h7F80;
-      add_i5094_22_r0s10 <= _GEN_130;
+      sub_i5479_22_r0s9 <= _GEN_386 - _GEN_695[9:0];
+      cmp_i5554_22_r0s9 <= _GEN_695 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_22_sink_r0s8 <= conv_i4704_22_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_22_r0s8 <= _GEN_693[0];
     if (_GEN_2)
-      conv_i4704_22_sink_r0s9 <= conv_i4704_22_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_22_r0s9 <= magnitude_i1055_sroa_0_0_v_22_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__1 <= _GEN_693[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__1 <= magnitude_i1055_sroa_0_0_v_22_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__2 <= _GEN_693[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__2 <= magnitude_i1055_sroa_0_0_v_22_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__3 <= _GEN_693[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__3 <= magnitude_i1055_sroa_0_0_v_22_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__4 <= _GEN_693[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__4 <= magnitude_i1055_sroa_0_0_v_22_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__5 <= _GEN_693[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__5 <= magnitude_i1055_sroa_0_0_v_22_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__6 <= _GEN_693[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__6 <= magnitude_i1055_sroa_0_0_v_22_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__7 <= _GEN_693[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__7 <= magnitude_i1055_sroa_0_0_v_22_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__8 <= _GEN_693[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__8 <= magnitude_i1055_sroa_0_0_v_22_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__9 <= _GEN_693[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__9 <= magnitude_i1055_sroa_0_0_v_22_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__10 <= _GEN_693[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__10 <= magnitude_i1055_sroa_0_0_v_22_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__11 <= _GEN_693[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__11 <= magnitude_i1055_sroa_0_0_v_22_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__12 <= _GEN_693[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__12 <= magnitude_i1055_sroa_0_0_v_22_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__13 <= _GEN_693[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__13 <= magnitude_i1055_sroa_0_0_v_22_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__14 <= _GEN_693[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__14 <= magnitude_i1055_sroa_0_0_v_22_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__15 <= _GEN_693[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__15 <= magnitude_i1055_sroa_0_0_v_22_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__16 <= _GEN_693[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__16 <= magnitude_i1055_sroa_0_0_v_22_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__17 <= _GEN_693[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__17 <= magnitude_i1055_sroa_0_0_v_22_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__18 <= _GEN_693[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__18 <= magnitude_i1055_sroa_0_0_v_22_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__19 <= _GEN_693[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__19 <= magnitude_i1055_sroa_0_0_v_22_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__20 <= _GEN_693[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_22_r0s9__20 <= magnitude_i1055_sroa_0_0_v_22_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_22_r0s8__21 <= _GEN_693[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_22_r0s9__21 <= magnitude_i1055_sroa_0_0_v_22_r0s8__21;
+      loadedv_i_i5448105_22_r0s9 <= _GEN_695;
+    end
+    if (_GEN_1) begin
+      add_i5207_22_r0s10 <= {1'h0, sub_i5479_22_r0s9, 7'h0} + {10'h0, _GEN_129[21:14]};
+      cond_i5557_22_r0s10 <= _GEN_129[13];
+      or_i5176_22_r0s10 <= (|(_GEN_129[12:0])) | _GEN_129[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_22_r0s8 <= sroa_speculated6520_v_22_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_22_r0s9 <= sroa_speculated6520_v_22_r0s8;
     if (_GEN_1)
-      conv_i4704_22_sink_r0s10 <= conv_i4704_22_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_22_r0s11 <=
-        ~cmp_i5531_22_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_22_r0s10
-               ? 16'h7F80
-               : add_i5094_22_r0s10[15:0]) | {conv_i4704_22_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_22_r0s10 <= sroa_speculated6520_v_22_r0s9;
+    if (_GEN_0) begin
+      spec_select61_22_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1326 : 16'h0;
+      or_i5628_22_r0s11 <= _GEN_1326;
+    end
     if (_GEN_4)
-      sub_r0s7__5 <= _GEN_650;
+      sroa_speculated6463_v_23_r0s7 <= _GEN_696;
     if (_GEN_5)
-      icmp_r0s6__23 <= {{2{_GEN_248[17]}}, _GEN_248} == 20'h0;
+      icmp_r0s6__23 <= {{2{_GEN_329[17]}}, _GEN_329} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__23 <= icmp_r0s6__23;
     if (_GEN_3)
-      cmp_i5531_23_r0s8 <= v153_r0s7 ? sub_r0s7__5 == 23'h0 : icmp_r0s7__23;
+      cmp_i5635_23_r0s8 <= _GEN_697;
     if (_GEN_2)
-      cmp_i5531_23_r0s9 <= cmp_i5531_23_r0s8;
+      cmp_i5635_23_r0s9 <= cmp_i5635_23_r0s8;
     if (_GEN_1)
-      cmp_i5531_23_r0s10 <= cmp_i5531_23_r0s9;
+      cmp_i5635_23_r0s10 <= cmp_i5635_23_r0s9;
     if (_GEN_0)
-      cmp_i5531_23_r0s11 <= cmp_i5531_23_r0s10;
+      cmp_i5635_23_r0s11 <= cmp_i5635_23_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_23_r0s6 <= _GEN_248;
+      sroa_speculated6472_v_23_r0s6 <= _GEN_329;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_23_r0s7 <=
+      sroa_speculated6520_v_23_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_650[22]}}, _GEN_650}
-          : {{11{sroa_speculated_v_23_r0s6[17]}}, sroa_speculated_v_23_r0s6, 3'h0};
+          ? _GEN_696
+          : {{2{sroa_speculated6472_v_23_r0s6[17]}}, sroa_speculated6472_v_23_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__42 <= _GEN_1246 & _GEN_1253;
-      select_r0s8__32 <=
-        _GEN_1256
-          ? {_GEN_1257, ~_GEN_1257 & ~(_GEN_651[1]) & _GEN_651[0]}
-          : {_GEN_1254 & ~_GEN_1255,
-             _GEN_1254 ? ~(_GEN_651[3]) & _GEN_651[2] : ~(_GEN_651[5]) & _GEN_651[4]};
-      and_r0s8__43 <= _GEN_1256;
-      select_r0s8__33 <=
-        _GEN_1246
-          ? {_GEN_1249 & ~_GEN_1252,
-             _GEN_1249
-               ? {_GEN_1250 & ~_GEN_1251,
-                  _GEN_1250 ? ~(_GEN_651[7]) & _GEN_651[6] : ~(_GEN_651[9]) & _GEN_651[8]}
-               : {_GEN_1247 & ~_GEN_1248,
-                  _GEN_1247
-                    ? ~(_GEN_651[11]) & _GEN_651[10]
-                    : ~(_GEN_651[13]) & _GEN_651[12]}}
-          : {_GEN_1242 & ~_GEN_1245,
-             _GEN_1242
-               ? {_GEN_1243 & ~_GEN_1244,
-                  _GEN_1243
-                    ? ~(_GEN_651[15]) & _GEN_651[14]
-                    : ~(_GEN_651[17]) & _GEN_651[16]}
-               : {_GEN_1240 & ~_GEN_1241,
-                  _GEN_1240
-                    ? ~(_GEN_651[19]) & _GEN_651[18]
-                    : ~(_GEN_651[21]) & _GEN_651[20]}};
-      and_r0s8__44 <= _GEN_1246 & ~_GEN_1253;
+      iszero_i_23_r0s8 <=
+        sroa_speculated6520_v_23_r0s7[22] ? _GEN_698 == 22'h0 : _GEN_697;
+      select_r0s8__23 <=
+        _GEN_1341
+          ? {1'h0,
+             _GEN_1344,
+             _GEN_1344
+               ? {_GEN_1345, ~_GEN_1345 & ~(_GEN_699[1]) & _GEN_699[0]}
+               : {_GEN_1342 & ~_GEN_1343,
+                  _GEN_1342
+                    ? ~(_GEN_699[3]) & _GEN_699[2]
+                    : ~(_GEN_699[5]) & _GEN_699[4]}}
+          : {_GEN_1333 & ~_GEN_1340,
+             _GEN_1333
+               ? {_GEN_1336 & ~_GEN_1339,
+                  _GEN_1336
+                    ? {_GEN_1337 & ~_GEN_1338,
+                       _GEN_1337
+                         ? ~(_GEN_699[7]) & _GEN_699[6]
+                         : ~(_GEN_699[9]) & _GEN_699[8]}
+                    : {_GEN_1334 & ~_GEN_1335,
+                       _GEN_1334
+                         ? ~(_GEN_699[11]) & _GEN_699[10]
+                         : ~(_GEN_699[13]) & _GEN_699[12]}}
+               : {_GEN_1329 & ~_GEN_1332,
+                  _GEN_1329
+                    ? {_GEN_1330 & ~_GEN_1331,
+                       _GEN_1330
+                         ? ~(_GEN_699[15]) & _GEN_699[14]
+                         : ~(_GEN_699[17]) & _GEN_699[16]}
+                    : {_GEN_1327 & ~_GEN_1328,
+                       _GEN_1327
+                         ? ~(_GEN_699[19]) & _GEN_699[18]
+                         : ~(_GEN_699[21]) & _GEN_699[20]}}};
+      and_r0s8__24 <= _GEN_1341;
     end
     if (_GEN_2) begin
-      sub_i5375_23_r0s9 <= _GEN_385 - _GEN_653[9:0];
-      cmp_i5450_23_r0s9 <= _GEN_653[9:0] < 10'h16;
+      sub_i5479_23_r0s9 <= _GEN_386 - _GEN_701[9:0];
+      cmp_i5554_23_r0s9 <= _GEN_701 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8 <= _GEN_651[0];
+      magnitude_i1055_sroa_0_0_v_23_r0s8 <= _GEN_699[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9 <= magnitude_i1048_sroa_0_0_in_23_r0s8;
+      magnitude_i1055_sroa_0_0_v_23_r0s9 <= magnitude_i1055_sroa_0_0_v_23_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__1 <= _GEN_651[1];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__1 <= _GEN_699[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__1 <= magnitude_i1048_sroa_0_0_in_23_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__1 <= magnitude_i1055_sroa_0_0_v_23_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__2 <= _GEN_651[2];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__2 <= _GEN_699[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__2 <= magnitude_i1048_sroa_0_0_in_23_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__2 <= magnitude_i1055_sroa_0_0_v_23_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__3 <= _GEN_651[3];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__3 <= _GEN_699[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__3 <= magnitude_i1048_sroa_0_0_in_23_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__3 <= magnitude_i1055_sroa_0_0_v_23_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__4 <= _GEN_651[4];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__4 <= _GEN_699[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__4 <= magnitude_i1048_sroa_0_0_in_23_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__4 <= magnitude_i1055_sroa_0_0_v_23_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__5 <= _GEN_651[5];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__5 <= _GEN_699[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__5 <= magnitude_i1048_sroa_0_0_in_23_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__5 <= magnitude_i1055_sroa_0_0_v_23_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__6 <= _GEN_651[6];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__6 <= _GEN_699[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__6 <= magnitude_i1048_sroa_0_0_in_23_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__6 <= magnitude_i1055_sroa_0_0_v_23_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__7 <= _GEN_651[7];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__7 <= _GEN_699[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__7 <= magnitude_i1048_sroa_0_0_in_23_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__7 <= magnitude_i1055_sroa_0_0_v_23_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__8 <= _GEN_651[8];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__8 <= _GEN_699[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__8 <= magnitude_i1048_sroa_0_0_in_23_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__8 <= magnitude_i1055_sroa_0_0_v_23_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__9 <= _GEN_651[9];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__9 <= _GEN_699[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__9 <= magnitude_i1048_sroa_0_0_in_23_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__9 <= magnitude_i1055_sroa_0_0_v_23_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__10 <= _GEN_651[10];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__10 <= _GEN_699[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__10 <= magnitude_i1048_sroa_0_0_in_23_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__10 <= magnitude_i1055_sroa_0_0_v_23_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__11 <= _GEN_651[11];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__11 <= _GEN_699[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__11 <= magnitude_i1048_sroa_0_0_in_23_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__11 <= magnitude_i1055_sroa_0_0_v_23_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__12 <= _GEN_651[12];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__12 <= _GEN_699[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__12 <= magnitude_i1048_sroa_0_0_in_23_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__12 <= magnitude_i1055_sroa_0_0_v_23_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__13 <= _GEN_651[13];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__13 <= _GEN_699[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__13 <= magnitude_i1048_sroa_0_0_in_23_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__13 <= magnitude_i1055_sroa_0_0_v_23_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__14 <= _GEN_651[14];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__14 <= _GEN_699[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__14 <= magnitude_i1048_sroa_0_0_in_23_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__14 <= magnitude_i1055_sroa_0_0_v_23_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__15 <= _GEN_651[15];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__15 <= _GEN_699[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__15 <= magnitude_i1048_sroa_0_0_in_23_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__15 <= magnitude_i1055_sroa_0_0_v_23_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__16 <= _GEN_651[16];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__16 <= _GEN_699[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__16 <= magnitude_i1048_sroa_0_0_in_23_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__16 <= magnitude_i1055_sroa_0_0_v_23_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__17 <= _GEN_651[17];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__17 <= _GEN_699[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__17 <= magnitude_i1048_sroa_0_0_in_23_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__17 <= magnitude_i1055_sroa_0_0_v_23_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__18 <= _GEN_651[18];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__18 <= _GEN_699[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__18 <= magnitude_i1048_sroa_0_0_in_23_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__18 <= magnitude_i1055_sroa_0_0_v_23_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__19 <= _GEN_651[19];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__19 <= _GEN_699[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__19 <= magnitude_i1048_sroa_0_0_in_23_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__19 <= magnitude_i1055_sroa_0_0_v_23_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__20 <= _GEN_651[20];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__20 <= _GEN_699[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_23_r0s9__20 <= magnitude_i1048_sroa_0_0_in_23_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__20 <= magnitude_i1055_sroa_0_0_v_23_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_23_r0s8__21 <= _GEN_651[21];
+      magnitude_i1055_sroa_0_0_v_23_r0s8__21 <= _GEN_699[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_23_r0s9__21 <= magnitude_i1048_sroa_0_0_in_23_r0s8__21;
-      loadedv_i_i5344105_23_r0s9 <= _GEN_653;
+      magnitude_i1055_sroa_0_0_v_23_r0s9__21 <= magnitude_i1055_sroa_0_0_v_23_r0s8__21;
+      loadedv_i_i5448105_23_r0s9 <= _GEN_701;
     end
     if (_GEN_1) begin
-      add_i5103_23_r0s10 <= {1'h0, sub_i5375_23_r0s9, 7'h0} + {10'h0, _GEN_131[21:14]};
-      cond_i5453_23_r0s10 <= _GEN_131[13];
-      or_i5072_23_r0s10 <= (|(_GEN_131[12:0])) | _GEN_131[14];
+      add_i5207_23_r0s10 <= {1'h0, sub_i5479_23_r0s9, 7'h0} + {10'h0, _GEN_131[21:14]};
+      cond_i5557_23_r0s10 <= _GEN_131[13];
+      or_i5176_23_r0s10 <= (|(_GEN_131[12:0])) | _GEN_131[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_23_r0s8 <= ref_tmp66_sroa_0_0_23_r0s7;
+      sroa_speculated6520_v_23_r0s8 <= sroa_speculated6520_v_23_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_23_r0s9 <= ref_tmp66_sroa_0_0_23_r0s8;
+      sroa_speculated6520_v_23_r0s9 <= sroa_speculated6520_v_23_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_23_r0s10 <= ref_tmp66_sroa_0_0_23_r0s9;
+      sroa_speculated6520_v_23_r0s10 <= sroa_speculated6520_v_23_r0s9;
     if (_GEN_0) begin
-      spec_select61_23_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1258 : 16'h0;
-      or_i5524_23_r0s11 <= _GEN_1258;
+      spec_select61_23_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1346 : 16'h0;
+      or_i5628_23_r0s11 <= _GEN_1346;
     end
     if (_GEN_4)
-      sub_r0s7__6 <= _GEN_654;
+      sroa_speculated6463_v_24_r0s7 <= _GEN_702;
     if (_GEN_5)
-      icmp_r0s6__24 <= {{2{_GEN_217[17]}}, _GEN_217} == 20'h0;
+      icmp_r0s6__24 <= {{2{_GEN_338[17]}}, _GEN_338} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__24 <= icmp_r0s6__24;
     if (_GEN_3)
-      cmp_i5531_24_r0s8 <= v153_r0s7 ? sub_r0s7__6 == 23'h0 : icmp_r0s7__24;
+      cmp_i5635_24_r0s8 <= _GEN_703;
     if (_GEN_2)
-      cmp_i5531_24_r0s9 <= cmp_i5531_24_r0s8;
+      cmp_i5635_24_r0s9 <= cmp_i5635_24_r0s8;
     if (_GEN_1)
-      cmp_i5531_24_r0s10 <= cmp_i5531_24_r0s9;
+      cmp_i5635_24_r0s10 <= cmp_i5635_24_r0s9;
     if (_GEN_0)
-      cmp_i5531_24_r0s11 <= cmp_i5531_24_r0s10;
+      cmp_i5635_24_r0s11 <= cmp_i5635_24_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_24_r0s6 <= _GEN_217;
+      sroa_speculated6472_v_24_r0s6 <= _GEN_338;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_24_r0s7 <=
+      sroa_speculated6520_v_24_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_654[22]}}, _GEN_654}
-          : {{11{sroa_speculated_v_24_r0s6[17]}}, sroa_speculated_v_24_r0s6, 3'h0};
+          ? _GEN_702
+          : {{2{sroa_speculated6472_v_24_r0s6[17]}}, sroa_speculated6472_v_24_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__45 <= _GEN_1265 & _GEN_1272;
-      select_r0s8__34 <=
-        _GEN_1275
-          ? {_GEN_1276, ~_GEN_1276 & ~(_GEN_655[1]) & _GEN_655[0]}
-          : {_GEN_1273 & ~_GEN_1274,
-             _GEN_1273 ? ~(_GEN_655[3]) & _GEN_655[2] : ~(_GEN_655[5]) & _GEN_655[4]};
-      and_r0s8__46 <= _GEN_1275;
-      select_r0s8__35 <=
-        _GEN_1265
-          ? {_GEN_1268 & ~_GEN_1271,
-             _GEN_1268
-               ? {_GEN_1269 & ~_GEN_1270,
-                  _GEN_1269 ? ~(_GEN_655[7]) & _GEN_655[6] : ~(_GEN_655[9]) & _GEN_655[8]}
-               : {_GEN_1266 & ~_GEN_1267,
-                  _GEN_1266
-                    ? ~(_GEN_655[11]) & _GEN_655[10]
-                    : ~(_GEN_655[13]) & _GEN_655[12]}}
-          : {_GEN_1261 & ~_GEN_1264,
-             _GEN_1261
-               ? {_GEN_1262 & ~_GEN_1263,
-                  _GEN_1262
-                    ? ~(_GEN_655[15]) & _GEN_655[14]
-                    : ~(_GEN_655[17]) & _GEN_655[16]}
-               : {_GEN_1259 & ~_GEN_1260,
-                  _GEN_1259
-                    ? ~(_GEN_655[19]) & _GEN_655[18]
-                    : ~(_GEN_655[21]) & _GEN_655[20]}};
-      and_r0s8__47 <= _GEN_1265 & ~_GEN_1272;
+      iszero_i_24_r0s8 <=
+        sroa_speculated6520_v_24_r0s7[22] ? _GEN_704 == 22'h0 : _GEN_703;
+      select_r0s8__24 <=
+        _GEN_1361
+          ? {1'h0,
+             _GEN_1364,
+             _GEN_1364
+               ? {_GEN_1365, ~_GEN_1365 & ~(_GEN_705[1]) & _GEN_705[0]}
+               : {_GEN_1362 & ~_GEN_1363,
+                  _GEN_1362
+                    ? ~(_GEN_705[3]) & _GEN_705[2]
+                    : ~(_GEN_705[5]) & _GEN_705[4]}}
+          : {_GEN_1353 & ~_GEN_1360,
+             _GEN_1353
+               ? {_GEN_1356 & ~_GEN_1359,
+                  _GEN_1356
+                    ? {_GEN_1357 & ~_GEN_1358,
+                       _GEN_1357
+                         ? ~(_GEN_705[7]) & _GEN_705[6]
+                         : ~(_GEN_705[9]) & _GEN_705[8]}
+                    : {_GEN_1354 & ~_GEN_1355,
+                       _GEN_1354
+                         ? ~(_GEN_705[11]) & _GEN_705[10]
+                         : ~(_GEN_705[13]) & _GEN_705[12]}}
+               : {_GEN_1349 & ~_GEN_1352,
+                  _GEN_1349
+                    ? {_GEN_1350 & ~_GEN_1351,
+                       _GEN_1350
+                         ? ~(_GEN_705[15]) & _GEN_705[14]
+                         : ~(_GEN_705[17]) & _GEN_705[16]}
+                    : {_GEN_1347 & ~_GEN_1348,
+                       _GEN_1347
+                         ? ~(_GEN_705[19]) & _GEN_705[18]
+                         : ~(_GEN_705[21]) & _GEN_705[20]}}};
+      and_r0s8__25 <= _GEN_1361;
     end
     if (_GEN_2) begin
-      sub_i5375_24_r0s9 <= _GEN_385 - _GEN_657[9:0];
-      cmp_i5450_24_r0s9 <= _GEN_657[9:0] < 10'h16;
+      sub_i5479_24_r0s9 <= _GEN_386 - _GEN_707[9:0];
+      cmp_i5554_24_r0s9 <= _GEN_707 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8 <= _GEN_655[0];
+      magnitude_i1055_sroa_0_0_v_24_r0s8 <= _GEN_705[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9 <= magnitude_i1048_sroa_0_0_in_24_r0s8;
+      magnitude_i1055_sroa_0_0_v_24_r0s9 <= magnitude_i1055_sroa_0_0_v_24_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__1 <= _GEN_655[1];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__1 <= _GEN_705[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__1 <= magnitude_i1048_sroa_0_0_in_24_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__1 <= magnitude_i1055_sroa_0_0_v_24_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__2 <= _GEN_655[2];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__2 <= _GEN_705[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__2 <= magnitude_i1048_sroa_0_0_in_24_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__2 <= magnitude_i1055_sroa_0_0_v_24_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__3 <= _GEN_655[3];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__3 <= _GEN_705[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__3 <= magnitude_i1048_sroa_0_0_in_24_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__3 <= magnitude_i1055_sroa_0_0_v_24_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__4 <= _GEN_655[4];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__4 <= _GEN_705[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__4 <= magnitude_i1048_sroa_0_0_in_24_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__4 <= magnitude_i1055_sroa_0_0_v_24_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__5 <= _GEN_655[5];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__5 <= _GEN_705[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__5 <= magnitude_i1048_sroa_0_0_in_24_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__5 <= magnitude_i1055_sroa_0_0_v_24_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__6 <= _GEN_655[6];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__6 <= _GEN_705[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__6 <= magnitude_i1048_sroa_0_0_in_24_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__6 <= magnitude_i1055_sroa_0_0_v_24_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__7 <= _GEN_655[7];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__7 <= _GEN_705[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__7 <= magnitude_i1048_sroa_0_0_in_24_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__7 <= magnitude_i1055_sroa_0_0_v_24_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__8 <= _GEN_655[8];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__8 <= _GEN_705[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__8 <= magnitude_i1048_sroa_0_0_in_24_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__8 <= magnitude_i1055_sroa_0_0_v_24_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__9 <= _GEN_655[9];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__9 <= _GEN_705[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__9 <= magnitude_i1048_sroa_0_0_in_24_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__9 <= magnitude_i1055_sroa_0_0_v_24_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__10 <= _GEN_655[10];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__10 <= _GEN_705[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__10 <= magnitude_i1048_sroa_0_0_in_24_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__10 <= magnitude_i1055_sroa_0_0_v_24_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__11 <= _GEN_655[11];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__11 <= _GEN_705[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__11 <= magnitude_i1048_sroa_0_0_in_24_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__11 <= magnitude_i1055_sroa_0_0_v_24_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__12 <= _GEN_655[12];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__12 <= _GEN_705[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__12 <= magnitude_i1048_sroa_0_0_in_24_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__12 <= magnitude_i1055_sroa_0_0_v_24_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__13 <= _GEN_655[13];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__13 <= _GEN_705[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__13 <= magnitude_i1048_sroa_0_0_in_24_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__13 <= magnitude_i1055_sroa_0_0_v_24_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__14 <= _GEN_655[14];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__14 <= _GEN_705[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__14 <= magnitude_i1048_sroa_0_0_in_24_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__14 <= magnitude_i1055_sroa_0_0_v_24_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__15 <= _GEN_655[15];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__15 <= _GEN_705[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__15 <= magnitude_i1048_sroa_0_0_in_24_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__15 <= magnitude_i1055_sroa_0_0_v_24_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__16 <= _GEN_655[16];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__16 <= _GEN_705[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__16 <= magnitude_i1048_sroa_0_0_in_24_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__16 <= magnitude_i1055_sroa_0_0_v_24_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__17 <= _GEN_655[17];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__17 <= _GEN_705[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__17 <= magnitude_i1048_sroa_0_0_in_24_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__17 <= magnitude_i1055_sroa_0_0_v_24_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__18 <= _GEN_655[18];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__18 <= _GEN_705[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__18 <= magnitude_i1048_sroa_0_0_in_24_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__18 <= magnitude_i1055_sroa_0_0_v_24_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__19 <= _GEN_655[19];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__19 <= _GEN_705[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__19 <= magnitude_i1048_sroa_0_0_in_24_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__19 <= magnitude_i1055_sroa_0_0_v_24_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__20 <= _GEN_655[20];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__20 <= _GEN_705[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_24_r0s9__20 <= magnitude_i1048_sroa_0_0_in_24_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__20 <= magnitude_i1055_sroa_0_0_v_24_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_24_r0s8__21 <= _GEN_655[21];
+      magnitude_i1055_sroa_0_0_v_24_r0s8__21 <= _GEN_705[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_24_r0s9__21 <= magnitude_i1048_sroa_0_0_in_24_r0s8__21;
-      loadedv_i_i5344105_24_r0s9 <= _GEN_657;
+      magnitude_i1055_sroa_0_0_v_24_r0s9__21 <= magnitude_i1055_sroa_0_0_v_24_r0s8__21;
+      loadedv_i_i5448105_24_r0s9 <= _GEN_707;
     end
     if (_GEN_1) begin
-      add_i5103_24_r0s10 <= {1'h0, sub_i5375_24_r0s9, 7'h0} + {10'h0, _GEN_133[21:14]};
-      cond_i5453_24_r0s10 <= _GEN_133[13];
-      or_i5072_24_r0s10 <= (|(_GEN_133[12:0])) | _GEN_133[14];
+      add_i5207_24_r0s10 <= {1'h0, sub_i5479_24_r0s9, 7'h0} + {10'h0, _GEN_133[21:14]};
+      cond_i5557_24_r0s10 <= _GEN_133[13];
+      or_i5176_24_r0s10 <= (|(_GEN_133[12:0])) | _GEN_133[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_24_r0s8 <= ref_tmp66_sroa_0_0_24_r0s7;
+      sroa_speculated6520_v_24_r0s8 <= sroa_speculated6520_v_24_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_24_r0s9 <= ref_tmp66_sroa_0_0_24_r0s8;
+      sroa_speculated6520_v_24_r0s9 <= sroa_speculated6520_v_24_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_24_r0s10 <= ref_tmp66_sroa_0_0_24_r0s9;
+      sroa_speculated6520_v_24_r0s10 <= sroa_speculated6520_v_24_r0s9;
     if (_GEN_0) begin
-      spec_select61_24_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1277 : 16'h0;
-      or_i5524_24_r0s11 <= _GEN_1277;
+      spec_select61_24_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1366 : 16'h0;
+      or_i5628_24_r0s11 <= _GEN_1366;
     end
     if (_GEN_4)
-      sub_r0s7__7 <= _GEN_658;
+      sroa_speculated6463_v_25_r0s7 <= _GEN_708;
     if (_GEN_5)
-      icmp_r0s6__25 <= {{2{_GEN_213[17]}}, _GEN_213} == 20'h0;
+      icmp_r0s6__25 <= {{2{_GEN_342[17]}}, _GEN_342} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__25 <= icmp_r0s6__25;
     if (_GEN_3)
-      cmp_i5531_25_r0s8 <= v153_r0s7 ? sub_r0s7__7 == 23'h0 : icmp_r0s7__25;
+      cmp_i5635_25_r0s8 <= _GEN_709;
     if (_GEN_2)
-      cmp_i5531_25_r0s9 <= cmp_i5531_25_r0s8;
+      cmp_i5635_25_r0s9 <= cmp_i5635_25_r0s8;
     if (_GEN_1)
-      cmp_i5531_25_r0s10 <= cmp_i5531_25_r0s9;
+      cmp_i5635_25_r0s10 <= cmp_i5635_25_r0s9;
     if (_GEN_0)
-      cmp_i5531_25_r0s11 <= cmp_i5531_25_r0s10;
+      cmp_i5635_25_r0s11 <= cmp_i5635_25_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_25_r0s6 <= _GEN_213;
+      sroa_speculated6472_v_25_r0s6 <= _GEN_342;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_25_r0s7 <=
+      sroa_speculated6520_v_25_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_658[22]}}, _GEN_658}
-          : {{11{sroa_speculated_v_25_r0s6[17]}}, sroa_speculated_v_25_r0s6, 3'h0};
+          ? _GEN_708
+          : {{2{sroa_speculated6472_v_25_r0s6[17]}}, sroa_speculated6472_v_25_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__48 <= _GEN_1284 & _GEN_1291;
-      select_r0s8__36 <=
-        _GEN_1294
-          ? {_GEN_1295, ~_GEN_1295 & ~(_GEN_659[1]) & _GEN_659[0]}
-          : {_GEN_1292 & ~_GEN_1293,
-             _GEN_1292 ? ~(_GEN_659[3]) & _GEN_659[2] : ~(_GEN_659[5]) & _GEN_659[4]};
-      and_r0s8__49 <= _GEN_1294;
-      select_r0s8__37 <=
-        _GEN_1284
-          ? {_GEN_1287 & ~_GEN_1290,
-             _GEN_1287
-               ? {_GEN_1288 & ~_GEN_1289,
-                  _GEN_1288 ? ~(_GEN_659[7]) & _GEN_659[6] : ~(_GEN_659[9]) & _GEN_659[8]}
-               : {_GEN_1285 & ~_GEN_1286,
-                  _GEN_1285
-                    ? ~(_GEN_659[11]) & _GEN_659[10]
-                    : ~(_GEN_659[13]) & _GEN_659[12]}}
-          : {_GEN_1280 & ~_GEN_1283,
-             _GEN_1280
-               ? {_GEN_1281 & ~_GEN_1282,
-                  _GEN_1281
-                    ? ~(_GEN_659[15]) & _GEN_659[14]
-                    : ~(_GEN_659[17]) & _GEN_659[16]}
-               : {_GEN_1278 & ~_GEN_1279,
-                  _GEN_1278
-                    ? ~(_GEN_659[19]) & _GEN_659[18]
-                    : ~(_GEN_659[21]) & _GEN_659[20]}};
-      and_r0s8__50 <= _GEN_1284 & ~_GEN_1291;
+      iszero_i_25_r0s8 <=
+        sroa_speculated6520_v_25_r0s7[22] ? _GEN_710 == 22'h0 : _GEN_709;
+      select_r0s8__25 <=
+        _GEN_1381
+          ? {1'h0,
+             _GEN_1384,
+             _GEN_1384
+               ? {_GEN_1385, ~_GEN_1385 & ~(_GEN_711[1]) & _GEN_711[0]}
+               : {_GEN_1382 & ~_GEN_1383,
+                  _GEN_1382
+                    ? ~(_GEN_711[3]) & _GEN_711[2]
+                    : ~(_GEN_711[5]) & _GEN_711[4]}}
+          : {_GEN_1373 & ~_GEN_1380,
+             _GEN_1373
+               ? {_GEN_1376 & ~_GEN_1379,
+                  _GEN_1376
+                    ? {_GEN_1377 & ~_GEN_1378,
+                       _GEN_1377
+                         ? ~(_GEN_711[7]) & _GEN_711[6]
+                         : ~(_GEN_711[9]) & _GEN_711[8]}
+                    : {_GEN_1374 & ~_GEN_1375,
+                       _GEN_1374
+                         ? ~(_GEN_711[11]) & _GEN_711[10]
+                         : ~(_GEN_711[13]) & _GEN_711[12]}}
+               : {_GEN_1369 & ~_GEN_1372,
+                  _GEN_1369
+                    ? {_GEN_1370 & ~_GEN_1371,
+                       _GEN_1370
+                         ? ~(_GEN_711[15]) & _GEN_711[14]
+                         : ~(_GEN_711[17]) & _GEN_711[16]}
+                    : {_GEN_1367 & ~_GEN_1368,
+                       _GEN_1367
+                         ? ~(_GEN_711[19]) & _GEN_711[18]
+                         : ~(_GEN_711[21]) & _GEN_711[20]}}};
+      and_r0s8__26 <= _GEN_1381;
     end
     if (_GEN_2) begin
-      sub_i5375_25_r0s9 <= _GEN_385 - _GEN_661[9:0];
-      cmp_i5450_25_r0s9 <= _GEN_661[9:0] < 10'h16;
+      sub_i5479_25_r0s9 <= _GEN_386 - _GEN_713[9:0];
+      cmp_i5554_25_r0s9 <= _GEN_713 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8 <= _GEN_659[0];
+      magnitude_i1055_sroa_0_0_v_25_r0s8 <= _GEN_711[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9 <= magnitude_i1048_sroa_0_0_in_25_r0s8;
+      magnitude_i1055_sroa_0_0_v_25_r0s9 <= magnitude_i1055_sroa_0_0_v_25_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__1 <= _GEN_659[1];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__1 <= _GEN_711[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__1 <= magnitude_i1048_sroa_0_0_in_25_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__1 <= magnitude_i1055_sroa_0_0_v_25_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__2 <= _GEN_659[2];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__2 <= _GEN_711[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__2 <= magnitude_i1048_sroa_0_0_in_25_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__2 <= magnitude_i1055_sroa_0_0_v_25_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__3 <= _GEN_659[3];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__3 <= _GEN_711[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__3 <= magnitude_i1048_sroa_0_0_in_25_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__3 <= magnitude_i1055_sroa_0_0_v_25_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__4 <= _GEN_659[4];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__4 <= _GEN_711[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__4 <= magnitude_i1048_sroa_0_0_in_25_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__4 <= magnitude_i1055_sroa_0_0_v_25_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__5 <= _GEN_659[5];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__5 <= _GEN_711[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__5 <= magnitude_i1048_sroa_0_0_in_25_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__5 <= magnitude_i1055_sroa_0_0_v_25_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__6 <= _GEN_659[6];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__6 <= _GEN_711[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__6 <= magnitude_i1048_sroa_0_0_in_25_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__6 <= magnitude_i1055_sroa_0_0_v_25_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__7 <= _GEN_659[7];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__7 <= _GEN_711[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__7 <= magnitude_i1048_sroa_0_0_in_25_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__7 <= magnitude_i1055_sroa_0_0_v_25_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__8 <= _GEN_659[8];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__8 <= _GEN_711[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__8 <= magnitude_i1048_sroa_0_0_in_25_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__8 <= magnitude_i1055_sroa_0_0_v_25_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__9 <= _GEN_659[9];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__9 <= _GEN_711[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__9 <= magnitude_i1048_sroa_0_0_in_25_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__9 <= magnitude_i1055_sroa_0_0_v_25_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__10 <= _GEN_659[10];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__10 <= _GEN_711[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__10 <= magnitude_i1048_sroa_0_0_in_25_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__10 <= magnitude_i1055_sroa_0_0_v_25_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__11 <= _GEN_659[11];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__11 <= _GEN_711[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__11 <= magnitude_i1048_sroa_0_0_in_25_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__11 <= magnitude_i1055_sroa_0_0_v_25_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__12 <= _GEN_659[12];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__12 <= _GEN_711[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__12 <= magnitude_i1048_sroa_0_0_in_25_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__12 <= magnitude_i1055_sroa_0_0_v_25_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__13 <= _GEN_659[13];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__13 <= _GEN_711[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__13 <= magnitude_i1048_sroa_0_0_in_25_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__13 <= magnitude_i1055_sroa_0_0_v_25_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__14 <= _GEN_659[14];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__14 <= _GEN_711[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__14 <= magnitude_i1048_sroa_0_0_in_25_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__14 <= magnitude_i1055_sroa_0_0_v_25_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__15 <= _GEN_659[15];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__15 <= _GEN_711[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__15 <= magnitude_i1048_sroa_0_0_in_25_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__15 <= magnitude_i1055_sroa_0_0_v_25_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__16 <= _GEN_659[16];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__16 <= _GEN_711[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__16 <= magnitude_i1048_sroa_0_0_in_25_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__16 <= magnitude_i1055_sroa_0_0_v_25_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__17 <= _GEN_659[17];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__17 <= _GEN_711[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__17 <= magnitude_i1048_sroa_0_0_in_25_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__17 <= magnitude_i1055_sroa_0_0_v_25_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__18 <= _GEN_659[18];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__18 <= _GEN_711[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__18 <= magnitude_i1048_sroa_0_0_in_25_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__18 <= magnitude_i1055_sroa_0_0_v_25_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__19 <= _GEN_659[19];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__19 <= _GEN_711[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__19 <= magnitude_i1048_sroa_0_0_in_25_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__19 <= magnitude_i1055_sroa_0_0_v_25_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__20 <= _GEN_659[20];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__20 <= _GEN_711[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_25_r0s9__20 <= magnitude_i1048_sroa_0_0_in_25_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__20 <= magnitude_i1055_sroa_0_0_v_25_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_25_r0s8__21 <= _GEN_659[21];
+      magnitude_i1055_sroa_0_0_v_25_r0s8__21 <= _GEN_711[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_25_r0s9__21 <= magnitude_i1048_sroa_0_0_in_25_r0s8__21;
-      loadedv_i_i5344105_25_r0s9 <= _GEN_661;
+      magnitude_i1055_sroa_0_0_v_25_r0s9__21 <= magnitude_i1055_sroa_0_0_v_25_r0s8__21;
+      loadedv_i_i5448105_25_r0s9 <= _GEN_713;
     end
     if (_GEN_1) begin
-      add_i5103_25_r0s10 <= {1'h0, sub_i5375_25_r0s9, 7'h0} + {10'h0, _GEN_135[21:14]};
-      cond_i5453_25_r0s10 <= _GEN_135[13];
-      or_i5072_25_r0s10 <= (|(_GEN_135[12:0])) | _GEN_135[14];
+      add_i5207_25_r0s10 <= {1'h0, sub_i5479_25_r0s9, 7'h0} + {10'h0, _GEN_135[21:14]};
+      cond_i5557_25_r0s10 <= _GEN_135[13];
+      or_i5176_25_r0s10 <= (|(_GEN_135[12:0])) | _GEN_135[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_25_r0s8 <= ref_tmp66_sroa_0_0_25_r0s7;
+      sroa_speculated6520_v_25_r0s8 <= sroa_speculated6520_v_25_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_25_r0s9 <= ref_tmp66_sroa_0_0_25_r0s8;
+      sroa_speculated6520_v_25_r0s9 <= sroa_speculated6520_v_25_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_25_r0s10 <= ref_tmp66_sroa_0_0_25_r0s9;
+      sroa_speculated6520_v_25_r0s10 <= sroa_speculated6520_v_25_r0s9;
     if (_GEN_0) begin
-      spec_select61_25_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1296 : 16'h0;
-      or_i5524_25_r0s11 <= _GEN_1296;
+      spec_select61_25_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1386 : 16'h0;
+      or_i5628_25_r0s11 <= _GEN_1386;
     end
     if (_GEN_4)
-      sub_r0s7__8 <= _GEN_662;
+      sroa_speculated6463_v_26_r0s7 <= _GEN_714;
     if (_GEN_5)
-      icmp_r0s6__26 <= {{2{_GEN_229[17]}}, _GEN_229} == 20'h0;
+      icmp_r0s6__26 <= {{2{_GEN_349[17]}}, _GEN_349} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__26 <= icmp_r0s6__26;
     if (_GEN_3)
-      cmp_i5531_26_r0s8 <= v153_r0s7 ? sub_r0s7__8 == 23'h0 : icmp_r0s7__26;
+      cmp_i5635_26_r0s8 <= _GEN_715;
     if (_GEN_2)
-      cmp_i5531_26_r0s9 <= cmp_i5531_26_r0s8;
+      cmp_i5635_26_r0s9 <= cmp_i5635_26_r0s8;
     if (_GEN_1)
-      cmp_i5531_26_r0s10 <= cmp_i5531_26_r0s9;
+      cmp_i5635_26_r0s10 <= cmp_i5635_26_r0s9;
+    if (_GEN_0)
+      cmp_i5635_26_r0s11 <= cmp_i5635_26_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_26_r0s6 <= _GEN_229;
+      sroa_speculated6472_v_26_r0s6 <= _GEN_349;
     if (_GEN_4)
-      conv_i4704_26_sink_r0s7 <=
+      sroa_speculated6520_v_26_r0s7 <=
         v153_r0s6
-          ? _GEN_662
-          : {{2{sroa_speculated_v_26_r0s6[17]}}, sroa_speculated_v_26_r0s6, 3'h0};
+          ? _GEN_714
+          : {{2{sroa_speculated6472_v_26_r0s6[17]}}, sroa_speculated6472_v_26_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__38 <=
-        _GEN_1311
+      iszero_i_26_r0s8 <=
+        sroa_speculated6520_v_26_r0s7[22] ? _GEN_716 == 22'h0 : _GEN_715;
+      select_r0s8__26 <=
+        _GEN_1401
           ? {1'h0,
-             _GEN_1314,
-             _GEN_1314
-               ? {_GEN_1315, ~_GEN_1315 & ~(_GEN_663[1]) & _GEN_663[0]}
-               : {_GEN_1312 & ~_GEN_1313,
-                  _GEN_1312
-                    ? ~(_GEN_663[3]) & _GEN_663[2]
-                    : ~(_GEN_663[5]) & _GEN_663[4]}}
-          : {_GEN_1303 & ~_GEN_1310,
-             _GEN_1303
-               ? {_GEN_1306 & ~_GEN_1309,
-                  _GEN_1306
-                    ? {_GEN_1307 & ~_GEN_1308,
-                       _GEN_1307
-                         ? ~(_GEN_663[7]) & _GEN_663[6]
-                         : ~(_GEN_663[9]) & _GEN_663[8]}
-                    : {_GEN_1304 & ~_GEN_1305,
-                       _GEN_1304
-                         ? ~(_GEN_663[11]) & _GEN_663[10]
-                         : ~(_GEN_663[13]) & _GEN_663[12]}}
-               : {_GEN_1299 & ~_GEN_1302,
-                  _GEN_1299
-                    ? {_GEN_1300 & ~_GEN_1301,
-                       _GEN_1300
-                         ? ~(_GEN_663[15]) & _GEN_663[14]
-                         : ~(_GEN_663[17]) & _GEN_663[16]}
-                    : {_GEN_1297 & ~_GEN_1298,
-                       _GEN_1297
-                         ? ~(_GEN_663[19]) & _GEN_663[18]
-                         : ~(_GEN_663[21]) & _GEN_663[20]}}};
-      and_r0s8__51 <= _GEN_1311;
+             _GEN_1404,
+             _GEN_1404
+               ? {_GEN_1405, ~_GEN_1405 & ~(_GEN_717[1]) & _GEN_717[0]}
+               : {_GEN_1402 & ~_GEN_1403,
+                  _GEN_1402
+                    ? ~(_GEN_717[3]) & _GEN_717[2]
+                    : ~(_GEN_717[5]) & _GEN_717[4]}}
+          : {_GEN_1393 & ~_GEN_1400,
+             _GEN_1393
+               ? {_GEN_1396 & ~_GEN_1399,
+                  _GEN_1396
+                    ? {_GEN_1397 & ~_GEN_1398,
+                       _GEN_1397
+                         ? ~(_GEN_717[7]) & _GEN_717[6]
+                         : ~(_GEN_717[9]) & _GEN_717[8]}
+                    : {_GEN_1394 & ~_GEN_1395,
+                       _GEN_1394
+                         ? ~(_GEN_717[11]) & _GEN_717[10]
+                         : ~(_GEN_717[13]) & _GEN_717[12]}}
+               : {_GEN_1389 & ~_GEN_1392,
+                  _GEN_1389
+                    ? {_GEN_1390 & ~_GEN_1391,
+                       _GEN_1390
+                         ? ~(_GEN_717[15]) & _GEN_717[14]
+                         : ~(_GEN_717[17]) & _GEN_717[16]}
+                    : {_GEN_1387 & ~_GEN_1388,
+                       _GEN_1387
+                         ? ~(_GEN_717[19]) & _GEN_717[18]
+                         : ~(_GEN_717[21]) & _GEN_717[20]}}};
+      and_r0s8__27 <= _GEN_1401;
     end
     if (_GEN_2) begin
-      sub_i5375_26_r0s9 <= _GEN_385 - _GEN_665[9:0];
-      cmp_i5450_26_r0s9 <= _GEN_665[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_26_r0s8 <= _GEN_663[0];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__1 <= _GEN_663[1];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__2 <= _GEN_663[2];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__3 <= _GEN_663[3];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__4 <= _GEN_663[4];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__5 <= _GEN_663[5];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__6 <= _GEN_663[6];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__7 <= _GEN_663[7];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__8 <= _GEN_663[8];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__9 <= _GEN_663[9];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__10 <= _GEN_663[10];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__11 <= _GEN_663[11];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__12 <= _GEN_663[12];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__13 <= _GEN_663[13];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__14 <= _GEN_663[14];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__15 <= _GEN_663[15];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__16 <= _GEN_663[16];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__17 <= _GEN_663[17];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__18 <= _GEN_663[18];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__19 <= _GEN_663[19];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__20 <= _GEN_663[20];
-      magnitude_i1048_sroa_0_0_in_26_r0s8__21 <= _GEN_663[21];
-    end
-    if (_GEN_2)
-      shl_i5458_26_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_26_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_26_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_26_r0s8} << _GEN_665;
-    if (_GEN_1) begin
-      cmp_i5489_26_r0s10 <= _GEN_138 > 18'h7F80;
-      add_i5094_26_r0s10 <= _GEN_138;
+      sub_i5479_26_r0s9 <= _GEN_386 - _GEN_719[9:0];
+      cmp_i5554_26_r0s9 <= _GEN_719 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_26_sink_r0s8 <= conv_i4704_26_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_26_r0s8 <= _GEN_717[0];
     if (_GEN_2)
-      conv_i4704_26_sink_r0s9 <= conv_i4704_26_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_26_r0s9 <= magnitude_i1055_sroa_0_0_v_26_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__1 <= _GEN_717[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__1 <= magnitude_i1055_sroa_0_0_v_26_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__2 <= _GEN_717[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__2 <= magnitude_i1055_sroa_0_0_v_26_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__3 <= _GEN_717[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__3 <= magnitude_i1055_sroa_0_0_v_26_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__4 <= _GEN_717[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__4 <= magnitude_i1055_sroa_0_0_v_26_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__5 <= _GEN_717[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__5 <= magnitude_i1055_sroa_0_0_v_26_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__6 <= _GEN_717[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__6 <= magnitude_i1055_sroa_0_0_v_26_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__7 <= _GEN_717[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__7 <= magnitude_i1055_sroa_0_0_v_26_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__8 <= _GEN_717[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__8 <= magnitude_i1055_sroa_0_0_v_26_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__9 <= _GEN_717[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__9 <= magnitude_i1055_sroa_0_0_v_26_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__10 <= _GEN_717[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__10 <= magnitude_i1055_sroa_0_0_v_26_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__11 <= _GEN_717[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__11 <= magnitude_i1055_sroa_0_0_v_26_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__12 <= _GEN_717[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__12 <= magnitude_i1055_sroa_0_0_v_26_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__13 <= _GEN_717[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__13 <= magnitude_i1055_sroa_0_0_v_26_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__14 <= _GEN_717[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__14 <= magnitude_i1055_sroa_0_0_v_26_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__15 <= _GEN_717[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__15 <= magnitude_i1055_sroa_0_0_v_26_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__16 <= _GEN_717[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__16 <= magnitude_i1055_sroa_0_0_v_26_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__17 <= _GEN_717[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__17 <= magnitude_i1055_sroa_0_0_v_26_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__18 <= _GEN_717[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__18 <= magnitude_i1055_sroa_0_0_v_26_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__19 <= _GEN_717[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__19 <= magnitude_i1055_sroa_0_0_v_26_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__20 <= _GEN_717[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_26_r0s9__20 <= magnitude_i1055_sroa_0_0_v_26_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_26_r0s8__21 <= _GEN_717[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_26_r0s9__21 <= magnitude_i1055_sroa_0_0_v_26_r0s8__21;
+      loadedv_i_i5448105_26_r0s9 <= _GEN_719;
+    end
+    if (_GEN_1) begin
+      add_i5207_26_r0s10 <= {1'h0, sub_i5479_26_r0s9, 7'h0} + {10'h0, _GEN_137[21:14]};
+      cond_i5557_26_r0s10 <= _GEN_137[13];
+      or_i5176_26_r0s10 <= (|(_GEN_137[12:0])) | _GEN_137[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_26_r0s8 <= sroa_speculated6520_v_26_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_26_r0s9 <= sroa_speculated6520_v_26_r0s8;
     if (_GEN_1)
-      conv_i4704_26_sink_r0s10 <= conv_i4704_26_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_26_r0s11 <=
-        ~cmp_i5531_26_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_26_r0s10
-               ? 16'h7F80
-               : add_i5094_26_r0s10[15:0]) | {conv_i4704_26_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_26_r0s10 <= sroa_speculated6520_v_26_r0s9;
+    if (_GEN_0) begin
+      spec_select61_26_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1406 : 16'h0;
+      or_i5628_26_r0s11 <= _GEN_1406;
+    end
     if (_GEN_4)
-      sub_r0s7__9 <= _GEN_666;
+      sroa_speculated6463_v_27_r0s7 <= _GEN_720;
     if (_GEN_5)
-      icmp_r0s6__27 <= {{2{_GEN_224[17]}}, _GEN_224} == 20'h0;
+      icmp_r0s6__27 <= {{2{_GEN_354[17]}}, _GEN_354} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__27 <= icmp_r0s6__27;
     if (_GEN_3)
-      cmp_i5531_27_r0s8 <= v153_r0s7 ? sub_r0s7__9 == 23'h0 : icmp_r0s7__27;
+      cmp_i5635_27_r0s8 <= _GEN_721;
     if (_GEN_2)
-      cmp_i5531_27_r0s9 <= cmp_i5531_27_r0s8;
+      cmp_i5635_27_r0s9 <= cmp_i5635_27_r0s8;
     if (_GEN_1)
-      cmp_i5531_27_r0s10 <= cmp_i5531_27_r0s9;
+      cmp_i5635_27_r0s10 <= cmp_i5635_27_r0s9;
+    if (_GEN_0)
+      cmp_i5635_27_r0s11 <= cmp_i5635_27_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_27_r0s6 <= _GEN_224;
+      sroa_speculated6472_v_27_r0s6 <= _GEN_354;
     if (_GEN_4)
-      conv_i4704_27_sink_r0s7 <=
+      sroa_speculated6520_v_27_r0s7 <=
         v153_r0s6
-          ? _GEN_666
-          : {{2{sroa_speculated_v_27_r0s6[17]}}, sroa_speculated_v_27_r0s6, 3'h0};
+          ? _GEN_720
+          : {{2{sroa_speculated6472_v_27_r0s6[17]}}, sroa_speculated6472_v_27_r0s6, 3'h0};
     if (_GEN_3) begin
-      select_r0s8__39 <=
-        _GEN_1330
+      iszero_i_27_r0s8 <=
+        sroa_speculated6520_v_27_r0s7[22] ? _GEN_722 == 22'h0 : _GEN_721;
+      select_r0s8__27 <=
+        _GEN_1421
           ? {1'h0,
-             _GEN_1333,
-             _GEN_1333
-               ? {_GEN_1334, ~_GEN_1334 & ~(_GEN_667[1]) & _GEN_667[0]}
-               : {_GEN_1331 & ~_GEN_1332,
-                  _GEN_1331
-                    ? ~(_GEN_667[3]) & _GEN_667[2]
-                    : ~(_GEN_667[5]) & _GEN_667[4]}}
-          : {_GEN_1322 & ~_GEN_1329,
-             _GEN_1322
-               ? {_GEN_1325 & ~_GEN_1328,
-                  _GEN_1325
-                    ? {_GEN_1326 & ~_GEN_1327,
-                       _GEN_1326
-                         ? ~(_GEN_667[7]) & _GEN_667[6]
-                         : ~(_GEN_667[9]) & _GEN_667[8]}
-                    : {_GEN_1323 & ~_GEN_1324,
-                       _GEN_1323
-                         ? ~(_GEN_667[11]) & _GEN_667[10]
-                         : ~(_GEN_667[13]) & _GEN_667[12]}}
-               : {_GEN_1318 & ~_GEN_1321,
-                  _GEN_1318
-                    ? {_GEN_1319 & ~_GEN_1320,
-                       _GEN_1319
-                         ? ~(_GEN_667[15]) & _GEN_667[14]
-                         : ~(_GEN_667[17]) & _GEN_667[16]}
-                    : {_GEN_1316 & ~_GEN_1317,
-                       _GEN_1316
-                         ? ~(_GEN_667[19]) & _GEN_667[18]
-                         : ~(_GEN_667[21]) & _GEN_667[20]}}};
-      and_r0s8__52 <= _GEN_1330;
+             _GEN_1424,
+             _GEN_1424
+               ? {_GEN_1425, ~_GEN_1425 & ~(_GEN_723[1]) & _GEN_723[0]}
+               : {_GEN_1422 & ~_GEN_1423,
+                  _GEN_1422
+                    ? ~(_GEN_723[3]) & _GEN_723[2]
+                    : ~(_GEN_723[5]) & _GEN_723[4]}}
+          : {_GEN_1413 & ~_GEN_1420,
+             _GEN_1413
+               ? {_GEN_1416 & ~_GEN_1419,
+                  _GEN_1416
+                    ? {_GEN_1417 & ~_GEN_1418,
+                       _GEN_1417
+                         ? ~(_GEN_723[7]) & _GEN_723[6]
+                         : ~(_GEN_723[9]) & _GEN_723[8]}
+                    : {_GEN_1414 & ~_GEN_1415,
+                       _GEN_1414
+                         ? ~(_GEN_723[11]) & _GEN_723[10]
+                         : ~(_GEN_723[13]) & _GEN_723[12]}}
+               : {_GEN_1409 & ~_GEN_1412,
+                  _GEN_1409
+                    ? {_GEN_1410 & ~_GEN_1411,
+                       _GEN_1410
+                         ? ~(_GEN_723[15]) & _GEN_723[14]
+                         : ~(_GEN_723[17]) & _GEN_723[16]}
+                    : {_GEN_1407 & ~_GEN_1408,
+                       _GEN_1407
+                         ? ~(_GEN_723[19]) & _GEN_723[18]
+                         : ~(_GEN_723[21]) & _GEN_723[20]}}};
+      and_r0s8__28 <= _GEN_1421;
     end
     if (_GEN_2) begin
-      sub_i5375_27_r0s9 <= _GEN_385 - _GEN_669[9:0];
-      cmp_i5450_27_r0s9 <= _GEN_669[9:0] < 10'h16;
-    end
-    if (_GEN_3) begin
-      magnitude_i1048_sroa_0_0_in_27_r0s8 <= _GEN_667[0];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__1 <= _GEN_667[1];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__2 <= _GEN_667[2];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__3 <= _GEN_667[3];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__4 <= _GEN_667[4];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__5 <= _GEN_667[5];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__6 <= _GEN_667[6];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__7 <= _GEN_667[7];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__8 <= _GEN_667[8];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__9 <= _GEN_667[9];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__10 <= _GEN_667[10];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__11 <= _GEN_667[11];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__12 <= _GEN_667[12];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__13 <= _GEN_667[13];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__14 <= _GEN_667[14];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__15 <= _GEN_667[15];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__16 <= _GEN_667[16];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__17 <= _GEN_667[17];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__18 <= _GEN_667[18];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__19 <= _GEN_667[19];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__20 <= _GEN_667[20];
-      magnitude_i1048_sroa_0_0_in_27_r0s8__21 <= _GEN_667[21];
-    end
-    if (_GEN_2)
-      shl_i5458_27_r0s9 <=
-        {magnitude_i1048_sroa_0_0_in_27_r0s8__21,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__20,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__19,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__18,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__17,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__16,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__15,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__14,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__13,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__12,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__11,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__10,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__9,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__8,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__7,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__6,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__5,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__4,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__3,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__2,
-         magnitude_i1048_sroa_0_0_in_27_r0s8__1,
-         magnitude_i1048_sroa_0_0_in_27_r0s8} << _GEN_669;
-    if (_GEN_1) begin
-      cmp_i5489_27_r0s10 <= _GEN_140 > 18'h7F80;
-      add_i5094_27_r0s10 <= _GEN_140;
+      sub_i5479_27_r0s9 <= _GEN_386 - _GEN_725[9:0];
+      cmp_i5554_27_r0s9 <= _GEN_725 < 32'h16;
     end
     if (_GEN_3)
-      conv_i4704_27_sink_r0s8 <= conv_i4704_27_sink_r0s7;
+      magnitude_i1055_sroa_0_0_v_27_r0s8 <= _GEN_723[0];
     if (_GEN_2)
-      conv_i4704_27_sink_r0s9 <= conv_i4704_27_sink_r0s8;
+      magnitude_i1055_sroa_0_0_v_27_r0s9 <= magnitude_i1055_sroa_0_0_v_27_r0s8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__1 <= _GEN_723[1];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__1 <= magnitude_i1055_sroa_0_0_v_27_r0s8__1;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__2 <= _GEN_723[2];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__2 <= magnitude_i1055_sroa_0_0_v_27_r0s8__2;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__3 <= _GEN_723[3];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__3 <= magnitude_i1055_sroa_0_0_v_27_r0s8__3;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__4 <= _GEN_723[4];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__4 <= magnitude_i1055_sroa_0_0_v_27_r0s8__4;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__5 <= _GEN_723[5];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__5 <= magnitude_i1055_sroa_0_0_v_27_r0s8__5;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__6 <= _GEN_723[6];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__6 <= magnitude_i1055_sroa_0_0_v_27_r0s8__6;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__7 <= _GEN_723[7];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__7 <= magnitude_i1055_sroa_0_0_v_27_r0s8__7;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__8 <= _GEN_723[8];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__8 <= magnitude_i1055_sroa_0_0_v_27_r0s8__8;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__9 <= _GEN_723[9];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__9 <= magnitude_i1055_sroa_0_0_v_27_r0s8__9;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__10 <= _GEN_723[10];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__10 <= magnitude_i1055_sroa_0_0_v_27_r0s8__10;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__11 <= _GEN_723[11];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__11 <= magnitude_i1055_sroa_0_0_v_27_r0s8__11;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__12 <= _GEN_723[12];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__12 <= magnitude_i1055_sroa_0_0_v_27_r0s8__12;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__13 <= _GEN_723[13];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__13 <= magnitude_i1055_sroa_0_0_v_27_r0s8__13;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__14 <= _GEN_723[14];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__14 <= magnitude_i1055_sroa_0_0_v_27_r0s8__14;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__15 <= _GEN_723[15];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__15 <= magnitude_i1055_sroa_0_0_v_27_r0s8__15;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__16 <= _GEN_723[16];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__16 <= magnitude_i1055_sroa_0_0_v_27_r0s8__16;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__17 <= _GEN_723[17];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__17 <= magnitude_i1055_sroa_0_0_v_27_r0s8__17;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__18 <= _GEN_723[18];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__18 <= magnitude_i1055_sroa_0_0_v_27_r0s8__18;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__19 <= _GEN_723[19];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__19 <= magnitude_i1055_sroa_0_0_v_27_r0s8__19;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__20 <= _GEN_723[20];
+    if (_GEN_2)
+      magnitude_i1055_sroa_0_0_v_27_r0s9__20 <= magnitude_i1055_sroa_0_0_v_27_r0s8__20;
+    if (_GEN_3)
+      magnitude_i1055_sroa_0_0_v_27_r0s8__21 <= _GEN_723[21];
+    if (_GEN_2) begin
+      magnitude_i1055_sroa_0_0_v_27_r0s9__21 <= magnitude_i1055_sroa_0_0_v_27_r0s8__21;
+      loadedv_i_i5448105_27_r0s9 <= _GEN_725;
+    end
+    if (_GEN_1) begin
+      add_i5207_27_r0s10 <= {1'h0, sub_i5479_27_r0s9, 7'h0} + {10'h0, _GEN_139[21:14]};
+      cond_i5557_27_r0s10 <= _GEN_139[13];
+      or_i5176_27_r0s10 <= (|(_GEN_139[12:0])) | _GEN_139[14];
+    end
+    if (_GEN_3)
+      sroa_speculated6520_v_27_r0s8 <= sroa_speculated6520_v_27_r0s7;
+    if (_GEN_2)
+      sroa_speculated6520_v_27_r0s9 <= sroa_speculated6520_v_27_r0s8;
     if (_GEN_1)
-      conv_i4704_27_sink_r0s10 <= conv_i4704_27_sink_r0s9;
-    if (_GEN_0)
-      ref_tmp65_sroa_0_0_27_r0s11 <=
-        ~cmp_i5531_27_r0s10 | run_reach_sroa_0_0_r0s10[8]
-          ? (run_reach_sroa_0_0_r0s10[8] | cmp_i5489_27_r0s10
-               ? 16'h7F80
-               : add_i5094_27_r0s10[15:0]) | {conv_i4704_27_sink_r0s10[22], 15'h0}
-          : 16'h0;
+      sroa_speculated6520_v_27_r0s10 <= sroa_speculated6520_v_27_r0s9;
+    if (_GEN_0) begin
+      spec_select61_27_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1426 : 16'h0;
+      or_i5628_27_r0s11 <= _GEN_1426;
+    end
     if (_GEN_4)
-      sub_r0s7__10 <= _GEN_670;
+      sroa_speculated6463_v_28_r0s7 <= _GEN_726;
     if (_GEN_5)
-      icmp_r0s6__28 <= {{2{_GEN_206[17]}}, _GEN_206} == 20'h0;
+      icmp_r0s6__28 <= {{2{_GEN_361[17]}}, _GEN_361} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__28 <= icmp_r0s6__28;
     if (_GEN_3)
-      cmp_i5531_28_r0s8 <= v153_r0s7 ? sub_r0s7__10 == 23'h0 : icmp_r0s7__28;
+      cmp_i5635_28_r0s8 <= _GEN_727;
     if (_GEN_2)
-      cmp_i5531_28_r0s9 <= cmp_i5531_28_r0s8;
+      cmp_i5635_28_r0s9 <= cmp_i5635_28_r0s8;
     if (_GEN_1)
-      cmp_i5531_28_r0s10 <= cmp_i5531_28_r0s9;
+      cmp_i5635_28_r0s10 <= cmp_i5635_28_r0s9;
     if (_GEN_0)
-      cmp_i5531_28_r0s11 <= cmp_i5531_28_r0s10;
+      cmp_i5635_28_r0s11 <= cmp_i5635_28_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_28_r0s6 <= _GEN_206;
+      sroa_speculated6472_v_28_r0s6 <= _GEN_361;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_28_r0s7 <=
+      sroa_speculated6520_v_28_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_670[22]}}, _GEN_670}
-          : {{11{sroa_speculated_v_28_r0s6[17]}}, sroa_speculated_v_28_r0s6, 3'h0};
+          ? _GEN_726
+          : {{2{sroa_speculated6472_v_28_r0s6[17]}}, sroa_speculated6472_v_28_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__53 <= _GEN_1341 & _GEN_1348;
-      select_r0s8__40 <=
-        _GEN_1351
-          ? {_GEN_1352, ~_GEN_1352 & ~(_GEN_671[1]) & _GEN_671[0]}
-          : {_GEN_1349 & ~_GEN_1350,
-             _GEN_1349 ? ~(_GEN_671[3]) & _GEN_671[2] : ~(_GEN_671[5]) & _GEN_671[4]};
-      and_r0s8__54 <= _GEN_1351;
-      select_r0s8__41 <=
-        _GEN_1341
-          ? {_GEN_1344 & ~_GEN_1347,
-             _GEN_1344
-               ? {_GEN_1345 & ~_GEN_1346,
-                  _GEN_1345 ? ~(_GEN_671[7]) & _GEN_671[6] : ~(_GEN_671[9]) & _GEN_671[8]}
-               : {_GEN_1342 & ~_GEN_1343,
-                  _GEN_1342
-                    ? ~(_GEN_671[11]) & _GEN_671[10]
-                    : ~(_GEN_671[13]) & _GEN_671[12]}}
-          : {_GEN_1337 & ~_GEN_1340,
-             _GEN_1337
-               ? {_GEN_1338 & ~_GEN_1339,
-                  _GEN_1338
-                    ? ~(_GEN_671[15]) & _GEN_671[14]
-                    : ~(_GEN_671[17]) & _GEN_671[16]}
-               : {_GEN_1335 & ~_GEN_1336,
-                  _GEN_1335
-                    ? ~(_GEN_671[19]) & _GEN_671[18]
-                    : ~(_GEN_671[21]) & _GEN_671[20]}};
-      and_r0s8__55 <= _GEN_1341 & ~_GEN_1348;
+      iszero_i_28_r0s8 <=
+        sroa_speculated6520_v_28_r0s7[22] ? _GEN_728 == 22'h0 : _GEN_727;
+      select_r0s8__28 <=
+        _GEN_1441
+          ? {1'h0,
+             _GEN_1444,
+             _GEN_1444
+               ? {_GEN_1445, ~_GEN_1445 & ~(_GEN_729[1]) & _GEN_729[0]}
+               : {_GEN_1442 & ~_GEN_1443,
+                  _GEN_1442
+                    ? ~(_GEN_729[3]) & _GEN_729[2]
+                    : ~(_GEN_729[5]) & _GEN_729[4]}}
+          : {_GEN_1433 & ~_GEN_1440,
+             _GEN_1433
+               ? {_GEN_1436 & ~_GEN_1439,
+                  _GEN_1436
+                    ? {_GEN_1437 & ~_GEN_1438,
+                       _GEN_1437
+                         ? ~(_GEN_729[7]) & _GEN_729[6]
+                         : ~(_GEN_729[9]) & _GEN_729[8]}
+                    : {_GEN_1434 & ~_GEN_1435,
+                       _GEN_1434
+                         ? ~(_GEN_729[11]) & _GEN_729[10]
+                         : ~(_GEN_729[13]) & _GEN_729[12]}}
+               : {_GEN_1429 & ~_GEN_1432,
+                  _GEN_1429
+                    ? {_GEN_1430 & ~_GEN_1431,
+                       _GEN_1430
+                         ? ~(_GEN_729[15]) & _GEN_729[14]
+                         : ~(_GEN_729[17]) & _GEN_729[16]}
+                    : {_GEN_1427 & ~_GEN_1428,
+                       _GEN_1427
+                         ? ~(_GEN_729[19]) & _GEN_729[18]
+                         : ~(_GEN_729[21]) & _GEN_729[20]}}};
+      and_r0s8__29 <= _GEN_1441;
     end
     if (_GEN_2) begin
-      sub_i5375_28_r0s9 <= _GEN_385 - _GEN_673[9:0];
-      cmp_i5450_28_r0s9 <= _GEN_673[9:0] < 10'h16;
+      sub_i5479_28_r0s9 <= _GEN_386 - _GEN_731[9:0];
+      cmp_i5554_28_r0s9 <= _GEN_731 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8 <= _GEN_671[0];
+      magnitude_i1055_sroa_0_0_v_28_r0s8 <= _GEN_729[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9 <= magnitude_i1048_sroa_0_0_in_28_r0s8;
+      magnitude_i1055_sroa_0_0_v_28_r0s9 <= magnitude_i1055_sroa_0_0_v_28_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__1 <= _GEN_671[1];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__1 <= _GEN_729[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__1 <= magnitude_i1048_sroa_0_0_in_28_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__1 <= magnitude_i1055_sroa_0_0_v_28_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__2 <= _GEN_671[2];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__2 <= _GEN_729[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__2 <= magnitude_i1048_sroa_0_0_in_28_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__2 <= magnitude_i1055_sroa_0_0_v_28_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__3 <= _GEN_671[3];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__3 <= _GEN_729[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__3 <= magnitude_i1048_sroa_0_0_in_28_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__3 <= magnitude_i1055_sroa_0_0_v_28_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__4 <= _GEN_671[4];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__4 <= _GEN_729[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__4 <= magnitude_i1048_sroa_0_0_in_28_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__4 <= magnitude_i1055_sroa_0_0_v_28_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__5 <= _GEN_671[5];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__5 <= _GEN_729[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__5 <= magnitude_i1048_sroa_0_0_in_28_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__5 <= magnitude_i1055_sroa_0_0_v_28_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__6 <= _GEN_671[6];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__6 <= _GEN_729[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__6 <= magnitude_i1048_sroa_0_0_in_28_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__6 <= magnitude_i1055_sroa_0_0_v_28_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__7 <= _GEN_671[7];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__7 <= _GEN_729[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__7 <= magnitude_i1048_sroa_0_0_in_28_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__7 <= magnitude_i1055_sroa_0_0_v_28_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__8 <= _GEN_671[8];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__8 <= _GEN_729[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__8 <= magnitude_i1048_sroa_0_0_in_28_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__8 <= magnitude_i1055_sroa_0_0_v_28_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__9 <= _GEN_671[9];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__9 <= _GEN_729[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__9 <= magnitude_i1048_sroa_0_0_in_28_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__9 <= magnitude_i1055_sroa_0_0_v_28_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__10 <= _GEN_671[10];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__10 <= _GEN_729[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__10 <= magnitude_i1048_sroa_0_0_in_28_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__10 <= magnitude_i1055_sroa_0_0_v_28_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__11 <= _GEN_671[11];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__11 <= _GEN_729[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__11 <= magnitude_i1048_sroa_0_0_in_28_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__11 <= magnitude_i1055_sroa_0_0_v_28_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__12 <= _GEN_671[12];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__12 <= _GEN_729[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__12 <= magnitude_i1048_sroa_0_0_in_28_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__12 <= magnitude_i1055_sroa_0_0_v_28_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__13 <= _GEN_671[13];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__13 <= _GEN_729[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__13 <= magnitude_i1048_sroa_0_0_in_28_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__13 <= magnitude_i1055_sroa_0_0_v_28_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__14 <= _GEN_671[14];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__14 <= _GEN_729[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__14 <= magnitude_i1048_sroa_0_0_in_28_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__14 <= magnitude_i1055_sroa_0_0_v_28_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__15 <= _GEN_671[15];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__15 <= _GEN_729[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__15 <= magnitude_i1048_sroa_0_0_in_28_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__15 <= magnitude_i1055_sroa_0_0_v_28_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__16 <= _GEN_671[16];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__16 <= _GEN_729[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__16 <= magnitude_i1048_sroa_0_0_in_28_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__16 <= magnitude_i1055_sroa_0_0_v_28_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__17 <= _GEN_671[17];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__17 <= _GEN_729[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__17 <= magnitude_i1048_sroa_0_0_in_28_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__17 <= magnitude_i1055_sroa_0_0_v_28_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__18 <= _GEN_671[18];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__18 <= _GEN_729[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__18 <= magnitude_i1048_sroa_0_0_in_28_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__18 <= magnitude_i1055_sroa_0_0_v_28_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__19 <= _GEN_671[19];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__19 <= _GEN_729[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__19 <= magnitude_i1048_sroa_0_0_in_28_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__19 <= magnitude_i1055_sroa_0_0_v_28_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__20 <= _GEN_671[20];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__20 <= _GEN_729[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_28_r0s9__20 <= magnitude_i1048_sroa_0_0_in_28_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__20 <= magnitude_i1055_sroa_0_0_v_28_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_28_r0s8__21 <= _GEN_671[21];
+      magnitude_i1055_sroa_0_0_v_28_r0s8__21 <= _GEN_729[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_28_r0s9__21 <= magnitude_i1048_sroa_0_0_in_28_r0s8__21;
-      loadedv_i_i5344105_28_r0s9 <= _GEN_673;
+      magnitude_i1055_sroa_0_0_v_28_r0s9__21 <= magnitude_i1055_sroa_0_0_v_28_r0s8__21;
+      loadedv_i_i5448105_28_r0s9 <= _GEN_731;
     end
     if (_GEN_1) begin
-      add_i5103_28_r0s10 <= {1'h0, sub_i5375_28_r0s9, 7'h0} + {10'h0, _GEN_141[21:14]};
-      cond_i5453_28_r0s10 <= _GEN_141[13];
-      or_i5072_28_r0s10 <= (|(_GEN_141[12:0])) | _GEN_141[14];
+      add_i5207_28_r0s10 <= {1'h0, sub_i5479_28_r0s9, 7'h0} + {10'h0, _GEN_141[21:14]};
+      cond_i5557_28_r0s10 <= _GEN_141[13];
+      or_i5176_28_r0s10 <= (|(_GEN_141[12:0])) | _GEN_141[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_28_r0s8 <= ref_tmp66_sroa_0_0_28_r0s7;
+      sroa_speculated6520_v_28_r0s8 <= sroa_speculated6520_v_28_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_28_r0s9 <= ref_tmp66_sroa_0_0_28_r0s8;
+      sroa_speculated6520_v_28_r0s9 <= sroa_speculated6520_v_28_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_28_r0s10 <= ref_tmp66_sroa_0_0_28_r0s9;
+      sroa_speculated6520_v_28_r0s10 <= sroa_speculated6520_v_28_r0s9;
     if (_GEN_0) begin
-      spec_select61_28_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1353 : 16'h0;
-      or_i5524_28_r0s11 <= _GEN_1353;
+      spec_select61_28_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1446 : 16'h0;
+      or_i5628_28_r0s11 <= _GEN_1446;
     end
     if (_GEN_4)
-      sub_r0s7__11 <= _GEN_674;
+      sroa_speculated6463_v_29_r0s7 <= _GEN_732;
     if (_GEN_5)
-      icmp_r0s6__29 <= {{2{_GEN_202[17]}}, _GEN_202} == 20'h0;
+      icmp_r0s6__29 <= {{2{_GEN_365[17]}}, _GEN_365} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__29 <= icmp_r0s6__29;
     if (_GEN_3)
-      cmp_i5531_29_r0s8 <= v153_r0s7 ? sub_r0s7__11 == 23'h0 : icmp_r0s7__29;
+      cmp_i5635_29_r0s8 <= _GEN_733;
     if (_GEN_2)
-      cmp_i5531_29_r0s9 <= cmp_i5531_29_r0s8;
+      cmp_i5635_29_r0s9 <= cmp_i5635_29_r0s8;
     if (_GEN_1)
-      cmp_i5531_29_r0s10 <= cmp_i5531_29_r0s9;
+      cmp_i5635_29_r0s10 <= cmp_i5635_29_r0s9;
     if (_GEN_0)
-      cmp_i5531_29_r0s11 <= cmp_i5531_29_r0s10;
+      cmp_i5635_29_r0s11 <= cmp_i5635_29_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_29_r0s6 <= _GEN_202;
+      sroa_speculated6472_v_29_r0s6 <= _GEN_365;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_29_r0s7 <=
+      sroa_speculated6520_v_29_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_674[22]}}, _GEN_674}
-          : {{11{sroa_speculated_v_29_r0s6[17]}}, sroa_speculated_v_29_r0s6, 3'h0};
+          ? _GEN_732
+          : {{2{sroa_speculated6472_v_29_r0s6[17]}}, sroa_speculated6472_v_29_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__56 <= _GEN_1360 & _GEN_1367;
-      select_r0s8__42 <=
-        _GEN_1370
-          ? {_GEN_1371, ~_GEN_1371 & ~(_GEN_675[1]) & _GEN_675[0]}
-          : {_GEN_1368 & ~_GEN_1369,
-             _GEN_1368 ? ~(_GEN_675[3]) & _GEN_675[2] : ~(_GEN_675[5]) & _GEN_675[4]};
-      and_r0s8__57 <= _GEN_1370;
-      select_r0s8__43 <=
-        _GEN_1360
-          ? {_GEN_1363 & ~_GEN_1366,
-             _GEN_1363
-               ? {_GEN_1364 & ~_GEN_1365,
-                  _GEN_1364 ? ~(_GEN_675[7]) & _GEN_675[6] : ~(_GEN_675[9]) & _GEN_675[8]}
-               : {_GEN_1361 & ~_GEN_1362,
-                  _GEN_1361
-                    ? ~(_GEN_675[11]) & _GEN_675[10]
-                    : ~(_GEN_675[13]) & _GEN_675[12]}}
-          : {_GEN_1356 & ~_GEN_1359,
-             _GEN_1356
-               ? {_GEN_1357 & ~_GEN_1358,
-                  _GEN_1357
-                    ? ~(_GEN_675[15]) & _GEN_675[14]
-                    : ~(_GEN_675[17]) & _GEN_675[16]}
-               : {_GEN_1354 & ~_GEN_1355,
-                  _GEN_1354
-                    ? ~(_GEN_675[19]) & _GEN_675[18]
-                    : ~(_GEN_675[21]) & _GEN_675[20]}};
-      and_r0s8__58 <= _GEN_1360 & ~_GEN_1367;
+      iszero_i_29_r0s8 <=
+        sroa_speculated6520_v_29_r0s7[22] ? _GEN_734 == 22'h0 : _GEN_733;
+      select_r0s8__29 <=
+        _GEN_1461
+          ? {1'h0,
+             _GEN_1464,
+             _GEN_1464
+               ? {_GEN_1465, ~_GEN_1465 & ~(_GEN_735[1]) & _GEN_735[0]}
+               : {_GEN_1462 & ~_GEN_1463,
+                  _GEN_1462
+                    ? ~(_GEN_735[3]) & _GEN_735[2]
+                    : ~(_GEN_735[5]) & _GEN_735[4]}}
+          : {_GEN_1453 & ~_GEN_1460,
+             _GEN_1453
+               ? {_GEN_1456 & ~_GEN_1459,
+                  _GEN_1456
+                    ? {_GEN_1457 & ~_GEN_1458,
+                       _GEN_1457
+                         ? ~(_GEN_735[7]) & _GEN_735[6]
+                         : ~(_GEN_735[9]) & _GEN_735[8]}
+                    : {_GEN_1454 & ~_GEN_1455,
+                       _GEN_1454
+                         ? ~(_GEN_735[11]) & _GEN_735[10]
+                         : ~(_GEN_735[13]) & _GEN_735[12]}}
+               : {_GEN_1449 & ~_GEN_1452,
+                  _GEN_1449
+                    ? {_GEN_1450 & ~_GEN_1451,
+                       _GEN_1450
+                         ? ~(_GEN_735[15]) & _GEN_735[14]
+                         : ~(_GEN_735[17]) & _GEN_735[16]}
+                    : {_GEN_1447 & ~_GEN_1448,
+                       _GEN_1447
+                         ? ~(_GEN_735[19]) & _GEN_735[18]
+                         : ~(_GEN_735[21]) & _GEN_735[20]}}};
+      and_r0s8__30 <= _GEN_1461;
     end
     if (_GEN_2) begin
-      sub_i5375_29_r0s9 <= _GEN_385 - _GEN_677[9:0];
-      cmp_i5450_29_r0s9 <= _GEN_677[9:0] < 10'h16;
+      sub_i5479_29_r0s9 <= _GEN_386 - _GEN_737[9:0];
+      cmp_i5554_29_r0s9 <= _GEN_737 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8 <= _GEN_675[0];
+      magnitude_i1055_sroa_0_0_v_29_r0s8 <= _GEN_735[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9 <= magnitude_i1048_sroa_0_0_in_29_r0s8;
+      magnitude_i1055_sroa_0_0_v_29_r0s9 <= magnitude_i1055_sroa_0_0_v_29_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__1 <= _GEN_675[1];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__1 <= _GEN_735[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__1 <= magnitude_i1048_sroa_0_0_in_29_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__1 <= magnitude_i1055_sroa_0_0_v_29_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__2 <= _GEN_675[2];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__2 <= _GEN_735[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__2 <= magnitude_i1048_sroa_0_0_in_29_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__2 <= magnitude_i1055_sroa_0_0_v_29_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__3 <= _GEN_675[3];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__3 <= _GEN_735[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__3 <= magnitude_i1048_sroa_0_0_in_29_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__3 <= magnitude_i1055_sroa_0_0_v_29_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__4 <= _GEN_675[4];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__4 <= _GEN_735[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__4 <= magnitude_i1048_sroa_0_0_in_29_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__4 <= magnitude_i1055_sroa_0_0_v_29_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__5 <= _GEN_675[5];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__5 <= _GEN_735[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__5 <= magnitude_i1048_sroa_0_0_in_29_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__5 <= magnitude_i1055_sroa_0_0_v_29_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__6 <= _GEN_675[6];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__6 <= _GEN_735[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__6 <= magnitude_i1048_sroa_0_0_in_29_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__6 <= magnitude_i1055_sroa_0_0_v_29_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__7 <= _GEN_675[7];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__7 <= _GEN_735[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__7 <= magnitude_i1048_sroa_0_0_in_29_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__7 <= magnitude_i1055_sroa_0_0_v_29_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__8 <= _GEN_675[8];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__8 <= _GEN_735[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__8 <= magnitude_i1048_sroa_0_0_in_29_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__8 <= magnitude_i1055_sroa_0_0_v_29_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__9 <= _GEN_675[9];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__9 <= _GEN_735[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__9 <= magnitude_i1048_sroa_0_0_in_29_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__9 <= magnitude_i1055_sroa_0_0_v_29_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__10 <= _GEN_675[10];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__10 <= _GEN_735[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__10 <= magnitude_i1048_sroa_0_0_in_29_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__10 <= magnitude_i1055_sroa_0_0_v_29_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__11 <= _GEN_675[11];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__11 <= _GEN_735[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__11 <= magnitude_i1048_sroa_0_0_in_29_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__11 <= magnitude_i1055_sroa_0_0_v_29_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__12 <= _GEN_675[12];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__12 <= _GEN_735[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__12 <= magnitude_i1048_sroa_0_0_in_29_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__12 <= magnitude_i1055_sroa_0_0_v_29_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__13 <= _GEN_675[13];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__13 <= _GEN_735[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__13 <= magnitude_i1048_sroa_0_0_in_29_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__13 <= magnitude_i1055_sroa_0_0_v_29_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__14 <= _GEN_675[14];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__14 <= _GEN_735[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__14 <= magnitude_i1048_sroa_0_0_in_29_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__14 <= magnitude_i1055_sroa_0_0_v_29_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__15 <= _GEN_675[15];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__15 <= _GEN_735[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__15 <= magnitude_i1048_sroa_0_0_in_29_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__15 <= magnitude_i1055_sroa_0_0_v_29_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__16 <= _GEN_675[16];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__16 <= _GEN_735[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__16 <= magnitude_i1048_sroa_0_0_in_29_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__16 <= magnitude_i1055_sroa_0_0_v_29_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__17 <= _GEN_675[17];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__17 <= _GEN_735[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__17 <= magnitude_i1048_sroa_0_0_in_29_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__17 <= magnitude_i1055_sroa_0_0_v_29_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__18 <= _GEN_675[18];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__18 <= _GEN_735[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__18 <= magnitude_i1048_sroa_0_0_in_29_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__18 <= magnitude_i1055_sroa_0_0_v_29_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__19 <= _GEN_675[19];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__19 <= _GEN_735[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__19 <= magnitude_i1048_sroa_0_0_in_29_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__19 <= magnitude_i1055_sroa_0_0_v_29_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__20 <= _GEN_675[20];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__20 <= _GEN_735[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_29_r0s9__20 <= magnitude_i1048_sroa_0_0_in_29_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__20 <= magnitude_i1055_sroa_0_0_v_29_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_29_r0s8__21 <= _GEN_675[21];
+      magnitude_i1055_sroa_0_0_v_29_r0s8__21 <= _GEN_735[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_29_r0s9__21 <= magnitude_i1048_sroa_0_0_in_29_r0s8__21;
-      loadedv_i_i5344105_29_r0s9 <= _GEN_677;
+      magnitude_i1055_sroa_0_0_v_29_r0s9__21 <= magnitude_i1055_sroa_0_0_v_29_r0s8__21;
+      loadedv_i_i5448105_29_r0s9 <= _GEN_737;
     end
     if (_GEN_1) begin
-      add_i5103_29_r0s10 <= {1'h0, sub_i5375_29_r0s9, 7'h0} + {10'h0, _GEN_143[21:14]};
-      cond_i5453_29_r0s10 <= _GEN_143[13];
-      or_i5072_29_r0s10 <= (|(_GEN_143[12:0])) | _GEN_143[14];
+      add_i5207_29_r0s10 <= {1'h0, sub_i5479_29_r0s9, 7'h0} + {10'h0, _GEN_143[21:14]};
+      cond_i5557_29_r0s10 <= _GEN_143[13];
+      or_i5176_29_r0s10 <= (|(_GEN_143[12:0])) | _GEN_143[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_29_r0s8 <= ref_tmp66_sroa_0_0_29_r0s7;
+      sroa_speculated6520_v_29_r0s8 <= sroa_speculated6520_v_29_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_29_r0s9 <= ref_tmp66_sroa_0_0_29_r0s8;
+      sroa_speculated6520_v_29_r0s9 <= sroa_speculated6520_v_29_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_29_r0s10 <= ref_tmp66_sroa_0_0_29_r0s9;
+      sroa_speculated6520_v_29_r0s10 <= sroa_speculated6520_v_29_r0s9;
     if (_GEN_0) begin
-      spec_select61_29_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1372 : 16'h0;
-      or_i5524_29_r0s11 <= _GEN_1372;
+      spec_select61_29_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1466 : 16'h0;
+      or_i5628_29_r0s11 <= _GEN_1466;
     end
     if (_GEN_4)
-      sub_r0s7__12 <= _GEN_678;
+      sroa_speculated6463_v_30_r0s7 <= _GEN_738;
     if (_GEN_5)
-      icmp_r0s6__30 <= {{2{_GEN_196[17]}}, _GEN_196} == 20'h0;
+      icmp_r0s6__30 <= {{2{_GEN_371[17]}}, _GEN_371} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__30 <= icmp_r0s6__30;
     if (_GEN_3)
-      cmp_i5531_30_r0s8 <= v153_r0s7 ? sub_r0s7__12 == 23'h0 : icmp_r0s7__30;
+      cmp_i5635_30_r0s8 <= _GEN_739;
     if (_GEN_2)
-      cmp_i5531_30_r0s9 <= cmp_i5531_30_r0s8;
+      cmp_i5635_30_r0s9 <= cmp_i5635_30_r0s8;
     if (_GEN_1)
-      cmp_i5531_30_r0s10 <= cmp_i5531_30_r0s9;
+      cmp_i5635_30_r0s10 <= cmp_i5635_30_r0s9;
     if (_GEN_0)
-      cmp_i5531_30_r0s11 <= cmp_i5531_30_r0s10;
+      cmp_i5635_30_r0s11 <= cmp_i5635_30_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_30_r0s6 <= _GEN_196;
+      sroa_speculated6472_v_30_r0s6 <= _GEN_371;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_30_r0s7 <=
+      sroa_speculated6520_v_30_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_678[22]}}, _GEN_678}
-          : {{11{sroa_speculated_v_30_r0s6[17]}}, sroa_speculated_v_30_r0s6, 3'h0};
+          ? _GEN_738
+          : {{2{sroa_speculated6472_v_30_r0s6[17]}}, sroa_speculated6472_v_30_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__59 <= _GEN_1379 & _GEN_1386;
-      select_r0s8__44 <=
-        _GEN_1389
-          ? {_GEN_1390, ~_GEN_1390 & ~(_GEN_679[1]) & _GEN_679[0]}
-          : {_GEN_1387 & ~_GEN_1388,
-             _GEN_1387 ? ~(_GEN_679[3]) & _GEN_679[2] : ~(_GEN_679[5]) & _GEN_679[4]};
-      and_r0s8__60 <= _GEN_1389;
-      select_r0s8__45 <=
-        _GEN_1379
-          ? {_GEN_1382 & ~_GEN_1385,
-             _GEN_1382
-               ? {_GEN_1383 & ~_GEN_1384,
-                  _GEN_1383 ? ~(_GEN_679[7]) & _GEN_679[6] : ~(_GEN_679[9]) & _GEN_679[8]}
-               : {_GEN_1380 & ~_GEN_1381,
-                  _GEN_1380
-                    ? ~(_GEN_679[11]) & _GEN_679[10]
-                    : ~(_GEN_679[13]) & _GEN_679[12]}}
-          : {_GEN_1375 & ~_GEN_1378,
-             _GEN_1375
-               ? {_GEN_1376 & ~_GEN_1377,
-                  _GEN_1376
-                    ? ~(_GEN_679[15]) & _GEN_679[14]
-                    : ~(_GEN_679[17]) & _GEN_679[16]}
-               : {_GEN_1373 & ~_GEN_1374,
-                  _GEN_1373
-                    ? ~(_GEN_679[19]) & _GEN_679[18]
-                    : ~(_GEN_679[21]) & _GEN_679[20]}};
-      and_r0s8__61 <= _GEN_1379 & ~_GEN_1386;
+      iszero_i_30_r0s8 <=
+        sroa_speculated6520_v_30_r0s7[22] ? _GEN_740 == 22'h0 : _GEN_739;
+      select_r0s8__30 <=
+        _GEN_1481
+          ? {1'h0,
+             _GEN_1484,
+             _GEN_1484
+               ? {_GEN_1485, ~_GEN_1485 & ~(_GEN_741[1]) & _GEN_741[0]}
+               : {_GEN_1482 & ~_GEN_1483,
+                  _GEN_1482
+                    ? ~(_GEN_741[3]) & _GEN_741[2]
+                    : ~(_GEN_741[5]) & _GEN_741[4]}}
+          : {_GEN_1473 & ~_GEN_1480,
+             _GEN_1473
+               ? {_GEN_1476 & ~_GEN_1479,
+                  _GEN_1476
+                    ? {_GEN_1477 & ~_GEN_1478,
+                       _GEN_1477
+                         ? ~(_GEN_741[7]) & _GEN_741[6]
+                         : ~(_GEN_741[9]) & _GEN_741[8]}
+                    : {_GEN_1474 & ~_GEN_1475,
+                       _GEN_1474
+                         ? ~(_GEN_741[11]) & _GEN_741[10]
+                         : ~(_GEN_741[13]) & _GEN_741[12]}}
+               : {_GEN_1469 & ~_GEN_1472,
+                  _GEN_1469
+                    ? {_GEN_1470 & ~_GEN_1471,
+                       _GEN_1470
+                         ? ~(_GEN_741[15]) & _GEN_741[14]
+                         : ~(_GEN_741[17]) & _GEN_741[16]}
+                    : {_GEN_1467 & ~_GEN_1468,
+                       _GEN_1467
+                         ? ~(_GEN_741[19]) & _GEN_741[18]
+                         : ~(_GEN_741[21]) & _GEN_741[20]}}};
+      and_r0s8__31 <= _GEN_1481;
     end
     if (_GEN_2) begin
-      sub_i5375_30_r0s9 <= _GEN_385 - _GEN_681[9:0];
-      cmp_i5450_30_r0s9 <= _GEN_681[9:0] < 10'h16;
+      sub_i5479_30_r0s9 <= _GEN_386 - _GEN_743[9:0];
+      cmp_i5554_30_r0s9 <= _GEN_743 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8 <= _GEN_679[0];
+      magnitude_i1055_sroa_0_0_v_30_r0s8 <= _GEN_741[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9 <= magnitude_i1048_sroa_0_0_in_30_r0s8;
+      magnitude_i1055_sroa_0_0_v_30_r0s9 <= magnitude_i1055_sroa_0_0_v_30_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__1 <= _GEN_679[1];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__1 <= _GEN_741[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__1 <= magnitude_i1048_sroa_0_0_in_30_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__1 <= magnitude_i1055_sroa_0_0_v_30_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__2 <= _GEN_679[2];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__2 <= _GEN_741[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__2 <= magnitude_i1048_sroa_0_0_in_30_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__2 <= magnitude_i1055_sroa_0_0_v_30_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__3 <= _GEN_679[3];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__3 <= _GEN_741[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__3 <= magnitude_i1048_sroa_0_0_in_30_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__3 <= magnitude_i1055_sroa_0_0_v_30_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__4 <= _GEN_679[4];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__4 <= _GEN_741[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__4 <= magnitude_i1048_sroa_0_0_in_30_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__4 <= magnitude_i1055_sroa_0_0_v_30_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__5 <= _GEN_679[5];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__5 <= _GEN_741[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__5 <= magnitude_i1048_sroa_0_0_in_30_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__5 <= magnitude_i1055_sroa_0_0_v_30_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__6 <= _GEN_679[6];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__6 <= _GEN_741[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__6 <= magnitude_i1048_sroa_0_0_in_30_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__6 <= magnitude_i1055_sroa_0_0_v_30_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__7 <= _GEN_679[7];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__7 <= _GEN_741[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__7 <= magnitude_i1048_sroa_0_0_in_30_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__7 <= magnitude_i1055_sroa_0_0_v_30_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__8 <= _GEN_679[8];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__8 <= _GEN_741[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__8 <= magnitude_i1048_sroa_0_0_in_30_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__8 <= magnitude_i1055_sroa_0_0_v_30_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__9 <= _GEN_679[9];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__9 <= _GEN_741[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__9 <= magnitude_i1048_sroa_0_0_in_30_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__9 <= magnitude_i1055_sroa_0_0_v_30_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__10 <= _GEN_679[10];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__10 <= _GEN_741[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__10 <= magnitude_i1048_sroa_0_0_in_30_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__10 <= magnitude_i1055_sroa_0_0_v_30_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__11 <= _GEN_679[11];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__11 <= _GEN_741[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__11 <= magnitude_i1048_sroa_0_0_in_30_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__11 <= magnitude_i1055_sroa_0_0_v_30_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__12 <= _GEN_679[12];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__12 <= _GEN_741[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__12 <= magnitude_i1048_sroa_0_0_in_30_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__12 <= magnitude_i1055_sroa_0_0_v_30_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__13 <= _GEN_679[13];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__13 <= _GEN_741[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__13 <= magnitude_i1048_sroa_0_0_in_30_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__13 <= magnitude_i1055_sroa_0_0_v_30_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__14 <= _GEN_679[14];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__14 <= _GEN_741[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__14 <= magnitude_i1048_sroa_0_0_in_30_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__14 <= magnitude_i1055_sroa_0_0_v_30_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__15 <= _GEN_679[15];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__15 <= _GEN_741[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__15 <= magnitude_i1048_sroa_0_0_in_30_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__15 <= magnitude_i1055_sroa_0_0_v_30_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__16 <= _GEN_679[16];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__16 <= _GEN_741[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__16 <= magnitude_i1048_sroa_0_0_in_30_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__16 <= magnitude_i1055_sroa_0_0_v_30_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__17 <= _GEN_679[17];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__17 <= _GEN_741[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__17 <= magnitude_i1048_sroa_0_0_in_30_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__17 <= magnitude_i1055_sroa_0_0_v_30_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__18 <= _GEN_679[18];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__18 <= _GEN_741[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__18 <= magnitude_i1048_sroa_0_0_in_30_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__18 <= magnitude_i1055_sroa_0_0_v_30_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__19 <= _GEN_679[19];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__19 <= _GEN_741[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__19 <= magnitude_i1048_sroa_0_0_in_30_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__19 <= magnitude_i1055_sroa_0_0_v_30_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__20 <= _GEN_679[20];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__20 <= _GEN_741[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_30_r0s9__20 <= magnitude_i1048_sroa_0_0_in_30_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__20 <= magnitude_i1055_sroa_0_0_v_30_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_30_r0s8__21 <= _GEN_679[21];
+      magnitude_i1055_sroa_0_0_v_30_r0s8__21 <= _GEN_741[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_30_r0s9__21 <= magnitude_i1048_sroa_0_0_in_30_r0s8__21;
-      loadedv_i_i5344105_30_r0s9 <= _GEN_681;
+      magnitude_i1055_sroa_0_0_v_30_r0s9__21 <= magnitude_i1055_sroa_0_0_v_30_r0s8__21;
+      loadedv_i_i5448105_30_r0s9 <= _GEN_743;
     end
     if (_GEN_1) begin
-      add_i5103_30_r0s10 <= {1'h0, sub_i5375_30_r0s9, 7'h0} + {10'h0, _GEN_145[21:14]};
-      cond_i5453_30_r0s10 <= _GEN_145[13];
-      or_i5072_30_r0s10 <= (|(_GEN_145[12:0])) | _GEN_145[14];
+      add_i5207_30_r0s10 <= {1'h0, sub_i5479_30_r0s9, 7'h0} + {10'h0, _GEN_145[21:14]};
+      cond_i5557_30_r0s10 <= _GEN_145[13];
+      or_i5176_30_r0s10 <= (|(_GEN_145[12:0])) | _GEN_145[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_30_r0s8 <= ref_tmp66_sroa_0_0_30_r0s7;
+      sroa_speculated6520_v_30_r0s8 <= sroa_speculated6520_v_30_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_30_r0s9 <= ref_tmp66_sroa_0_0_30_r0s8;
+      sroa_speculated6520_v_30_r0s9 <= sroa_speculated6520_v_30_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_30_r0s10 <= ref_tmp66_sroa_0_0_30_r0s9;
+      sroa_speculated6520_v_30_r0s10 <= sroa_speculated6520_v_30_r0s9;
     if (_GEN_0) begin
-      spec_select61_30_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1391 : 16'h0;
-      or_i5524_30_r0s11 <= _GEN_1391;
+      spec_select61_30_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1486 : 16'h0;
+      or_i5628_30_r0s11 <= _GEN_1486;
     end
     if (_GEN_4)
-      sub_r0s7__13 <= _GEN_682;
+      sroa_speculated6463_v_31_r0s7 <= _GEN_744;
     if (_GEN_5)
-      icmp_r0s6__31 <= {{2{_GEN_192[17]}}, _GEN_192} == 20'h0;
+      icmp_r0s6__31 <= {{2{_GEN_375[17]}}, _GEN_375} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__31 <= icmp_r0s6__31;
     if (_GEN_3)
-      cmp_i5531_31_r0s8 <= v153_r0s7 ? sub_r0s7__13 == 23'h0 : icmp_r0s7__31;
+      cmp_i5635_31_r0s8 <= _GEN_745;
     if (_GEN_2)
-      cmp_i5531_31_r0s9 <= cmp_i5531_31_r0s8;
+      cmp_i5635_31_r0s9 <= cmp_i5635_31_r0s8;
     if (_GEN_1)
-      cmp_i5531_31_r0s10 <= cmp_i5531_31_r0s9;
+      cmp_i5635_31_r0s10 <= cmp_i5635_31_r0s9;
     if (_GEN_0)
-      cmp_i5531_31_r0s11 <= cmp_i5531_31_r0s10;
+      cmp_i5635_31_r0s11 <= cmp_i5635_31_r0s10;
     if (_GEN_5)
-      sroa_speculated_v_31_r0s6 <= _GEN_192;
+      sroa_speculated6472_v_31_r0s6 <= _GEN_375;
     if (_GEN_4)
-      ref_tmp66_sroa_0_0_31_r0s7 <=
+      sroa_speculated6520_v_31_r0s7 <=
         v153_r0s6
-          ? {{9{_GEN_682[22]}}, _GEN_682}
-          : {{11{sroa_speculated_v_31_r0s6[17]}}, sroa_speculated_v_31_r0s6, 3'h0};
+          ? _GEN_744
+          : {{2{sroa_speculated6472_v_31_r0s6[17]}}, sroa_speculated6472_v_31_r0s6, 3'h0};
     if (_GEN_3) begin
-      and_r0s8__62 <= _GEN_1398 & _GEN_1405;
-      select_r0s8__46 <=
-        _GEN_1408
-          ? {_GEN_1409, ~_GEN_1409 & ~(_GEN_683[1]) & _GEN_683[0]}
-          : {_GEN_1406 & ~_GEN_1407,
-             _GEN_1406 ? ~(_GEN_683[3]) & _GEN_683[2] : ~(_GEN_683[5]) & _GEN_683[4]};
-      and_r0s8__63 <= _GEN_1408;
-      select_r0s8__47 <=
-        _GEN_1398
-          ? {_GEN_1401 & ~_GEN_1404,
-             _GEN_1401
-               ? {_GEN_1402 & ~_GEN_1403,
-                  _GEN_1402 ? ~(_GEN_683[7]) & _GEN_683[6] : ~(_GEN_683[9]) & _GEN_683[8]}
-               : {_GEN_1399 & ~_GEN_1400,
-                  _GEN_1399
-                    ? ~(_GEN_683[11]) & _GEN_683[10]
-                    : ~(_GEN_683[13]) & _GEN_683[12]}}
-          : {_GEN_1394 & ~_GEN_1397,
-             _GEN_1394
-               ? {_GEN_1395 & ~_GEN_1396,
-                  _GEN_1395
-                    ? ~(_GEN_683[15]) & _GEN_683[14]
-                    : ~(_GEN_683[17]) & _GEN_683[16]}
-               : {_GEN_1392 & ~_GEN_1393,
-                  _GEN_1392
-                    ? ~(_GEN_683[19]) & _GEN_683[18]
-                    : ~(_GEN_683[21]) & _GEN_683[20]}};
-      and_r0s8__64 <= _GEN_1398 & ~_GEN_1405;
+      iszero_i_31_r0s8 <=
+        sroa_speculated6520_v_31_r0s7[22] ? _GEN_746 == 22'h0 : _GEN_745;
+      select_r0s8__31 <=
+        _GEN_1501
+          ? {1'h0,
+             _GEN_1504,
+             _GEN_1504
+               ? {_GEN_1505, ~_GEN_1505 & ~(_GEN_747[1]) & _GEN_747[0]}
+               : {_GEN_1502 & ~_GEN_1503,
+                  _GEN_1502
+                    ? ~(_GEN_747[3]) & _GEN_747[2]
+                    : ~(_GEN_747[5]) & _GEN_747[4]}}
+          : {_GEN_1493 & ~_GEN_1500,
+             _GEN_1493
+               ? {_GEN_1496 & ~_GEN_1499,
+                  _GEN_1496
+                    ? {_GEN_1497 & ~_GEN_1498,
+                       _GEN_1497
+                         ? ~(_GEN_747[7]) & _GEN_747[6]
+                         : ~(_GEN_747[9]) & _GEN_747[8]}
+                    : {_GEN_1494 & ~_GEN_1495,
+                       _GEN_1494
+                         ? ~(_GEN_747[11]) & _GEN_747[10]
+                         : ~(_GEN_747[13]) & _GEN_747[12]}}
+               : {_GEN_1489 & ~_GEN_1492,
+                  _GEN_1489
+                    ? {_GEN_1490 & ~_GEN_1491,
+                       _GEN_1490
+                         ? ~(_GEN_747[15]) & _GEN_747[14]
+                         : ~(_GEN_747[17]) & _GEN_747[16]}
+                    : {_GEN_1487 & ~_GEN_1488,
+                       _GEN_1487
+                         ? ~(_GEN_747[19]) & _GEN_747[18]
+                         : ~(_GEN_747[21]) & _GEN_747[20]}}};
+      and_r0s8__32 <= _GEN_1501;
     end
     if (_GEN_2) begin
-      sub_i5375_31_r0s9 <= _GEN_385 - _GEN_685[9:0];
-      cmp_i5450_31_r0s9 <= _GEN_685[9:0] < 10'h16;
+      sub_i5479_31_r0s9 <= _GEN_386 - _GEN_749[9:0];
+      cmp_i5554_31_r0s9 <= _GEN_749 < 32'h16;
     end
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8 <= _GEN_683[0];
+      magnitude_i1055_sroa_0_0_v_31_r0s8 <= _GEN_747[0];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9 <= magnitude_i1048_sroa_0_0_in_31_r0s8;
+      magnitude_i1055_sroa_0_0_v_31_r0s9 <= magnitude_i1055_sroa_0_0_v_31_r0s8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__1 <= _GEN_683[1];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__1 <= _GEN_747[1];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__1 <= magnitude_i1048_sroa_0_0_in_31_r0s8__1;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__1 <= magnitude_i1055_sroa_0_0_v_31_r0s8__1;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__2 <= _GEN_683[2];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__2 <= _GEN_747[2];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__2 <= magnitude_i1048_sroa_0_0_in_31_r0s8__2;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__2 <= magnitude_i1055_sroa_0_0_v_31_r0s8__2;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__3 <= _GEN_683[3];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__3 <= _GEN_747[3];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__3 <= magnitude_i1048_sroa_0_0_in_31_r0s8__3;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__3 <= magnitude_i1055_sroa_0_0_v_31_r0s8__3;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__4 <= _GEN_683[4];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__4 <= _GEN_747[4];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__4 <= magnitude_i1048_sroa_0_0_in_31_r0s8__4;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__4 <= magnitude_i1055_sroa_0_0_v_31_r0s8__4;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__5 <= _GEN_683[5];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__5 <= _GEN_747[5];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__5 <= magnitude_i1048_sroa_0_0_in_31_r0s8__5;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__5 <= magnitude_i1055_sroa_0_0_v_31_r0s8__5;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__6 <= _GEN_683[6];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__6 <= _GEN_747[6];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__6 <= magnitude_i1048_sroa_0_0_in_31_r0s8__6;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__6 <= magnitude_i1055_sroa_0_0_v_31_r0s8__6;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__7 <= _GEN_683[7];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__7 <= _GEN_747[7];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__7 <= magnitude_i1048_sroa_0_0_in_31_r0s8__7;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__7 <= magnitude_i1055_sroa_0_0_v_31_r0s8__7;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__8 <= _GEN_683[8];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__8 <= _GEN_747[8];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__8 <= magnitude_i1048_sroa_0_0_in_31_r0s8__8;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__8 <= magnitude_i1055_sroa_0_0_v_31_r0s8__8;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__9 <= _GEN_683[9];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__9 <= _GEN_747[9];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__9 <= magnitude_i1048_sroa_0_0_in_31_r0s8__9;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__9 <= magnitude_i1055_sroa_0_0_v_31_r0s8__9;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__10 <= _GEN_683[10];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__10 <= _GEN_747[10];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__10 <= magnitude_i1048_sroa_0_0_in_31_r0s8__10;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__10 <= magnitude_i1055_sroa_0_0_v_31_r0s8__10;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__11 <= _GEN_683[11];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__11 <= _GEN_747[11];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__11 <= magnitude_i1048_sroa_0_0_in_31_r0s8__11;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__11 <= magnitude_i1055_sroa_0_0_v_31_r0s8__11;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__12 <= _GEN_683[12];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__12 <= _GEN_747[12];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__12 <= magnitude_i1048_sroa_0_0_in_31_r0s8__12;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__12 <= magnitude_i1055_sroa_0_0_v_31_r0s8__12;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__13 <= _GEN_683[13];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__13 <= _GEN_747[13];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__13 <= magnitude_i1048_sroa_0_0_in_31_r0s8__13;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__13 <= magnitude_i1055_sroa_0_0_v_31_r0s8__13;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__14 <= _GEN_683[14];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__14 <= _GEN_747[14];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__14 <= magnitude_i1048_sroa_0_0_in_31_r0s8__14;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__14 <= magnitude_i1055_sroa_0_0_v_31_r0s8__14;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__15 <= _GEN_683[15];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__15 <= _GEN_747[15];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__15 <= magnitude_i1048_sroa_0_0_in_31_r0s8__15;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__15 <= magnitude_i1055_sroa_0_0_v_31_r0s8__15;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__16 <= _GEN_683[16];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__16 <= _GEN_747[16];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__16 <= magnitude_i1048_sroa_0_0_in_31_r0s8__16;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__16 <= magnitude_i1055_sroa_0_0_v_31_r0s8__16;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__17 <= _GEN_683[17];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__17 <= _GEN_747[17];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__17 <= magnitude_i1048_sroa_0_0_in_31_r0s8__17;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__17 <= magnitude_i1055_sroa_0_0_v_31_r0s8__17;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__18 <= _GEN_683[18];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__18 <= _GEN_747[18];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__18 <= magnitude_i1048_sroa_0_0_in_31_r0s8__18;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__18 <= magnitude_i1055_sroa_0_0_v_31_r0s8__18;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__19 <= _GEN_683[19];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__19 <= _GEN_747[19];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__19 <= magnitude_i1048_sroa_0_0_in_31_r0s8__19;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__19 <= magnitude_i1055_sroa_0_0_v_31_r0s8__19;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__20 <= _GEN_683[20];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__20 <= _GEN_747[20];
     if (_GEN_2)
-      magnitude_i1048_sroa_0_0_in_31_r0s9__20 <= magnitude_i1048_sroa_0_0_in_31_r0s8__20;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__20 <= magnitude_i1055_sroa_0_0_v_31_r0s8__20;
     if (_GEN_3)
-      magnitude_i1048_sroa_0_0_in_31_r0s8__21 <= _GEN_683[21];
+      magnitude_i1055_sroa_0_0_v_31_r0s8__21 <= _GEN_747[21];
     if (_GEN_2) begin
-      magnitude_i1048_sroa_0_0_in_31_r0s9__21 <= magnitude_i1048_sroa_0_0_in_31_r0s8__21;
-      loadedv_i_i5344105_31_r0s9 <= _GEN_685;
+      magnitude_i1055_sroa_0_0_v_31_r0s9__21 <= magnitude_i1055_sroa_0_0_v_31_r0s8__21;
+      loadedv_i_i5448105_31_r0s9 <= _GEN_749;
     end
     if (_GEN_1) begin
-      add_i5103_31_r0s10 <= {1'h0, sub_i5375_31_r0s9, 7'h0} + {10'h0, _GEN_147[21:14]};
-      cond_i5453_31_r0s10 <= _GEN_147[13];
-      or_i5072_31_r0s10 <= (|(_GEN_147[12:0])) | _GEN_147[14];
+      add_i5207_31_r0s10 <= {1'h0, sub_i5479_31_r0s9, 7'h0} + {10'h0, _GEN_147[21:14]};
+      cond_i5557_31_r0s10 <= _GEN_147[13];
+      or_i5176_31_r0s10 <= (|(_GEN_147[12:0])) | _GEN_147[14];
     end
     if (_GEN_3)
-      ref_tmp66_sroa_0_0_31_r0s8 <= ref_tmp66_sroa_0_0_31_r0s7;
+      sroa_speculated6520_v_31_r0s8 <= sroa_speculated6520_v_31_r0s7;
     if (_GEN_2)
-      ref_tmp66_sroa_0_0_31_r0s9 <= ref_tmp66_sroa_0_0_31_r0s8;
+      sroa_speculated6520_v_31_r0s9 <= sroa_speculated6520_v_31_r0s8;
     if (_GEN_1)
-      ref_tmp66_sroa_0_0_31_r0s10 <= ref_tmp66_sroa_0_0_31_r0s9;
+      sroa_speculated6520_v_31_r0s10 <= sroa_speculated6520_v_31_r0s9;
     if (_GEN_0) begin
-      spec_select61_31_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1410 : 16'h0;
-      or_i5524_31_r0s11 <= _GEN_1410;
+      spec_select61_31_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1506 : 16'h0;
+      or_i5628_31_r0s11 <= _GEN_1506;
     end
     if (_GEN_10)
       beat_sroa_0_0_r0s1 <= _GEN_155;
@@ -10809,7 +12446,7 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_0)
       beat_sroa_0_0_r0s11 <= beat_sroa_0_0_r0s10;
     if (_GEN_10)
-      cmp_i723_r0s1 <= _GEN_687;
+      cmp_i723_r0s1 <= _GEN_751;
     if (_GEN_9)
       cmp_i723_r0s2 <= cmp_i723_r0s1;
     if (_GEN_8)
@@ -10834,8 +12471,8 @@ module kv_compress_rotate_speckv_Design(
       run_reach_sroa_0_0_r0 <=
         _GEN_149 ? 9'h0 : first_0_r0s3 ? run_reach_sroa_0_0_r0 : _GEN_189;
     end
-    if (_GEN_689)
-      kept_sroa_0_0_r0 <= _GEN_688 ? 512'h0 : first_0_r0 ? kept_sroa_0_0_r0 : _GEN_155;
+    if (_GEN_753)
+      kept_sroa_0_0_r0 <= _GEN_752 ? 512'h0 : first_0_r0 ? kept_sroa_0_0_r0 : _GEN_155;
     if (_GEN_7)
       cmp_i723_r0s4 <= cmp_i723_r0s3;
     if (_GEN_6)
@@ -10862,8 +12499,8 @@ module kv_compress_rotate_speckv_Design(
                  second_before_0_r0s5
                    ? across_sroa_0_0_r0[521:504] - g_i_sroa_0_0_28_r0s5
                    : g_i_sroa_0_0_28_r0s5,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[503:486] - _GEN_223 : _GEN_223,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[485:468] - _GEN_228 : _GEN_228,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[503:486] - _GEN_353 : _GEN_353,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[485:468] - _GEN_348 : _GEN_348,
                  second_before_0_r0s5
                    ? across_sroa_0_0_r0[467:450] - g_i_sroa_0_0_25_r0s5
                    : g_i_sroa_0_0_25_r0s5,
@@ -10888,18 +12525,18 @@ module kv_compress_rotate_speckv_Design(
                  second_before_0_r0s5
                    ? across_sroa_0_0_r0[341:324] - g_i_sroa_0_0_18_r0s5
                    : g_i_sroa_0_0_18_r0s5,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[323:306] - _GEN_269 : _GEN_269,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[305:288] - _GEN_274 : _GEN_274,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[287:270] - _GEN_286 : _GEN_286,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[269:252] - _GEN_291 : _GEN_291,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[251:234] - _GEN_298 : _GEN_298,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[233:216] - _GEN_303 : _GEN_303,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[215:198] - _GEN_311 : _GEN_311,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[197:180] - _GEN_316 : _GEN_316,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[179:162] - _GEN_323 : _GEN_323,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[161:144] - _GEN_328 : _GEN_328,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[143:126] - _GEN_348 : _GEN_348,
-                 second_before_0_r0s5 ? across_sroa_0_0_r0[125:108] - _GEN_353 : _GEN_353,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[323:306] - _GEN_297 : _GEN_297,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[305:288] - _GEN_292 : _GEN_292,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[287:270] - _GEN_280 : _GEN_280,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[269:252] - _GEN_275 : _GEN_275,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[251:234] - _GEN_268 : _GEN_268,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[233:216] - _GEN_263 : _GEN_263,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[215:198] - _GEN_255 : _GEN_255,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[197:180] - _GEN_250 : _GEN_250,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[179:162] - _GEN_243 : _GEN_243,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[161:144] - _GEN_238 : _GEN_238,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[143:126] - _GEN_228 : _GEN_228,
+                 second_before_0_r0s5 ? across_sroa_0_0_r0[125:108] - _GEN_223 : _GEN_223,
                  second_before_0_r0s5
                    ? across_sroa_0_0_r0[107:90] - g_i_sroa_0_0_5_r0s5
                    : g_i_sroa_0_0_5_r0s5,
@@ -10918,37 +12555,37 @@ module kv_compress_rotate_speckv_Design(
                  second_before_0_r0s5
                    ? across_sroa_0_0_r0[17:0] - g_i_sroa_0_0_r0s5
                    : g_i_sroa_0_0_r0s5};
-    if (_GEN_689) begin
+    if (_GEN_753) begin
       age_sroa_0_0_r0 <=
-        ~started | _GEN_687 | first_0_r0 ? 8'h0 : age_sroa_0_0_r0 + {7'h0, ~_GEN_152};
-      at_sroa_0_0_r0 <= ~started | _GEN_687 | ~_GEN_151 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
+        ~started | _GEN_751 | first_0_r0 ? 8'h0 : age_sroa_0_0_r0 + {7'h0, ~_GEN_152};
+      at_sroa_0_0_r0 <= ~started | _GEN_751 | ~_GEN_151 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_9_0_r0 <=
-        ~started | _GEN_687 | ~_GEN_151 | _GEN_154 | _GEN_150
+        ~started | _GEN_751 | ~_GEN_151 | _GEN_154 | _GEN_150
           ? 2'h0
           : at_sroa_9_0_r0 + 2'h1;
       left_sroa_0_0_r0 <=
-        _GEN_688
+        _GEN_752
           ? 10'h0
           : first_0_r0
               ? plans_in_dout[35:26]
               : _GEN_11 ? 10'h0 : left_sroa_0_0_r0 - 10'h1;
       out_left_sroa_0_0_r0 <=
-        _GEN_688
+        _GEN_752
           ? 10'h0
           : first_0_r0
               ? plans_in_dout[35:26]
-              : ~_GEN_153 ? out_left_sroa_0_0_r0 : _GEN_686;
+              : ~_GEN_153 ? out_left_sroa_0_0_r0 : _GEN_750;
       plan_sroa_26_0_r0 <=
-        _GEN_688 ? 8'h0 : first_0_r0 ? plans_in_dout[29:22] : plan_sroa_26_0_r0;
+        _GEN_752 ? 8'h0 : first_0_r0 ? plans_in_dout[29:22] : plan_sroa_26_0_r0;
       plan_sroa_16_0_r0 <=
-        _GEN_688 ? 8'h0 : first_0_r0 ? plans_in_dout[17:10] : plan_sroa_16_0_r0;
+        _GEN_752 ? 8'h0 : first_0_r0 ? plans_in_dout[17:10] : plan_sroa_16_0_r0;
       plan_sroa_7_0_r0 <=
-        started & ~_GEN_687 & (first_0_r0 ? plans_in_dout[7] : plan_sroa_7_0_r0);
+        started & ~_GEN_751 & (first_0_r0 ? plans_in_dout[7] : plan_sroa_7_0_r0);
       second_before_0_r0 <=
-        started & ~_GEN_687 & (first_0_r0 ? second_before_0_r0 : _GEN_154);
+        started & ~_GEN_751 & (first_0_r0 ? second_before_0_r0 : _GEN_154);
       second_long_before_0_r0 <=
-        started & ~_GEN_687 & (first_0_r0 ? second_long_before_0_r0 : second_before_0_r0);
-      first_0_r0 <= _GEN_688;
+        started & ~_GEN_751 & (first_0_r0 ? second_long_before_0_r0 : second_before_0_r0);
+      first_0_r0 <= _GEN_752;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -10990,38 +12627,38 @@ module kv_compress_rotate_speckv_Design(
   assign rotated_write = _GEN & and_r0s11;
   assign rotated_din =
     plan_sroa_7_0_r0s11
-      ? {cmp_i5531_31_r0s11 ? spec_select61_31_r0s11 : or_i5524_31_r0s11,
-         cmp_i5531_30_r0s11 ? spec_select61_30_r0s11 : or_i5524_30_r0s11,
-         cmp_i5531_29_r0s11 ? spec_select61_29_r0s11 : or_i5524_29_r0s11,
-         cmp_i5531_28_r0s11 ? spec_select61_28_r0s11 : or_i5524_28_r0s11,
-         ref_tmp65_sroa_0_0_27_r0s11,
-         ref_tmp65_sroa_0_0_26_r0s11,
-         cmp_i5531_25_r0s11 ? spec_select61_25_r0s11 : or_i5524_25_r0s11,
-         cmp_i5531_24_r0s11 ? spec_select61_24_r0s11 : or_i5524_24_r0s11,
-         cmp_i5531_23_r0s11 ? spec_select61_23_r0s11 : or_i5524_23_r0s11,
-         ref_tmp65_sroa_0_0_22_r0s11,
-         ref_tmp65_sroa_0_0_21_r0s11,
-         cmp_i5531_20_r0s11 ? spec_select61_20_r0s11 : or_i5524_20_r0s11,
-         cmp_i5531_19_r0s11 ? spec_select61_19_r0s11 : or_i5524_19_r0s11,
-         cmp_i5531_18_r0s11 ? spec_select61_18_r0s11 : or_i5524_18_r0s11,
-         ref_tmp65_sroa_0_0_17_r0s11,
-         ref_tmp65_sroa_0_0_16_r0s11,
-         ref_tmp65_sroa_0_0_15_r0s11,
-         ref_tmp65_sroa_0_0_14_r0s11,
-         ref_tmp65_sroa_0_0_13_r0s11,
-         ref_tmp65_sroa_0_0_12_r0s11,
-         ref_tmp65_sroa_0_0_11_r0s11,
-         ref_tmp65_sroa_0_0_10_r0s11,
-         ref_tmp65_sroa_0_0_9_r0s11,
-         ref_tmp65_sroa_0_0_8_r0s11,
-         ref_tmp65_sroa_0_0_7_r0s11,
-         ref_tmp65_sroa_0_0_6_r0s11,
-         cmp_i5531_5_r0s11 ? spec_select61_5_r0s11 : or_i5524_5_r0s11,
-         cmp_i5531_4_r0s11 ? spec_select61_4_r0s11 : or_i5524_4_r0s11,
-         cmp_i5531_3_r0s11 ? spec_select61_3_r0s11 : or_i5524_3_r0s11,
-         cmp_i5531_2_r0s11 ? spec_select61_2_r0s11 : or_i5524_2_r0s11,
-         cmp_i5531_1_r0s11 ? spec_select61_1_r0s11 : or_i5524_1_r0s11,
-         cmp_i5531_r0s11 ? spec_select61_r0s11 : or_i5524_r0s11}
+      ? {cmp_i5635_31_r0s11 ? spec_select61_31_r0s11 : or_i5628_31_r0s11,
+         cmp_i5635_30_r0s11 ? spec_select61_30_r0s11 : or_i5628_30_r0s11,
+         cmp_i5635_29_r0s11 ? spec_select61_29_r0s11 : or_i5628_29_r0s11,
+         cmp_i5635_28_r0s11 ? spec_select61_28_r0s11 : or_i5628_28_r0s11,
+         cmp_i5635_27_r0s11 ? spec_select61_27_r0s11 : or_i5628_27_r0s11,
+         cmp_i5635_26_r0s11 ? spec_select61_26_r0s11 : or_i5628_26_r0s11,
+         cmp_i5635_25_r0s11 ? spec_select61_25_r0s11 : or_i5628_25_r0s11,
+         cmp_i5635_24_r0s11 ? spec_select61_24_r0s11 : or_i5628_24_r0s11,
+         cmp_i5635_23_r0s11 ? spec_select61_23_r0s11 : or_i5628_23_r0s11,
+         cmp_i5635_22_r0s11 ? spec_select61_22_r0s11 : or_i5628_22_r0s11,
+         cmp_i5635_21_r0s11 ? spec_select61_21_r0s11 : or_i5628_21_r0s11,
+         cmp_i5635_20_r0s11 ? spec_select61_20_r0s11 : or_i5628_20_r0s11,
+         cmp_i5635_19_r0s11 ? spec_select61_19_r0s11 : or_i5628_19_r0s11,
+         cmp_i5635_18_r0s11 ? spec_select61_18_r0s11 : or_i5628_18_r0s11,
+         cmp_i5635_17_r0s11 ? spec_select61_17_r0s11 : or_i5628_17_r0s11,
+         cmp_i5635_16_r0s11 ? spec_select61_16_r0s11 : or_i5628_16_r0s11,
+         cmp_i5635_15_r0s11 ? spec_select61_15_r0s11 : or_i5628_15_r0s11,
+         cmp_i5635_14_r0s11 ? spec_select61_14_r0s11 : or_i5628_14_r0s11,
+         cmp_i5635_13_r0s11 ? spec_select61_13_r0s11 : or_i5628_13_r0s11,
+         cmp_i5635_12_r0s11 ? spec_select61_12_r0s11 : or_i5628_12_r0s11,
+         cmp_i5635_11_r0s11 ? spec_select61_11_r0s11 : or_i5628_11_r0s11,
+         cmp_i5635_10_r0s11 ? spec_select61_10_r0s11 : or_i5628_10_r0s11,
+         cmp_i5635_9_r0s11 ? spec_select61_9_r0s11 : or_i5628_9_r0s11,
+         cmp_i5635_8_r0s11 ? spec_select61_8_r0s11 : or_i5628_8_r0s11,
+         cmp_i5635_7_r0s11 ? spec_select61_7_r0s11 : or_i5628_7_r0s11,
+         cmp_i5635_6_r0s11 ? spec_select61_6_r0s11 : or_i5628_6_r0s11,
+         cmp_i5635_5_r0s11 ? spec_select61_5_r0s11 : or_i5628_5_r0s11,
+         cmp_i5635_4_r0s11 ? spec_select61_4_r0s11 : or_i5628_4_r0s11,
+         cmp_i5635_3_r0s11 ? spec_select61_3_r0s11 : or_i5628_3_r0s11,
+         cmp_i5635_2_r0s11 ? spec_select61_2_r0s11 : or_i5628_2_r0s11,
+         cmp_i5635_1_r0s11 ? spec_select61_1_r0s11 : or_i5628_1_r0s11,
+         cmp_i5635_r0s11 ? spec_select61_r0s11 : or_i5628_r0s11}
       : beat_sroa_0_0_r0s11;
   assign originals_write = _GEN_10 & _GEN_13;
   assign originals_din = beats_dout;

@@ -6580,266 +6580,266 @@ module kv_decompress_unrotate_speckv_Design(
   reg          and_r0s2;
   reg          plan_sroa_7_0_r0s1;
   reg          plan_sroa_7_0_r0s2;
-  reg          v167_r0s1;
-  reg          v167_r0s2;
-  reg  [10:0]  add_r0s1;
-  reg  [10:0]  add_r0s1__1;
-  reg  [10:0]  add_r0s1__2;
-  reg  [10:0]  add_r0s1__3;
-  reg  [10:0]  add_r0s1__4;
-  reg  [10:0]  add_r0s1__5;
-  reg  [10:0]  add_r0s1__6;
-  reg  [10:0]  add_r0s1__7;
-  reg  [10:0]  add_r0s1__8;
-  reg  [10:0]  add_r0s1__9;
-  reg  [10:0]  add_r0s1__10;
-  reg  [10:0]  add_r0s1__11;
-  reg  [10:0]  add_r0s1__12;
-  reg  [10:0]  add_r0s1__13;
-  reg  [10:0]  add_r0s1__14;
-  reg  [10:0]  add_r0s1__15;
-  reg  [14:0]  add_r0s2;
-  reg  [9:0]   sroa_speculated_v_r0s1;
-  reg  [9:0]   sroa_speculated_v_r0s2;
+  reg          v86_r0s1;
+  reg          v86_r0s2;
+  reg  [10:0]  sroa_speculated_v_r0s1;
+  reg  [10:0]  sroa_speculated_v_2_r0s1;
+  reg  [10:0]  sroa_speculated_v_4_r0s1;
+  reg  [10:0]  sroa_speculated_v_6_r0s1;
+  reg  [10:0]  sroa_speculated_v_8_r0s1;
+  reg  [10:0]  sroa_speculated_v_10_r0s1;
+  reg  [10:0]  sroa_speculated_v_12_r0s1;
+  reg  [10:0]  sroa_speculated_v_14_r0s1;
+  reg  [10:0]  sroa_speculated_v_16_r0s1;
+  reg  [10:0]  sroa_speculated_v_18_r0s1;
+  reg  [10:0]  sroa_speculated_v_20_r0s1;
+  reg  [10:0]  sroa_speculated_v_22_r0s1;
+  reg  [10:0]  sroa_speculated_v_24_r0s1;
+  reg  [10:0]  sroa_speculated_v_26_r0s1;
+  reg  [10:0]  sroa_speculated_v_28_r0s1;
+  reg  [10:0]  sroa_speculated_v_30_r0s1;
+  reg  [14:0]  sroa_speculated3682_v_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1;
   reg  [8:0]   in_sroa_0_0_r0s2;
   reg  [6:0]   in_sroa_0_0_r0s1__1;
   reg  [6:0]   in_sroa_0_0_r0s2__1;
-  reg  [10:0]  sub_r0s1;
-  reg  [10:0]  sub_r0s1__1;
-  reg  [10:0]  sub_r0s1__2;
-  reg  [10:0]  sub_r0s1__3;
-  reg  [10:0]  sub_r0s1__4;
-  reg  [10:0]  sub_r0s1__5;
-  reg  [10:0]  sub_r0s1__6;
-  reg  [10:0]  sub_r0s1__7;
-  reg  [10:0]  sub_r0s1__8;
-  reg  [10:0]  sub_r0s1__9;
-  reg  [10:0]  sub_r0s1__10;
-  reg  [10:0]  sub_r0s1__11;
-  reg  [10:0]  sub_r0s1__12;
-  reg  [10:0]  sub_r0s1__13;
-  reg  [10:0]  sub_r0s1__14;
-  reg  [10:0]  sub_r0s1__15;
-  reg  [14:0]  add_r0s2__1;
-  reg  [9:0]   sroa_speculated_v_1_r0s1;
-  reg  [9:0]   sroa_speculated_v_1_r0s2;
+  reg  [10:0]  sroa_speculated_v_1_r0s1;
+  reg  [10:0]  sroa_speculated_v_3_r0s1;
+  reg  [10:0]  sroa_speculated_v_5_r0s1;
+  reg  [10:0]  sroa_speculated_v_7_r0s1;
+  reg  [10:0]  sroa_speculated_v_9_r0s1;
+  reg  [10:0]  sroa_speculated_v_11_r0s1;
+  reg  [10:0]  sroa_speculated_v_13_r0s1;
+  reg  [10:0]  sroa_speculated_v_15_r0s1;
+  reg  [10:0]  sroa_speculated_v_17_r0s1;
+  reg  [10:0]  sroa_speculated_v_19_r0s1;
+  reg  [10:0]  sroa_speculated_v_21_r0s1;
+  reg  [10:0]  sroa_speculated_v_23_r0s1;
+  reg  [10:0]  sroa_speculated_v_25_r0s1;
+  reg  [10:0]  sroa_speculated_v_27_r0s1;
+  reg  [10:0]  sroa_speculated_v_29_r0s1;
+  reg  [10:0]  sroa_speculated_v_31_r0s1;
+  reg  [14:0]  sroa_speculated3682_v_1_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_1_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_1_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__2;
   reg  [8:0]   in_sroa_0_0_r0s2__2;
   reg  [6:0]   in_sroa_0_0_r0s1__3;
   reg  [6:0]   in_sroa_0_0_r0s2__3;
-  reg  [14:0]  add_r0s2__2;
-  reg  [9:0]   sroa_speculated_v_2_r0s1;
-  reg  [9:0]   sroa_speculated_v_2_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_2_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_2_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_2_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__4;
   reg  [8:0]   in_sroa_0_0_r0s2__4;
   reg  [6:0]   in_sroa_0_0_r0s1__5;
   reg  [6:0]   in_sroa_0_0_r0s2__5;
-  reg  [14:0]  add_r0s2__3;
-  reg  [9:0]   sroa_speculated_v_3_r0s1;
-  reg  [9:0]   sroa_speculated_v_3_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_3_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_3_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_3_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__6;
   reg  [8:0]   in_sroa_0_0_r0s2__6;
   reg  [6:0]   in_sroa_0_0_r0s1__7;
   reg  [6:0]   in_sroa_0_0_r0s2__7;
-  reg  [14:0]  add_r0s2__4;
-  reg  [9:0]   sroa_speculated_v_4_r0s1;
-  reg  [9:0]   sroa_speculated_v_4_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_4_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_4_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_4_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__8;
   reg  [8:0]   in_sroa_0_0_r0s2__8;
   reg  [6:0]   in_sroa_0_0_r0s1__9;
   reg  [6:0]   in_sroa_0_0_r0s2__9;
-  reg  [14:0]  add_r0s2__5;
-  reg  [9:0]   sroa_speculated_v_5_r0s1;
-  reg  [9:0]   sroa_speculated_v_5_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_5_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_5_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_5_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__10;
   reg  [8:0]   in_sroa_0_0_r0s2__10;
   reg  [6:0]   in_sroa_0_0_r0s1__11;
   reg  [6:0]   in_sroa_0_0_r0s2__11;
-  reg  [14:0]  add_r0s2__6;
-  reg  [9:0]   sroa_speculated_v_6_r0s1;
-  reg  [9:0]   sroa_speculated_v_6_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_6_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_6_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_6_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__12;
   reg  [8:0]   in_sroa_0_0_r0s2__12;
   reg  [6:0]   in_sroa_0_0_r0s1__13;
   reg  [6:0]   in_sroa_0_0_r0s2__13;
-  reg  [14:0]  add_r0s2__7;
-  reg  [9:0]   sroa_speculated_v_7_r0s1;
-  reg  [9:0]   sroa_speculated_v_7_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_7_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_7_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_7_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__14;
   reg  [8:0]   in_sroa_0_0_r0s2__14;
   reg  [6:0]   in_sroa_0_0_r0s1__15;
   reg  [6:0]   in_sroa_0_0_r0s2__15;
-  reg  [14:0]  add_r0s2__8;
-  reg  [9:0]   sroa_speculated_v_8_r0s1;
-  reg  [9:0]   sroa_speculated_v_8_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_8_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_8_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_8_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__16;
   reg  [8:0]   in_sroa_0_0_r0s2__16;
   reg  [6:0]   in_sroa_0_0_r0s1__17;
   reg  [6:0]   in_sroa_0_0_r0s2__17;
-  reg  [14:0]  add_r0s2__9;
-  reg  [9:0]   sroa_speculated_v_9_r0s1;
-  reg  [9:0]   sroa_speculated_v_9_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_9_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_9_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_9_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__18;
   reg  [8:0]   in_sroa_0_0_r0s2__18;
   reg  [6:0]   in_sroa_0_0_r0s1__19;
   reg  [6:0]   in_sroa_0_0_r0s2__19;
-  reg  [14:0]  add_r0s2__10;
-  reg  [9:0]   sroa_speculated_v_10_r0s1;
-  reg  [9:0]   sroa_speculated_v_10_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_10_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_10_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_10_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__20;
   reg  [8:0]   in_sroa_0_0_r0s2__20;
   reg  [6:0]   in_sroa_0_0_r0s1__21;
   reg  [6:0]   in_sroa_0_0_r0s2__21;
-  reg  [14:0]  add_r0s2__11;
-  reg  [9:0]   sroa_speculated_v_11_r0s1;
-  reg  [9:0]   sroa_speculated_v_11_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_11_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_11_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_11_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__22;
   reg  [8:0]   in_sroa_0_0_r0s2__22;
   reg  [6:0]   in_sroa_0_0_r0s1__23;
   reg  [6:0]   in_sroa_0_0_r0s2__23;
-  reg  [14:0]  add_r0s2__12;
-  reg  [9:0]   sroa_speculated_v_12_r0s1;
-  reg  [9:0]   sroa_speculated_v_12_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_12_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_12_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_12_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__24;
   reg  [8:0]   in_sroa_0_0_r0s2__24;
   reg  [6:0]   in_sroa_0_0_r0s1__25;
   reg  [6:0]   in_sroa_0_0_r0s2__25;
-  reg  [14:0]  add_r0s2__13;
-  reg  [9:0]   sroa_speculated_v_13_r0s1;
-  reg  [9:0]   sroa_speculated_v_13_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_13_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_13_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_13_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__26;
   reg  [8:0]   in_sroa_0_0_r0s2__26;
   reg  [6:0]   in_sroa_0_0_r0s1__27;
   reg  [6:0]   in_sroa_0_0_r0s2__27;
-  reg  [14:0]  add_r0s2__14;
-  reg  [9:0]   sroa_speculated_v_14_r0s1;
-  reg  [9:0]   sroa_speculated_v_14_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_14_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_14_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_14_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__28;
   reg  [8:0]   in_sroa_0_0_r0s2__28;
   reg  [6:0]   in_sroa_0_0_r0s1__29;
   reg  [6:0]   in_sroa_0_0_r0s2__29;
-  reg  [14:0]  add_r0s2__15;
-  reg  [9:0]   sroa_speculated_v_15_r0s1;
-  reg  [9:0]   sroa_speculated_v_15_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_15_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_15_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_15_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__30;
   reg  [8:0]   in_sroa_0_0_r0s2__30;
   reg  [6:0]   in_sroa_0_0_r0s1__31;
   reg  [6:0]   in_sroa_0_0_r0s2__31;
-  reg  [14:0]  sub_r0s2;
-  reg  [9:0]   sroa_speculated_v_16_r0s1;
-  reg  [9:0]   sroa_speculated_v_16_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_16_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_16_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_16_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__32;
   reg  [8:0]   in_sroa_0_0_r0s2__32;
   reg  [6:0]   in_sroa_0_0_r0s1__33;
   reg  [6:0]   in_sroa_0_0_r0s2__33;
-  reg  [14:0]  sub_r0s2__1;
-  reg  [9:0]   sroa_speculated_v_17_r0s1;
-  reg  [9:0]   sroa_speculated_v_17_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_17_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_17_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_17_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__34;
   reg  [8:0]   in_sroa_0_0_r0s2__34;
   reg  [6:0]   in_sroa_0_0_r0s1__35;
   reg  [6:0]   in_sroa_0_0_r0s2__35;
-  reg  [14:0]  sub_r0s2__2;
-  reg  [9:0]   sroa_speculated_v_18_r0s1;
-  reg  [9:0]   sroa_speculated_v_18_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_18_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_18_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_18_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__36;
   reg  [8:0]   in_sroa_0_0_r0s2__36;
   reg  [6:0]   in_sroa_0_0_r0s1__37;
   reg  [6:0]   in_sroa_0_0_r0s2__37;
-  reg  [14:0]  sub_r0s2__3;
-  reg  [9:0]   sroa_speculated_v_19_r0s1;
-  reg  [9:0]   sroa_speculated_v_19_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_19_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_19_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_19_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__38;
   reg  [8:0]   in_sroa_0_0_r0s2__38;
   reg  [6:0]   in_sroa_0_0_r0s1__39;
   reg  [6:0]   in_sroa_0_0_r0s2__39;
-  reg  [14:0]  sub_r0s2__4;
-  reg  [9:0]   sroa_speculated_v_20_r0s1;
-  reg  [9:0]   sroa_speculated_v_20_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_20_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_20_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_20_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__40;
   reg  [8:0]   in_sroa_0_0_r0s2__40;
   reg  [6:0]   in_sroa_0_0_r0s1__41;
   reg  [6:0]   in_sroa_0_0_r0s2__41;
-  reg  [14:0]  sub_r0s2__5;
-  reg  [9:0]   sroa_speculated_v_21_r0s1;
-  reg  [9:0]   sroa_speculated_v_21_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_21_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_21_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_21_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__42;
   reg  [8:0]   in_sroa_0_0_r0s2__42;
   reg  [6:0]   in_sroa_0_0_r0s1__43;
   reg  [6:0]   in_sroa_0_0_r0s2__43;
-  reg  [14:0]  sub_r0s2__6;
-  reg  [9:0]   sroa_speculated_v_22_r0s1;
-  reg  [9:0]   sroa_speculated_v_22_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_22_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_22_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_22_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__44;
   reg  [8:0]   in_sroa_0_0_r0s2__44;
   reg  [6:0]   in_sroa_0_0_r0s1__45;
   reg  [6:0]   in_sroa_0_0_r0s2__45;
-  reg  [14:0]  sub_r0s2__7;
-  reg  [9:0]   sroa_speculated_v_23_r0s1;
-  reg  [9:0]   sroa_speculated_v_23_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_23_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_23_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_23_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__46;
   reg  [8:0]   in_sroa_0_0_r0s2__46;
   reg  [6:0]   in_sroa_0_0_r0s1__47;
   reg  [6:0]   in_sroa_0_0_r0s2__47;
-  reg  [14:0]  sub_r0s2__8;
-  reg  [9:0]   sroa_speculated_v_24_r0s1;
-  reg  [9:0]   sroa_speculated_v_24_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_24_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_24_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_24_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__48;
   reg  [8:0]   in_sroa_0_0_r0s2__48;
   reg  [6:0]   in_sroa_0_0_r0s1__49;
   reg  [6:0]   in_sroa_0_0_r0s2__49;
-  reg  [14:0]  sub_r0s2__9;
-  reg  [9:0]   sroa_speculated_v_25_r0s1;
-  reg  [9:0]   sroa_speculated_v_25_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_25_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_25_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_25_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__50;
   reg  [8:0]   in_sroa_0_0_r0s2__50;
   reg  [6:0]   in_sroa_0_0_r0s1__51;
   reg  [6:0]   in_sroa_0_0_r0s2__51;
-  reg  [14:0]  sub_r0s2__10;
-  reg  [9:0]   sroa_speculated_v_26_r0s1;
-  reg  [9:0]   sroa_speculated_v_26_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_26_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_26_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_26_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__52;
   reg  [8:0]   in_sroa_0_0_r0s2__52;
   reg  [6:0]   in_sroa_0_0_r0s1__53;
   reg  [6:0]   in_sroa_0_0_r0s2__53;
-  reg  [14:0]  sub_r0s2__11;
-  reg  [9:0]   sroa_speculated_v_27_r0s1;
-  reg  [9:0]   sroa_speculated_v_27_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_27_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_27_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_27_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__54;
   reg  [8:0]   in_sroa_0_0_r0s2__54;
   reg  [6:0]   in_sroa_0_0_r0s1__55;
   reg  [6:0]   in_sroa_0_0_r0s2__55;
-  reg  [14:0]  sub_r0s2__12;
-  reg  [9:0]   sroa_speculated_v_28_r0s1;
-  reg  [9:0]   sroa_speculated_v_28_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_28_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_28_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_28_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__56;
   reg  [8:0]   in_sroa_0_0_r0s2__56;
   reg  [6:0]   in_sroa_0_0_r0s1__57;
   reg  [6:0]   in_sroa_0_0_r0s2__57;
-  reg  [14:0]  sub_r0s2__13;
-  reg  [9:0]   sroa_speculated_v_29_r0s1;
-  reg  [9:0]   sroa_speculated_v_29_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_29_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_29_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_29_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__58;
   reg  [8:0]   in_sroa_0_0_r0s2__58;
   reg  [6:0]   in_sroa_0_0_r0s1__59;
   reg  [6:0]   in_sroa_0_0_r0s2__59;
-  reg  [14:0]  sub_r0s2__14;
-  reg  [9:0]   sroa_speculated_v_30_r0s1;
-  reg  [9:0]   sroa_speculated_v_30_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_30_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_30_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_30_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__60;
   reg  [8:0]   in_sroa_0_0_r0s2__60;
   reg  [6:0]   in_sroa_0_0_r0s1__61;
   reg  [6:0]   in_sroa_0_0_r0s2__61;
-  reg  [14:0]  sub_r0s2__15;
-  reg  [9:0]   sroa_speculated_v_31_r0s1;
-  reg  [9:0]   sroa_speculated_v_31_r0s2;
+  reg  [14:0]  sroa_speculated3682_v_31_r0s2;
+  reg  [9:0]   sroa_speculated3691_v_31_r0s1;
+  reg  [9:0]   sroa_speculated3691_v_31_r0s2;
   reg  [8:0]   in_sroa_0_0_r0s1__62;
   reg  [8:0]   in_sroa_0_0_r0s2__62;
   reg  [6:0]   in_sroa_0_0_r0s1__63;
   reg  [6:0]   in_sroa_0_0_r0s2__63;
-  reg  [255:0] sroa_speculated3654_r0s1;
-  reg  [255:0] sroa_speculated3654_r0s2;
+  reg  [255:0] sroa_speculated3713_r0s1;
+  reg  [255:0] sroa_speculated3713_r0s2;
   assign _GEN = valid0_2 & ~(and_r0s2 & ~sums_full_n);
   reg  [319:0] across_sroa_0_0_r0;
   reg  [255:0] kept_scales_sroa_0_0_r0;
@@ -6856,301 +6856,301 @@ module kv_decompress_unrotate_speckv_Design(
   wire         _GEN_8 = waiting_sroa_0_0_r0 | ~plan_sroa_7_0_r0;
   wire         _GEN_9 = at_sroa_9_0_r0 == 2'h1;
   wire [511:0] _GEN_10 = _GEN_2 ? 512'h0 : decoded_dout[511:0];
-  wire [9:0]   _GEN_11 = {_GEN_10[504], _GEN_10[504:496]};
-  wire [9:0]   _GEN_12 = (_GEN_9 ? _GEN_11 : 10'h0) + across_sroa_0_0_r0[319:310];
+  wire [9:0]   _GEN_11 = {_GEN_10[8], _GEN_10[8:0]};
+  wire [9:0]   _GEN_12 = (_GEN_9 ? _GEN_11 : 10'h0) + across_sroa_0_0_r0[9:0];
   wire [10:0]  _GEN_13 = {_GEN_12[9], _GEN_12};
-  wire [9:0]   _GEN_14 = {_GEN_10[488], _GEN_10[488:480]};
-  wire [9:0]   _GEN_15 = (_GEN_9 ? _GEN_14 : 10'h0) + across_sroa_0_0_r0[309:300];
+  wire [9:0]   _GEN_14 = {_GEN_10[24], _GEN_10[24:16]};
+  wire [9:0]   _GEN_15 = (_GEN_9 ? _GEN_14 : 10'h0) + across_sroa_0_0_r0[19:10];
   wire [10:0]  _GEN_16 = {_GEN_15[9], _GEN_15};
-  wire [11:0]  _GEN_17 = {add_r0s1[10], add_r0s1};
-  wire [9:0]   _GEN_18 = {_GEN_10[472], _GEN_10[472:464]};
-  wire [9:0]   _GEN_19 = (_GEN_9 ? _GEN_18 : 10'h0) + across_sroa_0_0_r0[299:290];
+  wire [11:0]  _GEN_17 = {sroa_speculated_v_r0s1[10], sroa_speculated_v_r0s1};
+  wire [9:0]   _GEN_18 = {_GEN_10[40], _GEN_10[40:32]};
+  wire [9:0]   _GEN_19 = (_GEN_9 ? _GEN_18 : 10'h0) + across_sroa_0_0_r0[29:20];
   wire [10:0]  _GEN_20 = {_GEN_19[9], _GEN_19};
-  wire [9:0]   _GEN_21 = {_GEN_10[456], _GEN_10[456:448]};
-  wire [9:0]   _GEN_22 = (_GEN_9 ? _GEN_21 : 10'h0) + across_sroa_0_0_r0[289:280];
+  wire [9:0]   _GEN_21 = {_GEN_10[56], _GEN_10[56:48]};
+  wire [9:0]   _GEN_22 = (_GEN_9 ? _GEN_21 : 10'h0) + across_sroa_0_0_r0[39:30];
   wire [10:0]  _GEN_23 = {_GEN_22[9], _GEN_22};
-  wire [11:0]  _GEN_24 = {add_r0s1__1[10], add_r0s1__1};
+  wire [11:0]  _GEN_24 = {sroa_speculated_v_2_r0s1[10], sroa_speculated_v_2_r0s1};
   wire [11:0]  _GEN_25 = _GEN_17 + _GEN_24;
   wire [12:0]  _GEN_26 = {_GEN_25[11], _GEN_25};
-  wire [9:0]   _GEN_27 = {_GEN_10[408], _GEN_10[408:400]};
-  wire [9:0]   _GEN_28 = (_GEN_9 ? _GEN_27 : 10'h0) + across_sroa_0_0_r0[259:250];
+  wire [9:0]   _GEN_27 = {_GEN_10[72], _GEN_10[72:64]};
+  wire [9:0]   _GEN_28 = (_GEN_9 ? _GEN_27 : 10'h0) + across_sroa_0_0_r0[49:40];
   wire [10:0]  _GEN_29 = {_GEN_28[9], _GEN_28};
-  wire [9:0]   _GEN_30 = {_GEN_10[392], _GEN_10[392:384]};
-  wire [9:0]   _GEN_31 = (_GEN_9 ? _GEN_30 : 10'h0) + across_sroa_0_0_r0[249:240];
+  wire [9:0]   _GEN_30 = {_GEN_10[88], _GEN_10[88:80]};
+  wire [9:0]   _GEN_31 = (_GEN_9 ? _GEN_30 : 10'h0) + across_sroa_0_0_r0[59:50];
   wire [10:0]  _GEN_32 = {_GEN_31[9], _GEN_31};
-  wire [11:0]  _GEN_33 = {add_r0s1__2[10], add_r0s1__2};
-  wire [9:0]   _GEN_34 = {_GEN_10[440], _GEN_10[440:432]};
-  wire [9:0]   _GEN_35 = (_GEN_9 ? _GEN_34 : 10'h0) + across_sroa_0_0_r0[279:270];
+  wire [11:0]  _GEN_33 = {sroa_speculated_v_4_r0s1[10], sroa_speculated_v_4_r0s1};
+  wire [9:0]   _GEN_34 = {_GEN_10[104], _GEN_10[104:96]};
+  wire [9:0]   _GEN_35 = (_GEN_9 ? _GEN_34 : 10'h0) + across_sroa_0_0_r0[69:60];
   wire [10:0]  _GEN_36 = {_GEN_35[9], _GEN_35};
-  wire [9:0]   _GEN_37 = {_GEN_10[424], _GEN_10[424:416]};
-  wire [9:0]   _GEN_38 = (_GEN_9 ? _GEN_37 : 10'h0) + across_sroa_0_0_r0[269:260];
+  wire [9:0]   _GEN_37 = {_GEN_10[120], _GEN_10[120:112]};
+  wire [9:0]   _GEN_38 = (_GEN_9 ? _GEN_37 : 10'h0) + across_sroa_0_0_r0[79:70];
   wire [10:0]  _GEN_39 = {_GEN_38[9], _GEN_38};
-  wire [11:0]  _GEN_40 = {add_r0s1__3[10], add_r0s1__3};
+  wire [11:0]  _GEN_40 = {sroa_speculated_v_6_r0s1[10], sroa_speculated_v_6_r0s1};
   wire [11:0]  _GEN_41 = _GEN_33 + _GEN_40;
   wire [12:0]  _GEN_42 = {_GEN_41[11], _GEN_41};
   wire [12:0]  _GEN_43 = _GEN_26 + _GEN_42;
   wire [13:0]  _GEN_44 = {_GEN_43[12], _GEN_43};
-  wire [9:0]   _GEN_45 = {_GEN_10[344], _GEN_10[344:336]};
-  wire [9:0]   _GEN_46 = (_GEN_9 ? _GEN_45 : 10'h0) + across_sroa_0_0_r0[219:210];
+  wire [9:0]   _GEN_45 = {_GEN_10[136], _GEN_10[136:128]};
+  wire [9:0]   _GEN_46 = (_GEN_9 ? _GEN_45 : 10'h0) + across_sroa_0_0_r0[89:80];
   wire [10:0]  _GEN_47 = {_GEN_46[9], _GEN_46};
-  wire [9:0]   _GEN_48 = {_GEN_10[328], _GEN_10[328:320]};
-  wire [9:0]   _GEN_49 = (_GEN_9 ? _GEN_48 : 10'h0) + across_sroa_0_0_r0[209:200];
+  wire [9:0]   _GEN_48 = {_GEN_10[152], _GEN_10[152:144]};
+  wire [9:0]   _GEN_49 = (_GEN_9 ? _GEN_48 : 10'h0) + across_sroa_0_0_r0[99:90];
   wire [10:0]  _GEN_50 = {_GEN_49[9], _GEN_49};
-  wire [11:0]  _GEN_51 = {add_r0s1__4[10], add_r0s1__4};
-  wire [9:0]   _GEN_52 = {_GEN_10[376], _GEN_10[376:368]};
-  wire [9:0]   _GEN_53 = (_GEN_9 ? _GEN_52 : 10'h0) + across_sroa_0_0_r0[239:230];
+  wire [11:0]  _GEN_51 = {sroa_speculated_v_8_r0s1[10], sroa_speculated_v_8_r0s1};
+  wire [9:0]   _GEN_52 = {_GEN_10[168], _GEN_10[168:160]};
+  wire [9:0]   _GEN_53 = (_GEN_9 ? _GEN_52 : 10'h0) + across_sroa_0_0_r0[109:100];
   wire [10:0]  _GEN_54 = {_GEN_53[9], _GEN_53};
-  wire [9:0]   _GEN_55 = {_GEN_10[360], _GEN_10[360:352]};
-  wire [9:0]   _GEN_56 = (_GEN_9 ? _GEN_55 : 10'h0) + across_sroa_0_0_r0[229:220];
+  wire [9:0]   _GEN_55 = {_GEN_10[184], _GEN_10[184:176]};
+  wire [9:0]   _GEN_56 = (_GEN_9 ? _GEN_55 : 10'h0) + across_sroa_0_0_r0[119:110];
   wire [10:0]  _GEN_57 = {_GEN_56[9], _GEN_56};
-  wire [11:0]  _GEN_58 = {add_r0s1__5[10], add_r0s1__5};
+  wire [11:0]  _GEN_58 = {sroa_speculated_v_10_r0s1[10], sroa_speculated_v_10_r0s1};
   wire [11:0]  _GEN_59 = _GEN_51 + _GEN_58;
   wire [12:0]  _GEN_60 = {_GEN_59[11], _GEN_59};
-  wire [9:0]   _GEN_61 = {_GEN_10[312], _GEN_10[312:304]};
-  wire [9:0]   _GEN_62 = (_GEN_9 ? _GEN_61 : 10'h0) + across_sroa_0_0_r0[199:190];
+  wire [9:0]   _GEN_61 = {_GEN_10[200], _GEN_10[200:192]};
+  wire [9:0]   _GEN_62 = (_GEN_9 ? _GEN_61 : 10'h0) + across_sroa_0_0_r0[129:120];
   wire [10:0]  _GEN_63 = {_GEN_62[9], _GEN_62};
-  wire [9:0]   _GEN_64 = {_GEN_10[296], _GEN_10[296:288]};
-  wire [9:0]   _GEN_65 = (_GEN_9 ? _GEN_64 : 10'h0) + across_sroa_0_0_r0[189:180];
+  wire [9:0]   _GEN_64 = {_GEN_10[216], _GEN_10[216:208]};
+  wire [9:0]   _GEN_65 = (_GEN_9 ? _GEN_64 : 10'h0) + across_sroa_0_0_r0[139:130];
   wire [10:0]  _GEN_66 = {_GEN_65[9], _GEN_65};
-  wire [11:0]  _GEN_67 = {add_r0s1__6[10], add_r0s1__6};
-  wire [9:0]   _GEN_68 = {_GEN_10[280], _GEN_10[280:272]};
-  wire [9:0]   _GEN_69 = (_GEN_9 ? _GEN_68 : 10'h0) + across_sroa_0_0_r0[179:170];
+  wire [11:0]  _GEN_67 = {sroa_speculated_v_12_r0s1[10], sroa_speculated_v_12_r0s1};
+  wire [9:0]   _GEN_68 = {_GEN_10[232], _GEN_10[232:224]};
+  wire [9:0]   _GEN_69 = (_GEN_9 ? _GEN_68 : 10'h0) + across_sroa_0_0_r0[149:140];
   wire [10:0]  _GEN_70 = {_GEN_69[9], _GEN_69};
-  wire [9:0]   _GEN_71 = {_GEN_10[264], _GEN_10[264:256]};
-  wire [9:0]   _GEN_72 = (_GEN_9 ? _GEN_71 : 10'h0) + across_sroa_0_0_r0[169:160];
+  wire [9:0]   _GEN_71 = {_GEN_10[248], _GEN_10[248:240]};
+  wire [9:0]   _GEN_72 = (_GEN_9 ? _GEN_71 : 10'h0) + across_sroa_0_0_r0[159:150];
   wire [10:0]  _GEN_73 = {_GEN_72[9], _GEN_72};
-  wire [11:0]  _GEN_74 = {add_r0s1__7[10], add_r0s1__7};
+  wire [11:0]  _GEN_74 = {sroa_speculated_v_14_r0s1[10], sroa_speculated_v_14_r0s1};
   wire [11:0]  _GEN_75 = _GEN_67 + _GEN_74;
   wire [12:0]  _GEN_76 = {_GEN_75[11], _GEN_75};
   wire [12:0]  _GEN_77 = _GEN_60 + _GEN_76;
   wire [13:0]  _GEN_78 = {_GEN_77[12], _GEN_77};
   wire [13:0]  _GEN_79 = _GEN_44 + _GEN_78;
   wire [14:0]  _GEN_80 = {_GEN_79[13], _GEN_79};
-  wire [9:0]   _GEN_81 = {_GEN_10[248], _GEN_10[248:240]};
-  wire [9:0]   _GEN_82 = (_GEN_9 ? _GEN_81 : 10'h0) + across_sroa_0_0_r0[159:150];
+  wire [9:0]   _GEN_81 = {_GEN_10[264], _GEN_10[264:256]};
+  wire [9:0]   _GEN_82 = (_GEN_9 ? _GEN_81 : 10'h0) + across_sroa_0_0_r0[169:160];
   wire [10:0]  _GEN_83 = {_GEN_82[9], _GEN_82};
-  wire [9:0]   _GEN_84 = {_GEN_10[232], _GEN_10[232:224]};
-  wire [9:0]   _GEN_85 = (_GEN_9 ? _GEN_84 : 10'h0) + across_sroa_0_0_r0[149:140];
+  wire [9:0]   _GEN_84 = {_GEN_10[280], _GEN_10[280:272]};
+  wire [9:0]   _GEN_85 = (_GEN_9 ? _GEN_84 : 10'h0) + across_sroa_0_0_r0[179:170];
   wire [10:0]  _GEN_86 = {_GEN_85[9], _GEN_85};
-  wire [11:0]  _GEN_87 = {add_r0s1__8[10], add_r0s1__8};
-  wire [9:0]   _GEN_88 = {_GEN_10[216], _GEN_10[216:208]};
-  wire [9:0]   _GEN_89 = (_GEN_9 ? _GEN_88 : 10'h0) + across_sroa_0_0_r0[139:130];
+  wire [11:0]  _GEN_87 = {sroa_speculated_v_16_r0s1[10], sroa_speculated_v_16_r0s1};
+  wire [9:0]   _GEN_88 = {_GEN_10[296], _GEN_10[296:288]};
+  wire [9:0]   _GEN_89 = (_GEN_9 ? _GEN_88 : 10'h0) + across_sroa_0_0_r0[189:180];
   wire [10:0]  _GEN_90 = {_GEN_89[9], _GEN_89};
-  wire [9:0]   _GEN_91 = {_GEN_10[200], _GEN_10[200:192]};
-  wire [9:0]   _GEN_92 = (_GEN_9 ? _GEN_91 : 10'h0) + across_sroa_0_0_r0[129:120];
+  wire [9:0]   _GEN_91 = {_GEN_10[312], _GEN_10[312:304]};
+  wire [9:0]   _GEN_92 = (_GEN_9 ? _GEN_91 : 10'h0) + across_sroa_0_0_r0[199:190];
   wire [10:0]  _GEN_93 = {_GEN_92[9], _GEN_92};
-  wire [11:0]  _GEN_94 = {add_r0s1__9[10], add_r0s1__9};
+  wire [11:0]  _GEN_94 = {sroa_speculated_v_18_r0s1[10], sroa_speculated_v_18_r0s1};
   wire [11:0]  _GEN_95 = _GEN_87 + _GEN_94;
   wire [12:0]  _GEN_96 = {_GEN_95[11], _GEN_95};
-  wire [9:0]   _GEN_97 = {_GEN_10[184], _GEN_10[184:176]};
-  wire [9:0]   _GEN_98 = (_GEN_9 ? _GEN_97 : 10'h0) + across_sroa_0_0_r0[119:110];
+  wire [9:0]   _GEN_97 = {_GEN_10[328], _GEN_10[328:320]};
+  wire [9:0]   _GEN_98 = (_GEN_9 ? _GEN_97 : 10'h0) + across_sroa_0_0_r0[209:200];
   wire [10:0]  _GEN_99 = {_GEN_98[9], _GEN_98};
-  wire [9:0]   _GEN_100 = {_GEN_10[168], _GEN_10[168:160]};
-  wire [9:0]   _GEN_101 = (_GEN_9 ? _GEN_100 : 10'h0) + across_sroa_0_0_r0[109:100];
+  wire [9:0]   _GEN_100 = {_GEN_10[344], _GEN_10[344:336]};
+  wire [9:0]   _GEN_101 = (_GEN_9 ? _GEN_100 : 10'h0) + across_sroa_0_0_r0[219:210];
   wire [10:0]  _GEN_102 = {_GEN_101[9], _GEN_101};
-  wire [11:0]  _GEN_103 = {add_r0s1__10[10], add_r0s1__10};
-  wire [9:0]   _GEN_104 = {_GEN_10[152], _GEN_10[152:144]};
-  wire [9:0]   _GEN_105 = (_GEN_9 ? _GEN_104 : 10'h0) + across_sroa_0_0_r0[99:90];
+  wire [11:0]  _GEN_103 = {sroa_speculated_v_20_r0s1[10], sroa_speculated_v_20_r0s1};
+  wire [9:0]   _GEN_104 = {_GEN_10[360], _GEN_10[360:352]};
+  wire [9:0]   _GEN_105 = (_GEN_9 ? _GEN_104 : 10'h0) + across_sroa_0_0_r0[229:220];
   wire [10:0]  _GEN_106 = {_GEN_105[9], _GEN_105};
-  wire [9:0]   _GEN_107 = {_GEN_10[136], _GEN_10[136:128]};
-  wire [9:0]   _GEN_108 = (_GEN_9 ? _GEN_107 : 10'h0) + across_sroa_0_0_r0[89:80];
+  wire [9:0]   _GEN_107 = {_GEN_10[376], _GEN_10[376:368]};
+  wire [9:0]   _GEN_108 = (_GEN_9 ? _GEN_107 : 10'h0) + across_sroa_0_0_r0[239:230];
   wire [10:0]  _GEN_109 = {_GEN_108[9], _GEN_108};
-  wire [11:0]  _GEN_110 = {add_r0s1__11[10], add_r0s1__11};
+  wire [11:0]  _GEN_110 = {sroa_speculated_v_22_r0s1[10], sroa_speculated_v_22_r0s1};
   wire [11:0]  _GEN_111 = _GEN_103 + _GEN_110;
   wire [12:0]  _GEN_112 = {_GEN_111[11], _GEN_111};
   wire [12:0]  _GEN_113 = _GEN_96 + _GEN_112;
   wire [13:0]  _GEN_114 = {_GEN_113[12], _GEN_113};
-  wire [9:0]   _GEN_115 = {_GEN_10[88], _GEN_10[88:80]};
-  wire [9:0]   _GEN_116 = (_GEN_9 ? _GEN_115 : 10'h0) + across_sroa_0_0_r0[59:50];
+  wire [9:0]   _GEN_115 = {_GEN_10[392], _GEN_10[392:384]};
+  wire [9:0]   _GEN_116 = (_GEN_9 ? _GEN_115 : 10'h0) + across_sroa_0_0_r0[249:240];
   wire [10:0]  _GEN_117 = {_GEN_116[9], _GEN_116};
-  wire [9:0]   _GEN_118 = {_GEN_10[72], _GEN_10[72:64]};
-  wire [9:0]   _GEN_119 = (_GEN_9 ? _GEN_118 : 10'h0) + across_sroa_0_0_r0[49:40];
+  wire [9:0]   _GEN_118 = {_GEN_10[408], _GEN_10[408:400]};
+  wire [9:0]   _GEN_119 = (_GEN_9 ? _GEN_118 : 10'h0) + across_sroa_0_0_r0[259:250];
   wire [10:0]  _GEN_120 = {_GEN_119[9], _GEN_119};
-  wire [11:0]  _GEN_121 = {add_r0s1__12[10], add_r0s1__12};
-  wire [9:0]   _GEN_122 = {_GEN_10[120], _GEN_10[120:112]};
-  wire [9:0]   _GEN_123 = (_GEN_9 ? _GEN_122 : 10'h0) + across_sroa_0_0_r0[79:70];
+  wire [11:0]  _GEN_121 = {sroa_speculated_v_24_r0s1[10], sroa_speculated_v_24_r0s1};
+  wire [9:0]   _GEN_122 = {_GEN_10[424], _GEN_10[424:416]};
+  wire [9:0]   _GEN_123 = (_GEN_9 ? _GEN_122 : 10'h0) + across_sroa_0_0_r0[269:260];
   wire [10:0]  _GEN_124 = {_GEN_123[9], _GEN_123};
-  wire [9:0]   _GEN_125 = {_GEN_10[104], _GEN_10[104:96]};
-  wire [9:0]   _GEN_126 = (_GEN_9 ? _GEN_125 : 10'h0) + across_sroa_0_0_r0[69:60];
+  wire [9:0]   _GEN_125 = {_GEN_10[440], _GEN_10[440:432]};
+  wire [9:0]   _GEN_126 = (_GEN_9 ? _GEN_125 : 10'h0) + across_sroa_0_0_r0[279:270];
   wire [10:0]  _GEN_127 = {_GEN_126[9], _GEN_126};
-  wire [11:0]  _GEN_128 = {add_r0s1__13[10], add_r0s1__13};
+  wire [11:0]  _GEN_128 = {sroa_speculated_v_26_r0s1[10], sroa_speculated_v_26_r0s1};
   wire [11:0]  _GEN_129 = _GEN_121 + _GEN_128;
   wire [12:0]  _GEN_130 = {_GEN_129[11], _GEN_129};
-  wire [9:0]   _GEN_131 = {_GEN_10[56], _GEN_10[56:48]};
-  wire [9:0]   _GEN_132 = (_GEN_9 ? _GEN_131 : 10'h0) + across_sroa_0_0_r0[39:30];
+  wire [9:0]   _GEN_131 = {_GEN_10[456], _GEN_10[456:448]};
+  wire [9:0]   _GEN_132 = (_GEN_9 ? _GEN_131 : 10'h0) + across_sroa_0_0_r0[289:280];
   wire [10:0]  _GEN_133 = {_GEN_132[9], _GEN_132};
-  wire [9:0]   _GEN_134 = {_GEN_10[40], _GEN_10[40:32]};
-  wire [9:0]   _GEN_135 = (_GEN_9 ? _GEN_134 : 10'h0) + across_sroa_0_0_r0[29:20];
+  wire [9:0]   _GEN_134 = {_GEN_10[472], _GEN_10[472:464]};
+  wire [9:0]   _GEN_135 = (_GEN_9 ? _GEN_134 : 10'h0) + across_sroa_0_0_r0[299:290];
   wire [10:0]  _GEN_136 = {_GEN_135[9], _GEN_135};
-  wire [11:0]  _GEN_137 = {add_r0s1__14[10], add_r0s1__14};
-  wire [9:0]   _GEN_138 = {_GEN_10[24], _GEN_10[24:16]};
-  wire [9:0]   _GEN_139 = (_GEN_9 ? _GEN_138 : 10'h0) + across_sroa_0_0_r0[19:10];
+  wire [11:0]  _GEN_137 = {sroa_speculated_v_28_r0s1[10], sroa_speculated_v_28_r0s1};
+  wire [9:0]   _GEN_138 = {_GEN_10[488], _GEN_10[488:480]};
+  wire [9:0]   _GEN_139 = (_GEN_9 ? _GEN_138 : 10'h0) + across_sroa_0_0_r0[309:300];
   wire [10:0]  _GEN_140 = {_GEN_139[9], _GEN_139};
-  wire [9:0]   _GEN_141 = {_GEN_10[8], _GEN_10[8:0]};
-  wire [9:0]   _GEN_142 = (_GEN_9 ? _GEN_141 : 10'h0) + across_sroa_0_0_r0[9:0];
+  wire [9:0]   _GEN_141 = {_GEN_10[504], _GEN_10[504:496]};
+  wire [9:0]   _GEN_142 = (_GEN_9 ? _GEN_141 : 10'h0) + across_sroa_0_0_r0[319:310];
   wire [10:0]  _GEN_143 = {_GEN_142[9], _GEN_142};
-  wire [11:0]  _GEN_144 = {add_r0s1__15[10], add_r0s1__15};
+  wire [11:0]  _GEN_144 = {sroa_speculated_v_30_r0s1[10], sroa_speculated_v_30_r0s1};
   wire [11:0]  _GEN_145 = _GEN_137 + _GEN_144;
   wire [12:0]  _GEN_146 = {_GEN_145[11], _GEN_145};
   wire [12:0]  _GEN_147 = _GEN_130 + _GEN_146;
   wire [13:0]  _GEN_148 = {_GEN_147[12], _GEN_147};
   wire [13:0]  _GEN_149 = _GEN_114 + _GEN_148;
   wire [14:0]  _GEN_150 = {_GEN_149[13], _GEN_149};
-  wire [11:0]  _GEN_151 = {sub_r0s1[10], sub_r0s1};
-  wire [11:0]  _GEN_152 = {sub_r0s1__1[10], sub_r0s1__1};
+  wire [11:0]  _GEN_151 = {sroa_speculated_v_1_r0s1[10], sroa_speculated_v_1_r0s1};
+  wire [11:0]  _GEN_152 = {sroa_speculated_v_3_r0s1[10], sroa_speculated_v_3_r0s1};
   wire [11:0]  _GEN_153 = _GEN_151 + _GEN_152;
   wire [12:0]  _GEN_154 = {_GEN_153[11], _GEN_153};
-  wire [11:0]  _GEN_155 = {sub_r0s1__2[10], sub_r0s1__2};
-  wire [11:0]  _GEN_156 = {sub_r0s1__3[10], sub_r0s1__3};
+  wire [11:0]  _GEN_155 = {sroa_speculated_v_5_r0s1[10], sroa_speculated_v_5_r0s1};
+  wire [11:0]  _GEN_156 = {sroa_speculated_v_7_r0s1[10], sroa_speculated_v_7_r0s1};
   wire [11:0]  _GEN_157 = _GEN_155 + _GEN_156;
   wire [12:0]  _GEN_158 = {_GEN_157[11], _GEN_157};
   wire [12:0]  _GEN_159 = _GEN_154 + _GEN_158;
   wire [13:0]  _GEN_160 = {_GEN_159[12], _GEN_159};
-  wire [11:0]  _GEN_161 = {sub_r0s1__4[10], sub_r0s1__4};
-  wire [11:0]  _GEN_162 = {sub_r0s1__5[10], sub_r0s1__5};
+  wire [11:0]  _GEN_161 = {sroa_speculated_v_9_r0s1[10], sroa_speculated_v_9_r0s1};
+  wire [11:0]  _GEN_162 = {sroa_speculated_v_11_r0s1[10], sroa_speculated_v_11_r0s1};
   wire [11:0]  _GEN_163 = _GEN_161 + _GEN_162;
   wire [12:0]  _GEN_164 = {_GEN_163[11], _GEN_163};
-  wire [11:0]  _GEN_165 = {sub_r0s1__6[10], sub_r0s1__6};
-  wire [11:0]  _GEN_166 = {sub_r0s1__7[10], sub_r0s1__7};
+  wire [11:0]  _GEN_165 = {sroa_speculated_v_13_r0s1[10], sroa_speculated_v_13_r0s1};
+  wire [11:0]  _GEN_166 = {sroa_speculated_v_15_r0s1[10], sroa_speculated_v_15_r0s1};
   wire [11:0]  _GEN_167 = _GEN_165 + _GEN_166;
   wire [12:0]  _GEN_168 = {_GEN_167[11], _GEN_167};
   wire [12:0]  _GEN_169 = _GEN_164 + _GEN_168;
   wire [13:0]  _GEN_170 = {_GEN_169[12], _GEN_169};
   wire [13:0]  _GEN_171 = _GEN_160 + _GEN_170;
   wire [14:0]  _GEN_172 = {_GEN_171[13], _GEN_171};
-  wire [11:0]  _GEN_173 = {sub_r0s1__8[10], sub_r0s1__8};
-  wire [11:0]  _GEN_174 = {sub_r0s1__9[10], sub_r0s1__9};
+  wire [11:0]  _GEN_173 = {sroa_speculated_v_17_r0s1[10], sroa_speculated_v_17_r0s1};
+  wire [11:0]  _GEN_174 = {sroa_speculated_v_19_r0s1[10], sroa_speculated_v_19_r0s1};
   wire [11:0]  _GEN_175 = _GEN_173 + _GEN_174;
   wire [12:0]  _GEN_176 = {_GEN_175[11], _GEN_175};
-  wire [11:0]  _GEN_177 = {sub_r0s1__10[10], sub_r0s1__10};
-  wire [11:0]  _GEN_178 = {sub_r0s1__11[10], sub_r0s1__11};
+  wire [11:0]  _GEN_177 = {sroa_speculated_v_21_r0s1[10], sroa_speculated_v_21_r0s1};
+  wire [11:0]  _GEN_178 = {sroa_speculated_v_23_r0s1[10], sroa_speculated_v_23_r0s1};
   wire [11:0]  _GEN_179 = _GEN_177 + _GEN_178;
   wire [12:0]  _GEN_180 = {_GEN_179[11], _GEN_179};
   wire [12:0]  _GEN_181 = _GEN_176 + _GEN_180;
   wire [13:0]  _GEN_182 = {_GEN_181[12], _GEN_181};
-  wire [11:0]  _GEN_183 = {sub_r0s1__12[10], sub_r0s1__12};
-  wire [11:0]  _GEN_184 = {sub_r0s1__13[10], sub_r0s1__13};
+  wire [11:0]  _GEN_183 = {sroa_speculated_v_25_r0s1[10], sroa_speculated_v_25_r0s1};
+  wire [11:0]  _GEN_184 = {sroa_speculated_v_27_r0s1[10], sroa_speculated_v_27_r0s1};
   wire [11:0]  _GEN_185 = _GEN_183 + _GEN_184;
   wire [12:0]  _GEN_186 = {_GEN_185[11], _GEN_185};
-  wire [11:0]  _GEN_187 = {sub_r0s1__14[10], sub_r0s1__14};
-  wire [11:0]  _GEN_188 = {sub_r0s1__15[10], sub_r0s1__15};
+  wire [11:0]  _GEN_187 = {sroa_speculated_v_29_r0s1[10], sroa_speculated_v_29_r0s1};
+  wire [11:0]  _GEN_188 = {sroa_speculated_v_31_r0s1[10], sroa_speculated_v_31_r0s1};
   wire [11:0]  _GEN_189 = _GEN_187 + _GEN_188;
   wire [12:0]  _GEN_190 = {_GEN_189[11], _GEN_189};
   wire [12:0]  _GEN_191 = _GEN_186 + _GEN_190;
   wire [13:0]  _GEN_192 = {_GEN_191[12], _GEN_191};
   wire [13:0]  _GEN_193 = _GEN_182 + _GEN_192;
   wire [14:0]  _GEN_194 = {_GEN_193[13], _GEN_193};
-  wire [11:0]  _GEN_195 = _GEN_51 - _GEN_58;
+  wire [11:0]  _GEN_195 = _GEN_17 - _GEN_24;
   wire [12:0]  _GEN_196 = {_GEN_195[11], _GEN_195};
-  wire [11:0]  _GEN_197 = _GEN_74 - _GEN_67;
+  wire [11:0]  _GEN_197 = _GEN_33 - _GEN_40;
   wire [12:0]  _GEN_198 = {_GEN_197[11], _GEN_197};
   wire [12:0]  _GEN_199 = _GEN_196 + _GEN_198;
   wire [13:0]  _GEN_200 = {_GEN_199[12], _GEN_199};
-  wire [11:0]  _GEN_201 = _GEN_24 - _GEN_17;
+  wire [11:0]  _GEN_201 = _GEN_51 - _GEN_58;
   wire [12:0]  _GEN_202 = {_GEN_201[11], _GEN_201};
-  wire [11:0]  _GEN_203 = _GEN_33 - _GEN_40;
+  wire [11:0]  _GEN_203 = _GEN_67 - _GEN_74;
   wire [12:0]  _GEN_204 = {_GEN_203[11], _GEN_203};
   wire [12:0]  _GEN_205 = _GEN_202 + _GEN_204;
   wire [13:0]  _GEN_206 = {_GEN_205[12], _GEN_205};
   wire [13:0]  _GEN_207 = _GEN_200 + _GEN_206;
   wire [14:0]  _GEN_208 = {_GEN_207[13], _GEN_207};
-  wire [11:0]  _GEN_209 = _GEN_144 - _GEN_137;
+  wire [11:0]  _GEN_209 = _GEN_87 - _GEN_94;
   wire [12:0]  _GEN_210 = {_GEN_209[11], _GEN_209};
-  wire [11:0]  _GEN_211 = _GEN_121 - _GEN_128;
+  wire [11:0]  _GEN_211 = _GEN_103 - _GEN_110;
   wire [12:0]  _GEN_212 = {_GEN_211[11], _GEN_211};
   wire [12:0]  _GEN_213 = _GEN_210 + _GEN_212;
   wire [13:0]  _GEN_214 = {_GEN_213[12], _GEN_213};
-  wire [11:0]  _GEN_215 = _GEN_94 - _GEN_87;
+  wire [11:0]  _GEN_215 = _GEN_121 - _GEN_128;
   wire [12:0]  _GEN_216 = {_GEN_215[11], _GEN_215};
-  wire [11:0]  _GEN_217 = _GEN_110 - _GEN_103;
+  wire [11:0]  _GEN_217 = _GEN_137 - _GEN_144;
   wire [12:0]  _GEN_218 = {_GEN_217[11], _GEN_217};
   wire [12:0]  _GEN_219 = _GEN_216 + _GEN_218;
   wire [13:0]  _GEN_220 = {_GEN_219[12], _GEN_219};
   wire [13:0]  _GEN_221 = _GEN_214 + _GEN_220;
   wire [14:0]  _GEN_222 = {_GEN_221[13], _GEN_221};
-  wire [11:0]  _GEN_223 = _GEN_188 - _GEN_187;
+  wire [11:0]  _GEN_223 = _GEN_151 - _GEN_152;
   wire [12:0]  _GEN_224 = {_GEN_223[11], _GEN_223};
-  wire [11:0]  _GEN_225 = _GEN_184 - _GEN_183;
+  wire [11:0]  _GEN_225 = _GEN_155 - _GEN_156;
   wire [12:0]  _GEN_226 = {_GEN_225[11], _GEN_225};
   wire [12:0]  _GEN_227 = _GEN_224 + _GEN_226;
   wire [13:0]  _GEN_228 = {_GEN_227[12], _GEN_227};
-  wire [11:0]  _GEN_229 = _GEN_174 - _GEN_173;
+  wire [11:0]  _GEN_229 = _GEN_161 - _GEN_162;
   wire [12:0]  _GEN_230 = {_GEN_229[11], _GEN_229};
-  wire [11:0]  _GEN_231 = _GEN_177 - _GEN_178;
+  wire [11:0]  _GEN_231 = _GEN_165 - _GEN_166;
   wire [12:0]  _GEN_232 = {_GEN_231[11], _GEN_231};
   wire [12:0]  _GEN_233 = _GEN_230 + _GEN_232;
   wire [13:0]  _GEN_234 = {_GEN_233[12], _GEN_233};
   wire [13:0]  _GEN_235 = _GEN_228 + _GEN_234;
   wire [14:0]  _GEN_236 = {_GEN_235[13], _GEN_235};
-  wire [11:0]  _GEN_237 = _GEN_156 - _GEN_155;
+  wire [11:0]  _GEN_237 = _GEN_173 - _GEN_174;
   wire [12:0]  _GEN_238 = {_GEN_237[11], _GEN_237};
-  wire [11:0]  _GEN_239 = _GEN_151 - _GEN_152;
+  wire [11:0]  _GEN_239 = _GEN_177 - _GEN_178;
   wire [12:0]  _GEN_240 = {_GEN_239[11], _GEN_239};
   wire [12:0]  _GEN_241 = _GEN_238 + _GEN_240;
   wire [13:0]  _GEN_242 = {_GEN_241[12], _GEN_241};
-  wire [11:0]  _GEN_243 = _GEN_162 - _GEN_161;
+  wire [11:0]  _GEN_243 = _GEN_183 - _GEN_184;
   wire [12:0]  _GEN_244 = {_GEN_243[11], _GEN_243};
-  wire [11:0]  _GEN_245 = _GEN_166 - _GEN_165;
+  wire [11:0]  _GEN_245 = _GEN_187 - _GEN_188;
   wire [12:0]  _GEN_246 = {_GEN_245[11], _GEN_245};
   wire [12:0]  _GEN_247 = _GEN_244 + _GEN_246;
   wire [13:0]  _GEN_248 = {_GEN_247[12], _GEN_247};
   wire [13:0]  _GEN_249 = _GEN_242 + _GEN_248;
   wire [14:0]  _GEN_250 = {_GEN_249[13], _GEN_249};
-  wire [12:0]  _GEN_251 = _GEN_42 - _GEN_26;
+  wire [12:0]  _GEN_251 = _GEN_26 - _GEN_42;
   wire [13:0]  _GEN_252 = {_GEN_251[12], _GEN_251};
-  wire [12:0]  _GEN_253 = _GEN_76 - _GEN_60;
+  wire [12:0]  _GEN_253 = _GEN_60 - _GEN_76;
   wire [13:0]  _GEN_254 = {_GEN_253[12], _GEN_253};
   wire [13:0]  _GEN_255 = _GEN_252 + _GEN_254;
   wire [14:0]  _GEN_256 = {_GEN_255[13], _GEN_255};
-  wire [12:0]  _GEN_257 = _GEN_146 - _GEN_130;
+  wire [12:0]  _GEN_257 = _GEN_96 - _GEN_112;
   wire [13:0]  _GEN_258 = {_GEN_257[12], _GEN_257};
-  wire [12:0]  _GEN_259 = _GEN_112 - _GEN_96;
+  wire [12:0]  _GEN_259 = _GEN_130 - _GEN_146;
   wire [13:0]  _GEN_260 = {_GEN_259[12], _GEN_259};
   wire [13:0]  _GEN_261 = _GEN_258 + _GEN_260;
   wire [14:0]  _GEN_262 = {_GEN_261[13], _GEN_261};
-  wire [12:0]  _GEN_263 = _GEN_158 - _GEN_154;
+  wire [12:0]  _GEN_263 = _GEN_154 - _GEN_158;
   wire [13:0]  _GEN_264 = {_GEN_263[12], _GEN_263};
-  wire [12:0]  _GEN_265 = _GEN_168 - _GEN_164;
+  wire [12:0]  _GEN_265 = _GEN_164 - _GEN_168;
   wire [13:0]  _GEN_266 = {_GEN_265[12], _GEN_265};
   wire [13:0]  _GEN_267 = _GEN_264 + _GEN_266;
   wire [14:0]  _GEN_268 = {_GEN_267[13], _GEN_267};
-  wire [12:0]  _GEN_269 = _GEN_180 - _GEN_176;
+  wire [12:0]  _GEN_269 = _GEN_176 - _GEN_180;
   wire [13:0]  _GEN_270 = {_GEN_269[12], _GEN_269};
-  wire [12:0]  _GEN_271 = _GEN_190 - _GEN_186;
+  wire [12:0]  _GEN_271 = _GEN_186 - _GEN_190;
   wire [13:0]  _GEN_272 = {_GEN_271[12], _GEN_271};
   wire [13:0]  _GEN_273 = _GEN_270 + _GEN_272;
   wire [14:0]  _GEN_274 = {_GEN_273[13], _GEN_273};
-  wire [12:0]  _GEN_275 = _GEN_204 - _GEN_202;
+  wire [12:0]  _GEN_275 = _GEN_196 - _GEN_198;
   wire [13:0]  _GEN_276 = {_GEN_275[12], _GEN_275};
-  wire [12:0]  _GEN_277 = _GEN_198 - _GEN_196;
+  wire [12:0]  _GEN_277 = _GEN_202 - _GEN_204;
   wire [13:0]  _GEN_278 = {_GEN_277[12], _GEN_277};
   wire [13:0]  _GEN_279 = _GEN_276 + _GEN_278;
   wire [14:0]  _GEN_280 = {_GEN_279[13], _GEN_279};
-  wire [12:0]  _GEN_281 = _GEN_218 - _GEN_216;
+  wire [12:0]  _GEN_281 = _GEN_210 - _GEN_212;
   wire [13:0]  _GEN_282 = {_GEN_281[12], _GEN_281};
-  wire [12:0]  _GEN_283 = _GEN_210 - _GEN_212;
+  wire [12:0]  _GEN_283 = _GEN_216 - _GEN_218;
   wire [13:0]  _GEN_284 = {_GEN_283[12], _GEN_283};
   wire [13:0]  _GEN_285 = _GEN_282 + _GEN_284;
   wire [14:0]  _GEN_286 = {_GEN_285[13], _GEN_285};
-  wire [12:0]  _GEN_287 = _GEN_232 - _GEN_230;
+  wire [12:0]  _GEN_287 = _GEN_224 - _GEN_226;
   wire [13:0]  _GEN_288 = {_GEN_287[12], _GEN_287};
-  wire [12:0]  _GEN_289 = _GEN_224 - _GEN_226;
+  wire [12:0]  _GEN_289 = _GEN_230 - _GEN_232;
   wire [13:0]  _GEN_290 = {_GEN_289[12], _GEN_289};
   wire [13:0]  _GEN_291 = _GEN_288 + _GEN_290;
   wire [14:0]  _GEN_292 = {_GEN_291[13], _GEN_291};
-  wire [12:0]  _GEN_293 = _GEN_246 - _GEN_244;
+  wire [12:0]  _GEN_293 = _GEN_238 - _GEN_240;
   wire [13:0]  _GEN_294 = {_GEN_293[12], _GEN_293};
-  wire [12:0]  _GEN_295 = _GEN_238 - _GEN_240;
+  wire [12:0]  _GEN_295 = _GEN_244 - _GEN_246;
   wire [13:0]  _GEN_296 = {_GEN_295[12], _GEN_295};
   wire [13:0]  _GEN_297 = _GEN_294 + _GEN_296;
   wire [14:0]  _GEN_298 = {_GEN_297[13], _GEN_297};
-  wire [13:0]  _GEN_299 = _GEN_78 - _GEN_44;
+  wire [13:0]  _GEN_299 = _GEN_44 - _GEN_78;
   wire [14:0]  _GEN_300 = {_GEN_299[13], _GEN_299};
-  wire [13:0]  _GEN_301 = _GEN_148 - _GEN_114;
+  wire [13:0]  _GEN_301 = _GEN_114 - _GEN_148;
   wire [14:0]  _GEN_302 = {_GEN_301[13], _GEN_301};
-  wire [13:0]  _GEN_303 = _GEN_192 - _GEN_182;
+  wire [13:0]  _GEN_303 = _GEN_160 - _GEN_170;
   wire [14:0]  _GEN_304 = {_GEN_303[13], _GEN_303};
-  wire [13:0]  _GEN_305 = _GEN_160 - _GEN_170;
+  wire [13:0]  _GEN_305 = _GEN_182 - _GEN_192;
   wire [14:0]  _GEN_306 = {_GEN_305[13], _GEN_305};
   wire [13:0]  _GEN_307 = _GEN_200 - _GEN_206;
   wire [14:0]  _GEN_308 = {_GEN_307[13], _GEN_307};
@@ -7160,21 +7160,21 @@ module kv_decompress_unrotate_speckv_Design(
   wire [14:0]  _GEN_312 = {_GEN_311[13], _GEN_311};
   wire [13:0]  _GEN_313 = _GEN_242 - _GEN_248;
   wire [14:0]  _GEN_314 = {_GEN_313[13], _GEN_313};
-  wire [13:0]  _GEN_315 = _GEN_254 - _GEN_252;
+  wire [13:0]  _GEN_315 = _GEN_252 - _GEN_254;
   wire [14:0]  _GEN_316 = {_GEN_315[13], _GEN_315};
   wire [13:0]  _GEN_317 = _GEN_258 - _GEN_260;
   wire [14:0]  _GEN_318 = {_GEN_317[13], _GEN_317};
-  wire [13:0]  _GEN_319 = _GEN_272 - _GEN_270;
+  wire [13:0]  _GEN_319 = _GEN_264 - _GEN_266;
   wire [14:0]  _GEN_320 = {_GEN_319[13], _GEN_319};
-  wire [13:0]  _GEN_321 = _GEN_264 - _GEN_266;
+  wire [13:0]  _GEN_321 = _GEN_270 - _GEN_272;
   wire [14:0]  _GEN_322 = {_GEN_321[13], _GEN_321};
-  wire [13:0]  _GEN_323 = _GEN_278 - _GEN_276;
+  wire [13:0]  _GEN_323 = _GEN_276 - _GEN_278;
   wire [14:0]  _GEN_324 = {_GEN_323[13], _GEN_323};
-  wire [13:0]  _GEN_325 = _GEN_284 - _GEN_282;
+  wire [13:0]  _GEN_325 = _GEN_282 - _GEN_284;
   wire [14:0]  _GEN_326 = {_GEN_325[13], _GEN_325};
-  wire [13:0]  _GEN_327 = _GEN_290 - _GEN_288;
+  wire [13:0]  _GEN_327 = _GEN_288 - _GEN_290;
   wire [14:0]  _GEN_328 = {_GEN_327[13], _GEN_327};
-  wire [13:0]  _GEN_329 = _GEN_296 - _GEN_294;
+  wire [13:0]  _GEN_329 = _GEN_294 - _GEN_296;
   wire [14:0]  _GEN_330 = {_GEN_329[13], _GEN_329};
   wire [255:0] _GEN_331 = _GEN_2 ? 256'h0 : decoded_dout[767:512];
   wire         _GEN_332 =
@@ -7192,33 +7192,33 @@ module kv_decompress_unrotate_speckv_Design(
     if (_GEN_0)
       plan_sroa_7_0_r0s2 <= plan_sroa_7_0_r0s1;
     if (_GEN_1)
-      v167_r0s1 <= _GEN_9 | second_before_0_r0;
+      v86_r0s1 <= _GEN_9 | second_before_0_r0;
     if (_GEN_0)
-      v167_r0s2 <= v167_r0s1;
+      v86_r0s2 <= v86_r0s1;
     if (_GEN_1) begin
-      add_r0s1 <= _GEN_13 + _GEN_16;
-      add_r0s1__1 <= _GEN_20 + _GEN_23;
-      add_r0s1__2 <= _GEN_29 + _GEN_32;
-      add_r0s1__3 <= _GEN_36 + _GEN_39;
-      add_r0s1__4 <= _GEN_47 + _GEN_50;
-      add_r0s1__5 <= _GEN_54 + _GEN_57;
-      add_r0s1__6 <= _GEN_63 + _GEN_66;
-      add_r0s1__7 <= _GEN_70 + _GEN_73;
-      add_r0s1__8 <= _GEN_83 + _GEN_86;
-      add_r0s1__9 <= _GEN_90 + _GEN_93;
-      add_r0s1__10 <= _GEN_99 + _GEN_102;
-      add_r0s1__11 <= _GEN_106 + _GEN_109;
-      add_r0s1__12 <= _GEN_117 + _GEN_120;
-      add_r0s1__13 <= _GEN_124 + _GEN_127;
-      add_r0s1__14 <= _GEN_133 + _GEN_136;
-      add_r0s1__15 <= _GEN_140 + _GEN_143;
+      sroa_speculated_v_r0s1 <= _GEN_13 + _GEN_16;
+      sroa_speculated_v_2_r0s1 <= _GEN_20 + _GEN_23;
+      sroa_speculated_v_4_r0s1 <= _GEN_29 + _GEN_32;
+      sroa_speculated_v_6_r0s1 <= _GEN_36 + _GEN_39;
+      sroa_speculated_v_8_r0s1 <= _GEN_47 + _GEN_50;
+      sroa_speculated_v_10_r0s1 <= _GEN_54 + _GEN_57;
+      sroa_speculated_v_12_r0s1 <= _GEN_63 + _GEN_66;
+      sroa_speculated_v_14_r0s1 <= _GEN_70 + _GEN_73;
+      sroa_speculated_v_16_r0s1 <= _GEN_83 + _GEN_86;
+      sroa_speculated_v_18_r0s1 <= _GEN_90 + _GEN_93;
+      sroa_speculated_v_20_r0s1 <= _GEN_99 + _GEN_102;
+      sroa_speculated_v_22_r0s1 <= _GEN_106 + _GEN_109;
+      sroa_speculated_v_24_r0s1 <= _GEN_117 + _GEN_120;
+      sroa_speculated_v_26_r0s1 <= _GEN_124 + _GEN_127;
+      sroa_speculated_v_28_r0s1 <= _GEN_133 + _GEN_136;
+      sroa_speculated_v_30_r0s1 <= _GEN_140 + _GEN_143;
     end
     if (_GEN_0)
-      add_r0s2 <= _GEN_80 + _GEN_150;
+      sroa_speculated3682_v_r0s2 <= _GEN_80 + _GEN_150;
     if (_GEN_1)
-      sroa_speculated_v_r0s1 <= _GEN_142;
+      sroa_speculated3691_v_r0s1 <= _GEN_12;
     if (_GEN_0)
-      sroa_speculated_v_r0s2 <= sroa_speculated_v_r0s1;
+      sroa_speculated3691_v_r0s2 <= sroa_speculated3691_v_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1 <= _GEN_10[8:0];
     if (_GEN_0)
@@ -7228,29 +7228,29 @@ module kv_decompress_unrotate_speckv_Design(
     if (_GEN_0)
       in_sroa_0_0_r0s2__1 <= in_sroa_0_0_r0s1__1;
     if (_GEN_1) begin
-      sub_r0s1 <= _GEN_120 - _GEN_117;
-      sub_r0s1__1 <= _GEN_127 - _GEN_124;
-      sub_r0s1__2 <= _GEN_136 - _GEN_133;
-      sub_r0s1__3 <= _GEN_143 - _GEN_140;
-      sub_r0s1__4 <= _GEN_86 - _GEN_83;
-      sub_r0s1__5 <= _GEN_93 - _GEN_90;
-      sub_r0s1__6 <= _GEN_102 - _GEN_99;
-      sub_r0s1__7 <= _GEN_109 - _GEN_106;
-      sub_r0s1__8 <= _GEN_16 - _GEN_13;
-      sub_r0s1__9 <= _GEN_23 - _GEN_20;
-      sub_r0s1__10 <= _GEN_32 - _GEN_29;
-      sub_r0s1__11 <= _GEN_39 - _GEN_36;
-      sub_r0s1__12 <= _GEN_57 - _GEN_54;
-      sub_r0s1__13 <= _GEN_50 - _GEN_47;
-      sub_r0s1__14 <= _GEN_66 - _GEN_63;
-      sub_r0s1__15 <= _GEN_73 - _GEN_70;
+      sroa_speculated_v_1_r0s1 <= _GEN_13 - _GEN_16;
+      sroa_speculated_v_3_r0s1 <= _GEN_20 - _GEN_23;
+      sroa_speculated_v_5_r0s1 <= _GEN_29 - _GEN_32;
+      sroa_speculated_v_7_r0s1 <= _GEN_36 - _GEN_39;
+      sroa_speculated_v_9_r0s1 <= _GEN_47 - _GEN_50;
+      sroa_speculated_v_11_r0s1 <= _GEN_54 - _GEN_57;
+      sroa_speculated_v_13_r0s1 <= _GEN_63 - _GEN_66;
+      sroa_speculated_v_15_r0s1 <= _GEN_70 - _GEN_73;
+      sroa_speculated_v_17_r0s1 <= _GEN_83 - _GEN_86;
+      sroa_speculated_v_19_r0s1 <= _GEN_90 - _GEN_93;
+      sroa_speculated_v_21_r0s1 <= _GEN_99 - _GEN_102;
+      sroa_speculated_v_23_r0s1 <= _GEN_106 - _GEN_109;
+      sroa_speculated_v_25_r0s1 <= _GEN_117 - _GEN_120;
+      sroa_speculated_v_27_r0s1 <= _GEN_124 - _GEN_127;
+      sroa_speculated_v_29_r0s1 <= _GEN_133 - _GEN_136;
+      sroa_speculated_v_31_r0s1 <= _GEN_140 - _GEN_143;
     end
     if (_GEN_0)
-      add_r0s2__1 <= _GEN_172 + _GEN_194;
+      sroa_speculated3682_v_1_r0s2 <= _GEN_172 + _GEN_194;
     if (_GEN_1)
-      sroa_speculated_v_1_r0s1 <= _GEN_139;
+      sroa_speculated3691_v_1_r0s1 <= _GEN_15;
     if (_GEN_0)
-      sroa_speculated_v_1_r0s2 <= sroa_speculated_v_1_r0s1;
+      sroa_speculated3691_v_1_r0s2 <= sroa_speculated3691_v_1_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__2 <= _GEN_10[24:16];
     if (_GEN_0)
@@ -7259,12 +7259,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__3 <= _GEN_10[31:25];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__3 <= in_sroa_0_0_r0s1__3;
-      add_r0s2__2 <= _GEN_208 + _GEN_222;
+      sroa_speculated3682_v_2_r0s2 <= _GEN_208 + _GEN_222;
     end
     if (_GEN_1)
-      sroa_speculated_v_2_r0s1 <= _GEN_135;
+      sroa_speculated3691_v_2_r0s1 <= _GEN_19;
     if (_GEN_0)
-      sroa_speculated_v_2_r0s2 <= sroa_speculated_v_2_r0s1;
+      sroa_speculated3691_v_2_r0s2 <= sroa_speculated3691_v_2_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__4 <= _GEN_10[40:32];
     if (_GEN_0)
@@ -7273,12 +7273,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__5 <= _GEN_10[47:41];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__5 <= in_sroa_0_0_r0s1__5;
-      add_r0s2__3 <= _GEN_236 + _GEN_250;
+      sroa_speculated3682_v_3_r0s2 <= _GEN_236 + _GEN_250;
     end
     if (_GEN_1)
-      sroa_speculated_v_3_r0s1 <= _GEN_132;
+      sroa_speculated3691_v_3_r0s1 <= _GEN_22;
     if (_GEN_0)
-      sroa_speculated_v_3_r0s2 <= sroa_speculated_v_3_r0s1;
+      sroa_speculated3691_v_3_r0s2 <= sroa_speculated3691_v_3_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__6 <= _GEN_10[56:48];
     if (_GEN_0)
@@ -7287,12 +7287,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__7 <= _GEN_10[63:57];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__7 <= in_sroa_0_0_r0s1__7;
-      add_r0s2__4 <= _GEN_256 + _GEN_262;
+      sroa_speculated3682_v_4_r0s2 <= _GEN_256 + _GEN_262;
     end
     if (_GEN_1)
-      sroa_speculated_v_4_r0s1 <= _GEN_119;
+      sroa_speculated3691_v_4_r0s1 <= _GEN_28;
     if (_GEN_0)
-      sroa_speculated_v_4_r0s2 <= sroa_speculated_v_4_r0s1;
+      sroa_speculated3691_v_4_r0s2 <= sroa_speculated3691_v_4_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__8 <= _GEN_10[72:64];
     if (_GEN_0)
@@ -7301,12 +7301,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__9 <= _GEN_10[79:73];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__9 <= in_sroa_0_0_r0s1__9;
-      add_r0s2__5 <= _GEN_268 + _GEN_274;
+      sroa_speculated3682_v_5_r0s2 <= _GEN_268 + _GEN_274;
     end
     if (_GEN_1)
-      sroa_speculated_v_5_r0s1 <= _GEN_116;
+      sroa_speculated3691_v_5_r0s1 <= _GEN_31;
     if (_GEN_0)
-      sroa_speculated_v_5_r0s2 <= sroa_speculated_v_5_r0s1;
+      sroa_speculated3691_v_5_r0s2 <= sroa_speculated3691_v_5_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__10 <= _GEN_10[88:80];
     if (_GEN_0)
@@ -7315,12 +7315,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__11 <= _GEN_10[95:89];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__11 <= in_sroa_0_0_r0s1__11;
-      add_r0s2__6 <= _GEN_280 + _GEN_286;
+      sroa_speculated3682_v_6_r0s2 <= _GEN_280 + _GEN_286;
     end
     if (_GEN_1)
-      sroa_speculated_v_6_r0s1 <= _GEN_126;
+      sroa_speculated3691_v_6_r0s1 <= _GEN_35;
     if (_GEN_0)
-      sroa_speculated_v_6_r0s2 <= sroa_speculated_v_6_r0s1;
+      sroa_speculated3691_v_6_r0s2 <= sroa_speculated3691_v_6_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__12 <= _GEN_10[104:96];
     if (_GEN_0)
@@ -7329,12 +7329,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__13 <= _GEN_10[111:105];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__13 <= in_sroa_0_0_r0s1__13;
-      add_r0s2__7 <= _GEN_292 + _GEN_298;
+      sroa_speculated3682_v_7_r0s2 <= _GEN_292 + _GEN_298;
     end
     if (_GEN_1)
-      sroa_speculated_v_7_r0s1 <= _GEN_123;
+      sroa_speculated3691_v_7_r0s1 <= _GEN_38;
     if (_GEN_0)
-      sroa_speculated_v_7_r0s2 <= sroa_speculated_v_7_r0s1;
+      sroa_speculated3691_v_7_r0s2 <= sroa_speculated3691_v_7_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__14 <= _GEN_10[120:112];
     if (_GEN_0)
@@ -7343,12 +7343,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__15 <= _GEN_10[127:121];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__15 <= in_sroa_0_0_r0s1__15;
-      add_r0s2__8 <= _GEN_300 + _GEN_302;
+      sroa_speculated3682_v_8_r0s2 <= _GEN_300 + _GEN_302;
     end
     if (_GEN_1)
-      sroa_speculated_v_8_r0s1 <= _GEN_108;
+      sroa_speculated3691_v_8_r0s1 <= _GEN_46;
     if (_GEN_0)
-      sroa_speculated_v_8_r0s2 <= sroa_speculated_v_8_r0s1;
+      sroa_speculated3691_v_8_r0s2 <= sroa_speculated3691_v_8_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__16 <= _GEN_10[136:128];
     if (_GEN_0)
@@ -7357,12 +7357,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__17 <= _GEN_10[143:137];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__17 <= in_sroa_0_0_r0s1__17;
-      add_r0s2__9 <= _GEN_304 + _GEN_306;
+      sroa_speculated3682_v_9_r0s2 <= _GEN_304 + _GEN_306;
     end
     if (_GEN_1)
-      sroa_speculated_v_9_r0s1 <= _GEN_105;
+      sroa_speculated3691_v_9_r0s1 <= _GEN_49;
     if (_GEN_0)
-      sroa_speculated_v_9_r0s2 <= sroa_speculated_v_9_r0s1;
+      sroa_speculated3691_v_9_r0s2 <= sroa_speculated3691_v_9_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__18 <= _GEN_10[152:144];
     if (_GEN_0)
@@ -7371,12 +7371,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__19 <= _GEN_10[159:153];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__19 <= in_sroa_0_0_r0s1__19;
-      add_r0s2__10 <= _GEN_308 + _GEN_310;
+      sroa_speculated3682_v_10_r0s2 <= _GEN_308 + _GEN_310;
     end
     if (_GEN_1)
-      sroa_speculated_v_10_r0s1 <= _GEN_101;
+      sroa_speculated3691_v_10_r0s1 <= _GEN_53;
     if (_GEN_0)
-      sroa_speculated_v_10_r0s2 <= sroa_speculated_v_10_r0s1;
+      sroa_speculated3691_v_10_r0s2 <= sroa_speculated3691_v_10_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__20 <= _GEN_10[168:160];
     if (_GEN_0)
@@ -7385,12 +7385,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__21 <= _GEN_10[175:169];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__21 <= in_sroa_0_0_r0s1__21;
-      add_r0s2__11 <= _GEN_312 + _GEN_314;
+      sroa_speculated3682_v_11_r0s2 <= _GEN_312 + _GEN_314;
     end
     if (_GEN_1)
-      sroa_speculated_v_11_r0s1 <= _GEN_98;
+      sroa_speculated3691_v_11_r0s1 <= _GEN_56;
     if (_GEN_0)
-      sroa_speculated_v_11_r0s2 <= sroa_speculated_v_11_r0s1;
+      sroa_speculated3691_v_11_r0s2 <= sroa_speculated3691_v_11_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__22 <= _GEN_10[184:176];
     if (_GEN_0)
@@ -7399,12 +7399,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__23 <= _GEN_10[191:185];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__23 <= in_sroa_0_0_r0s1__23;
-      add_r0s2__12 <= _GEN_316 + _GEN_318;
+      sroa_speculated3682_v_12_r0s2 <= _GEN_316 + _GEN_318;
     end
     if (_GEN_1)
-      sroa_speculated_v_12_r0s1 <= _GEN_92;
+      sroa_speculated3691_v_12_r0s1 <= _GEN_62;
     if (_GEN_0)
-      sroa_speculated_v_12_r0s2 <= sroa_speculated_v_12_r0s1;
+      sroa_speculated3691_v_12_r0s2 <= sroa_speculated3691_v_12_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__24 <= _GEN_10[200:192];
     if (_GEN_0)
@@ -7413,12 +7413,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__25 <= _GEN_10[207:201];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__25 <= in_sroa_0_0_r0s1__25;
-      add_r0s2__13 <= _GEN_320 + _GEN_322;
+      sroa_speculated3682_v_13_r0s2 <= _GEN_320 + _GEN_322;
     end
     if (_GEN_1)
-      sroa_speculated_v_13_r0s1 <= _GEN_89;
+      sroa_speculated3691_v_13_r0s1 <= _GEN_65;
     if (_GEN_0)
-      sroa_speculated_v_13_r0s2 <= sroa_speculated_v_13_r0s1;
+      sroa_speculated3691_v_13_r0s2 <= sroa_speculated3691_v_13_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__26 <= _GEN_10[216:208];
     if (_GEN_0)
@@ -7427,12 +7427,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__27 <= _GEN_10[223:217];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__27 <= in_sroa_0_0_r0s1__27;
-      add_r0s2__14 <= _GEN_324 + _GEN_326;
+      sroa_speculated3682_v_14_r0s2 <= _GEN_324 + _GEN_326;
     end
     if (_GEN_1)
-      sroa_speculated_v_14_r0s1 <= _GEN_85;
+      sroa_speculated3691_v_14_r0s1 <= _GEN_69;
     if (_GEN_0)
-      sroa_speculated_v_14_r0s2 <= sroa_speculated_v_14_r0s1;
+      sroa_speculated3691_v_14_r0s2 <= sroa_speculated3691_v_14_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__28 <= _GEN_10[232:224];
     if (_GEN_0)
@@ -7441,12 +7441,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__29 <= _GEN_10[239:233];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__29 <= in_sroa_0_0_r0s1__29;
-      add_r0s2__15 <= _GEN_328 + _GEN_330;
+      sroa_speculated3682_v_15_r0s2 <= _GEN_328 + _GEN_330;
     end
     if (_GEN_1)
-      sroa_speculated_v_15_r0s1 <= _GEN_82;
+      sroa_speculated3691_v_15_r0s1 <= _GEN_72;
     if (_GEN_0)
-      sroa_speculated_v_15_r0s2 <= sroa_speculated_v_15_r0s1;
+      sroa_speculated3691_v_15_r0s2 <= sroa_speculated3691_v_15_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__30 <= _GEN_10[248:240];
     if (_GEN_0)
@@ -7455,12 +7455,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__31 <= _GEN_10[255:249];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__31 <= in_sroa_0_0_r0s1__31;
-      sub_r0s2 <= _GEN_150 - _GEN_80;
+      sroa_speculated3682_v_16_r0s2 <= _GEN_80 - _GEN_150;
     end
     if (_GEN_1)
-      sroa_speculated_v_16_r0s1 <= _GEN_72;
+      sroa_speculated3691_v_16_r0s1 <= _GEN_82;
     if (_GEN_0)
-      sroa_speculated_v_16_r0s2 <= sroa_speculated_v_16_r0s1;
+      sroa_speculated3691_v_16_r0s2 <= sroa_speculated3691_v_16_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__32 <= _GEN_10[264:256];
     if (_GEN_0)
@@ -7469,12 +7469,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__33 <= _GEN_10[271:265];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__33 <= in_sroa_0_0_r0s1__33;
-      sub_r0s2__1 <= _GEN_172 - _GEN_194;
+      sroa_speculated3682_v_17_r0s2 <= _GEN_172 - _GEN_194;
     end
     if (_GEN_1)
-      sroa_speculated_v_17_r0s1 <= _GEN_69;
+      sroa_speculated3691_v_17_r0s1 <= _GEN_85;
     if (_GEN_0)
-      sroa_speculated_v_17_r0s2 <= sroa_speculated_v_17_r0s1;
+      sroa_speculated3691_v_17_r0s2 <= sroa_speculated3691_v_17_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__34 <= _GEN_10[280:272];
     if (_GEN_0)
@@ -7483,12 +7483,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__35 <= _GEN_10[287:281];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__35 <= in_sroa_0_0_r0s1__35;
-      sub_r0s2__2 <= _GEN_222 - _GEN_208;
+      sroa_speculated3682_v_18_r0s2 <= _GEN_208 - _GEN_222;
     end
     if (_GEN_1)
-      sroa_speculated_v_18_r0s1 <= _GEN_65;
+      sroa_speculated3691_v_18_r0s1 <= _GEN_89;
     if (_GEN_0)
-      sroa_speculated_v_18_r0s2 <= sroa_speculated_v_18_r0s1;
+      sroa_speculated3691_v_18_r0s2 <= sroa_speculated3691_v_18_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__36 <= _GEN_10[296:288];
     if (_GEN_0)
@@ -7497,12 +7497,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__37 <= _GEN_10[303:297];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__37 <= in_sroa_0_0_r0s1__37;
-      sub_r0s2__3 <= _GEN_250 - _GEN_236;
+      sroa_speculated3682_v_19_r0s2 <= _GEN_236 - _GEN_250;
     end
     if (_GEN_1)
-      sroa_speculated_v_19_r0s1 <= _GEN_62;
+      sroa_speculated3691_v_19_r0s1 <= _GEN_92;
     if (_GEN_0)
-      sroa_speculated_v_19_r0s2 <= sroa_speculated_v_19_r0s1;
+      sroa_speculated3691_v_19_r0s2 <= sroa_speculated3691_v_19_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__38 <= _GEN_10[312:304];
     if (_GEN_0)
@@ -7511,12 +7511,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__39 <= _GEN_10[319:313];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__39 <= in_sroa_0_0_r0s1__39;
-      sub_r0s2__4 <= _GEN_262 - _GEN_256;
+      sroa_speculated3682_v_20_r0s2 <= _GEN_256 - _GEN_262;
     end
     if (_GEN_1)
-      sroa_speculated_v_20_r0s1 <= _GEN_49;
+      sroa_speculated3691_v_20_r0s1 <= _GEN_98;
     if (_GEN_0)
-      sroa_speculated_v_20_r0s2 <= sroa_speculated_v_20_r0s1;
+      sroa_speculated3691_v_20_r0s2 <= sroa_speculated3691_v_20_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__40 <= _GEN_10[328:320];
     if (_GEN_0)
@@ -7525,12 +7525,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__41 <= _GEN_10[335:329];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__41 <= in_sroa_0_0_r0s1__41;
-      sub_r0s2__5 <= _GEN_268 - _GEN_274;
+      sroa_speculated3682_v_21_r0s2 <= _GEN_268 - _GEN_274;
     end
     if (_GEN_1)
-      sroa_speculated_v_21_r0s1 <= _GEN_46;
+      sroa_speculated3691_v_21_r0s1 <= _GEN_101;
     if (_GEN_0)
-      sroa_speculated_v_21_r0s2 <= sroa_speculated_v_21_r0s1;
+      sroa_speculated3691_v_21_r0s2 <= sroa_speculated3691_v_21_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__42 <= _GEN_10[344:336];
     if (_GEN_0)
@@ -7539,12 +7539,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__43 <= _GEN_10[351:345];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__43 <= in_sroa_0_0_r0s1__43;
-      sub_r0s2__6 <= _GEN_286 - _GEN_280;
+      sroa_speculated3682_v_22_r0s2 <= _GEN_280 - _GEN_286;
     end
     if (_GEN_1)
-      sroa_speculated_v_22_r0s1 <= _GEN_56;
+      sroa_speculated3691_v_22_r0s1 <= _GEN_105;
     if (_GEN_0)
-      sroa_speculated_v_22_r0s2 <= sroa_speculated_v_22_r0s1;
+      sroa_speculated3691_v_22_r0s2 <= sroa_speculated3691_v_22_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__44 <= _GEN_10[360:352];
     if (_GEN_0)
@@ -7553,12 +7553,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__45 <= _GEN_10[367:361];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__45 <= in_sroa_0_0_r0s1__45;
-      sub_r0s2__7 <= _GEN_298 - _GEN_292;
+      sroa_speculated3682_v_23_r0s2 <= _GEN_292 - _GEN_298;
     end
     if (_GEN_1)
-      sroa_speculated_v_23_r0s1 <= _GEN_53;
+      sroa_speculated3691_v_23_r0s1 <= _GEN_108;
     if (_GEN_0)
-      sroa_speculated_v_23_r0s2 <= sroa_speculated_v_23_r0s1;
+      sroa_speculated3691_v_23_r0s2 <= sroa_speculated3691_v_23_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__46 <= _GEN_10[376:368];
     if (_GEN_0)
@@ -7567,12 +7567,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__47 <= _GEN_10[383:377];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__47 <= in_sroa_0_0_r0s1__47;
-      sub_r0s2__8 <= _GEN_302 - _GEN_300;
+      sroa_speculated3682_v_24_r0s2 <= _GEN_300 - _GEN_302;
     end
     if (_GEN_1)
-      sroa_speculated_v_24_r0s1 <= _GEN_31;
+      sroa_speculated3691_v_24_r0s1 <= _GEN_116;
     if (_GEN_0)
-      sroa_speculated_v_24_r0s2 <= sroa_speculated_v_24_r0s1;
+      sroa_speculated3691_v_24_r0s2 <= sroa_speculated3691_v_24_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__48 <= _GEN_10[392:384];
     if (_GEN_0)
@@ -7581,12 +7581,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__49 <= _GEN_10[399:393];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__49 <= in_sroa_0_0_r0s1__49;
-      sub_r0s2__9 <= _GEN_306 - _GEN_304;
+      sroa_speculated3682_v_25_r0s2 <= _GEN_304 - _GEN_306;
     end
     if (_GEN_1)
-      sroa_speculated_v_25_r0s1 <= _GEN_28;
+      sroa_speculated3691_v_25_r0s1 <= _GEN_119;
     if (_GEN_0)
-      sroa_speculated_v_25_r0s2 <= sroa_speculated_v_25_r0s1;
+      sroa_speculated3691_v_25_r0s2 <= sroa_speculated3691_v_25_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__50 <= _GEN_10[408:400];
     if (_GEN_0)
@@ -7595,12 +7595,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__51 <= _GEN_10[415:409];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__51 <= in_sroa_0_0_r0s1__51;
-      sub_r0s2__10 <= _GEN_310 - _GEN_308;
+      sroa_speculated3682_v_26_r0s2 <= _GEN_308 - _GEN_310;
     end
     if (_GEN_1)
-      sroa_speculated_v_26_r0s1 <= _GEN_38;
+      sroa_speculated3691_v_26_r0s1 <= _GEN_123;
     if (_GEN_0)
-      sroa_speculated_v_26_r0s2 <= sroa_speculated_v_26_r0s1;
+      sroa_speculated3691_v_26_r0s2 <= sroa_speculated3691_v_26_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__52 <= _GEN_10[424:416];
     if (_GEN_0)
@@ -7609,12 +7609,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__53 <= _GEN_10[431:425];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__53 <= in_sroa_0_0_r0s1__53;
-      sub_r0s2__11 <= _GEN_314 - _GEN_312;
+      sroa_speculated3682_v_27_r0s2 <= _GEN_312 - _GEN_314;
     end
     if (_GEN_1)
-      sroa_speculated_v_27_r0s1 <= _GEN_35;
+      sroa_speculated3691_v_27_r0s1 <= _GEN_126;
     if (_GEN_0)
-      sroa_speculated_v_27_r0s2 <= sroa_speculated_v_27_r0s1;
+      sroa_speculated3691_v_27_r0s2 <= sroa_speculated3691_v_27_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__54 <= _GEN_10[440:432];
     if (_GEN_0)
@@ -7623,12 +7623,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__55 <= _GEN_10[447:441];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__55 <= in_sroa_0_0_r0s1__55;
-      sub_r0s2__12 <= _GEN_318 - _GEN_316;
+      sroa_speculated3682_v_28_r0s2 <= _GEN_316 - _GEN_318;
     end
     if (_GEN_1)
-      sroa_speculated_v_28_r0s1 <= _GEN_22;
+      sroa_speculated3691_v_28_r0s1 <= _GEN_132;
     if (_GEN_0)
-      sroa_speculated_v_28_r0s2 <= sroa_speculated_v_28_r0s1;
+      sroa_speculated3691_v_28_r0s2 <= sroa_speculated3691_v_28_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__56 <= _GEN_10[456:448];
     if (_GEN_0)
@@ -7637,12 +7637,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__57 <= _GEN_10[463:457];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__57 <= in_sroa_0_0_r0s1__57;
-      sub_r0s2__13 <= _GEN_322 - _GEN_320;
+      sroa_speculated3682_v_29_r0s2 <= _GEN_320 - _GEN_322;
     end
     if (_GEN_1)
-      sroa_speculated_v_29_r0s1 <= _GEN_19;
+      sroa_speculated3691_v_29_r0s1 <= _GEN_135;
     if (_GEN_0)
-      sroa_speculated_v_29_r0s2 <= sroa_speculated_v_29_r0s1;
+      sroa_speculated3691_v_29_r0s2 <= sroa_speculated3691_v_29_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__58 <= _GEN_10[472:464];
     if (_GEN_0)
@@ -7651,12 +7651,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__59 <= _GEN_10[479:473];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__59 <= in_sroa_0_0_r0s1__59;
-      sub_r0s2__14 <= _GEN_326 - _GEN_324;
+      sroa_speculated3682_v_30_r0s2 <= _GEN_324 - _GEN_326;
     end
     if (_GEN_1)
-      sroa_speculated_v_30_r0s1 <= _GEN_15;
+      sroa_speculated3691_v_30_r0s1 <= _GEN_139;
     if (_GEN_0)
-      sroa_speculated_v_30_r0s2 <= sroa_speculated_v_30_r0s1;
+      sroa_speculated3691_v_30_r0s2 <= sroa_speculated3691_v_30_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__60 <= _GEN_10[488:480];
     if (_GEN_0)
@@ -7665,12 +7665,12 @@ module kv_decompress_unrotate_speckv_Design(
       in_sroa_0_0_r0s1__61 <= _GEN_10[495:489];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__61 <= in_sroa_0_0_r0s1__61;
-      sub_r0s2__15 <= _GEN_330 - _GEN_328;
+      sroa_speculated3682_v_31_r0s2 <= _GEN_328 - _GEN_330;
     end
     if (_GEN_1)
-      sroa_speculated_v_31_r0s1 <= _GEN_12;
+      sroa_speculated3691_v_31_r0s1 <= _GEN_142;
     if (_GEN_0)
-      sroa_speculated_v_31_r0s2 <= sroa_speculated_v_31_r0s1;
+      sroa_speculated3691_v_31_r0s2 <= sroa_speculated3691_v_31_r0s1;
     if (_GEN_1)
       in_sroa_0_0_r0s1__62 <= _GEN_10[504:496];
     if (_GEN_0)
@@ -7680,47 +7680,47 @@ module kv_decompress_unrotate_speckv_Design(
     if (_GEN_0)
       in_sroa_0_0_r0s2__63 <= in_sroa_0_0_r0s1__63;
     if (_GEN_1)
-      sroa_speculated3654_r0s1 <= plan_sroa_7_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_331;
+      sroa_speculated3713_r0s1 <= plan_sroa_7_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_331;
     if (_GEN_0)
-      sroa_speculated3654_r0s2 <= sroa_speculated3654_r0s1;
+      sroa_speculated3713_r0s2 <= sroa_speculated3713_r0s1;
     if (~started | _GEN_1) begin
       across_sroa_0_0_r0 <=
         _GEN_333
           ? 320'h0
           : first_0_r0
               ? across_sroa_0_0_r0
-              : {_GEN_9 ? across_sroa_0_0_r0[319:310] - _GEN_11 : _GEN_11,
-                 _GEN_9 ? across_sroa_0_0_r0[309:300] - _GEN_14 : _GEN_14,
-                 _GEN_9 ? across_sroa_0_0_r0[299:290] - _GEN_18 : _GEN_18,
-                 _GEN_9 ? across_sroa_0_0_r0[289:280] - _GEN_21 : _GEN_21,
-                 _GEN_9 ? across_sroa_0_0_r0[279:270] - _GEN_34 : _GEN_34,
-                 _GEN_9 ? across_sroa_0_0_r0[269:260] - _GEN_37 : _GEN_37,
-                 _GEN_9 ? across_sroa_0_0_r0[259:250] - _GEN_27 : _GEN_27,
-                 _GEN_9 ? across_sroa_0_0_r0[249:240] - _GEN_30 : _GEN_30,
-                 _GEN_9 ? across_sroa_0_0_r0[239:230] - _GEN_52 : _GEN_52,
-                 _GEN_9 ? across_sroa_0_0_r0[229:220] - _GEN_55 : _GEN_55,
-                 _GEN_9 ? across_sroa_0_0_r0[219:210] - _GEN_45 : _GEN_45,
-                 _GEN_9 ? across_sroa_0_0_r0[209:200] - _GEN_48 : _GEN_48,
-                 _GEN_9 ? across_sroa_0_0_r0[199:190] - _GEN_61 : _GEN_61,
-                 _GEN_9 ? across_sroa_0_0_r0[189:180] - _GEN_64 : _GEN_64,
-                 _GEN_9 ? across_sroa_0_0_r0[179:170] - _GEN_68 : _GEN_68,
-                 _GEN_9 ? across_sroa_0_0_r0[169:160] - _GEN_71 : _GEN_71,
-                 _GEN_9 ? across_sroa_0_0_r0[159:150] - _GEN_81 : _GEN_81,
-                 _GEN_9 ? across_sroa_0_0_r0[149:140] - _GEN_84 : _GEN_84,
-                 _GEN_9 ? across_sroa_0_0_r0[139:130] - _GEN_88 : _GEN_88,
-                 _GEN_9 ? across_sroa_0_0_r0[129:120] - _GEN_91 : _GEN_91,
-                 _GEN_9 ? across_sroa_0_0_r0[119:110] - _GEN_97 : _GEN_97,
-                 _GEN_9 ? across_sroa_0_0_r0[109:100] - _GEN_100 : _GEN_100,
-                 _GEN_9 ? across_sroa_0_0_r0[99:90] - _GEN_104 : _GEN_104,
-                 _GEN_9 ? across_sroa_0_0_r0[89:80] - _GEN_107 : _GEN_107,
-                 _GEN_9 ? across_sroa_0_0_r0[79:70] - _GEN_122 : _GEN_122,
-                 _GEN_9 ? across_sroa_0_0_r0[69:60] - _GEN_125 : _GEN_125,
-                 _GEN_9 ? across_sroa_0_0_r0[59:50] - _GEN_115 : _GEN_115,
-                 _GEN_9 ? across_sroa_0_0_r0[49:40] - _GEN_118 : _GEN_118,
-                 _GEN_9 ? across_sroa_0_0_r0[39:30] - _GEN_131 : _GEN_131,
-                 _GEN_9 ? across_sroa_0_0_r0[29:20] - _GEN_134 : _GEN_134,
-                 _GEN_9 ? across_sroa_0_0_r0[19:10] - _GEN_138 : _GEN_138,
-                 _GEN_9 ? across_sroa_0_0_r0[9:0] - _GEN_141 : _GEN_141};
+              : {_GEN_9 ? across_sroa_0_0_r0[319:310] - _GEN_141 : _GEN_141,
+                 _GEN_9 ? across_sroa_0_0_r0[309:300] - _GEN_138 : _GEN_138,
+                 _GEN_9 ? across_sroa_0_0_r0[299:290] - _GEN_134 : _GEN_134,
+                 _GEN_9 ? across_sroa_0_0_r0[289:280] - _GEN_131 : _GEN_131,
+                 _GEN_9 ? across_sroa_0_0_r0[279:270] - _GEN_125 : _GEN_125,
+                 _GEN_9 ? across_sroa_0_0_r0[269:260] - _GEN_122 : _GEN_122,
+                 _GEN_9 ? across_sroa_0_0_r0[259:250] - _GEN_118 : _GEN_118,
+                 _GEN_9 ? across_sroa_0_0_r0[249:240] - _GEN_115 : _GEN_115,
+                 _GEN_9 ? across_sroa_0_0_r0[239:230] - _GEN_107 : _GEN_107,
+                 _GEN_9 ? across_sroa_0_0_r0[229:220] - _GEN_104 : _GEN_104,
+                 _GEN_9 ? across_sroa_0_0_r0[219:210] - _GEN_100 : _GEN_100,
+                 _GEN_9 ? across_sroa_0_0_r0[209:200] - _GEN_97 : _GEN_97,
+                 _GEN_9 ? across_sroa_0_0_r0[199:190] - _GEN_91 : _GEN_91,
+                 _GEN_9 ? across_sroa_0_0_r0[189:180] - _GEN_88 : _GEN_88,
+                 _GEN_9 ? across_sroa_0_0_r0[179:170] - _GEN_84 : _GEN_84,
+                 _GEN_9 ? across_sroa_0_0_r0[169:160] - _GEN_81 : _GEN_81,
+                 _GEN_9 ? across_sroa_0_0_r0[159:150] - _GEN_71 : _GEN_71,
+                 _GEN_9 ? across_sroa_0_0_r0[149:140] - _GEN_68 : _GEN_68,
+                 _GEN_9 ? across_sroa_0_0_r0[139:130] - _GEN_64 : _GEN_64,
+                 _GEN_9 ? across_sroa_0_0_r0[129:120] - _GEN_61 : _GEN_61,
+                 _GEN_9 ? across_sroa_0_0_r0[119:110] - _GEN_55 : _GEN_55,
+                 _GEN_9 ? across_sroa_0_0_r0[109:100] - _GEN_52 : _GEN_52,
+                 _GEN_9 ? across_sroa_0_0_r0[99:90] - _GEN_48 : _GEN_48,
+                 _GEN_9 ? across_sroa_0_0_r0[89:80] - _GEN_45 : _GEN_45,
+                 _GEN_9 ? across_sroa_0_0_r0[79:70] - _GEN_37 : _GEN_37,
+                 _GEN_9 ? across_sroa_0_0_r0[69:60] - _GEN_34 : _GEN_34,
+                 _GEN_9 ? across_sroa_0_0_r0[59:50] - _GEN_30 : _GEN_30,
+                 _GEN_9 ? across_sroa_0_0_r0[49:40] - _GEN_27 : _GEN_27,
+                 _GEN_9 ? across_sroa_0_0_r0[39:30] - _GEN_21 : _GEN_21,
+                 _GEN_9 ? across_sroa_0_0_r0[29:20] - _GEN_18 : _GEN_18,
+                 _GEN_9 ? across_sroa_0_0_r0[19:10] - _GEN_14 : _GEN_14,
+                 _GEN_9 ? across_sroa_0_0_r0[9:0] - _GEN_11 : _GEN_11};
       kept_scales_sroa_0_0_r0 <=
         _GEN_333 ? 256'h0 : first_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_331;
       at_sroa_0_0_r0 <= ~started | _GEN_332 | ~_GEN_7 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
@@ -7764,166 +7764,166 @@ module kv_decompress_unrotate_speckv_Design(
   assign plans_din = plans_in_dout;
   assign sums_write = _GEN & and_r0s2;
   assign sums_din =
-    {sroa_speculated3654_r0s2,
+    {sroa_speculated3713_r0s2,
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__15[14], sub_r0s2__15}
-            : {{6{sroa_speculated_v_31_r0s2[9]}}, sroa_speculated_v_31_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_31_r0s2[14], sroa_speculated3682_v_31_r0s2}
+            : {{6{sroa_speculated3691_v_31_r0s2[9]}}, sroa_speculated3691_v_31_r0s2})
        : {in_sroa_0_0_r0s2__63, in_sroa_0_0_r0s2__62},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__14[14], sub_r0s2__14}
-            : {{6{sroa_speculated_v_30_r0s2[9]}}, sroa_speculated_v_30_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_30_r0s2[14], sroa_speculated3682_v_30_r0s2}
+            : {{6{sroa_speculated3691_v_30_r0s2[9]}}, sroa_speculated3691_v_30_r0s2})
        : {in_sroa_0_0_r0s2__61, in_sroa_0_0_r0s2__60},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__13[14], sub_r0s2__13}
-            : {{6{sroa_speculated_v_29_r0s2[9]}}, sroa_speculated_v_29_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_29_r0s2[14], sroa_speculated3682_v_29_r0s2}
+            : {{6{sroa_speculated3691_v_29_r0s2[9]}}, sroa_speculated3691_v_29_r0s2})
        : {in_sroa_0_0_r0s2__59, in_sroa_0_0_r0s2__58},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__12[14], sub_r0s2__12}
-            : {{6{sroa_speculated_v_28_r0s2[9]}}, sroa_speculated_v_28_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_28_r0s2[14], sroa_speculated3682_v_28_r0s2}
+            : {{6{sroa_speculated3691_v_28_r0s2[9]}}, sroa_speculated3691_v_28_r0s2})
        : {in_sroa_0_0_r0s2__57, in_sroa_0_0_r0s2__56},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__11[14], sub_r0s2__11}
-            : {{6{sroa_speculated_v_27_r0s2[9]}}, sroa_speculated_v_27_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_27_r0s2[14], sroa_speculated3682_v_27_r0s2}
+            : {{6{sroa_speculated3691_v_27_r0s2[9]}}, sroa_speculated3691_v_27_r0s2})
        : {in_sroa_0_0_r0s2__55, in_sroa_0_0_r0s2__54},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__10[14], sub_r0s2__10}
-            : {{6{sroa_speculated_v_26_r0s2[9]}}, sroa_speculated_v_26_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_26_r0s2[14], sroa_speculated3682_v_26_r0s2}
+            : {{6{sroa_speculated3691_v_26_r0s2[9]}}, sroa_speculated3691_v_26_r0s2})
        : {in_sroa_0_0_r0s2__53, in_sroa_0_0_r0s2__52},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__9[14], sub_r0s2__9}
-            : {{6{sroa_speculated_v_25_r0s2[9]}}, sroa_speculated_v_25_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_25_r0s2[14], sroa_speculated3682_v_25_r0s2}
+            : {{6{sroa_speculated3691_v_25_r0s2[9]}}, sroa_speculated3691_v_25_r0s2})
        : {in_sroa_0_0_r0s2__51, in_sroa_0_0_r0s2__50},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__8[14], sub_r0s2__8}
-            : {{6{sroa_speculated_v_24_r0s2[9]}}, sroa_speculated_v_24_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_24_r0s2[14], sroa_speculated3682_v_24_r0s2}
+            : {{6{sroa_speculated3691_v_24_r0s2[9]}}, sroa_speculated3691_v_24_r0s2})
        : {in_sroa_0_0_r0s2__49, in_sroa_0_0_r0s2__48},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__7[14], sub_r0s2__7}
-            : {{6{sroa_speculated_v_23_r0s2[9]}}, sroa_speculated_v_23_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_23_r0s2[14], sroa_speculated3682_v_23_r0s2}
+            : {{6{sroa_speculated3691_v_23_r0s2[9]}}, sroa_speculated3691_v_23_r0s2})
        : {in_sroa_0_0_r0s2__47, in_sroa_0_0_r0s2__46},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__6[14], sub_r0s2__6}
-            : {{6{sroa_speculated_v_22_r0s2[9]}}, sroa_speculated_v_22_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_22_r0s2[14], sroa_speculated3682_v_22_r0s2}
+            : {{6{sroa_speculated3691_v_22_r0s2[9]}}, sroa_speculated3691_v_22_r0s2})
        : {in_sroa_0_0_r0s2__45, in_sroa_0_0_r0s2__44},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__5[14], sub_r0s2__5}
-            : {{6{sroa_speculated_v_21_r0s2[9]}}, sroa_speculated_v_21_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_21_r0s2[14], sroa_speculated3682_v_21_r0s2}
+            : {{6{sroa_speculated3691_v_21_r0s2[9]}}, sroa_speculated3691_v_21_r0s2})
        : {in_sroa_0_0_r0s2__43, in_sroa_0_0_r0s2__42},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__4[14], sub_r0s2__4}
-            : {{6{sroa_speculated_v_20_r0s2[9]}}, sroa_speculated_v_20_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_20_r0s2[14], sroa_speculated3682_v_20_r0s2}
+            : {{6{sroa_speculated3691_v_20_r0s2[9]}}, sroa_speculated3691_v_20_r0s2})
        : {in_sroa_0_0_r0s2__41, in_sroa_0_0_r0s2__40},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__3[14], sub_r0s2__3}
-            : {{6{sroa_speculated_v_19_r0s2[9]}}, sroa_speculated_v_19_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_19_r0s2[14], sroa_speculated3682_v_19_r0s2}
+            : {{6{sroa_speculated3691_v_19_r0s2[9]}}, sroa_speculated3691_v_19_r0s2})
        : {in_sroa_0_0_r0s2__39, in_sroa_0_0_r0s2__38},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__2[14], sub_r0s2__2}
-            : {{6{sroa_speculated_v_18_r0s2[9]}}, sroa_speculated_v_18_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_18_r0s2[14], sroa_speculated3682_v_18_r0s2}
+            : {{6{sroa_speculated3691_v_18_r0s2[9]}}, sroa_speculated3691_v_18_r0s2})
        : {in_sroa_0_0_r0s2__37, in_sroa_0_0_r0s2__36},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2__1[14], sub_r0s2__1}
-            : {{6{sroa_speculated_v_17_r0s2[9]}}, sroa_speculated_v_17_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_17_r0s2[14], sroa_speculated3682_v_17_r0s2}
+            : {{6{sroa_speculated3691_v_17_r0s2[9]}}, sroa_speculated3691_v_17_r0s2})
        : {in_sroa_0_0_r0s2__35, in_sroa_0_0_r0s2__34},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {sub_r0s2[14], sub_r0s2}
-            : {{6{sroa_speculated_v_16_r0s2[9]}}, sroa_speculated_v_16_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_16_r0s2[14], sroa_speculated3682_v_16_r0s2}
+            : {{6{sroa_speculated3691_v_16_r0s2[9]}}, sroa_speculated3691_v_16_r0s2})
        : {in_sroa_0_0_r0s2__33, in_sroa_0_0_r0s2__32},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__15[14], add_r0s2__15}
-            : {{6{sroa_speculated_v_15_r0s2[9]}}, sroa_speculated_v_15_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_15_r0s2[14], sroa_speculated3682_v_15_r0s2}
+            : {{6{sroa_speculated3691_v_15_r0s2[9]}}, sroa_speculated3691_v_15_r0s2})
        : {in_sroa_0_0_r0s2__31, in_sroa_0_0_r0s2__30},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__14[14], add_r0s2__14}
-            : {{6{sroa_speculated_v_14_r0s2[9]}}, sroa_speculated_v_14_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_14_r0s2[14], sroa_speculated3682_v_14_r0s2}
+            : {{6{sroa_speculated3691_v_14_r0s2[9]}}, sroa_speculated3691_v_14_r0s2})
        : {in_sroa_0_0_r0s2__29, in_sroa_0_0_r0s2__28},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__13[14], add_r0s2__13}
-            : {{6{sroa_speculated_v_13_r0s2[9]}}, sroa_speculated_v_13_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_13_r0s2[14], sroa_speculated3682_v_13_r0s2}
+            : {{6{sroa_speculated3691_v_13_r0s2[9]}}, sroa_speculated3691_v_13_r0s2})
        : {in_sroa_0_0_r0s2__27, in_sroa_0_0_r0s2__26},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__12[14], add_r0s2__12}
-            : {{6{sroa_speculated_v_12_r0s2[9]}}, sroa_speculated_v_12_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_12_r0s2[14], sroa_speculated3682_v_12_r0s2}
+            : {{6{sroa_speculated3691_v_12_r0s2[9]}}, sroa_speculated3691_v_12_r0s2})
        : {in_sroa_0_0_r0s2__25, in_sroa_0_0_r0s2__24},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__11[14], add_r0s2__11}
-            : {{6{sroa_speculated_v_11_r0s2[9]}}, sroa_speculated_v_11_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_11_r0s2[14], sroa_speculated3682_v_11_r0s2}
+            : {{6{sroa_speculated3691_v_11_r0s2[9]}}, sroa_speculated3691_v_11_r0s2})
        : {in_sroa_0_0_r0s2__23, in_sroa_0_0_r0s2__22},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__10[14], add_r0s2__10}
-            : {{6{sroa_speculated_v_10_r0s2[9]}}, sroa_speculated_v_10_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_10_r0s2[14], sroa_speculated3682_v_10_r0s2}
+            : {{6{sroa_speculated3691_v_10_r0s2[9]}}, sroa_speculated3691_v_10_r0s2})
        : {in_sroa_0_0_r0s2__21, in_sroa_0_0_r0s2__20},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__9[14], add_r0s2__9}
-            : {{6{sroa_speculated_v_9_r0s2[9]}}, sroa_speculated_v_9_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_9_r0s2[14], sroa_speculated3682_v_9_r0s2}
+            : {{6{sroa_speculated3691_v_9_r0s2[9]}}, sroa_speculated3691_v_9_r0s2})
        : {in_sroa_0_0_r0s2__19, in_sroa_0_0_r0s2__18},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__8[14], add_r0s2__8}
-            : {{6{sroa_speculated_v_8_r0s2[9]}}, sroa_speculated_v_8_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_8_r0s2[14], sroa_speculated3682_v_8_r0s2}
+            : {{6{sroa_speculated3691_v_8_r0s2[9]}}, sroa_speculated3691_v_8_r0s2})
        : {in_sroa_0_0_r0s2__17, in_sroa_0_0_r0s2__16},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__7[14], add_r0s2__7}
-            : {{6{sroa_speculated_v_7_r0s2[9]}}, sroa_speculated_v_7_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_7_r0s2[14], sroa_speculated3682_v_7_r0s2}
+            : {{6{sroa_speculated3691_v_7_r0s2[9]}}, sroa_speculated3691_v_7_r0s2})
        : {in_sroa_0_0_r0s2__15, in_sroa_0_0_r0s2__14},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__6[14], add_r0s2__6}
-            : {{6{sroa_speculated_v_6_r0s2[9]}}, sroa_speculated_v_6_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_6_r0s2[14], sroa_speculated3682_v_6_r0s2}
+            : {{6{sroa_speculated3691_v_6_r0s2[9]}}, sroa_speculated3691_v_6_r0s2})
        : {in_sroa_0_0_r0s2__13, in_sroa_0_0_r0s2__12},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__5[14], add_r0s2__5}
-            : {{6{sroa_speculated_v_5_r0s2[9]}}, sroa_speculated_v_5_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_5_r0s2[14], sroa_speculated3682_v_5_r0s2}
+            : {{6{sroa_speculated3691_v_5_r0s2[9]}}, sroa_speculated3691_v_5_r0s2})
        : {in_sroa_0_0_r0s2__11, in_sroa_0_0_r0s2__10},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__4[14], add_r0s2__4}
-            : {{6{sroa_speculated_v_4_r0s2[9]}}, sroa_speculated_v_4_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_4_r0s2[14], sroa_speculated3682_v_4_r0s2}
+            : {{6{sroa_speculated3691_v_4_r0s2[9]}}, sroa_speculated3691_v_4_r0s2})
        : {in_sroa_0_0_r0s2__9, in_sroa_0_0_r0s2__8},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__3[14], add_r0s2__3}
-            : {{6{sroa_speculated_v_3_r0s2[9]}}, sroa_speculated_v_3_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_3_r0s2[14], sroa_speculated3682_v_3_r0s2}
+            : {{6{sroa_speculated3691_v_3_r0s2[9]}}, sroa_speculated3691_v_3_r0s2})
        : {in_sroa_0_0_r0s2__7, in_sroa_0_0_r0s2__6},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__2[14], add_r0s2__2}
-            : {{6{sroa_speculated_v_2_r0s2[9]}}, sroa_speculated_v_2_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_2_r0s2[14], sroa_speculated3682_v_2_r0s2}
+            : {{6{sroa_speculated3691_v_2_r0s2[9]}}, sroa_speculated3691_v_2_r0s2})
        : {in_sroa_0_0_r0s2__5, in_sroa_0_0_r0s2__4},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2__1[14], add_r0s2__1}
-            : {{6{sroa_speculated_v_1_r0s2[9]}}, sroa_speculated_v_1_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_1_r0s2[14], sroa_speculated3682_v_1_r0s2}
+            : {{6{sroa_speculated3691_v_1_r0s2[9]}}, sroa_speculated3691_v_1_r0s2})
        : {in_sroa_0_0_r0s2__3, in_sroa_0_0_r0s2__2},
      plan_sroa_7_0_r0s2
-       ? (v167_r0s2
-            ? {add_r0s2[14], add_r0s2}
-            : {{6{sroa_speculated_v_r0s2[9]}}, sroa_speculated_v_r0s2})
+       ? (v86_r0s2
+            ? {sroa_speculated3682_v_r0s2[14], sroa_speculated3682_v_r0s2}
+            : {{6{sroa_speculated3691_v_r0s2[9]}}, sroa_speculated3691_v_r0s2})
        : {in_sroa_0_0_r0s2__1, in_sroa_0_0_r0s2}};
 endmodule
 
@@ -8007,62 +8007,62 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0s3;
   reg  [9:0]   add18_i_neg_r0s1;
   reg  [7:0]   plan_sroa_27_0_r0s1;
-  reg  [9:0]   sub_i1046_r0s2;
-  reg  [9:0]   sub_i1046_r0s3;
+  reg  [9:0]   sub_i1040_r0s2;
+  reg  [9:0]   sub_i1040_r0s3;
   reg          iszero_i_r0s1;
   reg          iszero_i_r0s2;
-  reg  [17:0]  mul_i1034_r0s1;
-  reg  [17:0]  mul_i1034_r0s2;
+  reg  [17:0]  mul_i1028_r0s1;
+  reg  [17:0]  mul_i1028_r0s2;
   reg  [4:0]   select_r0s3;
   reg          or_r0s4;
   reg          or_r0s5;
   reg          xor_r0s4__1;
   reg          xor_r0s5__1;
-  reg  [9:0]   sub_i_i1107_r0s4;
-  reg          cmp_i1513_r0s4;
-  reg          mul_i1034_r0s3;
-  reg          mul_i1034_r0s4;
-  reg          mul_i1034_r0s3__1;
-  reg          mul_i1034_r0s4__1;
-  reg          mul_i1034_r0s3__2;
-  reg          mul_i1034_r0s4__2;
-  reg          mul_i1034_r0s3__3;
-  reg          mul_i1034_r0s4__3;
-  reg          mul_i1034_r0s3__4;
-  reg          mul_i1034_r0s4__4;
-  reg          mul_i1034_r0s3__5;
-  reg          mul_i1034_r0s4__5;
-  reg          mul_i1034_r0s3__6;
-  reg          mul_i1034_r0s4__6;
-  reg          mul_i1034_r0s3__7;
-  reg          mul_i1034_r0s4__7;
-  reg          mul_i1034_r0s3__8;
-  reg          mul_i1034_r0s4__8;
-  reg          mul_i1034_r0s3__9;
-  reg          mul_i1034_r0s4__9;
-  reg          mul_i1034_r0s3__10;
-  reg          mul_i1034_r0s4__10;
-  reg          mul_i1034_r0s3__11;
-  reg          mul_i1034_r0s4__11;
-  reg          mul_i1034_r0s3__12;
-  reg          mul_i1034_r0s4__12;
-  reg          mul_i1034_r0s3__13;
-  reg          mul_i1034_r0s4__13;
-  reg          mul_i1034_r0s3__14;
-  reg          mul_i1034_r0s4__14;
-  reg          mul_i1034_r0s3__15;
-  reg          mul_i1034_r0s4__15;
-  reg          mul_i1034_r0s3__16;
-  reg          mul_i1034_r0s4__16;
-  reg          mul_i1034_r0s3__17;
-  reg          mul_i1034_r0s4__17;
+  reg  [9:0]   sub_i_i1101_r0s4;
+  reg          cmp_i1510_r0s4;
+  reg          mul_i1028_r0s3;
+  reg          mul_i1028_r0s4;
+  reg          mul_i1028_r0s3__1;
+  reg          mul_i1028_r0s4__1;
+  reg          mul_i1028_r0s3__2;
+  reg          mul_i1028_r0s4__2;
+  reg          mul_i1028_r0s3__3;
+  reg          mul_i1028_r0s4__3;
+  reg          mul_i1028_r0s3__4;
+  reg          mul_i1028_r0s4__4;
+  reg          mul_i1028_r0s3__5;
+  reg          mul_i1028_r0s4__5;
+  reg          mul_i1028_r0s3__6;
+  reg          mul_i1028_r0s4__6;
+  reg          mul_i1028_r0s3__7;
+  reg          mul_i1028_r0s4__7;
+  reg          mul_i1028_r0s3__8;
+  reg          mul_i1028_r0s4__8;
+  reg          mul_i1028_r0s3__9;
+  reg          mul_i1028_r0s4__9;
+  reg          mul_i1028_r0s3__10;
+  reg          mul_i1028_r0s4__10;
+  reg          mul_i1028_r0s3__11;
+  reg          mul_i1028_r0s4__11;
+  reg          mul_i1028_r0s3__12;
+  reg          mul_i1028_r0s4__12;
+  reg          mul_i1028_r0s3__13;
+  reg          mul_i1028_r0s4__13;
+  reg          mul_i1028_r0s3__14;
+  reg          mul_i1028_r0s4__14;
+  reg          mul_i1028_r0s3__15;
+  reg          mul_i1028_r0s4__15;
+  reg          mul_i1028_r0s3__16;
+  reg          mul_i1028_r0s4__16;
+  reg          mul_i1028_r0s3__17;
+  reg          mul_i1028_r0s4__17;
   reg  [4:0]   select_r0s4;
-  reg  [17:0]  add_i1639_r0s5;
-  reg          cond_i1516_r0s5;
-  reg          or_i1600_r0s5;
-  reg  [17:0]  add_i2057_r0s5;
-  reg          cond_i1516_r0s5__1;
-  reg          or_i1587_r0s5;
+  reg  [17:0]  add_i1636_r0s5;
+  reg          cond_i1513_r0s5;
+  reg          or_i1597_r0s5;
+  reg  [17:0]  add_i2054_r0s5;
+  reg          cond_i1513_r0s5__1;
+  reg          or_i1584_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_r0s6;
   reg          and_r0s1__1;
   reg          and_r0s2__1;
@@ -8070,60 +8070,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__1;
   reg          and_r0s5__1;
   reg          and_r0s6__1;
-  reg  [9:0]   sub_i1046_1_r0s2;
-  reg  [9:0]   sub_i1046_1_r0s3;
+  reg  [9:0]   sub_i1040_1_r0s2;
+  reg  [9:0]   sub_i1040_1_r0s3;
   reg          iszero_i_1_r0s1;
   reg          iszero_i_1_r0s2;
-  reg  [17:0]  mul_i1034_1_r0s1;
-  reg  [17:0]  mul_i1034_1_r0s2;
+  reg  [17:0]  mul_i1028_1_r0s1;
+  reg  [17:0]  mul_i1028_1_r0s2;
   reg  [4:0]   select_r0s3__1;
   reg          or_r0s4__1;
   reg          or_r0s5__1;
-  reg  [9:0]   sub_i_i1107_1_r0s4;
-  reg          cmp_i1513_1_r0s4;
-  reg          mul_i1034_1_r0s3;
-  reg          mul_i1034_1_r0s4;
-  reg          mul_i1034_1_r0s3__1;
-  reg          mul_i1034_1_r0s4__1;
-  reg          mul_i1034_1_r0s3__2;
-  reg          mul_i1034_1_r0s4__2;
-  reg          mul_i1034_1_r0s3__3;
-  reg          mul_i1034_1_r0s4__3;
-  reg          mul_i1034_1_r0s3__4;
-  reg          mul_i1034_1_r0s4__4;
-  reg          mul_i1034_1_r0s3__5;
-  reg          mul_i1034_1_r0s4__5;
-  reg          mul_i1034_1_r0s3__6;
-  reg          mul_i1034_1_r0s4__6;
-  reg          mul_i1034_1_r0s3__7;
-  reg          mul_i1034_1_r0s4__7;
-  reg          mul_i1034_1_r0s3__8;
-  reg          mul_i1034_1_r0s4__8;
-  reg          mul_i1034_1_r0s3__9;
-  reg          mul_i1034_1_r0s4__9;
-  reg          mul_i1034_1_r0s3__10;
-  reg          mul_i1034_1_r0s4__10;
-  reg          mul_i1034_1_r0s3__11;
-  reg          mul_i1034_1_r0s4__11;
-  reg          mul_i1034_1_r0s3__12;
-  reg          mul_i1034_1_r0s4__12;
-  reg          mul_i1034_1_r0s3__13;
-  reg          mul_i1034_1_r0s4__13;
-  reg          mul_i1034_1_r0s3__14;
-  reg          mul_i1034_1_r0s4__14;
-  reg          mul_i1034_1_r0s3__15;
-  reg          mul_i1034_1_r0s4__15;
-  reg          mul_i1034_1_r0s3__16;
-  reg          mul_i1034_1_r0s4__16;
-  reg          mul_i1034_1_r0s3__17;
-  reg          mul_i1034_1_r0s4__17;
+  reg  [9:0]   sub_i_i1101_1_r0s4;
+  reg          cmp_i1510_1_r0s4;
+  reg          mul_i1028_1_r0s3;
+  reg          mul_i1028_1_r0s4;
+  reg          mul_i1028_1_r0s3__1;
+  reg          mul_i1028_1_r0s4__1;
+  reg          mul_i1028_1_r0s3__2;
+  reg          mul_i1028_1_r0s4__2;
+  reg          mul_i1028_1_r0s3__3;
+  reg          mul_i1028_1_r0s4__3;
+  reg          mul_i1028_1_r0s3__4;
+  reg          mul_i1028_1_r0s4__4;
+  reg          mul_i1028_1_r0s3__5;
+  reg          mul_i1028_1_r0s4__5;
+  reg          mul_i1028_1_r0s3__6;
+  reg          mul_i1028_1_r0s4__6;
+  reg          mul_i1028_1_r0s3__7;
+  reg          mul_i1028_1_r0s4__7;
+  reg          mul_i1028_1_r0s3__8;
+  reg          mul_i1028_1_r0s4__8;
+  reg          mul_i1028_1_r0s3__9;
+  reg          mul_i1028_1_r0s4__9;
+  reg          mul_i1028_1_r0s3__10;
+  reg          mul_i1028_1_r0s4__10;
+  reg          mul_i1028_1_r0s3__11;
+  reg          mul_i1028_1_r0s4__11;
+  reg          mul_i1028_1_r0s3__12;
+  reg          mul_i1028_1_r0s4__12;
+  reg          mul_i1028_1_r0s3__13;
+  reg          mul_i1028_1_r0s4__13;
+  reg          mul_i1028_1_r0s3__14;
+  reg          mul_i1028_1_r0s4__14;
+  reg          mul_i1028_1_r0s3__15;
+  reg          mul_i1028_1_r0s4__15;
+  reg          mul_i1028_1_r0s3__16;
+  reg          mul_i1028_1_r0s4__16;
+  reg          mul_i1028_1_r0s3__17;
+  reg          mul_i1028_1_r0s4__17;
   reg  [4:0]   select_r0s4__1;
-  reg  [17:0]  add_i1639_1_r0s5;
-  reg          cond_i1516_1_r0s5;
-  reg          or_i1600_1_r0s5;
-  reg  [17:0]  add_i2057_1_r0s5;
-  reg          cond_i1516_1_r0s5__1;
-  reg          or_i1587_1_r0s5;
+  reg  [17:0]  add_i1636_1_r0s5;
+  reg          cond_i1513_1_r0s5;
+  reg          or_i1597_1_r0s5;
+  reg  [17:0]  add_i2054_1_r0s5;
+  reg          cond_i1513_1_r0s5__1;
+  reg          or_i1584_1_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_1_r0s6;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
@@ -8131,60 +8131,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__2;
   reg          and_r0s5__2;
   reg          and_r0s6__2;
-  reg  [9:0]   sub_i1046_2_r0s2;
-  reg  [9:0]   sub_i1046_2_r0s3;
+  reg  [9:0]   sub_i1040_2_r0s2;
+  reg  [9:0]   sub_i1040_2_r0s3;
   reg          iszero_i_2_r0s1;
   reg          iszero_i_2_r0s2;
-  reg  [17:0]  mul_i1034_2_r0s1;
-  reg  [17:0]  mul_i1034_2_r0s2;
+  reg  [17:0]  mul_i1028_2_r0s1;
+  reg  [17:0]  mul_i1028_2_r0s2;
   reg  [4:0]   select_r0s3__2;
   reg          or_r0s4__2;
   reg          or_r0s5__2;
-  reg  [9:0]   sub_i_i1107_2_r0s4;
-  reg          cmp_i1513_2_r0s4;
-  reg          mul_i1034_2_r0s3;
-  reg          mul_i1034_2_r0s4;
-  reg          mul_i1034_2_r0s3__1;
-  reg          mul_i1034_2_r0s4__1;
-  reg          mul_i1034_2_r0s3__2;
-  reg          mul_i1034_2_r0s4__2;
-  reg          mul_i1034_2_r0s3__3;
-  reg          mul_i1034_2_r0s4__3;
-  reg          mul_i1034_2_r0s3__4;
-  reg          mul_i1034_2_r0s4__4;
-  reg          mul_i1034_2_r0s3__5;
-  reg          mul_i1034_2_r0s4__5;
-  reg          mul_i1034_2_r0s3__6;
-  reg          mul_i1034_2_r0s4__6;
-  reg          mul_i1034_2_r0s3__7;
-  reg          mul_i1034_2_r0s4__7;
-  reg          mul_i1034_2_r0s3__8;
-  reg          mul_i1034_2_r0s4__8;
-  reg          mul_i1034_2_r0s3__9;
-  reg          mul_i1034_2_r0s4__9;
-  reg          mul_i1034_2_r0s3__10;
-  reg          mul_i1034_2_r0s4__10;
-  reg          mul_i1034_2_r0s3__11;
-  reg          mul_i1034_2_r0s4__11;
-  reg          mul_i1034_2_r0s3__12;
-  reg          mul_i1034_2_r0s4__12;
-  reg          mul_i1034_2_r0s3__13;
-  reg          mul_i1034_2_r0s4__13;
-  reg          mul_i1034_2_r0s3__14;
-  reg          mul_i1034_2_r0s4__14;
-  reg          mul_i1034_2_r0s3__15;
-  reg          mul_i1034_2_r0s4__15;
-  reg          mul_i1034_2_r0s3__16;
-  reg          mul_i1034_2_r0s4__16;
-  reg          mul_i1034_2_r0s3__17;
-  reg          mul_i1034_2_r0s4__17;
+  reg  [9:0]   sub_i_i1101_2_r0s4;
+  reg          cmp_i1510_2_r0s4;
+  reg          mul_i1028_2_r0s3;
+  reg          mul_i1028_2_r0s4;
+  reg          mul_i1028_2_r0s3__1;
+  reg          mul_i1028_2_r0s4__1;
+  reg          mul_i1028_2_r0s3__2;
+  reg          mul_i1028_2_r0s4__2;
+  reg          mul_i1028_2_r0s3__3;
+  reg          mul_i1028_2_r0s4__3;
+  reg          mul_i1028_2_r0s3__4;
+  reg          mul_i1028_2_r0s4__4;
+  reg          mul_i1028_2_r0s3__5;
+  reg          mul_i1028_2_r0s4__5;
+  reg          mul_i1028_2_r0s3__6;
+  reg          mul_i1028_2_r0s4__6;
+  reg          mul_i1028_2_r0s3__7;
+  reg          mul_i1028_2_r0s4__7;
+  reg          mul_i1028_2_r0s3__8;
+  reg          mul_i1028_2_r0s4__8;
+  reg          mul_i1028_2_r0s3__9;
+  reg          mul_i1028_2_r0s4__9;
+  reg          mul_i1028_2_r0s3__10;
+  reg          mul_i1028_2_r0s4__10;
+  reg          mul_i1028_2_r0s3__11;
+  reg          mul_i1028_2_r0s4__11;
+  reg          mul_i1028_2_r0s3__12;
+  reg          mul_i1028_2_r0s4__12;
+  reg          mul_i1028_2_r0s3__13;
+  reg          mul_i1028_2_r0s4__13;
+  reg          mul_i1028_2_r0s3__14;
+  reg          mul_i1028_2_r0s4__14;
+  reg          mul_i1028_2_r0s3__15;
+  reg          mul_i1028_2_r0s4__15;
+  reg          mul_i1028_2_r0s3__16;
+  reg          mul_i1028_2_r0s4__16;
+  reg          mul_i1028_2_r0s3__17;
+  reg          mul_i1028_2_r0s4__17;
   reg  [4:0]   select_r0s4__2;
-  reg  [17:0]  add_i1639_2_r0s5;
-  reg          cond_i1516_2_r0s5;
-  reg          or_i1600_2_r0s5;
-  reg  [17:0]  add_i2057_2_r0s5;
-  reg          cond_i1516_2_r0s5__1;
-  reg          or_i1587_2_r0s5;
+  reg  [17:0]  add_i1636_2_r0s5;
+  reg          cond_i1513_2_r0s5;
+  reg          or_i1597_2_r0s5;
+  reg  [17:0]  add_i2054_2_r0s5;
+  reg          cond_i1513_2_r0s5__1;
+  reg          or_i1584_2_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_2_r0s6;
   reg          and_r0s1__3;
   reg          and_r0s2__3;
@@ -8192,60 +8192,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__3;
   reg          and_r0s5__3;
   reg          and_r0s6__3;
-  reg  [9:0]   sub_i1046_3_r0s2;
-  reg  [9:0]   sub_i1046_3_r0s3;
+  reg  [9:0]   sub_i1040_3_r0s2;
+  reg  [9:0]   sub_i1040_3_r0s3;
   reg          iszero_i_3_r0s1;
   reg          iszero_i_3_r0s2;
-  reg  [17:0]  mul_i1034_3_r0s1;
-  reg  [17:0]  mul_i1034_3_r0s2;
+  reg  [17:0]  mul_i1028_3_r0s1;
+  reg  [17:0]  mul_i1028_3_r0s2;
   reg  [4:0]   select_r0s3__3;
   reg          or_r0s4__3;
   reg          or_r0s5__3;
-  reg  [9:0]   sub_i_i1107_3_r0s4;
-  reg          cmp_i1513_3_r0s4;
-  reg          mul_i1034_3_r0s3;
-  reg          mul_i1034_3_r0s4;
-  reg          mul_i1034_3_r0s3__1;
-  reg          mul_i1034_3_r0s4__1;
-  reg          mul_i1034_3_r0s3__2;
-  reg          mul_i1034_3_r0s4__2;
-  reg          mul_i1034_3_r0s3__3;
-  reg          mul_i1034_3_r0s4__3;
-  reg          mul_i1034_3_r0s3__4;
-  reg          mul_i1034_3_r0s4__4;
-  reg          mul_i1034_3_r0s3__5;
-  reg          mul_i1034_3_r0s4__5;
-  reg          mul_i1034_3_r0s3__6;
-  reg          mul_i1034_3_r0s4__6;
-  reg          mul_i1034_3_r0s3__7;
-  reg          mul_i1034_3_r0s4__7;
-  reg          mul_i1034_3_r0s3__8;
-  reg          mul_i1034_3_r0s4__8;
-  reg          mul_i1034_3_r0s3__9;
-  reg          mul_i1034_3_r0s4__9;
-  reg          mul_i1034_3_r0s3__10;
-  reg          mul_i1034_3_r0s4__10;
-  reg          mul_i1034_3_r0s3__11;
-  reg          mul_i1034_3_r0s4__11;
-  reg          mul_i1034_3_r0s3__12;
-  reg          mul_i1034_3_r0s4__12;
-  reg          mul_i1034_3_r0s3__13;
-  reg          mul_i1034_3_r0s4__13;
-  reg          mul_i1034_3_r0s3__14;
-  reg          mul_i1034_3_r0s4__14;
-  reg          mul_i1034_3_r0s3__15;
-  reg          mul_i1034_3_r0s4__15;
-  reg          mul_i1034_3_r0s3__16;
-  reg          mul_i1034_3_r0s4__16;
-  reg          mul_i1034_3_r0s3__17;
-  reg          mul_i1034_3_r0s4__17;
+  reg  [9:0]   sub_i_i1101_3_r0s4;
+  reg          cmp_i1510_3_r0s4;
+  reg          mul_i1028_3_r0s3;
+  reg          mul_i1028_3_r0s4;
+  reg          mul_i1028_3_r0s3__1;
+  reg          mul_i1028_3_r0s4__1;
+  reg          mul_i1028_3_r0s3__2;
+  reg          mul_i1028_3_r0s4__2;
+  reg          mul_i1028_3_r0s3__3;
+  reg          mul_i1028_3_r0s4__3;
+  reg          mul_i1028_3_r0s3__4;
+  reg          mul_i1028_3_r0s4__4;
+  reg          mul_i1028_3_r0s3__5;
+  reg          mul_i1028_3_r0s4__5;
+  reg          mul_i1028_3_r0s3__6;
+  reg          mul_i1028_3_r0s4__6;
+  reg          mul_i1028_3_r0s3__7;
+  reg          mul_i1028_3_r0s4__7;
+  reg          mul_i1028_3_r0s3__8;
+  reg          mul_i1028_3_r0s4__8;
+  reg          mul_i1028_3_r0s3__9;
+  reg          mul_i1028_3_r0s4__9;
+  reg          mul_i1028_3_r0s3__10;
+  reg          mul_i1028_3_r0s4__10;
+  reg          mul_i1028_3_r0s3__11;
+  reg          mul_i1028_3_r0s4__11;
+  reg          mul_i1028_3_r0s3__12;
+  reg          mul_i1028_3_r0s4__12;
+  reg          mul_i1028_3_r0s3__13;
+  reg          mul_i1028_3_r0s4__13;
+  reg          mul_i1028_3_r0s3__14;
+  reg          mul_i1028_3_r0s4__14;
+  reg          mul_i1028_3_r0s3__15;
+  reg          mul_i1028_3_r0s4__15;
+  reg          mul_i1028_3_r0s3__16;
+  reg          mul_i1028_3_r0s4__16;
+  reg          mul_i1028_3_r0s3__17;
+  reg          mul_i1028_3_r0s4__17;
   reg  [4:0]   select_r0s4__3;
-  reg  [17:0]  add_i1639_3_r0s5;
-  reg          cond_i1516_3_r0s5;
-  reg          or_i1600_3_r0s5;
-  reg  [17:0]  add_i2057_3_r0s5;
-  reg          cond_i1516_3_r0s5__1;
-  reg          or_i1587_3_r0s5;
+  reg  [17:0]  add_i1636_3_r0s5;
+  reg          cond_i1513_3_r0s5;
+  reg          or_i1597_3_r0s5;
+  reg  [17:0]  add_i2054_3_r0s5;
+  reg          cond_i1513_3_r0s5__1;
+  reg          or_i1584_3_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_3_r0s6;
   reg          and_r0s1__4;
   reg          and_r0s2__4;
@@ -8253,60 +8253,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__4;
   reg          and_r0s5__4;
   reg          and_r0s6__4;
-  reg  [9:0]   sub_i1046_4_r0s2;
-  reg  [9:0]   sub_i1046_4_r0s3;
+  reg  [9:0]   sub_i1040_4_r0s2;
+  reg  [9:0]   sub_i1040_4_r0s3;
   reg          iszero_i_4_r0s1;
   reg          iszero_i_4_r0s2;
-  reg  [17:0]  mul_i1034_4_r0s1;
-  reg  [17:0]  mul_i1034_4_r0s2;
+  reg  [17:0]  mul_i1028_4_r0s1;
+  reg  [17:0]  mul_i1028_4_r0s2;
   reg  [4:0]   select_r0s3__4;
   reg          or_r0s4__4;
   reg          or_r0s5__4;
-  reg  [9:0]   sub_i_i1107_4_r0s4;
-  reg          cmp_i1513_4_r0s4;
-  reg          mul_i1034_4_r0s3;
-  reg          mul_i1034_4_r0s4;
-  reg          mul_i1034_4_r0s3__1;
-  reg          mul_i1034_4_r0s4__1;
-  reg          mul_i1034_4_r0s3__2;
-  reg          mul_i1034_4_r0s4__2;
-  reg          mul_i1034_4_r0s3__3;
-  reg          mul_i1034_4_r0s4__3;
-  reg          mul_i1034_4_r0s3__4;
-  reg          mul_i1034_4_r0s4__4;
-  reg          mul_i1034_4_r0s3__5;
-  reg          mul_i1034_4_r0s4__5;
-  reg          mul_i1034_4_r0s3__6;
-  reg          mul_i1034_4_r0s4__6;
-  reg          mul_i1034_4_r0s3__7;
-  reg          mul_i1034_4_r0s4__7;
-  reg          mul_i1034_4_r0s3__8;
-  reg          mul_i1034_4_r0s4__8;
-  reg          mul_i1034_4_r0s3__9;
-  reg          mul_i1034_4_r0s4__9;
-  reg          mul_i1034_4_r0s3__10;
-  reg          mul_i1034_4_r0s4__10;
-  reg          mul_i1034_4_r0s3__11;
-  reg          mul_i1034_4_r0s4__11;
-  reg          mul_i1034_4_r0s3__12;
-  reg          mul_i1034_4_r0s4__12;
-  reg          mul_i1034_4_r0s3__13;
-  reg          mul_i1034_4_r0s4__13;
-  reg          mul_i1034_4_r0s3__14;
-  reg          mul_i1034_4_r0s4__14;
-  reg          mul_i1034_4_r0s3__15;
-  reg          mul_i1034_4_r0s4__15;
-  reg          mul_i1034_4_r0s3__16;
-  reg          mul_i1034_4_r0s4__16;
-  reg          mul_i1034_4_r0s3__17;
-  reg          mul_i1034_4_r0s4__17;
+  reg  [9:0]   sub_i_i1101_4_r0s4;
+  reg          cmp_i1510_4_r0s4;
+  reg          mul_i1028_4_r0s3;
+  reg          mul_i1028_4_r0s4;
+  reg          mul_i1028_4_r0s3__1;
+  reg          mul_i1028_4_r0s4__1;
+  reg          mul_i1028_4_r0s3__2;
+  reg          mul_i1028_4_r0s4__2;
+  reg          mul_i1028_4_r0s3__3;
+  reg          mul_i1028_4_r0s4__3;
+  reg          mul_i1028_4_r0s3__4;
+  reg          mul_i1028_4_r0s4__4;
+  reg          mul_i1028_4_r0s3__5;
+  reg          mul_i1028_4_r0s4__5;
+  reg          mul_i1028_4_r0s3__6;
+  reg          mul_i1028_4_r0s4__6;
+  reg          mul_i1028_4_r0s3__7;
+  reg          mul_i1028_4_r0s4__7;
+  reg          mul_i1028_4_r0s3__8;
+  reg          mul_i1028_4_r0s4__8;
+  reg          mul_i1028_4_r0s3__9;
+  reg          mul_i1028_4_r0s4__9;
+  reg          mul_i1028_4_r0s3__10;
+  reg          mul_i1028_4_r0s4__10;
+  reg          mul_i1028_4_r0s3__11;
+  reg          mul_i1028_4_r0s4__11;
+  reg          mul_i1028_4_r0s3__12;
+  reg          mul_i1028_4_r0s4__12;
+  reg          mul_i1028_4_r0s3__13;
+  reg          mul_i1028_4_r0s4__13;
+  reg          mul_i1028_4_r0s3__14;
+  reg          mul_i1028_4_r0s4__14;
+  reg          mul_i1028_4_r0s3__15;
+  reg          mul_i1028_4_r0s4__15;
+  reg          mul_i1028_4_r0s3__16;
+  reg          mul_i1028_4_r0s4__16;
+  reg          mul_i1028_4_r0s3__17;
+  reg          mul_i1028_4_r0s4__17;
   reg  [4:0]   select_r0s4__4;
-  reg  [17:0]  add_i1639_4_r0s5;
-  reg          cond_i1516_4_r0s5;
-  reg          or_i1600_4_r0s5;
-  reg  [17:0]  add_i2057_4_r0s5;
-  reg          cond_i1516_4_r0s5__1;
-  reg          or_i1587_4_r0s5;
+  reg  [17:0]  add_i1636_4_r0s5;
+  reg          cond_i1513_4_r0s5;
+  reg          or_i1597_4_r0s5;
+  reg  [17:0]  add_i2054_4_r0s5;
+  reg          cond_i1513_4_r0s5__1;
+  reg          or_i1584_4_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_4_r0s6;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
@@ -8314,60 +8314,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__5;
   reg          and_r0s5__5;
   reg          and_r0s6__5;
-  reg  [9:0]   sub_i1046_5_r0s2;
-  reg  [9:0]   sub_i1046_5_r0s3;
+  reg  [9:0]   sub_i1040_5_r0s2;
+  reg  [9:0]   sub_i1040_5_r0s3;
   reg          iszero_i_5_r0s1;
   reg          iszero_i_5_r0s2;
-  reg  [17:0]  mul_i1034_5_r0s1;
-  reg  [17:0]  mul_i1034_5_r0s2;
+  reg  [17:0]  mul_i1028_5_r0s1;
+  reg  [17:0]  mul_i1028_5_r0s2;
   reg  [4:0]   select_r0s3__5;
   reg          or_r0s4__5;
   reg          or_r0s5__5;
-  reg  [9:0]   sub_i_i1107_5_r0s4;
-  reg          cmp_i1513_5_r0s4;
-  reg          mul_i1034_5_r0s3;
-  reg          mul_i1034_5_r0s4;
-  reg          mul_i1034_5_r0s3__1;
-  reg          mul_i1034_5_r0s4__1;
-  reg          mul_i1034_5_r0s3__2;
-  reg          mul_i1034_5_r0s4__2;
-  reg          mul_i1034_5_r0s3__3;
-  reg          mul_i1034_5_r0s4__3;
-  reg          mul_i1034_5_r0s3__4;
-  reg          mul_i1034_5_r0s4__4;
-  reg          mul_i1034_5_r0s3__5;
-  reg          mul_i1034_5_r0s4__5;
-  reg          mul_i1034_5_r0s3__6;
-  reg          mul_i1034_5_r0s4__6;
-  reg          mul_i1034_5_r0s3__7;
-  reg          mul_i1034_5_r0s4__7;
-  reg          mul_i1034_5_r0s3__8;
-  reg          mul_i1034_5_r0s4__8;
-  reg          mul_i1034_5_r0s3__9;
-  reg          mul_i1034_5_r0s4__9;
-  reg          mul_i1034_5_r0s3__10;
-  reg          mul_i1034_5_r0s4__10;
-  reg          mul_i1034_5_r0s3__11;
-  reg          mul_i1034_5_r0s4__11;
-  reg          mul_i1034_5_r0s3__12;
-  reg          mul_i1034_5_r0s4__12;
-  reg          mul_i1034_5_r0s3__13;
-  reg          mul_i1034_5_r0s4__13;
-  reg          mul_i1034_5_r0s3__14;
-  reg          mul_i1034_5_r0s4__14;
-  reg          mul_i1034_5_r0s3__15;
-  reg          mul_i1034_5_r0s4__15;
-  reg          mul_i1034_5_r0s3__16;
-  reg          mul_i1034_5_r0s4__16;
-  reg          mul_i1034_5_r0s3__17;
-  reg          mul_i1034_5_r0s4__17;
+  reg  [9:0]   sub_i_i1101_5_r0s4;
+  reg          cmp_i1510_5_r0s4;
+  reg          mul_i1028_5_r0s3;
+  reg          mul_i1028_5_r0s4;
+  reg          mul_i1028_5_r0s3__1;
+  reg          mul_i1028_5_r0s4__1;
+  reg          mul_i1028_5_r0s3__2;
+  reg          mul_i1028_5_r0s4__2;
+  reg          mul_i1028_5_r0s3__3;
+  reg          mul_i1028_5_r0s4__3;
+  reg          mul_i1028_5_r0s3__4;
+  reg          mul_i1028_5_r0s4__4;
+  reg          mul_i1028_5_r0s3__5;
+  reg          mul_i1028_5_r0s4__5;
+  reg          mul_i1028_5_r0s3__6;
+  reg          mul_i1028_5_r0s4__6;
+  reg          mul_i1028_5_r0s3__7;
+  reg          mul_i1028_5_r0s4__7;
+  reg          mul_i1028_5_r0s3__8;
+  reg          mul_i1028_5_r0s4__8;
+  reg          mul_i1028_5_r0s3__9;
+  reg          mul_i1028_5_r0s4__9;
+  reg          mul_i1028_5_r0s3__10;
+  reg          mul_i1028_5_r0s4__10;
+  reg          mul_i1028_5_r0s3__11;
+  reg          mul_i1028_5_r0s4__11;
+  reg          mul_i1028_5_r0s3__12;
+  reg          mul_i1028_5_r0s4__12;
+  reg          mul_i1028_5_r0s3__13;
+  reg          mul_i1028_5_r0s4__13;
+  reg          mul_i1028_5_r0s3__14;
+  reg          mul_i1028_5_r0s4__14;
+  reg          mul_i1028_5_r0s3__15;
+  reg          mul_i1028_5_r0s4__15;
+  reg          mul_i1028_5_r0s3__16;
+  reg          mul_i1028_5_r0s4__16;
+  reg          mul_i1028_5_r0s3__17;
+  reg          mul_i1028_5_r0s4__17;
   reg  [4:0]   select_r0s4__5;
-  reg  [17:0]  add_i1639_5_r0s5;
-  reg          cond_i1516_5_r0s5;
-  reg          or_i1600_5_r0s5;
-  reg  [17:0]  add_i2057_5_r0s5;
-  reg          cond_i1516_5_r0s5__1;
-  reg          or_i1587_5_r0s5;
+  reg  [17:0]  add_i1636_5_r0s5;
+  reg          cond_i1513_5_r0s5;
+  reg          or_i1597_5_r0s5;
+  reg  [17:0]  add_i2054_5_r0s5;
+  reg          cond_i1513_5_r0s5__1;
+  reg          or_i1584_5_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_5_r0s6;
   reg          and_r0s1__6;
   reg          and_r0s2__6;
@@ -8375,60 +8375,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__6;
   reg          and_r0s5__6;
   reg          and_r0s6__6;
-  reg  [9:0]   sub_i1046_6_r0s2;
-  reg  [9:0]   sub_i1046_6_r0s3;
+  reg  [9:0]   sub_i1040_6_r0s2;
+  reg  [9:0]   sub_i1040_6_r0s3;
   reg          iszero_i_6_r0s1;
   reg          iszero_i_6_r0s2;
-  reg  [17:0]  mul_i1034_6_r0s1;
-  reg  [17:0]  mul_i1034_6_r0s2;
+  reg  [17:0]  mul_i1028_6_r0s1;
+  reg  [17:0]  mul_i1028_6_r0s2;
   reg  [4:0]   select_r0s3__6;
   reg          or_r0s4__6;
   reg          or_r0s5__6;
-  reg  [9:0]   sub_i_i1107_6_r0s4;
-  reg          cmp_i1513_6_r0s4;
-  reg          mul_i1034_6_r0s3;
-  reg          mul_i1034_6_r0s4;
-  reg          mul_i1034_6_r0s3__1;
-  reg          mul_i1034_6_r0s4__1;
-  reg          mul_i1034_6_r0s3__2;
-  reg          mul_i1034_6_r0s4__2;
-  reg          mul_i1034_6_r0s3__3;
-  reg          mul_i1034_6_r0s4__3;
-  reg          mul_i1034_6_r0s3__4;
-  reg          mul_i1034_6_r0s4__4;
-  reg          mul_i1034_6_r0s3__5;
-  reg          mul_i1034_6_r0s4__5;
-  reg          mul_i1034_6_r0s3__6;
-  reg          mul_i1034_6_r0s4__6;
-  reg          mul_i1034_6_r0s3__7;
-  reg          mul_i1034_6_r0s4__7;
-  reg          mul_i1034_6_r0s3__8;
-  reg          mul_i1034_6_r0s4__8;
-  reg          mul_i1034_6_r0s3__9;
-  reg          mul_i1034_6_r0s4__9;
-  reg          mul_i1034_6_r0s3__10;
-  reg          mul_i1034_6_r0s4__10;
-  reg          mul_i1034_6_r0s3__11;
-  reg          mul_i1034_6_r0s4__11;
-  reg          mul_i1034_6_r0s3__12;
-  reg          mul_i1034_6_r0s4__12;
-  reg          mul_i1034_6_r0s3__13;
-  reg          mul_i1034_6_r0s4__13;
-  reg          mul_i1034_6_r0s3__14;
-  reg          mul_i1034_6_r0s4__14;
-  reg          mul_i1034_6_r0s3__15;
-  reg          mul_i1034_6_r0s4__15;
-  reg          mul_i1034_6_r0s3__16;
-  reg          mul_i1034_6_r0s4__16;
-  reg          mul_i1034_6_r0s3__17;
-  reg          mul_i1034_6_r0s4__17;
+  reg  [9:0]   sub_i_i1101_6_r0s4;
+  reg          cmp_i1510_6_r0s4;
+  reg          mul_i1028_6_r0s3;
+  reg          mul_i1028_6_r0s4;
+  reg          mul_i1028_6_r0s3__1;
+  reg          mul_i1028_6_r0s4__1;
+  reg          mul_i1028_6_r0s3__2;
+  reg          mul_i1028_6_r0s4__2;
+  reg          mul_i1028_6_r0s3__3;
+  reg          mul_i1028_6_r0s4__3;
+  reg          mul_i1028_6_r0s3__4;
+  reg          mul_i1028_6_r0s4__4;
+  reg          mul_i1028_6_r0s3__5;
+  reg          mul_i1028_6_r0s4__5;
+  reg          mul_i1028_6_r0s3__6;
+  reg          mul_i1028_6_r0s4__6;
+  reg          mul_i1028_6_r0s3__7;
+  reg          mul_i1028_6_r0s4__7;
+  reg          mul_i1028_6_r0s3__8;
+  reg          mul_i1028_6_r0s4__8;
+  reg          mul_i1028_6_r0s3__9;
+  reg          mul_i1028_6_r0s4__9;
+  reg          mul_i1028_6_r0s3__10;
+  reg          mul_i1028_6_r0s4__10;
+  reg          mul_i1028_6_r0s3__11;
+  reg          mul_i1028_6_r0s4__11;
+  reg          mul_i1028_6_r0s3__12;
+  reg          mul_i1028_6_r0s4__12;
+  reg          mul_i1028_6_r0s3__13;
+  reg          mul_i1028_6_r0s4__13;
+  reg          mul_i1028_6_r0s3__14;
+  reg          mul_i1028_6_r0s4__14;
+  reg          mul_i1028_6_r0s3__15;
+  reg          mul_i1028_6_r0s4__15;
+  reg          mul_i1028_6_r0s3__16;
+  reg          mul_i1028_6_r0s4__16;
+  reg          mul_i1028_6_r0s3__17;
+  reg          mul_i1028_6_r0s4__17;
   reg  [4:0]   select_r0s4__6;
-  reg  [17:0]  add_i1639_6_r0s5;
-  reg          cond_i1516_6_r0s5;
-  reg          or_i1600_6_r0s5;
-  reg  [17:0]  add_i2057_6_r0s5;
-  reg          cond_i1516_6_r0s5__1;
-  reg          or_i1587_6_r0s5;
+  reg  [17:0]  add_i1636_6_r0s5;
+  reg          cond_i1513_6_r0s5;
+  reg          or_i1597_6_r0s5;
+  reg  [17:0]  add_i2054_6_r0s5;
+  reg          cond_i1513_6_r0s5__1;
+  reg          or_i1584_6_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_6_r0s6;
   reg          and_r0s1__7;
   reg          and_r0s2__7;
@@ -8436,60 +8436,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__7;
   reg          and_r0s5__7;
   reg          and_r0s6__7;
-  reg  [9:0]   sub_i1046_7_r0s2;
-  reg  [9:0]   sub_i1046_7_r0s3;
+  reg  [9:0]   sub_i1040_7_r0s2;
+  reg  [9:0]   sub_i1040_7_r0s3;
   reg          iszero_i_7_r0s1;
   reg          iszero_i_7_r0s2;
-  reg  [17:0]  mul_i1034_7_r0s1;
-  reg  [17:0]  mul_i1034_7_r0s2;
+  reg  [17:0]  mul_i1028_7_r0s1;
+  reg  [17:0]  mul_i1028_7_r0s2;
   reg  [4:0]   select_r0s3__7;
   reg          or_r0s4__7;
   reg          or_r0s5__7;
-  reg  [9:0]   sub_i_i1107_7_r0s4;
-  reg          cmp_i1513_7_r0s4;
-  reg          mul_i1034_7_r0s3;
-  reg          mul_i1034_7_r0s4;
-  reg          mul_i1034_7_r0s3__1;
-  reg          mul_i1034_7_r0s4__1;
-  reg          mul_i1034_7_r0s3__2;
-  reg          mul_i1034_7_r0s4__2;
-  reg          mul_i1034_7_r0s3__3;
-  reg          mul_i1034_7_r0s4__3;
-  reg          mul_i1034_7_r0s3__4;
-  reg          mul_i1034_7_r0s4__4;
-  reg          mul_i1034_7_r0s3__5;
-  reg          mul_i1034_7_r0s4__5;
-  reg          mul_i1034_7_r0s3__6;
-  reg          mul_i1034_7_r0s4__6;
-  reg          mul_i1034_7_r0s3__7;
-  reg          mul_i1034_7_r0s4__7;
-  reg          mul_i1034_7_r0s3__8;
-  reg          mul_i1034_7_r0s4__8;
-  reg          mul_i1034_7_r0s3__9;
-  reg          mul_i1034_7_r0s4__9;
-  reg          mul_i1034_7_r0s3__10;
-  reg          mul_i1034_7_r0s4__10;
-  reg          mul_i1034_7_r0s3__11;
-  reg          mul_i1034_7_r0s4__11;
-  reg          mul_i1034_7_r0s3__12;
-  reg          mul_i1034_7_r0s4__12;
-  reg          mul_i1034_7_r0s3__13;
-  reg          mul_i1034_7_r0s4__13;
-  reg          mul_i1034_7_r0s3__14;
-  reg          mul_i1034_7_r0s4__14;
-  reg          mul_i1034_7_r0s3__15;
-  reg          mul_i1034_7_r0s4__15;
-  reg          mul_i1034_7_r0s3__16;
-  reg          mul_i1034_7_r0s4__16;
-  reg          mul_i1034_7_r0s3__17;
-  reg          mul_i1034_7_r0s4__17;
+  reg  [9:0]   sub_i_i1101_7_r0s4;
+  reg          cmp_i1510_7_r0s4;
+  reg          mul_i1028_7_r0s3;
+  reg          mul_i1028_7_r0s4;
+  reg          mul_i1028_7_r0s3__1;
+  reg          mul_i1028_7_r0s4__1;
+  reg          mul_i1028_7_r0s3__2;
+  reg          mul_i1028_7_r0s4__2;
+  reg          mul_i1028_7_r0s3__3;
+  reg          mul_i1028_7_r0s4__3;
+  reg          mul_i1028_7_r0s3__4;
+  reg          mul_i1028_7_r0s4__4;
+  reg          mul_i1028_7_r0s3__5;
+  reg          mul_i1028_7_r0s4__5;
+  reg          mul_i1028_7_r0s3__6;
+  reg          mul_i1028_7_r0s4__6;
+  reg          mul_i1028_7_r0s3__7;
+  reg          mul_i1028_7_r0s4__7;
+  reg          mul_i1028_7_r0s3__8;
+  reg          mul_i1028_7_r0s4__8;
+  reg          mul_i1028_7_r0s3__9;
+  reg          mul_i1028_7_r0s4__9;
+  reg          mul_i1028_7_r0s3__10;
+  reg          mul_i1028_7_r0s4__10;
+  reg          mul_i1028_7_r0s3__11;
+  reg          mul_i1028_7_r0s4__11;
+  reg          mul_i1028_7_r0s3__12;
+  reg          mul_i1028_7_r0s4__12;
+  reg          mul_i1028_7_r0s3__13;
+  reg          mul_i1028_7_r0s4__13;
+  reg          mul_i1028_7_r0s3__14;
+  reg          mul_i1028_7_r0s4__14;
+  reg          mul_i1028_7_r0s3__15;
+  reg          mul_i1028_7_r0s4__15;
+  reg          mul_i1028_7_r0s3__16;
+  reg          mul_i1028_7_r0s4__16;
+  reg          mul_i1028_7_r0s3__17;
+  reg          mul_i1028_7_r0s4__17;
   reg  [4:0]   select_r0s4__7;
-  reg  [17:0]  add_i1639_7_r0s5;
-  reg          cond_i1516_7_r0s5;
-  reg          or_i1600_7_r0s5;
-  reg  [17:0]  add_i2057_7_r0s5;
-  reg          cond_i1516_7_r0s5__1;
-  reg          or_i1587_7_r0s5;
+  reg  [17:0]  add_i1636_7_r0s5;
+  reg          cond_i1513_7_r0s5;
+  reg          or_i1597_7_r0s5;
+  reg  [17:0]  add_i2054_7_r0s5;
+  reg          cond_i1513_7_r0s5__1;
+  reg          or_i1584_7_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_7_r0s6;
   reg          and_r0s1__8;
   reg          and_r0s2__8;
@@ -8497,60 +8497,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__8;
   reg          and_r0s5__8;
   reg          and_r0s6__8;
-  reg  [9:0]   sub_i1046_8_r0s2;
-  reg  [9:0]   sub_i1046_8_r0s3;
+  reg  [9:0]   sub_i1040_8_r0s2;
+  reg  [9:0]   sub_i1040_8_r0s3;
   reg          iszero_i_8_r0s1;
   reg          iszero_i_8_r0s2;
-  reg  [17:0]  mul_i1034_8_r0s1;
-  reg  [17:0]  mul_i1034_8_r0s2;
+  reg  [17:0]  mul_i1028_8_r0s1;
+  reg  [17:0]  mul_i1028_8_r0s2;
   reg  [4:0]   select_r0s3__8;
   reg          or_r0s4__8;
   reg          or_r0s5__8;
-  reg  [9:0]   sub_i_i1107_8_r0s4;
-  reg          cmp_i1513_8_r0s4;
-  reg          mul_i1034_8_r0s3;
-  reg          mul_i1034_8_r0s4;
-  reg          mul_i1034_8_r0s3__1;
-  reg          mul_i1034_8_r0s4__1;
-  reg          mul_i1034_8_r0s3__2;
-  reg          mul_i1034_8_r0s4__2;
-  reg          mul_i1034_8_r0s3__3;
-  reg          mul_i1034_8_r0s4__3;
-  reg          mul_i1034_8_r0s3__4;
-  reg          mul_i1034_8_r0s4__4;
-  reg          mul_i1034_8_r0s3__5;
-  reg          mul_i1034_8_r0s4__5;
-  reg          mul_i1034_8_r0s3__6;
-  reg          mul_i1034_8_r0s4__6;
-  reg          mul_i1034_8_r0s3__7;
-  reg          mul_i1034_8_r0s4__7;
-  reg          mul_i1034_8_r0s3__8;
-  reg          mul_i1034_8_r0s4__8;
-  reg          mul_i1034_8_r0s3__9;
-  reg          mul_i1034_8_r0s4__9;
-  reg          mul_i1034_8_r0s3__10;
-  reg          mul_i1034_8_r0s4__10;
-  reg          mul_i1034_8_r0s3__11;
-  reg          mul_i1034_8_r0s4__11;
-  reg          mul_i1034_8_r0s3__12;
-  reg          mul_i1034_8_r0s4__12;
-  reg          mul_i1034_8_r0s3__13;
-  reg          mul_i1034_8_r0s4__13;
-  reg          mul_i1034_8_r0s3__14;
-  reg          mul_i1034_8_r0s4__14;
-  reg          mul_i1034_8_r0s3__15;
-  reg          mul_i1034_8_r0s4__15;
-  reg          mul_i1034_8_r0s3__16;
-  reg          mul_i1034_8_r0s4__16;
-  reg          mul_i1034_8_r0s3__17;
-  reg          mul_i1034_8_r0s4__17;
+  reg  [9:0]   sub_i_i1101_8_r0s4;
+  reg          cmp_i1510_8_r0s4;
+  reg          mul_i1028_8_r0s3;
+  reg          mul_i1028_8_r0s4;
+  reg          mul_i1028_8_r0s3__1;
+  reg          mul_i1028_8_r0s4__1;
+  reg          mul_i1028_8_r0s3__2;
+  reg          mul_i1028_8_r0s4__2;
+  reg          mul_i1028_8_r0s3__3;
+  reg          mul_i1028_8_r0s4__3;
+  reg          mul_i1028_8_r0s3__4;
+  reg          mul_i1028_8_r0s4__4;
+  reg          mul_i1028_8_r0s3__5;
+  reg          mul_i1028_8_r0s4__5;
+  reg          mul_i1028_8_r0s3__6;
+  reg          mul_i1028_8_r0s4__6;
+  reg          mul_i1028_8_r0s3__7;
+  reg          mul_i1028_8_r0s4__7;
+  reg          mul_i1028_8_r0s3__8;
+  reg          mul_i1028_8_r0s4__8;
+  reg          mul_i1028_8_r0s3__9;
+  reg          mul_i1028_8_r0s4__9;
+  reg          mul_i1028_8_r0s3__10;
+  reg          mul_i1028_8_r0s4__10;
+  reg          mul_i1028_8_r0s3__11;
+  reg          mul_i1028_8_r0s4__11;
+  reg          mul_i1028_8_r0s3__12;
+  reg          mul_i1028_8_r0s4__12;
+  reg          mul_i1028_8_r0s3__13;
+  reg          mul_i1028_8_r0s4__13;
+  reg          mul_i1028_8_r0s3__14;
+  reg          mul_i1028_8_r0s4__14;
+  reg          mul_i1028_8_r0s3__15;
+  reg          mul_i1028_8_r0s4__15;
+  reg          mul_i1028_8_r0s3__16;
+  reg          mul_i1028_8_r0s4__16;
+  reg          mul_i1028_8_r0s3__17;
+  reg          mul_i1028_8_r0s4__17;
   reg  [4:0]   select_r0s4__8;
-  reg  [17:0]  add_i1639_8_r0s5;
-  reg          cond_i1516_8_r0s5;
-  reg          or_i1600_8_r0s5;
-  reg  [17:0]  add_i2057_8_r0s5;
-  reg          cond_i1516_8_r0s5__1;
-  reg          or_i1587_8_r0s5;
+  reg  [17:0]  add_i1636_8_r0s5;
+  reg          cond_i1513_8_r0s5;
+  reg          or_i1597_8_r0s5;
+  reg  [17:0]  add_i2054_8_r0s5;
+  reg          cond_i1513_8_r0s5__1;
+  reg          or_i1584_8_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_8_r0s6;
   reg          and_r0s1__9;
   reg          and_r0s2__9;
@@ -8558,60 +8558,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__9;
   reg          and_r0s5__9;
   reg          and_r0s6__9;
-  reg  [9:0]   sub_i1046_9_r0s2;
-  reg  [9:0]   sub_i1046_9_r0s3;
+  reg  [9:0]   sub_i1040_9_r0s2;
+  reg  [9:0]   sub_i1040_9_r0s3;
   reg          iszero_i_9_r0s1;
   reg          iszero_i_9_r0s2;
-  reg  [17:0]  mul_i1034_9_r0s1;
-  reg  [17:0]  mul_i1034_9_r0s2;
+  reg  [17:0]  mul_i1028_9_r0s1;
+  reg  [17:0]  mul_i1028_9_r0s2;
   reg  [4:0]   select_r0s3__9;
   reg          or_r0s4__9;
   reg          or_r0s5__9;
-  reg  [9:0]   sub_i_i1107_9_r0s4;
-  reg          cmp_i1513_9_r0s4;
-  reg          mul_i1034_9_r0s3;
-  reg          mul_i1034_9_r0s4;
-  reg          mul_i1034_9_r0s3__1;
-  reg          mul_i1034_9_r0s4__1;
-  reg          mul_i1034_9_r0s3__2;
-  reg          mul_i1034_9_r0s4__2;
-  reg          mul_i1034_9_r0s3__3;
-  reg          mul_i1034_9_r0s4__3;
-  reg          mul_i1034_9_r0s3__4;
-  reg          mul_i1034_9_r0s4__4;
-  reg          mul_i1034_9_r0s3__5;
-  reg          mul_i1034_9_r0s4__5;
-  reg          mul_i1034_9_r0s3__6;
-  reg          mul_i1034_9_r0s4__6;
-  reg          mul_i1034_9_r0s3__7;
-  reg          mul_i1034_9_r0s4__7;
-  reg          mul_i1034_9_r0s3__8;
-  reg          mul_i1034_9_r0s4__8;
-  reg          mul_i1034_9_r0s3__9;
-  reg          mul_i1034_9_r0s4__9;
-  reg          mul_i1034_9_r0s3__10;
-  reg          mul_i1034_9_r0s4__10;
-  reg          mul_i1034_9_r0s3__11;
-  reg          mul_i1034_9_r0s4__11;
-  reg          mul_i1034_9_r0s3__12;
-  reg          mul_i1034_9_r0s4__12;
-  reg          mul_i1034_9_r0s3__13;
-  reg          mul_i1034_9_r0s4__13;
-  reg          mul_i1034_9_r0s3__14;
-  reg          mul_i1034_9_r0s4__14;
-  reg          mul_i1034_9_r0s3__15;
-  reg          mul_i1034_9_r0s4__15;
-  reg          mul_i1034_9_r0s3__16;
-  reg          mul_i1034_9_r0s4__16;
-  reg          mul_i1034_9_r0s3__17;
-  reg          mul_i1034_9_r0s4__17;
+  reg  [9:0]   sub_i_i1101_9_r0s4;
+  reg          cmp_i1510_9_r0s4;
+  reg          mul_i1028_9_r0s3;
+  reg          mul_i1028_9_r0s4;
+  reg          mul_i1028_9_r0s3__1;
+  reg          mul_i1028_9_r0s4__1;
+  reg          mul_i1028_9_r0s3__2;
+  reg          mul_i1028_9_r0s4__2;
+  reg          mul_i1028_9_r0s3__3;
+  reg          mul_i1028_9_r0s4__3;
+  reg          mul_i1028_9_r0s3__4;
+  reg          mul_i1028_9_r0s4__4;
+  reg          mul_i1028_9_r0s3__5;
+  reg          mul_i1028_9_r0s4__5;
+  reg          mul_i1028_9_r0s3__6;
+  reg          mul_i1028_9_r0s4__6;
+  reg          mul_i1028_9_r0s3__7;
+  reg          mul_i1028_9_r0s4__7;
+  reg          mul_i1028_9_r0s3__8;
+  reg          mul_i1028_9_r0s4__8;
+  reg          mul_i1028_9_r0s3__9;
+  reg          mul_i1028_9_r0s4__9;
+  reg          mul_i1028_9_r0s3__10;
+  reg          mul_i1028_9_r0s4__10;
+  reg          mul_i1028_9_r0s3__11;
+  reg          mul_i1028_9_r0s4__11;
+  reg          mul_i1028_9_r0s3__12;
+  reg          mul_i1028_9_r0s4__12;
+  reg          mul_i1028_9_r0s3__13;
+  reg          mul_i1028_9_r0s4__13;
+  reg          mul_i1028_9_r0s3__14;
+  reg          mul_i1028_9_r0s4__14;
+  reg          mul_i1028_9_r0s3__15;
+  reg          mul_i1028_9_r0s4__15;
+  reg          mul_i1028_9_r0s3__16;
+  reg          mul_i1028_9_r0s4__16;
+  reg          mul_i1028_9_r0s3__17;
+  reg          mul_i1028_9_r0s4__17;
   reg  [4:0]   select_r0s4__9;
-  reg  [17:0]  add_i1639_9_r0s5;
-  reg          cond_i1516_9_r0s5;
-  reg          or_i1600_9_r0s5;
-  reg  [17:0]  add_i2057_9_r0s5;
-  reg          cond_i1516_9_r0s5__1;
-  reg          or_i1587_9_r0s5;
+  reg  [17:0]  add_i1636_9_r0s5;
+  reg          cond_i1513_9_r0s5;
+  reg          or_i1597_9_r0s5;
+  reg  [17:0]  add_i2054_9_r0s5;
+  reg          cond_i1513_9_r0s5__1;
+  reg          or_i1584_9_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_9_r0s6;
   reg          and_r0s1__10;
   reg          and_r0s2__10;
@@ -8619,60 +8619,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__10;
   reg          and_r0s5__10;
   reg          and_r0s6__10;
-  reg  [9:0]   sub_i1046_10_r0s2;
-  reg  [9:0]   sub_i1046_10_r0s3;
+  reg  [9:0]   sub_i1040_10_r0s2;
+  reg  [9:0]   sub_i1040_10_r0s3;
   reg          iszero_i_10_r0s1;
   reg          iszero_i_10_r0s2;
-  reg  [17:0]  mul_i1034_10_r0s1;
-  reg  [17:0]  mul_i1034_10_r0s2;
+  reg  [17:0]  mul_i1028_10_r0s1;
+  reg  [17:0]  mul_i1028_10_r0s2;
   reg  [4:0]   select_r0s3__10;
   reg          or_r0s4__10;
   reg          or_r0s5__10;
-  reg  [9:0]   sub_i_i1107_10_r0s4;
-  reg          cmp_i1513_10_r0s4;
-  reg          mul_i1034_10_r0s3;
-  reg          mul_i1034_10_r0s4;
-  reg          mul_i1034_10_r0s3__1;
-  reg          mul_i1034_10_r0s4__1;
-  reg          mul_i1034_10_r0s3__2;
-  reg          mul_i1034_10_r0s4__2;
-  reg          mul_i1034_10_r0s3__3;
-  reg          mul_i1034_10_r0s4__3;
-  reg          mul_i1034_10_r0s3__4;
-  reg          mul_i1034_10_r0s4__4;
-  reg          mul_i1034_10_r0s3__5;
-  reg          mul_i1034_10_r0s4__5;
-  reg          mul_i1034_10_r0s3__6;
-  reg          mul_i1034_10_r0s4__6;
-  reg          mul_i1034_10_r0s3__7;
-  reg          mul_i1034_10_r0s4__7;
-  reg          mul_i1034_10_r0s3__8;
-  reg          mul_i1034_10_r0s4__8;
-  reg          mul_i1034_10_r0s3__9;
-  reg          mul_i1034_10_r0s4__9;
-  reg          mul_i1034_10_r0s3__10;
-  reg          mul_i1034_10_r0s4__10;
-  reg          mul_i1034_10_r0s3__11;
-  reg          mul_i1034_10_r0s4__11;
-  reg          mul_i1034_10_r0s3__12;
-  reg          mul_i1034_10_r0s4__12;
-  reg          mul_i1034_10_r0s3__13;
-  reg          mul_i1034_10_r0s4__13;
-  reg          mul_i1034_10_r0s3__14;
-  reg          mul_i1034_10_r0s4__14;
-  reg          mul_i1034_10_r0s3__15;
-  reg          mul_i1034_10_r0s4__15;
-  reg          mul_i1034_10_r0s3__16;
-  reg          mul_i1034_10_r0s4__16;
-  reg          mul_i1034_10_r0s3__17;
-  reg          mul_i1034_10_r0s4__17;
+  reg  [9:0]   sub_i_i1101_10_r0s4;
+  reg          cmp_i1510_10_r0s4;
+  reg          mul_i1028_10_r0s3;
+  reg          mul_i1028_10_r0s4;
+  reg          mul_i1028_10_r0s3__1;
+  reg          mul_i1028_10_r0s4__1;
+  reg          mul_i1028_10_r0s3__2;
+  reg          mul_i1028_10_r0s4__2;
+  reg          mul_i1028_10_r0s3__3;
+  reg          mul_i1028_10_r0s4__3;
+  reg          mul_i1028_10_r0s3__4;
+  reg          mul_i1028_10_r0s4__4;
+  reg          mul_i1028_10_r0s3__5;
+  reg          mul_i1028_10_r0s4__5;
+  reg          mul_i1028_10_r0s3__6;
+  reg          mul_i1028_10_r0s4__6;
+  reg          mul_i1028_10_r0s3__7;
+  reg          mul_i1028_10_r0s4__7;
+  reg          mul_i1028_10_r0s3__8;
+  reg          mul_i1028_10_r0s4__8;
+  reg          mul_i1028_10_r0s3__9;
+  reg          mul_i1028_10_r0s4__9;
+  reg          mul_i1028_10_r0s3__10;
+  reg          mul_i1028_10_r0s4__10;
+  reg          mul_i1028_10_r0s3__11;
+  reg          mul_i1028_10_r0s4__11;
+  reg          mul_i1028_10_r0s3__12;
+  reg          mul_i1028_10_r0s4__12;
+  reg          mul_i1028_10_r0s3__13;
+  reg          mul_i1028_10_r0s4__13;
+  reg          mul_i1028_10_r0s3__14;
+  reg          mul_i1028_10_r0s4__14;
+  reg          mul_i1028_10_r0s3__15;
+  reg          mul_i1028_10_r0s4__15;
+  reg          mul_i1028_10_r0s3__16;
+  reg          mul_i1028_10_r0s4__16;
+  reg          mul_i1028_10_r0s3__17;
+  reg          mul_i1028_10_r0s4__17;
   reg  [4:0]   select_r0s4__10;
-  reg  [17:0]  add_i1639_10_r0s5;
-  reg          cond_i1516_10_r0s5;
-  reg          or_i1600_10_r0s5;
-  reg  [17:0]  add_i2057_10_r0s5;
-  reg          cond_i1516_10_r0s5__1;
-  reg          or_i1587_10_r0s5;
+  reg  [17:0]  add_i1636_10_r0s5;
+  reg          cond_i1513_10_r0s5;
+  reg          or_i1597_10_r0s5;
+  reg  [17:0]  add_i2054_10_r0s5;
+  reg          cond_i1513_10_r0s5__1;
+  reg          or_i1584_10_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_10_r0s6;
   reg          and_r0s1__11;
   reg          and_r0s2__11;
@@ -8680,60 +8680,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__11;
   reg          and_r0s5__11;
   reg          and_r0s6__11;
-  reg  [9:0]   sub_i1046_11_r0s2;
-  reg  [9:0]   sub_i1046_11_r0s3;
+  reg  [9:0]   sub_i1040_11_r0s2;
+  reg  [9:0]   sub_i1040_11_r0s3;
   reg          iszero_i_11_r0s1;
   reg          iszero_i_11_r0s2;
-  reg  [17:0]  mul_i1034_11_r0s1;
-  reg  [17:0]  mul_i1034_11_r0s2;
+  reg  [17:0]  mul_i1028_11_r0s1;
+  reg  [17:0]  mul_i1028_11_r0s2;
   reg  [4:0]   select_r0s3__11;
   reg          or_r0s4__11;
   reg          or_r0s5__11;
-  reg  [9:0]   sub_i_i1107_11_r0s4;
-  reg          cmp_i1513_11_r0s4;
-  reg          mul_i1034_11_r0s3;
-  reg          mul_i1034_11_r0s4;
-  reg          mul_i1034_11_r0s3__1;
-  reg          mul_i1034_11_r0s4__1;
-  reg          mul_i1034_11_r0s3__2;
-  reg          mul_i1034_11_r0s4__2;
-  reg          mul_i1034_11_r0s3__3;
-  reg          mul_i1034_11_r0s4__3;
-  reg          mul_i1034_11_r0s3__4;
-  reg          mul_i1034_11_r0s4__4;
-  reg          mul_i1034_11_r0s3__5;
-  reg          mul_i1034_11_r0s4__5;
-  reg          mul_i1034_11_r0s3__6;
-  reg          mul_i1034_11_r0s4__6;
-  reg          mul_i1034_11_r0s3__7;
-  reg          mul_i1034_11_r0s4__7;
-  reg          mul_i1034_11_r0s3__8;
-  reg          mul_i1034_11_r0s4__8;
-  reg          mul_i1034_11_r0s3__9;
-  reg          mul_i1034_11_r0s4__9;
-  reg          mul_i1034_11_r0s3__10;
-  reg          mul_i1034_11_r0s4__10;
-  reg          mul_i1034_11_r0s3__11;
-  reg          mul_i1034_11_r0s4__11;
-  reg          mul_i1034_11_r0s3__12;
-  reg          mul_i1034_11_r0s4__12;
-  reg          mul_i1034_11_r0s3__13;
-  reg          mul_i1034_11_r0s4__13;
-  reg          mul_i1034_11_r0s3__14;
-  reg          mul_i1034_11_r0s4__14;
-  reg          mul_i1034_11_r0s3__15;
-  reg          mul_i1034_11_r0s4__15;
-  reg          mul_i1034_11_r0s3__16;
-  reg          mul_i1034_11_r0s4__16;
-  reg          mul_i1034_11_r0s3__17;
-  reg          mul_i1034_11_r0s4__17;
+  reg  [9:0]   sub_i_i1101_11_r0s4;
+  reg          cmp_i1510_11_r0s4;
+  reg          mul_i1028_11_r0s3;
+  reg          mul_i1028_11_r0s4;
+  reg          mul_i1028_11_r0s3__1;
+  reg          mul_i1028_11_r0s4__1;
+  reg          mul_i1028_11_r0s3__2;
+  reg          mul_i1028_11_r0s4__2;
+  reg          mul_i1028_11_r0s3__3;
+  reg          mul_i1028_11_r0s4__3;
+  reg          mul_i1028_11_r0s3__4;
+  reg          mul_i1028_11_r0s4__4;
+  reg          mul_i1028_11_r0s3__5;
+  reg          mul_i1028_11_r0s4__5;
+  reg          mul_i1028_11_r0s3__6;
+  reg          mul_i1028_11_r0s4__6;
+  reg          mul_i1028_11_r0s3__7;
+  reg          mul_i1028_11_r0s4__7;
+  reg          mul_i1028_11_r0s3__8;
+  reg          mul_i1028_11_r0s4__8;
+  reg          mul_i1028_11_r0s3__9;
+  reg          mul_i1028_11_r0s4__9;
+  reg          mul_i1028_11_r0s3__10;
+  reg          mul_i1028_11_r0s4__10;
+  reg          mul_i1028_11_r0s3__11;
+  reg          mul_i1028_11_r0s4__11;
+  reg          mul_i1028_11_r0s3__12;
+  reg          mul_i1028_11_r0s4__12;
+  reg          mul_i1028_11_r0s3__13;
+  reg          mul_i1028_11_r0s4__13;
+  reg          mul_i1028_11_r0s3__14;
+  reg          mul_i1028_11_r0s4__14;
+  reg          mul_i1028_11_r0s3__15;
+  reg          mul_i1028_11_r0s4__15;
+  reg          mul_i1028_11_r0s3__16;
+  reg          mul_i1028_11_r0s4__16;
+  reg          mul_i1028_11_r0s3__17;
+  reg          mul_i1028_11_r0s4__17;
   reg  [4:0]   select_r0s4__11;
-  reg  [17:0]  add_i1639_11_r0s5;
-  reg          cond_i1516_11_r0s5;
-  reg          or_i1600_11_r0s5;
-  reg  [17:0]  add_i2057_11_r0s5;
-  reg          cond_i1516_11_r0s5__1;
-  reg          or_i1587_11_r0s5;
+  reg  [17:0]  add_i1636_11_r0s5;
+  reg          cond_i1513_11_r0s5;
+  reg          or_i1597_11_r0s5;
+  reg  [17:0]  add_i2054_11_r0s5;
+  reg          cond_i1513_11_r0s5__1;
+  reg          or_i1584_11_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_11_r0s6;
   reg          and_r0s1__12;
   reg          and_r0s2__12;
@@ -8741,60 +8741,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__12;
   reg          and_r0s5__12;
   reg          and_r0s6__12;
-  reg  [9:0]   sub_i1046_12_r0s2;
-  reg  [9:0]   sub_i1046_12_r0s3;
+  reg  [9:0]   sub_i1040_12_r0s2;
+  reg  [9:0]   sub_i1040_12_r0s3;
   reg          iszero_i_12_r0s1;
   reg          iszero_i_12_r0s2;
-  reg  [17:0]  mul_i1034_12_r0s1;
-  reg  [17:0]  mul_i1034_12_r0s2;
+  reg  [17:0]  mul_i1028_12_r0s1;
+  reg  [17:0]  mul_i1028_12_r0s2;
   reg  [4:0]   select_r0s3__12;
   reg          or_r0s4__12;
   reg          or_r0s5__12;
-  reg  [9:0]   sub_i_i1107_12_r0s4;
-  reg          cmp_i1513_12_r0s4;
-  reg          mul_i1034_12_r0s3;
-  reg          mul_i1034_12_r0s4;
-  reg          mul_i1034_12_r0s3__1;
-  reg          mul_i1034_12_r0s4__1;
-  reg          mul_i1034_12_r0s3__2;
-  reg          mul_i1034_12_r0s4__2;
-  reg          mul_i1034_12_r0s3__3;
-  reg          mul_i1034_12_r0s4__3;
-  reg          mul_i1034_12_r0s3__4;
-  reg          mul_i1034_12_r0s4__4;
-  reg          mul_i1034_12_r0s3__5;
-  reg          mul_i1034_12_r0s4__5;
-  reg          mul_i1034_12_r0s3__6;
-  reg          mul_i1034_12_r0s4__6;
-  reg          mul_i1034_12_r0s3__7;
-  reg          mul_i1034_12_r0s4__7;
-  reg          mul_i1034_12_r0s3__8;
-  reg          mul_i1034_12_r0s4__8;
-  reg          mul_i1034_12_r0s3__9;
-  reg          mul_i1034_12_r0s4__9;
-  reg          mul_i1034_12_r0s3__10;
-  reg          mul_i1034_12_r0s4__10;
-  reg          mul_i1034_12_r0s3__11;
-  reg          mul_i1034_12_r0s4__11;
-  reg          mul_i1034_12_r0s3__12;
-  reg          mul_i1034_12_r0s4__12;
-  reg          mul_i1034_12_r0s3__13;
-  reg          mul_i1034_12_r0s4__13;
-  reg          mul_i1034_12_r0s3__14;
-  reg          mul_i1034_12_r0s4__14;
-  reg          mul_i1034_12_r0s3__15;
-  reg          mul_i1034_12_r0s4__15;
-  reg          mul_i1034_12_r0s3__16;
-  reg          mul_i1034_12_r0s4__16;
-  reg          mul_i1034_12_r0s3__17;
-  reg          mul_i1034_12_r0s4__17;
+  reg  [9:0]   sub_i_i1101_12_r0s4;
+  reg          cmp_i1510_12_r0s4;
+  reg          mul_i1028_12_r0s3;
+  reg          mul_i1028_12_r0s4;
+  reg          mul_i1028_12_r0s3__1;
+  reg          mul_i1028_12_r0s4__1;
+  reg          mul_i1028_12_r0s3__2;
+  reg          mul_i1028_12_r0s4__2;
+  reg          mul_i1028_12_r0s3__3;
+  reg          mul_i1028_12_r0s4__3;
+  reg          mul_i1028_12_r0s3__4;
+  reg          mul_i1028_12_r0s4__4;
+  reg          mul_i1028_12_r0s3__5;
+  reg          mul_i1028_12_r0s4__5;
+  reg          mul_i1028_12_r0s3__6;
+  reg          mul_i1028_12_r0s4__6;
+  reg          mul_i1028_12_r0s3__7;
+  reg          mul_i1028_12_r0s4__7;
+  reg          mul_i1028_12_r0s3__8;
+  reg          mul_i1028_12_r0s4__8;
+  reg          mul_i1028_12_r0s3__9;
+  reg          mul_i1028_12_r0s4__9;
+  reg          mul_i1028_12_r0s3__10;
+  reg          mul_i1028_12_r0s4__10;
+  reg          mul_i1028_12_r0s3__11;
+  reg          mul_i1028_12_r0s4__11;
+  reg          mul_i1028_12_r0s3__12;
+  reg          mul_i1028_12_r0s4__12;
+  reg          mul_i1028_12_r0s3__13;
+  reg          mul_i1028_12_r0s4__13;
+  reg          mul_i1028_12_r0s3__14;
+  reg          mul_i1028_12_r0s4__14;
+  reg          mul_i1028_12_r0s3__15;
+  reg          mul_i1028_12_r0s4__15;
+  reg          mul_i1028_12_r0s3__16;
+  reg          mul_i1028_12_r0s4__16;
+  reg          mul_i1028_12_r0s3__17;
+  reg          mul_i1028_12_r0s4__17;
   reg  [4:0]   select_r0s4__12;
-  reg  [17:0]  add_i1639_12_r0s5;
-  reg          cond_i1516_12_r0s5;
-  reg          or_i1600_12_r0s5;
-  reg  [17:0]  add_i2057_12_r0s5;
-  reg          cond_i1516_12_r0s5__1;
-  reg          or_i1587_12_r0s5;
+  reg  [17:0]  add_i1636_12_r0s5;
+  reg          cond_i1513_12_r0s5;
+  reg          or_i1597_12_r0s5;
+  reg  [17:0]  add_i2054_12_r0s5;
+  reg          cond_i1513_12_r0s5__1;
+  reg          or_i1584_12_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_12_r0s6;
   reg          and_r0s1__13;
   reg          and_r0s2__13;
@@ -8802,60 +8802,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__13;
   reg          and_r0s5__13;
   reg          and_r0s6__13;
-  reg  [9:0]   sub_i1046_13_r0s2;
-  reg  [9:0]   sub_i1046_13_r0s3;
+  reg  [9:0]   sub_i1040_13_r0s2;
+  reg  [9:0]   sub_i1040_13_r0s3;
   reg          iszero_i_13_r0s1;
   reg          iszero_i_13_r0s2;
-  reg  [17:0]  mul_i1034_13_r0s1;
-  reg  [17:0]  mul_i1034_13_r0s2;
+  reg  [17:0]  mul_i1028_13_r0s1;
+  reg  [17:0]  mul_i1028_13_r0s2;
   reg  [4:0]   select_r0s3__13;
   reg          or_r0s4__13;
   reg          or_r0s5__13;
-  reg  [9:0]   sub_i_i1107_13_r0s4;
-  reg          cmp_i1513_13_r0s4;
-  reg          mul_i1034_13_r0s3;
-  reg          mul_i1034_13_r0s4;
-  reg          mul_i1034_13_r0s3__1;
-  reg          mul_i1034_13_r0s4__1;
-  reg          mul_i1034_13_r0s3__2;
-  reg          mul_i1034_13_r0s4__2;
-  reg          mul_i1034_13_r0s3__3;
-  reg          mul_i1034_13_r0s4__3;
-  reg          mul_i1034_13_r0s3__4;
-  reg          mul_i1034_13_r0s4__4;
-  reg          mul_i1034_13_r0s3__5;
-  reg          mul_i1034_13_r0s4__5;
-  reg          mul_i1034_13_r0s3__6;
-  reg          mul_i1034_13_r0s4__6;
-  reg          mul_i1034_13_r0s3__7;
-  reg          mul_i1034_13_r0s4__7;
-  reg          mul_i1034_13_r0s3__8;
-  reg          mul_i1034_13_r0s4__8;
-  reg          mul_i1034_13_r0s3__9;
-  reg          mul_i1034_13_r0s4__9;
-  reg          mul_i1034_13_r0s3__10;
-  reg          mul_i1034_13_r0s4__10;
-  reg          mul_i1034_13_r0s3__11;
-  reg          mul_i1034_13_r0s4__11;
-  reg          mul_i1034_13_r0s3__12;
-  reg          mul_i1034_13_r0s4__12;
-  reg          mul_i1034_13_r0s3__13;
-  reg          mul_i1034_13_r0s4__13;
-  reg          mul_i1034_13_r0s3__14;
-  reg          mul_i1034_13_r0s4__14;
-  reg          mul_i1034_13_r0s3__15;
-  reg          mul_i1034_13_r0s4__15;
-  reg          mul_i1034_13_r0s3__16;
-  reg          mul_i1034_13_r0s4__16;
-  reg          mul_i1034_13_r0s3__17;
-  reg          mul_i1034_13_r0s4__17;
+  reg  [9:0]   sub_i_i1101_13_r0s4;
+  reg          cmp_i1510_13_r0s4;
+  reg          mul_i1028_13_r0s3;
+  reg          mul_i1028_13_r0s4;
+  reg          mul_i1028_13_r0s3__1;
+  reg          mul_i1028_13_r0s4__1;
+  reg          mul_i1028_13_r0s3__2;
+  reg          mul_i1028_13_r0s4__2;
+  reg          mul_i1028_13_r0s3__3;
+  reg          mul_i1028_13_r0s4__3;
+  reg          mul_i1028_13_r0s3__4;
+  reg          mul_i1028_13_r0s4__4;
+  reg          mul_i1028_13_r0s3__5;
+  reg          mul_i1028_13_r0s4__5;
+  reg          mul_i1028_13_r0s3__6;
+  reg          mul_i1028_13_r0s4__6;
+  reg          mul_i1028_13_r0s3__7;
+  reg          mul_i1028_13_r0s4__7;
+  reg          mul_i1028_13_r0s3__8;
+  reg          mul_i1028_13_r0s4__8;
+  reg          mul_i1028_13_r0s3__9;
+  reg          mul_i1028_13_r0s4__9;
+  reg          mul_i1028_13_r0s3__10;
+  reg          mul_i1028_13_r0s4__10;
+  reg          mul_i1028_13_r0s3__11;
+  reg          mul_i1028_13_r0s4__11;
+  reg          mul_i1028_13_r0s3__12;
+  reg          mul_i1028_13_r0s4__12;
+  reg          mul_i1028_13_r0s3__13;
+  reg          mul_i1028_13_r0s4__13;
+  reg          mul_i1028_13_r0s3__14;
+  reg          mul_i1028_13_r0s4__14;
+  reg          mul_i1028_13_r0s3__15;
+  reg          mul_i1028_13_r0s4__15;
+  reg          mul_i1028_13_r0s3__16;
+  reg          mul_i1028_13_r0s4__16;
+  reg          mul_i1028_13_r0s3__17;
+  reg          mul_i1028_13_r0s4__17;
   reg  [4:0]   select_r0s4__13;
-  reg  [17:0]  add_i1639_13_r0s5;
-  reg          cond_i1516_13_r0s5;
-  reg          or_i1600_13_r0s5;
-  reg  [17:0]  add_i2057_13_r0s5;
-  reg          cond_i1516_13_r0s5__1;
-  reg          or_i1587_13_r0s5;
+  reg  [17:0]  add_i1636_13_r0s5;
+  reg          cond_i1513_13_r0s5;
+  reg          or_i1597_13_r0s5;
+  reg  [17:0]  add_i2054_13_r0s5;
+  reg          cond_i1513_13_r0s5__1;
+  reg          or_i1584_13_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_13_r0s6;
   reg          and_r0s1__14;
   reg          and_r0s2__14;
@@ -8863,60 +8863,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__14;
   reg          and_r0s5__14;
   reg          and_r0s6__14;
-  reg  [9:0]   sub_i1046_14_r0s2;
-  reg  [9:0]   sub_i1046_14_r0s3;
+  reg  [9:0]   sub_i1040_14_r0s2;
+  reg  [9:0]   sub_i1040_14_r0s3;
   reg          iszero_i_14_r0s1;
   reg          iszero_i_14_r0s2;
-  reg  [17:0]  mul_i1034_14_r0s1;
-  reg  [17:0]  mul_i1034_14_r0s2;
+  reg  [17:0]  mul_i1028_14_r0s1;
+  reg  [17:0]  mul_i1028_14_r0s2;
   reg  [4:0]   select_r0s3__14;
   reg          or_r0s4__14;
   reg          or_r0s5__14;
-  reg  [9:0]   sub_i_i1107_14_r0s4;
-  reg          cmp_i1513_14_r0s4;
-  reg          mul_i1034_14_r0s3;
-  reg          mul_i1034_14_r0s4;
-  reg          mul_i1034_14_r0s3__1;
-  reg          mul_i1034_14_r0s4__1;
-  reg          mul_i1034_14_r0s3__2;
-  reg          mul_i1034_14_r0s4__2;
-  reg          mul_i1034_14_r0s3__3;
-  reg          mul_i1034_14_r0s4__3;
-  reg          mul_i1034_14_r0s3__4;
-  reg          mul_i1034_14_r0s4__4;
-  reg          mul_i1034_14_r0s3__5;
-  reg          mul_i1034_14_r0s4__5;
-  reg          mul_i1034_14_r0s3__6;
-  reg          mul_i1034_14_r0s4__6;
-  reg          mul_i1034_14_r0s3__7;
-  reg          mul_i1034_14_r0s4__7;
-  reg          mul_i1034_14_r0s3__8;
-  reg          mul_i1034_14_r0s4__8;
-  reg          mul_i1034_14_r0s3__9;
-  reg          mul_i1034_14_r0s4__9;
-  reg          mul_i1034_14_r0s3__10;
-  reg          mul_i1034_14_r0s4__10;
-  reg          mul_i1034_14_r0s3__11;
-  reg          mul_i1034_14_r0s4__11;
-  reg          mul_i1034_14_r0s3__12;
-  reg          mul_i1034_14_r0s4__12;
-  reg          mul_i1034_14_r0s3__13;
-  reg          mul_i1034_14_r0s4__13;
-  reg          mul_i1034_14_r0s3__14;
-  reg          mul_i1034_14_r0s4__14;
-  reg          mul_i1034_14_r0s3__15;
-  reg          mul_i1034_14_r0s4__15;
-  reg          mul_i1034_14_r0s3__16;
-  reg          mul_i1034_14_r0s4__16;
-  reg          mul_i1034_14_r0s3__17;
-  reg          mul_i1034_14_r0s4__17;
+  reg  [9:0]   sub_i_i1101_14_r0s4;
+  reg          cmp_i1510_14_r0s4;
+  reg          mul_i1028_14_r0s3;
+  reg          mul_i1028_14_r0s4;
+  reg          mul_i1028_14_r0s3__1;
+  reg          mul_i1028_14_r0s4__1;
+  reg          mul_i1028_14_r0s3__2;
+  reg          mul_i1028_14_r0s4__2;
+  reg          mul_i1028_14_r0s3__3;
+  reg          mul_i1028_14_r0s4__3;
+  reg          mul_i1028_14_r0s3__4;
+  reg          mul_i1028_14_r0s4__4;
+  reg          mul_i1028_14_r0s3__5;
+  reg          mul_i1028_14_r0s4__5;
+  reg          mul_i1028_14_r0s3__6;
+  reg          mul_i1028_14_r0s4__6;
+  reg          mul_i1028_14_r0s3__7;
+  reg          mul_i1028_14_r0s4__7;
+  reg          mul_i1028_14_r0s3__8;
+  reg          mul_i1028_14_r0s4__8;
+  reg          mul_i1028_14_r0s3__9;
+  reg          mul_i1028_14_r0s4__9;
+  reg          mul_i1028_14_r0s3__10;
+  reg          mul_i1028_14_r0s4__10;
+  reg          mul_i1028_14_r0s3__11;
+  reg          mul_i1028_14_r0s4__11;
+  reg          mul_i1028_14_r0s3__12;
+  reg          mul_i1028_14_r0s4__12;
+  reg          mul_i1028_14_r0s3__13;
+  reg          mul_i1028_14_r0s4__13;
+  reg          mul_i1028_14_r0s3__14;
+  reg          mul_i1028_14_r0s4__14;
+  reg          mul_i1028_14_r0s3__15;
+  reg          mul_i1028_14_r0s4__15;
+  reg          mul_i1028_14_r0s3__16;
+  reg          mul_i1028_14_r0s4__16;
+  reg          mul_i1028_14_r0s3__17;
+  reg          mul_i1028_14_r0s4__17;
   reg  [4:0]   select_r0s4__14;
-  reg  [17:0]  add_i1639_14_r0s5;
-  reg          cond_i1516_14_r0s5;
-  reg          or_i1600_14_r0s5;
-  reg  [17:0]  add_i2057_14_r0s5;
-  reg          cond_i1516_14_r0s5__1;
-  reg          or_i1587_14_r0s5;
+  reg  [17:0]  add_i1636_14_r0s5;
+  reg          cond_i1513_14_r0s5;
+  reg          or_i1597_14_r0s5;
+  reg  [17:0]  add_i2054_14_r0s5;
+  reg          cond_i1513_14_r0s5__1;
+  reg          or_i1584_14_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_14_r0s6;
   reg          and_r0s1__15;
   reg          and_r0s2__15;
@@ -8924,60 +8924,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__15;
   reg          and_r0s5__15;
   reg          and_r0s6__15;
-  reg  [9:0]   sub_i1046_15_r0s2;
-  reg  [9:0]   sub_i1046_15_r0s3;
+  reg  [9:0]   sub_i1040_15_r0s2;
+  reg  [9:0]   sub_i1040_15_r0s3;
   reg          iszero_i_15_r0s1;
   reg          iszero_i_15_r0s2;
-  reg  [17:0]  mul_i1034_15_r0s1;
-  reg  [17:0]  mul_i1034_15_r0s2;
+  reg  [17:0]  mul_i1028_15_r0s1;
+  reg  [17:0]  mul_i1028_15_r0s2;
   reg  [4:0]   select_r0s3__15;
   reg          or_r0s4__15;
   reg          or_r0s5__15;
-  reg  [9:0]   sub_i_i1107_15_r0s4;
-  reg          cmp_i1513_15_r0s4;
-  reg          mul_i1034_15_r0s3;
-  reg          mul_i1034_15_r0s4;
-  reg          mul_i1034_15_r0s3__1;
-  reg          mul_i1034_15_r0s4__1;
-  reg          mul_i1034_15_r0s3__2;
-  reg          mul_i1034_15_r0s4__2;
-  reg          mul_i1034_15_r0s3__3;
-  reg          mul_i1034_15_r0s4__3;
-  reg          mul_i1034_15_r0s3__4;
-  reg          mul_i1034_15_r0s4__4;
-  reg          mul_i1034_15_r0s3__5;
-  reg          mul_i1034_15_r0s4__5;
-  reg          mul_i1034_15_r0s3__6;
-  reg          mul_i1034_15_r0s4__6;
-  reg          mul_i1034_15_r0s3__7;
-  reg          mul_i1034_15_r0s4__7;
-  reg          mul_i1034_15_r0s3__8;
-  reg          mul_i1034_15_r0s4__8;
-  reg          mul_i1034_15_r0s3__9;
-  reg          mul_i1034_15_r0s4__9;
-  reg          mul_i1034_15_r0s3__10;
-  reg          mul_i1034_15_r0s4__10;
-  reg          mul_i1034_15_r0s3__11;
-  reg          mul_i1034_15_r0s4__11;
-  reg          mul_i1034_15_r0s3__12;
-  reg          mul_i1034_15_r0s4__12;
-  reg          mul_i1034_15_r0s3__13;
-  reg          mul_i1034_15_r0s4__13;
-  reg          mul_i1034_15_r0s3__14;
-  reg          mul_i1034_15_r0s4__14;
-  reg          mul_i1034_15_r0s3__15;
-  reg          mul_i1034_15_r0s4__15;
-  reg          mul_i1034_15_r0s3__16;
-  reg          mul_i1034_15_r0s4__16;
-  reg          mul_i1034_15_r0s3__17;
-  reg          mul_i1034_15_r0s4__17;
+  reg  [9:0]   sub_i_i1101_15_r0s4;
+  reg          cmp_i1510_15_r0s4;
+  reg          mul_i1028_15_r0s3;
+  reg          mul_i1028_15_r0s4;
+  reg          mul_i1028_15_r0s3__1;
+  reg          mul_i1028_15_r0s4__1;
+  reg          mul_i1028_15_r0s3__2;
+  reg          mul_i1028_15_r0s4__2;
+  reg          mul_i1028_15_r0s3__3;
+  reg          mul_i1028_15_r0s4__3;
+  reg          mul_i1028_15_r0s3__4;
+  reg          mul_i1028_15_r0s4__4;
+  reg          mul_i1028_15_r0s3__5;
+  reg          mul_i1028_15_r0s4__5;
+  reg          mul_i1028_15_r0s3__6;
+  reg          mul_i1028_15_r0s4__6;
+  reg          mul_i1028_15_r0s3__7;
+  reg          mul_i1028_15_r0s4__7;
+  reg          mul_i1028_15_r0s3__8;
+  reg          mul_i1028_15_r0s4__8;
+  reg          mul_i1028_15_r0s3__9;
+  reg          mul_i1028_15_r0s4__9;
+  reg          mul_i1028_15_r0s3__10;
+  reg          mul_i1028_15_r0s4__10;
+  reg          mul_i1028_15_r0s3__11;
+  reg          mul_i1028_15_r0s4__11;
+  reg          mul_i1028_15_r0s3__12;
+  reg          mul_i1028_15_r0s4__12;
+  reg          mul_i1028_15_r0s3__13;
+  reg          mul_i1028_15_r0s4__13;
+  reg          mul_i1028_15_r0s3__14;
+  reg          mul_i1028_15_r0s4__14;
+  reg          mul_i1028_15_r0s3__15;
+  reg          mul_i1028_15_r0s4__15;
+  reg          mul_i1028_15_r0s3__16;
+  reg          mul_i1028_15_r0s4__16;
+  reg          mul_i1028_15_r0s3__17;
+  reg          mul_i1028_15_r0s4__17;
   reg  [4:0]   select_r0s4__15;
-  reg  [17:0]  add_i1639_15_r0s5;
-  reg          cond_i1516_15_r0s5;
-  reg          or_i1600_15_r0s5;
-  reg  [17:0]  add_i2057_15_r0s5;
-  reg          cond_i1516_15_r0s5__1;
-  reg          or_i1587_15_r0s5;
+  reg  [17:0]  add_i1636_15_r0s5;
+  reg          cond_i1513_15_r0s5;
+  reg          or_i1597_15_r0s5;
+  reg  [17:0]  add_i2054_15_r0s5;
+  reg          cond_i1513_15_r0s5__1;
+  reg          or_i1584_15_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_15_r0s6;
   reg          and_r0s1__16;
   reg          and_r0s2__16;
@@ -8985,60 +8985,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__16;
   reg          and_r0s5__16;
   reg          and_r0s6__16;
-  reg  [9:0]   sub_i1046_16_r0s2;
-  reg  [9:0]   sub_i1046_16_r0s3;
+  reg  [9:0]   sub_i1040_16_r0s2;
+  reg  [9:0]   sub_i1040_16_r0s3;
   reg          iszero_i_16_r0s1;
   reg          iszero_i_16_r0s2;
-  reg  [17:0]  mul_i1034_16_r0s1;
-  reg  [17:0]  mul_i1034_16_r0s2;
+  reg  [17:0]  mul_i1028_16_r0s1;
+  reg  [17:0]  mul_i1028_16_r0s2;
   reg  [4:0]   select_r0s3__16;
   reg          or_r0s4__16;
   reg          or_r0s5__16;
-  reg  [9:0]   sub_i_i1107_16_r0s4;
-  reg          cmp_i1513_16_r0s4;
-  reg          mul_i1034_16_r0s3;
-  reg          mul_i1034_16_r0s4;
-  reg          mul_i1034_16_r0s3__1;
-  reg          mul_i1034_16_r0s4__1;
-  reg          mul_i1034_16_r0s3__2;
-  reg          mul_i1034_16_r0s4__2;
-  reg          mul_i1034_16_r0s3__3;
-  reg          mul_i1034_16_r0s4__3;
-  reg          mul_i1034_16_r0s3__4;
-  reg          mul_i1034_16_r0s4__4;
-  reg          mul_i1034_16_r0s3__5;
-  reg          mul_i1034_16_r0s4__5;
-  reg          mul_i1034_16_r0s3__6;
-  reg          mul_i1034_16_r0s4__6;
-  reg          mul_i1034_16_r0s3__7;
-  reg          mul_i1034_16_r0s4__7;
-  reg          mul_i1034_16_r0s3__8;
-  reg          mul_i1034_16_r0s4__8;
-  reg          mul_i1034_16_r0s3__9;
-  reg          mul_i1034_16_r0s4__9;
-  reg          mul_i1034_16_r0s3__10;
-  reg          mul_i1034_16_r0s4__10;
-  reg          mul_i1034_16_r0s3__11;
-  reg          mul_i1034_16_r0s4__11;
-  reg          mul_i1034_16_r0s3__12;
-  reg          mul_i1034_16_r0s4__12;
-  reg          mul_i1034_16_r0s3__13;
-  reg          mul_i1034_16_r0s4__13;
-  reg          mul_i1034_16_r0s3__14;
-  reg          mul_i1034_16_r0s4__14;
-  reg          mul_i1034_16_r0s3__15;
-  reg          mul_i1034_16_r0s4__15;
-  reg          mul_i1034_16_r0s3__16;
-  reg          mul_i1034_16_r0s4__16;
-  reg          mul_i1034_16_r0s3__17;
-  reg          mul_i1034_16_r0s4__17;
+  reg  [9:0]   sub_i_i1101_16_r0s4;
+  reg          cmp_i1510_16_r0s4;
+  reg          mul_i1028_16_r0s3;
+  reg          mul_i1028_16_r0s4;
+  reg          mul_i1028_16_r0s3__1;
+  reg          mul_i1028_16_r0s4__1;
+  reg          mul_i1028_16_r0s3__2;
+  reg          mul_i1028_16_r0s4__2;
+  reg          mul_i1028_16_r0s3__3;
+  reg          mul_i1028_16_r0s4__3;
+  reg          mul_i1028_16_r0s3__4;
+  reg          mul_i1028_16_r0s4__4;
+  reg          mul_i1028_16_r0s3__5;
+  reg          mul_i1028_16_r0s4__5;
+  reg          mul_i1028_16_r0s3__6;
+  reg          mul_i1028_16_r0s4__6;
+  reg          mul_i1028_16_r0s3__7;
+  reg          mul_i1028_16_r0s4__7;
+  reg          mul_i1028_16_r0s3__8;
+  reg          mul_i1028_16_r0s4__8;
+  reg          mul_i1028_16_r0s3__9;
+  reg          mul_i1028_16_r0s4__9;
+  reg          mul_i1028_16_r0s3__10;
+  reg          mul_i1028_16_r0s4__10;
+  reg          mul_i1028_16_r0s3__11;
+  reg          mul_i1028_16_r0s4__11;
+  reg          mul_i1028_16_r0s3__12;
+  reg          mul_i1028_16_r0s4__12;
+  reg          mul_i1028_16_r0s3__13;
+  reg          mul_i1028_16_r0s4__13;
+  reg          mul_i1028_16_r0s3__14;
+  reg          mul_i1028_16_r0s4__14;
+  reg          mul_i1028_16_r0s3__15;
+  reg          mul_i1028_16_r0s4__15;
+  reg          mul_i1028_16_r0s3__16;
+  reg          mul_i1028_16_r0s4__16;
+  reg          mul_i1028_16_r0s3__17;
+  reg          mul_i1028_16_r0s4__17;
   reg  [4:0]   select_r0s4__16;
-  reg  [17:0]  add_i1639_16_r0s5;
-  reg          cond_i1516_16_r0s5;
-  reg          or_i1600_16_r0s5;
-  reg  [17:0]  add_i2057_16_r0s5;
-  reg          cond_i1516_16_r0s5__1;
-  reg          or_i1587_16_r0s5;
+  reg  [17:0]  add_i1636_16_r0s5;
+  reg          cond_i1513_16_r0s5;
+  reg          or_i1597_16_r0s5;
+  reg  [17:0]  add_i2054_16_r0s5;
+  reg          cond_i1513_16_r0s5__1;
+  reg          or_i1584_16_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_16_r0s6;
   reg          and_r0s1__17;
   reg          and_r0s2__17;
@@ -9046,60 +9046,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__17;
   reg          and_r0s5__17;
   reg          and_r0s6__17;
-  reg  [9:0]   sub_i1046_17_r0s2;
-  reg  [9:0]   sub_i1046_17_r0s3;
+  reg  [9:0]   sub_i1040_17_r0s2;
+  reg  [9:0]   sub_i1040_17_r0s3;
   reg          iszero_i_17_r0s1;
   reg          iszero_i_17_r0s2;
-  reg  [17:0]  mul_i1034_17_r0s1;
-  reg  [17:0]  mul_i1034_17_r0s2;
+  reg  [17:0]  mul_i1028_17_r0s1;
+  reg  [17:0]  mul_i1028_17_r0s2;
   reg  [4:0]   select_r0s3__17;
   reg          or_r0s4__17;
   reg          or_r0s5__17;
-  reg  [9:0]   sub_i_i1107_17_r0s4;
-  reg          cmp_i1513_17_r0s4;
-  reg          mul_i1034_17_r0s3;
-  reg          mul_i1034_17_r0s4;
-  reg          mul_i1034_17_r0s3__1;
-  reg          mul_i1034_17_r0s4__1;
-  reg          mul_i1034_17_r0s3__2;
-  reg          mul_i1034_17_r0s4__2;
-  reg          mul_i1034_17_r0s3__3;
-  reg          mul_i1034_17_r0s4__3;
-  reg          mul_i1034_17_r0s3__4;
-  reg          mul_i1034_17_r0s4__4;
-  reg          mul_i1034_17_r0s3__5;
-  reg          mul_i1034_17_r0s4__5;
-  reg          mul_i1034_17_r0s3__6;
-  reg          mul_i1034_17_r0s4__6;
-  reg          mul_i1034_17_r0s3__7;
-  reg          mul_i1034_17_r0s4__7;
-  reg          mul_i1034_17_r0s3__8;
-  reg          mul_i1034_17_r0s4__8;
-  reg          mul_i1034_17_r0s3__9;
-  reg          mul_i1034_17_r0s4__9;
-  reg          mul_i1034_17_r0s3__10;
-  reg          mul_i1034_17_r0s4__10;
-  reg          mul_i1034_17_r0s3__11;
-  reg          mul_i1034_17_r0s4__11;
-  reg          mul_i1034_17_r0s3__12;
-  reg          mul_i1034_17_r0s4__12;
-  reg          mul_i1034_17_r0s3__13;
-  reg          mul_i1034_17_r0s4__13;
-  reg          mul_i1034_17_r0s3__14;
-  reg          mul_i1034_17_r0s4__14;
-  reg          mul_i1034_17_r0s3__15;
-  reg          mul_i1034_17_r0s4__15;
-  reg          mul_i1034_17_r0s3__16;
-  reg          mul_i1034_17_r0s4__16;
-  reg          mul_i1034_17_r0s3__17;
-  reg          mul_i1034_17_r0s4__17;
+  reg  [9:0]   sub_i_i1101_17_r0s4;
+  reg          cmp_i1510_17_r0s4;
+  reg          mul_i1028_17_r0s3;
+  reg          mul_i1028_17_r0s4;
+  reg          mul_i1028_17_r0s3__1;
+  reg          mul_i1028_17_r0s4__1;
+  reg          mul_i1028_17_r0s3__2;
+  reg          mul_i1028_17_r0s4__2;
+  reg          mul_i1028_17_r0s3__3;
+  reg          mul_i1028_17_r0s4__3;
+  reg          mul_i1028_17_r0s3__4;
+  reg          mul_i1028_17_r0s4__4;
+  reg          mul_i1028_17_r0s3__5;
+  reg          mul_i1028_17_r0s4__5;
+  reg          mul_i1028_17_r0s3__6;
+  reg          mul_i1028_17_r0s4__6;
+  reg          mul_i1028_17_r0s3__7;
+  reg          mul_i1028_17_r0s4__7;
+  reg          mul_i1028_17_r0s3__8;
+  reg          mul_i1028_17_r0s4__8;
+  reg          mul_i1028_17_r0s3__9;
+  reg          mul_i1028_17_r0s4__9;
+  reg          mul_i1028_17_r0s3__10;
+  reg          mul_i1028_17_r0s4__10;
+  reg          mul_i1028_17_r0s3__11;
+  reg          mul_i1028_17_r0s4__11;
+  reg          mul_i1028_17_r0s3__12;
+  reg          mul_i1028_17_r0s4__12;
+  reg          mul_i1028_17_r0s3__13;
+  reg          mul_i1028_17_r0s4__13;
+  reg          mul_i1028_17_r0s3__14;
+  reg          mul_i1028_17_r0s4__14;
+  reg          mul_i1028_17_r0s3__15;
+  reg          mul_i1028_17_r0s4__15;
+  reg          mul_i1028_17_r0s3__16;
+  reg          mul_i1028_17_r0s4__16;
+  reg          mul_i1028_17_r0s3__17;
+  reg          mul_i1028_17_r0s4__17;
   reg  [4:0]   select_r0s4__17;
-  reg  [17:0]  add_i1639_17_r0s5;
-  reg          cond_i1516_17_r0s5;
-  reg          or_i1600_17_r0s5;
-  reg  [17:0]  add_i2057_17_r0s5;
-  reg          cond_i1516_17_r0s5__1;
-  reg          or_i1587_17_r0s5;
+  reg  [17:0]  add_i1636_17_r0s5;
+  reg          cond_i1513_17_r0s5;
+  reg          or_i1597_17_r0s5;
+  reg  [17:0]  add_i2054_17_r0s5;
+  reg          cond_i1513_17_r0s5__1;
+  reg          or_i1584_17_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_17_r0s6;
   reg          and_r0s1__18;
   reg          and_r0s2__18;
@@ -9107,60 +9107,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__18;
   reg          and_r0s5__18;
   reg          and_r0s6__18;
-  reg  [9:0]   sub_i1046_18_r0s2;
-  reg  [9:0]   sub_i1046_18_r0s3;
+  reg  [9:0]   sub_i1040_18_r0s2;
+  reg  [9:0]   sub_i1040_18_r0s3;
   reg          iszero_i_18_r0s1;
   reg          iszero_i_18_r0s2;
-  reg  [17:0]  mul_i1034_18_r0s1;
-  reg  [17:0]  mul_i1034_18_r0s2;
+  reg  [17:0]  mul_i1028_18_r0s1;
+  reg  [17:0]  mul_i1028_18_r0s2;
   reg  [4:0]   select_r0s3__18;
   reg          or_r0s4__18;
   reg          or_r0s5__18;
-  reg  [9:0]   sub_i_i1107_18_r0s4;
-  reg          cmp_i1513_18_r0s4;
-  reg          mul_i1034_18_r0s3;
-  reg          mul_i1034_18_r0s4;
-  reg          mul_i1034_18_r0s3__1;
-  reg          mul_i1034_18_r0s4__1;
-  reg          mul_i1034_18_r0s3__2;
-  reg          mul_i1034_18_r0s4__2;
-  reg          mul_i1034_18_r0s3__3;
-  reg          mul_i1034_18_r0s4__3;
-  reg          mul_i1034_18_r0s3__4;
-  reg          mul_i1034_18_r0s4__4;
-  reg          mul_i1034_18_r0s3__5;
-  reg          mul_i1034_18_r0s4__5;
-  reg          mul_i1034_18_r0s3__6;
-  reg          mul_i1034_18_r0s4__6;
-  reg          mul_i1034_18_r0s3__7;
-  reg          mul_i1034_18_r0s4__7;
-  reg          mul_i1034_18_r0s3__8;
-  reg          mul_i1034_18_r0s4__8;
-  reg          mul_i1034_18_r0s3__9;
-  reg          mul_i1034_18_r0s4__9;
-  reg          mul_i1034_18_r0s3__10;
-  reg          mul_i1034_18_r0s4__10;
-  reg          mul_i1034_18_r0s3__11;
-  reg          mul_i1034_18_r0s4__11;
-  reg          mul_i1034_18_r0s3__12;
-  reg          mul_i1034_18_r0s4__12;
-  reg          mul_i1034_18_r0s3__13;
-  reg          mul_i1034_18_r0s4__13;
-  reg          mul_i1034_18_r0s3__14;
-  reg          mul_i1034_18_r0s4__14;
-  reg          mul_i1034_18_r0s3__15;
-  reg          mul_i1034_18_r0s4__15;
-  reg          mul_i1034_18_r0s3__16;
-  reg          mul_i1034_18_r0s4__16;
-  reg          mul_i1034_18_r0s3__17;
-  reg          mul_i1034_18_r0s4__17;
+  reg  [9:0]   sub_i_i1101_18_r0s4;
+  reg          cmp_i1510_18_r0s4;
+  reg          mul_i1028_18_r0s3;
+  reg          mul_i1028_18_r0s4;
+  reg          mul_i1028_18_r0s3__1;
+  reg          mul_i1028_18_r0s4__1;
+  reg          mul_i1028_18_r0s3__2;
+  reg          mul_i1028_18_r0s4__2;
+  reg          mul_i1028_18_r0s3__3;
+  reg          mul_i1028_18_r0s4__3;
+  reg          mul_i1028_18_r0s3__4;
+  reg          mul_i1028_18_r0s4__4;
+  reg          mul_i1028_18_r0s3__5;
+  reg          mul_i1028_18_r0s4__5;
+  reg          mul_i1028_18_r0s3__6;
+  reg          mul_i1028_18_r0s4__6;
+  reg          mul_i1028_18_r0s3__7;
+  reg          mul_i1028_18_r0s4__7;
+  reg          mul_i1028_18_r0s3__8;
+  reg          mul_i1028_18_r0s4__8;
+  reg          mul_i1028_18_r0s3__9;
+  reg          mul_i1028_18_r0s4__9;
+  reg          mul_i1028_18_r0s3__10;
+  reg          mul_i1028_18_r0s4__10;
+  reg          mul_i1028_18_r0s3__11;
+  reg          mul_i1028_18_r0s4__11;
+  reg          mul_i1028_18_r0s3__12;
+  reg          mul_i1028_18_r0s4__12;
+  reg          mul_i1028_18_r0s3__13;
+  reg          mul_i1028_18_r0s4__13;
+  reg          mul_i1028_18_r0s3__14;
+  reg          mul_i1028_18_r0s4__14;
+  reg          mul_i1028_18_r0s3__15;
+  reg          mul_i1028_18_r0s4__15;
+  reg          mul_i1028_18_r0s3__16;
+  reg          mul_i1028_18_r0s4__16;
+  reg          mul_i1028_18_r0s3__17;
+  reg          mul_i1028_18_r0s4__17;
   reg  [4:0]   select_r0s4__18;
-  reg  [17:0]  add_i1639_18_r0s5;
-  reg          cond_i1516_18_r0s5;
-  reg          or_i1600_18_r0s5;
-  reg  [17:0]  add_i2057_18_r0s5;
-  reg          cond_i1516_18_r0s5__1;
-  reg          or_i1587_18_r0s5;
+  reg  [17:0]  add_i1636_18_r0s5;
+  reg          cond_i1513_18_r0s5;
+  reg          or_i1597_18_r0s5;
+  reg  [17:0]  add_i2054_18_r0s5;
+  reg          cond_i1513_18_r0s5__1;
+  reg          or_i1584_18_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_18_r0s6;
   reg          and_r0s1__19;
   reg          and_r0s2__19;
@@ -9168,60 +9168,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__19;
   reg          and_r0s5__19;
   reg          and_r0s6__19;
-  reg  [9:0]   sub_i1046_19_r0s2;
-  reg  [9:0]   sub_i1046_19_r0s3;
+  reg  [9:0]   sub_i1040_19_r0s2;
+  reg  [9:0]   sub_i1040_19_r0s3;
   reg          iszero_i_19_r0s1;
   reg          iszero_i_19_r0s2;
-  reg  [17:0]  mul_i1034_19_r0s1;
-  reg  [17:0]  mul_i1034_19_r0s2;
+  reg  [17:0]  mul_i1028_19_r0s1;
+  reg  [17:0]  mul_i1028_19_r0s2;
   reg  [4:0]   select_r0s3__19;
   reg          or_r0s4__19;
   reg          or_r0s5__19;
-  reg  [9:0]   sub_i_i1107_19_r0s4;
-  reg          cmp_i1513_19_r0s4;
-  reg          mul_i1034_19_r0s3;
-  reg          mul_i1034_19_r0s4;
-  reg          mul_i1034_19_r0s3__1;
-  reg          mul_i1034_19_r0s4__1;
-  reg          mul_i1034_19_r0s3__2;
-  reg          mul_i1034_19_r0s4__2;
-  reg          mul_i1034_19_r0s3__3;
-  reg          mul_i1034_19_r0s4__3;
-  reg          mul_i1034_19_r0s3__4;
-  reg          mul_i1034_19_r0s4__4;
-  reg          mul_i1034_19_r0s3__5;
-  reg          mul_i1034_19_r0s4__5;
-  reg          mul_i1034_19_r0s3__6;
-  reg          mul_i1034_19_r0s4__6;
-  reg          mul_i1034_19_r0s3__7;
-  reg          mul_i1034_19_r0s4__7;
-  reg          mul_i1034_19_r0s3__8;
-  reg          mul_i1034_19_r0s4__8;
-  reg          mul_i1034_19_r0s3__9;
-  reg          mul_i1034_19_r0s4__9;
-  reg          mul_i1034_19_r0s3__10;
-  reg          mul_i1034_19_r0s4__10;
-  reg          mul_i1034_19_r0s3__11;
-  reg          mul_i1034_19_r0s4__11;
-  reg          mul_i1034_19_r0s3__12;
-  reg          mul_i1034_19_r0s4__12;
-  reg          mul_i1034_19_r0s3__13;
-  reg          mul_i1034_19_r0s4__13;
-  reg          mul_i1034_19_r0s3__14;
-  reg          mul_i1034_19_r0s4__14;
-  reg          mul_i1034_19_r0s3__15;
-  reg          mul_i1034_19_r0s4__15;
-  reg          mul_i1034_19_r0s3__16;
-  reg          mul_i1034_19_r0s4__16;
-  reg          mul_i1034_19_r0s3__17;
-  reg          mul_i1034_19_r0s4__17;
+  reg  [9:0]   sub_i_i1101_19_r0s4;
+  reg          cmp_i1510_19_r0s4;
+  reg          mul_i1028_19_r0s3;
+  reg          mul_i1028_19_r0s4;
+  reg          mul_i1028_19_r0s3__1;
+  reg          mul_i1028_19_r0s4__1;
+  reg          mul_i1028_19_r0s3__2;
+  reg          mul_i1028_19_r0s4__2;
+  reg          mul_i1028_19_r0s3__3;
+  reg          mul_i1028_19_r0s4__3;
+  reg          mul_i1028_19_r0s3__4;
+  reg          mul_i1028_19_r0s4__4;
+  reg          mul_i1028_19_r0s3__5;
+  reg          mul_i1028_19_r0s4__5;
+  reg          mul_i1028_19_r0s3__6;
+  reg          mul_i1028_19_r0s4__6;
+  reg          mul_i1028_19_r0s3__7;
+  reg          mul_i1028_19_r0s4__7;
+  reg          mul_i1028_19_r0s3__8;
+  reg          mul_i1028_19_r0s4__8;
+  reg          mul_i1028_19_r0s3__9;
+  reg          mul_i1028_19_r0s4__9;
+  reg          mul_i1028_19_r0s3__10;
+  reg          mul_i1028_19_r0s4__10;
+  reg          mul_i1028_19_r0s3__11;
+  reg          mul_i1028_19_r0s4__11;
+  reg          mul_i1028_19_r0s3__12;
+  reg          mul_i1028_19_r0s4__12;
+  reg          mul_i1028_19_r0s3__13;
+  reg          mul_i1028_19_r0s4__13;
+  reg          mul_i1028_19_r0s3__14;
+  reg          mul_i1028_19_r0s4__14;
+  reg          mul_i1028_19_r0s3__15;
+  reg          mul_i1028_19_r0s4__15;
+  reg          mul_i1028_19_r0s3__16;
+  reg          mul_i1028_19_r0s4__16;
+  reg          mul_i1028_19_r0s3__17;
+  reg          mul_i1028_19_r0s4__17;
   reg  [4:0]   select_r0s4__19;
-  reg  [17:0]  add_i1639_19_r0s5;
-  reg          cond_i1516_19_r0s5;
-  reg          or_i1600_19_r0s5;
-  reg  [17:0]  add_i2057_19_r0s5;
-  reg          cond_i1516_19_r0s5__1;
-  reg          or_i1587_19_r0s5;
+  reg  [17:0]  add_i1636_19_r0s5;
+  reg          cond_i1513_19_r0s5;
+  reg          or_i1597_19_r0s5;
+  reg  [17:0]  add_i2054_19_r0s5;
+  reg          cond_i1513_19_r0s5__1;
+  reg          or_i1584_19_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_19_r0s6;
   reg          and_r0s1__20;
   reg          and_r0s2__20;
@@ -9229,60 +9229,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__20;
   reg          and_r0s5__20;
   reg          and_r0s6__20;
-  reg  [9:0]   sub_i1046_20_r0s2;
-  reg  [9:0]   sub_i1046_20_r0s3;
+  reg  [9:0]   sub_i1040_20_r0s2;
+  reg  [9:0]   sub_i1040_20_r0s3;
   reg          iszero_i_20_r0s1;
   reg          iszero_i_20_r0s2;
-  reg  [17:0]  mul_i1034_20_r0s1;
-  reg  [17:0]  mul_i1034_20_r0s2;
+  reg  [17:0]  mul_i1028_20_r0s1;
+  reg  [17:0]  mul_i1028_20_r0s2;
   reg  [4:0]   select_r0s3__20;
   reg          or_r0s4__20;
   reg          or_r0s5__20;
-  reg  [9:0]   sub_i_i1107_20_r0s4;
-  reg          cmp_i1513_20_r0s4;
-  reg          mul_i1034_20_r0s3;
-  reg          mul_i1034_20_r0s4;
-  reg          mul_i1034_20_r0s3__1;
-  reg          mul_i1034_20_r0s4__1;
-  reg          mul_i1034_20_r0s3__2;
-  reg          mul_i1034_20_r0s4__2;
-  reg          mul_i1034_20_r0s3__3;
-  reg          mul_i1034_20_r0s4__3;
-  reg          mul_i1034_20_r0s3__4;
-  reg          mul_i1034_20_r0s4__4;
-  reg          mul_i1034_20_r0s3__5;
-  reg          mul_i1034_20_r0s4__5;
-  reg          mul_i1034_20_r0s3__6;
-  reg          mul_i1034_20_r0s4__6;
-  reg          mul_i1034_20_r0s3__7;
-  reg          mul_i1034_20_r0s4__7;
-  reg          mul_i1034_20_r0s3__8;
-  reg          mul_i1034_20_r0s4__8;
-  reg          mul_i1034_20_r0s3__9;
-  reg          mul_i1034_20_r0s4__9;
-  reg          mul_i1034_20_r0s3__10;
-  reg          mul_i1034_20_r0s4__10;
-  reg          mul_i1034_20_r0s3__11;
-  reg          mul_i1034_20_r0s4__11;
-  reg          mul_i1034_20_r0s3__12;
-  reg          mul_i1034_20_r0s4__12;
-  reg          mul_i1034_20_r0s3__13;
-  reg          mul_i1034_20_r0s4__13;
-  reg          mul_i1034_20_r0s3__14;
-  reg          mul_i1034_20_r0s4__14;
-  reg          mul_i1034_20_r0s3__15;
-  reg          mul_i1034_20_r0s4__15;
-  reg          mul_i1034_20_r0s3__16;
-  reg          mul_i1034_20_r0s4__16;
-  reg          mul_i1034_20_r0s3__17;
-  reg          mul_i1034_20_r0s4__17;
+  reg  [9:0]   sub_i_i1101_20_r0s4;
+  reg          cmp_i1510_20_r0s4;
+  reg          mul_i1028_20_r0s3;
+  reg          mul_i1028_20_r0s4;
+  reg          mul_i1028_20_r0s3__1;
+  reg          mul_i1028_20_r0s4__1;
+  reg          mul_i1028_20_r0s3__2;
+  reg          mul_i1028_20_r0s4__2;
+  reg          mul_i1028_20_r0s3__3;
+  reg          mul_i1028_20_r0s4__3;
+  reg          mul_i1028_20_r0s3__4;
+  reg          mul_i1028_20_r0s4__4;
+  reg          mul_i1028_20_r0s3__5;
+  reg          mul_i1028_20_r0s4__5;
+  reg          mul_i1028_20_r0s3__6;
+  reg          mul_i1028_20_r0s4__6;
+  reg          mul_i1028_20_r0s3__7;
+  reg          mul_i1028_20_r0s4__7;
+  reg          mul_i1028_20_r0s3__8;
+  reg          mul_i1028_20_r0s4__8;
+  reg          mul_i1028_20_r0s3__9;
+  reg          mul_i1028_20_r0s4__9;
+  reg          mul_i1028_20_r0s3__10;
+  reg          mul_i1028_20_r0s4__10;
+  reg          mul_i1028_20_r0s3__11;
+  reg          mul_i1028_20_r0s4__11;
+  reg          mul_i1028_20_r0s3__12;
+  reg          mul_i1028_20_r0s4__12;
+  reg          mul_i1028_20_r0s3__13;
+  reg          mul_i1028_20_r0s4__13;
+  reg          mul_i1028_20_r0s3__14;
+  reg          mul_i1028_20_r0s4__14;
+  reg          mul_i1028_20_r0s3__15;
+  reg          mul_i1028_20_r0s4__15;
+  reg          mul_i1028_20_r0s3__16;
+  reg          mul_i1028_20_r0s4__16;
+  reg          mul_i1028_20_r0s3__17;
+  reg          mul_i1028_20_r0s4__17;
   reg  [4:0]   select_r0s4__20;
-  reg  [17:0]  add_i1639_20_r0s5;
-  reg          cond_i1516_20_r0s5;
-  reg          or_i1600_20_r0s5;
-  reg  [17:0]  add_i2057_20_r0s5;
-  reg          cond_i1516_20_r0s5__1;
-  reg          or_i1587_20_r0s5;
+  reg  [17:0]  add_i1636_20_r0s5;
+  reg          cond_i1513_20_r0s5;
+  reg          or_i1597_20_r0s5;
+  reg  [17:0]  add_i2054_20_r0s5;
+  reg          cond_i1513_20_r0s5__1;
+  reg          or_i1584_20_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_20_r0s6;
   reg          and_r0s1__21;
   reg          and_r0s2__21;
@@ -9290,60 +9290,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__21;
   reg          and_r0s5__21;
   reg          and_r0s6__21;
-  reg  [9:0]   sub_i1046_21_r0s2;
-  reg  [9:0]   sub_i1046_21_r0s3;
+  reg  [9:0]   sub_i1040_21_r0s2;
+  reg  [9:0]   sub_i1040_21_r0s3;
   reg          iszero_i_21_r0s1;
   reg          iszero_i_21_r0s2;
-  reg  [17:0]  mul_i1034_21_r0s1;
-  reg  [17:0]  mul_i1034_21_r0s2;
+  reg  [17:0]  mul_i1028_21_r0s1;
+  reg  [17:0]  mul_i1028_21_r0s2;
   reg  [4:0]   select_r0s3__21;
   reg          or_r0s4__21;
   reg          or_r0s5__21;
-  reg  [9:0]   sub_i_i1107_21_r0s4;
-  reg          cmp_i1513_21_r0s4;
-  reg          mul_i1034_21_r0s3;
-  reg          mul_i1034_21_r0s4;
-  reg          mul_i1034_21_r0s3__1;
-  reg          mul_i1034_21_r0s4__1;
-  reg          mul_i1034_21_r0s3__2;
-  reg          mul_i1034_21_r0s4__2;
-  reg          mul_i1034_21_r0s3__3;
-  reg          mul_i1034_21_r0s4__3;
-  reg          mul_i1034_21_r0s3__4;
-  reg          mul_i1034_21_r0s4__4;
-  reg          mul_i1034_21_r0s3__5;
-  reg          mul_i1034_21_r0s4__5;
-  reg          mul_i1034_21_r0s3__6;
-  reg          mul_i1034_21_r0s4__6;
-  reg          mul_i1034_21_r0s3__7;
-  reg          mul_i1034_21_r0s4__7;
-  reg          mul_i1034_21_r0s3__8;
-  reg          mul_i1034_21_r0s4__8;
-  reg          mul_i1034_21_r0s3__9;
-  reg          mul_i1034_21_r0s4__9;
-  reg          mul_i1034_21_r0s3__10;
-  reg          mul_i1034_21_r0s4__10;
-  reg          mul_i1034_21_r0s3__11;
-  reg          mul_i1034_21_r0s4__11;
-  reg          mul_i1034_21_r0s3__12;
-  reg          mul_i1034_21_r0s4__12;
-  reg          mul_i1034_21_r0s3__13;
-  reg          mul_i1034_21_r0s4__13;
-  reg          mul_i1034_21_r0s3__14;
-  reg          mul_i1034_21_r0s4__14;
-  reg          mul_i1034_21_r0s3__15;
-  reg          mul_i1034_21_r0s4__15;
-  reg          mul_i1034_21_r0s3__16;
-  reg          mul_i1034_21_r0s4__16;
-  reg          mul_i1034_21_r0s3__17;
-  reg          mul_i1034_21_r0s4__17;
+  reg  [9:0]   sub_i_i1101_21_r0s4;
+  reg          cmp_i1510_21_r0s4;
+  reg          mul_i1028_21_r0s3;
+  reg          mul_i1028_21_r0s4;
+  reg          mul_i1028_21_r0s3__1;
+  reg          mul_i1028_21_r0s4__1;
+  reg          mul_i1028_21_r0s3__2;
+  reg          mul_i1028_21_r0s4__2;
+  reg          mul_i1028_21_r0s3__3;
+  reg          mul_i1028_21_r0s4__3;
+  reg          mul_i1028_21_r0s3__4;
+  reg          mul_i1028_21_r0s4__4;
+  reg          mul_i1028_21_r0s3__5;
+  reg          mul_i1028_21_r0s4__5;
+  reg          mul_i1028_21_r0s3__6;
+  reg          mul_i1028_21_r0s4__6;
+  reg          mul_i1028_21_r0s3__7;
+  reg          mul_i1028_21_r0s4__7;
+  reg          mul_i1028_21_r0s3__8;
+  reg          mul_i1028_21_r0s4__8;
+  reg          mul_i1028_21_r0s3__9;
+  reg          mul_i1028_21_r0s4__9;
+  reg          mul_i1028_21_r0s3__10;
+  reg          mul_i1028_21_r0s4__10;
+  reg          mul_i1028_21_r0s3__11;
+  reg          mul_i1028_21_r0s4__11;
+  reg          mul_i1028_21_r0s3__12;
+  reg          mul_i1028_21_r0s4__12;
+  reg          mul_i1028_21_r0s3__13;
+  reg          mul_i1028_21_r0s4__13;
+  reg          mul_i1028_21_r0s3__14;
+  reg          mul_i1028_21_r0s4__14;
+  reg          mul_i1028_21_r0s3__15;
+  reg          mul_i1028_21_r0s4__15;
+  reg          mul_i1028_21_r0s3__16;
+  reg          mul_i1028_21_r0s4__16;
+  reg          mul_i1028_21_r0s3__17;
+  reg          mul_i1028_21_r0s4__17;
   reg  [4:0]   select_r0s4__21;
-  reg  [17:0]  add_i1639_21_r0s5;
-  reg          cond_i1516_21_r0s5;
-  reg          or_i1600_21_r0s5;
-  reg  [17:0]  add_i2057_21_r0s5;
-  reg          cond_i1516_21_r0s5__1;
-  reg          or_i1587_21_r0s5;
+  reg  [17:0]  add_i1636_21_r0s5;
+  reg          cond_i1513_21_r0s5;
+  reg          or_i1597_21_r0s5;
+  reg  [17:0]  add_i2054_21_r0s5;
+  reg          cond_i1513_21_r0s5__1;
+  reg          or_i1584_21_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_21_r0s6;
   reg          and_r0s1__22;
   reg          and_r0s2__22;
@@ -9351,60 +9351,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__22;
   reg          and_r0s5__22;
   reg          and_r0s6__22;
-  reg  [9:0]   sub_i1046_22_r0s2;
-  reg  [9:0]   sub_i1046_22_r0s3;
+  reg  [9:0]   sub_i1040_22_r0s2;
+  reg  [9:0]   sub_i1040_22_r0s3;
   reg          iszero_i_22_r0s1;
   reg          iszero_i_22_r0s2;
-  reg  [17:0]  mul_i1034_22_r0s1;
-  reg  [17:0]  mul_i1034_22_r0s2;
+  reg  [17:0]  mul_i1028_22_r0s1;
+  reg  [17:0]  mul_i1028_22_r0s2;
   reg  [4:0]   select_r0s3__22;
   reg          or_r0s4__22;
   reg          or_r0s5__22;
-  reg  [9:0]   sub_i_i1107_22_r0s4;
-  reg          cmp_i1513_22_r0s4;
-  reg          mul_i1034_22_r0s3;
-  reg          mul_i1034_22_r0s4;
-  reg          mul_i1034_22_r0s3__1;
-  reg          mul_i1034_22_r0s4__1;
-  reg          mul_i1034_22_r0s3__2;
-  reg          mul_i1034_22_r0s4__2;
-  reg          mul_i1034_22_r0s3__3;
-  reg          mul_i1034_22_r0s4__3;
-  reg          mul_i1034_22_r0s3__4;
-  reg          mul_i1034_22_r0s4__4;
-  reg          mul_i1034_22_r0s3__5;
-  reg          mul_i1034_22_r0s4__5;
-  reg          mul_i1034_22_r0s3__6;
-  reg          mul_i1034_22_r0s4__6;
-  reg          mul_i1034_22_r0s3__7;
-  reg          mul_i1034_22_r0s4__7;
-  reg          mul_i1034_22_r0s3__8;
-  reg          mul_i1034_22_r0s4__8;
-  reg          mul_i1034_22_r0s3__9;
-  reg          mul_i1034_22_r0s4__9;
-  reg          mul_i1034_22_r0s3__10;
-  reg          mul_i1034_22_r0s4__10;
-  reg          mul_i1034_22_r0s3__11;
-  reg          mul_i1034_22_r0s4__11;
-  reg          mul_i1034_22_r0s3__12;
-  reg          mul_i1034_22_r0s4__12;
-  reg          mul_i1034_22_r0s3__13;
-  reg          mul_i1034_22_r0s4__13;
-  reg          mul_i1034_22_r0s3__14;
-  reg          mul_i1034_22_r0s4__14;
-  reg          mul_i1034_22_r0s3__15;
-  reg          mul_i1034_22_r0s4__15;
-  reg          mul_i1034_22_r0s3__16;
-  reg          mul_i1034_22_r0s4__16;
-  reg          mul_i1034_22_r0s3__17;
-  reg          mul_i1034_22_r0s4__17;
+  reg  [9:0]   sub_i_i1101_22_r0s4;
+  reg          cmp_i1510_22_r0s4;
+  reg          mul_i1028_22_r0s3;
+  reg          mul_i1028_22_r0s4;
+  reg          mul_i1028_22_r0s3__1;
+  reg          mul_i1028_22_r0s4__1;
+  reg          mul_i1028_22_r0s3__2;
+  reg          mul_i1028_22_r0s4__2;
+  reg          mul_i1028_22_r0s3__3;
+  reg          mul_i1028_22_r0s4__3;
+  reg          mul_i1028_22_r0s3__4;
+  reg          mul_i1028_22_r0s4__4;
+  reg          mul_i1028_22_r0s3__5;
+  reg          mul_i1028_22_r0s4__5;
+  reg          mul_i1028_22_r0s3__6;
+  reg          mul_i1028_22_r0s4__6;
+  reg          mul_i1028_22_r0s3__7;
+  reg          mul_i1028_22_r0s4__7;
+  reg          mul_i1028_22_r0s3__8;
+  reg          mul_i1028_22_r0s4__8;
+  reg          mul_i1028_22_r0s3__9;
+  reg          mul_i1028_22_r0s4__9;
+  reg          mul_i1028_22_r0s3__10;
+  reg          mul_i1028_22_r0s4__10;
+  reg          mul_i1028_22_r0s3__11;
+  reg          mul_i1028_22_r0s4__11;
+  reg          mul_i1028_22_r0s3__12;
+  reg          mul_i1028_22_r0s4__12;
+  reg          mul_i1028_22_r0s3__13;
+  reg          mul_i1028_22_r0s4__13;
+  reg          mul_i1028_22_r0s3__14;
+  reg          mul_i1028_22_r0s4__14;
+  reg          mul_i1028_22_r0s3__15;
+  reg          mul_i1028_22_r0s4__15;
+  reg          mul_i1028_22_r0s3__16;
+  reg          mul_i1028_22_r0s4__16;
+  reg          mul_i1028_22_r0s3__17;
+  reg          mul_i1028_22_r0s4__17;
   reg  [4:0]   select_r0s4__22;
-  reg  [17:0]  add_i1639_22_r0s5;
-  reg          cond_i1516_22_r0s5;
-  reg          or_i1600_22_r0s5;
-  reg  [17:0]  add_i2057_22_r0s5;
-  reg          cond_i1516_22_r0s5__1;
-  reg          or_i1587_22_r0s5;
+  reg  [17:0]  add_i1636_22_r0s5;
+  reg          cond_i1513_22_r0s5;
+  reg          or_i1597_22_r0s5;
+  reg  [17:0]  add_i2054_22_r0s5;
+  reg          cond_i1513_22_r0s5__1;
+  reg          or_i1584_22_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_22_r0s6;
   reg          and_r0s1__23;
   reg          and_r0s2__23;
@@ -9412,60 +9412,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__23;
   reg          and_r0s5__23;
   reg          and_r0s6__23;
-  reg  [9:0]   sub_i1046_23_r0s2;
-  reg  [9:0]   sub_i1046_23_r0s3;
+  reg  [9:0]   sub_i1040_23_r0s2;
+  reg  [9:0]   sub_i1040_23_r0s3;
   reg          iszero_i_23_r0s1;
   reg          iszero_i_23_r0s2;
-  reg  [17:0]  mul_i1034_23_r0s1;
-  reg  [17:0]  mul_i1034_23_r0s2;
+  reg  [17:0]  mul_i1028_23_r0s1;
+  reg  [17:0]  mul_i1028_23_r0s2;
   reg  [4:0]   select_r0s3__23;
   reg          or_r0s4__23;
   reg          or_r0s5__23;
-  reg  [9:0]   sub_i_i1107_23_r0s4;
-  reg          cmp_i1513_23_r0s4;
-  reg          mul_i1034_23_r0s3;
-  reg          mul_i1034_23_r0s4;
-  reg          mul_i1034_23_r0s3__1;
-  reg          mul_i1034_23_r0s4__1;
-  reg          mul_i1034_23_r0s3__2;
-  reg          mul_i1034_23_r0s4__2;
-  reg          mul_i1034_23_r0s3__3;
-  reg          mul_i1034_23_r0s4__3;
-  reg          mul_i1034_23_r0s3__4;
-  reg          mul_i1034_23_r0s4__4;
-  reg          mul_i1034_23_r0s3__5;
-  reg          mul_i1034_23_r0s4__5;
-  reg          mul_i1034_23_r0s3__6;
-  reg          mul_i1034_23_r0s4__6;
-  reg          mul_i1034_23_r0s3__7;
-  reg          mul_i1034_23_r0s4__7;
-  reg          mul_i1034_23_r0s3__8;
-  reg          mul_i1034_23_r0s4__8;
-  reg          mul_i1034_23_r0s3__9;
-  reg          mul_i1034_23_r0s4__9;
-  reg          mul_i1034_23_r0s3__10;
-  reg          mul_i1034_23_r0s4__10;
-  reg          mul_i1034_23_r0s3__11;
-  reg          mul_i1034_23_r0s4__11;
-  reg          mul_i1034_23_r0s3__12;
-  reg          mul_i1034_23_r0s4__12;
-  reg          mul_i1034_23_r0s3__13;
-  reg          mul_i1034_23_r0s4__13;
-  reg          mul_i1034_23_r0s3__14;
-  reg          mul_i1034_23_r0s4__14;
-  reg          mul_i1034_23_r0s3__15;
-  reg          mul_i1034_23_r0s4__15;
-  reg          mul_i1034_23_r0s3__16;
-  reg          mul_i1034_23_r0s4__16;
-  reg          mul_i1034_23_r0s3__17;
-  reg          mul_i1034_23_r0s4__17;
+  reg  [9:0]   sub_i_i1101_23_r0s4;
+  reg          cmp_i1510_23_r0s4;
+  reg          mul_i1028_23_r0s3;
+  reg          mul_i1028_23_r0s4;
+  reg          mul_i1028_23_r0s3__1;
+  reg          mul_i1028_23_r0s4__1;
+  reg          mul_i1028_23_r0s3__2;
+  reg          mul_i1028_23_r0s4__2;
+  reg          mul_i1028_23_r0s3__3;
+  reg          mul_i1028_23_r0s4__3;
+  reg          mul_i1028_23_r0s3__4;
+  reg          mul_i1028_23_r0s4__4;
+  reg          mul_i1028_23_r0s3__5;
+  reg          mul_i1028_23_r0s4__5;
+  reg          mul_i1028_23_r0s3__6;
+  reg          mul_i1028_23_r0s4__6;
+  reg          mul_i1028_23_r0s3__7;
+  reg          mul_i1028_23_r0s4__7;
+  reg          mul_i1028_23_r0s3__8;
+  reg          mul_i1028_23_r0s4__8;
+  reg          mul_i1028_23_r0s3__9;
+  reg          mul_i1028_23_r0s4__9;
+  reg          mul_i1028_23_r0s3__10;
+  reg          mul_i1028_23_r0s4__10;
+  reg          mul_i1028_23_r0s3__11;
+  reg          mul_i1028_23_r0s4__11;
+  reg          mul_i1028_23_r0s3__12;
+  reg          mul_i1028_23_r0s4__12;
+  reg          mul_i1028_23_r0s3__13;
+  reg          mul_i1028_23_r0s4__13;
+  reg          mul_i1028_23_r0s3__14;
+  reg          mul_i1028_23_r0s4__14;
+  reg          mul_i1028_23_r0s3__15;
+  reg          mul_i1028_23_r0s4__15;
+  reg          mul_i1028_23_r0s3__16;
+  reg          mul_i1028_23_r0s4__16;
+  reg          mul_i1028_23_r0s3__17;
+  reg          mul_i1028_23_r0s4__17;
   reg  [4:0]   select_r0s4__23;
-  reg  [17:0]  add_i1639_23_r0s5;
-  reg          cond_i1516_23_r0s5;
-  reg          or_i1600_23_r0s5;
-  reg  [17:0]  add_i2057_23_r0s5;
-  reg          cond_i1516_23_r0s5__1;
-  reg          or_i1587_23_r0s5;
+  reg  [17:0]  add_i1636_23_r0s5;
+  reg          cond_i1513_23_r0s5;
+  reg          or_i1597_23_r0s5;
+  reg  [17:0]  add_i2054_23_r0s5;
+  reg          cond_i1513_23_r0s5__1;
+  reg          or_i1584_23_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_23_r0s6;
   reg          and_r0s1__24;
   reg          and_r0s2__24;
@@ -9473,60 +9473,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__24;
   reg          and_r0s5__24;
   reg          and_r0s6__24;
-  reg  [9:0]   sub_i1046_24_r0s2;
-  reg  [9:0]   sub_i1046_24_r0s3;
+  reg  [9:0]   sub_i1040_24_r0s2;
+  reg  [9:0]   sub_i1040_24_r0s3;
   reg          iszero_i_24_r0s1;
   reg          iszero_i_24_r0s2;
-  reg  [17:0]  mul_i1034_24_r0s1;
-  reg  [17:0]  mul_i1034_24_r0s2;
+  reg  [17:0]  mul_i1028_24_r0s1;
+  reg  [17:0]  mul_i1028_24_r0s2;
   reg  [4:0]   select_r0s3__24;
   reg          or_r0s4__24;
   reg          or_r0s5__24;
-  reg  [9:0]   sub_i_i1107_24_r0s4;
-  reg          cmp_i1513_24_r0s4;
-  reg          mul_i1034_24_r0s3;
-  reg          mul_i1034_24_r0s4;
-  reg          mul_i1034_24_r0s3__1;
-  reg          mul_i1034_24_r0s4__1;
-  reg          mul_i1034_24_r0s3__2;
-  reg          mul_i1034_24_r0s4__2;
-  reg          mul_i1034_24_r0s3__3;
-  reg          mul_i1034_24_r0s4__3;
-  reg          mul_i1034_24_r0s3__4;
-  reg          mul_i1034_24_r0s4__4;
-  reg          mul_i1034_24_r0s3__5;
-  reg          mul_i1034_24_r0s4__5;
-  reg          mul_i1034_24_r0s3__6;
-  reg          mul_i1034_24_r0s4__6;
-  reg          mul_i1034_24_r0s3__7;
-  reg          mul_i1034_24_r0s4__7;
-  reg          mul_i1034_24_r0s3__8;
-  reg          mul_i1034_24_r0s4__8;
-  reg          mul_i1034_24_r0s3__9;
-  reg          mul_i1034_24_r0s4__9;
-  reg          mul_i1034_24_r0s3__10;
-  reg          mul_i1034_24_r0s4__10;
-  reg          mul_i1034_24_r0s3__11;
-  reg          mul_i1034_24_r0s4__11;
-  reg          mul_i1034_24_r0s3__12;
-  reg          mul_i1034_24_r0s4__12;
-  reg          mul_i1034_24_r0s3__13;
-  reg          mul_i1034_24_r0s4__13;
-  reg          mul_i1034_24_r0s3__14;
-  reg          mul_i1034_24_r0s4__14;
-  reg          mul_i1034_24_r0s3__15;
-  reg          mul_i1034_24_r0s4__15;
-  reg          mul_i1034_24_r0s3__16;
-  reg          mul_i1034_24_r0s4__16;
-  reg          mul_i1034_24_r0s3__17;
-  reg          mul_i1034_24_r0s4__17;
+  reg  [9:0]   sub_i_i1101_24_r0s4;
+  reg          cmp_i1510_24_r0s4;
+  reg          mul_i1028_24_r0s3;
+  reg          mul_i1028_24_r0s4;
+  reg          mul_i1028_24_r0s3__1;
+  reg          mul_i1028_24_r0s4__1;
+  reg          mul_i1028_24_r0s3__2;
+  reg          mul_i1028_24_r0s4__2;
+  reg          mul_i1028_24_r0s3__3;
+  reg          mul_i1028_24_r0s4__3;
+  reg          mul_i1028_24_r0s3__4;
+  reg          mul_i1028_24_r0s4__4;
+  reg          mul_i1028_24_r0s3__5;
+  reg          mul_i1028_24_r0s4__5;
+  reg          mul_i1028_24_r0s3__6;
+  reg          mul_i1028_24_r0s4__6;
+  reg          mul_i1028_24_r0s3__7;
+  reg          mul_i1028_24_r0s4__7;
+  reg          mul_i1028_24_r0s3__8;
+  reg          mul_i1028_24_r0s4__8;
+  reg          mul_i1028_24_r0s3__9;
+  reg          mul_i1028_24_r0s4__9;
+  reg          mul_i1028_24_r0s3__10;
+  reg          mul_i1028_24_r0s4__10;
+  reg          mul_i1028_24_r0s3__11;
+  reg          mul_i1028_24_r0s4__11;
+  reg          mul_i1028_24_r0s3__12;
+  reg          mul_i1028_24_r0s4__12;
+  reg          mul_i1028_24_r0s3__13;
+  reg          mul_i1028_24_r0s4__13;
+  reg          mul_i1028_24_r0s3__14;
+  reg          mul_i1028_24_r0s4__14;
+  reg          mul_i1028_24_r0s3__15;
+  reg          mul_i1028_24_r0s4__15;
+  reg          mul_i1028_24_r0s3__16;
+  reg          mul_i1028_24_r0s4__16;
+  reg          mul_i1028_24_r0s3__17;
+  reg          mul_i1028_24_r0s4__17;
   reg  [4:0]   select_r0s4__24;
-  reg  [17:0]  add_i1639_24_r0s5;
-  reg          cond_i1516_24_r0s5;
-  reg          or_i1600_24_r0s5;
-  reg  [17:0]  add_i2057_24_r0s5;
-  reg          cond_i1516_24_r0s5__1;
-  reg          or_i1587_24_r0s5;
+  reg  [17:0]  add_i1636_24_r0s5;
+  reg          cond_i1513_24_r0s5;
+  reg          or_i1597_24_r0s5;
+  reg  [17:0]  add_i2054_24_r0s5;
+  reg          cond_i1513_24_r0s5__1;
+  reg          or_i1584_24_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_24_r0s6;
   reg          and_r0s1__25;
   reg          and_r0s2__25;
@@ -9534,60 +9534,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__25;
   reg          and_r0s5__25;
   reg          and_r0s6__25;
-  reg  [9:0]   sub_i1046_25_r0s2;
-  reg  [9:0]   sub_i1046_25_r0s3;
+  reg  [9:0]   sub_i1040_25_r0s2;
+  reg  [9:0]   sub_i1040_25_r0s3;
   reg          iszero_i_25_r0s1;
   reg          iszero_i_25_r0s2;
-  reg  [17:0]  mul_i1034_25_r0s1;
-  reg  [17:0]  mul_i1034_25_r0s2;
+  reg  [17:0]  mul_i1028_25_r0s1;
+  reg  [17:0]  mul_i1028_25_r0s2;
   reg  [4:0]   select_r0s3__25;
   reg          or_r0s4__25;
   reg          or_r0s5__25;
-  reg  [9:0]   sub_i_i1107_25_r0s4;
-  reg          cmp_i1513_25_r0s4;
-  reg          mul_i1034_25_r0s3;
-  reg          mul_i1034_25_r0s4;
-  reg          mul_i1034_25_r0s3__1;
-  reg          mul_i1034_25_r0s4__1;
-  reg          mul_i1034_25_r0s3__2;
-  reg          mul_i1034_25_r0s4__2;
-  reg          mul_i1034_25_r0s3__3;
-  reg          mul_i1034_25_r0s4__3;
-  reg          mul_i1034_25_r0s3__4;
-  reg          mul_i1034_25_r0s4__4;
-  reg          mul_i1034_25_r0s3__5;
-  reg          mul_i1034_25_r0s4__5;
-  reg          mul_i1034_25_r0s3__6;
-  reg          mul_i1034_25_r0s4__6;
-  reg          mul_i1034_25_r0s3__7;
-  reg          mul_i1034_25_r0s4__7;
-  reg          mul_i1034_25_r0s3__8;
-  reg          mul_i1034_25_r0s4__8;
-  reg          mul_i1034_25_r0s3__9;
-  reg          mul_i1034_25_r0s4__9;
-  reg          mul_i1034_25_r0s3__10;
-  reg          mul_i1034_25_r0s4__10;
-  reg          mul_i1034_25_r0s3__11;
-  reg          mul_i1034_25_r0s4__11;
-  reg          mul_i1034_25_r0s3__12;
-  reg          mul_i1034_25_r0s4__12;
-  reg          mul_i1034_25_r0s3__13;
-  reg          mul_i1034_25_r0s4__13;
-  reg          mul_i1034_25_r0s3__14;
-  reg          mul_i1034_25_r0s4__14;
-  reg          mul_i1034_25_r0s3__15;
-  reg          mul_i1034_25_r0s4__15;
-  reg          mul_i1034_25_r0s3__16;
-  reg          mul_i1034_25_r0s4__16;
-  reg          mul_i1034_25_r0s3__17;
-  reg          mul_i1034_25_r0s4__17;
+  reg  [9:0]   sub_i_i1101_25_r0s4;
+  reg          cmp_i1510_25_r0s4;
+  reg          mul_i1028_25_r0s3;
+  reg          mul_i1028_25_r0s4;
+  reg          mul_i1028_25_r0s3__1;
+  reg          mul_i1028_25_r0s4__1;
+  reg          mul_i1028_25_r0s3__2;
+  reg          mul_i1028_25_r0s4__2;
+  reg          mul_i1028_25_r0s3__3;
+  reg          mul_i1028_25_r0s4__3;
+  reg          mul_i1028_25_r0s3__4;
+  reg          mul_i1028_25_r0s4__4;
+  reg          mul_i1028_25_r0s3__5;
+  reg          mul_i1028_25_r0s4__5;
+  reg          mul_i1028_25_r0s3__6;
+  reg          mul_i1028_25_r0s4__6;
+  reg          mul_i1028_25_r0s3__7;
+  reg          mul_i1028_25_r0s4__7;
+  reg          mul_i1028_25_r0s3__8;
+  reg          mul_i1028_25_r0s4__8;
+  reg          mul_i1028_25_r0s3__9;
+  reg          mul_i1028_25_r0s4__9;
+  reg          mul_i1028_25_r0s3__10;
+  reg          mul_i1028_25_r0s4__10;
+  reg          mul_i1028_25_r0s3__11;
+  reg          mul_i1028_25_r0s4__11;
+  reg          mul_i1028_25_r0s3__12;
+  reg          mul_i1028_25_r0s4__12;
+  reg          mul_i1028_25_r0s3__13;
+  reg          mul_i1028_25_r0s4__13;
+  reg          mul_i1028_25_r0s3__14;
+  reg          mul_i1028_25_r0s4__14;
+  reg          mul_i1028_25_r0s3__15;
+  reg          mul_i1028_25_r0s4__15;
+  reg          mul_i1028_25_r0s3__16;
+  reg          mul_i1028_25_r0s4__16;
+  reg          mul_i1028_25_r0s3__17;
+  reg          mul_i1028_25_r0s4__17;
   reg  [4:0]   select_r0s4__25;
-  reg  [17:0]  add_i1639_25_r0s5;
-  reg          cond_i1516_25_r0s5;
-  reg          or_i1600_25_r0s5;
-  reg  [17:0]  add_i2057_25_r0s5;
-  reg          cond_i1516_25_r0s5__1;
-  reg          or_i1587_25_r0s5;
+  reg  [17:0]  add_i1636_25_r0s5;
+  reg          cond_i1513_25_r0s5;
+  reg          or_i1597_25_r0s5;
+  reg  [17:0]  add_i2054_25_r0s5;
+  reg          cond_i1513_25_r0s5__1;
+  reg          or_i1584_25_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_25_r0s6;
   reg          and_r0s1__26;
   reg          and_r0s2__26;
@@ -9595,60 +9595,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__26;
   reg          and_r0s5__26;
   reg          and_r0s6__26;
-  reg  [9:0]   sub_i1046_26_r0s2;
-  reg  [9:0]   sub_i1046_26_r0s3;
+  reg  [9:0]   sub_i1040_26_r0s2;
+  reg  [9:0]   sub_i1040_26_r0s3;
   reg          iszero_i_26_r0s1;
   reg          iszero_i_26_r0s2;
-  reg  [17:0]  mul_i1034_26_r0s1;
-  reg  [17:0]  mul_i1034_26_r0s2;
+  reg  [17:0]  mul_i1028_26_r0s1;
+  reg  [17:0]  mul_i1028_26_r0s2;
   reg  [4:0]   select_r0s3__26;
   reg          or_r0s4__26;
   reg          or_r0s5__26;
-  reg  [9:0]   sub_i_i1107_26_r0s4;
-  reg          cmp_i1513_26_r0s4;
-  reg          mul_i1034_26_r0s3;
-  reg          mul_i1034_26_r0s4;
-  reg          mul_i1034_26_r0s3__1;
-  reg          mul_i1034_26_r0s4__1;
-  reg          mul_i1034_26_r0s3__2;
-  reg          mul_i1034_26_r0s4__2;
-  reg          mul_i1034_26_r0s3__3;
-  reg          mul_i1034_26_r0s4__3;
-  reg          mul_i1034_26_r0s3__4;
-  reg          mul_i1034_26_r0s4__4;
-  reg          mul_i1034_26_r0s3__5;
-  reg          mul_i1034_26_r0s4__5;
-  reg          mul_i1034_26_r0s3__6;
-  reg          mul_i1034_26_r0s4__6;
-  reg          mul_i1034_26_r0s3__7;
-  reg          mul_i1034_26_r0s4__7;
-  reg          mul_i1034_26_r0s3__8;
-  reg          mul_i1034_26_r0s4__8;
-  reg          mul_i1034_26_r0s3__9;
-  reg          mul_i1034_26_r0s4__9;
-  reg          mul_i1034_26_r0s3__10;
-  reg          mul_i1034_26_r0s4__10;
-  reg          mul_i1034_26_r0s3__11;
-  reg          mul_i1034_26_r0s4__11;
-  reg          mul_i1034_26_r0s3__12;
-  reg          mul_i1034_26_r0s4__12;
-  reg          mul_i1034_26_r0s3__13;
-  reg          mul_i1034_26_r0s4__13;
-  reg          mul_i1034_26_r0s3__14;
-  reg          mul_i1034_26_r0s4__14;
-  reg          mul_i1034_26_r0s3__15;
-  reg          mul_i1034_26_r0s4__15;
-  reg          mul_i1034_26_r0s3__16;
-  reg          mul_i1034_26_r0s4__16;
-  reg          mul_i1034_26_r0s3__17;
-  reg          mul_i1034_26_r0s4__17;
+  reg  [9:0]   sub_i_i1101_26_r0s4;
+  reg          cmp_i1510_26_r0s4;
+  reg          mul_i1028_26_r0s3;
+  reg          mul_i1028_26_r0s4;
+  reg          mul_i1028_26_r0s3__1;
+  reg          mul_i1028_26_r0s4__1;
+  reg          mul_i1028_26_r0s3__2;
+  reg          mul_i1028_26_r0s4__2;
+  reg          mul_i1028_26_r0s3__3;
+  reg          mul_i1028_26_r0s4__3;
+  reg          mul_i1028_26_r0s3__4;
+  reg          mul_i1028_26_r0s4__4;
+  reg          mul_i1028_26_r0s3__5;
+  reg          mul_i1028_26_r0s4__5;
+  reg          mul_i1028_26_r0s3__6;
+  reg          mul_i1028_26_r0s4__6;
+  reg          mul_i1028_26_r0s3__7;
+  reg          mul_i1028_26_r0s4__7;
+  reg          mul_i1028_26_r0s3__8;
+  reg          mul_i1028_26_r0s4__8;
+  reg          mul_i1028_26_r0s3__9;
+  reg          mul_i1028_26_r0s4__9;
+  reg          mul_i1028_26_r0s3__10;
+  reg          mul_i1028_26_r0s4__10;
+  reg          mul_i1028_26_r0s3__11;
+  reg          mul_i1028_26_r0s4__11;
+  reg          mul_i1028_26_r0s3__12;
+  reg          mul_i1028_26_r0s4__12;
+  reg          mul_i1028_26_r0s3__13;
+  reg          mul_i1028_26_r0s4__13;
+  reg          mul_i1028_26_r0s3__14;
+  reg          mul_i1028_26_r0s4__14;
+  reg          mul_i1028_26_r0s3__15;
+  reg          mul_i1028_26_r0s4__15;
+  reg          mul_i1028_26_r0s3__16;
+  reg          mul_i1028_26_r0s4__16;
+  reg          mul_i1028_26_r0s3__17;
+  reg          mul_i1028_26_r0s4__17;
   reg  [4:0]   select_r0s4__26;
-  reg  [17:0]  add_i1639_26_r0s5;
-  reg          cond_i1516_26_r0s5;
-  reg          or_i1600_26_r0s5;
-  reg  [17:0]  add_i2057_26_r0s5;
-  reg          cond_i1516_26_r0s5__1;
-  reg          or_i1587_26_r0s5;
+  reg  [17:0]  add_i1636_26_r0s5;
+  reg          cond_i1513_26_r0s5;
+  reg          or_i1597_26_r0s5;
+  reg  [17:0]  add_i2054_26_r0s5;
+  reg          cond_i1513_26_r0s5__1;
+  reg          or_i1584_26_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_26_r0s6;
   reg          and_r0s1__27;
   reg          and_r0s2__27;
@@ -9656,60 +9656,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__27;
   reg          and_r0s5__27;
   reg          and_r0s6__27;
-  reg  [9:0]   sub_i1046_27_r0s2;
-  reg  [9:0]   sub_i1046_27_r0s3;
+  reg  [9:0]   sub_i1040_27_r0s2;
+  reg  [9:0]   sub_i1040_27_r0s3;
   reg          iszero_i_27_r0s1;
   reg          iszero_i_27_r0s2;
-  reg  [17:0]  mul_i1034_27_r0s1;
-  reg  [17:0]  mul_i1034_27_r0s2;
+  reg  [17:0]  mul_i1028_27_r0s1;
+  reg  [17:0]  mul_i1028_27_r0s2;
   reg  [4:0]   select_r0s3__27;
   reg          or_r0s4__27;
   reg          or_r0s5__27;
-  reg  [9:0]   sub_i_i1107_27_r0s4;
-  reg          cmp_i1513_27_r0s4;
-  reg          mul_i1034_27_r0s3;
-  reg          mul_i1034_27_r0s4;
-  reg          mul_i1034_27_r0s3__1;
-  reg          mul_i1034_27_r0s4__1;
-  reg          mul_i1034_27_r0s3__2;
-  reg          mul_i1034_27_r0s4__2;
-  reg          mul_i1034_27_r0s3__3;
-  reg          mul_i1034_27_r0s4__3;
-  reg          mul_i1034_27_r0s3__4;
-  reg          mul_i1034_27_r0s4__4;
-  reg          mul_i1034_27_r0s3__5;
-  reg          mul_i1034_27_r0s4__5;
-  reg          mul_i1034_27_r0s3__6;
-  reg          mul_i1034_27_r0s4__6;
-  reg          mul_i1034_27_r0s3__7;
-  reg          mul_i1034_27_r0s4__7;
-  reg          mul_i1034_27_r0s3__8;
-  reg          mul_i1034_27_r0s4__8;
-  reg          mul_i1034_27_r0s3__9;
-  reg          mul_i1034_27_r0s4__9;
-  reg          mul_i1034_27_r0s3__10;
-  reg          mul_i1034_27_r0s4__10;
-  reg          mul_i1034_27_r0s3__11;
-  reg          mul_i1034_27_r0s4__11;
-  reg          mul_i1034_27_r0s3__12;
-  reg          mul_i1034_27_r0s4__12;
-  reg          mul_i1034_27_r0s3__13;
-  reg          mul_i1034_27_r0s4__13;
-  reg          mul_i1034_27_r0s3__14;
-  reg          mul_i1034_27_r0s4__14;
-  reg          mul_i1034_27_r0s3__15;
-  reg          mul_i1034_27_r0s4__15;
-  reg          mul_i1034_27_r0s3__16;
-  reg          mul_i1034_27_r0s4__16;
-  reg          mul_i1034_27_r0s3__17;
-  reg          mul_i1034_27_r0s4__17;
+  reg  [9:0]   sub_i_i1101_27_r0s4;
+  reg          cmp_i1510_27_r0s4;
+  reg          mul_i1028_27_r0s3;
+  reg          mul_i1028_27_r0s4;
+  reg          mul_i1028_27_r0s3__1;
+  reg          mul_i1028_27_r0s4__1;
+  reg          mul_i1028_27_r0s3__2;
+  reg          mul_i1028_27_r0s4__2;
+  reg          mul_i1028_27_r0s3__3;
+  reg          mul_i1028_27_r0s4__3;
+  reg          mul_i1028_27_r0s3__4;
+  reg          mul_i1028_27_r0s4__4;
+  reg          mul_i1028_27_r0s3__5;
+  reg          mul_i1028_27_r0s4__5;
+  reg          mul_i1028_27_r0s3__6;
+  reg          mul_i1028_27_r0s4__6;
+  reg          mul_i1028_27_r0s3__7;
+  reg          mul_i1028_27_r0s4__7;
+  reg          mul_i1028_27_r0s3__8;
+  reg          mul_i1028_27_r0s4__8;
+  reg          mul_i1028_27_r0s3__9;
+  reg          mul_i1028_27_r0s4__9;
+  reg          mul_i1028_27_r0s3__10;
+  reg          mul_i1028_27_r0s4__10;
+  reg          mul_i1028_27_r0s3__11;
+  reg          mul_i1028_27_r0s4__11;
+  reg          mul_i1028_27_r0s3__12;
+  reg          mul_i1028_27_r0s4__12;
+  reg          mul_i1028_27_r0s3__13;
+  reg          mul_i1028_27_r0s4__13;
+  reg          mul_i1028_27_r0s3__14;
+  reg          mul_i1028_27_r0s4__14;
+  reg          mul_i1028_27_r0s3__15;
+  reg          mul_i1028_27_r0s4__15;
+  reg          mul_i1028_27_r0s3__16;
+  reg          mul_i1028_27_r0s4__16;
+  reg          mul_i1028_27_r0s3__17;
+  reg          mul_i1028_27_r0s4__17;
   reg  [4:0]   select_r0s4__27;
-  reg  [17:0]  add_i1639_27_r0s5;
-  reg          cond_i1516_27_r0s5;
-  reg          or_i1600_27_r0s5;
-  reg  [17:0]  add_i2057_27_r0s5;
-  reg          cond_i1516_27_r0s5__1;
-  reg          or_i1587_27_r0s5;
+  reg  [17:0]  add_i1636_27_r0s5;
+  reg          cond_i1513_27_r0s5;
+  reg          or_i1597_27_r0s5;
+  reg  [17:0]  add_i2054_27_r0s5;
+  reg          cond_i1513_27_r0s5__1;
+  reg          or_i1584_27_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_27_r0s6;
   reg          and_r0s1__28;
   reg          and_r0s2__28;
@@ -9717,60 +9717,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__28;
   reg          and_r0s5__28;
   reg          and_r0s6__28;
-  reg  [9:0]   sub_i1046_28_r0s2;
-  reg  [9:0]   sub_i1046_28_r0s3;
+  reg  [9:0]   sub_i1040_28_r0s2;
+  reg  [9:0]   sub_i1040_28_r0s3;
   reg          iszero_i_28_r0s1;
   reg          iszero_i_28_r0s2;
-  reg  [17:0]  mul_i1034_28_r0s1;
-  reg  [17:0]  mul_i1034_28_r0s2;
+  reg  [17:0]  mul_i1028_28_r0s1;
+  reg  [17:0]  mul_i1028_28_r0s2;
   reg  [4:0]   select_r0s3__28;
   reg          or_r0s4__28;
   reg          or_r0s5__28;
-  reg  [9:0]   sub_i_i1107_28_r0s4;
-  reg          cmp_i1513_28_r0s4;
-  reg          mul_i1034_28_r0s3;
-  reg          mul_i1034_28_r0s4;
-  reg          mul_i1034_28_r0s3__1;
-  reg          mul_i1034_28_r0s4__1;
-  reg          mul_i1034_28_r0s3__2;
-  reg          mul_i1034_28_r0s4__2;
-  reg          mul_i1034_28_r0s3__3;
-  reg          mul_i1034_28_r0s4__3;
-  reg          mul_i1034_28_r0s3__4;
-  reg          mul_i1034_28_r0s4__4;
-  reg          mul_i1034_28_r0s3__5;
-  reg          mul_i1034_28_r0s4__5;
-  reg          mul_i1034_28_r0s3__6;
-  reg          mul_i1034_28_r0s4__6;
-  reg          mul_i1034_28_r0s3__7;
-  reg          mul_i1034_28_r0s4__7;
-  reg          mul_i1034_28_r0s3__8;
-  reg          mul_i1034_28_r0s4__8;
-  reg          mul_i1034_28_r0s3__9;
-  reg          mul_i1034_28_r0s4__9;
-  reg          mul_i1034_28_r0s3__10;
-  reg          mul_i1034_28_r0s4__10;
-  reg          mul_i1034_28_r0s3__11;
-  reg          mul_i1034_28_r0s4__11;
-  reg          mul_i1034_28_r0s3__12;
-  reg          mul_i1034_28_r0s4__12;
-  reg          mul_i1034_28_r0s3__13;
-  reg          mul_i1034_28_r0s4__13;
-  reg          mul_i1034_28_r0s3__14;
-  reg          mul_i1034_28_r0s4__14;
-  reg          mul_i1034_28_r0s3__15;
-  reg          mul_i1034_28_r0s4__15;
-  reg          mul_i1034_28_r0s3__16;
-  reg          mul_i1034_28_r0s4__16;
-  reg          mul_i1034_28_r0s3__17;
-  reg          mul_i1034_28_r0s4__17;
+  reg  [9:0]   sub_i_i1101_28_r0s4;
+  reg          cmp_i1510_28_r0s4;
+  reg          mul_i1028_28_r0s3;
+  reg          mul_i1028_28_r0s4;
+  reg          mul_i1028_28_r0s3__1;
+  reg          mul_i1028_28_r0s4__1;
+  reg          mul_i1028_28_r0s3__2;
+  reg          mul_i1028_28_r0s4__2;
+  reg          mul_i1028_28_r0s3__3;
+  reg          mul_i1028_28_r0s4__3;
+  reg          mul_i1028_28_r0s3__4;
+  reg          mul_i1028_28_r0s4__4;
+  reg          mul_i1028_28_r0s3__5;
+  reg          mul_i1028_28_r0s4__5;
+  reg          mul_i1028_28_r0s3__6;
+  reg          mul_i1028_28_r0s4__6;
+  reg          mul_i1028_28_r0s3__7;
+  reg          mul_i1028_28_r0s4__7;
+  reg          mul_i1028_28_r0s3__8;
+  reg          mul_i1028_28_r0s4__8;
+  reg          mul_i1028_28_r0s3__9;
+  reg          mul_i1028_28_r0s4__9;
+  reg          mul_i1028_28_r0s3__10;
+  reg          mul_i1028_28_r0s4__10;
+  reg          mul_i1028_28_r0s3__11;
+  reg          mul_i1028_28_r0s4__11;
+  reg          mul_i1028_28_r0s3__12;
+  reg          mul_i1028_28_r0s4__12;
+  reg          mul_i1028_28_r0s3__13;
+  reg          mul_i1028_28_r0s4__13;
+  reg          mul_i1028_28_r0s3__14;
+  reg          mul_i1028_28_r0s4__14;
+  reg          mul_i1028_28_r0s3__15;
+  reg          mul_i1028_28_r0s4__15;
+  reg          mul_i1028_28_r0s3__16;
+  reg          mul_i1028_28_r0s4__16;
+  reg          mul_i1028_28_r0s3__17;
+  reg          mul_i1028_28_r0s4__17;
   reg  [4:0]   select_r0s4__28;
-  reg  [17:0]  add_i1639_28_r0s5;
-  reg          cond_i1516_28_r0s5;
-  reg          or_i1600_28_r0s5;
-  reg  [17:0]  add_i2057_28_r0s5;
-  reg          cond_i1516_28_r0s5__1;
-  reg          or_i1587_28_r0s5;
+  reg  [17:0]  add_i1636_28_r0s5;
+  reg          cond_i1513_28_r0s5;
+  reg          or_i1597_28_r0s5;
+  reg  [17:0]  add_i2054_28_r0s5;
+  reg          cond_i1513_28_r0s5__1;
+  reg          or_i1584_28_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_28_r0s6;
   reg          and_r0s1__29;
   reg          and_r0s2__29;
@@ -9778,188 +9778,182 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__29;
   reg          and_r0s5__29;
   reg          and_r0s6__29;
-  reg  [9:0]   sub_i1046_29_r0s2;
-  reg  [9:0]   sub_i1046_29_r0s3;
+  reg  [9:0]   sub_i1040_29_r0s2;
+  reg  [9:0]   sub_i1040_29_r0s3;
   reg          iszero_i_29_r0s1;
   reg          iszero_i_29_r0s2;
-  reg  [17:0]  mul_i1034_29_r0s1;
-  reg  [17:0]  mul_i1034_29_r0s2;
+  reg  [17:0]  mul_i1028_29_r0s1;
+  reg  [17:0]  mul_i1028_29_r0s2;
   reg  [4:0]   select_r0s3__29;
   reg          or_r0s4__29;
   reg          or_r0s5__29;
-  reg  [9:0]   sub_i_i1107_29_r0s4;
-  reg          cmp_i1513_29_r0s4;
-  reg          mul_i1034_29_r0s3;
-  reg          mul_i1034_29_r0s4;
-  reg          mul_i1034_29_r0s3__1;
-  reg          mul_i1034_29_r0s4__1;
-  reg          mul_i1034_29_r0s3__2;
-  reg          mul_i1034_29_r0s4__2;
-  reg          mul_i1034_29_r0s3__3;
-  reg          mul_i1034_29_r0s4__3;
-  reg          mul_i1034_29_r0s3__4;
-  reg          mul_i1034_29_r0s4__4;
-  reg          mul_i1034_29_r0s3__5;
-  reg          mul_i1034_29_r0s4__5;
-  reg          mul_i1034_29_r0s3__6;
-  reg          mul_i1034_29_r0s4__6;
-  reg          mul_i1034_29_r0s3__7;
-  reg          mul_i1034_29_r0s4__7;
-  reg          mul_i1034_29_r0s3__8;
-  reg          mul_i1034_29_r0s4__8;
-  reg          mul_i1034_29_r0s3__9;
-  reg          mul_i1034_29_r0s4__9;
-  reg          mul_i1034_29_r0s3__10;
-  reg          mul_i1034_29_r0s4__10;
-  reg          mul_i1034_29_r0s3__11;
-  reg          mul_i1034_29_r0s4__11;
-  reg          mul_i1034_29_r0s3__12;
-  reg          mul_i1034_29_r0s4__12;
-  reg          mul_i1034_29_r0s3__13;
-  reg          mul_i1034_29_r0s4__13;
-  reg          mul_i1034_29_r0s3__14;
-  reg          mul_i1034_29_r0s4__14;
-  reg          mul_i1034_29_r0s3__15;
-  reg          mul_i1034_29_r0s4__15;
-  reg          mul_i1034_29_r0s3__16;
-  reg          mul_i1034_29_r0s4__16;
-  reg          mul_i1034_29_r0s3__17;
-  reg          mul_i1034_29_r0s4__17;
+  reg  [9:0]   sub_i_i1101_29_r0s4;
+  reg          cmp_i1510_29_r0s4;
+  reg          mul_i1028_29_r0s3;
+  reg          mul_i1028_29_r0s4;
+  reg          mul_i1028_29_r0s3__1;
+  reg          mul_i1028_29_r0s4__1;
+  reg          mul_i1028_29_r0s3__2;
+  reg          mul_i1028_29_r0s4__2;
+  reg          mul_i1028_29_r0s3__3;
+  reg          mul_i1028_29_r0s4__3;
+  reg          mul_i1028_29_r0s3__4;
+  reg          mul_i1028_29_r0s4__4;
+  reg          mul_i1028_29_r0s3__5;
+  reg          mul_i1028_29_r0s4__5;
+  reg          mul_i1028_29_r0s3__6;
+  reg          mul_i1028_29_r0s4__6;
+  reg          mul_i1028_29_r0s3__7;
+  reg          mul_i1028_29_r0s4__7;
+  reg          mul_i1028_29_r0s3__8;
+  reg          mul_i1028_29_r0s4__8;
+  reg          mul_i1028_29_r0s3__9;
+  reg          mul_i1028_29_r0s4__9;
+  reg          mul_i1028_29_r0s3__10;
+  reg          mul_i1028_29_r0s4__10;
+  reg          mul_i1028_29_r0s3__11;
+  reg          mul_i1028_29_r0s4__11;
+  reg          mul_i1028_29_r0s3__12;
+  reg          mul_i1028_29_r0s4__12;
+  reg          mul_i1028_29_r0s3__13;
+  reg          mul_i1028_29_r0s4__13;
+  reg          mul_i1028_29_r0s3__14;
+  reg          mul_i1028_29_r0s4__14;
+  reg          mul_i1028_29_r0s3__15;
+  reg          mul_i1028_29_r0s4__15;
+  reg          mul_i1028_29_r0s3__16;
+  reg          mul_i1028_29_r0s4__16;
+  reg          mul_i1028_29_r0s3__17;
+  reg          mul_i1028_29_r0s4__17;
   reg  [4:0]   select_r0s4__29;
-  reg  [17:0]  add_i1639_29_r0s5;
-  reg          cond_i1516_29_r0s5;
-  reg          or_i1600_29_r0s5;
-  reg  [17:0]  add_i2057_29_r0s5;
-  reg          cond_i1516_29_r0s5__1;
-  reg          or_i1587_29_r0s5;
+  reg  [17:0]  add_i1636_29_r0s5;
+  reg          cond_i1513_29_r0s5;
+  reg          or_i1597_29_r0s5;
+  reg  [17:0]  add_i2054_29_r0s5;
+  reg          cond_i1513_29_r0s5__1;
+  reg          or_i1584_29_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_29_r0s6;
-  reg          or_r0s1;
-  reg          or_r0s2;
-  reg          or_r0s3;
-  reg          or_r0s4__30;
-  reg          or_r0s5__30;
-  reg          or_r0s6;
   reg          and_r0s1__30;
   reg          and_r0s2__30;
   reg          and_r0s3__30;
   reg          and_r0s4__30;
   reg          and_r0s5__30;
   reg          and_r0s6__30;
-  reg  [9:0]   sub_i1046_30_r0s2;
-  reg  [9:0]   sub_i1046_30_r0s3;
+  reg  [9:0]   sub_i1040_30_r0s2;
+  reg  [9:0]   sub_i1040_30_r0s3;
   reg          iszero_i_30_r0s1;
   reg          iszero_i_30_r0s2;
-  reg  [17:0]  mul_i1034_30_r0s1;
-  reg  [17:0]  mul_i1034_30_r0s2;
+  reg  [17:0]  mul_i1028_30_r0s1;
+  reg  [17:0]  mul_i1028_30_r0s2;
   reg  [4:0]   select_r0s3__30;
-  reg          or_r0s4__31;
-  reg          or_r0s5__31;
-  reg  [9:0]   sub_i_i1107_30_r0s4;
-  reg          cmp_i1513_30_r0s4;
-  reg          mul_i1034_30_r0s3;
-  reg          mul_i1034_30_r0s4;
-  reg          mul_i1034_30_r0s3__1;
-  reg          mul_i1034_30_r0s4__1;
-  reg          mul_i1034_30_r0s3__2;
-  reg          mul_i1034_30_r0s4__2;
-  reg          mul_i1034_30_r0s3__3;
-  reg          mul_i1034_30_r0s4__3;
-  reg          mul_i1034_30_r0s3__4;
-  reg          mul_i1034_30_r0s4__4;
-  reg          mul_i1034_30_r0s3__5;
-  reg          mul_i1034_30_r0s4__5;
-  reg          mul_i1034_30_r0s3__6;
-  reg          mul_i1034_30_r0s4__6;
-  reg          mul_i1034_30_r0s3__7;
-  reg          mul_i1034_30_r0s4__7;
-  reg          mul_i1034_30_r0s3__8;
-  reg          mul_i1034_30_r0s4__8;
-  reg          mul_i1034_30_r0s3__9;
-  reg          mul_i1034_30_r0s4__9;
-  reg          mul_i1034_30_r0s3__10;
-  reg          mul_i1034_30_r0s4__10;
-  reg          mul_i1034_30_r0s3__11;
-  reg          mul_i1034_30_r0s4__11;
-  reg          mul_i1034_30_r0s3__12;
-  reg          mul_i1034_30_r0s4__12;
-  reg          mul_i1034_30_r0s3__13;
-  reg          mul_i1034_30_r0s4__13;
-  reg          mul_i1034_30_r0s3__14;
-  reg          mul_i1034_30_r0s4__14;
-  reg          mul_i1034_30_r0s3__15;
-  reg          mul_i1034_30_r0s4__15;
-  reg          mul_i1034_30_r0s3__16;
-  reg          mul_i1034_30_r0s4__16;
-  reg          mul_i1034_30_r0s3__17;
-  reg          mul_i1034_30_r0s4__17;
+  reg          or_r0s4__30;
+  reg          or_r0s5__30;
+  reg  [9:0]   sub_i_i1101_30_r0s4;
+  reg          cmp_i1510_30_r0s4;
+  reg          mul_i1028_30_r0s3;
+  reg          mul_i1028_30_r0s4;
+  reg          mul_i1028_30_r0s3__1;
+  reg          mul_i1028_30_r0s4__1;
+  reg          mul_i1028_30_r0s3__2;
+  reg          mul_i1028_30_r0s4__2;
+  reg          mul_i1028_30_r0s3__3;
+  reg          mul_i1028_30_r0s4__3;
+  reg          mul_i1028_30_r0s3__4;
+  reg          mul_i1028_30_r0s4__4;
+  reg          mul_i1028_30_r0s3__5;
+  reg          mul_i1028_30_r0s4__5;
+  reg          mul_i1028_30_r0s3__6;
+  reg          mul_i1028_30_r0s4__6;
+  reg          mul_i1028_30_r0s3__7;
+  reg          mul_i1028_30_r0s4__7;
+  reg          mul_i1028_30_r0s3__8;
+  reg          mul_i1028_30_r0s4__8;
+  reg          mul_i1028_30_r0s3__9;
+  reg          mul_i1028_30_r0s4__9;
+  reg          mul_i1028_30_r0s3__10;
+  reg          mul_i1028_30_r0s4__10;
+  reg          mul_i1028_30_r0s3__11;
+  reg          mul_i1028_30_r0s4__11;
+  reg          mul_i1028_30_r0s3__12;
+  reg          mul_i1028_30_r0s4__12;
+  reg          mul_i1028_30_r0s3__13;
+  reg          mul_i1028_30_r0s4__13;
+  reg          mul_i1028_30_r0s3__14;
+  reg          mul_i1028_30_r0s4__14;
+  reg          mul_i1028_30_r0s3__15;
+  reg          mul_i1028_30_r0s4__15;
+  reg          mul_i1028_30_r0s3__16;
+  reg          mul_i1028_30_r0s4__16;
+  reg          mul_i1028_30_r0s3__17;
+  reg          mul_i1028_30_r0s4__17;
   reg  [4:0]   select_r0s4__30;
-  reg  [17:0]  add_i1639_30_r0s5;
-  reg          cond_i1516_30_r0s5;
-  reg          or_i1600_30_r0s5;
-  reg  [17:0]  add_i2057_30_r0s5;
-  reg          cond_i1516_30_r0s5__1;
-  reg          or_i1587_30_r0s5;
+  reg  [17:0]  add_i1636_30_r0s5;
+  reg          cond_i1513_30_r0s5;
+  reg          or_i1597_30_r0s5;
+  reg  [17:0]  add_i2054_30_r0s5;
+  reg          cond_i1513_30_r0s5__1;
+  reg          or_i1584_30_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_30_r0s6;
-  reg          or_r0s1__1;
-  reg          or_r0s2__1;
-  reg          or_r0s3__1;
-  reg          or_r0s4__32;
-  reg          or_r0s5__32;
-  reg          or_r0s6__1;
-  reg  [9:0]   sub_i1046_31_r0s2;
-  reg  [9:0]   sub_i1046_31_r0s3;
+  reg          and_r0s1__31;
+  reg          and_r0s2__31;
+  reg          and_r0s3__31;
+  reg          and_r0s4__31;
+  reg          and_r0s5__31;
+  reg          and_r0s6__31;
+  reg  [9:0]   sub_i1040_31_r0s2;
+  reg  [9:0]   sub_i1040_31_r0s3;
   reg          iszero_i_31_r0s1;
   reg          iszero_i_31_r0s2;
-  reg  [17:0]  mul_i1034_31_r0s1;
-  reg  [17:0]  mul_i1034_31_r0s2;
+  reg  [17:0]  mul_i1028_31_r0s1;
+  reg  [17:0]  mul_i1028_31_r0s2;
   reg  [4:0]   select_r0s3__31;
-  reg          or_r0s4__33;
-  reg          or_r0s5__33;
-  reg  [9:0]   sub_i_i1107_31_r0s4;
-  reg          cmp_i1513_31_r0s4;
-  reg          mul_i1034_31_r0s3;
-  reg          mul_i1034_31_r0s4;
-  reg          mul_i1034_31_r0s3__1;
-  reg          mul_i1034_31_r0s4__1;
-  reg          mul_i1034_31_r0s3__2;
-  reg          mul_i1034_31_r0s4__2;
-  reg          mul_i1034_31_r0s3__3;
-  reg          mul_i1034_31_r0s4__3;
-  reg          mul_i1034_31_r0s3__4;
-  reg          mul_i1034_31_r0s4__4;
-  reg          mul_i1034_31_r0s3__5;
-  reg          mul_i1034_31_r0s4__5;
-  reg          mul_i1034_31_r0s3__6;
-  reg          mul_i1034_31_r0s4__6;
-  reg          mul_i1034_31_r0s3__7;
-  reg          mul_i1034_31_r0s4__7;
-  reg          mul_i1034_31_r0s3__8;
-  reg          mul_i1034_31_r0s4__8;
-  reg          mul_i1034_31_r0s3__9;
-  reg          mul_i1034_31_r0s4__9;
-  reg          mul_i1034_31_r0s3__10;
-  reg          mul_i1034_31_r0s4__10;
-  reg          mul_i1034_31_r0s3__11;
-  reg          mul_i1034_31_r0s4__11;
-  reg          mul_i1034_31_r0s3__12;
-  reg          mul_i1034_31_r0s4__12;
-  reg          mul_i1034_31_r0s3__13;
-  reg          mul_i1034_31_r0s4__13;
-  reg          mul_i1034_31_r0s3__14;
-  reg          mul_i1034_31_r0s4__14;
-  reg          mul_i1034_31_r0s3__15;
-  reg          mul_i1034_31_r0s4__15;
-  reg          mul_i1034_31_r0s3__16;
-  reg          mul_i1034_31_r0s4__16;
-  reg          mul_i1034_31_r0s3__17;
-  reg          mul_i1034_31_r0s4__17;
+  reg          or_r0s4__31;
+  reg          or_r0s5__31;
+  reg  [9:0]   sub_i_i1101_31_r0s4;
+  reg          cmp_i1510_31_r0s4;
+  reg          mul_i1028_31_r0s3;
+  reg          mul_i1028_31_r0s4;
+  reg          mul_i1028_31_r0s3__1;
+  reg          mul_i1028_31_r0s4__1;
+  reg          mul_i1028_31_r0s3__2;
+  reg          mul_i1028_31_r0s4__2;
+  reg          mul_i1028_31_r0s3__3;
+  reg          mul_i1028_31_r0s4__3;
+  reg          mul_i1028_31_r0s3__4;
+  reg          mul_i1028_31_r0s4__4;
+  reg          mul_i1028_31_r0s3__5;
+  reg          mul_i1028_31_r0s4__5;
+  reg          mul_i1028_31_r0s3__6;
+  reg          mul_i1028_31_r0s4__6;
+  reg          mul_i1028_31_r0s3__7;
+  reg          mul_i1028_31_r0s4__7;
+  reg          mul_i1028_31_r0s3__8;
+  reg          mul_i1028_31_r0s4__8;
+  reg          mul_i1028_31_r0s3__9;
+  reg          mul_i1028_31_r0s4__9;
+  reg          mul_i1028_31_r0s3__10;
+  reg          mul_i1028_31_r0s4__10;
+  reg          mul_i1028_31_r0s3__11;
+  reg          mul_i1028_31_r0s4__11;
+  reg          mul_i1028_31_r0s3__12;
+  reg          mul_i1028_31_r0s4__12;
+  reg          mul_i1028_31_r0s3__13;
+  reg          mul_i1028_31_r0s4__13;
+  reg          mul_i1028_31_r0s3__14;
+  reg          mul_i1028_31_r0s4__14;
+  reg          mul_i1028_31_r0s3__15;
+  reg          mul_i1028_31_r0s4__15;
+  reg          mul_i1028_31_r0s3__16;
+  reg          mul_i1028_31_r0s4__16;
+  reg          mul_i1028_31_r0s3__17;
+  reg          mul_i1028_31_r0s4__17;
   reg  [4:0]   select_r0s4__31;
-  reg  [17:0]  add_i1639_31_r0s5;
-  reg          cond_i1516_31_r0s5;
-  reg          or_i1600_31_r0s5;
-  reg  [17:0]  add_i2057_31_r0s5;
-  reg          cond_i1516_31_r0s5__1;
-  reg          or_i1587_31_r0s5;
+  reg  [17:0]  add_i1636_31_r0s5;
+  reg          cond_i1513_31_r0s5;
+  reg          or_i1597_31_r0s5;
+  reg  [17:0]  add_i2054_31_r0s5;
+  reg          cond_i1513_31_r0s5__1;
+  reg          or_i1584_31_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_31_r0s6;
   assign _GEN = valid0_6 & ~(xor_r0s6 & ~page_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
@@ -9971,1647 +9965,1643 @@ module kv_decompress_scale_speckv_Design(
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
   wire [29:0]  _GEN_7 =
-    cmp_i1513_r0s4
+    cmp_i1510_r0s4
       ? {12'h0,
-         mul_i1034_r0s4__17,
-         mul_i1034_r0s4__16,
-         mul_i1034_r0s4__15,
-         mul_i1034_r0s4__14,
-         mul_i1034_r0s4__13,
-         mul_i1034_r0s4__12,
-         mul_i1034_r0s4__11,
-         mul_i1034_r0s4__10,
-         mul_i1034_r0s4__9,
-         mul_i1034_r0s4__8,
-         mul_i1034_r0s4__7,
-         mul_i1034_r0s4__6,
-         mul_i1034_r0s4__5,
-         mul_i1034_r0s4__4,
-         mul_i1034_r0s4__3,
-         mul_i1034_r0s4__2,
-         mul_i1034_r0s4__1,
-         mul_i1034_r0s4} << select_r0s4
+         mul_i1028_r0s4__17,
+         mul_i1028_r0s4__16,
+         mul_i1028_r0s4__15,
+         mul_i1028_r0s4__14,
+         mul_i1028_r0s4__13,
+         mul_i1028_r0s4__12,
+         mul_i1028_r0s4__11,
+         mul_i1028_r0s4__10,
+         mul_i1028_r0s4__9,
+         mul_i1028_r0s4__8,
+         mul_i1028_r0s4__7,
+         mul_i1028_r0s4__6,
+         mul_i1028_r0s4__5,
+         mul_i1028_r0s4__4,
+         mul_i1028_r0s4__3,
+         mul_i1028_r0s4__2,
+         mul_i1028_r0s4__1,
+         mul_i1028_r0s4} << select_r0s4
       : 30'h0;
   wire [17:0]  _GEN_8 =
     or_r0s5
       ? (xor_r0s5__1
-           ? add_i1639_r0s5 + {17'h0, cond_i1516_r0s5 & or_i1600_r0s5}
+           ? add_i1636_r0s5 + {17'h0, cond_i1513_r0s5 & or_i1597_r0s5}
            : 18'h3FFFF)
-      : add_i2057_r0s5 + {17'h0, cond_i1516_r0s5__1 & or_i1587_r0s5};
+      : add_i2054_r0s5 + {17'h0, cond_i1513_r0s5__1 & or_i1584_r0s5};
   wire [29:0]  _GEN_9 =
-    cmp_i1513_1_r0s4
+    cmp_i1510_1_r0s4
       ? {12'h0,
-         mul_i1034_1_r0s4__17,
-         mul_i1034_1_r0s4__16,
-         mul_i1034_1_r0s4__15,
-         mul_i1034_1_r0s4__14,
-         mul_i1034_1_r0s4__13,
-         mul_i1034_1_r0s4__12,
-         mul_i1034_1_r0s4__11,
-         mul_i1034_1_r0s4__10,
-         mul_i1034_1_r0s4__9,
-         mul_i1034_1_r0s4__8,
-         mul_i1034_1_r0s4__7,
-         mul_i1034_1_r0s4__6,
-         mul_i1034_1_r0s4__5,
-         mul_i1034_1_r0s4__4,
-         mul_i1034_1_r0s4__3,
-         mul_i1034_1_r0s4__2,
-         mul_i1034_1_r0s4__1,
-         mul_i1034_1_r0s4} << select_r0s4__1
+         mul_i1028_1_r0s4__17,
+         mul_i1028_1_r0s4__16,
+         mul_i1028_1_r0s4__15,
+         mul_i1028_1_r0s4__14,
+         mul_i1028_1_r0s4__13,
+         mul_i1028_1_r0s4__12,
+         mul_i1028_1_r0s4__11,
+         mul_i1028_1_r0s4__10,
+         mul_i1028_1_r0s4__9,
+         mul_i1028_1_r0s4__8,
+         mul_i1028_1_r0s4__7,
+         mul_i1028_1_r0s4__6,
+         mul_i1028_1_r0s4__5,
+         mul_i1028_1_r0s4__4,
+         mul_i1028_1_r0s4__3,
+         mul_i1028_1_r0s4__2,
+         mul_i1028_1_r0s4__1,
+         mul_i1028_1_r0s4} << select_r0s4__1
       : 30'h0;
   wire [17:0]  _GEN_10 =
     or_r0s5__1
       ? (xor_r0s5__1
-           ? add_i1639_1_r0s5 + {17'h0, cond_i1516_1_r0s5 & or_i1600_1_r0s5}
+           ? add_i1636_1_r0s5 + {17'h0, cond_i1513_1_r0s5 & or_i1597_1_r0s5}
            : 18'h3FFFF)
-      : add_i2057_1_r0s5 + {17'h0, cond_i1516_1_r0s5__1 & or_i1587_1_r0s5};
+      : add_i2054_1_r0s5 + {17'h0, cond_i1513_1_r0s5__1 & or_i1584_1_r0s5};
   wire [29:0]  _GEN_11 =
-    cmp_i1513_2_r0s4
+    cmp_i1510_2_r0s4
       ? {12'h0,
-         mul_i1034_2_r0s4__17,
-         mul_i1034_2_r0s4__16,
-         mul_i1034_2_r0s4__15,
-         mul_i1034_2_r0s4__14,
-         mul_i1034_2_r0s4__13,
-         mul_i1034_2_r0s4__12,
-         mul_i1034_2_r0s4__11,
-         mul_i1034_2_r0s4__10,
-         mul_i1034_2_r0s4__9,
-         mul_i1034_2_r0s4__8,
-         mul_i1034_2_r0s4__7,
-         mul_i1034_2_r0s4__6,
-         mul_i1034_2_r0s4__5,
-         mul_i1034_2_r0s4__4,
-         mul_i1034_2_r0s4__3,
-         mul_i1034_2_r0s4__2,
-         mul_i1034_2_r0s4__1,
-         mul_i1034_2_r0s4} << select_r0s4__2
+         mul_i1028_2_r0s4__17,
+         mul_i1028_2_r0s4__16,
+         mul_i1028_2_r0s4__15,
+         mul_i1028_2_r0s4__14,
+         mul_i1028_2_r0s4__13,
+         mul_i1028_2_r0s4__12,
+         mul_i1028_2_r0s4__11,
+         mul_i1028_2_r0s4__10,
+         mul_i1028_2_r0s4__9,
+         mul_i1028_2_r0s4__8,
+         mul_i1028_2_r0s4__7,
+         mul_i1028_2_r0s4__6,
+         mul_i1028_2_r0s4__5,
+         mul_i1028_2_r0s4__4,
+         mul_i1028_2_r0s4__3,
+         mul_i1028_2_r0s4__2,
+         mul_i1028_2_r0s4__1,
+         mul_i1028_2_r0s4} << select_r0s4__2
       : 30'h0;
   wire [17:0]  _GEN_12 =
     or_r0s5__2
       ? (xor_r0s5__1
-           ? add_i1639_2_r0s5 + {17'h0, cond_i1516_2_r0s5 & or_i1600_2_r0s5}
+           ? add_i1636_2_r0s5 + {17'h0, cond_i1513_2_r0s5 & or_i1597_2_r0s5}
            : 18'h3FFFF)
-      : add_i2057_2_r0s5 + {17'h0, cond_i1516_2_r0s5__1 & or_i1587_2_r0s5};
+      : add_i2054_2_r0s5 + {17'h0, cond_i1513_2_r0s5__1 & or_i1584_2_r0s5};
   wire [29:0]  _GEN_13 =
-    cmp_i1513_3_r0s4
+    cmp_i1510_3_r0s4
       ? {12'h0,
-         mul_i1034_3_r0s4__17,
-         mul_i1034_3_r0s4__16,
-         mul_i1034_3_r0s4__15,
-         mul_i1034_3_r0s4__14,
-         mul_i1034_3_r0s4__13,
-         mul_i1034_3_r0s4__12,
-         mul_i1034_3_r0s4__11,
-         mul_i1034_3_r0s4__10,
-         mul_i1034_3_r0s4__9,
-         mul_i1034_3_r0s4__8,
-         mul_i1034_3_r0s4__7,
-         mul_i1034_3_r0s4__6,
-         mul_i1034_3_r0s4__5,
-         mul_i1034_3_r0s4__4,
-         mul_i1034_3_r0s4__3,
-         mul_i1034_3_r0s4__2,
-         mul_i1034_3_r0s4__1,
-         mul_i1034_3_r0s4} << select_r0s4__3
+         mul_i1028_3_r0s4__17,
+         mul_i1028_3_r0s4__16,
+         mul_i1028_3_r0s4__15,
+         mul_i1028_3_r0s4__14,
+         mul_i1028_3_r0s4__13,
+         mul_i1028_3_r0s4__12,
+         mul_i1028_3_r0s4__11,
+         mul_i1028_3_r0s4__10,
+         mul_i1028_3_r0s4__9,
+         mul_i1028_3_r0s4__8,
+         mul_i1028_3_r0s4__7,
+         mul_i1028_3_r0s4__6,
+         mul_i1028_3_r0s4__5,
+         mul_i1028_3_r0s4__4,
+         mul_i1028_3_r0s4__3,
+         mul_i1028_3_r0s4__2,
+         mul_i1028_3_r0s4__1,
+         mul_i1028_3_r0s4} << select_r0s4__3
       : 30'h0;
   wire [17:0]  _GEN_14 =
     or_r0s5__3
       ? (xor_r0s5__1
-           ? add_i1639_3_r0s5 + {17'h0, cond_i1516_3_r0s5 & or_i1600_3_r0s5}
+           ? add_i1636_3_r0s5 + {17'h0, cond_i1513_3_r0s5 & or_i1597_3_r0s5}
            : 18'h3FFFF)
-      : add_i2057_3_r0s5 + {17'h0, cond_i1516_3_r0s5__1 & or_i1587_3_r0s5};
+      : add_i2054_3_r0s5 + {17'h0, cond_i1513_3_r0s5__1 & or_i1584_3_r0s5};
   wire [29:0]  _GEN_15 =
-    cmp_i1513_4_r0s4
+    cmp_i1510_4_r0s4
       ? {12'h0,
-         mul_i1034_4_r0s4__17,
-         mul_i1034_4_r0s4__16,
-         mul_i1034_4_r0s4__15,
-         mul_i1034_4_r0s4__14,
-         mul_i1034_4_r0s4__13,
-         mul_i1034_4_r0s4__12,
-         mul_i1034_4_r0s4__11,
-         mul_i1034_4_r0s4__10,
-         mul_i1034_4_r0s4__9,
-         mul_i1034_4_r0s4__8,
-         mul_i1034_4_r0s4__7,
-         mul_i1034_4_r0s4__6,
-         mul_i1034_4_r0s4__5,
-         mul_i1034_4_r0s4__4,
-         mul_i1034_4_r0s4__3,
-         mul_i1034_4_r0s4__2,
-         mul_i1034_4_r0s4__1,
-         mul_i1034_4_r0s4} << select_r0s4__4
+         mul_i1028_4_r0s4__17,
+         mul_i1028_4_r0s4__16,
+         mul_i1028_4_r0s4__15,
+         mul_i1028_4_r0s4__14,
+         mul_i1028_4_r0s4__13,
+         mul_i1028_4_r0s4__12,
+         mul_i1028_4_r0s4__11,
+         mul_i1028_4_r0s4__10,
+         mul_i1028_4_r0s4__9,
+         mul_i1028_4_r0s4__8,
+         mul_i1028_4_r0s4__7,
+         mul_i1028_4_r0s4__6,
+         mul_i1028_4_r0s4__5,
+         mul_i1028_4_r0s4__4,
+         mul_i1028_4_r0s4__3,
+         mul_i1028_4_r0s4__2,
+         mul_i1028_4_r0s4__1,
+         mul_i1028_4_r0s4} << select_r0s4__4
       : 30'h0;
   wire [17:0]  _GEN_16 =
     or_r0s5__4
       ? (xor_r0s5__1
-           ? add_i1639_4_r0s5 + {17'h0, cond_i1516_4_r0s5 & or_i1600_4_r0s5}
+           ? add_i1636_4_r0s5 + {17'h0, cond_i1513_4_r0s5 & or_i1597_4_r0s5}
            : 18'h3FFFF)
-      : add_i2057_4_r0s5 + {17'h0, cond_i1516_4_r0s5__1 & or_i1587_4_r0s5};
+      : add_i2054_4_r0s5 + {17'h0, cond_i1513_4_r0s5__1 & or_i1584_4_r0s5};
   wire [29:0]  _GEN_17 =
-    cmp_i1513_5_r0s4
+    cmp_i1510_5_r0s4
       ? {12'h0,
-         mul_i1034_5_r0s4__17,
-         mul_i1034_5_r0s4__16,
-         mul_i1034_5_r0s4__15,
-         mul_i1034_5_r0s4__14,
-         mul_i1034_5_r0s4__13,
-         mul_i1034_5_r0s4__12,
-         mul_i1034_5_r0s4__11,
-         mul_i1034_5_r0s4__10,
-         mul_i1034_5_r0s4__9,
-         mul_i1034_5_r0s4__8,
-         mul_i1034_5_r0s4__7,
-         mul_i1034_5_r0s4__6,
-         mul_i1034_5_r0s4__5,
-         mul_i1034_5_r0s4__4,
-         mul_i1034_5_r0s4__3,
-         mul_i1034_5_r0s4__2,
-         mul_i1034_5_r0s4__1,
-         mul_i1034_5_r0s4} << select_r0s4__5
+         mul_i1028_5_r0s4__17,
+         mul_i1028_5_r0s4__16,
+         mul_i1028_5_r0s4__15,
+         mul_i1028_5_r0s4__14,
+         mul_i1028_5_r0s4__13,
+         mul_i1028_5_r0s4__12,
+         mul_i1028_5_r0s4__11,
+         mul_i1028_5_r0s4__10,
+         mul_i1028_5_r0s4__9,
+         mul_i1028_5_r0s4__8,
+         mul_i1028_5_r0s4__7,
+         mul_i1028_5_r0s4__6,
+         mul_i1028_5_r0s4__5,
+         mul_i1028_5_r0s4__4,
+         mul_i1028_5_r0s4__3,
+         mul_i1028_5_r0s4__2,
+         mul_i1028_5_r0s4__1,
+         mul_i1028_5_r0s4} << select_r0s4__5
       : 30'h0;
   wire [17:0]  _GEN_18 =
     or_r0s5__5
       ? (xor_r0s5__1
-           ? add_i1639_5_r0s5 + {17'h0, cond_i1516_5_r0s5 & or_i1600_5_r0s5}
+           ? add_i1636_5_r0s5 + {17'h0, cond_i1513_5_r0s5 & or_i1597_5_r0s5}
            : 18'h3FFFF)
-      : add_i2057_5_r0s5 + {17'h0, cond_i1516_5_r0s5__1 & or_i1587_5_r0s5};
+      : add_i2054_5_r0s5 + {17'h0, cond_i1513_5_r0s5__1 & or_i1584_5_r0s5};
   wire [29:0]  _GEN_19 =
-    cmp_i1513_6_r0s4
+    cmp_i1510_6_r0s4
       ? {12'h0,
-         mul_i1034_6_r0s4__17,
-         mul_i1034_6_r0s4__16,
-         mul_i1034_6_r0s4__15,
-         mul_i1034_6_r0s4__14,
-         mul_i1034_6_r0s4__13,
-         mul_i1034_6_r0s4__12,
-         mul_i1034_6_r0s4__11,
-         mul_i1034_6_r0s4__10,
-         mul_i1034_6_r0s4__9,
-         mul_i1034_6_r0s4__8,
-         mul_i1034_6_r0s4__7,
-         mul_i1034_6_r0s4__6,
-         mul_i1034_6_r0s4__5,
-         mul_i1034_6_r0s4__4,
-         mul_i1034_6_r0s4__3,
-         mul_i1034_6_r0s4__2,
-         mul_i1034_6_r0s4__1,
-         mul_i1034_6_r0s4} << select_r0s4__6
+         mul_i1028_6_r0s4__17,
+         mul_i1028_6_r0s4__16,
+         mul_i1028_6_r0s4__15,
+         mul_i1028_6_r0s4__14,
+         mul_i1028_6_r0s4__13,
+         mul_i1028_6_r0s4__12,
+         mul_i1028_6_r0s4__11,
+         mul_i1028_6_r0s4__10,
+         mul_i1028_6_r0s4__9,
+         mul_i1028_6_r0s4__8,
+         mul_i1028_6_r0s4__7,
+         mul_i1028_6_r0s4__6,
+         mul_i1028_6_r0s4__5,
+         mul_i1028_6_r0s4__4,
+         mul_i1028_6_r0s4__3,
+         mul_i1028_6_r0s4__2,
+         mul_i1028_6_r0s4__1,
+         mul_i1028_6_r0s4} << select_r0s4__6
       : 30'h0;
   wire [17:0]  _GEN_20 =
     or_r0s5__6
       ? (xor_r0s5__1
-           ? add_i1639_6_r0s5 + {17'h0, cond_i1516_6_r0s5 & or_i1600_6_r0s5}
+           ? add_i1636_6_r0s5 + {17'h0, cond_i1513_6_r0s5 & or_i1597_6_r0s5}
            : 18'h3FFFF)
-      : add_i2057_6_r0s5 + {17'h0, cond_i1516_6_r0s5__1 & or_i1587_6_r0s5};
+      : add_i2054_6_r0s5 + {17'h0, cond_i1513_6_r0s5__1 & or_i1584_6_r0s5};
   wire [29:0]  _GEN_21 =
-    cmp_i1513_7_r0s4
+    cmp_i1510_7_r0s4
       ? {12'h0,
-         mul_i1034_7_r0s4__17,
-         mul_i1034_7_r0s4__16,
-         mul_i1034_7_r0s4__15,
-         mul_i1034_7_r0s4__14,
-         mul_i1034_7_r0s4__13,
-         mul_i1034_7_r0s4__12,
-         mul_i1034_7_r0s4__11,
-         mul_i1034_7_r0s4__10,
-         mul_i1034_7_r0s4__9,
-         mul_i1034_7_r0s4__8,
-         mul_i1034_7_r0s4__7,
-         mul_i1034_7_r0s4__6,
-         mul_i1034_7_r0s4__5,
-         mul_i1034_7_r0s4__4,
-         mul_i1034_7_r0s4__3,
-         mul_i1034_7_r0s4__2,
-         mul_i1034_7_r0s4__1,
-         mul_i1034_7_r0s4} << select_r0s4__7
+         mul_i1028_7_r0s4__17,
+         mul_i1028_7_r0s4__16,
+         mul_i1028_7_r0s4__15,
+         mul_i1028_7_r0s4__14,
+         mul_i1028_7_r0s4__13,
+         mul_i1028_7_r0s4__12,
+         mul_i1028_7_r0s4__11,
+         mul_i1028_7_r0s4__10,
+         mul_i1028_7_r0s4__9,
+         mul_i1028_7_r0s4__8,
+         mul_i1028_7_r0s4__7,
+         mul_i1028_7_r0s4__6,
+         mul_i1028_7_r0s4__5,
+         mul_i1028_7_r0s4__4,
+         mul_i1028_7_r0s4__3,
+         mul_i1028_7_r0s4__2,
+         mul_i1028_7_r0s4__1,
+         mul_i1028_7_r0s4} << select_r0s4__7
       : 30'h0;
   wire [17:0]  _GEN_22 =
     or_r0s5__7
       ? (xor_r0s5__1
-           ? add_i1639_7_r0s5 + {17'h0, cond_i1516_7_r0s5 & or_i1600_7_r0s5}
+           ? add_i1636_7_r0s5 + {17'h0, cond_i1513_7_r0s5 & or_i1597_7_r0s5}
            : 18'h3FFFF)
-      : add_i2057_7_r0s5 + {17'h0, cond_i1516_7_r0s5__1 & or_i1587_7_r0s5};
+      : add_i2054_7_r0s5 + {17'h0, cond_i1513_7_r0s5__1 & or_i1584_7_r0s5};
   wire [29:0]  _GEN_23 =
-    cmp_i1513_8_r0s4
+    cmp_i1510_8_r0s4
       ? {12'h0,
-         mul_i1034_8_r0s4__17,
-         mul_i1034_8_r0s4__16,
-         mul_i1034_8_r0s4__15,
-         mul_i1034_8_r0s4__14,
-         mul_i1034_8_r0s4__13,
-         mul_i1034_8_r0s4__12,
-         mul_i1034_8_r0s4__11,
-         mul_i1034_8_r0s4__10,
-         mul_i1034_8_r0s4__9,
-         mul_i1034_8_r0s4__8,
-         mul_i1034_8_r0s4__7,
-         mul_i1034_8_r0s4__6,
-         mul_i1034_8_r0s4__5,
-         mul_i1034_8_r0s4__4,
-         mul_i1034_8_r0s4__3,
-         mul_i1034_8_r0s4__2,
-         mul_i1034_8_r0s4__1,
-         mul_i1034_8_r0s4} << select_r0s4__8
+         mul_i1028_8_r0s4__17,
+         mul_i1028_8_r0s4__16,
+         mul_i1028_8_r0s4__15,
+         mul_i1028_8_r0s4__14,
+         mul_i1028_8_r0s4__13,
+         mul_i1028_8_r0s4__12,
+         mul_i1028_8_r0s4__11,
+         mul_i1028_8_r0s4__10,
+         mul_i1028_8_r0s4__9,
+         mul_i1028_8_r0s4__8,
+         mul_i1028_8_r0s4__7,
+         mul_i1028_8_r0s4__6,
+         mul_i1028_8_r0s4__5,
+         mul_i1028_8_r0s4__4,
+         mul_i1028_8_r0s4__3,
+         mul_i1028_8_r0s4__2,
+         mul_i1028_8_r0s4__1,
+         mul_i1028_8_r0s4} << select_r0s4__8
       : 30'h0;
   wire [17:0]  _GEN_24 =
     or_r0s5__8
       ? (xor_r0s5__1
-           ? add_i1639_8_r0s5 + {17'h0, cond_i1516_8_r0s5 & or_i1600_8_r0s5}
+           ? add_i1636_8_r0s5 + {17'h0, cond_i1513_8_r0s5 & or_i1597_8_r0s5}
            : 18'h3FFFF)
-      : add_i2057_8_r0s5 + {17'h0, cond_i1516_8_r0s5__1 & or_i1587_8_r0s5};
+      : add_i2054_8_r0s5 + {17'h0, cond_i1513_8_r0s5__1 & or_i1584_8_r0s5};
   wire [29:0]  _GEN_25 =
-    cmp_i1513_9_r0s4
+    cmp_i1510_9_r0s4
       ? {12'h0,
-         mul_i1034_9_r0s4__17,
-         mul_i1034_9_r0s4__16,
-         mul_i1034_9_r0s4__15,
-         mul_i1034_9_r0s4__14,
-         mul_i1034_9_r0s4__13,
-         mul_i1034_9_r0s4__12,
-         mul_i1034_9_r0s4__11,
-         mul_i1034_9_r0s4__10,
-         mul_i1034_9_r0s4__9,
-         mul_i1034_9_r0s4__8,
-         mul_i1034_9_r0s4__7,
-         mul_i1034_9_r0s4__6,
-         mul_i1034_9_r0s4__5,
-         mul_i1034_9_r0s4__4,
-         mul_i1034_9_r0s4__3,
-         mul_i1034_9_r0s4__2,
-         mul_i1034_9_r0s4__1,
-         mul_i1034_9_r0s4} << select_r0s4__9
+         mul_i1028_9_r0s4__17,
+         mul_i1028_9_r0s4__16,
+         mul_i1028_9_r0s4__15,
+         mul_i1028_9_r0s4__14,
+         mul_i1028_9_r0s4__13,
+         mul_i1028_9_r0s4__12,
+         mul_i1028_9_r0s4__11,
+         mul_i1028_9_r0s4__10,
+         mul_i1028_9_r0s4__9,
+         mul_i1028_9_r0s4__8,
+         mul_i1028_9_r0s4__7,
+         mul_i1028_9_r0s4__6,
+         mul_i1028_9_r0s4__5,
+         mul_i1028_9_r0s4__4,
+         mul_i1028_9_r0s4__3,
+         mul_i1028_9_r0s4__2,
+         mul_i1028_9_r0s4__1,
+         mul_i1028_9_r0s4} << select_r0s4__9
       : 30'h0;
   wire [17:0]  _GEN_26 =
     or_r0s5__9
       ? (xor_r0s5__1
-           ? add_i1639_9_r0s5 + {17'h0, cond_i1516_9_r0s5 & or_i1600_9_r0s5}
+           ? add_i1636_9_r0s5 + {17'h0, cond_i1513_9_r0s5 & or_i1597_9_r0s5}
            : 18'h3FFFF)
-      : add_i2057_9_r0s5 + {17'h0, cond_i1516_9_r0s5__1 & or_i1587_9_r0s5};
+      : add_i2054_9_r0s5 + {17'h0, cond_i1513_9_r0s5__1 & or_i1584_9_r0s5};
   wire [29:0]  _GEN_27 =
-    cmp_i1513_10_r0s4
+    cmp_i1510_10_r0s4
       ? {12'h0,
-         mul_i1034_10_r0s4__17,
-         mul_i1034_10_r0s4__16,
-         mul_i1034_10_r0s4__15,
-         mul_i1034_10_r0s4__14,
-         mul_i1034_10_r0s4__13,
-         mul_i1034_10_r0s4__12,
-         mul_i1034_10_r0s4__11,
-         mul_i1034_10_r0s4__10,
-         mul_i1034_10_r0s4__9,
-         mul_i1034_10_r0s4__8,
-         mul_i1034_10_r0s4__7,
-         mul_i1034_10_r0s4__6,
-         mul_i1034_10_r0s4__5,
-         mul_i1034_10_r0s4__4,
-         mul_i1034_10_r0s4__3,
-         mul_i1034_10_r0s4__2,
-         mul_i1034_10_r0s4__1,
-         mul_i1034_10_r0s4} << select_r0s4__10
+         mul_i1028_10_r0s4__17,
+         mul_i1028_10_r0s4__16,
+         mul_i1028_10_r0s4__15,
+         mul_i1028_10_r0s4__14,
+         mul_i1028_10_r0s4__13,
+         mul_i1028_10_r0s4__12,
+         mul_i1028_10_r0s4__11,
+         mul_i1028_10_r0s4__10,
+         mul_i1028_10_r0s4__9,
+         mul_i1028_10_r0s4__8,
+         mul_i1028_10_r0s4__7,
+         mul_i1028_10_r0s4__6,
+         mul_i1028_10_r0s4__5,
+         mul_i1028_10_r0s4__4,
+         mul_i1028_10_r0s4__3,
+         mul_i1028_10_r0s4__2,
+         mul_i1028_10_r0s4__1,
+         mul_i1028_10_r0s4} << select_r0s4__10
       : 30'h0;
   wire [17:0]  _GEN_28 =
     or_r0s5__10
       ? (xor_r0s5__1
-           ? add_i1639_10_r0s5 + {17'h0, cond_i1516_10_r0s5 & or_i1600_10_r0s5}
+           ? add_i1636_10_r0s5 + {17'h0, cond_i1513_10_r0s5 & or_i1597_10_r0s5}
            : 18'h3FFFF)
-      : add_i2057_10_r0s5 + {17'h0, cond_i1516_10_r0s5__1 & or_i1587_10_r0s5};
+      : add_i2054_10_r0s5 + {17'h0, cond_i1513_10_r0s5__1 & or_i1584_10_r0s5};
   wire [29:0]  _GEN_29 =
-    cmp_i1513_11_r0s4
+    cmp_i1510_11_r0s4
       ? {12'h0,
-         mul_i1034_11_r0s4__17,
-         mul_i1034_11_r0s4__16,
-         mul_i1034_11_r0s4__15,
-         mul_i1034_11_r0s4__14,
-         mul_i1034_11_r0s4__13,
-         mul_i1034_11_r0s4__12,
-         mul_i1034_11_r0s4__11,
-         mul_i1034_11_r0s4__10,
-         mul_i1034_11_r0s4__9,
-         mul_i1034_11_r0s4__8,
-         mul_i1034_11_r0s4__7,
-         mul_i1034_11_r0s4__6,
-         mul_i1034_11_r0s4__5,
-         mul_i1034_11_r0s4__4,
-         mul_i1034_11_r0s4__3,
-         mul_i1034_11_r0s4__2,
-         mul_i1034_11_r0s4__1,
-         mul_i1034_11_r0s4} << select_r0s4__11
+         mul_i1028_11_r0s4__17,
+         mul_i1028_11_r0s4__16,
+         mul_i1028_11_r0s4__15,
+         mul_i1028_11_r0s4__14,
+         mul_i1028_11_r0s4__13,
+         mul_i1028_11_r0s4__12,
+         mul_i1028_11_r0s4__11,
+         mul_i1028_11_r0s4__10,
+         mul_i1028_11_r0s4__9,
+         mul_i1028_11_r0s4__8,
+         mul_i1028_11_r0s4__7,
+         mul_i1028_11_r0s4__6,
+         mul_i1028_11_r0s4__5,
+         mul_i1028_11_r0s4__4,
+         mul_i1028_11_r0s4__3,
+         mul_i1028_11_r0s4__2,
+         mul_i1028_11_r0s4__1,
+         mul_i1028_11_r0s4} << select_r0s4__11
       : 30'h0;
   wire [17:0]  _GEN_30 =
     or_r0s5__11
       ? (xor_r0s5__1
-           ? add_i1639_11_r0s5 + {17'h0, cond_i1516_11_r0s5 & or_i1600_11_r0s5}
+           ? add_i1636_11_r0s5 + {17'h0, cond_i1513_11_r0s5 & or_i1597_11_r0s5}
            : 18'h3FFFF)
-      : add_i2057_11_r0s5 + {17'h0, cond_i1516_11_r0s5__1 & or_i1587_11_r0s5};
+      : add_i2054_11_r0s5 + {17'h0, cond_i1513_11_r0s5__1 & or_i1584_11_r0s5};
   wire [29:0]  _GEN_31 =
-    cmp_i1513_12_r0s4
+    cmp_i1510_12_r0s4
       ? {12'h0,
-         mul_i1034_12_r0s4__17,
-         mul_i1034_12_r0s4__16,
-         mul_i1034_12_r0s4__15,
-         mul_i1034_12_r0s4__14,
-         mul_i1034_12_r0s4__13,
-         mul_i1034_12_r0s4__12,
-         mul_i1034_12_r0s4__11,
-         mul_i1034_12_r0s4__10,
-         mul_i1034_12_r0s4__9,
-         mul_i1034_12_r0s4__8,
-         mul_i1034_12_r0s4__7,
-         mul_i1034_12_r0s4__6,
-         mul_i1034_12_r0s4__5,
-         mul_i1034_12_r0s4__4,
-         mul_i1034_12_r0s4__3,
-         mul_i1034_12_r0s4__2,
-         mul_i1034_12_r0s4__1,
-         mul_i1034_12_r0s4} << select_r0s4__12
+         mul_i1028_12_r0s4__17,
+         mul_i1028_12_r0s4__16,
+         mul_i1028_12_r0s4__15,
+         mul_i1028_12_r0s4__14,
+         mul_i1028_12_r0s4__13,
+         mul_i1028_12_r0s4__12,
+         mul_i1028_12_r0s4__11,
+         mul_i1028_12_r0s4__10,
+         mul_i1028_12_r0s4__9,
+         mul_i1028_12_r0s4__8,
+         mul_i1028_12_r0s4__7,
+         mul_i1028_12_r0s4__6,
+         mul_i1028_12_r0s4__5,
+         mul_i1028_12_r0s4__4,
+         mul_i1028_12_r0s4__3,
+         mul_i1028_12_r0s4__2,
+         mul_i1028_12_r0s4__1,
+         mul_i1028_12_r0s4} << select_r0s4__12
       : 30'h0;
   wire [17:0]  _GEN_32 =
     or_r0s5__12
       ? (xor_r0s5__1
-           ? add_i1639_12_r0s5 + {17'h0, cond_i1516_12_r0s5 & or_i1600_12_r0s5}
+           ? add_i1636_12_r0s5 + {17'h0, cond_i1513_12_r0s5 & or_i1597_12_r0s5}
            : 18'h3FFFF)
-      : add_i2057_12_r0s5 + {17'h0, cond_i1516_12_r0s5__1 & or_i1587_12_r0s5};
+      : add_i2054_12_r0s5 + {17'h0, cond_i1513_12_r0s5__1 & or_i1584_12_r0s5};
   wire [29:0]  _GEN_33 =
-    cmp_i1513_13_r0s4
+    cmp_i1510_13_r0s4
       ? {12'h0,
-         mul_i1034_13_r0s4__17,
-         mul_i1034_13_r0s4__16,
-         mul_i1034_13_r0s4__15,
-         mul_i1034_13_r0s4__14,
-         mul_i1034_13_r0s4__13,
-         mul_i1034_13_r0s4__12,
-         mul_i1034_13_r0s4__11,
-         mul_i1034_13_r0s4__10,
-         mul_i1034_13_r0s4__9,
-         mul_i1034_13_r0s4__8,
-         mul_i1034_13_r0s4__7,
-         mul_i1034_13_r0s4__6,
-         mul_i1034_13_r0s4__5,
-         mul_i1034_13_r0s4__4,
-         mul_i1034_13_r0s4__3,
-         mul_i1034_13_r0s4__2,
-         mul_i1034_13_r0s4__1,
-         mul_i1034_13_r0s4} << select_r0s4__13
+         mul_i1028_13_r0s4__17,
+         mul_i1028_13_r0s4__16,
+         mul_i1028_13_r0s4__15,
+         mul_i1028_13_r0s4__14,
+         mul_i1028_13_r0s4__13,
+         mul_i1028_13_r0s4__12,
+         mul_i1028_13_r0s4__11,
+         mul_i1028_13_r0s4__10,
+         mul_i1028_13_r0s4__9,
+         mul_i1028_13_r0s4__8,
+         mul_i1028_13_r0s4__7,
+         mul_i1028_13_r0s4__6,
+         mul_i1028_13_r0s4__5,
+         mul_i1028_13_r0s4__4,
+         mul_i1028_13_r0s4__3,
+         mul_i1028_13_r0s4__2,
+         mul_i1028_13_r0s4__1,
+         mul_i1028_13_r0s4} << select_r0s4__13
       : 30'h0;
   wire [17:0]  _GEN_34 =
     or_r0s5__13
       ? (xor_r0s5__1
-           ? add_i1639_13_r0s5 + {17'h0, cond_i1516_13_r0s5 & or_i1600_13_r0s5}
+           ? add_i1636_13_r0s5 + {17'h0, cond_i1513_13_r0s5 & or_i1597_13_r0s5}
            : 18'h3FFFF)
-      : add_i2057_13_r0s5 + {17'h0, cond_i1516_13_r0s5__1 & or_i1587_13_r0s5};
+      : add_i2054_13_r0s5 + {17'h0, cond_i1513_13_r0s5__1 & or_i1584_13_r0s5};
   wire [29:0]  _GEN_35 =
-    cmp_i1513_14_r0s4
+    cmp_i1510_14_r0s4
       ? {12'h0,
-         mul_i1034_14_r0s4__17,
-         mul_i1034_14_r0s4__16,
-         mul_i1034_14_r0s4__15,
-         mul_i1034_14_r0s4__14,
-         mul_i1034_14_r0s4__13,
-         mul_i1034_14_r0s4__12,
-         mul_i1034_14_r0s4__11,
-         mul_i1034_14_r0s4__10,
-         mul_i1034_14_r0s4__9,
-         mul_i1034_14_r0s4__8,
-         mul_i1034_14_r0s4__7,
-         mul_i1034_14_r0s4__6,
-         mul_i1034_14_r0s4__5,
-         mul_i1034_14_r0s4__4,
-         mul_i1034_14_r0s4__3,
-         mul_i1034_14_r0s4__2,
-         mul_i1034_14_r0s4__1,
-         mul_i1034_14_r0s4} << select_r0s4__14
+         mul_i1028_14_r0s4__17,
+         mul_i1028_14_r0s4__16,
+         mul_i1028_14_r0s4__15,
+         mul_i1028_14_r0s4__14,
+         mul_i1028_14_r0s4__13,
+         mul_i1028_14_r0s4__12,
+         mul_i1028_14_r0s4__11,
+         mul_i1028_14_r0s4__10,
+         mul_i1028_14_r0s4__9,
+         mul_i1028_14_r0s4__8,
+         mul_i1028_14_r0s4__7,
+         mul_i1028_14_r0s4__6,
+         mul_i1028_14_r0s4__5,
+         mul_i1028_14_r0s4__4,
+         mul_i1028_14_r0s4__3,
+         mul_i1028_14_r0s4__2,
+         mul_i1028_14_r0s4__1,
+         mul_i1028_14_r0s4} << select_r0s4__14
       : 30'h0;
   wire [17:0]  _GEN_36 =
     or_r0s5__14
       ? (xor_r0s5__1
-           ? add_i1639_14_r0s5 + {17'h0, cond_i1516_14_r0s5 & or_i1600_14_r0s5}
+           ? add_i1636_14_r0s5 + {17'h0, cond_i1513_14_r0s5 & or_i1597_14_r0s5}
            : 18'h3FFFF)
-      : add_i2057_14_r0s5 + {17'h0, cond_i1516_14_r0s5__1 & or_i1587_14_r0s5};
+      : add_i2054_14_r0s5 + {17'h0, cond_i1513_14_r0s5__1 & or_i1584_14_r0s5};
   wire [29:0]  _GEN_37 =
-    cmp_i1513_15_r0s4
+    cmp_i1510_15_r0s4
       ? {12'h0,
-         mul_i1034_15_r0s4__17,
-         mul_i1034_15_r0s4__16,
-         mul_i1034_15_r0s4__15,
-         mul_i1034_15_r0s4__14,
-         mul_i1034_15_r0s4__13,
-         mul_i1034_15_r0s4__12,
-         mul_i1034_15_r0s4__11,
-         mul_i1034_15_r0s4__10,
-         mul_i1034_15_r0s4__9,
-         mul_i1034_15_r0s4__8,
-         mul_i1034_15_r0s4__7,
-         mul_i1034_15_r0s4__6,
-         mul_i1034_15_r0s4__5,
-         mul_i1034_15_r0s4__4,
-         mul_i1034_15_r0s4__3,
-         mul_i1034_15_r0s4__2,
-         mul_i1034_15_r0s4__1,
-         mul_i1034_15_r0s4} << select_r0s4__15
+         mul_i1028_15_r0s4__17,
+         mul_i1028_15_r0s4__16,
+         mul_i1028_15_r0s4__15,
+         mul_i1028_15_r0s4__14,
+         mul_i1028_15_r0s4__13,
+         mul_i1028_15_r0s4__12,
+         mul_i1028_15_r0s4__11,
+         mul_i1028_15_r0s4__10,
+         mul_i1028_15_r0s4__9,
+         mul_i1028_15_r0s4__8,
+         mul_i1028_15_r0s4__7,
+         mul_i1028_15_r0s4__6,
+         mul_i1028_15_r0s4__5,
+         mul_i1028_15_r0s4__4,
+         mul_i1028_15_r0s4__3,
+         mul_i1028_15_r0s4__2,
+         mul_i1028_15_r0s4__1,
+         mul_i1028_15_r0s4} << select_r0s4__15
       : 30'h0;
   wire [17:0]  _GEN_38 =
     or_r0s5__15
       ? (xor_r0s5__1
-           ? add_i1639_15_r0s5 + {17'h0, cond_i1516_15_r0s5 & or_i1600_15_r0s5}
+           ? add_i1636_15_r0s5 + {17'h0, cond_i1513_15_r0s5 & or_i1597_15_r0s5}
            : 18'h3FFFF)
-      : add_i2057_15_r0s5 + {17'h0, cond_i1516_15_r0s5__1 & or_i1587_15_r0s5};
+      : add_i2054_15_r0s5 + {17'h0, cond_i1513_15_r0s5__1 & or_i1584_15_r0s5};
   wire [29:0]  _GEN_39 =
-    cmp_i1513_16_r0s4
+    cmp_i1510_16_r0s4
       ? {12'h0,
-         mul_i1034_16_r0s4__17,
-         mul_i1034_16_r0s4__16,
-         mul_i1034_16_r0s4__15,
-         mul_i1034_16_r0s4__14,
-         mul_i1034_16_r0s4__13,
-         mul_i1034_16_r0s4__12,
-         mul_i1034_16_r0s4__11,
-         mul_i1034_16_r0s4__10,
-         mul_i1034_16_r0s4__9,
-         mul_i1034_16_r0s4__8,
-         mul_i1034_16_r0s4__7,
-         mul_i1034_16_r0s4__6,
-         mul_i1034_16_r0s4__5,
-         mul_i1034_16_r0s4__4,
-         mul_i1034_16_r0s4__3,
-         mul_i1034_16_r0s4__2,
-         mul_i1034_16_r0s4__1,
-         mul_i1034_16_r0s4} << select_r0s4__16
+         mul_i1028_16_r0s4__17,
+         mul_i1028_16_r0s4__16,
+         mul_i1028_16_r0s4__15,
+         mul_i1028_16_r0s4__14,
+         mul_i1028_16_r0s4__13,
+         mul_i1028_16_r0s4__12,
+         mul_i1028_16_r0s4__11,
+         mul_i1028_16_r0s4__10,
+         mul_i1028_16_r0s4__9,
+         mul_i1028_16_r0s4__8,
+         mul_i1028_16_r0s4__7,
+         mul_i1028_16_r0s4__6,
+         mul_i1028_16_r0s4__5,
+         mul_i1028_16_r0s4__4,
+         mul_i1028_16_r0s4__3,
+         mul_i1028_16_r0s4__2,
+         mul_i1028_16_r0s4__1,
+         mul_i1028_16_r0s4} << select_r0s4__16
       : 30'h0;
   wire [17:0]  _GEN_40 =
     or_r0s5__16
       ? (xor_r0s5__1
-           ? add_i1639_16_r0s5 + {17'h0, cond_i1516_16_r0s5 & or_i1600_16_r0s5}
+           ? add_i1636_16_r0s5 + {17'h0, cond_i1513_16_r0s5 & or_i1597_16_r0s5}
            : 18'h3FFFF)
-      : add_i2057_16_r0s5 + {17'h0, cond_i1516_16_r0s5__1 & or_i1587_16_r0s5};
+      : add_i2054_16_r0s5 + {17'h0, cond_i1513_16_r0s5__1 & or_i1584_16_r0s5};
   wire [29:0]  _GEN_41 =
-    cmp_i1513_17_r0s4
+    cmp_i1510_17_r0s4
       ? {12'h0,
-         mul_i1034_17_r0s4__17,
-         mul_i1034_17_r0s4__16,
-         mul_i1034_17_r0s4__15,
-         mul_i1034_17_r0s4__14,
-         mul_i1034_17_r0s4__13,
-         mul_i1034_17_r0s4__12,
-         mul_i1034_17_r0s4__11,
-         mul_i1034_17_r0s4__10,
-         mul_i1034_17_r0s4__9,
-         mul_i1034_17_r0s4__8,
-         mul_i1034_17_r0s4__7,
-         mul_i1034_17_r0s4__6,
-         mul_i1034_17_r0s4__5,
-         mul_i1034_17_r0s4__4,
-         mul_i1034_17_r0s4__3,
-         mul_i1034_17_r0s4__2,
-         mul_i1034_17_r0s4__1,
-         mul_i1034_17_r0s4} << select_r0s4__17
+         mul_i1028_17_r0s4__17,
+         mul_i1028_17_r0s4__16,
+         mul_i1028_17_r0s4__15,
+         mul_i1028_17_r0s4__14,
+         mul_i1028_17_r0s4__13,
+         mul_i1028_17_r0s4__12,
+         mul_i1028_17_r0s4__11,
+         mul_i1028_17_r0s4__10,
+         mul_i1028_17_r0s4__9,
+         mul_i1028_17_r0s4__8,
+         mul_i1028_17_r0s4__7,
+         mul_i1028_17_r0s4__6,
+         mul_i1028_17_r0s4__5,
+         mul_i1028_17_r0s4__4,
+         mul_i1028_17_r0s4__3,
+         mul_i1028_17_r0s4__2,
+         mul_i1028_17_r0s4__1,
+         mul_i1028_17_r0s4} << select_r0s4__17
       : 30'h0;
   wire [17:0]  _GEN_42 =
     or_r0s5__17
       ? (xor_r0s5__1
-           ? add_i1639_17_r0s5 + {17'h0, cond_i1516_17_r0s5 & or_i1600_17_r0s5}
+           ? add_i1636_17_r0s5 + {17'h0, cond_i1513_17_r0s5 & or_i1597_17_r0s5}
            : 18'h3FFFF)
-      : add_i2057_17_r0s5 + {17'h0, cond_i1516_17_r0s5__1 & or_i1587_17_r0s5};
+      : add_i2054_17_r0s5 + {17'h0, cond_i1513_17_r0s5__1 & or_i1584_17_r0s5};
   wire [29:0]  _GEN_43 =
-    cmp_i1513_18_r0s4
+    cmp_i1510_18_r0s4
       ? {12'h0,
-         mul_i1034_18_r0s4__17,
-         mul_i1034_18_r0s4__16,
-         mul_i1034_18_r0s4__15,
-         mul_i1034_18_r0s4__14,
-         mul_i1034_18_r0s4__13,
-         mul_i1034_18_r0s4__12,
-         mul_i1034_18_r0s4__11,
-         mul_i1034_18_r0s4__10,
-         mul_i1034_18_r0s4__9,
-         mul_i1034_18_r0s4__8,
-         mul_i1034_18_r0s4__7,
-         mul_i1034_18_r0s4__6,
-         mul_i1034_18_r0s4__5,
-         mul_i1034_18_r0s4__4,
-         mul_i1034_18_r0s4__3,
-         mul_i1034_18_r0s4__2,
-         mul_i1034_18_r0s4__1,
-         mul_i1034_18_r0s4} << select_r0s4__18
+         mul_i1028_18_r0s4__17,
+         mul_i1028_18_r0s4__16,
+         mul_i1028_18_r0s4__15,
+         mul_i1028_18_r0s4__14,
+         mul_i1028_18_r0s4__13,
+         mul_i1028_18_r0s4__12,
+         mul_i1028_18_r0s4__11,
+         mul_i1028_18_r0s4__10,
+         mul_i1028_18_r0s4__9,
+         mul_i1028_18_r0s4__8,
+         mul_i1028_18_r0s4__7,
+         mul_i1028_18_r0s4__6,
+         mul_i1028_18_r0s4__5,
+         mul_i1028_18_r0s4__4,
+         mul_i1028_18_r0s4__3,
+         mul_i1028_18_r0s4__2,
+         mul_i1028_18_r0s4__1,
+         mul_i1028_18_r0s4} << select_r0s4__18
       : 30'h0;
   wire [17:0]  _GEN_44 =
     or_r0s5__18
       ? (xor_r0s5__1
-           ? add_i1639_18_r0s5 + {17'h0, cond_i1516_18_r0s5 & or_i1600_18_r0s5}
+           ? add_i1636_18_r0s5 + {17'h0, cond_i1513_18_r0s5 & or_i1597_18_r0s5}
            : 18'h3FFFF)
-      : add_i2057_18_r0s5 + {17'h0, cond_i1516_18_r0s5__1 & or_i1587_18_r0s5};
+      : add_i2054_18_r0s5 + {17'h0, cond_i1513_18_r0s5__1 & or_i1584_18_r0s5};
   wire [29:0]  _GEN_45 =
-    cmp_i1513_19_r0s4
+    cmp_i1510_19_r0s4
       ? {12'h0,
-         mul_i1034_19_r0s4__17,
-         mul_i1034_19_r0s4__16,
-         mul_i1034_19_r0s4__15,
-         mul_i1034_19_r0s4__14,
-         mul_i1034_19_r0s4__13,
-         mul_i1034_19_r0s4__12,
-         mul_i1034_19_r0s4__11,
-         mul_i1034_19_r0s4__10,
-         mul_i1034_19_r0s4__9,
-         mul_i1034_19_r0s4__8,
-         mul_i1034_19_r0s4__7,
-         mul_i1034_19_r0s4__6,
-         mul_i1034_19_r0s4__5,
-         mul_i1034_19_r0s4__4,
-         mul_i1034_19_r0s4__3,
-         mul_i1034_19_r0s4__2,
-         mul_i1034_19_r0s4__1,
-         mul_i1034_19_r0s4} << select_r0s4__19
+         mul_i1028_19_r0s4__17,
+         mul_i1028_19_r0s4__16,
+         mul_i1028_19_r0s4__15,
+         mul_i1028_19_r0s4__14,
+         mul_i1028_19_r0s4__13,
+         mul_i1028_19_r0s4__12,
+         mul_i1028_19_r0s4__11,
+         mul_i1028_19_r0s4__10,
+         mul_i1028_19_r0s4__9,
+         mul_i1028_19_r0s4__8,
+         mul_i1028_19_r0s4__7,
+         mul_i1028_19_r0s4__6,
+         mul_i1028_19_r0s4__5,
+         mul_i1028_19_r0s4__4,
+         mul_i1028_19_r0s4__3,
+         mul_i1028_19_r0s4__2,
+         mul_i1028_19_r0s4__1,
+         mul_i1028_19_r0s4} << select_r0s4__19
       : 30'h0;
   wire [17:0]  _GEN_46 =
     or_r0s5__19
       ? (xor_r0s5__1
-           ? add_i1639_19_r0s5 + {17'h0, cond_i1516_19_r0s5 & or_i1600_19_r0s5}
+           ? add_i1636_19_r0s5 + {17'h0, cond_i1513_19_r0s5 & or_i1597_19_r0s5}
            : 18'h3FFFF)
-      : add_i2057_19_r0s5 + {17'h0, cond_i1516_19_r0s5__1 & or_i1587_19_r0s5};
+      : add_i2054_19_r0s5 + {17'h0, cond_i1513_19_r0s5__1 & or_i1584_19_r0s5};
   wire [29:0]  _GEN_47 =
-    cmp_i1513_20_r0s4
+    cmp_i1510_20_r0s4
       ? {12'h0,
-         mul_i1034_20_r0s4__17,
-         mul_i1034_20_r0s4__16,
-         mul_i1034_20_r0s4__15,
-         mul_i1034_20_r0s4__14,
-         mul_i1034_20_r0s4__13,
-         mul_i1034_20_r0s4__12,
-         mul_i1034_20_r0s4__11,
-         mul_i1034_20_r0s4__10,
-         mul_i1034_20_r0s4__9,
-         mul_i1034_20_r0s4__8,
-         mul_i1034_20_r0s4__7,
-         mul_i1034_20_r0s4__6,
-         mul_i1034_20_r0s4__5,
-         mul_i1034_20_r0s4__4,
-         mul_i1034_20_r0s4__3,
-         mul_i1034_20_r0s4__2,
-         mul_i1034_20_r0s4__1,
-         mul_i1034_20_r0s4} << select_r0s4__20
+         mul_i1028_20_r0s4__17,
+         mul_i1028_20_r0s4__16,
+         mul_i1028_20_r0s4__15,
+         mul_i1028_20_r0s4__14,
+         mul_i1028_20_r0s4__13,
+         mul_i1028_20_r0s4__12,
+         mul_i1028_20_r0s4__11,
+         mul_i1028_20_r0s4__10,
+         mul_i1028_20_r0s4__9,
+         mul_i1028_20_r0s4__8,
+         mul_i1028_20_r0s4__7,
+         mul_i1028_20_r0s4__6,
+         mul_i1028_20_r0s4__5,
+         mul_i1028_20_r0s4__4,
+         mul_i1028_20_r0s4__3,
+         mul_i1028_20_r0s4__2,
+         mul_i1028_20_r0s4__1,
+         mul_i1028_20_r0s4} << select_r0s4__20
       : 30'h0;
   wire [17:0]  _GEN_48 =
     or_r0s5__20
       ? (xor_r0s5__1
-           ? add_i1639_20_r0s5 + {17'h0, cond_i1516_20_r0s5 & or_i1600_20_r0s5}
+           ? add_i1636_20_r0s5 + {17'h0, cond_i1513_20_r0s5 & or_i1597_20_r0s5}
            : 18'h3FFFF)
-      : add_i2057_20_r0s5 + {17'h0, cond_i1516_20_r0s5__1 & or_i1587_20_r0s5};
+      : add_i2054_20_r0s5 + {17'h0, cond_i1513_20_r0s5__1 & or_i1584_20_r0s5};
   wire [29:0]  _GEN_49 =
-    cmp_i1513_21_r0s4
+    cmp_i1510_21_r0s4
       ? {12'h0,
-         mul_i1034_21_r0s4__17,
-         mul_i1034_21_r0s4__16,
-         mul_i1034_21_r0s4__15,
-         mul_i1034_21_r0s4__14,
-         mul_i1034_21_r0s4__13,
-         mul_i1034_21_r0s4__12,
-         mul_i1034_21_r0s4__11,
-         mul_i1034_21_r0s4__10,
-         mul_i1034_21_r0s4__9,
-         mul_i1034_21_r0s4__8,
-         mul_i1034_21_r0s4__7,
-         mul_i1034_21_r0s4__6,
-         mul_i1034_21_r0s4__5,
-         mul_i1034_21_r0s4__4,
-         mul_i1034_21_r0s4__3,
-         mul_i1034_21_r0s4__2,
-         mul_i1034_21_r0s4__1,
-         mul_i1034_21_r0s4} << select_r0s4__21
+         mul_i1028_21_r0s4__17,
+         mul_i1028_21_r0s4__16,
+         mul_i1028_21_r0s4__15,
+         mul_i1028_21_r0s4__14,
+         mul_i1028_21_r0s4__13,
+         mul_i1028_21_r0s4__12,
+         mul_i1028_21_r0s4__11,
+         mul_i1028_21_r0s4__10,
+         mul_i1028_21_r0s4__9,
+         mul_i1028_21_r0s4__8,
+         mul_i1028_21_r0s4__7,
+         mul_i1028_21_r0s4__6,
+         mul_i1028_21_r0s4__5,
+         mul_i1028_21_r0s4__4,
+         mul_i1028_21_r0s4__3,
+         mul_i1028_21_r0s4__2,
+         mul_i1028_21_r0s4__1,
+         mul_i1028_21_r0s4} << select_r0s4__21
       : 30'h0;
   wire [17:0]  _GEN_50 =
     or_r0s5__21
       ? (xor_r0s5__1
-           ? add_i1639_21_r0s5 + {17'h0, cond_i1516_21_r0s5 & or_i1600_21_r0s5}
+           ? add_i1636_21_r0s5 + {17'h0, cond_i1513_21_r0s5 & or_i1597_21_r0s5}
            : 18'h3FFFF)
-      : add_i2057_21_r0s5 + {17'h0, cond_i1516_21_r0s5__1 & or_i1587_21_r0s5};
+      : add_i2054_21_r0s5 + {17'h0, cond_i1513_21_r0s5__1 & or_i1584_21_r0s5};
   wire [29:0]  _GEN_51 =
-    cmp_i1513_22_r0s4
+    cmp_i1510_22_r0s4
       ? {12'h0,
-         mul_i1034_22_r0s4__17,
-         mul_i1034_22_r0s4__16,
-         mul_i1034_22_r0s4__15,
-         mul_i1034_22_r0s4__14,
-         mul_i1034_22_r0s4__13,
-         mul_i1034_22_r0s4__12,
-         mul_i1034_22_r0s4__11,
-         mul_i1034_22_r0s4__10,
-         mul_i1034_22_r0s4__9,
-         mul_i1034_22_r0s4__8,
-         mul_i1034_22_r0s4__7,
-         mul_i1034_22_r0s4__6,
-         mul_i1034_22_r0s4__5,
-         mul_i1034_22_r0s4__4,
-         mul_i1034_22_r0s4__3,
-         mul_i1034_22_r0s4__2,
-         mul_i1034_22_r0s4__1,
-         mul_i1034_22_r0s4} << select_r0s4__22
+         mul_i1028_22_r0s4__17,
+         mul_i1028_22_r0s4__16,
+         mul_i1028_22_r0s4__15,
+         mul_i1028_22_r0s4__14,
+         mul_i1028_22_r0s4__13,
+         mul_i1028_22_r0s4__12,
+         mul_i1028_22_r0s4__11,
+         mul_i1028_22_r0s4__10,
+         mul_i1028_22_r0s4__9,
+         mul_i1028_22_r0s4__8,
+         mul_i1028_22_r0s4__7,
+         mul_i1028_22_r0s4__6,
+         mul_i1028_22_r0s4__5,
+         mul_i1028_22_r0s4__4,
+         mul_i1028_22_r0s4__3,
+         mul_i1028_22_r0s4__2,
+         mul_i1028_22_r0s4__1,
+         mul_i1028_22_r0s4} << select_r0s4__22
       : 30'h0;
   wire [17:0]  _GEN_52 =
     or_r0s5__22
       ? (xor_r0s5__1
-           ? add_i1639_22_r0s5 + {17'h0, cond_i1516_22_r0s5 & or_i1600_22_r0s5}
+           ? add_i1636_22_r0s5 + {17'h0, cond_i1513_22_r0s5 & or_i1597_22_r0s5}
            : 18'h3FFFF)
-      : add_i2057_22_r0s5 + {17'h0, cond_i1516_22_r0s5__1 & or_i1587_22_r0s5};
+      : add_i2054_22_r0s5 + {17'h0, cond_i1513_22_r0s5__1 & or_i1584_22_r0s5};
   wire [29:0]  _GEN_53 =
-    cmp_i1513_23_r0s4
+    cmp_i1510_23_r0s4
       ? {12'h0,
-         mul_i1034_23_r0s4__17,
-         mul_i1034_23_r0s4__16,
-         mul_i1034_23_r0s4__15,
-         mul_i1034_23_r0s4__14,
-         mul_i1034_23_r0s4__13,
-         mul_i1034_23_r0s4__12,
-         mul_i1034_23_r0s4__11,
-         mul_i1034_23_r0s4__10,
-         mul_i1034_23_r0s4__9,
-         mul_i1034_23_r0s4__8,
-         mul_i1034_23_r0s4__7,
-         mul_i1034_23_r0s4__6,
-         mul_i1034_23_r0s4__5,
-         mul_i1034_23_r0s4__4,
-         mul_i1034_23_r0s4__3,
-         mul_i1034_23_r0s4__2,
-         mul_i1034_23_r0s4__1,
-         mul_i1034_23_r0s4} << select_r0s4__23
+         mul_i1028_23_r0s4__17,
+         mul_i1028_23_r0s4__16,
+         mul_i1028_23_r0s4__15,
+         mul_i1028_23_r0s4__14,
+         mul_i1028_23_r0s4__13,
+         mul_i1028_23_r0s4__12,
+         mul_i1028_23_r0s4__11,
+         mul_i1028_23_r0s4__10,
+         mul_i1028_23_r0s4__9,
+         mul_i1028_23_r0s4__8,
+         mul_i1028_23_r0s4__7,
+         mul_i1028_23_r0s4__6,
+         mul_i1028_23_r0s4__5,
+         mul_i1028_23_r0s4__4,
+         mul_i1028_23_r0s4__3,
+         mul_i1028_23_r0s4__2,
+         mul_i1028_23_r0s4__1,
+         mul_i1028_23_r0s4} << select_r0s4__23
       : 30'h0;
   wire [17:0]  _GEN_54 =
     or_r0s5__23
       ? (xor_r0s5__1
-           ? add_i1639_23_r0s5 + {17'h0, cond_i1516_23_r0s5 & or_i1600_23_r0s5}
+           ? add_i1636_23_r0s5 + {17'h0, cond_i1513_23_r0s5 & or_i1597_23_r0s5}
            : 18'h3FFFF)
-      : add_i2057_23_r0s5 + {17'h0, cond_i1516_23_r0s5__1 & or_i1587_23_r0s5};
+      : add_i2054_23_r0s5 + {17'h0, cond_i1513_23_r0s5__1 & or_i1584_23_r0s5};
   wire [29:0]  _GEN_55 =
-    cmp_i1513_24_r0s4
+    cmp_i1510_24_r0s4
       ? {12'h0,
-         mul_i1034_24_r0s4__17,
-         mul_i1034_24_r0s4__16,
-         mul_i1034_24_r0s4__15,
-         mul_i1034_24_r0s4__14,
-         mul_i1034_24_r0s4__13,
-         mul_i1034_24_r0s4__12,
-         mul_i1034_24_r0s4__11,
-         mul_i1034_24_r0s4__10,
-         mul_i1034_24_r0s4__9,
-         mul_i1034_24_r0s4__8,
-         mul_i1034_24_r0s4__7,
-         mul_i1034_24_r0s4__6,
-         mul_i1034_24_r0s4__5,
-         mul_i1034_24_r0s4__4,
-         mul_i1034_24_r0s4__3,
-         mul_i1034_24_r0s4__2,
-         mul_i1034_24_r0s4__1,
-         mul_i1034_24_r0s4} << select_r0s4__24
+         mul_i1028_24_r0s4__17,
+         mul_i1028_24_r0s4__16,
+         mul_i1028_24_r0s4__15,
+         mul_i1028_24_r0s4__14,
+         mul_i1028_24_r0s4__13,
+         mul_i1028_24_r0s4__12,
+         mul_i1028_24_r0s4__11,
+         mul_i1028_24_r0s4__10,
+         mul_i1028_24_r0s4__9,
+         mul_i1028_24_r0s4__8,
+         mul_i1028_24_r0s4__7,
+         mul_i1028_24_r0s4__6,
+         mul_i1028_24_r0s4__5,
+         mul_i1028_24_r0s4__4,
+         mul_i1028_24_r0s4__3,
+         mul_i1028_24_r0s4__2,
+         mul_i1028_24_r0s4__1,
+         mul_i1028_24_r0s4} << select_r0s4__24
       : 30'h0;
   wire [17:0]  _GEN_56 =
     or_r0s5__24
       ? (xor_r0s5__1
-           ? add_i1639_24_r0s5 + {17'h0, cond_i1516_24_r0s5 & or_i1600_24_r0s5}
+           ? add_i1636_24_r0s5 + {17'h0, cond_i1513_24_r0s5 & or_i1597_24_r0s5}
            : 18'h3FFFF)
-      : add_i2057_24_r0s5 + {17'h0, cond_i1516_24_r0s5__1 & or_i1587_24_r0s5};
+      : add_i2054_24_r0s5 + {17'h0, cond_i1513_24_r0s5__1 & or_i1584_24_r0s5};
   wire [29:0]  _GEN_57 =
-    cmp_i1513_25_r0s4
+    cmp_i1510_25_r0s4
       ? {12'h0,
-         mul_i1034_25_r0s4__17,
-         mul_i1034_25_r0s4__16,
-         mul_i1034_25_r0s4__15,
-         mul_i1034_25_r0s4__14,
-         mul_i1034_25_r0s4__13,
-         mul_i1034_25_r0s4__12,
-         mul_i1034_25_r0s4__11,
-         mul_i1034_25_r0s4__10,
-         mul_i1034_25_r0s4__9,
-         mul_i1034_25_r0s4__8,
-         mul_i1034_25_r0s4__7,
-         mul_i1034_25_r0s4__6,
-         mul_i1034_25_r0s4__5,
-         mul_i1034_25_r0s4__4,
-         mul_i1034_25_r0s4__3,
-         mul_i1034_25_r0s4__2,
-         mul_i1034_25_r0s4__1,
-         mul_i1034_25_r0s4} << select_r0s4__25
+         mul_i1028_25_r0s4__17,
+         mul_i1028_25_r0s4__16,
+         mul_i1028_25_r0s4__15,
+         mul_i1028_25_r0s4__14,
+         mul_i1028_25_r0s4__13,
+         mul_i1028_25_r0s4__12,
+         mul_i1028_25_r0s4__11,
+         mul_i1028_25_r0s4__10,
+         mul_i1028_25_r0s4__9,
+         mul_i1028_25_r0s4__8,
+         mul_i1028_25_r0s4__7,
+         mul_i1028_25_r0s4__6,
+         mul_i1028_25_r0s4__5,
+         mul_i1028_25_r0s4__4,
+         mul_i1028_25_r0s4__3,
+         mul_i1028_25_r0s4__2,
+         mul_i1028_25_r0s4__1,
+         mul_i1028_25_r0s4} << select_r0s4__25
       : 30'h0;
   wire [17:0]  _GEN_58 =
     or_r0s5__25
       ? (xor_r0s5__1
-           ? add_i1639_25_r0s5 + {17'h0, cond_i1516_25_r0s5 & or_i1600_25_r0s5}
+           ? add_i1636_25_r0s5 + {17'h0, cond_i1513_25_r0s5 & or_i1597_25_r0s5}
            : 18'h3FFFF)
-      : add_i2057_25_r0s5 + {17'h0, cond_i1516_25_r0s5__1 & or_i1587_25_r0s5};
+      : add_i2054_25_r0s5 + {17'h0, cond_i1513_25_r0s5__1 & or_i1584_25_r0s5};
   wire [29:0]  _GEN_59 =
-    cmp_i1513_26_r0s4
+    cmp_i1510_26_r0s4
       ? {12'h0,
-         mul_i1034_26_r0s4__17,
-         mul_i1034_26_r0s4__16,
-         mul_i1034_26_r0s4__15,
-         mul_i1034_26_r0s4__14,
-         mul_i1034_26_r0s4__13,
-         mul_i1034_26_r0s4__12,
-         mul_i1034_26_r0s4__11,
-         mul_i1034_26_r0s4__10,
-         mul_i1034_26_r0s4__9,
-         mul_i1034_26_r0s4__8,
-         mul_i1034_26_r0s4__7,
-         mul_i1034_26_r0s4__6,
-         mul_i1034_26_r0s4__5,
-         mul_i1034_26_r0s4__4,
-         mul_i1034_26_r0s4__3,
-         mul_i1034_26_r0s4__2,
-         mul_i1034_26_r0s4__1,
-         mul_i1034_26_r0s4} << select_r0s4__26
+         mul_i1028_26_r0s4__17,
+         mul_i1028_26_r0s4__16,
+         mul_i1028_26_r0s4__15,
+         mul_i1028_26_r0s4__14,
+         mul_i1028_26_r0s4__13,
+         mul_i1028_26_r0s4__12,
+         mul_i1028_26_r0s4__11,
+         mul_i1028_26_r0s4__10,
+         mul_i1028_26_r0s4__9,
+         mul_i1028_26_r0s4__8,
+         mul_i1028_26_r0s4__7,
+         mul_i1028_26_r0s4__6,
+         mul_i1028_26_r0s4__5,
+         mul_i1028_26_r0s4__4,
+         mul_i1028_26_r0s4__3,
+         mul_i1028_26_r0s4__2,
+         mul_i1028_26_r0s4__1,
+         mul_i1028_26_r0s4} << select_r0s4__26
       : 30'h0;
   wire [17:0]  _GEN_60 =
     or_r0s5__26
       ? (xor_r0s5__1
-           ? add_i1639_26_r0s5 + {17'h0, cond_i1516_26_r0s5 & or_i1600_26_r0s5}
+           ? add_i1636_26_r0s5 + {17'h0, cond_i1513_26_r0s5 & or_i1597_26_r0s5}
            : 18'h3FFFF)
-      : add_i2057_26_r0s5 + {17'h0, cond_i1516_26_r0s5__1 & or_i1587_26_r0s5};
+      : add_i2054_26_r0s5 + {17'h0, cond_i1513_26_r0s5__1 & or_i1584_26_r0s5};
   wire [29:0]  _GEN_61 =
-    cmp_i1513_27_r0s4
+    cmp_i1510_27_r0s4
       ? {12'h0,
-         mul_i1034_27_r0s4__17,
-         mul_i1034_27_r0s4__16,
-         mul_i1034_27_r0s4__15,
-         mul_i1034_27_r0s4__14,
-         mul_i1034_27_r0s4__13,
-         mul_i1034_27_r0s4__12,
-         mul_i1034_27_r0s4__11,
-         mul_i1034_27_r0s4__10,
-         mul_i1034_27_r0s4__9,
-         mul_i1034_27_r0s4__8,
-         mul_i1034_27_r0s4__7,
-         mul_i1034_27_r0s4__6,
-         mul_i1034_27_r0s4__5,
-         mul_i1034_27_r0s4__4,
-         mul_i1034_27_r0s4__3,
-         mul_i1034_27_r0s4__2,
-         mul_i1034_27_r0s4__1,
-         mul_i1034_27_r0s4} << select_r0s4__27
+         mul_i1028_27_r0s4__17,
+         mul_i1028_27_r0s4__16,
+         mul_i1028_27_r0s4__15,
+         mul_i1028_27_r0s4__14,
+         mul_i1028_27_r0s4__13,
+         mul_i1028_27_r0s4__12,
+         mul_i1028_27_r0s4__11,
+         mul_i1028_27_r0s4__10,
+         mul_i1028_27_r0s4__9,
+         mul_i1028_27_r0s4__8,
+         mul_i1028_27_r0s4__7,
+         mul_i1028_27_r0s4__6,
+         mul_i1028_27_r0s4__5,
+         mul_i1028_27_r0s4__4,
+         mul_i1028_27_r0s4__3,
+         mul_i1028_27_r0s4__2,
+         mul_i1028_27_r0s4__1,
+         mul_i1028_27_r0s4} << select_r0s4__27
       : 30'h0;
   wire [17:0]  _GEN_62 =
     or_r0s5__27
       ? (xor_r0s5__1
-           ? add_i1639_27_r0s5 + {17'h0, cond_i1516_27_r0s5 & or_i1600_27_r0s5}
+           ? add_i1636_27_r0s5 + {17'h0, cond_i1513_27_r0s5 & or_i1597_27_r0s5}
            : 18'h3FFFF)
-      : add_i2057_27_r0s5 + {17'h0, cond_i1516_27_r0s5__1 & or_i1587_27_r0s5};
+      : add_i2054_27_r0s5 + {17'h0, cond_i1513_27_r0s5__1 & or_i1584_27_r0s5};
   wire [29:0]  _GEN_63 =
-    cmp_i1513_28_r0s4
+    cmp_i1510_28_r0s4
       ? {12'h0,
-         mul_i1034_28_r0s4__17,
-         mul_i1034_28_r0s4__16,
-         mul_i1034_28_r0s4__15,
-         mul_i1034_28_r0s4__14,
-         mul_i1034_28_r0s4__13,
-         mul_i1034_28_r0s4__12,
-         mul_i1034_28_r0s4__11,
-         mul_i1034_28_r0s4__10,
-         mul_i1034_28_r0s4__9,
-         mul_i1034_28_r0s4__8,
-         mul_i1034_28_r0s4__7,
-         mul_i1034_28_r0s4__6,
-         mul_i1034_28_r0s4__5,
-         mul_i1034_28_r0s4__4,
-         mul_i1034_28_r0s4__3,
-         mul_i1034_28_r0s4__2,
-         mul_i1034_28_r0s4__1,
-         mul_i1034_28_r0s4} << select_r0s4__28
+         mul_i1028_28_r0s4__17,
+         mul_i1028_28_r0s4__16,
+         mul_i1028_28_r0s4__15,
+         mul_i1028_28_r0s4__14,
+         mul_i1028_28_r0s4__13,
+         mul_i1028_28_r0s4__12,
+         mul_i1028_28_r0s4__11,
+         mul_i1028_28_r0s4__10,
+         mul_i1028_28_r0s4__9,
+         mul_i1028_28_r0s4__8,
+         mul_i1028_28_r0s4__7,
+         mul_i1028_28_r0s4__6,
+         mul_i1028_28_r0s4__5,
+         mul_i1028_28_r0s4__4,
+         mul_i1028_28_r0s4__3,
+         mul_i1028_28_r0s4__2,
+         mul_i1028_28_r0s4__1,
+         mul_i1028_28_r0s4} << select_r0s4__28
       : 30'h0;
   wire [17:0]  _GEN_64 =
     or_r0s5__28
       ? (xor_r0s5__1
-           ? add_i1639_28_r0s5 + {17'h0, cond_i1516_28_r0s5 & or_i1600_28_r0s5}
+           ? add_i1636_28_r0s5 + {17'h0, cond_i1513_28_r0s5 & or_i1597_28_r0s5}
            : 18'h3FFFF)
-      : add_i2057_28_r0s5 + {17'h0, cond_i1516_28_r0s5__1 & or_i1587_28_r0s5};
+      : add_i2054_28_r0s5 + {17'h0, cond_i1513_28_r0s5__1 & or_i1584_28_r0s5};
   wire [29:0]  _GEN_65 =
-    cmp_i1513_29_r0s4
+    cmp_i1510_29_r0s4
       ? {12'h0,
-         mul_i1034_29_r0s4__17,
-         mul_i1034_29_r0s4__16,
-         mul_i1034_29_r0s4__15,
-         mul_i1034_29_r0s4__14,
-         mul_i1034_29_r0s4__13,
-         mul_i1034_29_r0s4__12,
-         mul_i1034_29_r0s4__11,
-         mul_i1034_29_r0s4__10,
-         mul_i1034_29_r0s4__9,
-         mul_i1034_29_r0s4__8,
-         mul_i1034_29_r0s4__7,
-         mul_i1034_29_r0s4__6,
-         mul_i1034_29_r0s4__5,
-         mul_i1034_29_r0s4__4,
-         mul_i1034_29_r0s4__3,
-         mul_i1034_29_r0s4__2,
-         mul_i1034_29_r0s4__1,
-         mul_i1034_29_r0s4} << select_r0s4__29
+         mul_i1028_29_r0s4__17,
+         mul_i1028_29_r0s4__16,
+         mul_i1028_29_r0s4__15,
+         mul_i1028_29_r0s4__14,
+         mul_i1028_29_r0s4__13,
+         mul_i1028_29_r0s4__12,
+         mul_i1028_29_r0s4__11,
+         mul_i1028_29_r0s4__10,
+         mul_i1028_29_r0s4__9,
+         mul_i1028_29_r0s4__8,
+         mul_i1028_29_r0s4__7,
+         mul_i1028_29_r0s4__6,
+         mul_i1028_29_r0s4__5,
+         mul_i1028_29_r0s4__4,
+         mul_i1028_29_r0s4__3,
+         mul_i1028_29_r0s4__2,
+         mul_i1028_29_r0s4__1,
+         mul_i1028_29_r0s4} << select_r0s4__29
       : 30'h0;
   wire [17:0]  _GEN_66 =
     or_r0s5__29
       ? (xor_r0s5__1
-           ? add_i1639_29_r0s5 + {17'h0, cond_i1516_29_r0s5 & or_i1600_29_r0s5}
+           ? add_i1636_29_r0s5 + {17'h0, cond_i1513_29_r0s5 & or_i1597_29_r0s5}
            : 18'h3FFFF)
-      : add_i2057_29_r0s5 + {17'h0, cond_i1516_29_r0s5__1 & or_i1587_29_r0s5};
+      : add_i2054_29_r0s5 + {17'h0, cond_i1513_29_r0s5__1 & or_i1584_29_r0s5};
   wire [29:0]  _GEN_67 =
-    cmp_i1513_30_r0s4
+    cmp_i1510_30_r0s4
       ? {12'h0,
-         mul_i1034_30_r0s4__17,
-         mul_i1034_30_r0s4__16,
-         mul_i1034_30_r0s4__15,
-         mul_i1034_30_r0s4__14,
-         mul_i1034_30_r0s4__13,
-         mul_i1034_30_r0s4__12,
-         mul_i1034_30_r0s4__11,
-         mul_i1034_30_r0s4__10,
-         mul_i1034_30_r0s4__9,
-         mul_i1034_30_r0s4__8,
-         mul_i1034_30_r0s4__7,
-         mul_i1034_30_r0s4__6,
-         mul_i1034_30_r0s4__5,
-         mul_i1034_30_r0s4__4,
-         mul_i1034_30_r0s4__3,
-         mul_i1034_30_r0s4__2,
-         mul_i1034_30_r0s4__1,
-         mul_i1034_30_r0s4} << select_r0s4__30
+         mul_i1028_30_r0s4__17,
+         mul_i1028_30_r0s4__16,
+         mul_i1028_30_r0s4__15,
+         mul_i1028_30_r0s4__14,
+         mul_i1028_30_r0s4__13,
+         mul_i1028_30_r0s4__12,
+         mul_i1028_30_r0s4__11,
+         mul_i1028_30_r0s4__10,
+         mul_i1028_30_r0s4__9,
+         mul_i1028_30_r0s4__8,
+         mul_i1028_30_r0s4__7,
+         mul_i1028_30_r0s4__6,
+         mul_i1028_30_r0s4__5,
+         mul_i1028_30_r0s4__4,
+         mul_i1028_30_r0s4__3,
+         mul_i1028_30_r0s4__2,
+         mul_i1028_30_r0s4__1,
+         mul_i1028_30_r0s4} << select_r0s4__30
       : 30'h0;
   wire [17:0]  _GEN_68 =
-    or_r0s5__31
+    or_r0s5__30
       ? (xor_r0s5__1
-           ? add_i1639_30_r0s5 + {17'h0, cond_i1516_30_r0s5 & or_i1600_30_r0s5}
+           ? add_i1636_30_r0s5 + {17'h0, cond_i1513_30_r0s5 & or_i1597_30_r0s5}
            : 18'h3FFFF)
-      : add_i2057_30_r0s5 + {17'h0, cond_i1516_30_r0s5__1 & or_i1587_30_r0s5};
+      : add_i2054_30_r0s5 + {17'h0, cond_i1513_30_r0s5__1 & or_i1584_30_r0s5};
   wire [29:0]  _GEN_69 =
-    cmp_i1513_31_r0s4
+    cmp_i1510_31_r0s4
       ? {12'h0,
-         mul_i1034_31_r0s4__17,
-         mul_i1034_31_r0s4__16,
-         mul_i1034_31_r0s4__15,
-         mul_i1034_31_r0s4__14,
-         mul_i1034_31_r0s4__13,
-         mul_i1034_31_r0s4__12,
-         mul_i1034_31_r0s4__11,
-         mul_i1034_31_r0s4__10,
-         mul_i1034_31_r0s4__9,
-         mul_i1034_31_r0s4__8,
-         mul_i1034_31_r0s4__7,
-         mul_i1034_31_r0s4__6,
-         mul_i1034_31_r0s4__5,
-         mul_i1034_31_r0s4__4,
-         mul_i1034_31_r0s4__3,
-         mul_i1034_31_r0s4__2,
-         mul_i1034_31_r0s4__1,
-         mul_i1034_31_r0s4} << select_r0s4__31
+         mul_i1028_31_r0s4__17,
+         mul_i1028_31_r0s4__16,
+         mul_i1028_31_r0s4__15,
+         mul_i1028_31_r0s4__14,
+         mul_i1028_31_r0s4__13,
+         mul_i1028_31_r0s4__12,
+         mul_i1028_31_r0s4__11,
+         mul_i1028_31_r0s4__10,
+         mul_i1028_31_r0s4__9,
+         mul_i1028_31_r0s4__8,
+         mul_i1028_31_r0s4__7,
+         mul_i1028_31_r0s4__6,
+         mul_i1028_31_r0s4__5,
+         mul_i1028_31_r0s4__4,
+         mul_i1028_31_r0s4__3,
+         mul_i1028_31_r0s4__2,
+         mul_i1028_31_r0s4__1,
+         mul_i1028_31_r0s4} << select_r0s4__31
       : 30'h0;
   wire [17:0]  _GEN_70 =
-    or_r0s5__33
+    or_r0s5__31
       ? (xor_r0s5__1
-           ? add_i1639_31_r0s5 + {17'h0, cond_i1516_31_r0s5 & or_i1600_31_r0s5}
+           ? add_i1636_31_r0s5 + {17'h0, cond_i1513_31_r0s5 & or_i1597_31_r0s5}
            : 18'h3FFFF)
-      : add_i2057_31_r0s5 + {17'h0, cond_i1516_31_r0s5__1 & or_i1587_31_r0s5};
+      : add_i2054_31_r0s5 + {17'h0, cond_i1513_31_r0s5__1 & or_i1584_31_r0s5};
   wire [9:0]   _GEN_71 = left_sroa_0_0_r0 - 10'h1;
   wire         _GEN_72 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_71 == 10'h0;
   wire         _GEN_73 = ~started | _GEN_72;
-  wire         _GEN_74 = plan_sroa_4_0_r0[2:1] == 2'h0;
-  wire         _GEN_75 = (plan_sroa_16_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire [9:0]   _GEN_76 = add18_i_neg_r0s1 + {2'h0, plan_sroa_27_0_r0s1};
-  wire [13:0]  _GEN_77 =
+  wire         _GEN_74 = (plan_sroa_16_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire [9:0]   _GEN_75 = add18_i_neg_r0s1 + {2'h0, plan_sroa_27_0_r0s1};
+  wire [13:0]  _GEN_76 =
     decoded_dout[14] ? 14'h0 - decoded_dout[13:0] : decoded_dout[13:0];
-  wire [9:0]   _GEN_78 = {5'h0, select_r0s3};
-  wire [9:0]   _GEN_79 =
-    $signed(sub_i1046_r0s3) < $signed(_GEN_78) ? sub_i1046_r0s3 : _GEN_78;
-  wire [9:0]   _GEN_80 = sub_i1046_r0s3 - _GEN_79;
-  wire [4:0]   _GEN_81 = $signed(_GEN_79) < -10'shC ? 5'h0 : _GEN_79[4:0] + 5'hC;
-  wire [13:0]  _GEN_82 =
+  wire [9:0]   _GEN_77 = {5'h0, select_r0s3};
+  wire [9:0]   _GEN_78 =
+    $signed(sub_i1040_r0s3) < $signed(_GEN_77) ? sub_i1040_r0s3 : _GEN_77;
+  wire [9:0]   _GEN_79 = sub_i1040_r0s3 - _GEN_78;
+  wire [4:0]   _GEN_80 = $signed(_GEN_78) < -10'shC ? 5'h0 : _GEN_78[4:0] + 5'hC;
+  wire [13:0]  _GEN_81 =
     decoded_dout[30] ? 14'h0 - decoded_dout[29:16] : decoded_dout[29:16];
-  wire [9:0]   _GEN_83 = {5'h0, select_r0s3__1};
-  wire [9:0]   _GEN_84 =
-    $signed(sub_i1046_1_r0s3) < $signed(_GEN_83) ? sub_i1046_1_r0s3 : _GEN_83;
-  wire [9:0]   _GEN_85 = sub_i1046_1_r0s3 - _GEN_84;
-  wire [4:0]   _GEN_86 = $signed(_GEN_84) < -10'shC ? 5'h0 : _GEN_84[4:0] + 5'hC;
-  wire [13:0]  _GEN_87 =
+  wire [9:0]   _GEN_82 = {5'h0, select_r0s3__1};
+  wire [9:0]   _GEN_83 =
+    $signed(sub_i1040_1_r0s3) < $signed(_GEN_82) ? sub_i1040_1_r0s3 : _GEN_82;
+  wire [9:0]   _GEN_84 = sub_i1040_1_r0s3 - _GEN_83;
+  wire [4:0]   _GEN_85 = $signed(_GEN_83) < -10'shC ? 5'h0 : _GEN_83[4:0] + 5'hC;
+  wire [13:0]  _GEN_86 =
     decoded_dout[46] ? 14'h0 - decoded_dout[45:32] : decoded_dout[45:32];
-  wire [9:0]   _GEN_88 = {5'h0, select_r0s3__2};
-  wire [9:0]   _GEN_89 =
-    $signed(sub_i1046_2_r0s3) < $signed(_GEN_88) ? sub_i1046_2_r0s3 : _GEN_88;
-  wire [9:0]   _GEN_90 = sub_i1046_2_r0s3 - _GEN_89;
-  wire [4:0]   _GEN_91 = $signed(_GEN_89) < -10'shC ? 5'h0 : _GEN_89[4:0] + 5'hC;
-  wire [13:0]  _GEN_92 =
+  wire [9:0]   _GEN_87 = {5'h0, select_r0s3__2};
+  wire [9:0]   _GEN_88 =
+    $signed(sub_i1040_2_r0s3) < $signed(_GEN_87) ? sub_i1040_2_r0s3 : _GEN_87;
+  wire [9:0]   _GEN_89 = sub_i1040_2_r0s3 - _GEN_88;
+  wire [4:0]   _GEN_90 = $signed(_GEN_88) < -10'shC ? 5'h0 : _GEN_88[4:0] + 5'hC;
+  wire [13:0]  _GEN_91 =
     decoded_dout[62] ? 14'h0 - decoded_dout[61:48] : decoded_dout[61:48];
-  wire [9:0]   _GEN_93 = {5'h0, select_r0s3__3};
-  wire [9:0]   _GEN_94 =
-    $signed(sub_i1046_3_r0s3) < $signed(_GEN_93) ? sub_i1046_3_r0s3 : _GEN_93;
-  wire [9:0]   _GEN_95 = sub_i1046_3_r0s3 - _GEN_94;
-  wire [4:0]   _GEN_96 = $signed(_GEN_94) < -10'shC ? 5'h0 : _GEN_94[4:0] + 5'hC;
-  wire [13:0]  _GEN_97 =
+  wire [9:0]   _GEN_92 = {5'h0, select_r0s3__3};
+  wire [9:0]   _GEN_93 =
+    $signed(sub_i1040_3_r0s3) < $signed(_GEN_92) ? sub_i1040_3_r0s3 : _GEN_92;
+  wire [9:0]   _GEN_94 = sub_i1040_3_r0s3 - _GEN_93;
+  wire [4:0]   _GEN_95 = $signed(_GEN_93) < -10'shC ? 5'h0 : _GEN_93[4:0] + 5'hC;
+  wire [13:0]  _GEN_96 =
     decoded_dout[78] ? 14'h0 - decoded_dout[77:64] : decoded_dout[77:64];
-  wire [9:0]   _GEN_98 = {5'h0, select_r0s3__4};
-  wire [9:0]   _GEN_99 =
-    $signed(sub_i1046_4_r0s3) < $signed(_GEN_98) ? sub_i1046_4_r0s3 : _GEN_98;
-  wire [9:0]   _GEN_100 = sub_i1046_4_r0s3 - _GEN_99;
-  wire [4:0]   _GEN_101 = $signed(_GEN_99) < -10'shC ? 5'h0 : _GEN_99[4:0] + 5'hC;
-  wire [13:0]  _GEN_102 =
+  wire [9:0]   _GEN_97 = {5'h0, select_r0s3__4};
+  wire [9:0]   _GEN_98 =
+    $signed(sub_i1040_4_r0s3) < $signed(_GEN_97) ? sub_i1040_4_r0s3 : _GEN_97;
+  wire [9:0]   _GEN_99 = sub_i1040_4_r0s3 - _GEN_98;
+  wire [4:0]   _GEN_100 = $signed(_GEN_98) < -10'shC ? 5'h0 : _GEN_98[4:0] + 5'hC;
+  wire [13:0]  _GEN_101 =
     decoded_dout[94] ? 14'h0 - decoded_dout[93:80] : decoded_dout[93:80];
-  wire [9:0]   _GEN_103 = {5'h0, select_r0s3__5};
-  wire [9:0]   _GEN_104 =
-    $signed(sub_i1046_5_r0s3) < $signed(_GEN_103) ? sub_i1046_5_r0s3 : _GEN_103;
-  wire [9:0]   _GEN_105 = sub_i1046_5_r0s3 - _GEN_104;
-  wire [4:0]   _GEN_106 = $signed(_GEN_104) < -10'shC ? 5'h0 : _GEN_104[4:0] + 5'hC;
-  wire [13:0]  _GEN_107 =
+  wire [9:0]   _GEN_102 = {5'h0, select_r0s3__5};
+  wire [9:0]   _GEN_103 =
+    $signed(sub_i1040_5_r0s3) < $signed(_GEN_102) ? sub_i1040_5_r0s3 : _GEN_102;
+  wire [9:0]   _GEN_104 = sub_i1040_5_r0s3 - _GEN_103;
+  wire [4:0]   _GEN_105 = $signed(_GEN_103) < -10'shC ? 5'h0 : _GEN_103[4:0] + 5'hC;
+  wire [13:0]  _GEN_106 =
     decoded_dout[110] ? 14'h0 - decoded_dout[109:96] : decoded_dout[109:96];
-  wire [9:0]   _GEN_108 = {5'h0, select_r0s3__6};
-  wire [9:0]   _GEN_109 =
-    $signed(sub_i1046_6_r0s3) < $signed(_GEN_108) ? sub_i1046_6_r0s3 : _GEN_108;
-  wire [9:0]   _GEN_110 = sub_i1046_6_r0s3 - _GEN_109;
-  wire [4:0]   _GEN_111 = $signed(_GEN_109) < -10'shC ? 5'h0 : _GEN_109[4:0] + 5'hC;
-  wire [13:0]  _GEN_112 =
+  wire [9:0]   _GEN_107 = {5'h0, select_r0s3__6};
+  wire [9:0]   _GEN_108 =
+    $signed(sub_i1040_6_r0s3) < $signed(_GEN_107) ? sub_i1040_6_r0s3 : _GEN_107;
+  wire [9:0]   _GEN_109 = sub_i1040_6_r0s3 - _GEN_108;
+  wire [4:0]   _GEN_110 = $signed(_GEN_108) < -10'shC ? 5'h0 : _GEN_108[4:0] + 5'hC;
+  wire [13:0]  _GEN_111 =
     decoded_dout[126] ? 14'h0 - decoded_dout[125:112] : decoded_dout[125:112];
-  wire [9:0]   _GEN_113 = {5'h0, select_r0s3__7};
-  wire [9:0]   _GEN_114 =
-    $signed(sub_i1046_7_r0s3) < $signed(_GEN_113) ? sub_i1046_7_r0s3 : _GEN_113;
-  wire [9:0]   _GEN_115 = sub_i1046_7_r0s3 - _GEN_114;
-  wire [4:0]   _GEN_116 = $signed(_GEN_114) < -10'shC ? 5'h0 : _GEN_114[4:0] + 5'hC;
-  wire [13:0]  _GEN_117 =
+  wire [9:0]   _GEN_112 = {5'h0, select_r0s3__7};
+  wire [9:0]   _GEN_113 =
+    $signed(sub_i1040_7_r0s3) < $signed(_GEN_112) ? sub_i1040_7_r0s3 : _GEN_112;
+  wire [9:0]   _GEN_114 = sub_i1040_7_r0s3 - _GEN_113;
+  wire [4:0]   _GEN_115 = $signed(_GEN_113) < -10'shC ? 5'h0 : _GEN_113[4:0] + 5'hC;
+  wire [13:0]  _GEN_116 =
     decoded_dout[142] ? 14'h0 - decoded_dout[141:128] : decoded_dout[141:128];
-  wire [9:0]   _GEN_118 = {5'h0, select_r0s3__8};
-  wire [9:0]   _GEN_119 =
-    $signed(sub_i1046_8_r0s3) < $signed(_GEN_118) ? sub_i1046_8_r0s3 : _GEN_118;
-  wire [9:0]   _GEN_120 = sub_i1046_8_r0s3 - _GEN_119;
-  wire [4:0]   _GEN_121 = $signed(_GEN_119) < -10'shC ? 5'h0 : _GEN_119[4:0] + 5'hC;
-  wire [13:0]  _GEN_122 =
+  wire [9:0]   _GEN_117 = {5'h0, select_r0s3__8};
+  wire [9:0]   _GEN_118 =
+    $signed(sub_i1040_8_r0s3) < $signed(_GEN_117) ? sub_i1040_8_r0s3 : _GEN_117;
+  wire [9:0]   _GEN_119 = sub_i1040_8_r0s3 - _GEN_118;
+  wire [4:0]   _GEN_120 = $signed(_GEN_118) < -10'shC ? 5'h0 : _GEN_118[4:0] + 5'hC;
+  wire [13:0]  _GEN_121 =
     decoded_dout[158] ? 14'h0 - decoded_dout[157:144] : decoded_dout[157:144];
-  wire [9:0]   _GEN_123 = {5'h0, select_r0s3__9};
-  wire [9:0]   _GEN_124 =
-    $signed(sub_i1046_9_r0s3) < $signed(_GEN_123) ? sub_i1046_9_r0s3 : _GEN_123;
-  wire [9:0]   _GEN_125 = sub_i1046_9_r0s3 - _GEN_124;
-  wire [4:0]   _GEN_126 = $signed(_GEN_124) < -10'shC ? 5'h0 : _GEN_124[4:0] + 5'hC;
-  wire [13:0]  _GEN_127 =
+  wire [9:0]   _GEN_122 = {5'h0, select_r0s3__9};
+  wire [9:0]   _GEN_123 =
+    $signed(sub_i1040_9_r0s3) < $signed(_GEN_122) ? sub_i1040_9_r0s3 : _GEN_122;
+  wire [9:0]   _GEN_124 = sub_i1040_9_r0s3 - _GEN_123;
+  wire [4:0]   _GEN_125 = $signed(_GEN_123) < -10'shC ? 5'h0 : _GEN_123[4:0] + 5'hC;
+  wire [13:0]  _GEN_126 =
     decoded_dout[174] ? 14'h0 - decoded_dout[173:160] : decoded_dout[173:160];
-  wire [9:0]   _GEN_128 = {5'h0, select_r0s3__10};
-  wire [9:0]   _GEN_129 =
-    $signed(sub_i1046_10_r0s3) < $signed(_GEN_128) ? sub_i1046_10_r0s3 : _GEN_128;
-  wire [9:0]   _GEN_130 = sub_i1046_10_r0s3 - _GEN_129;
-  wire [4:0]   _GEN_131 = $signed(_GEN_129) < -10'shC ? 5'h0 : _GEN_129[4:0] + 5'hC;
-  wire [13:0]  _GEN_132 =
+  wire [9:0]   _GEN_127 = {5'h0, select_r0s3__10};
+  wire [9:0]   _GEN_128 =
+    $signed(sub_i1040_10_r0s3) < $signed(_GEN_127) ? sub_i1040_10_r0s3 : _GEN_127;
+  wire [9:0]   _GEN_129 = sub_i1040_10_r0s3 - _GEN_128;
+  wire [4:0]   _GEN_130 = $signed(_GEN_128) < -10'shC ? 5'h0 : _GEN_128[4:0] + 5'hC;
+  wire [13:0]  _GEN_131 =
     decoded_dout[190] ? 14'h0 - decoded_dout[189:176] : decoded_dout[189:176];
-  wire [9:0]   _GEN_133 = {5'h0, select_r0s3__11};
-  wire [9:0]   _GEN_134 =
-    $signed(sub_i1046_11_r0s3) < $signed(_GEN_133) ? sub_i1046_11_r0s3 : _GEN_133;
-  wire [9:0]   _GEN_135 = sub_i1046_11_r0s3 - _GEN_134;
-  wire [4:0]   _GEN_136 = $signed(_GEN_134) < -10'shC ? 5'h0 : _GEN_134[4:0] + 5'hC;
-  wire [13:0]  _GEN_137 =
+  wire [9:0]   _GEN_132 = {5'h0, select_r0s3__11};
+  wire [9:0]   _GEN_133 =
+    $signed(sub_i1040_11_r0s3) < $signed(_GEN_132) ? sub_i1040_11_r0s3 : _GEN_132;
+  wire [9:0]   _GEN_134 = sub_i1040_11_r0s3 - _GEN_133;
+  wire [4:0]   _GEN_135 = $signed(_GEN_133) < -10'shC ? 5'h0 : _GEN_133[4:0] + 5'hC;
+  wire [13:0]  _GEN_136 =
     decoded_dout[206] ? 14'h0 - decoded_dout[205:192] : decoded_dout[205:192];
-  wire [9:0]   _GEN_138 = {5'h0, select_r0s3__12};
-  wire [9:0]   _GEN_139 =
-    $signed(sub_i1046_12_r0s3) < $signed(_GEN_138) ? sub_i1046_12_r0s3 : _GEN_138;
-  wire [9:0]   _GEN_140 = sub_i1046_12_r0s3 - _GEN_139;
-  wire [4:0]   _GEN_141 = $signed(_GEN_139) < -10'shC ? 5'h0 : _GEN_139[4:0] + 5'hC;
-  wire [13:0]  _GEN_142 =
+  wire [9:0]   _GEN_137 = {5'h0, select_r0s3__12};
+  wire [9:0]   _GEN_138 =
+    $signed(sub_i1040_12_r0s3) < $signed(_GEN_137) ? sub_i1040_12_r0s3 : _GEN_137;
+  wire [9:0]   _GEN_139 = sub_i1040_12_r0s3 - _GEN_138;
+  wire [4:0]   _GEN_140 = $signed(_GEN_138) < -10'shC ? 5'h0 : _GEN_138[4:0] + 5'hC;
+  wire [13:0]  _GEN_141 =
     decoded_dout[222] ? 14'h0 - decoded_dout[221:208] : decoded_dout[221:208];
-  wire [9:0]   _GEN_143 = {5'h0, select_r0s3__13};
-  wire [9:0]   _GEN_144 =
-    $signed(sub_i1046_13_r0s3) < $signed(_GEN_143) ? sub_i1046_13_r0s3 : _GEN_143;
-  wire [9:0]   _GEN_145 = sub_i1046_13_r0s3 - _GEN_144;
-  wire [4:0]   _GEN_146 = $signed(_GEN_144) < -10'shC ? 5'h0 : _GEN_144[4:0] + 5'hC;
-  wire [13:0]  _GEN_147 =
+  wire [9:0]   _GEN_142 = {5'h0, select_r0s3__13};
+  wire [9:0]   _GEN_143 =
+    $signed(sub_i1040_13_r0s3) < $signed(_GEN_142) ? sub_i1040_13_r0s3 : _GEN_142;
+  wire [9:0]   _GEN_144 = sub_i1040_13_r0s3 - _GEN_143;
+  wire [4:0]   _GEN_145 = $signed(_GEN_143) < -10'shC ? 5'h0 : _GEN_143[4:0] + 5'hC;
+  wire [13:0]  _GEN_146 =
     decoded_dout[238] ? 14'h0 - decoded_dout[237:224] : decoded_dout[237:224];
-  wire [9:0]   _GEN_148 = {5'h0, select_r0s3__14};
-  wire [9:0]   _GEN_149 =
-    $signed(sub_i1046_14_r0s3) < $signed(_GEN_148) ? sub_i1046_14_r0s3 : _GEN_148;
-  wire [9:0]   _GEN_150 = sub_i1046_14_r0s3 - _GEN_149;
-  wire [4:0]   _GEN_151 = $signed(_GEN_149) < -10'shC ? 5'h0 : _GEN_149[4:0] + 5'hC;
-  wire [13:0]  _GEN_152 =
+  wire [9:0]   _GEN_147 = {5'h0, select_r0s3__14};
+  wire [9:0]   _GEN_148 =
+    $signed(sub_i1040_14_r0s3) < $signed(_GEN_147) ? sub_i1040_14_r0s3 : _GEN_147;
+  wire [9:0]   _GEN_149 = sub_i1040_14_r0s3 - _GEN_148;
+  wire [4:0]   _GEN_150 = $signed(_GEN_148) < -10'shC ? 5'h0 : _GEN_148[4:0] + 5'hC;
+  wire [13:0]  _GEN_151 =
     decoded_dout[254] ? 14'h0 - decoded_dout[253:240] : decoded_dout[253:240];
-  wire [9:0]   _GEN_153 = {5'h0, select_r0s3__15};
-  wire [9:0]   _GEN_154 =
-    $signed(sub_i1046_15_r0s3) < $signed(_GEN_153) ? sub_i1046_15_r0s3 : _GEN_153;
-  wire [9:0]   _GEN_155 = sub_i1046_15_r0s3 - _GEN_154;
-  wire [4:0]   _GEN_156 = $signed(_GEN_154) < -10'shC ? 5'h0 : _GEN_154[4:0] + 5'hC;
-  wire [13:0]  _GEN_157 =
+  wire [9:0]   _GEN_152 = {5'h0, select_r0s3__15};
+  wire [9:0]   _GEN_153 =
+    $signed(sub_i1040_15_r0s3) < $signed(_GEN_152) ? sub_i1040_15_r0s3 : _GEN_152;
+  wire [9:0]   _GEN_154 = sub_i1040_15_r0s3 - _GEN_153;
+  wire [4:0]   _GEN_155 = $signed(_GEN_153) < -10'shC ? 5'h0 : _GEN_153[4:0] + 5'hC;
+  wire [13:0]  _GEN_156 =
     decoded_dout[270] ? 14'h0 - decoded_dout[269:256] : decoded_dout[269:256];
-  wire [9:0]   _GEN_158 = {5'h0, select_r0s3__16};
-  wire [9:0]   _GEN_159 =
-    $signed(sub_i1046_16_r0s3) < $signed(_GEN_158) ? sub_i1046_16_r0s3 : _GEN_158;
-  wire [9:0]   _GEN_160 = sub_i1046_16_r0s3 - _GEN_159;
-  wire [4:0]   _GEN_161 = $signed(_GEN_159) < -10'shC ? 5'h0 : _GEN_159[4:0] + 5'hC;
-  wire [13:0]  _GEN_162 =
+  wire [9:0]   _GEN_157 = {5'h0, select_r0s3__16};
+  wire [9:0]   _GEN_158 =
+    $signed(sub_i1040_16_r0s3) < $signed(_GEN_157) ? sub_i1040_16_r0s3 : _GEN_157;
+  wire [9:0]   _GEN_159 = sub_i1040_16_r0s3 - _GEN_158;
+  wire [4:0]   _GEN_160 = $signed(_GEN_158) < -10'shC ? 5'h0 : _GEN_158[4:0] + 5'hC;
+  wire [13:0]  _GEN_161 =
     decoded_dout[286] ? 14'h0 - decoded_dout[285:272] : decoded_dout[285:272];
-  wire [9:0]   _GEN_163 = {5'h0, select_r0s3__17};
-  wire [9:0]   _GEN_164 =
-    $signed(sub_i1046_17_r0s3) < $signed(_GEN_163) ? sub_i1046_17_r0s3 : _GEN_163;
-  wire [9:0]   _GEN_165 = sub_i1046_17_r0s3 - _GEN_164;
-  wire [4:0]   _GEN_166 = $signed(_GEN_164) < -10'shC ? 5'h0 : _GEN_164[4:0] + 5'hC;
-  wire [13:0]  _GEN_167 =
+  wire [9:0]   _GEN_162 = {5'h0, select_r0s3__17};
+  wire [9:0]   _GEN_163 =
+    $signed(sub_i1040_17_r0s3) < $signed(_GEN_162) ? sub_i1040_17_r0s3 : _GEN_162;
+  wire [9:0]   _GEN_164 = sub_i1040_17_r0s3 - _GEN_163;
+  wire [4:0]   _GEN_165 = $signed(_GEN_163) < -10'shC ? 5'h0 : _GEN_163[4:0] + 5'hC;
+  wire [13:0]  _GEN_166 =
     decoded_dout[302] ? 14'h0 - decoded_dout[301:288] : decoded_dout[301:288];
-  wire [9:0]   _GEN_168 = {5'h0, select_r0s3__18};
-  wire [9:0]   _GEN_169 =
-    $signed(sub_i1046_18_r0s3) < $signed(_GEN_168) ? sub_i1046_18_r0s3 : _GEN_168;
-  wire [9:0]   _GEN_170 = sub_i1046_18_r0s3 - _GEN_169;
-  wire [4:0]   _GEN_171 = $signed(_GEN_169) < -10'shC ? 5'h0 : _GEN_169[4:0] + 5'hC;
-  wire [13:0]  _GEN_172 =
+  wire [9:0]   _GEN_167 = {5'h0, select_r0s3__18};
+  wire [9:0]   _GEN_168 =
+    $signed(sub_i1040_18_r0s3) < $signed(_GEN_167) ? sub_i1040_18_r0s3 : _GEN_167;
+  wire [9:0]   _GEN_169 = sub_i1040_18_r0s3 - _GEN_168;
+  wire [4:0]   _GEN_170 = $signed(_GEN_168) < -10'shC ? 5'h0 : _GEN_168[4:0] + 5'hC;
+  wire [13:0]  _GEN_171 =
     decoded_dout[318] ? 14'h0 - decoded_dout[317:304] : decoded_dout[317:304];
-  wire [9:0]   _GEN_173 = {5'h0, select_r0s3__19};
-  wire [9:0]   _GEN_174 =
-    $signed(sub_i1046_19_r0s3) < $signed(_GEN_173) ? sub_i1046_19_r0s3 : _GEN_173;
-  wire [9:0]   _GEN_175 = sub_i1046_19_r0s3 - _GEN_174;
-  wire [4:0]   _GEN_176 = $signed(_GEN_174) < -10'shC ? 5'h0 : _GEN_174[4:0] + 5'hC;
-  wire [13:0]  _GEN_177 =
+  wire [9:0]   _GEN_172 = {5'h0, select_r0s3__19};
+  wire [9:0]   _GEN_173 =
+    $signed(sub_i1040_19_r0s3) < $signed(_GEN_172) ? sub_i1040_19_r0s3 : _GEN_172;
+  wire [9:0]   _GEN_174 = sub_i1040_19_r0s3 - _GEN_173;
+  wire [4:0]   _GEN_175 = $signed(_GEN_173) < -10'shC ? 5'h0 : _GEN_173[4:0] + 5'hC;
+  wire [13:0]  _GEN_176 =
     decoded_dout[334] ? 14'h0 - decoded_dout[333:320] : decoded_dout[333:320];
-  wire [9:0]   _GEN_178 = {5'h0, select_r0s3__20};
-  wire [9:0]   _GEN_179 =
-    $signed(sub_i1046_20_r0s3) < $signed(_GEN_178) ? sub_i1046_20_r0s3 : _GEN_178;
-  wire [9:0]   _GEN_180 = sub_i1046_20_r0s3 - _GEN_179;
-  wire [4:0]   _GEN_181 = $signed(_GEN_179) < -10'shC ? 5'h0 : _GEN_179[4:0] + 5'hC;
-  wire [13:0]  _GEN_182 =
+  wire [9:0]   _GEN_177 = {5'h0, select_r0s3__20};
+  wire [9:0]   _GEN_178 =
+    $signed(sub_i1040_20_r0s3) < $signed(_GEN_177) ? sub_i1040_20_r0s3 : _GEN_177;
+  wire [9:0]   _GEN_179 = sub_i1040_20_r0s3 - _GEN_178;
+  wire [4:0]   _GEN_180 = $signed(_GEN_178) < -10'shC ? 5'h0 : _GEN_178[4:0] + 5'hC;
+  wire [13:0]  _GEN_181 =
     decoded_dout[350] ? 14'h0 - decoded_dout[349:336] : decoded_dout[349:336];
-  wire [9:0]   _GEN_183 = {5'h0, select_r0s3__21};
-  wire [9:0]   _GEN_184 =
-    $signed(sub_i1046_21_r0s3) < $signed(_GEN_183) ? sub_i1046_21_r0s3 : _GEN_183;
-  wire [9:0]   _GEN_185 = sub_i1046_21_r0s3 - _GEN_184;
-  wire [4:0]   _GEN_186 = $signed(_GEN_184) < -10'shC ? 5'h0 : _GEN_184[4:0] + 5'hC;
-  wire [13:0]  _GEN_187 =
+  wire [9:0]   _GEN_182 = {5'h0, select_r0s3__21};
+  wire [9:0]   _GEN_183 =
+    $signed(sub_i1040_21_r0s3) < $signed(_GEN_182) ? sub_i1040_21_r0s3 : _GEN_182;
+  wire [9:0]   _GEN_184 = sub_i1040_21_r0s3 - _GEN_183;
+  wire [4:0]   _GEN_185 = $signed(_GEN_183) < -10'shC ? 5'h0 : _GEN_183[4:0] + 5'hC;
+  wire [13:0]  _GEN_186 =
     decoded_dout[366] ? 14'h0 - decoded_dout[365:352] : decoded_dout[365:352];
-  wire [9:0]   _GEN_188 = {5'h0, select_r0s3__22};
-  wire [9:0]   _GEN_189 =
-    $signed(sub_i1046_22_r0s3) < $signed(_GEN_188) ? sub_i1046_22_r0s3 : _GEN_188;
-  wire [9:0]   _GEN_190 = sub_i1046_22_r0s3 - _GEN_189;
-  wire [4:0]   _GEN_191 = $signed(_GEN_189) < -10'shC ? 5'h0 : _GEN_189[4:0] + 5'hC;
-  wire [13:0]  _GEN_192 =
+  wire [9:0]   _GEN_187 = {5'h0, select_r0s3__22};
+  wire [9:0]   _GEN_188 =
+    $signed(sub_i1040_22_r0s3) < $signed(_GEN_187) ? sub_i1040_22_r0s3 : _GEN_187;
+  wire [9:0]   _GEN_189 = sub_i1040_22_r0s3 - _GEN_188;
+  wire [4:0]   _GEN_190 = $signed(_GEN_188) < -10'shC ? 5'h0 : _GEN_188[4:0] + 5'hC;
+  wire [13:0]  _GEN_191 =
     decoded_dout[382] ? 14'h0 - decoded_dout[381:368] : decoded_dout[381:368];
-  wire [9:0]   _GEN_193 = {5'h0, select_r0s3__23};
-  wire [9:0]   _GEN_194 =
-    $signed(sub_i1046_23_r0s3) < $signed(_GEN_193) ? sub_i1046_23_r0s3 : _GEN_193;
-  wire [9:0]   _GEN_195 = sub_i1046_23_r0s3 - _GEN_194;
-  wire [4:0]   _GEN_196 = $signed(_GEN_194) < -10'shC ? 5'h0 : _GEN_194[4:0] + 5'hC;
-  wire [13:0]  _GEN_197 =
+  wire [9:0]   _GEN_192 = {5'h0, select_r0s3__23};
+  wire [9:0]   _GEN_193 =
+    $signed(sub_i1040_23_r0s3) < $signed(_GEN_192) ? sub_i1040_23_r0s3 : _GEN_192;
+  wire [9:0]   _GEN_194 = sub_i1040_23_r0s3 - _GEN_193;
+  wire [4:0]   _GEN_195 = $signed(_GEN_193) < -10'shC ? 5'h0 : _GEN_193[4:0] + 5'hC;
+  wire [13:0]  _GEN_196 =
     decoded_dout[398] ? 14'h0 - decoded_dout[397:384] : decoded_dout[397:384];
-  wire [9:0]   _GEN_198 = {5'h0, select_r0s3__24};
-  wire [9:0]   _GEN_199 =
-    $signed(sub_i1046_24_r0s3) < $signed(_GEN_198) ? sub_i1046_24_r0s3 : _GEN_198;
-  wire [9:0]   _GEN_200 = sub_i1046_24_r0s3 - _GEN_199;
-  wire [4:0]   _GEN_201 = $signed(_GEN_199) < -10'shC ? 5'h0 : _GEN_199[4:0] + 5'hC;
-  wire [13:0]  _GEN_202 =
+  wire [9:0]   _GEN_197 = {5'h0, select_r0s3__24};
+  wire [9:0]   _GEN_198 =
+    $signed(sub_i1040_24_r0s3) < $signed(_GEN_197) ? sub_i1040_24_r0s3 : _GEN_197;
+  wire [9:0]   _GEN_199 = sub_i1040_24_r0s3 - _GEN_198;
+  wire [4:0]   _GEN_200 = $signed(_GEN_198) < -10'shC ? 5'h0 : _GEN_198[4:0] + 5'hC;
+  wire [13:0]  _GEN_201 =
     decoded_dout[414] ? 14'h0 - decoded_dout[413:400] : decoded_dout[413:400];
-  wire [9:0]   _GEN_203 = {5'h0, select_r0s3__25};
-  wire [9:0]   _GEN_204 =
-    $signed(sub_i1046_25_r0s3) < $signed(_GEN_203) ? sub_i1046_25_r0s3 : _GEN_203;
-  wire [9:0]   _GEN_205 = sub_i1046_25_r0s3 - _GEN_204;
-  wire [4:0]   _GEN_206 = $signed(_GEN_204) < -10'shC ? 5'h0 : _GEN_204[4:0] + 5'hC;
-  wire [13:0]  _GEN_207 =
+  wire [9:0]   _GEN_202 = {5'h0, select_r0s3__25};
+  wire [9:0]   _GEN_203 =
+    $signed(sub_i1040_25_r0s3) < $signed(_GEN_202) ? sub_i1040_25_r0s3 : _GEN_202;
+  wire [9:0]   _GEN_204 = sub_i1040_25_r0s3 - _GEN_203;
+  wire [4:0]   _GEN_205 = $signed(_GEN_203) < -10'shC ? 5'h0 : _GEN_203[4:0] + 5'hC;
+  wire [13:0]  _GEN_206 =
     decoded_dout[430] ? 14'h0 - decoded_dout[429:416] : decoded_dout[429:416];
-  wire [9:0]   _GEN_208 = {5'h0, select_r0s3__26};
-  wire [9:0]   _GEN_209 =
-    $signed(sub_i1046_26_r0s3) < $signed(_GEN_208) ? sub_i1046_26_r0s3 : _GEN_208;
-  wire [9:0]   _GEN_210 = sub_i1046_26_r0s3 - _GEN_209;
-  wire [4:0]   _GEN_211 = $signed(_GEN_209) < -10'shC ? 5'h0 : _GEN_209[4:0] + 5'hC;
-  wire [13:0]  _GEN_212 =
+  wire [9:0]   _GEN_207 = {5'h0, select_r0s3__26};
+  wire [9:0]   _GEN_208 =
+    $signed(sub_i1040_26_r0s3) < $signed(_GEN_207) ? sub_i1040_26_r0s3 : _GEN_207;
+  wire [9:0]   _GEN_209 = sub_i1040_26_r0s3 - _GEN_208;
+  wire [4:0]   _GEN_210 = $signed(_GEN_208) < -10'shC ? 5'h0 : _GEN_208[4:0] + 5'hC;
+  wire [13:0]  _GEN_211 =
     decoded_dout[446] ? 14'h0 - decoded_dout[445:432] : decoded_dout[445:432];
-  wire [9:0]   _GEN_213 = {5'h0, select_r0s3__27};
-  wire [9:0]   _GEN_214 =
-    $signed(sub_i1046_27_r0s3) < $signed(_GEN_213) ? sub_i1046_27_r0s3 : _GEN_213;
-  wire [9:0]   _GEN_215 = sub_i1046_27_r0s3 - _GEN_214;
-  wire [4:0]   _GEN_216 = $signed(_GEN_214) < -10'shC ? 5'h0 : _GEN_214[4:0] + 5'hC;
-  wire [13:0]  _GEN_217 =
+  wire [9:0]   _GEN_212 = {5'h0, select_r0s3__27};
+  wire [9:0]   _GEN_213 =
+    $signed(sub_i1040_27_r0s3) < $signed(_GEN_212) ? sub_i1040_27_r0s3 : _GEN_212;
+  wire [9:0]   _GEN_214 = sub_i1040_27_r0s3 - _GEN_213;
+  wire [4:0]   _GEN_215 = $signed(_GEN_213) < -10'shC ? 5'h0 : _GEN_213[4:0] + 5'hC;
+  wire [13:0]  _GEN_216 =
     decoded_dout[462] ? 14'h0 - decoded_dout[461:448] : decoded_dout[461:448];
-  wire [9:0]   _GEN_218 = {5'h0, select_r0s3__28};
-  wire [9:0]   _GEN_219 =
-    $signed(sub_i1046_28_r0s3) < $signed(_GEN_218) ? sub_i1046_28_r0s3 : _GEN_218;
-  wire [9:0]   _GEN_220 = sub_i1046_28_r0s3 - _GEN_219;
-  wire [4:0]   _GEN_221 = $signed(_GEN_219) < -10'shC ? 5'h0 : _GEN_219[4:0] + 5'hC;
-  wire [13:0]  _GEN_222 =
+  wire [9:0]   _GEN_217 = {5'h0, select_r0s3__28};
+  wire [9:0]   _GEN_218 =
+    $signed(sub_i1040_28_r0s3) < $signed(_GEN_217) ? sub_i1040_28_r0s3 : _GEN_217;
+  wire [9:0]   _GEN_219 = sub_i1040_28_r0s3 - _GEN_218;
+  wire [4:0]   _GEN_220 = $signed(_GEN_218) < -10'shC ? 5'h0 : _GEN_218[4:0] + 5'hC;
+  wire [13:0]  _GEN_221 =
     decoded_dout[478] ? 14'h0 - decoded_dout[477:464] : decoded_dout[477:464];
-  wire [9:0]   _GEN_223 = {5'h0, select_r0s3__29};
-  wire [9:0]   _GEN_224 =
-    $signed(sub_i1046_29_r0s3) < $signed(_GEN_223) ? sub_i1046_29_r0s3 : _GEN_223;
-  wire [9:0]   _GEN_225 = sub_i1046_29_r0s3 - _GEN_224;
-  wire [4:0]   _GEN_226 = $signed(_GEN_224) < -10'shC ? 5'h0 : _GEN_224[4:0] + 5'hC;
-  wire         _GEN_227 = decoded_dout[759:752] == 8'h0;
-  wire         _GEN_228 = decoded_dout[494:480] == 15'h0;
-  wire         _GEN_229 = ~_GEN_227 & ~_GEN_74 & ~_GEN_228;
-  wire [13:0]  _GEN_230 =
+  wire [9:0]   _GEN_222 = {5'h0, select_r0s3__29};
+  wire [9:0]   _GEN_223 =
+    $signed(sub_i1040_29_r0s3) < $signed(_GEN_222) ? sub_i1040_29_r0s3 : _GEN_222;
+  wire [9:0]   _GEN_224 = sub_i1040_29_r0s3 - _GEN_223;
+  wire [4:0]   _GEN_225 = $signed(_GEN_223) < -10'shC ? 5'h0 : _GEN_223[4:0] + 5'hC;
+  wire [13:0]  _GEN_226 =
     decoded_dout[494] ? 14'h0 - decoded_dout[493:480] : decoded_dout[493:480];
-  wire [9:0]   _GEN_231 = {5'h0, select_r0s3__30};
-  wire [9:0]   _GEN_232 =
-    $signed(sub_i1046_30_r0s3) < $signed(_GEN_231) ? sub_i1046_30_r0s3 : _GEN_231;
-  wire [9:0]   _GEN_233 = sub_i1046_30_r0s3 - _GEN_232;
-  wire [4:0]   _GEN_234 = $signed(_GEN_232) < -10'shC ? 5'h0 : _GEN_232[4:0] + 5'hC;
-  wire [13:0]  _GEN_235 =
+  wire [9:0]   _GEN_227 = {5'h0, select_r0s3__30};
+  wire [9:0]   _GEN_228 =
+    $signed(sub_i1040_30_r0s3) < $signed(_GEN_227) ? sub_i1040_30_r0s3 : _GEN_227;
+  wire [9:0]   _GEN_229 = sub_i1040_30_r0s3 - _GEN_228;
+  wire [4:0]   _GEN_230 = $signed(_GEN_228) < -10'shC ? 5'h0 : _GEN_228[4:0] + 5'hC;
+  wire [13:0]  _GEN_231 =
     decoded_dout[510] ? 14'h0 - decoded_dout[509:496] : decoded_dout[509:496];
-  wire [9:0]   _GEN_236 = {5'h0, select_r0s3__31};
-  wire [9:0]   _GEN_237 =
-    $signed(sub_i1046_31_r0s3) < $signed(_GEN_236) ? sub_i1046_31_r0s3 : _GEN_236;
-  wire [9:0]   _GEN_238 = sub_i1046_31_r0s3 - _GEN_237;
-  wire [4:0]   _GEN_239 = $signed(_GEN_237) < -10'shC ? 5'h0 : _GEN_237[4:0] + 5'hC;
-  wire         _GEN_240 = ~(mul_i1034_r0s2[17]) & ~(mul_i1034_r0s2[16]);
-  wire         _GEN_241 = ~(mul_i1034_r0s2[15]) & ~(mul_i1034_r0s2[14]);
-  wire         _GEN_242 = _GEN_240 & _GEN_241;
-  wire         _GEN_243 = ~(mul_i1034_r0s2[13]) & ~(mul_i1034_r0s2[12]);
-  wire         _GEN_244 = ~(mul_i1034_r0s2[11]) & ~(mul_i1034_r0s2[10]);
+  wire [9:0]   _GEN_232 = {5'h0, select_r0s3__31};
+  wire [9:0]   _GEN_233 =
+    $signed(sub_i1040_31_r0s3) < $signed(_GEN_232) ? sub_i1040_31_r0s3 : _GEN_232;
+  wire [9:0]   _GEN_234 = sub_i1040_31_r0s3 - _GEN_233;
+  wire [4:0]   _GEN_235 = $signed(_GEN_233) < -10'shC ? 5'h0 : _GEN_233[4:0] + 5'hC;
+  wire         _GEN_236 = ~(mul_i1028_r0s2[17]) & ~(mul_i1028_r0s2[16]);
+  wire         _GEN_237 = ~(mul_i1028_r0s2[15]) & ~(mul_i1028_r0s2[14]);
+  wire         _GEN_238 = _GEN_236 & _GEN_237;
+  wire         _GEN_239 = ~(mul_i1028_r0s2[13]) & ~(mul_i1028_r0s2[12]);
+  wire         _GEN_240 = ~(mul_i1028_r0s2[11]) & ~(mul_i1028_r0s2[10]);
+  wire         _GEN_241 = _GEN_239 & _GEN_240;
+  wire         _GEN_242 = _GEN_238 & _GEN_241;
+  wire         _GEN_243 = ~(mul_i1028_r0s2[9]) & ~(mul_i1028_r0s2[8]);
+  wire         _GEN_244 = ~(mul_i1028_r0s2[7]) & ~(mul_i1028_r0s2[6]);
   wire         _GEN_245 = _GEN_243 & _GEN_244;
-  wire         _GEN_246 = _GEN_242 & _GEN_245;
-  wire         _GEN_247 = ~(mul_i1034_r0s2[9]) & ~(mul_i1034_r0s2[8]);
-  wire         _GEN_248 = ~(mul_i1034_r0s2[7]) & ~(mul_i1034_r0s2[6]);
-  wire         _GEN_249 = _GEN_247 & _GEN_248;
-  wire         _GEN_250 = ~(mul_i1034_r0s2[5]) & ~(mul_i1034_r0s2[4]);
-  wire         _GEN_251 = ~(mul_i1034_r0s2[3]) & ~(mul_i1034_r0s2[2]);
-  wire         _GEN_252 = _GEN_250 & _GEN_251;
-  wire         _GEN_253 = _GEN_249 & _GEN_252;
-  wire         _GEN_254 = _GEN_246 & _GEN_253;
-  wire         _GEN_255 = ~(mul_i1034_r0s2[1]) & ~(mul_i1034_r0s2[0]);
-  wire         _GEN_256 = ~(mul_i1034_1_r0s2[17]) & ~(mul_i1034_1_r0s2[16]);
-  wire         _GEN_257 = ~(mul_i1034_1_r0s2[15]) & ~(mul_i1034_1_r0s2[14]);
-  wire         _GEN_258 = _GEN_256 & _GEN_257;
-  wire         _GEN_259 = ~(mul_i1034_1_r0s2[13]) & ~(mul_i1034_1_r0s2[12]);
-  wire         _GEN_260 = ~(mul_i1034_1_r0s2[11]) & ~(mul_i1034_1_r0s2[10]);
+  wire         _GEN_246 = ~(mul_i1028_r0s2[5]) & ~(mul_i1028_r0s2[4]);
+  wire         _GEN_247 = ~(mul_i1028_r0s2[3]) & ~(mul_i1028_r0s2[2]);
+  wire         _GEN_248 = _GEN_246 & _GEN_247;
+  wire         _GEN_249 = _GEN_245 & _GEN_248;
+  wire         _GEN_250 = _GEN_242 & _GEN_249;
+  wire         _GEN_251 = ~(mul_i1028_r0s2[1]) & ~(mul_i1028_r0s2[0]);
+  wire         _GEN_252 = ~(mul_i1028_1_r0s2[17]) & ~(mul_i1028_1_r0s2[16]);
+  wire         _GEN_253 = ~(mul_i1028_1_r0s2[15]) & ~(mul_i1028_1_r0s2[14]);
+  wire         _GEN_254 = _GEN_252 & _GEN_253;
+  wire         _GEN_255 = ~(mul_i1028_1_r0s2[13]) & ~(mul_i1028_1_r0s2[12]);
+  wire         _GEN_256 = ~(mul_i1028_1_r0s2[11]) & ~(mul_i1028_1_r0s2[10]);
+  wire         _GEN_257 = _GEN_255 & _GEN_256;
+  wire         _GEN_258 = _GEN_254 & _GEN_257;
+  wire         _GEN_259 = ~(mul_i1028_1_r0s2[9]) & ~(mul_i1028_1_r0s2[8]);
+  wire         _GEN_260 = ~(mul_i1028_1_r0s2[7]) & ~(mul_i1028_1_r0s2[6]);
   wire         _GEN_261 = _GEN_259 & _GEN_260;
-  wire         _GEN_262 = _GEN_258 & _GEN_261;
-  wire         _GEN_263 = ~(mul_i1034_1_r0s2[9]) & ~(mul_i1034_1_r0s2[8]);
-  wire         _GEN_264 = ~(mul_i1034_1_r0s2[7]) & ~(mul_i1034_1_r0s2[6]);
-  wire         _GEN_265 = _GEN_263 & _GEN_264;
-  wire         _GEN_266 = ~(mul_i1034_1_r0s2[5]) & ~(mul_i1034_1_r0s2[4]);
-  wire         _GEN_267 = ~(mul_i1034_1_r0s2[3]) & ~(mul_i1034_1_r0s2[2]);
-  wire         _GEN_268 = _GEN_266 & _GEN_267;
-  wire         _GEN_269 = _GEN_265 & _GEN_268;
-  wire         _GEN_270 = _GEN_262 & _GEN_269;
-  wire         _GEN_271 = ~(mul_i1034_1_r0s2[1]) & ~(mul_i1034_1_r0s2[0]);
-  wire         _GEN_272 = ~(mul_i1034_2_r0s2[17]) & ~(mul_i1034_2_r0s2[16]);
-  wire         _GEN_273 = ~(mul_i1034_2_r0s2[15]) & ~(mul_i1034_2_r0s2[14]);
-  wire         _GEN_274 = _GEN_272 & _GEN_273;
-  wire         _GEN_275 = ~(mul_i1034_2_r0s2[13]) & ~(mul_i1034_2_r0s2[12]);
-  wire         _GEN_276 = ~(mul_i1034_2_r0s2[11]) & ~(mul_i1034_2_r0s2[10]);
+  wire         _GEN_262 = ~(mul_i1028_1_r0s2[5]) & ~(mul_i1028_1_r0s2[4]);
+  wire         _GEN_263 = ~(mul_i1028_1_r0s2[3]) & ~(mul_i1028_1_r0s2[2]);
+  wire         _GEN_264 = _GEN_262 & _GEN_263;
+  wire         _GEN_265 = _GEN_261 & _GEN_264;
+  wire         _GEN_266 = _GEN_258 & _GEN_265;
+  wire         _GEN_267 = ~(mul_i1028_1_r0s2[1]) & ~(mul_i1028_1_r0s2[0]);
+  wire         _GEN_268 = ~(mul_i1028_2_r0s2[17]) & ~(mul_i1028_2_r0s2[16]);
+  wire         _GEN_269 = ~(mul_i1028_2_r0s2[15]) & ~(mul_i1028_2_r0s2[14]);
+  wire         _GEN_270 = _GEN_268 & _GEN_269;
+  wire         _GEN_271 = ~(mul_i1028_2_r0s2[13]) & ~(mul_i1028_2_r0s2[12]);
+  wire         _GEN_272 = ~(mul_i1028_2_r0s2[11]) & ~(mul_i1028_2_r0s2[10]);
+  wire         _GEN_273 = _GEN_271 & _GEN_272;
+  wire         _GEN_274 = _GEN_270 & _GEN_273;
+  wire         _GEN_275 = ~(mul_i1028_2_r0s2[9]) & ~(mul_i1028_2_r0s2[8]);
+  wire         _GEN_276 = ~(mul_i1028_2_r0s2[7]) & ~(mul_i1028_2_r0s2[6]);
   wire         _GEN_277 = _GEN_275 & _GEN_276;
-  wire         _GEN_278 = _GEN_274 & _GEN_277;
-  wire         _GEN_279 = ~(mul_i1034_2_r0s2[9]) & ~(mul_i1034_2_r0s2[8]);
-  wire         _GEN_280 = ~(mul_i1034_2_r0s2[7]) & ~(mul_i1034_2_r0s2[6]);
-  wire         _GEN_281 = _GEN_279 & _GEN_280;
-  wire         _GEN_282 = ~(mul_i1034_2_r0s2[5]) & ~(mul_i1034_2_r0s2[4]);
-  wire         _GEN_283 = ~(mul_i1034_2_r0s2[3]) & ~(mul_i1034_2_r0s2[2]);
-  wire         _GEN_284 = _GEN_282 & _GEN_283;
-  wire         _GEN_285 = _GEN_281 & _GEN_284;
-  wire         _GEN_286 = _GEN_278 & _GEN_285;
-  wire         _GEN_287 = ~(mul_i1034_2_r0s2[1]) & ~(mul_i1034_2_r0s2[0]);
-  wire         _GEN_288 = ~(mul_i1034_3_r0s2[17]) & ~(mul_i1034_3_r0s2[16]);
-  wire         _GEN_289 = ~(mul_i1034_3_r0s2[15]) & ~(mul_i1034_3_r0s2[14]);
-  wire         _GEN_290 = _GEN_288 & _GEN_289;
-  wire         _GEN_291 = ~(mul_i1034_3_r0s2[13]) & ~(mul_i1034_3_r0s2[12]);
-  wire         _GEN_292 = ~(mul_i1034_3_r0s2[11]) & ~(mul_i1034_3_r0s2[10]);
+  wire         _GEN_278 = ~(mul_i1028_2_r0s2[5]) & ~(mul_i1028_2_r0s2[4]);
+  wire         _GEN_279 = ~(mul_i1028_2_r0s2[3]) & ~(mul_i1028_2_r0s2[2]);
+  wire         _GEN_280 = _GEN_278 & _GEN_279;
+  wire         _GEN_281 = _GEN_277 & _GEN_280;
+  wire         _GEN_282 = _GEN_274 & _GEN_281;
+  wire         _GEN_283 = ~(mul_i1028_2_r0s2[1]) & ~(mul_i1028_2_r0s2[0]);
+  wire         _GEN_284 = ~(mul_i1028_3_r0s2[17]) & ~(mul_i1028_3_r0s2[16]);
+  wire         _GEN_285 = ~(mul_i1028_3_r0s2[15]) & ~(mul_i1028_3_r0s2[14]);
+  wire         _GEN_286 = _GEN_284 & _GEN_285;
+  wire         _GEN_287 = ~(mul_i1028_3_r0s2[13]) & ~(mul_i1028_3_r0s2[12]);
+  wire         _GEN_288 = ~(mul_i1028_3_r0s2[11]) & ~(mul_i1028_3_r0s2[10]);
+  wire         _GEN_289 = _GEN_287 & _GEN_288;
+  wire         _GEN_290 = _GEN_286 & _GEN_289;
+  wire         _GEN_291 = ~(mul_i1028_3_r0s2[9]) & ~(mul_i1028_3_r0s2[8]);
+  wire         _GEN_292 = ~(mul_i1028_3_r0s2[7]) & ~(mul_i1028_3_r0s2[6]);
   wire         _GEN_293 = _GEN_291 & _GEN_292;
-  wire         _GEN_294 = _GEN_290 & _GEN_293;
-  wire         _GEN_295 = ~(mul_i1034_3_r0s2[9]) & ~(mul_i1034_3_r0s2[8]);
-  wire         _GEN_296 = ~(mul_i1034_3_r0s2[7]) & ~(mul_i1034_3_r0s2[6]);
-  wire         _GEN_297 = _GEN_295 & _GEN_296;
-  wire         _GEN_298 = ~(mul_i1034_3_r0s2[5]) & ~(mul_i1034_3_r0s2[4]);
-  wire         _GEN_299 = ~(mul_i1034_3_r0s2[3]) & ~(mul_i1034_3_r0s2[2]);
-  wire         _GEN_300 = _GEN_298 & _GEN_299;
-  wire         _GEN_301 = _GEN_297 & _GEN_300;
-  wire         _GEN_302 = _GEN_294 & _GEN_301;
-  wire         _GEN_303 = ~(mul_i1034_3_r0s2[1]) & ~(mul_i1034_3_r0s2[0]);
-  wire         _GEN_304 = ~(mul_i1034_4_r0s2[17]) & ~(mul_i1034_4_r0s2[16]);
-  wire         _GEN_305 = ~(mul_i1034_4_r0s2[15]) & ~(mul_i1034_4_r0s2[14]);
-  wire         _GEN_306 = _GEN_304 & _GEN_305;
-  wire         _GEN_307 = ~(mul_i1034_4_r0s2[13]) & ~(mul_i1034_4_r0s2[12]);
-  wire         _GEN_308 = ~(mul_i1034_4_r0s2[11]) & ~(mul_i1034_4_r0s2[10]);
+  wire         _GEN_294 = ~(mul_i1028_3_r0s2[5]) & ~(mul_i1028_3_r0s2[4]);
+  wire         _GEN_295 = ~(mul_i1028_3_r0s2[3]) & ~(mul_i1028_3_r0s2[2]);
+  wire         _GEN_296 = _GEN_294 & _GEN_295;
+  wire         _GEN_297 = _GEN_293 & _GEN_296;
+  wire         _GEN_298 = _GEN_290 & _GEN_297;
+  wire         _GEN_299 = ~(mul_i1028_3_r0s2[1]) & ~(mul_i1028_3_r0s2[0]);
+  wire         _GEN_300 = ~(mul_i1028_4_r0s2[17]) & ~(mul_i1028_4_r0s2[16]);
+  wire         _GEN_301 = ~(mul_i1028_4_r0s2[15]) & ~(mul_i1028_4_r0s2[14]);
+  wire         _GEN_302 = _GEN_300 & _GEN_301;
+  wire         _GEN_303 = ~(mul_i1028_4_r0s2[13]) & ~(mul_i1028_4_r0s2[12]);
+  wire         _GEN_304 = ~(mul_i1028_4_r0s2[11]) & ~(mul_i1028_4_r0s2[10]);
+  wire         _GEN_305 = _GEN_303 & _GEN_304;
+  wire         _GEN_306 = _GEN_302 & _GEN_305;
+  wire         _GEN_307 = ~(mul_i1028_4_r0s2[9]) & ~(mul_i1028_4_r0s2[8]);
+  wire         _GEN_308 = ~(mul_i1028_4_r0s2[7]) & ~(mul_i1028_4_r0s2[6]);
   wire         _GEN_309 = _GEN_307 & _GEN_308;
-  wire         _GEN_310 = _GEN_306 & _GEN_309;
-  wire         _GEN_311 = ~(mul_i1034_4_r0s2[9]) & ~(mul_i1034_4_r0s2[8]);
-  wire         _GEN_312 = ~(mul_i1034_4_r0s2[7]) & ~(mul_i1034_4_r0s2[6]);
-  wire         _GEN_313 = _GEN_311 & _GEN_312;
-  wire         _GEN_314 = ~(mul_i1034_4_r0s2[5]) & ~(mul_i1034_4_r0s2[4]);
-  wire         _GEN_315 = ~(mul_i1034_4_r0s2[3]) & ~(mul_i1034_4_r0s2[2]);
-  wire         _GEN_316 = _GEN_314 & _GEN_315;
-  wire         _GEN_317 = _GEN_313 & _GEN_316;
-  wire         _GEN_318 = _GEN_310 & _GEN_317;
-  wire         _GEN_319 = ~(mul_i1034_4_r0s2[1]) & ~(mul_i1034_4_r0s2[0]);
-  wire         _GEN_320 = ~(mul_i1034_5_r0s2[17]) & ~(mul_i1034_5_r0s2[16]);
-  wire         _GEN_321 = ~(mul_i1034_5_r0s2[15]) & ~(mul_i1034_5_r0s2[14]);
-  wire         _GEN_322 = _GEN_320 & _GEN_321;
-  wire         _GEN_323 = ~(mul_i1034_5_r0s2[13]) & ~(mul_i1034_5_r0s2[12]);
-  wire         _GEN_324 = ~(mul_i1034_5_r0s2[11]) & ~(mul_i1034_5_r0s2[10]);
+  wire         _GEN_310 = ~(mul_i1028_4_r0s2[5]) & ~(mul_i1028_4_r0s2[4]);
+  wire         _GEN_311 = ~(mul_i1028_4_r0s2[3]) & ~(mul_i1028_4_r0s2[2]);
+  wire         _GEN_312 = _GEN_310 & _GEN_311;
+  wire         _GEN_313 = _GEN_309 & _GEN_312;
+  wire         _GEN_314 = _GEN_306 & _GEN_313;
+  wire         _GEN_315 = ~(mul_i1028_4_r0s2[1]) & ~(mul_i1028_4_r0s2[0]);
+  wire         _GEN_316 = ~(mul_i1028_5_r0s2[17]) & ~(mul_i1028_5_r0s2[16]);
+  wire         _GEN_317 = ~(mul_i1028_5_r0s2[15]) & ~(mul_i1028_5_r0s2[14]);
+  wire         _GEN_318 = _GEN_316 & _GEN_317;
+  wire         _GEN_319 = ~(mul_i1028_5_r0s2[13]) & ~(mul_i1028_5_r0s2[12]);
+  wire         _GEN_320 = ~(mul_i1028_5_r0s2[11]) & ~(mul_i1028_5_r0s2[10]);
+  wire         _GEN_321 = _GEN_319 & _GEN_320;
+  wire         _GEN_322 = _GEN_318 & _GEN_321;
+  wire         _GEN_323 = ~(mul_i1028_5_r0s2[9]) & ~(mul_i1028_5_r0s2[8]);
+  wire         _GEN_324 = ~(mul_i1028_5_r0s2[7]) & ~(mul_i1028_5_r0s2[6]);
   wire         _GEN_325 = _GEN_323 & _GEN_324;
-  wire         _GEN_326 = _GEN_322 & _GEN_325;
-  wire         _GEN_327 = ~(mul_i1034_5_r0s2[9]) & ~(mul_i1034_5_r0s2[8]);
-  wire         _GEN_328 = ~(mul_i1034_5_r0s2[7]) & ~(mul_i1034_5_r0s2[6]);
-  wire         _GEN_329 = _GEN_327 & _GEN_328;
-  wire         _GEN_330 = ~(mul_i1034_5_r0s2[5]) & ~(mul_i1034_5_r0s2[4]);
-  wire         _GEN_331 = ~(mul_i1034_5_r0s2[3]) & ~(mul_i1034_5_r0s2[2]);
-  wire         _GEN_332 = _GEN_330 & _GEN_331;
-  wire         _GEN_333 = _GEN_329 & _GEN_332;
-  wire         _GEN_334 = _GEN_326 & _GEN_333;
-  wire         _GEN_335 = ~(mul_i1034_5_r0s2[1]) & ~(mul_i1034_5_r0s2[0]);
-  wire         _GEN_336 = ~(mul_i1034_6_r0s2[17]) & ~(mul_i1034_6_r0s2[16]);
-  wire         _GEN_337 = ~(mul_i1034_6_r0s2[15]) & ~(mul_i1034_6_r0s2[14]);
-  wire         _GEN_338 = _GEN_336 & _GEN_337;
-  wire         _GEN_339 = ~(mul_i1034_6_r0s2[13]) & ~(mul_i1034_6_r0s2[12]);
-  wire         _GEN_340 = ~(mul_i1034_6_r0s2[11]) & ~(mul_i1034_6_r0s2[10]);
+  wire         _GEN_326 = ~(mul_i1028_5_r0s2[5]) & ~(mul_i1028_5_r0s2[4]);
+  wire         _GEN_327 = ~(mul_i1028_5_r0s2[3]) & ~(mul_i1028_5_r0s2[2]);
+  wire         _GEN_328 = _GEN_326 & _GEN_327;
+  wire         _GEN_329 = _GEN_325 & _GEN_328;
+  wire         _GEN_330 = _GEN_322 & _GEN_329;
+  wire         _GEN_331 = ~(mul_i1028_5_r0s2[1]) & ~(mul_i1028_5_r0s2[0]);
+  wire         _GEN_332 = ~(mul_i1028_6_r0s2[17]) & ~(mul_i1028_6_r0s2[16]);
+  wire         _GEN_333 = ~(mul_i1028_6_r0s2[15]) & ~(mul_i1028_6_r0s2[14]);
+  wire         _GEN_334 = _GEN_332 & _GEN_333;
+  wire         _GEN_335 = ~(mul_i1028_6_r0s2[13]) & ~(mul_i1028_6_r0s2[12]);
+  wire         _GEN_336 = ~(mul_i1028_6_r0s2[11]) & ~(mul_i1028_6_r0s2[10]);
+  wire         _GEN_337 = _GEN_335 & _GEN_336;
+  wire         _GEN_338 = _GEN_334 & _GEN_337;
+  wire         _GEN_339 = ~(mul_i1028_6_r0s2[9]) & ~(mul_i1028_6_r0s2[8]);
+  wire         _GEN_340 = ~(mul_i1028_6_r0s2[7]) & ~(mul_i1028_6_r0s2[6]);
   wire         _GEN_341 = _GEN_339 & _GEN_340;
-  wire         _GEN_342 = _GEN_338 & _GEN_341;
-  wire         _GEN_343 = ~(mul_i1034_6_r0s2[9]) & ~(mul_i1034_6_r0s2[8]);
-  wire         _GEN_344 = ~(mul_i1034_6_r0s2[7]) & ~(mul_i1034_6_r0s2[6]);
-  wire         _GEN_345 = _GEN_343 & _GEN_344;
-  wire         _GEN_346 = ~(mul_i1034_6_r0s2[5]) & ~(mul_i1034_6_r0s2[4]);
-  wire         _GEN_347 = ~(mul_i1034_6_r0s2[3]) & ~(mul_i1034_6_r0s2[2]);
-  wire         _GEN_348 = _GEN_346 & _GEN_347;
-  wire         _GEN_349 = _GEN_345 & _GEN_348;
-  wire         _GEN_350 = _GEN_342 & _GEN_349;
-  wire         _GEN_351 = ~(mul_i1034_6_r0s2[1]) & ~(mul_i1034_6_r0s2[0]);
-  wire         _GEN_352 = ~(mul_i1034_7_r0s2[17]) & ~(mul_i1034_7_r0s2[16]);
-  wire         _GEN_353 = ~(mul_i1034_7_r0s2[15]) & ~(mul_i1034_7_r0s2[14]);
-  wire         _GEN_354 = _GEN_352 & _GEN_353;
-  wire         _GEN_355 = ~(mul_i1034_7_r0s2[13]) & ~(mul_i1034_7_r0s2[12]);
-  wire         _GEN_356 = ~(mul_i1034_7_r0s2[11]) & ~(mul_i1034_7_r0s2[10]);
+  wire         _GEN_342 = ~(mul_i1028_6_r0s2[5]) & ~(mul_i1028_6_r0s2[4]);
+  wire         _GEN_343 = ~(mul_i1028_6_r0s2[3]) & ~(mul_i1028_6_r0s2[2]);
+  wire         _GEN_344 = _GEN_342 & _GEN_343;
+  wire         _GEN_345 = _GEN_341 & _GEN_344;
+  wire         _GEN_346 = _GEN_338 & _GEN_345;
+  wire         _GEN_347 = ~(mul_i1028_6_r0s2[1]) & ~(mul_i1028_6_r0s2[0]);
+  wire         _GEN_348 = ~(mul_i1028_7_r0s2[17]) & ~(mul_i1028_7_r0s2[16]);
+  wire         _GEN_349 = ~(mul_i1028_7_r0s2[15]) & ~(mul_i1028_7_r0s2[14]);
+  wire         _GEN_350 = _GEN_348 & _GEN_349;
+  wire         _GEN_351 = ~(mul_i1028_7_r0s2[13]) & ~(mul_i1028_7_r0s2[12]);
+  wire         _GEN_352 = ~(mul_i1028_7_r0s2[11]) & ~(mul_i1028_7_r0s2[10]);
+  wire         _GEN_353 = _GEN_351 & _GEN_352;
+  wire         _GEN_354 = _GEN_350 & _GEN_353;
+  wire         _GEN_355 = ~(mul_i1028_7_r0s2[9]) & ~(mul_i1028_7_r0s2[8]);
+  wire         _GEN_356 = ~(mul_i1028_7_r0s2[7]) & ~(mul_i1028_7_r0s2[6]);
   wire         _GEN_357 = _GEN_355 & _GEN_356;
-  wire         _GEN_358 = _GEN_354 & _GEN_357;
-  wire         _GEN_359 = ~(mul_i1034_7_r0s2[9]) & ~(mul_i1034_7_r0s2[8]);
-  wire         _GEN_360 = ~(mul_i1034_7_r0s2[7]) & ~(mul_i1034_7_r0s2[6]);
-  wire         _GEN_361 = _GEN_359 & _GEN_360;
-  wire         _GEN_362 = ~(mul_i1034_7_r0s2[5]) & ~(mul_i1034_7_r0s2[4]);
-  wire         _GEN_363 = ~(mul_i1034_7_r0s2[3]) & ~(mul_i1034_7_r0s2[2]);
-  wire         _GEN_364 = _GEN_362 & _GEN_363;
-  wire         _GEN_365 = _GEN_361 & _GEN_364;
-  wire         _GEN_366 = _GEN_358 & _GEN_365;
-  wire         _GEN_367 = ~(mul_i1034_7_r0s2[1]) & ~(mul_i1034_7_r0s2[0]);
-  wire         _GEN_368 = ~(mul_i1034_8_r0s2[17]) & ~(mul_i1034_8_r0s2[16]);
-  wire         _GEN_369 = ~(mul_i1034_8_r0s2[15]) & ~(mul_i1034_8_r0s2[14]);
-  wire         _GEN_370 = _GEN_368 & _GEN_369;
-  wire         _GEN_371 = ~(mul_i1034_8_r0s2[13]) & ~(mul_i1034_8_r0s2[12]);
-  wire         _GEN_372 = ~(mul_i1034_8_r0s2[11]) & ~(mul_i1034_8_r0s2[10]);
+  wire         _GEN_358 = ~(mul_i1028_7_r0s2[5]) & ~(mul_i1028_7_r0s2[4]);
+  wire         _GEN_359 = ~(mul_i1028_7_r0s2[3]) & ~(mul_i1028_7_r0s2[2]);
+  wire         _GEN_360 = _GEN_358 & _GEN_359;
+  wire         _GEN_361 = _GEN_357 & _GEN_360;
+  wire         _GEN_362 = _GEN_354 & _GEN_361;
+  wire         _GEN_363 = ~(mul_i1028_7_r0s2[1]) & ~(mul_i1028_7_r0s2[0]);
+  wire         _GEN_364 = ~(mul_i1028_8_r0s2[17]) & ~(mul_i1028_8_r0s2[16]);
+  wire         _GEN_365 = ~(mul_i1028_8_r0s2[15]) & ~(mul_i1028_8_r0s2[14]);
+  wire         _GEN_366 = _GEN_364 & _GEN_365;
+  wire         _GEN_367 = ~(mul_i1028_8_r0s2[13]) & ~(mul_i1028_8_r0s2[12]);
+  wire         _GEN_368 = ~(mul_i1028_8_r0s2[11]) & ~(mul_i1028_8_r0s2[10]);
+  wire         _GEN_369 = _GEN_367 & _GEN_368;
+  wire         _GEN_370 = _GEN_366 & _GEN_369;
+  wire         _GEN_371 = ~(mul_i1028_8_r0s2[9]) & ~(mul_i1028_8_r0s2[8]);
+  wire         _GEN_372 = ~(mul_i1028_8_r0s2[7]) & ~(mul_i1028_8_r0s2[6]);
   wire         _GEN_373 = _GEN_371 & _GEN_372;
-  wire         _GEN_374 = _GEN_370 & _GEN_373;
-  wire         _GEN_375 = ~(mul_i1034_8_r0s2[9]) & ~(mul_i1034_8_r0s2[8]);
-  wire         _GEN_376 = ~(mul_i1034_8_r0s2[7]) & ~(mul_i1034_8_r0s2[6]);
-  wire         _GEN_377 = _GEN_375 & _GEN_376;
-  wire         _GEN_378 = ~(mul_i1034_8_r0s2[5]) & ~(mul_i1034_8_r0s2[4]);
-  wire         _GEN_379 = ~(mul_i1034_8_r0s2[3]) & ~(mul_i1034_8_r0s2[2]);
-  wire         _GEN_380 = _GEN_378 & _GEN_379;
-  wire         _GEN_381 = _GEN_377 & _GEN_380;
-  wire         _GEN_382 = _GEN_374 & _GEN_381;
-  wire         _GEN_383 = ~(mul_i1034_8_r0s2[1]) & ~(mul_i1034_8_r0s2[0]);
-  wire         _GEN_384 = ~(mul_i1034_9_r0s2[17]) & ~(mul_i1034_9_r0s2[16]);
-  wire         _GEN_385 = ~(mul_i1034_9_r0s2[15]) & ~(mul_i1034_9_r0s2[14]);
-  wire         _GEN_386 = _GEN_384 & _GEN_385;
-  wire         _GEN_387 = ~(mul_i1034_9_r0s2[13]) & ~(mul_i1034_9_r0s2[12]);
-  wire         _GEN_388 = ~(mul_i1034_9_r0s2[11]) & ~(mul_i1034_9_r0s2[10]);
+  wire         _GEN_374 = ~(mul_i1028_8_r0s2[5]) & ~(mul_i1028_8_r0s2[4]);
+  wire         _GEN_375 = ~(mul_i1028_8_r0s2[3]) & ~(mul_i1028_8_r0s2[2]);
+  wire         _GEN_376 = _GEN_374 & _GEN_375;
+  wire         _GEN_377 = _GEN_373 & _GEN_376;
+  wire         _GEN_378 = _GEN_370 & _GEN_377;
+  wire         _GEN_379 = ~(mul_i1028_8_r0s2[1]) & ~(mul_i1028_8_r0s2[0]);
+  wire         _GEN_380 = ~(mul_i1028_9_r0s2[17]) & ~(mul_i1028_9_r0s2[16]);
+  wire         _GEN_381 = ~(mul_i1028_9_r0s2[15]) & ~(mul_i1028_9_r0s2[14]);
+  wire         _GEN_382 = _GEN_380 & _GEN_381;
+  wire         _GEN_383 = ~(mul_i1028_9_r0s2[13]) & ~(mul_i1028_9_r0s2[12]);
+  wire         _GEN_384 = ~(mul_i1028_9_r0s2[11]) & ~(mul_i1028_9_r0s2[10]);
+  wire         _GEN_385 = _GEN_383 & _GEN_384;
+  wire         _GEN_386 = _GEN_382 & _GEN_385;
+  wire         _GEN_387 = ~(mul_i1028_9_r0s2[9]) & ~(mul_i1028_9_r0s2[8]);
+  wire         _GEN_388 = ~(mul_i1028_9_r0s2[7]) & ~(mul_i1028_9_r0s2[6]);
   wire         _GEN_389 = _GEN_387 & _GEN_388;
-  wire         _GEN_390 = _GEN_386 & _GEN_389;
-  wire         _GEN_391 = ~(mul_i1034_9_r0s2[9]) & ~(mul_i1034_9_r0s2[8]);
-  wire         _GEN_392 = ~(mul_i1034_9_r0s2[7]) & ~(mul_i1034_9_r0s2[6]);
-  wire         _GEN_393 = _GEN_391 & _GEN_392;
-  wire         _GEN_394 = ~(mul_i1034_9_r0s2[5]) & ~(mul_i1034_9_r0s2[4]);
-  wire         _GEN_395 = ~(mul_i1034_9_r0s2[3]) & ~(mul_i1034_9_r0s2[2]);
-  wire         _GEN_396 = _GEN_394 & _GEN_395;
-  wire         _GEN_397 = _GEN_393 & _GEN_396;
-  wire         _GEN_398 = _GEN_390 & _GEN_397;
-  wire         _GEN_399 = ~(mul_i1034_9_r0s2[1]) & ~(mul_i1034_9_r0s2[0]);
-  wire         _GEN_400 = ~(mul_i1034_10_r0s2[17]) & ~(mul_i1034_10_r0s2[16]);
-  wire         _GEN_401 = ~(mul_i1034_10_r0s2[15]) & ~(mul_i1034_10_r0s2[14]);
-  wire         _GEN_402 = _GEN_400 & _GEN_401;
-  wire         _GEN_403 = ~(mul_i1034_10_r0s2[13]) & ~(mul_i1034_10_r0s2[12]);
-  wire         _GEN_404 = ~(mul_i1034_10_r0s2[11]) & ~(mul_i1034_10_r0s2[10]);
+  wire         _GEN_390 = ~(mul_i1028_9_r0s2[5]) & ~(mul_i1028_9_r0s2[4]);
+  wire         _GEN_391 = ~(mul_i1028_9_r0s2[3]) & ~(mul_i1028_9_r0s2[2]);
+  wire         _GEN_392 = _GEN_390 & _GEN_391;
+  wire         _GEN_393 = _GEN_389 & _GEN_392;
+  wire         _GEN_394 = _GEN_386 & _GEN_393;
+  wire         _GEN_395 = ~(mul_i1028_9_r0s2[1]) & ~(mul_i1028_9_r0s2[0]);
+  wire         _GEN_396 = ~(mul_i1028_10_r0s2[17]) & ~(mul_i1028_10_r0s2[16]);
+  wire         _GEN_397 = ~(mul_i1028_10_r0s2[15]) & ~(mul_i1028_10_r0s2[14]);
+  wire         _GEN_398 = _GEN_396 & _GEN_397;
+  wire         _GEN_399 = ~(mul_i1028_10_r0s2[13]) & ~(mul_i1028_10_r0s2[12]);
+  wire         _GEN_400 = ~(mul_i1028_10_r0s2[11]) & ~(mul_i1028_10_r0s2[10]);
+  wire         _GEN_401 = _GEN_399 & _GEN_400;
+  wire         _GEN_402 = _GEN_398 & _GEN_401;
+  wire         _GEN_403 = ~(mul_i1028_10_r0s2[9]) & ~(mul_i1028_10_r0s2[8]);
+  wire         _GEN_404 = ~(mul_i1028_10_r0s2[7]) & ~(mul_i1028_10_r0s2[6]);
   wire         _GEN_405 = _GEN_403 & _GEN_404;
-  wire         _GEN_406 = _GEN_402 & _GEN_405;
-  wire         _GEN_407 = ~(mul_i1034_10_r0s2[9]) & ~(mul_i1034_10_r0s2[8]);
-  wire         _GEN_408 = ~(mul_i1034_10_r0s2[7]) & ~(mul_i1034_10_r0s2[6]);
-  wire         _GEN_409 = _GEN_407 & _GEN_408;
-  wire         _GEN_410 = ~(mul_i1034_10_r0s2[5]) & ~(mul_i1034_10_r0s2[4]);
-  wire         _GEN_411 = ~(mul_i1034_10_r0s2[3]) & ~(mul_i1034_10_r0s2[2]);
-  wire         _GEN_412 = _GEN_410 & _GEN_411;
-  wire         _GEN_413 = _GEN_409 & _GEN_412;
-  wire         _GEN_414 = _GEN_406 & _GEN_413;
-  wire         _GEN_415 = ~(mul_i1034_10_r0s2[1]) & ~(mul_i1034_10_r0s2[0]);
-  wire         _GEN_416 = ~(mul_i1034_11_r0s2[17]) & ~(mul_i1034_11_r0s2[16]);
-  wire         _GEN_417 = ~(mul_i1034_11_r0s2[15]) & ~(mul_i1034_11_r0s2[14]);
-  wire         _GEN_418 = _GEN_416 & _GEN_417;
-  wire         _GEN_419 = ~(mul_i1034_11_r0s2[13]) & ~(mul_i1034_11_r0s2[12]);
-  wire         _GEN_420 = ~(mul_i1034_11_r0s2[11]) & ~(mul_i1034_11_r0s2[10]);
+  wire         _GEN_406 = ~(mul_i1028_10_r0s2[5]) & ~(mul_i1028_10_r0s2[4]);
+  wire         _GEN_407 = ~(mul_i1028_10_r0s2[3]) & ~(mul_i1028_10_r0s2[2]);
+  wire         _GEN_408 = _GEN_406 & _GEN_407;
+  wire         _GEN_409 = _GEN_405 & _GEN_408;
+  wire         _GEN_410 = _GEN_402 & _GEN_409;
+  wire         _GEN_411 = ~(mul_i1028_10_r0s2[1]) & ~(mul_i1028_10_r0s2[0]);
+  wire         _GEN_412 = ~(mul_i1028_11_r0s2[17]) & ~(mul_i1028_11_r0s2[16]);
+  wire         _GEN_413 = ~(mul_i1028_11_r0s2[15]) & ~(mul_i1028_11_r0s2[14]);
+  wire         _GEN_414 = _GEN_412 & _GEN_413;
+  wire         _GEN_415 = ~(mul_i1028_11_r0s2[13]) & ~(mul_i1028_11_r0s2[12]);
+  wire         _GEN_416 = ~(mul_i1028_11_r0s2[11]) & ~(mul_i1028_11_r0s2[10]);
+  wire         _GEN_417 = _GEN_415 & _GEN_416;
+  wire         _GEN_418 = _GEN_414 & _GEN_417;
+  wire         _GEN_419 = ~(mul_i1028_11_r0s2[9]) & ~(mul_i1028_11_r0s2[8]);
+  wire         _GEN_420 = ~(mul_i1028_11_r0s2[7]) & ~(mul_i1028_11_r0s2[6]);
   wire         _GEN_421 = _GEN_419 & _GEN_420;
-  wire         _GEN_422 = _GEN_418 & _GEN_421;
-  wire         _GEN_423 = ~(mul_i1034_11_r0s2[9]) & ~(mul_i1034_11_r0s2[8]);
-  wire         _GEN_424 = ~(mul_i1034_11_r0s2[7]) & ~(mul_i1034_11_r0s2[6]);
-  wire         _GEN_425 = _GEN_423 & _GEN_424;
-  wire         _GEN_426 = ~(mul_i1034_11_r0s2[5]) & ~(mul_i1034_11_r0s2[4]);
-  wire         _GEN_427 = ~(mul_i1034_11_r0s2[3]) & ~(mul_i1034_11_r0s2[2]);
-  wire         _GEN_428 = _GEN_426 & _GEN_427;
-  wire         _GEN_429 = _GEN_425 & _GEN_428;
-  wire         _GEN_430 = _GEN_422 & _GEN_429;
-  wire         _GEN_431 = ~(mul_i1034_11_r0s2[1]) & ~(mul_i1034_11_r0s2[0]);
-  wire         _GEN_432 = ~(mul_i1034_12_r0s2[17]) & ~(mul_i1034_12_r0s2[16]);
-  wire         _GEN_433 = ~(mul_i1034_12_r0s2[15]) & ~(mul_i1034_12_r0s2[14]);
-  wire         _GEN_434 = _GEN_432 & _GEN_433;
-  wire         _GEN_435 = ~(mul_i1034_12_r0s2[13]) & ~(mul_i1034_12_r0s2[12]);
-  wire         _GEN_436 = ~(mul_i1034_12_r0s2[11]) & ~(mul_i1034_12_r0s2[10]);
+  wire         _GEN_422 = ~(mul_i1028_11_r0s2[5]) & ~(mul_i1028_11_r0s2[4]);
+  wire         _GEN_423 = ~(mul_i1028_11_r0s2[3]) & ~(mul_i1028_11_r0s2[2]);
+  wire         _GEN_424 = _GEN_422 & _GEN_423;
+  wire         _GEN_425 = _GEN_421 & _GEN_424;
+  wire         _GEN_426 = _GEN_418 & _GEN_425;
+  wire         _GEN_427 = ~(mul_i1028_11_r0s2[1]) & ~(mul_i1028_11_r0s2[0]);
+  wire         _GEN_428 = ~(mul_i1028_12_r0s2[17]) & ~(mul_i1028_12_r0s2[16]);
+  wire         _GEN_429 = ~(mul_i1028_12_r0s2[15]) & ~(mul_i1028_12_r0s2[14]);
+  wire         _GEN_430 = _GEN_428 & _GEN_429;
+  wire         _GEN_431 = ~(mul_i1028_12_r0s2[13]) & ~(mul_i1028_12_r0s2[12]);
+  wire         _GEN_432 = ~(mul_i1028_12_r0s2[11]) & ~(mul_i1028_12_r0s2[10]);
+  wire         _GEN_433 = _GEN_431 & _GEN_432;
+  wire         _GEN_434 = _GEN_430 & _GEN_433;
+  wire         _GEN_435 = ~(mul_i1028_12_r0s2[9]) & ~(mul_i1028_12_r0s2[8]);
+  wire         _GEN_436 = ~(mul_i1028_12_r0s2[7]) & ~(mul_i1028_12_r0s2[6]);
   wire         _GEN_437 = _GEN_435 & _GEN_436;
-  wire         _GEN_438 = _GEN_434 & _GEN_437;
-  wire         _GEN_439 = ~(mul_i1034_12_r0s2[9]) & ~(mul_i1034_12_r0s2[8]);
-  wire         _GEN_440 = ~(mul_i1034_12_r0s2[7]) & ~(mul_i1034_12_r0s2[6]);
-  wire         _GEN_441 = _GEN_439 & _GEN_440;
-  wire         _GEN_442 = ~(mul_i1034_12_r0s2[5]) & ~(mul_i1034_12_r0s2[4]);
-  wire         _GEN_443 = ~(mul_i1034_12_r0s2[3]) & ~(mul_i1034_12_r0s2[2]);
-  wire         _GEN_444 = _GEN_442 & _GEN_443;
-  wire         _GEN_445 = _GEN_441 & _GEN_444;
-  wire         _GEN_446 = _GEN_438 & _GEN_445;
-  wire         _GEN_447 = ~(mul_i1034_12_r0s2[1]) & ~(mul_i1034_12_r0s2[0]);
-  wire         _GEN_448 = ~(mul_i1034_13_r0s2[17]) & ~(mul_i1034_13_r0s2[16]);
-  wire         _GEN_449 = ~(mul_i1034_13_r0s2[15]) & ~(mul_i1034_13_r0s2[14]);
-  wire         _GEN_450 = _GEN_448 & _GEN_449;
-  wire         _GEN_451 = ~(mul_i1034_13_r0s2[13]) & ~(mul_i1034_13_r0s2[12]);
-  wire         _GEN_452 = ~(mul_i1034_13_r0s2[11]) & ~(mul_i1034_13_r0s2[10]);
+  wire         _GEN_438 = ~(mul_i1028_12_r0s2[5]) & ~(mul_i1028_12_r0s2[4]);
+  wire         _GEN_439 = ~(mul_i1028_12_r0s2[3]) & ~(mul_i1028_12_r0s2[2]);
+  wire         _GEN_440 = _GEN_438 & _GEN_439;
+  wire         _GEN_441 = _GEN_437 & _GEN_440;
+  wire         _GEN_442 = _GEN_434 & _GEN_441;
+  wire         _GEN_443 = ~(mul_i1028_12_r0s2[1]) & ~(mul_i1028_12_r0s2[0]);
+  wire         _GEN_444 = ~(mul_i1028_13_r0s2[17]) & ~(mul_i1028_13_r0s2[16]);
+  wire         _GEN_445 = ~(mul_i1028_13_r0s2[15]) & ~(mul_i1028_13_r0s2[14]);
+  wire         _GEN_446 = _GEN_444 & _GEN_445;
+  wire         _GEN_447 = ~(mul_i1028_13_r0s2[13]) & ~(mul_i1028_13_r0s2[12]);
+  wire         _GEN_448 = ~(mul_i1028_13_r0s2[11]) & ~(mul_i1028_13_r0s2[10]);
+  wire         _GEN_449 = _GEN_447 & _GEN_448;
+  wire         _GEN_450 = _GEN_446 & _GEN_449;
+  wire         _GEN_451 = ~(mul_i1028_13_r0s2[9]) & ~(mul_i1028_13_r0s2[8]);
+  wire         _GEN_452 = ~(mul_i1028_13_r0s2[7]) & ~(mul_i1028_13_r0s2[6]);
   wire         _GEN_453 = _GEN_451 & _GEN_452;
-  wire         _GEN_454 = _GEN_450 & _GEN_453;
-  wire         _GEN_455 = ~(mul_i1034_13_r0s2[9]) & ~(mul_i1034_13_r0s2[8]);
-  wire         _GEN_456 = ~(mul_i1034_13_r0s2[7]) & ~(mul_i1034_13_r0s2[6]);
-  wire         _GEN_457 = _GEN_455 & _GEN_456;
-  wire         _GEN_458 = ~(mul_i1034_13_r0s2[5]) & ~(mul_i1034_13_r0s2[4]);
-  wire         _GEN_459 = ~(mul_i1034_13_r0s2[3]) & ~(mul_i1034_13_r0s2[2]);
-  wire         _GEN_460 = _GEN_458 & _GEN_459;
-  wire         _GEN_461 = _GEN_457 & _GEN_460;
-  wire         _GEN_462 = _GEN_454 & _GEN_461;
-  wire         _GEN_463 = ~(mul_i1034_13_r0s2[1]) & ~(mul_i1034_13_r0s2[0]);
-  wire         _GEN_464 = ~(mul_i1034_14_r0s2[17]) & ~(mul_i1034_14_r0s2[16]);
-  wire         _GEN_465 = ~(mul_i1034_14_r0s2[15]) & ~(mul_i1034_14_r0s2[14]);
-  wire         _GEN_466 = _GEN_464 & _GEN_465;
-  wire         _GEN_467 = ~(mul_i1034_14_r0s2[13]) & ~(mul_i1034_14_r0s2[12]);
-  wire         _GEN_468 = ~(mul_i1034_14_r0s2[11]) & ~(mul_i1034_14_r0s2[10]);
+  wire         _GEN_454 = ~(mul_i1028_13_r0s2[5]) & ~(mul_i1028_13_r0s2[4]);
+  wire         _GEN_455 = ~(mul_i1028_13_r0s2[3]) & ~(mul_i1028_13_r0s2[2]);
+  wire         _GEN_456 = _GEN_454 & _GEN_455;
+  wire         _GEN_457 = _GEN_453 & _GEN_456;
+  wire         _GEN_458 = _GEN_450 & _GEN_457;
+  wire         _GEN_459 = ~(mul_i1028_13_r0s2[1]) & ~(mul_i1028_13_r0s2[0]);
+  wire         _GEN_460 = ~(mul_i1028_14_r0s2[17]) & ~(mul_i1028_14_r0s2[16]);
+  wire         _GEN_461 = ~(mul_i1028_14_r0s2[15]) & ~(mul_i1028_14_r0s2[14]);
+  wire         _GEN_462 = _GEN_460 & _GEN_461;
+  wire         _GEN_463 = ~(mul_i1028_14_r0s2[13]) & ~(mul_i1028_14_r0s2[12]);
+  wire         _GEN_464 = ~(mul_i1028_14_r0s2[11]) & ~(mul_i1028_14_r0s2[10]);
+  wire         _GEN_465 = _GEN_463 & _GEN_464;
+  wire         _GEN_466 = _GEN_462 & _GEN_465;
+  wire         _GEN_467 = ~(mul_i1028_14_r0s2[9]) & ~(mul_i1028_14_r0s2[8]);
+  wire         _GEN_468 = ~(mul_i1028_14_r0s2[7]) & ~(mul_i1028_14_r0s2[6]);
   wire         _GEN_469 = _GEN_467 & _GEN_468;
-  wire         _GEN_470 = _GEN_466 & _GEN_469;
-  wire         _GEN_471 = ~(mul_i1034_14_r0s2[9]) & ~(mul_i1034_14_r0s2[8]);
-  wire         _GEN_472 = ~(mul_i1034_14_r0s2[7]) & ~(mul_i1034_14_r0s2[6]);
-  wire         _GEN_473 = _GEN_471 & _GEN_472;
-  wire         _GEN_474 = ~(mul_i1034_14_r0s2[5]) & ~(mul_i1034_14_r0s2[4]);
-  wire         _GEN_475 = ~(mul_i1034_14_r0s2[3]) & ~(mul_i1034_14_r0s2[2]);
-  wire         _GEN_476 = _GEN_474 & _GEN_475;
-  wire         _GEN_477 = _GEN_473 & _GEN_476;
-  wire         _GEN_478 = _GEN_470 & _GEN_477;
-  wire         _GEN_479 = ~(mul_i1034_14_r0s2[1]) & ~(mul_i1034_14_r0s2[0]);
-  wire         _GEN_480 = ~(mul_i1034_15_r0s2[17]) & ~(mul_i1034_15_r0s2[16]);
-  wire         _GEN_481 = ~(mul_i1034_15_r0s2[15]) & ~(mul_i1034_15_r0s2[14]);
-  wire         _GEN_482 = _GEN_480 & _GEN_481;
-  wire         _GEN_483 = ~(mul_i1034_15_r0s2[13]) & ~(mul_i1034_15_r0s2[12]);
-  wire         _GEN_484 = ~(mul_i1034_15_r0s2[11]) & ~(mul_i1034_15_r0s2[10]);
+  wire         _GEN_470 = ~(mul_i1028_14_r0s2[5]) & ~(mul_i1028_14_r0s2[4]);
+  wire         _GEN_471 = ~(mul_i1028_14_r0s2[3]) & ~(mul_i1028_14_r0s2[2]);
+  wire         _GEN_472 = _GEN_470 & _GEN_471;
+  wire         _GEN_473 = _GEN_469 & _GEN_472;
+  wire         _GEN_474 = _GEN_466 & _GEN_473;
+  wire         _GEN_475 = ~(mul_i1028_14_r0s2[1]) & ~(mul_i1028_14_r0s2[0]);
+  wire         _GEN_476 = ~(mul_i1028_15_r0s2[17]) & ~(mul_i1028_15_r0s2[16]);
+  wire         _GEN_477 = ~(mul_i1028_15_r0s2[15]) & ~(mul_i1028_15_r0s2[14]);
+  wire         _GEN_478 = _GEN_476 & _GEN_477;
+  wire         _GEN_479 = ~(mul_i1028_15_r0s2[13]) & ~(mul_i1028_15_r0s2[12]);
+  wire         _GEN_480 = ~(mul_i1028_15_r0s2[11]) & ~(mul_i1028_15_r0s2[10]);
+  wire         _GEN_481 = _GEN_479 & _GEN_480;
+  wire         _GEN_482 = _GEN_478 & _GEN_481;
+  wire         _GEN_483 = ~(mul_i1028_15_r0s2[9]) & ~(mul_i1028_15_r0s2[8]);
+  wire         _GEN_484 = ~(mul_i1028_15_r0s2[7]) & ~(mul_i1028_15_r0s2[6]);
   wire         _GEN_485 = _GEN_483 & _GEN_484;
-  wire         _GEN_486 = _GEN_482 & _GEN_485;
-  wire         _GEN_487 = ~(mul_i1034_15_r0s2[9]) & ~(mul_i1034_15_r0s2[8]);
-  wire         _GEN_488 = ~(mul_i1034_15_r0s2[7]) & ~(mul_i1034_15_r0s2[6]);
-  wire         _GEN_489 = _GEN_487 & _GEN_488;
-  wire         _GEN_490 = ~(mul_i1034_15_r0s2[5]) & ~(mul_i1034_15_r0s2[4]);
-  wire         _GEN_491 = ~(mul_i1034_15_r0s2[3]) & ~(mul_i1034_15_r0s2[2]);
-  wire         _GEN_492 = _GEN_490 & _GEN_491;
-  wire         _GEN_493 = _GEN_489 & _GEN_492;
-  wire         _GEN_494 = _GEN_486 & _GEN_493;
-  wire         _GEN_495 = ~(mul_i1034_15_r0s2[1]) & ~(mul_i1034_15_r0s2[0]);
-  wire         _GEN_496 = ~(mul_i1034_16_r0s2[17]) & ~(mul_i1034_16_r0s2[16]);
-  wire         _GEN_497 = ~(mul_i1034_16_r0s2[15]) & ~(mul_i1034_16_r0s2[14]);
-  wire         _GEN_498 = _GEN_496 & _GEN_497;
-  wire         _GEN_499 = ~(mul_i1034_16_r0s2[13]) & ~(mul_i1034_16_r0s2[12]);
-  wire         _GEN_500 = ~(mul_i1034_16_r0s2[11]) & ~(mul_i1034_16_r0s2[10]);
+  wire         _GEN_486 = ~(mul_i1028_15_r0s2[5]) & ~(mul_i1028_15_r0s2[4]);
+  wire         _GEN_487 = ~(mul_i1028_15_r0s2[3]) & ~(mul_i1028_15_r0s2[2]);
+  wire         _GEN_488 = _GEN_486 & _GEN_487;
+  wire         _GEN_489 = _GEN_485 & _GEN_488;
+  wire         _GEN_490 = _GEN_482 & _GEN_489;
+  wire         _GEN_491 = ~(mul_i1028_15_r0s2[1]) & ~(mul_i1028_15_r0s2[0]);
+  wire         _GEN_492 = ~(mul_i1028_16_r0s2[17]) & ~(mul_i1028_16_r0s2[16]);
+  wire         _GEN_493 = ~(mul_i1028_16_r0s2[15]) & ~(mul_i1028_16_r0s2[14]);
+  wire         _GEN_494 = _GEN_492 & _GEN_493;
+  wire         _GEN_495 = ~(mul_i1028_16_r0s2[13]) & ~(mul_i1028_16_r0s2[12]);
+  wire         _GEN_496 = ~(mul_i1028_16_r0s2[11]) & ~(mul_i1028_16_r0s2[10]);
+  wire         _GEN_497 = _GEN_495 & _GEN_496;
+  wire         _GEN_498 = _GEN_494 & _GEN_497;
+  wire         _GEN_499 = ~(mul_i1028_16_r0s2[9]) & ~(mul_i1028_16_r0s2[8]);
+  wire         _GEN_500 = ~(mul_i1028_16_r0s2[7]) & ~(mul_i1028_16_r0s2[6]);
   wire         _GEN_501 = _GEN_499 & _GEN_500;
-  wire         _GEN_502 = _GEN_498 & _GEN_501;
-  wire         _GEN_503 = ~(mul_i1034_16_r0s2[9]) & ~(mul_i1034_16_r0s2[8]);
-  wire         _GEN_504 = ~(mul_i1034_16_r0s2[7]) & ~(mul_i1034_16_r0s2[6]);
-  wire         _GEN_505 = _GEN_503 & _GEN_504;
-  wire         _GEN_506 = ~(mul_i1034_16_r0s2[5]) & ~(mul_i1034_16_r0s2[4]);
-  wire         _GEN_507 = ~(mul_i1034_16_r0s2[3]) & ~(mul_i1034_16_r0s2[2]);
-  wire         _GEN_508 = _GEN_506 & _GEN_507;
-  wire         _GEN_509 = _GEN_505 & _GEN_508;
-  wire         _GEN_510 = _GEN_502 & _GEN_509;
-  wire         _GEN_511 = ~(mul_i1034_16_r0s2[1]) & ~(mul_i1034_16_r0s2[0]);
-  wire         _GEN_512 = ~(mul_i1034_17_r0s2[17]) & ~(mul_i1034_17_r0s2[16]);
-  wire         _GEN_513 = ~(mul_i1034_17_r0s2[15]) & ~(mul_i1034_17_r0s2[14]);
-  wire         _GEN_514 = _GEN_512 & _GEN_513;
-  wire         _GEN_515 = ~(mul_i1034_17_r0s2[13]) & ~(mul_i1034_17_r0s2[12]);
-  wire         _GEN_516 = ~(mul_i1034_17_r0s2[11]) & ~(mul_i1034_17_r0s2[10]);
+  wire         _GEN_502 = ~(mul_i1028_16_r0s2[5]) & ~(mul_i1028_16_r0s2[4]);
+  wire         _GEN_503 = ~(mul_i1028_16_r0s2[3]) & ~(mul_i1028_16_r0s2[2]);
+  wire         _GEN_504 = _GEN_502 & _GEN_503;
+  wire         _GEN_505 = _GEN_501 & _GEN_504;
+  wire         _GEN_506 = _GEN_498 & _GEN_505;
+  wire         _GEN_507 = ~(mul_i1028_16_r0s2[1]) & ~(mul_i1028_16_r0s2[0]);
+  wire         _GEN_508 = ~(mul_i1028_17_r0s2[17]) & ~(mul_i1028_17_r0s2[16]);
+  wire         _GEN_509 = ~(mul_i1028_17_r0s2[15]) & ~(mul_i1028_17_r0s2[14]);
+  wire         _GEN_510 = _GEN_508 & _GEN_509;
+  wire         _GEN_511 = ~(mul_i1028_17_r0s2[13]) & ~(mul_i1028_17_r0s2[12]);
+  wire         _GEN_512 = ~(mul_i1028_17_r0s2[11]) & ~(mul_i1028_17_r0s2[10]);
+  wire         _GEN_513 = _GEN_511 & _GEN_512;
+  wire         _GEN_514 = _GEN_510 & _GEN_513;
+  wire         _GEN_515 = ~(mul_i1028_17_r0s2[9]) & ~(mul_i1028_17_r0s2[8]);
+  wire         _GEN_516 = ~(mul_i1028_17_r0s2[7]) & ~(mul_i1028_17_r0s2[6]);
   wire         _GEN_517 = _GEN_515 & _GEN_516;
-  wire         _GEN_518 = _GEN_514 & _GEN_517;
-  wire         _GEN_519 = ~(mul_i1034_17_r0s2[9]) & ~(mul_i1034_17_r0s2[8]);
-  wire         _GEN_520 = ~(mul_i1034_17_r0s2[7]) & ~(mul_i1034_17_r0s2[6]);
-  wire         _GEN_521 = _GEN_519 & _GEN_520;
-  wire         _GEN_522 = ~(mul_i1034_17_r0s2[5]) & ~(mul_i1034_17_r0s2[4]);
-  wire         _GEN_523 = ~(mul_i1034_17_r0s2[3]) & ~(mul_i1034_17_r0s2[2]);
-  wire         _GEN_524 = _GEN_522 & _GEN_523;
-  wire         _GEN_525 = _GEN_521 & _GEN_524;
-  wire         _GEN_526 = _GEN_518 & _GEN_525;
-  wire         _GEN_527 = ~(mul_i1034_17_r0s2[1]) & ~(mul_i1034_17_r0s2[0]);
-  wire         _GEN_528 = ~(mul_i1034_18_r0s2[17]) & ~(mul_i1034_18_r0s2[16]);
-  wire         _GEN_529 = ~(mul_i1034_18_r0s2[15]) & ~(mul_i1034_18_r0s2[14]);
-  wire         _GEN_530 = _GEN_528 & _GEN_529;
-  wire         _GEN_531 = ~(mul_i1034_18_r0s2[13]) & ~(mul_i1034_18_r0s2[12]);
-  wire         _GEN_532 = ~(mul_i1034_18_r0s2[11]) & ~(mul_i1034_18_r0s2[10]);
+  wire         _GEN_518 = ~(mul_i1028_17_r0s2[5]) & ~(mul_i1028_17_r0s2[4]);
+  wire         _GEN_519 = ~(mul_i1028_17_r0s2[3]) & ~(mul_i1028_17_r0s2[2]);
+  wire         _GEN_520 = _GEN_518 & _GEN_519;
+  wire         _GEN_521 = _GEN_517 & _GEN_520;
+  wire         _GEN_522 = _GEN_514 & _GEN_521;
+  wire         _GEN_523 = ~(mul_i1028_17_r0s2[1]) & ~(mul_i1028_17_r0s2[0]);
+  wire         _GEN_524 = ~(mul_i1028_18_r0s2[17]) & ~(mul_i1028_18_r0s2[16]);
+  wire         _GEN_525 = ~(mul_i1028_18_r0s2[15]) & ~(mul_i1028_18_r0s2[14]);
+  wire         _GEN_526 = _GEN_524 & _GEN_525;
+  wire         _GEN_527 = ~(mul_i1028_18_r0s2[13]) & ~(mul_i1028_18_r0s2[12]);
+  wire         _GEN_528 = ~(mul_i1028_18_r0s2[11]) & ~(mul_i1028_18_r0s2[10]);
+  wire         _GEN_529 = _GEN_527 & _GEN_528;
+  wire         _GEN_530 = _GEN_526 & _GEN_529;
+  wire         _GEN_531 = ~(mul_i1028_18_r0s2[9]) & ~(mul_i1028_18_r0s2[8]);
+  wire         _GEN_532 = ~(mul_i1028_18_r0s2[7]) & ~(mul_i1028_18_r0s2[6]);
   wire         _GEN_533 = _GEN_531 & _GEN_532;
-  wire         _GEN_534 = _GEN_530 & _GEN_533;
-  wire         _GEN_535 = ~(mul_i1034_18_r0s2[9]) & ~(mul_i1034_18_r0s2[8]);
-  wire         _GEN_536 = ~(mul_i1034_18_r0s2[7]) & ~(mul_i1034_18_r0s2[6]);
-  wire         _GEN_537 = _GEN_535 & _GEN_536;
-  wire         _GEN_538 = ~(mul_i1034_18_r0s2[5]) & ~(mul_i1034_18_r0s2[4]);
-  wire         _GEN_539 = ~(mul_i1034_18_r0s2[3]) & ~(mul_i1034_18_r0s2[2]);
-  wire         _GEN_540 = _GEN_538 & _GEN_539;
-  wire         _GEN_541 = _GEN_537 & _GEN_540;
-  wire         _GEN_542 = _GEN_534 & _GEN_541;
-  wire         _GEN_543 = ~(mul_i1034_18_r0s2[1]) & ~(mul_i1034_18_r0s2[0]);
-  wire         _GEN_544 = ~(mul_i1034_19_r0s2[17]) & ~(mul_i1034_19_r0s2[16]);
-  wire         _GEN_545 = ~(mul_i1034_19_r0s2[15]) & ~(mul_i1034_19_r0s2[14]);
-  wire         _GEN_546 = _GEN_544 & _GEN_545;
-  wire         _GEN_547 = ~(mul_i1034_19_r0s2[13]) & ~(mul_i1034_19_r0s2[12]);
-  wire         _GEN_548 = ~(mul_i1034_19_r0s2[11]) & ~(mul_i1034_19_r0s2[10]);
+  wire         _GEN_534 = ~(mul_i1028_18_r0s2[5]) & ~(mul_i1028_18_r0s2[4]);
+  wire         _GEN_535 = ~(mul_i1028_18_r0s2[3]) & ~(mul_i1028_18_r0s2[2]);
+  wire         _GEN_536 = _GEN_534 & _GEN_535;
+  wire         _GEN_537 = _GEN_533 & _GEN_536;
+  wire         _GEN_538 = _GEN_530 & _GEN_537;
+  wire         _GEN_539 = ~(mul_i1028_18_r0s2[1]) & ~(mul_i1028_18_r0s2[0]);
+  wire         _GEN_540 = ~(mul_i1028_19_r0s2[17]) & ~(mul_i1028_19_r0s2[16]);
+  wire         _GEN_541 = ~(mul_i1028_19_r0s2[15]) & ~(mul_i1028_19_r0s2[14]);
+  wire         _GEN_542 = _GEN_540 & _GEN_541;
+  wire         _GEN_543 = ~(mul_i1028_19_r0s2[13]) & ~(mul_i1028_19_r0s2[12]);
+  wire         _GEN_544 = ~(mul_i1028_19_r0s2[11]) & ~(mul_i1028_19_r0s2[10]);
+  wire         _GEN_545 = _GEN_543 & _GEN_544;
+  wire         _GEN_546 = _GEN_542 & _GEN_545;
+  wire         _GEN_547 = ~(mul_i1028_19_r0s2[9]) & ~(mul_i1028_19_r0s2[8]);
+  wire         _GEN_548 = ~(mul_i1028_19_r0s2[7]) & ~(mul_i1028_19_r0s2[6]);
   wire         _GEN_549 = _GEN_547 & _GEN_548;
-  wire         _GEN_550 = _GEN_546 & _GEN_549;
-  wire         _GEN_551 = ~(mul_i1034_19_r0s2[9]) & ~(mul_i1034_19_r0s2[8]);
-  wire         _GEN_552 = ~(mul_i1034_19_r0s2[7]) & ~(mul_i1034_19_r0s2[6]);
-  wire         _GEN_553 = _GEN_551 & _GEN_552;
-  wire         _GEN_554 = ~(mul_i1034_19_r0s2[5]) & ~(mul_i1034_19_r0s2[4]);
-  wire         _GEN_555 = ~(mul_i1034_19_r0s2[3]) & ~(mul_i1034_19_r0s2[2]);
-  wire         _GEN_556 = _GEN_554 & _GEN_555;
-  wire         _GEN_557 = _GEN_553 & _GEN_556;
-  wire         _GEN_558 = _GEN_550 & _GEN_557;
-  wire         _GEN_559 = ~(mul_i1034_19_r0s2[1]) & ~(mul_i1034_19_r0s2[0]);
-  wire         _GEN_560 = ~(mul_i1034_20_r0s2[17]) & ~(mul_i1034_20_r0s2[16]);
-  wire         _GEN_561 = ~(mul_i1034_20_r0s2[15]) & ~(mul_i1034_20_r0s2[14]);
-  wire         _GEN_562 = _GEN_560 & _GEN_561;
-  wire         _GEN_563 = ~(mul_i1034_20_r0s2[13]) & ~(mul_i1034_20_r0s2[12]);
-  wire         _GEN_564 = ~(mul_i1034_20_r0s2[11]) & ~(mul_i1034_20_r0s2[10]);
+  wire         _GEN_550 = ~(mul_i1028_19_r0s2[5]) & ~(mul_i1028_19_r0s2[4]);
+  wire         _GEN_551 = ~(mul_i1028_19_r0s2[3]) & ~(mul_i1028_19_r0s2[2]);
+  wire         _GEN_552 = _GEN_550 & _GEN_551;
+  wire         _GEN_553 = _GEN_549 & _GEN_552;
+  wire         _GEN_554 = _GEN_546 & _GEN_553;
+  wire         _GEN_555 = ~(mul_i1028_19_r0s2[1]) & ~(mul_i1028_19_r0s2[0]);
+  wire         _GEN_556 = ~(mul_i1028_20_r0s2[17]) & ~(mul_i1028_20_r0s2[16]);
+  wire         _GEN_557 = ~(mul_i1028_20_r0s2[15]) & ~(mul_i1028_20_r0s2[14]);
+  wire         _GEN_558 = _GEN_556 & _GEN_557;
+  wire         _GEN_559 = ~(mul_i1028_20_r0s2[13]) & ~(mul_i1028_20_r0s2[12]);
+  wire         _GEN_560 = ~(mul_i1028_20_r0s2[11]) & ~(mul_i1028_20_r0s2[10]);
+  wire         _GEN_561 = _GEN_559 & _GEN_560;
+  wire         _GEN_562 = _GEN_558 & _GEN_561;
+  wire         _GEN_563 = ~(mul_i1028_20_r0s2[9]) & ~(mul_i1028_20_r0s2[8]);
+  wire         _GEN_564 = ~(mul_i1028_20_r0s2[7]) & ~(mul_i1028_20_r0s2[6]);
   wire         _GEN_565 = _GEN_563 & _GEN_564;
-  wire         _GEN_566 = _GEN_562 & _GEN_565;
-  wire         _GEN_567 = ~(mul_i1034_20_r0s2[9]) & ~(mul_i1034_20_r0s2[8]);
-  wire         _GEN_568 = ~(mul_i1034_20_r0s2[7]) & ~(mul_i1034_20_r0s2[6]);
-  wire         _GEN_569 = _GEN_567 & _GEN_568;
-  wire         _GEN_570 = ~(mul_i1034_20_r0s2[5]) & ~(mul_i1034_20_r0s2[4]);
-  wire         _GEN_571 = ~(mul_i1034_20_r0s2[3]) & ~(mul_i1034_20_r0s2[2]);
-  wire         _GEN_572 = _GEN_570 & _GEN_571;
-  wire         _GEN_573 = _GEN_569 & _GEN_572;
-  wire         _GEN_574 = _GEN_566 & _GEN_573;
-  wire         _GEN_575 = ~(mul_i1034_20_r0s2[1]) & ~(mul_i1034_20_r0s2[0]);
-  wire         _GEN_576 = ~(mul_i1034_21_r0s2[17]) & ~(mul_i1034_21_r0s2[16]);
-  wire         _GEN_577 = ~(mul_i1034_21_r0s2[15]) & ~(mul_i1034_21_r0s2[14]);
-  wire         _GEN_578 = _GEN_576 & _GEN_577;
-  wire         _GEN_579 = ~(mul_i1034_21_r0s2[13]) & ~(mul_i1034_21_r0s2[12]);
-  wire         _GEN_580 = ~(mul_i1034_21_r0s2[11]) & ~(mul_i1034_21_r0s2[10]);
+  wire         _GEN_566 = ~(mul_i1028_20_r0s2[5]) & ~(mul_i1028_20_r0s2[4]);
+  wire         _GEN_567 = ~(mul_i1028_20_r0s2[3]) & ~(mul_i1028_20_r0s2[2]);
+  wire         _GEN_568 = _GEN_566 & _GEN_567;
+  wire         _GEN_569 = _GEN_565 & _GEN_568;
+  wire         _GEN_570 = _GEN_562 & _GEN_569;
+  wire         _GEN_571 = ~(mul_i1028_20_r0s2[1]) & ~(mul_i1028_20_r0s2[0]);
+  wire         _GEN_572 = ~(mul_i1028_21_r0s2[17]) & ~(mul_i1028_21_r0s2[16]);
+  wire         _GEN_573 = ~(mul_i1028_21_r0s2[15]) & ~(mul_i1028_21_r0s2[14]);
+  wire         _GEN_574 = _GEN_572 & _GEN_573;
+  wire         _GEN_575 = ~(mul_i1028_21_r0s2[13]) & ~(mul_i1028_21_r0s2[12]);
+  wire         _GEN_576 = ~(mul_i1028_21_r0s2[11]) & ~(mul_i1028_21_r0s2[10]);
+  wire         _GEN_577 = _GEN_575 & _GEN_576;
+  wire         _GEN_578 = _GEN_574 & _GEN_577;
+  wire         _GEN_579 = ~(mul_i1028_21_r0s2[9]) & ~(mul_i1028_21_r0s2[8]);
+  wire         _GEN_580 = ~(mul_i1028_21_r0s2[7]) & ~(mul_i1028_21_r0s2[6]);
   wire         _GEN_581 = _GEN_579 & _GEN_580;
-  wire         _GEN_582 = _GEN_578 & _GEN_581;
-  wire         _GEN_583 = ~(mul_i1034_21_r0s2[9]) & ~(mul_i1034_21_r0s2[8]);
-  wire         _GEN_584 = ~(mul_i1034_21_r0s2[7]) & ~(mul_i1034_21_r0s2[6]);
-  wire         _GEN_585 = _GEN_583 & _GEN_584;
-  wire         _GEN_586 = ~(mul_i1034_21_r0s2[5]) & ~(mul_i1034_21_r0s2[4]);
-  wire         _GEN_587 = ~(mul_i1034_21_r0s2[3]) & ~(mul_i1034_21_r0s2[2]);
-  wire         _GEN_588 = _GEN_586 & _GEN_587;
-  wire         _GEN_589 = _GEN_585 & _GEN_588;
-  wire         _GEN_590 = _GEN_582 & _GEN_589;
-  wire         _GEN_591 = ~(mul_i1034_21_r0s2[1]) & ~(mul_i1034_21_r0s2[0]);
-  wire         _GEN_592 = ~(mul_i1034_22_r0s2[17]) & ~(mul_i1034_22_r0s2[16]);
-  wire         _GEN_593 = ~(mul_i1034_22_r0s2[15]) & ~(mul_i1034_22_r0s2[14]);
-  wire         _GEN_594 = _GEN_592 & _GEN_593;
-  wire         _GEN_595 = ~(mul_i1034_22_r0s2[13]) & ~(mul_i1034_22_r0s2[12]);
-  wire         _GEN_596 = ~(mul_i1034_22_r0s2[11]) & ~(mul_i1034_22_r0s2[10]);
+  wire         _GEN_582 = ~(mul_i1028_21_r0s2[5]) & ~(mul_i1028_21_r0s2[4]);
+  wire         _GEN_583 = ~(mul_i1028_21_r0s2[3]) & ~(mul_i1028_21_r0s2[2]);
+  wire         _GEN_584 = _GEN_582 & _GEN_583;
+  wire         _GEN_585 = _GEN_581 & _GEN_584;
+  wire         _GEN_586 = _GEN_578 & _GEN_585;
+  wire         _GEN_587 = ~(mul_i1028_21_r0s2[1]) & ~(mul_i1028_21_r0s2[0]);
+  wire         _GEN_588 = ~(mul_i1028_22_r0s2[17]) & ~(mul_i1028_22_r0s2[16]);
+  wire         _GEN_589 = ~(mul_i1028_22_r0s2[15]) & ~(mul_i1028_22_r0s2[14]);
+  wire         _GEN_590 = _GEN_588 & _GEN_589;
+  wire         _GEN_591 = ~(mul_i1028_22_r0s2[13]) & ~(mul_i1028_22_r0s2[12]);
+  wire         _GEN_592 = ~(mul_i1028_22_r0s2[11]) & ~(mul_i1028_22_r0s2[10]);
+  wire         _GEN_593 = _GEN_591 & _GEN_592;
+  wire         _GEN_594 = _GEN_590 & _GEN_593;
+  wire         _GEN_595 = ~(mul_i1028_22_r0s2[9]) & ~(mul_i1028_22_r0s2[8]);
+  wire         _GEN_596 = ~(mul_i1028_22_r0s2[7]) & ~(mul_i1028_22_r0s2[6]);
   wire         _GEN_597 = _GEN_595 & _GEN_596;
-  wire         _GEN_598 = _GEN_594 & _GEN_597;
-  wire         _GEN_599 = ~(mul_i1034_22_r0s2[9]) & ~(mul_i1034_22_r0s2[8]);
-  wire         _GEN_600 = ~(mul_i1034_22_r0s2[7]) & ~(mul_i1034_22_r0s2[6]);
-  wire         _GEN_601 = _GEN_599 & _GEN_600;
-  wire         _GEN_602 = ~(mul_i1034_22_r0s2[5]) & ~(mul_i1034_22_r0s2[4]);
-  wire         _GEN_603 = ~(mul_i1034_22_r0s2[3]) & ~(mul_i1034_22_r0s2[2]);
-  wire         _GEN_604 = _GEN_602 & _GEN_603;
-  wire         _GEN_605 = _GEN_601 & _GEN_604;
-  wire         _GEN_606 = _GEN_598 & _GEN_605;
-  wire         _GEN_607 = ~(mul_i1034_22_r0s2[1]) & ~(mul_i1034_22_r0s2[0]);
-  wire         _GEN_608 = ~(mul_i1034_23_r0s2[17]) & ~(mul_i1034_23_r0s2[16]);
-  wire         _GEN_609 = ~(mul_i1034_23_r0s2[15]) & ~(mul_i1034_23_r0s2[14]);
-  wire         _GEN_610 = _GEN_608 & _GEN_609;
-  wire         _GEN_611 = ~(mul_i1034_23_r0s2[13]) & ~(mul_i1034_23_r0s2[12]);
-  wire         _GEN_612 = ~(mul_i1034_23_r0s2[11]) & ~(mul_i1034_23_r0s2[10]);
+  wire         _GEN_598 = ~(mul_i1028_22_r0s2[5]) & ~(mul_i1028_22_r0s2[4]);
+  wire         _GEN_599 = ~(mul_i1028_22_r0s2[3]) & ~(mul_i1028_22_r0s2[2]);
+  wire         _GEN_600 = _GEN_598 & _GEN_599;
+  wire         _GEN_601 = _GEN_597 & _GEN_600;
+  wire         _GEN_602 = _GEN_594 & _GEN_601;
+  wire         _GEN_603 = ~(mul_i1028_22_r0s2[1]) & ~(mul_i1028_22_r0s2[0]);
+  wire         _GEN_604 = ~(mul_i1028_23_r0s2[17]) & ~(mul_i1028_23_r0s2[16]);
+  wire         _GEN_605 = ~(mul_i1028_23_r0s2[15]) & ~(mul_i1028_23_r0s2[14]);
+  wire         _GEN_606 = _GEN_604 & _GEN_605;
+  wire         _GEN_607 = ~(mul_i1028_23_r0s2[13]) & ~(mul_i1028_23_r0s2[12]);
+  wire         _GEN_608 = ~(mul_i1028_23_r0s2[11]) & ~(mul_i1028_23_r0s2[10]);
+  wire         _GEN_609 = _GEN_607 & _GEN_608;
+  wire         _GEN_610 = _GEN_606 & _GEN_609;
+  wire         _GEN_611 = ~(mul_i1028_23_r0s2[9]) & ~(mul_i1028_23_r0s2[8]);
+  wire         _GEN_612 = ~(mul_i1028_23_r0s2[7]) & ~(mul_i1028_23_r0s2[6]);
   wire         _GEN_613 = _GEN_611 & _GEN_612;
-  wire         _GEN_614 = _GEN_610 & _GEN_613;
-  wire         _GEN_615 = ~(mul_i1034_23_r0s2[9]) & ~(mul_i1034_23_r0s2[8]);
-  wire         _GEN_616 = ~(mul_i1034_23_r0s2[7]) & ~(mul_i1034_23_r0s2[6]);
-  wire         _GEN_617 = _GEN_615 & _GEN_616;
-  wire         _GEN_618 = ~(mul_i1034_23_r0s2[5]) & ~(mul_i1034_23_r0s2[4]);
-  wire         _GEN_619 = ~(mul_i1034_23_r0s2[3]) & ~(mul_i1034_23_r0s2[2]);
-  wire         _GEN_620 = _GEN_618 & _GEN_619;
-  wire         _GEN_621 = _GEN_617 & _GEN_620;
-  wire         _GEN_622 = _GEN_614 & _GEN_621;
-  wire         _GEN_623 = ~(mul_i1034_23_r0s2[1]) & ~(mul_i1034_23_r0s2[0]);
-  wire         _GEN_624 = ~(mul_i1034_24_r0s2[17]) & ~(mul_i1034_24_r0s2[16]);
-  wire         _GEN_625 = ~(mul_i1034_24_r0s2[15]) & ~(mul_i1034_24_r0s2[14]);
-  wire         _GEN_626 = _GEN_624 & _GEN_625;
-  wire         _GEN_627 = ~(mul_i1034_24_r0s2[13]) & ~(mul_i1034_24_r0s2[12]);
-  wire         _GEN_628 = ~(mul_i1034_24_r0s2[11]) & ~(mul_i1034_24_r0s2[10]);
+  wire         _GEN_614 = ~(mul_i1028_23_r0s2[5]) & ~(mul_i1028_23_r0s2[4]);
+  wire         _GEN_615 = ~(mul_i1028_23_r0s2[3]) & ~(mul_i1028_23_r0s2[2]);
+  wire         _GEN_616 = _GEN_614 & _GEN_615;
+  wire         _GEN_617 = _GEN_613 & _GEN_616;
+  wire         _GEN_618 = _GEN_610 & _GEN_617;
+  wire         _GEN_619 = ~(mul_i1028_23_r0s2[1]) & ~(mul_i1028_23_r0s2[0]);
+  wire         _GEN_620 = ~(mul_i1028_24_r0s2[17]) & ~(mul_i1028_24_r0s2[16]);
+  wire         _GEN_621 = ~(mul_i1028_24_r0s2[15]) & ~(mul_i1028_24_r0s2[14]);
+  wire         _GEN_622 = _GEN_620 & _GEN_621;
+  wire         _GEN_623 = ~(mul_i1028_24_r0s2[13]) & ~(mul_i1028_24_r0s2[12]);
+  wire         _GEN_624 = ~(mul_i1028_24_r0s2[11]) & ~(mul_i1028_24_r0s2[10]);
+  wire         _GEN_625 = _GEN_623 & _GEN_624;
+  wire         _GEN_626 = _GEN_622 & _GEN_625;
+  wire         _GEN_627 = ~(mul_i1028_24_r0s2[9]) & ~(mul_i1028_24_r0s2[8]);
+  wire         _GEN_628 = ~(mul_i1028_24_r0s2[7]) & ~(mul_i1028_24_r0s2[6]);
   wire         _GEN_629 = _GEN_627 & _GEN_628;
-  wire         _GEN_630 = _GEN_626 & _GEN_629;
-  wire         _GEN_631 = ~(mul_i1034_24_r0s2[9]) & ~(mul_i1034_24_r0s2[8]);
-  wire         _GEN_632 = ~(mul_i1034_24_r0s2[7]) & ~(mul_i1034_24_r0s2[6]);
-  wire         _GEN_633 = _GEN_631 & _GEN_632;
-  wire         _GEN_634 = ~(mul_i1034_24_r0s2[5]) & ~(mul_i1034_24_r0s2[4]);
-  wire         _GEN_635 = ~(mul_i1034_24_r0s2[3]) & ~(mul_i1034_24_r0s2[2]);
-  wire         _GEN_636 = _GEN_634 & _GEN_635;
-  wire         _GEN_637 = _GEN_633 & _GEN_636;
-  wire         _GEN_638 = _GEN_630 & _GEN_637;
-  wire         _GEN_639 = ~(mul_i1034_24_r0s2[1]) & ~(mul_i1034_24_r0s2[0]);
-  wire         _GEN_640 = ~(mul_i1034_25_r0s2[17]) & ~(mul_i1034_25_r0s2[16]);
-  wire         _GEN_641 = ~(mul_i1034_25_r0s2[15]) & ~(mul_i1034_25_r0s2[14]);
-  wire         _GEN_642 = _GEN_640 & _GEN_641;
-  wire         _GEN_643 = ~(mul_i1034_25_r0s2[13]) & ~(mul_i1034_25_r0s2[12]);
-  wire         _GEN_644 = ~(mul_i1034_25_r0s2[11]) & ~(mul_i1034_25_r0s2[10]);
+  wire         _GEN_630 = ~(mul_i1028_24_r0s2[5]) & ~(mul_i1028_24_r0s2[4]);
+  wire         _GEN_631 = ~(mul_i1028_24_r0s2[3]) & ~(mul_i1028_24_r0s2[2]);
+  wire         _GEN_632 = _GEN_630 & _GEN_631;
+  wire         _GEN_633 = _GEN_629 & _GEN_632;
+  wire         _GEN_634 = _GEN_626 & _GEN_633;
+  wire         _GEN_635 = ~(mul_i1028_24_r0s2[1]) & ~(mul_i1028_24_r0s2[0]);
+  wire         _GEN_636 = ~(mul_i1028_25_r0s2[17]) & ~(mul_i1028_25_r0s2[16]);
+  wire         _GEN_637 = ~(mul_i1028_25_r0s2[15]) & ~(mul_i1028_25_r0s2[14]);
+  wire         _GEN_638 = _GEN_636 & _GEN_637;
+  wire         _GEN_639 = ~(mul_i1028_25_r0s2[13]) & ~(mul_i1028_25_r0s2[12]);
+  wire         _GEN_640 = ~(mul_i1028_25_r0s2[11]) & ~(mul_i1028_25_r0s2[10]);
+  wire         _GEN_641 = _GEN_639 & _GEN_640;
+  wire         _GEN_642 = _GEN_638 & _GEN_641;
+  wire         _GEN_643 = ~(mul_i1028_25_r0s2[9]) & ~(mul_i1028_25_r0s2[8]);
+  wire         _GEN_644 = ~(mul_i1028_25_r0s2[7]) & ~(mul_i1028_25_r0s2[6]);
   wire         _GEN_645 = _GEN_643 & _GEN_644;
-  wire         _GEN_646 = _GEN_642 & _GEN_645;
-  wire         _GEN_647 = ~(mul_i1034_25_r0s2[9]) & ~(mul_i1034_25_r0s2[8]);
-  wire         _GEN_648 = ~(mul_i1034_25_r0s2[7]) & ~(mul_i1034_25_r0s2[6]);
-  wire         _GEN_649 = _GEN_647 & _GEN_648;
-  wire         _GEN_650 = ~(mul_i1034_25_r0s2[5]) & ~(mul_i1034_25_r0s2[4]);
-  wire         _GEN_651 = ~(mul_i1034_25_r0s2[3]) & ~(mul_i1034_25_r0s2[2]);
-  wire         _GEN_652 = _GEN_650 & _GEN_651;
-  wire         _GEN_653 = _GEN_649 & _GEN_652;
-  wire         _GEN_654 = _GEN_646 & _GEN_653;
-  wire         _GEN_655 = ~(mul_i1034_25_r0s2[1]) & ~(mul_i1034_25_r0s2[0]);
-  wire         _GEN_656 = ~(mul_i1034_26_r0s2[17]) & ~(mul_i1034_26_r0s2[16]);
-  wire         _GEN_657 = ~(mul_i1034_26_r0s2[15]) & ~(mul_i1034_26_r0s2[14]);
-  wire         _GEN_658 = _GEN_656 & _GEN_657;
-  wire         _GEN_659 = ~(mul_i1034_26_r0s2[13]) & ~(mul_i1034_26_r0s2[12]);
-  wire         _GEN_660 = ~(mul_i1034_26_r0s2[11]) & ~(mul_i1034_26_r0s2[10]);
+  wire         _GEN_646 = ~(mul_i1028_25_r0s2[5]) & ~(mul_i1028_25_r0s2[4]);
+  wire         _GEN_647 = ~(mul_i1028_25_r0s2[3]) & ~(mul_i1028_25_r0s2[2]);
+  wire         _GEN_648 = _GEN_646 & _GEN_647;
+  wire         _GEN_649 = _GEN_645 & _GEN_648;
+  wire         _GEN_650 = _GEN_642 & _GEN_649;
+  wire         _GEN_651 = ~(mul_i1028_25_r0s2[1]) & ~(mul_i1028_25_r0s2[0]);
+  wire         _GEN_652 = ~(mul_i1028_26_r0s2[17]) & ~(mul_i1028_26_r0s2[16]);
+  wire         _GEN_653 = ~(mul_i1028_26_r0s2[15]) & ~(mul_i1028_26_r0s2[14]);
+  wire         _GEN_654 = _GEN_652 & _GEN_653;
+  wire         _GEN_655 = ~(mul_i1028_26_r0s2[13]) & ~(mul_i1028_26_r0s2[12]);
+  wire         _GEN_656 = ~(mul_i1028_26_r0s2[11]) & ~(mul_i1028_26_r0s2[10]);
+  wire         _GEN_657 = _GEN_655 & _GEN_656;
+  wire         _GEN_658 = _GEN_654 & _GEN_657;
+  wire         _GEN_659 = ~(mul_i1028_26_r0s2[9]) & ~(mul_i1028_26_r0s2[8]);
+  wire         _GEN_660 = ~(mul_i1028_26_r0s2[7]) & ~(mul_i1028_26_r0s2[6]);
   wire         _GEN_661 = _GEN_659 & _GEN_660;
-  wire         _GEN_662 = _GEN_658 & _GEN_661;
-  wire         _GEN_663 = ~(mul_i1034_26_r0s2[9]) & ~(mul_i1034_26_r0s2[8]);
-  wire         _GEN_664 = ~(mul_i1034_26_r0s2[7]) & ~(mul_i1034_26_r0s2[6]);
-  wire         _GEN_665 = _GEN_663 & _GEN_664;
-  wire         _GEN_666 = ~(mul_i1034_26_r0s2[5]) & ~(mul_i1034_26_r0s2[4]);
-  wire         _GEN_667 = ~(mul_i1034_26_r0s2[3]) & ~(mul_i1034_26_r0s2[2]);
-  wire         _GEN_668 = _GEN_666 & _GEN_667;
-  wire         _GEN_669 = _GEN_665 & _GEN_668;
-  wire         _GEN_670 = _GEN_662 & _GEN_669;
-  wire         _GEN_671 = ~(mul_i1034_26_r0s2[1]) & ~(mul_i1034_26_r0s2[0]);
-  wire         _GEN_672 = ~(mul_i1034_27_r0s2[17]) & ~(mul_i1034_27_r0s2[16]);
-  wire         _GEN_673 = ~(mul_i1034_27_r0s2[15]) & ~(mul_i1034_27_r0s2[14]);
-  wire         _GEN_674 = _GEN_672 & _GEN_673;
-  wire         _GEN_675 = ~(mul_i1034_27_r0s2[13]) & ~(mul_i1034_27_r0s2[12]);
-  wire         _GEN_676 = ~(mul_i1034_27_r0s2[11]) & ~(mul_i1034_27_r0s2[10]);
+  wire         _GEN_662 = ~(mul_i1028_26_r0s2[5]) & ~(mul_i1028_26_r0s2[4]);
+  wire         _GEN_663 = ~(mul_i1028_26_r0s2[3]) & ~(mul_i1028_26_r0s2[2]);
+  wire         _GEN_664 = _GEN_662 & _GEN_663;
+  wire         _GEN_665 = _GEN_661 & _GEN_664;
+  wire         _GEN_666 = _GEN_658 & _GEN_665;
+  wire         _GEN_667 = ~(mul_i1028_26_r0s2[1]) & ~(mul_i1028_26_r0s2[0]);
+  wire         _GEN_668 = ~(mul_i1028_27_r0s2[17]) & ~(mul_i1028_27_r0s2[16]);
+  wire         _GEN_669 = ~(mul_i1028_27_r0s2[15]) & ~(mul_i1028_27_r0s2[14]);
+  wire         _GEN_670 = _GEN_668 & _GEN_669;
+  wire         _GEN_671 = ~(mul_i1028_27_r0s2[13]) & ~(mul_i1028_27_r0s2[12]);
+  wire         _GEN_672 = ~(mul_i1028_27_r0s2[11]) & ~(mul_i1028_27_r0s2[10]);
+  wire         _GEN_673 = _GEN_671 & _GEN_672;
+  wire         _GEN_674 = _GEN_670 & _GEN_673;
+  wire         _GEN_675 = ~(mul_i1028_27_r0s2[9]) & ~(mul_i1028_27_r0s2[8]);
+  wire         _GEN_676 = ~(mul_i1028_27_r0s2[7]) & ~(mul_i1028_27_r0s2[6]);
   wire         _GEN_677 = _GEN_675 & _GEN_676;
-  wire         _GEN_678 = _GEN_674 & _GEN_677;
-  wire         _GEN_679 = ~(mul_i1034_27_r0s2[9]) & ~(mul_i1034_27_r0s2[8]);
-  wire         _GEN_680 = ~(mul_i1034_27_r0s2[7]) & ~(mul_i1034_27_r0s2[6]);
-  wire         _GEN_681 = _GEN_679 & _GEN_680;
-  wire         _GEN_682 = ~(mul_i1034_27_r0s2[5]) & ~(mul_i1034_27_r0s2[4]);
-  wire         _GEN_683 = ~(mul_i1034_27_r0s2[3]) & ~(mul_i1034_27_r0s2[2]);
-  wire         _GEN_684 = _GEN_682 & _GEN_683;
-  wire         _GEN_685 = _GEN_681 & _GEN_684;
-  wire         _GEN_686 = _GEN_678 & _GEN_685;
-  wire         _GEN_687 = ~(mul_i1034_27_r0s2[1]) & ~(mul_i1034_27_r0s2[0]);
-  wire         _GEN_688 = ~(mul_i1034_28_r0s2[17]) & ~(mul_i1034_28_r0s2[16]);
-  wire         _GEN_689 = ~(mul_i1034_28_r0s2[15]) & ~(mul_i1034_28_r0s2[14]);
-  wire         _GEN_690 = _GEN_688 & _GEN_689;
-  wire         _GEN_691 = ~(mul_i1034_28_r0s2[13]) & ~(mul_i1034_28_r0s2[12]);
-  wire         _GEN_692 = ~(mul_i1034_28_r0s2[11]) & ~(mul_i1034_28_r0s2[10]);
+  wire         _GEN_678 = ~(mul_i1028_27_r0s2[5]) & ~(mul_i1028_27_r0s2[4]);
+  wire         _GEN_679 = ~(mul_i1028_27_r0s2[3]) & ~(mul_i1028_27_r0s2[2]);
+  wire         _GEN_680 = _GEN_678 & _GEN_679;
+  wire         _GEN_681 = _GEN_677 & _GEN_680;
+  wire         _GEN_682 = _GEN_674 & _GEN_681;
+  wire         _GEN_683 = ~(mul_i1028_27_r0s2[1]) & ~(mul_i1028_27_r0s2[0]);
+  wire         _GEN_684 = ~(mul_i1028_28_r0s2[17]) & ~(mul_i1028_28_r0s2[16]);
+  wire         _GEN_685 = ~(mul_i1028_28_r0s2[15]) & ~(mul_i1028_28_r0s2[14]);
+  wire         _GEN_686 = _GEN_684 & _GEN_685;
+  wire         _GEN_687 = ~(mul_i1028_28_r0s2[13]) & ~(mul_i1028_28_r0s2[12]);
+  wire         _GEN_688 = ~(mul_i1028_28_r0s2[11]) & ~(mul_i1028_28_r0s2[10]);
+  wire         _GEN_689 = _GEN_687 & _GEN_688;
+  wire         _GEN_690 = _GEN_686 & _GEN_689;
+  wire         _GEN_691 = ~(mul_i1028_28_r0s2[9]) & ~(mul_i1028_28_r0s2[8]);
+  wire         _GEN_692 = ~(mul_i1028_28_r0s2[7]) & ~(mul_i1028_28_r0s2[6]);
   wire         _GEN_693 = _GEN_691 & _GEN_692;
-  wire         _GEN_694 = _GEN_690 & _GEN_693;
-  wire         _GEN_695 = ~(mul_i1034_28_r0s2[9]) & ~(mul_i1034_28_r0s2[8]);
-  wire         _GEN_696 = ~(mul_i1034_28_r0s2[7]) & ~(mul_i1034_28_r0s2[6]);
-  wire         _GEN_697 = _GEN_695 & _GEN_696;
-  wire         _GEN_698 = ~(mul_i1034_28_r0s2[5]) & ~(mul_i1034_28_r0s2[4]);
-  wire         _GEN_699 = ~(mul_i1034_28_r0s2[3]) & ~(mul_i1034_28_r0s2[2]);
-  wire         _GEN_700 = _GEN_698 & _GEN_699;
-  wire         _GEN_701 = _GEN_697 & _GEN_700;
-  wire         _GEN_702 = _GEN_694 & _GEN_701;
-  wire         _GEN_703 = ~(mul_i1034_28_r0s2[1]) & ~(mul_i1034_28_r0s2[0]);
-  wire         _GEN_704 = ~(mul_i1034_29_r0s2[17]) & ~(mul_i1034_29_r0s2[16]);
-  wire         _GEN_705 = ~(mul_i1034_29_r0s2[15]) & ~(mul_i1034_29_r0s2[14]);
-  wire         _GEN_706 = _GEN_704 & _GEN_705;
-  wire         _GEN_707 = ~(mul_i1034_29_r0s2[13]) & ~(mul_i1034_29_r0s2[12]);
-  wire         _GEN_708 = ~(mul_i1034_29_r0s2[11]) & ~(mul_i1034_29_r0s2[10]);
+  wire         _GEN_694 = ~(mul_i1028_28_r0s2[5]) & ~(mul_i1028_28_r0s2[4]);
+  wire         _GEN_695 = ~(mul_i1028_28_r0s2[3]) & ~(mul_i1028_28_r0s2[2]);
+  wire         _GEN_696 = _GEN_694 & _GEN_695;
+  wire         _GEN_697 = _GEN_693 & _GEN_696;
+  wire         _GEN_698 = _GEN_690 & _GEN_697;
+  wire         _GEN_699 = ~(mul_i1028_28_r0s2[1]) & ~(mul_i1028_28_r0s2[0]);
+  wire         _GEN_700 = ~(mul_i1028_29_r0s2[17]) & ~(mul_i1028_29_r0s2[16]);
+  wire         _GEN_701 = ~(mul_i1028_29_r0s2[15]) & ~(mul_i1028_29_r0s2[14]);
+  wire         _GEN_702 = _GEN_700 & _GEN_701;
+  wire         _GEN_703 = ~(mul_i1028_29_r0s2[13]) & ~(mul_i1028_29_r0s2[12]);
+  wire         _GEN_704 = ~(mul_i1028_29_r0s2[11]) & ~(mul_i1028_29_r0s2[10]);
+  wire         _GEN_705 = _GEN_703 & _GEN_704;
+  wire         _GEN_706 = _GEN_702 & _GEN_705;
+  wire         _GEN_707 = ~(mul_i1028_29_r0s2[9]) & ~(mul_i1028_29_r0s2[8]);
+  wire         _GEN_708 = ~(mul_i1028_29_r0s2[7]) & ~(mul_i1028_29_r0s2[6]);
   wire         _GEN_709 = _GEN_707 & _GEN_708;
-  wire         _GEN_710 = _GEN_706 & _GEN_709;
-  wire         _GEN_711 = ~(mul_i1034_29_r0s2[9]) & ~(mul_i1034_29_r0s2[8]);
-  wire         _GEN_712 = ~(mul_i1034_29_r0s2[7]) & ~(mul_i1034_29_r0s2[6]);
-  wire         _GEN_713 = _GEN_711 & _GEN_712;
-  wire         _GEN_714 = ~(mul_i1034_29_r0s2[5]) & ~(mul_i1034_29_r0s2[4]);
-  wire         _GEN_715 = ~(mul_i1034_29_r0s2[3]) & ~(mul_i1034_29_r0s2[2]);
-  wire         _GEN_716 = _GEN_714 & _GEN_715;
-  wire         _GEN_717 = _GEN_713 & _GEN_716;
-  wire         _GEN_718 = _GEN_710 & _GEN_717;
-  wire         _GEN_719 = ~(mul_i1034_29_r0s2[1]) & ~(mul_i1034_29_r0s2[0]);
-  wire         _GEN_720 = ~(mul_i1034_30_r0s2[17]) & ~(mul_i1034_30_r0s2[16]);
-  wire         _GEN_721 = ~(mul_i1034_30_r0s2[15]) & ~(mul_i1034_30_r0s2[14]);
-  wire         _GEN_722 = _GEN_720 & _GEN_721;
-  wire         _GEN_723 = ~(mul_i1034_30_r0s2[13]) & ~(mul_i1034_30_r0s2[12]);
-  wire         _GEN_724 = ~(mul_i1034_30_r0s2[11]) & ~(mul_i1034_30_r0s2[10]);
+  wire         _GEN_710 = ~(mul_i1028_29_r0s2[5]) & ~(mul_i1028_29_r0s2[4]);
+  wire         _GEN_711 = ~(mul_i1028_29_r0s2[3]) & ~(mul_i1028_29_r0s2[2]);
+  wire         _GEN_712 = _GEN_710 & _GEN_711;
+  wire         _GEN_713 = _GEN_709 & _GEN_712;
+  wire         _GEN_714 = _GEN_706 & _GEN_713;
+  wire         _GEN_715 = ~(mul_i1028_29_r0s2[1]) & ~(mul_i1028_29_r0s2[0]);
+  wire         _GEN_716 = ~(mul_i1028_30_r0s2[17]) & ~(mul_i1028_30_r0s2[16]);
+  wire         _GEN_717 = ~(mul_i1028_30_r0s2[15]) & ~(mul_i1028_30_r0s2[14]);
+  wire         _GEN_718 = _GEN_716 & _GEN_717;
+  wire         _GEN_719 = ~(mul_i1028_30_r0s2[13]) & ~(mul_i1028_30_r0s2[12]);
+  wire         _GEN_720 = ~(mul_i1028_30_r0s2[11]) & ~(mul_i1028_30_r0s2[10]);
+  wire         _GEN_721 = _GEN_719 & _GEN_720;
+  wire         _GEN_722 = _GEN_718 & _GEN_721;
+  wire         _GEN_723 = ~(mul_i1028_30_r0s2[9]) & ~(mul_i1028_30_r0s2[8]);
+  wire         _GEN_724 = ~(mul_i1028_30_r0s2[7]) & ~(mul_i1028_30_r0s2[6]);
   wire         _GEN_725 = _GEN_723 & _GEN_724;
-  wire         _GEN_726 = _GEN_722 & _GEN_725;
-  wire         _GEN_727 = ~(mul_i1034_30_r0s2[9]) & ~(mul_i1034_30_r0s2[8]);
-  wire         _GEN_728 = ~(mul_i1034_30_r0s2[7]) & ~(mul_i1034_30_r0s2[6]);
-  wire         _GEN_729 = _GEN_727 & _GEN_728;
-  wire         _GEN_730 = ~(mul_i1034_30_r0s2[5]) & ~(mul_i1034_30_r0s2[4]);
-  wire         _GEN_731 = ~(mul_i1034_30_r0s2[3]) & ~(mul_i1034_30_r0s2[2]);
-  wire         _GEN_732 = _GEN_730 & _GEN_731;
-  wire         _GEN_733 = _GEN_729 & _GEN_732;
-  wire         _GEN_734 = _GEN_726 & _GEN_733;
-  wire         _GEN_735 = ~(mul_i1034_30_r0s2[1]) & ~(mul_i1034_30_r0s2[0]);
-  wire         _GEN_736 = ~(mul_i1034_31_r0s2[17]) & ~(mul_i1034_31_r0s2[16]);
-  wire         _GEN_737 = ~(mul_i1034_31_r0s2[15]) & ~(mul_i1034_31_r0s2[14]);
-  wire         _GEN_738 = _GEN_736 & _GEN_737;
-  wire         _GEN_739 = ~(mul_i1034_31_r0s2[13]) & ~(mul_i1034_31_r0s2[12]);
-  wire         _GEN_740 = ~(mul_i1034_31_r0s2[11]) & ~(mul_i1034_31_r0s2[10]);
+  wire         _GEN_726 = ~(mul_i1028_30_r0s2[5]) & ~(mul_i1028_30_r0s2[4]);
+  wire         _GEN_727 = ~(mul_i1028_30_r0s2[3]) & ~(mul_i1028_30_r0s2[2]);
+  wire         _GEN_728 = _GEN_726 & _GEN_727;
+  wire         _GEN_729 = _GEN_725 & _GEN_728;
+  wire         _GEN_730 = _GEN_722 & _GEN_729;
+  wire         _GEN_731 = ~(mul_i1028_30_r0s2[1]) & ~(mul_i1028_30_r0s2[0]);
+  wire         _GEN_732 = ~(mul_i1028_31_r0s2[17]) & ~(mul_i1028_31_r0s2[16]);
+  wire         _GEN_733 = ~(mul_i1028_31_r0s2[15]) & ~(mul_i1028_31_r0s2[14]);
+  wire         _GEN_734 = _GEN_732 & _GEN_733;
+  wire         _GEN_735 = ~(mul_i1028_31_r0s2[13]) & ~(mul_i1028_31_r0s2[12]);
+  wire         _GEN_736 = ~(mul_i1028_31_r0s2[11]) & ~(mul_i1028_31_r0s2[10]);
+  wire         _GEN_737 = _GEN_735 & _GEN_736;
+  wire         _GEN_738 = _GEN_734 & _GEN_737;
+  wire         _GEN_739 = ~(mul_i1028_31_r0s2[9]) & ~(mul_i1028_31_r0s2[8]);
+  wire         _GEN_740 = ~(mul_i1028_31_r0s2[7]) & ~(mul_i1028_31_r0s2[6]);
   wire         _GEN_741 = _GEN_739 & _GEN_740;
-  wire         _GEN_742 = _GEN_738 & _GEN_741;
-  wire         _GEN_743 = ~(mul_i1034_31_r0s2[9]) & ~(mul_i1034_31_r0s2[8]);
-  wire         _GEN_744 = ~(mul_i1034_31_r0s2[7]) & ~(mul_i1034_31_r0s2[6]);
-  wire         _GEN_745 = _GEN_743 & _GEN_744;
-  wire         _GEN_746 = ~(mul_i1034_31_r0s2[5]) & ~(mul_i1034_31_r0s2[4]);
-  wire         _GEN_747 = ~(mul_i1034_31_r0s2[3]) & ~(mul_i1034_31_r0s2[2]);
-  wire         _GEN_748 = _GEN_746 & _GEN_747;
-  wire         _GEN_749 = _GEN_745 & _GEN_748;
-  wire         _GEN_750 = _GEN_742 & _GEN_749;
-  wire         _GEN_751 = ~(mul_i1034_31_r0s2[1]) & ~(mul_i1034_31_r0s2[0]);
-  wire         _GEN_752 = ~first_0_r0 & ~_GEN_75;
+  wire         _GEN_742 = ~(mul_i1028_31_r0s2[5]) & ~(mul_i1028_31_r0s2[4]);
+  wire         _GEN_743 = ~(mul_i1028_31_r0s2[3]) & ~(mul_i1028_31_r0s2[2]);
+  wire         _GEN_744 = _GEN_742 & _GEN_743;
+  wire         _GEN_745 = _GEN_741 & _GEN_744;
+  wire         _GEN_746 = _GEN_738 & _GEN_745;
+  wire         _GEN_747 = ~(mul_i1028_31_r0s2[1]) & ~(mul_i1028_31_r0s2[0]);
+  wire         _GEN_748 = ~first_0_r0 & ~_GEN_74;
   always_ff @(posedge clk) begin
     if (_GEN_5)
       xor_r0s1 <= ~first_0_r0;
@@ -11626,7 +11616,7 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       xor_r0s6 <= xor_r0s5;
     if (_GEN_5)
-      cmp_i_not_r0s1 <= _GEN_74;
+      cmp_i_not_r0s1 <= plan_sroa_4_0_r0[2:1] == 2'h0;
     if (_GEN_4)
       cmp_i_not_r0s2 <= cmp_i_not_r0s1;
     if (_GEN_3)
@@ -11687,54 +11677,54 @@ module kv_decompress_scale_speckv_Design(
       add18_i_neg_r0s1 <=
         ((~plan_sroa_6_0_r0 | plan_sroa_6_0_r0 & (|at_sroa_10_0_r0)
             ? ~plan_sroa_6_0_r0
-            : _GEN_75)
+            : _GEN_74)
            ? 10'h0
            : 10'h3FD) + (plan_sroa_10_0_r0[0] ? 10'h37E : 10'h3EE);
       plan_sroa_27_0_r0s1 <= plan_sroa_27_0_r0;
     end
     if (_GEN_4)
-      sub_i1046_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[519:515]};
+      sub_i1040_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[519:515]};
     if (_GEN_3)
-      sub_i1046_r0s3 <= sub_i1046_r0s2;
+      sub_i1040_r0s3 <= sub_i1040_r0s2;
     if (_GEN_5)
-      iszero_i_r0s1 <= _GEN_77 == 14'h0;
+      iszero_i_r0s1 <= _GEN_76 == 14'h0;
     if (_GEN_4)
       iszero_i_r0s2 <= iszero_i_r0s1;
     if (_GEN_5)
-      mul_i1034_r0s1 <= {4'h0, _GEN_77} * {15'h1, decoded_dout[514:512]};
+      mul_i1028_r0s1 <= {4'h0, _GEN_76} * {15'h1, decoded_dout[514:512]};
     if (_GEN_4)
-      mul_i1034_r0s2 <= mul_i1034_r0s1;
+      mul_i1028_r0s2 <= mul_i1028_r0s1;
     if (_GEN_3)
       select_r0s3 <=
         iszero_i_r0s2
           ? 5'h12
-          : {_GEN_254,
-             _GEN_254
-               ? {2'h0, _GEN_255, ~_GEN_255 & ~(mul_i1034_r0s2[1]) & mul_i1034_r0s2[0]}
-               : {_GEN_246 & ~_GEN_253,
-                  _GEN_246
-                    ? {_GEN_249 & ~_GEN_252,
-                       _GEN_249
-                         ? {_GEN_250 & ~_GEN_251,
-                            _GEN_250
-                              ? ~(mul_i1034_r0s2[3]) & mul_i1034_r0s2[2]
-                              : ~(mul_i1034_r0s2[5]) & mul_i1034_r0s2[4]}
-                         : {_GEN_247 & ~_GEN_248,
-                            _GEN_247
-                              ? ~(mul_i1034_r0s2[7]) & mul_i1034_r0s2[6]
-                              : ~(mul_i1034_r0s2[9]) & mul_i1034_r0s2[8]}}
-                    : {_GEN_242 & ~_GEN_245,
-                       _GEN_242
-                         ? {_GEN_243 & ~_GEN_244,
+          : {_GEN_250,
+             _GEN_250
+               ? {2'h0, _GEN_251, ~_GEN_251 & ~(mul_i1028_r0s2[1]) & mul_i1028_r0s2[0]}
+               : {_GEN_242 & ~_GEN_249,
+                  _GEN_242
+                    ? {_GEN_245 & ~_GEN_248,
+                       _GEN_245
+                         ? {_GEN_246 & ~_GEN_247,
+                            _GEN_246
+                              ? ~(mul_i1028_r0s2[3]) & mul_i1028_r0s2[2]
+                              : ~(mul_i1028_r0s2[5]) & mul_i1028_r0s2[4]}
+                         : {_GEN_243 & ~_GEN_244,
                             _GEN_243
-                              ? ~(mul_i1034_r0s2[11]) & mul_i1034_r0s2[10]
-                              : ~(mul_i1034_r0s2[13]) & mul_i1034_r0s2[12]}
-                         : {_GEN_240 & ~_GEN_241,
-                            _GEN_240
-                              ? ~(mul_i1034_r0s2[15]) & mul_i1034_r0s2[14]
-                              : ~(mul_i1034_r0s2[17]) & mul_i1034_r0s2[16]}}}};
+                              ? ~(mul_i1028_r0s2[7]) & mul_i1028_r0s2[6]
+                              : ~(mul_i1028_r0s2[9]) & mul_i1028_r0s2[8]}}
+                    : {_GEN_238 & ~_GEN_241,
+                       _GEN_238
+                         ? {_GEN_239 & ~_GEN_240,
+                            _GEN_239
+                              ? ~(mul_i1028_r0s2[11]) & mul_i1028_r0s2[10]
+                              : ~(mul_i1028_r0s2[13]) & mul_i1028_r0s2[12]}
+                         : {_GEN_236 & ~_GEN_237,
+                            _GEN_236
+                              ? ~(mul_i1028_r0s2[15]) & mul_i1028_r0s2[14]
+                              : ~(mul_i1028_r0s2[17]) & mul_i1028_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_80[9:5]));
+      or_r0s4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_79[9:5]));
     if (_GEN_1)
       or_r0s5 <= or_r0s4;
     if (_GEN_2)
@@ -11742,90 +11732,90 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1107_r0s4 <= _GEN_80;
-      cmp_i1513_r0s4 <= _GEN_81[4:1] != 4'hF;
+      sub_i_i1101_r0s4 <= _GEN_79;
+      cmp_i1510_r0s4 <= _GEN_80[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_r0s3 <= mul_i1034_r0s2[0];
+      mul_i1028_r0s3 <= mul_i1028_r0s2[0];
     if (_GEN_2)
-      mul_i1034_r0s4 <= mul_i1034_r0s3;
+      mul_i1028_r0s4 <= mul_i1028_r0s3;
     if (_GEN_3)
-      mul_i1034_r0s3__1 <= mul_i1034_r0s2[1];
+      mul_i1028_r0s3__1 <= mul_i1028_r0s2[1];
     if (_GEN_2)
-      mul_i1034_r0s4__1 <= mul_i1034_r0s3__1;
+      mul_i1028_r0s4__1 <= mul_i1028_r0s3__1;
     if (_GEN_3)
-      mul_i1034_r0s3__2 <= mul_i1034_r0s2[2];
+      mul_i1028_r0s3__2 <= mul_i1028_r0s2[2];
     if (_GEN_2)
-      mul_i1034_r0s4__2 <= mul_i1034_r0s3__2;
+      mul_i1028_r0s4__2 <= mul_i1028_r0s3__2;
     if (_GEN_3)
-      mul_i1034_r0s3__3 <= mul_i1034_r0s2[3];
+      mul_i1028_r0s3__3 <= mul_i1028_r0s2[3];
     if (_GEN_2)
-      mul_i1034_r0s4__3 <= mul_i1034_r0s3__3;
+      mul_i1028_r0s4__3 <= mul_i1028_r0s3__3;
     if (_GEN_3)
-      mul_i1034_r0s3__4 <= mul_i1034_r0s2[4];
+      mul_i1028_r0s3__4 <= mul_i1028_r0s2[4];
     if (_GEN_2)
-      mul_i1034_r0s4__4 <= mul_i1034_r0s3__4;
+      mul_i1028_r0s4__4 <= mul_i1028_r0s3__4;
     if (_GEN_3)
-      mul_i1034_r0s3__5 <= mul_i1034_r0s2[5];
+      mul_i1028_r0s3__5 <= mul_i1028_r0s2[5];
     if (_GEN_2)
-      mul_i1034_r0s4__5 <= mul_i1034_r0s3__5;
+      mul_i1028_r0s4__5 <= mul_i1028_r0s3__5;
     if (_GEN_3)
-      mul_i1034_r0s3__6 <= mul_i1034_r0s2[6];
+      mul_i1028_r0s3__6 <= mul_i1028_r0s2[6];
     if (_GEN_2)
-      mul_i1034_r0s4__6 <= mul_i1034_r0s3__6;
+      mul_i1028_r0s4__6 <= mul_i1028_r0s3__6;
     if (_GEN_3)
-      mul_i1034_r0s3__7 <= mul_i1034_r0s2[7];
+      mul_i1028_r0s3__7 <= mul_i1028_r0s2[7];
     if (_GEN_2)
-      mul_i1034_r0s4__7 <= mul_i1034_r0s3__7;
+      mul_i1028_r0s4__7 <= mul_i1028_r0s3__7;
     if (_GEN_3)
-      mul_i1034_r0s3__8 <= mul_i1034_r0s2[8];
+      mul_i1028_r0s3__8 <= mul_i1028_r0s2[8];
     if (_GEN_2)
-      mul_i1034_r0s4__8 <= mul_i1034_r0s3__8;
+      mul_i1028_r0s4__8 <= mul_i1028_r0s3__8;
     if (_GEN_3)
-      mul_i1034_r0s3__9 <= mul_i1034_r0s2[9];
+      mul_i1028_r0s3__9 <= mul_i1028_r0s2[9];
     if (_GEN_2)
-      mul_i1034_r0s4__9 <= mul_i1034_r0s3__9;
+      mul_i1028_r0s4__9 <= mul_i1028_r0s3__9;
     if (_GEN_3)
-      mul_i1034_r0s3__10 <= mul_i1034_r0s2[10];
+      mul_i1028_r0s3__10 <= mul_i1028_r0s2[10];
     if (_GEN_2)
-      mul_i1034_r0s4__10 <= mul_i1034_r0s3__10;
+      mul_i1028_r0s4__10 <= mul_i1028_r0s3__10;
     if (_GEN_3)
-      mul_i1034_r0s3__11 <= mul_i1034_r0s2[11];
+      mul_i1028_r0s3__11 <= mul_i1028_r0s2[11];
     if (_GEN_2)
-      mul_i1034_r0s4__11 <= mul_i1034_r0s3__11;
+      mul_i1028_r0s4__11 <= mul_i1028_r0s3__11;
     if (_GEN_3)
-      mul_i1034_r0s3__12 <= mul_i1034_r0s2[12];
+      mul_i1028_r0s3__12 <= mul_i1028_r0s2[12];
     if (_GEN_2)
-      mul_i1034_r0s4__12 <= mul_i1034_r0s3__12;
+      mul_i1028_r0s4__12 <= mul_i1028_r0s3__12;
     if (_GEN_3)
-      mul_i1034_r0s3__13 <= mul_i1034_r0s2[13];
+      mul_i1028_r0s3__13 <= mul_i1028_r0s2[13];
     if (_GEN_2)
-      mul_i1034_r0s4__13 <= mul_i1034_r0s3__13;
+      mul_i1028_r0s4__13 <= mul_i1028_r0s3__13;
     if (_GEN_3)
-      mul_i1034_r0s3__14 <= mul_i1034_r0s2[14];
+      mul_i1028_r0s3__14 <= mul_i1028_r0s2[14];
     if (_GEN_2)
-      mul_i1034_r0s4__14 <= mul_i1034_r0s3__14;
+      mul_i1028_r0s4__14 <= mul_i1028_r0s3__14;
     if (_GEN_3)
-      mul_i1034_r0s3__15 <= mul_i1034_r0s2[15];
+      mul_i1028_r0s3__15 <= mul_i1028_r0s2[15];
     if (_GEN_2)
-      mul_i1034_r0s4__15 <= mul_i1034_r0s3__15;
+      mul_i1028_r0s4__15 <= mul_i1028_r0s3__15;
     if (_GEN_3)
-      mul_i1034_r0s3__16 <= mul_i1034_r0s2[16];
+      mul_i1028_r0s3__16 <= mul_i1028_r0s2[16];
     if (_GEN_2)
-      mul_i1034_r0s4__16 <= mul_i1034_r0s3__16;
+      mul_i1028_r0s4__16 <= mul_i1028_r0s3__16;
     if (_GEN_3)
-      mul_i1034_r0s3__17 <= mul_i1034_r0s2[17];
+      mul_i1028_r0s3__17 <= mul_i1028_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_r0s4__17 <= mul_i1034_r0s3__17;
-      select_r0s4 <= _GEN_81;
+      mul_i1028_r0s4__17 <= mul_i1028_r0s3__17;
+      select_r0s4 <= _GEN_80;
     end
     if (_GEN_1) begin
-      add_i1639_r0s5 <= {1'h0, sub_i_i1107_r0s4, 7'h0} + {10'h0, _GEN_7[29:22]};
-      cond_i1516_r0s5 <= _GEN_7[21];
-      or_i1600_r0s5 <= (|(_GEN_7[20:0])) | _GEN_7[22];
-      add_i2057_r0s5 <= {sub_i_i1107_r0s4[7:0], 10'h0} + {7'h0, _GEN_7[29:19]};
-      cond_i1516_r0s5__1 <= _GEN_7[18];
-      or_i1587_r0s5 <= (|(_GEN_7[17:0])) | _GEN_7[19];
+      add_i1636_r0s5 <= {1'h0, sub_i_i1101_r0s4, 7'h0} + {10'h0, _GEN_7[29:22]};
+      cond_i1513_r0s5 <= _GEN_7[21];
+      or_i1597_r0s5 <= (|(_GEN_7[20:0])) | _GEN_7[22];
+      add_i2054_r0s5 <= {sub_i_i1101_r0s4[7:0], 10'h0} + {7'h0, _GEN_7[29:19]};
+      cond_i1513_r0s5__1 <= _GEN_7[18];
+      or_i1584_r0s5 <= (|(_GEN_7[17:0])) | _GEN_7[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_r0s6 <=
@@ -11845,137 +11835,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__1 <= and_r0s5__1;
     if (_GEN_4)
-      sub_i1046_1_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[527:523]};
+      sub_i1040_1_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[527:523]};
     if (_GEN_3)
-      sub_i1046_1_r0s3 <= sub_i1046_1_r0s2;
+      sub_i1040_1_r0s3 <= sub_i1040_1_r0s2;
     if (_GEN_5)
-      iszero_i_1_r0s1 <= _GEN_82 == 14'h0;
+      iszero_i_1_r0s1 <= _GEN_81 == 14'h0;
     if (_GEN_4)
       iszero_i_1_r0s2 <= iszero_i_1_r0s1;
     if (_GEN_5)
-      mul_i1034_1_r0s1 <= {4'h0, _GEN_82} * {15'h1, decoded_dout[522:520]};
+      mul_i1028_1_r0s1 <= {4'h0, _GEN_81} * {15'h1, decoded_dout[522:520]};
     if (_GEN_4)
-      mul_i1034_1_r0s2 <= mul_i1034_1_r0s1;
+      mul_i1028_1_r0s2 <= mul_i1028_1_r0s1;
     if (_GEN_3)
       select_r0s3__1 <=
         iszero_i_1_r0s2
           ? 5'h12
-          : {_GEN_270,
-             _GEN_270
+          : {_GEN_266,
+             _GEN_266
                ? {2'h0,
-                  _GEN_271,
-                  ~_GEN_271 & ~(mul_i1034_1_r0s2[1]) & mul_i1034_1_r0s2[0]}
-               : {_GEN_262 & ~_GEN_269,
-                  _GEN_262
-                    ? {_GEN_265 & ~_GEN_268,
-                       _GEN_265
-                         ? {_GEN_266 & ~_GEN_267,
-                            _GEN_266
-                              ? ~(mul_i1034_1_r0s2[3]) & mul_i1034_1_r0s2[2]
-                              : ~(mul_i1034_1_r0s2[5]) & mul_i1034_1_r0s2[4]}
-                         : {_GEN_263 & ~_GEN_264,
-                            _GEN_263
-                              ? ~(mul_i1034_1_r0s2[7]) & mul_i1034_1_r0s2[6]
-                              : ~(mul_i1034_1_r0s2[9]) & mul_i1034_1_r0s2[8]}}
-                    : {_GEN_258 & ~_GEN_261,
-                       _GEN_258
-                         ? {_GEN_259 & ~_GEN_260,
+                  _GEN_267,
+                  ~_GEN_267 & ~(mul_i1028_1_r0s2[1]) & mul_i1028_1_r0s2[0]}
+               : {_GEN_258 & ~_GEN_265,
+                  _GEN_258
+                    ? {_GEN_261 & ~_GEN_264,
+                       _GEN_261
+                         ? {_GEN_262 & ~_GEN_263,
+                            _GEN_262
+                              ? ~(mul_i1028_1_r0s2[3]) & mul_i1028_1_r0s2[2]
+                              : ~(mul_i1028_1_r0s2[5]) & mul_i1028_1_r0s2[4]}
+                         : {_GEN_259 & ~_GEN_260,
                             _GEN_259
-                              ? ~(mul_i1034_1_r0s2[11]) & mul_i1034_1_r0s2[10]
-                              : ~(mul_i1034_1_r0s2[13]) & mul_i1034_1_r0s2[12]}
-                         : {_GEN_256 & ~_GEN_257,
-                            _GEN_256
-                              ? ~(mul_i1034_1_r0s2[15]) & mul_i1034_1_r0s2[14]
-                              : ~(mul_i1034_1_r0s2[17]) & mul_i1034_1_r0s2[16]}}}};
+                              ? ~(mul_i1028_1_r0s2[7]) & mul_i1028_1_r0s2[6]
+                              : ~(mul_i1028_1_r0s2[9]) & mul_i1028_1_r0s2[8]}}
+                    : {_GEN_254 & ~_GEN_257,
+                       _GEN_254
+                         ? {_GEN_255 & ~_GEN_256,
+                            _GEN_255
+                              ? ~(mul_i1028_1_r0s2[11]) & mul_i1028_1_r0s2[10]
+                              : ~(mul_i1028_1_r0s2[13]) & mul_i1028_1_r0s2[12]}
+                         : {_GEN_252 & ~_GEN_253,
+                            _GEN_252
+                              ? ~(mul_i1028_1_r0s2[15]) & mul_i1028_1_r0s2[14]
+                              : ~(mul_i1028_1_r0s2[17]) & mul_i1028_1_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__1 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_85[9:5]));
+      or_r0s4__1 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_84[9:5]));
     if (_GEN_1)
       or_r0s5__1 <= or_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1107_1_r0s4 <= _GEN_85;
-      cmp_i1513_1_r0s4 <= _GEN_86[4:1] != 4'hF;
+      sub_i_i1101_1_r0s4 <= _GEN_84;
+      cmp_i1510_1_r0s4 <= _GEN_85[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_1_r0s3 <= mul_i1034_1_r0s2[0];
+      mul_i1028_1_r0s3 <= mul_i1028_1_r0s2[0];
     if (_GEN_2)
-      mul_i1034_1_r0s4 <= mul_i1034_1_r0s3;
+      mul_i1028_1_r0s4 <= mul_i1028_1_r0s3;
     if (_GEN_3)
-      mul_i1034_1_r0s3__1 <= mul_i1034_1_r0s2[1];
+      mul_i1028_1_r0s3__1 <= mul_i1028_1_r0s2[1];
     if (_GEN_2)
-      mul_i1034_1_r0s4__1 <= mul_i1034_1_r0s3__1;
+      mul_i1028_1_r0s4__1 <= mul_i1028_1_r0s3__1;
     if (_GEN_3)
-      mul_i1034_1_r0s3__2 <= mul_i1034_1_r0s2[2];
+      mul_i1028_1_r0s3__2 <= mul_i1028_1_r0s2[2];
     if (_GEN_2)
-      mul_i1034_1_r0s4__2 <= mul_i1034_1_r0s3__2;
+      mul_i1028_1_r0s4__2 <= mul_i1028_1_r0s3__2;
     if (_GEN_3)
-      mul_i1034_1_r0s3__3 <= mul_i1034_1_r0s2[3];
+      mul_i1028_1_r0s3__3 <= mul_i1028_1_r0s2[3];
     if (_GEN_2)
-      mul_i1034_1_r0s4__3 <= mul_i1034_1_r0s3__3;
+      mul_i1028_1_r0s4__3 <= mul_i1028_1_r0s3__3;
     if (_GEN_3)
-      mul_i1034_1_r0s3__4 <= mul_i1034_1_r0s2[4];
+      mul_i1028_1_r0s3__4 <= mul_i1028_1_r0s2[4];
     if (_GEN_2)
-      mul_i1034_1_r0s4__4 <= mul_i1034_1_r0s3__4;
+      mul_i1028_1_r0s4__4 <= mul_i1028_1_r0s3__4;
     if (_GEN_3)
-      mul_i1034_1_r0s3__5 <= mul_i1034_1_r0s2[5];
+      mul_i1028_1_r0s3__5 <= mul_i1028_1_r0s2[5];
     if (_GEN_2)
-      mul_i1034_1_r0s4__5 <= mul_i1034_1_r0s3__5;
+      mul_i1028_1_r0s4__5 <= mul_i1028_1_r0s3__5;
     if (_GEN_3)
-      mul_i1034_1_r0s3__6 <= mul_i1034_1_r0s2[6];
+      mul_i1028_1_r0s3__6 <= mul_i1028_1_r0s2[6];
     if (_GEN_2)
-      mul_i1034_1_r0s4__6 <= mul_i1034_1_r0s3__6;
+      mul_i1028_1_r0s4__6 <= mul_i1028_1_r0s3__6;
     if (_GEN_3)
-      mul_i1034_1_r0s3__7 <= mul_i1034_1_r0s2[7];
+      mul_i1028_1_r0s3__7 <= mul_i1028_1_r0s2[7];
     if (_GEN_2)
-      mul_i1034_1_r0s4__7 <= mul_i1034_1_r0s3__7;
+      mul_i1028_1_r0s4__7 <= mul_i1028_1_r0s3__7;
     if (_GEN_3)
-      mul_i1034_1_r0s3__8 <= mul_i1034_1_r0s2[8];
+      mul_i1028_1_r0s3__8 <= mul_i1028_1_r0s2[8];
     if (_GEN_2)
-      mul_i1034_1_r0s4__8 <= mul_i1034_1_r0s3__8;
+      mul_i1028_1_r0s4__8 <= mul_i1028_1_r0s3__8;
     if (_GEN_3)
-      mul_i1034_1_r0s3__9 <= mul_i1034_1_r0s2[9];
+      mul_i1028_1_r0s3__9 <= mul_i1028_1_r0s2[9];
     if (_GEN_2)
-      mul_i1034_1_r0s4__9 <= mul_i1034_1_r0s3__9;
+      mul_i1028_1_r0s4__9 <= mul_i1028_1_r0s3__9;
     if (_GEN_3)
-      mul_i1034_1_r0s3__10 <= mul_i1034_1_r0s2[10];
+      mul_i1028_1_r0s3__10 <= mul_i1028_1_r0s2[10];
     if (_GEN_2)
-      mul_i1034_1_r0s4__10 <= mul_i1034_1_r0s3__10;
+      mul_i1028_1_r0s4__10 <= mul_i1028_1_r0s3__10;
     if (_GEN_3)
-      mul_i1034_1_r0s3__11 <= mul_i1034_1_r0s2[11];
+      mul_i1028_1_r0s3__11 <= mul_i1028_1_r0s2[11];
     if (_GEN_2)
-      mul_i1034_1_r0s4__11 <= mul_i1034_1_r0s3__11;
+      mul_i1028_1_r0s4__11 <= mul_i1028_1_r0s3__11;
     if (_GEN_3)
-      mul_i1034_1_r0s3__12 <= mul_i1034_1_r0s2[12];
+      mul_i1028_1_r0s3__12 <= mul_i1028_1_r0s2[12];
     if (_GEN_2)
-      mul_i1034_1_r0s4__12 <= mul_i1034_1_r0s3__12;
+      mul_i1028_1_r0s4__12 <= mul_i1028_1_r0s3__12;
     if (_GEN_3)
-      mul_i1034_1_r0s3__13 <= mul_i1034_1_r0s2[13];
+      mul_i1028_1_r0s3__13 <= mul_i1028_1_r0s2[13];
     if (_GEN_2)
-      mul_i1034_1_r0s4__13 <= mul_i1034_1_r0s3__13;
+      mul_i1028_1_r0s4__13 <= mul_i1028_1_r0s3__13;
     if (_GEN_3)
-      mul_i1034_1_r0s3__14 <= mul_i1034_1_r0s2[14];
+      mul_i1028_1_r0s3__14 <= mul_i1028_1_r0s2[14];
     if (_GEN_2)
-      mul_i1034_1_r0s4__14 <= mul_i1034_1_r0s3__14;
+      mul_i1028_1_r0s4__14 <= mul_i1028_1_r0s3__14;
     if (_GEN_3)
-      mul_i1034_1_r0s3__15 <= mul_i1034_1_r0s2[15];
+      mul_i1028_1_r0s3__15 <= mul_i1028_1_r0s2[15];
     if (_GEN_2)
-      mul_i1034_1_r0s4__15 <= mul_i1034_1_r0s3__15;
+      mul_i1028_1_r0s4__15 <= mul_i1028_1_r0s3__15;
     if (_GEN_3)
-      mul_i1034_1_r0s3__16 <= mul_i1034_1_r0s2[16];
+      mul_i1028_1_r0s3__16 <= mul_i1028_1_r0s2[16];
     if (_GEN_2)
-      mul_i1034_1_r0s4__16 <= mul_i1034_1_r0s3__16;
+      mul_i1028_1_r0s4__16 <= mul_i1028_1_r0s3__16;
     if (_GEN_3)
-      mul_i1034_1_r0s3__17 <= mul_i1034_1_r0s2[17];
+      mul_i1028_1_r0s3__17 <= mul_i1028_1_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_1_r0s4__17 <= mul_i1034_1_r0s3__17;
-      select_r0s4__1 <= _GEN_86;
+      mul_i1028_1_r0s4__17 <= mul_i1028_1_r0s3__17;
+      select_r0s4__1 <= _GEN_85;
     end
     if (_GEN_1) begin
-      add_i1639_1_r0s5 <= {1'h0, sub_i_i1107_1_r0s4, 7'h0} + {10'h0, _GEN_9[29:22]};
-      cond_i1516_1_r0s5 <= _GEN_9[21];
-      or_i1600_1_r0s5 <= (|(_GEN_9[20:0])) | _GEN_9[22];
-      add_i2057_1_r0s5 <= {sub_i_i1107_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_9[29:19]};
-      cond_i1516_1_r0s5__1 <= _GEN_9[18];
-      or_i1587_1_r0s5 <= (|(_GEN_9[17:0])) | _GEN_9[19];
+      add_i1636_1_r0s5 <= {1'h0, sub_i_i1101_1_r0s4, 7'h0} + {10'h0, _GEN_9[29:22]};
+      cond_i1513_1_r0s5 <= _GEN_9[21];
+      or_i1597_1_r0s5 <= (|(_GEN_9[20:0])) | _GEN_9[22];
+      add_i2054_1_r0s5 <= {sub_i_i1101_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_9[29:19]};
+      cond_i1513_1_r0s5__1 <= _GEN_9[18];
+      or_i1584_1_r0s5 <= (|(_GEN_9[17:0])) | _GEN_9[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_1_r0s6 <=
@@ -11995,137 +11985,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__2 <= and_r0s5__2;
     if (_GEN_4)
-      sub_i1046_2_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[535:531]};
+      sub_i1040_2_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[535:531]};
     if (_GEN_3)
-      sub_i1046_2_r0s3 <= sub_i1046_2_r0s2;
+      sub_i1040_2_r0s3 <= sub_i1040_2_r0s2;
     if (_GEN_5)
-      iszero_i_2_r0s1 <= _GEN_87 == 14'h0;
+      iszero_i_2_r0s1 <= _GEN_86 == 14'h0;
     if (_GEN_4)
       iszero_i_2_r0s2 <= iszero_i_2_r0s1;
     if (_GEN_5)
-      mul_i1034_2_r0s1 <= {4'h0, _GEN_87} * {15'h1, decoded_dout[530:528]};
+      mul_i1028_2_r0s1 <= {4'h0, _GEN_86} * {15'h1, decoded_dout[530:528]};
     if (_GEN_4)
-      mul_i1034_2_r0s2 <= mul_i1034_2_r0s1;
+      mul_i1028_2_r0s2 <= mul_i1028_2_r0s1;
     if (_GEN_3)
       select_r0s3__2 <=
         iszero_i_2_r0s2
           ? 5'h12
-          : {_GEN_286,
-             _GEN_286
+          : {_GEN_282,
+             _GEN_282
                ? {2'h0,
-                  _GEN_287,
-                  ~_GEN_287 & ~(mul_i1034_2_r0s2[1]) & mul_i1034_2_r0s2[0]}
-               : {_GEN_278 & ~_GEN_285,
-                  _GEN_278
-                    ? {_GEN_281 & ~_GEN_284,
-                       _GEN_281
-                         ? {_GEN_282 & ~_GEN_283,
-                            _GEN_282
-                              ? ~(mul_i1034_2_r0s2[3]) & mul_i1034_2_r0s2[2]
-                              : ~(mul_i1034_2_r0s2[5]) & mul_i1034_2_r0s2[4]}
-                         : {_GEN_279 & ~_GEN_280,
-                            _GEN_279
-                              ? ~(mul_i1034_2_r0s2[7]) & mul_i1034_2_r0s2[6]
-                              : ~(mul_i1034_2_r0s2[9]) & mul_i1034_2_r0s2[8]}}
-                    : {_GEN_274 & ~_GEN_277,
-                       _GEN_274
-                         ? {_GEN_275 & ~_GEN_276,
+                  _GEN_283,
+                  ~_GEN_283 & ~(mul_i1028_2_r0s2[1]) & mul_i1028_2_r0s2[0]}
+               : {_GEN_274 & ~_GEN_281,
+                  _GEN_274
+                    ? {_GEN_277 & ~_GEN_280,
+                       _GEN_277
+                         ? {_GEN_278 & ~_GEN_279,
+                            _GEN_278
+                              ? ~(mul_i1028_2_r0s2[3]) & mul_i1028_2_r0s2[2]
+                              : ~(mul_i1028_2_r0s2[5]) & mul_i1028_2_r0s2[4]}
+                         : {_GEN_275 & ~_GEN_276,
                             _GEN_275
-                              ? ~(mul_i1034_2_r0s2[11]) & mul_i1034_2_r0s2[10]
-                              : ~(mul_i1034_2_r0s2[13]) & mul_i1034_2_r0s2[12]}
-                         : {_GEN_272 & ~_GEN_273,
-                            _GEN_272
-                              ? ~(mul_i1034_2_r0s2[15]) & mul_i1034_2_r0s2[14]
-                              : ~(mul_i1034_2_r0s2[17]) & mul_i1034_2_r0s2[16]}}}};
+                              ? ~(mul_i1028_2_r0s2[7]) & mul_i1028_2_r0s2[6]
+                              : ~(mul_i1028_2_r0s2[9]) & mul_i1028_2_r0s2[8]}}
+                    : {_GEN_270 & ~_GEN_273,
+                       _GEN_270
+                         ? {_GEN_271 & ~_GEN_272,
+                            _GEN_271
+                              ? ~(mul_i1028_2_r0s2[11]) & mul_i1028_2_r0s2[10]
+                              : ~(mul_i1028_2_r0s2[13]) & mul_i1028_2_r0s2[12]}
+                         : {_GEN_268 & ~_GEN_269,
+                            _GEN_268
+                              ? ~(mul_i1028_2_r0s2[15]) & mul_i1028_2_r0s2[14]
+                              : ~(mul_i1028_2_r0s2[17]) & mul_i1028_2_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__2 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_90[9:5]));
+      or_r0s4__2 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_89[9:5]));
     if (_GEN_1)
       or_r0s5__2 <= or_r0s4__2;
     if (_GEN_2) begin
-      sub_i_i1107_2_r0s4 <= _GEN_90;
-      cmp_i1513_2_r0s4 <= _GEN_91[4:1] != 4'hF;
+      sub_i_i1101_2_r0s4 <= _GEN_89;
+      cmp_i1510_2_r0s4 <= _GEN_90[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_2_r0s3 <= mul_i1034_2_r0s2[0];
+      mul_i1028_2_r0s3 <= mul_i1028_2_r0s2[0];
     if (_GEN_2)
-      mul_i1034_2_r0s4 <= mul_i1034_2_r0s3;
+      mul_i1028_2_r0s4 <= mul_i1028_2_r0s3;
     if (_GEN_3)
-      mul_i1034_2_r0s3__1 <= mul_i1034_2_r0s2[1];
+      mul_i1028_2_r0s3__1 <= mul_i1028_2_r0s2[1];
     if (_GEN_2)
-      mul_i1034_2_r0s4__1 <= mul_i1034_2_r0s3__1;
+      mul_i1028_2_r0s4__1 <= mul_i1028_2_r0s3__1;
     if (_GEN_3)
-      mul_i1034_2_r0s3__2 <= mul_i1034_2_r0s2[2];
+      mul_i1028_2_r0s3__2 <= mul_i1028_2_r0s2[2];
     if (_GEN_2)
-      mul_i1034_2_r0s4__2 <= mul_i1034_2_r0s3__2;
+      mul_i1028_2_r0s4__2 <= mul_i1028_2_r0s3__2;
     if (_GEN_3)
-      mul_i1034_2_r0s3__3 <= mul_i1034_2_r0s2[3];
+      mul_i1028_2_r0s3__3 <= mul_i1028_2_r0s2[3];
     if (_GEN_2)
-      mul_i1034_2_r0s4__3 <= mul_i1034_2_r0s3__3;
+      mul_i1028_2_r0s4__3 <= mul_i1028_2_r0s3__3;
     if (_GEN_3)
-      mul_i1034_2_r0s3__4 <= mul_i1034_2_r0s2[4];
+      mul_i1028_2_r0s3__4 <= mul_i1028_2_r0s2[4];
     if (_GEN_2)
-      mul_i1034_2_r0s4__4 <= mul_i1034_2_r0s3__4;
+      mul_i1028_2_r0s4__4 <= mul_i1028_2_r0s3__4;
     if (_GEN_3)
-      mul_i1034_2_r0s3__5 <= mul_i1034_2_r0s2[5];
+      mul_i1028_2_r0s3__5 <= mul_i1028_2_r0s2[5];
     if (_GEN_2)
-      mul_i1034_2_r0s4__5 <= mul_i1034_2_r0s3__5;
+      mul_i1028_2_r0s4__5 <= mul_i1028_2_r0s3__5;
     if (_GEN_3)
-      mul_i1034_2_r0s3__6 <= mul_i1034_2_r0s2[6];
+      mul_i1028_2_r0s3__6 <= mul_i1028_2_r0s2[6];
     if (_GEN_2)
-      mul_i1034_2_r0s4__6 <= mul_i1034_2_r0s3__6;
+      mul_i1028_2_r0s4__6 <= mul_i1028_2_r0s3__6;
     if (_GEN_3)
-      mul_i1034_2_r0s3__7 <= mul_i1034_2_r0s2[7];
+      mul_i1028_2_r0s3__7 <= mul_i1028_2_r0s2[7];
     if (_GEN_2)
-      mul_i1034_2_r0s4__7 <= mul_i1034_2_r0s3__7;
+      mul_i1028_2_r0s4__7 <= mul_i1028_2_r0s3__7;
     if (_GEN_3)
-      mul_i1034_2_r0s3__8 <= mul_i1034_2_r0s2[8];
+      mul_i1028_2_r0s3__8 <= mul_i1028_2_r0s2[8];
     if (_GEN_2)
-      mul_i1034_2_r0s4__8 <= mul_i1034_2_r0s3__8;
+      mul_i1028_2_r0s4__8 <= mul_i1028_2_r0s3__8;
     if (_GEN_3)
-      mul_i1034_2_r0s3__9 <= mul_i1034_2_r0s2[9];
+      mul_i1028_2_r0s3__9 <= mul_i1028_2_r0s2[9];
     if (_GEN_2)
-      mul_i1034_2_r0s4__9 <= mul_i1034_2_r0s3__9;
+      mul_i1028_2_r0s4__9 <= mul_i1028_2_r0s3__9;
     if (_GEN_3)
-      mul_i1034_2_r0s3__10 <= mul_i1034_2_r0s2[10];
+      mul_i1028_2_r0s3__10 <= mul_i1028_2_r0s2[10];
     if (_GEN_2)
-      mul_i1034_2_r0s4__10 <= mul_i1034_2_r0s3__10;
+      mul_i1028_2_r0s4__10 <= mul_i1028_2_r0s3__10;
     if (_GEN_3)
-      mul_i1034_2_r0s3__11 <= mul_i1034_2_r0s2[11];
+      mul_i1028_2_r0s3__11 <= mul_i1028_2_r0s2[11];
     if (_GEN_2)
-      mul_i1034_2_r0s4__11 <= mul_i1034_2_r0s3__11;
+      mul_i1028_2_r0s4__11 <= mul_i1028_2_r0s3__11;
     if (_GEN_3)
-      mul_i1034_2_r0s3__12 <= mul_i1034_2_r0s2[12];
+      mul_i1028_2_r0s3__12 <= mul_i1028_2_r0s2[12];
     if (_GEN_2)
-      mul_i1034_2_r0s4__12 <= mul_i1034_2_r0s3__12;
+      mul_i1028_2_r0s4__12 <= mul_i1028_2_r0s3__12;
     if (_GEN_3)
-      mul_i1034_2_r0s3__13 <= mul_i1034_2_r0s2[13];
+      mul_i1028_2_r0s3__13 <= mul_i1028_2_r0s2[13];
     if (_GEN_2)
-      mul_i1034_2_r0s4__13 <= mul_i1034_2_r0s3__13;
+      mul_i1028_2_r0s4__13 <= mul_i1028_2_r0s3__13;
     if (_GEN_3)
-      mul_i1034_2_r0s3__14 <= mul_i1034_2_r0s2[14];
+      mul_i1028_2_r0s3__14 <= mul_i1028_2_r0s2[14];
     if (_GEN_2)
-      mul_i1034_2_r0s4__14 <= mul_i1034_2_r0s3__14;
+      mul_i1028_2_r0s4__14 <= mul_i1028_2_r0s3__14;
     if (_GEN_3)
-      mul_i1034_2_r0s3__15 <= mul_i1034_2_r0s2[15];
+      mul_i1028_2_r0s3__15 <= mul_i1028_2_r0s2[15];
     if (_GEN_2)
-      mul_i1034_2_r0s4__15 <= mul_i1034_2_r0s3__15;
+      mul_i1028_2_r0s4__15 <= mul_i1028_2_r0s3__15;
     if (_GEN_3)
-      mul_i1034_2_r0s3__16 <= mul_i1034_2_r0s2[16];
+      mul_i1028_2_r0s3__16 <= mul_i1028_2_r0s2[16];
     if (_GEN_2)
-      mul_i1034_2_r0s4__16 <= mul_i1034_2_r0s3__16;
+      mul_i1028_2_r0s4__16 <= mul_i1028_2_r0s3__16;
     if (_GEN_3)
-      mul_i1034_2_r0s3__17 <= mul_i1034_2_r0s2[17];
+      mul_i1028_2_r0s3__17 <= mul_i1028_2_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_2_r0s4__17 <= mul_i1034_2_r0s3__17;
-      select_r0s4__2 <= _GEN_91;
+      mul_i1028_2_r0s4__17 <= mul_i1028_2_r0s3__17;
+      select_r0s4__2 <= _GEN_90;
     end
     if (_GEN_1) begin
-      add_i1639_2_r0s5 <= {1'h0, sub_i_i1107_2_r0s4, 7'h0} + {10'h0, _GEN_11[29:22]};
-      cond_i1516_2_r0s5 <= _GEN_11[21];
-      or_i1600_2_r0s5 <= (|(_GEN_11[20:0])) | _GEN_11[22];
-      add_i2057_2_r0s5 <= {sub_i_i1107_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_11[29:19]};
-      cond_i1516_2_r0s5__1 <= _GEN_11[18];
-      or_i1587_2_r0s5 <= (|(_GEN_11[17:0])) | _GEN_11[19];
+      add_i1636_2_r0s5 <= {1'h0, sub_i_i1101_2_r0s4, 7'h0} + {10'h0, _GEN_11[29:22]};
+      cond_i1513_2_r0s5 <= _GEN_11[21];
+      or_i1597_2_r0s5 <= (|(_GEN_11[20:0])) | _GEN_11[22];
+      add_i2054_2_r0s5 <= {sub_i_i1101_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_11[29:19]};
+      cond_i1513_2_r0s5__1 <= _GEN_11[18];
+      or_i1584_2_r0s5 <= (|(_GEN_11[17:0])) | _GEN_11[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_2_r0s6 <=
@@ -12145,137 +12135,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__3 <= and_r0s5__3;
     if (_GEN_4)
-      sub_i1046_3_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[543:539]};
+      sub_i1040_3_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[543:539]};
     if (_GEN_3)
-      sub_i1046_3_r0s3 <= sub_i1046_3_r0s2;
+      sub_i1040_3_r0s3 <= sub_i1040_3_r0s2;
     if (_GEN_5)
-      iszero_i_3_r0s1 <= _GEN_92 == 14'h0;
+      iszero_i_3_r0s1 <= _GEN_91 == 14'h0;
     if (_GEN_4)
       iszero_i_3_r0s2 <= iszero_i_3_r0s1;
     if (_GEN_5)
-      mul_i1034_3_r0s1 <= {4'h0, _GEN_92} * {15'h1, decoded_dout[538:536]};
+      mul_i1028_3_r0s1 <= {4'h0, _GEN_91} * {15'h1, decoded_dout[538:536]};
     if (_GEN_4)
-      mul_i1034_3_r0s2 <= mul_i1034_3_r0s1;
+      mul_i1028_3_r0s2 <= mul_i1028_3_r0s1;
     if (_GEN_3)
       select_r0s3__3 <=
         iszero_i_3_r0s2
           ? 5'h12
-          : {_GEN_302,
-             _GEN_302
+          : {_GEN_298,
+             _GEN_298
                ? {2'h0,
-                  _GEN_303,
-                  ~_GEN_303 & ~(mul_i1034_3_r0s2[1]) & mul_i1034_3_r0s2[0]}
-               : {_GEN_294 & ~_GEN_301,
-                  _GEN_294
-                    ? {_GEN_297 & ~_GEN_300,
-                       _GEN_297
-                         ? {_GEN_298 & ~_GEN_299,
-                            _GEN_298
-                              ? ~(mul_i1034_3_r0s2[3]) & mul_i1034_3_r0s2[2]
-                              : ~(mul_i1034_3_r0s2[5]) & mul_i1034_3_r0s2[4]}
-                         : {_GEN_295 & ~_GEN_296,
-                            _GEN_295
-                              ? ~(mul_i1034_3_r0s2[7]) & mul_i1034_3_r0s2[6]
-                              : ~(mul_i1034_3_r0s2[9]) & mul_i1034_3_r0s2[8]}}
-                    : {_GEN_290 & ~_GEN_293,
-                       _GEN_290
-                         ? {_GEN_291 & ~_GEN_292,
+                  _GEN_299,
+                  ~_GEN_299 & ~(mul_i1028_3_r0s2[1]) & mul_i1028_3_r0s2[0]}
+               : {_GEN_290 & ~_GEN_297,
+                  _GEN_290
+                    ? {_GEN_293 & ~_GEN_296,
+                       _GEN_293
+                         ? {_GEN_294 & ~_GEN_295,
+                            _GEN_294
+                              ? ~(mul_i1028_3_r0s2[3]) & mul_i1028_3_r0s2[2]
+                              : ~(mul_i1028_3_r0s2[5]) & mul_i1028_3_r0s2[4]}
+                         : {_GEN_291 & ~_GEN_292,
                             _GEN_291
-                              ? ~(mul_i1034_3_r0s2[11]) & mul_i1034_3_r0s2[10]
-                              : ~(mul_i1034_3_r0s2[13]) & mul_i1034_3_r0s2[12]}
-                         : {_GEN_288 & ~_GEN_289,
-                            _GEN_288
-                              ? ~(mul_i1034_3_r0s2[15]) & mul_i1034_3_r0s2[14]
-                              : ~(mul_i1034_3_r0s2[17]) & mul_i1034_3_r0s2[16]}}}};
+                              ? ~(mul_i1028_3_r0s2[7]) & mul_i1028_3_r0s2[6]
+                              : ~(mul_i1028_3_r0s2[9]) & mul_i1028_3_r0s2[8]}}
+                    : {_GEN_286 & ~_GEN_289,
+                       _GEN_286
+                         ? {_GEN_287 & ~_GEN_288,
+                            _GEN_287
+                              ? ~(mul_i1028_3_r0s2[11]) & mul_i1028_3_r0s2[10]
+                              : ~(mul_i1028_3_r0s2[13]) & mul_i1028_3_r0s2[12]}
+                         : {_GEN_284 & ~_GEN_285,
+                            _GEN_284
+                              ? ~(mul_i1028_3_r0s2[15]) & mul_i1028_3_r0s2[14]
+                              : ~(mul_i1028_3_r0s2[17]) & mul_i1028_3_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__3 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_95[9:5]));
+      or_r0s4__3 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_94[9:5]));
     if (_GEN_1)
       or_r0s5__3 <= or_r0s4__3;
     if (_GEN_2) begin
-      sub_i_i1107_3_r0s4 <= _GEN_95;
-      cmp_i1513_3_r0s4 <= _GEN_96[4:1] != 4'hF;
+      sub_i_i1101_3_r0s4 <= _GEN_94;
+      cmp_i1510_3_r0s4 <= _GEN_95[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_3_r0s3 <= mul_i1034_3_r0s2[0];
+      mul_i1028_3_r0s3 <= mul_i1028_3_r0s2[0];
     if (_GEN_2)
-      mul_i1034_3_r0s4 <= mul_i1034_3_r0s3;
+      mul_i1028_3_r0s4 <= mul_i1028_3_r0s3;
     if (_GEN_3)
-      mul_i1034_3_r0s3__1 <= mul_i1034_3_r0s2[1];
+      mul_i1028_3_r0s3__1 <= mul_i1028_3_r0s2[1];
     if (_GEN_2)
-      mul_i1034_3_r0s4__1 <= mul_i1034_3_r0s3__1;
+      mul_i1028_3_r0s4__1 <= mul_i1028_3_r0s3__1;
     if (_GEN_3)
-      mul_i1034_3_r0s3__2 <= mul_i1034_3_r0s2[2];
+      mul_i1028_3_r0s3__2 <= mul_i1028_3_r0s2[2];
     if (_GEN_2)
-      mul_i1034_3_r0s4__2 <= mul_i1034_3_r0s3__2;
+      mul_i1028_3_r0s4__2 <= mul_i1028_3_r0s3__2;
     if (_GEN_3)
-      mul_i1034_3_r0s3__3 <= mul_i1034_3_r0s2[3];
+      mul_i1028_3_r0s3__3 <= mul_i1028_3_r0s2[3];
     if (_GEN_2)
-      mul_i1034_3_r0s4__3 <= mul_i1034_3_r0s3__3;
+      mul_i1028_3_r0s4__3 <= mul_i1028_3_r0s3__3;
     if (_GEN_3)
-      mul_i1034_3_r0s3__4 <= mul_i1034_3_r0s2[4];
+      mul_i1028_3_r0s3__4 <= mul_i1028_3_r0s2[4];
     if (_GEN_2)
-      mul_i1034_3_r0s4__4 <= mul_i1034_3_r0s3__4;
+      mul_i1028_3_r0s4__4 <= mul_i1028_3_r0s3__4;
     if (_GEN_3)
-      mul_i1034_3_r0s3__5 <= mul_i1034_3_r0s2[5];
+      mul_i1028_3_r0s3__5 <= mul_i1028_3_r0s2[5];
     if (_GEN_2)
-      mul_i1034_3_r0s4__5 <= mul_i1034_3_r0s3__5;
+      mul_i1028_3_r0s4__5 <= mul_i1028_3_r0s3__5;
     if (_GEN_3)
-      mul_i1034_3_r0s3__6 <= mul_i1034_3_r0s2[6];
+      mul_i1028_3_r0s3__6 <= mul_i1028_3_r0s2[6];
     if (_GEN_2)
-      mul_i1034_3_r0s4__6 <= mul_i1034_3_r0s3__6;
+      mul_i1028_3_r0s4__6 <= mul_i1028_3_r0s3__6;
     if (_GEN_3)
-      mul_i1034_3_r0s3__7 <= mul_i1034_3_r0s2[7];
+      mul_i1028_3_r0s3__7 <= mul_i1028_3_r0s2[7];
     if (_GEN_2)
-      mul_i1034_3_r0s4__7 <= mul_i1034_3_r0s3__7;
+      mul_i1028_3_r0s4__7 <= mul_i1028_3_r0s3__7;
     if (_GEN_3)
-      mul_i1034_3_r0s3__8 <= mul_i1034_3_r0s2[8];
+      mul_i1028_3_r0s3__8 <= mul_i1028_3_r0s2[8];
     if (_GEN_2)
-      mul_i1034_3_r0s4__8 <= mul_i1034_3_r0s3__8;
+      mul_i1028_3_r0s4__8 <= mul_i1028_3_r0s3__8;
     if (_GEN_3)
-      mul_i1034_3_r0s3__9 <= mul_i1034_3_r0s2[9];
+      mul_i1028_3_r0s3__9 <= mul_i1028_3_r0s2[9];
     if (_GEN_2)
-      mul_i1034_3_r0s4__9 <= mul_i1034_3_r0s3__9;
+      mul_i1028_3_r0s4__9 <= mul_i1028_3_r0s3__9;
     if (_GEN_3)
-      mul_i1034_3_r0s3__10 <= mul_i1034_3_r0s2[10];
+      mul_i1028_3_r0s3__10 <= mul_i1028_3_r0s2[10];
     if (_GEN_2)
-      mul_i1034_3_r0s4__10 <= mul_i1034_3_r0s3__10;
+      mul_i1028_3_r0s4__10 <= mul_i1028_3_r0s3__10;
     if (_GEN_3)
-      mul_i1034_3_r0s3__11 <= mul_i1034_3_r0s2[11];
+      mul_i1028_3_r0s3__11 <= mul_i1028_3_r0s2[11];
     if (_GEN_2)
-      mul_i1034_3_r0s4__11 <= mul_i1034_3_r0s3__11;
+      mul_i1028_3_r0s4__11 <= mul_i1028_3_r0s3__11;
     if (_GEN_3)
-      mul_i1034_3_r0s3__12 <= mul_i1034_3_r0s2[12];
+      mul_i1028_3_r0s3__12 <= mul_i1028_3_r0s2[12];
     if (_GEN_2)
-      mul_i1034_3_r0s4__12 <= mul_i1034_3_r0s3__12;
+      mul_i1028_3_r0s4__12 <= mul_i1028_3_r0s3__12;
     if (_GEN_3)
-      mul_i1034_3_r0s3__13 <= mul_i1034_3_r0s2[13];
+      mul_i1028_3_r0s3__13 <= mul_i1028_3_r0s2[13];
     if (_GEN_2)
-      mul_i1034_3_r0s4__13 <= mul_i1034_3_r0s3__13;
+      mul_i1028_3_r0s4__13 <= mul_i1028_3_r0s3__13;
     if (_GEN_3)
-      mul_i1034_3_r0s3__14 <= mul_i1034_3_r0s2[14];
+      mul_i1028_3_r0s3__14 <= mul_i1028_3_r0s2[14];
     if (_GEN_2)
-      mul_i1034_3_r0s4__14 <= mul_i1034_3_r0s3__14;
+      mul_i1028_3_r0s4__14 <= mul_i1028_3_r0s3__14;
     if (_GEN_3)
-      mul_i1034_3_r0s3__15 <= mul_i1034_3_r0s2[15];
+      mul_i1028_3_r0s3__15 <= mul_i1028_3_r0s2[15];
     if (_GEN_2)
-      mul_i1034_3_r0s4__15 <= mul_i1034_3_r0s3__15;
+      mul_i1028_3_r0s4__15 <= mul_i1028_3_r0s3__15;
     if (_GEN_3)
-      mul_i1034_3_r0s3__16 <= mul_i1034_3_r0s2[16];
+      mul_i1028_3_r0s3__16 <= mul_i1028_3_r0s2[16];
     if (_GEN_2)
-      mul_i1034_3_r0s4__16 <= mul_i1034_3_r0s3__16;
+      mul_i1028_3_r0s4__16 <= mul_i1028_3_r0s3__16;
     if (_GEN_3)
-      mul_i1034_3_r0s3__17 <= mul_i1034_3_r0s2[17];
+      mul_i1028_3_r0s3__17 <= mul_i1028_3_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_3_r0s4__17 <= mul_i1034_3_r0s3__17;
-      select_r0s4__3 <= _GEN_96;
+      mul_i1028_3_r0s4__17 <= mul_i1028_3_r0s3__17;
+      select_r0s4__3 <= _GEN_95;
     end
     if (_GEN_1) begin
-      add_i1639_3_r0s5 <= {1'h0, sub_i_i1107_3_r0s4, 7'h0} + {10'h0, _GEN_13[29:22]};
-      cond_i1516_3_r0s5 <= _GEN_13[21];
-      or_i1600_3_r0s5 <= (|(_GEN_13[20:0])) | _GEN_13[22];
-      add_i2057_3_r0s5 <= {sub_i_i1107_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_13[29:19]};
-      cond_i1516_3_r0s5__1 <= _GEN_13[18];
-      or_i1587_3_r0s5 <= (|(_GEN_13[17:0])) | _GEN_13[19];
+      add_i1636_3_r0s5 <= {1'h0, sub_i_i1101_3_r0s4, 7'h0} + {10'h0, _GEN_13[29:22]};
+      cond_i1513_3_r0s5 <= _GEN_13[21];
+      or_i1597_3_r0s5 <= (|(_GEN_13[20:0])) | _GEN_13[22];
+      add_i2054_3_r0s5 <= {sub_i_i1101_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_13[29:19]};
+      cond_i1513_3_r0s5__1 <= _GEN_13[18];
+      or_i1584_3_r0s5 <= (|(_GEN_13[17:0])) | _GEN_13[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_3_r0s6 <=
@@ -12295,137 +12285,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__4 <= and_r0s5__4;
     if (_GEN_4)
-      sub_i1046_4_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[551:547]};
+      sub_i1040_4_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[551:547]};
     if (_GEN_3)
-      sub_i1046_4_r0s3 <= sub_i1046_4_r0s2;
+      sub_i1040_4_r0s3 <= sub_i1040_4_r0s2;
     if (_GEN_5)
-      iszero_i_4_r0s1 <= _GEN_97 == 14'h0;
+      iszero_i_4_r0s1 <= _GEN_96 == 14'h0;
     if (_GEN_4)
       iszero_i_4_r0s2 <= iszero_i_4_r0s1;
     if (_GEN_5)
-      mul_i1034_4_r0s1 <= {4'h0, _GEN_97} * {15'h1, decoded_dout[546:544]};
+      mul_i1028_4_r0s1 <= {4'h0, _GEN_96} * {15'h1, decoded_dout[546:544]};
     if (_GEN_4)
-      mul_i1034_4_r0s2 <= mul_i1034_4_r0s1;
+      mul_i1028_4_r0s2 <= mul_i1028_4_r0s1;
     if (_GEN_3)
       select_r0s3__4 <=
         iszero_i_4_r0s2
           ? 5'h12
-          : {_GEN_318,
-             _GEN_318
+          : {_GEN_314,
+             _GEN_314
                ? {2'h0,
-                  _GEN_319,
-                  ~_GEN_319 & ~(mul_i1034_4_r0s2[1]) & mul_i1034_4_r0s2[0]}
-               : {_GEN_310 & ~_GEN_317,
-                  _GEN_310
-                    ? {_GEN_313 & ~_GEN_316,
-                       _GEN_313
-                         ? {_GEN_314 & ~_GEN_315,
-                            _GEN_314
-                              ? ~(mul_i1034_4_r0s2[3]) & mul_i1034_4_r0s2[2]
-                              : ~(mul_i1034_4_r0s2[5]) & mul_i1034_4_r0s2[4]}
-                         : {_GEN_311 & ~_GEN_312,
-                            _GEN_311
-                              ? ~(mul_i1034_4_r0s2[7]) & mul_i1034_4_r0s2[6]
-                              : ~(mul_i1034_4_r0s2[9]) & mul_i1034_4_r0s2[8]}}
-                    : {_GEN_306 & ~_GEN_309,
-                       _GEN_306
-                         ? {_GEN_307 & ~_GEN_308,
+                  _GEN_315,
+                  ~_GEN_315 & ~(mul_i1028_4_r0s2[1]) & mul_i1028_4_r0s2[0]}
+               : {_GEN_306 & ~_GEN_313,
+                  _GEN_306
+                    ? {_GEN_309 & ~_GEN_312,
+                       _GEN_309
+                         ? {_GEN_310 & ~_GEN_311,
+                            _GEN_310
+                              ? ~(mul_i1028_4_r0s2[3]) & mul_i1028_4_r0s2[2]
+                              : ~(mul_i1028_4_r0s2[5]) & mul_i1028_4_r0s2[4]}
+                         : {_GEN_307 & ~_GEN_308,
                             _GEN_307
-                              ? ~(mul_i1034_4_r0s2[11]) & mul_i1034_4_r0s2[10]
-                              : ~(mul_i1034_4_r0s2[13]) & mul_i1034_4_r0s2[12]}
-                         : {_GEN_304 & ~_GEN_305,
-                            _GEN_304
-                              ? ~(mul_i1034_4_r0s2[15]) & mul_i1034_4_r0s2[14]
-                              : ~(mul_i1034_4_r0s2[17]) & mul_i1034_4_r0s2[16]}}}};
+                              ? ~(mul_i1028_4_r0s2[7]) & mul_i1028_4_r0s2[6]
+                              : ~(mul_i1028_4_r0s2[9]) & mul_i1028_4_r0s2[8]}}
+                    : {_GEN_302 & ~_GEN_305,
+                       _GEN_302
+                         ? {_GEN_303 & ~_GEN_304,
+                            _GEN_303
+                              ? ~(mul_i1028_4_r0s2[11]) & mul_i1028_4_r0s2[10]
+                              : ~(mul_i1028_4_r0s2[13]) & mul_i1028_4_r0s2[12]}
+                         : {_GEN_300 & ~_GEN_301,
+                            _GEN_300
+                              ? ~(mul_i1028_4_r0s2[15]) & mul_i1028_4_r0s2[14]
+                              : ~(mul_i1028_4_r0s2[17]) & mul_i1028_4_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_100[9:5]));
+      or_r0s4__4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_99[9:5]));
     if (_GEN_1)
       or_r0s5__4 <= or_r0s4__4;
     if (_GEN_2) begin
-      sub_i_i1107_4_r0s4 <= _GEN_100;
-      cmp_i1513_4_r0s4 <= _GEN_101[4:1] != 4'hF;
+      sub_i_i1101_4_r0s4 <= _GEN_99;
+      cmp_i1510_4_r0s4 <= _GEN_100[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_4_r0s3 <= mul_i1034_4_r0s2[0];
+      mul_i1028_4_r0s3 <= mul_i1028_4_r0s2[0];
     if (_GEN_2)
-      mul_i1034_4_r0s4 <= mul_i1034_4_r0s3;
+      mul_i1028_4_r0s4 <= mul_i1028_4_r0s3;
     if (_GEN_3)
-      mul_i1034_4_r0s3__1 <= mul_i1034_4_r0s2[1];
+      mul_i1028_4_r0s3__1 <= mul_i1028_4_r0s2[1];
     if (_GEN_2)
-      mul_i1034_4_r0s4__1 <= mul_i1034_4_r0s3__1;
+      mul_i1028_4_r0s4__1 <= mul_i1028_4_r0s3__1;
     if (_GEN_3)
-      mul_i1034_4_r0s3__2 <= mul_i1034_4_r0s2[2];
+      mul_i1028_4_r0s3__2 <= mul_i1028_4_r0s2[2];
     if (_GEN_2)
-      mul_i1034_4_r0s4__2 <= mul_i1034_4_r0s3__2;
+      mul_i1028_4_r0s4__2 <= mul_i1028_4_r0s3__2;
     if (_GEN_3)
-      mul_i1034_4_r0s3__3 <= mul_i1034_4_r0s2[3];
+      mul_i1028_4_r0s3__3 <= mul_i1028_4_r0s2[3];
     if (_GEN_2)
-      mul_i1034_4_r0s4__3 <= mul_i1034_4_r0s3__3;
+      mul_i1028_4_r0s4__3 <= mul_i1028_4_r0s3__3;
     if (_GEN_3)
-      mul_i1034_4_r0s3__4 <= mul_i1034_4_r0s2[4];
+      mul_i1028_4_r0s3__4 <= mul_i1028_4_r0s2[4];
     if (_GEN_2)
-      mul_i1034_4_r0s4__4 <= mul_i1034_4_r0s3__4;
+      mul_i1028_4_r0s4__4 <= mul_i1028_4_r0s3__4;
     if (_GEN_3)
-      mul_i1034_4_r0s3__5 <= mul_i1034_4_r0s2[5];
+      mul_i1028_4_r0s3__5 <= mul_i1028_4_r0s2[5];
     if (_GEN_2)
-      mul_i1034_4_r0s4__5 <= mul_i1034_4_r0s3__5;
+      mul_i1028_4_r0s4__5 <= mul_i1028_4_r0s3__5;
     if (_GEN_3)
-      mul_i1034_4_r0s3__6 <= mul_i1034_4_r0s2[6];
+      mul_i1028_4_r0s3__6 <= mul_i1028_4_r0s2[6];
     if (_GEN_2)
-      mul_i1034_4_r0s4__6 <= mul_i1034_4_r0s3__6;
+      mul_i1028_4_r0s4__6 <= mul_i1028_4_r0s3__6;
     if (_GEN_3)
-      mul_i1034_4_r0s3__7 <= mul_i1034_4_r0s2[7];
+      mul_i1028_4_r0s3__7 <= mul_i1028_4_r0s2[7];
     if (_GEN_2)
-      mul_i1034_4_r0s4__7 <= mul_i1034_4_r0s3__7;
+      mul_i1028_4_r0s4__7 <= mul_i1028_4_r0s3__7;
     if (_GEN_3)
-      mul_i1034_4_r0s3__8 <= mul_i1034_4_r0s2[8];
+      mul_i1028_4_r0s3__8 <= mul_i1028_4_r0s2[8];
     if (_GEN_2)
-      mul_i1034_4_r0s4__8 <= mul_i1034_4_r0s3__8;
+      mul_i1028_4_r0s4__8 <= mul_i1028_4_r0s3__8;
     if (_GEN_3)
-      mul_i1034_4_r0s3__9 <= mul_i1034_4_r0s2[9];
+      mul_i1028_4_r0s3__9 <= mul_i1028_4_r0s2[9];
     if (_GEN_2)
-      mul_i1034_4_r0s4__9 <= mul_i1034_4_r0s3__9;
+      mul_i1028_4_r0s4__9 <= mul_i1028_4_r0s3__9;
     if (_GEN_3)
-      mul_i1034_4_r0s3__10 <= mul_i1034_4_r0s2[10];
+      mul_i1028_4_r0s3__10 <= mul_i1028_4_r0s2[10];
     if (_GEN_2)
-      mul_i1034_4_r0s4__10 <= mul_i1034_4_r0s3__10;
+      mul_i1028_4_r0s4__10 <= mul_i1028_4_r0s3__10;
     if (_GEN_3)
-      mul_i1034_4_r0s3__11 <= mul_i1034_4_r0s2[11];
+      mul_i1028_4_r0s3__11 <= mul_i1028_4_r0s2[11];
     if (_GEN_2)
-      mul_i1034_4_r0s4__11 <= mul_i1034_4_r0s3__11;
+      mul_i1028_4_r0s4__11 <= mul_i1028_4_r0s3__11;
     if (_GEN_3)
-      mul_i1034_4_r0s3__12 <= mul_i1034_4_r0s2[12];
+      mul_i1028_4_r0s3__12 <= mul_i1028_4_r0s2[12];
     if (_GEN_2)
-      mul_i1034_4_r0s4__12 <= mul_i1034_4_r0s3__12;
+      mul_i1028_4_r0s4__12 <= mul_i1028_4_r0s3__12;
     if (_GEN_3)
-      mul_i1034_4_r0s3__13 <= mul_i1034_4_r0s2[13];
+      mul_i1028_4_r0s3__13 <= mul_i1028_4_r0s2[13];
     if (_GEN_2)
-      mul_i1034_4_r0s4__13 <= mul_i1034_4_r0s3__13;
+      mul_i1028_4_r0s4__13 <= mul_i1028_4_r0s3__13;
     if (_GEN_3)
-      mul_i1034_4_r0s3__14 <= mul_i1034_4_r0s2[14];
+      mul_i1028_4_r0s3__14 <= mul_i1028_4_r0s2[14];
     if (_GEN_2)
-      mul_i1034_4_r0s4__14 <= mul_i1034_4_r0s3__14;
+      mul_i1028_4_r0s4__14 <= mul_i1028_4_r0s3__14;
     if (_GEN_3)
-      mul_i1034_4_r0s3__15 <= mul_i1034_4_r0s2[15];
+      mul_i1028_4_r0s3__15 <= mul_i1028_4_r0s2[15];
     if (_GEN_2)
-      mul_i1034_4_r0s4__15 <= mul_i1034_4_r0s3__15;
+      mul_i1028_4_r0s4__15 <= mul_i1028_4_r0s3__15;
     if (_GEN_3)
-      mul_i1034_4_r0s3__16 <= mul_i1034_4_r0s2[16];
+      mul_i1028_4_r0s3__16 <= mul_i1028_4_r0s2[16];
     if (_GEN_2)
-      mul_i1034_4_r0s4__16 <= mul_i1034_4_r0s3__16;
+      mul_i1028_4_r0s4__16 <= mul_i1028_4_r0s3__16;
     if (_GEN_3)
-      mul_i1034_4_r0s3__17 <= mul_i1034_4_r0s2[17];
+      mul_i1028_4_r0s3__17 <= mul_i1028_4_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_4_r0s4__17 <= mul_i1034_4_r0s3__17;
-      select_r0s4__4 <= _GEN_101;
+      mul_i1028_4_r0s4__17 <= mul_i1028_4_r0s3__17;
+      select_r0s4__4 <= _GEN_100;
     end
     if (_GEN_1) begin
-      add_i1639_4_r0s5 <= {1'h0, sub_i_i1107_4_r0s4, 7'h0} + {10'h0, _GEN_15[29:22]};
-      cond_i1516_4_r0s5 <= _GEN_15[21];
-      or_i1600_4_r0s5 <= (|(_GEN_15[20:0])) | _GEN_15[22];
-      add_i2057_4_r0s5 <= {sub_i_i1107_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_15[29:19]};
-      cond_i1516_4_r0s5__1 <= _GEN_15[18];
-      or_i1587_4_r0s5 <= (|(_GEN_15[17:0])) | _GEN_15[19];
+      add_i1636_4_r0s5 <= {1'h0, sub_i_i1101_4_r0s4, 7'h0} + {10'h0, _GEN_15[29:22]};
+      cond_i1513_4_r0s5 <= _GEN_15[21];
+      or_i1597_4_r0s5 <= (|(_GEN_15[20:0])) | _GEN_15[22];
+      add_i2054_4_r0s5 <= {sub_i_i1101_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_15[29:19]};
+      cond_i1513_4_r0s5__1 <= _GEN_15[18];
+      or_i1584_4_r0s5 <= (|(_GEN_15[17:0])) | _GEN_15[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_4_r0s6 <=
@@ -12445,137 +12435,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__5 <= and_r0s5__5;
     if (_GEN_4)
-      sub_i1046_5_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[559:555]};
+      sub_i1040_5_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[559:555]};
     if (_GEN_3)
-      sub_i1046_5_r0s3 <= sub_i1046_5_r0s2;
+      sub_i1040_5_r0s3 <= sub_i1040_5_r0s2;
     if (_GEN_5)
-      iszero_i_5_r0s1 <= _GEN_102 == 14'h0;
+      iszero_i_5_r0s1 <= _GEN_101 == 14'h0;
     if (_GEN_4)
       iszero_i_5_r0s2 <= iszero_i_5_r0s1;
     if (_GEN_5)
-      mul_i1034_5_r0s1 <= {4'h0, _GEN_102} * {15'h1, decoded_dout[554:552]};
+      mul_i1028_5_r0s1 <= {4'h0, _GEN_101} * {15'h1, decoded_dout[554:552]};
     if (_GEN_4)
-      mul_i1034_5_r0s2 <= mul_i1034_5_r0s1;
+      mul_i1028_5_r0s2 <= mul_i1028_5_r0s1;
     if (_GEN_3)
       select_r0s3__5 <=
         iszero_i_5_r0s2
           ? 5'h12
-          : {_GEN_334,
-             _GEN_334
+          : {_GEN_330,
+             _GEN_330
                ? {2'h0,
-                  _GEN_335,
-                  ~_GEN_335 & ~(mul_i1034_5_r0s2[1]) & mul_i1034_5_r0s2[0]}
-               : {_GEN_326 & ~_GEN_333,
-                  _GEN_326
-                    ? {_GEN_329 & ~_GEN_332,
-                       _GEN_329
-                         ? {_GEN_330 & ~_GEN_331,
-                            _GEN_330
-                              ? ~(mul_i1034_5_r0s2[3]) & mul_i1034_5_r0s2[2]
-                              : ~(mul_i1034_5_r0s2[5]) & mul_i1034_5_r0s2[4]}
-                         : {_GEN_327 & ~_GEN_328,
-                            _GEN_327
-                              ? ~(mul_i1034_5_r0s2[7]) & mul_i1034_5_r0s2[6]
-                              : ~(mul_i1034_5_r0s2[9]) & mul_i1034_5_r0s2[8]}}
-                    : {_GEN_322 & ~_GEN_325,
-                       _GEN_322
-                         ? {_GEN_323 & ~_GEN_324,
+                  _GEN_331,
+                  ~_GEN_331 & ~(mul_i1028_5_r0s2[1]) & mul_i1028_5_r0s2[0]}
+               : {_GEN_322 & ~_GEN_329,
+                  _GEN_322
+                    ? {_GEN_325 & ~_GEN_328,
+                       _GEN_325
+                         ? {_GEN_326 & ~_GEN_327,
+                            _GEN_326
+                              ? ~(mul_i1028_5_r0s2[3]) & mul_i1028_5_r0s2[2]
+                              : ~(mul_i1028_5_r0s2[5]) & mul_i1028_5_r0s2[4]}
+                         : {_GEN_323 & ~_GEN_324,
                             _GEN_323
-                              ? ~(mul_i1034_5_r0s2[11]) & mul_i1034_5_r0s2[10]
-                              : ~(mul_i1034_5_r0s2[13]) & mul_i1034_5_r0s2[12]}
-                         : {_GEN_320 & ~_GEN_321,
-                            _GEN_320
-                              ? ~(mul_i1034_5_r0s2[15]) & mul_i1034_5_r0s2[14]
-                              : ~(mul_i1034_5_r0s2[17]) & mul_i1034_5_r0s2[16]}}}};
+                              ? ~(mul_i1028_5_r0s2[7]) & mul_i1028_5_r0s2[6]
+                              : ~(mul_i1028_5_r0s2[9]) & mul_i1028_5_r0s2[8]}}
+                    : {_GEN_318 & ~_GEN_321,
+                       _GEN_318
+                         ? {_GEN_319 & ~_GEN_320,
+                            _GEN_319
+                              ? ~(mul_i1028_5_r0s2[11]) & mul_i1028_5_r0s2[10]
+                              : ~(mul_i1028_5_r0s2[13]) & mul_i1028_5_r0s2[12]}
+                         : {_GEN_316 & ~_GEN_317,
+                            _GEN_316
+                              ? ~(mul_i1028_5_r0s2[15]) & mul_i1028_5_r0s2[14]
+                              : ~(mul_i1028_5_r0s2[17]) & mul_i1028_5_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__5 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_105[9:5]));
+      or_r0s4__5 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_104[9:5]));
     if (_GEN_1)
       or_r0s5__5 <= or_r0s4__5;
     if (_GEN_2) begin
-      sub_i_i1107_5_r0s4 <= _GEN_105;
-      cmp_i1513_5_r0s4 <= _GEN_106[4:1] != 4'hF;
+      sub_i_i1101_5_r0s4 <= _GEN_104;
+      cmp_i1510_5_r0s4 <= _GEN_105[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_5_r0s3 <= mul_i1034_5_r0s2[0];
+      mul_i1028_5_r0s3 <= mul_i1028_5_r0s2[0];
     if (_GEN_2)
-      mul_i1034_5_r0s4 <= mul_i1034_5_r0s3;
+      mul_i1028_5_r0s4 <= mul_i1028_5_r0s3;
     if (_GEN_3)
-      mul_i1034_5_r0s3__1 <= mul_i1034_5_r0s2[1];
+      mul_i1028_5_r0s3__1 <= mul_i1028_5_r0s2[1];
     if (_GEN_2)
-      mul_i1034_5_r0s4__1 <= mul_i1034_5_r0s3__1;
+      mul_i1028_5_r0s4__1 <= mul_i1028_5_r0s3__1;
     if (_GEN_3)
-      mul_i1034_5_r0s3__2 <= mul_i1034_5_r0s2[2];
+      mul_i1028_5_r0s3__2 <= mul_i1028_5_r0s2[2];
     if (_GEN_2)
-      mul_i1034_5_r0s4__2 <= mul_i1034_5_r0s3__2;
+      mul_i1028_5_r0s4__2 <= mul_i1028_5_r0s3__2;
     if (_GEN_3)
-      mul_i1034_5_r0s3__3 <= mul_i1034_5_r0s2[3];
+      mul_i1028_5_r0s3__3 <= mul_i1028_5_r0s2[3];
     if (_GEN_2)
-      mul_i1034_5_r0s4__3 <= mul_i1034_5_r0s3__3;
+      mul_i1028_5_r0s4__3 <= mul_i1028_5_r0s3__3;
     if (_GEN_3)
-      mul_i1034_5_r0s3__4 <= mul_i1034_5_r0s2[4];
+      mul_i1028_5_r0s3__4 <= mul_i1028_5_r0s2[4];
     if (_GEN_2)
-      mul_i1034_5_r0s4__4 <= mul_i1034_5_r0s3__4;
+      mul_i1028_5_r0s4__4 <= mul_i1028_5_r0s3__4;
     if (_GEN_3)
-      mul_i1034_5_r0s3__5 <= mul_i1034_5_r0s2[5];
+      mul_i1028_5_r0s3__5 <= mul_i1028_5_r0s2[5];
     if (_GEN_2)
-      mul_i1034_5_r0s4__5 <= mul_i1034_5_r0s3__5;
+      mul_i1028_5_r0s4__5 <= mul_i1028_5_r0s3__5;
     if (_GEN_3)
-      mul_i1034_5_r0s3__6 <= mul_i1034_5_r0s2[6];
+      mul_i1028_5_r0s3__6 <= mul_i1028_5_r0s2[6];
     if (_GEN_2)
-      mul_i1034_5_r0s4__6 <= mul_i1034_5_r0s3__6;
+      mul_i1028_5_r0s4__6 <= mul_i1028_5_r0s3__6;
     if (_GEN_3)
-      mul_i1034_5_r0s3__7 <= mul_i1034_5_r0s2[7];
+      mul_i1028_5_r0s3__7 <= mul_i1028_5_r0s2[7];
     if (_GEN_2)
-      mul_i1034_5_r0s4__7 <= mul_i1034_5_r0s3__7;
+      mul_i1028_5_r0s4__7 <= mul_i1028_5_r0s3__7;
     if (_GEN_3)
-      mul_i1034_5_r0s3__8 <= mul_i1034_5_r0s2[8];
+      mul_i1028_5_r0s3__8 <= mul_i1028_5_r0s2[8];
     if (_GEN_2)
-      mul_i1034_5_r0s4__8 <= mul_i1034_5_r0s3__8;
+      mul_i1028_5_r0s4__8 <= mul_i1028_5_r0s3__8;
     if (_GEN_3)
-      mul_i1034_5_r0s3__9 <= mul_i1034_5_r0s2[9];
+      mul_i1028_5_r0s3__9 <= mul_i1028_5_r0s2[9];
     if (_GEN_2)
-      mul_i1034_5_r0s4__9 <= mul_i1034_5_r0s3__9;
+      mul_i1028_5_r0s4__9 <= mul_i1028_5_r0s3__9;
     if (_GEN_3)
-      mul_i1034_5_r0s3__10 <= mul_i1034_5_r0s2[10];
+      mul_i1028_5_r0s3__10 <= mul_i1028_5_r0s2[10];
     if (_GEN_2)
-      mul_i1034_5_r0s4__10 <= mul_i1034_5_r0s3__10;
+      mul_i1028_5_r0s4__10 <= mul_i1028_5_r0s3__10;
     if (_GEN_3)
-      mul_i1034_5_r0s3__11 <= mul_i1034_5_r0s2[11];
+      mul_i1028_5_r0s3__11 <= mul_i1028_5_r0s2[11];
     if (_GEN_2)
-      mul_i1034_5_r0s4__11 <= mul_i1034_5_r0s3__11;
+      mul_i1028_5_r0s4__11 <= mul_i1028_5_r0s3__11;
     if (_GEN_3)
-      mul_i1034_5_r0s3__12 <= mul_i1034_5_r0s2[12];
+      mul_i1028_5_r0s3__12 <= mul_i1028_5_r0s2[12];
     if (_GEN_2)
-      mul_i1034_5_r0s4__12 <= mul_i1034_5_r0s3__12;
+      mul_i1028_5_r0s4__12 <= mul_i1028_5_r0s3__12;
     if (_GEN_3)
-      mul_i1034_5_r0s3__13 <= mul_i1034_5_r0s2[13];
+      mul_i1028_5_r0s3__13 <= mul_i1028_5_r0s2[13];
     if (_GEN_2)
-      mul_i1034_5_r0s4__13 <= mul_i1034_5_r0s3__13;
+      mul_i1028_5_r0s4__13 <= mul_i1028_5_r0s3__13;
     if (_GEN_3)
-      mul_i1034_5_r0s3__14 <= mul_i1034_5_r0s2[14];
+      mul_i1028_5_r0s3__14 <= mul_i1028_5_r0s2[14];
     if (_GEN_2)
-      mul_i1034_5_r0s4__14 <= mul_i1034_5_r0s3__14;
+      mul_i1028_5_r0s4__14 <= mul_i1028_5_r0s3__14;
     if (_GEN_3)
-      mul_i1034_5_r0s3__15 <= mul_i1034_5_r0s2[15];
+      mul_i1028_5_r0s3__15 <= mul_i1028_5_r0s2[15];
     if (_GEN_2)
-      mul_i1034_5_r0s4__15 <= mul_i1034_5_r0s3__15;
+      mul_i1028_5_r0s4__15 <= mul_i1028_5_r0s3__15;
     if (_GEN_3)
-      mul_i1034_5_r0s3__16 <= mul_i1034_5_r0s2[16];
+      mul_i1028_5_r0s3__16 <= mul_i1028_5_r0s2[16];
     if (_GEN_2)
-      mul_i1034_5_r0s4__16 <= mul_i1034_5_r0s3__16;
+      mul_i1028_5_r0s4__16 <= mul_i1028_5_r0s3__16;
     if (_GEN_3)
-      mul_i1034_5_r0s3__17 <= mul_i1034_5_r0s2[17];
+      mul_i1028_5_r0s3__17 <= mul_i1028_5_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_5_r0s4__17 <= mul_i1034_5_r0s3__17;
-      select_r0s4__5 <= _GEN_106;
+      mul_i1028_5_r0s4__17 <= mul_i1028_5_r0s3__17;
+      select_r0s4__5 <= _GEN_105;
     end
     if (_GEN_1) begin
-      add_i1639_5_r0s5 <= {1'h0, sub_i_i1107_5_r0s4, 7'h0} + {10'h0, _GEN_17[29:22]};
-      cond_i1516_5_r0s5 <= _GEN_17[21];
-      or_i1600_5_r0s5 <= (|(_GEN_17[20:0])) | _GEN_17[22];
-      add_i2057_5_r0s5 <= {sub_i_i1107_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_17[29:19]};
-      cond_i1516_5_r0s5__1 <= _GEN_17[18];
-      or_i1587_5_r0s5 <= (|(_GEN_17[17:0])) | _GEN_17[19];
+      add_i1636_5_r0s5 <= {1'h0, sub_i_i1101_5_r0s4, 7'h0} + {10'h0, _GEN_17[29:22]};
+      cond_i1513_5_r0s5 <= _GEN_17[21];
+      or_i1597_5_r0s5 <= (|(_GEN_17[20:0])) | _GEN_17[22];
+      add_i2054_5_r0s5 <= {sub_i_i1101_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_17[29:19]};
+      cond_i1513_5_r0s5__1 <= _GEN_17[18];
+      or_i1584_5_r0s5 <= (|(_GEN_17[17:0])) | _GEN_17[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_5_r0s6 <=
@@ -12595,137 +12585,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__6 <= and_r0s5__6;
     if (_GEN_4)
-      sub_i1046_6_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[567:563]};
+      sub_i1040_6_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[567:563]};
     if (_GEN_3)
-      sub_i1046_6_r0s3 <= sub_i1046_6_r0s2;
+      sub_i1040_6_r0s3 <= sub_i1040_6_r0s2;
     if (_GEN_5)
-      iszero_i_6_r0s1 <= _GEN_107 == 14'h0;
+      iszero_i_6_r0s1 <= _GEN_106 == 14'h0;
     if (_GEN_4)
       iszero_i_6_r0s2 <= iszero_i_6_r0s1;
     if (_GEN_5)
-      mul_i1034_6_r0s1 <= {4'h0, _GEN_107} * {15'h1, decoded_dout[562:560]};
+      mul_i1028_6_r0s1 <= {4'h0, _GEN_106} * {15'h1, decoded_dout[562:560]};
     if (_GEN_4)
-      mul_i1034_6_r0s2 <= mul_i1034_6_r0s1;
+      mul_i1028_6_r0s2 <= mul_i1028_6_r0s1;
     if (_GEN_3)
       select_r0s3__6 <=
         iszero_i_6_r0s2
           ? 5'h12
-          : {_GEN_350,
-             _GEN_350
+          : {_GEN_346,
+             _GEN_346
                ? {2'h0,
-                  _GEN_351,
-                  ~_GEN_351 & ~(mul_i1034_6_r0s2[1]) & mul_i1034_6_r0s2[0]}
-               : {_GEN_342 & ~_GEN_349,
-                  _GEN_342
-                    ? {_GEN_345 & ~_GEN_348,
-                       _GEN_345
-                         ? {_GEN_346 & ~_GEN_347,
-                            _GEN_346
-                              ? ~(mul_i1034_6_r0s2[3]) & mul_i1034_6_r0s2[2]
-                              : ~(mul_i1034_6_r0s2[5]) & mul_i1034_6_r0s2[4]}
-                         : {_GEN_343 & ~_GEN_344,
-                            _GEN_343
-                              ? ~(mul_i1034_6_r0s2[7]) & mul_i1034_6_r0s2[6]
-                              : ~(mul_i1034_6_r0s2[9]) & mul_i1034_6_r0s2[8]}}
-                    : {_GEN_338 & ~_GEN_341,
-                       _GEN_338
-                         ? {_GEN_339 & ~_GEN_340,
+                  _GEN_347,
+                  ~_GEN_347 & ~(mul_i1028_6_r0s2[1]) & mul_i1028_6_r0s2[0]}
+               : {_GEN_338 & ~_GEN_345,
+                  _GEN_338
+                    ? {_GEN_341 & ~_GEN_344,
+                       _GEN_341
+                         ? {_GEN_342 & ~_GEN_343,
+                            _GEN_342
+                              ? ~(mul_i1028_6_r0s2[3]) & mul_i1028_6_r0s2[2]
+                              : ~(mul_i1028_6_r0s2[5]) & mul_i1028_6_r0s2[4]}
+                         : {_GEN_339 & ~_GEN_340,
                             _GEN_339
-                              ? ~(mul_i1034_6_r0s2[11]) & mul_i1034_6_r0s2[10]
-                              : ~(mul_i1034_6_r0s2[13]) & mul_i1034_6_r0s2[12]}
-                         : {_GEN_336 & ~_GEN_337,
-                            _GEN_336
-                              ? ~(mul_i1034_6_r0s2[15]) & mul_i1034_6_r0s2[14]
-                              : ~(mul_i1034_6_r0s2[17]) & mul_i1034_6_r0s2[16]}}}};
+                              ? ~(mul_i1028_6_r0s2[7]) & mul_i1028_6_r0s2[6]
+                              : ~(mul_i1028_6_r0s2[9]) & mul_i1028_6_r0s2[8]}}
+                    : {_GEN_334 & ~_GEN_337,
+                       _GEN_334
+                         ? {_GEN_335 & ~_GEN_336,
+                            _GEN_335
+                              ? ~(mul_i1028_6_r0s2[11]) & mul_i1028_6_r0s2[10]
+                              : ~(mul_i1028_6_r0s2[13]) & mul_i1028_6_r0s2[12]}
+                         : {_GEN_332 & ~_GEN_333,
+                            _GEN_332
+                              ? ~(mul_i1028_6_r0s2[15]) & mul_i1028_6_r0s2[14]
+                              : ~(mul_i1028_6_r0s2[17]) & mul_i1028_6_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__6 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_110[9:5]));
+      or_r0s4__6 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_109[9:5]));
     if (_GEN_1)
       or_r0s5__6 <= or_r0s4__6;
     if (_GEN_2) begin
-      sub_i_i1107_6_r0s4 <= _GEN_110;
-      cmp_i1513_6_r0s4 <= _GEN_111[4:1] != 4'hF;
+      sub_i_i1101_6_r0s4 <= _GEN_109;
+      cmp_i1510_6_r0s4 <= _GEN_110[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_6_r0s3 <= mul_i1034_6_r0s2[0];
+      mul_i1028_6_r0s3 <= mul_i1028_6_r0s2[0];
     if (_GEN_2)
-      mul_i1034_6_r0s4 <= mul_i1034_6_r0s3;
+      mul_i1028_6_r0s4 <= mul_i1028_6_r0s3;
     if (_GEN_3)
-      mul_i1034_6_r0s3__1 <= mul_i1034_6_r0s2[1];
+      mul_i1028_6_r0s3__1 <= mul_i1028_6_r0s2[1];
     if (_GEN_2)
-      mul_i1034_6_r0s4__1 <= mul_i1034_6_r0s3__1;
+      mul_i1028_6_r0s4__1 <= mul_i1028_6_r0s3__1;
     if (_GEN_3)
-      mul_i1034_6_r0s3__2 <= mul_i1034_6_r0s2[2];
+      mul_i1028_6_r0s3__2 <= mul_i1028_6_r0s2[2];
     if (_GEN_2)
-      mul_i1034_6_r0s4__2 <= mul_i1034_6_r0s3__2;
+      mul_i1028_6_r0s4__2 <= mul_i1028_6_r0s3__2;
     if (_GEN_3)
-      mul_i1034_6_r0s3__3 <= mul_i1034_6_r0s2[3];
+      mul_i1028_6_r0s3__3 <= mul_i1028_6_r0s2[3];
     if (_GEN_2)
-      mul_i1034_6_r0s4__3 <= mul_i1034_6_r0s3__3;
+      mul_i1028_6_r0s4__3 <= mul_i1028_6_r0s3__3;
     if (_GEN_3)
-      mul_i1034_6_r0s3__4 <= mul_i1034_6_r0s2[4];
+      mul_i1028_6_r0s3__4 <= mul_i1028_6_r0s2[4];
     if (_GEN_2)
-      mul_i1034_6_r0s4__4 <= mul_i1034_6_r0s3__4;
+      mul_i1028_6_r0s4__4 <= mul_i1028_6_r0s3__4;
     if (_GEN_3)
-      mul_i1034_6_r0s3__5 <= mul_i1034_6_r0s2[5];
+      mul_i1028_6_r0s3__5 <= mul_i1028_6_r0s2[5];
     if (_GEN_2)
-      mul_i1034_6_r0s4__5 <= mul_i1034_6_r0s3__5;
+      mul_i1028_6_r0s4__5 <= mul_i1028_6_r0s3__5;
     if (_GEN_3)
-      mul_i1034_6_r0s3__6 <= mul_i1034_6_r0s2[6];
+      mul_i1028_6_r0s3__6 <= mul_i1028_6_r0s2[6];
     if (_GEN_2)
-      mul_i1034_6_r0s4__6 <= mul_i1034_6_r0s3__6;
+      mul_i1028_6_r0s4__6 <= mul_i1028_6_r0s3__6;
     if (_GEN_3)
-      mul_i1034_6_r0s3__7 <= mul_i1034_6_r0s2[7];
+      mul_i1028_6_r0s3__7 <= mul_i1028_6_r0s2[7];
     if (_GEN_2)
-      mul_i1034_6_r0s4__7 <= mul_i1034_6_r0s3__7;
+      mul_i1028_6_r0s4__7 <= mul_i1028_6_r0s3__7;
     if (_GEN_3)
-      mul_i1034_6_r0s3__8 <= mul_i1034_6_r0s2[8];
+      mul_i1028_6_r0s3__8 <= mul_i1028_6_r0s2[8];
     if (_GEN_2)
-      mul_i1034_6_r0s4__8 <= mul_i1034_6_r0s3__8;
+      mul_i1028_6_r0s4__8 <= mul_i1028_6_r0s3__8;
     if (_GEN_3)
-      mul_i1034_6_r0s3__9 <= mul_i1034_6_r0s2[9];
+      mul_i1028_6_r0s3__9 <= mul_i1028_6_r0s2[9];
     if (_GEN_2)
-      mul_i1034_6_r0s4__9 <= mul_i1034_6_r0s3__9;
+      mul_i1028_6_r0s4__9 <= mul_i1028_6_r0s3__9;
     if (_GEN_3)
-      mul_i1034_6_r0s3__10 <= mul_i1034_6_r0s2[10];
+      mul_i1028_6_r0s3__10 <= mul_i1028_6_r0s2[10];
     if (_GEN_2)
-      mul_i1034_6_r0s4__10 <= mul_i1034_6_r0s3__10;
+      mul_i1028_6_r0s4__10 <= mul_i1028_6_r0s3__10;
     if (_GEN_3)
-      mul_i1034_6_r0s3__11 <= mul_i1034_6_r0s2[11];
+      mul_i1028_6_r0s3__11 <= mul_i1028_6_r0s2[11];
     if (_GEN_2)
-      mul_i1034_6_r0s4__11 <= mul_i1034_6_r0s3__11;
+      mul_i1028_6_r0s4__11 <= mul_i1028_6_r0s3__11;
     if (_GEN_3)
-      mul_i1034_6_r0s3__12 <= mul_i1034_6_r0s2[12];
+      mul_i1028_6_r0s3__12 <= mul_i1028_6_r0s2[12];
     if (_GEN_2)
-      mul_i1034_6_r0s4__12 <= mul_i1034_6_r0s3__12;
+      mul_i1028_6_r0s4__12 <= mul_i1028_6_r0s3__12;
     if (_GEN_3)
-      mul_i1034_6_r0s3__13 <= mul_i1034_6_r0s2[13];
+      mul_i1028_6_r0s3__13 <= mul_i1028_6_r0s2[13];
     if (_GEN_2)
-      mul_i1034_6_r0s4__13 <= mul_i1034_6_r0s3__13;
+      mul_i1028_6_r0s4__13 <= mul_i1028_6_r0s3__13;
     if (_GEN_3)
-      mul_i1034_6_r0s3__14 <= mul_i1034_6_r0s2[14];
+      mul_i1028_6_r0s3__14 <= mul_i1028_6_r0s2[14];
     if (_GEN_2)
-      mul_i1034_6_r0s4__14 <= mul_i1034_6_r0s3__14;
+      mul_i1028_6_r0s4__14 <= mul_i1028_6_r0s3__14;
     if (_GEN_3)
-      mul_i1034_6_r0s3__15 <= mul_i1034_6_r0s2[15];
+      mul_i1028_6_r0s3__15 <= mul_i1028_6_r0s2[15];
     if (_GEN_2)
-      mul_i1034_6_r0s4__15 <= mul_i1034_6_r0s3__15;
+      mul_i1028_6_r0s4__15 <= mul_i1028_6_r0s3__15;
     if (_GEN_3)
-      mul_i1034_6_r0s3__16 <= mul_i1034_6_r0s2[16];
+      mul_i1028_6_r0s3__16 <= mul_i1028_6_r0s2[16];
     if (_GEN_2)
-      mul_i1034_6_r0s4__16 <= mul_i1034_6_r0s3__16;
+      mul_i1028_6_r0s4__16 <= mul_i1028_6_r0s3__16;
     if (_GEN_3)
-      mul_i1034_6_r0s3__17 <= mul_i1034_6_r0s2[17];
+      mul_i1028_6_r0s3__17 <= mul_i1028_6_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_6_r0s4__17 <= mul_i1034_6_r0s3__17;
-      select_r0s4__6 <= _GEN_111;
+      mul_i1028_6_r0s4__17 <= mul_i1028_6_r0s3__17;
+      select_r0s4__6 <= _GEN_110;
     end
     if (_GEN_1) begin
-      add_i1639_6_r0s5 <= {1'h0, sub_i_i1107_6_r0s4, 7'h0} + {10'h0, _GEN_19[29:22]};
-      cond_i1516_6_r0s5 <= _GEN_19[21];
-      or_i1600_6_r0s5 <= (|(_GEN_19[20:0])) | _GEN_19[22];
-      add_i2057_6_r0s5 <= {sub_i_i1107_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_19[29:19]};
-      cond_i1516_6_r0s5__1 <= _GEN_19[18];
-      or_i1587_6_r0s5 <= (|(_GEN_19[17:0])) | _GEN_19[19];
+      add_i1636_6_r0s5 <= {1'h0, sub_i_i1101_6_r0s4, 7'h0} + {10'h0, _GEN_19[29:22]};
+      cond_i1513_6_r0s5 <= _GEN_19[21];
+      or_i1597_6_r0s5 <= (|(_GEN_19[20:0])) | _GEN_19[22];
+      add_i2054_6_r0s5 <= {sub_i_i1101_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_19[29:19]};
+      cond_i1513_6_r0s5__1 <= _GEN_19[18];
+      or_i1584_6_r0s5 <= (|(_GEN_19[17:0])) | _GEN_19[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_6_r0s6 <=
@@ -12745,137 +12735,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__7 <= and_r0s5__7;
     if (_GEN_4)
-      sub_i1046_7_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[575:571]};
+      sub_i1040_7_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[575:571]};
     if (_GEN_3)
-      sub_i1046_7_r0s3 <= sub_i1046_7_r0s2;
+      sub_i1040_7_r0s3 <= sub_i1040_7_r0s2;
     if (_GEN_5)
-      iszero_i_7_r0s1 <= _GEN_112 == 14'h0;
+      iszero_i_7_r0s1 <= _GEN_111 == 14'h0;
     if (_GEN_4)
       iszero_i_7_r0s2 <= iszero_i_7_r0s1;
     if (_GEN_5)
-      mul_i1034_7_r0s1 <= {4'h0, _GEN_112} * {15'h1, decoded_dout[570:568]};
+      mul_i1028_7_r0s1 <= {4'h0, _GEN_111} * {15'h1, decoded_dout[570:568]};
     if (_GEN_4)
-      mul_i1034_7_r0s2 <= mul_i1034_7_r0s1;
+      mul_i1028_7_r0s2 <= mul_i1028_7_r0s1;
     if (_GEN_3)
       select_r0s3__7 <=
         iszero_i_7_r0s2
           ? 5'h12
-          : {_GEN_366,
-             _GEN_366
+          : {_GEN_362,
+             _GEN_362
                ? {2'h0,
-                  _GEN_367,
-                  ~_GEN_367 & ~(mul_i1034_7_r0s2[1]) & mul_i1034_7_r0s2[0]}
-               : {_GEN_358 & ~_GEN_365,
-                  _GEN_358
-                    ? {_GEN_361 & ~_GEN_364,
-                       _GEN_361
-                         ? {_GEN_362 & ~_GEN_363,
-                            _GEN_362
-                              ? ~(mul_i1034_7_r0s2[3]) & mul_i1034_7_r0s2[2]
-                              : ~(mul_i1034_7_r0s2[5]) & mul_i1034_7_r0s2[4]}
-                         : {_GEN_359 & ~_GEN_360,
-                            _GEN_359
-                              ? ~(mul_i1034_7_r0s2[7]) & mul_i1034_7_r0s2[6]
-                              : ~(mul_i1034_7_r0s2[9]) & mul_i1034_7_r0s2[8]}}
-                    : {_GEN_354 & ~_GEN_357,
-                       _GEN_354
-                         ? {_GEN_355 & ~_GEN_356,
+                  _GEN_363,
+                  ~_GEN_363 & ~(mul_i1028_7_r0s2[1]) & mul_i1028_7_r0s2[0]}
+               : {_GEN_354 & ~_GEN_361,
+                  _GEN_354
+                    ? {_GEN_357 & ~_GEN_360,
+                       _GEN_357
+                         ? {_GEN_358 & ~_GEN_359,
+                            _GEN_358
+                              ? ~(mul_i1028_7_r0s2[3]) & mul_i1028_7_r0s2[2]
+                              : ~(mul_i1028_7_r0s2[5]) & mul_i1028_7_r0s2[4]}
+                         : {_GEN_355 & ~_GEN_356,
                             _GEN_355
-                              ? ~(mul_i1034_7_r0s2[11]) & mul_i1034_7_r0s2[10]
-                              : ~(mul_i1034_7_r0s2[13]) & mul_i1034_7_r0s2[12]}
-                         : {_GEN_352 & ~_GEN_353,
-                            _GEN_352
-                              ? ~(mul_i1034_7_r0s2[15]) & mul_i1034_7_r0s2[14]
-                              : ~(mul_i1034_7_r0s2[17]) & mul_i1034_7_r0s2[16]}}}};
+                              ? ~(mul_i1028_7_r0s2[7]) & mul_i1028_7_r0s2[6]
+                              : ~(mul_i1028_7_r0s2[9]) & mul_i1028_7_r0s2[8]}}
+                    : {_GEN_350 & ~_GEN_353,
+                       _GEN_350
+                         ? {_GEN_351 & ~_GEN_352,
+                            _GEN_351
+                              ? ~(mul_i1028_7_r0s2[11]) & mul_i1028_7_r0s2[10]
+                              : ~(mul_i1028_7_r0s2[13]) & mul_i1028_7_r0s2[12]}
+                         : {_GEN_348 & ~_GEN_349,
+                            _GEN_348
+                              ? ~(mul_i1028_7_r0s2[15]) & mul_i1028_7_r0s2[14]
+                              : ~(mul_i1028_7_r0s2[17]) & mul_i1028_7_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__7 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_115[9:5]));
+      or_r0s4__7 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_114[9:5]));
     if (_GEN_1)
       or_r0s5__7 <= or_r0s4__7;
     if (_GEN_2) begin
-      sub_i_i1107_7_r0s4 <= _GEN_115;
-      cmp_i1513_7_r0s4 <= _GEN_116[4:1] != 4'hF;
+      sub_i_i1101_7_r0s4 <= _GEN_114;
+      cmp_i1510_7_r0s4 <= _GEN_115[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_7_r0s3 <= mul_i1034_7_r0s2[0];
+      mul_i1028_7_r0s3 <= mul_i1028_7_r0s2[0];
     if (_GEN_2)
-      mul_i1034_7_r0s4 <= mul_i1034_7_r0s3;
+      mul_i1028_7_r0s4 <= mul_i1028_7_r0s3;
     if (_GEN_3)
-      mul_i1034_7_r0s3__1 <= mul_i1034_7_r0s2[1];
+      mul_i1028_7_r0s3__1 <= mul_i1028_7_r0s2[1];
     if (_GEN_2)
-      mul_i1034_7_r0s4__1 <= mul_i1034_7_r0s3__1;
+      mul_i1028_7_r0s4__1 <= mul_i1028_7_r0s3__1;
     if (_GEN_3)
-      mul_i1034_7_r0s3__2 <= mul_i1034_7_r0s2[2];
+      mul_i1028_7_r0s3__2 <= mul_i1028_7_r0s2[2];
     if (_GEN_2)
-      mul_i1034_7_r0s4__2 <= mul_i1034_7_r0s3__2;
+      mul_i1028_7_r0s4__2 <= mul_i1028_7_r0s3__2;
     if (_GEN_3)
-      mul_i1034_7_r0s3__3 <= mul_i1034_7_r0s2[3];
+      mul_i1028_7_r0s3__3 <= mul_i1028_7_r0s2[3];
     if (_GEN_2)
-      mul_i1034_7_r0s4__3 <= mul_i1034_7_r0s3__3;
+      mul_i1028_7_r0s4__3 <= mul_i1028_7_r0s3__3;
     if (_GEN_3)
-      mul_i1034_7_r0s3__4 <= mul_i1034_7_r0s2[4];
+      mul_i1028_7_r0s3__4 <= mul_i1028_7_r0s2[4];
     if (_GEN_2)
-      mul_i1034_7_r0s4__4 <= mul_i1034_7_r0s3__4;
+      mul_i1028_7_r0s4__4 <= mul_i1028_7_r0s3__4;
     if (_GEN_3)
-      mul_i1034_7_r0s3__5 <= mul_i1034_7_r0s2[5];
+      mul_i1028_7_r0s3__5 <= mul_i1028_7_r0s2[5];
     if (_GEN_2)
-      mul_i1034_7_r0s4__5 <= mul_i1034_7_r0s3__5;
+      mul_i1028_7_r0s4__5 <= mul_i1028_7_r0s3__5;
     if (_GEN_3)
-      mul_i1034_7_r0s3__6 <= mul_i1034_7_r0s2[6];
+      mul_i1028_7_r0s3__6 <= mul_i1028_7_r0s2[6];
     if (_GEN_2)
-      mul_i1034_7_r0s4__6 <= mul_i1034_7_r0s3__6;
+      mul_i1028_7_r0s4__6 <= mul_i1028_7_r0s3__6;
     if (_GEN_3)
-      mul_i1034_7_r0s3__7 <= mul_i1034_7_r0s2[7];
+      mul_i1028_7_r0s3__7 <= mul_i1028_7_r0s2[7];
     if (_GEN_2)
-      mul_i1034_7_r0s4__7 <= mul_i1034_7_r0s3__7;
+      mul_i1028_7_r0s4__7 <= mul_i1028_7_r0s3__7;
     if (_GEN_3)
-      mul_i1034_7_r0s3__8 <= mul_i1034_7_r0s2[8];
+      mul_i1028_7_r0s3__8 <= mul_i1028_7_r0s2[8];
     if (_GEN_2)
-      mul_i1034_7_r0s4__8 <= mul_i1034_7_r0s3__8;
+      mul_i1028_7_r0s4__8 <= mul_i1028_7_r0s3__8;
     if (_GEN_3)
-      mul_i1034_7_r0s3__9 <= mul_i1034_7_r0s2[9];
+      mul_i1028_7_r0s3__9 <= mul_i1028_7_r0s2[9];
     if (_GEN_2)
-      mul_i1034_7_r0s4__9 <= mul_i1034_7_r0s3__9;
+      mul_i1028_7_r0s4__9 <= mul_i1028_7_r0s3__9;
     if (_GEN_3)
-      mul_i1034_7_r0s3__10 <= mul_i1034_7_r0s2[10];
+      mul_i1028_7_r0s3__10 <= mul_i1028_7_r0s2[10];
     if (_GEN_2)
-      mul_i1034_7_r0s4__10 <= mul_i1034_7_r0s3__10;
+      mul_i1028_7_r0s4__10 <= mul_i1028_7_r0s3__10;
     if (_GEN_3)
-      mul_i1034_7_r0s3__11 <= mul_i1034_7_r0s2[11];
+      mul_i1028_7_r0s3__11 <= mul_i1028_7_r0s2[11];
     if (_GEN_2)
-      mul_i1034_7_r0s4__11 <= mul_i1034_7_r0s3__11;
+      mul_i1028_7_r0s4__11 <= mul_i1028_7_r0s3__11;
     if (_GEN_3)
-      mul_i1034_7_r0s3__12 <= mul_i1034_7_r0s2[12];
+      mul_i1028_7_r0s3__12 <= mul_i1028_7_r0s2[12];
     if (_GEN_2)
-      mul_i1034_7_r0s4__12 <= mul_i1034_7_r0s3__12;
+      mul_i1028_7_r0s4__12 <= mul_i1028_7_r0s3__12;
     if (_GEN_3)
-      mul_i1034_7_r0s3__13 <= mul_i1034_7_r0s2[13];
+      mul_i1028_7_r0s3__13 <= mul_i1028_7_r0s2[13];
     if (_GEN_2)
-      mul_i1034_7_r0s4__13 <= mul_i1034_7_r0s3__13;
+      mul_i1028_7_r0s4__13 <= mul_i1028_7_r0s3__13;
     if (_GEN_3)
-      mul_i1034_7_r0s3__14 <= mul_i1034_7_r0s2[14];
+      mul_i1028_7_r0s3__14 <= mul_i1028_7_r0s2[14];
     if (_GEN_2)
-      mul_i1034_7_r0s4__14 <= mul_i1034_7_r0s3__14;
+      mul_i1028_7_r0s4__14 <= mul_i1028_7_r0s3__14;
     if (_GEN_3)
-      mul_i1034_7_r0s3__15 <= mul_i1034_7_r0s2[15];
+      mul_i1028_7_r0s3__15 <= mul_i1028_7_r0s2[15];
     if (_GEN_2)
-      mul_i1034_7_r0s4__15 <= mul_i1034_7_r0s3__15;
+      mul_i1028_7_r0s4__15 <= mul_i1028_7_r0s3__15;
     if (_GEN_3)
-      mul_i1034_7_r0s3__16 <= mul_i1034_7_r0s2[16];
+      mul_i1028_7_r0s3__16 <= mul_i1028_7_r0s2[16];
     if (_GEN_2)
-      mul_i1034_7_r0s4__16 <= mul_i1034_7_r0s3__16;
+      mul_i1028_7_r0s4__16 <= mul_i1028_7_r0s3__16;
     if (_GEN_3)
-      mul_i1034_7_r0s3__17 <= mul_i1034_7_r0s2[17];
+      mul_i1028_7_r0s3__17 <= mul_i1028_7_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_7_r0s4__17 <= mul_i1034_7_r0s3__17;
-      select_r0s4__7 <= _GEN_116;
+      mul_i1028_7_r0s4__17 <= mul_i1028_7_r0s3__17;
+      select_r0s4__7 <= _GEN_115;
     end
     if (_GEN_1) begin
-      add_i1639_7_r0s5 <= {1'h0, sub_i_i1107_7_r0s4, 7'h0} + {10'h0, _GEN_21[29:22]};
-      cond_i1516_7_r0s5 <= _GEN_21[21];
-      or_i1600_7_r0s5 <= (|(_GEN_21[20:0])) | _GEN_21[22];
-      add_i2057_7_r0s5 <= {sub_i_i1107_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_21[29:19]};
-      cond_i1516_7_r0s5__1 <= _GEN_21[18];
-      or_i1587_7_r0s5 <= (|(_GEN_21[17:0])) | _GEN_21[19];
+      add_i1636_7_r0s5 <= {1'h0, sub_i_i1101_7_r0s4, 7'h0} + {10'h0, _GEN_21[29:22]};
+      cond_i1513_7_r0s5 <= _GEN_21[21];
+      or_i1597_7_r0s5 <= (|(_GEN_21[20:0])) | _GEN_21[22];
+      add_i2054_7_r0s5 <= {sub_i_i1101_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_21[29:19]};
+      cond_i1513_7_r0s5__1 <= _GEN_21[18];
+      or_i1584_7_r0s5 <= (|(_GEN_21[17:0])) | _GEN_21[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_7_r0s6 <=
@@ -12895,137 +12885,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__8 <= and_r0s5__8;
     if (_GEN_4)
-      sub_i1046_8_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[583:579]};
+      sub_i1040_8_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[583:579]};
     if (_GEN_3)
-      sub_i1046_8_r0s3 <= sub_i1046_8_r0s2;
+      sub_i1040_8_r0s3 <= sub_i1040_8_r0s2;
     if (_GEN_5)
-      iszero_i_8_r0s1 <= _GEN_117 == 14'h0;
+      iszero_i_8_r0s1 <= _GEN_116 == 14'h0;
     if (_GEN_4)
       iszero_i_8_r0s2 <= iszero_i_8_r0s1;
     if (_GEN_5)
-      mul_i1034_8_r0s1 <= {4'h0, _GEN_117} * {15'h1, decoded_dout[578:576]};
+      mul_i1028_8_r0s1 <= {4'h0, _GEN_116} * {15'h1, decoded_dout[578:576]};
     if (_GEN_4)
-      mul_i1034_8_r0s2 <= mul_i1034_8_r0s1;
+      mul_i1028_8_r0s2 <= mul_i1028_8_r0s1;
     if (_GEN_3)
       select_r0s3__8 <=
         iszero_i_8_r0s2
           ? 5'h12
-          : {_GEN_382,
-             _GEN_382
+          : {_GEN_378,
+             _GEN_378
                ? {2'h0,
-                  _GEN_383,
-                  ~_GEN_383 & ~(mul_i1034_8_r0s2[1]) & mul_i1034_8_r0s2[0]}
-               : {_GEN_374 & ~_GEN_381,
-                  _GEN_374
-                    ? {_GEN_377 & ~_GEN_380,
-                       _GEN_377
-                         ? {_GEN_378 & ~_GEN_379,
-                            _GEN_378
-                              ? ~(mul_i1034_8_r0s2[3]) & mul_i1034_8_r0s2[2]
-                              : ~(mul_i1034_8_r0s2[5]) & mul_i1034_8_r0s2[4]}
-                         : {_GEN_375 & ~_GEN_376,
-                            _GEN_375
-                              ? ~(mul_i1034_8_r0s2[7]) & mul_i1034_8_r0s2[6]
-                              : ~(mul_i1034_8_r0s2[9]) & mul_i1034_8_r0s2[8]}}
-                    : {_GEN_370 & ~_GEN_373,
-                       _GEN_370
-                         ? {_GEN_371 & ~_GEN_372,
+                  _GEN_379,
+                  ~_GEN_379 & ~(mul_i1028_8_r0s2[1]) & mul_i1028_8_r0s2[0]}
+               : {_GEN_370 & ~_GEN_377,
+                  _GEN_370
+                    ? {_GEN_373 & ~_GEN_376,
+                       _GEN_373
+                         ? {_GEN_374 & ~_GEN_375,
+                            _GEN_374
+                              ? ~(mul_i1028_8_r0s2[3]) & mul_i1028_8_r0s2[2]
+                              : ~(mul_i1028_8_r0s2[5]) & mul_i1028_8_r0s2[4]}
+                         : {_GEN_371 & ~_GEN_372,
                             _GEN_371
-                              ? ~(mul_i1034_8_r0s2[11]) & mul_i1034_8_r0s2[10]
-                              : ~(mul_i1034_8_r0s2[13]) & mul_i1034_8_r0s2[12]}
-                         : {_GEN_368 & ~_GEN_369,
-                            _GEN_368
-                              ? ~(mul_i1034_8_r0s2[15]) & mul_i1034_8_r0s2[14]
-                              : ~(mul_i1034_8_r0s2[17]) & mul_i1034_8_r0s2[16]}}}};
+                              ? ~(mul_i1028_8_r0s2[7]) & mul_i1028_8_r0s2[6]
+                              : ~(mul_i1028_8_r0s2[9]) & mul_i1028_8_r0s2[8]}}
+                    : {_GEN_366 & ~_GEN_369,
+                       _GEN_366
+                         ? {_GEN_367 & ~_GEN_368,
+                            _GEN_367
+                              ? ~(mul_i1028_8_r0s2[11]) & mul_i1028_8_r0s2[10]
+                              : ~(mul_i1028_8_r0s2[13]) & mul_i1028_8_r0s2[12]}
+                         : {_GEN_364 & ~_GEN_365,
+                            _GEN_364
+                              ? ~(mul_i1028_8_r0s2[15]) & mul_i1028_8_r0s2[14]
+                              : ~(mul_i1028_8_r0s2[17]) & mul_i1028_8_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__8 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_120[9:5]));
+      or_r0s4__8 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_119[9:5]));
     if (_GEN_1)
       or_r0s5__8 <= or_r0s4__8;
     if (_GEN_2) begin
-      sub_i_i1107_8_r0s4 <= _GEN_120;
-      cmp_i1513_8_r0s4 <= _GEN_121[4:1] != 4'hF;
+      sub_i_i1101_8_r0s4 <= _GEN_119;
+      cmp_i1510_8_r0s4 <= _GEN_120[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_8_r0s3 <= mul_i1034_8_r0s2[0];
+      mul_i1028_8_r0s3 <= mul_i1028_8_r0s2[0];
     if (_GEN_2)
-      mul_i1034_8_r0s4 <= mul_i1034_8_r0s3;
+      mul_i1028_8_r0s4 <= mul_i1028_8_r0s3;
     if (_GEN_3)
-      mul_i1034_8_r0s3__1 <= mul_i1034_8_r0s2[1];
+      mul_i1028_8_r0s3__1 <= mul_i1028_8_r0s2[1];
     if (_GEN_2)
-      mul_i1034_8_r0s4__1 <= mul_i1034_8_r0s3__1;
+      mul_i1028_8_r0s4__1 <= mul_i1028_8_r0s3__1;
     if (_GEN_3)
-      mul_i1034_8_r0s3__2 <= mul_i1034_8_r0s2[2];
+      mul_i1028_8_r0s3__2 <= mul_i1028_8_r0s2[2];
     if (_GEN_2)
-      mul_i1034_8_r0s4__2 <= mul_i1034_8_r0s3__2;
+      mul_i1028_8_r0s4__2 <= mul_i1028_8_r0s3__2;
     if (_GEN_3)
-      mul_i1034_8_r0s3__3 <= mul_i1034_8_r0s2[3];
+      mul_i1028_8_r0s3__3 <= mul_i1028_8_r0s2[3];
     if (_GEN_2)
-      mul_i1034_8_r0s4__3 <= mul_i1034_8_r0s3__3;
+      mul_i1028_8_r0s4__3 <= mul_i1028_8_r0s3__3;
     if (_GEN_3)
-      mul_i1034_8_r0s3__4 <= mul_i1034_8_r0s2[4];
+      mul_i1028_8_r0s3__4 <= mul_i1028_8_r0s2[4];
     if (_GEN_2)
-      mul_i1034_8_r0s4__4 <= mul_i1034_8_r0s3__4;
+      mul_i1028_8_r0s4__4 <= mul_i1028_8_r0s3__4;
     if (_GEN_3)
-      mul_i1034_8_r0s3__5 <= mul_i1034_8_r0s2[5];
+      mul_i1028_8_r0s3__5 <= mul_i1028_8_r0s2[5];
     if (_GEN_2)
-      mul_i1034_8_r0s4__5 <= mul_i1034_8_r0s3__5;
+      mul_i1028_8_r0s4__5 <= mul_i1028_8_r0s3__5;
     if (_GEN_3)
-      mul_i1034_8_r0s3__6 <= mul_i1034_8_r0s2[6];
+      mul_i1028_8_r0s3__6 <= mul_i1028_8_r0s2[6];
     if (_GEN_2)
-      mul_i1034_8_r0s4__6 <= mul_i1034_8_r0s3__6;
+      mul_i1028_8_r0s4__6 <= mul_i1028_8_r0s3__6;
     if (_GEN_3)
-      mul_i1034_8_r0s3__7 <= mul_i1034_8_r0s2[7];
+      mul_i1028_8_r0s3__7 <= mul_i1028_8_r0s2[7];
     if (_GEN_2)
-      mul_i1034_8_r0s4__7 <= mul_i1034_8_r0s3__7;
+      mul_i1028_8_r0s4__7 <= mul_i1028_8_r0s3__7;
     if (_GEN_3)
-      mul_i1034_8_r0s3__8 <= mul_i1034_8_r0s2[8];
+      mul_i1028_8_r0s3__8 <= mul_i1028_8_r0s2[8];
     if (_GEN_2)
-      mul_i1034_8_r0s4__8 <= mul_i1034_8_r0s3__8;
+      mul_i1028_8_r0s4__8 <= mul_i1028_8_r0s3__8;
     if (_GEN_3)
-      mul_i1034_8_r0s3__9 <= mul_i1034_8_r0s2[9];
+      mul_i1028_8_r0s3__9 <= mul_i1028_8_r0s2[9];
     if (_GEN_2)
-      mul_i1034_8_r0s4__9 <= mul_i1034_8_r0s3__9;
+      mul_i1028_8_r0s4__9 <= mul_i1028_8_r0s3__9;
     if (_GEN_3)
-      mul_i1034_8_r0s3__10 <= mul_i1034_8_r0s2[10];
+      mul_i1028_8_r0s3__10 <= mul_i1028_8_r0s2[10];
     if (_GEN_2)
-      mul_i1034_8_r0s4__10 <= mul_i1034_8_r0s3__10;
+      mul_i1028_8_r0s4__10 <= mul_i1028_8_r0s3__10;
     if (_GEN_3)
-      mul_i1034_8_r0s3__11 <= mul_i1034_8_r0s2[11];
+      mul_i1028_8_r0s3__11 <= mul_i1028_8_r0s2[11];
     if (_GEN_2)
-      mul_i1034_8_r0s4__11 <= mul_i1034_8_r0s3__11;
+      mul_i1028_8_r0s4__11 <= mul_i1028_8_r0s3__11;
     if (_GEN_3)
-      mul_i1034_8_r0s3__12 <= mul_i1034_8_r0s2[12];
+      mul_i1028_8_r0s3__12 <= mul_i1028_8_r0s2[12];
     if (_GEN_2)
-      mul_i1034_8_r0s4__12 <= mul_i1034_8_r0s3__12;
+      mul_i1028_8_r0s4__12 <= mul_i1028_8_r0s3__12;
     if (_GEN_3)
-      mul_i1034_8_r0s3__13 <= mul_i1034_8_r0s2[13];
+      mul_i1028_8_r0s3__13 <= mul_i1028_8_r0s2[13];
     if (_GEN_2)
-      mul_i1034_8_r0s4__13 <= mul_i1034_8_r0s3__13;
+      mul_i1028_8_r0s4__13 <= mul_i1028_8_r0s3__13;
     if (_GEN_3)
-      mul_i1034_8_r0s3__14 <= mul_i1034_8_r0s2[14];
+      mul_i1028_8_r0s3__14 <= mul_i1028_8_r0s2[14];
     if (_GEN_2)
-      mul_i1034_8_r0s4__14 <= mul_i1034_8_r0s3__14;
+      mul_i1028_8_r0s4__14 <= mul_i1028_8_r0s3__14;
     if (_GEN_3)
-      mul_i1034_8_r0s3__15 <= mul_i1034_8_r0s2[15];
+      mul_i1028_8_r0s3__15 <= mul_i1028_8_r0s2[15];
     if (_GEN_2)
-      mul_i1034_8_r0s4__15 <= mul_i1034_8_r0s3__15;
+      mul_i1028_8_r0s4__15 <= mul_i1028_8_r0s3__15;
     if (_GEN_3)
-      mul_i1034_8_r0s3__16 <= mul_i1034_8_r0s2[16];
+      mul_i1028_8_r0s3__16 <= mul_i1028_8_r0s2[16];
     if (_GEN_2)
-      mul_i1034_8_r0s4__16 <= mul_i1034_8_r0s3__16;
+      mul_i1028_8_r0s4__16 <= mul_i1028_8_r0s3__16;
     if (_GEN_3)
-      mul_i1034_8_r0s3__17 <= mul_i1034_8_r0s2[17];
+      mul_i1028_8_r0s3__17 <= mul_i1028_8_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_8_r0s4__17 <= mul_i1034_8_r0s3__17;
-      select_r0s4__8 <= _GEN_121;
+      mul_i1028_8_r0s4__17 <= mul_i1028_8_r0s3__17;
+      select_r0s4__8 <= _GEN_120;
     end
     if (_GEN_1) begin
-      add_i1639_8_r0s5 <= {1'h0, sub_i_i1107_8_r0s4, 7'h0} + {10'h0, _GEN_23[29:22]};
-      cond_i1516_8_r0s5 <= _GEN_23[21];
-      or_i1600_8_r0s5 <= (|(_GEN_23[20:0])) | _GEN_23[22];
-      add_i2057_8_r0s5 <= {sub_i_i1107_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_23[29:19]};
-      cond_i1516_8_r0s5__1 <= _GEN_23[18];
-      or_i1587_8_r0s5 <= (|(_GEN_23[17:0])) | _GEN_23[19];
+      add_i1636_8_r0s5 <= {1'h0, sub_i_i1101_8_r0s4, 7'h0} + {10'h0, _GEN_23[29:22]};
+      cond_i1513_8_r0s5 <= _GEN_23[21];
+      or_i1597_8_r0s5 <= (|(_GEN_23[20:0])) | _GEN_23[22];
+      add_i2054_8_r0s5 <= {sub_i_i1101_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_23[29:19]};
+      cond_i1513_8_r0s5__1 <= _GEN_23[18];
+      or_i1584_8_r0s5 <= (|(_GEN_23[17:0])) | _GEN_23[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_8_r0s6 <=
@@ -13045,137 +13035,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__9 <= and_r0s5__9;
     if (_GEN_4)
-      sub_i1046_9_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[591:587]};
+      sub_i1040_9_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[591:587]};
     if (_GEN_3)
-      sub_i1046_9_r0s3 <= sub_i1046_9_r0s2;
+      sub_i1040_9_r0s3 <= sub_i1040_9_r0s2;
     if (_GEN_5)
-      iszero_i_9_r0s1 <= _GEN_122 == 14'h0;
+      iszero_i_9_r0s1 <= _GEN_121 == 14'h0;
     if (_GEN_4)
       iszero_i_9_r0s2 <= iszero_i_9_r0s1;
     if (_GEN_5)
-      mul_i1034_9_r0s1 <= {4'h0, _GEN_122} * {15'h1, decoded_dout[586:584]};
+      mul_i1028_9_r0s1 <= {4'h0, _GEN_121} * {15'h1, decoded_dout[586:584]};
     if (_GEN_4)
-      mul_i1034_9_r0s2 <= mul_i1034_9_r0s1;
+      mul_i1028_9_r0s2 <= mul_i1028_9_r0s1;
     if (_GEN_3)
       select_r0s3__9 <=
         iszero_i_9_r0s2
           ? 5'h12
-          : {_GEN_398,
-             _GEN_398
+          : {_GEN_394,
+             _GEN_394
                ? {2'h0,
-                  _GEN_399,
-                  ~_GEN_399 & ~(mul_i1034_9_r0s2[1]) & mul_i1034_9_r0s2[0]}
-               : {_GEN_390 & ~_GEN_397,
-                  _GEN_390
-                    ? {_GEN_393 & ~_GEN_396,
-                       _GEN_393
-                         ? {_GEN_394 & ~_GEN_395,
-                            _GEN_394
-                              ? ~(mul_i1034_9_r0s2[3]) & mul_i1034_9_r0s2[2]
-                              : ~(mul_i1034_9_r0s2[5]) & mul_i1034_9_r0s2[4]}
-                         : {_GEN_391 & ~_GEN_392,
-                            _GEN_391
-                              ? ~(mul_i1034_9_r0s2[7]) & mul_i1034_9_r0s2[6]
-                              : ~(mul_i1034_9_r0s2[9]) & mul_i1034_9_r0s2[8]}}
-                    : {_GEN_386 & ~_GEN_389,
-                       _GEN_386
-                         ? {_GEN_387 & ~_GEN_388,
+                  _GEN_395,
+                  ~_GEN_395 & ~(mul_i1028_9_r0s2[1]) & mul_i1028_9_r0s2[0]}
+               : {_GEN_386 & ~_GEN_393,
+                  _GEN_386
+                    ? {_GEN_389 & ~_GEN_392,
+                       _GEN_389
+                         ? {_GEN_390 & ~_GEN_391,
+                            _GEN_390
+                              ? ~(mul_i1028_9_r0s2[3]) & mul_i1028_9_r0s2[2]
+                              : ~(mul_i1028_9_r0s2[5]) & mul_i1028_9_r0s2[4]}
+                         : {_GEN_387 & ~_GEN_388,
                             _GEN_387
-                              ? ~(mul_i1034_9_r0s2[11]) & mul_i1034_9_r0s2[10]
-                              : ~(mul_i1034_9_r0s2[13]) & mul_i1034_9_r0s2[12]}
-                         : {_GEN_384 & ~_GEN_385,
-                            _GEN_384
-                              ? ~(mul_i1034_9_r0s2[15]) & mul_i1034_9_r0s2[14]
-                              : ~(mul_i1034_9_r0s2[17]) & mul_i1034_9_r0s2[16]}}}};
+                              ? ~(mul_i1028_9_r0s2[7]) & mul_i1028_9_r0s2[6]
+                              : ~(mul_i1028_9_r0s2[9]) & mul_i1028_9_r0s2[8]}}
+                    : {_GEN_382 & ~_GEN_385,
+                       _GEN_382
+                         ? {_GEN_383 & ~_GEN_384,
+                            _GEN_383
+                              ? ~(mul_i1028_9_r0s2[11]) & mul_i1028_9_r0s2[10]
+                              : ~(mul_i1028_9_r0s2[13]) & mul_i1028_9_r0s2[12]}
+                         : {_GEN_380 & ~_GEN_381,
+                            _GEN_380
+                              ? ~(mul_i1028_9_r0s2[15]) & mul_i1028_9_r0s2[14]
+                              : ~(mul_i1028_9_r0s2[17]) & mul_i1028_9_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__9 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_125[9:5]));
+      or_r0s4__9 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_124[9:5]));
     if (_GEN_1)
       or_r0s5__9 <= or_r0s4__9;
     if (_GEN_2) begin
-      sub_i_i1107_9_r0s4 <= _GEN_125;
-      cmp_i1513_9_r0s4 <= _GEN_126[4:1] != 4'hF;
+      sub_i_i1101_9_r0s4 <= _GEN_124;
+      cmp_i1510_9_r0s4 <= _GEN_125[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_9_r0s3 <= mul_i1034_9_r0s2[0];
+      mul_i1028_9_r0s3 <= mul_i1028_9_r0s2[0];
     if (_GEN_2)
-      mul_i1034_9_r0s4 <= mul_i1034_9_r0s3;
+      mul_i1028_9_r0s4 <= mul_i1028_9_r0s3;
     if (_GEN_3)
-      mul_i1034_9_r0s3__1 <= mul_i1034_9_r0s2[1];
+      mul_i1028_9_r0s3__1 <= mul_i1028_9_r0s2[1];
     if (_GEN_2)
-      mul_i1034_9_r0s4__1 <= mul_i1034_9_r0s3__1;
+      mul_i1028_9_r0s4__1 <= mul_i1028_9_r0s3__1;
     if (_GEN_3)
-      mul_i1034_9_r0s3__2 <= mul_i1034_9_r0s2[2];
+      mul_i1028_9_r0s3__2 <= mul_i1028_9_r0s2[2];
     if (_GEN_2)
-      mul_i1034_9_r0s4__2 <= mul_i1034_9_r0s3__2;
+      mul_i1028_9_r0s4__2 <= mul_i1028_9_r0s3__2;
     if (_GEN_3)
-      mul_i1034_9_r0s3__3 <= mul_i1034_9_r0s2[3];
+      mul_i1028_9_r0s3__3 <= mul_i1028_9_r0s2[3];
     if (_GEN_2)
-      mul_i1034_9_r0s4__3 <= mul_i1034_9_r0s3__3;
+      mul_i1028_9_r0s4__3 <= mul_i1028_9_r0s3__3;
     if (_GEN_3)
-      mul_i1034_9_r0s3__4 <= mul_i1034_9_r0s2[4];
+      mul_i1028_9_r0s3__4 <= mul_i1028_9_r0s2[4];
     if (_GEN_2)
-      mul_i1034_9_r0s4__4 <= mul_i1034_9_r0s3__4;
+      mul_i1028_9_r0s4__4 <= mul_i1028_9_r0s3__4;
     if (_GEN_3)
-      mul_i1034_9_r0s3__5 <= mul_i1034_9_r0s2[5];
+      mul_i1028_9_r0s3__5 <= mul_i1028_9_r0s2[5];
     if (_GEN_2)
-      mul_i1034_9_r0s4__5 <= mul_i1034_9_r0s3__5;
+      mul_i1028_9_r0s4__5 <= mul_i1028_9_r0s3__5;
     if (_GEN_3)
-      mul_i1034_9_r0s3__6 <= mul_i1034_9_r0s2[6];
+      mul_i1028_9_r0s3__6 <= mul_i1028_9_r0s2[6];
     if (_GEN_2)
-      mul_i1034_9_r0s4__6 <= mul_i1034_9_r0s3__6;
+      mul_i1028_9_r0s4__6 <= mul_i1028_9_r0s3__6;
     if (_GEN_3)
-      mul_i1034_9_r0s3__7 <= mul_i1034_9_r0s2[7];
+      mul_i1028_9_r0s3__7 <= mul_i1028_9_r0s2[7];
     if (_GEN_2)
-      mul_i1034_9_r0s4__7 <= mul_i1034_9_r0s3__7;
+      mul_i1028_9_r0s4__7 <= mul_i1028_9_r0s3__7;
     if (_GEN_3)
-      mul_i1034_9_r0s3__8 <= mul_i1034_9_r0s2[8];
+      mul_i1028_9_r0s3__8 <= mul_i1028_9_r0s2[8];
     if (_GEN_2)
-      mul_i1034_9_r0s4__8 <= mul_i1034_9_r0s3__8;
+      mul_i1028_9_r0s4__8 <= mul_i1028_9_r0s3__8;
     if (_GEN_3)
-      mul_i1034_9_r0s3__9 <= mul_i1034_9_r0s2[9];
+      mul_i1028_9_r0s3__9 <= mul_i1028_9_r0s2[9];
     if (_GEN_2)
-      mul_i1034_9_r0s4__9 <= mul_i1034_9_r0s3__9;
+      mul_i1028_9_r0s4__9 <= mul_i1028_9_r0s3__9;
     if (_GEN_3)
-      mul_i1034_9_r0s3__10 <= mul_i1034_9_r0s2[10];
+      mul_i1028_9_r0s3__10 <= mul_i1028_9_r0s2[10];
     if (_GEN_2)
-      mul_i1034_9_r0s4__10 <= mul_i1034_9_r0s3__10;
+      mul_i1028_9_r0s4__10 <= mul_i1028_9_r0s3__10;
     if (_GEN_3)
-      mul_i1034_9_r0s3__11 <= mul_i1034_9_r0s2[11];
+      mul_i1028_9_r0s3__11 <= mul_i1028_9_r0s2[11];
     if (_GEN_2)
-      mul_i1034_9_r0s4__11 <= mul_i1034_9_r0s3__11;
+      mul_i1028_9_r0s4__11 <= mul_i1028_9_r0s3__11;
     if (_GEN_3)
-      mul_i1034_9_r0s3__12 <= mul_i1034_9_r0s2[12];
+      mul_i1028_9_r0s3__12 <= mul_i1028_9_r0s2[12];
     if (_GEN_2)
-      mul_i1034_9_r0s4__12 <= mul_i1034_9_r0s3__12;
+      mul_i1028_9_r0s4__12 <= mul_i1028_9_r0s3__12;
     if (_GEN_3)
-      mul_i1034_9_r0s3__13 <= mul_i1034_9_r0s2[13];
+      mul_i1028_9_r0s3__13 <= mul_i1028_9_r0s2[13];
     if (_GEN_2)
-      mul_i1034_9_r0s4__13 <= mul_i1034_9_r0s3__13;
+      mul_i1028_9_r0s4__13 <= mul_i1028_9_r0s3__13;
     if (_GEN_3)
-      mul_i1034_9_r0s3__14 <= mul_i1034_9_r0s2[14];
+      mul_i1028_9_r0s3__14 <= mul_i1028_9_r0s2[14];
     if (_GEN_2)
-      mul_i1034_9_r0s4__14 <= mul_i1034_9_r0s3__14;
+      mul_i1028_9_r0s4__14 <= mul_i1028_9_r0s3__14;
     if (_GEN_3)
-      mul_i1034_9_r0s3__15 <= mul_i1034_9_r0s2[15];
+      mul_i1028_9_r0s3__15 <= mul_i1028_9_r0s2[15];
     if (_GEN_2)
-      mul_i1034_9_r0s4__15 <= mul_i1034_9_r0s3__15;
+      mul_i1028_9_r0s4__15 <= mul_i1028_9_r0s3__15;
     if (_GEN_3)
-      mul_i1034_9_r0s3__16 <= mul_i1034_9_r0s2[16];
+      mul_i1028_9_r0s3__16 <= mul_i1028_9_r0s2[16];
     if (_GEN_2)
-      mul_i1034_9_r0s4__16 <= mul_i1034_9_r0s3__16;
+      mul_i1028_9_r0s4__16 <= mul_i1028_9_r0s3__16;
     if (_GEN_3)
-      mul_i1034_9_r0s3__17 <= mul_i1034_9_r0s2[17];
+      mul_i1028_9_r0s3__17 <= mul_i1028_9_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_9_r0s4__17 <= mul_i1034_9_r0s3__17;
-      select_r0s4__9 <= _GEN_126;
+      mul_i1028_9_r0s4__17 <= mul_i1028_9_r0s3__17;
+      select_r0s4__9 <= _GEN_125;
     end
     if (_GEN_1) begin
-      add_i1639_9_r0s5 <= {1'h0, sub_i_i1107_9_r0s4, 7'h0} + {10'h0, _GEN_25[29:22]};
-      cond_i1516_9_r0s5 <= _GEN_25[21];
-      or_i1600_9_r0s5 <= (|(_GEN_25[20:0])) | _GEN_25[22];
-      add_i2057_9_r0s5 <= {sub_i_i1107_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_25[29:19]};
-      cond_i1516_9_r0s5__1 <= _GEN_25[18];
-      or_i1587_9_r0s5 <= (|(_GEN_25[17:0])) | _GEN_25[19];
+      add_i1636_9_r0s5 <= {1'h0, sub_i_i1101_9_r0s4, 7'h0} + {10'h0, _GEN_25[29:22]};
+      cond_i1513_9_r0s5 <= _GEN_25[21];
+      or_i1597_9_r0s5 <= (|(_GEN_25[20:0])) | _GEN_25[22];
+      add_i2054_9_r0s5 <= {sub_i_i1101_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_25[29:19]};
+      cond_i1513_9_r0s5__1 <= _GEN_25[18];
+      or_i1584_9_r0s5 <= (|(_GEN_25[17:0])) | _GEN_25[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_9_r0s6 <=
@@ -13195,137 +13185,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__10 <= and_r0s5__10;
     if (_GEN_4)
-      sub_i1046_10_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[599:595]};
+      sub_i1040_10_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[599:595]};
     if (_GEN_3)
-      sub_i1046_10_r0s3 <= sub_i1046_10_r0s2;
+      sub_i1040_10_r0s3 <= sub_i1040_10_r0s2;
     if (_GEN_5)
-      iszero_i_10_r0s1 <= _GEN_127 == 14'h0;
+      iszero_i_10_r0s1 <= _GEN_126 == 14'h0;
     if (_GEN_4)
       iszero_i_10_r0s2 <= iszero_i_10_r0s1;
     if (_GEN_5)
-      mul_i1034_10_r0s1 <= {4'h0, _GEN_127} * {15'h1, decoded_dout[594:592]};
+      mul_i1028_10_r0s1 <= {4'h0, _GEN_126} * {15'h1, decoded_dout[594:592]};
     if (_GEN_4)
-      mul_i1034_10_r0s2 <= mul_i1034_10_r0s1;
+      mul_i1028_10_r0s2 <= mul_i1028_10_r0s1;
     if (_GEN_3)
       select_r0s3__10 <=
         iszero_i_10_r0s2
           ? 5'h12
-          : {_GEN_414,
-             _GEN_414
+          : {_GEN_410,
+             _GEN_410
                ? {2'h0,
-                  _GEN_415,
-                  ~_GEN_415 & ~(mul_i1034_10_r0s2[1]) & mul_i1034_10_r0s2[0]}
-               : {_GEN_406 & ~_GEN_413,
-                  _GEN_406
-                    ? {_GEN_409 & ~_GEN_412,
-                       _GEN_409
-                         ? {_GEN_410 & ~_GEN_411,
-                            _GEN_410
-                              ? ~(mul_i1034_10_r0s2[3]) & mul_i1034_10_r0s2[2]
-                              : ~(mul_i1034_10_r0s2[5]) & mul_i1034_10_r0s2[4]}
-                         : {_GEN_407 & ~_GEN_408,
-                            _GEN_407
-                              ? ~(mul_i1034_10_r0s2[7]) & mul_i1034_10_r0s2[6]
-                              : ~(mul_i1034_10_r0s2[9]) & mul_i1034_10_r0s2[8]}}
-                    : {_GEN_402 & ~_GEN_405,
-                       _GEN_402
-                         ? {_GEN_403 & ~_GEN_404,
+                  _GEN_411,
+                  ~_GEN_411 & ~(mul_i1028_10_r0s2[1]) & mul_i1028_10_r0s2[0]}
+               : {_GEN_402 & ~_GEN_409,
+                  _GEN_402
+                    ? {_GEN_405 & ~_GEN_408,
+                       _GEN_405
+                         ? {_GEN_406 & ~_GEN_407,
+                            _GEN_406
+                              ? ~(mul_i1028_10_r0s2[3]) & mul_i1028_10_r0s2[2]
+                              : ~(mul_i1028_10_r0s2[5]) & mul_i1028_10_r0s2[4]}
+                         : {_GEN_403 & ~_GEN_404,
                             _GEN_403
-                              ? ~(mul_i1034_10_r0s2[11]) & mul_i1034_10_r0s2[10]
-                              : ~(mul_i1034_10_r0s2[13]) & mul_i1034_10_r0s2[12]}
-                         : {_GEN_400 & ~_GEN_401,
-                            _GEN_400
-                              ? ~(mul_i1034_10_r0s2[15]) & mul_i1034_10_r0s2[14]
-                              : ~(mul_i1034_10_r0s2[17]) & mul_i1034_10_r0s2[16]}}}};
+                              ? ~(mul_i1028_10_r0s2[7]) & mul_i1028_10_r0s2[6]
+                              : ~(mul_i1028_10_r0s2[9]) & mul_i1028_10_r0s2[8]}}
+                    : {_GEN_398 & ~_GEN_401,
+                       _GEN_398
+                         ? {_GEN_399 & ~_GEN_400,
+                            _GEN_399
+                              ? ~(mul_i1028_10_r0s2[11]) & mul_i1028_10_r0s2[10]
+                              : ~(mul_i1028_10_r0s2[13]) & mul_i1028_10_r0s2[12]}
+                         : {_GEN_396 & ~_GEN_397,
+                            _GEN_396
+                              ? ~(mul_i1028_10_r0s2[15]) & mul_i1028_10_r0s2[14]
+                              : ~(mul_i1028_10_r0s2[17]) & mul_i1028_10_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__10 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_130[9:5]));
+      or_r0s4__10 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_129[9:5]));
     if (_GEN_1)
       or_r0s5__10 <= or_r0s4__10;
     if (_GEN_2) begin
-      sub_i_i1107_10_r0s4 <= _GEN_130;
-      cmp_i1513_10_r0s4 <= _GEN_131[4:1] != 4'hF;
+      sub_i_i1101_10_r0s4 <= _GEN_129;
+      cmp_i1510_10_r0s4 <= _GEN_130[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_10_r0s3 <= mul_i1034_10_r0s2[0];
+      mul_i1028_10_r0s3 <= mul_i1028_10_r0s2[0];
     if (_GEN_2)
-      mul_i1034_10_r0s4 <= mul_i1034_10_r0s3;
+      mul_i1028_10_r0s4 <= mul_i1028_10_r0s3;
     if (_GEN_3)
-      mul_i1034_10_r0s3__1 <= mul_i1034_10_r0s2[1];
+      mul_i1028_10_r0s3__1 <= mul_i1028_10_r0s2[1];
     if (_GEN_2)
-      mul_i1034_10_r0s4__1 <= mul_i1034_10_r0s3__1;
+      mul_i1028_10_r0s4__1 <= mul_i1028_10_r0s3__1;
     if (_GEN_3)
-      mul_i1034_10_r0s3__2 <= mul_i1034_10_r0s2[2];
+      mul_i1028_10_r0s3__2 <= mul_i1028_10_r0s2[2];
     if (_GEN_2)
-      mul_i1034_10_r0s4__2 <= mul_i1034_10_r0s3__2;
+      mul_i1028_10_r0s4__2 <= mul_i1028_10_r0s3__2;
     if (_GEN_3)
-      mul_i1034_10_r0s3__3 <= mul_i1034_10_r0s2[3];
+      mul_i1028_10_r0s3__3 <= mul_i1028_10_r0s2[3];
     if (_GEN_2)
-      mul_i1034_10_r0s4__3 <= mul_i1034_10_r0s3__3;
+      mul_i1028_10_r0s4__3 <= mul_i1028_10_r0s3__3;
     if (_GEN_3)
-      mul_i1034_10_r0s3__4 <= mul_i1034_10_r0s2[4];
+      mul_i1028_10_r0s3__4 <= mul_i1028_10_r0s2[4];
     if (_GEN_2)
-      mul_i1034_10_r0s4__4 <= mul_i1034_10_r0s3__4;
+      mul_i1028_10_r0s4__4 <= mul_i1028_10_r0s3__4;
     if (_GEN_3)
-      mul_i1034_10_r0s3__5 <= mul_i1034_10_r0s2[5];
+      mul_i1028_10_r0s3__5 <= mul_i1028_10_r0s2[5];
     if (_GEN_2)
-      mul_i1034_10_r0s4__5 <= mul_i1034_10_r0s3__5;
+      mul_i1028_10_r0s4__5 <= mul_i1028_10_r0s3__5;
     if (_GEN_3)
-      mul_i1034_10_r0s3__6 <= mul_i1034_10_r0s2[6];
+      mul_i1028_10_r0s3__6 <= mul_i1028_10_r0s2[6];
     if (_GEN_2)
-      mul_i1034_10_r0s4__6 <= mul_i1034_10_r0s3__6;
+      mul_i1028_10_r0s4__6 <= mul_i1028_10_r0s3__6;
     if (_GEN_3)
-      mul_i1034_10_r0s3__7 <= mul_i1034_10_r0s2[7];
+      mul_i1028_10_r0s3__7 <= mul_i1028_10_r0s2[7];
     if (_GEN_2)
-      mul_i1034_10_r0s4__7 <= mul_i1034_10_r0s3__7;
+      mul_i1028_10_r0s4__7 <= mul_i1028_10_r0s3__7;
     if (_GEN_3)
-      mul_i1034_10_r0s3__8 <= mul_i1034_10_r0s2[8];
+      mul_i1028_10_r0s3__8 <= mul_i1028_10_r0s2[8];
     if (_GEN_2)
-      mul_i1034_10_r0s4__8 <= mul_i1034_10_r0s3__8;
+      mul_i1028_10_r0s4__8 <= mul_i1028_10_r0s3__8;
     if (_GEN_3)
-      mul_i1034_10_r0s3__9 <= mul_i1034_10_r0s2[9];
+      mul_i1028_10_r0s3__9 <= mul_i1028_10_r0s2[9];
     if (_GEN_2)
-      mul_i1034_10_r0s4__9 <= mul_i1034_10_r0s3__9;
+      mul_i1028_10_r0s4__9 <= mul_i1028_10_r0s3__9;
     if (_GEN_3)
-      mul_i1034_10_r0s3__10 <= mul_i1034_10_r0s2[10];
+      mul_i1028_10_r0s3__10 <= mul_i1028_10_r0s2[10];
     if (_GEN_2)
-      mul_i1034_10_r0s4__10 <= mul_i1034_10_r0s3__10;
+      mul_i1028_10_r0s4__10 <= mul_i1028_10_r0s3__10;
     if (_GEN_3)
-      mul_i1034_10_r0s3__11 <= mul_i1034_10_r0s2[11];
+      mul_i1028_10_r0s3__11 <= mul_i1028_10_r0s2[11];
     if (_GEN_2)
-      mul_i1034_10_r0s4__11 <= mul_i1034_10_r0s3__11;
+      mul_i1028_10_r0s4__11 <= mul_i1028_10_r0s3__11;
     if (_GEN_3)
-      mul_i1034_10_r0s3__12 <= mul_i1034_10_r0s2[12];
+      mul_i1028_10_r0s3__12 <= mul_i1028_10_r0s2[12];
     if (_GEN_2)
-      mul_i1034_10_r0s4__12 <= mul_i1034_10_r0s3__12;
+      mul_i1028_10_r0s4__12 <= mul_i1028_10_r0s3__12;
     if (_GEN_3)
-      mul_i1034_10_r0s3__13 <= mul_i1034_10_r0s2[13];
+      mul_i1028_10_r0s3__13 <= mul_i1028_10_r0s2[13];
     if (_GEN_2)
-      mul_i1034_10_r0s4__13 <= mul_i1034_10_r0s3__13;
+      mul_i1028_10_r0s4__13 <= mul_i1028_10_r0s3__13;
     if (_GEN_3)
-      mul_i1034_10_r0s3__14 <= mul_i1034_10_r0s2[14];
+      mul_i1028_10_r0s3__14 <= mul_i1028_10_r0s2[14];
     if (_GEN_2)
-      mul_i1034_10_r0s4__14 <= mul_i1034_10_r0s3__14;
+      mul_i1028_10_r0s4__14 <= mul_i1028_10_r0s3__14;
     if (_GEN_3)
-      mul_i1034_10_r0s3__15 <= mul_i1034_10_r0s2[15];
+      mul_i1028_10_r0s3__15 <= mul_i1028_10_r0s2[15];
     if (_GEN_2)
-      mul_i1034_10_r0s4__15 <= mul_i1034_10_r0s3__15;
+      mul_i1028_10_r0s4__15 <= mul_i1028_10_r0s3__15;
     if (_GEN_3)
-      mul_i1034_10_r0s3__16 <= mul_i1034_10_r0s2[16];
+      mul_i1028_10_r0s3__16 <= mul_i1028_10_r0s2[16];
     if (_GEN_2)
-      mul_i1034_10_r0s4__16 <= mul_i1034_10_r0s3__16;
+      mul_i1028_10_r0s4__16 <= mul_i1028_10_r0s3__16;
     if (_GEN_3)
-      mul_i1034_10_r0s3__17 <= mul_i1034_10_r0s2[17];
+      mul_i1028_10_r0s3__17 <= mul_i1028_10_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_10_r0s4__17 <= mul_i1034_10_r0s3__17;
-      select_r0s4__10 <= _GEN_131;
+      mul_i1028_10_r0s4__17 <= mul_i1028_10_r0s3__17;
+      select_r0s4__10 <= _GEN_130;
     end
     if (_GEN_1) begin
-      add_i1639_10_r0s5 <= {1'h0, sub_i_i1107_10_r0s4, 7'h0} + {10'h0, _GEN_27[29:22]};
-      cond_i1516_10_r0s5 <= _GEN_27[21];
-      or_i1600_10_r0s5 <= (|(_GEN_27[20:0])) | _GEN_27[22];
-      add_i2057_10_r0s5 <= {sub_i_i1107_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_27[29:19]};
-      cond_i1516_10_r0s5__1 <= _GEN_27[18];
-      or_i1587_10_r0s5 <= (|(_GEN_27[17:0])) | _GEN_27[19];
+      add_i1636_10_r0s5 <= {1'h0, sub_i_i1101_10_r0s4, 7'h0} + {10'h0, _GEN_27[29:22]};
+      cond_i1513_10_r0s5 <= _GEN_27[21];
+      or_i1597_10_r0s5 <= (|(_GEN_27[20:0])) | _GEN_27[22];
+      add_i2054_10_r0s5 <= {sub_i_i1101_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_27[29:19]};
+      cond_i1513_10_r0s5__1 <= _GEN_27[18];
+      or_i1584_10_r0s5 <= (|(_GEN_27[17:0])) | _GEN_27[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_10_r0s6 <=
@@ -13345,137 +13335,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__11 <= and_r0s5__11;
     if (_GEN_4)
-      sub_i1046_11_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[607:603]};
+      sub_i1040_11_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[607:603]};
     if (_GEN_3)
-      sub_i1046_11_r0s3 <= sub_i1046_11_r0s2;
+      sub_i1040_11_r0s3 <= sub_i1040_11_r0s2;
     if (_GEN_5)
-      iszero_i_11_r0s1 <= _GEN_132 == 14'h0;
+      iszero_i_11_r0s1 <= _GEN_131 == 14'h0;
     if (_GEN_4)
       iszero_i_11_r0s2 <= iszero_i_11_r0s1;
     if (_GEN_5)
-      mul_i1034_11_r0s1 <= {4'h0, _GEN_132} * {15'h1, decoded_dout[602:600]};
+      mul_i1028_11_r0s1 <= {4'h0, _GEN_131} * {15'h1, decoded_dout[602:600]};
     if (_GEN_4)
-      mul_i1034_11_r0s2 <= mul_i1034_11_r0s1;
+      mul_i1028_11_r0s2 <= mul_i1028_11_r0s1;
     if (_GEN_3)
       select_r0s3__11 <=
         iszero_i_11_r0s2
           ? 5'h12
-          : {_GEN_430,
-             _GEN_430
+          : {_GEN_426,
+             _GEN_426
                ? {2'h0,
-                  _GEN_431,
-                  ~_GEN_431 & ~(mul_i1034_11_r0s2[1]) & mul_i1034_11_r0s2[0]}
-               : {_GEN_422 & ~_GEN_429,
-                  _GEN_422
-                    ? {_GEN_425 & ~_GEN_428,
-                       _GEN_425
-                         ? {_GEN_426 & ~_GEN_427,
-                            _GEN_426
-                              ? ~(mul_i1034_11_r0s2[3]) & mul_i1034_11_r0s2[2]
-                              : ~(mul_i1034_11_r0s2[5]) & mul_i1034_11_r0s2[4]}
-                         : {_GEN_423 & ~_GEN_424,
-                            _GEN_423
-                              ? ~(mul_i1034_11_r0s2[7]) & mul_i1034_11_r0s2[6]
-                              : ~(mul_i1034_11_r0s2[9]) & mul_i1034_11_r0s2[8]}}
-                    : {_GEN_418 & ~_GEN_421,
-                       _GEN_418
-                         ? {_GEN_419 & ~_GEN_420,
+                  _GEN_427,
+                  ~_GEN_427 & ~(mul_i1028_11_r0s2[1]) & mul_i1028_11_r0s2[0]}
+               : {_GEN_418 & ~_GEN_425,
+                  _GEN_418
+                    ? {_GEN_421 & ~_GEN_424,
+                       _GEN_421
+                         ? {_GEN_422 & ~_GEN_423,
+                            _GEN_422
+                              ? ~(mul_i1028_11_r0s2[3]) & mul_i1028_11_r0s2[2]
+                              : ~(mul_i1028_11_r0s2[5]) & mul_i1028_11_r0s2[4]}
+                         : {_GEN_419 & ~_GEN_420,
                             _GEN_419
-                              ? ~(mul_i1034_11_r0s2[11]) & mul_i1034_11_r0s2[10]
-                              : ~(mul_i1034_11_r0s2[13]) & mul_i1034_11_r0s2[12]}
-                         : {_GEN_416 & ~_GEN_417,
-                            _GEN_416
-                              ? ~(mul_i1034_11_r0s2[15]) & mul_i1034_11_r0s2[14]
-                              : ~(mul_i1034_11_r0s2[17]) & mul_i1034_11_r0s2[16]}}}};
+                              ? ~(mul_i1028_11_r0s2[7]) & mul_i1028_11_r0s2[6]
+                              : ~(mul_i1028_11_r0s2[9]) & mul_i1028_11_r0s2[8]}}
+                    : {_GEN_414 & ~_GEN_417,
+                       _GEN_414
+                         ? {_GEN_415 & ~_GEN_416,
+                            _GEN_415
+                              ? ~(mul_i1028_11_r0s2[11]) & mul_i1028_11_r0s2[10]
+                              : ~(mul_i1028_11_r0s2[13]) & mul_i1028_11_r0s2[12]}
+                         : {_GEN_412 & ~_GEN_413,
+                            _GEN_412
+                              ? ~(mul_i1028_11_r0s2[15]) & mul_i1028_11_r0s2[14]
+                              : ~(mul_i1028_11_r0s2[17]) & mul_i1028_11_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__11 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_135[9:5]));
+      or_r0s4__11 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_134[9:5]));
     if (_GEN_1)
       or_r0s5__11 <= or_r0s4__11;
     if (_GEN_2) begin
-      sub_i_i1107_11_r0s4 <= _GEN_135;
-      cmp_i1513_11_r0s4 <= _GEN_136[4:1] != 4'hF;
+      sub_i_i1101_11_r0s4 <= _GEN_134;
+      cmp_i1510_11_r0s4 <= _GEN_135[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_11_r0s3 <= mul_i1034_11_r0s2[0];
+      mul_i1028_11_r0s3 <= mul_i1028_11_r0s2[0];
     if (_GEN_2)
-      mul_i1034_11_r0s4 <= mul_i1034_11_r0s3;
+      mul_i1028_11_r0s4 <= mul_i1028_11_r0s3;
     if (_GEN_3)
-      mul_i1034_11_r0s3__1 <= mul_i1034_11_r0s2[1];
+      mul_i1028_11_r0s3__1 <= mul_i1028_11_r0s2[1];
     if (_GEN_2)
-      mul_i1034_11_r0s4__1 <= mul_i1034_11_r0s3__1;
+      mul_i1028_11_r0s4__1 <= mul_i1028_11_r0s3__1;
     if (_GEN_3)
-      mul_i1034_11_r0s3__2 <= mul_i1034_11_r0s2[2];
+      mul_i1028_11_r0s3__2 <= mul_i1028_11_r0s2[2];
     if (_GEN_2)
-      mul_i1034_11_r0s4__2 <= mul_i1034_11_r0s3__2;
+      mul_i1028_11_r0s4__2 <= mul_i1028_11_r0s3__2;
     if (_GEN_3)
-      mul_i1034_11_r0s3__3 <= mul_i1034_11_r0s2[3];
+      mul_i1028_11_r0s3__3 <= mul_i1028_11_r0s2[3];
     if (_GEN_2)
-      mul_i1034_11_r0s4__3 <= mul_i1034_11_r0s3__3;
+      mul_i1028_11_r0s4__3 <= mul_i1028_11_r0s3__3;
     if (_GEN_3)
-      mul_i1034_11_r0s3__4 <= mul_i1034_11_r0s2[4];
+      mul_i1028_11_r0s3__4 <= mul_i1028_11_r0s2[4];
     if (_GEN_2)
-      mul_i1034_11_r0s4__4 <= mul_i1034_11_r0s3__4;
+      mul_i1028_11_r0s4__4 <= mul_i1028_11_r0s3__4;
     if (_GEN_3)
-      mul_i1034_11_r0s3__5 <= mul_i1034_11_r0s2[5];
+      mul_i1028_11_r0s3__5 <= mul_i1028_11_r0s2[5];
     if (_GEN_2)
-      mul_i1034_11_r0s4__5 <= mul_i1034_11_r0s3__5;
+      mul_i1028_11_r0s4__5 <= mul_i1028_11_r0s3__5;
     if (_GEN_3)
-      mul_i1034_11_r0s3__6 <= mul_i1034_11_r0s2[6];
+      mul_i1028_11_r0s3__6 <= mul_i1028_11_r0s2[6];
     if (_GEN_2)
-      mul_i1034_11_r0s4__6 <= mul_i1034_11_r0s3__6;
+      mul_i1028_11_r0s4__6 <= mul_i1028_11_r0s3__6;
     if (_GEN_3)
-      mul_i1034_11_r0s3__7 <= mul_i1034_11_r0s2[7];
+      mul_i1028_11_r0s3__7 <= mul_i1028_11_r0s2[7];
     if (_GEN_2)
-      mul_i1034_11_r0s4__7 <= mul_i1034_11_r0s3__7;
+      mul_i1028_11_r0s4__7 <= mul_i1028_11_r0s3__7;
     if (_GEN_3)
-      mul_i1034_11_r0s3__8 <= mul_i1034_11_r0s2[8];
+      mul_i1028_11_r0s3__8 <= mul_i1028_11_r0s2[8];
     if (_GEN_2)
-      mul_i1034_11_r0s4__8 <= mul_i1034_11_r0s3__8;
+      mul_i1028_11_r0s4__8 <= mul_i1028_11_r0s3__8;
     if (_GEN_3)
-      mul_i1034_11_r0s3__9 <= mul_i1034_11_r0s2[9];
+      mul_i1028_11_r0s3__9 <= mul_i1028_11_r0s2[9];
     if (_GEN_2)
-      mul_i1034_11_r0s4__9 <= mul_i1034_11_r0s3__9;
+      mul_i1028_11_r0s4__9 <= mul_i1028_11_r0s3__9;
     if (_GEN_3)
-      mul_i1034_11_r0s3__10 <= mul_i1034_11_r0s2[10];
+      mul_i1028_11_r0s3__10 <= mul_i1028_11_r0s2[10];
     if (_GEN_2)
-      mul_i1034_11_r0s4__10 <= mul_i1034_11_r0s3__10;
+      mul_i1028_11_r0s4__10 <= mul_i1028_11_r0s3__10;
     if (_GEN_3)
-      mul_i1034_11_r0s3__11 <= mul_i1034_11_r0s2[11];
+      mul_i1028_11_r0s3__11 <= mul_i1028_11_r0s2[11];
     if (_GEN_2)
-      mul_i1034_11_r0s4__11 <= mul_i1034_11_r0s3__11;
+      mul_i1028_11_r0s4__11 <= mul_i1028_11_r0s3__11;
     if (_GEN_3)
-      mul_i1034_11_r0s3__12 <= mul_i1034_11_r0s2[12];
+      mul_i1028_11_r0s3__12 <= mul_i1028_11_r0s2[12];
     if (_GEN_2)
-      mul_i1034_11_r0s4__12 <= mul_i1034_11_r0s3__12;
+      mul_i1028_11_r0s4__12 <= mul_i1028_11_r0s3__12;
     if (_GEN_3)
-      mul_i1034_11_r0s3__13 <= mul_i1034_11_r0s2[13];
+      mul_i1028_11_r0s3__13 <= mul_i1028_11_r0s2[13];
     if (_GEN_2)
-      mul_i1034_11_r0s4__13 <= mul_i1034_11_r0s3__13;
+      mul_i1028_11_r0s4__13 <= mul_i1028_11_r0s3__13;
     if (_GEN_3)
-      mul_i1034_11_r0s3__14 <= mul_i1034_11_r0s2[14];
+      mul_i1028_11_r0s3__14 <= mul_i1028_11_r0s2[14];
     if (_GEN_2)
-      mul_i1034_11_r0s4__14 <= mul_i1034_11_r0s3__14;
+      mul_i1028_11_r0s4__14 <= mul_i1028_11_r0s3__14;
     if (_GEN_3)
-      mul_i1034_11_r0s3__15 <= mul_i1034_11_r0s2[15];
+      mul_i1028_11_r0s3__15 <= mul_i1028_11_r0s2[15];
     if (_GEN_2)
-      mul_i1034_11_r0s4__15 <= mul_i1034_11_r0s3__15;
+      mul_i1028_11_r0s4__15 <= mul_i1028_11_r0s3__15;
     if (_GEN_3)
-      mul_i1034_11_r0s3__16 <= mul_i1034_11_r0s2[16];
+      mul_i1028_11_r0s3__16 <= mul_i1028_11_r0s2[16];
     if (_GEN_2)
-      mul_i1034_11_r0s4__16 <= mul_i1034_11_r0s3__16;
+      mul_i1028_11_r0s4__16 <= mul_i1028_11_r0s3__16;
     if (_GEN_3)
-      mul_i1034_11_r0s3__17 <= mul_i1034_11_r0s2[17];
+      mul_i1028_11_r0s3__17 <= mul_i1028_11_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_11_r0s4__17 <= mul_i1034_11_r0s3__17;
-      select_r0s4__11 <= _GEN_136;
+      mul_i1028_11_r0s4__17 <= mul_i1028_11_r0s3__17;
+      select_r0s4__11 <= _GEN_135;
     end
     if (_GEN_1) begin
-      add_i1639_11_r0s5 <= {1'h0, sub_i_i1107_11_r0s4, 7'h0} + {10'h0, _GEN_29[29:22]};
-      cond_i1516_11_r0s5 <= _GEN_29[21];
-      or_i1600_11_r0s5 <= (|(_GEN_29[20:0])) | _GEN_29[22];
-      add_i2057_11_r0s5 <= {sub_i_i1107_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_29[29:19]};
-      cond_i1516_11_r0s5__1 <= _GEN_29[18];
-      or_i1587_11_r0s5 <= (|(_GEN_29[17:0])) | _GEN_29[19];
+      add_i1636_11_r0s5 <= {1'h0, sub_i_i1101_11_r0s4, 7'h0} + {10'h0, _GEN_29[29:22]};
+      cond_i1513_11_r0s5 <= _GEN_29[21];
+      or_i1597_11_r0s5 <= (|(_GEN_29[20:0])) | _GEN_29[22];
+      add_i2054_11_r0s5 <= {sub_i_i1101_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_29[29:19]};
+      cond_i1513_11_r0s5__1 <= _GEN_29[18];
+      or_i1584_11_r0s5 <= (|(_GEN_29[17:0])) | _GEN_29[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_11_r0s6 <=
@@ -13495,137 +13485,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__12 <= and_r0s5__12;
     if (_GEN_4)
-      sub_i1046_12_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[615:611]};
+      sub_i1040_12_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[615:611]};
     if (_GEN_3)
-      sub_i1046_12_r0s3 <= sub_i1046_12_r0s2;
+      sub_i1040_12_r0s3 <= sub_i1040_12_r0s2;
     if (_GEN_5)
-      iszero_i_12_r0s1 <= _GEN_137 == 14'h0;
+      iszero_i_12_r0s1 <= _GEN_136 == 14'h0;
     if (_GEN_4)
       iszero_i_12_r0s2 <= iszero_i_12_r0s1;
     if (_GEN_5)
-      mul_i1034_12_r0s1 <= {4'h0, _GEN_137} * {15'h1, decoded_dout[610:608]};
+      mul_i1028_12_r0s1 <= {4'h0, _GEN_136} * {15'h1, decoded_dout[610:608]};
     if (_GEN_4)
-      mul_i1034_12_r0s2 <= mul_i1034_12_r0s1;
+      mul_i1028_12_r0s2 <= mul_i1028_12_r0s1;
     if (_GEN_3)
       select_r0s3__12 <=
         iszero_i_12_r0s2
           ? 5'h12
-          : {_GEN_446,
-             _GEN_446
+          : {_GEN_442,
+             _GEN_442
                ? {2'h0,
-                  _GEN_447,
-                  ~_GEN_447 & ~(mul_i1034_12_r0s2[1]) & mul_i1034_12_r0s2[0]}
-               : {_GEN_438 & ~_GEN_445,
-                  _GEN_438
-                    ? {_GEN_441 & ~_GEN_444,
-                       _GEN_441
-                         ? {_GEN_442 & ~_GEN_443,
-                            _GEN_442
-                              ? ~(mul_i1034_12_r0s2[3]) & mul_i1034_12_r0s2[2]
-                              : ~(mul_i1034_12_r0s2[5]) & mul_i1034_12_r0s2[4]}
-                         : {_GEN_439 & ~_GEN_440,
-                            _GEN_439
-                              ? ~(mul_i1034_12_r0s2[7]) & mul_i1034_12_r0s2[6]
-                              : ~(mul_i1034_12_r0s2[9]) & mul_i1034_12_r0s2[8]}}
-                    : {_GEN_434 & ~_GEN_437,
-                       _GEN_434
-                         ? {_GEN_435 & ~_GEN_436,
+                  _GEN_443,
+                  ~_GEN_443 & ~(mul_i1028_12_r0s2[1]) & mul_i1028_12_r0s2[0]}
+               : {_GEN_434 & ~_GEN_441,
+                  _GEN_434
+                    ? {_GEN_437 & ~_GEN_440,
+                       _GEN_437
+                         ? {_GEN_438 & ~_GEN_439,
+                            _GEN_438
+                              ? ~(mul_i1028_12_r0s2[3]) & mul_i1028_12_r0s2[2]
+                              : ~(mul_i1028_12_r0s2[5]) & mul_i1028_12_r0s2[4]}
+                         : {_GEN_435 & ~_GEN_436,
                             _GEN_435
-                              ? ~(mul_i1034_12_r0s2[11]) & mul_i1034_12_r0s2[10]
-                              : ~(mul_i1034_12_r0s2[13]) & mul_i1034_12_r0s2[12]}
-                         : {_GEN_432 & ~_GEN_433,
-                            _GEN_432
-                              ? ~(mul_i1034_12_r0s2[15]) & mul_i1034_12_r0s2[14]
-                              : ~(mul_i1034_12_r0s2[17]) & mul_i1034_12_r0s2[16]}}}};
+                              ? ~(mul_i1028_12_r0s2[7]) & mul_i1028_12_r0s2[6]
+                              : ~(mul_i1028_12_r0s2[9]) & mul_i1028_12_r0s2[8]}}
+                    : {_GEN_430 & ~_GEN_433,
+                       _GEN_430
+                         ? {_GEN_431 & ~_GEN_432,
+                            _GEN_431
+                              ? ~(mul_i1028_12_r0s2[11]) & mul_i1028_12_r0s2[10]
+                              : ~(mul_i1028_12_r0s2[13]) & mul_i1028_12_r0s2[12]}
+                         : {_GEN_428 & ~_GEN_429,
+                            _GEN_428
+                              ? ~(mul_i1028_12_r0s2[15]) & mul_i1028_12_r0s2[14]
+                              : ~(mul_i1028_12_r0s2[17]) & mul_i1028_12_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__12 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_140[9:5]));
+      or_r0s4__12 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_139[9:5]));
     if (_GEN_1)
       or_r0s5__12 <= or_r0s4__12;
     if (_GEN_2) begin
-      sub_i_i1107_12_r0s4 <= _GEN_140;
-      cmp_i1513_12_r0s4 <= _GEN_141[4:1] != 4'hF;
+      sub_i_i1101_12_r0s4 <= _GEN_139;
+      cmp_i1510_12_r0s4 <= _GEN_140[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_12_r0s3 <= mul_i1034_12_r0s2[0];
+      mul_i1028_12_r0s3 <= mul_i1028_12_r0s2[0];
     if (_GEN_2)
-      mul_i1034_12_r0s4 <= mul_i1034_12_r0s3;
+      mul_i1028_12_r0s4 <= mul_i1028_12_r0s3;
     if (_GEN_3)
-      mul_i1034_12_r0s3__1 <= mul_i1034_12_r0s2[1];
+      mul_i1028_12_r0s3__1 <= mul_i1028_12_r0s2[1];
     if (_GEN_2)
-      mul_i1034_12_r0s4__1 <= mul_i1034_12_r0s3__1;
+      mul_i1028_12_r0s4__1 <= mul_i1028_12_r0s3__1;
     if (_GEN_3)
-      mul_i1034_12_r0s3__2 <= mul_i1034_12_r0s2[2];
+      mul_i1028_12_r0s3__2 <= mul_i1028_12_r0s2[2];
     if (_GEN_2)
-      mul_i1034_12_r0s4__2 <= mul_i1034_12_r0s3__2;
+      mul_i1028_12_r0s4__2 <= mul_i1028_12_r0s3__2;
     if (_GEN_3)
-      mul_i1034_12_r0s3__3 <= mul_i1034_12_r0s2[3];
+      mul_i1028_12_r0s3__3 <= mul_i1028_12_r0s2[3];
     if (_GEN_2)
-      mul_i1034_12_r0s4__3 <= mul_i1034_12_r0s3__3;
+      mul_i1028_12_r0s4__3 <= mul_i1028_12_r0s3__3;
     if (_GEN_3)
-      mul_i1034_12_r0s3__4 <= mul_i1034_12_r0s2[4];
+      mul_i1028_12_r0s3__4 <= mul_i1028_12_r0s2[4];
     if (_GEN_2)
-      mul_i1034_12_r0s4__4 <= mul_i1034_12_r0s3__4;
+      mul_i1028_12_r0s4__4 <= mul_i1028_12_r0s3__4;
     if (_GEN_3)
-      mul_i1034_12_r0s3__5 <= mul_i1034_12_r0s2[5];
+      mul_i1028_12_r0s3__5 <= mul_i1028_12_r0s2[5];
     if (_GEN_2)
-      mul_i1034_12_r0s4__5 <= mul_i1034_12_r0s3__5;
+      mul_i1028_12_r0s4__5 <= mul_i1028_12_r0s3__5;
     if (_GEN_3)
-      mul_i1034_12_r0s3__6 <= mul_i1034_12_r0s2[6];
+      mul_i1028_12_r0s3__6 <= mul_i1028_12_r0s2[6];
     if (_GEN_2)
-      mul_i1034_12_r0s4__6 <= mul_i1034_12_r0s3__6;
+      mul_i1028_12_r0s4__6 <= mul_i1028_12_r0s3__6;
     if (_GEN_3)
-      mul_i1034_12_r0s3__7 <= mul_i1034_12_r0s2[7];
+      mul_i1028_12_r0s3__7 <= mul_i1028_12_r0s2[7];
     if (_GEN_2)
-      mul_i1034_12_r0s4__7 <= mul_i1034_12_r0s3__7;
+      mul_i1028_12_r0s4__7 <= mul_i1028_12_r0s3__7;
     if (_GEN_3)
-      mul_i1034_12_r0s3__8 <= mul_i1034_12_r0s2[8];
+      mul_i1028_12_r0s3__8 <= mul_i1028_12_r0s2[8];
     if (_GEN_2)
-      mul_i1034_12_r0s4__8 <= mul_i1034_12_r0s3__8;
+      mul_i1028_12_r0s4__8 <= mul_i1028_12_r0s3__8;
     if (_GEN_3)
-      mul_i1034_12_r0s3__9 <= mul_i1034_12_r0s2[9];
+      mul_i1028_12_r0s3__9 <= mul_i1028_12_r0s2[9];
     if (_GEN_2)
-      mul_i1034_12_r0s4__9 <= mul_i1034_12_r0s3__9;
+      mul_i1028_12_r0s4__9 <= mul_i1028_12_r0s3__9;
     if (_GEN_3)
-      mul_i1034_12_r0s3__10 <= mul_i1034_12_r0s2[10];
+      mul_i1028_12_r0s3__10 <= mul_i1028_12_r0s2[10];
     if (_GEN_2)
-      mul_i1034_12_r0s4__10 <= mul_i1034_12_r0s3__10;
+      mul_i1028_12_r0s4__10 <= mul_i1028_12_r0s3__10;
     if (_GEN_3)
-      mul_i1034_12_r0s3__11 <= mul_i1034_12_r0s2[11];
+      mul_i1028_12_r0s3__11 <= mul_i1028_12_r0s2[11];
     if (_GEN_2)
-      mul_i1034_12_r0s4__11 <= mul_i1034_12_r0s3__11;
+      mul_i1028_12_r0s4__11 <= mul_i1028_12_r0s3__11;
     if (_GEN_3)
-      mul_i1034_12_r0s3__12 <= mul_i1034_12_r0s2[12];
+      mul_i1028_12_r0s3__12 <= mul_i1028_12_r0s2[12];
     if (_GEN_2)
-      mul_i1034_12_r0s4__12 <= mul_i1034_12_r0s3__12;
+      mul_i1028_12_r0s4__12 <= mul_i1028_12_r0s3__12;
     if (_GEN_3)
-      mul_i1034_12_r0s3__13 <= mul_i1034_12_r0s2[13];
+      mul_i1028_12_r0s3__13 <= mul_i1028_12_r0s2[13];
     if (_GEN_2)
-      mul_i1034_12_r0s4__13 <= mul_i1034_12_r0s3__13;
+      mul_i1028_12_r0s4__13 <= mul_i1028_12_r0s3__13;
     if (_GEN_3)
-      mul_i1034_12_r0s3__14 <= mul_i1034_12_r0s2[14];
+      mul_i1028_12_r0s3__14 <= mul_i1028_12_r0s2[14];
     if (_GEN_2)
-      mul_i1034_12_r0s4__14 <= mul_i1034_12_r0s3__14;
+      mul_i1028_12_r0s4__14 <= mul_i1028_12_r0s3__14;
     if (_GEN_3)
-      mul_i1034_12_r0s3__15 <= mul_i1034_12_r0s2[15];
+      mul_i1028_12_r0s3__15 <= mul_i1028_12_r0s2[15];
     if (_GEN_2)
-      mul_i1034_12_r0s4__15 <= mul_i1034_12_r0s3__15;
+      mul_i1028_12_r0s4__15 <= mul_i1028_12_r0s3__15;
     if (_GEN_3)
-      mul_i1034_12_r0s3__16 <= mul_i1034_12_r0s2[16];
+      mul_i1028_12_r0s3__16 <= mul_i1028_12_r0s2[16];
     if (_GEN_2)
-      mul_i1034_12_r0s4__16 <= mul_i1034_12_r0s3__16;
+      mul_i1028_12_r0s4__16 <= mul_i1028_12_r0s3__16;
     if (_GEN_3)
-      mul_i1034_12_r0s3__17 <= mul_i1034_12_r0s2[17];
+      mul_i1028_12_r0s3__17 <= mul_i1028_12_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_12_r0s4__17 <= mul_i1034_12_r0s3__17;
-      select_r0s4__12 <= _GEN_141;
+      mul_i1028_12_r0s4__17 <= mul_i1028_12_r0s3__17;
+      select_r0s4__12 <= _GEN_140;
     end
     if (_GEN_1) begin
-      add_i1639_12_r0s5 <= {1'h0, sub_i_i1107_12_r0s4, 7'h0} + {10'h0, _GEN_31[29:22]};
-      cond_i1516_12_r0s5 <= _GEN_31[21];
-      or_i1600_12_r0s5 <= (|(_GEN_31[20:0])) | _GEN_31[22];
-      add_i2057_12_r0s5 <= {sub_i_i1107_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_31[29:19]};
-      cond_i1516_12_r0s5__1 <= _GEN_31[18];
-      or_i1587_12_r0s5 <= (|(_GEN_31[17:0])) | _GEN_31[19];
+      add_i1636_12_r0s5 <= {1'h0, sub_i_i1101_12_r0s4, 7'h0} + {10'h0, _GEN_31[29:22]};
+      cond_i1513_12_r0s5 <= _GEN_31[21];
+      or_i1597_12_r0s5 <= (|(_GEN_31[20:0])) | _GEN_31[22];
+      add_i2054_12_r0s5 <= {sub_i_i1101_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_31[29:19]};
+      cond_i1513_12_r0s5__1 <= _GEN_31[18];
+      or_i1584_12_r0s5 <= (|(_GEN_31[17:0])) | _GEN_31[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_12_r0s6 <=
@@ -13645,137 +13635,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__13 <= and_r0s5__13;
     if (_GEN_4)
-      sub_i1046_13_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[623:619]};
+      sub_i1040_13_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[623:619]};
     if (_GEN_3)
-      sub_i1046_13_r0s3 <= sub_i1046_13_r0s2;
+      sub_i1040_13_r0s3 <= sub_i1040_13_r0s2;
     if (_GEN_5)
-      iszero_i_13_r0s1 <= _GEN_142 == 14'h0;
+      iszero_i_13_r0s1 <= _GEN_141 == 14'h0;
     if (_GEN_4)
       iszero_i_13_r0s2 <= iszero_i_13_r0s1;
     if (_GEN_5)
-      mul_i1034_13_r0s1 <= {4'h0, _GEN_142} * {15'h1, decoded_dout[618:616]};
+      mul_i1028_13_r0s1 <= {4'h0, _GEN_141} * {15'h1, decoded_dout[618:616]};
     if (_GEN_4)
-      mul_i1034_13_r0s2 <= mul_i1034_13_r0s1;
+      mul_i1028_13_r0s2 <= mul_i1028_13_r0s1;
     if (_GEN_3)
       select_r0s3__13 <=
         iszero_i_13_r0s2
           ? 5'h12
-          : {_GEN_462,
-             _GEN_462
+          : {_GEN_458,
+             _GEN_458
                ? {2'h0,
-                  _GEN_463,
-                  ~_GEN_463 & ~(mul_i1034_13_r0s2[1]) & mul_i1034_13_r0s2[0]}
-               : {_GEN_454 & ~_GEN_461,
-                  _GEN_454
-                    ? {_GEN_457 & ~_GEN_460,
-                       _GEN_457
-                         ? {_GEN_458 & ~_GEN_459,
-                            _GEN_458
-                              ? ~(mul_i1034_13_r0s2[3]) & mul_i1034_13_r0s2[2]
-                              : ~(mul_i1034_13_r0s2[5]) & mul_i1034_13_r0s2[4]}
-                         : {_GEN_455 & ~_GEN_456,
-                            _GEN_455
-                              ? ~(mul_i1034_13_r0s2[7]) & mul_i1034_13_r0s2[6]
-                              : ~(mul_i1034_13_r0s2[9]) & mul_i1034_13_r0s2[8]}}
-                    : {_GEN_450 & ~_GEN_453,
-                       _GEN_450
-                         ? {_GEN_451 & ~_GEN_452,
+                  _GEN_459,
+                  ~_GEN_459 & ~(mul_i1028_13_r0s2[1]) & mul_i1028_13_r0s2[0]}
+               : {_GEN_450 & ~_GEN_457,
+                  _GEN_450
+                    ? {_GEN_453 & ~_GEN_456,
+                       _GEN_453
+                         ? {_GEN_454 & ~_GEN_455,
+                            _GEN_454
+                              ? ~(mul_i1028_13_r0s2[3]) & mul_i1028_13_r0s2[2]
+                              : ~(mul_i1028_13_r0s2[5]) & mul_i1028_13_r0s2[4]}
+                         : {_GEN_451 & ~_GEN_452,
                             _GEN_451
-                              ? ~(mul_i1034_13_r0s2[11]) & mul_i1034_13_r0s2[10]
-                              : ~(mul_i1034_13_r0s2[13]) & mul_i1034_13_r0s2[12]}
-                         : {_GEN_448 & ~_GEN_449,
-                            _GEN_448
-                              ? ~(mul_i1034_13_r0s2[15]) & mul_i1034_13_r0s2[14]
-                              : ~(mul_i1034_13_r0s2[17]) & mul_i1034_13_r0s2[16]}}}};
+                              ? ~(mul_i1028_13_r0s2[7]) & mul_i1028_13_r0s2[6]
+                              : ~(mul_i1028_13_r0s2[9]) & mul_i1028_13_r0s2[8]}}
+                    : {_GEN_446 & ~_GEN_449,
+                       _GEN_446
+                         ? {_GEN_447 & ~_GEN_448,
+                            _GEN_447
+                              ? ~(mul_i1028_13_r0s2[11]) & mul_i1028_13_r0s2[10]
+                              : ~(mul_i1028_13_r0s2[13]) & mul_i1028_13_r0s2[12]}
+                         : {_GEN_444 & ~_GEN_445,
+                            _GEN_444
+                              ? ~(mul_i1028_13_r0s2[15]) & mul_i1028_13_r0s2[14]
+                              : ~(mul_i1028_13_r0s2[17]) & mul_i1028_13_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__13 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_145[9:5]));
+      or_r0s4__13 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_144[9:5]));
     if (_GEN_1)
       or_r0s5__13 <= or_r0s4__13;
     if (_GEN_2) begin
-      sub_i_i1107_13_r0s4 <= _GEN_145;
-      cmp_i1513_13_r0s4 <= _GEN_146[4:1] != 4'hF;
+      sub_i_i1101_13_r0s4 <= _GEN_144;
+      cmp_i1510_13_r0s4 <= _GEN_145[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_13_r0s3 <= mul_i1034_13_r0s2[0];
+      mul_i1028_13_r0s3 <= mul_i1028_13_r0s2[0];
     if (_GEN_2)
-      mul_i1034_13_r0s4 <= mul_i1034_13_r0s3;
+      mul_i1028_13_r0s4 <= mul_i1028_13_r0s3;
     if (_GEN_3)
-      mul_i1034_13_r0s3__1 <= mul_i1034_13_r0s2[1];
+      mul_i1028_13_r0s3__1 <= mul_i1028_13_r0s2[1];
     if (_GEN_2)
-      mul_i1034_13_r0s4__1 <= mul_i1034_13_r0s3__1;
+      mul_i1028_13_r0s4__1 <= mul_i1028_13_r0s3__1;
     if (_GEN_3)
-      mul_i1034_13_r0s3__2 <= mul_i1034_13_r0s2[2];
+      mul_i1028_13_r0s3__2 <= mul_i1028_13_r0s2[2];
     if (_GEN_2)
-      mul_i1034_13_r0s4__2 <= mul_i1034_13_r0s3__2;
+      mul_i1028_13_r0s4__2 <= mul_i1028_13_r0s3__2;
     if (_GEN_3)
-      mul_i1034_13_r0s3__3 <= mul_i1034_13_r0s2[3];
+      mul_i1028_13_r0s3__3 <= mul_i1028_13_r0s2[3];
     if (_GEN_2)
-      mul_i1034_13_r0s4__3 <= mul_i1034_13_r0s3__3;
+      mul_i1028_13_r0s4__3 <= mul_i1028_13_r0s3__3;
     if (_GEN_3)
-      mul_i1034_13_r0s3__4 <= mul_i1034_13_r0s2[4];
+      mul_i1028_13_r0s3__4 <= mul_i1028_13_r0s2[4];
     if (_GEN_2)
-      mul_i1034_13_r0s4__4 <= mul_i1034_13_r0s3__4;
+      mul_i1028_13_r0s4__4 <= mul_i1028_13_r0s3__4;
     if (_GEN_3)
-      mul_i1034_13_r0s3__5 <= mul_i1034_13_r0s2[5];
+      mul_i1028_13_r0s3__5 <= mul_i1028_13_r0s2[5];
     if (_GEN_2)
-      mul_i1034_13_r0s4__5 <= mul_i1034_13_r0s3__5;
+      mul_i1028_13_r0s4__5 <= mul_i1028_13_r0s3__5;
     if (_GEN_3)
-      mul_i1034_13_r0s3__6 <= mul_i1034_13_r0s2[6];
+      mul_i1028_13_r0s3__6 <= mul_i1028_13_r0s2[6];
     if (_GEN_2)
-      mul_i1034_13_r0s4__6 <= mul_i1034_13_r0s3__6;
+      mul_i1028_13_r0s4__6 <= mul_i1028_13_r0s3__6;
     if (_GEN_3)
-      mul_i1034_13_r0s3__7 <= mul_i1034_13_r0s2[7];
+      mul_i1028_13_r0s3__7 <= mul_i1028_13_r0s2[7];
     if (_GEN_2)
-      mul_i1034_13_r0s4__7 <= mul_i1034_13_r0s3__7;
+      mul_i1028_13_r0s4__7 <= mul_i1028_13_r0s3__7;
     if (_GEN_3)
-      mul_i1034_13_r0s3__8 <= mul_i1034_13_r0s2[8];
+      mul_i1028_13_r0s3__8 <= mul_i1028_13_r0s2[8];
     if (_GEN_2)
-      mul_i1034_13_r0s4__8 <= mul_i1034_13_r0s3__8;
+      mul_i1028_13_r0s4__8 <= mul_i1028_13_r0s3__8;
     if (_GEN_3)
-      mul_i1034_13_r0s3__9 <= mul_i1034_13_r0s2[9];
+      mul_i1028_13_r0s3__9 <= mul_i1028_13_r0s2[9];
     if (_GEN_2)
-      mul_i1034_13_r0s4__9 <= mul_i1034_13_r0s3__9;
+      mul_i1028_13_r0s4__9 <= mul_i1028_13_r0s3__9;
     if (_GEN_3)
-      mul_i1034_13_r0s3__10 <= mul_i1034_13_r0s2[10];
+      mul_i1028_13_r0s3__10 <= mul_i1028_13_r0s2[10];
     if (_GEN_2)
-      mul_i1034_13_r0s4__10 <= mul_i1034_13_r0s3__10;
+      mul_i1028_13_r0s4__10 <= mul_i1028_13_r0s3__10;
     if (_GEN_3)
-      mul_i1034_13_r0s3__11 <= mul_i1034_13_r0s2[11];
+      mul_i1028_13_r0s3__11 <= mul_i1028_13_r0s2[11];
     if (_GEN_2)
-      mul_i1034_13_r0s4__11 <= mul_i1034_13_r0s3__11;
+      mul_i1028_13_r0s4__11 <= mul_i1028_13_r0s3__11;
     if (_GEN_3)
-      mul_i1034_13_r0s3__12 <= mul_i1034_13_r0s2[12];
+      mul_i1028_13_r0s3__12 <= mul_i1028_13_r0s2[12];
     if (_GEN_2)
-      mul_i1034_13_r0s4__12 <= mul_i1034_13_r0s3__12;
+      mul_i1028_13_r0s4__12 <= mul_i1028_13_r0s3__12;
     if (_GEN_3)
-      mul_i1034_13_r0s3__13 <= mul_i1034_13_r0s2[13];
+      mul_i1028_13_r0s3__13 <= mul_i1028_13_r0s2[13];
     if (_GEN_2)
-      mul_i1034_13_r0s4__13 <= mul_i1034_13_r0s3__13;
+      mul_i1028_13_r0s4__13 <= mul_i1028_13_r0s3__13;
     if (_GEN_3)
-      mul_i1034_13_r0s3__14 <= mul_i1034_13_r0s2[14];
+      mul_i1028_13_r0s3__14 <= mul_i1028_13_r0s2[14];
     if (_GEN_2)
-      mul_i1034_13_r0s4__14 <= mul_i1034_13_r0s3__14;
+      mul_i1028_13_r0s4__14 <= mul_i1028_13_r0s3__14;
     if (_GEN_3)
-      mul_i1034_13_r0s3__15 <= mul_i1034_13_r0s2[15];
+      mul_i1028_13_r0s3__15 <= mul_i1028_13_r0s2[15];
     if (_GEN_2)
-      mul_i1034_13_r0s4__15 <= mul_i1034_13_r0s3__15;
+      mul_i1028_13_r0s4__15 <= mul_i1028_13_r0s3__15;
     if (_GEN_3)
-      mul_i1034_13_r0s3__16 <= mul_i1034_13_r0s2[16];
+      mul_i1028_13_r0s3__16 <= mul_i1028_13_r0s2[16];
     if (_GEN_2)
-      mul_i1034_13_r0s4__16 <= mul_i1034_13_r0s3__16;
+      mul_i1028_13_r0s4__16 <= mul_i1028_13_r0s3__16;
     if (_GEN_3)
-      mul_i1034_13_r0s3__17 <= mul_i1034_13_r0s2[17];
+      mul_i1028_13_r0s3__17 <= mul_i1028_13_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_13_r0s4__17 <= mul_i1034_13_r0s3__17;
-      select_r0s4__13 <= _GEN_146;
+      mul_i1028_13_r0s4__17 <= mul_i1028_13_r0s3__17;
+      select_r0s4__13 <= _GEN_145;
     end
     if (_GEN_1) begin
-      add_i1639_13_r0s5 <= {1'h0, sub_i_i1107_13_r0s4, 7'h0} + {10'h0, _GEN_33[29:22]};
-      cond_i1516_13_r0s5 <= _GEN_33[21];
-      or_i1600_13_r0s5 <= (|(_GEN_33[20:0])) | _GEN_33[22];
-      add_i2057_13_r0s5 <= {sub_i_i1107_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_33[29:19]};
-      cond_i1516_13_r0s5__1 <= _GEN_33[18];
-      or_i1587_13_r0s5 <= (|(_GEN_33[17:0])) | _GEN_33[19];
+      add_i1636_13_r0s5 <= {1'h0, sub_i_i1101_13_r0s4, 7'h0} + {10'h0, _GEN_33[29:22]};
+      cond_i1513_13_r0s5 <= _GEN_33[21];
+      or_i1597_13_r0s5 <= (|(_GEN_33[20:0])) | _GEN_33[22];
+      add_i2054_13_r0s5 <= {sub_i_i1101_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_33[29:19]};
+      cond_i1513_13_r0s5__1 <= _GEN_33[18];
+      or_i1584_13_r0s5 <= (|(_GEN_33[17:0])) | _GEN_33[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_13_r0s6 <=
@@ -13795,137 +13785,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__14 <= and_r0s5__14;
     if (_GEN_4)
-      sub_i1046_14_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[631:627]};
+      sub_i1040_14_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[631:627]};
     if (_GEN_3)
-      sub_i1046_14_r0s3 <= sub_i1046_14_r0s2;
+      sub_i1040_14_r0s3 <= sub_i1040_14_r0s2;
     if (_GEN_5)
-      iszero_i_14_r0s1 <= _GEN_147 == 14'h0;
+      iszero_i_14_r0s1 <= _GEN_146 == 14'h0;
     if (_GEN_4)
       iszero_i_14_r0s2 <= iszero_i_14_r0s1;
     if (_GEN_5)
-      mul_i1034_14_r0s1 <= {4'h0, _GEN_147} * {15'h1, decoded_dout[626:624]};
+      mul_i1028_14_r0s1 <= {4'h0, _GEN_146} * {15'h1, decoded_dout[626:624]};
     if (_GEN_4)
-      mul_i1034_14_r0s2 <= mul_i1034_14_r0s1;
+      mul_i1028_14_r0s2 <= mul_i1028_14_r0s1;
     if (_GEN_3)
       select_r0s3__14 <=
         iszero_i_14_r0s2
           ? 5'h12
-          : {_GEN_478,
-             _GEN_478
+          : {_GEN_474,
+             _GEN_474
                ? {2'h0,
-                  _GEN_479,
-                  ~_GEN_479 & ~(mul_i1034_14_r0s2[1]) & mul_i1034_14_r0s2[0]}
-               : {_GEN_470 & ~_GEN_477,
-                  _GEN_470
-                    ? {_GEN_473 & ~_GEN_476,
-                       _GEN_473
-                         ? {_GEN_474 & ~_GEN_475,
-                            _GEN_474
-                              ? ~(mul_i1034_14_r0s2[3]) & mul_i1034_14_r0s2[2]
-                              : ~(mul_i1034_14_r0s2[5]) & mul_i1034_14_r0s2[4]}
-                         : {_GEN_471 & ~_GEN_472,
-                            _GEN_471
-                              ? ~(mul_i1034_14_r0s2[7]) & mul_i1034_14_r0s2[6]
-                              : ~(mul_i1034_14_r0s2[9]) & mul_i1034_14_r0s2[8]}}
-                    : {_GEN_466 & ~_GEN_469,
-                       _GEN_466
-                         ? {_GEN_467 & ~_GEN_468,
+                  _GEN_475,
+                  ~_GEN_475 & ~(mul_i1028_14_r0s2[1]) & mul_i1028_14_r0s2[0]}
+               : {_GEN_466 & ~_GEN_473,
+                  _GEN_466
+                    ? {_GEN_469 & ~_GEN_472,
+                       _GEN_469
+                         ? {_GEN_470 & ~_GEN_471,
+                            _GEN_470
+                              ? ~(mul_i1028_14_r0s2[3]) & mul_i1028_14_r0s2[2]
+                              : ~(mul_i1028_14_r0s2[5]) & mul_i1028_14_r0s2[4]}
+                         : {_GEN_467 & ~_GEN_468,
                             _GEN_467
-                              ? ~(mul_i1034_14_r0s2[11]) & mul_i1034_14_r0s2[10]
-                              : ~(mul_i1034_14_r0s2[13]) & mul_i1034_14_r0s2[12]}
-                         : {_GEN_464 & ~_GEN_465,
-                            _GEN_464
-                              ? ~(mul_i1034_14_r0s2[15]) & mul_i1034_14_r0s2[14]
-                              : ~(mul_i1034_14_r0s2[17]) & mul_i1034_14_r0s2[16]}}}};
+                              ? ~(mul_i1028_14_r0s2[7]) & mul_i1028_14_r0s2[6]
+                              : ~(mul_i1028_14_r0s2[9]) & mul_i1028_14_r0s2[8]}}
+                    : {_GEN_462 & ~_GEN_465,
+                       _GEN_462
+                         ? {_GEN_463 & ~_GEN_464,
+                            _GEN_463
+                              ? ~(mul_i1028_14_r0s2[11]) & mul_i1028_14_r0s2[10]
+                              : ~(mul_i1028_14_r0s2[13]) & mul_i1028_14_r0s2[12]}
+                         : {_GEN_460 & ~_GEN_461,
+                            _GEN_460
+                              ? ~(mul_i1028_14_r0s2[15]) & mul_i1028_14_r0s2[14]
+                              : ~(mul_i1028_14_r0s2[17]) & mul_i1028_14_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__14 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_150[9:5]));
+      or_r0s4__14 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_149[9:5]));
     if (_GEN_1)
       or_r0s5__14 <= or_r0s4__14;
     if (_GEN_2) begin
-      sub_i_i1107_14_r0s4 <= _GEN_150;
-      cmp_i1513_14_r0s4 <= _GEN_151[4:1] != 4'hF;
+      sub_i_i1101_14_r0s4 <= _GEN_149;
+      cmp_i1510_14_r0s4 <= _GEN_150[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_14_r0s3 <= mul_i1034_14_r0s2[0];
+      mul_i1028_14_r0s3 <= mul_i1028_14_r0s2[0];
     if (_GEN_2)
-      mul_i1034_14_r0s4 <= mul_i1034_14_r0s3;
+      mul_i1028_14_r0s4 <= mul_i1028_14_r0s3;
     if (_GEN_3)
-      mul_i1034_14_r0s3__1 <= mul_i1034_14_r0s2[1];
+      mul_i1028_14_r0s3__1 <= mul_i1028_14_r0s2[1];
     if (_GEN_2)
-      mul_i1034_14_r0s4__1 <= mul_i1034_14_r0s3__1;
+      mul_i1028_14_r0s4__1 <= mul_i1028_14_r0s3__1;
     if (_GEN_3)
-      mul_i1034_14_r0s3__2 <= mul_i1034_14_r0s2[2];
+      mul_i1028_14_r0s3__2 <= mul_i1028_14_r0s2[2];
     if (_GEN_2)
-      mul_i1034_14_r0s4__2 <= mul_i1034_14_r0s3__2;
+      mul_i1028_14_r0s4__2 <= mul_i1028_14_r0s3__2;
     if (_GEN_3)
-      mul_i1034_14_r0s3__3 <= mul_i1034_14_r0s2[3];
+      mul_i1028_14_r0s3__3 <= mul_i1028_14_r0s2[3];
     if (_GEN_2)
-      mul_i1034_14_r0s4__3 <= mul_i1034_14_r0s3__3;
+      mul_i1028_14_r0s4__3 <= mul_i1028_14_r0s3__3;
     if (_GEN_3)
-      mul_i1034_14_r0s3__4 <= mul_i1034_14_r0s2[4];
+      mul_i1028_14_r0s3__4 <= mul_i1028_14_r0s2[4];
     if (_GEN_2)
-      mul_i1034_14_r0s4__4 <= mul_i1034_14_r0s3__4;
+      mul_i1028_14_r0s4__4 <= mul_i1028_14_r0s3__4;
     if (_GEN_3)
-      mul_i1034_14_r0s3__5 <= mul_i1034_14_r0s2[5];
+      mul_i1028_14_r0s3__5 <= mul_i1028_14_r0s2[5];
     if (_GEN_2)
-      mul_i1034_14_r0s4__5 <= mul_i1034_14_r0s3__5;
+      mul_i1028_14_r0s4__5 <= mul_i1028_14_r0s3__5;
     if (_GEN_3)
-      mul_i1034_14_r0s3__6 <= mul_i1034_14_r0s2[6];
+      mul_i1028_14_r0s3__6 <= mul_i1028_14_r0s2[6];
     if (_GEN_2)
-      mul_i1034_14_r0s4__6 <= mul_i1034_14_r0s3__6;
+      mul_i1028_14_r0s4__6 <= mul_i1028_14_r0s3__6;
     if (_GEN_3)
-      mul_i1034_14_r0s3__7 <= mul_i1034_14_r0s2[7];
+      mul_i1028_14_r0s3__7 <= mul_i1028_14_r0s2[7];
     if (_GEN_2)
-      mul_i1034_14_r0s4__7 <= mul_i1034_14_r0s3__7;
+      mul_i1028_14_r0s4__7 <= mul_i1028_14_r0s3__7;
     if (_GEN_3)
-      mul_i1034_14_r0s3__8 <= mul_i1034_14_r0s2[8];
+      mul_i1028_14_r0s3__8 <= mul_i1028_14_r0s2[8];
     if (_GEN_2)
-      mul_i1034_14_r0s4__8 <= mul_i1034_14_r0s3__8;
+      mul_i1028_14_r0s4__8 <= mul_i1028_14_r0s3__8;
     if (_GEN_3)
-      mul_i1034_14_r0s3__9 <= mul_i1034_14_r0s2[9];
+      mul_i1028_14_r0s3__9 <= mul_i1028_14_r0s2[9];
     if (_GEN_2)
-      mul_i1034_14_r0s4__9 <= mul_i1034_14_r0s3__9;
+      mul_i1028_14_r0s4__9 <= mul_i1028_14_r0s3__9;
     if (_GEN_3)
-      mul_i1034_14_r0s3__10 <= mul_i1034_14_r0s2[10];
+      mul_i1028_14_r0s3__10 <= mul_i1028_14_r0s2[10];
     if (_GEN_2)
-      mul_i1034_14_r0s4__10 <= mul_i1034_14_r0s3__10;
+      mul_i1028_14_r0s4__10 <= mul_i1028_14_r0s3__10;
     if (_GEN_3)
-      mul_i1034_14_r0s3__11 <= mul_i1034_14_r0s2[11];
+      mul_i1028_14_r0s3__11 <= mul_i1028_14_r0s2[11];
     if (_GEN_2)
-      mul_i1034_14_r0s4__11 <= mul_i1034_14_r0s3__11;
+      mul_i1028_14_r0s4__11 <= mul_i1028_14_r0s3__11;
     if (_GEN_3)
-      mul_i1034_14_r0s3__12 <= mul_i1034_14_r0s2[12];
+      mul_i1028_14_r0s3__12 <= mul_i1028_14_r0s2[12];
     if (_GEN_2)
-      mul_i1034_14_r0s4__12 <= mul_i1034_14_r0s3__12;
+      mul_i1028_14_r0s4__12 <= mul_i1028_14_r0s3__12;
     if (_GEN_3)
-      mul_i1034_14_r0s3__13 <= mul_i1034_14_r0s2[13];
+      mul_i1028_14_r0s3__13 <= mul_i1028_14_r0s2[13];
     if (_GEN_2)
-      mul_i1034_14_r0s4__13 <= mul_i1034_14_r0s3__13;
+      mul_i1028_14_r0s4__13 <= mul_i1028_14_r0s3__13;
     if (_GEN_3)
-      mul_i1034_14_r0s3__14 <= mul_i1034_14_r0s2[14];
+      mul_i1028_14_r0s3__14 <= mul_i1028_14_r0s2[14];
     if (_GEN_2)
-      mul_i1034_14_r0s4__14 <= mul_i1034_14_r0s3__14;
+      mul_i1028_14_r0s4__14 <= mul_i1028_14_r0s3__14;
     if (_GEN_3)
-      mul_i1034_14_r0s3__15 <= mul_i1034_14_r0s2[15];
+      mul_i1028_14_r0s3__15 <= mul_i1028_14_r0s2[15];
     if (_GEN_2)
-      mul_i1034_14_r0s4__15 <= mul_i1034_14_r0s3__15;
+      mul_i1028_14_r0s4__15 <= mul_i1028_14_r0s3__15;
     if (_GEN_3)
-      mul_i1034_14_r0s3__16 <= mul_i1034_14_r0s2[16];
+      mul_i1028_14_r0s3__16 <= mul_i1028_14_r0s2[16];
     if (_GEN_2)
-      mul_i1034_14_r0s4__16 <= mul_i1034_14_r0s3__16;
+      mul_i1028_14_r0s4__16 <= mul_i1028_14_r0s3__16;
     if (_GEN_3)
-      mul_i1034_14_r0s3__17 <= mul_i1034_14_r0s2[17];
+      mul_i1028_14_r0s3__17 <= mul_i1028_14_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_14_r0s4__17 <= mul_i1034_14_r0s3__17;
-      select_r0s4__14 <= _GEN_151;
+      mul_i1028_14_r0s4__17 <= mul_i1028_14_r0s3__17;
+      select_r0s4__14 <= _GEN_150;
     end
     if (_GEN_1) begin
-      add_i1639_14_r0s5 <= {1'h0, sub_i_i1107_14_r0s4, 7'h0} + {10'h0, _GEN_35[29:22]};
-      cond_i1516_14_r0s5 <= _GEN_35[21];
-      or_i1600_14_r0s5 <= (|(_GEN_35[20:0])) | _GEN_35[22];
-      add_i2057_14_r0s5 <= {sub_i_i1107_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_35[29:19]};
-      cond_i1516_14_r0s5__1 <= _GEN_35[18];
-      or_i1587_14_r0s5 <= (|(_GEN_35[17:0])) | _GEN_35[19];
+      add_i1636_14_r0s5 <= {1'h0, sub_i_i1101_14_r0s4, 7'h0} + {10'h0, _GEN_35[29:22]};
+      cond_i1513_14_r0s5 <= _GEN_35[21];
+      or_i1597_14_r0s5 <= (|(_GEN_35[20:0])) | _GEN_35[22];
+      add_i2054_14_r0s5 <= {sub_i_i1101_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_35[29:19]};
+      cond_i1513_14_r0s5__1 <= _GEN_35[18];
+      or_i1584_14_r0s5 <= (|(_GEN_35[17:0])) | _GEN_35[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_14_r0s6 <=
@@ -13945,137 +13935,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__15 <= and_r0s5__15;
     if (_GEN_4)
-      sub_i1046_15_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[639:635]};
+      sub_i1040_15_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[639:635]};
     if (_GEN_3)
-      sub_i1046_15_r0s3 <= sub_i1046_15_r0s2;
+      sub_i1040_15_r0s3 <= sub_i1040_15_r0s2;
     if (_GEN_5)
-      iszero_i_15_r0s1 <= _GEN_152 == 14'h0;
+      iszero_i_15_r0s1 <= _GEN_151 == 14'h0;
     if (_GEN_4)
       iszero_i_15_r0s2 <= iszero_i_15_r0s1;
     if (_GEN_5)
-      mul_i1034_15_r0s1 <= {4'h0, _GEN_152} * {15'h1, decoded_dout[634:632]};
+      mul_i1028_15_r0s1 <= {4'h0, _GEN_151} * {15'h1, decoded_dout[634:632]};
     if (_GEN_4)
-      mul_i1034_15_r0s2 <= mul_i1034_15_r0s1;
+      mul_i1028_15_r0s2 <= mul_i1028_15_r0s1;
     if (_GEN_3)
       select_r0s3__15 <=
         iszero_i_15_r0s2
           ? 5'h12
-          : {_GEN_494,
-             _GEN_494
+          : {_GEN_490,
+             _GEN_490
                ? {2'h0,
-                  _GEN_495,
-                  ~_GEN_495 & ~(mul_i1034_15_r0s2[1]) & mul_i1034_15_r0s2[0]}
-               : {_GEN_486 & ~_GEN_493,
-                  _GEN_486
-                    ? {_GEN_489 & ~_GEN_492,
-                       _GEN_489
-                         ? {_GEN_490 & ~_GEN_491,
-                            _GEN_490
-                              ? ~(mul_i1034_15_r0s2[3]) & mul_i1034_15_r0s2[2]
-                              : ~(mul_i1034_15_r0s2[5]) & mul_i1034_15_r0s2[4]}
-                         : {_GEN_487 & ~_GEN_488,
-                            _GEN_487
-                              ? ~(mul_i1034_15_r0s2[7]) & mul_i1034_15_r0s2[6]
-                              : ~(mul_i1034_15_r0s2[9]) & mul_i1034_15_r0s2[8]}}
-                    : {_GEN_482 & ~_GEN_485,
-                       _GEN_482
-                         ? {_GEN_483 & ~_GEN_484,
+                  _GEN_491,
+                  ~_GEN_491 & ~(mul_i1028_15_r0s2[1]) & mul_i1028_15_r0s2[0]}
+               : {_GEN_482 & ~_GEN_489,
+                  _GEN_482
+                    ? {_GEN_485 & ~_GEN_488,
+                       _GEN_485
+                         ? {_GEN_486 & ~_GEN_487,
+                            _GEN_486
+                              ? ~(mul_i1028_15_r0s2[3]) & mul_i1028_15_r0s2[2]
+                              : ~(mul_i1028_15_r0s2[5]) & mul_i1028_15_r0s2[4]}
+                         : {_GEN_483 & ~_GEN_484,
                             _GEN_483
-                              ? ~(mul_i1034_15_r0s2[11]) & mul_i1034_15_r0s2[10]
-                              : ~(mul_i1034_15_r0s2[13]) & mul_i1034_15_r0s2[12]}
-                         : {_GEN_480 & ~_GEN_481,
-                            _GEN_480
-                              ? ~(mul_i1034_15_r0s2[15]) & mul_i1034_15_r0s2[14]
-                              : ~(mul_i1034_15_r0s2[17]) & mul_i1034_15_r0s2[16]}}}};
+                              ? ~(mul_i1028_15_r0s2[7]) & mul_i1028_15_r0s2[6]
+                              : ~(mul_i1028_15_r0s2[9]) & mul_i1028_15_r0s2[8]}}
+                    : {_GEN_478 & ~_GEN_481,
+                       _GEN_478
+                         ? {_GEN_479 & ~_GEN_480,
+                            _GEN_479
+                              ? ~(mul_i1028_15_r0s2[11]) & mul_i1028_15_r0s2[10]
+                              : ~(mul_i1028_15_r0s2[13]) & mul_i1028_15_r0s2[12]}
+                         : {_GEN_476 & ~_GEN_477,
+                            _GEN_476
+                              ? ~(mul_i1028_15_r0s2[15]) & mul_i1028_15_r0s2[14]
+                              : ~(mul_i1028_15_r0s2[17]) & mul_i1028_15_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__15 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_155[9:5]));
+      or_r0s4__15 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_154[9:5]));
     if (_GEN_1)
       or_r0s5__15 <= or_r0s4__15;
     if (_GEN_2) begin
-      sub_i_i1107_15_r0s4 <= _GEN_155;
-      cmp_i1513_15_r0s4 <= _GEN_156[4:1] != 4'hF;
+      sub_i_i1101_15_r0s4 <= _GEN_154;
+      cmp_i1510_15_r0s4 <= _GEN_155[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_15_r0s3 <= mul_i1034_15_r0s2[0];
+      mul_i1028_15_r0s3 <= mul_i1028_15_r0s2[0];
     if (_GEN_2)
-      mul_i1034_15_r0s4 <= mul_i1034_15_r0s3;
+      mul_i1028_15_r0s4 <= mul_i1028_15_r0s3;
     if (_GEN_3)
-      mul_i1034_15_r0s3__1 <= mul_i1034_15_r0s2[1];
+      mul_i1028_15_r0s3__1 <= mul_i1028_15_r0s2[1];
     if (_GEN_2)
-      mul_i1034_15_r0s4__1 <= mul_i1034_15_r0s3__1;
+      mul_i1028_15_r0s4__1 <= mul_i1028_15_r0s3__1;
     if (_GEN_3)
-      mul_i1034_15_r0s3__2 <= mul_i1034_15_r0s2[2];
+      mul_i1028_15_r0s3__2 <= mul_i1028_15_r0s2[2];
     if (_GEN_2)
-      mul_i1034_15_r0s4__2 <= mul_i1034_15_r0s3__2;
+      mul_i1028_15_r0s4__2 <= mul_i1028_15_r0s3__2;
     if (_GEN_3)
-      mul_i1034_15_r0s3__3 <= mul_i1034_15_r0s2[3];
+      mul_i1028_15_r0s3__3 <= mul_i1028_15_r0s2[3];
     if (_GEN_2)
-      mul_i1034_15_r0s4__3 <= mul_i1034_15_r0s3__3;
+      mul_i1028_15_r0s4__3 <= mul_i1028_15_r0s3__3;
     if (_GEN_3)
-      mul_i1034_15_r0s3__4 <= mul_i1034_15_r0s2[4];
+      mul_i1028_15_r0s3__4 <= mul_i1028_15_r0s2[4];
     if (_GEN_2)
-      mul_i1034_15_r0s4__4 <= mul_i1034_15_r0s3__4;
+      mul_i1028_15_r0s4__4 <= mul_i1028_15_r0s3__4;
     if (_GEN_3)
-      mul_i1034_15_r0s3__5 <= mul_i1034_15_r0s2[5];
+      mul_i1028_15_r0s3__5 <= mul_i1028_15_r0s2[5];
     if (_GEN_2)
-      mul_i1034_15_r0s4__5 <= mul_i1034_15_r0s3__5;
+      mul_i1028_15_r0s4__5 <= mul_i1028_15_r0s3__5;
     if (_GEN_3)
-      mul_i1034_15_r0s3__6 <= mul_i1034_15_r0s2[6];
+      mul_i1028_15_r0s3__6 <= mul_i1028_15_r0s2[6];
     if (_GEN_2)
-      mul_i1034_15_r0s4__6 <= mul_i1034_15_r0s3__6;
+      mul_i1028_15_r0s4__6 <= mul_i1028_15_r0s3__6;
     if (_GEN_3)
-      mul_i1034_15_r0s3__7 <= mul_i1034_15_r0s2[7];
+      mul_i1028_15_r0s3__7 <= mul_i1028_15_r0s2[7];
     if (_GEN_2)
-      mul_i1034_15_r0s4__7 <= mul_i1034_15_r0s3__7;
+      mul_i1028_15_r0s4__7 <= mul_i1028_15_r0s3__7;
     if (_GEN_3)
-      mul_i1034_15_r0s3__8 <= mul_i1034_15_r0s2[8];
+      mul_i1028_15_r0s3__8 <= mul_i1028_15_r0s2[8];
     if (_GEN_2)
-      mul_i1034_15_r0s4__8 <= mul_i1034_15_r0s3__8;
+      mul_i1028_15_r0s4__8 <= mul_i1028_15_r0s3__8;
     if (_GEN_3)
-      mul_i1034_15_r0s3__9 <= mul_i1034_15_r0s2[9];
+      mul_i1028_15_r0s3__9 <= mul_i1028_15_r0s2[9];
     if (_GEN_2)
-      mul_i1034_15_r0s4__9 <= mul_i1034_15_r0s3__9;
+      mul_i1028_15_r0s4__9 <= mul_i1028_15_r0s3__9;
     if (_GEN_3)
-      mul_i1034_15_r0s3__10 <= mul_i1034_15_r0s2[10];
+      mul_i1028_15_r0s3__10 <= mul_i1028_15_r0s2[10];
     if (_GEN_2)
-      mul_i1034_15_r0s4__10 <= mul_i1034_15_r0s3__10;
+      mul_i1028_15_r0s4__10 <= mul_i1028_15_r0s3__10;
     if (_GEN_3)
-      mul_i1034_15_r0s3__11 <= mul_i1034_15_r0s2[11];
+      mul_i1028_15_r0s3__11 <= mul_i1028_15_r0s2[11];
     if (_GEN_2)
-      mul_i1034_15_r0s4__11 <= mul_i1034_15_r0s3__11;
+      mul_i1028_15_r0s4__11 <= mul_i1028_15_r0s3__11;
     if (_GEN_3)
-      mul_i1034_15_r0s3__12 <= mul_i1034_15_r0s2[12];
+      mul_i1028_15_r0s3__12 <= mul_i1028_15_r0s2[12];
     if (_GEN_2)
-      mul_i1034_15_r0s4__12 <= mul_i1034_15_r0s3__12;
+      mul_i1028_15_r0s4__12 <= mul_i1028_15_r0s3__12;
     if (_GEN_3)
-      mul_i1034_15_r0s3__13 <= mul_i1034_15_r0s2[13];
+      mul_i1028_15_r0s3__13 <= mul_i1028_15_r0s2[13];
     if (_GEN_2)
-      mul_i1034_15_r0s4__13 <= mul_i1034_15_r0s3__13;
+      mul_i1028_15_r0s4__13 <= mul_i1028_15_r0s3__13;
     if (_GEN_3)
-      mul_i1034_15_r0s3__14 <= mul_i1034_15_r0s2[14];
+      mul_i1028_15_r0s3__14 <= mul_i1028_15_r0s2[14];
     if (_GEN_2)
-      mul_i1034_15_r0s4__14 <= mul_i1034_15_r0s3__14;
+      mul_i1028_15_r0s4__14 <= mul_i1028_15_r0s3__14;
     if (_GEN_3)
-      mul_i1034_15_r0s3__15 <= mul_i1034_15_r0s2[15];
+      mul_i1028_15_r0s3__15 <= mul_i1028_15_r0s2[15];
     if (_GEN_2)
-      mul_i1034_15_r0s4__15 <= mul_i1034_15_r0s3__15;
+      mul_i1028_15_r0s4__15 <= mul_i1028_15_r0s3__15;
     if (_GEN_3)
-      mul_i1034_15_r0s3__16 <= mul_i1034_15_r0s2[16];
+      mul_i1028_15_r0s3__16 <= mul_i1028_15_r0s2[16];
     if (_GEN_2)
-      mul_i1034_15_r0s4__16 <= mul_i1034_15_r0s3__16;
+      mul_i1028_15_r0s4__16 <= mul_i1028_15_r0s3__16;
     if (_GEN_3)
-      mul_i1034_15_r0s3__17 <= mul_i1034_15_r0s2[17];
+      mul_i1028_15_r0s3__17 <= mul_i1028_15_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_15_r0s4__17 <= mul_i1034_15_r0s3__17;
-      select_r0s4__15 <= _GEN_156;
+      mul_i1028_15_r0s4__17 <= mul_i1028_15_r0s3__17;
+      select_r0s4__15 <= _GEN_155;
     end
     if (_GEN_1) begin
-      add_i1639_15_r0s5 <= {1'h0, sub_i_i1107_15_r0s4, 7'h0} + {10'h0, _GEN_37[29:22]};
-      cond_i1516_15_r0s5 <= _GEN_37[21];
-      or_i1600_15_r0s5 <= (|(_GEN_37[20:0])) | _GEN_37[22];
-      add_i2057_15_r0s5 <= {sub_i_i1107_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_37[29:19]};
-      cond_i1516_15_r0s5__1 <= _GEN_37[18];
-      or_i1587_15_r0s5 <= (|(_GEN_37[17:0])) | _GEN_37[19];
+      add_i1636_15_r0s5 <= {1'h0, sub_i_i1101_15_r0s4, 7'h0} + {10'h0, _GEN_37[29:22]};
+      cond_i1513_15_r0s5 <= _GEN_37[21];
+      or_i1597_15_r0s5 <= (|(_GEN_37[20:0])) | _GEN_37[22];
+      add_i2054_15_r0s5 <= {sub_i_i1101_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_37[29:19]};
+      cond_i1513_15_r0s5__1 <= _GEN_37[18];
+      or_i1584_15_r0s5 <= (|(_GEN_37[17:0])) | _GEN_37[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_15_r0s6 <=
@@ -14095,137 +14085,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__16 <= and_r0s5__16;
     if (_GEN_4)
-      sub_i1046_16_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[647:643]};
+      sub_i1040_16_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[647:643]};
     if (_GEN_3)
-      sub_i1046_16_r0s3 <= sub_i1046_16_r0s2;
+      sub_i1040_16_r0s3 <= sub_i1040_16_r0s2;
     if (_GEN_5)
-      iszero_i_16_r0s1 <= _GEN_157 == 14'h0;
+      iszero_i_16_r0s1 <= _GEN_156 == 14'h0;
     if (_GEN_4)
       iszero_i_16_r0s2 <= iszero_i_16_r0s1;
     if (_GEN_5)
-      mul_i1034_16_r0s1 <= {4'h0, _GEN_157} * {15'h1, decoded_dout[642:640]};
+      mul_i1028_16_r0s1 <= {4'h0, _GEN_156} * {15'h1, decoded_dout[642:640]};
     if (_GEN_4)
-      mul_i1034_16_r0s2 <= mul_i1034_16_r0s1;
+      mul_i1028_16_r0s2 <= mul_i1028_16_r0s1;
     if (_GEN_3)
       select_r0s3__16 <=
         iszero_i_16_r0s2
           ? 5'h12
-          : {_GEN_510,
-             _GEN_510
+          : {_GEN_506,
+             _GEN_506
                ? {2'h0,
-                  _GEN_511,
-                  ~_GEN_511 & ~(mul_i1034_16_r0s2[1]) & mul_i1034_16_r0s2[0]}
-               : {_GEN_502 & ~_GEN_509,
-                  _GEN_502
-                    ? {_GEN_505 & ~_GEN_508,
-                       _GEN_505
-                         ? {_GEN_506 & ~_GEN_507,
-                            _GEN_506
-                              ? ~(mul_i1034_16_r0s2[3]) & mul_i1034_16_r0s2[2]
-                              : ~(mul_i1034_16_r0s2[5]) & mul_i1034_16_r0s2[4]}
-                         : {_GEN_503 & ~_GEN_504,
-                            _GEN_503
-                              ? ~(mul_i1034_16_r0s2[7]) & mul_i1034_16_r0s2[6]
-                              : ~(mul_i1034_16_r0s2[9]) & mul_i1034_16_r0s2[8]}}
-                    : {_GEN_498 & ~_GEN_501,
-                       _GEN_498
-                         ? {_GEN_499 & ~_GEN_500,
+                  _GEN_507,
+                  ~_GEN_507 & ~(mul_i1028_16_r0s2[1]) & mul_i1028_16_r0s2[0]}
+               : {_GEN_498 & ~_GEN_505,
+                  _GEN_498
+                    ? {_GEN_501 & ~_GEN_504,
+                       _GEN_501
+                         ? {_GEN_502 & ~_GEN_503,
+                            _GEN_502
+                              ? ~(mul_i1028_16_r0s2[3]) & mul_i1028_16_r0s2[2]
+                              : ~(mul_i1028_16_r0s2[5]) & mul_i1028_16_r0s2[4]}
+                         : {_GEN_499 & ~_GEN_500,
                             _GEN_499
-                              ? ~(mul_i1034_16_r0s2[11]) & mul_i1034_16_r0s2[10]
-                              : ~(mul_i1034_16_r0s2[13]) & mul_i1034_16_r0s2[12]}
-                         : {_GEN_496 & ~_GEN_497,
-                            _GEN_496
-                              ? ~(mul_i1034_16_r0s2[15]) & mul_i1034_16_r0s2[14]
-                              : ~(mul_i1034_16_r0s2[17]) & mul_i1034_16_r0s2[16]}}}};
+                              ? ~(mul_i1028_16_r0s2[7]) & mul_i1028_16_r0s2[6]
+                              : ~(mul_i1028_16_r0s2[9]) & mul_i1028_16_r0s2[8]}}
+                    : {_GEN_494 & ~_GEN_497,
+                       _GEN_494
+                         ? {_GEN_495 & ~_GEN_496,
+                            _GEN_495
+                              ? ~(mul_i1028_16_r0s2[11]) & mul_i1028_16_r0s2[10]
+                              : ~(mul_i1028_16_r0s2[13]) & mul_i1028_16_r0s2[12]}
+                         : {_GEN_492 & ~_GEN_493,
+                            _GEN_492
+                              ? ~(mul_i1028_16_r0s2[15]) & mul_i1028_16_r0s2[14]
+                              : ~(mul_i1028_16_r0s2[17]) & mul_i1028_16_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__16 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_160[9:5]));
+      or_r0s4__16 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_159[9:5]));
     if (_GEN_1)
       or_r0s5__16 <= or_r0s4__16;
     if (_GEN_2) begin
-      sub_i_i1107_16_r0s4 <= _GEN_160;
-      cmp_i1513_16_r0s4 <= _GEN_161[4:1] != 4'hF;
+      sub_i_i1101_16_r0s4 <= _GEN_159;
+      cmp_i1510_16_r0s4 <= _GEN_160[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_16_r0s3 <= mul_i1034_16_r0s2[0];
+      mul_i1028_16_r0s3 <= mul_i1028_16_r0s2[0];
     if (_GEN_2)
-      mul_i1034_16_r0s4 <= mul_i1034_16_r0s3;
+      mul_i1028_16_r0s4 <= mul_i1028_16_r0s3;
     if (_GEN_3)
-      mul_i1034_16_r0s3__1 <= mul_i1034_16_r0s2[1];
+      mul_i1028_16_r0s3__1 <= mul_i1028_16_r0s2[1];
     if (_GEN_2)
-      mul_i1034_16_r0s4__1 <= mul_i1034_16_r0s3__1;
+      mul_i1028_16_r0s4__1 <= mul_i1028_16_r0s3__1;
     if (_GEN_3)
-      mul_i1034_16_r0s3__2 <= mul_i1034_16_r0s2[2];
+      mul_i1028_16_r0s3__2 <= mul_i1028_16_r0s2[2];
     if (_GEN_2)
-      mul_i1034_16_r0s4__2 <= mul_i1034_16_r0s3__2;
+      mul_i1028_16_r0s4__2 <= mul_i1028_16_r0s3__2;
     if (_GEN_3)
-      mul_i1034_16_r0s3__3 <= mul_i1034_16_r0s2[3];
+      mul_i1028_16_r0s3__3 <= mul_i1028_16_r0s2[3];
     if (_GEN_2)
-      mul_i1034_16_r0s4__3 <= mul_i1034_16_r0s3__3;
+      mul_i1028_16_r0s4__3 <= mul_i1028_16_r0s3__3;
     if (_GEN_3)
-      mul_i1034_16_r0s3__4 <= mul_i1034_16_r0s2[4];
+      mul_i1028_16_r0s3__4 <= mul_i1028_16_r0s2[4];
     if (_GEN_2)
-      mul_i1034_16_r0s4__4 <= mul_i1034_16_r0s3__4;
+      mul_i1028_16_r0s4__4 <= mul_i1028_16_r0s3__4;
     if (_GEN_3)
-      mul_i1034_16_r0s3__5 <= mul_i1034_16_r0s2[5];
+      mul_i1028_16_r0s3__5 <= mul_i1028_16_r0s2[5];
     if (_GEN_2)
-      mul_i1034_16_r0s4__5 <= mul_i1034_16_r0s3__5;
+      mul_i1028_16_r0s4__5 <= mul_i1028_16_r0s3__5;
     if (_GEN_3)
-      mul_i1034_16_r0s3__6 <= mul_i1034_16_r0s2[6];
+      mul_i1028_16_r0s3__6 <= mul_i1028_16_r0s2[6];
     if (_GEN_2)
-      mul_i1034_16_r0s4__6 <= mul_i1034_16_r0s3__6;
+      mul_i1028_16_r0s4__6 <= mul_i1028_16_r0s3__6;
     if (_GEN_3)
-      mul_i1034_16_r0s3__7 <= mul_i1034_16_r0s2[7];
+      mul_i1028_16_r0s3__7 <= mul_i1028_16_r0s2[7];
     if (_GEN_2)
-      mul_i1034_16_r0s4__7 <= mul_i1034_16_r0s3__7;
+      mul_i1028_16_r0s4__7 <= mul_i1028_16_r0s3__7;
     if (_GEN_3)
-      mul_i1034_16_r0s3__8 <= mul_i1034_16_r0s2[8];
+      mul_i1028_16_r0s3__8 <= mul_i1028_16_r0s2[8];
     if (_GEN_2)
-      mul_i1034_16_r0s4__8 <= mul_i1034_16_r0s3__8;
+      mul_i1028_16_r0s4__8 <= mul_i1028_16_r0s3__8;
     if (_GEN_3)
-      mul_i1034_16_r0s3__9 <= mul_i1034_16_r0s2[9];
+      mul_i1028_16_r0s3__9 <= mul_i1028_16_r0s2[9];
     if (_GEN_2)
-      mul_i1034_16_r0s4__9 <= mul_i1034_16_r0s3__9;
+      mul_i1028_16_r0s4__9 <= mul_i1028_16_r0s3__9;
     if (_GEN_3)
-      mul_i1034_16_r0s3__10 <= mul_i1034_16_r0s2[10];
+      mul_i1028_16_r0s3__10 <= mul_i1028_16_r0s2[10];
     if (_GEN_2)
-      mul_i1034_16_r0s4__10 <= mul_i1034_16_r0s3__10;
+      mul_i1028_16_r0s4__10 <= mul_i1028_16_r0s3__10;
     if (_GEN_3)
-      mul_i1034_16_r0s3__11 <= mul_i1034_16_r0s2[11];
+      mul_i1028_16_r0s3__11 <= mul_i1028_16_r0s2[11];
     if (_GEN_2)
-      mul_i1034_16_r0s4__11 <= mul_i1034_16_r0s3__11;
+      mul_i1028_16_r0s4__11 <= mul_i1028_16_r0s3__11;
     if (_GEN_3)
-      mul_i1034_16_r0s3__12 <= mul_i1034_16_r0s2[12];
+      mul_i1028_16_r0s3__12 <= mul_i1028_16_r0s2[12];
     if (_GEN_2)
-      mul_i1034_16_r0s4__12 <= mul_i1034_16_r0s3__12;
+      mul_i1028_16_r0s4__12 <= mul_i1028_16_r0s3__12;
     if (_GEN_3)
-      mul_i1034_16_r0s3__13 <= mul_i1034_16_r0s2[13];
+      mul_i1028_16_r0s3__13 <= mul_i1028_16_r0s2[13];
     if (_GEN_2)
-      mul_i1034_16_r0s4__13 <= mul_i1034_16_r0s3__13;
+      mul_i1028_16_r0s4__13 <= mul_i1028_16_r0s3__13;
     if (_GEN_3)
-      mul_i1034_16_r0s3__14 <= mul_i1034_16_r0s2[14];
+      mul_i1028_16_r0s3__14 <= mul_i1028_16_r0s2[14];
     if (_GEN_2)
-      mul_i1034_16_r0s4__14 <= mul_i1034_16_r0s3__14;
+      mul_i1028_16_r0s4__14 <= mul_i1028_16_r0s3__14;
     if (_GEN_3)
-      mul_i1034_16_r0s3__15 <= mul_i1034_16_r0s2[15];
+      mul_i1028_16_r0s3__15 <= mul_i1028_16_r0s2[15];
     if (_GEN_2)
-      mul_i1034_16_r0s4__15 <= mul_i1034_16_r0s3__15;
+      mul_i1028_16_r0s4__15 <= mul_i1028_16_r0s3__15;
     if (_GEN_3)
-      mul_i1034_16_r0s3__16 <= mul_i1034_16_r0s2[16];
+      mul_i1028_16_r0s3__16 <= mul_i1028_16_r0s2[16];
     if (_GEN_2)
-      mul_i1034_16_r0s4__16 <= mul_i1034_16_r0s3__16;
+      mul_i1028_16_r0s4__16 <= mul_i1028_16_r0s3__16;
     if (_GEN_3)
-      mul_i1034_16_r0s3__17 <= mul_i1034_16_r0s2[17];
+      mul_i1028_16_r0s3__17 <= mul_i1028_16_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_16_r0s4__17 <= mul_i1034_16_r0s3__17;
-      select_r0s4__16 <= _GEN_161;
+      mul_i1028_16_r0s4__17 <= mul_i1028_16_r0s3__17;
+      select_r0s4__16 <= _GEN_160;
     end
     if (_GEN_1) begin
-      add_i1639_16_r0s5 <= {1'h0, sub_i_i1107_16_r0s4, 7'h0} + {10'h0, _GEN_39[29:22]};
-      cond_i1516_16_r0s5 <= _GEN_39[21];
-      or_i1600_16_r0s5 <= (|(_GEN_39[20:0])) | _GEN_39[22];
-      add_i2057_16_r0s5 <= {sub_i_i1107_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_39[29:19]};
-      cond_i1516_16_r0s5__1 <= _GEN_39[18];
-      or_i1587_16_r0s5 <= (|(_GEN_39[17:0])) | _GEN_39[19];
+      add_i1636_16_r0s5 <= {1'h0, sub_i_i1101_16_r0s4, 7'h0} + {10'h0, _GEN_39[29:22]};
+      cond_i1513_16_r0s5 <= _GEN_39[21];
+      or_i1597_16_r0s5 <= (|(_GEN_39[20:0])) | _GEN_39[22];
+      add_i2054_16_r0s5 <= {sub_i_i1101_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_39[29:19]};
+      cond_i1513_16_r0s5__1 <= _GEN_39[18];
+      or_i1584_16_r0s5 <= (|(_GEN_39[17:0])) | _GEN_39[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_16_r0s6 <=
@@ -14245,137 +14235,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__17 <= and_r0s5__17;
     if (_GEN_4)
-      sub_i1046_17_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[655:651]};
+      sub_i1040_17_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[655:651]};
     if (_GEN_3)
-      sub_i1046_17_r0s3 <= sub_i1046_17_r0s2;
+      sub_i1040_17_r0s3 <= sub_i1040_17_r0s2;
     if (_GEN_5)
-      iszero_i_17_r0s1 <= _GEN_162 == 14'h0;
+      iszero_i_17_r0s1 <= _GEN_161 == 14'h0;
     if (_GEN_4)
       iszero_i_17_r0s2 <= iszero_i_17_r0s1;
     if (_GEN_5)
-      mul_i1034_17_r0s1 <= {4'h0, _GEN_162} * {15'h1, decoded_dout[650:648]};
+      mul_i1028_17_r0s1 <= {4'h0, _GEN_161} * {15'h1, decoded_dout[650:648]};
     if (_GEN_4)
-      mul_i1034_17_r0s2 <= mul_i1034_17_r0s1;
+      mul_i1028_17_r0s2 <= mul_i1028_17_r0s1;
     if (_GEN_3)
       select_r0s3__17 <=
         iszero_i_17_r0s2
           ? 5'h12
-          : {_GEN_526,
-             _GEN_526
+          : {_GEN_522,
+             _GEN_522
                ? {2'h0,
-                  _GEN_527,
-                  ~_GEN_527 & ~(mul_i1034_17_r0s2[1]) & mul_i1034_17_r0s2[0]}
-               : {_GEN_518 & ~_GEN_525,
-                  _GEN_518
-                    ? {_GEN_521 & ~_GEN_524,
-                       _GEN_521
-                         ? {_GEN_522 & ~_GEN_523,
-                            _GEN_522
-                              ? ~(mul_i1034_17_r0s2[3]) & mul_i1034_17_r0s2[2]
-                              : ~(mul_i1034_17_r0s2[5]) & mul_i1034_17_r0s2[4]}
-                         : {_GEN_519 & ~_GEN_520,
-                            _GEN_519
-                              ? ~(mul_i1034_17_r0s2[7]) & mul_i1034_17_r0s2[6]
-                              : ~(mul_i1034_17_r0s2[9]) & mul_i1034_17_r0s2[8]}}
-                    : {_GEN_514 & ~_GEN_517,
-                       _GEN_514
-                         ? {_GEN_515 & ~_GEN_516,
+                  _GEN_523,
+                  ~_GEN_523 & ~(mul_i1028_17_r0s2[1]) & mul_i1028_17_r0s2[0]}
+               : {_GEN_514 & ~_GEN_521,
+                  _GEN_514
+                    ? {_GEN_517 & ~_GEN_520,
+                       _GEN_517
+                         ? {_GEN_518 & ~_GEN_519,
+                            _GEN_518
+                              ? ~(mul_i1028_17_r0s2[3]) & mul_i1028_17_r0s2[2]
+                              : ~(mul_i1028_17_r0s2[5]) & mul_i1028_17_r0s2[4]}
+                         : {_GEN_515 & ~_GEN_516,
                             _GEN_515
-                              ? ~(mul_i1034_17_r0s2[11]) & mul_i1034_17_r0s2[10]
-                              : ~(mul_i1034_17_r0s2[13]) & mul_i1034_17_r0s2[12]}
-                         : {_GEN_512 & ~_GEN_513,
-                            _GEN_512
-                              ? ~(mul_i1034_17_r0s2[15]) & mul_i1034_17_r0s2[14]
-                              : ~(mul_i1034_17_r0s2[17]) & mul_i1034_17_r0s2[16]}}}};
+                              ? ~(mul_i1028_17_r0s2[7]) & mul_i1028_17_r0s2[6]
+                              : ~(mul_i1028_17_r0s2[9]) & mul_i1028_17_r0s2[8]}}
+                    : {_GEN_510 & ~_GEN_513,
+                       _GEN_510
+                         ? {_GEN_511 & ~_GEN_512,
+                            _GEN_511
+                              ? ~(mul_i1028_17_r0s2[11]) & mul_i1028_17_r0s2[10]
+                              : ~(mul_i1028_17_r0s2[13]) & mul_i1028_17_r0s2[12]}
+                         : {_GEN_508 & ~_GEN_509,
+                            _GEN_508
+                              ? ~(mul_i1028_17_r0s2[15]) & mul_i1028_17_r0s2[14]
+                              : ~(mul_i1028_17_r0s2[17]) & mul_i1028_17_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__17 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_165[9:5]));
+      or_r0s4__17 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_164[9:5]));
     if (_GEN_1)
       or_r0s5__17 <= or_r0s4__17;
     if (_GEN_2) begin
-      sub_i_i1107_17_r0s4 <= _GEN_165;
-      cmp_i1513_17_r0s4 <= _GEN_166[4:1] != 4'hF;
+      sub_i_i1101_17_r0s4 <= _GEN_164;
+      cmp_i1510_17_r0s4 <= _GEN_165[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_17_r0s3 <= mul_i1034_17_r0s2[0];
+      mul_i1028_17_r0s3 <= mul_i1028_17_r0s2[0];
     if (_GEN_2)
-      mul_i1034_17_r0s4 <= mul_i1034_17_r0s3;
+      mul_i1028_17_r0s4 <= mul_i1028_17_r0s3;
     if (_GEN_3)
-      mul_i1034_17_r0s3__1 <= mul_i1034_17_r0s2[1];
+      mul_i1028_17_r0s3__1 <= mul_i1028_17_r0s2[1];
     if (_GEN_2)
-      mul_i1034_17_r0s4__1 <= mul_i1034_17_r0s3__1;
+      mul_i1028_17_r0s4__1 <= mul_i1028_17_r0s3__1;
     if (_GEN_3)
-      mul_i1034_17_r0s3__2 <= mul_i1034_17_r0s2[2];
+      mul_i1028_17_r0s3__2 <= mul_i1028_17_r0s2[2];
     if (_GEN_2)
-      mul_i1034_17_r0s4__2 <= mul_i1034_17_r0s3__2;
+      mul_i1028_17_r0s4__2 <= mul_i1028_17_r0s3__2;
     if (_GEN_3)
-      mul_i1034_17_r0s3__3 <= mul_i1034_17_r0s2[3];
+      mul_i1028_17_r0s3__3 <= mul_i1028_17_r0s2[3];
     if (_GEN_2)
-      mul_i1034_17_r0s4__3 <= mul_i1034_17_r0s3__3;
+      mul_i1028_17_r0s4__3 <= mul_i1028_17_r0s3__3;
     if (_GEN_3)
-      mul_i1034_17_r0s3__4 <= mul_i1034_17_r0s2[4];
+      mul_i1028_17_r0s3__4 <= mul_i1028_17_r0s2[4];
     if (_GEN_2)
-      mul_i1034_17_r0s4__4 <= mul_i1034_17_r0s3__4;
+      mul_i1028_17_r0s4__4 <= mul_i1028_17_r0s3__4;
     if (_GEN_3)
-      mul_i1034_17_r0s3__5 <= mul_i1034_17_r0s2[5];
+      mul_i1028_17_r0s3__5 <= mul_i1028_17_r0s2[5];
     if (_GEN_2)
-      mul_i1034_17_r0s4__5 <= mul_i1034_17_r0s3__5;
+      mul_i1028_17_r0s4__5 <= mul_i1028_17_r0s3__5;
     if (_GEN_3)
-      mul_i1034_17_r0s3__6 <= mul_i1034_17_r0s2[6];
+      mul_i1028_17_r0s3__6 <= mul_i1028_17_r0s2[6];
     if (_GEN_2)
-      mul_i1034_17_r0s4__6 <= mul_i1034_17_r0s3__6;
+      mul_i1028_17_r0s4__6 <= mul_i1028_17_r0s3__6;
     if (_GEN_3)
-      mul_i1034_17_r0s3__7 <= mul_i1034_17_r0s2[7];
+      mul_i1028_17_r0s3__7 <= mul_i1028_17_r0s2[7];
     if (_GEN_2)
-      mul_i1034_17_r0s4__7 <= mul_i1034_17_r0s3__7;
+      mul_i1028_17_r0s4__7 <= mul_i1028_17_r0s3__7;
     if (_GEN_3)
-      mul_i1034_17_r0s3__8 <= mul_i1034_17_r0s2[8];
+      mul_i1028_17_r0s3__8 <= mul_i1028_17_r0s2[8];
     if (_GEN_2)
-      mul_i1034_17_r0s4__8 <= mul_i1034_17_r0s3__8;
+      mul_i1028_17_r0s4__8 <= mul_i1028_17_r0s3__8;
     if (_GEN_3)
-      mul_i1034_17_r0s3__9 <= mul_i1034_17_r0s2[9];
+      mul_i1028_17_r0s3__9 <= mul_i1028_17_r0s2[9];
     if (_GEN_2)
-      mul_i1034_17_r0s4__9 <= mul_i1034_17_r0s3__9;
+      mul_i1028_17_r0s4__9 <= mul_i1028_17_r0s3__9;
     if (_GEN_3)
-      mul_i1034_17_r0s3__10 <= mul_i1034_17_r0s2[10];
+      mul_i1028_17_r0s3__10 <= mul_i1028_17_r0s2[10];
     if (_GEN_2)
-      mul_i1034_17_r0s4__10 <= mul_i1034_17_r0s3__10;
+      mul_i1028_17_r0s4__10 <= mul_i1028_17_r0s3__10;
     if (_GEN_3)
-      mul_i1034_17_r0s3__11 <= mul_i1034_17_r0s2[11];
+      mul_i1028_17_r0s3__11 <= mul_i1028_17_r0s2[11];
     if (_GEN_2)
-      mul_i1034_17_r0s4__11 <= mul_i1034_17_r0s3__11;
+      mul_i1028_17_r0s4__11 <= mul_i1028_17_r0s3__11;
     if (_GEN_3)
-      mul_i1034_17_r0s3__12 <= mul_i1034_17_r0s2[12];
+      mul_i1028_17_r0s3__12 <= mul_i1028_17_r0s2[12];
     if (_GEN_2)
-      mul_i1034_17_r0s4__12 <= mul_i1034_17_r0s3__12;
+      mul_i1028_17_r0s4__12 <= mul_i1028_17_r0s3__12;
     if (_GEN_3)
-      mul_i1034_17_r0s3__13 <= mul_i1034_17_r0s2[13];
+      mul_i1028_17_r0s3__13 <= mul_i1028_17_r0s2[13];
     if (_GEN_2)
-      mul_i1034_17_r0s4__13 <= mul_i1034_17_r0s3__13;
+      mul_i1028_17_r0s4__13 <= mul_i1028_17_r0s3__13;
     if (_GEN_3)
-      mul_i1034_17_r0s3__14 <= mul_i1034_17_r0s2[14];
+      mul_i1028_17_r0s3__14 <= mul_i1028_17_r0s2[14];
     if (_GEN_2)
-      mul_i1034_17_r0s4__14 <= mul_i1034_17_r0s3__14;
+      mul_i1028_17_r0s4__14 <= mul_i1028_17_r0s3__14;
     if (_GEN_3)
-      mul_i1034_17_r0s3__15 <= mul_i1034_17_r0s2[15];
+      mul_i1028_17_r0s3__15 <= mul_i1028_17_r0s2[15];
     if (_GEN_2)
-      mul_i1034_17_r0s4__15 <= mul_i1034_17_r0s3__15;
+      mul_i1028_17_r0s4__15 <= mul_i1028_17_r0s3__15;
     if (_GEN_3)
-      mul_i1034_17_r0s3__16 <= mul_i1034_17_r0s2[16];
+      mul_i1028_17_r0s3__16 <= mul_i1028_17_r0s2[16];
     if (_GEN_2)
-      mul_i1034_17_r0s4__16 <= mul_i1034_17_r0s3__16;
+      mul_i1028_17_r0s4__16 <= mul_i1028_17_r0s3__16;
     if (_GEN_3)
-      mul_i1034_17_r0s3__17 <= mul_i1034_17_r0s2[17];
+      mul_i1028_17_r0s3__17 <= mul_i1028_17_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_17_r0s4__17 <= mul_i1034_17_r0s3__17;
-      select_r0s4__17 <= _GEN_166;
+      mul_i1028_17_r0s4__17 <= mul_i1028_17_r0s3__17;
+      select_r0s4__17 <= _GEN_165;
     end
     if (_GEN_1) begin
-      add_i1639_17_r0s5 <= {1'h0, sub_i_i1107_17_r0s4, 7'h0} + {10'h0, _GEN_41[29:22]};
-      cond_i1516_17_r0s5 <= _GEN_41[21];
-      or_i1600_17_r0s5 <= (|(_GEN_41[20:0])) | _GEN_41[22];
-      add_i2057_17_r0s5 <= {sub_i_i1107_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_41[29:19]};
-      cond_i1516_17_r0s5__1 <= _GEN_41[18];
-      or_i1587_17_r0s5 <= (|(_GEN_41[17:0])) | _GEN_41[19];
+      add_i1636_17_r0s5 <= {1'h0, sub_i_i1101_17_r0s4, 7'h0} + {10'h0, _GEN_41[29:22]};
+      cond_i1513_17_r0s5 <= _GEN_41[21];
+      or_i1597_17_r0s5 <= (|(_GEN_41[20:0])) | _GEN_41[22];
+      add_i2054_17_r0s5 <= {sub_i_i1101_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_41[29:19]};
+      cond_i1513_17_r0s5__1 <= _GEN_41[18];
+      or_i1584_17_r0s5 <= (|(_GEN_41[17:0])) | _GEN_41[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_17_r0s6 <=
@@ -14395,137 +14385,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__18 <= and_r0s5__18;
     if (_GEN_4)
-      sub_i1046_18_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[663:659]};
+      sub_i1040_18_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[663:659]};
     if (_GEN_3)
-      sub_i1046_18_r0s3 <= sub_i1046_18_r0s2;
+      sub_i1040_18_r0s3 <= sub_i1040_18_r0s2;
     if (_GEN_5)
-      iszero_i_18_r0s1 <= _GEN_167 == 14'h0;
+      iszero_i_18_r0s1 <= _GEN_166 == 14'h0;
     if (_GEN_4)
       iszero_i_18_r0s2 <= iszero_i_18_r0s1;
     if (_GEN_5)
-      mul_i1034_18_r0s1 <= {4'h0, _GEN_167} * {15'h1, decoded_dout[658:656]};
+      mul_i1028_18_r0s1 <= {4'h0, _GEN_166} * {15'h1, decoded_dout[658:656]};
     if (_GEN_4)
-      mul_i1034_18_r0s2 <= mul_i1034_18_r0s1;
+      mul_i1028_18_r0s2 <= mul_i1028_18_r0s1;
     if (_GEN_3)
       select_r0s3__18 <=
         iszero_i_18_r0s2
           ? 5'h12
-          : {_GEN_542,
-             _GEN_542
+          : {_GEN_538,
+             _GEN_538
                ? {2'h0,
-                  _GEN_543,
-                  ~_GEN_543 & ~(mul_i1034_18_r0s2[1]) & mul_i1034_18_r0s2[0]}
-               : {_GEN_534 & ~_GEN_541,
-                  _GEN_534
-                    ? {_GEN_537 & ~_GEN_540,
-                       _GEN_537
-                         ? {_GEN_538 & ~_GEN_539,
-                            _GEN_538
-                              ? ~(mul_i1034_18_r0s2[3]) & mul_i1034_18_r0s2[2]
-                              : ~(mul_i1034_18_r0s2[5]) & mul_i1034_18_r0s2[4]}
-                         : {_GEN_535 & ~_GEN_536,
-                            _GEN_535
-                              ? ~(mul_i1034_18_r0s2[7]) & mul_i1034_18_r0s2[6]
-                              : ~(mul_i1034_18_r0s2[9]) & mul_i1034_18_r0s2[8]}}
-                    : {_GEN_530 & ~_GEN_533,
-                       _GEN_530
-                         ? {_GEN_531 & ~_GEN_532,
+                  _GEN_539,
+                  ~_GEN_539 & ~(mul_i1028_18_r0s2[1]) & mul_i1028_18_r0s2[0]}
+               : {_GEN_530 & ~_GEN_537,
+                  _GEN_530
+                    ? {_GEN_533 & ~_GEN_536,
+                       _GEN_533
+                         ? {_GEN_534 & ~_GEN_535,
+                            _GEN_534
+                              ? ~(mul_i1028_18_r0s2[3]) & mul_i1028_18_r0s2[2]
+                              : ~(mul_i1028_18_r0s2[5]) & mul_i1028_18_r0s2[4]}
+                         : {_GEN_531 & ~_GEN_532,
                             _GEN_531
-                              ? ~(mul_i1034_18_r0s2[11]) & mul_i1034_18_r0s2[10]
-                              : ~(mul_i1034_18_r0s2[13]) & mul_i1034_18_r0s2[12]}
-                         : {_GEN_528 & ~_GEN_529,
-                            _GEN_528
-                              ? ~(mul_i1034_18_r0s2[15]) & mul_i1034_18_r0s2[14]
-                              : ~(mul_i1034_18_r0s2[17]) & mul_i1034_18_r0s2[16]}}}};
+                              ? ~(mul_i1028_18_r0s2[7]) & mul_i1028_18_r0s2[6]
+                              : ~(mul_i1028_18_r0s2[9]) & mul_i1028_18_r0s2[8]}}
+                    : {_GEN_526 & ~_GEN_529,
+                       _GEN_526
+                         ? {_GEN_527 & ~_GEN_528,
+                            _GEN_527
+                              ? ~(mul_i1028_18_r0s2[11]) & mul_i1028_18_r0s2[10]
+                              : ~(mul_i1028_18_r0s2[13]) & mul_i1028_18_r0s2[12]}
+                         : {_GEN_524 & ~_GEN_525,
+                            _GEN_524
+                              ? ~(mul_i1028_18_r0s2[15]) & mul_i1028_18_r0s2[14]
+                              : ~(mul_i1028_18_r0s2[17]) & mul_i1028_18_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__18 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_170[9:5]));
+      or_r0s4__18 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_169[9:5]));
     if (_GEN_1)
       or_r0s5__18 <= or_r0s4__18;
     if (_GEN_2) begin
-      sub_i_i1107_18_r0s4 <= _GEN_170;
-      cmp_i1513_18_r0s4 <= _GEN_171[4:1] != 4'hF;
+      sub_i_i1101_18_r0s4 <= _GEN_169;
+      cmp_i1510_18_r0s4 <= _GEN_170[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_18_r0s3 <= mul_i1034_18_r0s2[0];
+      mul_i1028_18_r0s3 <= mul_i1028_18_r0s2[0];
     if (_GEN_2)
-      mul_i1034_18_r0s4 <= mul_i1034_18_r0s3;
+      mul_i1028_18_r0s4 <= mul_i1028_18_r0s3;
     if (_GEN_3)
-      mul_i1034_18_r0s3__1 <= mul_i1034_18_r0s2[1];
+      mul_i1028_18_r0s3__1 <= mul_i1028_18_r0s2[1];
     if (_GEN_2)
-      mul_i1034_18_r0s4__1 <= mul_i1034_18_r0s3__1;
+      mul_i1028_18_r0s4__1 <= mul_i1028_18_r0s3__1;
     if (_GEN_3)
-      mul_i1034_18_r0s3__2 <= mul_i1034_18_r0s2[2];
+      mul_i1028_18_r0s3__2 <= mul_i1028_18_r0s2[2];
     if (_GEN_2)
-      mul_i1034_18_r0s4__2 <= mul_i1034_18_r0s3__2;
+      mul_i1028_18_r0s4__2 <= mul_i1028_18_r0s3__2;
     if (_GEN_3)
-      mul_i1034_18_r0s3__3 <= mul_i1034_18_r0s2[3];
+      mul_i1028_18_r0s3__3 <= mul_i1028_18_r0s2[3];
     if (_GEN_2)
-      mul_i1034_18_r0s4__3 <= mul_i1034_18_r0s3__3;
+      mul_i1028_18_r0s4__3 <= mul_i1028_18_r0s3__3;
     if (_GEN_3)
-      mul_i1034_18_r0s3__4 <= mul_i1034_18_r0s2[4];
+      mul_i1028_18_r0s3__4 <= mul_i1028_18_r0s2[4];
     if (_GEN_2)
-      mul_i1034_18_r0s4__4 <= mul_i1034_18_r0s3__4;
+      mul_i1028_18_r0s4__4 <= mul_i1028_18_r0s3__4;
     if (_GEN_3)
-      mul_i1034_18_r0s3__5 <= mul_i1034_18_r0s2[5];
+      mul_i1028_18_r0s3__5 <= mul_i1028_18_r0s2[5];
     if (_GEN_2)
-      mul_i1034_18_r0s4__5 <= mul_i1034_18_r0s3__5;
+      mul_i1028_18_r0s4__5 <= mul_i1028_18_r0s3__5;
     if (_GEN_3)
-      mul_i1034_18_r0s3__6 <= mul_i1034_18_r0s2[6];
+      mul_i1028_18_r0s3__6 <= mul_i1028_18_r0s2[6];
     if (_GEN_2)
-      mul_i1034_18_r0s4__6 <= mul_i1034_18_r0s3__6;
+      mul_i1028_18_r0s4__6 <= mul_i1028_18_r0s3__6;
     if (_GEN_3)
-      mul_i1034_18_r0s3__7 <= mul_i1034_18_r0s2[7];
+      mul_i1028_18_r0s3__7 <= mul_i1028_18_r0s2[7];
     if (_GEN_2)
-      mul_i1034_18_r0s4__7 <= mul_i1034_18_r0s3__7;
+      mul_i1028_18_r0s4__7 <= mul_i1028_18_r0s3__7;
     if (_GEN_3)
-      mul_i1034_18_r0s3__8 <= mul_i1034_18_r0s2[8];
+      mul_i1028_18_r0s3__8 <= mul_i1028_18_r0s2[8];
     if (_GEN_2)
-      mul_i1034_18_r0s4__8 <= mul_i1034_18_r0s3__8;
+      mul_i1028_18_r0s4__8 <= mul_i1028_18_r0s3__8;
     if (_GEN_3)
-      mul_i1034_18_r0s3__9 <= mul_i1034_18_r0s2[9];
+      mul_i1028_18_r0s3__9 <= mul_i1028_18_r0s2[9];
     if (_GEN_2)
-      mul_i1034_18_r0s4__9 <= mul_i1034_18_r0s3__9;
+      mul_i1028_18_r0s4__9 <= mul_i1028_18_r0s3__9;
     if (_GEN_3)
-      mul_i1034_18_r0s3__10 <= mul_i1034_18_r0s2[10];
+      mul_i1028_18_r0s3__10 <= mul_i1028_18_r0s2[10];
     if (_GEN_2)
-      mul_i1034_18_r0s4__10 <= mul_i1034_18_r0s3__10;
+      mul_i1028_18_r0s4__10 <= mul_i1028_18_r0s3__10;
     if (_GEN_3)
-      mul_i1034_18_r0s3__11 <= mul_i1034_18_r0s2[11];
+      mul_i1028_18_r0s3__11 <= mul_i1028_18_r0s2[11];
     if (_GEN_2)
-      mul_i1034_18_r0s4__11 <= mul_i1034_18_r0s3__11;
+      mul_i1028_18_r0s4__11 <= mul_i1028_18_r0s3__11;
     if (_GEN_3)
-      mul_i1034_18_r0s3__12 <= mul_i1034_18_r0s2[12];
+      mul_i1028_18_r0s3__12 <= mul_i1028_18_r0s2[12];
     if (_GEN_2)
-      mul_i1034_18_r0s4__12 <= mul_i1034_18_r0s3__12;
+      mul_i1028_18_r0s4__12 <= mul_i1028_18_r0s3__12;
     if (_GEN_3)
-      mul_i1034_18_r0s3__13 <= mul_i1034_18_r0s2[13];
+      mul_i1028_18_r0s3__13 <= mul_i1028_18_r0s2[13];
     if (_GEN_2)
-      mul_i1034_18_r0s4__13 <= mul_i1034_18_r0s3__13;
+      mul_i1028_18_r0s4__13 <= mul_i1028_18_r0s3__13;
     if (_GEN_3)
-      mul_i1034_18_r0s3__14 <= mul_i1034_18_r0s2[14];
+      mul_i1028_18_r0s3__14 <= mul_i1028_18_r0s2[14];
     if (_GEN_2)
-      mul_i1034_18_r0s4__14 <= mul_i1034_18_r0s3__14;
+      mul_i1028_18_r0s4__14 <= mul_i1028_18_r0s3__14;
     if (_GEN_3)
-      mul_i1034_18_r0s3__15 <= mul_i1034_18_r0s2[15];
+      mul_i1028_18_r0s3__15 <= mul_i1028_18_r0s2[15];
     if (_GEN_2)
-      mul_i1034_18_r0s4__15 <= mul_i1034_18_r0s3__15;
+      mul_i1028_18_r0s4__15 <= mul_i1028_18_r0s3__15;
     if (_GEN_3)
-      mul_i1034_18_r0s3__16 <= mul_i1034_18_r0s2[16];
+      mul_i1028_18_r0s3__16 <= mul_i1028_18_r0s2[16];
     if (_GEN_2)
-      mul_i1034_18_r0s4__16 <= mul_i1034_18_r0s3__16;
+      mul_i1028_18_r0s4__16 <= mul_i1028_18_r0s3__16;
     if (_GEN_3)
-      mul_i1034_18_r0s3__17 <= mul_i1034_18_r0s2[17];
+      mul_i1028_18_r0s3__17 <= mul_i1028_18_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_18_r0s4__17 <= mul_i1034_18_r0s3__17;
-      select_r0s4__18 <= _GEN_171;
+      mul_i1028_18_r0s4__17 <= mul_i1028_18_r0s3__17;
+      select_r0s4__18 <= _GEN_170;
     end
     if (_GEN_1) begin
-      add_i1639_18_r0s5 <= {1'h0, sub_i_i1107_18_r0s4, 7'h0} + {10'h0, _GEN_43[29:22]};
-      cond_i1516_18_r0s5 <= _GEN_43[21];
-      or_i1600_18_r0s5 <= (|(_GEN_43[20:0])) | _GEN_43[22];
-      add_i2057_18_r0s5 <= {sub_i_i1107_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_43[29:19]};
-      cond_i1516_18_r0s5__1 <= _GEN_43[18];
-      or_i1587_18_r0s5 <= (|(_GEN_43[17:0])) | _GEN_43[19];
+      add_i1636_18_r0s5 <= {1'h0, sub_i_i1101_18_r0s4, 7'h0} + {10'h0, _GEN_43[29:22]};
+      cond_i1513_18_r0s5 <= _GEN_43[21];
+      or_i1597_18_r0s5 <= (|(_GEN_43[20:0])) | _GEN_43[22];
+      add_i2054_18_r0s5 <= {sub_i_i1101_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_43[29:19]};
+      cond_i1513_18_r0s5__1 <= _GEN_43[18];
+      or_i1584_18_r0s5 <= (|(_GEN_43[17:0])) | _GEN_43[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_18_r0s6 <=
@@ -14545,137 +14535,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__19 <= and_r0s5__19;
     if (_GEN_4)
-      sub_i1046_19_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[671:667]};
+      sub_i1040_19_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[671:667]};
     if (_GEN_3)
-      sub_i1046_19_r0s3 <= sub_i1046_19_r0s2;
+      sub_i1040_19_r0s3 <= sub_i1040_19_r0s2;
     if (_GEN_5)
-      iszero_i_19_r0s1 <= _GEN_172 == 14'h0;
+      iszero_i_19_r0s1 <= _GEN_171 == 14'h0;
     if (_GEN_4)
       iszero_i_19_r0s2 <= iszero_i_19_r0s1;
     if (_GEN_5)
-      mul_i1034_19_r0s1 <= {4'h0, _GEN_172} * {15'h1, decoded_dout[666:664]};
+      mul_i1028_19_r0s1 <= {4'h0, _GEN_171} * {15'h1, decoded_dout[666:664]};
     if (_GEN_4)
-      mul_i1034_19_r0s2 <= mul_i1034_19_r0s1;
+      mul_i1028_19_r0s2 <= mul_i1028_19_r0s1;
     if (_GEN_3)
       select_r0s3__19 <=
         iszero_i_19_r0s2
           ? 5'h12
-          : {_GEN_558,
-             _GEN_558
+          : {_GEN_554,
+             _GEN_554
                ? {2'h0,
-                  _GEN_559,
-                  ~_GEN_559 & ~(mul_i1034_19_r0s2[1]) & mul_i1034_19_r0s2[0]}
-               : {_GEN_550 & ~_GEN_557,
-                  _GEN_550
-                    ? {_GEN_553 & ~_GEN_556,
-                       _GEN_553
-                         ? {_GEN_554 & ~_GEN_555,
-                            _GEN_554
-                              ? ~(mul_i1034_19_r0s2[3]) & mul_i1034_19_r0s2[2]
-                              : ~(mul_i1034_19_r0s2[5]) & mul_i1034_19_r0s2[4]}
-                         : {_GEN_551 & ~_GEN_552,
-                            _GEN_551
-                              ? ~(mul_i1034_19_r0s2[7]) & mul_i1034_19_r0s2[6]
-                              : ~(mul_i1034_19_r0s2[9]) & mul_i1034_19_r0s2[8]}}
-                    : {_GEN_546 & ~_GEN_549,
-                       _GEN_546
-                         ? {_GEN_547 & ~_GEN_548,
+                  _GEN_555,
+                  ~_GEN_555 & ~(mul_i1028_19_r0s2[1]) & mul_i1028_19_r0s2[0]}
+               : {_GEN_546 & ~_GEN_553,
+                  _GEN_546
+                    ? {_GEN_549 & ~_GEN_552,
+                       _GEN_549
+                         ? {_GEN_550 & ~_GEN_551,
+                            _GEN_550
+                              ? ~(mul_i1028_19_r0s2[3]) & mul_i1028_19_r0s2[2]
+                              : ~(mul_i1028_19_r0s2[5]) & mul_i1028_19_r0s2[4]}
+                         : {_GEN_547 & ~_GEN_548,
                             _GEN_547
-                              ? ~(mul_i1034_19_r0s2[11]) & mul_i1034_19_r0s2[10]
-                              : ~(mul_i1034_19_r0s2[13]) & mul_i1034_19_r0s2[12]}
-                         : {_GEN_544 & ~_GEN_545,
-                            _GEN_544
-                              ? ~(mul_i1034_19_r0s2[15]) & mul_i1034_19_r0s2[14]
-                              : ~(mul_i1034_19_r0s2[17]) & mul_i1034_19_r0s2[16]}}}};
+                              ? ~(mul_i1028_19_r0s2[7]) & mul_i1028_19_r0s2[6]
+                              : ~(mul_i1028_19_r0s2[9]) & mul_i1028_19_r0s2[8]}}
+                    : {_GEN_542 & ~_GEN_545,
+                       _GEN_542
+                         ? {_GEN_543 & ~_GEN_544,
+                            _GEN_543
+                              ? ~(mul_i1028_19_r0s2[11]) & mul_i1028_19_r0s2[10]
+                              : ~(mul_i1028_19_r0s2[13]) & mul_i1028_19_r0s2[12]}
+                         : {_GEN_540 & ~_GEN_541,
+                            _GEN_540
+                              ? ~(mul_i1028_19_r0s2[15]) & mul_i1028_19_r0s2[14]
+                              : ~(mul_i1028_19_r0s2[17]) & mul_i1028_19_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__19 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_175[9:5]));
+      or_r0s4__19 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_174[9:5]));
     if (_GEN_1)
       or_r0s5__19 <= or_r0s4__19;
     if (_GEN_2) begin
-      sub_i_i1107_19_r0s4 <= _GEN_175;
-      cmp_i1513_19_r0s4 <= _GEN_176[4:1] != 4'hF;
+      sub_i_i1101_19_r0s4 <= _GEN_174;
+      cmp_i1510_19_r0s4 <= _GEN_175[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_19_r0s3 <= mul_i1034_19_r0s2[0];
+      mul_i1028_19_r0s3 <= mul_i1028_19_r0s2[0];
     if (_GEN_2)
-      mul_i1034_19_r0s4 <= mul_i1034_19_r0s3;
+      mul_i1028_19_r0s4 <= mul_i1028_19_r0s3;
     if (_GEN_3)
-      mul_i1034_19_r0s3__1 <= mul_i1034_19_r0s2[1];
+      mul_i1028_19_r0s3__1 <= mul_i1028_19_r0s2[1];
     if (_GEN_2)
-      mul_i1034_19_r0s4__1 <= mul_i1034_19_r0s3__1;
+      mul_i1028_19_r0s4__1 <= mul_i1028_19_r0s3__1;
     if (_GEN_3)
-      mul_i1034_19_r0s3__2 <= mul_i1034_19_r0s2[2];
+      mul_i1028_19_r0s3__2 <= mul_i1028_19_r0s2[2];
     if (_GEN_2)
-      mul_i1034_19_r0s4__2 <= mul_i1034_19_r0s3__2;
+      mul_i1028_19_r0s4__2 <= mul_i1028_19_r0s3__2;
     if (_GEN_3)
-      mul_i1034_19_r0s3__3 <= mul_i1034_19_r0s2[3];
+      mul_i1028_19_r0s3__3 <= mul_i1028_19_r0s2[3];
     if (_GEN_2)
-      mul_i1034_19_r0s4__3 <= mul_i1034_19_r0s3__3;
+      mul_i1028_19_r0s4__3 <= mul_i1028_19_r0s3__3;
     if (_GEN_3)
-      mul_i1034_19_r0s3__4 <= mul_i1034_19_r0s2[4];
+      mul_i1028_19_r0s3__4 <= mul_i1028_19_r0s2[4];
     if (_GEN_2)
-      mul_i1034_19_r0s4__4 <= mul_i1034_19_r0s3__4;
+      mul_i1028_19_r0s4__4 <= mul_i1028_19_r0s3__4;
     if (_GEN_3)
-      mul_i1034_19_r0s3__5 <= mul_i1034_19_r0s2[5];
+      mul_i1028_19_r0s3__5 <= mul_i1028_19_r0s2[5];
     if (_GEN_2)
-      mul_i1034_19_r0s4__5 <= mul_i1034_19_r0s3__5;
+      mul_i1028_19_r0s4__5 <= mul_i1028_19_r0s3__5;
     if (_GEN_3)
-      mul_i1034_19_r0s3__6 <= mul_i1034_19_r0s2[6];
+      mul_i1028_19_r0s3__6 <= mul_i1028_19_r0s2[6];
     if (_GEN_2)
-      mul_i1034_19_r0s4__6 <= mul_i1034_19_r0s3__6;
+      mul_i1028_19_r0s4__6 <= mul_i1028_19_r0s3__6;
     if (_GEN_3)
-      mul_i1034_19_r0s3__7 <= mul_i1034_19_r0s2[7];
+      mul_i1028_19_r0s3__7 <= mul_i1028_19_r0s2[7];
     if (_GEN_2)
-      mul_i1034_19_r0s4__7 <= mul_i1034_19_r0s3__7;
+      mul_i1028_19_r0s4__7 <= mul_i1028_19_r0s3__7;
     if (_GEN_3)
-      mul_i1034_19_r0s3__8 <= mul_i1034_19_r0s2[8];
+      mul_i1028_19_r0s3__8 <= mul_i1028_19_r0s2[8];
     if (_GEN_2)
-      mul_i1034_19_r0s4__8 <= mul_i1034_19_r0s3__8;
+      mul_i1028_19_r0s4__8 <= mul_i1028_19_r0s3__8;
     if (_GEN_3)
-      mul_i1034_19_r0s3__9 <= mul_i1034_19_r0s2[9];
+      mul_i1028_19_r0s3__9 <= mul_i1028_19_r0s2[9];
     if (_GEN_2)
-      mul_i1034_19_r0s4__9 <= mul_i1034_19_r0s3__9;
+      mul_i1028_19_r0s4__9 <= mul_i1028_19_r0s3__9;
     if (_GEN_3)
-      mul_i1034_19_r0s3__10 <= mul_i1034_19_r0s2[10];
+      mul_i1028_19_r0s3__10 <= mul_i1028_19_r0s2[10];
     if (_GEN_2)
-      mul_i1034_19_r0s4__10 <= mul_i1034_19_r0s3__10;
+      mul_i1028_19_r0s4__10 <= mul_i1028_19_r0s3__10;
     if (_GEN_3)
-      mul_i1034_19_r0s3__11 <= mul_i1034_19_r0s2[11];
+      mul_i1028_19_r0s3__11 <= mul_i1028_19_r0s2[11];
     if (_GEN_2)
-      mul_i1034_19_r0s4__11 <= mul_i1034_19_r0s3__11;
+      mul_i1028_19_r0s4__11 <= mul_i1028_19_r0s3__11;
     if (_GEN_3)
-      mul_i1034_19_r0s3__12 <= mul_i1034_19_r0s2[12];
+      mul_i1028_19_r0s3__12 <= mul_i1028_19_r0s2[12];
     if (_GEN_2)
-      mul_i1034_19_r0s4__12 <= mul_i1034_19_r0s3__12;
+      mul_i1028_19_r0s4__12 <= mul_i1028_19_r0s3__12;
     if (_GEN_3)
-      mul_i1034_19_r0s3__13 <= mul_i1034_19_r0s2[13];
+      mul_i1028_19_r0s3__13 <= mul_i1028_19_r0s2[13];
     if (_GEN_2)
-      mul_i1034_19_r0s4__13 <= mul_i1034_19_r0s3__13;
+      mul_i1028_19_r0s4__13 <= mul_i1028_19_r0s3__13;
     if (_GEN_3)
-      mul_i1034_19_r0s3__14 <= mul_i1034_19_r0s2[14];
+      mul_i1028_19_r0s3__14 <= mul_i1028_19_r0s2[14];
     if (_GEN_2)
-      mul_i1034_19_r0s4__14 <= mul_i1034_19_r0s3__14;
+      mul_i1028_19_r0s4__14 <= mul_i1028_19_r0s3__14;
     if (_GEN_3)
-      mul_i1034_19_r0s3__15 <= mul_i1034_19_r0s2[15];
+      mul_i1028_19_r0s3__15 <= mul_i1028_19_r0s2[15];
     if (_GEN_2)
-      mul_i1034_19_r0s4__15 <= mul_i1034_19_r0s3__15;
+      mul_i1028_19_r0s4__15 <= mul_i1028_19_r0s3__15;
     if (_GEN_3)
-      mul_i1034_19_r0s3__16 <= mul_i1034_19_r0s2[16];
+      mul_i1028_19_r0s3__16 <= mul_i1028_19_r0s2[16];
     if (_GEN_2)
-      mul_i1034_19_r0s4__16 <= mul_i1034_19_r0s3__16;
+      mul_i1028_19_r0s4__16 <= mul_i1028_19_r0s3__16;
     if (_GEN_3)
-      mul_i1034_19_r0s3__17 <= mul_i1034_19_r0s2[17];
+      mul_i1028_19_r0s3__17 <= mul_i1028_19_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_19_r0s4__17 <= mul_i1034_19_r0s3__17;
-      select_r0s4__19 <= _GEN_176;
+      mul_i1028_19_r0s4__17 <= mul_i1028_19_r0s3__17;
+      select_r0s4__19 <= _GEN_175;
     end
     if (_GEN_1) begin
-      add_i1639_19_r0s5 <= {1'h0, sub_i_i1107_19_r0s4, 7'h0} + {10'h0, _GEN_45[29:22]};
-      cond_i1516_19_r0s5 <= _GEN_45[21];
-      or_i1600_19_r0s5 <= (|(_GEN_45[20:0])) | _GEN_45[22];
-      add_i2057_19_r0s5 <= {sub_i_i1107_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_45[29:19]};
-      cond_i1516_19_r0s5__1 <= _GEN_45[18];
-      or_i1587_19_r0s5 <= (|(_GEN_45[17:0])) | _GEN_45[19];
+      add_i1636_19_r0s5 <= {1'h0, sub_i_i1101_19_r0s4, 7'h0} + {10'h0, _GEN_45[29:22]};
+      cond_i1513_19_r0s5 <= _GEN_45[21];
+      or_i1597_19_r0s5 <= (|(_GEN_45[20:0])) | _GEN_45[22];
+      add_i2054_19_r0s5 <= {sub_i_i1101_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_45[29:19]};
+      cond_i1513_19_r0s5__1 <= _GEN_45[18];
+      or_i1584_19_r0s5 <= (|(_GEN_45[17:0])) | _GEN_45[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_19_r0s6 <=
@@ -14695,137 +14685,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__20 <= and_r0s5__20;
     if (_GEN_4)
-      sub_i1046_20_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[679:675]};
+      sub_i1040_20_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[679:675]};
     if (_GEN_3)
-      sub_i1046_20_r0s3 <= sub_i1046_20_r0s2;
+      sub_i1040_20_r0s3 <= sub_i1040_20_r0s2;
     if (_GEN_5)
-      iszero_i_20_r0s1 <= _GEN_177 == 14'h0;
+      iszero_i_20_r0s1 <= _GEN_176 == 14'h0;
     if (_GEN_4)
       iszero_i_20_r0s2 <= iszero_i_20_r0s1;
     if (_GEN_5)
-      mul_i1034_20_r0s1 <= {4'h0, _GEN_177} * {15'h1, decoded_dout[674:672]};
+      mul_i1028_20_r0s1 <= {4'h0, _GEN_176} * {15'h1, decoded_dout[674:672]};
     if (_GEN_4)
-      mul_i1034_20_r0s2 <= mul_i1034_20_r0s1;
+      mul_i1028_20_r0s2 <= mul_i1028_20_r0s1;
     if (_GEN_3)
       select_r0s3__20 <=
         iszero_i_20_r0s2
           ? 5'h12
-          : {_GEN_574,
-             _GEN_574
+          : {_GEN_570,
+             _GEN_570
                ? {2'h0,
-                  _GEN_575,
-                  ~_GEN_575 & ~(mul_i1034_20_r0s2[1]) & mul_i1034_20_r0s2[0]}
-               : {_GEN_566 & ~_GEN_573,
-                  _GEN_566
-                    ? {_GEN_569 & ~_GEN_572,
-                       _GEN_569
-                         ? {_GEN_570 & ~_GEN_571,
-                            _GEN_570
-                              ? ~(mul_i1034_20_r0s2[3]) & mul_i1034_20_r0s2[2]
-                              : ~(mul_i1034_20_r0s2[5]) & mul_i1034_20_r0s2[4]}
-                         : {_GEN_567 & ~_GEN_568,
-                            _GEN_567
-                              ? ~(mul_i1034_20_r0s2[7]) & mul_i1034_20_r0s2[6]
-                              : ~(mul_i1034_20_r0s2[9]) & mul_i1034_20_r0s2[8]}}
-                    : {_GEN_562 & ~_GEN_565,
-                       _GEN_562
-                         ? {_GEN_563 & ~_GEN_564,
+                  _GEN_571,
+                  ~_GEN_571 & ~(mul_i1028_20_r0s2[1]) & mul_i1028_20_r0s2[0]}
+               : {_GEN_562 & ~_GEN_569,
+                  _GEN_562
+                    ? {_GEN_565 & ~_GEN_568,
+                       _GEN_565
+                         ? {_GEN_566 & ~_GEN_567,
+                            _GEN_566
+                              ? ~(mul_i1028_20_r0s2[3]) & mul_i1028_20_r0s2[2]
+                              : ~(mul_i1028_20_r0s2[5]) & mul_i1028_20_r0s2[4]}
+                         : {_GEN_563 & ~_GEN_564,
                             _GEN_563
-                              ? ~(mul_i1034_20_r0s2[11]) & mul_i1034_20_r0s2[10]
-                              : ~(mul_i1034_20_r0s2[13]) & mul_i1034_20_r0s2[12]}
-                         : {_GEN_560 & ~_GEN_561,
-                            _GEN_560
-                              ? ~(mul_i1034_20_r0s2[15]) & mul_i1034_20_r0s2[14]
-                              : ~(mul_i1034_20_r0s2[17]) & mul_i1034_20_r0s2[16]}}}};
+                              ? ~(mul_i1028_20_r0s2[7]) & mul_i1028_20_r0s2[6]
+                              : ~(mul_i1028_20_r0s2[9]) & mul_i1028_20_r0s2[8]}}
+                    : {_GEN_558 & ~_GEN_561,
+                       _GEN_558
+                         ? {_GEN_559 & ~_GEN_560,
+                            _GEN_559
+                              ? ~(mul_i1028_20_r0s2[11]) & mul_i1028_20_r0s2[10]
+                              : ~(mul_i1028_20_r0s2[13]) & mul_i1028_20_r0s2[12]}
+                         : {_GEN_556 & ~_GEN_557,
+                            _GEN_556
+                              ? ~(mul_i1028_20_r0s2[15]) & mul_i1028_20_r0s2[14]
+                              : ~(mul_i1028_20_r0s2[17]) & mul_i1028_20_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__20 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_180[9:5]));
+      or_r0s4__20 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_179[9:5]));
     if (_GEN_1)
       or_r0s5__20 <= or_r0s4__20;
     if (_GEN_2) begin
-      sub_i_i1107_20_r0s4 <= _GEN_180;
-      cmp_i1513_20_r0s4 <= _GEN_181[4:1] != 4'hF;
+      sub_i_i1101_20_r0s4 <= _GEN_179;
+      cmp_i1510_20_r0s4 <= _GEN_180[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_20_r0s3 <= mul_i1034_20_r0s2[0];
+      mul_i1028_20_r0s3 <= mul_i1028_20_r0s2[0];
     if (_GEN_2)
-      mul_i1034_20_r0s4 <= mul_i1034_20_r0s3;
+      mul_i1028_20_r0s4 <= mul_i1028_20_r0s3;
     if (_GEN_3)
-      mul_i1034_20_r0s3__1 <= mul_i1034_20_r0s2[1];
+      mul_i1028_20_r0s3__1 <= mul_i1028_20_r0s2[1];
     if (_GEN_2)
-      mul_i1034_20_r0s4__1 <= mul_i1034_20_r0s3__1;
+      mul_i1028_20_r0s4__1 <= mul_i1028_20_r0s3__1;
     if (_GEN_3)
-      mul_i1034_20_r0s3__2 <= mul_i1034_20_r0s2[2];
+      mul_i1028_20_r0s3__2 <= mul_i1028_20_r0s2[2];
     if (_GEN_2)
-      mul_i1034_20_r0s4__2 <= mul_i1034_20_r0s3__2;
+      mul_i1028_20_r0s4__2 <= mul_i1028_20_r0s3__2;
     if (_GEN_3)
-      mul_i1034_20_r0s3__3 <= mul_i1034_20_r0s2[3];
+      mul_i1028_20_r0s3__3 <= mul_i1028_20_r0s2[3];
     if (_GEN_2)
-      mul_i1034_20_r0s4__3 <= mul_i1034_20_r0s3__3;
+      mul_i1028_20_r0s4__3 <= mul_i1028_20_r0s3__3;
     if (_GEN_3)
-      mul_i1034_20_r0s3__4 <= mul_i1034_20_r0s2[4];
+      mul_i1028_20_r0s3__4 <= mul_i1028_20_r0s2[4];
     if (_GEN_2)
-      mul_i1034_20_r0s4__4 <= mul_i1034_20_r0s3__4;
+      mul_i1028_20_r0s4__4 <= mul_i1028_20_r0s3__4;
     if (_GEN_3)
-      mul_i1034_20_r0s3__5 <= mul_i1034_20_r0s2[5];
+      mul_i1028_20_r0s3__5 <= mul_i1028_20_r0s2[5];
     if (_GEN_2)
-      mul_i1034_20_r0s4__5 <= mul_i1034_20_r0s3__5;
+      mul_i1028_20_r0s4__5 <= mul_i1028_20_r0s3__5;
     if (_GEN_3)
-      mul_i1034_20_r0s3__6 <= mul_i1034_20_r0s2[6];
+      mul_i1028_20_r0s3__6 <= mul_i1028_20_r0s2[6];
     if (_GEN_2)
-      mul_i1034_20_r0s4__6 <= mul_i1034_20_r0s3__6;
+      mul_i1028_20_r0s4__6 <= mul_i1028_20_r0s3__6;
     if (_GEN_3)
-      mul_i1034_20_r0s3__7 <= mul_i1034_20_r0s2[7];
+      mul_i1028_20_r0s3__7 <= mul_i1028_20_r0s2[7];
     if (_GEN_2)
-      mul_i1034_20_r0s4__7 <= mul_i1034_20_r0s3__7;
+      mul_i1028_20_r0s4__7 <= mul_i1028_20_r0s3__7;
     if (_GEN_3)
-      mul_i1034_20_r0s3__8 <= mul_i1034_20_r0s2[8];
+      mul_i1028_20_r0s3__8 <= mul_i1028_20_r0s2[8];
     if (_GEN_2)
-      mul_i1034_20_r0s4__8 <= mul_i1034_20_r0s3__8;
+      mul_i1028_20_r0s4__8 <= mul_i1028_20_r0s3__8;
     if (_GEN_3)
-      mul_i1034_20_r0s3__9 <= mul_i1034_20_r0s2[9];
+      mul_i1028_20_r0s3__9 <= mul_i1028_20_r0s2[9];
     if (_GEN_2)
-      mul_i1034_20_r0s4__9 <= mul_i1034_20_r0s3__9;
+      mul_i1028_20_r0s4__9 <= mul_i1028_20_r0s3__9;
     if (_GEN_3)
-      mul_i1034_20_r0s3__10 <= mul_i1034_20_r0s2[10];
+      mul_i1028_20_r0s3__10 <= mul_i1028_20_r0s2[10];
     if (_GEN_2)
-      mul_i1034_20_r0s4__10 <= mul_i1034_20_r0s3__10;
+      mul_i1028_20_r0s4__10 <= mul_i1028_20_r0s3__10;
     if (_GEN_3)
-      mul_i1034_20_r0s3__11 <= mul_i1034_20_r0s2[11];
+      mul_i1028_20_r0s3__11 <= mul_i1028_20_r0s2[11];
     if (_GEN_2)
-      mul_i1034_20_r0s4__11 <= mul_i1034_20_r0s3__11;
+      mul_i1028_20_r0s4__11 <= mul_i1028_20_r0s3__11;
     if (_GEN_3)
-      mul_i1034_20_r0s3__12 <= mul_i1034_20_r0s2[12];
+      mul_i1028_20_r0s3__12 <= mul_i1028_20_r0s2[12];
     if (_GEN_2)
-      mul_i1034_20_r0s4__12 <= mul_i1034_20_r0s3__12;
+      mul_i1028_20_r0s4__12 <= mul_i1028_20_r0s3__12;
     if (_GEN_3)
-      mul_i1034_20_r0s3__13 <= mul_i1034_20_r0s2[13];
+      mul_i1028_20_r0s3__13 <= mul_i1028_20_r0s2[13];
     if (_GEN_2)
-      mul_i1034_20_r0s4__13 <= mul_i1034_20_r0s3__13;
+      mul_i1028_20_r0s4__13 <= mul_i1028_20_r0s3__13;
     if (_GEN_3)
-      mul_i1034_20_r0s3__14 <= mul_i1034_20_r0s2[14];
+      mul_i1028_20_r0s3__14 <= mul_i1028_20_r0s2[14];
     if (_GEN_2)
-      mul_i1034_20_r0s4__14 <= mul_i1034_20_r0s3__14;
+      mul_i1028_20_r0s4__14 <= mul_i1028_20_r0s3__14;
     if (_GEN_3)
-      mul_i1034_20_r0s3__15 <= mul_i1034_20_r0s2[15];
+      mul_i1028_20_r0s3__15 <= mul_i1028_20_r0s2[15];
     if (_GEN_2)
-      mul_i1034_20_r0s4__15 <= mul_i1034_20_r0s3__15;
+      mul_i1028_20_r0s4__15 <= mul_i1028_20_r0s3__15;
     if (_GEN_3)
-      mul_i1034_20_r0s3__16 <= mul_i1034_20_r0s2[16];
+      mul_i1028_20_r0s3__16 <= mul_i1028_20_r0s2[16];
     if (_GEN_2)
-      mul_i1034_20_r0s4__16 <= mul_i1034_20_r0s3__16;
+      mul_i1028_20_r0s4__16 <= mul_i1028_20_r0s3__16;
     if (_GEN_3)
-      mul_i1034_20_r0s3__17 <= mul_i1034_20_r0s2[17];
+      mul_i1028_20_r0s3__17 <= mul_i1028_20_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_20_r0s4__17 <= mul_i1034_20_r0s3__17;
-      select_r0s4__20 <= _GEN_181;
+      mul_i1028_20_r0s4__17 <= mul_i1028_20_r0s3__17;
+      select_r0s4__20 <= _GEN_180;
     end
     if (_GEN_1) begin
-      add_i1639_20_r0s5 <= {1'h0, sub_i_i1107_20_r0s4, 7'h0} + {10'h0, _GEN_47[29:22]};
-      cond_i1516_20_r0s5 <= _GEN_47[21];
-      or_i1600_20_r0s5 <= (|(_GEN_47[20:0])) | _GEN_47[22];
-      add_i2057_20_r0s5 <= {sub_i_i1107_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_47[29:19]};
-      cond_i1516_20_r0s5__1 <= _GEN_47[18];
-      or_i1587_20_r0s5 <= (|(_GEN_47[17:0])) | _GEN_47[19];
+      add_i1636_20_r0s5 <= {1'h0, sub_i_i1101_20_r0s4, 7'h0} + {10'h0, _GEN_47[29:22]};
+      cond_i1513_20_r0s5 <= _GEN_47[21];
+      or_i1597_20_r0s5 <= (|(_GEN_47[20:0])) | _GEN_47[22];
+      add_i2054_20_r0s5 <= {sub_i_i1101_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_47[29:19]};
+      cond_i1513_20_r0s5__1 <= _GEN_47[18];
+      or_i1584_20_r0s5 <= (|(_GEN_47[17:0])) | _GEN_47[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_20_r0s6 <=
@@ -14845,137 +14835,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__21 <= and_r0s5__21;
     if (_GEN_4)
-      sub_i1046_21_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[687:683]};
+      sub_i1040_21_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[687:683]};
     if (_GEN_3)
-      sub_i1046_21_r0s3 <= sub_i1046_21_r0s2;
+      sub_i1040_21_r0s3 <= sub_i1040_21_r0s2;
     if (_GEN_5)
-      iszero_i_21_r0s1 <= _GEN_182 == 14'h0;
+      iszero_i_21_r0s1 <= _GEN_181 == 14'h0;
     if (_GEN_4)
       iszero_i_21_r0s2 <= iszero_i_21_r0s1;
     if (_GEN_5)
-      mul_i1034_21_r0s1 <= {4'h0, _GEN_182} * {15'h1, decoded_dout[682:680]};
+      mul_i1028_21_r0s1 <= {4'h0, _GEN_181} * {15'h1, decoded_dout[682:680]};
     if (_GEN_4)
-      mul_i1034_21_r0s2 <= mul_i1034_21_r0s1;
+      mul_i1028_21_r0s2 <= mul_i1028_21_r0s1;
     if (_GEN_3)
       select_r0s3__21 <=
         iszero_i_21_r0s2
           ? 5'h12
-          : {_GEN_590,
-             _GEN_590
+          : {_GEN_586,
+             _GEN_586
                ? {2'h0,
-                  _GEN_591,
-                  ~_GEN_591 & ~(mul_i1034_21_r0s2[1]) & mul_i1034_21_r0s2[0]}
-               : {_GEN_582 & ~_GEN_589,
-                  _GEN_582
-                    ? {_GEN_585 & ~_GEN_588,
-                       _GEN_585
-                         ? {_GEN_586 & ~_GEN_587,
-                            _GEN_586
-                              ? ~(mul_i1034_21_r0s2[3]) & mul_i1034_21_r0s2[2]
-                              : ~(mul_i1034_21_r0s2[5]) & mul_i1034_21_r0s2[4]}
-                         : {_GEN_583 & ~_GEN_584,
-                            _GEN_583
-                              ? ~(mul_i1034_21_r0s2[7]) & mul_i1034_21_r0s2[6]
-                              : ~(mul_i1034_21_r0s2[9]) & mul_i1034_21_r0s2[8]}}
-                    : {_GEN_578 & ~_GEN_581,
-                       _GEN_578
-                         ? {_GEN_579 & ~_GEN_580,
+                  _GEN_587,
+                  ~_GEN_587 & ~(mul_i1028_21_r0s2[1]) & mul_i1028_21_r0s2[0]}
+               : {_GEN_578 & ~_GEN_585,
+                  _GEN_578
+                    ? {_GEN_581 & ~_GEN_584,
+                       _GEN_581
+                         ? {_GEN_582 & ~_GEN_583,
+                            _GEN_582
+                              ? ~(mul_i1028_21_r0s2[3]) & mul_i1028_21_r0s2[2]
+                              : ~(mul_i1028_21_r0s2[5]) & mul_i1028_21_r0s2[4]}
+                         : {_GEN_579 & ~_GEN_580,
                             _GEN_579
-                              ? ~(mul_i1034_21_r0s2[11]) & mul_i1034_21_r0s2[10]
-                              : ~(mul_i1034_21_r0s2[13]) & mul_i1034_21_r0s2[12]}
-                         : {_GEN_576 & ~_GEN_577,
-                            _GEN_576
-                              ? ~(mul_i1034_21_r0s2[15]) & mul_i1034_21_r0s2[14]
-                              : ~(mul_i1034_21_r0s2[17]) & mul_i1034_21_r0s2[16]}}}};
+                              ? ~(mul_i1028_21_r0s2[7]) & mul_i1028_21_r0s2[6]
+                              : ~(mul_i1028_21_r0s2[9]) & mul_i1028_21_r0s2[8]}}
+                    : {_GEN_574 & ~_GEN_577,
+                       _GEN_574
+                         ? {_GEN_575 & ~_GEN_576,
+                            _GEN_575
+                              ? ~(mul_i1028_21_r0s2[11]) & mul_i1028_21_r0s2[10]
+                              : ~(mul_i1028_21_r0s2[13]) & mul_i1028_21_r0s2[12]}
+                         : {_GEN_572 & ~_GEN_573,
+                            _GEN_572
+                              ? ~(mul_i1028_21_r0s2[15]) & mul_i1028_21_r0s2[14]
+                              : ~(mul_i1028_21_r0s2[17]) & mul_i1028_21_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__21 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_185[9:5]));
+      or_r0s4__21 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_184[9:5]));
     if (_GEN_1)
       or_r0s5__21 <= or_r0s4__21;
     if (_GEN_2) begin
-      sub_i_i1107_21_r0s4 <= _GEN_185;
-      cmp_i1513_21_r0s4 <= _GEN_186[4:1] != 4'hF;
+      sub_i_i1101_21_r0s4 <= _GEN_184;
+      cmp_i1510_21_r0s4 <= _GEN_185[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_21_r0s3 <= mul_i1034_21_r0s2[0];
+      mul_i1028_21_r0s3 <= mul_i1028_21_r0s2[0];
     if (_GEN_2)
-      mul_i1034_21_r0s4 <= mul_i1034_21_r0s3;
+      mul_i1028_21_r0s4 <= mul_i1028_21_r0s3;
     if (_GEN_3)
-      mul_i1034_21_r0s3__1 <= mul_i1034_21_r0s2[1];
+      mul_i1028_21_r0s3__1 <= mul_i1028_21_r0s2[1];
     if (_GEN_2)
-      mul_i1034_21_r0s4__1 <= mul_i1034_21_r0s3__1;
+      mul_i1028_21_r0s4__1 <= mul_i1028_21_r0s3__1;
     if (_GEN_3)
-      mul_i1034_21_r0s3__2 <= mul_i1034_21_r0s2[2];
+      mul_i1028_21_r0s3__2 <= mul_i1028_21_r0s2[2];
     if (_GEN_2)
-      mul_i1034_21_r0s4__2 <= mul_i1034_21_r0s3__2;
+      mul_i1028_21_r0s4__2 <= mul_i1028_21_r0s3__2;
     if (_GEN_3)
-      mul_i1034_21_r0s3__3 <= mul_i1034_21_r0s2[3];
+      mul_i1028_21_r0s3__3 <= mul_i1028_21_r0s2[3];
     if (_GEN_2)
-      mul_i1034_21_r0s4__3 <= mul_i1034_21_r0s3__3;
+      mul_i1028_21_r0s4__3 <= mul_i1028_21_r0s3__3;
     if (_GEN_3)
-      mul_i1034_21_r0s3__4 <= mul_i1034_21_r0s2[4];
+      mul_i1028_21_r0s3__4 <= mul_i1028_21_r0s2[4];
     if (_GEN_2)
-      mul_i1034_21_r0s4__4 <= mul_i1034_21_r0s3__4;
+      mul_i1028_21_r0s4__4 <= mul_i1028_21_r0s3__4;
     if (_GEN_3)
-      mul_i1034_21_r0s3__5 <= mul_i1034_21_r0s2[5];
+      mul_i1028_21_r0s3__5 <= mul_i1028_21_r0s2[5];
     if (_GEN_2)
-      mul_i1034_21_r0s4__5 <= mul_i1034_21_r0s3__5;
+      mul_i1028_21_r0s4__5 <= mul_i1028_21_r0s3__5;
     if (_GEN_3)
-      mul_i1034_21_r0s3__6 <= mul_i1034_21_r0s2[6];
+      mul_i1028_21_r0s3__6 <= mul_i1028_21_r0s2[6];
     if (_GEN_2)
-      mul_i1034_21_r0s4__6 <= mul_i1034_21_r0s3__6;
+      mul_i1028_21_r0s4__6 <= mul_i1028_21_r0s3__6;
     if (_GEN_3)
-      mul_i1034_21_r0s3__7 <= mul_i1034_21_r0s2[7];
+      mul_i1028_21_r0s3__7 <= mul_i1028_21_r0s2[7];
     if (_GEN_2)
-      mul_i1034_21_r0s4__7 <= mul_i1034_21_r0s3__7;
+      mul_i1028_21_r0s4__7 <= mul_i1028_21_r0s3__7;
     if (_GEN_3)
-      mul_i1034_21_r0s3__8 <= mul_i1034_21_r0s2[8];
+      mul_i1028_21_r0s3__8 <= mul_i1028_21_r0s2[8];
     if (_GEN_2)
-      mul_i1034_21_r0s4__8 <= mul_i1034_21_r0s3__8;
+      mul_i1028_21_r0s4__8 <= mul_i1028_21_r0s3__8;
     if (_GEN_3)
-      mul_i1034_21_r0s3__9 <= mul_i1034_21_r0s2[9];
+      mul_i1028_21_r0s3__9 <= mul_i1028_21_r0s2[9];
     if (_GEN_2)
-      mul_i1034_21_r0s4__9 <= mul_i1034_21_r0s3__9;
+      mul_i1028_21_r0s4__9 <= mul_i1028_21_r0s3__9;
     if (_GEN_3)
-      mul_i1034_21_r0s3__10 <= mul_i1034_21_r0s2[10];
+      mul_i1028_21_r0s3__10 <= mul_i1028_21_r0s2[10];
     if (_GEN_2)
-      mul_i1034_21_r0s4__10 <= mul_i1034_21_r0s3__10;
+      mul_i1028_21_r0s4__10 <= mul_i1028_21_r0s3__10;
     if (_GEN_3)
-      mul_i1034_21_r0s3__11 <= mul_i1034_21_r0s2[11];
+      mul_i1028_21_r0s3__11 <= mul_i1028_21_r0s2[11];
     if (_GEN_2)
-      mul_i1034_21_r0s4__11 <= mul_i1034_21_r0s3__11;
+      mul_i1028_21_r0s4__11 <= mul_i1028_21_r0s3__11;
     if (_GEN_3)
-      mul_i1034_21_r0s3__12 <= mul_i1034_21_r0s2[12];
+      mul_i1028_21_r0s3__12 <= mul_i1028_21_r0s2[12];
     if (_GEN_2)
-      mul_i1034_21_r0s4__12 <= mul_i1034_21_r0s3__12;
+      mul_i1028_21_r0s4__12 <= mul_i1028_21_r0s3__12;
     if (_GEN_3)
-      mul_i1034_21_r0s3__13 <= mul_i1034_21_r0s2[13];
+      mul_i1028_21_r0s3__13 <= mul_i1028_21_r0s2[13];
     if (_GEN_2)
-      mul_i1034_21_r0s4__13 <= mul_i1034_21_r0s3__13;
+      mul_i1028_21_r0s4__13 <= mul_i1028_21_r0s3__13;
     if (_GEN_3)
-      mul_i1034_21_r0s3__14 <= mul_i1034_21_r0s2[14];
+      mul_i1028_21_r0s3__14 <= mul_i1028_21_r0s2[14];
     if (_GEN_2)
-      mul_i1034_21_r0s4__14 <= mul_i1034_21_r0s3__14;
+      mul_i1028_21_r0s4__14 <= mul_i1028_21_r0s3__14;
     if (_GEN_3)
-      mul_i1034_21_r0s3__15 <= mul_i1034_21_r0s2[15];
+      mul_i1028_21_r0s3__15 <= mul_i1028_21_r0s2[15];
     if (_GEN_2)
-      mul_i1034_21_r0s4__15 <= mul_i1034_21_r0s3__15;
+      mul_i1028_21_r0s4__15 <= mul_i1028_21_r0s3__15;
     if (_GEN_3)
-      mul_i1034_21_r0s3__16 <= mul_i1034_21_r0s2[16];
+      mul_i1028_21_r0s3__16 <= mul_i1028_21_r0s2[16];
     if (_GEN_2)
-      mul_i1034_21_r0s4__16 <= mul_i1034_21_r0s3__16;
+      mul_i1028_21_r0s4__16 <= mul_i1028_21_r0s3__16;
     if (_GEN_3)
-      mul_i1034_21_r0s3__17 <= mul_i1034_21_r0s2[17];
+      mul_i1028_21_r0s3__17 <= mul_i1028_21_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_21_r0s4__17 <= mul_i1034_21_r0s3__17;
-      select_r0s4__21 <= _GEN_186;
+      mul_i1028_21_r0s4__17 <= mul_i1028_21_r0s3__17;
+      select_r0s4__21 <= _GEN_185;
     end
     if (_GEN_1) begin
-      add_i1639_21_r0s5 <= {1'h0, sub_i_i1107_21_r0s4, 7'h0} + {10'h0, _GEN_49[29:22]};
-      cond_i1516_21_r0s5 <= _GEN_49[21];
-      or_i1600_21_r0s5 <= (|(_GEN_49[20:0])) | _GEN_49[22];
-      add_i2057_21_r0s5 <= {sub_i_i1107_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_49[29:19]};
-      cond_i1516_21_r0s5__1 <= _GEN_49[18];
-      or_i1587_21_r0s5 <= (|(_GEN_49[17:0])) | _GEN_49[19];
+      add_i1636_21_r0s5 <= {1'h0, sub_i_i1101_21_r0s4, 7'h0} + {10'h0, _GEN_49[29:22]};
+      cond_i1513_21_r0s5 <= _GEN_49[21];
+      or_i1597_21_r0s5 <= (|(_GEN_49[20:0])) | _GEN_49[22];
+      add_i2054_21_r0s5 <= {sub_i_i1101_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_49[29:19]};
+      cond_i1513_21_r0s5__1 <= _GEN_49[18];
+      or_i1584_21_r0s5 <= (|(_GEN_49[17:0])) | _GEN_49[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_21_r0s6 <=
@@ -14995,137 +14985,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__22 <= and_r0s5__22;
     if (_GEN_4)
-      sub_i1046_22_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[695:691]};
+      sub_i1040_22_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[695:691]};
     if (_GEN_3)
-      sub_i1046_22_r0s3 <= sub_i1046_22_r0s2;
+      sub_i1040_22_r0s3 <= sub_i1040_22_r0s2;
     if (_GEN_5)
-      iszero_i_22_r0s1 <= _GEN_187 == 14'h0;
+      iszero_i_22_r0s1 <= _GEN_186 == 14'h0;
     if (_GEN_4)
       iszero_i_22_r0s2 <= iszero_i_22_r0s1;
     if (_GEN_5)
-      mul_i1034_22_r0s1 <= {4'h0, _GEN_187} * {15'h1, decoded_dout[690:688]};
+      mul_i1028_22_r0s1 <= {4'h0, _GEN_186} * {15'h1, decoded_dout[690:688]};
     if (_GEN_4)
-      mul_i1034_22_r0s2 <= mul_i1034_22_r0s1;
+      mul_i1028_22_r0s2 <= mul_i1028_22_r0s1;
     if (_GEN_3)
       select_r0s3__22 <=
         iszero_i_22_r0s2
           ? 5'h12
-          : {_GEN_606,
-             _GEN_606
+          : {_GEN_602,
+             _GEN_602
                ? {2'h0,
-                  _GEN_607,
-                  ~_GEN_607 & ~(mul_i1034_22_r0s2[1]) & mul_i1034_22_r0s2[0]}
-               : {_GEN_598 & ~_GEN_605,
-                  _GEN_598
-                    ? {_GEN_601 & ~_GEN_604,
-                       _GEN_601
-                         ? {_GEN_602 & ~_GEN_603,
-                            _GEN_602
-                              ? ~(mul_i1034_22_r0s2[3]) & mul_i1034_22_r0s2[2]
-                              : ~(mul_i1034_22_r0s2[5]) & mul_i1034_22_r0s2[4]}
-                         : {_GEN_599 & ~_GEN_600,
-                            _GEN_599
-                              ? ~(mul_i1034_22_r0s2[7]) & mul_i1034_22_r0s2[6]
-                              : ~(mul_i1034_22_r0s2[9]) & mul_i1034_22_r0s2[8]}}
-                    : {_GEN_594 & ~_GEN_597,
-                       _GEN_594
-                         ? {_GEN_595 & ~_GEN_596,
+                  _GEN_603,
+                  ~_GEN_603 & ~(mul_i1028_22_r0s2[1]) & mul_i1028_22_r0s2[0]}
+               : {_GEN_594 & ~_GEN_601,
+                  _GEN_594
+                    ? {_GEN_597 & ~_GEN_600,
+                       _GEN_597
+                         ? {_GEN_598 & ~_GEN_599,
+                            _GEN_598
+                              ? ~(mul_i1028_22_r0s2[3]) & mul_i1028_22_r0s2[2]
+                              : ~(mul_i1028_22_r0s2[5]) & mul_i1028_22_r0s2[4]}
+                         : {_GEN_595 & ~_GEN_596,
                             _GEN_595
-                              ? ~(mul_i1034_22_r0s2[11]) & mul_i1034_22_r0s2[10]
-                              : ~(mul_i1034_22_r0s2[13]) & mul_i1034_22_r0s2[12]}
-                         : {_GEN_592 & ~_GEN_593,
-                            _GEN_592
-                              ? ~(mul_i1034_22_r0s2[15]) & mul_i1034_22_r0s2[14]
-                              : ~(mul_i1034_22_r0s2[17]) & mul_i1034_22_r0s2[16]}}}};
+                              ? ~(mul_i1028_22_r0s2[7]) & mul_i1028_22_r0s2[6]
+                              : ~(mul_i1028_22_r0s2[9]) & mul_i1028_22_r0s2[8]}}
+                    : {_GEN_590 & ~_GEN_593,
+                       _GEN_590
+                         ? {_GEN_591 & ~_GEN_592,
+                            _GEN_591
+                              ? ~(mul_i1028_22_r0s2[11]) & mul_i1028_22_r0s2[10]
+                              : ~(mul_i1028_22_r0s2[13]) & mul_i1028_22_r0s2[12]}
+                         : {_GEN_588 & ~_GEN_589,
+                            _GEN_588
+                              ? ~(mul_i1028_22_r0s2[15]) & mul_i1028_22_r0s2[14]
+                              : ~(mul_i1028_22_r0s2[17]) & mul_i1028_22_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__22 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_190[9:5]));
+      or_r0s4__22 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_189[9:5]));
     if (_GEN_1)
       or_r0s5__22 <= or_r0s4__22;
     if (_GEN_2) begin
-      sub_i_i1107_22_r0s4 <= _GEN_190;
-      cmp_i1513_22_r0s4 <= _GEN_191[4:1] != 4'hF;
+      sub_i_i1101_22_r0s4 <= _GEN_189;
+      cmp_i1510_22_r0s4 <= _GEN_190[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_22_r0s3 <= mul_i1034_22_r0s2[0];
+      mul_i1028_22_r0s3 <= mul_i1028_22_r0s2[0];
     if (_GEN_2)
-      mul_i1034_22_r0s4 <= mul_i1034_22_r0s3;
+      mul_i1028_22_r0s4 <= mul_i1028_22_r0s3;
     if (_GEN_3)
-      mul_i1034_22_r0s3__1 <= mul_i1034_22_r0s2[1];
+      mul_i1028_22_r0s3__1 <= mul_i1028_22_r0s2[1];
     if (_GEN_2)
-      mul_i1034_22_r0s4__1 <= mul_i1034_22_r0s3__1;
+      mul_i1028_22_r0s4__1 <= mul_i1028_22_r0s3__1;
     if (_GEN_3)
-      mul_i1034_22_r0s3__2 <= mul_i1034_22_r0s2[2];
+      mul_i1028_22_r0s3__2 <= mul_i1028_22_r0s2[2];
     if (_GEN_2)
-      mul_i1034_22_r0s4__2 <= mul_i1034_22_r0s3__2;
+      mul_i1028_22_r0s4__2 <= mul_i1028_22_r0s3__2;
     if (_GEN_3)
-      mul_i1034_22_r0s3__3 <= mul_i1034_22_r0s2[3];
+      mul_i1028_22_r0s3__3 <= mul_i1028_22_r0s2[3];
     if (_GEN_2)
-      mul_i1034_22_r0s4__3 <= mul_i1034_22_r0s3__3;
+      mul_i1028_22_r0s4__3 <= mul_i1028_22_r0s3__3;
     if (_GEN_3)
-      mul_i1034_22_r0s3__4 <= mul_i1034_22_r0s2[4];
+      mul_i1028_22_r0s3__4 <= mul_i1028_22_r0s2[4];
     if (_GEN_2)
-      mul_i1034_22_r0s4__4 <= mul_i1034_22_r0s3__4;
+      mul_i1028_22_r0s4__4 <= mul_i1028_22_r0s3__4;
     if (_GEN_3)
-      mul_i1034_22_r0s3__5 <= mul_i1034_22_r0s2[5];
+      mul_i1028_22_r0s3__5 <= mul_i1028_22_r0s2[5];
     if (_GEN_2)
-      mul_i1034_22_r0s4__5 <= mul_i1034_22_r0s3__5;
+      mul_i1028_22_r0s4__5 <= mul_i1028_22_r0s3__5;
     if (_GEN_3)
-      mul_i1034_22_r0s3__6 <= mul_i1034_22_r0s2[6];
+      mul_i1028_22_r0s3__6 <= mul_i1028_22_r0s2[6];
     if (_GEN_2)
-      mul_i1034_22_r0s4__6 <= mul_i1034_22_r0s3__6;
+      mul_i1028_22_r0s4__6 <= mul_i1028_22_r0s3__6;
     if (_GEN_3)
-      mul_i1034_22_r0s3__7 <= mul_i1034_22_r0s2[7];
+      mul_i1028_22_r0s3__7 <= mul_i1028_22_r0s2[7];
     if (_GEN_2)
-      mul_i1034_22_r0s4__7 <= mul_i1034_22_r0s3__7;
+      mul_i1028_22_r0s4__7 <= mul_i1028_22_r0s3__7;
     if (_GEN_3)
-      mul_i1034_22_r0s3__8 <= mul_i1034_22_r0s2[8];
+      mul_i1028_22_r0s3__8 <= mul_i1028_22_r0s2[8];
     if (_GEN_2)
-      mul_i1034_22_r0s4__8 <= mul_i1034_22_r0s3__8;
+      mul_i1028_22_r0s4__8 <= mul_i1028_22_r0s3__8;
     if (_GEN_3)
-      mul_i1034_22_r0s3__9 <= mul_i1034_22_r0s2[9];
+      mul_i1028_22_r0s3__9 <= mul_i1028_22_r0s2[9];
     if (_GEN_2)
-      mul_i1034_22_r0s4__9 <= mul_i1034_22_r0s3__9;
+      mul_i1028_22_r0s4__9 <= mul_i1028_22_r0s3__9;
     if (_GEN_3)
-      mul_i1034_22_r0s3__10 <= mul_i1034_22_r0s2[10];
+      mul_i1028_22_r0s3__10 <= mul_i1028_22_r0s2[10];
     if (_GEN_2)
-      mul_i1034_22_r0s4__10 <= mul_i1034_22_r0s3__10;
+      mul_i1028_22_r0s4__10 <= mul_i1028_22_r0s3__10;
     if (_GEN_3)
-      mul_i1034_22_r0s3__11 <= mul_i1034_22_r0s2[11];
+      mul_i1028_22_r0s3__11 <= mul_i1028_22_r0s2[11];
     if (_GEN_2)
-      mul_i1034_22_r0s4__11 <= mul_i1034_22_r0s3__11;
+      mul_i1028_22_r0s4__11 <= mul_i1028_22_r0s3__11;
     if (_GEN_3)
-      mul_i1034_22_r0s3__12 <= mul_i1034_22_r0s2[12];
+      mul_i1028_22_r0s3__12 <= mul_i1028_22_r0s2[12];
     if (_GEN_2)
-      mul_i1034_22_r0s4__12 <= mul_i1034_22_r0s3__12;
+      mul_i1028_22_r0s4__12 <= mul_i1028_22_r0s3__12;
     if (_GEN_3)
-      mul_i1034_22_r0s3__13 <= mul_i1034_22_r0s2[13];
+      mul_i1028_22_r0s3__13 <= mul_i1028_22_r0s2[13];
     if (_GEN_2)
-      mul_i1034_22_r0s4__13 <= mul_i1034_22_r0s3__13;
+      mul_i1028_22_r0s4__13 <= mul_i1028_22_r0s3__13;
     if (_GEN_3)
-      mul_i1034_22_r0s3__14 <= mul_i1034_22_r0s2[14];
+      mul_i1028_22_r0s3__14 <= mul_i1028_22_r0s2[14];
     if (_GEN_2)
-      mul_i1034_22_r0s4__14 <= mul_i1034_22_r0s3__14;
+      mul_i1028_22_r0s4__14 <= mul_i1028_22_r0s3__14;
     if (_GEN_3)
-      mul_i1034_22_r0s3__15 <= mul_i1034_22_r0s2[15];
+      mul_i1028_22_r0s3__15 <= mul_i1028_22_r0s2[15];
     if (_GEN_2)
-      mul_i1034_22_r0s4__15 <= mul_i1034_22_r0s3__15;
+      mul_i1028_22_r0s4__15 <= mul_i1028_22_r0s3__15;
     if (_GEN_3)
-      mul_i1034_22_r0s3__16 <= mul_i1034_22_r0s2[16];
+      mul_i1028_22_r0s3__16 <= mul_i1028_22_r0s2[16];
     if (_GEN_2)
-      mul_i1034_22_r0s4__16 <= mul_i1034_22_r0s3__16;
+      mul_i1028_22_r0s4__16 <= mul_i1028_22_r0s3__16;
     if (_GEN_3)
-      mul_i1034_22_r0s3__17 <= mul_i1034_22_r0s2[17];
+      mul_i1028_22_r0s3__17 <= mul_i1028_22_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_22_r0s4__17 <= mul_i1034_22_r0s3__17;
-      select_r0s4__22 <= _GEN_191;
+      mul_i1028_22_r0s4__17 <= mul_i1028_22_r0s3__17;
+      select_r0s4__22 <= _GEN_190;
     end
     if (_GEN_1) begin
-      add_i1639_22_r0s5 <= {1'h0, sub_i_i1107_22_r0s4, 7'h0} + {10'h0, _GEN_51[29:22]};
-      cond_i1516_22_r0s5 <= _GEN_51[21];
-      or_i1600_22_r0s5 <= (|(_GEN_51[20:0])) | _GEN_51[22];
-      add_i2057_22_r0s5 <= {sub_i_i1107_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_51[29:19]};
-      cond_i1516_22_r0s5__1 <= _GEN_51[18];
-      or_i1587_22_r0s5 <= (|(_GEN_51[17:0])) | _GEN_51[19];
+      add_i1636_22_r0s5 <= {1'h0, sub_i_i1101_22_r0s4, 7'h0} + {10'h0, _GEN_51[29:22]};
+      cond_i1513_22_r0s5 <= _GEN_51[21];
+      or_i1597_22_r0s5 <= (|(_GEN_51[20:0])) | _GEN_51[22];
+      add_i2054_22_r0s5 <= {sub_i_i1101_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_51[29:19]};
+      cond_i1513_22_r0s5__1 <= _GEN_51[18];
+      or_i1584_22_r0s5 <= (|(_GEN_51[17:0])) | _GEN_51[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_22_r0s6 <=
@@ -15145,137 +15135,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__23 <= and_r0s5__23;
     if (_GEN_4)
-      sub_i1046_23_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[703:699]};
+      sub_i1040_23_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[703:699]};
     if (_GEN_3)
-      sub_i1046_23_r0s3 <= sub_i1046_23_r0s2;
+      sub_i1040_23_r0s3 <= sub_i1040_23_r0s2;
     if (_GEN_5)
-      iszero_i_23_r0s1 <= _GEN_192 == 14'h0;
+      iszero_i_23_r0s1 <= _GEN_191 == 14'h0;
     if (_GEN_4)
       iszero_i_23_r0s2 <= iszero_i_23_r0s1;
     if (_GEN_5)
-      mul_i1034_23_r0s1 <= {4'h0, _GEN_192} * {15'h1, decoded_dout[698:696]};
+      mul_i1028_23_r0s1 <= {4'h0, _GEN_191} * {15'h1, decoded_dout[698:696]};
     if (_GEN_4)
-      mul_i1034_23_r0s2 <= mul_i1034_23_r0s1;
+      mul_i1028_23_r0s2 <= mul_i1028_23_r0s1;
     if (_GEN_3)
       select_r0s3__23 <=
         iszero_i_23_r0s2
           ? 5'h12
-          : {_GEN_622,
-             _GEN_622
+          : {_GEN_618,
+             _GEN_618
                ? {2'h0,
-                  _GEN_623,
-                  ~_GEN_623 & ~(mul_i1034_23_r0s2[1]) & mul_i1034_23_r0s2[0]}
-               : {_GEN_614 & ~_GEN_621,
-                  _GEN_614
-                    ? {_GEN_617 & ~_GEN_620,
-                       _GEN_617
-                         ? {_GEN_618 & ~_GEN_619,
-                            _GEN_618
-                              ? ~(mul_i1034_23_r0s2[3]) & mul_i1034_23_r0s2[2]
-                              : ~(mul_i1034_23_r0s2[5]) & mul_i1034_23_r0s2[4]}
-                         : {_GEN_615 & ~_GEN_616,
-                            _GEN_615
-                              ? ~(mul_i1034_23_r0s2[7]) & mul_i1034_23_r0s2[6]
-                              : ~(mul_i1034_23_r0s2[9]) & mul_i1034_23_r0s2[8]}}
-                    : {_GEN_610 & ~_GEN_613,
-                       _GEN_610
-                         ? {_GEN_611 & ~_GEN_612,
+                  _GEN_619,
+                  ~_GEN_619 & ~(mul_i1028_23_r0s2[1]) & mul_i1028_23_r0s2[0]}
+               : {_GEN_610 & ~_GEN_617,
+                  _GEN_610
+                    ? {_GEN_613 & ~_GEN_616,
+                       _GEN_613
+                         ? {_GEN_614 & ~_GEN_615,
+                            _GEN_614
+                              ? ~(mul_i1028_23_r0s2[3]) & mul_i1028_23_r0s2[2]
+                              : ~(mul_i1028_23_r0s2[5]) & mul_i1028_23_r0s2[4]}
+                         : {_GEN_611 & ~_GEN_612,
                             _GEN_611
-                              ? ~(mul_i1034_23_r0s2[11]) & mul_i1034_23_r0s2[10]
-                              : ~(mul_i1034_23_r0s2[13]) & mul_i1034_23_r0s2[12]}
-                         : {_GEN_608 & ~_GEN_609,
-                            _GEN_608
-                              ? ~(mul_i1034_23_r0s2[15]) & mul_i1034_23_r0s2[14]
-                              : ~(mul_i1034_23_r0s2[17]) & mul_i1034_23_r0s2[16]}}}};
+                              ? ~(mul_i1028_23_r0s2[7]) & mul_i1028_23_r0s2[6]
+                              : ~(mul_i1028_23_r0s2[9]) & mul_i1028_23_r0s2[8]}}
+                    : {_GEN_606 & ~_GEN_609,
+                       _GEN_606
+                         ? {_GEN_607 & ~_GEN_608,
+                            _GEN_607
+                              ? ~(mul_i1028_23_r0s2[11]) & mul_i1028_23_r0s2[10]
+                              : ~(mul_i1028_23_r0s2[13]) & mul_i1028_23_r0s2[12]}
+                         : {_GEN_604 & ~_GEN_605,
+                            _GEN_604
+                              ? ~(mul_i1028_23_r0s2[15]) & mul_i1028_23_r0s2[14]
+                              : ~(mul_i1028_23_r0s2[17]) & mul_i1028_23_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__23 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_195[9:5]));
+      or_r0s4__23 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_194[9:5]));
     if (_GEN_1)
       or_r0s5__23 <= or_r0s4__23;
     if (_GEN_2) begin
-      sub_i_i1107_23_r0s4 <= _GEN_195;
-      cmp_i1513_23_r0s4 <= _GEN_196[4:1] != 4'hF;
+      sub_i_i1101_23_r0s4 <= _GEN_194;
+      cmp_i1510_23_r0s4 <= _GEN_195[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_23_r0s3 <= mul_i1034_23_r0s2[0];
+      mul_i1028_23_r0s3 <= mul_i1028_23_r0s2[0];
     if (_GEN_2)
-      mul_i1034_23_r0s4 <= mul_i1034_23_r0s3;
+      mul_i1028_23_r0s4 <= mul_i1028_23_r0s3;
     if (_GEN_3)
-      mul_i1034_23_r0s3__1 <= mul_i1034_23_r0s2[1];
+      mul_i1028_23_r0s3__1 <= mul_i1028_23_r0s2[1];
     if (_GEN_2)
-      mul_i1034_23_r0s4__1 <= mul_i1034_23_r0s3__1;
+      mul_i1028_23_r0s4__1 <= mul_i1028_23_r0s3__1;
     if (_GEN_3)
-      mul_i1034_23_r0s3__2 <= mul_i1034_23_r0s2[2];
+      mul_i1028_23_r0s3__2 <= mul_i1028_23_r0s2[2];
     if (_GEN_2)
-      mul_i1034_23_r0s4__2 <= mul_i1034_23_r0s3__2;
+      mul_i1028_23_r0s4__2 <= mul_i1028_23_r0s3__2;
     if (_GEN_3)
-      mul_i1034_23_r0s3__3 <= mul_i1034_23_r0s2[3];
+      mul_i1028_23_r0s3__3 <= mul_i1028_23_r0s2[3];
     if (_GEN_2)
-      mul_i1034_23_r0s4__3 <= mul_i1034_23_r0s3__3;
+      mul_i1028_23_r0s4__3 <= mul_i1028_23_r0s3__3;
     if (_GEN_3)
-      mul_i1034_23_r0s3__4 <= mul_i1034_23_r0s2[4];
+      mul_i1028_23_r0s3__4 <= mul_i1028_23_r0s2[4];
     if (_GEN_2)
-      mul_i1034_23_r0s4__4 <= mul_i1034_23_r0s3__4;
+      mul_i1028_23_r0s4__4 <= mul_i1028_23_r0s3__4;
     if (_GEN_3)
-      mul_i1034_23_r0s3__5 <= mul_i1034_23_r0s2[5];
+      mul_i1028_23_r0s3__5 <= mul_i1028_23_r0s2[5];
     if (_GEN_2)
-      mul_i1034_23_r0s4__5 <= mul_i1034_23_r0s3__5;
+      mul_i1028_23_r0s4__5 <= mul_i1028_23_r0s3__5;
     if (_GEN_3)
-      mul_i1034_23_r0s3__6 <= mul_i1034_23_r0s2[6];
+      mul_i1028_23_r0s3__6 <= mul_i1028_23_r0s2[6];
     if (_GEN_2)
-      mul_i1034_23_r0s4__6 <= mul_i1034_23_r0s3__6;
+      mul_i1028_23_r0s4__6 <= mul_i1028_23_r0s3__6;
     if (_GEN_3)
-      mul_i1034_23_r0s3__7 <= mul_i1034_23_r0s2[7];
+      mul_i1028_23_r0s3__7 <= mul_i1028_23_r0s2[7];
     if (_GEN_2)
-      mul_i1034_23_r0s4__7 <= mul_i1034_23_r0s3__7;
+      mul_i1028_23_r0s4__7 <= mul_i1028_23_r0s3__7;
     if (_GEN_3)
-      mul_i1034_23_r0s3__8 <= mul_i1034_23_r0s2[8];
+      mul_i1028_23_r0s3__8 <= mul_i1028_23_r0s2[8];
     if (_GEN_2)
-      mul_i1034_23_r0s4__8 <= mul_i1034_23_r0s3__8;
+      mul_i1028_23_r0s4__8 <= mul_i1028_23_r0s3__8;
     if (_GEN_3)
-      mul_i1034_23_r0s3__9 <= mul_i1034_23_r0s2[9];
+      mul_i1028_23_r0s3__9 <= mul_i1028_23_r0s2[9];
     if (_GEN_2)
-      mul_i1034_23_r0s4__9 <= mul_i1034_23_r0s3__9;
+      mul_i1028_23_r0s4__9 <= mul_i1028_23_r0s3__9;
     if (_GEN_3)
-      mul_i1034_23_r0s3__10 <= mul_i1034_23_r0s2[10];
+      mul_i1028_23_r0s3__10 <= mul_i1028_23_r0s2[10];
     if (_GEN_2)
-      mul_i1034_23_r0s4__10 <= mul_i1034_23_r0s3__10;
+      mul_i1028_23_r0s4__10 <= mul_i1028_23_r0s3__10;
     if (_GEN_3)
-      mul_i1034_23_r0s3__11 <= mul_i1034_23_r0s2[11];
+      mul_i1028_23_r0s3__11 <= mul_i1028_23_r0s2[11];
     if (_GEN_2)
-      mul_i1034_23_r0s4__11 <= mul_i1034_23_r0s3__11;
+      mul_i1028_23_r0s4__11 <= mul_i1028_23_r0s3__11;
     if (_GEN_3)
-      mul_i1034_23_r0s3__12 <= mul_i1034_23_r0s2[12];
+      mul_i1028_23_r0s3__12 <= mul_i1028_23_r0s2[12];
     if (_GEN_2)
-      mul_i1034_23_r0s4__12 <= mul_i1034_23_r0s3__12;
+      mul_i1028_23_r0s4__12 <= mul_i1028_23_r0s3__12;
     if (_GEN_3)
-      mul_i1034_23_r0s3__13 <= mul_i1034_23_r0s2[13];
+      mul_i1028_23_r0s3__13 <= mul_i1028_23_r0s2[13];
     if (_GEN_2)
-      mul_i1034_23_r0s4__13 <= mul_i1034_23_r0s3__13;
+      mul_i1028_23_r0s4__13 <= mul_i1028_23_r0s3__13;
     if (_GEN_3)
-      mul_i1034_23_r0s3__14 <= mul_i1034_23_r0s2[14];
+      mul_i1028_23_r0s3__14 <= mul_i1028_23_r0s2[14];
     if (_GEN_2)
-      mul_i1034_23_r0s4__14 <= mul_i1034_23_r0s3__14;
+      mul_i1028_23_r0s4__14 <= mul_i1028_23_r0s3__14;
     if (_GEN_3)
-      mul_i1034_23_r0s3__15 <= mul_i1034_23_r0s2[15];
+      mul_i1028_23_r0s3__15 <= mul_i1028_23_r0s2[15];
     if (_GEN_2)
-      mul_i1034_23_r0s4__15 <= mul_i1034_23_r0s3__15;
+      mul_i1028_23_r0s4__15 <= mul_i1028_23_r0s3__15;
     if (_GEN_3)
-      mul_i1034_23_r0s3__16 <= mul_i1034_23_r0s2[16];
+      mul_i1028_23_r0s3__16 <= mul_i1028_23_r0s2[16];
     if (_GEN_2)
-      mul_i1034_23_r0s4__16 <= mul_i1034_23_r0s3__16;
+      mul_i1028_23_r0s4__16 <= mul_i1028_23_r0s3__16;
     if (_GEN_3)
-      mul_i1034_23_r0s3__17 <= mul_i1034_23_r0s2[17];
+      mul_i1028_23_r0s3__17 <= mul_i1028_23_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_23_r0s4__17 <= mul_i1034_23_r0s3__17;
-      select_r0s4__23 <= _GEN_196;
+      mul_i1028_23_r0s4__17 <= mul_i1028_23_r0s3__17;
+      select_r0s4__23 <= _GEN_195;
     end
     if (_GEN_1) begin
-      add_i1639_23_r0s5 <= {1'h0, sub_i_i1107_23_r0s4, 7'h0} + {10'h0, _GEN_53[29:22]};
-      cond_i1516_23_r0s5 <= _GEN_53[21];
-      or_i1600_23_r0s5 <= (|(_GEN_53[20:0])) | _GEN_53[22];
-      add_i2057_23_r0s5 <= {sub_i_i1107_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_53[29:19]};
-      cond_i1516_23_r0s5__1 <= _GEN_53[18];
-      or_i1587_23_r0s5 <= (|(_GEN_53[17:0])) | _GEN_53[19];
+      add_i1636_23_r0s5 <= {1'h0, sub_i_i1101_23_r0s4, 7'h0} + {10'h0, _GEN_53[29:22]};
+      cond_i1513_23_r0s5 <= _GEN_53[21];
+      or_i1597_23_r0s5 <= (|(_GEN_53[20:0])) | _GEN_53[22];
+      add_i2054_23_r0s5 <= {sub_i_i1101_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_53[29:19]};
+      cond_i1513_23_r0s5__1 <= _GEN_53[18];
+      or_i1584_23_r0s5 <= (|(_GEN_53[17:0])) | _GEN_53[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_23_r0s6 <=
@@ -15295,137 +15285,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__24 <= and_r0s5__24;
     if (_GEN_4)
-      sub_i1046_24_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[711:707]};
+      sub_i1040_24_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[711:707]};
     if (_GEN_3)
-      sub_i1046_24_r0s3 <= sub_i1046_24_r0s2;
+      sub_i1040_24_r0s3 <= sub_i1040_24_r0s2;
     if (_GEN_5)
-      iszero_i_24_r0s1 <= _GEN_197 == 14'h0;
+      iszero_i_24_r0s1 <= _GEN_196 == 14'h0;
     if (_GEN_4)
       iszero_i_24_r0s2 <= iszero_i_24_r0s1;
     if (_GEN_5)
-      mul_i1034_24_r0s1 <= {4'h0, _GEN_197} * {15'h1, decoded_dout[706:704]};
+      mul_i1028_24_r0s1 <= {4'h0, _GEN_196} * {15'h1, decoded_dout[706:704]};
     if (_GEN_4)
-      mul_i1034_24_r0s2 <= mul_i1034_24_r0s1;
+      mul_i1028_24_r0s2 <= mul_i1028_24_r0s1;
     if (_GEN_3)
       select_r0s3__24 <=
         iszero_i_24_r0s2
           ? 5'h12
-          : {_GEN_638,
-             _GEN_638
+          : {_GEN_634,
+             _GEN_634
                ? {2'h0,
-                  _GEN_639,
-                  ~_GEN_639 & ~(mul_i1034_24_r0s2[1]) & mul_i1034_24_r0s2[0]}
-               : {_GEN_630 & ~_GEN_637,
-                  _GEN_630
-                    ? {_GEN_633 & ~_GEN_636,
-                       _GEN_633
-                         ? {_GEN_634 & ~_GEN_635,
-                            _GEN_634
-                              ? ~(mul_i1034_24_r0s2[3]) & mul_i1034_24_r0s2[2]
-                              : ~(mul_i1034_24_r0s2[5]) & mul_i1034_24_r0s2[4]}
-                         : {_GEN_631 & ~_GEN_632,
-                            _GEN_631
-                              ? ~(mul_i1034_24_r0s2[7]) & mul_i1034_24_r0s2[6]
-                              : ~(mul_i1034_24_r0s2[9]) & mul_i1034_24_r0s2[8]}}
-                    : {_GEN_626 & ~_GEN_629,
-                       _GEN_626
-                         ? {_GEN_627 & ~_GEN_628,
+                  _GEN_635,
+                  ~_GEN_635 & ~(mul_i1028_24_r0s2[1]) & mul_i1028_24_r0s2[0]}
+               : {_GEN_626 & ~_GEN_633,
+                  _GEN_626
+                    ? {_GEN_629 & ~_GEN_632,
+                       _GEN_629
+                         ? {_GEN_630 & ~_GEN_631,
+                            _GEN_630
+                              ? ~(mul_i1028_24_r0s2[3]) & mul_i1028_24_r0s2[2]
+                              : ~(mul_i1028_24_r0s2[5]) & mul_i1028_24_r0s2[4]}
+                         : {_GEN_627 & ~_GEN_628,
                             _GEN_627
-                              ? ~(mul_i1034_24_r0s2[11]) & mul_i1034_24_r0s2[10]
-                              : ~(mul_i1034_24_r0s2[13]) & mul_i1034_24_r0s2[12]}
-                         : {_GEN_624 & ~_GEN_625,
-                            _GEN_624
-                              ? ~(mul_i1034_24_r0s2[15]) & mul_i1034_24_r0s2[14]
-                              : ~(mul_i1034_24_r0s2[17]) & mul_i1034_24_r0s2[16]}}}};
+                              ? ~(mul_i1028_24_r0s2[7]) & mul_i1028_24_r0s2[6]
+                              : ~(mul_i1028_24_r0s2[9]) & mul_i1028_24_r0s2[8]}}
+                    : {_GEN_622 & ~_GEN_625,
+                       _GEN_622
+                         ? {_GEN_623 & ~_GEN_624,
+                            _GEN_623
+                              ? ~(mul_i1028_24_r0s2[11]) & mul_i1028_24_r0s2[10]
+                              : ~(mul_i1028_24_r0s2[13]) & mul_i1028_24_r0s2[12]}
+                         : {_GEN_620 & ~_GEN_621,
+                            _GEN_620
+                              ? ~(mul_i1028_24_r0s2[15]) & mul_i1028_24_r0s2[14]
+                              : ~(mul_i1028_24_r0s2[17]) & mul_i1028_24_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__24 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_200[9:5]));
+      or_r0s4__24 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_199[9:5]));
     if (_GEN_1)
       or_r0s5__24 <= or_r0s4__24;
     if (_GEN_2) begin
-      sub_i_i1107_24_r0s4 <= _GEN_200;
-      cmp_i1513_24_r0s4 <= _GEN_201[4:1] != 4'hF;
+      sub_i_i1101_24_r0s4 <= _GEN_199;
+      cmp_i1510_24_r0s4 <= _GEN_200[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_24_r0s3 <= mul_i1034_24_r0s2[0];
+      mul_i1028_24_r0s3 <= mul_i1028_24_r0s2[0];
     if (_GEN_2)
-      mul_i1034_24_r0s4 <= mul_i1034_24_r0s3;
+      mul_i1028_24_r0s4 <= mul_i1028_24_r0s3;
     if (_GEN_3)
-      mul_i1034_24_r0s3__1 <= mul_i1034_24_r0s2[1];
+      mul_i1028_24_r0s3__1 <= mul_i1028_24_r0s2[1];
     if (_GEN_2)
-      mul_i1034_24_r0s4__1 <= mul_i1034_24_r0s3__1;
+      mul_i1028_24_r0s4__1 <= mul_i1028_24_r0s3__1;
     if (_GEN_3)
-      mul_i1034_24_r0s3__2 <= mul_i1034_24_r0s2[2];
+      mul_i1028_24_r0s3__2 <= mul_i1028_24_r0s2[2];
     if (_GEN_2)
-      mul_i1034_24_r0s4__2 <= mul_i1034_24_r0s3__2;
+      mul_i1028_24_r0s4__2 <= mul_i1028_24_r0s3__2;
     if (_GEN_3)
-      mul_i1034_24_r0s3__3 <= mul_i1034_24_r0s2[3];
+      mul_i1028_24_r0s3__3 <= mul_i1028_24_r0s2[3];
     if (_GEN_2)
-      mul_i1034_24_r0s4__3 <= mul_i1034_24_r0s3__3;
+      mul_i1028_24_r0s4__3 <= mul_i1028_24_r0s3__3;
     if (_GEN_3)
-      mul_i1034_24_r0s3__4 <= mul_i1034_24_r0s2[4];
+      mul_i1028_24_r0s3__4 <= mul_i1028_24_r0s2[4];
     if (_GEN_2)
-      mul_i1034_24_r0s4__4 <= mul_i1034_24_r0s3__4;
+      mul_i1028_24_r0s4__4 <= mul_i1028_24_r0s3__4;
     if (_GEN_3)
-      mul_i1034_24_r0s3__5 <= mul_i1034_24_r0s2[5];
+      mul_i1028_24_r0s3__5 <= mul_i1028_24_r0s2[5];
     if (_GEN_2)
-      mul_i1034_24_r0s4__5 <= mul_i1034_24_r0s3__5;
+      mul_i1028_24_r0s4__5 <= mul_i1028_24_r0s3__5;
     if (_GEN_3)
-      mul_i1034_24_r0s3__6 <= mul_i1034_24_r0s2[6];
+      mul_i1028_24_r0s3__6 <= mul_i1028_24_r0s2[6];
     if (_GEN_2)
-      mul_i1034_24_r0s4__6 <= mul_i1034_24_r0s3__6;
+      mul_i1028_24_r0s4__6 <= mul_i1028_24_r0s3__6;
     if (_GEN_3)
-      mul_i1034_24_r0s3__7 <= mul_i1034_24_r0s2[7];
+      mul_i1028_24_r0s3__7 <= mul_i1028_24_r0s2[7];
     if (_GEN_2)
-      mul_i1034_24_r0s4__7 <= mul_i1034_24_r0s3__7;
+      mul_i1028_24_r0s4__7 <= mul_i1028_24_r0s3__7;
     if (_GEN_3)
-      mul_i1034_24_r0s3__8 <= mul_i1034_24_r0s2[8];
+      mul_i1028_24_r0s3__8 <= mul_i1028_24_r0s2[8];
     if (_GEN_2)
-      mul_i1034_24_r0s4__8 <= mul_i1034_24_r0s3__8;
+      mul_i1028_24_r0s4__8 <= mul_i1028_24_r0s3__8;
     if (_GEN_3)
-      mul_i1034_24_r0s3__9 <= mul_i1034_24_r0s2[9];
+      mul_i1028_24_r0s3__9 <= mul_i1028_24_r0s2[9];
     if (_GEN_2)
-      mul_i1034_24_r0s4__9 <= mul_i1034_24_r0s3__9;
+      mul_i1028_24_r0s4__9 <= mul_i1028_24_r0s3__9;
     if (_GEN_3)
-      mul_i1034_24_r0s3__10 <= mul_i1034_24_r0s2[10];
+      mul_i1028_24_r0s3__10 <= mul_i1028_24_r0s2[10];
     if (_GEN_2)
-      mul_i1034_24_r0s4__10 <= mul_i1034_24_r0s3__10;
+      mul_i1028_24_r0s4__10 <= mul_i1028_24_r0s3__10;
     if (_GEN_3)
-      mul_i1034_24_r0s3__11 <= mul_i1034_24_r0s2[11];
+      mul_i1028_24_r0s3__11 <= mul_i1028_24_r0s2[11];
     if (_GEN_2)
-      mul_i1034_24_r0s4__11 <= mul_i1034_24_r0s3__11;
+      mul_i1028_24_r0s4__11 <= mul_i1028_24_r0s3__11;
     if (_GEN_3)
-      mul_i1034_24_r0s3__12 <= mul_i1034_24_r0s2[12];
+      mul_i1028_24_r0s3__12 <= mul_i1028_24_r0s2[12];
     if (_GEN_2)
-      mul_i1034_24_r0s4__12 <= mul_i1034_24_r0s3__12;
+      mul_i1028_24_r0s4__12 <= mul_i1028_24_r0s3__12;
     if (_GEN_3)
-      mul_i1034_24_r0s3__13 <= mul_i1034_24_r0s2[13];
+      mul_i1028_24_r0s3__13 <= mul_i1028_24_r0s2[13];
     if (_GEN_2)
-      mul_i1034_24_r0s4__13 <= mul_i1034_24_r0s3__13;
+      mul_i1028_24_r0s4__13 <= mul_i1028_24_r0s3__13;
     if (_GEN_3)
-      mul_i1034_24_r0s3__14 <= mul_i1034_24_r0s2[14];
+      mul_i1028_24_r0s3__14 <= mul_i1028_24_r0s2[14];
     if (_GEN_2)
-      mul_i1034_24_r0s4__14 <= mul_i1034_24_r0s3__14;
+      mul_i1028_24_r0s4__14 <= mul_i1028_24_r0s3__14;
     if (_GEN_3)
-      mul_i1034_24_r0s3__15 <= mul_i1034_24_r0s2[15];
+      mul_i1028_24_r0s3__15 <= mul_i1028_24_r0s2[15];
     if (_GEN_2)
-      mul_i1034_24_r0s4__15 <= mul_i1034_24_r0s3__15;
+      mul_i1028_24_r0s4__15 <= mul_i1028_24_r0s3__15;
     if (_GEN_3)
-      mul_i1034_24_r0s3__16 <= mul_i1034_24_r0s2[16];
+      mul_i1028_24_r0s3__16 <= mul_i1028_24_r0s2[16];
     if (_GEN_2)
-      mul_i1034_24_r0s4__16 <= mul_i1034_24_r0s3__16;
+      mul_i1028_24_r0s4__16 <= mul_i1028_24_r0s3__16;
     if (_GEN_3)
-      mul_i1034_24_r0s3__17 <= mul_i1034_24_r0s2[17];
+      mul_i1028_24_r0s3__17 <= mul_i1028_24_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_24_r0s4__17 <= mul_i1034_24_r0s3__17;
-      select_r0s4__24 <= _GEN_201;
+      mul_i1028_24_r0s4__17 <= mul_i1028_24_r0s3__17;
+      select_r0s4__24 <= _GEN_200;
     end
     if (_GEN_1) begin
-      add_i1639_24_r0s5 <= {1'h0, sub_i_i1107_24_r0s4, 7'h0} + {10'h0, _GEN_55[29:22]};
-      cond_i1516_24_r0s5 <= _GEN_55[21];
-      or_i1600_24_r0s5 <= (|(_GEN_55[20:0])) | _GEN_55[22];
-      add_i2057_24_r0s5 <= {sub_i_i1107_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_55[29:19]};
-      cond_i1516_24_r0s5__1 <= _GEN_55[18];
-      or_i1587_24_r0s5 <= (|(_GEN_55[17:0])) | _GEN_55[19];
+      add_i1636_24_r0s5 <= {1'h0, sub_i_i1101_24_r0s4, 7'h0} + {10'h0, _GEN_55[29:22]};
+      cond_i1513_24_r0s5 <= _GEN_55[21];
+      or_i1597_24_r0s5 <= (|(_GEN_55[20:0])) | _GEN_55[22];
+      add_i2054_24_r0s5 <= {sub_i_i1101_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_55[29:19]};
+      cond_i1513_24_r0s5__1 <= _GEN_55[18];
+      or_i1584_24_r0s5 <= (|(_GEN_55[17:0])) | _GEN_55[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_24_r0s6 <=
@@ -15445,137 +15435,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__25 <= and_r0s5__25;
     if (_GEN_4)
-      sub_i1046_25_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[719:715]};
+      sub_i1040_25_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[719:715]};
     if (_GEN_3)
-      sub_i1046_25_r0s3 <= sub_i1046_25_r0s2;
+      sub_i1040_25_r0s3 <= sub_i1040_25_r0s2;
     if (_GEN_5)
-      iszero_i_25_r0s1 <= _GEN_202 == 14'h0;
+      iszero_i_25_r0s1 <= _GEN_201 == 14'h0;
     if (_GEN_4)
       iszero_i_25_r0s2 <= iszero_i_25_r0s1;
     if (_GEN_5)
-      mul_i1034_25_r0s1 <= {4'h0, _GEN_202} * {15'h1, decoded_dout[714:712]};
+      mul_i1028_25_r0s1 <= {4'h0, _GEN_201} * {15'h1, decoded_dout[714:712]};
     if (_GEN_4)
-      mul_i1034_25_r0s2 <= mul_i1034_25_r0s1;
+      mul_i1028_25_r0s2 <= mul_i1028_25_r0s1;
     if (_GEN_3)
       select_r0s3__25 <=
         iszero_i_25_r0s2
           ? 5'h12
-          : {_GEN_654,
-             _GEN_654
+          : {_GEN_650,
+             _GEN_650
                ? {2'h0,
-                  _GEN_655,
-                  ~_GEN_655 & ~(mul_i1034_25_r0s2[1]) & mul_i1034_25_r0s2[0]}
-               : {_GEN_646 & ~_GEN_653,
-                  _GEN_646
-                    ? {_GEN_649 & ~_GEN_652,
-                       _GEN_649
-                         ? {_GEN_650 & ~_GEN_651,
-                            _GEN_650
-                              ? ~(mul_i1034_25_r0s2[3]) & mul_i1034_25_r0s2[2]
-                              : ~(mul_i1034_25_r0s2[5]) & mul_i1034_25_r0s2[4]}
-                         : {_GEN_647 & ~_GEN_648,
-                            _GEN_647
-                              ? ~(mul_i1034_25_r0s2[7]) & mul_i1034_25_r0s2[6]
-                              : ~(mul_i1034_25_r0s2[9]) & mul_i1034_25_r0s2[8]}}
-                    : {_GEN_642 & ~_GEN_645,
-                       _GEN_642
-                         ? {_GEN_643 & ~_GEN_644,
+                  _GEN_651,
+                  ~_GEN_651 & ~(mul_i1028_25_r0s2[1]) & mul_i1028_25_r0s2[0]}
+               : {_GEN_642 & ~_GEN_649,
+                  _GEN_642
+                    ? {_GEN_645 & ~_GEN_648,
+                       _GEN_645
+                         ? {_GEN_646 & ~_GEN_647,
+                            _GEN_646
+                              ? ~(mul_i1028_25_r0s2[3]) & mul_i1028_25_r0s2[2]
+                              : ~(mul_i1028_25_r0s2[5]) & mul_i1028_25_r0s2[4]}
+                         : {_GEN_643 & ~_GEN_644,
                             _GEN_643
-                              ? ~(mul_i1034_25_r0s2[11]) & mul_i1034_25_r0s2[10]
-                              : ~(mul_i1034_25_r0s2[13]) & mul_i1034_25_r0s2[12]}
-                         : {_GEN_640 & ~_GEN_641,
-                            _GEN_640
-                              ? ~(mul_i1034_25_r0s2[15]) & mul_i1034_25_r0s2[14]
-                              : ~(mul_i1034_25_r0s2[17]) & mul_i1034_25_r0s2[16]}}}};
+                              ? ~(mul_i1028_25_r0s2[7]) & mul_i1028_25_r0s2[6]
+                              : ~(mul_i1028_25_r0s2[9]) & mul_i1028_25_r0s2[8]}}
+                    : {_GEN_638 & ~_GEN_641,
+                       _GEN_638
+                         ? {_GEN_639 & ~_GEN_640,
+                            _GEN_639
+                              ? ~(mul_i1028_25_r0s2[11]) & mul_i1028_25_r0s2[10]
+                              : ~(mul_i1028_25_r0s2[13]) & mul_i1028_25_r0s2[12]}
+                         : {_GEN_636 & ~_GEN_637,
+                            _GEN_636
+                              ? ~(mul_i1028_25_r0s2[15]) & mul_i1028_25_r0s2[14]
+                              : ~(mul_i1028_25_r0s2[17]) & mul_i1028_25_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__25 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_205[9:5]));
+      or_r0s4__25 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_204[9:5]));
     if (_GEN_1)
       or_r0s5__25 <= or_r0s4__25;
     if (_GEN_2) begin
-      sub_i_i1107_25_r0s4 <= _GEN_205;
-      cmp_i1513_25_r0s4 <= _GEN_206[4:1] != 4'hF;
+      sub_i_i1101_25_r0s4 <= _GEN_204;
+      cmp_i1510_25_r0s4 <= _GEN_205[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_25_r0s3 <= mul_i1034_25_r0s2[0];
+      mul_i1028_25_r0s3 <= mul_i1028_25_r0s2[0];
     if (_GEN_2)
-      mul_i1034_25_r0s4 <= mul_i1034_25_r0s3;
+      mul_i1028_25_r0s4 <= mul_i1028_25_r0s3;
     if (_GEN_3)
-      mul_i1034_25_r0s3__1 <= mul_i1034_25_r0s2[1];
+      mul_i1028_25_r0s3__1 <= mul_i1028_25_r0s2[1];
     if (_GEN_2)
-      mul_i1034_25_r0s4__1 <= mul_i1034_25_r0s3__1;
+      mul_i1028_25_r0s4__1 <= mul_i1028_25_r0s3__1;
     if (_GEN_3)
-      mul_i1034_25_r0s3__2 <= mul_i1034_25_r0s2[2];
+      mul_i1028_25_r0s3__2 <= mul_i1028_25_r0s2[2];
     if (_GEN_2)
-      mul_i1034_25_r0s4__2 <= mul_i1034_25_r0s3__2;
+      mul_i1028_25_r0s4__2 <= mul_i1028_25_r0s3__2;
     if (_GEN_3)
-      mul_i1034_25_r0s3__3 <= mul_i1034_25_r0s2[3];
+      mul_i1028_25_r0s3__3 <= mul_i1028_25_r0s2[3];
     if (_GEN_2)
-      mul_i1034_25_r0s4__3 <= mul_i1034_25_r0s3__3;
+      mul_i1028_25_r0s4__3 <= mul_i1028_25_r0s3__3;
     if (_GEN_3)
-      mul_i1034_25_r0s3__4 <= mul_i1034_25_r0s2[4];
+      mul_i1028_25_r0s3__4 <= mul_i1028_25_r0s2[4];
     if (_GEN_2)
-      mul_i1034_25_r0s4__4 <= mul_i1034_25_r0s3__4;
+      mul_i1028_25_r0s4__4 <= mul_i1028_25_r0s3__4;
     if (_GEN_3)
-      mul_i1034_25_r0s3__5 <= mul_i1034_25_r0s2[5];
+      mul_i1028_25_r0s3__5 <= mul_i1028_25_r0s2[5];
     if (_GEN_2)
-      mul_i1034_25_r0s4__5 <= mul_i1034_25_r0s3__5;
+      mul_i1028_25_r0s4__5 <= mul_i1028_25_r0s3__5;
     if (_GEN_3)
-      mul_i1034_25_r0s3__6 <= mul_i1034_25_r0s2[6];
+      mul_i1028_25_r0s3__6 <= mul_i1028_25_r0s2[6];
     if (_GEN_2)
-      mul_i1034_25_r0s4__6 <= mul_i1034_25_r0s3__6;
+      mul_i1028_25_r0s4__6 <= mul_i1028_25_r0s3__6;
     if (_GEN_3)
-      mul_i1034_25_r0s3__7 <= mul_i1034_25_r0s2[7];
+      mul_i1028_25_r0s3__7 <= mul_i1028_25_r0s2[7];
     if (_GEN_2)
-      mul_i1034_25_r0s4__7 <= mul_i1034_25_r0s3__7;
+      mul_i1028_25_r0s4__7 <= mul_i1028_25_r0s3__7;
     if (_GEN_3)
-      mul_i1034_25_r0s3__8 <= mul_i1034_25_r0s2[8];
+      mul_i1028_25_r0s3__8 <= mul_i1028_25_r0s2[8];
     if (_GEN_2)
-      mul_i1034_25_r0s4__8 <= mul_i1034_25_r0s3__8;
+      mul_i1028_25_r0s4__8 <= mul_i1028_25_r0s3__8;
     if (_GEN_3)
-      mul_i1034_25_r0s3__9 <= mul_i1034_25_r0s2[9];
+      mul_i1028_25_r0s3__9 <= mul_i1028_25_r0s2[9];
     if (_GEN_2)
-      mul_i1034_25_r0s4__9 <= mul_i1034_25_r0s3__9;
+      mul_i1028_25_r0s4__9 <= mul_i1028_25_r0s3__9;
     if (_GEN_3)
-      mul_i1034_25_r0s3__10 <= mul_i1034_25_r0s2[10];
+      mul_i1028_25_r0s3__10 <= mul_i1028_25_r0s2[10];
     if (_GEN_2)
-      mul_i1034_25_r0s4__10 <= mul_i1034_25_r0s3__10;
+      mul_i1028_25_r0s4__10 <= mul_i1028_25_r0s3__10;
     if (_GEN_3)
-      mul_i1034_25_r0s3__11 <= mul_i1034_25_r0s2[11];
+      mul_i1028_25_r0s3__11 <= mul_i1028_25_r0s2[11];
     if (_GEN_2)
-      mul_i1034_25_r0s4__11 <= mul_i1034_25_r0s3__11;
+      mul_i1028_25_r0s4__11 <= mul_i1028_25_r0s3__11;
     if (_GEN_3)
-      mul_i1034_25_r0s3__12 <= mul_i1034_25_r0s2[12];
+      mul_i1028_25_r0s3__12 <= mul_i1028_25_r0s2[12];
     if (_GEN_2)
-      mul_i1034_25_r0s4__12 <= mul_i1034_25_r0s3__12;
+      mul_i1028_25_r0s4__12 <= mul_i1028_25_r0s3__12;
     if (_GEN_3)
-      mul_i1034_25_r0s3__13 <= mul_i1034_25_r0s2[13];
+      mul_i1028_25_r0s3__13 <= mul_i1028_25_r0s2[13];
     if (_GEN_2)
-      mul_i1034_25_r0s4__13 <= mul_i1034_25_r0s3__13;
+      mul_i1028_25_r0s4__13 <= mul_i1028_25_r0s3__13;
     if (_GEN_3)
-      mul_i1034_25_r0s3__14 <= mul_i1034_25_r0s2[14];
+      mul_i1028_25_r0s3__14 <= mul_i1028_25_r0s2[14];
     if (_GEN_2)
-      mul_i1034_25_r0s4__14 <= mul_i1034_25_r0s3__14;
+      mul_i1028_25_r0s4__14 <= mul_i1028_25_r0s3__14;
     if (_GEN_3)
-      mul_i1034_25_r0s3__15 <= mul_i1034_25_r0s2[15];
+      mul_i1028_25_r0s3__15 <= mul_i1028_25_r0s2[15];
     if (_GEN_2)
-      mul_i1034_25_r0s4__15 <= mul_i1034_25_r0s3__15;
+      mul_i1028_25_r0s4__15 <= mul_i1028_25_r0s3__15;
     if (_GEN_3)
-      mul_i1034_25_r0s3__16 <= mul_i1034_25_r0s2[16];
+      mul_i1028_25_r0s3__16 <= mul_i1028_25_r0s2[16];
     if (_GEN_2)
-      mul_i1034_25_r0s4__16 <= mul_i1034_25_r0s3__16;
+      mul_i1028_25_r0s4__16 <= mul_i1028_25_r0s3__16;
     if (_GEN_3)
-      mul_i1034_25_r0s3__17 <= mul_i1034_25_r0s2[17];
+      mul_i1028_25_r0s3__17 <= mul_i1028_25_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_25_r0s4__17 <= mul_i1034_25_r0s3__17;
-      select_r0s4__25 <= _GEN_206;
+      mul_i1028_25_r0s4__17 <= mul_i1028_25_r0s3__17;
+      select_r0s4__25 <= _GEN_205;
     end
     if (_GEN_1) begin
-      add_i1639_25_r0s5 <= {1'h0, sub_i_i1107_25_r0s4, 7'h0} + {10'h0, _GEN_57[29:22]};
-      cond_i1516_25_r0s5 <= _GEN_57[21];
-      or_i1600_25_r0s5 <= (|(_GEN_57[20:0])) | _GEN_57[22];
-      add_i2057_25_r0s5 <= {sub_i_i1107_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_57[29:19]};
-      cond_i1516_25_r0s5__1 <= _GEN_57[18];
-      or_i1587_25_r0s5 <= (|(_GEN_57[17:0])) | _GEN_57[19];
+      add_i1636_25_r0s5 <= {1'h0, sub_i_i1101_25_r0s4, 7'h0} + {10'h0, _GEN_57[29:22]};
+      cond_i1513_25_r0s5 <= _GEN_57[21];
+      or_i1597_25_r0s5 <= (|(_GEN_57[20:0])) | _GEN_57[22];
+      add_i2054_25_r0s5 <= {sub_i_i1101_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_57[29:19]};
+      cond_i1513_25_r0s5__1 <= _GEN_57[18];
+      or_i1584_25_r0s5 <= (|(_GEN_57[17:0])) | _GEN_57[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_25_r0s6 <=
@@ -15595,137 +15585,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__26 <= and_r0s5__26;
     if (_GEN_4)
-      sub_i1046_26_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[727:723]};
+      sub_i1040_26_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[727:723]};
     if (_GEN_3)
-      sub_i1046_26_r0s3 <= sub_i1046_26_r0s2;
+      sub_i1040_26_r0s3 <= sub_i1040_26_r0s2;
     if (_GEN_5)
-      iszero_i_26_r0s1 <= _GEN_207 == 14'h0;
+      iszero_i_26_r0s1 <= _GEN_206 == 14'h0;
     if (_GEN_4)
       iszero_i_26_r0s2 <= iszero_i_26_r0s1;
     if (_GEN_5)
-      mul_i1034_26_r0s1 <= {4'h0, _GEN_207} * {15'h1, decoded_dout[722:720]};
+      mul_i1028_26_r0s1 <= {4'h0, _GEN_206} * {15'h1, decoded_dout[722:720]};
     if (_GEN_4)
-      mul_i1034_26_r0s2 <= mul_i1034_26_r0s1;
+      mul_i1028_26_r0s2 <= mul_i1028_26_r0s1;
     if (_GEN_3)
       select_r0s3__26 <=
         iszero_i_26_r0s2
           ? 5'h12
-          : {_GEN_670,
-             _GEN_670
+          : {_GEN_666,
+             _GEN_666
                ? {2'h0,
-                  _GEN_671,
-                  ~_GEN_671 & ~(mul_i1034_26_r0s2[1]) & mul_i1034_26_r0s2[0]}
-               : {_GEN_662 & ~_GEN_669,
-                  _GEN_662
-                    ? {_GEN_665 & ~_GEN_668,
-                       _GEN_665
-                         ? {_GEN_666 & ~_GEN_667,
-                            _GEN_666
-                              ? ~(mul_i1034_26_r0s2[3]) & mul_i1034_26_r0s2[2]
-                              : ~(mul_i1034_26_r0s2[5]) & mul_i1034_26_r0s2[4]}
-                         : {_GEN_663 & ~_GEN_664,
-                            _GEN_663
-                              ? ~(mul_i1034_26_r0s2[7]) & mul_i1034_26_r0s2[6]
-                              : ~(mul_i1034_26_r0s2[9]) & mul_i1034_26_r0s2[8]}}
-                    : {_GEN_658 & ~_GEN_661,
-                       _GEN_658
-                         ? {_GEN_659 & ~_GEN_660,
+                  _GEN_667,
+                  ~_GEN_667 & ~(mul_i1028_26_r0s2[1]) & mul_i1028_26_r0s2[0]}
+               : {_GEN_658 & ~_GEN_665,
+                  _GEN_658
+                    ? {_GEN_661 & ~_GEN_664,
+                       _GEN_661
+                         ? {_GEN_662 & ~_GEN_663,
+                            _GEN_662
+                              ? ~(mul_i1028_26_r0s2[3]) & mul_i1028_26_r0s2[2]
+                              : ~(mul_i1028_26_r0s2[5]) & mul_i1028_26_r0s2[4]}
+                         : {_GEN_659 & ~_GEN_660,
                             _GEN_659
-                              ? ~(mul_i1034_26_r0s2[11]) & mul_i1034_26_r0s2[10]
-                              : ~(mul_i1034_26_r0s2[13]) & mul_i1034_26_r0s2[12]}
-                         : {_GEN_656 & ~_GEN_657,
-                            _GEN_656
-                              ? ~(mul_i1034_26_r0s2[15]) & mul_i1034_26_r0s2[14]
-                              : ~(mul_i1034_26_r0s2[17]) & mul_i1034_26_r0s2[16]}}}};
+                              ? ~(mul_i1028_26_r0s2[7]) & mul_i1028_26_r0s2[6]
+                              : ~(mul_i1028_26_r0s2[9]) & mul_i1028_26_r0s2[8]}}
+                    : {_GEN_654 & ~_GEN_657,
+                       _GEN_654
+                         ? {_GEN_655 & ~_GEN_656,
+                            _GEN_655
+                              ? ~(mul_i1028_26_r0s2[11]) & mul_i1028_26_r0s2[10]
+                              : ~(mul_i1028_26_r0s2[13]) & mul_i1028_26_r0s2[12]}
+                         : {_GEN_652 & ~_GEN_653,
+                            _GEN_652
+                              ? ~(mul_i1028_26_r0s2[15]) & mul_i1028_26_r0s2[14]
+                              : ~(mul_i1028_26_r0s2[17]) & mul_i1028_26_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__26 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_210[9:5]));
+      or_r0s4__26 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_209[9:5]));
     if (_GEN_1)
       or_r0s5__26 <= or_r0s4__26;
     if (_GEN_2) begin
-      sub_i_i1107_26_r0s4 <= _GEN_210;
-      cmp_i1513_26_r0s4 <= _GEN_211[4:1] != 4'hF;
+      sub_i_i1101_26_r0s4 <= _GEN_209;
+      cmp_i1510_26_r0s4 <= _GEN_210[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_26_r0s3 <= mul_i1034_26_r0s2[0];
+      mul_i1028_26_r0s3 <= mul_i1028_26_r0s2[0];
     if (_GEN_2)
-      mul_i1034_26_r0s4 <= mul_i1034_26_r0s3;
+      mul_i1028_26_r0s4 <= mul_i1028_26_r0s3;
     if (_GEN_3)
-      mul_i1034_26_r0s3__1 <= mul_i1034_26_r0s2[1];
+      mul_i1028_26_r0s3__1 <= mul_i1028_26_r0s2[1];
     if (_GEN_2)
-      mul_i1034_26_r0s4__1 <= mul_i1034_26_r0s3__1;
+      mul_i1028_26_r0s4__1 <= mul_i1028_26_r0s3__1;
     if (_GEN_3)
-      mul_i1034_26_r0s3__2 <= mul_i1034_26_r0s2[2];
+      mul_i1028_26_r0s3__2 <= mul_i1028_26_r0s2[2];
     if (_GEN_2)
-      mul_i1034_26_r0s4__2 <= mul_i1034_26_r0s3__2;
+      mul_i1028_26_r0s4__2 <= mul_i1028_26_r0s3__2;
     if (_GEN_3)
-      mul_i1034_26_r0s3__3 <= mul_i1034_26_r0s2[3];
+      mul_i1028_26_r0s3__3 <= mul_i1028_26_r0s2[3];
     if (_GEN_2)
-      mul_i1034_26_r0s4__3 <= mul_i1034_26_r0s3__3;
+      mul_i1028_26_r0s4__3 <= mul_i1028_26_r0s3__3;
     if (_GEN_3)
-      mul_i1034_26_r0s3__4 <= mul_i1034_26_r0s2[4];
+      mul_i1028_26_r0s3__4 <= mul_i1028_26_r0s2[4];
     if (_GEN_2)
-      mul_i1034_26_r0s4__4 <= mul_i1034_26_r0s3__4;
+      mul_i1028_26_r0s4__4 <= mul_i1028_26_r0s3__4;
     if (_GEN_3)
-      mul_i1034_26_r0s3__5 <= mul_i1034_26_r0s2[5];
+      mul_i1028_26_r0s3__5 <= mul_i1028_26_r0s2[5];
     if (_GEN_2)
-      mul_i1034_26_r0s4__5 <= mul_i1034_26_r0s3__5;
+      mul_i1028_26_r0s4__5 <= mul_i1028_26_r0s3__5;
     if (_GEN_3)
-      mul_i1034_26_r0s3__6 <= mul_i1034_26_r0s2[6];
+      mul_i1028_26_r0s3__6 <= mul_i1028_26_r0s2[6];
     if (_GEN_2)
-      mul_i1034_26_r0s4__6 <= mul_i1034_26_r0s3__6;
+      mul_i1028_26_r0s4__6 <= mul_i1028_26_r0s3__6;
     if (_GEN_3)
-      mul_i1034_26_r0s3__7 <= mul_i1034_26_r0s2[7];
+      mul_i1028_26_r0s3__7 <= mul_i1028_26_r0s2[7];
     if (_GEN_2)
-      mul_i1034_26_r0s4__7 <= mul_i1034_26_r0s3__7;
+      mul_i1028_26_r0s4__7 <= mul_i1028_26_r0s3__7;
     if (_GEN_3)
-      mul_i1034_26_r0s3__8 <= mul_i1034_26_r0s2[8];
+      mul_i1028_26_r0s3__8 <= mul_i1028_26_r0s2[8];
     if (_GEN_2)
-      mul_i1034_26_r0s4__8 <= mul_i1034_26_r0s3__8;
+      mul_i1028_26_r0s4__8 <= mul_i1028_26_r0s3__8;
     if (_GEN_3)
-      mul_i1034_26_r0s3__9 <= mul_i1034_26_r0s2[9];
+      mul_i1028_26_r0s3__9 <= mul_i1028_26_r0s2[9];
     if (_GEN_2)
-      mul_i1034_26_r0s4__9 <= mul_i1034_26_r0s3__9;
+      mul_i1028_26_r0s4__9 <= mul_i1028_26_r0s3__9;
     if (_GEN_3)
-      mul_i1034_26_r0s3__10 <= mul_i1034_26_r0s2[10];
+      mul_i1028_26_r0s3__10 <= mul_i1028_26_r0s2[10];
     if (_GEN_2)
-      mul_i1034_26_r0s4__10 <= mul_i1034_26_r0s3__10;
+      mul_i1028_26_r0s4__10 <= mul_i1028_26_r0s3__10;
     if (_GEN_3)
-      mul_i1034_26_r0s3__11 <= mul_i1034_26_r0s2[11];
+      mul_i1028_26_r0s3__11 <= mul_i1028_26_r0s2[11];
     if (_GEN_2)
-      mul_i1034_26_r0s4__11 <= mul_i1034_26_r0s3__11;
+      mul_i1028_26_r0s4__11 <= mul_i1028_26_r0s3__11;
     if (_GEN_3)
-      mul_i1034_26_r0s3__12 <= mul_i1034_26_r0s2[12];
+      mul_i1028_26_r0s3__12 <= mul_i1028_26_r0s2[12];
     if (_GEN_2)
-      mul_i1034_26_r0s4__12 <= mul_i1034_26_r0s3__12;
+      mul_i1028_26_r0s4__12 <= mul_i1028_26_r0s3__12;
     if (_GEN_3)
-      mul_i1034_26_r0s3__13 <= mul_i1034_26_r0s2[13];
+      mul_i1028_26_r0s3__13 <= mul_i1028_26_r0s2[13];
     if (_GEN_2)
-      mul_i1034_26_r0s4__13 <= mul_i1034_26_r0s3__13;
+      mul_i1028_26_r0s4__13 <= mul_i1028_26_r0s3__13;
     if (_GEN_3)
-      mul_i1034_26_r0s3__14 <= mul_i1034_26_r0s2[14];
+      mul_i1028_26_r0s3__14 <= mul_i1028_26_r0s2[14];
     if (_GEN_2)
-      mul_i1034_26_r0s4__14 <= mul_i1034_26_r0s3__14;
+      mul_i1028_26_r0s4__14 <= mul_i1028_26_r0s3__14;
     if (_GEN_3)
-      mul_i1034_26_r0s3__15 <= mul_i1034_26_r0s2[15];
+      mul_i1028_26_r0s3__15 <= mul_i1028_26_r0s2[15];
     if (_GEN_2)
-      mul_i1034_26_r0s4__15 <= mul_i1034_26_r0s3__15;
+      mul_i1028_26_r0s4__15 <= mul_i1028_26_r0s3__15;
     if (_GEN_3)
-      mul_i1034_26_r0s3__16 <= mul_i1034_26_r0s2[16];
+      mul_i1028_26_r0s3__16 <= mul_i1028_26_r0s2[16];
     if (_GEN_2)
-      mul_i1034_26_r0s4__16 <= mul_i1034_26_r0s3__16;
+      mul_i1028_26_r0s4__16 <= mul_i1028_26_r0s3__16;
     if (_GEN_3)
-      mul_i1034_26_r0s3__17 <= mul_i1034_26_r0s2[17];
+      mul_i1028_26_r0s3__17 <= mul_i1028_26_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_26_r0s4__17 <= mul_i1034_26_r0s3__17;
-      select_r0s4__26 <= _GEN_211;
+      mul_i1028_26_r0s4__17 <= mul_i1028_26_r0s3__17;
+      select_r0s4__26 <= _GEN_210;
     end
     if (_GEN_1) begin
-      add_i1639_26_r0s5 <= {1'h0, sub_i_i1107_26_r0s4, 7'h0} + {10'h0, _GEN_59[29:22]};
-      cond_i1516_26_r0s5 <= _GEN_59[21];
-      or_i1600_26_r0s5 <= (|(_GEN_59[20:0])) | _GEN_59[22];
-      add_i2057_26_r0s5 <= {sub_i_i1107_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_59[29:19]};
-      cond_i1516_26_r0s5__1 <= _GEN_59[18];
-      or_i1587_26_r0s5 <= (|(_GEN_59[17:0])) | _GEN_59[19];
+      add_i1636_26_r0s5 <= {1'h0, sub_i_i1101_26_r0s4, 7'h0} + {10'h0, _GEN_59[29:22]};
+      cond_i1513_26_r0s5 <= _GEN_59[21];
+      or_i1597_26_r0s5 <= (|(_GEN_59[20:0])) | _GEN_59[22];
+      add_i2054_26_r0s5 <= {sub_i_i1101_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_59[29:19]};
+      cond_i1513_26_r0s5__1 <= _GEN_59[18];
+      or_i1584_26_r0s5 <= (|(_GEN_59[17:0])) | _GEN_59[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_26_r0s6 <=
@@ -15745,137 +15735,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__27 <= and_r0s5__27;
     if (_GEN_4)
-      sub_i1046_27_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[735:731]};
+      sub_i1040_27_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[735:731]};
     if (_GEN_3)
-      sub_i1046_27_r0s3 <= sub_i1046_27_r0s2;
+      sub_i1040_27_r0s3 <= sub_i1040_27_r0s2;
     if (_GEN_5)
-      iszero_i_27_r0s1 <= _GEN_212 == 14'h0;
+      iszero_i_27_r0s1 <= _GEN_211 == 14'h0;
     if (_GEN_4)
       iszero_i_27_r0s2 <= iszero_i_27_r0s1;
     if (_GEN_5)
-      mul_i1034_27_r0s1 <= {4'h0, _GEN_212} * {15'h1, decoded_dout[730:728]};
+      mul_i1028_27_r0s1 <= {4'h0, _GEN_211} * {15'h1, decoded_dout[730:728]};
     if (_GEN_4)
-      mul_i1034_27_r0s2 <= mul_i1034_27_r0s1;
+      mul_i1028_27_r0s2 <= mul_i1028_27_r0s1;
     if (_GEN_3)
       select_r0s3__27 <=
         iszero_i_27_r0s2
           ? 5'h12
-          : {_GEN_686,
-             _GEN_686
+          : {_GEN_682,
+             _GEN_682
                ? {2'h0,
-                  _GEN_687,
-                  ~_GEN_687 & ~(mul_i1034_27_r0s2[1]) & mul_i1034_27_r0s2[0]}
-               : {_GEN_678 & ~_GEN_685,
-                  _GEN_678
-                    ? {_GEN_681 & ~_GEN_684,
-                       _GEN_681
-                         ? {_GEN_682 & ~_GEN_683,
-                            _GEN_682
-                              ? ~(mul_i1034_27_r0s2[3]) & mul_i1034_27_r0s2[2]
-                              : ~(mul_i1034_27_r0s2[5]) & mul_i1034_27_r0s2[4]}
-                         : {_GEN_679 & ~_GEN_680,
-                            _GEN_679
-                              ? ~(mul_i1034_27_r0s2[7]) & mul_i1034_27_r0s2[6]
-                              : ~(mul_i1034_27_r0s2[9]) & mul_i1034_27_r0s2[8]}}
-                    : {_GEN_674 & ~_GEN_677,
-                       _GEN_674
-                         ? {_GEN_675 & ~_GEN_676,
+                  _GEN_683,
+                  ~_GEN_683 & ~(mul_i1028_27_r0s2[1]) & mul_i1028_27_r0s2[0]}
+               : {_GEN_674 & ~_GEN_681,
+                  _GEN_674
+                    ? {_GEN_677 & ~_GEN_680,
+                       _GEN_677
+                         ? {_GEN_678 & ~_GEN_679,
+                            _GEN_678
+                              ? ~(mul_i1028_27_r0s2[3]) & mul_i1028_27_r0s2[2]
+                              : ~(mul_i1028_27_r0s2[5]) & mul_i1028_27_r0s2[4]}
+                         : {_GEN_675 & ~_GEN_676,
                             _GEN_675
-                              ? ~(mul_i1034_27_r0s2[11]) & mul_i1034_27_r0s2[10]
-                              : ~(mul_i1034_27_r0s2[13]) & mul_i1034_27_r0s2[12]}
-                         : {_GEN_672 & ~_GEN_673,
-                            _GEN_672
-                              ? ~(mul_i1034_27_r0s2[15]) & mul_i1034_27_r0s2[14]
-                              : ~(mul_i1034_27_r0s2[17]) & mul_i1034_27_r0s2[16]}}}};
+                              ? ~(mul_i1028_27_r0s2[7]) & mul_i1028_27_r0s2[6]
+                              : ~(mul_i1028_27_r0s2[9]) & mul_i1028_27_r0s2[8]}}
+                    : {_GEN_670 & ~_GEN_673,
+                       _GEN_670
+                         ? {_GEN_671 & ~_GEN_672,
+                            _GEN_671
+                              ? ~(mul_i1028_27_r0s2[11]) & mul_i1028_27_r0s2[10]
+                              : ~(mul_i1028_27_r0s2[13]) & mul_i1028_27_r0s2[12]}
+                         : {_GEN_668 & ~_GEN_669,
+                            _GEN_668
+                              ? ~(mul_i1028_27_r0s2[15]) & mul_i1028_27_r0s2[14]
+                              : ~(mul_i1028_27_r0s2[17]) & mul_i1028_27_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__27 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_215[9:5]));
+      or_r0s4__27 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_214[9:5]));
     if (_GEN_1)
       or_r0s5__27 <= or_r0s4__27;
     if (_GEN_2) begin
-      sub_i_i1107_27_r0s4 <= _GEN_215;
-      cmp_i1513_27_r0s4 <= _GEN_216[4:1] != 4'hF;
+      sub_i_i1101_27_r0s4 <= _GEN_214;
+      cmp_i1510_27_r0s4 <= _GEN_215[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_27_r0s3 <= mul_i1034_27_r0s2[0];
+      mul_i1028_27_r0s3 <= mul_i1028_27_r0s2[0];
     if (_GEN_2)
-      mul_i1034_27_r0s4 <= mul_i1034_27_r0s3;
+      mul_i1028_27_r0s4 <= mul_i1028_27_r0s3;
     if (_GEN_3)
-      mul_i1034_27_r0s3__1 <= mul_i1034_27_r0s2[1];
+      mul_i1028_27_r0s3__1 <= mul_i1028_27_r0s2[1];
     if (_GEN_2)
-      mul_i1034_27_r0s4__1 <= mul_i1034_27_r0s3__1;
+      mul_i1028_27_r0s4__1 <= mul_i1028_27_r0s3__1;
     if (_GEN_3)
-      mul_i1034_27_r0s3__2 <= mul_i1034_27_r0s2[2];
+      mul_i1028_27_r0s3__2 <= mul_i1028_27_r0s2[2];
     if (_GEN_2)
-      mul_i1034_27_r0s4__2 <= mul_i1034_27_r0s3__2;
+      mul_i1028_27_r0s4__2 <= mul_i1028_27_r0s3__2;
     if (_GEN_3)
-      mul_i1034_27_r0s3__3 <= mul_i1034_27_r0s2[3];
+      mul_i1028_27_r0s3__3 <= mul_i1028_27_r0s2[3];
     if (_GEN_2)
-      mul_i1034_27_r0s4__3 <= mul_i1034_27_r0s3__3;
+      mul_i1028_27_r0s4__3 <= mul_i1028_27_r0s3__3;
     if (_GEN_3)
-      mul_i1034_27_r0s3__4 <= mul_i1034_27_r0s2[4];
+      mul_i1028_27_r0s3__4 <= mul_i1028_27_r0s2[4];
     if (_GEN_2)
-      mul_i1034_27_r0s4__4 <= mul_i1034_27_r0s3__4;
+      mul_i1028_27_r0s4__4 <= mul_i1028_27_r0s3__4;
     if (_GEN_3)
-      mul_i1034_27_r0s3__5 <= mul_i1034_27_r0s2[5];
+      mul_i1028_27_r0s3__5 <= mul_i1028_27_r0s2[5];
     if (_GEN_2)
-      mul_i1034_27_r0s4__5 <= mul_i1034_27_r0s3__5;
+      mul_i1028_27_r0s4__5 <= mul_i1028_27_r0s3__5;
     if (_GEN_3)
-      mul_i1034_27_r0s3__6 <= mul_i1034_27_r0s2[6];
+      mul_i1028_27_r0s3__6 <= mul_i1028_27_r0s2[6];
     if (_GEN_2)
-      mul_i1034_27_r0s4__6 <= mul_i1034_27_r0s3__6;
+      mul_i1028_27_r0s4__6 <= mul_i1028_27_r0s3__6;
     if (_GEN_3)
-      mul_i1034_27_r0s3__7 <= mul_i1034_27_r0s2[7];
+      mul_i1028_27_r0s3__7 <= mul_i1028_27_r0s2[7];
     if (_GEN_2)
-      mul_i1034_27_r0s4__7 <= mul_i1034_27_r0s3__7;
+      mul_i1028_27_r0s4__7 <= mul_i1028_27_r0s3__7;
     if (_GEN_3)
-      mul_i1034_27_r0s3__8 <= mul_i1034_27_r0s2[8];
+      mul_i1028_27_r0s3__8 <= mul_i1028_27_r0s2[8];
     if (_GEN_2)
-      mul_i1034_27_r0s4__8 <= mul_i1034_27_r0s3__8;
+      mul_i1028_27_r0s4__8 <= mul_i1028_27_r0s3__8;
     if (_GEN_3)
-      mul_i1034_27_r0s3__9 <= mul_i1034_27_r0s2[9];
+      mul_i1028_27_r0s3__9 <= mul_i1028_27_r0s2[9];
     if (_GEN_2)
-      mul_i1034_27_r0s4__9 <= mul_i1034_27_r0s3__9;
+      mul_i1028_27_r0s4__9 <= mul_i1028_27_r0s3__9;
     if (_GEN_3)
-      mul_i1034_27_r0s3__10 <= mul_i1034_27_r0s2[10];
+      mul_i1028_27_r0s3__10 <= mul_i1028_27_r0s2[10];
     if (_GEN_2)
-      mul_i1034_27_r0s4__10 <= mul_i1034_27_r0s3__10;
+      mul_i1028_27_r0s4__10 <= mul_i1028_27_r0s3__10;
     if (_GEN_3)
-      mul_i1034_27_r0s3__11 <= mul_i1034_27_r0s2[11];
+      mul_i1028_27_r0s3__11 <= mul_i1028_27_r0s2[11];
     if (_GEN_2)
-      mul_i1034_27_r0s4__11 <= mul_i1034_27_r0s3__11;
+      mul_i1028_27_r0s4__11 <= mul_i1028_27_r0s3__11;
     if (_GEN_3)
-      mul_i1034_27_r0s3__12 <= mul_i1034_27_r0s2[12];
+      mul_i1028_27_r0s3__12 <= mul_i1028_27_r0s2[12];
     if (_GEN_2)
-      mul_i1034_27_r0s4__12 <= mul_i1034_27_r0s3__12;
+      mul_i1028_27_r0s4__12 <= mul_i1028_27_r0s3__12;
     if (_GEN_3)
-      mul_i1034_27_r0s3__13 <= mul_i1034_27_r0s2[13];
+      mul_i1028_27_r0s3__13 <= mul_i1028_27_r0s2[13];
     if (_GEN_2)
-      mul_i1034_27_r0s4__13 <= mul_i1034_27_r0s3__13;
+      mul_i1028_27_r0s4__13 <= mul_i1028_27_r0s3__13;
     if (_GEN_3)
-      mul_i1034_27_r0s3__14 <= mul_i1034_27_r0s2[14];
+      mul_i1028_27_r0s3__14 <= mul_i1028_27_r0s2[14];
     if (_GEN_2)
-      mul_i1034_27_r0s4__14 <= mul_i1034_27_r0s3__14;
+      mul_i1028_27_r0s4__14 <= mul_i1028_27_r0s3__14;
     if (_GEN_3)
-      mul_i1034_27_r0s3__15 <= mul_i1034_27_r0s2[15];
+      mul_i1028_27_r0s3__15 <= mul_i1028_27_r0s2[15];
     if (_GEN_2)
-      mul_i1034_27_r0s4__15 <= mul_i1034_27_r0s3__15;
+      mul_i1028_27_r0s4__15 <= mul_i1028_27_r0s3__15;
     if (_GEN_3)
-      mul_i1034_27_r0s3__16 <= mul_i1034_27_r0s2[16];
+      mul_i1028_27_r0s3__16 <= mul_i1028_27_r0s2[16];
     if (_GEN_2)
-      mul_i1034_27_r0s4__16 <= mul_i1034_27_r0s3__16;
+      mul_i1028_27_r0s4__16 <= mul_i1028_27_r0s3__16;
     if (_GEN_3)
-      mul_i1034_27_r0s3__17 <= mul_i1034_27_r0s2[17];
+      mul_i1028_27_r0s3__17 <= mul_i1028_27_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_27_r0s4__17 <= mul_i1034_27_r0s3__17;
-      select_r0s4__27 <= _GEN_216;
+      mul_i1028_27_r0s4__17 <= mul_i1028_27_r0s3__17;
+      select_r0s4__27 <= _GEN_215;
     end
     if (_GEN_1) begin
-      add_i1639_27_r0s5 <= {1'h0, sub_i_i1107_27_r0s4, 7'h0} + {10'h0, _GEN_61[29:22]};
-      cond_i1516_27_r0s5 <= _GEN_61[21];
-      or_i1600_27_r0s5 <= (|(_GEN_61[20:0])) | _GEN_61[22];
-      add_i2057_27_r0s5 <= {sub_i_i1107_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_61[29:19]};
-      cond_i1516_27_r0s5__1 <= _GEN_61[18];
-      or_i1587_27_r0s5 <= (|(_GEN_61[17:0])) | _GEN_61[19];
+      add_i1636_27_r0s5 <= {1'h0, sub_i_i1101_27_r0s4, 7'h0} + {10'h0, _GEN_61[29:22]};
+      cond_i1513_27_r0s5 <= _GEN_61[21];
+      or_i1597_27_r0s5 <= (|(_GEN_61[20:0])) | _GEN_61[22];
+      add_i2054_27_r0s5 <= {sub_i_i1101_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_61[29:19]};
+      cond_i1513_27_r0s5__1 <= _GEN_61[18];
+      or_i1584_27_r0s5 <= (|(_GEN_61[17:0])) | _GEN_61[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_27_r0s6 <=
@@ -15895,137 +15885,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__28 <= and_r0s5__28;
     if (_GEN_4)
-      sub_i1046_28_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[743:739]};
+      sub_i1040_28_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[743:739]};
     if (_GEN_3)
-      sub_i1046_28_r0s3 <= sub_i1046_28_r0s2;
+      sub_i1040_28_r0s3 <= sub_i1040_28_r0s2;
     if (_GEN_5)
-      iszero_i_28_r0s1 <= _GEN_217 == 14'h0;
+      iszero_i_28_r0s1 <= _GEN_216 == 14'h0;
     if (_GEN_4)
       iszero_i_28_r0s2 <= iszero_i_28_r0s1;
     if (_GEN_5)
-      mul_i1034_28_r0s1 <= {4'h0, _GEN_217} * {15'h1, decoded_dout[738:736]};
+      mul_i1028_28_r0s1 <= {4'h0, _GEN_216} * {15'h1, decoded_dout[738:736]};
     if (_GEN_4)
-      mul_i1034_28_r0s2 <= mul_i1034_28_r0s1;
+      mul_i1028_28_r0s2 <= mul_i1028_28_r0s1;
     if (_GEN_3)
       select_r0s3__28 <=
         iszero_i_28_r0s2
           ? 5'h12
-          : {_GEN_702,
-             _GEN_702
+          : {_GEN_698,
+             _GEN_698
                ? {2'h0,
-                  _GEN_703,
-                  ~_GEN_703 & ~(mul_i1034_28_r0s2[1]) & mul_i1034_28_r0s2[0]}
-               : {_GEN_694 & ~_GEN_701,
-                  _GEN_694
-                    ? {_GEN_697 & ~_GEN_700,
-                       _GEN_697
-                         ? {_GEN_698 & ~_GEN_699,
-                            _GEN_698
-                              ? ~(mul_i1034_28_r0s2[3]) & mul_i1034_28_r0s2[2]
-                              : ~(mul_i1034_28_r0s2[5]) & mul_i1034_28_r0s2[4]}
-                         : {_GEN_695 & ~_GEN_696,
-                            _GEN_695
-                              ? ~(mul_i1034_28_r0s2[7]) & mul_i1034_28_r0s2[6]
-                              : ~(mul_i1034_28_r0s2[9]) & mul_i1034_28_r0s2[8]}}
-                    : {_GEN_690 & ~_GEN_693,
-                       _GEN_690
-                         ? {_GEN_691 & ~_GEN_692,
+                  _GEN_699,
+                  ~_GEN_699 & ~(mul_i1028_28_r0s2[1]) & mul_i1028_28_r0s2[0]}
+               : {_GEN_690 & ~_GEN_697,
+                  _GEN_690
+                    ? {_GEN_693 & ~_GEN_696,
+                       _GEN_693
+                         ? {_GEN_694 & ~_GEN_695,
+                            _GEN_694
+                              ? ~(mul_i1028_28_r0s2[3]) & mul_i1028_28_r0s2[2]
+                              : ~(mul_i1028_28_r0s2[5]) & mul_i1028_28_r0s2[4]}
+                         : {_GEN_691 & ~_GEN_692,
                             _GEN_691
-                              ? ~(mul_i1034_28_r0s2[11]) & mul_i1034_28_r0s2[10]
-                              : ~(mul_i1034_28_r0s2[13]) & mul_i1034_28_r0s2[12]}
-                         : {_GEN_688 & ~_GEN_689,
-                            _GEN_688
-                              ? ~(mul_i1034_28_r0s2[15]) & mul_i1034_28_r0s2[14]
-                              : ~(mul_i1034_28_r0s2[17]) & mul_i1034_28_r0s2[16]}}}};
+                              ? ~(mul_i1028_28_r0s2[7]) & mul_i1028_28_r0s2[6]
+                              : ~(mul_i1028_28_r0s2[9]) & mul_i1028_28_r0s2[8]}}
+                    : {_GEN_686 & ~_GEN_689,
+                       _GEN_686
+                         ? {_GEN_687 & ~_GEN_688,
+                            _GEN_687
+                              ? ~(mul_i1028_28_r0s2[11]) & mul_i1028_28_r0s2[10]
+                              : ~(mul_i1028_28_r0s2[13]) & mul_i1028_28_r0s2[12]}
+                         : {_GEN_684 & ~_GEN_685,
+                            _GEN_684
+                              ? ~(mul_i1028_28_r0s2[15]) & mul_i1028_28_r0s2[14]
+                              : ~(mul_i1028_28_r0s2[17]) & mul_i1028_28_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__28 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_220[9:5]));
+      or_r0s4__28 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_219[9:5]));
     if (_GEN_1)
       or_r0s5__28 <= or_r0s4__28;
     if (_GEN_2) begin
-      sub_i_i1107_28_r0s4 <= _GEN_220;
-      cmp_i1513_28_r0s4 <= _GEN_221[4:1] != 4'hF;
+      sub_i_i1101_28_r0s4 <= _GEN_219;
+      cmp_i1510_28_r0s4 <= _GEN_220[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_28_r0s3 <= mul_i1034_28_r0s2[0];
+      mul_i1028_28_r0s3 <= mul_i1028_28_r0s2[0];
     if (_GEN_2)
-      mul_i1034_28_r0s4 <= mul_i1034_28_r0s3;
+      mul_i1028_28_r0s4 <= mul_i1028_28_r0s3;
     if (_GEN_3)
-      mul_i1034_28_r0s3__1 <= mul_i1034_28_r0s2[1];
+      mul_i1028_28_r0s3__1 <= mul_i1028_28_r0s2[1];
     if (_GEN_2)
-      mul_i1034_28_r0s4__1 <= mul_i1034_28_r0s3__1;
+      mul_i1028_28_r0s4__1 <= mul_i1028_28_r0s3__1;
     if (_GEN_3)
-      mul_i1034_28_r0s3__2 <= mul_i1034_28_r0s2[2];
+      mul_i1028_28_r0s3__2 <= mul_i1028_28_r0s2[2];
     if (_GEN_2)
-      mul_i1034_28_r0s4__2 <= mul_i1034_28_r0s3__2;
+      mul_i1028_28_r0s4__2 <= mul_i1028_28_r0s3__2;
     if (_GEN_3)
-      mul_i1034_28_r0s3__3 <= mul_i1034_28_r0s2[3];
+      mul_i1028_28_r0s3__3 <= mul_i1028_28_r0s2[3];
     if (_GEN_2)
-      mul_i1034_28_r0s4__3 <= mul_i1034_28_r0s3__3;
+      mul_i1028_28_r0s4__3 <= mul_i1028_28_r0s3__3;
     if (_GEN_3)
-      mul_i1034_28_r0s3__4 <= mul_i1034_28_r0s2[4];
+      mul_i1028_28_r0s3__4 <= mul_i1028_28_r0s2[4];
     if (_GEN_2)
-      mul_i1034_28_r0s4__4 <= mul_i1034_28_r0s3__4;
+      mul_i1028_28_r0s4__4 <= mul_i1028_28_r0s3__4;
     if (_GEN_3)
-      mul_i1034_28_r0s3__5 <= mul_i1034_28_r0s2[5];
+      mul_i1028_28_r0s3__5 <= mul_i1028_28_r0s2[5];
     if (_GEN_2)
-      mul_i1034_28_r0s4__5 <= mul_i1034_28_r0s3__5;
+      mul_i1028_28_r0s4__5 <= mul_i1028_28_r0s3__5;
     if (_GEN_3)
-      mul_i1034_28_r0s3__6 <= mul_i1034_28_r0s2[6];
+      mul_i1028_28_r0s3__6 <= mul_i1028_28_r0s2[6];
     if (_GEN_2)
-      mul_i1034_28_r0s4__6 <= mul_i1034_28_r0s3__6;
+      mul_i1028_28_r0s4__6 <= mul_i1028_28_r0s3__6;
     if (_GEN_3)
-      mul_i1034_28_r0s3__7 <= mul_i1034_28_r0s2[7];
+      mul_i1028_28_r0s3__7 <= mul_i1028_28_r0s2[7];
     if (_GEN_2)
-      mul_i1034_28_r0s4__7 <= mul_i1034_28_r0s3__7;
+      mul_i1028_28_r0s4__7 <= mul_i1028_28_r0s3__7;
     if (_GEN_3)
-      mul_i1034_28_r0s3__8 <= mul_i1034_28_r0s2[8];
+      mul_i1028_28_r0s3__8 <= mul_i1028_28_r0s2[8];
     if (_GEN_2)
-      mul_i1034_28_r0s4__8 <= mul_i1034_28_r0s3__8;
+      mul_i1028_28_r0s4__8 <= mul_i1028_28_r0s3__8;
     if (_GEN_3)
-      mul_i1034_28_r0s3__9 <= mul_i1034_28_r0s2[9];
+      mul_i1028_28_r0s3__9 <= mul_i1028_28_r0s2[9];
     if (_GEN_2)
-      mul_i1034_28_r0s4__9 <= mul_i1034_28_r0s3__9;
+      mul_i1028_28_r0s4__9 <= mul_i1028_28_r0s3__9;
     if (_GEN_3)
-      mul_i1034_28_r0s3__10 <= mul_i1034_28_r0s2[10];
+      mul_i1028_28_r0s3__10 <= mul_i1028_28_r0s2[10];
     if (_GEN_2)
-      mul_i1034_28_r0s4__10 <= mul_i1034_28_r0s3__10;
+      mul_i1028_28_r0s4__10 <= mul_i1028_28_r0s3__10;
     if (_GEN_3)
-      mul_i1034_28_r0s3__11 <= mul_i1034_28_r0s2[11];
+      mul_i1028_28_r0s3__11 <= mul_i1028_28_r0s2[11];
     if (_GEN_2)
-      mul_i1034_28_r0s4__11 <= mul_i1034_28_r0s3__11;
+      mul_i1028_28_r0s4__11 <= mul_i1028_28_r0s3__11;
     if (_GEN_3)
-      mul_i1034_28_r0s3__12 <= mul_i1034_28_r0s2[12];
+      mul_i1028_28_r0s3__12 <= mul_i1028_28_r0s2[12];
     if (_GEN_2)
-      mul_i1034_28_r0s4__12 <= mul_i1034_28_r0s3__12;
+      mul_i1028_28_r0s4__12 <= mul_i1028_28_r0s3__12;
     if (_GEN_3)
-      mul_i1034_28_r0s3__13 <= mul_i1034_28_r0s2[13];
+      mul_i1028_28_r0s3__13 <= mul_i1028_28_r0s2[13];
     if (_GEN_2)
-      mul_i1034_28_r0s4__13 <= mul_i1034_28_r0s3__13;
+      mul_i1028_28_r0s4__13 <= mul_i1028_28_r0s3__13;
     if (_GEN_3)
-      mul_i1034_28_r0s3__14 <= mul_i1034_28_r0s2[14];
+      mul_i1028_28_r0s3__14 <= mul_i1028_28_r0s2[14];
     if (_GEN_2)
-      mul_i1034_28_r0s4__14 <= mul_i1034_28_r0s3__14;
+      mul_i1028_28_r0s4__14 <= mul_i1028_28_r0s3__14;
     if (_GEN_3)
-      mul_i1034_28_r0s3__15 <= mul_i1034_28_r0s2[15];
+      mul_i1028_28_r0s3__15 <= mul_i1028_28_r0s2[15];
     if (_GEN_2)
-      mul_i1034_28_r0s4__15 <= mul_i1034_28_r0s3__15;
+      mul_i1028_28_r0s4__15 <= mul_i1028_28_r0s3__15;
     if (_GEN_3)
-      mul_i1034_28_r0s3__16 <= mul_i1034_28_r0s2[16];
+      mul_i1028_28_r0s3__16 <= mul_i1028_28_r0s2[16];
     if (_GEN_2)
-      mul_i1034_28_r0s4__16 <= mul_i1034_28_r0s3__16;
+      mul_i1028_28_r0s4__16 <= mul_i1028_28_r0s3__16;
     if (_GEN_3)
-      mul_i1034_28_r0s3__17 <= mul_i1034_28_r0s2[17];
+      mul_i1028_28_r0s3__17 <= mul_i1028_28_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_28_r0s4__17 <= mul_i1034_28_r0s3__17;
-      select_r0s4__28 <= _GEN_221;
+      mul_i1028_28_r0s4__17 <= mul_i1028_28_r0s3__17;
+      select_r0s4__28 <= _GEN_220;
     end
     if (_GEN_1) begin
-      add_i1639_28_r0s5 <= {1'h0, sub_i_i1107_28_r0s4, 7'h0} + {10'h0, _GEN_63[29:22]};
-      cond_i1516_28_r0s5 <= _GEN_63[21];
-      or_i1600_28_r0s5 <= (|(_GEN_63[20:0])) | _GEN_63[22];
-      add_i2057_28_r0s5 <= {sub_i_i1107_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_63[29:19]};
-      cond_i1516_28_r0s5__1 <= _GEN_63[18];
-      or_i1587_28_r0s5 <= (|(_GEN_63[17:0])) | _GEN_63[19];
+      add_i1636_28_r0s5 <= {1'h0, sub_i_i1101_28_r0s4, 7'h0} + {10'h0, _GEN_63[29:22]};
+      cond_i1513_28_r0s5 <= _GEN_63[21];
+      or_i1597_28_r0s5 <= (|(_GEN_63[20:0])) | _GEN_63[22];
+      add_i2054_28_r0s5 <= {sub_i_i1101_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_63[29:19]};
+      cond_i1513_28_r0s5__1 <= _GEN_63[18];
+      or_i1584_28_r0s5 <= (|(_GEN_63[17:0])) | _GEN_63[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_28_r0s6 <=
@@ -16045,137 +16035,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__29 <= and_r0s5__29;
     if (_GEN_4)
-      sub_i1046_29_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[751:747]};
+      sub_i1040_29_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[751:747]};
     if (_GEN_3)
-      sub_i1046_29_r0s3 <= sub_i1046_29_r0s2;
+      sub_i1040_29_r0s3 <= sub_i1040_29_r0s2;
     if (_GEN_5)
-      iszero_i_29_r0s1 <= _GEN_222 == 14'h0;
+      iszero_i_29_r0s1 <= _GEN_221 == 14'h0;
     if (_GEN_4)
       iszero_i_29_r0s2 <= iszero_i_29_r0s1;
     if (_GEN_5)
-      mul_i1034_29_r0s1 <= {4'h0, _GEN_222} * {15'h1, decoded_dout[746:744]};
+      mul_i1028_29_r0s1 <= {4'h0, _GEN_221} * {15'h1, decoded_dout[746:744]};
     if (_GEN_4)
-      mul_i1034_29_r0s2 <= mul_i1034_29_r0s1;
+      mul_i1028_29_r0s2 <= mul_i1028_29_r0s1;
     if (_GEN_3)
       select_r0s3__29 <=
         iszero_i_29_r0s2
           ? 5'h12
-          : {_GEN_718,
-             _GEN_718
+          : {_GEN_714,
+             _GEN_714
                ? {2'h0,
-                  _GEN_719,
-                  ~_GEN_719 & ~(mul_i1034_29_r0s2[1]) & mul_i1034_29_r0s2[0]}
-               : {_GEN_710 & ~_GEN_717,
-                  _GEN_710
-                    ? {_GEN_713 & ~_GEN_716,
-                       _GEN_713
-                         ? {_GEN_714 & ~_GEN_715,
-                            _GEN_714
-                              ? ~(mul_i1034_29_r0s2[3]) & mul_i1034_29_r0s2[2]
-                              : ~(mul_i1034_29_r0s2[5]) & mul_i1034_29_r0s2[4]}
-                         : {_GEN_711 & ~_GEN_712,
-                            _GEN_711
-                              ? ~(mul_i1034_29_r0s2[7]) & mul_i1034_29_r0s2[6]
-                              : ~(mul_i1034_29_r0s2[9]) & mul_i1034_29_r0s2[8]}}
-                    : {_GEN_706 & ~_GEN_709,
-                       _GEN_706
-                         ? {_GEN_707 & ~_GEN_708,
+                  _GEN_715,
+                  ~_GEN_715 & ~(mul_i1028_29_r0s2[1]) & mul_i1028_29_r0s2[0]}
+               : {_GEN_706 & ~_GEN_713,
+                  _GEN_706
+                    ? {_GEN_709 & ~_GEN_712,
+                       _GEN_709
+                         ? {_GEN_710 & ~_GEN_711,
+                            _GEN_710
+                              ? ~(mul_i1028_29_r0s2[3]) & mul_i1028_29_r0s2[2]
+                              : ~(mul_i1028_29_r0s2[5]) & mul_i1028_29_r0s2[4]}
+                         : {_GEN_707 & ~_GEN_708,
                             _GEN_707
-                              ? ~(mul_i1034_29_r0s2[11]) & mul_i1034_29_r0s2[10]
-                              : ~(mul_i1034_29_r0s2[13]) & mul_i1034_29_r0s2[12]}
-                         : {_GEN_704 & ~_GEN_705,
-                            _GEN_704
-                              ? ~(mul_i1034_29_r0s2[15]) & mul_i1034_29_r0s2[14]
-                              : ~(mul_i1034_29_r0s2[17]) & mul_i1034_29_r0s2[16]}}}};
+                              ? ~(mul_i1028_29_r0s2[7]) & mul_i1028_29_r0s2[6]
+                              : ~(mul_i1028_29_r0s2[9]) & mul_i1028_29_r0s2[8]}}
+                    : {_GEN_702 & ~_GEN_705,
+                       _GEN_702
+                         ? {_GEN_703 & ~_GEN_704,
+                            _GEN_703
+                              ? ~(mul_i1028_29_r0s2[11]) & mul_i1028_29_r0s2[10]
+                              : ~(mul_i1028_29_r0s2[13]) & mul_i1028_29_r0s2[12]}
+                         : {_GEN_700 & ~_GEN_701,
+                            _GEN_700
+                              ? ~(mul_i1028_29_r0s2[15]) & mul_i1028_29_r0s2[14]
+                              : ~(mul_i1028_29_r0s2[17]) & mul_i1028_29_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__29 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_225[9:5]));
+      or_r0s4__29 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_224[9:5]));
     if (_GEN_1)
       or_r0s5__29 <= or_r0s4__29;
     if (_GEN_2) begin
-      sub_i_i1107_29_r0s4 <= _GEN_225;
-      cmp_i1513_29_r0s4 <= _GEN_226[4:1] != 4'hF;
+      sub_i_i1101_29_r0s4 <= _GEN_224;
+      cmp_i1510_29_r0s4 <= _GEN_225[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_29_r0s3 <= mul_i1034_29_r0s2[0];
+      mul_i1028_29_r0s3 <= mul_i1028_29_r0s2[0];
     if (_GEN_2)
-      mul_i1034_29_r0s4 <= mul_i1034_29_r0s3;
+      mul_i1028_29_r0s4 <= mul_i1028_29_r0s3;
     if (_GEN_3)
-      mul_i1034_29_r0s3__1 <= mul_i1034_29_r0s2[1];
+      mul_i1028_29_r0s3__1 <= mul_i1028_29_r0s2[1];
     if (_GEN_2)
-      mul_i1034_29_r0s4__1 <= mul_i1034_29_r0s3__1;
+      mul_i1028_29_r0s4__1 <= mul_i1028_29_r0s3__1;
     if (_GEN_3)
-      mul_i1034_29_r0s3__2 <= mul_i1034_29_r0s2[2];
+      mul_i1028_29_r0s3__2 <= mul_i1028_29_r0s2[2];
     if (_GEN_2)
-      mul_i1034_29_r0s4__2 <= mul_i1034_29_r0s3__2;
+      mul_i1028_29_r0s4__2 <= mul_i1028_29_r0s3__2;
     if (_GEN_3)
-      mul_i1034_29_r0s3__3 <= mul_i1034_29_r0s2[3];
+      mul_i1028_29_r0s3__3 <= mul_i1028_29_r0s2[3];
     if (_GEN_2)
-      mul_i1034_29_r0s4__3 <= mul_i1034_29_r0s3__3;
+      mul_i1028_29_r0s4__3 <= mul_i1028_29_r0s3__3;
     if (_GEN_3)
-      mul_i1034_29_r0s3__4 <= mul_i1034_29_r0s2[4];
+      mul_i1028_29_r0s3__4 <= mul_i1028_29_r0s2[4];
     if (_GEN_2)
-      mul_i1034_29_r0s4__4 <= mul_i1034_29_r0s3__4;
+      mul_i1028_29_r0s4__4 <= mul_i1028_29_r0s3__4;
     if (_GEN_3)
-      mul_i1034_29_r0s3__5 <= mul_i1034_29_r0s2[5];
+      mul_i1028_29_r0s3__5 <= mul_i1028_29_r0s2[5];
     if (_GEN_2)
-      mul_i1034_29_r0s4__5 <= mul_i1034_29_r0s3__5;
+      mul_i1028_29_r0s4__5 <= mul_i1028_29_r0s3__5;
     if (_GEN_3)
-      mul_i1034_29_r0s3__6 <= mul_i1034_29_r0s2[6];
+      mul_i1028_29_r0s3__6 <= mul_i1028_29_r0s2[6];
     if (_GEN_2)
-      mul_i1034_29_r0s4__6 <= mul_i1034_29_r0s3__6;
+      mul_i1028_29_r0s4__6 <= mul_i1028_29_r0s3__6;
     if (_GEN_3)
-      mul_i1034_29_r0s3__7 <= mul_i1034_29_r0s2[7];
+      mul_i1028_29_r0s3__7 <= mul_i1028_29_r0s2[7];
     if (_GEN_2)
-      mul_i1034_29_r0s4__7 <= mul_i1034_29_r0s3__7;
+      mul_i1028_29_r0s4__7 <= mul_i1028_29_r0s3__7;
     if (_GEN_3)
-      mul_i1034_29_r0s3__8 <= mul_i1034_29_r0s2[8];
+      mul_i1028_29_r0s3__8 <= mul_i1028_29_r0s2[8];
     if (_GEN_2)
-      mul_i1034_29_r0s4__8 <= mul_i1034_29_r0s3__8;
+      mul_i1028_29_r0s4__8 <= mul_i1028_29_r0s3__8;
     if (_GEN_3)
-      mul_i1034_29_r0s3__9 <= mul_i1034_29_r0s2[9];
+      mul_i1028_29_r0s3__9 <= mul_i1028_29_r0s2[9];
     if (_GEN_2)
-      mul_i1034_29_r0s4__9 <= mul_i1034_29_r0s3__9;
+      mul_i1028_29_r0s4__9 <= mul_i1028_29_r0s3__9;
     if (_GEN_3)
-      mul_i1034_29_r0s3__10 <= mul_i1034_29_r0s2[10];
+      mul_i1028_29_r0s3__10 <= mul_i1028_29_r0s2[10];
     if (_GEN_2)
-      mul_i1034_29_r0s4__10 <= mul_i1034_29_r0s3__10;
+      mul_i1028_29_r0s4__10 <= mul_i1028_29_r0s3__10;
     if (_GEN_3)
-      mul_i1034_29_r0s3__11 <= mul_i1034_29_r0s2[11];
+      mul_i1028_29_r0s3__11 <= mul_i1028_29_r0s2[11];
     if (_GEN_2)
-      mul_i1034_29_r0s4__11 <= mul_i1034_29_r0s3__11;
+      mul_i1028_29_r0s4__11 <= mul_i1028_29_r0s3__11;
     if (_GEN_3)
-      mul_i1034_29_r0s3__12 <= mul_i1034_29_r0s2[12];
+      mul_i1028_29_r0s3__12 <= mul_i1028_29_r0s2[12];
     if (_GEN_2)
-      mul_i1034_29_r0s4__12 <= mul_i1034_29_r0s3__12;
+      mul_i1028_29_r0s4__12 <= mul_i1028_29_r0s3__12;
     if (_GEN_3)
-      mul_i1034_29_r0s3__13 <= mul_i1034_29_r0s2[13];
+      mul_i1028_29_r0s3__13 <= mul_i1028_29_r0s2[13];
     if (_GEN_2)
-      mul_i1034_29_r0s4__13 <= mul_i1034_29_r0s3__13;
+      mul_i1028_29_r0s4__13 <= mul_i1028_29_r0s3__13;
     if (_GEN_3)
-      mul_i1034_29_r0s3__14 <= mul_i1034_29_r0s2[14];
+      mul_i1028_29_r0s3__14 <= mul_i1028_29_r0s2[14];
     if (_GEN_2)
-      mul_i1034_29_r0s4__14 <= mul_i1034_29_r0s3__14;
+      mul_i1028_29_r0s4__14 <= mul_i1028_29_r0s3__14;
     if (_GEN_3)
-      mul_i1034_29_r0s3__15 <= mul_i1034_29_r0s2[15];
+      mul_i1028_29_r0s3__15 <= mul_i1028_29_r0s2[15];
     if (_GEN_2)
-      mul_i1034_29_r0s4__15 <= mul_i1034_29_r0s3__15;
+      mul_i1028_29_r0s4__15 <= mul_i1028_29_r0s3__15;
     if (_GEN_3)
-      mul_i1034_29_r0s3__16 <= mul_i1034_29_r0s2[16];
+      mul_i1028_29_r0s3__16 <= mul_i1028_29_r0s2[16];
     if (_GEN_2)
-      mul_i1034_29_r0s4__16 <= mul_i1034_29_r0s3__16;
+      mul_i1028_29_r0s4__16 <= mul_i1028_29_r0s3__16;
     if (_GEN_3)
-      mul_i1034_29_r0s3__17 <= mul_i1034_29_r0s2[17];
+      mul_i1028_29_r0s3__17 <= mul_i1028_29_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_29_r0s4__17 <= mul_i1034_29_r0s3__17;
-      select_r0s4__29 <= _GEN_226;
+      mul_i1028_29_r0s4__17 <= mul_i1028_29_r0s3__17;
+      select_r0s4__29 <= _GEN_225;
     end
     if (_GEN_1) begin
-      add_i1639_29_r0s5 <= {1'h0, sub_i_i1107_29_r0s4, 7'h0} + {10'h0, _GEN_65[29:22]};
-      cond_i1516_29_r0s5 <= _GEN_65[21];
-      or_i1600_29_r0s5 <= (|(_GEN_65[20:0])) | _GEN_65[22];
-      add_i2057_29_r0s5 <= {sub_i_i1107_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_65[29:19]};
-      cond_i1516_29_r0s5__1 <= _GEN_65[18];
-      or_i1587_29_r0s5 <= (|(_GEN_65[17:0])) | _GEN_65[19];
+      add_i1636_29_r0s5 <= {1'h0, sub_i_i1101_29_r0s4, 7'h0} + {10'h0, _GEN_65[29:22]};
+      cond_i1513_29_r0s5 <= _GEN_65[21];
+      or_i1597_29_r0s5 <= (|(_GEN_65[20:0])) | _GEN_65[22];
+      add_i2054_29_r0s5 <= {sub_i_i1101_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_65[29:19]};
+      cond_i1513_29_r0s5__1 <= _GEN_65[18];
+      or_i1584_29_r0s5 <= (|(_GEN_65[17:0])) | _GEN_65[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_29_r0s6 <=
@@ -16183,19 +16173,7 @@ module kv_decompress_scale_speckv_Design(
           ? largest_i_sroa_0_0_r0s5[15:0]
           : _GEN_66[15:0];
     if (_GEN_5)
-      or_r0s1 <= _GEN_229 | ~_GEN_74 & _GEN_228 | ~_GEN_74 & _GEN_227;
-    if (_GEN_4)
-      or_r0s2 <= or_r0s1;
-    if (_GEN_3)
-      or_r0s3 <= or_r0s2;
-    if (_GEN_2)
-      or_r0s4__30 <= or_r0s3;
-    if (_GEN_1)
-      or_r0s5__30 <= or_r0s4__30;
-    if (_GEN_0)
-      or_r0s6 <= or_r0s5__30;
-    if (_GEN_5)
-      and_r0s1__30 <= _GEN_229;
+      and_r0s1__30 <= (|(decoded_dout[494:480])) & (|(decoded_dout[759:752]));
     if (_GEN_4)
       and_r0s2__30 <= and_r0s1__30;
     if (_GEN_3)
@@ -16207,137 +16185,137 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__30 <= and_r0s5__30;
     if (_GEN_4)
-      sub_i1046_30_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[759:755]};
+      sub_i1040_30_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[759:755]};
     if (_GEN_3)
-      sub_i1046_30_r0s3 <= sub_i1046_30_r0s2;
+      sub_i1040_30_r0s3 <= sub_i1040_30_r0s2;
     if (_GEN_5)
-      iszero_i_30_r0s1 <= _GEN_230 == 14'h0;
+      iszero_i_30_r0s1 <= _GEN_226 == 14'h0;
     if (_GEN_4)
       iszero_i_30_r0s2 <= iszero_i_30_r0s1;
     if (_GEN_5)
-      mul_i1034_30_r0s1 <= {4'h0, _GEN_230} * {15'h1, decoded_dout[754:752]};
+      mul_i1028_30_r0s1 <= {4'h0, _GEN_226} * {15'h1, decoded_dout[754:752]};
     if (_GEN_4)
-      mul_i1034_30_r0s2 <= mul_i1034_30_r0s1;
+      mul_i1028_30_r0s2 <= mul_i1028_30_r0s1;
     if (_GEN_3)
       select_r0s3__30 <=
         iszero_i_30_r0s2
           ? 5'h12
-          : {_GEN_734,
-             _GEN_734
+          : {_GEN_730,
+             _GEN_730
                ? {2'h0,
-                  _GEN_735,
-                  ~_GEN_735 & ~(mul_i1034_30_r0s2[1]) & mul_i1034_30_r0s2[0]}
-               : {_GEN_726 & ~_GEN_733,
-                  _GEN_726
-                    ? {_GEN_729 & ~_GEN_732,
-                       _GEN_729
-                         ? {_GEN_730 & ~_GEN_731,
-                            _GEN_730
-                              ? ~(mul_i1034_30_r0s2[3]) & mul_i1034_30_r0s2[2]
-                              : ~(mul_i1034_30_r0s2[5]) & mul_i1034_30_r0s2[4]}
-                         : {_GEN_727 & ~_GEN_728,
-                            _GEN_727
-                              ? ~(mul_i1034_30_r0s2[7]) & mul_i1034_30_r0s2[6]
-                              : ~(mul_i1034_30_r0s2[9]) & mul_i1034_30_r0s2[8]}}
-                    : {_GEN_722 & ~_GEN_725,
-                       _GEN_722
-                         ? {_GEN_723 & ~_GEN_724,
+                  _GEN_731,
+                  ~_GEN_731 & ~(mul_i1028_30_r0s2[1]) & mul_i1028_30_r0s2[0]}
+               : {_GEN_722 & ~_GEN_729,
+                  _GEN_722
+                    ? {_GEN_725 & ~_GEN_728,
+                       _GEN_725
+                         ? {_GEN_726 & ~_GEN_727,
+                            _GEN_726
+                              ? ~(mul_i1028_30_r0s2[3]) & mul_i1028_30_r0s2[2]
+                              : ~(mul_i1028_30_r0s2[5]) & mul_i1028_30_r0s2[4]}
+                         : {_GEN_723 & ~_GEN_724,
                             _GEN_723
-                              ? ~(mul_i1034_30_r0s2[11]) & mul_i1034_30_r0s2[10]
-                              : ~(mul_i1034_30_r0s2[13]) & mul_i1034_30_r0s2[12]}
-                         : {_GEN_720 & ~_GEN_721,
-                            _GEN_720
-                              ? ~(mul_i1034_30_r0s2[15]) & mul_i1034_30_r0s2[14]
-                              : ~(mul_i1034_30_r0s2[17]) & mul_i1034_30_r0s2[16]}}}};
+                              ? ~(mul_i1028_30_r0s2[7]) & mul_i1028_30_r0s2[6]
+                              : ~(mul_i1028_30_r0s2[9]) & mul_i1028_30_r0s2[8]}}
+                    : {_GEN_718 & ~_GEN_721,
+                       _GEN_718
+                         ? {_GEN_719 & ~_GEN_720,
+                            _GEN_719
+                              ? ~(mul_i1028_30_r0s2[11]) & mul_i1028_30_r0s2[10]
+                              : ~(mul_i1028_30_r0s2[13]) & mul_i1028_30_r0s2[12]}
+                         : {_GEN_716 & ~_GEN_717,
+                            _GEN_716
+                              ? ~(mul_i1028_30_r0s2[15]) & mul_i1028_30_r0s2[14]
+                              : ~(mul_i1028_30_r0s2[17]) & mul_i1028_30_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__31 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_233[9:5]));
+      or_r0s4__30 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_229[9:5]));
     if (_GEN_1)
-      or_r0s5__31 <= or_r0s4__31;
+      or_r0s5__30 <= or_r0s4__30;
     if (_GEN_2) begin
-      sub_i_i1107_30_r0s4 <= _GEN_233;
-      cmp_i1513_30_r0s4 <= _GEN_234[4:1] != 4'hF;
+      sub_i_i1101_30_r0s4 <= _GEN_229;
+      cmp_i1510_30_r0s4 <= _GEN_230[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_30_r0s3 <= mul_i1034_30_r0s2[0];
+      mul_i1028_30_r0s3 <= mul_i1028_30_r0s2[0];
     if (_GEN_2)
-      mul_i1034_30_r0s4 <= mul_i1034_30_r0s3;
+      mul_i1028_30_r0s4 <= mul_i1028_30_r0s3;
     if (_GEN_3)
-      mul_i1034_30_r0s3__1 <= mul_i1034_30_r0s2[1];
+      mul_i1028_30_r0s3__1 <= mul_i1028_30_r0s2[1];
     if (_GEN_2)
-      mul_i1034_30_r0s4__1 <= mul_i1034_30_r0s3__1;
+      mul_i1028_30_r0s4__1 <= mul_i1028_30_r0s3__1;
     if (_GEN_3)
-      mul_i1034_30_r0s3__2 <= mul_i1034_30_r0s2[2];
+      mul_i1028_30_r0s3__2 <= mul_i1028_30_r0s2[2];
     if (_GEN_2)
-      mul_i1034_30_r0s4__2 <= mul_i1034_30_r0s3__2;
+      mul_i1028_30_r0s4__2 <= mul_i1028_30_r0s3__2;
     if (_GEN_3)
-      mul_i1034_30_r0s3__3 <= mul_i1034_30_r0s2[3];
+      mul_i1028_30_r0s3__3 <= mul_i1028_30_r0s2[3];
     if (_GEN_2)
-      mul_i1034_30_r0s4__3 <= mul_i1034_30_r0s3__3;
+      mul_i1028_30_r0s4__3 <= mul_i1028_30_r0s3__3;
     if (_GEN_3)
-      mul_i1034_30_r0s3__4 <= mul_i1034_30_r0s2[4];
+      mul_i1028_30_r0s3__4 <= mul_i1028_30_r0s2[4];
     if (_GEN_2)
-      mul_i1034_30_r0s4__4 <= mul_i1034_30_r0s3__4;
+      mul_i1028_30_r0s4__4 <= mul_i1028_30_r0s3__4;
     if (_GEN_3)
-      mul_i1034_30_r0s3__5 <= mul_i1034_30_r0s2[5];
+      mul_i1028_30_r0s3__5 <= mul_i1028_30_r0s2[5];
     if (_GEN_2)
-      mul_i1034_30_r0s4__5 <= mul_i1034_30_r0s3__5;
+      mul_i1028_30_r0s4__5 <= mul_i1028_30_r0s3__5;
     if (_GEN_3)
-      mul_i1034_30_r0s3__6 <= mul_i1034_30_r0s2[6];
+      mul_i1028_30_r0s3__6 <= mul_i1028_30_r0s2[6];
     if (_GEN_2)
-      mul_i1034_30_r0s4__6 <= mul_i1034_30_r0s3__6;
+      mul_i1028_30_r0s4__6 <= mul_i1028_30_r0s3__6;
     if (_GEN_3)
-      mul_i1034_30_r0s3__7 <= mul_i1034_30_r0s2[7];
+      mul_i1028_30_r0s3__7 <= mul_i1028_30_r0s2[7];
     if (_GEN_2)
-      mul_i1034_30_r0s4__7 <= mul_i1034_30_r0s3__7;
+      mul_i1028_30_r0s4__7 <= mul_i1028_30_r0s3__7;
     if (_GEN_3)
-      mul_i1034_30_r0s3__8 <= mul_i1034_30_r0s2[8];
+      mul_i1028_30_r0s3__8 <= mul_i1028_30_r0s2[8];
     if (_GEN_2)
-      mul_i1034_30_r0s4__8 <= mul_i1034_30_r0s3__8;
+      mul_i1028_30_r0s4__8 <= mul_i1028_30_r0s3__8;
     if (_GEN_3)
-      mul_i1034_30_r0s3__9 <= mul_i1034_30_r0s2[9];
+      mul_i1028_30_r0s3__9 <= mul_i1028_30_r0s2[9];
     if (_GEN_2)
-      mul_i1034_30_r0s4__9 <= mul_i1034_30_r0s3__9;
+      mul_i1028_30_r0s4__9 <= mul_i1028_30_r0s3__9;
     if (_GEN_3)
-      mul_i1034_30_r0s3__10 <= mul_i1034_30_r0s2[10];
+      mul_i1028_30_r0s3__10 <= mul_i1028_30_r0s2[10];
     if (_GEN_2)
-      mul_i1034_30_r0s4__10 <= mul_i1034_30_r0s3__10;
+      mul_i1028_30_r0s4__10 <= mul_i1028_30_r0s3__10;
     if (_GEN_3)
-      mul_i1034_30_r0s3__11 <= mul_i1034_30_r0s2[11];
+      mul_i1028_30_r0s3__11 <= mul_i1028_30_r0s2[11];
     if (_GEN_2)
-      mul_i1034_30_r0s4__11 <= mul_i1034_30_r0s3__11;
+      mul_i1028_30_r0s4__11 <= mul_i1028_30_r0s3__11;
     if (_GEN_3)
-      mul_i1034_30_r0s3__12 <= mul_i1034_30_r0s2[12];
+      mul_i1028_30_r0s3__12 <= mul_i1028_30_r0s2[12];
     if (_GEN_2)
-      mul_i1034_30_r0s4__12 <= mul_i1034_30_r0s3__12;
+      mul_i1028_30_r0s4__12 <= mul_i1028_30_r0s3__12;
     if (_GEN_3)
-      mul_i1034_30_r0s3__13 <= mul_i1034_30_r0s2[13];
+      mul_i1028_30_r0s3__13 <= mul_i1028_30_r0s2[13];
     if (_GEN_2)
-      mul_i1034_30_r0s4__13 <= mul_i1034_30_r0s3__13;
+      mul_i1028_30_r0s4__13 <= mul_i1028_30_r0s3__13;
     if (_GEN_3)
-      mul_i1034_30_r0s3__14 <= mul_i1034_30_r0s2[14];
+      mul_i1028_30_r0s3__14 <= mul_i1028_30_r0s2[14];
     if (_GEN_2)
-      mul_i1034_30_r0s4__14 <= mul_i1034_30_r0s3__14;
+      mul_i1028_30_r0s4__14 <= mul_i1028_30_r0s3__14;
     if (_GEN_3)
-      mul_i1034_30_r0s3__15 <= mul_i1034_30_r0s2[15];
+      mul_i1028_30_r0s3__15 <= mul_i1028_30_r0s2[15];
     if (_GEN_2)
-      mul_i1034_30_r0s4__15 <= mul_i1034_30_r0s3__15;
+      mul_i1028_30_r0s4__15 <= mul_i1028_30_r0s3__15;
     if (_GEN_3)
-      mul_i1034_30_r0s3__16 <= mul_i1034_30_r0s2[16];
+      mul_i1028_30_r0s3__16 <= mul_i1028_30_r0s2[16];
     if (_GEN_2)
-      mul_i1034_30_r0s4__16 <= mul_i1034_30_r0s3__16;
+      mul_i1028_30_r0s4__16 <= mul_i1028_30_r0s3__16;
     if (_GEN_3)
-      mul_i1034_30_r0s3__17 <= mul_i1034_30_r0s2[17];
+      mul_i1028_30_r0s3__17 <= mul_i1028_30_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_30_r0s4__17 <= mul_i1034_30_r0s3__17;
-      select_r0s4__30 <= _GEN_234;
+      mul_i1028_30_r0s4__17 <= mul_i1028_30_r0s3__17;
+      select_r0s4__30 <= _GEN_230;
     end
     if (_GEN_1) begin
-      add_i1639_30_r0s5 <= {1'h0, sub_i_i1107_30_r0s4, 7'h0} + {10'h0, _GEN_67[29:22]};
-      cond_i1516_30_r0s5 <= _GEN_67[21];
-      or_i1600_30_r0s5 <= (|(_GEN_67[20:0])) | _GEN_67[22];
-      add_i2057_30_r0s5 <= {sub_i_i1107_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_67[29:19]};
-      cond_i1516_30_r0s5__1 <= _GEN_67[18];
-      or_i1587_30_r0s5 <= (|(_GEN_67[17:0])) | _GEN_67[19];
+      add_i1636_30_r0s5 <= {1'h0, sub_i_i1101_30_r0s4, 7'h0} + {10'h0, _GEN_67[29:22]};
+      cond_i1513_30_r0s5 <= _GEN_67[21];
+      or_i1597_30_r0s5 <= (|(_GEN_67[20:0])) | _GEN_67[22];
+      add_i2054_30_r0s5 <= {sub_i_i1101_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_67[29:19]};
+      cond_i1513_30_r0s5__1 <= _GEN_67[18];
+      or_i1584_30_r0s5 <= (|(_GEN_67[17:0])) | _GEN_67[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_30_r0s6 <=
@@ -16345,150 +16323,149 @@ module kv_decompress_scale_speckv_Design(
           ? largest_i_sroa_0_0_r0s5[15:0]
           : _GEN_68[15:0];
     if (_GEN_5)
-      or_r0s1__1 <=
-        _GEN_74 | (|(decoded_dout[767:760])) & ~_GEN_74 & (|(decoded_dout[510:496]));
+      and_r0s1__31 <= (|(decoded_dout[510:496])) & (|(decoded_dout[767:760]));
     if (_GEN_4)
-      or_r0s2__1 <= or_r0s1__1;
+      and_r0s2__31 <= and_r0s1__31;
     if (_GEN_3)
-      or_r0s3__1 <= or_r0s2__1;
+      and_r0s3__31 <= and_r0s2__31;
     if (_GEN_2)
-      or_r0s4__32 <= or_r0s3__1;
+      and_r0s4__31 <= and_r0s3__31;
     if (_GEN_1)
-      or_r0s5__32 <= or_r0s4__32;
+      and_r0s5__31 <= and_r0s4__31;
     if (_GEN_0)
-      or_r0s6__1 <= or_r0s5__32;
+      and_r0s6__31 <= and_r0s5__31;
     if (_GEN_4)
-      sub_i1046_31_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[767:763]};
+      sub_i1040_31_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[767:763]};
     if (_GEN_3)
-      sub_i1046_31_r0s3 <= sub_i1046_31_r0s2;
+      sub_i1040_31_r0s3 <= sub_i1040_31_r0s2;
     if (_GEN_5)
-      iszero_i_31_r0s1 <= _GEN_235 == 14'h0;
+      iszero_i_31_r0s1 <= _GEN_231 == 14'h0;
     if (_GEN_4)
       iszero_i_31_r0s2 <= iszero_i_31_r0s1;
     if (_GEN_5)
-      mul_i1034_31_r0s1 <= {4'h0, _GEN_235} * {15'h1, decoded_dout[762:760]};
+      mul_i1028_31_r0s1 <= {4'h0, _GEN_231} * {15'h1, decoded_dout[762:760]};
     if (_GEN_4)
-      mul_i1034_31_r0s2 <= mul_i1034_31_r0s1;
+      mul_i1028_31_r0s2 <= mul_i1028_31_r0s1;
     if (_GEN_3)
       select_r0s3__31 <=
         iszero_i_31_r0s2
           ? 5'h12
-          : {_GEN_750,
-             _GEN_750
+          : {_GEN_746,
+             _GEN_746
                ? {2'h0,
-                  _GEN_751,
-                  ~_GEN_751 & ~(mul_i1034_31_r0s2[1]) & mul_i1034_31_r0s2[0]}
-               : {_GEN_742 & ~_GEN_749,
-                  _GEN_742
-                    ? {_GEN_745 & ~_GEN_748,
-                       _GEN_745
-                         ? {_GEN_746 & ~_GEN_747,
-                            _GEN_746
-                              ? ~(mul_i1034_31_r0s2[3]) & mul_i1034_31_r0s2[2]
-                              : ~(mul_i1034_31_r0s2[5]) & mul_i1034_31_r0s2[4]}
-                         : {_GEN_743 & ~_GEN_744,
-                            _GEN_743
-                              ? ~(mul_i1034_31_r0s2[7]) & mul_i1034_31_r0s2[6]
-                              : ~(mul_i1034_31_r0s2[9]) & mul_i1034_31_r0s2[8]}}
-                    : {_GEN_738 & ~_GEN_741,
-                       _GEN_738
-                         ? {_GEN_739 & ~_GEN_740,
+                  _GEN_747,
+                  ~_GEN_747 & ~(mul_i1028_31_r0s2[1]) & mul_i1028_31_r0s2[0]}
+               : {_GEN_738 & ~_GEN_745,
+                  _GEN_738
+                    ? {_GEN_741 & ~_GEN_744,
+                       _GEN_741
+                         ? {_GEN_742 & ~_GEN_743,
+                            _GEN_742
+                              ? ~(mul_i1028_31_r0s2[3]) & mul_i1028_31_r0s2[2]
+                              : ~(mul_i1028_31_r0s2[5]) & mul_i1028_31_r0s2[4]}
+                         : {_GEN_739 & ~_GEN_740,
                             _GEN_739
-                              ? ~(mul_i1034_31_r0s2[11]) & mul_i1034_31_r0s2[10]
-                              : ~(mul_i1034_31_r0s2[13]) & mul_i1034_31_r0s2[12]}
-                         : {_GEN_736 & ~_GEN_737,
-                            _GEN_736
-                              ? ~(mul_i1034_31_r0s2[15]) & mul_i1034_31_r0s2[14]
-                              : ~(mul_i1034_31_r0s2[17]) & mul_i1034_31_r0s2[16]}}}};
+                              ? ~(mul_i1028_31_r0s2[7]) & mul_i1028_31_r0s2[6]
+                              : ~(mul_i1028_31_r0s2[9]) & mul_i1028_31_r0s2[8]}}
+                    : {_GEN_734 & ~_GEN_737,
+                       _GEN_734
+                         ? {_GEN_735 & ~_GEN_736,
+                            _GEN_735
+                              ? ~(mul_i1028_31_r0s2[11]) & mul_i1028_31_r0s2[10]
+                              : ~(mul_i1028_31_r0s2[13]) & mul_i1028_31_r0s2[12]}
+                         : {_GEN_732 & ~_GEN_733,
+                            _GEN_732
+                              ? ~(mul_i1028_31_r0s2[15]) & mul_i1028_31_r0s2[14]
+                              : ~(mul_i1028_31_r0s2[17]) & mul_i1028_31_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__33 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_238[9:5]));
+      or_r0s4__31 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_234[9:5]));
     if (_GEN_1)
-      or_r0s5__33 <= or_r0s4__33;
+      or_r0s5__31 <= or_r0s4__31;
     if (_GEN_2) begin
-      sub_i_i1107_31_r0s4 <= _GEN_238;
-      cmp_i1513_31_r0s4 <= _GEN_239[4:1] != 4'hF;
+      sub_i_i1101_31_r0s4 <= _GEN_234;
+      cmp_i1510_31_r0s4 <= _GEN_235[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1034_31_r0s3 <= mul_i1034_31_r0s2[0];
+      mul_i1028_31_r0s3 <= mul_i1028_31_r0s2[0];
     if (_GEN_2)
-      mul_i1034_31_r0s4 <= mul_i1034_31_r0s3;
+      mul_i1028_31_r0s4 <= mul_i1028_31_r0s3;
     if (_GEN_3)
-      mul_i1034_31_r0s3__1 <= mul_i1034_31_r0s2[1];
+      mul_i1028_31_r0s3__1 <= mul_i1028_31_r0s2[1];
     if (_GEN_2)
-      mul_i1034_31_r0s4__1 <= mul_i1034_31_r0s3__1;
+      mul_i1028_31_r0s4__1 <= mul_i1028_31_r0s3__1;
     if (_GEN_3)
-      mul_i1034_31_r0s3__2 <= mul_i1034_31_r0s2[2];
+      mul_i1028_31_r0s3__2 <= mul_i1028_31_r0s2[2];
     if (_GEN_2)
-      mul_i1034_31_r0s4__2 <= mul_i1034_31_r0s3__2;
+      mul_i1028_31_r0s4__2 <= mul_i1028_31_r0s3__2;
     if (_GEN_3)
-      mul_i1034_31_r0s3__3 <= mul_i1034_31_r0s2[3];
+      mul_i1028_31_r0s3__3 <= mul_i1028_31_r0s2[3];
     if (_GEN_2)
-      mul_i1034_31_r0s4__3 <= mul_i1034_31_r0s3__3;
+      mul_i1028_31_r0s4__3 <= mul_i1028_31_r0s3__3;
     if (_GEN_3)
-      mul_i1034_31_r0s3__4 <= mul_i1034_31_r0s2[4];
+      mul_i1028_31_r0s3__4 <= mul_i1028_31_r0s2[4];
     if (_GEN_2)
-      mul_i1034_31_r0s4__4 <= mul_i1034_31_r0s3__4;
+      mul_i1028_31_r0s4__4 <= mul_i1028_31_r0s3__4;
     if (_GEN_3)
-      mul_i1034_31_r0s3__5 <= mul_i1034_31_r0s2[5];
+      mul_i1028_31_r0s3__5 <= mul_i1028_31_r0s2[5];
     if (_GEN_2)
-      mul_i1034_31_r0s4__5 <= mul_i1034_31_r0s3__5;
+      mul_i1028_31_r0s4__5 <= mul_i1028_31_r0s3__5;
     if (_GEN_3)
-      mul_i1034_31_r0s3__6 <= mul_i1034_31_r0s2[6];
+      mul_i1028_31_r0s3__6 <= mul_i1028_31_r0s2[6];
     if (_GEN_2)
-      mul_i1034_31_r0s4__6 <= mul_i1034_31_r0s3__6;
+      mul_i1028_31_r0s4__6 <= mul_i1028_31_r0s3__6;
     if (_GEN_3)
-      mul_i1034_31_r0s3__7 <= mul_i1034_31_r0s2[7];
+      mul_i1028_31_r0s3__7 <= mul_i1028_31_r0s2[7];
     if (_GEN_2)
-      mul_i1034_31_r0s4__7 <= mul_i1034_31_r0s3__7;
+      mul_i1028_31_r0s4__7 <= mul_i1028_31_r0s3__7;
     if (_GEN_3)
-      mul_i1034_31_r0s3__8 <= mul_i1034_31_r0s2[8];
+      mul_i1028_31_r0s3__8 <= mul_i1028_31_r0s2[8];
     if (_GEN_2)
-      mul_i1034_31_r0s4__8 <= mul_i1034_31_r0s3__8;
+      mul_i1028_31_r0s4__8 <= mul_i1028_31_r0s3__8;
     if (_GEN_3)
-      mul_i1034_31_r0s3__9 <= mul_i1034_31_r0s2[9];
+      mul_i1028_31_r0s3__9 <= mul_i1028_31_r0s2[9];
     if (_GEN_2)
-      mul_i1034_31_r0s4__9 <= mul_i1034_31_r0s3__9;
+      mul_i1028_31_r0s4__9 <= mul_i1028_31_r0s3__9;
     if (_GEN_3)
-      mul_i1034_31_r0s3__10 <= mul_i1034_31_r0s2[10];
+      mul_i1028_31_r0s3__10 <= mul_i1028_31_r0s2[10];
     if (_GEN_2)
-      mul_i1034_31_r0s4__10 <= mul_i1034_31_r0s3__10;
+      mul_i1028_31_r0s4__10 <= mul_i1028_31_r0s3__10;
     if (_GEN_3)
-      mul_i1034_31_r0s3__11 <= mul_i1034_31_r0s2[11];
+      mul_i1028_31_r0s3__11 <= mul_i1028_31_r0s2[11];
     if (_GEN_2)
-      mul_i1034_31_r0s4__11 <= mul_i1034_31_r0s3__11;
+      mul_i1028_31_r0s4__11 <= mul_i1028_31_r0s3__11;
     if (_GEN_3)
-      mul_i1034_31_r0s3__12 <= mul_i1034_31_r0s2[12];
+      mul_i1028_31_r0s3__12 <= mul_i1028_31_r0s2[12];
     if (_GEN_2)
-      mul_i1034_31_r0s4__12 <= mul_i1034_31_r0s3__12;
+      mul_i1028_31_r0s4__12 <= mul_i1028_31_r0s3__12;
     if (_GEN_3)
-      mul_i1034_31_r0s3__13 <= mul_i1034_31_r0s2[13];
+      mul_i1028_31_r0s3__13 <= mul_i1028_31_r0s2[13];
     if (_GEN_2)
-      mul_i1034_31_r0s4__13 <= mul_i1034_31_r0s3__13;
+      mul_i1028_31_r0s4__13 <= mul_i1028_31_r0s3__13;
     if (_GEN_3)
-      mul_i1034_31_r0s3__14 <= mul_i1034_31_r0s2[14];
+      mul_i1028_31_r0s3__14 <= mul_i1028_31_r0s2[14];
     if (_GEN_2)
-      mul_i1034_31_r0s4__14 <= mul_i1034_31_r0s3__14;
+      mul_i1028_31_r0s4__14 <= mul_i1028_31_r0s3__14;
     if (_GEN_3)
-      mul_i1034_31_r0s3__15 <= mul_i1034_31_r0s2[15];
+      mul_i1028_31_r0s3__15 <= mul_i1028_31_r0s2[15];
     if (_GEN_2)
-      mul_i1034_31_r0s4__15 <= mul_i1034_31_r0s3__15;
+      mul_i1028_31_r0s4__15 <= mul_i1028_31_r0s3__15;
     if (_GEN_3)
-      mul_i1034_31_r0s3__16 <= mul_i1034_31_r0s2[16];
+      mul_i1028_31_r0s3__16 <= mul_i1028_31_r0s2[16];
     if (_GEN_2)
-      mul_i1034_31_r0s4__16 <= mul_i1034_31_r0s3__16;
+      mul_i1028_31_r0s4__16 <= mul_i1028_31_r0s3__16;
     if (_GEN_3)
-      mul_i1034_31_r0s3__17 <= mul_i1034_31_r0s2[17];
+      mul_i1028_31_r0s3__17 <= mul_i1028_31_r0s2[17];
     if (_GEN_2) begin
-      mul_i1034_31_r0s4__17 <= mul_i1034_31_r0s3__17;
-      select_r0s4__31 <= _GEN_239;
+      mul_i1028_31_r0s4__17 <= mul_i1028_31_r0s3__17;
+      select_r0s4__31 <= _GEN_235;
     end
     if (_GEN_1) begin
-      add_i1639_31_r0s5 <= {1'h0, sub_i_i1107_31_r0s4, 7'h0} + {10'h0, _GEN_69[29:22]};
-      cond_i1516_31_r0s5 <= _GEN_69[21];
-      or_i1600_31_r0s5 <= (|(_GEN_69[20:0])) | _GEN_69[22];
-      add_i2057_31_r0s5 <= {sub_i_i1107_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_69[29:19]};
-      cond_i1516_31_r0s5__1 <= _GEN_69[18];
-      or_i1587_31_r0s5 <= (|(_GEN_69[17:0])) | _GEN_69[19];
+      add_i1636_31_r0s5 <= {1'h0, sub_i_i1101_31_r0s4, 7'h0} + {10'h0, _GEN_69[29:22]};
+      cond_i1513_31_r0s5 <= _GEN_69[21];
+      or_i1597_31_r0s5 <= (|(_GEN_69[20:0])) | _GEN_69[22];
+      add_i2054_31_r0s5 <= {sub_i_i1101_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_69[29:19]};
+      cond_i1513_31_r0s5__1 <= _GEN_69[18];
+      or_i1584_31_r0s5 <= (|(_GEN_69[17:0])) | _GEN_69[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_31_r0s6 <=
@@ -16496,9 +16473,9 @@ module kv_decompress_scale_speckv_Design(
           ? largest_i_sroa_0_0_r0s5[15:0]
           : _GEN_70[15:0];
     if (~started | _GEN_5) begin
-      at_sroa_0_0_r0 <= ~started | _GEN_72 | ~_GEN_752 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
+      at_sroa_0_0_r0 <= ~started | _GEN_72 | ~_GEN_748 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_10_0_r0 <=
-        ~started | _GEN_72 | ~_GEN_752 | at_sroa_10_0_r0 == 2'h1 | _GEN_75
+        ~started | _GEN_72 | ~_GEN_748 | at_sroa_10_0_r0 == 2'h1 | _GEN_74
           ? 2'h0
           : at_sroa_10_0_r0 + 2'h1;
       left_sroa_0_0_r0 <= _GEN_73 ? 10'h0 : first_0_r0 ? plans_dout[35:26] : _GEN_71;
@@ -16543,14 +16520,12 @@ module kv_decompress_scale_speckv_Design(
   assign counts_din = plans_dout[35:26];
   assign page_write = _GEN & xor_r0s6;
   assign page_din =
-    {or_r0s6__1
-       ? (cmp_i_not_r0s6
-            ? decoded_r0s6[511:496]
-            : {decoded_r0s6[510], 15'h0} | result_i_sroa_0_0_v_31_r0s6)
-       : 16'h0,
-     or_r0s6
-       ? (and_r0s6__30 ? {decoded_r0s6[494], 15'h0} | result_i_sroa_0_0_v_30_r0s6 : 16'h0)
-       : decoded_r0s6[495:480],
+    {cmp_i_not_r0s6
+       ? decoded_r0s6[511:496]
+       : and_r0s6__31 ? {decoded_r0s6[510], 15'h0} | result_i_sroa_0_0_v_31_r0s6 : 16'h0,
+     cmp_i_not_r0s6
+       ? decoded_r0s6[495:480]
+       : and_r0s6__30 ? {decoded_r0s6[494], 15'h0} | result_i_sroa_0_0_v_30_r0s6 : 16'h0,
      cmp_i_not_r0s6
        ? decoded_r0s6[479:464]
        : and_r0s6__29 ? {decoded_r0s6[478], 15'h0} | result_i_sroa_0_0_v_29_r0s6 : 16'h0,
@@ -16630,11 +16605,17 @@ module kv_decompress_scale_speckv_Design(
        ? decoded_r0s6[79:64]
        : and_r0s6__4 ? {decoded_r0s6[78], 15'h0} | result_i_sroa_0_0_v_4_r0s6 : 16'h0,
      cmp_i_not_r0s6
-       ? decoded_r0s6[63:0]
-       : {and_r0s6__3 ? {decoded_r0s6[62], 15'h0} | result_i_sroa_0_0_v_3_r0s6 : 16'h0,
-          and_r0s6__2 ? {decoded_r0s6[46], 15'h0} | result_i_sroa_0_0_v_2_r0s6 : 16'h0,
-          and_r0s6__1 ? {decoded_r0s6[30], 15'h0} | result_i_sroa_0_0_v_1_r0s6 : 16'h0,
-          and_r0s6 ? {decoded_r0s6[14], 15'h0} | result_i_sroa_0_0_v_r0s6 : 16'h0}};
+       ? decoded_r0s6[63:48]
+       : and_r0s6__3 ? {decoded_r0s6[62], 15'h0} | result_i_sroa_0_0_v_3_r0s6 : 16'h0,
+     cmp_i_not_r0s6
+       ? decoded_r0s6[47:32]
+       : and_r0s6__2 ? {decoded_r0s6[46], 15'h0} | result_i_sroa_0_0_v_2_r0s6 : 16'h0,
+     cmp_i_not_r0s6
+       ? decoded_r0s6[31:16]
+       : and_r0s6__1 ? {decoded_r0s6[30], 15'h0} | result_i_sroa_0_0_v_1_r0s6 : 16'h0,
+     cmp_i_not_r0s6
+       ? decoded_r0s6[15:0]
+       : and_r0s6 ? {decoded_r0s6[14], 15'h0} | result_i_sroa_0_0_v_r0s6 : 16'h0};
 endmodule
 
 module kv_decompress_deliver_speckv_Design(
