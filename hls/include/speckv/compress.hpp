@@ -5,7 +5,7 @@
 //                           ╚══════════ original ══════════════════╝                  └── sealed header ──┘
 //
 // Every process handles one packet per call and one beat per cycle; its loop is the whole process, so the next packet
-// follows without a gap. A page waits in `page` until it is measured and fitted, and its payload waits in `payload` until
+// follows without a gap. A page waits in `page` until it is measured and fitted, its payload waits in `payload` until
 // its CRC is known: the FIFOs that hold pages (`original` holds what a rotated page was, in case it becomes raw).
 #pragma once
 

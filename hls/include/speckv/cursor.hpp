@@ -1,5 +1,5 @@
-// Where in its page a beat is. Pages arrive token by token; groups run along the blocks of a token or down the tokens of
-// a tile (`Plan::by_token`).
+// Where in its page a beat is. Pages arrive token by token; groups run along the blocks of a token or down the tokens
+// of a tile (`Plan::by_token`).
 #pragma once
 
 #include "plan.hpp"

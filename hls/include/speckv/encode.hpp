@@ -14,18 +14,19 @@ struct Coded {
   ap_uint<8> scale_exponent;
 };
 
-// What came in as the beat whose values are `beat`: in designs that rotate, rotated pages wait a second time as they were.
+// What came in as the beat whose values are `beat`: in designs that rotate, rotated pages wait a second time as they
+// were.
 inline beat_t original_of(const beat_t& beat, flag_t) { return beat; }
 inline beat_t original_of(const beat_t& beat, flag_t rotated, beat_stream& originals) {
   return rotated ? originals.read() : beat;
 }
 
-// Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw here,
-// and what `fit` made of it is thrown away.
+// Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw
+// here, and what `fit` made of it is thrown away.
 template <class D, class... Originals>
 void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row>& rows,
-            hls::stream<width_t>& widths_in, beat_stream& page, hls::stream<Coded<D>>& coded, hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs,
-            Originals&... originals) {
+            hls::stream<width_t>& widths_in, beat_stream& page, hls::stream<Coded<D>>& coded,
+            hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Originals&... originals) {
   beat_t table[D::max_rows];
   width_t widths[D::max_rows];
   Plan<D> plan = Plan<D>();
@@ -142,7 +143,7 @@ void seal(hls::stream<Coded<D>>& coded, beat_stream& headers, hls::stream<Piece>
   beat_t head = 0, kept = 0;
   crc_t crc = 0;
   bool first = true;
-seal_beats:  // II = 1: a raw beat's words in every cycle. Round go the kept words, one multiplexer, and the CRC's register
+seal_beats:  // II = 1: a raw beat's words per cycle. Round go the kept words, one multiplexer, and the CRC's register
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {

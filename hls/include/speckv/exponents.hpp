@@ -9,8 +9,8 @@ namespace speckv {
 using width_t = ap_uint<4>;
 using gaps_t = ap_uint<9>;
 
-// Keys whose least and greatest tell a channel's exponents: the high bytes are the greatest one, and the least one but for
-// zeros. Whether there was a zero is kept beside them, in the lowest bit of the range's `lo`.
+// Keys whose least and greatest tell a channel's exponents: the high bytes are the greatest one, and the least one but
+// for zeros. Whether there was a zero is kept beside them, in the lowest bit of the range's `lo`.
 inline KeyRange exponent_keys(const ap_uint<8>& field) {
   KeyRange keys;
   keys.lo = keys.hi = 0;
@@ -21,8 +21,8 @@ inline KeyRange exponent_keys(const ap_uint<8>& field) {
 
 inline ap_uint<8> base_of(const KeyRange& exponents) { return exponents.hi.range(15, 8); }
 
-// What a channel asks of its tile's width: nothing if all its exponents are the base, else the greatest symbol below all
-// ones, plus one.
+// What a channel asks of its tile's width: nothing if all its exponents are the base, else the greatest symbol below
+// all ones, plus one.
 inline gaps_t gap_of(const KeyRange& exponents) {
   const ap_uint<8> base = base_of(exponents), least = exponents.lo.range(15, 8);
   const ap_uint<8> gap = base - least;

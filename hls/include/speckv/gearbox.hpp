@@ -1,7 +1,8 @@
 // Words in and out of beats: `k` words of 4 bytes for every raw beat, in planes.
 //
-// In and out are mirrors: both keep one beat, turn the other one round by whole words, and choose word by word between the
-// two. Where words go is found before, by a process that only counts, so that nothing wide decides about the next step.
+// In and out are mirrors: both keep one beat, turn the other one round by whole words, and choose word by word between
+// the two. Where words go is found before, by a process that only counts, so that nothing wide decides about the next
+// step.
 #pragma once
 
 #include "cursor.hpp"
@@ -71,8 +72,8 @@ struct Piece {
   flag_t last;       // of the page
 };
 
-// Places for pieces of `count` words, one behind the other; nothing but a sum of four bits is carried along. A section is
-// closed with a piece of no words.
+// Places for pieces of `count` words, one behind the other; nothing but a sum of four bits is carried along. A section
+// is closed with a piece of no words.
 inline void place_piece(Piece& piece, ap_uint<4>& place, const word_count_t& count, bool closes) {
   const ap_uint<5> total = place + count;
   piece.place = place;
@@ -89,8 +90,8 @@ inline beat_t appended(beat_t& kept, const Piece& piece) {
   return beat;
 }
 
-// The next words out of beats; what stands above them is rubbish. The last `count` words of `kept` are not taken yet, and
-// `fresh` is the beat behind it.
+// The next words out of beats; what stands above them is rubbish. The last `count` words of `kept` are not taken yet,
+// and `fresh` is the beat behind it.
 inline beat_t next_words(const beat_t& kept, const beat_t& fresh, const ap_uint<4>& count) {
   return turned(joined(fresh, kept, kWordsPerBeat - count), count);
 }

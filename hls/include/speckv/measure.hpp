@@ -74,7 +74,7 @@ void measure(hls::stream<Plan<D>>& plans, beat_stream& beats, hls::stream<Plan<D
   value_t group_lo = 0, group_hi = 0;  // the range of the group along the token so far
   Measured page_measure = Measured();
   bool first = true;
-measure_beats:  // II = 1: one beat arrives in every cycle. The longest way round is a 16-bit comparison of one row's ranges
+measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit comparison of one row's ranges
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
@@ -203,8 +203,9 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
         rows.write(row);
         if (plan.exponents()) widths.write(row.width);
         // the words of this tile's beats: all tiles but the last ones along the tokens are full
-        const ap_uint<bits_for(D::tile_tokens)> last_tile = ap_uint<bits_for(D::tile_tokens - 1)>(plan.last_token) + 1;
-        const ap_uint<bits_for(D::tile_tokens)> tokens = rows_left <= plan.blocks ? last_tile : ap_uint<bits_for(D::tile_tokens)>(D::tile_tokens);
+        using tile_count_t = ap_uint<bits_for(D::tile_tokens)>;
+        const tile_count_t last_tile = ap_uint<bits_for(D::tile_tokens - 1)>(plan.last_token) + 1;
+        const tile_count_t tokens = rows_left <= plan.blocks ? last_tile : tile_count_t(D::tile_tokens);
         words += tokens * word_count_t(plan.words() + row.width);
         rows_left -= 1;
       }

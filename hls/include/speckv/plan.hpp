@@ -18,8 +18,8 @@ using row_count_t = ap_uint<bits_for(D::max_rows + 1)>;
 // Whether any codec, or any codec with a bit of kPrefixed or kRotated, is in the design: what is not costs nothing.
 template <class D>
 constexpr bool has_transform(unsigned transform) {
-  return ((D::codec_set >> transform | D::codec_set >> (transform + kPrefixed) | D::codec_set >> (transform + kRotated) |
-           D::codec_set >> (transform + kPrefixed + kRotated)) & 1) != 0;
+  return ((D::codec_set >> transform | D::codec_set >> (transform + kPrefixed) |
+           D::codec_set >> (transform + kRotated) | D::codec_set >> (transform + kPrefixed + kRotated)) & 1) != 0;
 }
 template <class D>
 constexpr bool has_exponents() { return has_transform<D>(kExponents); }
@@ -51,7 +51,7 @@ struct Plan {
   page_count_t<D> raw_beats;
   ap_uint<bits_for(D::max_groups)> groups;              // groups of `fit`, 0 if raw
   row_count_t<D> rows;                                  // rows of one group per lane that hold them
-  payload_count_t<D> payload_beats;                     // of a request for exponents the least, for it depends on the data
+  payload_count_t<D> payload_beats;                     // of a request for exponents the least possible
   payload_count_t<D> word_beats;                        // frames: those behind the first section
   ap_uint<8> scale_exponent;                            // frames: E
 

@@ -38,8 +38,8 @@ constexpr Reciprocals kReciprocals;
 
 }  // namespace detail
 
-// v(x) of format.md for a value x of a group with scale c, on a page whose greatest exponent is E. The format's limit of
-// 511 needs no hardware: by the choice of the scale, no value of the group is above 384.
+// v(x) of format.md for a value x of a group with scale c, on a page whose greatest exponent is E. The format's limit
+// of 511 needs no hardware: by the choice of the scale, no value of the group is above 384.
 template <class D>
 ap_int<11> level_of(const value_t& x, flag_t half, const ap_uint<8>& greatest_exponent, const ap_uint<8>& c) {
   using N = Number<D>;
@@ -56,7 +56,8 @@ ap_int<11> level_of(const value_t& x, flag_t half, const ap_uint<8>& greatest_ex
 
 // A group's parameters. `code_bits` is N of quantN.
 template <class D>
-Parameter fit_group(const KeyRange& range, flag_t half, const ap_uint<8>& greatest_exponent, const ap_uint<4>& code_bits) {
+Parameter fit_group(const KeyRange& range, flag_t half, const ap_uint<8>& greatest_exponent,
+                    const ap_uint<4>& code_bits) {
   using N = Number<D>;
   const value_t lo = from_order_key(range.lo), hi = from_order_key(range.hi);
   const ap_uint<8> e_lo = N::exponent(lo, half), e_hi = N::exponent(hi, half);

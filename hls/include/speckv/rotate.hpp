@@ -21,7 +21,8 @@ butterfly_lanes:
     const int other = l ^ Step;
     const ap_int<Width> own = ap_uint<Width>(x.range(Width * l + Width - 1, Width * l));
     const ap_int<Width> partner = ap_uint<Width>(x.range(Width * other + Width - 1, Width * other));
-    const ap_int<Width + 1> sum = (l & Step) != 0 ? ap_int<Width + 1>(partner - own) : ap_int<Width + 1>(own + partner);
+    const ap_int<Width + 1> difference = partner - own, total = own + partner;
+    const ap_int<Width + 1> sum = (l & Step) != 0 ? difference : total;
     result.range((Width + 1) * l + Width, (Width + 1) * l) = ap_uint<Width + 1>(sum);
   }
   return result;
@@ -34,8 +35,8 @@ ap_uint<kLanes * (Width + 5)> hadamard_of_beat(const ap_uint<kLanes * Width>& x)
       butterflies<Width + 3, 8>(butterflies<Width + 2, 4>(butterflies<Width + 1, 2>(butterflies<Width, 1>(x)))));
 }
 
-// The step across two beats: takes a beat in every cycle and gives the one before, summed with this one if this one is the
-// second of a run; then their difference waits to be given next.
+// The step across two beats: takes a beat in every cycle and gives the one before, summed with this one if this one is
+// the second of a run; then their difference waits to be given next.
 template <int Width>
 struct AcrossBeats {
   ap_uint<kLanes * (Width + 1)> kept;
@@ -85,8 +86,8 @@ reach_levels:
   return reach;
 }
 
-constexpr int kAlignedBits = 17;                                        // G of format.md
-constexpr int kRotatedBits = kAlignedBits + 6;                          // y
+constexpr int kAlignedBits = 17;                // G of format.md
+constexpr int kRotatedBits = kAlignedBits + 6;  // y
 
 // G(x) of a beat.
 template <class D>
@@ -100,7 +101,8 @@ align_lanes:
     const ap_uint<8> distance = greatest_exponent - N::exponent(x, half);
     ap_uint<16> magnitude = ap_uint<16>(N::significand(x, half)) << (16 - N::significand_bits);
     magnitude = distance > 15 ? ap_uint<16>(0) : ap_uint<16>(magnitude >> ap_uint<4>(distance));
-    const ap_int<kAlignedBits> g = x[15] ? ap_int<kAlignedBits>(-ap_int<kAlignedBits>(magnitude)) : ap_int<kAlignedBits>(magnitude);
+    const ap_int<kAlignedBits> positive = magnitude;
+    const ap_int<kAlignedBits> g = x[15] ? ap_int<kAlignedBits>(-positive) : positive;
     aligned.range(kAlignedBits * l + kAlignedBits - 1, kAlignedBits * l) = ap_uint<kAlignedBits>(g);
   }
   return aligned;
@@ -136,7 +138,7 @@ void rotate(hls::stream<Plan<D>>& plans_in, beat_stream& beats, hls::stream<Plan
   AcrossBeats<kAlignedBits> across;
   across.kept = 0;
   bool first = true;
-rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a comparison of exponents, and the sums across beats
+rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a comparison of exponents and the sums
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
@@ -171,7 +173,8 @@ rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a compariso
             sums.range((kAlignedBits + 1) * l + kAlignedBits, (kAlignedBits + 1) * l));
         const ap_int<kRotatedBits> y = ap_uint<kRotatedBits>(
             turned_sums.range(kRotatedBits * l + kRotatedBits - 1, kRotatedBits * l));
-        set_lane(values, l, rotated_value(whole ? y : ap_int<kRotatedBits>(ap_int<kRotatedBits>(alone) << 3), run_reach));
+        const ap_int<kRotatedBits> alone_y = ap_int<kRotatedBits>(alone) << 3;
+        set_lane(values, l, rotated_value(whole ? y : alone_y, run_reach));
       }
       const bool leaves = !plan.rotated || age == 2;
       if (leaves) {

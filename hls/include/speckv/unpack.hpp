@@ -1,0 +1,197 @@
+// A payload taken apart: rows of parameters or bases, widths, and the words of each raw beat.
+#pragma once
+
+#include "admit.hpp"
+#include "exponents.hpp"
+#include "gearbox.hpp"
+#include "quantise.hpp"
+
+namespace speckv {
+
+// A row of one group per lane, out of a payload's first section: only what is valid is left of it.
+struct CheckedRow {
+  beat_t slots;  // a parameter or a base of 16 bits for each lane
+  width_t width;
+  flag_t valid;
+};
+
+// A beat of the words' section.
+struct Words {
+  beat_t words;
+  flag_t last;
+};
+
+// Reads the first section: rows of parameters, a beat each; or bases, half a beat a tile, and then widths, a word a
+// tile. The words behind it pass through.
+template <class D>
+void sections(hls::stream<Plan<D>>& plans, beat_stream& payload, hls::stream<Plan<D>>& find_plans,
+              hls::stream<Plan<D>>& decode_plans, hls::stream<CheckedRow>& rows, hls::stream<width_t>& widths,
+              hls::stream<Words>& words) {
+  Plan<D> plan = Plan<D>();
+  row_count_t<D> rows_left = 0, widths_left = 0;
+  ap_uint<bits_for(D::max_groups)> groups_left = 0;
+  payload_count_t<D> words_left = 0;
+  ap_uint<4> place = 0;  // words taken from `kept`
+  beat_t kept = 0;
+  bool first = true;
+sections_beats:  // II = 1: one beat of payload per cycle, but for widths, of which it is one per cycle
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      plan = plans.read();
+      find_plans.write(plan);
+      decode_plans.write(plan);
+      rows_left = plan.rows;
+      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      groups_left = plan.groups;
+      words_left = plan.word_beats;
+      place = 0;
+    } else {
+      const bool row = rows_left != 0, width = !row && widths_left != 0;
+      beat_t beat = kept;
+      if (place == 0) beat = payload.read();
+      kept = beat;
+      CheckedRow r;
+      r.slots = 0;
+      r.width = 0;
+      r.valid = 1;
+      if (plan.exponents()) {
+        const ap_uint<8 * kLanes> bases = place == 0 ? beat.range(255, 0) : beat.range(511, 256);
+      base_lanes:
+        for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+          const ap_uint<8> base = bases.range(8 * l + 7, 8 * l);
+          set_lane(r.slots, l, base);
+        }
+      } else {
+        ap_uint<kLanes> wrong = 0;
+      parameter_lanes:
+        for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+          const Parameter parameter(lane(beat, l));
+          if (parameter.valid()) set_lane(r.slots, l, parameter.packed());
+          wrong[l] = !parameter.valid() && groups_left > l;
+        }
+        r.valid = !wrong.or_reduce();
+      }
+      const ap_uint<32> word = pick<kWordsPerBeat, 32>(beat, place);
+      const ap_uint<4> widest = D::has_fp16 && plan.half ? 5 : 8;
+      if (width) {
+        r.valid = word <= widest;
+        r.width = r.valid ? ap_uint<4>(word) : widest;
+        widths.write(r.width);
+      }
+      Words w;
+      w.words = beat;
+      w.last = words_left == 1;
+      if (row || width)
+        rows.write(r);
+      else
+        words.write(w);
+
+      groups_left -= kLanes;
+      place = !plan.exponents() ? ap_uint<4>(0) : row ? ap_uint<4>(place + 8) : ap_uint<4>(place + 1);
+      if (!row && widths_left <= 1) place = 0;
+      if (row)
+        rows_left -= 1;
+      else if (width)
+        widths_left -= 1;
+      else
+        words_left -= 1;
+    }
+    first = rows_left == 0 && widths_left == 0 && words_left == 0;
+  } while (!first);
+}
+
+// How the words of a raw beat are taken out of the payload's beats.
+struct Taking {
+  ap_uint<4> count;  // words left of the beat before
+  flag_t renews;     // they are too few: another beat is needed
+  flag_t last;       // of the page
+  flag_t nothing;    // a page without beats
+};
+
+// Says for every raw beat where its words are: in a process of its own, so that `unpack` decides nothing by a
+// comparison.
+template <class D>
+void find_words(hls::stream<Plan<D>>& plans, hls::stream<width_t>& widths_in, hls::stream<Taking>& takings) {
+  width_t widths[D::max_rows];
+  Plan<D> plan = Plan<D>();
+  row_count_t<D> widths_left = 0, index = 0;
+  page_count_t<D> left = 0;
+  Cursor<D> at;
+  ap_uint<4> count = 0;
+  bool first = true;
+find_words_beats:  // II = 1: one raw beat per cycle. Round goes a sum of four bits
+  do {
+#pragma HLS pipeline II=1 rewind
+    Taking taking;
+    taking.last = 1;
+    taking.nothing = 1;
+    taking.renews = 0;
+    taking.count = 0;
+    if (first) {
+      plan = plans.read();
+      widths_left = plan.exponents() ? plan.rows : row_count_t<D>(0);
+      left = plan.raw_beats;
+      index = 0;
+      at = Cursor<D>();
+      count = 0;
+      if (plan.raw_beats == 0) takings.write(taking);
+    } else if (widths_left != 0) {
+      widths[index] = widths_in.read();
+      index += 1;
+      widths_left -= 1;
+    } else {
+      const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
+      const word_count_t wanted = plan.words() + width;
+      taking.count = count;
+      taking.renews = count < wanted;
+      count -= wanted;
+      left -= 1;
+      taking.last = left == 0;
+      taking.nothing = 0;
+      takings.write(taking);
+      at.advance(plan);
+    }
+    first = (widths_left == 0) & (left == 0);
+  } while (!first);
+}
+
+// Takes the words of every raw beat. A payload whose widths ask for more is continued with zeros, and what is left of
+// one is dropped; either is a wrong layout.
+inline void unpack(hls::stream<Taking>& takings, hls::stream<Words>& words, beat_stream& pieces,
+                   hls::stream<flag_t>& layouts) {
+  beat_t kept = 0;
+  bool taken = false;  // the page's last words are
+  bool ended = false;  // no beats of words are left
+  flag_t layout_right = 1;
+  bool first = true;
+unpack_beats:  // II = 1: the words of one raw beat per cycle. Round goes whether there are more beats
+  do {
+#pragma HLS pipeline II=1 rewind
+    if (first) {
+      taken = ended = false;
+      layout_right = 1;
+    }
+    Taking t;
+    t.count = 0;
+    t.renews = 1;
+    t.last = 1;
+    t.nothing = 1;
+    if (!taken) t = takings.read();
+    Words fresh;
+    fresh.words = 0;
+    fresh.last = 1;
+    if (t.renews && !ended) fresh = words.read();
+    if (t.renews && (taken || ended)) layout_right = 0;
+    if (!t.nothing) pieces.write(next_words(kept, fresh.words, t.count));
+    if (t.renews) kept = fresh.words;
+    ended = ended | (t.renews & fresh.last) | (t.nothing & !taken);
+    taken = taken | t.last;
+    first = taken & ended;
+    if (first) layouts.write(layout_right);
+  } while (!first);
+}
+
+}  // namespace speckv
