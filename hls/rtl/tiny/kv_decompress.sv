@@ -11,10 +11,13 @@ module kv_decompress_inspect_frame_speckv_Design(
                  seen_full_n,
                  plans_full_n,
   output         in_read,
+                 in_waits,
                  seen_write,
   output [514:0] seen_din,
-  output         plans_write,
-  output [76:0]  plans_din
+  output         seen_waits,
+                 plans_write,
+  output [76:0]  plans_din,
+  output         plans_waits
 );
 
   reg          started;
@@ -1281,8 +1284,10 @@ module kv_decompress_inspect_frame_speckv_Design(
     end
   end // always_ff @(posedge)
   assign in_read = _GEN_5;
+  assign in_waits = valid0_0 & ~in_empty_n;
   assign seen_write = _GEN;
   assign seen_din = or_i3569_r0s6;
+  assign seen_waits = valid0_6 & ~seen_full_n;
   assign plans_write = _GEN & first_0_r0s6;
   assign plans_din =
     {in_r0s6[455:450],
@@ -1295,6 +1300,7 @@ module kv_decompress_inspect_frame_speckv_Design(
      select_r0s6__2,
      conv_i2508_r0s6,
      22'h0} | or_i573_r0s6 + {69'h0, select_r0s6__5};
+  assign plans_waits = valid0_6 & first_0_r0s6 & ~plans_full_n;
 endmodule
 
 module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
@@ -1309,15 +1315,21 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
                  beats_full_n,
                  verdicts_full_n,
   output         seen_read,
+                 seen_waits,
                  plans_in_read,
+                 plans_in_waits,
                  headers_write,
   output [511:0] headers_din,
-  output         plans_write,
+  output         headers_waits,
+                 plans_write,
   output [76:0]  plans_din,
-  output         beats_write,
+  output         plans_waits,
+                 beats_write,
   output [511:0] beats_din,
-  output         verdicts_write,
-  output [3:0]   verdicts_din
+  output         beats_waits,
+                 verdicts_write,
+  output [3:0]   verdicts_din,
+  output         verdicts_waits
 );
 
   reg          started;
@@ -1334,35 +1346,36 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
   wire         _GEN_1 = ~first_0_r0 & ~_GEN_0;
   wire [511:0] _GEN_2 = ended_0_r0 ? 512'h0 : seen_dout[511:0];
   wire         _GEN_3 = _GEN & first_0_r0;
-  wire         _GEN_4 = ended_0_r0 | seen_dout[512];
-  wire         _GEN_5 = truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_6 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
-  wire         _GEN_7 = ~truncated_0_r0 & ~first_0_r0;
-  wire         _GEN_8 = plans_in_dout[58:49] == 10'h0;
-  wire         _GEN_9 = _GEN_5 | _GEN_7;
-  wire         _GEN_10 = _GEN_4 & (_GEN_9 ? _GEN_6 : _GEN_8);
-  wire         _GEN_11 = _GEN_5 | ~ended_0_r0 & _GEN_4 & ~(_GEN_7 ? _GEN_6 : _GEN_8);
-  wire         _GEN_12 = _GEN_9 & (_GEN_0 | overlong_0_r0);
-  wire         _GEN_13 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
-  wire [3:0]   _GEN_14 = _GEN_9 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
+  wire         _GEN_4 = valid0_0 & first_0_r0;
+  wire         _GEN_5 = ended_0_r0 | seen_dout[512];
+  wire         _GEN_6 = truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_7 = _GEN_0 | left_sroa_0_0_r0 == 10'h1;
+  wire         _GEN_8 = ~truncated_0_r0 & ~first_0_r0;
+  wire         _GEN_9 = plans_in_dout[58:49] == 10'h0;
+  wire         _GEN_10 = _GEN_6 | _GEN_8;
+  wire         _GEN_11 = _GEN_5 & (_GEN_10 ? _GEN_7 : _GEN_9);
+  wire         _GEN_12 = _GEN_6 | ~ended_0_r0 & _GEN_5 & ~(_GEN_8 ? _GEN_7 : _GEN_9);
+  wire         _GEN_13 = _GEN_10 & (_GEN_0 | overlong_0_r0);
+  wire         _GEN_14 = ragged_0_r0 & ~first_0_r0 | ~ended_0_r0 & ~(seen_dout[513]);
+  wire [3:0]   _GEN_15 = _GEN_10 ? refused_sroa_0_0_r0 : plans_in_dout[3:0];
   assign _GEN =
     valid0_0
     & ~(~ended_0_r0 & ~seen_empty_n | _GEN_1 & ~beats_full_n | first_0_r0
         & ~plans_in_empty_n | first_0_r0 & ~headers_full_n | first_0_r0 & ~plans_full_n
-        | _GEN_10 & ~verdicts_full_n);
-  wire         _GEN_15 = ~started | _GEN_10;
+        | _GEN_11 & ~verdicts_full_n);
+  wire         _GEN_16 = ~started | _GEN_11;
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        _GEN_15
+        _GEN_16
           ? 10'h0
-          : _GEN_9 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[58:49];
-      refused_sroa_0_0_r0 <= _GEN_15 ? 4'h0 : _GEN_14;
-      ended_0_r0 <= started & ~_GEN_10 & _GEN_4;
-      ragged_0_r0 <= started & ~_GEN_10 & _GEN_13;
-      truncated_0_r0 <= started & ~_GEN_10 & _GEN_11;
-      overlong_0_r0 <= started & ~_GEN_10 & _GEN_12;
-      first_0_r0 <= _GEN_15;
+          : _GEN_10 ? (_GEN_0 ? 10'h0 : left_sroa_0_0_r0 - 10'h1) : plans_in_dout[58:49];
+      refused_sroa_0_0_r0 <= _GEN_16 ? 4'h0 : _GEN_15;
+      ended_0_r0 <= started & ~_GEN_11 & _GEN_5;
+      ragged_0_r0 <= started & ~_GEN_11 & _GEN_14;
+      truncated_0_r0 <= started & ~_GEN_11 & _GEN_12;
+      overlong_0_r0 <= started & ~_GEN_11 & _GEN_13;
+      first_0_r0 <= _GEN_16;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -1376,20 +1389,26 @@ module kv_decompress_admit_speckv_Design_speckv_PayloadBeats(
     end
   end // always_ff @(posedge)
   assign seen_read = _GEN & ~ended_0_r0;
+  assign seen_waits = valid0_0 & ~ended_0_r0 & ~seen_empty_n;
   assign plans_in_read = _GEN_3;
+  assign plans_in_waits = _GEN_4 & ~plans_in_empty_n;
   assign headers_write = _GEN_3;
   assign headers_din = _GEN_2;
+  assign headers_waits = _GEN_4 & ~headers_full_n;
   assign plans_write = _GEN_3;
   assign plans_din = plans_in_dout;
+  assign plans_waits = _GEN_4 & ~plans_full_n;
   assign beats_write = _GEN & _GEN_1;
   assign beats_din = _GEN_2;
-  assign verdicts_write = _GEN & _GEN_10;
+  assign beats_waits = valid0_0 & _GEN_1 & ~beats_full_n;
+  assign verdicts_write = _GEN & _GEN_11;
   assign verdicts_din =
-    (_GEN_9 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
-      ? (_GEN_11
+    (_GEN_10 ? refused_sroa_0_0_r0 == 4'h0 : plans_in_dout[3:0] == 4'h0)
+      ? (_GEN_12
            ? 4'h9
-           : _GEN_12 ? 4'hA : _GEN_13 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
-      : _GEN_14;
+           : _GEN_13 ? 4'hA : _GEN_14 ? 4'hB : ended_0_r0 | seen_dout[514] ? 4'h0 : 4'hC)
+      : _GEN_15;
+  assign verdicts_waits = valid0_0 & _GEN_11 & ~verdicts_full_n;
 endmodule
 
 module kv_decompress_sections_speckv_Design(
@@ -1405,202 +1424,60 @@ module kv_decompress_sections_speckv_Design(
                  widths_full_n,
                  words_full_n,
   output         plans_read,
+                 plans_waits,
                  payload_read,
+                 payload_waits,
                  find_plans_write,
   output [76:0]  find_plans_din,
-  output         decode_plans_write,
+  output         find_plans_waits,
+                 decode_plans_write,
   output [76:0]  decode_plans_din,
-  output         rows_write,
+  output         decode_plans_waits,
+                 rows_write,
   output [516:0] rows_din,
-  output         widths_write,
+  output         rows_waits,
+                 widths_write,
   output [3:0]   widths_din,
-  output         words_write,
-  output [512:0] words_din
+  output         widths_waits,
+                 words_write,
+  output [512:0] words_din,
+  output         words_waits
 );
 
   reg          started;
   reg          first_0_r0;
   reg  [7:0]   place_sroa_0_0_r0;
   reg          valid0_0;
-  reg          valid0_5;
-  wire         _GEN;
-  reg          valid0_4;
-  wire         _GEN_0;
-  reg          valid0_3;
-  wire         _GEN_1;
-  reg          valid0_2;
-  wire         _GEN_2;
   reg          valid0_1;
-  wire         _GEN_3;
-  wire         _GEN_4;
-  wire         _GEN_5 = place_sroa_0_0_r0[3:0] == 4'h0;
-  wire         _GEN_6 = ~first_0_r0 & _GEN_5;
-  wire         _GEN_7 = _GEN_4 & first_0_r0;
-  assign _GEN_4 =
+  wire         _GEN;
+  wire         _GEN_0;
+  wire         _GEN_1 = place_sroa_0_0_r0[3:0] == 4'h0;
+  wire         _GEN_2 = ~first_0_r0 & _GEN_1;
+  wire         _GEN_3 = _GEN_0 & first_0_r0;
+  wire         _GEN_4 = valid0_0 & first_0_r0;
+  assign _GEN_0 =
     valid0_0
-    & ~(_GEN_6 & ~payload_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
-        & ~find_plans_full_n | first_0_r0 & ~decode_plans_full_n) & (~valid0_1 | _GEN_3);
-  assign _GEN_3 = valid0_1 & (~valid0_2 | _GEN_2);
-  assign _GEN_2 = valid0_2 & (~valid0_3 | _GEN_1);
-  assign _GEN_1 = valid0_3 & (~valid0_4 | _GEN_0);
-  assign _GEN_0 = valid0_4 & (~valid0_5 | _GEN);
+    & ~(_GEN_2 & ~payload_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
+        & ~find_plans_full_n | first_0_r0 & ~decode_plans_full_n) & (~valid0_1 | _GEN);
   reg          and_r0s1;
-  reg          and_r0s2;
-  reg          and_r0s3;
-  reg          and_r0s4;
-  reg          and_r0s5;
-  reg  [511:0] beat_sroa_0_0_r0s1;
-  reg  [511:0] shr_i_i_i1588_r0s1;
-  reg  [511:0] sroa_speculated_r0s2;
-  reg  [7:0]   place_sroa_0_0_r0s1;
-  reg  [7:0]   place_sroa_0_0_r0s2;
-  reg  [511:0] sroa_speculated_1_r0s3;
-  reg  [7:0]   place_sroa_0_0_r0s3;
-  reg  [511:0] sroa_speculated_2_r0s4;
-  reg  [7:0]   place_sroa_0_0_r0s4;
-  reg  [3:0]   sroa_speculated_3_r0s5;
-  reg  [27:0]  sroa_speculated_3_r0s5__1;
+  reg  [3:0]   sroa_speculated_3_r0s1;
+  reg  [27:0]  sroa_speculated_3_r0s1__1;
   reg  [3:0]   conv_i912_r0s1;
-  reg  [3:0]   conv_i912_r0s2;
-  reg  [3:0]   conv_i912_r0s3;
-  reg  [3:0]   conv_i912_r0s4;
-  reg  [3:0]   conv_i912_r0s5;
-  wire         _GEN_8 =
-    {sroa_speculated_3_r0s5__1, sroa_speculated_3_r0s5} <= {28'h0, conv_i912_r0s5};
-  wire [3:0]   _GEN_9 = _GEN_8 ? sroa_speculated_3_r0s5 : conv_i912_r0s5;
+  wire         _GEN_5 =
+    {sroa_speculated_3_r0s1__1, sroa_speculated_3_r0s1} <= {28'h0, conv_i912_r0s1};
+  wire [3:0]   _GEN_6 = _GEN_5 ? sroa_speculated_3_r0s1 : conv_i912_r0s1;
   reg          and_r0s1__1;
-  reg          and_r0s2__1;
-  reg          and_r0s3__1;
-  reg          and_r0s4__1;
-  reg          and_r0s5__1;
   reg  [512:0] or_i2251_r0s1;
-  reg  [512:0] or_i2251_r0s2;
-  reg  [512:0] or_i2251_r0s3;
-  reg  [512:0] or_i2251_r0s4;
-  reg  [512:0] or_i2251_r0s5;
   reg          and_r0s1__2;
-  reg          and_r0s2__2;
-  reg          and_r0s3__2;
-  reg          and_r0s4__2;
-  reg          and_r0s5__2;
+  reg  [511:0] r_sroa_0_1_r0s1;
   reg          xor_r0s1;
-  reg          xor_r0s2;
-  reg  [15:0]  select_r0s1;
-  reg  [15:0]  select_r0s2;
-  reg  [15:0]  select_r0s1__1;
-  reg  [15:0]  select_r0s2__1;
-  reg  [15:0]  select_r0s1__2;
-  reg  [15:0]  select_r0s2__2;
-  reg  [15:0]  select_r0s1__3;
-  reg  [15:0]  select_r0s2__3;
-  reg  [15:0]  select_r0s1__4;
-  reg  [15:0]  select_r0s2__4;
-  reg  [15:0]  select_r0s1__5;
-  reg  [15:0]  select_r0s2__5;
-  reg  [15:0]  select_r0s1__6;
-  reg  [15:0]  select_r0s2__6;
-  reg  [15:0]  select_r0s1__7;
-  reg  [15:0]  select_r0s2__7;
-  reg  [15:0]  select_r0s1__8;
-  reg  [15:0]  select_r0s2__8;
-  reg  [15:0]  select_r0s1__9;
-  reg  [15:0]  select_r0s2__9;
-  reg  [15:0]  select_r0s1__10;
-  reg  [15:0]  select_r0s2__10;
-  reg  [15:0]  select_r0s1__11;
-  reg  [15:0]  select_r0s2__11;
-  reg  [15:0]  select_r0s1__12;
-  reg  [15:0]  select_r0s2__12;
-  reg  [15:0]  select_r0s1__13;
-  reg  [15:0]  select_r0s2__13;
-  reg  [15:0]  select_r0s1__14;
-  reg  [15:0]  select_r0s2__14;
-  reg  [15:0]  select_r0s1__15;
-  reg  [15:0]  select_r0s2__15;
-  reg  [15:0]  select_r0s1__16;
-  reg  [15:0]  select_r0s2__16;
-  reg  [15:0]  select_r0s1__17;
-  reg  [15:0]  select_r0s2__17;
-  reg  [15:0]  select_r0s1__18;
-  reg  [15:0]  select_r0s2__18;
-  reg  [15:0]  select_r0s1__19;
-  reg  [15:0]  select_r0s2__19;
-  reg  [15:0]  select_r0s1__20;
-  reg  [15:0]  select_r0s2__20;
-  reg  [15:0]  select_r0s1__21;
-  reg  [15:0]  select_r0s2__21;
-  reg  [15:0]  select_r0s1__22;
-  reg  [15:0]  select_r0s2__22;
-  reg  [15:0]  select_r0s1__23;
-  reg  [15:0]  select_r0s2__23;
-  reg  [15:0]  select_r0s1__24;
-  reg  [15:0]  select_r0s2__24;
-  reg  [15:0]  select_r0s1__25;
-  reg  [15:0]  select_r0s2__25;
-  reg  [15:0]  select_r0s1__26;
-  reg  [15:0]  select_r0s2__26;
-  reg  [15:0]  select_r0s1__27;
-  reg  [15:0]  select_r0s2__27;
-  reg  [15:0]  select_r0s1__28;
-  reg  [15:0]  select_r0s2__28;
-  reg  [15:0]  select_r0s1__29;
-  reg  [15:0]  select_r0s2__29;
-  reg  [15:0]  select_r0s1__30;
-  reg  [15:0]  select_r0s2__30;
-  reg  [15:0]  select_r0s1__31;
-  reg  [15:0]  select_r0s2__31;
-  reg  [511:0] sh_prom_i1753_r0s1;
-  reg  [7:0]   shr_i1754_r0s2;
-  reg  [7:0]   shr_i1754_r0s2__1;
-  reg  [7:0]   shr_i1754_r0s2__2;
-  reg  [7:0]   shr_i1754_r0s2__3;
-  reg  [7:0]   shr_i1754_r0s2__4;
-  reg  [7:0]   shr_i1754_r0s2__5;
-  reg  [7:0]   shr_i1754_r0s2__6;
-  reg  [7:0]   shr_i1754_r0s2__7;
-  reg  [7:0]   shr_i1754_r0s2__8;
-  reg  [7:0]   shr_i1754_r0s2__9;
-  reg  [7:0]   shr_i1754_r0s2__10;
-  reg  [7:0]   shr_i1754_r0s2__11;
-  reg  [7:0]   shr_i1754_r0s2__12;
-  reg  [7:0]   shr_i1754_r0s2__13;
-  reg  [7:0]   shr_i1754_r0s2__14;
-  reg  [7:0]   shr_i1754_r0s2__15;
-  reg  [7:0]   shr_i1754_r0s2__16;
-  reg  [7:0]   shr_i1754_r0s2__17;
-  reg  [7:0]   shr_i1754_r0s2__18;
-  reg  [7:0]   shr_i1754_r0s2__19;
-  reg  [7:0]   shr_i1754_r0s2__20;
-  reg  [7:0]   shr_i1754_r0s2__21;
-  reg  [7:0]   shr_i1754_r0s2__22;
-  reg  [7:0]   shr_i1754_r0s2__23;
-  reg  [7:0]   shr_i1754_r0s2__24;
-  reg  [7:0]   shr_i1754_r0s2__25;
-  reg  [7:0]   shr_i1754_r0s2__26;
-  reg  [7:0]   shr_i1754_r0s2__27;
-  reg  [7:0]   shr_i1754_r0s2__28;
-  reg  [7:0]   shr_i1754_r0s2__29;
-  reg  [7:0]   shr_i1754_r0s2__30;
-  reg  [7:0]   shr_i1754_r0s2__31;
-  reg  [511:0] r_sroa_0_1_r0s3;
-  reg  [511:0] r_sroa_0_1_r0s4;
-  reg  [511:0] r_sroa_0_1_r0s5;
-  reg          xor_r0s1__1;
-  reg          xor_r0s2__1;
-  reg          xor_r0s3;
-  reg          xor_r0s4;
-  reg          xor_r0s5;
   reg          cmp_i950_r0s1;
   reg          and_r0s1__3;
   reg          and_r0s1__4;
   reg          and_r0s1__5;
-  reg          r_sroa_12_0_r0s2;
-  reg          r_sroa_12_0_r0s3;
-  reg          r_sroa_12_0_r0s4;
-  reg          r_sroa_12_0_r0s5;
   assign _GEN =
-    valid0_5
-    & ~(and_r0s5 & ~widths_full_n | and_r0s5__1 & ~words_full_n | and_r0s5__2
+    valid0_1
+    & ~(and_r0s1 & ~widths_full_n | and_r0s1__1 & ~words_full_n | and_r0s1__2
         & ~rows_full_n);
   reg  [9:0]   words_left_sroa_0_0_r0;
   reg  [8:0]   groups_left_sroa_0_0_r0;
@@ -1609,532 +1486,278 @@ module kv_decompress_sections_speckv_Design(
   reg  [7:0]   plan_sroa_21_0_r0;
   reg  [7:0]   plan_sroa_6_0_r0;
   reg  [511:0] kept_sroa_0_0_r0;
-  wire [511:0] _GEN_10 = sroa_speculated_2_r0s4 >> {506'h0, place_sroa_0_0_r0s4[0], 5'h0};
-  wire [511:0] _GEN_11 = beat_sroa_0_0_r0s1 >> sh_prom_i1753_r0s1;
-  wire [9:0]   _GEN_12 = words_left_sroa_0_0_r0 - 10'h1;
-  wire [3:0]   _GEN_13 = rows_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_14 = plans_dout[48:45] == 4'h0;
-  wire [3:0]   _GEN_15 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_16 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_17 = rows_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_18 = _GEN_17 & (|widths_left_sroa_0_0_r0);
-  wire [511:0] _GEN_19 = ~_GEN_5 ? kept_sroa_0_0_r0 : payload_dout;
-  wire         _GEN_20 = ~_GEN_17 | (|widths_left_sroa_0_0_r0);
-  wire         _GEN_21 = plan_sroa_6_0_r0[2:0] == 3'h1;
-  wire         _GEN_22 = (|(_GEN_19[7:0])) | _GEN_19[15:8] == 8'h0;
-  wire         _GEN_23 = (|(_GEN_19[23:16])) | _GEN_19[31:24] == 8'h0;
-  wire         _GEN_24 = (|(_GEN_19[39:32])) | _GEN_19[47:40] == 8'h0;
-  wire         _GEN_25 = (|(_GEN_19[55:48])) | _GEN_19[63:56] == 8'h0;
-  wire         _GEN_26 = (|(_GEN_19[71:64])) | _GEN_19[79:72] == 8'h0;
-  wire         _GEN_27 = (|(_GEN_19[87:80])) | _GEN_19[95:88] == 8'h0;
-  wire         _GEN_28 = (|(_GEN_19[103:96])) | _GEN_19[111:104] == 8'h0;
-  wire         _GEN_29 = (|(_GEN_19[119:112])) | _GEN_19[127:120] == 8'h0;
-  wire         _GEN_30 = (|(_GEN_19[135:128])) | _GEN_19[143:136] == 8'h0;
-  wire         _GEN_31 = (|(_GEN_19[151:144])) | _GEN_19[159:152] == 8'h0;
-  wire         _GEN_32 = (|(_GEN_19[167:160])) | _GEN_19[175:168] == 8'h0;
-  wire         _GEN_33 = (|(_GEN_19[183:176])) | _GEN_19[191:184] == 8'h0;
-  wire         _GEN_34 = (|(_GEN_19[199:192])) | _GEN_19[207:200] == 8'h0;
-  wire         _GEN_35 = (|(_GEN_19[215:208])) | _GEN_19[223:216] == 8'h0;
-  wire         _GEN_36 = (|(_GEN_19[231:224])) | _GEN_19[239:232] == 8'h0;
-  wire         _GEN_37 = (|(_GEN_19[247:240])) | _GEN_19[255:248] == 8'h0;
-  wire         _GEN_38 = (|(_GEN_19[263:256])) | _GEN_19[271:264] == 8'h0;
-  wire         _GEN_39 = (|(_GEN_19[279:272])) | _GEN_19[287:280] == 8'h0;
-  wire         _GEN_40 = (|(_GEN_19[295:288])) | _GEN_19[303:296] == 8'h0;
-  wire         _GEN_41 = (|(_GEN_19[311:304])) | _GEN_19[319:312] == 8'h0;
-  wire         _GEN_42 = (|(_GEN_19[327:320])) | _GEN_19[335:328] == 8'h0;
-  wire         _GEN_43 = (|(_GEN_19[343:336])) | _GEN_19[351:344] == 8'h0;
-  wire         _GEN_44 = (|(_GEN_19[359:352])) | _GEN_19[367:360] == 8'h0;
-  wire         _GEN_45 = (|(_GEN_19[375:368])) | _GEN_19[383:376] == 8'h0;
-  wire         _GEN_46 = (|(_GEN_19[391:384])) | _GEN_19[399:392] == 8'h0;
-  wire         _GEN_47 = (|(_GEN_19[407:400])) | _GEN_19[415:408] == 8'h0;
-  wire         _GEN_48 = (|(_GEN_19[423:416])) | _GEN_19[431:424] == 8'h0;
-  wire         _GEN_49 = (|(_GEN_19[439:432])) | _GEN_19[447:440] == 8'h0;
-  wire         _GEN_50 = (|(_GEN_19[455:448])) | _GEN_19[463:456] == 8'h0;
-  wire         _GEN_51 = (|(_GEN_19[471:464])) | _GEN_19[479:472] == 8'h0;
-  wire         _GEN_52 = (|(_GEN_19[487:480])) | _GEN_19[495:488] == 8'h0;
-  wire         _GEN_53 = (|(_GEN_19[503:496])) | _GEN_19[511:504] == 8'h0;
-  wire         _GEN_54 = _GEN_17 & ~first_0_r0 & ~(|widths_left_sroa_0_0_r0);
-  wire         _GEN_55 = _GEN_54 | first_0_r0;
-  wire         _GEN_56 = ~first_0_r0 & ~_GEN_17;
-  wire         _GEN_57 = _GEN_56 | first_0_r0;
-  wire         _GEN_58 = _GEN_56 | _GEN_54;
-  wire         _GEN_59 = _GEN_17 & ~first_0_r0 & (|widths_left_sroa_0_0_r0);
-  wire         _GEN_60 =
-    (_GEN_55
-       ? (_GEN_54 ? _GEN_12 == 10'h0 : plans_dout[68:59] == 10'h0)
+  wire [511:0] _GEN_7 = ~_GEN_1 ? kept_sroa_0_0_r0 : payload_dout;
+  wire [511:0] _GEN_8 =
+    _GEN_7 >> {503'h0, place_sroa_0_0_r0[3], 8'h0} >> {504'h0, place_sroa_0_0_r0[2], 7'h0}
+    >> {505'h0, place_sroa_0_0_r0[1], 6'h0} >> {506'h0, place_sroa_0_0_r0[0], 5'h0};
+  wire         _GEN_9 = (|(_GEN_7[7:0])) | _GEN_7[15:8] == 8'h0;
+  wire         _GEN_10 = (|(_GEN_7[23:16])) | _GEN_7[31:24] == 8'h0;
+  wire         _GEN_11 = (|(_GEN_7[39:32])) | _GEN_7[47:40] == 8'h0;
+  wire         _GEN_12 = (|(_GEN_7[55:48])) | _GEN_7[63:56] == 8'h0;
+  wire         _GEN_13 = (|(_GEN_7[71:64])) | _GEN_7[79:72] == 8'h0;
+  wire         _GEN_14 = (|(_GEN_7[87:80])) | _GEN_7[95:88] == 8'h0;
+  wire         _GEN_15 = (|(_GEN_7[103:96])) | _GEN_7[111:104] == 8'h0;
+  wire         _GEN_16 = (|(_GEN_7[119:112])) | _GEN_7[127:120] == 8'h0;
+  wire         _GEN_17 = (|(_GEN_7[135:128])) | _GEN_7[143:136] == 8'h0;
+  wire         _GEN_18 = (|(_GEN_7[151:144])) | _GEN_7[159:152] == 8'h0;
+  wire         _GEN_19 = (|(_GEN_7[167:160])) | _GEN_7[175:168] == 8'h0;
+  wire         _GEN_20 = (|(_GEN_7[183:176])) | _GEN_7[191:184] == 8'h0;
+  wire         _GEN_21 = (|(_GEN_7[199:192])) | _GEN_7[207:200] == 8'h0;
+  wire         _GEN_22 = (|(_GEN_7[215:208])) | _GEN_7[223:216] == 8'h0;
+  wire         _GEN_23 = (|(_GEN_7[231:224])) | _GEN_7[239:232] == 8'h0;
+  wire         _GEN_24 = (|(_GEN_7[247:240])) | _GEN_7[255:248] == 8'h0;
+  wire         _GEN_25 = (|(_GEN_7[263:256])) | _GEN_7[271:264] == 8'h0;
+  wire         _GEN_26 = (|(_GEN_7[279:272])) | _GEN_7[287:280] == 8'h0;
+  wire         _GEN_27 = (|(_GEN_7[295:288])) | _GEN_7[303:296] == 8'h0;
+  wire         _GEN_28 = (|(_GEN_7[311:304])) | _GEN_7[319:312] == 8'h0;
+  wire         _GEN_29 = (|(_GEN_7[327:320])) | _GEN_7[335:328] == 8'h0;
+  wire         _GEN_30 = (|(_GEN_7[343:336])) | _GEN_7[351:344] == 8'h0;
+  wire         _GEN_31 = (|(_GEN_7[359:352])) | _GEN_7[367:360] == 8'h0;
+  wire         _GEN_32 = (|(_GEN_7[375:368])) | _GEN_7[383:376] == 8'h0;
+  wire         _GEN_33 = (|(_GEN_7[391:384])) | _GEN_7[399:392] == 8'h0;
+  wire         _GEN_34 = (|(_GEN_7[407:400])) | _GEN_7[415:408] == 8'h0;
+  wire         _GEN_35 = (|(_GEN_7[423:416])) | _GEN_7[431:424] == 8'h0;
+  wire         _GEN_36 = (|(_GEN_7[439:432])) | _GEN_7[447:440] == 8'h0;
+  wire         _GEN_37 = (|(_GEN_7[455:448])) | _GEN_7[463:456] == 8'h0;
+  wire         _GEN_38 = (|(_GEN_7[471:464])) | _GEN_7[479:472] == 8'h0;
+  wire         _GEN_39 = (|(_GEN_7[487:480])) | _GEN_7[495:488] == 8'h0;
+  wire         _GEN_40 = (|(_GEN_7[503:496])) | _GEN_7[511:504] == 8'h0;
+  wire [511:0] _GEN_41 = _GEN_7 >> {503'h0, ~_GEN_1, 8'h0};
+  wire [9:0]   _GEN_42 = words_left_sroa_0_0_r0 - 10'h1;
+  wire [3:0]   _GEN_43 = rows_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_44 = plans_dout[48:45] == 4'h0;
+  wire [3:0]   _GEN_45 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_46 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_47 = rows_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_48 = plan_sroa_6_0_r0[2:0] == 3'h1;
+  wire         _GEN_49 = _GEN_47 & (|widths_left_sroa_0_0_r0);
+  wire         _GEN_50 = ~_GEN_47 | (|widths_left_sroa_0_0_r0);
+  wire         _GEN_51 = _GEN_47 & ~first_0_r0 & ~(|widths_left_sroa_0_0_r0);
+  wire         _GEN_52 = _GEN_51 | first_0_r0;
+  wire         _GEN_53 = ~first_0_r0 & ~_GEN_47;
+  wire         _GEN_54 = _GEN_53 | first_0_r0;
+  wire         _GEN_55 = _GEN_53 | _GEN_51;
+  wire         _GEN_56 = _GEN_47 & ~first_0_r0 & (|widths_left_sroa_0_0_r0);
+  wire         _GEN_57 =
+    (_GEN_52
+       ? (_GEN_51 ? _GEN_42 == 10'h0 : plans_dout[68:59] == 10'h0)
        : words_left_sroa_0_0_r0 == 10'h0)
-    & (~_GEN_57 | (_GEN_56 ? _GEN_13 == 4'h0 : _GEN_14))
-    & (_GEN_58
-         ? ~_GEN_56 | widths_left_sroa_0_0_r0 == 4'h0
-         : _GEN_59 ? _GEN_15 == 4'h0 : ~_GEN_16 | _GEN_14);
-  wire         _GEN_61 = ~started | _GEN_60;
+    & (~_GEN_54 | (_GEN_53 ? _GEN_43 == 4'h0 : _GEN_44))
+    & (_GEN_55
+         ? ~_GEN_53 | widths_left_sroa_0_0_r0 == 4'h0
+         : _GEN_56 ? _GEN_45 == 4'h0 : ~_GEN_46 | _GEN_44);
+  wire         _GEN_58 = ~started | _GEN_57;
   always_ff @(posedge clk) begin
-    if (_GEN_4)
-      and_r0s1 <= ~first_0_r0 & _GEN_18;
-    if (_GEN_3)
-      and_r0s2 <= and_r0s1;
-    if (_GEN_2)
-      and_r0s3 <= and_r0s2;
-    if (_GEN_1)
-      and_r0s4 <= and_r0s3;
-    if (_GEN_0)
-      and_r0s5 <= and_r0s4;
-    if (_GEN_4) begin
-      beat_sroa_0_0_r0s1 <= _GEN_19;
-      shr_i_i_i1588_r0s1 <= {503'h0, place_sroa_0_0_r0[3], 8'h0};
-    end
-    if (_GEN_3)
-      sroa_speculated_r0s2 <= beat_sroa_0_0_r0s1 >> shr_i_i_i1588_r0s1;
-    if (_GEN_4)
-      place_sroa_0_0_r0s1 <= place_sroa_0_0_r0;
-    if (_GEN_3)
-      place_sroa_0_0_r0s2 <= place_sroa_0_0_r0s1;
-    if (_GEN_2) begin
-      sroa_speculated_1_r0s3 <=
-        sroa_speculated_r0s2 >> {504'h0, place_sroa_0_0_r0s2[2], 7'h0};
-      place_sroa_0_0_r0s3 <= place_sroa_0_0_r0s2;
-    end
-    if (_GEN_1) begin
-      sroa_speculated_2_r0s4 <=
-        sroa_speculated_1_r0s3 >> {505'h0, place_sroa_0_0_r0s3[1], 6'h0};
-      place_sroa_0_0_r0s4 <= place_sroa_0_0_r0s3;
-    end
     if (_GEN_0) begin
-      sroa_speculated_3_r0s5 <= _GEN_10[3:0];
-      sroa_speculated_3_r0s5__1 <= _GEN_10[31:4];
-    end
-    if (_GEN_4)
+      and_r0s1 <= ~first_0_r0 & _GEN_49;
+      sroa_speculated_3_r0s1 <= _GEN_8[3:0];
+      sroa_speculated_3_r0s1__1 <= _GEN_8[31:4];
       conv_i912_r0s1 <= plan_sroa_21_0_r0[0] ? 4'h5 : 4'h8;
-    if (_GEN_3)
-      conv_i912_r0s2 <= conv_i912_r0s1;
-    if (_GEN_2)
-      conv_i912_r0s3 <= conv_i912_r0s2;
-    if (_GEN_1)
-      conv_i912_r0s4 <= conv_i912_r0s3;
-    if (_GEN_0)
-      conv_i912_r0s5 <= conv_i912_r0s4;
-    if (_GEN_4)
-      and_r0s1__1 <= ~first_0_r0 & ~_GEN_20;
-    if (_GEN_3)
-      and_r0s2__1 <= and_r0s1__1;
-    if (_GEN_2)
-      and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_1)
-      and_r0s4__1 <= and_r0s3__1;
-    if (_GEN_0)
-      and_r0s5__1 <= and_r0s4__1;
-    if (_GEN_4)
-      or_i2251_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, _GEN_19};
-    if (_GEN_3)
-      or_i2251_r0s2 <= or_i2251_r0s1;
-    if (_GEN_2)
-      or_i2251_r0s3 <= or_i2251_r0s2;
-    if (_GEN_1)
-      or_i2251_r0s4 <= or_i2251_r0s3;
-    if (_GEN_0)
-      or_i2251_r0s5 <= or_i2251_r0s4;
-    if (_GEN_4)
-      and_r0s1__2 <= ~first_0_r0 & _GEN_20;
-    if (_GEN_3)
-      and_r0s2__2 <= and_r0s1__2;
-    if (_GEN_2)
-      and_r0s3__2 <= and_r0s2__2;
-    if (_GEN_1)
-      and_r0s4__2 <= and_r0s3__2;
-    if (_GEN_0)
-      and_r0s5__2 <= and_r0s4__2;
-    if (_GEN_4)
-      xor_r0s1 <= ~_GEN_21;
-    if (_GEN_3)
-      xor_r0s2 <= xor_r0s1;
-    if (_GEN_4)
-      select_r0s1 <= _GEN_22 ? _GEN_19[15:0] : 16'h0;
-    if (_GEN_3)
-      select_r0s2 <= select_r0s1;
-    if (_GEN_4)
-      select_r0s1__1 <= ~_GEN_23 ? 16'h0 : _GEN_19[31:16];
-    if (_GEN_3)
-      select_r0s2__1 <= select_r0s1__1;
-    if (_GEN_4)
-      select_r0s1__2 <= ~_GEN_24 ? 16'h0 : _GEN_19[47:32];
-    if (_GEN_3)
-      select_r0s2__2 <= select_r0s1__2;
-    if (_GEN_4)
-      select_r0s1__3 <= ~_GEN_25 ? 16'h0 : _GEN_19[63:48];
-    if (_GEN_3)
-      select_r0s2__3 <= select_r0s1__3;
-    if (_GEN_4)
-      select_r0s1__4 <= ~_GEN_26 ? 16'h0 : _GEN_19[79:64];
-    if (_GEN_3)
-      select_r0s2__4 <= select_r0s1__4;
-    if (_GEN_4)
-      select_r0s1__5 <= ~_GEN_27 ? 16'h0 : _GEN_19[95:80];
-    if (_GEN_3)
-      select_r0s2__5 <= select_r0s1__5;
-    if (_GEN_4)
-      select_r0s1__6 <= ~_GEN_28 ? 16'h0 : _GEN_19[111:96];
-    if (_GEN_3)
-      select_r0s2__6 <= select_r0s1__6;
-    if (_GEN_4)
-      select_r0s1__7 <= ~_GEN_29 ? 16'h0 : _GEN_19[127:112];
-    if (_GEN_3)
-      select_r0s2__7 <= select_r0s1__7;
-    if (_GEN_4)
-      select_r0s1__8 <= ~_GEN_30 ? 16'h0 : _GEN_19[143:128];
-    if (_GEN_3)
-      select_r0s2__8 <= select_r0s1__8;
-    if (_GEN_4)
-      select_r0s1__9 <= ~_GEN_31 ? 16'h0 : _GEN_19[159:144];
-    if (_GEN_3)
-      select_r0s2__9 <= select_r0s1__9;
-    if (_GEN_4)
-      select_r0s1__10 <= ~_GEN_32 ? 16'h0 : _GEN_19[175:160];
-    if (_GEN_3)
-      select_r0s2__10 <= select_r0s1__10;
-    if (_GEN_4)
-      select_r0s1__11 <= ~_GEN_33 ? 16'h0 : _GEN_19[191:176];
-    if (_GEN_3)
-      select_r0s2__11 <= select_r0s1__11;
-    if (_GEN_4)
-      select_r0s1__12 <= ~_GEN_34 ? 16'h0 : _GEN_19[207:192];
-    if (_GEN_3)
-      select_r0s2__12 <= select_r0s1__12;
-    if (_GEN_4)
-      select_r0s1__13 <= ~_GEN_35 ? 16'h0 : _GEN_19[223:208];
-    if (_GEN_3)
-      select_r0s2__13 <= select_r0s1__13;
-    if (_GEN_4)
-      select_r0s1__14 <= ~_GEN_36 ? 16'h0 : _GEN_19[239:224];
-    if (_GEN_3)
-      select_r0s2__14 <= select_r0s1__14;
-    if (_GEN_4)
-      select_r0s1__15 <= ~_GEN_37 ? 16'h0 : _GEN_19[255:240];
-    if (_GEN_3)
-      select_r0s2__15 <= select_r0s1__15;
-    if (_GEN_4)
-      select_r0s1__16 <= ~_GEN_38 ? 16'h0 : _GEN_19[271:256];
-    if (_GEN_3)
-      select_r0s2__16 <= select_r0s1__16;
-    if (_GEN_4)
-      select_r0s1__17 <= ~_GEN_39 ? 16'h0 : _GEN_19[287:272];
-    if (_GEN_3)
-      select_r0s2__17 <= select_r0s1__17;
-    if (_GEN_4)
-      select_r0s1__18 <= ~_GEN_40 ? 16'h0 : _GEN_19[303:288];
-    if (_GEN_3)
-      select_r0s2__18 <= select_r0s1__18;
-    if (_GEN_4)
-      select_r0s1__19 <= ~_GEN_41 ? 16'h0 : _GEN_19[319:304];
-    if (_GEN_3)
-      select_r0s2__19 <= select_r0s1__19;
-    if (_GEN_4)
-      select_r0s1__20 <= ~_GEN_42 ? 16'h0 : _GEN_19[335:320];
-    if (_GEN_3)
-      select_r0s2__20 <= select_r0s1__20;
-    if (_GEN_4)
-      select_r0s1__21 <= ~_GEN_43 ? 16'h0 : _GEN_19[351:336];
-    if (_GEN_3)
-      select_r0s2__21 <= select_r0s1__21;
-    if (_GEN_4)
-      select_r0s1__22 <= ~_GEN_44 ? 16'h0 : _GEN_19[367:352];
-    if (_GEN_3)
-      select_r0s2__22 <= select_r0s1__22;
-    if (_GEN_4)
-      select_r0s1__23 <= ~_GEN_45 ? 16'h0 : _GEN_19[383:368];
-    if (_GEN_3)
-      select_r0s2__23 <= select_r0s1__23;
-    if (_GEN_4)
-      select_r0s1__24 <= ~_GEN_46 ? 16'h0 : _GEN_19[399:384];
-    if (_GEN_3)
-      select_r0s2__24 <= select_r0s1__24;
-    if (_GEN_4)
-      select_r0s1__25 <= ~_GEN_47 ? 16'h0 : _GEN_19[415:400];
-    if (_GEN_3)
-      select_r0s2__25 <= select_r0s1__25;
-    if (_GEN_4)
-      select_r0s1__26 <= ~_GEN_48 ? 16'h0 : _GEN_19[431:416];
-    if (_GEN_3)
-      select_r0s2__26 <= select_r0s1__26;
-    if (_GEN_4)
-      select_r0s1__27 <= ~_GEN_49 ? 16'h0 : _GEN_19[447:432];
-    if (_GEN_3)
-      select_r0s2__27 <= select_r0s1__27;
-    if (_GEN_4)
-      select_r0s1__28 <= ~_GEN_50 ? 16'h0 : _GEN_19[463:448];
-    if (_GEN_3)
-      select_r0s2__28 <= select_r0s1__28;
-    if (_GEN_4)
-      select_r0s1__29 <= ~_GEN_51 ? 16'h0 : _GEN_19[479:464];
-    if (_GEN_3)
-      select_r0s2__29 <= select_r0s1__29;
-    if (_GEN_4)
-      select_r0s1__30 <= ~_GEN_52 ? 16'h0 : _GEN_19[495:480];
-    if (_GEN_3)
-      select_r0s2__30 <= select_r0s1__30;
-    if (_GEN_4)
-      select_r0s1__31 <= ~_GEN_53 ? 16'h0 : _GEN_19[511:496];
-    if (_GEN_3)
-      select_r0s2__31 <= select_r0s1__31;
-    if (_GEN_4)
-      sh_prom_i1753_r0s1 <= {503'h0, ~_GEN_5, 8'h0};
-    if (_GEN_3) begin
-      shr_i1754_r0s2 <= _GEN_11[7:0];
-      shr_i1754_r0s2__1 <= _GEN_11[15:8];
-      shr_i1754_r0s2__2 <= _GEN_11[23:16];
-      shr_i1754_r0s2__3 <= _GEN_11[31:24];
-      shr_i1754_r0s2__4 <= _GEN_11[39:32];
-      shr_i1754_r0s2__5 <= _GEN_11[47:40];
-      shr_i1754_r0s2__6 <= _GEN_11[55:48];
-      shr_i1754_r0s2__7 <= _GEN_11[63:56];
-      shr_i1754_r0s2__8 <= _GEN_11[71:64];
-      shr_i1754_r0s2__9 <= _GEN_11[79:72];
-      shr_i1754_r0s2__10 <= _GEN_11[87:80];
-      shr_i1754_r0s2__11 <= _GEN_11[95:88];
-      shr_i1754_r0s2__12 <= _GEN_11[103:96];
-      shr_i1754_r0s2__13 <= _GEN_11[111:104];
-      shr_i1754_r0s2__14 <= _GEN_11[119:112];
-      shr_i1754_r0s2__15 <= _GEN_11[127:120];
-      shr_i1754_r0s2__16 <= _GEN_11[135:128];
-      shr_i1754_r0s2__17 <= _GEN_11[143:136];
-      shr_i1754_r0s2__18 <= _GEN_11[151:144];
-      shr_i1754_r0s2__19 <= _GEN_11[159:152];
-      shr_i1754_r0s2__20 <= _GEN_11[167:160];
-      shr_i1754_r0s2__21 <= _GEN_11[175:168];
-      shr_i1754_r0s2__22 <= _GEN_11[183:176];
-      shr_i1754_r0s2__23 <= _GEN_11[191:184];
-      shr_i1754_r0s2__24 <= _GEN_11[199:192];
-      shr_i1754_r0s2__25 <= _GEN_11[207:200];
-      shr_i1754_r0s2__26 <= _GEN_11[215:208];
-      shr_i1754_r0s2__27 <= _GEN_11[223:216];
-      shr_i1754_r0s2__28 <= _GEN_11[231:224];
-      shr_i1754_r0s2__29 <= _GEN_11[239:232];
-      shr_i1754_r0s2__30 <= _GEN_11[247:240];
-      shr_i1754_r0s2__31 <= _GEN_11[255:248];
-    end
-    if (_GEN_2)
-      r_sroa_0_1_r0s3 <=
-        xor_r0s2
-          ? {select_r0s2__31,
-             select_r0s2__30,
-             select_r0s2__29,
-             select_r0s2__28,
-             select_r0s2__27,
-             select_r0s2__26,
-             select_r0s2__25,
-             select_r0s2__24,
-             select_r0s2__23,
-             select_r0s2__22,
-             select_r0s2__21,
-             select_r0s2__20,
-             select_r0s2__19,
-             select_r0s2__18,
-             select_r0s2__17,
-             select_r0s2__16,
-             select_r0s2__15,
-             select_r0s2__14,
-             select_r0s2__13,
-             select_r0s2__12,
-             select_r0s2__11,
-             select_r0s2__10,
-             select_r0s2__9,
-             select_r0s2__8,
-             select_r0s2__7,
-             select_r0s2__6,
-             select_r0s2__5,
-             select_r0s2__4,
-             select_r0s2__3,
-             select_r0s2__2,
-             select_r0s2__1,
-             select_r0s2}
+      and_r0s1__1 <= ~first_0_r0 & ~_GEN_50;
+      or_i2251_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, _GEN_7};
+      and_r0s1__2 <= ~first_0_r0 & _GEN_50;
+      r_sroa_0_1_r0s1 <=
+        ~_GEN_48
+          ? {~_GEN_40 ? 16'h0 : _GEN_7[511:496],
+             ~_GEN_39 ? 16'h0 : _GEN_7[495:480],
+             ~_GEN_38 ? 16'h0 : _GEN_7[479:464],
+             ~_GEN_37 ? 16'h0 : _GEN_7[463:448],
+             ~_GEN_36 ? 16'h0 : _GEN_7[447:432],
+             ~_GEN_35 ? 16'h0 : _GEN_7[431:416],
+             ~_GEN_34 ? 16'h0 : _GEN_7[415:400],
+             ~_GEN_33 ? 16'h0 : _GEN_7[399:384],
+             ~_GEN_32 ? 16'h0 : _GEN_7[383:368],
+             ~_GEN_31 ? 16'h0 : _GEN_7[367:352],
+             ~_GEN_30 ? 16'h0 : _GEN_7[351:336],
+             ~_GEN_29 ? 16'h0 : _GEN_7[335:320],
+             ~_GEN_28 ? 16'h0 : _GEN_7[319:304],
+             ~_GEN_27 ? 16'h0 : _GEN_7[303:288],
+             ~_GEN_26 ? 16'h0 : _GEN_7[287:272],
+             ~_GEN_25 ? 16'h0 : _GEN_7[271:256],
+             ~_GEN_24 ? 16'h0 : _GEN_7[255:240],
+             ~_GEN_23 ? 16'h0 : _GEN_7[239:224],
+             ~_GEN_22 ? 16'h0 : _GEN_7[223:208],
+             ~_GEN_21 ? 16'h0 : _GEN_7[207:192],
+             ~_GEN_20 ? 16'h0 : _GEN_7[191:176],
+             ~_GEN_19 ? 16'h0 : _GEN_7[175:160],
+             ~_GEN_18 ? 16'h0 : _GEN_7[159:144],
+             ~_GEN_17 ? 16'h0 : _GEN_7[143:128],
+             ~_GEN_16 ? 16'h0 : _GEN_7[127:112],
+             ~_GEN_15 ? 16'h0 : _GEN_7[111:96],
+             ~_GEN_14 ? 16'h0 : _GEN_7[95:80],
+             ~_GEN_13 ? 16'h0 : _GEN_7[79:64],
+             ~_GEN_12 ? 16'h0 : _GEN_7[63:48],
+             ~_GEN_11 ? 16'h0 : _GEN_7[47:32],
+             ~_GEN_10 ? 16'h0 : _GEN_7[31:16],
+             _GEN_9 ? _GEN_7[15:0] : 16'h0}
           : {8'h0,
-             shr_i1754_r0s2__31,
+             _GEN_41[255:248],
              8'h0,
-             shr_i1754_r0s2__30,
+             _GEN_41[247:240],
              8'h0,
-             shr_i1754_r0s2__29,
+             _GEN_41[239:232],
              8'h0,
-             shr_i1754_r0s2__28,
+             _GEN_41[231:224],
              8'h0,
-             shr_i1754_r0s2__27,
+             _GEN_41[223:216],
              8'h0,
-             shr_i1754_r0s2__26,
+             _GEN_41[215:208],
              8'h0,
-             shr_i1754_r0s2__25,
+             _GEN_41[207:200],
              8'h0,
-             shr_i1754_r0s2__24,
+             _GEN_41[199:192],
              8'h0,
-             shr_i1754_r0s2__23,
+             _GEN_41[191:184],
              8'h0,
-             shr_i1754_r0s2__22,
+             _GEN_41[183:176],
              8'h0,
-             shr_i1754_r0s2__21,
+             _GEN_41[175:168],
              8'h0,
-             shr_i1754_r0s2__20,
+             _GEN_41[167:160],
              8'h0,
-             shr_i1754_r0s2__19,
+             _GEN_41[159:152],
              8'h0,
-             shr_i1754_r0s2__18,
+             _GEN_41[151:144],
              8'h0,
-             shr_i1754_r0s2__17,
+             _GEN_41[143:136],
              8'h0,
-             shr_i1754_r0s2__16,
+             _GEN_41[135:128],
              8'h0,
-             shr_i1754_r0s2__15,
+             _GEN_41[127:120],
              8'h0,
-             shr_i1754_r0s2__14,
+             _GEN_41[119:112],
              8'h0,
-             shr_i1754_r0s2__13,
+             _GEN_41[111:104],
              8'h0,
-             shr_i1754_r0s2__12,
+             _GEN_41[103:96],
              8'h0,
-             shr_i1754_r0s2__11,
+             _GEN_41[95:88],
              8'h0,
-             shr_i1754_r0s2__10,
+             _GEN_41[87:80],
              8'h0,
-             shr_i1754_r0s2__9,
+             _GEN_41[79:72],
              8'h0,
-             shr_i1754_r0s2__8,
+             _GEN_41[71:64],
              8'h0,
-             shr_i1754_r0s2__7,
+             _GEN_41[63:56],
              8'h0,
-             shr_i1754_r0s2__6,
+             _GEN_41[55:48],
              8'h0,
-             shr_i1754_r0s2__5,
+             _GEN_41[47:40],
              8'h0,
-             shr_i1754_r0s2__4,
+             _GEN_41[39:32],
              8'h0,
-             shr_i1754_r0s2__3,
+             _GEN_41[31:24],
              8'h0,
-             shr_i1754_r0s2__2,
+             _GEN_41[23:16],
              8'h0,
-             shr_i1754_r0s2__1,
+             _GEN_41[15:8],
              8'h0,
-             shr_i1754_r0s2};
-    if (_GEN_1)
-      r_sroa_0_1_r0s4 <= r_sroa_0_1_r0s3;
-    if (_GEN_0)
-      r_sroa_0_1_r0s5 <= r_sroa_0_1_r0s4;
-    if (_GEN_4)
-      xor_r0s1__1 <= ~_GEN_18;
-    if (_GEN_3)
-      xor_r0s2__1 <= xor_r0s1__1;
-    if (_GEN_2)
-      xor_r0s3 <= xor_r0s2__1;
-    if (_GEN_1)
-      xor_r0s4 <= xor_r0s3;
-    if (_GEN_0)
-      xor_r0s5 <= xor_r0s4;
-    if (_GEN_4) begin
-      cmp_i950_r0s1 <= _GEN_21;
+             _GEN_41[7:0]};
+      xor_r0s1 <= ~_GEN_49;
+      cmp_i950_r0s1 <= _GEN_48;
       and_r0s1__3 <=
-        (_GEN_22
-           ? _GEN_23 | groups_left_sroa_0_0_r0 < 9'h2
-           : groups_left_sroa_0_0_r0 == 9'h0) & (_GEN_24 | groups_left_sroa_0_0_r0 < 9'h3)
-        & (_GEN_25 | groups_left_sroa_0_0_r0 < 9'h4)
-        & (_GEN_26 | groups_left_sroa_0_0_r0 < 9'h5)
-        & (_GEN_27 | groups_left_sroa_0_0_r0 < 9'h6)
-        & (_GEN_28 | groups_left_sroa_0_0_r0 < 9'h7)
-        & (_GEN_29 | groups_left_sroa_0_0_r0 < 9'h8);
+        (_GEN_9
+           ? _GEN_10 | groups_left_sroa_0_0_r0 < 9'h2
+           : groups_left_sroa_0_0_r0 == 9'h0) & (_GEN_11 | groups_left_sroa_0_0_r0 < 9'h3)
+        & (_GEN_12 | groups_left_sroa_0_0_r0 < 9'h4)
+        & (_GEN_13 | groups_left_sroa_0_0_r0 < 9'h5)
+        & (_GEN_14 | groups_left_sroa_0_0_r0 < 9'h6)
+        & (_GEN_15 | groups_left_sroa_0_0_r0 < 9'h7)
+        & (_GEN_16 | groups_left_sroa_0_0_r0 < 9'h8);
       and_r0s1__4 <=
-        (_GEN_30 | groups_left_sroa_0_0_r0 < 9'h9)
-        & (_GEN_31 | groups_left_sroa_0_0_r0 < 9'hA)
-        & (_GEN_32 | groups_left_sroa_0_0_r0 < 9'hB)
-        & (_GEN_33 | groups_left_sroa_0_0_r0 < 9'hC)
-        & (_GEN_34 | groups_left_sroa_0_0_r0 < 9'hD)
-        & (_GEN_35 | groups_left_sroa_0_0_r0 < 9'hE)
-        & (_GEN_36 | groups_left_sroa_0_0_r0 < 9'hF)
-        & (_GEN_37 | groups_left_sroa_0_0_r0 < 9'h10);
+        (_GEN_17 | groups_left_sroa_0_0_r0 < 9'h9)
+        & (_GEN_18 | groups_left_sroa_0_0_r0 < 9'hA)
+        & (_GEN_19 | groups_left_sroa_0_0_r0 < 9'hB)
+        & (_GEN_20 | groups_left_sroa_0_0_r0 < 9'hC)
+        & (_GEN_21 | groups_left_sroa_0_0_r0 < 9'hD)
+        & (_GEN_22 | groups_left_sroa_0_0_r0 < 9'hE)
+        & (_GEN_23 | groups_left_sroa_0_0_r0 < 9'hF)
+        & (_GEN_24 | groups_left_sroa_0_0_r0 < 9'h10);
       and_r0s1__5 <=
-        (_GEN_38 | groups_left_sroa_0_0_r0 < 9'h11)
-        & (_GEN_39 | groups_left_sroa_0_0_r0 < 9'h12)
-        & (_GEN_40 | groups_left_sroa_0_0_r0 < 9'h13)
-        & (_GEN_41 | groups_left_sroa_0_0_r0 < 9'h14)
-        & (_GEN_42 | groups_left_sroa_0_0_r0 < 9'h15)
-        & (_GEN_43 | groups_left_sroa_0_0_r0 < 9'h16)
-        & (_GEN_44 | groups_left_sroa_0_0_r0 < 9'h17)
-        & (_GEN_45 | groups_left_sroa_0_0_r0 < 9'h18)
-        & (_GEN_46 | groups_left_sroa_0_0_r0 < 9'h19)
-        & (_GEN_47 | groups_left_sroa_0_0_r0 < 9'h1A)
-        & (_GEN_48 | groups_left_sroa_0_0_r0 < 9'h1B)
-        & (_GEN_49 | groups_left_sroa_0_0_r0 < 9'h1C)
-        & (_GEN_50 | groups_left_sroa_0_0_r0 < 9'h1D)
-        & (_GEN_51 | groups_left_sroa_0_0_r0 < 9'h1E)
-        & (_GEN_52 | groups_left_sroa_0_0_r0 < 9'h1F)
-        & (_GEN_53 | groups_left_sroa_0_0_r0 < 9'h20);
+        (_GEN_25 | groups_left_sroa_0_0_r0 < 9'h11)
+        & (_GEN_26 | groups_left_sroa_0_0_r0 < 9'h12)
+        & (_GEN_27 | groups_left_sroa_0_0_r0 < 9'h13)
+        & (_GEN_28 | groups_left_sroa_0_0_r0 < 9'h14)
+        & (_GEN_29 | groups_left_sroa_0_0_r0 < 9'h15)
+        & (_GEN_30 | groups_left_sroa_0_0_r0 < 9'h16)
+        & (_GEN_31 | groups_left_sroa_0_0_r0 < 9'h17)
+        & (_GEN_32 | groups_left_sroa_0_0_r0 < 9'h18)
+        & (_GEN_33 | groups_left_sroa_0_0_r0 < 9'h19)
+        & (_GEN_34 | groups_left_sroa_0_0_r0 < 9'h1A)
+        & (_GEN_35 | groups_left_sroa_0_0_r0 < 9'h1B)
+        & (_GEN_36 | groups_left_sroa_0_0_r0 < 9'h1C)
+        & (_GEN_37 | groups_left_sroa_0_0_r0 < 9'h1D)
+        & (_GEN_38 | groups_left_sroa_0_0_r0 < 9'h1E)
+        & (_GEN_39 | groups_left_sroa_0_0_r0 < 9'h1F)
+        & (_GEN_40 | groups_left_sroa_0_0_r0 < 9'h20);
     end
-    if (_GEN_3)
-      r_sroa_12_0_r0s2 <= cmp_i950_r0s1 | and_r0s1__3 & and_r0s1__4 & and_r0s1__5;
-    if (_GEN_2)
-      r_sroa_12_0_r0s3 <= r_sroa_12_0_r0s2;
-    if (_GEN_1)
-      r_sroa_12_0_r0s4 <= r_sroa_12_0_r0s3;
-    if (_GEN_0)
-      r_sroa_12_0_r0s5 <= r_sroa_12_0_r0s4;
-    if (~started | _GEN_4) begin
+    if (~started | _GEN_0) begin
       words_left_sroa_0_0_r0 <=
-        _GEN_61
+        _GEN_58
           ? 10'h0
-          : _GEN_55 ? (_GEN_54 ? _GEN_12 : plans_dout[68:59]) : words_left_sroa_0_0_r0;
+          : _GEN_52 ? (_GEN_51 ? _GEN_42 : plans_dout[68:59]) : words_left_sroa_0_0_r0;
       groups_left_sroa_0_0_r0 <=
-        _GEN_61 ? 9'h0 : first_0_r0 ? plans_dout[44:36] : groups_left_sroa_0_0_r0 - 9'h20;
+        _GEN_58 ? 9'h0 : first_0_r0 ? plans_dout[44:36] : groups_left_sroa_0_0_r0 - 9'h20;
       widths_left_sroa_0_0_r0 <=
-        _GEN_61
+        _GEN_58
           ? 4'h0
-          : _GEN_58
-              ? (_GEN_56 ? widths_left_sroa_0_0_r0 : 4'h0)
-              : _GEN_59 ? _GEN_15 : _GEN_16 ? plans_dout[48:45] : 4'h0;
+          : _GEN_55
+              ? (_GEN_53 ? widths_left_sroa_0_0_r0 : 4'h0)
+              : _GEN_56 ? _GEN_45 : _GEN_46 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_60 | ~_GEN_57 ? 4'h0 : _GEN_56 ? _GEN_13 : plans_dout[48:45];
+        ~started | _GEN_57 | ~_GEN_54 ? 4'h0 : _GEN_53 ? _GEN_43 : plans_dout[48:45];
       plan_sroa_21_0_r0 <=
-        _GEN_61 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_21_0_r0;
+        _GEN_58 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_21_0_r0;
       plan_sroa_6_0_r0 <=
-        _GEN_61 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_6_0_r0;
+        _GEN_58 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_6_0_r0;
       place_sroa_0_0_r0 <=
-        _GEN_61
+        _GEN_58
           ? 8'h0
-          : _GEN_57
-              ? {4'h0, _GEN_56 & _GEN_21 ? place_sroa_0_0_r0[3:0] ^ 4'h8 : 4'h0}
-              : ~_GEN_21 | widths_left_sroa_0_0_r0[3:1] == 3'h0
+          : _GEN_54
+              ? {4'h0, _GEN_53 & _GEN_48 ? place_sroa_0_0_r0[3:0] ^ 4'h8 : 4'h0}
+              : ~_GEN_48 | widths_left_sroa_0_0_r0[3:1] == 3'h0
                   ? 8'h0
                   : place_sroa_0_0_r0 + 8'h1;
       kept_sroa_0_0_r0 <=
-        _GEN_61 ? 512'h0 : first_0_r0 | ~_GEN_5 ? kept_sroa_0_0_r0 : payload_dout;
-      first_0_r0 <= _GEN_61;
+        _GEN_58 ? 512'h0 : first_0_r0 | ~_GEN_1 ? kept_sroa_0_0_r0 : payload_dout;
+      first_0_r0 <= _GEN_58;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_1 <= 1'h0;
-      valid0_2 <= 1'h0;
-      valid0_3 <= 1'h0;
-      valid0_4 <= 1'h0;
-      valid0_5 <= 1'h0;
       valid0_0 <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_4 | valid0_1 & ~_GEN_3;
-      valid0_2 <= _GEN_3 | valid0_2 & ~_GEN_2;
-      valid0_3 <= _GEN_2 | valid0_3 & ~_GEN_1;
-      valid0_4 <= _GEN_1 | valid0_4 & ~_GEN_0;
-      valid0_5 <= _GEN_0 | valid0_5 & ~_GEN;
+      valid0_1 <= _GEN_0 | valid0_1 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
-  assign plans_read = _GEN_7;
-  assign payload_read = _GEN_4 & _GEN_6;
-  assign find_plans_write = _GEN_7;
+  assign plans_read = _GEN_3;
+  assign plans_waits = _GEN_4 & ~plans_empty_n;
+  assign payload_read = _GEN_0 & _GEN_2;
+  assign payload_waits = valid0_0 & _GEN_2 & ~payload_empty_n;
+  assign find_plans_write = _GEN_3;
   assign find_plans_din = plans_dout;
-  assign decode_plans_write = _GEN_7;
+  assign find_plans_waits = _GEN_4 & ~find_plans_full_n;
+  assign decode_plans_write = _GEN_3;
   assign decode_plans_din = plans_dout;
-  assign rows_write = _GEN & and_r0s5__2;
+  assign decode_plans_waits = _GEN_4 & ~decode_plans_full_n;
+  assign rows_write = _GEN & and_r0s1__2;
   assign rows_din =
-    {xor_r0s5 ? r_sroa_12_0_r0s5 : _GEN_8, xor_r0s5 ? 4'h0 : _GEN_9, r_sroa_0_1_r0s5};
-  assign widths_write = _GEN & and_r0s5;
-  assign widths_din = _GEN_9;
-  assign words_write = _GEN & and_r0s5__1;
-  assign words_din = or_i2251_r0s5;
+    {xor_r0s1 ? cmp_i950_r0s1 | and_r0s1__3 & and_r0s1__4 & and_r0s1__5 : _GEN_5,
+     xor_r0s1 ? 4'h0 : _GEN_6,
+     r_sroa_0_1_r0s1};
+  assign rows_waits = valid0_1 & and_r0s1__2 & ~rows_full_n;
+  assign widths_write = _GEN & and_r0s1;
+  assign widths_din = _GEN_6;
+  assign widths_waits = valid0_1 & and_r0s1 & ~widths_full_n;
+  assign words_write = _GEN & and_r0s1__1;
+  assign words_din = or_i2251_r0s1;
+  assign words_waits = valid0_1 & and_r0s1__1 & ~words_full_n;
 endmodule
 
 module kv_decompress_find_words_speckv_Design(
@@ -2146,9 +1769,12 @@ module kv_decompress_find_words_speckv_Design(
   input         widths_in_empty_n,
                 takings_full_n,
   output        plans_read,
+                plans_waits,
                 widths_in_read,
+                widths_in_waits,
                 takings_write,
-  output [6:0]  takings_din
+  output [6:0]  takings_din,
+  output        takings_waits
 );
 
   reg         started;
@@ -2374,7 +2000,7 @@ module kv_decompress_find_words_speckv_Design(
     .WIDTH(4),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
@@ -2387,13 +2013,16 @@ module kv_decompress_find_words_speckv_Design(
     .rd      (_widths_0_rd)
   );
   assign plans_read = _GEN_2 & first_0_r0;
+  assign plans_waits = valid0_0 & first_0_r0 & ~plans_empty_n;
   assign widths_in_read = _GEN_2 & _GEN_4;
+  assign widths_in_waits = valid0_0 & _GEN_4 & ~widths_in_empty_n;
   assign takings_write = _GEN_7 | _GEN & and_r0s3__1;
   assign takings_din =
     _GEN_7
       ? shl_i1105_r0s3[6:0]
         | {2'h0, {1'h0, count_sroa_0_0_r0} < add_i869_r0s3, count_sroa_0_0_r0}
       : 7'h60;
+  assign takings_waits = (valid0_3 & and_r0s3 | valid0_3 & and_r0s3__1) & ~takings_full_n;
 endmodule
 
 module kv_decompress_unpack(
@@ -2406,11 +2035,15 @@ module kv_decompress_unpack(
                  pieces_full_n,
                  layouts_full_n,
   output         takings_read,
+                 takings_waits,
                  words_read,
+                 words_waits,
                  pieces_write,
   output [511:0] pieces_din,
-  output         layouts_write,
-                 layouts_din
+  output         pieces_waits,
+                 layouts_write,
+                 layouts_din,
+                 layouts_waits
 );
 
   reg          started;
@@ -2528,14 +2161,18 @@ module kv_decompress_unpack(
     end
   end // always_ff @(posedge)
   assign takings_read = _GEN_0 & ~_GEN_1;
+  assign takings_waits = valid0_0 & ~_GEN_1 & ~takings_empty_n;
   assign words_read = _GEN_0 & ~_GEN_4;
+  assign words_waits = valid0_0 & ~_GEN_4 & ~words_empty_n;
   assign pieces_write = _GEN & xor_r0s1;
   assign pieces_din =
     cmp_i647_8_r0s1
       ? sroa_speculated849_2_r0s1
       : {sroa_speculated849_2_r0s1[255:0], sroa_speculated849_2_r0s1[511:256]};
+  assign pieces_waits = valid0_1 & xor_r0s1 & ~pieces_full_n;
   assign layouts_write = _GEN & and10_r0s1;
   assign layouts_din = and_r0s1;
+  assign layouts_waits = valid0_1 & and10_r0s1 & ~layouts_full_n;
 endmodule
 
 module kv_decompress_decode_speckv_Design(
@@ -2551,141 +2188,92 @@ module kv_decompress_decode_speckv_Design(
                  decoded_full_n,
                  valid_full_n,
   output         plans_read,
+                 plans_waits,
                  rows_read,
+                 rows_waits,
                  pieces_read,
+                 pieces_waits,
                  scale_plans_write,
   output [76:0]  scale_plans_din,
-  output         decoded_write,
+  output         scale_plans_waits,
+                 decoded_write,
   output [767:0] decoded_din,
-  output         valid_write,
-                 valid_din
+  output         decoded_waits,
+                 valid_write,
+                 valid_din,
+                 valid_waits
 );
 
   reg          started;
   reg          first_0_r0;
+  reg          all_valid_sroa_0_0_r0;
   reg  [3:0]   rows_left_sroa_0_0_r0;
   reg  [3:0]   widths_left_sroa_0_0_r0;
   reg  [7:0]   at_sroa_35_0_r0;
   reg          valid0_0;
-  reg          valid0_8;
-  wire         _GEN;
-  reg          valid0_7;
-  wire         _GEN_0;
-  reg          valid0_6;
-  wire         _GEN_1;
-  reg          valid0_5;
-  wire         _GEN_2;
   reg          valid0_4;
-  wire         _GEN_3;
+  wire         _GEN;
   reg          valid0_3;
-  wire         _GEN_4;
+  wire         _GEN_0;
   reg          valid0_2;
-  wire         _GEN_5;
+  wire         _GEN_1;
   reg          valid0_1;
-  wire         _GEN_6;
-  wire         _GEN_7;
+  wire         _GEN_2;
+  wire         _GEN_3;
   wire [3:0]   _widths_0_rd;
   wire [511:0] _table_0_rd;
-  wire         _GEN_8 = rows_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_9 = widths_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_10 = _GEN_8 & _GEN_9;
-  wire         _GEN_11 = ~first_0_r0 & ~_GEN_10;
-  wire         _GEN_12 = ~first_0_r0 & _GEN_10;
-  wire         _GEN_13 = _GEN_7 & first_0_r0;
-  assign _GEN_7 =
+  wire         _GEN_4 = rows_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_5 = widths_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_6 = _GEN_4 & _GEN_5;
+  wire         _GEN_7 = ~first_0_r0 & ~_GEN_6;
+  wire         _GEN_8 = ~first_0_r0 & _GEN_6;
+  wire         _GEN_9 = _GEN_3 & first_0_r0;
+  wire         _GEN_10 = valid0_0 & first_0_r0;
+  assign _GEN_3 =
     valid0_0
-    & ~(_GEN_11 & ~rows_empty_n | _GEN_12 & ~pieces_empty_n | first_0_r0 & ~plans_empty_n
-        | first_0_r0 & ~scale_plans_full_n) & (~valid0_1 | _GEN_6);
+    & ~(_GEN_7 & ~rows_empty_n | _GEN_8 & ~pieces_empty_n | first_0_r0 & ~plans_empty_n
+        | first_0_r0 & ~scale_plans_full_n) & (~valid0_1 | _GEN_2);
   reg          and_r0s1;
-  wire         _GEN_14 = _GEN_6 & and_r0s1;
+  wire         _GEN_11 = _GEN_2 & and_r0s1;
   reg  [7:0]   index_sroa_0_0_r0s1;
   reg  [516:0] rows_r0s1;
   reg          and_r0s1__1;
-  wire         _GEN_15 = _GEN_6 & and_r0s1__1;
+  wire         _GEN_12 = _GEN_2 & and_r0s1__1;
   reg          and_r0s1__2;
-  wire         _GEN_16 = _GEN_6 & and_r0s1__2;
+  wire         _GEN_13 = _GEN_2 & and_r0s1__2;
   reg          or_cond71_not_r0s1;
   reg  [15:0]  at_sroa_28_0_r0s1;
   reg  [7:0]   at_sroa_0_0_r0s1;
-  wire [2:0]   _GEN_17 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
+  wire [2:0]   _GEN_14 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
   reg          and_r0s1__3;
-  wire         _GEN_18 = _GEN_6 & and_r0s1__3;
-  assign _GEN_6 = valid0_1 & (~valid0_2 | _GEN_5);
-  assign _GEN_5 = valid0_2 & (~valid0_3 | _GEN_4);
-  assign _GEN_4 = valid0_3 & (~valid0_4 | _GEN_3);
-  assign _GEN_3 = valid0_4 & (~valid0_5 | _GEN_2);
-  assign _GEN_2 = valid0_5 & (~valid0_6 | _GEN_1);
-  assign _GEN_1 = valid0_6 & (~valid0_7 | _GEN_0);
-  assign _GEN_0 = valid0_7 & (~valid0_8 | _GEN);
+  wire         _GEN_15 = _GEN_2 & and_r0s1__3;
+  assign _GEN_2 = valid0_1 & (~valid0_2 | _GEN_1);
+  assign _GEN_1 = valid0_2 & (~valid0_3 | _GEN_0);
+  assign _GEN_0 = valid0_3 & (~valid0_4 | _GEN);
   reg          and_r0s2;
   reg          and_r0s3;
   reg          and_r0s4;
-  reg          and_r0s5;
-  reg          and_r0s6;
-  reg          and_r0s7;
-  reg          and_r0s8;
   reg          cmp_i667_r0s1;
   reg          cmp_i667_r0s2;
   reg          cmp_i667_r0s3;
   reg          cmp_i667_r0s4;
-  reg          cmp_i667_r0s5;
-  reg          cmp_i667_r0s6;
-  reg          cmp_i667_r0s7;
-  reg          cmp_i667_r0s8;
   reg  [511:0] pieces_r0s1;
   reg  [511:0] pieces_r0s2;
   reg  [511:0] pieces_r0s3;
   reg  [511:0] pieces_r0s4;
-  reg  [511:0] pieces_r0s5;
-  reg  [511:0] pieces_r0s6;
-  reg  [511:0] pieces_r0s7;
-  reg  [511:0] pieces_r0s8;
   reg          cmp_i6818189_r0s1;
   reg          cmp_i6818189_r0s2;
   reg          cmp_i6818189_r0s3;
-  reg          cmp_i6818189_r0s4;
-  reg          cmp_i6818189_r0s5;
-  reg          cmp_i6818189_r0s6;
-  reg          cmp_i6818189_r0s7;
-  reg          cmp_i6818189_r0s8;
   reg          or_cond71_not_r0s2;
   reg          or_cond71_not_r0s3;
-  reg          or_cond71_not_r0s4;
-  reg          or_cond71_not_r0s5;
-  reg          or_cond71_not_r0s6;
-  reg          or_cond71_not_r0s7;
-  reg          or_cond71_not_r0s8;
-  reg  [511:0] table_r0s3;
   reg  [511:0] shr_i_i_i2164_r0s1;
   reg  [511:0] shr_i_i_i2164_r0s2;
-  reg  [511:0] shr_i_i_i2164_r0s3;
-  reg  [511:0] sroa_speculated_r0s4;
   reg  [15:0]  at_sroa_28_0_r0s2;
-  reg  [15:0]  at_sroa_28_0_r0s3;
-  reg  [15:0]  at_sroa_28_0_r0s4;
-  reg  [511:0] sroa_speculated_1_r0s5;
-  reg  [15:0]  at_sroa_28_0_r0s5;
-  reg  [511:0] sroa_speculated_2_r0s6;
-  reg  [15:0]  at_sroa_28_0_r0s6;
-  reg  [511:0] sroa_speculated_3_r0s7;
-  reg  [15:0]  at_sroa_28_0_r0s7;
-  reg  [511:0] sroa_speculated_4_r0s8;
-  reg  [511:0] table_r0s4;
-  reg  [511:0] table_r0s5;
-  reg  [511:0] table_r0s6;
-  reg  [511:0] table_r0s7;
-  reg  [511:0] table_r0s8;
-  wire [15:0]  _GEN_19 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[15:0];
+  reg  [511:0] sroa_speculated_4_r0s3;
+  reg  [511:0] table_r0s3;
   reg  [7:0]   and_r0s1__4;
   reg  [7:0]   and_r0s2__1;
   reg  [7:0]   and_r0s3__1;
-  reg  [7:0]   and_r0s4__1;
-  reg  [7:0]   and_r0s5__1;
-  reg  [7:0]   and_r0s6__1;
-  reg  [7:0]   and_r0s7__1;
-  reg  [7:0]   and_r0s8__1;
-  wire [9:0]   _GEN_20 = {{2{_GEN_19[15]}}, _GEN_19[15:8]} + {2'h0, and_r0s8__1};
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          xor_r0s3;
@@ -2700,991 +2288,322 @@ module kv_decompress_decode_speckv_Design(
   reg          icmp_r0s2;
   reg  [7:0]   v561_r0s3;
   reg  [2:0]   select_r0s3;
-  reg  [8:0]   select_r0s4;
-  reg  [8:0]   select_r0s5;
-  reg  [8:0]   select_r0s6;
-  reg  [8:0]   select_r0s7;
-  reg  [8:0]   select_r0s8;
-  wire [15:0]  _GEN_21 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[31:16];
+  reg  [15:0]  conv_i1354_pn_in_r0s4;
   reg  [7:0]   and_r0s1__5;
   reg  [7:0]   and_r0s2__2;
   reg  [7:0]   and_r0s3__3;
-  reg  [7:0]   and_r0s4__2;
-  reg  [7:0]   and_r0s5__2;
-  reg  [7:0]   and_r0s6__2;
-  reg  [7:0]   and_r0s7__2;
-  reg  [7:0]   and_r0s8__2;
-  wire [9:0]   _GEN_22 = {{2{_GEN_21[15]}}, _GEN_21[15:8]} + {2'h0, and_r0s8__2};
   reg          cmp_i_i2691_1_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_1_r0s3;
   reg  [2:0]   select_r0s3__1;
-  reg  [8:0]   select_r0s4__1;
-  reg  [8:0]   select_r0s5__1;
-  reg  [8:0]   select_r0s6__1;
-  reg  [8:0]   select_r0s7__1;
-  reg  [8:0]   select_r0s8__1;
-  wire [15:0]  _GEN_23 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[47:32];
+  reg  [15:0]  conv_i1354_pn_in_1_r0s4;
   reg  [7:0]   and_r0s1__6;
   reg  [7:0]   and_r0s2__3;
   reg  [7:0]   and_r0s3__4;
-  reg  [7:0]   and_r0s4__3;
-  reg  [7:0]   and_r0s5__3;
-  reg  [7:0]   and_r0s6__3;
-  reg  [7:0]   and_r0s7__3;
-  reg  [7:0]   and_r0s8__3;
-  wire [9:0]   _GEN_24 = {{2{_GEN_23[15]}}, _GEN_23[15:8]} + {2'h0, and_r0s8__3};
   reg          cmp_i_i2691_2_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_2_r0s3;
   reg  [2:0]   select_r0s3__2;
-  reg  [8:0]   select_r0s4__2;
-  reg  [8:0]   select_r0s5__2;
-  reg  [8:0]   select_r0s6__2;
-  reg  [8:0]   select_r0s7__2;
-  reg  [8:0]   select_r0s8__2;
-  wire [15:0]  _GEN_25 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[63:48];
+  reg  [15:0]  conv_i1354_pn_in_2_r0s4;
   reg  [7:0]   and_r0s1__7;
   reg  [7:0]   and_r0s2__4;
   reg  [7:0]   and_r0s3__5;
-  reg  [7:0]   and_r0s4__4;
-  reg  [7:0]   and_r0s5__4;
-  reg  [7:0]   and_r0s6__4;
-  reg  [7:0]   and_r0s7__4;
-  reg  [7:0]   and_r0s8__4;
-  wire [9:0]   _GEN_26 = {{2{_GEN_25[15]}}, _GEN_25[15:8]} + {2'h0, and_r0s8__4};
   reg          cmp_i_i2691_3_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_3_r0s3;
   reg  [2:0]   select_r0s3__3;
-  reg  [8:0]   select_r0s4__3;
-  reg  [8:0]   select_r0s5__3;
-  reg  [8:0]   select_r0s6__3;
-  reg  [8:0]   select_r0s7__3;
-  reg  [8:0]   select_r0s8__3;
-  wire [15:0]  _GEN_27 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[79:64];
+  reg  [15:0]  conv_i1354_pn_in_3_r0s4;
   reg  [7:0]   and_r0s1__8;
   reg  [7:0]   and_r0s2__5;
   reg  [7:0]   and_r0s3__6;
-  reg  [7:0]   and_r0s4__5;
-  reg  [7:0]   and_r0s5__5;
-  reg  [7:0]   and_r0s6__5;
-  reg  [7:0]   and_r0s7__5;
-  reg  [7:0]   and_r0s8__5;
-  wire [9:0]   _GEN_28 = {{2{_GEN_27[15]}}, _GEN_27[15:8]} + {2'h0, and_r0s8__5};
   reg          cmp_i_i2691_4_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s3;
   reg  [2:0]   select_r0s3__4;
-  reg  [8:0]   select_r0s4__4;
-  reg  [8:0]   select_r0s5__4;
-  reg  [8:0]   select_r0s6__4;
-  reg  [8:0]   select_r0s7__4;
-  reg  [8:0]   select_r0s8__4;
-  wire [15:0]  _GEN_29 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[95:80];
+  reg  [15:0]  conv_i1354_pn_in_4_r0s4;
   reg  [7:0]   and_r0s1__9;
   reg  [7:0]   and_r0s2__6;
   reg  [7:0]   and_r0s3__7;
-  reg  [7:0]   and_r0s4__6;
-  reg  [7:0]   and_r0s5__6;
-  reg  [7:0]   and_r0s6__6;
-  reg  [7:0]   and_r0s7__6;
-  reg  [7:0]   and_r0s8__6;
-  wire [9:0]   _GEN_30 = {{2{_GEN_29[15]}}, _GEN_29[15:8]} + {2'h0, and_r0s8__6};
   reg          cmp_i_i2691_5_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s3;
   reg  [2:0]   select_r0s3__5;
-  reg  [8:0]   select_r0s4__5;
-  reg  [8:0]   select_r0s5__5;
-  reg  [8:0]   select_r0s6__5;
-  reg  [8:0]   select_r0s7__5;
-  reg  [8:0]   select_r0s8__5;
-  wire [15:0]  _GEN_31 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[111:96];
+  reg  [15:0]  conv_i1354_pn_in_5_r0s4;
   reg  [7:0]   and_r0s1__10;
   reg  [7:0]   and_r0s2__7;
   reg  [7:0]   and_r0s3__8;
-  reg  [7:0]   and_r0s4__7;
-  reg  [7:0]   and_r0s5__7;
-  reg  [7:0]   and_r0s6__7;
-  reg  [7:0]   and_r0s7__7;
-  reg  [7:0]   and_r0s8__7;
-  wire [9:0]   _GEN_32 = {{2{_GEN_31[15]}}, _GEN_31[15:8]} + {2'h0, and_r0s8__7};
   reg          cmp_i_i2691_6_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s3;
   reg  [2:0]   select_r0s3__6;
-  reg  [8:0]   select_r0s4__6;
-  reg  [8:0]   select_r0s5__6;
-  reg  [8:0]   select_r0s6__6;
-  reg  [8:0]   select_r0s7__6;
-  reg  [8:0]   select_r0s8__6;
-  wire [15:0]  _GEN_33 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[127:112];
+  reg  [15:0]  conv_i1354_pn_in_6_r0s4;
   reg  [7:0]   and_r0s1__11;
   reg  [7:0]   and_r0s2__8;
   reg  [7:0]   and_r0s3__9;
-  reg  [7:0]   and_r0s4__8;
-  reg  [7:0]   and_r0s5__8;
-  reg  [7:0]   and_r0s6__8;
-  reg  [7:0]   and_r0s7__8;
-  reg  [7:0]   and_r0s8__8;
-  wire [9:0]   _GEN_34 = {{2{_GEN_33[15]}}, _GEN_33[15:8]} + {2'h0, and_r0s8__8};
   reg          cmp_i_i2691_7_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s3;
   reg  [2:0]   select_r0s3__7;
-  reg  [8:0]   select_r0s4__7;
-  reg  [8:0]   select_r0s5__7;
-  reg  [8:0]   select_r0s6__7;
-  reg  [8:0]   select_r0s7__7;
-  reg  [8:0]   select_r0s8__7;
-  wire [15:0]  _GEN_35 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[143:128];
+  reg  [15:0]  conv_i1354_pn_in_7_r0s4;
   reg  [7:0]   and_r0s1__12;
   reg  [7:0]   and_r0s2__9;
   reg  [7:0]   and_r0s3__10;
-  reg  [7:0]   and_r0s4__9;
-  reg  [7:0]   and_r0s5__9;
-  reg  [7:0]   and_r0s6__9;
-  reg  [7:0]   and_r0s7__9;
-  reg  [7:0]   and_r0s8__9;
-  wire [9:0]   _GEN_36 = {{2{_GEN_35[15]}}, _GEN_35[15:8]} + {2'h0, and_r0s8__9};
   reg          cmp_i_i2691_8_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s3;
   reg  [2:0]   select_r0s3__8;
-  reg  [8:0]   select_r0s4__8;
-  reg  [8:0]   select_r0s5__8;
-  reg  [8:0]   select_r0s6__8;
-  reg  [8:0]   select_r0s7__8;
-  reg  [8:0]   select_r0s8__8;
-  wire [15:0]  _GEN_37 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[159:144];
+  reg  [15:0]  conv_i1354_pn_in_8_r0s4;
   reg  [7:0]   and_r0s1__13;
   reg  [7:0]   and_r0s2__10;
   reg  [7:0]   and_r0s3__11;
-  reg  [7:0]   and_r0s4__10;
-  reg  [7:0]   and_r0s5__10;
-  reg  [7:0]   and_r0s6__10;
-  reg  [7:0]   and_r0s7__10;
-  reg  [7:0]   and_r0s8__10;
-  wire [9:0]   _GEN_38 = {{2{_GEN_37[15]}}, _GEN_37[15:8]} + {2'h0, and_r0s8__10};
   reg          cmp_i_i2691_9_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s3;
   reg  [2:0]   select_r0s3__9;
-  reg  [8:0]   select_r0s4__9;
-  reg  [8:0]   select_r0s5__9;
-  reg  [8:0]   select_r0s6__9;
-  reg  [8:0]   select_r0s7__9;
-  reg  [8:0]   select_r0s8__9;
-  wire [15:0]  _GEN_39 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[175:160];
+  reg  [15:0]  conv_i1354_pn_in_9_r0s4;
   reg  [7:0]   and_r0s1__14;
   reg  [7:0]   and_r0s2__11;
   reg  [7:0]   and_r0s3__12;
-  reg  [7:0]   and_r0s4__11;
-  reg  [7:0]   and_r0s5__11;
-  reg  [7:0]   and_r0s6__11;
-  reg  [7:0]   and_r0s7__11;
-  reg  [7:0]   and_r0s8__11;
-  wire [9:0]   _GEN_40 = {{2{_GEN_39[15]}}, _GEN_39[15:8]} + {2'h0, and_r0s8__11};
   reg          cmp_i_i2691_10_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s3;
   reg  [2:0]   select_r0s3__10;
-  reg  [8:0]   select_r0s4__10;
-  reg  [8:0]   select_r0s5__10;
-  reg  [8:0]   select_r0s6__10;
-  reg  [8:0]   select_r0s7__10;
-  reg  [8:0]   select_r0s8__10;
-  wire [15:0]  _GEN_41 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[191:176];
+  reg  [15:0]  conv_i1354_pn_in_10_r0s4;
   reg  [7:0]   and_r0s1__15;
   reg  [7:0]   and_r0s2__12;
   reg  [7:0]   and_r0s3__13;
-  reg  [7:0]   and_r0s4__12;
-  reg  [7:0]   and_r0s5__12;
-  reg  [7:0]   and_r0s6__12;
-  reg  [7:0]   and_r0s7__12;
-  reg  [7:0]   and_r0s8__12;
-  wire [9:0]   _GEN_42 = {{2{_GEN_41[15]}}, _GEN_41[15:8]} + {2'h0, and_r0s8__12};
   reg          cmp_i_i2691_11_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s3;
   reg  [2:0]   select_r0s3__11;
-  reg  [8:0]   select_r0s4__11;
-  reg  [8:0]   select_r0s5__11;
-  reg  [8:0]   select_r0s6__11;
-  reg  [8:0]   select_r0s7__11;
-  reg  [8:0]   select_r0s8__11;
-  wire [15:0]  _GEN_43 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[207:192];
+  reg  [15:0]  conv_i1354_pn_in_11_r0s4;
   reg  [7:0]   and_r0s1__16;
   reg  [7:0]   and_r0s2__13;
   reg  [7:0]   and_r0s3__14;
-  reg  [7:0]   and_r0s4__13;
-  reg  [7:0]   and_r0s5__13;
-  reg  [7:0]   and_r0s6__13;
-  reg  [7:0]   and_r0s7__13;
-  reg  [7:0]   and_r0s8__13;
-  wire [9:0]   _GEN_44 = {{2{_GEN_43[15]}}, _GEN_43[15:8]} + {2'h0, and_r0s8__13};
   reg          cmp_i_i2691_12_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s3;
   reg  [2:0]   select_r0s3__12;
-  reg  [8:0]   select_r0s4__12;
-  reg  [8:0]   select_r0s5__12;
-  reg  [8:0]   select_r0s6__12;
-  reg  [8:0]   select_r0s7__12;
-  reg  [8:0]   select_r0s8__12;
-  wire [15:0]  _GEN_45 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[223:208];
+  reg  [15:0]  conv_i1354_pn_in_12_r0s4;
   reg  [7:0]   and_r0s1__17;
   reg  [7:0]   and_r0s2__14;
   reg  [7:0]   and_r0s3__15;
-  reg  [7:0]   and_r0s4__14;
-  reg  [7:0]   and_r0s5__14;
-  reg  [7:0]   and_r0s6__14;
-  reg  [7:0]   and_r0s7__14;
-  reg  [7:0]   and_r0s8__14;
-  wire [9:0]   _GEN_46 = {{2{_GEN_45[15]}}, _GEN_45[15:8]} + {2'h0, and_r0s8__14};
   reg          cmp_i_i2691_13_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s3;
   reg  [2:0]   select_r0s3__13;
-  reg  [8:0]   select_r0s4__13;
-  reg  [8:0]   select_r0s5__13;
-  reg  [8:0]   select_r0s6__13;
-  reg  [8:0]   select_r0s7__13;
-  reg  [8:0]   select_r0s8__13;
-  wire [15:0]  _GEN_47 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[239:224];
+  reg  [15:0]  conv_i1354_pn_in_13_r0s4;
   reg  [7:0]   and_r0s1__18;
   reg  [7:0]   and_r0s2__15;
   reg  [7:0]   and_r0s3__16;
-  reg  [7:0]   and_r0s4__15;
-  reg  [7:0]   and_r0s5__15;
-  reg  [7:0]   and_r0s6__15;
-  reg  [7:0]   and_r0s7__15;
-  reg  [7:0]   and_r0s8__15;
-  wire [9:0]   _GEN_48 = {{2{_GEN_47[15]}}, _GEN_47[15:8]} + {2'h0, and_r0s8__15};
   reg          cmp_i_i2691_14_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s3;
   reg  [2:0]   select_r0s3__14;
-  reg  [8:0]   select_r0s4__14;
-  reg  [8:0]   select_r0s5__14;
-  reg  [8:0]   select_r0s6__14;
-  reg  [8:0]   select_r0s7__14;
-  reg  [8:0]   select_r0s8__14;
-  wire [15:0]  _GEN_49 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[255:240];
+  reg  [15:0]  conv_i1354_pn_in_14_r0s4;
   reg  [7:0]   and_r0s1__19;
   reg  [7:0]   and_r0s2__16;
   reg  [7:0]   and_r0s3__17;
-  reg  [7:0]   and_r0s4__16;
-  reg  [7:0]   and_r0s5__16;
-  reg  [7:0]   and_r0s6__16;
-  reg  [7:0]   and_r0s7__16;
-  reg  [7:0]   and_r0s8__16;
-  wire [9:0]   _GEN_50 = {{2{_GEN_49[15]}}, _GEN_49[15:8]} + {2'h0, and_r0s8__16};
   reg          cmp_i_i2691_15_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s3;
   reg  [2:0]   select_r0s3__15;
-  reg  [8:0]   select_r0s4__15;
-  reg  [8:0]   select_r0s5__15;
-  reg  [8:0]   select_r0s6__15;
-  reg  [8:0]   select_r0s7__15;
-  reg  [8:0]   select_r0s8__15;
-  wire [15:0]  _GEN_51 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[271:256];
+  reg  [15:0]  conv_i1354_pn_in_15_r0s4;
   reg  [7:0]   and_r0s1__20;
   reg  [7:0]   and_r0s2__17;
   reg  [7:0]   and_r0s3__18;
-  reg  [7:0]   and_r0s4__17;
-  reg  [7:0]   and_r0s5__17;
-  reg  [7:0]   and_r0s6__17;
-  reg  [7:0]   and_r0s7__17;
-  reg  [7:0]   and_r0s8__17;
-  wire [9:0]   _GEN_52 = {{2{_GEN_51[15]}}, _GEN_51[15:8]} + {2'h0, and_r0s8__17};
   reg          cmp_i_i2691_16_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s3;
   reg  [2:0]   select_r0s3__16;
-  reg  [8:0]   select_r0s4__16;
-  reg  [8:0]   select_r0s5__16;
-  reg  [8:0]   select_r0s6__16;
-  reg  [8:0]   select_r0s7__16;
-  reg  [8:0]   select_r0s8__16;
-  wire [15:0]  _GEN_53 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[287:272];
+  reg  [15:0]  conv_i1354_pn_in_16_r0s4;
   reg  [7:0]   and_r0s1__21;
   reg  [7:0]   and_r0s2__18;
   reg  [7:0]   and_r0s3__19;
-  reg  [7:0]   and_r0s4__18;
-  reg  [7:0]   and_r0s5__18;
-  reg  [7:0]   and_r0s6__18;
-  reg  [7:0]   and_r0s7__18;
-  reg  [7:0]   and_r0s8__18;
-  wire [9:0]   _GEN_54 = {{2{_GEN_53[15]}}, _GEN_53[15:8]} + {2'h0, and_r0s8__18};
   reg          cmp_i_i2691_17_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s3;
   reg  [2:0]   select_r0s3__17;
-  reg  [8:0]   select_r0s4__17;
-  reg  [8:0]   select_r0s5__17;
-  reg  [8:0]   select_r0s6__17;
-  reg  [8:0]   select_r0s7__17;
-  reg  [8:0]   select_r0s8__17;
-  wire [15:0]  _GEN_55 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[303:288];
+  reg  [15:0]  conv_i1354_pn_in_17_r0s4;
   reg  [7:0]   and_r0s1__22;
   reg  [7:0]   and_r0s2__19;
   reg  [7:0]   and_r0s3__20;
-  reg  [7:0]   and_r0s4__19;
-  reg  [7:0]   and_r0s5__19;
-  reg  [7:0]   and_r0s6__19;
-  reg  [7:0]   and_r0s7__19;
-  reg  [7:0]   and_r0s8__19;
-  wire [9:0]   _GEN_56 = {{2{_GEN_55[15]}}, _GEN_55[15:8]} + {2'h0, and_r0s8__19};
   reg          cmp_i_i2691_18_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s3;
   reg  [2:0]   select_r0s3__18;
-  reg  [8:0]   select_r0s4__18;
-  reg  [8:0]   select_r0s5__18;
-  reg  [8:0]   select_r0s6__18;
-  reg  [8:0]   select_r0s7__18;
-  reg  [8:0]   select_r0s8__18;
-  wire [15:0]  _GEN_57 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[319:304];
+  reg  [15:0]  conv_i1354_pn_in_18_r0s4;
   reg  [7:0]   and_r0s1__23;
   reg  [7:0]   and_r0s2__20;
   reg  [7:0]   and_r0s3__21;
-  reg  [7:0]   and_r0s4__20;
-  reg  [7:0]   and_r0s5__20;
-  reg  [7:0]   and_r0s6__20;
-  reg  [7:0]   and_r0s7__20;
-  reg  [7:0]   and_r0s8__20;
-  wire [9:0]   _GEN_58 = {{2{_GEN_57[15]}}, _GEN_57[15:8]} + {2'h0, and_r0s8__20};
   reg          cmp_i_i2691_19_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s3;
   reg  [2:0]   select_r0s3__19;
-  reg  [8:0]   select_r0s4__19;
-  reg  [8:0]   select_r0s5__19;
-  reg  [8:0]   select_r0s6__19;
-  reg  [8:0]   select_r0s7__19;
-  reg  [8:0]   select_r0s8__19;
-  wire [15:0]  _GEN_59 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[335:320];
+  reg  [15:0]  conv_i1354_pn_in_19_r0s4;
   reg  [7:0]   and_r0s1__24;
   reg  [7:0]   and_r0s2__21;
   reg  [7:0]   and_r0s3__22;
-  reg  [7:0]   and_r0s4__21;
-  reg  [7:0]   and_r0s5__21;
-  reg  [7:0]   and_r0s6__21;
-  reg  [7:0]   and_r0s7__21;
-  reg  [7:0]   and_r0s8__21;
-  wire [9:0]   _GEN_60 = {{2{_GEN_59[15]}}, _GEN_59[15:8]} + {2'h0, and_r0s8__21};
   reg          cmp_i_i2691_20_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s3;
   reg  [2:0]   select_r0s3__20;
-  reg  [8:0]   select_r0s4__20;
-  reg  [8:0]   select_r0s5__20;
-  reg  [8:0]   select_r0s6__20;
-  reg  [8:0]   select_r0s7__20;
-  reg  [8:0]   select_r0s8__20;
-  wire [15:0]  _GEN_61 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[351:336];
+  reg  [15:0]  conv_i1354_pn_in_20_r0s4;
   reg  [7:0]   and_r0s1__25;
   reg  [7:0]   and_r0s2__22;
   reg  [7:0]   and_r0s3__23;
-  reg  [7:0]   and_r0s4__22;
-  reg  [7:0]   and_r0s5__22;
-  reg  [7:0]   and_r0s6__22;
-  reg  [7:0]   and_r0s7__22;
-  reg  [7:0]   and_r0s8__22;
-  wire [9:0]   _GEN_62 = {{2{_GEN_61[15]}}, _GEN_61[15:8]} + {2'h0, and_r0s8__22};
   reg          cmp_i_i2691_21_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s3;
   reg  [2:0]   select_r0s3__21;
-  reg  [8:0]   select_r0s4__21;
-  reg  [8:0]   select_r0s5__21;
-  reg  [8:0]   select_r0s6__21;
-  reg  [8:0]   select_r0s7__21;
-  reg  [8:0]   select_r0s8__21;
-  wire [15:0]  _GEN_63 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[367:352];
+  reg  [15:0]  conv_i1354_pn_in_21_r0s4;
   reg  [7:0]   and_r0s1__26;
   reg  [7:0]   and_r0s2__23;
   reg  [7:0]   and_r0s3__24;
-  reg  [7:0]   and_r0s4__23;
-  reg  [7:0]   and_r0s5__23;
-  reg  [7:0]   and_r0s6__23;
-  reg  [7:0]   and_r0s7__23;
-  reg  [7:0]   and_r0s8__23;
-  wire [9:0]   _GEN_64 = {{2{_GEN_63[15]}}, _GEN_63[15:8]} + {2'h0, and_r0s8__23};
   reg          cmp_i_i2691_22_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s3;
   reg  [2:0]   select_r0s3__22;
-  reg  [8:0]   select_r0s4__22;
-  reg  [8:0]   select_r0s5__22;
-  reg  [8:0]   select_r0s6__22;
-  reg  [8:0]   select_r0s7__22;
-  reg  [8:0]   select_r0s8__22;
-  wire [15:0]  _GEN_65 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[383:368];
+  reg  [15:0]  conv_i1354_pn_in_22_r0s4;
   reg  [7:0]   and_r0s1__27;
   reg  [7:0]   and_r0s2__24;
   reg  [7:0]   and_r0s3__25;
-  reg  [7:0]   and_r0s4__24;
-  reg  [7:0]   and_r0s5__24;
-  reg  [7:0]   and_r0s6__24;
-  reg  [7:0]   and_r0s7__24;
-  reg  [7:0]   and_r0s8__24;
-  wire [9:0]   _GEN_66 = {{2{_GEN_65[15]}}, _GEN_65[15:8]} + {2'h0, and_r0s8__24};
   reg          cmp_i_i2691_23_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s3;
   reg  [2:0]   select_r0s3__23;
-  reg  [8:0]   select_r0s4__23;
-  reg  [8:0]   select_r0s5__23;
-  reg  [8:0]   select_r0s6__23;
-  reg  [8:0]   select_r0s7__23;
-  reg  [8:0]   select_r0s8__23;
-  wire [15:0]  _GEN_67 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[399:384];
+  reg  [15:0]  conv_i1354_pn_in_23_r0s4;
   reg  [7:0]   and_r0s1__28;
   reg  [7:0]   and_r0s2__25;
   reg  [7:0]   and_r0s3__26;
-  reg  [7:0]   and_r0s4__25;
-  reg  [7:0]   and_r0s5__25;
-  reg  [7:0]   and_r0s6__25;
-  reg  [7:0]   and_r0s7__25;
-  reg  [7:0]   and_r0s8__25;
-  wire [9:0]   _GEN_68 = {{2{_GEN_67[15]}}, _GEN_67[15:8]} + {2'h0, and_r0s8__25};
   reg          cmp_i_i2691_24_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s3;
   reg  [2:0]   select_r0s3__24;
-  reg  [8:0]   select_r0s4__24;
-  reg  [8:0]   select_r0s5__24;
-  reg  [8:0]   select_r0s6__24;
-  reg  [8:0]   select_r0s7__24;
-  reg  [8:0]   select_r0s8__24;
-  wire [15:0]  _GEN_69 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[415:400];
+  reg  [15:0]  conv_i1354_pn_in_24_r0s4;
   reg  [7:0]   and_r0s1__29;
   reg  [7:0]   and_r0s2__26;
   reg  [7:0]   and_r0s3__27;
-  reg  [7:0]   and_r0s4__26;
-  reg  [7:0]   and_r0s5__26;
-  reg  [7:0]   and_r0s6__26;
-  reg  [7:0]   and_r0s7__26;
-  reg  [7:0]   and_r0s8__26;
-  wire [9:0]   _GEN_70 = {{2{_GEN_69[15]}}, _GEN_69[15:8]} + {2'h0, and_r0s8__26};
   reg          cmp_i_i2691_25_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s3;
   reg  [2:0]   select_r0s3__25;
-  reg  [8:0]   select_r0s4__25;
-  reg  [8:0]   select_r0s5__25;
-  reg  [8:0]   select_r0s6__25;
-  reg  [8:0]   select_r0s7__25;
-  reg  [8:0]   select_r0s8__25;
-  wire [15:0]  _GEN_71 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[431:416];
+  reg  [15:0]  conv_i1354_pn_in_25_r0s4;
   reg  [7:0]   and_r0s1__30;
   reg  [7:0]   and_r0s2__27;
   reg  [7:0]   and_r0s3__28;
-  reg  [7:0]   and_r0s4__27;
-  reg  [7:0]   and_r0s5__27;
-  reg  [7:0]   and_r0s6__27;
-  reg  [7:0]   and_r0s7__27;
-  reg  [7:0]   and_r0s8__27;
-  wire [9:0]   _GEN_72 = {{2{_GEN_71[15]}}, _GEN_71[15:8]} + {2'h0, and_r0s8__27};
   reg          cmp_i_i2691_26_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s3;
   reg  [2:0]   select_r0s3__26;
-  reg  [8:0]   select_r0s4__26;
-  reg  [8:0]   select_r0s5__26;
-  reg  [8:0]   select_r0s6__26;
-  reg  [8:0]   select_r0s7__26;
-  reg  [8:0]   select_r0s8__26;
-  wire [15:0]  _GEN_73 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[447:432];
+  reg  [15:0]  conv_i1354_pn_in_26_r0s4;
   reg  [7:0]   and_r0s1__31;
   reg  [7:0]   and_r0s2__28;
   reg  [7:0]   and_r0s3__29;
-  reg  [7:0]   and_r0s4__28;
-  reg  [7:0]   and_r0s5__28;
-  reg  [7:0]   and_r0s6__28;
-  reg  [7:0]   and_r0s7__28;
-  reg  [7:0]   and_r0s8__28;
-  wire [9:0]   _GEN_74 = {{2{_GEN_73[15]}}, _GEN_73[15:8]} + {2'h0, and_r0s8__28};
   reg          cmp_i_i2691_27_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s3;
   reg  [2:0]   select_r0s3__27;
-  reg  [8:0]   select_r0s4__27;
-  reg  [8:0]   select_r0s5__27;
-  reg  [8:0]   select_r0s6__27;
-  reg  [8:0]   select_r0s7__27;
-  reg  [8:0]   select_r0s8__27;
-  wire [15:0]  _GEN_75 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[463:448];
+  reg  [15:0]  conv_i1354_pn_in_27_r0s4;
   reg  [7:0]   and_r0s1__32;
   reg  [7:0]   and_r0s2__29;
   reg  [7:0]   and_r0s3__30;
-  reg  [7:0]   and_r0s4__29;
-  reg  [7:0]   and_r0s5__29;
-  reg  [7:0]   and_r0s6__29;
-  reg  [7:0]   and_r0s7__29;
-  reg  [7:0]   and_r0s8__29;
-  wire [9:0]   _GEN_76 = {{2{_GEN_75[15]}}, _GEN_75[15:8]} + {2'h0, and_r0s8__29};
   reg          cmp_i_i2691_28_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s3;
   reg  [2:0]   select_r0s3__28;
-  reg  [8:0]   select_r0s4__28;
-  reg  [8:0]   select_r0s5__28;
-  reg  [8:0]   select_r0s6__28;
-  reg  [8:0]   select_r0s7__28;
-  reg  [8:0]   select_r0s8__28;
-  wire [15:0]  _GEN_77 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[479:464];
+  reg  [15:0]  conv_i1354_pn_in_28_r0s4;
   reg  [7:0]   and_r0s1__33;
   reg  [7:0]   and_r0s2__30;
   reg  [7:0]   and_r0s3__31;
-  reg  [7:0]   and_r0s4__30;
-  reg  [7:0]   and_r0s5__30;
-  reg  [7:0]   and_r0s6__30;
-  reg  [7:0]   and_r0s7__30;
-  reg  [7:0]   and_r0s8__30;
-  wire [9:0]   _GEN_78 = {{2{_GEN_77[15]}}, _GEN_77[15:8]} + {2'h0, and_r0s8__30};
   reg          cmp_i_i2691_29_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s3;
   reg  [2:0]   select_r0s3__29;
-  reg  [8:0]   select_r0s4__29;
-  reg  [8:0]   select_r0s5__29;
-  reg  [8:0]   select_r0s6__29;
-  reg  [8:0]   select_r0s7__29;
-  reg  [8:0]   select_r0s8__29;
-  wire [15:0]  _GEN_79 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[495:480];
+  reg  [15:0]  conv_i1354_pn_in_29_r0s4;
   reg  [7:0]   and_r0s1__34;
   reg  [7:0]   and_r0s2__31;
   reg  [7:0]   and_r0s3__32;
-  reg  [7:0]   and_r0s4__31;
-  reg  [7:0]   and_r0s5__31;
-  reg  [7:0]   and_r0s6__31;
-  reg  [7:0]   and_r0s7__31;
-  reg  [7:0]   and_r0s8__31;
-  wire [9:0]   _GEN_80 = {{2{_GEN_79[15]}}, _GEN_79[15:8]} + {2'h0, and_r0s8__31};
   reg          cmp_i_i2691_30_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_30_r0s3;
   reg  [2:0]   select_r0s3__30;
-  reg  [8:0]   select_r0s4__30;
-  reg  [8:0]   select_r0s5__30;
-  reg  [8:0]   select_r0s6__30;
-  reg  [8:0]   select_r0s7__30;
-  reg  [8:0]   select_r0s8__30;
-  wire [15:0]  _GEN_81 =
-    or_cond71_not_r0s8 ? sroa_speculated_4_r0s8[15:0] : table_r0s8[511:496];
+  reg  [15:0]  conv_i1354_pn_in_30_r0s4;
   reg  [7:0]   and_r0s1__35;
   reg  [7:0]   and_r0s2__32;
   reg  [7:0]   and_r0s3__33;
-  reg  [7:0]   and_r0s4__32;
-  reg  [7:0]   and_r0s5__32;
-  reg  [7:0]   and_r0s6__32;
-  reg  [7:0]   and_r0s7__32;
-  reg  [7:0]   and_r0s8__32;
-  wire [9:0]   _GEN_82 = {{2{_GEN_81[15]}}, _GEN_81[15:8]} + {2'h0, and_r0s8__32};
   reg          cmp_i_i2691_31_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_31_r0s3;
   reg  [2:0]   select_r0s3__31;
-  reg  [8:0]   select_r0s4__31;
-  reg  [8:0]   select_r0s5__31;
-  reg  [8:0]   select_r0s6__31;
-  reg  [8:0]   select_r0s7__31;
-  reg  [8:0]   select_r0s8__31;
-  wire [511:0] _GEN_83 =
-    {cmp_i6818189_r0s8
-       ? {{6{_GEN_82[9]}}, _GEN_82}
-       : {select_r0s8__31,
-          pieces_r0s8[223],
-          pieces_r0s8[191],
-          pieces_r0s8[159],
-          pieces_r0s8[127],
-          pieces_r0s8[95],
-          pieces_r0s8[63],
-          pieces_r0s8[31]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_80[9]}}, _GEN_80}
-       : {select_r0s8__30,
-          pieces_r0s8[222],
-          pieces_r0s8[190],
-          pieces_r0s8[158],
-          pieces_r0s8[126],
-          pieces_r0s8[94],
-          pieces_r0s8[62],
-          pieces_r0s8[30]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_78[9]}}, _GEN_78}
-       : {select_r0s8__29,
-          pieces_r0s8[221],
-          pieces_r0s8[189],
-          pieces_r0s8[157],
-          pieces_r0s8[125],
-          pieces_r0s8[93],
-          pieces_r0s8[61],
-          pieces_r0s8[29]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_76[9]}}, _GEN_76}
-       : {select_r0s8__28,
-          pieces_r0s8[220],
-          pieces_r0s8[188],
-          pieces_r0s8[156],
-          pieces_r0s8[124],
-          pieces_r0s8[92],
-          pieces_r0s8[60],
-          pieces_r0s8[28]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_74[9]}}, _GEN_74}
-       : {select_r0s8__27,
-          pieces_r0s8[219],
-          pieces_r0s8[187],
-          pieces_r0s8[155],
-          pieces_r0s8[123],
-          pieces_r0s8[91],
-          pieces_r0s8[59],
-          pieces_r0s8[27]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_72[9]}}, _GEN_72}
-       : {select_r0s8__26,
-          pieces_r0s8[218],
-          pieces_r0s8[186],
-          pieces_r0s8[154],
-          pieces_r0s8[122],
-          pieces_r0s8[90],
-          pieces_r0s8[58],
-          pieces_r0s8[26]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_70[9]}}, _GEN_70}
-       : {select_r0s8__25,
-          pieces_r0s8[217],
-          pieces_r0s8[185],
-          pieces_r0s8[153],
-          pieces_r0s8[121],
-          pieces_r0s8[89],
-          pieces_r0s8[57],
-          pieces_r0s8[25]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_68[9]}}, _GEN_68}
-       : {select_r0s8__24,
-          pieces_r0s8[216],
-          pieces_r0s8[184],
-          pieces_r0s8[152],
-          pieces_r0s8[120],
-          pieces_r0s8[88],
-          pieces_r0s8[56],
-          pieces_r0s8[24]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_66[9]}}, _GEN_66}
-       : {select_r0s8__23,
-          pieces_r0s8[215],
-          pieces_r0s8[183],
-          pieces_r0s8[151],
-          pieces_r0s8[119],
-          pieces_r0s8[87],
-          pieces_r0s8[55],
-          pieces_r0s8[23]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_64[9]}}, _GEN_64}
-       : {select_r0s8__22,
-          pieces_r0s8[214],
-          pieces_r0s8[182],
-          pieces_r0s8[150],
-          pieces_r0s8[118],
-          pieces_r0s8[86],
-          pieces_r0s8[54],
-          pieces_r0s8[22]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_62[9]}}, _GEN_62}
-       : {select_r0s8__21,
-          pieces_r0s8[213],
-          pieces_r0s8[181],
-          pieces_r0s8[149],
-          pieces_r0s8[117],
-          pieces_r0s8[85],
-          pieces_r0s8[53],
-          pieces_r0s8[21]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_60[9]}}, _GEN_60}
-       : {select_r0s8__20,
-          pieces_r0s8[212],
-          pieces_r0s8[180],
-          pieces_r0s8[148],
-          pieces_r0s8[116],
-          pieces_r0s8[84],
-          pieces_r0s8[52],
-          pieces_r0s8[20]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_58[9]}}, _GEN_58}
-       : {select_r0s8__19,
-          pieces_r0s8[211],
-          pieces_r0s8[179],
-          pieces_r0s8[147],
-          pieces_r0s8[115],
-          pieces_r0s8[83],
-          pieces_r0s8[51],
-          pieces_r0s8[19]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_56[9]}}, _GEN_56}
-       : {select_r0s8__18,
-          pieces_r0s8[210],
-          pieces_r0s8[178],
-          pieces_r0s8[146],
-          pieces_r0s8[114],
-          pieces_r0s8[82],
-          pieces_r0s8[50],
-          pieces_r0s8[18]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_54[9]}}, _GEN_54}
-       : {select_r0s8__17,
-          pieces_r0s8[209],
-          pieces_r0s8[177],
-          pieces_r0s8[145],
-          pieces_r0s8[113],
-          pieces_r0s8[81],
-          pieces_r0s8[49],
-          pieces_r0s8[17]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_52[9]}}, _GEN_52}
-       : {select_r0s8__16,
-          pieces_r0s8[208],
-          pieces_r0s8[176],
-          pieces_r0s8[144],
-          pieces_r0s8[112],
-          pieces_r0s8[80],
-          pieces_r0s8[48],
-          pieces_r0s8[16]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_50[9]}}, _GEN_50}
-       : {select_r0s8__15,
-          pieces_r0s8[207],
-          pieces_r0s8[175],
-          pieces_r0s8[143],
-          pieces_r0s8[111],
-          pieces_r0s8[79],
-          pieces_r0s8[47],
-          pieces_r0s8[15]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_48[9]}}, _GEN_48}
-       : {select_r0s8__14,
-          pieces_r0s8[206],
-          pieces_r0s8[174],
-          pieces_r0s8[142],
-          pieces_r0s8[110],
-          pieces_r0s8[78],
-          pieces_r0s8[46],
-          pieces_r0s8[14]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_46[9]}}, _GEN_46}
-       : {select_r0s8__13,
-          pieces_r0s8[205],
-          pieces_r0s8[173],
-          pieces_r0s8[141],
-          pieces_r0s8[109],
-          pieces_r0s8[77],
-          pieces_r0s8[45],
-          pieces_r0s8[13]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_44[9]}}, _GEN_44}
-       : {select_r0s8__12,
-          pieces_r0s8[204],
-          pieces_r0s8[172],
-          pieces_r0s8[140],
-          pieces_r0s8[108],
-          pieces_r0s8[76],
-          pieces_r0s8[44],
-          pieces_r0s8[12]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_42[9]}}, _GEN_42}
-       : {select_r0s8__11,
-          pieces_r0s8[203],
-          pieces_r0s8[171],
-          pieces_r0s8[139],
-          pieces_r0s8[107],
-          pieces_r0s8[75],
-          pieces_r0s8[43],
-          pieces_r0s8[11]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_40[9]}}, _GEN_40}
-       : {select_r0s8__10,
-          pieces_r0s8[202],
-          pieces_r0s8[170],
-          pieces_r0s8[138],
-          pieces_r0s8[106],
-          pieces_r0s8[74],
-          pieces_r0s8[42],
-          pieces_r0s8[10]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_38[9]}}, _GEN_38}
-       : {select_r0s8__9,
-          pieces_r0s8[201],
-          pieces_r0s8[169],
-          pieces_r0s8[137],
-          pieces_r0s8[105],
-          pieces_r0s8[73],
-          pieces_r0s8[41],
-          pieces_r0s8[9]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_36[9]}}, _GEN_36}
-       : {select_r0s8__8,
-          pieces_r0s8[200],
-          pieces_r0s8[168],
-          pieces_r0s8[136],
-          pieces_r0s8[104],
-          pieces_r0s8[72],
-          pieces_r0s8[40],
-          pieces_r0s8[8]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_34[9]}}, _GEN_34}
-       : {select_r0s8__7,
-          pieces_r0s8[199],
-          pieces_r0s8[167],
-          pieces_r0s8[135],
-          pieces_r0s8[103],
-          pieces_r0s8[71],
-          pieces_r0s8[39],
-          pieces_r0s8[7]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_32[9]}}, _GEN_32}
-       : {select_r0s8__6,
-          pieces_r0s8[198],
-          pieces_r0s8[166],
-          pieces_r0s8[134],
-          pieces_r0s8[102],
-          pieces_r0s8[70],
-          pieces_r0s8[38],
-          pieces_r0s8[6]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_30[9]}}, _GEN_30}
-       : {select_r0s8__5,
-          pieces_r0s8[197],
-          pieces_r0s8[165],
-          pieces_r0s8[133],
-          pieces_r0s8[101],
-          pieces_r0s8[69],
-          pieces_r0s8[37],
-          pieces_r0s8[5]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_28[9]}}, _GEN_28}
-       : {select_r0s8__4,
-          pieces_r0s8[196],
-          pieces_r0s8[164],
-          pieces_r0s8[132],
-          pieces_r0s8[100],
-          pieces_r0s8[68],
-          pieces_r0s8[36],
-          pieces_r0s8[4]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_26[9]}}, _GEN_26}
-       : {select_r0s8__3,
-          pieces_r0s8[195],
-          pieces_r0s8[163],
-          pieces_r0s8[131],
-          pieces_r0s8[99],
-          pieces_r0s8[67],
-          pieces_r0s8[35],
-          pieces_r0s8[3]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_24[9]}}, _GEN_24}
-       : {select_r0s8__2,
-          pieces_r0s8[194],
-          pieces_r0s8[162],
-          pieces_r0s8[130],
-          pieces_r0s8[98],
-          pieces_r0s8[66],
-          pieces_r0s8[34],
-          pieces_r0s8[2]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_22[9]}}, _GEN_22}
-       : {select_r0s8__1,
-          pieces_r0s8[193],
-          pieces_r0s8[161],
-          pieces_r0s8[129],
-          pieces_r0s8[97],
-          pieces_r0s8[65],
-          pieces_r0s8[33],
-          pieces_r0s8[1]},
-     cmp_i6818189_r0s8
-       ? {{6{_GEN_20[9]}}, _GEN_20}
-       : {select_r0s8,
-          pieces_r0s8[192],
-          pieces_r0s8[160],
-          pieces_r0s8[128],
-          pieces_r0s8[96],
-          pieces_r0s8[64],
-          pieces_r0s8[32],
-          pieces_r0s8[0]}};
+  reg  [15:0]  conv_i1354_pn_in_31_r0s4;
+  reg  [7:0]   sroa_speculated35_v_r0s4;
+  reg  [7:0]   sroa_speculated35_v_1_r0s4;
+  reg  [7:0]   sroa_speculated35_v_2_r0s4;
+  reg  [7:0]   sroa_speculated35_v_3_r0s4;
+  reg  [7:0]   sroa_speculated35_v_4_r0s4;
+  reg  [7:0]   sroa_speculated35_v_5_r0s4;
+  reg  [7:0]   sroa_speculated35_v_6_r0s4;
+  reg  [7:0]   sroa_speculated35_v_7_r0s4;
+  reg  [7:0]   sroa_speculated35_v_8_r0s4;
+  reg  [7:0]   sroa_speculated35_v_9_r0s4;
+  reg  [7:0]   sroa_speculated35_v_10_r0s4;
+  reg  [7:0]   sroa_speculated35_v_11_r0s4;
+  reg  [7:0]   sroa_speculated35_v_12_r0s4;
+  reg  [7:0]   sroa_speculated35_v_13_r0s4;
+  reg  [7:0]   sroa_speculated35_v_14_r0s4;
+  reg  [7:0]   sroa_speculated35_v_15_r0s4;
+  reg  [7:0]   sroa_speculated35_v_16_r0s4;
+  reg  [7:0]   sroa_speculated35_v_17_r0s4;
+  reg  [7:0]   sroa_speculated35_v_18_r0s4;
+  reg  [7:0]   sroa_speculated35_v_19_r0s4;
+  reg  [7:0]   sroa_speculated35_v_20_r0s4;
+  reg  [7:0]   sroa_speculated35_v_21_r0s4;
+  reg  [7:0]   sroa_speculated35_v_22_r0s4;
+  reg  [7:0]   sroa_speculated35_v_23_r0s4;
+  reg  [7:0]   sroa_speculated35_v_24_r0s4;
+  reg  [7:0]   sroa_speculated35_v_25_r0s4;
+  reg  [7:0]   sroa_speculated35_v_26_r0s4;
+  reg  [7:0]   sroa_speculated35_v_27_r0s4;
+  reg  [7:0]   sroa_speculated35_v_28_r0s4;
+  reg  [7:0]   sroa_speculated35_v_29_r0s4;
+  reg  [7:0]   sroa_speculated35_v_30_r0s4;
+  reg  [7:0]   sroa_speculated35_v_31_r0s4;
   reg          spec_select74_r0s1;
   reg          spec_select74_r0s2;
   reg          spec_select74_r0s3;
   reg          spec_select74_r0s4;
-  reg          spec_select74_r0s5;
-  reg          spec_select74_r0s6;
-  reg          spec_select74_r0s7;
-  reg          spec_select74_r0s8;
   reg          or_r0s1;
   reg          or_r0s2;
   reg          or_r0s3;
@@ -3699,12 +2618,12 @@ module kv_decompress_decode_speckv_Design(
   reg          and_r0s3__34;
   reg          and_r0s3__35;
   reg          v816_r0s4;
-  reg          all_valid_sroa_0_1_shrunk_r0s5;
-  reg          all_valid_sroa_0_1_shrunk_r0s6;
-  reg          all_valid_sroa_0_1_shrunk_r0s7;
-  reg          all_valid_sroa_0_1_shrunk_r0s8;
+  wire         _GEN_16 =
+    or_r0s4
+      ? first_0_r0s4 | all_valid_sroa_0_0_r0 & rows_r0s4[516]
+      : all_valid_sroa_0_0_r0 & v816_r0s4;
   assign _GEN =
-    valid0_8 & ~(and_r0s8 & ~decoded_full_n | spec_select74_r0s8 & ~valid_full_n);
+    valid0_4 & ~(and_r0s4 & ~decoded_full_n | spec_select74_r0s4 & ~valid_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
   reg  [7:0]   at_sroa_11_0_r0;
   reg  [7:0]   at_sroa_17_0_r0;
@@ -3721,406 +2640,422 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   plan_sroa_22_0_r0;
   reg  [7:0]   plan_sroa_5_0_r0;
   reg  [7:0]   index_sroa_0_0_r0;
-  reg          all_valid_sroa_0_0_r0;
-  wire         _GEN_84 = _GEN_11 & ~_GEN_8;
-  wire         _GEN_85 = _GEN_11 & _GEN_8;
-  wire         _GEN_86 = plan_sroa_5_0_r0[2:0] == 3'h1;
-  wire         _GEN_87 = plan_sroa_5_0_r0[2:0] == 3'h4;
-  wire         _GEN_88 = plan_sroa_5_0_r0[2:0] == 3'h3 | _GEN_87;
-  wire [7:0]   _GEN_89 =
-    _GEN_88 | plan_sroa_5_0_r0[2:0] == 3'h2
-      ? ~({8{_GEN_88}} & 8'hFF << (_GEN_87 ? 8'h3 : 8'h4))
+  wire         _GEN_17 = _GEN_7 & ~_GEN_4;
+  wire         _GEN_18 = _GEN_7 & _GEN_4;
+  wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h1;
+  wire [15:0]  _GEN_20 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
+  wire         _GEN_21 = plan_sroa_5_0_r0[2:0] == 3'h4;
+  wire         _GEN_22 = plan_sroa_5_0_r0[2:0] == 3'h3 | _GEN_21;
+  wire [7:0]   _GEN_23 =
+    _GEN_22 | plan_sroa_5_0_r0[2:0] == 3'h2
+      ? ~({8{_GEN_22}} & 8'hFF << (_GEN_21 ? 8'h3 : 8'h4))
       : 8'h3;
-  wire [2:0]   _GEN_90 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
-  wire [7:0]   _GEN_91 = {_GEN_90, _table_0_rd[4:0]};
-  wire [7:0]   _GEN_92 = 8'hFF << _widths_0_rd;
-  wire         _GEN_93 = cmp_i6818189_r0s3 | and_r0s3__2;
-  wire [7:0]   _GEN_94 = symbol_i_sroa_0_0_r0s3 & v561_r0s3;
+  wire [2:0]   _GEN_24 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
+  wire [7:0]   _GEN_25 = {_GEN_24, _table_0_rd[4:0]};
+  wire [7:0]   _GEN_26 = 8'hFF << _widths_0_rd;
+  wire         _GEN_27 = cmp_i6818189_r0s3 | and_r0s3__2;
+  wire [7:0]   _GEN_28 = symbol_i_sroa_0_0_r0s3 & v561_r0s3;
+  wire         _GEN_29 = _GEN_28 == v561_r0s3;
+  wire [7:0]   _GEN_30 = {select_r0s3, table_r0s3[4:0]};
+  wire [15:0]  _GEN_31 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
+  wire [2:0]   _GEN_32 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
+  wire [7:0]   _GEN_33 = {_GEN_32, _table_0_rd[20:16]};
+  wire [7:0]   _GEN_34 = symbol_i_sroa_0_0_1_r0s3 & v561_r0s3;
+  wire         _GEN_35 = _GEN_34 == v561_r0s3;
+  wire [7:0]   _GEN_36 = {select_r0s3__1, table_r0s3[20:16]};
+  wire [15:0]  _GEN_37 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
+  wire [2:0]   _GEN_38 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
+  wire [7:0]   _GEN_39 = {_GEN_38, _table_0_rd[36:32]};
+  wire [7:0]   _GEN_40 = symbol_i_sroa_0_0_2_r0s3 & v561_r0s3;
+  wire         _GEN_41 = _GEN_40 == v561_r0s3;
+  wire [7:0]   _GEN_42 = {select_r0s3__2, table_r0s3[36:32]};
+  wire [15:0]  _GEN_43 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
+  wire [2:0]   _GEN_44 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
+  wire [7:0]   _GEN_45 = {_GEN_44, _table_0_rd[52:48]};
+  wire [7:0]   _GEN_46 = symbol_i_sroa_0_0_3_r0s3 & v561_r0s3;
+  wire         _GEN_47 = _GEN_46 == v561_r0s3;
+  wire [7:0]   _GEN_48 = {select_r0s3__3, table_r0s3[52:48]};
+  wire [15:0]  _GEN_49 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
+  wire [2:0]   _GEN_50 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
+  wire [7:0]   _GEN_51 = {_GEN_50, _table_0_rd[68:64]};
+  wire [7:0]   _GEN_52 = symbol_i_sroa_0_0_4_r0s3 & v561_r0s3;
+  wire         _GEN_53 = _GEN_52 == v561_r0s3;
+  wire [7:0]   _GEN_54 = {select_r0s3__4, table_r0s3[68:64]};
+  wire [15:0]  _GEN_55 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
+  wire [2:0]   _GEN_56 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
+  wire [7:0]   _GEN_57 = {_GEN_56, _table_0_rd[84:80]};
+  wire [7:0]   _GEN_58 = symbol_i_sroa_0_0_5_r0s3 & v561_r0s3;
+  wire         _GEN_59 = _GEN_58 == v561_r0s3;
+  wire [7:0]   _GEN_60 = {select_r0s3__5, table_r0s3[84:80]};
+  wire [15:0]  _GEN_61 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
+  wire [2:0]   _GEN_62 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
+  wire [7:0]   _GEN_63 = {_GEN_62, _table_0_rd[100:96]};
+  wire [7:0]   _GEN_64 = symbol_i_sroa_0_0_6_r0s3 & v561_r0s3;
+  wire         _GEN_65 = _GEN_64 == v561_r0s3;
+  wire [7:0]   _GEN_66 = {select_r0s3__6, table_r0s3[100:96]};
+  wire [15:0]  _GEN_67 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
+  wire [2:0]   _GEN_68 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
+  wire [7:0]   _GEN_69 = {_GEN_68, _table_0_rd[116:112]};
+  wire [7:0]   _GEN_70 = symbol_i_sroa_0_0_7_r0s3 & v561_r0s3;
+  wire         _GEN_71 = _GEN_70 == v561_r0s3;
+  wire [7:0]   _GEN_72 = {select_r0s3__7, table_r0s3[116:112]};
+  wire [15:0]  _GEN_73 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
+  wire [2:0]   _GEN_74 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
+  wire [7:0]   _GEN_75 = {_GEN_74, _table_0_rd[132:128]};
+  wire [7:0]   _GEN_76 = symbol_i_sroa_0_0_8_r0s3 & v561_r0s3;
+  wire         _GEN_77 = _GEN_76 == v561_r0s3;
+  wire [7:0]   _GEN_78 = {select_r0s3__8, table_r0s3[132:128]};
+  wire [15:0]  _GEN_79 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
+  wire [2:0]   _GEN_80 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
+  wire [7:0]   _GEN_81 = {_GEN_80, _table_0_rd[148:144]};
+  wire [7:0]   _GEN_82 = symbol_i_sroa_0_0_9_r0s3 & v561_r0s3;
+  wire         _GEN_83 = _GEN_82 == v561_r0s3;
+  wire [7:0]   _GEN_84 = {select_r0s3__9, table_r0s3[148:144]};
+  wire [15:0]  _GEN_85 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
+  wire [2:0]   _GEN_86 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
+  wire [7:0]   _GEN_87 = {_GEN_86, _table_0_rd[164:160]};
+  wire [7:0]   _GEN_88 = symbol_i_sroa_0_0_10_r0s3 & v561_r0s3;
+  wire         _GEN_89 = _GEN_88 == v561_r0s3;
+  wire [7:0]   _GEN_90 = {select_r0s3__10, table_r0s3[164:160]};
+  wire [15:0]  _GEN_91 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
+  wire [2:0]   _GEN_92 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
+  wire [7:0]   _GEN_93 = {_GEN_92, _table_0_rd[180:176]};
+  wire [7:0]   _GEN_94 = symbol_i_sroa_0_0_11_r0s3 & v561_r0s3;
   wire         _GEN_95 = _GEN_94 == v561_r0s3;
-  wire [7:0]   _GEN_96 = {select_r0s3, table_r0s3[4:0]};
-  wire [2:0]   _GEN_97 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
-  wire [7:0]   _GEN_98 = {_GEN_97, _table_0_rd[20:16]};
-  wire [7:0]   _GEN_99 = symbol_i_sroa_0_0_1_r0s3 & v561_r0s3;
-  wire         _GEN_100 = _GEN_99 == v561_r0s3;
-  wire [7:0]   _GEN_101 = {select_r0s3__1, table_r0s3[20:16]};
-  wire [2:0]   _GEN_102 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
-  wire [7:0]   _GEN_103 = {_GEN_102, _table_0_rd[36:32]};
-  wire [7:0]   _GEN_104 = symbol_i_sroa_0_0_2_r0s3 & v561_r0s3;
-  wire         _GEN_105 = _GEN_104 == v561_r0s3;
-  wire [7:0]   _GEN_106 = {select_r0s3__2, table_r0s3[36:32]};
-  wire [2:0]   _GEN_107 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
-  wire [7:0]   _GEN_108 = {_GEN_107, _table_0_rd[52:48]};
-  wire [7:0]   _GEN_109 = symbol_i_sroa_0_0_3_r0s3 & v561_r0s3;
-  wire         _GEN_110 = _GEN_109 == v561_r0s3;
-  wire [7:0]   _GEN_111 = {select_r0s3__3, table_r0s3[52:48]};
-  wire [2:0]   _GEN_112 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
-  wire [7:0]   _GEN_113 = {_GEN_112, _table_0_rd[68:64]};
-  wire [7:0]   _GEN_114 = symbol_i_sroa_0_0_4_r0s3 & v561_r0s3;
-  wire         _GEN_115 = _GEN_114 == v561_r0s3;
-  wire [7:0]   _GEN_116 = {select_r0s3__4, table_r0s3[68:64]};
-  wire [2:0]   _GEN_117 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
-  wire [7:0]   _GEN_118 = {_GEN_117, _table_0_rd[84:80]};
-  wire [7:0]   _GEN_119 = symbol_i_sroa_0_0_5_r0s3 & v561_r0s3;
-  wire         _GEN_120 = _GEN_119 == v561_r0s3;
-  wire [7:0]   _GEN_121 = {select_r0s3__5, table_r0s3[84:80]};
-  wire [2:0]   _GEN_122 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
-  wire [7:0]   _GEN_123 = {_GEN_122, _table_0_rd[100:96]};
-  wire [7:0]   _GEN_124 = symbol_i_sroa_0_0_6_r0s3 & v561_r0s3;
+  wire [7:0]   _GEN_96 = {select_r0s3__11, table_r0s3[180:176]};
+  wire [15:0]  _GEN_97 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
+  wire [2:0]   _GEN_98 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
+  wire [7:0]   _GEN_99 = {_GEN_98, _table_0_rd[196:192]};
+  wire [7:0]   _GEN_100 = symbol_i_sroa_0_0_12_r0s3 & v561_r0s3;
+  wire         _GEN_101 = _GEN_100 == v561_r0s3;
+  wire [7:0]   _GEN_102 = {select_r0s3__12, table_r0s3[196:192]};
+  wire [15:0]  _GEN_103 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
+  wire [2:0]   _GEN_104 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
+  wire [7:0]   _GEN_105 = {_GEN_104, _table_0_rd[212:208]};
+  wire [7:0]   _GEN_106 = symbol_i_sroa_0_0_13_r0s3 & v561_r0s3;
+  wire         _GEN_107 = _GEN_106 == v561_r0s3;
+  wire [7:0]   _GEN_108 = {select_r0s3__13, table_r0s3[212:208]};
+  wire [15:0]  _GEN_109 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
+  wire [2:0]   _GEN_110 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
+  wire [7:0]   _GEN_111 = {_GEN_110, _table_0_rd[228:224]};
+  wire [7:0]   _GEN_112 = symbol_i_sroa_0_0_14_r0s3 & v561_r0s3;
+  wire         _GEN_113 = _GEN_112 == v561_r0s3;
+  wire [7:0]   _GEN_114 = {select_r0s3__14, table_r0s3[228:224]};
+  wire [15:0]  _GEN_115 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
+  wire [2:0]   _GEN_116 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
+  wire [7:0]   _GEN_117 = {_GEN_116, _table_0_rd[244:240]};
+  wire [7:0]   _GEN_118 = symbol_i_sroa_0_0_15_r0s3 & v561_r0s3;
+  wire         _GEN_119 = _GEN_118 == v561_r0s3;
+  wire [7:0]   _GEN_120 = {select_r0s3__15, table_r0s3[244:240]};
+  wire [15:0]  _GEN_121 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
+  wire [2:0]   _GEN_122 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
+  wire [7:0]   _GEN_123 = {_GEN_122, _table_0_rd[260:256]};
+  wire [7:0]   _GEN_124 = symbol_i_sroa_0_0_16_r0s3 & v561_r0s3;
   wire         _GEN_125 = _GEN_124 == v561_r0s3;
-  wire [7:0]   _GEN_126 = {select_r0s3__6, table_r0s3[100:96]};
-  wire [2:0]   _GEN_127 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
-  wire [7:0]   _GEN_128 = {_GEN_127, _table_0_rd[116:112]};
-  wire [7:0]   _GEN_129 = symbol_i_sroa_0_0_7_r0s3 & v561_r0s3;
-  wire         _GEN_130 = _GEN_129 == v561_r0s3;
-  wire [7:0]   _GEN_131 = {select_r0s3__7, table_r0s3[116:112]};
-  wire [2:0]   _GEN_132 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
-  wire [7:0]   _GEN_133 = {_GEN_132, _table_0_rd[132:128]};
-  wire [7:0]   _GEN_134 = symbol_i_sroa_0_0_8_r0s3 & v561_r0s3;
-  wire         _GEN_135 = _GEN_134 == v561_r0s3;
-  wire [7:0]   _GEN_136 = {select_r0s3__8, table_r0s3[132:128]};
-  wire [2:0]   _GEN_137 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
-  wire [7:0]   _GEN_138 = {_GEN_137, _table_0_rd[148:144]};
-  wire [7:0]   _GEN_139 = symbol_i_sroa_0_0_9_r0s3 & v561_r0s3;
-  wire         _GEN_140 = _GEN_139 == v561_r0s3;
-  wire [7:0]   _GEN_141 = {select_r0s3__9, table_r0s3[148:144]};
-  wire [2:0]   _GEN_142 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
-  wire [7:0]   _GEN_143 = {_GEN_142, _table_0_rd[164:160]};
-  wire [7:0]   _GEN_144 = symbol_i_sroa_0_0_10_r0s3 & v561_r0s3;
-  wire         _GEN_145 = _GEN_144 == v561_r0s3;
-  wire [7:0]   _GEN_146 = {select_r0s3__10, table_r0s3[164:160]};
-  wire [2:0]   _GEN_147 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
-  wire [7:0]   _GEN_148 = {_GEN_147, _table_0_rd[180:176]};
-  wire [7:0]   _GEN_149 = symbol_i_sroa_0_0_11_r0s3 & v561_r0s3;
-  wire         _GEN_150 = _GEN_149 == v561_r0s3;
-  wire [7:0]   _GEN_151 = {select_r0s3__11, table_r0s3[180:176]};
-  wire [2:0]   _GEN_152 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
-  wire [7:0]   _GEN_153 = {_GEN_152, _table_0_rd[196:192]};
-  wire [7:0]   _GEN_154 = symbol_i_sroa_0_0_12_r0s3 & v561_r0s3;
+  wire [7:0]   _GEN_126 = {select_r0s3__16, table_r0s3[260:256]};
+  wire [15:0]  _GEN_127 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
+  wire [2:0]   _GEN_128 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
+  wire [7:0]   _GEN_129 = {_GEN_128, _table_0_rd[276:272]};
+  wire [7:0]   _GEN_130 = symbol_i_sroa_0_0_17_r0s3 & v561_r0s3;
+  wire         _GEN_131 = _GEN_130 == v561_r0s3;
+  wire [7:0]   _GEN_132 = {select_r0s3__17, table_r0s3[276:272]};
+  wire [15:0]  _GEN_133 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
+  wire [2:0]   _GEN_134 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
+  wire [7:0]   _GEN_135 = {_GEN_134, _table_0_rd[292:288]};
+  wire [7:0]   _GEN_136 = symbol_i_sroa_0_0_18_r0s3 & v561_r0s3;
+  wire         _GEN_137 = _GEN_136 == v561_r0s3;
+  wire [7:0]   _GEN_138 = {select_r0s3__18, table_r0s3[292:288]};
+  wire [15:0]  _GEN_139 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
+  wire [2:0]   _GEN_140 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
+  wire [7:0]   _GEN_141 = {_GEN_140, _table_0_rd[308:304]};
+  wire [7:0]   _GEN_142 = symbol_i_sroa_0_0_19_r0s3 & v561_r0s3;
+  wire         _GEN_143 = _GEN_142 == v561_r0s3;
+  wire [7:0]   _GEN_144 = {select_r0s3__19, table_r0s3[308:304]};
+  wire [15:0]  _GEN_145 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
+  wire [2:0]   _GEN_146 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
+  wire [7:0]   _GEN_147 = {_GEN_146, _table_0_rd[324:320]};
+  wire [7:0]   _GEN_148 = symbol_i_sroa_0_0_20_r0s3 & v561_r0s3;
+  wire         _GEN_149 = _GEN_148 == v561_r0s3;
+  wire [7:0]   _GEN_150 = {select_r0s3__20, table_r0s3[324:320]};
+  wire [15:0]  _GEN_151 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
+  wire [2:0]   _GEN_152 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
+  wire [7:0]   _GEN_153 = {_GEN_152, _table_0_rd[340:336]};
+  wire [7:0]   _GEN_154 = symbol_i_sroa_0_0_21_r0s3 & v561_r0s3;
   wire         _GEN_155 = _GEN_154 == v561_r0s3;
-  wire [7:0]   _GEN_156 = {select_r0s3__12, table_r0s3[196:192]};
-  wire [2:0]   _GEN_157 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
-  wire [7:0]   _GEN_158 = {_GEN_157, _table_0_rd[212:208]};
-  wire [7:0]   _GEN_159 = symbol_i_sroa_0_0_13_r0s3 & v561_r0s3;
-  wire         _GEN_160 = _GEN_159 == v561_r0s3;
-  wire [7:0]   _GEN_161 = {select_r0s3__13, table_r0s3[212:208]};
-  wire [2:0]   _GEN_162 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
-  wire [7:0]   _GEN_163 = {_GEN_162, _table_0_rd[228:224]};
-  wire [7:0]   _GEN_164 = symbol_i_sroa_0_0_14_r0s3 & v561_r0s3;
-  wire         _GEN_165 = _GEN_164 == v561_r0s3;
-  wire [7:0]   _GEN_166 = {select_r0s3__14, table_r0s3[228:224]};
-  wire [2:0]   _GEN_167 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
-  wire [7:0]   _GEN_168 = {_GEN_167, _table_0_rd[244:240]};
-  wire [7:0]   _GEN_169 = symbol_i_sroa_0_0_15_r0s3 & v561_r0s3;
-  wire         _GEN_170 = _GEN_169 == v561_r0s3;
-  wire [7:0]   _GEN_171 = {select_r0s3__15, table_r0s3[244:240]};
-  wire [2:0]   _GEN_172 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
-  wire [7:0]   _GEN_173 = {_GEN_172, _table_0_rd[260:256]};
-  wire [7:0]   _GEN_174 = symbol_i_sroa_0_0_16_r0s3 & v561_r0s3;
-  wire         _GEN_175 = _GEN_174 == v561_r0s3;
-  wire [7:0]   _GEN_176 = {select_r0s3__16, table_r0s3[260:256]};
-  wire [2:0]   _GEN_177 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
-  wire [7:0]   _GEN_178 = {_GEN_177, _table_0_rd[276:272]};
-  wire [7:0]   _GEN_179 = symbol_i_sroa_0_0_17_r0s3 & v561_r0s3;
-  wire         _GEN_180 = _GEN_179 == v561_r0s3;
-  wire [7:0]   _GEN_181 = {select_r0s3__17, table_r0s3[276:272]};
-  wire [2:0]   _GEN_182 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
-  wire [7:0]   _GEN_183 = {_GEN_182, _table_0_rd[292:288]};
-  wire [7:0]   _GEN_184 = symbol_i_sroa_0_0_18_r0s3 & v561_r0s3;
+  wire [7:0]   _GEN_156 = {select_r0s3__21, table_r0s3[340:336]};
+  wire [15:0]  _GEN_157 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
+  wire [2:0]   _GEN_158 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
+  wire [7:0]   _GEN_159 = {_GEN_158, _table_0_rd[356:352]};
+  wire [7:0]   _GEN_160 = symbol_i_sroa_0_0_22_r0s3 & v561_r0s3;
+  wire         _GEN_161 = _GEN_160 == v561_r0s3;
+  wire [7:0]   _GEN_162 = {select_r0s3__22, table_r0s3[356:352]};
+  wire [15:0]  _GEN_163 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
+  wire [2:0]   _GEN_164 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
+  wire [7:0]   _GEN_165 = {_GEN_164, _table_0_rd[372:368]};
+  wire [7:0]   _GEN_166 = symbol_i_sroa_0_0_23_r0s3 & v561_r0s3;
+  wire         _GEN_167 = _GEN_166 == v561_r0s3;
+  wire [7:0]   _GEN_168 = {select_r0s3__23, table_r0s3[372:368]};
+  wire [15:0]  _GEN_169 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
+  wire [2:0]   _GEN_170 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
+  wire [7:0]   _GEN_171 = {_GEN_170, _table_0_rd[388:384]};
+  wire [7:0]   _GEN_172 = symbol_i_sroa_0_0_24_r0s3 & v561_r0s3;
+  wire         _GEN_173 = _GEN_172 == v561_r0s3;
+  wire [7:0]   _GEN_174 = {select_r0s3__24, table_r0s3[388:384]};
+  wire [15:0]  _GEN_175 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
+  wire [2:0]   _GEN_176 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
+  wire [7:0]   _GEN_177 = {_GEN_176, _table_0_rd[404:400]};
+  wire [7:0]   _GEN_178 = symbol_i_sroa_0_0_25_r0s3 & v561_r0s3;
+  wire         _GEN_179 = _GEN_178 == v561_r0s3;
+  wire [7:0]   _GEN_180 = {select_r0s3__25, table_r0s3[404:400]};
+  wire [15:0]  _GEN_181 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
+  wire [2:0]   _GEN_182 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
+  wire [7:0]   _GEN_183 = {_GEN_182, _table_0_rd[420:416]};
+  wire [7:0]   _GEN_184 = symbol_i_sroa_0_0_26_r0s3 & v561_r0s3;
   wire         _GEN_185 = _GEN_184 == v561_r0s3;
-  wire [7:0]   _GEN_186 = {select_r0s3__18, table_r0s3[292:288]};
-  wire [2:0]   _GEN_187 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
-  wire [7:0]   _GEN_188 = {_GEN_187, _table_0_rd[308:304]};
-  wire [7:0]   _GEN_189 = symbol_i_sroa_0_0_19_r0s3 & v561_r0s3;
-  wire         _GEN_190 = _GEN_189 == v561_r0s3;
-  wire [7:0]   _GEN_191 = {select_r0s3__19, table_r0s3[308:304]};
-  wire [2:0]   _GEN_192 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
-  wire [7:0]   _GEN_193 = {_GEN_192, _table_0_rd[324:320]};
-  wire [7:0]   _GEN_194 = symbol_i_sroa_0_0_20_r0s3 & v561_r0s3;
-  wire         _GEN_195 = _GEN_194 == v561_r0s3;
-  wire [7:0]   _GEN_196 = {select_r0s3__20, table_r0s3[324:320]};
-  wire [2:0]   _GEN_197 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
-  wire [7:0]   _GEN_198 = {_GEN_197, _table_0_rd[340:336]};
-  wire [7:0]   _GEN_199 = symbol_i_sroa_0_0_21_r0s3 & v561_r0s3;
-  wire         _GEN_200 = _GEN_199 == v561_r0s3;
-  wire [7:0]   _GEN_201 = {select_r0s3__21, table_r0s3[340:336]};
-  wire [2:0]   _GEN_202 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
-  wire [7:0]   _GEN_203 = {_GEN_202, _table_0_rd[356:352]};
-  wire [7:0]   _GEN_204 = symbol_i_sroa_0_0_22_r0s3 & v561_r0s3;
-  wire         _GEN_205 = _GEN_204 == v561_r0s3;
-  wire [7:0]   _GEN_206 = {select_r0s3__22, table_r0s3[356:352]};
-  wire [2:0]   _GEN_207 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
-  wire [7:0]   _GEN_208 = {_GEN_207, _table_0_rd[372:368]};
-  wire [7:0]   _GEN_209 = symbol_i_sroa_0_0_23_r0s3 & v561_r0s3;
-  wire         _GEN_210 = _GEN_209 == v561_r0s3;
-  wire [7:0]   _GEN_211 = {select_r0s3__23, table_r0s3[372:368]};
-  wire [2:0]   _GEN_212 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
-  wire [7:0]   _GEN_213 = {_GEN_212, _table_0_rd[388:384]};
-  wire [7:0]   _GEN_214 = symbol_i_sroa_0_0_24_r0s3 & v561_r0s3;
-  wire         _GEN_215 = _GEN_214 == v561_r0s3;
-  wire [7:0]   _GEN_216 = {select_r0s3__24, table_r0s3[388:384]};
-  wire [2:0]   _GEN_217 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
-  wire [7:0]   _GEN_218 = {_GEN_217, _table_0_rd[404:400]};
-  wire [7:0]   _GEN_219 = symbol_i_sroa_0_0_25_r0s3 & v561_r0s3;
-  wire         _GEN_220 = _GEN_219 == v561_r0s3;
-  wire [7:0]   _GEN_221 = {select_r0s3__25, table_r0s3[404:400]};
-  wire [2:0]   _GEN_222 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
-  wire [7:0]   _GEN_223 = {_GEN_222, _table_0_rd[420:416]};
-  wire [7:0]   _GEN_224 = symbol_i_sroa_0_0_26_r0s3 & v561_r0s3;
-  wire         _GEN_225 = _GEN_224 == v561_r0s3;
-  wire [7:0]   _GEN_226 = {select_r0s3__26, table_r0s3[420:416]};
-  wire [2:0]   _GEN_227 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
-  wire [7:0]   _GEN_228 = {_GEN_227, _table_0_rd[436:432]};
-  wire [7:0]   _GEN_229 = symbol_i_sroa_0_0_27_r0s3 & v561_r0s3;
-  wire         _GEN_230 = _GEN_229 == v561_r0s3;
-  wire [7:0]   _GEN_231 = {select_r0s3__27, table_r0s3[436:432]};
-  wire [2:0]   _GEN_232 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
-  wire [7:0]   _GEN_233 = {_GEN_232, _table_0_rd[452:448]};
-  wire [7:0]   _GEN_234 = symbol_i_sroa_0_0_28_r0s3 & v561_r0s3;
-  wire         _GEN_235 = _GEN_234 == v561_r0s3;
-  wire [7:0]   _GEN_236 = {select_r0s3__28, table_r0s3[452:448]};
-  wire [2:0]   _GEN_237 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
-  wire [7:0]   _GEN_238 = {_GEN_237, _table_0_rd[468:464]};
-  wire [7:0]   _GEN_239 = symbol_i_sroa_0_0_29_r0s3 & v561_r0s3;
-  wire         _GEN_240 = _GEN_239 == v561_r0s3;
-  wire [7:0]   _GEN_241 = {select_r0s3__29, table_r0s3[468:464]};
-  wire [2:0]   _GEN_242 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
-  wire [7:0]   _GEN_243 = {_GEN_242, _table_0_rd[484:480]};
-  wire [7:0]   _GEN_244 = symbol_i_sroa_0_0_30_r0s3 & v561_r0s3;
-  wire         _GEN_245 = _GEN_244 == v561_r0s3;
-  wire [7:0]   _GEN_246 = {select_r0s3__30, table_r0s3[484:480]};
-  wire [2:0]   _GEN_247 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
-  wire [7:0]   _GEN_248 = {_GEN_247, _table_0_rd[500:496]};
-  wire [7:0]   _GEN_249 = symbol_i_sroa_0_0_31_r0s3 & v561_r0s3;
-  wire         _GEN_250 = _GEN_249 == v561_r0s3;
-  wire [7:0]   _GEN_251 = {select_r0s3__31, table_r0s3[500:496]};
-  wire         _GEN_252 = first_0_r0 | _GEN_11;
-  wire [9:0]   _GEN_253 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_254 = _GEN_84 | first_0_r0;
-  wire         _GEN_255 = rows_left_sroa_0_0_r0 == 4'h1;
-  wire         _GEN_256 = plans_dout[48:45] == 4'h0;
-  wire         _GEN_257 = _GEN_84 | _GEN_85;
-  wire [3:0]   _GEN_258 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_259 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_260 =
-    (_GEN_252
+  wire [7:0]   _GEN_186 = {select_r0s3__26, table_r0s3[420:416]};
+  wire [15:0]  _GEN_187 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
+  wire [2:0]   _GEN_188 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
+  wire [7:0]   _GEN_189 = {_GEN_188, _table_0_rd[436:432]};
+  wire [7:0]   _GEN_190 = symbol_i_sroa_0_0_27_r0s3 & v561_r0s3;
+  wire         _GEN_191 = _GEN_190 == v561_r0s3;
+  wire [7:0]   _GEN_192 = {select_r0s3__27, table_r0s3[436:432]};
+  wire [15:0]  _GEN_193 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
+  wire [2:0]   _GEN_194 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
+  wire [7:0]   _GEN_195 = {_GEN_194, _table_0_rd[452:448]};
+  wire [7:0]   _GEN_196 = symbol_i_sroa_0_0_28_r0s3 & v561_r0s3;
+  wire         _GEN_197 = _GEN_196 == v561_r0s3;
+  wire [7:0]   _GEN_198 = {select_r0s3__28, table_r0s3[452:448]};
+  wire [15:0]  _GEN_199 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
+  wire [2:0]   _GEN_200 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
+  wire [7:0]   _GEN_201 = {_GEN_200, _table_0_rd[468:464]};
+  wire [7:0]   _GEN_202 = symbol_i_sroa_0_0_29_r0s3 & v561_r0s3;
+  wire         _GEN_203 = _GEN_202 == v561_r0s3;
+  wire [7:0]   _GEN_204 = {select_r0s3__29, table_r0s3[468:464]};
+  wire [15:0]  _GEN_205 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
+  wire [2:0]   _GEN_206 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
+  wire [7:0]   _GEN_207 = {_GEN_206, _table_0_rd[484:480]};
+  wire [7:0]   _GEN_208 = symbol_i_sroa_0_0_30_r0s3 & v561_r0s3;
+  wire         _GEN_209 = _GEN_208 == v561_r0s3;
+  wire [7:0]   _GEN_210 = {select_r0s3__30, table_r0s3[484:480]};
+  wire [2:0]   _GEN_211 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
+  wire [7:0]   _GEN_212 = {_GEN_211, _table_0_rd[500:496]};
+  wire [7:0]   _GEN_213 = symbol_i_sroa_0_0_31_r0s3 & v561_r0s3;
+  wire         _GEN_214 = _GEN_213 == v561_r0s3;
+  wire [7:0]   _GEN_215 = {select_r0s3__31, table_r0s3[500:496]};
+  wire         _GEN_216 = first_0_r0 | _GEN_7;
+  wire [9:0]   _GEN_217 = left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_218 = _GEN_17 | first_0_r0;
+  wire         _GEN_219 = rows_left_sroa_0_0_r0 == 4'h1;
+  wire         _GEN_220 = plans_dout[48:45] == 4'h0;
+  wire         _GEN_221 = _GEN_17 | _GEN_18;
+  wire [3:0]   _GEN_222 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_223 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_224 =
+    (_GEN_216
        ? (first_0_r0 ? plans_dout[35:26] == 10'h0 : left_sroa_0_0_r0 == 10'h0)
-       : _GEN_253 == 10'h0) & (~_GEN_254 | (_GEN_84 ? _GEN_255 : _GEN_256))
-    & (_GEN_257
-         ? (_GEN_84 ? _GEN_9 : _GEN_258 == 4'h0)
-         : _GEN_256 | ~first_0_r0 | ~_GEN_259);
-  wire         _GEN_261 =
-    or_r0s4
-      ? first_0_r0s4 | all_valid_sroa_0_0_r0 & rows_r0s4[516]
-      : all_valid_sroa_0_0_r0 & v816_r0s4;
-  wire         _GEN_262 = (plan_sroa_36_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_263 = ~started | _GEN_7;
-  wire         _GEN_264 = _GEN_12 & _GEN_262;
-  wire         _GEN_265 = _GEN_264 | first_0_r0;
-  wire         _GEN_266 = ~started | _GEN_260;
-  wire         _GEN_267 =
+       : _GEN_217 == 10'h0) & (~_GEN_218 | (_GEN_17 ? _GEN_219 : _GEN_220))
+    & (_GEN_221
+         ? (_GEN_17 ? _GEN_5 : _GEN_222 == 4'h0)
+         : _GEN_220 | ~first_0_r0 | ~_GEN_223);
+  wire         _GEN_225 = (plan_sroa_36_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_226 = ~started | _GEN_3;
+  wire         _GEN_227 = _GEN_8 & _GEN_225;
+  wire         _GEN_228 = _GEN_227 | first_0_r0;
+  wire         _GEN_229 = ~started | _GEN_224;
+  wire         _GEN_230 =
     at_sroa_22_0_r0 == 7'h3F | (plan_sroa_30_0_r0[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
+  wire [9:0]   _GEN_231 = {{2{_GEN_20[15]}}, _GEN_20[15:8]} + {2'h0, and_r0s3__1};
+  wire [7:0]   _GEN_232 =
+    cmp_i_i2691_r0s3 | ~_GEN_27 & _GEN_29 ? 8'h0 : _GEN_30 - _GEN_28;
+  wire [9:0]   _GEN_233 = {{2{_GEN_31[15]}}, _GEN_31[15:8]} + {2'h0, and_r0s3__3};
+  wire [7:0]   _GEN_234 =
+    cmp_i_i2691_1_r0s3 | ~_GEN_27 & _GEN_35 ? 8'h0 : _GEN_36 - _GEN_34;
+  wire [9:0]   _GEN_235 = {{2{_GEN_37[15]}}, _GEN_37[15:8]} + {2'h0, and_r0s3__4};
+  wire [7:0]   _GEN_236 =
+    cmp_i_i2691_2_r0s3 | ~_GEN_27 & _GEN_41 ? 8'h0 : _GEN_42 - _GEN_40;
+  wire [9:0]   _GEN_237 = {{2{_GEN_43[15]}}, _GEN_43[15:8]} + {2'h0, and_r0s3__5};
+  wire [7:0]   _GEN_238 =
+    cmp_i_i2691_3_r0s3 | ~_GEN_27 & _GEN_47 ? 8'h0 : _GEN_48 - _GEN_46;
+  wire [9:0]   _GEN_239 = {{2{_GEN_49[15]}}, _GEN_49[15:8]} + {2'h0, and_r0s3__6};
+  wire [7:0]   _GEN_240 =
+    cmp_i_i2691_4_r0s3 | ~_GEN_27 & _GEN_53 ? 8'h0 : _GEN_54 - _GEN_52;
+  wire [9:0]   _GEN_241 = {{2{_GEN_55[15]}}, _GEN_55[15:8]} + {2'h0, and_r0s3__7};
+  wire [7:0]   _GEN_242 =
+    cmp_i_i2691_5_r0s3 | ~_GEN_27 & _GEN_59 ? 8'h0 : _GEN_60 - _GEN_58;
+  wire [9:0]   _GEN_243 = {{2{_GEN_61[15]}}, _GEN_61[15:8]} + {2'h0, and_r0s3__8};
+  wire [7:0]   _GEN_244 =
+    cmp_i_i2691_6_r0s3 | ~_GEN_27 & _GEN_65 ? 8'h0 : _GEN_66 - _GEN_64;
+  wire [9:0]   _GEN_245 = {{2{_GEN_67[15]}}, _GEN_67[15:8]} + {2'h0, and_r0s3__9};
+  wire [7:0]   _GEN_246 =
+    cmp_i_i2691_7_r0s3 | ~_GEN_27 & _GEN_71 ? 8'h0 : _GEN_72 - _GEN_70;
+  wire [9:0]   _GEN_247 = {{2{_GEN_73[15]}}, _GEN_73[15:8]} + {2'h0, and_r0s3__10};
+  wire [7:0]   _GEN_248 =
+    cmp_i_i2691_8_r0s3 | ~_GEN_27 & _GEN_77 ? 8'h0 : _GEN_78 - _GEN_76;
+  wire [9:0]   _GEN_249 = {{2{_GEN_79[15]}}, _GEN_79[15:8]} + {2'h0, and_r0s3__11};
+  wire [7:0]   _GEN_250 =
+    cmp_i_i2691_9_r0s3 | ~_GEN_27 & _GEN_83 ? 8'h0 : _GEN_84 - _GEN_82;
+  wire [9:0]   _GEN_251 = {{2{_GEN_85[15]}}, _GEN_85[15:8]} + {2'h0, and_r0s3__12};
+  wire [7:0]   _GEN_252 =
+    cmp_i_i2691_10_r0s3 | ~_GEN_27 & _GEN_89 ? 8'h0 : _GEN_90 - _GEN_88;
+  wire [9:0]   _GEN_253 = {{2{_GEN_91[15]}}, _GEN_91[15:8]} + {2'h0, and_r0s3__13};
+  wire [7:0]   _GEN_254 =
+    cmp_i_i2691_11_r0s3 | ~_GEN_27 & _GEN_95 ? 8'h0 : _GEN_96 - _GEN_94;
+  wire [9:0]   _GEN_255 = {{2{_GEN_97[15]}}, _GEN_97[15:8]} + {2'h0, and_r0s3__14};
+  wire [7:0]   _GEN_256 =
+    cmp_i_i2691_12_r0s3 | ~_GEN_27 & _GEN_101 ? 8'h0 : _GEN_102 - _GEN_100;
+  wire [9:0]   _GEN_257 = {{2{_GEN_103[15]}}, _GEN_103[15:8]} + {2'h0, and_r0s3__15};
+  wire [7:0]   _GEN_258 =
+    cmp_i_i2691_13_r0s3 | ~_GEN_27 & _GEN_107 ? 8'h0 : _GEN_108 - _GEN_106;
+  wire [9:0]   _GEN_259 = {{2{_GEN_109[15]}}, _GEN_109[15:8]} + {2'h0, and_r0s3__16};
+  wire [7:0]   _GEN_260 =
+    cmp_i_i2691_14_r0s3 | ~_GEN_27 & _GEN_113 ? 8'h0 : _GEN_114 - _GEN_112;
+  wire [9:0]   _GEN_261 = {{2{_GEN_115[15]}}, _GEN_115[15:8]} + {2'h0, and_r0s3__17};
+  wire [7:0]   _GEN_262 =
+    cmp_i_i2691_15_r0s3 | ~_GEN_27 & _GEN_119 ? 8'h0 : _GEN_120 - _GEN_118;
+  wire [9:0]   _GEN_263 = {{2{_GEN_121[15]}}, _GEN_121[15:8]} + {2'h0, and_r0s3__18};
+  wire [7:0]   _GEN_264 =
+    cmp_i_i2691_16_r0s3 | ~_GEN_27 & _GEN_125 ? 8'h0 : _GEN_126 - _GEN_124;
+  wire [9:0]   _GEN_265 = {{2{_GEN_127[15]}}, _GEN_127[15:8]} + {2'h0, and_r0s3__19};
+  wire [7:0]   _GEN_266 =
+    cmp_i_i2691_17_r0s3 | ~_GEN_27 & _GEN_131 ? 8'h0 : _GEN_132 - _GEN_130;
+  wire [9:0]   _GEN_267 = {{2{_GEN_133[15]}}, _GEN_133[15:8]} + {2'h0, and_r0s3__20};
   wire [7:0]   _GEN_268 =
-    cmp_i_i2691_r0s3 | ~_GEN_93 & _GEN_95 ? 8'h0 : _GEN_96 - _GEN_94;
-  wire [7:0]   _GEN_269 =
-    cmp_i_i2691_1_r0s3 | ~_GEN_93 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
+    cmp_i_i2691_18_r0s3 | ~_GEN_27 & _GEN_137 ? 8'h0 : _GEN_138 - _GEN_136;
+  wire [9:0]   _GEN_269 = {{2{_GEN_139[15]}}, _GEN_139[15:8]} + {2'h0, and_r0s3__21};
   wire [7:0]   _GEN_270 =
-    cmp_i_i2691_2_r0s3 | ~_GEN_93 & _GEN_105 ? 8'h0 : _GEN_106 - _GEN_104;
-  wire [7:0]   _GEN_271 =
-    cmp_i_i2691_3_r0s3 | ~_GEN_93 & _GEN_110 ? 8'h0 : _GEN_111 - _GEN_109;
+    cmp_i_i2691_19_r0s3 | ~_GEN_27 & _GEN_143 ? 8'h0 : _GEN_144 - _GEN_142;
+  wire [9:0]   _GEN_271 = {{2{_GEN_145[15]}}, _GEN_145[15:8]} + {2'h0, and_r0s3__22};
   wire [7:0]   _GEN_272 =
-    cmp_i_i2691_4_r0s3 | ~_GEN_93 & _GEN_115 ? 8'h0 : _GEN_116 - _GEN_114;
-  wire [7:0]   _GEN_273 =
-    cmp_i_i2691_5_r0s3 | ~_GEN_93 & _GEN_120 ? 8'h0 : _GEN_121 - _GEN_119;
+    cmp_i_i2691_20_r0s3 | ~_GEN_27 & _GEN_149 ? 8'h0 : _GEN_150 - _GEN_148;
+  wire [9:0]   _GEN_273 = {{2{_GEN_151[15]}}, _GEN_151[15:8]} + {2'h0, and_r0s3__23};
   wire [7:0]   _GEN_274 =
-    cmp_i_i2691_6_r0s3 | ~_GEN_93 & _GEN_125 ? 8'h0 : _GEN_126 - _GEN_124;
-  wire [7:0]   _GEN_275 =
-    cmp_i_i2691_7_r0s3 | ~_GEN_93 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
+    cmp_i_i2691_21_r0s3 | ~_GEN_27 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
+  wire [9:0]   _GEN_275 = {{2{_GEN_157[15]}}, _GEN_157[15:8]} + {2'h0, and_r0s3__24};
   wire [7:0]   _GEN_276 =
-    cmp_i_i2691_8_r0s3 | ~_GEN_93 & _GEN_135 ? 8'h0 : _GEN_136 - _GEN_134;
-  wire [7:0]   _GEN_277 =
-    cmp_i_i2691_9_r0s3 | ~_GEN_93 & _GEN_140 ? 8'h0 : _GEN_141 - _GEN_139;
+    cmp_i_i2691_22_r0s3 | ~_GEN_27 & _GEN_161 ? 8'h0 : _GEN_162 - _GEN_160;
+  wire [9:0]   _GEN_277 = {{2{_GEN_163[15]}}, _GEN_163[15:8]} + {2'h0, and_r0s3__25};
   wire [7:0]   _GEN_278 =
-    cmp_i_i2691_10_r0s3 | ~_GEN_93 & _GEN_145 ? 8'h0 : _GEN_146 - _GEN_144;
-  wire [7:0]   _GEN_279 =
-    cmp_i_i2691_11_r0s3 | ~_GEN_93 & _GEN_150 ? 8'h0 : _GEN_151 - _GEN_149;
+    cmp_i_i2691_23_r0s3 | ~_GEN_27 & _GEN_167 ? 8'h0 : _GEN_168 - _GEN_166;
+  wire [9:0]   _GEN_279 = {{2{_GEN_169[15]}}, _GEN_169[15:8]} + {2'h0, and_r0s3__26};
   wire [7:0]   _GEN_280 =
-    cmp_i_i2691_12_r0s3 | ~_GEN_93 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
-  wire [7:0]   _GEN_281 =
-    cmp_i_i2691_13_r0s3 | ~_GEN_93 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
+    cmp_i_i2691_24_r0s3 | ~_GEN_27 & _GEN_173 ? 8'h0 : _GEN_174 - _GEN_172;
+  wire [9:0]   _GEN_281 = {{2{_GEN_175[15]}}, _GEN_175[15:8]} + {2'h0, and_r0s3__27};
   wire [7:0]   _GEN_282 =
-    cmp_i_i2691_14_r0s3 | ~_GEN_93 & _GEN_165 ? 8'h0 : _GEN_166 - _GEN_164;
-  wire [7:0]   _GEN_283 =
-    cmp_i_i2691_15_r0s3 | ~_GEN_93 & _GEN_170 ? 8'h0 : _GEN_171 - _GEN_169;
+    cmp_i_i2691_25_r0s3 | ~_GEN_27 & _GEN_179 ? 8'h0 : _GEN_180 - _GEN_178;
+  wire [9:0]   _GEN_283 = {{2{_GEN_181[15]}}, _GEN_181[15:8]} + {2'h0, and_r0s3__28};
   wire [7:0]   _GEN_284 =
-    cmp_i_i2691_16_r0s3 | ~_GEN_93 & _GEN_175 ? 8'h0 : _GEN_176 - _GEN_174;
-  wire [7:0]   _GEN_285 =
-    cmp_i_i2691_17_r0s3 | ~_GEN_93 & _GEN_180 ? 8'h0 : _GEN_181 - _GEN_179;
+    cmp_i_i2691_26_r0s3 | ~_GEN_27 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
+  wire [9:0]   _GEN_285 = {{2{_GEN_187[15]}}, _GEN_187[15:8]} + {2'h0, and_r0s3__29};
   wire [7:0]   _GEN_286 =
-    cmp_i_i2691_18_r0s3 | ~_GEN_93 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
-  wire [7:0]   _GEN_287 =
-    cmp_i_i2691_19_r0s3 | ~_GEN_93 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
+    cmp_i_i2691_27_r0s3 | ~_GEN_27 & _GEN_191 ? 8'h0 : _GEN_192 - _GEN_190;
+  wire [9:0]   _GEN_287 = {{2{_GEN_193[15]}}, _GEN_193[15:8]} + {2'h0, and_r0s3__30};
   wire [7:0]   _GEN_288 =
-    cmp_i_i2691_20_r0s3 | ~_GEN_93 & _GEN_195 ? 8'h0 : _GEN_196 - _GEN_194;
-  wire [7:0]   _GEN_289 =
-    cmp_i_i2691_21_r0s3 | ~_GEN_93 & _GEN_200 ? 8'h0 : _GEN_201 - _GEN_199;
+    cmp_i_i2691_28_r0s3 | ~_GEN_27 & _GEN_197 ? 8'h0 : _GEN_198 - _GEN_196;
+  wire [9:0]   _GEN_289 = {{2{_GEN_199[15]}}, _GEN_199[15:8]} + {2'h0, and_r0s3__31};
   wire [7:0]   _GEN_290 =
-    cmp_i_i2691_22_r0s3 | ~_GEN_93 & _GEN_205 ? 8'h0 : _GEN_206 - _GEN_204;
-  wire [7:0]   _GEN_291 =
-    cmp_i_i2691_23_r0s3 | ~_GEN_93 & _GEN_210 ? 8'h0 : _GEN_211 - _GEN_209;
+    cmp_i_i2691_29_r0s3 | ~_GEN_27 & _GEN_203 ? 8'h0 : _GEN_204 - _GEN_202;
+  wire [9:0]   _GEN_291 = {{2{_GEN_205[15]}}, _GEN_205[15:8]} + {2'h0, and_r0s3__32};
   wire [7:0]   _GEN_292 =
-    cmp_i_i2691_24_r0s3 | ~_GEN_93 & _GEN_215 ? 8'h0 : _GEN_216 - _GEN_214;
-  wire [7:0]   _GEN_293 =
-    cmp_i_i2691_25_r0s3 | ~_GEN_93 & _GEN_220 ? 8'h0 : _GEN_221 - _GEN_219;
-  wire [7:0]   _GEN_294 =
-    cmp_i_i2691_26_r0s3 | ~_GEN_93 & _GEN_225 ? 8'h0 : _GEN_226 - _GEN_224;
+    cmp_i_i2691_30_r0s3 | ~_GEN_27 & _GEN_209 ? 8'h0 : _GEN_210 - _GEN_208;
+  wire [15:0]  _GEN_293 =
+    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
+  wire [9:0]   _GEN_294 = {{2{_GEN_293[15]}}, _GEN_293[15:8]} + {2'h0, and_r0s3__33};
   wire [7:0]   _GEN_295 =
-    cmp_i_i2691_27_r0s3 | ~_GEN_93 & _GEN_230 ? 8'h0 : _GEN_231 - _GEN_229;
-  wire [7:0]   _GEN_296 =
-    cmp_i_i2691_28_r0s3 | ~_GEN_93 & _GEN_235 ? 8'h0 : _GEN_236 - _GEN_234;
-  wire [7:0]   _GEN_297 =
-    cmp_i_i2691_29_r0s3 | ~_GEN_93 & _GEN_240 ? 8'h0 : _GEN_241 - _GEN_239;
-  wire [7:0]   _GEN_298 =
-    cmp_i_i2691_30_r0s3 | ~_GEN_93 & _GEN_245 ? 8'h0 : _GEN_246 - _GEN_244;
-  wire [7:0]   _GEN_299 =
-    cmp_i_i2691_31_r0s3 | ~_GEN_93 & _GEN_250 ? 8'h0 : _GEN_251 - _GEN_249;
-  wire         _GEN_300 = _GEN_12 & ~_GEN_262;
-  wire         _GEN_301 = ~started | _GEN_260 | ~(_GEN_300 | _GEN_11);
-  wire         _GEN_302 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_262;
+    cmp_i_i2691_31_r0s3 | ~_GEN_27 & _GEN_214 ? 8'h0 : _GEN_215 - _GEN_213;
+  wire         _GEN_296 = _GEN_8 & ~_GEN_225;
+  wire         _GEN_297 = ~started | _GEN_224 | ~(_GEN_296 | _GEN_7);
+  wire         _GEN_298 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_225;
   always_ff @(posedge clk) begin
-    if (_GEN_7) begin
-      and_r0s1 <= _GEN_84;
+    if (_GEN_3) begin
+      and_r0s1 <= _GEN_17;
       index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
       rows_r0s1 <= rows_dout;
-      and_r0s1__1 <= _GEN_85;
-      and_r0s1__2 <= _GEN_12;
+      and_r0s1__1 <= _GEN_18;
+      and_r0s1__2 <= _GEN_8;
       or_cond71_not_r0s1 <= plan_sroa_22_0_r0[0] & (|(plan_sroa_5_0_r0[2:1]));
       at_sroa_28_0_r0s1 <= at_sroa_28_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
-      and_r0s1__3 <= _GEN_12 & _GEN_86;
+      and_r0s1__3 <= _GEN_8 & _GEN_19;
     end
-    if (_GEN_6)
+    if (_GEN_2)
       and_r0s2 <= and_r0s1__2;
-    if (_GEN_5)
+    if (_GEN_1)
       and_r0s3 <= and_r0s2;
-    if (_GEN_4)
+    if (_GEN_0)
       and_r0s4 <= and_r0s3;
     if (_GEN_3)
-      and_r0s5 <= and_r0s4;
-    if (_GEN_2)
-      and_r0s6 <= and_r0s5;
-    if (_GEN_1)
-      and_r0s7 <= and_r0s6;
-    if (_GEN_0)
-      and_r0s8 <= and_r0s7;
-    if (_GEN_7)
       cmp_i667_r0s1 <= plan_sroa_5_0_r0[2:0] == 3'h0;
-    if (_GEN_6)
+    if (_GEN_2)
       cmp_i667_r0s2 <= cmp_i667_r0s1;
-    if (_GEN_5)
+    if (_GEN_1)
       cmp_i667_r0s3 <= cmp_i667_r0s2;
-    if (_GEN_4)
+    if (_GEN_0)
       cmp_i667_r0s4 <= cmp_i667_r0s3;
     if (_GEN_3)
-      cmp_i667_r0s5 <= cmp_i667_r0s4;
-    if (_GEN_2)
-      cmp_i667_r0s6 <= cmp_i667_r0s5;
-    if (_GEN_1)
-      cmp_i667_r0s7 <= cmp_i667_r0s6;
-    if (_GEN_0)
-      cmp_i667_r0s8 <= cmp_i667_r0s7;
-    if (_GEN_7)
       pieces_r0s1 <= pieces_dout;
-    if (_GEN_6)
+    if (_GEN_2)
       pieces_r0s2 <= pieces_r0s1;
-    if (_GEN_5)
+    if (_GEN_1)
       pieces_r0s3 <= pieces_r0s2;
-    if (_GEN_4)
+    if (_GEN_0)
       pieces_r0s4 <= pieces_r0s3;
     if (_GEN_3)
-      pieces_r0s5 <= pieces_r0s4;
+      cmp_i6818189_r0s1 <= ~_GEN_19;
     if (_GEN_2)
-      pieces_r0s6 <= pieces_r0s5;
-    if (_GEN_1)
-      pieces_r0s7 <= pieces_r0s6;
-    if (_GEN_0)
-      pieces_r0s8 <= pieces_r0s7;
-    if (_GEN_7)
-      cmp_i6818189_r0s1 <= ~_GEN_86;
-    if (_GEN_6)
       cmp_i6818189_r0s2 <= cmp_i6818189_r0s1;
-    if (_GEN_5)
+    if (_GEN_1)
       cmp_i6818189_r0s3 <= cmp_i6818189_r0s2;
-    if (_GEN_4)
-      cmp_i6818189_r0s4 <= cmp_i6818189_r0s3;
-    if (_GEN_3)
-      cmp_i6818189_r0s5 <= cmp_i6818189_r0s4;
     if (_GEN_2)
-      cmp_i6818189_r0s6 <= cmp_i6818189_r0s5;
-    if (_GEN_1)
-      cmp_i6818189_r0s7 <= cmp_i6818189_r0s6;
-    if (_GEN_0)
-      cmp_i6818189_r0s8 <= cmp_i6818189_r0s7;
-    if (_GEN_6)
       or_cond71_not_r0s2 <= or_cond71_not_r0s1;
-    if (_GEN_5)
-      or_cond71_not_r0s3 <= or_cond71_not_r0s2;
-    if (_GEN_4)
-      or_cond71_not_r0s4 <= or_cond71_not_r0s3;
-    if (_GEN_3)
-      or_cond71_not_r0s5 <= or_cond71_not_r0s4;
-    if (_GEN_2)
-      or_cond71_not_r0s6 <= or_cond71_not_r0s5;
     if (_GEN_1)
-      or_cond71_not_r0s7 <= or_cond71_not_r0s6;
-    if (_GEN_0)
-      or_cond71_not_r0s8 <= or_cond71_not_r0s7;
-    if (_GEN_5)
-      table_r0s3 <= _table_0_rd;
-    if (_GEN_7)
+      or_cond71_not_r0s3 <= or_cond71_not_r0s2;
+    if (_GEN_3)
       shr_i_i_i2164_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
-    if (_GEN_6)
-      shr_i_i_i2164_r0s2 <= shr_i_i_i2164_r0s1;
-    if (_GEN_5)
-      shr_i_i_i2164_r0s3 <= shr_i_i_i2164_r0s2;
-    if (_GEN_4)
-      sroa_speculated_r0s4 <= table_r0s3 >> shr_i_i_i2164_r0s3;
-    if (_GEN_6)
-      at_sroa_28_0_r0s2 <= at_sroa_28_0_r0s1;
-    if (_GEN_5)
-      at_sroa_28_0_r0s3 <= at_sroa_28_0_r0s2;
-    if (_GEN_4)
-      at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
-    if (_GEN_3) begin
-      sroa_speculated_1_r0s5 <=
-        sroa_speculated_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0};
-      at_sroa_28_0_r0s5 <= at_sroa_28_0_r0s4;
-    end
     if (_GEN_2) begin
-      sroa_speculated_2_r0s6 <=
-        sroa_speculated_1_r0s5 >> {505'h0, at_sroa_28_0_r0s5[2], 6'h0};
-      at_sroa_28_0_r0s6 <= at_sroa_28_0_r0s5;
+      shr_i_i_i2164_r0s2 <= shr_i_i_i2164_r0s1;
+      at_sroa_28_0_r0s2 <= at_sroa_28_0_r0s1;
     end
     if (_GEN_1) begin
-      sroa_speculated_3_r0s7 <=
-        sroa_speculated_2_r0s6 >> {506'h0, at_sroa_28_0_r0s6[1], 5'h0};
-      at_sroa_28_0_r0s7 <= at_sroa_28_0_r0s6;
+      sroa_speculated_4_r0s3 <=
+        _table_0_rd >> shr_i_i_i2164_r0s2 >> {504'h0, at_sroa_28_0_r0s2[3], 7'h0}
+        >> {505'h0, at_sroa_28_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_28_0_r0s2[1], 5'h0}
+        >> {507'h0, at_sroa_28_0_r0s2[0], 4'h0};
+      table_r0s3 <= _table_0_rd;
     end
-    if (_GEN_0)
-      sroa_speculated_4_r0s8 <=
-        sroa_speculated_3_r0s7 >> {507'h0, at_sroa_28_0_r0s7[0], 4'h0};
-    if (_GEN_4)
-      table_r0s4 <= table_r0s3;
     if (_GEN_3)
-      table_r0s5 <= table_r0s4;
-    if (_GEN_2)
-      table_r0s6 <= table_r0s5;
-    if (_GEN_1)
-      table_r0s7 <= table_r0s6;
-    if (_GEN_0)
-      table_r0s8 <= table_r0s7;
-    if (_GEN_7)
       and_r0s1__4 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[224],
            pieces_dout[192],
            pieces_dout[160],
@@ -4129,35 +3064,25 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[64],
            pieces_dout[32],
            pieces_dout[0]};
-    if (_GEN_6)
-      and_r0s2__1 <= and_r0s1__4;
-    if (_GEN_5)
-      and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_4)
-      and_r0s4__1 <= and_r0s3__1;
-    if (_GEN_3)
-      and_r0s5__1 <= and_r0s4__1;
     if (_GEN_2)
-      and_r0s6__1 <= and_r0s5__1;
+      and_r0s2__1 <= and_r0s1__4;
     if (_GEN_1)
-      and_r0s7__1 <= and_r0s6__1;
-    if (_GEN_0)
-      and_r0s8__1 <= and_r0s7__1;
-    if (_GEN_7)
+      and_r0s3__1 <= and_r0s2__1;
+    if (_GEN_3)
       xor_r0s1 <= ~(plan_sroa_27_0_r0[0]);
-    if (_GEN_6)
+    if (_GEN_2)
       xor_r0s2 <= xor_r0s1;
-    if (_GEN_5)
+    if (_GEN_1)
       xor_r0s3 <= xor_r0s2;
-    if (_GEN_7)
+    if (_GEN_3)
       plan_sroa_27_0_r0s1 <= plan_sroa_27_0_r0;
-    if (_GEN_6)
+    if (_GEN_2)
       plan_sroa_27_0_r0s2 <= plan_sroa_27_0_r0s1;
-    if (_GEN_5) begin
-      cmp_i_i2691_r0s3 <= _GEN_91 == 8'h0;
-      and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_92);
+    if (_GEN_1) begin
+      cmp_i_i2691_r0s3 <= _GEN_25 == 8'h0;
+      and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_26);
     end
-    if (_GEN_7)
+    if (_GEN_3)
       symbol_i_sroa_0_0_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4174,38 +3099,39 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[320],
              pieces_dout[288],
              pieces_dout[256]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_r0s2 <= symbol_i_sroa_0_0_r0s1;
-    if (_GEN_5)
-      symbol_i_sroa_0_0_r0s3 <= symbol_i_sroa_0_0_r0s2;
-    if (_GEN_7)
-      icmp_r0s1 <= _GEN_86;
-    if (_GEN_6)
-      icmp_r0s2 <= icmp_r0s1;
-    if (_GEN_5) begin
-      v561_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_92) : 8'h0;
-      select_r0s3 <= _GEN_90;
-    end
-    if (_GEN_4)
-      select_r0s4 <=
-        xor_r0s3
-          ? {pieces_r0s3[224], _GEN_268}
-          : {pieces_r0s3[320],
-             _GEN_268[4:0],
-             pieces_r0s3[288],
-             pieces_r0s3[256],
-             pieces_r0s3[224]};
-    if (_GEN_3)
-      select_r0s5 <= select_r0s4;
     if (_GEN_2)
-      select_r0s6 <= select_r0s5;
+      symbol_i_sroa_0_0_r0s2 <= symbol_i_sroa_0_0_r0s1;
     if (_GEN_1)
-      select_r0s7 <= select_r0s6;
+      symbol_i_sroa_0_0_r0s3 <= symbol_i_sroa_0_0_r0s2;
+    if (_GEN_3)
+      icmp_r0s1 <= _GEN_19;
+    if (_GEN_2)
+      icmp_r0s2 <= icmp_r0s1;
+    if (_GEN_1) begin
+      v561_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_26) : 8'h0;
+      select_r0s3 <= _GEN_24;
+    end
     if (_GEN_0)
-      select_r0s8 <= select_r0s7;
-    if (_GEN_7)
+      conv_i1354_pn_in_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_231[9]}}, _GEN_231}
+          : {xor_r0s3
+               ? {pieces_r0s3[224], _GEN_232}
+               : {pieces_r0s3[320],
+                  _GEN_232[4:0],
+                  pieces_r0s3[288],
+                  pieces_r0s3[256],
+                  pieces_r0s3[224]},
+             pieces_r0s3[192],
+             pieces_r0s3[160],
+             pieces_r0s3[128],
+             pieces_r0s3[96],
+             pieces_r0s3[64],
+             pieces_r0s3[32],
+             pieces_r0s3[0]};
+    if (_GEN_3)
       and_r0s1__5 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[225],
            pieces_dout[193],
            pieces_dout[161],
@@ -4214,23 +3140,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[65],
            pieces_dout[33],
            pieces_dout[1]};
-    if (_GEN_6)
-      and_r0s2__2 <= and_r0s1__5;
-    if (_GEN_5)
-      and_r0s3__3 <= and_r0s2__2;
-    if (_GEN_4)
-      and_r0s4__2 <= and_r0s3__3;
-    if (_GEN_3)
-      and_r0s5__2 <= and_r0s4__2;
     if (_GEN_2)
-      and_r0s6__2 <= and_r0s5__2;
-    if (_GEN_1)
-      and_r0s7__2 <= and_r0s6__2;
-    if (_GEN_0)
-      and_r0s8__2 <= and_r0s7__2;
-    if (_GEN_5)
-      cmp_i_i2691_1_r0s3 <= _GEN_98 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__2 <= and_r0s1__5;
+    if (_GEN_1) begin
+      and_r0s3__3 <= and_r0s2__2;
+      cmp_i_i2691_1_r0s3 <= _GEN_33 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_1_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4247,32 +3163,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[321],
              pieces_dout[289],
              pieces_dout[257]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_1_r0s2 <= symbol_i_sroa_0_0_1_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_1_r0s3 <= symbol_i_sroa_0_0_1_r0s2;
-      select_r0s3__1 <= _GEN_97;
-    end
-    if (_GEN_4)
-      select_r0s4__1 <=
-        xor_r0s3
-          ? {pieces_r0s3[225], _GEN_269}
-          : {pieces_r0s3[321],
-             _GEN_269[4:0],
-             pieces_r0s3[289],
-             pieces_r0s3[257],
-             pieces_r0s3[225]};
-    if (_GEN_3)
-      select_r0s5__1 <= select_r0s4__1;
     if (_GEN_2)
-      select_r0s6__1 <= select_r0s5__1;
-    if (_GEN_1)
-      select_r0s7__1 <= select_r0s6__1;
+      symbol_i_sroa_0_0_1_r0s2 <= symbol_i_sroa_0_0_1_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_1_r0s3 <= symbol_i_sroa_0_0_1_r0s2;
+      select_r0s3__1 <= _GEN_32;
+    end
     if (_GEN_0)
-      select_r0s8__1 <= select_r0s7__1;
-    if (_GEN_7)
+      conv_i1354_pn_in_1_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_233[9]}}, _GEN_233}
+          : {xor_r0s3
+               ? {pieces_r0s3[225], _GEN_234}
+               : {pieces_r0s3[321],
+                  _GEN_234[4:0],
+                  pieces_r0s3[289],
+                  pieces_r0s3[257],
+                  pieces_r0s3[225]},
+             pieces_r0s3[193],
+             pieces_r0s3[161],
+             pieces_r0s3[129],
+             pieces_r0s3[97],
+             pieces_r0s3[65],
+             pieces_r0s3[33],
+             pieces_r0s3[1]};
+    if (_GEN_3)
       and_r0s1__6 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[226],
            pieces_dout[194],
            pieces_dout[162],
@@ -4281,23 +3198,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[66],
            pieces_dout[34],
            pieces_dout[2]};
-    if (_GEN_6)
-      and_r0s2__3 <= and_r0s1__6;
-    if (_GEN_5)
-      and_r0s3__4 <= and_r0s2__3;
-    if (_GEN_4)
-      and_r0s4__3 <= and_r0s3__4;
-    if (_GEN_3)
-      and_r0s5__3 <= and_r0s4__3;
     if (_GEN_2)
-      and_r0s6__3 <= and_r0s5__3;
-    if (_GEN_1)
-      and_r0s7__3 <= and_r0s6__3;
-    if (_GEN_0)
-      and_r0s8__3 <= and_r0s7__3;
-    if (_GEN_5)
-      cmp_i_i2691_2_r0s3 <= _GEN_103 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__3 <= and_r0s1__6;
+    if (_GEN_1) begin
+      and_r0s3__4 <= and_r0s2__3;
+      cmp_i_i2691_2_r0s3 <= _GEN_39 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_2_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4314,32 +3221,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[322],
              pieces_dout[290],
              pieces_dout[258]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_2_r0s2 <= symbol_i_sroa_0_0_2_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_2_r0s3 <= symbol_i_sroa_0_0_2_r0s2;
-      select_r0s3__2 <= _GEN_102;
-    end
-    if (_GEN_4)
-      select_r0s4__2 <=
-        xor_r0s3
-          ? {pieces_r0s3[226], _GEN_270}
-          : {pieces_r0s3[322],
-             _GEN_270[4:0],
-             pieces_r0s3[290],
-             pieces_r0s3[258],
-             pieces_r0s3[226]};
-    if (_GEN_3)
-      select_r0s5__2 <= select_r0s4__2;
     if (_GEN_2)
-      select_r0s6__2 <= select_r0s5__2;
-    if (_GEN_1)
-      select_r0s7__2 <= select_r0s6__2;
+      symbol_i_sroa_0_0_2_r0s2 <= symbol_i_sroa_0_0_2_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_2_r0s3 <= symbol_i_sroa_0_0_2_r0s2;
+      select_r0s3__2 <= _GEN_38;
+    end
     if (_GEN_0)
-      select_r0s8__2 <= select_r0s7__2;
-    if (_GEN_7)
+      conv_i1354_pn_in_2_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_235[9]}}, _GEN_235}
+          : {xor_r0s3
+               ? {pieces_r0s3[226], _GEN_236}
+               : {pieces_r0s3[322],
+                  _GEN_236[4:0],
+                  pieces_r0s3[290],
+                  pieces_r0s3[258],
+                  pieces_r0s3[226]},
+             pieces_r0s3[194],
+             pieces_r0s3[162],
+             pieces_r0s3[130],
+             pieces_r0s3[98],
+             pieces_r0s3[66],
+             pieces_r0s3[34],
+             pieces_r0s3[2]};
+    if (_GEN_3)
       and_r0s1__7 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[227],
            pieces_dout[195],
            pieces_dout[163],
@@ -4348,23 +3256,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[67],
            pieces_dout[35],
            pieces_dout[3]};
-    if (_GEN_6)
-      and_r0s2__4 <= and_r0s1__7;
-    if (_GEN_5)
-      and_r0s3__5 <= and_r0s2__4;
-    if (_GEN_4)
-      and_r0s4__4 <= and_r0s3__5;
-    if (_GEN_3)
-      and_r0s5__4 <= and_r0s4__4;
     if (_GEN_2)
-      and_r0s6__4 <= and_r0s5__4;
-    if (_GEN_1)
-      and_r0s7__4 <= and_r0s6__4;
-    if (_GEN_0)
-      and_r0s8__4 <= and_r0s7__4;
-    if (_GEN_5)
-      cmp_i_i2691_3_r0s3 <= _GEN_108 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__4 <= and_r0s1__7;
+    if (_GEN_1) begin
+      and_r0s3__5 <= and_r0s2__4;
+      cmp_i_i2691_3_r0s3 <= _GEN_45 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_3_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4381,32 +3279,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[323],
              pieces_dout[291],
              pieces_dout[259]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_3_r0s2 <= symbol_i_sroa_0_0_3_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_3_r0s3 <= symbol_i_sroa_0_0_3_r0s2;
-      select_r0s3__3 <= _GEN_107;
-    end
-    if (_GEN_4)
-      select_r0s4__3 <=
-        xor_r0s3
-          ? {pieces_r0s3[227], _GEN_271}
-          : {pieces_r0s3[323],
-             _GEN_271[4:0],
-             pieces_r0s3[291],
-             pieces_r0s3[259],
-             pieces_r0s3[227]};
-    if (_GEN_3)
-      select_r0s5__3 <= select_r0s4__3;
     if (_GEN_2)
-      select_r0s6__3 <= select_r0s5__3;
-    if (_GEN_1)
-      select_r0s7__3 <= select_r0s6__3;
+      symbol_i_sroa_0_0_3_r0s2 <= symbol_i_sroa_0_0_3_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_3_r0s3 <= symbol_i_sroa_0_0_3_r0s2;
+      select_r0s3__3 <= _GEN_44;
+    end
     if (_GEN_0)
-      select_r0s8__3 <= select_r0s7__3;
-    if (_GEN_7)
+      conv_i1354_pn_in_3_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_237[9]}}, _GEN_237}
+          : {xor_r0s3
+               ? {pieces_r0s3[227], _GEN_238}
+               : {pieces_r0s3[323],
+                  _GEN_238[4:0],
+                  pieces_r0s3[291],
+                  pieces_r0s3[259],
+                  pieces_r0s3[227]},
+             pieces_r0s3[195],
+             pieces_r0s3[163],
+             pieces_r0s3[131],
+             pieces_r0s3[99],
+             pieces_r0s3[67],
+             pieces_r0s3[35],
+             pieces_r0s3[3]};
+    if (_GEN_3)
       and_r0s1__8 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[228],
            pieces_dout[196],
            pieces_dout[164],
@@ -4415,23 +3314,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[68],
            pieces_dout[36],
            pieces_dout[4]};
-    if (_GEN_6)
-      and_r0s2__5 <= and_r0s1__8;
-    if (_GEN_5)
-      and_r0s3__6 <= and_r0s2__5;
-    if (_GEN_4)
-      and_r0s4__5 <= and_r0s3__6;
-    if (_GEN_3)
-      and_r0s5__5 <= and_r0s4__5;
     if (_GEN_2)
-      and_r0s6__5 <= and_r0s5__5;
-    if (_GEN_1)
-      and_r0s7__5 <= and_r0s6__5;
-    if (_GEN_0)
-      and_r0s8__5 <= and_r0s7__5;
-    if (_GEN_5)
-      cmp_i_i2691_4_r0s3 <= _GEN_113 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__5 <= and_r0s1__8;
+    if (_GEN_1) begin
+      and_r0s3__6 <= and_r0s2__5;
+      cmp_i_i2691_4_r0s3 <= _GEN_51 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_4_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4448,32 +3337,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[324],
              pieces_dout[292],
              pieces_dout[260]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_4_r0s2 <= symbol_i_sroa_0_0_4_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_4_r0s3 <= symbol_i_sroa_0_0_4_r0s2;
-      select_r0s3__4 <= _GEN_112;
-    end
-    if (_GEN_4)
-      select_r0s4__4 <=
-        xor_r0s3
-          ? {pieces_r0s3[228], _GEN_272}
-          : {pieces_r0s3[324],
-             _GEN_272[4:0],
-             pieces_r0s3[292],
-             pieces_r0s3[260],
-             pieces_r0s3[228]};
-    if (_GEN_3)
-      select_r0s5__4 <= select_r0s4__4;
     if (_GEN_2)
-      select_r0s6__4 <= select_r0s5__4;
-    if (_GEN_1)
-      select_r0s7__4 <= select_r0s6__4;
+      symbol_i_sroa_0_0_4_r0s2 <= symbol_i_sroa_0_0_4_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_4_r0s3 <= symbol_i_sroa_0_0_4_r0s2;
+      select_r0s3__4 <= _GEN_50;
+    end
     if (_GEN_0)
-      select_r0s8__4 <= select_r0s7__4;
-    if (_GEN_7)
+      conv_i1354_pn_in_4_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_239[9]}}, _GEN_239}
+          : {xor_r0s3
+               ? {pieces_r0s3[228], _GEN_240}
+               : {pieces_r0s3[324],
+                  _GEN_240[4:0],
+                  pieces_r0s3[292],
+                  pieces_r0s3[260],
+                  pieces_r0s3[228]},
+             pieces_r0s3[196],
+             pieces_r0s3[164],
+             pieces_r0s3[132],
+             pieces_r0s3[100],
+             pieces_r0s3[68],
+             pieces_r0s3[36],
+             pieces_r0s3[4]};
+    if (_GEN_3)
       and_r0s1__9 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[229],
            pieces_dout[197],
            pieces_dout[165],
@@ -4482,23 +3372,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[69],
            pieces_dout[37],
            pieces_dout[5]};
-    if (_GEN_6)
-      and_r0s2__6 <= and_r0s1__9;
-    if (_GEN_5)
-      and_r0s3__7 <= and_r0s2__6;
-    if (_GEN_4)
-      and_r0s4__6 <= and_r0s3__7;
-    if (_GEN_3)
-      and_r0s5__6 <= and_r0s4__6;
     if (_GEN_2)
-      and_r0s6__6 <= and_r0s5__6;
-    if (_GEN_1)
-      and_r0s7__6 <= and_r0s6__6;
-    if (_GEN_0)
-      and_r0s8__6 <= and_r0s7__6;
-    if (_GEN_5)
-      cmp_i_i2691_5_r0s3 <= _GEN_118 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__6 <= and_r0s1__9;
+    if (_GEN_1) begin
+      and_r0s3__7 <= and_r0s2__6;
+      cmp_i_i2691_5_r0s3 <= _GEN_57 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_5_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4515,32 +3395,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[325],
              pieces_dout[293],
              pieces_dout[261]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_5_r0s2 <= symbol_i_sroa_0_0_5_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_5_r0s3 <= symbol_i_sroa_0_0_5_r0s2;
-      select_r0s3__5 <= _GEN_117;
-    end
-    if (_GEN_4)
-      select_r0s4__5 <=
-        xor_r0s3
-          ? {pieces_r0s3[229], _GEN_273}
-          : {pieces_r0s3[325],
-             _GEN_273[4:0],
-             pieces_r0s3[293],
-             pieces_r0s3[261],
-             pieces_r0s3[229]};
-    if (_GEN_3)
-      select_r0s5__5 <= select_r0s4__5;
     if (_GEN_2)
-      select_r0s6__5 <= select_r0s5__5;
-    if (_GEN_1)
-      select_r0s7__5 <= select_r0s6__5;
+      symbol_i_sroa_0_0_5_r0s2 <= symbol_i_sroa_0_0_5_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_5_r0s3 <= symbol_i_sroa_0_0_5_r0s2;
+      select_r0s3__5 <= _GEN_56;
+    end
     if (_GEN_0)
-      select_r0s8__5 <= select_r0s7__5;
-    if (_GEN_7)
+      conv_i1354_pn_in_5_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_241[9]}}, _GEN_241}
+          : {xor_r0s3
+               ? {pieces_r0s3[229], _GEN_242}
+               : {pieces_r0s3[325],
+                  _GEN_242[4:0],
+                  pieces_r0s3[293],
+                  pieces_r0s3[261],
+                  pieces_r0s3[229]},
+             pieces_r0s3[197],
+             pieces_r0s3[165],
+             pieces_r0s3[133],
+             pieces_r0s3[101],
+             pieces_r0s3[69],
+             pieces_r0s3[37],
+             pieces_r0s3[5]};
+    if (_GEN_3)
       and_r0s1__10 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[230],
            pieces_dout[198],
            pieces_dout[166],
@@ -4549,23 +3430,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[70],
            pieces_dout[38],
            pieces_dout[6]};
-    if (_GEN_6)
-      and_r0s2__7 <= and_r0s1__10;
-    if (_GEN_5)
-      and_r0s3__8 <= and_r0s2__7;
-    if (_GEN_4)
-      and_r0s4__7 <= and_r0s3__8;
-    if (_GEN_3)
-      and_r0s5__7 <= and_r0s4__7;
     if (_GEN_2)
-      and_r0s6__7 <= and_r0s5__7;
-    if (_GEN_1)
-      and_r0s7__7 <= and_r0s6__7;
-    if (_GEN_0)
-      and_r0s8__7 <= and_r0s7__7;
-    if (_GEN_5)
-      cmp_i_i2691_6_r0s3 <= _GEN_123 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__7 <= and_r0s1__10;
+    if (_GEN_1) begin
+      and_r0s3__8 <= and_r0s2__7;
+      cmp_i_i2691_6_r0s3 <= _GEN_63 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_6_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4582,32 +3453,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[326],
              pieces_dout[294],
              pieces_dout[262]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_6_r0s2 <= symbol_i_sroa_0_0_6_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_6_r0s3 <= symbol_i_sroa_0_0_6_r0s2;
-      select_r0s3__6 <= _GEN_122;
-    end
-    if (_GEN_4)
-      select_r0s4__6 <=
-        xor_r0s3
-          ? {pieces_r0s3[230], _GEN_274}
-          : {pieces_r0s3[326],
-             _GEN_274[4:0],
-             pieces_r0s3[294],
-             pieces_r0s3[262],
-             pieces_r0s3[230]};
-    if (_GEN_3)
-      select_r0s5__6 <= select_r0s4__6;
     if (_GEN_2)
-      select_r0s6__6 <= select_r0s5__6;
-    if (_GEN_1)
-      select_r0s7__6 <= select_r0s6__6;
+      symbol_i_sroa_0_0_6_r0s2 <= symbol_i_sroa_0_0_6_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_6_r0s3 <= symbol_i_sroa_0_0_6_r0s2;
+      select_r0s3__6 <= _GEN_62;
+    end
     if (_GEN_0)
-      select_r0s8__6 <= select_r0s7__6;
-    if (_GEN_7)
+      conv_i1354_pn_in_6_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_243[9]}}, _GEN_243}
+          : {xor_r0s3
+               ? {pieces_r0s3[230], _GEN_244}
+               : {pieces_r0s3[326],
+                  _GEN_244[4:0],
+                  pieces_r0s3[294],
+                  pieces_r0s3[262],
+                  pieces_r0s3[230]},
+             pieces_r0s3[198],
+             pieces_r0s3[166],
+             pieces_r0s3[134],
+             pieces_r0s3[102],
+             pieces_r0s3[70],
+             pieces_r0s3[38],
+             pieces_r0s3[6]};
+    if (_GEN_3)
       and_r0s1__11 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[231],
            pieces_dout[199],
            pieces_dout[167],
@@ -4616,23 +3488,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[71],
            pieces_dout[39],
            pieces_dout[7]};
-    if (_GEN_6)
-      and_r0s2__8 <= and_r0s1__11;
-    if (_GEN_5)
-      and_r0s3__9 <= and_r0s2__8;
-    if (_GEN_4)
-      and_r0s4__8 <= and_r0s3__9;
-    if (_GEN_3)
-      and_r0s5__8 <= and_r0s4__8;
     if (_GEN_2)
-      and_r0s6__8 <= and_r0s5__8;
-    if (_GEN_1)
-      and_r0s7__8 <= and_r0s6__8;
-    if (_GEN_0)
-      and_r0s8__8 <= and_r0s7__8;
-    if (_GEN_5)
-      cmp_i_i2691_7_r0s3 <= _GEN_128 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__8 <= and_r0s1__11;
+    if (_GEN_1) begin
+      and_r0s3__9 <= and_r0s2__8;
+      cmp_i_i2691_7_r0s3 <= _GEN_69 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_7_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4649,32 +3511,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[327],
              pieces_dout[295],
              pieces_dout[263]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_7_r0s2 <= symbol_i_sroa_0_0_7_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_7_r0s3 <= symbol_i_sroa_0_0_7_r0s2;
-      select_r0s3__7 <= _GEN_127;
-    end
-    if (_GEN_4)
-      select_r0s4__7 <=
-        xor_r0s3
-          ? {pieces_r0s3[231], _GEN_275}
-          : {pieces_r0s3[327],
-             _GEN_275[4:0],
-             pieces_r0s3[295],
-             pieces_r0s3[263],
-             pieces_r0s3[231]};
-    if (_GEN_3)
-      select_r0s5__7 <= select_r0s4__7;
     if (_GEN_2)
-      select_r0s6__7 <= select_r0s5__7;
-    if (_GEN_1)
-      select_r0s7__7 <= select_r0s6__7;
+      symbol_i_sroa_0_0_7_r0s2 <= symbol_i_sroa_0_0_7_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_7_r0s3 <= symbol_i_sroa_0_0_7_r0s2;
+      select_r0s3__7 <= _GEN_68;
+    end
     if (_GEN_0)
-      select_r0s8__7 <= select_r0s7__7;
-    if (_GEN_7)
+      conv_i1354_pn_in_7_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_245[9]}}, _GEN_245}
+          : {xor_r0s3
+               ? {pieces_r0s3[231], _GEN_246}
+               : {pieces_r0s3[327],
+                  _GEN_246[4:0],
+                  pieces_r0s3[295],
+                  pieces_r0s3[263],
+                  pieces_r0s3[231]},
+             pieces_r0s3[199],
+             pieces_r0s3[167],
+             pieces_r0s3[135],
+             pieces_r0s3[103],
+             pieces_r0s3[71],
+             pieces_r0s3[39],
+             pieces_r0s3[7]};
+    if (_GEN_3)
       and_r0s1__12 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[232],
            pieces_dout[200],
            pieces_dout[168],
@@ -4683,23 +3546,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[72],
            pieces_dout[40],
            pieces_dout[8]};
-    if (_GEN_6)
-      and_r0s2__9 <= and_r0s1__12;
-    if (_GEN_5)
-      and_r0s3__10 <= and_r0s2__9;
-    if (_GEN_4)
-      and_r0s4__9 <= and_r0s3__10;
-    if (_GEN_3)
-      and_r0s5__9 <= and_r0s4__9;
     if (_GEN_2)
-      and_r0s6__9 <= and_r0s5__9;
-    if (_GEN_1)
-      and_r0s7__9 <= and_r0s6__9;
-    if (_GEN_0)
-      and_r0s8__9 <= and_r0s7__9;
-    if (_GEN_5)
-      cmp_i_i2691_8_r0s3 <= _GEN_133 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__9 <= and_r0s1__12;
+    if (_GEN_1) begin
+      and_r0s3__10 <= and_r0s2__9;
+      cmp_i_i2691_8_r0s3 <= _GEN_75 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_8_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4716,32 +3569,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[328],
              pieces_dout[296],
              pieces_dout[264]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_8_r0s2 <= symbol_i_sroa_0_0_8_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_8_r0s3 <= symbol_i_sroa_0_0_8_r0s2;
-      select_r0s3__8 <= _GEN_132;
-    end
-    if (_GEN_4)
-      select_r0s4__8 <=
-        xor_r0s3
-          ? {pieces_r0s3[232], _GEN_276}
-          : {pieces_r0s3[328],
-             _GEN_276[4:0],
-             pieces_r0s3[296],
-             pieces_r0s3[264],
-             pieces_r0s3[232]};
-    if (_GEN_3)
-      select_r0s5__8 <= select_r0s4__8;
     if (_GEN_2)
-      select_r0s6__8 <= select_r0s5__8;
-    if (_GEN_1)
-      select_r0s7__8 <= select_r0s6__8;
+      symbol_i_sroa_0_0_8_r0s2 <= symbol_i_sroa_0_0_8_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_8_r0s3 <= symbol_i_sroa_0_0_8_r0s2;
+      select_r0s3__8 <= _GEN_74;
+    end
     if (_GEN_0)
-      select_r0s8__8 <= select_r0s7__8;
-    if (_GEN_7)
+      conv_i1354_pn_in_8_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_247[9]}}, _GEN_247}
+          : {xor_r0s3
+               ? {pieces_r0s3[232], _GEN_248}
+               : {pieces_r0s3[328],
+                  _GEN_248[4:0],
+                  pieces_r0s3[296],
+                  pieces_r0s3[264],
+                  pieces_r0s3[232]},
+             pieces_r0s3[200],
+             pieces_r0s3[168],
+             pieces_r0s3[136],
+             pieces_r0s3[104],
+             pieces_r0s3[72],
+             pieces_r0s3[40],
+             pieces_r0s3[8]};
+    if (_GEN_3)
       and_r0s1__13 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[233],
            pieces_dout[201],
            pieces_dout[169],
@@ -4750,23 +3604,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[73],
            pieces_dout[41],
            pieces_dout[9]};
-    if (_GEN_6)
-      and_r0s2__10 <= and_r0s1__13;
-    if (_GEN_5)
-      and_r0s3__11 <= and_r0s2__10;
-    if (_GEN_4)
-      and_r0s4__10 <= and_r0s3__11;
-    if (_GEN_3)
-      and_r0s5__10 <= and_r0s4__10;
     if (_GEN_2)
-      and_r0s6__10 <= and_r0s5__10;
-    if (_GEN_1)
-      and_r0s7__10 <= and_r0s6__10;
-    if (_GEN_0)
-      and_r0s8__10 <= and_r0s7__10;
-    if (_GEN_5)
-      cmp_i_i2691_9_r0s3 <= _GEN_138 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__10 <= and_r0s1__13;
+    if (_GEN_1) begin
+      and_r0s3__11 <= and_r0s2__10;
+      cmp_i_i2691_9_r0s3 <= _GEN_81 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_9_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4783,32 +3627,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[329],
              pieces_dout[297],
              pieces_dout[265]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_9_r0s2 <= symbol_i_sroa_0_0_9_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_9_r0s3 <= symbol_i_sroa_0_0_9_r0s2;
-      select_r0s3__9 <= _GEN_137;
-    end
-    if (_GEN_4)
-      select_r0s4__9 <=
-        xor_r0s3
-          ? {pieces_r0s3[233], _GEN_277}
-          : {pieces_r0s3[329],
-             _GEN_277[4:0],
-             pieces_r0s3[297],
-             pieces_r0s3[265],
-             pieces_r0s3[233]};
-    if (_GEN_3)
-      select_r0s5__9 <= select_r0s4__9;
     if (_GEN_2)
-      select_r0s6__9 <= select_r0s5__9;
-    if (_GEN_1)
-      select_r0s7__9 <= select_r0s6__9;
+      symbol_i_sroa_0_0_9_r0s2 <= symbol_i_sroa_0_0_9_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_9_r0s3 <= symbol_i_sroa_0_0_9_r0s2;
+      select_r0s3__9 <= _GEN_80;
+    end
     if (_GEN_0)
-      select_r0s8__9 <= select_r0s7__9;
-    if (_GEN_7)
+      conv_i1354_pn_in_9_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_249[9]}}, _GEN_249}
+          : {xor_r0s3
+               ? {pieces_r0s3[233], _GEN_250}
+               : {pieces_r0s3[329],
+                  _GEN_250[4:0],
+                  pieces_r0s3[297],
+                  pieces_r0s3[265],
+                  pieces_r0s3[233]},
+             pieces_r0s3[201],
+             pieces_r0s3[169],
+             pieces_r0s3[137],
+             pieces_r0s3[105],
+             pieces_r0s3[73],
+             pieces_r0s3[41],
+             pieces_r0s3[9]};
+    if (_GEN_3)
       and_r0s1__14 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[234],
            pieces_dout[202],
            pieces_dout[170],
@@ -4817,23 +3662,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[74],
            pieces_dout[42],
            pieces_dout[10]};
-    if (_GEN_6)
-      and_r0s2__11 <= and_r0s1__14;
-    if (_GEN_5)
-      and_r0s3__12 <= and_r0s2__11;
-    if (_GEN_4)
-      and_r0s4__11 <= and_r0s3__12;
-    if (_GEN_3)
-      and_r0s5__11 <= and_r0s4__11;
     if (_GEN_2)
-      and_r0s6__11 <= and_r0s5__11;
-    if (_GEN_1)
-      and_r0s7__11 <= and_r0s6__11;
-    if (_GEN_0)
-      and_r0s8__11 <= and_r0s7__11;
-    if (_GEN_5)
-      cmp_i_i2691_10_r0s3 <= _GEN_143 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__11 <= and_r0s1__14;
+    if (_GEN_1) begin
+      and_r0s3__12 <= and_r0s2__11;
+      cmp_i_i2691_10_r0s3 <= _GEN_87 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_10_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4850,32 +3685,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[330],
              pieces_dout[298],
              pieces_dout[266]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_10_r0s2 <= symbol_i_sroa_0_0_10_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_10_r0s3 <= symbol_i_sroa_0_0_10_r0s2;
-      select_r0s3__10 <= _GEN_142;
-    end
-    if (_GEN_4)
-      select_r0s4__10 <=
-        xor_r0s3
-          ? {pieces_r0s3[234], _GEN_278}
-          : {pieces_r0s3[330],
-             _GEN_278[4:0],
-             pieces_r0s3[298],
-             pieces_r0s3[266],
-             pieces_r0s3[234]};
-    if (_GEN_3)
-      select_r0s5__10 <= select_r0s4__10;
     if (_GEN_2)
-      select_r0s6__10 <= select_r0s5__10;
-    if (_GEN_1)
-      select_r0s7__10 <= select_r0s6__10;
+      symbol_i_sroa_0_0_10_r0s2 <= symbol_i_sroa_0_0_10_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_10_r0s3 <= symbol_i_sroa_0_0_10_r0s2;
+      select_r0s3__10 <= _GEN_86;
+    end
     if (_GEN_0)
-      select_r0s8__10 <= select_r0s7__10;
-    if (_GEN_7)
+      conv_i1354_pn_in_10_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_251[9]}}, _GEN_251}
+          : {xor_r0s3
+               ? {pieces_r0s3[234], _GEN_252}
+               : {pieces_r0s3[330],
+                  _GEN_252[4:0],
+                  pieces_r0s3[298],
+                  pieces_r0s3[266],
+                  pieces_r0s3[234]},
+             pieces_r0s3[202],
+             pieces_r0s3[170],
+             pieces_r0s3[138],
+             pieces_r0s3[106],
+             pieces_r0s3[74],
+             pieces_r0s3[42],
+             pieces_r0s3[10]};
+    if (_GEN_3)
       and_r0s1__15 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[235],
            pieces_dout[203],
            pieces_dout[171],
@@ -4884,23 +3720,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[75],
            pieces_dout[43],
            pieces_dout[11]};
-    if (_GEN_6)
-      and_r0s2__12 <= and_r0s1__15;
-    if (_GEN_5)
-      and_r0s3__13 <= and_r0s2__12;
-    if (_GEN_4)
-      and_r0s4__12 <= and_r0s3__13;
-    if (_GEN_3)
-      and_r0s5__12 <= and_r0s4__12;
     if (_GEN_2)
-      and_r0s6__12 <= and_r0s5__12;
-    if (_GEN_1)
-      and_r0s7__12 <= and_r0s6__12;
-    if (_GEN_0)
-      and_r0s8__12 <= and_r0s7__12;
-    if (_GEN_5)
-      cmp_i_i2691_11_r0s3 <= _GEN_148 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__12 <= and_r0s1__15;
+    if (_GEN_1) begin
+      and_r0s3__13 <= and_r0s2__12;
+      cmp_i_i2691_11_r0s3 <= _GEN_93 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_11_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4917,32 +3743,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[331],
              pieces_dout[299],
              pieces_dout[267]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_11_r0s2 <= symbol_i_sroa_0_0_11_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_11_r0s3 <= symbol_i_sroa_0_0_11_r0s2;
-      select_r0s3__11 <= _GEN_147;
-    end
-    if (_GEN_4)
-      select_r0s4__11 <=
-        xor_r0s3
-          ? {pieces_r0s3[235], _GEN_279}
-          : {pieces_r0s3[331],
-             _GEN_279[4:0],
-             pieces_r0s3[299],
-             pieces_r0s3[267],
-             pieces_r0s3[235]};
-    if (_GEN_3)
-      select_r0s5__11 <= select_r0s4__11;
     if (_GEN_2)
-      select_r0s6__11 <= select_r0s5__11;
-    if (_GEN_1)
-      select_r0s7__11 <= select_r0s6__11;
+      symbol_i_sroa_0_0_11_r0s2 <= symbol_i_sroa_0_0_11_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_11_r0s3 <= symbol_i_sroa_0_0_11_r0s2;
+      select_r0s3__11 <= _GEN_92;
+    end
     if (_GEN_0)
-      select_r0s8__11 <= select_r0s7__11;
-    if (_GEN_7)
+      conv_i1354_pn_in_11_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_253[9]}}, _GEN_253}
+          : {xor_r0s3
+               ? {pieces_r0s3[235], _GEN_254}
+               : {pieces_r0s3[331],
+                  _GEN_254[4:0],
+                  pieces_r0s3[299],
+                  pieces_r0s3[267],
+                  pieces_r0s3[235]},
+             pieces_r0s3[203],
+             pieces_r0s3[171],
+             pieces_r0s3[139],
+             pieces_r0s3[107],
+             pieces_r0s3[75],
+             pieces_r0s3[43],
+             pieces_r0s3[11]};
+    if (_GEN_3)
       and_r0s1__16 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[236],
            pieces_dout[204],
            pieces_dout[172],
@@ -4951,23 +3778,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[76],
            pieces_dout[44],
            pieces_dout[12]};
-    if (_GEN_6)
-      and_r0s2__13 <= and_r0s1__16;
-    if (_GEN_5)
-      and_r0s3__14 <= and_r0s2__13;
-    if (_GEN_4)
-      and_r0s4__13 <= and_r0s3__14;
-    if (_GEN_3)
-      and_r0s5__13 <= and_r0s4__13;
     if (_GEN_2)
-      and_r0s6__13 <= and_r0s5__13;
-    if (_GEN_1)
-      and_r0s7__13 <= and_r0s6__13;
-    if (_GEN_0)
-      and_r0s8__13 <= and_r0s7__13;
-    if (_GEN_5)
-      cmp_i_i2691_12_r0s3 <= _GEN_153 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__13 <= and_r0s1__16;
+    if (_GEN_1) begin
+      and_r0s3__14 <= and_r0s2__13;
+      cmp_i_i2691_12_r0s3 <= _GEN_99 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_12_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -4984,32 +3801,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[332],
              pieces_dout[300],
              pieces_dout[268]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_12_r0s2 <= symbol_i_sroa_0_0_12_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_12_r0s3 <= symbol_i_sroa_0_0_12_r0s2;
-      select_r0s3__12 <= _GEN_152;
-    end
-    if (_GEN_4)
-      select_r0s4__12 <=
-        xor_r0s3
-          ? {pieces_r0s3[236], _GEN_280}
-          : {pieces_r0s3[332],
-             _GEN_280[4:0],
-             pieces_r0s3[300],
-             pieces_r0s3[268],
-             pieces_r0s3[236]};
-    if (_GEN_3)
-      select_r0s5__12 <= select_r0s4__12;
     if (_GEN_2)
-      select_r0s6__12 <= select_r0s5__12;
-    if (_GEN_1)
-      select_r0s7__12 <= select_r0s6__12;
+      symbol_i_sroa_0_0_12_r0s2 <= symbol_i_sroa_0_0_12_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_12_r0s3 <= symbol_i_sroa_0_0_12_r0s2;
+      select_r0s3__12 <= _GEN_98;
+    end
     if (_GEN_0)
-      select_r0s8__12 <= select_r0s7__12;
-    if (_GEN_7)
+      conv_i1354_pn_in_12_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_255[9]}}, _GEN_255}
+          : {xor_r0s3
+               ? {pieces_r0s3[236], _GEN_256}
+               : {pieces_r0s3[332],
+                  _GEN_256[4:0],
+                  pieces_r0s3[300],
+                  pieces_r0s3[268],
+                  pieces_r0s3[236]},
+             pieces_r0s3[204],
+             pieces_r0s3[172],
+             pieces_r0s3[140],
+             pieces_r0s3[108],
+             pieces_r0s3[76],
+             pieces_r0s3[44],
+             pieces_r0s3[12]};
+    if (_GEN_3)
       and_r0s1__17 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[237],
            pieces_dout[205],
            pieces_dout[173],
@@ -5018,23 +3836,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[77],
            pieces_dout[45],
            pieces_dout[13]};
-    if (_GEN_6)
-      and_r0s2__14 <= and_r0s1__17;
-    if (_GEN_5)
-      and_r0s3__15 <= and_r0s2__14;
-    if (_GEN_4)
-      and_r0s4__14 <= and_r0s3__15;
-    if (_GEN_3)
-      and_r0s5__14 <= and_r0s4__14;
     if (_GEN_2)
-      and_r0s6__14 <= and_r0s5__14;
-    if (_GEN_1)
-      and_r0s7__14 <= and_r0s6__14;
-    if (_GEN_0)
-      and_r0s8__14 <= and_r0s7__14;
-    if (_GEN_5)
-      cmp_i_i2691_13_r0s3 <= _GEN_158 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__14 <= and_r0s1__17;
+    if (_GEN_1) begin
+      and_r0s3__15 <= and_r0s2__14;
+      cmp_i_i2691_13_r0s3 <= _GEN_105 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_13_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5051,32 +3859,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[333],
              pieces_dout[301],
              pieces_dout[269]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_13_r0s2 <= symbol_i_sroa_0_0_13_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_13_r0s3 <= symbol_i_sroa_0_0_13_r0s2;
-      select_r0s3__13 <= _GEN_157;
-    end
-    if (_GEN_4)
-      select_r0s4__13 <=
-        xor_r0s3
-          ? {pieces_r0s3[237], _GEN_281}
-          : {pieces_r0s3[333],
-             _GEN_281[4:0],
-             pieces_r0s3[301],
-             pieces_r0s3[269],
-             pieces_r0s3[237]};
-    if (_GEN_3)
-      select_r0s5__13 <= select_r0s4__13;
     if (_GEN_2)
-      select_r0s6__13 <= select_r0s5__13;
-    if (_GEN_1)
-      select_r0s7__13 <= select_r0s6__13;
+      symbol_i_sroa_0_0_13_r0s2 <= symbol_i_sroa_0_0_13_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_13_r0s3 <= symbol_i_sroa_0_0_13_r0s2;
+      select_r0s3__13 <= _GEN_104;
+    end
     if (_GEN_0)
-      select_r0s8__13 <= select_r0s7__13;
-    if (_GEN_7)
+      conv_i1354_pn_in_13_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_257[9]}}, _GEN_257}
+          : {xor_r0s3
+               ? {pieces_r0s3[237], _GEN_258}
+               : {pieces_r0s3[333],
+                  _GEN_258[4:0],
+                  pieces_r0s3[301],
+                  pieces_r0s3[269],
+                  pieces_r0s3[237]},
+             pieces_r0s3[205],
+             pieces_r0s3[173],
+             pieces_r0s3[141],
+             pieces_r0s3[109],
+             pieces_r0s3[77],
+             pieces_r0s3[45],
+             pieces_r0s3[13]};
+    if (_GEN_3)
       and_r0s1__18 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[238],
            pieces_dout[206],
            pieces_dout[174],
@@ -5085,23 +3894,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[78],
            pieces_dout[46],
            pieces_dout[14]};
-    if (_GEN_6)
-      and_r0s2__15 <= and_r0s1__18;
-    if (_GEN_5)
-      and_r0s3__16 <= and_r0s2__15;
-    if (_GEN_4)
-      and_r0s4__15 <= and_r0s3__16;
-    if (_GEN_3)
-      and_r0s5__15 <= and_r0s4__15;
     if (_GEN_2)
-      and_r0s6__15 <= and_r0s5__15;
-    if (_GEN_1)
-      and_r0s7__15 <= and_r0s6__15;
-    if (_GEN_0)
-      and_r0s8__15 <= and_r0s7__15;
-    if (_GEN_5)
-      cmp_i_i2691_14_r0s3 <= _GEN_163 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__15 <= and_r0s1__18;
+    if (_GEN_1) begin
+      and_r0s3__16 <= and_r0s2__15;
+      cmp_i_i2691_14_r0s3 <= _GEN_111 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_14_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5118,32 +3917,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[334],
              pieces_dout[302],
              pieces_dout[270]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_14_r0s2 <= symbol_i_sroa_0_0_14_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_14_r0s3 <= symbol_i_sroa_0_0_14_r0s2;
-      select_r0s3__14 <= _GEN_162;
-    end
-    if (_GEN_4)
-      select_r0s4__14 <=
-        xor_r0s3
-          ? {pieces_r0s3[238], _GEN_282}
-          : {pieces_r0s3[334],
-             _GEN_282[4:0],
-             pieces_r0s3[302],
-             pieces_r0s3[270],
-             pieces_r0s3[238]};
-    if (_GEN_3)
-      select_r0s5__14 <= select_r0s4__14;
     if (_GEN_2)
-      select_r0s6__14 <= select_r0s5__14;
-    if (_GEN_1)
-      select_r0s7__14 <= select_r0s6__14;
+      symbol_i_sroa_0_0_14_r0s2 <= symbol_i_sroa_0_0_14_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_14_r0s3 <= symbol_i_sroa_0_0_14_r0s2;
+      select_r0s3__14 <= _GEN_110;
+    end
     if (_GEN_0)
-      select_r0s8__14 <= select_r0s7__14;
-    if (_GEN_7)
+      conv_i1354_pn_in_14_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_259[9]}}, _GEN_259}
+          : {xor_r0s3
+               ? {pieces_r0s3[238], _GEN_260}
+               : {pieces_r0s3[334],
+                  _GEN_260[4:0],
+                  pieces_r0s3[302],
+                  pieces_r0s3[270],
+                  pieces_r0s3[238]},
+             pieces_r0s3[206],
+             pieces_r0s3[174],
+             pieces_r0s3[142],
+             pieces_r0s3[110],
+             pieces_r0s3[78],
+             pieces_r0s3[46],
+             pieces_r0s3[14]};
+    if (_GEN_3)
       and_r0s1__19 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[239],
            pieces_dout[207],
            pieces_dout[175],
@@ -5152,23 +3952,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[79],
            pieces_dout[47],
            pieces_dout[15]};
-    if (_GEN_6)
-      and_r0s2__16 <= and_r0s1__19;
-    if (_GEN_5)
-      and_r0s3__17 <= and_r0s2__16;
-    if (_GEN_4)
-      and_r0s4__16 <= and_r0s3__17;
-    if (_GEN_3)
-      and_r0s5__16 <= and_r0s4__16;
     if (_GEN_2)
-      and_r0s6__16 <= and_r0s5__16;
-    if (_GEN_1)
-      and_r0s7__16 <= and_r0s6__16;
-    if (_GEN_0)
-      and_r0s8__16 <= and_r0s7__16;
-    if (_GEN_5)
-      cmp_i_i2691_15_r0s3 <= _GEN_168 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__16 <= and_r0s1__19;
+    if (_GEN_1) begin
+      and_r0s3__17 <= and_r0s2__16;
+      cmp_i_i2691_15_r0s3 <= _GEN_117 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_15_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5185,32 +3975,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[335],
              pieces_dout[303],
              pieces_dout[271]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_15_r0s2 <= symbol_i_sroa_0_0_15_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_15_r0s3 <= symbol_i_sroa_0_0_15_r0s2;
-      select_r0s3__15 <= _GEN_167;
-    end
-    if (_GEN_4)
-      select_r0s4__15 <=
-        xor_r0s3
-          ? {pieces_r0s3[239], _GEN_283}
-          : {pieces_r0s3[335],
-             _GEN_283[4:0],
-             pieces_r0s3[303],
-             pieces_r0s3[271],
-             pieces_r0s3[239]};
-    if (_GEN_3)
-      select_r0s5__15 <= select_r0s4__15;
     if (_GEN_2)
-      select_r0s6__15 <= select_r0s5__15;
-    if (_GEN_1)
-      select_r0s7__15 <= select_r0s6__15;
+      symbol_i_sroa_0_0_15_r0s2 <= symbol_i_sroa_0_0_15_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_15_r0s3 <= symbol_i_sroa_0_0_15_r0s2;
+      select_r0s3__15 <= _GEN_116;
+    end
     if (_GEN_0)
-      select_r0s8__15 <= select_r0s7__15;
-    if (_GEN_7)
+      conv_i1354_pn_in_15_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_261[9]}}, _GEN_261}
+          : {xor_r0s3
+               ? {pieces_r0s3[239], _GEN_262}
+               : {pieces_r0s3[335],
+                  _GEN_262[4:0],
+                  pieces_r0s3[303],
+                  pieces_r0s3[271],
+                  pieces_r0s3[239]},
+             pieces_r0s3[207],
+             pieces_r0s3[175],
+             pieces_r0s3[143],
+             pieces_r0s3[111],
+             pieces_r0s3[79],
+             pieces_r0s3[47],
+             pieces_r0s3[15]};
+    if (_GEN_3)
       and_r0s1__20 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[240],
            pieces_dout[208],
            pieces_dout[176],
@@ -5219,23 +4010,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[80],
            pieces_dout[48],
            pieces_dout[16]};
-    if (_GEN_6)
-      and_r0s2__17 <= and_r0s1__20;
-    if (_GEN_5)
-      and_r0s3__18 <= and_r0s2__17;
-    if (_GEN_4)
-      and_r0s4__17 <= and_r0s3__18;
-    if (_GEN_3)
-      and_r0s5__17 <= and_r0s4__17;
     if (_GEN_2)
-      and_r0s6__17 <= and_r0s5__17;
-    if (_GEN_1)
-      and_r0s7__17 <= and_r0s6__17;
-    if (_GEN_0)
-      and_r0s8__17 <= and_r0s7__17;
-    if (_GEN_5)
-      cmp_i_i2691_16_r0s3 <= _GEN_173 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__17 <= and_r0s1__20;
+    if (_GEN_1) begin
+      and_r0s3__18 <= and_r0s2__17;
+      cmp_i_i2691_16_r0s3 <= _GEN_123 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_16_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5252,32 +4033,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[336],
              pieces_dout[304],
              pieces_dout[272]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_16_r0s2 <= symbol_i_sroa_0_0_16_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_16_r0s3 <= symbol_i_sroa_0_0_16_r0s2;
-      select_r0s3__16 <= _GEN_172;
-    end
-    if (_GEN_4)
-      select_r0s4__16 <=
-        xor_r0s3
-          ? {pieces_r0s3[240], _GEN_284}
-          : {pieces_r0s3[336],
-             _GEN_284[4:0],
-             pieces_r0s3[304],
-             pieces_r0s3[272],
-             pieces_r0s3[240]};
-    if (_GEN_3)
-      select_r0s5__16 <= select_r0s4__16;
     if (_GEN_2)
-      select_r0s6__16 <= select_r0s5__16;
-    if (_GEN_1)
-      select_r0s7__16 <= select_r0s6__16;
+      symbol_i_sroa_0_0_16_r0s2 <= symbol_i_sroa_0_0_16_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_16_r0s3 <= symbol_i_sroa_0_0_16_r0s2;
+      select_r0s3__16 <= _GEN_122;
+    end
     if (_GEN_0)
-      select_r0s8__16 <= select_r0s7__16;
-    if (_GEN_7)
+      conv_i1354_pn_in_16_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_263[9]}}, _GEN_263}
+          : {xor_r0s3
+               ? {pieces_r0s3[240], _GEN_264}
+               : {pieces_r0s3[336],
+                  _GEN_264[4:0],
+                  pieces_r0s3[304],
+                  pieces_r0s3[272],
+                  pieces_r0s3[240]},
+             pieces_r0s3[208],
+             pieces_r0s3[176],
+             pieces_r0s3[144],
+             pieces_r0s3[112],
+             pieces_r0s3[80],
+             pieces_r0s3[48],
+             pieces_r0s3[16]};
+    if (_GEN_3)
       and_r0s1__21 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[241],
            pieces_dout[209],
            pieces_dout[177],
@@ -5286,23 +4068,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[81],
            pieces_dout[49],
            pieces_dout[17]};
-    if (_GEN_6)
-      and_r0s2__18 <= and_r0s1__21;
-    if (_GEN_5)
-      and_r0s3__19 <= and_r0s2__18;
-    if (_GEN_4)
-      and_r0s4__18 <= and_r0s3__19;
-    if (_GEN_3)
-      and_r0s5__18 <= and_r0s4__18;
     if (_GEN_2)
-      and_r0s6__18 <= and_r0s5__18;
-    if (_GEN_1)
-      and_r0s7__18 <= and_r0s6__18;
-    if (_GEN_0)
-      and_r0s8__18 <= and_r0s7__18;
-    if (_GEN_5)
-      cmp_i_i2691_17_r0s3 <= _GEN_178 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__18 <= and_r0s1__21;
+    if (_GEN_1) begin
+      and_r0s3__19 <= and_r0s2__18;
+      cmp_i_i2691_17_r0s3 <= _GEN_129 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_17_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5319,32 +4091,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[337],
              pieces_dout[305],
              pieces_dout[273]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_17_r0s2 <= symbol_i_sroa_0_0_17_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_17_r0s3 <= symbol_i_sroa_0_0_17_r0s2;
-      select_r0s3__17 <= _GEN_177;
-    end
-    if (_GEN_4)
-      select_r0s4__17 <=
-        xor_r0s3
-          ? {pieces_r0s3[241], _GEN_285}
-          : {pieces_r0s3[337],
-             _GEN_285[4:0],
-             pieces_r0s3[305],
-             pieces_r0s3[273],
-             pieces_r0s3[241]};
-    if (_GEN_3)
-      select_r0s5__17 <= select_r0s4__17;
     if (_GEN_2)
-      select_r0s6__17 <= select_r0s5__17;
-    if (_GEN_1)
-      select_r0s7__17 <= select_r0s6__17;
+      symbol_i_sroa_0_0_17_r0s2 <= symbol_i_sroa_0_0_17_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_17_r0s3 <= symbol_i_sroa_0_0_17_r0s2;
+      select_r0s3__17 <= _GEN_128;
+    end
     if (_GEN_0)
-      select_r0s8__17 <= select_r0s7__17;
-    if (_GEN_7)
+      conv_i1354_pn_in_17_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_265[9]}}, _GEN_265}
+          : {xor_r0s3
+               ? {pieces_r0s3[241], _GEN_266}
+               : {pieces_r0s3[337],
+                  _GEN_266[4:0],
+                  pieces_r0s3[305],
+                  pieces_r0s3[273],
+                  pieces_r0s3[241]},
+             pieces_r0s3[209],
+             pieces_r0s3[177],
+             pieces_r0s3[145],
+             pieces_r0s3[113],
+             pieces_r0s3[81],
+             pieces_r0s3[49],
+             pieces_r0s3[17]};
+    if (_GEN_3)
       and_r0s1__22 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[242],
            pieces_dout[210],
            pieces_dout[178],
@@ -5353,23 +4126,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[82],
            pieces_dout[50],
            pieces_dout[18]};
-    if (_GEN_6)
-      and_r0s2__19 <= and_r0s1__22;
-    if (_GEN_5)
-      and_r0s3__20 <= and_r0s2__19;
-    if (_GEN_4)
-      and_r0s4__19 <= and_r0s3__20;
-    if (_GEN_3)
-      and_r0s5__19 <= and_r0s4__19;
     if (_GEN_2)
-      and_r0s6__19 <= and_r0s5__19;
-    if (_GEN_1)
-      and_r0s7__19 <= and_r0s6__19;
-    if (_GEN_0)
-      and_r0s8__19 <= and_r0s7__19;
-    if (_GEN_5)
-      cmp_i_i2691_18_r0s3 <= _GEN_183 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__19 <= and_r0s1__22;
+    if (_GEN_1) begin
+      and_r0s3__20 <= and_r0s2__19;
+      cmp_i_i2691_18_r0s3 <= _GEN_135 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_18_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5386,32 +4149,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[338],
              pieces_dout[306],
              pieces_dout[274]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_18_r0s2 <= symbol_i_sroa_0_0_18_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_18_r0s3 <= symbol_i_sroa_0_0_18_r0s2;
-      select_r0s3__18 <= _GEN_182;
-    end
-    if (_GEN_4)
-      select_r0s4__18 <=
-        xor_r0s3
-          ? {pieces_r0s3[242], _GEN_286}
-          : {pieces_r0s3[338],
-             _GEN_286[4:0],
-             pieces_r0s3[306],
-             pieces_r0s3[274],
-             pieces_r0s3[242]};
-    if (_GEN_3)
-      select_r0s5__18 <= select_r0s4__18;
     if (_GEN_2)
-      select_r0s6__18 <= select_r0s5__18;
-    if (_GEN_1)
-      select_r0s7__18 <= select_r0s6__18;
+      symbol_i_sroa_0_0_18_r0s2 <= symbol_i_sroa_0_0_18_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_18_r0s3 <= symbol_i_sroa_0_0_18_r0s2;
+      select_r0s3__18 <= _GEN_134;
+    end
     if (_GEN_0)
-      select_r0s8__18 <= select_r0s7__18;
-    if (_GEN_7)
+      conv_i1354_pn_in_18_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_267[9]}}, _GEN_267}
+          : {xor_r0s3
+               ? {pieces_r0s3[242], _GEN_268}
+               : {pieces_r0s3[338],
+                  _GEN_268[4:0],
+                  pieces_r0s3[306],
+                  pieces_r0s3[274],
+                  pieces_r0s3[242]},
+             pieces_r0s3[210],
+             pieces_r0s3[178],
+             pieces_r0s3[146],
+             pieces_r0s3[114],
+             pieces_r0s3[82],
+             pieces_r0s3[50],
+             pieces_r0s3[18]};
+    if (_GEN_3)
       and_r0s1__23 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[243],
            pieces_dout[211],
            pieces_dout[179],
@@ -5420,23 +4184,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[83],
            pieces_dout[51],
            pieces_dout[19]};
-    if (_GEN_6)
-      and_r0s2__20 <= and_r0s1__23;
-    if (_GEN_5)
-      and_r0s3__21 <= and_r0s2__20;
-    if (_GEN_4)
-      and_r0s4__20 <= and_r0s3__21;
-    if (_GEN_3)
-      and_r0s5__20 <= and_r0s4__20;
     if (_GEN_2)
-      and_r0s6__20 <= and_r0s5__20;
-    if (_GEN_1)
-      and_r0s7__20 <= and_r0s6__20;
-    if (_GEN_0)
-      and_r0s8__20 <= and_r0s7__20;
-    if (_GEN_5)
-      cmp_i_i2691_19_r0s3 <= _GEN_188 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__20 <= and_r0s1__23;
+    if (_GEN_1) begin
+      and_r0s3__21 <= and_r0s2__20;
+      cmp_i_i2691_19_r0s3 <= _GEN_141 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_19_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5453,32 +4207,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[339],
              pieces_dout[307],
              pieces_dout[275]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_19_r0s2 <= symbol_i_sroa_0_0_19_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_19_r0s3 <= symbol_i_sroa_0_0_19_r0s2;
-      select_r0s3__19 <= _GEN_187;
-    end
-    if (_GEN_4)
-      select_r0s4__19 <=
-        xor_r0s3
-          ? {pieces_r0s3[243], _GEN_287}
-          : {pieces_r0s3[339],
-             _GEN_287[4:0],
-             pieces_r0s3[307],
-             pieces_r0s3[275],
-             pieces_r0s3[243]};
-    if (_GEN_3)
-      select_r0s5__19 <= select_r0s4__19;
     if (_GEN_2)
-      select_r0s6__19 <= select_r0s5__19;
-    if (_GEN_1)
-      select_r0s7__19 <= select_r0s6__19;
+      symbol_i_sroa_0_0_19_r0s2 <= symbol_i_sroa_0_0_19_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_19_r0s3 <= symbol_i_sroa_0_0_19_r0s2;
+      select_r0s3__19 <= _GEN_140;
+    end
     if (_GEN_0)
-      select_r0s8__19 <= select_r0s7__19;
-    if (_GEN_7)
+      conv_i1354_pn_in_19_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_269[9]}}, _GEN_269}
+          : {xor_r0s3
+               ? {pieces_r0s3[243], _GEN_270}
+               : {pieces_r0s3[339],
+                  _GEN_270[4:0],
+                  pieces_r0s3[307],
+                  pieces_r0s3[275],
+                  pieces_r0s3[243]},
+             pieces_r0s3[211],
+             pieces_r0s3[179],
+             pieces_r0s3[147],
+             pieces_r0s3[115],
+             pieces_r0s3[83],
+             pieces_r0s3[51],
+             pieces_r0s3[19]};
+    if (_GEN_3)
       and_r0s1__24 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[244],
            pieces_dout[212],
            pieces_dout[180],
@@ -5487,23 +4242,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[84],
            pieces_dout[52],
            pieces_dout[20]};
-    if (_GEN_6)
-      and_r0s2__21 <= and_r0s1__24;
-    if (_GEN_5)
-      and_r0s3__22 <= and_r0s2__21;
-    if (_GEN_4)
-      and_r0s4__21 <= and_r0s3__22;
-    if (_GEN_3)
-      and_r0s5__21 <= and_r0s4__21;
     if (_GEN_2)
-      and_r0s6__21 <= and_r0s5__21;
-    if (_GEN_1)
-      and_r0s7__21 <= and_r0s6__21;
-    if (_GEN_0)
-      and_r0s8__21 <= and_r0s7__21;
-    if (_GEN_5)
-      cmp_i_i2691_20_r0s3 <= _GEN_193 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__21 <= and_r0s1__24;
+    if (_GEN_1) begin
+      and_r0s3__22 <= and_r0s2__21;
+      cmp_i_i2691_20_r0s3 <= _GEN_147 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_20_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5520,32 +4265,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[340],
              pieces_dout[308],
              pieces_dout[276]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_20_r0s2 <= symbol_i_sroa_0_0_20_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_20_r0s3 <= symbol_i_sroa_0_0_20_r0s2;
-      select_r0s3__20 <= _GEN_192;
-    end
-    if (_GEN_4)
-      select_r0s4__20 <=
-        xor_r0s3
-          ? {pieces_r0s3[244], _GEN_288}
-          : {pieces_r0s3[340],
-             _GEN_288[4:0],
-             pieces_r0s3[308],
-             pieces_r0s3[276],
-             pieces_r0s3[244]};
-    if (_GEN_3)
-      select_r0s5__20 <= select_r0s4__20;
     if (_GEN_2)
-      select_r0s6__20 <= select_r0s5__20;
-    if (_GEN_1)
-      select_r0s7__20 <= select_r0s6__20;
+      symbol_i_sroa_0_0_20_r0s2 <= symbol_i_sroa_0_0_20_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_20_r0s3 <= symbol_i_sroa_0_0_20_r0s2;
+      select_r0s3__20 <= _GEN_146;
+    end
     if (_GEN_0)
-      select_r0s8__20 <= select_r0s7__20;
-    if (_GEN_7)
+      conv_i1354_pn_in_20_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_271[9]}}, _GEN_271}
+          : {xor_r0s3
+               ? {pieces_r0s3[244], _GEN_272}
+               : {pieces_r0s3[340],
+                  _GEN_272[4:0],
+                  pieces_r0s3[308],
+                  pieces_r0s3[276],
+                  pieces_r0s3[244]},
+             pieces_r0s3[212],
+             pieces_r0s3[180],
+             pieces_r0s3[148],
+             pieces_r0s3[116],
+             pieces_r0s3[84],
+             pieces_r0s3[52],
+             pieces_r0s3[20]};
+    if (_GEN_3)
       and_r0s1__25 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[245],
            pieces_dout[213],
            pieces_dout[181],
@@ -5554,23 +4300,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[85],
            pieces_dout[53],
            pieces_dout[21]};
-    if (_GEN_6)
-      and_r0s2__22 <= and_r0s1__25;
-    if (_GEN_5)
-      and_r0s3__23 <= and_r0s2__22;
-    if (_GEN_4)
-      and_r0s4__22 <= and_r0s3__23;
-    if (_GEN_3)
-      and_r0s5__22 <= and_r0s4__22;
     if (_GEN_2)
-      and_r0s6__22 <= and_r0s5__22;
-    if (_GEN_1)
-      and_r0s7__22 <= and_r0s6__22;
-    if (_GEN_0)
-      and_r0s8__22 <= and_r0s7__22;
-    if (_GEN_5)
-      cmp_i_i2691_21_r0s3 <= _GEN_198 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__22 <= and_r0s1__25;
+    if (_GEN_1) begin
+      and_r0s3__23 <= and_r0s2__22;
+      cmp_i_i2691_21_r0s3 <= _GEN_153 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_21_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5587,32 +4323,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[341],
              pieces_dout[309],
              pieces_dout[277]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_21_r0s2 <= symbol_i_sroa_0_0_21_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_21_r0s3 <= symbol_i_sroa_0_0_21_r0s2;
-      select_r0s3__21 <= _GEN_197;
-    end
-    if (_GEN_4)
-      select_r0s4__21 <=
-        xor_r0s3
-          ? {pieces_r0s3[245], _GEN_289}
-          : {pieces_r0s3[341],
-             _GEN_289[4:0],
-             pieces_r0s3[309],
-             pieces_r0s3[277],
-             pieces_r0s3[245]};
-    if (_GEN_3)
-      select_r0s5__21 <= select_r0s4__21;
     if (_GEN_2)
-      select_r0s6__21 <= select_r0s5__21;
-    if (_GEN_1)
-      select_r0s7__21 <= select_r0s6__21;
+      symbol_i_sroa_0_0_21_r0s2 <= symbol_i_sroa_0_0_21_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_21_r0s3 <= symbol_i_sroa_0_0_21_r0s2;
+      select_r0s3__21 <= _GEN_152;
+    end
     if (_GEN_0)
-      select_r0s8__21 <= select_r0s7__21;
-    if (_GEN_7)
+      conv_i1354_pn_in_21_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_273[9]}}, _GEN_273}
+          : {xor_r0s3
+               ? {pieces_r0s3[245], _GEN_274}
+               : {pieces_r0s3[341],
+                  _GEN_274[4:0],
+                  pieces_r0s3[309],
+                  pieces_r0s3[277],
+                  pieces_r0s3[245]},
+             pieces_r0s3[213],
+             pieces_r0s3[181],
+             pieces_r0s3[149],
+             pieces_r0s3[117],
+             pieces_r0s3[85],
+             pieces_r0s3[53],
+             pieces_r0s3[21]};
+    if (_GEN_3)
       and_r0s1__26 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[246],
            pieces_dout[214],
            pieces_dout[182],
@@ -5621,23 +4358,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[86],
            pieces_dout[54],
            pieces_dout[22]};
-    if (_GEN_6)
-      and_r0s2__23 <= and_r0s1__26;
-    if (_GEN_5)
-      and_r0s3__24 <= and_r0s2__23;
-    if (_GEN_4)
-      and_r0s4__23 <= and_r0s3__24;
-    if (_GEN_3)
-      and_r0s5__23 <= and_r0s4__23;
     if (_GEN_2)
-      and_r0s6__23 <= and_r0s5__23;
-    if (_GEN_1)
-      and_r0s7__23 <= and_r0s6__23;
-    if (_GEN_0)
-      and_r0s8__23 <= and_r0s7__23;
-    if (_GEN_5)
-      cmp_i_i2691_22_r0s3 <= _GEN_203 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__23 <= and_r0s1__26;
+    if (_GEN_1) begin
+      and_r0s3__24 <= and_r0s2__23;
+      cmp_i_i2691_22_r0s3 <= _GEN_159 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_22_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5654,32 +4381,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[342],
              pieces_dout[310],
              pieces_dout[278]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_22_r0s2 <= symbol_i_sroa_0_0_22_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_22_r0s3 <= symbol_i_sroa_0_0_22_r0s2;
-      select_r0s3__22 <= _GEN_202;
-    end
-    if (_GEN_4)
-      select_r0s4__22 <=
-        xor_r0s3
-          ? {pieces_r0s3[246], _GEN_290}
-          : {pieces_r0s3[342],
-             _GEN_290[4:0],
-             pieces_r0s3[310],
-             pieces_r0s3[278],
-             pieces_r0s3[246]};
-    if (_GEN_3)
-      select_r0s5__22 <= select_r0s4__22;
     if (_GEN_2)
-      select_r0s6__22 <= select_r0s5__22;
-    if (_GEN_1)
-      select_r0s7__22 <= select_r0s6__22;
+      symbol_i_sroa_0_0_22_r0s2 <= symbol_i_sroa_0_0_22_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_22_r0s3 <= symbol_i_sroa_0_0_22_r0s2;
+      select_r0s3__22 <= _GEN_158;
+    end
     if (_GEN_0)
-      select_r0s8__22 <= select_r0s7__22;
-    if (_GEN_7)
+      conv_i1354_pn_in_22_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_275[9]}}, _GEN_275}
+          : {xor_r0s3
+               ? {pieces_r0s3[246], _GEN_276}
+               : {pieces_r0s3[342],
+                  _GEN_276[4:0],
+                  pieces_r0s3[310],
+                  pieces_r0s3[278],
+                  pieces_r0s3[246]},
+             pieces_r0s3[214],
+             pieces_r0s3[182],
+             pieces_r0s3[150],
+             pieces_r0s3[118],
+             pieces_r0s3[86],
+             pieces_r0s3[54],
+             pieces_r0s3[22]};
+    if (_GEN_3)
       and_r0s1__27 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[247],
            pieces_dout[215],
            pieces_dout[183],
@@ -5688,23 +4416,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[87],
            pieces_dout[55],
            pieces_dout[23]};
-    if (_GEN_6)
-      and_r0s2__24 <= and_r0s1__27;
-    if (_GEN_5)
-      and_r0s3__25 <= and_r0s2__24;
-    if (_GEN_4)
-      and_r0s4__24 <= and_r0s3__25;
-    if (_GEN_3)
-      and_r0s5__24 <= and_r0s4__24;
     if (_GEN_2)
-      and_r0s6__24 <= and_r0s5__24;
-    if (_GEN_1)
-      and_r0s7__24 <= and_r0s6__24;
-    if (_GEN_0)
-      and_r0s8__24 <= and_r0s7__24;
-    if (_GEN_5)
-      cmp_i_i2691_23_r0s3 <= _GEN_208 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__24 <= and_r0s1__27;
+    if (_GEN_1) begin
+      and_r0s3__25 <= and_r0s2__24;
+      cmp_i_i2691_23_r0s3 <= _GEN_165 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_23_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5721,32 +4439,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[343],
              pieces_dout[311],
              pieces_dout[279]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_23_r0s2 <= symbol_i_sroa_0_0_23_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_23_r0s3 <= symbol_i_sroa_0_0_23_r0s2;
-      select_r0s3__23 <= _GEN_207;
-    end
-    if (_GEN_4)
-      select_r0s4__23 <=
-        xor_r0s3
-          ? {pieces_r0s3[247], _GEN_291}
-          : {pieces_r0s3[343],
-             _GEN_291[4:0],
-             pieces_r0s3[311],
-             pieces_r0s3[279],
-             pieces_r0s3[247]};
-    if (_GEN_3)
-      select_r0s5__23 <= select_r0s4__23;
     if (_GEN_2)
-      select_r0s6__23 <= select_r0s5__23;
-    if (_GEN_1)
-      select_r0s7__23 <= select_r0s6__23;
+      symbol_i_sroa_0_0_23_r0s2 <= symbol_i_sroa_0_0_23_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_23_r0s3 <= symbol_i_sroa_0_0_23_r0s2;
+      select_r0s3__23 <= _GEN_164;
+    end
     if (_GEN_0)
-      select_r0s8__23 <= select_r0s7__23;
-    if (_GEN_7)
+      conv_i1354_pn_in_23_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_277[9]}}, _GEN_277}
+          : {xor_r0s3
+               ? {pieces_r0s3[247], _GEN_278}
+               : {pieces_r0s3[343],
+                  _GEN_278[4:0],
+                  pieces_r0s3[311],
+                  pieces_r0s3[279],
+                  pieces_r0s3[247]},
+             pieces_r0s3[215],
+             pieces_r0s3[183],
+             pieces_r0s3[151],
+             pieces_r0s3[119],
+             pieces_r0s3[87],
+             pieces_r0s3[55],
+             pieces_r0s3[23]};
+    if (_GEN_3)
       and_r0s1__28 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[248],
            pieces_dout[216],
            pieces_dout[184],
@@ -5755,23 +4474,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[88],
            pieces_dout[56],
            pieces_dout[24]};
-    if (_GEN_6)
-      and_r0s2__25 <= and_r0s1__28;
-    if (_GEN_5)
-      and_r0s3__26 <= and_r0s2__25;
-    if (_GEN_4)
-      and_r0s4__25 <= and_r0s3__26;
-    if (_GEN_3)
-      and_r0s5__25 <= and_r0s4__25;
     if (_GEN_2)
-      and_r0s6__25 <= and_r0s5__25;
-    if (_GEN_1)
-      and_r0s7__25 <= and_r0s6__25;
-    if (_GEN_0)
-      and_r0s8__25 <= and_r0s7__25;
-    if (_GEN_5)
-      cmp_i_i2691_24_r0s3 <= _GEN_213 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__25 <= and_r0s1__28;
+    if (_GEN_1) begin
+      and_r0s3__26 <= and_r0s2__25;
+      cmp_i_i2691_24_r0s3 <= _GEN_171 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_24_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5788,32 +4497,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[344],
              pieces_dout[312],
              pieces_dout[280]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_24_r0s2 <= symbol_i_sroa_0_0_24_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_24_r0s3 <= symbol_i_sroa_0_0_24_r0s2;
-      select_r0s3__24 <= _GEN_212;
-    end
-    if (_GEN_4)
-      select_r0s4__24 <=
-        xor_r0s3
-          ? {pieces_r0s3[248], _GEN_292}
-          : {pieces_r0s3[344],
-             _GEN_292[4:0],
-             pieces_r0s3[312],
-             pieces_r0s3[280],
-             pieces_r0s3[248]};
-    if (_GEN_3)
-      select_r0s5__24 <= select_r0s4__24;
     if (_GEN_2)
-      select_r0s6__24 <= select_r0s5__24;
-    if (_GEN_1)
-      select_r0s7__24 <= select_r0s6__24;
+      symbol_i_sroa_0_0_24_r0s2 <= symbol_i_sroa_0_0_24_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_24_r0s3 <= symbol_i_sroa_0_0_24_r0s2;
+      select_r0s3__24 <= _GEN_170;
+    end
     if (_GEN_0)
-      select_r0s8__24 <= select_r0s7__24;
-    if (_GEN_7)
+      conv_i1354_pn_in_24_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_279[9]}}, _GEN_279}
+          : {xor_r0s3
+               ? {pieces_r0s3[248], _GEN_280}
+               : {pieces_r0s3[344],
+                  _GEN_280[4:0],
+                  pieces_r0s3[312],
+                  pieces_r0s3[280],
+                  pieces_r0s3[248]},
+             pieces_r0s3[216],
+             pieces_r0s3[184],
+             pieces_r0s3[152],
+             pieces_r0s3[120],
+             pieces_r0s3[88],
+             pieces_r0s3[56],
+             pieces_r0s3[24]};
+    if (_GEN_3)
       and_r0s1__29 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[249],
            pieces_dout[217],
            pieces_dout[185],
@@ -5822,23 +4532,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[89],
            pieces_dout[57],
            pieces_dout[25]};
-    if (_GEN_6)
-      and_r0s2__26 <= and_r0s1__29;
-    if (_GEN_5)
-      and_r0s3__27 <= and_r0s2__26;
-    if (_GEN_4)
-      and_r0s4__26 <= and_r0s3__27;
-    if (_GEN_3)
-      and_r0s5__26 <= and_r0s4__26;
     if (_GEN_2)
-      and_r0s6__26 <= and_r0s5__26;
-    if (_GEN_1)
-      and_r0s7__26 <= and_r0s6__26;
-    if (_GEN_0)
-      and_r0s8__26 <= and_r0s7__26;
-    if (_GEN_5)
-      cmp_i_i2691_25_r0s3 <= _GEN_218 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__26 <= and_r0s1__29;
+    if (_GEN_1) begin
+      and_r0s3__27 <= and_r0s2__26;
+      cmp_i_i2691_25_r0s3 <= _GEN_177 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_25_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5855,32 +4555,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[345],
              pieces_dout[313],
              pieces_dout[281]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_25_r0s2 <= symbol_i_sroa_0_0_25_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_25_r0s3 <= symbol_i_sroa_0_0_25_r0s2;
-      select_r0s3__25 <= _GEN_217;
-    end
-    if (_GEN_4)
-      select_r0s4__25 <=
-        xor_r0s3
-          ? {pieces_r0s3[249], _GEN_293}
-          : {pieces_r0s3[345],
-             _GEN_293[4:0],
-             pieces_r0s3[313],
-             pieces_r0s3[281],
-             pieces_r0s3[249]};
-    if (_GEN_3)
-      select_r0s5__25 <= select_r0s4__25;
     if (_GEN_2)
-      select_r0s6__25 <= select_r0s5__25;
-    if (_GEN_1)
-      select_r0s7__25 <= select_r0s6__25;
+      symbol_i_sroa_0_0_25_r0s2 <= symbol_i_sroa_0_0_25_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_25_r0s3 <= symbol_i_sroa_0_0_25_r0s2;
+      select_r0s3__25 <= _GEN_176;
+    end
     if (_GEN_0)
-      select_r0s8__25 <= select_r0s7__25;
-    if (_GEN_7)
+      conv_i1354_pn_in_25_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_281[9]}}, _GEN_281}
+          : {xor_r0s3
+               ? {pieces_r0s3[249], _GEN_282}
+               : {pieces_r0s3[345],
+                  _GEN_282[4:0],
+                  pieces_r0s3[313],
+                  pieces_r0s3[281],
+                  pieces_r0s3[249]},
+             pieces_r0s3[217],
+             pieces_r0s3[185],
+             pieces_r0s3[153],
+             pieces_r0s3[121],
+             pieces_r0s3[89],
+             pieces_r0s3[57],
+             pieces_r0s3[25]};
+    if (_GEN_3)
       and_r0s1__30 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[250],
            pieces_dout[218],
            pieces_dout[186],
@@ -5889,23 +4590,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[90],
            pieces_dout[58],
            pieces_dout[26]};
-    if (_GEN_6)
-      and_r0s2__27 <= and_r0s1__30;
-    if (_GEN_5)
-      and_r0s3__28 <= and_r0s2__27;
-    if (_GEN_4)
-      and_r0s4__27 <= and_r0s3__28;
-    if (_GEN_3)
-      and_r0s5__27 <= and_r0s4__27;
     if (_GEN_2)
-      and_r0s6__27 <= and_r0s5__27;
-    if (_GEN_1)
-      and_r0s7__27 <= and_r0s6__27;
-    if (_GEN_0)
-      and_r0s8__27 <= and_r0s7__27;
-    if (_GEN_5)
-      cmp_i_i2691_26_r0s3 <= _GEN_223 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__27 <= and_r0s1__30;
+    if (_GEN_1) begin
+      and_r0s3__28 <= and_r0s2__27;
+      cmp_i_i2691_26_r0s3 <= _GEN_183 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_26_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5922,32 +4613,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[346],
              pieces_dout[314],
              pieces_dout[282]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_26_r0s2 <= symbol_i_sroa_0_0_26_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_26_r0s3 <= symbol_i_sroa_0_0_26_r0s2;
-      select_r0s3__26 <= _GEN_222;
-    end
-    if (_GEN_4)
-      select_r0s4__26 <=
-        xor_r0s3
-          ? {pieces_r0s3[250], _GEN_294}
-          : {pieces_r0s3[346],
-             _GEN_294[4:0],
-             pieces_r0s3[314],
-             pieces_r0s3[282],
-             pieces_r0s3[250]};
-    if (_GEN_3)
-      select_r0s5__26 <= select_r0s4__26;
     if (_GEN_2)
-      select_r0s6__26 <= select_r0s5__26;
-    if (_GEN_1)
-      select_r0s7__26 <= select_r0s6__26;
+      symbol_i_sroa_0_0_26_r0s2 <= symbol_i_sroa_0_0_26_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_26_r0s3 <= symbol_i_sroa_0_0_26_r0s2;
+      select_r0s3__26 <= _GEN_182;
+    end
     if (_GEN_0)
-      select_r0s8__26 <= select_r0s7__26;
-    if (_GEN_7)
+      conv_i1354_pn_in_26_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_283[9]}}, _GEN_283}
+          : {xor_r0s3
+               ? {pieces_r0s3[250], _GEN_284}
+               : {pieces_r0s3[346],
+                  _GEN_284[4:0],
+                  pieces_r0s3[314],
+                  pieces_r0s3[282],
+                  pieces_r0s3[250]},
+             pieces_r0s3[218],
+             pieces_r0s3[186],
+             pieces_r0s3[154],
+             pieces_r0s3[122],
+             pieces_r0s3[90],
+             pieces_r0s3[58],
+             pieces_r0s3[26]};
+    if (_GEN_3)
       and_r0s1__31 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[251],
            pieces_dout[219],
            pieces_dout[187],
@@ -5956,23 +4648,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[91],
            pieces_dout[59],
            pieces_dout[27]};
-    if (_GEN_6)
-      and_r0s2__28 <= and_r0s1__31;
-    if (_GEN_5)
-      and_r0s3__29 <= and_r0s2__28;
-    if (_GEN_4)
-      and_r0s4__28 <= and_r0s3__29;
-    if (_GEN_3)
-      and_r0s5__28 <= and_r0s4__28;
     if (_GEN_2)
-      and_r0s6__28 <= and_r0s5__28;
-    if (_GEN_1)
-      and_r0s7__28 <= and_r0s6__28;
-    if (_GEN_0)
-      and_r0s8__28 <= and_r0s7__28;
-    if (_GEN_5)
-      cmp_i_i2691_27_r0s3 <= _GEN_228 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__28 <= and_r0s1__31;
+    if (_GEN_1) begin
+      and_r0s3__29 <= and_r0s2__28;
+      cmp_i_i2691_27_r0s3 <= _GEN_189 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_27_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -5989,32 +4671,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[347],
              pieces_dout[315],
              pieces_dout[283]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_27_r0s2 <= symbol_i_sroa_0_0_27_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_27_r0s3 <= symbol_i_sroa_0_0_27_r0s2;
-      select_r0s3__27 <= _GEN_227;
-    end
-    if (_GEN_4)
-      select_r0s4__27 <=
-        xor_r0s3
-          ? {pieces_r0s3[251], _GEN_295}
-          : {pieces_r0s3[347],
-             _GEN_295[4:0],
-             pieces_r0s3[315],
-             pieces_r0s3[283],
-             pieces_r0s3[251]};
-    if (_GEN_3)
-      select_r0s5__27 <= select_r0s4__27;
     if (_GEN_2)
-      select_r0s6__27 <= select_r0s5__27;
-    if (_GEN_1)
-      select_r0s7__27 <= select_r0s6__27;
+      symbol_i_sroa_0_0_27_r0s2 <= symbol_i_sroa_0_0_27_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_27_r0s3 <= symbol_i_sroa_0_0_27_r0s2;
+      select_r0s3__27 <= _GEN_188;
+    end
     if (_GEN_0)
-      select_r0s8__27 <= select_r0s7__27;
-    if (_GEN_7)
+      conv_i1354_pn_in_27_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_285[9]}}, _GEN_285}
+          : {xor_r0s3
+               ? {pieces_r0s3[251], _GEN_286}
+               : {pieces_r0s3[347],
+                  _GEN_286[4:0],
+                  pieces_r0s3[315],
+                  pieces_r0s3[283],
+                  pieces_r0s3[251]},
+             pieces_r0s3[219],
+             pieces_r0s3[187],
+             pieces_r0s3[155],
+             pieces_r0s3[123],
+             pieces_r0s3[91],
+             pieces_r0s3[59],
+             pieces_r0s3[27]};
+    if (_GEN_3)
       and_r0s1__32 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[252],
            pieces_dout[220],
            pieces_dout[188],
@@ -6023,23 +4706,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[92],
            pieces_dout[60],
            pieces_dout[28]};
-    if (_GEN_6)
-      and_r0s2__29 <= and_r0s1__32;
-    if (_GEN_5)
-      and_r0s3__30 <= and_r0s2__29;
-    if (_GEN_4)
-      and_r0s4__29 <= and_r0s3__30;
-    if (_GEN_3)
-      and_r0s5__29 <= and_r0s4__29;
     if (_GEN_2)
-      and_r0s6__29 <= and_r0s5__29;
-    if (_GEN_1)
-      and_r0s7__29 <= and_r0s6__29;
-    if (_GEN_0)
-      and_r0s8__29 <= and_r0s7__29;
-    if (_GEN_5)
-      cmp_i_i2691_28_r0s3 <= _GEN_233 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__29 <= and_r0s1__32;
+    if (_GEN_1) begin
+      and_r0s3__30 <= and_r0s2__29;
+      cmp_i_i2691_28_r0s3 <= _GEN_195 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_28_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -6056,32 +4729,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[348],
              pieces_dout[316],
              pieces_dout[284]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_28_r0s2 <= symbol_i_sroa_0_0_28_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_28_r0s3 <= symbol_i_sroa_0_0_28_r0s2;
-      select_r0s3__28 <= _GEN_232;
-    end
-    if (_GEN_4)
-      select_r0s4__28 <=
-        xor_r0s3
-          ? {pieces_r0s3[252], _GEN_296}
-          : {pieces_r0s3[348],
-             _GEN_296[4:0],
-             pieces_r0s3[316],
-             pieces_r0s3[284],
-             pieces_r0s3[252]};
-    if (_GEN_3)
-      select_r0s5__28 <= select_r0s4__28;
     if (_GEN_2)
-      select_r0s6__28 <= select_r0s5__28;
-    if (_GEN_1)
-      select_r0s7__28 <= select_r0s6__28;
+      symbol_i_sroa_0_0_28_r0s2 <= symbol_i_sroa_0_0_28_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_28_r0s3 <= symbol_i_sroa_0_0_28_r0s2;
+      select_r0s3__28 <= _GEN_194;
+    end
     if (_GEN_0)
-      select_r0s8__28 <= select_r0s7__28;
-    if (_GEN_7)
+      conv_i1354_pn_in_28_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_287[9]}}, _GEN_287}
+          : {xor_r0s3
+               ? {pieces_r0s3[252], _GEN_288}
+               : {pieces_r0s3[348],
+                  _GEN_288[4:0],
+                  pieces_r0s3[316],
+                  pieces_r0s3[284],
+                  pieces_r0s3[252]},
+             pieces_r0s3[220],
+             pieces_r0s3[188],
+             pieces_r0s3[156],
+             pieces_r0s3[124],
+             pieces_r0s3[92],
+             pieces_r0s3[60],
+             pieces_r0s3[28]};
+    if (_GEN_3)
       and_r0s1__33 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[253],
            pieces_dout[221],
            pieces_dout[189],
@@ -6090,23 +4764,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[93],
            pieces_dout[61],
            pieces_dout[29]};
-    if (_GEN_6)
-      and_r0s2__30 <= and_r0s1__33;
-    if (_GEN_5)
-      and_r0s3__31 <= and_r0s2__30;
-    if (_GEN_4)
-      and_r0s4__30 <= and_r0s3__31;
-    if (_GEN_3)
-      and_r0s5__30 <= and_r0s4__30;
     if (_GEN_2)
-      and_r0s6__30 <= and_r0s5__30;
-    if (_GEN_1)
-      and_r0s7__30 <= and_r0s6__30;
-    if (_GEN_0)
-      and_r0s8__30 <= and_r0s7__30;
-    if (_GEN_5)
-      cmp_i_i2691_29_r0s3 <= _GEN_238 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__30 <= and_r0s1__33;
+    if (_GEN_1) begin
+      and_r0s3__31 <= and_r0s2__30;
+      cmp_i_i2691_29_r0s3 <= _GEN_201 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_29_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -6123,32 +4787,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[349],
              pieces_dout[317],
              pieces_dout[285]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_29_r0s2 <= symbol_i_sroa_0_0_29_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_29_r0s3 <= symbol_i_sroa_0_0_29_r0s2;
-      select_r0s3__29 <= _GEN_237;
-    end
-    if (_GEN_4)
-      select_r0s4__29 <=
-        xor_r0s3
-          ? {pieces_r0s3[253], _GEN_297}
-          : {pieces_r0s3[349],
-             _GEN_297[4:0],
-             pieces_r0s3[317],
-             pieces_r0s3[285],
-             pieces_r0s3[253]};
-    if (_GEN_3)
-      select_r0s5__29 <= select_r0s4__29;
     if (_GEN_2)
-      select_r0s6__29 <= select_r0s5__29;
-    if (_GEN_1)
-      select_r0s7__29 <= select_r0s6__29;
+      symbol_i_sroa_0_0_29_r0s2 <= symbol_i_sroa_0_0_29_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_29_r0s3 <= symbol_i_sroa_0_0_29_r0s2;
+      select_r0s3__29 <= _GEN_200;
+    end
     if (_GEN_0)
-      select_r0s8__29 <= select_r0s7__29;
-    if (_GEN_7)
+      conv_i1354_pn_in_29_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_289[9]}}, _GEN_289}
+          : {xor_r0s3
+               ? {pieces_r0s3[253], _GEN_290}
+               : {pieces_r0s3[349],
+                  _GEN_290[4:0],
+                  pieces_r0s3[317],
+                  pieces_r0s3[285],
+                  pieces_r0s3[253]},
+             pieces_r0s3[221],
+             pieces_r0s3[189],
+             pieces_r0s3[157],
+             pieces_r0s3[125],
+             pieces_r0s3[93],
+             pieces_r0s3[61],
+             pieces_r0s3[29]};
+    if (_GEN_3)
       and_r0s1__34 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[254],
            pieces_dout[222],
            pieces_dout[190],
@@ -6157,23 +4822,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[94],
            pieces_dout[62],
            pieces_dout[30]};
-    if (_GEN_6)
-      and_r0s2__31 <= and_r0s1__34;
-    if (_GEN_5)
-      and_r0s3__32 <= and_r0s2__31;
-    if (_GEN_4)
-      and_r0s4__31 <= and_r0s3__32;
-    if (_GEN_3)
-      and_r0s5__31 <= and_r0s4__31;
     if (_GEN_2)
-      and_r0s6__31 <= and_r0s5__31;
-    if (_GEN_1)
-      and_r0s7__31 <= and_r0s6__31;
-    if (_GEN_0)
-      and_r0s8__31 <= and_r0s7__31;
-    if (_GEN_5)
-      cmp_i_i2691_30_r0s3 <= _GEN_243 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__31 <= and_r0s1__34;
+    if (_GEN_1) begin
+      and_r0s3__32 <= and_r0s2__31;
+      cmp_i_i2691_30_r0s3 <= _GEN_207 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_30_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -6190,32 +4845,33 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[350],
              pieces_dout[318],
              pieces_dout[286]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_30_r0s2 <= symbol_i_sroa_0_0_30_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_30_r0s3 <= symbol_i_sroa_0_0_30_r0s2;
-      select_r0s3__30 <= _GEN_242;
-    end
-    if (_GEN_4)
-      select_r0s4__30 <=
-        xor_r0s3
-          ? {pieces_r0s3[254], _GEN_298}
-          : {pieces_r0s3[350],
-             _GEN_298[4:0],
-             pieces_r0s3[318],
-             pieces_r0s3[286],
-             pieces_r0s3[254]};
-    if (_GEN_3)
-      select_r0s5__30 <= select_r0s4__30;
     if (_GEN_2)
-      select_r0s6__30 <= select_r0s5__30;
-    if (_GEN_1)
-      select_r0s7__30 <= select_r0s6__30;
+      symbol_i_sroa_0_0_30_r0s2 <= symbol_i_sroa_0_0_30_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_30_r0s3 <= symbol_i_sroa_0_0_30_r0s2;
+      select_r0s3__30 <= _GEN_206;
+    end
     if (_GEN_0)
-      select_r0s8__30 <= select_r0s7__30;
-    if (_GEN_7)
+      conv_i1354_pn_in_30_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_291[9]}}, _GEN_291}
+          : {xor_r0s3
+               ? {pieces_r0s3[254], _GEN_292}
+               : {pieces_r0s3[350],
+                  _GEN_292[4:0],
+                  pieces_r0s3[318],
+                  pieces_r0s3[286],
+                  pieces_r0s3[254]},
+             pieces_r0s3[222],
+             pieces_r0s3[190],
+             pieces_r0s3[158],
+             pieces_r0s3[126],
+             pieces_r0s3[94],
+             pieces_r0s3[62],
+             pieces_r0s3[30]};
+    if (_GEN_3)
       and_r0s1__35 <=
-        _GEN_89
+        _GEN_23
         & {pieces_dout[255],
            pieces_dout[223],
            pieces_dout[191],
@@ -6224,23 +4880,13 @@ module kv_decompress_decode_speckv_Design(
            pieces_dout[95],
            pieces_dout[63],
            pieces_dout[31]};
-    if (_GEN_6)
-      and_r0s2__32 <= and_r0s1__35;
-    if (_GEN_5)
-      and_r0s3__33 <= and_r0s2__32;
-    if (_GEN_4)
-      and_r0s4__32 <= and_r0s3__33;
-    if (_GEN_3)
-      and_r0s5__32 <= and_r0s4__32;
     if (_GEN_2)
-      and_r0s6__32 <= and_r0s5__32;
-    if (_GEN_1)
-      and_r0s7__32 <= and_r0s6__32;
-    if (_GEN_0)
-      and_r0s8__32 <= and_r0s7__32;
-    if (_GEN_5)
-      cmp_i_i2691_31_r0s3 <= _GEN_248 == 8'h0;
-    if (_GEN_7)
+      and_r0s2__32 <= and_r0s1__35;
+    if (_GEN_1) begin
+      and_r0s3__33 <= and_r0s2__32;
+      cmp_i_i2691_31_r0s3 <= _GEN_212 == 8'h0;
+    end
+    if (_GEN_3)
       symbol_i_sroa_0_0_31_r0s1 <=
         plan_sroa_27_0_r0[0]
           ? {3'h0,
@@ -6257,188 +4903,206 @@ module kv_decompress_decode_speckv_Design(
              pieces_dout[351],
              pieces_dout[319],
              pieces_dout[287]};
-    if (_GEN_6)
-      symbol_i_sroa_0_0_31_r0s2 <= symbol_i_sroa_0_0_31_r0s1;
-    if (_GEN_5) begin
-      symbol_i_sroa_0_0_31_r0s3 <= symbol_i_sroa_0_0_31_r0s2;
-      select_r0s3__31 <= _GEN_247;
-    end
-    if (_GEN_4)
-      select_r0s4__31 <=
-        xor_r0s3
-          ? {pieces_r0s3[255], _GEN_299}
-          : {pieces_r0s3[351],
-             _GEN_299[4:0],
-             pieces_r0s3[319],
-             pieces_r0s3[287],
-             pieces_r0s3[255]};
-    if (_GEN_3)
-      select_r0s5__31 <= select_r0s4__31;
     if (_GEN_2)
-      select_r0s6__31 <= select_r0s5__31;
-    if (_GEN_1)
-      select_r0s7__31 <= select_r0s6__31;
-    if (_GEN_0)
-      select_r0s8__31 <= select_r0s7__31;
-    if (_GEN_7)
-      spec_select74_r0s1 <= _GEN_260;
-    if (_GEN_6)
+      symbol_i_sroa_0_0_31_r0s2 <= symbol_i_sroa_0_0_31_r0s1;
+    if (_GEN_1) begin
+      symbol_i_sroa_0_0_31_r0s3 <= symbol_i_sroa_0_0_31_r0s2;
+      select_r0s3__31 <= _GEN_211;
+    end
+    if (_GEN_0) begin
+      conv_i1354_pn_in_31_r0s4 <=
+        cmp_i6818189_r0s3
+          ? {{6{_GEN_294[9]}}, _GEN_294}
+          : {xor_r0s3
+               ? {pieces_r0s3[255], _GEN_295}
+               : {pieces_r0s3[351],
+                  _GEN_295[4:0],
+                  pieces_r0s3[319],
+                  pieces_r0s3[287],
+                  pieces_r0s3[255]},
+             pieces_r0s3[223],
+             pieces_r0s3[191],
+             pieces_r0s3[159],
+             pieces_r0s3[127],
+             pieces_r0s3[95],
+             pieces_r0s3[63],
+             pieces_r0s3[31]};
+      sroa_speculated35_v_r0s4 <= _GEN_20[7:0];
+      sroa_speculated35_v_1_r0s4 <= _GEN_31[7:0];
+      sroa_speculated35_v_2_r0s4 <= _GEN_37[7:0];
+      sroa_speculated35_v_3_r0s4 <= _GEN_43[7:0];
+      sroa_speculated35_v_4_r0s4 <= _GEN_49[7:0];
+      sroa_speculated35_v_5_r0s4 <= _GEN_55[7:0];
+      sroa_speculated35_v_6_r0s4 <= _GEN_61[7:0];
+      sroa_speculated35_v_7_r0s4 <= _GEN_67[7:0];
+      sroa_speculated35_v_8_r0s4 <= _GEN_73[7:0];
+      sroa_speculated35_v_9_r0s4 <= _GEN_79[7:0];
+      sroa_speculated35_v_10_r0s4 <= _GEN_85[7:0];
+      sroa_speculated35_v_11_r0s4 <= _GEN_91[7:0];
+      sroa_speculated35_v_12_r0s4 <= _GEN_97[7:0];
+      sroa_speculated35_v_13_r0s4 <= _GEN_103[7:0];
+      sroa_speculated35_v_14_r0s4 <= _GEN_109[7:0];
+      sroa_speculated35_v_15_r0s4 <= _GEN_115[7:0];
+      sroa_speculated35_v_16_r0s4 <= _GEN_121[7:0];
+      sroa_speculated35_v_17_r0s4 <= _GEN_127[7:0];
+      sroa_speculated35_v_18_r0s4 <= _GEN_133[7:0];
+      sroa_speculated35_v_19_r0s4 <= _GEN_139[7:0];
+      sroa_speculated35_v_20_r0s4 <= _GEN_145[7:0];
+      sroa_speculated35_v_21_r0s4 <= _GEN_151[7:0];
+      sroa_speculated35_v_22_r0s4 <= _GEN_157[7:0];
+      sroa_speculated35_v_23_r0s4 <= _GEN_163[7:0];
+      sroa_speculated35_v_24_r0s4 <= _GEN_169[7:0];
+      sroa_speculated35_v_25_r0s4 <= _GEN_175[7:0];
+      sroa_speculated35_v_26_r0s4 <= _GEN_181[7:0];
+      sroa_speculated35_v_27_r0s4 <= _GEN_187[7:0];
+      sroa_speculated35_v_28_r0s4 <= _GEN_193[7:0];
+      sroa_speculated35_v_29_r0s4 <= _GEN_199[7:0];
+      sroa_speculated35_v_30_r0s4 <= _GEN_205[7:0];
+      sroa_speculated35_v_31_r0s4 <= _GEN_293[7:0];
+    end
+    if (_GEN_3)
+      spec_select74_r0s1 <= _GEN_224;
+    if (_GEN_2)
       spec_select74_r0s2 <= spec_select74_r0s1;
-    if (_GEN_5)
+    if (_GEN_1)
       spec_select74_r0s3 <= spec_select74_r0s2;
-    if (_GEN_4)
+    if (_GEN_0)
       spec_select74_r0s4 <= spec_select74_r0s3;
     if (_GEN_3)
-      spec_select74_r0s5 <= spec_select74_r0s4;
+      or_r0s1 <= _GEN_216;
     if (_GEN_2)
-      spec_select74_r0s6 <= spec_select74_r0s5;
-    if (_GEN_1)
-      spec_select74_r0s7 <= spec_select74_r0s6;
-    if (_GEN_0)
-      spec_select74_r0s8 <= spec_select74_r0s7;
-    if (_GEN_7)
-      or_r0s1 <= _GEN_252;
-    if (_GEN_6)
       or_r0s2 <= or_r0s1;
-    if (_GEN_5)
-      or_r0s3 <= or_r0s2;
-    if (_GEN_4)
-      or_r0s4 <= or_r0s3;
-    if (_GEN_7)
-      first_0_r0s1 <= first_0_r0;
-    if (_GEN_6)
-      first_0_r0s2 <= first_0_r0s1;
-    if (_GEN_5)
-      first_0_r0s3 <= first_0_r0s2;
-    if (_GEN_4)
-      first_0_r0s4 <= first_0_r0s3;
-    if (_GEN_6)
-      rows_r0s2 <= rows_r0s1;
-    if (_GEN_5)
-      rows_r0s3 <= rows_r0s2;
-    if (_GEN_4)
-      rows_r0s4 <= rows_r0s3;
-    if (_GEN_5) begin
-      and_r0s3__34 <=
-        _GEN_91 == _table_0_rd[7:0] & _GEN_98 == _table_0_rd[23:16]
-        & _GEN_103 == _table_0_rd[39:32] & _GEN_108 == _table_0_rd[55:48]
-        & _GEN_113 == _table_0_rd[71:64] & _GEN_118 == _table_0_rd[87:80]
-        & _GEN_123 == _table_0_rd[103:96] & _GEN_128 == _table_0_rd[119:112]
-        & _GEN_133 == _table_0_rd[135:128] & _GEN_138 == _table_0_rd[151:144]
-        & _GEN_143 == _table_0_rd[167:160] & _GEN_148 == _table_0_rd[183:176]
-        & _GEN_153 == _table_0_rd[199:192] & _GEN_158 == _table_0_rd[215:208]
-        & _GEN_163 == _table_0_rd[231:224] & _GEN_168 == _table_0_rd[247:240];
-      and_r0s3__35 <=
-        _GEN_173 == _table_0_rd[263:256] & _GEN_178 == _table_0_rd[279:272]
-        & _GEN_183 == _table_0_rd[295:288] & _GEN_188 == _table_0_rd[311:304]
-        & _GEN_193 == _table_0_rd[327:320] & _GEN_198 == _table_0_rd[343:336]
-        & _GEN_203 == _table_0_rd[359:352] & _GEN_208 == _table_0_rd[375:368]
-        & _GEN_213 == _table_0_rd[391:384] & _GEN_218 == _table_0_rd[407:400]
-        & _GEN_223 == _table_0_rd[423:416] & _GEN_228 == _table_0_rd[439:432]
-        & _GEN_233 == _table_0_rd[455:448] & _GEN_238 == _table_0_rd[471:464]
-        & _GEN_243 == _table_0_rd[487:480] & _GEN_248 == _table_0_rd[503:496];
-    end
-    if (_GEN_4)
-      v816_r0s4 <=
-        cmp_i6818189_r0s3 | (_GEN_115 | _GEN_116 >= _GEN_114)
-        & (_GEN_120 | _GEN_121 >= _GEN_119) & (_GEN_125 | _GEN_126 >= _GEN_124)
-        & (_GEN_130 | _GEN_131 >= _GEN_129) & (_GEN_135 | _GEN_136 >= _GEN_134)
-        & (_GEN_140 | _GEN_141 >= _GEN_139) & (_GEN_145 | _GEN_146 >= _GEN_144)
-        & (_GEN_150 | _GEN_151 >= _GEN_149) & (_GEN_155 | _GEN_156 >= _GEN_154)
-        & (_GEN_160 | _GEN_161 >= _GEN_159) & (_GEN_165 | _GEN_166 >= _GEN_164)
-        & (_GEN_170 | _GEN_171 >= _GEN_169) & (_GEN_175 | _GEN_176 >= _GEN_174)
-        & (_GEN_180 | _GEN_181 >= _GEN_179) & (_GEN_185 | _GEN_186 >= _GEN_184)
-        & (_GEN_190 | _GEN_191 >= _GEN_189) & (_GEN_195 | _GEN_196 >= _GEN_194)
-        & (_GEN_200 | _GEN_201 >= _GEN_199) & (_GEN_205 | _GEN_206 >= _GEN_204)
-        & (_GEN_210 | _GEN_211 >= _GEN_209) & (_GEN_215 | _GEN_216 >= _GEN_214)
-        & (_GEN_220 | _GEN_221 >= _GEN_219) & (_GEN_225 | _GEN_226 >= _GEN_224)
-        & (_GEN_230 | _GEN_231 >= _GEN_229) & (_GEN_235 | _GEN_236 >= _GEN_234)
-        & (_GEN_240 | _GEN_241 >= _GEN_239) & (_GEN_245 | _GEN_246 >= _GEN_244)
-        & (_GEN_250 | _GEN_251 >= _GEN_249) & and_r0s3__34 & and_r0s3__35
-        & (_GEN_95 | _GEN_96 >= _GEN_94) & (_GEN_100 | _GEN_101 >= _GEN_99)
-        & (_GEN_105 | _GEN_106 >= _GEN_104) & (_GEN_110 | _GEN_111 >= _GEN_109);
-    if (_GEN_3)
-      all_valid_sroa_0_1_shrunk_r0s5 <= _GEN_261;
-    if (_GEN_2)
-      all_valid_sroa_0_1_shrunk_r0s6 <= all_valid_sroa_0_1_shrunk_r0s5;
     if (_GEN_1)
-      all_valid_sroa_0_1_shrunk_r0s7 <= all_valid_sroa_0_1_shrunk_r0s6;
+      or_r0s3 <= or_r0s2;
     if (_GEN_0)
-      all_valid_sroa_0_1_shrunk_r0s8 <= all_valid_sroa_0_1_shrunk_r0s7;
-    if (_GEN_263) begin
+      or_r0s4 <= or_r0s3;
+    if (_GEN_3)
+      first_0_r0s1 <= first_0_r0;
+    if (_GEN_2)
+      first_0_r0s2 <= first_0_r0s1;
+    if (_GEN_1)
+      first_0_r0s3 <= first_0_r0s2;
+    if (_GEN_0)
+      first_0_r0s4 <= first_0_r0s3;
+    if (_GEN_2)
+      rows_r0s2 <= rows_r0s1;
+    if (_GEN_1)
+      rows_r0s3 <= rows_r0s2;
+    if (_GEN_0)
+      rows_r0s4 <= rows_r0s3;
+    if (_GEN_1) begin
+      and_r0s3__34 <=
+        _GEN_25 == _table_0_rd[7:0] & _GEN_33 == _table_0_rd[23:16]
+        & _GEN_39 == _table_0_rd[39:32] & _GEN_45 == _table_0_rd[55:48]
+        & _GEN_51 == _table_0_rd[71:64] & _GEN_57 == _table_0_rd[87:80]
+        & _GEN_63 == _table_0_rd[103:96] & _GEN_69 == _table_0_rd[119:112]
+        & _GEN_75 == _table_0_rd[135:128] & _GEN_81 == _table_0_rd[151:144]
+        & _GEN_87 == _table_0_rd[167:160] & _GEN_93 == _table_0_rd[183:176]
+        & _GEN_99 == _table_0_rd[199:192] & _GEN_105 == _table_0_rd[215:208]
+        & _GEN_111 == _table_0_rd[231:224] & _GEN_117 == _table_0_rd[247:240];
+      and_r0s3__35 <=
+        _GEN_123 == _table_0_rd[263:256] & _GEN_129 == _table_0_rd[279:272]
+        & _GEN_135 == _table_0_rd[295:288] & _GEN_141 == _table_0_rd[311:304]
+        & _GEN_147 == _table_0_rd[327:320] & _GEN_153 == _table_0_rd[343:336]
+        & _GEN_159 == _table_0_rd[359:352] & _GEN_165 == _table_0_rd[375:368]
+        & _GEN_171 == _table_0_rd[391:384] & _GEN_177 == _table_0_rd[407:400]
+        & _GEN_183 == _table_0_rd[423:416] & _GEN_189 == _table_0_rd[439:432]
+        & _GEN_195 == _table_0_rd[455:448] & _GEN_201 == _table_0_rd[471:464]
+        & _GEN_207 == _table_0_rd[487:480] & _GEN_212 == _table_0_rd[503:496];
+    end
+    if (_GEN_0)
+      v816_r0s4 <=
+        cmp_i6818189_r0s3 | (_GEN_53 | _GEN_54 >= _GEN_52)
+        & (_GEN_59 | _GEN_60 >= _GEN_58) & (_GEN_65 | _GEN_66 >= _GEN_64)
+        & (_GEN_71 | _GEN_72 >= _GEN_70) & (_GEN_77 | _GEN_78 >= _GEN_76)
+        & (_GEN_83 | _GEN_84 >= _GEN_82) & (_GEN_89 | _GEN_90 >= _GEN_88)
+        & (_GEN_95 | _GEN_96 >= _GEN_94) & (_GEN_101 | _GEN_102 >= _GEN_100)
+        & (_GEN_107 | _GEN_108 >= _GEN_106) & (_GEN_113 | _GEN_114 >= _GEN_112)
+        & (_GEN_119 | _GEN_120 >= _GEN_118) & (_GEN_125 | _GEN_126 >= _GEN_124)
+        & (_GEN_131 | _GEN_132 >= _GEN_130) & (_GEN_137 | _GEN_138 >= _GEN_136)
+        & (_GEN_143 | _GEN_144 >= _GEN_142) & (_GEN_149 | _GEN_150 >= _GEN_148)
+        & (_GEN_155 | _GEN_156 >= _GEN_154) & (_GEN_161 | _GEN_162 >= _GEN_160)
+        & (_GEN_167 | _GEN_168 >= _GEN_166) & (_GEN_173 | _GEN_174 >= _GEN_172)
+        & (_GEN_179 | _GEN_180 >= _GEN_178) & (_GEN_185 | _GEN_186 >= _GEN_184)
+        & (_GEN_191 | _GEN_192 >= _GEN_190) & (_GEN_197 | _GEN_198 >= _GEN_196)
+        & (_GEN_203 | _GEN_204 >= _GEN_202) & (_GEN_209 | _GEN_210 >= _GEN_208)
+        & (_GEN_214 | _GEN_215 >= _GEN_213) & and_r0s3__34 & and_r0s3__35
+        & (_GEN_29 | _GEN_30 >= _GEN_28) & (_GEN_35 | _GEN_36 >= _GEN_34)
+        & (_GEN_41 | _GEN_42 >= _GEN_40) & (_GEN_47 | _GEN_48 >= _GEN_46);
+    if (_GEN_226) begin
       at_sroa_0_0_r0 <=
-        _GEN_301 ? 8'h0 : _GEN_300 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
+        _GEN_297 ? 8'h0 : _GEN_296 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
       at_sroa_11_0_r0 <=
-        _GEN_301
+        _GEN_297
           ? 8'h0
-          : _GEN_300 ? (_GEN_302 ? 8'h0 : at_sroa_11_0_r0 + 8'h1) : at_sroa_11_0_r0;
+          : _GEN_296 ? (_GEN_298 ? 8'h0 : at_sroa_11_0_r0 + 8'h1) : at_sroa_11_0_r0;
       at_sroa_17_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 8'h0
-          : _GEN_265 ? (_GEN_264 ? at_sroa_17_0_r0 + 8'h1 : 8'h0) : at_sroa_17_0_r0;
+          : _GEN_228 ? (_GEN_227 ? at_sroa_17_0_r0 + 8'h1 : 8'h0) : at_sroa_17_0_r0;
       at_sroa_22_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 7'h0
-          : _GEN_265
-              ? (~_GEN_264 | _GEN_267 ? 7'h0 : at_sroa_22_0_r0 + 7'h1)
+          : _GEN_228
+              ? (~_GEN_227 | _GEN_230 ? 7'h0 : at_sroa_22_0_r0 + 7'h1)
               : at_sroa_22_0_r0;
       at_sroa_28_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 16'h0
-          : _GEN_252
+          : _GEN_216
               ? (first_0_r0 ? 16'h0 : at_sroa_28_0_r0)
-              : at_sroa_28_0_r0 + {15'h0, _GEN_302};
+              : at_sroa_28_0_r0 + {15'h0, _GEN_298};
     end
-    if (_GEN_7) begin
-      or_r0s1__1 <= _GEN_265;
-      and_r0s1__36 <= _GEN_264;
-      add_i1986_r0s1 <= _GEN_267 ? plan_sroa_33_0_r0 : 8'h0;
+    if (_GEN_3) begin
+      or_r0s1__1 <= _GEN_228;
+      and_r0s1__36 <= _GEN_227;
+      add_i1986_r0s1 <= _GEN_230 ? plan_sroa_33_0_r0 : 8'h0;
     end
-    if (~started | _GEN_6)
+    if (~started | _GEN_2)
       at_sroa_35_0_r0 <=
         ~started | spec_select74_r0s1
           ? 8'h0
           : or_r0s1__1
               ? (and_r0s1__36 ? at_sroa_35_0_r0 + add_i1986_r0s1 : 8'h0)
               : at_sroa_35_0_r0;
-    if (_GEN_263) begin
+    if (_GEN_226) begin
       left_sroa_0_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 10'h0
-          : _GEN_252 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_253;
+          : _GEN_216 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_217;
       widths_left_sroa_0_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 4'h0
-          : _GEN_257
-              ? (_GEN_84 ? widths_left_sroa_0_0_r0 : _GEN_258)
-              : first_0_r0 & _GEN_259 ? plans_dout[48:45] : 4'h0;
+          : _GEN_221
+              ? (_GEN_17 ? widths_left_sroa_0_0_r0 : _GEN_222)
+              : first_0_r0 & _GEN_223 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_260 | ~_GEN_254
+        ~started | _GEN_224 | ~_GEN_218
           ? 4'h0
-          : _GEN_84 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
+          : _GEN_17 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
       plan_sroa_36_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_36_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_36_0_r0;
       plan_sroa_33_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_33_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_33_0_r0;
       plan_sroa_30_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_30_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_30_0_r0;
       plan_sroa_27_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_27_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_27_0_r0;
       plan_sroa_22_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_22_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_22_0_r0;
       plan_sroa_5_0_r0 <=
-        _GEN_266 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
+        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
       index_sroa_0_0_r0 <=
-        _GEN_266
+        _GEN_229
           ? 8'h0
-          : _GEN_257
-              ? (_GEN_84 & _GEN_255 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
+          : _GEN_221
+              ? (_GEN_17 & _GEN_219 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
               : first_0_r0 ? 8'h0 : index_sroa_0_0_r0;
     end
-    if (~started | _GEN_3)
-      all_valid_sroa_0_0_r0 <= ~started | spec_select74_r0s4 | _GEN_261;
-    if (_GEN_263)
-      first_0_r0 <= _GEN_266;
+    if (~started | _GEN)
+      all_valid_sroa_0_0_r0 <= ~started | spec_select74_r0s4 | _GEN_16;
+    if (_GEN_226)
+      first_0_r0 <= _GEN_229;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -6446,22 +5110,14 @@ module kv_decompress_decode_speckv_Design(
       valid0_2 <= 1'h0;
       valid0_3 <= 1'h0;
       valid0_4 <= 1'h0;
-      valid0_5 <= 1'h0;
-      valid0_6 <= 1'h0;
-      valid0_7 <= 1'h0;
-      valid0_8 <= 1'h0;
       valid0_0 <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_7 | valid0_1 & ~_GEN_6;
-      valid0_2 <= _GEN_6 | valid0_2 & ~_GEN_5;
-      valid0_3 <= _GEN_5 | valid0_3 & ~_GEN_4;
-      valid0_4 <= _GEN_4 | valid0_4 & ~_GEN_3;
-      valid0_5 <= _GEN_3 | valid0_5 & ~_GEN_2;
-      valid0_6 <= _GEN_2 | valid0_6 & ~_GEN_1;
-      valid0_7 <= _GEN_1 | valid0_7 & ~_GEN_0;
-      valid0_8 <= _GEN_0 | valid0_8 & ~_GEN;
+      valid0_1 <= _GEN_3 | valid0_1 & ~_GEN_2;
+      valid0_2 <= _GEN_2 | valid0_2 & ~_GEN_1;
+      valid0_3 <= _GEN_1 | valid0_3 & ~_GEN_0;
+      valid0_4 <= _GEN_0 | valid0_4 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
       started <= 1'h1;
     end
@@ -6470,76 +5126,115 @@ module kv_decompress_decode_speckv_Design(
     .WIDTH(512),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_14),
+    .we      (_GEN_11),
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[511:0]),
-    .re      (_GEN_16),
-    .ra      (or_cond71_not_r0s1 ? at_sroa_28_0_r0s1[7:5] : _GEN_17),
-    .forward (_GEN_16 & _GEN_14),
+    .re      (_GEN_13),
+    .ra      (or_cond71_not_r0s1 ? at_sroa_28_0_r0s1[7:5] : _GEN_14),
+    .forward (_GEN_13 & _GEN_11),
     .rd      (_table_0_rd)
   );
   hlsc_ram #(
     .WIDTH(4),
     .DEPTH(8),
     .ADDRESS_BITS(3),
-    .ZEROED(0),
+    .INITIAL(0),
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
-    .we      (_GEN_15),
+    .we      (_GEN_12),
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[515:512]),
-    .re      (_GEN_18),
-    .ra      (_GEN_17),
-    .forward (_GEN_18 & _GEN_15),
+    .re      (_GEN_15),
+    .ra      (_GEN_14),
+    .forward (_GEN_15 & _GEN_12),
     .rd      (_widths_0_rd)
   );
-  assign plans_read = _GEN_13;
-  assign rows_read = _GEN_7 & _GEN_11;
-  assign pieces_read = _GEN_7 & _GEN_12;
-  assign scale_plans_write = _GEN_13;
+  assign plans_read = _GEN_9;
+  assign plans_waits = _GEN_10 & ~plans_empty_n;
+  assign rows_read = _GEN_3 & _GEN_7;
+  assign rows_waits = valid0_0 & _GEN_7 & ~rows_empty_n;
+  assign pieces_read = _GEN_3 & _GEN_8;
+  assign pieces_waits = valid0_0 & _GEN_8 & ~pieces_empty_n;
+  assign scale_plans_write = _GEN_9;
   assign scale_plans_din = plans_dout;
-  assign decoded_write = _GEN & and_r0s8;
+  assign scale_plans_waits = _GEN_10 & ~scale_plans_full_n;
+  assign decoded_write = _GEN & and_r0s4;
   assign decoded_din =
-    {_GEN_81[7:0],
-     _GEN_79[7:0],
-     _GEN_77[7:0],
-     _GEN_75[7:0],
-     _GEN_73[7:0],
-     _GEN_71[7:0],
-     _GEN_69[7:0],
-     _GEN_67[7:0],
-     _GEN_65[7:0],
-     _GEN_63[7:0],
-     _GEN_61[7:0],
-     _GEN_59[7:0],
-     _GEN_57[7:0],
-     _GEN_55[7:0],
-     _GEN_53[7:0],
-     _GEN_51[7:0],
-     _GEN_49[7:0],
-     _GEN_47[7:0],
-     _GEN_45[7:0],
-     _GEN_43[7:0],
-     _GEN_41[7:0],
-     _GEN_39[7:0],
-     _GEN_37[7:0],
-     _GEN_35[7:0],
-     _GEN_33[7:0],
-     _GEN_31[7:0],
-     _GEN_29[7:0],
-     _GEN_27[7:0],
-     _GEN_25[7:0],
-     _GEN_23[7:0],
-     _GEN_21[7:0],
-     _GEN_19[7:0],
-     cmp_i667_r0s8 ? pieces_r0s8 : _GEN_83};
-  assign valid_write = _GEN & spec_select74_r0s8;
-  assign valid_din = all_valid_sroa_0_1_shrunk_r0s8;
+    {sroa_speculated35_v_31_r0s4,
+     sroa_speculated35_v_30_r0s4,
+     sroa_speculated35_v_29_r0s4,
+     sroa_speculated35_v_28_r0s4,
+     sroa_speculated35_v_27_r0s4,
+     sroa_speculated35_v_26_r0s4,
+     sroa_speculated35_v_25_r0s4,
+     sroa_speculated35_v_24_r0s4,
+     sroa_speculated35_v_23_r0s4,
+     sroa_speculated35_v_22_r0s4,
+     sroa_speculated35_v_21_r0s4,
+     sroa_speculated35_v_20_r0s4,
+     sroa_speculated35_v_19_r0s4,
+     sroa_speculated35_v_18_r0s4,
+     sroa_speculated35_v_17_r0s4,
+     sroa_speculated35_v_16_r0s4,
+     sroa_speculated35_v_15_r0s4,
+     sroa_speculated35_v_14_r0s4,
+     sroa_speculated35_v_13_r0s4,
+     sroa_speculated35_v_12_r0s4,
+     sroa_speculated35_v_11_r0s4,
+     sroa_speculated35_v_10_r0s4,
+     sroa_speculated35_v_9_r0s4,
+     sroa_speculated35_v_8_r0s4,
+     sroa_speculated35_v_7_r0s4,
+     sroa_speculated35_v_6_r0s4,
+     sroa_speculated35_v_5_r0s4,
+     sroa_speculated35_v_4_r0s4,
+     sroa_speculated35_v_3_r0s4,
+     sroa_speculated35_v_2_r0s4,
+     sroa_speculated35_v_1_r0s4,
+     sroa_speculated35_v_r0s4,
+     cmp_i667_r0s4
+       ? pieces_r0s4
+       : {conv_i1354_pn_in_31_r0s4,
+          conv_i1354_pn_in_30_r0s4,
+          conv_i1354_pn_in_29_r0s4,
+          conv_i1354_pn_in_28_r0s4,
+          conv_i1354_pn_in_27_r0s4,
+          conv_i1354_pn_in_26_r0s4,
+          conv_i1354_pn_in_25_r0s4,
+          conv_i1354_pn_in_24_r0s4,
+          conv_i1354_pn_in_23_r0s4,
+          conv_i1354_pn_in_22_r0s4,
+          conv_i1354_pn_in_21_r0s4,
+          conv_i1354_pn_in_20_r0s4,
+          conv_i1354_pn_in_19_r0s4,
+          conv_i1354_pn_in_18_r0s4,
+          conv_i1354_pn_in_17_r0s4,
+          conv_i1354_pn_in_16_r0s4,
+          conv_i1354_pn_in_15_r0s4,
+          conv_i1354_pn_in_14_r0s4,
+          conv_i1354_pn_in_13_r0s4,
+          conv_i1354_pn_in_12_r0s4,
+          conv_i1354_pn_in_11_r0s4,
+          conv_i1354_pn_in_10_r0s4,
+          conv_i1354_pn_in_9_r0s4,
+          conv_i1354_pn_in_8_r0s4,
+          conv_i1354_pn_in_7_r0s4,
+          conv_i1354_pn_in_6_r0s4,
+          conv_i1354_pn_in_5_r0s4,
+          conv_i1354_pn_in_4_r0s4,
+          conv_i1354_pn_in_3_r0s4,
+          conv_i1354_pn_in_2_r0s4,
+          conv_i1354_pn_in_1_r0s4,
+          conv_i1354_pn_in_r0s4}};
+  assign decoded_waits = valid0_4 & and_r0s4 & ~decoded_full_n;
+  assign valid_write = _GEN & spec_select74_r0s4;
+  assign valid_din = _GEN_16;
+  assign valid_waits = valid0_4 & spec_select74_r0s4 & ~valid_full_n;
 endmodule
 
 module kv_decompress_unrotate_speckv_Design(
@@ -6552,11 +5247,15 @@ module kv_decompress_unrotate_speckv_Design(
                  plans_full_n,
                  sums_full_n,
   output         plans_in_read,
+                 plans_in_waits,
                  decoded_read,
+                 decoded_waits,
                  plans_write,
   output [76:0]  plans_din,
-  output         sums_write,
-  output [767:0] sums_din
+  output         plans_waits,
+                 sums_write,
+  output [767:0] sums_din,
+  output         sums_waits
 );
 
   reg          started;
@@ -6571,6 +5270,7 @@ module kv_decompress_unrotate_speckv_Design(
   wire         _GEN_2 = left_sroa_0_0_r0 == 10'h0;
   wire         _GEN_3 = ~first_0_r0 & ~_GEN_2;
   wire         _GEN_4 = _GEN_1 & first_0_r0;
+  wire         _GEN_5 = valid0_0 & first_0_r0;
   assign _GEN_1 =
     valid0_0
     & ~(_GEN_3 & ~decoded_empty_n | first_0_r0 & ~plans_in_empty_n | first_0_r0
@@ -6850,341 +5550,341 @@ module kv_decompress_unrotate_speckv_Design(
   reg          plan_sroa_7_0_r0;
   reg          waiting_sroa_0_0_r0;
   reg          second_before_0_r0;
-  wire [9:0]   _GEN_5 = out_left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_6 = (plan_sroa_24_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_7 = ~first_0_r0 & ~_GEN_6;
-  wire         _GEN_8 = waiting_sroa_0_0_r0 | ~plan_sroa_7_0_r0;
-  wire         _GEN_9 = at_sroa_9_0_r0 == 2'h1;
-  wire [511:0] _GEN_10 = _GEN_2 ? 512'h0 : decoded_dout[511:0];
-  wire [9:0]   _GEN_11 = {_GEN_10[8], _GEN_10[8:0]};
-  wire [9:0]   _GEN_12 = (_GEN_9 ? _GEN_11 : 10'h0) + across_sroa_0_0_r0[9:0];
-  wire [10:0]  _GEN_13 = {_GEN_12[9], _GEN_12};
-  wire [9:0]   _GEN_14 = {_GEN_10[24], _GEN_10[24:16]};
-  wire [9:0]   _GEN_15 = (_GEN_9 ? _GEN_14 : 10'h0) + across_sroa_0_0_r0[19:10];
-  wire [10:0]  _GEN_16 = {_GEN_15[9], _GEN_15};
-  wire [11:0]  _GEN_17 = {sroa_speculated_v_r0s1[10], sroa_speculated_v_r0s1};
-  wire [9:0]   _GEN_18 = {_GEN_10[40], _GEN_10[40:32]};
-  wire [9:0]   _GEN_19 = (_GEN_9 ? _GEN_18 : 10'h0) + across_sroa_0_0_r0[29:20];
-  wire [10:0]  _GEN_20 = {_GEN_19[9], _GEN_19};
-  wire [9:0]   _GEN_21 = {_GEN_10[56], _GEN_10[56:48]};
-  wire [9:0]   _GEN_22 = (_GEN_9 ? _GEN_21 : 10'h0) + across_sroa_0_0_r0[39:30];
-  wire [10:0]  _GEN_23 = {_GEN_22[9], _GEN_22};
-  wire [11:0]  _GEN_24 = {sroa_speculated_v_2_r0s1[10], sroa_speculated_v_2_r0s1};
-  wire [11:0]  _GEN_25 = _GEN_17 + _GEN_24;
-  wire [12:0]  _GEN_26 = {_GEN_25[11], _GEN_25};
-  wire [9:0]   _GEN_27 = {_GEN_10[72], _GEN_10[72:64]};
-  wire [9:0]   _GEN_28 = (_GEN_9 ? _GEN_27 : 10'h0) + across_sroa_0_0_r0[49:40];
-  wire [10:0]  _GEN_29 = {_GEN_28[9], _GEN_28};
-  wire [9:0]   _GEN_30 = {_GEN_10[88], _GEN_10[88:80]};
-  wire [9:0]   _GEN_31 = (_GEN_9 ? _GEN_30 : 10'h0) + across_sroa_0_0_r0[59:50];
-  wire [10:0]  _GEN_32 = {_GEN_31[9], _GEN_31};
-  wire [11:0]  _GEN_33 = {sroa_speculated_v_4_r0s1[10], sroa_speculated_v_4_r0s1};
-  wire [9:0]   _GEN_34 = {_GEN_10[104], _GEN_10[104:96]};
-  wire [9:0]   _GEN_35 = (_GEN_9 ? _GEN_34 : 10'h0) + across_sroa_0_0_r0[69:60];
-  wire [10:0]  _GEN_36 = {_GEN_35[9], _GEN_35};
-  wire [9:0]   _GEN_37 = {_GEN_10[120], _GEN_10[120:112]};
-  wire [9:0]   _GEN_38 = (_GEN_9 ? _GEN_37 : 10'h0) + across_sroa_0_0_r0[79:70];
-  wire [10:0]  _GEN_39 = {_GEN_38[9], _GEN_38};
-  wire [11:0]  _GEN_40 = {sroa_speculated_v_6_r0s1[10], sroa_speculated_v_6_r0s1};
-  wire [11:0]  _GEN_41 = _GEN_33 + _GEN_40;
-  wire [12:0]  _GEN_42 = {_GEN_41[11], _GEN_41};
-  wire [12:0]  _GEN_43 = _GEN_26 + _GEN_42;
-  wire [13:0]  _GEN_44 = {_GEN_43[12], _GEN_43};
-  wire [9:0]   _GEN_45 = {_GEN_10[136], _GEN_10[136:128]};
-  wire [9:0]   _GEN_46 = (_GEN_9 ? _GEN_45 : 10'h0) + across_sroa_0_0_r0[89:80];
-  wire [10:0]  _GEN_47 = {_GEN_46[9], _GEN_46};
-  wire [9:0]   _GEN_48 = {_GEN_10[152], _GEN_10[152:144]};
-  wire [9:0]   _GEN_49 = (_GEN_9 ? _GEN_48 : 10'h0) + across_sroa_0_0_r0[99:90];
-  wire [10:0]  _GEN_50 = {_GEN_49[9], _GEN_49};
-  wire [11:0]  _GEN_51 = {sroa_speculated_v_8_r0s1[10], sroa_speculated_v_8_r0s1};
-  wire [9:0]   _GEN_52 = {_GEN_10[168], _GEN_10[168:160]};
-  wire [9:0]   _GEN_53 = (_GEN_9 ? _GEN_52 : 10'h0) + across_sroa_0_0_r0[109:100];
-  wire [10:0]  _GEN_54 = {_GEN_53[9], _GEN_53};
-  wire [9:0]   _GEN_55 = {_GEN_10[184], _GEN_10[184:176]};
-  wire [9:0]   _GEN_56 = (_GEN_9 ? _GEN_55 : 10'h0) + across_sroa_0_0_r0[119:110];
-  wire [10:0]  _GEN_57 = {_GEN_56[9], _GEN_56};
-  wire [11:0]  _GEN_58 = {sroa_speculated_v_10_r0s1[10], sroa_speculated_v_10_r0s1};
-  wire [11:0]  _GEN_59 = _GEN_51 + _GEN_58;
-  wire [12:0]  _GEN_60 = {_GEN_59[11], _GEN_59};
-  wire [9:0]   _GEN_61 = {_GEN_10[200], _GEN_10[200:192]};
-  wire [9:0]   _GEN_62 = (_GEN_9 ? _GEN_61 : 10'h0) + across_sroa_0_0_r0[129:120];
-  wire [10:0]  _GEN_63 = {_GEN_62[9], _GEN_62};
-  wire [9:0]   _GEN_64 = {_GEN_10[216], _GEN_10[216:208]};
-  wire [9:0]   _GEN_65 = (_GEN_9 ? _GEN_64 : 10'h0) + across_sroa_0_0_r0[139:130];
-  wire [10:0]  _GEN_66 = {_GEN_65[9], _GEN_65};
-  wire [11:0]  _GEN_67 = {sroa_speculated_v_12_r0s1[10], sroa_speculated_v_12_r0s1};
-  wire [9:0]   _GEN_68 = {_GEN_10[232], _GEN_10[232:224]};
-  wire [9:0]   _GEN_69 = (_GEN_9 ? _GEN_68 : 10'h0) + across_sroa_0_0_r0[149:140];
-  wire [10:0]  _GEN_70 = {_GEN_69[9], _GEN_69};
-  wire [9:0]   _GEN_71 = {_GEN_10[248], _GEN_10[248:240]};
-  wire [9:0]   _GEN_72 = (_GEN_9 ? _GEN_71 : 10'h0) + across_sroa_0_0_r0[159:150];
-  wire [10:0]  _GEN_73 = {_GEN_72[9], _GEN_72};
-  wire [11:0]  _GEN_74 = {sroa_speculated_v_14_r0s1[10], sroa_speculated_v_14_r0s1};
-  wire [11:0]  _GEN_75 = _GEN_67 + _GEN_74;
-  wire [12:0]  _GEN_76 = {_GEN_75[11], _GEN_75};
-  wire [12:0]  _GEN_77 = _GEN_60 + _GEN_76;
-  wire [13:0]  _GEN_78 = {_GEN_77[12], _GEN_77};
-  wire [13:0]  _GEN_79 = _GEN_44 + _GEN_78;
-  wire [14:0]  _GEN_80 = {_GEN_79[13], _GEN_79};
-  wire [9:0]   _GEN_81 = {_GEN_10[264], _GEN_10[264:256]};
-  wire [9:0]   _GEN_82 = (_GEN_9 ? _GEN_81 : 10'h0) + across_sroa_0_0_r0[169:160];
-  wire [10:0]  _GEN_83 = {_GEN_82[9], _GEN_82};
-  wire [9:0]   _GEN_84 = {_GEN_10[280], _GEN_10[280:272]};
-  wire [9:0]   _GEN_85 = (_GEN_9 ? _GEN_84 : 10'h0) + across_sroa_0_0_r0[179:170];
-  wire [10:0]  _GEN_86 = {_GEN_85[9], _GEN_85};
-  wire [11:0]  _GEN_87 = {sroa_speculated_v_16_r0s1[10], sroa_speculated_v_16_r0s1};
-  wire [9:0]   _GEN_88 = {_GEN_10[296], _GEN_10[296:288]};
-  wire [9:0]   _GEN_89 = (_GEN_9 ? _GEN_88 : 10'h0) + across_sroa_0_0_r0[189:180];
-  wire [10:0]  _GEN_90 = {_GEN_89[9], _GEN_89};
-  wire [9:0]   _GEN_91 = {_GEN_10[312], _GEN_10[312:304]};
-  wire [9:0]   _GEN_92 = (_GEN_9 ? _GEN_91 : 10'h0) + across_sroa_0_0_r0[199:190];
-  wire [10:0]  _GEN_93 = {_GEN_92[9], _GEN_92};
-  wire [11:0]  _GEN_94 = {sroa_speculated_v_18_r0s1[10], sroa_speculated_v_18_r0s1};
-  wire [11:0]  _GEN_95 = _GEN_87 + _GEN_94;
-  wire [12:0]  _GEN_96 = {_GEN_95[11], _GEN_95};
-  wire [9:0]   _GEN_97 = {_GEN_10[328], _GEN_10[328:320]};
-  wire [9:0]   _GEN_98 = (_GEN_9 ? _GEN_97 : 10'h0) + across_sroa_0_0_r0[209:200];
-  wire [10:0]  _GEN_99 = {_GEN_98[9], _GEN_98};
-  wire [9:0]   _GEN_100 = {_GEN_10[344], _GEN_10[344:336]};
-  wire [9:0]   _GEN_101 = (_GEN_9 ? _GEN_100 : 10'h0) + across_sroa_0_0_r0[219:210];
-  wire [10:0]  _GEN_102 = {_GEN_101[9], _GEN_101};
-  wire [11:0]  _GEN_103 = {sroa_speculated_v_20_r0s1[10], sroa_speculated_v_20_r0s1};
-  wire [9:0]   _GEN_104 = {_GEN_10[360], _GEN_10[360:352]};
-  wire [9:0]   _GEN_105 = (_GEN_9 ? _GEN_104 : 10'h0) + across_sroa_0_0_r0[229:220];
-  wire [10:0]  _GEN_106 = {_GEN_105[9], _GEN_105};
-  wire [9:0]   _GEN_107 = {_GEN_10[376], _GEN_10[376:368]};
-  wire [9:0]   _GEN_108 = (_GEN_9 ? _GEN_107 : 10'h0) + across_sroa_0_0_r0[239:230];
-  wire [10:0]  _GEN_109 = {_GEN_108[9], _GEN_108};
-  wire [11:0]  _GEN_110 = {sroa_speculated_v_22_r0s1[10], sroa_speculated_v_22_r0s1};
-  wire [11:0]  _GEN_111 = _GEN_103 + _GEN_110;
-  wire [12:0]  _GEN_112 = {_GEN_111[11], _GEN_111};
-  wire [12:0]  _GEN_113 = _GEN_96 + _GEN_112;
-  wire [13:0]  _GEN_114 = {_GEN_113[12], _GEN_113};
-  wire [9:0]   _GEN_115 = {_GEN_10[392], _GEN_10[392:384]};
-  wire [9:0]   _GEN_116 = (_GEN_9 ? _GEN_115 : 10'h0) + across_sroa_0_0_r0[249:240];
-  wire [10:0]  _GEN_117 = {_GEN_116[9], _GEN_116};
-  wire [9:0]   _GEN_118 = {_GEN_10[408], _GEN_10[408:400]};
-  wire [9:0]   _GEN_119 = (_GEN_9 ? _GEN_118 : 10'h0) + across_sroa_0_0_r0[259:250];
-  wire [10:0]  _GEN_120 = {_GEN_119[9], _GEN_119};
-  wire [11:0]  _GEN_121 = {sroa_speculated_v_24_r0s1[10], sroa_speculated_v_24_r0s1};
-  wire [9:0]   _GEN_122 = {_GEN_10[424], _GEN_10[424:416]};
-  wire [9:0]   _GEN_123 = (_GEN_9 ? _GEN_122 : 10'h0) + across_sroa_0_0_r0[269:260];
-  wire [10:0]  _GEN_124 = {_GEN_123[9], _GEN_123};
-  wire [9:0]   _GEN_125 = {_GEN_10[440], _GEN_10[440:432]};
-  wire [9:0]   _GEN_126 = (_GEN_9 ? _GEN_125 : 10'h0) + across_sroa_0_0_r0[279:270];
-  wire [10:0]  _GEN_127 = {_GEN_126[9], _GEN_126};
-  wire [11:0]  _GEN_128 = {sroa_speculated_v_26_r0s1[10], sroa_speculated_v_26_r0s1};
-  wire [11:0]  _GEN_129 = _GEN_121 + _GEN_128;
-  wire [12:0]  _GEN_130 = {_GEN_129[11], _GEN_129};
-  wire [9:0]   _GEN_131 = {_GEN_10[456], _GEN_10[456:448]};
-  wire [9:0]   _GEN_132 = (_GEN_9 ? _GEN_131 : 10'h0) + across_sroa_0_0_r0[289:280];
-  wire [10:0]  _GEN_133 = {_GEN_132[9], _GEN_132};
-  wire [9:0]   _GEN_134 = {_GEN_10[472], _GEN_10[472:464]};
-  wire [9:0]   _GEN_135 = (_GEN_9 ? _GEN_134 : 10'h0) + across_sroa_0_0_r0[299:290];
-  wire [10:0]  _GEN_136 = {_GEN_135[9], _GEN_135};
-  wire [11:0]  _GEN_137 = {sroa_speculated_v_28_r0s1[10], sroa_speculated_v_28_r0s1};
-  wire [9:0]   _GEN_138 = {_GEN_10[488], _GEN_10[488:480]};
-  wire [9:0]   _GEN_139 = (_GEN_9 ? _GEN_138 : 10'h0) + across_sroa_0_0_r0[309:300];
-  wire [10:0]  _GEN_140 = {_GEN_139[9], _GEN_139};
-  wire [9:0]   _GEN_141 = {_GEN_10[504], _GEN_10[504:496]};
-  wire [9:0]   _GEN_142 = (_GEN_9 ? _GEN_141 : 10'h0) + across_sroa_0_0_r0[319:310];
-  wire [10:0]  _GEN_143 = {_GEN_142[9], _GEN_142};
-  wire [11:0]  _GEN_144 = {sroa_speculated_v_30_r0s1[10], sroa_speculated_v_30_r0s1};
-  wire [11:0]  _GEN_145 = _GEN_137 + _GEN_144;
-  wire [12:0]  _GEN_146 = {_GEN_145[11], _GEN_145};
-  wire [12:0]  _GEN_147 = _GEN_130 + _GEN_146;
-  wire [13:0]  _GEN_148 = {_GEN_147[12], _GEN_147};
-  wire [13:0]  _GEN_149 = _GEN_114 + _GEN_148;
-  wire [14:0]  _GEN_150 = {_GEN_149[13], _GEN_149};
-  wire [11:0]  _GEN_151 = {sroa_speculated_v_1_r0s1[10], sroa_speculated_v_1_r0s1};
-  wire [11:0]  _GEN_152 = {sroa_speculated_v_3_r0s1[10], sroa_speculated_v_3_r0s1};
-  wire [11:0]  _GEN_153 = _GEN_151 + _GEN_152;
-  wire [12:0]  _GEN_154 = {_GEN_153[11], _GEN_153};
-  wire [11:0]  _GEN_155 = {sroa_speculated_v_5_r0s1[10], sroa_speculated_v_5_r0s1};
-  wire [11:0]  _GEN_156 = {sroa_speculated_v_7_r0s1[10], sroa_speculated_v_7_r0s1};
-  wire [11:0]  _GEN_157 = _GEN_155 + _GEN_156;
-  wire [12:0]  _GEN_158 = {_GEN_157[11], _GEN_157};
-  wire [12:0]  _GEN_159 = _GEN_154 + _GEN_158;
-  wire [13:0]  _GEN_160 = {_GEN_159[12], _GEN_159};
-  wire [11:0]  _GEN_161 = {sroa_speculated_v_9_r0s1[10], sroa_speculated_v_9_r0s1};
-  wire [11:0]  _GEN_162 = {sroa_speculated_v_11_r0s1[10], sroa_speculated_v_11_r0s1};
-  wire [11:0]  _GEN_163 = _GEN_161 + _GEN_162;
-  wire [12:0]  _GEN_164 = {_GEN_163[11], _GEN_163};
-  wire [11:0]  _GEN_165 = {sroa_speculated_v_13_r0s1[10], sroa_speculated_v_13_r0s1};
-  wire [11:0]  _GEN_166 = {sroa_speculated_v_15_r0s1[10], sroa_speculated_v_15_r0s1};
-  wire [11:0]  _GEN_167 = _GEN_165 + _GEN_166;
-  wire [12:0]  _GEN_168 = {_GEN_167[11], _GEN_167};
-  wire [12:0]  _GEN_169 = _GEN_164 + _GEN_168;
-  wire [13:0]  _GEN_170 = {_GEN_169[12], _GEN_169};
-  wire [13:0]  _GEN_171 = _GEN_160 + _GEN_170;
-  wire [14:0]  _GEN_172 = {_GEN_171[13], _GEN_171};
-  wire [11:0]  _GEN_173 = {sroa_speculated_v_17_r0s1[10], sroa_speculated_v_17_r0s1};
-  wire [11:0]  _GEN_174 = {sroa_speculated_v_19_r0s1[10], sroa_speculated_v_19_r0s1};
-  wire [11:0]  _GEN_175 = _GEN_173 + _GEN_174;
-  wire [12:0]  _GEN_176 = {_GEN_175[11], _GEN_175};
-  wire [11:0]  _GEN_177 = {sroa_speculated_v_21_r0s1[10], sroa_speculated_v_21_r0s1};
-  wire [11:0]  _GEN_178 = {sroa_speculated_v_23_r0s1[10], sroa_speculated_v_23_r0s1};
-  wire [11:0]  _GEN_179 = _GEN_177 + _GEN_178;
-  wire [12:0]  _GEN_180 = {_GEN_179[11], _GEN_179};
-  wire [12:0]  _GEN_181 = _GEN_176 + _GEN_180;
-  wire [13:0]  _GEN_182 = {_GEN_181[12], _GEN_181};
-  wire [11:0]  _GEN_183 = {sroa_speculated_v_25_r0s1[10], sroa_speculated_v_25_r0s1};
-  wire [11:0]  _GEN_184 = {sroa_speculated_v_27_r0s1[10], sroa_speculated_v_27_r0s1};
-  wire [11:0]  _GEN_185 = _GEN_183 + _GEN_184;
-  wire [12:0]  _GEN_186 = {_GEN_185[11], _GEN_185};
-  wire [11:0]  _GEN_187 = {sroa_speculated_v_29_r0s1[10], sroa_speculated_v_29_r0s1};
-  wire [11:0]  _GEN_188 = {sroa_speculated_v_31_r0s1[10], sroa_speculated_v_31_r0s1};
-  wire [11:0]  _GEN_189 = _GEN_187 + _GEN_188;
-  wire [12:0]  _GEN_190 = {_GEN_189[11], _GEN_189};
-  wire [12:0]  _GEN_191 = _GEN_186 + _GEN_190;
-  wire [13:0]  _GEN_192 = {_GEN_191[12], _GEN_191};
-  wire [13:0]  _GEN_193 = _GEN_182 + _GEN_192;
-  wire [14:0]  _GEN_194 = {_GEN_193[13], _GEN_193};
-  wire [11:0]  _GEN_195 = _GEN_17 - _GEN_24;
-  wire [12:0]  _GEN_196 = {_GEN_195[11], _GEN_195};
-  wire [11:0]  _GEN_197 = _GEN_33 - _GEN_40;
-  wire [12:0]  _GEN_198 = {_GEN_197[11], _GEN_197};
-  wire [12:0]  _GEN_199 = _GEN_196 + _GEN_198;
-  wire [13:0]  _GEN_200 = {_GEN_199[12], _GEN_199};
-  wire [11:0]  _GEN_201 = _GEN_51 - _GEN_58;
-  wire [12:0]  _GEN_202 = {_GEN_201[11], _GEN_201};
-  wire [11:0]  _GEN_203 = _GEN_67 - _GEN_74;
-  wire [12:0]  _GEN_204 = {_GEN_203[11], _GEN_203};
-  wire [12:0]  _GEN_205 = _GEN_202 + _GEN_204;
-  wire [13:0]  _GEN_206 = {_GEN_205[12], _GEN_205};
-  wire [13:0]  _GEN_207 = _GEN_200 + _GEN_206;
-  wire [14:0]  _GEN_208 = {_GEN_207[13], _GEN_207};
-  wire [11:0]  _GEN_209 = _GEN_87 - _GEN_94;
-  wire [12:0]  _GEN_210 = {_GEN_209[11], _GEN_209};
-  wire [11:0]  _GEN_211 = _GEN_103 - _GEN_110;
-  wire [12:0]  _GEN_212 = {_GEN_211[11], _GEN_211};
-  wire [12:0]  _GEN_213 = _GEN_210 + _GEN_212;
-  wire [13:0]  _GEN_214 = {_GEN_213[12], _GEN_213};
-  wire [11:0]  _GEN_215 = _GEN_121 - _GEN_128;
-  wire [12:0]  _GEN_216 = {_GEN_215[11], _GEN_215};
-  wire [11:0]  _GEN_217 = _GEN_137 - _GEN_144;
-  wire [12:0]  _GEN_218 = {_GEN_217[11], _GEN_217};
-  wire [12:0]  _GEN_219 = _GEN_216 + _GEN_218;
-  wire [13:0]  _GEN_220 = {_GEN_219[12], _GEN_219};
-  wire [13:0]  _GEN_221 = _GEN_214 + _GEN_220;
-  wire [14:0]  _GEN_222 = {_GEN_221[13], _GEN_221};
-  wire [11:0]  _GEN_223 = _GEN_151 - _GEN_152;
-  wire [12:0]  _GEN_224 = {_GEN_223[11], _GEN_223};
-  wire [11:0]  _GEN_225 = _GEN_155 - _GEN_156;
-  wire [12:0]  _GEN_226 = {_GEN_225[11], _GEN_225};
-  wire [12:0]  _GEN_227 = _GEN_224 + _GEN_226;
-  wire [13:0]  _GEN_228 = {_GEN_227[12], _GEN_227};
-  wire [11:0]  _GEN_229 = _GEN_161 - _GEN_162;
-  wire [12:0]  _GEN_230 = {_GEN_229[11], _GEN_229};
-  wire [11:0]  _GEN_231 = _GEN_165 - _GEN_166;
-  wire [12:0]  _GEN_232 = {_GEN_231[11], _GEN_231};
-  wire [12:0]  _GEN_233 = _GEN_230 + _GEN_232;
-  wire [13:0]  _GEN_234 = {_GEN_233[12], _GEN_233};
-  wire [13:0]  _GEN_235 = _GEN_228 + _GEN_234;
-  wire [14:0]  _GEN_236 = {_GEN_235[13], _GEN_235};
-  wire [11:0]  _GEN_237 = _GEN_173 - _GEN_174;
-  wire [12:0]  _GEN_238 = {_GEN_237[11], _GEN_237};
-  wire [11:0]  _GEN_239 = _GEN_177 - _GEN_178;
-  wire [12:0]  _GEN_240 = {_GEN_239[11], _GEN_239};
-  wire [12:0]  _GEN_241 = _GEN_238 + _GEN_240;
-  wire [13:0]  _GEN_242 = {_GEN_241[12], _GEN_241};
-  wire [11:0]  _GEN_243 = _GEN_183 - _GEN_184;
-  wire [12:0]  _GEN_244 = {_GEN_243[11], _GEN_243};
-  wire [11:0]  _GEN_245 = _GEN_187 - _GEN_188;
-  wire [12:0]  _GEN_246 = {_GEN_245[11], _GEN_245};
-  wire [12:0]  _GEN_247 = _GEN_244 + _GEN_246;
-  wire [13:0]  _GEN_248 = {_GEN_247[12], _GEN_247};
-  wire [13:0]  _GEN_249 = _GEN_242 + _GEN_248;
-  wire [14:0]  _GEN_250 = {_GEN_249[13], _GEN_249};
-  wire [12:0]  _GEN_251 = _GEN_26 - _GEN_42;
-  wire [13:0]  _GEN_252 = {_GEN_251[12], _GEN_251};
-  wire [12:0]  _GEN_253 = _GEN_60 - _GEN_76;
-  wire [13:0]  _GEN_254 = {_GEN_253[12], _GEN_253};
-  wire [13:0]  _GEN_255 = _GEN_252 + _GEN_254;
-  wire [14:0]  _GEN_256 = {_GEN_255[13], _GEN_255};
-  wire [12:0]  _GEN_257 = _GEN_96 - _GEN_112;
-  wire [13:0]  _GEN_258 = {_GEN_257[12], _GEN_257};
-  wire [12:0]  _GEN_259 = _GEN_130 - _GEN_146;
-  wire [13:0]  _GEN_260 = {_GEN_259[12], _GEN_259};
-  wire [13:0]  _GEN_261 = _GEN_258 + _GEN_260;
-  wire [14:0]  _GEN_262 = {_GEN_261[13], _GEN_261};
-  wire [12:0]  _GEN_263 = _GEN_154 - _GEN_158;
-  wire [13:0]  _GEN_264 = {_GEN_263[12], _GEN_263};
-  wire [12:0]  _GEN_265 = _GEN_164 - _GEN_168;
-  wire [13:0]  _GEN_266 = {_GEN_265[12], _GEN_265};
-  wire [13:0]  _GEN_267 = _GEN_264 + _GEN_266;
-  wire [14:0]  _GEN_268 = {_GEN_267[13], _GEN_267};
-  wire [12:0]  _GEN_269 = _GEN_176 - _GEN_180;
-  wire [13:0]  _GEN_270 = {_GEN_269[12], _GEN_269};
-  wire [12:0]  _GEN_271 = _GEN_186 - _GEN_190;
-  wire [13:0]  _GEN_272 = {_GEN_271[12], _GEN_271};
-  wire [13:0]  _GEN_273 = _GEN_270 + _GEN_272;
-  wire [14:0]  _GEN_274 = {_GEN_273[13], _GEN_273};
-  wire [12:0]  _GEN_275 = _GEN_196 - _GEN_198;
-  wire [13:0]  _GEN_276 = {_GEN_275[12], _GEN_275};
-  wire [12:0]  _GEN_277 = _GEN_202 - _GEN_204;
-  wire [13:0]  _GEN_278 = {_GEN_277[12], _GEN_277};
-  wire [13:0]  _GEN_279 = _GEN_276 + _GEN_278;
-  wire [14:0]  _GEN_280 = {_GEN_279[13], _GEN_279};
-  wire [12:0]  _GEN_281 = _GEN_210 - _GEN_212;
-  wire [13:0]  _GEN_282 = {_GEN_281[12], _GEN_281};
-  wire [12:0]  _GEN_283 = _GEN_216 - _GEN_218;
-  wire [13:0]  _GEN_284 = {_GEN_283[12], _GEN_283};
-  wire [13:0]  _GEN_285 = _GEN_282 + _GEN_284;
-  wire [14:0]  _GEN_286 = {_GEN_285[13], _GEN_285};
-  wire [12:0]  _GEN_287 = _GEN_224 - _GEN_226;
-  wire [13:0]  _GEN_288 = {_GEN_287[12], _GEN_287};
-  wire [12:0]  _GEN_289 = _GEN_230 - _GEN_232;
-  wire [13:0]  _GEN_290 = {_GEN_289[12], _GEN_289};
-  wire [13:0]  _GEN_291 = _GEN_288 + _GEN_290;
-  wire [14:0]  _GEN_292 = {_GEN_291[13], _GEN_291};
-  wire [12:0]  _GEN_293 = _GEN_238 - _GEN_240;
-  wire [13:0]  _GEN_294 = {_GEN_293[12], _GEN_293};
-  wire [12:0]  _GEN_295 = _GEN_244 - _GEN_246;
-  wire [13:0]  _GEN_296 = {_GEN_295[12], _GEN_295};
-  wire [13:0]  _GEN_297 = _GEN_294 + _GEN_296;
-  wire [14:0]  _GEN_298 = {_GEN_297[13], _GEN_297};
-  wire [13:0]  _GEN_299 = _GEN_44 - _GEN_78;
-  wire [14:0]  _GEN_300 = {_GEN_299[13], _GEN_299};
-  wire [13:0]  _GEN_301 = _GEN_114 - _GEN_148;
-  wire [14:0]  _GEN_302 = {_GEN_301[13], _GEN_301};
-  wire [13:0]  _GEN_303 = _GEN_160 - _GEN_170;
-  wire [14:0]  _GEN_304 = {_GEN_303[13], _GEN_303};
-  wire [13:0]  _GEN_305 = _GEN_182 - _GEN_192;
-  wire [14:0]  _GEN_306 = {_GEN_305[13], _GEN_305};
-  wire [13:0]  _GEN_307 = _GEN_200 - _GEN_206;
-  wire [14:0]  _GEN_308 = {_GEN_307[13], _GEN_307};
-  wire [13:0]  _GEN_309 = _GEN_214 - _GEN_220;
-  wire [14:0]  _GEN_310 = {_GEN_309[13], _GEN_309};
-  wire [13:0]  _GEN_311 = _GEN_228 - _GEN_234;
-  wire [14:0]  _GEN_312 = {_GEN_311[13], _GEN_311};
-  wire [13:0]  _GEN_313 = _GEN_242 - _GEN_248;
-  wire [14:0]  _GEN_314 = {_GEN_313[13], _GEN_313};
-  wire [13:0]  _GEN_315 = _GEN_252 - _GEN_254;
-  wire [14:0]  _GEN_316 = {_GEN_315[13], _GEN_315};
-  wire [13:0]  _GEN_317 = _GEN_258 - _GEN_260;
-  wire [14:0]  _GEN_318 = {_GEN_317[13], _GEN_317};
-  wire [13:0]  _GEN_319 = _GEN_264 - _GEN_266;
-  wire [14:0]  _GEN_320 = {_GEN_319[13], _GEN_319};
-  wire [13:0]  _GEN_321 = _GEN_270 - _GEN_272;
-  wire [14:0]  _GEN_322 = {_GEN_321[13], _GEN_321};
-  wire [13:0]  _GEN_323 = _GEN_276 - _GEN_278;
-  wire [14:0]  _GEN_324 = {_GEN_323[13], _GEN_323};
-  wire [13:0]  _GEN_325 = _GEN_282 - _GEN_284;
-  wire [14:0]  _GEN_326 = {_GEN_325[13], _GEN_325};
-  wire [13:0]  _GEN_327 = _GEN_288 - _GEN_290;
-  wire [14:0]  _GEN_328 = {_GEN_327[13], _GEN_327};
-  wire [13:0]  _GEN_329 = _GEN_294 - _GEN_296;
-  wire [14:0]  _GEN_330 = {_GEN_329[13], _GEN_329};
-  wire [255:0] _GEN_331 = _GEN_2 ? 256'h0 : decoded_dout[767:512];
-  wire         _GEN_332 =
+  wire [9:0]   _GEN_6 = out_left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_7 = (plan_sroa_24_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_8 = ~first_0_r0 & ~_GEN_7;
+  wire         _GEN_9 = waiting_sroa_0_0_r0 | ~plan_sroa_7_0_r0;
+  wire         _GEN_10 = at_sroa_9_0_r0 == 2'h1;
+  wire [511:0] _GEN_11 = _GEN_2 ? 512'h0 : decoded_dout[511:0];
+  wire [9:0]   _GEN_12 = {_GEN_11[8], _GEN_11[8:0]};
+  wire [9:0]   _GEN_13 = (_GEN_10 ? _GEN_12 : 10'h0) + across_sroa_0_0_r0[9:0];
+  wire [10:0]  _GEN_14 = {_GEN_13[9], _GEN_13};
+  wire [9:0]   _GEN_15 = {_GEN_11[24], _GEN_11[24:16]};
+  wire [9:0]   _GEN_16 = (_GEN_10 ? _GEN_15 : 10'h0) + across_sroa_0_0_r0[19:10];
+  wire [10:0]  _GEN_17 = {_GEN_16[9], _GEN_16};
+  wire [11:0]  _GEN_18 = {sroa_speculated_v_r0s1[10], sroa_speculated_v_r0s1};
+  wire [9:0]   _GEN_19 = {_GEN_11[40], _GEN_11[40:32]};
+  wire [9:0]   _GEN_20 = (_GEN_10 ? _GEN_19 : 10'h0) + across_sroa_0_0_r0[29:20];
+  wire [10:0]  _GEN_21 = {_GEN_20[9], _GEN_20};
+  wire [9:0]   _GEN_22 = {_GEN_11[56], _GEN_11[56:48]};
+  wire [9:0]   _GEN_23 = (_GEN_10 ? _GEN_22 : 10'h0) + across_sroa_0_0_r0[39:30];
+  wire [10:0]  _GEN_24 = {_GEN_23[9], _GEN_23};
+  wire [11:0]  _GEN_25 = {sroa_speculated_v_2_r0s1[10], sroa_speculated_v_2_r0s1};
+  wire [11:0]  _GEN_26 = _GEN_18 + _GEN_25;
+  wire [12:0]  _GEN_27 = {_GEN_26[11], _GEN_26};
+  wire [9:0]   _GEN_28 = {_GEN_11[72], _GEN_11[72:64]};
+  wire [9:0]   _GEN_29 = (_GEN_10 ? _GEN_28 : 10'h0) + across_sroa_0_0_r0[49:40];
+  wire [10:0]  _GEN_30 = {_GEN_29[9], _GEN_29};
+  wire [9:0]   _GEN_31 = {_GEN_11[88], _GEN_11[88:80]};
+  wire [9:0]   _GEN_32 = (_GEN_10 ? _GEN_31 : 10'h0) + across_sroa_0_0_r0[59:50];
+  wire [10:0]  _GEN_33 = {_GEN_32[9], _GEN_32};
+  wire [11:0]  _GEN_34 = {sroa_speculated_v_4_r0s1[10], sroa_speculated_v_4_r0s1};
+  wire [9:0]   _GEN_35 = {_GEN_11[104], _GEN_11[104:96]};
+  wire [9:0]   _GEN_36 = (_GEN_10 ? _GEN_35 : 10'h0) + across_sroa_0_0_r0[69:60];
+  wire [10:0]  _GEN_37 = {_GEN_36[9], _GEN_36};
+  wire [9:0]   _GEN_38 = {_GEN_11[120], _GEN_11[120:112]};
+  wire [9:0]   _GEN_39 = (_GEN_10 ? _GEN_38 : 10'h0) + across_sroa_0_0_r0[79:70];
+  wire [10:0]  _GEN_40 = {_GEN_39[9], _GEN_39};
+  wire [11:0]  _GEN_41 = {sroa_speculated_v_6_r0s1[10], sroa_speculated_v_6_r0s1};
+  wire [11:0]  _GEN_42 = _GEN_34 + _GEN_41;
+  wire [12:0]  _GEN_43 = {_GEN_42[11], _GEN_42};
+  wire [12:0]  _GEN_44 = _GEN_27 + _GEN_43;
+  wire [13:0]  _GEN_45 = {_GEN_44[12], _GEN_44};
+  wire [9:0]   _GEN_46 = {_GEN_11[136], _GEN_11[136:128]};
+  wire [9:0]   _GEN_47 = (_GEN_10 ? _GEN_46 : 10'h0) + across_sroa_0_0_r0[89:80];
+  wire [10:0]  _GEN_48 = {_GEN_47[9], _GEN_47};
+  wire [9:0]   _GEN_49 = {_GEN_11[152], _GEN_11[152:144]};
+  wire [9:0]   _GEN_50 = (_GEN_10 ? _GEN_49 : 10'h0) + across_sroa_0_0_r0[99:90];
+  wire [10:0]  _GEN_51 = {_GEN_50[9], _GEN_50};
+  wire [11:0]  _GEN_52 = {sroa_speculated_v_8_r0s1[10], sroa_speculated_v_8_r0s1};
+  wire [9:0]   _GEN_53 = {_GEN_11[168], _GEN_11[168:160]};
+  wire [9:0]   _GEN_54 = (_GEN_10 ? _GEN_53 : 10'h0) + across_sroa_0_0_r0[109:100];
+  wire [10:0]  _GEN_55 = {_GEN_54[9], _GEN_54};
+  wire [9:0]   _GEN_56 = {_GEN_11[184], _GEN_11[184:176]};
+  wire [9:0]   _GEN_57 = (_GEN_10 ? _GEN_56 : 10'h0) + across_sroa_0_0_r0[119:110];
+  wire [10:0]  _GEN_58 = {_GEN_57[9], _GEN_57};
+  wire [11:0]  _GEN_59 = {sroa_speculated_v_10_r0s1[10], sroa_speculated_v_10_r0s1};
+  wire [11:0]  _GEN_60 = _GEN_52 + _GEN_59;
+  wire [12:0]  _GEN_61 = {_GEN_60[11], _GEN_60};
+  wire [9:0]   _GEN_62 = {_GEN_11[200], _GEN_11[200:192]};
+  wire [9:0]   _GEN_63 = (_GEN_10 ? _GEN_62 : 10'h0) + across_sroa_0_0_r0[129:120];
+  wire [10:0]  _GEN_64 = {_GEN_63[9], _GEN_63};
+  wire [9:0]   _GEN_65 = {_GEN_11[216], _GEN_11[216:208]};
+  wire [9:0]   _GEN_66 = (_GEN_10 ? _GEN_65 : 10'h0) + across_sroa_0_0_r0[139:130];
+  wire [10:0]  _GEN_67 = {_GEN_66[9], _GEN_66};
+  wire [11:0]  _GEN_68 = {sroa_speculated_v_12_r0s1[10], sroa_speculated_v_12_r0s1};
+  wire [9:0]   _GEN_69 = {_GEN_11[232], _GEN_11[232:224]};
+  wire [9:0]   _GEN_70 = (_GEN_10 ? _GEN_69 : 10'h0) + across_sroa_0_0_r0[149:140];
+  wire [10:0]  _GEN_71 = {_GEN_70[9], _GEN_70};
+  wire [9:0]   _GEN_72 = {_GEN_11[248], _GEN_11[248:240]};
+  wire [9:0]   _GEN_73 = (_GEN_10 ? _GEN_72 : 10'h0) + across_sroa_0_0_r0[159:150];
+  wire [10:0]  _GEN_74 = {_GEN_73[9], _GEN_73};
+  wire [11:0]  _GEN_75 = {sroa_speculated_v_14_r0s1[10], sroa_speculated_v_14_r0s1};
+  wire [11:0]  _GEN_76 = _GEN_68 + _GEN_75;
+  wire [12:0]  _GEN_77 = {_GEN_76[11], _GEN_76};
+  wire [12:0]  _GEN_78 = _GEN_61 + _GEN_77;
+  wire [13:0]  _GEN_79 = {_GEN_78[12], _GEN_78};
+  wire [13:0]  _GEN_80 = _GEN_45 + _GEN_79;
+  wire [14:0]  _GEN_81 = {_GEN_80[13], _GEN_80};
+  wire [9:0]   _GEN_82 = {_GEN_11[264], _GEN_11[264:256]};
+  wire [9:0]   _GEN_83 = (_GEN_10 ? _GEN_82 : 10'h0) + across_sroa_0_0_r0[169:160];
+  wire [10:0]  _GEN_84 = {_GEN_83[9], _GEN_83};
+  wire [9:0]   _GEN_85 = {_GEN_11[280], _GEN_11[280:272]};
+  wire [9:0]   _GEN_86 = (_GEN_10 ? _GEN_85 : 10'h0) + across_sroa_0_0_r0[179:170];
+  wire [10:0]  _GEN_87 = {_GEN_86[9], _GEN_86};
+  wire [11:0]  _GEN_88 = {sroa_speculated_v_16_r0s1[10], sroa_speculated_v_16_r0s1};
+  wire [9:0]   _GEN_89 = {_GEN_11[296], _GEN_11[296:288]};
+  wire [9:0]   _GEN_90 = (_GEN_10 ? _GEN_89 : 10'h0) + across_sroa_0_0_r0[189:180];
+  wire [10:0]  _GEN_91 = {_GEN_90[9], _GEN_90};
+  wire [9:0]   _GEN_92 = {_GEN_11[312], _GEN_11[312:304]};
+  wire [9:0]   _GEN_93 = (_GEN_10 ? _GEN_92 : 10'h0) + across_sroa_0_0_r0[199:190];
+  wire [10:0]  _GEN_94 = {_GEN_93[9], _GEN_93};
+  wire [11:0]  _GEN_95 = {sroa_speculated_v_18_r0s1[10], sroa_speculated_v_18_r0s1};
+  wire [11:0]  _GEN_96 = _GEN_88 + _GEN_95;
+  wire [12:0]  _GEN_97 = {_GEN_96[11], _GEN_96};
+  wire [9:0]   _GEN_98 = {_GEN_11[328], _GEN_11[328:320]};
+  wire [9:0]   _GEN_99 = (_GEN_10 ? _GEN_98 : 10'h0) + across_sroa_0_0_r0[209:200];
+  wire [10:0]  _GEN_100 = {_GEN_99[9], _GEN_99};
+  wire [9:0]   _GEN_101 = {_GEN_11[344], _GEN_11[344:336]};
+  wire [9:0]   _GEN_102 = (_GEN_10 ? _GEN_101 : 10'h0) + across_sroa_0_0_r0[219:210];
+  wire [10:0]  _GEN_103 = {_GEN_102[9], _GEN_102};
+  wire [11:0]  _GEN_104 = {sroa_speculated_v_20_r0s1[10], sroa_speculated_v_20_r0s1};
+  wire [9:0]   _GEN_105 = {_GEN_11[360], _GEN_11[360:352]};
+  wire [9:0]   _GEN_106 = (_GEN_10 ? _GEN_105 : 10'h0) + across_sroa_0_0_r0[229:220];
+  wire [10:0]  _GEN_107 = {_GEN_106[9], _GEN_106};
+  wire [9:0]   _GEN_108 = {_GEN_11[376], _GEN_11[376:368]};
+  wire [9:0]   _GEN_109 = (_GEN_10 ? _GEN_108 : 10'h0) + across_sroa_0_0_r0[239:230];
+  wire [10:0]  _GEN_110 = {_GEN_109[9], _GEN_109};
+  wire [11:0]  _GEN_111 = {sroa_speculated_v_22_r0s1[10], sroa_speculated_v_22_r0s1};
+  wire [11:0]  _GEN_112 = _GEN_104 + _GEN_111;
+  wire [12:0]  _GEN_113 = {_GEN_112[11], _GEN_112};
+  wire [12:0]  _GEN_114 = _GEN_97 + _GEN_113;
+  wire [13:0]  _GEN_115 = {_GEN_114[12], _GEN_114};
+  wire [9:0]   _GEN_116 = {_GEN_11[392], _GEN_11[392:384]};
+  wire [9:0]   _GEN_117 = (_GEN_10 ? _GEN_116 : 10'h0) + across_sroa_0_0_r0[249:240];
+  wire [10:0]  _GEN_118 = {_GEN_117[9], _GEN_117};
+  wire [9:0]   _GEN_119 = {_GEN_11[408], _GEN_11[408:400]};
+  wire [9:0]   _GEN_120 = (_GEN_10 ? _GEN_119 : 10'h0) + across_sroa_0_0_r0[259:250];
+  wire [10:0]  _GEN_121 = {_GEN_120[9], _GEN_120};
+  wire [11:0]  _GEN_122 = {sroa_speculated_v_24_r0s1[10], sroa_speculated_v_24_r0s1};
+  wire [9:0]   _GEN_123 = {_GEN_11[424], _GEN_11[424:416]};
+  wire [9:0]   _GEN_124 = (_GEN_10 ? _GEN_123 : 10'h0) + across_sroa_0_0_r0[269:260];
+  wire [10:0]  _GEN_125 = {_GEN_124[9], _GEN_124};
+  wire [9:0]   _GEN_126 = {_GEN_11[440], _GEN_11[440:432]};
+  wire [9:0]   _GEN_127 = (_GEN_10 ? _GEN_126 : 10'h0) + across_sroa_0_0_r0[279:270];
+  wire [10:0]  _GEN_128 = {_GEN_127[9], _GEN_127};
+  wire [11:0]  _GEN_129 = {sroa_speculated_v_26_r0s1[10], sroa_speculated_v_26_r0s1};
+  wire [11:0]  _GEN_130 = _GEN_122 + _GEN_129;
+  wire [12:0]  _GEN_131 = {_GEN_130[11], _GEN_130};
+  wire [9:0]   _GEN_132 = {_GEN_11[456], _GEN_11[456:448]};
+  wire [9:0]   _GEN_133 = (_GEN_10 ? _GEN_132 : 10'h0) + across_sroa_0_0_r0[289:280];
+  wire [10:0]  _GEN_134 = {_GEN_133[9], _GEN_133};
+  wire [9:0]   _GEN_135 = {_GEN_11[472], _GEN_11[472:464]};
+  wire [9:0]   _GEN_136 = (_GEN_10 ? _GEN_135 : 10'h0) + across_sroa_0_0_r0[299:290];
+  wire [10:0]  _GEN_137 = {_GEN_136[9], _GEN_136};
+  wire [11:0]  _GEN_138 = {sroa_speculated_v_28_r0s1[10], sroa_speculated_v_28_r0s1};
+  wire [9:0]   _GEN_139 = {_GEN_11[488], _GEN_11[488:480]};
+  wire [9:0]   _GEN_140 = (_GEN_10 ? _GEN_139 : 10'h0) + across_sroa_0_0_r0[309:300];
+  wire [10:0]  _GEN_141 = {_GEN_140[9], _GEN_140};
+  wire [9:0]   _GEN_142 = {_GEN_11[504], _GEN_11[504:496]};
+  wire [9:0]   _GEN_143 = (_GEN_10 ? _GEN_142 : 10'h0) + across_sroa_0_0_r0[319:310];
+  wire [10:0]  _GEN_144 = {_GEN_143[9], _GEN_143};
+  wire [11:0]  _GEN_145 = {sroa_speculated_v_30_r0s1[10], sroa_speculated_v_30_r0s1};
+  wire [11:0]  _GEN_146 = _GEN_138 + _GEN_145;
+  wire [12:0]  _GEN_147 = {_GEN_146[11], _GEN_146};
+  wire [12:0]  _GEN_148 = _GEN_131 + _GEN_147;
+  wire [13:0]  _GEN_149 = {_GEN_148[12], _GEN_148};
+  wire [13:0]  _GEN_150 = _GEN_115 + _GEN_149;
+  wire [14:0]  _GEN_151 = {_GEN_150[13], _GEN_150};
+  wire [11:0]  _GEN_152 = {sroa_speculated_v_1_r0s1[10], sroa_speculated_v_1_r0s1};
+  wire [11:0]  _GEN_153 = {sroa_speculated_v_3_r0s1[10], sroa_speculated_v_3_r0s1};
+  wire [11:0]  _GEN_154 = _GEN_152 + _GEN_153;
+  wire [12:0]  _GEN_155 = {_GEN_154[11], _GEN_154};
+  wire [11:0]  _GEN_156 = {sroa_speculated_v_5_r0s1[10], sroa_speculated_v_5_r0s1};
+  wire [11:0]  _GEN_157 = {sroa_speculated_v_7_r0s1[10], sroa_speculated_v_7_r0s1};
+  wire [11:0]  _GEN_158 = _GEN_156 + _GEN_157;
+  wire [12:0]  _GEN_159 = {_GEN_158[11], _GEN_158};
+  wire [12:0]  _GEN_160 = _GEN_155 + _GEN_159;
+  wire [13:0]  _GEN_161 = {_GEN_160[12], _GEN_160};
+  wire [11:0]  _GEN_162 = {sroa_speculated_v_9_r0s1[10], sroa_speculated_v_9_r0s1};
+  wire [11:0]  _GEN_163 = {sroa_speculated_v_11_r0s1[10], sroa_speculated_v_11_r0s1};
+  wire [11:0]  _GEN_164 = _GEN_162 + _GEN_163;
+  wire [12:0]  _GEN_165 = {_GEN_164[11], _GEN_164};
+  wire [11:0]  _GEN_166 = {sroa_speculated_v_13_r0s1[10], sroa_speculated_v_13_r0s1};
+  wire [11:0]  _GEN_167 = {sroa_speculated_v_15_r0s1[10], sroa_speculated_v_15_r0s1};
+  wire [11:0]  _GEN_168 = _GEN_166 + _GEN_167;
+  wire [12:0]  _GEN_169 = {_GEN_168[11], _GEN_168};
+  wire [12:0]  _GEN_170 = _GEN_165 + _GEN_169;
+  wire [13:0]  _GEN_171 = {_GEN_170[12], _GEN_170};
+  wire [13:0]  _GEN_172 = _GEN_161 + _GEN_171;
+  wire [14:0]  _GEN_173 = {_GEN_172[13], _GEN_172};
+  wire [11:0]  _GEN_174 = {sroa_speculated_v_17_r0s1[10], sroa_speculated_v_17_r0s1};
+  wire [11:0]  _GEN_175 = {sroa_speculated_v_19_r0s1[10], sroa_speculated_v_19_r0s1};
+  wire [11:0]  _GEN_176 = _GEN_174 + _GEN_175;
+  wire [12:0]  _GEN_177 = {_GEN_176[11], _GEN_176};
+  wire [11:0]  _GEN_178 = {sroa_speculated_v_21_r0s1[10], sroa_speculated_v_21_r0s1};
+  wire [11:0]  _GEN_179 = {sroa_speculated_v_23_r0s1[10], sroa_speculated_v_23_r0s1};
+  wire [11:0]  _GEN_180 = _GEN_178 + _GEN_179;
+  wire [12:0]  _GEN_181 = {_GEN_180[11], _GEN_180};
+  wire [12:0]  _GEN_182 = _GEN_177 + _GEN_181;
+  wire [13:0]  _GEN_183 = {_GEN_182[12], _GEN_182};
+  wire [11:0]  _GEN_184 = {sroa_speculated_v_25_r0s1[10], sroa_speculated_v_25_r0s1};
+  wire [11:0]  _GEN_185 = {sroa_speculated_v_27_r0s1[10], sroa_speculated_v_27_r0s1};
+  wire [11:0]  _GEN_186 = _GEN_184 + _GEN_185;
+  wire [12:0]  _GEN_187 = {_GEN_186[11], _GEN_186};
+  wire [11:0]  _GEN_188 = {sroa_speculated_v_29_r0s1[10], sroa_speculated_v_29_r0s1};
+  wire [11:0]  _GEN_189 = {sroa_speculated_v_31_r0s1[10], sroa_speculated_v_31_r0s1};
+  wire [11:0]  _GEN_190 = _GEN_188 + _GEN_189;
+  wire [12:0]  _GEN_191 = {_GEN_190[11], _GEN_190};
+  wire [12:0]  _GEN_192 = _GEN_187 + _GEN_191;
+  wire [13:0]  _GEN_193 = {_GEN_192[12], _GEN_192};
+  wire [13:0]  _GEN_194 = _GEN_183 + _GEN_193;
+  wire [14:0]  _GEN_195 = {_GEN_194[13], _GEN_194};
+  wire [11:0]  _GEN_196 = _GEN_18 - _GEN_25;
+  wire [12:0]  _GEN_197 = {_GEN_196[11], _GEN_196};
+  wire [11:0]  _GEN_198 = _GEN_34 - _GEN_41;
+  wire [12:0]  _GEN_199 = {_GEN_198[11], _GEN_198};
+  wire [12:0]  _GEN_200 = _GEN_197 + _GEN_199;
+  wire [13:0]  _GEN_201 = {_GEN_200[12], _GEN_200};
+  wire [11:0]  _GEN_202 = _GEN_52 - _GEN_59;
+  wire [12:0]  _GEN_203 = {_GEN_202[11], _GEN_202};
+  wire [11:0]  _GEN_204 = _GEN_68 - _GEN_75;
+  wire [12:0]  _GEN_205 = {_GEN_204[11], _GEN_204};
+  wire [12:0]  _GEN_206 = _GEN_203 + _GEN_205;
+  wire [13:0]  _GEN_207 = {_GEN_206[12], _GEN_206};
+  wire [13:0]  _GEN_208 = _GEN_201 + _GEN_207;
+  wire [14:0]  _GEN_209 = {_GEN_208[13], _GEN_208};
+  wire [11:0]  _GEN_210 = _GEN_88 - _GEN_95;
+  wire [12:0]  _GEN_211 = {_GEN_210[11], _GEN_210};
+  wire [11:0]  _GEN_212 = _GEN_104 - _GEN_111;
+  wire [12:0]  _GEN_213 = {_GEN_212[11], _GEN_212};
+  wire [12:0]  _GEN_214 = _GEN_211 + _GEN_213;
+  wire [13:0]  _GEN_215 = {_GEN_214[12], _GEN_214};
+  wire [11:0]  _GEN_216 = _GEN_122 - _GEN_129;
+  wire [12:0]  _GEN_217 = {_GEN_216[11], _GEN_216};
+  wire [11:0]  _GEN_218 = _GEN_138 - _GEN_145;
+  wire [12:0]  _GEN_219 = {_GEN_218[11], _GEN_218};
+  wire [12:0]  _GEN_220 = _GEN_217 + _GEN_219;
+  wire [13:0]  _GEN_221 = {_GEN_220[12], _GEN_220};
+  wire [13:0]  _GEN_222 = _GEN_215 + _GEN_221;
+  wire [14:0]  _GEN_223 = {_GEN_222[13], _GEN_222};
+  wire [11:0]  _GEN_224 = _GEN_152 - _GEN_153;
+  wire [12:0]  _GEN_225 = {_GEN_224[11], _GEN_224};
+  wire [11:0]  _GEN_226 = _GEN_156 - _GEN_157;
+  wire [12:0]  _GEN_227 = {_GEN_226[11], _GEN_226};
+  wire [12:0]  _GEN_228 = _GEN_225 + _GEN_227;
+  wire [13:0]  _GEN_229 = {_GEN_228[12], _GEN_228};
+  wire [11:0]  _GEN_230 = _GEN_162 - _GEN_163;
+  wire [12:0]  _GEN_231 = {_GEN_230[11], _GEN_230};
+  wire [11:0]  _GEN_232 = _GEN_166 - _GEN_167;
+  wire [12:0]  _GEN_233 = {_GEN_232[11], _GEN_232};
+  wire [12:0]  _GEN_234 = _GEN_231 + _GEN_233;
+  wire [13:0]  _GEN_235 = {_GEN_234[12], _GEN_234};
+  wire [13:0]  _GEN_236 = _GEN_229 + _GEN_235;
+  wire [14:0]  _GEN_237 = {_GEN_236[13], _GEN_236};
+  wire [11:0]  _GEN_238 = _GEN_174 - _GEN_175;
+  wire [12:0]  _GEN_239 = {_GEN_238[11], _GEN_238};
+  wire [11:0]  _GEN_240 = _GEN_178 - _GEN_179;
+  wire [12:0]  _GEN_241 = {_GEN_240[11], _GEN_240};
+  wire [12:0]  _GEN_242 = _GEN_239 + _GEN_241;
+  wire [13:0]  _GEN_243 = {_GEN_242[12], _GEN_242};
+  wire [11:0]  _GEN_244 = _GEN_184 - _GEN_185;
+  wire [12:0]  _GEN_245 = {_GEN_244[11], _GEN_244};
+  wire [11:0]  _GEN_246 = _GEN_188 - _GEN_189;
+  wire [12:0]  _GEN_247 = {_GEN_246[11], _GEN_246};
+  wire [12:0]  _GEN_248 = _GEN_245 + _GEN_247;
+  wire [13:0]  _GEN_249 = {_GEN_248[12], _GEN_248};
+  wire [13:0]  _GEN_250 = _GEN_243 + _GEN_249;
+  wire [14:0]  _GEN_251 = {_GEN_250[13], _GEN_250};
+  wire [12:0]  _GEN_252 = _GEN_27 - _GEN_43;
+  wire [13:0]  _GEN_253 = {_GEN_252[12], _GEN_252};
+  wire [12:0]  _GEN_254 = _GEN_61 - _GEN_77;
+  wire [13:0]  _GEN_255 = {_GEN_254[12], _GEN_254};
+  wire [13:0]  _GEN_256 = _GEN_253 + _GEN_255;
+  wire [14:0]  _GEN_257 = {_GEN_256[13], _GEN_256};
+  wire [12:0]  _GEN_258 = _GEN_97 - _GEN_113;
+  wire [13:0]  _GEN_259 = {_GEN_258[12], _GEN_258};
+  wire [12:0]  _GEN_260 = _GEN_131 - _GEN_147;
+  wire [13:0]  _GEN_261 = {_GEN_260[12], _GEN_260};
+  wire [13:0]  _GEN_262 = _GEN_259 + _GEN_261;
+  wire [14:0]  _GEN_263 = {_GEN_262[13], _GEN_262};
+  wire [12:0]  _GEN_264 = _GEN_155 - _GEN_159;
+  wire [13:0]  _GEN_265 = {_GEN_264[12], _GEN_264};
+  wire [12:0]  _GEN_266 = _GEN_165 - _GEN_169;
+  wire [13:0]  _GEN_267 = {_GEN_266[12], _GEN_266};
+  wire [13:0]  _GEN_268 = _GEN_265 + _GEN_267;
+  wire [14:0]  _GEN_269 = {_GEN_268[13], _GEN_268};
+  wire [12:0]  _GEN_270 = _GEN_177 - _GEN_181;
+  wire [13:0]  _GEN_271 = {_GEN_270[12], _GEN_270};
+  wire [12:0]  _GEN_272 = _GEN_187 - _GEN_191;
+  wire [13:0]  _GEN_273 = {_GEN_272[12], _GEN_272};
+  wire [13:0]  _GEN_274 = _GEN_271 + _GEN_273;
+  wire [14:0]  _GEN_275 = {_GEN_274[13], _GEN_274};
+  wire [12:0]  _GEN_276 = _GEN_197 - _GEN_199;
+  wire [13:0]  _GEN_277 = {_GEN_276[12], _GEN_276};
+  wire [12:0]  _GEN_278 = _GEN_203 - _GEN_205;
+  wire [13:0]  _GEN_279 = {_GEN_278[12], _GEN_278};
+  wire [13:0]  _GEN_280 = _GEN_277 + _GEN_279;
+  wire [14:0]  _GEN_281 = {_GEN_280[13], _GEN_280};
+  wire [12:0]  _GEN_282 = _GEN_211 - _GEN_213;
+  wire [13:0]  _GEN_283 = {_GEN_282[12], _GEN_282};
+  wire [12:0]  _GEN_284 = _GEN_217 - _GEN_219;
+  wire [13:0]  _GEN_285 = {_GEN_284[12], _GEN_284};
+  wire [13:0]  _GEN_286 = _GEN_283 + _GEN_285;
+  wire [14:0]  _GEN_287 = {_GEN_286[13], _GEN_286};
+  wire [12:0]  _GEN_288 = _GEN_225 - _GEN_227;
+  wire [13:0]  _GEN_289 = {_GEN_288[12], _GEN_288};
+  wire [12:0]  _GEN_290 = _GEN_231 - _GEN_233;
+  wire [13:0]  _GEN_291 = {_GEN_290[12], _GEN_290};
+  wire [13:0]  _GEN_292 = _GEN_289 + _GEN_291;
+  wire [14:0]  _GEN_293 = {_GEN_292[13], _GEN_292};
+  wire [12:0]  _GEN_294 = _GEN_239 - _GEN_241;
+  wire [13:0]  _GEN_295 = {_GEN_294[12], _GEN_294};
+  wire [12:0]  _GEN_296 = _GEN_245 - _GEN_247;
+  wire [13:0]  _GEN_297 = {_GEN_296[12], _GEN_296};
+  wire [13:0]  _GEN_298 = _GEN_295 + _GEN_297;
+  wire [14:0]  _GEN_299 = {_GEN_298[13], _GEN_298};
+  wire [13:0]  _GEN_300 = _GEN_45 - _GEN_79;
+  wire [14:0]  _GEN_301 = {_GEN_300[13], _GEN_300};
+  wire [13:0]  _GEN_302 = _GEN_115 - _GEN_149;
+  wire [14:0]  _GEN_303 = {_GEN_302[13], _GEN_302};
+  wire [13:0]  _GEN_304 = _GEN_161 - _GEN_171;
+  wire [14:0]  _GEN_305 = {_GEN_304[13], _GEN_304};
+  wire [13:0]  _GEN_306 = _GEN_183 - _GEN_193;
+  wire [14:0]  _GEN_307 = {_GEN_306[13], _GEN_306};
+  wire [13:0]  _GEN_308 = _GEN_201 - _GEN_207;
+  wire [14:0]  _GEN_309 = {_GEN_308[13], _GEN_308};
+  wire [13:0]  _GEN_310 = _GEN_215 - _GEN_221;
+  wire [14:0]  _GEN_311 = {_GEN_310[13], _GEN_310};
+  wire [13:0]  _GEN_312 = _GEN_229 - _GEN_235;
+  wire [14:0]  _GEN_313 = {_GEN_312[13], _GEN_312};
+  wire [13:0]  _GEN_314 = _GEN_243 - _GEN_249;
+  wire [14:0]  _GEN_315 = {_GEN_314[13], _GEN_314};
+  wire [13:0]  _GEN_316 = _GEN_253 - _GEN_255;
+  wire [14:0]  _GEN_317 = {_GEN_316[13], _GEN_316};
+  wire [13:0]  _GEN_318 = _GEN_259 - _GEN_261;
+  wire [14:0]  _GEN_319 = {_GEN_318[13], _GEN_318};
+  wire [13:0]  _GEN_320 = _GEN_265 - _GEN_267;
+  wire [14:0]  _GEN_321 = {_GEN_320[13], _GEN_320};
+  wire [13:0]  _GEN_322 = _GEN_271 - _GEN_273;
+  wire [14:0]  _GEN_323 = {_GEN_322[13], _GEN_322};
+  wire [13:0]  _GEN_324 = _GEN_277 - _GEN_279;
+  wire [14:0]  _GEN_325 = {_GEN_324[13], _GEN_324};
+  wire [13:0]  _GEN_326 = _GEN_283 - _GEN_285;
+  wire [14:0]  _GEN_327 = {_GEN_326[13], _GEN_326};
+  wire [13:0]  _GEN_328 = _GEN_289 - _GEN_291;
+  wire [14:0]  _GEN_329 = {_GEN_328[13], _GEN_328};
+  wire [13:0]  _GEN_330 = _GEN_295 - _GEN_297;
+  wire [14:0]  _GEN_331 = {_GEN_330[13], _GEN_330};
+  wire [255:0] _GEN_332 = _GEN_2 ? 256'h0 : decoded_dout[767:512];
+  wire         _GEN_333 =
     first_0_r0
       ? plans_in_dout[35:26] == 10'h0
-      : ~_GEN_8 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_5 == 10'h0;
-  wire         _GEN_333 = ~started | _GEN_332;
+      : ~_GEN_9 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_6 == 10'h0;
+  wire         _GEN_334 = ~started | _GEN_333;
   always_ff @(posedge clk) begin
     if (_GEN_1)
-      and_r0s1 <= ~first_0_r0 & _GEN_8;
+      and_r0s1 <= ~first_0_r0 & _GEN_9;
     if (_GEN_0)
       and_r0s2 <= and_r0s1;
     if (_GEN_1)
@@ -7192,556 +5892,556 @@ module kv_decompress_unrotate_speckv_Design(
     if (_GEN_0)
       plan_sroa_7_0_r0s2 <= plan_sroa_7_0_r0s1;
     if (_GEN_1)
-      v86_r0s1 <= _GEN_9 | second_before_0_r0;
+      v86_r0s1 <= _GEN_10 | second_before_0_r0;
     if (_GEN_0)
       v86_r0s2 <= v86_r0s1;
     if (_GEN_1) begin
-      sroa_speculated_v_r0s1 <= _GEN_13 + _GEN_16;
-      sroa_speculated_v_2_r0s1 <= _GEN_20 + _GEN_23;
-      sroa_speculated_v_4_r0s1 <= _GEN_29 + _GEN_32;
-      sroa_speculated_v_6_r0s1 <= _GEN_36 + _GEN_39;
-      sroa_speculated_v_8_r0s1 <= _GEN_47 + _GEN_50;
-      sroa_speculated_v_10_r0s1 <= _GEN_54 + _GEN_57;
-      sroa_speculated_v_12_r0s1 <= _GEN_63 + _GEN_66;
-      sroa_speculated_v_14_r0s1 <= _GEN_70 + _GEN_73;
-      sroa_speculated_v_16_r0s1 <= _GEN_83 + _GEN_86;
-      sroa_speculated_v_18_r0s1 <= _GEN_90 + _GEN_93;
-      sroa_speculated_v_20_r0s1 <= _GEN_99 + _GEN_102;
-      sroa_speculated_v_22_r0s1 <= _GEN_106 + _GEN_109;
-      sroa_speculated_v_24_r0s1 <= _GEN_117 + _GEN_120;
-      sroa_speculated_v_26_r0s1 <= _GEN_124 + _GEN_127;
-      sroa_speculated_v_28_r0s1 <= _GEN_133 + _GEN_136;
-      sroa_speculated_v_30_r0s1 <= _GEN_140 + _GEN_143;
+      sroa_speculated_v_r0s1 <= _GEN_14 + _GEN_17;
+      sroa_speculated_v_2_r0s1 <= _GEN_21 + _GEN_24;
+      sroa_speculated_v_4_r0s1 <= _GEN_30 + _GEN_33;
+      sroa_speculated_v_6_r0s1 <= _GEN_37 + _GEN_40;
+      sroa_speculated_v_8_r0s1 <= _GEN_48 + _GEN_51;
+      sroa_speculated_v_10_r0s1 <= _GEN_55 + _GEN_58;
+      sroa_speculated_v_12_r0s1 <= _GEN_64 + _GEN_67;
+      sroa_speculated_v_14_r0s1 <= _GEN_71 + _GEN_74;
+      sroa_speculated_v_16_r0s1 <= _GEN_84 + _GEN_87;
+      sroa_speculated_v_18_r0s1 <= _GEN_91 + _GEN_94;
+      sroa_speculated_v_20_r0s1 <= _GEN_100 + _GEN_103;
+      sroa_speculated_v_22_r0s1 <= _GEN_107 + _GEN_110;
+      sroa_speculated_v_24_r0s1 <= _GEN_118 + _GEN_121;
+      sroa_speculated_v_26_r0s1 <= _GEN_125 + _GEN_128;
+      sroa_speculated_v_28_r0s1 <= _GEN_134 + _GEN_137;
+      sroa_speculated_v_30_r0s1 <= _GEN_141 + _GEN_144;
     end
     if (_GEN_0)
-      sroa_speculated3682_v_r0s2 <= _GEN_80 + _GEN_150;
+      sroa_speculated3682_v_r0s2 <= _GEN_81 + _GEN_151;
     if (_GEN_1)
-      sroa_speculated3691_v_r0s1 <= _GEN_12;
+      sroa_speculated3691_v_r0s1 <= _GEN_13;
     if (_GEN_0)
       sroa_speculated3691_v_r0s2 <= sroa_speculated3691_v_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1 <= _GEN_10[8:0];
+      in_sroa_0_0_r0s1 <= _GEN_11[8:0];
     if (_GEN_0)
       in_sroa_0_0_r0s2 <= in_sroa_0_0_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__1 <= _GEN_10[15:9];
+      in_sroa_0_0_r0s1__1 <= _GEN_11[15:9];
     if (_GEN_0)
       in_sroa_0_0_r0s2__1 <= in_sroa_0_0_r0s1__1;
     if (_GEN_1) begin
-      sroa_speculated_v_1_r0s1 <= _GEN_13 - _GEN_16;
-      sroa_speculated_v_3_r0s1 <= _GEN_20 - _GEN_23;
-      sroa_speculated_v_5_r0s1 <= _GEN_29 - _GEN_32;
-      sroa_speculated_v_7_r0s1 <= _GEN_36 - _GEN_39;
-      sroa_speculated_v_9_r0s1 <= _GEN_47 - _GEN_50;
-      sroa_speculated_v_11_r0s1 <= _GEN_54 - _GEN_57;
-      sroa_speculated_v_13_r0s1 <= _GEN_63 - _GEN_66;
-      sroa_speculated_v_15_r0s1 <= _GEN_70 - _GEN_73;
-      sroa_speculated_v_17_r0s1 <= _GEN_83 - _GEN_86;
-      sroa_speculated_v_19_r0s1 <= _GEN_90 - _GEN_93;
-      sroa_speculated_v_21_r0s1 <= _GEN_99 - _GEN_102;
-      sroa_speculated_v_23_r0s1 <= _GEN_106 - _GEN_109;
-      sroa_speculated_v_25_r0s1 <= _GEN_117 - _GEN_120;
-      sroa_speculated_v_27_r0s1 <= _GEN_124 - _GEN_127;
-      sroa_speculated_v_29_r0s1 <= _GEN_133 - _GEN_136;
-      sroa_speculated_v_31_r0s1 <= _GEN_140 - _GEN_143;
+      sroa_speculated_v_1_r0s1 <= _GEN_14 - _GEN_17;
+      sroa_speculated_v_3_r0s1 <= _GEN_21 - _GEN_24;
+      sroa_speculated_v_5_r0s1 <= _GEN_30 - _GEN_33;
+      sroa_speculated_v_7_r0s1 <= _GEN_37 - _GEN_40;
+      sroa_speculated_v_9_r0s1 <= _GEN_48 - _GEN_51;
+      sroa_speculated_v_11_r0s1 <= _GEN_55 - _GEN_58;
+      sroa_speculated_v_13_r0s1 <= _GEN_64 - _GEN_67;
+      sroa_speculated_v_15_r0s1 <= _GEN_71 - _GEN_74;
+      sroa_speculated_v_17_r0s1 <= _GEN_84 - _GEN_87;
+      sroa_speculated_v_19_r0s1 <= _GEN_91 - _GEN_94;
+      sroa_speculated_v_21_r0s1 <= _GEN_100 - _GEN_103;
+      sroa_speculated_v_23_r0s1 <= _GEN_107 - _GEN_110;
+      sroa_speculated_v_25_r0s1 <= _GEN_118 - _GEN_121;
+      sroa_speculated_v_27_r0s1 <= _GEN_125 - _GEN_128;
+      sroa_speculated_v_29_r0s1 <= _GEN_134 - _GEN_137;
+      sroa_speculated_v_31_r0s1 <= _GEN_141 - _GEN_144;
     end
     if (_GEN_0)
-      sroa_speculated3682_v_1_r0s2 <= _GEN_172 + _GEN_194;
+      sroa_speculated3682_v_1_r0s2 <= _GEN_173 + _GEN_195;
     if (_GEN_1)
-      sroa_speculated3691_v_1_r0s1 <= _GEN_15;
+      sroa_speculated3691_v_1_r0s1 <= _GEN_16;
     if (_GEN_0)
       sroa_speculated3691_v_1_r0s2 <= sroa_speculated3691_v_1_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__2 <= _GEN_10[24:16];
+      in_sroa_0_0_r0s1__2 <= _GEN_11[24:16];
     if (_GEN_0)
       in_sroa_0_0_r0s2__2 <= in_sroa_0_0_r0s1__2;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__3 <= _GEN_10[31:25];
+      in_sroa_0_0_r0s1__3 <= _GEN_11[31:25];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__3 <= in_sroa_0_0_r0s1__3;
-      sroa_speculated3682_v_2_r0s2 <= _GEN_208 + _GEN_222;
+      sroa_speculated3682_v_2_r0s2 <= _GEN_209 + _GEN_223;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_2_r0s1 <= _GEN_19;
+      sroa_speculated3691_v_2_r0s1 <= _GEN_20;
     if (_GEN_0)
       sroa_speculated3691_v_2_r0s2 <= sroa_speculated3691_v_2_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__4 <= _GEN_10[40:32];
+      in_sroa_0_0_r0s1__4 <= _GEN_11[40:32];
     if (_GEN_0)
       in_sroa_0_0_r0s2__4 <= in_sroa_0_0_r0s1__4;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__5 <= _GEN_10[47:41];
+      in_sroa_0_0_r0s1__5 <= _GEN_11[47:41];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__5 <= in_sroa_0_0_r0s1__5;
-      sroa_speculated3682_v_3_r0s2 <= _GEN_236 + _GEN_250;
+      sroa_speculated3682_v_3_r0s2 <= _GEN_237 + _GEN_251;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_3_r0s1 <= _GEN_22;
+      sroa_speculated3691_v_3_r0s1 <= _GEN_23;
     if (_GEN_0)
       sroa_speculated3691_v_3_r0s2 <= sroa_speculated3691_v_3_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__6 <= _GEN_10[56:48];
+      in_sroa_0_0_r0s1__6 <= _GEN_11[56:48];
     if (_GEN_0)
       in_sroa_0_0_r0s2__6 <= in_sroa_0_0_r0s1__6;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__7 <= _GEN_10[63:57];
+      in_sroa_0_0_r0s1__7 <= _GEN_11[63:57];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__7 <= in_sroa_0_0_r0s1__7;
-      sroa_speculated3682_v_4_r0s2 <= _GEN_256 + _GEN_262;
+      sroa_speculated3682_v_4_r0s2 <= _GEN_257 + _GEN_263;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_4_r0s1 <= _GEN_28;
+      sroa_speculated3691_v_4_r0s1 <= _GEN_29;
     if (_GEN_0)
       sroa_speculated3691_v_4_r0s2 <= sroa_speculated3691_v_4_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__8 <= _GEN_10[72:64];
+      in_sroa_0_0_r0s1__8 <= _GEN_11[72:64];
     if (_GEN_0)
       in_sroa_0_0_r0s2__8 <= in_sroa_0_0_r0s1__8;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__9 <= _GEN_10[79:73];
+      in_sroa_0_0_r0s1__9 <= _GEN_11[79:73];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__9 <= in_sroa_0_0_r0s1__9;
-      sroa_speculated3682_v_5_r0s2 <= _GEN_268 + _GEN_274;
+      sroa_speculated3682_v_5_r0s2 <= _GEN_269 + _GEN_275;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_5_r0s1 <= _GEN_31;
+      sroa_speculated3691_v_5_r0s1 <= _GEN_32;
     if (_GEN_0)
       sroa_speculated3691_v_5_r0s2 <= sroa_speculated3691_v_5_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__10 <= _GEN_10[88:80];
+      in_sroa_0_0_r0s1__10 <= _GEN_11[88:80];
     if (_GEN_0)
       in_sroa_0_0_r0s2__10 <= in_sroa_0_0_r0s1__10;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__11 <= _GEN_10[95:89];
+      in_sroa_0_0_r0s1__11 <= _GEN_11[95:89];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__11 <= in_sroa_0_0_r0s1__11;
-      sroa_speculated3682_v_6_r0s2 <= _GEN_280 + _GEN_286;
+      sroa_speculated3682_v_6_r0s2 <= _GEN_281 + _GEN_287;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_6_r0s1 <= _GEN_35;
+      sroa_speculated3691_v_6_r0s1 <= _GEN_36;
     if (_GEN_0)
       sroa_speculated3691_v_6_r0s2 <= sroa_speculated3691_v_6_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__12 <= _GEN_10[104:96];
+      in_sroa_0_0_r0s1__12 <= _GEN_11[104:96];
     if (_GEN_0)
       in_sroa_0_0_r0s2__12 <= in_sroa_0_0_r0s1__12;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__13 <= _GEN_10[111:105];
+      in_sroa_0_0_r0s1__13 <= _GEN_11[111:105];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__13 <= in_sroa_0_0_r0s1__13;
-      sroa_speculated3682_v_7_r0s2 <= _GEN_292 + _GEN_298;
+      sroa_speculated3682_v_7_r0s2 <= _GEN_293 + _GEN_299;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_7_r0s1 <= _GEN_38;
+      sroa_speculated3691_v_7_r0s1 <= _GEN_39;
     if (_GEN_0)
       sroa_speculated3691_v_7_r0s2 <= sroa_speculated3691_v_7_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__14 <= _GEN_10[120:112];
+      in_sroa_0_0_r0s1__14 <= _GEN_11[120:112];
     if (_GEN_0)
       in_sroa_0_0_r0s2__14 <= in_sroa_0_0_r0s1__14;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__15 <= _GEN_10[127:121];
+      in_sroa_0_0_r0s1__15 <= _GEN_11[127:121];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__15 <= in_sroa_0_0_r0s1__15;
-      sroa_speculated3682_v_8_r0s2 <= _GEN_300 + _GEN_302;
+      sroa_speculated3682_v_8_r0s2 <= _GEN_301 + _GEN_303;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_8_r0s1 <= _GEN_46;
+      sroa_speculated3691_v_8_r0s1 <= _GEN_47;
     if (_GEN_0)
       sroa_speculated3691_v_8_r0s2 <= sroa_speculated3691_v_8_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__16 <= _GEN_10[136:128];
+      in_sroa_0_0_r0s1__16 <= _GEN_11[136:128];
     if (_GEN_0)
       in_sroa_0_0_r0s2__16 <= in_sroa_0_0_r0s1__16;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__17 <= _GEN_10[143:137];
+      in_sroa_0_0_r0s1__17 <= _GEN_11[143:137];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__17 <= in_sroa_0_0_r0s1__17;
-      sroa_speculated3682_v_9_r0s2 <= _GEN_304 + _GEN_306;
+      sroa_speculated3682_v_9_r0s2 <= _GEN_305 + _GEN_307;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_9_r0s1 <= _GEN_49;
+      sroa_speculated3691_v_9_r0s1 <= _GEN_50;
     if (_GEN_0)
       sroa_speculated3691_v_9_r0s2 <= sroa_speculated3691_v_9_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__18 <= _GEN_10[152:144];
+      in_sroa_0_0_r0s1__18 <= _GEN_11[152:144];
     if (_GEN_0)
       in_sroa_0_0_r0s2__18 <= in_sroa_0_0_r0s1__18;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__19 <= _GEN_10[159:153];
+      in_sroa_0_0_r0s1__19 <= _GEN_11[159:153];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__19 <= in_sroa_0_0_r0s1__19;
-      sroa_speculated3682_v_10_r0s2 <= _GEN_308 + _GEN_310;
+      sroa_speculated3682_v_10_r0s2 <= _GEN_309 + _GEN_311;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_10_r0s1 <= _GEN_53;
+      sroa_speculated3691_v_10_r0s1 <= _GEN_54;
     if (_GEN_0)
       sroa_speculated3691_v_10_r0s2 <= sroa_speculated3691_v_10_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__20 <= _GEN_10[168:160];
+      in_sroa_0_0_r0s1__20 <= _GEN_11[168:160];
     if (_GEN_0)
       in_sroa_0_0_r0s2__20 <= in_sroa_0_0_r0s1__20;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__21 <= _GEN_10[175:169];
+      in_sroa_0_0_r0s1__21 <= _GEN_11[175:169];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__21 <= in_sroa_0_0_r0s1__21;
-      sroa_speculated3682_v_11_r0s2 <= _GEN_312 + _GEN_314;
+      sroa_speculated3682_v_11_r0s2 <= _GEN_313 + _GEN_315;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_11_r0s1 <= _GEN_56;
+      sroa_speculated3691_v_11_r0s1 <= _GEN_57;
     if (_GEN_0)
       sroa_speculated3691_v_11_r0s2 <= sroa_speculated3691_v_11_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__22 <= _GEN_10[184:176];
+      in_sroa_0_0_r0s1__22 <= _GEN_11[184:176];
     if (_GEN_0)
       in_sroa_0_0_r0s2__22 <= in_sroa_0_0_r0s1__22;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__23 <= _GEN_10[191:185];
+      in_sroa_0_0_r0s1__23 <= _GEN_11[191:185];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__23 <= in_sroa_0_0_r0s1__23;
-      sroa_speculated3682_v_12_r0s2 <= _GEN_316 + _GEN_318;
+      sroa_speculated3682_v_12_r0s2 <= _GEN_317 + _GEN_319;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_12_r0s1 <= _GEN_62;
+      sroa_speculated3691_v_12_r0s1 <= _GEN_63;
     if (_GEN_0)
       sroa_speculated3691_v_12_r0s2 <= sroa_speculated3691_v_12_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__24 <= _GEN_10[200:192];
+      in_sroa_0_0_r0s1__24 <= _GEN_11[200:192];
     if (_GEN_0)
       in_sroa_0_0_r0s2__24 <= in_sroa_0_0_r0s1__24;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__25 <= _GEN_10[207:201];
+      in_sroa_0_0_r0s1__25 <= _GEN_11[207:201];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__25 <= in_sroa_0_0_r0s1__25;
-      sroa_speculated3682_v_13_r0s2 <= _GEN_320 + _GEN_322;
+      sroa_speculated3682_v_13_r0s2 <= _GEN_321 + _GEN_323;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_13_r0s1 <= _GEN_65;
+      sroa_speculated3691_v_13_r0s1 <= _GEN_66;
     if (_GEN_0)
       sroa_speculated3691_v_13_r0s2 <= sroa_speculated3691_v_13_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__26 <= _GEN_10[216:208];
+      in_sroa_0_0_r0s1__26 <= _GEN_11[216:208];
     if (_GEN_0)
       in_sroa_0_0_r0s2__26 <= in_sroa_0_0_r0s1__26;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__27 <= _GEN_10[223:217];
+      in_sroa_0_0_r0s1__27 <= _GEN_11[223:217];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__27 <= in_sroa_0_0_r0s1__27;
-      sroa_speculated3682_v_14_r0s2 <= _GEN_324 + _GEN_326;
+      sroa_speculated3682_v_14_r0s2 <= _GEN_325 + _GEN_327;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_14_r0s1 <= _GEN_69;
+      sroa_speculated3691_v_14_r0s1 <= _GEN_70;
     if (_GEN_0)
       sroa_speculated3691_v_14_r0s2 <= sroa_speculated3691_v_14_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__28 <= _GEN_10[232:224];
+      in_sroa_0_0_r0s1__28 <= _GEN_11[232:224];
     if (_GEN_0)
       in_sroa_0_0_r0s2__28 <= in_sroa_0_0_r0s1__28;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__29 <= _GEN_10[239:233];
+      in_sroa_0_0_r0s1__29 <= _GEN_11[239:233];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__29 <= in_sroa_0_0_r0s1__29;
-      sroa_speculated3682_v_15_r0s2 <= _GEN_328 + _GEN_330;
+      sroa_speculated3682_v_15_r0s2 <= _GEN_329 + _GEN_331;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_15_r0s1 <= _GEN_72;
+      sroa_speculated3691_v_15_r0s1 <= _GEN_73;
     if (_GEN_0)
       sroa_speculated3691_v_15_r0s2 <= sroa_speculated3691_v_15_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__30 <= _GEN_10[248:240];
+      in_sroa_0_0_r0s1__30 <= _GEN_11[248:240];
     if (_GEN_0)
       in_sroa_0_0_r0s2__30 <= in_sroa_0_0_r0s1__30;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__31 <= _GEN_10[255:249];
+      in_sroa_0_0_r0s1__31 <= _GEN_11[255:249];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__31 <= in_sroa_0_0_r0s1__31;
-      sroa_speculated3682_v_16_r0s2 <= _GEN_80 - _GEN_150;
+      sroa_speculated3682_v_16_r0s2 <= _GEN_81 - _GEN_151;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_16_r0s1 <= _GEN_82;
+      sroa_speculated3691_v_16_r0s1 <= _GEN_83;
     if (_GEN_0)
       sroa_speculated3691_v_16_r0s2 <= sroa_speculated3691_v_16_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__32 <= _GEN_10[264:256];
+      in_sroa_0_0_r0s1__32 <= _GEN_11[264:256];
     if (_GEN_0)
       in_sroa_0_0_r0s2__32 <= in_sroa_0_0_r0s1__32;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__33 <= _GEN_10[271:265];
+      in_sroa_0_0_r0s1__33 <= _GEN_11[271:265];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__33 <= in_sroa_0_0_r0s1__33;
-      sroa_speculated3682_v_17_r0s2 <= _GEN_172 - _GEN_194;
+      sroa_speculated3682_v_17_r0s2 <= _GEN_173 - _GEN_195;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_17_r0s1 <= _GEN_85;
+      sroa_speculated3691_v_17_r0s1 <= _GEN_86;
     if (_GEN_0)
       sroa_speculated3691_v_17_r0s2 <= sroa_speculated3691_v_17_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__34 <= _GEN_10[280:272];
+      in_sroa_0_0_r0s1__34 <= _GEN_11[280:272];
     if (_GEN_0)
       in_sroa_0_0_r0s2__34 <= in_sroa_0_0_r0s1__34;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__35 <= _GEN_10[287:281];
+      in_sroa_0_0_r0s1__35 <= _GEN_11[287:281];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__35 <= in_sroa_0_0_r0s1__35;
-      sroa_speculated3682_v_18_r0s2 <= _GEN_208 - _GEN_222;
+      sroa_speculated3682_v_18_r0s2 <= _GEN_209 - _GEN_223;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_18_r0s1 <= _GEN_89;
+      sroa_speculated3691_v_18_r0s1 <= _GEN_90;
     if (_GEN_0)
       sroa_speculated3691_v_18_r0s2 <= sroa_speculated3691_v_18_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__36 <= _GEN_10[296:288];
+      in_sroa_0_0_r0s1__36 <= _GEN_11[296:288];
     if (_GEN_0)
       in_sroa_0_0_r0s2__36 <= in_sroa_0_0_r0s1__36;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__37 <= _GEN_10[303:297];
+      in_sroa_0_0_r0s1__37 <= _GEN_11[303:297];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__37 <= in_sroa_0_0_r0s1__37;
-      sroa_speculated3682_v_19_r0s2 <= _GEN_236 - _GEN_250;
+      sroa_speculated3682_v_19_r0s2 <= _GEN_237 - _GEN_251;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_19_r0s1 <= _GEN_92;
+      sroa_speculated3691_v_19_r0s1 <= _GEN_93;
     if (_GEN_0)
       sroa_speculated3691_v_19_r0s2 <= sroa_speculated3691_v_19_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__38 <= _GEN_10[312:304];
+      in_sroa_0_0_r0s1__38 <= _GEN_11[312:304];
     if (_GEN_0)
       in_sroa_0_0_r0s2__38 <= in_sroa_0_0_r0s1__38;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__39 <= _GEN_10[319:313];
+      in_sroa_0_0_r0s1__39 <= _GEN_11[319:313];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__39 <= in_sroa_0_0_r0s1__39;
-      sroa_speculated3682_v_20_r0s2 <= _GEN_256 - _GEN_262;
+      sroa_speculated3682_v_20_r0s2 <= _GEN_257 - _GEN_263;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_20_r0s1 <= _GEN_98;
+      sroa_speculated3691_v_20_r0s1 <= _GEN_99;
     if (_GEN_0)
       sroa_speculated3691_v_20_r0s2 <= sroa_speculated3691_v_20_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__40 <= _GEN_10[328:320];
+      in_sroa_0_0_r0s1__40 <= _GEN_11[328:320];
     if (_GEN_0)
       in_sroa_0_0_r0s2__40 <= in_sroa_0_0_r0s1__40;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__41 <= _GEN_10[335:329];
+      in_sroa_0_0_r0s1__41 <= _GEN_11[335:329];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__41 <= in_sroa_0_0_r0s1__41;
-      sroa_speculated3682_v_21_r0s2 <= _GEN_268 - _GEN_274;
+      sroa_speculated3682_v_21_r0s2 <= _GEN_269 - _GEN_275;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_21_r0s1 <= _GEN_101;
+      sroa_speculated3691_v_21_r0s1 <= _GEN_102;
     if (_GEN_0)
       sroa_speculated3691_v_21_r0s2 <= sroa_speculated3691_v_21_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__42 <= _GEN_10[344:336];
+      in_sroa_0_0_r0s1__42 <= _GEN_11[344:336];
     if (_GEN_0)
       in_sroa_0_0_r0s2__42 <= in_sroa_0_0_r0s1__42;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__43 <= _GEN_10[351:345];
+      in_sroa_0_0_r0s1__43 <= _GEN_11[351:345];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__43 <= in_sroa_0_0_r0s1__43;
-      sroa_speculated3682_v_22_r0s2 <= _GEN_280 - _GEN_286;
+      sroa_speculated3682_v_22_r0s2 <= _GEN_281 - _GEN_287;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_22_r0s1 <= _GEN_105;
+      sroa_speculated3691_v_22_r0s1 <= _GEN_106;
     if (_GEN_0)
       sroa_speculated3691_v_22_r0s2 <= sroa_speculated3691_v_22_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__44 <= _GEN_10[360:352];
+      in_sroa_0_0_r0s1__44 <= _GEN_11[360:352];
     if (_GEN_0)
       in_sroa_0_0_r0s2__44 <= in_sroa_0_0_r0s1__44;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__45 <= _GEN_10[367:361];
+      in_sroa_0_0_r0s1__45 <= _GEN_11[367:361];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__45 <= in_sroa_0_0_r0s1__45;
-      sroa_speculated3682_v_23_r0s2 <= _GEN_292 - _GEN_298;
+      sroa_speculated3682_v_23_r0s2 <= _GEN_293 - _GEN_299;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_23_r0s1 <= _GEN_108;
+      sroa_speculated3691_v_23_r0s1 <= _GEN_109;
     if (_GEN_0)
       sroa_speculated3691_v_23_r0s2 <= sroa_speculated3691_v_23_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__46 <= _GEN_10[376:368];
+      in_sroa_0_0_r0s1__46 <= _GEN_11[376:368];
     if (_GEN_0)
       in_sroa_0_0_r0s2__46 <= in_sroa_0_0_r0s1__46;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__47 <= _GEN_10[383:377];
+      in_sroa_0_0_r0s1__47 <= _GEN_11[383:377];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__47 <= in_sroa_0_0_r0s1__47;
-      sroa_speculated3682_v_24_r0s2 <= _GEN_300 - _GEN_302;
+      sroa_speculated3682_v_24_r0s2 <= _GEN_301 - _GEN_303;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_24_r0s1 <= _GEN_116;
+      sroa_speculated3691_v_24_r0s1 <= _GEN_117;
     if (_GEN_0)
       sroa_speculated3691_v_24_r0s2 <= sroa_speculated3691_v_24_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__48 <= _GEN_10[392:384];
+      in_sroa_0_0_r0s1__48 <= _GEN_11[392:384];
     if (_GEN_0)
       in_sroa_0_0_r0s2__48 <= in_sroa_0_0_r0s1__48;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__49 <= _GEN_10[399:393];
+      in_sroa_0_0_r0s1__49 <= _GEN_11[399:393];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__49 <= in_sroa_0_0_r0s1__49;
-      sroa_speculated3682_v_25_r0s2 <= _GEN_304 - _GEN_306;
+      sroa_speculated3682_v_25_r0s2 <= _GEN_305 - _GEN_307;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_25_r0s1 <= _GEN_119;
+      sroa_speculated3691_v_25_r0s1 <= _GEN_120;
     if (_GEN_0)
       sroa_speculated3691_v_25_r0s2 <= sroa_speculated3691_v_25_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__50 <= _GEN_10[408:400];
+      in_sroa_0_0_r0s1__50 <= _GEN_11[408:400];
     if (_GEN_0)
       in_sroa_0_0_r0s2__50 <= in_sroa_0_0_r0s1__50;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__51 <= _GEN_10[415:409];
+      in_sroa_0_0_r0s1__51 <= _GEN_11[415:409];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__51 <= in_sroa_0_0_r0s1__51;
-      sroa_speculated3682_v_26_r0s2 <= _GEN_308 - _GEN_310;
+      sroa_speculated3682_v_26_r0s2 <= _GEN_309 - _GEN_311;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_26_r0s1 <= _GEN_123;
+      sroa_speculated3691_v_26_r0s1 <= _GEN_124;
     if (_GEN_0)
       sroa_speculated3691_v_26_r0s2 <= sroa_speculated3691_v_26_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__52 <= _GEN_10[424:416];
+      in_sroa_0_0_r0s1__52 <= _GEN_11[424:416];
     if (_GEN_0)
       in_sroa_0_0_r0s2__52 <= in_sroa_0_0_r0s1__52;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__53 <= _GEN_10[431:425];
+      in_sroa_0_0_r0s1__53 <= _GEN_11[431:425];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__53 <= in_sroa_0_0_r0s1__53;
-      sroa_speculated3682_v_27_r0s2 <= _GEN_312 - _GEN_314;
+      sroa_speculated3682_v_27_r0s2 <= _GEN_313 - _GEN_315;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_27_r0s1 <= _GEN_126;
+      sroa_speculated3691_v_27_r0s1 <= _GEN_127;
     if (_GEN_0)
       sroa_speculated3691_v_27_r0s2 <= sroa_speculated3691_v_27_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__54 <= _GEN_10[440:432];
+      in_sroa_0_0_r0s1__54 <= _GEN_11[440:432];
     if (_GEN_0)
       in_sroa_0_0_r0s2__54 <= in_sroa_0_0_r0s1__54;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__55 <= _GEN_10[447:441];
+      in_sroa_0_0_r0s1__55 <= _GEN_11[447:441];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__55 <= in_sroa_0_0_r0s1__55;
-      sroa_speculated3682_v_28_r0s2 <= _GEN_316 - _GEN_318;
+      sroa_speculated3682_v_28_r0s2 <= _GEN_317 - _GEN_319;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_28_r0s1 <= _GEN_132;
+      sroa_speculated3691_v_28_r0s1 <= _GEN_133;
     if (_GEN_0)
       sroa_speculated3691_v_28_r0s2 <= sroa_speculated3691_v_28_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__56 <= _GEN_10[456:448];
+      in_sroa_0_0_r0s1__56 <= _GEN_11[456:448];
     if (_GEN_0)
       in_sroa_0_0_r0s2__56 <= in_sroa_0_0_r0s1__56;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__57 <= _GEN_10[463:457];
+      in_sroa_0_0_r0s1__57 <= _GEN_11[463:457];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__57 <= in_sroa_0_0_r0s1__57;
-      sroa_speculated3682_v_29_r0s2 <= _GEN_320 - _GEN_322;
+      sroa_speculated3682_v_29_r0s2 <= _GEN_321 - _GEN_323;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_29_r0s1 <= _GEN_135;
+      sroa_speculated3691_v_29_r0s1 <= _GEN_136;
     if (_GEN_0)
       sroa_speculated3691_v_29_r0s2 <= sroa_speculated3691_v_29_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__58 <= _GEN_10[472:464];
+      in_sroa_0_0_r0s1__58 <= _GEN_11[472:464];
     if (_GEN_0)
       in_sroa_0_0_r0s2__58 <= in_sroa_0_0_r0s1__58;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__59 <= _GEN_10[479:473];
+      in_sroa_0_0_r0s1__59 <= _GEN_11[479:473];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__59 <= in_sroa_0_0_r0s1__59;
-      sroa_speculated3682_v_30_r0s2 <= _GEN_324 - _GEN_326;
+      sroa_speculated3682_v_30_r0s2 <= _GEN_325 - _GEN_327;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_30_r0s1 <= _GEN_139;
+      sroa_speculated3691_v_30_r0s1 <= _GEN_140;
     if (_GEN_0)
       sroa_speculated3691_v_30_r0s2 <= sroa_speculated3691_v_30_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__60 <= _GEN_10[488:480];
+      in_sroa_0_0_r0s1__60 <= _GEN_11[488:480];
     if (_GEN_0)
       in_sroa_0_0_r0s2__60 <= in_sroa_0_0_r0s1__60;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__61 <= _GEN_10[495:489];
+      in_sroa_0_0_r0s1__61 <= _GEN_11[495:489];
     if (_GEN_0) begin
       in_sroa_0_0_r0s2__61 <= in_sroa_0_0_r0s1__61;
-      sroa_speculated3682_v_31_r0s2 <= _GEN_328 - _GEN_330;
+      sroa_speculated3682_v_31_r0s2 <= _GEN_329 - _GEN_331;
     end
     if (_GEN_1)
-      sroa_speculated3691_v_31_r0s1 <= _GEN_142;
+      sroa_speculated3691_v_31_r0s1 <= _GEN_143;
     if (_GEN_0)
       sroa_speculated3691_v_31_r0s2 <= sroa_speculated3691_v_31_r0s1;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__62 <= _GEN_10[504:496];
+      in_sroa_0_0_r0s1__62 <= _GEN_11[504:496];
     if (_GEN_0)
       in_sroa_0_0_r0s2__62 <= in_sroa_0_0_r0s1__62;
     if (_GEN_1)
-      in_sroa_0_0_r0s1__63 <= _GEN_10[511:505];
+      in_sroa_0_0_r0s1__63 <= _GEN_11[511:505];
     if (_GEN_0)
       in_sroa_0_0_r0s2__63 <= in_sroa_0_0_r0s1__63;
     if (_GEN_1)
-      sroa_speculated3713_r0s1 <= plan_sroa_7_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_331;
+      sroa_speculated3713_r0s1 <= plan_sroa_7_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_332;
     if (_GEN_0)
       sroa_speculated3713_r0s2 <= sroa_speculated3713_r0s1;
     if (~started | _GEN_1) begin
       across_sroa_0_0_r0 <=
-        _GEN_333
+        _GEN_334
           ? 320'h0
           : first_0_r0
               ? across_sroa_0_0_r0
-              : {_GEN_9 ? across_sroa_0_0_r0[319:310] - _GEN_141 : _GEN_141,
-                 _GEN_9 ? across_sroa_0_0_r0[309:300] - _GEN_138 : _GEN_138,
-                 _GEN_9 ? across_sroa_0_0_r0[299:290] - _GEN_134 : _GEN_134,
-                 _GEN_9 ? across_sroa_0_0_r0[289:280] - _GEN_131 : _GEN_131,
-                 _GEN_9 ? across_sroa_0_0_r0[279:270] - _GEN_125 : _GEN_125,
-                 _GEN_9 ? across_sroa_0_0_r0[269:260] - _GEN_122 : _GEN_122,
-                 _GEN_9 ? across_sroa_0_0_r0[259:250] - _GEN_118 : _GEN_118,
-                 _GEN_9 ? across_sroa_0_0_r0[249:240] - _GEN_115 : _GEN_115,
-                 _GEN_9 ? across_sroa_0_0_r0[239:230] - _GEN_107 : _GEN_107,
-                 _GEN_9 ? across_sroa_0_0_r0[229:220] - _GEN_104 : _GEN_104,
-                 _GEN_9 ? across_sroa_0_0_r0[219:210] - _GEN_100 : _GEN_100,
-                 _GEN_9 ? across_sroa_0_0_r0[209:200] - _GEN_97 : _GEN_97,
-                 _GEN_9 ? across_sroa_0_0_r0[199:190] - _GEN_91 : _GEN_91,
-                 _GEN_9 ? across_sroa_0_0_r0[189:180] - _GEN_88 : _GEN_88,
-                 _GEN_9 ? across_sroa_0_0_r0[179:170] - _GEN_84 : _GEN_84,
-                 _GEN_9 ? across_sroa_0_0_r0[169:160] - _GEN_81 : _GEN_81,
-                 _GEN_9 ? across_sroa_0_0_r0[159:150] - _GEN_71 : _GEN_71,
-                 _GEN_9 ? across_sroa_0_0_r0[149:140] - _GEN_68 : _GEN_68,
-                 _GEN_9 ? across_sroa_0_0_r0[139:130] - _GEN_64 : _GEN_64,
-                 _GEN_9 ? across_sroa_0_0_r0[129:120] - _GEN_61 : _GEN_61,
-                 _GEN_9 ? across_sroa_0_0_r0[119:110] - _GEN_55 : _GEN_55,
-                 _GEN_9 ? across_sroa_0_0_r0[109:100] - _GEN_52 : _GEN_52,
-                 _GEN_9 ? across_sroa_0_0_r0[99:90] - _GEN_48 : _GEN_48,
-                 _GEN_9 ? across_sroa_0_0_r0[89:80] - _GEN_45 : _GEN_45,
-                 _GEN_9 ? across_sroa_0_0_r0[79:70] - _GEN_37 : _GEN_37,
-                 _GEN_9 ? across_sroa_0_0_r0[69:60] - _GEN_34 : _GEN_34,
-                 _GEN_9 ? across_sroa_0_0_r0[59:50] - _GEN_30 : _GEN_30,
-                 _GEN_9 ? across_sroa_0_0_r0[49:40] - _GEN_27 : _GEN_27,
-                 _GEN_9 ? across_sroa_0_0_r0[39:30] - _GEN_21 : _GEN_21,
-                 _GEN_9 ? across_sroa_0_0_r0[29:20] - _GEN_18 : _GEN_18,
-                 _GEN_9 ? across_sroa_0_0_r0[19:10] - _GEN_14 : _GEN_14,
-                 _GEN_9 ? across_sroa_0_0_r0[9:0] - _GEN_11 : _GEN_11};
+              : {_GEN_10 ? across_sroa_0_0_r0[319:310] - _GEN_142 : _GEN_142,
+                 _GEN_10 ? across_sroa_0_0_r0[309:300] - _GEN_139 : _GEN_139,
+                 _GEN_10 ? across_sroa_0_0_r0[299:290] - _GEN_135 : _GEN_135,
+                 _GEN_10 ? across_sroa_0_0_r0[289:280] - _GEN_132 : _GEN_132,
+                 _GEN_10 ? across_sroa_0_0_r0[279:270] - _GEN_126 : _GEN_126,
+                 _GEN_10 ? across_sroa_0_0_r0[269:260] - _GEN_123 : _GEN_123,
+                 _GEN_10 ? across_sroa_0_0_r0[259:250] - _GEN_119 : _GEN_119,
+                 _GEN_10 ? across_sroa_0_0_r0[249:240] - _GEN_116 : _GEN_116,
+                 _GEN_10 ? across_sroa_0_0_r0[239:230] - _GEN_108 : _GEN_108,
+                 _GEN_10 ? across_sroa_0_0_r0[229:220] - _GEN_105 : _GEN_105,
+                 _GEN_10 ? across_sroa_0_0_r0[219:210] - _GEN_101 : _GEN_101,
+                 _GEN_10 ? across_sroa_0_0_r0[209:200] - _GEN_98 : _GEN_98,
+                 _GEN_10 ? across_sroa_0_0_r0[199:190] - _GEN_92 : _GEN_92,
+                 _GEN_10 ? across_sroa_0_0_r0[189:180] - _GEN_89 : _GEN_89,
+                 _GEN_10 ? across_sroa_0_0_r0[179:170] - _GEN_85 : _GEN_85,
+                 _GEN_10 ? across_sroa_0_0_r0[169:160] - _GEN_82 : _GEN_82,
+                 _GEN_10 ? across_sroa_0_0_r0[159:150] - _GEN_72 : _GEN_72,
+                 _GEN_10 ? across_sroa_0_0_r0[149:140] - _GEN_69 : _GEN_69,
+                 _GEN_10 ? across_sroa_0_0_r0[139:130] - _GEN_65 : _GEN_65,
+                 _GEN_10 ? across_sroa_0_0_r0[129:120] - _GEN_62 : _GEN_62,
+                 _GEN_10 ? across_sroa_0_0_r0[119:110] - _GEN_56 : _GEN_56,
+                 _GEN_10 ? across_sroa_0_0_r0[109:100] - _GEN_53 : _GEN_53,
+                 _GEN_10 ? across_sroa_0_0_r0[99:90] - _GEN_49 : _GEN_49,
+                 _GEN_10 ? across_sroa_0_0_r0[89:80] - _GEN_46 : _GEN_46,
+                 _GEN_10 ? across_sroa_0_0_r0[79:70] - _GEN_38 : _GEN_38,
+                 _GEN_10 ? across_sroa_0_0_r0[69:60] - _GEN_35 : _GEN_35,
+                 _GEN_10 ? across_sroa_0_0_r0[59:50] - _GEN_31 : _GEN_31,
+                 _GEN_10 ? across_sroa_0_0_r0[49:40] - _GEN_28 : _GEN_28,
+                 _GEN_10 ? across_sroa_0_0_r0[39:30] - _GEN_22 : _GEN_22,
+                 _GEN_10 ? across_sroa_0_0_r0[29:20] - _GEN_19 : _GEN_19,
+                 _GEN_10 ? across_sroa_0_0_r0[19:10] - _GEN_15 : _GEN_15,
+                 _GEN_10 ? across_sroa_0_0_r0[9:0] - _GEN_12 : _GEN_12};
       kept_scales_sroa_0_0_r0 <=
-        _GEN_333 ? 256'h0 : first_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_331;
-      at_sroa_0_0_r0 <= ~started | _GEN_332 | ~_GEN_7 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
+        _GEN_334 ? 256'h0 : first_0_r0 ? kept_scales_sroa_0_0_r0 : _GEN_332;
+      at_sroa_0_0_r0 <= ~started | _GEN_333 | ~_GEN_8 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_9_0_r0 <=
-        ~started | _GEN_332 | ~_GEN_7 | _GEN_9 | _GEN_6 ? 2'h0 : at_sroa_9_0_r0 + 2'h1;
+        ~started | _GEN_333 | ~_GEN_8 | _GEN_10 | _GEN_7 ? 2'h0 : at_sroa_9_0_r0 + 2'h1;
       left_sroa_0_0_r0 <=
-        _GEN_333
+        _GEN_334
           ? 10'h0
           : first_0_r0 ? plans_in_dout[35:26] : _GEN_2 ? 10'h0 : left_sroa_0_0_r0 - 10'h1;
       out_left_sroa_0_0_r0 <=
-        _GEN_333
+        _GEN_334
           ? 10'h0
-          : first_0_r0 ? plans_in_dout[35:26] : ~_GEN_8 ? out_left_sroa_0_0_r0 : _GEN_5;
+          : first_0_r0 ? plans_in_dout[35:26] : ~_GEN_9 ? out_left_sroa_0_0_r0 : _GEN_6;
       plan_sroa_24_0_r0 <=
-        _GEN_333 ? 8'h0 : first_0_r0 ? plans_in_dout[29:22] : plan_sroa_24_0_r0;
+        _GEN_334 ? 8'h0 : first_0_r0 ? plans_in_dout[29:22] : plan_sroa_24_0_r0;
       plan_sroa_7_0_r0 <=
-        started & ~_GEN_332 & (first_0_r0 ? plans_in_dout[7] : plan_sroa_7_0_r0);
-      waiting_sroa_0_0_r0 <= started & ~_GEN_332 & ~first_0_r0;
+        started & ~_GEN_333 & (first_0_r0 ? plans_in_dout[7] : plan_sroa_7_0_r0);
+      waiting_sroa_0_0_r0 <= started & ~_GEN_333 & ~first_0_r0;
       second_before_0_r0 <=
-        started & ~_GEN_332 & (first_0_r0 ? second_before_0_r0 : _GEN_9);
-      first_0_r0 <= _GEN_333;
+        started & ~_GEN_333 & (first_0_r0 ? second_before_0_r0 : _GEN_10);
+      first_0_r0 <= _GEN_334;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -7759,9 +6459,12 @@ module kv_decompress_unrotate_speckv_Design(
     end
   end // always_ff @(posedge)
   assign plans_in_read = _GEN_4;
+  assign plans_in_waits = _GEN_5 & ~plans_in_empty_n;
   assign decoded_read = _GEN_1 & _GEN_3;
+  assign decoded_waits = valid0_0 & _GEN_3 & ~decoded_empty_n;
   assign plans_write = _GEN_4;
   assign plans_din = plans_in_dout;
+  assign plans_waits = _GEN_5 & ~plans_full_n;
   assign sums_write = _GEN & and_r0s2;
   assign sums_din =
     {sroa_speculated3713_r0s2,
@@ -7925,6 +6628,7 @@ module kv_decompress_unrotate_speckv_Design(
             ? {sroa_speculated3682_v_r0s2[14], sroa_speculated3682_v_r0s2}
             : {{6{sroa_speculated3691_v_r0s2[9]}}, sroa_speculated3691_v_r0s2})
        : {in_sroa_0_0_r0s2__1, in_sroa_0_0_r0s2}};
+  assign sums_waits = valid0_2 & and_r0s2 & ~sums_full_n;
 endmodule
 
 module kv_decompress_scale_speckv_Design(
@@ -7937,11 +6641,15 @@ module kv_decompress_scale_speckv_Design(
                  counts_full_n,
                  page_full_n,
   output         plans_read,
+                 plans_waits,
                  decoded_read,
+                 decoded_waits,
                  counts_write,
   output [9:0]   counts_din,
-  output         page_write,
-  output [511:0] page_din
+  output         counts_waits,
+                 page_write,
+  output [511:0] page_din,
+  output         page_waits
 );
 
   reg          started;
@@ -7961,6 +6669,7 @@ module kv_decompress_scale_speckv_Design(
   wire         _GEN_4;
   wire         _GEN_5;
   wire         _GEN_6 = _GEN_5 & first_0_r0;
+  wire         _GEN_7 = valid0_0 & first_0_r0;
   assign _GEN_5 =
     valid0_0
     & ~(~first_0_r0 & ~decoded_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
@@ -9964,7 +8673,7 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0;
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
-  wire [29:0]  _GEN_7 =
+  wire [29:0]  _GEN_8 =
     cmp_i1510_r0s4
       ? {12'h0,
          mul_i1028_r0s4__17,
@@ -9986,13 +8695,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_r0s4__1,
          mul_i1028_r0s4} << select_r0s4
       : 30'h0;
-  wire [17:0]  _GEN_8 =
+  wire [17:0]  _GEN_9 =
     or_r0s5
       ? (xor_r0s5__1
            ? add_i1636_r0s5 + {17'h0, cond_i1513_r0s5 & or_i1597_r0s5}
            : 18'h3FFFF)
       : add_i2054_r0s5 + {17'h0, cond_i1513_r0s5__1 & or_i1584_r0s5};
-  wire [29:0]  _GEN_9 =
+  wire [29:0]  _GEN_10 =
     cmp_i1510_1_r0s4
       ? {12'h0,
          mul_i1028_1_r0s4__17,
@@ -10014,13 +8723,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_1_r0s4__1,
          mul_i1028_1_r0s4} << select_r0s4__1
       : 30'h0;
-  wire [17:0]  _GEN_10 =
+  wire [17:0]  _GEN_11 =
     or_r0s5__1
       ? (xor_r0s5__1
            ? add_i1636_1_r0s5 + {17'h0, cond_i1513_1_r0s5 & or_i1597_1_r0s5}
            : 18'h3FFFF)
       : add_i2054_1_r0s5 + {17'h0, cond_i1513_1_r0s5__1 & or_i1584_1_r0s5};
-  wire [29:0]  _GEN_11 =
+  wire [29:0]  _GEN_12 =
     cmp_i1510_2_r0s4
       ? {12'h0,
          mul_i1028_2_r0s4__17,
@@ -10042,13 +8751,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_2_r0s4__1,
          mul_i1028_2_r0s4} << select_r0s4__2
       : 30'h0;
-  wire [17:0]  _GEN_12 =
+  wire [17:0]  _GEN_13 =
     or_r0s5__2
       ? (xor_r0s5__1
            ? add_i1636_2_r0s5 + {17'h0, cond_i1513_2_r0s5 & or_i1597_2_r0s5}
            : 18'h3FFFF)
       : add_i2054_2_r0s5 + {17'h0, cond_i1513_2_r0s5__1 & or_i1584_2_r0s5};
-  wire [29:0]  _GEN_13 =
+  wire [29:0]  _GEN_14 =
     cmp_i1510_3_r0s4
       ? {12'h0,
          mul_i1028_3_r0s4__17,
@@ -10070,13 +8779,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_3_r0s4__1,
          mul_i1028_3_r0s4} << select_r0s4__3
       : 30'h0;
-  wire [17:0]  _GEN_14 =
+  wire [17:0]  _GEN_15 =
     or_r0s5__3
       ? (xor_r0s5__1
            ? add_i1636_3_r0s5 + {17'h0, cond_i1513_3_r0s5 & or_i1597_3_r0s5}
            : 18'h3FFFF)
       : add_i2054_3_r0s5 + {17'h0, cond_i1513_3_r0s5__1 & or_i1584_3_r0s5};
-  wire [29:0]  _GEN_15 =
+  wire [29:0]  _GEN_16 =
     cmp_i1510_4_r0s4
       ? {12'h0,
          mul_i1028_4_r0s4__17,
@@ -10098,13 +8807,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_4_r0s4__1,
          mul_i1028_4_r0s4} << select_r0s4__4
       : 30'h0;
-  wire [17:0]  _GEN_16 =
+  wire [17:0]  _GEN_17 =
     or_r0s5__4
       ? (xor_r0s5__1
            ? add_i1636_4_r0s5 + {17'h0, cond_i1513_4_r0s5 & or_i1597_4_r0s5}
            : 18'h3FFFF)
       : add_i2054_4_r0s5 + {17'h0, cond_i1513_4_r0s5__1 & or_i1584_4_r0s5};
-  wire [29:0]  _GEN_17 =
+  wire [29:0]  _GEN_18 =
     cmp_i1510_5_r0s4
       ? {12'h0,
          mul_i1028_5_r0s4__17,
@@ -10126,13 +8835,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_5_r0s4__1,
          mul_i1028_5_r0s4} << select_r0s4__5
       : 30'h0;
-  wire [17:0]  _GEN_18 =
+  wire [17:0]  _GEN_19 =
     or_r0s5__5
       ? (xor_r0s5__1
            ? add_i1636_5_r0s5 + {17'h0, cond_i1513_5_r0s5 & or_i1597_5_r0s5}
            : 18'h3FFFF)
       : add_i2054_5_r0s5 + {17'h0, cond_i1513_5_r0s5__1 & or_i1584_5_r0s5};
-  wire [29:0]  _GEN_19 =
+  wire [29:0]  _GEN_20 =
     cmp_i1510_6_r0s4
       ? {12'h0,
          mul_i1028_6_r0s4__17,
@@ -10154,13 +8863,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_6_r0s4__1,
          mul_i1028_6_r0s4} << select_r0s4__6
       : 30'h0;
-  wire [17:0]  _GEN_20 =
+  wire [17:0]  _GEN_21 =
     or_r0s5__6
       ? (xor_r0s5__1
            ? add_i1636_6_r0s5 + {17'h0, cond_i1513_6_r0s5 & or_i1597_6_r0s5}
            : 18'h3FFFF)
       : add_i2054_6_r0s5 + {17'h0, cond_i1513_6_r0s5__1 & or_i1584_6_r0s5};
-  wire [29:0]  _GEN_21 =
+  wire [29:0]  _GEN_22 =
     cmp_i1510_7_r0s4
       ? {12'h0,
          mul_i1028_7_r0s4__17,
@@ -10182,13 +8891,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_7_r0s4__1,
          mul_i1028_7_r0s4} << select_r0s4__7
       : 30'h0;
-  wire [17:0]  _GEN_22 =
+  wire [17:0]  _GEN_23 =
     or_r0s5__7
       ? (xor_r0s5__1
            ? add_i1636_7_r0s5 + {17'h0, cond_i1513_7_r0s5 & or_i1597_7_r0s5}
            : 18'h3FFFF)
       : add_i2054_7_r0s5 + {17'h0, cond_i1513_7_r0s5__1 & or_i1584_7_r0s5};
-  wire [29:0]  _GEN_23 =
+  wire [29:0]  _GEN_24 =
     cmp_i1510_8_r0s4
       ? {12'h0,
          mul_i1028_8_r0s4__17,
@@ -10210,13 +8919,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_8_r0s4__1,
          mul_i1028_8_r0s4} << select_r0s4__8
       : 30'h0;
-  wire [17:0]  _GEN_24 =
+  wire [17:0]  _GEN_25 =
     or_r0s5__8
       ? (xor_r0s5__1
            ? add_i1636_8_r0s5 + {17'h0, cond_i1513_8_r0s5 & or_i1597_8_r0s5}
            : 18'h3FFFF)
       : add_i2054_8_r0s5 + {17'h0, cond_i1513_8_r0s5__1 & or_i1584_8_r0s5};
-  wire [29:0]  _GEN_25 =
+  wire [29:0]  _GEN_26 =
     cmp_i1510_9_r0s4
       ? {12'h0,
          mul_i1028_9_r0s4__17,
@@ -10238,13 +8947,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_9_r0s4__1,
          mul_i1028_9_r0s4} << select_r0s4__9
       : 30'h0;
-  wire [17:0]  _GEN_26 =
+  wire [17:0]  _GEN_27 =
     or_r0s5__9
       ? (xor_r0s5__1
            ? add_i1636_9_r0s5 + {17'h0, cond_i1513_9_r0s5 & or_i1597_9_r0s5}
            : 18'h3FFFF)
       : add_i2054_9_r0s5 + {17'h0, cond_i1513_9_r0s5__1 & or_i1584_9_r0s5};
-  wire [29:0]  _GEN_27 =
+  wire [29:0]  _GEN_28 =
     cmp_i1510_10_r0s4
       ? {12'h0,
          mul_i1028_10_r0s4__17,
@@ -10266,13 +8975,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_10_r0s4__1,
          mul_i1028_10_r0s4} << select_r0s4__10
       : 30'h0;
-  wire [17:0]  _GEN_28 =
+  wire [17:0]  _GEN_29 =
     or_r0s5__10
       ? (xor_r0s5__1
            ? add_i1636_10_r0s5 + {17'h0, cond_i1513_10_r0s5 & or_i1597_10_r0s5}
            : 18'h3FFFF)
       : add_i2054_10_r0s5 + {17'h0, cond_i1513_10_r0s5__1 & or_i1584_10_r0s5};
-  wire [29:0]  _GEN_29 =
+  wire [29:0]  _GEN_30 =
     cmp_i1510_11_r0s4
       ? {12'h0,
          mul_i1028_11_r0s4__17,
@@ -10294,13 +9003,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_11_r0s4__1,
          mul_i1028_11_r0s4} << select_r0s4__11
       : 30'h0;
-  wire [17:0]  _GEN_30 =
+  wire [17:0]  _GEN_31 =
     or_r0s5__11
       ? (xor_r0s5__1
            ? add_i1636_11_r0s5 + {17'h0, cond_i1513_11_r0s5 & or_i1597_11_r0s5}
            : 18'h3FFFF)
       : add_i2054_11_r0s5 + {17'h0, cond_i1513_11_r0s5__1 & or_i1584_11_r0s5};
-  wire [29:0]  _GEN_31 =
+  wire [29:0]  _GEN_32 =
     cmp_i1510_12_r0s4
       ? {12'h0,
          mul_i1028_12_r0s4__17,
@@ -10322,13 +9031,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_12_r0s4__1,
          mul_i1028_12_r0s4} << select_r0s4__12
       : 30'h0;
-  wire [17:0]  _GEN_32 =
+  wire [17:0]  _GEN_33 =
     or_r0s5__12
       ? (xor_r0s5__1
            ? add_i1636_12_r0s5 + {17'h0, cond_i1513_12_r0s5 & or_i1597_12_r0s5}
            : 18'h3FFFF)
       : add_i2054_12_r0s5 + {17'h0, cond_i1513_12_r0s5__1 & or_i1584_12_r0s5};
-  wire [29:0]  _GEN_33 =
+  wire [29:0]  _GEN_34 =
     cmp_i1510_13_r0s4
       ? {12'h0,
          mul_i1028_13_r0s4__17,
@@ -10350,13 +9059,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_13_r0s4__1,
          mul_i1028_13_r0s4} << select_r0s4__13
       : 30'h0;
-  wire [17:0]  _GEN_34 =
+  wire [17:0]  _GEN_35 =
     or_r0s5__13
       ? (xor_r0s5__1
            ? add_i1636_13_r0s5 + {17'h0, cond_i1513_13_r0s5 & or_i1597_13_r0s5}
            : 18'h3FFFF)
       : add_i2054_13_r0s5 + {17'h0, cond_i1513_13_r0s5__1 & or_i1584_13_r0s5};
-  wire [29:0]  _GEN_35 =
+  wire [29:0]  _GEN_36 =
     cmp_i1510_14_r0s4
       ? {12'h0,
          mul_i1028_14_r0s4__17,
@@ -10378,13 +9087,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_14_r0s4__1,
          mul_i1028_14_r0s4} << select_r0s4__14
       : 30'h0;
-  wire [17:0]  _GEN_36 =
+  wire [17:0]  _GEN_37 =
     or_r0s5__14
       ? (xor_r0s5__1
            ? add_i1636_14_r0s5 + {17'h0, cond_i1513_14_r0s5 & or_i1597_14_r0s5}
            : 18'h3FFFF)
       : add_i2054_14_r0s5 + {17'h0, cond_i1513_14_r0s5__1 & or_i1584_14_r0s5};
-  wire [29:0]  _GEN_37 =
+  wire [29:0]  _GEN_38 =
     cmp_i1510_15_r0s4
       ? {12'h0,
          mul_i1028_15_r0s4__17,
@@ -10406,13 +9115,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_15_r0s4__1,
          mul_i1028_15_r0s4} << select_r0s4__15
       : 30'h0;
-  wire [17:0]  _GEN_38 =
+  wire [17:0]  _GEN_39 =
     or_r0s5__15
       ? (xor_r0s5__1
            ? add_i1636_15_r0s5 + {17'h0, cond_i1513_15_r0s5 & or_i1597_15_r0s5}
            : 18'h3FFFF)
       : add_i2054_15_r0s5 + {17'h0, cond_i1513_15_r0s5__1 & or_i1584_15_r0s5};
-  wire [29:0]  _GEN_39 =
+  wire [29:0]  _GEN_40 =
     cmp_i1510_16_r0s4
       ? {12'h0,
          mul_i1028_16_r0s4__17,
@@ -10434,13 +9143,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_16_r0s4__1,
          mul_i1028_16_r0s4} << select_r0s4__16
       : 30'h0;
-  wire [17:0]  _GEN_40 =
+  wire [17:0]  _GEN_41 =
     or_r0s5__16
       ? (xor_r0s5__1
            ? add_i1636_16_r0s5 + {17'h0, cond_i1513_16_r0s5 & or_i1597_16_r0s5}
            : 18'h3FFFF)
       : add_i2054_16_r0s5 + {17'h0, cond_i1513_16_r0s5__1 & or_i1584_16_r0s5};
-  wire [29:0]  _GEN_41 =
+  wire [29:0]  _GEN_42 =
     cmp_i1510_17_r0s4
       ? {12'h0,
          mul_i1028_17_r0s4__17,
@@ -10462,13 +9171,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_17_r0s4__1,
          mul_i1028_17_r0s4} << select_r0s4__17
       : 30'h0;
-  wire [17:0]  _GEN_42 =
+  wire [17:0]  _GEN_43 =
     or_r0s5__17
       ? (xor_r0s5__1
            ? add_i1636_17_r0s5 + {17'h0, cond_i1513_17_r0s5 & or_i1597_17_r0s5}
            : 18'h3FFFF)
       : add_i2054_17_r0s5 + {17'h0, cond_i1513_17_r0s5__1 & or_i1584_17_r0s5};
-  wire [29:0]  _GEN_43 =
+  wire [29:0]  _GEN_44 =
     cmp_i1510_18_r0s4
       ? {12'h0,
          mul_i1028_18_r0s4__17,
@@ -10490,13 +9199,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_18_r0s4__1,
          mul_i1028_18_r0s4} << select_r0s4__18
       : 30'h0;
-  wire [17:0]  _GEN_44 =
+  wire [17:0]  _GEN_45 =
     or_r0s5__18
       ? (xor_r0s5__1
            ? add_i1636_18_r0s5 + {17'h0, cond_i1513_18_r0s5 & or_i1597_18_r0s5}
            : 18'h3FFFF)
       : add_i2054_18_r0s5 + {17'h0, cond_i1513_18_r0s5__1 & or_i1584_18_r0s5};
-  wire [29:0]  _GEN_45 =
+  wire [29:0]  _GEN_46 =
     cmp_i1510_19_r0s4
       ? {12'h0,
          mul_i1028_19_r0s4__17,
@@ -10518,13 +9227,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_19_r0s4__1,
          mul_i1028_19_r0s4} << select_r0s4__19
       : 30'h0;
-  wire [17:0]  _GEN_46 =
+  wire [17:0]  _GEN_47 =
     or_r0s5__19
       ? (xor_r0s5__1
            ? add_i1636_19_r0s5 + {17'h0, cond_i1513_19_r0s5 & or_i1597_19_r0s5}
            : 18'h3FFFF)
       : add_i2054_19_r0s5 + {17'h0, cond_i1513_19_r0s5__1 & or_i1584_19_r0s5};
-  wire [29:0]  _GEN_47 =
+  wire [29:0]  _GEN_48 =
     cmp_i1510_20_r0s4
       ? {12'h0,
          mul_i1028_20_r0s4__17,
@@ -10546,13 +9255,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_20_r0s4__1,
          mul_i1028_20_r0s4} << select_r0s4__20
       : 30'h0;
-  wire [17:0]  _GEN_48 =
+  wire [17:0]  _GEN_49 =
     or_r0s5__20
       ? (xor_r0s5__1
            ? add_i1636_20_r0s5 + {17'h0, cond_i1513_20_r0s5 & or_i1597_20_r0s5}
            : 18'h3FFFF)
       : add_i2054_20_r0s5 + {17'h0, cond_i1513_20_r0s5__1 & or_i1584_20_r0s5};
-  wire [29:0]  _GEN_49 =
+  wire [29:0]  _GEN_50 =
     cmp_i1510_21_r0s4
       ? {12'h0,
          mul_i1028_21_r0s4__17,
@@ -10574,13 +9283,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_21_r0s4__1,
          mul_i1028_21_r0s4} << select_r0s4__21
       : 30'h0;
-  wire [17:0]  _GEN_50 =
+  wire [17:0]  _GEN_51 =
     or_r0s5__21
       ? (xor_r0s5__1
            ? add_i1636_21_r0s5 + {17'h0, cond_i1513_21_r0s5 & or_i1597_21_r0s5}
            : 18'h3FFFF)
       : add_i2054_21_r0s5 + {17'h0, cond_i1513_21_r0s5__1 & or_i1584_21_r0s5};
-  wire [29:0]  _GEN_51 =
+  wire [29:0]  _GEN_52 =
     cmp_i1510_22_r0s4
       ? {12'h0,
          mul_i1028_22_r0s4__17,
@@ -10602,13 +9311,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_22_r0s4__1,
          mul_i1028_22_r0s4} << select_r0s4__22
       : 30'h0;
-  wire [17:0]  _GEN_52 =
+  wire [17:0]  _GEN_53 =
     or_r0s5__22
       ? (xor_r0s5__1
            ? add_i1636_22_r0s5 + {17'h0, cond_i1513_22_r0s5 & or_i1597_22_r0s5}
            : 18'h3FFFF)
       : add_i2054_22_r0s5 + {17'h0, cond_i1513_22_r0s5__1 & or_i1584_22_r0s5};
-  wire [29:0]  _GEN_53 =
+  wire [29:0]  _GEN_54 =
     cmp_i1510_23_r0s4
       ? {12'h0,
          mul_i1028_23_r0s4__17,
@@ -10630,13 +9339,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_23_r0s4__1,
          mul_i1028_23_r0s4} << select_r0s4__23
       : 30'h0;
-  wire [17:0]  _GEN_54 =
+  wire [17:0]  _GEN_55 =
     or_r0s5__23
       ? (xor_r0s5__1
            ? add_i1636_23_r0s5 + {17'h0, cond_i1513_23_r0s5 & or_i1597_23_r0s5}
            : 18'h3FFFF)
       : add_i2054_23_r0s5 + {17'h0, cond_i1513_23_r0s5__1 & or_i1584_23_r0s5};
-  wire [29:0]  _GEN_55 =
+  wire [29:0]  _GEN_56 =
     cmp_i1510_24_r0s4
       ? {12'h0,
          mul_i1028_24_r0s4__17,
@@ -10658,13 +9367,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_24_r0s4__1,
          mul_i1028_24_r0s4} << select_r0s4__24
       : 30'h0;
-  wire [17:0]  _GEN_56 =
+  wire [17:0]  _GEN_57 =
     or_r0s5__24
       ? (xor_r0s5__1
            ? add_i1636_24_r0s5 + {17'h0, cond_i1513_24_r0s5 & or_i1597_24_r0s5}
            : 18'h3FFFF)
       : add_i2054_24_r0s5 + {17'h0, cond_i1513_24_r0s5__1 & or_i1584_24_r0s5};
-  wire [29:0]  _GEN_57 =
+  wire [29:0]  _GEN_58 =
     cmp_i1510_25_r0s4
       ? {12'h0,
          mul_i1028_25_r0s4__17,
@@ -10686,13 +9395,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_25_r0s4__1,
          mul_i1028_25_r0s4} << select_r0s4__25
       : 30'h0;
-  wire [17:0]  _GEN_58 =
+  wire [17:0]  _GEN_59 =
     or_r0s5__25
       ? (xor_r0s5__1
            ? add_i1636_25_r0s5 + {17'h0, cond_i1513_25_r0s5 & or_i1597_25_r0s5}
            : 18'h3FFFF)
       : add_i2054_25_r0s5 + {17'h0, cond_i1513_25_r0s5__1 & or_i1584_25_r0s5};
-  wire [29:0]  _GEN_59 =
+  wire [29:0]  _GEN_60 =
     cmp_i1510_26_r0s4
       ? {12'h0,
          mul_i1028_26_r0s4__17,
@@ -10714,13 +9423,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_26_r0s4__1,
          mul_i1028_26_r0s4} << select_r0s4__26
       : 30'h0;
-  wire [17:0]  _GEN_60 =
+  wire [17:0]  _GEN_61 =
     or_r0s5__26
       ? (xor_r0s5__1
            ? add_i1636_26_r0s5 + {17'h0, cond_i1513_26_r0s5 & or_i1597_26_r0s5}
            : 18'h3FFFF)
       : add_i2054_26_r0s5 + {17'h0, cond_i1513_26_r0s5__1 & or_i1584_26_r0s5};
-  wire [29:0]  _GEN_61 =
+  wire [29:0]  _GEN_62 =
     cmp_i1510_27_r0s4
       ? {12'h0,
          mul_i1028_27_r0s4__17,
@@ -10742,13 +9451,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_27_r0s4__1,
          mul_i1028_27_r0s4} << select_r0s4__27
       : 30'h0;
-  wire [17:0]  _GEN_62 =
+  wire [17:0]  _GEN_63 =
     or_r0s5__27
       ? (xor_r0s5__1
            ? add_i1636_27_r0s5 + {17'h0, cond_i1513_27_r0s5 & or_i1597_27_r0s5}
            : 18'h3FFFF)
       : add_i2054_27_r0s5 + {17'h0, cond_i1513_27_r0s5__1 & or_i1584_27_r0s5};
-  wire [29:0]  _GEN_63 =
+  wire [29:0]  _GEN_64 =
     cmp_i1510_28_r0s4
       ? {12'h0,
          mul_i1028_28_r0s4__17,
@@ -10770,13 +9479,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_28_r0s4__1,
          mul_i1028_28_r0s4} << select_r0s4__28
       : 30'h0;
-  wire [17:0]  _GEN_64 =
+  wire [17:0]  _GEN_65 =
     or_r0s5__28
       ? (xor_r0s5__1
            ? add_i1636_28_r0s5 + {17'h0, cond_i1513_28_r0s5 & or_i1597_28_r0s5}
            : 18'h3FFFF)
       : add_i2054_28_r0s5 + {17'h0, cond_i1513_28_r0s5__1 & or_i1584_28_r0s5};
-  wire [29:0]  _GEN_65 =
+  wire [29:0]  _GEN_66 =
     cmp_i1510_29_r0s4
       ? {12'h0,
          mul_i1028_29_r0s4__17,
@@ -10798,13 +9507,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_29_r0s4__1,
          mul_i1028_29_r0s4} << select_r0s4__29
       : 30'h0;
-  wire [17:0]  _GEN_66 =
+  wire [17:0]  _GEN_67 =
     or_r0s5__29
       ? (xor_r0s5__1
            ? add_i1636_29_r0s5 + {17'h0, cond_i1513_29_r0s5 & or_i1597_29_r0s5}
            : 18'h3FFFF)
       : add_i2054_29_r0s5 + {17'h0, cond_i1513_29_r0s5__1 & or_i1584_29_r0s5};
-  wire [29:0]  _GEN_67 =
+  wire [29:0]  _GEN_68 =
     cmp_i1510_30_r0s4
       ? {12'h0,
          mul_i1028_30_r0s4__17,
@@ -10826,13 +9535,13 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_30_r0s4__1,
          mul_i1028_30_r0s4} << select_r0s4__30
       : 30'h0;
-  wire [17:0]  _GEN_68 =
+  wire [17:0]  _GEN_69 =
     or_r0s5__30
       ? (xor_r0s5__1
            ? add_i1636_30_r0s5 + {17'h0, cond_i1513_30_r0s5 & or_i1597_30_r0s5}
            : 18'h3FFFF)
       : add_i2054_30_r0s5 + {17'h0, cond_i1513_30_r0s5__1 & or_i1584_30_r0s5};
-  wire [29:0]  _GEN_69 =
+  wire [29:0]  _GEN_70 =
     cmp_i1510_31_r0s4
       ? {12'h0,
          mul_i1028_31_r0s4__17,
@@ -10854,754 +9563,754 @@ module kv_decompress_scale_speckv_Design(
          mul_i1028_31_r0s4__1,
          mul_i1028_31_r0s4} << select_r0s4__31
       : 30'h0;
-  wire [17:0]  _GEN_70 =
+  wire [17:0]  _GEN_71 =
     or_r0s5__31
       ? (xor_r0s5__1
            ? add_i1636_31_r0s5 + {17'h0, cond_i1513_31_r0s5 & or_i1597_31_r0s5}
            : 18'h3FFFF)
       : add_i2054_31_r0s5 + {17'h0, cond_i1513_31_r0s5__1 & or_i1584_31_r0s5};
-  wire [9:0]   _GEN_71 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_72 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_71 == 10'h0;
-  wire         _GEN_73 = ~started | _GEN_72;
-  wire         _GEN_74 = (plan_sroa_16_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire [9:0]   _GEN_75 = add18_i_neg_r0s1 + {2'h0, plan_sroa_27_0_r0s1};
-  wire [13:0]  _GEN_76 =
+  wire [9:0]   _GEN_72 = left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_73 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_72 == 10'h0;
+  wire         _GEN_74 = ~started | _GEN_73;
+  wire         _GEN_75 = (plan_sroa_16_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire [9:0]   _GEN_76 = add18_i_neg_r0s1 + {2'h0, plan_sroa_27_0_r0s1};
+  wire [13:0]  _GEN_77 =
     decoded_dout[14] ? 14'h0 - decoded_dout[13:0] : decoded_dout[13:0];
-  wire [9:0]   _GEN_77 = {5'h0, select_r0s3};
-  wire [9:0]   _GEN_78 =
-    $signed(sub_i1040_r0s3) < $signed(_GEN_77) ? sub_i1040_r0s3 : _GEN_77;
-  wire [9:0]   _GEN_79 = sub_i1040_r0s3 - _GEN_78;
-  wire [4:0]   _GEN_80 = $signed(_GEN_78) < -10'shC ? 5'h0 : _GEN_78[4:0] + 5'hC;
-  wire [13:0]  _GEN_81 =
+  wire [9:0]   _GEN_78 = {5'h0, select_r0s3};
+  wire [9:0]   _GEN_79 =
+    $signed(sub_i1040_r0s3) < $signed(_GEN_78) ? sub_i1040_r0s3 : _GEN_78;
+  wire [9:0]   _GEN_80 = sub_i1040_r0s3 - _GEN_79;
+  wire [4:0]   _GEN_81 = $signed(_GEN_79) < -10'shC ? 5'h0 : _GEN_79[4:0] + 5'hC;
+  wire [13:0]  _GEN_82 =
     decoded_dout[30] ? 14'h0 - decoded_dout[29:16] : decoded_dout[29:16];
-  wire [9:0]   _GEN_82 = {5'h0, select_r0s3__1};
-  wire [9:0]   _GEN_83 =
-    $signed(sub_i1040_1_r0s3) < $signed(_GEN_82) ? sub_i1040_1_r0s3 : _GEN_82;
-  wire [9:0]   _GEN_84 = sub_i1040_1_r0s3 - _GEN_83;
-  wire [4:0]   _GEN_85 = $signed(_GEN_83) < -10'shC ? 5'h0 : _GEN_83[4:0] + 5'hC;
-  wire [13:0]  _GEN_86 =
+  wire [9:0]   _GEN_83 = {5'h0, select_r0s3__1};
+  wire [9:0]   _GEN_84 =
+    $signed(sub_i1040_1_r0s3) < $signed(_GEN_83) ? sub_i1040_1_r0s3 : _GEN_83;
+  wire [9:0]   _GEN_85 = sub_i1040_1_r0s3 - _GEN_84;
+  wire [4:0]   _GEN_86 = $signed(_GEN_84) < -10'shC ? 5'h0 : _GEN_84[4:0] + 5'hC;
+  wire [13:0]  _GEN_87 =
     decoded_dout[46] ? 14'h0 - decoded_dout[45:32] : decoded_dout[45:32];
-  wire [9:0]   _GEN_87 = {5'h0, select_r0s3__2};
-  wire [9:0]   _GEN_88 =
-    $signed(sub_i1040_2_r0s3) < $signed(_GEN_87) ? sub_i1040_2_r0s3 : _GEN_87;
-  wire [9:0]   _GEN_89 = sub_i1040_2_r0s3 - _GEN_88;
-  wire [4:0]   _GEN_90 = $signed(_GEN_88) < -10'shC ? 5'h0 : _GEN_88[4:0] + 5'hC;
-  wire [13:0]  _GEN_91 =
+  wire [9:0]   _GEN_88 = {5'h0, select_r0s3__2};
+  wire [9:0]   _GEN_89 =
+    $signed(sub_i1040_2_r0s3) < $signed(_GEN_88) ? sub_i1040_2_r0s3 : _GEN_88;
+  wire [9:0]   _GEN_90 = sub_i1040_2_r0s3 - _GEN_89;
+  wire [4:0]   _GEN_91 = $signed(_GEN_89) < -10'shC ? 5'h0 : _GEN_89[4:0] + 5'hC;
+  wire [13:0]  _GEN_92 =
     decoded_dout[62] ? 14'h0 - decoded_dout[61:48] : decoded_dout[61:48];
-  wire [9:0]   _GEN_92 = {5'h0, select_r0s3__3};
-  wire [9:0]   _GEN_93 =
-    $signed(sub_i1040_3_r0s3) < $signed(_GEN_92) ? sub_i1040_3_r0s3 : _GEN_92;
-  wire [9:0]   _GEN_94 = sub_i1040_3_r0s3 - _GEN_93;
-  wire [4:0]   _GEN_95 = $signed(_GEN_93) < -10'shC ? 5'h0 : _GEN_93[4:0] + 5'hC;
-  wire [13:0]  _GEN_96 =
+  wire [9:0]   _GEN_93 = {5'h0, select_r0s3__3};
+  wire [9:0]   _GEN_94 =
+    $signed(sub_i1040_3_r0s3) < $signed(_GEN_93) ? sub_i1040_3_r0s3 : _GEN_93;
+  wire [9:0]   _GEN_95 = sub_i1040_3_r0s3 - _GEN_94;
+  wire [4:0]   _GEN_96 = $signed(_GEN_94) < -10'shC ? 5'h0 : _GEN_94[4:0] + 5'hC;
+  wire [13:0]  _GEN_97 =
     decoded_dout[78] ? 14'h0 - decoded_dout[77:64] : decoded_dout[77:64];
-  wire [9:0]   _GEN_97 = {5'h0, select_r0s3__4};
-  wire [9:0]   _GEN_98 =
-    $signed(sub_i1040_4_r0s3) < $signed(_GEN_97) ? sub_i1040_4_r0s3 : _GEN_97;
-  wire [9:0]   _GEN_99 = sub_i1040_4_r0s3 - _GEN_98;
-  wire [4:0]   _GEN_100 = $signed(_GEN_98) < -10'shC ? 5'h0 : _GEN_98[4:0] + 5'hC;
-  wire [13:0]  _GEN_101 =
+  wire [9:0]   _GEN_98 = {5'h0, select_r0s3__4};
+  wire [9:0]   _GEN_99 =
+    $signed(sub_i1040_4_r0s3) < $signed(_GEN_98) ? sub_i1040_4_r0s3 : _GEN_98;
+  wire [9:0]   _GEN_100 = sub_i1040_4_r0s3 - _GEN_99;
+  wire [4:0]   _GEN_101 = $signed(_GEN_99) < -10'shC ? 5'h0 : _GEN_99[4:0] + 5'hC;
+  wire [13:0]  _GEN_102 =
     decoded_dout[94] ? 14'h0 - decoded_dout[93:80] : decoded_dout[93:80];
-  wire [9:0]   _GEN_102 = {5'h0, select_r0s3__5};
-  wire [9:0]   _GEN_103 =
-    $signed(sub_i1040_5_r0s3) < $signed(_GEN_102) ? sub_i1040_5_r0s3 : _GEN_102;
-  wire [9:0]   _GEN_104 = sub_i1040_5_r0s3 - _GEN_103;
-  wire [4:0]   _GEN_105 = $signed(_GEN_103) < -10'shC ? 5'h0 : _GEN_103[4:0] + 5'hC;
-  wire [13:0]  _GEN_106 =
+  wire [9:0]   _GEN_103 = {5'h0, select_r0s3__5};
+  wire [9:0]   _GEN_104 =
+    $signed(sub_i1040_5_r0s3) < $signed(_GEN_103) ? sub_i1040_5_r0s3 : _GEN_103;
+  wire [9:0]   _GEN_105 = sub_i1040_5_r0s3 - _GEN_104;
+  wire [4:0]   _GEN_106 = $signed(_GEN_104) < -10'shC ? 5'h0 : _GEN_104[4:0] + 5'hC;
+  wire [13:0]  _GEN_107 =
     decoded_dout[110] ? 14'h0 - decoded_dout[109:96] : decoded_dout[109:96];
-  wire [9:0]   _GEN_107 = {5'h0, select_r0s3__6};
-  wire [9:0]   _GEN_108 =
-    $signed(sub_i1040_6_r0s3) < $signed(_GEN_107) ? sub_i1040_6_r0s3 : _GEN_107;
-  wire [9:0]   _GEN_109 = sub_i1040_6_r0s3 - _GEN_108;
-  wire [4:0]   _GEN_110 = $signed(_GEN_108) < -10'shC ? 5'h0 : _GEN_108[4:0] + 5'hC;
-  wire [13:0]  _GEN_111 =
+  wire [9:0]   _GEN_108 = {5'h0, select_r0s3__6};
+  wire [9:0]   _GEN_109 =
+    $signed(sub_i1040_6_r0s3) < $signed(_GEN_108) ? sub_i1040_6_r0s3 : _GEN_108;
+  wire [9:0]   _GEN_110 = sub_i1040_6_r0s3 - _GEN_109;
+  wire [4:0]   _GEN_111 = $signed(_GEN_109) < -10'shC ? 5'h0 : _GEN_109[4:0] + 5'hC;
+  wire [13:0]  _GEN_112 =
     decoded_dout[126] ? 14'h0 - decoded_dout[125:112] : decoded_dout[125:112];
-  wire [9:0]   _GEN_112 = {5'h0, select_r0s3__7};
-  wire [9:0]   _GEN_113 =
-    $signed(sub_i1040_7_r0s3) < $signed(_GEN_112) ? sub_i1040_7_r0s3 : _GEN_112;
-  wire [9:0]   _GEN_114 = sub_i1040_7_r0s3 - _GEN_113;
-  wire [4:0]   _GEN_115 = $signed(_GEN_113) < -10'shC ? 5'h0 : _GEN_113[4:0] + 5'hC;
-  wire [13:0]  _GEN_116 =
+  wire [9:0]   _GEN_113 = {5'h0, select_r0s3__7};
+  wire [9:0]   _GEN_114 =
+    $signed(sub_i1040_7_r0s3) < $signed(_GEN_113) ? sub_i1040_7_r0s3 : _GEN_113;
+  wire [9:0]   _GEN_115 = sub_i1040_7_r0s3 - _GEN_114;
+  wire [4:0]   _GEN_116 = $signed(_GEN_114) < -10'shC ? 5'h0 : _GEN_114[4:0] + 5'hC;
+  wire [13:0]  _GEN_117 =
     decoded_dout[142] ? 14'h0 - decoded_dout[141:128] : decoded_dout[141:128];
-  wire [9:0]   _GEN_117 = {5'h0, select_r0s3__8};
-  wire [9:0]   _GEN_118 =
-    $signed(sub_i1040_8_r0s3) < $signed(_GEN_117) ? sub_i1040_8_r0s3 : _GEN_117;
-  wire [9:0]   _GEN_119 = sub_i1040_8_r0s3 - _GEN_118;
-  wire [4:0]   _GEN_120 = $signed(_GEN_118) < -10'shC ? 5'h0 : _GEN_118[4:0] + 5'hC;
-  wire [13:0]  _GEN_121 =
+  wire [9:0]   _GEN_118 = {5'h0, select_r0s3__8};
+  wire [9:0]   _GEN_119 =
+    $signed(sub_i1040_8_r0s3) < $signed(_GEN_118) ? sub_i1040_8_r0s3 : _GEN_118;
+  wire [9:0]   _GEN_120 = sub_i1040_8_r0s3 - _GEN_119;
+  wire [4:0]   _GEN_121 = $signed(_GEN_119) < -10'shC ? 5'h0 : _GEN_119[4:0] + 5'hC;
+  wire [13:0]  _GEN_122 =
     decoded_dout[158] ? 14'h0 - decoded_dout[157:144] : decoded_dout[157:144];
-  wire [9:0]   _GEN_122 = {5'h0, select_r0s3__9};
-  wire [9:0]   _GEN_123 =
-    $signed(sub_i1040_9_r0s3) < $signed(_GEN_122) ? sub_i1040_9_r0s3 : _GEN_122;
-  wire [9:0]   _GEN_124 = sub_i1040_9_r0s3 - _GEN_123;
-  wire [4:0]   _GEN_125 = $signed(_GEN_123) < -10'shC ? 5'h0 : _GEN_123[4:0] + 5'hC;
-  wire [13:0]  _GEN_126 =
+  wire [9:0]   _GEN_123 = {5'h0, select_r0s3__9};
+  wire [9:0]   _GEN_124 =
+    $signed(sub_i1040_9_r0s3) < $signed(_GEN_123) ? sub_i1040_9_r0s3 : _GEN_123;
+  wire [9:0]   _GEN_125 = sub_i1040_9_r0s3 - _GEN_124;
+  wire [4:0]   _GEN_126 = $signed(_GEN_124) < -10'shC ? 5'h0 : _GEN_124[4:0] + 5'hC;
+  wire [13:0]  _GEN_127 =
     decoded_dout[174] ? 14'h0 - decoded_dout[173:160] : decoded_dout[173:160];
-  wire [9:0]   _GEN_127 = {5'h0, select_r0s3__10};
-  wire [9:0]   _GEN_128 =
-    $signed(sub_i1040_10_r0s3) < $signed(_GEN_127) ? sub_i1040_10_r0s3 : _GEN_127;
-  wire [9:0]   _GEN_129 = sub_i1040_10_r0s3 - _GEN_128;
-  wire [4:0]   _GEN_130 = $signed(_GEN_128) < -10'shC ? 5'h0 : _GEN_128[4:0] + 5'hC;
-  wire [13:0]  _GEN_131 =
+  wire [9:0]   _GEN_128 = {5'h0, select_r0s3__10};
+  wire [9:0]   _GEN_129 =
+    $signed(sub_i1040_10_r0s3) < $signed(_GEN_128) ? sub_i1040_10_r0s3 : _GEN_128;
+  wire [9:0]   _GEN_130 = sub_i1040_10_r0s3 - _GEN_129;
+  wire [4:0]   _GEN_131 = $signed(_GEN_129) < -10'shC ? 5'h0 : _GEN_129[4:0] + 5'hC;
+  wire [13:0]  _GEN_132 =
     decoded_dout[190] ? 14'h0 - decoded_dout[189:176] : decoded_dout[189:176];
-  wire [9:0]   _GEN_132 = {5'h0, select_r0s3__11};
-  wire [9:0]   _GEN_133 =
-    $signed(sub_i1040_11_r0s3) < $signed(_GEN_132) ? sub_i1040_11_r0s3 : _GEN_132;
-  wire [9:0]   _GEN_134 = sub_i1040_11_r0s3 - _GEN_133;
-  wire [4:0]   _GEN_135 = $signed(_GEN_133) < -10'shC ? 5'h0 : _GEN_133[4:0] + 5'hC;
-  wire [13:0]  _GEN_136 =
+  wire [9:0]   _GEN_133 = {5'h0, select_r0s3__11};
+  wire [9:0]   _GEN_134 =
+    $signed(sub_i1040_11_r0s3) < $signed(_GEN_133) ? sub_i1040_11_r0s3 : _GEN_133;
+  wire [9:0]   _GEN_135 = sub_i1040_11_r0s3 - _GEN_134;
+  wire [4:0]   _GEN_136 = $signed(_GEN_134) < -10'shC ? 5'h0 : _GEN_134[4:0] + 5'hC;
+  wire [13:0]  _GEN_137 =
     decoded_dout[206] ? 14'h0 - decoded_dout[205:192] : decoded_dout[205:192];
-  wire [9:0]   _GEN_137 = {5'h0, select_r0s3__12};
-  wire [9:0]   _GEN_138 =
-    $signed(sub_i1040_12_r0s3) < $signed(_GEN_137) ? sub_i1040_12_r0s3 : _GEN_137;
-  wire [9:0]   _GEN_139 = sub_i1040_12_r0s3 - _GEN_138;
-  wire [4:0]   _GEN_140 = $signed(_GEN_138) < -10'shC ? 5'h0 : _GEN_138[4:0] + 5'hC;
-  wire [13:0]  _GEN_141 =
+  wire [9:0]   _GEN_138 = {5'h0, select_r0s3__12};
+  wire [9:0]   _GEN_139 =
+    $signed(sub_i1040_12_r0s3) < $signed(_GEN_138) ? sub_i1040_12_r0s3 : _GEN_138;
+  wire [9:0]   _GEN_140 = sub_i1040_12_r0s3 - _GEN_139;
+  wire [4:0]   _GEN_141 = $signed(_GEN_139) < -10'shC ? 5'h0 : _GEN_139[4:0] + 5'hC;
+  wire [13:0]  _GEN_142 =
     decoded_dout[222] ? 14'h0 - decoded_dout[221:208] : decoded_dout[221:208];
-  wire [9:0]   _GEN_142 = {5'h0, select_r0s3__13};
-  wire [9:0]   _GEN_143 =
-    $signed(sub_i1040_13_r0s3) < $signed(_GEN_142) ? sub_i1040_13_r0s3 : _GEN_142;
-  wire [9:0]   _GEN_144 = sub_i1040_13_r0s3 - _GEN_143;
-  wire [4:0]   _GEN_145 = $signed(_GEN_143) < -10'shC ? 5'h0 : _GEN_143[4:0] + 5'hC;
-  wire [13:0]  _GEN_146 =
+  wire [9:0]   _GEN_143 = {5'h0, select_r0s3__13};
+  wire [9:0]   _GEN_144 =
+    $signed(sub_i1040_13_r0s3) < $signed(_GEN_143) ? sub_i1040_13_r0s3 : _GEN_143;
+  wire [9:0]   _GEN_145 = sub_i1040_13_r0s3 - _GEN_144;
+  wire [4:0]   _GEN_146 = $signed(_GEN_144) < -10'shC ? 5'h0 : _GEN_144[4:0] + 5'hC;
+  wire [13:0]  _GEN_147 =
     decoded_dout[238] ? 14'h0 - decoded_dout[237:224] : decoded_dout[237:224];
-  wire [9:0]   _GEN_147 = {5'h0, select_r0s3__14};
-  wire [9:0]   _GEN_148 =
-    $signed(sub_i1040_14_r0s3) < $signed(_GEN_147) ? sub_i1040_14_r0s3 : _GEN_147;
-  wire [9:0]   _GEN_149 = sub_i1040_14_r0s3 - _GEN_148;
-  wire [4:0]   _GEN_150 = $signed(_GEN_148) < -10'shC ? 5'h0 : _GEN_148[4:0] + 5'hC;
-  wire [13:0]  _GEN_151 =
+  wire [9:0]   _GEN_148 = {5'h0, select_r0s3__14};
+  wire [9:0]   _GEN_149 =
+    $signed(sub_i1040_14_r0s3) < $signed(_GEN_148) ? sub_i1040_14_r0s3 : _GEN_148;
+  wire [9:0]   _GEN_150 = sub_i1040_14_r0s3 - _GEN_149;
+  wire [4:0]   _GEN_151 = $signed(_GEN_149) < -10'shC ? 5'h0 : _GEN_149[4:0] + 5'hC;
+  wire [13:0]  _GEN_152 =
     decoded_dout[254] ? 14'h0 - decoded_dout[253:240] : decoded_dout[253:240];
-  wire [9:0]   _GEN_152 = {5'h0, select_r0s3__15};
-  wire [9:0]   _GEN_153 =
-    $signed(sub_i1040_15_r0s3) < $signed(_GEN_152) ? sub_i1040_15_r0s3 : _GEN_152;
-  wire [9:0]   _GEN_154 = sub_i1040_15_r0s3 - _GEN_153;
-  wire [4:0]   _GEN_155 = $signed(_GEN_153) < -10'shC ? 5'h0 : _GEN_153[4:0] + 5'hC;
-  wire [13:0]  _GEN_156 =
+  wire [9:0]   _GEN_153 = {5'h0, select_r0s3__15};
+  wire [9:0]   _GEN_154 =
+    $signed(sub_i1040_15_r0s3) < $signed(_GEN_153) ? sub_i1040_15_r0s3 : _GEN_153;
+  wire [9:0]   _GEN_155 = sub_i1040_15_r0s3 - _GEN_154;
+  wire [4:0]   _GEN_156 = $signed(_GEN_154) < -10'shC ? 5'h0 : _GEN_154[4:0] + 5'hC;
+  wire [13:0]  _GEN_157 =
     decoded_dout[270] ? 14'h0 - decoded_dout[269:256] : decoded_dout[269:256];
-  wire [9:0]   _GEN_157 = {5'h0, select_r0s3__16};
-  wire [9:0]   _GEN_158 =
-    $signed(sub_i1040_16_r0s3) < $signed(_GEN_157) ? sub_i1040_16_r0s3 : _GEN_157;
-  wire [9:0]   _GEN_159 = sub_i1040_16_r0s3 - _GEN_158;
-  wire [4:0]   _GEN_160 = $signed(_GEN_158) < -10'shC ? 5'h0 : _GEN_158[4:0] + 5'hC;
-  wire [13:0]  _GEN_161 =
+  wire [9:0]   _GEN_158 = {5'h0, select_r0s3__16};
+  wire [9:0]   _GEN_159 =
+    $signed(sub_i1040_16_r0s3) < $signed(_GEN_158) ? sub_i1040_16_r0s3 : _GEN_158;
+  wire [9:0]   _GEN_160 = sub_i1040_16_r0s3 - _GEN_159;
+  wire [4:0]   _GEN_161 = $signed(_GEN_159) < -10'shC ? 5'h0 : _GEN_159[4:0] + 5'hC;
+  wire [13:0]  _GEN_162 =
     decoded_dout[286] ? 14'h0 - decoded_dout[285:272] : decoded_dout[285:272];
-  wire [9:0]   _GEN_162 = {5'h0, select_r0s3__17};
-  wire [9:0]   _GEN_163 =
-    $signed(sub_i1040_17_r0s3) < $signed(_GEN_162) ? sub_i1040_17_r0s3 : _GEN_162;
-  wire [9:0]   _GEN_164 = sub_i1040_17_r0s3 - _GEN_163;
-  wire [4:0]   _GEN_165 = $signed(_GEN_163) < -10'shC ? 5'h0 : _GEN_163[4:0] + 5'hC;
-  wire [13:0]  _GEN_166 =
+  wire [9:0]   _GEN_163 = {5'h0, select_r0s3__17};
+  wire [9:0]   _GEN_164 =
+    $signed(sub_i1040_17_r0s3) < $signed(_GEN_163) ? sub_i1040_17_r0s3 : _GEN_163;
+  wire [9:0]   _GEN_165 = sub_i1040_17_r0s3 - _GEN_164;
+  wire [4:0]   _GEN_166 = $signed(_GEN_164) < -10'shC ? 5'h0 : _GEN_164[4:0] + 5'hC;
+  wire [13:0]  _GEN_167 =
     decoded_dout[302] ? 14'h0 - decoded_dout[301:288] : decoded_dout[301:288];
-  wire [9:0]   _GEN_167 = {5'h0, select_r0s3__18};
-  wire [9:0]   _GEN_168 =
-    $signed(sub_i1040_18_r0s3) < $signed(_GEN_167) ? sub_i1040_18_r0s3 : _GEN_167;
-  wire [9:0]   _GEN_169 = sub_i1040_18_r0s3 - _GEN_168;
-  wire [4:0]   _GEN_170 = $signed(_GEN_168) < -10'shC ? 5'h0 : _GEN_168[4:0] + 5'hC;
-  wire [13:0]  _GEN_171 =
+  wire [9:0]   _GEN_168 = {5'h0, select_r0s3__18};
+  wire [9:0]   _GEN_169 =
+    $signed(sub_i1040_18_r0s3) < $signed(_GEN_168) ? sub_i1040_18_r0s3 : _GEN_168;
+  wire [9:0]   _GEN_170 = sub_i1040_18_r0s3 - _GEN_169;
+  wire [4:0]   _GEN_171 = $signed(_GEN_169) < -10'shC ? 5'h0 : _GEN_169[4:0] + 5'hC;
+  wire [13:0]  _GEN_172 =
     decoded_dout[318] ? 14'h0 - decoded_dout[317:304] : decoded_dout[317:304];
-  wire [9:0]   _GEN_172 = {5'h0, select_r0s3__19};
-  wire [9:0]   _GEN_173 =
-    $signed(sub_i1040_19_r0s3) < $signed(_GEN_172) ? sub_i1040_19_r0s3 : _GEN_172;
-  wire [9:0]   _GEN_174 = sub_i1040_19_r0s3 - _GEN_173;
-  wire [4:0]   _GEN_175 = $signed(_GEN_173) < -10'shC ? 5'h0 : _GEN_173[4:0] + 5'hC;
-  wire [13:0]  _GEN_176 =
+  wire [9:0]   _GEN_173 = {5'h0, select_r0s3__19};
+  wire [9:0]   _GEN_174 =
+    $signed(sub_i1040_19_r0s3) < $signed(_GEN_173) ? sub_i1040_19_r0s3 : _GEN_173;
+  wire [9:0]   _GEN_175 = sub_i1040_19_r0s3 - _GEN_174;
+  wire [4:0]   _GEN_176 = $signed(_GEN_174) < -10'shC ? 5'h0 : _GEN_174[4:0] + 5'hC;
+  wire [13:0]  _GEN_177 =
     decoded_dout[334] ? 14'h0 - decoded_dout[333:320] : decoded_dout[333:320];
-  wire [9:0]   _GEN_177 = {5'h0, select_r0s3__20};
-  wire [9:0]   _GEN_178 =
-    $signed(sub_i1040_20_r0s3) < $signed(_GEN_177) ? sub_i1040_20_r0s3 : _GEN_177;
-  wire [9:0]   _GEN_179 = sub_i1040_20_r0s3 - _GEN_178;
-  wire [4:0]   _GEN_180 = $signed(_GEN_178) < -10'shC ? 5'h0 : _GEN_178[4:0] + 5'hC;
-  wire [13:0]  _GEN_181 =
+  wire [9:0]   _GEN_178 = {5'h0, select_r0s3__20};
+  wire [9:0]   _GEN_179 =
+    $signed(sub_i1040_20_r0s3) < $signed(_GEN_178) ? sub_i1040_20_r0s3 : _GEN_178;
+  wire [9:0]   _GEN_180 = sub_i1040_20_r0s3 - _GEN_179;
+  wire [4:0]   _GEN_181 = $signed(_GEN_179) < -10'shC ? 5'h0 : _GEN_179[4:0] + 5'hC;
+  wire [13:0]  _GEN_182 =
     decoded_dout[350] ? 14'h0 - decoded_dout[349:336] : decoded_dout[349:336];
-  wire [9:0]   _GEN_182 = {5'h0, select_r0s3__21};
-  wire [9:0]   _GEN_183 =
-    $signed(sub_i1040_21_r0s3) < $signed(_GEN_182) ? sub_i1040_21_r0s3 : _GEN_182;
-  wire [9:0]   _GEN_184 = sub_i1040_21_r0s3 - _GEN_183;
-  wire [4:0]   _GEN_185 = $signed(_GEN_183) < -10'shC ? 5'h0 : _GEN_183[4:0] + 5'hC;
-  wire [13:0]  _GEN_186 =
+  wire [9:0]   _GEN_183 = {5'h0, select_r0s3__21};
+  wire [9:0]   _GEN_184 =
+    $signed(sub_i1040_21_r0s3) < $signed(_GEN_183) ? sub_i1040_21_r0s3 : _GEN_183;
+  wire [9:0]   _GEN_185 = sub_i1040_21_r0s3 - _GEN_184;
+  wire [4:0]   _GEN_186 = $signed(_GEN_184) < -10'shC ? 5'h0 : _GEN_184[4:0] + 5'hC;
+  wire [13:0]  _GEN_187 =
     decoded_dout[366] ? 14'h0 - decoded_dout[365:352] : decoded_dout[365:352];
-  wire [9:0]   _GEN_187 = {5'h0, select_r0s3__22};
-  wire [9:0]   _GEN_188 =
-    $signed(sub_i1040_22_r0s3) < $signed(_GEN_187) ? sub_i1040_22_r0s3 : _GEN_187;
-  wire [9:0]   _GEN_189 = sub_i1040_22_r0s3 - _GEN_188;
-  wire [4:0]   _GEN_190 = $signed(_GEN_188) < -10'shC ? 5'h0 : _GEN_188[4:0] + 5'hC;
-  wire [13:0]  _GEN_191 =
+  wire [9:0]   _GEN_188 = {5'h0, select_r0s3__22};
+  wire [9:0]   _GEN_189 =
+    $signed(sub_i1040_22_r0s3) < $signed(_GEN_188) ? sub_i1040_22_r0s3 : _GEN_188;
+  wire [9:0]   _GEN_190 = sub_i1040_22_r0s3 - _GEN_189;
+  wire [4:0]   _GEN_191 = $signed(_GEN_189) < -10'shC ? 5'h0 : _GEN_189[4:0] + 5'hC;
+  wire [13:0]  _GEN_192 =
     decoded_dout[382] ? 14'h0 - decoded_dout[381:368] : decoded_dout[381:368];
-  wire [9:0]   _GEN_192 = {5'h0, select_r0s3__23};
-  wire [9:0]   _GEN_193 =
-    $signed(sub_i1040_23_r0s3) < $signed(_GEN_192) ? sub_i1040_23_r0s3 : _GEN_192;
-  wire [9:0]   _GEN_194 = sub_i1040_23_r0s3 - _GEN_193;
-  wire [4:0]   _GEN_195 = $signed(_GEN_193) < -10'shC ? 5'h0 : _GEN_193[4:0] + 5'hC;
-  wire [13:0]  _GEN_196 =
+  wire [9:0]   _GEN_193 = {5'h0, select_r0s3__23};
+  wire [9:0]   _GEN_194 =
+    $signed(sub_i1040_23_r0s3) < $signed(_GEN_193) ? sub_i1040_23_r0s3 : _GEN_193;
+  wire [9:0]   _GEN_195 = sub_i1040_23_r0s3 - _GEN_194;
+  wire [4:0]   _GEN_196 = $signed(_GEN_194) < -10'shC ? 5'h0 : _GEN_194[4:0] + 5'hC;
+  wire [13:0]  _GEN_197 =
     decoded_dout[398] ? 14'h0 - decoded_dout[397:384] : decoded_dout[397:384];
-  wire [9:0]   _GEN_197 = {5'h0, select_r0s3__24};
-  wire [9:0]   _GEN_198 =
-    $signed(sub_i1040_24_r0s3) < $signed(_GEN_197) ? sub_i1040_24_r0s3 : _GEN_197;
-  wire [9:0]   _GEN_199 = sub_i1040_24_r0s3 - _GEN_198;
-  wire [4:0]   _GEN_200 = $signed(_GEN_198) < -10'shC ? 5'h0 : _GEN_198[4:0] + 5'hC;
-  wire [13:0]  _GEN_201 =
+  wire [9:0]   _GEN_198 = {5'h0, select_r0s3__24};
+  wire [9:0]   _GEN_199 =
+    $signed(sub_i1040_24_r0s3) < $signed(_GEN_198) ? sub_i1040_24_r0s3 : _GEN_198;
+  wire [9:0]   _GEN_200 = sub_i1040_24_r0s3 - _GEN_199;
+  wire [4:0]   _GEN_201 = $signed(_GEN_199) < -10'shC ? 5'h0 : _GEN_199[4:0] + 5'hC;
+  wire [13:0]  _GEN_202 =
     decoded_dout[414] ? 14'h0 - decoded_dout[413:400] : decoded_dout[413:400];
-  wire [9:0]   _GEN_202 = {5'h0, select_r0s3__25};
-  wire [9:0]   _GEN_203 =
-    $signed(sub_i1040_25_r0s3) < $signed(_GEN_202) ? sub_i1040_25_r0s3 : _GEN_202;
-  wire [9:0]   _GEN_204 = sub_i1040_25_r0s3 - _GEN_203;
-  wire [4:0]   _GEN_205 = $signed(_GEN_203) < -10'shC ? 5'h0 : _GEN_203[4:0] + 5'hC;
-  wire [13:0]  _GEN_206 =
+  wire [9:0]   _GEN_203 = {5'h0, select_r0s3__25};
+  wire [9:0]   _GEN_204 =
+    $signed(sub_i1040_25_r0s3) < $signed(_GEN_203) ? sub_i1040_25_r0s3 : _GEN_203;
+  wire [9:0]   _GEN_205 = sub_i1040_25_r0s3 - _GEN_204;
+  wire [4:0]   _GEN_206 = $signed(_GEN_204) < -10'shC ? 5'h0 : _GEN_204[4:0] + 5'hC;
+  wire [13:0]  _GEN_207 =
     decoded_dout[430] ? 14'h0 - decoded_dout[429:416] : decoded_dout[429:416];
-  wire [9:0]   _GEN_207 = {5'h0, select_r0s3__26};
-  wire [9:0]   _GEN_208 =
-    $signed(sub_i1040_26_r0s3) < $signed(_GEN_207) ? sub_i1040_26_r0s3 : _GEN_207;
-  wire [9:0]   _GEN_209 = sub_i1040_26_r0s3 - _GEN_208;
-  wire [4:0]   _GEN_210 = $signed(_GEN_208) < -10'shC ? 5'h0 : _GEN_208[4:0] + 5'hC;
-  wire [13:0]  _GEN_211 =
+  wire [9:0]   _GEN_208 = {5'h0, select_r0s3__26};
+  wire [9:0]   _GEN_209 =
+    $signed(sub_i1040_26_r0s3) < $signed(_GEN_208) ? sub_i1040_26_r0s3 : _GEN_208;
+  wire [9:0]   _GEN_210 = sub_i1040_26_r0s3 - _GEN_209;
+  wire [4:0]   _GEN_211 = $signed(_GEN_209) < -10'shC ? 5'h0 : _GEN_209[4:0] + 5'hC;
+  wire [13:0]  _GEN_212 =
     decoded_dout[446] ? 14'h0 - decoded_dout[445:432] : decoded_dout[445:432];
-  wire [9:0]   _GEN_212 = {5'h0, select_r0s3__27};
-  wire [9:0]   _GEN_213 =
-    $signed(sub_i1040_27_r0s3) < $signed(_GEN_212) ? sub_i1040_27_r0s3 : _GEN_212;
-  wire [9:0]   _GEN_214 = sub_i1040_27_r0s3 - _GEN_213;
-  wire [4:0]   _GEN_215 = $signed(_GEN_213) < -10'shC ? 5'h0 : _GEN_213[4:0] + 5'hC;
-  wire [13:0]  _GEN_216 =
+  wire [9:0]   _GEN_213 = {5'h0, select_r0s3__27};
+  wire [9:0]   _GEN_214 =
+    $signed(sub_i1040_27_r0s3) < $signed(_GEN_213) ? sub_i1040_27_r0s3 : _GEN_213;
+  wire [9:0]   _GEN_215 = sub_i1040_27_r0s3 - _GEN_214;
+  wire [4:0]   _GEN_216 = $signed(_GEN_214) < -10'shC ? 5'h0 : _GEN_214[4:0] + 5'hC;
+  wire [13:0]  _GEN_217 =
     decoded_dout[462] ? 14'h0 - decoded_dout[461:448] : decoded_dout[461:448];
-  wire [9:0]   _GEN_217 = {5'h0, select_r0s3__28};
-  wire [9:0]   _GEN_218 =
-    $signed(sub_i1040_28_r0s3) < $signed(_GEN_217) ? sub_i1040_28_r0s3 : _GEN_217;
-  wire [9:0]   _GEN_219 = sub_i1040_28_r0s3 - _GEN_218;
-  wire [4:0]   _GEN_220 = $signed(_GEN_218) < -10'shC ? 5'h0 : _GEN_218[4:0] + 5'hC;
-  wire [13:0]  _GEN_221 =
+  wire [9:0]   _GEN_218 = {5'h0, select_r0s3__28};
+  wire [9:0]   _GEN_219 =
+    $signed(sub_i1040_28_r0s3) < $signed(_GEN_218) ? sub_i1040_28_r0s3 : _GEN_218;
+  wire [9:0]   _GEN_220 = sub_i1040_28_r0s3 - _GEN_219;
+  wire [4:0]   _GEN_221 = $signed(_GEN_219) < -10'shC ? 5'h0 : _GEN_219[4:0] + 5'hC;
+  wire [13:0]  _GEN_222 =
     decoded_dout[478] ? 14'h0 - decoded_dout[477:464] : decoded_dout[477:464];
-  wire [9:0]   _GEN_222 = {5'h0, select_r0s3__29};
-  wire [9:0]   _GEN_223 =
-    $signed(sub_i1040_29_r0s3) < $signed(_GEN_222) ? sub_i1040_29_r0s3 : _GEN_222;
-  wire [9:0]   _GEN_224 = sub_i1040_29_r0s3 - _GEN_223;
-  wire [4:0]   _GEN_225 = $signed(_GEN_223) < -10'shC ? 5'h0 : _GEN_223[4:0] + 5'hC;
-  wire [13:0]  _GEN_226 =
+  wire [9:0]   _GEN_223 = {5'h0, select_r0s3__29};
+  wire [9:0]   _GEN_224 =
+    $signed(sub_i1040_29_r0s3) < $signed(_GEN_223) ? sub_i1040_29_r0s3 : _GEN_223;
+  wire [9:0]   _GEN_225 = sub_i1040_29_r0s3 - _GEN_224;
+  wire [4:0]   _GEN_226 = $signed(_GEN_224) < -10'shC ? 5'h0 : _GEN_224[4:0] + 5'hC;
+  wire [13:0]  _GEN_227 =
     decoded_dout[494] ? 14'h0 - decoded_dout[493:480] : decoded_dout[493:480];
-  wire [9:0]   _GEN_227 = {5'h0, select_r0s3__30};
-  wire [9:0]   _GEN_228 =
-    $signed(sub_i1040_30_r0s3) < $signed(_GEN_227) ? sub_i1040_30_r0s3 : _GEN_227;
-  wire [9:0]   _GEN_229 = sub_i1040_30_r0s3 - _GEN_228;
-  wire [4:0]   _GEN_230 = $signed(_GEN_228) < -10'shC ? 5'h0 : _GEN_228[4:0] + 5'hC;
-  wire [13:0]  _GEN_231 =
+  wire [9:0]   _GEN_228 = {5'h0, select_r0s3__30};
+  wire [9:0]   _GEN_229 =
+    $signed(sub_i1040_30_r0s3) < $signed(_GEN_228) ? sub_i1040_30_r0s3 : _GEN_228;
+  wire [9:0]   _GEN_230 = sub_i1040_30_r0s3 - _GEN_229;
+  wire [4:0]   _GEN_231 = $signed(_GEN_229) < -10'shC ? 5'h0 : _GEN_229[4:0] + 5'hC;
+  wire [13:0]  _GEN_232 =
     decoded_dout[510] ? 14'h0 - decoded_dout[509:496] : decoded_dout[509:496];
-  wire [9:0]   _GEN_232 = {5'h0, select_r0s3__31};
-  wire [9:0]   _GEN_233 =
-    $signed(sub_i1040_31_r0s3) < $signed(_GEN_232) ? sub_i1040_31_r0s3 : _GEN_232;
-  wire [9:0]   _GEN_234 = sub_i1040_31_r0s3 - _GEN_233;
-  wire [4:0]   _GEN_235 = $signed(_GEN_233) < -10'shC ? 5'h0 : _GEN_233[4:0] + 5'hC;
-  wire         _GEN_236 = ~(mul_i1028_r0s2[17]) & ~(mul_i1028_r0s2[16]);
-  wire         _GEN_237 = ~(mul_i1028_r0s2[15]) & ~(mul_i1028_r0s2[14]);
-  wire         _GEN_238 = _GEN_236 & _GEN_237;
-  wire         _GEN_239 = ~(mul_i1028_r0s2[13]) & ~(mul_i1028_r0s2[12]);
-  wire         _GEN_240 = ~(mul_i1028_r0s2[11]) & ~(mul_i1028_r0s2[10]);
-  wire         _GEN_241 = _GEN_239 & _GEN_240;
-  wire         _GEN_242 = _GEN_238 & _GEN_241;
-  wire         _GEN_243 = ~(mul_i1028_r0s2[9]) & ~(mul_i1028_r0s2[8]);
-  wire         _GEN_244 = ~(mul_i1028_r0s2[7]) & ~(mul_i1028_r0s2[6]);
-  wire         _GEN_245 = _GEN_243 & _GEN_244;
-  wire         _GEN_246 = ~(mul_i1028_r0s2[5]) & ~(mul_i1028_r0s2[4]);
-  wire         _GEN_247 = ~(mul_i1028_r0s2[3]) & ~(mul_i1028_r0s2[2]);
-  wire         _GEN_248 = _GEN_246 & _GEN_247;
-  wire         _GEN_249 = _GEN_245 & _GEN_248;
-  wire         _GEN_250 = _GEN_242 & _GEN_249;
-  wire         _GEN_251 = ~(mul_i1028_r0s2[1]) & ~(mul_i1028_r0s2[0]);
-  wire         _GEN_252 = ~(mul_i1028_1_r0s2[17]) & ~(mul_i1028_1_r0s2[16]);
-  wire         _GEN_253 = ~(mul_i1028_1_r0s2[15]) & ~(mul_i1028_1_r0s2[14]);
-  wire         _GEN_254 = _GEN_252 & _GEN_253;
-  wire         _GEN_255 = ~(mul_i1028_1_r0s2[13]) & ~(mul_i1028_1_r0s2[12]);
-  wire         _GEN_256 = ~(mul_i1028_1_r0s2[11]) & ~(mul_i1028_1_r0s2[10]);
-  wire         _GEN_257 = _GEN_255 & _GEN_256;
-  wire         _GEN_258 = _GEN_254 & _GEN_257;
-  wire         _GEN_259 = ~(mul_i1028_1_r0s2[9]) & ~(mul_i1028_1_r0s2[8]);
-  wire         _GEN_260 = ~(mul_i1028_1_r0s2[7]) & ~(mul_i1028_1_r0s2[6]);
-  wire         _GEN_261 = _GEN_259 & _GEN_260;
-  wire         _GEN_262 = ~(mul_i1028_1_r0s2[5]) & ~(mul_i1028_1_r0s2[4]);
-  wire         _GEN_263 = ~(mul_i1028_1_r0s2[3]) & ~(mul_i1028_1_r0s2[2]);
-  wire         _GEN_264 = _GEN_262 & _GEN_263;
-  wire         _GEN_265 = _GEN_261 & _GEN_264;
-  wire         _GEN_266 = _GEN_258 & _GEN_265;
-  wire         _GEN_267 = ~(mul_i1028_1_r0s2[1]) & ~(mul_i1028_1_r0s2[0]);
-  wire         _GEN_268 = ~(mul_i1028_2_r0s2[17]) & ~(mul_i1028_2_r0s2[16]);
-  wire         _GEN_269 = ~(mul_i1028_2_r0s2[15]) & ~(mul_i1028_2_r0s2[14]);
-  wire         _GEN_270 = _GEN_268 & _GEN_269;
-  wire         _GEN_271 = ~(mul_i1028_2_r0s2[13]) & ~(mul_i1028_2_r0s2[12]);
-  wire         _GEN_272 = ~(mul_i1028_2_r0s2[11]) & ~(mul_i1028_2_r0s2[10]);
-  wire         _GEN_273 = _GEN_271 & _GEN_272;
-  wire         _GEN_274 = _GEN_270 & _GEN_273;
-  wire         _GEN_275 = ~(mul_i1028_2_r0s2[9]) & ~(mul_i1028_2_r0s2[8]);
-  wire         _GEN_276 = ~(mul_i1028_2_r0s2[7]) & ~(mul_i1028_2_r0s2[6]);
-  wire         _GEN_277 = _GEN_275 & _GEN_276;
-  wire         _GEN_278 = ~(mul_i1028_2_r0s2[5]) & ~(mul_i1028_2_r0s2[4]);
-  wire         _GEN_279 = ~(mul_i1028_2_r0s2[3]) & ~(mul_i1028_2_r0s2[2]);
-  wire         _GEN_280 = _GEN_278 & _GEN_279;
-  wire         _GEN_281 = _GEN_277 & _GEN_280;
-  wire         _GEN_282 = _GEN_274 & _GEN_281;
-  wire         _GEN_283 = ~(mul_i1028_2_r0s2[1]) & ~(mul_i1028_2_r0s2[0]);
-  wire         _GEN_284 = ~(mul_i1028_3_r0s2[17]) & ~(mul_i1028_3_r0s2[16]);
-  wire         _GEN_285 = ~(mul_i1028_3_r0s2[15]) & ~(mul_i1028_3_r0s2[14]);
-  wire         _GEN_286 = _GEN_284 & _GEN_285;
-  wire         _GEN_287 = ~(mul_i1028_3_r0s2[13]) & ~(mul_i1028_3_r0s2[12]);
-  wire         _GEN_288 = ~(mul_i1028_3_r0s2[11]) & ~(mul_i1028_3_r0s2[10]);
-  wire         _GEN_289 = _GEN_287 & _GEN_288;
-  wire         _GEN_290 = _GEN_286 & _GEN_289;
-  wire         _GEN_291 = ~(mul_i1028_3_r0s2[9]) & ~(mul_i1028_3_r0s2[8]);
-  wire         _GEN_292 = ~(mul_i1028_3_r0s2[7]) & ~(mul_i1028_3_r0s2[6]);
-  wire         _GEN_293 = _GEN_291 & _GEN_292;
-  wire         _GEN_294 = ~(mul_i1028_3_r0s2[5]) & ~(mul_i1028_3_r0s2[4]);
-  wire         _GEN_295 = ~(mul_i1028_3_r0s2[3]) & ~(mul_i1028_3_r0s2[2]);
-  wire         _GEN_296 = _GEN_294 & _GEN_295;
-  wire         _GEN_297 = _GEN_293 & _GEN_296;
-  wire         _GEN_298 = _GEN_290 & _GEN_297;
-  wire         _GEN_299 = ~(mul_i1028_3_r0s2[1]) & ~(mul_i1028_3_r0s2[0]);
-  wire         _GEN_300 = ~(mul_i1028_4_r0s2[17]) & ~(mul_i1028_4_r0s2[16]);
-  wire         _GEN_301 = ~(mul_i1028_4_r0s2[15]) & ~(mul_i1028_4_r0s2[14]);
-  wire         _GEN_302 = _GEN_300 & _GEN_301;
-  wire         _GEN_303 = ~(mul_i1028_4_r0s2[13]) & ~(mul_i1028_4_r0s2[12]);
-  wire         _GEN_304 = ~(mul_i1028_4_r0s2[11]) & ~(mul_i1028_4_r0s2[10]);
-  wire         _GEN_305 = _GEN_303 & _GEN_304;
-  wire         _GEN_306 = _GEN_302 & _GEN_305;
-  wire         _GEN_307 = ~(mul_i1028_4_r0s2[9]) & ~(mul_i1028_4_r0s2[8]);
-  wire         _GEN_308 = ~(mul_i1028_4_r0s2[7]) & ~(mul_i1028_4_r0s2[6]);
-  wire         _GEN_309 = _GEN_307 & _GEN_308;
-  wire         _GEN_310 = ~(mul_i1028_4_r0s2[5]) & ~(mul_i1028_4_r0s2[4]);
-  wire         _GEN_311 = ~(mul_i1028_4_r0s2[3]) & ~(mul_i1028_4_r0s2[2]);
-  wire         _GEN_312 = _GEN_310 & _GEN_311;
-  wire         _GEN_313 = _GEN_309 & _GEN_312;
-  wire         _GEN_314 = _GEN_306 & _GEN_313;
-  wire         _GEN_315 = ~(mul_i1028_4_r0s2[1]) & ~(mul_i1028_4_r0s2[0]);
-  wire         _GEN_316 = ~(mul_i1028_5_r0s2[17]) & ~(mul_i1028_5_r0s2[16]);
-  wire         _GEN_317 = ~(mul_i1028_5_r0s2[15]) & ~(mul_i1028_5_r0s2[14]);
-  wire         _GEN_318 = _GEN_316 & _GEN_317;
-  wire         _GEN_319 = ~(mul_i1028_5_r0s2[13]) & ~(mul_i1028_5_r0s2[12]);
-  wire         _GEN_320 = ~(mul_i1028_5_r0s2[11]) & ~(mul_i1028_5_r0s2[10]);
-  wire         _GEN_321 = _GEN_319 & _GEN_320;
-  wire         _GEN_322 = _GEN_318 & _GEN_321;
-  wire         _GEN_323 = ~(mul_i1028_5_r0s2[9]) & ~(mul_i1028_5_r0s2[8]);
-  wire         _GEN_324 = ~(mul_i1028_5_r0s2[7]) & ~(mul_i1028_5_r0s2[6]);
-  wire         _GEN_325 = _GEN_323 & _GEN_324;
-  wire         _GEN_326 = ~(mul_i1028_5_r0s2[5]) & ~(mul_i1028_5_r0s2[4]);
-  wire         _GEN_327 = ~(mul_i1028_5_r0s2[3]) & ~(mul_i1028_5_r0s2[2]);
-  wire         _GEN_328 = _GEN_326 & _GEN_327;
-  wire         _GEN_329 = _GEN_325 & _GEN_328;
-  wire         _GEN_330 = _GEN_322 & _GEN_329;
-  wire         _GEN_331 = ~(mul_i1028_5_r0s2[1]) & ~(mul_i1028_5_r0s2[0]);
-  wire         _GEN_332 = ~(mul_i1028_6_r0s2[17]) & ~(mul_i1028_6_r0s2[16]);
-  wire         _GEN_333 = ~(mul_i1028_6_r0s2[15]) & ~(mul_i1028_6_r0s2[14]);
-  wire         _GEN_334 = _GEN_332 & _GEN_333;
-  wire         _GEN_335 = ~(mul_i1028_6_r0s2[13]) & ~(mul_i1028_6_r0s2[12]);
-  wire         _GEN_336 = ~(mul_i1028_6_r0s2[11]) & ~(mul_i1028_6_r0s2[10]);
-  wire         _GEN_337 = _GEN_335 & _GEN_336;
-  wire         _GEN_338 = _GEN_334 & _GEN_337;
-  wire         _GEN_339 = ~(mul_i1028_6_r0s2[9]) & ~(mul_i1028_6_r0s2[8]);
-  wire         _GEN_340 = ~(mul_i1028_6_r0s2[7]) & ~(mul_i1028_6_r0s2[6]);
-  wire         _GEN_341 = _GEN_339 & _GEN_340;
-  wire         _GEN_342 = ~(mul_i1028_6_r0s2[5]) & ~(mul_i1028_6_r0s2[4]);
-  wire         _GEN_343 = ~(mul_i1028_6_r0s2[3]) & ~(mul_i1028_6_r0s2[2]);
-  wire         _GEN_344 = _GEN_342 & _GEN_343;
-  wire         _GEN_345 = _GEN_341 & _GEN_344;
-  wire         _GEN_346 = _GEN_338 & _GEN_345;
-  wire         _GEN_347 = ~(mul_i1028_6_r0s2[1]) & ~(mul_i1028_6_r0s2[0]);
-  wire         _GEN_348 = ~(mul_i1028_7_r0s2[17]) & ~(mul_i1028_7_r0s2[16]);
-  wire         _GEN_349 = ~(mul_i1028_7_r0s2[15]) & ~(mul_i1028_7_r0s2[14]);
-  wire         _GEN_350 = _GEN_348 & _GEN_349;
-  wire         _GEN_351 = ~(mul_i1028_7_r0s2[13]) & ~(mul_i1028_7_r0s2[12]);
-  wire         _GEN_352 = ~(mul_i1028_7_r0s2[11]) & ~(mul_i1028_7_r0s2[10]);
-  wire         _GEN_353 = _GEN_351 & _GEN_352;
-  wire         _GEN_354 = _GEN_350 & _GEN_353;
-  wire         _GEN_355 = ~(mul_i1028_7_r0s2[9]) & ~(mul_i1028_7_r0s2[8]);
-  wire         _GEN_356 = ~(mul_i1028_7_r0s2[7]) & ~(mul_i1028_7_r0s2[6]);
-  wire         _GEN_357 = _GEN_355 & _GEN_356;
-  wire         _GEN_358 = ~(mul_i1028_7_r0s2[5]) & ~(mul_i1028_7_r0s2[4]);
-  wire         _GEN_359 = ~(mul_i1028_7_r0s2[3]) & ~(mul_i1028_7_r0s2[2]);
-  wire         _GEN_360 = _GEN_358 & _GEN_359;
-  wire         _GEN_361 = _GEN_357 & _GEN_360;
-  wire         _GEN_362 = _GEN_354 & _GEN_361;
-  wire         _GEN_363 = ~(mul_i1028_7_r0s2[1]) & ~(mul_i1028_7_r0s2[0]);
-  wire         _GEN_364 = ~(mul_i1028_8_r0s2[17]) & ~(mul_i1028_8_r0s2[16]);
-  wire         _GEN_365 = ~(mul_i1028_8_r0s2[15]) & ~(mul_i1028_8_r0s2[14]);
-  wire         _GEN_366 = _GEN_364 & _GEN_365;
-  wire         _GEN_367 = ~(mul_i1028_8_r0s2[13]) & ~(mul_i1028_8_r0s2[12]);
-  wire         _GEN_368 = ~(mul_i1028_8_r0s2[11]) & ~(mul_i1028_8_r0s2[10]);
-  wire         _GEN_369 = _GEN_367 & _GEN_368;
-  wire         _GEN_370 = _GEN_366 & _GEN_369;
-  wire         _GEN_371 = ~(mul_i1028_8_r0s2[9]) & ~(mul_i1028_8_r0s2[8]);
-  wire         _GEN_372 = ~(mul_i1028_8_r0s2[7]) & ~(mul_i1028_8_r0s2[6]);
-  wire         _GEN_373 = _GEN_371 & _GEN_372;
-  wire         _GEN_374 = ~(mul_i1028_8_r0s2[5]) & ~(mul_i1028_8_r0s2[4]);
-  wire         _GEN_375 = ~(mul_i1028_8_r0s2[3]) & ~(mul_i1028_8_r0s2[2]);
-  wire         _GEN_376 = _GEN_374 & _GEN_375;
-  wire         _GEN_377 = _GEN_373 & _GEN_376;
-  wire         _GEN_378 = _GEN_370 & _GEN_377;
-  wire         _GEN_379 = ~(mul_i1028_8_r0s2[1]) & ~(mul_i1028_8_r0s2[0]);
-  wire         _GEN_380 = ~(mul_i1028_9_r0s2[17]) & ~(mul_i1028_9_r0s2[16]);
-  wire         _GEN_381 = ~(mul_i1028_9_r0s2[15]) & ~(mul_i1028_9_r0s2[14]);
-  wire         _GEN_382 = _GEN_380 & _GEN_381;
-  wire         _GEN_383 = ~(mul_i1028_9_r0s2[13]) & ~(mul_i1028_9_r0s2[12]);
-  wire         _GEN_384 = ~(mul_i1028_9_r0s2[11]) & ~(mul_i1028_9_r0s2[10]);
-  wire         _GEN_385 = _GEN_383 & _GEN_384;
-  wire         _GEN_386 = _GEN_382 & _GEN_385;
-  wire         _GEN_387 = ~(mul_i1028_9_r0s2[9]) & ~(mul_i1028_9_r0s2[8]);
-  wire         _GEN_388 = ~(mul_i1028_9_r0s2[7]) & ~(mul_i1028_9_r0s2[6]);
-  wire         _GEN_389 = _GEN_387 & _GEN_388;
-  wire         _GEN_390 = ~(mul_i1028_9_r0s2[5]) & ~(mul_i1028_9_r0s2[4]);
-  wire         _GEN_391 = ~(mul_i1028_9_r0s2[3]) & ~(mul_i1028_9_r0s2[2]);
-  wire         _GEN_392 = _GEN_390 & _GEN_391;
-  wire         _GEN_393 = _GEN_389 & _GEN_392;
-  wire         _GEN_394 = _GEN_386 & _GEN_393;
-  wire         _GEN_395 = ~(mul_i1028_9_r0s2[1]) & ~(mul_i1028_9_r0s2[0]);
-  wire         _GEN_396 = ~(mul_i1028_10_r0s2[17]) & ~(mul_i1028_10_r0s2[16]);
-  wire         _GEN_397 = ~(mul_i1028_10_r0s2[15]) & ~(mul_i1028_10_r0s2[14]);
-  wire         _GEN_398 = _GEN_396 & _GEN_397;
-  wire         _GEN_399 = ~(mul_i1028_10_r0s2[13]) & ~(mul_i1028_10_r0s2[12]);
-  wire         _GEN_400 = ~(mul_i1028_10_r0s2[11]) & ~(mul_i1028_10_r0s2[10]);
-  wire         _GEN_401 = _GEN_399 & _GEN_400;
-  wire         _GEN_402 = _GEN_398 & _GEN_401;
-  wire         _GEN_403 = ~(mul_i1028_10_r0s2[9]) & ~(mul_i1028_10_r0s2[8]);
-  wire         _GEN_404 = ~(mul_i1028_10_r0s2[7]) & ~(mul_i1028_10_r0s2[6]);
-  wire         _GEN_405 = _GEN_403 & _GEN_404;
-  wire         _GEN_406 = ~(mul_i1028_10_r0s2[5]) & ~(mul_i1028_10_r0s2[4]);
-  wire         _GEN_407 = ~(mul_i1028_10_r0s2[3]) & ~(mul_i1028_10_r0s2[2]);
-  wire         _GEN_408 = _GEN_406 & _GEN_407;
-  wire         _GEN_409 = _GEN_405 & _GEN_408;
-  wire         _GEN_410 = _GEN_402 & _GEN_409;
-  wire         _GEN_411 = ~(mul_i1028_10_r0s2[1]) & ~(mul_i1028_10_r0s2[0]);
-  wire         _GEN_412 = ~(mul_i1028_11_r0s2[17]) & ~(mul_i1028_11_r0s2[16]);
-  wire         _GEN_413 = ~(mul_i1028_11_r0s2[15]) & ~(mul_i1028_11_r0s2[14]);
-  wire         _GEN_414 = _GEN_412 & _GEN_413;
-  wire         _GEN_415 = ~(mul_i1028_11_r0s2[13]) & ~(mul_i1028_11_r0s2[12]);
-  wire         _GEN_416 = ~(mul_i1028_11_r0s2[11]) & ~(mul_i1028_11_r0s2[10]);
-  wire         _GEN_417 = _GEN_415 & _GEN_416;
-  wire         _GEN_418 = _GEN_414 & _GEN_417;
-  wire         _GEN_419 = ~(mul_i1028_11_r0s2[9]) & ~(mul_i1028_11_r0s2[8]);
-  wire         _GEN_420 = ~(mul_i1028_11_r0s2[7]) & ~(mul_i1028_11_r0s2[6]);
-  wire         _GEN_421 = _GEN_419 & _GEN_420;
-  wire         _GEN_422 = ~(mul_i1028_11_r0s2[5]) & ~(mul_i1028_11_r0s2[4]);
-  wire         _GEN_423 = ~(mul_i1028_11_r0s2[3]) & ~(mul_i1028_11_r0s2[2]);
-  wire         _GEN_424 = _GEN_422 & _GEN_423;
-  wire         _GEN_425 = _GEN_421 & _GEN_424;
-  wire         _GEN_426 = _GEN_418 & _GEN_425;
-  wire         _GEN_427 = ~(mul_i1028_11_r0s2[1]) & ~(mul_i1028_11_r0s2[0]);
-  wire         _GEN_428 = ~(mul_i1028_12_r0s2[17]) & ~(mul_i1028_12_r0s2[16]);
-  wire         _GEN_429 = ~(mul_i1028_12_r0s2[15]) & ~(mul_i1028_12_r0s2[14]);
-  wire         _GEN_430 = _GEN_428 & _GEN_429;
-  wire         _GEN_431 = ~(mul_i1028_12_r0s2[13]) & ~(mul_i1028_12_r0s2[12]);
-  wire         _GEN_432 = ~(mul_i1028_12_r0s2[11]) & ~(mul_i1028_12_r0s2[10]);
-  wire         _GEN_433 = _GEN_431 & _GEN_432;
-  wire         _GEN_434 = _GEN_430 & _GEN_433;
-  wire         _GEN_435 = ~(mul_i1028_12_r0s2[9]) & ~(mul_i1028_12_r0s2[8]);
-  wire         _GEN_436 = ~(mul_i1028_12_r0s2[7]) & ~(mul_i1028_12_r0s2[6]);
-  wire         _GEN_437 = _GEN_435 & _GEN_436;
-  wire         _GEN_438 = ~(mul_i1028_12_r0s2[5]) & ~(mul_i1028_12_r0s2[4]);
-  wire         _GEN_439 = ~(mul_i1028_12_r0s2[3]) & ~(mul_i1028_12_r0s2[2]);
-  wire         _GEN_440 = _GEN_438 & _GEN_439;
-  wire         _GEN_441 = _GEN_437 & _GEN_440;
-  wire         _GEN_442 = _GEN_434 & _GEN_441;
-  wire         _GEN_443 = ~(mul_i1028_12_r0s2[1]) & ~(mul_i1028_12_r0s2[0]);
-  wire         _GEN_444 = ~(mul_i1028_13_r0s2[17]) & ~(mul_i1028_13_r0s2[16]);
-  wire         _GEN_445 = ~(mul_i1028_13_r0s2[15]) & ~(mul_i1028_13_r0s2[14]);
-  wire         _GEN_446 = _GEN_444 & _GEN_445;
-  wire         _GEN_447 = ~(mul_i1028_13_r0s2[13]) & ~(mul_i1028_13_r0s2[12]);
-  wire         _GEN_448 = ~(mul_i1028_13_r0s2[11]) & ~(mul_i1028_13_r0s2[10]);
-  wire         _GEN_449 = _GEN_447 & _GEN_448;
-  wire         _GEN_450 = _GEN_446 & _GEN_449;
-  wire         _GEN_451 = ~(mul_i1028_13_r0s2[9]) & ~(mul_i1028_13_r0s2[8]);
-  wire         _GEN_452 = ~(mul_i1028_13_r0s2[7]) & ~(mul_i1028_13_r0s2[6]);
-  wire         _GEN_453 = _GEN_451 & _GEN_452;
-  wire         _GEN_454 = ~(mul_i1028_13_r0s2[5]) & ~(mul_i1028_13_r0s2[4]);
-  wire         _GEN_455 = ~(mul_i1028_13_r0s2[3]) & ~(mul_i1028_13_r0s2[2]);
-  wire         _GEN_456 = _GEN_454 & _GEN_455;
-  wire         _GEN_457 = _GEN_453 & _GEN_456;
-  wire         _GEN_458 = _GEN_450 & _GEN_457;
-  wire         _GEN_459 = ~(mul_i1028_13_r0s2[1]) & ~(mul_i1028_13_r0s2[0]);
-  wire         _GEN_460 = ~(mul_i1028_14_r0s2[17]) & ~(mul_i1028_14_r0s2[16]);
-  wire         _GEN_461 = ~(mul_i1028_14_r0s2[15]) & ~(mul_i1028_14_r0s2[14]);
-  wire         _GEN_462 = _GEN_460 & _GEN_461;
-  wire         _GEN_463 = ~(mul_i1028_14_r0s2[13]) & ~(mul_i1028_14_r0s2[12]);
-  wire         _GEN_464 = ~(mul_i1028_14_r0s2[11]) & ~(mul_i1028_14_r0s2[10]);
-  wire         _GEN_465 = _GEN_463 & _GEN_464;
-  wire         _GEN_466 = _GEN_462 & _GEN_465;
-  wire         _GEN_467 = ~(mul_i1028_14_r0s2[9]) & ~(mul_i1028_14_r0s2[8]);
-  wire         _GEN_468 = ~(mul_i1028_14_r0s2[7]) & ~(mul_i1028_14_r0s2[6]);
-  wire         _GEN_469 = _GEN_467 & _GEN_468;
-  wire         _GEN_470 = ~(mul_i1028_14_r0s2[5]) & ~(mul_i1028_14_r0s2[4]);
-  wire         _GEN_471 = ~(mul_i1028_14_r0s2[3]) & ~(mul_i1028_14_r0s2[2]);
-  wire         _GEN_472 = _GEN_470 & _GEN_471;
-  wire         _GEN_473 = _GEN_469 & _GEN_472;
-  wire         _GEN_474 = _GEN_466 & _GEN_473;
-  wire         _GEN_475 = ~(mul_i1028_14_r0s2[1]) & ~(mul_i1028_14_r0s2[0]);
-  wire         _GEN_476 = ~(mul_i1028_15_r0s2[17]) & ~(mul_i1028_15_r0s2[16]);
-  wire         _GEN_477 = ~(mul_i1028_15_r0s2[15]) & ~(mul_i1028_15_r0s2[14]);
-  wire         _GEN_478 = _GEN_476 & _GEN_477;
-  wire         _GEN_479 = ~(mul_i1028_15_r0s2[13]) & ~(mul_i1028_15_r0s2[12]);
-  wire         _GEN_480 = ~(mul_i1028_15_r0s2[11]) & ~(mul_i1028_15_r0s2[10]);
-  wire         _GEN_481 = _GEN_479 & _GEN_480;
-  wire         _GEN_482 = _GEN_478 & _GEN_481;
-  wire         _GEN_483 = ~(mul_i1028_15_r0s2[9]) & ~(mul_i1028_15_r0s2[8]);
-  wire         _GEN_484 = ~(mul_i1028_15_r0s2[7]) & ~(mul_i1028_15_r0s2[6]);
-  wire         _GEN_485 = _GEN_483 & _GEN_484;
-  wire         _GEN_486 = ~(mul_i1028_15_r0s2[5]) & ~(mul_i1028_15_r0s2[4]);
-  wire         _GEN_487 = ~(mul_i1028_15_r0s2[3]) & ~(mul_i1028_15_r0s2[2]);
-  wire         _GEN_488 = _GEN_486 & _GEN_487;
-  wire         _GEN_489 = _GEN_485 & _GEN_488;
-  wire         _GEN_490 = _GEN_482 & _GEN_489;
-  wire         _GEN_491 = ~(mul_i1028_15_r0s2[1]) & ~(mul_i1028_15_r0s2[0]);
-  wire         _GEN_492 = ~(mul_i1028_16_r0s2[17]) & ~(mul_i1028_16_r0s2[16]);
-  wire         _GEN_493 = ~(mul_i1028_16_r0s2[15]) & ~(mul_i1028_16_r0s2[14]);
-  wire         _GEN_494 = _GEN_492 & _GEN_493;
-  wire         _GEN_495 = ~(mul_i1028_16_r0s2[13]) & ~(mul_i1028_16_r0s2[12]);
-  wire         _GEN_496 = ~(mul_i1028_16_r0s2[11]) & ~(mul_i1028_16_r0s2[10]);
-  wire         _GEN_497 = _GEN_495 & _GEN_496;
-  wire         _GEN_498 = _GEN_494 & _GEN_497;
-  wire         _GEN_499 = ~(mul_i1028_16_r0s2[9]) & ~(mul_i1028_16_r0s2[8]);
-  wire         _GEN_500 = ~(mul_i1028_16_r0s2[7]) & ~(mul_i1028_16_r0s2[6]);
-  wire         _GEN_501 = _GEN_499 & _GEN_500;
-  wire         _GEN_502 = ~(mul_i1028_16_r0s2[5]) & ~(mul_i1028_16_r0s2[4]);
-  wire         _GEN_503 = ~(mul_i1028_16_r0s2[3]) & ~(mul_i1028_16_r0s2[2]);
-  wire         _GEN_504 = _GEN_502 & _GEN_503;
-  wire         _GEN_505 = _GEN_501 & _GEN_504;
-  wire         _GEN_506 = _GEN_498 & _GEN_505;
-  wire         _GEN_507 = ~(mul_i1028_16_r0s2[1]) & ~(mul_i1028_16_r0s2[0]);
-  wire         _GEN_508 = ~(mul_i1028_17_r0s2[17]) & ~(mul_i1028_17_r0s2[16]);
-  wire         _GEN_509 = ~(mul_i1028_17_r0s2[15]) & ~(mul_i1028_17_r0s2[14]);
-  wire         _GEN_510 = _GEN_508 & _GEN_509;
-  wire         _GEN_511 = ~(mul_i1028_17_r0s2[13]) & ~(mul_i1028_17_r0s2[12]);
-  wire         _GEN_512 = ~(mul_i1028_17_r0s2[11]) & ~(mul_i1028_17_r0s2[10]);
-  wire         _GEN_513 = _GEN_511 & _GEN_512;
-  wire         _GEN_514 = _GEN_510 & _GEN_513;
-  wire         _GEN_515 = ~(mul_i1028_17_r0s2[9]) & ~(mul_i1028_17_r0s2[8]);
-  wire         _GEN_516 = ~(mul_i1028_17_r0s2[7]) & ~(mul_i1028_17_r0s2[6]);
-  wire         _GEN_517 = _GEN_515 & _GEN_516;
-  wire         _GEN_518 = ~(mul_i1028_17_r0s2[5]) & ~(mul_i1028_17_r0s2[4]);
-  wire         _GEN_519 = ~(mul_i1028_17_r0s2[3]) & ~(mul_i1028_17_r0s2[2]);
-  wire         _GEN_520 = _GEN_518 & _GEN_519;
-  wire         _GEN_521 = _GEN_517 & _GEN_520;
-  wire         _GEN_522 = _GEN_514 & _GEN_521;
-  wire         _GEN_523 = ~(mul_i1028_17_r0s2[1]) & ~(mul_i1028_17_r0s2[0]);
-  wire         _GEN_524 = ~(mul_i1028_18_r0s2[17]) & ~(mul_i1028_18_r0s2[16]);
-  wire         _GEN_525 = ~(mul_i1028_18_r0s2[15]) & ~(mul_i1028_18_r0s2[14]);
-  wire         _GEN_526 = _GEN_524 & _GEN_525;
-  wire         _GEN_527 = ~(mul_i1028_18_r0s2[13]) & ~(mul_i1028_18_r0s2[12]);
-  wire         _GEN_528 = ~(mul_i1028_18_r0s2[11]) & ~(mul_i1028_18_r0s2[10]);
-  wire         _GEN_529 = _GEN_527 & _GEN_528;
-  wire         _GEN_530 = _GEN_526 & _GEN_529;
-  wire         _GEN_531 = ~(mul_i1028_18_r0s2[9]) & ~(mul_i1028_18_r0s2[8]);
-  wire         _GEN_532 = ~(mul_i1028_18_r0s2[7]) & ~(mul_i1028_18_r0s2[6]);
-  wire         _GEN_533 = _GEN_531 & _GEN_532;
-  wire         _GEN_534 = ~(mul_i1028_18_r0s2[5]) & ~(mul_i1028_18_r0s2[4]);
-  wire         _GEN_535 = ~(mul_i1028_18_r0s2[3]) & ~(mul_i1028_18_r0s2[2]);
-  wire         _GEN_536 = _GEN_534 & _GEN_535;
-  wire         _GEN_537 = _GEN_533 & _GEN_536;
-  wire         _GEN_538 = _GEN_530 & _GEN_537;
-  wire         _GEN_539 = ~(mul_i1028_18_r0s2[1]) & ~(mul_i1028_18_r0s2[0]);
-  wire         _GEN_540 = ~(mul_i1028_19_r0s2[17]) & ~(mul_i1028_19_r0s2[16]);
-  wire         _GEN_541 = ~(mul_i1028_19_r0s2[15]) & ~(mul_i1028_19_r0s2[14]);
-  wire         _GEN_542 = _GEN_540 & _GEN_541;
-  wire         _GEN_543 = ~(mul_i1028_19_r0s2[13]) & ~(mul_i1028_19_r0s2[12]);
-  wire         _GEN_544 = ~(mul_i1028_19_r0s2[11]) & ~(mul_i1028_19_r0s2[10]);
-  wire         _GEN_545 = _GEN_543 & _GEN_544;
-  wire         _GEN_546 = _GEN_542 & _GEN_545;
-  wire         _GEN_547 = ~(mul_i1028_19_r0s2[9]) & ~(mul_i1028_19_r0s2[8]);
-  wire         _GEN_548 = ~(mul_i1028_19_r0s2[7]) & ~(mul_i1028_19_r0s2[6]);
-  wire         _GEN_549 = _GEN_547 & _GEN_548;
-  wire         _GEN_550 = ~(mul_i1028_19_r0s2[5]) & ~(mul_i1028_19_r0s2[4]);
-  wire         _GEN_551 = ~(mul_i1028_19_r0s2[3]) & ~(mul_i1028_19_r0s2[2]);
-  wire         _GEN_552 = _GEN_550 & _GEN_551;
-  wire         _GEN_553 = _GEN_549 & _GEN_552;
-  wire         _GEN_554 = _GEN_546 & _GEN_553;
-  wire         _GEN_555 = ~(mul_i1028_19_r0s2[1]) & ~(mul_i1028_19_r0s2[0]);
-  wire         _GEN_556 = ~(mul_i1028_20_r0s2[17]) & ~(mul_i1028_20_r0s2[16]);
-  wire         _GEN_557 = ~(mul_i1028_20_r0s2[15]) & ~(mul_i1028_20_r0s2[14]);
-  wire         _GEN_558 = _GEN_556 & _GEN_557;
-  wire         _GEN_559 = ~(mul_i1028_20_r0s2[13]) & ~(mul_i1028_20_r0s2[12]);
-  wire         _GEN_560 = ~(mul_i1028_20_r0s2[11]) & ~(mul_i1028_20_r0s2[10]);
-  wire         _GEN_561 = _GEN_559 & _GEN_560;
-  wire         _GEN_562 = _GEN_558 & _GEN_561;
-  wire         _GEN_563 = ~(mul_i1028_20_r0s2[9]) & ~(mul_i1028_20_r0s2[8]);
-  wire         _GEN_564 = ~(mul_i1028_20_r0s2[7]) & ~(mul_i1028_20_r0s2[6]);
-  wire         _GEN_565 = _GEN_563 & _GEN_564;
-  wire         _GEN_566 = ~(mul_i1028_20_r0s2[5]) & ~(mul_i1028_20_r0s2[4]);
-  wire         _GEN_567 = ~(mul_i1028_20_r0s2[3]) & ~(mul_i1028_20_r0s2[2]);
-  wire         _GEN_568 = _GEN_566 & _GEN_567;
-  wire         _GEN_569 = _GEN_565 & _GEN_568;
-  wire         _GEN_570 = _GEN_562 & _GEN_569;
-  wire         _GEN_571 = ~(mul_i1028_20_r0s2[1]) & ~(mul_i1028_20_r0s2[0]);
-  wire         _GEN_572 = ~(mul_i1028_21_r0s2[17]) & ~(mul_i1028_21_r0s2[16]);
-  wire         _GEN_573 = ~(mul_i1028_21_r0s2[15]) & ~(mul_i1028_21_r0s2[14]);
-  wire         _GEN_574 = _GEN_572 & _GEN_573;
-  wire         _GEN_575 = ~(mul_i1028_21_r0s2[13]) & ~(mul_i1028_21_r0s2[12]);
-  wire         _GEN_576 = ~(mul_i1028_21_r0s2[11]) & ~(mul_i1028_21_r0s2[10]);
-  wire         _GEN_577 = _GEN_575 & _GEN_576;
-  wire         _GEN_578 = _GEN_574 & _GEN_577;
-  wire         _GEN_579 = ~(mul_i1028_21_r0s2[9]) & ~(mul_i1028_21_r0s2[8]);
-  wire         _GEN_580 = ~(mul_i1028_21_r0s2[7]) & ~(mul_i1028_21_r0s2[6]);
-  wire         _GEN_581 = _GEN_579 & _GEN_580;
-  wire         _GEN_582 = ~(mul_i1028_21_r0s2[5]) & ~(mul_i1028_21_r0s2[4]);
-  wire         _GEN_583 = ~(mul_i1028_21_r0s2[3]) & ~(mul_i1028_21_r0s2[2]);
-  wire         _GEN_584 = _GEN_582 & _GEN_583;
-  wire         _GEN_585 = _GEN_581 & _GEN_584;
-  wire         _GEN_586 = _GEN_578 & _GEN_585;
-  wire         _GEN_587 = ~(mul_i1028_21_r0s2[1]) & ~(mul_i1028_21_r0s2[0]);
-  wire         _GEN_588 = ~(mul_i1028_22_r0s2[17]) & ~(mul_i1028_22_r0s2[16]);
-  wire         _GEN_589 = ~(mul_i1028_22_r0s2[15]) & ~(mul_i1028_22_r0s2[14]);
-  wire         _GEN_590 = _GEN_588 & _GEN_589;
-  wire         _GEN_591 = ~(mul_i1028_22_r0s2[13]) & ~(mul_i1028_22_r0s2[12]);
-  wire         _GEN_592 = ~(mul_i1028_22_r0s2[11]) & ~(mul_i1028_22_r0s2[10]);
-  wire         _GEN_593 = _GEN_591 & _GEN_592;
-  wire         _GEN_594 = _GEN_590 & _GEN_593;
-  wire         _GEN_595 = ~(mul_i1028_22_r0s2[9]) & ~(mul_i1028_22_r0s2[8]);
-  wire         _GEN_596 = ~(mul_i1028_22_r0s2[7]) & ~(mul_i1028_22_r0s2[6]);
-  wire         _GEN_597 = _GEN_595 & _GEN_596;
-  wire         _GEN_598 = ~(mul_i1028_22_r0s2[5]) & ~(mul_i1028_22_r0s2[4]);
-  wire         _GEN_599 = ~(mul_i1028_22_r0s2[3]) & ~(mul_i1028_22_r0s2[2]);
-  wire         _GEN_600 = _GEN_598 & _GEN_599;
-  wire         _GEN_601 = _GEN_597 & _GEN_600;
-  wire         _GEN_602 = _GEN_594 & _GEN_601;
-  wire         _GEN_603 = ~(mul_i1028_22_r0s2[1]) & ~(mul_i1028_22_r0s2[0]);
-  wire         _GEN_604 = ~(mul_i1028_23_r0s2[17]) & ~(mul_i1028_23_r0s2[16]);
-  wire         _GEN_605 = ~(mul_i1028_23_r0s2[15]) & ~(mul_i1028_23_r0s2[14]);
-  wire         _GEN_606 = _GEN_604 & _GEN_605;
-  wire         _GEN_607 = ~(mul_i1028_23_r0s2[13]) & ~(mul_i1028_23_r0s2[12]);
-  wire         _GEN_608 = ~(mul_i1028_23_r0s2[11]) & ~(mul_i1028_23_r0s2[10]);
-  wire         _GEN_609 = _GEN_607 & _GEN_608;
-  wire         _GEN_610 = _GEN_606 & _GEN_609;
-  wire         _GEN_611 = ~(mul_i1028_23_r0s2[9]) & ~(mul_i1028_23_r0s2[8]);
-  wire         _GEN_612 = ~(mul_i1028_23_r0s2[7]) & ~(mul_i1028_23_r0s2[6]);
-  wire         _GEN_613 = _GEN_611 & _GEN_612;
-  wire         _GEN_614 = ~(mul_i1028_23_r0s2[5]) & ~(mul_i1028_23_r0s2[4]);
-  wire         _GEN_615 = ~(mul_i1028_23_r0s2[3]) & ~(mul_i1028_23_r0s2[2]);
-  wire         _GEN_616 = _GEN_614 & _GEN_615;
-  wire         _GEN_617 = _GEN_613 & _GEN_616;
-  wire         _GEN_618 = _GEN_610 & _GEN_617;
-  wire         _GEN_619 = ~(mul_i1028_23_r0s2[1]) & ~(mul_i1028_23_r0s2[0]);
-  wire         _GEN_620 = ~(mul_i1028_24_r0s2[17]) & ~(mul_i1028_24_r0s2[16]);
-  wire         _GEN_621 = ~(mul_i1028_24_r0s2[15]) & ~(mul_i1028_24_r0s2[14]);
-  wire         _GEN_622 = _GEN_620 & _GEN_621;
-  wire         _GEN_623 = ~(mul_i1028_24_r0s2[13]) & ~(mul_i1028_24_r0s2[12]);
-  wire         _GEN_624 = ~(mul_i1028_24_r0s2[11]) & ~(mul_i1028_24_r0s2[10]);
-  wire         _GEN_625 = _GEN_623 & _GEN_624;
-  wire         _GEN_626 = _GEN_622 & _GEN_625;
-  wire         _GEN_627 = ~(mul_i1028_24_r0s2[9]) & ~(mul_i1028_24_r0s2[8]);
-  wire         _GEN_628 = ~(mul_i1028_24_r0s2[7]) & ~(mul_i1028_24_r0s2[6]);
-  wire         _GEN_629 = _GEN_627 & _GEN_628;
-  wire         _GEN_630 = ~(mul_i1028_24_r0s2[5]) & ~(mul_i1028_24_r0s2[4]);
-  wire         _GEN_631 = ~(mul_i1028_24_r0s2[3]) & ~(mul_i1028_24_r0s2[2]);
-  wire         _GEN_632 = _GEN_630 & _GEN_631;
-  wire         _GEN_633 = _GEN_629 & _GEN_632;
-  wire         _GEN_634 = _GEN_626 & _GEN_633;
-  wire         _GEN_635 = ~(mul_i1028_24_r0s2[1]) & ~(mul_i1028_24_r0s2[0]);
-  wire         _GEN_636 = ~(mul_i1028_25_r0s2[17]) & ~(mul_i1028_25_r0s2[16]);
-  wire         _GEN_637 = ~(mul_i1028_25_r0s2[15]) & ~(mul_i1028_25_r0s2[14]);
-  wire         _GEN_638 = _GEN_636 & _GEN_637;
-  wire         _GEN_639 = ~(mul_i1028_25_r0s2[13]) & ~(mul_i1028_25_r0s2[12]);
-  wire         _GEN_640 = ~(mul_i1028_25_r0s2[11]) & ~(mul_i1028_25_r0s2[10]);
-  wire         _GEN_641 = _GEN_639 & _GEN_640;
-  wire         _GEN_642 = _GEN_638 & _GEN_641;
-  wire         _GEN_643 = ~(mul_i1028_25_r0s2[9]) & ~(mul_i1028_25_r0s2[8]);
-  wire         _GEN_644 = ~(mul_i1028_25_r0s2[7]) & ~(mul_i1028_25_r0s2[6]);
-  wire         _GEN_645 = _GEN_643 & _GEN_644;
-  wire         _GEN_646 = ~(mul_i1028_25_r0s2[5]) & ~(mul_i1028_25_r0s2[4]);
-  wire         _GEN_647 = ~(mul_i1028_25_r0s2[3]) & ~(mul_i1028_25_r0s2[2]);
-  wire         _GEN_648 = _GEN_646 & _GEN_647;
-  wire         _GEN_649 = _GEN_645 & _GEN_648;
-  wire         _GEN_650 = _GEN_642 & _GEN_649;
-  wire         _GEN_651 = ~(mul_i1028_25_r0s2[1]) & ~(mul_i1028_25_r0s2[0]);
-  wire         _GEN_652 = ~(mul_i1028_26_r0s2[17]) & ~(mul_i1028_26_r0s2[16]);
-  wire         _GEN_653 = ~(mul_i1028_26_r0s2[15]) & ~(mul_i1028_26_r0s2[14]);
-  wire         _GEN_654 = _GEN_652 & _GEN_653;
-  wire         _GEN_655 = ~(mul_i1028_26_r0s2[13]) & ~(mul_i1028_26_r0s2[12]);
-  wire         _GEN_656 = ~(mul_i1028_26_r0s2[11]) & ~(mul_i1028_26_r0s2[10]);
-  wire         _GEN_657 = _GEN_655 & _GEN_656;
-  wire         _GEN_658 = _GEN_654 & _GEN_657;
-  wire         _GEN_659 = ~(mul_i1028_26_r0s2[9]) & ~(mul_i1028_26_r0s2[8]);
-  wire         _GEN_660 = ~(mul_i1028_26_r0s2[7]) & ~(mul_i1028_26_r0s2[6]);
-  wire         _GEN_661 = _GEN_659 & _GEN_660;
-  wire         _GEN_662 = ~(mul_i1028_26_r0s2[5]) & ~(mul_i1028_26_r0s2[4]);
-  wire         _GEN_663 = ~(mul_i1028_26_r0s2[3]) & ~(mul_i1028_26_r0s2[2]);
-  wire         _GEN_664 = _GEN_662 & _GEN_663;
-  wire         _GEN_665 = _GEN_661 & _GEN_664;
-  wire         _GEN_666 = _GEN_658 & _GEN_665;
-  wire         _GEN_667 = ~(mul_i1028_26_r0s2[1]) & ~(mul_i1028_26_r0s2[0]);
-  wire         _GEN_668 = ~(mul_i1028_27_r0s2[17]) & ~(mul_i1028_27_r0s2[16]);
-  wire         _GEN_669 = ~(mul_i1028_27_r0s2[15]) & ~(mul_i1028_27_r0s2[14]);
-  wire         _GEN_670 = _GEN_668 & _GEN_669;
-  wire         _GEN_671 = ~(mul_i1028_27_r0s2[13]) & ~(mul_i1028_27_r0s2[12]);
-  wire         _GEN_672 = ~(mul_i1028_27_r0s2[11]) & ~(mul_i1028_27_r0s2[10]);
-  wire         _GEN_673 = _GEN_671 & _GEN_672;
-  wire         _GEN_674 = _GEN_670 & _GEN_673;
-  wire         _GEN_675 = ~(mul_i1028_27_r0s2[9]) & ~(mul_i1028_27_r0s2[8]);
-  wire         _GEN_676 = ~(mul_i1028_27_r0s2[7]) & ~(mul_i1028_27_r0s2[6]);
-  wire         _GEN_677 = _GEN_675 & _GEN_676;
-  wire         _GEN_678 = ~(mul_i1028_27_r0s2[5]) & ~(mul_i1028_27_r0s2[4]);
-  wire         _GEN_679 = ~(mul_i1028_27_r0s2[3]) & ~(mul_i1028_27_r0s2[2]);
-  wire         _GEN_680 = _GEN_678 & _GEN_679;
-  wire         _GEN_681 = _GEN_677 & _GEN_680;
-  wire         _GEN_682 = _GEN_674 & _GEN_681;
-  wire         _GEN_683 = ~(mul_i1028_27_r0s2[1]) & ~(mul_i1028_27_r0s2[0]);
-  wire         _GEN_684 = ~(mul_i1028_28_r0s2[17]) & ~(mul_i1028_28_r0s2[16]);
-  wire         _GEN_685 = ~(mul_i1028_28_r0s2[15]) & ~(mul_i1028_28_r0s2[14]);
-  wire         _GEN_686 = _GEN_684 & _GEN_685;
-  wire         _GEN_687 = ~(mul_i1028_28_r0s2[13]) & ~(mul_i1028_28_r0s2[12]);
-  wire         _GEN_688 = ~(mul_i1028_28_r0s2[11]) & ~(mul_i1028_28_r0s2[10]);
-  wire         _GEN_689 = _GEN_687 & _GEN_688;
-  wire         _GEN_690 = _GEN_686 & _GEN_689;
-  wire         _GEN_691 = ~(mul_i1028_28_r0s2[9]) & ~(mul_i1028_28_r0s2[8]);
-  wire         _GEN_692 = ~(mul_i1028_28_r0s2[7]) & ~(mul_i1028_28_r0s2[6]);
-  wire         _GEN_693 = _GEN_691 & _GEN_692;
-  wire         _GEN_694 = ~(mul_i1028_28_r0s2[5]) & ~(mul_i1028_28_r0s2[4]);
-  wire         _GEN_695 = ~(mul_i1028_28_r0s2[3]) & ~(mul_i1028_28_r0s2[2]);
-  wire         _GEN_696 = _GEN_694 & _GEN_695;
-  wire         _GEN_697 = _GEN_693 & _GEN_696;
-  wire         _GEN_698 = _GEN_690 & _GEN_697;
-  wire         _GEN_699 = ~(mul_i1028_28_r0s2[1]) & ~(mul_i1028_28_r0s2[0]);
-  wire         _GEN_700 = ~(mul_i1028_29_r0s2[17]) & ~(mul_i1028_29_r0s2[16]);
-  wire         _GEN_701 = ~(mul_i1028_29_r0s2[15]) & ~(mul_i1028_29_r0s2[14]);
-  wire         _GEN_702 = _GEN_700 & _GEN_701;
-  wire         _GEN_703 = ~(mul_i1028_29_r0s2[13]) & ~(mul_i1028_29_r0s2[12]);
-  wire         _GEN_704 = ~(mul_i1028_29_r0s2[11]) & ~(mul_i1028_29_r0s2[10]);
-  wire         _GEN_705 = _GEN_703 & _GEN_704;
-  wire         _GEN_706 = _GEN_702 & _GEN_705;
-  wire         _GEN_707 = ~(mul_i1028_29_r0s2[9]) & ~(mul_i1028_29_r0s2[8]);
-  wire         _GEN_708 = ~(mul_i1028_29_r0s2[7]) & ~(mul_i1028_29_r0s2[6]);
-  wire         _GEN_709 = _GEN_707 & _GEN_708;
-  wire         _GEN_710 = ~(mul_i1028_29_r0s2[5]) & ~(mul_i1028_29_r0s2[4]);
-  wire         _GEN_711 = ~(mul_i1028_29_r0s2[3]) & ~(mul_i1028_29_r0s2[2]);
-  wire         _GEN_712 = _GEN_710 & _GEN_711;
-  wire         _GEN_713 = _GEN_709 & _GEN_712;
-  wire         _GEN_714 = _GEN_706 & _GEN_713;
-  wire         _GEN_715 = ~(mul_i1028_29_r0s2[1]) & ~(mul_i1028_29_r0s2[0]);
-  wire         _GEN_716 = ~(mul_i1028_30_r0s2[17]) & ~(mul_i1028_30_r0s2[16]);
-  wire         _GEN_717 = ~(mul_i1028_30_r0s2[15]) & ~(mul_i1028_30_r0s2[14]);
-  wire         _GEN_718 = _GEN_716 & _GEN_717;
-  wire         _GEN_719 = ~(mul_i1028_30_r0s2[13]) & ~(mul_i1028_30_r0s2[12]);
-  wire         _GEN_720 = ~(mul_i1028_30_r0s2[11]) & ~(mul_i1028_30_r0s2[10]);
-  wire         _GEN_721 = _GEN_719 & _GEN_720;
-  wire         _GEN_722 = _GEN_718 & _GEN_721;
-  wire         _GEN_723 = ~(mul_i1028_30_r0s2[9]) & ~(mul_i1028_30_r0s2[8]);
-  wire         _GEN_724 = ~(mul_i1028_30_r0s2[7]) & ~(mul_i1028_30_r0s2[6]);
-  wire         _GEN_725 = _GEN_723 & _GEN_724;
-  wire         _GEN_726 = ~(mul_i1028_30_r0s2[5]) & ~(mul_i1028_30_r0s2[4]);
-  wire         _GEN_727 = ~(mul_i1028_30_r0s2[3]) & ~(mul_i1028_30_r0s2[2]);
-  wire         _GEN_728 = _GEN_726 & _GEN_727;
-  wire         _GEN_729 = _GEN_725 & _GEN_728;
-  wire         _GEN_730 = _GEN_722 & _GEN_729;
-  wire         _GEN_731 = ~(mul_i1028_30_r0s2[1]) & ~(mul_i1028_30_r0s2[0]);
-  wire         _GEN_732 = ~(mul_i1028_31_r0s2[17]) & ~(mul_i1028_31_r0s2[16]);
-  wire         _GEN_733 = ~(mul_i1028_31_r0s2[15]) & ~(mul_i1028_31_r0s2[14]);
-  wire         _GEN_734 = _GEN_732 & _GEN_733;
-  wire         _GEN_735 = ~(mul_i1028_31_r0s2[13]) & ~(mul_i1028_31_r0s2[12]);
-  wire         _GEN_736 = ~(mul_i1028_31_r0s2[11]) & ~(mul_i1028_31_r0s2[10]);
-  wire         _GEN_737 = _GEN_735 & _GEN_736;
-  wire         _GEN_738 = _GEN_734 & _GEN_737;
-  wire         _GEN_739 = ~(mul_i1028_31_r0s2[9]) & ~(mul_i1028_31_r0s2[8]);
-  wire         _GEN_740 = ~(mul_i1028_31_r0s2[7]) & ~(mul_i1028_31_r0s2[6]);
-  wire         _GEN_741 = _GEN_739 & _GEN_740;
-  wire         _GEN_742 = ~(mul_i1028_31_r0s2[5]) & ~(mul_i1028_31_r0s2[4]);
-  wire         _GEN_743 = ~(mul_i1028_31_r0s2[3]) & ~(mul_i1028_31_r0s2[2]);
-  wire         _GEN_744 = _GEN_742 & _GEN_743;
-  wire         _GEN_745 = _GEN_741 & _GEN_744;
-  wire         _GEN_746 = _GEN_738 & _GEN_745;
-  wire         _GEN_747 = ~(mul_i1028_31_r0s2[1]) & ~(mul_i1028_31_r0s2[0]);
-  wire         _GEN_748 = ~first_0_r0 & ~_GEN_74;
+  wire [9:0]   _GEN_233 = {5'h0, select_r0s3__31};
+  wire [9:0]   _GEN_234 =
+    $signed(sub_i1040_31_r0s3) < $signed(_GEN_233) ? sub_i1040_31_r0s3 : _GEN_233;
+  wire [9:0]   _GEN_235 = sub_i1040_31_r0s3 - _GEN_234;
+  wire [4:0]   _GEN_236 = $signed(_GEN_234) < -10'shC ? 5'h0 : _GEN_234[4:0] + 5'hC;
+  wire         _GEN_237 = ~(mul_i1028_r0s2[17]) & ~(mul_i1028_r0s2[16]);
+  wire         _GEN_238 = ~(mul_i1028_r0s2[15]) & ~(mul_i1028_r0s2[14]);
+  wire         _GEN_239 = _GEN_237 & _GEN_238;
+  wire         _GEN_240 = ~(mul_i1028_r0s2[13]) & ~(mul_i1028_r0s2[12]);
+  wire         _GEN_241 = ~(mul_i1028_r0s2[11]) & ~(mul_i1028_r0s2[10]);
+  wire         _GEN_242 = _GEN_240 & _GEN_241;
+  wire         _GEN_243 = _GEN_239 & _GEN_242;
+  wire         _GEN_244 = ~(mul_i1028_r0s2[9]) & ~(mul_i1028_r0s2[8]);
+  wire         _GEN_245 = ~(mul_i1028_r0s2[7]) & ~(mul_i1028_r0s2[6]);
+  wire         _GEN_246 = _GEN_244 & _GEN_245;
+  wire         _GEN_247 = ~(mul_i1028_r0s2[5]) & ~(mul_i1028_r0s2[4]);
+  wire         _GEN_248 = ~(mul_i1028_r0s2[3]) & ~(mul_i1028_r0s2[2]);
+  wire         _GEN_249 = _GEN_247 & _GEN_248;
+  wire         _GEN_250 = _GEN_246 & _GEN_249;
+  wire         _GEN_251 = _GEN_243 & _GEN_250;
+  wire         _GEN_252 = ~(mul_i1028_r0s2[1]) & ~(mul_i1028_r0s2[0]);
+  wire         _GEN_253 = ~(mul_i1028_1_r0s2[17]) & ~(mul_i1028_1_r0s2[16]);
+  wire         _GEN_254 = ~(mul_i1028_1_r0s2[15]) & ~(mul_i1028_1_r0s2[14]);
+  wire         _GEN_255 = _GEN_253 & _GEN_254;
+  wire         _GEN_256 = ~(mul_i1028_1_r0s2[13]) & ~(mul_i1028_1_r0s2[12]);
+  wire         _GEN_257 = ~(mul_i1028_1_r0s2[11]) & ~(mul_i1028_1_r0s2[10]);
+  wire         _GEN_258 = _GEN_256 & _GEN_257;
+  wire         _GEN_259 = _GEN_255 & _GEN_258;
+  wire         _GEN_260 = ~(mul_i1028_1_r0s2[9]) & ~(mul_i1028_1_r0s2[8]);
+  wire         _GEN_261 = ~(mul_i1028_1_r0s2[7]) & ~(mul_i1028_1_r0s2[6]);
+  wire         _GEN_262 = _GEN_260 & _GEN_261;
+  wire         _GEN_263 = ~(mul_i1028_1_r0s2[5]) & ~(mul_i1028_1_r0s2[4]);
+  wire         _GEN_264 = ~(mul_i1028_1_r0s2[3]) & ~(mul_i1028_1_r0s2[2]);
+  wire         _GEN_265 = _GEN_263 & _GEN_264;
+  wire         _GEN_266 = _GEN_262 & _GEN_265;
+  wire         _GEN_267 = _GEN_259 & _GEN_266;
+  wire         _GEN_268 = ~(mul_i1028_1_r0s2[1]) & ~(mul_i1028_1_r0s2[0]);
+  wire         _GEN_269 = ~(mul_i1028_2_r0s2[17]) & ~(mul_i1028_2_r0s2[16]);
+  wire         _GEN_270 = ~(mul_i1028_2_r0s2[15]) & ~(mul_i1028_2_r0s2[14]);
+  wire         _GEN_271 = _GEN_269 & _GEN_270;
+  wire         _GEN_272 = ~(mul_i1028_2_r0s2[13]) & ~(mul_i1028_2_r0s2[12]);
+  wire         _GEN_273 = ~(mul_i1028_2_r0s2[11]) & ~(mul_i1028_2_r0s2[10]);
+  wire         _GEN_274 = _GEN_272 & _GEN_273;
+  wire         _GEN_275 = _GEN_271 & _GEN_274;
+  wire         _GEN_276 = ~(mul_i1028_2_r0s2[9]) & ~(mul_i1028_2_r0s2[8]);
+  wire         _GEN_277 = ~(mul_i1028_2_r0s2[7]) & ~(mul_i1028_2_r0s2[6]);
+  wire         _GEN_278 = _GEN_276 & _GEN_277;
+  wire         _GEN_279 = ~(mul_i1028_2_r0s2[5]) & ~(mul_i1028_2_r0s2[4]);
+  wire         _GEN_280 = ~(mul_i1028_2_r0s2[3]) & ~(mul_i1028_2_r0s2[2]);
+  wire         _GEN_281 = _GEN_279 & _GEN_280;
+  wire         _GEN_282 = _GEN_278 & _GEN_281;
+  wire         _GEN_283 = _GEN_275 & _GEN_282;
+  wire         _GEN_284 = ~(mul_i1028_2_r0s2[1]) & ~(mul_i1028_2_r0s2[0]);
+  wire         _GEN_285 = ~(mul_i1028_3_r0s2[17]) & ~(mul_i1028_3_r0s2[16]);
+  wire         _GEN_286 = ~(mul_i1028_3_r0s2[15]) & ~(mul_i1028_3_r0s2[14]);
+  wire         _GEN_287 = _GEN_285 & _GEN_286;
+  wire         _GEN_288 = ~(mul_i1028_3_r0s2[13]) & ~(mul_i1028_3_r0s2[12]);
+  wire         _GEN_289 = ~(mul_i1028_3_r0s2[11]) & ~(mul_i1028_3_r0s2[10]);
+  wire         _GEN_290 = _GEN_288 & _GEN_289;
+  wire         _GEN_291 = _GEN_287 & _GEN_290;
+  wire         _GEN_292 = ~(mul_i1028_3_r0s2[9]) & ~(mul_i1028_3_r0s2[8]);
+  wire         _GEN_293 = ~(mul_i1028_3_r0s2[7]) & ~(mul_i1028_3_r0s2[6]);
+  wire         _GEN_294 = _GEN_292 & _GEN_293;
+  wire         _GEN_295 = ~(mul_i1028_3_r0s2[5]) & ~(mul_i1028_3_r0s2[4]);
+  wire         _GEN_296 = ~(mul_i1028_3_r0s2[3]) & ~(mul_i1028_3_r0s2[2]);
+  wire         _GEN_297 = _GEN_295 & _GEN_296;
+  wire         _GEN_298 = _GEN_294 & _GEN_297;
+  wire         _GEN_299 = _GEN_291 & _GEN_298;
+  wire         _GEN_300 = ~(mul_i1028_3_r0s2[1]) & ~(mul_i1028_3_r0s2[0]);
+  wire         _GEN_301 = ~(mul_i1028_4_r0s2[17]) & ~(mul_i1028_4_r0s2[16]);
+  wire         _GEN_302 = ~(mul_i1028_4_r0s2[15]) & ~(mul_i1028_4_r0s2[14]);
+  wire         _GEN_303 = _GEN_301 & _GEN_302;
+  wire         _GEN_304 = ~(mul_i1028_4_r0s2[13]) & ~(mul_i1028_4_r0s2[12]);
+  wire         _GEN_305 = ~(mul_i1028_4_r0s2[11]) & ~(mul_i1028_4_r0s2[10]);
+  wire         _GEN_306 = _GEN_304 & _GEN_305;
+  wire         _GEN_307 = _GEN_303 & _GEN_306;
+  wire         _GEN_308 = ~(mul_i1028_4_r0s2[9]) & ~(mul_i1028_4_r0s2[8]);
+  wire         _GEN_309 = ~(mul_i1028_4_r0s2[7]) & ~(mul_i1028_4_r0s2[6]);
+  wire         _GEN_310 = _GEN_308 & _GEN_309;
+  wire         _GEN_311 = ~(mul_i1028_4_r0s2[5]) & ~(mul_i1028_4_r0s2[4]);
+  wire         _GEN_312 = ~(mul_i1028_4_r0s2[3]) & ~(mul_i1028_4_r0s2[2]);
+  wire         _GEN_313 = _GEN_311 & _GEN_312;
+  wire         _GEN_314 = _GEN_310 & _GEN_313;
+  wire         _GEN_315 = _GEN_307 & _GEN_314;
+  wire         _GEN_316 = ~(mul_i1028_4_r0s2[1]) & ~(mul_i1028_4_r0s2[0]);
+  wire         _GEN_317 = ~(mul_i1028_5_r0s2[17]) & ~(mul_i1028_5_r0s2[16]);
+  wire         _GEN_318 = ~(mul_i1028_5_r0s2[15]) & ~(mul_i1028_5_r0s2[14]);
+  wire         _GEN_319 = _GEN_317 & _GEN_318;
+  wire         _GEN_320 = ~(mul_i1028_5_r0s2[13]) & ~(mul_i1028_5_r0s2[12]);
+  wire         _GEN_321 = ~(mul_i1028_5_r0s2[11]) & ~(mul_i1028_5_r0s2[10]);
+  wire         _GEN_322 = _GEN_320 & _GEN_321;
+  wire         _GEN_323 = _GEN_319 & _GEN_322;
+  wire         _GEN_324 = ~(mul_i1028_5_r0s2[9]) & ~(mul_i1028_5_r0s2[8]);
+  wire         _GEN_325 = ~(mul_i1028_5_r0s2[7]) & ~(mul_i1028_5_r0s2[6]);
+  wire         _GEN_326 = _GEN_324 & _GEN_325;
+  wire         _GEN_327 = ~(mul_i1028_5_r0s2[5]) & ~(mul_i1028_5_r0s2[4]);
+  wire         _GEN_328 = ~(mul_i1028_5_r0s2[3]) & ~(mul_i1028_5_r0s2[2]);
+  wire         _GEN_329 = _GEN_327 & _GEN_328;
+  wire         _GEN_330 = _GEN_326 & _GEN_329;
+  wire         _GEN_331 = _GEN_323 & _GEN_330;
+  wire         _GEN_332 = ~(mul_i1028_5_r0s2[1]) & ~(mul_i1028_5_r0s2[0]);
+  wire         _GEN_333 = ~(mul_i1028_6_r0s2[17]) & ~(mul_i1028_6_r0s2[16]);
+  wire         _GEN_334 = ~(mul_i1028_6_r0s2[15]) & ~(mul_i1028_6_r0s2[14]);
+  wire         _GEN_335 = _GEN_333 & _GEN_334;
+  wire         _GEN_336 = ~(mul_i1028_6_r0s2[13]) & ~(mul_i1028_6_r0s2[12]);
+  wire         _GEN_337 = ~(mul_i1028_6_r0s2[11]) & ~(mul_i1028_6_r0s2[10]);
+  wire         _GEN_338 = _GEN_336 & _GEN_337;
+  wire         _GEN_339 = _GEN_335 & _GEN_338;
+  wire         _GEN_340 = ~(mul_i1028_6_r0s2[9]) & ~(mul_i1028_6_r0s2[8]);
+  wire         _GEN_341 = ~(mul_i1028_6_r0s2[7]) & ~(mul_i1028_6_r0s2[6]);
+  wire         _GEN_342 = _GEN_340 & _GEN_341;
+  wire         _GEN_343 = ~(mul_i1028_6_r0s2[5]) & ~(mul_i1028_6_r0s2[4]);
+  wire         _GEN_344 = ~(mul_i1028_6_r0s2[3]) & ~(mul_i1028_6_r0s2[2]);
+  wire         _GEN_345 = _GEN_343 & _GEN_344;
+  wire         _GEN_346 = _GEN_342 & _GEN_345;
+  wire         _GEN_347 = _GEN_339 & _GEN_346;
+  wire         _GEN_348 = ~(mul_i1028_6_r0s2[1]) & ~(mul_i1028_6_r0s2[0]);
+  wire         _GEN_349 = ~(mul_i1028_7_r0s2[17]) & ~(mul_i1028_7_r0s2[16]);
+  wire         _GEN_350 = ~(mul_i1028_7_r0s2[15]) & ~(mul_i1028_7_r0s2[14]);
+  wire         _GEN_351 = _GEN_349 & _GEN_350;
+  wire         _GEN_352 = ~(mul_i1028_7_r0s2[13]) & ~(mul_i1028_7_r0s2[12]);
+  wire         _GEN_353 = ~(mul_i1028_7_r0s2[11]) & ~(mul_i1028_7_r0s2[10]);
+  wire         _GEN_354 = _GEN_352 & _GEN_353;
+  wire         _GEN_355 = _GEN_351 & _GEN_354;
+  wire         _GEN_356 = ~(mul_i1028_7_r0s2[9]) & ~(mul_i1028_7_r0s2[8]);
+  wire         _GEN_357 = ~(mul_i1028_7_r0s2[7]) & ~(mul_i1028_7_r0s2[6]);
+  wire         _GEN_358 = _GEN_356 & _GEN_357;
+  wire         _GEN_359 = ~(mul_i1028_7_r0s2[5]) & ~(mul_i1028_7_r0s2[4]);
+  wire         _GEN_360 = ~(mul_i1028_7_r0s2[3]) & ~(mul_i1028_7_r0s2[2]);
+  wire         _GEN_361 = _GEN_359 & _GEN_360;
+  wire         _GEN_362 = _GEN_358 & _GEN_361;
+  wire         _GEN_363 = _GEN_355 & _GEN_362;
+  wire         _GEN_364 = ~(mul_i1028_7_r0s2[1]) & ~(mul_i1028_7_r0s2[0]);
+  wire         _GEN_365 = ~(mul_i1028_8_r0s2[17]) & ~(mul_i1028_8_r0s2[16]);
+  wire         _GEN_366 = ~(mul_i1028_8_r0s2[15]) & ~(mul_i1028_8_r0s2[14]);
+  wire         _GEN_367 = _GEN_365 & _GEN_366;
+  wire         _GEN_368 = ~(mul_i1028_8_r0s2[13]) & ~(mul_i1028_8_r0s2[12]);
+  wire         _GEN_369 = ~(mul_i1028_8_r0s2[11]) & ~(mul_i1028_8_r0s2[10]);
+  wire         _GEN_370 = _GEN_368 & _GEN_369;
+  wire         _GEN_371 = _GEN_367 & _GEN_370;
+  wire         _GEN_372 = ~(mul_i1028_8_r0s2[9]) & ~(mul_i1028_8_r0s2[8]);
+  wire         _GEN_373 = ~(mul_i1028_8_r0s2[7]) & ~(mul_i1028_8_r0s2[6]);
+  wire         _GEN_374 = _GEN_372 & _GEN_373;
+  wire         _GEN_375 = ~(mul_i1028_8_r0s2[5]) & ~(mul_i1028_8_r0s2[4]);
+  wire         _GEN_376 = ~(mul_i1028_8_r0s2[3]) & ~(mul_i1028_8_r0s2[2]);
+  wire         _GEN_377 = _GEN_375 & _GEN_376;
+  wire         _GEN_378 = _GEN_374 & _GEN_377;
+  wire         _GEN_379 = _GEN_371 & _GEN_378;
+  wire         _GEN_380 = ~(mul_i1028_8_r0s2[1]) & ~(mul_i1028_8_r0s2[0]);
+  wire         _GEN_381 = ~(mul_i1028_9_r0s2[17]) & ~(mul_i1028_9_r0s2[16]);
+  wire         _GEN_382 = ~(mul_i1028_9_r0s2[15]) & ~(mul_i1028_9_r0s2[14]);
+  wire         _GEN_383 = _GEN_381 & _GEN_382;
+  wire         _GEN_384 = ~(mul_i1028_9_r0s2[13]) & ~(mul_i1028_9_r0s2[12]);
+  wire         _GEN_385 = ~(mul_i1028_9_r0s2[11]) & ~(mul_i1028_9_r0s2[10]);
+  wire         _GEN_386 = _GEN_384 & _GEN_385;
+  wire         _GEN_387 = _GEN_383 & _GEN_386;
+  wire         _GEN_388 = ~(mul_i1028_9_r0s2[9]) & ~(mul_i1028_9_r0s2[8]);
+  wire         _GEN_389 = ~(mul_i1028_9_r0s2[7]) & ~(mul_i1028_9_r0s2[6]);
+  wire         _GEN_390 = _GEN_388 & _GEN_389;
+  wire         _GEN_391 = ~(mul_i1028_9_r0s2[5]) & ~(mul_i1028_9_r0s2[4]);
+  wire         _GEN_392 = ~(mul_i1028_9_r0s2[3]) & ~(mul_i1028_9_r0s2[2]);
+  wire         _GEN_393 = _GEN_391 & _GEN_392;
+  wire         _GEN_394 = _GEN_390 & _GEN_393;
+  wire         _GEN_395 = _GEN_387 & _GEN_394;
+  wire         _GEN_396 = ~(mul_i1028_9_r0s2[1]) & ~(mul_i1028_9_r0s2[0]);
+  wire         _GEN_397 = ~(mul_i1028_10_r0s2[17]) & ~(mul_i1028_10_r0s2[16]);
+  wire         _GEN_398 = ~(mul_i1028_10_r0s2[15]) & ~(mul_i1028_10_r0s2[14]);
+  wire         _GEN_399 = _GEN_397 & _GEN_398;
+  wire         _GEN_400 = ~(mul_i1028_10_r0s2[13]) & ~(mul_i1028_10_r0s2[12]);
+  wire         _GEN_401 = ~(mul_i1028_10_r0s2[11]) & ~(mul_i1028_10_r0s2[10]);
+  wire         _GEN_402 = _GEN_400 & _GEN_401;
+  wire         _GEN_403 = _GEN_399 & _GEN_402;
+  wire         _GEN_404 = ~(mul_i1028_10_r0s2[9]) & ~(mul_i1028_10_r0s2[8]);
+  wire         _GEN_405 = ~(mul_i1028_10_r0s2[7]) & ~(mul_i1028_10_r0s2[6]);
+  wire         _GEN_406 = _GEN_404 & _GEN_405;
+  wire         _GEN_407 = ~(mul_i1028_10_r0s2[5]) & ~(mul_i1028_10_r0s2[4]);
+  wire         _GEN_408 = ~(mul_i1028_10_r0s2[3]) & ~(mul_i1028_10_r0s2[2]);
+  wire         _GEN_409 = _GEN_407 & _GEN_408;
+  wire         _GEN_410 = _GEN_406 & _GEN_409;
+  wire         _GEN_411 = _GEN_403 & _GEN_410;
+  wire         _GEN_412 = ~(mul_i1028_10_r0s2[1]) & ~(mul_i1028_10_r0s2[0]);
+  wire         _GEN_413 = ~(mul_i1028_11_r0s2[17]) & ~(mul_i1028_11_r0s2[16]);
+  wire         _GEN_414 = ~(mul_i1028_11_r0s2[15]) & ~(mul_i1028_11_r0s2[14]);
+  wire         _GEN_415 = _GEN_413 & _GEN_414;
+  wire         _GEN_416 = ~(mul_i1028_11_r0s2[13]) & ~(mul_i1028_11_r0s2[12]);
+  wire         _GEN_417 = ~(mul_i1028_11_r0s2[11]) & ~(mul_i1028_11_r0s2[10]);
+  wire         _GEN_418 = _GEN_416 & _GEN_417;
+  wire         _GEN_419 = _GEN_415 & _GEN_418;
+  wire         _GEN_420 = ~(mul_i1028_11_r0s2[9]) & ~(mul_i1028_11_r0s2[8]);
+  wire         _GEN_421 = ~(mul_i1028_11_r0s2[7]) & ~(mul_i1028_11_r0s2[6]);
+  wire         _GEN_422 = _GEN_420 & _GEN_421;
+  wire         _GEN_423 = ~(mul_i1028_11_r0s2[5]) & ~(mul_i1028_11_r0s2[4]);
+  wire         _GEN_424 = ~(mul_i1028_11_r0s2[3]) & ~(mul_i1028_11_r0s2[2]);
+  wire         _GEN_425 = _GEN_423 & _GEN_424;
+  wire         _GEN_426 = _GEN_422 & _GEN_425;
+  wire         _GEN_427 = _GEN_419 & _GEN_426;
+  wire         _GEN_428 = ~(mul_i1028_11_r0s2[1]) & ~(mul_i1028_11_r0s2[0]);
+  wire         _GEN_429 = ~(mul_i1028_12_r0s2[17]) & ~(mul_i1028_12_r0s2[16]);
+  wire         _GEN_430 = ~(mul_i1028_12_r0s2[15]) & ~(mul_i1028_12_r0s2[14]);
+  wire         _GEN_431 = _GEN_429 & _GEN_430;
+  wire         _GEN_432 = ~(mul_i1028_12_r0s2[13]) & ~(mul_i1028_12_r0s2[12]);
+  wire         _GEN_433 = ~(mul_i1028_12_r0s2[11]) & ~(mul_i1028_12_r0s2[10]);
+  wire         _GEN_434 = _GEN_432 & _GEN_433;
+  wire         _GEN_435 = _GEN_431 & _GEN_434;
+  wire         _GEN_436 = ~(mul_i1028_12_r0s2[9]) & ~(mul_i1028_12_r0s2[8]);
+  wire         _GEN_437 = ~(mul_i1028_12_r0s2[7]) & ~(mul_i1028_12_r0s2[6]);
+  wire         _GEN_438 = _GEN_436 & _GEN_437;
+  wire         _GEN_439 = ~(mul_i1028_12_r0s2[5]) & ~(mul_i1028_12_r0s2[4]);
+  wire         _GEN_440 = ~(mul_i1028_12_r0s2[3]) & ~(mul_i1028_12_r0s2[2]);
+  wire         _GEN_441 = _GEN_439 & _GEN_440;
+  wire         _GEN_442 = _GEN_438 & _GEN_441;
+  wire         _GEN_443 = _GEN_435 & _GEN_442;
+  wire         _GEN_444 = ~(mul_i1028_12_r0s2[1]) & ~(mul_i1028_12_r0s2[0]);
+  wire         _GEN_445 = ~(mul_i1028_13_r0s2[17]) & ~(mul_i1028_13_r0s2[16]);
+  wire         _GEN_446 = ~(mul_i1028_13_r0s2[15]) & ~(mul_i1028_13_r0s2[14]);
+  wire         _GEN_447 = _GEN_445 & _GEN_446;
+  wire         _GEN_448 = ~(mul_i1028_13_r0s2[13]) & ~(mul_i1028_13_r0s2[12]);
+  wire         _GEN_449 = ~(mul_i1028_13_r0s2[11]) & ~(mul_i1028_13_r0s2[10]);
+  wire         _GEN_450 = _GEN_448 & _GEN_449;
+  wire         _GEN_451 = _GEN_447 & _GEN_450;
+  wire         _GEN_452 = ~(mul_i1028_13_r0s2[9]) & ~(mul_i1028_13_r0s2[8]);
+  wire         _GEN_453 = ~(mul_i1028_13_r0s2[7]) & ~(mul_i1028_13_r0s2[6]);
+  wire         _GEN_454 = _GEN_452 & _GEN_453;
+  wire         _GEN_455 = ~(mul_i1028_13_r0s2[5]) & ~(mul_i1028_13_r0s2[4]);
+  wire         _GEN_456 = ~(mul_i1028_13_r0s2[3]) & ~(mul_i1028_13_r0s2[2]);
+  wire         _GEN_457 = _GEN_455 & _GEN_456;
+  wire         _GEN_458 = _GEN_454 & _GEN_457;
+  wire         _GEN_459 = _GEN_451 & _GEN_458;
+  wire         _GEN_460 = ~(mul_i1028_13_r0s2[1]) & ~(mul_i1028_13_r0s2[0]);
+  wire         _GEN_461 = ~(mul_i1028_14_r0s2[17]) & ~(mul_i1028_14_r0s2[16]);
+  wire         _GEN_462 = ~(mul_i1028_14_r0s2[15]) & ~(mul_i1028_14_r0s2[14]);
+  wire         _GEN_463 = _GEN_461 & _GEN_462;
+  wire         _GEN_464 = ~(mul_i1028_14_r0s2[13]) & ~(mul_i1028_14_r0s2[12]);
+  wire         _GEN_465 = ~(mul_i1028_14_r0s2[11]) & ~(mul_i1028_14_r0s2[10]);
+  wire         _GEN_466 = _GEN_464 & _GEN_465;
+  wire         _GEN_467 = _GEN_463 & _GEN_466;
+  wire         _GEN_468 = ~(mul_i1028_14_r0s2[9]) & ~(mul_i1028_14_r0s2[8]);
+  wire         _GEN_469 = ~(mul_i1028_14_r0s2[7]) & ~(mul_i1028_14_r0s2[6]);
+  wire         _GEN_470 = _GEN_468 & _GEN_469;
+  wire         _GEN_471 = ~(mul_i1028_14_r0s2[5]) & ~(mul_i1028_14_r0s2[4]);
+  wire         _GEN_472 = ~(mul_i1028_14_r0s2[3]) & ~(mul_i1028_14_r0s2[2]);
+  wire         _GEN_473 = _GEN_471 & _GEN_472;
+  wire         _GEN_474 = _GEN_470 & _GEN_473;
+  wire         _GEN_475 = _GEN_467 & _GEN_474;
+  wire         _GEN_476 = ~(mul_i1028_14_r0s2[1]) & ~(mul_i1028_14_r0s2[0]);
+  wire         _GEN_477 = ~(mul_i1028_15_r0s2[17]) & ~(mul_i1028_15_r0s2[16]);
+  wire         _GEN_478 = ~(mul_i1028_15_r0s2[15]) & ~(mul_i1028_15_r0s2[14]);
+  wire         _GEN_479 = _GEN_477 & _GEN_478;
+  wire         _GEN_480 = ~(mul_i1028_15_r0s2[13]) & ~(mul_i1028_15_r0s2[12]);
+  wire         _GEN_481 = ~(mul_i1028_15_r0s2[11]) & ~(mul_i1028_15_r0s2[10]);
+  wire         _GEN_482 = _GEN_480 & _GEN_481;
+  wire         _GEN_483 = _GEN_479 & _GEN_482;
+  wire         _GEN_484 = ~(mul_i1028_15_r0s2[9]) & ~(mul_i1028_15_r0s2[8]);
+  wire         _GEN_485 = ~(mul_i1028_15_r0s2[7]) & ~(mul_i1028_15_r0s2[6]);
+  wire         _GEN_486 = _GEN_484 & _GEN_485;
+  wire         _GEN_487 = ~(mul_i1028_15_r0s2[5]) & ~(mul_i1028_15_r0s2[4]);
+  wire         _GEN_488 = ~(mul_i1028_15_r0s2[3]) & ~(mul_i1028_15_r0s2[2]);
+  wire         _GEN_489 = _GEN_487 & _GEN_488;
+  wire         _GEN_490 = _GEN_486 & _GEN_489;
+  wire         _GEN_491 = _GEN_483 & _GEN_490;
+  wire         _GEN_492 = ~(mul_i1028_15_r0s2[1]) & ~(mul_i1028_15_r0s2[0]);
+  wire         _GEN_493 = ~(mul_i1028_16_r0s2[17]) & ~(mul_i1028_16_r0s2[16]);
+  wire         _GEN_494 = ~(mul_i1028_16_r0s2[15]) & ~(mul_i1028_16_r0s2[14]);
+  wire         _GEN_495 = _GEN_493 & _GEN_494;
+  wire         _GEN_496 = ~(mul_i1028_16_r0s2[13]) & ~(mul_i1028_16_r0s2[12]);
+  wire         _GEN_497 = ~(mul_i1028_16_r0s2[11]) & ~(mul_i1028_16_r0s2[10]);
+  wire         _GEN_498 = _GEN_496 & _GEN_497;
+  wire         _GEN_499 = _GEN_495 & _GEN_498;
+  wire         _GEN_500 = ~(mul_i1028_16_r0s2[9]) & ~(mul_i1028_16_r0s2[8]);
+  wire         _GEN_501 = ~(mul_i1028_16_r0s2[7]) & ~(mul_i1028_16_r0s2[6]);
+  wire         _GEN_502 = _GEN_500 & _GEN_501;
+  wire         _GEN_503 = ~(mul_i1028_16_r0s2[5]) & ~(mul_i1028_16_r0s2[4]);
+  wire         _GEN_504 = ~(mul_i1028_16_r0s2[3]) & ~(mul_i1028_16_r0s2[2]);
+  wire         _GEN_505 = _GEN_503 & _GEN_504;
+  wire         _GEN_506 = _GEN_502 & _GEN_505;
+  wire         _GEN_507 = _GEN_499 & _GEN_506;
+  wire         _GEN_508 = ~(mul_i1028_16_r0s2[1]) & ~(mul_i1028_16_r0s2[0]);
+  wire         _GEN_509 = ~(mul_i1028_17_r0s2[17]) & ~(mul_i1028_17_r0s2[16]);
+  wire         _GEN_510 = ~(mul_i1028_17_r0s2[15]) & ~(mul_i1028_17_r0s2[14]);
+  wire         _GEN_511 = _GEN_509 & _GEN_510;
+  wire         _GEN_512 = ~(mul_i1028_17_r0s2[13]) & ~(mul_i1028_17_r0s2[12]);
+  wire         _GEN_513 = ~(mul_i1028_17_r0s2[11]) & ~(mul_i1028_17_r0s2[10]);
+  wire         _GEN_514 = _GEN_512 & _GEN_513;
+  wire         _GEN_515 = _GEN_511 & _GEN_514;
+  wire         _GEN_516 = ~(mul_i1028_17_r0s2[9]) & ~(mul_i1028_17_r0s2[8]);
+  wire         _GEN_517 = ~(mul_i1028_17_r0s2[7]) & ~(mul_i1028_17_r0s2[6]);
+  wire         _GEN_518 = _GEN_516 & _GEN_517;
+  wire         _GEN_519 = ~(mul_i1028_17_r0s2[5]) & ~(mul_i1028_17_r0s2[4]);
+  wire         _GEN_520 = ~(mul_i1028_17_r0s2[3]) & ~(mul_i1028_17_r0s2[2]);
+  wire         _GEN_521 = _GEN_519 & _GEN_520;
+  wire         _GEN_522 = _GEN_518 & _GEN_521;
+  wire         _GEN_523 = _GEN_515 & _GEN_522;
+  wire         _GEN_524 = ~(mul_i1028_17_r0s2[1]) & ~(mul_i1028_17_r0s2[0]);
+  wire         _GEN_525 = ~(mul_i1028_18_r0s2[17]) & ~(mul_i1028_18_r0s2[16]);
+  wire         _GEN_526 = ~(mul_i1028_18_r0s2[15]) & ~(mul_i1028_18_r0s2[14]);
+  wire         _GEN_527 = _GEN_525 & _GEN_526;
+  wire         _GEN_528 = ~(mul_i1028_18_r0s2[13]) & ~(mul_i1028_18_r0s2[12]);
+  wire         _GEN_529 = ~(mul_i1028_18_r0s2[11]) & ~(mul_i1028_18_r0s2[10]);
+  wire         _GEN_530 = _GEN_528 & _GEN_529;
+  wire         _GEN_531 = _GEN_527 & _GEN_530;
+  wire         _GEN_532 = ~(mul_i1028_18_r0s2[9]) & ~(mul_i1028_18_r0s2[8]);
+  wire         _GEN_533 = ~(mul_i1028_18_r0s2[7]) & ~(mul_i1028_18_r0s2[6]);
+  wire         _GEN_534 = _GEN_532 & _GEN_533;
+  wire         _GEN_535 = ~(mul_i1028_18_r0s2[5]) & ~(mul_i1028_18_r0s2[4]);
+  wire         _GEN_536 = ~(mul_i1028_18_r0s2[3]) & ~(mul_i1028_18_r0s2[2]);
+  wire         _GEN_537 = _GEN_535 & _GEN_536;
+  wire         _GEN_538 = _GEN_534 & _GEN_537;
+  wire         _GEN_539 = _GEN_531 & _GEN_538;
+  wire         _GEN_540 = ~(mul_i1028_18_r0s2[1]) & ~(mul_i1028_18_r0s2[0]);
+  wire         _GEN_541 = ~(mul_i1028_19_r0s2[17]) & ~(mul_i1028_19_r0s2[16]);
+  wire         _GEN_542 = ~(mul_i1028_19_r0s2[15]) & ~(mul_i1028_19_r0s2[14]);
+  wire         _GEN_543 = _GEN_541 & _GEN_542;
+  wire         _GEN_544 = ~(mul_i1028_19_r0s2[13]) & ~(mul_i1028_19_r0s2[12]);
+  wire         _GEN_545 = ~(mul_i1028_19_r0s2[11]) & ~(mul_i1028_19_r0s2[10]);
+  wire         _GEN_546 = _GEN_544 & _GEN_545;
+  wire         _GEN_547 = _GEN_543 & _GEN_546;
+  wire         _GEN_548 = ~(mul_i1028_19_r0s2[9]) & ~(mul_i1028_19_r0s2[8]);
+  wire         _GEN_549 = ~(mul_i1028_19_r0s2[7]) & ~(mul_i1028_19_r0s2[6]);
+  wire         _GEN_550 = _GEN_548 & _GEN_549;
+  wire         _GEN_551 = ~(mul_i1028_19_r0s2[5]) & ~(mul_i1028_19_r0s2[4]);
+  wire         _GEN_552 = ~(mul_i1028_19_r0s2[3]) & ~(mul_i1028_19_r0s2[2]);
+  wire         _GEN_553 = _GEN_551 & _GEN_552;
+  wire         _GEN_554 = _GEN_550 & _GEN_553;
+  wire         _GEN_555 = _GEN_547 & _GEN_554;
+  wire         _GEN_556 = ~(mul_i1028_19_r0s2[1]) & ~(mul_i1028_19_r0s2[0]);
+  wire         _GEN_557 = ~(mul_i1028_20_r0s2[17]) & ~(mul_i1028_20_r0s2[16]);
+  wire         _GEN_558 = ~(mul_i1028_20_r0s2[15]) & ~(mul_i1028_20_r0s2[14]);
+  wire         _GEN_559 = _GEN_557 & _GEN_558;
+  wire         _GEN_560 = ~(mul_i1028_20_r0s2[13]) & ~(mul_i1028_20_r0s2[12]);
+  wire         _GEN_561 = ~(mul_i1028_20_r0s2[11]) & ~(mul_i1028_20_r0s2[10]);
+  wire         _GEN_562 = _GEN_560 & _GEN_561;
+  wire         _GEN_563 = _GEN_559 & _GEN_562;
+  wire         _GEN_564 = ~(mul_i1028_20_r0s2[9]) & ~(mul_i1028_20_r0s2[8]);
+  wire         _GEN_565 = ~(mul_i1028_20_r0s2[7]) & ~(mul_i1028_20_r0s2[6]);
+  wire         _GEN_566 = _GEN_564 & _GEN_565;
+  wire         _GEN_567 = ~(mul_i1028_20_r0s2[5]) & ~(mul_i1028_20_r0s2[4]);
+  wire         _GEN_568 = ~(mul_i1028_20_r0s2[3]) & ~(mul_i1028_20_r0s2[2]);
+  wire         _GEN_569 = _GEN_567 & _GEN_568;
+  wire         _GEN_570 = _GEN_566 & _GEN_569;
+  wire         _GEN_571 = _GEN_563 & _GEN_570;
+  wire         _GEN_572 = ~(mul_i1028_20_r0s2[1]) & ~(mul_i1028_20_r0s2[0]);
+  wire         _GEN_573 = ~(mul_i1028_21_r0s2[17]) & ~(mul_i1028_21_r0s2[16]);
+  wire         _GEN_574 = ~(mul_i1028_21_r0s2[15]) & ~(mul_i1028_21_r0s2[14]);
+  wire         _GEN_575 = _GEN_573 & _GEN_574;
+  wire         _GEN_576 = ~(mul_i1028_21_r0s2[13]) & ~(mul_i1028_21_r0s2[12]);
+  wire         _GEN_577 = ~(mul_i1028_21_r0s2[11]) & ~(mul_i1028_21_r0s2[10]);
+  wire         _GEN_578 = _GEN_576 & _GEN_577;
+  wire         _GEN_579 = _GEN_575 & _GEN_578;
+  wire         _GEN_580 = ~(mul_i1028_21_r0s2[9]) & ~(mul_i1028_21_r0s2[8]);
+  wire         _GEN_581 = ~(mul_i1028_21_r0s2[7]) & ~(mul_i1028_21_r0s2[6]);
+  wire         _GEN_582 = _GEN_580 & _GEN_581;
+  wire         _GEN_583 = ~(mul_i1028_21_r0s2[5]) & ~(mul_i1028_21_r0s2[4]);
+  wire         _GEN_584 = ~(mul_i1028_21_r0s2[3]) & ~(mul_i1028_21_r0s2[2]);
+  wire         _GEN_585 = _GEN_583 & _GEN_584;
+  wire         _GEN_586 = _GEN_582 & _GEN_585;
+  wire         _GEN_587 = _GEN_579 & _GEN_586;
+  wire         _GEN_588 = ~(mul_i1028_21_r0s2[1]) & ~(mul_i1028_21_r0s2[0]);
+  wire         _GEN_589 = ~(mul_i1028_22_r0s2[17]) & ~(mul_i1028_22_r0s2[16]);
+  wire         _GEN_590 = ~(mul_i1028_22_r0s2[15]) & ~(mul_i1028_22_r0s2[14]);
+  wire         _GEN_591 = _GEN_589 & _GEN_590;
+  wire         _GEN_592 = ~(mul_i1028_22_r0s2[13]) & ~(mul_i1028_22_r0s2[12]);
+  wire         _GEN_593 = ~(mul_i1028_22_r0s2[11]) & ~(mul_i1028_22_r0s2[10]);
+  wire         _GEN_594 = _GEN_592 & _GEN_593;
+  wire         _GEN_595 = _GEN_591 & _GEN_594;
+  wire         _GEN_596 = ~(mul_i1028_22_r0s2[9]) & ~(mul_i1028_22_r0s2[8]);
+  wire         _GEN_597 = ~(mul_i1028_22_r0s2[7]) & ~(mul_i1028_22_r0s2[6]);
+  wire         _GEN_598 = _GEN_596 & _GEN_597;
+  wire         _GEN_599 = ~(mul_i1028_22_r0s2[5]) & ~(mul_i1028_22_r0s2[4]);
+  wire         _GEN_600 = ~(mul_i1028_22_r0s2[3]) & ~(mul_i1028_22_r0s2[2]);
+  wire         _GEN_601 = _GEN_599 & _GEN_600;
+  wire         _GEN_602 = _GEN_598 & _GEN_601;
+  wire         _GEN_603 = _GEN_595 & _GEN_602;
+  wire         _GEN_604 = ~(mul_i1028_22_r0s2[1]) & ~(mul_i1028_22_r0s2[0]);
+  wire         _GEN_605 = ~(mul_i1028_23_r0s2[17]) & ~(mul_i1028_23_r0s2[16]);
+  wire         _GEN_606 = ~(mul_i1028_23_r0s2[15]) & ~(mul_i1028_23_r0s2[14]);
+  wire         _GEN_607 = _GEN_605 & _GEN_606;
+  wire         _GEN_608 = ~(mul_i1028_23_r0s2[13]) & ~(mul_i1028_23_r0s2[12]);
+  wire         _GEN_609 = ~(mul_i1028_23_r0s2[11]) & ~(mul_i1028_23_r0s2[10]);
+  wire         _GEN_610 = _GEN_608 & _GEN_609;
+  wire         _GEN_611 = _GEN_607 & _GEN_610;
+  wire         _GEN_612 = ~(mul_i1028_23_r0s2[9]) & ~(mul_i1028_23_r0s2[8]);
+  wire         _GEN_613 = ~(mul_i1028_23_r0s2[7]) & ~(mul_i1028_23_r0s2[6]);
+  wire         _GEN_614 = _GEN_612 & _GEN_613;
+  wire         _GEN_615 = ~(mul_i1028_23_r0s2[5]) & ~(mul_i1028_23_r0s2[4]);
+  wire         _GEN_616 = ~(mul_i1028_23_r0s2[3]) & ~(mul_i1028_23_r0s2[2]);
+  wire         _GEN_617 = _GEN_615 & _GEN_616;
+  wire         _GEN_618 = _GEN_614 & _GEN_617;
+  wire         _GEN_619 = _GEN_611 & _GEN_618;
+  wire         _GEN_620 = ~(mul_i1028_23_r0s2[1]) & ~(mul_i1028_23_r0s2[0]);
+  wire         _GEN_621 = ~(mul_i1028_24_r0s2[17]) & ~(mul_i1028_24_r0s2[16]);
+  wire         _GEN_622 = ~(mul_i1028_24_r0s2[15]) & ~(mul_i1028_24_r0s2[14]);
+  wire         _GEN_623 = _GEN_621 & _GEN_622;
+  wire         _GEN_624 = ~(mul_i1028_24_r0s2[13]) & ~(mul_i1028_24_r0s2[12]);
+  wire         _GEN_625 = ~(mul_i1028_24_r0s2[11]) & ~(mul_i1028_24_r0s2[10]);
+  wire         _GEN_626 = _GEN_624 & _GEN_625;
+  wire         _GEN_627 = _GEN_623 & _GEN_626;
+  wire         _GEN_628 = ~(mul_i1028_24_r0s2[9]) & ~(mul_i1028_24_r0s2[8]);
+  wire         _GEN_629 = ~(mul_i1028_24_r0s2[7]) & ~(mul_i1028_24_r0s2[6]);
+  wire         _GEN_630 = _GEN_628 & _GEN_629;
+  wire         _GEN_631 = ~(mul_i1028_24_r0s2[5]) & ~(mul_i1028_24_r0s2[4]);
+  wire         _GEN_632 = ~(mul_i1028_24_r0s2[3]) & ~(mul_i1028_24_r0s2[2]);
+  wire         _GEN_633 = _GEN_631 & _GEN_632;
+  wire         _GEN_634 = _GEN_630 & _GEN_633;
+  wire         _GEN_635 = _GEN_627 & _GEN_634;
+  wire         _GEN_636 = ~(mul_i1028_24_r0s2[1]) & ~(mul_i1028_24_r0s2[0]);
+  wire         _GEN_637 = ~(mul_i1028_25_r0s2[17]) & ~(mul_i1028_25_r0s2[16]);
+  wire         _GEN_638 = ~(mul_i1028_25_r0s2[15]) & ~(mul_i1028_25_r0s2[14]);
+  wire         _GEN_639 = _GEN_637 & _GEN_638;
+  wire         _GEN_640 = ~(mul_i1028_25_r0s2[13]) & ~(mul_i1028_25_r0s2[12]);
+  wire         _GEN_641 = ~(mul_i1028_25_r0s2[11]) & ~(mul_i1028_25_r0s2[10]);
+  wire         _GEN_642 = _GEN_640 & _GEN_641;
+  wire         _GEN_643 = _GEN_639 & _GEN_642;
+  wire         _GEN_644 = ~(mul_i1028_25_r0s2[9]) & ~(mul_i1028_25_r0s2[8]);
+  wire         _GEN_645 = ~(mul_i1028_25_r0s2[7]) & ~(mul_i1028_25_r0s2[6]);
+  wire         _GEN_646 = _GEN_644 & _GEN_645;
+  wire         _GEN_647 = ~(mul_i1028_25_r0s2[5]) & ~(mul_i1028_25_r0s2[4]);
+  wire         _GEN_648 = ~(mul_i1028_25_r0s2[3]) & ~(mul_i1028_25_r0s2[2]);
+  wire         _GEN_649 = _GEN_647 & _GEN_648;
+  wire         _GEN_650 = _GEN_646 & _GEN_649;
+  wire         _GEN_651 = _GEN_643 & _GEN_650;
+  wire         _GEN_652 = ~(mul_i1028_25_r0s2[1]) & ~(mul_i1028_25_r0s2[0]);
+  wire         _GEN_653 = ~(mul_i1028_26_r0s2[17]) & ~(mul_i1028_26_r0s2[16]);
+  wire         _GEN_654 = ~(mul_i1028_26_r0s2[15]) & ~(mul_i1028_26_r0s2[14]);
+  wire         _GEN_655 = _GEN_653 & _GEN_654;
+  wire         _GEN_656 = ~(mul_i1028_26_r0s2[13]) & ~(mul_i1028_26_r0s2[12]);
+  wire         _GEN_657 = ~(mul_i1028_26_r0s2[11]) & ~(mul_i1028_26_r0s2[10]);
+  wire         _GEN_658 = _GEN_656 & _GEN_657;
+  wire         _GEN_659 = _GEN_655 & _GEN_658;
+  wire         _GEN_660 = ~(mul_i1028_26_r0s2[9]) & ~(mul_i1028_26_r0s2[8]);
+  wire         _GEN_661 = ~(mul_i1028_26_r0s2[7]) & ~(mul_i1028_26_r0s2[6]);
+  wire         _GEN_662 = _GEN_660 & _GEN_661;
+  wire         _GEN_663 = ~(mul_i1028_26_r0s2[5]) & ~(mul_i1028_26_r0s2[4]);
+  wire         _GEN_664 = ~(mul_i1028_26_r0s2[3]) & ~(mul_i1028_26_r0s2[2]);
+  wire         _GEN_665 = _GEN_663 & _GEN_664;
+  wire         _GEN_666 = _GEN_662 & _GEN_665;
+  wire         _GEN_667 = _GEN_659 & _GEN_666;
+  wire         _GEN_668 = ~(mul_i1028_26_r0s2[1]) & ~(mul_i1028_26_r0s2[0]);
+  wire         _GEN_669 = ~(mul_i1028_27_r0s2[17]) & ~(mul_i1028_27_r0s2[16]);
+  wire         _GEN_670 = ~(mul_i1028_27_r0s2[15]) & ~(mul_i1028_27_r0s2[14]);
+  wire         _GEN_671 = _GEN_669 & _GEN_670;
+  wire         _GEN_672 = ~(mul_i1028_27_r0s2[13]) & ~(mul_i1028_27_r0s2[12]);
+  wire         _GEN_673 = ~(mul_i1028_27_r0s2[11]) & ~(mul_i1028_27_r0s2[10]);
+  wire         _GEN_674 = _GEN_672 & _GEN_673;
+  wire         _GEN_675 = _GEN_671 & _GEN_674;
+  wire         _GEN_676 = ~(mul_i1028_27_r0s2[9]) & ~(mul_i1028_27_r0s2[8]);
+  wire         _GEN_677 = ~(mul_i1028_27_r0s2[7]) & ~(mul_i1028_27_r0s2[6]);
+  wire         _GEN_678 = _GEN_676 & _GEN_677;
+  wire         _GEN_679 = ~(mul_i1028_27_r0s2[5]) & ~(mul_i1028_27_r0s2[4]);
+  wire         _GEN_680 = ~(mul_i1028_27_r0s2[3]) & ~(mul_i1028_27_r0s2[2]);
+  wire         _GEN_681 = _GEN_679 & _GEN_680;
+  wire         _GEN_682 = _GEN_678 & _GEN_681;
+  wire         _GEN_683 = _GEN_675 & _GEN_682;
+  wire         _GEN_684 = ~(mul_i1028_27_r0s2[1]) & ~(mul_i1028_27_r0s2[0]);
+  wire         _GEN_685 = ~(mul_i1028_28_r0s2[17]) & ~(mul_i1028_28_r0s2[16]);
+  wire         _GEN_686 = ~(mul_i1028_28_r0s2[15]) & ~(mul_i1028_28_r0s2[14]);
+  wire         _GEN_687 = _GEN_685 & _GEN_686;
+  wire         _GEN_688 = ~(mul_i1028_28_r0s2[13]) & ~(mul_i1028_28_r0s2[12]);
+  wire         _GEN_689 = ~(mul_i1028_28_r0s2[11]) & ~(mul_i1028_28_r0s2[10]);
+  wire         _GEN_690 = _GEN_688 & _GEN_689;
+  wire         _GEN_691 = _GEN_687 & _GEN_690;
+  wire         _GEN_692 = ~(mul_i1028_28_r0s2[9]) & ~(mul_i1028_28_r0s2[8]);
+  wire         _GEN_693 = ~(mul_i1028_28_r0s2[7]) & ~(mul_i1028_28_r0s2[6]);
+  wire         _GEN_694 = _GEN_692 & _GEN_693;
+  wire         _GEN_695 = ~(mul_i1028_28_r0s2[5]) & ~(mul_i1028_28_r0s2[4]);
+  wire         _GEN_696 = ~(mul_i1028_28_r0s2[3]) & ~(mul_i1028_28_r0s2[2]);
+  wire         _GEN_697 = _GEN_695 & _GEN_696;
+  wire         _GEN_698 = _GEN_694 & _GEN_697;
+  wire         _GEN_699 = _GEN_691 & _GEN_698;
+  wire         _GEN_700 = ~(mul_i1028_28_r0s2[1]) & ~(mul_i1028_28_r0s2[0]);
+  wire         _GEN_701 = ~(mul_i1028_29_r0s2[17]) & ~(mul_i1028_29_r0s2[16]);
+  wire         _GEN_702 = ~(mul_i1028_29_r0s2[15]) & ~(mul_i1028_29_r0s2[14]);
+  wire         _GEN_703 = _GEN_701 & _GEN_702;
+  wire         _GEN_704 = ~(mul_i1028_29_r0s2[13]) & ~(mul_i1028_29_r0s2[12]);
+  wire         _GEN_705 = ~(mul_i1028_29_r0s2[11]) & ~(mul_i1028_29_r0s2[10]);
+  wire         _GEN_706 = _GEN_704 & _GEN_705;
+  wire         _GEN_707 = _GEN_703 & _GEN_706;
+  wire         _GEN_708 = ~(mul_i1028_29_r0s2[9]) & ~(mul_i1028_29_r0s2[8]);
+  wire         _GEN_709 = ~(mul_i1028_29_r0s2[7]) & ~(mul_i1028_29_r0s2[6]);
+  wire         _GEN_710 = _GEN_708 & _GEN_709;
+  wire         _GEN_711 = ~(mul_i1028_29_r0s2[5]) & ~(mul_i1028_29_r0s2[4]);
+  wire         _GEN_712 = ~(mul_i1028_29_r0s2[3]) & ~(mul_i1028_29_r0s2[2]);
+  wire         _GEN_713 = _GEN_711 & _GEN_712;
+  wire         _GEN_714 = _GEN_710 & _GEN_713;
+  wire         _GEN_715 = _GEN_707 & _GEN_714;
+  wire         _GEN_716 = ~(mul_i1028_29_r0s2[1]) & ~(mul_i1028_29_r0s2[0]);
+  wire         _GEN_717 = ~(mul_i1028_30_r0s2[17]) & ~(mul_i1028_30_r0s2[16]);
+  wire         _GEN_718 = ~(mul_i1028_30_r0s2[15]) & ~(mul_i1028_30_r0s2[14]);
+  wire         _GEN_719 = _GEN_717 & _GEN_718;
+  wire         _GEN_720 = ~(mul_i1028_30_r0s2[13]) & ~(mul_i1028_30_r0s2[12]);
+  wire         _GEN_721 = ~(mul_i1028_30_r0s2[11]) & ~(mul_i1028_30_r0s2[10]);
+  wire         _GEN_722 = _GEN_720 & _GEN_721;
+  wire         _GEN_723 = _GEN_719 & _GEN_722;
+  wire         _GEN_724 = ~(mul_i1028_30_r0s2[9]) & ~(mul_i1028_30_r0s2[8]);
+  wire         _GEN_725 = ~(mul_i1028_30_r0s2[7]) & ~(mul_i1028_30_r0s2[6]);
+  wire         _GEN_726 = _GEN_724 & _GEN_725;
+  wire         _GEN_727 = ~(mul_i1028_30_r0s2[5]) & ~(mul_i1028_30_r0s2[4]);
+  wire         _GEN_728 = ~(mul_i1028_30_r0s2[3]) & ~(mul_i1028_30_r0s2[2]);
+  wire         _GEN_729 = _GEN_727 & _GEN_728;
+  wire         _GEN_730 = _GEN_726 & _GEN_729;
+  wire         _GEN_731 = _GEN_723 & _GEN_730;
+  wire         _GEN_732 = ~(mul_i1028_30_r0s2[1]) & ~(mul_i1028_30_r0s2[0]);
+  wire         _GEN_733 = ~(mul_i1028_31_r0s2[17]) & ~(mul_i1028_31_r0s2[16]);
+  wire         _GEN_734 = ~(mul_i1028_31_r0s2[15]) & ~(mul_i1028_31_r0s2[14]);
+  wire         _GEN_735 = _GEN_733 & _GEN_734;
+  wire         _GEN_736 = ~(mul_i1028_31_r0s2[13]) & ~(mul_i1028_31_r0s2[12]);
+  wire         _GEN_737 = ~(mul_i1028_31_r0s2[11]) & ~(mul_i1028_31_r0s2[10]);
+  wire         _GEN_738 = _GEN_736 & _GEN_737;
+  wire         _GEN_739 = _GEN_735 & _GEN_738;
+  wire         _GEN_740 = ~(mul_i1028_31_r0s2[9]) & ~(mul_i1028_31_r0s2[8]);
+  wire         _GEN_741 = ~(mul_i1028_31_r0s2[7]) & ~(mul_i1028_31_r0s2[6]);
+  wire         _GEN_742 = _GEN_740 & _GEN_741;
+  wire         _GEN_743 = ~(mul_i1028_31_r0s2[5]) & ~(mul_i1028_31_r0s2[4]);
+  wire         _GEN_744 = ~(mul_i1028_31_r0s2[3]) & ~(mul_i1028_31_r0s2[2]);
+  wire         _GEN_745 = _GEN_743 & _GEN_744;
+  wire         _GEN_746 = _GEN_742 & _GEN_745;
+  wire         _GEN_747 = _GEN_739 & _GEN_746;
+  wire         _GEN_748 = ~(mul_i1028_31_r0s2[1]) & ~(mul_i1028_31_r0s2[0]);
+  wire         _GEN_749 = ~first_0_r0 & ~_GEN_75;
   always_ff @(posedge clk) begin
     if (_GEN_5)
       xor_r0s1 <= ~first_0_r0;
@@ -11677,54 +10386,54 @@ module kv_decompress_scale_speckv_Design(
       add18_i_neg_r0s1 <=
         ((~plan_sroa_6_0_r0 | plan_sroa_6_0_r0 & (|at_sroa_10_0_r0)
             ? ~plan_sroa_6_0_r0
-            : _GEN_74)
+            : _GEN_75)
            ? 10'h0
            : 10'h3FD) + (plan_sroa_10_0_r0[0] ? 10'h37E : 10'h3EE);
       plan_sroa_27_0_r0s1 <= plan_sroa_27_0_r0;
     end
     if (_GEN_4)
-      sub_i1040_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[519:515]};
+      sub_i1040_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[519:515]};
     if (_GEN_3)
       sub_i1040_r0s3 <= sub_i1040_r0s2;
     if (_GEN_5)
-      iszero_i_r0s1 <= _GEN_76 == 14'h0;
+      iszero_i_r0s1 <= _GEN_77 == 14'h0;
     if (_GEN_4)
       iszero_i_r0s2 <= iszero_i_r0s1;
     if (_GEN_5)
-      mul_i1028_r0s1 <= {4'h0, _GEN_76} * {15'h1, decoded_dout[514:512]};
+      mul_i1028_r0s1 <= {4'h0, _GEN_77} * {15'h1, decoded_dout[514:512]};
     if (_GEN_4)
       mul_i1028_r0s2 <= mul_i1028_r0s1;
     if (_GEN_3)
       select_r0s3 <=
         iszero_i_r0s2
           ? 5'h12
-          : {_GEN_250,
-             _GEN_250
-               ? {2'h0, _GEN_251, ~_GEN_251 & ~(mul_i1028_r0s2[1]) & mul_i1028_r0s2[0]}
-               : {_GEN_242 & ~_GEN_249,
-                  _GEN_242
-                    ? {_GEN_245 & ~_GEN_248,
-                       _GEN_245
-                         ? {_GEN_246 & ~_GEN_247,
-                            _GEN_246
+          : {_GEN_251,
+             _GEN_251
+               ? {2'h0, _GEN_252, ~_GEN_252 & ~(mul_i1028_r0s2[1]) & mul_i1028_r0s2[0]}
+               : {_GEN_243 & ~_GEN_250,
+                  _GEN_243
+                    ? {_GEN_246 & ~_GEN_249,
+                       _GEN_246
+                         ? {_GEN_247 & ~_GEN_248,
+                            _GEN_247
                               ? ~(mul_i1028_r0s2[3]) & mul_i1028_r0s2[2]
                               : ~(mul_i1028_r0s2[5]) & mul_i1028_r0s2[4]}
-                         : {_GEN_243 & ~_GEN_244,
-                            _GEN_243
+                         : {_GEN_244 & ~_GEN_245,
+                            _GEN_244
                               ? ~(mul_i1028_r0s2[7]) & mul_i1028_r0s2[6]
                               : ~(mul_i1028_r0s2[9]) & mul_i1028_r0s2[8]}}
-                    : {_GEN_238 & ~_GEN_241,
-                       _GEN_238
-                         ? {_GEN_239 & ~_GEN_240,
-                            _GEN_239
+                    : {_GEN_239 & ~_GEN_242,
+                       _GEN_239
+                         ? {_GEN_240 & ~_GEN_241,
+                            _GEN_240
                               ? ~(mul_i1028_r0s2[11]) & mul_i1028_r0s2[10]
                               : ~(mul_i1028_r0s2[13]) & mul_i1028_r0s2[12]}
-                         : {_GEN_236 & ~_GEN_237,
-                            _GEN_236
+                         : {_GEN_237 & ~_GEN_238,
+                            _GEN_237
                               ? ~(mul_i1028_r0s2[15]) & mul_i1028_r0s2[14]
                               : ~(mul_i1028_r0s2[17]) & mul_i1028_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_79[9:5]));
+      or_r0s4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_80[9:5]));
     if (_GEN_1)
       or_r0s5 <= or_r0s4;
     if (_GEN_2)
@@ -11732,8 +10441,8 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1101_r0s4 <= _GEN_79;
-      cmp_i1510_r0s4 <= _GEN_80[4:1] != 4'hF;
+      sub_i_i1101_r0s4 <= _GEN_80;
+      cmp_i1510_r0s4 <= _GEN_81[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_r0s3 <= mul_i1028_r0s2[0];
@@ -11807,21 +10516,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_r0s3__17 <= mul_i1028_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_r0s4__17 <= mul_i1028_r0s3__17;
-      select_r0s4 <= _GEN_80;
+      select_r0s4 <= _GEN_81;
     end
     if (_GEN_1) begin
-      add_i1636_r0s5 <= {1'h0, sub_i_i1101_r0s4, 7'h0} + {10'h0, _GEN_7[29:22]};
-      cond_i1513_r0s5 <= _GEN_7[21];
-      or_i1597_r0s5 <= (|(_GEN_7[20:0])) | _GEN_7[22];
-      add_i2054_r0s5 <= {sub_i_i1101_r0s4[7:0], 10'h0} + {7'h0, _GEN_7[29:19]};
-      cond_i1513_r0s5__1 <= _GEN_7[18];
-      or_i1584_r0s5 <= (|(_GEN_7[17:0])) | _GEN_7[19];
+      add_i1636_r0s5 <= {1'h0, sub_i_i1101_r0s4, 7'h0} + {10'h0, _GEN_8[29:22]};
+      cond_i1513_r0s5 <= _GEN_8[21];
+      or_i1597_r0s5 <= (|(_GEN_8[20:0])) | _GEN_8[22];
+      add_i2054_r0s5 <= {sub_i_i1101_r0s4[7:0], 10'h0} + {7'h0, _GEN_8[29:19]};
+      cond_i1513_r0s5__1 <= _GEN_8[18];
+      or_i1584_r0s5 <= (|(_GEN_8[17:0])) | _GEN_8[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_8}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_9}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_8[15:0];
+          : _GEN_9[15:0];
     if (_GEN_5)
       and_r0s1__1 <= (|(decoded_dout[30:16])) & (|(decoded_dout[527:520]));
     if (_GEN_4)
@@ -11835,55 +10544,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__1 <= and_r0s5__1;
     if (_GEN_4)
-      sub_i1040_1_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[527:523]};
+      sub_i1040_1_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[527:523]};
     if (_GEN_3)
       sub_i1040_1_r0s3 <= sub_i1040_1_r0s2;
     if (_GEN_5)
-      iszero_i_1_r0s1 <= _GEN_81 == 14'h0;
+      iszero_i_1_r0s1 <= _GEN_82 == 14'h0;
     if (_GEN_4)
       iszero_i_1_r0s2 <= iszero_i_1_r0s1;
     if (_GEN_5)
-      mul_i1028_1_r0s1 <= {4'h0, _GEN_81} * {15'h1, decoded_dout[522:520]};
+      mul_i1028_1_r0s1 <= {4'h0, _GEN_82} * {15'h1, decoded_dout[522:520]};
     if (_GEN_4)
       mul_i1028_1_r0s2 <= mul_i1028_1_r0s1;
     if (_GEN_3)
       select_r0s3__1 <=
         iszero_i_1_r0s2
           ? 5'h12
-          : {_GEN_266,
-             _GEN_266
+          : {_GEN_267,
+             _GEN_267
                ? {2'h0,
-                  _GEN_267,
-                  ~_GEN_267 & ~(mul_i1028_1_r0s2[1]) & mul_i1028_1_r0s2[0]}
-               : {_GEN_258 & ~_GEN_265,
-                  _GEN_258
-                    ? {_GEN_261 & ~_GEN_264,
-                       _GEN_261
-                         ? {_GEN_262 & ~_GEN_263,
-                            _GEN_262
+                  _GEN_268,
+                  ~_GEN_268 & ~(mul_i1028_1_r0s2[1]) & mul_i1028_1_r0s2[0]}
+               : {_GEN_259 & ~_GEN_266,
+                  _GEN_259
+                    ? {_GEN_262 & ~_GEN_265,
+                       _GEN_262
+                         ? {_GEN_263 & ~_GEN_264,
+                            _GEN_263
                               ? ~(mul_i1028_1_r0s2[3]) & mul_i1028_1_r0s2[2]
                               : ~(mul_i1028_1_r0s2[5]) & mul_i1028_1_r0s2[4]}
-                         : {_GEN_259 & ~_GEN_260,
-                            _GEN_259
+                         : {_GEN_260 & ~_GEN_261,
+                            _GEN_260
                               ? ~(mul_i1028_1_r0s2[7]) & mul_i1028_1_r0s2[6]
                               : ~(mul_i1028_1_r0s2[9]) & mul_i1028_1_r0s2[8]}}
-                    : {_GEN_254 & ~_GEN_257,
-                       _GEN_254
-                         ? {_GEN_255 & ~_GEN_256,
-                            _GEN_255
+                    : {_GEN_255 & ~_GEN_258,
+                       _GEN_255
+                         ? {_GEN_256 & ~_GEN_257,
+                            _GEN_256
                               ? ~(mul_i1028_1_r0s2[11]) & mul_i1028_1_r0s2[10]
                               : ~(mul_i1028_1_r0s2[13]) & mul_i1028_1_r0s2[12]}
-                         : {_GEN_252 & ~_GEN_253,
-                            _GEN_252
+                         : {_GEN_253 & ~_GEN_254,
+                            _GEN_253
                               ? ~(mul_i1028_1_r0s2[15]) & mul_i1028_1_r0s2[14]
                               : ~(mul_i1028_1_r0s2[17]) & mul_i1028_1_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__1 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_84[9:5]));
+      or_r0s4__1 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_85[9:5]));
     if (_GEN_1)
       or_r0s5__1 <= or_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1101_1_r0s4 <= _GEN_84;
-      cmp_i1510_1_r0s4 <= _GEN_85[4:1] != 4'hF;
+      sub_i_i1101_1_r0s4 <= _GEN_85;
+      cmp_i1510_1_r0s4 <= _GEN_86[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_1_r0s3 <= mul_i1028_1_r0s2[0];
@@ -11957,21 +10666,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_1_r0s3__17 <= mul_i1028_1_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_1_r0s4__17 <= mul_i1028_1_r0s3__17;
-      select_r0s4__1 <= _GEN_85;
+      select_r0s4__1 <= _GEN_86;
     end
     if (_GEN_1) begin
-      add_i1636_1_r0s5 <= {1'h0, sub_i_i1101_1_r0s4, 7'h0} + {10'h0, _GEN_9[29:22]};
-      cond_i1513_1_r0s5 <= _GEN_9[21];
-      or_i1597_1_r0s5 <= (|(_GEN_9[20:0])) | _GEN_9[22];
-      add_i2054_1_r0s5 <= {sub_i_i1101_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_9[29:19]};
-      cond_i1513_1_r0s5__1 <= _GEN_9[18];
-      or_i1584_1_r0s5 <= (|(_GEN_9[17:0])) | _GEN_9[19];
+      add_i1636_1_r0s5 <= {1'h0, sub_i_i1101_1_r0s4, 7'h0} + {10'h0, _GEN_10[29:22]};
+      cond_i1513_1_r0s5 <= _GEN_10[21];
+      or_i1597_1_r0s5 <= (|(_GEN_10[20:0])) | _GEN_10[22];
+      add_i2054_1_r0s5 <= {sub_i_i1101_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_10[29:19]};
+      cond_i1513_1_r0s5__1 <= _GEN_10[18];
+      or_i1584_1_r0s5 <= (|(_GEN_10[17:0])) | _GEN_10[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_1_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_10}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_11}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_10[15:0];
+          : _GEN_11[15:0];
     if (_GEN_5)
       and_r0s1__2 <= (|(decoded_dout[46:32])) & (|(decoded_dout[535:528]));
     if (_GEN_4)
@@ -11985,55 +10694,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__2 <= and_r0s5__2;
     if (_GEN_4)
-      sub_i1040_2_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[535:531]};
+      sub_i1040_2_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[535:531]};
     if (_GEN_3)
       sub_i1040_2_r0s3 <= sub_i1040_2_r0s2;
     if (_GEN_5)
-      iszero_i_2_r0s1 <= _GEN_86 == 14'h0;
+      iszero_i_2_r0s1 <= _GEN_87 == 14'h0;
     if (_GEN_4)
       iszero_i_2_r0s2 <= iszero_i_2_r0s1;
     if (_GEN_5)
-      mul_i1028_2_r0s1 <= {4'h0, _GEN_86} * {15'h1, decoded_dout[530:528]};
+      mul_i1028_2_r0s1 <= {4'h0, _GEN_87} * {15'h1, decoded_dout[530:528]};
     if (_GEN_4)
       mul_i1028_2_r0s2 <= mul_i1028_2_r0s1;
     if (_GEN_3)
       select_r0s3__2 <=
         iszero_i_2_r0s2
           ? 5'h12
-          : {_GEN_282,
-             _GEN_282
+          : {_GEN_283,
+             _GEN_283
                ? {2'h0,
-                  _GEN_283,
-                  ~_GEN_283 & ~(mul_i1028_2_r0s2[1]) & mul_i1028_2_r0s2[0]}
-               : {_GEN_274 & ~_GEN_281,
-                  _GEN_274
-                    ? {_GEN_277 & ~_GEN_280,
-                       _GEN_277
-                         ? {_GEN_278 & ~_GEN_279,
-                            _GEN_278
+                  _GEN_284,
+                  ~_GEN_284 & ~(mul_i1028_2_r0s2[1]) & mul_i1028_2_r0s2[0]}
+               : {_GEN_275 & ~_GEN_282,
+                  _GEN_275
+                    ? {_GEN_278 & ~_GEN_281,
+                       _GEN_278
+                         ? {_GEN_279 & ~_GEN_280,
+                            _GEN_279
                               ? ~(mul_i1028_2_r0s2[3]) & mul_i1028_2_r0s2[2]
                               : ~(mul_i1028_2_r0s2[5]) & mul_i1028_2_r0s2[4]}
-                         : {_GEN_275 & ~_GEN_276,
-                            _GEN_275
+                         : {_GEN_276 & ~_GEN_277,
+                            _GEN_276
                               ? ~(mul_i1028_2_r0s2[7]) & mul_i1028_2_r0s2[6]
                               : ~(mul_i1028_2_r0s2[9]) & mul_i1028_2_r0s2[8]}}
-                    : {_GEN_270 & ~_GEN_273,
-                       _GEN_270
-                         ? {_GEN_271 & ~_GEN_272,
-                            _GEN_271
+                    : {_GEN_271 & ~_GEN_274,
+                       _GEN_271
+                         ? {_GEN_272 & ~_GEN_273,
+                            _GEN_272
                               ? ~(mul_i1028_2_r0s2[11]) & mul_i1028_2_r0s2[10]
                               : ~(mul_i1028_2_r0s2[13]) & mul_i1028_2_r0s2[12]}
-                         : {_GEN_268 & ~_GEN_269,
-                            _GEN_268
+                         : {_GEN_269 & ~_GEN_270,
+                            _GEN_269
                               ? ~(mul_i1028_2_r0s2[15]) & mul_i1028_2_r0s2[14]
                               : ~(mul_i1028_2_r0s2[17]) & mul_i1028_2_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__2 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_89[9:5]));
+      or_r0s4__2 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_90[9:5]));
     if (_GEN_1)
       or_r0s5__2 <= or_r0s4__2;
     if (_GEN_2) begin
-      sub_i_i1101_2_r0s4 <= _GEN_89;
-      cmp_i1510_2_r0s4 <= _GEN_90[4:1] != 4'hF;
+      sub_i_i1101_2_r0s4 <= _GEN_90;
+      cmp_i1510_2_r0s4 <= _GEN_91[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_2_r0s3 <= mul_i1028_2_r0s2[0];
@@ -12107,21 +10816,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_2_r0s3__17 <= mul_i1028_2_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_2_r0s4__17 <= mul_i1028_2_r0s3__17;
-      select_r0s4__2 <= _GEN_90;
+      select_r0s4__2 <= _GEN_91;
     end
     if (_GEN_1) begin
-      add_i1636_2_r0s5 <= {1'h0, sub_i_i1101_2_r0s4, 7'h0} + {10'h0, _GEN_11[29:22]};
-      cond_i1513_2_r0s5 <= _GEN_11[21];
-      or_i1597_2_r0s5 <= (|(_GEN_11[20:0])) | _GEN_11[22];
-      add_i2054_2_r0s5 <= {sub_i_i1101_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_11[29:19]};
-      cond_i1513_2_r0s5__1 <= _GEN_11[18];
-      or_i1584_2_r0s5 <= (|(_GEN_11[17:0])) | _GEN_11[19];
+      add_i1636_2_r0s5 <= {1'h0, sub_i_i1101_2_r0s4, 7'h0} + {10'h0, _GEN_12[29:22]};
+      cond_i1513_2_r0s5 <= _GEN_12[21];
+      or_i1597_2_r0s5 <= (|(_GEN_12[20:0])) | _GEN_12[22];
+      add_i2054_2_r0s5 <= {sub_i_i1101_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_12[29:19]};
+      cond_i1513_2_r0s5__1 <= _GEN_12[18];
+      or_i1584_2_r0s5 <= (|(_GEN_12[17:0])) | _GEN_12[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_2_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_12}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_13}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_12[15:0];
+          : _GEN_13[15:0];
     if (_GEN_5)
       and_r0s1__3 <= (|(decoded_dout[62:48])) & (|(decoded_dout[543:536]));
     if (_GEN_4)
@@ -12135,55 +10844,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__3 <= and_r0s5__3;
     if (_GEN_4)
-      sub_i1040_3_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[543:539]};
+      sub_i1040_3_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[543:539]};
     if (_GEN_3)
       sub_i1040_3_r0s3 <= sub_i1040_3_r0s2;
     if (_GEN_5)
-      iszero_i_3_r0s1 <= _GEN_91 == 14'h0;
+      iszero_i_3_r0s1 <= _GEN_92 == 14'h0;
     if (_GEN_4)
       iszero_i_3_r0s2 <= iszero_i_3_r0s1;
     if (_GEN_5)
-      mul_i1028_3_r0s1 <= {4'h0, _GEN_91} * {15'h1, decoded_dout[538:536]};
+      mul_i1028_3_r0s1 <= {4'h0, _GEN_92} * {15'h1, decoded_dout[538:536]};
     if (_GEN_4)
       mul_i1028_3_r0s2 <= mul_i1028_3_r0s1;
     if (_GEN_3)
       select_r0s3__3 <=
         iszero_i_3_r0s2
           ? 5'h12
-          : {_GEN_298,
-             _GEN_298
+          : {_GEN_299,
+             _GEN_299
                ? {2'h0,
-                  _GEN_299,
-                  ~_GEN_299 & ~(mul_i1028_3_r0s2[1]) & mul_i1028_3_r0s2[0]}
-               : {_GEN_290 & ~_GEN_297,
-                  _GEN_290
-                    ? {_GEN_293 & ~_GEN_296,
-                       _GEN_293
-                         ? {_GEN_294 & ~_GEN_295,
-                            _GEN_294
+                  _GEN_300,
+                  ~_GEN_300 & ~(mul_i1028_3_r0s2[1]) & mul_i1028_3_r0s2[0]}
+               : {_GEN_291 & ~_GEN_298,
+                  _GEN_291
+                    ? {_GEN_294 & ~_GEN_297,
+                       _GEN_294
+                         ? {_GEN_295 & ~_GEN_296,
+                            _GEN_295
                               ? ~(mul_i1028_3_r0s2[3]) & mul_i1028_3_r0s2[2]
                               : ~(mul_i1028_3_r0s2[5]) & mul_i1028_3_r0s2[4]}
-                         : {_GEN_291 & ~_GEN_292,
-                            _GEN_291
+                         : {_GEN_292 & ~_GEN_293,
+                            _GEN_292
                               ? ~(mul_i1028_3_r0s2[7]) & mul_i1028_3_r0s2[6]
                               : ~(mul_i1028_3_r0s2[9]) & mul_i1028_3_r0s2[8]}}
-                    : {_GEN_286 & ~_GEN_289,
-                       _GEN_286
-                         ? {_GEN_287 & ~_GEN_288,
-                            _GEN_287
+                    : {_GEN_287 & ~_GEN_290,
+                       _GEN_287
+                         ? {_GEN_288 & ~_GEN_289,
+                            _GEN_288
                               ? ~(mul_i1028_3_r0s2[11]) & mul_i1028_3_r0s2[10]
                               : ~(mul_i1028_3_r0s2[13]) & mul_i1028_3_r0s2[12]}
-                         : {_GEN_284 & ~_GEN_285,
-                            _GEN_284
+                         : {_GEN_285 & ~_GEN_286,
+                            _GEN_285
                               ? ~(mul_i1028_3_r0s2[15]) & mul_i1028_3_r0s2[14]
                               : ~(mul_i1028_3_r0s2[17]) & mul_i1028_3_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__3 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_94[9:5]));
+      or_r0s4__3 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_95[9:5]));
     if (_GEN_1)
       or_r0s5__3 <= or_r0s4__3;
     if (_GEN_2) begin
-      sub_i_i1101_3_r0s4 <= _GEN_94;
-      cmp_i1510_3_r0s4 <= _GEN_95[4:1] != 4'hF;
+      sub_i_i1101_3_r0s4 <= _GEN_95;
+      cmp_i1510_3_r0s4 <= _GEN_96[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_3_r0s3 <= mul_i1028_3_r0s2[0];
@@ -12257,21 +10966,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_3_r0s3__17 <= mul_i1028_3_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_3_r0s4__17 <= mul_i1028_3_r0s3__17;
-      select_r0s4__3 <= _GEN_95;
+      select_r0s4__3 <= _GEN_96;
     end
     if (_GEN_1) begin
-      add_i1636_3_r0s5 <= {1'h0, sub_i_i1101_3_r0s4, 7'h0} + {10'h0, _GEN_13[29:22]};
-      cond_i1513_3_r0s5 <= _GEN_13[21];
-      or_i1597_3_r0s5 <= (|(_GEN_13[20:0])) | _GEN_13[22];
-      add_i2054_3_r0s5 <= {sub_i_i1101_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_13[29:19]};
-      cond_i1513_3_r0s5__1 <= _GEN_13[18];
-      or_i1584_3_r0s5 <= (|(_GEN_13[17:0])) | _GEN_13[19];
+      add_i1636_3_r0s5 <= {1'h0, sub_i_i1101_3_r0s4, 7'h0} + {10'h0, _GEN_14[29:22]};
+      cond_i1513_3_r0s5 <= _GEN_14[21];
+      or_i1597_3_r0s5 <= (|(_GEN_14[20:0])) | _GEN_14[22];
+      add_i2054_3_r0s5 <= {sub_i_i1101_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_14[29:19]};
+      cond_i1513_3_r0s5__1 <= _GEN_14[18];
+      or_i1584_3_r0s5 <= (|(_GEN_14[17:0])) | _GEN_14[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_3_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_14}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_15}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_14[15:0];
+          : _GEN_15[15:0];
     if (_GEN_5)
       and_r0s1__4 <= (|(decoded_dout[78:64])) & (|(decoded_dout[551:544]));
     if (_GEN_4)
@@ -12285,55 +10994,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__4 <= and_r0s5__4;
     if (_GEN_4)
-      sub_i1040_4_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[551:547]};
+      sub_i1040_4_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[551:547]};
     if (_GEN_3)
       sub_i1040_4_r0s3 <= sub_i1040_4_r0s2;
     if (_GEN_5)
-      iszero_i_4_r0s1 <= _GEN_96 == 14'h0;
+      iszero_i_4_r0s1 <= _GEN_97 == 14'h0;
     if (_GEN_4)
       iszero_i_4_r0s2 <= iszero_i_4_r0s1;
     if (_GEN_5)
-      mul_i1028_4_r0s1 <= {4'h0, _GEN_96} * {15'h1, decoded_dout[546:544]};
+      mul_i1028_4_r0s1 <= {4'h0, _GEN_97} * {15'h1, decoded_dout[546:544]};
     if (_GEN_4)
       mul_i1028_4_r0s2 <= mul_i1028_4_r0s1;
     if (_GEN_3)
       select_r0s3__4 <=
         iszero_i_4_r0s2
           ? 5'h12
-          : {_GEN_314,
-             _GEN_314
+          : {_GEN_315,
+             _GEN_315
                ? {2'h0,
-                  _GEN_315,
-                  ~_GEN_315 & ~(mul_i1028_4_r0s2[1]) & mul_i1028_4_r0s2[0]}
-               : {_GEN_306 & ~_GEN_313,
-                  _GEN_306
-                    ? {_GEN_309 & ~_GEN_312,
-                       _GEN_309
-                         ? {_GEN_310 & ~_GEN_311,
-                            _GEN_310
+                  _GEN_316,
+                  ~_GEN_316 & ~(mul_i1028_4_r0s2[1]) & mul_i1028_4_r0s2[0]}
+               : {_GEN_307 & ~_GEN_314,
+                  _GEN_307
+                    ? {_GEN_310 & ~_GEN_313,
+                       _GEN_310
+                         ? {_GEN_311 & ~_GEN_312,
+                            _GEN_311
                               ? ~(mul_i1028_4_r0s2[3]) & mul_i1028_4_r0s2[2]
                               : ~(mul_i1028_4_r0s2[5]) & mul_i1028_4_r0s2[4]}
-                         : {_GEN_307 & ~_GEN_308,
-                            _GEN_307
+                         : {_GEN_308 & ~_GEN_309,
+                            _GEN_308
                               ? ~(mul_i1028_4_r0s2[7]) & mul_i1028_4_r0s2[6]
                               : ~(mul_i1028_4_r0s2[9]) & mul_i1028_4_r0s2[8]}}
-                    : {_GEN_302 & ~_GEN_305,
-                       _GEN_302
-                         ? {_GEN_303 & ~_GEN_304,
-                            _GEN_303
+                    : {_GEN_303 & ~_GEN_306,
+                       _GEN_303
+                         ? {_GEN_304 & ~_GEN_305,
+                            _GEN_304
                               ? ~(mul_i1028_4_r0s2[11]) & mul_i1028_4_r0s2[10]
                               : ~(mul_i1028_4_r0s2[13]) & mul_i1028_4_r0s2[12]}
-                         : {_GEN_300 & ~_GEN_301,
-                            _GEN_300
+                         : {_GEN_301 & ~_GEN_302,
+                            _GEN_301
                               ? ~(mul_i1028_4_r0s2[15]) & mul_i1028_4_r0s2[14]
                               : ~(mul_i1028_4_r0s2[17]) & mul_i1028_4_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_99[9:5]));
+      or_r0s4__4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_100[9:5]));
     if (_GEN_1)
       or_r0s5__4 <= or_r0s4__4;
     if (_GEN_2) begin
-      sub_i_i1101_4_r0s4 <= _GEN_99;
-      cmp_i1510_4_r0s4 <= _GEN_100[4:1] != 4'hF;
+      sub_i_i1101_4_r0s4 <= _GEN_100;
+      cmp_i1510_4_r0s4 <= _GEN_101[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_4_r0s3 <= mul_i1028_4_r0s2[0];
@@ -12407,21 +11116,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_4_r0s3__17 <= mul_i1028_4_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_4_r0s4__17 <= mul_i1028_4_r0s3__17;
-      select_r0s4__4 <= _GEN_100;
+      select_r0s4__4 <= _GEN_101;
     end
     if (_GEN_1) begin
-      add_i1636_4_r0s5 <= {1'h0, sub_i_i1101_4_r0s4, 7'h0} + {10'h0, _GEN_15[29:22]};
-      cond_i1513_4_r0s5 <= _GEN_15[21];
-      or_i1597_4_r0s5 <= (|(_GEN_15[20:0])) | _GEN_15[22];
-      add_i2054_4_r0s5 <= {sub_i_i1101_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_15[29:19]};
-      cond_i1513_4_r0s5__1 <= _GEN_15[18];
-      or_i1584_4_r0s5 <= (|(_GEN_15[17:0])) | _GEN_15[19];
+      add_i1636_4_r0s5 <= {1'h0, sub_i_i1101_4_r0s4, 7'h0} + {10'h0, _GEN_16[29:22]};
+      cond_i1513_4_r0s5 <= _GEN_16[21];
+      or_i1597_4_r0s5 <= (|(_GEN_16[20:0])) | _GEN_16[22];
+      add_i2054_4_r0s5 <= {sub_i_i1101_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_16[29:19]};
+      cond_i1513_4_r0s5__1 <= _GEN_16[18];
+      or_i1584_4_r0s5 <= (|(_GEN_16[17:0])) | _GEN_16[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_4_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_16}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_17}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_16[15:0];
+          : _GEN_17[15:0];
     if (_GEN_5)
       and_r0s1__5 <= (|(decoded_dout[94:80])) & (|(decoded_dout[559:552]));
     if (_GEN_4)
@@ -12435,55 +11144,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__5 <= and_r0s5__5;
     if (_GEN_4)
-      sub_i1040_5_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[559:555]};
+      sub_i1040_5_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[559:555]};
     if (_GEN_3)
       sub_i1040_5_r0s3 <= sub_i1040_5_r0s2;
     if (_GEN_5)
-      iszero_i_5_r0s1 <= _GEN_101 == 14'h0;
+      iszero_i_5_r0s1 <= _GEN_102 == 14'h0;
     if (_GEN_4)
       iszero_i_5_r0s2 <= iszero_i_5_r0s1;
     if (_GEN_5)
-      mul_i1028_5_r0s1 <= {4'h0, _GEN_101} * {15'h1, decoded_dout[554:552]};
+      mul_i1028_5_r0s1 <= {4'h0, _GEN_102} * {15'h1, decoded_dout[554:552]};
     if (_GEN_4)
       mul_i1028_5_r0s2 <= mul_i1028_5_r0s1;
     if (_GEN_3)
       select_r0s3__5 <=
         iszero_i_5_r0s2
           ? 5'h12
-          : {_GEN_330,
-             _GEN_330
+          : {_GEN_331,
+             _GEN_331
                ? {2'h0,
-                  _GEN_331,
-                  ~_GEN_331 & ~(mul_i1028_5_r0s2[1]) & mul_i1028_5_r0s2[0]}
-               : {_GEN_322 & ~_GEN_329,
-                  _GEN_322
-                    ? {_GEN_325 & ~_GEN_328,
-                       _GEN_325
-                         ? {_GEN_326 & ~_GEN_327,
-                            _GEN_326
+                  _GEN_332,
+                  ~_GEN_332 & ~(mul_i1028_5_r0s2[1]) & mul_i1028_5_r0s2[0]}
+               : {_GEN_323 & ~_GEN_330,
+                  _GEN_323
+                    ? {_GEN_326 & ~_GEN_329,
+                       _GEN_326
+                         ? {_GEN_327 & ~_GEN_328,
+                            _GEN_327
                               ? ~(mul_i1028_5_r0s2[3]) & mul_i1028_5_r0s2[2]
                               : ~(mul_i1028_5_r0s2[5]) & mul_i1028_5_r0s2[4]}
-                         : {_GEN_323 & ~_GEN_324,
-                            _GEN_323
+                         : {_GEN_324 & ~_GEN_325,
+                            _GEN_324
                               ? ~(mul_i1028_5_r0s2[7]) & mul_i1028_5_r0s2[6]
                               : ~(mul_i1028_5_r0s2[9]) & mul_i1028_5_r0s2[8]}}
-                    : {_GEN_318 & ~_GEN_321,
-                       _GEN_318
-                         ? {_GEN_319 & ~_GEN_320,
-                            _GEN_319
+                    : {_GEN_319 & ~_GEN_322,
+                       _GEN_319
+                         ? {_GEN_320 & ~_GEN_321,
+                            _GEN_320
                               ? ~(mul_i1028_5_r0s2[11]) & mul_i1028_5_r0s2[10]
                               : ~(mul_i1028_5_r0s2[13]) & mul_i1028_5_r0s2[12]}
-                         : {_GEN_316 & ~_GEN_317,
-                            _GEN_316
+                         : {_GEN_317 & ~_GEN_318,
+                            _GEN_317
                               ? ~(mul_i1028_5_r0s2[15]) & mul_i1028_5_r0s2[14]
                               : ~(mul_i1028_5_r0s2[17]) & mul_i1028_5_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__5 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_104[9:5]));
+      or_r0s4__5 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_105[9:5]));
     if (_GEN_1)
       or_r0s5__5 <= or_r0s4__5;
     if (_GEN_2) begin
-      sub_i_i1101_5_r0s4 <= _GEN_104;
-      cmp_i1510_5_r0s4 <= _GEN_105[4:1] != 4'hF;
+      sub_i_i1101_5_r0s4 <= _GEN_105;
+      cmp_i1510_5_r0s4 <= _GEN_106[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_5_r0s3 <= mul_i1028_5_r0s2[0];
@@ -12557,21 +11266,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_5_r0s3__17 <= mul_i1028_5_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_5_r0s4__17 <= mul_i1028_5_r0s3__17;
-      select_r0s4__5 <= _GEN_105;
+      select_r0s4__5 <= _GEN_106;
     end
     if (_GEN_1) begin
-      add_i1636_5_r0s5 <= {1'h0, sub_i_i1101_5_r0s4, 7'h0} + {10'h0, _GEN_17[29:22]};
-      cond_i1513_5_r0s5 <= _GEN_17[21];
-      or_i1597_5_r0s5 <= (|(_GEN_17[20:0])) | _GEN_17[22];
-      add_i2054_5_r0s5 <= {sub_i_i1101_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_17[29:19]};
-      cond_i1513_5_r0s5__1 <= _GEN_17[18];
-      or_i1584_5_r0s5 <= (|(_GEN_17[17:0])) | _GEN_17[19];
+      add_i1636_5_r0s5 <= {1'h0, sub_i_i1101_5_r0s4, 7'h0} + {10'h0, _GEN_18[29:22]};
+      cond_i1513_5_r0s5 <= _GEN_18[21];
+      or_i1597_5_r0s5 <= (|(_GEN_18[20:0])) | _GEN_18[22];
+      add_i2054_5_r0s5 <= {sub_i_i1101_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_18[29:19]};
+      cond_i1513_5_r0s5__1 <= _GEN_18[18];
+      or_i1584_5_r0s5 <= (|(_GEN_18[17:0])) | _GEN_18[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_5_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_18}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_19}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_18[15:0];
+          : _GEN_19[15:0];
     if (_GEN_5)
       and_r0s1__6 <= (|(decoded_dout[110:96])) & (|(decoded_dout[567:560]));
     if (_GEN_4)
@@ -12585,55 +11294,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__6 <= and_r0s5__6;
     if (_GEN_4)
-      sub_i1040_6_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[567:563]};
+      sub_i1040_6_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[567:563]};
     if (_GEN_3)
       sub_i1040_6_r0s3 <= sub_i1040_6_r0s2;
     if (_GEN_5)
-      iszero_i_6_r0s1 <= _GEN_106 == 14'h0;
+      iszero_i_6_r0s1 <= _GEN_107 == 14'h0;
     if (_GEN_4)
       iszero_i_6_r0s2 <= iszero_i_6_r0s1;
     if (_GEN_5)
-      mul_i1028_6_r0s1 <= {4'h0, _GEN_106} * {15'h1, decoded_dout[562:560]};
+      mul_i1028_6_r0s1 <= {4'h0, _GEN_107} * {15'h1, decoded_dout[562:560]};
     if (_GEN_4)
       mul_i1028_6_r0s2 <= mul_i1028_6_r0s1;
     if (_GEN_3)
       select_r0s3__6 <=
         iszero_i_6_r0s2
           ? 5'h12
-          : {_GEN_346,
-             _GEN_346
+          : {_GEN_347,
+             _GEN_347
                ? {2'h0,
-                  _GEN_347,
-                  ~_GEN_347 & ~(mul_i1028_6_r0s2[1]) & mul_i1028_6_r0s2[0]}
-               : {_GEN_338 & ~_GEN_345,
-                  _GEN_338
-                    ? {_GEN_341 & ~_GEN_344,
-                       _GEN_341
-                         ? {_GEN_342 & ~_GEN_343,
-                            _GEN_342
+                  _GEN_348,
+                  ~_GEN_348 & ~(mul_i1028_6_r0s2[1]) & mul_i1028_6_r0s2[0]}
+               : {_GEN_339 & ~_GEN_346,
+                  _GEN_339
+                    ? {_GEN_342 & ~_GEN_345,
+                       _GEN_342
+                         ? {_GEN_343 & ~_GEN_344,
+                            _GEN_343
                               ? ~(mul_i1028_6_r0s2[3]) & mul_i1028_6_r0s2[2]
                               : ~(mul_i1028_6_r0s2[5]) & mul_i1028_6_r0s2[4]}
-                         : {_GEN_339 & ~_GEN_340,
-                            _GEN_339
+                         : {_GEN_340 & ~_GEN_341,
+                            _GEN_340
                               ? ~(mul_i1028_6_r0s2[7]) & mul_i1028_6_r0s2[6]
                               : ~(mul_i1028_6_r0s2[9]) & mul_i1028_6_r0s2[8]}}
-                    : {_GEN_334 & ~_GEN_337,
-                       _GEN_334
-                         ? {_GEN_335 & ~_GEN_336,
-                            _GEN_335
+                    : {_GEN_335 & ~_GEN_338,
+                       _GEN_335
+                         ? {_GEN_336 & ~_GEN_337,
+                            _GEN_336
                               ? ~(mul_i1028_6_r0s2[11]) & mul_i1028_6_r0s2[10]
                               : ~(mul_i1028_6_r0s2[13]) & mul_i1028_6_r0s2[12]}
-                         : {_GEN_332 & ~_GEN_333,
-                            _GEN_332
+                         : {_GEN_333 & ~_GEN_334,
+                            _GEN_333
                               ? ~(mul_i1028_6_r0s2[15]) & mul_i1028_6_r0s2[14]
                               : ~(mul_i1028_6_r0s2[17]) & mul_i1028_6_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__6 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_109[9:5]));
+      or_r0s4__6 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_110[9:5]));
     if (_GEN_1)
       or_r0s5__6 <= or_r0s4__6;
     if (_GEN_2) begin
-      sub_i_i1101_6_r0s4 <= _GEN_109;
-      cmp_i1510_6_r0s4 <= _GEN_110[4:1] != 4'hF;
+      sub_i_i1101_6_r0s4 <= _GEN_110;
+      cmp_i1510_6_r0s4 <= _GEN_111[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_6_r0s3 <= mul_i1028_6_r0s2[0];
@@ -12707,21 +11416,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_6_r0s3__17 <= mul_i1028_6_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_6_r0s4__17 <= mul_i1028_6_r0s3__17;
-      select_r0s4__6 <= _GEN_110;
+      select_r0s4__6 <= _GEN_111;
     end
     if (_GEN_1) begin
-      add_i1636_6_r0s5 <= {1'h0, sub_i_i1101_6_r0s4, 7'h0} + {10'h0, _GEN_19[29:22]};
-      cond_i1513_6_r0s5 <= _GEN_19[21];
-      or_i1597_6_r0s5 <= (|(_GEN_19[20:0])) | _GEN_19[22];
-      add_i2054_6_r0s5 <= {sub_i_i1101_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_19[29:19]};
-      cond_i1513_6_r0s5__1 <= _GEN_19[18];
-      or_i1584_6_r0s5 <= (|(_GEN_19[17:0])) | _GEN_19[19];
+      add_i1636_6_r0s5 <= {1'h0, sub_i_i1101_6_r0s4, 7'h0} + {10'h0, _GEN_20[29:22]};
+      cond_i1513_6_r0s5 <= _GEN_20[21];
+      or_i1597_6_r0s5 <= (|(_GEN_20[20:0])) | _GEN_20[22];
+      add_i2054_6_r0s5 <= {sub_i_i1101_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_20[29:19]};
+      cond_i1513_6_r0s5__1 <= _GEN_20[18];
+      or_i1584_6_r0s5 <= (|(_GEN_20[17:0])) | _GEN_20[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_6_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_20}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_21}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_20[15:0];
+          : _GEN_21[15:0];
     if (_GEN_5)
       and_r0s1__7 <= (|(decoded_dout[126:112])) & (|(decoded_dout[575:568]));
     if (_GEN_4)
@@ -12735,55 +11444,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__7 <= and_r0s5__7;
     if (_GEN_4)
-      sub_i1040_7_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[575:571]};
+      sub_i1040_7_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[575:571]};
     if (_GEN_3)
       sub_i1040_7_r0s3 <= sub_i1040_7_r0s2;
     if (_GEN_5)
-      iszero_i_7_r0s1 <= _GEN_111 == 14'h0;
+      iszero_i_7_r0s1 <= _GEN_112 == 14'h0;
     if (_GEN_4)
       iszero_i_7_r0s2 <= iszero_i_7_r0s1;
     if (_GEN_5)
-      mul_i1028_7_r0s1 <= {4'h0, _GEN_111} * {15'h1, decoded_dout[570:568]};
+      mul_i1028_7_r0s1 <= {4'h0, _GEN_112} * {15'h1, decoded_dout[570:568]};
     if (_GEN_4)
       mul_i1028_7_r0s2 <= mul_i1028_7_r0s1;
     if (_GEN_3)
       select_r0s3__7 <=
         iszero_i_7_r0s2
           ? 5'h12
-          : {_GEN_362,
-             _GEN_362
+          : {_GEN_363,
+             _GEN_363
                ? {2'h0,
-                  _GEN_363,
-                  ~_GEN_363 & ~(mul_i1028_7_r0s2[1]) & mul_i1028_7_r0s2[0]}
-               : {_GEN_354 & ~_GEN_361,
-                  _GEN_354
-                    ? {_GEN_357 & ~_GEN_360,
-                       _GEN_357
-                         ? {_GEN_358 & ~_GEN_359,
-                            _GEN_358
+                  _GEN_364,
+                  ~_GEN_364 & ~(mul_i1028_7_r0s2[1]) & mul_i1028_7_r0s2[0]}
+               : {_GEN_355 & ~_GEN_362,
+                  _GEN_355
+                    ? {_GEN_358 & ~_GEN_361,
+                       _GEN_358
+                         ? {_GEN_359 & ~_GEN_360,
+                            _GEN_359
                               ? ~(mul_i1028_7_r0s2[3]) & mul_i1028_7_r0s2[2]
                               : ~(mul_i1028_7_r0s2[5]) & mul_i1028_7_r0s2[4]}
-                         : {_GEN_355 & ~_GEN_356,
-                            _GEN_355
+                         : {_GEN_356 & ~_GEN_357,
+                            _GEN_356
                               ? ~(mul_i1028_7_r0s2[7]) & mul_i1028_7_r0s2[6]
                               : ~(mul_i1028_7_r0s2[9]) & mul_i1028_7_r0s2[8]}}
-                    : {_GEN_350 & ~_GEN_353,
-                       _GEN_350
-                         ? {_GEN_351 & ~_GEN_352,
-                            _GEN_351
+                    : {_GEN_351 & ~_GEN_354,
+                       _GEN_351
+                         ? {_GEN_352 & ~_GEN_353,
+                            _GEN_352
                               ? ~(mul_i1028_7_r0s2[11]) & mul_i1028_7_r0s2[10]
                               : ~(mul_i1028_7_r0s2[13]) & mul_i1028_7_r0s2[12]}
-                         : {_GEN_348 & ~_GEN_349,
-                            _GEN_348
+                         : {_GEN_349 & ~_GEN_350,
+                            _GEN_349
                               ? ~(mul_i1028_7_r0s2[15]) & mul_i1028_7_r0s2[14]
                               : ~(mul_i1028_7_r0s2[17]) & mul_i1028_7_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__7 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_114[9:5]));
+      or_r0s4__7 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_115[9:5]));
     if (_GEN_1)
       or_r0s5__7 <= or_r0s4__7;
     if (_GEN_2) begin
-      sub_i_i1101_7_r0s4 <= _GEN_114;
-      cmp_i1510_7_r0s4 <= _GEN_115[4:1] != 4'hF;
+      sub_i_i1101_7_r0s4 <= _GEN_115;
+      cmp_i1510_7_r0s4 <= _GEN_116[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_7_r0s3 <= mul_i1028_7_r0s2[0];
@@ -12857,21 +11566,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_7_r0s3__17 <= mul_i1028_7_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_7_r0s4__17 <= mul_i1028_7_r0s3__17;
-      select_r0s4__7 <= _GEN_115;
+      select_r0s4__7 <= _GEN_116;
     end
     if (_GEN_1) begin
-      add_i1636_7_r0s5 <= {1'h0, sub_i_i1101_7_r0s4, 7'h0} + {10'h0, _GEN_21[29:22]};
-      cond_i1513_7_r0s5 <= _GEN_21[21];
-      or_i1597_7_r0s5 <= (|(_GEN_21[20:0])) | _GEN_21[22];
-      add_i2054_7_r0s5 <= {sub_i_i1101_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_21[29:19]};
-      cond_i1513_7_r0s5__1 <= _GEN_21[18];
-      or_i1584_7_r0s5 <= (|(_GEN_21[17:0])) | _GEN_21[19];
+      add_i1636_7_r0s5 <= {1'h0, sub_i_i1101_7_r0s4, 7'h0} + {10'h0, _GEN_22[29:22]};
+      cond_i1513_7_r0s5 <= _GEN_22[21];
+      or_i1597_7_r0s5 <= (|(_GEN_22[20:0])) | _GEN_22[22];
+      add_i2054_7_r0s5 <= {sub_i_i1101_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_22[29:19]};
+      cond_i1513_7_r0s5__1 <= _GEN_22[18];
+      or_i1584_7_r0s5 <= (|(_GEN_22[17:0])) | _GEN_22[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_7_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_22}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_23}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_22[15:0];
+          : _GEN_23[15:0];
     if (_GEN_5)
       and_r0s1__8 <= (|(decoded_dout[142:128])) & (|(decoded_dout[583:576]));
     if (_GEN_4)
@@ -12885,55 +11594,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__8 <= and_r0s5__8;
     if (_GEN_4)
-      sub_i1040_8_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[583:579]};
+      sub_i1040_8_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[583:579]};
     if (_GEN_3)
       sub_i1040_8_r0s3 <= sub_i1040_8_r0s2;
     if (_GEN_5)
-      iszero_i_8_r0s1 <= _GEN_116 == 14'h0;
+      iszero_i_8_r0s1 <= _GEN_117 == 14'h0;
     if (_GEN_4)
       iszero_i_8_r0s2 <= iszero_i_8_r0s1;
     if (_GEN_5)
-      mul_i1028_8_r0s1 <= {4'h0, _GEN_116} * {15'h1, decoded_dout[578:576]};
+      mul_i1028_8_r0s1 <= {4'h0, _GEN_117} * {15'h1, decoded_dout[578:576]};
     if (_GEN_4)
       mul_i1028_8_r0s2 <= mul_i1028_8_r0s1;
     if (_GEN_3)
       select_r0s3__8 <=
         iszero_i_8_r0s2
           ? 5'h12
-          : {_GEN_378,
-             _GEN_378
+          : {_GEN_379,
+             _GEN_379
                ? {2'h0,
-                  _GEN_379,
-                  ~_GEN_379 & ~(mul_i1028_8_r0s2[1]) & mul_i1028_8_r0s2[0]}
-               : {_GEN_370 & ~_GEN_377,
-                  _GEN_370
-                    ? {_GEN_373 & ~_GEN_376,
-                       _GEN_373
-                         ? {_GEN_374 & ~_GEN_375,
-                            _GEN_374
+                  _GEN_380,
+                  ~_GEN_380 & ~(mul_i1028_8_r0s2[1]) & mul_i1028_8_r0s2[0]}
+               : {_GEN_371 & ~_GEN_378,
+                  _GEN_371
+                    ? {_GEN_374 & ~_GEN_377,
+                       _GEN_374
+                         ? {_GEN_375 & ~_GEN_376,
+                            _GEN_375
                               ? ~(mul_i1028_8_r0s2[3]) & mul_i1028_8_r0s2[2]
                               : ~(mul_i1028_8_r0s2[5]) & mul_i1028_8_r0s2[4]}
-                         : {_GEN_371 & ~_GEN_372,
-                            _GEN_371
+                         : {_GEN_372 & ~_GEN_373,
+                            _GEN_372
                               ? ~(mul_i1028_8_r0s2[7]) & mul_i1028_8_r0s2[6]
                               : ~(mul_i1028_8_r0s2[9]) & mul_i1028_8_r0s2[8]}}
-                    : {_GEN_366 & ~_GEN_369,
-                       _GEN_366
-                         ? {_GEN_367 & ~_GEN_368,
-                            _GEN_367
+                    : {_GEN_367 & ~_GEN_370,
+                       _GEN_367
+                         ? {_GEN_368 & ~_GEN_369,
+                            _GEN_368
                               ? ~(mul_i1028_8_r0s2[11]) & mul_i1028_8_r0s2[10]
                               : ~(mul_i1028_8_r0s2[13]) & mul_i1028_8_r0s2[12]}
-                         : {_GEN_364 & ~_GEN_365,
-                            _GEN_364
+                         : {_GEN_365 & ~_GEN_366,
+                            _GEN_365
                               ? ~(mul_i1028_8_r0s2[15]) & mul_i1028_8_r0s2[14]
                               : ~(mul_i1028_8_r0s2[17]) & mul_i1028_8_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__8 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_119[9:5]));
+      or_r0s4__8 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_120[9:5]));
     if (_GEN_1)
       or_r0s5__8 <= or_r0s4__8;
     if (_GEN_2) begin
-      sub_i_i1101_8_r0s4 <= _GEN_119;
-      cmp_i1510_8_r0s4 <= _GEN_120[4:1] != 4'hF;
+      sub_i_i1101_8_r0s4 <= _GEN_120;
+      cmp_i1510_8_r0s4 <= _GEN_121[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_8_r0s3 <= mul_i1028_8_r0s2[0];
@@ -13007,21 +11716,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_8_r0s3__17 <= mul_i1028_8_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_8_r0s4__17 <= mul_i1028_8_r0s3__17;
-      select_r0s4__8 <= _GEN_120;
+      select_r0s4__8 <= _GEN_121;
     end
     if (_GEN_1) begin
-      add_i1636_8_r0s5 <= {1'h0, sub_i_i1101_8_r0s4, 7'h0} + {10'h0, _GEN_23[29:22]};
-      cond_i1513_8_r0s5 <= _GEN_23[21];
-      or_i1597_8_r0s5 <= (|(_GEN_23[20:0])) | _GEN_23[22];
-      add_i2054_8_r0s5 <= {sub_i_i1101_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_23[29:19]};
-      cond_i1513_8_r0s5__1 <= _GEN_23[18];
-      or_i1584_8_r0s5 <= (|(_GEN_23[17:0])) | _GEN_23[19];
+      add_i1636_8_r0s5 <= {1'h0, sub_i_i1101_8_r0s4, 7'h0} + {10'h0, _GEN_24[29:22]};
+      cond_i1513_8_r0s5 <= _GEN_24[21];
+      or_i1597_8_r0s5 <= (|(_GEN_24[20:0])) | _GEN_24[22];
+      add_i2054_8_r0s5 <= {sub_i_i1101_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_24[29:19]};
+      cond_i1513_8_r0s5__1 <= _GEN_24[18];
+      or_i1584_8_r0s5 <= (|(_GEN_24[17:0])) | _GEN_24[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_8_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_24}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_25}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_24[15:0];
+          : _GEN_25[15:0];
     if (_GEN_5)
       and_r0s1__9 <= (|(decoded_dout[158:144])) & (|(decoded_dout[591:584]));
     if (_GEN_4)
@@ -13035,55 +11744,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__9 <= and_r0s5__9;
     if (_GEN_4)
-      sub_i1040_9_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[591:587]};
+      sub_i1040_9_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[591:587]};
     if (_GEN_3)
       sub_i1040_9_r0s3 <= sub_i1040_9_r0s2;
     if (_GEN_5)
-      iszero_i_9_r0s1 <= _GEN_121 == 14'h0;
+      iszero_i_9_r0s1 <= _GEN_122 == 14'h0;
     if (_GEN_4)
       iszero_i_9_r0s2 <= iszero_i_9_r0s1;
     if (_GEN_5)
-      mul_i1028_9_r0s1 <= {4'h0, _GEN_121} * {15'h1, decoded_dout[586:584]};
+      mul_i1028_9_r0s1 <= {4'h0, _GEN_122} * {15'h1, decoded_dout[586:584]};
     if (_GEN_4)
       mul_i1028_9_r0s2 <= mul_i1028_9_r0s1;
     if (_GEN_3)
       select_r0s3__9 <=
         iszero_i_9_r0s2
           ? 5'h12
-          : {_GEN_394,
-             _GEN_394
+          : {_GEN_395,
+             _GEN_395
                ? {2'h0,
-                  _GEN_395,
-                  ~_GEN_395 & ~(mul_i1028_9_r0s2[1]) & mul_i1028_9_r0s2[0]}
-               : {_GEN_386 & ~_GEN_393,
-                  _GEN_386
-                    ? {_GEN_389 & ~_GEN_392,
-                       _GEN_389
-                         ? {_GEN_390 & ~_GEN_391,
-                            _GEN_390
+                  _GEN_396,
+                  ~_GEN_396 & ~(mul_i1028_9_r0s2[1]) & mul_i1028_9_r0s2[0]}
+               : {_GEN_387 & ~_GEN_394,
+                  _GEN_387
+                    ? {_GEN_390 & ~_GEN_393,
+                       _GEN_390
+                         ? {_GEN_391 & ~_GEN_392,
+                            _GEN_391
                               ? ~(mul_i1028_9_r0s2[3]) & mul_i1028_9_r0s2[2]
                               : ~(mul_i1028_9_r0s2[5]) & mul_i1028_9_r0s2[4]}
-                         : {_GEN_387 & ~_GEN_388,
-                            _GEN_387
+                         : {_GEN_388 & ~_GEN_389,
+                            _GEN_388
                               ? ~(mul_i1028_9_r0s2[7]) & mul_i1028_9_r0s2[6]
                               : ~(mul_i1028_9_r0s2[9]) & mul_i1028_9_r0s2[8]}}
-                    : {_GEN_382 & ~_GEN_385,
-                       _GEN_382
-                         ? {_GEN_383 & ~_GEN_384,
-                            _GEN_383
+                    : {_GEN_383 & ~_GEN_386,
+                       _GEN_383
+                         ? {_GEN_384 & ~_GEN_385,
+                            _GEN_384
                               ? ~(mul_i1028_9_r0s2[11]) & mul_i1028_9_r0s2[10]
                               : ~(mul_i1028_9_r0s2[13]) & mul_i1028_9_r0s2[12]}
-                         : {_GEN_380 & ~_GEN_381,
-                            _GEN_380
+                         : {_GEN_381 & ~_GEN_382,
+                            _GEN_381
                               ? ~(mul_i1028_9_r0s2[15]) & mul_i1028_9_r0s2[14]
                               : ~(mul_i1028_9_r0s2[17]) & mul_i1028_9_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__9 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_124[9:5]));
+      or_r0s4__9 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_125[9:5]));
     if (_GEN_1)
       or_r0s5__9 <= or_r0s4__9;
     if (_GEN_2) begin
-      sub_i_i1101_9_r0s4 <= _GEN_124;
-      cmp_i1510_9_r0s4 <= _GEN_125[4:1] != 4'hF;
+      sub_i_i1101_9_r0s4 <= _GEN_125;
+      cmp_i1510_9_r0s4 <= _GEN_126[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_9_r0s3 <= mul_i1028_9_r0s2[0];
@@ -13157,21 +11866,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_9_r0s3__17 <= mul_i1028_9_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_9_r0s4__17 <= mul_i1028_9_r0s3__17;
-      select_r0s4__9 <= _GEN_125;
+      select_r0s4__9 <= _GEN_126;
     end
     if (_GEN_1) begin
-      add_i1636_9_r0s5 <= {1'h0, sub_i_i1101_9_r0s4, 7'h0} + {10'h0, _GEN_25[29:22]};
-      cond_i1513_9_r0s5 <= _GEN_25[21];
-      or_i1597_9_r0s5 <= (|(_GEN_25[20:0])) | _GEN_25[22];
-      add_i2054_9_r0s5 <= {sub_i_i1101_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_25[29:19]};
-      cond_i1513_9_r0s5__1 <= _GEN_25[18];
-      or_i1584_9_r0s5 <= (|(_GEN_25[17:0])) | _GEN_25[19];
+      add_i1636_9_r0s5 <= {1'h0, sub_i_i1101_9_r0s4, 7'h0} + {10'h0, _GEN_26[29:22]};
+      cond_i1513_9_r0s5 <= _GEN_26[21];
+      or_i1597_9_r0s5 <= (|(_GEN_26[20:0])) | _GEN_26[22];
+      add_i2054_9_r0s5 <= {sub_i_i1101_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_26[29:19]};
+      cond_i1513_9_r0s5__1 <= _GEN_26[18];
+      or_i1584_9_r0s5 <= (|(_GEN_26[17:0])) | _GEN_26[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_9_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_26}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_27}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_26[15:0];
+          : _GEN_27[15:0];
     if (_GEN_5)
       and_r0s1__10 <= (|(decoded_dout[174:160])) & (|(decoded_dout[599:592]));
     if (_GEN_4)
@@ -13185,55 +11894,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__10 <= and_r0s5__10;
     if (_GEN_4)
-      sub_i1040_10_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[599:595]};
+      sub_i1040_10_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[599:595]};
     if (_GEN_3)
       sub_i1040_10_r0s3 <= sub_i1040_10_r0s2;
     if (_GEN_5)
-      iszero_i_10_r0s1 <= _GEN_126 == 14'h0;
+      iszero_i_10_r0s1 <= _GEN_127 == 14'h0;
     if (_GEN_4)
       iszero_i_10_r0s2 <= iszero_i_10_r0s1;
     if (_GEN_5)
-      mul_i1028_10_r0s1 <= {4'h0, _GEN_126} * {15'h1, decoded_dout[594:592]};
+      mul_i1028_10_r0s1 <= {4'h0, _GEN_127} * {15'h1, decoded_dout[594:592]};
     if (_GEN_4)
       mul_i1028_10_r0s2 <= mul_i1028_10_r0s1;
     if (_GEN_3)
       select_r0s3__10 <=
         iszero_i_10_r0s2
           ? 5'h12
-          : {_GEN_410,
-             _GEN_410
+          : {_GEN_411,
+             _GEN_411
                ? {2'h0,
-                  _GEN_411,
-                  ~_GEN_411 & ~(mul_i1028_10_r0s2[1]) & mul_i1028_10_r0s2[0]}
-               : {_GEN_402 & ~_GEN_409,
-                  _GEN_402
-                    ? {_GEN_405 & ~_GEN_408,
-                       _GEN_405
-                         ? {_GEN_406 & ~_GEN_407,
-                            _GEN_406
+                  _GEN_412,
+                  ~_GEN_412 & ~(mul_i1028_10_r0s2[1]) & mul_i1028_10_r0s2[0]}
+               : {_GEN_403 & ~_GEN_410,
+                  _GEN_403
+                    ? {_GEN_406 & ~_GEN_409,
+                       _GEN_406
+                         ? {_GEN_407 & ~_GEN_408,
+                            _GEN_407
                               ? ~(mul_i1028_10_r0s2[3]) & mul_i1028_10_r0s2[2]
                               : ~(mul_i1028_10_r0s2[5]) & mul_i1028_10_r0s2[4]}
-                         : {_GEN_403 & ~_GEN_404,
-                            _GEN_403
+                         : {_GEN_404 & ~_GEN_405,
+                            _GEN_404
                               ? ~(mul_i1028_10_r0s2[7]) & mul_i1028_10_r0s2[6]
                               : ~(mul_i1028_10_r0s2[9]) & mul_i1028_10_r0s2[8]}}
-                    : {_GEN_398 & ~_GEN_401,
-                       _GEN_398
-                         ? {_GEN_399 & ~_GEN_400,
-                            _GEN_399
+                    : {_GEN_399 & ~_GEN_402,
+                       _GEN_399
+                         ? {_GEN_400 & ~_GEN_401,
+                            _GEN_400
                               ? ~(mul_i1028_10_r0s2[11]) & mul_i1028_10_r0s2[10]
                               : ~(mul_i1028_10_r0s2[13]) & mul_i1028_10_r0s2[12]}
-                         : {_GEN_396 & ~_GEN_397,
-                            _GEN_396
+                         : {_GEN_397 & ~_GEN_398,
+                            _GEN_397
                               ? ~(mul_i1028_10_r0s2[15]) & mul_i1028_10_r0s2[14]
                               : ~(mul_i1028_10_r0s2[17]) & mul_i1028_10_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__10 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_129[9:5]));
+      or_r0s4__10 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_130[9:5]));
     if (_GEN_1)
       or_r0s5__10 <= or_r0s4__10;
     if (_GEN_2) begin
-      sub_i_i1101_10_r0s4 <= _GEN_129;
-      cmp_i1510_10_r0s4 <= _GEN_130[4:1] != 4'hF;
+      sub_i_i1101_10_r0s4 <= _GEN_130;
+      cmp_i1510_10_r0s4 <= _GEN_131[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_10_r0s3 <= mul_i1028_10_r0s2[0];
@@ -13307,21 +12016,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_10_r0s3__17 <= mul_i1028_10_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_10_r0s4__17 <= mul_i1028_10_r0s3__17;
-      select_r0s4__10 <= _GEN_130;
+      select_r0s4__10 <= _GEN_131;
     end
     if (_GEN_1) begin
-      add_i1636_10_r0s5 <= {1'h0, sub_i_i1101_10_r0s4, 7'h0} + {10'h0, _GEN_27[29:22]};
-      cond_i1513_10_r0s5 <= _GEN_27[21];
-      or_i1597_10_r0s5 <= (|(_GEN_27[20:0])) | _GEN_27[22];
-      add_i2054_10_r0s5 <= {sub_i_i1101_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_27[29:19]};
-      cond_i1513_10_r0s5__1 <= _GEN_27[18];
-      or_i1584_10_r0s5 <= (|(_GEN_27[17:0])) | _GEN_27[19];
+      add_i1636_10_r0s5 <= {1'h0, sub_i_i1101_10_r0s4, 7'h0} + {10'h0, _GEN_28[29:22]};
+      cond_i1513_10_r0s5 <= _GEN_28[21];
+      or_i1597_10_r0s5 <= (|(_GEN_28[20:0])) | _GEN_28[22];
+      add_i2054_10_r0s5 <= {sub_i_i1101_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_28[29:19]};
+      cond_i1513_10_r0s5__1 <= _GEN_28[18];
+      or_i1584_10_r0s5 <= (|(_GEN_28[17:0])) | _GEN_28[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_10_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_28}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_29}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_28[15:0];
+          : _GEN_29[15:0];
     if (_GEN_5)
       and_r0s1__11 <= (|(decoded_dout[190:176])) & (|(decoded_dout[607:600]));
     if (_GEN_4)
@@ -13335,55 +12044,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__11 <= and_r0s5__11;
     if (_GEN_4)
-      sub_i1040_11_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[607:603]};
+      sub_i1040_11_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[607:603]};
     if (_GEN_3)
       sub_i1040_11_r0s3 <= sub_i1040_11_r0s2;
     if (_GEN_5)
-      iszero_i_11_r0s1 <= _GEN_131 == 14'h0;
+      iszero_i_11_r0s1 <= _GEN_132 == 14'h0;
     if (_GEN_4)
       iszero_i_11_r0s2 <= iszero_i_11_r0s1;
     if (_GEN_5)
-      mul_i1028_11_r0s1 <= {4'h0, _GEN_131} * {15'h1, decoded_dout[602:600]};
+      mul_i1028_11_r0s1 <= {4'h0, _GEN_132} * {15'h1, decoded_dout[602:600]};
     if (_GEN_4)
       mul_i1028_11_r0s2 <= mul_i1028_11_r0s1;
     if (_GEN_3)
       select_r0s3__11 <=
         iszero_i_11_r0s2
           ? 5'h12
-          : {_GEN_426,
-             _GEN_426
+          : {_GEN_427,
+             _GEN_427
                ? {2'h0,
-                  _GEN_427,
-                  ~_GEN_427 & ~(mul_i1028_11_r0s2[1]) & mul_i1028_11_r0s2[0]}
-               : {_GEN_418 & ~_GEN_425,
-                  _GEN_418
-                    ? {_GEN_421 & ~_GEN_424,
-                       _GEN_421
-                         ? {_GEN_422 & ~_GEN_423,
-                            _GEN_422
+                  _GEN_428,
+                  ~_GEN_428 & ~(mul_i1028_11_r0s2[1]) & mul_i1028_11_r0s2[0]}
+               : {_GEN_419 & ~_GEN_426,
+                  _GEN_419
+                    ? {_GEN_422 & ~_GEN_425,
+                       _GEN_422
+                         ? {_GEN_423 & ~_GEN_424,
+                            _GEN_423
                               ? ~(mul_i1028_11_r0s2[3]) & mul_i1028_11_r0s2[2]
                               : ~(mul_i1028_11_r0s2[5]) & mul_i1028_11_r0s2[4]}
-                         : {_GEN_419 & ~_GEN_420,
-                            _GEN_419
+                         : {_GEN_420 & ~_GEN_421,
+                            _GEN_420
                               ? ~(mul_i1028_11_r0s2[7]) & mul_i1028_11_r0s2[6]
                               : ~(mul_i1028_11_r0s2[9]) & mul_i1028_11_r0s2[8]}}
-                    : {_GEN_414 & ~_GEN_417,
-                       _GEN_414
-                         ? {_GEN_415 & ~_GEN_416,
-                            _GEN_415
+                    : {_GEN_415 & ~_GEN_418,
+                       _GEN_415
+                         ? {_GEN_416 & ~_GEN_417,
+                            _GEN_416
                               ? ~(mul_i1028_11_r0s2[11]) & mul_i1028_11_r0s2[10]
                               : ~(mul_i1028_11_r0s2[13]) & mul_i1028_11_r0s2[12]}
-                         : {_GEN_412 & ~_GEN_413,
-                            _GEN_412
+                         : {_GEN_413 & ~_GEN_414,
+                            _GEN_413
                               ? ~(mul_i1028_11_r0s2[15]) & mul_i1028_11_r0s2[14]
                               : ~(mul_i1028_11_r0s2[17]) & mul_i1028_11_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__11 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_134[9:5]));
+      or_r0s4__11 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_135[9:5]));
     if (_GEN_1)
       or_r0s5__11 <= or_r0s4__11;
     if (_GEN_2) begin
-      sub_i_i1101_11_r0s4 <= _GEN_134;
-      cmp_i1510_11_r0s4 <= _GEN_135[4:1] != 4'hF;
+      sub_i_i1101_11_r0s4 <= _GEN_135;
+      cmp_i1510_11_r0s4 <= _GEN_136[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_11_r0s3 <= mul_i1028_11_r0s2[0];
@@ -13457,21 +12166,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_11_r0s3__17 <= mul_i1028_11_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_11_r0s4__17 <= mul_i1028_11_r0s3__17;
-      select_r0s4__11 <= _GEN_135;
+      select_r0s4__11 <= _GEN_136;
     end
     if (_GEN_1) begin
-      add_i1636_11_r0s5 <= {1'h0, sub_i_i1101_11_r0s4, 7'h0} + {10'h0, _GEN_29[29:22]};
-      cond_i1513_11_r0s5 <= _GEN_29[21];
-      or_i1597_11_r0s5 <= (|(_GEN_29[20:0])) | _GEN_29[22];
-      add_i2054_11_r0s5 <= {sub_i_i1101_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_29[29:19]};
-      cond_i1513_11_r0s5__1 <= _GEN_29[18];
-      or_i1584_11_r0s5 <= (|(_GEN_29[17:0])) | _GEN_29[19];
+      add_i1636_11_r0s5 <= {1'h0, sub_i_i1101_11_r0s4, 7'h0} + {10'h0, _GEN_30[29:22]};
+      cond_i1513_11_r0s5 <= _GEN_30[21];
+      or_i1597_11_r0s5 <= (|(_GEN_30[20:0])) | _GEN_30[22];
+      add_i2054_11_r0s5 <= {sub_i_i1101_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_30[29:19]};
+      cond_i1513_11_r0s5__1 <= _GEN_30[18];
+      or_i1584_11_r0s5 <= (|(_GEN_30[17:0])) | _GEN_30[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_11_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_30}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_31}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_30[15:0];
+          : _GEN_31[15:0];
     if (_GEN_5)
       and_r0s1__12 <= (|(decoded_dout[206:192])) & (|(decoded_dout[615:608]));
     if (_GEN_4)
@@ -13485,55 +12194,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__12 <= and_r0s5__12;
     if (_GEN_4)
-      sub_i1040_12_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[615:611]};
+      sub_i1040_12_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[615:611]};
     if (_GEN_3)
       sub_i1040_12_r0s3 <= sub_i1040_12_r0s2;
     if (_GEN_5)
-      iszero_i_12_r0s1 <= _GEN_136 == 14'h0;
+      iszero_i_12_r0s1 <= _GEN_137 == 14'h0;
     if (_GEN_4)
       iszero_i_12_r0s2 <= iszero_i_12_r0s1;
     if (_GEN_5)
-      mul_i1028_12_r0s1 <= {4'h0, _GEN_136} * {15'h1, decoded_dout[610:608]};
+      mul_i1028_12_r0s1 <= {4'h0, _GEN_137} * {15'h1, decoded_dout[610:608]};
     if (_GEN_4)
       mul_i1028_12_r0s2 <= mul_i1028_12_r0s1;
     if (_GEN_3)
       select_r0s3__12 <=
         iszero_i_12_r0s2
           ? 5'h12
-          : {_GEN_442,
-             _GEN_442
+          : {_GEN_443,
+             _GEN_443
                ? {2'h0,
-                  _GEN_443,
-                  ~_GEN_443 & ~(mul_i1028_12_r0s2[1]) & mul_i1028_12_r0s2[0]}
-               : {_GEN_434 & ~_GEN_441,
-                  _GEN_434
-                    ? {_GEN_437 & ~_GEN_440,
-                       _GEN_437
-                         ? {_GEN_438 & ~_GEN_439,
-                            _GEN_438
+                  _GEN_444,
+                  ~_GEN_444 & ~(mul_i1028_12_r0s2[1]) & mul_i1028_12_r0s2[0]}
+               : {_GEN_435 & ~_GEN_442,
+                  _GEN_435
+                    ? {_GEN_438 & ~_GEN_441,
+                       _GEN_438
+                         ? {_GEN_439 & ~_GEN_440,
+                            _GEN_439
                               ? ~(mul_i1028_12_r0s2[3]) & mul_i1028_12_r0s2[2]
                               : ~(mul_i1028_12_r0s2[5]) & mul_i1028_12_r0s2[4]}
-                         : {_GEN_435 & ~_GEN_436,
-                            _GEN_435
+                         : {_GEN_436 & ~_GEN_437,
+                            _GEN_436
                               ? ~(mul_i1028_12_r0s2[7]) & mul_i1028_12_r0s2[6]
                               : ~(mul_i1028_12_r0s2[9]) & mul_i1028_12_r0s2[8]}}
-                    : {_GEN_430 & ~_GEN_433,
-                       _GEN_430
-                         ? {_GEN_431 & ~_GEN_432,
-                            _GEN_431
+                    : {_GEN_431 & ~_GEN_434,
+                       _GEN_431
+                         ? {_GEN_432 & ~_GEN_433,
+                            _GEN_432
                               ? ~(mul_i1028_12_r0s2[11]) & mul_i1028_12_r0s2[10]
                               : ~(mul_i1028_12_r0s2[13]) & mul_i1028_12_r0s2[12]}
-                         : {_GEN_428 & ~_GEN_429,
-                            _GEN_428
+                         : {_GEN_429 & ~_GEN_430,
+                            _GEN_429
                               ? ~(mul_i1028_12_r0s2[15]) & mul_i1028_12_r0s2[14]
                               : ~(mul_i1028_12_r0s2[17]) & mul_i1028_12_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__12 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_139[9:5]));
+      or_r0s4__12 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_140[9:5]));
     if (_GEN_1)
       or_r0s5__12 <= or_r0s4__12;
     if (_GEN_2) begin
-      sub_i_i1101_12_r0s4 <= _GEN_139;
-      cmp_i1510_12_r0s4 <= _GEN_140[4:1] != 4'hF;
+      sub_i_i1101_12_r0s4 <= _GEN_140;
+      cmp_i1510_12_r0s4 <= _GEN_141[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_12_r0s3 <= mul_i1028_12_r0s2[0];
@@ -13607,21 +12316,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_12_r0s3__17 <= mul_i1028_12_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_12_r0s4__17 <= mul_i1028_12_r0s3__17;
-      select_r0s4__12 <= _GEN_140;
+      select_r0s4__12 <= _GEN_141;
     end
     if (_GEN_1) begin
-      add_i1636_12_r0s5 <= {1'h0, sub_i_i1101_12_r0s4, 7'h0} + {10'h0, _GEN_31[29:22]};
-      cond_i1513_12_r0s5 <= _GEN_31[21];
-      or_i1597_12_r0s5 <= (|(_GEN_31[20:0])) | _GEN_31[22];
-      add_i2054_12_r0s5 <= {sub_i_i1101_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_31[29:19]};
-      cond_i1513_12_r0s5__1 <= _GEN_31[18];
-      or_i1584_12_r0s5 <= (|(_GEN_31[17:0])) | _GEN_31[19];
+      add_i1636_12_r0s5 <= {1'h0, sub_i_i1101_12_r0s4, 7'h0} + {10'h0, _GEN_32[29:22]};
+      cond_i1513_12_r0s5 <= _GEN_32[21];
+      or_i1597_12_r0s5 <= (|(_GEN_32[20:0])) | _GEN_32[22];
+      add_i2054_12_r0s5 <= {sub_i_i1101_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_32[29:19]};
+      cond_i1513_12_r0s5__1 <= _GEN_32[18];
+      or_i1584_12_r0s5 <= (|(_GEN_32[17:0])) | _GEN_32[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_12_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_32}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_33}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_32[15:0];
+          : _GEN_33[15:0];
     if (_GEN_5)
       and_r0s1__13 <= (|(decoded_dout[222:208])) & (|(decoded_dout[623:616]));
     if (_GEN_4)
@@ -13635,55 +12344,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__13 <= and_r0s5__13;
     if (_GEN_4)
-      sub_i1040_13_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[623:619]};
+      sub_i1040_13_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[623:619]};
     if (_GEN_3)
       sub_i1040_13_r0s3 <= sub_i1040_13_r0s2;
     if (_GEN_5)
-      iszero_i_13_r0s1 <= _GEN_141 == 14'h0;
+      iszero_i_13_r0s1 <= _GEN_142 == 14'h0;
     if (_GEN_4)
       iszero_i_13_r0s2 <= iszero_i_13_r0s1;
     if (_GEN_5)
-      mul_i1028_13_r0s1 <= {4'h0, _GEN_141} * {15'h1, decoded_dout[618:616]};
+      mul_i1028_13_r0s1 <= {4'h0, _GEN_142} * {15'h1, decoded_dout[618:616]};
     if (_GEN_4)
       mul_i1028_13_r0s2 <= mul_i1028_13_r0s1;
     if (_GEN_3)
       select_r0s3__13 <=
         iszero_i_13_r0s2
           ? 5'h12
-          : {_GEN_458,
-             _GEN_458
+          : {_GEN_459,
+             _GEN_459
                ? {2'h0,
-                  _GEN_459,
-                  ~_GEN_459 & ~(mul_i1028_13_r0s2[1]) & mul_i1028_13_r0s2[0]}
-               : {_GEN_450 & ~_GEN_457,
-                  _GEN_450
-                    ? {_GEN_453 & ~_GEN_456,
-                       _GEN_453
-                         ? {_GEN_454 & ~_GEN_455,
-                            _GEN_454
+                  _GEN_460,
+                  ~_GEN_460 & ~(mul_i1028_13_r0s2[1]) & mul_i1028_13_r0s2[0]}
+               : {_GEN_451 & ~_GEN_458,
+                  _GEN_451
+                    ? {_GEN_454 & ~_GEN_457,
+                       _GEN_454
+                         ? {_GEN_455 & ~_GEN_456,
+                            _GEN_455
                               ? ~(mul_i1028_13_r0s2[3]) & mul_i1028_13_r0s2[2]
                               : ~(mul_i1028_13_r0s2[5]) & mul_i1028_13_r0s2[4]}
-                         : {_GEN_451 & ~_GEN_452,
-                            _GEN_451
+                         : {_GEN_452 & ~_GEN_453,
+                            _GEN_452
                               ? ~(mul_i1028_13_r0s2[7]) & mul_i1028_13_r0s2[6]
                               : ~(mul_i1028_13_r0s2[9]) & mul_i1028_13_r0s2[8]}}
-                    : {_GEN_446 & ~_GEN_449,
-                       _GEN_446
-                         ? {_GEN_447 & ~_GEN_448,
-                            _GEN_447
+                    : {_GEN_447 & ~_GEN_450,
+                       _GEN_447
+                         ? {_GEN_448 & ~_GEN_449,
+                            _GEN_448
                               ? ~(mul_i1028_13_r0s2[11]) & mul_i1028_13_r0s2[10]
                               : ~(mul_i1028_13_r0s2[13]) & mul_i1028_13_r0s2[12]}
-                         : {_GEN_444 & ~_GEN_445,
-                            _GEN_444
+                         : {_GEN_445 & ~_GEN_446,
+                            _GEN_445
                               ? ~(mul_i1028_13_r0s2[15]) & mul_i1028_13_r0s2[14]
                               : ~(mul_i1028_13_r0s2[17]) & mul_i1028_13_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__13 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_144[9:5]));
+      or_r0s4__13 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_145[9:5]));
     if (_GEN_1)
       or_r0s5__13 <= or_r0s4__13;
     if (_GEN_2) begin
-      sub_i_i1101_13_r0s4 <= _GEN_144;
-      cmp_i1510_13_r0s4 <= _GEN_145[4:1] != 4'hF;
+      sub_i_i1101_13_r0s4 <= _GEN_145;
+      cmp_i1510_13_r0s4 <= _GEN_146[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_13_r0s3 <= mul_i1028_13_r0s2[0];
@@ -13757,21 +12466,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_13_r0s3__17 <= mul_i1028_13_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_13_r0s4__17 <= mul_i1028_13_r0s3__17;
-      select_r0s4__13 <= _GEN_145;
+      select_r0s4__13 <= _GEN_146;
     end
     if (_GEN_1) begin
-      add_i1636_13_r0s5 <= {1'h0, sub_i_i1101_13_r0s4, 7'h0} + {10'h0, _GEN_33[29:22]};
-      cond_i1513_13_r0s5 <= _GEN_33[21];
-      or_i1597_13_r0s5 <= (|(_GEN_33[20:0])) | _GEN_33[22];
-      add_i2054_13_r0s5 <= {sub_i_i1101_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_33[29:19]};
-      cond_i1513_13_r0s5__1 <= _GEN_33[18];
-      or_i1584_13_r0s5 <= (|(_GEN_33[17:0])) | _GEN_33[19];
+      add_i1636_13_r0s5 <= {1'h0, sub_i_i1101_13_r0s4, 7'h0} + {10'h0, _GEN_34[29:22]};
+      cond_i1513_13_r0s5 <= _GEN_34[21];
+      or_i1597_13_r0s5 <= (|(_GEN_34[20:0])) | _GEN_34[22];
+      add_i2054_13_r0s5 <= {sub_i_i1101_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_34[29:19]};
+      cond_i1513_13_r0s5__1 <= _GEN_34[18];
+      or_i1584_13_r0s5 <= (|(_GEN_34[17:0])) | _GEN_34[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_13_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_34}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_35}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_34[15:0];
+          : _GEN_35[15:0];
     if (_GEN_5)
       and_r0s1__14 <= (|(decoded_dout[238:224])) & (|(decoded_dout[631:624]));
     if (_GEN_4)
@@ -13785,55 +12494,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__14 <= and_r0s5__14;
     if (_GEN_4)
-      sub_i1040_14_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[631:627]};
+      sub_i1040_14_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[631:627]};
     if (_GEN_3)
       sub_i1040_14_r0s3 <= sub_i1040_14_r0s2;
     if (_GEN_5)
-      iszero_i_14_r0s1 <= _GEN_146 == 14'h0;
+      iszero_i_14_r0s1 <= _GEN_147 == 14'h0;
     if (_GEN_4)
       iszero_i_14_r0s2 <= iszero_i_14_r0s1;
     if (_GEN_5)
-      mul_i1028_14_r0s1 <= {4'h0, _GEN_146} * {15'h1, decoded_dout[626:624]};
+      mul_i1028_14_r0s1 <= {4'h0, _GEN_147} * {15'h1, decoded_dout[626:624]};
     if (_GEN_4)
       mul_i1028_14_r0s2 <= mul_i1028_14_r0s1;
     if (_GEN_3)
       select_r0s3__14 <=
         iszero_i_14_r0s2
           ? 5'h12
-          : {_GEN_474,
-             _GEN_474
+          : {_GEN_475,
+             _GEN_475
                ? {2'h0,
-                  _GEN_475,
-                  ~_GEN_475 & ~(mul_i1028_14_r0s2[1]) & mul_i1028_14_r0s2[0]}
-               : {_GEN_466 & ~_GEN_473,
-                  _GEN_466
-                    ? {_GEN_469 & ~_GEN_472,
-                       _GEN_469
-                         ? {_GEN_470 & ~_GEN_471,
-                            _GEN_470
+                  _GEN_476,
+                  ~_GEN_476 & ~(mul_i1028_14_r0s2[1]) & mul_i1028_14_r0s2[0]}
+               : {_GEN_467 & ~_GEN_474,
+                  _GEN_467
+                    ? {_GEN_470 & ~_GEN_473,
+                       _GEN_470
+                         ? {_GEN_471 & ~_GEN_472,
+                            _GEN_471
                               ? ~(mul_i1028_14_r0s2[3]) & mul_i1028_14_r0s2[2]
                               : ~(mul_i1028_14_r0s2[5]) & mul_i1028_14_r0s2[4]}
-                         : {_GEN_467 & ~_GEN_468,
-                            _GEN_467
+                         : {_GEN_468 & ~_GEN_469,
+                            _GEN_468
                               ? ~(mul_i1028_14_r0s2[7]) & mul_i1028_14_r0s2[6]
                               : ~(mul_i1028_14_r0s2[9]) & mul_i1028_14_r0s2[8]}}
-                    : {_GEN_462 & ~_GEN_465,
-                       _GEN_462
-                         ? {_GEN_463 & ~_GEN_464,
-                            _GEN_463
+                    : {_GEN_463 & ~_GEN_466,
+                       _GEN_463
+                         ? {_GEN_464 & ~_GEN_465,
+                            _GEN_464
                               ? ~(mul_i1028_14_r0s2[11]) & mul_i1028_14_r0s2[10]
                               : ~(mul_i1028_14_r0s2[13]) & mul_i1028_14_r0s2[12]}
-                         : {_GEN_460 & ~_GEN_461,
-                            _GEN_460
+                         : {_GEN_461 & ~_GEN_462,
+                            _GEN_461
                               ? ~(mul_i1028_14_r0s2[15]) & mul_i1028_14_r0s2[14]
                               : ~(mul_i1028_14_r0s2[17]) & mul_i1028_14_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__14 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_149[9:5]));
+      or_r0s4__14 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_150[9:5]));
     if (_GEN_1)
       or_r0s5__14 <= or_r0s4__14;
     if (_GEN_2) begin
-      sub_i_i1101_14_r0s4 <= _GEN_149;
-      cmp_i1510_14_r0s4 <= _GEN_150[4:1] != 4'hF;
+      sub_i_i1101_14_r0s4 <= _GEN_150;
+      cmp_i1510_14_r0s4 <= _GEN_151[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_14_r0s3 <= mul_i1028_14_r0s2[0];
@@ -13907,21 +12616,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_14_r0s3__17 <= mul_i1028_14_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_14_r0s4__17 <= mul_i1028_14_r0s3__17;
-      select_r0s4__14 <= _GEN_150;
+      select_r0s4__14 <= _GEN_151;
     end
     if (_GEN_1) begin
-      add_i1636_14_r0s5 <= {1'h0, sub_i_i1101_14_r0s4, 7'h0} + {10'h0, _GEN_35[29:22]};
-      cond_i1513_14_r0s5 <= _GEN_35[21];
-      or_i1597_14_r0s5 <= (|(_GEN_35[20:0])) | _GEN_35[22];
-      add_i2054_14_r0s5 <= {sub_i_i1101_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_35[29:19]};
-      cond_i1513_14_r0s5__1 <= _GEN_35[18];
-      or_i1584_14_r0s5 <= (|(_GEN_35[17:0])) | _GEN_35[19];
+      add_i1636_14_r0s5 <= {1'h0, sub_i_i1101_14_r0s4, 7'h0} + {10'h0, _GEN_36[29:22]};
+      cond_i1513_14_r0s5 <= _GEN_36[21];
+      or_i1597_14_r0s5 <= (|(_GEN_36[20:0])) | _GEN_36[22];
+      add_i2054_14_r0s5 <= {sub_i_i1101_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_36[29:19]};
+      cond_i1513_14_r0s5__1 <= _GEN_36[18];
+      or_i1584_14_r0s5 <= (|(_GEN_36[17:0])) | _GEN_36[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_14_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_36}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_37}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_36[15:0];
+          : _GEN_37[15:0];
     if (_GEN_5)
       and_r0s1__15 <= (|(decoded_dout[254:240])) & (|(decoded_dout[639:632]));
     if (_GEN_4)
@@ -13935,55 +12644,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__15 <= and_r0s5__15;
     if (_GEN_4)
-      sub_i1040_15_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[639:635]};
+      sub_i1040_15_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[639:635]};
     if (_GEN_3)
       sub_i1040_15_r0s3 <= sub_i1040_15_r0s2;
     if (_GEN_5)
-      iszero_i_15_r0s1 <= _GEN_151 == 14'h0;
+      iszero_i_15_r0s1 <= _GEN_152 == 14'h0;
     if (_GEN_4)
       iszero_i_15_r0s2 <= iszero_i_15_r0s1;
     if (_GEN_5)
-      mul_i1028_15_r0s1 <= {4'h0, _GEN_151} * {15'h1, decoded_dout[634:632]};
+      mul_i1028_15_r0s1 <= {4'h0, _GEN_152} * {15'h1, decoded_dout[634:632]};
     if (_GEN_4)
       mul_i1028_15_r0s2 <= mul_i1028_15_r0s1;
     if (_GEN_3)
       select_r0s3__15 <=
         iszero_i_15_r0s2
           ? 5'h12
-          : {_GEN_490,
-             _GEN_490
+          : {_GEN_491,
+             _GEN_491
                ? {2'h0,
-                  _GEN_491,
-                  ~_GEN_491 & ~(mul_i1028_15_r0s2[1]) & mul_i1028_15_r0s2[0]}
-               : {_GEN_482 & ~_GEN_489,
-                  _GEN_482
-                    ? {_GEN_485 & ~_GEN_488,
-                       _GEN_485
-                         ? {_GEN_486 & ~_GEN_487,
-                            _GEN_486
+                  _GEN_492,
+                  ~_GEN_492 & ~(mul_i1028_15_r0s2[1]) & mul_i1028_15_r0s2[0]}
+               : {_GEN_483 & ~_GEN_490,
+                  _GEN_483
+                    ? {_GEN_486 & ~_GEN_489,
+                       _GEN_486
+                         ? {_GEN_487 & ~_GEN_488,
+                            _GEN_487
                               ? ~(mul_i1028_15_r0s2[3]) & mul_i1028_15_r0s2[2]
                               : ~(mul_i1028_15_r0s2[5]) & mul_i1028_15_r0s2[4]}
-                         : {_GEN_483 & ~_GEN_484,
-                            _GEN_483
+                         : {_GEN_484 & ~_GEN_485,
+                            _GEN_484
                               ? ~(mul_i1028_15_r0s2[7]) & mul_i1028_15_r0s2[6]
                               : ~(mul_i1028_15_r0s2[9]) & mul_i1028_15_r0s2[8]}}
-                    : {_GEN_478 & ~_GEN_481,
-                       _GEN_478
-                         ? {_GEN_479 & ~_GEN_480,
-                            _GEN_479
+                    : {_GEN_479 & ~_GEN_482,
+                       _GEN_479
+                         ? {_GEN_480 & ~_GEN_481,
+                            _GEN_480
                               ? ~(mul_i1028_15_r0s2[11]) & mul_i1028_15_r0s2[10]
                               : ~(mul_i1028_15_r0s2[13]) & mul_i1028_15_r0s2[12]}
-                         : {_GEN_476 & ~_GEN_477,
-                            _GEN_476
+                         : {_GEN_477 & ~_GEN_478,
+                            _GEN_477
                               ? ~(mul_i1028_15_r0s2[15]) & mul_i1028_15_r0s2[14]
                               : ~(mul_i1028_15_r0s2[17]) & mul_i1028_15_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__15 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_154[9:5]));
+      or_r0s4__15 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_155[9:5]));
     if (_GEN_1)
       or_r0s5__15 <= or_r0s4__15;
     if (_GEN_2) begin
-      sub_i_i1101_15_r0s4 <= _GEN_154;
-      cmp_i1510_15_r0s4 <= _GEN_155[4:1] != 4'hF;
+      sub_i_i1101_15_r0s4 <= _GEN_155;
+      cmp_i1510_15_r0s4 <= _GEN_156[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_15_r0s3 <= mul_i1028_15_r0s2[0];
@@ -14057,21 +12766,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_15_r0s3__17 <= mul_i1028_15_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_15_r0s4__17 <= mul_i1028_15_r0s3__17;
-      select_r0s4__15 <= _GEN_155;
+      select_r0s4__15 <= _GEN_156;
     end
     if (_GEN_1) begin
-      add_i1636_15_r0s5 <= {1'h0, sub_i_i1101_15_r0s4, 7'h0} + {10'h0, _GEN_37[29:22]};
-      cond_i1513_15_r0s5 <= _GEN_37[21];
-      or_i1597_15_r0s5 <= (|(_GEN_37[20:0])) | _GEN_37[22];
-      add_i2054_15_r0s5 <= {sub_i_i1101_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_37[29:19]};
-      cond_i1513_15_r0s5__1 <= _GEN_37[18];
-      or_i1584_15_r0s5 <= (|(_GEN_37[17:0])) | _GEN_37[19];
+      add_i1636_15_r0s5 <= {1'h0, sub_i_i1101_15_r0s4, 7'h0} + {10'h0, _GEN_38[29:22]};
+      cond_i1513_15_r0s5 <= _GEN_38[21];
+      or_i1597_15_r0s5 <= (|(_GEN_38[20:0])) | _GEN_38[22];
+      add_i2054_15_r0s5 <= {sub_i_i1101_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_38[29:19]};
+      cond_i1513_15_r0s5__1 <= _GEN_38[18];
+      or_i1584_15_r0s5 <= (|(_GEN_38[17:0])) | _GEN_38[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_15_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_38}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_39}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_38[15:0];
+          : _GEN_39[15:0];
     if (_GEN_5)
       and_r0s1__16 <= (|(decoded_dout[270:256])) & (|(decoded_dout[647:640]));
     if (_GEN_4)
@@ -14085,55 +12794,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__16 <= and_r0s5__16;
     if (_GEN_4)
-      sub_i1040_16_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[647:643]};
+      sub_i1040_16_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[647:643]};
     if (_GEN_3)
       sub_i1040_16_r0s3 <= sub_i1040_16_r0s2;
     if (_GEN_5)
-      iszero_i_16_r0s1 <= _GEN_156 == 14'h0;
+      iszero_i_16_r0s1 <= _GEN_157 == 14'h0;
     if (_GEN_4)
       iszero_i_16_r0s2 <= iszero_i_16_r0s1;
     if (_GEN_5)
-      mul_i1028_16_r0s1 <= {4'h0, _GEN_156} * {15'h1, decoded_dout[642:640]};
+      mul_i1028_16_r0s1 <= {4'h0, _GEN_157} * {15'h1, decoded_dout[642:640]};
     if (_GEN_4)
       mul_i1028_16_r0s2 <= mul_i1028_16_r0s1;
     if (_GEN_3)
       select_r0s3__16 <=
         iszero_i_16_r0s2
           ? 5'h12
-          : {_GEN_506,
-             _GEN_506
+          : {_GEN_507,
+             _GEN_507
                ? {2'h0,
-                  _GEN_507,
-                  ~_GEN_507 & ~(mul_i1028_16_r0s2[1]) & mul_i1028_16_r0s2[0]}
-               : {_GEN_498 & ~_GEN_505,
-                  _GEN_498
-                    ? {_GEN_501 & ~_GEN_504,
-                       _GEN_501
-                         ? {_GEN_502 & ~_GEN_503,
-                            _GEN_502
+                  _GEN_508,
+                  ~_GEN_508 & ~(mul_i1028_16_r0s2[1]) & mul_i1028_16_r0s2[0]}
+               : {_GEN_499 & ~_GEN_506,
+                  _GEN_499
+                    ? {_GEN_502 & ~_GEN_505,
+                       _GEN_502
+                         ? {_GEN_503 & ~_GEN_504,
+                            _GEN_503
                               ? ~(mul_i1028_16_r0s2[3]) & mul_i1028_16_r0s2[2]
                               : ~(mul_i1028_16_r0s2[5]) & mul_i1028_16_r0s2[4]}
-                         : {_GEN_499 & ~_GEN_500,
-                            _GEN_499
+                         : {_GEN_500 & ~_GEN_501,
+                            _GEN_500
                               ? ~(mul_i1028_16_r0s2[7]) & mul_i1028_16_r0s2[6]
                               : ~(mul_i1028_16_r0s2[9]) & mul_i1028_16_r0s2[8]}}
-                    : {_GEN_494 & ~_GEN_497,
-                       _GEN_494
-                         ? {_GEN_495 & ~_GEN_496,
-                            _GEN_495
+                    : {_GEN_495 & ~_GEN_498,
+                       _GEN_495
+                         ? {_GEN_496 & ~_GEN_497,
+                            _GEN_496
                               ? ~(mul_i1028_16_r0s2[11]) & mul_i1028_16_r0s2[10]
                               : ~(mul_i1028_16_r0s2[13]) & mul_i1028_16_r0s2[12]}
-                         : {_GEN_492 & ~_GEN_493,
-                            _GEN_492
+                         : {_GEN_493 & ~_GEN_494,
+                            _GEN_493
                               ? ~(mul_i1028_16_r0s2[15]) & mul_i1028_16_r0s2[14]
                               : ~(mul_i1028_16_r0s2[17]) & mul_i1028_16_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__16 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_159[9:5]));
+      or_r0s4__16 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_160[9:5]));
     if (_GEN_1)
       or_r0s5__16 <= or_r0s4__16;
     if (_GEN_2) begin
-      sub_i_i1101_16_r0s4 <= _GEN_159;
-      cmp_i1510_16_r0s4 <= _GEN_160[4:1] != 4'hF;
+      sub_i_i1101_16_r0s4 <= _GEN_160;
+      cmp_i1510_16_r0s4 <= _GEN_161[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_16_r0s3 <= mul_i1028_16_r0s2[0];
@@ -14207,21 +12916,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_16_r0s3__17 <= mul_i1028_16_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_16_r0s4__17 <= mul_i1028_16_r0s3__17;
-      select_r0s4__16 <= _GEN_160;
+      select_r0s4__16 <= _GEN_161;
     end
     if (_GEN_1) begin
-      add_i1636_16_r0s5 <= {1'h0, sub_i_i1101_16_r0s4, 7'h0} + {10'h0, _GEN_39[29:22]};
-      cond_i1513_16_r0s5 <= _GEN_39[21];
-      or_i1597_16_r0s5 <= (|(_GEN_39[20:0])) | _GEN_39[22];
-      add_i2054_16_r0s5 <= {sub_i_i1101_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_39[29:19]};
-      cond_i1513_16_r0s5__1 <= _GEN_39[18];
-      or_i1584_16_r0s5 <= (|(_GEN_39[17:0])) | _GEN_39[19];
+      add_i1636_16_r0s5 <= {1'h0, sub_i_i1101_16_r0s4, 7'h0} + {10'h0, _GEN_40[29:22]};
+      cond_i1513_16_r0s5 <= _GEN_40[21];
+      or_i1597_16_r0s5 <= (|(_GEN_40[20:0])) | _GEN_40[22];
+      add_i2054_16_r0s5 <= {sub_i_i1101_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_40[29:19]};
+      cond_i1513_16_r0s5__1 <= _GEN_40[18];
+      or_i1584_16_r0s5 <= (|(_GEN_40[17:0])) | _GEN_40[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_16_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_40}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_41}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_40[15:0];
+          : _GEN_41[15:0];
     if (_GEN_5)
       and_r0s1__17 <= (|(decoded_dout[286:272])) & (|(decoded_dout[655:648]));
     if (_GEN_4)
@@ -14235,55 +12944,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__17 <= and_r0s5__17;
     if (_GEN_4)
-      sub_i1040_17_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[655:651]};
+      sub_i1040_17_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[655:651]};
     if (_GEN_3)
       sub_i1040_17_r0s3 <= sub_i1040_17_r0s2;
     if (_GEN_5)
-      iszero_i_17_r0s1 <= _GEN_161 == 14'h0;
+      iszero_i_17_r0s1 <= _GEN_162 == 14'h0;
     if (_GEN_4)
       iszero_i_17_r0s2 <= iszero_i_17_r0s1;
     if (_GEN_5)
-      mul_i1028_17_r0s1 <= {4'h0, _GEN_161} * {15'h1, decoded_dout[650:648]};
+      mul_i1028_17_r0s1 <= {4'h0, _GEN_162} * {15'h1, decoded_dout[650:648]};
     if (_GEN_4)
       mul_i1028_17_r0s2 <= mul_i1028_17_r0s1;
     if (_GEN_3)
       select_r0s3__17 <=
         iszero_i_17_r0s2
           ? 5'h12
-          : {_GEN_522,
-             _GEN_522
+          : {_GEN_523,
+             _GEN_523
                ? {2'h0,
-                  _GEN_523,
-                  ~_GEN_523 & ~(mul_i1028_17_r0s2[1]) & mul_i1028_17_r0s2[0]}
-               : {_GEN_514 & ~_GEN_521,
-                  _GEN_514
-                    ? {_GEN_517 & ~_GEN_520,
-                       _GEN_517
-                         ? {_GEN_518 & ~_GEN_519,
-                            _GEN_518
+                  _GEN_524,
+                  ~_GEN_524 & ~(mul_i1028_17_r0s2[1]) & mul_i1028_17_r0s2[0]}
+               : {_GEN_515 & ~_GEN_522,
+                  _GEN_515
+                    ? {_GEN_518 & ~_GEN_521,
+                       _GEN_518
+                         ? {_GEN_519 & ~_GEN_520,
+                            _GEN_519
                               ? ~(mul_i1028_17_r0s2[3]) & mul_i1028_17_r0s2[2]
                               : ~(mul_i1028_17_r0s2[5]) & mul_i1028_17_r0s2[4]}
-                         : {_GEN_515 & ~_GEN_516,
-                            _GEN_515
+                         : {_GEN_516 & ~_GEN_517,
+                            _GEN_516
                               ? ~(mul_i1028_17_r0s2[7]) & mul_i1028_17_r0s2[6]
                               : ~(mul_i1028_17_r0s2[9]) & mul_i1028_17_r0s2[8]}}
-                    : {_GEN_510 & ~_GEN_513,
-                       _GEN_510
-                         ? {_GEN_511 & ~_GEN_512,
-                            _GEN_511
+                    : {_GEN_511 & ~_GEN_514,
+                       _GEN_511
+                         ? {_GEN_512 & ~_GEN_513,
+                            _GEN_512
                               ? ~(mul_i1028_17_r0s2[11]) & mul_i1028_17_r0s2[10]
                               : ~(mul_i1028_17_r0s2[13]) & mul_i1028_17_r0s2[12]}
-                         : {_GEN_508 & ~_GEN_509,
-                            _GEN_508
+                         : {_GEN_509 & ~_GEN_510,
+                            _GEN_509
                               ? ~(mul_i1028_17_r0s2[15]) & mul_i1028_17_r0s2[14]
                               : ~(mul_i1028_17_r0s2[17]) & mul_i1028_17_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__17 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_164[9:5]));
+      or_r0s4__17 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_165[9:5]));
     if (_GEN_1)
       or_r0s5__17 <= or_r0s4__17;
     if (_GEN_2) begin
-      sub_i_i1101_17_r0s4 <= _GEN_164;
-      cmp_i1510_17_r0s4 <= _GEN_165[4:1] != 4'hF;
+      sub_i_i1101_17_r0s4 <= _GEN_165;
+      cmp_i1510_17_r0s4 <= _GEN_166[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_17_r0s3 <= mul_i1028_17_r0s2[0];
@@ -14357,21 +13066,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_17_r0s3__17 <= mul_i1028_17_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_17_r0s4__17 <= mul_i1028_17_r0s3__17;
-      select_r0s4__17 <= _GEN_165;
+      select_r0s4__17 <= _GEN_166;
     end
     if (_GEN_1) begin
-      add_i1636_17_r0s5 <= {1'h0, sub_i_i1101_17_r0s4, 7'h0} + {10'h0, _GEN_41[29:22]};
-      cond_i1513_17_r0s5 <= _GEN_41[21];
-      or_i1597_17_r0s5 <= (|(_GEN_41[20:0])) | _GEN_41[22];
-      add_i2054_17_r0s5 <= {sub_i_i1101_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_41[29:19]};
-      cond_i1513_17_r0s5__1 <= _GEN_41[18];
-      or_i1584_17_r0s5 <= (|(_GEN_41[17:0])) | _GEN_41[19];
+      add_i1636_17_r0s5 <= {1'h0, sub_i_i1101_17_r0s4, 7'h0} + {10'h0, _GEN_42[29:22]};
+      cond_i1513_17_r0s5 <= _GEN_42[21];
+      or_i1597_17_r0s5 <= (|(_GEN_42[20:0])) | _GEN_42[22];
+      add_i2054_17_r0s5 <= {sub_i_i1101_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_42[29:19]};
+      cond_i1513_17_r0s5__1 <= _GEN_42[18];
+      or_i1584_17_r0s5 <= (|(_GEN_42[17:0])) | _GEN_42[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_17_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_42}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_43}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_42[15:0];
+          : _GEN_43[15:0];
     if (_GEN_5)
       and_r0s1__18 <= (|(decoded_dout[302:288])) & (|(decoded_dout[663:656]));
     if (_GEN_4)
@@ -14385,55 +13094,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__18 <= and_r0s5__18;
     if (_GEN_4)
-      sub_i1040_18_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[663:659]};
+      sub_i1040_18_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[663:659]};
     if (_GEN_3)
       sub_i1040_18_r0s3 <= sub_i1040_18_r0s2;
     if (_GEN_5)
-      iszero_i_18_r0s1 <= _GEN_166 == 14'h0;
+      iszero_i_18_r0s1 <= _GEN_167 == 14'h0;
     if (_GEN_4)
       iszero_i_18_r0s2 <= iszero_i_18_r0s1;
     if (_GEN_5)
-      mul_i1028_18_r0s1 <= {4'h0, _GEN_166} * {15'h1, decoded_dout[658:656]};
+      mul_i1028_18_r0s1 <= {4'h0, _GEN_167} * {15'h1, decoded_dout[658:656]};
     if (_GEN_4)
       mul_i1028_18_r0s2 <= mul_i1028_18_r0s1;
     if (_GEN_3)
       select_r0s3__18 <=
         iszero_i_18_r0s2
           ? 5'h12
-          : {_GEN_538,
-             _GEN_538
+          : {_GEN_539,
+             _GEN_539
                ? {2'h0,
-                  _GEN_539,
-                  ~_GEN_539 & ~(mul_i1028_18_r0s2[1]) & mul_i1028_18_r0s2[0]}
-               : {_GEN_530 & ~_GEN_537,
-                  _GEN_530
-                    ? {_GEN_533 & ~_GEN_536,
-                       _GEN_533
-                         ? {_GEN_534 & ~_GEN_535,
-                            _GEN_534
+                  _GEN_540,
+                  ~_GEN_540 & ~(mul_i1028_18_r0s2[1]) & mul_i1028_18_r0s2[0]}
+               : {_GEN_531 & ~_GEN_538,
+                  _GEN_531
+                    ? {_GEN_534 & ~_GEN_537,
+                       _GEN_534
+                         ? {_GEN_535 & ~_GEN_536,
+                            _GEN_535
                               ? ~(mul_i1028_18_r0s2[3]) & mul_i1028_18_r0s2[2]
                               : ~(mul_i1028_18_r0s2[5]) & mul_i1028_18_r0s2[4]}
-                         : {_GEN_531 & ~_GEN_532,
-                            _GEN_531
+                         : {_GEN_532 & ~_GEN_533,
+                            _GEN_532
                               ? ~(mul_i1028_18_r0s2[7]) & mul_i1028_18_r0s2[6]
                               : ~(mul_i1028_18_r0s2[9]) & mul_i1028_18_r0s2[8]}}
-                    : {_GEN_526 & ~_GEN_529,
-                       _GEN_526
-                         ? {_GEN_527 & ~_GEN_528,
-                            _GEN_527
+                    : {_GEN_527 & ~_GEN_530,
+                       _GEN_527
+                         ? {_GEN_528 & ~_GEN_529,
+                            _GEN_528
                               ? ~(mul_i1028_18_r0s2[11]) & mul_i1028_18_r0s2[10]
                               : ~(mul_i1028_18_r0s2[13]) & mul_i1028_18_r0s2[12]}
-                         : {_GEN_524 & ~_GEN_525,
-                            _GEN_524
+                         : {_GEN_525 & ~_GEN_526,
+                            _GEN_525
                               ? ~(mul_i1028_18_r0s2[15]) & mul_i1028_18_r0s2[14]
                               : ~(mul_i1028_18_r0s2[17]) & mul_i1028_18_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__18 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_169[9:5]));
+      or_r0s4__18 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_170[9:5]));
     if (_GEN_1)
       or_r0s5__18 <= or_r0s4__18;
     if (_GEN_2) begin
-      sub_i_i1101_18_r0s4 <= _GEN_169;
-      cmp_i1510_18_r0s4 <= _GEN_170[4:1] != 4'hF;
+      sub_i_i1101_18_r0s4 <= _GEN_170;
+      cmp_i1510_18_r0s4 <= _GEN_171[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_18_r0s3 <= mul_i1028_18_r0s2[0];
@@ -14507,21 +13216,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_18_r0s3__17 <= mul_i1028_18_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_18_r0s4__17 <= mul_i1028_18_r0s3__17;
-      select_r0s4__18 <= _GEN_170;
+      select_r0s4__18 <= _GEN_171;
     end
     if (_GEN_1) begin
-      add_i1636_18_r0s5 <= {1'h0, sub_i_i1101_18_r0s4, 7'h0} + {10'h0, _GEN_43[29:22]};
-      cond_i1513_18_r0s5 <= _GEN_43[21];
-      or_i1597_18_r0s5 <= (|(_GEN_43[20:0])) | _GEN_43[22];
-      add_i2054_18_r0s5 <= {sub_i_i1101_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_43[29:19]};
-      cond_i1513_18_r0s5__1 <= _GEN_43[18];
-      or_i1584_18_r0s5 <= (|(_GEN_43[17:0])) | _GEN_43[19];
+      add_i1636_18_r0s5 <= {1'h0, sub_i_i1101_18_r0s4, 7'h0} + {10'h0, _GEN_44[29:22]};
+      cond_i1513_18_r0s5 <= _GEN_44[21];
+      or_i1597_18_r0s5 <= (|(_GEN_44[20:0])) | _GEN_44[22];
+      add_i2054_18_r0s5 <= {sub_i_i1101_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_44[29:19]};
+      cond_i1513_18_r0s5__1 <= _GEN_44[18];
+      or_i1584_18_r0s5 <= (|(_GEN_44[17:0])) | _GEN_44[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_18_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_44}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_45}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_44[15:0];
+          : _GEN_45[15:0];
     if (_GEN_5)
       and_r0s1__19 <= (|(decoded_dout[318:304])) & (|(decoded_dout[671:664]));
     if (_GEN_4)
@@ -14535,55 +13244,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__19 <= and_r0s5__19;
     if (_GEN_4)
-      sub_i1040_19_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[671:667]};
+      sub_i1040_19_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[671:667]};
     if (_GEN_3)
       sub_i1040_19_r0s3 <= sub_i1040_19_r0s2;
     if (_GEN_5)
-      iszero_i_19_r0s1 <= _GEN_171 == 14'h0;
+      iszero_i_19_r0s1 <= _GEN_172 == 14'h0;
     if (_GEN_4)
       iszero_i_19_r0s2 <= iszero_i_19_r0s1;
     if (_GEN_5)
-      mul_i1028_19_r0s1 <= {4'h0, _GEN_171} * {15'h1, decoded_dout[666:664]};
+      mul_i1028_19_r0s1 <= {4'h0, _GEN_172} * {15'h1, decoded_dout[666:664]};
     if (_GEN_4)
       mul_i1028_19_r0s2 <= mul_i1028_19_r0s1;
     if (_GEN_3)
       select_r0s3__19 <=
         iszero_i_19_r0s2
           ? 5'h12
-          : {_GEN_554,
-             _GEN_554
+          : {_GEN_555,
+             _GEN_555
                ? {2'h0,
-                  _GEN_555,
-                  ~_GEN_555 & ~(mul_i1028_19_r0s2[1]) & mul_i1028_19_r0s2[0]}
-               : {_GEN_546 & ~_GEN_553,
-                  _GEN_546
-                    ? {_GEN_549 & ~_GEN_552,
-                       _GEN_549
-                         ? {_GEN_550 & ~_GEN_551,
-                            _GEN_550
+                  _GEN_556,
+                  ~_GEN_556 & ~(mul_i1028_19_r0s2[1]) & mul_i1028_19_r0s2[0]}
+               : {_GEN_547 & ~_GEN_554,
+                  _GEN_547
+                    ? {_GEN_550 & ~_GEN_553,
+                       _GEN_550
+                         ? {_GEN_551 & ~_GEN_552,
+                            _GEN_551
                               ? ~(mul_i1028_19_r0s2[3]) & mul_i1028_19_r0s2[2]
                               : ~(mul_i1028_19_r0s2[5]) & mul_i1028_19_r0s2[4]}
-                         : {_GEN_547 & ~_GEN_548,
-                            _GEN_547
+                         : {_GEN_548 & ~_GEN_549,
+                            _GEN_548
                               ? ~(mul_i1028_19_r0s2[7]) & mul_i1028_19_r0s2[6]
                               : ~(mul_i1028_19_r0s2[9]) & mul_i1028_19_r0s2[8]}}
-                    : {_GEN_542 & ~_GEN_545,
-                       _GEN_542
-                         ? {_GEN_543 & ~_GEN_544,
-                            _GEN_543
+                    : {_GEN_543 & ~_GEN_546,
+                       _GEN_543
+                         ? {_GEN_544 & ~_GEN_545,
+                            _GEN_544
                               ? ~(mul_i1028_19_r0s2[11]) & mul_i1028_19_r0s2[10]
                               : ~(mul_i1028_19_r0s2[13]) & mul_i1028_19_r0s2[12]}
-                         : {_GEN_540 & ~_GEN_541,
-                            _GEN_540
+                         : {_GEN_541 & ~_GEN_542,
+                            _GEN_541
                               ? ~(mul_i1028_19_r0s2[15]) & mul_i1028_19_r0s2[14]
                               : ~(mul_i1028_19_r0s2[17]) & mul_i1028_19_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__19 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_174[9:5]));
+      or_r0s4__19 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_175[9:5]));
     if (_GEN_1)
       or_r0s5__19 <= or_r0s4__19;
     if (_GEN_2) begin
-      sub_i_i1101_19_r0s4 <= _GEN_174;
-      cmp_i1510_19_r0s4 <= _GEN_175[4:1] != 4'hF;
+      sub_i_i1101_19_r0s4 <= _GEN_175;
+      cmp_i1510_19_r0s4 <= _GEN_176[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_19_r0s3 <= mul_i1028_19_r0s2[0];
@@ -14657,21 +13366,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_19_r0s3__17 <= mul_i1028_19_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_19_r0s4__17 <= mul_i1028_19_r0s3__17;
-      select_r0s4__19 <= _GEN_175;
+      select_r0s4__19 <= _GEN_176;
     end
     if (_GEN_1) begin
-      add_i1636_19_r0s5 <= {1'h0, sub_i_i1101_19_r0s4, 7'h0} + {10'h0, _GEN_45[29:22]};
-      cond_i1513_19_r0s5 <= _GEN_45[21];
-      or_i1597_19_r0s5 <= (|(_GEN_45[20:0])) | _GEN_45[22];
-      add_i2054_19_r0s5 <= {sub_i_i1101_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_45[29:19]};
-      cond_i1513_19_r0s5__1 <= _GEN_45[18];
-      or_i1584_19_r0s5 <= (|(_GEN_45[17:0])) | _GEN_45[19];
+      add_i1636_19_r0s5 <= {1'h0, sub_i_i1101_19_r0s4, 7'h0} + {10'h0, _GEN_46[29:22]};
+      cond_i1513_19_r0s5 <= _GEN_46[21];
+      or_i1597_19_r0s5 <= (|(_GEN_46[20:0])) | _GEN_46[22];
+      add_i2054_19_r0s5 <= {sub_i_i1101_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_46[29:19]};
+      cond_i1513_19_r0s5__1 <= _GEN_46[18];
+      or_i1584_19_r0s5 <= (|(_GEN_46[17:0])) | _GEN_46[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_19_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_46}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_47}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_46[15:0];
+          : _GEN_47[15:0];
     if (_GEN_5)
       and_r0s1__20 <= (|(decoded_dout[334:320])) & (|(decoded_dout[679:672]));
     if (_GEN_4)
@@ -14685,55 +13394,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__20 <= and_r0s5__20;
     if (_GEN_4)
-      sub_i1040_20_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[679:675]};
+      sub_i1040_20_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[679:675]};
     if (_GEN_3)
       sub_i1040_20_r0s3 <= sub_i1040_20_r0s2;
     if (_GEN_5)
-      iszero_i_20_r0s1 <= _GEN_176 == 14'h0;
+      iszero_i_20_r0s1 <= _GEN_177 == 14'h0;
     if (_GEN_4)
       iszero_i_20_r0s2 <= iszero_i_20_r0s1;
     if (_GEN_5)
-      mul_i1028_20_r0s1 <= {4'h0, _GEN_176} * {15'h1, decoded_dout[674:672]};
+      mul_i1028_20_r0s1 <= {4'h0, _GEN_177} * {15'h1, decoded_dout[674:672]};
     if (_GEN_4)
       mul_i1028_20_r0s2 <= mul_i1028_20_r0s1;
     if (_GEN_3)
       select_r0s3__20 <=
         iszero_i_20_r0s2
           ? 5'h12
-          : {_GEN_570,
-             _GEN_570
+          : {_GEN_571,
+             _GEN_571
                ? {2'h0,
-                  _GEN_571,
-                  ~_GEN_571 & ~(mul_i1028_20_r0s2[1]) & mul_i1028_20_r0s2[0]}
-               : {_GEN_562 & ~_GEN_569,
-                  _GEN_562
-                    ? {_GEN_565 & ~_GEN_568,
-                       _GEN_565
-                         ? {_GEN_566 & ~_GEN_567,
-                            _GEN_566
+                  _GEN_572,
+                  ~_GEN_572 & ~(mul_i1028_20_r0s2[1]) & mul_i1028_20_r0s2[0]}
+               : {_GEN_563 & ~_GEN_570,
+                  _GEN_563
+                    ? {_GEN_566 & ~_GEN_569,
+                       _GEN_566
+                         ? {_GEN_567 & ~_GEN_568,
+                            _GEN_567
                               ? ~(mul_i1028_20_r0s2[3]) & mul_i1028_20_r0s2[2]
                               : ~(mul_i1028_20_r0s2[5]) & mul_i1028_20_r0s2[4]}
-                         : {_GEN_563 & ~_GEN_564,
-                            _GEN_563
+                         : {_GEN_564 & ~_GEN_565,
+                            _GEN_564
                               ? ~(mul_i1028_20_r0s2[7]) & mul_i1028_20_r0s2[6]
                               : ~(mul_i1028_20_r0s2[9]) & mul_i1028_20_r0s2[8]}}
-                    : {_GEN_558 & ~_GEN_561,
-                       _GEN_558
-                         ? {_GEN_559 & ~_GEN_560,
-                            _GEN_559
+                    : {_GEN_559 & ~_GEN_562,
+                       _GEN_559
+                         ? {_GEN_560 & ~_GEN_561,
+                            _GEN_560
                               ? ~(mul_i1028_20_r0s2[11]) & mul_i1028_20_r0s2[10]
                               : ~(mul_i1028_20_r0s2[13]) & mul_i1028_20_r0s2[12]}
-                         : {_GEN_556 & ~_GEN_557,
-                            _GEN_556
+                         : {_GEN_557 & ~_GEN_558,
+                            _GEN_557
                               ? ~(mul_i1028_20_r0s2[15]) & mul_i1028_20_r0s2[14]
                               : ~(mul_i1028_20_r0s2[17]) & mul_i1028_20_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__20 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_179[9:5]));
+      or_r0s4__20 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_180[9:5]));
     if (_GEN_1)
       or_r0s5__20 <= or_r0s4__20;
     if (_GEN_2) begin
-      sub_i_i1101_20_r0s4 <= _GEN_179;
-      cmp_i1510_20_r0s4 <= _GEN_180[4:1] != 4'hF;
+      sub_i_i1101_20_r0s4 <= _GEN_180;
+      cmp_i1510_20_r0s4 <= _GEN_181[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_20_r0s3 <= mul_i1028_20_r0s2[0];
@@ -14807,21 +13516,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_20_r0s3__17 <= mul_i1028_20_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_20_r0s4__17 <= mul_i1028_20_r0s3__17;
-      select_r0s4__20 <= _GEN_180;
+      select_r0s4__20 <= _GEN_181;
     end
     if (_GEN_1) begin
-      add_i1636_20_r0s5 <= {1'h0, sub_i_i1101_20_r0s4, 7'h0} + {10'h0, _GEN_47[29:22]};
-      cond_i1513_20_r0s5 <= _GEN_47[21];
-      or_i1597_20_r0s5 <= (|(_GEN_47[20:0])) | _GEN_47[22];
-      add_i2054_20_r0s5 <= {sub_i_i1101_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_47[29:19]};
-      cond_i1513_20_r0s5__1 <= _GEN_47[18];
-      or_i1584_20_r0s5 <= (|(_GEN_47[17:0])) | _GEN_47[19];
+      add_i1636_20_r0s5 <= {1'h0, sub_i_i1101_20_r0s4, 7'h0} + {10'h0, _GEN_48[29:22]};
+      cond_i1513_20_r0s5 <= _GEN_48[21];
+      or_i1597_20_r0s5 <= (|(_GEN_48[20:0])) | _GEN_48[22];
+      add_i2054_20_r0s5 <= {sub_i_i1101_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_48[29:19]};
+      cond_i1513_20_r0s5__1 <= _GEN_48[18];
+      or_i1584_20_r0s5 <= (|(_GEN_48[17:0])) | _GEN_48[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_20_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_48}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_49}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_48[15:0];
+          : _GEN_49[15:0];
     if (_GEN_5)
       and_r0s1__21 <= (|(decoded_dout[350:336])) & (|(decoded_dout[687:680]));
     if (_GEN_4)
@@ -14835,55 +13544,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__21 <= and_r0s5__21;
     if (_GEN_4)
-      sub_i1040_21_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[687:683]};
+      sub_i1040_21_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[687:683]};
     if (_GEN_3)
       sub_i1040_21_r0s3 <= sub_i1040_21_r0s2;
     if (_GEN_5)
-      iszero_i_21_r0s1 <= _GEN_181 == 14'h0;
+      iszero_i_21_r0s1 <= _GEN_182 == 14'h0;
     if (_GEN_4)
       iszero_i_21_r0s2 <= iszero_i_21_r0s1;
     if (_GEN_5)
-      mul_i1028_21_r0s1 <= {4'h0, _GEN_181} * {15'h1, decoded_dout[682:680]};
+      mul_i1028_21_r0s1 <= {4'h0, _GEN_182} * {15'h1, decoded_dout[682:680]};
     if (_GEN_4)
       mul_i1028_21_r0s2 <= mul_i1028_21_r0s1;
     if (_GEN_3)
       select_r0s3__21 <=
         iszero_i_21_r0s2
           ? 5'h12
-          : {_GEN_586,
-             _GEN_586
+          : {_GEN_587,
+             _GEN_587
                ? {2'h0,
-                  _GEN_587,
-                  ~_GEN_587 & ~(mul_i1028_21_r0s2[1]) & mul_i1028_21_r0s2[0]}
-               : {_GEN_578 & ~_GEN_585,
-                  _GEN_578
-                    ? {_GEN_581 & ~_GEN_584,
-                       _GEN_581
-                         ? {_GEN_582 & ~_GEN_583,
-                            _GEN_582
+                  _GEN_588,
+                  ~_GEN_588 & ~(mul_i1028_21_r0s2[1]) & mul_i1028_21_r0s2[0]}
+               : {_GEN_579 & ~_GEN_586,
+                  _GEN_579
+                    ? {_GEN_582 & ~_GEN_585,
+                       _GEN_582
+                         ? {_GEN_583 & ~_GEN_584,
+                            _GEN_583
                               ? ~(mul_i1028_21_r0s2[3]) & mul_i1028_21_r0s2[2]
                               : ~(mul_i1028_21_r0s2[5]) & mul_i1028_21_r0s2[4]}
-                         : {_GEN_579 & ~_GEN_580,
-                            _GEN_579
+                         : {_GEN_580 & ~_GEN_581,
+                            _GEN_580
                               ? ~(mul_i1028_21_r0s2[7]) & mul_i1028_21_r0s2[6]
                               : ~(mul_i1028_21_r0s2[9]) & mul_i1028_21_r0s2[8]}}
-                    : {_GEN_574 & ~_GEN_577,
-                       _GEN_574
-                         ? {_GEN_575 & ~_GEN_576,
-                            _GEN_575
+                    : {_GEN_575 & ~_GEN_578,
+                       _GEN_575
+                         ? {_GEN_576 & ~_GEN_577,
+                            _GEN_576
                               ? ~(mul_i1028_21_r0s2[11]) & mul_i1028_21_r0s2[10]
                               : ~(mul_i1028_21_r0s2[13]) & mul_i1028_21_r0s2[12]}
-                         : {_GEN_572 & ~_GEN_573,
-                            _GEN_572
+                         : {_GEN_573 & ~_GEN_574,
+                            _GEN_573
                               ? ~(mul_i1028_21_r0s2[15]) & mul_i1028_21_r0s2[14]
                               : ~(mul_i1028_21_r0s2[17]) & mul_i1028_21_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__21 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_184[9:5]));
+      or_r0s4__21 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_185[9:5]));
     if (_GEN_1)
       or_r0s5__21 <= or_r0s4__21;
     if (_GEN_2) begin
-      sub_i_i1101_21_r0s4 <= _GEN_184;
-      cmp_i1510_21_r0s4 <= _GEN_185[4:1] != 4'hF;
+      sub_i_i1101_21_r0s4 <= _GEN_185;
+      cmp_i1510_21_r0s4 <= _GEN_186[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_21_r0s3 <= mul_i1028_21_r0s2[0];
@@ -14957,21 +13666,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_21_r0s3__17 <= mul_i1028_21_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_21_r0s4__17 <= mul_i1028_21_r0s3__17;
-      select_r0s4__21 <= _GEN_185;
+      select_r0s4__21 <= _GEN_186;
     end
     if (_GEN_1) begin
-      add_i1636_21_r0s5 <= {1'h0, sub_i_i1101_21_r0s4, 7'h0} + {10'h0, _GEN_49[29:22]};
-      cond_i1513_21_r0s5 <= _GEN_49[21];
-      or_i1597_21_r0s5 <= (|(_GEN_49[20:0])) | _GEN_49[22];
-      add_i2054_21_r0s5 <= {sub_i_i1101_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_49[29:19]};
-      cond_i1513_21_r0s5__1 <= _GEN_49[18];
-      or_i1584_21_r0s5 <= (|(_GEN_49[17:0])) | _GEN_49[19];
+      add_i1636_21_r0s5 <= {1'h0, sub_i_i1101_21_r0s4, 7'h0} + {10'h0, _GEN_50[29:22]};
+      cond_i1513_21_r0s5 <= _GEN_50[21];
+      or_i1597_21_r0s5 <= (|(_GEN_50[20:0])) | _GEN_50[22];
+      add_i2054_21_r0s5 <= {sub_i_i1101_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_50[29:19]};
+      cond_i1513_21_r0s5__1 <= _GEN_50[18];
+      or_i1584_21_r0s5 <= (|(_GEN_50[17:0])) | _GEN_50[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_21_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_50}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_51}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_50[15:0];
+          : _GEN_51[15:0];
     if (_GEN_5)
       and_r0s1__22 <= (|(decoded_dout[366:352])) & (|(decoded_dout[695:688]));
     if (_GEN_4)
@@ -14985,55 +13694,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__22 <= and_r0s5__22;
     if (_GEN_4)
-      sub_i1040_22_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[695:691]};
+      sub_i1040_22_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[695:691]};
     if (_GEN_3)
       sub_i1040_22_r0s3 <= sub_i1040_22_r0s2;
     if (_GEN_5)
-      iszero_i_22_r0s1 <= _GEN_186 == 14'h0;
+      iszero_i_22_r0s1 <= _GEN_187 == 14'h0;
     if (_GEN_4)
       iszero_i_22_r0s2 <= iszero_i_22_r0s1;
     if (_GEN_5)
-      mul_i1028_22_r0s1 <= {4'h0, _GEN_186} * {15'h1, decoded_dout[690:688]};
+      mul_i1028_22_r0s1 <= {4'h0, _GEN_187} * {15'h1, decoded_dout[690:688]};
     if (_GEN_4)
       mul_i1028_22_r0s2 <= mul_i1028_22_r0s1;
     if (_GEN_3)
       select_r0s3__22 <=
         iszero_i_22_r0s2
           ? 5'h12
-          : {_GEN_602,
-             _GEN_602
+          : {_GEN_603,
+             _GEN_603
                ? {2'h0,
-                  _GEN_603,
-                  ~_GEN_603 & ~(mul_i1028_22_r0s2[1]) & mul_i1028_22_r0s2[0]}
-               : {_GEN_594 & ~_GEN_601,
-                  _GEN_594
-                    ? {_GEN_597 & ~_GEN_600,
-                       _GEN_597
-                         ? {_GEN_598 & ~_GEN_599,
-                            _GEN_598
+                  _GEN_604,
+                  ~_GEN_604 & ~(mul_i1028_22_r0s2[1]) & mul_i1028_22_r0s2[0]}
+               : {_GEN_595 & ~_GEN_602,
+                  _GEN_595
+                    ? {_GEN_598 & ~_GEN_601,
+                       _GEN_598
+                         ? {_GEN_599 & ~_GEN_600,
+                            _GEN_599
                               ? ~(mul_i1028_22_r0s2[3]) & mul_i1028_22_r0s2[2]
                               : ~(mul_i1028_22_r0s2[5]) & mul_i1028_22_r0s2[4]}
-                         : {_GEN_595 & ~_GEN_596,
-                            _GEN_595
+                         : {_GEN_596 & ~_GEN_597,
+                            _GEN_596
                               ? ~(mul_i1028_22_r0s2[7]) & mul_i1028_22_r0s2[6]
                               : ~(mul_i1028_22_r0s2[9]) & mul_i1028_22_r0s2[8]}}
-                    : {_GEN_590 & ~_GEN_593,
-                       _GEN_590
-                         ? {_GEN_591 & ~_GEN_592,
-                            _GEN_591
+                    : {_GEN_591 & ~_GEN_594,
+                       _GEN_591
+                         ? {_GEN_592 & ~_GEN_593,
+                            _GEN_592
                               ? ~(mul_i1028_22_r0s2[11]) & mul_i1028_22_r0s2[10]
                               : ~(mul_i1028_22_r0s2[13]) & mul_i1028_22_r0s2[12]}
-                         : {_GEN_588 & ~_GEN_589,
-                            _GEN_588
+                         : {_GEN_589 & ~_GEN_590,
+                            _GEN_589
                               ? ~(mul_i1028_22_r0s2[15]) & mul_i1028_22_r0s2[14]
                               : ~(mul_i1028_22_r0s2[17]) & mul_i1028_22_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__22 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_189[9:5]));
+      or_r0s4__22 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_190[9:5]));
     if (_GEN_1)
       or_r0s5__22 <= or_r0s4__22;
     if (_GEN_2) begin
-      sub_i_i1101_22_r0s4 <= _GEN_189;
-      cmp_i1510_22_r0s4 <= _GEN_190[4:1] != 4'hF;
+      sub_i_i1101_22_r0s4 <= _GEN_190;
+      cmp_i1510_22_r0s4 <= _GEN_191[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_22_r0s3 <= mul_i1028_22_r0s2[0];
@@ -15107,21 +13816,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_22_r0s3__17 <= mul_i1028_22_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_22_r0s4__17 <= mul_i1028_22_r0s3__17;
-      select_r0s4__22 <= _GEN_190;
+      select_r0s4__22 <= _GEN_191;
     end
     if (_GEN_1) begin
-      add_i1636_22_r0s5 <= {1'h0, sub_i_i1101_22_r0s4, 7'h0} + {10'h0, _GEN_51[29:22]};
-      cond_i1513_22_r0s5 <= _GEN_51[21];
-      or_i1597_22_r0s5 <= (|(_GEN_51[20:0])) | _GEN_51[22];
-      add_i2054_22_r0s5 <= {sub_i_i1101_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_51[29:19]};
-      cond_i1513_22_r0s5__1 <= _GEN_51[18];
-      or_i1584_22_r0s5 <= (|(_GEN_51[17:0])) | _GEN_51[19];
+      add_i1636_22_r0s5 <= {1'h0, sub_i_i1101_22_r0s4, 7'h0} + {10'h0, _GEN_52[29:22]};
+      cond_i1513_22_r0s5 <= _GEN_52[21];
+      or_i1597_22_r0s5 <= (|(_GEN_52[20:0])) | _GEN_52[22];
+      add_i2054_22_r0s5 <= {sub_i_i1101_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_52[29:19]};
+      cond_i1513_22_r0s5__1 <= _GEN_52[18];
+      or_i1584_22_r0s5 <= (|(_GEN_52[17:0])) | _GEN_52[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_22_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_52}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_53}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_52[15:0];
+          : _GEN_53[15:0];
     if (_GEN_5)
       and_r0s1__23 <= (|(decoded_dout[382:368])) & (|(decoded_dout[703:696]));
     if (_GEN_4)
@@ -15135,55 +13844,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__23 <= and_r0s5__23;
     if (_GEN_4)
-      sub_i1040_23_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[703:699]};
+      sub_i1040_23_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[703:699]};
     if (_GEN_3)
       sub_i1040_23_r0s3 <= sub_i1040_23_r0s2;
     if (_GEN_5)
-      iszero_i_23_r0s1 <= _GEN_191 == 14'h0;
+      iszero_i_23_r0s1 <= _GEN_192 == 14'h0;
     if (_GEN_4)
       iszero_i_23_r0s2 <= iszero_i_23_r0s1;
     if (_GEN_5)
-      mul_i1028_23_r0s1 <= {4'h0, _GEN_191} * {15'h1, decoded_dout[698:696]};
+      mul_i1028_23_r0s1 <= {4'h0, _GEN_192} * {15'h1, decoded_dout[698:696]};
     if (_GEN_4)
       mul_i1028_23_r0s2 <= mul_i1028_23_r0s1;
     if (_GEN_3)
       select_r0s3__23 <=
         iszero_i_23_r0s2
           ? 5'h12
-          : {_GEN_618,
-             _GEN_618
+          : {_GEN_619,
+             _GEN_619
                ? {2'h0,
-                  _GEN_619,
-                  ~_GEN_619 & ~(mul_i1028_23_r0s2[1]) & mul_i1028_23_r0s2[0]}
-               : {_GEN_610 & ~_GEN_617,
-                  _GEN_610
-                    ? {_GEN_613 & ~_GEN_616,
-                       _GEN_613
-                         ? {_GEN_614 & ~_GEN_615,
-                            _GEN_614
+                  _GEN_620,
+                  ~_GEN_620 & ~(mul_i1028_23_r0s2[1]) & mul_i1028_23_r0s2[0]}
+               : {_GEN_611 & ~_GEN_618,
+                  _GEN_611
+                    ? {_GEN_614 & ~_GEN_617,
+                       _GEN_614
+                         ? {_GEN_615 & ~_GEN_616,
+                            _GEN_615
                               ? ~(mul_i1028_23_r0s2[3]) & mul_i1028_23_r0s2[2]
                               : ~(mul_i1028_23_r0s2[5]) & mul_i1028_23_r0s2[4]}
-                         : {_GEN_611 & ~_GEN_612,
-                            _GEN_611
+                         : {_GEN_612 & ~_GEN_613,
+                            _GEN_612
                               ? ~(mul_i1028_23_r0s2[7]) & mul_i1028_23_r0s2[6]
                               : ~(mul_i1028_23_r0s2[9]) & mul_i1028_23_r0s2[8]}}
-                    : {_GEN_606 & ~_GEN_609,
-                       _GEN_606
-                         ? {_GEN_607 & ~_GEN_608,
-                            _GEN_607
+                    : {_GEN_607 & ~_GEN_610,
+                       _GEN_607
+                         ? {_GEN_608 & ~_GEN_609,
+                            _GEN_608
                               ? ~(mul_i1028_23_r0s2[11]) & mul_i1028_23_r0s2[10]
                               : ~(mul_i1028_23_r0s2[13]) & mul_i1028_23_r0s2[12]}
-                         : {_GEN_604 & ~_GEN_605,
-                            _GEN_604
+                         : {_GEN_605 & ~_GEN_606,
+                            _GEN_605
                               ? ~(mul_i1028_23_r0s2[15]) & mul_i1028_23_r0s2[14]
                               : ~(mul_i1028_23_r0s2[17]) & mul_i1028_23_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__23 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_194[9:5]));
+      or_r0s4__23 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_195[9:5]));
     if (_GEN_1)
       or_r0s5__23 <= or_r0s4__23;
     if (_GEN_2) begin
-      sub_i_i1101_23_r0s4 <= _GEN_194;
-      cmp_i1510_23_r0s4 <= _GEN_195[4:1] != 4'hF;
+      sub_i_i1101_23_r0s4 <= _GEN_195;
+      cmp_i1510_23_r0s4 <= _GEN_196[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_23_r0s3 <= mul_i1028_23_r0s2[0];
@@ -15257,21 +13966,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_23_r0s3__17 <= mul_i1028_23_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_23_r0s4__17 <= mul_i1028_23_r0s3__17;
-      select_r0s4__23 <= _GEN_195;
+      select_r0s4__23 <= _GEN_196;
     end
     if (_GEN_1) begin
-      add_i1636_23_r0s5 <= {1'h0, sub_i_i1101_23_r0s4, 7'h0} + {10'h0, _GEN_53[29:22]};
-      cond_i1513_23_r0s5 <= _GEN_53[21];
-      or_i1597_23_r0s5 <= (|(_GEN_53[20:0])) | _GEN_53[22];
-      add_i2054_23_r0s5 <= {sub_i_i1101_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_53[29:19]};
-      cond_i1513_23_r0s5__1 <= _GEN_53[18];
-      or_i1584_23_r0s5 <= (|(_GEN_53[17:0])) | _GEN_53[19];
+      add_i1636_23_r0s5 <= {1'h0, sub_i_i1101_23_r0s4, 7'h0} + {10'h0, _GEN_54[29:22]};
+      cond_i1513_23_r0s5 <= _GEN_54[21];
+      or_i1597_23_r0s5 <= (|(_GEN_54[20:0])) | _GEN_54[22];
+      add_i2054_23_r0s5 <= {sub_i_i1101_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_54[29:19]};
+      cond_i1513_23_r0s5__1 <= _GEN_54[18];
+      or_i1584_23_r0s5 <= (|(_GEN_54[17:0])) | _GEN_54[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_23_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_54}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_55}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_54[15:0];
+          : _GEN_55[15:0];
     if (_GEN_5)
       and_r0s1__24 <= (|(decoded_dout[398:384])) & (|(decoded_dout[711:704]));
     if (_GEN_4)
@@ -15285,55 +13994,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__24 <= and_r0s5__24;
     if (_GEN_4)
-      sub_i1040_24_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[711:707]};
+      sub_i1040_24_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[711:707]};
     if (_GEN_3)
       sub_i1040_24_r0s3 <= sub_i1040_24_r0s2;
     if (_GEN_5)
-      iszero_i_24_r0s1 <= _GEN_196 == 14'h0;
+      iszero_i_24_r0s1 <= _GEN_197 == 14'h0;
     if (_GEN_4)
       iszero_i_24_r0s2 <= iszero_i_24_r0s1;
     if (_GEN_5)
-      mul_i1028_24_r0s1 <= {4'h0, _GEN_196} * {15'h1, decoded_dout[706:704]};
+      mul_i1028_24_r0s1 <= {4'h0, _GEN_197} * {15'h1, decoded_dout[706:704]};
     if (_GEN_4)
       mul_i1028_24_r0s2 <= mul_i1028_24_r0s1;
     if (_GEN_3)
       select_r0s3__24 <=
         iszero_i_24_r0s2
           ? 5'h12
-          : {_GEN_634,
-             _GEN_634
+          : {_GEN_635,
+             _GEN_635
                ? {2'h0,
-                  _GEN_635,
-                  ~_GEN_635 & ~(mul_i1028_24_r0s2[1]) & mul_i1028_24_r0s2[0]}
-               : {_GEN_626 & ~_GEN_633,
-                  _GEN_626
-                    ? {_GEN_629 & ~_GEN_632,
-                       _GEN_629
-                         ? {_GEN_630 & ~_GEN_631,
-                            _GEN_630
+                  _GEN_636,
+                  ~_GEN_636 & ~(mul_i1028_24_r0s2[1]) & mul_i1028_24_r0s2[0]}
+               : {_GEN_627 & ~_GEN_634,
+                  _GEN_627
+                    ? {_GEN_630 & ~_GEN_633,
+                       _GEN_630
+                         ? {_GEN_631 & ~_GEN_632,
+                            _GEN_631
                               ? ~(mul_i1028_24_r0s2[3]) & mul_i1028_24_r0s2[2]
                               : ~(mul_i1028_24_r0s2[5]) & mul_i1028_24_r0s2[4]}
-                         : {_GEN_627 & ~_GEN_628,
-                            _GEN_627
+                         : {_GEN_628 & ~_GEN_629,
+                            _GEN_628
                               ? ~(mul_i1028_24_r0s2[7]) & mul_i1028_24_r0s2[6]
                               : ~(mul_i1028_24_r0s2[9]) & mul_i1028_24_r0s2[8]}}
-                    : {_GEN_622 & ~_GEN_625,
-                       _GEN_622
-                         ? {_GEN_623 & ~_GEN_624,
-                            _GEN_623
+                    : {_GEN_623 & ~_GEN_626,
+                       _GEN_623
+                         ? {_GEN_624 & ~_GEN_625,
+                            _GEN_624
                               ? ~(mul_i1028_24_r0s2[11]) & mul_i1028_24_r0s2[10]
                               : ~(mul_i1028_24_r0s2[13]) & mul_i1028_24_r0s2[12]}
-                         : {_GEN_620 & ~_GEN_621,
-                            _GEN_620
+                         : {_GEN_621 & ~_GEN_622,
+                            _GEN_621
                               ? ~(mul_i1028_24_r0s2[15]) & mul_i1028_24_r0s2[14]
                               : ~(mul_i1028_24_r0s2[17]) & mul_i1028_24_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__24 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_199[9:5]));
+      or_r0s4__24 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_200[9:5]));
     if (_GEN_1)
       or_r0s5__24 <= or_r0s4__24;
     if (_GEN_2) begin
-      sub_i_i1101_24_r0s4 <= _GEN_199;
-      cmp_i1510_24_r0s4 <= _GEN_200[4:1] != 4'hF;
+      sub_i_i1101_24_r0s4 <= _GEN_200;
+      cmp_i1510_24_r0s4 <= _GEN_201[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_24_r0s3 <= mul_i1028_24_r0s2[0];
@@ -15407,21 +14116,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_24_r0s3__17 <= mul_i1028_24_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_24_r0s4__17 <= mul_i1028_24_r0s3__17;
-      select_r0s4__24 <= _GEN_200;
+      select_r0s4__24 <= _GEN_201;
     end
     if (_GEN_1) begin
-      add_i1636_24_r0s5 <= {1'h0, sub_i_i1101_24_r0s4, 7'h0} + {10'h0, _GEN_55[29:22]};
-      cond_i1513_24_r0s5 <= _GEN_55[21];
-      or_i1597_24_r0s5 <= (|(_GEN_55[20:0])) | _GEN_55[22];
-      add_i2054_24_r0s5 <= {sub_i_i1101_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_55[29:19]};
-      cond_i1513_24_r0s5__1 <= _GEN_55[18];
-      or_i1584_24_r0s5 <= (|(_GEN_55[17:0])) | _GEN_55[19];
+      add_i1636_24_r0s5 <= {1'h0, sub_i_i1101_24_r0s4, 7'h0} + {10'h0, _GEN_56[29:22]};
+      cond_i1513_24_r0s5 <= _GEN_56[21];
+      or_i1597_24_r0s5 <= (|(_GEN_56[20:0])) | _GEN_56[22];
+      add_i2054_24_r0s5 <= {sub_i_i1101_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_56[29:19]};
+      cond_i1513_24_r0s5__1 <= _GEN_56[18];
+      or_i1584_24_r0s5 <= (|(_GEN_56[17:0])) | _GEN_56[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_24_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_56}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_57}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_56[15:0];
+          : _GEN_57[15:0];
     if (_GEN_5)
       and_r0s1__25 <= (|(decoded_dout[414:400])) & (|(decoded_dout[719:712]));
     if (_GEN_4)
@@ -15435,55 +14144,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__25 <= and_r0s5__25;
     if (_GEN_4)
-      sub_i1040_25_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[719:715]};
+      sub_i1040_25_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[719:715]};
     if (_GEN_3)
       sub_i1040_25_r0s3 <= sub_i1040_25_r0s2;
     if (_GEN_5)
-      iszero_i_25_r0s1 <= _GEN_201 == 14'h0;
+      iszero_i_25_r0s1 <= _GEN_202 == 14'h0;
     if (_GEN_4)
       iszero_i_25_r0s2 <= iszero_i_25_r0s1;
     if (_GEN_5)
-      mul_i1028_25_r0s1 <= {4'h0, _GEN_201} * {15'h1, decoded_dout[714:712]};
+      mul_i1028_25_r0s1 <= {4'h0, _GEN_202} * {15'h1, decoded_dout[714:712]};
     if (_GEN_4)
       mul_i1028_25_r0s2 <= mul_i1028_25_r0s1;
     if (_GEN_3)
       select_r0s3__25 <=
         iszero_i_25_r0s2
           ? 5'h12
-          : {_GEN_650,
-             _GEN_650
+          : {_GEN_651,
+             _GEN_651
                ? {2'h0,
-                  _GEN_651,
-                  ~_GEN_651 & ~(mul_i1028_25_r0s2[1]) & mul_i1028_25_r0s2[0]}
-               : {_GEN_642 & ~_GEN_649,
-                  _GEN_642
-                    ? {_GEN_645 & ~_GEN_648,
-                       _GEN_645
-                         ? {_GEN_646 & ~_GEN_647,
-                            _GEN_646
+                  _GEN_652,
+                  ~_GEN_652 & ~(mul_i1028_25_r0s2[1]) & mul_i1028_25_r0s2[0]}
+               : {_GEN_643 & ~_GEN_650,
+                  _GEN_643
+                    ? {_GEN_646 & ~_GEN_649,
+                       _GEN_646
+                         ? {_GEN_647 & ~_GEN_648,
+                            _GEN_647
                               ? ~(mul_i1028_25_r0s2[3]) & mul_i1028_25_r0s2[2]
                               : ~(mul_i1028_25_r0s2[5]) & mul_i1028_25_r0s2[4]}
-                         : {_GEN_643 & ~_GEN_644,
-                            _GEN_643
+                         : {_GEN_644 & ~_GEN_645,
+                            _GEN_644
                               ? ~(mul_i1028_25_r0s2[7]) & mul_i1028_25_r0s2[6]
                               : ~(mul_i1028_25_r0s2[9]) & mul_i1028_25_r0s2[8]}}
-                    : {_GEN_638 & ~_GEN_641,
-                       _GEN_638
-                         ? {_GEN_639 & ~_GEN_640,
-                            _GEN_639
+                    : {_GEN_639 & ~_GEN_642,
+                       _GEN_639
+                         ? {_GEN_640 & ~_GEN_641,
+                            _GEN_640
                               ? ~(mul_i1028_25_r0s2[11]) & mul_i1028_25_r0s2[10]
                               : ~(mul_i1028_25_r0s2[13]) & mul_i1028_25_r0s2[12]}
-                         : {_GEN_636 & ~_GEN_637,
-                            _GEN_636
+                         : {_GEN_637 & ~_GEN_638,
+                            _GEN_637
                               ? ~(mul_i1028_25_r0s2[15]) & mul_i1028_25_r0s2[14]
                               : ~(mul_i1028_25_r0s2[17]) & mul_i1028_25_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__25 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_204[9:5]));
+      or_r0s4__25 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_205[9:5]));
     if (_GEN_1)
       or_r0s5__25 <= or_r0s4__25;
     if (_GEN_2) begin
-      sub_i_i1101_25_r0s4 <= _GEN_204;
-      cmp_i1510_25_r0s4 <= _GEN_205[4:1] != 4'hF;
+      sub_i_i1101_25_r0s4 <= _GEN_205;
+      cmp_i1510_25_r0s4 <= _GEN_206[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_25_r0s3 <= mul_i1028_25_r0s2[0];
@@ -15557,21 +14266,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_25_r0s3__17 <= mul_i1028_25_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_25_r0s4__17 <= mul_i1028_25_r0s3__17;
-      select_r0s4__25 <= _GEN_205;
+      select_r0s4__25 <= _GEN_206;
     end
     if (_GEN_1) begin
-      add_i1636_25_r0s5 <= {1'h0, sub_i_i1101_25_r0s4, 7'h0} + {10'h0, _GEN_57[29:22]};
-      cond_i1513_25_r0s5 <= _GEN_57[21];
-      or_i1597_25_r0s5 <= (|(_GEN_57[20:0])) | _GEN_57[22];
-      add_i2054_25_r0s5 <= {sub_i_i1101_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_57[29:19]};
-      cond_i1513_25_r0s5__1 <= _GEN_57[18];
-      or_i1584_25_r0s5 <= (|(_GEN_57[17:0])) | _GEN_57[19];
+      add_i1636_25_r0s5 <= {1'h0, sub_i_i1101_25_r0s4, 7'h0} + {10'h0, _GEN_58[29:22]};
+      cond_i1513_25_r0s5 <= _GEN_58[21];
+      or_i1597_25_r0s5 <= (|(_GEN_58[20:0])) | _GEN_58[22];
+      add_i2054_25_r0s5 <= {sub_i_i1101_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_58[29:19]};
+      cond_i1513_25_r0s5__1 <= _GEN_58[18];
+      or_i1584_25_r0s5 <= (|(_GEN_58[17:0])) | _GEN_58[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_25_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_58}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_59}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_58[15:0];
+          : _GEN_59[15:0];
     if (_GEN_5)
       and_r0s1__26 <= (|(decoded_dout[430:416])) & (|(decoded_dout[727:720]));
     if (_GEN_4)
@@ -15585,55 +14294,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__26 <= and_r0s5__26;
     if (_GEN_4)
-      sub_i1040_26_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[727:723]};
+      sub_i1040_26_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[727:723]};
     if (_GEN_3)
       sub_i1040_26_r0s3 <= sub_i1040_26_r0s2;
     if (_GEN_5)
-      iszero_i_26_r0s1 <= _GEN_206 == 14'h0;
+      iszero_i_26_r0s1 <= _GEN_207 == 14'h0;
     if (_GEN_4)
       iszero_i_26_r0s2 <= iszero_i_26_r0s1;
     if (_GEN_5)
-      mul_i1028_26_r0s1 <= {4'h0, _GEN_206} * {15'h1, decoded_dout[722:720]};
+      mul_i1028_26_r0s1 <= {4'h0, _GEN_207} * {15'h1, decoded_dout[722:720]};
     if (_GEN_4)
       mul_i1028_26_r0s2 <= mul_i1028_26_r0s1;
     if (_GEN_3)
       select_r0s3__26 <=
         iszero_i_26_r0s2
           ? 5'h12
-          : {_GEN_666,
-             _GEN_666
+          : {_GEN_667,
+             _GEN_667
                ? {2'h0,
-                  _GEN_667,
-                  ~_GEN_667 & ~(mul_i1028_26_r0s2[1]) & mul_i1028_26_r0s2[0]}
-               : {_GEN_658 & ~_GEN_665,
-                  _GEN_658
-                    ? {_GEN_661 & ~_GEN_664,
-                       _GEN_661
-                         ? {_GEN_662 & ~_GEN_663,
-                            _GEN_662
+                  _GEN_668,
+                  ~_GEN_668 & ~(mul_i1028_26_r0s2[1]) & mul_i1028_26_r0s2[0]}
+               : {_GEN_659 & ~_GEN_666,
+                  _GEN_659
+                    ? {_GEN_662 & ~_GEN_665,
+                       _GEN_662
+                         ? {_GEN_663 & ~_GEN_664,
+                            _GEN_663
                               ? ~(mul_i1028_26_r0s2[3]) & mul_i1028_26_r0s2[2]
                               : ~(mul_i1028_26_r0s2[5]) & mul_i1028_26_r0s2[4]}
-                         : {_GEN_659 & ~_GEN_660,
-                            _GEN_659
+                         : {_GEN_660 & ~_GEN_661,
+                            _GEN_660
                               ? ~(mul_i1028_26_r0s2[7]) & mul_i1028_26_r0s2[6]
                               : ~(mul_i1028_26_r0s2[9]) & mul_i1028_26_r0s2[8]}}
-                    : {_GEN_654 & ~_GEN_657,
-                       _GEN_654
-                         ? {_GEN_655 & ~_GEN_656,
-                            _GEN_655
+                    : {_GEN_655 & ~_GEN_658,
+                       _GEN_655
+                         ? {_GEN_656 & ~_GEN_657,
+                            _GEN_656
                               ? ~(mul_i1028_26_r0s2[11]) & mul_i1028_26_r0s2[10]
                               : ~(mul_i1028_26_r0s2[13]) & mul_i1028_26_r0s2[12]}
-                         : {_GEN_652 & ~_GEN_653,
-                            _GEN_652
+                         : {_GEN_653 & ~_GEN_654,
+                            _GEN_653
                               ? ~(mul_i1028_26_r0s2[15]) & mul_i1028_26_r0s2[14]
                               : ~(mul_i1028_26_r0s2[17]) & mul_i1028_26_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__26 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_209[9:5]));
+      or_r0s4__26 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_210[9:5]));
     if (_GEN_1)
       or_r0s5__26 <= or_r0s4__26;
     if (_GEN_2) begin
-      sub_i_i1101_26_r0s4 <= _GEN_209;
-      cmp_i1510_26_r0s4 <= _GEN_210[4:1] != 4'hF;
+      sub_i_i1101_26_r0s4 <= _GEN_210;
+      cmp_i1510_26_r0s4 <= _GEN_211[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_26_r0s3 <= mul_i1028_26_r0s2[0];
@@ -15707,21 +14416,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_26_r0s3__17 <= mul_i1028_26_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_26_r0s4__17 <= mul_i1028_26_r0s3__17;
-      select_r0s4__26 <= _GEN_210;
+      select_r0s4__26 <= _GEN_211;
     end
     if (_GEN_1) begin
-      add_i1636_26_r0s5 <= {1'h0, sub_i_i1101_26_r0s4, 7'h0} + {10'h0, _GEN_59[29:22]};
-      cond_i1513_26_r0s5 <= _GEN_59[21];
-      or_i1597_26_r0s5 <= (|(_GEN_59[20:0])) | _GEN_59[22];
-      add_i2054_26_r0s5 <= {sub_i_i1101_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_59[29:19]};
-      cond_i1513_26_r0s5__1 <= _GEN_59[18];
-      or_i1584_26_r0s5 <= (|(_GEN_59[17:0])) | _GEN_59[19];
+      add_i1636_26_r0s5 <= {1'h0, sub_i_i1101_26_r0s4, 7'h0} + {10'h0, _GEN_60[29:22]};
+      cond_i1513_26_r0s5 <= _GEN_60[21];
+      or_i1597_26_r0s5 <= (|(_GEN_60[20:0])) | _GEN_60[22];
+      add_i2054_26_r0s5 <= {sub_i_i1101_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_60[29:19]};
+      cond_i1513_26_r0s5__1 <= _GEN_60[18];
+      or_i1584_26_r0s5 <= (|(_GEN_60[17:0])) | _GEN_60[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_26_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_60}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_61}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_60[15:0];
+          : _GEN_61[15:0];
     if (_GEN_5)
       and_r0s1__27 <= (|(decoded_dout[446:432])) & (|(decoded_dout[735:728]));
     if (_GEN_4)
@@ -15735,55 +14444,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__27 <= and_r0s5__27;
     if (_GEN_4)
-      sub_i1040_27_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[735:731]};
+      sub_i1040_27_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[735:731]};
     if (_GEN_3)
       sub_i1040_27_r0s3 <= sub_i1040_27_r0s2;
     if (_GEN_5)
-      iszero_i_27_r0s1 <= _GEN_211 == 14'h0;
+      iszero_i_27_r0s1 <= _GEN_212 == 14'h0;
     if (_GEN_4)
       iszero_i_27_r0s2 <= iszero_i_27_r0s1;
     if (_GEN_5)
-      mul_i1028_27_r0s1 <= {4'h0, _GEN_211} * {15'h1, decoded_dout[730:728]};
+      mul_i1028_27_r0s1 <= {4'h0, _GEN_212} * {15'h1, decoded_dout[730:728]};
     if (_GEN_4)
       mul_i1028_27_r0s2 <= mul_i1028_27_r0s1;
     if (_GEN_3)
       select_r0s3__27 <=
         iszero_i_27_r0s2
           ? 5'h12
-          : {_GEN_682,
-             _GEN_682
+          : {_GEN_683,
+             _GEN_683
                ? {2'h0,
-                  _GEN_683,
-                  ~_GEN_683 & ~(mul_i1028_27_r0s2[1]) & mul_i1028_27_r0s2[0]}
-               : {_GEN_674 & ~_GEN_681,
-                  _GEN_674
-                    ? {_GEN_677 & ~_GEN_680,
-                       _GEN_677
-                         ? {_GEN_678 & ~_GEN_679,
-                            _GEN_678
+                  _GEN_684,
+                  ~_GEN_684 & ~(mul_i1028_27_r0s2[1]) & mul_i1028_27_r0s2[0]}
+               : {_GEN_675 & ~_GEN_682,
+                  _GEN_675
+                    ? {_GEN_678 & ~_GEN_681,
+                       _GEN_678
+                         ? {_GEN_679 & ~_GEN_680,
+                            _GEN_679
                               ? ~(mul_i1028_27_r0s2[3]) & mul_i1028_27_r0s2[2]
                               : ~(mul_i1028_27_r0s2[5]) & mul_i1028_27_r0s2[4]}
-                         : {_GEN_675 & ~_GEN_676,
-                            _GEN_675
+                         : {_GEN_676 & ~_GEN_677,
+                            _GEN_676
                               ? ~(mul_i1028_27_r0s2[7]) & mul_i1028_27_r0s2[6]
                               : ~(mul_i1028_27_r0s2[9]) & mul_i1028_27_r0s2[8]}}
-                    : {_GEN_670 & ~_GEN_673,
-                       _GEN_670
-                         ? {_GEN_671 & ~_GEN_672,
-                            _GEN_671
+                    : {_GEN_671 & ~_GEN_674,
+                       _GEN_671
+                         ? {_GEN_672 & ~_GEN_673,
+                            _GEN_672
                               ? ~(mul_i1028_27_r0s2[11]) & mul_i1028_27_r0s2[10]
                               : ~(mul_i1028_27_r0s2[13]) & mul_i1028_27_r0s2[12]}
-                         : {_GEN_668 & ~_GEN_669,
-                            _GEN_668
+                         : {_GEN_669 & ~_GEN_670,
+                            _GEN_669
                               ? ~(mul_i1028_27_r0s2[15]) & mul_i1028_27_r0s2[14]
                               : ~(mul_i1028_27_r0s2[17]) & mul_i1028_27_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__27 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_214[9:5]));
+      or_r0s4__27 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_215[9:5]));
     if (_GEN_1)
       or_r0s5__27 <= or_r0s4__27;
     if (_GEN_2) begin
-      sub_i_i1101_27_r0s4 <= _GEN_214;
-      cmp_i1510_27_r0s4 <= _GEN_215[4:1] != 4'hF;
+      sub_i_i1101_27_r0s4 <= _GEN_215;
+      cmp_i1510_27_r0s4 <= _GEN_216[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_27_r0s3 <= mul_i1028_27_r0s2[0];
@@ -15857,21 +14566,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_27_r0s3__17 <= mul_i1028_27_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_27_r0s4__17 <= mul_i1028_27_r0s3__17;
-      select_r0s4__27 <= _GEN_215;
+      select_r0s4__27 <= _GEN_216;
     end
     if (_GEN_1) begin
-      add_i1636_27_r0s5 <= {1'h0, sub_i_i1101_27_r0s4, 7'h0} + {10'h0, _GEN_61[29:22]};
-      cond_i1513_27_r0s5 <= _GEN_61[21];
-      or_i1597_27_r0s5 <= (|(_GEN_61[20:0])) | _GEN_61[22];
-      add_i2054_27_r0s5 <= {sub_i_i1101_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_61[29:19]};
-      cond_i1513_27_r0s5__1 <= _GEN_61[18];
-      or_i1584_27_r0s5 <= (|(_GEN_61[17:0])) | _GEN_61[19];
+      add_i1636_27_r0s5 <= {1'h0, sub_i_i1101_27_r0s4, 7'h0} + {10'h0, _GEN_62[29:22]};
+      cond_i1513_27_r0s5 <= _GEN_62[21];
+      or_i1597_27_r0s5 <= (|(_GEN_62[20:0])) | _GEN_62[22];
+      add_i2054_27_r0s5 <= {sub_i_i1101_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_62[29:19]};
+      cond_i1513_27_r0s5__1 <= _GEN_62[18];
+      or_i1584_27_r0s5 <= (|(_GEN_62[17:0])) | _GEN_62[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_27_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_62}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_63}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_62[15:0];
+          : _GEN_63[15:0];
     if (_GEN_5)
       and_r0s1__28 <= (|(decoded_dout[462:448])) & (|(decoded_dout[743:736]));
     if (_GEN_4)
@@ -15885,55 +14594,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__28 <= and_r0s5__28;
     if (_GEN_4)
-      sub_i1040_28_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[743:739]};
+      sub_i1040_28_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[743:739]};
     if (_GEN_3)
       sub_i1040_28_r0s3 <= sub_i1040_28_r0s2;
     if (_GEN_5)
-      iszero_i_28_r0s1 <= _GEN_216 == 14'h0;
+      iszero_i_28_r0s1 <= _GEN_217 == 14'h0;
     if (_GEN_4)
       iszero_i_28_r0s2 <= iszero_i_28_r0s1;
     if (_GEN_5)
-      mul_i1028_28_r0s1 <= {4'h0, _GEN_216} * {15'h1, decoded_dout[738:736]};
+      mul_i1028_28_r0s1 <= {4'h0, _GEN_217} * {15'h1, decoded_dout[738:736]};
     if (_GEN_4)
       mul_i1028_28_r0s2 <= mul_i1028_28_r0s1;
     if (_GEN_3)
       select_r0s3__28 <=
         iszero_i_28_r0s2
           ? 5'h12
-          : {_GEN_698,
-             _GEN_698
+          : {_GEN_699,
+             _GEN_699
                ? {2'h0,
-                  _GEN_699,
-                  ~_GEN_699 & ~(mul_i1028_28_r0s2[1]) & mul_i1028_28_r0s2[0]}
-               : {_GEN_690 & ~_GEN_697,
-                  _GEN_690
-                    ? {_GEN_693 & ~_GEN_696,
-                       _GEN_693
-                         ? {_GEN_694 & ~_GEN_695,
-                            _GEN_694
+                  _GEN_700,
+                  ~_GEN_700 & ~(mul_i1028_28_r0s2[1]) & mul_i1028_28_r0s2[0]}
+               : {_GEN_691 & ~_GEN_698,
+                  _GEN_691
+                    ? {_GEN_694 & ~_GEN_697,
+                       _GEN_694
+                         ? {_GEN_695 & ~_GEN_696,
+                            _GEN_695
                               ? ~(mul_i1028_28_r0s2[3]) & mul_i1028_28_r0s2[2]
                               : ~(mul_i1028_28_r0s2[5]) & mul_i1028_28_r0s2[4]}
-                         : {_GEN_691 & ~_GEN_692,
-                            _GEN_691
+                         : {_GEN_692 & ~_GEN_693,
+                            _GEN_692
                               ? ~(mul_i1028_28_r0s2[7]) & mul_i1028_28_r0s2[6]
                               : ~(mul_i1028_28_r0s2[9]) & mul_i1028_28_r0s2[8]}}
-                    : {_GEN_686 & ~_GEN_689,
-                       _GEN_686
-                         ? {_GEN_687 & ~_GEN_688,
-                            _GEN_687
+                    : {_GEN_687 & ~_GEN_690,
+                       _GEN_687
+                         ? {_GEN_688 & ~_GEN_689,
+                            _GEN_688
                               ? ~(mul_i1028_28_r0s2[11]) & mul_i1028_28_r0s2[10]
                               : ~(mul_i1028_28_r0s2[13]) & mul_i1028_28_r0s2[12]}
-                         : {_GEN_684 & ~_GEN_685,
-                            _GEN_684
+                         : {_GEN_685 & ~_GEN_686,
+                            _GEN_685
                               ? ~(mul_i1028_28_r0s2[15]) & mul_i1028_28_r0s2[14]
                               : ~(mul_i1028_28_r0s2[17]) & mul_i1028_28_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__28 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_219[9:5]));
+      or_r0s4__28 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_220[9:5]));
     if (_GEN_1)
       or_r0s5__28 <= or_r0s4__28;
     if (_GEN_2) begin
-      sub_i_i1101_28_r0s4 <= _GEN_219;
-      cmp_i1510_28_r0s4 <= _GEN_220[4:1] != 4'hF;
+      sub_i_i1101_28_r0s4 <= _GEN_220;
+      cmp_i1510_28_r0s4 <= _GEN_221[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_28_r0s3 <= mul_i1028_28_r0s2[0];
@@ -16007,21 +14716,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_28_r0s3__17 <= mul_i1028_28_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_28_r0s4__17 <= mul_i1028_28_r0s3__17;
-      select_r0s4__28 <= _GEN_220;
+      select_r0s4__28 <= _GEN_221;
     end
     if (_GEN_1) begin
-      add_i1636_28_r0s5 <= {1'h0, sub_i_i1101_28_r0s4, 7'h0} + {10'h0, _GEN_63[29:22]};
-      cond_i1513_28_r0s5 <= _GEN_63[21];
-      or_i1597_28_r0s5 <= (|(_GEN_63[20:0])) | _GEN_63[22];
-      add_i2054_28_r0s5 <= {sub_i_i1101_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_63[29:19]};
-      cond_i1513_28_r0s5__1 <= _GEN_63[18];
-      or_i1584_28_r0s5 <= (|(_GEN_63[17:0])) | _GEN_63[19];
+      add_i1636_28_r0s5 <= {1'h0, sub_i_i1101_28_r0s4, 7'h0} + {10'h0, _GEN_64[29:22]};
+      cond_i1513_28_r0s5 <= _GEN_64[21];
+      or_i1597_28_r0s5 <= (|(_GEN_64[20:0])) | _GEN_64[22];
+      add_i2054_28_r0s5 <= {sub_i_i1101_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_64[29:19]};
+      cond_i1513_28_r0s5__1 <= _GEN_64[18];
+      or_i1584_28_r0s5 <= (|(_GEN_64[17:0])) | _GEN_64[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_28_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_64}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_65}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_64[15:0];
+          : _GEN_65[15:0];
     if (_GEN_5)
       and_r0s1__29 <= (|(decoded_dout[478:464])) & (|(decoded_dout[751:744]));
     if (_GEN_4)
@@ -16035,55 +14744,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__29 <= and_r0s5__29;
     if (_GEN_4)
-      sub_i1040_29_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[751:747]};
+      sub_i1040_29_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[751:747]};
     if (_GEN_3)
       sub_i1040_29_r0s3 <= sub_i1040_29_r0s2;
     if (_GEN_5)
-      iszero_i_29_r0s1 <= _GEN_221 == 14'h0;
+      iszero_i_29_r0s1 <= _GEN_222 == 14'h0;
     if (_GEN_4)
       iszero_i_29_r0s2 <= iszero_i_29_r0s1;
     if (_GEN_5)
-      mul_i1028_29_r0s1 <= {4'h0, _GEN_221} * {15'h1, decoded_dout[746:744]};
+      mul_i1028_29_r0s1 <= {4'h0, _GEN_222} * {15'h1, decoded_dout[746:744]};
     if (_GEN_4)
       mul_i1028_29_r0s2 <= mul_i1028_29_r0s1;
     if (_GEN_3)
       select_r0s3__29 <=
         iszero_i_29_r0s2
           ? 5'h12
-          : {_GEN_714,
-             _GEN_714
+          : {_GEN_715,
+             _GEN_715
                ? {2'h0,
-                  _GEN_715,
-                  ~_GEN_715 & ~(mul_i1028_29_r0s2[1]) & mul_i1028_29_r0s2[0]}
-               : {_GEN_706 & ~_GEN_713,
-                  _GEN_706
-                    ? {_GEN_709 & ~_GEN_712,
-                       _GEN_709
-                         ? {_GEN_710 & ~_GEN_711,
-                            _GEN_710
+                  _GEN_716,
+                  ~_GEN_716 & ~(mul_i1028_29_r0s2[1]) & mul_i1028_29_r0s2[0]}
+               : {_GEN_707 & ~_GEN_714,
+                  _GEN_707
+                    ? {_GEN_710 & ~_GEN_713,
+                       _GEN_710
+                         ? {_GEN_711 & ~_GEN_712,
+                            _GEN_711
                               ? ~(mul_i1028_29_r0s2[3]) & mul_i1028_29_r0s2[2]
                               : ~(mul_i1028_29_r0s2[5]) & mul_i1028_29_r0s2[4]}
-                         : {_GEN_707 & ~_GEN_708,
-                            _GEN_707
+                         : {_GEN_708 & ~_GEN_709,
+                            _GEN_708
                               ? ~(mul_i1028_29_r0s2[7]) & mul_i1028_29_r0s2[6]
                               : ~(mul_i1028_29_r0s2[9]) & mul_i1028_29_r0s2[8]}}
-                    : {_GEN_702 & ~_GEN_705,
-                       _GEN_702
-                         ? {_GEN_703 & ~_GEN_704,
-                            _GEN_703
+                    : {_GEN_703 & ~_GEN_706,
+                       _GEN_703
+                         ? {_GEN_704 & ~_GEN_705,
+                            _GEN_704
                               ? ~(mul_i1028_29_r0s2[11]) & mul_i1028_29_r0s2[10]
                               : ~(mul_i1028_29_r0s2[13]) & mul_i1028_29_r0s2[12]}
-                         : {_GEN_700 & ~_GEN_701,
-                            _GEN_700
+                         : {_GEN_701 & ~_GEN_702,
+                            _GEN_701
                               ? ~(mul_i1028_29_r0s2[15]) & mul_i1028_29_r0s2[14]
                               : ~(mul_i1028_29_r0s2[17]) & mul_i1028_29_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__29 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_224[9:5]));
+      or_r0s4__29 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_225[9:5]));
     if (_GEN_1)
       or_r0s5__29 <= or_r0s4__29;
     if (_GEN_2) begin
-      sub_i_i1101_29_r0s4 <= _GEN_224;
-      cmp_i1510_29_r0s4 <= _GEN_225[4:1] != 4'hF;
+      sub_i_i1101_29_r0s4 <= _GEN_225;
+      cmp_i1510_29_r0s4 <= _GEN_226[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_29_r0s3 <= mul_i1028_29_r0s2[0];
@@ -16157,21 +14866,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_29_r0s3__17 <= mul_i1028_29_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_29_r0s4__17 <= mul_i1028_29_r0s3__17;
-      select_r0s4__29 <= _GEN_225;
+      select_r0s4__29 <= _GEN_226;
     end
     if (_GEN_1) begin
-      add_i1636_29_r0s5 <= {1'h0, sub_i_i1101_29_r0s4, 7'h0} + {10'h0, _GEN_65[29:22]};
-      cond_i1513_29_r0s5 <= _GEN_65[21];
-      or_i1597_29_r0s5 <= (|(_GEN_65[20:0])) | _GEN_65[22];
-      add_i2054_29_r0s5 <= {sub_i_i1101_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_65[29:19]};
-      cond_i1513_29_r0s5__1 <= _GEN_65[18];
-      or_i1584_29_r0s5 <= (|(_GEN_65[17:0])) | _GEN_65[19];
+      add_i1636_29_r0s5 <= {1'h0, sub_i_i1101_29_r0s4, 7'h0} + {10'h0, _GEN_66[29:22]};
+      cond_i1513_29_r0s5 <= _GEN_66[21];
+      or_i1597_29_r0s5 <= (|(_GEN_66[20:0])) | _GEN_66[22];
+      add_i2054_29_r0s5 <= {sub_i_i1101_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_66[29:19]};
+      cond_i1513_29_r0s5__1 <= _GEN_66[18];
+      or_i1584_29_r0s5 <= (|(_GEN_66[17:0])) | _GEN_66[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_29_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_66}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_67}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_66[15:0];
+          : _GEN_67[15:0];
     if (_GEN_5)
       and_r0s1__30 <= (|(decoded_dout[494:480])) & (|(decoded_dout[759:752]));
     if (_GEN_4)
@@ -16185,55 +14894,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__30 <= and_r0s5__30;
     if (_GEN_4)
-      sub_i1040_30_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[759:755]};
+      sub_i1040_30_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[759:755]};
     if (_GEN_3)
       sub_i1040_30_r0s3 <= sub_i1040_30_r0s2;
     if (_GEN_5)
-      iszero_i_30_r0s1 <= _GEN_226 == 14'h0;
+      iszero_i_30_r0s1 <= _GEN_227 == 14'h0;
     if (_GEN_4)
       iszero_i_30_r0s2 <= iszero_i_30_r0s1;
     if (_GEN_5)
-      mul_i1028_30_r0s1 <= {4'h0, _GEN_226} * {15'h1, decoded_dout[754:752]};
+      mul_i1028_30_r0s1 <= {4'h0, _GEN_227} * {15'h1, decoded_dout[754:752]};
     if (_GEN_4)
       mul_i1028_30_r0s2 <= mul_i1028_30_r0s1;
     if (_GEN_3)
       select_r0s3__30 <=
         iszero_i_30_r0s2
           ? 5'h12
-          : {_GEN_730,
-             _GEN_730
+          : {_GEN_731,
+             _GEN_731
                ? {2'h0,
-                  _GEN_731,
-                  ~_GEN_731 & ~(mul_i1028_30_r0s2[1]) & mul_i1028_30_r0s2[0]}
-               : {_GEN_722 & ~_GEN_729,
-                  _GEN_722
-                    ? {_GEN_725 & ~_GEN_728,
-                       _GEN_725
-                         ? {_GEN_726 & ~_GEN_727,
-                            _GEN_726
+                  _GEN_732,
+                  ~_GEN_732 & ~(mul_i1028_30_r0s2[1]) & mul_i1028_30_r0s2[0]}
+               : {_GEN_723 & ~_GEN_730,
+                  _GEN_723
+                    ? {_GEN_726 & ~_GEN_729,
+                       _GEN_726
+                         ? {_GEN_727 & ~_GEN_728,
+                            _GEN_727
                               ? ~(mul_i1028_30_r0s2[3]) & mul_i1028_30_r0s2[2]
                               : ~(mul_i1028_30_r0s2[5]) & mul_i1028_30_r0s2[4]}
-                         : {_GEN_723 & ~_GEN_724,
-                            _GEN_723
+                         : {_GEN_724 & ~_GEN_725,
+                            _GEN_724
                               ? ~(mul_i1028_30_r0s2[7]) & mul_i1028_30_r0s2[6]
                               : ~(mul_i1028_30_r0s2[9]) & mul_i1028_30_r0s2[8]}}
-                    : {_GEN_718 & ~_GEN_721,
-                       _GEN_718
-                         ? {_GEN_719 & ~_GEN_720,
-                            _GEN_719
+                    : {_GEN_719 & ~_GEN_722,
+                       _GEN_719
+                         ? {_GEN_720 & ~_GEN_721,
+                            _GEN_720
                               ? ~(mul_i1028_30_r0s2[11]) & mul_i1028_30_r0s2[10]
                               : ~(mul_i1028_30_r0s2[13]) & mul_i1028_30_r0s2[12]}
-                         : {_GEN_716 & ~_GEN_717,
-                            _GEN_716
+                         : {_GEN_717 & ~_GEN_718,
+                            _GEN_717
                               ? ~(mul_i1028_30_r0s2[15]) & mul_i1028_30_r0s2[14]
                               : ~(mul_i1028_30_r0s2[17]) & mul_i1028_30_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__30 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_229[9:5]));
+      or_r0s4__30 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_230[9:5]));
     if (_GEN_1)
       or_r0s5__30 <= or_r0s4__30;
     if (_GEN_2) begin
-      sub_i_i1101_30_r0s4 <= _GEN_229;
-      cmp_i1510_30_r0s4 <= _GEN_230[4:1] != 4'hF;
+      sub_i_i1101_30_r0s4 <= _GEN_230;
+      cmp_i1510_30_r0s4 <= _GEN_231[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_30_r0s3 <= mul_i1028_30_r0s2[0];
@@ -16307,21 +15016,21 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_30_r0s3__17 <= mul_i1028_30_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_30_r0s4__17 <= mul_i1028_30_r0s3__17;
-      select_r0s4__30 <= _GEN_230;
+      select_r0s4__30 <= _GEN_231;
     end
     if (_GEN_1) begin
-      add_i1636_30_r0s5 <= {1'h0, sub_i_i1101_30_r0s4, 7'h0} + {10'h0, _GEN_67[29:22]};
-      cond_i1513_30_r0s5 <= _GEN_67[21];
-      or_i1597_30_r0s5 <= (|(_GEN_67[20:0])) | _GEN_67[22];
-      add_i2054_30_r0s5 <= {sub_i_i1101_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_67[29:19]};
-      cond_i1513_30_r0s5__1 <= _GEN_67[18];
-      or_i1584_30_r0s5 <= (|(_GEN_67[17:0])) | _GEN_67[19];
+      add_i1636_30_r0s5 <= {1'h0, sub_i_i1101_30_r0s4, 7'h0} + {10'h0, _GEN_68[29:22]};
+      cond_i1513_30_r0s5 <= _GEN_68[21];
+      or_i1597_30_r0s5 <= (|(_GEN_68[20:0])) | _GEN_68[22];
+      add_i2054_30_r0s5 <= {sub_i_i1101_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_68[29:19]};
+      cond_i1513_30_r0s5__1 <= _GEN_68[18];
+      or_i1584_30_r0s5 <= (|(_GEN_68[17:0])) | _GEN_68[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_30_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_68}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_69}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_68[15:0];
+          : _GEN_69[15:0];
     if (_GEN_5)
       and_r0s1__31 <= (|(decoded_dout[510:496])) & (|(decoded_dout[767:760]));
     if (_GEN_4)
@@ -16335,55 +15044,55 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__31 <= and_r0s5__31;
     if (_GEN_4)
-      sub_i1040_31_r0s2 <= _GEN_75 + {5'h0, decoded_r0s1[767:763]};
+      sub_i1040_31_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[767:763]};
     if (_GEN_3)
       sub_i1040_31_r0s3 <= sub_i1040_31_r0s2;
     if (_GEN_5)
-      iszero_i_31_r0s1 <= _GEN_231 == 14'h0;
+      iszero_i_31_r0s1 <= _GEN_232 == 14'h0;
     if (_GEN_4)
       iszero_i_31_r0s2 <= iszero_i_31_r0s1;
     if (_GEN_5)
-      mul_i1028_31_r0s1 <= {4'h0, _GEN_231} * {15'h1, decoded_dout[762:760]};
+      mul_i1028_31_r0s1 <= {4'h0, _GEN_232} * {15'h1, decoded_dout[762:760]};
     if (_GEN_4)
       mul_i1028_31_r0s2 <= mul_i1028_31_r0s1;
     if (_GEN_3)
       select_r0s3__31 <=
         iszero_i_31_r0s2
           ? 5'h12
-          : {_GEN_746,
-             _GEN_746
+          : {_GEN_747,
+             _GEN_747
                ? {2'h0,
-                  _GEN_747,
-                  ~_GEN_747 & ~(mul_i1028_31_r0s2[1]) & mul_i1028_31_r0s2[0]}
-               : {_GEN_738 & ~_GEN_745,
-                  _GEN_738
-                    ? {_GEN_741 & ~_GEN_744,
-                       _GEN_741
-                         ? {_GEN_742 & ~_GEN_743,
-                            _GEN_742
+                  _GEN_748,
+                  ~_GEN_748 & ~(mul_i1028_31_r0s2[1]) & mul_i1028_31_r0s2[0]}
+               : {_GEN_739 & ~_GEN_746,
+                  _GEN_739
+                    ? {_GEN_742 & ~_GEN_745,
+                       _GEN_742
+                         ? {_GEN_743 & ~_GEN_744,
+                            _GEN_743
                               ? ~(mul_i1028_31_r0s2[3]) & mul_i1028_31_r0s2[2]
                               : ~(mul_i1028_31_r0s2[5]) & mul_i1028_31_r0s2[4]}
-                         : {_GEN_739 & ~_GEN_740,
-                            _GEN_739
+                         : {_GEN_740 & ~_GEN_741,
+                            _GEN_740
                               ? ~(mul_i1028_31_r0s2[7]) & mul_i1028_31_r0s2[6]
                               : ~(mul_i1028_31_r0s2[9]) & mul_i1028_31_r0s2[8]}}
-                    : {_GEN_734 & ~_GEN_737,
-                       _GEN_734
-                         ? {_GEN_735 & ~_GEN_736,
-                            _GEN_735
+                    : {_GEN_735 & ~_GEN_738,
+                       _GEN_735
+                         ? {_GEN_736 & ~_GEN_737,
+                            _GEN_736
                               ? ~(mul_i1028_31_r0s2[11]) & mul_i1028_31_r0s2[10]
                               : ~(mul_i1028_31_r0s2[13]) & mul_i1028_31_r0s2[12]}
-                         : {_GEN_732 & ~_GEN_733,
-                            _GEN_732
+                         : {_GEN_733 & ~_GEN_734,
+                            _GEN_733
                               ? ~(mul_i1028_31_r0s2[15]) & mul_i1028_31_r0s2[14]
                               : ~(mul_i1028_31_r0s2[17]) & mul_i1028_31_r0s2[16]}}}};
     if (_GEN_2)
-      or_r0s4__31 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_234[9:5]));
+      or_r0s4__31 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_235[9:5]));
     if (_GEN_1)
       or_r0s5__31 <= or_r0s4__31;
     if (_GEN_2) begin
-      sub_i_i1101_31_r0s4 <= _GEN_234;
-      cmp_i1510_31_r0s4 <= _GEN_235[4:1] != 4'hF;
+      sub_i_i1101_31_r0s4 <= _GEN_235;
+      cmp_i1510_31_r0s4 <= _GEN_236[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1028_31_r0s3 <= mul_i1028_31_r0s2[0];
@@ -16457,39 +15166,39 @@ module kv_decompress_scale_speckv_Design(
       mul_i1028_31_r0s3__17 <= mul_i1028_31_r0s2[17];
     if (_GEN_2) begin
       mul_i1028_31_r0s4__17 <= mul_i1028_31_r0s3__17;
-      select_r0s4__31 <= _GEN_235;
+      select_r0s4__31 <= _GEN_236;
     end
     if (_GEN_1) begin
-      add_i1636_31_r0s5 <= {1'h0, sub_i_i1101_31_r0s4, 7'h0} + {10'h0, _GEN_69[29:22]};
-      cond_i1513_31_r0s5 <= _GEN_69[21];
-      or_i1597_31_r0s5 <= (|(_GEN_69[20:0])) | _GEN_69[22];
-      add_i2054_31_r0s5 <= {sub_i_i1101_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_69[29:19]};
-      cond_i1513_31_r0s5__1 <= _GEN_69[18];
-      or_i1584_31_r0s5 <= (|(_GEN_69[17:0])) | _GEN_69[19];
+      add_i1636_31_r0s5 <= {1'h0, sub_i_i1101_31_r0s4, 7'h0} + {10'h0, _GEN_70[29:22]};
+      cond_i1513_31_r0s5 <= _GEN_70[21];
+      or_i1597_31_r0s5 <= (|(_GEN_70[20:0])) | _GEN_70[22];
+      add_i2054_31_r0s5 <= {sub_i_i1101_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_70[29:19]};
+      cond_i1513_31_r0s5__1 <= _GEN_70[18];
+      or_i1584_31_r0s5 <= (|(_GEN_70[17:0])) | _GEN_70[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_31_r0s6 <=
-        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_70}
+        largest_i_sroa_0_0_r0s5 < {14'h0, _GEN_71}
           ? largest_i_sroa_0_0_r0s5[15:0]
-          : _GEN_70[15:0];
+          : _GEN_71[15:0];
     if (~started | _GEN_5) begin
-      at_sroa_0_0_r0 <= ~started | _GEN_72 | ~_GEN_748 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
+      at_sroa_0_0_r0 <= ~started | _GEN_73 | ~_GEN_749 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_10_0_r0 <=
-        ~started | _GEN_72 | ~_GEN_748 | at_sroa_10_0_r0 == 2'h1 | _GEN_74
+        ~started | _GEN_73 | ~_GEN_749 | at_sroa_10_0_r0 == 2'h1 | _GEN_75
           ? 2'h0
           : at_sroa_10_0_r0 + 2'h1;
-      left_sroa_0_0_r0 <= _GEN_73 ? 10'h0 : first_0_r0 ? plans_dout[35:26] : _GEN_71;
+      left_sroa_0_0_r0 <= _GEN_74 ? 10'h0 : first_0_r0 ? plans_dout[35:26] : _GEN_72;
       plan_sroa_27_0_r0 <=
-        _GEN_73 ? 8'h0 : first_0_r0 ? plans_dout[76:69] : plan_sroa_27_0_r0;
+        _GEN_74 ? 8'h0 : first_0_r0 ? plans_dout[76:69] : plan_sroa_27_0_r0;
       plan_sroa_16_0_r0 <=
-        _GEN_73 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_16_0_r0;
+        _GEN_74 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_16_0_r0;
       plan_sroa_10_0_r0 <=
-        _GEN_73 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_10_0_r0;
+        _GEN_74 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_10_0_r0;
       plan_sroa_6_0_r0 <=
-        started & ~_GEN_72 & (first_0_r0 ? plans_dout[7] : plan_sroa_6_0_r0);
+        started & ~_GEN_73 & (first_0_r0 ? plans_dout[7] : plan_sroa_6_0_r0);
       plan_sroa_4_0_r0 <=
-        _GEN_73 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
-      first_0_r0 <= _GEN_73;
+        _GEN_74 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
+      first_0_r0 <= _GEN_74;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -16515,9 +15224,12 @@ module kv_decompress_scale_speckv_Design(
     end
   end // always_ff @(posedge)
   assign plans_read = _GEN_6;
+  assign plans_waits = _GEN_7 & ~plans_empty_n;
   assign decoded_read = _GEN_5 & ~first_0_r0;
+  assign decoded_waits = valid0_0 & ~first_0_r0 & ~decoded_empty_n;
   assign counts_write = _GEN_6;
   assign counts_din = plans_dout[35:26];
+  assign counts_waits = _GEN_7 & ~counts_full_n;
   assign page_write = _GEN & xor_r0s6;
   assign page_din =
     {cmp_i_not_r0s6
@@ -16616,6 +15328,7 @@ module kv_decompress_scale_speckv_Design(
      cmp_i_not_r0s6
        ? decoded_r0s6[15:0]
        : and_r0s6 ? {decoded_r0s6[14], 15'h0} | result_i_sroa_0_0_v_r0s6 : 16'h0};
+  assign page_waits = valid0_6 & xor_r0s6 & ~page_full_n;
 endmodule
 
 module kv_decompress_deliver_speckv_Design(
@@ -16635,13 +15348,20 @@ module kv_decompress_deliver_speckv_Design(
   input          verdicts_empty_n,
                  out_full_n,
   output         counts_read,
+                 counts_waits,
                  page_read,
+                 page_waits,
                  headers_read,
+                 headers_waits,
                  valid_read,
+                 valid_waits,
                  layouts_read,
+                 layouts_waits,
                  verdicts_read,
+                 verdicts_waits,
                  out_write,
-  output [576:0] out_din
+  output [576:0] out_din,
+  output         out_waits
 );
 
   reg        started;
@@ -16651,22 +15371,23 @@ module kv_decompress_deliver_speckv_Design(
   wire       _GEN;
   wire       _GEN_0 = ~first_0_r0 & ~(|left_sroa_0_0_r0);
   wire       _GEN_1 = _GEN & _GEN_0;
-  wire       _GEN_2 = ~first_0_r0 & (|left_sroa_0_0_r0);
+  wire       _GEN_2 = valid0_0 & _GEN_0;
+  wire       _GEN_3 = ~first_0_r0 & (|left_sroa_0_0_r0);
   assign _GEN =
     valid0_0
     & ~(_GEN_0 & ~headers_empty_n | _GEN_0 & ~valid_empty_n | _GEN_0 & ~layouts_empty_n
-        | _GEN_0 & ~verdicts_empty_n | _GEN_2 & ~page_empty_n | ~first_0_r0 & ~out_full_n
+        | _GEN_0 & ~verdicts_empty_n | _GEN_3 & ~page_empty_n | ~first_0_r0 & ~out_full_n
         | first_0_r0 & ~counts_empty_n);
-  wire       _GEN_3 = first_0_r0 | (|left_sroa_0_0_r0);
+  wire       _GEN_4 = first_0_r0 | (|left_sroa_0_0_r0);
   always_ff @(posedge clk) begin
     if (~started | _GEN) begin
       left_sroa_0_0_r0 <=
-        started & _GEN_3
+        started & _GEN_4
           ? (~first_0_r0
                ? (~(|left_sroa_0_0_r0) ? 10'h0 : left_sroa_0_0_r0 - 10'h1)
                : counts_dout)
           : 10'h0;
-      first_0_r0 <= ~started | ~_GEN_3;
+      first_0_r0 <= ~started | ~_GEN_4;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -16680,11 +15401,17 @@ module kv_decompress_deliver_speckv_Design(
     end
   end // always_ff @(posedge)
   assign counts_read = _GEN & first_0_r0;
-  assign page_read = _GEN & _GEN_2;
+  assign counts_waits = valid0_0 & first_0_r0 & ~counts_empty_n;
+  assign page_read = _GEN & _GEN_3;
+  assign page_waits = valid0_0 & _GEN_3 & ~page_empty_n;
   assign headers_read = _GEN_1;
+  assign headers_waits = _GEN_2 & ~headers_empty_n;
   assign valid_read = _GEN_1;
+  assign valid_waits = _GEN_2 & ~valid_empty_n;
   assign layouts_read = _GEN_1;
+  assign layouts_waits = _GEN_2 & ~layouts_empty_n;
   assign verdicts_read = _GEN_1;
+  assign verdicts_waits = _GEN_2 & ~verdicts_empty_n;
   assign out_write = _GEN & ~first_0_r0;
   assign out_din =
     {~(|left_sroa_0_0_r0),
@@ -16696,6 +15423,7 @@ module kv_decompress_deliver_speckv_Design(
             : {4'h0, verdicts_dout},
           headers_dout[79:0]}
        : page_dout};
+  assign out_waits = valid0_0 & ~first_0_r0 & ~out_full_n;
 endmodule
 
 module kv_decompress(
@@ -16713,6 +15441,50 @@ module kv_decompress(
   output         raw_out_TLAST
 );
 
+  wire         fifo_raw_out_writer_waits;
+  wire         fifo_verdicts_reader_waits;
+  wire         fifo_layouts_reader_waits;
+  wire         fifo_valid_reader_waits;
+  wire         fifo_headers_reader_waits;
+  wire         fifo_page_reader_waits;
+  wire         fifo_counts_reader_waits;
+  wire         fifo_page_writer_waits;
+  wire         fifo_counts_writer_waits;
+  wire         fifo_sums_reader_waits;
+  wire         fifo_scale_plans_reader_waits;
+  wire         fifo_sums_writer_waits;
+  wire         fifo_scale_plans_writer_waits;
+  wire         fifo_decoded_reader_waits;
+  wire         fifo_unrotate_plans_reader_waits;
+  wire         fifo_valid_writer_waits;
+  wire         fifo_decoded_writer_waits;
+  wire         fifo_unrotate_plans_writer_waits;
+  wire         fifo_pieces_reader_waits;
+  wire         fifo_rows_reader_waits;
+  wire         fifo_decode_plans_reader_waits;
+  wire         fifo_layouts_writer_waits;
+  wire         fifo_pieces_writer_waits;
+  wire         fifo_words_reader_waits;
+  wire         fifo_takings_reader_waits;
+  wire         fifo_takings_writer_waits;
+  wire         fifo_widths_reader_waits;
+  wire         fifo_find_plans_reader_waits;
+  wire         fifo_words_writer_waits;
+  wire         fifo_widths_writer_waits;
+  wire         fifo_rows_writer_waits;
+  wire         fifo_decode_plans_writer_waits;
+  wire         fifo_find_plans_writer_waits;
+  wire         fifo_payload_reader_waits;
+  wire         fifo_plans_reader_waits;
+  wire         fifo_verdicts_writer_waits;
+  wire         fifo_payload_writer_waits;
+  wire         fifo_plans_writer_waits;
+  wire         fifo_headers_writer_waits;
+  wire         fifo_inspected_plans_reader_waits;
+  wire         fifo_seen_reader_waits;
+  wire         fifo_inspected_plans_writer_waits;
+  wire         fifo_seen_writer_waits;
+  wire         fifo_frame_in_reader_waits;
   wire         _deliver_speckv_Design_u_counts_read;
   wire         _deliver_speckv_Design_u_page_read;
   wire         _deliver_speckv_Design_u_headers_read;
@@ -17155,10 +15927,13 @@ module kv_decompress(
     .seen_full_n  (_fifo_seen_full_n),
     .plans_full_n (_fifo_inspected_plans_full_n),
     .in_read      (_inspect_frame_speckv_Design_u_in_read),
+    .in_waits     (fifo_frame_in_reader_waits),
     .seen_write   (_inspect_frame_speckv_Design_u_seen_write),
     .seen_din     (_inspect_frame_speckv_Design_u_seen_din),
+    .seen_waits   (fifo_seen_writer_waits),
     .plans_write  (_inspect_frame_speckv_Design_u_plans_write),
-    .plans_din    (_inspect_frame_speckv_Design_u_plans_din)
+    .plans_din    (_inspect_frame_speckv_Design_u_plans_din),
+    .plans_waits  (fifo_inspected_plans_writer_waits)
   );
   kv_decompress_admit_speckv_Design_speckv_PayloadBeats admit_speckv_Design_speckv_PayloadBeats_u (
     .clk              (ap_clk),
@@ -17172,15 +15947,21 @@ module kv_decompress(
     .beats_full_n     (_fifo_payload_full_n),
     .verdicts_full_n  (_fifo_verdicts_full_n),
     .seen_read        (_admit_speckv_Design_speckv_PayloadBeats_u_seen_read),
+    .seen_waits       (fifo_seen_reader_waits),
     .plans_in_read    (_admit_speckv_Design_speckv_PayloadBeats_u_plans_in_read),
+    .plans_in_waits   (fifo_inspected_plans_reader_waits),
     .headers_write    (_admit_speckv_Design_speckv_PayloadBeats_u_headers_write),
     .headers_din      (_admit_speckv_Design_speckv_PayloadBeats_u_headers_din),
+    .headers_waits    (fifo_headers_writer_waits),
     .plans_write      (_admit_speckv_Design_speckv_PayloadBeats_u_plans_write),
     .plans_din        (_admit_speckv_Design_speckv_PayloadBeats_u_plans_din),
+    .plans_waits      (fifo_plans_writer_waits),
     .beats_write      (_admit_speckv_Design_speckv_PayloadBeats_u_beats_write),
     .beats_din        (_admit_speckv_Design_speckv_PayloadBeats_u_beats_din),
+    .beats_waits      (fifo_payload_writer_waits),
     .verdicts_write   (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_write),
-    .verdicts_din     (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_din)
+    .verdicts_din     (_admit_speckv_Design_speckv_PayloadBeats_u_verdicts_din),
+    .verdicts_waits   (fifo_verdicts_writer_waits)
   );
   kv_decompress_sections_speckv_Design sections_speckv_Design_u (
     .clk                 (ap_clk),
@@ -17195,17 +15976,24 @@ module kv_decompress(
     .widths_full_n       (_fifo_widths_full_n),
     .words_full_n        (_fifo_words_full_n),
     .plans_read          (_sections_speckv_Design_u_plans_read),
+    .plans_waits         (fifo_plans_reader_waits),
     .payload_read        (_sections_speckv_Design_u_payload_read),
+    .payload_waits       (fifo_payload_reader_waits),
     .find_plans_write    (_sections_speckv_Design_u_find_plans_write),
     .find_plans_din      (_sections_speckv_Design_u_find_plans_din),
+    .find_plans_waits    (fifo_find_plans_writer_waits),
     .decode_plans_write  (_sections_speckv_Design_u_decode_plans_write),
     .decode_plans_din    (_sections_speckv_Design_u_decode_plans_din),
+    .decode_plans_waits  (fifo_decode_plans_writer_waits),
     .rows_write          (_sections_speckv_Design_u_rows_write),
     .rows_din            (_sections_speckv_Design_u_rows_din),
+    .rows_waits          (fifo_rows_writer_waits),
     .widths_write        (_sections_speckv_Design_u_widths_write),
     .widths_din          (_sections_speckv_Design_u_widths_din),
+    .widths_waits        (fifo_widths_writer_waits),
     .words_write         (_sections_speckv_Design_u_words_write),
-    .words_din           (_sections_speckv_Design_u_words_din)
+    .words_din           (_sections_speckv_Design_u_words_din),
+    .words_waits         (fifo_words_writer_waits)
   );
   kv_decompress_find_words_speckv_Design find_words_speckv_Design_u (
     .clk               (ap_clk),
@@ -17216,9 +16004,12 @@ module kv_decompress(
     .widths_in_empty_n (_fifo_widths_empty_n),
     .takings_full_n    (_fifo_takings_full_n),
     .plans_read        (_find_words_speckv_Design_u_plans_read),
+    .plans_waits       (fifo_find_plans_reader_waits),
     .widths_in_read    (_find_words_speckv_Design_u_widths_in_read),
+    .widths_in_waits   (fifo_widths_reader_waits),
     .takings_write     (_find_words_speckv_Design_u_takings_write),
-    .takings_din       (_find_words_speckv_Design_u_takings_din)
+    .takings_din       (_find_words_speckv_Design_u_takings_din),
+    .takings_waits     (fifo_takings_writer_waits)
   );
   kv_decompress_unpack unpack_u (
     .clk             (ap_clk),
@@ -17230,11 +16021,15 @@ module kv_decompress(
     .pieces_full_n   (_fifo_pieces_full_n),
     .layouts_full_n  (_fifo_layouts_full_n),
     .takings_read    (_unpack_u_takings_read),
+    .takings_waits   (fifo_takings_reader_waits),
     .words_read      (_unpack_u_words_read),
+    .words_waits     (fifo_words_reader_waits),
     .pieces_write    (_unpack_u_pieces_write),
     .pieces_din      (_unpack_u_pieces_din),
+    .pieces_waits    (fifo_pieces_writer_waits),
     .layouts_write   (_unpack_u_layouts_write),
-    .layouts_din     (_unpack_u_layouts_din)
+    .layouts_din     (_unpack_u_layouts_din),
+    .layouts_waits   (fifo_layouts_writer_waits)
   );
   kv_decompress_decode_speckv_Design decode_speckv_Design_u (
     .clk                (ap_clk),
@@ -17249,14 +16044,20 @@ module kv_decompress(
     .decoded_full_n     (_fifo_decoded_full_n),
     .valid_full_n       (_fifo_valid_full_n),
     .plans_read         (_decode_speckv_Design_u_plans_read),
+    .plans_waits        (fifo_decode_plans_reader_waits),
     .rows_read          (_decode_speckv_Design_u_rows_read),
+    .rows_waits         (fifo_rows_reader_waits),
     .pieces_read        (_decode_speckv_Design_u_pieces_read),
+    .pieces_waits       (fifo_pieces_reader_waits),
     .scale_plans_write  (_decode_speckv_Design_u_scale_plans_write),
     .scale_plans_din    (_decode_speckv_Design_u_scale_plans_din),
+    .scale_plans_waits  (fifo_unrotate_plans_writer_waits),
     .decoded_write      (_decode_speckv_Design_u_decoded_write),
     .decoded_din        (_decode_speckv_Design_u_decoded_din),
+    .decoded_waits      (fifo_decoded_writer_waits),
     .valid_write        (_decode_speckv_Design_u_valid_write),
-    .valid_din          (_decode_speckv_Design_u_valid_din)
+    .valid_din          (_decode_speckv_Design_u_valid_din),
+    .valid_waits        (fifo_valid_writer_waits)
   );
   kv_decompress_unrotate_speckv_Design unrotate_speckv_Design_u (
     .clk              (ap_clk),
@@ -17268,11 +16069,15 @@ module kv_decompress(
     .plans_full_n     (_fifo_scale_plans_full_n),
     .sums_full_n      (_fifo_sums_full_n),
     .plans_in_read    (_unrotate_speckv_Design_u_plans_in_read),
+    .plans_in_waits   (fifo_unrotate_plans_reader_waits),
     .decoded_read     (_unrotate_speckv_Design_u_decoded_read),
+    .decoded_waits    (fifo_decoded_reader_waits),
     .plans_write      (_unrotate_speckv_Design_u_plans_write),
     .plans_din        (_unrotate_speckv_Design_u_plans_din),
+    .plans_waits      (fifo_scale_plans_writer_waits),
     .sums_write       (_unrotate_speckv_Design_u_sums_write),
-    .sums_din         (_unrotate_speckv_Design_u_sums_din)
+    .sums_din         (_unrotate_speckv_Design_u_sums_din),
+    .sums_waits       (fifo_sums_writer_waits)
   );
   kv_decompress_scale_speckv_Design scale_speckv_Design_u (
     .clk             (ap_clk),
@@ -17284,11 +16089,15 @@ module kv_decompress(
     .counts_full_n   (_fifo_counts_full_n),
     .page_full_n     (_fifo_page_full_n),
     .plans_read      (_scale_speckv_Design_u_plans_read),
+    .plans_waits     (fifo_scale_plans_reader_waits),
     .decoded_read    (_scale_speckv_Design_u_decoded_read),
+    .decoded_waits   (fifo_sums_reader_waits),
     .counts_write    (_scale_speckv_Design_u_counts_write),
     .counts_din      (_scale_speckv_Design_u_counts_din),
+    .counts_waits    (fifo_counts_writer_waits),
     .page_write      (_scale_speckv_Design_u_page_write),
-    .page_din        (_scale_speckv_Design_u_page_din)
+    .page_din        (_scale_speckv_Design_u_page_din),
+    .page_waits      (fifo_page_writer_waits)
   );
   kv_decompress_deliver_speckv_Design deliver_speckv_Design_u (
     .clk              (ap_clk),
@@ -17307,13 +16116,20 @@ module kv_decompress(
     .verdicts_empty_n (_fifo_verdicts_empty_n),
     .out_full_n       (_fifo_raw_out_full_n),
     .counts_read      (_deliver_speckv_Design_u_counts_read),
+    .counts_waits     (fifo_counts_reader_waits),
     .page_read        (_deliver_speckv_Design_u_page_read),
+    .page_waits       (fifo_page_reader_waits),
     .headers_read     (_deliver_speckv_Design_u_headers_read),
+    .headers_waits    (fifo_headers_reader_waits),
     .valid_read       (_deliver_speckv_Design_u_valid_read),
+    .valid_waits      (fifo_valid_reader_waits),
     .layouts_read     (_deliver_speckv_Design_u_layouts_read),
+    .layouts_waits    (fifo_layouts_reader_waits),
     .verdicts_read    (_deliver_speckv_Design_u_verdicts_read),
+    .verdicts_waits   (fifo_verdicts_reader_waits),
     .out_write        (_deliver_speckv_Design_u_out_write),
-    .out_din          (_deliver_speckv_Design_u_out_din)
+    .out_din          (_deliver_speckv_Design_u_out_din),
+    .out_waits        (fifo_raw_out_writer_waits)
   );
   assign frame_in_TREADY = _fifo_frame_in_full_n;
   assign raw_out_TVALID = _fifo_raw_out_empty_n;
