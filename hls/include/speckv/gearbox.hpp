@@ -37,28 +37,32 @@ join_words:
 // Bit l of plane p is bit p of lane l's number: wires only.
 inline beat_t planes_of(const beat_t& numbers) {
   beat_t planes = 0;
-plane_bits:
+plane_words:
   for (int p = 0; p < 16; ++p) {
 #pragma HLS unroll
+    ap_uint<32> plane = 0;
   plane_lanes:
     for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-      planes[32 * p + l] = numbers[16 * l + p];
+      plane[l] = numbers[16 * l + p];
     }
+    planes.range(32 * p + 31, 32 * p) = plane;
   }
   return planes;
 }
 
 inline beat_t numbers_of(const beat_t& planes) {
   beat_t numbers = 0;
-number_bits:
-  for (int p = 0; p < 16; ++p) {
+number_lanes:
+  for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-  number_lanes:
-    for (int l = 0; l < kLanes; ++l) {
+    value_t number = 0;
+  number_planes:
+    for (int p = 0; p < 16; ++p) {
 #pragma HLS unroll
-      numbers[16 * l + p] = planes[32 * p + l];
+      number[p] = planes[32 * p + l];
     }
+    set_lane(numbers, l, number);
   }
   return numbers;
 }

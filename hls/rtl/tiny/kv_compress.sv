@@ -16729,9 +16729,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          and_r0s2__1;
   reg          and_r0s3__1;
   wire         _GEN_29 = _GEN_6 & and_r0s3__1;
-  reg          or_cond89_r0s1;
-  reg          or_cond89_r0s2;
-  reg          or_cond89_r0s3;
+  reg          or_cond92_r0s1;
+  reg          or_cond92_r0s2;
+  reg          or_cond92_r0s3;
   reg  [7:0]   at_sroa_0_0_r0s2;
   reg  [7:0]   at_sroa_0_0_r0s3;
   wire [2:0]   _GEN_30 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s3[2:0];
@@ -16789,11 +16789,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          xor_r0s3;
   reg          xor_r0s4;
   reg  [4:0]   count_sroa_0_0_ph_r0s5;
-  reg          closes_0129630_r0s1;
-  reg          closes_0129630_r0s2;
-  reg          closes_0129630_r0s3;
-  reg          closes_0129630_r0s4;
-  reg          closes_0129630_r0s5;
+  reg          closes_01211_r0s1;
+  reg          closes_01211_r0s2;
+  reg          closes_01211_r0s3;
+  reg          closes_01211_r0s4;
+  reg          closes_01211_r0s5;
   reg  [518:0] or_r0s6;
   reg  [518:0] or_r0s7;
   reg  [518:0] or_r0s8;
@@ -16906,8 +16906,8 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          cmp_i_i2238_not_r0s4;
   reg          cmp_i_i2238_not_r0s5;
   reg  [511:0] table_r0s5;
-  reg  [511:0] shr_i3498_r0s3;
-  reg  [511:0] shr_i3498_r0s4;
+  reg  [511:0] shr_i3545_r0s3;
+  reg  [511:0] shr_i3545_r0s4;
   reg  [15:0]  at_sroa_28_0_r0s4;
   reg  [2:0]   sroa_speculated_4_r0s5;
   reg  [12:0]  sroa_speculated_4_r0s5__1;
@@ -16940,12 +16940,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_r0s6;
   reg  [26:0]  mul_i_i_r0s7;
   reg  [8:0]   sub_i_i2438_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_r0s7;
   reg  [9:0]   field_r0s8;
-  reg  [7:0]   sroa_speculated54_r0s6;
-  reg  [7:0]   sroa_speculated54_r0s7;
-  reg  [7:0]   sroa_speculated54_r0s8;
-  reg  [11:0]  sub_i3597_r0s9;
+  reg  [7:0]   sroa_speculated56_r0s6;
+  reg  [7:0]   sroa_speculated56_r0s7;
+  reg  [7:0]   sroa_speculated56_r0s8;
+  reg  [11:0]  sub_i3644_r0s9;
   reg  [7:0]   v71_r0s1;
   reg  [7:0]   v71_r0s2;
   reg  [7:0]   v71_r0s3;
@@ -16960,12 +16960,12 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          cmp_i215_i_i_r0s2;
   reg          cmp_i215_i_i_r0s3;
   reg          cmp_i215_i_i_r0s4;
-  reg          or_cond145_not_r0s5;
+  reg          or_cond148_not_r0s5;
   reg  [7:0]   spec_select_r0s5;
-  reg  [7:0]   sroa_speculated4811_r0s1;
-  reg  [7:0]   sroa_speculated4811_r0s2;
-  reg  [7:0]   sroa_speculated4811_r0s3;
-  reg  [7:0]   sroa_speculated4811_r0s4;
+  reg  [7:0]   sroa_speculated4868_r0s1;
+  reg  [7:0]   sroa_speculated4868_r0s2;
+  reg  [7:0]   sroa_speculated4868_r0s3;
+  reg  [7:0]   sroa_speculated4868_r0s4;
   reg  [7:0]   sub_i155_i_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_r0s7;
@@ -16995,21 +16995,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_1_r0s6;
   reg  [26:0]  mul_i_i_1_r0s7;
   reg  [8:0]   sub_i_i2438_1_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_1_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_1_r0s7;
   reg  [9:0]   field_r0s8__1;
-  reg  [7:0]   sroa_speculated54_1_r0s6;
-  reg  [7:0]   sroa_speculated54_1_r0s7;
-  reg  [7:0]   sroa_speculated54_1_r0s8;
-  reg  [11:0]  sub_i3597_1_r0s9;
+  reg  [7:0]   sroa_speculated56_1_r0s6;
+  reg  [7:0]   sroa_speculated56_1_r0s7;
+  reg  [7:0]   sroa_speculated56_1_r0s8;
+  reg  [11:0]  sub_i3644_1_r0s9;
   reg          cmp_i215_i_i_1_r0s1;
   reg          cmp_i215_i_i_1_r0s2;
   reg          cmp_i215_i_i_1_r0s3;
   reg          cmp_i215_i_i_1_r0s4;
-  reg          or_cond145_not_1_r0s5;
-  reg  [7:0]   sroa_speculated4811_1_r0s1;
-  reg  [7:0]   sroa_speculated4811_1_r0s2;
-  reg  [7:0]   sroa_speculated4811_1_r0s3;
-  reg  [7:0]   sroa_speculated4811_1_r0s4;
+  reg          or_cond148_not_1_r0s5;
+  reg  [7:0]   sroa_speculated4868_1_r0s1;
+  reg  [7:0]   sroa_speculated4868_1_r0s2;
+  reg  [7:0]   sroa_speculated4868_1_r0s3;
+  reg  [7:0]   sroa_speculated4868_1_r0s4;
   reg  [7:0]   sub_i155_i_1_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_1_r0s7;
@@ -17039,21 +17039,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_2_r0s6;
   reg  [26:0]  mul_i_i_2_r0s7;
   reg  [8:0]   sub_i_i2438_2_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_2_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_2_r0s7;
   reg  [9:0]   field_r0s8__2;
-  reg  [7:0]   sroa_speculated54_2_r0s6;
-  reg  [7:0]   sroa_speculated54_2_r0s7;
-  reg  [7:0]   sroa_speculated54_2_r0s8;
-  reg  [11:0]  sub_i3597_2_r0s9;
+  reg  [7:0]   sroa_speculated56_2_r0s6;
+  reg  [7:0]   sroa_speculated56_2_r0s7;
+  reg  [7:0]   sroa_speculated56_2_r0s8;
+  reg  [11:0]  sub_i3644_2_r0s9;
   reg          cmp_i215_i_i_2_r0s1;
   reg          cmp_i215_i_i_2_r0s2;
   reg          cmp_i215_i_i_2_r0s3;
   reg          cmp_i215_i_i_2_r0s4;
-  reg          or_cond145_not_2_r0s5;
-  reg  [7:0]   sroa_speculated4811_2_r0s1;
-  reg  [7:0]   sroa_speculated4811_2_r0s2;
-  reg  [7:0]   sroa_speculated4811_2_r0s3;
-  reg  [7:0]   sroa_speculated4811_2_r0s4;
+  reg          or_cond148_not_2_r0s5;
+  reg  [7:0]   sroa_speculated4868_2_r0s1;
+  reg  [7:0]   sroa_speculated4868_2_r0s2;
+  reg  [7:0]   sroa_speculated4868_2_r0s3;
+  reg  [7:0]   sroa_speculated4868_2_r0s4;
   reg  [7:0]   sub_i155_i_2_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_2_r0s7;
@@ -17083,21 +17083,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_3_r0s6;
   reg  [26:0]  mul_i_i_3_r0s7;
   reg  [8:0]   sub_i_i2438_3_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_3_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_3_r0s7;
   reg  [9:0]   field_r0s8__3;
-  reg  [7:0]   sroa_speculated54_3_r0s6;
-  reg  [7:0]   sroa_speculated54_3_r0s7;
-  reg  [7:0]   sroa_speculated54_3_r0s8;
-  reg  [11:0]  sub_i3597_3_r0s9;
+  reg  [7:0]   sroa_speculated56_3_r0s6;
+  reg  [7:0]   sroa_speculated56_3_r0s7;
+  reg  [7:0]   sroa_speculated56_3_r0s8;
+  reg  [11:0]  sub_i3644_3_r0s9;
   reg          cmp_i215_i_i_3_r0s1;
   reg          cmp_i215_i_i_3_r0s2;
   reg          cmp_i215_i_i_3_r0s3;
   reg          cmp_i215_i_i_3_r0s4;
-  reg          or_cond145_not_3_r0s5;
-  reg  [7:0]   sroa_speculated4811_3_r0s1;
-  reg  [7:0]   sroa_speculated4811_3_r0s2;
-  reg  [7:0]   sroa_speculated4811_3_r0s3;
-  reg  [7:0]   sroa_speculated4811_3_r0s4;
+  reg          or_cond148_not_3_r0s5;
+  reg  [7:0]   sroa_speculated4868_3_r0s1;
+  reg  [7:0]   sroa_speculated4868_3_r0s2;
+  reg  [7:0]   sroa_speculated4868_3_r0s3;
+  reg  [7:0]   sroa_speculated4868_3_r0s4;
   reg  [7:0]   sub_i155_i_3_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_3_r0s7;
@@ -17127,21 +17127,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_4_r0s6;
   reg  [26:0]  mul_i_i_4_r0s7;
   reg  [8:0]   sub_i_i2438_4_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_4_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_4_r0s7;
   reg  [9:0]   field_r0s8__4;
-  reg  [7:0]   sroa_speculated54_4_r0s6;
-  reg  [7:0]   sroa_speculated54_4_r0s7;
-  reg  [7:0]   sroa_speculated54_4_r0s8;
-  reg  [11:0]  sub_i3597_4_r0s9;
+  reg  [7:0]   sroa_speculated56_4_r0s6;
+  reg  [7:0]   sroa_speculated56_4_r0s7;
+  reg  [7:0]   sroa_speculated56_4_r0s8;
+  reg  [11:0]  sub_i3644_4_r0s9;
   reg          cmp_i215_i_i_4_r0s1;
   reg          cmp_i215_i_i_4_r0s2;
   reg          cmp_i215_i_i_4_r0s3;
   reg          cmp_i215_i_i_4_r0s4;
-  reg          or_cond145_not_4_r0s5;
-  reg  [7:0]   sroa_speculated4811_4_r0s1;
-  reg  [7:0]   sroa_speculated4811_4_r0s2;
-  reg  [7:0]   sroa_speculated4811_4_r0s3;
-  reg  [7:0]   sroa_speculated4811_4_r0s4;
+  reg          or_cond148_not_4_r0s5;
+  reg  [7:0]   sroa_speculated4868_4_r0s1;
+  reg  [7:0]   sroa_speculated4868_4_r0s2;
+  reg  [7:0]   sroa_speculated4868_4_r0s3;
+  reg  [7:0]   sroa_speculated4868_4_r0s4;
   reg  [7:0]   sub_i155_i_4_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_4_r0s7;
@@ -17171,21 +17171,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_5_r0s6;
   reg  [26:0]  mul_i_i_5_r0s7;
   reg  [8:0]   sub_i_i2438_5_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_5_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_5_r0s7;
   reg  [9:0]   field_r0s8__5;
-  reg  [7:0]   sroa_speculated54_5_r0s6;
-  reg  [7:0]   sroa_speculated54_5_r0s7;
-  reg  [7:0]   sroa_speculated54_5_r0s8;
-  reg  [11:0]  sub_i3597_5_r0s9;
+  reg  [7:0]   sroa_speculated56_5_r0s6;
+  reg  [7:0]   sroa_speculated56_5_r0s7;
+  reg  [7:0]   sroa_speculated56_5_r0s8;
+  reg  [11:0]  sub_i3644_5_r0s9;
   reg          cmp_i215_i_i_5_r0s1;
   reg          cmp_i215_i_i_5_r0s2;
   reg          cmp_i215_i_i_5_r0s3;
   reg          cmp_i215_i_i_5_r0s4;
-  reg          or_cond145_not_5_r0s5;
-  reg  [7:0]   sroa_speculated4811_5_r0s1;
-  reg  [7:0]   sroa_speculated4811_5_r0s2;
-  reg  [7:0]   sroa_speculated4811_5_r0s3;
-  reg  [7:0]   sroa_speculated4811_5_r0s4;
+  reg          or_cond148_not_5_r0s5;
+  reg  [7:0]   sroa_speculated4868_5_r0s1;
+  reg  [7:0]   sroa_speculated4868_5_r0s2;
+  reg  [7:0]   sroa_speculated4868_5_r0s3;
+  reg  [7:0]   sroa_speculated4868_5_r0s4;
   reg  [7:0]   sub_i155_i_5_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_5_r0s7;
@@ -17215,21 +17215,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_6_r0s6;
   reg  [26:0]  mul_i_i_6_r0s7;
   reg  [8:0]   sub_i_i2438_6_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_6_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_6_r0s7;
   reg  [9:0]   field_r0s8__6;
-  reg  [7:0]   sroa_speculated54_6_r0s6;
-  reg  [7:0]   sroa_speculated54_6_r0s7;
-  reg  [7:0]   sroa_speculated54_6_r0s8;
-  reg  [11:0]  sub_i3597_6_r0s9;
+  reg  [7:0]   sroa_speculated56_6_r0s6;
+  reg  [7:0]   sroa_speculated56_6_r0s7;
+  reg  [7:0]   sroa_speculated56_6_r0s8;
+  reg  [11:0]  sub_i3644_6_r0s9;
   reg          cmp_i215_i_i_6_r0s1;
   reg          cmp_i215_i_i_6_r0s2;
   reg          cmp_i215_i_i_6_r0s3;
   reg          cmp_i215_i_i_6_r0s4;
-  reg          or_cond145_not_6_r0s5;
-  reg  [7:0]   sroa_speculated4811_6_r0s1;
-  reg  [7:0]   sroa_speculated4811_6_r0s2;
-  reg  [7:0]   sroa_speculated4811_6_r0s3;
-  reg  [7:0]   sroa_speculated4811_6_r0s4;
+  reg          or_cond148_not_6_r0s5;
+  reg  [7:0]   sroa_speculated4868_6_r0s1;
+  reg  [7:0]   sroa_speculated4868_6_r0s2;
+  reg  [7:0]   sroa_speculated4868_6_r0s3;
+  reg  [7:0]   sroa_speculated4868_6_r0s4;
   reg  [7:0]   sub_i155_i_6_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_6_r0s7;
@@ -17259,21 +17259,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_7_r0s6;
   reg  [26:0]  mul_i_i_7_r0s7;
   reg  [8:0]   sub_i_i2438_7_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_7_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_7_r0s7;
   reg  [9:0]   field_r0s8__7;
-  reg  [7:0]   sroa_speculated54_7_r0s6;
-  reg  [7:0]   sroa_speculated54_7_r0s7;
-  reg  [7:0]   sroa_speculated54_7_r0s8;
-  reg  [11:0]  sub_i3597_7_r0s9;
+  reg  [7:0]   sroa_speculated56_7_r0s6;
+  reg  [7:0]   sroa_speculated56_7_r0s7;
+  reg  [7:0]   sroa_speculated56_7_r0s8;
+  reg  [11:0]  sub_i3644_7_r0s9;
   reg          cmp_i215_i_i_7_r0s1;
   reg          cmp_i215_i_i_7_r0s2;
   reg          cmp_i215_i_i_7_r0s3;
   reg          cmp_i215_i_i_7_r0s4;
-  reg          or_cond145_not_7_r0s5;
-  reg  [7:0]   sroa_speculated4811_7_r0s1;
-  reg  [7:0]   sroa_speculated4811_7_r0s2;
-  reg  [7:0]   sroa_speculated4811_7_r0s3;
-  reg  [7:0]   sroa_speculated4811_7_r0s4;
+  reg          or_cond148_not_7_r0s5;
+  reg  [7:0]   sroa_speculated4868_7_r0s1;
+  reg  [7:0]   sroa_speculated4868_7_r0s2;
+  reg  [7:0]   sroa_speculated4868_7_r0s3;
+  reg  [7:0]   sroa_speculated4868_7_r0s4;
   reg  [7:0]   sub_i155_i_7_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_7_r0s7;
@@ -17303,21 +17303,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_8_r0s6;
   reg  [26:0]  mul_i_i_8_r0s7;
   reg  [8:0]   sub_i_i2438_8_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_8_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_8_r0s7;
   reg  [9:0]   field_r0s8__8;
-  reg  [7:0]   sroa_speculated54_8_r0s6;
-  reg  [7:0]   sroa_speculated54_8_r0s7;
-  reg  [7:0]   sroa_speculated54_8_r0s8;
-  reg  [11:0]  sub_i3597_8_r0s9;
+  reg  [7:0]   sroa_speculated56_8_r0s6;
+  reg  [7:0]   sroa_speculated56_8_r0s7;
+  reg  [7:0]   sroa_speculated56_8_r0s8;
+  reg  [11:0]  sub_i3644_8_r0s9;
   reg          cmp_i215_i_i_8_r0s1;
   reg          cmp_i215_i_i_8_r0s2;
   reg          cmp_i215_i_i_8_r0s3;
   reg          cmp_i215_i_i_8_r0s4;
-  reg          or_cond145_not_8_r0s5;
-  reg  [7:0]   sroa_speculated4811_8_r0s1;
-  reg  [7:0]   sroa_speculated4811_8_r0s2;
-  reg  [7:0]   sroa_speculated4811_8_r0s3;
-  reg  [7:0]   sroa_speculated4811_8_r0s4;
+  reg          or_cond148_not_8_r0s5;
+  reg  [7:0]   sroa_speculated4868_8_r0s1;
+  reg  [7:0]   sroa_speculated4868_8_r0s2;
+  reg  [7:0]   sroa_speculated4868_8_r0s3;
+  reg  [7:0]   sroa_speculated4868_8_r0s4;
   reg  [7:0]   sub_i155_i_8_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_8_r0s7;
@@ -17347,21 +17347,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_9_r0s6;
   reg  [26:0]  mul_i_i_9_r0s7;
   reg  [8:0]   sub_i_i2438_9_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_9_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_9_r0s7;
   reg  [9:0]   field_r0s8__9;
-  reg  [7:0]   sroa_speculated54_9_r0s6;
-  reg  [7:0]   sroa_speculated54_9_r0s7;
-  reg  [7:0]   sroa_speculated54_9_r0s8;
-  reg  [11:0]  sub_i3597_9_r0s9;
+  reg  [7:0]   sroa_speculated56_9_r0s6;
+  reg  [7:0]   sroa_speculated56_9_r0s7;
+  reg  [7:0]   sroa_speculated56_9_r0s8;
+  reg  [11:0]  sub_i3644_9_r0s9;
   reg          cmp_i215_i_i_9_r0s1;
   reg          cmp_i215_i_i_9_r0s2;
   reg          cmp_i215_i_i_9_r0s3;
   reg          cmp_i215_i_i_9_r0s4;
-  reg          or_cond145_not_9_r0s5;
-  reg  [7:0]   sroa_speculated4811_9_r0s1;
-  reg  [7:0]   sroa_speculated4811_9_r0s2;
-  reg  [7:0]   sroa_speculated4811_9_r0s3;
-  reg  [7:0]   sroa_speculated4811_9_r0s4;
+  reg          or_cond148_not_9_r0s5;
+  reg  [7:0]   sroa_speculated4868_9_r0s1;
+  reg  [7:0]   sroa_speculated4868_9_r0s2;
+  reg  [7:0]   sroa_speculated4868_9_r0s3;
+  reg  [7:0]   sroa_speculated4868_9_r0s4;
   reg  [7:0]   sub_i155_i_9_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_9_r0s7;
@@ -17391,21 +17391,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_10_r0s6;
   reg  [26:0]  mul_i_i_10_r0s7;
   reg  [8:0]   sub_i_i2438_10_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_10_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_10_r0s7;
   reg  [9:0]   field_r0s8__10;
-  reg  [7:0]   sroa_speculated54_10_r0s6;
-  reg  [7:0]   sroa_speculated54_10_r0s7;
-  reg  [7:0]   sroa_speculated54_10_r0s8;
-  reg  [11:0]  sub_i3597_10_r0s9;
+  reg  [7:0]   sroa_speculated56_10_r0s6;
+  reg  [7:0]   sroa_speculated56_10_r0s7;
+  reg  [7:0]   sroa_speculated56_10_r0s8;
+  reg  [11:0]  sub_i3644_10_r0s9;
   reg          cmp_i215_i_i_10_r0s1;
   reg          cmp_i215_i_i_10_r0s2;
   reg          cmp_i215_i_i_10_r0s3;
   reg          cmp_i215_i_i_10_r0s4;
-  reg          or_cond145_not_10_r0s5;
-  reg  [7:0]   sroa_speculated4811_10_r0s1;
-  reg  [7:0]   sroa_speculated4811_10_r0s2;
-  reg  [7:0]   sroa_speculated4811_10_r0s3;
-  reg  [7:0]   sroa_speculated4811_10_r0s4;
+  reg          or_cond148_not_10_r0s5;
+  reg  [7:0]   sroa_speculated4868_10_r0s1;
+  reg  [7:0]   sroa_speculated4868_10_r0s2;
+  reg  [7:0]   sroa_speculated4868_10_r0s3;
+  reg  [7:0]   sroa_speculated4868_10_r0s4;
   reg  [7:0]   sub_i155_i_10_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_10_r0s7;
@@ -17435,21 +17435,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_11_r0s6;
   reg  [26:0]  mul_i_i_11_r0s7;
   reg  [8:0]   sub_i_i2438_11_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_11_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_11_r0s7;
   reg  [9:0]   field_r0s8__11;
-  reg  [7:0]   sroa_speculated54_11_r0s6;
-  reg  [7:0]   sroa_speculated54_11_r0s7;
-  reg  [7:0]   sroa_speculated54_11_r0s8;
-  reg  [11:0]  sub_i3597_11_r0s9;
+  reg  [7:0]   sroa_speculated56_11_r0s6;
+  reg  [7:0]   sroa_speculated56_11_r0s7;
+  reg  [7:0]   sroa_speculated56_11_r0s8;
+  reg  [11:0]  sub_i3644_11_r0s9;
   reg          cmp_i215_i_i_11_r0s1;
   reg          cmp_i215_i_i_11_r0s2;
   reg          cmp_i215_i_i_11_r0s3;
   reg          cmp_i215_i_i_11_r0s4;
-  reg          or_cond145_not_11_r0s5;
-  reg  [7:0]   sroa_speculated4811_11_r0s1;
-  reg  [7:0]   sroa_speculated4811_11_r0s2;
-  reg  [7:0]   sroa_speculated4811_11_r0s3;
-  reg  [7:0]   sroa_speculated4811_11_r0s4;
+  reg          or_cond148_not_11_r0s5;
+  reg  [7:0]   sroa_speculated4868_11_r0s1;
+  reg  [7:0]   sroa_speculated4868_11_r0s2;
+  reg  [7:0]   sroa_speculated4868_11_r0s3;
+  reg  [7:0]   sroa_speculated4868_11_r0s4;
   reg  [7:0]   sub_i155_i_11_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_11_r0s7;
@@ -17479,21 +17479,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_12_r0s6;
   reg  [26:0]  mul_i_i_12_r0s7;
   reg  [8:0]   sub_i_i2438_12_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_12_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_12_r0s7;
   reg  [9:0]   field_r0s8__12;
-  reg  [7:0]   sroa_speculated54_12_r0s6;
-  reg  [7:0]   sroa_speculated54_12_r0s7;
-  reg  [7:0]   sroa_speculated54_12_r0s8;
-  reg  [11:0]  sub_i3597_12_r0s9;
+  reg  [7:0]   sroa_speculated56_12_r0s6;
+  reg  [7:0]   sroa_speculated56_12_r0s7;
+  reg  [7:0]   sroa_speculated56_12_r0s8;
+  reg  [11:0]  sub_i3644_12_r0s9;
   reg          cmp_i215_i_i_12_r0s1;
   reg          cmp_i215_i_i_12_r0s2;
   reg          cmp_i215_i_i_12_r0s3;
   reg          cmp_i215_i_i_12_r0s4;
-  reg          or_cond145_not_12_r0s5;
-  reg  [7:0]   sroa_speculated4811_12_r0s1;
-  reg  [7:0]   sroa_speculated4811_12_r0s2;
-  reg  [7:0]   sroa_speculated4811_12_r0s3;
-  reg  [7:0]   sroa_speculated4811_12_r0s4;
+  reg          or_cond148_not_12_r0s5;
+  reg  [7:0]   sroa_speculated4868_12_r0s1;
+  reg  [7:0]   sroa_speculated4868_12_r0s2;
+  reg  [7:0]   sroa_speculated4868_12_r0s3;
+  reg  [7:0]   sroa_speculated4868_12_r0s4;
   reg  [7:0]   sub_i155_i_12_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_12_r0s7;
@@ -17523,21 +17523,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_13_r0s6;
   reg  [26:0]  mul_i_i_13_r0s7;
   reg  [8:0]   sub_i_i2438_13_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_13_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_13_r0s7;
   reg  [9:0]   field_r0s8__13;
-  reg  [7:0]   sroa_speculated54_13_r0s6;
-  reg  [7:0]   sroa_speculated54_13_r0s7;
-  reg  [7:0]   sroa_speculated54_13_r0s8;
-  reg  [11:0]  sub_i3597_13_r0s9;
+  reg  [7:0]   sroa_speculated56_13_r0s6;
+  reg  [7:0]   sroa_speculated56_13_r0s7;
+  reg  [7:0]   sroa_speculated56_13_r0s8;
+  reg  [11:0]  sub_i3644_13_r0s9;
   reg          cmp_i215_i_i_13_r0s1;
   reg          cmp_i215_i_i_13_r0s2;
   reg          cmp_i215_i_i_13_r0s3;
   reg          cmp_i215_i_i_13_r0s4;
-  reg          or_cond145_not_13_r0s5;
-  reg  [7:0]   sroa_speculated4811_13_r0s1;
-  reg  [7:0]   sroa_speculated4811_13_r0s2;
-  reg  [7:0]   sroa_speculated4811_13_r0s3;
-  reg  [7:0]   sroa_speculated4811_13_r0s4;
+  reg          or_cond148_not_13_r0s5;
+  reg  [7:0]   sroa_speculated4868_13_r0s1;
+  reg  [7:0]   sroa_speculated4868_13_r0s2;
+  reg  [7:0]   sroa_speculated4868_13_r0s3;
+  reg  [7:0]   sroa_speculated4868_13_r0s4;
   reg  [7:0]   sub_i155_i_13_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_13_r0s7;
@@ -17567,21 +17567,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_14_r0s6;
   reg  [26:0]  mul_i_i_14_r0s7;
   reg  [8:0]   sub_i_i2438_14_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_14_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_14_r0s7;
   reg  [9:0]   field_r0s8__14;
-  reg  [7:0]   sroa_speculated54_14_r0s6;
-  reg  [7:0]   sroa_speculated54_14_r0s7;
-  reg  [7:0]   sroa_speculated54_14_r0s8;
-  reg  [11:0]  sub_i3597_14_r0s9;
+  reg  [7:0]   sroa_speculated56_14_r0s6;
+  reg  [7:0]   sroa_speculated56_14_r0s7;
+  reg  [7:0]   sroa_speculated56_14_r0s8;
+  reg  [11:0]  sub_i3644_14_r0s9;
   reg          cmp_i215_i_i_14_r0s1;
   reg          cmp_i215_i_i_14_r0s2;
   reg          cmp_i215_i_i_14_r0s3;
   reg          cmp_i215_i_i_14_r0s4;
-  reg          or_cond145_not_14_r0s5;
-  reg  [7:0]   sroa_speculated4811_14_r0s1;
-  reg  [7:0]   sroa_speculated4811_14_r0s2;
-  reg  [7:0]   sroa_speculated4811_14_r0s3;
-  reg  [7:0]   sroa_speculated4811_14_r0s4;
+  reg          or_cond148_not_14_r0s5;
+  reg  [7:0]   sroa_speculated4868_14_r0s1;
+  reg  [7:0]   sroa_speculated4868_14_r0s2;
+  reg  [7:0]   sroa_speculated4868_14_r0s3;
+  reg  [7:0]   sroa_speculated4868_14_r0s4;
   reg  [7:0]   sub_i155_i_14_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_14_r0s7;
@@ -17611,21 +17611,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_15_r0s6;
   reg  [26:0]  mul_i_i_15_r0s7;
   reg  [8:0]   sub_i_i2438_15_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_15_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_15_r0s7;
   reg  [9:0]   field_r0s8__15;
-  reg  [7:0]   sroa_speculated54_15_r0s6;
-  reg  [7:0]   sroa_speculated54_15_r0s7;
-  reg  [7:0]   sroa_speculated54_15_r0s8;
-  reg  [11:0]  sub_i3597_15_r0s9;
+  reg  [7:0]   sroa_speculated56_15_r0s6;
+  reg  [7:0]   sroa_speculated56_15_r0s7;
+  reg  [7:0]   sroa_speculated56_15_r0s8;
+  reg  [11:0]  sub_i3644_15_r0s9;
   reg          cmp_i215_i_i_15_r0s1;
   reg          cmp_i215_i_i_15_r0s2;
   reg          cmp_i215_i_i_15_r0s3;
   reg          cmp_i215_i_i_15_r0s4;
-  reg          or_cond145_not_15_r0s5;
-  reg  [7:0]   sroa_speculated4811_15_r0s1;
-  reg  [7:0]   sroa_speculated4811_15_r0s2;
-  reg  [7:0]   sroa_speculated4811_15_r0s3;
-  reg  [7:0]   sroa_speculated4811_15_r0s4;
+  reg          or_cond148_not_15_r0s5;
+  reg  [7:0]   sroa_speculated4868_15_r0s1;
+  reg  [7:0]   sroa_speculated4868_15_r0s2;
+  reg  [7:0]   sroa_speculated4868_15_r0s3;
+  reg  [7:0]   sroa_speculated4868_15_r0s4;
   reg  [7:0]   sub_i155_i_15_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_15_r0s7;
@@ -17655,21 +17655,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_16_r0s6;
   reg  [26:0]  mul_i_i_16_r0s7;
   reg  [8:0]   sub_i_i2438_16_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_16_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_16_r0s7;
   reg  [9:0]   field_r0s8__16;
-  reg  [7:0]   sroa_speculated54_16_r0s6;
-  reg  [7:0]   sroa_speculated54_16_r0s7;
-  reg  [7:0]   sroa_speculated54_16_r0s8;
-  reg  [11:0]  sub_i3597_16_r0s9;
+  reg  [7:0]   sroa_speculated56_16_r0s6;
+  reg  [7:0]   sroa_speculated56_16_r0s7;
+  reg  [7:0]   sroa_speculated56_16_r0s8;
+  reg  [11:0]  sub_i3644_16_r0s9;
   reg          cmp_i215_i_i_16_r0s1;
   reg          cmp_i215_i_i_16_r0s2;
   reg          cmp_i215_i_i_16_r0s3;
   reg          cmp_i215_i_i_16_r0s4;
-  reg          or_cond145_not_16_r0s5;
-  reg  [7:0]   sroa_speculated4811_16_r0s1;
-  reg  [7:0]   sroa_speculated4811_16_r0s2;
-  reg  [7:0]   sroa_speculated4811_16_r0s3;
-  reg  [7:0]   sroa_speculated4811_16_r0s4;
+  reg          or_cond148_not_16_r0s5;
+  reg  [7:0]   sroa_speculated4868_16_r0s1;
+  reg  [7:0]   sroa_speculated4868_16_r0s2;
+  reg  [7:0]   sroa_speculated4868_16_r0s3;
+  reg  [7:0]   sroa_speculated4868_16_r0s4;
   reg  [7:0]   sub_i155_i_16_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_16_r0s7;
@@ -17699,21 +17699,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_17_r0s6;
   reg  [26:0]  mul_i_i_17_r0s7;
   reg  [8:0]   sub_i_i2438_17_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_17_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_17_r0s7;
   reg  [9:0]   field_r0s8__17;
-  reg  [7:0]   sroa_speculated54_17_r0s6;
-  reg  [7:0]   sroa_speculated54_17_r0s7;
-  reg  [7:0]   sroa_speculated54_17_r0s8;
-  reg  [11:0]  sub_i3597_17_r0s9;
+  reg  [7:0]   sroa_speculated56_17_r0s6;
+  reg  [7:0]   sroa_speculated56_17_r0s7;
+  reg  [7:0]   sroa_speculated56_17_r0s8;
+  reg  [11:0]  sub_i3644_17_r0s9;
   reg          cmp_i215_i_i_17_r0s1;
   reg          cmp_i215_i_i_17_r0s2;
   reg          cmp_i215_i_i_17_r0s3;
   reg          cmp_i215_i_i_17_r0s4;
-  reg          or_cond145_not_17_r0s5;
-  reg  [7:0]   sroa_speculated4811_17_r0s1;
-  reg  [7:0]   sroa_speculated4811_17_r0s2;
-  reg  [7:0]   sroa_speculated4811_17_r0s3;
-  reg  [7:0]   sroa_speculated4811_17_r0s4;
+  reg          or_cond148_not_17_r0s5;
+  reg  [7:0]   sroa_speculated4868_17_r0s1;
+  reg  [7:0]   sroa_speculated4868_17_r0s2;
+  reg  [7:0]   sroa_speculated4868_17_r0s3;
+  reg  [7:0]   sroa_speculated4868_17_r0s4;
   reg  [7:0]   sub_i155_i_17_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_17_r0s7;
@@ -17743,21 +17743,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_18_r0s6;
   reg  [26:0]  mul_i_i_18_r0s7;
   reg  [8:0]   sub_i_i2438_18_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_18_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_18_r0s7;
   reg  [9:0]   field_r0s8__18;
-  reg  [7:0]   sroa_speculated54_18_r0s6;
-  reg  [7:0]   sroa_speculated54_18_r0s7;
-  reg  [7:0]   sroa_speculated54_18_r0s8;
-  reg  [11:0]  sub_i3597_18_r0s9;
+  reg  [7:0]   sroa_speculated56_18_r0s6;
+  reg  [7:0]   sroa_speculated56_18_r0s7;
+  reg  [7:0]   sroa_speculated56_18_r0s8;
+  reg  [11:0]  sub_i3644_18_r0s9;
   reg          cmp_i215_i_i_18_r0s1;
   reg          cmp_i215_i_i_18_r0s2;
   reg          cmp_i215_i_i_18_r0s3;
   reg          cmp_i215_i_i_18_r0s4;
-  reg          or_cond145_not_18_r0s5;
-  reg  [7:0]   sroa_speculated4811_18_r0s1;
-  reg  [7:0]   sroa_speculated4811_18_r0s2;
-  reg  [7:0]   sroa_speculated4811_18_r0s3;
-  reg  [7:0]   sroa_speculated4811_18_r0s4;
+  reg          or_cond148_not_18_r0s5;
+  reg  [7:0]   sroa_speculated4868_18_r0s1;
+  reg  [7:0]   sroa_speculated4868_18_r0s2;
+  reg  [7:0]   sroa_speculated4868_18_r0s3;
+  reg  [7:0]   sroa_speculated4868_18_r0s4;
   reg  [7:0]   sub_i155_i_18_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_18_r0s7;
@@ -17787,21 +17787,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_19_r0s6;
   reg  [26:0]  mul_i_i_19_r0s7;
   reg  [8:0]   sub_i_i2438_19_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_19_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_19_r0s7;
   reg  [9:0]   field_r0s8__19;
-  reg  [7:0]   sroa_speculated54_19_r0s6;
-  reg  [7:0]   sroa_speculated54_19_r0s7;
-  reg  [7:0]   sroa_speculated54_19_r0s8;
-  reg  [11:0]  sub_i3597_19_r0s9;
+  reg  [7:0]   sroa_speculated56_19_r0s6;
+  reg  [7:0]   sroa_speculated56_19_r0s7;
+  reg  [7:0]   sroa_speculated56_19_r0s8;
+  reg  [11:0]  sub_i3644_19_r0s9;
   reg          cmp_i215_i_i_19_r0s1;
   reg          cmp_i215_i_i_19_r0s2;
   reg          cmp_i215_i_i_19_r0s3;
   reg          cmp_i215_i_i_19_r0s4;
-  reg          or_cond145_not_19_r0s5;
-  reg  [7:0]   sroa_speculated4811_19_r0s1;
-  reg  [7:0]   sroa_speculated4811_19_r0s2;
-  reg  [7:0]   sroa_speculated4811_19_r0s3;
-  reg  [7:0]   sroa_speculated4811_19_r0s4;
+  reg          or_cond148_not_19_r0s5;
+  reg  [7:0]   sroa_speculated4868_19_r0s1;
+  reg  [7:0]   sroa_speculated4868_19_r0s2;
+  reg  [7:0]   sroa_speculated4868_19_r0s3;
+  reg  [7:0]   sroa_speculated4868_19_r0s4;
   reg  [7:0]   sub_i155_i_19_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_19_r0s7;
@@ -17831,21 +17831,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_20_r0s6;
   reg  [26:0]  mul_i_i_20_r0s7;
   reg  [8:0]   sub_i_i2438_20_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_20_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_20_r0s7;
   reg  [9:0]   field_r0s8__20;
-  reg  [7:0]   sroa_speculated54_20_r0s6;
-  reg  [7:0]   sroa_speculated54_20_r0s7;
-  reg  [7:0]   sroa_speculated54_20_r0s8;
-  reg  [11:0]  sub_i3597_20_r0s9;
+  reg  [7:0]   sroa_speculated56_20_r0s6;
+  reg  [7:0]   sroa_speculated56_20_r0s7;
+  reg  [7:0]   sroa_speculated56_20_r0s8;
+  reg  [11:0]  sub_i3644_20_r0s9;
   reg          cmp_i215_i_i_20_r0s1;
   reg          cmp_i215_i_i_20_r0s2;
   reg          cmp_i215_i_i_20_r0s3;
   reg          cmp_i215_i_i_20_r0s4;
-  reg          or_cond145_not_20_r0s5;
-  reg  [7:0]   sroa_speculated4811_20_r0s1;
-  reg  [7:0]   sroa_speculated4811_20_r0s2;
-  reg  [7:0]   sroa_speculated4811_20_r0s3;
-  reg  [7:0]   sroa_speculated4811_20_r0s4;
+  reg          or_cond148_not_20_r0s5;
+  reg  [7:0]   sroa_speculated4868_20_r0s1;
+  reg  [7:0]   sroa_speculated4868_20_r0s2;
+  reg  [7:0]   sroa_speculated4868_20_r0s3;
+  reg  [7:0]   sroa_speculated4868_20_r0s4;
   reg  [7:0]   sub_i155_i_20_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_20_r0s7;
@@ -17875,21 +17875,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_21_r0s6;
   reg  [26:0]  mul_i_i_21_r0s7;
   reg  [8:0]   sub_i_i2438_21_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_21_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_21_r0s7;
   reg  [9:0]   field_r0s8__21;
-  reg  [7:0]   sroa_speculated54_21_r0s6;
-  reg  [7:0]   sroa_speculated54_21_r0s7;
-  reg  [7:0]   sroa_speculated54_21_r0s8;
-  reg  [11:0]  sub_i3597_21_r0s9;
+  reg  [7:0]   sroa_speculated56_21_r0s6;
+  reg  [7:0]   sroa_speculated56_21_r0s7;
+  reg  [7:0]   sroa_speculated56_21_r0s8;
+  reg  [11:0]  sub_i3644_21_r0s9;
   reg          cmp_i215_i_i_21_r0s1;
   reg          cmp_i215_i_i_21_r0s2;
   reg          cmp_i215_i_i_21_r0s3;
   reg          cmp_i215_i_i_21_r0s4;
-  reg          or_cond145_not_21_r0s5;
-  reg  [7:0]   sroa_speculated4811_21_r0s1;
-  reg  [7:0]   sroa_speculated4811_21_r0s2;
-  reg  [7:0]   sroa_speculated4811_21_r0s3;
-  reg  [7:0]   sroa_speculated4811_21_r0s4;
+  reg          or_cond148_not_21_r0s5;
+  reg  [7:0]   sroa_speculated4868_21_r0s1;
+  reg  [7:0]   sroa_speculated4868_21_r0s2;
+  reg  [7:0]   sroa_speculated4868_21_r0s3;
+  reg  [7:0]   sroa_speculated4868_21_r0s4;
   reg  [7:0]   sub_i155_i_21_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_21_r0s7;
@@ -17919,21 +17919,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_22_r0s6;
   reg  [26:0]  mul_i_i_22_r0s7;
   reg  [8:0]   sub_i_i2438_22_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_22_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_22_r0s7;
   reg  [9:0]   field_r0s8__22;
-  reg  [7:0]   sroa_speculated54_22_r0s6;
-  reg  [7:0]   sroa_speculated54_22_r0s7;
-  reg  [7:0]   sroa_speculated54_22_r0s8;
-  reg  [11:0]  sub_i3597_22_r0s9;
+  reg  [7:0]   sroa_speculated56_22_r0s6;
+  reg  [7:0]   sroa_speculated56_22_r0s7;
+  reg  [7:0]   sroa_speculated56_22_r0s8;
+  reg  [11:0]  sub_i3644_22_r0s9;
   reg          cmp_i215_i_i_22_r0s1;
   reg          cmp_i215_i_i_22_r0s2;
   reg          cmp_i215_i_i_22_r0s3;
   reg          cmp_i215_i_i_22_r0s4;
-  reg          or_cond145_not_22_r0s5;
-  reg  [7:0]   sroa_speculated4811_22_r0s1;
-  reg  [7:0]   sroa_speculated4811_22_r0s2;
-  reg  [7:0]   sroa_speculated4811_22_r0s3;
-  reg  [7:0]   sroa_speculated4811_22_r0s4;
+  reg          or_cond148_not_22_r0s5;
+  reg  [7:0]   sroa_speculated4868_22_r0s1;
+  reg  [7:0]   sroa_speculated4868_22_r0s2;
+  reg  [7:0]   sroa_speculated4868_22_r0s3;
+  reg  [7:0]   sroa_speculated4868_22_r0s4;
   reg  [7:0]   sub_i155_i_22_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_22_r0s7;
@@ -17963,21 +17963,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_23_r0s6;
   reg  [26:0]  mul_i_i_23_r0s7;
   reg  [8:0]   sub_i_i2438_23_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_23_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_23_r0s7;
   reg  [9:0]   field_r0s8__23;
-  reg  [7:0]   sroa_speculated54_23_r0s6;
-  reg  [7:0]   sroa_speculated54_23_r0s7;
-  reg  [7:0]   sroa_speculated54_23_r0s8;
-  reg  [11:0]  sub_i3597_23_r0s9;
+  reg  [7:0]   sroa_speculated56_23_r0s6;
+  reg  [7:0]   sroa_speculated56_23_r0s7;
+  reg  [7:0]   sroa_speculated56_23_r0s8;
+  reg  [11:0]  sub_i3644_23_r0s9;
   reg          cmp_i215_i_i_23_r0s1;
   reg          cmp_i215_i_i_23_r0s2;
   reg          cmp_i215_i_i_23_r0s3;
   reg          cmp_i215_i_i_23_r0s4;
-  reg          or_cond145_not_23_r0s5;
-  reg  [7:0]   sroa_speculated4811_23_r0s1;
-  reg  [7:0]   sroa_speculated4811_23_r0s2;
-  reg  [7:0]   sroa_speculated4811_23_r0s3;
-  reg  [7:0]   sroa_speculated4811_23_r0s4;
+  reg          or_cond148_not_23_r0s5;
+  reg  [7:0]   sroa_speculated4868_23_r0s1;
+  reg  [7:0]   sroa_speculated4868_23_r0s2;
+  reg  [7:0]   sroa_speculated4868_23_r0s3;
+  reg  [7:0]   sroa_speculated4868_23_r0s4;
   reg  [7:0]   sub_i155_i_23_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_23_r0s7;
@@ -18007,21 +18007,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_24_r0s6;
   reg  [26:0]  mul_i_i_24_r0s7;
   reg  [8:0]   sub_i_i2438_24_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_24_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_24_r0s7;
   reg  [9:0]   field_r0s8__24;
-  reg  [7:0]   sroa_speculated54_24_r0s6;
-  reg  [7:0]   sroa_speculated54_24_r0s7;
-  reg  [7:0]   sroa_speculated54_24_r0s8;
-  reg  [11:0]  sub_i3597_24_r0s9;
+  reg  [7:0]   sroa_speculated56_24_r0s6;
+  reg  [7:0]   sroa_speculated56_24_r0s7;
+  reg  [7:0]   sroa_speculated56_24_r0s8;
+  reg  [11:0]  sub_i3644_24_r0s9;
   reg          cmp_i215_i_i_24_r0s1;
   reg          cmp_i215_i_i_24_r0s2;
   reg          cmp_i215_i_i_24_r0s3;
   reg          cmp_i215_i_i_24_r0s4;
-  reg          or_cond145_not_24_r0s5;
-  reg  [7:0]   sroa_speculated4811_24_r0s1;
-  reg  [7:0]   sroa_speculated4811_24_r0s2;
-  reg  [7:0]   sroa_speculated4811_24_r0s3;
-  reg  [7:0]   sroa_speculated4811_24_r0s4;
+  reg          or_cond148_not_24_r0s5;
+  reg  [7:0]   sroa_speculated4868_24_r0s1;
+  reg  [7:0]   sroa_speculated4868_24_r0s2;
+  reg  [7:0]   sroa_speculated4868_24_r0s3;
+  reg  [7:0]   sroa_speculated4868_24_r0s4;
   reg  [7:0]   sub_i155_i_24_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_24_r0s7;
@@ -18051,21 +18051,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_25_r0s6;
   reg  [26:0]  mul_i_i_25_r0s7;
   reg  [8:0]   sub_i_i2438_25_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_25_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_25_r0s7;
   reg  [9:0]   field_r0s8__25;
-  reg  [7:0]   sroa_speculated54_25_r0s6;
-  reg  [7:0]   sroa_speculated54_25_r0s7;
-  reg  [7:0]   sroa_speculated54_25_r0s8;
-  reg  [11:0]  sub_i3597_25_r0s9;
+  reg  [7:0]   sroa_speculated56_25_r0s6;
+  reg  [7:0]   sroa_speculated56_25_r0s7;
+  reg  [7:0]   sroa_speculated56_25_r0s8;
+  reg  [11:0]  sub_i3644_25_r0s9;
   reg          cmp_i215_i_i_25_r0s1;
   reg          cmp_i215_i_i_25_r0s2;
   reg          cmp_i215_i_i_25_r0s3;
   reg          cmp_i215_i_i_25_r0s4;
-  reg          or_cond145_not_25_r0s5;
-  reg  [7:0]   sroa_speculated4811_25_r0s1;
-  reg  [7:0]   sroa_speculated4811_25_r0s2;
-  reg  [7:0]   sroa_speculated4811_25_r0s3;
-  reg  [7:0]   sroa_speculated4811_25_r0s4;
+  reg          or_cond148_not_25_r0s5;
+  reg  [7:0]   sroa_speculated4868_25_r0s1;
+  reg  [7:0]   sroa_speculated4868_25_r0s2;
+  reg  [7:0]   sroa_speculated4868_25_r0s3;
+  reg  [7:0]   sroa_speculated4868_25_r0s4;
   reg  [7:0]   sub_i155_i_25_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_25_r0s7;
@@ -18095,21 +18095,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_26_r0s6;
   reg  [26:0]  mul_i_i_26_r0s7;
   reg  [8:0]   sub_i_i2438_26_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_26_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_26_r0s7;
   reg  [9:0]   field_r0s8__26;
-  reg  [7:0]   sroa_speculated54_26_r0s6;
-  reg  [7:0]   sroa_speculated54_26_r0s7;
-  reg  [7:0]   sroa_speculated54_26_r0s8;
-  reg  [11:0]  sub_i3597_26_r0s9;
+  reg  [7:0]   sroa_speculated56_26_r0s6;
+  reg  [7:0]   sroa_speculated56_26_r0s7;
+  reg  [7:0]   sroa_speculated56_26_r0s8;
+  reg  [11:0]  sub_i3644_26_r0s9;
   reg          cmp_i215_i_i_26_r0s1;
   reg          cmp_i215_i_i_26_r0s2;
   reg          cmp_i215_i_i_26_r0s3;
   reg          cmp_i215_i_i_26_r0s4;
-  reg          or_cond145_not_26_r0s5;
-  reg  [7:0]   sroa_speculated4811_26_r0s1;
-  reg  [7:0]   sroa_speculated4811_26_r0s2;
-  reg  [7:0]   sroa_speculated4811_26_r0s3;
-  reg  [7:0]   sroa_speculated4811_26_r0s4;
+  reg          or_cond148_not_26_r0s5;
+  reg  [7:0]   sroa_speculated4868_26_r0s1;
+  reg  [7:0]   sroa_speculated4868_26_r0s2;
+  reg  [7:0]   sroa_speculated4868_26_r0s3;
+  reg  [7:0]   sroa_speculated4868_26_r0s4;
   reg  [7:0]   sub_i155_i_26_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_26_r0s7;
@@ -18139,21 +18139,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_27_r0s6;
   reg  [26:0]  mul_i_i_27_r0s7;
   reg  [8:0]   sub_i_i2438_27_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_27_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_27_r0s7;
   reg  [9:0]   field_r0s8__27;
-  reg  [7:0]   sroa_speculated54_27_r0s6;
-  reg  [7:0]   sroa_speculated54_27_r0s7;
-  reg  [7:0]   sroa_speculated54_27_r0s8;
-  reg  [11:0]  sub_i3597_27_r0s9;
+  reg  [7:0]   sroa_speculated56_27_r0s6;
+  reg  [7:0]   sroa_speculated56_27_r0s7;
+  reg  [7:0]   sroa_speculated56_27_r0s8;
+  reg  [11:0]  sub_i3644_27_r0s9;
   reg          cmp_i215_i_i_27_r0s1;
   reg          cmp_i215_i_i_27_r0s2;
   reg          cmp_i215_i_i_27_r0s3;
   reg          cmp_i215_i_i_27_r0s4;
-  reg          or_cond145_not_27_r0s5;
-  reg  [7:0]   sroa_speculated4811_27_r0s1;
-  reg  [7:0]   sroa_speculated4811_27_r0s2;
-  reg  [7:0]   sroa_speculated4811_27_r0s3;
-  reg  [7:0]   sroa_speculated4811_27_r0s4;
+  reg          or_cond148_not_27_r0s5;
+  reg  [7:0]   sroa_speculated4868_27_r0s1;
+  reg  [7:0]   sroa_speculated4868_27_r0s2;
+  reg  [7:0]   sroa_speculated4868_27_r0s3;
+  reg  [7:0]   sroa_speculated4868_27_r0s4;
   reg  [7:0]   sub_i155_i_27_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_27_r0s7;
@@ -18183,21 +18183,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_28_r0s6;
   reg  [26:0]  mul_i_i_28_r0s7;
   reg  [8:0]   sub_i_i2438_28_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_28_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_28_r0s7;
   reg  [9:0]   field_r0s8__28;
-  reg  [7:0]   sroa_speculated54_28_r0s6;
-  reg  [7:0]   sroa_speculated54_28_r0s7;
-  reg  [7:0]   sroa_speculated54_28_r0s8;
-  reg  [11:0]  sub_i3597_28_r0s9;
+  reg  [7:0]   sroa_speculated56_28_r0s6;
+  reg  [7:0]   sroa_speculated56_28_r0s7;
+  reg  [7:0]   sroa_speculated56_28_r0s8;
+  reg  [11:0]  sub_i3644_28_r0s9;
   reg          cmp_i215_i_i_28_r0s1;
   reg          cmp_i215_i_i_28_r0s2;
   reg          cmp_i215_i_i_28_r0s3;
   reg          cmp_i215_i_i_28_r0s4;
-  reg          or_cond145_not_28_r0s5;
-  reg  [7:0]   sroa_speculated4811_28_r0s1;
-  reg  [7:0]   sroa_speculated4811_28_r0s2;
-  reg  [7:0]   sroa_speculated4811_28_r0s3;
-  reg  [7:0]   sroa_speculated4811_28_r0s4;
+  reg          or_cond148_not_28_r0s5;
+  reg  [7:0]   sroa_speculated4868_28_r0s1;
+  reg  [7:0]   sroa_speculated4868_28_r0s2;
+  reg  [7:0]   sroa_speculated4868_28_r0s3;
+  reg  [7:0]   sroa_speculated4868_28_r0s4;
   reg  [7:0]   sub_i155_i_28_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_28_r0s7;
@@ -18227,21 +18227,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_29_r0s6;
   reg  [26:0]  mul_i_i_29_r0s7;
   reg  [8:0]   sub_i_i2438_29_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_29_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_29_r0s7;
   reg  [9:0]   field_r0s8__29;
-  reg  [7:0]   sroa_speculated54_29_r0s6;
-  reg  [7:0]   sroa_speculated54_29_r0s7;
-  reg  [7:0]   sroa_speculated54_29_r0s8;
-  reg  [11:0]  sub_i3597_29_r0s9;
+  reg  [7:0]   sroa_speculated56_29_r0s6;
+  reg  [7:0]   sroa_speculated56_29_r0s7;
+  reg  [7:0]   sroa_speculated56_29_r0s8;
+  reg  [11:0]  sub_i3644_29_r0s9;
   reg          cmp_i215_i_i_29_r0s1;
   reg          cmp_i215_i_i_29_r0s2;
   reg          cmp_i215_i_i_29_r0s3;
   reg          cmp_i215_i_i_29_r0s4;
-  reg          or_cond145_not_29_r0s5;
-  reg  [7:0]   sroa_speculated4811_29_r0s1;
-  reg  [7:0]   sroa_speculated4811_29_r0s2;
-  reg  [7:0]   sroa_speculated4811_29_r0s3;
-  reg  [7:0]   sroa_speculated4811_29_r0s4;
+  reg          or_cond148_not_29_r0s5;
+  reg  [7:0]   sroa_speculated4868_29_r0s1;
+  reg  [7:0]   sroa_speculated4868_29_r0s2;
+  reg  [7:0]   sroa_speculated4868_29_r0s3;
+  reg  [7:0]   sroa_speculated4868_29_r0s4;
   reg  [7:0]   sub_i155_i_29_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_29_r0s7;
@@ -18271,21 +18271,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_30_r0s6;
   reg  [26:0]  mul_i_i_30_r0s7;
   reg  [8:0]   sub_i_i2438_30_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_30_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_30_r0s7;
   reg  [9:0]   field_r0s8__30;
-  reg  [7:0]   sroa_speculated54_30_r0s6;
-  reg  [7:0]   sroa_speculated54_30_r0s7;
-  reg  [7:0]   sroa_speculated54_30_r0s8;
-  reg  [11:0]  sub_i3597_30_r0s9;
+  reg  [7:0]   sroa_speculated56_30_r0s6;
+  reg  [7:0]   sroa_speculated56_30_r0s7;
+  reg  [7:0]   sroa_speculated56_30_r0s8;
+  reg  [11:0]  sub_i3644_30_r0s9;
   reg          cmp_i215_i_i_30_r0s1;
   reg          cmp_i215_i_i_30_r0s2;
   reg          cmp_i215_i_i_30_r0s3;
   reg          cmp_i215_i_i_30_r0s4;
-  reg          or_cond145_not_30_r0s5;
-  reg  [7:0]   sroa_speculated4811_30_r0s1;
-  reg  [7:0]   sroa_speculated4811_30_r0s2;
-  reg  [7:0]   sroa_speculated4811_30_r0s3;
-  reg  [7:0]   sroa_speculated4811_30_r0s4;
+  reg          or_cond148_not_30_r0s5;
+  reg  [7:0]   sroa_speculated4868_30_r0s1;
+  reg  [7:0]   sroa_speculated4868_30_r0s2;
+  reg  [7:0]   sroa_speculated4868_30_r0s3;
+  reg  [7:0]   sroa_speculated4868_30_r0s4;
   reg  [7:0]   sub_i155_i_30_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_30_r0s7;
@@ -18333,21 +18333,21 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [26:0]  mul_i_i_31_r0s6;
   reg  [26:0]  mul_i_i_31_r0s7;
   reg  [8:0]   sub_i_i2438_31_r0s6;
-  reg  [8:0]   loadedv_i_i96_i64_31_r0s7;
+  reg  [8:0]   loadedv_i_i96_i67_31_r0s7;
   reg  [9:0]   field_r0s8__31;
-  reg  [7:0]   sroa_speculated54_31_r0s6;
-  reg  [7:0]   sroa_speculated54_31_r0s7;
-  reg  [7:0]   sroa_speculated54_31_r0s8;
-  reg  [11:0]  sub_i3597_31_r0s9;
+  reg  [7:0]   sroa_speculated56_31_r0s6;
+  reg  [7:0]   sroa_speculated56_31_r0s7;
+  reg  [7:0]   sroa_speculated56_31_r0s8;
+  reg  [11:0]  sub_i3644_31_r0s9;
   reg          cmp_i215_i_i_31_r0s1;
   reg          cmp_i215_i_i_31_r0s2;
   reg          cmp_i215_i_i_31_r0s3;
   reg          cmp_i215_i_i_31_r0s4;
-  reg          or_cond145_not_31_r0s5;
-  reg  [7:0]   sroa_speculated4811_31_r0s1;
-  reg  [7:0]   sroa_speculated4811_31_r0s2;
-  reg  [7:0]   sroa_speculated4811_31_r0s3;
-  reg  [7:0]   sroa_speculated4811_31_r0s4;
+  reg          or_cond148_not_31_r0s5;
+  reg  [7:0]   sroa_speculated4868_31_r0s1;
+  reg  [7:0]   sroa_speculated4868_31_r0s2;
+  reg  [7:0]   sroa_speculated4868_31_r0s3;
+  reg  [7:0]   sroa_speculated4868_31_r0s4;
   reg  [7:0]   sub_i155_i_31_r0s5;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s6;
   reg  [4:0]   symbol_i_sroa_0_0_31_r0s7;
@@ -18357,7 +18357,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s7__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s8__1;
   reg  [2:0]   symbol_i_sroa_0_0_31_r0s9__1;
-  reg  [511:0] ref_tmp169_sroa_0_0116120123_r0s10;
+  reg  [511:0] ref_tmp169_sroa_0_0119123126_r0s10;
   reg          number_sroa_0_0_r0s10;
   reg          number_sroa_0_0_1_r0s10;
   reg          number_sroa_0_0_2_r0s10;
@@ -18389,7 +18389,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10;
   reg          number_sroa_0_0_29_r0s10;
   reg          number_sroa_0_0_30_r0s10;
-  reg          number_sroa_0_0_31129599_r0s10;
+  reg          number_sroa_0_0_311180_r0s10;
   reg          number_sroa_0_0_r0s10__1;
   reg          number_sroa_0_0_1_r0s10__1;
   reg          number_sroa_0_0_2_r0s10__1;
@@ -18421,7 +18421,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__1;
   reg          number_sroa_0_0_29_r0s10__1;
   reg          number_sroa_0_0_30_r0s10__1;
-  reg          number_sroa_0_0_31129599_r0s10__1;
+  reg          number_sroa_0_0_311180_r0s10__1;
   reg          number_sroa_0_0_r0s10__2;
   reg          number_sroa_0_0_1_r0s10__2;
   reg          number_sroa_0_0_2_r0s10__2;
@@ -18453,7 +18453,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__2;
   reg          number_sroa_0_0_29_r0s10__2;
   reg          number_sroa_0_0_30_r0s10__2;
-  reg          number_sroa_0_0_31129599_r0s10__2;
+  reg          number_sroa_0_0_311180_r0s10__2;
   reg          number_sroa_0_0_r0s10__3;
   reg          number_sroa_0_0_1_r0s10__3;
   reg          number_sroa_0_0_2_r0s10__3;
@@ -18485,7 +18485,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__3;
   reg          number_sroa_0_0_29_r0s10__3;
   reg          number_sroa_0_0_30_r0s10__3;
-  reg          number_sroa_0_0_31129599_r0s10__3;
+  reg          number_sroa_0_0_311180_r0s10__3;
   reg          number_sroa_0_0_r0s10__4;
   reg          number_sroa_0_0_1_r0s10__4;
   reg          number_sroa_0_0_2_r0s10__4;
@@ -18517,7 +18517,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__4;
   reg          number_sroa_0_0_29_r0s10__4;
   reg          number_sroa_0_0_30_r0s10__4;
-  reg          number_sroa_0_0_31129599_r0s10__4;
+  reg          number_sroa_0_0_311180_r0s10__4;
   reg          number_sroa_0_0_r0s10__5;
   reg          number_sroa_0_0_1_r0s10__5;
   reg          number_sroa_0_0_2_r0s10__5;
@@ -18549,7 +18549,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__5;
   reg          number_sroa_0_0_29_r0s10__5;
   reg          number_sroa_0_0_30_r0s10__5;
-  reg          number_sroa_0_0_31129599_r0s10__5;
+  reg          number_sroa_0_0_311180_r0s10__5;
   reg          number_sroa_0_0_r0s10__6;
   reg          number_sroa_0_0_1_r0s10__6;
   reg          number_sroa_0_0_2_r0s10__6;
@@ -18581,7 +18581,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__6;
   reg          number_sroa_0_0_29_r0s10__6;
   reg          number_sroa_0_0_30_r0s10__6;
-  reg          number_sroa_0_0_31129599_r0s10__6;
+  reg          number_sroa_0_0_311180_r0s10__6;
   reg          number_sroa_0_0_r0s10__7;
   reg          number_sroa_0_0_1_r0s10__7;
   reg          number_sroa_0_0_2_r0s10__7;
@@ -18613,7 +18613,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__7;
   reg          number_sroa_0_0_29_r0s10__7;
   reg          number_sroa_0_0_30_r0s10__7;
-  reg          number_sroa_0_0_31129599_r0s10__7;
+  reg          number_sroa_0_0_311180_r0s10__7;
   reg          number_sroa_0_0_r0s10__8;
   reg          number_sroa_0_0_1_r0s10__8;
   reg          number_sroa_0_0_2_r0s10__8;
@@ -18645,7 +18645,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__8;
   reg          number_sroa_0_0_29_r0s10__8;
   reg          number_sroa_0_0_30_r0s10__8;
-  reg          number_sroa_0_0_31129599_r0s10__8;
+  reg          number_sroa_0_0_311180_r0s10__8;
   reg          number_sroa_0_0_r0s10__9;
   reg          number_sroa_0_0_1_r0s10__9;
   reg          number_sroa_0_0_2_r0s10__9;
@@ -18677,7 +18677,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__9;
   reg          number_sroa_0_0_29_r0s10__9;
   reg          number_sroa_0_0_30_r0s10__9;
-  reg          number_sroa_0_0_31129599_r0s10__9;
+  reg          number_sroa_0_0_311180_r0s10__9;
   reg          number_sroa_0_0_r0s10__10;
   reg          number_sroa_0_0_1_r0s10__10;
   reg          number_sroa_0_0_2_r0s10__10;
@@ -18709,7 +18709,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__10;
   reg          number_sroa_0_0_29_r0s10__10;
   reg          number_sroa_0_0_30_r0s10__10;
-  reg          number_sroa_0_0_31129599_r0s10__10;
+  reg          number_sroa_0_0_311180_r0s10__10;
   reg          number_sroa_0_0_r0s10__11;
   reg          number_sroa_0_0_1_r0s10__11;
   reg          number_sroa_0_0_2_r0s10__11;
@@ -18741,7 +18741,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__11;
   reg          number_sroa_0_0_29_r0s10__11;
   reg          number_sroa_0_0_30_r0s10__11;
-  reg          number_sroa_0_0_31129599_r0s10__11;
+  reg          number_sroa_0_0_311180_r0s10__11;
   reg          number_sroa_0_0_r0s10__12;
   reg          number_sroa_0_0_1_r0s10__12;
   reg          number_sroa_0_0_2_r0s10__12;
@@ -18773,7 +18773,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__12;
   reg          number_sroa_0_0_29_r0s10__12;
   reg          number_sroa_0_0_30_r0s10__12;
-  reg          number_sroa_0_0_31129599_r0s10__12;
+  reg          number_sroa_0_0_311180_r0s10__12;
   reg          number_sroa_0_0_r0s10__13;
   reg          number_sroa_0_0_1_r0s10__13;
   reg          number_sroa_0_0_2_r0s10__13;
@@ -18805,7 +18805,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__13;
   reg          number_sroa_0_0_29_r0s10__13;
   reg          number_sroa_0_0_30_r0s10__13;
-  reg          number_sroa_0_0_31129599_r0s10__13;
+  reg          number_sroa_0_0_311180_r0s10__13;
   reg          number_sroa_0_0_r0s10__14;
   reg          number_sroa_0_0_1_r0s10__14;
   reg          number_sroa_0_0_2_r0s10__14;
@@ -18837,7 +18837,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__14;
   reg          number_sroa_0_0_29_r0s10__14;
   reg          number_sroa_0_0_30_r0s10__14;
-  reg          number_sroa_0_0_31129599_r0s10__14;
+  reg          number_sroa_0_0_311180_r0s10__14;
   reg          number_sroa_0_0_r0s10__15;
   reg          number_sroa_0_0_1_r0s10__15;
   reg          number_sroa_0_0_2_r0s10__15;
@@ -18869,9 +18869,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg          number_sroa_0_0_28_r0s10__15;
   reg          number_sroa_0_0_29_r0s10__15;
   reg          number_sroa_0_0_30_r0s10__15;
-  reg          number_sroa_0_0_31129599_r0s10__15;
+  reg          number_sroa_0_0_311180_r0s10__15;
   wire [511:0] _GEN_32 =
-    {number_sroa_0_0_31129599_r0s10__15,
+    {number_sroa_0_0_311180_r0s10__15,
      number_sroa_0_0_30_r0s10__15,
      number_sroa_0_0_29_r0s10__15,
      number_sroa_0_0_28_r0s10__15,
@@ -18903,7 +18903,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__15,
      number_sroa_0_0_1_r0s10__15,
      number_sroa_0_0_r0s10__15,
-     number_sroa_0_0_31129599_r0s10__14,
+     number_sroa_0_0_311180_r0s10__14,
      number_sroa_0_0_30_r0s10__14,
      number_sroa_0_0_29_r0s10__14,
      number_sroa_0_0_28_r0s10__14,
@@ -18935,7 +18935,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__14,
      number_sroa_0_0_1_r0s10__14,
      number_sroa_0_0_r0s10__14,
-     number_sroa_0_0_31129599_r0s10__13,
+     number_sroa_0_0_311180_r0s10__13,
      number_sroa_0_0_30_r0s10__13,
      number_sroa_0_0_29_r0s10__13,
      number_sroa_0_0_28_r0s10__13,
@@ -18967,7 +18967,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__13,
      number_sroa_0_0_1_r0s10__13,
      number_sroa_0_0_r0s10__13,
-     number_sroa_0_0_31129599_r0s10__12,
+     number_sroa_0_0_311180_r0s10__12,
      number_sroa_0_0_30_r0s10__12,
      number_sroa_0_0_29_r0s10__12,
      number_sroa_0_0_28_r0s10__12,
@@ -18999,7 +18999,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__12,
      number_sroa_0_0_1_r0s10__12,
      number_sroa_0_0_r0s10__12,
-     number_sroa_0_0_31129599_r0s10__11,
+     number_sroa_0_0_311180_r0s10__11,
      number_sroa_0_0_30_r0s10__11,
      number_sroa_0_0_29_r0s10__11,
      number_sroa_0_0_28_r0s10__11,
@@ -19031,7 +19031,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__11,
      number_sroa_0_0_1_r0s10__11,
      number_sroa_0_0_r0s10__11,
-     number_sroa_0_0_31129599_r0s10__10,
+     number_sroa_0_0_311180_r0s10__10,
      number_sroa_0_0_30_r0s10__10,
      number_sroa_0_0_29_r0s10__10,
      number_sroa_0_0_28_r0s10__10,
@@ -19063,7 +19063,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__10,
      number_sroa_0_0_1_r0s10__10,
      number_sroa_0_0_r0s10__10,
-     number_sroa_0_0_31129599_r0s10__9,
+     number_sroa_0_0_311180_r0s10__9,
      number_sroa_0_0_30_r0s10__9,
      number_sroa_0_0_29_r0s10__9,
      number_sroa_0_0_28_r0s10__9,
@@ -19095,7 +19095,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__9,
      number_sroa_0_0_1_r0s10__9,
      number_sroa_0_0_r0s10__9,
-     number_sroa_0_0_31129599_r0s10__8,
+     number_sroa_0_0_311180_r0s10__8,
      number_sroa_0_0_30_r0s10__8,
      number_sroa_0_0_29_r0s10__8,
      number_sroa_0_0_28_r0s10__8,
@@ -19127,7 +19127,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__8,
      number_sroa_0_0_1_r0s10__8,
      number_sroa_0_0_r0s10__8,
-     number_sroa_0_0_31129599_r0s10__7,
+     number_sroa_0_0_311180_r0s10__7,
      number_sroa_0_0_30_r0s10__7,
      number_sroa_0_0_29_r0s10__7,
      number_sroa_0_0_28_r0s10__7,
@@ -19159,7 +19159,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__7,
      number_sroa_0_0_1_r0s10__7,
      number_sroa_0_0_r0s10__7,
-     number_sroa_0_0_31129599_r0s10__6,
+     number_sroa_0_0_311180_r0s10__6,
      number_sroa_0_0_30_r0s10__6,
      number_sroa_0_0_29_r0s10__6,
      number_sroa_0_0_28_r0s10__6,
@@ -19191,7 +19191,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__6,
      number_sroa_0_0_1_r0s10__6,
      number_sroa_0_0_r0s10__6,
-     number_sroa_0_0_31129599_r0s10__5,
+     number_sroa_0_0_311180_r0s10__5,
      number_sroa_0_0_30_r0s10__5,
      number_sroa_0_0_29_r0s10__5,
      number_sroa_0_0_28_r0s10__5,
@@ -19223,7 +19223,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__5,
      number_sroa_0_0_1_r0s10__5,
      number_sroa_0_0_r0s10__5,
-     number_sroa_0_0_31129599_r0s10__4,
+     number_sroa_0_0_311180_r0s10__4,
      number_sroa_0_0_30_r0s10__4,
      number_sroa_0_0_29_r0s10__4,
      number_sroa_0_0_28_r0s10__4,
@@ -19255,7 +19255,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__4,
      number_sroa_0_0_1_r0s10__4,
      number_sroa_0_0_r0s10__4,
-     number_sroa_0_0_31129599_r0s10__3,
+     number_sroa_0_0_311180_r0s10__3,
      number_sroa_0_0_30_r0s10__3,
      number_sroa_0_0_29_r0s10__3,
      number_sroa_0_0_28_r0s10__3,
@@ -19287,7 +19287,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__3,
      number_sroa_0_0_1_r0s10__3,
      number_sroa_0_0_r0s10__3,
-     number_sroa_0_0_31129599_r0s10__2,
+     number_sroa_0_0_311180_r0s10__2,
      number_sroa_0_0_30_r0s10__2,
      number_sroa_0_0_29_r0s10__2,
      number_sroa_0_0_28_r0s10__2,
@@ -19319,7 +19319,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__2,
      number_sroa_0_0_1_r0s10__2,
      number_sroa_0_0_r0s10__2,
-     number_sroa_0_0_31129599_r0s10__1,
+     number_sroa_0_0_311180_r0s10__1,
      number_sroa_0_0_30_r0s10__1,
      number_sroa_0_0_29_r0s10__1,
      number_sroa_0_0_28_r0s10__1,
@@ -19351,7 +19351,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
      number_sroa_0_0_2_r0s10__1,
      number_sroa_0_0_1_r0s10__1,
      number_sroa_0_0_r0s10__1,
-     number_sroa_0_0_31129599_r0s10,
+     number_sroa_0_0_311180_r0s10,
      number_sroa_0_0_30_r0s10,
      number_sroa_0_0_29_r0s10,
      number_sroa_0_0_28_r0s10,
@@ -19388,11 +19388,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [3:0]   place_sroa_0_0_r0s8;
   reg  [3:0]   place_sroa_0_0_r0s9;
   reg  [3:0]   place_sroa_0_0_r0s10;
-  reg          add_i4050129631_r0s6;
-  reg          add_i4050129631_r0s7;
-  reg          add_i4050129631_r0s8;
-  reg          add_i4050129631_r0s9;
-  reg          add_i4050129631_r0s10;
+  reg          add_i40951212_r0s6;
+  reg          add_i40951212_r0s7;
+  reg          add_i40951212_r0s8;
+  reg          add_i40951212_r0s9;
+  reg          add_i40951212_r0s10;
   reg          loadedv203_r0s1;
   reg          loadedv203_r0s2;
   reg          loadedv203_r0s3;
@@ -19485,103 +19485,103 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   reg  [2:0]   plan_sroa_5_0_r0;
   reg          open_0_r0;
   wire [511:0] _GEN_33 =
-    _table_0_rd >> shr_i3498_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0}
+    _table_0_rd >> shr_i3545_r0s4 >> {504'h0, at_sroa_28_0_r0s4[3], 7'h0}
     >> {505'h0, at_sroa_28_0_r0s4[2], 6'h0} >> {506'h0, at_sroa_28_0_r0s4[1], 5'h0}
     >> {507'h0, at_sroa_28_0_r0s4[0], 4'h0};
-  wire [26:0]  _GEN_34 = mul_i_i_r0s7 >> loadedv_i_i96_i64_r0s7;
+  wire [26:0]  _GEN_34 = mul_i_i_r0s7 >> loadedv_i_i96_i67_r0s7;
   wire [10:0]  _GEN_35 = {1'h0, _GEN_34[9:0]} + 11'h1;
   wire [11:0]  _GEN_36 = {2'h0, cmp_i252_i_r0s8 ? field_r0s8 : 10'h0};
-  wire [26:0]  _GEN_37 = mul_i_i_1_r0s7 >> loadedv_i_i96_i64_1_r0s7;
+  wire [26:0]  _GEN_37 = mul_i_i_1_r0s7 >> loadedv_i_i96_i67_1_r0s7;
   wire [10:0]  _GEN_38 = {1'h0, _GEN_37[9:0]} + 11'h1;
   wire [11:0]  _GEN_39 = {2'h0, cmp_i252_i_1_r0s8 ? field_r0s8__1 : 10'h0};
-  wire [26:0]  _GEN_40 = mul_i_i_2_r0s7 >> loadedv_i_i96_i64_2_r0s7;
+  wire [26:0]  _GEN_40 = mul_i_i_2_r0s7 >> loadedv_i_i96_i67_2_r0s7;
   wire [10:0]  _GEN_41 = {1'h0, _GEN_40[9:0]} + 11'h1;
   wire [11:0]  _GEN_42 = {2'h0, cmp_i252_i_2_r0s8 ? field_r0s8__2 : 10'h0};
-  wire [26:0]  _GEN_43 = mul_i_i_3_r0s7 >> loadedv_i_i96_i64_3_r0s7;
+  wire [26:0]  _GEN_43 = mul_i_i_3_r0s7 >> loadedv_i_i96_i67_3_r0s7;
   wire [10:0]  _GEN_44 = {1'h0, _GEN_43[9:0]} + 11'h1;
   wire [11:0]  _GEN_45 = {2'h0, cmp_i252_i_3_r0s8 ? field_r0s8__3 : 10'h0};
-  wire [26:0]  _GEN_46 = mul_i_i_4_r0s7 >> loadedv_i_i96_i64_4_r0s7;
+  wire [26:0]  _GEN_46 = mul_i_i_4_r0s7 >> loadedv_i_i96_i67_4_r0s7;
   wire [10:0]  _GEN_47 = {1'h0, _GEN_46[9:0]} + 11'h1;
   wire [11:0]  _GEN_48 = {2'h0, cmp_i252_i_4_r0s8 ? field_r0s8__4 : 10'h0};
-  wire [26:0]  _GEN_49 = mul_i_i_5_r0s7 >> loadedv_i_i96_i64_5_r0s7;
+  wire [26:0]  _GEN_49 = mul_i_i_5_r0s7 >> loadedv_i_i96_i67_5_r0s7;
   wire [10:0]  _GEN_50 = {1'h0, _GEN_49[9:0]} + 11'h1;
   wire [11:0]  _GEN_51 = {2'h0, cmp_i252_i_5_r0s8 ? field_r0s8__5 : 10'h0};
-  wire [26:0]  _GEN_52 = mul_i_i_6_r0s7 >> loadedv_i_i96_i64_6_r0s7;
+  wire [26:0]  _GEN_52 = mul_i_i_6_r0s7 >> loadedv_i_i96_i67_6_r0s7;
   wire [10:0]  _GEN_53 = {1'h0, _GEN_52[9:0]} + 11'h1;
   wire [11:0]  _GEN_54 = {2'h0, cmp_i252_i_6_r0s8 ? field_r0s8__6 : 10'h0};
-  wire [26:0]  _GEN_55 = mul_i_i_7_r0s7 >> loadedv_i_i96_i64_7_r0s7;
+  wire [26:0]  _GEN_55 = mul_i_i_7_r0s7 >> loadedv_i_i96_i67_7_r0s7;
   wire [10:0]  _GEN_56 = {1'h0, _GEN_55[9:0]} + 11'h1;
   wire [11:0]  _GEN_57 = {2'h0, cmp_i252_i_7_r0s8 ? field_r0s8__7 : 10'h0};
-  wire [26:0]  _GEN_58 = mul_i_i_8_r0s7 >> loadedv_i_i96_i64_8_r0s7;
+  wire [26:0]  _GEN_58 = mul_i_i_8_r0s7 >> loadedv_i_i96_i67_8_r0s7;
   wire [10:0]  _GEN_59 = {1'h0, _GEN_58[9:0]} + 11'h1;
   wire [11:0]  _GEN_60 = {2'h0, cmp_i252_i_8_r0s8 ? field_r0s8__8 : 10'h0};
-  wire [26:0]  _GEN_61 = mul_i_i_9_r0s7 >> loadedv_i_i96_i64_9_r0s7;
+  wire [26:0]  _GEN_61 = mul_i_i_9_r0s7 >> loadedv_i_i96_i67_9_r0s7;
   wire [10:0]  _GEN_62 = {1'h0, _GEN_61[9:0]} + 11'h1;
   wire [11:0]  _GEN_63 = {2'h0, cmp_i252_i_9_r0s8 ? field_r0s8__9 : 10'h0};
-  wire [26:0]  _GEN_64 = mul_i_i_10_r0s7 >> loadedv_i_i96_i64_10_r0s7;
+  wire [26:0]  _GEN_64 = mul_i_i_10_r0s7 >> loadedv_i_i96_i67_10_r0s7;
   wire [10:0]  _GEN_65 = {1'h0, _GEN_64[9:0]} + 11'h1;
   wire [11:0]  _GEN_66 = {2'h0, cmp_i252_i_10_r0s8 ? field_r0s8__10 : 10'h0};
-  wire [26:0]  _GEN_67 = mul_i_i_11_r0s7 >> loadedv_i_i96_i64_11_r0s7;
+  wire [26:0]  _GEN_67 = mul_i_i_11_r0s7 >> loadedv_i_i96_i67_11_r0s7;
   wire [10:0]  _GEN_68 = {1'h0, _GEN_67[9:0]} + 11'h1;
   wire [11:0]  _GEN_69 = {2'h0, cmp_i252_i_11_r0s8 ? field_r0s8__11 : 10'h0};
-  wire [26:0]  _GEN_70 = mul_i_i_12_r0s7 >> loadedv_i_i96_i64_12_r0s7;
+  wire [26:0]  _GEN_70 = mul_i_i_12_r0s7 >> loadedv_i_i96_i67_12_r0s7;
   wire [10:0]  _GEN_71 = {1'h0, _GEN_70[9:0]} + 11'h1;
   wire [11:0]  _GEN_72 = {2'h0, cmp_i252_i_12_r0s8 ? field_r0s8__12 : 10'h0};
-  wire [26:0]  _GEN_73 = mul_i_i_13_r0s7 >> loadedv_i_i96_i64_13_r0s7;
+  wire [26:0]  _GEN_73 = mul_i_i_13_r0s7 >> loadedv_i_i96_i67_13_r0s7;
   wire [10:0]  _GEN_74 = {1'h0, _GEN_73[9:0]} + 11'h1;
   wire [11:0]  _GEN_75 = {2'h0, cmp_i252_i_13_r0s8 ? field_r0s8__13 : 10'h0};
-  wire [26:0]  _GEN_76 = mul_i_i_14_r0s7 >> loadedv_i_i96_i64_14_r0s7;
+  wire [26:0]  _GEN_76 = mul_i_i_14_r0s7 >> loadedv_i_i96_i67_14_r0s7;
   wire [10:0]  _GEN_77 = {1'h0, _GEN_76[9:0]} + 11'h1;
   wire [11:0]  _GEN_78 = {2'h0, cmp_i252_i_14_r0s8 ? field_r0s8__14 : 10'h0};
-  wire [26:0]  _GEN_79 = mul_i_i_15_r0s7 >> loadedv_i_i96_i64_15_r0s7;
+  wire [26:0]  _GEN_79 = mul_i_i_15_r0s7 >> loadedv_i_i96_i67_15_r0s7;
   wire [10:0]  _GEN_80 = {1'h0, _GEN_79[9:0]} + 11'h1;
   wire [11:0]  _GEN_81 = {2'h0, cmp_i252_i_15_r0s8 ? field_r0s8__15 : 10'h0};
-  wire [26:0]  _GEN_82 = mul_i_i_16_r0s7 >> loadedv_i_i96_i64_16_r0s7;
+  wire [26:0]  _GEN_82 = mul_i_i_16_r0s7 >> loadedv_i_i96_i67_16_r0s7;
   wire [10:0]  _GEN_83 = {1'h0, _GEN_82[9:0]} + 11'h1;
   wire [11:0]  _GEN_84 = {2'h0, cmp_i252_i_16_r0s8 ? field_r0s8__16 : 10'h0};
-  wire [26:0]  _GEN_85 = mul_i_i_17_r0s7 >> loadedv_i_i96_i64_17_r0s7;
+  wire [26:0]  _GEN_85 = mul_i_i_17_r0s7 >> loadedv_i_i96_i67_17_r0s7;
   wire [10:0]  _GEN_86 = {1'h0, _GEN_85[9:0]} + 11'h1;
   wire [11:0]  _GEN_87 = {2'h0, cmp_i252_i_17_r0s8 ? field_r0s8__17 : 10'h0};
-  wire [26:0]  _GEN_88 = mul_i_i_18_r0s7 >> loadedv_i_i96_i64_18_r0s7;
+  wire [26:0]  _GEN_88 = mul_i_i_18_r0s7 >> loadedv_i_i96_i67_18_r0s7;
   wire [10:0]  _GEN_89 = {1'h0, _GEN_88[9:0]} + 11'h1;
   wire [11:0]  _GEN_90 = {2'h0, cmp_i252_i_18_r0s8 ? field_r0s8__18 : 10'h0};
-  wire [26:0]  _GEN_91 = mul_i_i_19_r0s7 >> loadedv_i_i96_i64_19_r0s7;
+  wire [26:0]  _GEN_91 = mul_i_i_19_r0s7 >> loadedv_i_i96_i67_19_r0s7;
   wire [10:0]  _GEN_92 = {1'h0, _GEN_91[9:0]} + 11'h1;
   wire [11:0]  _GEN_93 = {2'h0, cmp_i252_i_19_r0s8 ? field_r0s8__19 : 10'h0};
-  wire [26:0]  _GEN_94 = mul_i_i_20_r0s7 >> loadedv_i_i96_i64_20_r0s7;
+  wire [26:0]  _GEN_94 = mul_i_i_20_r0s7 >> loadedv_i_i96_i67_20_r0s7;
   wire [10:0]  _GEN_95 = {1'h0, _GEN_94[9:0]} + 11'h1;
   wire [11:0]  _GEN_96 = {2'h0, cmp_i252_i_20_r0s8 ? field_r0s8__20 : 10'h0};
-  wire [26:0]  _GEN_97 = mul_i_i_21_r0s7 >> loadedv_i_i96_i64_21_r0s7;
+  wire [26:0]  _GEN_97 = mul_i_i_21_r0s7 >> loadedv_i_i96_i67_21_r0s7;
   wire [10:0]  _GEN_98 = {1'h0, _GEN_97[9:0]} + 11'h1;
   wire [11:0]  _GEN_99 = {2'h0, cmp_i252_i_21_r0s8 ? field_r0s8__21 : 10'h0};
-  wire [26:0]  _GEN_100 = mul_i_i_22_r0s7 >> loadedv_i_i96_i64_22_r0s7;
+  wire [26:0]  _GEN_100 = mul_i_i_22_r0s7 >> loadedv_i_i96_i67_22_r0s7;
   wire [10:0]  _GEN_101 = {1'h0, _GEN_100[9:0]} + 11'h1;
   wire [11:0]  _GEN_102 = {2'h0, cmp_i252_i_22_r0s8 ? field_r0s8__22 : 10'h0};
-  wire [26:0]  _GEN_103 = mul_i_i_23_r0s7 >> loadedv_i_i96_i64_23_r0s7;
+  wire [26:0]  _GEN_103 = mul_i_i_23_r0s7 >> loadedv_i_i96_i67_23_r0s7;
   wire [10:0]  _GEN_104 = {1'h0, _GEN_103[9:0]} + 11'h1;
   wire [11:0]  _GEN_105 = {2'h0, cmp_i252_i_23_r0s8 ? field_r0s8__23 : 10'h0};
-  wire [26:0]  _GEN_106 = mul_i_i_24_r0s7 >> loadedv_i_i96_i64_24_r0s7;
+  wire [26:0]  _GEN_106 = mul_i_i_24_r0s7 >> loadedv_i_i96_i67_24_r0s7;
   wire [10:0]  _GEN_107 = {1'h0, _GEN_106[9:0]} + 11'h1;
   wire [11:0]  _GEN_108 = {2'h0, cmp_i252_i_24_r0s8 ? field_r0s8__24 : 10'h0};
-  wire [26:0]  _GEN_109 = mul_i_i_25_r0s7 >> loadedv_i_i96_i64_25_r0s7;
+  wire [26:0]  _GEN_109 = mul_i_i_25_r0s7 >> loadedv_i_i96_i67_25_r0s7;
   wire [10:0]  _GEN_110 = {1'h0, _GEN_109[9:0]} + 11'h1;
   wire [11:0]  _GEN_111 = {2'h0, cmp_i252_i_25_r0s8 ? field_r0s8__25 : 10'h0};
-  wire [26:0]  _GEN_112 = mul_i_i_26_r0s7 >> loadedv_i_i96_i64_26_r0s7;
+  wire [26:0]  _GEN_112 = mul_i_i_26_r0s7 >> loadedv_i_i96_i67_26_r0s7;
   wire [10:0]  _GEN_113 = {1'h0, _GEN_112[9:0]} + 11'h1;
   wire [11:0]  _GEN_114 = {2'h0, cmp_i252_i_26_r0s8 ? field_r0s8__26 : 10'h0};
-  wire [26:0]  _GEN_115 = mul_i_i_27_r0s7 >> loadedv_i_i96_i64_27_r0s7;
+  wire [26:0]  _GEN_115 = mul_i_i_27_r0s7 >> loadedv_i_i96_i67_27_r0s7;
   wire [10:0]  _GEN_116 = {1'h0, _GEN_115[9:0]} + 11'h1;
   wire [11:0]  _GEN_117 = {2'h0, cmp_i252_i_27_r0s8 ? field_r0s8__27 : 10'h0};
-  wire [26:0]  _GEN_118 = mul_i_i_28_r0s7 >> loadedv_i_i96_i64_28_r0s7;
+  wire [26:0]  _GEN_118 = mul_i_i_28_r0s7 >> loadedv_i_i96_i67_28_r0s7;
   wire [10:0]  _GEN_119 = {1'h0, _GEN_118[9:0]} + 11'h1;
   wire [11:0]  _GEN_120 = {2'h0, cmp_i252_i_28_r0s8 ? field_r0s8__28 : 10'h0};
-  wire [26:0]  _GEN_121 = mul_i_i_29_r0s7 >> loadedv_i_i96_i64_29_r0s7;
+  wire [26:0]  _GEN_121 = mul_i_i_29_r0s7 >> loadedv_i_i96_i67_29_r0s7;
   wire [10:0]  _GEN_122 = {1'h0, _GEN_121[9:0]} + 11'h1;
   wire [11:0]  _GEN_123 = {2'h0, cmp_i252_i_29_r0s8 ? field_r0s8__29 : 10'h0};
-  wire [26:0]  _GEN_124 = mul_i_i_30_r0s7 >> loadedv_i_i96_i64_30_r0s7;
+  wire [26:0]  _GEN_124 = mul_i_i_30_r0s7 >> loadedv_i_i96_i67_30_r0s7;
   wire [10:0]  _GEN_125 = {1'h0, _GEN_124[9:0]} + 11'h1;
   wire [11:0]  _GEN_126 = {2'h0, cmp_i252_i_30_r0s8 ? field_r0s8__30 : 10'h0};
-  wire [26:0]  _GEN_127 = mul_i_i_31_r0s7 >> loadedv_i_i96_i64_31_r0s7;
+  wire [26:0]  _GEN_127 = mul_i_i_31_r0s7 >> loadedv_i_i96_i67_31_r0s7;
   wire [10:0]  _GEN_128 = {1'h0, _GEN_127[9:0]} + 11'h1;
   wire [11:0]  _GEN_129 = {2'h0, cmp_i252_i_31_r0s8 ? field_r0s8__31 : 10'h0};
   wire [11:0]  _GEN_130 = {4'h0, v71_r0s9};
@@ -19589,9 +19589,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_r0s9 | sub_i3597_r0s9[11]
+              cmp_i_i2447_r0s9 | sub_i3644_r0s9[11]
                 ? 12'h0
-                : sub_i3597_r0s9 < _GEN_130 ? sub_i3597_r0s9 : _GEN_130}
+                : sub_i3644_r0s9 < _GEN_130 ? sub_i3644_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_r0s9__1,
               symbol_i_sroa_0_0_r0s9,
               page_r0s9[15],
@@ -19601,9 +19601,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_1_r0s9 | sub_i3597_1_r0s9[11]
+              cmp_i_i2447_1_r0s9 | sub_i3644_1_r0s9[11]
                 ? 12'h0
-                : sub_i3597_1_r0s9 < _GEN_130 ? sub_i3597_1_r0s9 : _GEN_130}
+                : sub_i3644_1_r0s9 < _GEN_130 ? sub_i3644_1_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_1_r0s9__1,
               symbol_i_sroa_0_0_1_r0s9,
               page_r0s9[31],
@@ -19613,9 +19613,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_2_r0s9 | sub_i3597_2_r0s9[11]
+              cmp_i_i2447_2_r0s9 | sub_i3644_2_r0s9[11]
                 ? 12'h0
-                : sub_i3597_2_r0s9 < _GEN_130 ? sub_i3597_2_r0s9 : _GEN_130}
+                : sub_i3644_2_r0s9 < _GEN_130 ? sub_i3644_2_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_2_r0s9__1,
               symbol_i_sroa_0_0_2_r0s9,
               page_r0s9[47],
@@ -19625,9 +19625,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_3_r0s9 | sub_i3597_3_r0s9[11]
+              cmp_i_i2447_3_r0s9 | sub_i3644_3_r0s9[11]
                 ? 12'h0
-                : sub_i3597_3_r0s9 < _GEN_130 ? sub_i3597_3_r0s9 : _GEN_130}
+                : sub_i3644_3_r0s9 < _GEN_130 ? sub_i3644_3_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_3_r0s9__1,
               symbol_i_sroa_0_0_3_r0s9,
               page_r0s9[63],
@@ -19637,9 +19637,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_4_r0s9 | sub_i3597_4_r0s9[11]
+              cmp_i_i2447_4_r0s9 | sub_i3644_4_r0s9[11]
                 ? 12'h0
-                : sub_i3597_4_r0s9 < _GEN_130 ? sub_i3597_4_r0s9 : _GEN_130}
+                : sub_i3644_4_r0s9 < _GEN_130 ? sub_i3644_4_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_4_r0s9__1,
               symbol_i_sroa_0_0_4_r0s9,
               page_r0s9[79],
@@ -19649,9 +19649,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_5_r0s9 | sub_i3597_5_r0s9[11]
+              cmp_i_i2447_5_r0s9 | sub_i3644_5_r0s9[11]
                 ? 12'h0
-                : sub_i3597_5_r0s9 < _GEN_130 ? sub_i3597_5_r0s9 : _GEN_130}
+                : sub_i3644_5_r0s9 < _GEN_130 ? sub_i3644_5_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_5_r0s9__1,
               symbol_i_sroa_0_0_5_r0s9,
               page_r0s9[95],
@@ -19661,9 +19661,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_6_r0s9 | sub_i3597_6_r0s9[11]
+              cmp_i_i2447_6_r0s9 | sub_i3644_6_r0s9[11]
                 ? 12'h0
-                : sub_i3597_6_r0s9 < _GEN_130 ? sub_i3597_6_r0s9 : _GEN_130}
+                : sub_i3644_6_r0s9 < _GEN_130 ? sub_i3644_6_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_6_r0s9__1,
               symbol_i_sroa_0_0_6_r0s9,
               page_r0s9[111],
@@ -19673,9 +19673,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_7_r0s9 | sub_i3597_7_r0s9[11]
+              cmp_i_i2447_7_r0s9 | sub_i3644_7_r0s9[11]
                 ? 12'h0
-                : sub_i3597_7_r0s9 < _GEN_130 ? sub_i3597_7_r0s9 : _GEN_130}
+                : sub_i3644_7_r0s9 < _GEN_130 ? sub_i3644_7_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_7_r0s9__1,
               symbol_i_sroa_0_0_7_r0s9,
               page_r0s9[127],
@@ -19685,9 +19685,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_8_r0s9 | sub_i3597_8_r0s9[11]
+              cmp_i_i2447_8_r0s9 | sub_i3644_8_r0s9[11]
                 ? 12'h0
-                : sub_i3597_8_r0s9 < _GEN_130 ? sub_i3597_8_r0s9 : _GEN_130}
+                : sub_i3644_8_r0s9 < _GEN_130 ? sub_i3644_8_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_8_r0s9__1,
               symbol_i_sroa_0_0_8_r0s9,
               page_r0s9[143],
@@ -19697,9 +19697,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_9_r0s9 | sub_i3597_9_r0s9[11]
+              cmp_i_i2447_9_r0s9 | sub_i3644_9_r0s9[11]
                 ? 12'h0
-                : sub_i3597_9_r0s9 < _GEN_130 ? sub_i3597_9_r0s9 : _GEN_130}
+                : sub_i3644_9_r0s9 < _GEN_130 ? sub_i3644_9_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_9_r0s9__1,
               symbol_i_sroa_0_0_9_r0s9,
               page_r0s9[159],
@@ -19709,9 +19709,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_10_r0s9 | sub_i3597_10_r0s9[11]
+              cmp_i_i2447_10_r0s9 | sub_i3644_10_r0s9[11]
                 ? 12'h0
-                : sub_i3597_10_r0s9 < _GEN_130 ? sub_i3597_10_r0s9 : _GEN_130}
+                : sub_i3644_10_r0s9 < _GEN_130 ? sub_i3644_10_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_10_r0s9__1,
               symbol_i_sroa_0_0_10_r0s9,
               page_r0s9[175],
@@ -19721,9 +19721,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_11_r0s9 | sub_i3597_11_r0s9[11]
+              cmp_i_i2447_11_r0s9 | sub_i3644_11_r0s9[11]
                 ? 12'h0
-                : sub_i3597_11_r0s9 < _GEN_130 ? sub_i3597_11_r0s9 : _GEN_130}
+                : sub_i3644_11_r0s9 < _GEN_130 ? sub_i3644_11_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_11_r0s9__1,
               symbol_i_sroa_0_0_11_r0s9,
               page_r0s9[191],
@@ -19733,9 +19733,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_12_r0s9 | sub_i3597_12_r0s9[11]
+              cmp_i_i2447_12_r0s9 | sub_i3644_12_r0s9[11]
                 ? 12'h0
-                : sub_i3597_12_r0s9 < _GEN_130 ? sub_i3597_12_r0s9 : _GEN_130}
+                : sub_i3644_12_r0s9 < _GEN_130 ? sub_i3644_12_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_12_r0s9__1,
               symbol_i_sroa_0_0_12_r0s9,
               page_r0s9[207],
@@ -19745,9 +19745,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_13_r0s9 | sub_i3597_13_r0s9[11]
+              cmp_i_i2447_13_r0s9 | sub_i3644_13_r0s9[11]
                 ? 12'h0
-                : sub_i3597_13_r0s9 < _GEN_130 ? sub_i3597_13_r0s9 : _GEN_130}
+                : sub_i3644_13_r0s9 < _GEN_130 ? sub_i3644_13_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_13_r0s9__1,
               symbol_i_sroa_0_0_13_r0s9,
               page_r0s9[223],
@@ -19757,9 +19757,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_14_r0s9 | sub_i3597_14_r0s9[11]
+              cmp_i_i2447_14_r0s9 | sub_i3644_14_r0s9[11]
                 ? 12'h0
-                : sub_i3597_14_r0s9 < _GEN_130 ? sub_i3597_14_r0s9 : _GEN_130}
+                : sub_i3644_14_r0s9 < _GEN_130 ? sub_i3644_14_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_14_r0s9__1,
               symbol_i_sroa_0_0_14_r0s9,
               page_r0s9[239],
@@ -19769,9 +19769,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_15_r0s9 | sub_i3597_15_r0s9[11]
+              cmp_i_i2447_15_r0s9 | sub_i3644_15_r0s9[11]
                 ? 12'h0
-                : sub_i3597_15_r0s9 < _GEN_130 ? sub_i3597_15_r0s9 : _GEN_130}
+                : sub_i3644_15_r0s9 < _GEN_130 ? sub_i3644_15_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_15_r0s9__1,
               symbol_i_sroa_0_0_15_r0s9,
               page_r0s9[255],
@@ -19781,9 +19781,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_16_r0s9 | sub_i3597_16_r0s9[11]
+              cmp_i_i2447_16_r0s9 | sub_i3644_16_r0s9[11]
                 ? 12'h0
-                : sub_i3597_16_r0s9 < _GEN_130 ? sub_i3597_16_r0s9 : _GEN_130}
+                : sub_i3644_16_r0s9 < _GEN_130 ? sub_i3644_16_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_16_r0s9__1,
               symbol_i_sroa_0_0_16_r0s9,
               page_r0s9[271],
@@ -19793,9 +19793,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_17_r0s9 | sub_i3597_17_r0s9[11]
+              cmp_i_i2447_17_r0s9 | sub_i3644_17_r0s9[11]
                 ? 12'h0
-                : sub_i3597_17_r0s9 < _GEN_130 ? sub_i3597_17_r0s9 : _GEN_130}
+                : sub_i3644_17_r0s9 < _GEN_130 ? sub_i3644_17_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_17_r0s9__1,
               symbol_i_sroa_0_0_17_r0s9,
               page_r0s9[287],
@@ -19805,9 +19805,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_18_r0s9 | sub_i3597_18_r0s9[11]
+              cmp_i_i2447_18_r0s9 | sub_i3644_18_r0s9[11]
                 ? 12'h0
-                : sub_i3597_18_r0s9 < _GEN_130 ? sub_i3597_18_r0s9 : _GEN_130}
+                : sub_i3644_18_r0s9 < _GEN_130 ? sub_i3644_18_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_18_r0s9__1,
               symbol_i_sroa_0_0_18_r0s9,
               page_r0s9[303],
@@ -19817,9 +19817,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_19_r0s9 | sub_i3597_19_r0s9[11]
+              cmp_i_i2447_19_r0s9 | sub_i3644_19_r0s9[11]
                 ? 12'h0
-                : sub_i3597_19_r0s9 < _GEN_130 ? sub_i3597_19_r0s9 : _GEN_130}
+                : sub_i3644_19_r0s9 < _GEN_130 ? sub_i3644_19_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_19_r0s9__1,
               symbol_i_sroa_0_0_19_r0s9,
               page_r0s9[319],
@@ -19829,9 +19829,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_20_r0s9 | sub_i3597_20_r0s9[11]
+              cmp_i_i2447_20_r0s9 | sub_i3644_20_r0s9[11]
                 ? 12'h0
-                : sub_i3597_20_r0s9 < _GEN_130 ? sub_i3597_20_r0s9 : _GEN_130}
+                : sub_i3644_20_r0s9 < _GEN_130 ? sub_i3644_20_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_20_r0s9__1,
               symbol_i_sroa_0_0_20_r0s9,
               page_r0s9[335],
@@ -19841,9 +19841,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_21_r0s9 | sub_i3597_21_r0s9[11]
+              cmp_i_i2447_21_r0s9 | sub_i3644_21_r0s9[11]
                 ? 12'h0
-                : sub_i3597_21_r0s9 < _GEN_130 ? sub_i3597_21_r0s9 : _GEN_130}
+                : sub_i3644_21_r0s9 < _GEN_130 ? sub_i3644_21_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_21_r0s9__1,
               symbol_i_sroa_0_0_21_r0s9,
               page_r0s9[351],
@@ -19853,9 +19853,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_22_r0s9 | sub_i3597_22_r0s9[11]
+              cmp_i_i2447_22_r0s9 | sub_i3644_22_r0s9[11]
                 ? 12'h0
-                : sub_i3597_22_r0s9 < _GEN_130 ? sub_i3597_22_r0s9 : _GEN_130}
+                : sub_i3644_22_r0s9 < _GEN_130 ? sub_i3644_22_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_22_r0s9__1,
               symbol_i_sroa_0_0_22_r0s9,
               page_r0s9[367],
@@ -19865,9 +19865,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_23_r0s9 | sub_i3597_23_r0s9[11]
+              cmp_i_i2447_23_r0s9 | sub_i3644_23_r0s9[11]
                 ? 12'h0
-                : sub_i3597_23_r0s9 < _GEN_130 ? sub_i3597_23_r0s9 : _GEN_130}
+                : sub_i3644_23_r0s9 < _GEN_130 ? sub_i3644_23_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_23_r0s9__1,
               symbol_i_sroa_0_0_23_r0s9,
               page_r0s9[383],
@@ -19877,9 +19877,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_24_r0s9 | sub_i3597_24_r0s9[11]
+              cmp_i_i2447_24_r0s9 | sub_i3644_24_r0s9[11]
                 ? 12'h0
-                : sub_i3597_24_r0s9 < _GEN_130 ? sub_i3597_24_r0s9 : _GEN_130}
+                : sub_i3644_24_r0s9 < _GEN_130 ? sub_i3644_24_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_24_r0s9__1,
               symbol_i_sroa_0_0_24_r0s9,
               page_r0s9[399],
@@ -19889,9 +19889,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_25_r0s9 | sub_i3597_25_r0s9[11]
+              cmp_i_i2447_25_r0s9 | sub_i3644_25_r0s9[11]
                 ? 12'h0
-                : sub_i3597_25_r0s9 < _GEN_130 ? sub_i3597_25_r0s9 : _GEN_130}
+                : sub_i3644_25_r0s9 < _GEN_130 ? sub_i3644_25_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_25_r0s9__1,
               symbol_i_sroa_0_0_25_r0s9,
               page_r0s9[415],
@@ -19901,9 +19901,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_26_r0s9 | sub_i3597_26_r0s9[11]
+              cmp_i_i2447_26_r0s9 | sub_i3644_26_r0s9[11]
                 ? 12'h0
-                : sub_i3597_26_r0s9 < _GEN_130 ? sub_i3597_26_r0s9 : _GEN_130}
+                : sub_i3644_26_r0s9 < _GEN_130 ? sub_i3644_26_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_26_r0s9__1,
               symbol_i_sroa_0_0_26_r0s9,
               page_r0s9[431],
@@ -19913,9 +19913,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_27_r0s9 | sub_i3597_27_r0s9[11]
+              cmp_i_i2447_27_r0s9 | sub_i3644_27_r0s9[11]
                 ? 12'h0
-                : sub_i3597_27_r0s9 < _GEN_130 ? sub_i3597_27_r0s9 : _GEN_130}
+                : sub_i3644_27_r0s9 < _GEN_130 ? sub_i3644_27_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_27_r0s9__1,
               symbol_i_sroa_0_0_27_r0s9,
               page_r0s9[447],
@@ -19925,9 +19925,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_28_r0s9 | sub_i3597_28_r0s9[11]
+              cmp_i_i2447_28_r0s9 | sub_i3644_28_r0s9[11]
                 ? 12'h0
-                : sub_i3597_28_r0s9 < _GEN_130 ? sub_i3597_28_r0s9 : _GEN_130}
+                : sub_i3644_28_r0s9 < _GEN_130 ? sub_i3644_28_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_28_r0s9__1,
               symbol_i_sroa_0_0_28_r0s9,
               page_r0s9[463],
@@ -19937,9 +19937,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_29_r0s9 | sub_i3597_29_r0s9[11]
+              cmp_i_i2447_29_r0s9 | sub_i3644_29_r0s9[11]
                 ? 12'h0
-                : sub_i3597_29_r0s9 < _GEN_130 ? sub_i3597_29_r0s9 : _GEN_130}
+                : sub_i3644_29_r0s9 < _GEN_130 ? sub_i3644_29_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_29_r0s9__1,
               symbol_i_sroa_0_0_29_r0s9,
               page_r0s9[479],
@@ -19949,9 +19949,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__4
       ? (xor_r0s9
            ? {4'h0,
-              cmp_i_i2447_30_r0s9 | sub_i3597_30_r0s9[11]
+              cmp_i_i2447_30_r0s9 | sub_i3644_30_r0s9[11]
                 ? 12'h0
-                : sub_i3597_30_r0s9 < _GEN_130 ? sub_i3597_30_r0s9 : _GEN_130}
+                : sub_i3644_30_r0s9 < _GEN_130 ? sub_i3644_30_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_30_r0s9__1,
               symbol_i_sroa_0_0_30_r0s9,
               page_r0s9[495],
@@ -19961,9 +19961,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     or_r0s9__5
       ? (and_r0s9__4
            ? {4'h0,
-              cmp_i_i2447_31_r0s9 | sub_i3597_31_r0s9[11]
+              cmp_i_i2447_31_r0s9 | sub_i3644_31_r0s9[11]
                 ? 12'h0
-                : sub_i3597_31_r0s9 < _GEN_130 ? sub_i3597_31_r0s9 : _GEN_130}
+                : sub_i3644_31_r0s9 < _GEN_130 ? sub_i3644_31_r0s9 : _GEN_130}
            : {symbol_i_sroa_0_0_31_r0s9__1,
               symbol_i_sroa_0_0_31_r0s9,
               page_r0s9[511],
@@ -20518,219 +20518,219 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   wire         _GEN_194 = _GEN_188 ? page_dout[14:10] == 5'h0 : page_dout[14:7] == 8'h0;
   wire [7:0]   _GEN_195 = _GEN_188 ? {3'h0, page_dout[14:10]} : page_dout[14:7];
   wire [8:0]   _GEN_196 = {{2{_GEN_193[6]}}, _GEN_193} + {1'h0, sub_i266_i_i_r0s5};
-  wire [7:0]   _GEN_197 = or_cond145_not_r0s5 ? spec_select_r0s5 : sub_i155_i_r0s5;
+  wire [7:0]   _GEN_197 = or_cond148_not_r0s5 ? spec_select_r0s5 : sub_i155_i_r0s5;
   wire [15:0]  _GEN_198 = _GEN_191 ? table_r0s5[31:16] : _GEN_190;
   wire [6:0]   _GEN_199 = {2'h0, _GEN_198[7:3]} - 7'h7;
   wire         _GEN_200 = _GEN_188 ? page_dout[30:26] == 5'h0 : page_dout[30:23] == 8'h0;
   wire [7:0]   _GEN_201 = _GEN_188 ? {3'h0, page_dout[30:26]} : page_dout[30:23];
   wire [8:0]   _GEN_202 = {{2{_GEN_199[6]}}, _GEN_199} + {1'h0, sub_i266_i_i_1_r0s5};
-  wire [7:0]   _GEN_203 = or_cond145_not_1_r0s5 ? spec_select_r0s5 : sub_i155_i_1_r0s5;
+  wire [7:0]   _GEN_203 = or_cond148_not_1_r0s5 ? spec_select_r0s5 : sub_i155_i_1_r0s5;
   wire [15:0]  _GEN_204 = _GEN_191 ? table_r0s5[47:32] : _GEN_190;
   wire [6:0]   _GEN_205 = {2'h0, _GEN_204[7:3]} - 7'h7;
   wire         _GEN_206 = _GEN_188 ? page_dout[46:42] == 5'h0 : page_dout[46:39] == 8'h0;
   wire [7:0]   _GEN_207 = _GEN_188 ? {3'h0, page_dout[46:42]} : page_dout[46:39];
   wire [8:0]   _GEN_208 = {{2{_GEN_205[6]}}, _GEN_205} + {1'h0, sub_i266_i_i_2_r0s5};
-  wire [7:0]   _GEN_209 = or_cond145_not_2_r0s5 ? spec_select_r0s5 : sub_i155_i_2_r0s5;
+  wire [7:0]   _GEN_209 = or_cond148_not_2_r0s5 ? spec_select_r0s5 : sub_i155_i_2_r0s5;
   wire [15:0]  _GEN_210 = _GEN_191 ? table_r0s5[63:48] : _GEN_190;
   wire [6:0]   _GEN_211 = {2'h0, _GEN_210[7:3]} - 7'h7;
   wire         _GEN_212 = _GEN_188 ? page_dout[62:58] == 5'h0 : page_dout[62:55] == 8'h0;
   wire [7:0]   _GEN_213 = _GEN_188 ? {3'h0, page_dout[62:58]} : page_dout[62:55];
   wire [8:0]   _GEN_214 = {{2{_GEN_211[6]}}, _GEN_211} + {1'h0, sub_i266_i_i_3_r0s5};
-  wire [7:0]   _GEN_215 = or_cond145_not_3_r0s5 ? spec_select_r0s5 : sub_i155_i_3_r0s5;
+  wire [7:0]   _GEN_215 = or_cond148_not_3_r0s5 ? spec_select_r0s5 : sub_i155_i_3_r0s5;
   wire [15:0]  _GEN_216 = _GEN_191 ? table_r0s5[79:64] : _GEN_190;
   wire [6:0]   _GEN_217 = {2'h0, _GEN_216[7:3]} - 7'h7;
   wire         _GEN_218 = _GEN_188 ? page_dout[78:74] == 5'h0 : page_dout[78:71] == 8'h0;
   wire [7:0]   _GEN_219 = _GEN_188 ? {3'h0, page_dout[78:74]} : page_dout[78:71];
   wire [8:0]   _GEN_220 = {{2{_GEN_217[6]}}, _GEN_217} + {1'h0, sub_i266_i_i_4_r0s5};
-  wire [7:0]   _GEN_221 = or_cond145_not_4_r0s5 ? spec_select_r0s5 : sub_i155_i_4_r0s5;
+  wire [7:0]   _GEN_221 = or_cond148_not_4_r0s5 ? spec_select_r0s5 : sub_i155_i_4_r0s5;
   wire [15:0]  _GEN_222 = _GEN_191 ? table_r0s5[95:80] : _GEN_190;
   wire [6:0]   _GEN_223 = {2'h0, _GEN_222[7:3]} - 7'h7;
   wire         _GEN_224 = _GEN_188 ? page_dout[94:90] == 5'h0 : page_dout[94:87] == 8'h0;
   wire [7:0]   _GEN_225 = _GEN_188 ? {3'h0, page_dout[94:90]} : page_dout[94:87];
   wire [8:0]   _GEN_226 = {{2{_GEN_223[6]}}, _GEN_223} + {1'h0, sub_i266_i_i_5_r0s5};
-  wire [7:0]   _GEN_227 = or_cond145_not_5_r0s5 ? spec_select_r0s5 : sub_i155_i_5_r0s5;
+  wire [7:0]   _GEN_227 = or_cond148_not_5_r0s5 ? spec_select_r0s5 : sub_i155_i_5_r0s5;
   wire [15:0]  _GEN_228 = _GEN_191 ? table_r0s5[111:96] : _GEN_190;
   wire [6:0]   _GEN_229 = {2'h0, _GEN_228[7:3]} - 7'h7;
   wire         _GEN_230 =
     _GEN_188 ? page_dout[110:106] == 5'h0 : page_dout[110:103] == 8'h0;
   wire [7:0]   _GEN_231 = _GEN_188 ? {3'h0, page_dout[110:106]} : page_dout[110:103];
   wire [8:0]   _GEN_232 = {{2{_GEN_229[6]}}, _GEN_229} + {1'h0, sub_i266_i_i_6_r0s5};
-  wire [7:0]   _GEN_233 = or_cond145_not_6_r0s5 ? spec_select_r0s5 : sub_i155_i_6_r0s5;
+  wire [7:0]   _GEN_233 = or_cond148_not_6_r0s5 ? spec_select_r0s5 : sub_i155_i_6_r0s5;
   wire [15:0]  _GEN_234 = _GEN_191 ? table_r0s5[127:112] : _GEN_190;
   wire [6:0]   _GEN_235 = {2'h0, _GEN_234[7:3]} - 7'h7;
   wire         _GEN_236 =
     _GEN_188 ? page_dout[126:122] == 5'h0 : page_dout[126:119] == 8'h0;
   wire [7:0]   _GEN_237 = _GEN_188 ? {3'h0, page_dout[126:122]} : page_dout[126:119];
   wire [8:0]   _GEN_238 = {{2{_GEN_235[6]}}, _GEN_235} + {1'h0, sub_i266_i_i_7_r0s5};
-  wire [7:0]   _GEN_239 = or_cond145_not_7_r0s5 ? spec_select_r0s5 : sub_i155_i_7_r0s5;
+  wire [7:0]   _GEN_239 = or_cond148_not_7_r0s5 ? spec_select_r0s5 : sub_i155_i_7_r0s5;
   wire [15:0]  _GEN_240 = _GEN_191 ? table_r0s5[143:128] : _GEN_190;
   wire [6:0]   _GEN_241 = {2'h0, _GEN_240[7:3]} - 7'h7;
   wire         _GEN_242 =
     _GEN_188 ? page_dout[142:138] == 5'h0 : page_dout[142:135] == 8'h0;
   wire [7:0]   _GEN_243 = _GEN_188 ? {3'h0, page_dout[142:138]} : page_dout[142:135];
   wire [8:0]   _GEN_244 = {{2{_GEN_241[6]}}, _GEN_241} + {1'h0, sub_i266_i_i_8_r0s5};
-  wire [7:0]   _GEN_245 = or_cond145_not_8_r0s5 ? spec_select_r0s5 : sub_i155_i_8_r0s5;
+  wire [7:0]   _GEN_245 = or_cond148_not_8_r0s5 ? spec_select_r0s5 : sub_i155_i_8_r0s5;
   wire [15:0]  _GEN_246 = _GEN_191 ? table_r0s5[159:144] : _GEN_190;
   wire [6:0]   _GEN_247 = {2'h0, _GEN_246[7:3]} - 7'h7;
   wire         _GEN_248 =
     _GEN_188 ? page_dout[158:154] == 5'h0 : page_dout[158:151] == 8'h0;
   wire [7:0]   _GEN_249 = _GEN_188 ? {3'h0, page_dout[158:154]} : page_dout[158:151];
   wire [8:0]   _GEN_250 = {{2{_GEN_247[6]}}, _GEN_247} + {1'h0, sub_i266_i_i_9_r0s5};
-  wire [7:0]   _GEN_251 = or_cond145_not_9_r0s5 ? spec_select_r0s5 : sub_i155_i_9_r0s5;
+  wire [7:0]   _GEN_251 = or_cond148_not_9_r0s5 ? spec_select_r0s5 : sub_i155_i_9_r0s5;
   wire [15:0]  _GEN_252 = _GEN_191 ? table_r0s5[175:160] : _GEN_190;
   wire [6:0]   _GEN_253 = {2'h0, _GEN_252[7:3]} - 7'h7;
   wire         _GEN_254 =
     _GEN_188 ? page_dout[174:170] == 5'h0 : page_dout[174:167] == 8'h0;
   wire [7:0]   _GEN_255 = _GEN_188 ? {3'h0, page_dout[174:170]} : page_dout[174:167];
   wire [8:0]   _GEN_256 = {{2{_GEN_253[6]}}, _GEN_253} + {1'h0, sub_i266_i_i_10_r0s5};
-  wire [7:0]   _GEN_257 = or_cond145_not_10_r0s5 ? spec_select_r0s5 : sub_i155_i_10_r0s5;
+  wire [7:0]   _GEN_257 = or_cond148_not_10_r0s5 ? spec_select_r0s5 : sub_i155_i_10_r0s5;
   wire [15:0]  _GEN_258 = _GEN_191 ? table_r0s5[191:176] : _GEN_190;
   wire [6:0]   _GEN_259 = {2'h0, _GEN_258[7:3]} - 7'h7;
   wire         _GEN_260 =
     _GEN_188 ? page_dout[190:186] == 5'h0 : page_dout[190:183] == 8'h0;
   wire [7:0]   _GEN_261 = _GEN_188 ? {3'h0, page_dout[190:186]} : page_dout[190:183];
   wire [8:0]   _GEN_262 = {{2{_GEN_259[6]}}, _GEN_259} + {1'h0, sub_i266_i_i_11_r0s5};
-  wire [7:0]   _GEN_263 = or_cond145_not_11_r0s5 ? spec_select_r0s5 : sub_i155_i_11_r0s5;
+  wire [7:0]   _GEN_263 = or_cond148_not_11_r0s5 ? spec_select_r0s5 : sub_i155_i_11_r0s5;
   wire [15:0]  _GEN_264 = _GEN_191 ? table_r0s5[207:192] : _GEN_190;
   wire [6:0]   _GEN_265 = {2'h0, _GEN_264[7:3]} - 7'h7;
   wire         _GEN_266 =
     _GEN_188 ? page_dout[206:202] == 5'h0 : page_dout[206:199] == 8'h0;
   wire [7:0]   _GEN_267 = _GEN_188 ? {3'h0, page_dout[206:202]} : page_dout[206:199];
   wire [8:0]   _GEN_268 = {{2{_GEN_265[6]}}, _GEN_265} + {1'h0, sub_i266_i_i_12_r0s5};
-  wire [7:0]   _GEN_269 = or_cond145_not_12_r0s5 ? spec_select_r0s5 : sub_i155_i_12_r0s5;
+  wire [7:0]   _GEN_269 = or_cond148_not_12_r0s5 ? spec_select_r0s5 : sub_i155_i_12_r0s5;
   wire [15:0]  _GEN_270 = _GEN_191 ? table_r0s5[223:208] : _GEN_190;
   wire [6:0]   _GEN_271 = {2'h0, _GEN_270[7:3]} - 7'h7;
   wire         _GEN_272 =
     _GEN_188 ? page_dout[222:218] == 5'h0 : page_dout[222:215] == 8'h0;
   wire [7:0]   _GEN_273 = _GEN_188 ? {3'h0, page_dout[222:218]} : page_dout[222:215];
   wire [8:0]   _GEN_274 = {{2{_GEN_271[6]}}, _GEN_271} + {1'h0, sub_i266_i_i_13_r0s5};
-  wire [7:0]   _GEN_275 = or_cond145_not_13_r0s5 ? spec_select_r0s5 : sub_i155_i_13_r0s5;
+  wire [7:0]   _GEN_275 = or_cond148_not_13_r0s5 ? spec_select_r0s5 : sub_i155_i_13_r0s5;
   wire [15:0]  _GEN_276 = _GEN_191 ? table_r0s5[239:224] : _GEN_190;
   wire [6:0]   _GEN_277 = {2'h0, _GEN_276[7:3]} - 7'h7;
   wire         _GEN_278 =
     _GEN_188 ? page_dout[238:234] == 5'h0 : page_dout[238:231] == 8'h0;
   wire [7:0]   _GEN_279 = _GEN_188 ? {3'h0, page_dout[238:234]} : page_dout[238:231];
   wire [8:0]   _GEN_280 = {{2{_GEN_277[6]}}, _GEN_277} + {1'h0, sub_i266_i_i_14_r0s5};
-  wire [7:0]   _GEN_281 = or_cond145_not_14_r0s5 ? spec_select_r0s5 : sub_i155_i_14_r0s5;
+  wire [7:0]   _GEN_281 = or_cond148_not_14_r0s5 ? spec_select_r0s5 : sub_i155_i_14_r0s5;
   wire [15:0]  _GEN_282 = _GEN_191 ? table_r0s5[255:240] : _GEN_190;
   wire [6:0]   _GEN_283 = {2'h0, _GEN_282[7:3]} - 7'h7;
   wire         _GEN_284 =
     _GEN_188 ? page_dout[254:250] == 5'h0 : page_dout[254:247] == 8'h0;
   wire [7:0]   _GEN_285 = _GEN_188 ? {3'h0, page_dout[254:250]} : page_dout[254:247];
   wire [8:0]   _GEN_286 = {{2{_GEN_283[6]}}, _GEN_283} + {1'h0, sub_i266_i_i_15_r0s5};
-  wire [7:0]   _GEN_287 = or_cond145_not_15_r0s5 ? spec_select_r0s5 : sub_i155_i_15_r0s5;
+  wire [7:0]   _GEN_287 = or_cond148_not_15_r0s5 ? spec_select_r0s5 : sub_i155_i_15_r0s5;
   wire [15:0]  _GEN_288 = _GEN_191 ? table_r0s5[271:256] : _GEN_190;
   wire [6:0]   _GEN_289 = {2'h0, _GEN_288[7:3]} - 7'h7;
   wire         _GEN_290 =
     _GEN_188 ? page_dout[270:266] == 5'h0 : page_dout[270:263] == 8'h0;
   wire [7:0]   _GEN_291 = _GEN_188 ? {3'h0, page_dout[270:266]} : page_dout[270:263];
   wire [8:0]   _GEN_292 = {{2{_GEN_289[6]}}, _GEN_289} + {1'h0, sub_i266_i_i_16_r0s5};
-  wire [7:0]   _GEN_293 = or_cond145_not_16_r0s5 ? spec_select_r0s5 : sub_i155_i_16_r0s5;
+  wire [7:0]   _GEN_293 = or_cond148_not_16_r0s5 ? spec_select_r0s5 : sub_i155_i_16_r0s5;
   wire [15:0]  _GEN_294 = _GEN_191 ? table_r0s5[287:272] : _GEN_190;
   wire [6:0]   _GEN_295 = {2'h0, _GEN_294[7:3]} - 7'h7;
   wire         _GEN_296 =
     _GEN_188 ? page_dout[286:282] == 5'h0 : page_dout[286:279] == 8'h0;
   wire [7:0]   _GEN_297 = _GEN_188 ? {3'h0, page_dout[286:282]} : page_dout[286:279];
   wire [8:0]   _GEN_298 = {{2{_GEN_295[6]}}, _GEN_295} + {1'h0, sub_i266_i_i_17_r0s5};
-  wire [7:0]   _GEN_299 = or_cond145_not_17_r0s5 ? spec_select_r0s5 : sub_i155_i_17_r0s5;
+  wire [7:0]   _GEN_299 = or_cond148_not_17_r0s5 ? spec_select_r0s5 : sub_i155_i_17_r0s5;
   wire [15:0]  _GEN_300 = _GEN_191 ? table_r0s5[303:288] : _GEN_190;
   wire [6:0]   _GEN_301 = {2'h0, _GEN_300[7:3]} - 7'h7;
   wire         _GEN_302 =
     _GEN_188 ? page_dout[302:298] == 5'h0 : page_dout[302:295] == 8'h0;
   wire [7:0]   _GEN_303 = _GEN_188 ? {3'h0, page_dout[302:298]} : page_dout[302:295];
   wire [8:0]   _GEN_304 = {{2{_GEN_301[6]}}, _GEN_301} + {1'h0, sub_i266_i_i_18_r0s5};
-  wire [7:0]   _GEN_305 = or_cond145_not_18_r0s5 ? spec_select_r0s5 : sub_i155_i_18_r0s5;
+  wire [7:0]   _GEN_305 = or_cond148_not_18_r0s5 ? spec_select_r0s5 : sub_i155_i_18_r0s5;
   wire [15:0]  _GEN_306 = _GEN_191 ? table_r0s5[319:304] : _GEN_190;
   wire [6:0]   _GEN_307 = {2'h0, _GEN_306[7:3]} - 7'h7;
   wire         _GEN_308 =
     _GEN_188 ? page_dout[318:314] == 5'h0 : page_dout[318:311] == 8'h0;
   wire [7:0]   _GEN_309 = _GEN_188 ? {3'h0, page_dout[318:314]} : page_dout[318:311];
   wire [8:0]   _GEN_310 = {{2{_GEN_307[6]}}, _GEN_307} + {1'h0, sub_i266_i_i_19_r0s5};
-  wire [7:0]   _GEN_311 = or_cond145_not_19_r0s5 ? spec_select_r0s5 : sub_i155_i_19_r0s5;
+  wire [7:0]   _GEN_311 = or_cond148_not_19_r0s5 ? spec_select_r0s5 : sub_i155_i_19_r0s5;
   wire [15:0]  _GEN_312 = _GEN_191 ? table_r0s5[335:320] : _GEN_190;
   wire [6:0]   _GEN_313 = {2'h0, _GEN_312[7:3]} - 7'h7;
   wire         _GEN_314 =
     _GEN_188 ? page_dout[334:330] == 5'h0 : page_dout[334:327] == 8'h0;
   wire [7:0]   _GEN_315 = _GEN_188 ? {3'h0, page_dout[334:330]} : page_dout[334:327];
   wire [8:0]   _GEN_316 = {{2{_GEN_313[6]}}, _GEN_313} + {1'h0, sub_i266_i_i_20_r0s5};
-  wire [7:0]   _GEN_317 = or_cond145_not_20_r0s5 ? spec_select_r0s5 : sub_i155_i_20_r0s5;
+  wire [7:0]   _GEN_317 = or_cond148_not_20_r0s5 ? spec_select_r0s5 : sub_i155_i_20_r0s5;
   wire [15:0]  _GEN_318 = _GEN_191 ? table_r0s5[351:336] : _GEN_190;
   wire [6:0]   _GEN_319 = {2'h0, _GEN_318[7:3]} - 7'h7;
   wire         _GEN_320 =
     _GEN_188 ? page_dout[350:346] == 5'h0 : page_dout[350:343] == 8'h0;
   wire [7:0]   _GEN_321 = _GEN_188 ? {3'h0, page_dout[350:346]} : page_dout[350:343];
   wire [8:0]   _GEN_322 = {{2{_GEN_319[6]}}, _GEN_319} + {1'h0, sub_i266_i_i_21_r0s5};
-  wire [7:0]   _GEN_323 = or_cond145_not_21_r0s5 ? spec_select_r0s5 : sub_i155_i_21_r0s5;
+  wire [7:0]   _GEN_323 = or_cond148_not_21_r0s5 ? spec_select_r0s5 : sub_i155_i_21_r0s5;
   wire [15:0]  _GEN_324 = _GEN_191 ? table_r0s5[367:352] : _GEN_190;
   wire [6:0]   _GEN_325 = {2'h0, _GEN_324[7:3]} - 7'h7;
   wire         _GEN_326 =
     _GEN_188 ? page_dout[366:362] == 5'h0 : page_dout[366:359] == 8'h0;
   wire [7:0]   _GEN_327 = _GEN_188 ? {3'h0, page_dout[366:362]} : page_dout[366:359];
   wire [8:0]   _GEN_328 = {{2{_GEN_325[6]}}, _GEN_325} + {1'h0, sub_i266_i_i_22_r0s5};
-  wire [7:0]   _GEN_329 = or_cond145_not_22_r0s5 ? spec_select_r0s5 : sub_i155_i_22_r0s5;
+  wire [7:0]   _GEN_329 = or_cond148_not_22_r0s5 ? spec_select_r0s5 : sub_i155_i_22_r0s5;
   wire [15:0]  _GEN_330 = _GEN_191 ? table_r0s5[383:368] : _GEN_190;
   wire [6:0]   _GEN_331 = {2'h0, _GEN_330[7:3]} - 7'h7;
   wire         _GEN_332 =
     _GEN_188 ? page_dout[382:378] == 5'h0 : page_dout[382:375] == 8'h0;
   wire [7:0]   _GEN_333 = _GEN_188 ? {3'h0, page_dout[382:378]} : page_dout[382:375];
   wire [8:0]   _GEN_334 = {{2{_GEN_331[6]}}, _GEN_331} + {1'h0, sub_i266_i_i_23_r0s5};
-  wire [7:0]   _GEN_335 = or_cond145_not_23_r0s5 ? spec_select_r0s5 : sub_i155_i_23_r0s5;
+  wire [7:0]   _GEN_335 = or_cond148_not_23_r0s5 ? spec_select_r0s5 : sub_i155_i_23_r0s5;
   wire [15:0]  _GEN_336 = _GEN_191 ? table_r0s5[399:384] : _GEN_190;
   wire [6:0]   _GEN_337 = {2'h0, _GEN_336[7:3]} - 7'h7;
   wire         _GEN_338 =
     _GEN_188 ? page_dout[398:394] == 5'h0 : page_dout[398:391] == 8'h0;
   wire [7:0]   _GEN_339 = _GEN_188 ? {3'h0, page_dout[398:394]} : page_dout[398:391];
   wire [8:0]   _GEN_340 = {{2{_GEN_337[6]}}, _GEN_337} + {1'h0, sub_i266_i_i_24_r0s5};
-  wire [7:0]   _GEN_341 = or_cond145_not_24_r0s5 ? spec_select_r0s5 : sub_i155_i_24_r0s5;
+  wire [7:0]   _GEN_341 = or_cond148_not_24_r0s5 ? spec_select_r0s5 : sub_i155_i_24_r0s5;
   wire [15:0]  _GEN_342 = _GEN_191 ? table_r0s5[415:400] : _GEN_190;
   wire [6:0]   _GEN_343 = {2'h0, _GEN_342[7:3]} - 7'h7;
   wire         _GEN_344 =
     _GEN_188 ? page_dout[414:410] == 5'h0 : page_dout[414:407] == 8'h0;
   wire [7:0]   _GEN_345 = _GEN_188 ? {3'h0, page_dout[414:410]} : page_dout[414:407];
   wire [8:0]   _GEN_346 = {{2{_GEN_343[6]}}, _GEN_343} + {1'h0, sub_i266_i_i_25_r0s5};
-  wire [7:0]   _GEN_347 = or_cond145_not_25_r0s5 ? spec_select_r0s5 : sub_i155_i_25_r0s5;
+  wire [7:0]   _GEN_347 = or_cond148_not_25_r0s5 ? spec_select_r0s5 : sub_i155_i_25_r0s5;
   wire [15:0]  _GEN_348 = _GEN_191 ? table_r0s5[431:416] : _GEN_190;
   wire [6:0]   _GEN_349 = {2'h0, _GEN_348[7:3]} - 7'h7;
   wire         _GEN_350 =
     _GEN_188 ? page_dout[430:426] == 5'h0 : page_dout[430:423] == 8'h0;
   wire [7:0]   _GEN_351 = _GEN_188 ? {3'h0, page_dout[430:426]} : page_dout[430:423];
   wire [8:0]   _GEN_352 = {{2{_GEN_349[6]}}, _GEN_349} + {1'h0, sub_i266_i_i_26_r0s5};
-  wire [7:0]   _GEN_353 = or_cond145_not_26_r0s5 ? spec_select_r0s5 : sub_i155_i_26_r0s5;
+  wire [7:0]   _GEN_353 = or_cond148_not_26_r0s5 ? spec_select_r0s5 : sub_i155_i_26_r0s5;
   wire [15:0]  _GEN_354 = _GEN_191 ? table_r0s5[447:432] : _GEN_190;
   wire [6:0]   _GEN_355 = {2'h0, _GEN_354[7:3]} - 7'h7;
   wire         _GEN_356 =
     _GEN_188 ? page_dout[446:442] == 5'h0 : page_dout[446:439] == 8'h0;
   wire [7:0]   _GEN_357 = _GEN_188 ? {3'h0, page_dout[446:442]} : page_dout[446:439];
   wire [8:0]   _GEN_358 = {{2{_GEN_355[6]}}, _GEN_355} + {1'h0, sub_i266_i_i_27_r0s5};
-  wire [7:0]   _GEN_359 = or_cond145_not_27_r0s5 ? spec_select_r0s5 : sub_i155_i_27_r0s5;
+  wire [7:0]   _GEN_359 = or_cond148_not_27_r0s5 ? spec_select_r0s5 : sub_i155_i_27_r0s5;
   wire [15:0]  _GEN_360 = _GEN_191 ? table_r0s5[463:448] : _GEN_190;
   wire [6:0]   _GEN_361 = {2'h0, _GEN_360[7:3]} - 7'h7;
   wire         _GEN_362 =
     _GEN_188 ? page_dout[462:458] == 5'h0 : page_dout[462:455] == 8'h0;
   wire [7:0]   _GEN_363 = _GEN_188 ? {3'h0, page_dout[462:458]} : page_dout[462:455];
   wire [8:0]   _GEN_364 = {{2{_GEN_361[6]}}, _GEN_361} + {1'h0, sub_i266_i_i_28_r0s5};
-  wire [7:0]   _GEN_365 = or_cond145_not_28_r0s5 ? spec_select_r0s5 : sub_i155_i_28_r0s5;
+  wire [7:0]   _GEN_365 = or_cond148_not_28_r0s5 ? spec_select_r0s5 : sub_i155_i_28_r0s5;
   wire [15:0]  _GEN_366 = _GEN_191 ? table_r0s5[479:464] : _GEN_190;
   wire [6:0]   _GEN_367 = {2'h0, _GEN_366[7:3]} - 7'h7;
   wire         _GEN_368 =
     _GEN_188 ? page_dout[478:474] == 5'h0 : page_dout[478:471] == 8'h0;
   wire [7:0]   _GEN_369 = _GEN_188 ? {3'h0, page_dout[478:474]} : page_dout[478:471];
   wire [8:0]   _GEN_370 = {{2{_GEN_367[6]}}, _GEN_367} + {1'h0, sub_i266_i_i_29_r0s5};
-  wire [7:0]   _GEN_371 = or_cond145_not_29_r0s5 ? spec_select_r0s5 : sub_i155_i_29_r0s5;
+  wire [7:0]   _GEN_371 = or_cond148_not_29_r0s5 ? spec_select_r0s5 : sub_i155_i_29_r0s5;
   wire [15:0]  _GEN_372 = _GEN_191 ? table_r0s5[495:480] : _GEN_190;
   wire [6:0]   _GEN_373 = {2'h0, _GEN_372[7:3]} - 7'h7;
   wire         _GEN_374 =
     _GEN_188 ? page_dout[494:490] == 5'h0 : page_dout[494:487] == 8'h0;
   wire [7:0]   _GEN_375 = _GEN_188 ? {3'h0, page_dout[494:490]} : page_dout[494:487];
   wire [8:0]   _GEN_376 = {{2{_GEN_373[6]}}, _GEN_373} + {1'h0, sub_i266_i_i_30_r0s5};
-  wire [7:0]   _GEN_377 = or_cond145_not_30_r0s5 ? spec_select_r0s5 : sub_i155_i_30_r0s5;
+  wire [7:0]   _GEN_377 = or_cond148_not_30_r0s5 ? spec_select_r0s5 : sub_i155_i_30_r0s5;
   wire [15:0]  _GEN_378 = _GEN_191 ? table_r0s5[511:496] : _GEN_190;
   wire [6:0]   _GEN_379 = {2'h0, _GEN_378[7:3]} - 7'h7;
   wire         _GEN_380 =
     _GEN_188 ? page_dout[510:506] == 5'h0 : page_dout[510:503] == 8'h0;
   wire [7:0]   _GEN_381 = _GEN_188 ? {3'h0, page_dout[510:506]} : page_dout[510:503];
   wire [8:0]   _GEN_382 = {{2{_GEN_379[6]}}, _GEN_379} + {1'h0, sub_i266_i_i_31_r0s5};
-  wire [7:0]   _GEN_383 = or_cond145_not_31_r0s5 ? spec_select_r0s5 : sub_i155_i_31_r0s5;
+  wire [7:0]   _GEN_383 = or_cond148_not_31_r0s5 ? spec_select_r0s5 : sub_i155_i_31_r0s5;
   wire         _GEN_384 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_169;
   wire [31:0]  _GEN_385 =
     {^{raw_crc_sroa_0_0_r0[31:30],
@@ -21377,11 +21377,11 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_7)
       and_r0s3__1 <= and_r0s2__1;
     if (_GEN_9)
-      or_cond89_r0s1 <= ~plan_sroa_39_0_r0 | _GEN_164;
+      or_cond92_r0s1 <= ~plan_sroa_39_0_r0 | _GEN_164;
     if (_GEN_8)
-      or_cond89_r0s2 <= or_cond89_r0s1;
+      or_cond92_r0s2 <= or_cond92_r0s1;
     if (_GEN_7)
-      or_cond89_r0s3 <= or_cond89_r0s2;
+      or_cond92_r0s3 <= or_cond92_r0s2;
     if (_GEN_8)
       at_sroa_0_0_r0s2 <= at_sroa_0_0_r0;
     if (_GEN_7) begin
@@ -21485,18 +21485,18 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
           ? select_r0s4__1[4:0]
           : ref_tmp179_sroa_0_0_r0s4[4:0] + {1'h0, _GEN_184};
     if (_GEN_9)
-      closes_0129630_r0s1 <= ~(_GEN_168 | _GEN_170);
+      closes_01211_r0s1 <= ~(_GEN_168 | _GEN_170);
     if (_GEN_8)
-      closes_0129630_r0s2 <= closes_0129630_r0s1;
+      closes_01211_r0s2 <= closes_01211_r0s1;
     if (_GEN_7)
-      closes_0129630_r0s3 <= closes_0129630_r0s2;
+      closes_01211_r0s3 <= closes_01211_r0s2;
     if (_GEN_6)
-      closes_0129630_r0s4 <= closes_0129630_r0s3;
+      closes_01211_r0s4 <= closes_01211_r0s3;
     if (_GEN_5)
-      closes_0129630_r0s5 <= closes_0129630_r0s4;
+      closes_01211_r0s5 <= closes_01211_r0s4;
     if (_GEN_4)
       or_r0s6 <=
-        {select_r0s5, _GEN_186 | closes_0129630_r0s5 & (|place_sroa_0_0_r0), 517'h0};
+        {select_r0s5, _GEN_186 | closes_01211_r0s5 & (|place_sroa_0_0_r0), 517'h0};
     if (_GEN_3)
       or_r0s7 <= or_r0s6;
     if (_GEN_2)
@@ -21754,9 +21754,9 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       table_r0s5 <= _table_0_rd;
     end
     if (_GEN_7)
-      shr_i3498_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
+      shr_i3545_r0s3 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
     if (_GEN_6) begin
-      shr_i3498_r0s4 <= shr_i3498_r0s3;
+      shr_i3545_r0s4 <= shr_i3545_r0s3;
       at_sroa_28_0_r0s4 <= at_sroa_28_0_r0s3;
     end
     if (_GEN_5) begin
@@ -21830,19 +21830,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_r0s6 <= _GEN_196;
     if (_GEN_3)
-      loadedv_i_i96_i64_r0s7 <= sub_i_i2438_r0s6 < 9'h1F ? sub_i_i2438_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_r0s7 <= sub_i_i2438_r0s6 < 9'h1F ? sub_i_i2438_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8 <= _GEN_35[10:1];
     if (_GEN_4)
-      sroa_speculated54_r0s6 <= _GEN_192[15:8];
+      sroa_speculated56_r0s6 <= _GEN_192[15:8];
     if (_GEN_3)
-      sroa_speculated54_r0s7 <= sroa_speculated54_r0s6;
+      sroa_speculated56_r0s7 <= sroa_speculated56_r0s6;
     if (_GEN_2)
-      sroa_speculated54_r0s8 <= sroa_speculated54_r0s7;
+      sroa_speculated56_r0s8 <= sroa_speculated56_r0s7;
     if (_GEN_1)
-      sub_i3597_r0s9 <=
+      sub_i3644_r0s9 <=
         (page_r0s8[15] ? 12'h0 - _GEN_36 : _GEN_36)
-        - {{4{sroa_speculated54_r0s8[7]}}, sroa_speculated54_r0s8};
+        - {{4{sroa_speculated56_r0s8[7]}}, sroa_speculated56_r0s8};
     if (_GEN_9)
       v71_r0s1 <=
         _GEN_181 ? 8'hFF : plan_sroa_5_0_r0 == 3'h3 ? 8'hF : {5'h0, _GEN_183, 2'h3};
@@ -21873,19 +21873,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_r0s4 <= cmp_i215_i_i_r0s3;
     if (_GEN_5) begin
-      or_cond145_not_r0s5 <= cmp_i215_i_i_r0s4 & (|(_table_0_rd[7:0]));
+      or_cond148_not_r0s5 <= cmp_i215_i_i_r0s4 & (|(_table_0_rd[7:0]));
       spec_select_r0s5 <= ~({8{~(_GEN_184[3])}} & 8'hFF << _GEN_184);
     end
     if (_GEN_9)
-      sroa_speculated4811_r0s1 <= _GEN_195;
+      sroa_speculated4868_r0s1 <= _GEN_195;
     if (_GEN_8)
-      sroa_speculated4811_r0s2 <= sroa_speculated4811_r0s1;
+      sroa_speculated4868_r0s2 <= sroa_speculated4868_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_r0s3 <= sroa_speculated4811_r0s2;
+      sroa_speculated4868_r0s3 <= sroa_speculated4868_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_r0s4 <= sroa_speculated4811_r0s3;
+      sroa_speculated4868_r0s4 <= sroa_speculated4868_r0s3;
     if (_GEN_5)
-      sub_i155_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated4811_r0s4;
+      sub_i155_i_r0s5 <= _table_0_rd[7:0] - sroa_speculated4868_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_r0s6 <= _GEN_197[4:0];
     if (_GEN_3)
@@ -21953,19 +21953,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_1_r0s6 <= _GEN_202;
     if (_GEN_3)
-      loadedv_i_i96_i64_1_r0s7 <= sub_i_i2438_1_r0s6 < 9'h1F ? sub_i_i2438_1_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_1_r0s7 <= sub_i_i2438_1_r0s6 < 9'h1F ? sub_i_i2438_1_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__1 <= _GEN_38[10:1];
     if (_GEN_4)
-      sroa_speculated54_1_r0s6 <= _GEN_198[15:8];
+      sroa_speculated56_1_r0s6 <= _GEN_198[15:8];
     if (_GEN_3)
-      sroa_speculated54_1_r0s7 <= sroa_speculated54_1_r0s6;
+      sroa_speculated56_1_r0s7 <= sroa_speculated56_1_r0s6;
     if (_GEN_2)
-      sroa_speculated54_1_r0s8 <= sroa_speculated54_1_r0s7;
+      sroa_speculated56_1_r0s8 <= sroa_speculated56_1_r0s7;
     if (_GEN_1)
-      sub_i3597_1_r0s9 <=
+      sub_i3644_1_r0s9 <=
         (page_r0s8[31] ? 12'h0 - _GEN_39 : _GEN_39)
-        - {{4{sroa_speculated54_1_r0s8[7]}}, sroa_speculated54_1_r0s8};
+        - {{4{sroa_speculated56_1_r0s8[7]}}, sroa_speculated56_1_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_1_r0s1 <= _GEN_200;
     if (_GEN_8)
@@ -21975,17 +21975,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_1_r0s4 <= cmp_i215_i_i_1_r0s3;
     if (_GEN_5)
-      or_cond145_not_1_r0s5 <= cmp_i215_i_i_1_r0s4 & (|(_table_0_rd[23:16]));
+      or_cond148_not_1_r0s5 <= cmp_i215_i_i_1_r0s4 & (|(_table_0_rd[23:16]));
     if (_GEN_9)
-      sroa_speculated4811_1_r0s1 <= _GEN_201;
+      sroa_speculated4868_1_r0s1 <= _GEN_201;
     if (_GEN_8)
-      sroa_speculated4811_1_r0s2 <= sroa_speculated4811_1_r0s1;
+      sroa_speculated4868_1_r0s2 <= sroa_speculated4868_1_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_1_r0s3 <= sroa_speculated4811_1_r0s2;
+      sroa_speculated4868_1_r0s3 <= sroa_speculated4868_1_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_1_r0s4 <= sroa_speculated4811_1_r0s3;
+      sroa_speculated4868_1_r0s4 <= sroa_speculated4868_1_r0s3;
     if (_GEN_5)
-      sub_i155_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated4811_1_r0s4;
+      sub_i155_i_1_r0s5 <= _table_0_rd[23:16] - sroa_speculated4868_1_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_1_r0s6 <= _GEN_203[4:0];
     if (_GEN_3)
@@ -22053,19 +22053,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_2_r0s6 <= _GEN_208;
     if (_GEN_3)
-      loadedv_i_i96_i64_2_r0s7 <= sub_i_i2438_2_r0s6 < 9'h1F ? sub_i_i2438_2_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_2_r0s7 <= sub_i_i2438_2_r0s6 < 9'h1F ? sub_i_i2438_2_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__2 <= _GEN_41[10:1];
     if (_GEN_4)
-      sroa_speculated54_2_r0s6 <= _GEN_204[15:8];
+      sroa_speculated56_2_r0s6 <= _GEN_204[15:8];
     if (_GEN_3)
-      sroa_speculated54_2_r0s7 <= sroa_speculated54_2_r0s6;
+      sroa_speculated56_2_r0s7 <= sroa_speculated56_2_r0s6;
     if (_GEN_2)
-      sroa_speculated54_2_r0s8 <= sroa_speculated54_2_r0s7;
+      sroa_speculated56_2_r0s8 <= sroa_speculated56_2_r0s7;
     if (_GEN_1)
-      sub_i3597_2_r0s9 <=
+      sub_i3644_2_r0s9 <=
         (page_r0s8[47] ? 12'h0 - _GEN_42 : _GEN_42)
-        - {{4{sroa_speculated54_2_r0s8[7]}}, sroa_speculated54_2_r0s8};
+        - {{4{sroa_speculated56_2_r0s8[7]}}, sroa_speculated56_2_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_2_r0s1 <= _GEN_206;
     if (_GEN_8)
@@ -22075,17 +22075,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_2_r0s4 <= cmp_i215_i_i_2_r0s3;
     if (_GEN_5)
-      or_cond145_not_2_r0s5 <= cmp_i215_i_i_2_r0s4 & (|(_table_0_rd[39:32]));
+      or_cond148_not_2_r0s5 <= cmp_i215_i_i_2_r0s4 & (|(_table_0_rd[39:32]));
     if (_GEN_9)
-      sroa_speculated4811_2_r0s1 <= _GEN_207;
+      sroa_speculated4868_2_r0s1 <= _GEN_207;
     if (_GEN_8)
-      sroa_speculated4811_2_r0s2 <= sroa_speculated4811_2_r0s1;
+      sroa_speculated4868_2_r0s2 <= sroa_speculated4868_2_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_2_r0s3 <= sroa_speculated4811_2_r0s2;
+      sroa_speculated4868_2_r0s3 <= sroa_speculated4868_2_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_2_r0s4 <= sroa_speculated4811_2_r0s3;
+      sroa_speculated4868_2_r0s4 <= sroa_speculated4868_2_r0s3;
     if (_GEN_5)
-      sub_i155_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated4811_2_r0s4;
+      sub_i155_i_2_r0s5 <= _table_0_rd[39:32] - sroa_speculated4868_2_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_2_r0s6 <= _GEN_209[4:0];
     if (_GEN_3)
@@ -22153,19 +22153,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_3_r0s6 <= _GEN_214;
     if (_GEN_3)
-      loadedv_i_i96_i64_3_r0s7 <= sub_i_i2438_3_r0s6 < 9'h1F ? sub_i_i2438_3_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_3_r0s7 <= sub_i_i2438_3_r0s6 < 9'h1F ? sub_i_i2438_3_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__3 <= _GEN_44[10:1];
     if (_GEN_4)
-      sroa_speculated54_3_r0s6 <= _GEN_210[15:8];
+      sroa_speculated56_3_r0s6 <= _GEN_210[15:8];
     if (_GEN_3)
-      sroa_speculated54_3_r0s7 <= sroa_speculated54_3_r0s6;
+      sroa_speculated56_3_r0s7 <= sroa_speculated56_3_r0s6;
     if (_GEN_2)
-      sroa_speculated54_3_r0s8 <= sroa_speculated54_3_r0s7;
+      sroa_speculated56_3_r0s8 <= sroa_speculated56_3_r0s7;
     if (_GEN_1)
-      sub_i3597_3_r0s9 <=
+      sub_i3644_3_r0s9 <=
         (page_r0s8[63] ? 12'h0 - _GEN_45 : _GEN_45)
-        - {{4{sroa_speculated54_3_r0s8[7]}}, sroa_speculated54_3_r0s8};
+        - {{4{sroa_speculated56_3_r0s8[7]}}, sroa_speculated56_3_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_3_r0s1 <= _GEN_212;
     if (_GEN_8)
@@ -22175,17 +22175,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_3_r0s4 <= cmp_i215_i_i_3_r0s3;
     if (_GEN_5)
-      or_cond145_not_3_r0s5 <= cmp_i215_i_i_3_r0s4 & (|(_table_0_rd[55:48]));
+      or_cond148_not_3_r0s5 <= cmp_i215_i_i_3_r0s4 & (|(_table_0_rd[55:48]));
     if (_GEN_9)
-      sroa_speculated4811_3_r0s1 <= _GEN_213;
+      sroa_speculated4868_3_r0s1 <= _GEN_213;
     if (_GEN_8)
-      sroa_speculated4811_3_r0s2 <= sroa_speculated4811_3_r0s1;
+      sroa_speculated4868_3_r0s2 <= sroa_speculated4868_3_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_3_r0s3 <= sroa_speculated4811_3_r0s2;
+      sroa_speculated4868_3_r0s3 <= sroa_speculated4868_3_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_3_r0s4 <= sroa_speculated4811_3_r0s3;
+      sroa_speculated4868_3_r0s4 <= sroa_speculated4868_3_r0s3;
     if (_GEN_5)
-      sub_i155_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated4811_3_r0s4;
+      sub_i155_i_3_r0s5 <= _table_0_rd[55:48] - sroa_speculated4868_3_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_3_r0s6 <= _GEN_215[4:0];
     if (_GEN_3)
@@ -22253,19 +22253,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_4_r0s6 <= _GEN_220;
     if (_GEN_3)
-      loadedv_i_i96_i64_4_r0s7 <= sub_i_i2438_4_r0s6 < 9'h1F ? sub_i_i2438_4_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_4_r0s7 <= sub_i_i2438_4_r0s6 < 9'h1F ? sub_i_i2438_4_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__4 <= _GEN_47[10:1];
     if (_GEN_4)
-      sroa_speculated54_4_r0s6 <= _GEN_216[15:8];
+      sroa_speculated56_4_r0s6 <= _GEN_216[15:8];
     if (_GEN_3)
-      sroa_speculated54_4_r0s7 <= sroa_speculated54_4_r0s6;
+      sroa_speculated56_4_r0s7 <= sroa_speculated56_4_r0s6;
     if (_GEN_2)
-      sroa_speculated54_4_r0s8 <= sroa_speculated54_4_r0s7;
+      sroa_speculated56_4_r0s8 <= sroa_speculated56_4_r0s7;
     if (_GEN_1)
-      sub_i3597_4_r0s9 <=
+      sub_i3644_4_r0s9 <=
         (page_r0s8[79] ? 12'h0 - _GEN_48 : _GEN_48)
-        - {{4{sroa_speculated54_4_r0s8[7]}}, sroa_speculated54_4_r0s8};
+        - {{4{sroa_speculated56_4_r0s8[7]}}, sroa_speculated56_4_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_4_r0s1 <= _GEN_218;
     if (_GEN_8)
@@ -22275,17 +22275,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_4_r0s4 <= cmp_i215_i_i_4_r0s3;
     if (_GEN_5)
-      or_cond145_not_4_r0s5 <= cmp_i215_i_i_4_r0s4 & (|(_table_0_rd[71:64]));
+      or_cond148_not_4_r0s5 <= cmp_i215_i_i_4_r0s4 & (|(_table_0_rd[71:64]));
     if (_GEN_9)
-      sroa_speculated4811_4_r0s1 <= _GEN_219;
+      sroa_speculated4868_4_r0s1 <= _GEN_219;
     if (_GEN_8)
-      sroa_speculated4811_4_r0s2 <= sroa_speculated4811_4_r0s1;
+      sroa_speculated4868_4_r0s2 <= sroa_speculated4868_4_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_4_r0s3 <= sroa_speculated4811_4_r0s2;
+      sroa_speculated4868_4_r0s3 <= sroa_speculated4868_4_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_4_r0s4 <= sroa_speculated4811_4_r0s3;
+      sroa_speculated4868_4_r0s4 <= sroa_speculated4868_4_r0s3;
     if (_GEN_5)
-      sub_i155_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated4811_4_r0s4;
+      sub_i155_i_4_r0s5 <= _table_0_rd[71:64] - sroa_speculated4868_4_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_4_r0s6 <= _GEN_221[4:0];
     if (_GEN_3)
@@ -22353,19 +22353,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_5_r0s6 <= _GEN_226;
     if (_GEN_3)
-      loadedv_i_i96_i64_5_r0s7 <= sub_i_i2438_5_r0s6 < 9'h1F ? sub_i_i2438_5_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_5_r0s7 <= sub_i_i2438_5_r0s6 < 9'h1F ? sub_i_i2438_5_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__5 <= _GEN_50[10:1];
     if (_GEN_4)
-      sroa_speculated54_5_r0s6 <= _GEN_222[15:8];
+      sroa_speculated56_5_r0s6 <= _GEN_222[15:8];
     if (_GEN_3)
-      sroa_speculated54_5_r0s7 <= sroa_speculated54_5_r0s6;
+      sroa_speculated56_5_r0s7 <= sroa_speculated56_5_r0s6;
     if (_GEN_2)
-      sroa_speculated54_5_r0s8 <= sroa_speculated54_5_r0s7;
+      sroa_speculated56_5_r0s8 <= sroa_speculated56_5_r0s7;
     if (_GEN_1)
-      sub_i3597_5_r0s9 <=
+      sub_i3644_5_r0s9 <=
         (page_r0s8[95] ? 12'h0 - _GEN_51 : _GEN_51)
-        - {{4{sroa_speculated54_5_r0s8[7]}}, sroa_speculated54_5_r0s8};
+        - {{4{sroa_speculated56_5_r0s8[7]}}, sroa_speculated56_5_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_5_r0s1 <= _GEN_224;
     if (_GEN_8)
@@ -22375,17 +22375,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_5_r0s4 <= cmp_i215_i_i_5_r0s3;
     if (_GEN_5)
-      or_cond145_not_5_r0s5 <= cmp_i215_i_i_5_r0s4 & (|(_table_0_rd[87:80]));
+      or_cond148_not_5_r0s5 <= cmp_i215_i_i_5_r0s4 & (|(_table_0_rd[87:80]));
     if (_GEN_9)
-      sroa_speculated4811_5_r0s1 <= _GEN_225;
+      sroa_speculated4868_5_r0s1 <= _GEN_225;
     if (_GEN_8)
-      sroa_speculated4811_5_r0s2 <= sroa_speculated4811_5_r0s1;
+      sroa_speculated4868_5_r0s2 <= sroa_speculated4868_5_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_5_r0s3 <= sroa_speculated4811_5_r0s2;
+      sroa_speculated4868_5_r0s3 <= sroa_speculated4868_5_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_5_r0s4 <= sroa_speculated4811_5_r0s3;
+      sroa_speculated4868_5_r0s4 <= sroa_speculated4868_5_r0s3;
     if (_GEN_5)
-      sub_i155_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated4811_5_r0s4;
+      sub_i155_i_5_r0s5 <= _table_0_rd[87:80] - sroa_speculated4868_5_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_5_r0s6 <= _GEN_227[4:0];
     if (_GEN_3)
@@ -22453,19 +22453,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_6_r0s6 <= _GEN_232;
     if (_GEN_3)
-      loadedv_i_i96_i64_6_r0s7 <= sub_i_i2438_6_r0s6 < 9'h1F ? sub_i_i2438_6_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_6_r0s7 <= sub_i_i2438_6_r0s6 < 9'h1F ? sub_i_i2438_6_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__6 <= _GEN_53[10:1];
     if (_GEN_4)
-      sroa_speculated54_6_r0s6 <= _GEN_228[15:8];
+      sroa_speculated56_6_r0s6 <= _GEN_228[15:8];
     if (_GEN_3)
-      sroa_speculated54_6_r0s7 <= sroa_speculated54_6_r0s6;
+      sroa_speculated56_6_r0s7 <= sroa_speculated56_6_r0s6;
     if (_GEN_2)
-      sroa_speculated54_6_r0s8 <= sroa_speculated54_6_r0s7;
+      sroa_speculated56_6_r0s8 <= sroa_speculated56_6_r0s7;
     if (_GEN_1)
-      sub_i3597_6_r0s9 <=
+      sub_i3644_6_r0s9 <=
         (page_r0s8[111] ? 12'h0 - _GEN_54 : _GEN_54)
-        - {{4{sroa_speculated54_6_r0s8[7]}}, sroa_speculated54_6_r0s8};
+        - {{4{sroa_speculated56_6_r0s8[7]}}, sroa_speculated56_6_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_6_r0s1 <= _GEN_230;
     if (_GEN_8)
@@ -22475,17 +22475,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_6_r0s4 <= cmp_i215_i_i_6_r0s3;
     if (_GEN_5)
-      or_cond145_not_6_r0s5 <= cmp_i215_i_i_6_r0s4 & (|(_table_0_rd[103:96]));
+      or_cond148_not_6_r0s5 <= cmp_i215_i_i_6_r0s4 & (|(_table_0_rd[103:96]));
     if (_GEN_9)
-      sroa_speculated4811_6_r0s1 <= _GEN_231;
+      sroa_speculated4868_6_r0s1 <= _GEN_231;
     if (_GEN_8)
-      sroa_speculated4811_6_r0s2 <= sroa_speculated4811_6_r0s1;
+      sroa_speculated4868_6_r0s2 <= sroa_speculated4868_6_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_6_r0s3 <= sroa_speculated4811_6_r0s2;
+      sroa_speculated4868_6_r0s3 <= sroa_speculated4868_6_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_6_r0s4 <= sroa_speculated4811_6_r0s3;
+      sroa_speculated4868_6_r0s4 <= sroa_speculated4868_6_r0s3;
     if (_GEN_5)
-      sub_i155_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated4811_6_r0s4;
+      sub_i155_i_6_r0s5 <= _table_0_rd[103:96] - sroa_speculated4868_6_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_6_r0s6 <= _GEN_233[4:0];
     if (_GEN_3)
@@ -22553,19 +22553,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_7_r0s6 <= _GEN_238;
     if (_GEN_3)
-      loadedv_i_i96_i64_7_r0s7 <= sub_i_i2438_7_r0s6 < 9'h1F ? sub_i_i2438_7_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_7_r0s7 <= sub_i_i2438_7_r0s6 < 9'h1F ? sub_i_i2438_7_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__7 <= _GEN_56[10:1];
     if (_GEN_4)
-      sroa_speculated54_7_r0s6 <= _GEN_234[15:8];
+      sroa_speculated56_7_r0s6 <= _GEN_234[15:8];
     if (_GEN_3)
-      sroa_speculated54_7_r0s7 <= sroa_speculated54_7_r0s6;
+      sroa_speculated56_7_r0s7 <= sroa_speculated56_7_r0s6;
     if (_GEN_2)
-      sroa_speculated54_7_r0s8 <= sroa_speculated54_7_r0s7;
+      sroa_speculated56_7_r0s8 <= sroa_speculated56_7_r0s7;
     if (_GEN_1)
-      sub_i3597_7_r0s9 <=
+      sub_i3644_7_r0s9 <=
         (page_r0s8[127] ? 12'h0 - _GEN_57 : _GEN_57)
-        - {{4{sroa_speculated54_7_r0s8[7]}}, sroa_speculated54_7_r0s8};
+        - {{4{sroa_speculated56_7_r0s8[7]}}, sroa_speculated56_7_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_7_r0s1 <= _GEN_236;
     if (_GEN_8)
@@ -22575,17 +22575,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_7_r0s4 <= cmp_i215_i_i_7_r0s3;
     if (_GEN_5)
-      or_cond145_not_7_r0s5 <= cmp_i215_i_i_7_r0s4 & (|(_table_0_rd[119:112]));
+      or_cond148_not_7_r0s5 <= cmp_i215_i_i_7_r0s4 & (|(_table_0_rd[119:112]));
     if (_GEN_9)
-      sroa_speculated4811_7_r0s1 <= _GEN_237;
+      sroa_speculated4868_7_r0s1 <= _GEN_237;
     if (_GEN_8)
-      sroa_speculated4811_7_r0s2 <= sroa_speculated4811_7_r0s1;
+      sroa_speculated4868_7_r0s2 <= sroa_speculated4868_7_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_7_r0s3 <= sroa_speculated4811_7_r0s2;
+      sroa_speculated4868_7_r0s3 <= sroa_speculated4868_7_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_7_r0s4 <= sroa_speculated4811_7_r0s3;
+      sroa_speculated4868_7_r0s4 <= sroa_speculated4868_7_r0s3;
     if (_GEN_5)
-      sub_i155_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated4811_7_r0s4;
+      sub_i155_i_7_r0s5 <= _table_0_rd[119:112] - sroa_speculated4868_7_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_7_r0s6 <= _GEN_239[4:0];
     if (_GEN_3)
@@ -22653,19 +22653,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_8_r0s6 <= _GEN_244;
     if (_GEN_3)
-      loadedv_i_i96_i64_8_r0s7 <= sub_i_i2438_8_r0s6 < 9'h1F ? sub_i_i2438_8_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_8_r0s7 <= sub_i_i2438_8_r0s6 < 9'h1F ? sub_i_i2438_8_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__8 <= _GEN_59[10:1];
     if (_GEN_4)
-      sroa_speculated54_8_r0s6 <= _GEN_240[15:8];
+      sroa_speculated56_8_r0s6 <= _GEN_240[15:8];
     if (_GEN_3)
-      sroa_speculated54_8_r0s7 <= sroa_speculated54_8_r0s6;
+      sroa_speculated56_8_r0s7 <= sroa_speculated56_8_r0s6;
     if (_GEN_2)
-      sroa_speculated54_8_r0s8 <= sroa_speculated54_8_r0s7;
+      sroa_speculated56_8_r0s8 <= sroa_speculated56_8_r0s7;
     if (_GEN_1)
-      sub_i3597_8_r0s9 <=
+      sub_i3644_8_r0s9 <=
         (page_r0s8[143] ? 12'h0 - _GEN_60 : _GEN_60)
-        - {{4{sroa_speculated54_8_r0s8[7]}}, sroa_speculated54_8_r0s8};
+        - {{4{sroa_speculated56_8_r0s8[7]}}, sroa_speculated56_8_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_8_r0s1 <= _GEN_242;
     if (_GEN_8)
@@ -22675,17 +22675,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_8_r0s4 <= cmp_i215_i_i_8_r0s3;
     if (_GEN_5)
-      or_cond145_not_8_r0s5 <= cmp_i215_i_i_8_r0s4 & (|(_table_0_rd[135:128]));
+      or_cond148_not_8_r0s5 <= cmp_i215_i_i_8_r0s4 & (|(_table_0_rd[135:128]));
     if (_GEN_9)
-      sroa_speculated4811_8_r0s1 <= _GEN_243;
+      sroa_speculated4868_8_r0s1 <= _GEN_243;
     if (_GEN_8)
-      sroa_speculated4811_8_r0s2 <= sroa_speculated4811_8_r0s1;
+      sroa_speculated4868_8_r0s2 <= sroa_speculated4868_8_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_8_r0s3 <= sroa_speculated4811_8_r0s2;
+      sroa_speculated4868_8_r0s3 <= sroa_speculated4868_8_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_8_r0s4 <= sroa_speculated4811_8_r0s3;
+      sroa_speculated4868_8_r0s4 <= sroa_speculated4868_8_r0s3;
     if (_GEN_5)
-      sub_i155_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated4811_8_r0s4;
+      sub_i155_i_8_r0s5 <= _table_0_rd[135:128] - sroa_speculated4868_8_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_8_r0s6 <= _GEN_245[4:0];
     if (_GEN_3)
@@ -22753,19 +22753,19 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_9_r0s6 <= _GEN_250;
     if (_GEN_3)
-      loadedv_i_i96_i64_9_r0s7 <= sub_i_i2438_9_r0s6 < 9'h1F ? sub_i_i2438_9_r0s6 : 9'h1F;
+      loadedv_i_i96_i67_9_r0s7 <= sub_i_i2438_9_r0s6 < 9'h1F ? sub_i_i2438_9_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__9 <= _GEN_62[10:1];
     if (_GEN_4)
-      sroa_speculated54_9_r0s6 <= _GEN_246[15:8];
+      sroa_speculated56_9_r0s6 <= _GEN_246[15:8];
     if (_GEN_3)
-      sroa_speculated54_9_r0s7 <= sroa_speculated54_9_r0s6;
+      sroa_speculated56_9_r0s7 <= sroa_speculated56_9_r0s6;
     if (_GEN_2)
-      sroa_speculated54_9_r0s8 <= sroa_speculated54_9_r0s7;
+      sroa_speculated56_9_r0s8 <= sroa_speculated56_9_r0s7;
     if (_GEN_1)
-      sub_i3597_9_r0s9 <=
+      sub_i3644_9_r0s9 <=
         (page_r0s8[159] ? 12'h0 - _GEN_63 : _GEN_63)
-        - {{4{sroa_speculated54_9_r0s8[7]}}, sroa_speculated54_9_r0s8};
+        - {{4{sroa_speculated56_9_r0s8[7]}}, sroa_speculated56_9_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_9_r0s1 <= _GEN_248;
     if (_GEN_8)
@@ -22775,17 +22775,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_9_r0s4 <= cmp_i215_i_i_9_r0s3;
     if (_GEN_5)
-      or_cond145_not_9_r0s5 <= cmp_i215_i_i_9_r0s4 & (|(_table_0_rd[151:144]));
+      or_cond148_not_9_r0s5 <= cmp_i215_i_i_9_r0s4 & (|(_table_0_rd[151:144]));
     if (_GEN_9)
-      sroa_speculated4811_9_r0s1 <= _GEN_249;
+      sroa_speculated4868_9_r0s1 <= _GEN_249;
     if (_GEN_8)
-      sroa_speculated4811_9_r0s2 <= sroa_speculated4811_9_r0s1;
+      sroa_speculated4868_9_r0s2 <= sroa_speculated4868_9_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_9_r0s3 <= sroa_speculated4811_9_r0s2;
+      sroa_speculated4868_9_r0s3 <= sroa_speculated4868_9_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_9_r0s4 <= sroa_speculated4811_9_r0s3;
+      sroa_speculated4868_9_r0s4 <= sroa_speculated4868_9_r0s3;
     if (_GEN_5)
-      sub_i155_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated4811_9_r0s4;
+      sub_i155_i_9_r0s5 <= _table_0_rd[151:144] - sroa_speculated4868_9_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_9_r0s6 <= _GEN_251[4:0];
     if (_GEN_3)
@@ -22853,20 +22853,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_10_r0s6 <= _GEN_256;
     if (_GEN_3)
-      loadedv_i_i96_i64_10_r0s7 <=
+      loadedv_i_i96_i67_10_r0s7 <=
         sub_i_i2438_10_r0s6 < 9'h1F ? sub_i_i2438_10_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__10 <= _GEN_65[10:1];
     if (_GEN_4)
-      sroa_speculated54_10_r0s6 <= _GEN_252[15:8];
+      sroa_speculated56_10_r0s6 <= _GEN_252[15:8];
     if (_GEN_3)
-      sroa_speculated54_10_r0s7 <= sroa_speculated54_10_r0s6;
+      sroa_speculated56_10_r0s7 <= sroa_speculated56_10_r0s6;
     if (_GEN_2)
-      sroa_speculated54_10_r0s8 <= sroa_speculated54_10_r0s7;
+      sroa_speculated56_10_r0s8 <= sroa_speculated56_10_r0s7;
     if (_GEN_1)
-      sub_i3597_10_r0s9 <=
+      sub_i3644_10_r0s9 <=
         (page_r0s8[175] ? 12'h0 - _GEN_66 : _GEN_66)
-        - {{4{sroa_speculated54_10_r0s8[7]}}, sroa_speculated54_10_r0s8};
+        - {{4{sroa_speculated56_10_r0s8[7]}}, sroa_speculated56_10_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_10_r0s1 <= _GEN_254;
     if (_GEN_8)
@@ -22876,17 +22876,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_10_r0s4 <= cmp_i215_i_i_10_r0s3;
     if (_GEN_5)
-      or_cond145_not_10_r0s5 <= cmp_i215_i_i_10_r0s4 & (|(_table_0_rd[167:160]));
+      or_cond148_not_10_r0s5 <= cmp_i215_i_i_10_r0s4 & (|(_table_0_rd[167:160]));
     if (_GEN_9)
-      sroa_speculated4811_10_r0s1 <= _GEN_255;
+      sroa_speculated4868_10_r0s1 <= _GEN_255;
     if (_GEN_8)
-      sroa_speculated4811_10_r0s2 <= sroa_speculated4811_10_r0s1;
+      sroa_speculated4868_10_r0s2 <= sroa_speculated4868_10_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_10_r0s3 <= sroa_speculated4811_10_r0s2;
+      sroa_speculated4868_10_r0s3 <= sroa_speculated4868_10_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_10_r0s4 <= sroa_speculated4811_10_r0s3;
+      sroa_speculated4868_10_r0s4 <= sroa_speculated4868_10_r0s3;
     if (_GEN_5)
-      sub_i155_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated4811_10_r0s4;
+      sub_i155_i_10_r0s5 <= _table_0_rd[167:160] - sroa_speculated4868_10_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_10_r0s6 <= _GEN_257[4:0];
     if (_GEN_3)
@@ -22954,20 +22954,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_11_r0s6 <= _GEN_262;
     if (_GEN_3)
-      loadedv_i_i96_i64_11_r0s7 <=
+      loadedv_i_i96_i67_11_r0s7 <=
         sub_i_i2438_11_r0s6 < 9'h1F ? sub_i_i2438_11_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__11 <= _GEN_68[10:1];
     if (_GEN_4)
-      sroa_speculated54_11_r0s6 <= _GEN_258[15:8];
+      sroa_speculated56_11_r0s6 <= _GEN_258[15:8];
     if (_GEN_3)
-      sroa_speculated54_11_r0s7 <= sroa_speculated54_11_r0s6;
+      sroa_speculated56_11_r0s7 <= sroa_speculated56_11_r0s6;
     if (_GEN_2)
-      sroa_speculated54_11_r0s8 <= sroa_speculated54_11_r0s7;
+      sroa_speculated56_11_r0s8 <= sroa_speculated56_11_r0s7;
     if (_GEN_1)
-      sub_i3597_11_r0s9 <=
+      sub_i3644_11_r0s9 <=
         (page_r0s8[191] ? 12'h0 - _GEN_69 : _GEN_69)
-        - {{4{sroa_speculated54_11_r0s8[7]}}, sroa_speculated54_11_r0s8};
+        - {{4{sroa_speculated56_11_r0s8[7]}}, sroa_speculated56_11_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_11_r0s1 <= _GEN_260;
     if (_GEN_8)
@@ -22977,17 +22977,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_11_r0s4 <= cmp_i215_i_i_11_r0s3;
     if (_GEN_5)
-      or_cond145_not_11_r0s5 <= cmp_i215_i_i_11_r0s4 & (|(_table_0_rd[183:176]));
+      or_cond148_not_11_r0s5 <= cmp_i215_i_i_11_r0s4 & (|(_table_0_rd[183:176]));
     if (_GEN_9)
-      sroa_speculated4811_11_r0s1 <= _GEN_261;
+      sroa_speculated4868_11_r0s1 <= _GEN_261;
     if (_GEN_8)
-      sroa_speculated4811_11_r0s2 <= sroa_speculated4811_11_r0s1;
+      sroa_speculated4868_11_r0s2 <= sroa_speculated4868_11_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_11_r0s3 <= sroa_speculated4811_11_r0s2;
+      sroa_speculated4868_11_r0s3 <= sroa_speculated4868_11_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_11_r0s4 <= sroa_speculated4811_11_r0s3;
+      sroa_speculated4868_11_r0s4 <= sroa_speculated4868_11_r0s3;
     if (_GEN_5)
-      sub_i155_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated4811_11_r0s4;
+      sub_i155_i_11_r0s5 <= _table_0_rd[183:176] - sroa_speculated4868_11_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_11_r0s6 <= _GEN_263[4:0];
     if (_GEN_3)
@@ -23055,20 +23055,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_12_r0s6 <= _GEN_268;
     if (_GEN_3)
-      loadedv_i_i96_i64_12_r0s7 <=
+      loadedv_i_i96_i67_12_r0s7 <=
         sub_i_i2438_12_r0s6 < 9'h1F ? sub_i_i2438_12_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__12 <= _GEN_71[10:1];
     if (_GEN_4)
-      sroa_speculated54_12_r0s6 <= _GEN_264[15:8];
+      sroa_speculated56_12_r0s6 <= _GEN_264[15:8];
     if (_GEN_3)
-      sroa_speculated54_12_r0s7 <= sroa_speculated54_12_r0s6;
+      sroa_speculated56_12_r0s7 <= sroa_speculated56_12_r0s6;
     if (_GEN_2)
-      sroa_speculated54_12_r0s8 <= sroa_speculated54_12_r0s7;
+      sroa_speculated56_12_r0s8 <= sroa_speculated56_12_r0s7;
     if (_GEN_1)
-      sub_i3597_12_r0s9 <=
+      sub_i3644_12_r0s9 <=
         (page_r0s8[207] ? 12'h0 - _GEN_72 : _GEN_72)
-        - {{4{sroa_speculated54_12_r0s8[7]}}, sroa_speculated54_12_r0s8};
+        - {{4{sroa_speculated56_12_r0s8[7]}}, sroa_speculated56_12_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_12_r0s1 <= _GEN_266;
     if (_GEN_8)
@@ -23078,17 +23078,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_12_r0s4 <= cmp_i215_i_i_12_r0s3;
     if (_GEN_5)
-      or_cond145_not_12_r0s5 <= cmp_i215_i_i_12_r0s4 & (|(_table_0_rd[199:192]));
+      or_cond148_not_12_r0s5 <= cmp_i215_i_i_12_r0s4 & (|(_table_0_rd[199:192]));
     if (_GEN_9)
-      sroa_speculated4811_12_r0s1 <= _GEN_267;
+      sroa_speculated4868_12_r0s1 <= _GEN_267;
     if (_GEN_8)
-      sroa_speculated4811_12_r0s2 <= sroa_speculated4811_12_r0s1;
+      sroa_speculated4868_12_r0s2 <= sroa_speculated4868_12_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_12_r0s3 <= sroa_speculated4811_12_r0s2;
+      sroa_speculated4868_12_r0s3 <= sroa_speculated4868_12_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_12_r0s4 <= sroa_speculated4811_12_r0s3;
+      sroa_speculated4868_12_r0s4 <= sroa_speculated4868_12_r0s3;
     if (_GEN_5)
-      sub_i155_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated4811_12_r0s4;
+      sub_i155_i_12_r0s5 <= _table_0_rd[199:192] - sroa_speculated4868_12_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_12_r0s6 <= _GEN_269[4:0];
     if (_GEN_3)
@@ -23156,20 +23156,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_13_r0s6 <= _GEN_274;
     if (_GEN_3)
-      loadedv_i_i96_i64_13_r0s7 <=
+      loadedv_i_i96_i67_13_r0s7 <=
         sub_i_i2438_13_r0s6 < 9'h1F ? sub_i_i2438_13_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__13 <= _GEN_74[10:1];
     if (_GEN_4)
-      sroa_speculated54_13_r0s6 <= _GEN_270[15:8];
+      sroa_speculated56_13_r0s6 <= _GEN_270[15:8];
     if (_GEN_3)
-      sroa_speculated54_13_r0s7 <= sroa_speculated54_13_r0s6;
+      sroa_speculated56_13_r0s7 <= sroa_speculated56_13_r0s6;
     if (_GEN_2)
-      sroa_speculated54_13_r0s8 <= sroa_speculated54_13_r0s7;
+      sroa_speculated56_13_r0s8 <= sroa_speculated56_13_r0s7;
     if (_GEN_1)
-      sub_i3597_13_r0s9 <=
+      sub_i3644_13_r0s9 <=
         (page_r0s8[223] ? 12'h0 - _GEN_75 : _GEN_75)
-        - {{4{sroa_speculated54_13_r0s8[7]}}, sroa_speculated54_13_r0s8};
+        - {{4{sroa_speculated56_13_r0s8[7]}}, sroa_speculated56_13_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_13_r0s1 <= _GEN_272;
     if (_GEN_8)
@@ -23179,17 +23179,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_13_r0s4 <= cmp_i215_i_i_13_r0s3;
     if (_GEN_5)
-      or_cond145_not_13_r0s5 <= cmp_i215_i_i_13_r0s4 & (|(_table_0_rd[215:208]));
+      or_cond148_not_13_r0s5 <= cmp_i215_i_i_13_r0s4 & (|(_table_0_rd[215:208]));
     if (_GEN_9)
-      sroa_speculated4811_13_r0s1 <= _GEN_273;
+      sroa_speculated4868_13_r0s1 <= _GEN_273;
     if (_GEN_8)
-      sroa_speculated4811_13_r0s2 <= sroa_speculated4811_13_r0s1;
+      sroa_speculated4868_13_r0s2 <= sroa_speculated4868_13_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_13_r0s3 <= sroa_speculated4811_13_r0s2;
+      sroa_speculated4868_13_r0s3 <= sroa_speculated4868_13_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_13_r0s4 <= sroa_speculated4811_13_r0s3;
+      sroa_speculated4868_13_r0s4 <= sroa_speculated4868_13_r0s3;
     if (_GEN_5)
-      sub_i155_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated4811_13_r0s4;
+      sub_i155_i_13_r0s5 <= _table_0_rd[215:208] - sroa_speculated4868_13_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_13_r0s6 <= _GEN_275[4:0];
     if (_GEN_3)
@@ -23257,20 +23257,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_14_r0s6 <= _GEN_280;
     if (_GEN_3)
-      loadedv_i_i96_i64_14_r0s7 <=
+      loadedv_i_i96_i67_14_r0s7 <=
         sub_i_i2438_14_r0s6 < 9'h1F ? sub_i_i2438_14_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__14 <= _GEN_77[10:1];
     if (_GEN_4)
-      sroa_speculated54_14_r0s6 <= _GEN_276[15:8];
+      sroa_speculated56_14_r0s6 <= _GEN_276[15:8];
     if (_GEN_3)
-      sroa_speculated54_14_r0s7 <= sroa_speculated54_14_r0s6;
+      sroa_speculated56_14_r0s7 <= sroa_speculated56_14_r0s6;
     if (_GEN_2)
-      sroa_speculated54_14_r0s8 <= sroa_speculated54_14_r0s7;
+      sroa_speculated56_14_r0s8 <= sroa_speculated56_14_r0s7;
     if (_GEN_1)
-      sub_i3597_14_r0s9 <=
+      sub_i3644_14_r0s9 <=
         (page_r0s8[239] ? 12'h0 - _GEN_78 : _GEN_78)
-        - {{4{sroa_speculated54_14_r0s8[7]}}, sroa_speculated54_14_r0s8};
+        - {{4{sroa_speculated56_14_r0s8[7]}}, sroa_speculated56_14_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_14_r0s1 <= _GEN_278;
     if (_GEN_8)
@@ -23280,17 +23280,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_14_r0s4 <= cmp_i215_i_i_14_r0s3;
     if (_GEN_5)
-      or_cond145_not_14_r0s5 <= cmp_i215_i_i_14_r0s4 & (|(_table_0_rd[231:224]));
+      or_cond148_not_14_r0s5 <= cmp_i215_i_i_14_r0s4 & (|(_table_0_rd[231:224]));
     if (_GEN_9)
-      sroa_speculated4811_14_r0s1 <= _GEN_279;
+      sroa_speculated4868_14_r0s1 <= _GEN_279;
     if (_GEN_8)
-      sroa_speculated4811_14_r0s2 <= sroa_speculated4811_14_r0s1;
+      sroa_speculated4868_14_r0s2 <= sroa_speculated4868_14_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_14_r0s3 <= sroa_speculated4811_14_r0s2;
+      sroa_speculated4868_14_r0s3 <= sroa_speculated4868_14_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_14_r0s4 <= sroa_speculated4811_14_r0s3;
+      sroa_speculated4868_14_r0s4 <= sroa_speculated4868_14_r0s3;
     if (_GEN_5)
-      sub_i155_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated4811_14_r0s4;
+      sub_i155_i_14_r0s5 <= _table_0_rd[231:224] - sroa_speculated4868_14_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_14_r0s6 <= _GEN_281[4:0];
     if (_GEN_3)
@@ -23358,20 +23358,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_15_r0s6 <= _GEN_286;
     if (_GEN_3)
-      loadedv_i_i96_i64_15_r0s7 <=
+      loadedv_i_i96_i67_15_r0s7 <=
         sub_i_i2438_15_r0s6 < 9'h1F ? sub_i_i2438_15_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__15 <= _GEN_80[10:1];
     if (_GEN_4)
-      sroa_speculated54_15_r0s6 <= _GEN_282[15:8];
+      sroa_speculated56_15_r0s6 <= _GEN_282[15:8];
     if (_GEN_3)
-      sroa_speculated54_15_r0s7 <= sroa_speculated54_15_r0s6;
+      sroa_speculated56_15_r0s7 <= sroa_speculated56_15_r0s6;
     if (_GEN_2)
-      sroa_speculated54_15_r0s8 <= sroa_speculated54_15_r0s7;
+      sroa_speculated56_15_r0s8 <= sroa_speculated56_15_r0s7;
     if (_GEN_1)
-      sub_i3597_15_r0s9 <=
+      sub_i3644_15_r0s9 <=
         (page_r0s8[255] ? 12'h0 - _GEN_81 : _GEN_81)
-        - {{4{sroa_speculated54_15_r0s8[7]}}, sroa_speculated54_15_r0s8};
+        - {{4{sroa_speculated56_15_r0s8[7]}}, sroa_speculated56_15_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_15_r0s1 <= _GEN_284;
     if (_GEN_8)
@@ -23381,17 +23381,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_15_r0s4 <= cmp_i215_i_i_15_r0s3;
     if (_GEN_5)
-      or_cond145_not_15_r0s5 <= cmp_i215_i_i_15_r0s4 & (|(_table_0_rd[247:240]));
+      or_cond148_not_15_r0s5 <= cmp_i215_i_i_15_r0s4 & (|(_table_0_rd[247:240]));
     if (_GEN_9)
-      sroa_speculated4811_15_r0s1 <= _GEN_285;
+      sroa_speculated4868_15_r0s1 <= _GEN_285;
     if (_GEN_8)
-      sroa_speculated4811_15_r0s2 <= sroa_speculated4811_15_r0s1;
+      sroa_speculated4868_15_r0s2 <= sroa_speculated4868_15_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_15_r0s3 <= sroa_speculated4811_15_r0s2;
+      sroa_speculated4868_15_r0s3 <= sroa_speculated4868_15_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_15_r0s4 <= sroa_speculated4811_15_r0s3;
+      sroa_speculated4868_15_r0s4 <= sroa_speculated4868_15_r0s3;
     if (_GEN_5)
-      sub_i155_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated4811_15_r0s4;
+      sub_i155_i_15_r0s5 <= _table_0_rd[247:240] - sroa_speculated4868_15_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_15_r0s6 <= _GEN_287[4:0];
     if (_GEN_3)
@@ -23459,20 +23459,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_16_r0s6 <= _GEN_292;
     if (_GEN_3)
-      loadedv_i_i96_i64_16_r0s7 <=
+      loadedv_i_i96_i67_16_r0s7 <=
         sub_i_i2438_16_r0s6 < 9'h1F ? sub_i_i2438_16_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__16 <= _GEN_83[10:1];
     if (_GEN_4)
-      sroa_speculated54_16_r0s6 <= _GEN_288[15:8];
+      sroa_speculated56_16_r0s6 <= _GEN_288[15:8];
     if (_GEN_3)
-      sroa_speculated54_16_r0s7 <= sroa_speculated54_16_r0s6;
+      sroa_speculated56_16_r0s7 <= sroa_speculated56_16_r0s6;
     if (_GEN_2)
-      sroa_speculated54_16_r0s8 <= sroa_speculated54_16_r0s7;
+      sroa_speculated56_16_r0s8 <= sroa_speculated56_16_r0s7;
     if (_GEN_1)
-      sub_i3597_16_r0s9 <=
+      sub_i3644_16_r0s9 <=
         (page_r0s8[271] ? 12'h0 - _GEN_84 : _GEN_84)
-        - {{4{sroa_speculated54_16_r0s8[7]}}, sroa_speculated54_16_r0s8};
+        - {{4{sroa_speculated56_16_r0s8[7]}}, sroa_speculated56_16_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_16_r0s1 <= _GEN_290;
     if (_GEN_8)
@@ -23482,17 +23482,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_16_r0s4 <= cmp_i215_i_i_16_r0s3;
     if (_GEN_5)
-      or_cond145_not_16_r0s5 <= cmp_i215_i_i_16_r0s4 & (|(_table_0_rd[263:256]));
+      or_cond148_not_16_r0s5 <= cmp_i215_i_i_16_r0s4 & (|(_table_0_rd[263:256]));
     if (_GEN_9)
-      sroa_speculated4811_16_r0s1 <= _GEN_291;
+      sroa_speculated4868_16_r0s1 <= _GEN_291;
     if (_GEN_8)
-      sroa_speculated4811_16_r0s2 <= sroa_speculated4811_16_r0s1;
+      sroa_speculated4868_16_r0s2 <= sroa_speculated4868_16_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_16_r0s3 <= sroa_speculated4811_16_r0s2;
+      sroa_speculated4868_16_r0s3 <= sroa_speculated4868_16_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_16_r0s4 <= sroa_speculated4811_16_r0s3;
+      sroa_speculated4868_16_r0s4 <= sroa_speculated4868_16_r0s3;
     if (_GEN_5)
-      sub_i155_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated4811_16_r0s4;
+      sub_i155_i_16_r0s5 <= _table_0_rd[263:256] - sroa_speculated4868_16_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_16_r0s6 <= _GEN_293[4:0];
     if (_GEN_3)
@@ -23560,20 +23560,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_17_r0s6 <= _GEN_298;
     if (_GEN_3)
-      loadedv_i_i96_i64_17_r0s7 <=
+      loadedv_i_i96_i67_17_r0s7 <=
         sub_i_i2438_17_r0s6 < 9'h1F ? sub_i_i2438_17_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__17 <= _GEN_86[10:1];
     if (_GEN_4)
-      sroa_speculated54_17_r0s6 <= _GEN_294[15:8];
+      sroa_speculated56_17_r0s6 <= _GEN_294[15:8];
     if (_GEN_3)
-      sroa_speculated54_17_r0s7 <= sroa_speculated54_17_r0s6;
+      sroa_speculated56_17_r0s7 <= sroa_speculated56_17_r0s6;
     if (_GEN_2)
-      sroa_speculated54_17_r0s8 <= sroa_speculated54_17_r0s7;
+      sroa_speculated56_17_r0s8 <= sroa_speculated56_17_r0s7;
     if (_GEN_1)
-      sub_i3597_17_r0s9 <=
+      sub_i3644_17_r0s9 <=
         (page_r0s8[287] ? 12'h0 - _GEN_87 : _GEN_87)
-        - {{4{sroa_speculated54_17_r0s8[7]}}, sroa_speculated54_17_r0s8};
+        - {{4{sroa_speculated56_17_r0s8[7]}}, sroa_speculated56_17_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_17_r0s1 <= _GEN_296;
     if (_GEN_8)
@@ -23583,17 +23583,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_17_r0s4 <= cmp_i215_i_i_17_r0s3;
     if (_GEN_5)
-      or_cond145_not_17_r0s5 <= cmp_i215_i_i_17_r0s4 & (|(_table_0_rd[279:272]));
+      or_cond148_not_17_r0s5 <= cmp_i215_i_i_17_r0s4 & (|(_table_0_rd[279:272]));
     if (_GEN_9)
-      sroa_speculated4811_17_r0s1 <= _GEN_297;
+      sroa_speculated4868_17_r0s1 <= _GEN_297;
     if (_GEN_8)
-      sroa_speculated4811_17_r0s2 <= sroa_speculated4811_17_r0s1;
+      sroa_speculated4868_17_r0s2 <= sroa_speculated4868_17_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_17_r0s3 <= sroa_speculated4811_17_r0s2;
+      sroa_speculated4868_17_r0s3 <= sroa_speculated4868_17_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_17_r0s4 <= sroa_speculated4811_17_r0s3;
+      sroa_speculated4868_17_r0s4 <= sroa_speculated4868_17_r0s3;
     if (_GEN_5)
-      sub_i155_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated4811_17_r0s4;
+      sub_i155_i_17_r0s5 <= _table_0_rd[279:272] - sroa_speculated4868_17_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_17_r0s6 <= _GEN_299[4:0];
     if (_GEN_3)
@@ -23661,20 +23661,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_18_r0s6 <= _GEN_304;
     if (_GEN_3)
-      loadedv_i_i96_i64_18_r0s7 <=
+      loadedv_i_i96_i67_18_r0s7 <=
         sub_i_i2438_18_r0s6 < 9'h1F ? sub_i_i2438_18_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__18 <= _GEN_89[10:1];
     if (_GEN_4)
-      sroa_speculated54_18_r0s6 <= _GEN_300[15:8];
+      sroa_speculated56_18_r0s6 <= _GEN_300[15:8];
     if (_GEN_3)
-      sroa_speculated54_18_r0s7 <= sroa_speculated54_18_r0s6;
+      sroa_speculated56_18_r0s7 <= sroa_speculated56_18_r0s6;
     if (_GEN_2)
-      sroa_speculated54_18_r0s8 <= sroa_speculated54_18_r0s7;
+      sroa_speculated56_18_r0s8 <= sroa_speculated56_18_r0s7;
     if (_GEN_1)
-      sub_i3597_18_r0s9 <=
+      sub_i3644_18_r0s9 <=
         (page_r0s8[303] ? 12'h0 - _GEN_90 : _GEN_90)
-        - {{4{sroa_speculated54_18_r0s8[7]}}, sroa_speculated54_18_r0s8};
+        - {{4{sroa_speculated56_18_r0s8[7]}}, sroa_speculated56_18_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_18_r0s1 <= _GEN_302;
     if (_GEN_8)
@@ -23684,17 +23684,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_18_r0s4 <= cmp_i215_i_i_18_r0s3;
     if (_GEN_5)
-      or_cond145_not_18_r0s5 <= cmp_i215_i_i_18_r0s4 & (|(_table_0_rd[295:288]));
+      or_cond148_not_18_r0s5 <= cmp_i215_i_i_18_r0s4 & (|(_table_0_rd[295:288]));
     if (_GEN_9)
-      sroa_speculated4811_18_r0s1 <= _GEN_303;
+      sroa_speculated4868_18_r0s1 <= _GEN_303;
     if (_GEN_8)
-      sroa_speculated4811_18_r0s2 <= sroa_speculated4811_18_r0s1;
+      sroa_speculated4868_18_r0s2 <= sroa_speculated4868_18_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_18_r0s3 <= sroa_speculated4811_18_r0s2;
+      sroa_speculated4868_18_r0s3 <= sroa_speculated4868_18_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_18_r0s4 <= sroa_speculated4811_18_r0s3;
+      sroa_speculated4868_18_r0s4 <= sroa_speculated4868_18_r0s3;
     if (_GEN_5)
-      sub_i155_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated4811_18_r0s4;
+      sub_i155_i_18_r0s5 <= _table_0_rd[295:288] - sroa_speculated4868_18_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_18_r0s6 <= _GEN_305[4:0];
     if (_GEN_3)
@@ -23762,20 +23762,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_19_r0s6 <= _GEN_310;
     if (_GEN_3)
-      loadedv_i_i96_i64_19_r0s7 <=
+      loadedv_i_i96_i67_19_r0s7 <=
         sub_i_i2438_19_r0s6 < 9'h1F ? sub_i_i2438_19_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__19 <= _GEN_92[10:1];
     if (_GEN_4)
-      sroa_speculated54_19_r0s6 <= _GEN_306[15:8];
+      sroa_speculated56_19_r0s6 <= _GEN_306[15:8];
     if (_GEN_3)
-      sroa_speculated54_19_r0s7 <= sroa_speculated54_19_r0s6;
+      sroa_speculated56_19_r0s7 <= sroa_speculated56_19_r0s6;
     if (_GEN_2)
-      sroa_speculated54_19_r0s8 <= sroa_speculated54_19_r0s7;
+      sroa_speculated56_19_r0s8 <= sroa_speculated56_19_r0s7;
     if (_GEN_1)
-      sub_i3597_19_r0s9 <=
+      sub_i3644_19_r0s9 <=
         (page_r0s8[319] ? 12'h0 - _GEN_93 : _GEN_93)
-        - {{4{sroa_speculated54_19_r0s8[7]}}, sroa_speculated54_19_r0s8};
+        - {{4{sroa_speculated56_19_r0s8[7]}}, sroa_speculated56_19_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_19_r0s1 <= _GEN_308;
     if (_GEN_8)
@@ -23785,17 +23785,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_19_r0s4 <= cmp_i215_i_i_19_r0s3;
     if (_GEN_5)
-      or_cond145_not_19_r0s5 <= cmp_i215_i_i_19_r0s4 & (|(_table_0_rd[311:304]));
+      or_cond148_not_19_r0s5 <= cmp_i215_i_i_19_r0s4 & (|(_table_0_rd[311:304]));
     if (_GEN_9)
-      sroa_speculated4811_19_r0s1 <= _GEN_309;
+      sroa_speculated4868_19_r0s1 <= _GEN_309;
     if (_GEN_8)
-      sroa_speculated4811_19_r0s2 <= sroa_speculated4811_19_r0s1;
+      sroa_speculated4868_19_r0s2 <= sroa_speculated4868_19_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_19_r0s3 <= sroa_speculated4811_19_r0s2;
+      sroa_speculated4868_19_r0s3 <= sroa_speculated4868_19_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_19_r0s4 <= sroa_speculated4811_19_r0s3;
+      sroa_speculated4868_19_r0s4 <= sroa_speculated4868_19_r0s3;
     if (_GEN_5)
-      sub_i155_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated4811_19_r0s4;
+      sub_i155_i_19_r0s5 <= _table_0_rd[311:304] - sroa_speculated4868_19_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_19_r0s6 <= _GEN_311[4:0];
     if (_GEN_3)
@@ -23863,20 +23863,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_20_r0s6 <= _GEN_316;
     if (_GEN_3)
-      loadedv_i_i96_i64_20_r0s7 <=
+      loadedv_i_i96_i67_20_r0s7 <=
         sub_i_i2438_20_r0s6 < 9'h1F ? sub_i_i2438_20_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__20 <= _GEN_95[10:1];
     if (_GEN_4)
-      sroa_speculated54_20_r0s6 <= _GEN_312[15:8];
+      sroa_speculated56_20_r0s6 <= _GEN_312[15:8];
     if (_GEN_3)
-      sroa_speculated54_20_r0s7 <= sroa_speculated54_20_r0s6;
+      sroa_speculated56_20_r0s7 <= sroa_speculated56_20_r0s6;
     if (_GEN_2)
-      sroa_speculated54_20_r0s8 <= sroa_speculated54_20_r0s7;
+      sroa_speculated56_20_r0s8 <= sroa_speculated56_20_r0s7;
     if (_GEN_1)
-      sub_i3597_20_r0s9 <=
+      sub_i3644_20_r0s9 <=
         (page_r0s8[335] ? 12'h0 - _GEN_96 : _GEN_96)
-        - {{4{sroa_speculated54_20_r0s8[7]}}, sroa_speculated54_20_r0s8};
+        - {{4{sroa_speculated56_20_r0s8[7]}}, sroa_speculated56_20_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_20_r0s1 <= _GEN_314;
     if (_GEN_8)
@@ -23886,17 +23886,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_20_r0s4 <= cmp_i215_i_i_20_r0s3;
     if (_GEN_5)
-      or_cond145_not_20_r0s5 <= cmp_i215_i_i_20_r0s4 & (|(_table_0_rd[327:320]));
+      or_cond148_not_20_r0s5 <= cmp_i215_i_i_20_r0s4 & (|(_table_0_rd[327:320]));
     if (_GEN_9)
-      sroa_speculated4811_20_r0s1 <= _GEN_315;
+      sroa_speculated4868_20_r0s1 <= _GEN_315;
     if (_GEN_8)
-      sroa_speculated4811_20_r0s2 <= sroa_speculated4811_20_r0s1;
+      sroa_speculated4868_20_r0s2 <= sroa_speculated4868_20_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_20_r0s3 <= sroa_speculated4811_20_r0s2;
+      sroa_speculated4868_20_r0s3 <= sroa_speculated4868_20_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_20_r0s4 <= sroa_speculated4811_20_r0s3;
+      sroa_speculated4868_20_r0s4 <= sroa_speculated4868_20_r0s3;
     if (_GEN_5)
-      sub_i155_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated4811_20_r0s4;
+      sub_i155_i_20_r0s5 <= _table_0_rd[327:320] - sroa_speculated4868_20_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_20_r0s6 <= _GEN_317[4:0];
     if (_GEN_3)
@@ -23964,20 +23964,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_21_r0s6 <= _GEN_322;
     if (_GEN_3)
-      loadedv_i_i96_i64_21_r0s7 <=
+      loadedv_i_i96_i67_21_r0s7 <=
         sub_i_i2438_21_r0s6 < 9'h1F ? sub_i_i2438_21_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__21 <= _GEN_98[10:1];
     if (_GEN_4)
-      sroa_speculated54_21_r0s6 <= _GEN_318[15:8];
+      sroa_speculated56_21_r0s6 <= _GEN_318[15:8];
     if (_GEN_3)
-      sroa_speculated54_21_r0s7 <= sroa_speculated54_21_r0s6;
+      sroa_speculated56_21_r0s7 <= sroa_speculated56_21_r0s6;
     if (_GEN_2)
-      sroa_speculated54_21_r0s8 <= sroa_speculated54_21_r0s7;
+      sroa_speculated56_21_r0s8 <= sroa_speculated56_21_r0s7;
     if (_GEN_1)
-      sub_i3597_21_r0s9 <=
+      sub_i3644_21_r0s9 <=
         (page_r0s8[351] ? 12'h0 - _GEN_99 : _GEN_99)
-        - {{4{sroa_speculated54_21_r0s8[7]}}, sroa_speculated54_21_r0s8};
+        - {{4{sroa_speculated56_21_r0s8[7]}}, sroa_speculated56_21_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_21_r0s1 <= _GEN_320;
     if (_GEN_8)
@@ -23987,17 +23987,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_21_r0s4 <= cmp_i215_i_i_21_r0s3;
     if (_GEN_5)
-      or_cond145_not_21_r0s5 <= cmp_i215_i_i_21_r0s4 & (|(_table_0_rd[343:336]));
+      or_cond148_not_21_r0s5 <= cmp_i215_i_i_21_r0s4 & (|(_table_0_rd[343:336]));
     if (_GEN_9)
-      sroa_speculated4811_21_r0s1 <= _GEN_321;
+      sroa_speculated4868_21_r0s1 <= _GEN_321;
     if (_GEN_8)
-      sroa_speculated4811_21_r0s2 <= sroa_speculated4811_21_r0s1;
+      sroa_speculated4868_21_r0s2 <= sroa_speculated4868_21_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_21_r0s3 <= sroa_speculated4811_21_r0s2;
+      sroa_speculated4868_21_r0s3 <= sroa_speculated4868_21_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_21_r0s4 <= sroa_speculated4811_21_r0s3;
+      sroa_speculated4868_21_r0s4 <= sroa_speculated4868_21_r0s3;
     if (_GEN_5)
-      sub_i155_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated4811_21_r0s4;
+      sub_i155_i_21_r0s5 <= _table_0_rd[343:336] - sroa_speculated4868_21_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_21_r0s6 <= _GEN_323[4:0];
     if (_GEN_3)
@@ -24065,20 +24065,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_22_r0s6 <= _GEN_328;
     if (_GEN_3)
-      loadedv_i_i96_i64_22_r0s7 <=
+      loadedv_i_i96_i67_22_r0s7 <=
         sub_i_i2438_22_r0s6 < 9'h1F ? sub_i_i2438_22_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__22 <= _GEN_101[10:1];
     if (_GEN_4)
-      sroa_speculated54_22_r0s6 <= _GEN_324[15:8];
+      sroa_speculated56_22_r0s6 <= _GEN_324[15:8];
     if (_GEN_3)
-      sroa_speculated54_22_r0s7 <= sroa_speculated54_22_r0s6;
+      sroa_speculated56_22_r0s7 <= sroa_speculated56_22_r0s6;
     if (_GEN_2)
-      sroa_speculated54_22_r0s8 <= sroa_speculated54_22_r0s7;
+      sroa_speculated56_22_r0s8 <= sroa_speculated56_22_r0s7;
     if (_GEN_1)
-      sub_i3597_22_r0s9 <=
+      sub_i3644_22_r0s9 <=
         (page_r0s8[367] ? 12'h0 - _GEN_102 : _GEN_102)
-        - {{4{sroa_speculated54_22_r0s8[7]}}, sroa_speculated54_22_r0s8};
+        - {{4{sroa_speculated56_22_r0s8[7]}}, sroa_speculated56_22_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_22_r0s1 <= _GEN_326;
     if (_GEN_8)
@@ -24088,17 +24088,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_22_r0s4 <= cmp_i215_i_i_22_r0s3;
     if (_GEN_5)
-      or_cond145_not_22_r0s5 <= cmp_i215_i_i_22_r0s4 & (|(_table_0_rd[359:352]));
+      or_cond148_not_22_r0s5 <= cmp_i215_i_i_22_r0s4 & (|(_table_0_rd[359:352]));
     if (_GEN_9)
-      sroa_speculated4811_22_r0s1 <= _GEN_327;
+      sroa_speculated4868_22_r0s1 <= _GEN_327;
     if (_GEN_8)
-      sroa_speculated4811_22_r0s2 <= sroa_speculated4811_22_r0s1;
+      sroa_speculated4868_22_r0s2 <= sroa_speculated4868_22_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_22_r0s3 <= sroa_speculated4811_22_r0s2;
+      sroa_speculated4868_22_r0s3 <= sroa_speculated4868_22_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_22_r0s4 <= sroa_speculated4811_22_r0s3;
+      sroa_speculated4868_22_r0s4 <= sroa_speculated4868_22_r0s3;
     if (_GEN_5)
-      sub_i155_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated4811_22_r0s4;
+      sub_i155_i_22_r0s5 <= _table_0_rd[359:352] - sroa_speculated4868_22_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_22_r0s6 <= _GEN_329[4:0];
     if (_GEN_3)
@@ -24166,20 +24166,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_23_r0s6 <= _GEN_334;
     if (_GEN_3)
-      loadedv_i_i96_i64_23_r0s7 <=
+      loadedv_i_i96_i67_23_r0s7 <=
         sub_i_i2438_23_r0s6 < 9'h1F ? sub_i_i2438_23_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__23 <= _GEN_104[10:1];
     if (_GEN_4)
-      sroa_speculated54_23_r0s6 <= _GEN_330[15:8];
+      sroa_speculated56_23_r0s6 <= _GEN_330[15:8];
     if (_GEN_3)
-      sroa_speculated54_23_r0s7 <= sroa_speculated54_23_r0s6;
+      sroa_speculated56_23_r0s7 <= sroa_speculated56_23_r0s6;
     if (_GEN_2)
-      sroa_speculated54_23_r0s8 <= sroa_speculated54_23_r0s7;
+      sroa_speculated56_23_r0s8 <= sroa_speculated56_23_r0s7;
     if (_GEN_1)
-      sub_i3597_23_r0s9 <=
+      sub_i3644_23_r0s9 <=
         (page_r0s8[383] ? 12'h0 - _GEN_105 : _GEN_105)
-        - {{4{sroa_speculated54_23_r0s8[7]}}, sroa_speculated54_23_r0s8};
+        - {{4{sroa_speculated56_23_r0s8[7]}}, sroa_speculated56_23_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_23_r0s1 <= _GEN_332;
     if (_GEN_8)
@@ -24189,17 +24189,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_23_r0s4 <= cmp_i215_i_i_23_r0s3;
     if (_GEN_5)
-      or_cond145_not_23_r0s5 <= cmp_i215_i_i_23_r0s4 & (|(_table_0_rd[375:368]));
+      or_cond148_not_23_r0s5 <= cmp_i215_i_i_23_r0s4 & (|(_table_0_rd[375:368]));
     if (_GEN_9)
-      sroa_speculated4811_23_r0s1 <= _GEN_333;
+      sroa_speculated4868_23_r0s1 <= _GEN_333;
     if (_GEN_8)
-      sroa_speculated4811_23_r0s2 <= sroa_speculated4811_23_r0s1;
+      sroa_speculated4868_23_r0s2 <= sroa_speculated4868_23_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_23_r0s3 <= sroa_speculated4811_23_r0s2;
+      sroa_speculated4868_23_r0s3 <= sroa_speculated4868_23_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_23_r0s4 <= sroa_speculated4811_23_r0s3;
+      sroa_speculated4868_23_r0s4 <= sroa_speculated4868_23_r0s3;
     if (_GEN_5)
-      sub_i155_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated4811_23_r0s4;
+      sub_i155_i_23_r0s5 <= _table_0_rd[375:368] - sroa_speculated4868_23_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_23_r0s6 <= _GEN_335[4:0];
     if (_GEN_3)
@@ -24267,20 +24267,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_24_r0s6 <= _GEN_340;
     if (_GEN_3)
-      loadedv_i_i96_i64_24_r0s7 <=
+      loadedv_i_i96_i67_24_r0s7 <=
         sub_i_i2438_24_r0s6 < 9'h1F ? sub_i_i2438_24_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__24 <= _GEN_107[10:1];
     if (_GEN_4)
-      sroa_speculated54_24_r0s6 <= _GEN_336[15:8];
+      sroa_speculated56_24_r0s6 <= _GEN_336[15:8];
     if (_GEN_3)
-      sroa_speculated54_24_r0s7 <= sroa_speculated54_24_r0s6;
+      sroa_speculated56_24_r0s7 <= sroa_speculated56_24_r0s6;
     if (_GEN_2)
-      sroa_speculated54_24_r0s8 <= sroa_speculated54_24_r0s7;
+      sroa_speculated56_24_r0s8 <= sroa_speculated56_24_r0s7;
     if (_GEN_1)
-      sub_i3597_24_r0s9 <=
+      sub_i3644_24_r0s9 <=
         (page_r0s8[399] ? 12'h0 - _GEN_108 : _GEN_108)
-        - {{4{sroa_speculated54_24_r0s8[7]}}, sroa_speculated54_24_r0s8};
+        - {{4{sroa_speculated56_24_r0s8[7]}}, sroa_speculated56_24_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_24_r0s1 <= _GEN_338;
     if (_GEN_8)
@@ -24290,17 +24290,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_24_r0s4 <= cmp_i215_i_i_24_r0s3;
     if (_GEN_5)
-      or_cond145_not_24_r0s5 <= cmp_i215_i_i_24_r0s4 & (|(_table_0_rd[391:384]));
+      or_cond148_not_24_r0s5 <= cmp_i215_i_i_24_r0s4 & (|(_table_0_rd[391:384]));
     if (_GEN_9)
-      sroa_speculated4811_24_r0s1 <= _GEN_339;
+      sroa_speculated4868_24_r0s1 <= _GEN_339;
     if (_GEN_8)
-      sroa_speculated4811_24_r0s2 <= sroa_speculated4811_24_r0s1;
+      sroa_speculated4868_24_r0s2 <= sroa_speculated4868_24_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_24_r0s3 <= sroa_speculated4811_24_r0s2;
+      sroa_speculated4868_24_r0s3 <= sroa_speculated4868_24_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_24_r0s4 <= sroa_speculated4811_24_r0s3;
+      sroa_speculated4868_24_r0s4 <= sroa_speculated4868_24_r0s3;
     if (_GEN_5)
-      sub_i155_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated4811_24_r0s4;
+      sub_i155_i_24_r0s5 <= _table_0_rd[391:384] - sroa_speculated4868_24_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_24_r0s6 <= _GEN_341[4:0];
     if (_GEN_3)
@@ -24368,20 +24368,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_25_r0s6 <= _GEN_346;
     if (_GEN_3)
-      loadedv_i_i96_i64_25_r0s7 <=
+      loadedv_i_i96_i67_25_r0s7 <=
         sub_i_i2438_25_r0s6 < 9'h1F ? sub_i_i2438_25_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__25 <= _GEN_110[10:1];
     if (_GEN_4)
-      sroa_speculated54_25_r0s6 <= _GEN_342[15:8];
+      sroa_speculated56_25_r0s6 <= _GEN_342[15:8];
     if (_GEN_3)
-      sroa_speculated54_25_r0s7 <= sroa_speculated54_25_r0s6;
+      sroa_speculated56_25_r0s7 <= sroa_speculated56_25_r0s6;
     if (_GEN_2)
-      sroa_speculated54_25_r0s8 <= sroa_speculated54_25_r0s7;
+      sroa_speculated56_25_r0s8 <= sroa_speculated56_25_r0s7;
     if (_GEN_1)
-      sub_i3597_25_r0s9 <=
+      sub_i3644_25_r0s9 <=
         (page_r0s8[415] ? 12'h0 - _GEN_111 : _GEN_111)
-        - {{4{sroa_speculated54_25_r0s8[7]}}, sroa_speculated54_25_r0s8};
+        - {{4{sroa_speculated56_25_r0s8[7]}}, sroa_speculated56_25_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_25_r0s1 <= _GEN_344;
     if (_GEN_8)
@@ -24391,17 +24391,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_25_r0s4 <= cmp_i215_i_i_25_r0s3;
     if (_GEN_5)
-      or_cond145_not_25_r0s5 <= cmp_i215_i_i_25_r0s4 & (|(_table_0_rd[407:400]));
+      or_cond148_not_25_r0s5 <= cmp_i215_i_i_25_r0s4 & (|(_table_0_rd[407:400]));
     if (_GEN_9)
-      sroa_speculated4811_25_r0s1 <= _GEN_345;
+      sroa_speculated4868_25_r0s1 <= _GEN_345;
     if (_GEN_8)
-      sroa_speculated4811_25_r0s2 <= sroa_speculated4811_25_r0s1;
+      sroa_speculated4868_25_r0s2 <= sroa_speculated4868_25_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_25_r0s3 <= sroa_speculated4811_25_r0s2;
+      sroa_speculated4868_25_r0s3 <= sroa_speculated4868_25_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_25_r0s4 <= sroa_speculated4811_25_r0s3;
+      sroa_speculated4868_25_r0s4 <= sroa_speculated4868_25_r0s3;
     if (_GEN_5)
-      sub_i155_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated4811_25_r0s4;
+      sub_i155_i_25_r0s5 <= _table_0_rd[407:400] - sroa_speculated4868_25_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_25_r0s6 <= _GEN_347[4:0];
     if (_GEN_3)
@@ -24469,20 +24469,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_26_r0s6 <= _GEN_352;
     if (_GEN_3)
-      loadedv_i_i96_i64_26_r0s7 <=
+      loadedv_i_i96_i67_26_r0s7 <=
         sub_i_i2438_26_r0s6 < 9'h1F ? sub_i_i2438_26_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__26 <= _GEN_113[10:1];
     if (_GEN_4)
-      sroa_speculated54_26_r0s6 <= _GEN_348[15:8];
+      sroa_speculated56_26_r0s6 <= _GEN_348[15:8];
     if (_GEN_3)
-      sroa_speculated54_26_r0s7 <= sroa_speculated54_26_r0s6;
+      sroa_speculated56_26_r0s7 <= sroa_speculated56_26_r0s6;
     if (_GEN_2)
-      sroa_speculated54_26_r0s8 <= sroa_speculated54_26_r0s7;
+      sroa_speculated56_26_r0s8 <= sroa_speculated56_26_r0s7;
     if (_GEN_1)
-      sub_i3597_26_r0s9 <=
+      sub_i3644_26_r0s9 <=
         (page_r0s8[431] ? 12'h0 - _GEN_114 : _GEN_114)
-        - {{4{sroa_speculated54_26_r0s8[7]}}, sroa_speculated54_26_r0s8};
+        - {{4{sroa_speculated56_26_r0s8[7]}}, sroa_speculated56_26_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_26_r0s1 <= _GEN_350;
     if (_GEN_8)
@@ -24492,17 +24492,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_26_r0s4 <= cmp_i215_i_i_26_r0s3;
     if (_GEN_5)
-      or_cond145_not_26_r0s5 <= cmp_i215_i_i_26_r0s4 & (|(_table_0_rd[423:416]));
+      or_cond148_not_26_r0s5 <= cmp_i215_i_i_26_r0s4 & (|(_table_0_rd[423:416]));
     if (_GEN_9)
-      sroa_speculated4811_26_r0s1 <= _GEN_351;
+      sroa_speculated4868_26_r0s1 <= _GEN_351;
     if (_GEN_8)
-      sroa_speculated4811_26_r0s2 <= sroa_speculated4811_26_r0s1;
+      sroa_speculated4868_26_r0s2 <= sroa_speculated4868_26_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_26_r0s3 <= sroa_speculated4811_26_r0s2;
+      sroa_speculated4868_26_r0s3 <= sroa_speculated4868_26_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_26_r0s4 <= sroa_speculated4811_26_r0s3;
+      sroa_speculated4868_26_r0s4 <= sroa_speculated4868_26_r0s3;
     if (_GEN_5)
-      sub_i155_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated4811_26_r0s4;
+      sub_i155_i_26_r0s5 <= _table_0_rd[423:416] - sroa_speculated4868_26_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_26_r0s6 <= _GEN_353[4:0];
     if (_GEN_3)
@@ -24570,20 +24570,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_27_r0s6 <= _GEN_358;
     if (_GEN_3)
-      loadedv_i_i96_i64_27_r0s7 <=
+      loadedv_i_i96_i67_27_r0s7 <=
         sub_i_i2438_27_r0s6 < 9'h1F ? sub_i_i2438_27_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__27 <= _GEN_116[10:1];
     if (_GEN_4)
-      sroa_speculated54_27_r0s6 <= _GEN_354[15:8];
+      sroa_speculated56_27_r0s6 <= _GEN_354[15:8];
     if (_GEN_3)
-      sroa_speculated54_27_r0s7 <= sroa_speculated54_27_r0s6;
+      sroa_speculated56_27_r0s7 <= sroa_speculated56_27_r0s6;
     if (_GEN_2)
-      sroa_speculated54_27_r0s8 <= sroa_speculated54_27_r0s7;
+      sroa_speculated56_27_r0s8 <= sroa_speculated56_27_r0s7;
     if (_GEN_1)
-      sub_i3597_27_r0s9 <=
+      sub_i3644_27_r0s9 <=
         (page_r0s8[447] ? 12'h0 - _GEN_117 : _GEN_117)
-        - {{4{sroa_speculated54_27_r0s8[7]}}, sroa_speculated54_27_r0s8};
+        - {{4{sroa_speculated56_27_r0s8[7]}}, sroa_speculated56_27_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_27_r0s1 <= _GEN_356;
     if (_GEN_8)
@@ -24593,17 +24593,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_27_r0s4 <= cmp_i215_i_i_27_r0s3;
     if (_GEN_5)
-      or_cond145_not_27_r0s5 <= cmp_i215_i_i_27_r0s4 & (|(_table_0_rd[439:432]));
+      or_cond148_not_27_r0s5 <= cmp_i215_i_i_27_r0s4 & (|(_table_0_rd[439:432]));
     if (_GEN_9)
-      sroa_speculated4811_27_r0s1 <= _GEN_357;
+      sroa_speculated4868_27_r0s1 <= _GEN_357;
     if (_GEN_8)
-      sroa_speculated4811_27_r0s2 <= sroa_speculated4811_27_r0s1;
+      sroa_speculated4868_27_r0s2 <= sroa_speculated4868_27_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_27_r0s3 <= sroa_speculated4811_27_r0s2;
+      sroa_speculated4868_27_r0s3 <= sroa_speculated4868_27_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_27_r0s4 <= sroa_speculated4811_27_r0s3;
+      sroa_speculated4868_27_r0s4 <= sroa_speculated4868_27_r0s3;
     if (_GEN_5)
-      sub_i155_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated4811_27_r0s4;
+      sub_i155_i_27_r0s5 <= _table_0_rd[439:432] - sroa_speculated4868_27_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_27_r0s6 <= _GEN_359[4:0];
     if (_GEN_3)
@@ -24671,20 +24671,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_28_r0s6 <= _GEN_364;
     if (_GEN_3)
-      loadedv_i_i96_i64_28_r0s7 <=
+      loadedv_i_i96_i67_28_r0s7 <=
         sub_i_i2438_28_r0s6 < 9'h1F ? sub_i_i2438_28_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__28 <= _GEN_119[10:1];
     if (_GEN_4)
-      sroa_speculated54_28_r0s6 <= _GEN_360[15:8];
+      sroa_speculated56_28_r0s6 <= _GEN_360[15:8];
     if (_GEN_3)
-      sroa_speculated54_28_r0s7 <= sroa_speculated54_28_r0s6;
+      sroa_speculated56_28_r0s7 <= sroa_speculated56_28_r0s6;
     if (_GEN_2)
-      sroa_speculated54_28_r0s8 <= sroa_speculated54_28_r0s7;
+      sroa_speculated56_28_r0s8 <= sroa_speculated56_28_r0s7;
     if (_GEN_1)
-      sub_i3597_28_r0s9 <=
+      sub_i3644_28_r0s9 <=
         (page_r0s8[463] ? 12'h0 - _GEN_120 : _GEN_120)
-        - {{4{sroa_speculated54_28_r0s8[7]}}, sroa_speculated54_28_r0s8};
+        - {{4{sroa_speculated56_28_r0s8[7]}}, sroa_speculated56_28_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_28_r0s1 <= _GEN_362;
     if (_GEN_8)
@@ -24694,17 +24694,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_28_r0s4 <= cmp_i215_i_i_28_r0s3;
     if (_GEN_5)
-      or_cond145_not_28_r0s5 <= cmp_i215_i_i_28_r0s4 & (|(_table_0_rd[455:448]));
+      or_cond148_not_28_r0s5 <= cmp_i215_i_i_28_r0s4 & (|(_table_0_rd[455:448]));
     if (_GEN_9)
-      sroa_speculated4811_28_r0s1 <= _GEN_363;
+      sroa_speculated4868_28_r0s1 <= _GEN_363;
     if (_GEN_8)
-      sroa_speculated4811_28_r0s2 <= sroa_speculated4811_28_r0s1;
+      sroa_speculated4868_28_r0s2 <= sroa_speculated4868_28_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_28_r0s3 <= sroa_speculated4811_28_r0s2;
+      sroa_speculated4868_28_r0s3 <= sroa_speculated4868_28_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_28_r0s4 <= sroa_speculated4811_28_r0s3;
+      sroa_speculated4868_28_r0s4 <= sroa_speculated4868_28_r0s3;
     if (_GEN_5)
-      sub_i155_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated4811_28_r0s4;
+      sub_i155_i_28_r0s5 <= _table_0_rd[455:448] - sroa_speculated4868_28_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_28_r0s6 <= _GEN_365[4:0];
     if (_GEN_3)
@@ -24772,20 +24772,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_29_r0s6 <= _GEN_370;
     if (_GEN_3)
-      loadedv_i_i96_i64_29_r0s7 <=
+      loadedv_i_i96_i67_29_r0s7 <=
         sub_i_i2438_29_r0s6 < 9'h1F ? sub_i_i2438_29_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__29 <= _GEN_122[10:1];
     if (_GEN_4)
-      sroa_speculated54_29_r0s6 <= _GEN_366[15:8];
+      sroa_speculated56_29_r0s6 <= _GEN_366[15:8];
     if (_GEN_3)
-      sroa_speculated54_29_r0s7 <= sroa_speculated54_29_r0s6;
+      sroa_speculated56_29_r0s7 <= sroa_speculated56_29_r0s6;
     if (_GEN_2)
-      sroa_speculated54_29_r0s8 <= sroa_speculated54_29_r0s7;
+      sroa_speculated56_29_r0s8 <= sroa_speculated56_29_r0s7;
     if (_GEN_1)
-      sub_i3597_29_r0s9 <=
+      sub_i3644_29_r0s9 <=
         (page_r0s8[479] ? 12'h0 - _GEN_123 : _GEN_123)
-        - {{4{sroa_speculated54_29_r0s8[7]}}, sroa_speculated54_29_r0s8};
+        - {{4{sroa_speculated56_29_r0s8[7]}}, sroa_speculated56_29_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_29_r0s1 <= _GEN_368;
     if (_GEN_8)
@@ -24795,17 +24795,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_29_r0s4 <= cmp_i215_i_i_29_r0s3;
     if (_GEN_5)
-      or_cond145_not_29_r0s5 <= cmp_i215_i_i_29_r0s4 & (|(_table_0_rd[471:464]));
+      or_cond148_not_29_r0s5 <= cmp_i215_i_i_29_r0s4 & (|(_table_0_rd[471:464]));
     if (_GEN_9)
-      sroa_speculated4811_29_r0s1 <= _GEN_369;
+      sroa_speculated4868_29_r0s1 <= _GEN_369;
     if (_GEN_8)
-      sroa_speculated4811_29_r0s2 <= sroa_speculated4811_29_r0s1;
+      sroa_speculated4868_29_r0s2 <= sroa_speculated4868_29_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_29_r0s3 <= sroa_speculated4811_29_r0s2;
+      sroa_speculated4868_29_r0s3 <= sroa_speculated4868_29_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_29_r0s4 <= sroa_speculated4811_29_r0s3;
+      sroa_speculated4868_29_r0s4 <= sroa_speculated4868_29_r0s3;
     if (_GEN_5)
-      sub_i155_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated4811_29_r0s4;
+      sub_i155_i_29_r0s5 <= _table_0_rd[471:464] - sroa_speculated4868_29_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_29_r0s6 <= _GEN_371[4:0];
     if (_GEN_3)
@@ -24873,20 +24873,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_30_r0s6 <= _GEN_376;
     if (_GEN_3)
-      loadedv_i_i96_i64_30_r0s7 <=
+      loadedv_i_i96_i67_30_r0s7 <=
         sub_i_i2438_30_r0s6 < 9'h1F ? sub_i_i2438_30_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__30 <= _GEN_125[10:1];
     if (_GEN_4)
-      sroa_speculated54_30_r0s6 <= _GEN_372[15:8];
+      sroa_speculated56_30_r0s6 <= _GEN_372[15:8];
     if (_GEN_3)
-      sroa_speculated54_30_r0s7 <= sroa_speculated54_30_r0s6;
+      sroa_speculated56_30_r0s7 <= sroa_speculated56_30_r0s6;
     if (_GEN_2)
-      sroa_speculated54_30_r0s8 <= sroa_speculated54_30_r0s7;
+      sroa_speculated56_30_r0s8 <= sroa_speculated56_30_r0s7;
     if (_GEN_1)
-      sub_i3597_30_r0s9 <=
+      sub_i3644_30_r0s9 <=
         (page_r0s8[495] ? 12'h0 - _GEN_126 : _GEN_126)
-        - {{4{sroa_speculated54_30_r0s8[7]}}, sroa_speculated54_30_r0s8};
+        - {{4{sroa_speculated56_30_r0s8[7]}}, sroa_speculated56_30_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_30_r0s1 <= _GEN_374;
     if (_GEN_8)
@@ -24896,17 +24896,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_30_r0s4 <= cmp_i215_i_i_30_r0s3;
     if (_GEN_5)
-      or_cond145_not_30_r0s5 <= cmp_i215_i_i_30_r0s4 & (|(_table_0_rd[487:480]));
+      or_cond148_not_30_r0s5 <= cmp_i215_i_i_30_r0s4 & (|(_table_0_rd[487:480]));
     if (_GEN_9)
-      sroa_speculated4811_30_r0s1 <= _GEN_375;
+      sroa_speculated4868_30_r0s1 <= _GEN_375;
     if (_GEN_8)
-      sroa_speculated4811_30_r0s2 <= sroa_speculated4811_30_r0s1;
+      sroa_speculated4868_30_r0s2 <= sroa_speculated4868_30_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_30_r0s3 <= sroa_speculated4811_30_r0s2;
+      sroa_speculated4868_30_r0s3 <= sroa_speculated4868_30_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_30_r0s4 <= sroa_speculated4811_30_r0s3;
+      sroa_speculated4868_30_r0s4 <= sroa_speculated4868_30_r0s3;
     if (_GEN_5)
-      sub_i155_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated4811_30_r0s4;
+      sub_i155_i_30_r0s5 <= _table_0_rd[487:480] - sroa_speculated4868_30_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_30_r0s6 <= _GEN_377[4:0];
     if (_GEN_3)
@@ -25010,20 +25010,20 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_4)
       sub_i_i2438_31_r0s6 <= _GEN_382;
     if (_GEN_3)
-      loadedv_i_i96_i64_31_r0s7 <=
+      loadedv_i_i96_i67_31_r0s7 <=
         sub_i_i2438_31_r0s6 < 9'h1F ? sub_i_i2438_31_r0s6 : 9'h1F;
     if (_GEN_2)
       field_r0s8__31 <= _GEN_128[10:1];
     if (_GEN_4)
-      sroa_speculated54_31_r0s6 <= _GEN_378[15:8];
+      sroa_speculated56_31_r0s6 <= _GEN_378[15:8];
     if (_GEN_3)
-      sroa_speculated54_31_r0s7 <= sroa_speculated54_31_r0s6;
+      sroa_speculated56_31_r0s7 <= sroa_speculated56_31_r0s6;
     if (_GEN_2)
-      sroa_speculated54_31_r0s8 <= sroa_speculated54_31_r0s7;
+      sroa_speculated56_31_r0s8 <= sroa_speculated56_31_r0s7;
     if (_GEN_1)
-      sub_i3597_31_r0s9 <=
+      sub_i3644_31_r0s9 <=
         (page_r0s8[511] ? 12'h0 - _GEN_129 : _GEN_129)
-        - {{4{sroa_speculated54_31_r0s8[7]}}, sroa_speculated54_31_r0s8};
+        - {{4{sroa_speculated56_31_r0s8[7]}}, sroa_speculated56_31_r0s8};
     if (_GEN_9)
       cmp_i215_i_i_31_r0s1 <= _GEN_380;
     if (_GEN_8)
@@ -25033,17 +25033,17 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_6)
       cmp_i215_i_i_31_r0s4 <= cmp_i215_i_i_31_r0s3;
     if (_GEN_5)
-      or_cond145_not_31_r0s5 <= cmp_i215_i_i_31_r0s4 & (|(_table_0_rd[503:496]));
+      or_cond148_not_31_r0s5 <= cmp_i215_i_i_31_r0s4 & (|(_table_0_rd[503:496]));
     if (_GEN_9)
-      sroa_speculated4811_31_r0s1 <= _GEN_381;
+      sroa_speculated4868_31_r0s1 <= _GEN_381;
     if (_GEN_8)
-      sroa_speculated4811_31_r0s2 <= sroa_speculated4811_31_r0s1;
+      sroa_speculated4868_31_r0s2 <= sroa_speculated4868_31_r0s1;
     if (_GEN_7)
-      sroa_speculated4811_31_r0s3 <= sroa_speculated4811_31_r0s2;
+      sroa_speculated4868_31_r0s3 <= sroa_speculated4868_31_r0s2;
     if (_GEN_6)
-      sroa_speculated4811_31_r0s4 <= sroa_speculated4811_31_r0s3;
+      sroa_speculated4868_31_r0s4 <= sroa_speculated4868_31_r0s3;
     if (_GEN_5)
-      sub_i155_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated4811_31_r0s4;
+      sub_i155_i_31_r0s5 <= _table_0_rd[503:496] - sroa_speculated4868_31_r0s4;
     if (_GEN_4)
       symbol_i_sroa_0_0_31_r0s6 <= _GEN_383[4:0];
     if (_GEN_3)
@@ -25061,7 +25061,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_1)
       symbol_i_sroa_0_0_31_r0s9__1 <= symbol_i_sroa_0_0_31_r0s8__1;
     if (_GEN_0) begin
-      ref_tmp169_sroa_0_0116120123_r0s10 <= and_r0s9__3 ? raw_sroa_0_0_r0s9 : _GEN_163;
+      ref_tmp169_sroa_0_0119123126_r0s10 <= and_r0s9__3 ? raw_sroa_0_0_r0s9 : _GEN_163;
       number_sroa_0_0_r0s10 <= _GEN_131[0];
       number_sroa_0_0_1_r0s10 <= _GEN_132[0];
       number_sroa_0_0_2_r0s10 <= _GEN_133[0];
@@ -25093,7 +25093,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10 <= _GEN_159[0];
       number_sroa_0_0_29_r0s10 <= _GEN_160[0];
       number_sroa_0_0_30_r0s10 <= _GEN_161[0];
-      number_sroa_0_0_31129599_r0s10 <= _GEN_162[0];
+      number_sroa_0_0_311180_r0s10 <= _GEN_162[0];
       number_sroa_0_0_r0s10__1 <= _GEN_131[1];
       number_sroa_0_0_1_r0s10__1 <= _GEN_132[1];
       number_sroa_0_0_2_r0s10__1 <= _GEN_133[1];
@@ -25125,7 +25125,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__1 <= _GEN_159[1];
       number_sroa_0_0_29_r0s10__1 <= _GEN_160[1];
       number_sroa_0_0_30_r0s10__1 <= _GEN_161[1];
-      number_sroa_0_0_31129599_r0s10__1 <= _GEN_162[1];
+      number_sroa_0_0_311180_r0s10__1 <= _GEN_162[1];
       number_sroa_0_0_r0s10__2 <= _GEN_131[2];
       number_sroa_0_0_1_r0s10__2 <= _GEN_132[2];
       number_sroa_0_0_2_r0s10__2 <= _GEN_133[2];
@@ -25157,7 +25157,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__2 <= _GEN_159[2];
       number_sroa_0_0_29_r0s10__2 <= _GEN_160[2];
       number_sroa_0_0_30_r0s10__2 <= _GEN_161[2];
-      number_sroa_0_0_31129599_r0s10__2 <= _GEN_162[2];
+      number_sroa_0_0_311180_r0s10__2 <= _GEN_162[2];
       number_sroa_0_0_r0s10__3 <= _GEN_131[3];
       number_sroa_0_0_1_r0s10__3 <= _GEN_132[3];
       number_sroa_0_0_2_r0s10__3 <= _GEN_133[3];
@@ -25189,7 +25189,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__3 <= _GEN_159[3];
       number_sroa_0_0_29_r0s10__3 <= _GEN_160[3];
       number_sroa_0_0_30_r0s10__3 <= _GEN_161[3];
-      number_sroa_0_0_31129599_r0s10__3 <= _GEN_162[3];
+      number_sroa_0_0_311180_r0s10__3 <= _GEN_162[3];
       number_sroa_0_0_r0s10__4 <= _GEN_131[4];
       number_sroa_0_0_1_r0s10__4 <= _GEN_132[4];
       number_sroa_0_0_2_r0s10__4 <= _GEN_133[4];
@@ -25221,7 +25221,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__4 <= _GEN_159[4];
       number_sroa_0_0_29_r0s10__4 <= _GEN_160[4];
       number_sroa_0_0_30_r0s10__4 <= _GEN_161[4];
-      number_sroa_0_0_31129599_r0s10__4 <= _GEN_162[4];
+      number_sroa_0_0_311180_r0s10__4 <= _GEN_162[4];
       number_sroa_0_0_r0s10__5 <= _GEN_131[5];
       number_sroa_0_0_1_r0s10__5 <= _GEN_132[5];
       number_sroa_0_0_2_r0s10__5 <= _GEN_133[5];
@@ -25253,7 +25253,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__5 <= _GEN_159[5];
       number_sroa_0_0_29_r0s10__5 <= _GEN_160[5];
       number_sroa_0_0_30_r0s10__5 <= _GEN_161[5];
-      number_sroa_0_0_31129599_r0s10__5 <= _GEN_162[5];
+      number_sroa_0_0_311180_r0s10__5 <= _GEN_162[5];
       number_sroa_0_0_r0s10__6 <= _GEN_131[6];
       number_sroa_0_0_1_r0s10__6 <= _GEN_132[6];
       number_sroa_0_0_2_r0s10__6 <= _GEN_133[6];
@@ -25285,7 +25285,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__6 <= _GEN_159[6];
       number_sroa_0_0_29_r0s10__6 <= _GEN_160[6];
       number_sroa_0_0_30_r0s10__6 <= _GEN_161[6];
-      number_sroa_0_0_31129599_r0s10__6 <= _GEN_162[6];
+      number_sroa_0_0_311180_r0s10__6 <= _GEN_162[6];
       number_sroa_0_0_r0s10__7 <= _GEN_131[7];
       number_sroa_0_0_1_r0s10__7 <= _GEN_132[7];
       number_sroa_0_0_2_r0s10__7 <= _GEN_133[7];
@@ -25317,7 +25317,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__7 <= _GEN_159[7];
       number_sroa_0_0_29_r0s10__7 <= _GEN_160[7];
       number_sroa_0_0_30_r0s10__7 <= _GEN_161[7];
-      number_sroa_0_0_31129599_r0s10__7 <= _GEN_162[7];
+      number_sroa_0_0_311180_r0s10__7 <= _GEN_162[7];
       number_sroa_0_0_r0s10__8 <= _GEN_131[8];
       number_sroa_0_0_1_r0s10__8 <= _GEN_132[8];
       number_sroa_0_0_2_r0s10__8 <= _GEN_133[8];
@@ -25349,7 +25349,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__8 <= _GEN_159[8];
       number_sroa_0_0_29_r0s10__8 <= _GEN_160[8];
       number_sroa_0_0_30_r0s10__8 <= _GEN_161[8];
-      number_sroa_0_0_31129599_r0s10__8 <= _GEN_162[8];
+      number_sroa_0_0_311180_r0s10__8 <= _GEN_162[8];
       number_sroa_0_0_r0s10__9 <= _GEN_131[9];
       number_sroa_0_0_1_r0s10__9 <= _GEN_132[9];
       number_sroa_0_0_2_r0s10__9 <= _GEN_133[9];
@@ -25381,7 +25381,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__9 <= _GEN_159[9];
       number_sroa_0_0_29_r0s10__9 <= _GEN_160[9];
       number_sroa_0_0_30_r0s10__9 <= _GEN_161[9];
-      number_sroa_0_0_31129599_r0s10__9 <= _GEN_162[9];
+      number_sroa_0_0_311180_r0s10__9 <= _GEN_162[9];
       number_sroa_0_0_r0s10__10 <= _GEN_131[10];
       number_sroa_0_0_1_r0s10__10 <= _GEN_132[10];
       number_sroa_0_0_2_r0s10__10 <= _GEN_133[10];
@@ -25413,7 +25413,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__10 <= _GEN_159[10];
       number_sroa_0_0_29_r0s10__10 <= _GEN_160[10];
       number_sroa_0_0_30_r0s10__10 <= _GEN_161[10];
-      number_sroa_0_0_31129599_r0s10__10 <= _GEN_162[10];
+      number_sroa_0_0_311180_r0s10__10 <= _GEN_162[10];
       number_sroa_0_0_r0s10__11 <= _GEN_131[11];
       number_sroa_0_0_1_r0s10__11 <= _GEN_132[11];
       number_sroa_0_0_2_r0s10__11 <= _GEN_133[11];
@@ -25445,7 +25445,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__11 <= _GEN_159[11];
       number_sroa_0_0_29_r0s10__11 <= _GEN_160[11];
       number_sroa_0_0_30_r0s10__11 <= _GEN_161[11];
-      number_sroa_0_0_31129599_r0s10__11 <= _GEN_162[11];
+      number_sroa_0_0_311180_r0s10__11 <= _GEN_162[11];
       number_sroa_0_0_r0s10__12 <= _GEN_131[12];
       number_sroa_0_0_1_r0s10__12 <= _GEN_132[12];
       number_sroa_0_0_2_r0s10__12 <= _GEN_133[12];
@@ -25477,7 +25477,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__12 <= _GEN_159[12];
       number_sroa_0_0_29_r0s10__12 <= _GEN_160[12];
       number_sroa_0_0_30_r0s10__12 <= _GEN_161[12];
-      number_sroa_0_0_31129599_r0s10__12 <= _GEN_162[12];
+      number_sroa_0_0_311180_r0s10__12 <= _GEN_162[12];
       number_sroa_0_0_r0s10__13 <= _GEN_131[13];
       number_sroa_0_0_1_r0s10__13 <= _GEN_132[13];
       number_sroa_0_0_2_r0s10__13 <= _GEN_133[13];
@@ -25509,7 +25509,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__13 <= _GEN_159[13];
       number_sroa_0_0_29_r0s10__13 <= _GEN_160[13];
       number_sroa_0_0_30_r0s10__13 <= _GEN_161[13];
-      number_sroa_0_0_31129599_r0s10__13 <= _GEN_162[13];
+      number_sroa_0_0_311180_r0s10__13 <= _GEN_162[13];
       number_sroa_0_0_r0s10__14 <= _GEN_131[14];
       number_sroa_0_0_1_r0s10__14 <= _GEN_132[14];
       number_sroa_0_0_2_r0s10__14 <= _GEN_133[14];
@@ -25541,7 +25541,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__14 <= _GEN_159[14];
       number_sroa_0_0_29_r0s10__14 <= _GEN_160[14];
       number_sroa_0_0_30_r0s10__14 <= _GEN_161[14];
-      number_sroa_0_0_31129599_r0s10__14 <= _GEN_162[14];
+      number_sroa_0_0_311180_r0s10__14 <= _GEN_162[14];
       number_sroa_0_0_r0s10__15 <= _GEN_131[15];
       number_sroa_0_0_1_r0s10__15 <= _GEN_132[15];
       number_sroa_0_0_2_r0s10__15 <= _GEN_133[15];
@@ -25573,7 +25573,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
       number_sroa_0_0_28_r0s10__15 <= _GEN_159[15];
       number_sroa_0_0_29_r0s10__15 <= _GEN_160[15];
       number_sroa_0_0_30_r0s10__15 <= _GEN_161[15];
-      number_sroa_0_0_31129599_r0s10__15 <= _GEN_162[15];
+      number_sroa_0_0_311180_r0s10__15 <= _GEN_162[15];
     end
     if (_GEN_4)
       place_sroa_0_0_r0s6 <= place_sroa_0_0_r0;
@@ -25586,15 +25586,15 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     if (_GEN_0)
       place_sroa_0_0_r0s10 <= place_sroa_0_0_r0s9;
     if (_GEN_4)
-      add_i4050129631_r0s6 <= _GEN_186;
+      add_i40951212_r0s6 <= _GEN_186;
     if (_GEN_3)
-      add_i4050129631_r0s7 <= add_i4050129631_r0s6;
+      add_i40951212_r0s7 <= add_i40951212_r0s6;
     if (_GEN_2)
-      add_i4050129631_r0s8 <= add_i4050129631_r0s7;
+      add_i40951212_r0s8 <= add_i40951212_r0s7;
     if (_GEN_1)
-      add_i4050129631_r0s9 <= add_i4050129631_r0s8;
+      add_i40951212_r0s9 <= add_i40951212_r0s8;
     if (_GEN_0)
-      add_i4050129631_r0s10 <= add_i4050129631_r0s9;
+      add_i40951212_r0s10 <= add_i40951212_r0s9;
     if (_GEN_9)
       loadedv203_r0s1 <= _GEN_384;
     if (_GEN_8)
@@ -25925,7 +25925,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
     .wa      (index_sroa_0_0_r0s3[2:0]),
     .wd      (rows_r0s3[511:0]),
     .re      (_GEN_29),
-    .ra      (or_cond89_r0s3 ? _GEN_30 : at_sroa_28_0_r0s3[7:5]),
+    .ra      (or_cond92_r0s3 ? _GEN_30 : at_sroa_28_0_r0s3[7:5]),
     .forward (_GEN_29 & _GEN_28),
     .rd      (_table_0_rd)
   );
@@ -25975,7 +25975,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
   assign pieces_din =
     or_r0s10
     | {2'h0,
-       add_i4050129631_r0s10,
+       add_i40951212_r0s10,
        place_sroa_0_0_r0s10,
        or_r0s10__1
          ? (and_r0s10__1
@@ -25985,7 +25985,7 @@ module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(
                   : or_r0s10__3
                       ? (and_r0s10__2
                            ? raw_sroa_0_0_r0s10
-                           : ref_tmp169_sroa_0_0116120123_r0s10)
+                           : ref_tmp169_sroa_0_0119123126_r0s10)
                       : _GEN_32)
          : 512'h0};
   assign pieces_waits = valid0_10 & and_r0s10 & ~pieces_full_n;
@@ -26045,52 +26045,52 @@ module kv_compress_seal_speckv_Design(
     & ~(first_0_ph_r0 & ~coded_empty_n | first_0_ph_r0 & ~headers_empty_n | _GEN_6
         & ~pieces_empty_n) & (~valid0_1 | _GEN_1);
   reg          or_r0s1;
-  reg          cmp_i1488_not_r0s1;
+  reg          cmp_i1456_not_r0s1;
   reg  [511:0] sroa_speculated_3_r0s1;
   wire [31:0]  _GEN_7 =
-    cmp_i1488_not_r0s1 ? sroa_speculated_3_r0s1[31:0] : kept_sroa_0_0_ph_r0[31:0];
-  reg          cmp_i1488_1_r0s1;
+    cmp_i1456_not_r0s1 ? sroa_speculated_3_r0s1[31:0] : kept_sroa_0_0_ph_r0[31:0];
+  reg          cmp_i1456_1_r0s1;
   wire [31:0]  _GEN_8 =
-    cmp_i1488_1_r0s1 ? kept_sroa_0_0_ph_r0[63:32] : sroa_speculated_3_r0s1[63:32];
-  reg          cmp_i1488_2_r0s1;
+    cmp_i1456_1_r0s1 ? kept_sroa_0_0_ph_r0[63:32] : sroa_speculated_3_r0s1[63:32];
+  reg          cmp_i1456_2_r0s1;
   wire [31:0]  _GEN_9 =
-    cmp_i1488_2_r0s1 ? kept_sroa_0_0_ph_r0[95:64] : sroa_speculated_3_r0s1[95:64];
-  reg          cmp_i1488_3_r0s1;
+    cmp_i1456_2_r0s1 ? kept_sroa_0_0_ph_r0[95:64] : sroa_speculated_3_r0s1[95:64];
+  reg          cmp_i1456_3_r0s1;
   wire [31:0]  _GEN_10 =
-    cmp_i1488_3_r0s1 ? kept_sroa_0_0_ph_r0[127:96] : sroa_speculated_3_r0s1[127:96];
-  reg          cmp_i1488_4_r0s1;
+    cmp_i1456_3_r0s1 ? kept_sroa_0_0_ph_r0[127:96] : sroa_speculated_3_r0s1[127:96];
+  reg          cmp_i1456_4_r0s1;
   wire [31:0]  _GEN_11 =
-    cmp_i1488_4_r0s1 ? kept_sroa_0_0_ph_r0[159:128] : sroa_speculated_3_r0s1[159:128];
-  reg          cmp_i1488_5_r0s1;
+    cmp_i1456_4_r0s1 ? kept_sroa_0_0_ph_r0[159:128] : sroa_speculated_3_r0s1[159:128];
+  reg          cmp_i1456_5_r0s1;
   wire [31:0]  _GEN_12 =
-    cmp_i1488_5_r0s1 ? kept_sroa_0_0_ph_r0[191:160] : sroa_speculated_3_r0s1[191:160];
-  reg          cmp_i1488_6_r0s1;
+    cmp_i1456_5_r0s1 ? kept_sroa_0_0_ph_r0[191:160] : sroa_speculated_3_r0s1[191:160];
+  reg          cmp_i1456_6_r0s1;
   wire [31:0]  _GEN_13 =
-    cmp_i1488_6_r0s1 ? kept_sroa_0_0_ph_r0[223:192] : sroa_speculated_3_r0s1[223:192];
-  reg          cmp_i1488_7_r0s1;
+    cmp_i1456_6_r0s1 ? kept_sroa_0_0_ph_r0[223:192] : sroa_speculated_3_r0s1[223:192];
+  reg          cmp_i1456_7_r0s1;
   wire [31:0]  _GEN_14 =
-    cmp_i1488_7_r0s1 ? kept_sroa_0_0_ph_r0[255:224] : sroa_speculated_3_r0s1[255:224];
-  reg          cmp_i1488_8_r0s1;
+    cmp_i1456_7_r0s1 ? kept_sroa_0_0_ph_r0[255:224] : sroa_speculated_3_r0s1[255:224];
+  reg          cmp_i1456_8_r0s1;
   wire [31:0]  _GEN_15 =
-    cmp_i1488_8_r0s1 ? kept_sroa_0_0_ph_r0[287:256] : sroa_speculated_3_r0s1[287:256];
-  reg          cmp_i1488_9_r0s1;
+    cmp_i1456_8_r0s1 ? kept_sroa_0_0_ph_r0[287:256] : sroa_speculated_3_r0s1[287:256];
+  reg          cmp_i1456_9_r0s1;
   wire [31:0]  _GEN_16 =
-    cmp_i1488_9_r0s1 ? kept_sroa_0_0_ph_r0[319:288] : sroa_speculated_3_r0s1[319:288];
-  reg          cmp_i1488_10_r0s1;
+    cmp_i1456_9_r0s1 ? kept_sroa_0_0_ph_r0[319:288] : sroa_speculated_3_r0s1[319:288];
+  reg          cmp_i1456_10_r0s1;
   wire [31:0]  _GEN_17 =
-    cmp_i1488_10_r0s1 ? kept_sroa_0_0_ph_r0[351:320] : sroa_speculated_3_r0s1[351:320];
-  reg          cmp_i1488_11_r0s1;
+    cmp_i1456_10_r0s1 ? kept_sroa_0_0_ph_r0[351:320] : sroa_speculated_3_r0s1[351:320];
+  reg          cmp_i1456_11_r0s1;
   wire [31:0]  _GEN_18 =
-    cmp_i1488_11_r0s1 ? kept_sroa_0_0_ph_r0[383:352] : sroa_speculated_3_r0s1[383:352];
-  reg          cmp_i1488_12_r0s1;
+    cmp_i1456_11_r0s1 ? kept_sroa_0_0_ph_r0[383:352] : sroa_speculated_3_r0s1[383:352];
+  reg          cmp_i1456_12_r0s1;
   wire [31:0]  _GEN_19 =
-    cmp_i1488_12_r0s1 ? kept_sroa_0_0_ph_r0[415:384] : sroa_speculated_3_r0s1[415:384];
-  reg          cmp_i1488_13_r0s1;
+    cmp_i1456_12_r0s1 ? kept_sroa_0_0_ph_r0[415:384] : sroa_speculated_3_r0s1[415:384];
+  reg          cmp_i1456_13_r0s1;
   wire [31:0]  _GEN_20 =
-    cmp_i1488_13_r0s1 ? kept_sroa_0_0_ph_r0[447:416] : sroa_speculated_3_r0s1[447:416];
-  reg          cmp_i1488_14_r0s1;
+    cmp_i1456_13_r0s1 ? kept_sroa_0_0_ph_r0[447:416] : sroa_speculated_3_r0s1[447:416];
+  reg          cmp_i1456_14_r0s1;
   wire [31:0]  _GEN_21 =
-    cmp_i1488_14_r0s1 ? kept_sroa_0_0_ph_r0[479:448] : sroa_speculated_3_r0s1[479:448];
+    cmp_i1456_14_r0s1 ? kept_sroa_0_0_ph_r0[479:448] : sroa_speculated_3_r0s1[479:448];
   assign _GEN_1 = valid0_1 & ~(or_r0s1 & ~payload_full_n) & (~valid0_2 | _GEN_0);
   reg          or_r0s1__1;
   reg          or_r0s2;
@@ -26143,10 +26143,10 @@ module kv_compress_seal_speckv_Design(
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg  [31:0]  spec_select_r0s3;
-  reg  [7:0]   c_sroa_262109_166_r0s1;
-  reg  [9:0]   c_sroa_192105_167_r0s1;
+  reg  [7:0]   c_sroa_262075_166_r0s1;
+  reg  [9:0]   c_sroa_192071_167_r0s1;
   reg  [7:0]   c_sroa_28_165_r0s1;
-  reg  [511:0] and_i_i1582_v_r0s1;
+  reg  [511:0] and_i_i1548_v_r0s1;
   reg  [47:0]  head_sroa_0_163_r0s1;
   reg  [7:0]   head_sroa_0_163_r0s1__1;
   reg  [15:0]  head_sroa_0_163_r0s1__2;
@@ -26156,15 +26156,15 @@ module kv_compress_seal_speckv_Design(
   reg  [31:0]  head_sroa_0_163_r0s1__6;
   reg  [511:0] or_r0s2__2;
   reg  [511:0] or_r0s3__1;
-  reg  [9:0]   c_sroa_192105_167_r0s2;
-  reg  [9:0]   c_sroa_192105_167_r0s3;
+  reg  [9:0]   c_sroa_192071_167_r0s2;
+  reg  [9:0]   c_sroa_192071_167_r0s3;
   assign _GEN = valid0_3 & ~(or_r0s3 & ~sealed_full_n);
-  reg          conv_i1158_not_r0s1;
+  reg          conv_i1227_not_r0s1;
   reg  [511:0] head_sroa_0_0_ph_r0;
   reg  [31:0]  crc_sroa_0_0_ph_r0;
   reg  [7:0]   c_sroa_28_0_ph_r0;
-  reg  [7:0]   c_sroa_262109_0_ph_r0;
-  reg  [15:0]  c_sroa_192105_0_ph_r0;
+  reg  [7:0]   c_sroa_262075_0_ph_r0;
+  reg  [15:0]  c_sroa_192071_0_ph_r0;
   reg  [3:0]   c_sroa_5_0_ph_r0;
   reg  [7:0]   c_sroa_0_0_ph_r0;
   wire [511:0] _GEN_22 =
@@ -30950,7 +30950,7 @@ module kv_compress_seal_speckv_Design(
     pieces_dout[518] & ~_GEN_5 | _GEN_43 | ~first_0_ph_r0 & pieces_dout[518];
   wire         _GEN_45 = _GEN_43 | first_0_ph_r0;
   wire [2:0]   _GEN_46 = _GEN_45 ? coded_dout[6:4] : c_sroa_5_0_ph_r0[2:0];
-  wire [9:0]   _GEN_47 = _GEN_45 ? coded_dout[58:49] : c_sroa_192105_0_ph_r0[9:0];
+  wire [9:0]   _GEN_47 = _GEN_45 ? coded_dout[58:49] : c_sroa_192071_0_ph_r0[9:0];
   wire [31:0]  _GEN_48 = xor_r0s2 ? crc_sroa_0_0_ph_r0 : 32'hFFFFFFFF;
   wire [31:0]  _GEN_49 =
     {^{_GEN_48[31:30],
@@ -31498,23 +31498,23 @@ module kv_compress_seal_speckv_Design(
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
       or_r0s1 <= ~first_0_ph_r0 & pieces_dout[517] | pieces_dout[517] & ~_GEN_5;
-      cmp_i1488_not_r0s1 <= pieces_dout[515:512] == 4'h0;
+      cmp_i1456_not_r0s1 <= pieces_dout[515:512] == 4'h0;
       sroa_speculated_3_r0s1 <=
         ~(pieces_dout[515]) ? _GEN_24 : {_GEN_24[255:0], _GEN_24[511:256]};
-      cmp_i1488_1_r0s1 <= |(pieces_dout[515:513]);
-      cmp_i1488_2_r0s1 <= pieces_dout[515:512] > 4'h2;
-      cmp_i1488_3_r0s1 <= |(pieces_dout[515:514]);
-      cmp_i1488_4_r0s1 <= pieces_dout[515:512] > 4'h4;
-      cmp_i1488_5_r0s1 <= pieces_dout[515:512] > 4'h5;
-      cmp_i1488_6_r0s1 <= pieces_dout[515:512] > 4'h6;
-      cmp_i1488_7_r0s1 <= pieces_dout[515];
-      cmp_i1488_8_r0s1 <= pieces_dout[515:512] > 4'h8;
-      cmp_i1488_9_r0s1 <= pieces_dout[515:512] > 4'h9;
-      cmp_i1488_10_r0s1 <= pieces_dout[515:512] > 4'hA;
-      cmp_i1488_11_r0s1 <= pieces_dout[515:512] > 4'hB;
-      cmp_i1488_12_r0s1 <= pieces_dout[515:512] > 4'hC;
-      cmp_i1488_13_r0s1 <= pieces_dout[515:512] > 4'hD;
-      cmp_i1488_14_r0s1 <= &(pieces_dout[515:512]);
+      cmp_i1456_1_r0s1 <= |(pieces_dout[515:513]);
+      cmp_i1456_2_r0s1 <= pieces_dout[515:512] > 4'h2;
+      cmp_i1456_3_r0s1 <= |(pieces_dout[515:514]);
+      cmp_i1456_4_r0s1 <= pieces_dout[515:512] > 4'h4;
+      cmp_i1456_5_r0s1 <= pieces_dout[515:512] > 4'h5;
+      cmp_i1456_6_r0s1 <= pieces_dout[515:512] > 4'h6;
+      cmp_i1456_7_r0s1 <= pieces_dout[515];
+      cmp_i1456_8_r0s1 <= pieces_dout[515:512] > 4'h8;
+      cmp_i1456_9_r0s1 <= pieces_dout[515:512] > 4'h9;
+      cmp_i1456_10_r0s1 <= pieces_dout[515:512] > 4'hA;
+      cmp_i1456_11_r0s1 <= pieces_dout[515:512] > 4'hB;
+      cmp_i1456_12_r0s1 <= pieces_dout[515:512] > 4'hC;
+      cmp_i1456_13_r0s1 <= pieces_dout[515:512] > 4'hD;
+      cmp_i1456_14_r0s1 <= &(pieces_dout[515:512]);
       or_r0s1__1 <= _GEN_44;
     end
     if (_GEN_1)
@@ -35099,10 +35099,10 @@ module kv_compress_seal_speckv_Design(
     if (_GEN_0)
       spec_select_r0s3 <= cmp_i146_r0s2 | and_r0s2 ? 32'h0 : ~_GEN_50;
     if (_GEN_2) begin
-      c_sroa_262109_166_r0s1 <= _GEN_45 ? coded_dout[84:77] : c_sroa_262109_0_ph_r0;
-      c_sroa_192105_167_r0s1 <= _GEN_47;
+      c_sroa_262075_166_r0s1 <= _GEN_45 ? coded_dout[84:77] : c_sroa_262075_0_ph_r0;
+      c_sroa_192071_167_r0s1 <= _GEN_47;
       c_sroa_28_165_r0s1 <= _GEN_45 ? coded_dout[92:85] : c_sroa_28_0_ph_r0;
-      and_i_i1582_v_r0s1 <=
+      and_i_i1548_v_r0s1 <=
         (|(_GEN_45 ? coded_dout[3:0] : c_sroa_0_0_ph_r0[3:0])) | (|_GEN_46)
           ? 512'hFFFFFFFF0000000000000000FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF0000000000000000FFFFFFFFFFFFFFFFFFFFFFFFFFFF00FFFFFFFFFFFFFFFFFF
           : 512'hFFFFFFFF0000000000000000FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF0000000000000000FFFFFFFFFFFFFFFFFFFFFFFFFFFF00FFFF00FFFFFFFFFFFF;
@@ -35119,10 +35119,10 @@ module kv_compress_seal_speckv_Design(
         {56'h0,
          c_sroa_28_165_r0s1,
          240'h0,
-         c_sroa_192105_167_r0s1,
+         c_sroa_192071_167_r0s1,
          118'h0,
-         c_sroa_262109_166_r0s1,
-         72'h0} | and_i_i1582_v_r0s1
+         c_sroa_262075_166_r0s1,
+         72'h0} | and_i_i1548_v_r0s1
         & {head_sroa_0_163_r0s1__6,
            64'h0,
            head_sroa_0_163_r0s1__5,
@@ -35137,17 +35137,17 @@ module kv_compress_seal_speckv_Design(
     if (_GEN_0)
       or_r0s3__1 <= or_r0s2__2;
     if (_GEN_1)
-      c_sroa_192105_167_r0s2 <= c_sroa_192105_167_r0s1;
+      c_sroa_192071_167_r0s2 <= c_sroa_192071_167_r0s1;
     if (_GEN_0)
-      c_sroa_192105_167_r0s3 <= c_sroa_192105_167_r0s2;
+      c_sroa_192071_167_r0s3 <= c_sroa_192071_167_r0s2;
     if (_GEN_2)
-      conv_i1158_not_r0s1 <= ~(pieces_dout[516]);
+      conv_i1227_not_r0s1 <= ~(pieces_dout[516]);
     if (~started | _GEN_1)
       kept_sroa_0_0_ph_r0 <=
         ~started | or_r0s1__1
           ? 512'h0
           : {sroa_speculated_3_r0s1[511:480],
-             conv_i1158_not_r0s1
+             conv_i1227_not_r0s1
                ? {_GEN_21,
                   _GEN_20,
                   _GEN_19,
@@ -35172,10 +35172,10 @@ module kv_compress_seal_speckv_Design(
     if (_GEN_52) begin
       c_sroa_28_0_ph_r0 <=
         _GEN_51 ? 8'h0 : ~first_0_ph_r0 ? c_sroa_28_0_ph_r0 : coded_dout[92:85];
-      c_sroa_262109_0_ph_r0 <=
-        _GEN_51 ? 8'h0 : ~first_0_ph_r0 ? c_sroa_262109_0_ph_r0 : coded_dout[84:77];
-      c_sroa_192105_0_ph_r0 <=
-        _GEN_51 ? 16'h0 : ~first_0_ph_r0 ? c_sroa_192105_0_ph_r0 : coded_dout[64:49];
+      c_sroa_262075_0_ph_r0 <=
+        _GEN_51 ? 8'h0 : ~first_0_ph_r0 ? c_sroa_262075_0_ph_r0 : coded_dout[84:77];
+      c_sroa_192071_0_ph_r0 <=
+        _GEN_51 ? 16'h0 : ~first_0_ph_r0 ? c_sroa_192071_0_ph_r0 : coded_dout[64:49];
       c_sroa_5_0_ph_r0 <=
         _GEN_51 ? 4'h0 : ~first_0_ph_r0 ? c_sroa_5_0_ph_r0 : coded_dout[7:4];
       c_sroa_0_0_ph_r0 <=
@@ -35228,7 +35228,7 @@ module kv_compress_seal_speckv_Design(
   assign payload_waits = valid0_1 & or_r0s1 & ~payload_full_n;
   assign sealed_write = _GEN & or_r0s3;
   assign sealed_din =
-    {c_sroa_192105_167_r0s3,
+    {c_sroa_192071_167_r0s3,
      or_r0s3__1
        | {64'h0,
           cmp_i90_r0s3 ? not_i515_r0s3 : cmp_i83_r0s3 ? 32'h0 : spec_select_r0s3,
@@ -35273,8 +35273,8 @@ module kv_compress_emit_speckv_Design(
         & ~verdicts_empty_n) & (~valid0_1 | _GEN);
   reg          or_r0s1;
   reg          and_r0s1;
-  reg  [576:0] or_i934_r0s1;
-  reg  [576:0] or_i916_r0s1;
+  reg  [576:0] or_i931_r0s1;
+  reg  [576:0] or_i913_r0s1;
   reg  [521:0] sealed_r0s1;
   reg          field_r0s1;
   reg          field_r0s1__1;
@@ -35400,7 +35400,7 @@ module kv_compress_emit_speckv_Design(
   reg          field_r0s1__121;
   reg          field_r0s1__122;
   reg          field_r0s1__123;
-  reg  [31:0]  not_i_i621_r0s1;
+  reg  [31:0]  not_i_i618_r0s1;
   assign _GEN = valid0_1 & ~(or_r0s1 & ~out_full_n);
   reg  [9:0]   left_sroa_0_0_r0;
   reg          good_0_r0;
@@ -43113,8 +43113,8 @@ module kv_compress_emit_speckv_Design(
     if (_GEN_0) begin
       or_r0s1 <= first_0_r0 | good_0_r0;
       and_r0s1 <= _GEN_4;
-      or_i934_r0s1 <= {_GEN_5, 64'hFFFFFFFFFFFFFFFF, payload_dout};
-      or_i916_r0s1 <=
+      or_i931_r0s1 <= {_GEN_5, 64'hFFFFFFFFFFFFFFFF, payload_dout};
+      or_i913_r0s1 <=
         {~(_GEN_6 & (|(sealed_dout[521:512]))),
          576'hFFFFFFFFFFFFFFFF00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000};
       sealed_r0s1 <= sealed_dout;
@@ -43242,7 +43242,7 @@ module kv_compress_emit_speckv_Design(
       field_r0s1__121 <= _GEN_10[37];
       field_r0s1__122 <= _GEN_10[38];
       field_r0s1__123 <= _GEN_10[39];
-      not_i_i621_r0s1 <= ~_GEN_12;
+      not_i_i618_r0s1 <= ~_GEN_12;
     end
     if (~started | _GEN_0) begin
       left_sroa_0_0_r0 <=
@@ -43272,10 +43272,10 @@ module kv_compress_emit_speckv_Design(
   assign out_write = _GEN & or_r0s1;
   assign out_din =
     and_r0s1
-      ? or_i934_r0s1
-      : or_i916_r0s1
+      ? or_i931_r0s1
+      : or_i913_r0s1
         | {65'h0,
-           not_i_i621_r0s1,
+           not_i_i618_r0s1,
            sealed_r0s1[479:456],
            field_r0s1__123,
            field_r0s1__122,

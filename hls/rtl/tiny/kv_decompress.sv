@@ -2241,7 +2241,7 @@ module kv_decompress_decode_speckv_Design(
   wire         _GEN_12 = _GEN_2 & and_r0s1__1;
   reg          and_r0s1__2;
   wire         _GEN_13 = _GEN_2 & and_r0s1__2;
-  reg          or_cond71_not_r0s1;
+  reg          or_cond74_not_r0s1;
   reg  [15:0]  at_sroa_28_0_r0s1;
   reg  [7:0]   at_sroa_0_0_r0s1;
   wire [2:0]   _GEN_14 = at_sroa_35_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
@@ -2261,13 +2261,13 @@ module kv_decompress_decode_speckv_Design(
   reg  [511:0] pieces_r0s2;
   reg  [511:0] pieces_r0s3;
   reg  [511:0] pieces_r0s4;
-  reg          cmp_i6818189_r0s1;
-  reg          cmp_i6818189_r0s2;
-  reg          cmp_i6818189_r0s3;
-  reg          or_cond71_not_r0s2;
-  reg          or_cond71_not_r0s3;
-  reg  [511:0] shr_i_i_i2164_r0s1;
-  reg  [511:0] shr_i_i_i2164_r0s2;
+  reg          cmp_i6818492_r0s1;
+  reg          cmp_i6818492_r0s2;
+  reg          cmp_i6818492_r0s3;
+  reg          or_cond74_not_r0s2;
+  reg          or_cond74_not_r0s3;
+  reg  [511:0] shr_i_i_i2185_r0s1;
+  reg  [511:0] shr_i_i_i2185_r0s2;
   reg  [15:0]  at_sroa_28_0_r0s2;
   reg  [511:0] sroa_speculated_4_r0s3;
   reg  [511:0] table_r0s3;
@@ -2279,47 +2279,47 @@ module kv_decompress_decode_speckv_Design(
   reg          xor_r0s3;
   reg  [7:0]   plan_sroa_27_0_r0s1;
   reg  [7:0]   plan_sroa_27_0_r0s2;
-  reg          cmp_i_i2691_r0s3;
+  reg          cmp_i_i2810_r0s3;
   reg          and_r0s3__2;
-  reg  [7:0]   symbol_i_sroa_0_0_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_r0s3;
   reg          icmp_r0s1;
   reg          icmp_r0s2;
-  reg  [7:0]   v561_r0s3;
+  reg  [7:0]   v104_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_v_r0s3;
   reg  [2:0]   select_r0s3;
   reg  [15:0]  conv_i1354_pn_in_r0s4;
   reg  [7:0]   and_r0s1__5;
   reg  [7:0]   and_r0s2__2;
   reg  [7:0]   and_r0s3__3;
-  reg          cmp_i_i2691_1_r0s3;
-  reg  [7:0]   symbol_i_sroa_0_0_1_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_1_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_1_r0s3;
+  reg          cmp_i_i2810_1_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s3;
   reg  [2:0]   select_r0s3__1;
   reg  [15:0]  conv_i1354_pn_in_1_r0s4;
   reg  [7:0]   and_r0s1__6;
   reg  [7:0]   and_r0s2__3;
   reg  [7:0]   and_r0s3__4;
-  reg          cmp_i_i2691_2_r0s3;
-  reg  [7:0]   symbol_i_sroa_0_0_2_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_2_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_2_r0s3;
+  reg          cmp_i_i2810_2_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s3;
   reg  [2:0]   select_r0s3__2;
   reg  [15:0]  conv_i1354_pn_in_2_r0s4;
   reg  [7:0]   and_r0s1__7;
   reg  [7:0]   and_r0s2__4;
   reg  [7:0]   and_r0s3__5;
-  reg          cmp_i_i2691_3_r0s3;
-  reg  [7:0]   symbol_i_sroa_0_0_3_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_3_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_3_r0s3;
+  reg          cmp_i_i2810_3_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s3;
   reg  [2:0]   select_r0s3__3;
   reg  [15:0]  conv_i1354_pn_in_3_r0s4;
   reg  [7:0]   and_r0s1__8;
   reg  [7:0]   and_r0s2__5;
   reg  [7:0]   and_r0s3__6;
-  reg          cmp_i_i2691_4_r0s3;
+  reg          cmp_i_i2810_4_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s3;
@@ -2328,7 +2328,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__9;
   reg  [7:0]   and_r0s2__6;
   reg  [7:0]   and_r0s3__7;
-  reg          cmp_i_i2691_5_r0s3;
+  reg          cmp_i_i2810_5_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s3;
@@ -2337,7 +2337,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__10;
   reg  [7:0]   and_r0s2__7;
   reg  [7:0]   and_r0s3__8;
-  reg          cmp_i_i2691_6_r0s3;
+  reg          cmp_i_i2810_6_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s3;
@@ -2346,7 +2346,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__11;
   reg  [7:0]   and_r0s2__8;
   reg  [7:0]   and_r0s3__9;
-  reg          cmp_i_i2691_7_r0s3;
+  reg          cmp_i_i2810_7_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s3;
@@ -2355,7 +2355,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__12;
   reg  [7:0]   and_r0s2__9;
   reg  [7:0]   and_r0s3__10;
-  reg          cmp_i_i2691_8_r0s3;
+  reg          cmp_i_i2810_8_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s3;
@@ -2364,7 +2364,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__13;
   reg  [7:0]   and_r0s2__10;
   reg  [7:0]   and_r0s3__11;
-  reg          cmp_i_i2691_9_r0s3;
+  reg          cmp_i_i2810_9_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s3;
@@ -2373,7 +2373,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__14;
   reg  [7:0]   and_r0s2__11;
   reg  [7:0]   and_r0s3__12;
-  reg          cmp_i_i2691_10_r0s3;
+  reg          cmp_i_i2810_10_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s3;
@@ -2382,7 +2382,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__15;
   reg  [7:0]   and_r0s2__12;
   reg  [7:0]   and_r0s3__13;
-  reg          cmp_i_i2691_11_r0s3;
+  reg          cmp_i_i2810_11_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s3;
@@ -2391,7 +2391,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__16;
   reg  [7:0]   and_r0s2__13;
   reg  [7:0]   and_r0s3__14;
-  reg          cmp_i_i2691_12_r0s3;
+  reg          cmp_i_i2810_12_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s3;
@@ -2400,7 +2400,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__17;
   reg  [7:0]   and_r0s2__14;
   reg  [7:0]   and_r0s3__15;
-  reg          cmp_i_i2691_13_r0s3;
+  reg          cmp_i_i2810_13_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s3;
@@ -2409,7 +2409,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__18;
   reg  [7:0]   and_r0s2__15;
   reg  [7:0]   and_r0s3__16;
-  reg          cmp_i_i2691_14_r0s3;
+  reg          cmp_i_i2810_14_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s3;
@@ -2418,7 +2418,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__19;
   reg  [7:0]   and_r0s2__16;
   reg  [7:0]   and_r0s3__17;
-  reg          cmp_i_i2691_15_r0s3;
+  reg          cmp_i_i2810_15_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s3;
@@ -2427,7 +2427,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__20;
   reg  [7:0]   and_r0s2__17;
   reg  [7:0]   and_r0s3__18;
-  reg          cmp_i_i2691_16_r0s3;
+  reg          cmp_i_i2810_16_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s3;
@@ -2436,7 +2436,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__21;
   reg  [7:0]   and_r0s2__18;
   reg  [7:0]   and_r0s3__19;
-  reg          cmp_i_i2691_17_r0s3;
+  reg          cmp_i_i2810_17_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s3;
@@ -2445,7 +2445,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__22;
   reg  [7:0]   and_r0s2__19;
   reg  [7:0]   and_r0s3__20;
-  reg          cmp_i_i2691_18_r0s3;
+  reg          cmp_i_i2810_18_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s3;
@@ -2454,7 +2454,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__23;
   reg  [7:0]   and_r0s2__20;
   reg  [7:0]   and_r0s3__21;
-  reg          cmp_i_i2691_19_r0s3;
+  reg          cmp_i_i2810_19_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s3;
@@ -2463,7 +2463,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__24;
   reg  [7:0]   and_r0s2__21;
   reg  [7:0]   and_r0s3__22;
-  reg          cmp_i_i2691_20_r0s3;
+  reg          cmp_i_i2810_20_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s3;
@@ -2472,7 +2472,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__25;
   reg  [7:0]   and_r0s2__22;
   reg  [7:0]   and_r0s3__23;
-  reg          cmp_i_i2691_21_r0s3;
+  reg          cmp_i_i2810_21_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s3;
@@ -2481,7 +2481,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__26;
   reg  [7:0]   and_r0s2__23;
   reg  [7:0]   and_r0s3__24;
-  reg          cmp_i_i2691_22_r0s3;
+  reg          cmp_i_i2810_22_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s3;
@@ -2490,7 +2490,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__27;
   reg  [7:0]   and_r0s2__24;
   reg  [7:0]   and_r0s3__25;
-  reg          cmp_i_i2691_23_r0s3;
+  reg          cmp_i_i2810_23_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s3;
@@ -2499,7 +2499,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__28;
   reg  [7:0]   and_r0s2__25;
   reg  [7:0]   and_r0s3__26;
-  reg          cmp_i_i2691_24_r0s3;
+  reg          cmp_i_i2810_24_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s3;
@@ -2508,7 +2508,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__29;
   reg  [7:0]   and_r0s2__26;
   reg  [7:0]   and_r0s3__27;
-  reg          cmp_i_i2691_25_r0s3;
+  reg          cmp_i_i2810_25_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s3;
@@ -2517,7 +2517,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__30;
   reg  [7:0]   and_r0s2__27;
   reg  [7:0]   and_r0s3__28;
-  reg          cmp_i_i2691_26_r0s3;
+  reg          cmp_i_i2810_26_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s3;
@@ -2526,7 +2526,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__31;
   reg  [7:0]   and_r0s2__28;
   reg  [7:0]   and_r0s3__29;
-  reg          cmp_i_i2691_27_r0s3;
+  reg          cmp_i_i2810_27_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s3;
@@ -2535,7 +2535,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__32;
   reg  [7:0]   and_r0s2__29;
   reg  [7:0]   and_r0s3__30;
-  reg          cmp_i_i2691_28_r0s3;
+  reg          cmp_i_i2810_28_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s3;
@@ -2544,7 +2544,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__33;
   reg  [7:0]   and_r0s2__30;
   reg  [7:0]   and_r0s3__31;
-  reg          cmp_i_i2691_29_r0s3;
+  reg          cmp_i_i2810_29_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s3;
@@ -2553,57 +2553,57 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   and_r0s1__34;
   reg  [7:0]   and_r0s2__31;
   reg  [7:0]   and_r0s3__32;
-  reg          cmp_i_i2691_30_r0s3;
-  reg  [7:0]   symbol_i_sroa_0_0_30_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_30_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_30_r0s3;
+  reg          cmp_i_i2810_30_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s3;
   reg  [2:0]   select_r0s3__30;
   reg  [15:0]  conv_i1354_pn_in_30_r0s4;
   reg  [7:0]   and_r0s1__35;
   reg  [7:0]   and_r0s2__32;
   reg  [7:0]   and_r0s3__33;
-  reg          cmp_i_i2691_31_r0s3;
-  reg  [7:0]   symbol_i_sroa_0_0_31_r0s1;
-  reg  [7:0]   symbol_i_sroa_0_0_31_r0s2;
-  reg  [7:0]   symbol_i_sroa_0_0_31_r0s3;
+  reg          cmp_i_i2810_31_r0s3;
+  reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s1;
+  reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s2;
+  reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s3;
   reg  [2:0]   select_r0s3__31;
   reg  [15:0]  conv_i1354_pn_in_31_r0s4;
-  reg  [7:0]   sroa_speculated35_v_r0s4;
-  reg  [7:0]   sroa_speculated35_v_1_r0s4;
-  reg  [7:0]   sroa_speculated35_v_2_r0s4;
-  reg  [7:0]   sroa_speculated35_v_3_r0s4;
-  reg  [7:0]   sroa_speculated35_v_4_r0s4;
-  reg  [7:0]   sroa_speculated35_v_5_r0s4;
-  reg  [7:0]   sroa_speculated35_v_6_r0s4;
-  reg  [7:0]   sroa_speculated35_v_7_r0s4;
-  reg  [7:0]   sroa_speculated35_v_8_r0s4;
-  reg  [7:0]   sroa_speculated35_v_9_r0s4;
-  reg  [7:0]   sroa_speculated35_v_10_r0s4;
-  reg  [7:0]   sroa_speculated35_v_11_r0s4;
-  reg  [7:0]   sroa_speculated35_v_12_r0s4;
-  reg  [7:0]   sroa_speculated35_v_13_r0s4;
-  reg  [7:0]   sroa_speculated35_v_14_r0s4;
-  reg  [7:0]   sroa_speculated35_v_15_r0s4;
-  reg  [7:0]   sroa_speculated35_v_16_r0s4;
-  reg  [7:0]   sroa_speculated35_v_17_r0s4;
-  reg  [7:0]   sroa_speculated35_v_18_r0s4;
-  reg  [7:0]   sroa_speculated35_v_19_r0s4;
-  reg  [7:0]   sroa_speculated35_v_20_r0s4;
-  reg  [7:0]   sroa_speculated35_v_21_r0s4;
-  reg  [7:0]   sroa_speculated35_v_22_r0s4;
-  reg  [7:0]   sroa_speculated35_v_23_r0s4;
-  reg  [7:0]   sroa_speculated35_v_24_r0s4;
-  reg  [7:0]   sroa_speculated35_v_25_r0s4;
-  reg  [7:0]   sroa_speculated35_v_26_r0s4;
-  reg  [7:0]   sroa_speculated35_v_27_r0s4;
-  reg  [7:0]   sroa_speculated35_v_28_r0s4;
-  reg  [7:0]   sroa_speculated35_v_29_r0s4;
-  reg  [7:0]   sroa_speculated35_v_30_r0s4;
-  reg  [7:0]   sroa_speculated35_v_31_r0s4;
-  reg          spec_select74_r0s1;
-  reg          spec_select74_r0s2;
-  reg          spec_select74_r0s3;
-  reg          spec_select74_r0s4;
+  reg  [7:0]   sroa_speculated37_v_r0s4;
+  reg  [7:0]   sroa_speculated37_v_1_r0s4;
+  reg  [7:0]   sroa_speculated37_v_2_r0s4;
+  reg  [7:0]   sroa_speculated37_v_3_r0s4;
+  reg  [7:0]   sroa_speculated37_v_4_r0s4;
+  reg  [7:0]   sroa_speculated37_v_5_r0s4;
+  reg  [7:0]   sroa_speculated37_v_6_r0s4;
+  reg  [7:0]   sroa_speculated37_v_7_r0s4;
+  reg  [7:0]   sroa_speculated37_v_8_r0s4;
+  reg  [7:0]   sroa_speculated37_v_9_r0s4;
+  reg  [7:0]   sroa_speculated37_v_10_r0s4;
+  reg  [7:0]   sroa_speculated37_v_11_r0s4;
+  reg  [7:0]   sroa_speculated37_v_12_r0s4;
+  reg  [7:0]   sroa_speculated37_v_13_r0s4;
+  reg  [7:0]   sroa_speculated37_v_14_r0s4;
+  reg  [7:0]   sroa_speculated37_v_15_r0s4;
+  reg  [7:0]   sroa_speculated37_v_16_r0s4;
+  reg  [7:0]   sroa_speculated37_v_17_r0s4;
+  reg  [7:0]   sroa_speculated37_v_18_r0s4;
+  reg  [7:0]   sroa_speculated37_v_19_r0s4;
+  reg  [7:0]   sroa_speculated37_v_20_r0s4;
+  reg  [7:0]   sroa_speculated37_v_21_r0s4;
+  reg  [7:0]   sroa_speculated37_v_22_r0s4;
+  reg  [7:0]   sroa_speculated37_v_23_r0s4;
+  reg  [7:0]   sroa_speculated37_v_24_r0s4;
+  reg  [7:0]   sroa_speculated37_v_25_r0s4;
+  reg  [7:0]   sroa_speculated37_v_26_r0s4;
+  reg  [7:0]   sroa_speculated37_v_27_r0s4;
+  reg  [7:0]   sroa_speculated37_v_28_r0s4;
+  reg  [7:0]   sroa_speculated37_v_29_r0s4;
+  reg  [7:0]   sroa_speculated37_v_30_r0s4;
+  reg  [7:0]   sroa_speculated37_v_31_r0s4;
+  reg          spec_select77_r0s1;
+  reg          spec_select77_r0s2;
+  reg          spec_select77_r0s3;
+  reg          spec_select77_r0s4;
   reg          or_r0s1;
   reg          or_r0s2;
   reg          or_r0s3;
@@ -2617,13 +2617,13 @@ module kv_decompress_decode_speckv_Design(
   reg  [516:0] rows_r0s4;
   reg          and_r0s3__34;
   reg          and_r0s3__35;
-  reg          v816_r0s4;
+  reg          v365_r0s4;
   wire         _GEN_16 =
     or_r0s4
       ? first_0_r0s4 | all_valid_sroa_0_0_r0 & rows_r0s4[516]
-      : all_valid_sroa_0_0_r0 & v816_r0s4;
+      : all_valid_sroa_0_0_r0 & v365_r0s4;
   assign _GEN =
-    valid0_4 & ~(and_r0s4 & ~decoded_full_n | spec_select74_r0s4 & ~valid_full_n);
+    valid0_4 & ~(and_r0s4 & ~decoded_full_n | spec_select77_r0s4 & ~valid_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
   reg  [7:0]   at_sroa_11_0_r0;
   reg  [7:0]   at_sroa_17_0_r0;
@@ -2644,7 +2644,7 @@ module kv_decompress_decode_speckv_Design(
   wire         _GEN_18 = _GEN_7 & _GEN_4;
   wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h1;
   wire [15:0]  _GEN_20 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
   wire         _GEN_21 = plan_sroa_5_0_r0[2:0] == 3'h4;
   wire         _GEN_22 = plan_sroa_5_0_r0[2:0] == 3'h3 | _GEN_21;
   wire [7:0]   _GEN_23 =
@@ -2654,348 +2654,451 @@ module kv_decompress_decode_speckv_Design(
   wire [2:0]   _GEN_24 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
   wire [7:0]   _GEN_25 = {_GEN_24, _table_0_rd[4:0]};
   wire [7:0]   _GEN_26 = 8'hFF << _widths_0_rd;
-  wire         _GEN_27 = cmp_i6818189_r0s3 | and_r0s3__2;
-  wire [7:0]   _GEN_28 = symbol_i_sroa_0_0_r0s3 & v561_r0s3;
-  wire         _GEN_29 = _GEN_28 == v561_r0s3;
+  wire         _GEN_27 = cmp_i6818492_r0s3 | and_r0s3__2;
+  wire [7:0]   _GEN_28 = v104_r0s3 & symbol_i_sroa_0_0_v_r0s3;
+  wire         _GEN_29 = _GEN_28 == v104_r0s3;
   wire [7:0]   _GEN_30 = {select_r0s3, table_r0s3[4:0]};
   wire [15:0]  _GEN_31 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
   wire [2:0]   _GEN_32 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
   wire [7:0]   _GEN_33 = {_GEN_32, _table_0_rd[20:16]};
-  wire [7:0]   _GEN_34 = symbol_i_sroa_0_0_1_r0s3 & v561_r0s3;
-  wire         _GEN_35 = _GEN_34 == v561_r0s3;
-  wire [7:0]   _GEN_36 = {select_r0s3__1, table_r0s3[20:16]};
-  wire [15:0]  _GEN_37 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
-  wire [2:0]   _GEN_38 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
-  wire [7:0]   _GEN_39 = {_GEN_38, _table_0_rd[36:32]};
-  wire [7:0]   _GEN_40 = symbol_i_sroa_0_0_2_r0s3 & v561_r0s3;
-  wire         _GEN_41 = _GEN_40 == v561_r0s3;
-  wire [7:0]   _GEN_42 = {select_r0s3__2, table_r0s3[36:32]};
-  wire [15:0]  _GEN_43 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
-  wire [2:0]   _GEN_44 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
-  wire [7:0]   _GEN_45 = {_GEN_44, _table_0_rd[52:48]};
-  wire [7:0]   _GEN_46 = symbol_i_sroa_0_0_3_r0s3 & v561_r0s3;
-  wire         _GEN_47 = _GEN_46 == v561_r0s3;
-  wire [7:0]   _GEN_48 = {select_r0s3__3, table_r0s3[52:48]};
-  wire [15:0]  _GEN_49 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
-  wire [2:0]   _GEN_50 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
-  wire [7:0]   _GEN_51 = {_GEN_50, _table_0_rd[68:64]};
-  wire [7:0]   _GEN_52 = symbol_i_sroa_0_0_4_r0s3 & v561_r0s3;
-  wire         _GEN_53 = _GEN_52 == v561_r0s3;
-  wire [7:0]   _GEN_54 = {select_r0s3__4, table_r0s3[68:64]};
-  wire [15:0]  _GEN_55 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
-  wire [2:0]   _GEN_56 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
-  wire [7:0]   _GEN_57 = {_GEN_56, _table_0_rd[84:80]};
-  wire [7:0]   _GEN_58 = symbol_i_sroa_0_0_5_r0s3 & v561_r0s3;
-  wire         _GEN_59 = _GEN_58 == v561_r0s3;
-  wire [7:0]   _GEN_60 = {select_r0s3__5, table_r0s3[84:80]};
-  wire [15:0]  _GEN_61 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
-  wire [2:0]   _GEN_62 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
-  wire [7:0]   _GEN_63 = {_GEN_62, _table_0_rd[100:96]};
-  wire [7:0]   _GEN_64 = symbol_i_sroa_0_0_6_r0s3 & v561_r0s3;
-  wire         _GEN_65 = _GEN_64 == v561_r0s3;
-  wire [7:0]   _GEN_66 = {select_r0s3__6, table_r0s3[100:96]};
-  wire [15:0]  _GEN_67 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
-  wire [2:0]   _GEN_68 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
-  wire [7:0]   _GEN_69 = {_GEN_68, _table_0_rd[116:112]};
-  wire [7:0]   _GEN_70 = symbol_i_sroa_0_0_7_r0s3 & v561_r0s3;
-  wire         _GEN_71 = _GEN_70 == v561_r0s3;
-  wire [7:0]   _GEN_72 = {select_r0s3__7, table_r0s3[116:112]};
-  wire [15:0]  _GEN_73 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
-  wire [2:0]   _GEN_74 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
-  wire [7:0]   _GEN_75 = {_GEN_74, _table_0_rd[132:128]};
-  wire [7:0]   _GEN_76 = symbol_i_sroa_0_0_8_r0s3 & v561_r0s3;
-  wire         _GEN_77 = _GEN_76 == v561_r0s3;
-  wire [7:0]   _GEN_78 = {select_r0s3__8, table_r0s3[132:128]};
-  wire [15:0]  _GEN_79 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
-  wire [2:0]   _GEN_80 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
-  wire [7:0]   _GEN_81 = {_GEN_80, _table_0_rd[148:144]};
-  wire [7:0]   _GEN_82 = symbol_i_sroa_0_0_9_r0s3 & v561_r0s3;
-  wire         _GEN_83 = _GEN_82 == v561_r0s3;
-  wire [7:0]   _GEN_84 = {select_r0s3__9, table_r0s3[148:144]};
-  wire [15:0]  _GEN_85 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
-  wire [2:0]   _GEN_86 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
-  wire [7:0]   _GEN_87 = {_GEN_86, _table_0_rd[164:160]};
-  wire [7:0]   _GEN_88 = symbol_i_sroa_0_0_10_r0s3 & v561_r0s3;
-  wire         _GEN_89 = _GEN_88 == v561_r0s3;
-  wire [7:0]   _GEN_90 = {select_r0s3__10, table_r0s3[164:160]};
-  wire [15:0]  _GEN_91 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
-  wire [2:0]   _GEN_92 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
-  wire [7:0]   _GEN_93 = {_GEN_92, _table_0_rd[180:176]};
-  wire [7:0]   _GEN_94 = symbol_i_sroa_0_0_11_r0s3 & v561_r0s3;
-  wire         _GEN_95 = _GEN_94 == v561_r0s3;
-  wire [7:0]   _GEN_96 = {select_r0s3__11, table_r0s3[180:176]};
-  wire [15:0]  _GEN_97 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
-  wire [2:0]   _GEN_98 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
-  wire [7:0]   _GEN_99 = {_GEN_98, _table_0_rd[196:192]};
-  wire [7:0]   _GEN_100 = symbol_i_sroa_0_0_12_r0s3 & v561_r0s3;
-  wire         _GEN_101 = _GEN_100 == v561_r0s3;
-  wire [7:0]   _GEN_102 = {select_r0s3__12, table_r0s3[196:192]};
-  wire [15:0]  _GEN_103 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
-  wire [2:0]   _GEN_104 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
-  wire [7:0]   _GEN_105 = {_GEN_104, _table_0_rd[212:208]};
-  wire [7:0]   _GEN_106 = symbol_i_sroa_0_0_13_r0s3 & v561_r0s3;
-  wire         _GEN_107 = _GEN_106 == v561_r0s3;
-  wire [7:0]   _GEN_108 = {select_r0s3__13, table_r0s3[212:208]};
-  wire [15:0]  _GEN_109 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
-  wire [2:0]   _GEN_110 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
-  wire [7:0]   _GEN_111 = {_GEN_110, _table_0_rd[228:224]};
-  wire [7:0]   _GEN_112 = symbol_i_sroa_0_0_14_r0s3 & v561_r0s3;
-  wire         _GEN_113 = _GEN_112 == v561_r0s3;
-  wire [7:0]   _GEN_114 = {select_r0s3__14, table_r0s3[228:224]};
-  wire [15:0]  _GEN_115 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
-  wire [2:0]   _GEN_116 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
-  wire [7:0]   _GEN_117 = {_GEN_116, _table_0_rd[244:240]};
-  wire [7:0]   _GEN_118 = symbol_i_sroa_0_0_15_r0s3 & v561_r0s3;
-  wire         _GEN_119 = _GEN_118 == v561_r0s3;
-  wire [7:0]   _GEN_120 = {select_r0s3__15, table_r0s3[244:240]};
-  wire [15:0]  _GEN_121 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
-  wire [2:0]   _GEN_122 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
-  wire [7:0]   _GEN_123 = {_GEN_122, _table_0_rd[260:256]};
-  wire [7:0]   _GEN_124 = symbol_i_sroa_0_0_16_r0s3 & v561_r0s3;
-  wire         _GEN_125 = _GEN_124 == v561_r0s3;
-  wire [7:0]   _GEN_126 = {select_r0s3__16, table_r0s3[260:256]};
-  wire [15:0]  _GEN_127 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
-  wire [2:0]   _GEN_128 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
-  wire [7:0]   _GEN_129 = {_GEN_128, _table_0_rd[276:272]};
-  wire [7:0]   _GEN_130 = symbol_i_sroa_0_0_17_r0s3 & v561_r0s3;
-  wire         _GEN_131 = _GEN_130 == v561_r0s3;
-  wire [7:0]   _GEN_132 = {select_r0s3__17, table_r0s3[276:272]};
-  wire [15:0]  _GEN_133 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
-  wire [2:0]   _GEN_134 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
-  wire [7:0]   _GEN_135 = {_GEN_134, _table_0_rd[292:288]};
-  wire [7:0]   _GEN_136 = symbol_i_sroa_0_0_18_r0s3 & v561_r0s3;
-  wire         _GEN_137 = _GEN_136 == v561_r0s3;
-  wire [7:0]   _GEN_138 = {select_r0s3__18, table_r0s3[292:288]};
-  wire [15:0]  _GEN_139 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
-  wire [2:0]   _GEN_140 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
-  wire [7:0]   _GEN_141 = {_GEN_140, _table_0_rd[308:304]};
-  wire [7:0]   _GEN_142 = symbol_i_sroa_0_0_19_r0s3 & v561_r0s3;
-  wire         _GEN_143 = _GEN_142 == v561_r0s3;
-  wire [7:0]   _GEN_144 = {select_r0s3__19, table_r0s3[308:304]};
-  wire [15:0]  _GEN_145 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
-  wire [2:0]   _GEN_146 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
-  wire [7:0]   _GEN_147 = {_GEN_146, _table_0_rd[324:320]};
-  wire [7:0]   _GEN_148 = symbol_i_sroa_0_0_20_r0s3 & v561_r0s3;
-  wire         _GEN_149 = _GEN_148 == v561_r0s3;
-  wire [7:0]   _GEN_150 = {select_r0s3__20, table_r0s3[324:320]};
-  wire [15:0]  _GEN_151 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
-  wire [2:0]   _GEN_152 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
-  wire [7:0]   _GEN_153 = {_GEN_152, _table_0_rd[340:336]};
-  wire [7:0]   _GEN_154 = symbol_i_sroa_0_0_21_r0s3 & v561_r0s3;
-  wire         _GEN_155 = _GEN_154 == v561_r0s3;
-  wire [7:0]   _GEN_156 = {select_r0s3__21, table_r0s3[340:336]};
-  wire [15:0]  _GEN_157 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
-  wire [2:0]   _GEN_158 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
-  wire [7:0]   _GEN_159 = {_GEN_158, _table_0_rd[356:352]};
-  wire [7:0]   _GEN_160 = symbol_i_sroa_0_0_22_r0s3 & v561_r0s3;
-  wire         _GEN_161 = _GEN_160 == v561_r0s3;
-  wire [7:0]   _GEN_162 = {select_r0s3__22, table_r0s3[356:352]};
-  wire [15:0]  _GEN_163 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
-  wire [2:0]   _GEN_164 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
-  wire [7:0]   _GEN_165 = {_GEN_164, _table_0_rd[372:368]};
-  wire [7:0]   _GEN_166 = symbol_i_sroa_0_0_23_r0s3 & v561_r0s3;
-  wire         _GEN_167 = _GEN_166 == v561_r0s3;
-  wire [7:0]   _GEN_168 = {select_r0s3__23, table_r0s3[372:368]};
-  wire [15:0]  _GEN_169 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
-  wire [2:0]   _GEN_170 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
-  wire [7:0]   _GEN_171 = {_GEN_170, _table_0_rd[388:384]};
-  wire [7:0]   _GEN_172 = symbol_i_sroa_0_0_24_r0s3 & v561_r0s3;
-  wire         _GEN_173 = _GEN_172 == v561_r0s3;
-  wire [7:0]   _GEN_174 = {select_r0s3__24, table_r0s3[388:384]};
-  wire [15:0]  _GEN_175 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
-  wire [2:0]   _GEN_176 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
-  wire [7:0]   _GEN_177 = {_GEN_176, _table_0_rd[404:400]};
-  wire [7:0]   _GEN_178 = symbol_i_sroa_0_0_25_r0s3 & v561_r0s3;
-  wire         _GEN_179 = _GEN_178 == v561_r0s3;
-  wire [7:0]   _GEN_180 = {select_r0s3__25, table_r0s3[404:400]};
-  wire [15:0]  _GEN_181 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
-  wire [2:0]   _GEN_182 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
-  wire [7:0]   _GEN_183 = {_GEN_182, _table_0_rd[420:416]};
-  wire [7:0]   _GEN_184 = symbol_i_sroa_0_0_26_r0s3 & v561_r0s3;
-  wire         _GEN_185 = _GEN_184 == v561_r0s3;
-  wire [7:0]   _GEN_186 = {select_r0s3__26, table_r0s3[420:416]};
-  wire [15:0]  _GEN_187 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
-  wire [2:0]   _GEN_188 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
-  wire [7:0]   _GEN_189 = {_GEN_188, _table_0_rd[436:432]};
-  wire [7:0]   _GEN_190 = symbol_i_sroa_0_0_27_r0s3 & v561_r0s3;
-  wire         _GEN_191 = _GEN_190 == v561_r0s3;
-  wire [7:0]   _GEN_192 = {select_r0s3__27, table_r0s3[436:432]};
-  wire [15:0]  _GEN_193 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
-  wire [2:0]   _GEN_194 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
-  wire [7:0]   _GEN_195 = {_GEN_194, _table_0_rd[452:448]};
-  wire [7:0]   _GEN_196 = symbol_i_sroa_0_0_28_r0s3 & v561_r0s3;
-  wire         _GEN_197 = _GEN_196 == v561_r0s3;
-  wire [7:0]   _GEN_198 = {select_r0s3__28, table_r0s3[452:448]};
-  wire [15:0]  _GEN_199 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
-  wire [2:0]   _GEN_200 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
-  wire [7:0]   _GEN_201 = {_GEN_200, _table_0_rd[468:464]};
-  wire [7:0]   _GEN_202 = symbol_i_sroa_0_0_29_r0s3 & v561_r0s3;
-  wire         _GEN_203 = _GEN_202 == v561_r0s3;
-  wire [7:0]   _GEN_204 = {select_r0s3__29, table_r0s3[468:464]};
-  wire [15:0]  _GEN_205 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
-  wire [2:0]   _GEN_206 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
-  wire [7:0]   _GEN_207 = {_GEN_206, _table_0_rd[484:480]};
-  wire [7:0]   _GEN_208 = symbol_i_sroa_0_0_30_r0s3 & v561_r0s3;
-  wire         _GEN_209 = _GEN_208 == v561_r0s3;
-  wire [7:0]   _GEN_210 = {select_r0s3__30, table_r0s3[484:480]};
-  wire [2:0]   _GEN_211 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
-  wire [7:0]   _GEN_212 = {_GEN_211, _table_0_rd[500:496]};
-  wire [7:0]   _GEN_213 = symbol_i_sroa_0_0_31_r0s3 & v561_r0s3;
-  wire         _GEN_214 = _GEN_213 == v561_r0s3;
-  wire [7:0]   _GEN_215 = {select_r0s3__31, table_r0s3[500:496]};
-  wire         _GEN_216 = first_0_r0 | _GEN_7;
-  wire [9:0]   _GEN_217 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_218 = _GEN_17 | first_0_r0;
-  wire         _GEN_219 = rows_left_sroa_0_0_r0 == 4'h1;
-  wire         _GEN_220 = plans_dout[48:45] == 4'h0;
-  wire         _GEN_221 = _GEN_17 | _GEN_18;
-  wire [3:0]   _GEN_222 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_223 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_224 =
-    (_GEN_216
+  wire [15:0]  _GEN_34 = ~(plan_sroa_27_0_r0[0]) ? 16'h8 : 16'hB;
+  wire [7:0]   _GEN_35 = v104_r0s3 & symbol_i_sroa_0_0_1_v_r0s3;
+  wire         _GEN_36 = _GEN_35 == v104_r0s3;
+  wire [7:0]   _GEN_37 = {select_r0s3__1, table_r0s3[20:16]};
+  wire [15:0]  _GEN_38 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
+  wire [2:0]   _GEN_39 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
+  wire [7:0]   _GEN_40 = {_GEN_39, _table_0_rd[36:32]};
+  wire [7:0]   _GEN_41 = v104_r0s3 & symbol_i_sroa_0_0_2_v_r0s3;
+  wire         _GEN_42 = _GEN_41 == v104_r0s3;
+  wire [7:0]   _GEN_43 = {select_r0s3__2, table_r0s3[36:32]};
+  wire [15:0]  _GEN_44 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
+  wire [2:0]   _GEN_45 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
+  wire [7:0]   _GEN_46 = {_GEN_45, _table_0_rd[52:48]};
+  wire [7:0]   _GEN_47 = v104_r0s3 & symbol_i_sroa_0_0_3_v_r0s3;
+  wire         _GEN_48 = _GEN_47 == v104_r0s3;
+  wire [7:0]   _GEN_49 = {select_r0s3__3, table_r0s3[52:48]};
+  wire [15:0]  _GEN_50 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
+  wire [2:0]   _GEN_51 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
+  wire [7:0]   _GEN_52 = {_GEN_51, _table_0_rd[68:64]};
+  wire [7:0]   _GEN_53 = symbol_i_sroa_0_0_4_r0s3 & v104_r0s3;
+  wire         _GEN_54 = _GEN_53 == v104_r0s3;
+  wire [7:0]   _GEN_55 = {select_r0s3__4, table_r0s3[68:64]};
+  wire [15:0]  _GEN_56 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
+  wire [2:0]   _GEN_57 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
+  wire [7:0]   _GEN_58 = {_GEN_57, _table_0_rd[84:80]};
+  wire [7:0]   _GEN_59 = symbol_i_sroa_0_0_5_r0s3 & v104_r0s3;
+  wire         _GEN_60 = _GEN_59 == v104_r0s3;
+  wire [7:0]   _GEN_61 = {select_r0s3__5, table_r0s3[84:80]};
+  wire [15:0]  _GEN_62 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
+  wire [2:0]   _GEN_63 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
+  wire [7:0]   _GEN_64 = {_GEN_63, _table_0_rd[100:96]};
+  wire [7:0]   _GEN_65 = symbol_i_sroa_0_0_6_r0s3 & v104_r0s3;
+  wire         _GEN_66 = _GEN_65 == v104_r0s3;
+  wire [7:0]   _GEN_67 = {select_r0s3__6, table_r0s3[100:96]};
+  wire [15:0]  _GEN_68 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
+  wire [2:0]   _GEN_69 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
+  wire [7:0]   _GEN_70 = {_GEN_69, _table_0_rd[116:112]};
+  wire [7:0]   _GEN_71 = symbol_i_sroa_0_0_7_r0s3 & v104_r0s3;
+  wire         _GEN_72 = _GEN_71 == v104_r0s3;
+  wire [7:0]   _GEN_73 = {select_r0s3__7, table_r0s3[116:112]};
+  wire [15:0]  _GEN_74 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
+  wire [2:0]   _GEN_75 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
+  wire [7:0]   _GEN_76 = {_GEN_75, _table_0_rd[132:128]};
+  wire [7:0]   _GEN_77 = symbol_i_sroa_0_0_8_r0s3 & v104_r0s3;
+  wire         _GEN_78 = _GEN_77 == v104_r0s3;
+  wire [7:0]   _GEN_79 = {select_r0s3__8, table_r0s3[132:128]};
+  wire [15:0]  _GEN_80 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
+  wire [2:0]   _GEN_81 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
+  wire [7:0]   _GEN_82 = {_GEN_81, _table_0_rd[148:144]};
+  wire [7:0]   _GEN_83 = symbol_i_sroa_0_0_9_r0s3 & v104_r0s3;
+  wire         _GEN_84 = _GEN_83 == v104_r0s3;
+  wire [7:0]   _GEN_85 = {select_r0s3__9, table_r0s3[148:144]};
+  wire [15:0]  _GEN_86 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
+  wire [2:0]   _GEN_87 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
+  wire [7:0]   _GEN_88 = {_GEN_87, _table_0_rd[164:160]};
+  wire [7:0]   _GEN_89 = symbol_i_sroa_0_0_10_r0s3 & v104_r0s3;
+  wire         _GEN_90 = _GEN_89 == v104_r0s3;
+  wire [7:0]   _GEN_91 = {select_r0s3__10, table_r0s3[164:160]};
+  wire [15:0]  _GEN_92 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
+  wire [2:0]   _GEN_93 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
+  wire [7:0]   _GEN_94 = {_GEN_93, _table_0_rd[180:176]};
+  wire [7:0]   _GEN_95 = symbol_i_sroa_0_0_11_r0s3 & v104_r0s3;
+  wire         _GEN_96 = _GEN_95 == v104_r0s3;
+  wire [7:0]   _GEN_97 = {select_r0s3__11, table_r0s3[180:176]};
+  wire [15:0]  _GEN_98 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
+  wire [2:0]   _GEN_99 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
+  wire [7:0]   _GEN_100 = {_GEN_99, _table_0_rd[196:192]};
+  wire [7:0]   _GEN_101 = symbol_i_sroa_0_0_12_r0s3 & v104_r0s3;
+  wire         _GEN_102 = _GEN_101 == v104_r0s3;
+  wire [7:0]   _GEN_103 = {select_r0s3__12, table_r0s3[196:192]};
+  wire [15:0]  _GEN_104 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
+  wire [2:0]   _GEN_105 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
+  wire [7:0]   _GEN_106 = {_GEN_105, _table_0_rd[212:208]};
+  wire [7:0]   _GEN_107 = symbol_i_sroa_0_0_13_r0s3 & v104_r0s3;
+  wire         _GEN_108 = _GEN_107 == v104_r0s3;
+  wire [7:0]   _GEN_109 = {select_r0s3__13, table_r0s3[212:208]};
+  wire [15:0]  _GEN_110 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
+  wire [2:0]   _GEN_111 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
+  wire [7:0]   _GEN_112 = {_GEN_111, _table_0_rd[228:224]};
+  wire [7:0]   _GEN_113 = symbol_i_sroa_0_0_14_r0s3 & v104_r0s3;
+  wire         _GEN_114 = _GEN_113 == v104_r0s3;
+  wire [7:0]   _GEN_115 = {select_r0s3__14, table_r0s3[228:224]};
+  wire [15:0]  _GEN_116 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
+  wire [2:0]   _GEN_117 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
+  wire [7:0]   _GEN_118 = {_GEN_117, _table_0_rd[244:240]};
+  wire [7:0]   _GEN_119 = symbol_i_sroa_0_0_15_r0s3 & v104_r0s3;
+  wire         _GEN_120 = _GEN_119 == v104_r0s3;
+  wire [7:0]   _GEN_121 = {select_r0s3__15, table_r0s3[244:240]};
+  wire [15:0]  _GEN_122 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
+  wire [2:0]   _GEN_123 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
+  wire [7:0]   _GEN_124 = {_GEN_123, _table_0_rd[260:256]};
+  wire [7:0]   _GEN_125 = symbol_i_sroa_0_0_16_r0s3 & v104_r0s3;
+  wire         _GEN_126 = _GEN_125 == v104_r0s3;
+  wire [7:0]   _GEN_127 = {select_r0s3__16, table_r0s3[260:256]};
+  wire [15:0]  _GEN_128 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
+  wire [2:0]   _GEN_129 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
+  wire [7:0]   _GEN_130 = {_GEN_129, _table_0_rd[276:272]};
+  wire [7:0]   _GEN_131 = symbol_i_sroa_0_0_17_r0s3 & v104_r0s3;
+  wire         _GEN_132 = _GEN_131 == v104_r0s3;
+  wire [7:0]   _GEN_133 = {select_r0s3__17, table_r0s3[276:272]};
+  wire [15:0]  _GEN_134 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
+  wire [2:0]   _GEN_135 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
+  wire [7:0]   _GEN_136 = {_GEN_135, _table_0_rd[292:288]};
+  wire [7:0]   _GEN_137 = symbol_i_sroa_0_0_18_r0s3 & v104_r0s3;
+  wire         _GEN_138 = _GEN_137 == v104_r0s3;
+  wire [7:0]   _GEN_139 = {select_r0s3__18, table_r0s3[292:288]};
+  wire [15:0]  _GEN_140 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
+  wire [2:0]   _GEN_141 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
+  wire [7:0]   _GEN_142 = {_GEN_141, _table_0_rd[308:304]};
+  wire [7:0]   _GEN_143 = symbol_i_sroa_0_0_19_r0s3 & v104_r0s3;
+  wire         _GEN_144 = _GEN_143 == v104_r0s3;
+  wire [7:0]   _GEN_145 = {select_r0s3__19, table_r0s3[308:304]};
+  wire [15:0]  _GEN_146 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
+  wire [2:0]   _GEN_147 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
+  wire [7:0]   _GEN_148 = {_GEN_147, _table_0_rd[324:320]};
+  wire [7:0]   _GEN_149 = symbol_i_sroa_0_0_20_r0s3 & v104_r0s3;
+  wire         _GEN_150 = _GEN_149 == v104_r0s3;
+  wire [7:0]   _GEN_151 = {select_r0s3__20, table_r0s3[324:320]};
+  wire [15:0]  _GEN_152 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
+  wire [2:0]   _GEN_153 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
+  wire [7:0]   _GEN_154 = {_GEN_153, _table_0_rd[340:336]};
+  wire [7:0]   _GEN_155 = symbol_i_sroa_0_0_21_r0s3 & v104_r0s3;
+  wire         _GEN_156 = _GEN_155 == v104_r0s3;
+  wire [7:0]   _GEN_157 = {select_r0s3__21, table_r0s3[340:336]};
+  wire [15:0]  _GEN_158 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
+  wire [2:0]   _GEN_159 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
+  wire [7:0]   _GEN_160 = {_GEN_159, _table_0_rd[356:352]};
+  wire [7:0]   _GEN_161 = symbol_i_sroa_0_0_22_r0s3 & v104_r0s3;
+  wire         _GEN_162 = _GEN_161 == v104_r0s3;
+  wire [7:0]   _GEN_163 = {select_r0s3__22, table_r0s3[356:352]};
+  wire [15:0]  _GEN_164 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
+  wire [2:0]   _GEN_165 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
+  wire [7:0]   _GEN_166 = {_GEN_165, _table_0_rd[372:368]};
+  wire [7:0]   _GEN_167 = symbol_i_sroa_0_0_23_r0s3 & v104_r0s3;
+  wire         _GEN_168 = _GEN_167 == v104_r0s3;
+  wire [7:0]   _GEN_169 = {select_r0s3__23, table_r0s3[372:368]};
+  wire [15:0]  _GEN_170 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
+  wire [2:0]   _GEN_171 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
+  wire [7:0]   _GEN_172 = {_GEN_171, _table_0_rd[388:384]};
+  wire [7:0]   _GEN_173 = symbol_i_sroa_0_0_24_r0s3 & v104_r0s3;
+  wire         _GEN_174 = _GEN_173 == v104_r0s3;
+  wire [7:0]   _GEN_175 = {select_r0s3__24, table_r0s3[388:384]};
+  wire [15:0]  _GEN_176 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
+  wire [2:0]   _GEN_177 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
+  wire [7:0]   _GEN_178 = {_GEN_177, _table_0_rd[404:400]};
+  wire [7:0]   _GEN_179 = symbol_i_sroa_0_0_25_r0s3 & v104_r0s3;
+  wire         _GEN_180 = _GEN_179 == v104_r0s3;
+  wire [7:0]   _GEN_181 = {select_r0s3__25, table_r0s3[404:400]};
+  wire [15:0]  _GEN_182 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
+  wire [2:0]   _GEN_183 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
+  wire [7:0]   _GEN_184 = {_GEN_183, _table_0_rd[420:416]};
+  wire [7:0]   _GEN_185 = symbol_i_sroa_0_0_26_r0s3 & v104_r0s3;
+  wire         _GEN_186 = _GEN_185 == v104_r0s3;
+  wire [7:0]   _GEN_187 = {select_r0s3__26, table_r0s3[420:416]};
+  wire [15:0]  _GEN_188 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
+  wire [2:0]   _GEN_189 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
+  wire [7:0]   _GEN_190 = {_GEN_189, _table_0_rd[436:432]};
+  wire [7:0]   _GEN_191 = symbol_i_sroa_0_0_27_r0s3 & v104_r0s3;
+  wire         _GEN_192 = _GEN_191 == v104_r0s3;
+  wire [7:0]   _GEN_193 = {select_r0s3__27, table_r0s3[436:432]};
+  wire [15:0]  _GEN_194 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
+  wire [2:0]   _GEN_195 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
+  wire [7:0]   _GEN_196 = {_GEN_195, _table_0_rd[452:448]};
+  wire [7:0]   _GEN_197 = symbol_i_sroa_0_0_28_r0s3 & v104_r0s3;
+  wire         _GEN_198 = _GEN_197 == v104_r0s3;
+  wire [7:0]   _GEN_199 = {select_r0s3__28, table_r0s3[452:448]};
+  wire [15:0]  _GEN_200 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
+  wire [2:0]   _GEN_201 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
+  wire [7:0]   _GEN_202 = {_GEN_201, _table_0_rd[468:464]};
+  wire [7:0]   _GEN_203 = symbol_i_sroa_0_0_29_r0s3 & v104_r0s3;
+  wire         _GEN_204 = _GEN_203 == v104_r0s3;
+  wire [7:0]   _GEN_205 = {select_r0s3__29, table_r0s3[468:464]};
+  wire [15:0]  _GEN_206 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
+  wire [2:0]   _GEN_207 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
+  wire [7:0]   _GEN_208 = {_GEN_207, _table_0_rd[484:480]};
+  wire [7:0]   _GEN_209 = v104_r0s3 & symbol_i_sroa_0_0_30_v_r0s3;
+  wire         _GEN_210 = _GEN_209 == v104_r0s3;
+  wire [7:0]   _GEN_211 = {select_r0s3__30, table_r0s3[484:480]};
+  wire [2:0]   _GEN_212 = plan_sroa_27_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
+  wire [7:0]   _GEN_213 = {_GEN_212, _table_0_rd[500:496]};
+  wire [7:0]   _GEN_214 = v104_r0s3 & symbol_i_sroa_0_0_31_v_r0s3;
+  wire         _GEN_215 = _GEN_214 == v104_r0s3;
+  wire [7:0]   _GEN_216 = {select_r0s3__31, table_r0s3[500:496]};
+  wire         _GEN_217 = first_0_r0 | _GEN_7;
+  wire [9:0]   _GEN_218 = left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_219 = _GEN_17 | first_0_r0;
+  wire         _GEN_220 = rows_left_sroa_0_0_r0 == 4'h1;
+  wire         _GEN_221 = plans_dout[48:45] == 4'h0;
+  wire         _GEN_222 = _GEN_17 | _GEN_18;
+  wire [3:0]   _GEN_223 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_224 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_225 =
+    (_GEN_217
        ? (first_0_r0 ? plans_dout[35:26] == 10'h0 : left_sroa_0_0_r0 == 10'h0)
-       : _GEN_217 == 10'h0) & (~_GEN_218 | (_GEN_17 ? _GEN_219 : _GEN_220))
-    & (_GEN_221
-         ? (_GEN_17 ? _GEN_5 : _GEN_222 == 4'h0)
-         : _GEN_220 | ~first_0_r0 | ~_GEN_223);
-  wire         _GEN_225 = (plan_sroa_36_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_226 = ~started | _GEN_3;
-  wire         _GEN_227 = _GEN_8 & _GEN_225;
-  wire         _GEN_228 = _GEN_227 | first_0_r0;
-  wire         _GEN_229 = ~started | _GEN_224;
-  wire         _GEN_230 =
+       : _GEN_218 == 10'h0) & (~_GEN_219 | (_GEN_17 ? _GEN_220 : _GEN_221))
+    & (_GEN_222
+         ? (_GEN_17 ? _GEN_5 : _GEN_223 == 4'h0)
+         : _GEN_221 | ~first_0_r0 | ~_GEN_224);
+  wire         _GEN_226 = (plan_sroa_36_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_227 = ~started | _GEN_3;
+  wire         _GEN_228 = _GEN_8 & _GEN_226;
+  wire         _GEN_229 = _GEN_228 | first_0_r0;
+  wire         _GEN_230 = ~started | _GEN_225;
+  wire         _GEN_231 =
     at_sroa_22_0_r0 == 7'h3F | (plan_sroa_30_0_r0[6:0] ^ at_sroa_17_0_r0[6:0]) == 7'h0;
-  wire [9:0]   _GEN_231 = {{2{_GEN_20[15]}}, _GEN_20[15:8]} + {2'h0, and_r0s3__1};
-  wire [7:0]   _GEN_232 =
-    cmp_i_i2691_r0s3 | ~_GEN_27 & _GEN_29 ? 8'h0 : _GEN_30 - _GEN_28;
-  wire [9:0]   _GEN_233 = {{2{_GEN_31[15]}}, _GEN_31[15:8]} + {2'h0, and_r0s3__3};
+  wire [15:0]  _GEN_232 =
+    {pieces_dout[480],
+     pieces_dout[448],
+     pieces_dout[416],
+     pieces_dout[384],
+     pieces_dout[352],
+     pieces_dout[320],
+     pieces_dout[288],
+     pieces_dout[256],
+     pieces_dout[224],
+     pieces_dout[192],
+     pieces_dout[160],
+     pieces_dout[128],
+     pieces_dout[96],
+     pieces_dout[64],
+     pieces_dout[32],
+     pieces_dout[0]} >> (plan_sroa_27_0_r0[0] ? 16'hB : 16'h8);
+  wire [9:0]   _GEN_233 = {{2{_GEN_20[15]}}, _GEN_20[15:8]} + {2'h0, and_r0s3__1};
   wire [7:0]   _GEN_234 =
-    cmp_i_i2691_1_r0s3 | ~_GEN_27 & _GEN_35 ? 8'h0 : _GEN_36 - _GEN_34;
-  wire [9:0]   _GEN_235 = {{2{_GEN_37[15]}}, _GEN_37[15:8]} + {2'h0, and_r0s3__4};
-  wire [7:0]   _GEN_236 =
-    cmp_i_i2691_2_r0s3 | ~_GEN_27 & _GEN_41 ? 8'h0 : _GEN_42 - _GEN_40;
-  wire [9:0]   _GEN_237 = {{2{_GEN_43[15]}}, _GEN_43[15:8]} + {2'h0, and_r0s3__5};
-  wire [7:0]   _GEN_238 =
-    cmp_i_i2691_3_r0s3 | ~_GEN_27 & _GEN_47 ? 8'h0 : _GEN_48 - _GEN_46;
-  wire [9:0]   _GEN_239 = {{2{_GEN_49[15]}}, _GEN_49[15:8]} + {2'h0, and_r0s3__6};
+    cmp_i_i2810_r0s3 | ~_GEN_27 & _GEN_29 ? 8'h0 : _GEN_30 - _GEN_28;
+  wire [15:0]  _GEN_235 =
+    {pieces_dout[481],
+     pieces_dout[449],
+     pieces_dout[417],
+     pieces_dout[385],
+     pieces_dout[353],
+     pieces_dout[321],
+     pieces_dout[289],
+     pieces_dout[257],
+     pieces_dout[225],
+     pieces_dout[193],
+     pieces_dout[161],
+     pieces_dout[129],
+     pieces_dout[97],
+     pieces_dout[65],
+     pieces_dout[33],
+     pieces_dout[1]} >> _GEN_34;
+  wire [9:0]   _GEN_236 = {{2{_GEN_31[15]}}, _GEN_31[15:8]} + {2'h0, and_r0s3__3};
+  wire [7:0]   _GEN_237 =
+    cmp_i_i2810_1_r0s3 | ~_GEN_27 & _GEN_36 ? 8'h0 : _GEN_37 - _GEN_35;
+  wire [15:0]  _GEN_238 =
+    {pieces_dout[482],
+     pieces_dout[450],
+     pieces_dout[418],
+     pieces_dout[386],
+     pieces_dout[354],
+     pieces_dout[322],
+     pieces_dout[290],
+     pieces_dout[258],
+     pieces_dout[226],
+     pieces_dout[194],
+     pieces_dout[162],
+     pieces_dout[130],
+     pieces_dout[98],
+     pieces_dout[66],
+     pieces_dout[34],
+     pieces_dout[2]} >> _GEN_34;
+  wire [9:0]   _GEN_239 = {{2{_GEN_38[15]}}, _GEN_38[15:8]} + {2'h0, and_r0s3__4};
   wire [7:0]   _GEN_240 =
-    cmp_i_i2691_4_r0s3 | ~_GEN_27 & _GEN_53 ? 8'h0 : _GEN_54 - _GEN_52;
-  wire [9:0]   _GEN_241 = {{2{_GEN_55[15]}}, _GEN_55[15:8]} + {2'h0, and_r0s3__7};
-  wire [7:0]   _GEN_242 =
-    cmp_i_i2691_5_r0s3 | ~_GEN_27 & _GEN_59 ? 8'h0 : _GEN_60 - _GEN_58;
-  wire [9:0]   _GEN_243 = {{2{_GEN_61[15]}}, _GEN_61[15:8]} + {2'h0, and_r0s3__8};
-  wire [7:0]   _GEN_244 =
-    cmp_i_i2691_6_r0s3 | ~_GEN_27 & _GEN_65 ? 8'h0 : _GEN_66 - _GEN_64;
-  wire [9:0]   _GEN_245 = {{2{_GEN_67[15]}}, _GEN_67[15:8]} + {2'h0, and_r0s3__9};
-  wire [7:0]   _GEN_246 =
-    cmp_i_i2691_7_r0s3 | ~_GEN_27 & _GEN_71 ? 8'h0 : _GEN_72 - _GEN_70;
-  wire [9:0]   _GEN_247 = {{2{_GEN_73[15]}}, _GEN_73[15:8]} + {2'h0, and_r0s3__10};
-  wire [7:0]   _GEN_248 =
-    cmp_i_i2691_8_r0s3 | ~_GEN_27 & _GEN_77 ? 8'h0 : _GEN_78 - _GEN_76;
-  wire [9:0]   _GEN_249 = {{2{_GEN_79[15]}}, _GEN_79[15:8]} + {2'h0, and_r0s3__11};
-  wire [7:0]   _GEN_250 =
-    cmp_i_i2691_9_r0s3 | ~_GEN_27 & _GEN_83 ? 8'h0 : _GEN_84 - _GEN_82;
-  wire [9:0]   _GEN_251 = {{2{_GEN_85[15]}}, _GEN_85[15:8]} + {2'h0, and_r0s3__12};
-  wire [7:0]   _GEN_252 =
-    cmp_i_i2691_10_r0s3 | ~_GEN_27 & _GEN_89 ? 8'h0 : _GEN_90 - _GEN_88;
-  wire [9:0]   _GEN_253 = {{2{_GEN_91[15]}}, _GEN_91[15:8]} + {2'h0, and_r0s3__13};
-  wire [7:0]   _GEN_254 =
-    cmp_i_i2691_11_r0s3 | ~_GEN_27 & _GEN_95 ? 8'h0 : _GEN_96 - _GEN_94;
-  wire [9:0]   _GEN_255 = {{2{_GEN_97[15]}}, _GEN_97[15:8]} + {2'h0, and_r0s3__14};
-  wire [7:0]   _GEN_256 =
-    cmp_i_i2691_12_r0s3 | ~_GEN_27 & _GEN_101 ? 8'h0 : _GEN_102 - _GEN_100;
-  wire [9:0]   _GEN_257 = {{2{_GEN_103[15]}}, _GEN_103[15:8]} + {2'h0, and_r0s3__15};
-  wire [7:0]   _GEN_258 =
-    cmp_i_i2691_13_r0s3 | ~_GEN_27 & _GEN_107 ? 8'h0 : _GEN_108 - _GEN_106;
-  wire [9:0]   _GEN_259 = {{2{_GEN_109[15]}}, _GEN_109[15:8]} + {2'h0, and_r0s3__16};
-  wire [7:0]   _GEN_260 =
-    cmp_i_i2691_14_r0s3 | ~_GEN_27 & _GEN_113 ? 8'h0 : _GEN_114 - _GEN_112;
-  wire [9:0]   _GEN_261 = {{2{_GEN_115[15]}}, _GEN_115[15:8]} + {2'h0, and_r0s3__17};
-  wire [7:0]   _GEN_262 =
-    cmp_i_i2691_15_r0s3 | ~_GEN_27 & _GEN_119 ? 8'h0 : _GEN_120 - _GEN_118;
-  wire [9:0]   _GEN_263 = {{2{_GEN_121[15]}}, _GEN_121[15:8]} + {2'h0, and_r0s3__18};
-  wire [7:0]   _GEN_264 =
-    cmp_i_i2691_16_r0s3 | ~_GEN_27 & _GEN_125 ? 8'h0 : _GEN_126 - _GEN_124;
-  wire [9:0]   _GEN_265 = {{2{_GEN_127[15]}}, _GEN_127[15:8]} + {2'h0, and_r0s3__19};
-  wire [7:0]   _GEN_266 =
-    cmp_i_i2691_17_r0s3 | ~_GEN_27 & _GEN_131 ? 8'h0 : _GEN_132 - _GEN_130;
-  wire [9:0]   _GEN_267 = {{2{_GEN_133[15]}}, _GEN_133[15:8]} + {2'h0, and_r0s3__20};
-  wire [7:0]   _GEN_268 =
-    cmp_i_i2691_18_r0s3 | ~_GEN_27 & _GEN_137 ? 8'h0 : _GEN_138 - _GEN_136;
-  wire [9:0]   _GEN_269 = {{2{_GEN_139[15]}}, _GEN_139[15:8]} + {2'h0, and_r0s3__21};
-  wire [7:0]   _GEN_270 =
-    cmp_i_i2691_19_r0s3 | ~_GEN_27 & _GEN_143 ? 8'h0 : _GEN_144 - _GEN_142;
-  wire [9:0]   _GEN_271 = {{2{_GEN_145[15]}}, _GEN_145[15:8]} + {2'h0, and_r0s3__22};
-  wire [7:0]   _GEN_272 =
-    cmp_i_i2691_20_r0s3 | ~_GEN_27 & _GEN_149 ? 8'h0 : _GEN_150 - _GEN_148;
-  wire [9:0]   _GEN_273 = {{2{_GEN_151[15]}}, _GEN_151[15:8]} + {2'h0, and_r0s3__23};
-  wire [7:0]   _GEN_274 =
-    cmp_i_i2691_21_r0s3 | ~_GEN_27 & _GEN_155 ? 8'h0 : _GEN_156 - _GEN_154;
-  wire [9:0]   _GEN_275 = {{2{_GEN_157[15]}}, _GEN_157[15:8]} + {2'h0, and_r0s3__24};
-  wire [7:0]   _GEN_276 =
-    cmp_i_i2691_22_r0s3 | ~_GEN_27 & _GEN_161 ? 8'h0 : _GEN_162 - _GEN_160;
-  wire [9:0]   _GEN_277 = {{2{_GEN_163[15]}}, _GEN_163[15:8]} + {2'h0, and_r0s3__25};
-  wire [7:0]   _GEN_278 =
-    cmp_i_i2691_23_r0s3 | ~_GEN_27 & _GEN_167 ? 8'h0 : _GEN_168 - _GEN_166;
-  wire [9:0]   _GEN_279 = {{2{_GEN_169[15]}}, _GEN_169[15:8]} + {2'h0, and_r0s3__26};
-  wire [7:0]   _GEN_280 =
-    cmp_i_i2691_24_r0s3 | ~_GEN_27 & _GEN_173 ? 8'h0 : _GEN_174 - _GEN_172;
-  wire [9:0]   _GEN_281 = {{2{_GEN_175[15]}}, _GEN_175[15:8]} + {2'h0, and_r0s3__27};
-  wire [7:0]   _GEN_282 =
-    cmp_i_i2691_25_r0s3 | ~_GEN_27 & _GEN_179 ? 8'h0 : _GEN_180 - _GEN_178;
-  wire [9:0]   _GEN_283 = {{2{_GEN_181[15]}}, _GEN_181[15:8]} + {2'h0, and_r0s3__28};
-  wire [7:0]   _GEN_284 =
-    cmp_i_i2691_26_r0s3 | ~_GEN_27 & _GEN_185 ? 8'h0 : _GEN_186 - _GEN_184;
-  wire [9:0]   _GEN_285 = {{2{_GEN_187[15]}}, _GEN_187[15:8]} + {2'h0, and_r0s3__29};
-  wire [7:0]   _GEN_286 =
-    cmp_i_i2691_27_r0s3 | ~_GEN_27 & _GEN_191 ? 8'h0 : _GEN_192 - _GEN_190;
-  wire [9:0]   _GEN_287 = {{2{_GEN_193[15]}}, _GEN_193[15:8]} + {2'h0, and_r0s3__30};
-  wire [7:0]   _GEN_288 =
-    cmp_i_i2691_28_r0s3 | ~_GEN_27 & _GEN_197 ? 8'h0 : _GEN_198 - _GEN_196;
-  wire [9:0]   _GEN_289 = {{2{_GEN_199[15]}}, _GEN_199[15:8]} + {2'h0, and_r0s3__31};
-  wire [7:0]   _GEN_290 =
-    cmp_i_i2691_29_r0s3 | ~_GEN_27 & _GEN_203 ? 8'h0 : _GEN_204 - _GEN_202;
-  wire [9:0]   _GEN_291 = {{2{_GEN_205[15]}}, _GEN_205[15:8]} + {2'h0, and_r0s3__32};
-  wire [7:0]   _GEN_292 =
-    cmp_i_i2691_30_r0s3 | ~_GEN_27 & _GEN_209 ? 8'h0 : _GEN_210 - _GEN_208;
-  wire [15:0]  _GEN_293 =
-    or_cond71_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
-  wire [9:0]   _GEN_294 = {{2{_GEN_293[15]}}, _GEN_293[15:8]} + {2'h0, and_r0s3__33};
+    cmp_i_i2810_2_r0s3 | ~_GEN_27 & _GEN_42 ? 8'h0 : _GEN_43 - _GEN_41;
+  wire [15:0]  _GEN_241 =
+    {pieces_dout[483],
+     pieces_dout[451],
+     pieces_dout[419],
+     pieces_dout[387],
+     pieces_dout[355],
+     pieces_dout[323],
+     pieces_dout[291],
+     pieces_dout[259],
+     pieces_dout[227],
+     pieces_dout[195],
+     pieces_dout[163],
+     pieces_dout[131],
+     pieces_dout[99],
+     pieces_dout[67],
+     pieces_dout[35],
+     pieces_dout[3]} >> _GEN_34;
+  wire [9:0]   _GEN_242 = {{2{_GEN_44[15]}}, _GEN_44[15:8]} + {2'h0, and_r0s3__5};
+  wire [7:0]   _GEN_243 =
+    cmp_i_i2810_3_r0s3 | ~_GEN_27 & _GEN_48 ? 8'h0 : _GEN_49 - _GEN_47;
+  wire [9:0]   _GEN_244 = {{2{_GEN_50[15]}}, _GEN_50[15:8]} + {2'h0, and_r0s3__6};
+  wire [7:0]   _GEN_245 =
+    cmp_i_i2810_4_r0s3 | ~_GEN_27 & _GEN_54 ? 8'h0 : _GEN_55 - _GEN_53;
+  wire [9:0]   _GEN_246 = {{2{_GEN_56[15]}}, _GEN_56[15:8]} + {2'h0, and_r0s3__7};
+  wire [7:0]   _GEN_247 =
+    cmp_i_i2810_5_r0s3 | ~_GEN_27 & _GEN_60 ? 8'h0 : _GEN_61 - _GEN_59;
+  wire [9:0]   _GEN_248 = {{2{_GEN_62[15]}}, _GEN_62[15:8]} + {2'h0, and_r0s3__8};
+  wire [7:0]   _GEN_249 =
+    cmp_i_i2810_6_r0s3 | ~_GEN_27 & _GEN_66 ? 8'h0 : _GEN_67 - _GEN_65;
+  wire [9:0]   _GEN_250 = {{2{_GEN_68[15]}}, _GEN_68[15:8]} + {2'h0, and_r0s3__9};
+  wire [7:0]   _GEN_251 =
+    cmp_i_i2810_7_r0s3 | ~_GEN_27 & _GEN_72 ? 8'h0 : _GEN_73 - _GEN_71;
+  wire [9:0]   _GEN_252 = {{2{_GEN_74[15]}}, _GEN_74[15:8]} + {2'h0, and_r0s3__10};
+  wire [7:0]   _GEN_253 =
+    cmp_i_i2810_8_r0s3 | ~_GEN_27 & _GEN_78 ? 8'h0 : _GEN_79 - _GEN_77;
+  wire [9:0]   _GEN_254 = {{2{_GEN_80[15]}}, _GEN_80[15:8]} + {2'h0, and_r0s3__11};
+  wire [7:0]   _GEN_255 =
+    cmp_i_i2810_9_r0s3 | ~_GEN_27 & _GEN_84 ? 8'h0 : _GEN_85 - _GEN_83;
+  wire [9:0]   _GEN_256 = {{2{_GEN_86[15]}}, _GEN_86[15:8]} + {2'h0, and_r0s3__12};
+  wire [7:0]   _GEN_257 =
+    cmp_i_i2810_10_r0s3 | ~_GEN_27 & _GEN_90 ? 8'h0 : _GEN_91 - _GEN_89;
+  wire [9:0]   _GEN_258 = {{2{_GEN_92[15]}}, _GEN_92[15:8]} + {2'h0, and_r0s3__13};
+  wire [7:0]   _GEN_259 =
+    cmp_i_i2810_11_r0s3 | ~_GEN_27 & _GEN_96 ? 8'h0 : _GEN_97 - _GEN_95;
+  wire [9:0]   _GEN_260 = {{2{_GEN_98[15]}}, _GEN_98[15:8]} + {2'h0, and_r0s3__14};
+  wire [7:0]   _GEN_261 =
+    cmp_i_i2810_12_r0s3 | ~_GEN_27 & _GEN_102 ? 8'h0 : _GEN_103 - _GEN_101;
+  wire [9:0]   _GEN_262 = {{2{_GEN_104[15]}}, _GEN_104[15:8]} + {2'h0, and_r0s3__15};
+  wire [7:0]   _GEN_263 =
+    cmp_i_i2810_13_r0s3 | ~_GEN_27 & _GEN_108 ? 8'h0 : _GEN_109 - _GEN_107;
+  wire [9:0]   _GEN_264 = {{2{_GEN_110[15]}}, _GEN_110[15:8]} + {2'h0, and_r0s3__16};
+  wire [7:0]   _GEN_265 =
+    cmp_i_i2810_14_r0s3 | ~_GEN_27 & _GEN_114 ? 8'h0 : _GEN_115 - _GEN_113;
+  wire [9:0]   _GEN_266 = {{2{_GEN_116[15]}}, _GEN_116[15:8]} + {2'h0, and_r0s3__17};
+  wire [7:0]   _GEN_267 =
+    cmp_i_i2810_15_r0s3 | ~_GEN_27 & _GEN_120 ? 8'h0 : _GEN_121 - _GEN_119;
+  wire [9:0]   _GEN_268 = {{2{_GEN_122[15]}}, _GEN_122[15:8]} + {2'h0, and_r0s3__18};
+  wire [7:0]   _GEN_269 =
+    cmp_i_i2810_16_r0s3 | ~_GEN_27 & _GEN_126 ? 8'h0 : _GEN_127 - _GEN_125;
+  wire [9:0]   _GEN_270 = {{2{_GEN_128[15]}}, _GEN_128[15:8]} + {2'h0, and_r0s3__19};
+  wire [7:0]   _GEN_271 =
+    cmp_i_i2810_17_r0s3 | ~_GEN_27 & _GEN_132 ? 8'h0 : _GEN_133 - _GEN_131;
+  wire [9:0]   _GEN_272 = {{2{_GEN_134[15]}}, _GEN_134[15:8]} + {2'h0, and_r0s3__20};
+  wire [7:0]   _GEN_273 =
+    cmp_i_i2810_18_r0s3 | ~_GEN_27 & _GEN_138 ? 8'h0 : _GEN_139 - _GEN_137;
+  wire [9:0]   _GEN_274 = {{2{_GEN_140[15]}}, _GEN_140[15:8]} + {2'h0, and_r0s3__21};
+  wire [7:0]   _GEN_275 =
+    cmp_i_i2810_19_r0s3 | ~_GEN_27 & _GEN_144 ? 8'h0 : _GEN_145 - _GEN_143;
+  wire [9:0]   _GEN_276 = {{2{_GEN_146[15]}}, _GEN_146[15:8]} + {2'h0, and_r0s3__22};
+  wire [7:0]   _GEN_277 =
+    cmp_i_i2810_20_r0s3 | ~_GEN_27 & _GEN_150 ? 8'h0 : _GEN_151 - _GEN_149;
+  wire [9:0]   _GEN_278 = {{2{_GEN_152[15]}}, _GEN_152[15:8]} + {2'h0, and_r0s3__23};
+  wire [7:0]   _GEN_279 =
+    cmp_i_i2810_21_r0s3 | ~_GEN_27 & _GEN_156 ? 8'h0 : _GEN_157 - _GEN_155;
+  wire [9:0]   _GEN_280 = {{2{_GEN_158[15]}}, _GEN_158[15:8]} + {2'h0, and_r0s3__24};
+  wire [7:0]   _GEN_281 =
+    cmp_i_i2810_22_r0s3 | ~_GEN_27 & _GEN_162 ? 8'h0 : _GEN_163 - _GEN_161;
+  wire [9:0]   _GEN_282 = {{2{_GEN_164[15]}}, _GEN_164[15:8]} + {2'h0, and_r0s3__25};
+  wire [7:0]   _GEN_283 =
+    cmp_i_i2810_23_r0s3 | ~_GEN_27 & _GEN_168 ? 8'h0 : _GEN_169 - _GEN_167;
+  wire [9:0]   _GEN_284 = {{2{_GEN_170[15]}}, _GEN_170[15:8]} + {2'h0, and_r0s3__26};
+  wire [7:0]   _GEN_285 =
+    cmp_i_i2810_24_r0s3 | ~_GEN_27 & _GEN_174 ? 8'h0 : _GEN_175 - _GEN_173;
+  wire [9:0]   _GEN_286 = {{2{_GEN_176[15]}}, _GEN_176[15:8]} + {2'h0, and_r0s3__27};
+  wire [7:0]   _GEN_287 =
+    cmp_i_i2810_25_r0s3 | ~_GEN_27 & _GEN_180 ? 8'h0 : _GEN_181 - _GEN_179;
+  wire [9:0]   _GEN_288 = {{2{_GEN_182[15]}}, _GEN_182[15:8]} + {2'h0, and_r0s3__28};
+  wire [7:0]   _GEN_289 =
+    cmp_i_i2810_26_r0s3 | ~_GEN_27 & _GEN_186 ? 8'h0 : _GEN_187 - _GEN_185;
+  wire [9:0]   _GEN_290 = {{2{_GEN_188[15]}}, _GEN_188[15:8]} + {2'h0, and_r0s3__29};
+  wire [7:0]   _GEN_291 =
+    cmp_i_i2810_27_r0s3 | ~_GEN_27 & _GEN_192 ? 8'h0 : _GEN_193 - _GEN_191;
+  wire [9:0]   _GEN_292 = {{2{_GEN_194[15]}}, _GEN_194[15:8]} + {2'h0, and_r0s3__30};
+  wire [7:0]   _GEN_293 =
+    cmp_i_i2810_28_r0s3 | ~_GEN_27 & _GEN_198 ? 8'h0 : _GEN_199 - _GEN_197;
+  wire [9:0]   _GEN_294 = {{2{_GEN_200[15]}}, _GEN_200[15:8]} + {2'h0, and_r0s3__31};
   wire [7:0]   _GEN_295 =
-    cmp_i_i2691_31_r0s3 | ~_GEN_27 & _GEN_214 ? 8'h0 : _GEN_215 - _GEN_213;
-  wire         _GEN_296 = _GEN_8 & ~_GEN_225;
-  wire         _GEN_297 = ~started | _GEN_224 | ~(_GEN_296 | _GEN_7);
-  wire         _GEN_298 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_225;
+    cmp_i_i2810_29_r0s3 | ~_GEN_27 & _GEN_204 ? 8'h0 : _GEN_205 - _GEN_203;
+  wire [15:0]  _GEN_296 =
+    {pieces_dout[510],
+     pieces_dout[478],
+     pieces_dout[446],
+     pieces_dout[414],
+     pieces_dout[382],
+     pieces_dout[350],
+     pieces_dout[318],
+     pieces_dout[286],
+     pieces_dout[254],
+     pieces_dout[222],
+     pieces_dout[190],
+     pieces_dout[158],
+     pieces_dout[126],
+     pieces_dout[94],
+     pieces_dout[62],
+     pieces_dout[30]} >> _GEN_34;
+  wire [9:0]   _GEN_297 = {{2{_GEN_206[15]}}, _GEN_206[15:8]} + {2'h0, and_r0s3__32};
+  wire [7:0]   _GEN_298 =
+    cmp_i_i2810_30_r0s3 | ~_GEN_27 & _GEN_210 ? 8'h0 : _GEN_211 - _GEN_209;
+  wire [15:0]  _GEN_299 =
+    {pieces_dout[511],
+     pieces_dout[479],
+     pieces_dout[447],
+     pieces_dout[415],
+     pieces_dout[383],
+     pieces_dout[351],
+     pieces_dout[319],
+     pieces_dout[287],
+     pieces_dout[255],
+     pieces_dout[223],
+     pieces_dout[191],
+     pieces_dout[159],
+     pieces_dout[127],
+     pieces_dout[95],
+     pieces_dout[63],
+     pieces_dout[31]} >> _GEN_34;
+  wire [15:0]  _GEN_300 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
+  wire [9:0]   _GEN_301 = {{2{_GEN_300[15]}}, _GEN_300[15:8]} + {2'h0, and_r0s3__33};
+  wire [7:0]   _GEN_302 =
+    cmp_i_i2810_31_r0s3 | ~_GEN_27 & _GEN_215 ? 8'h0 : _GEN_216 - _GEN_214;
+  wire         _GEN_303 = _GEN_8 & ~_GEN_226;
+  wire         _GEN_304 = ~started | _GEN_225 | ~(_GEN_303 | _GEN_7);
+  wire         _GEN_305 = at_sroa_11_0_r0[1:0] == 2'h1 | _GEN_226;
   always_ff @(posedge clk) begin
     if (_GEN_3) begin
       and_r0s1 <= _GEN_17;
@@ -3003,7 +3106,7 @@ module kv_decompress_decode_speckv_Design(
       rows_r0s1 <= rows_dout;
       and_r0s1__1 <= _GEN_18;
       and_r0s1__2 <= _GEN_8;
-      or_cond71_not_r0s1 <= plan_sroa_22_0_r0[0] & (|(plan_sroa_5_0_r0[2:1]));
+      or_cond74_not_r0s1 <= plan_sroa_22_0_r0[0] & (|(plan_sroa_5_0_r0[2:1]));
       at_sroa_28_0_r0s1 <= at_sroa_28_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
       and_r0s1__3 <= _GEN_8 & _GEN_19;
@@ -3031,24 +3134,24 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       pieces_r0s4 <= pieces_r0s3;
     if (_GEN_3)
-      cmp_i6818189_r0s1 <= ~_GEN_19;
+      cmp_i6818492_r0s1 <= ~_GEN_19;
     if (_GEN_2)
-      cmp_i6818189_r0s2 <= cmp_i6818189_r0s1;
+      cmp_i6818492_r0s2 <= cmp_i6818492_r0s1;
     if (_GEN_1)
-      cmp_i6818189_r0s3 <= cmp_i6818189_r0s2;
+      cmp_i6818492_r0s3 <= cmp_i6818492_r0s2;
     if (_GEN_2)
-      or_cond71_not_r0s2 <= or_cond71_not_r0s1;
+      or_cond74_not_r0s2 <= or_cond74_not_r0s1;
     if (_GEN_1)
-      or_cond71_not_r0s3 <= or_cond71_not_r0s2;
+      or_cond74_not_r0s3 <= or_cond74_not_r0s2;
     if (_GEN_3)
-      shr_i_i_i2164_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
+      shr_i_i_i2185_r0s1 <= {503'h0, at_sroa_28_0_r0[4], 8'h0};
     if (_GEN_2) begin
-      shr_i_i_i2164_r0s2 <= shr_i_i_i2164_r0s1;
+      shr_i_i_i2185_r0s2 <= shr_i_i_i2185_r0s1;
       at_sroa_28_0_r0s2 <= at_sroa_28_0_r0s1;
     end
     if (_GEN_1) begin
       sroa_speculated_4_r0s3 <=
-        _table_0_rd >> shr_i_i_i2164_r0s2 >> {504'h0, at_sroa_28_0_r0s2[3], 7'h0}
+        _table_0_rd >> shr_i_i_i2185_r0s2 >> {504'h0, at_sroa_28_0_r0s2[3], 7'h0}
         >> {505'h0, at_sroa_28_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_28_0_r0s2[1], 5'h0}
         >> {507'h0, at_sroa_28_0_r0s2[0], 4'h0};
       table_r0s3 <= _table_0_rd;
@@ -3079,46 +3182,31 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_2)
       plan_sroa_27_0_r0s2 <= plan_sroa_27_0_r0s1;
     if (_GEN_1) begin
-      cmp_i_i2691_r0s3 <= _GEN_25 == 8'h0;
+      cmp_i_i2810_r0s3 <= _GEN_25 == 8'h0;
       and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_26);
     end
-    if (_GEN_3)
-      symbol_i_sroa_0_0_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[480],
-             pieces_dout[448],
-             pieces_dout[416],
-             pieces_dout[384],
-             pieces_dout[352]}
-          : {pieces_dout[480],
-             pieces_dout[448],
-             pieces_dout[416],
-             pieces_dout[384],
-             pieces_dout[352],
-             pieces_dout[320],
-             pieces_dout[288],
-             pieces_dout[256]};
-    if (_GEN_2)
-      symbol_i_sroa_0_0_r0s2 <= symbol_i_sroa_0_0_r0s1;
-    if (_GEN_1)
-      symbol_i_sroa_0_0_r0s3 <= symbol_i_sroa_0_0_r0s2;
     if (_GEN_3)
       icmp_r0s1 <= _GEN_19;
     if (_GEN_2)
       icmp_r0s2 <= icmp_r0s1;
+    if (_GEN_1)
+      v104_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_26) : 8'h0;
+    if (_GEN_3)
+      symbol_i_sroa_0_0_v_r0s1 <= _GEN_232[7:0];
+    if (_GEN_2)
+      symbol_i_sroa_0_0_v_r0s2 <= symbol_i_sroa_0_0_v_r0s1;
     if (_GEN_1) begin
-      v561_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_26) : 8'h0;
+      symbol_i_sroa_0_0_v_r0s3 <= symbol_i_sroa_0_0_v_r0s2;
       select_r0s3 <= _GEN_24;
     end
     if (_GEN_0)
       conv_i1354_pn_in_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_231[9]}}, _GEN_231}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_233[9]}}, _GEN_233}
           : {xor_r0s3
-               ? {pieces_r0s3[224], _GEN_232}
+               ? {pieces_r0s3[224], _GEN_234}
                : {pieces_r0s3[320],
-                  _GEN_232[4:0],
+                  _GEN_234[4:0],
                   pieces_r0s3[288],
                   pieces_r0s3[256],
                   pieces_r0s3[224]},
@@ -3144,39 +3232,24 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__2 <= and_r0s1__5;
     if (_GEN_1) begin
       and_r0s3__3 <= and_r0s2__2;
-      cmp_i_i2691_1_r0s3 <= _GEN_33 == 8'h0;
+      cmp_i_i2810_1_r0s3 <= _GEN_33 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_1_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[481],
-             pieces_dout[449],
-             pieces_dout[417],
-             pieces_dout[385],
-             pieces_dout[353]}
-          : {pieces_dout[481],
-             pieces_dout[449],
-             pieces_dout[417],
-             pieces_dout[385],
-             pieces_dout[353],
-             pieces_dout[321],
-             pieces_dout[289],
-             pieces_dout[257]};
+      symbol_i_sroa_0_0_1_v_r0s1 <= _GEN_235[7:0];
     if (_GEN_2)
-      symbol_i_sroa_0_0_1_r0s2 <= symbol_i_sroa_0_0_1_r0s1;
+      symbol_i_sroa_0_0_1_v_r0s2 <= symbol_i_sroa_0_0_1_v_r0s1;
     if (_GEN_1) begin
-      symbol_i_sroa_0_0_1_r0s3 <= symbol_i_sroa_0_0_1_r0s2;
+      symbol_i_sroa_0_0_1_v_r0s3 <= symbol_i_sroa_0_0_1_v_r0s2;
       select_r0s3__1 <= _GEN_32;
     end
     if (_GEN_0)
       conv_i1354_pn_in_1_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_233[9]}}, _GEN_233}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_236[9]}}, _GEN_236}
           : {xor_r0s3
-               ? {pieces_r0s3[225], _GEN_234}
+               ? {pieces_r0s3[225], _GEN_237}
                : {pieces_r0s3[321],
-                  _GEN_234[4:0],
+                  _GEN_237[4:0],
                   pieces_r0s3[289],
                   pieces_r0s3[257],
                   pieces_r0s3[225]},
@@ -3202,39 +3275,24 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__3 <= and_r0s1__6;
     if (_GEN_1) begin
       and_r0s3__4 <= and_r0s2__3;
-      cmp_i_i2691_2_r0s3 <= _GEN_39 == 8'h0;
+      cmp_i_i2810_2_r0s3 <= _GEN_40 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_2_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[482],
-             pieces_dout[450],
-             pieces_dout[418],
-             pieces_dout[386],
-             pieces_dout[354]}
-          : {pieces_dout[482],
-             pieces_dout[450],
-             pieces_dout[418],
-             pieces_dout[386],
-             pieces_dout[354],
-             pieces_dout[322],
-             pieces_dout[290],
-             pieces_dout[258]};
+      symbol_i_sroa_0_0_2_v_r0s1 <= _GEN_238[7:0];
     if (_GEN_2)
-      symbol_i_sroa_0_0_2_r0s2 <= symbol_i_sroa_0_0_2_r0s1;
+      symbol_i_sroa_0_0_2_v_r0s2 <= symbol_i_sroa_0_0_2_v_r0s1;
     if (_GEN_1) begin
-      symbol_i_sroa_0_0_2_r0s3 <= symbol_i_sroa_0_0_2_r0s2;
-      select_r0s3__2 <= _GEN_38;
+      symbol_i_sroa_0_0_2_v_r0s3 <= symbol_i_sroa_0_0_2_v_r0s2;
+      select_r0s3__2 <= _GEN_39;
     end
     if (_GEN_0)
       conv_i1354_pn_in_2_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_235[9]}}, _GEN_235}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_239[9]}}, _GEN_239}
           : {xor_r0s3
-               ? {pieces_r0s3[226], _GEN_236}
+               ? {pieces_r0s3[226], _GEN_240}
                : {pieces_r0s3[322],
-                  _GEN_236[4:0],
+                  _GEN_240[4:0],
                   pieces_r0s3[290],
                   pieces_r0s3[258],
                   pieces_r0s3[226]},
@@ -3260,39 +3318,24 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__4 <= and_r0s1__7;
     if (_GEN_1) begin
       and_r0s3__5 <= and_r0s2__4;
-      cmp_i_i2691_3_r0s3 <= _GEN_45 == 8'h0;
+      cmp_i_i2810_3_r0s3 <= _GEN_46 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_3_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[483],
-             pieces_dout[451],
-             pieces_dout[419],
-             pieces_dout[387],
-             pieces_dout[355]}
-          : {pieces_dout[483],
-             pieces_dout[451],
-             pieces_dout[419],
-             pieces_dout[387],
-             pieces_dout[355],
-             pieces_dout[323],
-             pieces_dout[291],
-             pieces_dout[259]};
+      symbol_i_sroa_0_0_3_v_r0s1 <= _GEN_241[7:0];
     if (_GEN_2)
-      symbol_i_sroa_0_0_3_r0s2 <= symbol_i_sroa_0_0_3_r0s1;
+      symbol_i_sroa_0_0_3_v_r0s2 <= symbol_i_sroa_0_0_3_v_r0s1;
     if (_GEN_1) begin
-      symbol_i_sroa_0_0_3_r0s3 <= symbol_i_sroa_0_0_3_r0s2;
-      select_r0s3__3 <= _GEN_44;
+      symbol_i_sroa_0_0_3_v_r0s3 <= symbol_i_sroa_0_0_3_v_r0s2;
+      select_r0s3__3 <= _GEN_45;
     end
     if (_GEN_0)
       conv_i1354_pn_in_3_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_237[9]}}, _GEN_237}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_242[9]}}, _GEN_242}
           : {xor_r0s3
-               ? {pieces_r0s3[227], _GEN_238}
+               ? {pieces_r0s3[227], _GEN_243}
                : {pieces_r0s3[323],
-                  _GEN_238[4:0],
+                  _GEN_243[4:0],
                   pieces_r0s3[291],
                   pieces_r0s3[259],
                   pieces_r0s3[227]},
@@ -3318,7 +3361,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__5 <= and_r0s1__8;
     if (_GEN_1) begin
       and_r0s3__6 <= and_r0s2__5;
-      cmp_i_i2691_4_r0s3 <= _GEN_51 == 8'h0;
+      cmp_i_i2810_4_r0s3 <= _GEN_52 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_4_r0s1 <=
@@ -3341,16 +3384,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_4_r0s2 <= symbol_i_sroa_0_0_4_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_4_r0s3 <= symbol_i_sroa_0_0_4_r0s2;
-      select_r0s3__4 <= _GEN_50;
+      select_r0s3__4 <= _GEN_51;
     end
     if (_GEN_0)
       conv_i1354_pn_in_4_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_239[9]}}, _GEN_239}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_244[9]}}, _GEN_244}
           : {xor_r0s3
-               ? {pieces_r0s3[228], _GEN_240}
+               ? {pieces_r0s3[228], _GEN_245}
                : {pieces_r0s3[324],
-                  _GEN_240[4:0],
+                  _GEN_245[4:0],
                   pieces_r0s3[292],
                   pieces_r0s3[260],
                   pieces_r0s3[228]},
@@ -3376,7 +3419,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__6 <= and_r0s1__9;
     if (_GEN_1) begin
       and_r0s3__7 <= and_r0s2__6;
-      cmp_i_i2691_5_r0s3 <= _GEN_57 == 8'h0;
+      cmp_i_i2810_5_r0s3 <= _GEN_58 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_5_r0s1 <=
@@ -3399,16 +3442,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_5_r0s2 <= symbol_i_sroa_0_0_5_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_5_r0s3 <= symbol_i_sroa_0_0_5_r0s2;
-      select_r0s3__5 <= _GEN_56;
+      select_r0s3__5 <= _GEN_57;
     end
     if (_GEN_0)
       conv_i1354_pn_in_5_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_241[9]}}, _GEN_241}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_246[9]}}, _GEN_246}
           : {xor_r0s3
-               ? {pieces_r0s3[229], _GEN_242}
+               ? {pieces_r0s3[229], _GEN_247}
                : {pieces_r0s3[325],
-                  _GEN_242[4:0],
+                  _GEN_247[4:0],
                   pieces_r0s3[293],
                   pieces_r0s3[261],
                   pieces_r0s3[229]},
@@ -3434,7 +3477,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__7 <= and_r0s1__10;
     if (_GEN_1) begin
       and_r0s3__8 <= and_r0s2__7;
-      cmp_i_i2691_6_r0s3 <= _GEN_63 == 8'h0;
+      cmp_i_i2810_6_r0s3 <= _GEN_64 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_6_r0s1 <=
@@ -3457,16 +3500,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_6_r0s2 <= symbol_i_sroa_0_0_6_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_6_r0s3 <= symbol_i_sroa_0_0_6_r0s2;
-      select_r0s3__6 <= _GEN_62;
+      select_r0s3__6 <= _GEN_63;
     end
     if (_GEN_0)
       conv_i1354_pn_in_6_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_243[9]}}, _GEN_243}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_248[9]}}, _GEN_248}
           : {xor_r0s3
-               ? {pieces_r0s3[230], _GEN_244}
+               ? {pieces_r0s3[230], _GEN_249}
                : {pieces_r0s3[326],
-                  _GEN_244[4:0],
+                  _GEN_249[4:0],
                   pieces_r0s3[294],
                   pieces_r0s3[262],
                   pieces_r0s3[230]},
@@ -3492,7 +3535,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__8 <= and_r0s1__11;
     if (_GEN_1) begin
       and_r0s3__9 <= and_r0s2__8;
-      cmp_i_i2691_7_r0s3 <= _GEN_69 == 8'h0;
+      cmp_i_i2810_7_r0s3 <= _GEN_70 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_7_r0s1 <=
@@ -3515,16 +3558,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_7_r0s2 <= symbol_i_sroa_0_0_7_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_7_r0s3 <= symbol_i_sroa_0_0_7_r0s2;
-      select_r0s3__7 <= _GEN_68;
+      select_r0s3__7 <= _GEN_69;
     end
     if (_GEN_0)
       conv_i1354_pn_in_7_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_245[9]}}, _GEN_245}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_250[9]}}, _GEN_250}
           : {xor_r0s3
-               ? {pieces_r0s3[231], _GEN_246}
+               ? {pieces_r0s3[231], _GEN_251}
                : {pieces_r0s3[327],
-                  _GEN_246[4:0],
+                  _GEN_251[4:0],
                   pieces_r0s3[295],
                   pieces_r0s3[263],
                   pieces_r0s3[231]},
@@ -3550,7 +3593,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__9 <= and_r0s1__12;
     if (_GEN_1) begin
       and_r0s3__10 <= and_r0s2__9;
-      cmp_i_i2691_8_r0s3 <= _GEN_75 == 8'h0;
+      cmp_i_i2810_8_r0s3 <= _GEN_76 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_8_r0s1 <=
@@ -3573,16 +3616,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_8_r0s2 <= symbol_i_sroa_0_0_8_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_8_r0s3 <= symbol_i_sroa_0_0_8_r0s2;
-      select_r0s3__8 <= _GEN_74;
+      select_r0s3__8 <= _GEN_75;
     end
     if (_GEN_0)
       conv_i1354_pn_in_8_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_247[9]}}, _GEN_247}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_252[9]}}, _GEN_252}
           : {xor_r0s3
-               ? {pieces_r0s3[232], _GEN_248}
+               ? {pieces_r0s3[232], _GEN_253}
                : {pieces_r0s3[328],
-                  _GEN_248[4:0],
+                  _GEN_253[4:0],
                   pieces_r0s3[296],
                   pieces_r0s3[264],
                   pieces_r0s3[232]},
@@ -3608,7 +3651,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__10 <= and_r0s1__13;
     if (_GEN_1) begin
       and_r0s3__11 <= and_r0s2__10;
-      cmp_i_i2691_9_r0s3 <= _GEN_81 == 8'h0;
+      cmp_i_i2810_9_r0s3 <= _GEN_82 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_9_r0s1 <=
@@ -3631,16 +3674,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_9_r0s2 <= symbol_i_sroa_0_0_9_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_9_r0s3 <= symbol_i_sroa_0_0_9_r0s2;
-      select_r0s3__9 <= _GEN_80;
+      select_r0s3__9 <= _GEN_81;
     end
     if (_GEN_0)
       conv_i1354_pn_in_9_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_249[9]}}, _GEN_249}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_254[9]}}, _GEN_254}
           : {xor_r0s3
-               ? {pieces_r0s3[233], _GEN_250}
+               ? {pieces_r0s3[233], _GEN_255}
                : {pieces_r0s3[329],
-                  _GEN_250[4:0],
+                  _GEN_255[4:0],
                   pieces_r0s3[297],
                   pieces_r0s3[265],
                   pieces_r0s3[233]},
@@ -3666,7 +3709,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__11 <= and_r0s1__14;
     if (_GEN_1) begin
       and_r0s3__12 <= and_r0s2__11;
-      cmp_i_i2691_10_r0s3 <= _GEN_87 == 8'h0;
+      cmp_i_i2810_10_r0s3 <= _GEN_88 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_10_r0s1 <=
@@ -3689,16 +3732,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_10_r0s2 <= symbol_i_sroa_0_0_10_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_10_r0s3 <= symbol_i_sroa_0_0_10_r0s2;
-      select_r0s3__10 <= _GEN_86;
+      select_r0s3__10 <= _GEN_87;
     end
     if (_GEN_0)
       conv_i1354_pn_in_10_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_251[9]}}, _GEN_251}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_256[9]}}, _GEN_256}
           : {xor_r0s3
-               ? {pieces_r0s3[234], _GEN_252}
+               ? {pieces_r0s3[234], _GEN_257}
                : {pieces_r0s3[330],
-                  _GEN_252[4:0],
+                  _GEN_257[4:0],
                   pieces_r0s3[298],
                   pieces_r0s3[266],
                   pieces_r0s3[234]},
@@ -3724,7 +3767,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__12 <= and_r0s1__15;
     if (_GEN_1) begin
       and_r0s3__13 <= and_r0s2__12;
-      cmp_i_i2691_11_r0s3 <= _GEN_93 == 8'h0;
+      cmp_i_i2810_11_r0s3 <= _GEN_94 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_11_r0s1 <=
@@ -3747,16 +3790,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_11_r0s2 <= symbol_i_sroa_0_0_11_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_11_r0s3 <= symbol_i_sroa_0_0_11_r0s2;
-      select_r0s3__11 <= _GEN_92;
+      select_r0s3__11 <= _GEN_93;
     end
     if (_GEN_0)
       conv_i1354_pn_in_11_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_253[9]}}, _GEN_253}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_258[9]}}, _GEN_258}
           : {xor_r0s3
-               ? {pieces_r0s3[235], _GEN_254}
+               ? {pieces_r0s3[235], _GEN_259}
                : {pieces_r0s3[331],
-                  _GEN_254[4:0],
+                  _GEN_259[4:0],
                   pieces_r0s3[299],
                   pieces_r0s3[267],
                   pieces_r0s3[235]},
@@ -3782,7 +3825,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__13 <= and_r0s1__16;
     if (_GEN_1) begin
       and_r0s3__14 <= and_r0s2__13;
-      cmp_i_i2691_12_r0s3 <= _GEN_99 == 8'h0;
+      cmp_i_i2810_12_r0s3 <= _GEN_100 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_12_r0s1 <=
@@ -3805,16 +3848,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_12_r0s2 <= symbol_i_sroa_0_0_12_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_12_r0s3 <= symbol_i_sroa_0_0_12_r0s2;
-      select_r0s3__12 <= _GEN_98;
+      select_r0s3__12 <= _GEN_99;
     end
     if (_GEN_0)
       conv_i1354_pn_in_12_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_255[9]}}, _GEN_255}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_260[9]}}, _GEN_260}
           : {xor_r0s3
-               ? {pieces_r0s3[236], _GEN_256}
+               ? {pieces_r0s3[236], _GEN_261}
                : {pieces_r0s3[332],
-                  _GEN_256[4:0],
+                  _GEN_261[4:0],
                   pieces_r0s3[300],
                   pieces_r0s3[268],
                   pieces_r0s3[236]},
@@ -3840,7 +3883,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__14 <= and_r0s1__17;
     if (_GEN_1) begin
       and_r0s3__15 <= and_r0s2__14;
-      cmp_i_i2691_13_r0s3 <= _GEN_105 == 8'h0;
+      cmp_i_i2810_13_r0s3 <= _GEN_106 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_13_r0s1 <=
@@ -3863,16 +3906,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_13_r0s2 <= symbol_i_sroa_0_0_13_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_13_r0s3 <= symbol_i_sroa_0_0_13_r0s2;
-      select_r0s3__13 <= _GEN_104;
+      select_r0s3__13 <= _GEN_105;
     end
     if (_GEN_0)
       conv_i1354_pn_in_13_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_257[9]}}, _GEN_257}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_262[9]}}, _GEN_262}
           : {xor_r0s3
-               ? {pieces_r0s3[237], _GEN_258}
+               ? {pieces_r0s3[237], _GEN_263}
                : {pieces_r0s3[333],
-                  _GEN_258[4:0],
+                  _GEN_263[4:0],
                   pieces_r0s3[301],
                   pieces_r0s3[269],
                   pieces_r0s3[237]},
@@ -3898,7 +3941,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__15 <= and_r0s1__18;
     if (_GEN_1) begin
       and_r0s3__16 <= and_r0s2__15;
-      cmp_i_i2691_14_r0s3 <= _GEN_111 == 8'h0;
+      cmp_i_i2810_14_r0s3 <= _GEN_112 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_14_r0s1 <=
@@ -3921,16 +3964,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_14_r0s2 <= symbol_i_sroa_0_0_14_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_14_r0s3 <= symbol_i_sroa_0_0_14_r0s2;
-      select_r0s3__14 <= _GEN_110;
+      select_r0s3__14 <= _GEN_111;
     end
     if (_GEN_0)
       conv_i1354_pn_in_14_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_259[9]}}, _GEN_259}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_264[9]}}, _GEN_264}
           : {xor_r0s3
-               ? {pieces_r0s3[238], _GEN_260}
+               ? {pieces_r0s3[238], _GEN_265}
                : {pieces_r0s3[334],
-                  _GEN_260[4:0],
+                  _GEN_265[4:0],
                   pieces_r0s3[302],
                   pieces_r0s3[270],
                   pieces_r0s3[238]},
@@ -3956,7 +3999,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__16 <= and_r0s1__19;
     if (_GEN_1) begin
       and_r0s3__17 <= and_r0s2__16;
-      cmp_i_i2691_15_r0s3 <= _GEN_117 == 8'h0;
+      cmp_i_i2810_15_r0s3 <= _GEN_118 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_15_r0s1 <=
@@ -3979,16 +4022,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_15_r0s2 <= symbol_i_sroa_0_0_15_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_15_r0s3 <= symbol_i_sroa_0_0_15_r0s2;
-      select_r0s3__15 <= _GEN_116;
+      select_r0s3__15 <= _GEN_117;
     end
     if (_GEN_0)
       conv_i1354_pn_in_15_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_261[9]}}, _GEN_261}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_266[9]}}, _GEN_266}
           : {xor_r0s3
-               ? {pieces_r0s3[239], _GEN_262}
+               ? {pieces_r0s3[239], _GEN_267}
                : {pieces_r0s3[335],
-                  _GEN_262[4:0],
+                  _GEN_267[4:0],
                   pieces_r0s3[303],
                   pieces_r0s3[271],
                   pieces_r0s3[239]},
@@ -4014,7 +4057,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__17 <= and_r0s1__20;
     if (_GEN_1) begin
       and_r0s3__18 <= and_r0s2__17;
-      cmp_i_i2691_16_r0s3 <= _GEN_123 == 8'h0;
+      cmp_i_i2810_16_r0s3 <= _GEN_124 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_16_r0s1 <=
@@ -4037,16 +4080,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_16_r0s2 <= symbol_i_sroa_0_0_16_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_16_r0s3 <= symbol_i_sroa_0_0_16_r0s2;
-      select_r0s3__16 <= _GEN_122;
+      select_r0s3__16 <= _GEN_123;
     end
     if (_GEN_0)
       conv_i1354_pn_in_16_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_263[9]}}, _GEN_263}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_268[9]}}, _GEN_268}
           : {xor_r0s3
-               ? {pieces_r0s3[240], _GEN_264}
+               ? {pieces_r0s3[240], _GEN_269}
                : {pieces_r0s3[336],
-                  _GEN_264[4:0],
+                  _GEN_269[4:0],
                   pieces_r0s3[304],
                   pieces_r0s3[272],
                   pieces_r0s3[240]},
@@ -4072,7 +4115,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__18 <= and_r0s1__21;
     if (_GEN_1) begin
       and_r0s3__19 <= and_r0s2__18;
-      cmp_i_i2691_17_r0s3 <= _GEN_129 == 8'h0;
+      cmp_i_i2810_17_r0s3 <= _GEN_130 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_17_r0s1 <=
@@ -4095,16 +4138,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_17_r0s2 <= symbol_i_sroa_0_0_17_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_17_r0s3 <= symbol_i_sroa_0_0_17_r0s2;
-      select_r0s3__17 <= _GEN_128;
+      select_r0s3__17 <= _GEN_129;
     end
     if (_GEN_0)
       conv_i1354_pn_in_17_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_265[9]}}, _GEN_265}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_270[9]}}, _GEN_270}
           : {xor_r0s3
-               ? {pieces_r0s3[241], _GEN_266}
+               ? {pieces_r0s3[241], _GEN_271}
                : {pieces_r0s3[337],
-                  _GEN_266[4:0],
+                  _GEN_271[4:0],
                   pieces_r0s3[305],
                   pieces_r0s3[273],
                   pieces_r0s3[241]},
@@ -4130,7 +4173,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__19 <= and_r0s1__22;
     if (_GEN_1) begin
       and_r0s3__20 <= and_r0s2__19;
-      cmp_i_i2691_18_r0s3 <= _GEN_135 == 8'h0;
+      cmp_i_i2810_18_r0s3 <= _GEN_136 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_18_r0s1 <=
@@ -4153,16 +4196,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_18_r0s2 <= symbol_i_sroa_0_0_18_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_18_r0s3 <= symbol_i_sroa_0_0_18_r0s2;
-      select_r0s3__18 <= _GEN_134;
+      select_r0s3__18 <= _GEN_135;
     end
     if (_GEN_0)
       conv_i1354_pn_in_18_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_267[9]}}, _GEN_267}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_272[9]}}, _GEN_272}
           : {xor_r0s3
-               ? {pieces_r0s3[242], _GEN_268}
+               ? {pieces_r0s3[242], _GEN_273}
                : {pieces_r0s3[338],
-                  _GEN_268[4:0],
+                  _GEN_273[4:0],
                   pieces_r0s3[306],
                   pieces_r0s3[274],
                   pieces_r0s3[242]},
@@ -4188,7 +4231,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__20 <= and_r0s1__23;
     if (_GEN_1) begin
       and_r0s3__21 <= and_r0s2__20;
-      cmp_i_i2691_19_r0s3 <= _GEN_141 == 8'h0;
+      cmp_i_i2810_19_r0s3 <= _GEN_142 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_19_r0s1 <=
@@ -4211,16 +4254,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_19_r0s2 <= symbol_i_sroa_0_0_19_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_19_r0s3 <= symbol_i_sroa_0_0_19_r0s2;
-      select_r0s3__19 <= _GEN_140;
+      select_r0s3__19 <= _GEN_141;
     end
     if (_GEN_0)
       conv_i1354_pn_in_19_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_269[9]}}, _GEN_269}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_274[9]}}, _GEN_274}
           : {xor_r0s3
-               ? {pieces_r0s3[243], _GEN_270}
+               ? {pieces_r0s3[243], _GEN_275}
                : {pieces_r0s3[339],
-                  _GEN_270[4:0],
+                  _GEN_275[4:0],
                   pieces_r0s3[307],
                   pieces_r0s3[275],
                   pieces_r0s3[243]},
@@ -4246,7 +4289,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__21 <= and_r0s1__24;
     if (_GEN_1) begin
       and_r0s3__22 <= and_r0s2__21;
-      cmp_i_i2691_20_r0s3 <= _GEN_147 == 8'h0;
+      cmp_i_i2810_20_r0s3 <= _GEN_148 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_20_r0s1 <=
@@ -4269,16 +4312,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_20_r0s2 <= symbol_i_sroa_0_0_20_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_20_r0s3 <= symbol_i_sroa_0_0_20_r0s2;
-      select_r0s3__20 <= _GEN_146;
+      select_r0s3__20 <= _GEN_147;
     end
     if (_GEN_0)
       conv_i1354_pn_in_20_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_271[9]}}, _GEN_271}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_276[9]}}, _GEN_276}
           : {xor_r0s3
-               ? {pieces_r0s3[244], _GEN_272}
+               ? {pieces_r0s3[244], _GEN_277}
                : {pieces_r0s3[340],
-                  _GEN_272[4:0],
+                  _GEN_277[4:0],
                   pieces_r0s3[308],
                   pieces_r0s3[276],
                   pieces_r0s3[244]},
@@ -4304,7 +4347,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__22 <= and_r0s1__25;
     if (_GEN_1) begin
       and_r0s3__23 <= and_r0s2__22;
-      cmp_i_i2691_21_r0s3 <= _GEN_153 == 8'h0;
+      cmp_i_i2810_21_r0s3 <= _GEN_154 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_21_r0s1 <=
@@ -4327,16 +4370,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_21_r0s2 <= symbol_i_sroa_0_0_21_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_21_r0s3 <= symbol_i_sroa_0_0_21_r0s2;
-      select_r0s3__21 <= _GEN_152;
+      select_r0s3__21 <= _GEN_153;
     end
     if (_GEN_0)
       conv_i1354_pn_in_21_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_273[9]}}, _GEN_273}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_278[9]}}, _GEN_278}
           : {xor_r0s3
-               ? {pieces_r0s3[245], _GEN_274}
+               ? {pieces_r0s3[245], _GEN_279}
                : {pieces_r0s3[341],
-                  _GEN_274[4:0],
+                  _GEN_279[4:0],
                   pieces_r0s3[309],
                   pieces_r0s3[277],
                   pieces_r0s3[245]},
@@ -4362,7 +4405,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__23 <= and_r0s1__26;
     if (_GEN_1) begin
       and_r0s3__24 <= and_r0s2__23;
-      cmp_i_i2691_22_r0s3 <= _GEN_159 == 8'h0;
+      cmp_i_i2810_22_r0s3 <= _GEN_160 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_22_r0s1 <=
@@ -4385,16 +4428,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_22_r0s2 <= symbol_i_sroa_0_0_22_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_22_r0s3 <= symbol_i_sroa_0_0_22_r0s2;
-      select_r0s3__22 <= _GEN_158;
+      select_r0s3__22 <= _GEN_159;
     end
     if (_GEN_0)
       conv_i1354_pn_in_22_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_275[9]}}, _GEN_275}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_280[9]}}, _GEN_280}
           : {xor_r0s3
-               ? {pieces_r0s3[246], _GEN_276}
+               ? {pieces_r0s3[246], _GEN_281}
                : {pieces_r0s3[342],
-                  _GEN_276[4:0],
+                  _GEN_281[4:0],
                   pieces_r0s3[310],
                   pieces_r0s3[278],
                   pieces_r0s3[246]},
@@ -4420,7 +4463,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__24 <= and_r0s1__27;
     if (_GEN_1) begin
       and_r0s3__25 <= and_r0s2__24;
-      cmp_i_i2691_23_r0s3 <= _GEN_165 == 8'h0;
+      cmp_i_i2810_23_r0s3 <= _GEN_166 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_23_r0s1 <=
@@ -4443,16 +4486,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_23_r0s2 <= symbol_i_sroa_0_0_23_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_23_r0s3 <= symbol_i_sroa_0_0_23_r0s2;
-      select_r0s3__23 <= _GEN_164;
+      select_r0s3__23 <= _GEN_165;
     end
     if (_GEN_0)
       conv_i1354_pn_in_23_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_277[9]}}, _GEN_277}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_282[9]}}, _GEN_282}
           : {xor_r0s3
-               ? {pieces_r0s3[247], _GEN_278}
+               ? {pieces_r0s3[247], _GEN_283}
                : {pieces_r0s3[343],
-                  _GEN_278[4:0],
+                  _GEN_283[4:0],
                   pieces_r0s3[311],
                   pieces_r0s3[279],
                   pieces_r0s3[247]},
@@ -4478,7 +4521,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__25 <= and_r0s1__28;
     if (_GEN_1) begin
       and_r0s3__26 <= and_r0s2__25;
-      cmp_i_i2691_24_r0s3 <= _GEN_171 == 8'h0;
+      cmp_i_i2810_24_r0s3 <= _GEN_172 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_24_r0s1 <=
@@ -4501,16 +4544,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_24_r0s2 <= symbol_i_sroa_0_0_24_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_24_r0s3 <= symbol_i_sroa_0_0_24_r0s2;
-      select_r0s3__24 <= _GEN_170;
+      select_r0s3__24 <= _GEN_171;
     end
     if (_GEN_0)
       conv_i1354_pn_in_24_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_279[9]}}, _GEN_279}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_284[9]}}, _GEN_284}
           : {xor_r0s3
-               ? {pieces_r0s3[248], _GEN_280}
+               ? {pieces_r0s3[248], _GEN_285}
                : {pieces_r0s3[344],
-                  _GEN_280[4:0],
+                  _GEN_285[4:0],
                   pieces_r0s3[312],
                   pieces_r0s3[280],
                   pieces_r0s3[248]},
@@ -4536,7 +4579,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__26 <= and_r0s1__29;
     if (_GEN_1) begin
       and_r0s3__27 <= and_r0s2__26;
-      cmp_i_i2691_25_r0s3 <= _GEN_177 == 8'h0;
+      cmp_i_i2810_25_r0s3 <= _GEN_178 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_25_r0s1 <=
@@ -4559,16 +4602,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_25_r0s2 <= symbol_i_sroa_0_0_25_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_25_r0s3 <= symbol_i_sroa_0_0_25_r0s2;
-      select_r0s3__25 <= _GEN_176;
+      select_r0s3__25 <= _GEN_177;
     end
     if (_GEN_0)
       conv_i1354_pn_in_25_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_281[9]}}, _GEN_281}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_286[9]}}, _GEN_286}
           : {xor_r0s3
-               ? {pieces_r0s3[249], _GEN_282}
+               ? {pieces_r0s3[249], _GEN_287}
                : {pieces_r0s3[345],
-                  _GEN_282[4:0],
+                  _GEN_287[4:0],
                   pieces_r0s3[313],
                   pieces_r0s3[281],
                   pieces_r0s3[249]},
@@ -4594,7 +4637,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__27 <= and_r0s1__30;
     if (_GEN_1) begin
       and_r0s3__28 <= and_r0s2__27;
-      cmp_i_i2691_26_r0s3 <= _GEN_183 == 8'h0;
+      cmp_i_i2810_26_r0s3 <= _GEN_184 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_26_r0s1 <=
@@ -4617,16 +4660,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_26_r0s2 <= symbol_i_sroa_0_0_26_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_26_r0s3 <= symbol_i_sroa_0_0_26_r0s2;
-      select_r0s3__26 <= _GEN_182;
+      select_r0s3__26 <= _GEN_183;
     end
     if (_GEN_0)
       conv_i1354_pn_in_26_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_283[9]}}, _GEN_283}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_288[9]}}, _GEN_288}
           : {xor_r0s3
-               ? {pieces_r0s3[250], _GEN_284}
+               ? {pieces_r0s3[250], _GEN_289}
                : {pieces_r0s3[346],
-                  _GEN_284[4:0],
+                  _GEN_289[4:0],
                   pieces_r0s3[314],
                   pieces_r0s3[282],
                   pieces_r0s3[250]},
@@ -4652,7 +4695,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__28 <= and_r0s1__31;
     if (_GEN_1) begin
       and_r0s3__29 <= and_r0s2__28;
-      cmp_i_i2691_27_r0s3 <= _GEN_189 == 8'h0;
+      cmp_i_i2810_27_r0s3 <= _GEN_190 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_27_r0s1 <=
@@ -4675,16 +4718,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_27_r0s2 <= symbol_i_sroa_0_0_27_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_27_r0s3 <= symbol_i_sroa_0_0_27_r0s2;
-      select_r0s3__27 <= _GEN_188;
+      select_r0s3__27 <= _GEN_189;
     end
     if (_GEN_0)
       conv_i1354_pn_in_27_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_285[9]}}, _GEN_285}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_290[9]}}, _GEN_290}
           : {xor_r0s3
-               ? {pieces_r0s3[251], _GEN_286}
+               ? {pieces_r0s3[251], _GEN_291}
                : {pieces_r0s3[347],
-                  _GEN_286[4:0],
+                  _GEN_291[4:0],
                   pieces_r0s3[315],
                   pieces_r0s3[283],
                   pieces_r0s3[251]},
@@ -4710,7 +4753,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__29 <= and_r0s1__32;
     if (_GEN_1) begin
       and_r0s3__30 <= and_r0s2__29;
-      cmp_i_i2691_28_r0s3 <= _GEN_195 == 8'h0;
+      cmp_i_i2810_28_r0s3 <= _GEN_196 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_28_r0s1 <=
@@ -4733,16 +4776,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_28_r0s2 <= symbol_i_sroa_0_0_28_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_28_r0s3 <= symbol_i_sroa_0_0_28_r0s2;
-      select_r0s3__28 <= _GEN_194;
+      select_r0s3__28 <= _GEN_195;
     end
     if (_GEN_0)
       conv_i1354_pn_in_28_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_287[9]}}, _GEN_287}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_292[9]}}, _GEN_292}
           : {xor_r0s3
-               ? {pieces_r0s3[252], _GEN_288}
+               ? {pieces_r0s3[252], _GEN_293}
                : {pieces_r0s3[348],
-                  _GEN_288[4:0],
+                  _GEN_293[4:0],
                   pieces_r0s3[316],
                   pieces_r0s3[284],
                   pieces_r0s3[252]},
@@ -4768,7 +4811,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__30 <= and_r0s1__33;
     if (_GEN_1) begin
       and_r0s3__31 <= and_r0s2__30;
-      cmp_i_i2691_29_r0s3 <= _GEN_201 == 8'h0;
+      cmp_i_i2810_29_r0s3 <= _GEN_202 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_29_r0s1 <=
@@ -4791,16 +4834,16 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_29_r0s2 <= symbol_i_sroa_0_0_29_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_29_r0s3 <= symbol_i_sroa_0_0_29_r0s2;
-      select_r0s3__29 <= _GEN_200;
+      select_r0s3__29 <= _GEN_201;
     end
     if (_GEN_0)
       conv_i1354_pn_in_29_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_289[9]}}, _GEN_289}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_294[9]}}, _GEN_294}
           : {xor_r0s3
-               ? {pieces_r0s3[253], _GEN_290}
+               ? {pieces_r0s3[253], _GEN_295}
                : {pieces_r0s3[349],
-                  _GEN_290[4:0],
+                  _GEN_295[4:0],
                   pieces_r0s3[317],
                   pieces_r0s3[285],
                   pieces_r0s3[253]},
@@ -4826,39 +4869,24 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__31 <= and_r0s1__34;
     if (_GEN_1) begin
       and_r0s3__32 <= and_r0s2__31;
-      cmp_i_i2691_30_r0s3 <= _GEN_207 == 8'h0;
+      cmp_i_i2810_30_r0s3 <= _GEN_208 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_30_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[510],
-             pieces_dout[478],
-             pieces_dout[446],
-             pieces_dout[414],
-             pieces_dout[382]}
-          : {pieces_dout[510],
-             pieces_dout[478],
-             pieces_dout[446],
-             pieces_dout[414],
-             pieces_dout[382],
-             pieces_dout[350],
-             pieces_dout[318],
-             pieces_dout[286]};
+      symbol_i_sroa_0_0_30_v_r0s1 <= _GEN_296[7:0];
     if (_GEN_2)
-      symbol_i_sroa_0_0_30_r0s2 <= symbol_i_sroa_0_0_30_r0s1;
+      symbol_i_sroa_0_0_30_v_r0s2 <= symbol_i_sroa_0_0_30_v_r0s1;
     if (_GEN_1) begin
-      symbol_i_sroa_0_0_30_r0s3 <= symbol_i_sroa_0_0_30_r0s2;
-      select_r0s3__30 <= _GEN_206;
+      symbol_i_sroa_0_0_30_v_r0s3 <= symbol_i_sroa_0_0_30_v_r0s2;
+      select_r0s3__30 <= _GEN_207;
     end
     if (_GEN_0)
       conv_i1354_pn_in_30_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_291[9]}}, _GEN_291}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_297[9]}}, _GEN_297}
           : {xor_r0s3
-               ? {pieces_r0s3[254], _GEN_292}
+               ? {pieces_r0s3[254], _GEN_298}
                : {pieces_r0s3[350],
-                  _GEN_292[4:0],
+                  _GEN_298[4:0],
                   pieces_r0s3[318],
                   pieces_r0s3[286],
                   pieces_r0s3[254]},
@@ -4884,39 +4912,24 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__32 <= and_r0s1__35;
     if (_GEN_1) begin
       and_r0s3__33 <= and_r0s2__32;
-      cmp_i_i2691_31_r0s3 <= _GEN_212 == 8'h0;
+      cmp_i_i2810_31_r0s3 <= _GEN_213 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_31_r0s1 <=
-        plan_sroa_27_0_r0[0]
-          ? {3'h0,
-             pieces_dout[511],
-             pieces_dout[479],
-             pieces_dout[447],
-             pieces_dout[415],
-             pieces_dout[383]}
-          : {pieces_dout[511],
-             pieces_dout[479],
-             pieces_dout[447],
-             pieces_dout[415],
-             pieces_dout[383],
-             pieces_dout[351],
-             pieces_dout[319],
-             pieces_dout[287]};
+      symbol_i_sroa_0_0_31_v_r0s1 <= _GEN_299[7:0];
     if (_GEN_2)
-      symbol_i_sroa_0_0_31_r0s2 <= symbol_i_sroa_0_0_31_r0s1;
+      symbol_i_sroa_0_0_31_v_r0s2 <= symbol_i_sroa_0_0_31_v_r0s1;
     if (_GEN_1) begin
-      symbol_i_sroa_0_0_31_r0s3 <= symbol_i_sroa_0_0_31_r0s2;
-      select_r0s3__31 <= _GEN_211;
+      symbol_i_sroa_0_0_31_v_r0s3 <= symbol_i_sroa_0_0_31_v_r0s2;
+      select_r0s3__31 <= _GEN_212;
     end
     if (_GEN_0) begin
       conv_i1354_pn_in_31_r0s4 <=
-        cmp_i6818189_r0s3
-          ? {{6{_GEN_294[9]}}, _GEN_294}
+        cmp_i6818492_r0s3
+          ? {{6{_GEN_301[9]}}, _GEN_301}
           : {xor_r0s3
-               ? {pieces_r0s3[255], _GEN_295}
+               ? {pieces_r0s3[255], _GEN_302}
                : {pieces_r0s3[351],
-                  _GEN_295[4:0],
+                  _GEN_302[4:0],
                   pieces_r0s3[319],
                   pieces_r0s3[287],
                   pieces_r0s3[255]},
@@ -4927,49 +4940,49 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[95],
              pieces_r0s3[63],
              pieces_r0s3[31]};
-      sroa_speculated35_v_r0s4 <= _GEN_20[7:0];
-      sroa_speculated35_v_1_r0s4 <= _GEN_31[7:0];
-      sroa_speculated35_v_2_r0s4 <= _GEN_37[7:0];
-      sroa_speculated35_v_3_r0s4 <= _GEN_43[7:0];
-      sroa_speculated35_v_4_r0s4 <= _GEN_49[7:0];
-      sroa_speculated35_v_5_r0s4 <= _GEN_55[7:0];
-      sroa_speculated35_v_6_r0s4 <= _GEN_61[7:0];
-      sroa_speculated35_v_7_r0s4 <= _GEN_67[7:0];
-      sroa_speculated35_v_8_r0s4 <= _GEN_73[7:0];
-      sroa_speculated35_v_9_r0s4 <= _GEN_79[7:0];
-      sroa_speculated35_v_10_r0s4 <= _GEN_85[7:0];
-      sroa_speculated35_v_11_r0s4 <= _GEN_91[7:0];
-      sroa_speculated35_v_12_r0s4 <= _GEN_97[7:0];
-      sroa_speculated35_v_13_r0s4 <= _GEN_103[7:0];
-      sroa_speculated35_v_14_r0s4 <= _GEN_109[7:0];
-      sroa_speculated35_v_15_r0s4 <= _GEN_115[7:0];
-      sroa_speculated35_v_16_r0s4 <= _GEN_121[7:0];
-      sroa_speculated35_v_17_r0s4 <= _GEN_127[7:0];
-      sroa_speculated35_v_18_r0s4 <= _GEN_133[7:0];
-      sroa_speculated35_v_19_r0s4 <= _GEN_139[7:0];
-      sroa_speculated35_v_20_r0s4 <= _GEN_145[7:0];
-      sroa_speculated35_v_21_r0s4 <= _GEN_151[7:0];
-      sroa_speculated35_v_22_r0s4 <= _GEN_157[7:0];
-      sroa_speculated35_v_23_r0s4 <= _GEN_163[7:0];
-      sroa_speculated35_v_24_r0s4 <= _GEN_169[7:0];
-      sroa_speculated35_v_25_r0s4 <= _GEN_175[7:0];
-      sroa_speculated35_v_26_r0s4 <= _GEN_181[7:0];
-      sroa_speculated35_v_27_r0s4 <= _GEN_187[7:0];
-      sroa_speculated35_v_28_r0s4 <= _GEN_193[7:0];
-      sroa_speculated35_v_29_r0s4 <= _GEN_199[7:0];
-      sroa_speculated35_v_30_r0s4 <= _GEN_205[7:0];
-      sroa_speculated35_v_31_r0s4 <= _GEN_293[7:0];
+      sroa_speculated37_v_r0s4 <= _GEN_20[7:0];
+      sroa_speculated37_v_1_r0s4 <= _GEN_31[7:0];
+      sroa_speculated37_v_2_r0s4 <= _GEN_38[7:0];
+      sroa_speculated37_v_3_r0s4 <= _GEN_44[7:0];
+      sroa_speculated37_v_4_r0s4 <= _GEN_50[7:0];
+      sroa_speculated37_v_5_r0s4 <= _GEN_56[7:0];
+      sroa_speculated37_v_6_r0s4 <= _GEN_62[7:0];
+      sroa_speculated37_v_7_r0s4 <= _GEN_68[7:0];
+      sroa_speculated37_v_8_r0s4 <= _GEN_74[7:0];
+      sroa_speculated37_v_9_r0s4 <= _GEN_80[7:0];
+      sroa_speculated37_v_10_r0s4 <= _GEN_86[7:0];
+      sroa_speculated37_v_11_r0s4 <= _GEN_92[7:0];
+      sroa_speculated37_v_12_r0s4 <= _GEN_98[7:0];
+      sroa_speculated37_v_13_r0s4 <= _GEN_104[7:0];
+      sroa_speculated37_v_14_r0s4 <= _GEN_110[7:0];
+      sroa_speculated37_v_15_r0s4 <= _GEN_116[7:0];
+      sroa_speculated37_v_16_r0s4 <= _GEN_122[7:0];
+      sroa_speculated37_v_17_r0s4 <= _GEN_128[7:0];
+      sroa_speculated37_v_18_r0s4 <= _GEN_134[7:0];
+      sroa_speculated37_v_19_r0s4 <= _GEN_140[7:0];
+      sroa_speculated37_v_20_r0s4 <= _GEN_146[7:0];
+      sroa_speculated37_v_21_r0s4 <= _GEN_152[7:0];
+      sroa_speculated37_v_22_r0s4 <= _GEN_158[7:0];
+      sroa_speculated37_v_23_r0s4 <= _GEN_164[7:0];
+      sroa_speculated37_v_24_r0s4 <= _GEN_170[7:0];
+      sroa_speculated37_v_25_r0s4 <= _GEN_176[7:0];
+      sroa_speculated37_v_26_r0s4 <= _GEN_182[7:0];
+      sroa_speculated37_v_27_r0s4 <= _GEN_188[7:0];
+      sroa_speculated37_v_28_r0s4 <= _GEN_194[7:0];
+      sroa_speculated37_v_29_r0s4 <= _GEN_200[7:0];
+      sroa_speculated37_v_30_r0s4 <= _GEN_206[7:0];
+      sroa_speculated37_v_31_r0s4 <= _GEN_300[7:0];
     end
     if (_GEN_3)
-      spec_select74_r0s1 <= _GEN_224;
+      spec_select77_r0s1 <= _GEN_225;
     if (_GEN_2)
-      spec_select74_r0s2 <= spec_select74_r0s1;
+      spec_select77_r0s2 <= spec_select77_r0s1;
     if (_GEN_1)
-      spec_select74_r0s3 <= spec_select74_r0s2;
+      spec_select77_r0s3 <= spec_select77_r0s2;
     if (_GEN_0)
-      spec_select74_r0s4 <= spec_select74_r0s3;
+      spec_select77_r0s4 <= spec_select77_r0s3;
     if (_GEN_3)
-      or_r0s1 <= _GEN_216;
+      or_r0s1 <= _GEN_217;
     if (_GEN_2)
       or_r0s2 <= or_r0s1;
     if (_GEN_1)
@@ -4993,116 +5006,116 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_1) begin
       and_r0s3__34 <=
         _GEN_25 == _table_0_rd[7:0] & _GEN_33 == _table_0_rd[23:16]
-        & _GEN_39 == _table_0_rd[39:32] & _GEN_45 == _table_0_rd[55:48]
-        & _GEN_51 == _table_0_rd[71:64] & _GEN_57 == _table_0_rd[87:80]
-        & _GEN_63 == _table_0_rd[103:96] & _GEN_69 == _table_0_rd[119:112]
-        & _GEN_75 == _table_0_rd[135:128] & _GEN_81 == _table_0_rd[151:144]
-        & _GEN_87 == _table_0_rd[167:160] & _GEN_93 == _table_0_rd[183:176]
-        & _GEN_99 == _table_0_rd[199:192] & _GEN_105 == _table_0_rd[215:208]
-        & _GEN_111 == _table_0_rd[231:224] & _GEN_117 == _table_0_rd[247:240];
+        & _GEN_40 == _table_0_rd[39:32] & _GEN_46 == _table_0_rd[55:48]
+        & _GEN_52 == _table_0_rd[71:64] & _GEN_58 == _table_0_rd[87:80]
+        & _GEN_64 == _table_0_rd[103:96] & _GEN_70 == _table_0_rd[119:112]
+        & _GEN_76 == _table_0_rd[135:128] & _GEN_82 == _table_0_rd[151:144]
+        & _GEN_88 == _table_0_rd[167:160] & _GEN_94 == _table_0_rd[183:176]
+        & _GEN_100 == _table_0_rd[199:192] & _GEN_106 == _table_0_rd[215:208]
+        & _GEN_112 == _table_0_rd[231:224] & _GEN_118 == _table_0_rd[247:240];
       and_r0s3__35 <=
-        _GEN_123 == _table_0_rd[263:256] & _GEN_129 == _table_0_rd[279:272]
-        & _GEN_135 == _table_0_rd[295:288] & _GEN_141 == _table_0_rd[311:304]
-        & _GEN_147 == _table_0_rd[327:320] & _GEN_153 == _table_0_rd[343:336]
-        & _GEN_159 == _table_0_rd[359:352] & _GEN_165 == _table_0_rd[375:368]
-        & _GEN_171 == _table_0_rd[391:384] & _GEN_177 == _table_0_rd[407:400]
-        & _GEN_183 == _table_0_rd[423:416] & _GEN_189 == _table_0_rd[439:432]
-        & _GEN_195 == _table_0_rd[455:448] & _GEN_201 == _table_0_rd[471:464]
-        & _GEN_207 == _table_0_rd[487:480] & _GEN_212 == _table_0_rd[503:496];
+        _GEN_124 == _table_0_rd[263:256] & _GEN_130 == _table_0_rd[279:272]
+        & _GEN_136 == _table_0_rd[295:288] & _GEN_142 == _table_0_rd[311:304]
+        & _GEN_148 == _table_0_rd[327:320] & _GEN_154 == _table_0_rd[343:336]
+        & _GEN_160 == _table_0_rd[359:352] & _GEN_166 == _table_0_rd[375:368]
+        & _GEN_172 == _table_0_rd[391:384] & _GEN_178 == _table_0_rd[407:400]
+        & _GEN_184 == _table_0_rd[423:416] & _GEN_190 == _table_0_rd[439:432]
+        & _GEN_196 == _table_0_rd[455:448] & _GEN_202 == _table_0_rd[471:464]
+        & _GEN_208 == _table_0_rd[487:480] & _GEN_213 == _table_0_rd[503:496];
     end
     if (_GEN_0)
-      v816_r0s4 <=
-        cmp_i6818189_r0s3 | (_GEN_53 | _GEN_54 >= _GEN_52)
-        & (_GEN_59 | _GEN_60 >= _GEN_58) & (_GEN_65 | _GEN_66 >= _GEN_64)
-        & (_GEN_71 | _GEN_72 >= _GEN_70) & (_GEN_77 | _GEN_78 >= _GEN_76)
-        & (_GEN_83 | _GEN_84 >= _GEN_82) & (_GEN_89 | _GEN_90 >= _GEN_88)
-        & (_GEN_95 | _GEN_96 >= _GEN_94) & (_GEN_101 | _GEN_102 >= _GEN_100)
-        & (_GEN_107 | _GEN_108 >= _GEN_106) & (_GEN_113 | _GEN_114 >= _GEN_112)
-        & (_GEN_119 | _GEN_120 >= _GEN_118) & (_GEN_125 | _GEN_126 >= _GEN_124)
-        & (_GEN_131 | _GEN_132 >= _GEN_130) & (_GEN_137 | _GEN_138 >= _GEN_136)
-        & (_GEN_143 | _GEN_144 >= _GEN_142) & (_GEN_149 | _GEN_150 >= _GEN_148)
-        & (_GEN_155 | _GEN_156 >= _GEN_154) & (_GEN_161 | _GEN_162 >= _GEN_160)
-        & (_GEN_167 | _GEN_168 >= _GEN_166) & (_GEN_173 | _GEN_174 >= _GEN_172)
-        & (_GEN_179 | _GEN_180 >= _GEN_178) & (_GEN_185 | _GEN_186 >= _GEN_184)
-        & (_GEN_191 | _GEN_192 >= _GEN_190) & (_GEN_197 | _GEN_198 >= _GEN_196)
-        & (_GEN_203 | _GEN_204 >= _GEN_202) & (_GEN_209 | _GEN_210 >= _GEN_208)
-        & (_GEN_214 | _GEN_215 >= _GEN_213) & and_r0s3__34 & and_r0s3__35
-        & (_GEN_29 | _GEN_30 >= _GEN_28) & (_GEN_35 | _GEN_36 >= _GEN_34)
-        & (_GEN_41 | _GEN_42 >= _GEN_40) & (_GEN_47 | _GEN_48 >= _GEN_46);
-    if (_GEN_226) begin
+      v365_r0s4 <=
+        cmp_i6818492_r0s3 | (_GEN_54 | _GEN_55 >= _GEN_53)
+        & (_GEN_60 | _GEN_61 >= _GEN_59) & (_GEN_66 | _GEN_67 >= _GEN_65)
+        & (_GEN_72 | _GEN_73 >= _GEN_71) & (_GEN_78 | _GEN_79 >= _GEN_77)
+        & (_GEN_84 | _GEN_85 >= _GEN_83) & (_GEN_90 | _GEN_91 >= _GEN_89)
+        & (_GEN_96 | _GEN_97 >= _GEN_95) & (_GEN_102 | _GEN_103 >= _GEN_101)
+        & (_GEN_108 | _GEN_109 >= _GEN_107) & (_GEN_114 | _GEN_115 >= _GEN_113)
+        & (_GEN_120 | _GEN_121 >= _GEN_119) & (_GEN_126 | _GEN_127 >= _GEN_125)
+        & (_GEN_132 | _GEN_133 >= _GEN_131) & (_GEN_138 | _GEN_139 >= _GEN_137)
+        & (_GEN_144 | _GEN_145 >= _GEN_143) & (_GEN_150 | _GEN_151 >= _GEN_149)
+        & (_GEN_156 | _GEN_157 >= _GEN_155) & (_GEN_162 | _GEN_163 >= _GEN_161)
+        & (_GEN_168 | _GEN_169 >= _GEN_167) & (_GEN_174 | _GEN_175 >= _GEN_173)
+        & (_GEN_180 | _GEN_181 >= _GEN_179) & (_GEN_186 | _GEN_187 >= _GEN_185)
+        & (_GEN_192 | _GEN_193 >= _GEN_191) & (_GEN_198 | _GEN_199 >= _GEN_197)
+        & (_GEN_204 | _GEN_205 >= _GEN_203) & (_GEN_210 | _GEN_211 >= _GEN_209)
+        & (_GEN_215 | _GEN_216 >= _GEN_214) & and_r0s3__34 & and_r0s3__35
+        & (_GEN_29 | _GEN_30 >= _GEN_28) & (_GEN_36 | _GEN_37 >= _GEN_35)
+        & (_GEN_42 | _GEN_43 >= _GEN_41) & (_GEN_48 | _GEN_49 >= _GEN_47);
+    if (_GEN_227) begin
       at_sroa_0_0_r0 <=
-        _GEN_297 ? 8'h0 : _GEN_296 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
+        _GEN_304 ? 8'h0 : _GEN_303 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
       at_sroa_11_0_r0 <=
-        _GEN_297
+        _GEN_304
           ? 8'h0
-          : _GEN_296 ? (_GEN_298 ? 8'h0 : at_sroa_11_0_r0 + 8'h1) : at_sroa_11_0_r0;
+          : _GEN_303 ? (_GEN_305 ? 8'h0 : at_sroa_11_0_r0 + 8'h1) : at_sroa_11_0_r0;
       at_sroa_17_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 8'h0
-          : _GEN_228 ? (_GEN_227 ? at_sroa_17_0_r0 + 8'h1 : 8'h0) : at_sroa_17_0_r0;
+          : _GEN_229 ? (_GEN_228 ? at_sroa_17_0_r0 + 8'h1 : 8'h0) : at_sroa_17_0_r0;
       at_sroa_22_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 7'h0
-          : _GEN_228
-              ? (~_GEN_227 | _GEN_230 ? 7'h0 : at_sroa_22_0_r0 + 7'h1)
+          : _GEN_229
+              ? (~_GEN_228 | _GEN_231 ? 7'h0 : at_sroa_22_0_r0 + 7'h1)
               : at_sroa_22_0_r0;
       at_sroa_28_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 16'h0
-          : _GEN_216
+          : _GEN_217
               ? (first_0_r0 ? 16'h0 : at_sroa_28_0_r0)
-              : at_sroa_28_0_r0 + {15'h0, _GEN_298};
+              : at_sroa_28_0_r0 + {15'h0, _GEN_305};
     end
     if (_GEN_3) begin
-      or_r0s1__1 <= _GEN_228;
-      and_r0s1__36 <= _GEN_227;
-      add_i1986_r0s1 <= _GEN_230 ? plan_sroa_33_0_r0 : 8'h0;
+      or_r0s1__1 <= _GEN_229;
+      and_r0s1__36 <= _GEN_228;
+      add_i1986_r0s1 <= _GEN_231 ? plan_sroa_33_0_r0 : 8'h0;
     end
     if (~started | _GEN_2)
       at_sroa_35_0_r0 <=
-        ~started | spec_select74_r0s1
+        ~started | spec_select77_r0s1
           ? 8'h0
           : or_r0s1__1
               ? (and_r0s1__36 ? at_sroa_35_0_r0 + add_i1986_r0s1 : 8'h0)
               : at_sroa_35_0_r0;
-    if (_GEN_226) begin
+    if (_GEN_227) begin
       left_sroa_0_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 10'h0
-          : _GEN_216 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_217;
+          : _GEN_217 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_218;
       widths_left_sroa_0_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 4'h0
-          : _GEN_221
-              ? (_GEN_17 ? widths_left_sroa_0_0_r0 : _GEN_222)
-              : first_0_r0 & _GEN_223 ? plans_dout[48:45] : 4'h0;
+          : _GEN_222
+              ? (_GEN_17 ? widths_left_sroa_0_0_r0 : _GEN_223)
+              : first_0_r0 & _GEN_224 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_224 | ~_GEN_218
+        ~started | _GEN_225 | ~_GEN_219
           ? 4'h0
           : _GEN_17 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
       plan_sroa_36_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_36_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_36_0_r0;
       plan_sroa_33_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_33_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_33_0_r0;
       plan_sroa_30_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_30_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_30_0_r0;
       plan_sroa_27_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_27_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_27_0_r0;
       plan_sroa_22_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_22_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_22_0_r0;
       plan_sroa_5_0_r0 <=
-        _GEN_229 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
+        _GEN_230 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
       index_sroa_0_0_r0 <=
-        _GEN_229
+        _GEN_230
           ? 8'h0
-          : _GEN_221
-              ? (_GEN_17 & _GEN_219 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
+          : _GEN_222
+              ? (_GEN_17 & _GEN_220 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
               : first_0_r0 ? 8'h0 : index_sroa_0_0_r0;
     end
     if (~started | _GEN)
-      all_valid_sroa_0_0_r0 <= ~started | spec_select74_r0s4 | _GEN_16;
-    if (_GEN_226)
-      first_0_r0 <= _GEN_229;
+      all_valid_sroa_0_0_r0 <= ~started | spec_select77_r0s4 | _GEN_16;
+    if (_GEN_227)
+      first_0_r0 <= _GEN_230;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -5134,7 +5147,7 @@ module kv_decompress_decode_speckv_Design(
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[511:0]),
     .re      (_GEN_13),
-    .ra      (or_cond71_not_r0s1 ? at_sroa_28_0_r0s1[7:5] : _GEN_14),
+    .ra      (or_cond74_not_r0s1 ? at_sroa_28_0_r0s1[7:5] : _GEN_14),
     .forward (_GEN_13 & _GEN_11),
     .rd      (_table_0_rd)
   );
@@ -5165,38 +5178,38 @@ module kv_decompress_decode_speckv_Design(
   assign scale_plans_waits = _GEN_10 & ~scale_plans_full_n;
   assign decoded_write = _GEN & and_r0s4;
   assign decoded_din =
-    {sroa_speculated35_v_31_r0s4,
-     sroa_speculated35_v_30_r0s4,
-     sroa_speculated35_v_29_r0s4,
-     sroa_speculated35_v_28_r0s4,
-     sroa_speculated35_v_27_r0s4,
-     sroa_speculated35_v_26_r0s4,
-     sroa_speculated35_v_25_r0s4,
-     sroa_speculated35_v_24_r0s4,
-     sroa_speculated35_v_23_r0s4,
-     sroa_speculated35_v_22_r0s4,
-     sroa_speculated35_v_21_r0s4,
-     sroa_speculated35_v_20_r0s4,
-     sroa_speculated35_v_19_r0s4,
-     sroa_speculated35_v_18_r0s4,
-     sroa_speculated35_v_17_r0s4,
-     sroa_speculated35_v_16_r0s4,
-     sroa_speculated35_v_15_r0s4,
-     sroa_speculated35_v_14_r0s4,
-     sroa_speculated35_v_13_r0s4,
-     sroa_speculated35_v_12_r0s4,
-     sroa_speculated35_v_11_r0s4,
-     sroa_speculated35_v_10_r0s4,
-     sroa_speculated35_v_9_r0s4,
-     sroa_speculated35_v_8_r0s4,
-     sroa_speculated35_v_7_r0s4,
-     sroa_speculated35_v_6_r0s4,
-     sroa_speculated35_v_5_r0s4,
-     sroa_speculated35_v_4_r0s4,
-     sroa_speculated35_v_3_r0s4,
-     sroa_speculated35_v_2_r0s4,
-     sroa_speculated35_v_1_r0s4,
-     sroa_speculated35_v_r0s4,
+    {sroa_speculated37_v_31_r0s4,
+     sroa_speculated37_v_30_r0s4,
+     sroa_speculated37_v_29_r0s4,
+     sroa_speculated37_v_28_r0s4,
+     sroa_speculated37_v_27_r0s4,
+     sroa_speculated37_v_26_r0s4,
+     sroa_speculated37_v_25_r0s4,
+     sroa_speculated37_v_24_r0s4,
+     sroa_speculated37_v_23_r0s4,
+     sroa_speculated37_v_22_r0s4,
+     sroa_speculated37_v_21_r0s4,
+     sroa_speculated37_v_20_r0s4,
+     sroa_speculated37_v_19_r0s4,
+     sroa_speculated37_v_18_r0s4,
+     sroa_speculated37_v_17_r0s4,
+     sroa_speculated37_v_16_r0s4,
+     sroa_speculated37_v_15_r0s4,
+     sroa_speculated37_v_14_r0s4,
+     sroa_speculated37_v_13_r0s4,
+     sroa_speculated37_v_12_r0s4,
+     sroa_speculated37_v_11_r0s4,
+     sroa_speculated37_v_10_r0s4,
+     sroa_speculated37_v_9_r0s4,
+     sroa_speculated37_v_8_r0s4,
+     sroa_speculated37_v_7_r0s4,
+     sroa_speculated37_v_6_r0s4,
+     sroa_speculated37_v_5_r0s4,
+     sroa_speculated37_v_4_r0s4,
+     sroa_speculated37_v_3_r0s4,
+     sroa_speculated37_v_2_r0s4,
+     sroa_speculated37_v_1_r0s4,
+     sroa_speculated37_v_r0s4,
      cmp_i667_r0s4
        ? pieces_r0s4
        : {conv_i1354_pn_in_31_r0s4,
@@ -5232,9 +5245,9 @@ module kv_decompress_decode_speckv_Design(
           conv_i1354_pn_in_1_r0s4,
           conv_i1354_pn_in_r0s4}};
   assign decoded_waits = valid0_4 & and_r0s4 & ~decoded_full_n;
-  assign valid_write = _GEN & spec_select74_r0s4;
+  assign valid_write = _GEN & spec_select77_r0s4;
   assign valid_din = _GEN_16;
-  assign valid_waits = valid0_4 & spec_select74_r0s4 & ~valid_full_n;
+  assign valid_waits = valid0_4 & spec_select77_r0s4 & ~valid_full_n;
 endmodule
 
 module kv_decompress_unrotate_speckv_Design(
@@ -6716,62 +6729,62 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0s3;
   reg  [9:0]   add18_i_neg_r0s1;
   reg  [7:0]   plan_sroa_27_0_r0s1;
-  reg  [9:0]   sub_i1040_r0s2;
-  reg  [9:0]   sub_i1040_r0s3;
+  reg  [9:0]   sub_i1042_r0s2;
+  reg  [9:0]   sub_i1042_r0s3;
   reg          iszero_i_r0s1;
   reg          iszero_i_r0s2;
-  reg  [17:0]  mul_i1028_r0s1;
-  reg  [17:0]  mul_i1028_r0s2;
+  reg  [17:0]  mul_i1030_r0s1;
+  reg  [17:0]  mul_i1030_r0s2;
   reg  [4:0]   select_r0s3;
   reg          or_r0s4;
   reg          or_r0s5;
   reg          xor_r0s4__1;
   reg          xor_r0s5__1;
-  reg  [9:0]   sub_i_i1101_r0s4;
-  reg          cmp_i1510_r0s4;
-  reg          mul_i1028_r0s3;
-  reg          mul_i1028_r0s4;
-  reg          mul_i1028_r0s3__1;
-  reg          mul_i1028_r0s4__1;
-  reg          mul_i1028_r0s3__2;
-  reg          mul_i1028_r0s4__2;
-  reg          mul_i1028_r0s3__3;
-  reg          mul_i1028_r0s4__3;
-  reg          mul_i1028_r0s3__4;
-  reg          mul_i1028_r0s4__4;
-  reg          mul_i1028_r0s3__5;
-  reg          mul_i1028_r0s4__5;
-  reg          mul_i1028_r0s3__6;
-  reg          mul_i1028_r0s4__6;
-  reg          mul_i1028_r0s3__7;
-  reg          mul_i1028_r0s4__7;
-  reg          mul_i1028_r0s3__8;
-  reg          mul_i1028_r0s4__8;
-  reg          mul_i1028_r0s3__9;
-  reg          mul_i1028_r0s4__9;
-  reg          mul_i1028_r0s3__10;
-  reg          mul_i1028_r0s4__10;
-  reg          mul_i1028_r0s3__11;
-  reg          mul_i1028_r0s4__11;
-  reg          mul_i1028_r0s3__12;
-  reg          mul_i1028_r0s4__12;
-  reg          mul_i1028_r0s3__13;
-  reg          mul_i1028_r0s4__13;
-  reg          mul_i1028_r0s3__14;
-  reg          mul_i1028_r0s4__14;
-  reg          mul_i1028_r0s3__15;
-  reg          mul_i1028_r0s4__15;
-  reg          mul_i1028_r0s3__16;
-  reg          mul_i1028_r0s4__16;
-  reg          mul_i1028_r0s3__17;
-  reg          mul_i1028_r0s4__17;
+  reg  [9:0]   sub_i_i1103_r0s4;
+  reg          cmp_i1509_r0s4;
+  reg          mul_i1030_r0s3;
+  reg          mul_i1030_r0s4;
+  reg          mul_i1030_r0s3__1;
+  reg          mul_i1030_r0s4__1;
+  reg          mul_i1030_r0s3__2;
+  reg          mul_i1030_r0s4__2;
+  reg          mul_i1030_r0s3__3;
+  reg          mul_i1030_r0s4__3;
+  reg          mul_i1030_r0s3__4;
+  reg          mul_i1030_r0s4__4;
+  reg          mul_i1030_r0s3__5;
+  reg          mul_i1030_r0s4__5;
+  reg          mul_i1030_r0s3__6;
+  reg          mul_i1030_r0s4__6;
+  reg          mul_i1030_r0s3__7;
+  reg          mul_i1030_r0s4__7;
+  reg          mul_i1030_r0s3__8;
+  reg          mul_i1030_r0s4__8;
+  reg          mul_i1030_r0s3__9;
+  reg          mul_i1030_r0s4__9;
+  reg          mul_i1030_r0s3__10;
+  reg          mul_i1030_r0s4__10;
+  reg          mul_i1030_r0s3__11;
+  reg          mul_i1030_r0s4__11;
+  reg          mul_i1030_r0s3__12;
+  reg          mul_i1030_r0s4__12;
+  reg          mul_i1030_r0s3__13;
+  reg          mul_i1030_r0s4__13;
+  reg          mul_i1030_r0s3__14;
+  reg          mul_i1030_r0s4__14;
+  reg          mul_i1030_r0s3__15;
+  reg          mul_i1030_r0s4__15;
+  reg          mul_i1030_r0s3__16;
+  reg          mul_i1030_r0s4__16;
+  reg          mul_i1030_r0s3__17;
+  reg          mul_i1030_r0s4__17;
   reg  [4:0]   select_r0s4;
-  reg  [17:0]  add_i1636_r0s5;
-  reg          cond_i1513_r0s5;
-  reg          or_i1597_r0s5;
-  reg  [17:0]  add_i2054_r0s5;
-  reg          cond_i1513_r0s5__1;
-  reg          or_i1584_r0s5;
+  reg  [17:0]  add_i1635_r0s5;
+  reg          cond_i1512_r0s5;
+  reg          or_i1596_r0s5;
+  reg  [17:0]  add_i2053_r0s5;
+  reg          cond_i1512_r0s5__1;
+  reg          or_i1583_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_r0s6;
   reg          and_r0s1__1;
   reg          and_r0s2__1;
@@ -6779,60 +6792,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__1;
   reg          and_r0s5__1;
   reg          and_r0s6__1;
-  reg  [9:0]   sub_i1040_1_r0s2;
-  reg  [9:0]   sub_i1040_1_r0s3;
+  reg  [9:0]   sub_i1042_1_r0s2;
+  reg  [9:0]   sub_i1042_1_r0s3;
   reg          iszero_i_1_r0s1;
   reg          iszero_i_1_r0s2;
-  reg  [17:0]  mul_i1028_1_r0s1;
-  reg  [17:0]  mul_i1028_1_r0s2;
+  reg  [17:0]  mul_i1030_1_r0s1;
+  reg  [17:0]  mul_i1030_1_r0s2;
   reg  [4:0]   select_r0s3__1;
   reg          or_r0s4__1;
   reg          or_r0s5__1;
-  reg  [9:0]   sub_i_i1101_1_r0s4;
-  reg          cmp_i1510_1_r0s4;
-  reg          mul_i1028_1_r0s3;
-  reg          mul_i1028_1_r0s4;
-  reg          mul_i1028_1_r0s3__1;
-  reg          mul_i1028_1_r0s4__1;
-  reg          mul_i1028_1_r0s3__2;
-  reg          mul_i1028_1_r0s4__2;
-  reg          mul_i1028_1_r0s3__3;
-  reg          mul_i1028_1_r0s4__3;
-  reg          mul_i1028_1_r0s3__4;
-  reg          mul_i1028_1_r0s4__4;
-  reg          mul_i1028_1_r0s3__5;
-  reg          mul_i1028_1_r0s4__5;
-  reg          mul_i1028_1_r0s3__6;
-  reg          mul_i1028_1_r0s4__6;
-  reg          mul_i1028_1_r0s3__7;
-  reg          mul_i1028_1_r0s4__7;
-  reg          mul_i1028_1_r0s3__8;
-  reg          mul_i1028_1_r0s4__8;
-  reg          mul_i1028_1_r0s3__9;
-  reg          mul_i1028_1_r0s4__9;
-  reg          mul_i1028_1_r0s3__10;
-  reg          mul_i1028_1_r0s4__10;
-  reg          mul_i1028_1_r0s3__11;
-  reg          mul_i1028_1_r0s4__11;
-  reg          mul_i1028_1_r0s3__12;
-  reg          mul_i1028_1_r0s4__12;
-  reg          mul_i1028_1_r0s3__13;
-  reg          mul_i1028_1_r0s4__13;
-  reg          mul_i1028_1_r0s3__14;
-  reg          mul_i1028_1_r0s4__14;
-  reg          mul_i1028_1_r0s3__15;
-  reg          mul_i1028_1_r0s4__15;
-  reg          mul_i1028_1_r0s3__16;
-  reg          mul_i1028_1_r0s4__16;
-  reg          mul_i1028_1_r0s3__17;
-  reg          mul_i1028_1_r0s4__17;
+  reg  [9:0]   sub_i_i1103_1_r0s4;
+  reg          cmp_i1509_1_r0s4;
+  reg          mul_i1030_1_r0s3;
+  reg          mul_i1030_1_r0s4;
+  reg          mul_i1030_1_r0s3__1;
+  reg          mul_i1030_1_r0s4__1;
+  reg          mul_i1030_1_r0s3__2;
+  reg          mul_i1030_1_r0s4__2;
+  reg          mul_i1030_1_r0s3__3;
+  reg          mul_i1030_1_r0s4__3;
+  reg          mul_i1030_1_r0s3__4;
+  reg          mul_i1030_1_r0s4__4;
+  reg          mul_i1030_1_r0s3__5;
+  reg          mul_i1030_1_r0s4__5;
+  reg          mul_i1030_1_r0s3__6;
+  reg          mul_i1030_1_r0s4__6;
+  reg          mul_i1030_1_r0s3__7;
+  reg          mul_i1030_1_r0s4__7;
+  reg          mul_i1030_1_r0s3__8;
+  reg          mul_i1030_1_r0s4__8;
+  reg          mul_i1030_1_r0s3__9;
+  reg          mul_i1030_1_r0s4__9;
+  reg          mul_i1030_1_r0s3__10;
+  reg          mul_i1030_1_r0s4__10;
+  reg          mul_i1030_1_r0s3__11;
+  reg          mul_i1030_1_r0s4__11;
+  reg          mul_i1030_1_r0s3__12;
+  reg          mul_i1030_1_r0s4__12;
+  reg          mul_i1030_1_r0s3__13;
+  reg          mul_i1030_1_r0s4__13;
+  reg          mul_i1030_1_r0s3__14;
+  reg          mul_i1030_1_r0s4__14;
+  reg          mul_i1030_1_r0s3__15;
+  reg          mul_i1030_1_r0s4__15;
+  reg          mul_i1030_1_r0s3__16;
+  reg          mul_i1030_1_r0s4__16;
+  reg          mul_i1030_1_r0s3__17;
+  reg          mul_i1030_1_r0s4__17;
   reg  [4:0]   select_r0s4__1;
-  reg  [17:0]  add_i1636_1_r0s5;
-  reg          cond_i1513_1_r0s5;
-  reg          or_i1597_1_r0s5;
-  reg  [17:0]  add_i2054_1_r0s5;
-  reg          cond_i1513_1_r0s5__1;
-  reg          or_i1584_1_r0s5;
+  reg  [17:0]  add_i1635_1_r0s5;
+  reg          cond_i1512_1_r0s5;
+  reg          or_i1596_1_r0s5;
+  reg  [17:0]  add_i2053_1_r0s5;
+  reg          cond_i1512_1_r0s5__1;
+  reg          or_i1583_1_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_1_r0s6;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
@@ -6840,60 +6853,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__2;
   reg          and_r0s5__2;
   reg          and_r0s6__2;
-  reg  [9:0]   sub_i1040_2_r0s2;
-  reg  [9:0]   sub_i1040_2_r0s3;
+  reg  [9:0]   sub_i1042_2_r0s2;
+  reg  [9:0]   sub_i1042_2_r0s3;
   reg          iszero_i_2_r0s1;
   reg          iszero_i_2_r0s2;
-  reg  [17:0]  mul_i1028_2_r0s1;
-  reg  [17:0]  mul_i1028_2_r0s2;
+  reg  [17:0]  mul_i1030_2_r0s1;
+  reg  [17:0]  mul_i1030_2_r0s2;
   reg  [4:0]   select_r0s3__2;
   reg          or_r0s4__2;
   reg          or_r0s5__2;
-  reg  [9:0]   sub_i_i1101_2_r0s4;
-  reg          cmp_i1510_2_r0s4;
-  reg          mul_i1028_2_r0s3;
-  reg          mul_i1028_2_r0s4;
-  reg          mul_i1028_2_r0s3__1;
-  reg          mul_i1028_2_r0s4__1;
-  reg          mul_i1028_2_r0s3__2;
-  reg          mul_i1028_2_r0s4__2;
-  reg          mul_i1028_2_r0s3__3;
-  reg          mul_i1028_2_r0s4__3;
-  reg          mul_i1028_2_r0s3__4;
-  reg          mul_i1028_2_r0s4__4;
-  reg          mul_i1028_2_r0s3__5;
-  reg          mul_i1028_2_r0s4__5;
-  reg          mul_i1028_2_r0s3__6;
-  reg          mul_i1028_2_r0s4__6;
-  reg          mul_i1028_2_r0s3__7;
-  reg          mul_i1028_2_r0s4__7;
-  reg          mul_i1028_2_r0s3__8;
-  reg          mul_i1028_2_r0s4__8;
-  reg          mul_i1028_2_r0s3__9;
-  reg          mul_i1028_2_r0s4__9;
-  reg          mul_i1028_2_r0s3__10;
-  reg          mul_i1028_2_r0s4__10;
-  reg          mul_i1028_2_r0s3__11;
-  reg          mul_i1028_2_r0s4__11;
-  reg          mul_i1028_2_r0s3__12;
-  reg          mul_i1028_2_r0s4__12;
-  reg          mul_i1028_2_r0s3__13;
-  reg          mul_i1028_2_r0s4__13;
-  reg          mul_i1028_2_r0s3__14;
-  reg          mul_i1028_2_r0s4__14;
-  reg          mul_i1028_2_r0s3__15;
-  reg          mul_i1028_2_r0s4__15;
-  reg          mul_i1028_2_r0s3__16;
-  reg          mul_i1028_2_r0s4__16;
-  reg          mul_i1028_2_r0s3__17;
-  reg          mul_i1028_2_r0s4__17;
+  reg  [9:0]   sub_i_i1103_2_r0s4;
+  reg          cmp_i1509_2_r0s4;
+  reg          mul_i1030_2_r0s3;
+  reg          mul_i1030_2_r0s4;
+  reg          mul_i1030_2_r0s3__1;
+  reg          mul_i1030_2_r0s4__1;
+  reg          mul_i1030_2_r0s3__2;
+  reg          mul_i1030_2_r0s4__2;
+  reg          mul_i1030_2_r0s3__3;
+  reg          mul_i1030_2_r0s4__3;
+  reg          mul_i1030_2_r0s3__4;
+  reg          mul_i1030_2_r0s4__4;
+  reg          mul_i1030_2_r0s3__5;
+  reg          mul_i1030_2_r0s4__5;
+  reg          mul_i1030_2_r0s3__6;
+  reg          mul_i1030_2_r0s4__6;
+  reg          mul_i1030_2_r0s3__7;
+  reg          mul_i1030_2_r0s4__7;
+  reg          mul_i1030_2_r0s3__8;
+  reg          mul_i1030_2_r0s4__8;
+  reg          mul_i1030_2_r0s3__9;
+  reg          mul_i1030_2_r0s4__9;
+  reg          mul_i1030_2_r0s3__10;
+  reg          mul_i1030_2_r0s4__10;
+  reg          mul_i1030_2_r0s3__11;
+  reg          mul_i1030_2_r0s4__11;
+  reg          mul_i1030_2_r0s3__12;
+  reg          mul_i1030_2_r0s4__12;
+  reg          mul_i1030_2_r0s3__13;
+  reg          mul_i1030_2_r0s4__13;
+  reg          mul_i1030_2_r0s3__14;
+  reg          mul_i1030_2_r0s4__14;
+  reg          mul_i1030_2_r0s3__15;
+  reg          mul_i1030_2_r0s4__15;
+  reg          mul_i1030_2_r0s3__16;
+  reg          mul_i1030_2_r0s4__16;
+  reg          mul_i1030_2_r0s3__17;
+  reg          mul_i1030_2_r0s4__17;
   reg  [4:0]   select_r0s4__2;
-  reg  [17:0]  add_i1636_2_r0s5;
-  reg          cond_i1513_2_r0s5;
-  reg          or_i1597_2_r0s5;
-  reg  [17:0]  add_i2054_2_r0s5;
-  reg          cond_i1513_2_r0s5__1;
-  reg          or_i1584_2_r0s5;
+  reg  [17:0]  add_i1635_2_r0s5;
+  reg          cond_i1512_2_r0s5;
+  reg          or_i1596_2_r0s5;
+  reg  [17:0]  add_i2053_2_r0s5;
+  reg          cond_i1512_2_r0s5__1;
+  reg          or_i1583_2_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_2_r0s6;
   reg          and_r0s1__3;
   reg          and_r0s2__3;
@@ -6901,60 +6914,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__3;
   reg          and_r0s5__3;
   reg          and_r0s6__3;
-  reg  [9:0]   sub_i1040_3_r0s2;
-  reg  [9:0]   sub_i1040_3_r0s3;
+  reg  [9:0]   sub_i1042_3_r0s2;
+  reg  [9:0]   sub_i1042_3_r0s3;
   reg          iszero_i_3_r0s1;
   reg          iszero_i_3_r0s2;
-  reg  [17:0]  mul_i1028_3_r0s1;
-  reg  [17:0]  mul_i1028_3_r0s2;
+  reg  [17:0]  mul_i1030_3_r0s1;
+  reg  [17:0]  mul_i1030_3_r0s2;
   reg  [4:0]   select_r0s3__3;
   reg          or_r0s4__3;
   reg          or_r0s5__3;
-  reg  [9:0]   sub_i_i1101_3_r0s4;
-  reg          cmp_i1510_3_r0s4;
-  reg          mul_i1028_3_r0s3;
-  reg          mul_i1028_3_r0s4;
-  reg          mul_i1028_3_r0s3__1;
-  reg          mul_i1028_3_r0s4__1;
-  reg          mul_i1028_3_r0s3__2;
-  reg          mul_i1028_3_r0s4__2;
-  reg          mul_i1028_3_r0s3__3;
-  reg          mul_i1028_3_r0s4__3;
-  reg          mul_i1028_3_r0s3__4;
-  reg          mul_i1028_3_r0s4__4;
-  reg          mul_i1028_3_r0s3__5;
-  reg          mul_i1028_3_r0s4__5;
-  reg          mul_i1028_3_r0s3__6;
-  reg          mul_i1028_3_r0s4__6;
-  reg          mul_i1028_3_r0s3__7;
-  reg          mul_i1028_3_r0s4__7;
-  reg          mul_i1028_3_r0s3__8;
-  reg          mul_i1028_3_r0s4__8;
-  reg          mul_i1028_3_r0s3__9;
-  reg          mul_i1028_3_r0s4__9;
-  reg          mul_i1028_3_r0s3__10;
-  reg          mul_i1028_3_r0s4__10;
-  reg          mul_i1028_3_r0s3__11;
-  reg          mul_i1028_3_r0s4__11;
-  reg          mul_i1028_3_r0s3__12;
-  reg          mul_i1028_3_r0s4__12;
-  reg          mul_i1028_3_r0s3__13;
-  reg          mul_i1028_3_r0s4__13;
-  reg          mul_i1028_3_r0s3__14;
-  reg          mul_i1028_3_r0s4__14;
-  reg          mul_i1028_3_r0s3__15;
-  reg          mul_i1028_3_r0s4__15;
-  reg          mul_i1028_3_r0s3__16;
-  reg          mul_i1028_3_r0s4__16;
-  reg          mul_i1028_3_r0s3__17;
-  reg          mul_i1028_3_r0s4__17;
+  reg  [9:0]   sub_i_i1103_3_r0s4;
+  reg          cmp_i1509_3_r0s4;
+  reg          mul_i1030_3_r0s3;
+  reg          mul_i1030_3_r0s4;
+  reg          mul_i1030_3_r0s3__1;
+  reg          mul_i1030_3_r0s4__1;
+  reg          mul_i1030_3_r0s3__2;
+  reg          mul_i1030_3_r0s4__2;
+  reg          mul_i1030_3_r0s3__3;
+  reg          mul_i1030_3_r0s4__3;
+  reg          mul_i1030_3_r0s3__4;
+  reg          mul_i1030_3_r0s4__4;
+  reg          mul_i1030_3_r0s3__5;
+  reg          mul_i1030_3_r0s4__5;
+  reg          mul_i1030_3_r0s3__6;
+  reg          mul_i1030_3_r0s4__6;
+  reg          mul_i1030_3_r0s3__7;
+  reg          mul_i1030_3_r0s4__7;
+  reg          mul_i1030_3_r0s3__8;
+  reg          mul_i1030_3_r0s4__8;
+  reg          mul_i1030_3_r0s3__9;
+  reg          mul_i1030_3_r0s4__9;
+  reg          mul_i1030_3_r0s3__10;
+  reg          mul_i1030_3_r0s4__10;
+  reg          mul_i1030_3_r0s3__11;
+  reg          mul_i1030_3_r0s4__11;
+  reg          mul_i1030_3_r0s3__12;
+  reg          mul_i1030_3_r0s4__12;
+  reg          mul_i1030_3_r0s3__13;
+  reg          mul_i1030_3_r0s4__13;
+  reg          mul_i1030_3_r0s3__14;
+  reg          mul_i1030_3_r0s4__14;
+  reg          mul_i1030_3_r0s3__15;
+  reg          mul_i1030_3_r0s4__15;
+  reg          mul_i1030_3_r0s3__16;
+  reg          mul_i1030_3_r0s4__16;
+  reg          mul_i1030_3_r0s3__17;
+  reg          mul_i1030_3_r0s4__17;
   reg  [4:0]   select_r0s4__3;
-  reg  [17:0]  add_i1636_3_r0s5;
-  reg          cond_i1513_3_r0s5;
-  reg          or_i1597_3_r0s5;
-  reg  [17:0]  add_i2054_3_r0s5;
-  reg          cond_i1513_3_r0s5__1;
-  reg          or_i1584_3_r0s5;
+  reg  [17:0]  add_i1635_3_r0s5;
+  reg          cond_i1512_3_r0s5;
+  reg          or_i1596_3_r0s5;
+  reg  [17:0]  add_i2053_3_r0s5;
+  reg          cond_i1512_3_r0s5__1;
+  reg          or_i1583_3_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_3_r0s6;
   reg          and_r0s1__4;
   reg          and_r0s2__4;
@@ -6962,60 +6975,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__4;
   reg          and_r0s5__4;
   reg          and_r0s6__4;
-  reg  [9:0]   sub_i1040_4_r0s2;
-  reg  [9:0]   sub_i1040_4_r0s3;
+  reg  [9:0]   sub_i1042_4_r0s2;
+  reg  [9:0]   sub_i1042_4_r0s3;
   reg          iszero_i_4_r0s1;
   reg          iszero_i_4_r0s2;
-  reg  [17:0]  mul_i1028_4_r0s1;
-  reg  [17:0]  mul_i1028_4_r0s2;
+  reg  [17:0]  mul_i1030_4_r0s1;
+  reg  [17:0]  mul_i1030_4_r0s2;
   reg  [4:0]   select_r0s3__4;
   reg          or_r0s4__4;
   reg          or_r0s5__4;
-  reg  [9:0]   sub_i_i1101_4_r0s4;
-  reg          cmp_i1510_4_r0s4;
-  reg          mul_i1028_4_r0s3;
-  reg          mul_i1028_4_r0s4;
-  reg          mul_i1028_4_r0s3__1;
-  reg          mul_i1028_4_r0s4__1;
-  reg          mul_i1028_4_r0s3__2;
-  reg          mul_i1028_4_r0s4__2;
-  reg          mul_i1028_4_r0s3__3;
-  reg          mul_i1028_4_r0s4__3;
-  reg          mul_i1028_4_r0s3__4;
-  reg          mul_i1028_4_r0s4__4;
-  reg          mul_i1028_4_r0s3__5;
-  reg          mul_i1028_4_r0s4__5;
-  reg          mul_i1028_4_r0s3__6;
-  reg          mul_i1028_4_r0s4__6;
-  reg          mul_i1028_4_r0s3__7;
-  reg          mul_i1028_4_r0s4__7;
-  reg          mul_i1028_4_r0s3__8;
-  reg          mul_i1028_4_r0s4__8;
-  reg          mul_i1028_4_r0s3__9;
-  reg          mul_i1028_4_r0s4__9;
-  reg          mul_i1028_4_r0s3__10;
-  reg          mul_i1028_4_r0s4__10;
-  reg          mul_i1028_4_r0s3__11;
-  reg          mul_i1028_4_r0s4__11;
-  reg          mul_i1028_4_r0s3__12;
-  reg          mul_i1028_4_r0s4__12;
-  reg          mul_i1028_4_r0s3__13;
-  reg          mul_i1028_4_r0s4__13;
-  reg          mul_i1028_4_r0s3__14;
-  reg          mul_i1028_4_r0s4__14;
-  reg          mul_i1028_4_r0s3__15;
-  reg          mul_i1028_4_r0s4__15;
-  reg          mul_i1028_4_r0s3__16;
-  reg          mul_i1028_4_r0s4__16;
-  reg          mul_i1028_4_r0s3__17;
-  reg          mul_i1028_4_r0s4__17;
+  reg  [9:0]   sub_i_i1103_4_r0s4;
+  reg          cmp_i1509_4_r0s4;
+  reg          mul_i1030_4_r0s3;
+  reg          mul_i1030_4_r0s4;
+  reg          mul_i1030_4_r0s3__1;
+  reg          mul_i1030_4_r0s4__1;
+  reg          mul_i1030_4_r0s3__2;
+  reg          mul_i1030_4_r0s4__2;
+  reg          mul_i1030_4_r0s3__3;
+  reg          mul_i1030_4_r0s4__3;
+  reg          mul_i1030_4_r0s3__4;
+  reg          mul_i1030_4_r0s4__4;
+  reg          mul_i1030_4_r0s3__5;
+  reg          mul_i1030_4_r0s4__5;
+  reg          mul_i1030_4_r0s3__6;
+  reg          mul_i1030_4_r0s4__6;
+  reg          mul_i1030_4_r0s3__7;
+  reg          mul_i1030_4_r0s4__7;
+  reg          mul_i1030_4_r0s3__8;
+  reg          mul_i1030_4_r0s4__8;
+  reg          mul_i1030_4_r0s3__9;
+  reg          mul_i1030_4_r0s4__9;
+  reg          mul_i1030_4_r0s3__10;
+  reg          mul_i1030_4_r0s4__10;
+  reg          mul_i1030_4_r0s3__11;
+  reg          mul_i1030_4_r0s4__11;
+  reg          mul_i1030_4_r0s3__12;
+  reg          mul_i1030_4_r0s4__12;
+  reg          mul_i1030_4_r0s3__13;
+  reg          mul_i1030_4_r0s4__13;
+  reg          mul_i1030_4_r0s3__14;
+  reg          mul_i1030_4_r0s4__14;
+  reg          mul_i1030_4_r0s3__15;
+  reg          mul_i1030_4_r0s4__15;
+  reg          mul_i1030_4_r0s3__16;
+  reg          mul_i1030_4_r0s4__16;
+  reg          mul_i1030_4_r0s3__17;
+  reg          mul_i1030_4_r0s4__17;
   reg  [4:0]   select_r0s4__4;
-  reg  [17:0]  add_i1636_4_r0s5;
-  reg          cond_i1513_4_r0s5;
-  reg          or_i1597_4_r0s5;
-  reg  [17:0]  add_i2054_4_r0s5;
-  reg          cond_i1513_4_r0s5__1;
-  reg          or_i1584_4_r0s5;
+  reg  [17:0]  add_i1635_4_r0s5;
+  reg          cond_i1512_4_r0s5;
+  reg          or_i1596_4_r0s5;
+  reg  [17:0]  add_i2053_4_r0s5;
+  reg          cond_i1512_4_r0s5__1;
+  reg          or_i1583_4_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_4_r0s6;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
@@ -7023,60 +7036,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__5;
   reg          and_r0s5__5;
   reg          and_r0s6__5;
-  reg  [9:0]   sub_i1040_5_r0s2;
-  reg  [9:0]   sub_i1040_5_r0s3;
+  reg  [9:0]   sub_i1042_5_r0s2;
+  reg  [9:0]   sub_i1042_5_r0s3;
   reg          iszero_i_5_r0s1;
   reg          iszero_i_5_r0s2;
-  reg  [17:0]  mul_i1028_5_r0s1;
-  reg  [17:0]  mul_i1028_5_r0s2;
+  reg  [17:0]  mul_i1030_5_r0s1;
+  reg  [17:0]  mul_i1030_5_r0s2;
   reg  [4:0]   select_r0s3__5;
   reg          or_r0s4__5;
   reg          or_r0s5__5;
-  reg  [9:0]   sub_i_i1101_5_r0s4;
-  reg          cmp_i1510_5_r0s4;
-  reg          mul_i1028_5_r0s3;
-  reg          mul_i1028_5_r0s4;
-  reg          mul_i1028_5_r0s3__1;
-  reg          mul_i1028_5_r0s4__1;
-  reg          mul_i1028_5_r0s3__2;
-  reg          mul_i1028_5_r0s4__2;
-  reg          mul_i1028_5_r0s3__3;
-  reg          mul_i1028_5_r0s4__3;
-  reg          mul_i1028_5_r0s3__4;
-  reg          mul_i1028_5_r0s4__4;
-  reg          mul_i1028_5_r0s3__5;
-  reg          mul_i1028_5_r0s4__5;
-  reg          mul_i1028_5_r0s3__6;
-  reg          mul_i1028_5_r0s4__6;
-  reg          mul_i1028_5_r0s3__7;
-  reg          mul_i1028_5_r0s4__7;
-  reg          mul_i1028_5_r0s3__8;
-  reg          mul_i1028_5_r0s4__8;
-  reg          mul_i1028_5_r0s3__9;
-  reg          mul_i1028_5_r0s4__9;
-  reg          mul_i1028_5_r0s3__10;
-  reg          mul_i1028_5_r0s4__10;
-  reg          mul_i1028_5_r0s3__11;
-  reg          mul_i1028_5_r0s4__11;
-  reg          mul_i1028_5_r0s3__12;
-  reg          mul_i1028_5_r0s4__12;
-  reg          mul_i1028_5_r0s3__13;
-  reg          mul_i1028_5_r0s4__13;
-  reg          mul_i1028_5_r0s3__14;
-  reg          mul_i1028_5_r0s4__14;
-  reg          mul_i1028_5_r0s3__15;
-  reg          mul_i1028_5_r0s4__15;
-  reg          mul_i1028_5_r0s3__16;
-  reg          mul_i1028_5_r0s4__16;
-  reg          mul_i1028_5_r0s3__17;
-  reg          mul_i1028_5_r0s4__17;
+  reg  [9:0]   sub_i_i1103_5_r0s4;
+  reg          cmp_i1509_5_r0s4;
+  reg          mul_i1030_5_r0s3;
+  reg          mul_i1030_5_r0s4;
+  reg          mul_i1030_5_r0s3__1;
+  reg          mul_i1030_5_r0s4__1;
+  reg          mul_i1030_5_r0s3__2;
+  reg          mul_i1030_5_r0s4__2;
+  reg          mul_i1030_5_r0s3__3;
+  reg          mul_i1030_5_r0s4__3;
+  reg          mul_i1030_5_r0s3__4;
+  reg          mul_i1030_5_r0s4__4;
+  reg          mul_i1030_5_r0s3__5;
+  reg          mul_i1030_5_r0s4__5;
+  reg          mul_i1030_5_r0s3__6;
+  reg          mul_i1030_5_r0s4__6;
+  reg          mul_i1030_5_r0s3__7;
+  reg          mul_i1030_5_r0s4__7;
+  reg          mul_i1030_5_r0s3__8;
+  reg          mul_i1030_5_r0s4__8;
+  reg          mul_i1030_5_r0s3__9;
+  reg          mul_i1030_5_r0s4__9;
+  reg          mul_i1030_5_r0s3__10;
+  reg          mul_i1030_5_r0s4__10;
+  reg          mul_i1030_5_r0s3__11;
+  reg          mul_i1030_5_r0s4__11;
+  reg          mul_i1030_5_r0s3__12;
+  reg          mul_i1030_5_r0s4__12;
+  reg          mul_i1030_5_r0s3__13;
+  reg          mul_i1030_5_r0s4__13;
+  reg          mul_i1030_5_r0s3__14;
+  reg          mul_i1030_5_r0s4__14;
+  reg          mul_i1030_5_r0s3__15;
+  reg          mul_i1030_5_r0s4__15;
+  reg          mul_i1030_5_r0s3__16;
+  reg          mul_i1030_5_r0s4__16;
+  reg          mul_i1030_5_r0s3__17;
+  reg          mul_i1030_5_r0s4__17;
   reg  [4:0]   select_r0s4__5;
-  reg  [17:0]  add_i1636_5_r0s5;
-  reg          cond_i1513_5_r0s5;
-  reg          or_i1597_5_r0s5;
-  reg  [17:0]  add_i2054_5_r0s5;
-  reg          cond_i1513_5_r0s5__1;
-  reg          or_i1584_5_r0s5;
+  reg  [17:0]  add_i1635_5_r0s5;
+  reg          cond_i1512_5_r0s5;
+  reg          or_i1596_5_r0s5;
+  reg  [17:0]  add_i2053_5_r0s5;
+  reg          cond_i1512_5_r0s5__1;
+  reg          or_i1583_5_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_5_r0s6;
   reg          and_r0s1__6;
   reg          and_r0s2__6;
@@ -7084,60 +7097,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__6;
   reg          and_r0s5__6;
   reg          and_r0s6__6;
-  reg  [9:0]   sub_i1040_6_r0s2;
-  reg  [9:0]   sub_i1040_6_r0s3;
+  reg  [9:0]   sub_i1042_6_r0s2;
+  reg  [9:0]   sub_i1042_6_r0s3;
   reg          iszero_i_6_r0s1;
   reg          iszero_i_6_r0s2;
-  reg  [17:0]  mul_i1028_6_r0s1;
-  reg  [17:0]  mul_i1028_6_r0s2;
+  reg  [17:0]  mul_i1030_6_r0s1;
+  reg  [17:0]  mul_i1030_6_r0s2;
   reg  [4:0]   select_r0s3__6;
   reg          or_r0s4__6;
   reg          or_r0s5__6;
-  reg  [9:0]   sub_i_i1101_6_r0s4;
-  reg          cmp_i1510_6_r0s4;
-  reg          mul_i1028_6_r0s3;
-  reg          mul_i1028_6_r0s4;
-  reg          mul_i1028_6_r0s3__1;
-  reg          mul_i1028_6_r0s4__1;
-  reg          mul_i1028_6_r0s3__2;
-  reg          mul_i1028_6_r0s4__2;
-  reg          mul_i1028_6_r0s3__3;
-  reg          mul_i1028_6_r0s4__3;
-  reg          mul_i1028_6_r0s3__4;
-  reg          mul_i1028_6_r0s4__4;
-  reg          mul_i1028_6_r0s3__5;
-  reg          mul_i1028_6_r0s4__5;
-  reg          mul_i1028_6_r0s3__6;
-  reg          mul_i1028_6_r0s4__6;
-  reg          mul_i1028_6_r0s3__7;
-  reg          mul_i1028_6_r0s4__7;
-  reg          mul_i1028_6_r0s3__8;
-  reg          mul_i1028_6_r0s4__8;
-  reg          mul_i1028_6_r0s3__9;
-  reg          mul_i1028_6_r0s4__9;
-  reg          mul_i1028_6_r0s3__10;
-  reg          mul_i1028_6_r0s4__10;
-  reg          mul_i1028_6_r0s3__11;
-  reg          mul_i1028_6_r0s4__11;
-  reg          mul_i1028_6_r0s3__12;
-  reg          mul_i1028_6_r0s4__12;
-  reg          mul_i1028_6_r0s3__13;
-  reg          mul_i1028_6_r0s4__13;
-  reg          mul_i1028_6_r0s3__14;
-  reg          mul_i1028_6_r0s4__14;
-  reg          mul_i1028_6_r0s3__15;
-  reg          mul_i1028_6_r0s4__15;
-  reg          mul_i1028_6_r0s3__16;
-  reg          mul_i1028_6_r0s4__16;
-  reg          mul_i1028_6_r0s3__17;
-  reg          mul_i1028_6_r0s4__17;
+  reg  [9:0]   sub_i_i1103_6_r0s4;
+  reg          cmp_i1509_6_r0s4;
+  reg          mul_i1030_6_r0s3;
+  reg          mul_i1030_6_r0s4;
+  reg          mul_i1030_6_r0s3__1;
+  reg          mul_i1030_6_r0s4__1;
+  reg          mul_i1030_6_r0s3__2;
+  reg          mul_i1030_6_r0s4__2;
+  reg          mul_i1030_6_r0s3__3;
+  reg          mul_i1030_6_r0s4__3;
+  reg          mul_i1030_6_r0s3__4;
+  reg          mul_i1030_6_r0s4__4;
+  reg          mul_i1030_6_r0s3__5;
+  reg          mul_i1030_6_r0s4__5;
+  reg          mul_i1030_6_r0s3__6;
+  reg          mul_i1030_6_r0s4__6;
+  reg          mul_i1030_6_r0s3__7;
+  reg          mul_i1030_6_r0s4__7;
+  reg          mul_i1030_6_r0s3__8;
+  reg          mul_i1030_6_r0s4__8;
+  reg          mul_i1030_6_r0s3__9;
+  reg          mul_i1030_6_r0s4__9;
+  reg          mul_i1030_6_r0s3__10;
+  reg          mul_i1030_6_r0s4__10;
+  reg          mul_i1030_6_r0s3__11;
+  reg          mul_i1030_6_r0s4__11;
+  reg          mul_i1030_6_r0s3__12;
+  reg          mul_i1030_6_r0s4__12;
+  reg          mul_i1030_6_r0s3__13;
+  reg          mul_i1030_6_r0s4__13;
+  reg          mul_i1030_6_r0s3__14;
+  reg          mul_i1030_6_r0s4__14;
+  reg          mul_i1030_6_r0s3__15;
+  reg          mul_i1030_6_r0s4__15;
+  reg          mul_i1030_6_r0s3__16;
+  reg          mul_i1030_6_r0s4__16;
+  reg          mul_i1030_6_r0s3__17;
+  reg          mul_i1030_6_r0s4__17;
   reg  [4:0]   select_r0s4__6;
-  reg  [17:0]  add_i1636_6_r0s5;
-  reg          cond_i1513_6_r0s5;
-  reg          or_i1597_6_r0s5;
-  reg  [17:0]  add_i2054_6_r0s5;
-  reg          cond_i1513_6_r0s5__1;
-  reg          or_i1584_6_r0s5;
+  reg  [17:0]  add_i1635_6_r0s5;
+  reg          cond_i1512_6_r0s5;
+  reg          or_i1596_6_r0s5;
+  reg  [17:0]  add_i2053_6_r0s5;
+  reg          cond_i1512_6_r0s5__1;
+  reg          or_i1583_6_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_6_r0s6;
   reg          and_r0s1__7;
   reg          and_r0s2__7;
@@ -7145,60 +7158,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__7;
   reg          and_r0s5__7;
   reg          and_r0s6__7;
-  reg  [9:0]   sub_i1040_7_r0s2;
-  reg  [9:0]   sub_i1040_7_r0s3;
+  reg  [9:0]   sub_i1042_7_r0s2;
+  reg  [9:0]   sub_i1042_7_r0s3;
   reg          iszero_i_7_r0s1;
   reg          iszero_i_7_r0s2;
-  reg  [17:0]  mul_i1028_7_r0s1;
-  reg  [17:0]  mul_i1028_7_r0s2;
+  reg  [17:0]  mul_i1030_7_r0s1;
+  reg  [17:0]  mul_i1030_7_r0s2;
   reg  [4:0]   select_r0s3__7;
   reg          or_r0s4__7;
   reg          or_r0s5__7;
-  reg  [9:0]   sub_i_i1101_7_r0s4;
-  reg          cmp_i1510_7_r0s4;
-  reg          mul_i1028_7_r0s3;
-  reg          mul_i1028_7_r0s4;
-  reg          mul_i1028_7_r0s3__1;
-  reg          mul_i1028_7_r0s4__1;
-  reg          mul_i1028_7_r0s3__2;
-  reg          mul_i1028_7_r0s4__2;
-  reg          mul_i1028_7_r0s3__3;
-  reg          mul_i1028_7_r0s4__3;
-  reg          mul_i1028_7_r0s3__4;
-  reg          mul_i1028_7_r0s4__4;
-  reg          mul_i1028_7_r0s3__5;
-  reg          mul_i1028_7_r0s4__5;
-  reg          mul_i1028_7_r0s3__6;
-  reg          mul_i1028_7_r0s4__6;
-  reg          mul_i1028_7_r0s3__7;
-  reg          mul_i1028_7_r0s4__7;
-  reg          mul_i1028_7_r0s3__8;
-  reg          mul_i1028_7_r0s4__8;
-  reg          mul_i1028_7_r0s3__9;
-  reg          mul_i1028_7_r0s4__9;
-  reg          mul_i1028_7_r0s3__10;
-  reg          mul_i1028_7_r0s4__10;
-  reg          mul_i1028_7_r0s3__11;
-  reg          mul_i1028_7_r0s4__11;
-  reg          mul_i1028_7_r0s3__12;
-  reg          mul_i1028_7_r0s4__12;
-  reg          mul_i1028_7_r0s3__13;
-  reg          mul_i1028_7_r0s4__13;
-  reg          mul_i1028_7_r0s3__14;
-  reg          mul_i1028_7_r0s4__14;
-  reg          mul_i1028_7_r0s3__15;
-  reg          mul_i1028_7_r0s4__15;
-  reg          mul_i1028_7_r0s3__16;
-  reg          mul_i1028_7_r0s4__16;
-  reg          mul_i1028_7_r0s3__17;
-  reg          mul_i1028_7_r0s4__17;
+  reg  [9:0]   sub_i_i1103_7_r0s4;
+  reg          cmp_i1509_7_r0s4;
+  reg          mul_i1030_7_r0s3;
+  reg          mul_i1030_7_r0s4;
+  reg          mul_i1030_7_r0s3__1;
+  reg          mul_i1030_7_r0s4__1;
+  reg          mul_i1030_7_r0s3__2;
+  reg          mul_i1030_7_r0s4__2;
+  reg          mul_i1030_7_r0s3__3;
+  reg          mul_i1030_7_r0s4__3;
+  reg          mul_i1030_7_r0s3__4;
+  reg          mul_i1030_7_r0s4__4;
+  reg          mul_i1030_7_r0s3__5;
+  reg          mul_i1030_7_r0s4__5;
+  reg          mul_i1030_7_r0s3__6;
+  reg          mul_i1030_7_r0s4__6;
+  reg          mul_i1030_7_r0s3__7;
+  reg          mul_i1030_7_r0s4__7;
+  reg          mul_i1030_7_r0s3__8;
+  reg          mul_i1030_7_r0s4__8;
+  reg          mul_i1030_7_r0s3__9;
+  reg          mul_i1030_7_r0s4__9;
+  reg          mul_i1030_7_r0s3__10;
+  reg          mul_i1030_7_r0s4__10;
+  reg          mul_i1030_7_r0s3__11;
+  reg          mul_i1030_7_r0s4__11;
+  reg          mul_i1030_7_r0s3__12;
+  reg          mul_i1030_7_r0s4__12;
+  reg          mul_i1030_7_r0s3__13;
+  reg          mul_i1030_7_r0s4__13;
+  reg          mul_i1030_7_r0s3__14;
+  reg          mul_i1030_7_r0s4__14;
+  reg          mul_i1030_7_r0s3__15;
+  reg          mul_i1030_7_r0s4__15;
+  reg          mul_i1030_7_r0s3__16;
+  reg          mul_i1030_7_r0s4__16;
+  reg          mul_i1030_7_r0s3__17;
+  reg          mul_i1030_7_r0s4__17;
   reg  [4:0]   select_r0s4__7;
-  reg  [17:0]  add_i1636_7_r0s5;
-  reg          cond_i1513_7_r0s5;
-  reg          or_i1597_7_r0s5;
-  reg  [17:0]  add_i2054_7_r0s5;
-  reg          cond_i1513_7_r0s5__1;
-  reg          or_i1584_7_r0s5;
+  reg  [17:0]  add_i1635_7_r0s5;
+  reg          cond_i1512_7_r0s5;
+  reg          or_i1596_7_r0s5;
+  reg  [17:0]  add_i2053_7_r0s5;
+  reg          cond_i1512_7_r0s5__1;
+  reg          or_i1583_7_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_7_r0s6;
   reg          and_r0s1__8;
   reg          and_r0s2__8;
@@ -7206,60 +7219,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__8;
   reg          and_r0s5__8;
   reg          and_r0s6__8;
-  reg  [9:0]   sub_i1040_8_r0s2;
-  reg  [9:0]   sub_i1040_8_r0s3;
+  reg  [9:0]   sub_i1042_8_r0s2;
+  reg  [9:0]   sub_i1042_8_r0s3;
   reg          iszero_i_8_r0s1;
   reg          iszero_i_8_r0s2;
-  reg  [17:0]  mul_i1028_8_r0s1;
-  reg  [17:0]  mul_i1028_8_r0s2;
+  reg  [17:0]  mul_i1030_8_r0s1;
+  reg  [17:0]  mul_i1030_8_r0s2;
   reg  [4:0]   select_r0s3__8;
   reg          or_r0s4__8;
   reg          or_r0s5__8;
-  reg  [9:0]   sub_i_i1101_8_r0s4;
-  reg          cmp_i1510_8_r0s4;
-  reg          mul_i1028_8_r0s3;
-  reg          mul_i1028_8_r0s4;
-  reg          mul_i1028_8_r0s3__1;
-  reg          mul_i1028_8_r0s4__1;
-  reg          mul_i1028_8_r0s3__2;
-  reg          mul_i1028_8_r0s4__2;
-  reg          mul_i1028_8_r0s3__3;
-  reg          mul_i1028_8_r0s4__3;
-  reg          mul_i1028_8_r0s3__4;
-  reg          mul_i1028_8_r0s4__4;
-  reg          mul_i1028_8_r0s3__5;
-  reg          mul_i1028_8_r0s4__5;
-  reg          mul_i1028_8_r0s3__6;
-  reg          mul_i1028_8_r0s4__6;
-  reg          mul_i1028_8_r0s3__7;
-  reg          mul_i1028_8_r0s4__7;
-  reg          mul_i1028_8_r0s3__8;
-  reg          mul_i1028_8_r0s4__8;
-  reg          mul_i1028_8_r0s3__9;
-  reg          mul_i1028_8_r0s4__9;
-  reg          mul_i1028_8_r0s3__10;
-  reg          mul_i1028_8_r0s4__10;
-  reg          mul_i1028_8_r0s3__11;
-  reg          mul_i1028_8_r0s4__11;
-  reg          mul_i1028_8_r0s3__12;
-  reg          mul_i1028_8_r0s4__12;
-  reg          mul_i1028_8_r0s3__13;
-  reg          mul_i1028_8_r0s4__13;
-  reg          mul_i1028_8_r0s3__14;
-  reg          mul_i1028_8_r0s4__14;
-  reg          mul_i1028_8_r0s3__15;
-  reg          mul_i1028_8_r0s4__15;
-  reg          mul_i1028_8_r0s3__16;
-  reg          mul_i1028_8_r0s4__16;
-  reg          mul_i1028_8_r0s3__17;
-  reg          mul_i1028_8_r0s4__17;
+  reg  [9:0]   sub_i_i1103_8_r0s4;
+  reg          cmp_i1509_8_r0s4;
+  reg          mul_i1030_8_r0s3;
+  reg          mul_i1030_8_r0s4;
+  reg          mul_i1030_8_r0s3__1;
+  reg          mul_i1030_8_r0s4__1;
+  reg          mul_i1030_8_r0s3__2;
+  reg          mul_i1030_8_r0s4__2;
+  reg          mul_i1030_8_r0s3__3;
+  reg          mul_i1030_8_r0s4__3;
+  reg          mul_i1030_8_r0s3__4;
+  reg          mul_i1030_8_r0s4__4;
+  reg          mul_i1030_8_r0s3__5;
+  reg          mul_i1030_8_r0s4__5;
+  reg          mul_i1030_8_r0s3__6;
+  reg          mul_i1030_8_r0s4__6;
+  reg          mul_i1030_8_r0s3__7;
+  reg          mul_i1030_8_r0s4__7;
+  reg          mul_i1030_8_r0s3__8;
+  reg          mul_i1030_8_r0s4__8;
+  reg          mul_i1030_8_r0s3__9;
+  reg          mul_i1030_8_r0s4__9;
+  reg          mul_i1030_8_r0s3__10;
+  reg          mul_i1030_8_r0s4__10;
+  reg          mul_i1030_8_r0s3__11;
+  reg          mul_i1030_8_r0s4__11;
+  reg          mul_i1030_8_r0s3__12;
+  reg          mul_i1030_8_r0s4__12;
+  reg          mul_i1030_8_r0s3__13;
+  reg          mul_i1030_8_r0s4__13;
+  reg          mul_i1030_8_r0s3__14;
+  reg          mul_i1030_8_r0s4__14;
+  reg          mul_i1030_8_r0s3__15;
+  reg          mul_i1030_8_r0s4__15;
+  reg          mul_i1030_8_r0s3__16;
+  reg          mul_i1030_8_r0s4__16;
+  reg          mul_i1030_8_r0s3__17;
+  reg          mul_i1030_8_r0s4__17;
   reg  [4:0]   select_r0s4__8;
-  reg  [17:0]  add_i1636_8_r0s5;
-  reg          cond_i1513_8_r0s5;
-  reg          or_i1597_8_r0s5;
-  reg  [17:0]  add_i2054_8_r0s5;
-  reg          cond_i1513_8_r0s5__1;
-  reg          or_i1584_8_r0s5;
+  reg  [17:0]  add_i1635_8_r0s5;
+  reg          cond_i1512_8_r0s5;
+  reg          or_i1596_8_r0s5;
+  reg  [17:0]  add_i2053_8_r0s5;
+  reg          cond_i1512_8_r0s5__1;
+  reg          or_i1583_8_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_8_r0s6;
   reg          and_r0s1__9;
   reg          and_r0s2__9;
@@ -7267,60 +7280,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__9;
   reg          and_r0s5__9;
   reg          and_r0s6__9;
-  reg  [9:0]   sub_i1040_9_r0s2;
-  reg  [9:0]   sub_i1040_9_r0s3;
+  reg  [9:0]   sub_i1042_9_r0s2;
+  reg  [9:0]   sub_i1042_9_r0s3;
   reg          iszero_i_9_r0s1;
   reg          iszero_i_9_r0s2;
-  reg  [17:0]  mul_i1028_9_r0s1;
-  reg  [17:0]  mul_i1028_9_r0s2;
+  reg  [17:0]  mul_i1030_9_r0s1;
+  reg  [17:0]  mul_i1030_9_r0s2;
   reg  [4:0]   select_r0s3__9;
   reg          or_r0s4__9;
   reg          or_r0s5__9;
-  reg  [9:0]   sub_i_i1101_9_r0s4;
-  reg          cmp_i1510_9_r0s4;
-  reg          mul_i1028_9_r0s3;
-  reg          mul_i1028_9_r0s4;
-  reg          mul_i1028_9_r0s3__1;
-  reg          mul_i1028_9_r0s4__1;
-  reg          mul_i1028_9_r0s3__2;
-  reg          mul_i1028_9_r0s4__2;
-  reg          mul_i1028_9_r0s3__3;
-  reg          mul_i1028_9_r0s4__3;
-  reg          mul_i1028_9_r0s3__4;
-  reg          mul_i1028_9_r0s4__4;
-  reg          mul_i1028_9_r0s3__5;
-  reg          mul_i1028_9_r0s4__5;
-  reg          mul_i1028_9_r0s3__6;
-  reg          mul_i1028_9_r0s4__6;
-  reg          mul_i1028_9_r0s3__7;
-  reg          mul_i1028_9_r0s4__7;
-  reg          mul_i1028_9_r0s3__8;
-  reg          mul_i1028_9_r0s4__8;
-  reg          mul_i1028_9_r0s3__9;
-  reg          mul_i1028_9_r0s4__9;
-  reg          mul_i1028_9_r0s3__10;
-  reg          mul_i1028_9_r0s4__10;
-  reg          mul_i1028_9_r0s3__11;
-  reg          mul_i1028_9_r0s4__11;
-  reg          mul_i1028_9_r0s3__12;
-  reg          mul_i1028_9_r0s4__12;
-  reg          mul_i1028_9_r0s3__13;
-  reg          mul_i1028_9_r0s4__13;
-  reg          mul_i1028_9_r0s3__14;
-  reg          mul_i1028_9_r0s4__14;
-  reg          mul_i1028_9_r0s3__15;
-  reg          mul_i1028_9_r0s4__15;
-  reg          mul_i1028_9_r0s3__16;
-  reg          mul_i1028_9_r0s4__16;
-  reg          mul_i1028_9_r0s3__17;
-  reg          mul_i1028_9_r0s4__17;
+  reg  [9:0]   sub_i_i1103_9_r0s4;
+  reg          cmp_i1509_9_r0s4;
+  reg          mul_i1030_9_r0s3;
+  reg          mul_i1030_9_r0s4;
+  reg          mul_i1030_9_r0s3__1;
+  reg          mul_i1030_9_r0s4__1;
+  reg          mul_i1030_9_r0s3__2;
+  reg          mul_i1030_9_r0s4__2;
+  reg          mul_i1030_9_r0s3__3;
+  reg          mul_i1030_9_r0s4__3;
+  reg          mul_i1030_9_r0s3__4;
+  reg          mul_i1030_9_r0s4__4;
+  reg          mul_i1030_9_r0s3__5;
+  reg          mul_i1030_9_r0s4__5;
+  reg          mul_i1030_9_r0s3__6;
+  reg          mul_i1030_9_r0s4__6;
+  reg          mul_i1030_9_r0s3__7;
+  reg          mul_i1030_9_r0s4__7;
+  reg          mul_i1030_9_r0s3__8;
+  reg          mul_i1030_9_r0s4__8;
+  reg          mul_i1030_9_r0s3__9;
+  reg          mul_i1030_9_r0s4__9;
+  reg          mul_i1030_9_r0s3__10;
+  reg          mul_i1030_9_r0s4__10;
+  reg          mul_i1030_9_r0s3__11;
+  reg          mul_i1030_9_r0s4__11;
+  reg          mul_i1030_9_r0s3__12;
+  reg          mul_i1030_9_r0s4__12;
+  reg          mul_i1030_9_r0s3__13;
+  reg          mul_i1030_9_r0s4__13;
+  reg          mul_i1030_9_r0s3__14;
+  reg          mul_i1030_9_r0s4__14;
+  reg          mul_i1030_9_r0s3__15;
+  reg          mul_i1030_9_r0s4__15;
+  reg          mul_i1030_9_r0s3__16;
+  reg          mul_i1030_9_r0s4__16;
+  reg          mul_i1030_9_r0s3__17;
+  reg          mul_i1030_9_r0s4__17;
   reg  [4:0]   select_r0s4__9;
-  reg  [17:0]  add_i1636_9_r0s5;
-  reg          cond_i1513_9_r0s5;
-  reg          or_i1597_9_r0s5;
-  reg  [17:0]  add_i2054_9_r0s5;
-  reg          cond_i1513_9_r0s5__1;
-  reg          or_i1584_9_r0s5;
+  reg  [17:0]  add_i1635_9_r0s5;
+  reg          cond_i1512_9_r0s5;
+  reg          or_i1596_9_r0s5;
+  reg  [17:0]  add_i2053_9_r0s5;
+  reg          cond_i1512_9_r0s5__1;
+  reg          or_i1583_9_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_9_r0s6;
   reg          and_r0s1__10;
   reg          and_r0s2__10;
@@ -7328,60 +7341,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__10;
   reg          and_r0s5__10;
   reg          and_r0s6__10;
-  reg  [9:0]   sub_i1040_10_r0s2;
-  reg  [9:0]   sub_i1040_10_r0s3;
+  reg  [9:0]   sub_i1042_10_r0s2;
+  reg  [9:0]   sub_i1042_10_r0s3;
   reg          iszero_i_10_r0s1;
   reg          iszero_i_10_r0s2;
-  reg  [17:0]  mul_i1028_10_r0s1;
-  reg  [17:0]  mul_i1028_10_r0s2;
+  reg  [17:0]  mul_i1030_10_r0s1;
+  reg  [17:0]  mul_i1030_10_r0s2;
   reg  [4:0]   select_r0s3__10;
   reg          or_r0s4__10;
   reg          or_r0s5__10;
-  reg  [9:0]   sub_i_i1101_10_r0s4;
-  reg          cmp_i1510_10_r0s4;
-  reg          mul_i1028_10_r0s3;
-  reg          mul_i1028_10_r0s4;
-  reg          mul_i1028_10_r0s3__1;
-  reg          mul_i1028_10_r0s4__1;
-  reg          mul_i1028_10_r0s3__2;
-  reg          mul_i1028_10_r0s4__2;
-  reg          mul_i1028_10_r0s3__3;
-  reg          mul_i1028_10_r0s4__3;
-  reg          mul_i1028_10_r0s3__4;
-  reg          mul_i1028_10_r0s4__4;
-  reg          mul_i1028_10_r0s3__5;
-  reg          mul_i1028_10_r0s4__5;
-  reg          mul_i1028_10_r0s3__6;
-  reg          mul_i1028_10_r0s4__6;
-  reg          mul_i1028_10_r0s3__7;
-  reg          mul_i1028_10_r0s4__7;
-  reg          mul_i1028_10_r0s3__8;
-  reg          mul_i1028_10_r0s4__8;
-  reg          mul_i1028_10_r0s3__9;
-  reg          mul_i1028_10_r0s4__9;
-  reg          mul_i1028_10_r0s3__10;
-  reg          mul_i1028_10_r0s4__10;
-  reg          mul_i1028_10_r0s3__11;
-  reg          mul_i1028_10_r0s4__11;
-  reg          mul_i1028_10_r0s3__12;
-  reg          mul_i1028_10_r0s4__12;
-  reg          mul_i1028_10_r0s3__13;
-  reg          mul_i1028_10_r0s4__13;
-  reg          mul_i1028_10_r0s3__14;
-  reg          mul_i1028_10_r0s4__14;
-  reg          mul_i1028_10_r0s3__15;
-  reg          mul_i1028_10_r0s4__15;
-  reg          mul_i1028_10_r0s3__16;
-  reg          mul_i1028_10_r0s4__16;
-  reg          mul_i1028_10_r0s3__17;
-  reg          mul_i1028_10_r0s4__17;
+  reg  [9:0]   sub_i_i1103_10_r0s4;
+  reg          cmp_i1509_10_r0s4;
+  reg          mul_i1030_10_r0s3;
+  reg          mul_i1030_10_r0s4;
+  reg          mul_i1030_10_r0s3__1;
+  reg          mul_i1030_10_r0s4__1;
+  reg          mul_i1030_10_r0s3__2;
+  reg          mul_i1030_10_r0s4__2;
+  reg          mul_i1030_10_r0s3__3;
+  reg          mul_i1030_10_r0s4__3;
+  reg          mul_i1030_10_r0s3__4;
+  reg          mul_i1030_10_r0s4__4;
+  reg          mul_i1030_10_r0s3__5;
+  reg          mul_i1030_10_r0s4__5;
+  reg          mul_i1030_10_r0s3__6;
+  reg          mul_i1030_10_r0s4__6;
+  reg          mul_i1030_10_r0s3__7;
+  reg          mul_i1030_10_r0s4__7;
+  reg          mul_i1030_10_r0s3__8;
+  reg          mul_i1030_10_r0s4__8;
+  reg          mul_i1030_10_r0s3__9;
+  reg          mul_i1030_10_r0s4__9;
+  reg          mul_i1030_10_r0s3__10;
+  reg          mul_i1030_10_r0s4__10;
+  reg          mul_i1030_10_r0s3__11;
+  reg          mul_i1030_10_r0s4__11;
+  reg          mul_i1030_10_r0s3__12;
+  reg          mul_i1030_10_r0s4__12;
+  reg          mul_i1030_10_r0s3__13;
+  reg          mul_i1030_10_r0s4__13;
+  reg          mul_i1030_10_r0s3__14;
+  reg          mul_i1030_10_r0s4__14;
+  reg          mul_i1030_10_r0s3__15;
+  reg          mul_i1030_10_r0s4__15;
+  reg          mul_i1030_10_r0s3__16;
+  reg          mul_i1030_10_r0s4__16;
+  reg          mul_i1030_10_r0s3__17;
+  reg          mul_i1030_10_r0s4__17;
   reg  [4:0]   select_r0s4__10;
-  reg  [17:0]  add_i1636_10_r0s5;
-  reg          cond_i1513_10_r0s5;
-  reg          or_i1597_10_r0s5;
-  reg  [17:0]  add_i2054_10_r0s5;
-  reg          cond_i1513_10_r0s5__1;
-  reg          or_i1584_10_r0s5;
+  reg  [17:0]  add_i1635_10_r0s5;
+  reg          cond_i1512_10_r0s5;
+  reg          or_i1596_10_r0s5;
+  reg  [17:0]  add_i2053_10_r0s5;
+  reg          cond_i1512_10_r0s5__1;
+  reg          or_i1583_10_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_10_r0s6;
   reg          and_r0s1__11;
   reg          and_r0s2__11;
@@ -7389,60 +7402,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__11;
   reg          and_r0s5__11;
   reg          and_r0s6__11;
-  reg  [9:0]   sub_i1040_11_r0s2;
-  reg  [9:0]   sub_i1040_11_r0s3;
+  reg  [9:0]   sub_i1042_11_r0s2;
+  reg  [9:0]   sub_i1042_11_r0s3;
   reg          iszero_i_11_r0s1;
   reg          iszero_i_11_r0s2;
-  reg  [17:0]  mul_i1028_11_r0s1;
-  reg  [17:0]  mul_i1028_11_r0s2;
+  reg  [17:0]  mul_i1030_11_r0s1;
+  reg  [17:0]  mul_i1030_11_r0s2;
   reg  [4:0]   select_r0s3__11;
   reg          or_r0s4__11;
   reg          or_r0s5__11;
-  reg  [9:0]   sub_i_i1101_11_r0s4;
-  reg          cmp_i1510_11_r0s4;
-  reg          mul_i1028_11_r0s3;
-  reg          mul_i1028_11_r0s4;
-  reg          mul_i1028_11_r0s3__1;
-  reg          mul_i1028_11_r0s4__1;
-  reg          mul_i1028_11_r0s3__2;
-  reg          mul_i1028_11_r0s4__2;
-  reg          mul_i1028_11_r0s3__3;
-  reg          mul_i1028_11_r0s4__3;
-  reg          mul_i1028_11_r0s3__4;
-  reg          mul_i1028_11_r0s4__4;
-  reg          mul_i1028_11_r0s3__5;
-  reg          mul_i1028_11_r0s4__5;
-  reg          mul_i1028_11_r0s3__6;
-  reg          mul_i1028_11_r0s4__6;
-  reg          mul_i1028_11_r0s3__7;
-  reg          mul_i1028_11_r0s4__7;
-  reg          mul_i1028_11_r0s3__8;
-  reg          mul_i1028_11_r0s4__8;
-  reg          mul_i1028_11_r0s3__9;
-  reg          mul_i1028_11_r0s4__9;
-  reg          mul_i1028_11_r0s3__10;
-  reg          mul_i1028_11_r0s4__10;
-  reg          mul_i1028_11_r0s3__11;
-  reg          mul_i1028_11_r0s4__11;
-  reg          mul_i1028_11_r0s3__12;
-  reg          mul_i1028_11_r0s4__12;
-  reg          mul_i1028_11_r0s3__13;
-  reg          mul_i1028_11_r0s4__13;
-  reg          mul_i1028_11_r0s3__14;
-  reg          mul_i1028_11_r0s4__14;
-  reg          mul_i1028_11_r0s3__15;
-  reg          mul_i1028_11_r0s4__15;
-  reg          mul_i1028_11_r0s3__16;
-  reg          mul_i1028_11_r0s4__16;
-  reg          mul_i1028_11_r0s3__17;
-  reg          mul_i1028_11_r0s4__17;
+  reg  [9:0]   sub_i_i1103_11_r0s4;
+  reg          cmp_i1509_11_r0s4;
+  reg          mul_i1030_11_r0s3;
+  reg          mul_i1030_11_r0s4;
+  reg          mul_i1030_11_r0s3__1;
+  reg          mul_i1030_11_r0s4__1;
+  reg          mul_i1030_11_r0s3__2;
+  reg          mul_i1030_11_r0s4__2;
+  reg          mul_i1030_11_r0s3__3;
+  reg          mul_i1030_11_r0s4__3;
+  reg          mul_i1030_11_r0s3__4;
+  reg          mul_i1030_11_r0s4__4;
+  reg          mul_i1030_11_r0s3__5;
+  reg          mul_i1030_11_r0s4__5;
+  reg          mul_i1030_11_r0s3__6;
+  reg          mul_i1030_11_r0s4__6;
+  reg          mul_i1030_11_r0s3__7;
+  reg          mul_i1030_11_r0s4__7;
+  reg          mul_i1030_11_r0s3__8;
+  reg          mul_i1030_11_r0s4__8;
+  reg          mul_i1030_11_r0s3__9;
+  reg          mul_i1030_11_r0s4__9;
+  reg          mul_i1030_11_r0s3__10;
+  reg          mul_i1030_11_r0s4__10;
+  reg          mul_i1030_11_r0s3__11;
+  reg          mul_i1030_11_r0s4__11;
+  reg          mul_i1030_11_r0s3__12;
+  reg          mul_i1030_11_r0s4__12;
+  reg          mul_i1030_11_r0s3__13;
+  reg          mul_i1030_11_r0s4__13;
+  reg          mul_i1030_11_r0s3__14;
+  reg          mul_i1030_11_r0s4__14;
+  reg          mul_i1030_11_r0s3__15;
+  reg          mul_i1030_11_r0s4__15;
+  reg          mul_i1030_11_r0s3__16;
+  reg          mul_i1030_11_r0s4__16;
+  reg          mul_i1030_11_r0s3__17;
+  reg          mul_i1030_11_r0s4__17;
   reg  [4:0]   select_r0s4__11;
-  reg  [17:0]  add_i1636_11_r0s5;
-  reg          cond_i1513_11_r0s5;
-  reg          or_i1597_11_r0s5;
-  reg  [17:0]  add_i2054_11_r0s5;
-  reg          cond_i1513_11_r0s5__1;
-  reg          or_i1584_11_r0s5;
+  reg  [17:0]  add_i1635_11_r0s5;
+  reg          cond_i1512_11_r0s5;
+  reg          or_i1596_11_r0s5;
+  reg  [17:0]  add_i2053_11_r0s5;
+  reg          cond_i1512_11_r0s5__1;
+  reg          or_i1583_11_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_11_r0s6;
   reg          and_r0s1__12;
   reg          and_r0s2__12;
@@ -7450,60 +7463,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__12;
   reg          and_r0s5__12;
   reg          and_r0s6__12;
-  reg  [9:0]   sub_i1040_12_r0s2;
-  reg  [9:0]   sub_i1040_12_r0s3;
+  reg  [9:0]   sub_i1042_12_r0s2;
+  reg  [9:0]   sub_i1042_12_r0s3;
   reg          iszero_i_12_r0s1;
   reg          iszero_i_12_r0s2;
-  reg  [17:0]  mul_i1028_12_r0s1;
-  reg  [17:0]  mul_i1028_12_r0s2;
+  reg  [17:0]  mul_i1030_12_r0s1;
+  reg  [17:0]  mul_i1030_12_r0s2;
   reg  [4:0]   select_r0s3__12;
   reg          or_r0s4__12;
   reg          or_r0s5__12;
-  reg  [9:0]   sub_i_i1101_12_r0s4;
-  reg          cmp_i1510_12_r0s4;
-  reg          mul_i1028_12_r0s3;
-  reg          mul_i1028_12_r0s4;
-  reg          mul_i1028_12_r0s3__1;
-  reg          mul_i1028_12_r0s4__1;
-  reg          mul_i1028_12_r0s3__2;
-  reg          mul_i1028_12_r0s4__2;
-  reg          mul_i1028_12_r0s3__3;
-  reg          mul_i1028_12_r0s4__3;
-  reg          mul_i1028_12_r0s3__4;
-  reg          mul_i1028_12_r0s4__4;
-  reg          mul_i1028_12_r0s3__5;
-  reg          mul_i1028_12_r0s4__5;
-  reg          mul_i1028_12_r0s3__6;
-  reg          mul_i1028_12_r0s4__6;
-  reg          mul_i1028_12_r0s3__7;
-  reg          mul_i1028_12_r0s4__7;
-  reg          mul_i1028_12_r0s3__8;
-  reg          mul_i1028_12_r0s4__8;
-  reg          mul_i1028_12_r0s3__9;
-  reg          mul_i1028_12_r0s4__9;
-  reg          mul_i1028_12_r0s3__10;
-  reg          mul_i1028_12_r0s4__10;
-  reg          mul_i1028_12_r0s3__11;
-  reg          mul_i1028_12_r0s4__11;
-  reg          mul_i1028_12_r0s3__12;
-  reg          mul_i1028_12_r0s4__12;
-  reg          mul_i1028_12_r0s3__13;
-  reg          mul_i1028_12_r0s4__13;
-  reg          mul_i1028_12_r0s3__14;
-  reg          mul_i1028_12_r0s4__14;
-  reg          mul_i1028_12_r0s3__15;
-  reg          mul_i1028_12_r0s4__15;
-  reg          mul_i1028_12_r0s3__16;
-  reg          mul_i1028_12_r0s4__16;
-  reg          mul_i1028_12_r0s3__17;
-  reg          mul_i1028_12_r0s4__17;
+  reg  [9:0]   sub_i_i1103_12_r0s4;
+  reg          cmp_i1509_12_r0s4;
+  reg          mul_i1030_12_r0s3;
+  reg          mul_i1030_12_r0s4;
+  reg          mul_i1030_12_r0s3__1;
+  reg          mul_i1030_12_r0s4__1;
+  reg          mul_i1030_12_r0s3__2;
+  reg          mul_i1030_12_r0s4__2;
+  reg          mul_i1030_12_r0s3__3;
+  reg          mul_i1030_12_r0s4__3;
+  reg          mul_i1030_12_r0s3__4;
+  reg          mul_i1030_12_r0s4__4;
+  reg          mul_i1030_12_r0s3__5;
+  reg          mul_i1030_12_r0s4__5;
+  reg          mul_i1030_12_r0s3__6;
+  reg          mul_i1030_12_r0s4__6;
+  reg          mul_i1030_12_r0s3__7;
+  reg          mul_i1030_12_r0s4__7;
+  reg          mul_i1030_12_r0s3__8;
+  reg          mul_i1030_12_r0s4__8;
+  reg          mul_i1030_12_r0s3__9;
+  reg          mul_i1030_12_r0s4__9;
+  reg          mul_i1030_12_r0s3__10;
+  reg          mul_i1030_12_r0s4__10;
+  reg          mul_i1030_12_r0s3__11;
+  reg          mul_i1030_12_r0s4__11;
+  reg          mul_i1030_12_r0s3__12;
+  reg          mul_i1030_12_r0s4__12;
+  reg          mul_i1030_12_r0s3__13;
+  reg          mul_i1030_12_r0s4__13;
+  reg          mul_i1030_12_r0s3__14;
+  reg          mul_i1030_12_r0s4__14;
+  reg          mul_i1030_12_r0s3__15;
+  reg          mul_i1030_12_r0s4__15;
+  reg          mul_i1030_12_r0s3__16;
+  reg          mul_i1030_12_r0s4__16;
+  reg          mul_i1030_12_r0s3__17;
+  reg          mul_i1030_12_r0s4__17;
   reg  [4:0]   select_r0s4__12;
-  reg  [17:0]  add_i1636_12_r0s5;
-  reg          cond_i1513_12_r0s5;
-  reg          or_i1597_12_r0s5;
-  reg  [17:0]  add_i2054_12_r0s5;
-  reg          cond_i1513_12_r0s5__1;
-  reg          or_i1584_12_r0s5;
+  reg  [17:0]  add_i1635_12_r0s5;
+  reg          cond_i1512_12_r0s5;
+  reg          or_i1596_12_r0s5;
+  reg  [17:0]  add_i2053_12_r0s5;
+  reg          cond_i1512_12_r0s5__1;
+  reg          or_i1583_12_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_12_r0s6;
   reg          and_r0s1__13;
   reg          and_r0s2__13;
@@ -7511,60 +7524,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__13;
   reg          and_r0s5__13;
   reg          and_r0s6__13;
-  reg  [9:0]   sub_i1040_13_r0s2;
-  reg  [9:0]   sub_i1040_13_r0s3;
+  reg  [9:0]   sub_i1042_13_r0s2;
+  reg  [9:0]   sub_i1042_13_r0s3;
   reg          iszero_i_13_r0s1;
   reg          iszero_i_13_r0s2;
-  reg  [17:0]  mul_i1028_13_r0s1;
-  reg  [17:0]  mul_i1028_13_r0s2;
+  reg  [17:0]  mul_i1030_13_r0s1;
+  reg  [17:0]  mul_i1030_13_r0s2;
   reg  [4:0]   select_r0s3__13;
   reg          or_r0s4__13;
   reg          or_r0s5__13;
-  reg  [9:0]   sub_i_i1101_13_r0s4;
-  reg          cmp_i1510_13_r0s4;
-  reg          mul_i1028_13_r0s3;
-  reg          mul_i1028_13_r0s4;
-  reg          mul_i1028_13_r0s3__1;
-  reg          mul_i1028_13_r0s4__1;
-  reg          mul_i1028_13_r0s3__2;
-  reg          mul_i1028_13_r0s4__2;
-  reg          mul_i1028_13_r0s3__3;
-  reg          mul_i1028_13_r0s4__3;
-  reg          mul_i1028_13_r0s3__4;
-  reg          mul_i1028_13_r0s4__4;
-  reg          mul_i1028_13_r0s3__5;
-  reg          mul_i1028_13_r0s4__5;
-  reg          mul_i1028_13_r0s3__6;
-  reg          mul_i1028_13_r0s4__6;
-  reg          mul_i1028_13_r0s3__7;
-  reg          mul_i1028_13_r0s4__7;
-  reg          mul_i1028_13_r0s3__8;
-  reg          mul_i1028_13_r0s4__8;
-  reg          mul_i1028_13_r0s3__9;
-  reg          mul_i1028_13_r0s4__9;
-  reg          mul_i1028_13_r0s3__10;
-  reg          mul_i1028_13_r0s4__10;
-  reg          mul_i1028_13_r0s3__11;
-  reg          mul_i1028_13_r0s4__11;
-  reg          mul_i1028_13_r0s3__12;
-  reg          mul_i1028_13_r0s4__12;
-  reg          mul_i1028_13_r0s3__13;
-  reg          mul_i1028_13_r0s4__13;
-  reg          mul_i1028_13_r0s3__14;
-  reg          mul_i1028_13_r0s4__14;
-  reg          mul_i1028_13_r0s3__15;
-  reg          mul_i1028_13_r0s4__15;
-  reg          mul_i1028_13_r0s3__16;
-  reg          mul_i1028_13_r0s4__16;
-  reg          mul_i1028_13_r0s3__17;
-  reg          mul_i1028_13_r0s4__17;
+  reg  [9:0]   sub_i_i1103_13_r0s4;
+  reg          cmp_i1509_13_r0s4;
+  reg          mul_i1030_13_r0s3;
+  reg          mul_i1030_13_r0s4;
+  reg          mul_i1030_13_r0s3__1;
+  reg          mul_i1030_13_r0s4__1;
+  reg          mul_i1030_13_r0s3__2;
+  reg          mul_i1030_13_r0s4__2;
+  reg          mul_i1030_13_r0s3__3;
+  reg          mul_i1030_13_r0s4__3;
+  reg          mul_i1030_13_r0s3__4;
+  reg          mul_i1030_13_r0s4__4;
+  reg          mul_i1030_13_r0s3__5;
+  reg          mul_i1030_13_r0s4__5;
+  reg          mul_i1030_13_r0s3__6;
+  reg          mul_i1030_13_r0s4__6;
+  reg          mul_i1030_13_r0s3__7;
+  reg          mul_i1030_13_r0s4__7;
+  reg          mul_i1030_13_r0s3__8;
+  reg          mul_i1030_13_r0s4__8;
+  reg          mul_i1030_13_r0s3__9;
+  reg          mul_i1030_13_r0s4__9;
+  reg          mul_i1030_13_r0s3__10;
+  reg          mul_i1030_13_r0s4__10;
+  reg          mul_i1030_13_r0s3__11;
+  reg          mul_i1030_13_r0s4__11;
+  reg          mul_i1030_13_r0s3__12;
+  reg          mul_i1030_13_r0s4__12;
+  reg          mul_i1030_13_r0s3__13;
+  reg          mul_i1030_13_r0s4__13;
+  reg          mul_i1030_13_r0s3__14;
+  reg          mul_i1030_13_r0s4__14;
+  reg          mul_i1030_13_r0s3__15;
+  reg          mul_i1030_13_r0s4__15;
+  reg          mul_i1030_13_r0s3__16;
+  reg          mul_i1030_13_r0s4__16;
+  reg          mul_i1030_13_r0s3__17;
+  reg          mul_i1030_13_r0s4__17;
   reg  [4:0]   select_r0s4__13;
-  reg  [17:0]  add_i1636_13_r0s5;
-  reg          cond_i1513_13_r0s5;
-  reg          or_i1597_13_r0s5;
-  reg  [17:0]  add_i2054_13_r0s5;
-  reg          cond_i1513_13_r0s5__1;
-  reg          or_i1584_13_r0s5;
+  reg  [17:0]  add_i1635_13_r0s5;
+  reg          cond_i1512_13_r0s5;
+  reg          or_i1596_13_r0s5;
+  reg  [17:0]  add_i2053_13_r0s5;
+  reg          cond_i1512_13_r0s5__1;
+  reg          or_i1583_13_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_13_r0s6;
   reg          and_r0s1__14;
   reg          and_r0s2__14;
@@ -7572,60 +7585,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__14;
   reg          and_r0s5__14;
   reg          and_r0s6__14;
-  reg  [9:0]   sub_i1040_14_r0s2;
-  reg  [9:0]   sub_i1040_14_r0s3;
+  reg  [9:0]   sub_i1042_14_r0s2;
+  reg  [9:0]   sub_i1042_14_r0s3;
   reg          iszero_i_14_r0s1;
   reg          iszero_i_14_r0s2;
-  reg  [17:0]  mul_i1028_14_r0s1;
-  reg  [17:0]  mul_i1028_14_r0s2;
+  reg  [17:0]  mul_i1030_14_r0s1;
+  reg  [17:0]  mul_i1030_14_r0s2;
   reg  [4:0]   select_r0s3__14;
   reg          or_r0s4__14;
   reg          or_r0s5__14;
-  reg  [9:0]   sub_i_i1101_14_r0s4;
-  reg          cmp_i1510_14_r0s4;
-  reg          mul_i1028_14_r0s3;
-  reg          mul_i1028_14_r0s4;
-  reg          mul_i1028_14_r0s3__1;
-  reg          mul_i1028_14_r0s4__1;
-  reg          mul_i1028_14_r0s3__2;
-  reg          mul_i1028_14_r0s4__2;
-  reg          mul_i1028_14_r0s3__3;
-  reg          mul_i1028_14_r0s4__3;
-  reg          mul_i1028_14_r0s3__4;
-  reg          mul_i1028_14_r0s4__4;
-  reg          mul_i1028_14_r0s3__5;
-  reg          mul_i1028_14_r0s4__5;
-  reg          mul_i1028_14_r0s3__6;
-  reg          mul_i1028_14_r0s4__6;
-  reg          mul_i1028_14_r0s3__7;
-  reg          mul_i1028_14_r0s4__7;
-  reg          mul_i1028_14_r0s3__8;
-  reg          mul_i1028_14_r0s4__8;
-  reg          mul_i1028_14_r0s3__9;
-  reg          mul_i1028_14_r0s4__9;
-  reg          mul_i1028_14_r0s3__10;
-  reg          mul_i1028_14_r0s4__10;
-  reg          mul_i1028_14_r0s3__11;
-  reg          mul_i1028_14_r0s4__11;
-  reg          mul_i1028_14_r0s3__12;
-  reg          mul_i1028_14_r0s4__12;
-  reg          mul_i1028_14_r0s3__13;
-  reg          mul_i1028_14_r0s4__13;
-  reg          mul_i1028_14_r0s3__14;
-  reg          mul_i1028_14_r0s4__14;
-  reg          mul_i1028_14_r0s3__15;
-  reg          mul_i1028_14_r0s4__15;
-  reg          mul_i1028_14_r0s3__16;
-  reg          mul_i1028_14_r0s4__16;
-  reg          mul_i1028_14_r0s3__17;
-  reg          mul_i1028_14_r0s4__17;
+  reg  [9:0]   sub_i_i1103_14_r0s4;
+  reg          cmp_i1509_14_r0s4;
+  reg          mul_i1030_14_r0s3;
+  reg          mul_i1030_14_r0s4;
+  reg          mul_i1030_14_r0s3__1;
+  reg          mul_i1030_14_r0s4__1;
+  reg          mul_i1030_14_r0s3__2;
+  reg          mul_i1030_14_r0s4__2;
+  reg          mul_i1030_14_r0s3__3;
+  reg          mul_i1030_14_r0s4__3;
+  reg          mul_i1030_14_r0s3__4;
+  reg          mul_i1030_14_r0s4__4;
+  reg          mul_i1030_14_r0s3__5;
+  reg          mul_i1030_14_r0s4__5;
+  reg          mul_i1030_14_r0s3__6;
+  reg          mul_i1030_14_r0s4__6;
+  reg          mul_i1030_14_r0s3__7;
+  reg          mul_i1030_14_r0s4__7;
+  reg          mul_i1030_14_r0s3__8;
+  reg          mul_i1030_14_r0s4__8;
+  reg          mul_i1030_14_r0s3__9;
+  reg          mul_i1030_14_r0s4__9;
+  reg          mul_i1030_14_r0s3__10;
+  reg          mul_i1030_14_r0s4__10;
+  reg          mul_i1030_14_r0s3__11;
+  reg          mul_i1030_14_r0s4__11;
+  reg          mul_i1030_14_r0s3__12;
+  reg          mul_i1030_14_r0s4__12;
+  reg          mul_i1030_14_r0s3__13;
+  reg          mul_i1030_14_r0s4__13;
+  reg          mul_i1030_14_r0s3__14;
+  reg          mul_i1030_14_r0s4__14;
+  reg          mul_i1030_14_r0s3__15;
+  reg          mul_i1030_14_r0s4__15;
+  reg          mul_i1030_14_r0s3__16;
+  reg          mul_i1030_14_r0s4__16;
+  reg          mul_i1030_14_r0s3__17;
+  reg          mul_i1030_14_r0s4__17;
   reg  [4:0]   select_r0s4__14;
-  reg  [17:0]  add_i1636_14_r0s5;
-  reg          cond_i1513_14_r0s5;
-  reg          or_i1597_14_r0s5;
-  reg  [17:0]  add_i2054_14_r0s5;
-  reg          cond_i1513_14_r0s5__1;
-  reg          or_i1584_14_r0s5;
+  reg  [17:0]  add_i1635_14_r0s5;
+  reg          cond_i1512_14_r0s5;
+  reg          or_i1596_14_r0s5;
+  reg  [17:0]  add_i2053_14_r0s5;
+  reg          cond_i1512_14_r0s5__1;
+  reg          or_i1583_14_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_14_r0s6;
   reg          and_r0s1__15;
   reg          and_r0s2__15;
@@ -7633,60 +7646,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__15;
   reg          and_r0s5__15;
   reg          and_r0s6__15;
-  reg  [9:0]   sub_i1040_15_r0s2;
-  reg  [9:0]   sub_i1040_15_r0s3;
+  reg  [9:0]   sub_i1042_15_r0s2;
+  reg  [9:0]   sub_i1042_15_r0s3;
   reg          iszero_i_15_r0s1;
   reg          iszero_i_15_r0s2;
-  reg  [17:0]  mul_i1028_15_r0s1;
-  reg  [17:0]  mul_i1028_15_r0s2;
+  reg  [17:0]  mul_i1030_15_r0s1;
+  reg  [17:0]  mul_i1030_15_r0s2;
   reg  [4:0]   select_r0s3__15;
   reg          or_r0s4__15;
   reg          or_r0s5__15;
-  reg  [9:0]   sub_i_i1101_15_r0s4;
-  reg          cmp_i1510_15_r0s4;
-  reg          mul_i1028_15_r0s3;
-  reg          mul_i1028_15_r0s4;
-  reg          mul_i1028_15_r0s3__1;
-  reg          mul_i1028_15_r0s4__1;
-  reg          mul_i1028_15_r0s3__2;
-  reg          mul_i1028_15_r0s4__2;
-  reg          mul_i1028_15_r0s3__3;
-  reg          mul_i1028_15_r0s4__3;
-  reg          mul_i1028_15_r0s3__4;
-  reg          mul_i1028_15_r0s4__4;
-  reg          mul_i1028_15_r0s3__5;
-  reg          mul_i1028_15_r0s4__5;
-  reg          mul_i1028_15_r0s3__6;
-  reg          mul_i1028_15_r0s4__6;
-  reg          mul_i1028_15_r0s3__7;
-  reg          mul_i1028_15_r0s4__7;
-  reg          mul_i1028_15_r0s3__8;
-  reg          mul_i1028_15_r0s4__8;
-  reg          mul_i1028_15_r0s3__9;
-  reg          mul_i1028_15_r0s4__9;
-  reg          mul_i1028_15_r0s3__10;
-  reg          mul_i1028_15_r0s4__10;
-  reg          mul_i1028_15_r0s3__11;
-  reg          mul_i1028_15_r0s4__11;
-  reg          mul_i1028_15_r0s3__12;
-  reg          mul_i1028_15_r0s4__12;
-  reg          mul_i1028_15_r0s3__13;
-  reg          mul_i1028_15_r0s4__13;
-  reg          mul_i1028_15_r0s3__14;
-  reg          mul_i1028_15_r0s4__14;
-  reg          mul_i1028_15_r0s3__15;
-  reg          mul_i1028_15_r0s4__15;
-  reg          mul_i1028_15_r0s3__16;
-  reg          mul_i1028_15_r0s4__16;
-  reg          mul_i1028_15_r0s3__17;
-  reg          mul_i1028_15_r0s4__17;
+  reg  [9:0]   sub_i_i1103_15_r0s4;
+  reg          cmp_i1509_15_r0s4;
+  reg          mul_i1030_15_r0s3;
+  reg          mul_i1030_15_r0s4;
+  reg          mul_i1030_15_r0s3__1;
+  reg          mul_i1030_15_r0s4__1;
+  reg          mul_i1030_15_r0s3__2;
+  reg          mul_i1030_15_r0s4__2;
+  reg          mul_i1030_15_r0s3__3;
+  reg          mul_i1030_15_r0s4__3;
+  reg          mul_i1030_15_r0s3__4;
+  reg          mul_i1030_15_r0s4__4;
+  reg          mul_i1030_15_r0s3__5;
+  reg          mul_i1030_15_r0s4__5;
+  reg          mul_i1030_15_r0s3__6;
+  reg          mul_i1030_15_r0s4__6;
+  reg          mul_i1030_15_r0s3__7;
+  reg          mul_i1030_15_r0s4__7;
+  reg          mul_i1030_15_r0s3__8;
+  reg          mul_i1030_15_r0s4__8;
+  reg          mul_i1030_15_r0s3__9;
+  reg          mul_i1030_15_r0s4__9;
+  reg          mul_i1030_15_r0s3__10;
+  reg          mul_i1030_15_r0s4__10;
+  reg          mul_i1030_15_r0s3__11;
+  reg          mul_i1030_15_r0s4__11;
+  reg          mul_i1030_15_r0s3__12;
+  reg          mul_i1030_15_r0s4__12;
+  reg          mul_i1030_15_r0s3__13;
+  reg          mul_i1030_15_r0s4__13;
+  reg          mul_i1030_15_r0s3__14;
+  reg          mul_i1030_15_r0s4__14;
+  reg          mul_i1030_15_r0s3__15;
+  reg          mul_i1030_15_r0s4__15;
+  reg          mul_i1030_15_r0s3__16;
+  reg          mul_i1030_15_r0s4__16;
+  reg          mul_i1030_15_r0s3__17;
+  reg          mul_i1030_15_r0s4__17;
   reg  [4:0]   select_r0s4__15;
-  reg  [17:0]  add_i1636_15_r0s5;
-  reg          cond_i1513_15_r0s5;
-  reg          or_i1597_15_r0s5;
-  reg  [17:0]  add_i2054_15_r0s5;
-  reg          cond_i1513_15_r0s5__1;
-  reg          or_i1584_15_r0s5;
+  reg  [17:0]  add_i1635_15_r0s5;
+  reg          cond_i1512_15_r0s5;
+  reg          or_i1596_15_r0s5;
+  reg  [17:0]  add_i2053_15_r0s5;
+  reg          cond_i1512_15_r0s5__1;
+  reg          or_i1583_15_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_15_r0s6;
   reg          and_r0s1__16;
   reg          and_r0s2__16;
@@ -7694,60 +7707,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__16;
   reg          and_r0s5__16;
   reg          and_r0s6__16;
-  reg  [9:0]   sub_i1040_16_r0s2;
-  reg  [9:0]   sub_i1040_16_r0s3;
+  reg  [9:0]   sub_i1042_16_r0s2;
+  reg  [9:0]   sub_i1042_16_r0s3;
   reg          iszero_i_16_r0s1;
   reg          iszero_i_16_r0s2;
-  reg  [17:0]  mul_i1028_16_r0s1;
-  reg  [17:0]  mul_i1028_16_r0s2;
+  reg  [17:0]  mul_i1030_16_r0s1;
+  reg  [17:0]  mul_i1030_16_r0s2;
   reg  [4:0]   select_r0s3__16;
   reg          or_r0s4__16;
   reg          or_r0s5__16;
-  reg  [9:0]   sub_i_i1101_16_r0s4;
-  reg          cmp_i1510_16_r0s4;
-  reg          mul_i1028_16_r0s3;
-  reg          mul_i1028_16_r0s4;
-  reg          mul_i1028_16_r0s3__1;
-  reg          mul_i1028_16_r0s4__1;
-  reg          mul_i1028_16_r0s3__2;
-  reg          mul_i1028_16_r0s4__2;
-  reg          mul_i1028_16_r0s3__3;
-  reg          mul_i1028_16_r0s4__3;
-  reg          mul_i1028_16_r0s3__4;
-  reg          mul_i1028_16_r0s4__4;
-  reg          mul_i1028_16_r0s3__5;
-  reg          mul_i1028_16_r0s4__5;
-  reg          mul_i1028_16_r0s3__6;
-  reg          mul_i1028_16_r0s4__6;
-  reg          mul_i1028_16_r0s3__7;
-  reg          mul_i1028_16_r0s4__7;
-  reg          mul_i1028_16_r0s3__8;
-  reg          mul_i1028_16_r0s4__8;
-  reg          mul_i1028_16_r0s3__9;
-  reg          mul_i1028_16_r0s4__9;
-  reg          mul_i1028_16_r0s3__10;
-  reg          mul_i1028_16_r0s4__10;
-  reg          mul_i1028_16_r0s3__11;
-  reg          mul_i1028_16_r0s4__11;
-  reg          mul_i1028_16_r0s3__12;
-  reg          mul_i1028_16_r0s4__12;
-  reg          mul_i1028_16_r0s3__13;
-  reg          mul_i1028_16_r0s4__13;
-  reg          mul_i1028_16_r0s3__14;
-  reg          mul_i1028_16_r0s4__14;
-  reg          mul_i1028_16_r0s3__15;
-  reg          mul_i1028_16_r0s4__15;
-  reg          mul_i1028_16_r0s3__16;
-  reg          mul_i1028_16_r0s4__16;
-  reg          mul_i1028_16_r0s3__17;
-  reg          mul_i1028_16_r0s4__17;
+  reg  [9:0]   sub_i_i1103_16_r0s4;
+  reg          cmp_i1509_16_r0s4;
+  reg          mul_i1030_16_r0s3;
+  reg          mul_i1030_16_r0s4;
+  reg          mul_i1030_16_r0s3__1;
+  reg          mul_i1030_16_r0s4__1;
+  reg          mul_i1030_16_r0s3__2;
+  reg          mul_i1030_16_r0s4__2;
+  reg          mul_i1030_16_r0s3__3;
+  reg          mul_i1030_16_r0s4__3;
+  reg          mul_i1030_16_r0s3__4;
+  reg          mul_i1030_16_r0s4__4;
+  reg          mul_i1030_16_r0s3__5;
+  reg          mul_i1030_16_r0s4__5;
+  reg          mul_i1030_16_r0s3__6;
+  reg          mul_i1030_16_r0s4__6;
+  reg          mul_i1030_16_r0s3__7;
+  reg          mul_i1030_16_r0s4__7;
+  reg          mul_i1030_16_r0s3__8;
+  reg          mul_i1030_16_r0s4__8;
+  reg          mul_i1030_16_r0s3__9;
+  reg          mul_i1030_16_r0s4__9;
+  reg          mul_i1030_16_r0s3__10;
+  reg          mul_i1030_16_r0s4__10;
+  reg          mul_i1030_16_r0s3__11;
+  reg          mul_i1030_16_r0s4__11;
+  reg          mul_i1030_16_r0s3__12;
+  reg          mul_i1030_16_r0s4__12;
+  reg          mul_i1030_16_r0s3__13;
+  reg          mul_i1030_16_r0s4__13;
+  reg          mul_i1030_16_r0s3__14;
+  reg          mul_i1030_16_r0s4__14;
+  reg          mul_i1030_16_r0s3__15;
+  reg          mul_i1030_16_r0s4__15;
+  reg          mul_i1030_16_r0s3__16;
+  reg          mul_i1030_16_r0s4__16;
+  reg          mul_i1030_16_r0s3__17;
+  reg          mul_i1030_16_r0s4__17;
   reg  [4:0]   select_r0s4__16;
-  reg  [17:0]  add_i1636_16_r0s5;
-  reg          cond_i1513_16_r0s5;
-  reg          or_i1597_16_r0s5;
-  reg  [17:0]  add_i2054_16_r0s5;
-  reg          cond_i1513_16_r0s5__1;
-  reg          or_i1584_16_r0s5;
+  reg  [17:0]  add_i1635_16_r0s5;
+  reg          cond_i1512_16_r0s5;
+  reg          or_i1596_16_r0s5;
+  reg  [17:0]  add_i2053_16_r0s5;
+  reg          cond_i1512_16_r0s5__1;
+  reg          or_i1583_16_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_16_r0s6;
   reg          and_r0s1__17;
   reg          and_r0s2__17;
@@ -7755,60 +7768,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__17;
   reg          and_r0s5__17;
   reg          and_r0s6__17;
-  reg  [9:0]   sub_i1040_17_r0s2;
-  reg  [9:0]   sub_i1040_17_r0s3;
+  reg  [9:0]   sub_i1042_17_r0s2;
+  reg  [9:0]   sub_i1042_17_r0s3;
   reg          iszero_i_17_r0s1;
   reg          iszero_i_17_r0s2;
-  reg  [17:0]  mul_i1028_17_r0s1;
-  reg  [17:0]  mul_i1028_17_r0s2;
+  reg  [17:0]  mul_i1030_17_r0s1;
+  reg  [17:0]  mul_i1030_17_r0s2;
   reg  [4:0]   select_r0s3__17;
   reg          or_r0s4__17;
   reg          or_r0s5__17;
-  reg  [9:0]   sub_i_i1101_17_r0s4;
-  reg          cmp_i1510_17_r0s4;
-  reg          mul_i1028_17_r0s3;
-  reg          mul_i1028_17_r0s4;
-  reg          mul_i1028_17_r0s3__1;
-  reg          mul_i1028_17_r0s4__1;
-  reg          mul_i1028_17_r0s3__2;
-  reg          mul_i1028_17_r0s4__2;
-  reg          mul_i1028_17_r0s3__3;
-  reg          mul_i1028_17_r0s4__3;
-  reg          mul_i1028_17_r0s3__4;
-  reg          mul_i1028_17_r0s4__4;
-  reg          mul_i1028_17_r0s3__5;
-  reg          mul_i1028_17_r0s4__5;
-  reg          mul_i1028_17_r0s3__6;
-  reg          mul_i1028_17_r0s4__6;
-  reg          mul_i1028_17_r0s3__7;
-  reg          mul_i1028_17_r0s4__7;
-  reg          mul_i1028_17_r0s3__8;
-  reg          mul_i1028_17_r0s4__8;
-  reg          mul_i1028_17_r0s3__9;
-  reg          mul_i1028_17_r0s4__9;
-  reg          mul_i1028_17_r0s3__10;
-  reg          mul_i1028_17_r0s4__10;
-  reg          mul_i1028_17_r0s3__11;
-  reg          mul_i1028_17_r0s4__11;
-  reg          mul_i1028_17_r0s3__12;
-  reg          mul_i1028_17_r0s4__12;
-  reg          mul_i1028_17_r0s3__13;
-  reg          mul_i1028_17_r0s4__13;
-  reg          mul_i1028_17_r0s3__14;
-  reg          mul_i1028_17_r0s4__14;
-  reg          mul_i1028_17_r0s3__15;
-  reg          mul_i1028_17_r0s4__15;
-  reg          mul_i1028_17_r0s3__16;
-  reg          mul_i1028_17_r0s4__16;
-  reg          mul_i1028_17_r0s3__17;
-  reg          mul_i1028_17_r0s4__17;
+  reg  [9:0]   sub_i_i1103_17_r0s4;
+  reg          cmp_i1509_17_r0s4;
+  reg          mul_i1030_17_r0s3;
+  reg          mul_i1030_17_r0s4;
+  reg          mul_i1030_17_r0s3__1;
+  reg          mul_i1030_17_r0s4__1;
+  reg          mul_i1030_17_r0s3__2;
+  reg          mul_i1030_17_r0s4__2;
+  reg          mul_i1030_17_r0s3__3;
+  reg          mul_i1030_17_r0s4__3;
+  reg          mul_i1030_17_r0s3__4;
+  reg          mul_i1030_17_r0s4__4;
+  reg          mul_i1030_17_r0s3__5;
+  reg          mul_i1030_17_r0s4__5;
+  reg          mul_i1030_17_r0s3__6;
+  reg          mul_i1030_17_r0s4__6;
+  reg          mul_i1030_17_r0s3__7;
+  reg          mul_i1030_17_r0s4__7;
+  reg          mul_i1030_17_r0s3__8;
+  reg          mul_i1030_17_r0s4__8;
+  reg          mul_i1030_17_r0s3__9;
+  reg          mul_i1030_17_r0s4__9;
+  reg          mul_i1030_17_r0s3__10;
+  reg          mul_i1030_17_r0s4__10;
+  reg          mul_i1030_17_r0s3__11;
+  reg          mul_i1030_17_r0s4__11;
+  reg          mul_i1030_17_r0s3__12;
+  reg          mul_i1030_17_r0s4__12;
+  reg          mul_i1030_17_r0s3__13;
+  reg          mul_i1030_17_r0s4__13;
+  reg          mul_i1030_17_r0s3__14;
+  reg          mul_i1030_17_r0s4__14;
+  reg          mul_i1030_17_r0s3__15;
+  reg          mul_i1030_17_r0s4__15;
+  reg          mul_i1030_17_r0s3__16;
+  reg          mul_i1030_17_r0s4__16;
+  reg          mul_i1030_17_r0s3__17;
+  reg          mul_i1030_17_r0s4__17;
   reg  [4:0]   select_r0s4__17;
-  reg  [17:0]  add_i1636_17_r0s5;
-  reg          cond_i1513_17_r0s5;
-  reg          or_i1597_17_r0s5;
-  reg  [17:0]  add_i2054_17_r0s5;
-  reg          cond_i1513_17_r0s5__1;
-  reg          or_i1584_17_r0s5;
+  reg  [17:0]  add_i1635_17_r0s5;
+  reg          cond_i1512_17_r0s5;
+  reg          or_i1596_17_r0s5;
+  reg  [17:0]  add_i2053_17_r0s5;
+  reg          cond_i1512_17_r0s5__1;
+  reg          or_i1583_17_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_17_r0s6;
   reg          and_r0s1__18;
   reg          and_r0s2__18;
@@ -7816,60 +7829,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__18;
   reg          and_r0s5__18;
   reg          and_r0s6__18;
-  reg  [9:0]   sub_i1040_18_r0s2;
-  reg  [9:0]   sub_i1040_18_r0s3;
+  reg  [9:0]   sub_i1042_18_r0s2;
+  reg  [9:0]   sub_i1042_18_r0s3;
   reg          iszero_i_18_r0s1;
   reg          iszero_i_18_r0s2;
-  reg  [17:0]  mul_i1028_18_r0s1;
-  reg  [17:0]  mul_i1028_18_r0s2;
+  reg  [17:0]  mul_i1030_18_r0s1;
+  reg  [17:0]  mul_i1030_18_r0s2;
   reg  [4:0]   select_r0s3__18;
   reg          or_r0s4__18;
   reg          or_r0s5__18;
-  reg  [9:0]   sub_i_i1101_18_r0s4;
-  reg          cmp_i1510_18_r0s4;
-  reg          mul_i1028_18_r0s3;
-  reg          mul_i1028_18_r0s4;
-  reg          mul_i1028_18_r0s3__1;
-  reg          mul_i1028_18_r0s4__1;
-  reg          mul_i1028_18_r0s3__2;
-  reg          mul_i1028_18_r0s4__2;
-  reg          mul_i1028_18_r0s3__3;
-  reg          mul_i1028_18_r0s4__3;
-  reg          mul_i1028_18_r0s3__4;
-  reg          mul_i1028_18_r0s4__4;
-  reg          mul_i1028_18_r0s3__5;
-  reg          mul_i1028_18_r0s4__5;
-  reg          mul_i1028_18_r0s3__6;
-  reg          mul_i1028_18_r0s4__6;
-  reg          mul_i1028_18_r0s3__7;
-  reg          mul_i1028_18_r0s4__7;
-  reg          mul_i1028_18_r0s3__8;
-  reg          mul_i1028_18_r0s4__8;
-  reg          mul_i1028_18_r0s3__9;
-  reg          mul_i1028_18_r0s4__9;
-  reg          mul_i1028_18_r0s3__10;
-  reg          mul_i1028_18_r0s4__10;
-  reg          mul_i1028_18_r0s3__11;
-  reg          mul_i1028_18_r0s4__11;
-  reg          mul_i1028_18_r0s3__12;
-  reg          mul_i1028_18_r0s4__12;
-  reg          mul_i1028_18_r0s3__13;
-  reg          mul_i1028_18_r0s4__13;
-  reg          mul_i1028_18_r0s3__14;
-  reg          mul_i1028_18_r0s4__14;
-  reg          mul_i1028_18_r0s3__15;
-  reg          mul_i1028_18_r0s4__15;
-  reg          mul_i1028_18_r0s3__16;
-  reg          mul_i1028_18_r0s4__16;
-  reg          mul_i1028_18_r0s3__17;
-  reg          mul_i1028_18_r0s4__17;
+  reg  [9:0]   sub_i_i1103_18_r0s4;
+  reg          cmp_i1509_18_r0s4;
+  reg          mul_i1030_18_r0s3;
+  reg          mul_i1030_18_r0s4;
+  reg          mul_i1030_18_r0s3__1;
+  reg          mul_i1030_18_r0s4__1;
+  reg          mul_i1030_18_r0s3__2;
+  reg          mul_i1030_18_r0s4__2;
+  reg          mul_i1030_18_r0s3__3;
+  reg          mul_i1030_18_r0s4__3;
+  reg          mul_i1030_18_r0s3__4;
+  reg          mul_i1030_18_r0s4__4;
+  reg          mul_i1030_18_r0s3__5;
+  reg          mul_i1030_18_r0s4__5;
+  reg          mul_i1030_18_r0s3__6;
+  reg          mul_i1030_18_r0s4__6;
+  reg          mul_i1030_18_r0s3__7;
+  reg          mul_i1030_18_r0s4__7;
+  reg          mul_i1030_18_r0s3__8;
+  reg          mul_i1030_18_r0s4__8;
+  reg          mul_i1030_18_r0s3__9;
+  reg          mul_i1030_18_r0s4__9;
+  reg          mul_i1030_18_r0s3__10;
+  reg          mul_i1030_18_r0s4__10;
+  reg          mul_i1030_18_r0s3__11;
+  reg          mul_i1030_18_r0s4__11;
+  reg          mul_i1030_18_r0s3__12;
+  reg          mul_i1030_18_r0s4__12;
+  reg          mul_i1030_18_r0s3__13;
+  reg          mul_i1030_18_r0s4__13;
+  reg          mul_i1030_18_r0s3__14;
+  reg          mul_i1030_18_r0s4__14;
+  reg          mul_i1030_18_r0s3__15;
+  reg          mul_i1030_18_r0s4__15;
+  reg          mul_i1030_18_r0s3__16;
+  reg          mul_i1030_18_r0s4__16;
+  reg          mul_i1030_18_r0s3__17;
+  reg          mul_i1030_18_r0s4__17;
   reg  [4:0]   select_r0s4__18;
-  reg  [17:0]  add_i1636_18_r0s5;
-  reg          cond_i1513_18_r0s5;
-  reg          or_i1597_18_r0s5;
-  reg  [17:0]  add_i2054_18_r0s5;
-  reg          cond_i1513_18_r0s5__1;
-  reg          or_i1584_18_r0s5;
+  reg  [17:0]  add_i1635_18_r0s5;
+  reg          cond_i1512_18_r0s5;
+  reg          or_i1596_18_r0s5;
+  reg  [17:0]  add_i2053_18_r0s5;
+  reg          cond_i1512_18_r0s5__1;
+  reg          or_i1583_18_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_18_r0s6;
   reg          and_r0s1__19;
   reg          and_r0s2__19;
@@ -7877,60 +7890,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__19;
   reg          and_r0s5__19;
   reg          and_r0s6__19;
-  reg  [9:0]   sub_i1040_19_r0s2;
-  reg  [9:0]   sub_i1040_19_r0s3;
+  reg  [9:0]   sub_i1042_19_r0s2;
+  reg  [9:0]   sub_i1042_19_r0s3;
   reg          iszero_i_19_r0s1;
   reg          iszero_i_19_r0s2;
-  reg  [17:0]  mul_i1028_19_r0s1;
-  reg  [17:0]  mul_i1028_19_r0s2;
+  reg  [17:0]  mul_i1030_19_r0s1;
+  reg  [17:0]  mul_i1030_19_r0s2;
   reg  [4:0]   select_r0s3__19;
   reg          or_r0s4__19;
   reg          or_r0s5__19;
-  reg  [9:0]   sub_i_i1101_19_r0s4;
-  reg          cmp_i1510_19_r0s4;
-  reg          mul_i1028_19_r0s3;
-  reg          mul_i1028_19_r0s4;
-  reg          mul_i1028_19_r0s3__1;
-  reg          mul_i1028_19_r0s4__1;
-  reg          mul_i1028_19_r0s3__2;
-  reg          mul_i1028_19_r0s4__2;
-  reg          mul_i1028_19_r0s3__3;
-  reg          mul_i1028_19_r0s4__3;
-  reg          mul_i1028_19_r0s3__4;
-  reg          mul_i1028_19_r0s4__4;
-  reg          mul_i1028_19_r0s3__5;
-  reg          mul_i1028_19_r0s4__5;
-  reg          mul_i1028_19_r0s3__6;
-  reg          mul_i1028_19_r0s4__6;
-  reg          mul_i1028_19_r0s3__7;
-  reg          mul_i1028_19_r0s4__7;
-  reg          mul_i1028_19_r0s3__8;
-  reg          mul_i1028_19_r0s4__8;
-  reg          mul_i1028_19_r0s3__9;
-  reg          mul_i1028_19_r0s4__9;
-  reg          mul_i1028_19_r0s3__10;
-  reg          mul_i1028_19_r0s4__10;
-  reg          mul_i1028_19_r0s3__11;
-  reg          mul_i1028_19_r0s4__11;
-  reg          mul_i1028_19_r0s3__12;
-  reg          mul_i1028_19_r0s4__12;
-  reg          mul_i1028_19_r0s3__13;
-  reg          mul_i1028_19_r0s4__13;
-  reg          mul_i1028_19_r0s3__14;
-  reg          mul_i1028_19_r0s4__14;
-  reg          mul_i1028_19_r0s3__15;
-  reg          mul_i1028_19_r0s4__15;
-  reg          mul_i1028_19_r0s3__16;
-  reg          mul_i1028_19_r0s4__16;
-  reg          mul_i1028_19_r0s3__17;
-  reg          mul_i1028_19_r0s4__17;
+  reg  [9:0]   sub_i_i1103_19_r0s4;
+  reg          cmp_i1509_19_r0s4;
+  reg          mul_i1030_19_r0s3;
+  reg          mul_i1030_19_r0s4;
+  reg          mul_i1030_19_r0s3__1;
+  reg          mul_i1030_19_r0s4__1;
+  reg          mul_i1030_19_r0s3__2;
+  reg          mul_i1030_19_r0s4__2;
+  reg          mul_i1030_19_r0s3__3;
+  reg          mul_i1030_19_r0s4__3;
+  reg          mul_i1030_19_r0s3__4;
+  reg          mul_i1030_19_r0s4__4;
+  reg          mul_i1030_19_r0s3__5;
+  reg          mul_i1030_19_r0s4__5;
+  reg          mul_i1030_19_r0s3__6;
+  reg          mul_i1030_19_r0s4__6;
+  reg          mul_i1030_19_r0s3__7;
+  reg          mul_i1030_19_r0s4__7;
+  reg          mul_i1030_19_r0s3__8;
+  reg          mul_i1030_19_r0s4__8;
+  reg          mul_i1030_19_r0s3__9;
+  reg          mul_i1030_19_r0s4__9;
+  reg          mul_i1030_19_r0s3__10;
+  reg          mul_i1030_19_r0s4__10;
+  reg          mul_i1030_19_r0s3__11;
+  reg          mul_i1030_19_r0s4__11;
+  reg          mul_i1030_19_r0s3__12;
+  reg          mul_i1030_19_r0s4__12;
+  reg          mul_i1030_19_r0s3__13;
+  reg          mul_i1030_19_r0s4__13;
+  reg          mul_i1030_19_r0s3__14;
+  reg          mul_i1030_19_r0s4__14;
+  reg          mul_i1030_19_r0s3__15;
+  reg          mul_i1030_19_r0s4__15;
+  reg          mul_i1030_19_r0s3__16;
+  reg          mul_i1030_19_r0s4__16;
+  reg          mul_i1030_19_r0s3__17;
+  reg          mul_i1030_19_r0s4__17;
   reg  [4:0]   select_r0s4__19;
-  reg  [17:0]  add_i1636_19_r0s5;
-  reg          cond_i1513_19_r0s5;
-  reg          or_i1597_19_r0s5;
-  reg  [17:0]  add_i2054_19_r0s5;
-  reg          cond_i1513_19_r0s5__1;
-  reg          or_i1584_19_r0s5;
+  reg  [17:0]  add_i1635_19_r0s5;
+  reg          cond_i1512_19_r0s5;
+  reg          or_i1596_19_r0s5;
+  reg  [17:0]  add_i2053_19_r0s5;
+  reg          cond_i1512_19_r0s5__1;
+  reg          or_i1583_19_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_19_r0s6;
   reg          and_r0s1__20;
   reg          and_r0s2__20;
@@ -7938,60 +7951,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__20;
   reg          and_r0s5__20;
   reg          and_r0s6__20;
-  reg  [9:0]   sub_i1040_20_r0s2;
-  reg  [9:0]   sub_i1040_20_r0s3;
+  reg  [9:0]   sub_i1042_20_r0s2;
+  reg  [9:0]   sub_i1042_20_r0s3;
   reg          iszero_i_20_r0s1;
   reg          iszero_i_20_r0s2;
-  reg  [17:0]  mul_i1028_20_r0s1;
-  reg  [17:0]  mul_i1028_20_r0s2;
+  reg  [17:0]  mul_i1030_20_r0s1;
+  reg  [17:0]  mul_i1030_20_r0s2;
   reg  [4:0]   select_r0s3__20;
   reg          or_r0s4__20;
   reg          or_r0s5__20;
-  reg  [9:0]   sub_i_i1101_20_r0s4;
-  reg          cmp_i1510_20_r0s4;
-  reg          mul_i1028_20_r0s3;
-  reg          mul_i1028_20_r0s4;
-  reg          mul_i1028_20_r0s3__1;
-  reg          mul_i1028_20_r0s4__1;
-  reg          mul_i1028_20_r0s3__2;
-  reg          mul_i1028_20_r0s4__2;
-  reg          mul_i1028_20_r0s3__3;
-  reg          mul_i1028_20_r0s4__3;
-  reg          mul_i1028_20_r0s3__4;
-  reg          mul_i1028_20_r0s4__4;
-  reg          mul_i1028_20_r0s3__5;
-  reg          mul_i1028_20_r0s4__5;
-  reg          mul_i1028_20_r0s3__6;
-  reg          mul_i1028_20_r0s4__6;
-  reg          mul_i1028_20_r0s3__7;
-  reg          mul_i1028_20_r0s4__7;
-  reg          mul_i1028_20_r0s3__8;
-  reg          mul_i1028_20_r0s4__8;
-  reg          mul_i1028_20_r0s3__9;
-  reg          mul_i1028_20_r0s4__9;
-  reg          mul_i1028_20_r0s3__10;
-  reg          mul_i1028_20_r0s4__10;
-  reg          mul_i1028_20_r0s3__11;
-  reg          mul_i1028_20_r0s4__11;
-  reg          mul_i1028_20_r0s3__12;
-  reg          mul_i1028_20_r0s4__12;
-  reg          mul_i1028_20_r0s3__13;
-  reg          mul_i1028_20_r0s4__13;
-  reg          mul_i1028_20_r0s3__14;
-  reg          mul_i1028_20_r0s4__14;
-  reg          mul_i1028_20_r0s3__15;
-  reg          mul_i1028_20_r0s4__15;
-  reg          mul_i1028_20_r0s3__16;
-  reg          mul_i1028_20_r0s4__16;
-  reg          mul_i1028_20_r0s3__17;
-  reg          mul_i1028_20_r0s4__17;
+  reg  [9:0]   sub_i_i1103_20_r0s4;
+  reg          cmp_i1509_20_r0s4;
+  reg          mul_i1030_20_r0s3;
+  reg          mul_i1030_20_r0s4;
+  reg          mul_i1030_20_r0s3__1;
+  reg          mul_i1030_20_r0s4__1;
+  reg          mul_i1030_20_r0s3__2;
+  reg          mul_i1030_20_r0s4__2;
+  reg          mul_i1030_20_r0s3__3;
+  reg          mul_i1030_20_r0s4__3;
+  reg          mul_i1030_20_r0s3__4;
+  reg          mul_i1030_20_r0s4__4;
+  reg          mul_i1030_20_r0s3__5;
+  reg          mul_i1030_20_r0s4__5;
+  reg          mul_i1030_20_r0s3__6;
+  reg          mul_i1030_20_r0s4__6;
+  reg          mul_i1030_20_r0s3__7;
+  reg          mul_i1030_20_r0s4__7;
+  reg          mul_i1030_20_r0s3__8;
+  reg          mul_i1030_20_r0s4__8;
+  reg          mul_i1030_20_r0s3__9;
+  reg          mul_i1030_20_r0s4__9;
+  reg          mul_i1030_20_r0s3__10;
+  reg          mul_i1030_20_r0s4__10;
+  reg          mul_i1030_20_r0s3__11;
+  reg          mul_i1030_20_r0s4__11;
+  reg          mul_i1030_20_r0s3__12;
+  reg          mul_i1030_20_r0s4__12;
+  reg          mul_i1030_20_r0s3__13;
+  reg          mul_i1030_20_r0s4__13;
+  reg          mul_i1030_20_r0s3__14;
+  reg          mul_i1030_20_r0s4__14;
+  reg          mul_i1030_20_r0s3__15;
+  reg          mul_i1030_20_r0s4__15;
+  reg          mul_i1030_20_r0s3__16;
+  reg          mul_i1030_20_r0s4__16;
+  reg          mul_i1030_20_r0s3__17;
+  reg          mul_i1030_20_r0s4__17;
   reg  [4:0]   select_r0s4__20;
-  reg  [17:0]  add_i1636_20_r0s5;
-  reg          cond_i1513_20_r0s5;
-  reg          or_i1597_20_r0s5;
-  reg  [17:0]  add_i2054_20_r0s5;
-  reg          cond_i1513_20_r0s5__1;
-  reg          or_i1584_20_r0s5;
+  reg  [17:0]  add_i1635_20_r0s5;
+  reg          cond_i1512_20_r0s5;
+  reg          or_i1596_20_r0s5;
+  reg  [17:0]  add_i2053_20_r0s5;
+  reg          cond_i1512_20_r0s5__1;
+  reg          or_i1583_20_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_20_r0s6;
   reg          and_r0s1__21;
   reg          and_r0s2__21;
@@ -7999,60 +8012,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__21;
   reg          and_r0s5__21;
   reg          and_r0s6__21;
-  reg  [9:0]   sub_i1040_21_r0s2;
-  reg  [9:0]   sub_i1040_21_r0s3;
+  reg  [9:0]   sub_i1042_21_r0s2;
+  reg  [9:0]   sub_i1042_21_r0s3;
   reg          iszero_i_21_r0s1;
   reg          iszero_i_21_r0s2;
-  reg  [17:0]  mul_i1028_21_r0s1;
-  reg  [17:0]  mul_i1028_21_r0s2;
+  reg  [17:0]  mul_i1030_21_r0s1;
+  reg  [17:0]  mul_i1030_21_r0s2;
   reg  [4:0]   select_r0s3__21;
   reg          or_r0s4__21;
   reg          or_r0s5__21;
-  reg  [9:0]   sub_i_i1101_21_r0s4;
-  reg          cmp_i1510_21_r0s4;
-  reg          mul_i1028_21_r0s3;
-  reg          mul_i1028_21_r0s4;
-  reg          mul_i1028_21_r0s3__1;
-  reg          mul_i1028_21_r0s4__1;
-  reg          mul_i1028_21_r0s3__2;
-  reg          mul_i1028_21_r0s4__2;
-  reg          mul_i1028_21_r0s3__3;
-  reg          mul_i1028_21_r0s4__3;
-  reg          mul_i1028_21_r0s3__4;
-  reg          mul_i1028_21_r0s4__4;
-  reg          mul_i1028_21_r0s3__5;
-  reg          mul_i1028_21_r0s4__5;
-  reg          mul_i1028_21_r0s3__6;
-  reg          mul_i1028_21_r0s4__6;
-  reg          mul_i1028_21_r0s3__7;
-  reg          mul_i1028_21_r0s4__7;
-  reg          mul_i1028_21_r0s3__8;
-  reg          mul_i1028_21_r0s4__8;
-  reg          mul_i1028_21_r0s3__9;
-  reg          mul_i1028_21_r0s4__9;
-  reg          mul_i1028_21_r0s3__10;
-  reg          mul_i1028_21_r0s4__10;
-  reg          mul_i1028_21_r0s3__11;
-  reg          mul_i1028_21_r0s4__11;
-  reg          mul_i1028_21_r0s3__12;
-  reg          mul_i1028_21_r0s4__12;
-  reg          mul_i1028_21_r0s3__13;
-  reg          mul_i1028_21_r0s4__13;
-  reg          mul_i1028_21_r0s3__14;
-  reg          mul_i1028_21_r0s4__14;
-  reg          mul_i1028_21_r0s3__15;
-  reg          mul_i1028_21_r0s4__15;
-  reg          mul_i1028_21_r0s3__16;
-  reg          mul_i1028_21_r0s4__16;
-  reg          mul_i1028_21_r0s3__17;
-  reg          mul_i1028_21_r0s4__17;
+  reg  [9:0]   sub_i_i1103_21_r0s4;
+  reg          cmp_i1509_21_r0s4;
+  reg          mul_i1030_21_r0s3;
+  reg          mul_i1030_21_r0s4;
+  reg          mul_i1030_21_r0s3__1;
+  reg          mul_i1030_21_r0s4__1;
+  reg          mul_i1030_21_r0s3__2;
+  reg          mul_i1030_21_r0s4__2;
+  reg          mul_i1030_21_r0s3__3;
+  reg          mul_i1030_21_r0s4__3;
+  reg          mul_i1030_21_r0s3__4;
+  reg          mul_i1030_21_r0s4__4;
+  reg          mul_i1030_21_r0s3__5;
+  reg          mul_i1030_21_r0s4__5;
+  reg          mul_i1030_21_r0s3__6;
+  reg          mul_i1030_21_r0s4__6;
+  reg          mul_i1030_21_r0s3__7;
+  reg          mul_i1030_21_r0s4__7;
+  reg          mul_i1030_21_r0s3__8;
+  reg          mul_i1030_21_r0s4__8;
+  reg          mul_i1030_21_r0s3__9;
+  reg          mul_i1030_21_r0s4__9;
+  reg          mul_i1030_21_r0s3__10;
+  reg          mul_i1030_21_r0s4__10;
+  reg          mul_i1030_21_r0s3__11;
+  reg          mul_i1030_21_r0s4__11;
+  reg          mul_i1030_21_r0s3__12;
+  reg          mul_i1030_21_r0s4__12;
+  reg          mul_i1030_21_r0s3__13;
+  reg          mul_i1030_21_r0s4__13;
+  reg          mul_i1030_21_r0s3__14;
+  reg          mul_i1030_21_r0s4__14;
+  reg          mul_i1030_21_r0s3__15;
+  reg          mul_i1030_21_r0s4__15;
+  reg          mul_i1030_21_r0s3__16;
+  reg          mul_i1030_21_r0s4__16;
+  reg          mul_i1030_21_r0s3__17;
+  reg          mul_i1030_21_r0s4__17;
   reg  [4:0]   select_r0s4__21;
-  reg  [17:0]  add_i1636_21_r0s5;
-  reg          cond_i1513_21_r0s5;
-  reg          or_i1597_21_r0s5;
-  reg  [17:0]  add_i2054_21_r0s5;
-  reg          cond_i1513_21_r0s5__1;
-  reg          or_i1584_21_r0s5;
+  reg  [17:0]  add_i1635_21_r0s5;
+  reg          cond_i1512_21_r0s5;
+  reg          or_i1596_21_r0s5;
+  reg  [17:0]  add_i2053_21_r0s5;
+  reg          cond_i1512_21_r0s5__1;
+  reg          or_i1583_21_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_21_r0s6;
   reg          and_r0s1__22;
   reg          and_r0s2__22;
@@ -8060,60 +8073,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__22;
   reg          and_r0s5__22;
   reg          and_r0s6__22;
-  reg  [9:0]   sub_i1040_22_r0s2;
-  reg  [9:0]   sub_i1040_22_r0s3;
+  reg  [9:0]   sub_i1042_22_r0s2;
+  reg  [9:0]   sub_i1042_22_r0s3;
   reg          iszero_i_22_r0s1;
   reg          iszero_i_22_r0s2;
-  reg  [17:0]  mul_i1028_22_r0s1;
-  reg  [17:0]  mul_i1028_22_r0s2;
+  reg  [17:0]  mul_i1030_22_r0s1;
+  reg  [17:0]  mul_i1030_22_r0s2;
   reg  [4:0]   select_r0s3__22;
   reg          or_r0s4__22;
   reg          or_r0s5__22;
-  reg  [9:0]   sub_i_i1101_22_r0s4;
-  reg          cmp_i1510_22_r0s4;
-  reg          mul_i1028_22_r0s3;
-  reg          mul_i1028_22_r0s4;
-  reg          mul_i1028_22_r0s3__1;
-  reg          mul_i1028_22_r0s4__1;
-  reg          mul_i1028_22_r0s3__2;
-  reg          mul_i1028_22_r0s4__2;
-  reg          mul_i1028_22_r0s3__3;
-  reg          mul_i1028_22_r0s4__3;
-  reg          mul_i1028_22_r0s3__4;
-  reg          mul_i1028_22_r0s4__4;
-  reg          mul_i1028_22_r0s3__5;
-  reg          mul_i1028_22_r0s4__5;
-  reg          mul_i1028_22_r0s3__6;
-  reg          mul_i1028_22_r0s4__6;
-  reg          mul_i1028_22_r0s3__7;
-  reg          mul_i1028_22_r0s4__7;
-  reg          mul_i1028_22_r0s3__8;
-  reg          mul_i1028_22_r0s4__8;
-  reg          mul_i1028_22_r0s3__9;
-  reg          mul_i1028_22_r0s4__9;
-  reg          mul_i1028_22_r0s3__10;
-  reg          mul_i1028_22_r0s4__10;
-  reg          mul_i1028_22_r0s3__11;
-  reg          mul_i1028_22_r0s4__11;
-  reg          mul_i1028_22_r0s3__12;
-  reg          mul_i1028_22_r0s4__12;
-  reg          mul_i1028_22_r0s3__13;
-  reg          mul_i1028_22_r0s4__13;
-  reg          mul_i1028_22_r0s3__14;
-  reg          mul_i1028_22_r0s4__14;
-  reg          mul_i1028_22_r0s3__15;
-  reg          mul_i1028_22_r0s4__15;
-  reg          mul_i1028_22_r0s3__16;
-  reg          mul_i1028_22_r0s4__16;
-  reg          mul_i1028_22_r0s3__17;
-  reg          mul_i1028_22_r0s4__17;
+  reg  [9:0]   sub_i_i1103_22_r0s4;
+  reg          cmp_i1509_22_r0s4;
+  reg          mul_i1030_22_r0s3;
+  reg          mul_i1030_22_r0s4;
+  reg          mul_i1030_22_r0s3__1;
+  reg          mul_i1030_22_r0s4__1;
+  reg          mul_i1030_22_r0s3__2;
+  reg          mul_i1030_22_r0s4__2;
+  reg          mul_i1030_22_r0s3__3;
+  reg          mul_i1030_22_r0s4__3;
+  reg          mul_i1030_22_r0s3__4;
+  reg          mul_i1030_22_r0s4__4;
+  reg          mul_i1030_22_r0s3__5;
+  reg          mul_i1030_22_r0s4__5;
+  reg          mul_i1030_22_r0s3__6;
+  reg          mul_i1030_22_r0s4__6;
+  reg          mul_i1030_22_r0s3__7;
+  reg          mul_i1030_22_r0s4__7;
+  reg          mul_i1030_22_r0s3__8;
+  reg          mul_i1030_22_r0s4__8;
+  reg          mul_i1030_22_r0s3__9;
+  reg          mul_i1030_22_r0s4__9;
+  reg          mul_i1030_22_r0s3__10;
+  reg          mul_i1030_22_r0s4__10;
+  reg          mul_i1030_22_r0s3__11;
+  reg          mul_i1030_22_r0s4__11;
+  reg          mul_i1030_22_r0s3__12;
+  reg          mul_i1030_22_r0s4__12;
+  reg          mul_i1030_22_r0s3__13;
+  reg          mul_i1030_22_r0s4__13;
+  reg          mul_i1030_22_r0s3__14;
+  reg          mul_i1030_22_r0s4__14;
+  reg          mul_i1030_22_r0s3__15;
+  reg          mul_i1030_22_r0s4__15;
+  reg          mul_i1030_22_r0s3__16;
+  reg          mul_i1030_22_r0s4__16;
+  reg          mul_i1030_22_r0s3__17;
+  reg          mul_i1030_22_r0s4__17;
   reg  [4:0]   select_r0s4__22;
-  reg  [17:0]  add_i1636_22_r0s5;
-  reg          cond_i1513_22_r0s5;
-  reg          or_i1597_22_r0s5;
-  reg  [17:0]  add_i2054_22_r0s5;
-  reg          cond_i1513_22_r0s5__1;
-  reg          or_i1584_22_r0s5;
+  reg  [17:0]  add_i1635_22_r0s5;
+  reg          cond_i1512_22_r0s5;
+  reg          or_i1596_22_r0s5;
+  reg  [17:0]  add_i2053_22_r0s5;
+  reg          cond_i1512_22_r0s5__1;
+  reg          or_i1583_22_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_22_r0s6;
   reg          and_r0s1__23;
   reg          and_r0s2__23;
@@ -8121,60 +8134,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__23;
   reg          and_r0s5__23;
   reg          and_r0s6__23;
-  reg  [9:0]   sub_i1040_23_r0s2;
-  reg  [9:0]   sub_i1040_23_r0s3;
+  reg  [9:0]   sub_i1042_23_r0s2;
+  reg  [9:0]   sub_i1042_23_r0s3;
   reg          iszero_i_23_r0s1;
   reg          iszero_i_23_r0s2;
-  reg  [17:0]  mul_i1028_23_r0s1;
-  reg  [17:0]  mul_i1028_23_r0s2;
+  reg  [17:0]  mul_i1030_23_r0s1;
+  reg  [17:0]  mul_i1030_23_r0s2;
   reg  [4:0]   select_r0s3__23;
   reg          or_r0s4__23;
   reg          or_r0s5__23;
-  reg  [9:0]   sub_i_i1101_23_r0s4;
-  reg          cmp_i1510_23_r0s4;
-  reg          mul_i1028_23_r0s3;
-  reg          mul_i1028_23_r0s4;
-  reg          mul_i1028_23_r0s3__1;
-  reg          mul_i1028_23_r0s4__1;
-  reg          mul_i1028_23_r0s3__2;
-  reg          mul_i1028_23_r0s4__2;
-  reg          mul_i1028_23_r0s3__3;
-  reg          mul_i1028_23_r0s4__3;
-  reg          mul_i1028_23_r0s3__4;
-  reg          mul_i1028_23_r0s4__4;
-  reg          mul_i1028_23_r0s3__5;
-  reg          mul_i1028_23_r0s4__5;
-  reg          mul_i1028_23_r0s3__6;
-  reg          mul_i1028_23_r0s4__6;
-  reg          mul_i1028_23_r0s3__7;
-  reg          mul_i1028_23_r0s4__7;
-  reg          mul_i1028_23_r0s3__8;
-  reg          mul_i1028_23_r0s4__8;
-  reg          mul_i1028_23_r0s3__9;
-  reg          mul_i1028_23_r0s4__9;
-  reg          mul_i1028_23_r0s3__10;
-  reg          mul_i1028_23_r0s4__10;
-  reg          mul_i1028_23_r0s3__11;
-  reg          mul_i1028_23_r0s4__11;
-  reg          mul_i1028_23_r0s3__12;
-  reg          mul_i1028_23_r0s4__12;
-  reg          mul_i1028_23_r0s3__13;
-  reg          mul_i1028_23_r0s4__13;
-  reg          mul_i1028_23_r0s3__14;
-  reg          mul_i1028_23_r0s4__14;
-  reg          mul_i1028_23_r0s3__15;
-  reg          mul_i1028_23_r0s4__15;
-  reg          mul_i1028_23_r0s3__16;
-  reg          mul_i1028_23_r0s4__16;
-  reg          mul_i1028_23_r0s3__17;
-  reg          mul_i1028_23_r0s4__17;
+  reg  [9:0]   sub_i_i1103_23_r0s4;
+  reg          cmp_i1509_23_r0s4;
+  reg          mul_i1030_23_r0s3;
+  reg          mul_i1030_23_r0s4;
+  reg          mul_i1030_23_r0s3__1;
+  reg          mul_i1030_23_r0s4__1;
+  reg          mul_i1030_23_r0s3__2;
+  reg          mul_i1030_23_r0s4__2;
+  reg          mul_i1030_23_r0s3__3;
+  reg          mul_i1030_23_r0s4__3;
+  reg          mul_i1030_23_r0s3__4;
+  reg          mul_i1030_23_r0s4__4;
+  reg          mul_i1030_23_r0s3__5;
+  reg          mul_i1030_23_r0s4__5;
+  reg          mul_i1030_23_r0s3__6;
+  reg          mul_i1030_23_r0s4__6;
+  reg          mul_i1030_23_r0s3__7;
+  reg          mul_i1030_23_r0s4__7;
+  reg          mul_i1030_23_r0s3__8;
+  reg          mul_i1030_23_r0s4__8;
+  reg          mul_i1030_23_r0s3__9;
+  reg          mul_i1030_23_r0s4__9;
+  reg          mul_i1030_23_r0s3__10;
+  reg          mul_i1030_23_r0s4__10;
+  reg          mul_i1030_23_r0s3__11;
+  reg          mul_i1030_23_r0s4__11;
+  reg          mul_i1030_23_r0s3__12;
+  reg          mul_i1030_23_r0s4__12;
+  reg          mul_i1030_23_r0s3__13;
+  reg          mul_i1030_23_r0s4__13;
+  reg          mul_i1030_23_r0s3__14;
+  reg          mul_i1030_23_r0s4__14;
+  reg          mul_i1030_23_r0s3__15;
+  reg          mul_i1030_23_r0s4__15;
+  reg          mul_i1030_23_r0s3__16;
+  reg          mul_i1030_23_r0s4__16;
+  reg          mul_i1030_23_r0s3__17;
+  reg          mul_i1030_23_r0s4__17;
   reg  [4:0]   select_r0s4__23;
-  reg  [17:0]  add_i1636_23_r0s5;
-  reg          cond_i1513_23_r0s5;
-  reg          or_i1597_23_r0s5;
-  reg  [17:0]  add_i2054_23_r0s5;
-  reg          cond_i1513_23_r0s5__1;
-  reg          or_i1584_23_r0s5;
+  reg  [17:0]  add_i1635_23_r0s5;
+  reg          cond_i1512_23_r0s5;
+  reg          or_i1596_23_r0s5;
+  reg  [17:0]  add_i2053_23_r0s5;
+  reg          cond_i1512_23_r0s5__1;
+  reg          or_i1583_23_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_23_r0s6;
   reg          and_r0s1__24;
   reg          and_r0s2__24;
@@ -8182,60 +8195,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__24;
   reg          and_r0s5__24;
   reg          and_r0s6__24;
-  reg  [9:0]   sub_i1040_24_r0s2;
-  reg  [9:0]   sub_i1040_24_r0s3;
+  reg  [9:0]   sub_i1042_24_r0s2;
+  reg  [9:0]   sub_i1042_24_r0s3;
   reg          iszero_i_24_r0s1;
   reg          iszero_i_24_r0s2;
-  reg  [17:0]  mul_i1028_24_r0s1;
-  reg  [17:0]  mul_i1028_24_r0s2;
+  reg  [17:0]  mul_i1030_24_r0s1;
+  reg  [17:0]  mul_i1030_24_r0s2;
   reg  [4:0]   select_r0s3__24;
   reg          or_r0s4__24;
   reg          or_r0s5__24;
-  reg  [9:0]   sub_i_i1101_24_r0s4;
-  reg          cmp_i1510_24_r0s4;
-  reg          mul_i1028_24_r0s3;
-  reg          mul_i1028_24_r0s4;
-  reg          mul_i1028_24_r0s3__1;
-  reg          mul_i1028_24_r0s4__1;
-  reg          mul_i1028_24_r0s3__2;
-  reg          mul_i1028_24_r0s4__2;
-  reg          mul_i1028_24_r0s3__3;
-  reg          mul_i1028_24_r0s4__3;
-  reg          mul_i1028_24_r0s3__4;
-  reg          mul_i1028_24_r0s4__4;
-  reg          mul_i1028_24_r0s3__5;
-  reg          mul_i1028_24_r0s4__5;
-  reg          mul_i1028_24_r0s3__6;
-  reg          mul_i1028_24_r0s4__6;
-  reg          mul_i1028_24_r0s3__7;
-  reg          mul_i1028_24_r0s4__7;
-  reg          mul_i1028_24_r0s3__8;
-  reg          mul_i1028_24_r0s4__8;
-  reg          mul_i1028_24_r0s3__9;
-  reg          mul_i1028_24_r0s4__9;
-  reg          mul_i1028_24_r0s3__10;
-  reg          mul_i1028_24_r0s4__10;
-  reg          mul_i1028_24_r0s3__11;
-  reg          mul_i1028_24_r0s4__11;
-  reg          mul_i1028_24_r0s3__12;
-  reg          mul_i1028_24_r0s4__12;
-  reg          mul_i1028_24_r0s3__13;
-  reg          mul_i1028_24_r0s4__13;
-  reg          mul_i1028_24_r0s3__14;
-  reg          mul_i1028_24_r0s4__14;
-  reg          mul_i1028_24_r0s3__15;
-  reg          mul_i1028_24_r0s4__15;
-  reg          mul_i1028_24_r0s3__16;
-  reg          mul_i1028_24_r0s4__16;
-  reg          mul_i1028_24_r0s3__17;
-  reg          mul_i1028_24_r0s4__17;
+  reg  [9:0]   sub_i_i1103_24_r0s4;
+  reg          cmp_i1509_24_r0s4;
+  reg          mul_i1030_24_r0s3;
+  reg          mul_i1030_24_r0s4;
+  reg          mul_i1030_24_r0s3__1;
+  reg          mul_i1030_24_r0s4__1;
+  reg          mul_i1030_24_r0s3__2;
+  reg          mul_i1030_24_r0s4__2;
+  reg          mul_i1030_24_r0s3__3;
+  reg          mul_i1030_24_r0s4__3;
+  reg          mul_i1030_24_r0s3__4;
+  reg          mul_i1030_24_r0s4__4;
+  reg          mul_i1030_24_r0s3__5;
+  reg          mul_i1030_24_r0s4__5;
+  reg          mul_i1030_24_r0s3__6;
+  reg          mul_i1030_24_r0s4__6;
+  reg          mul_i1030_24_r0s3__7;
+  reg          mul_i1030_24_r0s4__7;
+  reg          mul_i1030_24_r0s3__8;
+  reg          mul_i1030_24_r0s4__8;
+  reg          mul_i1030_24_r0s3__9;
+  reg          mul_i1030_24_r0s4__9;
+  reg          mul_i1030_24_r0s3__10;
+  reg          mul_i1030_24_r0s4__10;
+  reg          mul_i1030_24_r0s3__11;
+  reg          mul_i1030_24_r0s4__11;
+  reg          mul_i1030_24_r0s3__12;
+  reg          mul_i1030_24_r0s4__12;
+  reg          mul_i1030_24_r0s3__13;
+  reg          mul_i1030_24_r0s4__13;
+  reg          mul_i1030_24_r0s3__14;
+  reg          mul_i1030_24_r0s4__14;
+  reg          mul_i1030_24_r0s3__15;
+  reg          mul_i1030_24_r0s4__15;
+  reg          mul_i1030_24_r0s3__16;
+  reg          mul_i1030_24_r0s4__16;
+  reg          mul_i1030_24_r0s3__17;
+  reg          mul_i1030_24_r0s4__17;
   reg  [4:0]   select_r0s4__24;
-  reg  [17:0]  add_i1636_24_r0s5;
-  reg          cond_i1513_24_r0s5;
-  reg          or_i1597_24_r0s5;
-  reg  [17:0]  add_i2054_24_r0s5;
-  reg          cond_i1513_24_r0s5__1;
-  reg          or_i1584_24_r0s5;
+  reg  [17:0]  add_i1635_24_r0s5;
+  reg          cond_i1512_24_r0s5;
+  reg          or_i1596_24_r0s5;
+  reg  [17:0]  add_i2053_24_r0s5;
+  reg          cond_i1512_24_r0s5__1;
+  reg          or_i1583_24_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_24_r0s6;
   reg          and_r0s1__25;
   reg          and_r0s2__25;
@@ -8243,60 +8256,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__25;
   reg          and_r0s5__25;
   reg          and_r0s6__25;
-  reg  [9:0]   sub_i1040_25_r0s2;
-  reg  [9:0]   sub_i1040_25_r0s3;
+  reg  [9:0]   sub_i1042_25_r0s2;
+  reg  [9:0]   sub_i1042_25_r0s3;
   reg          iszero_i_25_r0s1;
   reg          iszero_i_25_r0s2;
-  reg  [17:0]  mul_i1028_25_r0s1;
-  reg  [17:0]  mul_i1028_25_r0s2;
+  reg  [17:0]  mul_i1030_25_r0s1;
+  reg  [17:0]  mul_i1030_25_r0s2;
   reg  [4:0]   select_r0s3__25;
   reg          or_r0s4__25;
   reg          or_r0s5__25;
-  reg  [9:0]   sub_i_i1101_25_r0s4;
-  reg          cmp_i1510_25_r0s4;
-  reg          mul_i1028_25_r0s3;
-  reg          mul_i1028_25_r0s4;
-  reg          mul_i1028_25_r0s3__1;
-  reg          mul_i1028_25_r0s4__1;
-  reg          mul_i1028_25_r0s3__2;
-  reg          mul_i1028_25_r0s4__2;
-  reg          mul_i1028_25_r0s3__3;
-  reg          mul_i1028_25_r0s4__3;
-  reg          mul_i1028_25_r0s3__4;
-  reg          mul_i1028_25_r0s4__4;
-  reg          mul_i1028_25_r0s3__5;
-  reg          mul_i1028_25_r0s4__5;
-  reg          mul_i1028_25_r0s3__6;
-  reg          mul_i1028_25_r0s4__6;
-  reg          mul_i1028_25_r0s3__7;
-  reg          mul_i1028_25_r0s4__7;
-  reg          mul_i1028_25_r0s3__8;
-  reg          mul_i1028_25_r0s4__8;
-  reg          mul_i1028_25_r0s3__9;
-  reg          mul_i1028_25_r0s4__9;
-  reg          mul_i1028_25_r0s3__10;
-  reg          mul_i1028_25_r0s4__10;
-  reg          mul_i1028_25_r0s3__11;
-  reg          mul_i1028_25_r0s4__11;
-  reg          mul_i1028_25_r0s3__12;
-  reg          mul_i1028_25_r0s4__12;
-  reg          mul_i1028_25_r0s3__13;
-  reg          mul_i1028_25_r0s4__13;
-  reg          mul_i1028_25_r0s3__14;
-  reg          mul_i1028_25_r0s4__14;
-  reg          mul_i1028_25_r0s3__15;
-  reg          mul_i1028_25_r0s4__15;
-  reg          mul_i1028_25_r0s3__16;
-  reg          mul_i1028_25_r0s4__16;
-  reg          mul_i1028_25_r0s3__17;
-  reg          mul_i1028_25_r0s4__17;
+  reg  [9:0]   sub_i_i1103_25_r0s4;
+  reg          cmp_i1509_25_r0s4;
+  reg          mul_i1030_25_r0s3;
+  reg          mul_i1030_25_r0s4;
+  reg          mul_i1030_25_r0s3__1;
+  reg          mul_i1030_25_r0s4__1;
+  reg          mul_i1030_25_r0s3__2;
+  reg          mul_i1030_25_r0s4__2;
+  reg          mul_i1030_25_r0s3__3;
+  reg          mul_i1030_25_r0s4__3;
+  reg          mul_i1030_25_r0s3__4;
+  reg          mul_i1030_25_r0s4__4;
+  reg          mul_i1030_25_r0s3__5;
+  reg          mul_i1030_25_r0s4__5;
+  reg          mul_i1030_25_r0s3__6;
+  reg          mul_i1030_25_r0s4__6;
+  reg          mul_i1030_25_r0s3__7;
+  reg          mul_i1030_25_r0s4__7;
+  reg          mul_i1030_25_r0s3__8;
+  reg          mul_i1030_25_r0s4__8;
+  reg          mul_i1030_25_r0s3__9;
+  reg          mul_i1030_25_r0s4__9;
+  reg          mul_i1030_25_r0s3__10;
+  reg          mul_i1030_25_r0s4__10;
+  reg          mul_i1030_25_r0s3__11;
+  reg          mul_i1030_25_r0s4__11;
+  reg          mul_i1030_25_r0s3__12;
+  reg          mul_i1030_25_r0s4__12;
+  reg          mul_i1030_25_r0s3__13;
+  reg          mul_i1030_25_r0s4__13;
+  reg          mul_i1030_25_r0s3__14;
+  reg          mul_i1030_25_r0s4__14;
+  reg          mul_i1030_25_r0s3__15;
+  reg          mul_i1030_25_r0s4__15;
+  reg          mul_i1030_25_r0s3__16;
+  reg          mul_i1030_25_r0s4__16;
+  reg          mul_i1030_25_r0s3__17;
+  reg          mul_i1030_25_r0s4__17;
   reg  [4:0]   select_r0s4__25;
-  reg  [17:0]  add_i1636_25_r0s5;
-  reg          cond_i1513_25_r0s5;
-  reg          or_i1597_25_r0s5;
-  reg  [17:0]  add_i2054_25_r0s5;
-  reg          cond_i1513_25_r0s5__1;
-  reg          or_i1584_25_r0s5;
+  reg  [17:0]  add_i1635_25_r0s5;
+  reg          cond_i1512_25_r0s5;
+  reg          or_i1596_25_r0s5;
+  reg  [17:0]  add_i2053_25_r0s5;
+  reg          cond_i1512_25_r0s5__1;
+  reg          or_i1583_25_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_25_r0s6;
   reg          and_r0s1__26;
   reg          and_r0s2__26;
@@ -8304,60 +8317,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__26;
   reg          and_r0s5__26;
   reg          and_r0s6__26;
-  reg  [9:0]   sub_i1040_26_r0s2;
-  reg  [9:0]   sub_i1040_26_r0s3;
+  reg  [9:0]   sub_i1042_26_r0s2;
+  reg  [9:0]   sub_i1042_26_r0s3;
   reg          iszero_i_26_r0s1;
   reg          iszero_i_26_r0s2;
-  reg  [17:0]  mul_i1028_26_r0s1;
-  reg  [17:0]  mul_i1028_26_r0s2;
+  reg  [17:0]  mul_i1030_26_r0s1;
+  reg  [17:0]  mul_i1030_26_r0s2;
   reg  [4:0]   select_r0s3__26;
   reg          or_r0s4__26;
   reg          or_r0s5__26;
-  reg  [9:0]   sub_i_i1101_26_r0s4;
-  reg          cmp_i1510_26_r0s4;
-  reg          mul_i1028_26_r0s3;
-  reg          mul_i1028_26_r0s4;
-  reg          mul_i1028_26_r0s3__1;
-  reg          mul_i1028_26_r0s4__1;
-  reg          mul_i1028_26_r0s3__2;
-  reg          mul_i1028_26_r0s4__2;
-  reg          mul_i1028_26_r0s3__3;
-  reg          mul_i1028_26_r0s4__3;
-  reg          mul_i1028_26_r0s3__4;
-  reg          mul_i1028_26_r0s4__4;
-  reg          mul_i1028_26_r0s3__5;
-  reg          mul_i1028_26_r0s4__5;
-  reg          mul_i1028_26_r0s3__6;
-  reg          mul_i1028_26_r0s4__6;
-  reg          mul_i1028_26_r0s3__7;
-  reg          mul_i1028_26_r0s4__7;
-  reg          mul_i1028_26_r0s3__8;
-  reg          mul_i1028_26_r0s4__8;
-  reg          mul_i1028_26_r0s3__9;
-  reg          mul_i1028_26_r0s4__9;
-  reg          mul_i1028_26_r0s3__10;
-  reg          mul_i1028_26_r0s4__10;
-  reg          mul_i1028_26_r0s3__11;
-  reg          mul_i1028_26_r0s4__11;
-  reg          mul_i1028_26_r0s3__12;
-  reg          mul_i1028_26_r0s4__12;
-  reg          mul_i1028_26_r0s3__13;
-  reg          mul_i1028_26_r0s4__13;
-  reg          mul_i1028_26_r0s3__14;
-  reg          mul_i1028_26_r0s4__14;
-  reg          mul_i1028_26_r0s3__15;
-  reg          mul_i1028_26_r0s4__15;
-  reg          mul_i1028_26_r0s3__16;
-  reg          mul_i1028_26_r0s4__16;
-  reg          mul_i1028_26_r0s3__17;
-  reg          mul_i1028_26_r0s4__17;
+  reg  [9:0]   sub_i_i1103_26_r0s4;
+  reg          cmp_i1509_26_r0s4;
+  reg          mul_i1030_26_r0s3;
+  reg          mul_i1030_26_r0s4;
+  reg          mul_i1030_26_r0s3__1;
+  reg          mul_i1030_26_r0s4__1;
+  reg          mul_i1030_26_r0s3__2;
+  reg          mul_i1030_26_r0s4__2;
+  reg          mul_i1030_26_r0s3__3;
+  reg          mul_i1030_26_r0s4__3;
+  reg          mul_i1030_26_r0s3__4;
+  reg          mul_i1030_26_r0s4__4;
+  reg          mul_i1030_26_r0s3__5;
+  reg          mul_i1030_26_r0s4__5;
+  reg          mul_i1030_26_r0s3__6;
+  reg          mul_i1030_26_r0s4__6;
+  reg          mul_i1030_26_r0s3__7;
+  reg          mul_i1030_26_r0s4__7;
+  reg          mul_i1030_26_r0s3__8;
+  reg          mul_i1030_26_r0s4__8;
+  reg          mul_i1030_26_r0s3__9;
+  reg          mul_i1030_26_r0s4__9;
+  reg          mul_i1030_26_r0s3__10;
+  reg          mul_i1030_26_r0s4__10;
+  reg          mul_i1030_26_r0s3__11;
+  reg          mul_i1030_26_r0s4__11;
+  reg          mul_i1030_26_r0s3__12;
+  reg          mul_i1030_26_r0s4__12;
+  reg          mul_i1030_26_r0s3__13;
+  reg          mul_i1030_26_r0s4__13;
+  reg          mul_i1030_26_r0s3__14;
+  reg          mul_i1030_26_r0s4__14;
+  reg          mul_i1030_26_r0s3__15;
+  reg          mul_i1030_26_r0s4__15;
+  reg          mul_i1030_26_r0s3__16;
+  reg          mul_i1030_26_r0s4__16;
+  reg          mul_i1030_26_r0s3__17;
+  reg          mul_i1030_26_r0s4__17;
   reg  [4:0]   select_r0s4__26;
-  reg  [17:0]  add_i1636_26_r0s5;
-  reg          cond_i1513_26_r0s5;
-  reg          or_i1597_26_r0s5;
-  reg  [17:0]  add_i2054_26_r0s5;
-  reg          cond_i1513_26_r0s5__1;
-  reg          or_i1584_26_r0s5;
+  reg  [17:0]  add_i1635_26_r0s5;
+  reg          cond_i1512_26_r0s5;
+  reg          or_i1596_26_r0s5;
+  reg  [17:0]  add_i2053_26_r0s5;
+  reg          cond_i1512_26_r0s5__1;
+  reg          or_i1583_26_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_26_r0s6;
   reg          and_r0s1__27;
   reg          and_r0s2__27;
@@ -8365,60 +8378,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__27;
   reg          and_r0s5__27;
   reg          and_r0s6__27;
-  reg  [9:0]   sub_i1040_27_r0s2;
-  reg  [9:0]   sub_i1040_27_r0s3;
+  reg  [9:0]   sub_i1042_27_r0s2;
+  reg  [9:0]   sub_i1042_27_r0s3;
   reg          iszero_i_27_r0s1;
   reg          iszero_i_27_r0s2;
-  reg  [17:0]  mul_i1028_27_r0s1;
-  reg  [17:0]  mul_i1028_27_r0s2;
+  reg  [17:0]  mul_i1030_27_r0s1;
+  reg  [17:0]  mul_i1030_27_r0s2;
   reg  [4:0]   select_r0s3__27;
   reg          or_r0s4__27;
   reg          or_r0s5__27;
-  reg  [9:0]   sub_i_i1101_27_r0s4;
-  reg          cmp_i1510_27_r0s4;
-  reg          mul_i1028_27_r0s3;
-  reg          mul_i1028_27_r0s4;
-  reg          mul_i1028_27_r0s3__1;
-  reg          mul_i1028_27_r0s4__1;
-  reg          mul_i1028_27_r0s3__2;
-  reg          mul_i1028_27_r0s4__2;
-  reg          mul_i1028_27_r0s3__3;
-  reg          mul_i1028_27_r0s4__3;
-  reg          mul_i1028_27_r0s3__4;
-  reg          mul_i1028_27_r0s4__4;
-  reg          mul_i1028_27_r0s3__5;
-  reg          mul_i1028_27_r0s4__5;
-  reg          mul_i1028_27_r0s3__6;
-  reg          mul_i1028_27_r0s4__6;
-  reg          mul_i1028_27_r0s3__7;
-  reg          mul_i1028_27_r0s4__7;
-  reg          mul_i1028_27_r0s3__8;
-  reg          mul_i1028_27_r0s4__8;
-  reg          mul_i1028_27_r0s3__9;
-  reg          mul_i1028_27_r0s4__9;
-  reg          mul_i1028_27_r0s3__10;
-  reg          mul_i1028_27_r0s4__10;
-  reg          mul_i1028_27_r0s3__11;
-  reg          mul_i1028_27_r0s4__11;
-  reg          mul_i1028_27_r0s3__12;
-  reg          mul_i1028_27_r0s4__12;
-  reg          mul_i1028_27_r0s3__13;
-  reg          mul_i1028_27_r0s4__13;
-  reg          mul_i1028_27_r0s3__14;
-  reg          mul_i1028_27_r0s4__14;
-  reg          mul_i1028_27_r0s3__15;
-  reg          mul_i1028_27_r0s4__15;
-  reg          mul_i1028_27_r0s3__16;
-  reg          mul_i1028_27_r0s4__16;
-  reg          mul_i1028_27_r0s3__17;
-  reg          mul_i1028_27_r0s4__17;
+  reg  [9:0]   sub_i_i1103_27_r0s4;
+  reg          cmp_i1509_27_r0s4;
+  reg          mul_i1030_27_r0s3;
+  reg          mul_i1030_27_r0s4;
+  reg          mul_i1030_27_r0s3__1;
+  reg          mul_i1030_27_r0s4__1;
+  reg          mul_i1030_27_r0s3__2;
+  reg          mul_i1030_27_r0s4__2;
+  reg          mul_i1030_27_r0s3__3;
+  reg          mul_i1030_27_r0s4__3;
+  reg          mul_i1030_27_r0s3__4;
+  reg          mul_i1030_27_r0s4__4;
+  reg          mul_i1030_27_r0s3__5;
+  reg          mul_i1030_27_r0s4__5;
+  reg          mul_i1030_27_r0s3__6;
+  reg          mul_i1030_27_r0s4__6;
+  reg          mul_i1030_27_r0s3__7;
+  reg          mul_i1030_27_r0s4__7;
+  reg          mul_i1030_27_r0s3__8;
+  reg          mul_i1030_27_r0s4__8;
+  reg          mul_i1030_27_r0s3__9;
+  reg          mul_i1030_27_r0s4__9;
+  reg          mul_i1030_27_r0s3__10;
+  reg          mul_i1030_27_r0s4__10;
+  reg          mul_i1030_27_r0s3__11;
+  reg          mul_i1030_27_r0s4__11;
+  reg          mul_i1030_27_r0s3__12;
+  reg          mul_i1030_27_r0s4__12;
+  reg          mul_i1030_27_r0s3__13;
+  reg          mul_i1030_27_r0s4__13;
+  reg          mul_i1030_27_r0s3__14;
+  reg          mul_i1030_27_r0s4__14;
+  reg          mul_i1030_27_r0s3__15;
+  reg          mul_i1030_27_r0s4__15;
+  reg          mul_i1030_27_r0s3__16;
+  reg          mul_i1030_27_r0s4__16;
+  reg          mul_i1030_27_r0s3__17;
+  reg          mul_i1030_27_r0s4__17;
   reg  [4:0]   select_r0s4__27;
-  reg  [17:0]  add_i1636_27_r0s5;
-  reg          cond_i1513_27_r0s5;
-  reg          or_i1597_27_r0s5;
-  reg  [17:0]  add_i2054_27_r0s5;
-  reg          cond_i1513_27_r0s5__1;
-  reg          or_i1584_27_r0s5;
+  reg  [17:0]  add_i1635_27_r0s5;
+  reg          cond_i1512_27_r0s5;
+  reg          or_i1596_27_r0s5;
+  reg  [17:0]  add_i2053_27_r0s5;
+  reg          cond_i1512_27_r0s5__1;
+  reg          or_i1583_27_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_27_r0s6;
   reg          and_r0s1__28;
   reg          and_r0s2__28;
@@ -8426,60 +8439,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__28;
   reg          and_r0s5__28;
   reg          and_r0s6__28;
-  reg  [9:0]   sub_i1040_28_r0s2;
-  reg  [9:0]   sub_i1040_28_r0s3;
+  reg  [9:0]   sub_i1042_28_r0s2;
+  reg  [9:0]   sub_i1042_28_r0s3;
   reg          iszero_i_28_r0s1;
   reg          iszero_i_28_r0s2;
-  reg  [17:0]  mul_i1028_28_r0s1;
-  reg  [17:0]  mul_i1028_28_r0s2;
+  reg  [17:0]  mul_i1030_28_r0s1;
+  reg  [17:0]  mul_i1030_28_r0s2;
   reg  [4:0]   select_r0s3__28;
   reg          or_r0s4__28;
   reg          or_r0s5__28;
-  reg  [9:0]   sub_i_i1101_28_r0s4;
-  reg          cmp_i1510_28_r0s4;
-  reg          mul_i1028_28_r0s3;
-  reg          mul_i1028_28_r0s4;
-  reg          mul_i1028_28_r0s3__1;
-  reg          mul_i1028_28_r0s4__1;
-  reg          mul_i1028_28_r0s3__2;
-  reg          mul_i1028_28_r0s4__2;
-  reg          mul_i1028_28_r0s3__3;
-  reg          mul_i1028_28_r0s4__3;
-  reg          mul_i1028_28_r0s3__4;
-  reg          mul_i1028_28_r0s4__4;
-  reg          mul_i1028_28_r0s3__5;
-  reg          mul_i1028_28_r0s4__5;
-  reg          mul_i1028_28_r0s3__6;
-  reg          mul_i1028_28_r0s4__6;
-  reg          mul_i1028_28_r0s3__7;
-  reg          mul_i1028_28_r0s4__7;
-  reg          mul_i1028_28_r0s3__8;
-  reg          mul_i1028_28_r0s4__8;
-  reg          mul_i1028_28_r0s3__9;
-  reg          mul_i1028_28_r0s4__9;
-  reg          mul_i1028_28_r0s3__10;
-  reg          mul_i1028_28_r0s4__10;
-  reg          mul_i1028_28_r0s3__11;
-  reg          mul_i1028_28_r0s4__11;
-  reg          mul_i1028_28_r0s3__12;
-  reg          mul_i1028_28_r0s4__12;
-  reg          mul_i1028_28_r0s3__13;
-  reg          mul_i1028_28_r0s4__13;
-  reg          mul_i1028_28_r0s3__14;
-  reg          mul_i1028_28_r0s4__14;
-  reg          mul_i1028_28_r0s3__15;
-  reg          mul_i1028_28_r0s4__15;
-  reg          mul_i1028_28_r0s3__16;
-  reg          mul_i1028_28_r0s4__16;
-  reg          mul_i1028_28_r0s3__17;
-  reg          mul_i1028_28_r0s4__17;
+  reg  [9:0]   sub_i_i1103_28_r0s4;
+  reg          cmp_i1509_28_r0s4;
+  reg          mul_i1030_28_r0s3;
+  reg          mul_i1030_28_r0s4;
+  reg          mul_i1030_28_r0s3__1;
+  reg          mul_i1030_28_r0s4__1;
+  reg          mul_i1030_28_r0s3__2;
+  reg          mul_i1030_28_r0s4__2;
+  reg          mul_i1030_28_r0s3__3;
+  reg          mul_i1030_28_r0s4__3;
+  reg          mul_i1030_28_r0s3__4;
+  reg          mul_i1030_28_r0s4__4;
+  reg          mul_i1030_28_r0s3__5;
+  reg          mul_i1030_28_r0s4__5;
+  reg          mul_i1030_28_r0s3__6;
+  reg          mul_i1030_28_r0s4__6;
+  reg          mul_i1030_28_r0s3__7;
+  reg          mul_i1030_28_r0s4__7;
+  reg          mul_i1030_28_r0s3__8;
+  reg          mul_i1030_28_r0s4__8;
+  reg          mul_i1030_28_r0s3__9;
+  reg          mul_i1030_28_r0s4__9;
+  reg          mul_i1030_28_r0s3__10;
+  reg          mul_i1030_28_r0s4__10;
+  reg          mul_i1030_28_r0s3__11;
+  reg          mul_i1030_28_r0s4__11;
+  reg          mul_i1030_28_r0s3__12;
+  reg          mul_i1030_28_r0s4__12;
+  reg          mul_i1030_28_r0s3__13;
+  reg          mul_i1030_28_r0s4__13;
+  reg          mul_i1030_28_r0s3__14;
+  reg          mul_i1030_28_r0s4__14;
+  reg          mul_i1030_28_r0s3__15;
+  reg          mul_i1030_28_r0s4__15;
+  reg          mul_i1030_28_r0s3__16;
+  reg          mul_i1030_28_r0s4__16;
+  reg          mul_i1030_28_r0s3__17;
+  reg          mul_i1030_28_r0s4__17;
   reg  [4:0]   select_r0s4__28;
-  reg  [17:0]  add_i1636_28_r0s5;
-  reg          cond_i1513_28_r0s5;
-  reg          or_i1597_28_r0s5;
-  reg  [17:0]  add_i2054_28_r0s5;
-  reg          cond_i1513_28_r0s5__1;
-  reg          or_i1584_28_r0s5;
+  reg  [17:0]  add_i1635_28_r0s5;
+  reg          cond_i1512_28_r0s5;
+  reg          or_i1596_28_r0s5;
+  reg  [17:0]  add_i2053_28_r0s5;
+  reg          cond_i1512_28_r0s5__1;
+  reg          or_i1583_28_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_28_r0s6;
   reg          and_r0s1__29;
   reg          and_r0s2__29;
@@ -8487,60 +8500,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__29;
   reg          and_r0s5__29;
   reg          and_r0s6__29;
-  reg  [9:0]   sub_i1040_29_r0s2;
-  reg  [9:0]   sub_i1040_29_r0s3;
+  reg  [9:0]   sub_i1042_29_r0s2;
+  reg  [9:0]   sub_i1042_29_r0s3;
   reg          iszero_i_29_r0s1;
   reg          iszero_i_29_r0s2;
-  reg  [17:0]  mul_i1028_29_r0s1;
-  reg  [17:0]  mul_i1028_29_r0s2;
+  reg  [17:0]  mul_i1030_29_r0s1;
+  reg  [17:0]  mul_i1030_29_r0s2;
   reg  [4:0]   select_r0s3__29;
   reg          or_r0s4__29;
   reg          or_r0s5__29;
-  reg  [9:0]   sub_i_i1101_29_r0s4;
-  reg          cmp_i1510_29_r0s4;
-  reg          mul_i1028_29_r0s3;
-  reg          mul_i1028_29_r0s4;
-  reg          mul_i1028_29_r0s3__1;
-  reg          mul_i1028_29_r0s4__1;
-  reg          mul_i1028_29_r0s3__2;
-  reg          mul_i1028_29_r0s4__2;
-  reg          mul_i1028_29_r0s3__3;
-  reg          mul_i1028_29_r0s4__3;
-  reg          mul_i1028_29_r0s3__4;
-  reg          mul_i1028_29_r0s4__4;
-  reg          mul_i1028_29_r0s3__5;
-  reg          mul_i1028_29_r0s4__5;
-  reg          mul_i1028_29_r0s3__6;
-  reg          mul_i1028_29_r0s4__6;
-  reg          mul_i1028_29_r0s3__7;
-  reg          mul_i1028_29_r0s4__7;
-  reg          mul_i1028_29_r0s3__8;
-  reg          mul_i1028_29_r0s4__8;
-  reg          mul_i1028_29_r0s3__9;
-  reg          mul_i1028_29_r0s4__9;
-  reg          mul_i1028_29_r0s3__10;
-  reg          mul_i1028_29_r0s4__10;
-  reg          mul_i1028_29_r0s3__11;
-  reg          mul_i1028_29_r0s4__11;
-  reg          mul_i1028_29_r0s3__12;
-  reg          mul_i1028_29_r0s4__12;
-  reg          mul_i1028_29_r0s3__13;
-  reg          mul_i1028_29_r0s4__13;
-  reg          mul_i1028_29_r0s3__14;
-  reg          mul_i1028_29_r0s4__14;
-  reg          mul_i1028_29_r0s3__15;
-  reg          mul_i1028_29_r0s4__15;
-  reg          mul_i1028_29_r0s3__16;
-  reg          mul_i1028_29_r0s4__16;
-  reg          mul_i1028_29_r0s3__17;
-  reg          mul_i1028_29_r0s4__17;
+  reg  [9:0]   sub_i_i1103_29_r0s4;
+  reg          cmp_i1509_29_r0s4;
+  reg          mul_i1030_29_r0s3;
+  reg          mul_i1030_29_r0s4;
+  reg          mul_i1030_29_r0s3__1;
+  reg          mul_i1030_29_r0s4__1;
+  reg          mul_i1030_29_r0s3__2;
+  reg          mul_i1030_29_r0s4__2;
+  reg          mul_i1030_29_r0s3__3;
+  reg          mul_i1030_29_r0s4__3;
+  reg          mul_i1030_29_r0s3__4;
+  reg          mul_i1030_29_r0s4__4;
+  reg          mul_i1030_29_r0s3__5;
+  reg          mul_i1030_29_r0s4__5;
+  reg          mul_i1030_29_r0s3__6;
+  reg          mul_i1030_29_r0s4__6;
+  reg          mul_i1030_29_r0s3__7;
+  reg          mul_i1030_29_r0s4__7;
+  reg          mul_i1030_29_r0s3__8;
+  reg          mul_i1030_29_r0s4__8;
+  reg          mul_i1030_29_r0s3__9;
+  reg          mul_i1030_29_r0s4__9;
+  reg          mul_i1030_29_r0s3__10;
+  reg          mul_i1030_29_r0s4__10;
+  reg          mul_i1030_29_r0s3__11;
+  reg          mul_i1030_29_r0s4__11;
+  reg          mul_i1030_29_r0s3__12;
+  reg          mul_i1030_29_r0s4__12;
+  reg          mul_i1030_29_r0s3__13;
+  reg          mul_i1030_29_r0s4__13;
+  reg          mul_i1030_29_r0s3__14;
+  reg          mul_i1030_29_r0s4__14;
+  reg          mul_i1030_29_r0s3__15;
+  reg          mul_i1030_29_r0s4__15;
+  reg          mul_i1030_29_r0s3__16;
+  reg          mul_i1030_29_r0s4__16;
+  reg          mul_i1030_29_r0s3__17;
+  reg          mul_i1030_29_r0s4__17;
   reg  [4:0]   select_r0s4__29;
-  reg  [17:0]  add_i1636_29_r0s5;
-  reg          cond_i1513_29_r0s5;
-  reg          or_i1597_29_r0s5;
-  reg  [17:0]  add_i2054_29_r0s5;
-  reg          cond_i1513_29_r0s5__1;
-  reg          or_i1584_29_r0s5;
+  reg  [17:0]  add_i1635_29_r0s5;
+  reg          cond_i1512_29_r0s5;
+  reg          or_i1596_29_r0s5;
+  reg  [17:0]  add_i2053_29_r0s5;
+  reg          cond_i1512_29_r0s5__1;
+  reg          or_i1583_29_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_29_r0s6;
   reg          and_r0s1__30;
   reg          and_r0s2__30;
@@ -8548,60 +8561,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__30;
   reg          and_r0s5__30;
   reg          and_r0s6__30;
-  reg  [9:0]   sub_i1040_30_r0s2;
-  reg  [9:0]   sub_i1040_30_r0s3;
+  reg  [9:0]   sub_i1042_30_r0s2;
+  reg  [9:0]   sub_i1042_30_r0s3;
   reg          iszero_i_30_r0s1;
   reg          iszero_i_30_r0s2;
-  reg  [17:0]  mul_i1028_30_r0s1;
-  reg  [17:0]  mul_i1028_30_r0s2;
+  reg  [17:0]  mul_i1030_30_r0s1;
+  reg  [17:0]  mul_i1030_30_r0s2;
   reg  [4:0]   select_r0s3__30;
   reg          or_r0s4__30;
   reg          or_r0s5__30;
-  reg  [9:0]   sub_i_i1101_30_r0s4;
-  reg          cmp_i1510_30_r0s4;
-  reg          mul_i1028_30_r0s3;
-  reg          mul_i1028_30_r0s4;
-  reg          mul_i1028_30_r0s3__1;
-  reg          mul_i1028_30_r0s4__1;
-  reg          mul_i1028_30_r0s3__2;
-  reg          mul_i1028_30_r0s4__2;
-  reg          mul_i1028_30_r0s3__3;
-  reg          mul_i1028_30_r0s4__3;
-  reg          mul_i1028_30_r0s3__4;
-  reg          mul_i1028_30_r0s4__4;
-  reg          mul_i1028_30_r0s3__5;
-  reg          mul_i1028_30_r0s4__5;
-  reg          mul_i1028_30_r0s3__6;
-  reg          mul_i1028_30_r0s4__6;
-  reg          mul_i1028_30_r0s3__7;
-  reg          mul_i1028_30_r0s4__7;
-  reg          mul_i1028_30_r0s3__8;
-  reg          mul_i1028_30_r0s4__8;
-  reg          mul_i1028_30_r0s3__9;
-  reg          mul_i1028_30_r0s4__9;
-  reg          mul_i1028_30_r0s3__10;
-  reg          mul_i1028_30_r0s4__10;
-  reg          mul_i1028_30_r0s3__11;
-  reg          mul_i1028_30_r0s4__11;
-  reg          mul_i1028_30_r0s3__12;
-  reg          mul_i1028_30_r0s4__12;
-  reg          mul_i1028_30_r0s3__13;
-  reg          mul_i1028_30_r0s4__13;
-  reg          mul_i1028_30_r0s3__14;
-  reg          mul_i1028_30_r0s4__14;
-  reg          mul_i1028_30_r0s3__15;
-  reg          mul_i1028_30_r0s4__15;
-  reg          mul_i1028_30_r0s3__16;
-  reg          mul_i1028_30_r0s4__16;
-  reg          mul_i1028_30_r0s3__17;
-  reg          mul_i1028_30_r0s4__17;
+  reg  [9:0]   sub_i_i1103_30_r0s4;
+  reg          cmp_i1509_30_r0s4;
+  reg          mul_i1030_30_r0s3;
+  reg          mul_i1030_30_r0s4;
+  reg          mul_i1030_30_r0s3__1;
+  reg          mul_i1030_30_r0s4__1;
+  reg          mul_i1030_30_r0s3__2;
+  reg          mul_i1030_30_r0s4__2;
+  reg          mul_i1030_30_r0s3__3;
+  reg          mul_i1030_30_r0s4__3;
+  reg          mul_i1030_30_r0s3__4;
+  reg          mul_i1030_30_r0s4__4;
+  reg          mul_i1030_30_r0s3__5;
+  reg          mul_i1030_30_r0s4__5;
+  reg          mul_i1030_30_r0s3__6;
+  reg          mul_i1030_30_r0s4__6;
+  reg          mul_i1030_30_r0s3__7;
+  reg          mul_i1030_30_r0s4__7;
+  reg          mul_i1030_30_r0s3__8;
+  reg          mul_i1030_30_r0s4__8;
+  reg          mul_i1030_30_r0s3__9;
+  reg          mul_i1030_30_r0s4__9;
+  reg          mul_i1030_30_r0s3__10;
+  reg          mul_i1030_30_r0s4__10;
+  reg          mul_i1030_30_r0s3__11;
+  reg          mul_i1030_30_r0s4__11;
+  reg          mul_i1030_30_r0s3__12;
+  reg          mul_i1030_30_r0s4__12;
+  reg          mul_i1030_30_r0s3__13;
+  reg          mul_i1030_30_r0s4__13;
+  reg          mul_i1030_30_r0s3__14;
+  reg          mul_i1030_30_r0s4__14;
+  reg          mul_i1030_30_r0s3__15;
+  reg          mul_i1030_30_r0s4__15;
+  reg          mul_i1030_30_r0s3__16;
+  reg          mul_i1030_30_r0s4__16;
+  reg          mul_i1030_30_r0s3__17;
+  reg          mul_i1030_30_r0s4__17;
   reg  [4:0]   select_r0s4__30;
-  reg  [17:0]  add_i1636_30_r0s5;
-  reg          cond_i1513_30_r0s5;
-  reg          or_i1597_30_r0s5;
-  reg  [17:0]  add_i2054_30_r0s5;
-  reg          cond_i1513_30_r0s5__1;
-  reg          or_i1584_30_r0s5;
+  reg  [17:0]  add_i1635_30_r0s5;
+  reg          cond_i1512_30_r0s5;
+  reg          or_i1596_30_r0s5;
+  reg  [17:0]  add_i2053_30_r0s5;
+  reg          cond_i1512_30_r0s5__1;
+  reg          or_i1583_30_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_30_r0s6;
   reg          and_r0s1__31;
   reg          and_r0s2__31;
@@ -8609,60 +8622,60 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s4__31;
   reg          and_r0s5__31;
   reg          and_r0s6__31;
-  reg  [9:0]   sub_i1040_31_r0s2;
-  reg  [9:0]   sub_i1040_31_r0s3;
+  reg  [9:0]   sub_i1042_31_r0s2;
+  reg  [9:0]   sub_i1042_31_r0s3;
   reg          iszero_i_31_r0s1;
   reg          iszero_i_31_r0s2;
-  reg  [17:0]  mul_i1028_31_r0s1;
-  reg  [17:0]  mul_i1028_31_r0s2;
+  reg  [17:0]  mul_i1030_31_r0s1;
+  reg  [17:0]  mul_i1030_31_r0s2;
   reg  [4:0]   select_r0s3__31;
   reg          or_r0s4__31;
   reg          or_r0s5__31;
-  reg  [9:0]   sub_i_i1101_31_r0s4;
-  reg          cmp_i1510_31_r0s4;
-  reg          mul_i1028_31_r0s3;
-  reg          mul_i1028_31_r0s4;
-  reg          mul_i1028_31_r0s3__1;
-  reg          mul_i1028_31_r0s4__1;
-  reg          mul_i1028_31_r0s3__2;
-  reg          mul_i1028_31_r0s4__2;
-  reg          mul_i1028_31_r0s3__3;
-  reg          mul_i1028_31_r0s4__3;
-  reg          mul_i1028_31_r0s3__4;
-  reg          mul_i1028_31_r0s4__4;
-  reg          mul_i1028_31_r0s3__5;
-  reg          mul_i1028_31_r0s4__5;
-  reg          mul_i1028_31_r0s3__6;
-  reg          mul_i1028_31_r0s4__6;
-  reg          mul_i1028_31_r0s3__7;
-  reg          mul_i1028_31_r0s4__7;
-  reg          mul_i1028_31_r0s3__8;
-  reg          mul_i1028_31_r0s4__8;
-  reg          mul_i1028_31_r0s3__9;
-  reg          mul_i1028_31_r0s4__9;
-  reg          mul_i1028_31_r0s3__10;
-  reg          mul_i1028_31_r0s4__10;
-  reg          mul_i1028_31_r0s3__11;
-  reg          mul_i1028_31_r0s4__11;
-  reg          mul_i1028_31_r0s3__12;
-  reg          mul_i1028_31_r0s4__12;
-  reg          mul_i1028_31_r0s3__13;
-  reg          mul_i1028_31_r0s4__13;
-  reg          mul_i1028_31_r0s3__14;
-  reg          mul_i1028_31_r0s4__14;
-  reg          mul_i1028_31_r0s3__15;
-  reg          mul_i1028_31_r0s4__15;
-  reg          mul_i1028_31_r0s3__16;
-  reg          mul_i1028_31_r0s4__16;
-  reg          mul_i1028_31_r0s3__17;
-  reg          mul_i1028_31_r0s4__17;
+  reg  [9:0]   sub_i_i1103_31_r0s4;
+  reg          cmp_i1509_31_r0s4;
+  reg          mul_i1030_31_r0s3;
+  reg          mul_i1030_31_r0s4;
+  reg          mul_i1030_31_r0s3__1;
+  reg          mul_i1030_31_r0s4__1;
+  reg          mul_i1030_31_r0s3__2;
+  reg          mul_i1030_31_r0s4__2;
+  reg          mul_i1030_31_r0s3__3;
+  reg          mul_i1030_31_r0s4__3;
+  reg          mul_i1030_31_r0s3__4;
+  reg          mul_i1030_31_r0s4__4;
+  reg          mul_i1030_31_r0s3__5;
+  reg          mul_i1030_31_r0s4__5;
+  reg          mul_i1030_31_r0s3__6;
+  reg          mul_i1030_31_r0s4__6;
+  reg          mul_i1030_31_r0s3__7;
+  reg          mul_i1030_31_r0s4__7;
+  reg          mul_i1030_31_r0s3__8;
+  reg          mul_i1030_31_r0s4__8;
+  reg          mul_i1030_31_r0s3__9;
+  reg          mul_i1030_31_r0s4__9;
+  reg          mul_i1030_31_r0s3__10;
+  reg          mul_i1030_31_r0s4__10;
+  reg          mul_i1030_31_r0s3__11;
+  reg          mul_i1030_31_r0s4__11;
+  reg          mul_i1030_31_r0s3__12;
+  reg          mul_i1030_31_r0s4__12;
+  reg          mul_i1030_31_r0s3__13;
+  reg          mul_i1030_31_r0s4__13;
+  reg          mul_i1030_31_r0s3__14;
+  reg          mul_i1030_31_r0s4__14;
+  reg          mul_i1030_31_r0s3__15;
+  reg          mul_i1030_31_r0s4__15;
+  reg          mul_i1030_31_r0s3__16;
+  reg          mul_i1030_31_r0s4__16;
+  reg          mul_i1030_31_r0s3__17;
+  reg          mul_i1030_31_r0s4__17;
   reg  [4:0]   select_r0s4__31;
-  reg  [17:0]  add_i1636_31_r0s5;
-  reg          cond_i1513_31_r0s5;
-  reg          or_i1597_31_r0s5;
-  reg  [17:0]  add_i2054_31_r0s5;
-  reg          cond_i1513_31_r0s5__1;
-  reg          or_i1584_31_r0s5;
+  reg  [17:0]  add_i1635_31_r0s5;
+  reg          cond_i1512_31_r0s5;
+  reg          or_i1596_31_r0s5;
+  reg  [17:0]  add_i2053_31_r0s5;
+  reg          cond_i1512_31_r0s5__1;
+  reg          or_i1583_31_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_31_r0s6;
   assign _GEN = valid0_6 & ~(xor_r0s6 & ~page_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
@@ -8674,901 +8687,901 @@ module kv_decompress_scale_speckv_Design(
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
   wire [29:0]  _GEN_8 =
-    cmp_i1510_r0s4
+    cmp_i1509_r0s4
       ? {12'h0,
-         mul_i1028_r0s4__17,
-         mul_i1028_r0s4__16,
-         mul_i1028_r0s4__15,
-         mul_i1028_r0s4__14,
-         mul_i1028_r0s4__13,
-         mul_i1028_r0s4__12,
-         mul_i1028_r0s4__11,
-         mul_i1028_r0s4__10,
-         mul_i1028_r0s4__9,
-         mul_i1028_r0s4__8,
-         mul_i1028_r0s4__7,
-         mul_i1028_r0s4__6,
-         mul_i1028_r0s4__5,
-         mul_i1028_r0s4__4,
-         mul_i1028_r0s4__3,
-         mul_i1028_r0s4__2,
-         mul_i1028_r0s4__1,
-         mul_i1028_r0s4} << select_r0s4
+         mul_i1030_r0s4__17,
+         mul_i1030_r0s4__16,
+         mul_i1030_r0s4__15,
+         mul_i1030_r0s4__14,
+         mul_i1030_r0s4__13,
+         mul_i1030_r0s4__12,
+         mul_i1030_r0s4__11,
+         mul_i1030_r0s4__10,
+         mul_i1030_r0s4__9,
+         mul_i1030_r0s4__8,
+         mul_i1030_r0s4__7,
+         mul_i1030_r0s4__6,
+         mul_i1030_r0s4__5,
+         mul_i1030_r0s4__4,
+         mul_i1030_r0s4__3,
+         mul_i1030_r0s4__2,
+         mul_i1030_r0s4__1,
+         mul_i1030_r0s4} << select_r0s4
       : 30'h0;
   wire [17:0]  _GEN_9 =
     or_r0s5
       ? (xor_r0s5__1
-           ? add_i1636_r0s5 + {17'h0, cond_i1513_r0s5 & or_i1597_r0s5}
+           ? add_i1635_r0s5 + {17'h0, cond_i1512_r0s5 & or_i1596_r0s5}
            : 18'h3FFFF)
-      : add_i2054_r0s5 + {17'h0, cond_i1513_r0s5__1 & or_i1584_r0s5};
+      : add_i2053_r0s5 + {17'h0, cond_i1512_r0s5__1 & or_i1583_r0s5};
   wire [29:0]  _GEN_10 =
-    cmp_i1510_1_r0s4
+    cmp_i1509_1_r0s4
       ? {12'h0,
-         mul_i1028_1_r0s4__17,
-         mul_i1028_1_r0s4__16,
-         mul_i1028_1_r0s4__15,
-         mul_i1028_1_r0s4__14,
-         mul_i1028_1_r0s4__13,
-         mul_i1028_1_r0s4__12,
-         mul_i1028_1_r0s4__11,
-         mul_i1028_1_r0s4__10,
-         mul_i1028_1_r0s4__9,
-         mul_i1028_1_r0s4__8,
-         mul_i1028_1_r0s4__7,
-         mul_i1028_1_r0s4__6,
-         mul_i1028_1_r0s4__5,
-         mul_i1028_1_r0s4__4,
-         mul_i1028_1_r0s4__3,
-         mul_i1028_1_r0s4__2,
-         mul_i1028_1_r0s4__1,
-         mul_i1028_1_r0s4} << select_r0s4__1
+         mul_i1030_1_r0s4__17,
+         mul_i1030_1_r0s4__16,
+         mul_i1030_1_r0s4__15,
+         mul_i1030_1_r0s4__14,
+         mul_i1030_1_r0s4__13,
+         mul_i1030_1_r0s4__12,
+         mul_i1030_1_r0s4__11,
+         mul_i1030_1_r0s4__10,
+         mul_i1030_1_r0s4__9,
+         mul_i1030_1_r0s4__8,
+         mul_i1030_1_r0s4__7,
+         mul_i1030_1_r0s4__6,
+         mul_i1030_1_r0s4__5,
+         mul_i1030_1_r0s4__4,
+         mul_i1030_1_r0s4__3,
+         mul_i1030_1_r0s4__2,
+         mul_i1030_1_r0s4__1,
+         mul_i1030_1_r0s4} << select_r0s4__1
       : 30'h0;
   wire [17:0]  _GEN_11 =
     or_r0s5__1
       ? (xor_r0s5__1
-           ? add_i1636_1_r0s5 + {17'h0, cond_i1513_1_r0s5 & or_i1597_1_r0s5}
+           ? add_i1635_1_r0s5 + {17'h0, cond_i1512_1_r0s5 & or_i1596_1_r0s5}
            : 18'h3FFFF)
-      : add_i2054_1_r0s5 + {17'h0, cond_i1513_1_r0s5__1 & or_i1584_1_r0s5};
+      : add_i2053_1_r0s5 + {17'h0, cond_i1512_1_r0s5__1 & or_i1583_1_r0s5};
   wire [29:0]  _GEN_12 =
-    cmp_i1510_2_r0s4
+    cmp_i1509_2_r0s4
       ? {12'h0,
-         mul_i1028_2_r0s4__17,
-         mul_i1028_2_r0s4__16,
-         mul_i1028_2_r0s4__15,
-         mul_i1028_2_r0s4__14,
-         mul_i1028_2_r0s4__13,
-         mul_i1028_2_r0s4__12,
-         mul_i1028_2_r0s4__11,
-         mul_i1028_2_r0s4__10,
-         mul_i1028_2_r0s4__9,
-         mul_i1028_2_r0s4__8,
-         mul_i1028_2_r0s4__7,
-         mul_i1028_2_r0s4__6,
-         mul_i1028_2_r0s4__5,
-         mul_i1028_2_r0s4__4,
-         mul_i1028_2_r0s4__3,
-         mul_i1028_2_r0s4__2,
-         mul_i1028_2_r0s4__1,
-         mul_i1028_2_r0s4} << select_r0s4__2
+         mul_i1030_2_r0s4__17,
+         mul_i1030_2_r0s4__16,
+         mul_i1030_2_r0s4__15,
+         mul_i1030_2_r0s4__14,
+         mul_i1030_2_r0s4__13,
+         mul_i1030_2_r0s4__12,
+         mul_i1030_2_r0s4__11,
+         mul_i1030_2_r0s4__10,
+         mul_i1030_2_r0s4__9,
+         mul_i1030_2_r0s4__8,
+         mul_i1030_2_r0s4__7,
+         mul_i1030_2_r0s4__6,
+         mul_i1030_2_r0s4__5,
+         mul_i1030_2_r0s4__4,
+         mul_i1030_2_r0s4__3,
+         mul_i1030_2_r0s4__2,
+         mul_i1030_2_r0s4__1,
+         mul_i1030_2_r0s4} << select_r0s4__2
       : 30'h0;
   wire [17:0]  _GEN_13 =
     or_r0s5__2
       ? (xor_r0s5__1
-           ? add_i1636_2_r0s5 + {17'h0, cond_i1513_2_r0s5 & or_i1597_2_r0s5}
+           ? add_i1635_2_r0s5 + {17'h0, cond_i1512_2_r0s5 & or_i1596_2_r0s5}
            : 18'h3FFFF)
-      : add_i2054_2_r0s5 + {17'h0, cond_i1513_2_r0s5__1 & or_i1584_2_r0s5};
+      : add_i2053_2_r0s5 + {17'h0, cond_i1512_2_r0s5__1 & or_i1583_2_r0s5};
   wire [29:0]  _GEN_14 =
-    cmp_i1510_3_r0s4
+    cmp_i1509_3_r0s4
       ? {12'h0,
-         mul_i1028_3_r0s4__17,
-         mul_i1028_3_r0s4__16,
-         mul_i1028_3_r0s4__15,
-         mul_i1028_3_r0s4__14,
-         mul_i1028_3_r0s4__13,
-         mul_i1028_3_r0s4__12,
-         mul_i1028_3_r0s4__11,
-         mul_i1028_3_r0s4__10,
-         mul_i1028_3_r0s4__9,
-         mul_i1028_3_r0s4__8,
-         mul_i1028_3_r0s4__7,
-         mul_i1028_3_r0s4__6,
-         mul_i1028_3_r0s4__5,
-         mul_i1028_3_r0s4__4,
-         mul_i1028_3_r0s4__3,
-         mul_i1028_3_r0s4__2,
-         mul_i1028_3_r0s4__1,
-         mul_i1028_3_r0s4} << select_r0s4__3
+         mul_i1030_3_r0s4__17,
+         mul_i1030_3_r0s4__16,
+         mul_i1030_3_r0s4__15,
+         mul_i1030_3_r0s4__14,
+         mul_i1030_3_r0s4__13,
+         mul_i1030_3_r0s4__12,
+         mul_i1030_3_r0s4__11,
+         mul_i1030_3_r0s4__10,
+         mul_i1030_3_r0s4__9,
+         mul_i1030_3_r0s4__8,
+         mul_i1030_3_r0s4__7,
+         mul_i1030_3_r0s4__6,
+         mul_i1030_3_r0s4__5,
+         mul_i1030_3_r0s4__4,
+         mul_i1030_3_r0s4__3,
+         mul_i1030_3_r0s4__2,
+         mul_i1030_3_r0s4__1,
+         mul_i1030_3_r0s4} << select_r0s4__3
       : 30'h0;
   wire [17:0]  _GEN_15 =
     or_r0s5__3
       ? (xor_r0s5__1
-           ? add_i1636_3_r0s5 + {17'h0, cond_i1513_3_r0s5 & or_i1597_3_r0s5}
+           ? add_i1635_3_r0s5 + {17'h0, cond_i1512_3_r0s5 & or_i1596_3_r0s5}
            : 18'h3FFFF)
-      : add_i2054_3_r0s5 + {17'h0, cond_i1513_3_r0s5__1 & or_i1584_3_r0s5};
+      : add_i2053_3_r0s5 + {17'h0, cond_i1512_3_r0s5__1 & or_i1583_3_r0s5};
   wire [29:0]  _GEN_16 =
-    cmp_i1510_4_r0s4
+    cmp_i1509_4_r0s4
       ? {12'h0,
-         mul_i1028_4_r0s4__17,
-         mul_i1028_4_r0s4__16,
-         mul_i1028_4_r0s4__15,
-         mul_i1028_4_r0s4__14,
-         mul_i1028_4_r0s4__13,
-         mul_i1028_4_r0s4__12,
-         mul_i1028_4_r0s4__11,
-         mul_i1028_4_r0s4__10,
-         mul_i1028_4_r0s4__9,
-         mul_i1028_4_r0s4__8,
-         mul_i1028_4_r0s4__7,
-         mul_i1028_4_r0s4__6,
-         mul_i1028_4_r0s4__5,
-         mul_i1028_4_r0s4__4,
-         mul_i1028_4_r0s4__3,
-         mul_i1028_4_r0s4__2,
-         mul_i1028_4_r0s4__1,
-         mul_i1028_4_r0s4} << select_r0s4__4
+         mul_i1030_4_r0s4__17,
+         mul_i1030_4_r0s4__16,
+         mul_i1030_4_r0s4__15,
+         mul_i1030_4_r0s4__14,
+         mul_i1030_4_r0s4__13,
+         mul_i1030_4_r0s4__12,
+         mul_i1030_4_r0s4__11,
+         mul_i1030_4_r0s4__10,
+         mul_i1030_4_r0s4__9,
+         mul_i1030_4_r0s4__8,
+         mul_i1030_4_r0s4__7,
+         mul_i1030_4_r0s4__6,
+         mul_i1030_4_r0s4__5,
+         mul_i1030_4_r0s4__4,
+         mul_i1030_4_r0s4__3,
+         mul_i1030_4_r0s4__2,
+         mul_i1030_4_r0s4__1,
+         mul_i1030_4_r0s4} << select_r0s4__4
       : 30'h0;
   wire [17:0]  _GEN_17 =
     or_r0s5__4
       ? (xor_r0s5__1
-           ? add_i1636_4_r0s5 + {17'h0, cond_i1513_4_r0s5 & or_i1597_4_r0s5}
+           ? add_i1635_4_r0s5 + {17'h0, cond_i1512_4_r0s5 & or_i1596_4_r0s5}
            : 18'h3FFFF)
-      : add_i2054_4_r0s5 + {17'h0, cond_i1513_4_r0s5__1 & or_i1584_4_r0s5};
+      : add_i2053_4_r0s5 + {17'h0, cond_i1512_4_r0s5__1 & or_i1583_4_r0s5};
   wire [29:0]  _GEN_18 =
-    cmp_i1510_5_r0s4
+    cmp_i1509_5_r0s4
       ? {12'h0,
-         mul_i1028_5_r0s4__17,
-         mul_i1028_5_r0s4__16,
-         mul_i1028_5_r0s4__15,
-         mul_i1028_5_r0s4__14,
-         mul_i1028_5_r0s4__13,
-         mul_i1028_5_r0s4__12,
-         mul_i1028_5_r0s4__11,
-         mul_i1028_5_r0s4__10,
-         mul_i1028_5_r0s4__9,
-         mul_i1028_5_r0s4__8,
-         mul_i1028_5_r0s4__7,
-         mul_i1028_5_r0s4__6,
-         mul_i1028_5_r0s4__5,
-         mul_i1028_5_r0s4__4,
-         mul_i1028_5_r0s4__3,
-         mul_i1028_5_r0s4__2,
-         mul_i1028_5_r0s4__1,
-         mul_i1028_5_r0s4} << select_r0s4__5
+         mul_i1030_5_r0s4__17,
+         mul_i1030_5_r0s4__16,
+         mul_i1030_5_r0s4__15,
+         mul_i1030_5_r0s4__14,
+         mul_i1030_5_r0s4__13,
+         mul_i1030_5_r0s4__12,
+         mul_i1030_5_r0s4__11,
+         mul_i1030_5_r0s4__10,
+         mul_i1030_5_r0s4__9,
+         mul_i1030_5_r0s4__8,
+         mul_i1030_5_r0s4__7,
+         mul_i1030_5_r0s4__6,
+         mul_i1030_5_r0s4__5,
+         mul_i1030_5_r0s4__4,
+         mul_i1030_5_r0s4__3,
+         mul_i1030_5_r0s4__2,
+         mul_i1030_5_r0s4__1,
+         mul_i1030_5_r0s4} << select_r0s4__5
       : 30'h0;
   wire [17:0]  _GEN_19 =
     or_r0s5__5
       ? (xor_r0s5__1
-           ? add_i1636_5_r0s5 + {17'h0, cond_i1513_5_r0s5 & or_i1597_5_r0s5}
+           ? add_i1635_5_r0s5 + {17'h0, cond_i1512_5_r0s5 & or_i1596_5_r0s5}
            : 18'h3FFFF)
-      : add_i2054_5_r0s5 + {17'h0, cond_i1513_5_r0s5__1 & or_i1584_5_r0s5};
+      : add_i2053_5_r0s5 + {17'h0, cond_i1512_5_r0s5__1 & or_i1583_5_r0s5};
   wire [29:0]  _GEN_20 =
-    cmp_i1510_6_r0s4
+    cmp_i1509_6_r0s4
       ? {12'h0,
-         mul_i1028_6_r0s4__17,
-         mul_i1028_6_r0s4__16,
-         mul_i1028_6_r0s4__15,
-         mul_i1028_6_r0s4__14,
-         mul_i1028_6_r0s4__13,
-         mul_i1028_6_r0s4__12,
-         mul_i1028_6_r0s4__11,
-         mul_i1028_6_r0s4__10,
-         mul_i1028_6_r0s4__9,
-         mul_i1028_6_r0s4__8,
-         mul_i1028_6_r0s4__7,
-         mul_i1028_6_r0s4__6,
-         mul_i1028_6_r0s4__5,
-         mul_i1028_6_r0s4__4,
-         mul_i1028_6_r0s4__3,
-         mul_i1028_6_r0s4__2,
-         mul_i1028_6_r0s4__1,
-         mul_i1028_6_r0s4} << select_r0s4__6
+         mul_i1030_6_r0s4__17,
+         mul_i1030_6_r0s4__16,
+         mul_i1030_6_r0s4__15,
+         mul_i1030_6_r0s4__14,
+         mul_i1030_6_r0s4__13,
+         mul_i1030_6_r0s4__12,
+         mul_i1030_6_r0s4__11,
+         mul_i1030_6_r0s4__10,
+         mul_i1030_6_r0s4__9,
+         mul_i1030_6_r0s4__8,
+         mul_i1030_6_r0s4__7,
+         mul_i1030_6_r0s4__6,
+         mul_i1030_6_r0s4__5,
+         mul_i1030_6_r0s4__4,
+         mul_i1030_6_r0s4__3,
+         mul_i1030_6_r0s4__2,
+         mul_i1030_6_r0s4__1,
+         mul_i1030_6_r0s4} << select_r0s4__6
       : 30'h0;
   wire [17:0]  _GEN_21 =
     or_r0s5__6
       ? (xor_r0s5__1
-           ? add_i1636_6_r0s5 + {17'h0, cond_i1513_6_r0s5 & or_i1597_6_r0s5}
+           ? add_i1635_6_r0s5 + {17'h0, cond_i1512_6_r0s5 & or_i1596_6_r0s5}
            : 18'h3FFFF)
-      : add_i2054_6_r0s5 + {17'h0, cond_i1513_6_r0s5__1 & or_i1584_6_r0s5};
+      : add_i2053_6_r0s5 + {17'h0, cond_i1512_6_r0s5__1 & or_i1583_6_r0s5};
   wire [29:0]  _GEN_22 =
-    cmp_i1510_7_r0s4
+    cmp_i1509_7_r0s4
       ? {12'h0,
-         mul_i1028_7_r0s4__17,
-         mul_i1028_7_r0s4__16,
-         mul_i1028_7_r0s4__15,
-         mul_i1028_7_r0s4__14,
-         mul_i1028_7_r0s4__13,
-         mul_i1028_7_r0s4__12,
-         mul_i1028_7_r0s4__11,
-         mul_i1028_7_r0s4__10,
-         mul_i1028_7_r0s4__9,
-         mul_i1028_7_r0s4__8,
-         mul_i1028_7_r0s4__7,
-         mul_i1028_7_r0s4__6,
-         mul_i1028_7_r0s4__5,
-         mul_i1028_7_r0s4__4,
-         mul_i1028_7_r0s4__3,
-         mul_i1028_7_r0s4__2,
-         mul_i1028_7_r0s4__1,
-         mul_i1028_7_r0s4} << select_r0s4__7
+         mul_i1030_7_r0s4__17,
+         mul_i1030_7_r0s4__16,
+         mul_i1030_7_r0s4__15,
+         mul_i1030_7_r0s4__14,
+         mul_i1030_7_r0s4__13,
+         mul_i1030_7_r0s4__12,
+         mul_i1030_7_r0s4__11,
+         mul_i1030_7_r0s4__10,
+         mul_i1030_7_r0s4__9,
+         mul_i1030_7_r0s4__8,
+         mul_i1030_7_r0s4__7,
+         mul_i1030_7_r0s4__6,
+         mul_i1030_7_r0s4__5,
+         mul_i1030_7_r0s4__4,
+         mul_i1030_7_r0s4__3,
+         mul_i1030_7_r0s4__2,
+         mul_i1030_7_r0s4__1,
+         mul_i1030_7_r0s4} << select_r0s4__7
       : 30'h0;
   wire [17:0]  _GEN_23 =
     or_r0s5__7
       ? (xor_r0s5__1
-           ? add_i1636_7_r0s5 + {17'h0, cond_i1513_7_r0s5 & or_i1597_7_r0s5}
+           ? add_i1635_7_r0s5 + {17'h0, cond_i1512_7_r0s5 & or_i1596_7_r0s5}
            : 18'h3FFFF)
-      : add_i2054_7_r0s5 + {17'h0, cond_i1513_7_r0s5__1 & or_i1584_7_r0s5};
+      : add_i2053_7_r0s5 + {17'h0, cond_i1512_7_r0s5__1 & or_i1583_7_r0s5};
   wire [29:0]  _GEN_24 =
-    cmp_i1510_8_r0s4
+    cmp_i1509_8_r0s4
       ? {12'h0,
-         mul_i1028_8_r0s4__17,
-         mul_i1028_8_r0s4__16,
-         mul_i1028_8_r0s4__15,
-         mul_i1028_8_r0s4__14,
-         mul_i1028_8_r0s4__13,
-         mul_i1028_8_r0s4__12,
-         mul_i1028_8_r0s4__11,
-         mul_i1028_8_r0s4__10,
-         mul_i1028_8_r0s4__9,
-         mul_i1028_8_r0s4__8,
-         mul_i1028_8_r0s4__7,
-         mul_i1028_8_r0s4__6,
-         mul_i1028_8_r0s4__5,
-         mul_i1028_8_r0s4__4,
-         mul_i1028_8_r0s4__3,
-         mul_i1028_8_r0s4__2,
-         mul_i1028_8_r0s4__1,
-         mul_i1028_8_r0s4} << select_r0s4__8
+         mul_i1030_8_r0s4__17,
+         mul_i1030_8_r0s4__16,
+         mul_i1030_8_r0s4__15,
+         mul_i1030_8_r0s4__14,
+         mul_i1030_8_r0s4__13,
+         mul_i1030_8_r0s4__12,
+         mul_i1030_8_r0s4__11,
+         mul_i1030_8_r0s4__10,
+         mul_i1030_8_r0s4__9,
+         mul_i1030_8_r0s4__8,
+         mul_i1030_8_r0s4__7,
+         mul_i1030_8_r0s4__6,
+         mul_i1030_8_r0s4__5,
+         mul_i1030_8_r0s4__4,
+         mul_i1030_8_r0s4__3,
+         mul_i1030_8_r0s4__2,
+         mul_i1030_8_r0s4__1,
+         mul_i1030_8_r0s4} << select_r0s4__8
       : 30'h0;
   wire [17:0]  _GEN_25 =
     or_r0s5__8
       ? (xor_r0s5__1
-           ? add_i1636_8_r0s5 + {17'h0, cond_i1513_8_r0s5 & or_i1597_8_r0s5}
+           ? add_i1635_8_r0s5 + {17'h0, cond_i1512_8_r0s5 & or_i1596_8_r0s5}
            : 18'h3FFFF)
-      : add_i2054_8_r0s5 + {17'h0, cond_i1513_8_r0s5__1 & or_i1584_8_r0s5};
+      : add_i2053_8_r0s5 + {17'h0, cond_i1512_8_r0s5__1 & or_i1583_8_r0s5};
   wire [29:0]  _GEN_26 =
-    cmp_i1510_9_r0s4
+    cmp_i1509_9_r0s4
       ? {12'h0,
-         mul_i1028_9_r0s4__17,
-         mul_i1028_9_r0s4__16,
-         mul_i1028_9_r0s4__15,
-         mul_i1028_9_r0s4__14,
-         mul_i1028_9_r0s4__13,
-         mul_i1028_9_r0s4__12,
-         mul_i1028_9_r0s4__11,
-         mul_i1028_9_r0s4__10,
-         mul_i1028_9_r0s4__9,
-         mul_i1028_9_r0s4__8,
-         mul_i1028_9_r0s4__7,
-         mul_i1028_9_r0s4__6,
-         mul_i1028_9_r0s4__5,
-         mul_i1028_9_r0s4__4,
-         mul_i1028_9_r0s4__3,
-         mul_i1028_9_r0s4__2,
-         mul_i1028_9_r0s4__1,
-         mul_i1028_9_r0s4} << select_r0s4__9
+         mul_i1030_9_r0s4__17,
+         mul_i1030_9_r0s4__16,
+         mul_i1030_9_r0s4__15,
+         mul_i1030_9_r0s4__14,
+         mul_i1030_9_r0s4__13,
+         mul_i1030_9_r0s4__12,
+         mul_i1030_9_r0s4__11,
+         mul_i1030_9_r0s4__10,
+         mul_i1030_9_r0s4__9,
+         mul_i1030_9_r0s4__8,
+         mul_i1030_9_r0s4__7,
+         mul_i1030_9_r0s4__6,
+         mul_i1030_9_r0s4__5,
+         mul_i1030_9_r0s4__4,
+         mul_i1030_9_r0s4__3,
+         mul_i1030_9_r0s4__2,
+         mul_i1030_9_r0s4__1,
+         mul_i1030_9_r0s4} << select_r0s4__9
       : 30'h0;
   wire [17:0]  _GEN_27 =
     or_r0s5__9
       ? (xor_r0s5__1
-           ? add_i1636_9_r0s5 + {17'h0, cond_i1513_9_r0s5 & or_i1597_9_r0s5}
+           ? add_i1635_9_r0s5 + {17'h0, cond_i1512_9_r0s5 & or_i1596_9_r0s5}
            : 18'h3FFFF)
-      : add_i2054_9_r0s5 + {17'h0, cond_i1513_9_r0s5__1 & or_i1584_9_r0s5};
+      : add_i2053_9_r0s5 + {17'h0, cond_i1512_9_r0s5__1 & or_i1583_9_r0s5};
   wire [29:0]  _GEN_28 =
-    cmp_i1510_10_r0s4
+    cmp_i1509_10_r0s4
       ? {12'h0,
-         mul_i1028_10_r0s4__17,
-         mul_i1028_10_r0s4__16,
-         mul_i1028_10_r0s4__15,
-         mul_i1028_10_r0s4__14,
-         mul_i1028_10_r0s4__13,
-         mul_i1028_10_r0s4__12,
-         mul_i1028_10_r0s4__11,
-         mul_i1028_10_r0s4__10,
-         mul_i1028_10_r0s4__9,
-         mul_i1028_10_r0s4__8,
-         mul_i1028_10_r0s4__7,
-         mul_i1028_10_r0s4__6,
-         mul_i1028_10_r0s4__5,
-         mul_i1028_10_r0s4__4,
-         mul_i1028_10_r0s4__3,
-         mul_i1028_10_r0s4__2,
-         mul_i1028_10_r0s4__1,
-         mul_i1028_10_r0s4} << select_r0s4__10
+         mul_i1030_10_r0s4__17,
+         mul_i1030_10_r0s4__16,
+         mul_i1030_10_r0s4__15,
+         mul_i1030_10_r0s4__14,
+         mul_i1030_10_r0s4__13,
+         mul_i1030_10_r0s4__12,
+         mul_i1030_10_r0s4__11,
+         mul_i1030_10_r0s4__10,
+         mul_i1030_10_r0s4__9,
+         mul_i1030_10_r0s4__8,
+         mul_i1030_10_r0s4__7,
+         mul_i1030_10_r0s4__6,
+         mul_i1030_10_r0s4__5,
+         mul_i1030_10_r0s4__4,
+         mul_i1030_10_r0s4__3,
+         mul_i1030_10_r0s4__2,
+         mul_i1030_10_r0s4__1,
+         mul_i1030_10_r0s4} << select_r0s4__10
       : 30'h0;
   wire [17:0]  _GEN_29 =
     or_r0s5__10
       ? (xor_r0s5__1
-           ? add_i1636_10_r0s5 + {17'h0, cond_i1513_10_r0s5 & or_i1597_10_r0s5}
+           ? add_i1635_10_r0s5 + {17'h0, cond_i1512_10_r0s5 & or_i1596_10_r0s5}
            : 18'h3FFFF)
-      : add_i2054_10_r0s5 + {17'h0, cond_i1513_10_r0s5__1 & or_i1584_10_r0s5};
+      : add_i2053_10_r0s5 + {17'h0, cond_i1512_10_r0s5__1 & or_i1583_10_r0s5};
   wire [29:0]  _GEN_30 =
-    cmp_i1510_11_r0s4
+    cmp_i1509_11_r0s4
       ? {12'h0,
-         mul_i1028_11_r0s4__17,
-         mul_i1028_11_r0s4__16,
-         mul_i1028_11_r0s4__15,
-         mul_i1028_11_r0s4__14,
-         mul_i1028_11_r0s4__13,
-         mul_i1028_11_r0s4__12,
-         mul_i1028_11_r0s4__11,
-         mul_i1028_11_r0s4__10,
-         mul_i1028_11_r0s4__9,
-         mul_i1028_11_r0s4__8,
-         mul_i1028_11_r0s4__7,
-         mul_i1028_11_r0s4__6,
-         mul_i1028_11_r0s4__5,
-         mul_i1028_11_r0s4__4,
-         mul_i1028_11_r0s4__3,
-         mul_i1028_11_r0s4__2,
-         mul_i1028_11_r0s4__1,
-         mul_i1028_11_r0s4} << select_r0s4__11
+         mul_i1030_11_r0s4__17,
+         mul_i1030_11_r0s4__16,
+         mul_i1030_11_r0s4__15,
+         mul_i1030_11_r0s4__14,
+         mul_i1030_11_r0s4__13,
+         mul_i1030_11_r0s4__12,
+         mul_i1030_11_r0s4__11,
+         mul_i1030_11_r0s4__10,
+         mul_i1030_11_r0s4__9,
+         mul_i1030_11_r0s4__8,
+         mul_i1030_11_r0s4__7,
+         mul_i1030_11_r0s4__6,
+         mul_i1030_11_r0s4__5,
+         mul_i1030_11_r0s4__4,
+         mul_i1030_11_r0s4__3,
+         mul_i1030_11_r0s4__2,
+         mul_i1030_11_r0s4__1,
+         mul_i1030_11_r0s4} << select_r0s4__11
       : 30'h0;
   wire [17:0]  _GEN_31 =
     or_r0s5__11
       ? (xor_r0s5__1
-           ? add_i1636_11_r0s5 + {17'h0, cond_i1513_11_r0s5 & or_i1597_11_r0s5}
+           ? add_i1635_11_r0s5 + {17'h0, cond_i1512_11_r0s5 & or_i1596_11_r0s5}
            : 18'h3FFFF)
-      : add_i2054_11_r0s5 + {17'h0, cond_i1513_11_r0s5__1 & or_i1584_11_r0s5};
+      : add_i2053_11_r0s5 + {17'h0, cond_i1512_11_r0s5__1 & or_i1583_11_r0s5};
   wire [29:0]  _GEN_32 =
-    cmp_i1510_12_r0s4
+    cmp_i1509_12_r0s4
       ? {12'h0,
-         mul_i1028_12_r0s4__17,
-         mul_i1028_12_r0s4__16,
-         mul_i1028_12_r0s4__15,
-         mul_i1028_12_r0s4__14,
-         mul_i1028_12_r0s4__13,
-         mul_i1028_12_r0s4__12,
-         mul_i1028_12_r0s4__11,
-         mul_i1028_12_r0s4__10,
-         mul_i1028_12_r0s4__9,
-         mul_i1028_12_r0s4__8,
-         mul_i1028_12_r0s4__7,
-         mul_i1028_12_r0s4__6,
-         mul_i1028_12_r0s4__5,
-         mul_i1028_12_r0s4__4,
-         mul_i1028_12_r0s4__3,
-         mul_i1028_12_r0s4__2,
-         mul_i1028_12_r0s4__1,
-         mul_i1028_12_r0s4} << select_r0s4__12
+         mul_i1030_12_r0s4__17,
+         mul_i1030_12_r0s4__16,
+         mul_i1030_12_r0s4__15,
+         mul_i1030_12_r0s4__14,
+         mul_i1030_12_r0s4__13,
+         mul_i1030_12_r0s4__12,
+         mul_i1030_12_r0s4__11,
+         mul_i1030_12_r0s4__10,
+         mul_i1030_12_r0s4__9,
+         mul_i1030_12_r0s4__8,
+         mul_i1030_12_r0s4__7,
+         mul_i1030_12_r0s4__6,
+         mul_i1030_12_r0s4__5,
+         mul_i1030_12_r0s4__4,
+         mul_i1030_12_r0s4__3,
+         mul_i1030_12_r0s4__2,
+         mul_i1030_12_r0s4__1,
+         mul_i1030_12_r0s4} << select_r0s4__12
       : 30'h0;
   wire [17:0]  _GEN_33 =
     or_r0s5__12
       ? (xor_r0s5__1
-           ? add_i1636_12_r0s5 + {17'h0, cond_i1513_12_r0s5 & or_i1597_12_r0s5}
+           ? add_i1635_12_r0s5 + {17'h0, cond_i1512_12_r0s5 & or_i1596_12_r0s5}
            : 18'h3FFFF)
-      : add_i2054_12_r0s5 + {17'h0, cond_i1513_12_r0s5__1 & or_i1584_12_r0s5};
+      : add_i2053_12_r0s5 + {17'h0, cond_i1512_12_r0s5__1 & or_i1583_12_r0s5};
   wire [29:0]  _GEN_34 =
-    cmp_i1510_13_r0s4
+    cmp_i1509_13_r0s4
       ? {12'h0,
-         mul_i1028_13_r0s4__17,
-         mul_i1028_13_r0s4__16,
-         mul_i1028_13_r0s4__15,
-         mul_i1028_13_r0s4__14,
-         mul_i1028_13_r0s4__13,
-         mul_i1028_13_r0s4__12,
-         mul_i1028_13_r0s4__11,
-         mul_i1028_13_r0s4__10,
-         mul_i1028_13_r0s4__9,
-         mul_i1028_13_r0s4__8,
-         mul_i1028_13_r0s4__7,
-         mul_i1028_13_r0s4__6,
-         mul_i1028_13_r0s4__5,
-         mul_i1028_13_r0s4__4,
-         mul_i1028_13_r0s4__3,
-         mul_i1028_13_r0s4__2,
-         mul_i1028_13_r0s4__1,
-         mul_i1028_13_r0s4} << select_r0s4__13
+         mul_i1030_13_r0s4__17,
+         mul_i1030_13_r0s4__16,
+         mul_i1030_13_r0s4__15,
+         mul_i1030_13_r0s4__14,
+         mul_i1030_13_r0s4__13,
+         mul_i1030_13_r0s4__12,
+         mul_i1030_13_r0s4__11,
+         mul_i1030_13_r0s4__10,
+         mul_i1030_13_r0s4__9,
+         mul_i1030_13_r0s4__8,
+         mul_i1030_13_r0s4__7,
+         mul_i1030_13_r0s4__6,
+         mul_i1030_13_r0s4__5,
+         mul_i1030_13_r0s4__4,
+         mul_i1030_13_r0s4__3,
+         mul_i1030_13_r0s4__2,
+         mul_i1030_13_r0s4__1,
+         mul_i1030_13_r0s4} << select_r0s4__13
       : 30'h0;
   wire [17:0]  _GEN_35 =
     or_r0s5__13
       ? (xor_r0s5__1
-           ? add_i1636_13_r0s5 + {17'h0, cond_i1513_13_r0s5 & or_i1597_13_r0s5}
+           ? add_i1635_13_r0s5 + {17'h0, cond_i1512_13_r0s5 & or_i1596_13_r0s5}
            : 18'h3FFFF)
-      : add_i2054_13_r0s5 + {17'h0, cond_i1513_13_r0s5__1 & or_i1584_13_r0s5};
+      : add_i2053_13_r0s5 + {17'h0, cond_i1512_13_r0s5__1 & or_i1583_13_r0s5};
   wire [29:0]  _GEN_36 =
-    cmp_i1510_14_r0s4
+    cmp_i1509_14_r0s4
       ? {12'h0,
-         mul_i1028_14_r0s4__17,
-         mul_i1028_14_r0s4__16,
-         mul_i1028_14_r0s4__15,
-         mul_i1028_14_r0s4__14,
-         mul_i1028_14_r0s4__13,
-         mul_i1028_14_r0s4__12,
-         mul_i1028_14_r0s4__11,
-         mul_i1028_14_r0s4__10,
-         mul_i1028_14_r0s4__9,
-         mul_i1028_14_r0s4__8,
-         mul_i1028_14_r0s4__7,
-         mul_i1028_14_r0s4__6,
-         mul_i1028_14_r0s4__5,
-         mul_i1028_14_r0s4__4,
-         mul_i1028_14_r0s4__3,
-         mul_i1028_14_r0s4__2,
-         mul_i1028_14_r0s4__1,
-         mul_i1028_14_r0s4} << select_r0s4__14
+         mul_i1030_14_r0s4__17,
+         mul_i1030_14_r0s4__16,
+         mul_i1030_14_r0s4__15,
+         mul_i1030_14_r0s4__14,
+         mul_i1030_14_r0s4__13,
+         mul_i1030_14_r0s4__12,
+         mul_i1030_14_r0s4__11,
+         mul_i1030_14_r0s4__10,
+         mul_i1030_14_r0s4__9,
+         mul_i1030_14_r0s4__8,
+         mul_i1030_14_r0s4__7,
+         mul_i1030_14_r0s4__6,
+         mul_i1030_14_r0s4__5,
+         mul_i1030_14_r0s4__4,
+         mul_i1030_14_r0s4__3,
+         mul_i1030_14_r0s4__2,
+         mul_i1030_14_r0s4__1,
+         mul_i1030_14_r0s4} << select_r0s4__14
       : 30'h0;
   wire [17:0]  _GEN_37 =
     or_r0s5__14
       ? (xor_r0s5__1
-           ? add_i1636_14_r0s5 + {17'h0, cond_i1513_14_r0s5 & or_i1597_14_r0s5}
+           ? add_i1635_14_r0s5 + {17'h0, cond_i1512_14_r0s5 & or_i1596_14_r0s5}
            : 18'h3FFFF)
-      : add_i2054_14_r0s5 + {17'h0, cond_i1513_14_r0s5__1 & or_i1584_14_r0s5};
+      : add_i2053_14_r0s5 + {17'h0, cond_i1512_14_r0s5__1 & or_i1583_14_r0s5};
   wire [29:0]  _GEN_38 =
-    cmp_i1510_15_r0s4
+    cmp_i1509_15_r0s4
       ? {12'h0,
-         mul_i1028_15_r0s4__17,
-         mul_i1028_15_r0s4__16,
-         mul_i1028_15_r0s4__15,
-         mul_i1028_15_r0s4__14,
-         mul_i1028_15_r0s4__13,
-         mul_i1028_15_r0s4__12,
-         mul_i1028_15_r0s4__11,
-         mul_i1028_15_r0s4__10,
-         mul_i1028_15_r0s4__9,
-         mul_i1028_15_r0s4__8,
-         mul_i1028_15_r0s4__7,
-         mul_i1028_15_r0s4__6,
-         mul_i1028_15_r0s4__5,
-         mul_i1028_15_r0s4__4,
-         mul_i1028_15_r0s4__3,
-         mul_i1028_15_r0s4__2,
-         mul_i1028_15_r0s4__1,
-         mul_i1028_15_r0s4} << select_r0s4__15
+         mul_i1030_15_r0s4__17,
+         mul_i1030_15_r0s4__16,
+         mul_i1030_15_r0s4__15,
+         mul_i1030_15_r0s4__14,
+         mul_i1030_15_r0s4__13,
+         mul_i1030_15_r0s4__12,
+         mul_i1030_15_r0s4__11,
+         mul_i1030_15_r0s4__10,
+         mul_i1030_15_r0s4__9,
+         mul_i1030_15_r0s4__8,
+         mul_i1030_15_r0s4__7,
+         mul_i1030_15_r0s4__6,
+         mul_i1030_15_r0s4__5,
+         mul_i1030_15_r0s4__4,
+         mul_i1030_15_r0s4__3,
+         mul_i1030_15_r0s4__2,
+         mul_i1030_15_r0s4__1,
+         mul_i1030_15_r0s4} << select_r0s4__15
       : 30'h0;
   wire [17:0]  _GEN_39 =
     or_r0s5__15
       ? (xor_r0s5__1
-           ? add_i1636_15_r0s5 + {17'h0, cond_i1513_15_r0s5 & or_i1597_15_r0s5}
+           ? add_i1635_15_r0s5 + {17'h0, cond_i1512_15_r0s5 & or_i1596_15_r0s5}
            : 18'h3FFFF)
-      : add_i2054_15_r0s5 + {17'h0, cond_i1513_15_r0s5__1 & or_i1584_15_r0s5};
+      : add_i2053_15_r0s5 + {17'h0, cond_i1512_15_r0s5__1 & or_i1583_15_r0s5};
   wire [29:0]  _GEN_40 =
-    cmp_i1510_16_r0s4
+    cmp_i1509_16_r0s4
       ? {12'h0,
-         mul_i1028_16_r0s4__17,
-         mul_i1028_16_r0s4__16,
-         mul_i1028_16_r0s4__15,
-         mul_i1028_16_r0s4__14,
-         mul_i1028_16_r0s4__13,
-         mul_i1028_16_r0s4__12,
-         mul_i1028_16_r0s4__11,
-         mul_i1028_16_r0s4__10,
-         mul_i1028_16_r0s4__9,
-         mul_i1028_16_r0s4__8,
-         mul_i1028_16_r0s4__7,
-         mul_i1028_16_r0s4__6,
-         mul_i1028_16_r0s4__5,
-         mul_i1028_16_r0s4__4,
-         mul_i1028_16_r0s4__3,
-         mul_i1028_16_r0s4__2,
-         mul_i1028_16_r0s4__1,
-         mul_i1028_16_r0s4} << select_r0s4__16
+         mul_i1030_16_r0s4__17,
+         mul_i1030_16_r0s4__16,
+         mul_i1030_16_r0s4__15,
+         mul_i1030_16_r0s4__14,
+         mul_i1030_16_r0s4__13,
+         mul_i1030_16_r0s4__12,
+         mul_i1030_16_r0s4__11,
+         mul_i1030_16_r0s4__10,
+         mul_i1030_16_r0s4__9,
+         mul_i1030_16_r0s4__8,
+         mul_i1030_16_r0s4__7,
+         mul_i1030_16_r0s4__6,
+         mul_i1030_16_r0s4__5,
+         mul_i1030_16_r0s4__4,
+         mul_i1030_16_r0s4__3,
+         mul_i1030_16_r0s4__2,
+         mul_i1030_16_r0s4__1,
+         mul_i1030_16_r0s4} << select_r0s4__16
       : 30'h0;
   wire [17:0]  _GEN_41 =
     or_r0s5__16
       ? (xor_r0s5__1
-           ? add_i1636_16_r0s5 + {17'h0, cond_i1513_16_r0s5 & or_i1597_16_r0s5}
+           ? add_i1635_16_r0s5 + {17'h0, cond_i1512_16_r0s5 & or_i1596_16_r0s5}
            : 18'h3FFFF)
-      : add_i2054_16_r0s5 + {17'h0, cond_i1513_16_r0s5__1 & or_i1584_16_r0s5};
+      : add_i2053_16_r0s5 + {17'h0, cond_i1512_16_r0s5__1 & or_i1583_16_r0s5};
   wire [29:0]  _GEN_42 =
-    cmp_i1510_17_r0s4
+    cmp_i1509_17_r0s4
       ? {12'h0,
-         mul_i1028_17_r0s4__17,
-         mul_i1028_17_r0s4__16,
-         mul_i1028_17_r0s4__15,
-         mul_i1028_17_r0s4__14,
-         mul_i1028_17_r0s4__13,
-         mul_i1028_17_r0s4__12,
-         mul_i1028_17_r0s4__11,
-         mul_i1028_17_r0s4__10,
-         mul_i1028_17_r0s4__9,
-         mul_i1028_17_r0s4__8,
-         mul_i1028_17_r0s4__7,
-         mul_i1028_17_r0s4__6,
-         mul_i1028_17_r0s4__5,
-         mul_i1028_17_r0s4__4,
-         mul_i1028_17_r0s4__3,
-         mul_i1028_17_r0s4__2,
-         mul_i1028_17_r0s4__1,
-         mul_i1028_17_r0s4} << select_r0s4__17
+         mul_i1030_17_r0s4__17,
+         mul_i1030_17_r0s4__16,
+         mul_i1030_17_r0s4__15,
+         mul_i1030_17_r0s4__14,
+         mul_i1030_17_r0s4__13,
+         mul_i1030_17_r0s4__12,
+         mul_i1030_17_r0s4__11,
+         mul_i1030_17_r0s4__10,
+         mul_i1030_17_r0s4__9,
+         mul_i1030_17_r0s4__8,
+         mul_i1030_17_r0s4__7,
+         mul_i1030_17_r0s4__6,
+         mul_i1030_17_r0s4__5,
+         mul_i1030_17_r0s4__4,
+         mul_i1030_17_r0s4__3,
+         mul_i1030_17_r0s4__2,
+         mul_i1030_17_r0s4__1,
+         mul_i1030_17_r0s4} << select_r0s4__17
       : 30'h0;
   wire [17:0]  _GEN_43 =
     or_r0s5__17
       ? (xor_r0s5__1
-           ? add_i1636_17_r0s5 + {17'h0, cond_i1513_17_r0s5 & or_i1597_17_r0s5}
+           ? add_i1635_17_r0s5 + {17'h0, cond_i1512_17_r0s5 & or_i1596_17_r0s5}
            : 18'h3FFFF)
-      : add_i2054_17_r0s5 + {17'h0, cond_i1513_17_r0s5__1 & or_i1584_17_r0s5};
+      : add_i2053_17_r0s5 + {17'h0, cond_i1512_17_r0s5__1 & or_i1583_17_r0s5};
   wire [29:0]  _GEN_44 =
-    cmp_i1510_18_r0s4
+    cmp_i1509_18_r0s4
       ? {12'h0,
-         mul_i1028_18_r0s4__17,
-         mul_i1028_18_r0s4__16,
-         mul_i1028_18_r0s4__15,
-         mul_i1028_18_r0s4__14,
-         mul_i1028_18_r0s4__13,
-         mul_i1028_18_r0s4__12,
-         mul_i1028_18_r0s4__11,
-         mul_i1028_18_r0s4__10,
-         mul_i1028_18_r0s4__9,
-         mul_i1028_18_r0s4__8,
-         mul_i1028_18_r0s4__7,
-         mul_i1028_18_r0s4__6,
-         mul_i1028_18_r0s4__5,
-         mul_i1028_18_r0s4__4,
-         mul_i1028_18_r0s4__3,
-         mul_i1028_18_r0s4__2,
-         mul_i1028_18_r0s4__1,
-         mul_i1028_18_r0s4} << select_r0s4__18
+         mul_i1030_18_r0s4__17,
+         mul_i1030_18_r0s4__16,
+         mul_i1030_18_r0s4__15,
+         mul_i1030_18_r0s4__14,
+         mul_i1030_18_r0s4__13,
+         mul_i1030_18_r0s4__12,
+         mul_i1030_18_r0s4__11,
+         mul_i1030_18_r0s4__10,
+         mul_i1030_18_r0s4__9,
+         mul_i1030_18_r0s4__8,
+         mul_i1030_18_r0s4__7,
+         mul_i1030_18_r0s4__6,
+         mul_i1030_18_r0s4__5,
+         mul_i1030_18_r0s4__4,
+         mul_i1030_18_r0s4__3,
+         mul_i1030_18_r0s4__2,
+         mul_i1030_18_r0s4__1,
+         mul_i1030_18_r0s4} << select_r0s4__18
       : 30'h0;
   wire [17:0]  _GEN_45 =
     or_r0s5__18
       ? (xor_r0s5__1
-           ? add_i1636_18_r0s5 + {17'h0, cond_i1513_18_r0s5 & or_i1597_18_r0s5}
+           ? add_i1635_18_r0s5 + {17'h0, cond_i1512_18_r0s5 & or_i1596_18_r0s5}
            : 18'h3FFFF)
-      : add_i2054_18_r0s5 + {17'h0, cond_i1513_18_r0s5__1 & or_i1584_18_r0s5};
+      : add_i2053_18_r0s5 + {17'h0, cond_i1512_18_r0s5__1 & or_i1583_18_r0s5};
   wire [29:0]  _GEN_46 =
-    cmp_i1510_19_r0s4
+    cmp_i1509_19_r0s4
       ? {12'h0,
-         mul_i1028_19_r0s4__17,
-         mul_i1028_19_r0s4__16,
-         mul_i1028_19_r0s4__15,
-         mul_i1028_19_r0s4__14,
-         mul_i1028_19_r0s4__13,
-         mul_i1028_19_r0s4__12,
-         mul_i1028_19_r0s4__11,
-         mul_i1028_19_r0s4__10,
-         mul_i1028_19_r0s4__9,
-         mul_i1028_19_r0s4__8,
-         mul_i1028_19_r0s4__7,
-         mul_i1028_19_r0s4__6,
-         mul_i1028_19_r0s4__5,
-         mul_i1028_19_r0s4__4,
-         mul_i1028_19_r0s4__3,
-         mul_i1028_19_r0s4__2,
-         mul_i1028_19_r0s4__1,
-         mul_i1028_19_r0s4} << select_r0s4__19
+         mul_i1030_19_r0s4__17,
+         mul_i1030_19_r0s4__16,
+         mul_i1030_19_r0s4__15,
+         mul_i1030_19_r0s4__14,
+         mul_i1030_19_r0s4__13,
+         mul_i1030_19_r0s4__12,
+         mul_i1030_19_r0s4__11,
+         mul_i1030_19_r0s4__10,
+         mul_i1030_19_r0s4__9,
+         mul_i1030_19_r0s4__8,
+         mul_i1030_19_r0s4__7,
+         mul_i1030_19_r0s4__6,
+         mul_i1030_19_r0s4__5,
+         mul_i1030_19_r0s4__4,
+         mul_i1030_19_r0s4__3,
+         mul_i1030_19_r0s4__2,
+         mul_i1030_19_r0s4__1,
+         mul_i1030_19_r0s4} << select_r0s4__19
       : 30'h0;
   wire [17:0]  _GEN_47 =
     or_r0s5__19
       ? (xor_r0s5__1
-           ? add_i1636_19_r0s5 + {17'h0, cond_i1513_19_r0s5 & or_i1597_19_r0s5}
+           ? add_i1635_19_r0s5 + {17'h0, cond_i1512_19_r0s5 & or_i1596_19_r0s5}
            : 18'h3FFFF)
-      : add_i2054_19_r0s5 + {17'h0, cond_i1513_19_r0s5__1 & or_i1584_19_r0s5};
+      : add_i2053_19_r0s5 + {17'h0, cond_i1512_19_r0s5__1 & or_i1583_19_r0s5};
   wire [29:0]  _GEN_48 =
-    cmp_i1510_20_r0s4
+    cmp_i1509_20_r0s4
       ? {12'h0,
-         mul_i1028_20_r0s4__17,
-         mul_i1028_20_r0s4__16,
-         mul_i1028_20_r0s4__15,
-         mul_i1028_20_r0s4__14,
-         mul_i1028_20_r0s4__13,
-         mul_i1028_20_r0s4__12,
-         mul_i1028_20_r0s4__11,
-         mul_i1028_20_r0s4__10,
-         mul_i1028_20_r0s4__9,
-         mul_i1028_20_r0s4__8,
-         mul_i1028_20_r0s4__7,
-         mul_i1028_20_r0s4__6,
-         mul_i1028_20_r0s4__5,
-         mul_i1028_20_r0s4__4,
-         mul_i1028_20_r0s4__3,
-         mul_i1028_20_r0s4__2,
-         mul_i1028_20_r0s4__1,
-         mul_i1028_20_r0s4} << select_r0s4__20
+         mul_i1030_20_r0s4__17,
+         mul_i1030_20_r0s4__16,
+         mul_i1030_20_r0s4__15,
+         mul_i1030_20_r0s4__14,
+         mul_i1030_20_r0s4__13,
+         mul_i1030_20_r0s4__12,
+         mul_i1030_20_r0s4__11,
+         mul_i1030_20_r0s4__10,
+         mul_i1030_20_r0s4__9,
+         mul_i1030_20_r0s4__8,
+         mul_i1030_20_r0s4__7,
+         mul_i1030_20_r0s4__6,
+         mul_i1030_20_r0s4__5,
+         mul_i1030_20_r0s4__4,
+         mul_i1030_20_r0s4__3,
+         mul_i1030_20_r0s4__2,
+         mul_i1030_20_r0s4__1,
+         mul_i1030_20_r0s4} << select_r0s4__20
       : 30'h0;
   wire [17:0]  _GEN_49 =
     or_r0s5__20
       ? (xor_r0s5__1
-           ? add_i1636_20_r0s5 + {17'h0, cond_i1513_20_r0s5 & or_i1597_20_r0s5}
+           ? add_i1635_20_r0s5 + {17'h0, cond_i1512_20_r0s5 & or_i1596_20_r0s5}
            : 18'h3FFFF)
-      : add_i2054_20_r0s5 + {17'h0, cond_i1513_20_r0s5__1 & or_i1584_20_r0s5};
+      : add_i2053_20_r0s5 + {17'h0, cond_i1512_20_r0s5__1 & or_i1583_20_r0s5};
   wire [29:0]  _GEN_50 =
-    cmp_i1510_21_r0s4
+    cmp_i1509_21_r0s4
       ? {12'h0,
-         mul_i1028_21_r0s4__17,
-         mul_i1028_21_r0s4__16,
-         mul_i1028_21_r0s4__15,
-         mul_i1028_21_r0s4__14,
-         mul_i1028_21_r0s4__13,
-         mul_i1028_21_r0s4__12,
-         mul_i1028_21_r0s4__11,
-         mul_i1028_21_r0s4__10,
-         mul_i1028_21_r0s4__9,
-         mul_i1028_21_r0s4__8,
-         mul_i1028_21_r0s4__7,
-         mul_i1028_21_r0s4__6,
-         mul_i1028_21_r0s4__5,
-         mul_i1028_21_r0s4__4,
-         mul_i1028_21_r0s4__3,
-         mul_i1028_21_r0s4__2,
-         mul_i1028_21_r0s4__1,
-         mul_i1028_21_r0s4} << select_r0s4__21
+         mul_i1030_21_r0s4__17,
+         mul_i1030_21_r0s4__16,
+         mul_i1030_21_r0s4__15,
+         mul_i1030_21_r0s4__14,
+         mul_i1030_21_r0s4__13,
+         mul_i1030_21_r0s4__12,
+         mul_i1030_21_r0s4__11,
+         mul_i1030_21_r0s4__10,
+         mul_i1030_21_r0s4__9,
+         mul_i1030_21_r0s4__8,
+         mul_i1030_21_r0s4__7,
+         mul_i1030_21_r0s4__6,
+         mul_i1030_21_r0s4__5,
+         mul_i1030_21_r0s4__4,
+         mul_i1030_21_r0s4__3,
+         mul_i1030_21_r0s4__2,
+         mul_i1030_21_r0s4__1,
+         mul_i1030_21_r0s4} << select_r0s4__21
       : 30'h0;
   wire [17:0]  _GEN_51 =
     or_r0s5__21
       ? (xor_r0s5__1
-           ? add_i1636_21_r0s5 + {17'h0, cond_i1513_21_r0s5 & or_i1597_21_r0s5}
+           ? add_i1635_21_r0s5 + {17'h0, cond_i1512_21_r0s5 & or_i1596_21_r0s5}
            : 18'h3FFFF)
-      : add_i2054_21_r0s5 + {17'h0, cond_i1513_21_r0s5__1 & or_i1584_21_r0s5};
+      : add_i2053_21_r0s5 + {17'h0, cond_i1512_21_r0s5__1 & or_i1583_21_r0s5};
   wire [29:0]  _GEN_52 =
-    cmp_i1510_22_r0s4
+    cmp_i1509_22_r0s4
       ? {12'h0,
-         mul_i1028_22_r0s4__17,
-         mul_i1028_22_r0s4__16,
-         mul_i1028_22_r0s4__15,
-         mul_i1028_22_r0s4__14,
-         mul_i1028_22_r0s4__13,
-         mul_i1028_22_r0s4__12,
-         mul_i1028_22_r0s4__11,
-         mul_i1028_22_r0s4__10,
-         mul_i1028_22_r0s4__9,
-         mul_i1028_22_r0s4__8,
-         mul_i1028_22_r0s4__7,
-         mul_i1028_22_r0s4__6,
-         mul_i1028_22_r0s4__5,
-         mul_i1028_22_r0s4__4,
-         mul_i1028_22_r0s4__3,
-         mul_i1028_22_r0s4__2,
-         mul_i1028_22_r0s4__1,
-         mul_i1028_22_r0s4} << select_r0s4__22
+         mul_i1030_22_r0s4__17,
+         mul_i1030_22_r0s4__16,
+         mul_i1030_22_r0s4__15,
+         mul_i1030_22_r0s4__14,
+         mul_i1030_22_r0s4__13,
+         mul_i1030_22_r0s4__12,
+         mul_i1030_22_r0s4__11,
+         mul_i1030_22_r0s4__10,
+         mul_i1030_22_r0s4__9,
+         mul_i1030_22_r0s4__8,
+         mul_i1030_22_r0s4__7,
+         mul_i1030_22_r0s4__6,
+         mul_i1030_22_r0s4__5,
+         mul_i1030_22_r0s4__4,
+         mul_i1030_22_r0s4__3,
+         mul_i1030_22_r0s4__2,
+         mul_i1030_22_r0s4__1,
+         mul_i1030_22_r0s4} << select_r0s4__22
       : 30'h0;
   wire [17:0]  _GEN_53 =
     or_r0s5__22
       ? (xor_r0s5__1
-           ? add_i1636_22_r0s5 + {17'h0, cond_i1513_22_r0s5 & or_i1597_22_r0s5}
+           ? add_i1635_22_r0s5 + {17'h0, cond_i1512_22_r0s5 & or_i1596_22_r0s5}
            : 18'h3FFFF)
-      : add_i2054_22_r0s5 + {17'h0, cond_i1513_22_r0s5__1 & or_i1584_22_r0s5};
+      : add_i2053_22_r0s5 + {17'h0, cond_i1512_22_r0s5__1 & or_i1583_22_r0s5};
   wire [29:0]  _GEN_54 =
-    cmp_i1510_23_r0s4
+    cmp_i1509_23_r0s4
       ? {12'h0,
-         mul_i1028_23_r0s4__17,
-         mul_i1028_23_r0s4__16,
-         mul_i1028_23_r0s4__15,
-         mul_i1028_23_r0s4__14,
-         mul_i1028_23_r0s4__13,
-         mul_i1028_23_r0s4__12,
-         mul_i1028_23_r0s4__11,
-         mul_i1028_23_r0s4__10,
-         mul_i1028_23_r0s4__9,
-         mul_i1028_23_r0s4__8,
-         mul_i1028_23_r0s4__7,
-         mul_i1028_23_r0s4__6,
-         mul_i1028_23_r0s4__5,
-         mul_i1028_23_r0s4__4,
-         mul_i1028_23_r0s4__3,
-         mul_i1028_23_r0s4__2,
-         mul_i1028_23_r0s4__1,
-         mul_i1028_23_r0s4} << select_r0s4__23
+         mul_i1030_23_r0s4__17,
+         mul_i1030_23_r0s4__16,
+         mul_i1030_23_r0s4__15,
+         mul_i1030_23_r0s4__14,
+         mul_i1030_23_r0s4__13,
+         mul_i1030_23_r0s4__12,
+         mul_i1030_23_r0s4__11,
+         mul_i1030_23_r0s4__10,
+         mul_i1030_23_r0s4__9,
+         mul_i1030_23_r0s4__8,
+         mul_i1030_23_r0s4__7,
+         mul_i1030_23_r0s4__6,
+         mul_i1030_23_r0s4__5,
+         mul_i1030_23_r0s4__4,
+         mul_i1030_23_r0s4__3,
+         mul_i1030_23_r0s4__2,
+         mul_i1030_23_r0s4__1,
+         mul_i1030_23_r0s4} << select_r0s4__23
       : 30'h0;
   wire [17:0]  _GEN_55 =
     or_r0s5__23
       ? (xor_r0s5__1
-           ? add_i1636_23_r0s5 + {17'h0, cond_i1513_23_r0s5 & or_i1597_23_r0s5}
+           ? add_i1635_23_r0s5 + {17'h0, cond_i1512_23_r0s5 & or_i1596_23_r0s5}
            : 18'h3FFFF)
-      : add_i2054_23_r0s5 + {17'h0, cond_i1513_23_r0s5__1 & or_i1584_23_r0s5};
+      : add_i2053_23_r0s5 + {17'h0, cond_i1512_23_r0s5__1 & or_i1583_23_r0s5};
   wire [29:0]  _GEN_56 =
-    cmp_i1510_24_r0s4
+    cmp_i1509_24_r0s4
       ? {12'h0,
-         mul_i1028_24_r0s4__17,
-         mul_i1028_24_r0s4__16,
-         mul_i1028_24_r0s4__15,
-         mul_i1028_24_r0s4__14,
-         mul_i1028_24_r0s4__13,
-         mul_i1028_24_r0s4__12,
-         mul_i1028_24_r0s4__11,
-         mul_i1028_24_r0s4__10,
-         mul_i1028_24_r0s4__9,
-         mul_i1028_24_r0s4__8,
-         mul_i1028_24_r0s4__7,
-         mul_i1028_24_r0s4__6,
-         mul_i1028_24_r0s4__5,
-         mul_i1028_24_r0s4__4,
-         mul_i1028_24_r0s4__3,
-         mul_i1028_24_r0s4__2,
-         mul_i1028_24_r0s4__1,
-         mul_i1028_24_r0s4} << select_r0s4__24
+         mul_i1030_24_r0s4__17,
+         mul_i1030_24_r0s4__16,
+         mul_i1030_24_r0s4__15,
+         mul_i1030_24_r0s4__14,
+         mul_i1030_24_r0s4__13,
+         mul_i1030_24_r0s4__12,
+         mul_i1030_24_r0s4__11,
+         mul_i1030_24_r0s4__10,
+         mul_i1030_24_r0s4__9,
+         mul_i1030_24_r0s4__8,
+         mul_i1030_24_r0s4__7,
+         mul_i1030_24_r0s4__6,
+         mul_i1030_24_r0s4__5,
+         mul_i1030_24_r0s4__4,
+         mul_i1030_24_r0s4__3,
+         mul_i1030_24_r0s4__2,
+         mul_i1030_24_r0s4__1,
+         mul_i1030_24_r0s4} << select_r0s4__24
       : 30'h0;
   wire [17:0]  _GEN_57 =
     or_r0s5__24
       ? (xor_r0s5__1
-           ? add_i1636_24_r0s5 + {17'h0, cond_i1513_24_r0s5 & or_i1597_24_r0s5}
+           ? add_i1635_24_r0s5 + {17'h0, cond_i1512_24_r0s5 & or_i1596_24_r0s5}
            : 18'h3FFFF)
-      : add_i2054_24_r0s5 + {17'h0, cond_i1513_24_r0s5__1 & or_i1584_24_r0s5};
+      : add_i2053_24_r0s5 + {17'h0, cond_i1512_24_r0s5__1 & or_i1583_24_r0s5};
   wire [29:0]  _GEN_58 =
-    cmp_i1510_25_r0s4
+    cmp_i1509_25_r0s4
       ? {12'h0,
-         mul_i1028_25_r0s4__17,
-         mul_i1028_25_r0s4__16,
-         mul_i1028_25_r0s4__15,
-         mul_i1028_25_r0s4__14,
-         mul_i1028_25_r0s4__13,
-         mul_i1028_25_r0s4__12,
-         mul_i1028_25_r0s4__11,
-         mul_i1028_25_r0s4__10,
-         mul_i1028_25_r0s4__9,
-         mul_i1028_25_r0s4__8,
-         mul_i1028_25_r0s4__7,
-         mul_i1028_25_r0s4__6,
-         mul_i1028_25_r0s4__5,
-         mul_i1028_25_r0s4__4,
-         mul_i1028_25_r0s4__3,
-         mul_i1028_25_r0s4__2,
-         mul_i1028_25_r0s4__1,
-         mul_i1028_25_r0s4} << select_r0s4__25
+         mul_i1030_25_r0s4__17,
+         mul_i1030_25_r0s4__16,
+         mul_i1030_25_r0s4__15,
+         mul_i1030_25_r0s4__14,
+         mul_i1030_25_r0s4__13,
+         mul_i1030_25_r0s4__12,
+         mul_i1030_25_r0s4__11,
+         mul_i1030_25_r0s4__10,
+         mul_i1030_25_r0s4__9,
+         mul_i1030_25_r0s4__8,
+         mul_i1030_25_r0s4__7,
+         mul_i1030_25_r0s4__6,
+         mul_i1030_25_r0s4__5,
+         mul_i1030_25_r0s4__4,
+         mul_i1030_25_r0s4__3,
+         mul_i1030_25_r0s4__2,
+         mul_i1030_25_r0s4__1,
+         mul_i1030_25_r0s4} << select_r0s4__25
       : 30'h0;
   wire [17:0]  _GEN_59 =
     or_r0s5__25
       ? (xor_r0s5__1
-           ? add_i1636_25_r0s5 + {17'h0, cond_i1513_25_r0s5 & or_i1597_25_r0s5}
+           ? add_i1635_25_r0s5 + {17'h0, cond_i1512_25_r0s5 & or_i1596_25_r0s5}
            : 18'h3FFFF)
-      : add_i2054_25_r0s5 + {17'h0, cond_i1513_25_r0s5__1 & or_i1584_25_r0s5};
+      : add_i2053_25_r0s5 + {17'h0, cond_i1512_25_r0s5__1 & or_i1583_25_r0s5};
   wire [29:0]  _GEN_60 =
-    cmp_i1510_26_r0s4
+    cmp_i1509_26_r0s4
       ? {12'h0,
-         mul_i1028_26_r0s4__17,
-         mul_i1028_26_r0s4__16,
-         mul_i1028_26_r0s4__15,
-         mul_i1028_26_r0s4__14,
-         mul_i1028_26_r0s4__13,
-         mul_i1028_26_r0s4__12,
-         mul_i1028_26_r0s4__11,
-         mul_i1028_26_r0s4__10,
-         mul_i1028_26_r0s4__9,
-         mul_i1028_26_r0s4__8,
-         mul_i1028_26_r0s4__7,
-         mul_i1028_26_r0s4__6,
-         mul_i1028_26_r0s4__5,
-         mul_i1028_26_r0s4__4,
-         mul_i1028_26_r0s4__3,
-         mul_i1028_26_r0s4__2,
-         mul_i1028_26_r0s4__1,
-         mul_i1028_26_r0s4} << select_r0s4__26
+         mul_i1030_26_r0s4__17,
+         mul_i1030_26_r0s4__16,
+         mul_i1030_26_r0s4__15,
+         mul_i1030_26_r0s4__14,
+         mul_i1030_26_r0s4__13,
+         mul_i1030_26_r0s4__12,
+         mul_i1030_26_r0s4__11,
+         mul_i1030_26_r0s4__10,
+         mul_i1030_26_r0s4__9,
+         mul_i1030_26_r0s4__8,
+         mul_i1030_26_r0s4__7,
+         mul_i1030_26_r0s4__6,
+         mul_i1030_26_r0s4__5,
+         mul_i1030_26_r0s4__4,
+         mul_i1030_26_r0s4__3,
+         mul_i1030_26_r0s4__2,
+         mul_i1030_26_r0s4__1,
+         mul_i1030_26_r0s4} << select_r0s4__26
       : 30'h0;
   wire [17:0]  _GEN_61 =
     or_r0s5__26
       ? (xor_r0s5__1
-           ? add_i1636_26_r0s5 + {17'h0, cond_i1513_26_r0s5 & or_i1597_26_r0s5}
+           ? add_i1635_26_r0s5 + {17'h0, cond_i1512_26_r0s5 & or_i1596_26_r0s5}
            : 18'h3FFFF)
-      : add_i2054_26_r0s5 + {17'h0, cond_i1513_26_r0s5__1 & or_i1584_26_r0s5};
+      : add_i2053_26_r0s5 + {17'h0, cond_i1512_26_r0s5__1 & or_i1583_26_r0s5};
   wire [29:0]  _GEN_62 =
-    cmp_i1510_27_r0s4
+    cmp_i1509_27_r0s4
       ? {12'h0,
-         mul_i1028_27_r0s4__17,
-         mul_i1028_27_r0s4__16,
-         mul_i1028_27_r0s4__15,
-         mul_i1028_27_r0s4__14,
-         mul_i1028_27_r0s4__13,
-         mul_i1028_27_r0s4__12,
-         mul_i1028_27_r0s4__11,
-         mul_i1028_27_r0s4__10,
-         mul_i1028_27_r0s4__9,
-         mul_i1028_27_r0s4__8,
-         mul_i1028_27_r0s4__7,
-         mul_i1028_27_r0s4__6,
-         mul_i1028_27_r0s4__5,
-         mul_i1028_27_r0s4__4,
-         mul_i1028_27_r0s4__3,
-         mul_i1028_27_r0s4__2,
-         mul_i1028_27_r0s4__1,
-         mul_i1028_27_r0s4} << select_r0s4__27
+         mul_i1030_27_r0s4__17,
+         mul_i1030_27_r0s4__16,
+         mul_i1030_27_r0s4__15,
+         mul_i1030_27_r0s4__14,
+         mul_i1030_27_r0s4__13,
+         mul_i1030_27_r0s4__12,
+         mul_i1030_27_r0s4__11,
+         mul_i1030_27_r0s4__10,
+         mul_i1030_27_r0s4__9,
+         mul_i1030_27_r0s4__8,
+         mul_i1030_27_r0s4__7,
+         mul_i1030_27_r0s4__6,
+         mul_i1030_27_r0s4__5,
+         mul_i1030_27_r0s4__4,
+         mul_i1030_27_r0s4__3,
+         mul_i1030_27_r0s4__2,
+         mul_i1030_27_r0s4__1,
+         mul_i1030_27_r0s4} << select_r0s4__27
       : 30'h0;
   wire [17:0]  _GEN_63 =
     or_r0s5__27
       ? (xor_r0s5__1
-           ? add_i1636_27_r0s5 + {17'h0, cond_i1513_27_r0s5 & or_i1597_27_r0s5}
+           ? add_i1635_27_r0s5 + {17'h0, cond_i1512_27_r0s5 & or_i1596_27_r0s5}
            : 18'h3FFFF)
-      : add_i2054_27_r0s5 + {17'h0, cond_i1513_27_r0s5__1 & or_i1584_27_r0s5};
+      : add_i2053_27_r0s5 + {17'h0, cond_i1512_27_r0s5__1 & or_i1583_27_r0s5};
   wire [29:0]  _GEN_64 =
-    cmp_i1510_28_r0s4
+    cmp_i1509_28_r0s4
       ? {12'h0,
-         mul_i1028_28_r0s4__17,
-         mul_i1028_28_r0s4__16,
-         mul_i1028_28_r0s4__15,
-         mul_i1028_28_r0s4__14,
-         mul_i1028_28_r0s4__13,
-         mul_i1028_28_r0s4__12,
-         mul_i1028_28_r0s4__11,
-         mul_i1028_28_r0s4__10,
-         mul_i1028_28_r0s4__9,
-         mul_i1028_28_r0s4__8,
-         mul_i1028_28_r0s4__7,
-         mul_i1028_28_r0s4__6,
-         mul_i1028_28_r0s4__5,
-         mul_i1028_28_r0s4__4,
-         mul_i1028_28_r0s4__3,
-         mul_i1028_28_r0s4__2,
-         mul_i1028_28_r0s4__1,
-         mul_i1028_28_r0s4} << select_r0s4__28
+         mul_i1030_28_r0s4__17,
+         mul_i1030_28_r0s4__16,
+         mul_i1030_28_r0s4__15,
+         mul_i1030_28_r0s4__14,
+         mul_i1030_28_r0s4__13,
+         mul_i1030_28_r0s4__12,
+         mul_i1030_28_r0s4__11,
+         mul_i1030_28_r0s4__10,
+         mul_i1030_28_r0s4__9,
+         mul_i1030_28_r0s4__8,
+         mul_i1030_28_r0s4__7,
+         mul_i1030_28_r0s4__6,
+         mul_i1030_28_r0s4__5,
+         mul_i1030_28_r0s4__4,
+         mul_i1030_28_r0s4__3,
+         mul_i1030_28_r0s4__2,
+         mul_i1030_28_r0s4__1,
+         mul_i1030_28_r0s4} << select_r0s4__28
       : 30'h0;
   wire [17:0]  _GEN_65 =
     or_r0s5__28
       ? (xor_r0s5__1
-           ? add_i1636_28_r0s5 + {17'h0, cond_i1513_28_r0s5 & or_i1597_28_r0s5}
+           ? add_i1635_28_r0s5 + {17'h0, cond_i1512_28_r0s5 & or_i1596_28_r0s5}
            : 18'h3FFFF)
-      : add_i2054_28_r0s5 + {17'h0, cond_i1513_28_r0s5__1 & or_i1584_28_r0s5};
+      : add_i2053_28_r0s5 + {17'h0, cond_i1512_28_r0s5__1 & or_i1583_28_r0s5};
   wire [29:0]  _GEN_66 =
-    cmp_i1510_29_r0s4
+    cmp_i1509_29_r0s4
       ? {12'h0,
-         mul_i1028_29_r0s4__17,
-         mul_i1028_29_r0s4__16,
-         mul_i1028_29_r0s4__15,
-         mul_i1028_29_r0s4__14,
-         mul_i1028_29_r0s4__13,
-         mul_i1028_29_r0s4__12,
-         mul_i1028_29_r0s4__11,
-         mul_i1028_29_r0s4__10,
-         mul_i1028_29_r0s4__9,
-         mul_i1028_29_r0s4__8,
-         mul_i1028_29_r0s4__7,
-         mul_i1028_29_r0s4__6,
-         mul_i1028_29_r0s4__5,
-         mul_i1028_29_r0s4__4,
-         mul_i1028_29_r0s4__3,
-         mul_i1028_29_r0s4__2,
-         mul_i1028_29_r0s4__1,
-         mul_i1028_29_r0s4} << select_r0s4__29
+         mul_i1030_29_r0s4__17,
+         mul_i1030_29_r0s4__16,
+         mul_i1030_29_r0s4__15,
+         mul_i1030_29_r0s4__14,
+         mul_i1030_29_r0s4__13,
+         mul_i1030_29_r0s4__12,
+         mul_i1030_29_r0s4__11,
+         mul_i1030_29_r0s4__10,
+         mul_i1030_29_r0s4__9,
+         mul_i1030_29_r0s4__8,
+         mul_i1030_29_r0s4__7,
+         mul_i1030_29_r0s4__6,
+         mul_i1030_29_r0s4__5,
+         mul_i1030_29_r0s4__4,
+         mul_i1030_29_r0s4__3,
+         mul_i1030_29_r0s4__2,
+         mul_i1030_29_r0s4__1,
+         mul_i1030_29_r0s4} << select_r0s4__29
       : 30'h0;
   wire [17:0]  _GEN_67 =
     or_r0s5__29
       ? (xor_r0s5__1
-           ? add_i1636_29_r0s5 + {17'h0, cond_i1513_29_r0s5 & or_i1597_29_r0s5}
+           ? add_i1635_29_r0s5 + {17'h0, cond_i1512_29_r0s5 & or_i1596_29_r0s5}
            : 18'h3FFFF)
-      : add_i2054_29_r0s5 + {17'h0, cond_i1513_29_r0s5__1 & or_i1584_29_r0s5};
+      : add_i2053_29_r0s5 + {17'h0, cond_i1512_29_r0s5__1 & or_i1583_29_r0s5};
   wire [29:0]  _GEN_68 =
-    cmp_i1510_30_r0s4
+    cmp_i1509_30_r0s4
       ? {12'h0,
-         mul_i1028_30_r0s4__17,
-         mul_i1028_30_r0s4__16,
-         mul_i1028_30_r0s4__15,
-         mul_i1028_30_r0s4__14,
-         mul_i1028_30_r0s4__13,
-         mul_i1028_30_r0s4__12,
-         mul_i1028_30_r0s4__11,
-         mul_i1028_30_r0s4__10,
-         mul_i1028_30_r0s4__9,
-         mul_i1028_30_r0s4__8,
-         mul_i1028_30_r0s4__7,
-         mul_i1028_30_r0s4__6,
-         mul_i1028_30_r0s4__5,
-         mul_i1028_30_r0s4__4,
-         mul_i1028_30_r0s4__3,
-         mul_i1028_30_r0s4__2,
-         mul_i1028_30_r0s4__1,
-         mul_i1028_30_r0s4} << select_r0s4__30
+         mul_i1030_30_r0s4__17,
+         mul_i1030_30_r0s4__16,
+         mul_i1030_30_r0s4__15,
+         mul_i1030_30_r0s4__14,
+         mul_i1030_30_r0s4__13,
+         mul_i1030_30_r0s4__12,
+         mul_i1030_30_r0s4__11,
+         mul_i1030_30_r0s4__10,
+         mul_i1030_30_r0s4__9,
+         mul_i1030_30_r0s4__8,
+         mul_i1030_30_r0s4__7,
+         mul_i1030_30_r0s4__6,
+         mul_i1030_30_r0s4__5,
+         mul_i1030_30_r0s4__4,
+         mul_i1030_30_r0s4__3,
+         mul_i1030_30_r0s4__2,
+         mul_i1030_30_r0s4__1,
+         mul_i1030_30_r0s4} << select_r0s4__30
       : 30'h0;
   wire [17:0]  _GEN_69 =
     or_r0s5__30
       ? (xor_r0s5__1
-           ? add_i1636_30_r0s5 + {17'h0, cond_i1513_30_r0s5 & or_i1597_30_r0s5}
+           ? add_i1635_30_r0s5 + {17'h0, cond_i1512_30_r0s5 & or_i1596_30_r0s5}
            : 18'h3FFFF)
-      : add_i2054_30_r0s5 + {17'h0, cond_i1513_30_r0s5__1 & or_i1584_30_r0s5};
+      : add_i2053_30_r0s5 + {17'h0, cond_i1512_30_r0s5__1 & or_i1583_30_r0s5};
   wire [29:0]  _GEN_70 =
-    cmp_i1510_31_r0s4
+    cmp_i1509_31_r0s4
       ? {12'h0,
-         mul_i1028_31_r0s4__17,
-         mul_i1028_31_r0s4__16,
-         mul_i1028_31_r0s4__15,
-         mul_i1028_31_r0s4__14,
-         mul_i1028_31_r0s4__13,
-         mul_i1028_31_r0s4__12,
-         mul_i1028_31_r0s4__11,
-         mul_i1028_31_r0s4__10,
-         mul_i1028_31_r0s4__9,
-         mul_i1028_31_r0s4__8,
-         mul_i1028_31_r0s4__7,
-         mul_i1028_31_r0s4__6,
-         mul_i1028_31_r0s4__5,
-         mul_i1028_31_r0s4__4,
-         mul_i1028_31_r0s4__3,
-         mul_i1028_31_r0s4__2,
-         mul_i1028_31_r0s4__1,
-         mul_i1028_31_r0s4} << select_r0s4__31
+         mul_i1030_31_r0s4__17,
+         mul_i1030_31_r0s4__16,
+         mul_i1030_31_r0s4__15,
+         mul_i1030_31_r0s4__14,
+         mul_i1030_31_r0s4__13,
+         mul_i1030_31_r0s4__12,
+         mul_i1030_31_r0s4__11,
+         mul_i1030_31_r0s4__10,
+         mul_i1030_31_r0s4__9,
+         mul_i1030_31_r0s4__8,
+         mul_i1030_31_r0s4__7,
+         mul_i1030_31_r0s4__6,
+         mul_i1030_31_r0s4__5,
+         mul_i1030_31_r0s4__4,
+         mul_i1030_31_r0s4__3,
+         mul_i1030_31_r0s4__2,
+         mul_i1030_31_r0s4__1,
+         mul_i1030_31_r0s4} << select_r0s4__31
       : 30'h0;
   wire [17:0]  _GEN_71 =
     or_r0s5__31
       ? (xor_r0s5__1
-           ? add_i1636_31_r0s5 + {17'h0, cond_i1513_31_r0s5 & or_i1597_31_r0s5}
+           ? add_i1635_31_r0s5 + {17'h0, cond_i1512_31_r0s5 & or_i1596_31_r0s5}
            : 18'h3FFFF)
-      : add_i2054_31_r0s5 + {17'h0, cond_i1513_31_r0s5__1 & or_i1584_31_r0s5};
+      : add_i2053_31_r0s5 + {17'h0, cond_i1512_31_r0s5__1 & or_i1583_31_r0s5};
   wire [9:0]   _GEN_72 = left_sroa_0_0_r0 - 10'h1;
   wire         _GEN_73 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_72 == 10'h0;
   wire         _GEN_74 = ~started | _GEN_73;
@@ -9578,738 +9591,738 @@ module kv_decompress_scale_speckv_Design(
     decoded_dout[14] ? 14'h0 - decoded_dout[13:0] : decoded_dout[13:0];
   wire [9:0]   _GEN_78 = {5'h0, select_r0s3};
   wire [9:0]   _GEN_79 =
-    $signed(sub_i1040_r0s3) < $signed(_GEN_78) ? sub_i1040_r0s3 : _GEN_78;
-  wire [9:0]   _GEN_80 = sub_i1040_r0s3 - _GEN_79;
+    $signed(sub_i1042_r0s3) < $signed(_GEN_78) ? sub_i1042_r0s3 : _GEN_78;
+  wire [9:0]   _GEN_80 = sub_i1042_r0s3 - _GEN_79;
   wire [4:0]   _GEN_81 = $signed(_GEN_79) < -10'shC ? 5'h0 : _GEN_79[4:0] + 5'hC;
   wire [13:0]  _GEN_82 =
     decoded_dout[30] ? 14'h0 - decoded_dout[29:16] : decoded_dout[29:16];
   wire [9:0]   _GEN_83 = {5'h0, select_r0s3__1};
   wire [9:0]   _GEN_84 =
-    $signed(sub_i1040_1_r0s3) < $signed(_GEN_83) ? sub_i1040_1_r0s3 : _GEN_83;
-  wire [9:0]   _GEN_85 = sub_i1040_1_r0s3 - _GEN_84;
+    $signed(sub_i1042_1_r0s3) < $signed(_GEN_83) ? sub_i1042_1_r0s3 : _GEN_83;
+  wire [9:0]   _GEN_85 = sub_i1042_1_r0s3 - _GEN_84;
   wire [4:0]   _GEN_86 = $signed(_GEN_84) < -10'shC ? 5'h0 : _GEN_84[4:0] + 5'hC;
   wire [13:0]  _GEN_87 =
     decoded_dout[46] ? 14'h0 - decoded_dout[45:32] : decoded_dout[45:32];
   wire [9:0]   _GEN_88 = {5'h0, select_r0s3__2};
   wire [9:0]   _GEN_89 =
-    $signed(sub_i1040_2_r0s3) < $signed(_GEN_88) ? sub_i1040_2_r0s3 : _GEN_88;
-  wire [9:0]   _GEN_90 = sub_i1040_2_r0s3 - _GEN_89;
+    $signed(sub_i1042_2_r0s3) < $signed(_GEN_88) ? sub_i1042_2_r0s3 : _GEN_88;
+  wire [9:0]   _GEN_90 = sub_i1042_2_r0s3 - _GEN_89;
   wire [4:0]   _GEN_91 = $signed(_GEN_89) < -10'shC ? 5'h0 : _GEN_89[4:0] + 5'hC;
   wire [13:0]  _GEN_92 =
     decoded_dout[62] ? 14'h0 - decoded_dout[61:48] : decoded_dout[61:48];
   wire [9:0]   _GEN_93 = {5'h0, select_r0s3__3};
   wire [9:0]   _GEN_94 =
-    $signed(sub_i1040_3_r0s3) < $signed(_GEN_93) ? sub_i1040_3_r0s3 : _GEN_93;
-  wire [9:0]   _GEN_95 = sub_i1040_3_r0s3 - _GEN_94;
+    $signed(sub_i1042_3_r0s3) < $signed(_GEN_93) ? sub_i1042_3_r0s3 : _GEN_93;
+  wire [9:0]   _GEN_95 = sub_i1042_3_r0s3 - _GEN_94;
   wire [4:0]   _GEN_96 = $signed(_GEN_94) < -10'shC ? 5'h0 : _GEN_94[4:0] + 5'hC;
   wire [13:0]  _GEN_97 =
     decoded_dout[78] ? 14'h0 - decoded_dout[77:64] : decoded_dout[77:64];
   wire [9:0]   _GEN_98 = {5'h0, select_r0s3__4};
   wire [9:0]   _GEN_99 =
-    $signed(sub_i1040_4_r0s3) < $signed(_GEN_98) ? sub_i1040_4_r0s3 : _GEN_98;
-  wire [9:0]   _GEN_100 = sub_i1040_4_r0s3 - _GEN_99;
+    $signed(sub_i1042_4_r0s3) < $signed(_GEN_98) ? sub_i1042_4_r0s3 : _GEN_98;
+  wire [9:0]   _GEN_100 = sub_i1042_4_r0s3 - _GEN_99;
   wire [4:0]   _GEN_101 = $signed(_GEN_99) < -10'shC ? 5'h0 : _GEN_99[4:0] + 5'hC;
   wire [13:0]  _GEN_102 =
     decoded_dout[94] ? 14'h0 - decoded_dout[93:80] : decoded_dout[93:80];
   wire [9:0]   _GEN_103 = {5'h0, select_r0s3__5};
   wire [9:0]   _GEN_104 =
-    $signed(sub_i1040_5_r0s3) < $signed(_GEN_103) ? sub_i1040_5_r0s3 : _GEN_103;
-  wire [9:0]   _GEN_105 = sub_i1040_5_r0s3 - _GEN_104;
+    $signed(sub_i1042_5_r0s3) < $signed(_GEN_103) ? sub_i1042_5_r0s3 : _GEN_103;
+  wire [9:0]   _GEN_105 = sub_i1042_5_r0s3 - _GEN_104;
   wire [4:0]   _GEN_106 = $signed(_GEN_104) < -10'shC ? 5'h0 : _GEN_104[4:0] + 5'hC;
   wire [13:0]  _GEN_107 =
     decoded_dout[110] ? 14'h0 - decoded_dout[109:96] : decoded_dout[109:96];
   wire [9:0]   _GEN_108 = {5'h0, select_r0s3__6};
   wire [9:0]   _GEN_109 =
-    $signed(sub_i1040_6_r0s3) < $signed(_GEN_108) ? sub_i1040_6_r0s3 : _GEN_108;
-  wire [9:0]   _GEN_110 = sub_i1040_6_r0s3 - _GEN_109;
+    $signed(sub_i1042_6_r0s3) < $signed(_GEN_108) ? sub_i1042_6_r0s3 : _GEN_108;
+  wire [9:0]   _GEN_110 = sub_i1042_6_r0s3 - _GEN_109;
   wire [4:0]   _GEN_111 = $signed(_GEN_109) < -10'shC ? 5'h0 : _GEN_109[4:0] + 5'hC;
   wire [13:0]  _GEN_112 =
     decoded_dout[126] ? 14'h0 - decoded_dout[125:112] : decoded_dout[125:112];
   wire [9:0]   _GEN_113 = {5'h0, select_r0s3__7};
   wire [9:0]   _GEN_114 =
-    $signed(sub_i1040_7_r0s3) < $signed(_GEN_113) ? sub_i1040_7_r0s3 : _GEN_113;
-  wire [9:0]   _GEN_115 = sub_i1040_7_r0s3 - _GEN_114;
+    $signed(sub_i1042_7_r0s3) < $signed(_GEN_113) ? sub_i1042_7_r0s3 : _GEN_113;
+  wire [9:0]   _GEN_115 = sub_i1042_7_r0s3 - _GEN_114;
   wire [4:0]   _GEN_116 = $signed(_GEN_114) < -10'shC ? 5'h0 : _GEN_114[4:0] + 5'hC;
   wire [13:0]  _GEN_117 =
     decoded_dout[142] ? 14'h0 - decoded_dout[141:128] : decoded_dout[141:128];
   wire [9:0]   _GEN_118 = {5'h0, select_r0s3__8};
   wire [9:0]   _GEN_119 =
-    $signed(sub_i1040_8_r0s3) < $signed(_GEN_118) ? sub_i1040_8_r0s3 : _GEN_118;
-  wire [9:0]   _GEN_120 = sub_i1040_8_r0s3 - _GEN_119;
+    $signed(sub_i1042_8_r0s3) < $signed(_GEN_118) ? sub_i1042_8_r0s3 : _GEN_118;
+  wire [9:0]   _GEN_120 = sub_i1042_8_r0s3 - _GEN_119;
   wire [4:0]   _GEN_121 = $signed(_GEN_119) < -10'shC ? 5'h0 : _GEN_119[4:0] + 5'hC;
   wire [13:0]  _GEN_122 =
     decoded_dout[158] ? 14'h0 - decoded_dout[157:144] : decoded_dout[157:144];
   wire [9:0]   _GEN_123 = {5'h0, select_r0s3__9};
   wire [9:0]   _GEN_124 =
-    $signed(sub_i1040_9_r0s3) < $signed(_GEN_123) ? sub_i1040_9_r0s3 : _GEN_123;
-  wire [9:0]   _GEN_125 = sub_i1040_9_r0s3 - _GEN_124;
+    $signed(sub_i1042_9_r0s3) < $signed(_GEN_123) ? sub_i1042_9_r0s3 : _GEN_123;
+  wire [9:0]   _GEN_125 = sub_i1042_9_r0s3 - _GEN_124;
   wire [4:0]   _GEN_126 = $signed(_GEN_124) < -10'shC ? 5'h0 : _GEN_124[4:0] + 5'hC;
   wire [13:0]  _GEN_127 =
     decoded_dout[174] ? 14'h0 - decoded_dout[173:160] : decoded_dout[173:160];
   wire [9:0]   _GEN_128 = {5'h0, select_r0s3__10};
   wire [9:0]   _GEN_129 =
-    $signed(sub_i1040_10_r0s3) < $signed(_GEN_128) ? sub_i1040_10_r0s3 : _GEN_128;
-  wire [9:0]   _GEN_130 = sub_i1040_10_r0s3 - _GEN_129;
+    $signed(sub_i1042_10_r0s3) < $signed(_GEN_128) ? sub_i1042_10_r0s3 : _GEN_128;
+  wire [9:0]   _GEN_130 = sub_i1042_10_r0s3 - _GEN_129;
   wire [4:0]   _GEN_131 = $signed(_GEN_129) < -10'shC ? 5'h0 : _GEN_129[4:0] + 5'hC;
   wire [13:0]  _GEN_132 =
     decoded_dout[190] ? 14'h0 - decoded_dout[189:176] : decoded_dout[189:176];
   wire [9:0]   _GEN_133 = {5'h0, select_r0s3__11};
   wire [9:0]   _GEN_134 =
-    $signed(sub_i1040_11_r0s3) < $signed(_GEN_133) ? sub_i1040_11_r0s3 : _GEN_133;
-  wire [9:0]   _GEN_135 = sub_i1040_11_r0s3 - _GEN_134;
+    $signed(sub_i1042_11_r0s3) < $signed(_GEN_133) ? sub_i1042_11_r0s3 : _GEN_133;
+  wire [9:0]   _GEN_135 = sub_i1042_11_r0s3 - _GEN_134;
   wire [4:0]   _GEN_136 = $signed(_GEN_134) < -10'shC ? 5'h0 : _GEN_134[4:0] + 5'hC;
   wire [13:0]  _GEN_137 =
     decoded_dout[206] ? 14'h0 - decoded_dout[205:192] : decoded_dout[205:192];
   wire [9:0]   _GEN_138 = {5'h0, select_r0s3__12};
   wire [9:0]   _GEN_139 =
-    $signed(sub_i1040_12_r0s3) < $signed(_GEN_138) ? sub_i1040_12_r0s3 : _GEN_138;
-  wire [9:0]   _GEN_140 = sub_i1040_12_r0s3 - _GEN_139;
+    $signed(sub_i1042_12_r0s3) < $signed(_GEN_138) ? sub_i1042_12_r0s3 : _GEN_138;
+  wire [9:0]   _GEN_140 = sub_i1042_12_r0s3 - _GEN_139;
   wire [4:0]   _GEN_141 = $signed(_GEN_139) < -10'shC ? 5'h0 : _GEN_139[4:0] + 5'hC;
   wire [13:0]  _GEN_142 =
     decoded_dout[222] ? 14'h0 - decoded_dout[221:208] : decoded_dout[221:208];
   wire [9:0]   _GEN_143 = {5'h0, select_r0s3__13};
   wire [9:0]   _GEN_144 =
-    $signed(sub_i1040_13_r0s3) < $signed(_GEN_143) ? sub_i1040_13_r0s3 : _GEN_143;
-  wire [9:0]   _GEN_145 = sub_i1040_13_r0s3 - _GEN_144;
+    $signed(sub_i1042_13_r0s3) < $signed(_GEN_143) ? sub_i1042_13_r0s3 : _GEN_143;
+  wire [9:0]   _GEN_145 = sub_i1042_13_r0s3 - _GEN_144;
   wire [4:0]   _GEN_146 = $signed(_GEN_144) < -10'shC ? 5'h0 : _GEN_144[4:0] + 5'hC;
   wire [13:0]  _GEN_147 =
     decoded_dout[238] ? 14'h0 - decoded_dout[237:224] : decoded_dout[237:224];
   wire [9:0]   _GEN_148 = {5'h0, select_r0s3__14};
   wire [9:0]   _GEN_149 =
-    $signed(sub_i1040_14_r0s3) < $signed(_GEN_148) ? sub_i1040_14_r0s3 : _GEN_148;
-  wire [9:0]   _GEN_150 = sub_i1040_14_r0s3 - _GEN_149;
+    $signed(sub_i1042_14_r0s3) < $signed(_GEN_148) ? sub_i1042_14_r0s3 : _GEN_148;
+  wire [9:0]   _GEN_150 = sub_i1042_14_r0s3 - _GEN_149;
   wire [4:0]   _GEN_151 = $signed(_GEN_149) < -10'shC ? 5'h0 : _GEN_149[4:0] + 5'hC;
   wire [13:0]  _GEN_152 =
     decoded_dout[254] ? 14'h0 - decoded_dout[253:240] : decoded_dout[253:240];
   wire [9:0]   _GEN_153 = {5'h0, select_r0s3__15};
   wire [9:0]   _GEN_154 =
-    $signed(sub_i1040_15_r0s3) < $signed(_GEN_153) ? sub_i1040_15_r0s3 : _GEN_153;
-  wire [9:0]   _GEN_155 = sub_i1040_15_r0s3 - _GEN_154;
+    $signed(sub_i1042_15_r0s3) < $signed(_GEN_153) ? sub_i1042_15_r0s3 : _GEN_153;
+  wire [9:0]   _GEN_155 = sub_i1042_15_r0s3 - _GEN_154;
   wire [4:0]   _GEN_156 = $signed(_GEN_154) < -10'shC ? 5'h0 : _GEN_154[4:0] + 5'hC;
   wire [13:0]  _GEN_157 =
     decoded_dout[270] ? 14'h0 - decoded_dout[269:256] : decoded_dout[269:256];
   wire [9:0]   _GEN_158 = {5'h0, select_r0s3__16};
   wire [9:0]   _GEN_159 =
-    $signed(sub_i1040_16_r0s3) < $signed(_GEN_158) ? sub_i1040_16_r0s3 : _GEN_158;
-  wire [9:0]   _GEN_160 = sub_i1040_16_r0s3 - _GEN_159;
+    $signed(sub_i1042_16_r0s3) < $signed(_GEN_158) ? sub_i1042_16_r0s3 : _GEN_158;
+  wire [9:0]   _GEN_160 = sub_i1042_16_r0s3 - _GEN_159;
   wire [4:0]   _GEN_161 = $signed(_GEN_159) < -10'shC ? 5'h0 : _GEN_159[4:0] + 5'hC;
   wire [13:0]  _GEN_162 =
     decoded_dout[286] ? 14'h0 - decoded_dout[285:272] : decoded_dout[285:272];
   wire [9:0]   _GEN_163 = {5'h0, select_r0s3__17};
   wire [9:0]   _GEN_164 =
-    $signed(sub_i1040_17_r0s3) < $signed(_GEN_163) ? sub_i1040_17_r0s3 : _GEN_163;
-  wire [9:0]   _GEN_165 = sub_i1040_17_r0s3 - _GEN_164;
+    $signed(sub_i1042_17_r0s3) < $signed(_GEN_163) ? sub_i1042_17_r0s3 : _GEN_163;
+  wire [9:0]   _GEN_165 = sub_i1042_17_r0s3 - _GEN_164;
   wire [4:0]   _GEN_166 = $signed(_GEN_164) < -10'shC ? 5'h0 : _GEN_164[4:0] + 5'hC;
   wire [13:0]  _GEN_167 =
     decoded_dout[302] ? 14'h0 - decoded_dout[301:288] : decoded_dout[301:288];
   wire [9:0]   _GEN_168 = {5'h0, select_r0s3__18};
   wire [9:0]   _GEN_169 =
-    $signed(sub_i1040_18_r0s3) < $signed(_GEN_168) ? sub_i1040_18_r0s3 : _GEN_168;
-  wire [9:0]   _GEN_170 = sub_i1040_18_r0s3 - _GEN_169;
+    $signed(sub_i1042_18_r0s3) < $signed(_GEN_168) ? sub_i1042_18_r0s3 : _GEN_168;
+  wire [9:0]   _GEN_170 = sub_i1042_18_r0s3 - _GEN_169;
   wire [4:0]   _GEN_171 = $signed(_GEN_169) < -10'shC ? 5'h0 : _GEN_169[4:0] + 5'hC;
   wire [13:0]  _GEN_172 =
     decoded_dout[318] ? 14'h0 - decoded_dout[317:304] : decoded_dout[317:304];
   wire [9:0]   _GEN_173 = {5'h0, select_r0s3__19};
   wire [9:0]   _GEN_174 =
-    $signed(sub_i1040_19_r0s3) < $signed(_GEN_173) ? sub_i1040_19_r0s3 : _GEN_173;
-  wire [9:0]   _GEN_175 = sub_i1040_19_r0s3 - _GEN_174;
+    $signed(sub_i1042_19_r0s3) < $signed(_GEN_173) ? sub_i1042_19_r0s3 : _GEN_173;
+  wire [9:0]   _GEN_175 = sub_i1042_19_r0s3 - _GEN_174;
   wire [4:0]   _GEN_176 = $signed(_GEN_174) < -10'shC ? 5'h0 : _GEN_174[4:0] + 5'hC;
   wire [13:0]  _GEN_177 =
     decoded_dout[334] ? 14'h0 - decoded_dout[333:320] : decoded_dout[333:320];
   wire [9:0]   _GEN_178 = {5'h0, select_r0s3__20};
   wire [9:0]   _GEN_179 =
-    $signed(sub_i1040_20_r0s3) < $signed(_GEN_178) ? sub_i1040_20_r0s3 : _GEN_178;
-  wire [9:0]   _GEN_180 = sub_i1040_20_r0s3 - _GEN_179;
+    $signed(sub_i1042_20_r0s3) < $signed(_GEN_178) ? sub_i1042_20_r0s3 : _GEN_178;
+  wire [9:0]   _GEN_180 = sub_i1042_20_r0s3 - _GEN_179;
   wire [4:0]   _GEN_181 = $signed(_GEN_179) < -10'shC ? 5'h0 : _GEN_179[4:0] + 5'hC;
   wire [13:0]  _GEN_182 =
     decoded_dout[350] ? 14'h0 - decoded_dout[349:336] : decoded_dout[349:336];
   wire [9:0]   _GEN_183 = {5'h0, select_r0s3__21};
   wire [9:0]   _GEN_184 =
-    $signed(sub_i1040_21_r0s3) < $signed(_GEN_183) ? sub_i1040_21_r0s3 : _GEN_183;
-  wire [9:0]   _GEN_185 = sub_i1040_21_r0s3 - _GEN_184;
+    $signed(sub_i1042_21_r0s3) < $signed(_GEN_183) ? sub_i1042_21_r0s3 : _GEN_183;
+  wire [9:0]   _GEN_185 = sub_i1042_21_r0s3 - _GEN_184;
   wire [4:0]   _GEN_186 = $signed(_GEN_184) < -10'shC ? 5'h0 : _GEN_184[4:0] + 5'hC;
   wire [13:0]  _GEN_187 =
     decoded_dout[366] ? 14'h0 - decoded_dout[365:352] : decoded_dout[365:352];
   wire [9:0]   _GEN_188 = {5'h0, select_r0s3__22};
   wire [9:0]   _GEN_189 =
-    $signed(sub_i1040_22_r0s3) < $signed(_GEN_188) ? sub_i1040_22_r0s3 : _GEN_188;
-  wire [9:0]   _GEN_190 = sub_i1040_22_r0s3 - _GEN_189;
+    $signed(sub_i1042_22_r0s3) < $signed(_GEN_188) ? sub_i1042_22_r0s3 : _GEN_188;
+  wire [9:0]   _GEN_190 = sub_i1042_22_r0s3 - _GEN_189;
   wire [4:0]   _GEN_191 = $signed(_GEN_189) < -10'shC ? 5'h0 : _GEN_189[4:0] + 5'hC;
   wire [13:0]  _GEN_192 =
     decoded_dout[382] ? 14'h0 - decoded_dout[381:368] : decoded_dout[381:368];
   wire [9:0]   _GEN_193 = {5'h0, select_r0s3__23};
   wire [9:0]   _GEN_194 =
-    $signed(sub_i1040_23_r0s3) < $signed(_GEN_193) ? sub_i1040_23_r0s3 : _GEN_193;
-  wire [9:0]   _GEN_195 = sub_i1040_23_r0s3 - _GEN_194;
+    $signed(sub_i1042_23_r0s3) < $signed(_GEN_193) ? sub_i1042_23_r0s3 : _GEN_193;
+  wire [9:0]   _GEN_195 = sub_i1042_23_r0s3 - _GEN_194;
   wire [4:0]   _GEN_196 = $signed(_GEN_194) < -10'shC ? 5'h0 : _GEN_194[4:0] + 5'hC;
   wire [13:0]  _GEN_197 =
     decoded_dout[398] ? 14'h0 - decoded_dout[397:384] : decoded_dout[397:384];
   wire [9:0]   _GEN_198 = {5'h0, select_r0s3__24};
   wire [9:0]   _GEN_199 =
-    $signed(sub_i1040_24_r0s3) < $signed(_GEN_198) ? sub_i1040_24_r0s3 : _GEN_198;
-  wire [9:0]   _GEN_200 = sub_i1040_24_r0s3 - _GEN_199;
+    $signed(sub_i1042_24_r0s3) < $signed(_GEN_198) ? sub_i1042_24_r0s3 : _GEN_198;
+  wire [9:0]   _GEN_200 = sub_i1042_24_r0s3 - _GEN_199;
   wire [4:0]   _GEN_201 = $signed(_GEN_199) < -10'shC ? 5'h0 : _GEN_199[4:0] + 5'hC;
   wire [13:0]  _GEN_202 =
     decoded_dout[414] ? 14'h0 - decoded_dout[413:400] : decoded_dout[413:400];
   wire [9:0]   _GEN_203 = {5'h0, select_r0s3__25};
   wire [9:0]   _GEN_204 =
-    $signed(sub_i1040_25_r0s3) < $signed(_GEN_203) ? sub_i1040_25_r0s3 : _GEN_203;
-  wire [9:0]   _GEN_205 = sub_i1040_25_r0s3 - _GEN_204;
+    $signed(sub_i1042_25_r0s3) < $signed(_GEN_203) ? sub_i1042_25_r0s3 : _GEN_203;
+  wire [9:0]   _GEN_205 = sub_i1042_25_r0s3 - _GEN_204;
   wire [4:0]   _GEN_206 = $signed(_GEN_204) < -10'shC ? 5'h0 : _GEN_204[4:0] + 5'hC;
   wire [13:0]  _GEN_207 =
     decoded_dout[430] ? 14'h0 - decoded_dout[429:416] : decoded_dout[429:416];
   wire [9:0]   _GEN_208 = {5'h0, select_r0s3__26};
   wire [9:0]   _GEN_209 =
-    $signed(sub_i1040_26_r0s3) < $signed(_GEN_208) ? sub_i1040_26_r0s3 : _GEN_208;
-  wire [9:0]   _GEN_210 = sub_i1040_26_r0s3 - _GEN_209;
+    $signed(sub_i1042_26_r0s3) < $signed(_GEN_208) ? sub_i1042_26_r0s3 : _GEN_208;
+  wire [9:0]   _GEN_210 = sub_i1042_26_r0s3 - _GEN_209;
   wire [4:0]   _GEN_211 = $signed(_GEN_209) < -10'shC ? 5'h0 : _GEN_209[4:0] + 5'hC;
   wire [13:0]  _GEN_212 =
     decoded_dout[446] ? 14'h0 - decoded_dout[445:432] : decoded_dout[445:432];
   wire [9:0]   _GEN_213 = {5'h0, select_r0s3__27};
   wire [9:0]   _GEN_214 =
-    $signed(sub_i1040_27_r0s3) < $signed(_GEN_213) ? sub_i1040_27_r0s3 : _GEN_213;
-  wire [9:0]   _GEN_215 = sub_i1040_27_r0s3 - _GEN_214;
+    $signed(sub_i1042_27_r0s3) < $signed(_GEN_213) ? sub_i1042_27_r0s3 : _GEN_213;
+  wire [9:0]   _GEN_215 = sub_i1042_27_r0s3 - _GEN_214;
   wire [4:0]   _GEN_216 = $signed(_GEN_214) < -10'shC ? 5'h0 : _GEN_214[4:0] + 5'hC;
   wire [13:0]  _GEN_217 =
     decoded_dout[462] ? 14'h0 - decoded_dout[461:448] : decoded_dout[461:448];
   wire [9:0]   _GEN_218 = {5'h0, select_r0s3__28};
   wire [9:0]   _GEN_219 =
-    $signed(sub_i1040_28_r0s3) < $signed(_GEN_218) ? sub_i1040_28_r0s3 : _GEN_218;
-  wire [9:0]   _GEN_220 = sub_i1040_28_r0s3 - _GEN_219;
+    $signed(sub_i1042_28_r0s3) < $signed(_GEN_218) ? sub_i1042_28_r0s3 : _GEN_218;
+  wire [9:0]   _GEN_220 = sub_i1042_28_r0s3 - _GEN_219;
   wire [4:0]   _GEN_221 = $signed(_GEN_219) < -10'shC ? 5'h0 : _GEN_219[4:0] + 5'hC;
   wire [13:0]  _GEN_222 =
     decoded_dout[478] ? 14'h0 - decoded_dout[477:464] : decoded_dout[477:464];
   wire [9:0]   _GEN_223 = {5'h0, select_r0s3__29};
   wire [9:0]   _GEN_224 =
-    $signed(sub_i1040_29_r0s3) < $signed(_GEN_223) ? sub_i1040_29_r0s3 : _GEN_223;
-  wire [9:0]   _GEN_225 = sub_i1040_29_r0s3 - _GEN_224;
+    $signed(sub_i1042_29_r0s3) < $signed(_GEN_223) ? sub_i1042_29_r0s3 : _GEN_223;
+  wire [9:0]   _GEN_225 = sub_i1042_29_r0s3 - _GEN_224;
   wire [4:0]   _GEN_226 = $signed(_GEN_224) < -10'shC ? 5'h0 : _GEN_224[4:0] + 5'hC;
   wire [13:0]  _GEN_227 =
     decoded_dout[494] ? 14'h0 - decoded_dout[493:480] : decoded_dout[493:480];
   wire [9:0]   _GEN_228 = {5'h0, select_r0s3__30};
   wire [9:0]   _GEN_229 =
-    $signed(sub_i1040_30_r0s3) < $signed(_GEN_228) ? sub_i1040_30_r0s3 : _GEN_228;
-  wire [9:0]   _GEN_230 = sub_i1040_30_r0s3 - _GEN_229;
+    $signed(sub_i1042_30_r0s3) < $signed(_GEN_228) ? sub_i1042_30_r0s3 : _GEN_228;
+  wire [9:0]   _GEN_230 = sub_i1042_30_r0s3 - _GEN_229;
   wire [4:0]   _GEN_231 = $signed(_GEN_229) < -10'shC ? 5'h0 : _GEN_229[4:0] + 5'hC;
   wire [13:0]  _GEN_232 =
     decoded_dout[510] ? 14'h0 - decoded_dout[509:496] : decoded_dout[509:496];
   wire [9:0]   _GEN_233 = {5'h0, select_r0s3__31};
   wire [9:0]   _GEN_234 =
-    $signed(sub_i1040_31_r0s3) < $signed(_GEN_233) ? sub_i1040_31_r0s3 : _GEN_233;
-  wire [9:0]   _GEN_235 = sub_i1040_31_r0s3 - _GEN_234;
+    $signed(sub_i1042_31_r0s3) < $signed(_GEN_233) ? sub_i1042_31_r0s3 : _GEN_233;
+  wire [9:0]   _GEN_235 = sub_i1042_31_r0s3 - _GEN_234;
   wire [4:0]   _GEN_236 = $signed(_GEN_234) < -10'shC ? 5'h0 : _GEN_234[4:0] + 5'hC;
-  wire         _GEN_237 = ~(mul_i1028_r0s2[17]) & ~(mul_i1028_r0s2[16]);
-  wire         _GEN_238 = ~(mul_i1028_r0s2[15]) & ~(mul_i1028_r0s2[14]);
+  wire         _GEN_237 = ~(mul_i1030_r0s2[17]) & ~(mul_i1030_r0s2[16]);
+  wire         _GEN_238 = ~(mul_i1030_r0s2[15]) & ~(mul_i1030_r0s2[14]);
   wire         _GEN_239 = _GEN_237 & _GEN_238;
-  wire         _GEN_240 = ~(mul_i1028_r0s2[13]) & ~(mul_i1028_r0s2[12]);
-  wire         _GEN_241 = ~(mul_i1028_r0s2[11]) & ~(mul_i1028_r0s2[10]);
+  wire         _GEN_240 = ~(mul_i1030_r0s2[13]) & ~(mul_i1030_r0s2[12]);
+  wire         _GEN_241 = ~(mul_i1030_r0s2[11]) & ~(mul_i1030_r0s2[10]);
   wire         _GEN_242 = _GEN_240 & _GEN_241;
   wire         _GEN_243 = _GEN_239 & _GEN_242;
-  wire         _GEN_244 = ~(mul_i1028_r0s2[9]) & ~(mul_i1028_r0s2[8]);
-  wire         _GEN_245 = ~(mul_i1028_r0s2[7]) & ~(mul_i1028_r0s2[6]);
+  wire         _GEN_244 = ~(mul_i1030_r0s2[9]) & ~(mul_i1030_r0s2[8]);
+  wire         _GEN_245 = ~(mul_i1030_r0s2[7]) & ~(mul_i1030_r0s2[6]);
   wire         _GEN_246 = _GEN_244 & _GEN_245;
-  wire         _GEN_247 = ~(mul_i1028_r0s2[5]) & ~(mul_i1028_r0s2[4]);
-  wire         _GEN_248 = ~(mul_i1028_r0s2[3]) & ~(mul_i1028_r0s2[2]);
+  wire         _GEN_247 = ~(mul_i1030_r0s2[5]) & ~(mul_i1030_r0s2[4]);
+  wire         _GEN_248 = ~(mul_i1030_r0s2[3]) & ~(mul_i1030_r0s2[2]);
   wire         _GEN_249 = _GEN_247 & _GEN_248;
   wire         _GEN_250 = _GEN_246 & _GEN_249;
   wire         _GEN_251 = _GEN_243 & _GEN_250;
-  wire         _GEN_252 = ~(mul_i1028_r0s2[1]) & ~(mul_i1028_r0s2[0]);
-  wire         _GEN_253 = ~(mul_i1028_1_r0s2[17]) & ~(mul_i1028_1_r0s2[16]);
-  wire         _GEN_254 = ~(mul_i1028_1_r0s2[15]) & ~(mul_i1028_1_r0s2[14]);
+  wire         _GEN_252 = ~(mul_i1030_r0s2[1]) & ~(mul_i1030_r0s2[0]);
+  wire         _GEN_253 = ~(mul_i1030_1_r0s2[17]) & ~(mul_i1030_1_r0s2[16]);
+  wire         _GEN_254 = ~(mul_i1030_1_r0s2[15]) & ~(mul_i1030_1_r0s2[14]);
   wire         _GEN_255 = _GEN_253 & _GEN_254;
-  wire         _GEN_256 = ~(mul_i1028_1_r0s2[13]) & ~(mul_i1028_1_r0s2[12]);
-  wire         _GEN_257 = ~(mul_i1028_1_r0s2[11]) & ~(mul_i1028_1_r0s2[10]);
+  wire         _GEN_256 = ~(mul_i1030_1_r0s2[13]) & ~(mul_i1030_1_r0s2[12]);
+  wire         _GEN_257 = ~(mul_i1030_1_r0s2[11]) & ~(mul_i1030_1_r0s2[10]);
   wire         _GEN_258 = _GEN_256 & _GEN_257;
   wire         _GEN_259 = _GEN_255 & _GEN_258;
-  wire         _GEN_260 = ~(mul_i1028_1_r0s2[9]) & ~(mul_i1028_1_r0s2[8]);
-  wire         _GEN_261 = ~(mul_i1028_1_r0s2[7]) & ~(mul_i1028_1_r0s2[6]);
+  wire         _GEN_260 = ~(mul_i1030_1_r0s2[9]) & ~(mul_i1030_1_r0s2[8]);
+  wire         _GEN_261 = ~(mul_i1030_1_r0s2[7]) & ~(mul_i1030_1_r0s2[6]);
   wire         _GEN_262 = _GEN_260 & _GEN_261;
-  wire         _GEN_263 = ~(mul_i1028_1_r0s2[5]) & ~(mul_i1028_1_r0s2[4]);
-  wire         _GEN_264 = ~(mul_i1028_1_r0s2[3]) & ~(mul_i1028_1_r0s2[2]);
+  wire         _GEN_263 = ~(mul_i1030_1_r0s2[5]) & ~(mul_i1030_1_r0s2[4]);
+  wire         _GEN_264 = ~(mul_i1030_1_r0s2[3]) & ~(mul_i1030_1_r0s2[2]);
   wire         _GEN_265 = _GEN_263 & _GEN_264;
   wire         _GEN_266 = _GEN_262 & _GEN_265;
   wire         _GEN_267 = _GEN_259 & _GEN_266;
-  wire         _GEN_268 = ~(mul_i1028_1_r0s2[1]) & ~(mul_i1028_1_r0s2[0]);
-  wire         _GEN_269 = ~(mul_i1028_2_r0s2[17]) & ~(mul_i1028_2_r0s2[16]);
-  wire         _GEN_270 = ~(mul_i1028_2_r0s2[15]) & ~(mul_i1028_2_r0s2[14]);
+  wire         _GEN_268 = ~(mul_i1030_1_r0s2[1]) & ~(mul_i1030_1_r0s2[0]);
+  wire         _GEN_269 = ~(mul_i1030_2_r0s2[17]) & ~(mul_i1030_2_r0s2[16]);
+  wire         _GEN_270 = ~(mul_i1030_2_r0s2[15]) & ~(mul_i1030_2_r0s2[14]);
   wire         _GEN_271 = _GEN_269 & _GEN_270;
-  wire         _GEN_272 = ~(mul_i1028_2_r0s2[13]) & ~(mul_i1028_2_r0s2[12]);
-  wire         _GEN_273 = ~(mul_i1028_2_r0s2[11]) & ~(mul_i1028_2_r0s2[10]);
+  wire         _GEN_272 = ~(mul_i1030_2_r0s2[13]) & ~(mul_i1030_2_r0s2[12]);
+  wire         _GEN_273 = ~(mul_i1030_2_r0s2[11]) & ~(mul_i1030_2_r0s2[10]);
   wire         _GEN_274 = _GEN_272 & _GEN_273;
   wire         _GEN_275 = _GEN_271 & _GEN_274;
-  wire         _GEN_276 = ~(mul_i1028_2_r0s2[9]) & ~(mul_i1028_2_r0s2[8]);
-  wire         _GEN_277 = ~(mul_i1028_2_r0s2[7]) & ~(mul_i1028_2_r0s2[6]);
+  wire         _GEN_276 = ~(mul_i1030_2_r0s2[9]) & ~(mul_i1030_2_r0s2[8]);
+  wire         _GEN_277 = ~(mul_i1030_2_r0s2[7]) & ~(mul_i1030_2_r0s2[6]);
   wire         _GEN_278 = _GEN_276 & _GEN_277;
-  wire         _GEN_279 = ~(mul_i1028_2_r0s2[5]) & ~(mul_i1028_2_r0s2[4]);
-  wire         _GEN_280 = ~(mul_i1028_2_r0s2[3]) & ~(mul_i1028_2_r0s2[2]);
+  wire         _GEN_279 = ~(mul_i1030_2_r0s2[5]) & ~(mul_i1030_2_r0s2[4]);
+  wire         _GEN_280 = ~(mul_i1030_2_r0s2[3]) & ~(mul_i1030_2_r0s2[2]);
   wire         _GEN_281 = _GEN_279 & _GEN_280;
   wire         _GEN_282 = _GEN_278 & _GEN_281;
   wire         _GEN_283 = _GEN_275 & _GEN_282;
-  wire         _GEN_284 = ~(mul_i1028_2_r0s2[1]) & ~(mul_i1028_2_r0s2[0]);
-  wire         _GEN_285 = ~(mul_i1028_3_r0s2[17]) & ~(mul_i1028_3_r0s2[16]);
-  wire         _GEN_286 = ~(mul_i1028_3_r0s2[15]) & ~(mul_i1028_3_r0s2[14]);
+  wire         _GEN_284 = ~(mul_i1030_2_r0s2[1]) & ~(mul_i1030_2_r0s2[0]);
+  wire         _GEN_285 = ~(mul_i1030_3_r0s2[17]) & ~(mul_i1030_3_r0s2[16]);
+  wire         _GEN_286 = ~(mul_i1030_3_r0s2[15]) & ~(mul_i1030_3_r0s2[14]);
   wire         _GEN_287 = _GEN_285 & _GEN_286;
-  wire         _GEN_288 = ~(mul_i1028_3_r0s2[13]) & ~(mul_i1028_3_r0s2[12]);
-  wire         _GEN_289 = ~(mul_i1028_3_r0s2[11]) & ~(mul_i1028_3_r0s2[10]);
+  wire         _GEN_288 = ~(mul_i1030_3_r0s2[13]) & ~(mul_i1030_3_r0s2[12]);
+  wire         _GEN_289 = ~(mul_i1030_3_r0s2[11]) & ~(mul_i1030_3_r0s2[10]);
   wire         _GEN_290 = _GEN_288 & _GEN_289;
   wire         _GEN_291 = _GEN_287 & _GEN_290;
-  wire         _GEN_292 = ~(mul_i1028_3_r0s2[9]) & ~(mul_i1028_3_r0s2[8]);
-  wire         _GEN_293 = ~(mul_i1028_3_r0s2[7]) & ~(mul_i1028_3_r0s2[6]);
+  wire         _GEN_292 = ~(mul_i1030_3_r0s2[9]) & ~(mul_i1030_3_r0s2[8]);
+  wire         _GEN_293 = ~(mul_i1030_3_r0s2[7]) & ~(mul_i1030_3_r0s2[6]);
   wire         _GEN_294 = _GEN_292 & _GEN_293;
-  wire         _GEN_295 = ~(mul_i1028_3_r0s2[5]) & ~(mul_i1028_3_r0s2[4]);
-  wire         _GEN_296 = ~(mul_i1028_3_r0s2[3]) & ~(mul_i1028_3_r0s2[2]);
+  wire         _GEN_295 = ~(mul_i1030_3_r0s2[5]) & ~(mul_i1030_3_r0s2[4]);
+  wire         _GEN_296 = ~(mul_i1030_3_r0s2[3]) & ~(mul_i1030_3_r0s2[2]);
   wire         _GEN_297 = _GEN_295 & _GEN_296;
   wire         _GEN_298 = _GEN_294 & _GEN_297;
   wire         _GEN_299 = _GEN_291 & _GEN_298;
-  wire         _GEN_300 = ~(mul_i1028_3_r0s2[1]) & ~(mul_i1028_3_r0s2[0]);
-  wire         _GEN_301 = ~(mul_i1028_4_r0s2[17]) & ~(mul_i1028_4_r0s2[16]);
-  wire         _GEN_302 = ~(mul_i1028_4_r0s2[15]) & ~(mul_i1028_4_r0s2[14]);
+  wire         _GEN_300 = ~(mul_i1030_3_r0s2[1]) & ~(mul_i1030_3_r0s2[0]);
+  wire         _GEN_301 = ~(mul_i1030_4_r0s2[17]) & ~(mul_i1030_4_r0s2[16]);
+  wire         _GEN_302 = ~(mul_i1030_4_r0s2[15]) & ~(mul_i1030_4_r0s2[14]);
   wire         _GEN_303 = _GEN_301 & _GEN_302;
-  wire         _GEN_304 = ~(mul_i1028_4_r0s2[13]) & ~(mul_i1028_4_r0s2[12]);
-  wire         _GEN_305 = ~(mul_i1028_4_r0s2[11]) & ~(mul_i1028_4_r0s2[10]);
+  wire         _GEN_304 = ~(mul_i1030_4_r0s2[13]) & ~(mul_i1030_4_r0s2[12]);
+  wire         _GEN_305 = ~(mul_i1030_4_r0s2[11]) & ~(mul_i1030_4_r0s2[10]);
   wire         _GEN_306 = _GEN_304 & _GEN_305;
   wire         _GEN_307 = _GEN_303 & _GEN_306;
-  wire         _GEN_308 = ~(mul_i1028_4_r0s2[9]) & ~(mul_i1028_4_r0s2[8]);
-  wire         _GEN_309 = ~(mul_i1028_4_r0s2[7]) & ~(mul_i1028_4_r0s2[6]);
+  wire         _GEN_308 = ~(mul_i1030_4_r0s2[9]) & ~(mul_i1030_4_r0s2[8]);
+  wire         _GEN_309 = ~(mul_i1030_4_r0s2[7]) & ~(mul_i1030_4_r0s2[6]);
   wire         _GEN_310 = _GEN_308 & _GEN_309;
-  wire         _GEN_311 = ~(mul_i1028_4_r0s2[5]) & ~(mul_i1028_4_r0s2[4]);
-  wire         _GEN_312 = ~(mul_i1028_4_r0s2[3]) & ~(mul_i1028_4_r0s2[2]);
+  wire         _GEN_311 = ~(mul_i1030_4_r0s2[5]) & ~(mul_i1030_4_r0s2[4]);
+  wire         _GEN_312 = ~(mul_i1030_4_r0s2[3]) & ~(mul_i1030_4_r0s2[2]);
   wire         _GEN_313 = _GEN_311 & _GEN_312;
   wire         _GEN_314 = _GEN_310 & _GEN_313;
   wire         _GEN_315 = _GEN_307 & _GEN_314;
-  wire         _GEN_316 = ~(mul_i1028_4_r0s2[1]) & ~(mul_i1028_4_r0s2[0]);
-  wire         _GEN_317 = ~(mul_i1028_5_r0s2[17]) & ~(mul_i1028_5_r0s2[16]);
-  wire         _GEN_318 = ~(mul_i1028_5_r0s2[15]) & ~(mul_i1028_5_r0s2[14]);
+  wire         _GEN_316 = ~(mul_i1030_4_r0s2[1]) & ~(mul_i1030_4_r0s2[0]);
+  wire         _GEN_317 = ~(mul_i1030_5_r0s2[17]) & ~(mul_i1030_5_r0s2[16]);
+  wire         _GEN_318 = ~(mul_i1030_5_r0s2[15]) & ~(mul_i1030_5_r0s2[14]);
   wire         _GEN_319 = _GEN_317 & _GEN_318;
-  wire         _GEN_320 = ~(mul_i1028_5_r0s2[13]) & ~(mul_i1028_5_r0s2[12]);
-  wire         _GEN_321 = ~(mul_i1028_5_r0s2[11]) & ~(mul_i1028_5_r0s2[10]);
+  wire         _GEN_320 = ~(mul_i1030_5_r0s2[13]) & ~(mul_i1030_5_r0s2[12]);
+  wire         _GEN_321 = ~(mul_i1030_5_r0s2[11]) & ~(mul_i1030_5_r0s2[10]);
   wire         _GEN_322 = _GEN_320 & _GEN_321;
   wire         _GEN_323 = _GEN_319 & _GEN_322;
-  wire         _GEN_324 = ~(mul_i1028_5_r0s2[9]) & ~(mul_i1028_5_r0s2[8]);
-  wire         _GEN_325 = ~(mul_i1028_5_r0s2[7]) & ~(mul_i1028_5_r0s2[6]);
+  wire         _GEN_324 = ~(mul_i1030_5_r0s2[9]) & ~(mul_i1030_5_r0s2[8]);
+  wire         _GEN_325 = ~(mul_i1030_5_r0s2[7]) & ~(mul_i1030_5_r0s2[6]);
   wire         _GEN_326 = _GEN_324 & _GEN_325;
-  wire         _GEN_327 = ~(mul_i1028_5_r0s2[5]) & ~(mul_i1028_5_r0s2[4]);
-  wire         _GEN_328 = ~(mul_i1028_5_r0s2[3]) & ~(mul_i1028_5_r0s2[2]);
+  wire         _GEN_327 = ~(mul_i1030_5_r0s2[5]) & ~(mul_i1030_5_r0s2[4]);
+  wire         _GEN_328 = ~(mul_i1030_5_r0s2[3]) & ~(mul_i1030_5_r0s2[2]);
   wire         _GEN_329 = _GEN_327 & _GEN_328;
   wire         _GEN_330 = _GEN_326 & _GEN_329;
   wire         _GEN_331 = _GEN_323 & _GEN_330;
-  wire         _GEN_332 = ~(mul_i1028_5_r0s2[1]) & ~(mul_i1028_5_r0s2[0]);
-  wire         _GEN_333 = ~(mul_i1028_6_r0s2[17]) & ~(mul_i1028_6_r0s2[16]);
-  wire         _GEN_334 = ~(mul_i1028_6_r0s2[15]) & ~(mul_i1028_6_r0s2[14]);
+  wire         _GEN_332 = ~(mul_i1030_5_r0s2[1]) & ~(mul_i1030_5_r0s2[0]);
+  wire         _GEN_333 = ~(mul_i1030_6_r0s2[17]) & ~(mul_i1030_6_r0s2[16]);
+  wire         _GEN_334 = ~(mul_i1030_6_r0s2[15]) & ~(mul_i1030_6_r0s2[14]);
   wire         _GEN_335 = _GEN_333 & _GEN_334;
-  wire         _GEN_336 = ~(mul_i1028_6_r0s2[13]) & ~(mul_i1028_6_r0s2[12]);
-  wire         _GEN_337 = ~(mul_i1028_6_r0s2[11]) & ~(mul_i1028_6_r0s2[10]);
+  wire         _GEN_336 = ~(mul_i1030_6_r0s2[13]) & ~(mul_i1030_6_r0s2[12]);
+  wire         _GEN_337 = ~(mul_i1030_6_r0s2[11]) & ~(mul_i1030_6_r0s2[10]);
   wire         _GEN_338 = _GEN_336 & _GEN_337;
   wire         _GEN_339 = _GEN_335 & _GEN_338;
-  wire         _GEN_340 = ~(mul_i1028_6_r0s2[9]) & ~(mul_i1028_6_r0s2[8]);
-  wire         _GEN_341 = ~(mul_i1028_6_r0s2[7]) & ~(mul_i1028_6_r0s2[6]);
+  wire         _GEN_340 = ~(mul_i1030_6_r0s2[9]) & ~(mul_i1030_6_r0s2[8]);
+  wire         _GEN_341 = ~(mul_i1030_6_r0s2[7]) & ~(mul_i1030_6_r0s2[6]);
   wire         _GEN_342 = _GEN_340 & _GEN_341;
-  wire         _GEN_343 = ~(mul_i1028_6_r0s2[5]) & ~(mul_i1028_6_r0s2[4]);
-  wire         _GEN_344 = ~(mul_i1028_6_r0s2[3]) & ~(mul_i1028_6_r0s2[2]);
+  wire         _GEN_343 = ~(mul_i1030_6_r0s2[5]) & ~(mul_i1030_6_r0s2[4]);
+  wire         _GEN_344 = ~(mul_i1030_6_r0s2[3]) & ~(mul_i1030_6_r0s2[2]);
   wire         _GEN_345 = _GEN_343 & _GEN_344;
   wire         _GEN_346 = _GEN_342 & _GEN_345;
   wire         _GEN_347 = _GEN_339 & _GEN_346;
-  wire         _GEN_348 = ~(mul_i1028_6_r0s2[1]) & ~(mul_i1028_6_r0s2[0]);
-  wire         _GEN_349 = ~(mul_i1028_7_r0s2[17]) & ~(mul_i1028_7_r0s2[16]);
-  wire         _GEN_350 = ~(mul_i1028_7_r0s2[15]) & ~(mul_i1028_7_r0s2[14]);
+  wire         _GEN_348 = ~(mul_i1030_6_r0s2[1]) & ~(mul_i1030_6_r0s2[0]);
+  wire         _GEN_349 = ~(mul_i1030_7_r0s2[17]) & ~(mul_i1030_7_r0s2[16]);
+  wire         _GEN_350 = ~(mul_i1030_7_r0s2[15]) & ~(mul_i1030_7_r0s2[14]);
   wire         _GEN_351 = _GEN_349 & _GEN_350;
-  wire         _GEN_352 = ~(mul_i1028_7_r0s2[13]) & ~(mul_i1028_7_r0s2[12]);
-  wire         _GEN_353 = ~(mul_i1028_7_r0s2[11]) & ~(mul_i1028_7_r0s2[10]);
+  wire         _GEN_352 = ~(mul_i1030_7_r0s2[13]) & ~(mul_i1030_7_r0s2[12]);
+  wire         _GEN_353 = ~(mul_i1030_7_r0s2[11]) & ~(mul_i1030_7_r0s2[10]);
   wire         _GEN_354 = _GEN_352 & _GEN_353;
   wire         _GEN_355 = _GEN_351 & _GEN_354;
-  wire         _GEN_356 = ~(mul_i1028_7_r0s2[9]) & ~(mul_i1028_7_r0s2[8]);
-  wire         _GEN_357 = ~(mul_i1028_7_r0s2[7]) & ~(mul_i1028_7_r0s2[6]);
+  wire         _GEN_356 = ~(mul_i1030_7_r0s2[9]) & ~(mul_i1030_7_r0s2[8]);
+  wire         _GEN_357 = ~(mul_i1030_7_r0s2[7]) & ~(mul_i1030_7_r0s2[6]);
   wire         _GEN_358 = _GEN_356 & _GEN_357;
-  wire         _GEN_359 = ~(mul_i1028_7_r0s2[5]) & ~(mul_i1028_7_r0s2[4]);
-  wire         _GEN_360 = ~(mul_i1028_7_r0s2[3]) & ~(mul_i1028_7_r0s2[2]);
+  wire         _GEN_359 = ~(mul_i1030_7_r0s2[5]) & ~(mul_i1030_7_r0s2[4]);
+  wire         _GEN_360 = ~(mul_i1030_7_r0s2[3]) & ~(mul_i1030_7_r0s2[2]);
   wire         _GEN_361 = _GEN_359 & _GEN_360;
   wire         _GEN_362 = _GEN_358 & _GEN_361;
   wire         _GEN_363 = _GEN_355 & _GEN_362;
-  wire         _GEN_364 = ~(mul_i1028_7_r0s2[1]) & ~(mul_i1028_7_r0s2[0]);
-  wire         _GEN_365 = ~(mul_i1028_8_r0s2[17]) & ~(mul_i1028_8_r0s2[16]);
-  wire         _GEN_366 = ~(mul_i1028_8_r0s2[15]) & ~(mul_i1028_8_r0s2[14]);
+  wire         _GEN_364 = ~(mul_i1030_7_r0s2[1]) & ~(mul_i1030_7_r0s2[0]);
+  wire         _GEN_365 = ~(mul_i1030_8_r0s2[17]) & ~(mul_i1030_8_r0s2[16]);
+  wire         _GEN_366 = ~(mul_i1030_8_r0s2[15]) & ~(mul_i1030_8_r0s2[14]);
   wire         _GEN_367 = _GEN_365 & _GEN_366;
-  wire         _GEN_368 = ~(mul_i1028_8_r0s2[13]) & ~(mul_i1028_8_r0s2[12]);
-  wire         _GEN_369 = ~(mul_i1028_8_r0s2[11]) & ~(mul_i1028_8_r0s2[10]);
+  wire         _GEN_368 = ~(mul_i1030_8_r0s2[13]) & ~(mul_i1030_8_r0s2[12]);
+  wire         _GEN_369 = ~(mul_i1030_8_r0s2[11]) & ~(mul_i1030_8_r0s2[10]);
   wire         _GEN_370 = _GEN_368 & _GEN_369;
   wire         _GEN_371 = _GEN_367 & _GEN_370;
-  wire         _GEN_372 = ~(mul_i1028_8_r0s2[9]) & ~(mul_i1028_8_r0s2[8]);
-  wire         _GEN_373 = ~(mul_i1028_8_r0s2[7]) & ~(mul_i1028_8_r0s2[6]);
+  wire         _GEN_372 = ~(mul_i1030_8_r0s2[9]) & ~(mul_i1030_8_r0s2[8]);
+  wire         _GEN_373 = ~(mul_i1030_8_r0s2[7]) & ~(mul_i1030_8_r0s2[6]);
   wire         _GEN_374 = _GEN_372 & _GEN_373;
-  wire         _GEN_375 = ~(mul_i1028_8_r0s2[5]) & ~(mul_i1028_8_r0s2[4]);
-  wire         _GEN_376 = ~(mul_i1028_8_r0s2[3]) & ~(mul_i1028_8_r0s2[2]);
+  wire         _GEN_375 = ~(mul_i1030_8_r0s2[5]) & ~(mul_i1030_8_r0s2[4]);
+  wire         _GEN_376 = ~(mul_i1030_8_r0s2[3]) & ~(mul_i1030_8_r0s2[2]);
   wire         _GEN_377 = _GEN_375 & _GEN_376;
   wire         _GEN_378 = _GEN_374 & _GEN_377;
   wire         _GEN_379 = _GEN_371 & _GEN_378;
-  wire         _GEN_380 = ~(mul_i1028_8_r0s2[1]) & ~(mul_i1028_8_r0s2[0]);
-  wire         _GEN_381 = ~(mul_i1028_9_r0s2[17]) & ~(mul_i1028_9_r0s2[16]);
-  wire         _GEN_382 = ~(mul_i1028_9_r0s2[15]) & ~(mul_i1028_9_r0s2[14]);
+  wire         _GEN_380 = ~(mul_i1030_8_r0s2[1]) & ~(mul_i1030_8_r0s2[0]);
+  wire         _GEN_381 = ~(mul_i1030_9_r0s2[17]) & ~(mul_i1030_9_r0s2[16]);
+  wire         _GEN_382 = ~(mul_i1030_9_r0s2[15]) & ~(mul_i1030_9_r0s2[14]);
   wire         _GEN_383 = _GEN_381 & _GEN_382;
-  wire         _GEN_384 = ~(mul_i1028_9_r0s2[13]) & ~(mul_i1028_9_r0s2[12]);
-  wire         _GEN_385 = ~(mul_i1028_9_r0s2[11]) & ~(mul_i1028_9_r0s2[10]);
+  wire         _GEN_384 = ~(mul_i1030_9_r0s2[13]) & ~(mul_i1030_9_r0s2[12]);
+  wire         _GEN_385 = ~(mul_i1030_9_r0s2[11]) & ~(mul_i1030_9_r0s2[10]);
   wire         _GEN_386 = _GEN_384 & _GEN_385;
   wire         _GEN_387 = _GEN_383 & _GEN_386;
-  wire         _GEN_388 = ~(mul_i1028_9_r0s2[9]) & ~(mul_i1028_9_r0s2[8]);
-  wire         _GEN_389 = ~(mul_i1028_9_r0s2[7]) & ~(mul_i1028_9_r0s2[6]);
+  wire         _GEN_388 = ~(mul_i1030_9_r0s2[9]) & ~(mul_i1030_9_r0s2[8]);
+  wire         _GEN_389 = ~(mul_i1030_9_r0s2[7]) & ~(mul_i1030_9_r0s2[6]);
   wire         _GEN_390 = _GEN_388 & _GEN_389;
-  wire         _GEN_391 = ~(mul_i1028_9_r0s2[5]) & ~(mul_i1028_9_r0s2[4]);
-  wire         _GEN_392 = ~(mul_i1028_9_r0s2[3]) & ~(mul_i1028_9_r0s2[2]);
+  wire         _GEN_391 = ~(mul_i1030_9_r0s2[5]) & ~(mul_i1030_9_r0s2[4]);
+  wire         _GEN_392 = ~(mul_i1030_9_r0s2[3]) & ~(mul_i1030_9_r0s2[2]);
   wire         _GEN_393 = _GEN_391 & _GEN_392;
   wire         _GEN_394 = _GEN_390 & _GEN_393;
   wire         _GEN_395 = _GEN_387 & _GEN_394;
-  wire         _GEN_396 = ~(mul_i1028_9_r0s2[1]) & ~(mul_i1028_9_r0s2[0]);
-  wire         _GEN_397 = ~(mul_i1028_10_r0s2[17]) & ~(mul_i1028_10_r0s2[16]);
-  wire         _GEN_398 = ~(mul_i1028_10_r0s2[15]) & ~(mul_i1028_10_r0s2[14]);
+  wire         _GEN_396 = ~(mul_i1030_9_r0s2[1]) & ~(mul_i1030_9_r0s2[0]);
+  wire         _GEN_397 = ~(mul_i1030_10_r0s2[17]) & ~(mul_i1030_10_r0s2[16]);
+  wire         _GEN_398 = ~(mul_i1030_10_r0s2[15]) & ~(mul_i1030_10_r0s2[14]);
   wire         _GEN_399 = _GEN_397 & _GEN_398;
-  wire         _GEN_400 = ~(mul_i1028_10_r0s2[13]) & ~(mul_i1028_10_r0s2[12]);
-  wire         _GEN_401 = ~(mul_i1028_10_r0s2[11]) & ~(mul_i1028_10_r0s2[10]);
+  wire         _GEN_400 = ~(mul_i1030_10_r0s2[13]) & ~(mul_i1030_10_r0s2[12]);
+  wire         _GEN_401 = ~(mul_i1030_10_r0s2[11]) & ~(mul_i1030_10_r0s2[10]);
   wire         _GEN_402 = _GEN_400 & _GEN_401;
   wire         _GEN_403 = _GEN_399 & _GEN_402;
-  wire         _GEN_404 = ~(mul_i1028_10_r0s2[9]) & ~(mul_i1028_10_r0s2[8]);
-  wire         _GEN_405 = ~(mul_i1028_10_r0s2[7]) & ~(mul_i1028_10_r0s2[6]);
+  wire         _GEN_404 = ~(mul_i1030_10_r0s2[9]) & ~(mul_i1030_10_r0s2[8]);
+  wire         _GEN_405 = ~(mul_i1030_10_r0s2[7]) & ~(mul_i1030_10_r0s2[6]);
   wire         _GEN_406 = _GEN_404 & _GEN_405;
-  wire         _GEN_407 = ~(mul_i1028_10_r0s2[5]) & ~(mul_i1028_10_r0s2[4]);
-  wire         _GEN_408 = ~(mul_i1028_10_r0s2[3]) & ~(mul_i1028_10_r0s2[2]);
+  wire         _GEN_407 = ~(mul_i1030_10_r0s2[5]) & ~(mul_i1030_10_r0s2[4]);
+  wire         _GEN_408 = ~(mul_i1030_10_r0s2[3]) & ~(mul_i1030_10_r0s2[2]);
   wire         _GEN_409 = _GEN_407 & _GEN_408;
   wire         _GEN_410 = _GEN_406 & _GEN_409;
   wire         _GEN_411 = _GEN_403 & _GEN_410;
-  wire         _GEN_412 = ~(mul_i1028_10_r0s2[1]) & ~(mul_i1028_10_r0s2[0]);
-  wire         _GEN_413 = ~(mul_i1028_11_r0s2[17]) & ~(mul_i1028_11_r0s2[16]);
-  wire         _GEN_414 = ~(mul_i1028_11_r0s2[15]) & ~(mul_i1028_11_r0s2[14]);
+  wire         _GEN_412 = ~(mul_i1030_10_r0s2[1]) & ~(mul_i1030_10_r0s2[0]);
+  wire         _GEN_413 = ~(mul_i1030_11_r0s2[17]) & ~(mul_i1030_11_r0s2[16]);
+  wire         _GEN_414 = ~(mul_i1030_11_r0s2[15]) & ~(mul_i1030_11_r0s2[14]);
   wire         _GEN_415 = _GEN_413 & _GEN_414;
-  wire         _GEN_416 = ~(mul_i1028_11_r0s2[13]) & ~(mul_i1028_11_r0s2[12]);
-  wire         _GEN_417 = ~(mul_i1028_11_r0s2[11]) & ~(mul_i1028_11_r0s2[10]);
+  wire         _GEN_416 = ~(mul_i1030_11_r0s2[13]) & ~(mul_i1030_11_r0s2[12]);
+  wire         _GEN_417 = ~(mul_i1030_11_r0s2[11]) & ~(mul_i1030_11_r0s2[10]);
   wire         _GEN_418 = _GEN_416 & _GEN_417;
   wire         _GEN_419 = _GEN_415 & _GEN_418;
-  wire         _GEN_420 = ~(mul_i1028_11_r0s2[9]) & ~(mul_i1028_11_r0s2[8]);
-  wire         _GEN_421 = ~(mul_i1028_11_r0s2[7]) & ~(mul_i1028_11_r0s2[6]);
+  wire         _GEN_420 = ~(mul_i1030_11_r0s2[9]) & ~(mul_i1030_11_r0s2[8]);
+  wire         _GEN_421 = ~(mul_i1030_11_r0s2[7]) & ~(mul_i1030_11_r0s2[6]);
   wire         _GEN_422 = _GEN_420 & _GEN_421;
-  wire         _GEN_423 = ~(mul_i1028_11_r0s2[5]) & ~(mul_i1028_11_r0s2[4]);
-  wire         _GEN_424 = ~(mul_i1028_11_r0s2[3]) & ~(mul_i1028_11_r0s2[2]);
+  wire         _GEN_423 = ~(mul_i1030_11_r0s2[5]) & ~(mul_i1030_11_r0s2[4]);
+  wire         _GEN_424 = ~(mul_i1030_11_r0s2[3]) & ~(mul_i1030_11_r0s2[2]);
   wire         _GEN_425 = _GEN_423 & _GEN_424;
   wire         _GEN_426 = _GEN_422 & _GEN_425;
   wire         _GEN_427 = _GEN_419 & _GEN_426;
-  wire         _GEN_428 = ~(mul_i1028_11_r0s2[1]) & ~(mul_i1028_11_r0s2[0]);
-  wire         _GEN_429 = ~(mul_i1028_12_r0s2[17]) & ~(mul_i1028_12_r0s2[16]);
-  wire         _GEN_430 = ~(mul_i1028_12_r0s2[15]) & ~(mul_i1028_12_r0s2[14]);
+  wire         _GEN_428 = ~(mul_i1030_11_r0s2[1]) & ~(mul_i1030_11_r0s2[0]);
+  wire         _GEN_429 = ~(mul_i1030_12_r0s2[17]) & ~(mul_i1030_12_r0s2[16]);
+  wire         _GEN_430 = ~(mul_i1030_12_r0s2[15]) & ~(mul_i1030_12_r0s2[14]);
   wire         _GEN_431 = _GEN_429 & _GEN_430;
-  wire         _GEN_432 = ~(mul_i1028_12_r0s2[13]) & ~(mul_i1028_12_r0s2[12]);
-  wire         _GEN_433 = ~(mul_i1028_12_r0s2[11]) & ~(mul_i1028_12_r0s2[10]);
+  wire         _GEN_432 = ~(mul_i1030_12_r0s2[13]) & ~(mul_i1030_12_r0s2[12]);
+  wire         _GEN_433 = ~(mul_i1030_12_r0s2[11]) & ~(mul_i1030_12_r0s2[10]);
   wire         _GEN_434 = _GEN_432 & _GEN_433;
   wire         _GEN_435 = _GEN_431 & _GEN_434;
-  wire         _GEN_436 = ~(mul_i1028_12_r0s2[9]) & ~(mul_i1028_12_r0s2[8]);
-  wire         _GEN_437 = ~(mul_i1028_12_r0s2[7]) & ~(mul_i1028_12_r0s2[6]);
+  wire         _GEN_436 = ~(mul_i1030_12_r0s2[9]) & ~(mul_i1030_12_r0s2[8]);
+  wire         _GEN_437 = ~(mul_i1030_12_r0s2[7]) & ~(mul_i1030_12_r0s2[6]);
   wire         _GEN_438 = _GEN_436 & _GEN_437;
-  wire         _GEN_439 = ~(mul_i1028_12_r0s2[5]) & ~(mul_i1028_12_r0s2[4]);
-  wire         _GEN_440 = ~(mul_i1028_12_r0s2[3]) & ~(mul_i1028_12_r0s2[2]);
+  wire         _GEN_439 = ~(mul_i1030_12_r0s2[5]) & ~(mul_i1030_12_r0s2[4]);
+  wire         _GEN_440 = ~(mul_i1030_12_r0s2[3]) & ~(mul_i1030_12_r0s2[2]);
   wire         _GEN_441 = _GEN_439 & _GEN_440;
   wire         _GEN_442 = _GEN_438 & _GEN_441;
   wire         _GEN_443 = _GEN_435 & _GEN_442;
-  wire         _GEN_444 = ~(mul_i1028_12_r0s2[1]) & ~(mul_i1028_12_r0s2[0]);
-  wire         _GEN_445 = ~(mul_i1028_13_r0s2[17]) & ~(mul_i1028_13_r0s2[16]);
-  wire         _GEN_446 = ~(mul_i1028_13_r0s2[15]) & ~(mul_i1028_13_r0s2[14]);
+  wire         _GEN_444 = ~(mul_i1030_12_r0s2[1]) & ~(mul_i1030_12_r0s2[0]);
+  wire         _GEN_445 = ~(mul_i1030_13_r0s2[17]) & ~(mul_i1030_13_r0s2[16]);
+  wire         _GEN_446 = ~(mul_i1030_13_r0s2[15]) & ~(mul_i1030_13_r0s2[14]);
   wire         _GEN_447 = _GEN_445 & _GEN_446;
-  wire         _GEN_448 = ~(mul_i1028_13_r0s2[13]) & ~(mul_i1028_13_r0s2[12]);
-  wire         _GEN_449 = ~(mul_i1028_13_r0s2[11]) & ~(mul_i1028_13_r0s2[10]);
+  wire         _GEN_448 = ~(mul_i1030_13_r0s2[13]) & ~(mul_i1030_13_r0s2[12]);
+  wire         _GEN_449 = ~(mul_i1030_13_r0s2[11]) & ~(mul_i1030_13_r0s2[10]);
   wire         _GEN_450 = _GEN_448 & _GEN_449;
   wire         _GEN_451 = _GEN_447 & _GEN_450;
-  wire         _GEN_452 = ~(mul_i1028_13_r0s2[9]) & ~(mul_i1028_13_r0s2[8]);
-  wire         _GEN_453 = ~(mul_i1028_13_r0s2[7]) & ~(mul_i1028_13_r0s2[6]);
+  wire         _GEN_452 = ~(mul_i1030_13_r0s2[9]) & ~(mul_i1030_13_r0s2[8]);
+  wire         _GEN_453 = ~(mul_i1030_13_r0s2[7]) & ~(mul_i1030_13_r0s2[6]);
   wire         _GEN_454 = _GEN_452 & _GEN_453;
-  wire         _GEN_455 = ~(mul_i1028_13_r0s2[5]) & ~(mul_i1028_13_r0s2[4]);
-  wire         _GEN_456 = ~(mul_i1028_13_r0s2[3]) & ~(mul_i1028_13_r0s2[2]);
+  wire         _GEN_455 = ~(mul_i1030_13_r0s2[5]) & ~(mul_i1030_13_r0s2[4]);
+  wire         _GEN_456 = ~(mul_i1030_13_r0s2[3]) & ~(mul_i1030_13_r0s2[2]);
   wire         _GEN_457 = _GEN_455 & _GEN_456;
   wire         _GEN_458 = _GEN_454 & _GEN_457;
   wire         _GEN_459 = _GEN_451 & _GEN_458;
-  wire         _GEN_460 = ~(mul_i1028_13_r0s2[1]) & ~(mul_i1028_13_r0s2[0]);
-  wire         _GEN_461 = ~(mul_i1028_14_r0s2[17]) & ~(mul_i1028_14_r0s2[16]);
-  wire         _GEN_462 = ~(mul_i1028_14_r0s2[15]) & ~(mul_i1028_14_r0s2[14]);
+  wire         _GEN_460 = ~(mul_i1030_13_r0s2[1]) & ~(mul_i1030_13_r0s2[0]);
+  wire         _GEN_461 = ~(mul_i1030_14_r0s2[17]) & ~(mul_i1030_14_r0s2[16]);
+  wire         _GEN_462 = ~(mul_i1030_14_r0s2[15]) & ~(mul_i1030_14_r0s2[14]);
   wire         _GEN_463 = _GEN_461 & _GEN_462;
-  wire         _GEN_464 = ~(mul_i1028_14_r0s2[13]) & ~(mul_i1028_14_r0s2[12]);
-  wire         _GEN_465 = ~(mul_i1028_14_r0s2[11]) & ~(mul_i1028_14_r0s2[10]);
+  wire         _GEN_464 = ~(mul_i1030_14_r0s2[13]) & ~(mul_i1030_14_r0s2[12]);
+  wire         _GEN_465 = ~(mul_i1030_14_r0s2[11]) & ~(mul_i1030_14_r0s2[10]);
   wire         _GEN_466 = _GEN_464 & _GEN_465;
   wire         _GEN_467 = _GEN_463 & _GEN_466;
-  wire         _GEN_468 = ~(mul_i1028_14_r0s2[9]) & ~(mul_i1028_14_r0s2[8]);
-  wire         _GEN_469 = ~(mul_i1028_14_r0s2[7]) & ~(mul_i1028_14_r0s2[6]);
+  wire         _GEN_468 = ~(mul_i1030_14_r0s2[9]) & ~(mul_i1030_14_r0s2[8]);
+  wire         _GEN_469 = ~(mul_i1030_14_r0s2[7]) & ~(mul_i1030_14_r0s2[6]);
   wire         _GEN_470 = _GEN_468 & _GEN_469;
-  wire         _GEN_471 = ~(mul_i1028_14_r0s2[5]) & ~(mul_i1028_14_r0s2[4]);
-  wire         _GEN_472 = ~(mul_i1028_14_r0s2[3]) & ~(mul_i1028_14_r0s2[2]);
+  wire         _GEN_471 = ~(mul_i1030_14_r0s2[5]) & ~(mul_i1030_14_r0s2[4]);
+  wire         _GEN_472 = ~(mul_i1030_14_r0s2[3]) & ~(mul_i1030_14_r0s2[2]);
   wire         _GEN_473 = _GEN_471 & _GEN_472;
   wire         _GEN_474 = _GEN_470 & _GEN_473;
   wire         _GEN_475 = _GEN_467 & _GEN_474;
-  wire         _GEN_476 = ~(mul_i1028_14_r0s2[1]) & ~(mul_i1028_14_r0s2[0]);
-  wire         _GEN_477 = ~(mul_i1028_15_r0s2[17]) & ~(mul_i1028_15_r0s2[16]);
-  wire         _GEN_478 = ~(mul_i1028_15_r0s2[15]) & ~(mul_i1028_15_r0s2[14]);
+  wire         _GEN_476 = ~(mul_i1030_14_r0s2[1]) & ~(mul_i1030_14_r0s2[0]);
+  wire         _GEN_477 = ~(mul_i1030_15_r0s2[17]) & ~(mul_i1030_15_r0s2[16]);
+  wire         _GEN_478 = ~(mul_i1030_15_r0s2[15]) & ~(mul_i1030_15_r0s2[14]);
   wire         _GEN_479 = _GEN_477 & _GEN_478;
-  wire         _GEN_480 = ~(mul_i1028_15_r0s2[13]) & ~(mul_i1028_15_r0s2[12]);
-  wire         _GEN_481 = ~(mul_i1028_15_r0s2[11]) & ~(mul_i1028_15_r0s2[10]);
+  wire         _GEN_480 = ~(mul_i1030_15_r0s2[13]) & ~(mul_i1030_15_r0s2[12]);
+  wire         _GEN_481 = ~(mul_i1030_15_r0s2[11]) & ~(mul_i1030_15_r0s2[10]);
   wire         _GEN_482 = _GEN_480 & _GEN_481;
   wire         _GEN_483 = _GEN_479 & _GEN_482;
-  wire         _GEN_484 = ~(mul_i1028_15_r0s2[9]) & ~(mul_i1028_15_r0s2[8]);
-  wire         _GEN_485 = ~(mul_i1028_15_r0s2[7]) & ~(mul_i1028_15_r0s2[6]);
+  wire         _GEN_484 = ~(mul_i1030_15_r0s2[9]) & ~(mul_i1030_15_r0s2[8]);
+  wire         _GEN_485 = ~(mul_i1030_15_r0s2[7]) & ~(mul_i1030_15_r0s2[6]);
   wire         _GEN_486 = _GEN_484 & _GEN_485;
-  wire         _GEN_487 = ~(mul_i1028_15_r0s2[5]) & ~(mul_i1028_15_r0s2[4]);
-  wire         _GEN_488 = ~(mul_i1028_15_r0s2[3]) & ~(mul_i1028_15_r0s2[2]);
+  wire         _GEN_487 = ~(mul_i1030_15_r0s2[5]) & ~(mul_i1030_15_r0s2[4]);
+  wire         _GEN_488 = ~(mul_i1030_15_r0s2[3]) & ~(mul_i1030_15_r0s2[2]);
   wire         _GEN_489 = _GEN_487 & _GEN_488;
   wire         _GEN_490 = _GEN_486 & _GEN_489;
   wire         _GEN_491 = _GEN_483 & _GEN_490;
-  wire         _GEN_492 = ~(mul_i1028_15_r0s2[1]) & ~(mul_i1028_15_r0s2[0]);
-  wire         _GEN_493 = ~(mul_i1028_16_r0s2[17]) & ~(mul_i1028_16_r0s2[16]);
-  wire         _GEN_494 = ~(mul_i1028_16_r0s2[15]) & ~(mul_i1028_16_r0s2[14]);
+  wire         _GEN_492 = ~(mul_i1030_15_r0s2[1]) & ~(mul_i1030_15_r0s2[0]);
+  wire         _GEN_493 = ~(mul_i1030_16_r0s2[17]) & ~(mul_i1030_16_r0s2[16]);
+  wire         _GEN_494 = ~(mul_i1030_16_r0s2[15]) & ~(mul_i1030_16_r0s2[14]);
   wire         _GEN_495 = _GEN_493 & _GEN_494;
-  wire         _GEN_496 = ~(mul_i1028_16_r0s2[13]) & ~(mul_i1028_16_r0s2[12]);
-  wire         _GEN_497 = ~(mul_i1028_16_r0s2[11]) & ~(mul_i1028_16_r0s2[10]);
+  wire         _GEN_496 = ~(mul_i1030_16_r0s2[13]) & ~(mul_i1030_16_r0s2[12]);
+  wire         _GEN_497 = ~(mul_i1030_16_r0s2[11]) & ~(mul_i1030_16_r0s2[10]);
   wire         _GEN_498 = _GEN_496 & _GEN_497;
   wire         _GEN_499 = _GEN_495 & _GEN_498;
-  wire         _GEN_500 = ~(mul_i1028_16_r0s2[9]) & ~(mul_i1028_16_r0s2[8]);
-  wire         _GEN_501 = ~(mul_i1028_16_r0s2[7]) & ~(mul_i1028_16_r0s2[6]);
+  wire         _GEN_500 = ~(mul_i1030_16_r0s2[9]) & ~(mul_i1030_16_r0s2[8]);
+  wire         _GEN_501 = ~(mul_i1030_16_r0s2[7]) & ~(mul_i1030_16_r0s2[6]);
   wire         _GEN_502 = _GEN_500 & _GEN_501;
-  wire         _GEN_503 = ~(mul_i1028_16_r0s2[5]) & ~(mul_i1028_16_r0s2[4]);
-  wire         _GEN_504 = ~(mul_i1028_16_r0s2[3]) & ~(mul_i1028_16_r0s2[2]);
+  wire         _GEN_503 = ~(mul_i1030_16_r0s2[5]) & ~(mul_i1030_16_r0s2[4]);
+  wire         _GEN_504 = ~(mul_i1030_16_r0s2[3]) & ~(mul_i1030_16_r0s2[2]);
   wire         _GEN_505 = _GEN_503 & _GEN_504;
   wire         _GEN_506 = _GEN_502 & _GEN_505;
   wire         _GEN_507 = _GEN_499 & _GEN_506;
-  wire         _GEN_508 = ~(mul_i1028_16_r0s2[1]) & ~(mul_i1028_16_r0s2[0]);
-  wire         _GEN_509 = ~(mul_i1028_17_r0s2[17]) & ~(mul_i1028_17_r0s2[16]);
-  wire         _GEN_510 = ~(mul_i1028_17_r0s2[15]) & ~(mul_i1028_17_r0s2[14]);
+  wire         _GEN_508 = ~(mul_i1030_16_r0s2[1]) & ~(mul_i1030_16_r0s2[0]);
+  wire         _GEN_509 = ~(mul_i1030_17_r0s2[17]) & ~(mul_i1030_17_r0s2[16]);
+  wire         _GEN_510 = ~(mul_i1030_17_r0s2[15]) & ~(mul_i1030_17_r0s2[14]);
   wire         _GEN_511 = _GEN_509 & _GEN_510;
-  wire         _GEN_512 = ~(mul_i1028_17_r0s2[13]) & ~(mul_i1028_17_r0s2[12]);
-  wire         _GEN_513 = ~(mul_i1028_17_r0s2[11]) & ~(mul_i1028_17_r0s2[10]);
+  wire         _GEN_512 = ~(mul_i1030_17_r0s2[13]) & ~(mul_i1030_17_r0s2[12]);
+  wire         _GEN_513 = ~(mul_i1030_17_r0s2[11]) & ~(mul_i1030_17_r0s2[10]);
   wire         _GEN_514 = _GEN_512 & _GEN_513;
   wire         _GEN_515 = _GEN_511 & _GEN_514;
-  wire         _GEN_516 = ~(mul_i1028_17_r0s2[9]) & ~(mul_i1028_17_r0s2[8]);
-  wire         _GEN_517 = ~(mul_i1028_17_r0s2[7]) & ~(mul_i1028_17_r0s2[6]);
+  wire         _GEN_516 = ~(mul_i1030_17_r0s2[9]) & ~(mul_i1030_17_r0s2[8]);
+  wire         _GEN_517 = ~(mul_i1030_17_r0s2[7]) & ~(mul_i1030_17_r0s2[6]);
   wire         _GEN_518 = _GEN_516 & _GEN_517;
-  wire         _GEN_519 = ~(mul_i1028_17_r0s2[5]) & ~(mul_i1028_17_r0s2[4]);
-  wire         _GEN_520 = ~(mul_i1028_17_r0s2[3]) & ~(mul_i1028_17_r0s2[2]);
+  wire         _GEN_519 = ~(mul_i1030_17_r0s2[5]) & ~(mul_i1030_17_r0s2[4]);
+  wire         _GEN_520 = ~(mul_i1030_17_r0s2[3]) & ~(mul_i1030_17_r0s2[2]);
   wire         _GEN_521 = _GEN_519 & _GEN_520;
   wire         _GEN_522 = _GEN_518 & _GEN_521;
   wire         _GEN_523 = _GEN_515 & _GEN_522;
-  wire         _GEN_524 = ~(mul_i1028_17_r0s2[1]) & ~(mul_i1028_17_r0s2[0]);
-  wire         _GEN_525 = ~(mul_i1028_18_r0s2[17]) & ~(mul_i1028_18_r0s2[16]);
-  wire         _GEN_526 = ~(mul_i1028_18_r0s2[15]) & ~(mul_i1028_18_r0s2[14]);
+  wire         _GEN_524 = ~(mul_i1030_17_r0s2[1]) & ~(mul_i1030_17_r0s2[0]);
+  wire         _GEN_525 = ~(mul_i1030_18_r0s2[17]) & ~(mul_i1030_18_r0s2[16]);
+  wire         _GEN_526 = ~(mul_i1030_18_r0s2[15]) & ~(mul_i1030_18_r0s2[14]);
   wire         _GEN_527 = _GEN_525 & _GEN_526;
-  wire         _GEN_528 = ~(mul_i1028_18_r0s2[13]) & ~(mul_i1028_18_r0s2[12]);
-  wire         _GEN_529 = ~(mul_i1028_18_r0s2[11]) & ~(mul_i1028_18_r0s2[10]);
+  wire         _GEN_528 = ~(mul_i1030_18_r0s2[13]) & ~(mul_i1030_18_r0s2[12]);
+  wire         _GEN_529 = ~(mul_i1030_18_r0s2[11]) & ~(mul_i1030_18_r0s2[10]);
   wire         _GEN_530 = _GEN_528 & _GEN_529;
   wire         _GEN_531 = _GEN_527 & _GEN_530;
-  wire         _GEN_532 = ~(mul_i1028_18_r0s2[9]) & ~(mul_i1028_18_r0s2[8]);
-  wire         _GEN_533 = ~(mul_i1028_18_r0s2[7]) & ~(mul_i1028_18_r0s2[6]);
+  wire         _GEN_532 = ~(mul_i1030_18_r0s2[9]) & ~(mul_i1030_18_r0s2[8]);
+  wire         _GEN_533 = ~(mul_i1030_18_r0s2[7]) & ~(mul_i1030_18_r0s2[6]);
   wire         _GEN_534 = _GEN_532 & _GEN_533;
-  wire         _GEN_535 = ~(mul_i1028_18_r0s2[5]) & ~(mul_i1028_18_r0s2[4]);
-  wire         _GEN_536 = ~(mul_i1028_18_r0s2[3]) & ~(mul_i1028_18_r0s2[2]);
+  wire         _GEN_535 = ~(mul_i1030_18_r0s2[5]) & ~(mul_i1030_18_r0s2[4]);
+  wire         _GEN_536 = ~(mul_i1030_18_r0s2[3]) & ~(mul_i1030_18_r0s2[2]);
   wire         _GEN_537 = _GEN_535 & _GEN_536;
   wire         _GEN_538 = _GEN_534 & _GEN_537;
   wire         _GEN_539 = _GEN_531 & _GEN_538;
-  wire         _GEN_540 = ~(mul_i1028_18_r0s2[1]) & ~(mul_i1028_18_r0s2[0]);
-  wire         _GEN_541 = ~(mul_i1028_19_r0s2[17]) & ~(mul_i1028_19_r0s2[16]);
-  wire         _GEN_542 = ~(mul_i1028_19_r0s2[15]) & ~(mul_i1028_19_r0s2[14]);
+  wire         _GEN_540 = ~(mul_i1030_18_r0s2[1]) & ~(mul_i1030_18_r0s2[0]);
+  wire         _GEN_541 = ~(mul_i1030_19_r0s2[17]) & ~(mul_i1030_19_r0s2[16]);
+  wire         _GEN_542 = ~(mul_i1030_19_r0s2[15]) & ~(mul_i1030_19_r0s2[14]);
   wire         _GEN_543 = _GEN_541 & _GEN_542;
-  wire         _GEN_544 = ~(mul_i1028_19_r0s2[13]) & ~(mul_i1028_19_r0s2[12]);
-  wire         _GEN_545 = ~(mul_i1028_19_r0s2[11]) & ~(mul_i1028_19_r0s2[10]);
+  wire         _GEN_544 = ~(mul_i1030_19_r0s2[13]) & ~(mul_i1030_19_r0s2[12]);
+  wire         _GEN_545 = ~(mul_i1030_19_r0s2[11]) & ~(mul_i1030_19_r0s2[10]);
   wire         _GEN_546 = _GEN_544 & _GEN_545;
   wire         _GEN_547 = _GEN_543 & _GEN_546;
-  wire         _GEN_548 = ~(mul_i1028_19_r0s2[9]) & ~(mul_i1028_19_r0s2[8]);
-  wire         _GEN_549 = ~(mul_i1028_19_r0s2[7]) & ~(mul_i1028_19_r0s2[6]);
+  wire         _GEN_548 = ~(mul_i1030_19_r0s2[9]) & ~(mul_i1030_19_r0s2[8]);
+  wire         _GEN_549 = ~(mul_i1030_19_r0s2[7]) & ~(mul_i1030_19_r0s2[6]);
   wire         _GEN_550 = _GEN_548 & _GEN_549;
-  wire         _GEN_551 = ~(mul_i1028_19_r0s2[5]) & ~(mul_i1028_19_r0s2[4]);
-  wire         _GEN_552 = ~(mul_i1028_19_r0s2[3]) & ~(mul_i1028_19_r0s2[2]);
+  wire         _GEN_551 = ~(mul_i1030_19_r0s2[5]) & ~(mul_i1030_19_r0s2[4]);
+  wire         _GEN_552 = ~(mul_i1030_19_r0s2[3]) & ~(mul_i1030_19_r0s2[2]);
   wire         _GEN_553 = _GEN_551 & _GEN_552;
   wire         _GEN_554 = _GEN_550 & _GEN_553;
   wire         _GEN_555 = _GEN_547 & _GEN_554;
-  wire         _GEN_556 = ~(mul_i1028_19_r0s2[1]) & ~(mul_i1028_19_r0s2[0]);
-  wire         _GEN_557 = ~(mul_i1028_20_r0s2[17]) & ~(mul_i1028_20_r0s2[16]);
-  wire         _GEN_558 = ~(mul_i1028_20_r0s2[15]) & ~(mul_i1028_20_r0s2[14]);
+  wire         _GEN_556 = ~(mul_i1030_19_r0s2[1]) & ~(mul_i1030_19_r0s2[0]);
+  wire         _GEN_557 = ~(mul_i1030_20_r0s2[17]) & ~(mul_i1030_20_r0s2[16]);
+  wire         _GEN_558 = ~(mul_i1030_20_r0s2[15]) & ~(mul_i1030_20_r0s2[14]);
   wire         _GEN_559 = _GEN_557 & _GEN_558;
-  wire         _GEN_560 = ~(mul_i1028_20_r0s2[13]) & ~(mul_i1028_20_r0s2[12]);
-  wire         _GEN_561 = ~(mul_i1028_20_r0s2[11]) & ~(mul_i1028_20_r0s2[10]);
+  wire         _GEN_560 = ~(mul_i1030_20_r0s2[13]) & ~(mul_i1030_20_r0s2[12]);
+  wire         _GEN_561 = ~(mul_i1030_20_r0s2[11]) & ~(mul_i1030_20_r0s2[10]);
   wire         _GEN_562 = _GEN_560 & _GEN_561;
   wire         _GEN_563 = _GEN_559 & _GEN_562;
-  wire         _GEN_564 = ~(mul_i1028_20_r0s2[9]) & ~(mul_i1028_20_r0s2[8]);
-  wire         _GEN_565 = ~(mul_i1028_20_r0s2[7]) & ~(mul_i1028_20_r0s2[6]);
+  wire         _GEN_564 = ~(mul_i1030_20_r0s2[9]) & ~(mul_i1030_20_r0s2[8]);
+  wire         _GEN_565 = ~(mul_i1030_20_r0s2[7]) & ~(mul_i1030_20_r0s2[6]);
   wire         _GEN_566 = _GEN_564 & _GEN_565;
-  wire         _GEN_567 = ~(mul_i1028_20_r0s2[5]) & ~(mul_i1028_20_r0s2[4]);
-  wire         _GEN_568 = ~(mul_i1028_20_r0s2[3]) & ~(mul_i1028_20_r0s2[2]);
+  wire         _GEN_567 = ~(mul_i1030_20_r0s2[5]) & ~(mul_i1030_20_r0s2[4]);
+  wire         _GEN_568 = ~(mul_i1030_20_r0s2[3]) & ~(mul_i1030_20_r0s2[2]);
   wire         _GEN_569 = _GEN_567 & _GEN_568;
   wire         _GEN_570 = _GEN_566 & _GEN_569;
   wire         _GEN_571 = _GEN_563 & _GEN_570;
-  wire         _GEN_572 = ~(mul_i1028_20_r0s2[1]) & ~(mul_i1028_20_r0s2[0]);
-  wire         _GEN_573 = ~(mul_i1028_21_r0s2[17]) & ~(mul_i1028_21_r0s2[16]);
-  wire         _GEN_574 = ~(mul_i1028_21_r0s2[15]) & ~(mul_i1028_21_r0s2[14]);
+  wire         _GEN_572 = ~(mul_i1030_20_r0s2[1]) & ~(mul_i1030_20_r0s2[0]);
+  wire         _GEN_573 = ~(mul_i1030_21_r0s2[17]) & ~(mul_i1030_21_r0s2[16]);
+  wire         _GEN_574 = ~(mul_i1030_21_r0s2[15]) & ~(mul_i1030_21_r0s2[14]);
   wire         _GEN_575 = _GEN_573 & _GEN_574;
-  wire         _GEN_576 = ~(mul_i1028_21_r0s2[13]) & ~(mul_i1028_21_r0s2[12]);
-  wire         _GEN_577 = ~(mul_i1028_21_r0s2[11]) & ~(mul_i1028_21_r0s2[10]);
+  wire         _GEN_576 = ~(mul_i1030_21_r0s2[13]) & ~(mul_i1030_21_r0s2[12]);
+  wire         _GEN_577 = ~(mul_i1030_21_r0s2[11]) & ~(mul_i1030_21_r0s2[10]);
   wire         _GEN_578 = _GEN_576 & _GEN_577;
   wire         _GEN_579 = _GEN_575 & _GEN_578;
-  wire         _GEN_580 = ~(mul_i1028_21_r0s2[9]) & ~(mul_i1028_21_r0s2[8]);
-  wire         _GEN_581 = ~(mul_i1028_21_r0s2[7]) & ~(mul_i1028_21_r0s2[6]);
+  wire         _GEN_580 = ~(mul_i1030_21_r0s2[9]) & ~(mul_i1030_21_r0s2[8]);
+  wire         _GEN_581 = ~(mul_i1030_21_r0s2[7]) & ~(mul_i1030_21_r0s2[6]);
   wire         _GEN_582 = _GEN_580 & _GEN_581;
-  wire         _GEN_583 = ~(mul_i1028_21_r0s2[5]) & ~(mul_i1028_21_r0s2[4]);
-  wire         _GEN_584 = ~(mul_i1028_21_r0s2[3]) & ~(mul_i1028_21_r0s2[2]);
+  wire         _GEN_583 = ~(mul_i1030_21_r0s2[5]) & ~(mul_i1030_21_r0s2[4]);
+  wire         _GEN_584 = ~(mul_i1030_21_r0s2[3]) & ~(mul_i1030_21_r0s2[2]);
   wire         _GEN_585 = _GEN_583 & _GEN_584;
   wire         _GEN_586 = _GEN_582 & _GEN_585;
   wire         _GEN_587 = _GEN_579 & _GEN_586;
-  wire         _GEN_588 = ~(mul_i1028_21_r0s2[1]) & ~(mul_i1028_21_r0s2[0]);
-  wire         _GEN_589 = ~(mul_i1028_22_r0s2[17]) & ~(mul_i1028_22_r0s2[16]);
-  wire         _GEN_590 = ~(mul_i1028_22_r0s2[15]) & ~(mul_i1028_22_r0s2[14]);
+  wire         _GEN_588 = ~(mul_i1030_21_r0s2[1]) & ~(mul_i1030_21_r0s2[0]);
+  wire         _GEN_589 = ~(mul_i1030_22_r0s2[17]) & ~(mul_i1030_22_r0s2[16]);
+  wire         _GEN_590 = ~(mul_i1030_22_r0s2[15]) & ~(mul_i1030_22_r0s2[14]);
   wire         _GEN_591 = _GEN_589 & _GEN_590;
-  wire         _GEN_592 = ~(mul_i1028_22_r0s2[13]) & ~(mul_i1028_22_r0s2[12]);
-  wire         _GEN_593 = ~(mul_i1028_22_r0s2[11]) & ~(mul_i1028_22_r0s2[10]);
+  wire         _GEN_592 = ~(mul_i1030_22_r0s2[13]) & ~(mul_i1030_22_r0s2[12]);
+  wire         _GEN_593 = ~(mul_i1030_22_r0s2[11]) & ~(mul_i1030_22_r0s2[10]);
   wire         _GEN_594 = _GEN_592 & _GEN_593;
   wire         _GEN_595 = _GEN_591 & _GEN_594;
-  wire         _GEN_596 = ~(mul_i1028_22_r0s2[9]) & ~(mul_i1028_22_r0s2[8]);
-  wire         _GEN_597 = ~(mul_i1028_22_r0s2[7]) & ~(mul_i1028_22_r0s2[6]);
+  wire         _GEN_596 = ~(mul_i1030_22_r0s2[9]) & ~(mul_i1030_22_r0s2[8]);
+  wire         _GEN_597 = ~(mul_i1030_22_r0s2[7]) & ~(mul_i1030_22_r0s2[6]);
   wire         _GEN_598 = _GEN_596 & _GEN_597;
-  wire         _GEN_599 = ~(mul_i1028_22_r0s2[5]) & ~(mul_i1028_22_r0s2[4]);
-  wire         _GEN_600 = ~(mul_i1028_22_r0s2[3]) & ~(mul_i1028_22_r0s2[2]);
+  wire         _GEN_599 = ~(mul_i1030_22_r0s2[5]) & ~(mul_i1030_22_r0s2[4]);
+  wire         _GEN_600 = ~(mul_i1030_22_r0s2[3]) & ~(mul_i1030_22_r0s2[2]);
   wire         _GEN_601 = _GEN_599 & _GEN_600;
   wire         _GEN_602 = _GEN_598 & _GEN_601;
   wire         _GEN_603 = _GEN_595 & _GEN_602;
-  wire         _GEN_604 = ~(mul_i1028_22_r0s2[1]) & ~(mul_i1028_22_r0s2[0]);
-  wire         _GEN_605 = ~(mul_i1028_23_r0s2[17]) & ~(mul_i1028_23_r0s2[16]);
-  wire         _GEN_606 = ~(mul_i1028_23_r0s2[15]) & ~(mul_i1028_23_r0s2[14]);
+  wire         _GEN_604 = ~(mul_i1030_22_r0s2[1]) & ~(mul_i1030_22_r0s2[0]);
+  wire         _GEN_605 = ~(mul_i1030_23_r0s2[17]) & ~(mul_i1030_23_r0s2[16]);
+  wire         _GEN_606 = ~(mul_i1030_23_r0s2[15]) & ~(mul_i1030_23_r0s2[14]);
   wire         _GEN_607 = _GEN_605 & _GEN_606;
-  wire         _GEN_608 = ~(mul_i1028_23_r0s2[13]) & ~(mul_i1028_23_r0s2[12]);
-  wire         _GEN_609 = ~(mul_i1028_23_r0s2[11]) & ~(mul_i1028_23_r0s2[10]);
+  wire         _GEN_608 = ~(mul_i1030_23_r0s2[13]) & ~(mul_i1030_23_r0s2[12]);
+  wire         _GEN_609 = ~(mul_i1030_23_r0s2[11]) & ~(mul_i1030_23_r0s2[10]);
   wire         _GEN_610 = _GEN_608 & _GEN_609;
   wire         _GEN_611 = _GEN_607 & _GEN_610;
-  wire         _GEN_612 = ~(mul_i1028_23_r0s2[9]) & ~(mul_i1028_23_r0s2[8]);
-  wire         _GEN_613 = ~(mul_i1028_23_r0s2[7]) & ~(mul_i1028_23_r0s2[6]);
+  wire         _GEN_612 = ~(mul_i1030_23_r0s2[9]) & ~(mul_i1030_23_r0s2[8]);
+  wire         _GEN_613 = ~(mul_i1030_23_r0s2[7]) & ~(mul_i1030_23_r0s2[6]);
   wire         _GEN_614 = _GEN_612 & _GEN_613;
-  wire         _GEN_615 = ~(mul_i1028_23_r0s2[5]) & ~(mul_i1028_23_r0s2[4]);
-  wire         _GEN_616 = ~(mul_i1028_23_r0s2[3]) & ~(mul_i1028_23_r0s2[2]);
+  wire         _GEN_615 = ~(mul_i1030_23_r0s2[5]) & ~(mul_i1030_23_r0s2[4]);
+  wire         _GEN_616 = ~(mul_i1030_23_r0s2[3]) & ~(mul_i1030_23_r0s2[2]);
   wire         _GEN_617 = _GEN_615 & _GEN_616;
   wire         _GEN_618 = _GEN_614 & _GEN_617;
   wire         _GEN_619 = _GEN_611 & _GEN_618;
-  wire         _GEN_620 = ~(mul_i1028_23_r0s2[1]) & ~(mul_i1028_23_r0s2[0]);
-  wire         _GEN_621 = ~(mul_i1028_24_r0s2[17]) & ~(mul_i1028_24_r0s2[16]);
-  wire         _GEN_622 = ~(mul_i1028_24_r0s2[15]) & ~(mul_i1028_24_r0s2[14]);
+  wire         _GEN_620 = ~(mul_i1030_23_r0s2[1]) & ~(mul_i1030_23_r0s2[0]);
+  wire         _GEN_621 = ~(mul_i1030_24_r0s2[17]) & ~(mul_i1030_24_r0s2[16]);
+  wire         _GEN_622 = ~(mul_i1030_24_r0s2[15]) & ~(mul_i1030_24_r0s2[14]);
   wire         _GEN_623 = _GEN_621 & _GEN_622;
-  wire         _GEN_624 = ~(mul_i1028_24_r0s2[13]) & ~(mul_i1028_24_r0s2[12]);
-  wire         _GEN_625 = ~(mul_i1028_24_r0s2[11]) & ~(mul_i1028_24_r0s2[10]);
+  wire         _GEN_624 = ~(mul_i1030_24_r0s2[13]) & ~(mul_i1030_24_r0s2[12]);
+  wire         _GEN_625 = ~(mul_i1030_24_r0s2[11]) & ~(mul_i1030_24_r0s2[10]);
   wire         _GEN_626 = _GEN_624 & _GEN_625;
   wire         _GEN_627 = _GEN_623 & _GEN_626;
-  wire         _GEN_628 = ~(mul_i1028_24_r0s2[9]) & ~(mul_i1028_24_r0s2[8]);
-  wire         _GEN_629 = ~(mul_i1028_24_r0s2[7]) & ~(mul_i1028_24_r0s2[6]);
+  wire         _GEN_628 = ~(mul_i1030_24_r0s2[9]) & ~(mul_i1030_24_r0s2[8]);
+  wire         _GEN_629 = ~(mul_i1030_24_r0s2[7]) & ~(mul_i1030_24_r0s2[6]);
   wire         _GEN_630 = _GEN_628 & _GEN_629;
-  wire         _GEN_631 = ~(mul_i1028_24_r0s2[5]) & ~(mul_i1028_24_r0s2[4]);
-  wire         _GEN_632 = ~(mul_i1028_24_r0s2[3]) & ~(mul_i1028_24_r0s2[2]);
+  wire         _GEN_631 = ~(mul_i1030_24_r0s2[5]) & ~(mul_i1030_24_r0s2[4]);
+  wire         _GEN_632 = ~(mul_i1030_24_r0s2[3]) & ~(mul_i1030_24_r0s2[2]);
   wire         _GEN_633 = _GEN_631 & _GEN_632;
   wire         _GEN_634 = _GEN_630 & _GEN_633;
   wire         _GEN_635 = _GEN_627 & _GEN_634;
-  wire         _GEN_636 = ~(mul_i1028_24_r0s2[1]) & ~(mul_i1028_24_r0s2[0]);
-  wire         _GEN_637 = ~(mul_i1028_25_r0s2[17]) & ~(mul_i1028_25_r0s2[16]);
-  wire         _GEN_638 = ~(mul_i1028_25_r0s2[15]) & ~(mul_i1028_25_r0s2[14]);
+  wire         _GEN_636 = ~(mul_i1030_24_r0s2[1]) & ~(mul_i1030_24_r0s2[0]);
+  wire         _GEN_637 = ~(mul_i1030_25_r0s2[17]) & ~(mul_i1030_25_r0s2[16]);
+  wire         _GEN_638 = ~(mul_i1030_25_r0s2[15]) & ~(mul_i1030_25_r0s2[14]);
   wire         _GEN_639 = _GEN_637 & _GEN_638;
-  wire         _GEN_640 = ~(mul_i1028_25_r0s2[13]) & ~(mul_i1028_25_r0s2[12]);
-  wire         _GEN_641 = ~(mul_i1028_25_r0s2[11]) & ~(mul_i1028_25_r0s2[10]);
+  wire         _GEN_640 = ~(mul_i1030_25_r0s2[13]) & ~(mul_i1030_25_r0s2[12]);
+  wire         _GEN_641 = ~(mul_i1030_25_r0s2[11]) & ~(mul_i1030_25_r0s2[10]);
   wire         _GEN_642 = _GEN_640 & _GEN_641;
   wire         _GEN_643 = _GEN_639 & _GEN_642;
-  wire         _GEN_644 = ~(mul_i1028_25_r0s2[9]) & ~(mul_i1028_25_r0s2[8]);
-  wire         _GEN_645 = ~(mul_i1028_25_r0s2[7]) & ~(mul_i1028_25_r0s2[6]);
+  wire         _GEN_644 = ~(mul_i1030_25_r0s2[9]) & ~(mul_i1030_25_r0s2[8]);
+  wire         _GEN_645 = ~(mul_i1030_25_r0s2[7]) & ~(mul_i1030_25_r0s2[6]);
   wire         _GEN_646 = _GEN_644 & _GEN_645;
-  wire         _GEN_647 = ~(mul_i1028_25_r0s2[5]) & ~(mul_i1028_25_r0s2[4]);
-  wire         _GEN_648 = ~(mul_i1028_25_r0s2[3]) & ~(mul_i1028_25_r0s2[2]);
+  wire         _GEN_647 = ~(mul_i1030_25_r0s2[5]) & ~(mul_i1030_25_r0s2[4]);
+  wire         _GEN_648 = ~(mul_i1030_25_r0s2[3]) & ~(mul_i1030_25_r0s2[2]);
   wire         _GEN_649 = _GEN_647 & _GEN_648;
   wire         _GEN_650 = _GEN_646 & _GEN_649;
   wire         _GEN_651 = _GEN_643 & _GEN_650;
-  wire         _GEN_652 = ~(mul_i1028_25_r0s2[1]) & ~(mul_i1028_25_r0s2[0]);
-  wire         _GEN_653 = ~(mul_i1028_26_r0s2[17]) & ~(mul_i1028_26_r0s2[16]);
-  wire         _GEN_654 = ~(mul_i1028_26_r0s2[15]) & ~(mul_i1028_26_r0s2[14]);
+  wire         _GEN_652 = ~(mul_i1030_25_r0s2[1]) & ~(mul_i1030_25_r0s2[0]);
+  wire         _GEN_653 = ~(mul_i1030_26_r0s2[17]) & ~(mul_i1030_26_r0s2[16]);
+  wire         _GEN_654 = ~(mul_i1030_26_r0s2[15]) & ~(mul_i1030_26_r0s2[14]);
   wire         _GEN_655 = _GEN_653 & _GEN_654;
-  wire         _GEN_656 = ~(mul_i1028_26_r0s2[13]) & ~(mul_i1028_26_r0s2[12]);
-  wire         _GEN_657 = ~(mul_i1028_26_r0s2[11]) & ~(mul_i1028_26_r0s2[10]);
+  wire         _GEN_656 = ~(mul_i1030_26_r0s2[13]) & ~(mul_i1030_26_r0s2[12]);
+  wire         _GEN_657 = ~(mul_i1030_26_r0s2[11]) & ~(mul_i1030_26_r0s2[10]);
   wire         _GEN_658 = _GEN_656 & _GEN_657;
   wire         _GEN_659 = _GEN_655 & _GEN_658;
-  wire         _GEN_660 = ~(mul_i1028_26_r0s2[9]) & ~(mul_i1028_26_r0s2[8]);
-  wire         _GEN_661 = ~(mul_i1028_26_r0s2[7]) & ~(mul_i1028_26_r0s2[6]);
+  wire         _GEN_660 = ~(mul_i1030_26_r0s2[9]) & ~(mul_i1030_26_r0s2[8]);
+  wire         _GEN_661 = ~(mul_i1030_26_r0s2[7]) & ~(mul_i1030_26_r0s2[6]);
   wire         _GEN_662 = _GEN_660 & _GEN_661;
-  wire         _GEN_663 = ~(mul_i1028_26_r0s2[5]) & ~(mul_i1028_26_r0s2[4]);
-  wire         _GEN_664 = ~(mul_i1028_26_r0s2[3]) & ~(mul_i1028_26_r0s2[2]);
+  wire         _GEN_663 = ~(mul_i1030_26_r0s2[5]) & ~(mul_i1030_26_r0s2[4]);
+  wire         _GEN_664 = ~(mul_i1030_26_r0s2[3]) & ~(mul_i1030_26_r0s2[2]);
   wire         _GEN_665 = _GEN_663 & _GEN_664;
   wire         _GEN_666 = _GEN_662 & _GEN_665;
   wire         _GEN_667 = _GEN_659 & _GEN_666;
-  wire         _GEN_668 = ~(mul_i1028_26_r0s2[1]) & ~(mul_i1028_26_r0s2[0]);
-  wire         _GEN_669 = ~(mul_i1028_27_r0s2[17]) & ~(mul_i1028_27_r0s2[16]);
-  wire         _GEN_670 = ~(mul_i1028_27_r0s2[15]) & ~(mul_i1028_27_r0s2[14]);
+  wire         _GEN_668 = ~(mul_i1030_26_r0s2[1]) & ~(mul_i1030_26_r0s2[0]);
+  wire         _GEN_669 = ~(mul_i1030_27_r0s2[17]) & ~(mul_i1030_27_r0s2[16]);
+  wire         _GEN_670 = ~(mul_i1030_27_r0s2[15]) & ~(mul_i1030_27_r0s2[14]);
   wire         _GEN_671 = _GEN_669 & _GEN_670;
-  wire         _GEN_672 = ~(mul_i1028_27_r0s2[13]) & ~(mul_i1028_27_r0s2[12]);
-  wire         _GEN_673 = ~(mul_i1028_27_r0s2[11]) & ~(mul_i1028_27_r0s2[10]);
+  wire         _GEN_672 = ~(mul_i1030_27_r0s2[13]) & ~(mul_i1030_27_r0s2[12]);
+  wire         _GEN_673 = ~(mul_i1030_27_r0s2[11]) & ~(mul_i1030_27_r0s2[10]);
   wire         _GEN_674 = _GEN_672 & _GEN_673;
   wire         _GEN_675 = _GEN_671 & _GEN_674;
-  wire         _GEN_676 = ~(mul_i1028_27_r0s2[9]) & ~(mul_i1028_27_r0s2[8]);
-  wire         _GEN_677 = ~(mul_i1028_27_r0s2[7]) & ~(mul_i1028_27_r0s2[6]);
+  wire         _GEN_676 = ~(mul_i1030_27_r0s2[9]) & ~(mul_i1030_27_r0s2[8]);
+  wire         _GEN_677 = ~(mul_i1030_27_r0s2[7]) & ~(mul_i1030_27_r0s2[6]);
   wire         _GEN_678 = _GEN_676 & _GEN_677;
-  wire         _GEN_679 = ~(mul_i1028_27_r0s2[5]) & ~(mul_i1028_27_r0s2[4]);
-  wire         _GEN_680 = ~(mul_i1028_27_r0s2[3]) & ~(mul_i1028_27_r0s2[2]);
+  wire         _GEN_679 = ~(mul_i1030_27_r0s2[5]) & ~(mul_i1030_27_r0s2[4]);
+  wire         _GEN_680 = ~(mul_i1030_27_r0s2[3]) & ~(mul_i1030_27_r0s2[2]);
   wire         _GEN_681 = _GEN_679 & _GEN_680;
   wire         _GEN_682 = _GEN_678 & _GEN_681;
   wire         _GEN_683 = _GEN_675 & _GEN_682;
-  wire         _GEN_684 = ~(mul_i1028_27_r0s2[1]) & ~(mul_i1028_27_r0s2[0]);
-  wire         _GEN_685 = ~(mul_i1028_28_r0s2[17]) & ~(mul_i1028_28_r0s2[16]);
-  wire         _GEN_686 = ~(mul_i1028_28_r0s2[15]) & ~(mul_i1028_28_r0s2[14]);
+  wire         _GEN_684 = ~(mul_i1030_27_r0s2[1]) & ~(mul_i1030_27_r0s2[0]);
+  wire         _GEN_685 = ~(mul_i1030_28_r0s2[17]) & ~(mul_i1030_28_r0s2[16]);
+  wire         _GEN_686 = ~(mul_i1030_28_r0s2[15]) & ~(mul_i1030_28_r0s2[14]);
   wire         _GEN_687 = _GEN_685 & _GEN_686;
-  wire         _GEN_688 = ~(mul_i1028_28_r0s2[13]) & ~(mul_i1028_28_r0s2[12]);
-  wire         _GEN_689 = ~(mul_i1028_28_r0s2[11]) & ~(mul_i1028_28_r0s2[10]);
+  wire         _GEN_688 = ~(mul_i1030_28_r0s2[13]) & ~(mul_i1030_28_r0s2[12]);
+  wire         _GEN_689 = ~(mul_i1030_28_r0s2[11]) & ~(mul_i1030_28_r0s2[10]);
   wire         _GEN_690 = _GEN_688 & _GEN_689;
   wire         _GEN_691 = _GEN_687 & _GEN_690;
-  wire         _GEN_692 = ~(mul_i1028_28_r0s2[9]) & ~(mul_i1028_28_r0s2[8]);
-  wire         _GEN_693 = ~(mul_i1028_28_r0s2[7]) & ~(mul_i1028_28_r0s2[6]);
+  wire         _GEN_692 = ~(mul_i1030_28_r0s2[9]) & ~(mul_i1030_28_r0s2[8]);
+  wire         _GEN_693 = ~(mul_i1030_28_r0s2[7]) & ~(mul_i1030_28_r0s2[6]);
   wire         _GEN_694 = _GEN_692 & _GEN_693;
-  wire         _GEN_695 = ~(mul_i1028_28_r0s2[5]) & ~(mul_i1028_28_r0s2[4]);
-  wire         _GEN_696 = ~(mul_i1028_28_r0s2[3]) & ~(mul_i1028_28_r0s2[2]);
+  wire         _GEN_695 = ~(mul_i1030_28_r0s2[5]) & ~(mul_i1030_28_r0s2[4]);
+  wire         _GEN_696 = ~(mul_i1030_28_r0s2[3]) & ~(mul_i1030_28_r0s2[2]);
   wire         _GEN_697 = _GEN_695 & _GEN_696;
   wire         _GEN_698 = _GEN_694 & _GEN_697;
   wire         _GEN_699 = _GEN_691 & _GEN_698;
-  wire         _GEN_700 = ~(mul_i1028_28_r0s2[1]) & ~(mul_i1028_28_r0s2[0]);
-  wire         _GEN_701 = ~(mul_i1028_29_r0s2[17]) & ~(mul_i1028_29_r0s2[16]);
-  wire         _GEN_702 = ~(mul_i1028_29_r0s2[15]) & ~(mul_i1028_29_r0s2[14]);
+  wire         _GEN_700 = ~(mul_i1030_28_r0s2[1]) & ~(mul_i1030_28_r0s2[0]);
+  wire         _GEN_701 = ~(mul_i1030_29_r0s2[17]) & ~(mul_i1030_29_r0s2[16]);
+  wire         _GEN_702 = ~(mul_i1030_29_r0s2[15]) & ~(mul_i1030_29_r0s2[14]);
   wire         _GEN_703 = _GEN_701 & _GEN_702;
-  wire         _GEN_704 = ~(mul_i1028_29_r0s2[13]) & ~(mul_i1028_29_r0s2[12]);
-  wire         _GEN_705 = ~(mul_i1028_29_r0s2[11]) & ~(mul_i1028_29_r0s2[10]);
+  wire         _GEN_704 = ~(mul_i1030_29_r0s2[13]) & ~(mul_i1030_29_r0s2[12]);
+  wire         _GEN_705 = ~(mul_i1030_29_r0s2[11]) & ~(mul_i1030_29_r0s2[10]);
   wire         _GEN_706 = _GEN_704 & _GEN_705;
   wire         _GEN_707 = _GEN_703 & _GEN_706;
-  wire         _GEN_708 = ~(mul_i1028_29_r0s2[9]) & ~(mul_i1028_29_r0s2[8]);
-  wire         _GEN_709 = ~(mul_i1028_29_r0s2[7]) & ~(mul_i1028_29_r0s2[6]);
+  wire         _GEN_708 = ~(mul_i1030_29_r0s2[9]) & ~(mul_i1030_29_r0s2[8]);
+  wire         _GEN_709 = ~(mul_i1030_29_r0s2[7]) & ~(mul_i1030_29_r0s2[6]);
   wire         _GEN_710 = _GEN_708 & _GEN_709;
-  wire         _GEN_711 = ~(mul_i1028_29_r0s2[5]) & ~(mul_i1028_29_r0s2[4]);
-  wire         _GEN_712 = ~(mul_i1028_29_r0s2[3]) & ~(mul_i1028_29_r0s2[2]);
+  wire         _GEN_711 = ~(mul_i1030_29_r0s2[5]) & ~(mul_i1030_29_r0s2[4]);
+  wire         _GEN_712 = ~(mul_i1030_29_r0s2[3]) & ~(mul_i1030_29_r0s2[2]);
   wire         _GEN_713 = _GEN_711 & _GEN_712;
   wire         _GEN_714 = _GEN_710 & _GEN_713;
   wire         _GEN_715 = _GEN_707 & _GEN_714;
-  wire         _GEN_716 = ~(mul_i1028_29_r0s2[1]) & ~(mul_i1028_29_r0s2[0]);
-  wire         _GEN_717 = ~(mul_i1028_30_r0s2[17]) & ~(mul_i1028_30_r0s2[16]);
-  wire         _GEN_718 = ~(mul_i1028_30_r0s2[15]) & ~(mul_i1028_30_r0s2[14]);
+  wire         _GEN_716 = ~(mul_i1030_29_r0s2[1]) & ~(mul_i1030_29_r0s2[0]);
+  wire         _GEN_717 = ~(mul_i1030_30_r0s2[17]) & ~(mul_i1030_30_r0s2[16]);
+  wire         _GEN_718 = ~(mul_i1030_30_r0s2[15]) & ~(mul_i1030_30_r0s2[14]);
   wire         _GEN_719 = _GEN_717 & _GEN_718;
-  wire         _GEN_720 = ~(mul_i1028_30_r0s2[13]) & ~(mul_i1028_30_r0s2[12]);
-  wire         _GEN_721 = ~(mul_i1028_30_r0s2[11]) & ~(mul_i1028_30_r0s2[10]);
+  wire         _GEN_720 = ~(mul_i1030_30_r0s2[13]) & ~(mul_i1030_30_r0s2[12]);
+  wire         _GEN_721 = ~(mul_i1030_30_r0s2[11]) & ~(mul_i1030_30_r0s2[10]);
   wire         _GEN_722 = _GEN_720 & _GEN_721;
   wire         _GEN_723 = _GEN_719 & _GEN_722;
-  wire         _GEN_724 = ~(mul_i1028_30_r0s2[9]) & ~(mul_i1028_30_r0s2[8]);
-  wire         _GEN_725 = ~(mul_i1028_30_r0s2[7]) & ~(mul_i1028_30_r0s2[6]);
+  wire         _GEN_724 = ~(mul_i1030_30_r0s2[9]) & ~(mul_i1030_30_r0s2[8]);
+  wire         _GEN_725 = ~(mul_i1030_30_r0s2[7]) & ~(mul_i1030_30_r0s2[6]);
   wire         _GEN_726 = _GEN_724 & _GEN_725;
-  wire         _GEN_727 = ~(mul_i1028_30_r0s2[5]) & ~(mul_i1028_30_r0s2[4]);
-  wire         _GEN_728 = ~(mul_i1028_30_r0s2[3]) & ~(mul_i1028_30_r0s2[2]);
+  wire         _GEN_727 = ~(mul_i1030_30_r0s2[5]) & ~(mul_i1030_30_r0s2[4]);
+  wire         _GEN_728 = ~(mul_i1030_30_r0s2[3]) & ~(mul_i1030_30_r0s2[2]);
   wire         _GEN_729 = _GEN_727 & _GEN_728;
   wire         _GEN_730 = _GEN_726 & _GEN_729;
   wire         _GEN_731 = _GEN_723 & _GEN_730;
-  wire         _GEN_732 = ~(mul_i1028_30_r0s2[1]) & ~(mul_i1028_30_r0s2[0]);
-  wire         _GEN_733 = ~(mul_i1028_31_r0s2[17]) & ~(mul_i1028_31_r0s2[16]);
-  wire         _GEN_734 = ~(mul_i1028_31_r0s2[15]) & ~(mul_i1028_31_r0s2[14]);
+  wire         _GEN_732 = ~(mul_i1030_30_r0s2[1]) & ~(mul_i1030_30_r0s2[0]);
+  wire         _GEN_733 = ~(mul_i1030_31_r0s2[17]) & ~(mul_i1030_31_r0s2[16]);
+  wire         _GEN_734 = ~(mul_i1030_31_r0s2[15]) & ~(mul_i1030_31_r0s2[14]);
   wire         _GEN_735 = _GEN_733 & _GEN_734;
-  wire         _GEN_736 = ~(mul_i1028_31_r0s2[13]) & ~(mul_i1028_31_r0s2[12]);
-  wire         _GEN_737 = ~(mul_i1028_31_r0s2[11]) & ~(mul_i1028_31_r0s2[10]);
+  wire         _GEN_736 = ~(mul_i1030_31_r0s2[13]) & ~(mul_i1030_31_r0s2[12]);
+  wire         _GEN_737 = ~(mul_i1030_31_r0s2[11]) & ~(mul_i1030_31_r0s2[10]);
   wire         _GEN_738 = _GEN_736 & _GEN_737;
   wire         _GEN_739 = _GEN_735 & _GEN_738;
-  wire         _GEN_740 = ~(mul_i1028_31_r0s2[9]) & ~(mul_i1028_31_r0s2[8]);
-  wire         _GEN_741 = ~(mul_i1028_31_r0s2[7]) & ~(mul_i1028_31_r0s2[6]);
+  wire         _GEN_740 = ~(mul_i1030_31_r0s2[9]) & ~(mul_i1030_31_r0s2[8]);
+  wire         _GEN_741 = ~(mul_i1030_31_r0s2[7]) & ~(mul_i1030_31_r0s2[6]);
   wire         _GEN_742 = _GEN_740 & _GEN_741;
-  wire         _GEN_743 = ~(mul_i1028_31_r0s2[5]) & ~(mul_i1028_31_r0s2[4]);
-  wire         _GEN_744 = ~(mul_i1028_31_r0s2[3]) & ~(mul_i1028_31_r0s2[2]);
+  wire         _GEN_743 = ~(mul_i1030_31_r0s2[5]) & ~(mul_i1030_31_r0s2[4]);
+  wire         _GEN_744 = ~(mul_i1030_31_r0s2[3]) & ~(mul_i1030_31_r0s2[2]);
   wire         _GEN_745 = _GEN_743 & _GEN_744;
   wire         _GEN_746 = _GEN_742 & _GEN_745;
   wire         _GEN_747 = _GEN_739 & _GEN_746;
-  wire         _GEN_748 = ~(mul_i1028_31_r0s2[1]) & ~(mul_i1028_31_r0s2[0]);
+  wire         _GEN_748 = ~(mul_i1030_31_r0s2[1]) & ~(mul_i1030_31_r0s2[0]);
   wire         _GEN_749 = ~first_0_r0 & ~_GEN_75;
   always_ff @(posedge clk) begin
     if (_GEN_5)
@@ -10392,46 +10405,46 @@ module kv_decompress_scale_speckv_Design(
       plan_sroa_27_0_r0s1 <= plan_sroa_27_0_r0;
     end
     if (_GEN_4)
-      sub_i1040_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[519:515]};
+      sub_i1042_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[519:515]};
     if (_GEN_3)
-      sub_i1040_r0s3 <= sub_i1040_r0s2;
+      sub_i1042_r0s3 <= sub_i1042_r0s2;
     if (_GEN_5)
       iszero_i_r0s1 <= _GEN_77 == 14'h0;
     if (_GEN_4)
       iszero_i_r0s2 <= iszero_i_r0s1;
     if (_GEN_5)
-      mul_i1028_r0s1 <= {4'h0, _GEN_77} * {15'h1, decoded_dout[514:512]};
+      mul_i1030_r0s1 <= {4'h0, _GEN_77} * {15'h1, decoded_dout[514:512]};
     if (_GEN_4)
-      mul_i1028_r0s2 <= mul_i1028_r0s1;
+      mul_i1030_r0s2 <= mul_i1030_r0s1;
     if (_GEN_3)
       select_r0s3 <=
         iszero_i_r0s2
           ? 5'h12
           : {_GEN_251,
              _GEN_251
-               ? {2'h0, _GEN_252, ~_GEN_252 & ~(mul_i1028_r0s2[1]) & mul_i1028_r0s2[0]}
+               ? {2'h0, _GEN_252, ~_GEN_252 & ~(mul_i1030_r0s2[1]) & mul_i1030_r0s2[0]}
                : {_GEN_243 & ~_GEN_250,
                   _GEN_243
                     ? {_GEN_246 & ~_GEN_249,
                        _GEN_246
                          ? {_GEN_247 & ~_GEN_248,
                             _GEN_247
-                              ? ~(mul_i1028_r0s2[3]) & mul_i1028_r0s2[2]
-                              : ~(mul_i1028_r0s2[5]) & mul_i1028_r0s2[4]}
+                              ? ~(mul_i1030_r0s2[3]) & mul_i1030_r0s2[2]
+                              : ~(mul_i1030_r0s2[5]) & mul_i1030_r0s2[4]}
                          : {_GEN_244 & ~_GEN_245,
                             _GEN_244
-                              ? ~(mul_i1028_r0s2[7]) & mul_i1028_r0s2[6]
-                              : ~(mul_i1028_r0s2[9]) & mul_i1028_r0s2[8]}}
+                              ? ~(mul_i1030_r0s2[7]) & mul_i1030_r0s2[6]
+                              : ~(mul_i1030_r0s2[9]) & mul_i1030_r0s2[8]}}
                     : {_GEN_239 & ~_GEN_242,
                        _GEN_239
                          ? {_GEN_240 & ~_GEN_241,
                             _GEN_240
-                              ? ~(mul_i1028_r0s2[11]) & mul_i1028_r0s2[10]
-                              : ~(mul_i1028_r0s2[13]) & mul_i1028_r0s2[12]}
+                              ? ~(mul_i1030_r0s2[11]) & mul_i1030_r0s2[10]
+                              : ~(mul_i1030_r0s2[13]) & mul_i1030_r0s2[12]}
                          : {_GEN_237 & ~_GEN_238,
                             _GEN_237
-                              ? ~(mul_i1028_r0s2[15]) & mul_i1028_r0s2[14]
-                              : ~(mul_i1028_r0s2[17]) & mul_i1028_r0s2[16]}}}};
+                              ? ~(mul_i1030_r0s2[15]) & mul_i1030_r0s2[14]
+                              : ~(mul_i1030_r0s2[17]) & mul_i1030_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_80[9:5]));
     if (_GEN_1)
@@ -10441,90 +10454,90 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_1)
       xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1101_r0s4 <= _GEN_80;
-      cmp_i1510_r0s4 <= _GEN_81[4:1] != 4'hF;
+      sub_i_i1103_r0s4 <= _GEN_80;
+      cmp_i1509_r0s4 <= _GEN_81[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_r0s3 <= mul_i1028_r0s2[0];
+      mul_i1030_r0s3 <= mul_i1030_r0s2[0];
     if (_GEN_2)
-      mul_i1028_r0s4 <= mul_i1028_r0s3;
+      mul_i1030_r0s4 <= mul_i1030_r0s3;
     if (_GEN_3)
-      mul_i1028_r0s3__1 <= mul_i1028_r0s2[1];
+      mul_i1030_r0s3__1 <= mul_i1030_r0s2[1];
     if (_GEN_2)
-      mul_i1028_r0s4__1 <= mul_i1028_r0s3__1;
+      mul_i1030_r0s4__1 <= mul_i1030_r0s3__1;
     if (_GEN_3)
-      mul_i1028_r0s3__2 <= mul_i1028_r0s2[2];
+      mul_i1030_r0s3__2 <= mul_i1030_r0s2[2];
     if (_GEN_2)
-      mul_i1028_r0s4__2 <= mul_i1028_r0s3__2;
+      mul_i1030_r0s4__2 <= mul_i1030_r0s3__2;
     if (_GEN_3)
-      mul_i1028_r0s3__3 <= mul_i1028_r0s2[3];
+      mul_i1030_r0s3__3 <= mul_i1030_r0s2[3];
     if (_GEN_2)
-      mul_i1028_r0s4__3 <= mul_i1028_r0s3__3;
+      mul_i1030_r0s4__3 <= mul_i1030_r0s3__3;
     if (_GEN_3)
-      mul_i1028_r0s3__4 <= mul_i1028_r0s2[4];
+      mul_i1030_r0s3__4 <= mul_i1030_r0s2[4];
     if (_GEN_2)
-      mul_i1028_r0s4__4 <= mul_i1028_r0s3__4;
+      mul_i1030_r0s4__4 <= mul_i1030_r0s3__4;
     if (_GEN_3)
-      mul_i1028_r0s3__5 <= mul_i1028_r0s2[5];
+      mul_i1030_r0s3__5 <= mul_i1030_r0s2[5];
     if (_GEN_2)
-      mul_i1028_r0s4__5 <= mul_i1028_r0s3__5;
+      mul_i1030_r0s4__5 <= mul_i1030_r0s3__5;
     if (_GEN_3)
-      mul_i1028_r0s3__6 <= mul_i1028_r0s2[6];
+      mul_i1030_r0s3__6 <= mul_i1030_r0s2[6];
     if (_GEN_2)
-      mul_i1028_r0s4__6 <= mul_i1028_r0s3__6;
+      mul_i1030_r0s4__6 <= mul_i1030_r0s3__6;
     if (_GEN_3)
-      mul_i1028_r0s3__7 <= mul_i1028_r0s2[7];
+      mul_i1030_r0s3__7 <= mul_i1030_r0s2[7];
     if (_GEN_2)
-      mul_i1028_r0s4__7 <= mul_i1028_r0s3__7;
+      mul_i1030_r0s4__7 <= mul_i1030_r0s3__7;
     if (_GEN_3)
-      mul_i1028_r0s3__8 <= mul_i1028_r0s2[8];
+      mul_i1030_r0s3__8 <= mul_i1030_r0s2[8];
     if (_GEN_2)
-      mul_i1028_r0s4__8 <= mul_i1028_r0s3__8;
+      mul_i1030_r0s4__8 <= mul_i1030_r0s3__8;
     if (_GEN_3)
-      mul_i1028_r0s3__9 <= mul_i1028_r0s2[9];
+      mul_i1030_r0s3__9 <= mul_i1030_r0s2[9];
     if (_GEN_2)
-      mul_i1028_r0s4__9 <= mul_i1028_r0s3__9;
+      mul_i1030_r0s4__9 <= mul_i1030_r0s3__9;
     if (_GEN_3)
-      mul_i1028_r0s3__10 <= mul_i1028_r0s2[10];
+      mul_i1030_r0s3__10 <= mul_i1030_r0s2[10];
     if (_GEN_2)
-      mul_i1028_r0s4__10 <= mul_i1028_r0s3__10;
+      mul_i1030_r0s4__10 <= mul_i1030_r0s3__10;
     if (_GEN_3)
-      mul_i1028_r0s3__11 <= mul_i1028_r0s2[11];
+      mul_i1030_r0s3__11 <= mul_i1030_r0s2[11];
     if (_GEN_2)
-      mul_i1028_r0s4__11 <= mul_i1028_r0s3__11;
+      mul_i1030_r0s4__11 <= mul_i1030_r0s3__11;
     if (_GEN_3)
-      mul_i1028_r0s3__12 <= mul_i1028_r0s2[12];
+      mul_i1030_r0s3__12 <= mul_i1030_r0s2[12];
     if (_GEN_2)
-      mul_i1028_r0s4__12 <= mul_i1028_r0s3__12;
+      mul_i1030_r0s4__12 <= mul_i1030_r0s3__12;
     if (_GEN_3)
-      mul_i1028_r0s3__13 <= mul_i1028_r0s2[13];
+      mul_i1030_r0s3__13 <= mul_i1030_r0s2[13];
     if (_GEN_2)
-      mul_i1028_r0s4__13 <= mul_i1028_r0s3__13;
+      mul_i1030_r0s4__13 <= mul_i1030_r0s3__13;
     if (_GEN_3)
-      mul_i1028_r0s3__14 <= mul_i1028_r0s2[14];
+      mul_i1030_r0s3__14 <= mul_i1030_r0s2[14];
     if (_GEN_2)
-      mul_i1028_r0s4__14 <= mul_i1028_r0s3__14;
+      mul_i1030_r0s4__14 <= mul_i1030_r0s3__14;
     if (_GEN_3)
-      mul_i1028_r0s3__15 <= mul_i1028_r0s2[15];
+      mul_i1030_r0s3__15 <= mul_i1030_r0s2[15];
     if (_GEN_2)
-      mul_i1028_r0s4__15 <= mul_i1028_r0s3__15;
+      mul_i1030_r0s4__15 <= mul_i1030_r0s3__15;
     if (_GEN_3)
-      mul_i1028_r0s3__16 <= mul_i1028_r0s2[16];
+      mul_i1030_r0s3__16 <= mul_i1030_r0s2[16];
     if (_GEN_2)
-      mul_i1028_r0s4__16 <= mul_i1028_r0s3__16;
+      mul_i1030_r0s4__16 <= mul_i1030_r0s3__16;
     if (_GEN_3)
-      mul_i1028_r0s3__17 <= mul_i1028_r0s2[17];
+      mul_i1030_r0s3__17 <= mul_i1030_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_r0s4__17 <= mul_i1028_r0s3__17;
+      mul_i1030_r0s4__17 <= mul_i1030_r0s3__17;
       select_r0s4 <= _GEN_81;
     end
     if (_GEN_1) begin
-      add_i1636_r0s5 <= {1'h0, sub_i_i1101_r0s4, 7'h0} + {10'h0, _GEN_8[29:22]};
-      cond_i1513_r0s5 <= _GEN_8[21];
-      or_i1597_r0s5 <= (|(_GEN_8[20:0])) | _GEN_8[22];
-      add_i2054_r0s5 <= {sub_i_i1101_r0s4[7:0], 10'h0} + {7'h0, _GEN_8[29:19]};
-      cond_i1513_r0s5__1 <= _GEN_8[18];
-      or_i1584_r0s5 <= (|(_GEN_8[17:0])) | _GEN_8[19];
+      add_i1635_r0s5 <= {1'h0, sub_i_i1103_r0s4, 7'h0} + {10'h0, _GEN_8[29:22]};
+      cond_i1512_r0s5 <= _GEN_8[21];
+      or_i1596_r0s5 <= (|(_GEN_8[20:0])) | _GEN_8[22];
+      add_i2053_r0s5 <= {sub_i_i1103_r0s4[7:0], 10'h0} + {7'h0, _GEN_8[29:19]};
+      cond_i1512_r0s5__1 <= _GEN_8[18];
+      or_i1583_r0s5 <= (|(_GEN_8[17:0])) | _GEN_8[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_r0s6 <=
@@ -10544,17 +10557,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__1 <= and_r0s5__1;
     if (_GEN_4)
-      sub_i1040_1_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[527:523]};
+      sub_i1042_1_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[527:523]};
     if (_GEN_3)
-      sub_i1040_1_r0s3 <= sub_i1040_1_r0s2;
+      sub_i1042_1_r0s3 <= sub_i1042_1_r0s2;
     if (_GEN_5)
       iszero_i_1_r0s1 <= _GEN_82 == 14'h0;
     if (_GEN_4)
       iszero_i_1_r0s2 <= iszero_i_1_r0s1;
     if (_GEN_5)
-      mul_i1028_1_r0s1 <= {4'h0, _GEN_82} * {15'h1, decoded_dout[522:520]};
+      mul_i1030_1_r0s1 <= {4'h0, _GEN_82} * {15'h1, decoded_dout[522:520]};
     if (_GEN_4)
-      mul_i1028_1_r0s2 <= mul_i1028_1_r0s1;
+      mul_i1030_1_r0s2 <= mul_i1030_1_r0s1;
     if (_GEN_3)
       select_r0s3__1 <=
         iszero_i_1_r0s2
@@ -10563,118 +10576,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_267
                ? {2'h0,
                   _GEN_268,
-                  ~_GEN_268 & ~(mul_i1028_1_r0s2[1]) & mul_i1028_1_r0s2[0]}
+                  ~_GEN_268 & ~(mul_i1030_1_r0s2[1]) & mul_i1030_1_r0s2[0]}
                : {_GEN_259 & ~_GEN_266,
                   _GEN_259
                     ? {_GEN_262 & ~_GEN_265,
                        _GEN_262
                          ? {_GEN_263 & ~_GEN_264,
                             _GEN_263
-                              ? ~(mul_i1028_1_r0s2[3]) & mul_i1028_1_r0s2[2]
-                              : ~(mul_i1028_1_r0s2[5]) & mul_i1028_1_r0s2[4]}
+                              ? ~(mul_i1030_1_r0s2[3]) & mul_i1030_1_r0s2[2]
+                              : ~(mul_i1030_1_r0s2[5]) & mul_i1030_1_r0s2[4]}
                          : {_GEN_260 & ~_GEN_261,
                             _GEN_260
-                              ? ~(mul_i1028_1_r0s2[7]) & mul_i1028_1_r0s2[6]
-                              : ~(mul_i1028_1_r0s2[9]) & mul_i1028_1_r0s2[8]}}
+                              ? ~(mul_i1030_1_r0s2[7]) & mul_i1030_1_r0s2[6]
+                              : ~(mul_i1030_1_r0s2[9]) & mul_i1030_1_r0s2[8]}}
                     : {_GEN_255 & ~_GEN_258,
                        _GEN_255
                          ? {_GEN_256 & ~_GEN_257,
                             _GEN_256
-                              ? ~(mul_i1028_1_r0s2[11]) & mul_i1028_1_r0s2[10]
-                              : ~(mul_i1028_1_r0s2[13]) & mul_i1028_1_r0s2[12]}
+                              ? ~(mul_i1030_1_r0s2[11]) & mul_i1030_1_r0s2[10]
+                              : ~(mul_i1030_1_r0s2[13]) & mul_i1030_1_r0s2[12]}
                          : {_GEN_253 & ~_GEN_254,
                             _GEN_253
-                              ? ~(mul_i1028_1_r0s2[15]) & mul_i1028_1_r0s2[14]
-                              : ~(mul_i1028_1_r0s2[17]) & mul_i1028_1_r0s2[16]}}}};
+                              ? ~(mul_i1030_1_r0s2[15]) & mul_i1030_1_r0s2[14]
+                              : ~(mul_i1030_1_r0s2[17]) & mul_i1030_1_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__1 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_85[9:5]));
     if (_GEN_1)
       or_r0s5__1 <= or_r0s4__1;
     if (_GEN_2) begin
-      sub_i_i1101_1_r0s4 <= _GEN_85;
-      cmp_i1510_1_r0s4 <= _GEN_86[4:1] != 4'hF;
+      sub_i_i1103_1_r0s4 <= _GEN_85;
+      cmp_i1509_1_r0s4 <= _GEN_86[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_1_r0s3 <= mul_i1028_1_r0s2[0];
+      mul_i1030_1_r0s3 <= mul_i1030_1_r0s2[0];
     if (_GEN_2)
-      mul_i1028_1_r0s4 <= mul_i1028_1_r0s3;
+      mul_i1030_1_r0s4 <= mul_i1030_1_r0s3;
     if (_GEN_3)
-      mul_i1028_1_r0s3__1 <= mul_i1028_1_r0s2[1];
+      mul_i1030_1_r0s3__1 <= mul_i1030_1_r0s2[1];
     if (_GEN_2)
-      mul_i1028_1_r0s4__1 <= mul_i1028_1_r0s3__1;
+      mul_i1030_1_r0s4__1 <= mul_i1030_1_r0s3__1;
     if (_GEN_3)
-      mul_i1028_1_r0s3__2 <= mul_i1028_1_r0s2[2];
+      mul_i1030_1_r0s3__2 <= mul_i1030_1_r0s2[2];
     if (_GEN_2)
-      mul_i1028_1_r0s4__2 <= mul_i1028_1_r0s3__2;
+      mul_i1030_1_r0s4__2 <= mul_i1030_1_r0s3__2;
     if (_GEN_3)
-      mul_i1028_1_r0s3__3 <= mul_i1028_1_r0s2[3];
+      mul_i1030_1_r0s3__3 <= mul_i1030_1_r0s2[3];
     if (_GEN_2)
-      mul_i1028_1_r0s4__3 <= mul_i1028_1_r0s3__3;
+      mul_i1030_1_r0s4__3 <= mul_i1030_1_r0s3__3;
     if (_GEN_3)
-      mul_i1028_1_r0s3__4 <= mul_i1028_1_r0s2[4];
+      mul_i1030_1_r0s3__4 <= mul_i1030_1_r0s2[4];
     if (_GEN_2)
-      mul_i1028_1_r0s4__4 <= mul_i1028_1_r0s3__4;
+      mul_i1030_1_r0s4__4 <= mul_i1030_1_r0s3__4;
     if (_GEN_3)
-      mul_i1028_1_r0s3__5 <= mul_i1028_1_r0s2[5];
+      mul_i1030_1_r0s3__5 <= mul_i1030_1_r0s2[5];
     if (_GEN_2)
-      mul_i1028_1_r0s4__5 <= mul_i1028_1_r0s3__5;
+      mul_i1030_1_r0s4__5 <= mul_i1030_1_r0s3__5;
     if (_GEN_3)
-      mul_i1028_1_r0s3__6 <= mul_i1028_1_r0s2[6];
+      mul_i1030_1_r0s3__6 <= mul_i1030_1_r0s2[6];
     if (_GEN_2)
-      mul_i1028_1_r0s4__6 <= mul_i1028_1_r0s3__6;
+      mul_i1030_1_r0s4__6 <= mul_i1030_1_r0s3__6;
     if (_GEN_3)
-      mul_i1028_1_r0s3__7 <= mul_i1028_1_r0s2[7];
+      mul_i1030_1_r0s3__7 <= mul_i1030_1_r0s2[7];
     if (_GEN_2)
-      mul_i1028_1_r0s4__7 <= mul_i1028_1_r0s3__7;
+      mul_i1030_1_r0s4__7 <= mul_i1030_1_r0s3__7;
     if (_GEN_3)
-      mul_i1028_1_r0s3__8 <= mul_i1028_1_r0s2[8];
+      mul_i1030_1_r0s3__8 <= mul_i1030_1_r0s2[8];
     if (_GEN_2)
-      mul_i1028_1_r0s4__8 <= mul_i1028_1_r0s3__8;
+      mul_i1030_1_r0s4__8 <= mul_i1030_1_r0s3__8;
     if (_GEN_3)
-      mul_i1028_1_r0s3__9 <= mul_i1028_1_r0s2[9];
+      mul_i1030_1_r0s3__9 <= mul_i1030_1_r0s2[9];
     if (_GEN_2)
-      mul_i1028_1_r0s4__9 <= mul_i1028_1_r0s3__9;
+      mul_i1030_1_r0s4__9 <= mul_i1030_1_r0s3__9;
     if (_GEN_3)
-      mul_i1028_1_r0s3__10 <= mul_i1028_1_r0s2[10];
+      mul_i1030_1_r0s3__10 <= mul_i1030_1_r0s2[10];
     if (_GEN_2)
-      mul_i1028_1_r0s4__10 <= mul_i1028_1_r0s3__10;
+      mul_i1030_1_r0s4__10 <= mul_i1030_1_r0s3__10;
     if (_GEN_3)
-      mul_i1028_1_r0s3__11 <= mul_i1028_1_r0s2[11];
+      mul_i1030_1_r0s3__11 <= mul_i1030_1_r0s2[11];
     if (_GEN_2)
-      mul_i1028_1_r0s4__11 <= mul_i1028_1_r0s3__11;
+      mul_i1030_1_r0s4__11 <= mul_i1030_1_r0s3__11;
     if (_GEN_3)
-      mul_i1028_1_r0s3__12 <= mul_i1028_1_r0s2[12];
+      mul_i1030_1_r0s3__12 <= mul_i1030_1_r0s2[12];
     if (_GEN_2)
-      mul_i1028_1_r0s4__12 <= mul_i1028_1_r0s3__12;
+      mul_i1030_1_r0s4__12 <= mul_i1030_1_r0s3__12;
     if (_GEN_3)
-      mul_i1028_1_r0s3__13 <= mul_i1028_1_r0s2[13];
+      mul_i1030_1_r0s3__13 <= mul_i1030_1_r0s2[13];
     if (_GEN_2)
-      mul_i1028_1_r0s4__13 <= mul_i1028_1_r0s3__13;
+      mul_i1030_1_r0s4__13 <= mul_i1030_1_r0s3__13;
     if (_GEN_3)
-      mul_i1028_1_r0s3__14 <= mul_i1028_1_r0s2[14];
+      mul_i1030_1_r0s3__14 <= mul_i1030_1_r0s2[14];
     if (_GEN_2)
-      mul_i1028_1_r0s4__14 <= mul_i1028_1_r0s3__14;
+      mul_i1030_1_r0s4__14 <= mul_i1030_1_r0s3__14;
     if (_GEN_3)
-      mul_i1028_1_r0s3__15 <= mul_i1028_1_r0s2[15];
+      mul_i1030_1_r0s3__15 <= mul_i1030_1_r0s2[15];
     if (_GEN_2)
-      mul_i1028_1_r0s4__15 <= mul_i1028_1_r0s3__15;
+      mul_i1030_1_r0s4__15 <= mul_i1030_1_r0s3__15;
     if (_GEN_3)
-      mul_i1028_1_r0s3__16 <= mul_i1028_1_r0s2[16];
+      mul_i1030_1_r0s3__16 <= mul_i1030_1_r0s2[16];
     if (_GEN_2)
-      mul_i1028_1_r0s4__16 <= mul_i1028_1_r0s3__16;
+      mul_i1030_1_r0s4__16 <= mul_i1030_1_r0s3__16;
     if (_GEN_3)
-      mul_i1028_1_r0s3__17 <= mul_i1028_1_r0s2[17];
+      mul_i1030_1_r0s3__17 <= mul_i1030_1_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_1_r0s4__17 <= mul_i1028_1_r0s3__17;
+      mul_i1030_1_r0s4__17 <= mul_i1030_1_r0s3__17;
       select_r0s4__1 <= _GEN_86;
     end
     if (_GEN_1) begin
-      add_i1636_1_r0s5 <= {1'h0, sub_i_i1101_1_r0s4, 7'h0} + {10'h0, _GEN_10[29:22]};
-      cond_i1513_1_r0s5 <= _GEN_10[21];
-      or_i1597_1_r0s5 <= (|(_GEN_10[20:0])) | _GEN_10[22];
-      add_i2054_1_r0s5 <= {sub_i_i1101_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_10[29:19]};
-      cond_i1513_1_r0s5__1 <= _GEN_10[18];
-      or_i1584_1_r0s5 <= (|(_GEN_10[17:0])) | _GEN_10[19];
+      add_i1635_1_r0s5 <= {1'h0, sub_i_i1103_1_r0s4, 7'h0} + {10'h0, _GEN_10[29:22]};
+      cond_i1512_1_r0s5 <= _GEN_10[21];
+      or_i1596_1_r0s5 <= (|(_GEN_10[20:0])) | _GEN_10[22];
+      add_i2053_1_r0s5 <= {sub_i_i1103_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_10[29:19]};
+      cond_i1512_1_r0s5__1 <= _GEN_10[18];
+      or_i1583_1_r0s5 <= (|(_GEN_10[17:0])) | _GEN_10[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_1_r0s6 <=
@@ -10694,17 +10707,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__2 <= and_r0s5__2;
     if (_GEN_4)
-      sub_i1040_2_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[535:531]};
+      sub_i1042_2_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[535:531]};
     if (_GEN_3)
-      sub_i1040_2_r0s3 <= sub_i1040_2_r0s2;
+      sub_i1042_2_r0s3 <= sub_i1042_2_r0s2;
     if (_GEN_5)
       iszero_i_2_r0s1 <= _GEN_87 == 14'h0;
     if (_GEN_4)
       iszero_i_2_r0s2 <= iszero_i_2_r0s1;
     if (_GEN_5)
-      mul_i1028_2_r0s1 <= {4'h0, _GEN_87} * {15'h1, decoded_dout[530:528]};
+      mul_i1030_2_r0s1 <= {4'h0, _GEN_87} * {15'h1, decoded_dout[530:528]};
     if (_GEN_4)
-      mul_i1028_2_r0s2 <= mul_i1028_2_r0s1;
+      mul_i1030_2_r0s2 <= mul_i1030_2_r0s1;
     if (_GEN_3)
       select_r0s3__2 <=
         iszero_i_2_r0s2
@@ -10713,118 +10726,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_283
                ? {2'h0,
                   _GEN_284,
-                  ~_GEN_284 & ~(mul_i1028_2_r0s2[1]) & mul_i1028_2_r0s2[0]}
+                  ~_GEN_284 & ~(mul_i1030_2_r0s2[1]) & mul_i1030_2_r0s2[0]}
                : {_GEN_275 & ~_GEN_282,
                   _GEN_275
                     ? {_GEN_278 & ~_GEN_281,
                        _GEN_278
                          ? {_GEN_279 & ~_GEN_280,
                             _GEN_279
-                              ? ~(mul_i1028_2_r0s2[3]) & mul_i1028_2_r0s2[2]
-                              : ~(mul_i1028_2_r0s2[5]) & mul_i1028_2_r0s2[4]}
+                              ? ~(mul_i1030_2_r0s2[3]) & mul_i1030_2_r0s2[2]
+                              : ~(mul_i1030_2_r0s2[5]) & mul_i1030_2_r0s2[4]}
                          : {_GEN_276 & ~_GEN_277,
                             _GEN_276
-                              ? ~(mul_i1028_2_r0s2[7]) & mul_i1028_2_r0s2[6]
-                              : ~(mul_i1028_2_r0s2[9]) & mul_i1028_2_r0s2[8]}}
+                              ? ~(mul_i1030_2_r0s2[7]) & mul_i1030_2_r0s2[6]
+                              : ~(mul_i1030_2_r0s2[9]) & mul_i1030_2_r0s2[8]}}
                     : {_GEN_271 & ~_GEN_274,
                        _GEN_271
                          ? {_GEN_272 & ~_GEN_273,
                             _GEN_272
-                              ? ~(mul_i1028_2_r0s2[11]) & mul_i1028_2_r0s2[10]
-                              : ~(mul_i1028_2_r0s2[13]) & mul_i1028_2_r0s2[12]}
+                              ? ~(mul_i1030_2_r0s2[11]) & mul_i1030_2_r0s2[10]
+                              : ~(mul_i1030_2_r0s2[13]) & mul_i1030_2_r0s2[12]}
                          : {_GEN_269 & ~_GEN_270,
                             _GEN_269
-                              ? ~(mul_i1028_2_r0s2[15]) & mul_i1028_2_r0s2[14]
-                              : ~(mul_i1028_2_r0s2[17]) & mul_i1028_2_r0s2[16]}}}};
+                              ? ~(mul_i1030_2_r0s2[15]) & mul_i1030_2_r0s2[14]
+                              : ~(mul_i1030_2_r0s2[17]) & mul_i1030_2_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__2 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_90[9:5]));
     if (_GEN_1)
       or_r0s5__2 <= or_r0s4__2;
     if (_GEN_2) begin
-      sub_i_i1101_2_r0s4 <= _GEN_90;
-      cmp_i1510_2_r0s4 <= _GEN_91[4:1] != 4'hF;
+      sub_i_i1103_2_r0s4 <= _GEN_90;
+      cmp_i1509_2_r0s4 <= _GEN_91[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_2_r0s3 <= mul_i1028_2_r0s2[0];
+      mul_i1030_2_r0s3 <= mul_i1030_2_r0s2[0];
     if (_GEN_2)
-      mul_i1028_2_r0s4 <= mul_i1028_2_r0s3;
+      mul_i1030_2_r0s4 <= mul_i1030_2_r0s3;
     if (_GEN_3)
-      mul_i1028_2_r0s3__1 <= mul_i1028_2_r0s2[1];
+      mul_i1030_2_r0s3__1 <= mul_i1030_2_r0s2[1];
     if (_GEN_2)
-      mul_i1028_2_r0s4__1 <= mul_i1028_2_r0s3__1;
+      mul_i1030_2_r0s4__1 <= mul_i1030_2_r0s3__1;
     if (_GEN_3)
-      mul_i1028_2_r0s3__2 <= mul_i1028_2_r0s2[2];
+      mul_i1030_2_r0s3__2 <= mul_i1030_2_r0s2[2];
     if (_GEN_2)
-      mul_i1028_2_r0s4__2 <= mul_i1028_2_r0s3__2;
+      mul_i1030_2_r0s4__2 <= mul_i1030_2_r0s3__2;
     if (_GEN_3)
-      mul_i1028_2_r0s3__3 <= mul_i1028_2_r0s2[3];
+      mul_i1030_2_r0s3__3 <= mul_i1030_2_r0s2[3];
     if (_GEN_2)
-      mul_i1028_2_r0s4__3 <= mul_i1028_2_r0s3__3;
+      mul_i1030_2_r0s4__3 <= mul_i1030_2_r0s3__3;
     if (_GEN_3)
-      mul_i1028_2_r0s3__4 <= mul_i1028_2_r0s2[4];
+      mul_i1030_2_r0s3__4 <= mul_i1030_2_r0s2[4];
     if (_GEN_2)
-      mul_i1028_2_r0s4__4 <= mul_i1028_2_r0s3__4;
+      mul_i1030_2_r0s4__4 <= mul_i1030_2_r0s3__4;
     if (_GEN_3)
-      mul_i1028_2_r0s3__5 <= mul_i1028_2_r0s2[5];
+      mul_i1030_2_r0s3__5 <= mul_i1030_2_r0s2[5];
     if (_GEN_2)
-      mul_i1028_2_r0s4__5 <= mul_i1028_2_r0s3__5;
+      mul_i1030_2_r0s4__5 <= mul_i1030_2_r0s3__5;
     if (_GEN_3)
-      mul_i1028_2_r0s3__6 <= mul_i1028_2_r0s2[6];
+      mul_i1030_2_r0s3__6 <= mul_i1030_2_r0s2[6];
     if (_GEN_2)
-      mul_i1028_2_r0s4__6 <= mul_i1028_2_r0s3__6;
+      mul_i1030_2_r0s4__6 <= mul_i1030_2_r0s3__6;
     if (_GEN_3)
-      mul_i1028_2_r0s3__7 <= mul_i1028_2_r0s2[7];
+      mul_i1030_2_r0s3__7 <= mul_i1030_2_r0s2[7];
     if (_GEN_2)
-      mul_i1028_2_r0s4__7 <= mul_i1028_2_r0s3__7;
+      mul_i1030_2_r0s4__7 <= mul_i1030_2_r0s3__7;
     if (_GEN_3)
-      mul_i1028_2_r0s3__8 <= mul_i1028_2_r0s2[8];
+      mul_i1030_2_r0s3__8 <= mul_i1030_2_r0s2[8];
     if (_GEN_2)
-      mul_i1028_2_r0s4__8 <= mul_i1028_2_r0s3__8;
+      mul_i1030_2_r0s4__8 <= mul_i1030_2_r0s3__8;
     if (_GEN_3)
-      mul_i1028_2_r0s3__9 <= mul_i1028_2_r0s2[9];
+      mul_i1030_2_r0s3__9 <= mul_i1030_2_r0s2[9];
     if (_GEN_2)
-      mul_i1028_2_r0s4__9 <= mul_i1028_2_r0s3__9;
+      mul_i1030_2_r0s4__9 <= mul_i1030_2_r0s3__9;
     if (_GEN_3)
-      mul_i1028_2_r0s3__10 <= mul_i1028_2_r0s2[10];
+      mul_i1030_2_r0s3__10 <= mul_i1030_2_r0s2[10];
     if (_GEN_2)
-      mul_i1028_2_r0s4__10 <= mul_i1028_2_r0s3__10;
+      mul_i1030_2_r0s4__10 <= mul_i1030_2_r0s3__10;
     if (_GEN_3)
-      mul_i1028_2_r0s3__11 <= mul_i1028_2_r0s2[11];
+      mul_i1030_2_r0s3__11 <= mul_i1030_2_r0s2[11];
     if (_GEN_2)
-      mul_i1028_2_r0s4__11 <= mul_i1028_2_r0s3__11;
+      mul_i1030_2_r0s4__11 <= mul_i1030_2_r0s3__11;
     if (_GEN_3)
-      mul_i1028_2_r0s3__12 <= mul_i1028_2_r0s2[12];
+      mul_i1030_2_r0s3__12 <= mul_i1030_2_r0s2[12];
     if (_GEN_2)
-      mul_i1028_2_r0s4__12 <= mul_i1028_2_r0s3__12;
+      mul_i1030_2_r0s4__12 <= mul_i1030_2_r0s3__12;
     if (_GEN_3)
-      mul_i1028_2_r0s3__13 <= mul_i1028_2_r0s2[13];
+      mul_i1030_2_r0s3__13 <= mul_i1030_2_r0s2[13];
     if (_GEN_2)
-      mul_i1028_2_r0s4__13 <= mul_i1028_2_r0s3__13;
+      mul_i1030_2_r0s4__13 <= mul_i1030_2_r0s3__13;
     if (_GEN_3)
-      mul_i1028_2_r0s3__14 <= mul_i1028_2_r0s2[14];
+      mul_i1030_2_r0s3__14 <= mul_i1030_2_r0s2[14];
     if (_GEN_2)
-      mul_i1028_2_r0s4__14 <= mul_i1028_2_r0s3__14;
+      mul_i1030_2_r0s4__14 <= mul_i1030_2_r0s3__14;
     if (_GEN_3)
-      mul_i1028_2_r0s3__15 <= mul_i1028_2_r0s2[15];
+      mul_i1030_2_r0s3__15 <= mul_i1030_2_r0s2[15];
     if (_GEN_2)
-      mul_i1028_2_r0s4__15 <= mul_i1028_2_r0s3__15;
+      mul_i1030_2_r0s4__15 <= mul_i1030_2_r0s3__15;
     if (_GEN_3)
-      mul_i1028_2_r0s3__16 <= mul_i1028_2_r0s2[16];
+      mul_i1030_2_r0s3__16 <= mul_i1030_2_r0s2[16];
     if (_GEN_2)
-      mul_i1028_2_r0s4__16 <= mul_i1028_2_r0s3__16;
+      mul_i1030_2_r0s4__16 <= mul_i1030_2_r0s3__16;
     if (_GEN_3)
-      mul_i1028_2_r0s3__17 <= mul_i1028_2_r0s2[17];
+      mul_i1030_2_r0s3__17 <= mul_i1030_2_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_2_r0s4__17 <= mul_i1028_2_r0s3__17;
+      mul_i1030_2_r0s4__17 <= mul_i1030_2_r0s3__17;
       select_r0s4__2 <= _GEN_91;
     end
     if (_GEN_1) begin
-      add_i1636_2_r0s5 <= {1'h0, sub_i_i1101_2_r0s4, 7'h0} + {10'h0, _GEN_12[29:22]};
-      cond_i1513_2_r0s5 <= _GEN_12[21];
-      or_i1597_2_r0s5 <= (|(_GEN_12[20:0])) | _GEN_12[22];
-      add_i2054_2_r0s5 <= {sub_i_i1101_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_12[29:19]};
-      cond_i1513_2_r0s5__1 <= _GEN_12[18];
-      or_i1584_2_r0s5 <= (|(_GEN_12[17:0])) | _GEN_12[19];
+      add_i1635_2_r0s5 <= {1'h0, sub_i_i1103_2_r0s4, 7'h0} + {10'h0, _GEN_12[29:22]};
+      cond_i1512_2_r0s5 <= _GEN_12[21];
+      or_i1596_2_r0s5 <= (|(_GEN_12[20:0])) | _GEN_12[22];
+      add_i2053_2_r0s5 <= {sub_i_i1103_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_12[29:19]};
+      cond_i1512_2_r0s5__1 <= _GEN_12[18];
+      or_i1583_2_r0s5 <= (|(_GEN_12[17:0])) | _GEN_12[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_2_r0s6 <=
@@ -10844,17 +10857,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__3 <= and_r0s5__3;
     if (_GEN_4)
-      sub_i1040_3_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[543:539]};
+      sub_i1042_3_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[543:539]};
     if (_GEN_3)
-      sub_i1040_3_r0s3 <= sub_i1040_3_r0s2;
+      sub_i1042_3_r0s3 <= sub_i1042_3_r0s2;
     if (_GEN_5)
       iszero_i_3_r0s1 <= _GEN_92 == 14'h0;
     if (_GEN_4)
       iszero_i_3_r0s2 <= iszero_i_3_r0s1;
     if (_GEN_5)
-      mul_i1028_3_r0s1 <= {4'h0, _GEN_92} * {15'h1, decoded_dout[538:536]};
+      mul_i1030_3_r0s1 <= {4'h0, _GEN_92} * {15'h1, decoded_dout[538:536]};
     if (_GEN_4)
-      mul_i1028_3_r0s2 <= mul_i1028_3_r0s1;
+      mul_i1030_3_r0s2 <= mul_i1030_3_r0s1;
     if (_GEN_3)
       select_r0s3__3 <=
         iszero_i_3_r0s2
@@ -10863,118 +10876,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_299
                ? {2'h0,
                   _GEN_300,
-                  ~_GEN_300 & ~(mul_i1028_3_r0s2[1]) & mul_i1028_3_r0s2[0]}
+                  ~_GEN_300 & ~(mul_i1030_3_r0s2[1]) & mul_i1030_3_r0s2[0]}
                : {_GEN_291 & ~_GEN_298,
                   _GEN_291
                     ? {_GEN_294 & ~_GEN_297,
                        _GEN_294
                          ? {_GEN_295 & ~_GEN_296,
                             _GEN_295
-                              ? ~(mul_i1028_3_r0s2[3]) & mul_i1028_3_r0s2[2]
-                              : ~(mul_i1028_3_r0s2[5]) & mul_i1028_3_r0s2[4]}
+                              ? ~(mul_i1030_3_r0s2[3]) & mul_i1030_3_r0s2[2]
+                              : ~(mul_i1030_3_r0s2[5]) & mul_i1030_3_r0s2[4]}
                          : {_GEN_292 & ~_GEN_293,
                             _GEN_292
-                              ? ~(mul_i1028_3_r0s2[7]) & mul_i1028_3_r0s2[6]
-                              : ~(mul_i1028_3_r0s2[9]) & mul_i1028_3_r0s2[8]}}
+                              ? ~(mul_i1030_3_r0s2[7]) & mul_i1030_3_r0s2[6]
+                              : ~(mul_i1030_3_r0s2[9]) & mul_i1030_3_r0s2[8]}}
                     : {_GEN_287 & ~_GEN_290,
                        _GEN_287
                          ? {_GEN_288 & ~_GEN_289,
                             _GEN_288
-                              ? ~(mul_i1028_3_r0s2[11]) & mul_i1028_3_r0s2[10]
-                              : ~(mul_i1028_3_r0s2[13]) & mul_i1028_3_r0s2[12]}
+                              ? ~(mul_i1030_3_r0s2[11]) & mul_i1030_3_r0s2[10]
+                              : ~(mul_i1030_3_r0s2[13]) & mul_i1030_3_r0s2[12]}
                          : {_GEN_285 & ~_GEN_286,
                             _GEN_285
-                              ? ~(mul_i1028_3_r0s2[15]) & mul_i1028_3_r0s2[14]
-                              : ~(mul_i1028_3_r0s2[17]) & mul_i1028_3_r0s2[16]}}}};
+                              ? ~(mul_i1030_3_r0s2[15]) & mul_i1030_3_r0s2[14]
+                              : ~(mul_i1030_3_r0s2[17]) & mul_i1030_3_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__3 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_95[9:5]));
     if (_GEN_1)
       or_r0s5__3 <= or_r0s4__3;
     if (_GEN_2) begin
-      sub_i_i1101_3_r0s4 <= _GEN_95;
-      cmp_i1510_3_r0s4 <= _GEN_96[4:1] != 4'hF;
+      sub_i_i1103_3_r0s4 <= _GEN_95;
+      cmp_i1509_3_r0s4 <= _GEN_96[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_3_r0s3 <= mul_i1028_3_r0s2[0];
+      mul_i1030_3_r0s3 <= mul_i1030_3_r0s2[0];
     if (_GEN_2)
-      mul_i1028_3_r0s4 <= mul_i1028_3_r0s3;
+      mul_i1030_3_r0s4 <= mul_i1030_3_r0s3;
     if (_GEN_3)
-      mul_i1028_3_r0s3__1 <= mul_i1028_3_r0s2[1];
+      mul_i1030_3_r0s3__1 <= mul_i1030_3_r0s2[1];
     if (_GEN_2)
-      mul_i1028_3_r0s4__1 <= mul_i1028_3_r0s3__1;
+      mul_i1030_3_r0s4__1 <= mul_i1030_3_r0s3__1;
     if (_GEN_3)
-      mul_i1028_3_r0s3__2 <= mul_i1028_3_r0s2[2];
+      mul_i1030_3_r0s3__2 <= mul_i1030_3_r0s2[2];
     if (_GEN_2)
-      mul_i1028_3_r0s4__2 <= mul_i1028_3_r0s3__2;
+      mul_i1030_3_r0s4__2 <= mul_i1030_3_r0s3__2;
     if (_GEN_3)
-      mul_i1028_3_r0s3__3 <= mul_i1028_3_r0s2[3];
+      mul_i1030_3_r0s3__3 <= mul_i1030_3_r0s2[3];
     if (_GEN_2)
-      mul_i1028_3_r0s4__3 <= mul_i1028_3_r0s3__3;
+      mul_i1030_3_r0s4__3 <= mul_i1030_3_r0s3__3;
     if (_GEN_3)
-      mul_i1028_3_r0s3__4 <= mul_i1028_3_r0s2[4];
+      mul_i1030_3_r0s3__4 <= mul_i1030_3_r0s2[4];
     if (_GEN_2)
-      mul_i1028_3_r0s4__4 <= mul_i1028_3_r0s3__4;
+      mul_i1030_3_r0s4__4 <= mul_i1030_3_r0s3__4;
     if (_GEN_3)
-      mul_i1028_3_r0s3__5 <= mul_i1028_3_r0s2[5];
+      mul_i1030_3_r0s3__5 <= mul_i1030_3_r0s2[5];
     if (_GEN_2)
-      mul_i1028_3_r0s4__5 <= mul_i1028_3_r0s3__5;
+      mul_i1030_3_r0s4__5 <= mul_i1030_3_r0s3__5;
     if (_GEN_3)
-      mul_i1028_3_r0s3__6 <= mul_i1028_3_r0s2[6];
+      mul_i1030_3_r0s3__6 <= mul_i1030_3_r0s2[6];
     if (_GEN_2)
-      mul_i1028_3_r0s4__6 <= mul_i1028_3_r0s3__6;
+      mul_i1030_3_r0s4__6 <= mul_i1030_3_r0s3__6;
     if (_GEN_3)
-      mul_i1028_3_r0s3__7 <= mul_i1028_3_r0s2[7];
+      mul_i1030_3_r0s3__7 <= mul_i1030_3_r0s2[7];
     if (_GEN_2)
-      mul_i1028_3_r0s4__7 <= mul_i1028_3_r0s3__7;
+      mul_i1030_3_r0s4__7 <= mul_i1030_3_r0s3__7;
     if (_GEN_3)
-      mul_i1028_3_r0s3__8 <= mul_i1028_3_r0s2[8];
+      mul_i1030_3_r0s3__8 <= mul_i1030_3_r0s2[8];
     if (_GEN_2)
-      mul_i1028_3_r0s4__8 <= mul_i1028_3_r0s3__8;
+      mul_i1030_3_r0s4__8 <= mul_i1030_3_r0s3__8;
     if (_GEN_3)
-      mul_i1028_3_r0s3__9 <= mul_i1028_3_r0s2[9];
+      mul_i1030_3_r0s3__9 <= mul_i1030_3_r0s2[9];
     if (_GEN_2)
-      mul_i1028_3_r0s4__9 <= mul_i1028_3_r0s3__9;
+      mul_i1030_3_r0s4__9 <= mul_i1030_3_r0s3__9;
     if (_GEN_3)
-      mul_i1028_3_r0s3__10 <= mul_i1028_3_r0s2[10];
+      mul_i1030_3_r0s3__10 <= mul_i1030_3_r0s2[10];
     if (_GEN_2)
-      mul_i1028_3_r0s4__10 <= mul_i1028_3_r0s3__10;
+      mul_i1030_3_r0s4__10 <= mul_i1030_3_r0s3__10;
     if (_GEN_3)
-      mul_i1028_3_r0s3__11 <= mul_i1028_3_r0s2[11];
+      mul_i1030_3_r0s3__11 <= mul_i1030_3_r0s2[11];
     if (_GEN_2)
-      mul_i1028_3_r0s4__11 <= mul_i1028_3_r0s3__11;
+      mul_i1030_3_r0s4__11 <= mul_i1030_3_r0s3__11;
     if (_GEN_3)
-      mul_i1028_3_r0s3__12 <= mul_i1028_3_r0s2[12];
+      mul_i1030_3_r0s3__12 <= mul_i1030_3_r0s2[12];
     if (_GEN_2)
-      mul_i1028_3_r0s4__12 <= mul_i1028_3_r0s3__12;
+      mul_i1030_3_r0s4__12 <= mul_i1030_3_r0s3__12;
     if (_GEN_3)
-      mul_i1028_3_r0s3__13 <= mul_i1028_3_r0s2[13];
+      mul_i1030_3_r0s3__13 <= mul_i1030_3_r0s2[13];
     if (_GEN_2)
-      mul_i1028_3_r0s4__13 <= mul_i1028_3_r0s3__13;
+      mul_i1030_3_r0s4__13 <= mul_i1030_3_r0s3__13;
     if (_GEN_3)
-      mul_i1028_3_r0s3__14 <= mul_i1028_3_r0s2[14];
+      mul_i1030_3_r0s3__14 <= mul_i1030_3_r0s2[14];
     if (_GEN_2)
-      mul_i1028_3_r0s4__14 <= mul_i1028_3_r0s3__14;
+      mul_i1030_3_r0s4__14 <= mul_i1030_3_r0s3__14;
     if (_GEN_3)
-      mul_i1028_3_r0s3__15 <= mul_i1028_3_r0s2[15];
+      mul_i1030_3_r0s3__15 <= mul_i1030_3_r0s2[15];
     if (_GEN_2)
-      mul_i1028_3_r0s4__15 <= mul_i1028_3_r0s3__15;
+      mul_i1030_3_r0s4__15 <= mul_i1030_3_r0s3__15;
     if (_GEN_3)
-      mul_i1028_3_r0s3__16 <= mul_i1028_3_r0s2[16];
+      mul_i1030_3_r0s3__16 <= mul_i1030_3_r0s2[16];
     if (_GEN_2)
-      mul_i1028_3_r0s4__16 <= mul_i1028_3_r0s3__16;
+      mul_i1030_3_r0s4__16 <= mul_i1030_3_r0s3__16;
     if (_GEN_3)
-      mul_i1028_3_r0s3__17 <= mul_i1028_3_r0s2[17];
+      mul_i1030_3_r0s3__17 <= mul_i1030_3_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_3_r0s4__17 <= mul_i1028_3_r0s3__17;
+      mul_i1030_3_r0s4__17 <= mul_i1030_3_r0s3__17;
       select_r0s4__3 <= _GEN_96;
     end
     if (_GEN_1) begin
-      add_i1636_3_r0s5 <= {1'h0, sub_i_i1101_3_r0s4, 7'h0} + {10'h0, _GEN_14[29:22]};
-      cond_i1513_3_r0s5 <= _GEN_14[21];
-      or_i1597_3_r0s5 <= (|(_GEN_14[20:0])) | _GEN_14[22];
-      add_i2054_3_r0s5 <= {sub_i_i1101_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_14[29:19]};
-      cond_i1513_3_r0s5__1 <= _GEN_14[18];
-      or_i1584_3_r0s5 <= (|(_GEN_14[17:0])) | _GEN_14[19];
+      add_i1635_3_r0s5 <= {1'h0, sub_i_i1103_3_r0s4, 7'h0} + {10'h0, _GEN_14[29:22]};
+      cond_i1512_3_r0s5 <= _GEN_14[21];
+      or_i1596_3_r0s5 <= (|(_GEN_14[20:0])) | _GEN_14[22];
+      add_i2053_3_r0s5 <= {sub_i_i1103_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_14[29:19]};
+      cond_i1512_3_r0s5__1 <= _GEN_14[18];
+      or_i1583_3_r0s5 <= (|(_GEN_14[17:0])) | _GEN_14[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_3_r0s6 <=
@@ -10994,17 +11007,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__4 <= and_r0s5__4;
     if (_GEN_4)
-      sub_i1040_4_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[551:547]};
+      sub_i1042_4_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[551:547]};
     if (_GEN_3)
-      sub_i1040_4_r0s3 <= sub_i1040_4_r0s2;
+      sub_i1042_4_r0s3 <= sub_i1042_4_r0s2;
     if (_GEN_5)
       iszero_i_4_r0s1 <= _GEN_97 == 14'h0;
     if (_GEN_4)
       iszero_i_4_r0s2 <= iszero_i_4_r0s1;
     if (_GEN_5)
-      mul_i1028_4_r0s1 <= {4'h0, _GEN_97} * {15'h1, decoded_dout[546:544]};
+      mul_i1030_4_r0s1 <= {4'h0, _GEN_97} * {15'h1, decoded_dout[546:544]};
     if (_GEN_4)
-      mul_i1028_4_r0s2 <= mul_i1028_4_r0s1;
+      mul_i1030_4_r0s2 <= mul_i1030_4_r0s1;
     if (_GEN_3)
       select_r0s3__4 <=
         iszero_i_4_r0s2
@@ -11013,118 +11026,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_315
                ? {2'h0,
                   _GEN_316,
-                  ~_GEN_316 & ~(mul_i1028_4_r0s2[1]) & mul_i1028_4_r0s2[0]}
+                  ~_GEN_316 & ~(mul_i1030_4_r0s2[1]) & mul_i1030_4_r0s2[0]}
                : {_GEN_307 & ~_GEN_314,
                   _GEN_307
                     ? {_GEN_310 & ~_GEN_313,
                        _GEN_310
                          ? {_GEN_311 & ~_GEN_312,
                             _GEN_311
-                              ? ~(mul_i1028_4_r0s2[3]) & mul_i1028_4_r0s2[2]
-                              : ~(mul_i1028_4_r0s2[5]) & mul_i1028_4_r0s2[4]}
+                              ? ~(mul_i1030_4_r0s2[3]) & mul_i1030_4_r0s2[2]
+                              : ~(mul_i1030_4_r0s2[5]) & mul_i1030_4_r0s2[4]}
                          : {_GEN_308 & ~_GEN_309,
                             _GEN_308
-                              ? ~(mul_i1028_4_r0s2[7]) & mul_i1028_4_r0s2[6]
-                              : ~(mul_i1028_4_r0s2[9]) & mul_i1028_4_r0s2[8]}}
+                              ? ~(mul_i1030_4_r0s2[7]) & mul_i1030_4_r0s2[6]
+                              : ~(mul_i1030_4_r0s2[9]) & mul_i1030_4_r0s2[8]}}
                     : {_GEN_303 & ~_GEN_306,
                        _GEN_303
                          ? {_GEN_304 & ~_GEN_305,
                             _GEN_304
-                              ? ~(mul_i1028_4_r0s2[11]) & mul_i1028_4_r0s2[10]
-                              : ~(mul_i1028_4_r0s2[13]) & mul_i1028_4_r0s2[12]}
+                              ? ~(mul_i1030_4_r0s2[11]) & mul_i1030_4_r0s2[10]
+                              : ~(mul_i1030_4_r0s2[13]) & mul_i1030_4_r0s2[12]}
                          : {_GEN_301 & ~_GEN_302,
                             _GEN_301
-                              ? ~(mul_i1028_4_r0s2[15]) & mul_i1028_4_r0s2[14]
-                              : ~(mul_i1028_4_r0s2[17]) & mul_i1028_4_r0s2[16]}}}};
+                              ? ~(mul_i1030_4_r0s2[15]) & mul_i1030_4_r0s2[14]
+                              : ~(mul_i1030_4_r0s2[17]) & mul_i1030_4_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__4 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_100[9:5]));
     if (_GEN_1)
       or_r0s5__4 <= or_r0s4__4;
     if (_GEN_2) begin
-      sub_i_i1101_4_r0s4 <= _GEN_100;
-      cmp_i1510_4_r0s4 <= _GEN_101[4:1] != 4'hF;
+      sub_i_i1103_4_r0s4 <= _GEN_100;
+      cmp_i1509_4_r0s4 <= _GEN_101[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_4_r0s3 <= mul_i1028_4_r0s2[0];
+      mul_i1030_4_r0s3 <= mul_i1030_4_r0s2[0];
     if (_GEN_2)
-      mul_i1028_4_r0s4 <= mul_i1028_4_r0s3;
+      mul_i1030_4_r0s4 <= mul_i1030_4_r0s3;
     if (_GEN_3)
-      mul_i1028_4_r0s3__1 <= mul_i1028_4_r0s2[1];
+      mul_i1030_4_r0s3__1 <= mul_i1030_4_r0s2[1];
     if (_GEN_2)
-      mul_i1028_4_r0s4__1 <= mul_i1028_4_r0s3__1;
+      mul_i1030_4_r0s4__1 <= mul_i1030_4_r0s3__1;
     if (_GEN_3)
-      mul_i1028_4_r0s3__2 <= mul_i1028_4_r0s2[2];
+      mul_i1030_4_r0s3__2 <= mul_i1030_4_r0s2[2];
     if (_GEN_2)
-      mul_i1028_4_r0s4__2 <= mul_i1028_4_r0s3__2;
+      mul_i1030_4_r0s4__2 <= mul_i1030_4_r0s3__2;
     if (_GEN_3)
-      mul_i1028_4_r0s3__3 <= mul_i1028_4_r0s2[3];
+      mul_i1030_4_r0s3__3 <= mul_i1030_4_r0s2[3];
     if (_GEN_2)
-      mul_i1028_4_r0s4__3 <= mul_i1028_4_r0s3__3;
+      mul_i1030_4_r0s4__3 <= mul_i1030_4_r0s3__3;
     if (_GEN_3)
-      mul_i1028_4_r0s3__4 <= mul_i1028_4_r0s2[4];
+      mul_i1030_4_r0s3__4 <= mul_i1030_4_r0s2[4];
     if (_GEN_2)
-      mul_i1028_4_r0s4__4 <= mul_i1028_4_r0s3__4;
+      mul_i1030_4_r0s4__4 <= mul_i1030_4_r0s3__4;
     if (_GEN_3)
-      mul_i1028_4_r0s3__5 <= mul_i1028_4_r0s2[5];
+      mul_i1030_4_r0s3__5 <= mul_i1030_4_r0s2[5];
     if (_GEN_2)
-      mul_i1028_4_r0s4__5 <= mul_i1028_4_r0s3__5;
+      mul_i1030_4_r0s4__5 <= mul_i1030_4_r0s3__5;
     if (_GEN_3)
-      mul_i1028_4_r0s3__6 <= mul_i1028_4_r0s2[6];
+      mul_i1030_4_r0s3__6 <= mul_i1030_4_r0s2[6];
     if (_GEN_2)
-      mul_i1028_4_r0s4__6 <= mul_i1028_4_r0s3__6;
+      mul_i1030_4_r0s4__6 <= mul_i1030_4_r0s3__6;
     if (_GEN_3)
-      mul_i1028_4_r0s3__7 <= mul_i1028_4_r0s2[7];
+      mul_i1030_4_r0s3__7 <= mul_i1030_4_r0s2[7];
     if (_GEN_2)
-      mul_i1028_4_r0s4__7 <= mul_i1028_4_r0s3__7;
+      mul_i1030_4_r0s4__7 <= mul_i1030_4_r0s3__7;
     if (_GEN_3)
-      mul_i1028_4_r0s3__8 <= mul_i1028_4_r0s2[8];
+      mul_i1030_4_r0s3__8 <= mul_i1030_4_r0s2[8];
     if (_GEN_2)
-      mul_i1028_4_r0s4__8 <= mul_i1028_4_r0s3__8;
+      mul_i1030_4_r0s4__8 <= mul_i1030_4_r0s3__8;
     if (_GEN_3)
-      mul_i1028_4_r0s3__9 <= mul_i1028_4_r0s2[9];
+      mul_i1030_4_r0s3__9 <= mul_i1030_4_r0s2[9];
     if (_GEN_2)
-      mul_i1028_4_r0s4__9 <= mul_i1028_4_r0s3__9;
+      mul_i1030_4_r0s4__9 <= mul_i1030_4_r0s3__9;
     if (_GEN_3)
-      mul_i1028_4_r0s3__10 <= mul_i1028_4_r0s2[10];
+      mul_i1030_4_r0s3__10 <= mul_i1030_4_r0s2[10];
     if (_GEN_2)
-      mul_i1028_4_r0s4__10 <= mul_i1028_4_r0s3__10;
+      mul_i1030_4_r0s4__10 <= mul_i1030_4_r0s3__10;
     if (_GEN_3)
-      mul_i1028_4_r0s3__11 <= mul_i1028_4_r0s2[11];
+      mul_i1030_4_r0s3__11 <= mul_i1030_4_r0s2[11];
     if (_GEN_2)
-      mul_i1028_4_r0s4__11 <= mul_i1028_4_r0s3__11;
+      mul_i1030_4_r0s4__11 <= mul_i1030_4_r0s3__11;
     if (_GEN_3)
-      mul_i1028_4_r0s3__12 <= mul_i1028_4_r0s2[12];
+      mul_i1030_4_r0s3__12 <= mul_i1030_4_r0s2[12];
     if (_GEN_2)
-      mul_i1028_4_r0s4__12 <= mul_i1028_4_r0s3__12;
+      mul_i1030_4_r0s4__12 <= mul_i1030_4_r0s3__12;
     if (_GEN_3)
-      mul_i1028_4_r0s3__13 <= mul_i1028_4_r0s2[13];
+      mul_i1030_4_r0s3__13 <= mul_i1030_4_r0s2[13];
     if (_GEN_2)
-      mul_i1028_4_r0s4__13 <= mul_i1028_4_r0s3__13;
+      mul_i1030_4_r0s4__13 <= mul_i1030_4_r0s3__13;
     if (_GEN_3)
-      mul_i1028_4_r0s3__14 <= mul_i1028_4_r0s2[14];
+      mul_i1030_4_r0s3__14 <= mul_i1030_4_r0s2[14];
     if (_GEN_2)
-      mul_i1028_4_r0s4__14 <= mul_i1028_4_r0s3__14;
+      mul_i1030_4_r0s4__14 <= mul_i1030_4_r0s3__14;
     if (_GEN_3)
-      mul_i1028_4_r0s3__15 <= mul_i1028_4_r0s2[15];
+      mul_i1030_4_r0s3__15 <= mul_i1030_4_r0s2[15];
     if (_GEN_2)
-      mul_i1028_4_r0s4__15 <= mul_i1028_4_r0s3__15;
+      mul_i1030_4_r0s4__15 <= mul_i1030_4_r0s3__15;
     if (_GEN_3)
-      mul_i1028_4_r0s3__16 <= mul_i1028_4_r0s2[16];
+      mul_i1030_4_r0s3__16 <= mul_i1030_4_r0s2[16];
     if (_GEN_2)
-      mul_i1028_4_r0s4__16 <= mul_i1028_4_r0s3__16;
+      mul_i1030_4_r0s4__16 <= mul_i1030_4_r0s3__16;
     if (_GEN_3)
-      mul_i1028_4_r0s3__17 <= mul_i1028_4_r0s2[17];
+      mul_i1030_4_r0s3__17 <= mul_i1030_4_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_4_r0s4__17 <= mul_i1028_4_r0s3__17;
+      mul_i1030_4_r0s4__17 <= mul_i1030_4_r0s3__17;
       select_r0s4__4 <= _GEN_101;
     end
     if (_GEN_1) begin
-      add_i1636_4_r0s5 <= {1'h0, sub_i_i1101_4_r0s4, 7'h0} + {10'h0, _GEN_16[29:22]};
-      cond_i1513_4_r0s5 <= _GEN_16[21];
-      or_i1597_4_r0s5 <= (|(_GEN_16[20:0])) | _GEN_16[22];
-      add_i2054_4_r0s5 <= {sub_i_i1101_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_16[29:19]};
-      cond_i1513_4_r0s5__1 <= _GEN_16[18];
-      or_i1584_4_r0s5 <= (|(_GEN_16[17:0])) | _GEN_16[19];
+      add_i1635_4_r0s5 <= {1'h0, sub_i_i1103_4_r0s4, 7'h0} + {10'h0, _GEN_16[29:22]};
+      cond_i1512_4_r0s5 <= _GEN_16[21];
+      or_i1596_4_r0s5 <= (|(_GEN_16[20:0])) | _GEN_16[22];
+      add_i2053_4_r0s5 <= {sub_i_i1103_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_16[29:19]};
+      cond_i1512_4_r0s5__1 <= _GEN_16[18];
+      or_i1583_4_r0s5 <= (|(_GEN_16[17:0])) | _GEN_16[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_4_r0s6 <=
@@ -11144,17 +11157,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__5 <= and_r0s5__5;
     if (_GEN_4)
-      sub_i1040_5_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[559:555]};
+      sub_i1042_5_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[559:555]};
     if (_GEN_3)
-      sub_i1040_5_r0s3 <= sub_i1040_5_r0s2;
+      sub_i1042_5_r0s3 <= sub_i1042_5_r0s2;
     if (_GEN_5)
       iszero_i_5_r0s1 <= _GEN_102 == 14'h0;
     if (_GEN_4)
       iszero_i_5_r0s2 <= iszero_i_5_r0s1;
     if (_GEN_5)
-      mul_i1028_5_r0s1 <= {4'h0, _GEN_102} * {15'h1, decoded_dout[554:552]};
+      mul_i1030_5_r0s1 <= {4'h0, _GEN_102} * {15'h1, decoded_dout[554:552]};
     if (_GEN_4)
-      mul_i1028_5_r0s2 <= mul_i1028_5_r0s1;
+      mul_i1030_5_r0s2 <= mul_i1030_5_r0s1;
     if (_GEN_3)
       select_r0s3__5 <=
         iszero_i_5_r0s2
@@ -11163,118 +11176,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_331
                ? {2'h0,
                   _GEN_332,
-                  ~_GEN_332 & ~(mul_i1028_5_r0s2[1]) & mul_i1028_5_r0s2[0]}
+                  ~_GEN_332 & ~(mul_i1030_5_r0s2[1]) & mul_i1030_5_r0s2[0]}
                : {_GEN_323 & ~_GEN_330,
                   _GEN_323
                     ? {_GEN_326 & ~_GEN_329,
                        _GEN_326
                          ? {_GEN_327 & ~_GEN_328,
                             _GEN_327
-                              ? ~(mul_i1028_5_r0s2[3]) & mul_i1028_5_r0s2[2]
-                              : ~(mul_i1028_5_r0s2[5]) & mul_i1028_5_r0s2[4]}
+                              ? ~(mul_i1030_5_r0s2[3]) & mul_i1030_5_r0s2[2]
+                              : ~(mul_i1030_5_r0s2[5]) & mul_i1030_5_r0s2[4]}
                          : {_GEN_324 & ~_GEN_325,
                             _GEN_324
-                              ? ~(mul_i1028_5_r0s2[7]) & mul_i1028_5_r0s2[6]
-                              : ~(mul_i1028_5_r0s2[9]) & mul_i1028_5_r0s2[8]}}
+                              ? ~(mul_i1030_5_r0s2[7]) & mul_i1030_5_r0s2[6]
+                              : ~(mul_i1030_5_r0s2[9]) & mul_i1030_5_r0s2[8]}}
                     : {_GEN_319 & ~_GEN_322,
                        _GEN_319
                          ? {_GEN_320 & ~_GEN_321,
                             _GEN_320
-                              ? ~(mul_i1028_5_r0s2[11]) & mul_i1028_5_r0s2[10]
-                              : ~(mul_i1028_5_r0s2[13]) & mul_i1028_5_r0s2[12]}
+                              ? ~(mul_i1030_5_r0s2[11]) & mul_i1030_5_r0s2[10]
+                              : ~(mul_i1030_5_r0s2[13]) & mul_i1030_5_r0s2[12]}
                          : {_GEN_317 & ~_GEN_318,
                             _GEN_317
-                              ? ~(mul_i1028_5_r0s2[15]) & mul_i1028_5_r0s2[14]
-                              : ~(mul_i1028_5_r0s2[17]) & mul_i1028_5_r0s2[16]}}}};
+                              ? ~(mul_i1030_5_r0s2[15]) & mul_i1030_5_r0s2[14]
+                              : ~(mul_i1030_5_r0s2[17]) & mul_i1030_5_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__5 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_105[9:5]));
     if (_GEN_1)
       or_r0s5__5 <= or_r0s4__5;
     if (_GEN_2) begin
-      sub_i_i1101_5_r0s4 <= _GEN_105;
-      cmp_i1510_5_r0s4 <= _GEN_106[4:1] != 4'hF;
+      sub_i_i1103_5_r0s4 <= _GEN_105;
+      cmp_i1509_5_r0s4 <= _GEN_106[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_5_r0s3 <= mul_i1028_5_r0s2[0];
+      mul_i1030_5_r0s3 <= mul_i1030_5_r0s2[0];
     if (_GEN_2)
-      mul_i1028_5_r0s4 <= mul_i1028_5_r0s3;
+      mul_i1030_5_r0s4 <= mul_i1030_5_r0s3;
     if (_GEN_3)
-      mul_i1028_5_r0s3__1 <= mul_i1028_5_r0s2[1];
+      mul_i1030_5_r0s3__1 <= mul_i1030_5_r0s2[1];
     if (_GEN_2)
-      mul_i1028_5_r0s4__1 <= mul_i1028_5_r0s3__1;
+      mul_i1030_5_r0s4__1 <= mul_i1030_5_r0s3__1;
     if (_GEN_3)
-      mul_i1028_5_r0s3__2 <= mul_i1028_5_r0s2[2];
+      mul_i1030_5_r0s3__2 <= mul_i1030_5_r0s2[2];
     if (_GEN_2)
-      mul_i1028_5_r0s4__2 <= mul_i1028_5_r0s3__2;
+      mul_i1030_5_r0s4__2 <= mul_i1030_5_r0s3__2;
     if (_GEN_3)
-      mul_i1028_5_r0s3__3 <= mul_i1028_5_r0s2[3];
+      mul_i1030_5_r0s3__3 <= mul_i1030_5_r0s2[3];
     if (_GEN_2)
-      mul_i1028_5_r0s4__3 <= mul_i1028_5_r0s3__3;
+      mul_i1030_5_r0s4__3 <= mul_i1030_5_r0s3__3;
     if (_GEN_3)
-      mul_i1028_5_r0s3__4 <= mul_i1028_5_r0s2[4];
+      mul_i1030_5_r0s3__4 <= mul_i1030_5_r0s2[4];
     if (_GEN_2)
-      mul_i1028_5_r0s4__4 <= mul_i1028_5_r0s3__4;
+      mul_i1030_5_r0s4__4 <= mul_i1030_5_r0s3__4;
     if (_GEN_3)
-      mul_i1028_5_r0s3__5 <= mul_i1028_5_r0s2[5];
+      mul_i1030_5_r0s3__5 <= mul_i1030_5_r0s2[5];
     if (_GEN_2)
-      mul_i1028_5_r0s4__5 <= mul_i1028_5_r0s3__5;
+      mul_i1030_5_r0s4__5 <= mul_i1030_5_r0s3__5;
     if (_GEN_3)
-      mul_i1028_5_r0s3__6 <= mul_i1028_5_r0s2[6];
+      mul_i1030_5_r0s3__6 <= mul_i1030_5_r0s2[6];
     if (_GEN_2)
-      mul_i1028_5_r0s4__6 <= mul_i1028_5_r0s3__6;
+      mul_i1030_5_r0s4__6 <= mul_i1030_5_r0s3__6;
     if (_GEN_3)
-      mul_i1028_5_r0s3__7 <= mul_i1028_5_r0s2[7];
+      mul_i1030_5_r0s3__7 <= mul_i1030_5_r0s2[7];
     if (_GEN_2)
-      mul_i1028_5_r0s4__7 <= mul_i1028_5_r0s3__7;
+      mul_i1030_5_r0s4__7 <= mul_i1030_5_r0s3__7;
     if (_GEN_3)
-      mul_i1028_5_r0s3__8 <= mul_i1028_5_r0s2[8];
+      mul_i1030_5_r0s3__8 <= mul_i1030_5_r0s2[8];
     if (_GEN_2)
-      mul_i1028_5_r0s4__8 <= mul_i1028_5_r0s3__8;
+      mul_i1030_5_r0s4__8 <= mul_i1030_5_r0s3__8;
     if (_GEN_3)
-      mul_i1028_5_r0s3__9 <= mul_i1028_5_r0s2[9];
+      mul_i1030_5_r0s3__9 <= mul_i1030_5_r0s2[9];
     if (_GEN_2)
-      mul_i1028_5_r0s4__9 <= mul_i1028_5_r0s3__9;
+      mul_i1030_5_r0s4__9 <= mul_i1030_5_r0s3__9;
     if (_GEN_3)
-      mul_i1028_5_r0s3__10 <= mul_i1028_5_r0s2[10];
+      mul_i1030_5_r0s3__10 <= mul_i1030_5_r0s2[10];
     if (_GEN_2)
-      mul_i1028_5_r0s4__10 <= mul_i1028_5_r0s3__10;
+      mul_i1030_5_r0s4__10 <= mul_i1030_5_r0s3__10;
     if (_GEN_3)
-      mul_i1028_5_r0s3__11 <= mul_i1028_5_r0s2[11];
+      mul_i1030_5_r0s3__11 <= mul_i1030_5_r0s2[11];
     if (_GEN_2)
-      mul_i1028_5_r0s4__11 <= mul_i1028_5_r0s3__11;
+      mul_i1030_5_r0s4__11 <= mul_i1030_5_r0s3__11;
     if (_GEN_3)
-      mul_i1028_5_r0s3__12 <= mul_i1028_5_r0s2[12];
+      mul_i1030_5_r0s3__12 <= mul_i1030_5_r0s2[12];
     if (_GEN_2)
-      mul_i1028_5_r0s4__12 <= mul_i1028_5_r0s3__12;
+      mul_i1030_5_r0s4__12 <= mul_i1030_5_r0s3__12;
     if (_GEN_3)
-      mul_i1028_5_r0s3__13 <= mul_i1028_5_r0s2[13];
+      mul_i1030_5_r0s3__13 <= mul_i1030_5_r0s2[13];
     if (_GEN_2)
-      mul_i1028_5_r0s4__13 <= mul_i1028_5_r0s3__13;
+      mul_i1030_5_r0s4__13 <= mul_i1030_5_r0s3__13;
     if (_GEN_3)
-      mul_i1028_5_r0s3__14 <= mul_i1028_5_r0s2[14];
+      mul_i1030_5_r0s3__14 <= mul_i1030_5_r0s2[14];
     if (_GEN_2)
-      mul_i1028_5_r0s4__14 <= mul_i1028_5_r0s3__14;
+      mul_i1030_5_r0s4__14 <= mul_i1030_5_r0s3__14;
     if (_GEN_3)
-      mul_i1028_5_r0s3__15 <= mul_i1028_5_r0s2[15];
+      mul_i1030_5_r0s3__15 <= mul_i1030_5_r0s2[15];
     if (_GEN_2)
-      mul_i1028_5_r0s4__15 <= mul_i1028_5_r0s3__15;
+      mul_i1030_5_r0s4__15 <= mul_i1030_5_r0s3__15;
     if (_GEN_3)
-      mul_i1028_5_r0s3__16 <= mul_i1028_5_r0s2[16];
+      mul_i1030_5_r0s3__16 <= mul_i1030_5_r0s2[16];
     if (_GEN_2)
-      mul_i1028_5_r0s4__16 <= mul_i1028_5_r0s3__16;
+      mul_i1030_5_r0s4__16 <= mul_i1030_5_r0s3__16;
     if (_GEN_3)
-      mul_i1028_5_r0s3__17 <= mul_i1028_5_r0s2[17];
+      mul_i1030_5_r0s3__17 <= mul_i1030_5_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_5_r0s4__17 <= mul_i1028_5_r0s3__17;
+      mul_i1030_5_r0s4__17 <= mul_i1030_5_r0s3__17;
       select_r0s4__5 <= _GEN_106;
     end
     if (_GEN_1) begin
-      add_i1636_5_r0s5 <= {1'h0, sub_i_i1101_5_r0s4, 7'h0} + {10'h0, _GEN_18[29:22]};
-      cond_i1513_5_r0s5 <= _GEN_18[21];
-      or_i1597_5_r0s5 <= (|(_GEN_18[20:0])) | _GEN_18[22];
-      add_i2054_5_r0s5 <= {sub_i_i1101_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_18[29:19]};
-      cond_i1513_5_r0s5__1 <= _GEN_18[18];
-      or_i1584_5_r0s5 <= (|(_GEN_18[17:0])) | _GEN_18[19];
+      add_i1635_5_r0s5 <= {1'h0, sub_i_i1103_5_r0s4, 7'h0} + {10'h0, _GEN_18[29:22]};
+      cond_i1512_5_r0s5 <= _GEN_18[21];
+      or_i1596_5_r0s5 <= (|(_GEN_18[20:0])) | _GEN_18[22];
+      add_i2053_5_r0s5 <= {sub_i_i1103_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_18[29:19]};
+      cond_i1512_5_r0s5__1 <= _GEN_18[18];
+      or_i1583_5_r0s5 <= (|(_GEN_18[17:0])) | _GEN_18[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_5_r0s6 <=
@@ -11294,17 +11307,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__6 <= and_r0s5__6;
     if (_GEN_4)
-      sub_i1040_6_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[567:563]};
+      sub_i1042_6_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[567:563]};
     if (_GEN_3)
-      sub_i1040_6_r0s3 <= sub_i1040_6_r0s2;
+      sub_i1042_6_r0s3 <= sub_i1042_6_r0s2;
     if (_GEN_5)
       iszero_i_6_r0s1 <= _GEN_107 == 14'h0;
     if (_GEN_4)
       iszero_i_6_r0s2 <= iszero_i_6_r0s1;
     if (_GEN_5)
-      mul_i1028_6_r0s1 <= {4'h0, _GEN_107} * {15'h1, decoded_dout[562:560]};
+      mul_i1030_6_r0s1 <= {4'h0, _GEN_107} * {15'h1, decoded_dout[562:560]};
     if (_GEN_4)
-      mul_i1028_6_r0s2 <= mul_i1028_6_r0s1;
+      mul_i1030_6_r0s2 <= mul_i1030_6_r0s1;
     if (_GEN_3)
       select_r0s3__6 <=
         iszero_i_6_r0s2
@@ -11313,118 +11326,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_347
                ? {2'h0,
                   _GEN_348,
-                  ~_GEN_348 & ~(mul_i1028_6_r0s2[1]) & mul_i1028_6_r0s2[0]}
+                  ~_GEN_348 & ~(mul_i1030_6_r0s2[1]) & mul_i1030_6_r0s2[0]}
                : {_GEN_339 & ~_GEN_346,
                   _GEN_339
                     ? {_GEN_342 & ~_GEN_345,
                        _GEN_342
                          ? {_GEN_343 & ~_GEN_344,
                             _GEN_343
-                              ? ~(mul_i1028_6_r0s2[3]) & mul_i1028_6_r0s2[2]
-                              : ~(mul_i1028_6_r0s2[5]) & mul_i1028_6_r0s2[4]}
+                              ? ~(mul_i1030_6_r0s2[3]) & mul_i1030_6_r0s2[2]
+                              : ~(mul_i1030_6_r0s2[5]) & mul_i1030_6_r0s2[4]}
                          : {_GEN_340 & ~_GEN_341,
                             _GEN_340
-                              ? ~(mul_i1028_6_r0s2[7]) & mul_i1028_6_r0s2[6]
-                              : ~(mul_i1028_6_r0s2[9]) & mul_i1028_6_r0s2[8]}}
+                              ? ~(mul_i1030_6_r0s2[7]) & mul_i1030_6_r0s2[6]
+                              : ~(mul_i1030_6_r0s2[9]) & mul_i1030_6_r0s2[8]}}
                     : {_GEN_335 & ~_GEN_338,
                        _GEN_335
                          ? {_GEN_336 & ~_GEN_337,
                             _GEN_336
-                              ? ~(mul_i1028_6_r0s2[11]) & mul_i1028_6_r0s2[10]
-                              : ~(mul_i1028_6_r0s2[13]) & mul_i1028_6_r0s2[12]}
+                              ? ~(mul_i1030_6_r0s2[11]) & mul_i1030_6_r0s2[10]
+                              : ~(mul_i1030_6_r0s2[13]) & mul_i1030_6_r0s2[12]}
                          : {_GEN_333 & ~_GEN_334,
                             _GEN_333
-                              ? ~(mul_i1028_6_r0s2[15]) & mul_i1028_6_r0s2[14]
-                              : ~(mul_i1028_6_r0s2[17]) & mul_i1028_6_r0s2[16]}}}};
+                              ? ~(mul_i1030_6_r0s2[15]) & mul_i1030_6_r0s2[14]
+                              : ~(mul_i1030_6_r0s2[17]) & mul_i1030_6_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__6 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_110[9:5]));
     if (_GEN_1)
       or_r0s5__6 <= or_r0s4__6;
     if (_GEN_2) begin
-      sub_i_i1101_6_r0s4 <= _GEN_110;
-      cmp_i1510_6_r0s4 <= _GEN_111[4:1] != 4'hF;
+      sub_i_i1103_6_r0s4 <= _GEN_110;
+      cmp_i1509_6_r0s4 <= _GEN_111[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_6_r0s3 <= mul_i1028_6_r0s2[0];
+      mul_i1030_6_r0s3 <= mul_i1030_6_r0s2[0];
     if (_GEN_2)
-      mul_i1028_6_r0s4 <= mul_i1028_6_r0s3;
+      mul_i1030_6_r0s4 <= mul_i1030_6_r0s3;
     if (_GEN_3)
-      mul_i1028_6_r0s3__1 <= mul_i1028_6_r0s2[1];
+      mul_i1030_6_r0s3__1 <= mul_i1030_6_r0s2[1];
     if (_GEN_2)
-      mul_i1028_6_r0s4__1 <= mul_i1028_6_r0s3__1;
+      mul_i1030_6_r0s4__1 <= mul_i1030_6_r0s3__1;
     if (_GEN_3)
-      mul_i1028_6_r0s3__2 <= mul_i1028_6_r0s2[2];
+      mul_i1030_6_r0s3__2 <= mul_i1030_6_r0s2[2];
     if (_GEN_2)
-      mul_i1028_6_r0s4__2 <= mul_i1028_6_r0s3__2;
+      mul_i1030_6_r0s4__2 <= mul_i1030_6_r0s3__2;
     if (_GEN_3)
-      mul_i1028_6_r0s3__3 <= mul_i1028_6_r0s2[3];
+      mul_i1030_6_r0s3__3 <= mul_i1030_6_r0s2[3];
     if (_GEN_2)
-      mul_i1028_6_r0s4__3 <= mul_i1028_6_r0s3__3;
+      mul_i1030_6_r0s4__3 <= mul_i1030_6_r0s3__3;
     if (_GEN_3)
-      mul_i1028_6_r0s3__4 <= mul_i1028_6_r0s2[4];
+      mul_i1030_6_r0s3__4 <= mul_i1030_6_r0s2[4];
     if (_GEN_2)
-      mul_i1028_6_r0s4__4 <= mul_i1028_6_r0s3__4;
+      mul_i1030_6_r0s4__4 <= mul_i1030_6_r0s3__4;
     if (_GEN_3)
-      mul_i1028_6_r0s3__5 <= mul_i1028_6_r0s2[5];
+      mul_i1030_6_r0s3__5 <= mul_i1030_6_r0s2[5];
     if (_GEN_2)
-      mul_i1028_6_r0s4__5 <= mul_i1028_6_r0s3__5;
+      mul_i1030_6_r0s4__5 <= mul_i1030_6_r0s3__5;
     if (_GEN_3)
-      mul_i1028_6_r0s3__6 <= mul_i1028_6_r0s2[6];
+      mul_i1030_6_r0s3__6 <= mul_i1030_6_r0s2[6];
     if (_GEN_2)
-      mul_i1028_6_r0s4__6 <= mul_i1028_6_r0s3__6;
+      mul_i1030_6_r0s4__6 <= mul_i1030_6_r0s3__6;
     if (_GEN_3)
-      mul_i1028_6_r0s3__7 <= mul_i1028_6_r0s2[7];
+      mul_i1030_6_r0s3__7 <= mul_i1030_6_r0s2[7];
     if (_GEN_2)
-      mul_i1028_6_r0s4__7 <= mul_i1028_6_r0s3__7;
+      mul_i1030_6_r0s4__7 <= mul_i1030_6_r0s3__7;
     if (_GEN_3)
-      mul_i1028_6_r0s3__8 <= mul_i1028_6_r0s2[8];
+      mul_i1030_6_r0s3__8 <= mul_i1030_6_r0s2[8];
     if (_GEN_2)
-      mul_i1028_6_r0s4__8 <= mul_i1028_6_r0s3__8;
+      mul_i1030_6_r0s4__8 <= mul_i1030_6_r0s3__8;
     if (_GEN_3)
-      mul_i1028_6_r0s3__9 <= mul_i1028_6_r0s2[9];
+      mul_i1030_6_r0s3__9 <= mul_i1030_6_r0s2[9];
     if (_GEN_2)
-      mul_i1028_6_r0s4__9 <= mul_i1028_6_r0s3__9;
+      mul_i1030_6_r0s4__9 <= mul_i1030_6_r0s3__9;
     if (_GEN_3)
-      mul_i1028_6_r0s3__10 <= mul_i1028_6_r0s2[10];
+      mul_i1030_6_r0s3__10 <= mul_i1030_6_r0s2[10];
     if (_GEN_2)
-      mul_i1028_6_r0s4__10 <= mul_i1028_6_r0s3__10;
+      mul_i1030_6_r0s4__10 <= mul_i1030_6_r0s3__10;
     if (_GEN_3)
-      mul_i1028_6_r0s3__11 <= mul_i1028_6_r0s2[11];
+      mul_i1030_6_r0s3__11 <= mul_i1030_6_r0s2[11];
     if (_GEN_2)
-      mul_i1028_6_r0s4__11 <= mul_i1028_6_r0s3__11;
+      mul_i1030_6_r0s4__11 <= mul_i1030_6_r0s3__11;
     if (_GEN_3)
-      mul_i1028_6_r0s3__12 <= mul_i1028_6_r0s2[12];
+      mul_i1030_6_r0s3__12 <= mul_i1030_6_r0s2[12];
     if (_GEN_2)
-      mul_i1028_6_r0s4__12 <= mul_i1028_6_r0s3__12;
+      mul_i1030_6_r0s4__12 <= mul_i1030_6_r0s3__12;
     if (_GEN_3)
-      mul_i1028_6_r0s3__13 <= mul_i1028_6_r0s2[13];
+      mul_i1030_6_r0s3__13 <= mul_i1030_6_r0s2[13];
     if (_GEN_2)
-      mul_i1028_6_r0s4__13 <= mul_i1028_6_r0s3__13;
+      mul_i1030_6_r0s4__13 <= mul_i1030_6_r0s3__13;
     if (_GEN_3)
-      mul_i1028_6_r0s3__14 <= mul_i1028_6_r0s2[14];
+      mul_i1030_6_r0s3__14 <= mul_i1030_6_r0s2[14];
     if (_GEN_2)
-      mul_i1028_6_r0s4__14 <= mul_i1028_6_r0s3__14;
+      mul_i1030_6_r0s4__14 <= mul_i1030_6_r0s3__14;
     if (_GEN_3)
-      mul_i1028_6_r0s3__15 <= mul_i1028_6_r0s2[15];
+      mul_i1030_6_r0s3__15 <= mul_i1030_6_r0s2[15];
     if (_GEN_2)
-      mul_i1028_6_r0s4__15 <= mul_i1028_6_r0s3__15;
+      mul_i1030_6_r0s4__15 <= mul_i1030_6_r0s3__15;
     if (_GEN_3)
-      mul_i1028_6_r0s3__16 <= mul_i1028_6_r0s2[16];
+      mul_i1030_6_r0s3__16 <= mul_i1030_6_r0s2[16];
     if (_GEN_2)
-      mul_i1028_6_r0s4__16 <= mul_i1028_6_r0s3__16;
+      mul_i1030_6_r0s4__16 <= mul_i1030_6_r0s3__16;
     if (_GEN_3)
-      mul_i1028_6_r0s3__17 <= mul_i1028_6_r0s2[17];
+      mul_i1030_6_r0s3__17 <= mul_i1030_6_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_6_r0s4__17 <= mul_i1028_6_r0s3__17;
+      mul_i1030_6_r0s4__17 <= mul_i1030_6_r0s3__17;
       select_r0s4__6 <= _GEN_111;
     end
     if (_GEN_1) begin
-      add_i1636_6_r0s5 <= {1'h0, sub_i_i1101_6_r0s4, 7'h0} + {10'h0, _GEN_20[29:22]};
-      cond_i1513_6_r0s5 <= _GEN_20[21];
-      or_i1597_6_r0s5 <= (|(_GEN_20[20:0])) | _GEN_20[22];
-      add_i2054_6_r0s5 <= {sub_i_i1101_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_20[29:19]};
-      cond_i1513_6_r0s5__1 <= _GEN_20[18];
-      or_i1584_6_r0s5 <= (|(_GEN_20[17:0])) | _GEN_20[19];
+      add_i1635_6_r0s5 <= {1'h0, sub_i_i1103_6_r0s4, 7'h0} + {10'h0, _GEN_20[29:22]};
+      cond_i1512_6_r0s5 <= _GEN_20[21];
+      or_i1596_6_r0s5 <= (|(_GEN_20[20:0])) | _GEN_20[22];
+      add_i2053_6_r0s5 <= {sub_i_i1103_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_20[29:19]};
+      cond_i1512_6_r0s5__1 <= _GEN_20[18];
+      or_i1583_6_r0s5 <= (|(_GEN_20[17:0])) | _GEN_20[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_6_r0s6 <=
@@ -11444,17 +11457,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__7 <= and_r0s5__7;
     if (_GEN_4)
-      sub_i1040_7_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[575:571]};
+      sub_i1042_7_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[575:571]};
     if (_GEN_3)
-      sub_i1040_7_r0s3 <= sub_i1040_7_r0s2;
+      sub_i1042_7_r0s3 <= sub_i1042_7_r0s2;
     if (_GEN_5)
       iszero_i_7_r0s1 <= _GEN_112 == 14'h0;
     if (_GEN_4)
       iszero_i_7_r0s2 <= iszero_i_7_r0s1;
     if (_GEN_5)
-      mul_i1028_7_r0s1 <= {4'h0, _GEN_112} * {15'h1, decoded_dout[570:568]};
+      mul_i1030_7_r0s1 <= {4'h0, _GEN_112} * {15'h1, decoded_dout[570:568]};
     if (_GEN_4)
-      mul_i1028_7_r0s2 <= mul_i1028_7_r0s1;
+      mul_i1030_7_r0s2 <= mul_i1030_7_r0s1;
     if (_GEN_3)
       select_r0s3__7 <=
         iszero_i_7_r0s2
@@ -11463,118 +11476,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_363
                ? {2'h0,
                   _GEN_364,
-                  ~_GEN_364 & ~(mul_i1028_7_r0s2[1]) & mul_i1028_7_r0s2[0]}
+                  ~_GEN_364 & ~(mul_i1030_7_r0s2[1]) & mul_i1030_7_r0s2[0]}
                : {_GEN_355 & ~_GEN_362,
                   _GEN_355
                     ? {_GEN_358 & ~_GEN_361,
                        _GEN_358
                          ? {_GEN_359 & ~_GEN_360,
                             _GEN_359
-                              ? ~(mul_i1028_7_r0s2[3]) & mul_i1028_7_r0s2[2]
-                              : ~(mul_i1028_7_r0s2[5]) & mul_i1028_7_r0s2[4]}
+                              ? ~(mul_i1030_7_r0s2[3]) & mul_i1030_7_r0s2[2]
+                              : ~(mul_i1030_7_r0s2[5]) & mul_i1030_7_r0s2[4]}
                          : {_GEN_356 & ~_GEN_357,
                             _GEN_356
-                              ? ~(mul_i1028_7_r0s2[7]) & mul_i1028_7_r0s2[6]
-                              : ~(mul_i1028_7_r0s2[9]) & mul_i1028_7_r0s2[8]}}
+                              ? ~(mul_i1030_7_r0s2[7]) & mul_i1030_7_r0s2[6]
+                              : ~(mul_i1030_7_r0s2[9]) & mul_i1030_7_r0s2[8]}}
                     : {_GEN_351 & ~_GEN_354,
                        _GEN_351
                          ? {_GEN_352 & ~_GEN_353,
                             _GEN_352
-                              ? ~(mul_i1028_7_r0s2[11]) & mul_i1028_7_r0s2[10]
-                              : ~(mul_i1028_7_r0s2[13]) & mul_i1028_7_r0s2[12]}
+                              ? ~(mul_i1030_7_r0s2[11]) & mul_i1030_7_r0s2[10]
+                              : ~(mul_i1030_7_r0s2[13]) & mul_i1030_7_r0s2[12]}
                          : {_GEN_349 & ~_GEN_350,
                             _GEN_349
-                              ? ~(mul_i1028_7_r0s2[15]) & mul_i1028_7_r0s2[14]
-                              : ~(mul_i1028_7_r0s2[17]) & mul_i1028_7_r0s2[16]}}}};
+                              ? ~(mul_i1030_7_r0s2[15]) & mul_i1030_7_r0s2[14]
+                              : ~(mul_i1030_7_r0s2[17]) & mul_i1030_7_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__7 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_115[9:5]));
     if (_GEN_1)
       or_r0s5__7 <= or_r0s4__7;
     if (_GEN_2) begin
-      sub_i_i1101_7_r0s4 <= _GEN_115;
-      cmp_i1510_7_r0s4 <= _GEN_116[4:1] != 4'hF;
+      sub_i_i1103_7_r0s4 <= _GEN_115;
+      cmp_i1509_7_r0s4 <= _GEN_116[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_7_r0s3 <= mul_i1028_7_r0s2[0];
+      mul_i1030_7_r0s3 <= mul_i1030_7_r0s2[0];
     if (_GEN_2)
-      mul_i1028_7_r0s4 <= mul_i1028_7_r0s3;
+      mul_i1030_7_r0s4 <= mul_i1030_7_r0s3;
     if (_GEN_3)
-      mul_i1028_7_r0s3__1 <= mul_i1028_7_r0s2[1];
+      mul_i1030_7_r0s3__1 <= mul_i1030_7_r0s2[1];
     if (_GEN_2)
-      mul_i1028_7_r0s4__1 <= mul_i1028_7_r0s3__1;
+      mul_i1030_7_r0s4__1 <= mul_i1030_7_r0s3__1;
     if (_GEN_3)
-      mul_i1028_7_r0s3__2 <= mul_i1028_7_r0s2[2];
+      mul_i1030_7_r0s3__2 <= mul_i1030_7_r0s2[2];
     if (_GEN_2)
-      mul_i1028_7_r0s4__2 <= mul_i1028_7_r0s3__2;
+      mul_i1030_7_r0s4__2 <= mul_i1030_7_r0s3__2;
     if (_GEN_3)
-      mul_i1028_7_r0s3__3 <= mul_i1028_7_r0s2[3];
+      mul_i1030_7_r0s3__3 <= mul_i1030_7_r0s2[3];
     if (_GEN_2)
-      mul_i1028_7_r0s4__3 <= mul_i1028_7_r0s3__3;
+      mul_i1030_7_r0s4__3 <= mul_i1030_7_r0s3__3;
     if (_GEN_3)
-      mul_i1028_7_r0s3__4 <= mul_i1028_7_r0s2[4];
+      mul_i1030_7_r0s3__4 <= mul_i1030_7_r0s2[4];
     if (_GEN_2)
-      mul_i1028_7_r0s4__4 <= mul_i1028_7_r0s3__4;
+      mul_i1030_7_r0s4__4 <= mul_i1030_7_r0s3__4;
     if (_GEN_3)
-      mul_i1028_7_r0s3__5 <= mul_i1028_7_r0s2[5];
+      mul_i1030_7_r0s3__5 <= mul_i1030_7_r0s2[5];
     if (_GEN_2)
-      mul_i1028_7_r0s4__5 <= mul_i1028_7_r0s3__5;
+      mul_i1030_7_r0s4__5 <= mul_i1030_7_r0s3__5;
     if (_GEN_3)
-      mul_i1028_7_r0s3__6 <= mul_i1028_7_r0s2[6];
+      mul_i1030_7_r0s3__6 <= mul_i1030_7_r0s2[6];
     if (_GEN_2)
-      mul_i1028_7_r0s4__6 <= mul_i1028_7_r0s3__6;
+      mul_i1030_7_r0s4__6 <= mul_i1030_7_r0s3__6;
     if (_GEN_3)
-      mul_i1028_7_r0s3__7 <= mul_i1028_7_r0s2[7];
+      mul_i1030_7_r0s3__7 <= mul_i1030_7_r0s2[7];
     if (_GEN_2)
-      mul_i1028_7_r0s4__7 <= mul_i1028_7_r0s3__7;
+      mul_i1030_7_r0s4__7 <= mul_i1030_7_r0s3__7;
     if (_GEN_3)
-      mul_i1028_7_r0s3__8 <= mul_i1028_7_r0s2[8];
+      mul_i1030_7_r0s3__8 <= mul_i1030_7_r0s2[8];
     if (_GEN_2)
-      mul_i1028_7_r0s4__8 <= mul_i1028_7_r0s3__8;
+      mul_i1030_7_r0s4__8 <= mul_i1030_7_r0s3__8;
     if (_GEN_3)
-      mul_i1028_7_r0s3__9 <= mul_i1028_7_r0s2[9];
+      mul_i1030_7_r0s3__9 <= mul_i1030_7_r0s2[9];
     if (_GEN_2)
-      mul_i1028_7_r0s4__9 <= mul_i1028_7_r0s3__9;
+      mul_i1030_7_r0s4__9 <= mul_i1030_7_r0s3__9;
     if (_GEN_3)
-      mul_i1028_7_r0s3__10 <= mul_i1028_7_r0s2[10];
+      mul_i1030_7_r0s3__10 <= mul_i1030_7_r0s2[10];
     if (_GEN_2)
-      mul_i1028_7_r0s4__10 <= mul_i1028_7_r0s3__10;
+      mul_i1030_7_r0s4__10 <= mul_i1030_7_r0s3__10;
     if (_GEN_3)
-      mul_i1028_7_r0s3__11 <= mul_i1028_7_r0s2[11];
+      mul_i1030_7_r0s3__11 <= mul_i1030_7_r0s2[11];
     if (_GEN_2)
-      mul_i1028_7_r0s4__11 <= mul_i1028_7_r0s3__11;
+      mul_i1030_7_r0s4__11 <= mul_i1030_7_r0s3__11;
     if (_GEN_3)
-      mul_i1028_7_r0s3__12 <= mul_i1028_7_r0s2[12];
+      mul_i1030_7_r0s3__12 <= mul_i1030_7_r0s2[12];
     if (_GEN_2)
-      mul_i1028_7_r0s4__12 <= mul_i1028_7_r0s3__12;
+      mul_i1030_7_r0s4__12 <= mul_i1030_7_r0s3__12;
     if (_GEN_3)
-      mul_i1028_7_r0s3__13 <= mul_i1028_7_r0s2[13];
+      mul_i1030_7_r0s3__13 <= mul_i1030_7_r0s2[13];
     if (_GEN_2)
-      mul_i1028_7_r0s4__13 <= mul_i1028_7_r0s3__13;
+      mul_i1030_7_r0s4__13 <= mul_i1030_7_r0s3__13;
     if (_GEN_3)
-      mul_i1028_7_r0s3__14 <= mul_i1028_7_r0s2[14];
+      mul_i1030_7_r0s3__14 <= mul_i1030_7_r0s2[14];
     if (_GEN_2)
-      mul_i1028_7_r0s4__14 <= mul_i1028_7_r0s3__14;
+      mul_i1030_7_r0s4__14 <= mul_i1030_7_r0s3__14;
     if (_GEN_3)
-      mul_i1028_7_r0s3__15 <= mul_i1028_7_r0s2[15];
+      mul_i1030_7_r0s3__15 <= mul_i1030_7_r0s2[15];
     if (_GEN_2)
-      mul_i1028_7_r0s4__15 <= mul_i1028_7_r0s3__15;
+      mul_i1030_7_r0s4__15 <= mul_i1030_7_r0s3__15;
     if (_GEN_3)
-      mul_i1028_7_r0s3__16 <= mul_i1028_7_r0s2[16];
+      mul_i1030_7_r0s3__16 <= mul_i1030_7_r0s2[16];
     if (_GEN_2)
-      mul_i1028_7_r0s4__16 <= mul_i1028_7_r0s3__16;
+      mul_i1030_7_r0s4__16 <= mul_i1030_7_r0s3__16;
     if (_GEN_3)
-      mul_i1028_7_r0s3__17 <= mul_i1028_7_r0s2[17];
+      mul_i1030_7_r0s3__17 <= mul_i1030_7_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_7_r0s4__17 <= mul_i1028_7_r0s3__17;
+      mul_i1030_7_r0s4__17 <= mul_i1030_7_r0s3__17;
       select_r0s4__7 <= _GEN_116;
     end
     if (_GEN_1) begin
-      add_i1636_7_r0s5 <= {1'h0, sub_i_i1101_7_r0s4, 7'h0} + {10'h0, _GEN_22[29:22]};
-      cond_i1513_7_r0s5 <= _GEN_22[21];
-      or_i1597_7_r0s5 <= (|(_GEN_22[20:0])) | _GEN_22[22];
-      add_i2054_7_r0s5 <= {sub_i_i1101_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_22[29:19]};
-      cond_i1513_7_r0s5__1 <= _GEN_22[18];
-      or_i1584_7_r0s5 <= (|(_GEN_22[17:0])) | _GEN_22[19];
+      add_i1635_7_r0s5 <= {1'h0, sub_i_i1103_7_r0s4, 7'h0} + {10'h0, _GEN_22[29:22]};
+      cond_i1512_7_r0s5 <= _GEN_22[21];
+      or_i1596_7_r0s5 <= (|(_GEN_22[20:0])) | _GEN_22[22];
+      add_i2053_7_r0s5 <= {sub_i_i1103_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_22[29:19]};
+      cond_i1512_7_r0s5__1 <= _GEN_22[18];
+      or_i1583_7_r0s5 <= (|(_GEN_22[17:0])) | _GEN_22[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_7_r0s6 <=
@@ -11594,17 +11607,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__8 <= and_r0s5__8;
     if (_GEN_4)
-      sub_i1040_8_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[583:579]};
+      sub_i1042_8_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[583:579]};
     if (_GEN_3)
-      sub_i1040_8_r0s3 <= sub_i1040_8_r0s2;
+      sub_i1042_8_r0s3 <= sub_i1042_8_r0s2;
     if (_GEN_5)
       iszero_i_8_r0s1 <= _GEN_117 == 14'h0;
     if (_GEN_4)
       iszero_i_8_r0s2 <= iszero_i_8_r0s1;
     if (_GEN_5)
-      mul_i1028_8_r0s1 <= {4'h0, _GEN_117} * {15'h1, decoded_dout[578:576]};
+      mul_i1030_8_r0s1 <= {4'h0, _GEN_117} * {15'h1, decoded_dout[578:576]};
     if (_GEN_4)
-      mul_i1028_8_r0s2 <= mul_i1028_8_r0s1;
+      mul_i1030_8_r0s2 <= mul_i1030_8_r0s1;
     if (_GEN_3)
       select_r0s3__8 <=
         iszero_i_8_r0s2
@@ -11613,118 +11626,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_379
                ? {2'h0,
                   _GEN_380,
-                  ~_GEN_380 & ~(mul_i1028_8_r0s2[1]) & mul_i1028_8_r0s2[0]}
+                  ~_GEN_380 & ~(mul_i1030_8_r0s2[1]) & mul_i1030_8_r0s2[0]}
                : {_GEN_371 & ~_GEN_378,
                   _GEN_371
                     ? {_GEN_374 & ~_GEN_377,
                        _GEN_374
                          ? {_GEN_375 & ~_GEN_376,
                             _GEN_375
-                              ? ~(mul_i1028_8_r0s2[3]) & mul_i1028_8_r0s2[2]
-                              : ~(mul_i1028_8_r0s2[5]) & mul_i1028_8_r0s2[4]}
+                              ? ~(mul_i1030_8_r0s2[3]) & mul_i1030_8_r0s2[2]
+                              : ~(mul_i1030_8_r0s2[5]) & mul_i1030_8_r0s2[4]}
                          : {_GEN_372 & ~_GEN_373,
                             _GEN_372
-                              ? ~(mul_i1028_8_r0s2[7]) & mul_i1028_8_r0s2[6]
-                              : ~(mul_i1028_8_r0s2[9]) & mul_i1028_8_r0s2[8]}}
+                              ? ~(mul_i1030_8_r0s2[7]) & mul_i1030_8_r0s2[6]
+                              : ~(mul_i1030_8_r0s2[9]) & mul_i1030_8_r0s2[8]}}
                     : {_GEN_367 & ~_GEN_370,
                        _GEN_367
                          ? {_GEN_368 & ~_GEN_369,
                             _GEN_368
-                              ? ~(mul_i1028_8_r0s2[11]) & mul_i1028_8_r0s2[10]
-                              : ~(mul_i1028_8_r0s2[13]) & mul_i1028_8_r0s2[12]}
+                              ? ~(mul_i1030_8_r0s2[11]) & mul_i1030_8_r0s2[10]
+                              : ~(mul_i1030_8_r0s2[13]) & mul_i1030_8_r0s2[12]}
                          : {_GEN_365 & ~_GEN_366,
                             _GEN_365
-                              ? ~(mul_i1028_8_r0s2[15]) & mul_i1028_8_r0s2[14]
-                              : ~(mul_i1028_8_r0s2[17]) & mul_i1028_8_r0s2[16]}}}};
+                              ? ~(mul_i1030_8_r0s2[15]) & mul_i1030_8_r0s2[14]
+                              : ~(mul_i1030_8_r0s2[17]) & mul_i1030_8_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__8 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_120[9:5]));
     if (_GEN_1)
       or_r0s5__8 <= or_r0s4__8;
     if (_GEN_2) begin
-      sub_i_i1101_8_r0s4 <= _GEN_120;
-      cmp_i1510_8_r0s4 <= _GEN_121[4:1] != 4'hF;
+      sub_i_i1103_8_r0s4 <= _GEN_120;
+      cmp_i1509_8_r0s4 <= _GEN_121[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_8_r0s3 <= mul_i1028_8_r0s2[0];
+      mul_i1030_8_r0s3 <= mul_i1030_8_r0s2[0];
     if (_GEN_2)
-      mul_i1028_8_r0s4 <= mul_i1028_8_r0s3;
+      mul_i1030_8_r0s4 <= mul_i1030_8_r0s3;
     if (_GEN_3)
-      mul_i1028_8_r0s3__1 <= mul_i1028_8_r0s2[1];
+      mul_i1030_8_r0s3__1 <= mul_i1030_8_r0s2[1];
     if (_GEN_2)
-      mul_i1028_8_r0s4__1 <= mul_i1028_8_r0s3__1;
+      mul_i1030_8_r0s4__1 <= mul_i1030_8_r0s3__1;
     if (_GEN_3)
-      mul_i1028_8_r0s3__2 <= mul_i1028_8_r0s2[2];
+      mul_i1030_8_r0s3__2 <= mul_i1030_8_r0s2[2];
     if (_GEN_2)
-      mul_i1028_8_r0s4__2 <= mul_i1028_8_r0s3__2;
+      mul_i1030_8_r0s4__2 <= mul_i1030_8_r0s3__2;
     if (_GEN_3)
-      mul_i1028_8_r0s3__3 <= mul_i1028_8_r0s2[3];
+      mul_i1030_8_r0s3__3 <= mul_i1030_8_r0s2[3];
     if (_GEN_2)
-      mul_i1028_8_r0s4__3 <= mul_i1028_8_r0s3__3;
+      mul_i1030_8_r0s4__3 <= mul_i1030_8_r0s3__3;
     if (_GEN_3)
-      mul_i1028_8_r0s3__4 <= mul_i1028_8_r0s2[4];
+      mul_i1030_8_r0s3__4 <= mul_i1030_8_r0s2[4];
     if (_GEN_2)
-      mul_i1028_8_r0s4__4 <= mul_i1028_8_r0s3__4;
+      mul_i1030_8_r0s4__4 <= mul_i1030_8_r0s3__4;
     if (_GEN_3)
-      mul_i1028_8_r0s3__5 <= mul_i1028_8_r0s2[5];
+      mul_i1030_8_r0s3__5 <= mul_i1030_8_r0s2[5];
     if (_GEN_2)
-      mul_i1028_8_r0s4__5 <= mul_i1028_8_r0s3__5;
+      mul_i1030_8_r0s4__5 <= mul_i1030_8_r0s3__5;
     if (_GEN_3)
-      mul_i1028_8_r0s3__6 <= mul_i1028_8_r0s2[6];
+      mul_i1030_8_r0s3__6 <= mul_i1030_8_r0s2[6];
     if (_GEN_2)
-      mul_i1028_8_r0s4__6 <= mul_i1028_8_r0s3__6;
+      mul_i1030_8_r0s4__6 <= mul_i1030_8_r0s3__6;
     if (_GEN_3)
-      mul_i1028_8_r0s3__7 <= mul_i1028_8_r0s2[7];
+      mul_i1030_8_r0s3__7 <= mul_i1030_8_r0s2[7];
     if (_GEN_2)
-      mul_i1028_8_r0s4__7 <= mul_i1028_8_r0s3__7;
+      mul_i1030_8_r0s4__7 <= mul_i1030_8_r0s3__7;
     if (_GEN_3)
-      mul_i1028_8_r0s3__8 <= mul_i1028_8_r0s2[8];
+      mul_i1030_8_r0s3__8 <= mul_i1030_8_r0s2[8];
     if (_GEN_2)
-      mul_i1028_8_r0s4__8 <= mul_i1028_8_r0s3__8;
+      mul_i1030_8_r0s4__8 <= mul_i1030_8_r0s3__8;
     if (_GEN_3)
-      mul_i1028_8_r0s3__9 <= mul_i1028_8_r0s2[9];
+      mul_i1030_8_r0s3__9 <= mul_i1030_8_r0s2[9];
     if (_GEN_2)
-      mul_i1028_8_r0s4__9 <= mul_i1028_8_r0s3__9;
+      mul_i1030_8_r0s4__9 <= mul_i1030_8_r0s3__9;
     if (_GEN_3)
-      mul_i1028_8_r0s3__10 <= mul_i1028_8_r0s2[10];
+      mul_i1030_8_r0s3__10 <= mul_i1030_8_r0s2[10];
     if (_GEN_2)
-      mul_i1028_8_r0s4__10 <= mul_i1028_8_r0s3__10;
+      mul_i1030_8_r0s4__10 <= mul_i1030_8_r0s3__10;
     if (_GEN_3)
-      mul_i1028_8_r0s3__11 <= mul_i1028_8_r0s2[11];
+      mul_i1030_8_r0s3__11 <= mul_i1030_8_r0s2[11];
     if (_GEN_2)
-      mul_i1028_8_r0s4__11 <= mul_i1028_8_r0s3__11;
+      mul_i1030_8_r0s4__11 <= mul_i1030_8_r0s3__11;
     if (_GEN_3)
-      mul_i1028_8_r0s3__12 <= mul_i1028_8_r0s2[12];
+      mul_i1030_8_r0s3__12 <= mul_i1030_8_r0s2[12];
     if (_GEN_2)
-      mul_i1028_8_r0s4__12 <= mul_i1028_8_r0s3__12;
+      mul_i1030_8_r0s4__12 <= mul_i1030_8_r0s3__12;
     if (_GEN_3)
-      mul_i1028_8_r0s3__13 <= mul_i1028_8_r0s2[13];
+      mul_i1030_8_r0s3__13 <= mul_i1030_8_r0s2[13];
     if (_GEN_2)
-      mul_i1028_8_r0s4__13 <= mul_i1028_8_r0s3__13;
+      mul_i1030_8_r0s4__13 <= mul_i1030_8_r0s3__13;
     if (_GEN_3)
-      mul_i1028_8_r0s3__14 <= mul_i1028_8_r0s2[14];
+      mul_i1030_8_r0s3__14 <= mul_i1030_8_r0s2[14];
     if (_GEN_2)
-      mul_i1028_8_r0s4__14 <= mul_i1028_8_r0s3__14;
+      mul_i1030_8_r0s4__14 <= mul_i1030_8_r0s3__14;
     if (_GEN_3)
-      mul_i1028_8_r0s3__15 <= mul_i1028_8_r0s2[15];
+      mul_i1030_8_r0s3__15 <= mul_i1030_8_r0s2[15];
     if (_GEN_2)
-      mul_i1028_8_r0s4__15 <= mul_i1028_8_r0s3__15;
+      mul_i1030_8_r0s4__15 <= mul_i1030_8_r0s3__15;
     if (_GEN_3)
-      mul_i1028_8_r0s3__16 <= mul_i1028_8_r0s2[16];
+      mul_i1030_8_r0s3__16 <= mul_i1030_8_r0s2[16];
     if (_GEN_2)
-      mul_i1028_8_r0s4__16 <= mul_i1028_8_r0s3__16;
+      mul_i1030_8_r0s4__16 <= mul_i1030_8_r0s3__16;
     if (_GEN_3)
-      mul_i1028_8_r0s3__17 <= mul_i1028_8_r0s2[17];
+      mul_i1030_8_r0s3__17 <= mul_i1030_8_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_8_r0s4__17 <= mul_i1028_8_r0s3__17;
+      mul_i1030_8_r0s4__17 <= mul_i1030_8_r0s3__17;
       select_r0s4__8 <= _GEN_121;
     end
     if (_GEN_1) begin
-      add_i1636_8_r0s5 <= {1'h0, sub_i_i1101_8_r0s4, 7'h0} + {10'h0, _GEN_24[29:22]};
-      cond_i1513_8_r0s5 <= _GEN_24[21];
-      or_i1597_8_r0s5 <= (|(_GEN_24[20:0])) | _GEN_24[22];
-      add_i2054_8_r0s5 <= {sub_i_i1101_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_24[29:19]};
-      cond_i1513_8_r0s5__1 <= _GEN_24[18];
-      or_i1584_8_r0s5 <= (|(_GEN_24[17:0])) | _GEN_24[19];
+      add_i1635_8_r0s5 <= {1'h0, sub_i_i1103_8_r0s4, 7'h0} + {10'h0, _GEN_24[29:22]};
+      cond_i1512_8_r0s5 <= _GEN_24[21];
+      or_i1596_8_r0s5 <= (|(_GEN_24[20:0])) | _GEN_24[22];
+      add_i2053_8_r0s5 <= {sub_i_i1103_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_24[29:19]};
+      cond_i1512_8_r0s5__1 <= _GEN_24[18];
+      or_i1583_8_r0s5 <= (|(_GEN_24[17:0])) | _GEN_24[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_8_r0s6 <=
@@ -11744,17 +11757,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__9 <= and_r0s5__9;
     if (_GEN_4)
-      sub_i1040_9_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[591:587]};
+      sub_i1042_9_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[591:587]};
     if (_GEN_3)
-      sub_i1040_9_r0s3 <= sub_i1040_9_r0s2;
+      sub_i1042_9_r0s3 <= sub_i1042_9_r0s2;
     if (_GEN_5)
       iszero_i_9_r0s1 <= _GEN_122 == 14'h0;
     if (_GEN_4)
       iszero_i_9_r0s2 <= iszero_i_9_r0s1;
     if (_GEN_5)
-      mul_i1028_9_r0s1 <= {4'h0, _GEN_122} * {15'h1, decoded_dout[586:584]};
+      mul_i1030_9_r0s1 <= {4'h0, _GEN_122} * {15'h1, decoded_dout[586:584]};
     if (_GEN_4)
-      mul_i1028_9_r0s2 <= mul_i1028_9_r0s1;
+      mul_i1030_9_r0s2 <= mul_i1030_9_r0s1;
     if (_GEN_3)
       select_r0s3__9 <=
         iszero_i_9_r0s2
@@ -11763,118 +11776,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_395
                ? {2'h0,
                   _GEN_396,
-                  ~_GEN_396 & ~(mul_i1028_9_r0s2[1]) & mul_i1028_9_r0s2[0]}
+                  ~_GEN_396 & ~(mul_i1030_9_r0s2[1]) & mul_i1030_9_r0s2[0]}
                : {_GEN_387 & ~_GEN_394,
                   _GEN_387
                     ? {_GEN_390 & ~_GEN_393,
                        _GEN_390
                          ? {_GEN_391 & ~_GEN_392,
                             _GEN_391
-                              ? ~(mul_i1028_9_r0s2[3]) & mul_i1028_9_r0s2[2]
-                              : ~(mul_i1028_9_r0s2[5]) & mul_i1028_9_r0s2[4]}
+                              ? ~(mul_i1030_9_r0s2[3]) & mul_i1030_9_r0s2[2]
+                              : ~(mul_i1030_9_r0s2[5]) & mul_i1030_9_r0s2[4]}
                          : {_GEN_388 & ~_GEN_389,
                             _GEN_388
-                              ? ~(mul_i1028_9_r0s2[7]) & mul_i1028_9_r0s2[6]
-                              : ~(mul_i1028_9_r0s2[9]) & mul_i1028_9_r0s2[8]}}
+                              ? ~(mul_i1030_9_r0s2[7]) & mul_i1030_9_r0s2[6]
+                              : ~(mul_i1030_9_r0s2[9]) & mul_i1030_9_r0s2[8]}}
                     : {_GEN_383 & ~_GEN_386,
                        _GEN_383
                          ? {_GEN_384 & ~_GEN_385,
                             _GEN_384
-                              ? ~(mul_i1028_9_r0s2[11]) & mul_i1028_9_r0s2[10]
-                              : ~(mul_i1028_9_r0s2[13]) & mul_i1028_9_r0s2[12]}
+                              ? ~(mul_i1030_9_r0s2[11]) & mul_i1030_9_r0s2[10]
+                              : ~(mul_i1030_9_r0s2[13]) & mul_i1030_9_r0s2[12]}
                          : {_GEN_381 & ~_GEN_382,
                             _GEN_381
-                              ? ~(mul_i1028_9_r0s2[15]) & mul_i1028_9_r0s2[14]
-                              : ~(mul_i1028_9_r0s2[17]) & mul_i1028_9_r0s2[16]}}}};
+                              ? ~(mul_i1030_9_r0s2[15]) & mul_i1030_9_r0s2[14]
+                              : ~(mul_i1030_9_r0s2[17]) & mul_i1030_9_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__9 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_125[9:5]));
     if (_GEN_1)
       or_r0s5__9 <= or_r0s4__9;
     if (_GEN_2) begin
-      sub_i_i1101_9_r0s4 <= _GEN_125;
-      cmp_i1510_9_r0s4 <= _GEN_126[4:1] != 4'hF;
+      sub_i_i1103_9_r0s4 <= _GEN_125;
+      cmp_i1509_9_r0s4 <= _GEN_126[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_9_r0s3 <= mul_i1028_9_r0s2[0];
+      mul_i1030_9_r0s3 <= mul_i1030_9_r0s2[0];
     if (_GEN_2)
-      mul_i1028_9_r0s4 <= mul_i1028_9_r0s3;
+      mul_i1030_9_r0s4 <= mul_i1030_9_r0s3;
     if (_GEN_3)
-      mul_i1028_9_r0s3__1 <= mul_i1028_9_r0s2[1];
+      mul_i1030_9_r0s3__1 <= mul_i1030_9_r0s2[1];
     if (_GEN_2)
-      mul_i1028_9_r0s4__1 <= mul_i1028_9_r0s3__1;
+      mul_i1030_9_r0s4__1 <= mul_i1030_9_r0s3__1;
     if (_GEN_3)
-      mul_i1028_9_r0s3__2 <= mul_i1028_9_r0s2[2];
+      mul_i1030_9_r0s3__2 <= mul_i1030_9_r0s2[2];
     if (_GEN_2)
-      mul_i1028_9_r0s4__2 <= mul_i1028_9_r0s3__2;
+      mul_i1030_9_r0s4__2 <= mul_i1030_9_r0s3__2;
     if (_GEN_3)
-      mul_i1028_9_r0s3__3 <= mul_i1028_9_r0s2[3];
+      mul_i1030_9_r0s3__3 <= mul_i1030_9_r0s2[3];
     if (_GEN_2)
-      mul_i1028_9_r0s4__3 <= mul_i1028_9_r0s3__3;
+      mul_i1030_9_r0s4__3 <= mul_i1030_9_r0s3__3;
     if (_GEN_3)
-      mul_i1028_9_r0s3__4 <= mul_i1028_9_r0s2[4];
+      mul_i1030_9_r0s3__4 <= mul_i1030_9_r0s2[4];
     if (_GEN_2)
-      mul_i1028_9_r0s4__4 <= mul_i1028_9_r0s3__4;
+      mul_i1030_9_r0s4__4 <= mul_i1030_9_r0s3__4;
     if (_GEN_3)
-      mul_i1028_9_r0s3__5 <= mul_i1028_9_r0s2[5];
+      mul_i1030_9_r0s3__5 <= mul_i1030_9_r0s2[5];
     if (_GEN_2)
-      mul_i1028_9_r0s4__5 <= mul_i1028_9_r0s3__5;
+      mul_i1030_9_r0s4__5 <= mul_i1030_9_r0s3__5;
     if (_GEN_3)
-      mul_i1028_9_r0s3__6 <= mul_i1028_9_r0s2[6];
+      mul_i1030_9_r0s3__6 <= mul_i1030_9_r0s2[6];
     if (_GEN_2)
-      mul_i1028_9_r0s4__6 <= mul_i1028_9_r0s3__6;
+      mul_i1030_9_r0s4__6 <= mul_i1030_9_r0s3__6;
     if (_GEN_3)
-      mul_i1028_9_r0s3__7 <= mul_i1028_9_r0s2[7];
+      mul_i1030_9_r0s3__7 <= mul_i1030_9_r0s2[7];
     if (_GEN_2)
-      mul_i1028_9_r0s4__7 <= mul_i1028_9_r0s3__7;
+      mul_i1030_9_r0s4__7 <= mul_i1030_9_r0s3__7;
     if (_GEN_3)
-      mul_i1028_9_r0s3__8 <= mul_i1028_9_r0s2[8];
+      mul_i1030_9_r0s3__8 <= mul_i1030_9_r0s2[8];
     if (_GEN_2)
-      mul_i1028_9_r0s4__8 <= mul_i1028_9_r0s3__8;
+      mul_i1030_9_r0s4__8 <= mul_i1030_9_r0s3__8;
     if (_GEN_3)
-      mul_i1028_9_r0s3__9 <= mul_i1028_9_r0s2[9];
+      mul_i1030_9_r0s3__9 <= mul_i1030_9_r0s2[9];
     if (_GEN_2)
-      mul_i1028_9_r0s4__9 <= mul_i1028_9_r0s3__9;
+      mul_i1030_9_r0s4__9 <= mul_i1030_9_r0s3__9;
     if (_GEN_3)
-      mul_i1028_9_r0s3__10 <= mul_i1028_9_r0s2[10];
+      mul_i1030_9_r0s3__10 <= mul_i1030_9_r0s2[10];
     if (_GEN_2)
-      mul_i1028_9_r0s4__10 <= mul_i1028_9_r0s3__10;
+      mul_i1030_9_r0s4__10 <= mul_i1030_9_r0s3__10;
     if (_GEN_3)
-      mul_i1028_9_r0s3__11 <= mul_i1028_9_r0s2[11];
+      mul_i1030_9_r0s3__11 <= mul_i1030_9_r0s2[11];
     if (_GEN_2)
-      mul_i1028_9_r0s4__11 <= mul_i1028_9_r0s3__11;
+      mul_i1030_9_r0s4__11 <= mul_i1030_9_r0s3__11;
     if (_GEN_3)
-      mul_i1028_9_r0s3__12 <= mul_i1028_9_r0s2[12];
+      mul_i1030_9_r0s3__12 <= mul_i1030_9_r0s2[12];
     if (_GEN_2)
-      mul_i1028_9_r0s4__12 <= mul_i1028_9_r0s3__12;
+      mul_i1030_9_r0s4__12 <= mul_i1030_9_r0s3__12;
     if (_GEN_3)
-      mul_i1028_9_r0s3__13 <= mul_i1028_9_r0s2[13];
+      mul_i1030_9_r0s3__13 <= mul_i1030_9_r0s2[13];
     if (_GEN_2)
-      mul_i1028_9_r0s4__13 <= mul_i1028_9_r0s3__13;
+      mul_i1030_9_r0s4__13 <= mul_i1030_9_r0s3__13;
     if (_GEN_3)
-      mul_i1028_9_r0s3__14 <= mul_i1028_9_r0s2[14];
+      mul_i1030_9_r0s3__14 <= mul_i1030_9_r0s2[14];
     if (_GEN_2)
-      mul_i1028_9_r0s4__14 <= mul_i1028_9_r0s3__14;
+      mul_i1030_9_r0s4__14 <= mul_i1030_9_r0s3__14;
     if (_GEN_3)
-      mul_i1028_9_r0s3__15 <= mul_i1028_9_r0s2[15];
+      mul_i1030_9_r0s3__15 <= mul_i1030_9_r0s2[15];
     if (_GEN_2)
-      mul_i1028_9_r0s4__15 <= mul_i1028_9_r0s3__15;
+      mul_i1030_9_r0s4__15 <= mul_i1030_9_r0s3__15;
     if (_GEN_3)
-      mul_i1028_9_r0s3__16 <= mul_i1028_9_r0s2[16];
+      mul_i1030_9_r0s3__16 <= mul_i1030_9_r0s2[16];
     if (_GEN_2)
-      mul_i1028_9_r0s4__16 <= mul_i1028_9_r0s3__16;
+      mul_i1030_9_r0s4__16 <= mul_i1030_9_r0s3__16;
     if (_GEN_3)
-      mul_i1028_9_r0s3__17 <= mul_i1028_9_r0s2[17];
+      mul_i1030_9_r0s3__17 <= mul_i1030_9_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_9_r0s4__17 <= mul_i1028_9_r0s3__17;
+      mul_i1030_9_r0s4__17 <= mul_i1030_9_r0s3__17;
       select_r0s4__9 <= _GEN_126;
     end
     if (_GEN_1) begin
-      add_i1636_9_r0s5 <= {1'h0, sub_i_i1101_9_r0s4, 7'h0} + {10'h0, _GEN_26[29:22]};
-      cond_i1513_9_r0s5 <= _GEN_26[21];
-      or_i1597_9_r0s5 <= (|(_GEN_26[20:0])) | _GEN_26[22];
-      add_i2054_9_r0s5 <= {sub_i_i1101_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_26[29:19]};
-      cond_i1513_9_r0s5__1 <= _GEN_26[18];
-      or_i1584_9_r0s5 <= (|(_GEN_26[17:0])) | _GEN_26[19];
+      add_i1635_9_r0s5 <= {1'h0, sub_i_i1103_9_r0s4, 7'h0} + {10'h0, _GEN_26[29:22]};
+      cond_i1512_9_r0s5 <= _GEN_26[21];
+      or_i1596_9_r0s5 <= (|(_GEN_26[20:0])) | _GEN_26[22];
+      add_i2053_9_r0s5 <= {sub_i_i1103_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_26[29:19]};
+      cond_i1512_9_r0s5__1 <= _GEN_26[18];
+      or_i1583_9_r0s5 <= (|(_GEN_26[17:0])) | _GEN_26[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_9_r0s6 <=
@@ -11894,17 +11907,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__10 <= and_r0s5__10;
     if (_GEN_4)
-      sub_i1040_10_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[599:595]};
+      sub_i1042_10_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[599:595]};
     if (_GEN_3)
-      sub_i1040_10_r0s3 <= sub_i1040_10_r0s2;
+      sub_i1042_10_r0s3 <= sub_i1042_10_r0s2;
     if (_GEN_5)
       iszero_i_10_r0s1 <= _GEN_127 == 14'h0;
     if (_GEN_4)
       iszero_i_10_r0s2 <= iszero_i_10_r0s1;
     if (_GEN_5)
-      mul_i1028_10_r0s1 <= {4'h0, _GEN_127} * {15'h1, decoded_dout[594:592]};
+      mul_i1030_10_r0s1 <= {4'h0, _GEN_127} * {15'h1, decoded_dout[594:592]};
     if (_GEN_4)
-      mul_i1028_10_r0s2 <= mul_i1028_10_r0s1;
+      mul_i1030_10_r0s2 <= mul_i1030_10_r0s1;
     if (_GEN_3)
       select_r0s3__10 <=
         iszero_i_10_r0s2
@@ -11913,118 +11926,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_411
                ? {2'h0,
                   _GEN_412,
-                  ~_GEN_412 & ~(mul_i1028_10_r0s2[1]) & mul_i1028_10_r0s2[0]}
+                  ~_GEN_412 & ~(mul_i1030_10_r0s2[1]) & mul_i1030_10_r0s2[0]}
                : {_GEN_403 & ~_GEN_410,
                   _GEN_403
                     ? {_GEN_406 & ~_GEN_409,
                        _GEN_406
                          ? {_GEN_407 & ~_GEN_408,
                             _GEN_407
-                              ? ~(mul_i1028_10_r0s2[3]) & mul_i1028_10_r0s2[2]
-                              : ~(mul_i1028_10_r0s2[5]) & mul_i1028_10_r0s2[4]}
+                              ? ~(mul_i1030_10_r0s2[3]) & mul_i1030_10_r0s2[2]
+                              : ~(mul_i1030_10_r0s2[5]) & mul_i1030_10_r0s2[4]}
                          : {_GEN_404 & ~_GEN_405,
                             _GEN_404
-                              ? ~(mul_i1028_10_r0s2[7]) & mul_i1028_10_r0s2[6]
-                              : ~(mul_i1028_10_r0s2[9]) & mul_i1028_10_r0s2[8]}}
+                              ? ~(mul_i1030_10_r0s2[7]) & mul_i1030_10_r0s2[6]
+                              : ~(mul_i1030_10_r0s2[9]) & mul_i1030_10_r0s2[8]}}
                     : {_GEN_399 & ~_GEN_402,
                        _GEN_399
                          ? {_GEN_400 & ~_GEN_401,
                             _GEN_400
-                              ? ~(mul_i1028_10_r0s2[11]) & mul_i1028_10_r0s2[10]
-                              : ~(mul_i1028_10_r0s2[13]) & mul_i1028_10_r0s2[12]}
+                              ? ~(mul_i1030_10_r0s2[11]) & mul_i1030_10_r0s2[10]
+                              : ~(mul_i1030_10_r0s2[13]) & mul_i1030_10_r0s2[12]}
                          : {_GEN_397 & ~_GEN_398,
                             _GEN_397
-                              ? ~(mul_i1028_10_r0s2[15]) & mul_i1028_10_r0s2[14]
-                              : ~(mul_i1028_10_r0s2[17]) & mul_i1028_10_r0s2[16]}}}};
+                              ? ~(mul_i1030_10_r0s2[15]) & mul_i1030_10_r0s2[14]
+                              : ~(mul_i1030_10_r0s2[17]) & mul_i1030_10_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__10 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_130[9:5]));
     if (_GEN_1)
       or_r0s5__10 <= or_r0s4__10;
     if (_GEN_2) begin
-      sub_i_i1101_10_r0s4 <= _GEN_130;
-      cmp_i1510_10_r0s4 <= _GEN_131[4:1] != 4'hF;
+      sub_i_i1103_10_r0s4 <= _GEN_130;
+      cmp_i1509_10_r0s4 <= _GEN_131[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_10_r0s3 <= mul_i1028_10_r0s2[0];
+      mul_i1030_10_r0s3 <= mul_i1030_10_r0s2[0];
     if (_GEN_2)
-      mul_i1028_10_r0s4 <= mul_i1028_10_r0s3;
+      mul_i1030_10_r0s4 <= mul_i1030_10_r0s3;
     if (_GEN_3)
-      mul_i1028_10_r0s3__1 <= mul_i1028_10_r0s2[1];
+      mul_i1030_10_r0s3__1 <= mul_i1030_10_r0s2[1];
     if (_GEN_2)
-      mul_i1028_10_r0s4__1 <= mul_i1028_10_r0s3__1;
+      mul_i1030_10_r0s4__1 <= mul_i1030_10_r0s3__1;
     if (_GEN_3)
-      mul_i1028_10_r0s3__2 <= mul_i1028_10_r0s2[2];
+      mul_i1030_10_r0s3__2 <= mul_i1030_10_r0s2[2];
     if (_GEN_2)
-      mul_i1028_10_r0s4__2 <= mul_i1028_10_r0s3__2;
+      mul_i1030_10_r0s4__2 <= mul_i1030_10_r0s3__2;
     if (_GEN_3)
-      mul_i1028_10_r0s3__3 <= mul_i1028_10_r0s2[3];
+      mul_i1030_10_r0s3__3 <= mul_i1030_10_r0s2[3];
     if (_GEN_2)
-      mul_i1028_10_r0s4__3 <= mul_i1028_10_r0s3__3;
+      mul_i1030_10_r0s4__3 <= mul_i1030_10_r0s3__3;
     if (_GEN_3)
-      mul_i1028_10_r0s3__4 <= mul_i1028_10_r0s2[4];
+      mul_i1030_10_r0s3__4 <= mul_i1030_10_r0s2[4];
     if (_GEN_2)
-      mul_i1028_10_r0s4__4 <= mul_i1028_10_r0s3__4;
+      mul_i1030_10_r0s4__4 <= mul_i1030_10_r0s3__4;
     if (_GEN_3)
-      mul_i1028_10_r0s3__5 <= mul_i1028_10_r0s2[5];
+      mul_i1030_10_r0s3__5 <= mul_i1030_10_r0s2[5];
     if (_GEN_2)
-      mul_i1028_10_r0s4__5 <= mul_i1028_10_r0s3__5;
+      mul_i1030_10_r0s4__5 <= mul_i1030_10_r0s3__5;
     if (_GEN_3)
-      mul_i1028_10_r0s3__6 <= mul_i1028_10_r0s2[6];
+      mul_i1030_10_r0s3__6 <= mul_i1030_10_r0s2[6];
     if (_GEN_2)
-      mul_i1028_10_r0s4__6 <= mul_i1028_10_r0s3__6;
+      mul_i1030_10_r0s4__6 <= mul_i1030_10_r0s3__6;
     if (_GEN_3)
-      mul_i1028_10_r0s3__7 <= mul_i1028_10_r0s2[7];
+      mul_i1030_10_r0s3__7 <= mul_i1030_10_r0s2[7];
     if (_GEN_2)
-      mul_i1028_10_r0s4__7 <= mul_i1028_10_r0s3__7;
+      mul_i1030_10_r0s4__7 <= mul_i1030_10_r0s3__7;
     if (_GEN_3)
-      mul_i1028_10_r0s3__8 <= mul_i1028_10_r0s2[8];
+      mul_i1030_10_r0s3__8 <= mul_i1030_10_r0s2[8];
     if (_GEN_2)
-      mul_i1028_10_r0s4__8 <= mul_i1028_10_r0s3__8;
+      mul_i1030_10_r0s4__8 <= mul_i1030_10_r0s3__8;
     if (_GEN_3)
-      mul_i1028_10_r0s3__9 <= mul_i1028_10_r0s2[9];
+      mul_i1030_10_r0s3__9 <= mul_i1030_10_r0s2[9];
     if (_GEN_2)
-      mul_i1028_10_r0s4__9 <= mul_i1028_10_r0s3__9;
+      mul_i1030_10_r0s4__9 <= mul_i1030_10_r0s3__9;
     if (_GEN_3)
-      mul_i1028_10_r0s3__10 <= mul_i1028_10_r0s2[10];
+      mul_i1030_10_r0s3__10 <= mul_i1030_10_r0s2[10];
     if (_GEN_2)
-      mul_i1028_10_r0s4__10 <= mul_i1028_10_r0s3__10;
+      mul_i1030_10_r0s4__10 <= mul_i1030_10_r0s3__10;
     if (_GEN_3)
-      mul_i1028_10_r0s3__11 <= mul_i1028_10_r0s2[11];
+      mul_i1030_10_r0s3__11 <= mul_i1030_10_r0s2[11];
     if (_GEN_2)
-      mul_i1028_10_r0s4__11 <= mul_i1028_10_r0s3__11;
+      mul_i1030_10_r0s4__11 <= mul_i1030_10_r0s3__11;
     if (_GEN_3)
-      mul_i1028_10_r0s3__12 <= mul_i1028_10_r0s2[12];
+      mul_i1030_10_r0s3__12 <= mul_i1030_10_r0s2[12];
     if (_GEN_2)
-      mul_i1028_10_r0s4__12 <= mul_i1028_10_r0s3__12;
+      mul_i1030_10_r0s4__12 <= mul_i1030_10_r0s3__12;
     if (_GEN_3)
-      mul_i1028_10_r0s3__13 <= mul_i1028_10_r0s2[13];
+      mul_i1030_10_r0s3__13 <= mul_i1030_10_r0s2[13];
     if (_GEN_2)
-      mul_i1028_10_r0s4__13 <= mul_i1028_10_r0s3__13;
+      mul_i1030_10_r0s4__13 <= mul_i1030_10_r0s3__13;
     if (_GEN_3)
-      mul_i1028_10_r0s3__14 <= mul_i1028_10_r0s2[14];
+      mul_i1030_10_r0s3__14 <= mul_i1030_10_r0s2[14];
     if (_GEN_2)
-      mul_i1028_10_r0s4__14 <= mul_i1028_10_r0s3__14;
+      mul_i1030_10_r0s4__14 <= mul_i1030_10_r0s3__14;
     if (_GEN_3)
-      mul_i1028_10_r0s3__15 <= mul_i1028_10_r0s2[15];
+      mul_i1030_10_r0s3__15 <= mul_i1030_10_r0s2[15];
     if (_GEN_2)
-      mul_i1028_10_r0s4__15 <= mul_i1028_10_r0s3__15;
+      mul_i1030_10_r0s4__15 <= mul_i1030_10_r0s3__15;
     if (_GEN_3)
-      mul_i1028_10_r0s3__16 <= mul_i1028_10_r0s2[16];
+      mul_i1030_10_r0s3__16 <= mul_i1030_10_r0s2[16];
     if (_GEN_2)
-      mul_i1028_10_r0s4__16 <= mul_i1028_10_r0s3__16;
+      mul_i1030_10_r0s4__16 <= mul_i1030_10_r0s3__16;
     if (_GEN_3)
-      mul_i1028_10_r0s3__17 <= mul_i1028_10_r0s2[17];
+      mul_i1030_10_r0s3__17 <= mul_i1030_10_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_10_r0s4__17 <= mul_i1028_10_r0s3__17;
+      mul_i1030_10_r0s4__17 <= mul_i1030_10_r0s3__17;
       select_r0s4__10 <= _GEN_131;
     end
     if (_GEN_1) begin
-      add_i1636_10_r0s5 <= {1'h0, sub_i_i1101_10_r0s4, 7'h0} + {10'h0, _GEN_28[29:22]};
-      cond_i1513_10_r0s5 <= _GEN_28[21];
-      or_i1597_10_r0s5 <= (|(_GEN_28[20:0])) | _GEN_28[22];
-      add_i2054_10_r0s5 <= {sub_i_i1101_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_28[29:19]};
-      cond_i1513_10_r0s5__1 <= _GEN_28[18];
-      or_i1584_10_r0s5 <= (|(_GEN_28[17:0])) | _GEN_28[19];
+      add_i1635_10_r0s5 <= {1'h0, sub_i_i1103_10_r0s4, 7'h0} + {10'h0, _GEN_28[29:22]};
+      cond_i1512_10_r0s5 <= _GEN_28[21];
+      or_i1596_10_r0s5 <= (|(_GEN_28[20:0])) | _GEN_28[22];
+      add_i2053_10_r0s5 <= {sub_i_i1103_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_28[29:19]};
+      cond_i1512_10_r0s5__1 <= _GEN_28[18];
+      or_i1583_10_r0s5 <= (|(_GEN_28[17:0])) | _GEN_28[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_10_r0s6 <=
@@ -12044,17 +12057,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__11 <= and_r0s5__11;
     if (_GEN_4)
-      sub_i1040_11_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[607:603]};
+      sub_i1042_11_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[607:603]};
     if (_GEN_3)
-      sub_i1040_11_r0s3 <= sub_i1040_11_r0s2;
+      sub_i1042_11_r0s3 <= sub_i1042_11_r0s2;
     if (_GEN_5)
       iszero_i_11_r0s1 <= _GEN_132 == 14'h0;
     if (_GEN_4)
       iszero_i_11_r0s2 <= iszero_i_11_r0s1;
     if (_GEN_5)
-      mul_i1028_11_r0s1 <= {4'h0, _GEN_132} * {15'h1, decoded_dout[602:600]};
+      mul_i1030_11_r0s1 <= {4'h0, _GEN_132} * {15'h1, decoded_dout[602:600]};
     if (_GEN_4)
-      mul_i1028_11_r0s2 <= mul_i1028_11_r0s1;
+      mul_i1030_11_r0s2 <= mul_i1030_11_r0s1;
     if (_GEN_3)
       select_r0s3__11 <=
         iszero_i_11_r0s2
@@ -12063,118 +12076,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_427
                ? {2'h0,
                   _GEN_428,
-                  ~_GEN_428 & ~(mul_i1028_11_r0s2[1]) & mul_i1028_11_r0s2[0]}
+                  ~_GEN_428 & ~(mul_i1030_11_r0s2[1]) & mul_i1030_11_r0s2[0]}
                : {_GEN_419 & ~_GEN_426,
                   _GEN_419
                     ? {_GEN_422 & ~_GEN_425,
                        _GEN_422
                          ? {_GEN_423 & ~_GEN_424,
                             _GEN_423
-                              ? ~(mul_i1028_11_r0s2[3]) & mul_i1028_11_r0s2[2]
-                              : ~(mul_i1028_11_r0s2[5]) & mul_i1028_11_r0s2[4]}
+                              ? ~(mul_i1030_11_r0s2[3]) & mul_i1030_11_r0s2[2]
+                              : ~(mul_i1030_11_r0s2[5]) & mul_i1030_11_r0s2[4]}
                          : {_GEN_420 & ~_GEN_421,
                             _GEN_420
-                              ? ~(mul_i1028_11_r0s2[7]) & mul_i1028_11_r0s2[6]
-                              : ~(mul_i1028_11_r0s2[9]) & mul_i1028_11_r0s2[8]}}
+                              ? ~(mul_i1030_11_r0s2[7]) & mul_i1030_11_r0s2[6]
+                              : ~(mul_i1030_11_r0s2[9]) & mul_i1030_11_r0s2[8]}}
                     : {_GEN_415 & ~_GEN_418,
                        _GEN_415
                          ? {_GEN_416 & ~_GEN_417,
                             _GEN_416
-                              ? ~(mul_i1028_11_r0s2[11]) & mul_i1028_11_r0s2[10]
-                              : ~(mul_i1028_11_r0s2[13]) & mul_i1028_11_r0s2[12]}
+                              ? ~(mul_i1030_11_r0s2[11]) & mul_i1030_11_r0s2[10]
+                              : ~(mul_i1030_11_r0s2[13]) & mul_i1030_11_r0s2[12]}
                          : {_GEN_413 & ~_GEN_414,
                             _GEN_413
-                              ? ~(mul_i1028_11_r0s2[15]) & mul_i1028_11_r0s2[14]
-                              : ~(mul_i1028_11_r0s2[17]) & mul_i1028_11_r0s2[16]}}}};
+                              ? ~(mul_i1030_11_r0s2[15]) & mul_i1030_11_r0s2[14]
+                              : ~(mul_i1030_11_r0s2[17]) & mul_i1030_11_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__11 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_135[9:5]));
     if (_GEN_1)
       or_r0s5__11 <= or_r0s4__11;
     if (_GEN_2) begin
-      sub_i_i1101_11_r0s4 <= _GEN_135;
-      cmp_i1510_11_r0s4 <= _GEN_136[4:1] != 4'hF;
+      sub_i_i1103_11_r0s4 <= _GEN_135;
+      cmp_i1509_11_r0s4 <= _GEN_136[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_11_r0s3 <= mul_i1028_11_r0s2[0];
+      mul_i1030_11_r0s3 <= mul_i1030_11_r0s2[0];
     if (_GEN_2)
-      mul_i1028_11_r0s4 <= mul_i1028_11_r0s3;
+      mul_i1030_11_r0s4 <= mul_i1030_11_r0s3;
     if (_GEN_3)
-      mul_i1028_11_r0s3__1 <= mul_i1028_11_r0s2[1];
+      mul_i1030_11_r0s3__1 <= mul_i1030_11_r0s2[1];
     if (_GEN_2)
-      mul_i1028_11_r0s4__1 <= mul_i1028_11_r0s3__1;
+      mul_i1030_11_r0s4__1 <= mul_i1030_11_r0s3__1;
     if (_GEN_3)
-      mul_i1028_11_r0s3__2 <= mul_i1028_11_r0s2[2];
+      mul_i1030_11_r0s3__2 <= mul_i1030_11_r0s2[2];
     if (_GEN_2)
-      mul_i1028_11_r0s4__2 <= mul_i1028_11_r0s3__2;
+      mul_i1030_11_r0s4__2 <= mul_i1030_11_r0s3__2;
     if (_GEN_3)
-      mul_i1028_11_r0s3__3 <= mul_i1028_11_r0s2[3];
+      mul_i1030_11_r0s3__3 <= mul_i1030_11_r0s2[3];
     if (_GEN_2)
-      mul_i1028_11_r0s4__3 <= mul_i1028_11_r0s3__3;
+      mul_i1030_11_r0s4__3 <= mul_i1030_11_r0s3__3;
     if (_GEN_3)
-      mul_i1028_11_r0s3__4 <= mul_i1028_11_r0s2[4];
+      mul_i1030_11_r0s3__4 <= mul_i1030_11_r0s2[4];
     if (_GEN_2)
-      mul_i1028_11_r0s4__4 <= mul_i1028_11_r0s3__4;
+      mul_i1030_11_r0s4__4 <= mul_i1030_11_r0s3__4;
     if (_GEN_3)
-      mul_i1028_11_r0s3__5 <= mul_i1028_11_r0s2[5];
+      mul_i1030_11_r0s3__5 <= mul_i1030_11_r0s2[5];
     if (_GEN_2)
-      mul_i1028_11_r0s4__5 <= mul_i1028_11_r0s3__5;
+      mul_i1030_11_r0s4__5 <= mul_i1030_11_r0s3__5;
     if (_GEN_3)
-      mul_i1028_11_r0s3__6 <= mul_i1028_11_r0s2[6];
+      mul_i1030_11_r0s3__6 <= mul_i1030_11_r0s2[6];
     if (_GEN_2)
-      mul_i1028_11_r0s4__6 <= mul_i1028_11_r0s3__6;
+      mul_i1030_11_r0s4__6 <= mul_i1030_11_r0s3__6;
     if (_GEN_3)
-      mul_i1028_11_r0s3__7 <= mul_i1028_11_r0s2[7];
+      mul_i1030_11_r0s3__7 <= mul_i1030_11_r0s2[7];
     if (_GEN_2)
-      mul_i1028_11_r0s4__7 <= mul_i1028_11_r0s3__7;
+      mul_i1030_11_r0s4__7 <= mul_i1030_11_r0s3__7;
     if (_GEN_3)
-      mul_i1028_11_r0s3__8 <= mul_i1028_11_r0s2[8];
+      mul_i1030_11_r0s3__8 <= mul_i1030_11_r0s2[8];
     if (_GEN_2)
-      mul_i1028_11_r0s4__8 <= mul_i1028_11_r0s3__8;
+      mul_i1030_11_r0s4__8 <= mul_i1030_11_r0s3__8;
     if (_GEN_3)
-      mul_i1028_11_r0s3__9 <= mul_i1028_11_r0s2[9];
+      mul_i1030_11_r0s3__9 <= mul_i1030_11_r0s2[9];
     if (_GEN_2)
-      mul_i1028_11_r0s4__9 <= mul_i1028_11_r0s3__9;
+      mul_i1030_11_r0s4__9 <= mul_i1030_11_r0s3__9;
     if (_GEN_3)
-      mul_i1028_11_r0s3__10 <= mul_i1028_11_r0s2[10];
+      mul_i1030_11_r0s3__10 <= mul_i1030_11_r0s2[10];
     if (_GEN_2)
-      mul_i1028_11_r0s4__10 <= mul_i1028_11_r0s3__10;
+      mul_i1030_11_r0s4__10 <= mul_i1030_11_r0s3__10;
     if (_GEN_3)
-      mul_i1028_11_r0s3__11 <= mul_i1028_11_r0s2[11];
+      mul_i1030_11_r0s3__11 <= mul_i1030_11_r0s2[11];
     if (_GEN_2)
-      mul_i1028_11_r0s4__11 <= mul_i1028_11_r0s3__11;
+      mul_i1030_11_r0s4__11 <= mul_i1030_11_r0s3__11;
     if (_GEN_3)
-      mul_i1028_11_r0s3__12 <= mul_i1028_11_r0s2[12];
+      mul_i1030_11_r0s3__12 <= mul_i1030_11_r0s2[12];
     if (_GEN_2)
-      mul_i1028_11_r0s4__12 <= mul_i1028_11_r0s3__12;
+      mul_i1030_11_r0s4__12 <= mul_i1030_11_r0s3__12;
     if (_GEN_3)
-      mul_i1028_11_r0s3__13 <= mul_i1028_11_r0s2[13];
+      mul_i1030_11_r0s3__13 <= mul_i1030_11_r0s2[13];
     if (_GEN_2)
-      mul_i1028_11_r0s4__13 <= mul_i1028_11_r0s3__13;
+      mul_i1030_11_r0s4__13 <= mul_i1030_11_r0s3__13;
     if (_GEN_3)
-      mul_i1028_11_r0s3__14 <= mul_i1028_11_r0s2[14];
+      mul_i1030_11_r0s3__14 <= mul_i1030_11_r0s2[14];
     if (_GEN_2)
-      mul_i1028_11_r0s4__14 <= mul_i1028_11_r0s3__14;
+      mul_i1030_11_r0s4__14 <= mul_i1030_11_r0s3__14;
     if (_GEN_3)
-      mul_i1028_11_r0s3__15 <= mul_i1028_11_r0s2[15];
+      mul_i1030_11_r0s3__15 <= mul_i1030_11_r0s2[15];
     if (_GEN_2)
-      mul_i1028_11_r0s4__15 <= mul_i1028_11_r0s3__15;
+      mul_i1030_11_r0s4__15 <= mul_i1030_11_r0s3__15;
     if (_GEN_3)
-      mul_i1028_11_r0s3__16 <= mul_i1028_11_r0s2[16];
+      mul_i1030_11_r0s3__16 <= mul_i1030_11_r0s2[16];
     if (_GEN_2)
-      mul_i1028_11_r0s4__16 <= mul_i1028_11_r0s3__16;
+      mul_i1030_11_r0s4__16 <= mul_i1030_11_r0s3__16;
     if (_GEN_3)
-      mul_i1028_11_r0s3__17 <= mul_i1028_11_r0s2[17];
+      mul_i1030_11_r0s3__17 <= mul_i1030_11_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_11_r0s4__17 <= mul_i1028_11_r0s3__17;
+      mul_i1030_11_r0s4__17 <= mul_i1030_11_r0s3__17;
       select_r0s4__11 <= _GEN_136;
     end
     if (_GEN_1) begin
-      add_i1636_11_r0s5 <= {1'h0, sub_i_i1101_11_r0s4, 7'h0} + {10'h0, _GEN_30[29:22]};
-      cond_i1513_11_r0s5 <= _GEN_30[21];
-      or_i1597_11_r0s5 <= (|(_GEN_30[20:0])) | _GEN_30[22];
-      add_i2054_11_r0s5 <= {sub_i_i1101_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_30[29:19]};
-      cond_i1513_11_r0s5__1 <= _GEN_30[18];
-      or_i1584_11_r0s5 <= (|(_GEN_30[17:0])) | _GEN_30[19];
+      add_i1635_11_r0s5 <= {1'h0, sub_i_i1103_11_r0s4, 7'h0} + {10'h0, _GEN_30[29:22]};
+      cond_i1512_11_r0s5 <= _GEN_30[21];
+      or_i1596_11_r0s5 <= (|(_GEN_30[20:0])) | _GEN_30[22];
+      add_i2053_11_r0s5 <= {sub_i_i1103_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_30[29:19]};
+      cond_i1512_11_r0s5__1 <= _GEN_30[18];
+      or_i1583_11_r0s5 <= (|(_GEN_30[17:0])) | _GEN_30[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_11_r0s6 <=
@@ -12194,17 +12207,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__12 <= and_r0s5__12;
     if (_GEN_4)
-      sub_i1040_12_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[615:611]};
+      sub_i1042_12_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[615:611]};
     if (_GEN_3)
-      sub_i1040_12_r0s3 <= sub_i1040_12_r0s2;
+      sub_i1042_12_r0s3 <= sub_i1042_12_r0s2;
     if (_GEN_5)
       iszero_i_12_r0s1 <= _GEN_137 == 14'h0;
     if (_GEN_4)
       iszero_i_12_r0s2 <= iszero_i_12_r0s1;
     if (_GEN_5)
-      mul_i1028_12_r0s1 <= {4'h0, _GEN_137} * {15'h1, decoded_dout[610:608]};
+      mul_i1030_12_r0s1 <= {4'h0, _GEN_137} * {15'h1, decoded_dout[610:608]};
     if (_GEN_4)
-      mul_i1028_12_r0s2 <= mul_i1028_12_r0s1;
+      mul_i1030_12_r0s2 <= mul_i1030_12_r0s1;
     if (_GEN_3)
       select_r0s3__12 <=
         iszero_i_12_r0s2
@@ -12213,118 +12226,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_443
                ? {2'h0,
                   _GEN_444,
-                  ~_GEN_444 & ~(mul_i1028_12_r0s2[1]) & mul_i1028_12_r0s2[0]}
+                  ~_GEN_444 & ~(mul_i1030_12_r0s2[1]) & mul_i1030_12_r0s2[0]}
                : {_GEN_435 & ~_GEN_442,
                   _GEN_435
                     ? {_GEN_438 & ~_GEN_441,
                        _GEN_438
                          ? {_GEN_439 & ~_GEN_440,
                             _GEN_439
-                              ? ~(mul_i1028_12_r0s2[3]) & mul_i1028_12_r0s2[2]
-                              : ~(mul_i1028_12_r0s2[5]) & mul_i1028_12_r0s2[4]}
+                              ? ~(mul_i1030_12_r0s2[3]) & mul_i1030_12_r0s2[2]
+                              : ~(mul_i1030_12_r0s2[5]) & mul_i1030_12_r0s2[4]}
                          : {_GEN_436 & ~_GEN_437,
                             _GEN_436
-                              ? ~(mul_i1028_12_r0s2[7]) & mul_i1028_12_r0s2[6]
-                              : ~(mul_i1028_12_r0s2[9]) & mul_i1028_12_r0s2[8]}}
+                              ? ~(mul_i1030_12_r0s2[7]) & mul_i1030_12_r0s2[6]
+                              : ~(mul_i1030_12_r0s2[9]) & mul_i1030_12_r0s2[8]}}
                     : {_GEN_431 & ~_GEN_434,
                        _GEN_431
                          ? {_GEN_432 & ~_GEN_433,
                             _GEN_432
-                              ? ~(mul_i1028_12_r0s2[11]) & mul_i1028_12_r0s2[10]
-                              : ~(mul_i1028_12_r0s2[13]) & mul_i1028_12_r0s2[12]}
+                              ? ~(mul_i1030_12_r0s2[11]) & mul_i1030_12_r0s2[10]
+                              : ~(mul_i1030_12_r0s2[13]) & mul_i1030_12_r0s2[12]}
                          : {_GEN_429 & ~_GEN_430,
                             _GEN_429
-                              ? ~(mul_i1028_12_r0s2[15]) & mul_i1028_12_r0s2[14]
-                              : ~(mul_i1028_12_r0s2[17]) & mul_i1028_12_r0s2[16]}}}};
+                              ? ~(mul_i1030_12_r0s2[15]) & mul_i1030_12_r0s2[14]
+                              : ~(mul_i1030_12_r0s2[17]) & mul_i1030_12_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__12 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_140[9:5]));
     if (_GEN_1)
       or_r0s5__12 <= or_r0s4__12;
     if (_GEN_2) begin
-      sub_i_i1101_12_r0s4 <= _GEN_140;
-      cmp_i1510_12_r0s4 <= _GEN_141[4:1] != 4'hF;
+      sub_i_i1103_12_r0s4 <= _GEN_140;
+      cmp_i1509_12_r0s4 <= _GEN_141[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_12_r0s3 <= mul_i1028_12_r0s2[0];
+      mul_i1030_12_r0s3 <= mul_i1030_12_r0s2[0];
     if (_GEN_2)
-      mul_i1028_12_r0s4 <= mul_i1028_12_r0s3;
+      mul_i1030_12_r0s4 <= mul_i1030_12_r0s3;
     if (_GEN_3)
-      mul_i1028_12_r0s3__1 <= mul_i1028_12_r0s2[1];
+      mul_i1030_12_r0s3__1 <= mul_i1030_12_r0s2[1];
     if (_GEN_2)
-      mul_i1028_12_r0s4__1 <= mul_i1028_12_r0s3__1;
+      mul_i1030_12_r0s4__1 <= mul_i1030_12_r0s3__1;
     if (_GEN_3)
-      mul_i1028_12_r0s3__2 <= mul_i1028_12_r0s2[2];
+      mul_i1030_12_r0s3__2 <= mul_i1030_12_r0s2[2];
     if (_GEN_2)
-      mul_i1028_12_r0s4__2 <= mul_i1028_12_r0s3__2;
+      mul_i1030_12_r0s4__2 <= mul_i1030_12_r0s3__2;
     if (_GEN_3)
-      mul_i1028_12_r0s3__3 <= mul_i1028_12_r0s2[3];
+      mul_i1030_12_r0s3__3 <= mul_i1030_12_r0s2[3];
     if (_GEN_2)
-      mul_i1028_12_r0s4__3 <= mul_i1028_12_r0s3__3;
+      mul_i1030_12_r0s4__3 <= mul_i1030_12_r0s3__3;
     if (_GEN_3)
-      mul_i1028_12_r0s3__4 <= mul_i1028_12_r0s2[4];
+      mul_i1030_12_r0s3__4 <= mul_i1030_12_r0s2[4];
     if (_GEN_2)
-      mul_i1028_12_r0s4__4 <= mul_i1028_12_r0s3__4;
+      mul_i1030_12_r0s4__4 <= mul_i1030_12_r0s3__4;
     if (_GEN_3)
-      mul_i1028_12_r0s3__5 <= mul_i1028_12_r0s2[5];
+      mul_i1030_12_r0s3__5 <= mul_i1030_12_r0s2[5];
     if (_GEN_2)
-      mul_i1028_12_r0s4__5 <= mul_i1028_12_r0s3__5;
+      mul_i1030_12_r0s4__5 <= mul_i1030_12_r0s3__5;
     if (_GEN_3)
-      mul_i1028_12_r0s3__6 <= mul_i1028_12_r0s2[6];
+      mul_i1030_12_r0s3__6 <= mul_i1030_12_r0s2[6];
     if (_GEN_2)
-      mul_i1028_12_r0s4__6 <= mul_i1028_12_r0s3__6;
+      mul_i1030_12_r0s4__6 <= mul_i1030_12_r0s3__6;
     if (_GEN_3)
-      mul_i1028_12_r0s3__7 <= mul_i1028_12_r0s2[7];
+      mul_i1030_12_r0s3__7 <= mul_i1030_12_r0s2[7];
     if (_GEN_2)
-      mul_i1028_12_r0s4__7 <= mul_i1028_12_r0s3__7;
+      mul_i1030_12_r0s4__7 <= mul_i1030_12_r0s3__7;
     if (_GEN_3)
-      mul_i1028_12_r0s3__8 <= mul_i1028_12_r0s2[8];
+      mul_i1030_12_r0s3__8 <= mul_i1030_12_r0s2[8];
     if (_GEN_2)
-      mul_i1028_12_r0s4__8 <= mul_i1028_12_r0s3__8;
+      mul_i1030_12_r0s4__8 <= mul_i1030_12_r0s3__8;
     if (_GEN_3)
-      mul_i1028_12_r0s3__9 <= mul_i1028_12_r0s2[9];
+      mul_i1030_12_r0s3__9 <= mul_i1030_12_r0s2[9];
     if (_GEN_2)
-      mul_i1028_12_r0s4__9 <= mul_i1028_12_r0s3__9;
+      mul_i1030_12_r0s4__9 <= mul_i1030_12_r0s3__9;
     if (_GEN_3)
-      mul_i1028_12_r0s3__10 <= mul_i1028_12_r0s2[10];
+      mul_i1030_12_r0s3__10 <= mul_i1030_12_r0s2[10];
     if (_GEN_2)
-      mul_i1028_12_r0s4__10 <= mul_i1028_12_r0s3__10;
+      mul_i1030_12_r0s4__10 <= mul_i1030_12_r0s3__10;
     if (_GEN_3)
-      mul_i1028_12_r0s3__11 <= mul_i1028_12_r0s2[11];
+      mul_i1030_12_r0s3__11 <= mul_i1030_12_r0s2[11];
     if (_GEN_2)
-      mul_i1028_12_r0s4__11 <= mul_i1028_12_r0s3__11;
+      mul_i1030_12_r0s4__11 <= mul_i1030_12_r0s3__11;
     if (_GEN_3)
-      mul_i1028_12_r0s3__12 <= mul_i1028_12_r0s2[12];
+      mul_i1030_12_r0s3__12 <= mul_i1030_12_r0s2[12];
     if (_GEN_2)
-      mul_i1028_12_r0s4__12 <= mul_i1028_12_r0s3__12;
+      mul_i1030_12_r0s4__12 <= mul_i1030_12_r0s3__12;
     if (_GEN_3)
-      mul_i1028_12_r0s3__13 <= mul_i1028_12_r0s2[13];
+      mul_i1030_12_r0s3__13 <= mul_i1030_12_r0s2[13];
     if (_GEN_2)
-      mul_i1028_12_r0s4__13 <= mul_i1028_12_r0s3__13;
+      mul_i1030_12_r0s4__13 <= mul_i1030_12_r0s3__13;
     if (_GEN_3)
-      mul_i1028_12_r0s3__14 <= mul_i1028_12_r0s2[14];
+      mul_i1030_12_r0s3__14 <= mul_i1030_12_r0s2[14];
     if (_GEN_2)
-      mul_i1028_12_r0s4__14 <= mul_i1028_12_r0s3__14;
+      mul_i1030_12_r0s4__14 <= mul_i1030_12_r0s3__14;
     if (_GEN_3)
-      mul_i1028_12_r0s3__15 <= mul_i1028_12_r0s2[15];
+      mul_i1030_12_r0s3__15 <= mul_i1030_12_r0s2[15];
     if (_GEN_2)
-      mul_i1028_12_r0s4__15 <= mul_i1028_12_r0s3__15;
+      mul_i1030_12_r0s4__15 <= mul_i1030_12_r0s3__15;
     if (_GEN_3)
-      mul_i1028_12_r0s3__16 <= mul_i1028_12_r0s2[16];
+      mul_i1030_12_r0s3__16 <= mul_i1030_12_r0s2[16];
     if (_GEN_2)
-      mul_i1028_12_r0s4__16 <= mul_i1028_12_r0s3__16;
+      mul_i1030_12_r0s4__16 <= mul_i1030_12_r0s3__16;
     if (_GEN_3)
-      mul_i1028_12_r0s3__17 <= mul_i1028_12_r0s2[17];
+      mul_i1030_12_r0s3__17 <= mul_i1030_12_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_12_r0s4__17 <= mul_i1028_12_r0s3__17;
+      mul_i1030_12_r0s4__17 <= mul_i1030_12_r0s3__17;
       select_r0s4__12 <= _GEN_141;
     end
     if (_GEN_1) begin
-      add_i1636_12_r0s5 <= {1'h0, sub_i_i1101_12_r0s4, 7'h0} + {10'h0, _GEN_32[29:22]};
-      cond_i1513_12_r0s5 <= _GEN_32[21];
-      or_i1597_12_r0s5 <= (|(_GEN_32[20:0])) | _GEN_32[22];
-      add_i2054_12_r0s5 <= {sub_i_i1101_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_32[29:19]};
-      cond_i1513_12_r0s5__1 <= _GEN_32[18];
-      or_i1584_12_r0s5 <= (|(_GEN_32[17:0])) | _GEN_32[19];
+      add_i1635_12_r0s5 <= {1'h0, sub_i_i1103_12_r0s4, 7'h0} + {10'h0, _GEN_32[29:22]};
+      cond_i1512_12_r0s5 <= _GEN_32[21];
+      or_i1596_12_r0s5 <= (|(_GEN_32[20:0])) | _GEN_32[22];
+      add_i2053_12_r0s5 <= {sub_i_i1103_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_32[29:19]};
+      cond_i1512_12_r0s5__1 <= _GEN_32[18];
+      or_i1583_12_r0s5 <= (|(_GEN_32[17:0])) | _GEN_32[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_12_r0s6 <=
@@ -12344,17 +12357,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__13 <= and_r0s5__13;
     if (_GEN_4)
-      sub_i1040_13_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[623:619]};
+      sub_i1042_13_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[623:619]};
     if (_GEN_3)
-      sub_i1040_13_r0s3 <= sub_i1040_13_r0s2;
+      sub_i1042_13_r0s3 <= sub_i1042_13_r0s2;
     if (_GEN_5)
       iszero_i_13_r0s1 <= _GEN_142 == 14'h0;
     if (_GEN_4)
       iszero_i_13_r0s2 <= iszero_i_13_r0s1;
     if (_GEN_5)
-      mul_i1028_13_r0s1 <= {4'h0, _GEN_142} * {15'h1, decoded_dout[618:616]};
+      mul_i1030_13_r0s1 <= {4'h0, _GEN_142} * {15'h1, decoded_dout[618:616]};
     if (_GEN_4)
-      mul_i1028_13_r0s2 <= mul_i1028_13_r0s1;
+      mul_i1030_13_r0s2 <= mul_i1030_13_r0s1;
     if (_GEN_3)
       select_r0s3__13 <=
         iszero_i_13_r0s2
@@ -12363,118 +12376,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_459
                ? {2'h0,
                   _GEN_460,
-                  ~_GEN_460 & ~(mul_i1028_13_r0s2[1]) & mul_i1028_13_r0s2[0]}
+                  ~_GEN_460 & ~(mul_i1030_13_r0s2[1]) & mul_i1030_13_r0s2[0]}
                : {_GEN_451 & ~_GEN_458,
                   _GEN_451
                     ? {_GEN_454 & ~_GEN_457,
                        _GEN_454
                          ? {_GEN_455 & ~_GEN_456,
                             _GEN_455
-                              ? ~(mul_i1028_13_r0s2[3]) & mul_i1028_13_r0s2[2]
-                              : ~(mul_i1028_13_r0s2[5]) & mul_i1028_13_r0s2[4]}
+                              ? ~(mul_i1030_13_r0s2[3]) & mul_i1030_13_r0s2[2]
+                              : ~(mul_i1030_13_r0s2[5]) & mul_i1030_13_r0s2[4]}
                          : {_GEN_452 & ~_GEN_453,
                             _GEN_452
-                              ? ~(mul_i1028_13_r0s2[7]) & mul_i1028_13_r0s2[6]
-                              : ~(mul_i1028_13_r0s2[9]) & mul_i1028_13_r0s2[8]}}
+                              ? ~(mul_i1030_13_r0s2[7]) & mul_i1030_13_r0s2[6]
+                              : ~(mul_i1030_13_r0s2[9]) & mul_i1030_13_r0s2[8]}}
                     : {_GEN_447 & ~_GEN_450,
                        _GEN_447
                          ? {_GEN_448 & ~_GEN_449,
                             _GEN_448
-                              ? ~(mul_i1028_13_r0s2[11]) & mul_i1028_13_r0s2[10]
-                              : ~(mul_i1028_13_r0s2[13]) & mul_i1028_13_r0s2[12]}
+                              ? ~(mul_i1030_13_r0s2[11]) & mul_i1030_13_r0s2[10]
+                              : ~(mul_i1030_13_r0s2[13]) & mul_i1030_13_r0s2[12]}
                          : {_GEN_445 & ~_GEN_446,
                             _GEN_445
-                              ? ~(mul_i1028_13_r0s2[15]) & mul_i1028_13_r0s2[14]
-                              : ~(mul_i1028_13_r0s2[17]) & mul_i1028_13_r0s2[16]}}}};
+                              ? ~(mul_i1030_13_r0s2[15]) & mul_i1030_13_r0s2[14]
+                              : ~(mul_i1030_13_r0s2[17]) & mul_i1030_13_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__13 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_145[9:5]));
     if (_GEN_1)
       or_r0s5__13 <= or_r0s4__13;
     if (_GEN_2) begin
-      sub_i_i1101_13_r0s4 <= _GEN_145;
-      cmp_i1510_13_r0s4 <= _GEN_146[4:1] != 4'hF;
+      sub_i_i1103_13_r0s4 <= _GEN_145;
+      cmp_i1509_13_r0s4 <= _GEN_146[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_13_r0s3 <= mul_i1028_13_r0s2[0];
+      mul_i1030_13_r0s3 <= mul_i1030_13_r0s2[0];
     if (_GEN_2)
-      mul_i1028_13_r0s4 <= mul_i1028_13_r0s3;
+      mul_i1030_13_r0s4 <= mul_i1030_13_r0s3;
     if (_GEN_3)
-      mul_i1028_13_r0s3__1 <= mul_i1028_13_r0s2[1];
+      mul_i1030_13_r0s3__1 <= mul_i1030_13_r0s2[1];
     if (_GEN_2)
-      mul_i1028_13_r0s4__1 <= mul_i1028_13_r0s3__1;
+      mul_i1030_13_r0s4__1 <= mul_i1030_13_r0s3__1;
     if (_GEN_3)
-      mul_i1028_13_r0s3__2 <= mul_i1028_13_r0s2[2];
+      mul_i1030_13_r0s3__2 <= mul_i1030_13_r0s2[2];
     if (_GEN_2)
-      mul_i1028_13_r0s4__2 <= mul_i1028_13_r0s3__2;
+      mul_i1030_13_r0s4__2 <= mul_i1030_13_r0s3__2;
     if (_GEN_3)
-      mul_i1028_13_r0s3__3 <= mul_i1028_13_r0s2[3];
+      mul_i1030_13_r0s3__3 <= mul_i1030_13_r0s2[3];
     if (_GEN_2)
-      mul_i1028_13_r0s4__3 <= mul_i1028_13_r0s3__3;
+      mul_i1030_13_r0s4__3 <= mul_i1030_13_r0s3__3;
     if (_GEN_3)
-      mul_i1028_13_r0s3__4 <= mul_i1028_13_r0s2[4];
+      mul_i1030_13_r0s3__4 <= mul_i1030_13_r0s2[4];
     if (_GEN_2)
-      mul_i1028_13_r0s4__4 <= mul_i1028_13_r0s3__4;
+      mul_i1030_13_r0s4__4 <= mul_i1030_13_r0s3__4;
     if (_GEN_3)
-      mul_i1028_13_r0s3__5 <= mul_i1028_13_r0s2[5];
+      mul_i1030_13_r0s3__5 <= mul_i1030_13_r0s2[5];
     if (_GEN_2)
-      mul_i1028_13_r0s4__5 <= mul_i1028_13_r0s3__5;
+      mul_i1030_13_r0s4__5 <= mul_i1030_13_r0s3__5;
     if (_GEN_3)
-      mul_i1028_13_r0s3__6 <= mul_i1028_13_r0s2[6];
+      mul_i1030_13_r0s3__6 <= mul_i1030_13_r0s2[6];
     if (_GEN_2)
-      mul_i1028_13_r0s4__6 <= mul_i1028_13_r0s3__6;
+      mul_i1030_13_r0s4__6 <= mul_i1030_13_r0s3__6;
     if (_GEN_3)
-      mul_i1028_13_r0s3__7 <= mul_i1028_13_r0s2[7];
+      mul_i1030_13_r0s3__7 <= mul_i1030_13_r0s2[7];
     if (_GEN_2)
-      mul_i1028_13_r0s4__7 <= mul_i1028_13_r0s3__7;
+      mul_i1030_13_r0s4__7 <= mul_i1030_13_r0s3__7;
     if (_GEN_3)
-      mul_i1028_13_r0s3__8 <= mul_i1028_13_r0s2[8];
+      mul_i1030_13_r0s3__8 <= mul_i1030_13_r0s2[8];
     if (_GEN_2)
-      mul_i1028_13_r0s4__8 <= mul_i1028_13_r0s3__8;
+      mul_i1030_13_r0s4__8 <= mul_i1030_13_r0s3__8;
     if (_GEN_3)
-      mul_i1028_13_r0s3__9 <= mul_i1028_13_r0s2[9];
+      mul_i1030_13_r0s3__9 <= mul_i1030_13_r0s2[9];
     if (_GEN_2)
-      mul_i1028_13_r0s4__9 <= mul_i1028_13_r0s3__9;
+      mul_i1030_13_r0s4__9 <= mul_i1030_13_r0s3__9;
     if (_GEN_3)
-      mul_i1028_13_r0s3__10 <= mul_i1028_13_r0s2[10];
+      mul_i1030_13_r0s3__10 <= mul_i1030_13_r0s2[10];
     if (_GEN_2)
-      mul_i1028_13_r0s4__10 <= mul_i1028_13_r0s3__10;
+      mul_i1030_13_r0s4__10 <= mul_i1030_13_r0s3__10;
     if (_GEN_3)
-      mul_i1028_13_r0s3__11 <= mul_i1028_13_r0s2[11];
+      mul_i1030_13_r0s3__11 <= mul_i1030_13_r0s2[11];
     if (_GEN_2)
-      mul_i1028_13_r0s4__11 <= mul_i1028_13_r0s3__11;
+      mul_i1030_13_r0s4__11 <= mul_i1030_13_r0s3__11;
     if (_GEN_3)
-      mul_i1028_13_r0s3__12 <= mul_i1028_13_r0s2[12];
+      mul_i1030_13_r0s3__12 <= mul_i1030_13_r0s2[12];
     if (_GEN_2)
-      mul_i1028_13_r0s4__12 <= mul_i1028_13_r0s3__12;
+      mul_i1030_13_r0s4__12 <= mul_i1030_13_r0s3__12;
     if (_GEN_3)
-      mul_i1028_13_r0s3__13 <= mul_i1028_13_r0s2[13];
+      mul_i1030_13_r0s3__13 <= mul_i1030_13_r0s2[13];
     if (_GEN_2)
-      mul_i1028_13_r0s4__13 <= mul_i1028_13_r0s3__13;
+      mul_i1030_13_r0s4__13 <= mul_i1030_13_r0s3__13;
     if (_GEN_3)
-      mul_i1028_13_r0s3__14 <= mul_i1028_13_r0s2[14];
+      mul_i1030_13_r0s3__14 <= mul_i1030_13_r0s2[14];
     if (_GEN_2)
-      mul_i1028_13_r0s4__14 <= mul_i1028_13_r0s3__14;
+      mul_i1030_13_r0s4__14 <= mul_i1030_13_r0s3__14;
     if (_GEN_3)
-      mul_i1028_13_r0s3__15 <= mul_i1028_13_r0s2[15];
+      mul_i1030_13_r0s3__15 <= mul_i1030_13_r0s2[15];
     if (_GEN_2)
-      mul_i1028_13_r0s4__15 <= mul_i1028_13_r0s3__15;
+      mul_i1030_13_r0s4__15 <= mul_i1030_13_r0s3__15;
     if (_GEN_3)
-      mul_i1028_13_r0s3__16 <= mul_i1028_13_r0s2[16];
+      mul_i1030_13_r0s3__16 <= mul_i1030_13_r0s2[16];
     if (_GEN_2)
-      mul_i1028_13_r0s4__16 <= mul_i1028_13_r0s3__16;
+      mul_i1030_13_r0s4__16 <= mul_i1030_13_r0s3__16;
     if (_GEN_3)
-      mul_i1028_13_r0s3__17 <= mul_i1028_13_r0s2[17];
+      mul_i1030_13_r0s3__17 <= mul_i1030_13_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_13_r0s4__17 <= mul_i1028_13_r0s3__17;
+      mul_i1030_13_r0s4__17 <= mul_i1030_13_r0s3__17;
       select_r0s4__13 <= _GEN_146;
     end
     if (_GEN_1) begin
-      add_i1636_13_r0s5 <= {1'h0, sub_i_i1101_13_r0s4, 7'h0} + {10'h0, _GEN_34[29:22]};
-      cond_i1513_13_r0s5 <= _GEN_34[21];
-      or_i1597_13_r0s5 <= (|(_GEN_34[20:0])) | _GEN_34[22];
-      add_i2054_13_r0s5 <= {sub_i_i1101_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_34[29:19]};
-      cond_i1513_13_r0s5__1 <= _GEN_34[18];
-      or_i1584_13_r0s5 <= (|(_GEN_34[17:0])) | _GEN_34[19];
+      add_i1635_13_r0s5 <= {1'h0, sub_i_i1103_13_r0s4, 7'h0} + {10'h0, _GEN_34[29:22]};
+      cond_i1512_13_r0s5 <= _GEN_34[21];
+      or_i1596_13_r0s5 <= (|(_GEN_34[20:0])) | _GEN_34[22];
+      add_i2053_13_r0s5 <= {sub_i_i1103_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_34[29:19]};
+      cond_i1512_13_r0s5__1 <= _GEN_34[18];
+      or_i1583_13_r0s5 <= (|(_GEN_34[17:0])) | _GEN_34[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_13_r0s6 <=
@@ -12494,17 +12507,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__14 <= and_r0s5__14;
     if (_GEN_4)
-      sub_i1040_14_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[631:627]};
+      sub_i1042_14_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[631:627]};
     if (_GEN_3)
-      sub_i1040_14_r0s3 <= sub_i1040_14_r0s2;
+      sub_i1042_14_r0s3 <= sub_i1042_14_r0s2;
     if (_GEN_5)
       iszero_i_14_r0s1 <= _GEN_147 == 14'h0;
     if (_GEN_4)
       iszero_i_14_r0s2 <= iszero_i_14_r0s1;
     if (_GEN_5)
-      mul_i1028_14_r0s1 <= {4'h0, _GEN_147} * {15'h1, decoded_dout[626:624]};
+      mul_i1030_14_r0s1 <= {4'h0, _GEN_147} * {15'h1, decoded_dout[626:624]};
     if (_GEN_4)
-      mul_i1028_14_r0s2 <= mul_i1028_14_r0s1;
+      mul_i1030_14_r0s2 <= mul_i1030_14_r0s1;
     if (_GEN_3)
       select_r0s3__14 <=
         iszero_i_14_r0s2
@@ -12513,118 +12526,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_475
                ? {2'h0,
                   _GEN_476,
-                  ~_GEN_476 & ~(mul_i1028_14_r0s2[1]) & mul_i1028_14_r0s2[0]}
+                  ~_GEN_476 & ~(mul_i1030_14_r0s2[1]) & mul_i1030_14_r0s2[0]}
                : {_GEN_467 & ~_GEN_474,
                   _GEN_467
                     ? {_GEN_470 & ~_GEN_473,
                        _GEN_470
                          ? {_GEN_471 & ~_GEN_472,
                             _GEN_471
-                              ? ~(mul_i1028_14_r0s2[3]) & mul_i1028_14_r0s2[2]
-                              : ~(mul_i1028_14_r0s2[5]) & mul_i1028_14_r0s2[4]}
+                              ? ~(mul_i1030_14_r0s2[3]) & mul_i1030_14_r0s2[2]
+                              : ~(mul_i1030_14_r0s2[5]) & mul_i1030_14_r0s2[4]}
                          : {_GEN_468 & ~_GEN_469,
                             _GEN_468
-                              ? ~(mul_i1028_14_r0s2[7]) & mul_i1028_14_r0s2[6]
-                              : ~(mul_i1028_14_r0s2[9]) & mul_i1028_14_r0s2[8]}}
+                              ? ~(mul_i1030_14_r0s2[7]) & mul_i1030_14_r0s2[6]
+                              : ~(mul_i1030_14_r0s2[9]) & mul_i1030_14_r0s2[8]}}
                     : {_GEN_463 & ~_GEN_466,
                        _GEN_463
                          ? {_GEN_464 & ~_GEN_465,
                             _GEN_464
-                              ? ~(mul_i1028_14_r0s2[11]) & mul_i1028_14_r0s2[10]
-                              : ~(mul_i1028_14_r0s2[13]) & mul_i1028_14_r0s2[12]}
+                              ? ~(mul_i1030_14_r0s2[11]) & mul_i1030_14_r0s2[10]
+                              : ~(mul_i1030_14_r0s2[13]) & mul_i1030_14_r0s2[12]}
                          : {_GEN_461 & ~_GEN_462,
                             _GEN_461
-                              ? ~(mul_i1028_14_r0s2[15]) & mul_i1028_14_r0s2[14]
-                              : ~(mul_i1028_14_r0s2[17]) & mul_i1028_14_r0s2[16]}}}};
+                              ? ~(mul_i1030_14_r0s2[15]) & mul_i1030_14_r0s2[14]
+                              : ~(mul_i1030_14_r0s2[17]) & mul_i1030_14_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__14 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_150[9:5]));
     if (_GEN_1)
       or_r0s5__14 <= or_r0s4__14;
     if (_GEN_2) begin
-      sub_i_i1101_14_r0s4 <= _GEN_150;
-      cmp_i1510_14_r0s4 <= _GEN_151[4:1] != 4'hF;
+      sub_i_i1103_14_r0s4 <= _GEN_150;
+      cmp_i1509_14_r0s4 <= _GEN_151[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_14_r0s3 <= mul_i1028_14_r0s2[0];
+      mul_i1030_14_r0s3 <= mul_i1030_14_r0s2[0];
     if (_GEN_2)
-      mul_i1028_14_r0s4 <= mul_i1028_14_r0s3;
+      mul_i1030_14_r0s4 <= mul_i1030_14_r0s3;
     if (_GEN_3)
-      mul_i1028_14_r0s3__1 <= mul_i1028_14_r0s2[1];
+      mul_i1030_14_r0s3__1 <= mul_i1030_14_r0s2[1];
     if (_GEN_2)
-      mul_i1028_14_r0s4__1 <= mul_i1028_14_r0s3__1;
+      mul_i1030_14_r0s4__1 <= mul_i1030_14_r0s3__1;
     if (_GEN_3)
-      mul_i1028_14_r0s3__2 <= mul_i1028_14_r0s2[2];
+      mul_i1030_14_r0s3__2 <= mul_i1030_14_r0s2[2];
     if (_GEN_2)
-      mul_i1028_14_r0s4__2 <= mul_i1028_14_r0s3__2;
+      mul_i1030_14_r0s4__2 <= mul_i1030_14_r0s3__2;
     if (_GEN_3)
-      mul_i1028_14_r0s3__3 <= mul_i1028_14_r0s2[3];
+      mul_i1030_14_r0s3__3 <= mul_i1030_14_r0s2[3];
     if (_GEN_2)
-      mul_i1028_14_r0s4__3 <= mul_i1028_14_r0s3__3;
+      mul_i1030_14_r0s4__3 <= mul_i1030_14_r0s3__3;
     if (_GEN_3)
-      mul_i1028_14_r0s3__4 <= mul_i1028_14_r0s2[4];
+      mul_i1030_14_r0s3__4 <= mul_i1030_14_r0s2[4];
     if (_GEN_2)
-      mul_i1028_14_r0s4__4 <= mul_i1028_14_r0s3__4;
+      mul_i1030_14_r0s4__4 <= mul_i1030_14_r0s3__4;
     if (_GEN_3)
-      mul_i1028_14_r0s3__5 <= mul_i1028_14_r0s2[5];
+      mul_i1030_14_r0s3__5 <= mul_i1030_14_r0s2[5];
     if (_GEN_2)
-      mul_i1028_14_r0s4__5 <= mul_i1028_14_r0s3__5;
+      mul_i1030_14_r0s4__5 <= mul_i1030_14_r0s3__5;
     if (_GEN_3)
-      mul_i1028_14_r0s3__6 <= mul_i1028_14_r0s2[6];
+      mul_i1030_14_r0s3__6 <= mul_i1030_14_r0s2[6];
     if (_GEN_2)
-      mul_i1028_14_r0s4__6 <= mul_i1028_14_r0s3__6;
+      mul_i1030_14_r0s4__6 <= mul_i1030_14_r0s3__6;
     if (_GEN_3)
-      mul_i1028_14_r0s3__7 <= mul_i1028_14_r0s2[7];
+      mul_i1030_14_r0s3__7 <= mul_i1030_14_r0s2[7];
     if (_GEN_2)
-      mul_i1028_14_r0s4__7 <= mul_i1028_14_r0s3__7;
+      mul_i1030_14_r0s4__7 <= mul_i1030_14_r0s3__7;
     if (_GEN_3)
-      mul_i1028_14_r0s3__8 <= mul_i1028_14_r0s2[8];
+      mul_i1030_14_r0s3__8 <= mul_i1030_14_r0s2[8];
     if (_GEN_2)
-      mul_i1028_14_r0s4__8 <= mul_i1028_14_r0s3__8;
+      mul_i1030_14_r0s4__8 <= mul_i1030_14_r0s3__8;
     if (_GEN_3)
-      mul_i1028_14_r0s3__9 <= mul_i1028_14_r0s2[9];
+      mul_i1030_14_r0s3__9 <= mul_i1030_14_r0s2[9];
     if (_GEN_2)
-      mul_i1028_14_r0s4__9 <= mul_i1028_14_r0s3__9;
+      mul_i1030_14_r0s4__9 <= mul_i1030_14_r0s3__9;
     if (_GEN_3)
-      mul_i1028_14_r0s3__10 <= mul_i1028_14_r0s2[10];
+      mul_i1030_14_r0s3__10 <= mul_i1030_14_r0s2[10];
     if (_GEN_2)
-      mul_i1028_14_r0s4__10 <= mul_i1028_14_r0s3__10;
+      mul_i1030_14_r0s4__10 <= mul_i1030_14_r0s3__10;
     if (_GEN_3)
-      mul_i1028_14_r0s3__11 <= mul_i1028_14_r0s2[11];
+      mul_i1030_14_r0s3__11 <= mul_i1030_14_r0s2[11];
     if (_GEN_2)
-      mul_i1028_14_r0s4__11 <= mul_i1028_14_r0s3__11;
+      mul_i1030_14_r0s4__11 <= mul_i1030_14_r0s3__11;
     if (_GEN_3)
-      mul_i1028_14_r0s3__12 <= mul_i1028_14_r0s2[12];
+      mul_i1030_14_r0s3__12 <= mul_i1030_14_r0s2[12];
     if (_GEN_2)
-      mul_i1028_14_r0s4__12 <= mul_i1028_14_r0s3__12;
+      mul_i1030_14_r0s4__12 <= mul_i1030_14_r0s3__12;
     if (_GEN_3)
-      mul_i1028_14_r0s3__13 <= mul_i1028_14_r0s2[13];
+      mul_i1030_14_r0s3__13 <= mul_i1030_14_r0s2[13];
     if (_GEN_2)
-      mul_i1028_14_r0s4__13 <= mul_i1028_14_r0s3__13;
+      mul_i1030_14_r0s4__13 <= mul_i1030_14_r0s3__13;
     if (_GEN_3)
-      mul_i1028_14_r0s3__14 <= mul_i1028_14_r0s2[14];
+      mul_i1030_14_r0s3__14 <= mul_i1030_14_r0s2[14];
     if (_GEN_2)
-      mul_i1028_14_r0s4__14 <= mul_i1028_14_r0s3__14;
+      mul_i1030_14_r0s4__14 <= mul_i1030_14_r0s3__14;
     if (_GEN_3)
-      mul_i1028_14_r0s3__15 <= mul_i1028_14_r0s2[15];
+      mul_i1030_14_r0s3__15 <= mul_i1030_14_r0s2[15];
     if (_GEN_2)
-      mul_i1028_14_r0s4__15 <= mul_i1028_14_r0s3__15;
+      mul_i1030_14_r0s4__15 <= mul_i1030_14_r0s3__15;
     if (_GEN_3)
-      mul_i1028_14_r0s3__16 <= mul_i1028_14_r0s2[16];
+      mul_i1030_14_r0s3__16 <= mul_i1030_14_r0s2[16];
     if (_GEN_2)
-      mul_i1028_14_r0s4__16 <= mul_i1028_14_r0s3__16;
+      mul_i1030_14_r0s4__16 <= mul_i1030_14_r0s3__16;
     if (_GEN_3)
-      mul_i1028_14_r0s3__17 <= mul_i1028_14_r0s2[17];
+      mul_i1030_14_r0s3__17 <= mul_i1030_14_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_14_r0s4__17 <= mul_i1028_14_r0s3__17;
+      mul_i1030_14_r0s4__17 <= mul_i1030_14_r0s3__17;
       select_r0s4__14 <= _GEN_151;
     end
     if (_GEN_1) begin
-      add_i1636_14_r0s5 <= {1'h0, sub_i_i1101_14_r0s4, 7'h0} + {10'h0, _GEN_36[29:22]};
-      cond_i1513_14_r0s5 <= _GEN_36[21];
-      or_i1597_14_r0s5 <= (|(_GEN_36[20:0])) | _GEN_36[22];
-      add_i2054_14_r0s5 <= {sub_i_i1101_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_36[29:19]};
-      cond_i1513_14_r0s5__1 <= _GEN_36[18];
-      or_i1584_14_r0s5 <= (|(_GEN_36[17:0])) | _GEN_36[19];
+      add_i1635_14_r0s5 <= {1'h0, sub_i_i1103_14_r0s4, 7'h0} + {10'h0, _GEN_36[29:22]};
+      cond_i1512_14_r0s5 <= _GEN_36[21];
+      or_i1596_14_r0s5 <= (|(_GEN_36[20:0])) | _GEN_36[22];
+      add_i2053_14_r0s5 <= {sub_i_i1103_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_36[29:19]};
+      cond_i1512_14_r0s5__1 <= _GEN_36[18];
+      or_i1583_14_r0s5 <= (|(_GEN_36[17:0])) | _GEN_36[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_14_r0s6 <=
@@ -12644,17 +12657,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__15 <= and_r0s5__15;
     if (_GEN_4)
-      sub_i1040_15_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[639:635]};
+      sub_i1042_15_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[639:635]};
     if (_GEN_3)
-      sub_i1040_15_r0s3 <= sub_i1040_15_r0s2;
+      sub_i1042_15_r0s3 <= sub_i1042_15_r0s2;
     if (_GEN_5)
       iszero_i_15_r0s1 <= _GEN_152 == 14'h0;
     if (_GEN_4)
       iszero_i_15_r0s2 <= iszero_i_15_r0s1;
     if (_GEN_5)
-      mul_i1028_15_r0s1 <= {4'h0, _GEN_152} * {15'h1, decoded_dout[634:632]};
+      mul_i1030_15_r0s1 <= {4'h0, _GEN_152} * {15'h1, decoded_dout[634:632]};
     if (_GEN_4)
-      mul_i1028_15_r0s2 <= mul_i1028_15_r0s1;
+      mul_i1030_15_r0s2 <= mul_i1030_15_r0s1;
     if (_GEN_3)
       select_r0s3__15 <=
         iszero_i_15_r0s2
@@ -12663,118 +12676,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_491
                ? {2'h0,
                   _GEN_492,
-                  ~_GEN_492 & ~(mul_i1028_15_r0s2[1]) & mul_i1028_15_r0s2[0]}
+                  ~_GEN_492 & ~(mul_i1030_15_r0s2[1]) & mul_i1030_15_r0s2[0]}
                : {_GEN_483 & ~_GEN_490,
                   _GEN_483
                     ? {_GEN_486 & ~_GEN_489,
                        _GEN_486
                          ? {_GEN_487 & ~_GEN_488,
                             _GEN_487
-                              ? ~(mul_i1028_15_r0s2[3]) & mul_i1028_15_r0s2[2]
-                              : ~(mul_i1028_15_r0s2[5]) & mul_i1028_15_r0s2[4]}
+                              ? ~(mul_i1030_15_r0s2[3]) & mul_i1030_15_r0s2[2]
+                              : ~(mul_i1030_15_r0s2[5]) & mul_i1030_15_r0s2[4]}
                          : {_GEN_484 & ~_GEN_485,
                             _GEN_484
-                              ? ~(mul_i1028_15_r0s2[7]) & mul_i1028_15_r0s2[6]
-                              : ~(mul_i1028_15_r0s2[9]) & mul_i1028_15_r0s2[8]}}
+                              ? ~(mul_i1030_15_r0s2[7]) & mul_i1030_15_r0s2[6]
+                              : ~(mul_i1030_15_r0s2[9]) & mul_i1030_15_r0s2[8]}}
                     : {_GEN_479 & ~_GEN_482,
                        _GEN_479
                          ? {_GEN_480 & ~_GEN_481,
                             _GEN_480
-                              ? ~(mul_i1028_15_r0s2[11]) & mul_i1028_15_r0s2[10]
-                              : ~(mul_i1028_15_r0s2[13]) & mul_i1028_15_r0s2[12]}
+                              ? ~(mul_i1030_15_r0s2[11]) & mul_i1030_15_r0s2[10]
+                              : ~(mul_i1030_15_r0s2[13]) & mul_i1030_15_r0s2[12]}
                          : {_GEN_477 & ~_GEN_478,
                             _GEN_477
-                              ? ~(mul_i1028_15_r0s2[15]) & mul_i1028_15_r0s2[14]
-                              : ~(mul_i1028_15_r0s2[17]) & mul_i1028_15_r0s2[16]}}}};
+                              ? ~(mul_i1030_15_r0s2[15]) & mul_i1030_15_r0s2[14]
+                              : ~(mul_i1030_15_r0s2[17]) & mul_i1030_15_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__15 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_155[9:5]));
     if (_GEN_1)
       or_r0s5__15 <= or_r0s4__15;
     if (_GEN_2) begin
-      sub_i_i1101_15_r0s4 <= _GEN_155;
-      cmp_i1510_15_r0s4 <= _GEN_156[4:1] != 4'hF;
+      sub_i_i1103_15_r0s4 <= _GEN_155;
+      cmp_i1509_15_r0s4 <= _GEN_156[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_15_r0s3 <= mul_i1028_15_r0s2[0];
+      mul_i1030_15_r0s3 <= mul_i1030_15_r0s2[0];
     if (_GEN_2)
-      mul_i1028_15_r0s4 <= mul_i1028_15_r0s3;
+      mul_i1030_15_r0s4 <= mul_i1030_15_r0s3;
     if (_GEN_3)
-      mul_i1028_15_r0s3__1 <= mul_i1028_15_r0s2[1];
+      mul_i1030_15_r0s3__1 <= mul_i1030_15_r0s2[1];
     if (_GEN_2)
-      mul_i1028_15_r0s4__1 <= mul_i1028_15_r0s3__1;
+      mul_i1030_15_r0s4__1 <= mul_i1030_15_r0s3__1;
     if (_GEN_3)
-      mul_i1028_15_r0s3__2 <= mul_i1028_15_r0s2[2];
+      mul_i1030_15_r0s3__2 <= mul_i1030_15_r0s2[2];
     if (_GEN_2)
-      mul_i1028_15_r0s4__2 <= mul_i1028_15_r0s3__2;
+      mul_i1030_15_r0s4__2 <= mul_i1030_15_r0s3__2;
     if (_GEN_3)
-      mul_i1028_15_r0s3__3 <= mul_i1028_15_r0s2[3];
+      mul_i1030_15_r0s3__3 <= mul_i1030_15_r0s2[3];
     if (_GEN_2)
-      mul_i1028_15_r0s4__3 <= mul_i1028_15_r0s3__3;
+      mul_i1030_15_r0s4__3 <= mul_i1030_15_r0s3__3;
     if (_GEN_3)
-      mul_i1028_15_r0s3__4 <= mul_i1028_15_r0s2[4];
+      mul_i1030_15_r0s3__4 <= mul_i1030_15_r0s2[4];
     if (_GEN_2)
-      mul_i1028_15_r0s4__4 <= mul_i1028_15_r0s3__4;
+      mul_i1030_15_r0s4__4 <= mul_i1030_15_r0s3__4;
     if (_GEN_3)
-      mul_i1028_15_r0s3__5 <= mul_i1028_15_r0s2[5];
+      mul_i1030_15_r0s3__5 <= mul_i1030_15_r0s2[5];
     if (_GEN_2)
-      mul_i1028_15_r0s4__5 <= mul_i1028_15_r0s3__5;
+      mul_i1030_15_r0s4__5 <= mul_i1030_15_r0s3__5;
     if (_GEN_3)
-      mul_i1028_15_r0s3__6 <= mul_i1028_15_r0s2[6];
+      mul_i1030_15_r0s3__6 <= mul_i1030_15_r0s2[6];
     if (_GEN_2)
-      mul_i1028_15_r0s4__6 <= mul_i1028_15_r0s3__6;
+      mul_i1030_15_r0s4__6 <= mul_i1030_15_r0s3__6;
     if (_GEN_3)
-      mul_i1028_15_r0s3__7 <= mul_i1028_15_r0s2[7];
+      mul_i1030_15_r0s3__7 <= mul_i1030_15_r0s2[7];
     if (_GEN_2)
-      mul_i1028_15_r0s4__7 <= mul_i1028_15_r0s3__7;
+      mul_i1030_15_r0s4__7 <= mul_i1030_15_r0s3__7;
     if (_GEN_3)
-      mul_i1028_15_r0s3__8 <= mul_i1028_15_r0s2[8];
+      mul_i1030_15_r0s3__8 <= mul_i1030_15_r0s2[8];
     if (_GEN_2)
-      mul_i1028_15_r0s4__8 <= mul_i1028_15_r0s3__8;
+      mul_i1030_15_r0s4__8 <= mul_i1030_15_r0s3__8;
     if (_GEN_3)
-      mul_i1028_15_r0s3__9 <= mul_i1028_15_r0s2[9];
+      mul_i1030_15_r0s3__9 <= mul_i1030_15_r0s2[9];
     if (_GEN_2)
-      mul_i1028_15_r0s4__9 <= mul_i1028_15_r0s3__9;
+      mul_i1030_15_r0s4__9 <= mul_i1030_15_r0s3__9;
     if (_GEN_3)
-      mul_i1028_15_r0s3__10 <= mul_i1028_15_r0s2[10];
+      mul_i1030_15_r0s3__10 <= mul_i1030_15_r0s2[10];
     if (_GEN_2)
-      mul_i1028_15_r0s4__10 <= mul_i1028_15_r0s3__10;
+      mul_i1030_15_r0s4__10 <= mul_i1030_15_r0s3__10;
     if (_GEN_3)
-      mul_i1028_15_r0s3__11 <= mul_i1028_15_r0s2[11];
+      mul_i1030_15_r0s3__11 <= mul_i1030_15_r0s2[11];
     if (_GEN_2)
-      mul_i1028_15_r0s4__11 <= mul_i1028_15_r0s3__11;
+      mul_i1030_15_r0s4__11 <= mul_i1030_15_r0s3__11;
     if (_GEN_3)
-      mul_i1028_15_r0s3__12 <= mul_i1028_15_r0s2[12];
+      mul_i1030_15_r0s3__12 <= mul_i1030_15_r0s2[12];
     if (_GEN_2)
-      mul_i1028_15_r0s4__12 <= mul_i1028_15_r0s3__12;
+      mul_i1030_15_r0s4__12 <= mul_i1030_15_r0s3__12;
     if (_GEN_3)
-      mul_i1028_15_r0s3__13 <= mul_i1028_15_r0s2[13];
+      mul_i1030_15_r0s3__13 <= mul_i1030_15_r0s2[13];
     if (_GEN_2)
-      mul_i1028_15_r0s4__13 <= mul_i1028_15_r0s3__13;
+      mul_i1030_15_r0s4__13 <= mul_i1030_15_r0s3__13;
     if (_GEN_3)
-      mul_i1028_15_r0s3__14 <= mul_i1028_15_r0s2[14];
+      mul_i1030_15_r0s3__14 <= mul_i1030_15_r0s2[14];
     if (_GEN_2)
-      mul_i1028_15_r0s4__14 <= mul_i1028_15_r0s3__14;
+      mul_i1030_15_r0s4__14 <= mul_i1030_15_r0s3__14;
     if (_GEN_3)
-      mul_i1028_15_r0s3__15 <= mul_i1028_15_r0s2[15];
+      mul_i1030_15_r0s3__15 <= mul_i1030_15_r0s2[15];
     if (_GEN_2)
-      mul_i1028_15_r0s4__15 <= mul_i1028_15_r0s3__15;
+      mul_i1030_15_r0s4__15 <= mul_i1030_15_r0s3__15;
     if (_GEN_3)
-      mul_i1028_15_r0s3__16 <= mul_i1028_15_r0s2[16];
+      mul_i1030_15_r0s3__16 <= mul_i1030_15_r0s2[16];
     if (_GEN_2)
-      mul_i1028_15_r0s4__16 <= mul_i1028_15_r0s3__16;
+      mul_i1030_15_r0s4__16 <= mul_i1030_15_r0s3__16;
     if (_GEN_3)
-      mul_i1028_15_r0s3__17 <= mul_i1028_15_r0s2[17];
+      mul_i1030_15_r0s3__17 <= mul_i1030_15_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_15_r0s4__17 <= mul_i1028_15_r0s3__17;
+      mul_i1030_15_r0s4__17 <= mul_i1030_15_r0s3__17;
       select_r0s4__15 <= _GEN_156;
     end
     if (_GEN_1) begin
-      add_i1636_15_r0s5 <= {1'h0, sub_i_i1101_15_r0s4, 7'h0} + {10'h0, _GEN_38[29:22]};
-      cond_i1513_15_r0s5 <= _GEN_38[21];
-      or_i1597_15_r0s5 <= (|(_GEN_38[20:0])) | _GEN_38[22];
-      add_i2054_15_r0s5 <= {sub_i_i1101_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_38[29:19]};
-      cond_i1513_15_r0s5__1 <= _GEN_38[18];
-      or_i1584_15_r0s5 <= (|(_GEN_38[17:0])) | _GEN_38[19];
+      add_i1635_15_r0s5 <= {1'h0, sub_i_i1103_15_r0s4, 7'h0} + {10'h0, _GEN_38[29:22]};
+      cond_i1512_15_r0s5 <= _GEN_38[21];
+      or_i1596_15_r0s5 <= (|(_GEN_38[20:0])) | _GEN_38[22];
+      add_i2053_15_r0s5 <= {sub_i_i1103_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_38[29:19]};
+      cond_i1512_15_r0s5__1 <= _GEN_38[18];
+      or_i1583_15_r0s5 <= (|(_GEN_38[17:0])) | _GEN_38[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_15_r0s6 <=
@@ -12794,17 +12807,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__16 <= and_r0s5__16;
     if (_GEN_4)
-      sub_i1040_16_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[647:643]};
+      sub_i1042_16_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[647:643]};
     if (_GEN_3)
-      sub_i1040_16_r0s3 <= sub_i1040_16_r0s2;
+      sub_i1042_16_r0s3 <= sub_i1042_16_r0s2;
     if (_GEN_5)
       iszero_i_16_r0s1 <= _GEN_157 == 14'h0;
     if (_GEN_4)
       iszero_i_16_r0s2 <= iszero_i_16_r0s1;
     if (_GEN_5)
-      mul_i1028_16_r0s1 <= {4'h0, _GEN_157} * {15'h1, decoded_dout[642:640]};
+      mul_i1030_16_r0s1 <= {4'h0, _GEN_157} * {15'h1, decoded_dout[642:640]};
     if (_GEN_4)
-      mul_i1028_16_r0s2 <= mul_i1028_16_r0s1;
+      mul_i1030_16_r0s2 <= mul_i1030_16_r0s1;
     if (_GEN_3)
       select_r0s3__16 <=
         iszero_i_16_r0s2
@@ -12813,118 +12826,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_507
                ? {2'h0,
                   _GEN_508,
-                  ~_GEN_508 & ~(mul_i1028_16_r0s2[1]) & mul_i1028_16_r0s2[0]}
+                  ~_GEN_508 & ~(mul_i1030_16_r0s2[1]) & mul_i1030_16_r0s2[0]}
                : {_GEN_499 & ~_GEN_506,
                   _GEN_499
                     ? {_GEN_502 & ~_GEN_505,
                        _GEN_502
                          ? {_GEN_503 & ~_GEN_504,
                             _GEN_503
-                              ? ~(mul_i1028_16_r0s2[3]) & mul_i1028_16_r0s2[2]
-                              : ~(mul_i1028_16_r0s2[5]) & mul_i1028_16_r0s2[4]}
+                              ? ~(mul_i1030_16_r0s2[3]) & mul_i1030_16_r0s2[2]
+                              : ~(mul_i1030_16_r0s2[5]) & mul_i1030_16_r0s2[4]}
                          : {_GEN_500 & ~_GEN_501,
                             _GEN_500
-                              ? ~(mul_i1028_16_r0s2[7]) & mul_i1028_16_r0s2[6]
-                              : ~(mul_i1028_16_r0s2[9]) & mul_i1028_16_r0s2[8]}}
+                              ? ~(mul_i1030_16_r0s2[7]) & mul_i1030_16_r0s2[6]
+                              : ~(mul_i1030_16_r0s2[9]) & mul_i1030_16_r0s2[8]}}
                     : {_GEN_495 & ~_GEN_498,
                        _GEN_495
                          ? {_GEN_496 & ~_GEN_497,
                             _GEN_496
-                              ? ~(mul_i1028_16_r0s2[11]) & mul_i1028_16_r0s2[10]
-                              : ~(mul_i1028_16_r0s2[13]) & mul_i1028_16_r0s2[12]}
+                              ? ~(mul_i1030_16_r0s2[11]) & mul_i1030_16_r0s2[10]
+                              : ~(mul_i1030_16_r0s2[13]) & mul_i1030_16_r0s2[12]}
                          : {_GEN_493 & ~_GEN_494,
                             _GEN_493
-                              ? ~(mul_i1028_16_r0s2[15]) & mul_i1028_16_r0s2[14]
-                              : ~(mul_i1028_16_r0s2[17]) & mul_i1028_16_r0s2[16]}}}};
+                              ? ~(mul_i1030_16_r0s2[15]) & mul_i1030_16_r0s2[14]
+                              : ~(mul_i1030_16_r0s2[17]) & mul_i1030_16_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__16 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_160[9:5]));
     if (_GEN_1)
       or_r0s5__16 <= or_r0s4__16;
     if (_GEN_2) begin
-      sub_i_i1101_16_r0s4 <= _GEN_160;
-      cmp_i1510_16_r0s4 <= _GEN_161[4:1] != 4'hF;
+      sub_i_i1103_16_r0s4 <= _GEN_160;
+      cmp_i1509_16_r0s4 <= _GEN_161[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_16_r0s3 <= mul_i1028_16_r0s2[0];
+      mul_i1030_16_r0s3 <= mul_i1030_16_r0s2[0];
     if (_GEN_2)
-      mul_i1028_16_r0s4 <= mul_i1028_16_r0s3;
+      mul_i1030_16_r0s4 <= mul_i1030_16_r0s3;
     if (_GEN_3)
-      mul_i1028_16_r0s3__1 <= mul_i1028_16_r0s2[1];
+      mul_i1030_16_r0s3__1 <= mul_i1030_16_r0s2[1];
     if (_GEN_2)
-      mul_i1028_16_r0s4__1 <= mul_i1028_16_r0s3__1;
+      mul_i1030_16_r0s4__1 <= mul_i1030_16_r0s3__1;
     if (_GEN_3)
-      mul_i1028_16_r0s3__2 <= mul_i1028_16_r0s2[2];
+      mul_i1030_16_r0s3__2 <= mul_i1030_16_r0s2[2];
     if (_GEN_2)
-      mul_i1028_16_r0s4__2 <= mul_i1028_16_r0s3__2;
+      mul_i1030_16_r0s4__2 <= mul_i1030_16_r0s3__2;
     if (_GEN_3)
-      mul_i1028_16_r0s3__3 <= mul_i1028_16_r0s2[3];
+      mul_i1030_16_r0s3__3 <= mul_i1030_16_r0s2[3];
     if (_GEN_2)
-      mul_i1028_16_r0s4__3 <= mul_i1028_16_r0s3__3;
+      mul_i1030_16_r0s4__3 <= mul_i1030_16_r0s3__3;
     if (_GEN_3)
-      mul_i1028_16_r0s3__4 <= mul_i1028_16_r0s2[4];
+      mul_i1030_16_r0s3__4 <= mul_i1030_16_r0s2[4];
     if (_GEN_2)
-      mul_i1028_16_r0s4__4 <= mul_i1028_16_r0s3__4;
+      mul_i1030_16_r0s4__4 <= mul_i1030_16_r0s3__4;
     if (_GEN_3)
-      mul_i1028_16_r0s3__5 <= mul_i1028_16_r0s2[5];
+      mul_i1030_16_r0s3__5 <= mul_i1030_16_r0s2[5];
     if (_GEN_2)
-      mul_i1028_16_r0s4__5 <= mul_i1028_16_r0s3__5;
+      mul_i1030_16_r0s4__5 <= mul_i1030_16_r0s3__5;
     if (_GEN_3)
-      mul_i1028_16_r0s3__6 <= mul_i1028_16_r0s2[6];
+      mul_i1030_16_r0s3__6 <= mul_i1030_16_r0s2[6];
     if (_GEN_2)
-      mul_i1028_16_r0s4__6 <= mul_i1028_16_r0s3__6;
+      mul_i1030_16_r0s4__6 <= mul_i1030_16_r0s3__6;
     if (_GEN_3)
-      mul_i1028_16_r0s3__7 <= mul_i1028_16_r0s2[7];
+      mul_i1030_16_r0s3__7 <= mul_i1030_16_r0s2[7];
     if (_GEN_2)
-      mul_i1028_16_r0s4__7 <= mul_i1028_16_r0s3__7;
+      mul_i1030_16_r0s4__7 <= mul_i1030_16_r0s3__7;
     if (_GEN_3)
-      mul_i1028_16_r0s3__8 <= mul_i1028_16_r0s2[8];
+      mul_i1030_16_r0s3__8 <= mul_i1030_16_r0s2[8];
     if (_GEN_2)
-      mul_i1028_16_r0s4__8 <= mul_i1028_16_r0s3__8;
+      mul_i1030_16_r0s4__8 <= mul_i1030_16_r0s3__8;
     if (_GEN_3)
-      mul_i1028_16_r0s3__9 <= mul_i1028_16_r0s2[9];
+      mul_i1030_16_r0s3__9 <= mul_i1030_16_r0s2[9];
     if (_GEN_2)
-      mul_i1028_16_r0s4__9 <= mul_i1028_16_r0s3__9;
+      mul_i1030_16_r0s4__9 <= mul_i1030_16_r0s3__9;
     if (_GEN_3)
-      mul_i1028_16_r0s3__10 <= mul_i1028_16_r0s2[10];
+      mul_i1030_16_r0s3__10 <= mul_i1030_16_r0s2[10];
     if (_GEN_2)
-      mul_i1028_16_r0s4__10 <= mul_i1028_16_r0s3__10;
+      mul_i1030_16_r0s4__10 <= mul_i1030_16_r0s3__10;
     if (_GEN_3)
-      mul_i1028_16_r0s3__11 <= mul_i1028_16_r0s2[11];
+      mul_i1030_16_r0s3__11 <= mul_i1030_16_r0s2[11];
     if (_GEN_2)
-      mul_i1028_16_r0s4__11 <= mul_i1028_16_r0s3__11;
+      mul_i1030_16_r0s4__11 <= mul_i1030_16_r0s3__11;
     if (_GEN_3)
-      mul_i1028_16_r0s3__12 <= mul_i1028_16_r0s2[12];
+      mul_i1030_16_r0s3__12 <= mul_i1030_16_r0s2[12];
     if (_GEN_2)
-      mul_i1028_16_r0s4__12 <= mul_i1028_16_r0s3__12;
+      mul_i1030_16_r0s4__12 <= mul_i1030_16_r0s3__12;
     if (_GEN_3)
-      mul_i1028_16_r0s3__13 <= mul_i1028_16_r0s2[13];
+      mul_i1030_16_r0s3__13 <= mul_i1030_16_r0s2[13];
     if (_GEN_2)
-      mul_i1028_16_r0s4__13 <= mul_i1028_16_r0s3__13;
+      mul_i1030_16_r0s4__13 <= mul_i1030_16_r0s3__13;
     if (_GEN_3)
-      mul_i1028_16_r0s3__14 <= mul_i1028_16_r0s2[14];
+      mul_i1030_16_r0s3__14 <= mul_i1030_16_r0s2[14];
     if (_GEN_2)
-      mul_i1028_16_r0s4__14 <= mul_i1028_16_r0s3__14;
+      mul_i1030_16_r0s4__14 <= mul_i1030_16_r0s3__14;
     if (_GEN_3)
-      mul_i1028_16_r0s3__15 <= mul_i1028_16_r0s2[15];
+      mul_i1030_16_r0s3__15 <= mul_i1030_16_r0s2[15];
     if (_GEN_2)
-      mul_i1028_16_r0s4__15 <= mul_i1028_16_r0s3__15;
+      mul_i1030_16_r0s4__15 <= mul_i1030_16_r0s3__15;
     if (_GEN_3)
-      mul_i1028_16_r0s3__16 <= mul_i1028_16_r0s2[16];
+      mul_i1030_16_r0s3__16 <= mul_i1030_16_r0s2[16];
     if (_GEN_2)
-      mul_i1028_16_r0s4__16 <= mul_i1028_16_r0s3__16;
+      mul_i1030_16_r0s4__16 <= mul_i1030_16_r0s3__16;
     if (_GEN_3)
-      mul_i1028_16_r0s3__17 <= mul_i1028_16_r0s2[17];
+      mul_i1030_16_r0s3__17 <= mul_i1030_16_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_16_r0s4__17 <= mul_i1028_16_r0s3__17;
+      mul_i1030_16_r0s4__17 <= mul_i1030_16_r0s3__17;
       select_r0s4__16 <= _GEN_161;
     end
     if (_GEN_1) begin
-      add_i1636_16_r0s5 <= {1'h0, sub_i_i1101_16_r0s4, 7'h0} + {10'h0, _GEN_40[29:22]};
-      cond_i1513_16_r0s5 <= _GEN_40[21];
-      or_i1597_16_r0s5 <= (|(_GEN_40[20:0])) | _GEN_40[22];
-      add_i2054_16_r0s5 <= {sub_i_i1101_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_40[29:19]};
-      cond_i1513_16_r0s5__1 <= _GEN_40[18];
-      or_i1584_16_r0s5 <= (|(_GEN_40[17:0])) | _GEN_40[19];
+      add_i1635_16_r0s5 <= {1'h0, sub_i_i1103_16_r0s4, 7'h0} + {10'h0, _GEN_40[29:22]};
+      cond_i1512_16_r0s5 <= _GEN_40[21];
+      or_i1596_16_r0s5 <= (|(_GEN_40[20:0])) | _GEN_40[22];
+      add_i2053_16_r0s5 <= {sub_i_i1103_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_40[29:19]};
+      cond_i1512_16_r0s5__1 <= _GEN_40[18];
+      or_i1583_16_r0s5 <= (|(_GEN_40[17:0])) | _GEN_40[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_16_r0s6 <=
@@ -12944,17 +12957,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__17 <= and_r0s5__17;
     if (_GEN_4)
-      sub_i1040_17_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[655:651]};
+      sub_i1042_17_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[655:651]};
     if (_GEN_3)
-      sub_i1040_17_r0s3 <= sub_i1040_17_r0s2;
+      sub_i1042_17_r0s3 <= sub_i1042_17_r0s2;
     if (_GEN_5)
       iszero_i_17_r0s1 <= _GEN_162 == 14'h0;
     if (_GEN_4)
       iszero_i_17_r0s2 <= iszero_i_17_r0s1;
     if (_GEN_5)
-      mul_i1028_17_r0s1 <= {4'h0, _GEN_162} * {15'h1, decoded_dout[650:648]};
+      mul_i1030_17_r0s1 <= {4'h0, _GEN_162} * {15'h1, decoded_dout[650:648]};
     if (_GEN_4)
-      mul_i1028_17_r0s2 <= mul_i1028_17_r0s1;
+      mul_i1030_17_r0s2 <= mul_i1030_17_r0s1;
     if (_GEN_3)
       select_r0s3__17 <=
         iszero_i_17_r0s2
@@ -12963,118 +12976,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_523
                ? {2'h0,
                   _GEN_524,
-                  ~_GEN_524 & ~(mul_i1028_17_r0s2[1]) & mul_i1028_17_r0s2[0]}
+                  ~_GEN_524 & ~(mul_i1030_17_r0s2[1]) & mul_i1030_17_r0s2[0]}
                : {_GEN_515 & ~_GEN_522,
                   _GEN_515
                     ? {_GEN_518 & ~_GEN_521,
                        _GEN_518
                          ? {_GEN_519 & ~_GEN_520,
                             _GEN_519
-                              ? ~(mul_i1028_17_r0s2[3]) & mul_i1028_17_r0s2[2]
-                              : ~(mul_i1028_17_r0s2[5]) & mul_i1028_17_r0s2[4]}
+                              ? ~(mul_i1030_17_r0s2[3]) & mul_i1030_17_r0s2[2]
+                              : ~(mul_i1030_17_r0s2[5]) & mul_i1030_17_r0s2[4]}
                          : {_GEN_516 & ~_GEN_517,
                             _GEN_516
-                              ? ~(mul_i1028_17_r0s2[7]) & mul_i1028_17_r0s2[6]
-                              : ~(mul_i1028_17_r0s2[9]) & mul_i1028_17_r0s2[8]}}
+                              ? ~(mul_i1030_17_r0s2[7]) & mul_i1030_17_r0s2[6]
+                              : ~(mul_i1030_17_r0s2[9]) & mul_i1030_17_r0s2[8]}}
                     : {_GEN_511 & ~_GEN_514,
                        _GEN_511
                          ? {_GEN_512 & ~_GEN_513,
                             _GEN_512
-                              ? ~(mul_i1028_17_r0s2[11]) & mul_i1028_17_r0s2[10]
-                              : ~(mul_i1028_17_r0s2[13]) & mul_i1028_17_r0s2[12]}
+                              ? ~(mul_i1030_17_r0s2[11]) & mul_i1030_17_r0s2[10]
+                              : ~(mul_i1030_17_r0s2[13]) & mul_i1030_17_r0s2[12]}
                          : {_GEN_509 & ~_GEN_510,
                             _GEN_509
-                              ? ~(mul_i1028_17_r0s2[15]) & mul_i1028_17_r0s2[14]
-                              : ~(mul_i1028_17_r0s2[17]) & mul_i1028_17_r0s2[16]}}}};
+                              ? ~(mul_i1030_17_r0s2[15]) & mul_i1030_17_r0s2[14]
+                              : ~(mul_i1030_17_r0s2[17]) & mul_i1030_17_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__17 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_165[9:5]));
     if (_GEN_1)
       or_r0s5__17 <= or_r0s4__17;
     if (_GEN_2) begin
-      sub_i_i1101_17_r0s4 <= _GEN_165;
-      cmp_i1510_17_r0s4 <= _GEN_166[4:1] != 4'hF;
+      sub_i_i1103_17_r0s4 <= _GEN_165;
+      cmp_i1509_17_r0s4 <= _GEN_166[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_17_r0s3 <= mul_i1028_17_r0s2[0];
+      mul_i1030_17_r0s3 <= mul_i1030_17_r0s2[0];
     if (_GEN_2)
-      mul_i1028_17_r0s4 <= mul_i1028_17_r0s3;
+      mul_i1030_17_r0s4 <= mul_i1030_17_r0s3;
     if (_GEN_3)
-      mul_i1028_17_r0s3__1 <= mul_i1028_17_r0s2[1];
+      mul_i1030_17_r0s3__1 <= mul_i1030_17_r0s2[1];
     if (_GEN_2)
-      mul_i1028_17_r0s4__1 <= mul_i1028_17_r0s3__1;
+      mul_i1030_17_r0s4__1 <= mul_i1030_17_r0s3__1;
     if (_GEN_3)
-      mul_i1028_17_r0s3__2 <= mul_i1028_17_r0s2[2];
+      mul_i1030_17_r0s3__2 <= mul_i1030_17_r0s2[2];
     if (_GEN_2)
-      mul_i1028_17_r0s4__2 <= mul_i1028_17_r0s3__2;
+      mul_i1030_17_r0s4__2 <= mul_i1030_17_r0s3__2;
     if (_GEN_3)
-      mul_i1028_17_r0s3__3 <= mul_i1028_17_r0s2[3];
+      mul_i1030_17_r0s3__3 <= mul_i1030_17_r0s2[3];
     if (_GEN_2)
-      mul_i1028_17_r0s4__3 <= mul_i1028_17_r0s3__3;
+      mul_i1030_17_r0s4__3 <= mul_i1030_17_r0s3__3;
     if (_GEN_3)
-      mul_i1028_17_r0s3__4 <= mul_i1028_17_r0s2[4];
+      mul_i1030_17_r0s3__4 <= mul_i1030_17_r0s2[4];
     if (_GEN_2)
-      mul_i1028_17_r0s4__4 <= mul_i1028_17_r0s3__4;
+      mul_i1030_17_r0s4__4 <= mul_i1030_17_r0s3__4;
     if (_GEN_3)
-      mul_i1028_17_r0s3__5 <= mul_i1028_17_r0s2[5];
+      mul_i1030_17_r0s3__5 <= mul_i1030_17_r0s2[5];
     if (_GEN_2)
-      mul_i1028_17_r0s4__5 <= mul_i1028_17_r0s3__5;
+      mul_i1030_17_r0s4__5 <= mul_i1030_17_r0s3__5;
     if (_GEN_3)
-      mul_i1028_17_r0s3__6 <= mul_i1028_17_r0s2[6];
+      mul_i1030_17_r0s3__6 <= mul_i1030_17_r0s2[6];
     if (_GEN_2)
-      mul_i1028_17_r0s4__6 <= mul_i1028_17_r0s3__6;
+      mul_i1030_17_r0s4__6 <= mul_i1030_17_r0s3__6;
     if (_GEN_3)
-      mul_i1028_17_r0s3__7 <= mul_i1028_17_r0s2[7];
+      mul_i1030_17_r0s3__7 <= mul_i1030_17_r0s2[7];
     if (_GEN_2)
-      mul_i1028_17_r0s4__7 <= mul_i1028_17_r0s3__7;
+      mul_i1030_17_r0s4__7 <= mul_i1030_17_r0s3__7;
     if (_GEN_3)
-      mul_i1028_17_r0s3__8 <= mul_i1028_17_r0s2[8];
+      mul_i1030_17_r0s3__8 <= mul_i1030_17_r0s2[8];
     if (_GEN_2)
-      mul_i1028_17_r0s4__8 <= mul_i1028_17_r0s3__8;
+      mul_i1030_17_r0s4__8 <= mul_i1030_17_r0s3__8;
     if (_GEN_3)
-      mul_i1028_17_r0s3__9 <= mul_i1028_17_r0s2[9];
+      mul_i1030_17_r0s3__9 <= mul_i1030_17_r0s2[9];
     if (_GEN_2)
-      mul_i1028_17_r0s4__9 <= mul_i1028_17_r0s3__9;
+      mul_i1030_17_r0s4__9 <= mul_i1030_17_r0s3__9;
     if (_GEN_3)
-      mul_i1028_17_r0s3__10 <= mul_i1028_17_r0s2[10];
+      mul_i1030_17_r0s3__10 <= mul_i1030_17_r0s2[10];
     if (_GEN_2)
-      mul_i1028_17_r0s4__10 <= mul_i1028_17_r0s3__10;
+      mul_i1030_17_r0s4__10 <= mul_i1030_17_r0s3__10;
     if (_GEN_3)
-      mul_i1028_17_r0s3__11 <= mul_i1028_17_r0s2[11];
+      mul_i1030_17_r0s3__11 <= mul_i1030_17_r0s2[11];
     if (_GEN_2)
-      mul_i1028_17_r0s4__11 <= mul_i1028_17_r0s3__11;
+      mul_i1030_17_r0s4__11 <= mul_i1030_17_r0s3__11;
     if (_GEN_3)
-      mul_i1028_17_r0s3__12 <= mul_i1028_17_r0s2[12];
+      mul_i1030_17_r0s3__12 <= mul_i1030_17_r0s2[12];
     if (_GEN_2)
-      mul_i1028_17_r0s4__12 <= mul_i1028_17_r0s3__12;
+      mul_i1030_17_r0s4__12 <= mul_i1030_17_r0s3__12;
     if (_GEN_3)
-      mul_i1028_17_r0s3__13 <= mul_i1028_17_r0s2[13];
+      mul_i1030_17_r0s3__13 <= mul_i1030_17_r0s2[13];
     if (_GEN_2)
-      mul_i1028_17_r0s4__13 <= mul_i1028_17_r0s3__13;
+      mul_i1030_17_r0s4__13 <= mul_i1030_17_r0s3__13;
     if (_GEN_3)
-      mul_i1028_17_r0s3__14 <= mul_i1028_17_r0s2[14];
+      mul_i1030_17_r0s3__14 <= mul_i1030_17_r0s2[14];
     if (_GEN_2)
-      mul_i1028_17_r0s4__14 <= mul_i1028_17_r0s3__14;
+      mul_i1030_17_r0s4__14 <= mul_i1030_17_r0s3__14;
     if (_GEN_3)
-      mul_i1028_17_r0s3__15 <= mul_i1028_17_r0s2[15];
+      mul_i1030_17_r0s3__15 <= mul_i1030_17_r0s2[15];
     if (_GEN_2)
-      mul_i1028_17_r0s4__15 <= mul_i1028_17_r0s3__15;
+      mul_i1030_17_r0s4__15 <= mul_i1030_17_r0s3__15;
     if (_GEN_3)
-      mul_i1028_17_r0s3__16 <= mul_i1028_17_r0s2[16];
+      mul_i1030_17_r0s3__16 <= mul_i1030_17_r0s2[16];
     if (_GEN_2)
-      mul_i1028_17_r0s4__16 <= mul_i1028_17_r0s3__16;
+      mul_i1030_17_r0s4__16 <= mul_i1030_17_r0s3__16;
     if (_GEN_3)
-      mul_i1028_17_r0s3__17 <= mul_i1028_17_r0s2[17];
+      mul_i1030_17_r0s3__17 <= mul_i1030_17_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_17_r0s4__17 <= mul_i1028_17_r0s3__17;
+      mul_i1030_17_r0s4__17 <= mul_i1030_17_r0s3__17;
       select_r0s4__17 <= _GEN_166;
     end
     if (_GEN_1) begin
-      add_i1636_17_r0s5 <= {1'h0, sub_i_i1101_17_r0s4, 7'h0} + {10'h0, _GEN_42[29:22]};
-      cond_i1513_17_r0s5 <= _GEN_42[21];
-      or_i1597_17_r0s5 <= (|(_GEN_42[20:0])) | _GEN_42[22];
-      add_i2054_17_r0s5 <= {sub_i_i1101_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_42[29:19]};
-      cond_i1513_17_r0s5__1 <= _GEN_42[18];
-      or_i1584_17_r0s5 <= (|(_GEN_42[17:0])) | _GEN_42[19];
+      add_i1635_17_r0s5 <= {1'h0, sub_i_i1103_17_r0s4, 7'h0} + {10'h0, _GEN_42[29:22]};
+      cond_i1512_17_r0s5 <= _GEN_42[21];
+      or_i1596_17_r0s5 <= (|(_GEN_42[20:0])) | _GEN_42[22];
+      add_i2053_17_r0s5 <= {sub_i_i1103_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_42[29:19]};
+      cond_i1512_17_r0s5__1 <= _GEN_42[18];
+      or_i1583_17_r0s5 <= (|(_GEN_42[17:0])) | _GEN_42[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_17_r0s6 <=
@@ -13094,17 +13107,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__18 <= and_r0s5__18;
     if (_GEN_4)
-      sub_i1040_18_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[663:659]};
+      sub_i1042_18_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[663:659]};
     if (_GEN_3)
-      sub_i1040_18_r0s3 <= sub_i1040_18_r0s2;
+      sub_i1042_18_r0s3 <= sub_i1042_18_r0s2;
     if (_GEN_5)
       iszero_i_18_r0s1 <= _GEN_167 == 14'h0;
     if (_GEN_4)
       iszero_i_18_r0s2 <= iszero_i_18_r0s1;
     if (_GEN_5)
-      mul_i1028_18_r0s1 <= {4'h0, _GEN_167} * {15'h1, decoded_dout[658:656]};
+      mul_i1030_18_r0s1 <= {4'h0, _GEN_167} * {15'h1, decoded_dout[658:656]};
     if (_GEN_4)
-      mul_i1028_18_r0s2 <= mul_i1028_18_r0s1;
+      mul_i1030_18_r0s2 <= mul_i1030_18_r0s1;
     if (_GEN_3)
       select_r0s3__18 <=
         iszero_i_18_r0s2
@@ -13113,118 +13126,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_539
                ? {2'h0,
                   _GEN_540,
-                  ~_GEN_540 & ~(mul_i1028_18_r0s2[1]) & mul_i1028_18_r0s2[0]}
+                  ~_GEN_540 & ~(mul_i1030_18_r0s2[1]) & mul_i1030_18_r0s2[0]}
                : {_GEN_531 & ~_GEN_538,
                   _GEN_531
                     ? {_GEN_534 & ~_GEN_537,
                        _GEN_534
                          ? {_GEN_535 & ~_GEN_536,
                             _GEN_535
-                              ? ~(mul_i1028_18_r0s2[3]) & mul_i1028_18_r0s2[2]
-                              : ~(mul_i1028_18_r0s2[5]) & mul_i1028_18_r0s2[4]}
+                              ? ~(mul_i1030_18_r0s2[3]) & mul_i1030_18_r0s2[2]
+                              : ~(mul_i1030_18_r0s2[5]) & mul_i1030_18_r0s2[4]}
                          : {_GEN_532 & ~_GEN_533,
                             _GEN_532
-                              ? ~(mul_i1028_18_r0s2[7]) & mul_i1028_18_r0s2[6]
-                              : ~(mul_i1028_18_r0s2[9]) & mul_i1028_18_r0s2[8]}}
+                              ? ~(mul_i1030_18_r0s2[7]) & mul_i1030_18_r0s2[6]
+                              : ~(mul_i1030_18_r0s2[9]) & mul_i1030_18_r0s2[8]}}
                     : {_GEN_527 & ~_GEN_530,
                        _GEN_527
                          ? {_GEN_528 & ~_GEN_529,
                             _GEN_528
-                              ? ~(mul_i1028_18_r0s2[11]) & mul_i1028_18_r0s2[10]
-                              : ~(mul_i1028_18_r0s2[13]) & mul_i1028_18_r0s2[12]}
+                              ? ~(mul_i1030_18_r0s2[11]) & mul_i1030_18_r0s2[10]
+                              : ~(mul_i1030_18_r0s2[13]) & mul_i1030_18_r0s2[12]}
                          : {_GEN_525 & ~_GEN_526,
                             _GEN_525
-                              ? ~(mul_i1028_18_r0s2[15]) & mul_i1028_18_r0s2[14]
-                              : ~(mul_i1028_18_r0s2[17]) & mul_i1028_18_r0s2[16]}}}};
+                              ? ~(mul_i1030_18_r0s2[15]) & mul_i1030_18_r0s2[14]
+                              : ~(mul_i1030_18_r0s2[17]) & mul_i1030_18_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__18 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_170[9:5]));
     if (_GEN_1)
       or_r0s5__18 <= or_r0s4__18;
     if (_GEN_2) begin
-      sub_i_i1101_18_r0s4 <= _GEN_170;
-      cmp_i1510_18_r0s4 <= _GEN_171[4:1] != 4'hF;
+      sub_i_i1103_18_r0s4 <= _GEN_170;
+      cmp_i1509_18_r0s4 <= _GEN_171[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_18_r0s3 <= mul_i1028_18_r0s2[0];
+      mul_i1030_18_r0s3 <= mul_i1030_18_r0s2[0];
     if (_GEN_2)
-      mul_i1028_18_r0s4 <= mul_i1028_18_r0s3;
+      mul_i1030_18_r0s4 <= mul_i1030_18_r0s3;
     if (_GEN_3)
-      mul_i1028_18_r0s3__1 <= mul_i1028_18_r0s2[1];
+      mul_i1030_18_r0s3__1 <= mul_i1030_18_r0s2[1];
     if (_GEN_2)
-      mul_i1028_18_r0s4__1 <= mul_i1028_18_r0s3__1;
+      mul_i1030_18_r0s4__1 <= mul_i1030_18_r0s3__1;
     if (_GEN_3)
-      mul_i1028_18_r0s3__2 <= mul_i1028_18_r0s2[2];
+      mul_i1030_18_r0s3__2 <= mul_i1030_18_r0s2[2];
     if (_GEN_2)
-      mul_i1028_18_r0s4__2 <= mul_i1028_18_r0s3__2;
+      mul_i1030_18_r0s4__2 <= mul_i1030_18_r0s3__2;
     if (_GEN_3)
-      mul_i1028_18_r0s3__3 <= mul_i1028_18_r0s2[3];
+      mul_i1030_18_r0s3__3 <= mul_i1030_18_r0s2[3];
     if (_GEN_2)
-      mul_i1028_18_r0s4__3 <= mul_i1028_18_r0s3__3;
+      mul_i1030_18_r0s4__3 <= mul_i1030_18_r0s3__3;
     if (_GEN_3)
-      mul_i1028_18_r0s3__4 <= mul_i1028_18_r0s2[4];
+      mul_i1030_18_r0s3__4 <= mul_i1030_18_r0s2[4];
     if (_GEN_2)
-      mul_i1028_18_r0s4__4 <= mul_i1028_18_r0s3__4;
+      mul_i1030_18_r0s4__4 <= mul_i1030_18_r0s3__4;
     if (_GEN_3)
-      mul_i1028_18_r0s3__5 <= mul_i1028_18_r0s2[5];
+      mul_i1030_18_r0s3__5 <= mul_i1030_18_r0s2[5];
     if (_GEN_2)
-      mul_i1028_18_r0s4__5 <= mul_i1028_18_r0s3__5;
+      mul_i1030_18_r0s4__5 <= mul_i1030_18_r0s3__5;
     if (_GEN_3)
-      mul_i1028_18_r0s3__6 <= mul_i1028_18_r0s2[6];
+      mul_i1030_18_r0s3__6 <= mul_i1030_18_r0s2[6];
     if (_GEN_2)
-      mul_i1028_18_r0s4__6 <= mul_i1028_18_r0s3__6;
+      mul_i1030_18_r0s4__6 <= mul_i1030_18_r0s3__6;
     if (_GEN_3)
-      mul_i1028_18_r0s3__7 <= mul_i1028_18_r0s2[7];
+      mul_i1030_18_r0s3__7 <= mul_i1030_18_r0s2[7];
     if (_GEN_2)
-      mul_i1028_18_r0s4__7 <= mul_i1028_18_r0s3__7;
+      mul_i1030_18_r0s4__7 <= mul_i1030_18_r0s3__7;
     if (_GEN_3)
-      mul_i1028_18_r0s3__8 <= mul_i1028_18_r0s2[8];
+      mul_i1030_18_r0s3__8 <= mul_i1030_18_r0s2[8];
     if (_GEN_2)
-      mul_i1028_18_r0s4__8 <= mul_i1028_18_r0s3__8;
+      mul_i1030_18_r0s4__8 <= mul_i1030_18_r0s3__8;
     if (_GEN_3)
-      mul_i1028_18_r0s3__9 <= mul_i1028_18_r0s2[9];
+      mul_i1030_18_r0s3__9 <= mul_i1030_18_r0s2[9];
     if (_GEN_2)
-      mul_i1028_18_r0s4__9 <= mul_i1028_18_r0s3__9;
+      mul_i1030_18_r0s4__9 <= mul_i1030_18_r0s3__9;
     if (_GEN_3)
-      mul_i1028_18_r0s3__10 <= mul_i1028_18_r0s2[10];
+      mul_i1030_18_r0s3__10 <= mul_i1030_18_r0s2[10];
     if (_GEN_2)
-      mul_i1028_18_r0s4__10 <= mul_i1028_18_r0s3__10;
+      mul_i1030_18_r0s4__10 <= mul_i1030_18_r0s3__10;
     if (_GEN_3)
-      mul_i1028_18_r0s3__11 <= mul_i1028_18_r0s2[11];
+      mul_i1030_18_r0s3__11 <= mul_i1030_18_r0s2[11];
     if (_GEN_2)
-      mul_i1028_18_r0s4__11 <= mul_i1028_18_r0s3__11;
+      mul_i1030_18_r0s4__11 <= mul_i1030_18_r0s3__11;
     if (_GEN_3)
-      mul_i1028_18_r0s3__12 <= mul_i1028_18_r0s2[12];
+      mul_i1030_18_r0s3__12 <= mul_i1030_18_r0s2[12];
     if (_GEN_2)
-      mul_i1028_18_r0s4__12 <= mul_i1028_18_r0s3__12;
+      mul_i1030_18_r0s4__12 <= mul_i1030_18_r0s3__12;
     if (_GEN_3)
-      mul_i1028_18_r0s3__13 <= mul_i1028_18_r0s2[13];
+      mul_i1030_18_r0s3__13 <= mul_i1030_18_r0s2[13];
     if (_GEN_2)
-      mul_i1028_18_r0s4__13 <= mul_i1028_18_r0s3__13;
+      mul_i1030_18_r0s4__13 <= mul_i1030_18_r0s3__13;
     if (_GEN_3)
-      mul_i1028_18_r0s3__14 <= mul_i1028_18_r0s2[14];
+      mul_i1030_18_r0s3__14 <= mul_i1030_18_r0s2[14];
     if (_GEN_2)
-      mul_i1028_18_r0s4__14 <= mul_i1028_18_r0s3__14;
+      mul_i1030_18_r0s4__14 <= mul_i1030_18_r0s3__14;
     if (_GEN_3)
-      mul_i1028_18_r0s3__15 <= mul_i1028_18_r0s2[15];
+      mul_i1030_18_r0s3__15 <= mul_i1030_18_r0s2[15];
     if (_GEN_2)
-      mul_i1028_18_r0s4__15 <= mul_i1028_18_r0s3__15;
+      mul_i1030_18_r0s4__15 <= mul_i1030_18_r0s3__15;
     if (_GEN_3)
-      mul_i1028_18_r0s3__16 <= mul_i1028_18_r0s2[16];
+      mul_i1030_18_r0s3__16 <= mul_i1030_18_r0s2[16];
     if (_GEN_2)
-      mul_i1028_18_r0s4__16 <= mul_i1028_18_r0s3__16;
+      mul_i1030_18_r0s4__16 <= mul_i1030_18_r0s3__16;
     if (_GEN_3)
-      mul_i1028_18_r0s3__17 <= mul_i1028_18_r0s2[17];
+      mul_i1030_18_r0s3__17 <= mul_i1030_18_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_18_r0s4__17 <= mul_i1028_18_r0s3__17;
+      mul_i1030_18_r0s4__17 <= mul_i1030_18_r0s3__17;
       select_r0s4__18 <= _GEN_171;
     end
     if (_GEN_1) begin
-      add_i1636_18_r0s5 <= {1'h0, sub_i_i1101_18_r0s4, 7'h0} + {10'h0, _GEN_44[29:22]};
-      cond_i1513_18_r0s5 <= _GEN_44[21];
-      or_i1597_18_r0s5 <= (|(_GEN_44[20:0])) | _GEN_44[22];
-      add_i2054_18_r0s5 <= {sub_i_i1101_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_44[29:19]};
-      cond_i1513_18_r0s5__1 <= _GEN_44[18];
-      or_i1584_18_r0s5 <= (|(_GEN_44[17:0])) | _GEN_44[19];
+      add_i1635_18_r0s5 <= {1'h0, sub_i_i1103_18_r0s4, 7'h0} + {10'h0, _GEN_44[29:22]};
+      cond_i1512_18_r0s5 <= _GEN_44[21];
+      or_i1596_18_r0s5 <= (|(_GEN_44[20:0])) | _GEN_44[22];
+      add_i2053_18_r0s5 <= {sub_i_i1103_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_44[29:19]};
+      cond_i1512_18_r0s5__1 <= _GEN_44[18];
+      or_i1583_18_r0s5 <= (|(_GEN_44[17:0])) | _GEN_44[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_18_r0s6 <=
@@ -13244,17 +13257,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__19 <= and_r0s5__19;
     if (_GEN_4)
-      sub_i1040_19_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[671:667]};
+      sub_i1042_19_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[671:667]};
     if (_GEN_3)
-      sub_i1040_19_r0s3 <= sub_i1040_19_r0s2;
+      sub_i1042_19_r0s3 <= sub_i1042_19_r0s2;
     if (_GEN_5)
       iszero_i_19_r0s1 <= _GEN_172 == 14'h0;
     if (_GEN_4)
       iszero_i_19_r0s2 <= iszero_i_19_r0s1;
     if (_GEN_5)
-      mul_i1028_19_r0s1 <= {4'h0, _GEN_172} * {15'h1, decoded_dout[666:664]};
+      mul_i1030_19_r0s1 <= {4'h0, _GEN_172} * {15'h1, decoded_dout[666:664]};
     if (_GEN_4)
-      mul_i1028_19_r0s2 <= mul_i1028_19_r0s1;
+      mul_i1030_19_r0s2 <= mul_i1030_19_r0s1;
     if (_GEN_3)
       select_r0s3__19 <=
         iszero_i_19_r0s2
@@ -13263,118 +13276,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_555
                ? {2'h0,
                   _GEN_556,
-                  ~_GEN_556 & ~(mul_i1028_19_r0s2[1]) & mul_i1028_19_r0s2[0]}
+                  ~_GEN_556 & ~(mul_i1030_19_r0s2[1]) & mul_i1030_19_r0s2[0]}
                : {_GEN_547 & ~_GEN_554,
                   _GEN_547
                     ? {_GEN_550 & ~_GEN_553,
                        _GEN_550
                          ? {_GEN_551 & ~_GEN_552,
                             _GEN_551
-                              ? ~(mul_i1028_19_r0s2[3]) & mul_i1028_19_r0s2[2]
-                              : ~(mul_i1028_19_r0s2[5]) & mul_i1028_19_r0s2[4]}
+                              ? ~(mul_i1030_19_r0s2[3]) & mul_i1030_19_r0s2[2]
+                              : ~(mul_i1030_19_r0s2[5]) & mul_i1030_19_r0s2[4]}
                          : {_GEN_548 & ~_GEN_549,
                             _GEN_548
-                              ? ~(mul_i1028_19_r0s2[7]) & mul_i1028_19_r0s2[6]
-                              : ~(mul_i1028_19_r0s2[9]) & mul_i1028_19_r0s2[8]}}
+                              ? ~(mul_i1030_19_r0s2[7]) & mul_i1030_19_r0s2[6]
+                              : ~(mul_i1030_19_r0s2[9]) & mul_i1030_19_r0s2[8]}}
                     : {_GEN_543 & ~_GEN_546,
                        _GEN_543
                          ? {_GEN_544 & ~_GEN_545,
                             _GEN_544
-                              ? ~(mul_i1028_19_r0s2[11]) & mul_i1028_19_r0s2[10]
-                              : ~(mul_i1028_19_r0s2[13]) & mul_i1028_19_r0s2[12]}
+                              ? ~(mul_i1030_19_r0s2[11]) & mul_i1030_19_r0s2[10]
+                              : ~(mul_i1030_19_r0s2[13]) & mul_i1030_19_r0s2[12]}
                          : {_GEN_541 & ~_GEN_542,
                             _GEN_541
-                              ? ~(mul_i1028_19_r0s2[15]) & mul_i1028_19_r0s2[14]
-                              : ~(mul_i1028_19_r0s2[17]) & mul_i1028_19_r0s2[16]}}}};
+                              ? ~(mul_i1030_19_r0s2[15]) & mul_i1030_19_r0s2[14]
+                              : ~(mul_i1030_19_r0s2[17]) & mul_i1030_19_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__19 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_175[9:5]));
     if (_GEN_1)
       or_r0s5__19 <= or_r0s4__19;
     if (_GEN_2) begin
-      sub_i_i1101_19_r0s4 <= _GEN_175;
-      cmp_i1510_19_r0s4 <= _GEN_176[4:1] != 4'hF;
+      sub_i_i1103_19_r0s4 <= _GEN_175;
+      cmp_i1509_19_r0s4 <= _GEN_176[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_19_r0s3 <= mul_i1028_19_r0s2[0];
+      mul_i1030_19_r0s3 <= mul_i1030_19_r0s2[0];
     if (_GEN_2)
-      mul_i1028_19_r0s4 <= mul_i1028_19_r0s3;
+      mul_i1030_19_r0s4 <= mul_i1030_19_r0s3;
     if (_GEN_3)
-      mul_i1028_19_r0s3__1 <= mul_i1028_19_r0s2[1];
+      mul_i1030_19_r0s3__1 <= mul_i1030_19_r0s2[1];
     if (_GEN_2)
-      mul_i1028_19_r0s4__1 <= mul_i1028_19_r0s3__1;
+      mul_i1030_19_r0s4__1 <= mul_i1030_19_r0s3__1;
     if (_GEN_3)
-      mul_i1028_19_r0s3__2 <= mul_i1028_19_r0s2[2];
+      mul_i1030_19_r0s3__2 <= mul_i1030_19_r0s2[2];
     if (_GEN_2)
-      mul_i1028_19_r0s4__2 <= mul_i1028_19_r0s3__2;
+      mul_i1030_19_r0s4__2 <= mul_i1030_19_r0s3__2;
     if (_GEN_3)
-      mul_i1028_19_r0s3__3 <= mul_i1028_19_r0s2[3];
+      mul_i1030_19_r0s3__3 <= mul_i1030_19_r0s2[3];
     if (_GEN_2)
-      mul_i1028_19_r0s4__3 <= mul_i1028_19_r0s3__3;
+      mul_i1030_19_r0s4__3 <= mul_i1030_19_r0s3__3;
     if (_GEN_3)
-      mul_i1028_19_r0s3__4 <= mul_i1028_19_r0s2[4];
+      mul_i1030_19_r0s3__4 <= mul_i1030_19_r0s2[4];
     if (_GEN_2)
-      mul_i1028_19_r0s4__4 <= mul_i1028_19_r0s3__4;
+      mul_i1030_19_r0s4__4 <= mul_i1030_19_r0s3__4;
     if (_GEN_3)
-      mul_i1028_19_r0s3__5 <= mul_i1028_19_r0s2[5];
+      mul_i1030_19_r0s3__5 <= mul_i1030_19_r0s2[5];
     if (_GEN_2)
-      mul_i1028_19_r0s4__5 <= mul_i1028_19_r0s3__5;
+      mul_i1030_19_r0s4__5 <= mul_i1030_19_r0s3__5;
     if (_GEN_3)
-      mul_i1028_19_r0s3__6 <= mul_i1028_19_r0s2[6];
+      mul_i1030_19_r0s3__6 <= mul_i1030_19_r0s2[6];
     if (_GEN_2)
-      mul_i1028_19_r0s4__6 <= mul_i1028_19_r0s3__6;
+      mul_i1030_19_r0s4__6 <= mul_i1030_19_r0s3__6;
     if (_GEN_3)
-      mul_i1028_19_r0s3__7 <= mul_i1028_19_r0s2[7];
+      mul_i1030_19_r0s3__7 <= mul_i1030_19_r0s2[7];
     if (_GEN_2)
-      mul_i1028_19_r0s4__7 <= mul_i1028_19_r0s3__7;
+      mul_i1030_19_r0s4__7 <= mul_i1030_19_r0s3__7;
     if (_GEN_3)
-      mul_i1028_19_r0s3__8 <= mul_i1028_19_r0s2[8];
+      mul_i1030_19_r0s3__8 <= mul_i1030_19_r0s2[8];
     if (_GEN_2)
-      mul_i1028_19_r0s4__8 <= mul_i1028_19_r0s3__8;
+      mul_i1030_19_r0s4__8 <= mul_i1030_19_r0s3__8;
     if (_GEN_3)
-      mul_i1028_19_r0s3__9 <= mul_i1028_19_r0s2[9];
+      mul_i1030_19_r0s3__9 <= mul_i1030_19_r0s2[9];
     if (_GEN_2)
-      mul_i1028_19_r0s4__9 <= mul_i1028_19_r0s3__9;
+      mul_i1030_19_r0s4__9 <= mul_i1030_19_r0s3__9;
     if (_GEN_3)
-      mul_i1028_19_r0s3__10 <= mul_i1028_19_r0s2[10];
+      mul_i1030_19_r0s3__10 <= mul_i1030_19_r0s2[10];
     if (_GEN_2)
-      mul_i1028_19_r0s4__10 <= mul_i1028_19_r0s3__10;
+      mul_i1030_19_r0s4__10 <= mul_i1030_19_r0s3__10;
     if (_GEN_3)
-      mul_i1028_19_r0s3__11 <= mul_i1028_19_r0s2[11];
+      mul_i1030_19_r0s3__11 <= mul_i1030_19_r0s2[11];
     if (_GEN_2)
-      mul_i1028_19_r0s4__11 <= mul_i1028_19_r0s3__11;
+      mul_i1030_19_r0s4__11 <= mul_i1030_19_r0s3__11;
     if (_GEN_3)
-      mul_i1028_19_r0s3__12 <= mul_i1028_19_r0s2[12];
+      mul_i1030_19_r0s3__12 <= mul_i1030_19_r0s2[12];
     if (_GEN_2)
-      mul_i1028_19_r0s4__12 <= mul_i1028_19_r0s3__12;
+      mul_i1030_19_r0s4__12 <= mul_i1030_19_r0s3__12;
     if (_GEN_3)
-      mul_i1028_19_r0s3__13 <= mul_i1028_19_r0s2[13];
+      mul_i1030_19_r0s3__13 <= mul_i1030_19_r0s2[13];
     if (_GEN_2)
-      mul_i1028_19_r0s4__13 <= mul_i1028_19_r0s3__13;
+      mul_i1030_19_r0s4__13 <= mul_i1030_19_r0s3__13;
     if (_GEN_3)
-      mul_i1028_19_r0s3__14 <= mul_i1028_19_r0s2[14];
+      mul_i1030_19_r0s3__14 <= mul_i1030_19_r0s2[14];
     if (_GEN_2)
-      mul_i1028_19_r0s4__14 <= mul_i1028_19_r0s3__14;
+      mul_i1030_19_r0s4__14 <= mul_i1030_19_r0s3__14;
     if (_GEN_3)
-      mul_i1028_19_r0s3__15 <= mul_i1028_19_r0s2[15];
+      mul_i1030_19_r0s3__15 <= mul_i1030_19_r0s2[15];
     if (_GEN_2)
-      mul_i1028_19_r0s4__15 <= mul_i1028_19_r0s3__15;
+      mul_i1030_19_r0s4__15 <= mul_i1030_19_r0s3__15;
     if (_GEN_3)
-      mul_i1028_19_r0s3__16 <= mul_i1028_19_r0s2[16];
+      mul_i1030_19_r0s3__16 <= mul_i1030_19_r0s2[16];
     if (_GEN_2)
-      mul_i1028_19_r0s4__16 <= mul_i1028_19_r0s3__16;
+      mul_i1030_19_r0s4__16 <= mul_i1030_19_r0s3__16;
     if (_GEN_3)
-      mul_i1028_19_r0s3__17 <= mul_i1028_19_r0s2[17];
+      mul_i1030_19_r0s3__17 <= mul_i1030_19_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_19_r0s4__17 <= mul_i1028_19_r0s3__17;
+      mul_i1030_19_r0s4__17 <= mul_i1030_19_r0s3__17;
       select_r0s4__19 <= _GEN_176;
     end
     if (_GEN_1) begin
-      add_i1636_19_r0s5 <= {1'h0, sub_i_i1101_19_r0s4, 7'h0} + {10'h0, _GEN_46[29:22]};
-      cond_i1513_19_r0s5 <= _GEN_46[21];
-      or_i1597_19_r0s5 <= (|(_GEN_46[20:0])) | _GEN_46[22];
-      add_i2054_19_r0s5 <= {sub_i_i1101_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_46[29:19]};
-      cond_i1513_19_r0s5__1 <= _GEN_46[18];
-      or_i1584_19_r0s5 <= (|(_GEN_46[17:0])) | _GEN_46[19];
+      add_i1635_19_r0s5 <= {1'h0, sub_i_i1103_19_r0s4, 7'h0} + {10'h0, _GEN_46[29:22]};
+      cond_i1512_19_r0s5 <= _GEN_46[21];
+      or_i1596_19_r0s5 <= (|(_GEN_46[20:0])) | _GEN_46[22];
+      add_i2053_19_r0s5 <= {sub_i_i1103_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_46[29:19]};
+      cond_i1512_19_r0s5__1 <= _GEN_46[18];
+      or_i1583_19_r0s5 <= (|(_GEN_46[17:0])) | _GEN_46[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_19_r0s6 <=
@@ -13394,17 +13407,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__20 <= and_r0s5__20;
     if (_GEN_4)
-      sub_i1040_20_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[679:675]};
+      sub_i1042_20_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[679:675]};
     if (_GEN_3)
-      sub_i1040_20_r0s3 <= sub_i1040_20_r0s2;
+      sub_i1042_20_r0s3 <= sub_i1042_20_r0s2;
     if (_GEN_5)
       iszero_i_20_r0s1 <= _GEN_177 == 14'h0;
     if (_GEN_4)
       iszero_i_20_r0s2 <= iszero_i_20_r0s1;
     if (_GEN_5)
-      mul_i1028_20_r0s1 <= {4'h0, _GEN_177} * {15'h1, decoded_dout[674:672]};
+      mul_i1030_20_r0s1 <= {4'h0, _GEN_177} * {15'h1, decoded_dout[674:672]};
     if (_GEN_4)
-      mul_i1028_20_r0s2 <= mul_i1028_20_r0s1;
+      mul_i1030_20_r0s2 <= mul_i1030_20_r0s1;
     if (_GEN_3)
       select_r0s3__20 <=
         iszero_i_20_r0s2
@@ -13413,118 +13426,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_571
                ? {2'h0,
                   _GEN_572,
-                  ~_GEN_572 & ~(mul_i1028_20_r0s2[1]) & mul_i1028_20_r0s2[0]}
+                  ~_GEN_572 & ~(mul_i1030_20_r0s2[1]) & mul_i1030_20_r0s2[0]}
                : {_GEN_563 & ~_GEN_570,
                   _GEN_563
                     ? {_GEN_566 & ~_GEN_569,
                        _GEN_566
                          ? {_GEN_567 & ~_GEN_568,
                             _GEN_567
-                              ? ~(mul_i1028_20_r0s2[3]) & mul_i1028_20_r0s2[2]
-                              : ~(mul_i1028_20_r0s2[5]) & mul_i1028_20_r0s2[4]}
+                              ? ~(mul_i1030_20_r0s2[3]) & mul_i1030_20_r0s2[2]
+                              : ~(mul_i1030_20_r0s2[5]) & mul_i1030_20_r0s2[4]}
                          : {_GEN_564 & ~_GEN_565,
                             _GEN_564
-                              ? ~(mul_i1028_20_r0s2[7]) & mul_i1028_20_r0s2[6]
-                              : ~(mul_i1028_20_r0s2[9]) & mul_i1028_20_r0s2[8]}}
+                              ? ~(mul_i1030_20_r0s2[7]) & mul_i1030_20_r0s2[6]
+                              : ~(mul_i1030_20_r0s2[9]) & mul_i1030_20_r0s2[8]}}
                     : {_GEN_559 & ~_GEN_562,
                        _GEN_559
                          ? {_GEN_560 & ~_GEN_561,
                             _GEN_560
-                              ? ~(mul_i1028_20_r0s2[11]) & mul_i1028_20_r0s2[10]
-                              : ~(mul_i1028_20_r0s2[13]) & mul_i1028_20_r0s2[12]}
+                              ? ~(mul_i1030_20_r0s2[11]) & mul_i1030_20_r0s2[10]
+                              : ~(mul_i1030_20_r0s2[13]) & mul_i1030_20_r0s2[12]}
                          : {_GEN_557 & ~_GEN_558,
                             _GEN_557
-                              ? ~(mul_i1028_20_r0s2[15]) & mul_i1028_20_r0s2[14]
-                              : ~(mul_i1028_20_r0s2[17]) & mul_i1028_20_r0s2[16]}}}};
+                              ? ~(mul_i1030_20_r0s2[15]) & mul_i1030_20_r0s2[14]
+                              : ~(mul_i1030_20_r0s2[17]) & mul_i1030_20_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__20 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_180[9:5]));
     if (_GEN_1)
       or_r0s5__20 <= or_r0s4__20;
     if (_GEN_2) begin
-      sub_i_i1101_20_r0s4 <= _GEN_180;
-      cmp_i1510_20_r0s4 <= _GEN_181[4:1] != 4'hF;
+      sub_i_i1103_20_r0s4 <= _GEN_180;
+      cmp_i1509_20_r0s4 <= _GEN_181[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_20_r0s3 <= mul_i1028_20_r0s2[0];
+      mul_i1030_20_r0s3 <= mul_i1030_20_r0s2[0];
     if (_GEN_2)
-      mul_i1028_20_r0s4 <= mul_i1028_20_r0s3;
+      mul_i1030_20_r0s4 <= mul_i1030_20_r0s3;
     if (_GEN_3)
-      mul_i1028_20_r0s3__1 <= mul_i1028_20_r0s2[1];
+      mul_i1030_20_r0s3__1 <= mul_i1030_20_r0s2[1];
     if (_GEN_2)
-      mul_i1028_20_r0s4__1 <= mul_i1028_20_r0s3__1;
+      mul_i1030_20_r0s4__1 <= mul_i1030_20_r0s3__1;
     if (_GEN_3)
-      mul_i1028_20_r0s3__2 <= mul_i1028_20_r0s2[2];
+      mul_i1030_20_r0s3__2 <= mul_i1030_20_r0s2[2];
     if (_GEN_2)
-      mul_i1028_20_r0s4__2 <= mul_i1028_20_r0s3__2;
+      mul_i1030_20_r0s4__2 <= mul_i1030_20_r0s3__2;
     if (_GEN_3)
-      mul_i1028_20_r0s3__3 <= mul_i1028_20_r0s2[3];
+      mul_i1030_20_r0s3__3 <= mul_i1030_20_r0s2[3];
     if (_GEN_2)
-      mul_i1028_20_r0s4__3 <= mul_i1028_20_r0s3__3;
+      mul_i1030_20_r0s4__3 <= mul_i1030_20_r0s3__3;
     if (_GEN_3)
-      mul_i1028_20_r0s3__4 <= mul_i1028_20_r0s2[4];
+      mul_i1030_20_r0s3__4 <= mul_i1030_20_r0s2[4];
     if (_GEN_2)
-      mul_i1028_20_r0s4__4 <= mul_i1028_20_r0s3__4;
+      mul_i1030_20_r0s4__4 <= mul_i1030_20_r0s3__4;
     if (_GEN_3)
-      mul_i1028_20_r0s3__5 <= mul_i1028_20_r0s2[5];
+      mul_i1030_20_r0s3__5 <= mul_i1030_20_r0s2[5];
     if (_GEN_2)
-      mul_i1028_20_r0s4__5 <= mul_i1028_20_r0s3__5;
+      mul_i1030_20_r0s4__5 <= mul_i1030_20_r0s3__5;
     if (_GEN_3)
-      mul_i1028_20_r0s3__6 <= mul_i1028_20_r0s2[6];
+      mul_i1030_20_r0s3__6 <= mul_i1030_20_r0s2[6];
     if (_GEN_2)
-      mul_i1028_20_r0s4__6 <= mul_i1028_20_r0s3__6;
+      mul_i1030_20_r0s4__6 <= mul_i1030_20_r0s3__6;
     if (_GEN_3)
-      mul_i1028_20_r0s3__7 <= mul_i1028_20_r0s2[7];
+      mul_i1030_20_r0s3__7 <= mul_i1030_20_r0s2[7];
     if (_GEN_2)
-      mul_i1028_20_r0s4__7 <= mul_i1028_20_r0s3__7;
+      mul_i1030_20_r0s4__7 <= mul_i1030_20_r0s3__7;
     if (_GEN_3)
-      mul_i1028_20_r0s3__8 <= mul_i1028_20_r0s2[8];
+      mul_i1030_20_r0s3__8 <= mul_i1030_20_r0s2[8];
     if (_GEN_2)
-      mul_i1028_20_r0s4__8 <= mul_i1028_20_r0s3__8;
+      mul_i1030_20_r0s4__8 <= mul_i1030_20_r0s3__8;
     if (_GEN_3)
-      mul_i1028_20_r0s3__9 <= mul_i1028_20_r0s2[9];
+      mul_i1030_20_r0s3__9 <= mul_i1030_20_r0s2[9];
     if (_GEN_2)
-      mul_i1028_20_r0s4__9 <= mul_i1028_20_r0s3__9;
+      mul_i1030_20_r0s4__9 <= mul_i1030_20_r0s3__9;
     if (_GEN_3)
-      mul_i1028_20_r0s3__10 <= mul_i1028_20_r0s2[10];
+      mul_i1030_20_r0s3__10 <= mul_i1030_20_r0s2[10];
     if (_GEN_2)
-      mul_i1028_20_r0s4__10 <= mul_i1028_20_r0s3__10;
+      mul_i1030_20_r0s4__10 <= mul_i1030_20_r0s3__10;
     if (_GEN_3)
-      mul_i1028_20_r0s3__11 <= mul_i1028_20_r0s2[11];
+      mul_i1030_20_r0s3__11 <= mul_i1030_20_r0s2[11];
     if (_GEN_2)
-      mul_i1028_20_r0s4__11 <= mul_i1028_20_r0s3__11;
+      mul_i1030_20_r0s4__11 <= mul_i1030_20_r0s3__11;
     if (_GEN_3)
-      mul_i1028_20_r0s3__12 <= mul_i1028_20_r0s2[12];
+      mul_i1030_20_r0s3__12 <= mul_i1030_20_r0s2[12];
     if (_GEN_2)
-      mul_i1028_20_r0s4__12 <= mul_i1028_20_r0s3__12;
+      mul_i1030_20_r0s4__12 <= mul_i1030_20_r0s3__12;
     if (_GEN_3)
-      mul_i1028_20_r0s3__13 <= mul_i1028_20_r0s2[13];
+      mul_i1030_20_r0s3__13 <= mul_i1030_20_r0s2[13];
     if (_GEN_2)
-      mul_i1028_20_r0s4__13 <= mul_i1028_20_r0s3__13;
+      mul_i1030_20_r0s4__13 <= mul_i1030_20_r0s3__13;
     if (_GEN_3)
-      mul_i1028_20_r0s3__14 <= mul_i1028_20_r0s2[14];
+      mul_i1030_20_r0s3__14 <= mul_i1030_20_r0s2[14];
     if (_GEN_2)
-      mul_i1028_20_r0s4__14 <= mul_i1028_20_r0s3__14;
+      mul_i1030_20_r0s4__14 <= mul_i1030_20_r0s3__14;
     if (_GEN_3)
-      mul_i1028_20_r0s3__15 <= mul_i1028_20_r0s2[15];
+      mul_i1030_20_r0s3__15 <= mul_i1030_20_r0s2[15];
     if (_GEN_2)
-      mul_i1028_20_r0s4__15 <= mul_i1028_20_r0s3__15;
+      mul_i1030_20_r0s4__15 <= mul_i1030_20_r0s3__15;
     if (_GEN_3)
-      mul_i1028_20_r0s3__16 <= mul_i1028_20_r0s2[16];
+      mul_i1030_20_r0s3__16 <= mul_i1030_20_r0s2[16];
     if (_GEN_2)
-      mul_i1028_20_r0s4__16 <= mul_i1028_20_r0s3__16;
+      mul_i1030_20_r0s4__16 <= mul_i1030_20_r0s3__16;
     if (_GEN_3)
-      mul_i1028_20_r0s3__17 <= mul_i1028_20_r0s2[17];
+      mul_i1030_20_r0s3__17 <= mul_i1030_20_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_20_r0s4__17 <= mul_i1028_20_r0s3__17;
+      mul_i1030_20_r0s4__17 <= mul_i1030_20_r0s3__17;
       select_r0s4__20 <= _GEN_181;
     end
     if (_GEN_1) begin
-      add_i1636_20_r0s5 <= {1'h0, sub_i_i1101_20_r0s4, 7'h0} + {10'h0, _GEN_48[29:22]};
-      cond_i1513_20_r0s5 <= _GEN_48[21];
-      or_i1597_20_r0s5 <= (|(_GEN_48[20:0])) | _GEN_48[22];
-      add_i2054_20_r0s5 <= {sub_i_i1101_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_48[29:19]};
-      cond_i1513_20_r0s5__1 <= _GEN_48[18];
-      or_i1584_20_r0s5 <= (|(_GEN_48[17:0])) | _GEN_48[19];
+      add_i1635_20_r0s5 <= {1'h0, sub_i_i1103_20_r0s4, 7'h0} + {10'h0, _GEN_48[29:22]};
+      cond_i1512_20_r0s5 <= _GEN_48[21];
+      or_i1596_20_r0s5 <= (|(_GEN_48[20:0])) | _GEN_48[22];
+      add_i2053_20_r0s5 <= {sub_i_i1103_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_48[29:19]};
+      cond_i1512_20_r0s5__1 <= _GEN_48[18];
+      or_i1583_20_r0s5 <= (|(_GEN_48[17:0])) | _GEN_48[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_20_r0s6 <=
@@ -13544,17 +13557,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__21 <= and_r0s5__21;
     if (_GEN_4)
-      sub_i1040_21_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[687:683]};
+      sub_i1042_21_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[687:683]};
     if (_GEN_3)
-      sub_i1040_21_r0s3 <= sub_i1040_21_r0s2;
+      sub_i1042_21_r0s3 <= sub_i1042_21_r0s2;
     if (_GEN_5)
       iszero_i_21_r0s1 <= _GEN_182 == 14'h0;
     if (_GEN_4)
       iszero_i_21_r0s2 <= iszero_i_21_r0s1;
     if (_GEN_5)
-      mul_i1028_21_r0s1 <= {4'h0, _GEN_182} * {15'h1, decoded_dout[682:680]};
+      mul_i1030_21_r0s1 <= {4'h0, _GEN_182} * {15'h1, decoded_dout[682:680]};
     if (_GEN_4)
-      mul_i1028_21_r0s2 <= mul_i1028_21_r0s1;
+      mul_i1030_21_r0s2 <= mul_i1030_21_r0s1;
     if (_GEN_3)
       select_r0s3__21 <=
         iszero_i_21_r0s2
@@ -13563,118 +13576,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_587
                ? {2'h0,
                   _GEN_588,
-                  ~_GEN_588 & ~(mul_i1028_21_r0s2[1]) & mul_i1028_21_r0s2[0]}
+                  ~_GEN_588 & ~(mul_i1030_21_r0s2[1]) & mul_i1030_21_r0s2[0]}
                : {_GEN_579 & ~_GEN_586,
                   _GEN_579
                     ? {_GEN_582 & ~_GEN_585,
                        _GEN_582
                          ? {_GEN_583 & ~_GEN_584,
                             _GEN_583
-                              ? ~(mul_i1028_21_r0s2[3]) & mul_i1028_21_r0s2[2]
-                              : ~(mul_i1028_21_r0s2[5]) & mul_i1028_21_r0s2[4]}
+                              ? ~(mul_i1030_21_r0s2[3]) & mul_i1030_21_r0s2[2]
+                              : ~(mul_i1030_21_r0s2[5]) & mul_i1030_21_r0s2[4]}
                          : {_GEN_580 & ~_GEN_581,
                             _GEN_580
-                              ? ~(mul_i1028_21_r0s2[7]) & mul_i1028_21_r0s2[6]
-                              : ~(mul_i1028_21_r0s2[9]) & mul_i1028_21_r0s2[8]}}
+                              ? ~(mul_i1030_21_r0s2[7]) & mul_i1030_21_r0s2[6]
+                              : ~(mul_i1030_21_r0s2[9]) & mul_i1030_21_r0s2[8]}}
                     : {_GEN_575 & ~_GEN_578,
                        _GEN_575
                          ? {_GEN_576 & ~_GEN_577,
                             _GEN_576
-                              ? ~(mul_i1028_21_r0s2[11]) & mul_i1028_21_r0s2[10]
-                              : ~(mul_i1028_21_r0s2[13]) & mul_i1028_21_r0s2[12]}
+                              ? ~(mul_i1030_21_r0s2[11]) & mul_i1030_21_r0s2[10]
+                              : ~(mul_i1030_21_r0s2[13]) & mul_i1030_21_r0s2[12]}
                          : {_GEN_573 & ~_GEN_574,
                             _GEN_573
-                              ? ~(mul_i1028_21_r0s2[15]) & mul_i1028_21_r0s2[14]
-                              : ~(mul_i1028_21_r0s2[17]) & mul_i1028_21_r0s2[16]}}}};
+                              ? ~(mul_i1030_21_r0s2[15]) & mul_i1030_21_r0s2[14]
+                              : ~(mul_i1030_21_r0s2[17]) & mul_i1030_21_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__21 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_185[9:5]));
     if (_GEN_1)
       or_r0s5__21 <= or_r0s4__21;
     if (_GEN_2) begin
-      sub_i_i1101_21_r0s4 <= _GEN_185;
-      cmp_i1510_21_r0s4 <= _GEN_186[4:1] != 4'hF;
+      sub_i_i1103_21_r0s4 <= _GEN_185;
+      cmp_i1509_21_r0s4 <= _GEN_186[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_21_r0s3 <= mul_i1028_21_r0s2[0];
+      mul_i1030_21_r0s3 <= mul_i1030_21_r0s2[0];
     if (_GEN_2)
-      mul_i1028_21_r0s4 <= mul_i1028_21_r0s3;
+      mul_i1030_21_r0s4 <= mul_i1030_21_r0s3;
     if (_GEN_3)
-      mul_i1028_21_r0s3__1 <= mul_i1028_21_r0s2[1];
+      mul_i1030_21_r0s3__1 <= mul_i1030_21_r0s2[1];
     if (_GEN_2)
-      mul_i1028_21_r0s4__1 <= mul_i1028_21_r0s3__1;
+      mul_i1030_21_r0s4__1 <= mul_i1030_21_r0s3__1;
     if (_GEN_3)
-      mul_i1028_21_r0s3__2 <= mul_i1028_21_r0s2[2];
+      mul_i1030_21_r0s3__2 <= mul_i1030_21_r0s2[2];
     if (_GEN_2)
-      mul_i1028_21_r0s4__2 <= mul_i1028_21_r0s3__2;
+      mul_i1030_21_r0s4__2 <= mul_i1030_21_r0s3__2;
     if (_GEN_3)
-      mul_i1028_21_r0s3__3 <= mul_i1028_21_r0s2[3];
+      mul_i1030_21_r0s3__3 <= mul_i1030_21_r0s2[3];
     if (_GEN_2)
-      mul_i1028_21_r0s4__3 <= mul_i1028_21_r0s3__3;
+      mul_i1030_21_r0s4__3 <= mul_i1030_21_r0s3__3;
     if (_GEN_3)
-      mul_i1028_21_r0s3__4 <= mul_i1028_21_r0s2[4];
+      mul_i1030_21_r0s3__4 <= mul_i1030_21_r0s2[4];
     if (_GEN_2)
-      mul_i1028_21_r0s4__4 <= mul_i1028_21_r0s3__4;
+      mul_i1030_21_r0s4__4 <= mul_i1030_21_r0s3__4;
     if (_GEN_3)
-      mul_i1028_21_r0s3__5 <= mul_i1028_21_r0s2[5];
+      mul_i1030_21_r0s3__5 <= mul_i1030_21_r0s2[5];
     if (_GEN_2)
-      mul_i1028_21_r0s4__5 <= mul_i1028_21_r0s3__5;
+      mul_i1030_21_r0s4__5 <= mul_i1030_21_r0s3__5;
     if (_GEN_3)
-      mul_i1028_21_r0s3__6 <= mul_i1028_21_r0s2[6];
+      mul_i1030_21_r0s3__6 <= mul_i1030_21_r0s2[6];
     if (_GEN_2)
-      mul_i1028_21_r0s4__6 <= mul_i1028_21_r0s3__6;
+      mul_i1030_21_r0s4__6 <= mul_i1030_21_r0s3__6;
     if (_GEN_3)
-      mul_i1028_21_r0s3__7 <= mul_i1028_21_r0s2[7];
+      mul_i1030_21_r0s3__7 <= mul_i1030_21_r0s2[7];
     if (_GEN_2)
-      mul_i1028_21_r0s4__7 <= mul_i1028_21_r0s3__7;
+      mul_i1030_21_r0s4__7 <= mul_i1030_21_r0s3__7;
     if (_GEN_3)
-      mul_i1028_21_r0s3__8 <= mul_i1028_21_r0s2[8];
+      mul_i1030_21_r0s3__8 <= mul_i1030_21_r0s2[8];
     if (_GEN_2)
-      mul_i1028_21_r0s4__8 <= mul_i1028_21_r0s3__8;
+      mul_i1030_21_r0s4__8 <= mul_i1030_21_r0s3__8;
     if (_GEN_3)
-      mul_i1028_21_r0s3__9 <= mul_i1028_21_r0s2[9];
+      mul_i1030_21_r0s3__9 <= mul_i1030_21_r0s2[9];
     if (_GEN_2)
-      mul_i1028_21_r0s4__9 <= mul_i1028_21_r0s3__9;
+      mul_i1030_21_r0s4__9 <= mul_i1030_21_r0s3__9;
     if (_GEN_3)
-      mul_i1028_21_r0s3__10 <= mul_i1028_21_r0s2[10];
+      mul_i1030_21_r0s3__10 <= mul_i1030_21_r0s2[10];
     if (_GEN_2)
-      mul_i1028_21_r0s4__10 <= mul_i1028_21_r0s3__10;
+      mul_i1030_21_r0s4__10 <= mul_i1030_21_r0s3__10;
     if (_GEN_3)
-      mul_i1028_21_r0s3__11 <= mul_i1028_21_r0s2[11];
+      mul_i1030_21_r0s3__11 <= mul_i1030_21_r0s2[11];
     if (_GEN_2)
-      mul_i1028_21_r0s4__11 <= mul_i1028_21_r0s3__11;
+      mul_i1030_21_r0s4__11 <= mul_i1030_21_r0s3__11;
     if (_GEN_3)
-      mul_i1028_21_r0s3__12 <= mul_i1028_21_r0s2[12];
+      mul_i1030_21_r0s3__12 <= mul_i1030_21_r0s2[12];
     if (_GEN_2)
-      mul_i1028_21_r0s4__12 <= mul_i1028_21_r0s3__12;
+      mul_i1030_21_r0s4__12 <= mul_i1030_21_r0s3__12;
     if (_GEN_3)
-      mul_i1028_21_r0s3__13 <= mul_i1028_21_r0s2[13];
+      mul_i1030_21_r0s3__13 <= mul_i1030_21_r0s2[13];
     if (_GEN_2)
-      mul_i1028_21_r0s4__13 <= mul_i1028_21_r0s3__13;
+      mul_i1030_21_r0s4__13 <= mul_i1030_21_r0s3__13;
     if (_GEN_3)
-      mul_i1028_21_r0s3__14 <= mul_i1028_21_r0s2[14];
+      mul_i1030_21_r0s3__14 <= mul_i1030_21_r0s2[14];
     if (_GEN_2)
-      mul_i1028_21_r0s4__14 <= mul_i1028_21_r0s3__14;
+      mul_i1030_21_r0s4__14 <= mul_i1030_21_r0s3__14;
     if (_GEN_3)
-      mul_i1028_21_r0s3__15 <= mul_i1028_21_r0s2[15];
+      mul_i1030_21_r0s3__15 <= mul_i1030_21_r0s2[15];
     if (_GEN_2)
-      mul_i1028_21_r0s4__15 <= mul_i1028_21_r0s3__15;
+      mul_i1030_21_r0s4__15 <= mul_i1030_21_r0s3__15;
     if (_GEN_3)
-      mul_i1028_21_r0s3__16 <= mul_i1028_21_r0s2[16];
+      mul_i1030_21_r0s3__16 <= mul_i1030_21_r0s2[16];
     if (_GEN_2)
-      mul_i1028_21_r0s4__16 <= mul_i1028_21_r0s3__16;
+      mul_i1030_21_r0s4__16 <= mul_i1030_21_r0s3__16;
     if (_GEN_3)
-      mul_i1028_21_r0s3__17 <= mul_i1028_21_r0s2[17];
+      mul_i1030_21_r0s3__17 <= mul_i1030_21_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_21_r0s4__17 <= mul_i1028_21_r0s3__17;
+      mul_i1030_21_r0s4__17 <= mul_i1030_21_r0s3__17;
       select_r0s4__21 <= _GEN_186;
     end
     if (_GEN_1) begin
-      add_i1636_21_r0s5 <= {1'h0, sub_i_i1101_21_r0s4, 7'h0} + {10'h0, _GEN_50[29:22]};
-      cond_i1513_21_r0s5 <= _GEN_50[21];
-      or_i1597_21_r0s5 <= (|(_GEN_50[20:0])) | _GEN_50[22];
-      add_i2054_21_r0s5 <= {sub_i_i1101_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_50[29:19]};
-      cond_i1513_21_r0s5__1 <= _GEN_50[18];
-      or_i1584_21_r0s5 <= (|(_GEN_50[17:0])) | _GEN_50[19];
+      add_i1635_21_r0s5 <= {1'h0, sub_i_i1103_21_r0s4, 7'h0} + {10'h0, _GEN_50[29:22]};
+      cond_i1512_21_r0s5 <= _GEN_50[21];
+      or_i1596_21_r0s5 <= (|(_GEN_50[20:0])) | _GEN_50[22];
+      add_i2053_21_r0s5 <= {sub_i_i1103_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_50[29:19]};
+      cond_i1512_21_r0s5__1 <= _GEN_50[18];
+      or_i1583_21_r0s5 <= (|(_GEN_50[17:0])) | _GEN_50[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_21_r0s6 <=
@@ -13694,17 +13707,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__22 <= and_r0s5__22;
     if (_GEN_4)
-      sub_i1040_22_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[695:691]};
+      sub_i1042_22_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[695:691]};
     if (_GEN_3)
-      sub_i1040_22_r0s3 <= sub_i1040_22_r0s2;
+      sub_i1042_22_r0s3 <= sub_i1042_22_r0s2;
     if (_GEN_5)
       iszero_i_22_r0s1 <= _GEN_187 == 14'h0;
     if (_GEN_4)
       iszero_i_22_r0s2 <= iszero_i_22_r0s1;
     if (_GEN_5)
-      mul_i1028_22_r0s1 <= {4'h0, _GEN_187} * {15'h1, decoded_dout[690:688]};
+      mul_i1030_22_r0s1 <= {4'h0, _GEN_187} * {15'h1, decoded_dout[690:688]};
     if (_GEN_4)
-      mul_i1028_22_r0s2 <= mul_i1028_22_r0s1;
+      mul_i1030_22_r0s2 <= mul_i1030_22_r0s1;
     if (_GEN_3)
       select_r0s3__22 <=
         iszero_i_22_r0s2
@@ -13713,118 +13726,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_603
                ? {2'h0,
                   _GEN_604,
-                  ~_GEN_604 & ~(mul_i1028_22_r0s2[1]) & mul_i1028_22_r0s2[0]}
+                  ~_GEN_604 & ~(mul_i1030_22_r0s2[1]) & mul_i1030_22_r0s2[0]}
                : {_GEN_595 & ~_GEN_602,
                   _GEN_595
                     ? {_GEN_598 & ~_GEN_601,
                        _GEN_598
                          ? {_GEN_599 & ~_GEN_600,
                             _GEN_599
-                              ? ~(mul_i1028_22_r0s2[3]) & mul_i1028_22_r0s2[2]
-                              : ~(mul_i1028_22_r0s2[5]) & mul_i1028_22_r0s2[4]}
+                              ? ~(mul_i1030_22_r0s2[3]) & mul_i1030_22_r0s2[2]
+                              : ~(mul_i1030_22_r0s2[5]) & mul_i1030_22_r0s2[4]}
                          : {_GEN_596 & ~_GEN_597,
                             _GEN_596
-                              ? ~(mul_i1028_22_r0s2[7]) & mul_i1028_22_r0s2[6]
-                              : ~(mul_i1028_22_r0s2[9]) & mul_i1028_22_r0s2[8]}}
+                              ? ~(mul_i1030_22_r0s2[7]) & mul_i1030_22_r0s2[6]
+                              : ~(mul_i1030_22_r0s2[9]) & mul_i1030_22_r0s2[8]}}
                     : {_GEN_591 & ~_GEN_594,
                        _GEN_591
                          ? {_GEN_592 & ~_GEN_593,
                             _GEN_592
-                              ? ~(mul_i1028_22_r0s2[11]) & mul_i1028_22_r0s2[10]
-                              : ~(mul_i1028_22_r0s2[13]) & mul_i1028_22_r0s2[12]}
+                              ? ~(mul_i1030_22_r0s2[11]) & mul_i1030_22_r0s2[10]
+                              : ~(mul_i1030_22_r0s2[13]) & mul_i1030_22_r0s2[12]}
                          : {_GEN_589 & ~_GEN_590,
                             _GEN_589
-                              ? ~(mul_i1028_22_r0s2[15]) & mul_i1028_22_r0s2[14]
-                              : ~(mul_i1028_22_r0s2[17]) & mul_i1028_22_r0s2[16]}}}};
+                              ? ~(mul_i1030_22_r0s2[15]) & mul_i1030_22_r0s2[14]
+                              : ~(mul_i1030_22_r0s2[17]) & mul_i1030_22_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__22 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_190[9:5]));
     if (_GEN_1)
       or_r0s5__22 <= or_r0s4__22;
     if (_GEN_2) begin
-      sub_i_i1101_22_r0s4 <= _GEN_190;
-      cmp_i1510_22_r0s4 <= _GEN_191[4:1] != 4'hF;
+      sub_i_i1103_22_r0s4 <= _GEN_190;
+      cmp_i1509_22_r0s4 <= _GEN_191[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_22_r0s3 <= mul_i1028_22_r0s2[0];
+      mul_i1030_22_r0s3 <= mul_i1030_22_r0s2[0];
     if (_GEN_2)
-      mul_i1028_22_r0s4 <= mul_i1028_22_r0s3;
+      mul_i1030_22_r0s4 <= mul_i1030_22_r0s3;
     if (_GEN_3)
-      mul_i1028_22_r0s3__1 <= mul_i1028_22_r0s2[1];
+      mul_i1030_22_r0s3__1 <= mul_i1030_22_r0s2[1];
     if (_GEN_2)
-      mul_i1028_22_r0s4__1 <= mul_i1028_22_r0s3__1;
+      mul_i1030_22_r0s4__1 <= mul_i1030_22_r0s3__1;
     if (_GEN_3)
-      mul_i1028_22_r0s3__2 <= mul_i1028_22_r0s2[2];
+      mul_i1030_22_r0s3__2 <= mul_i1030_22_r0s2[2];
     if (_GEN_2)
-      mul_i1028_22_r0s4__2 <= mul_i1028_22_r0s3__2;
+      mul_i1030_22_r0s4__2 <= mul_i1030_22_r0s3__2;
     if (_GEN_3)
-      mul_i1028_22_r0s3__3 <= mul_i1028_22_r0s2[3];
+      mul_i1030_22_r0s3__3 <= mul_i1030_22_r0s2[3];
     if (_GEN_2)
-      mul_i1028_22_r0s4__3 <= mul_i1028_22_r0s3__3;
+      mul_i1030_22_r0s4__3 <= mul_i1030_22_r0s3__3;
     if (_GEN_3)
-      mul_i1028_22_r0s3__4 <= mul_i1028_22_r0s2[4];
+      mul_i1030_22_r0s3__4 <= mul_i1030_22_r0s2[4];
     if (_GEN_2)
-      mul_i1028_22_r0s4__4 <= mul_i1028_22_r0s3__4;
+      mul_i1030_22_r0s4__4 <= mul_i1030_22_r0s3__4;
     if (_GEN_3)
-      mul_i1028_22_r0s3__5 <= mul_i1028_22_r0s2[5];
+      mul_i1030_22_r0s3__5 <= mul_i1030_22_r0s2[5];
     if (_GEN_2)
-      mul_i1028_22_r0s4__5 <= mul_i1028_22_r0s3__5;
+      mul_i1030_22_r0s4__5 <= mul_i1030_22_r0s3__5;
     if (_GEN_3)
-      mul_i1028_22_r0s3__6 <= mul_i1028_22_r0s2[6];
+      mul_i1030_22_r0s3__6 <= mul_i1030_22_r0s2[6];
     if (_GEN_2)
-      mul_i1028_22_r0s4__6 <= mul_i1028_22_r0s3__6;
+      mul_i1030_22_r0s4__6 <= mul_i1030_22_r0s3__6;
     if (_GEN_3)
-      mul_i1028_22_r0s3__7 <= mul_i1028_22_r0s2[7];
+      mul_i1030_22_r0s3__7 <= mul_i1030_22_r0s2[7];
     if (_GEN_2)
-      mul_i1028_22_r0s4__7 <= mul_i1028_22_r0s3__7;
+      mul_i1030_22_r0s4__7 <= mul_i1030_22_r0s3__7;
     if (_GEN_3)
-      mul_i1028_22_r0s3__8 <= mul_i1028_22_r0s2[8];
+      mul_i1030_22_r0s3__8 <= mul_i1030_22_r0s2[8];
     if (_GEN_2)
-      mul_i1028_22_r0s4__8 <= mul_i1028_22_r0s3__8;
+      mul_i1030_22_r0s4__8 <= mul_i1030_22_r0s3__8;
     if (_GEN_3)
-      mul_i1028_22_r0s3__9 <= mul_i1028_22_r0s2[9];
+      mul_i1030_22_r0s3__9 <= mul_i1030_22_r0s2[9];
     if (_GEN_2)
-      mul_i1028_22_r0s4__9 <= mul_i1028_22_r0s3__9;
+      mul_i1030_22_r0s4__9 <= mul_i1030_22_r0s3__9;
     if (_GEN_3)
-      mul_i1028_22_r0s3__10 <= mul_i1028_22_r0s2[10];
+      mul_i1030_22_r0s3__10 <= mul_i1030_22_r0s2[10];
     if (_GEN_2)
-      mul_i1028_22_r0s4__10 <= mul_i1028_22_r0s3__10;
+      mul_i1030_22_r0s4__10 <= mul_i1030_22_r0s3__10;
     if (_GEN_3)
-      mul_i1028_22_r0s3__11 <= mul_i1028_22_r0s2[11];
+      mul_i1030_22_r0s3__11 <= mul_i1030_22_r0s2[11];
     if (_GEN_2)
-      mul_i1028_22_r0s4__11 <= mul_i1028_22_r0s3__11;
+      mul_i1030_22_r0s4__11 <= mul_i1030_22_r0s3__11;
     if (_GEN_3)
-      mul_i1028_22_r0s3__12 <= mul_i1028_22_r0s2[12];
+      mul_i1030_22_r0s3__12 <= mul_i1030_22_r0s2[12];
     if (_GEN_2)
-      mul_i1028_22_r0s4__12 <= mul_i1028_22_r0s3__12;
+      mul_i1030_22_r0s4__12 <= mul_i1030_22_r0s3__12;
     if (_GEN_3)
-      mul_i1028_22_r0s3__13 <= mul_i1028_22_r0s2[13];
+      mul_i1030_22_r0s3__13 <= mul_i1030_22_r0s2[13];
     if (_GEN_2)
-      mul_i1028_22_r0s4__13 <= mul_i1028_22_r0s3__13;
+      mul_i1030_22_r0s4__13 <= mul_i1030_22_r0s3__13;
     if (_GEN_3)
-      mul_i1028_22_r0s3__14 <= mul_i1028_22_r0s2[14];
+      mul_i1030_22_r0s3__14 <= mul_i1030_22_r0s2[14];
     if (_GEN_2)
-      mul_i1028_22_r0s4__14 <= mul_i1028_22_r0s3__14;
+      mul_i1030_22_r0s4__14 <= mul_i1030_22_r0s3__14;
     if (_GEN_3)
-      mul_i1028_22_r0s3__15 <= mul_i1028_22_r0s2[15];
+      mul_i1030_22_r0s3__15 <= mul_i1030_22_r0s2[15];
     if (_GEN_2)
-      mul_i1028_22_r0s4__15 <= mul_i1028_22_r0s3__15;
+      mul_i1030_22_r0s4__15 <= mul_i1030_22_r0s3__15;
     if (_GEN_3)
-      mul_i1028_22_r0s3__16 <= mul_i1028_22_r0s2[16];
+      mul_i1030_22_r0s3__16 <= mul_i1030_22_r0s2[16];
     if (_GEN_2)
-      mul_i1028_22_r0s4__16 <= mul_i1028_22_r0s3__16;
+      mul_i1030_22_r0s4__16 <= mul_i1030_22_r0s3__16;
     if (_GEN_3)
-      mul_i1028_22_r0s3__17 <= mul_i1028_22_r0s2[17];
+      mul_i1030_22_r0s3__17 <= mul_i1030_22_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_22_r0s4__17 <= mul_i1028_22_r0s3__17;
+      mul_i1030_22_r0s4__17 <= mul_i1030_22_r0s3__17;
       select_r0s4__22 <= _GEN_191;
     end
     if (_GEN_1) begin
-      add_i1636_22_r0s5 <= {1'h0, sub_i_i1101_22_r0s4, 7'h0} + {10'h0, _GEN_52[29:22]};
-      cond_i1513_22_r0s5 <= _GEN_52[21];
-      or_i1597_22_r0s5 <= (|(_GEN_52[20:0])) | _GEN_52[22];
-      add_i2054_22_r0s5 <= {sub_i_i1101_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_52[29:19]};
-      cond_i1513_22_r0s5__1 <= _GEN_52[18];
-      or_i1584_22_r0s5 <= (|(_GEN_52[17:0])) | _GEN_52[19];
+      add_i1635_22_r0s5 <= {1'h0, sub_i_i1103_22_r0s4, 7'h0} + {10'h0, _GEN_52[29:22]};
+      cond_i1512_22_r0s5 <= _GEN_52[21];
+      or_i1596_22_r0s5 <= (|(_GEN_52[20:0])) | _GEN_52[22];
+      add_i2053_22_r0s5 <= {sub_i_i1103_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_52[29:19]};
+      cond_i1512_22_r0s5__1 <= _GEN_52[18];
+      or_i1583_22_r0s5 <= (|(_GEN_52[17:0])) | _GEN_52[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_22_r0s6 <=
@@ -13844,17 +13857,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__23 <= and_r0s5__23;
     if (_GEN_4)
-      sub_i1040_23_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[703:699]};
+      sub_i1042_23_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[703:699]};
     if (_GEN_3)
-      sub_i1040_23_r0s3 <= sub_i1040_23_r0s2;
+      sub_i1042_23_r0s3 <= sub_i1042_23_r0s2;
     if (_GEN_5)
       iszero_i_23_r0s1 <= _GEN_192 == 14'h0;
     if (_GEN_4)
       iszero_i_23_r0s2 <= iszero_i_23_r0s1;
     if (_GEN_5)
-      mul_i1028_23_r0s1 <= {4'h0, _GEN_192} * {15'h1, decoded_dout[698:696]};
+      mul_i1030_23_r0s1 <= {4'h0, _GEN_192} * {15'h1, decoded_dout[698:696]};
     if (_GEN_4)
-      mul_i1028_23_r0s2 <= mul_i1028_23_r0s1;
+      mul_i1030_23_r0s2 <= mul_i1030_23_r0s1;
     if (_GEN_3)
       select_r0s3__23 <=
         iszero_i_23_r0s2
@@ -13863,118 +13876,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_619
                ? {2'h0,
                   _GEN_620,
-                  ~_GEN_620 & ~(mul_i1028_23_r0s2[1]) & mul_i1028_23_r0s2[0]}
+                  ~_GEN_620 & ~(mul_i1030_23_r0s2[1]) & mul_i1030_23_r0s2[0]}
                : {_GEN_611 & ~_GEN_618,
                   _GEN_611
                     ? {_GEN_614 & ~_GEN_617,
                        _GEN_614
                          ? {_GEN_615 & ~_GEN_616,
                             _GEN_615
-                              ? ~(mul_i1028_23_r0s2[3]) & mul_i1028_23_r0s2[2]
-                              : ~(mul_i1028_23_r0s2[5]) & mul_i1028_23_r0s2[4]}
+                              ? ~(mul_i1030_23_r0s2[3]) & mul_i1030_23_r0s2[2]
+                              : ~(mul_i1030_23_r0s2[5]) & mul_i1030_23_r0s2[4]}
                          : {_GEN_612 & ~_GEN_613,
                             _GEN_612
-                              ? ~(mul_i1028_23_r0s2[7]) & mul_i1028_23_r0s2[6]
-                              : ~(mul_i1028_23_r0s2[9]) & mul_i1028_23_r0s2[8]}}
+                              ? ~(mul_i1030_23_r0s2[7]) & mul_i1030_23_r0s2[6]
+                              : ~(mul_i1030_23_r0s2[9]) & mul_i1030_23_r0s2[8]}}
                     : {_GEN_607 & ~_GEN_610,
                        _GEN_607
                          ? {_GEN_608 & ~_GEN_609,
                             _GEN_608
-                              ? ~(mul_i1028_23_r0s2[11]) & mul_i1028_23_r0s2[10]
-                              : ~(mul_i1028_23_r0s2[13]) & mul_i1028_23_r0s2[12]}
+                              ? ~(mul_i1030_23_r0s2[11]) & mul_i1030_23_r0s2[10]
+                              : ~(mul_i1030_23_r0s2[13]) & mul_i1030_23_r0s2[12]}
                          : {_GEN_605 & ~_GEN_606,
                             _GEN_605
-                              ? ~(mul_i1028_23_r0s2[15]) & mul_i1028_23_r0s2[14]
-                              : ~(mul_i1028_23_r0s2[17]) & mul_i1028_23_r0s2[16]}}}};
+                              ? ~(mul_i1030_23_r0s2[15]) & mul_i1030_23_r0s2[14]
+                              : ~(mul_i1030_23_r0s2[17]) & mul_i1030_23_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__23 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_195[9:5]));
     if (_GEN_1)
       or_r0s5__23 <= or_r0s4__23;
     if (_GEN_2) begin
-      sub_i_i1101_23_r0s4 <= _GEN_195;
-      cmp_i1510_23_r0s4 <= _GEN_196[4:1] != 4'hF;
+      sub_i_i1103_23_r0s4 <= _GEN_195;
+      cmp_i1509_23_r0s4 <= _GEN_196[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_23_r0s3 <= mul_i1028_23_r0s2[0];
+      mul_i1030_23_r0s3 <= mul_i1030_23_r0s2[0];
     if (_GEN_2)
-      mul_i1028_23_r0s4 <= mul_i1028_23_r0s3;
+      mul_i1030_23_r0s4 <= mul_i1030_23_r0s3;
     if (_GEN_3)
-      mul_i1028_23_r0s3__1 <= mul_i1028_23_r0s2[1];
+      mul_i1030_23_r0s3__1 <= mul_i1030_23_r0s2[1];
     if (_GEN_2)
-      mul_i1028_23_r0s4__1 <= mul_i1028_23_r0s3__1;
+      mul_i1030_23_r0s4__1 <= mul_i1030_23_r0s3__1;
     if (_GEN_3)
-      mul_i1028_23_r0s3__2 <= mul_i1028_23_r0s2[2];
+      mul_i1030_23_r0s3__2 <= mul_i1030_23_r0s2[2];
     if (_GEN_2)
-      mul_i1028_23_r0s4__2 <= mul_i1028_23_r0s3__2;
+      mul_i1030_23_r0s4__2 <= mul_i1030_23_r0s3__2;
     if (_GEN_3)
-      mul_i1028_23_r0s3__3 <= mul_i1028_23_r0s2[3];
+      mul_i1030_23_r0s3__3 <= mul_i1030_23_r0s2[3];
     if (_GEN_2)
-      mul_i1028_23_r0s4__3 <= mul_i1028_23_r0s3__3;
+      mul_i1030_23_r0s4__3 <= mul_i1030_23_r0s3__3;
     if (_GEN_3)
-      mul_i1028_23_r0s3__4 <= mul_i1028_23_r0s2[4];
+      mul_i1030_23_r0s3__4 <= mul_i1030_23_r0s2[4];
     if (_GEN_2)
-      mul_i1028_23_r0s4__4 <= mul_i1028_23_r0s3__4;
+      mul_i1030_23_r0s4__4 <= mul_i1030_23_r0s3__4;
     if (_GEN_3)
-      mul_i1028_23_r0s3__5 <= mul_i1028_23_r0s2[5];
+      mul_i1030_23_r0s3__5 <= mul_i1030_23_r0s2[5];
     if (_GEN_2)
-      mul_i1028_23_r0s4__5 <= mul_i1028_23_r0s3__5;
+      mul_i1030_23_r0s4__5 <= mul_i1030_23_r0s3__5;
     if (_GEN_3)
-      mul_i1028_23_r0s3__6 <= mul_i1028_23_r0s2[6];
+      mul_i1030_23_r0s3__6 <= mul_i1030_23_r0s2[6];
     if (_GEN_2)
-      mul_i1028_23_r0s4__6 <= mul_i1028_23_r0s3__6;
+      mul_i1030_23_r0s4__6 <= mul_i1030_23_r0s3__6;
     if (_GEN_3)
-      mul_i1028_23_r0s3__7 <= mul_i1028_23_r0s2[7];
+      mul_i1030_23_r0s3__7 <= mul_i1030_23_r0s2[7];
     if (_GEN_2)
-      mul_i1028_23_r0s4__7 <= mul_i1028_23_r0s3__7;
+      mul_i1030_23_r0s4__7 <= mul_i1030_23_r0s3__7;
     if (_GEN_3)
-      mul_i1028_23_r0s3__8 <= mul_i1028_23_r0s2[8];
+      mul_i1030_23_r0s3__8 <= mul_i1030_23_r0s2[8];
     if (_GEN_2)
-      mul_i1028_23_r0s4__8 <= mul_i1028_23_r0s3__8;
+      mul_i1030_23_r0s4__8 <= mul_i1030_23_r0s3__8;
     if (_GEN_3)
-      mul_i1028_23_r0s3__9 <= mul_i1028_23_r0s2[9];
+      mul_i1030_23_r0s3__9 <= mul_i1030_23_r0s2[9];
     if (_GEN_2)
-      mul_i1028_23_r0s4__9 <= mul_i1028_23_r0s3__9;
+      mul_i1030_23_r0s4__9 <= mul_i1030_23_r0s3__9;
     if (_GEN_3)
-      mul_i1028_23_r0s3__10 <= mul_i1028_23_r0s2[10];
+      mul_i1030_23_r0s3__10 <= mul_i1030_23_r0s2[10];
     if (_GEN_2)
-      mul_i1028_23_r0s4__10 <= mul_i1028_23_r0s3__10;
+      mul_i1030_23_r0s4__10 <= mul_i1030_23_r0s3__10;
     if (_GEN_3)
-      mul_i1028_23_r0s3__11 <= mul_i1028_23_r0s2[11];
+      mul_i1030_23_r0s3__11 <= mul_i1030_23_r0s2[11];
     if (_GEN_2)
-      mul_i1028_23_r0s4__11 <= mul_i1028_23_r0s3__11;
+      mul_i1030_23_r0s4__11 <= mul_i1030_23_r0s3__11;
     if (_GEN_3)
-      mul_i1028_23_r0s3__12 <= mul_i1028_23_r0s2[12];
+      mul_i1030_23_r0s3__12 <= mul_i1030_23_r0s2[12];
     if (_GEN_2)
-      mul_i1028_23_r0s4__12 <= mul_i1028_23_r0s3__12;
+      mul_i1030_23_r0s4__12 <= mul_i1030_23_r0s3__12;
     if (_GEN_3)
-      mul_i1028_23_r0s3__13 <= mul_i1028_23_r0s2[13];
+      mul_i1030_23_r0s3__13 <= mul_i1030_23_r0s2[13];
     if (_GEN_2)
-      mul_i1028_23_r0s4__13 <= mul_i1028_23_r0s3__13;
+      mul_i1030_23_r0s4__13 <= mul_i1030_23_r0s3__13;
     if (_GEN_3)
-      mul_i1028_23_r0s3__14 <= mul_i1028_23_r0s2[14];
+      mul_i1030_23_r0s3__14 <= mul_i1030_23_r0s2[14];
     if (_GEN_2)
-      mul_i1028_23_r0s4__14 <= mul_i1028_23_r0s3__14;
+      mul_i1030_23_r0s4__14 <= mul_i1030_23_r0s3__14;
     if (_GEN_3)
-      mul_i1028_23_r0s3__15 <= mul_i1028_23_r0s2[15];
+      mul_i1030_23_r0s3__15 <= mul_i1030_23_r0s2[15];
     if (_GEN_2)
-      mul_i1028_23_r0s4__15 <= mul_i1028_23_r0s3__15;
+      mul_i1030_23_r0s4__15 <= mul_i1030_23_r0s3__15;
     if (_GEN_3)
-      mul_i1028_23_r0s3__16 <= mul_i1028_23_r0s2[16];
+      mul_i1030_23_r0s3__16 <= mul_i1030_23_r0s2[16];
     if (_GEN_2)
-      mul_i1028_23_r0s4__16 <= mul_i1028_23_r0s3__16;
+      mul_i1030_23_r0s4__16 <= mul_i1030_23_r0s3__16;
     if (_GEN_3)
-      mul_i1028_23_r0s3__17 <= mul_i1028_23_r0s2[17];
+      mul_i1030_23_r0s3__17 <= mul_i1030_23_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_23_r0s4__17 <= mul_i1028_23_r0s3__17;
+      mul_i1030_23_r0s4__17 <= mul_i1030_23_r0s3__17;
       select_r0s4__23 <= _GEN_196;
     end
     if (_GEN_1) begin
-      add_i1636_23_r0s5 <= {1'h0, sub_i_i1101_23_r0s4, 7'h0} + {10'h0, _GEN_54[29:22]};
-      cond_i1513_23_r0s5 <= _GEN_54[21];
-      or_i1597_23_r0s5 <= (|(_GEN_54[20:0])) | _GEN_54[22];
-      add_i2054_23_r0s5 <= {sub_i_i1101_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_54[29:19]};
-      cond_i1513_23_r0s5__1 <= _GEN_54[18];
-      or_i1584_23_r0s5 <= (|(_GEN_54[17:0])) | _GEN_54[19];
+      add_i1635_23_r0s5 <= {1'h0, sub_i_i1103_23_r0s4, 7'h0} + {10'h0, _GEN_54[29:22]};
+      cond_i1512_23_r0s5 <= _GEN_54[21];
+      or_i1596_23_r0s5 <= (|(_GEN_54[20:0])) | _GEN_54[22];
+      add_i2053_23_r0s5 <= {sub_i_i1103_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_54[29:19]};
+      cond_i1512_23_r0s5__1 <= _GEN_54[18];
+      or_i1583_23_r0s5 <= (|(_GEN_54[17:0])) | _GEN_54[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_23_r0s6 <=
@@ -13994,17 +14007,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__24 <= and_r0s5__24;
     if (_GEN_4)
-      sub_i1040_24_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[711:707]};
+      sub_i1042_24_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[711:707]};
     if (_GEN_3)
-      sub_i1040_24_r0s3 <= sub_i1040_24_r0s2;
+      sub_i1042_24_r0s3 <= sub_i1042_24_r0s2;
     if (_GEN_5)
       iszero_i_24_r0s1 <= _GEN_197 == 14'h0;
     if (_GEN_4)
       iszero_i_24_r0s2 <= iszero_i_24_r0s1;
     if (_GEN_5)
-      mul_i1028_24_r0s1 <= {4'h0, _GEN_197} * {15'h1, decoded_dout[706:704]};
+      mul_i1030_24_r0s1 <= {4'h0, _GEN_197} * {15'h1, decoded_dout[706:704]};
     if (_GEN_4)
-      mul_i1028_24_r0s2 <= mul_i1028_24_r0s1;
+      mul_i1030_24_r0s2 <= mul_i1030_24_r0s1;
     if (_GEN_3)
       select_r0s3__24 <=
         iszero_i_24_r0s2
@@ -14013,118 +14026,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_635
                ? {2'h0,
                   _GEN_636,
-                  ~_GEN_636 & ~(mul_i1028_24_r0s2[1]) & mul_i1028_24_r0s2[0]}
+                  ~_GEN_636 & ~(mul_i1030_24_r0s2[1]) & mul_i1030_24_r0s2[0]}
                : {_GEN_627 & ~_GEN_634,
                   _GEN_627
                     ? {_GEN_630 & ~_GEN_633,
                        _GEN_630
                          ? {_GEN_631 & ~_GEN_632,
                             _GEN_631
-                              ? ~(mul_i1028_24_r0s2[3]) & mul_i1028_24_r0s2[2]
-                              : ~(mul_i1028_24_r0s2[5]) & mul_i1028_24_r0s2[4]}
+                              ? ~(mul_i1030_24_r0s2[3]) & mul_i1030_24_r0s2[2]
+                              : ~(mul_i1030_24_r0s2[5]) & mul_i1030_24_r0s2[4]}
                          : {_GEN_628 & ~_GEN_629,
                             _GEN_628
-                              ? ~(mul_i1028_24_r0s2[7]) & mul_i1028_24_r0s2[6]
-                              : ~(mul_i1028_24_r0s2[9]) & mul_i1028_24_r0s2[8]}}
+                              ? ~(mul_i1030_24_r0s2[7]) & mul_i1030_24_r0s2[6]
+                              : ~(mul_i1030_24_r0s2[9]) & mul_i1030_24_r0s2[8]}}
                     : {_GEN_623 & ~_GEN_626,
                        _GEN_623
                          ? {_GEN_624 & ~_GEN_625,
                             _GEN_624
-                              ? ~(mul_i1028_24_r0s2[11]) & mul_i1028_24_r0s2[10]
-                              : ~(mul_i1028_24_r0s2[13]) & mul_i1028_24_r0s2[12]}
+                              ? ~(mul_i1030_24_r0s2[11]) & mul_i1030_24_r0s2[10]
+                              : ~(mul_i1030_24_r0s2[13]) & mul_i1030_24_r0s2[12]}
                          : {_GEN_621 & ~_GEN_622,
                             _GEN_621
-                              ? ~(mul_i1028_24_r0s2[15]) & mul_i1028_24_r0s2[14]
-                              : ~(mul_i1028_24_r0s2[17]) & mul_i1028_24_r0s2[16]}}}};
+                              ? ~(mul_i1030_24_r0s2[15]) & mul_i1030_24_r0s2[14]
+                              : ~(mul_i1030_24_r0s2[17]) & mul_i1030_24_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__24 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_200[9:5]));
     if (_GEN_1)
       or_r0s5__24 <= or_r0s4__24;
     if (_GEN_2) begin
-      sub_i_i1101_24_r0s4 <= _GEN_200;
-      cmp_i1510_24_r0s4 <= _GEN_201[4:1] != 4'hF;
+      sub_i_i1103_24_r0s4 <= _GEN_200;
+      cmp_i1509_24_r0s4 <= _GEN_201[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_24_r0s3 <= mul_i1028_24_r0s2[0];
+      mul_i1030_24_r0s3 <= mul_i1030_24_r0s2[0];
     if (_GEN_2)
-      mul_i1028_24_r0s4 <= mul_i1028_24_r0s3;
+      mul_i1030_24_r0s4 <= mul_i1030_24_r0s3;
     if (_GEN_3)
-      mul_i1028_24_r0s3__1 <= mul_i1028_24_r0s2[1];
+      mul_i1030_24_r0s3__1 <= mul_i1030_24_r0s2[1];
     if (_GEN_2)
-      mul_i1028_24_r0s4__1 <= mul_i1028_24_r0s3__1;
+      mul_i1030_24_r0s4__1 <= mul_i1030_24_r0s3__1;
     if (_GEN_3)
-      mul_i1028_24_r0s3__2 <= mul_i1028_24_r0s2[2];
+      mul_i1030_24_r0s3__2 <= mul_i1030_24_r0s2[2];
     if (_GEN_2)
-      mul_i1028_24_r0s4__2 <= mul_i1028_24_r0s3__2;
+      mul_i1030_24_r0s4__2 <= mul_i1030_24_r0s3__2;
     if (_GEN_3)
-      mul_i1028_24_r0s3__3 <= mul_i1028_24_r0s2[3];
+      mul_i1030_24_r0s3__3 <= mul_i1030_24_r0s2[3];
     if (_GEN_2)
-      mul_i1028_24_r0s4__3 <= mul_i1028_24_r0s3__3;
+      mul_i1030_24_r0s4__3 <= mul_i1030_24_r0s3__3;
     if (_GEN_3)
-      mul_i1028_24_r0s3__4 <= mul_i1028_24_r0s2[4];
+      mul_i1030_24_r0s3__4 <= mul_i1030_24_r0s2[4];
     if (_GEN_2)
-      mul_i1028_24_r0s4__4 <= mul_i1028_24_r0s3__4;
+      mul_i1030_24_r0s4__4 <= mul_i1030_24_r0s3__4;
     if (_GEN_3)
-      mul_i1028_24_r0s3__5 <= mul_i1028_24_r0s2[5];
+      mul_i1030_24_r0s3__5 <= mul_i1030_24_r0s2[5];
     if (_GEN_2)
-      mul_i1028_24_r0s4__5 <= mul_i1028_24_r0s3__5;
+      mul_i1030_24_r0s4__5 <= mul_i1030_24_r0s3__5;
     if (_GEN_3)
-      mul_i1028_24_r0s3__6 <= mul_i1028_24_r0s2[6];
+      mul_i1030_24_r0s3__6 <= mul_i1030_24_r0s2[6];
     if (_GEN_2)
-      mul_i1028_24_r0s4__6 <= mul_i1028_24_r0s3__6;
+      mul_i1030_24_r0s4__6 <= mul_i1030_24_r0s3__6;
     if (_GEN_3)
-      mul_i1028_24_r0s3__7 <= mul_i1028_24_r0s2[7];
+      mul_i1030_24_r0s3__7 <= mul_i1030_24_r0s2[7];
     if (_GEN_2)
-      mul_i1028_24_r0s4__7 <= mul_i1028_24_r0s3__7;
+      mul_i1030_24_r0s4__7 <= mul_i1030_24_r0s3__7;
     if (_GEN_3)
-      mul_i1028_24_r0s3__8 <= mul_i1028_24_r0s2[8];
+      mul_i1030_24_r0s3__8 <= mul_i1030_24_r0s2[8];
     if (_GEN_2)
-      mul_i1028_24_r0s4__8 <= mul_i1028_24_r0s3__8;
+      mul_i1030_24_r0s4__8 <= mul_i1030_24_r0s3__8;
     if (_GEN_3)
-      mul_i1028_24_r0s3__9 <= mul_i1028_24_r0s2[9];
+      mul_i1030_24_r0s3__9 <= mul_i1030_24_r0s2[9];
     if (_GEN_2)
-      mul_i1028_24_r0s4__9 <= mul_i1028_24_r0s3__9;
+      mul_i1030_24_r0s4__9 <= mul_i1030_24_r0s3__9;
     if (_GEN_3)
-      mul_i1028_24_r0s3__10 <= mul_i1028_24_r0s2[10];
+      mul_i1030_24_r0s3__10 <= mul_i1030_24_r0s2[10];
     if (_GEN_2)
-      mul_i1028_24_r0s4__10 <= mul_i1028_24_r0s3__10;
+      mul_i1030_24_r0s4__10 <= mul_i1030_24_r0s3__10;
     if (_GEN_3)
-      mul_i1028_24_r0s3__11 <= mul_i1028_24_r0s2[11];
+      mul_i1030_24_r0s3__11 <= mul_i1030_24_r0s2[11];
     if (_GEN_2)
-      mul_i1028_24_r0s4__11 <= mul_i1028_24_r0s3__11;
+      mul_i1030_24_r0s4__11 <= mul_i1030_24_r0s3__11;
     if (_GEN_3)
-      mul_i1028_24_r0s3__12 <= mul_i1028_24_r0s2[12];
+      mul_i1030_24_r0s3__12 <= mul_i1030_24_r0s2[12];
     if (_GEN_2)
-      mul_i1028_24_r0s4__12 <= mul_i1028_24_r0s3__12;
+      mul_i1030_24_r0s4__12 <= mul_i1030_24_r0s3__12;
     if (_GEN_3)
-      mul_i1028_24_r0s3__13 <= mul_i1028_24_r0s2[13];
+      mul_i1030_24_r0s3__13 <= mul_i1030_24_r0s2[13];
     if (_GEN_2)
-      mul_i1028_24_r0s4__13 <= mul_i1028_24_r0s3__13;
+      mul_i1030_24_r0s4__13 <= mul_i1030_24_r0s3__13;
     if (_GEN_3)
-      mul_i1028_24_r0s3__14 <= mul_i1028_24_r0s2[14];
+      mul_i1030_24_r0s3__14 <= mul_i1030_24_r0s2[14];
     if (_GEN_2)
-      mul_i1028_24_r0s4__14 <= mul_i1028_24_r0s3__14;
+      mul_i1030_24_r0s4__14 <= mul_i1030_24_r0s3__14;
     if (_GEN_3)
-      mul_i1028_24_r0s3__15 <= mul_i1028_24_r0s2[15];
+      mul_i1030_24_r0s3__15 <= mul_i1030_24_r0s2[15];
     if (_GEN_2)
-      mul_i1028_24_r0s4__15 <= mul_i1028_24_r0s3__15;
+      mul_i1030_24_r0s4__15 <= mul_i1030_24_r0s3__15;
     if (_GEN_3)
-      mul_i1028_24_r0s3__16 <= mul_i1028_24_r0s2[16];
+      mul_i1030_24_r0s3__16 <= mul_i1030_24_r0s2[16];
     if (_GEN_2)
-      mul_i1028_24_r0s4__16 <= mul_i1028_24_r0s3__16;
+      mul_i1030_24_r0s4__16 <= mul_i1030_24_r0s3__16;
     if (_GEN_3)
-      mul_i1028_24_r0s3__17 <= mul_i1028_24_r0s2[17];
+      mul_i1030_24_r0s3__17 <= mul_i1030_24_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_24_r0s4__17 <= mul_i1028_24_r0s3__17;
+      mul_i1030_24_r0s4__17 <= mul_i1030_24_r0s3__17;
       select_r0s4__24 <= _GEN_201;
     end
     if (_GEN_1) begin
-      add_i1636_24_r0s5 <= {1'h0, sub_i_i1101_24_r0s4, 7'h0} + {10'h0, _GEN_56[29:22]};
-      cond_i1513_24_r0s5 <= _GEN_56[21];
-      or_i1597_24_r0s5 <= (|(_GEN_56[20:0])) | _GEN_56[22];
-      add_i2054_24_r0s5 <= {sub_i_i1101_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_56[29:19]};
-      cond_i1513_24_r0s5__1 <= _GEN_56[18];
-      or_i1584_24_r0s5 <= (|(_GEN_56[17:0])) | _GEN_56[19];
+      add_i1635_24_r0s5 <= {1'h0, sub_i_i1103_24_r0s4, 7'h0} + {10'h0, _GEN_56[29:22]};
+      cond_i1512_24_r0s5 <= _GEN_56[21];
+      or_i1596_24_r0s5 <= (|(_GEN_56[20:0])) | _GEN_56[22];
+      add_i2053_24_r0s5 <= {sub_i_i1103_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_56[29:19]};
+      cond_i1512_24_r0s5__1 <= _GEN_56[18];
+      or_i1583_24_r0s5 <= (|(_GEN_56[17:0])) | _GEN_56[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_24_r0s6 <=
@@ -14144,17 +14157,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__25 <= and_r0s5__25;
     if (_GEN_4)
-      sub_i1040_25_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[719:715]};
+      sub_i1042_25_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[719:715]};
     if (_GEN_3)
-      sub_i1040_25_r0s3 <= sub_i1040_25_r0s2;
+      sub_i1042_25_r0s3 <= sub_i1042_25_r0s2;
     if (_GEN_5)
       iszero_i_25_r0s1 <= _GEN_202 == 14'h0;
     if (_GEN_4)
       iszero_i_25_r0s2 <= iszero_i_25_r0s1;
     if (_GEN_5)
-      mul_i1028_25_r0s1 <= {4'h0, _GEN_202} * {15'h1, decoded_dout[714:712]};
+      mul_i1030_25_r0s1 <= {4'h0, _GEN_202} * {15'h1, decoded_dout[714:712]};
     if (_GEN_4)
-      mul_i1028_25_r0s2 <= mul_i1028_25_r0s1;
+      mul_i1030_25_r0s2 <= mul_i1030_25_r0s1;
     if (_GEN_3)
       select_r0s3__25 <=
         iszero_i_25_r0s2
@@ -14163,118 +14176,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_651
                ? {2'h0,
                   _GEN_652,
-                  ~_GEN_652 & ~(mul_i1028_25_r0s2[1]) & mul_i1028_25_r0s2[0]}
+                  ~_GEN_652 & ~(mul_i1030_25_r0s2[1]) & mul_i1030_25_r0s2[0]}
                : {_GEN_643 & ~_GEN_650,
                   _GEN_643
                     ? {_GEN_646 & ~_GEN_649,
                        _GEN_646
                          ? {_GEN_647 & ~_GEN_648,
                             _GEN_647
-                              ? ~(mul_i1028_25_r0s2[3]) & mul_i1028_25_r0s2[2]
-                              : ~(mul_i1028_25_r0s2[5]) & mul_i1028_25_r0s2[4]}
+                              ? ~(mul_i1030_25_r0s2[3]) & mul_i1030_25_r0s2[2]
+                              : ~(mul_i1030_25_r0s2[5]) & mul_i1030_25_r0s2[4]}
                          : {_GEN_644 & ~_GEN_645,
                             _GEN_644
-                              ? ~(mul_i1028_25_r0s2[7]) & mul_i1028_25_r0s2[6]
-                              : ~(mul_i1028_25_r0s2[9]) & mul_i1028_25_r0s2[8]}}
+                              ? ~(mul_i1030_25_r0s2[7]) & mul_i1030_25_r0s2[6]
+                              : ~(mul_i1030_25_r0s2[9]) & mul_i1030_25_r0s2[8]}}
                     : {_GEN_639 & ~_GEN_642,
                        _GEN_639
                          ? {_GEN_640 & ~_GEN_641,
                             _GEN_640
-                              ? ~(mul_i1028_25_r0s2[11]) & mul_i1028_25_r0s2[10]
-                              : ~(mul_i1028_25_r0s2[13]) & mul_i1028_25_r0s2[12]}
+                              ? ~(mul_i1030_25_r0s2[11]) & mul_i1030_25_r0s2[10]
+                              : ~(mul_i1030_25_r0s2[13]) & mul_i1030_25_r0s2[12]}
                          : {_GEN_637 & ~_GEN_638,
                             _GEN_637
-                              ? ~(mul_i1028_25_r0s2[15]) & mul_i1028_25_r0s2[14]
-                              : ~(mul_i1028_25_r0s2[17]) & mul_i1028_25_r0s2[16]}}}};
+                              ? ~(mul_i1030_25_r0s2[15]) & mul_i1030_25_r0s2[14]
+                              : ~(mul_i1030_25_r0s2[17]) & mul_i1030_25_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__25 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_205[9:5]));
     if (_GEN_1)
       or_r0s5__25 <= or_r0s4__25;
     if (_GEN_2) begin
-      sub_i_i1101_25_r0s4 <= _GEN_205;
-      cmp_i1510_25_r0s4 <= _GEN_206[4:1] != 4'hF;
+      sub_i_i1103_25_r0s4 <= _GEN_205;
+      cmp_i1509_25_r0s4 <= _GEN_206[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_25_r0s3 <= mul_i1028_25_r0s2[0];
+      mul_i1030_25_r0s3 <= mul_i1030_25_r0s2[0];
     if (_GEN_2)
-      mul_i1028_25_r0s4 <= mul_i1028_25_r0s3;
+      mul_i1030_25_r0s4 <= mul_i1030_25_r0s3;
     if (_GEN_3)
-      mul_i1028_25_r0s3__1 <= mul_i1028_25_r0s2[1];
+      mul_i1030_25_r0s3__1 <= mul_i1030_25_r0s2[1];
     if (_GEN_2)
-      mul_i1028_25_r0s4__1 <= mul_i1028_25_r0s3__1;
+      mul_i1030_25_r0s4__1 <= mul_i1030_25_r0s3__1;
     if (_GEN_3)
-      mul_i1028_25_r0s3__2 <= mul_i1028_25_r0s2[2];
+      mul_i1030_25_r0s3__2 <= mul_i1030_25_r0s2[2];
     if (_GEN_2)
-      mul_i1028_25_r0s4__2 <= mul_i1028_25_r0s3__2;
+      mul_i1030_25_r0s4__2 <= mul_i1030_25_r0s3__2;
     if (_GEN_3)
-      mul_i1028_25_r0s3__3 <= mul_i1028_25_r0s2[3];
+      mul_i1030_25_r0s3__3 <= mul_i1030_25_r0s2[3];
     if (_GEN_2)
-      mul_i1028_25_r0s4__3 <= mul_i1028_25_r0s3__3;
+      mul_i1030_25_r0s4__3 <= mul_i1030_25_r0s3__3;
     if (_GEN_3)
-      mul_i1028_25_r0s3__4 <= mul_i1028_25_r0s2[4];
+      mul_i1030_25_r0s3__4 <= mul_i1030_25_r0s2[4];
     if (_GEN_2)
-      mul_i1028_25_r0s4__4 <= mul_i1028_25_r0s3__4;
+      mul_i1030_25_r0s4__4 <= mul_i1030_25_r0s3__4;
     if (_GEN_3)
-      mul_i1028_25_r0s3__5 <= mul_i1028_25_r0s2[5];
+      mul_i1030_25_r0s3__5 <= mul_i1030_25_r0s2[5];
     if (_GEN_2)
-      mul_i1028_25_r0s4__5 <= mul_i1028_25_r0s3__5;
+      mul_i1030_25_r0s4__5 <= mul_i1030_25_r0s3__5;
     if (_GEN_3)
-      mul_i1028_25_r0s3__6 <= mul_i1028_25_r0s2[6];
+      mul_i1030_25_r0s3__6 <= mul_i1030_25_r0s2[6];
     if (_GEN_2)
-      mul_i1028_25_r0s4__6 <= mul_i1028_25_r0s3__6;
+      mul_i1030_25_r0s4__6 <= mul_i1030_25_r0s3__6;
     if (_GEN_3)
-      mul_i1028_25_r0s3__7 <= mul_i1028_25_r0s2[7];
+      mul_i1030_25_r0s3__7 <= mul_i1030_25_r0s2[7];
     if (_GEN_2)
-      mul_i1028_25_r0s4__7 <= mul_i1028_25_r0s3__7;
+      mul_i1030_25_r0s4__7 <= mul_i1030_25_r0s3__7;
     if (_GEN_3)
-      mul_i1028_25_r0s3__8 <= mul_i1028_25_r0s2[8];
+      mul_i1030_25_r0s3__8 <= mul_i1030_25_r0s2[8];
     if (_GEN_2)
-      mul_i1028_25_r0s4__8 <= mul_i1028_25_r0s3__8;
+      mul_i1030_25_r0s4__8 <= mul_i1030_25_r0s3__8;
     if (_GEN_3)
-      mul_i1028_25_r0s3__9 <= mul_i1028_25_r0s2[9];
+      mul_i1030_25_r0s3__9 <= mul_i1030_25_r0s2[9];
     if (_GEN_2)
-      mul_i1028_25_r0s4__9 <= mul_i1028_25_r0s3__9;
+      mul_i1030_25_r0s4__9 <= mul_i1030_25_r0s3__9;
     if (_GEN_3)
-      mul_i1028_25_r0s3__10 <= mul_i1028_25_r0s2[10];
+      mul_i1030_25_r0s3__10 <= mul_i1030_25_r0s2[10];
     if (_GEN_2)
-      mul_i1028_25_r0s4__10 <= mul_i1028_25_r0s3__10;
+      mul_i1030_25_r0s4__10 <= mul_i1030_25_r0s3__10;
     if (_GEN_3)
-      mul_i1028_25_r0s3__11 <= mul_i1028_25_r0s2[11];
+      mul_i1030_25_r0s3__11 <= mul_i1030_25_r0s2[11];
     if (_GEN_2)
-      mul_i1028_25_r0s4__11 <= mul_i1028_25_r0s3__11;
+      mul_i1030_25_r0s4__11 <= mul_i1030_25_r0s3__11;
     if (_GEN_3)
-      mul_i1028_25_r0s3__12 <= mul_i1028_25_r0s2[12];
+      mul_i1030_25_r0s3__12 <= mul_i1030_25_r0s2[12];
     if (_GEN_2)
-      mul_i1028_25_r0s4__12 <= mul_i1028_25_r0s3__12;
+      mul_i1030_25_r0s4__12 <= mul_i1030_25_r0s3__12;
     if (_GEN_3)
-      mul_i1028_25_r0s3__13 <= mul_i1028_25_r0s2[13];
+      mul_i1030_25_r0s3__13 <= mul_i1030_25_r0s2[13];
     if (_GEN_2)
-      mul_i1028_25_r0s4__13 <= mul_i1028_25_r0s3__13;
+      mul_i1030_25_r0s4__13 <= mul_i1030_25_r0s3__13;
     if (_GEN_3)
-      mul_i1028_25_r0s3__14 <= mul_i1028_25_r0s2[14];
+      mul_i1030_25_r0s3__14 <= mul_i1030_25_r0s2[14];
     if (_GEN_2)
-      mul_i1028_25_r0s4__14 <= mul_i1028_25_r0s3__14;
+      mul_i1030_25_r0s4__14 <= mul_i1030_25_r0s3__14;
     if (_GEN_3)
-      mul_i1028_25_r0s3__15 <= mul_i1028_25_r0s2[15];
+      mul_i1030_25_r0s3__15 <= mul_i1030_25_r0s2[15];
     if (_GEN_2)
-      mul_i1028_25_r0s4__15 <= mul_i1028_25_r0s3__15;
+      mul_i1030_25_r0s4__15 <= mul_i1030_25_r0s3__15;
     if (_GEN_3)
-      mul_i1028_25_r0s3__16 <= mul_i1028_25_r0s2[16];
+      mul_i1030_25_r0s3__16 <= mul_i1030_25_r0s2[16];
     if (_GEN_2)
-      mul_i1028_25_r0s4__16 <= mul_i1028_25_r0s3__16;
+      mul_i1030_25_r0s4__16 <= mul_i1030_25_r0s3__16;
     if (_GEN_3)
-      mul_i1028_25_r0s3__17 <= mul_i1028_25_r0s2[17];
+      mul_i1030_25_r0s3__17 <= mul_i1030_25_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_25_r0s4__17 <= mul_i1028_25_r0s3__17;
+      mul_i1030_25_r0s4__17 <= mul_i1030_25_r0s3__17;
       select_r0s4__25 <= _GEN_206;
     end
     if (_GEN_1) begin
-      add_i1636_25_r0s5 <= {1'h0, sub_i_i1101_25_r0s4, 7'h0} + {10'h0, _GEN_58[29:22]};
-      cond_i1513_25_r0s5 <= _GEN_58[21];
-      or_i1597_25_r0s5 <= (|(_GEN_58[20:0])) | _GEN_58[22];
-      add_i2054_25_r0s5 <= {sub_i_i1101_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_58[29:19]};
-      cond_i1513_25_r0s5__1 <= _GEN_58[18];
-      or_i1584_25_r0s5 <= (|(_GEN_58[17:0])) | _GEN_58[19];
+      add_i1635_25_r0s5 <= {1'h0, sub_i_i1103_25_r0s4, 7'h0} + {10'h0, _GEN_58[29:22]};
+      cond_i1512_25_r0s5 <= _GEN_58[21];
+      or_i1596_25_r0s5 <= (|(_GEN_58[20:0])) | _GEN_58[22];
+      add_i2053_25_r0s5 <= {sub_i_i1103_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_58[29:19]};
+      cond_i1512_25_r0s5__1 <= _GEN_58[18];
+      or_i1583_25_r0s5 <= (|(_GEN_58[17:0])) | _GEN_58[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_25_r0s6 <=
@@ -14294,17 +14307,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__26 <= and_r0s5__26;
     if (_GEN_4)
-      sub_i1040_26_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[727:723]};
+      sub_i1042_26_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[727:723]};
     if (_GEN_3)
-      sub_i1040_26_r0s3 <= sub_i1040_26_r0s2;
+      sub_i1042_26_r0s3 <= sub_i1042_26_r0s2;
     if (_GEN_5)
       iszero_i_26_r0s1 <= _GEN_207 == 14'h0;
     if (_GEN_4)
       iszero_i_26_r0s2 <= iszero_i_26_r0s1;
     if (_GEN_5)
-      mul_i1028_26_r0s1 <= {4'h0, _GEN_207} * {15'h1, decoded_dout[722:720]};
+      mul_i1030_26_r0s1 <= {4'h0, _GEN_207} * {15'h1, decoded_dout[722:720]};
     if (_GEN_4)
-      mul_i1028_26_r0s2 <= mul_i1028_26_r0s1;
+      mul_i1030_26_r0s2 <= mul_i1030_26_r0s1;
     if (_GEN_3)
       select_r0s3__26 <=
         iszero_i_26_r0s2
@@ -14313,118 +14326,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_667
                ? {2'h0,
                   _GEN_668,
-                  ~_GEN_668 & ~(mul_i1028_26_r0s2[1]) & mul_i1028_26_r0s2[0]}
+                  ~_GEN_668 & ~(mul_i1030_26_r0s2[1]) & mul_i1030_26_r0s2[0]}
                : {_GEN_659 & ~_GEN_666,
                   _GEN_659
                     ? {_GEN_662 & ~_GEN_665,
                        _GEN_662
                          ? {_GEN_663 & ~_GEN_664,
                             _GEN_663
-                              ? ~(mul_i1028_26_r0s2[3]) & mul_i1028_26_r0s2[2]
-                              : ~(mul_i1028_26_r0s2[5]) & mul_i1028_26_r0s2[4]}
+                              ? ~(mul_i1030_26_r0s2[3]) & mul_i1030_26_r0s2[2]
+                              : ~(mul_i1030_26_r0s2[5]) & mul_i1030_26_r0s2[4]}
                          : {_GEN_660 & ~_GEN_661,
                             _GEN_660
-                              ? ~(mul_i1028_26_r0s2[7]) & mul_i1028_26_r0s2[6]
-                              : ~(mul_i1028_26_r0s2[9]) & mul_i1028_26_r0s2[8]}}
+                              ? ~(mul_i1030_26_r0s2[7]) & mul_i1030_26_r0s2[6]
+                              : ~(mul_i1030_26_r0s2[9]) & mul_i1030_26_r0s2[8]}}
                     : {_GEN_655 & ~_GEN_658,
                        _GEN_655
                          ? {_GEN_656 & ~_GEN_657,
                             _GEN_656
-                              ? ~(mul_i1028_26_r0s2[11]) & mul_i1028_26_r0s2[10]
-                              : ~(mul_i1028_26_r0s2[13]) & mul_i1028_26_r0s2[12]}
+                              ? ~(mul_i1030_26_r0s2[11]) & mul_i1030_26_r0s2[10]
+                              : ~(mul_i1030_26_r0s2[13]) & mul_i1030_26_r0s2[12]}
                          : {_GEN_653 & ~_GEN_654,
                             _GEN_653
-                              ? ~(mul_i1028_26_r0s2[15]) & mul_i1028_26_r0s2[14]
-                              : ~(mul_i1028_26_r0s2[17]) & mul_i1028_26_r0s2[16]}}}};
+                              ? ~(mul_i1030_26_r0s2[15]) & mul_i1030_26_r0s2[14]
+                              : ~(mul_i1030_26_r0s2[17]) & mul_i1030_26_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__26 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_210[9:5]));
     if (_GEN_1)
       or_r0s5__26 <= or_r0s4__26;
     if (_GEN_2) begin
-      sub_i_i1101_26_r0s4 <= _GEN_210;
-      cmp_i1510_26_r0s4 <= _GEN_211[4:1] != 4'hF;
+      sub_i_i1103_26_r0s4 <= _GEN_210;
+      cmp_i1509_26_r0s4 <= _GEN_211[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_26_r0s3 <= mul_i1028_26_r0s2[0];
+      mul_i1030_26_r0s3 <= mul_i1030_26_r0s2[0];
     if (_GEN_2)
-      mul_i1028_26_r0s4 <= mul_i1028_26_r0s3;
+      mul_i1030_26_r0s4 <= mul_i1030_26_r0s3;
     if (_GEN_3)
-      mul_i1028_26_r0s3__1 <= mul_i1028_26_r0s2[1];
+      mul_i1030_26_r0s3__1 <= mul_i1030_26_r0s2[1];
     if (_GEN_2)
-      mul_i1028_26_r0s4__1 <= mul_i1028_26_r0s3__1;
+      mul_i1030_26_r0s4__1 <= mul_i1030_26_r0s3__1;
     if (_GEN_3)
-      mul_i1028_26_r0s3__2 <= mul_i1028_26_r0s2[2];
+      mul_i1030_26_r0s3__2 <= mul_i1030_26_r0s2[2];
     if (_GEN_2)
-      mul_i1028_26_r0s4__2 <= mul_i1028_26_r0s3__2;
+      mul_i1030_26_r0s4__2 <= mul_i1030_26_r0s3__2;
     if (_GEN_3)
-      mul_i1028_26_r0s3__3 <= mul_i1028_26_r0s2[3];
+      mul_i1030_26_r0s3__3 <= mul_i1030_26_r0s2[3];
     if (_GEN_2)
-      mul_i1028_26_r0s4__3 <= mul_i1028_26_r0s3__3;
+      mul_i1030_26_r0s4__3 <= mul_i1030_26_r0s3__3;
     if (_GEN_3)
-      mul_i1028_26_r0s3__4 <= mul_i1028_26_r0s2[4];
+      mul_i1030_26_r0s3__4 <= mul_i1030_26_r0s2[4];
     if (_GEN_2)
-      mul_i1028_26_r0s4__4 <= mul_i1028_26_r0s3__4;
+      mul_i1030_26_r0s4__4 <= mul_i1030_26_r0s3__4;
     if (_GEN_3)
-      mul_i1028_26_r0s3__5 <= mul_i1028_26_r0s2[5];
+      mul_i1030_26_r0s3__5 <= mul_i1030_26_r0s2[5];
     if (_GEN_2)
-      mul_i1028_26_r0s4__5 <= mul_i1028_26_r0s3__5;
+      mul_i1030_26_r0s4__5 <= mul_i1030_26_r0s3__5;
     if (_GEN_3)
-      mul_i1028_26_r0s3__6 <= mul_i1028_26_r0s2[6];
+      mul_i1030_26_r0s3__6 <= mul_i1030_26_r0s2[6];
     if (_GEN_2)
-      mul_i1028_26_r0s4__6 <= mul_i1028_26_r0s3__6;
+      mul_i1030_26_r0s4__6 <= mul_i1030_26_r0s3__6;
     if (_GEN_3)
-      mul_i1028_26_r0s3__7 <= mul_i1028_26_r0s2[7];
+      mul_i1030_26_r0s3__7 <= mul_i1030_26_r0s2[7];
     if (_GEN_2)
-      mul_i1028_26_r0s4__7 <= mul_i1028_26_r0s3__7;
+      mul_i1030_26_r0s4__7 <= mul_i1030_26_r0s3__7;
     if (_GEN_3)
-      mul_i1028_26_r0s3__8 <= mul_i1028_26_r0s2[8];
+      mul_i1030_26_r0s3__8 <= mul_i1030_26_r0s2[8];
     if (_GEN_2)
-      mul_i1028_26_r0s4__8 <= mul_i1028_26_r0s3__8;
+      mul_i1030_26_r0s4__8 <= mul_i1030_26_r0s3__8;
     if (_GEN_3)
-      mul_i1028_26_r0s3__9 <= mul_i1028_26_r0s2[9];
+      mul_i1030_26_r0s3__9 <= mul_i1030_26_r0s2[9];
     if (_GEN_2)
-      mul_i1028_26_r0s4__9 <= mul_i1028_26_r0s3__9;
+      mul_i1030_26_r0s4__9 <= mul_i1030_26_r0s3__9;
     if (_GEN_3)
-      mul_i1028_26_r0s3__10 <= mul_i1028_26_r0s2[10];
+      mul_i1030_26_r0s3__10 <= mul_i1030_26_r0s2[10];
     if (_GEN_2)
-      mul_i1028_26_r0s4__10 <= mul_i1028_26_r0s3__10;
+      mul_i1030_26_r0s4__10 <= mul_i1030_26_r0s3__10;
     if (_GEN_3)
-      mul_i1028_26_r0s3__11 <= mul_i1028_26_r0s2[11];
+      mul_i1030_26_r0s3__11 <= mul_i1030_26_r0s2[11];
     if (_GEN_2)
-      mul_i1028_26_r0s4__11 <= mul_i1028_26_r0s3__11;
+      mul_i1030_26_r0s4__11 <= mul_i1030_26_r0s3__11;
     if (_GEN_3)
-      mul_i1028_26_r0s3__12 <= mul_i1028_26_r0s2[12];
+      mul_i1030_26_r0s3__12 <= mul_i1030_26_r0s2[12];
     if (_GEN_2)
-      mul_i1028_26_r0s4__12 <= mul_i1028_26_r0s3__12;
+      mul_i1030_26_r0s4__12 <= mul_i1030_26_r0s3__12;
     if (_GEN_3)
-      mul_i1028_26_r0s3__13 <= mul_i1028_26_r0s2[13];
+      mul_i1030_26_r0s3__13 <= mul_i1030_26_r0s2[13];
     if (_GEN_2)
-      mul_i1028_26_r0s4__13 <= mul_i1028_26_r0s3__13;
+      mul_i1030_26_r0s4__13 <= mul_i1030_26_r0s3__13;
     if (_GEN_3)
-      mul_i1028_26_r0s3__14 <= mul_i1028_26_r0s2[14];
+      mul_i1030_26_r0s3__14 <= mul_i1030_26_r0s2[14];
     if (_GEN_2)
-      mul_i1028_26_r0s4__14 <= mul_i1028_26_r0s3__14;
+      mul_i1030_26_r0s4__14 <= mul_i1030_26_r0s3__14;
     if (_GEN_3)
-      mul_i1028_26_r0s3__15 <= mul_i1028_26_r0s2[15];
+      mul_i1030_26_r0s3__15 <= mul_i1030_26_r0s2[15];
     if (_GEN_2)
-      mul_i1028_26_r0s4__15 <= mul_i1028_26_r0s3__15;
+      mul_i1030_26_r0s4__15 <= mul_i1030_26_r0s3__15;
     if (_GEN_3)
-      mul_i1028_26_r0s3__16 <= mul_i1028_26_r0s2[16];
+      mul_i1030_26_r0s3__16 <= mul_i1030_26_r0s2[16];
     if (_GEN_2)
-      mul_i1028_26_r0s4__16 <= mul_i1028_26_r0s3__16;
+      mul_i1030_26_r0s4__16 <= mul_i1030_26_r0s3__16;
     if (_GEN_3)
-      mul_i1028_26_r0s3__17 <= mul_i1028_26_r0s2[17];
+      mul_i1030_26_r0s3__17 <= mul_i1030_26_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_26_r0s4__17 <= mul_i1028_26_r0s3__17;
+      mul_i1030_26_r0s4__17 <= mul_i1030_26_r0s3__17;
       select_r0s4__26 <= _GEN_211;
     end
     if (_GEN_1) begin
-      add_i1636_26_r0s5 <= {1'h0, sub_i_i1101_26_r0s4, 7'h0} + {10'h0, _GEN_60[29:22]};
-      cond_i1513_26_r0s5 <= _GEN_60[21];
-      or_i1597_26_r0s5 <= (|(_GEN_60[20:0])) | _GEN_60[22];
-      add_i2054_26_r0s5 <= {sub_i_i1101_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_60[29:19]};
-      cond_i1513_26_r0s5__1 <= _GEN_60[18];
-      or_i1584_26_r0s5 <= (|(_GEN_60[17:0])) | _GEN_60[19];
+      add_i1635_26_r0s5 <= {1'h0, sub_i_i1103_26_r0s4, 7'h0} + {10'h0, _GEN_60[29:22]};
+      cond_i1512_26_r0s5 <= _GEN_60[21];
+      or_i1596_26_r0s5 <= (|(_GEN_60[20:0])) | _GEN_60[22];
+      add_i2053_26_r0s5 <= {sub_i_i1103_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_60[29:19]};
+      cond_i1512_26_r0s5__1 <= _GEN_60[18];
+      or_i1583_26_r0s5 <= (|(_GEN_60[17:0])) | _GEN_60[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_26_r0s6 <=
@@ -14444,17 +14457,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__27 <= and_r0s5__27;
     if (_GEN_4)
-      sub_i1040_27_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[735:731]};
+      sub_i1042_27_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[735:731]};
     if (_GEN_3)
-      sub_i1040_27_r0s3 <= sub_i1040_27_r0s2;
+      sub_i1042_27_r0s3 <= sub_i1042_27_r0s2;
     if (_GEN_5)
       iszero_i_27_r0s1 <= _GEN_212 == 14'h0;
     if (_GEN_4)
       iszero_i_27_r0s2 <= iszero_i_27_r0s1;
     if (_GEN_5)
-      mul_i1028_27_r0s1 <= {4'h0, _GEN_212} * {15'h1, decoded_dout[730:728]};
+      mul_i1030_27_r0s1 <= {4'h0, _GEN_212} * {15'h1, decoded_dout[730:728]};
     if (_GEN_4)
-      mul_i1028_27_r0s2 <= mul_i1028_27_r0s1;
+      mul_i1030_27_r0s2 <= mul_i1030_27_r0s1;
     if (_GEN_3)
       select_r0s3__27 <=
         iszero_i_27_r0s2
@@ -14463,118 +14476,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_683
                ? {2'h0,
                   _GEN_684,
-                  ~_GEN_684 & ~(mul_i1028_27_r0s2[1]) & mul_i1028_27_r0s2[0]}
+                  ~_GEN_684 & ~(mul_i1030_27_r0s2[1]) & mul_i1030_27_r0s2[0]}
                : {_GEN_675 & ~_GEN_682,
                   _GEN_675
                     ? {_GEN_678 & ~_GEN_681,
                        _GEN_678
                          ? {_GEN_679 & ~_GEN_680,
                             _GEN_679
-                              ? ~(mul_i1028_27_r0s2[3]) & mul_i1028_27_r0s2[2]
-                              : ~(mul_i1028_27_r0s2[5]) & mul_i1028_27_r0s2[4]}
+                              ? ~(mul_i1030_27_r0s2[3]) & mul_i1030_27_r0s2[2]
+                              : ~(mul_i1030_27_r0s2[5]) & mul_i1030_27_r0s2[4]}
                          : {_GEN_676 & ~_GEN_677,
                             _GEN_676
-                              ? ~(mul_i1028_27_r0s2[7]) & mul_i1028_27_r0s2[6]
-                              : ~(mul_i1028_27_r0s2[9]) & mul_i1028_27_r0s2[8]}}
+                              ? ~(mul_i1030_27_r0s2[7]) & mul_i1030_27_r0s2[6]
+                              : ~(mul_i1030_27_r0s2[9]) & mul_i1030_27_r0s2[8]}}
                     : {_GEN_671 & ~_GEN_674,
                        _GEN_671
                          ? {_GEN_672 & ~_GEN_673,
                             _GEN_672
-                              ? ~(mul_i1028_27_r0s2[11]) & mul_i1028_27_r0s2[10]
-                              : ~(mul_i1028_27_r0s2[13]) & mul_i1028_27_r0s2[12]}
+                              ? ~(mul_i1030_27_r0s2[11]) & mul_i1030_27_r0s2[10]
+                              : ~(mul_i1030_27_r0s2[13]) & mul_i1030_27_r0s2[12]}
                          : {_GEN_669 & ~_GEN_670,
                             _GEN_669
-                              ? ~(mul_i1028_27_r0s2[15]) & mul_i1028_27_r0s2[14]
-                              : ~(mul_i1028_27_r0s2[17]) & mul_i1028_27_r0s2[16]}}}};
+                              ? ~(mul_i1030_27_r0s2[15]) & mul_i1030_27_r0s2[14]
+                              : ~(mul_i1030_27_r0s2[17]) & mul_i1030_27_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__27 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_215[9:5]));
     if (_GEN_1)
       or_r0s5__27 <= or_r0s4__27;
     if (_GEN_2) begin
-      sub_i_i1101_27_r0s4 <= _GEN_215;
-      cmp_i1510_27_r0s4 <= _GEN_216[4:1] != 4'hF;
+      sub_i_i1103_27_r0s4 <= _GEN_215;
+      cmp_i1509_27_r0s4 <= _GEN_216[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_27_r0s3 <= mul_i1028_27_r0s2[0];
+      mul_i1030_27_r0s3 <= mul_i1030_27_r0s2[0];
     if (_GEN_2)
-      mul_i1028_27_r0s4 <= mul_i1028_27_r0s3;
+      mul_i1030_27_r0s4 <= mul_i1030_27_r0s3;
     if (_GEN_3)
-      mul_i1028_27_r0s3__1 <= mul_i1028_27_r0s2[1];
+      mul_i1030_27_r0s3__1 <= mul_i1030_27_r0s2[1];
     if (_GEN_2)
-      mul_i1028_27_r0s4__1 <= mul_i1028_27_r0s3__1;
+      mul_i1030_27_r0s4__1 <= mul_i1030_27_r0s3__1;
     if (_GEN_3)
-      mul_i1028_27_r0s3__2 <= mul_i1028_27_r0s2[2];
+      mul_i1030_27_r0s3__2 <= mul_i1030_27_r0s2[2];
     if (_GEN_2)
-      mul_i1028_27_r0s4__2 <= mul_i1028_27_r0s3__2;
+      mul_i1030_27_r0s4__2 <= mul_i1030_27_r0s3__2;
     if (_GEN_3)
-      mul_i1028_27_r0s3__3 <= mul_i1028_27_r0s2[3];
+      mul_i1030_27_r0s3__3 <= mul_i1030_27_r0s2[3];
     if (_GEN_2)
-      mul_i1028_27_r0s4__3 <= mul_i1028_27_r0s3__3;
+      mul_i1030_27_r0s4__3 <= mul_i1030_27_r0s3__3;
     if (_GEN_3)
-      mul_i1028_27_r0s3__4 <= mul_i1028_27_r0s2[4];
+      mul_i1030_27_r0s3__4 <= mul_i1030_27_r0s2[4];
     if (_GEN_2)
-      mul_i1028_27_r0s4__4 <= mul_i1028_27_r0s3__4;
+      mul_i1030_27_r0s4__4 <= mul_i1030_27_r0s3__4;
     if (_GEN_3)
-      mul_i1028_27_r0s3__5 <= mul_i1028_27_r0s2[5];
+      mul_i1030_27_r0s3__5 <= mul_i1030_27_r0s2[5];
     if (_GEN_2)
-      mul_i1028_27_r0s4__5 <= mul_i1028_27_r0s3__5;
+      mul_i1030_27_r0s4__5 <= mul_i1030_27_r0s3__5;
     if (_GEN_3)
-      mul_i1028_27_r0s3__6 <= mul_i1028_27_r0s2[6];
+      mul_i1030_27_r0s3__6 <= mul_i1030_27_r0s2[6];
     if (_GEN_2)
-      mul_i1028_27_r0s4__6 <= mul_i1028_27_r0s3__6;
+      mul_i1030_27_r0s4__6 <= mul_i1030_27_r0s3__6;
     if (_GEN_3)
-      mul_i1028_27_r0s3__7 <= mul_i1028_27_r0s2[7];
+      mul_i1030_27_r0s3__7 <= mul_i1030_27_r0s2[7];
     if (_GEN_2)
-      mul_i1028_27_r0s4__7 <= mul_i1028_27_r0s3__7;
+      mul_i1030_27_r0s4__7 <= mul_i1030_27_r0s3__7;
     if (_GEN_3)
-      mul_i1028_27_r0s3__8 <= mul_i1028_27_r0s2[8];
+      mul_i1030_27_r0s3__8 <= mul_i1030_27_r0s2[8];
     if (_GEN_2)
-      mul_i1028_27_r0s4__8 <= mul_i1028_27_r0s3__8;
+      mul_i1030_27_r0s4__8 <= mul_i1030_27_r0s3__8;
     if (_GEN_3)
-      mul_i1028_27_r0s3__9 <= mul_i1028_27_r0s2[9];
+      mul_i1030_27_r0s3__9 <= mul_i1030_27_r0s2[9];
     if (_GEN_2)
-      mul_i1028_27_r0s4__9 <= mul_i1028_27_r0s3__9;
+      mul_i1030_27_r0s4__9 <= mul_i1030_27_r0s3__9;
     if (_GEN_3)
-      mul_i1028_27_r0s3__10 <= mul_i1028_27_r0s2[10];
+      mul_i1030_27_r0s3__10 <= mul_i1030_27_r0s2[10];
     if (_GEN_2)
-      mul_i1028_27_r0s4__10 <= mul_i1028_27_r0s3__10;
+      mul_i1030_27_r0s4__10 <= mul_i1030_27_r0s3__10;
     if (_GEN_3)
-      mul_i1028_27_r0s3__11 <= mul_i1028_27_r0s2[11];
+      mul_i1030_27_r0s3__11 <= mul_i1030_27_r0s2[11];
     if (_GEN_2)
-      mul_i1028_27_r0s4__11 <= mul_i1028_27_r0s3__11;
+      mul_i1030_27_r0s4__11 <= mul_i1030_27_r0s3__11;
     if (_GEN_3)
-      mul_i1028_27_r0s3__12 <= mul_i1028_27_r0s2[12];
+      mul_i1030_27_r0s3__12 <= mul_i1030_27_r0s2[12];
     if (_GEN_2)
-      mul_i1028_27_r0s4__12 <= mul_i1028_27_r0s3__12;
+      mul_i1030_27_r0s4__12 <= mul_i1030_27_r0s3__12;
     if (_GEN_3)
-      mul_i1028_27_r0s3__13 <= mul_i1028_27_r0s2[13];
+      mul_i1030_27_r0s3__13 <= mul_i1030_27_r0s2[13];
     if (_GEN_2)
-      mul_i1028_27_r0s4__13 <= mul_i1028_27_r0s3__13;
+      mul_i1030_27_r0s4__13 <= mul_i1030_27_r0s3__13;
     if (_GEN_3)
-      mul_i1028_27_r0s3__14 <= mul_i1028_27_r0s2[14];
+      mul_i1030_27_r0s3__14 <= mul_i1030_27_r0s2[14];
     if (_GEN_2)
-      mul_i1028_27_r0s4__14 <= mul_i1028_27_r0s3__14;
+      mul_i1030_27_r0s4__14 <= mul_i1030_27_r0s3__14;
     if (_GEN_3)
-      mul_i1028_27_r0s3__15 <= mul_i1028_27_r0s2[15];
+      mul_i1030_27_r0s3__15 <= mul_i1030_27_r0s2[15];
     if (_GEN_2)
-      mul_i1028_27_r0s4__15 <= mul_i1028_27_r0s3__15;
+      mul_i1030_27_r0s4__15 <= mul_i1030_27_r0s3__15;
     if (_GEN_3)
-      mul_i1028_27_r0s3__16 <= mul_i1028_27_r0s2[16];
+      mul_i1030_27_r0s3__16 <= mul_i1030_27_r0s2[16];
     if (_GEN_2)
-      mul_i1028_27_r0s4__16 <= mul_i1028_27_r0s3__16;
+      mul_i1030_27_r0s4__16 <= mul_i1030_27_r0s3__16;
     if (_GEN_3)
-      mul_i1028_27_r0s3__17 <= mul_i1028_27_r0s2[17];
+      mul_i1030_27_r0s3__17 <= mul_i1030_27_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_27_r0s4__17 <= mul_i1028_27_r0s3__17;
+      mul_i1030_27_r0s4__17 <= mul_i1030_27_r0s3__17;
       select_r0s4__27 <= _GEN_216;
     end
     if (_GEN_1) begin
-      add_i1636_27_r0s5 <= {1'h0, sub_i_i1101_27_r0s4, 7'h0} + {10'h0, _GEN_62[29:22]};
-      cond_i1513_27_r0s5 <= _GEN_62[21];
-      or_i1597_27_r0s5 <= (|(_GEN_62[20:0])) | _GEN_62[22];
-      add_i2054_27_r0s5 <= {sub_i_i1101_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_62[29:19]};
-      cond_i1513_27_r0s5__1 <= _GEN_62[18];
-      or_i1584_27_r0s5 <= (|(_GEN_62[17:0])) | _GEN_62[19];
+      add_i1635_27_r0s5 <= {1'h0, sub_i_i1103_27_r0s4, 7'h0} + {10'h0, _GEN_62[29:22]};
+      cond_i1512_27_r0s5 <= _GEN_62[21];
+      or_i1596_27_r0s5 <= (|(_GEN_62[20:0])) | _GEN_62[22];
+      add_i2053_27_r0s5 <= {sub_i_i1103_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_62[29:19]};
+      cond_i1512_27_r0s5__1 <= _GEN_62[18];
+      or_i1583_27_r0s5 <= (|(_GEN_62[17:0])) | _GEN_62[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_27_r0s6 <=
@@ -14594,17 +14607,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__28 <= and_r0s5__28;
     if (_GEN_4)
-      sub_i1040_28_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[743:739]};
+      sub_i1042_28_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[743:739]};
     if (_GEN_3)
-      sub_i1040_28_r0s3 <= sub_i1040_28_r0s2;
+      sub_i1042_28_r0s3 <= sub_i1042_28_r0s2;
     if (_GEN_5)
       iszero_i_28_r0s1 <= _GEN_217 == 14'h0;
     if (_GEN_4)
       iszero_i_28_r0s2 <= iszero_i_28_r0s1;
     if (_GEN_5)
-      mul_i1028_28_r0s1 <= {4'h0, _GEN_217} * {15'h1, decoded_dout[738:736]};
+      mul_i1030_28_r0s1 <= {4'h0, _GEN_217} * {15'h1, decoded_dout[738:736]};
     if (_GEN_4)
-      mul_i1028_28_r0s2 <= mul_i1028_28_r0s1;
+      mul_i1030_28_r0s2 <= mul_i1030_28_r0s1;
     if (_GEN_3)
       select_r0s3__28 <=
         iszero_i_28_r0s2
@@ -14613,118 +14626,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_699
                ? {2'h0,
                   _GEN_700,
-                  ~_GEN_700 & ~(mul_i1028_28_r0s2[1]) & mul_i1028_28_r0s2[0]}
+                  ~_GEN_700 & ~(mul_i1030_28_r0s2[1]) & mul_i1030_28_r0s2[0]}
                : {_GEN_691 & ~_GEN_698,
                   _GEN_691
                     ? {_GEN_694 & ~_GEN_697,
                        _GEN_694
                          ? {_GEN_695 & ~_GEN_696,
                             _GEN_695
-                              ? ~(mul_i1028_28_r0s2[3]) & mul_i1028_28_r0s2[2]
-                              : ~(mul_i1028_28_r0s2[5]) & mul_i1028_28_r0s2[4]}
+                              ? ~(mul_i1030_28_r0s2[3]) & mul_i1030_28_r0s2[2]
+                              : ~(mul_i1030_28_r0s2[5]) & mul_i1030_28_r0s2[4]}
                          : {_GEN_692 & ~_GEN_693,
                             _GEN_692
-                              ? ~(mul_i1028_28_r0s2[7]) & mul_i1028_28_r0s2[6]
-                              : ~(mul_i1028_28_r0s2[9]) & mul_i1028_28_r0s2[8]}}
+                              ? ~(mul_i1030_28_r0s2[7]) & mul_i1030_28_r0s2[6]
+                              : ~(mul_i1030_28_r0s2[9]) & mul_i1030_28_r0s2[8]}}
                     : {_GEN_687 & ~_GEN_690,
                        _GEN_687
                          ? {_GEN_688 & ~_GEN_689,
                             _GEN_688
-                              ? ~(mul_i1028_28_r0s2[11]) & mul_i1028_28_r0s2[10]
-                              : ~(mul_i1028_28_r0s2[13]) & mul_i1028_28_r0s2[12]}
+                              ? ~(mul_i1030_28_r0s2[11]) & mul_i1030_28_r0s2[10]
+                              : ~(mul_i1030_28_r0s2[13]) & mul_i1030_28_r0s2[12]}
                          : {_GEN_685 & ~_GEN_686,
                             _GEN_685
-                              ? ~(mul_i1028_28_r0s2[15]) & mul_i1028_28_r0s2[14]
-                              : ~(mul_i1028_28_r0s2[17]) & mul_i1028_28_r0s2[16]}}}};
+                              ? ~(mul_i1030_28_r0s2[15]) & mul_i1030_28_r0s2[14]
+                              : ~(mul_i1030_28_r0s2[17]) & mul_i1030_28_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__28 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_220[9:5]));
     if (_GEN_1)
       or_r0s5__28 <= or_r0s4__28;
     if (_GEN_2) begin
-      sub_i_i1101_28_r0s4 <= _GEN_220;
-      cmp_i1510_28_r0s4 <= _GEN_221[4:1] != 4'hF;
+      sub_i_i1103_28_r0s4 <= _GEN_220;
+      cmp_i1509_28_r0s4 <= _GEN_221[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_28_r0s3 <= mul_i1028_28_r0s2[0];
+      mul_i1030_28_r0s3 <= mul_i1030_28_r0s2[0];
     if (_GEN_2)
-      mul_i1028_28_r0s4 <= mul_i1028_28_r0s3;
+      mul_i1030_28_r0s4 <= mul_i1030_28_r0s3;
     if (_GEN_3)
-      mul_i1028_28_r0s3__1 <= mul_i1028_28_r0s2[1];
+      mul_i1030_28_r0s3__1 <= mul_i1030_28_r0s2[1];
     if (_GEN_2)
-      mul_i1028_28_r0s4__1 <= mul_i1028_28_r0s3__1;
+      mul_i1030_28_r0s4__1 <= mul_i1030_28_r0s3__1;
     if (_GEN_3)
-      mul_i1028_28_r0s3__2 <= mul_i1028_28_r0s2[2];
+      mul_i1030_28_r0s3__2 <= mul_i1030_28_r0s2[2];
     if (_GEN_2)
-      mul_i1028_28_r0s4__2 <= mul_i1028_28_r0s3__2;
+      mul_i1030_28_r0s4__2 <= mul_i1030_28_r0s3__2;
     if (_GEN_3)
-      mul_i1028_28_r0s3__3 <= mul_i1028_28_r0s2[3];
+      mul_i1030_28_r0s3__3 <= mul_i1030_28_r0s2[3];
     if (_GEN_2)
-      mul_i1028_28_r0s4__3 <= mul_i1028_28_r0s3__3;
+      mul_i1030_28_r0s4__3 <= mul_i1030_28_r0s3__3;
     if (_GEN_3)
-      mul_i1028_28_r0s3__4 <= mul_i1028_28_r0s2[4];
+      mul_i1030_28_r0s3__4 <= mul_i1030_28_r0s2[4];
     if (_GEN_2)
-      mul_i1028_28_r0s4__4 <= mul_i1028_28_r0s3__4;
+      mul_i1030_28_r0s4__4 <= mul_i1030_28_r0s3__4;
     if (_GEN_3)
-      mul_i1028_28_r0s3__5 <= mul_i1028_28_r0s2[5];
+      mul_i1030_28_r0s3__5 <= mul_i1030_28_r0s2[5];
     if (_GEN_2)
-      mul_i1028_28_r0s4__5 <= mul_i1028_28_r0s3__5;
+      mul_i1030_28_r0s4__5 <= mul_i1030_28_r0s3__5;
     if (_GEN_3)
-      mul_i1028_28_r0s3__6 <= mul_i1028_28_r0s2[6];
+      mul_i1030_28_r0s3__6 <= mul_i1030_28_r0s2[6];
     if (_GEN_2)
-      mul_i1028_28_r0s4__6 <= mul_i1028_28_r0s3__6;
+      mul_i1030_28_r0s4__6 <= mul_i1030_28_r0s3__6;
     if (_GEN_3)
-      mul_i1028_28_r0s3__7 <= mul_i1028_28_r0s2[7];
+      mul_i1030_28_r0s3__7 <= mul_i1030_28_r0s2[7];
     if (_GEN_2)
-      mul_i1028_28_r0s4__7 <= mul_i1028_28_r0s3__7;
+      mul_i1030_28_r0s4__7 <= mul_i1030_28_r0s3__7;
     if (_GEN_3)
-      mul_i1028_28_r0s3__8 <= mul_i1028_28_r0s2[8];
+      mul_i1030_28_r0s3__8 <= mul_i1030_28_r0s2[8];
     if (_GEN_2)
-      mul_i1028_28_r0s4__8 <= mul_i1028_28_r0s3__8;
+      mul_i1030_28_r0s4__8 <= mul_i1030_28_r0s3__8;
     if (_GEN_3)
-      mul_i1028_28_r0s3__9 <= mul_i1028_28_r0s2[9];
+      mul_i1030_28_r0s3__9 <= mul_i1030_28_r0s2[9];
     if (_GEN_2)
-      mul_i1028_28_r0s4__9 <= mul_i1028_28_r0s3__9;
+      mul_i1030_28_r0s4__9 <= mul_i1030_28_r0s3__9;
     if (_GEN_3)
-      mul_i1028_28_r0s3__10 <= mul_i1028_28_r0s2[10];
+      mul_i1030_28_r0s3__10 <= mul_i1030_28_r0s2[10];
     if (_GEN_2)
-      mul_i1028_28_r0s4__10 <= mul_i1028_28_r0s3__10;
+      mul_i1030_28_r0s4__10 <= mul_i1030_28_r0s3__10;
     if (_GEN_3)
-      mul_i1028_28_r0s3__11 <= mul_i1028_28_r0s2[11];
+      mul_i1030_28_r0s3__11 <= mul_i1030_28_r0s2[11];
     if (_GEN_2)
-      mul_i1028_28_r0s4__11 <= mul_i1028_28_r0s3__11;
+      mul_i1030_28_r0s4__11 <= mul_i1030_28_r0s3__11;
     if (_GEN_3)
-      mul_i1028_28_r0s3__12 <= mul_i1028_28_r0s2[12];
+      mul_i1030_28_r0s3__12 <= mul_i1030_28_r0s2[12];
     if (_GEN_2)
-      mul_i1028_28_r0s4__12 <= mul_i1028_28_r0s3__12;
+      mul_i1030_28_r0s4__12 <= mul_i1030_28_r0s3__12;
     if (_GEN_3)
-      mul_i1028_28_r0s3__13 <= mul_i1028_28_r0s2[13];
+      mul_i1030_28_r0s3__13 <= mul_i1030_28_r0s2[13];
     if (_GEN_2)
-      mul_i1028_28_r0s4__13 <= mul_i1028_28_r0s3__13;
+      mul_i1030_28_r0s4__13 <= mul_i1030_28_r0s3__13;
     if (_GEN_3)
-      mul_i1028_28_r0s3__14 <= mul_i1028_28_r0s2[14];
+      mul_i1030_28_r0s3__14 <= mul_i1030_28_r0s2[14];
     if (_GEN_2)
-      mul_i1028_28_r0s4__14 <= mul_i1028_28_r0s3__14;
+      mul_i1030_28_r0s4__14 <= mul_i1030_28_r0s3__14;
     if (_GEN_3)
-      mul_i1028_28_r0s3__15 <= mul_i1028_28_r0s2[15];
+      mul_i1030_28_r0s3__15 <= mul_i1030_28_r0s2[15];
     if (_GEN_2)
-      mul_i1028_28_r0s4__15 <= mul_i1028_28_r0s3__15;
+      mul_i1030_28_r0s4__15 <= mul_i1030_28_r0s3__15;
     if (_GEN_3)
-      mul_i1028_28_r0s3__16 <= mul_i1028_28_r0s2[16];
+      mul_i1030_28_r0s3__16 <= mul_i1030_28_r0s2[16];
     if (_GEN_2)
-      mul_i1028_28_r0s4__16 <= mul_i1028_28_r0s3__16;
+      mul_i1030_28_r0s4__16 <= mul_i1030_28_r0s3__16;
     if (_GEN_3)
-      mul_i1028_28_r0s3__17 <= mul_i1028_28_r0s2[17];
+      mul_i1030_28_r0s3__17 <= mul_i1030_28_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_28_r0s4__17 <= mul_i1028_28_r0s3__17;
+      mul_i1030_28_r0s4__17 <= mul_i1030_28_r0s3__17;
       select_r0s4__28 <= _GEN_221;
     end
     if (_GEN_1) begin
-      add_i1636_28_r0s5 <= {1'h0, sub_i_i1101_28_r0s4, 7'h0} + {10'h0, _GEN_64[29:22]};
-      cond_i1513_28_r0s5 <= _GEN_64[21];
-      or_i1597_28_r0s5 <= (|(_GEN_64[20:0])) | _GEN_64[22];
-      add_i2054_28_r0s5 <= {sub_i_i1101_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_64[29:19]};
-      cond_i1513_28_r0s5__1 <= _GEN_64[18];
-      or_i1584_28_r0s5 <= (|(_GEN_64[17:0])) | _GEN_64[19];
+      add_i1635_28_r0s5 <= {1'h0, sub_i_i1103_28_r0s4, 7'h0} + {10'h0, _GEN_64[29:22]};
+      cond_i1512_28_r0s5 <= _GEN_64[21];
+      or_i1596_28_r0s5 <= (|(_GEN_64[20:0])) | _GEN_64[22];
+      add_i2053_28_r0s5 <= {sub_i_i1103_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_64[29:19]};
+      cond_i1512_28_r0s5__1 <= _GEN_64[18];
+      or_i1583_28_r0s5 <= (|(_GEN_64[17:0])) | _GEN_64[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_28_r0s6 <=
@@ -14744,17 +14757,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__29 <= and_r0s5__29;
     if (_GEN_4)
-      sub_i1040_29_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[751:747]};
+      sub_i1042_29_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[751:747]};
     if (_GEN_3)
-      sub_i1040_29_r0s3 <= sub_i1040_29_r0s2;
+      sub_i1042_29_r0s3 <= sub_i1042_29_r0s2;
     if (_GEN_5)
       iszero_i_29_r0s1 <= _GEN_222 == 14'h0;
     if (_GEN_4)
       iszero_i_29_r0s2 <= iszero_i_29_r0s1;
     if (_GEN_5)
-      mul_i1028_29_r0s1 <= {4'h0, _GEN_222} * {15'h1, decoded_dout[746:744]};
+      mul_i1030_29_r0s1 <= {4'h0, _GEN_222} * {15'h1, decoded_dout[746:744]};
     if (_GEN_4)
-      mul_i1028_29_r0s2 <= mul_i1028_29_r0s1;
+      mul_i1030_29_r0s2 <= mul_i1030_29_r0s1;
     if (_GEN_3)
       select_r0s3__29 <=
         iszero_i_29_r0s2
@@ -14763,118 +14776,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_715
                ? {2'h0,
                   _GEN_716,
-                  ~_GEN_716 & ~(mul_i1028_29_r0s2[1]) & mul_i1028_29_r0s2[0]}
+                  ~_GEN_716 & ~(mul_i1030_29_r0s2[1]) & mul_i1030_29_r0s2[0]}
                : {_GEN_707 & ~_GEN_714,
                   _GEN_707
                     ? {_GEN_710 & ~_GEN_713,
                        _GEN_710
                          ? {_GEN_711 & ~_GEN_712,
                             _GEN_711
-                              ? ~(mul_i1028_29_r0s2[3]) & mul_i1028_29_r0s2[2]
-                              : ~(mul_i1028_29_r0s2[5]) & mul_i1028_29_r0s2[4]}
+                              ? ~(mul_i1030_29_r0s2[3]) & mul_i1030_29_r0s2[2]
+                              : ~(mul_i1030_29_r0s2[5]) & mul_i1030_29_r0s2[4]}
                          : {_GEN_708 & ~_GEN_709,
                             _GEN_708
-                              ? ~(mul_i1028_29_r0s2[7]) & mul_i1028_29_r0s2[6]
-                              : ~(mul_i1028_29_r0s2[9]) & mul_i1028_29_r0s2[8]}}
+                              ? ~(mul_i1030_29_r0s2[7]) & mul_i1030_29_r0s2[6]
+                              : ~(mul_i1030_29_r0s2[9]) & mul_i1030_29_r0s2[8]}}
                     : {_GEN_703 & ~_GEN_706,
                        _GEN_703
                          ? {_GEN_704 & ~_GEN_705,
                             _GEN_704
-                              ? ~(mul_i1028_29_r0s2[11]) & mul_i1028_29_r0s2[10]
-                              : ~(mul_i1028_29_r0s2[13]) & mul_i1028_29_r0s2[12]}
+                              ? ~(mul_i1030_29_r0s2[11]) & mul_i1030_29_r0s2[10]
+                              : ~(mul_i1030_29_r0s2[13]) & mul_i1030_29_r0s2[12]}
                          : {_GEN_701 & ~_GEN_702,
                             _GEN_701
-                              ? ~(mul_i1028_29_r0s2[15]) & mul_i1028_29_r0s2[14]
-                              : ~(mul_i1028_29_r0s2[17]) & mul_i1028_29_r0s2[16]}}}};
+                              ? ~(mul_i1030_29_r0s2[15]) & mul_i1030_29_r0s2[14]
+                              : ~(mul_i1030_29_r0s2[17]) & mul_i1030_29_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__29 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_225[9:5]));
     if (_GEN_1)
       or_r0s5__29 <= or_r0s4__29;
     if (_GEN_2) begin
-      sub_i_i1101_29_r0s4 <= _GEN_225;
-      cmp_i1510_29_r0s4 <= _GEN_226[4:1] != 4'hF;
+      sub_i_i1103_29_r0s4 <= _GEN_225;
+      cmp_i1509_29_r0s4 <= _GEN_226[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_29_r0s3 <= mul_i1028_29_r0s2[0];
+      mul_i1030_29_r0s3 <= mul_i1030_29_r0s2[0];
     if (_GEN_2)
-      mul_i1028_29_r0s4 <= mul_i1028_29_r0s3;
+      mul_i1030_29_r0s4 <= mul_i1030_29_r0s3;
     if (_GEN_3)
-      mul_i1028_29_r0s3__1 <= mul_i1028_29_r0s2[1];
+      mul_i1030_29_r0s3__1 <= mul_i1030_29_r0s2[1];
     if (_GEN_2)
-      mul_i1028_29_r0s4__1 <= mul_i1028_29_r0s3__1;
+      mul_i1030_29_r0s4__1 <= mul_i1030_29_r0s3__1;
     if (_GEN_3)
-      mul_i1028_29_r0s3__2 <= mul_i1028_29_r0s2[2];
+      mul_i1030_29_r0s3__2 <= mul_i1030_29_r0s2[2];
     if (_GEN_2)
-      mul_i1028_29_r0s4__2 <= mul_i1028_29_r0s3__2;
+      mul_i1030_29_r0s4__2 <= mul_i1030_29_r0s3__2;
     if (_GEN_3)
-      mul_i1028_29_r0s3__3 <= mul_i1028_29_r0s2[3];
+      mul_i1030_29_r0s3__3 <= mul_i1030_29_r0s2[3];
     if (_GEN_2)
-      mul_i1028_29_r0s4__3 <= mul_i1028_29_r0s3__3;
+      mul_i1030_29_r0s4__3 <= mul_i1030_29_r0s3__3;
     if (_GEN_3)
-      mul_i1028_29_r0s3__4 <= mul_i1028_29_r0s2[4];
+      mul_i1030_29_r0s3__4 <= mul_i1030_29_r0s2[4];
     if (_GEN_2)
-      mul_i1028_29_r0s4__4 <= mul_i1028_29_r0s3__4;
+      mul_i1030_29_r0s4__4 <= mul_i1030_29_r0s3__4;
     if (_GEN_3)
-      mul_i1028_29_r0s3__5 <= mul_i1028_29_r0s2[5];
+      mul_i1030_29_r0s3__5 <= mul_i1030_29_r0s2[5];
     if (_GEN_2)
-      mul_i1028_29_r0s4__5 <= mul_i1028_29_r0s3__5;
+      mul_i1030_29_r0s4__5 <= mul_i1030_29_r0s3__5;
     if (_GEN_3)
-      mul_i1028_29_r0s3__6 <= mul_i1028_29_r0s2[6];
+      mul_i1030_29_r0s3__6 <= mul_i1030_29_r0s2[6];
     if (_GEN_2)
-      mul_i1028_29_r0s4__6 <= mul_i1028_29_r0s3__6;
+      mul_i1030_29_r0s4__6 <= mul_i1030_29_r0s3__6;
     if (_GEN_3)
-      mul_i1028_29_r0s3__7 <= mul_i1028_29_r0s2[7];
+      mul_i1030_29_r0s3__7 <= mul_i1030_29_r0s2[7];
     if (_GEN_2)
-      mul_i1028_29_r0s4__7 <= mul_i1028_29_r0s3__7;
+      mul_i1030_29_r0s4__7 <= mul_i1030_29_r0s3__7;
     if (_GEN_3)
-      mul_i1028_29_r0s3__8 <= mul_i1028_29_r0s2[8];
+      mul_i1030_29_r0s3__8 <= mul_i1030_29_r0s2[8];
     if (_GEN_2)
-      mul_i1028_29_r0s4__8 <= mul_i1028_29_r0s3__8;
+      mul_i1030_29_r0s4__8 <= mul_i1030_29_r0s3__8;
     if (_GEN_3)
-      mul_i1028_29_r0s3__9 <= mul_i1028_29_r0s2[9];
+      mul_i1030_29_r0s3__9 <= mul_i1030_29_r0s2[9];
     if (_GEN_2)
-      mul_i1028_29_r0s4__9 <= mul_i1028_29_r0s3__9;
+      mul_i1030_29_r0s4__9 <= mul_i1030_29_r0s3__9;
     if (_GEN_3)
-      mul_i1028_29_r0s3__10 <= mul_i1028_29_r0s2[10];
+      mul_i1030_29_r0s3__10 <= mul_i1030_29_r0s2[10];
     if (_GEN_2)
-      mul_i1028_29_r0s4__10 <= mul_i1028_29_r0s3__10;
+      mul_i1030_29_r0s4__10 <= mul_i1030_29_r0s3__10;
     if (_GEN_3)
-      mul_i1028_29_r0s3__11 <= mul_i1028_29_r0s2[11];
+      mul_i1030_29_r0s3__11 <= mul_i1030_29_r0s2[11];
     if (_GEN_2)
-      mul_i1028_29_r0s4__11 <= mul_i1028_29_r0s3__11;
+      mul_i1030_29_r0s4__11 <= mul_i1030_29_r0s3__11;
     if (_GEN_3)
-      mul_i1028_29_r0s3__12 <= mul_i1028_29_r0s2[12];
+      mul_i1030_29_r0s3__12 <= mul_i1030_29_r0s2[12];
     if (_GEN_2)
-      mul_i1028_29_r0s4__12 <= mul_i1028_29_r0s3__12;
+      mul_i1030_29_r0s4__12 <= mul_i1030_29_r0s3__12;
     if (_GEN_3)
-      mul_i1028_29_r0s3__13 <= mul_i1028_29_r0s2[13];
+      mul_i1030_29_r0s3__13 <= mul_i1030_29_r0s2[13];
     if (_GEN_2)
-      mul_i1028_29_r0s4__13 <= mul_i1028_29_r0s3__13;
+      mul_i1030_29_r0s4__13 <= mul_i1030_29_r0s3__13;
     if (_GEN_3)
-      mul_i1028_29_r0s3__14 <= mul_i1028_29_r0s2[14];
+      mul_i1030_29_r0s3__14 <= mul_i1030_29_r0s2[14];
     if (_GEN_2)
-      mul_i1028_29_r0s4__14 <= mul_i1028_29_r0s3__14;
+      mul_i1030_29_r0s4__14 <= mul_i1030_29_r0s3__14;
     if (_GEN_3)
-      mul_i1028_29_r0s3__15 <= mul_i1028_29_r0s2[15];
+      mul_i1030_29_r0s3__15 <= mul_i1030_29_r0s2[15];
     if (_GEN_2)
-      mul_i1028_29_r0s4__15 <= mul_i1028_29_r0s3__15;
+      mul_i1030_29_r0s4__15 <= mul_i1030_29_r0s3__15;
     if (_GEN_3)
-      mul_i1028_29_r0s3__16 <= mul_i1028_29_r0s2[16];
+      mul_i1030_29_r0s3__16 <= mul_i1030_29_r0s2[16];
     if (_GEN_2)
-      mul_i1028_29_r0s4__16 <= mul_i1028_29_r0s3__16;
+      mul_i1030_29_r0s4__16 <= mul_i1030_29_r0s3__16;
     if (_GEN_3)
-      mul_i1028_29_r0s3__17 <= mul_i1028_29_r0s2[17];
+      mul_i1030_29_r0s3__17 <= mul_i1030_29_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_29_r0s4__17 <= mul_i1028_29_r0s3__17;
+      mul_i1030_29_r0s4__17 <= mul_i1030_29_r0s3__17;
       select_r0s4__29 <= _GEN_226;
     end
     if (_GEN_1) begin
-      add_i1636_29_r0s5 <= {1'h0, sub_i_i1101_29_r0s4, 7'h0} + {10'h0, _GEN_66[29:22]};
-      cond_i1513_29_r0s5 <= _GEN_66[21];
-      or_i1597_29_r0s5 <= (|(_GEN_66[20:0])) | _GEN_66[22];
-      add_i2054_29_r0s5 <= {sub_i_i1101_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_66[29:19]};
-      cond_i1513_29_r0s5__1 <= _GEN_66[18];
-      or_i1584_29_r0s5 <= (|(_GEN_66[17:0])) | _GEN_66[19];
+      add_i1635_29_r0s5 <= {1'h0, sub_i_i1103_29_r0s4, 7'h0} + {10'h0, _GEN_66[29:22]};
+      cond_i1512_29_r0s5 <= _GEN_66[21];
+      or_i1596_29_r0s5 <= (|(_GEN_66[20:0])) | _GEN_66[22];
+      add_i2053_29_r0s5 <= {sub_i_i1103_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_66[29:19]};
+      cond_i1512_29_r0s5__1 <= _GEN_66[18];
+      or_i1583_29_r0s5 <= (|(_GEN_66[17:0])) | _GEN_66[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_29_r0s6 <=
@@ -14894,17 +14907,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__30 <= and_r0s5__30;
     if (_GEN_4)
-      sub_i1040_30_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[759:755]};
+      sub_i1042_30_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[759:755]};
     if (_GEN_3)
-      sub_i1040_30_r0s3 <= sub_i1040_30_r0s2;
+      sub_i1042_30_r0s3 <= sub_i1042_30_r0s2;
     if (_GEN_5)
       iszero_i_30_r0s1 <= _GEN_227 == 14'h0;
     if (_GEN_4)
       iszero_i_30_r0s2 <= iszero_i_30_r0s1;
     if (_GEN_5)
-      mul_i1028_30_r0s1 <= {4'h0, _GEN_227} * {15'h1, decoded_dout[754:752]};
+      mul_i1030_30_r0s1 <= {4'h0, _GEN_227} * {15'h1, decoded_dout[754:752]};
     if (_GEN_4)
-      mul_i1028_30_r0s2 <= mul_i1028_30_r0s1;
+      mul_i1030_30_r0s2 <= mul_i1030_30_r0s1;
     if (_GEN_3)
       select_r0s3__30 <=
         iszero_i_30_r0s2
@@ -14913,118 +14926,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_731
                ? {2'h0,
                   _GEN_732,
-                  ~_GEN_732 & ~(mul_i1028_30_r0s2[1]) & mul_i1028_30_r0s2[0]}
+                  ~_GEN_732 & ~(mul_i1030_30_r0s2[1]) & mul_i1030_30_r0s2[0]}
                : {_GEN_723 & ~_GEN_730,
                   _GEN_723
                     ? {_GEN_726 & ~_GEN_729,
                        _GEN_726
                          ? {_GEN_727 & ~_GEN_728,
                             _GEN_727
-                              ? ~(mul_i1028_30_r0s2[3]) & mul_i1028_30_r0s2[2]
-                              : ~(mul_i1028_30_r0s2[5]) & mul_i1028_30_r0s2[4]}
+                              ? ~(mul_i1030_30_r0s2[3]) & mul_i1030_30_r0s2[2]
+                              : ~(mul_i1030_30_r0s2[5]) & mul_i1030_30_r0s2[4]}
                          : {_GEN_724 & ~_GEN_725,
                             _GEN_724
-                              ? ~(mul_i1028_30_r0s2[7]) & mul_i1028_30_r0s2[6]
-                              : ~(mul_i1028_30_r0s2[9]) & mul_i1028_30_r0s2[8]}}
+                              ? ~(mul_i1030_30_r0s2[7]) & mul_i1030_30_r0s2[6]
+                              : ~(mul_i1030_30_r0s2[9]) & mul_i1030_30_r0s2[8]}}
                     : {_GEN_719 & ~_GEN_722,
                        _GEN_719
                          ? {_GEN_720 & ~_GEN_721,
                             _GEN_720
-                              ? ~(mul_i1028_30_r0s2[11]) & mul_i1028_30_r0s2[10]
-                              : ~(mul_i1028_30_r0s2[13]) & mul_i1028_30_r0s2[12]}
+                              ? ~(mul_i1030_30_r0s2[11]) & mul_i1030_30_r0s2[10]
+                              : ~(mul_i1030_30_r0s2[13]) & mul_i1030_30_r0s2[12]}
                          : {_GEN_717 & ~_GEN_718,
                             _GEN_717
-                              ? ~(mul_i1028_30_r0s2[15]) & mul_i1028_30_r0s2[14]
-                              : ~(mul_i1028_30_r0s2[17]) & mul_i1028_30_r0s2[16]}}}};
+                              ? ~(mul_i1030_30_r0s2[15]) & mul_i1030_30_r0s2[14]
+                              : ~(mul_i1030_30_r0s2[17]) & mul_i1030_30_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__30 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_230[9:5]));
     if (_GEN_1)
       or_r0s5__30 <= or_r0s4__30;
     if (_GEN_2) begin
-      sub_i_i1101_30_r0s4 <= _GEN_230;
-      cmp_i1510_30_r0s4 <= _GEN_231[4:1] != 4'hF;
+      sub_i_i1103_30_r0s4 <= _GEN_230;
+      cmp_i1509_30_r0s4 <= _GEN_231[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_30_r0s3 <= mul_i1028_30_r0s2[0];
+      mul_i1030_30_r0s3 <= mul_i1030_30_r0s2[0];
     if (_GEN_2)
-      mul_i1028_30_r0s4 <= mul_i1028_30_r0s3;
+      mul_i1030_30_r0s4 <= mul_i1030_30_r0s3;
     if (_GEN_3)
-      mul_i1028_30_r0s3__1 <= mul_i1028_30_r0s2[1];
+      mul_i1030_30_r0s3__1 <= mul_i1030_30_r0s2[1];
     if (_GEN_2)
-      mul_i1028_30_r0s4__1 <= mul_i1028_30_r0s3__1;
+      mul_i1030_30_r0s4__1 <= mul_i1030_30_r0s3__1;
     if (_GEN_3)
-      mul_i1028_30_r0s3__2 <= mul_i1028_30_r0s2[2];
+      mul_i1030_30_r0s3__2 <= mul_i1030_30_r0s2[2];
     if (_GEN_2)
-      mul_i1028_30_r0s4__2 <= mul_i1028_30_r0s3__2;
+      mul_i1030_30_r0s4__2 <= mul_i1030_30_r0s3__2;
     if (_GEN_3)
-      mul_i1028_30_r0s3__3 <= mul_i1028_30_r0s2[3];
+      mul_i1030_30_r0s3__3 <= mul_i1030_30_r0s2[3];
     if (_GEN_2)
-      mul_i1028_30_r0s4__3 <= mul_i1028_30_r0s3__3;
+      mul_i1030_30_r0s4__3 <= mul_i1030_30_r0s3__3;
     if (_GEN_3)
-      mul_i1028_30_r0s3__4 <= mul_i1028_30_r0s2[4];
+      mul_i1030_30_r0s3__4 <= mul_i1030_30_r0s2[4];
     if (_GEN_2)
-      mul_i1028_30_r0s4__4 <= mul_i1028_30_r0s3__4;
+      mul_i1030_30_r0s4__4 <= mul_i1030_30_r0s3__4;
     if (_GEN_3)
-      mul_i1028_30_r0s3__5 <= mul_i1028_30_r0s2[5];
+      mul_i1030_30_r0s3__5 <= mul_i1030_30_r0s2[5];
     if (_GEN_2)
-      mul_i1028_30_r0s4__5 <= mul_i1028_30_r0s3__5;
+      mul_i1030_30_r0s4__5 <= mul_i1030_30_r0s3__5;
     if (_GEN_3)
-      mul_i1028_30_r0s3__6 <= mul_i1028_30_r0s2[6];
+      mul_i1030_30_r0s3__6 <= mul_i1030_30_r0s2[6];
     if (_GEN_2)
-      mul_i1028_30_r0s4__6 <= mul_i1028_30_r0s3__6;
+      mul_i1030_30_r0s4__6 <= mul_i1030_30_r0s3__6;
     if (_GEN_3)
-      mul_i1028_30_r0s3__7 <= mul_i1028_30_r0s2[7];
+      mul_i1030_30_r0s3__7 <= mul_i1030_30_r0s2[7];
     if (_GEN_2)
-      mul_i1028_30_r0s4__7 <= mul_i1028_30_r0s3__7;
+      mul_i1030_30_r0s4__7 <= mul_i1030_30_r0s3__7;
     if (_GEN_3)
-      mul_i1028_30_r0s3__8 <= mul_i1028_30_r0s2[8];
+      mul_i1030_30_r0s3__8 <= mul_i1030_30_r0s2[8];
     if (_GEN_2)
-      mul_i1028_30_r0s4__8 <= mul_i1028_30_r0s3__8;
+      mul_i1030_30_r0s4__8 <= mul_i1030_30_r0s3__8;
     if (_GEN_3)
-      mul_i1028_30_r0s3__9 <= mul_i1028_30_r0s2[9];
+      mul_i1030_30_r0s3__9 <= mul_i1030_30_r0s2[9];
     if (_GEN_2)
-      mul_i1028_30_r0s4__9 <= mul_i1028_30_r0s3__9;
+      mul_i1030_30_r0s4__9 <= mul_i1030_30_r0s3__9;
     if (_GEN_3)
-      mul_i1028_30_r0s3__10 <= mul_i1028_30_r0s2[10];
+      mul_i1030_30_r0s3__10 <= mul_i1030_30_r0s2[10];
     if (_GEN_2)
-      mul_i1028_30_r0s4__10 <= mul_i1028_30_r0s3__10;
+      mul_i1030_30_r0s4__10 <= mul_i1030_30_r0s3__10;
     if (_GEN_3)
-      mul_i1028_30_r0s3__11 <= mul_i1028_30_r0s2[11];
+      mul_i1030_30_r0s3__11 <= mul_i1030_30_r0s2[11];
     if (_GEN_2)
-      mul_i1028_30_r0s4__11 <= mul_i1028_30_r0s3__11;
+      mul_i1030_30_r0s4__11 <= mul_i1030_30_r0s3__11;
     if (_GEN_3)
-      mul_i1028_30_r0s3__12 <= mul_i1028_30_r0s2[12];
+      mul_i1030_30_r0s3__12 <= mul_i1030_30_r0s2[12];
     if (_GEN_2)
-      mul_i1028_30_r0s4__12 <= mul_i1028_30_r0s3__12;
+      mul_i1030_30_r0s4__12 <= mul_i1030_30_r0s3__12;
     if (_GEN_3)
-      mul_i1028_30_r0s3__13 <= mul_i1028_30_r0s2[13];
+      mul_i1030_30_r0s3__13 <= mul_i1030_30_r0s2[13];
     if (_GEN_2)
-      mul_i1028_30_r0s4__13 <= mul_i1028_30_r0s3__13;
+      mul_i1030_30_r0s4__13 <= mul_i1030_30_r0s3__13;
     if (_GEN_3)
-      mul_i1028_30_r0s3__14 <= mul_i1028_30_r0s2[14];
+      mul_i1030_30_r0s3__14 <= mul_i1030_30_r0s2[14];
     if (_GEN_2)
-      mul_i1028_30_r0s4__14 <= mul_i1028_30_r0s3__14;
+      mul_i1030_30_r0s4__14 <= mul_i1030_30_r0s3__14;
     if (_GEN_3)
-      mul_i1028_30_r0s3__15 <= mul_i1028_30_r0s2[15];
+      mul_i1030_30_r0s3__15 <= mul_i1030_30_r0s2[15];
     if (_GEN_2)
-      mul_i1028_30_r0s4__15 <= mul_i1028_30_r0s3__15;
+      mul_i1030_30_r0s4__15 <= mul_i1030_30_r0s3__15;
     if (_GEN_3)
-      mul_i1028_30_r0s3__16 <= mul_i1028_30_r0s2[16];
+      mul_i1030_30_r0s3__16 <= mul_i1030_30_r0s2[16];
     if (_GEN_2)
-      mul_i1028_30_r0s4__16 <= mul_i1028_30_r0s3__16;
+      mul_i1030_30_r0s4__16 <= mul_i1030_30_r0s3__16;
     if (_GEN_3)
-      mul_i1028_30_r0s3__17 <= mul_i1028_30_r0s2[17];
+      mul_i1030_30_r0s3__17 <= mul_i1030_30_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_30_r0s4__17 <= mul_i1028_30_r0s3__17;
+      mul_i1030_30_r0s4__17 <= mul_i1030_30_r0s3__17;
       select_r0s4__30 <= _GEN_231;
     end
     if (_GEN_1) begin
-      add_i1636_30_r0s5 <= {1'h0, sub_i_i1101_30_r0s4, 7'h0} + {10'h0, _GEN_68[29:22]};
-      cond_i1513_30_r0s5 <= _GEN_68[21];
-      or_i1597_30_r0s5 <= (|(_GEN_68[20:0])) | _GEN_68[22];
-      add_i2054_30_r0s5 <= {sub_i_i1101_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_68[29:19]};
-      cond_i1513_30_r0s5__1 <= _GEN_68[18];
-      or_i1584_30_r0s5 <= (|(_GEN_68[17:0])) | _GEN_68[19];
+      add_i1635_30_r0s5 <= {1'h0, sub_i_i1103_30_r0s4, 7'h0} + {10'h0, _GEN_68[29:22]};
+      cond_i1512_30_r0s5 <= _GEN_68[21];
+      or_i1596_30_r0s5 <= (|(_GEN_68[20:0])) | _GEN_68[22];
+      add_i2053_30_r0s5 <= {sub_i_i1103_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_68[29:19]};
+      cond_i1512_30_r0s5__1 <= _GEN_68[18];
+      or_i1583_30_r0s5 <= (|(_GEN_68[17:0])) | _GEN_68[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_30_r0s6 <=
@@ -15044,17 +15057,17 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s6__31 <= and_r0s5__31;
     if (_GEN_4)
-      sub_i1040_31_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[767:763]};
+      sub_i1042_31_r0s2 <= _GEN_76 + {5'h0, decoded_r0s1[767:763]};
     if (_GEN_3)
-      sub_i1040_31_r0s3 <= sub_i1040_31_r0s2;
+      sub_i1042_31_r0s3 <= sub_i1042_31_r0s2;
     if (_GEN_5)
       iszero_i_31_r0s1 <= _GEN_232 == 14'h0;
     if (_GEN_4)
       iszero_i_31_r0s2 <= iszero_i_31_r0s1;
     if (_GEN_5)
-      mul_i1028_31_r0s1 <= {4'h0, _GEN_232} * {15'h1, decoded_dout[762:760]};
+      mul_i1030_31_r0s1 <= {4'h0, _GEN_232} * {15'h1, decoded_dout[762:760]};
     if (_GEN_4)
-      mul_i1028_31_r0s2 <= mul_i1028_31_r0s1;
+      mul_i1030_31_r0s2 <= mul_i1030_31_r0s1;
     if (_GEN_3)
       select_r0s3__31 <=
         iszero_i_31_r0s2
@@ -15063,118 +15076,118 @@ module kv_decompress_scale_speckv_Design(
              _GEN_747
                ? {2'h0,
                   _GEN_748,
-                  ~_GEN_748 & ~(mul_i1028_31_r0s2[1]) & mul_i1028_31_r0s2[0]}
+                  ~_GEN_748 & ~(mul_i1030_31_r0s2[1]) & mul_i1030_31_r0s2[0]}
                : {_GEN_739 & ~_GEN_746,
                   _GEN_739
                     ? {_GEN_742 & ~_GEN_745,
                        _GEN_742
                          ? {_GEN_743 & ~_GEN_744,
                             _GEN_743
-                              ? ~(mul_i1028_31_r0s2[3]) & mul_i1028_31_r0s2[2]
-                              : ~(mul_i1028_31_r0s2[5]) & mul_i1028_31_r0s2[4]}
+                              ? ~(mul_i1030_31_r0s2[3]) & mul_i1030_31_r0s2[2]
+                              : ~(mul_i1030_31_r0s2[5]) & mul_i1030_31_r0s2[4]}
                          : {_GEN_740 & ~_GEN_741,
                             _GEN_740
-                              ? ~(mul_i1028_31_r0s2[7]) & mul_i1028_31_r0s2[6]
-                              : ~(mul_i1028_31_r0s2[9]) & mul_i1028_31_r0s2[8]}}
+                              ? ~(mul_i1030_31_r0s2[7]) & mul_i1030_31_r0s2[6]
+                              : ~(mul_i1030_31_r0s2[9]) & mul_i1030_31_r0s2[8]}}
                     : {_GEN_735 & ~_GEN_738,
                        _GEN_735
                          ? {_GEN_736 & ~_GEN_737,
                             _GEN_736
-                              ? ~(mul_i1028_31_r0s2[11]) & mul_i1028_31_r0s2[10]
-                              : ~(mul_i1028_31_r0s2[13]) & mul_i1028_31_r0s2[12]}
+                              ? ~(mul_i1030_31_r0s2[11]) & mul_i1030_31_r0s2[10]
+                              : ~(mul_i1030_31_r0s2[13]) & mul_i1030_31_r0s2[12]}
                          : {_GEN_733 & ~_GEN_734,
                             _GEN_733
-                              ? ~(mul_i1028_31_r0s2[15]) & mul_i1028_31_r0s2[14]
-                              : ~(mul_i1028_31_r0s2[17]) & mul_i1028_31_r0s2[16]}}}};
+                              ? ~(mul_i1030_31_r0s2[15]) & mul_i1030_31_r0s2[14]
+                              : ~(mul_i1030_31_r0s2[17]) & mul_i1030_31_r0s2[16]}}}};
     if (_GEN_2)
       or_r0s4__31 <= xor_r0s3__1 | plan_sroa_10_0_r0s3[0] & (|(_GEN_235[9:5]));
     if (_GEN_1)
       or_r0s5__31 <= or_r0s4__31;
     if (_GEN_2) begin
-      sub_i_i1101_31_r0s4 <= _GEN_235;
-      cmp_i1510_31_r0s4 <= _GEN_236[4:1] != 4'hF;
+      sub_i_i1103_31_r0s4 <= _GEN_235;
+      cmp_i1509_31_r0s4 <= _GEN_236[4:1] != 4'hF;
     end
     if (_GEN_3)
-      mul_i1028_31_r0s3 <= mul_i1028_31_r0s2[0];
+      mul_i1030_31_r0s3 <= mul_i1030_31_r0s2[0];
     if (_GEN_2)
-      mul_i1028_31_r0s4 <= mul_i1028_31_r0s3;
+      mul_i1030_31_r0s4 <= mul_i1030_31_r0s3;
     if (_GEN_3)
-      mul_i1028_31_r0s3__1 <= mul_i1028_31_r0s2[1];
+      mul_i1030_31_r0s3__1 <= mul_i1030_31_r0s2[1];
     if (_GEN_2)
-      mul_i1028_31_r0s4__1 <= mul_i1028_31_r0s3__1;
+      mul_i1030_31_r0s4__1 <= mul_i1030_31_r0s3__1;
     if (_GEN_3)
-      mul_i1028_31_r0s3__2 <= mul_i1028_31_r0s2[2];
+      mul_i1030_31_r0s3__2 <= mul_i1030_31_r0s2[2];
     if (_GEN_2)
-      mul_i1028_31_r0s4__2 <= mul_i1028_31_r0s3__2;
+      mul_i1030_31_r0s4__2 <= mul_i1030_31_r0s3__2;
     if (_GEN_3)
-      mul_i1028_31_r0s3__3 <= mul_i1028_31_r0s2[3];
+      mul_i1030_31_r0s3__3 <= mul_i1030_31_r0s2[3];
     if (_GEN_2)
-      mul_i1028_31_r0s4__3 <= mul_i1028_31_r0s3__3;
+      mul_i1030_31_r0s4__3 <= mul_i1030_31_r0s3__3;
     if (_GEN_3)
-      mul_i1028_31_r0s3__4 <= mul_i1028_31_r0s2[4];
+      mul_i1030_31_r0s3__4 <= mul_i1030_31_r0s2[4];
     if (_GEN_2)
-      mul_i1028_31_r0s4__4 <= mul_i1028_31_r0s3__4;
+      mul_i1030_31_r0s4__4 <= mul_i1030_31_r0s3__4;
     if (_GEN_3)
-      mul_i1028_31_r0s3__5 <= mul_i1028_31_r0s2[5];
+      mul_i1030_31_r0s3__5 <= mul_i1030_31_r0s2[5];
     if (_GEN_2)
-      mul_i1028_31_r0s4__5 <= mul_i1028_31_r0s3__5;
+      mul_i1030_31_r0s4__5 <= mul_i1030_31_r0s3__5;
     if (_GEN_3)
-      mul_i1028_31_r0s3__6 <= mul_i1028_31_r0s2[6];
+      mul_i1030_31_r0s3__6 <= mul_i1030_31_r0s2[6];
     if (_GEN_2)
-      mul_i1028_31_r0s4__6 <= mul_i1028_31_r0s3__6;
+      mul_i1030_31_r0s4__6 <= mul_i1030_31_r0s3__6;
     if (_GEN_3)
-      mul_i1028_31_r0s3__7 <= mul_i1028_31_r0s2[7];
+      mul_i1030_31_r0s3__7 <= mul_i1030_31_r0s2[7];
     if (_GEN_2)
-      mul_i1028_31_r0s4__7 <= mul_i1028_31_r0s3__7;
+      mul_i1030_31_r0s4__7 <= mul_i1030_31_r0s3__7;
     if (_GEN_3)
-      mul_i1028_31_r0s3__8 <= mul_i1028_31_r0s2[8];
+      mul_i1030_31_r0s3__8 <= mul_i1030_31_r0s2[8];
     if (_GEN_2)
-      mul_i1028_31_r0s4__8 <= mul_i1028_31_r0s3__8;
+      mul_i1030_31_r0s4__8 <= mul_i1030_31_r0s3__8;
     if (_GEN_3)
-      mul_i1028_31_r0s3__9 <= mul_i1028_31_r0s2[9];
+      mul_i1030_31_r0s3__9 <= mul_i1030_31_r0s2[9];
     if (_GEN_2)
-      mul_i1028_31_r0s4__9 <= mul_i1028_31_r0s3__9;
+      mul_i1030_31_r0s4__9 <= mul_i1030_31_r0s3__9;
     if (_GEN_3)
-      mul_i1028_31_r0s3__10 <= mul_i1028_31_r0s2[10];
+      mul_i1030_31_r0s3__10 <= mul_i1030_31_r0s2[10];
     if (_GEN_2)
-      mul_i1028_31_r0s4__10 <= mul_i1028_31_r0s3__10;
+      mul_i1030_31_r0s4__10 <= mul_i1030_31_r0s3__10;
     if (_GEN_3)
-      mul_i1028_31_r0s3__11 <= mul_i1028_31_r0s2[11];
+      mul_i1030_31_r0s3__11 <= mul_i1030_31_r0s2[11];
     if (_GEN_2)
-      mul_i1028_31_r0s4__11 <= mul_i1028_31_r0s3__11;
+      mul_i1030_31_r0s4__11 <= mul_i1030_31_r0s3__11;
     if (_GEN_3)
-      mul_i1028_31_r0s3__12 <= mul_i1028_31_r0s2[12];
+      mul_i1030_31_r0s3__12 <= mul_i1030_31_r0s2[12];
     if (_GEN_2)
-      mul_i1028_31_r0s4__12 <= mul_i1028_31_r0s3__12;
+      mul_i1030_31_r0s4__12 <= mul_i1030_31_r0s3__12;
     if (_GEN_3)
-      mul_i1028_31_r0s3__13 <= mul_i1028_31_r0s2[13];
+      mul_i1030_31_r0s3__13 <= mul_i1030_31_r0s2[13];
     if (_GEN_2)
-      mul_i1028_31_r0s4__13 <= mul_i1028_31_r0s3__13;
+      mul_i1030_31_r0s4__13 <= mul_i1030_31_r0s3__13;
     if (_GEN_3)
-      mul_i1028_31_r0s3__14 <= mul_i1028_31_r0s2[14];
+      mul_i1030_31_r0s3__14 <= mul_i1030_31_r0s2[14];
     if (_GEN_2)
-      mul_i1028_31_r0s4__14 <= mul_i1028_31_r0s3__14;
+      mul_i1030_31_r0s4__14 <= mul_i1030_31_r0s3__14;
     if (_GEN_3)
-      mul_i1028_31_r0s3__15 <= mul_i1028_31_r0s2[15];
+      mul_i1030_31_r0s3__15 <= mul_i1030_31_r0s2[15];
     if (_GEN_2)
-      mul_i1028_31_r0s4__15 <= mul_i1028_31_r0s3__15;
+      mul_i1030_31_r0s4__15 <= mul_i1030_31_r0s3__15;
     if (_GEN_3)
-      mul_i1028_31_r0s3__16 <= mul_i1028_31_r0s2[16];
+      mul_i1030_31_r0s3__16 <= mul_i1030_31_r0s2[16];
     if (_GEN_2)
-      mul_i1028_31_r0s4__16 <= mul_i1028_31_r0s3__16;
+      mul_i1030_31_r0s4__16 <= mul_i1030_31_r0s3__16;
     if (_GEN_3)
-      mul_i1028_31_r0s3__17 <= mul_i1028_31_r0s2[17];
+      mul_i1030_31_r0s3__17 <= mul_i1030_31_r0s2[17];
     if (_GEN_2) begin
-      mul_i1028_31_r0s4__17 <= mul_i1028_31_r0s3__17;
+      mul_i1030_31_r0s4__17 <= mul_i1030_31_r0s3__17;
       select_r0s4__31 <= _GEN_236;
     end
     if (_GEN_1) begin
-      add_i1636_31_r0s5 <= {1'h0, sub_i_i1101_31_r0s4, 7'h0} + {10'h0, _GEN_70[29:22]};
-      cond_i1513_31_r0s5 <= _GEN_70[21];
-      or_i1597_31_r0s5 <= (|(_GEN_70[20:0])) | _GEN_70[22];
-      add_i2054_31_r0s5 <= {sub_i_i1101_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_70[29:19]};
-      cond_i1513_31_r0s5__1 <= _GEN_70[18];
-      or_i1584_31_r0s5 <= (|(_GEN_70[17:0])) | _GEN_70[19];
+      add_i1635_31_r0s5 <= {1'h0, sub_i_i1103_31_r0s4, 7'h0} + {10'h0, _GEN_70[29:22]};
+      cond_i1512_31_r0s5 <= _GEN_70[21];
+      or_i1596_31_r0s5 <= (|(_GEN_70[20:0])) | _GEN_70[22];
+      add_i2053_31_r0s5 <= {sub_i_i1103_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_70[29:19]};
+      cond_i1512_31_r0s5__1 <= _GEN_70[18];
+      or_i1583_31_r0s5 <= (|(_GEN_70[17:0])) | _GEN_70[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_31_r0s6 <=
