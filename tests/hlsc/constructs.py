@@ -171,8 +171,8 @@ REFUSED = {
     "missing top": "test_subset.test_top_must_exist",
     "C++ error": "test_subset.test_cpp_error_is_at_the_users_line",
     "port without an interface": "test_subset.test_every_port_needs_an_interface",
-    "control and register interfaces that do not fit": "test_control.test_refusals",
-    "memory outside of burst processes": "test_control.test_what_may_not_be_done_with_memory",
+    "control and register interfaces that do not fit": "test_interface_pragmas.test_refusals",
+    "memory outside of burst processes": "test_interface_pragmas.test_what_may_not_be_done_with_memory",
 }
 
 
