@@ -16,7 +16,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -372,7 +372,7 @@ def status_of(case: Case, answer: Packet) -> Status:
 
 def build(format_version: int) -> tuple[dict[str, bytes], dict]:
     """File contents by name, and the manifest. Packets that occur twice share a file."""
-    design = Design.load(DESIGN)
+    design = replace(Design.load(DESIGN), codecs=frame.CODEC_NAMES)
     contents: dict[str, bytes] = {}
     names: dict[bytes, str] = {}
     entries = []

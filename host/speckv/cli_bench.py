@@ -9,8 +9,6 @@ from typing import Any
 
 from speckv.console import OK, adder, print_json, say
 
-SHARED_DATA = Path("..") / "shared" / "data" / "kv"
-
 
 def add_commands(commands: Any) -> None:
     """Add `bench` and what it measures to the subparsers of `speckv`."""
@@ -23,7 +21,7 @@ def add_commands(commands: Any) -> None:
         "--data",
         type=Path,
         metavar="FOLDER",
-        help=f"pairs NAME_K.npy and NAME_V.npy, layers, tokens, heads, dim (default: {SHARED_DATA} if it is there)",
+        help="pairs NAME_K.npy and NAME_V.npy, layers, tokens, heads, dim",
     )
     add(
         "--first-layer",
@@ -38,6 +36,7 @@ def add_commands(commands: Any) -> None:
 
     add = adder(subjects, "dma", dma, "the DMA engine in RTL simulation behind links: bytes per cycle, and latency")
     add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
+    add("--codec", nargs="+", metavar="NAME", help="names of codecs (default: raw, quant8 and quant4)")
     add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
 
 
@@ -57,16 +56,12 @@ def codec(arguments: argparse.Namespace) -> int:
         raise bench.BenchError(f"codec {unknown[0]!r} is unknown, expected some of {', '.join(known)}")
     if arguments.plot and not arguments.plot.absolute().parent.is_dir():
         raise FileError(f"cannot write {arguments.plot}: there is no folder {arguments.plot.parent}; make it first")
-    datasets, skipped = bench.shipped(), []
-    folder = arguments.data or SHARED_DATA
-    if arguments.data or folder.is_dir():
-        datasets += bench.in_folder(folder, arguments.first_layer)
-    else:
-        skipped.append(f"datasets of {folder}: there is no such folder; name one with --data")
+    datasets = bench.shipped()
+    if arguments.data:
+        datasets += bench.in_folder(arguments.data, arguments.first_layer)
     design = Design.load(arguments.design) if arguments.rtl else None
     with Progress(bench.steps(datasets, names)) as progress:
         result = bench.run(datasets, names, design, progress)
-    result.skipped[:0] = skipped
     if arguments.plot:
         write_atomic(Path(os.path.realpath(arguments.plot)), output.plot(result, datasets[-1].name))
     if arguments.json:
@@ -85,7 +80,7 @@ def dma(arguments: argparse.Namespace) -> int:
     design = Design.load(arguments.design)
     links = arguments.link or bench.DEFAULT_LINKS
     with Progress(bench.steps(links)) as progress:
-        rows = bench.run(design, links, on_step=progress.step)
+        rows = bench.run(design, links, arguments.codec or bench.DEFAULT_CODECS, on_step=progress.step)
     if arguments.json:
         print_json(bench.as_json(design, rows))
     else:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from material import PAGES
+from material import PAGES, SORTS
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, Op, Segment
 from speckv.dma import model as golden
 from speckv.dma.descriptor import pack_batch
+from speckv.frame import Dtype
 
 BEAT = 64
 HALF = 1 << 18
@@ -33,7 +34,7 @@ class Twin:
     @classmethod
     def of(cls, engine: DmaEngine, rng: np.random.Generator) -> Twin:
         """Fills the memories: near with pages of many sorts, far with noise."""
-        near = np.concatenate([make(rng, (64, 32)).reshape(-1) for make in PAGES.values()]).view(np.uint8)
+        near = np.concatenate([make(rng, (64, 32), Dtype.BF16).reshape(-1) for make in PAGES.values()]).view(np.uint8)
         engine.near[:] = np.resize(near, len(engine.near))
         engine.far[:] = rng.integers(0, 256, len(engine.far), np.uint8)
         return cls(engine, engine.near.copy(), engine.far.copy())
@@ -78,13 +79,14 @@ def page(rng: np.random.Generator, design: Design, op: Op, **fields: int) -> Des
     raw = 2 * tokens * channels
     half = int(op == Op.FETCH)
     listed = pieces(rng, raw, half)
+    codec, kind = SORTS[int(rng.integers(len(SORTS)))]
     return Descriptor(
         op,
         near=0 if listed else near_piece(rng, raw, half),
         raw_bytes=raw,
         frame_bytes=raw + BEAT,
-        codec=int(rng.integers(len(design.codecs))),
-        kind=int(rng.integers(2)),
+        codec=codec,
+        kind=kind,
         tokens=tokens,
         channels=channels,
         generation=int(rng.integers(1 << 32)),

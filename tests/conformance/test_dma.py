@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from backend_tools import require
 from dma_material import BEAT, CHANGES, HALF, Twin, mixed, near_piece, page, stored
+from material import CODECS
 from speckv.design import Design
 from speckv.dma import Descriptor, DmaEngine, DmaFlags, DmaStatus, Link, Op, Segment, open_engine
+from speckv.frame import Kind
 
 SLOW = Link("slow", 3.0, 700.0, True, "a test: 10 bytes per cycle and 210 cycles at 300 MHz")
 ENGINES = {
@@ -107,9 +109,9 @@ def test_the_largest_pages(engine: DmaEngine) -> None:
     design = engine.design
     raw = 2 * design.max_tokens * design.max_channels
     whole = [
-        Descriptor(Op.OFFLOAD, near=raw * (i % 2), far=(raw + 64) * i, raw_bytes=raw, frame_bytes=raw + 64, codec=i,
-                   tokens=design.max_tokens, channels=design.max_channels, page_key=i)
-        for i in range(len(design.codecs))
+        Descriptor(Op.OFFLOAD, near=raw * (i % 2), far=(raw + 64) * i, raw_bytes=raw, frame_bytes=raw + 64, codec=codec,
+                   tokens=design.max_tokens, channels=design.max_channels, page_key=i, kind=Kind.V)
+        for i, codec in enumerate(CODECS)
     ]  # fmt: skip
     sizes = twin.run(whole)["frame_bytes"]
     twin.run([one._replace(op=Op.FETCH, near=HALF + raw * index, frame_bytes=int(size))

@@ -256,7 +256,7 @@ def test_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path, build_folder: 
     assert f"report: {path}" in out and "quant8" in out and path.is_file()
     answer = run_json(capsys, "demo", "--backend", "software")
     assert answer["report"] == str(build_folder / "demo.html") and Path(answer["report"]).is_file()
-    assert len(answer["rows"]) == 26 and all(row["identical"] for row in answer["rows"])
+    assert len(answer["rows"]) == 14 and all(row["identical"] for row in answer["rows"])
 
 
 # -------------------------------------------------------------------------------------- as a real process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import threading
 import time
@@ -16,7 +17,7 @@ from speckv.device.build import BuildLog, cached_build, content_hash
 from speckv.device.packets import Answer, Batch
 from speckv.errors import CapabilityError, DesignError, DeviceError, FrameError, PageError, ToolError
 
-DESIGN = Design.load("tiny")
+DESIGN = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)
 
 
 def sealed(record: np.ndarray) -> np.ndarray:

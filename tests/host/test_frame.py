@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from typing import Any
 
@@ -14,7 +15,7 @@ from speckv.design import Design
 from speckv.errors import CapabilityError, FrameError
 from speckv.frame import Codec, Dtype, Flags, Header, Kind, PageShape, Status
 
-TINY = Design.load("tiny")
+TINY = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)
 PAGE = np.arange(4 * 64, dtype=np.uint16).reshape(4, 64)
 GOOD = Header.request(codec=Codec.QUANT8, kind=Kind.V, tokens=4, channels=64, namespace=5, page_key=6, generation=7)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from speckv.design import Design
 from speckv.errors import PageError
 from speckv.frame import Codec, Dtype, Flags, Header, Kind, Status
 
-TINY = Design.load("tiny")
+TINY = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)
 RNG = np.random.default_rng(11)
 PAGE = bf16.from_float32(RNG.normal(size=(5, 96)).astype(np.float32))
 # changes of a good header that a request and a frame both answer with that status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib.util
 import json
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 MANIFEST: dict[str, Any] = json.loads((VECTORS / "manifest.json").read_text())
 CASES: list[dict[str, Any]] = MANIFEST["cases"]
-DESIGN = Design.load(MANIFEST["design"])
+DESIGN = dataclasses.replace(Design.load(MANIFEST["design"]), codecs=frame.CODEC_NAMES)
 MODELS = {"kv_compress": model.compress_packet, "kv_decompress": model.decompress_packet}
 
 

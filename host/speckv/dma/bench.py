@@ -22,6 +22,7 @@ SHAPES = ((16, 128), (32, 128), (64, 128), (64, 256))
 
 RUN_BYTES = 1 << 20  # raw bytes of a throughput run
 DEFAULT_LINKS = tuple(name for name in LINKS if name != "ideal")
+DEFAULT_CODECS = ("raw", "quant8", "quant4")
 NEAR_LINK = "ddr4"
 _COLUMNS = ("link", "codec", "way", "page KiB", "raw B/cycle", "far B/cycle", "link B/cycle", "of link", "of bound",
             "latency")  # fmt: skip
@@ -54,28 +55,36 @@ def steps(links: Sequence[str]) -> int:
     return len(links)
 
 
-def run(design: Design, links: Sequence[str], *, on_step: Callable[[str], None] = lambda _: None) -> list[Row]:
-    """Measures all codecs and sizes of pages that the design takes on each link, by name.
+def run(
+    design: Design,
+    links: Sequence[str],
+    codecs: Sequence[str] = DEFAULT_CODECS,
+    *,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> list[Row]:
+    """Measures codecs, and all sizes of pages that the design takes, on each link; links and codecs by name.
 
     Every batch is compared with the numpy model, memories included. Raises DmaError for an unknown link or a
-    difference, and what opening an engine raises.
+    difference, CapabilityError for a codec that the design lacks, and what opening an engine raises.
     """
     profiles = [link(name) for name in links]
+    for name in codecs:
+        frame.parse_codec(name, frame.Kind.V, design.codecs)
     rows = []
     for one in profiles:
         on_step(one.name)
-        rows += _on_link(design, one)
+        rows += _on_link(design, one, codecs)
     return rows
 
 
-def _on_link(design: Design, one: Link) -> list[Row]:
+def _on_link(design: Design, one: Link, codecs: Sequence[str]) -> list[Row]:
     rows = []
     sizes = {"near_bytes": RUN_BYTES, "far_bytes": 2 * RUN_BYTES}
     with (
         open_engine(design, "cosim", link=one, near_link=NEAR_LINK, **sizes) as engine,
         SoftwareEngine(design, **sizes) as golden,
     ):
-        for codec in design.codecs:
+        for codec in codecs:
             for tokens, channels in SHAPES:
                 if tokens > design.max_tokens or channels > design.max_channels:
                     continue
@@ -102,6 +111,7 @@ def _pages(count: int) -> NDArray[np.uint8]:
 def _offloads(design: Design, codec: str, tokens: int, channels: int) -> list[Descriptor]:
     raw = 2 * tokens * channels
     room = raw + BEAT_BYTES
+    wanted = frame.parse_codec(codec, frame.Kind.V, design.codecs)
     return [
         Descriptor(
             Op.OFFLOAD,
@@ -109,8 +119,8 @@ def _offloads(design: Design, codec: str, tokens: int, channels: int) -> list[De
             far=index * room,
             raw_bytes=raw,
             frame_bytes=room,
-            codec=frame.Codec[codec.upper()],
-            kind=index & 1,
+            codec=wanted,
+            kind=frame.Kind.V if wanted.is_rotated else index & 1,
             tokens=tokens,
             channels=channels,
             page_key=index,

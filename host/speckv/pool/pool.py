@@ -64,6 +64,7 @@ class Pool:
         memory: NDArray[np.uint8] | None = None,
         namespace: int = 0,
         codec: str = "quant8",
+        dtype: str = "bf16",
         policy: Policy | None = None,
         prefetch_blocks: int = 64,
         timeout_s: float = 60.0,
@@ -78,13 +79,15 @@ class Pool:
         self._store = _store(device, capacity_bytes, memory)
         self._memory = self._store.memory
         self._namespace = checks.integer("namespace", namespace, 0, _MAX_KEY, PoolError)
-        self._codec = codec
+        self._codec, self._dtype = codec, dtype
         self._timeout_s = timeout_s
         self._table = PageTable(len(self._memory), policy=policy, released=self._scrub)
         near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
         self._near: NearCache[Block] = NearCache(near_blocks)
         self._lock = threading.RLock()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="speckv-pool")
+        # of its own: a `get` in `_worker` may wait for a prefetch
+        self._prefetcher = ThreadPoolExecutor(1, thread_name_prefix="speckv-prefetch")
         self._closed = False
         if capacity_bytes is None:
             current, outdated = rebuild.blocks(self._memory)
@@ -123,6 +126,7 @@ class Pool:
             [ids[index] for index in chosen],
             {kind: batch[chosen] for kind, batch in pages.items()},
             self._codec,
+            self._dtype,
             generation,
             self._table,
         )
@@ -156,20 +160,20 @@ class Pool:
     def get_many(self, keys: Sequence[int], *, namespace: int | None = None) -> list[Block | None]:
         """`get` for several keys, decoded together."""
         ids = [self._id(key, namespace) for key in keys]
-        arrivals: dict[int, Future[Block | None]] = {}
         with self._lock:
             self._check_open()
-            for index, block in enumerate(ids):
-                arrival = self._near.take(block)
-                if arrival is not None:
-                    arrivals[index] = arrival
-        rest = [index for index in range(len(ids)) if index not in arrivals]
-        found: list[Block | None] = [None] * len(ids)
-        for index, answer in zip(rest, self._fetch([ids[index] for index in rest]), strict=True):
-            found[index] = answer
-        for index, arrival in arrivals.items():
-            found[index] = self._arrived(arrival)
-        return found
+            near = [block in self._near for block in ids]
+        # what is near is taken last: if the others cannot be fetched it is still there
+        fetched = iter(self._fetch([block for block, is_near in zip(ids, near, strict=True) if not is_near]))
+        return [
+            self._taken(block) if is_near else next(fetched) for block, is_near in zip(ids, near, strict=True)
+        ]
+
+    def _taken(self, block: BlockId) -> Block | None:
+        """A prefetched block; or from far memory, if it was replaced or pushed out meanwhile."""
+        with self._lock:
+            arrival = self._near.take(block)
+        return self._fetch([block])[0] if arrival is None else self._arrived(arrival)
 
     def _arrived(self, arrival: Future[Block | None]) -> Block | None:
         try:
@@ -197,7 +201,7 @@ class Pool:
                     self._near.add(block, arrival)
                     fresh.append((block, arrival))
             if fresh:
-                self._worker.submit(self._bring, fresh)
+                self._prefetcher.submit(self._bring, fresh)
         return len(fresh)
 
     def put_async(self, key: int, k: Page, v: Page, *, namespace: int | None = None) -> Future[None]:
@@ -270,6 +274,7 @@ class Pool:
         with self._lock:
             self._closed = True
         self._worker.shutdown(wait=True)
+        self._prefetcher.shutdown(wait=True)
 
     def __enter__(self) -> Pool:
         self._check_open()

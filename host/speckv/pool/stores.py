@@ -16,7 +16,7 @@ from speckv.device.base import Device
 from speckv.dma.descriptor import Descriptor, DmaStatus, Op, describe
 from speckv.dma.engine import MAX_BATCH, DmaEngine
 from speckv.errors import DmaError, FrameError, PoolError
-from speckv.frame import Codec, Header, Kind
+from speckv.frame import Header, Kind
 from speckv.pool.block import Block, BlockId, Page
 from speckv.pool.table import Entry, PageTable
 
@@ -45,7 +45,7 @@ class Store(ABC):
 
     @abstractmethod
     def write(
-        self, ids: Sequence[BlockId], pages: Pages, codec: str, generation: int, table: PageTable
+        self, ids: Sequence[BlockId], pages: Pages, codec: str, dtype: str, generation: int, table: PageTable
     ) -> Generator[Place, None, None]:
         """Writes blocks of one namespace into pieces that it reserves, and yields the place of each, in any order.
 
@@ -66,13 +66,13 @@ class DeviceStore(Store):
         self._device = device
 
     def write(
-        self, ids: Sequence[BlockId], pages: Pages, codec: str, generation: int, table: PageTable
+        self, ids: Sequence[BlockId], pages: Pages, codec: str, dtype: str, generation: int, table: PageTable
     ) -> Generator[Place, None, None]:
         """Encodes all blocks, then stores one after the other."""
         keys = [block.key for block in ids]
         encoded = [
             self._device.encode(
-                batch, codec=codec, kind=kind, namespace=ids[0].namespace, keys=keys, generation=generation
+                batch, codec=codec, kind=kind, dtype=dtype, namespace=ids[0].namespace, keys=keys, generation=generation
             ).frames
             for kind, batch in pages.items()
         ]
@@ -133,7 +133,7 @@ class DmaStore(Store):
         self._last_sizes: dict[tuple[str, int, int], tuple[int, ...]] = {}  # by codec and shape: bytes of each kind
 
     def write(
-        self, ids: Sequence[BlockId], pages: Pages, codec: str, generation: int, table: PageTable
+        self, ids: Sequence[BlockId], pages: Pages, codec: str, dtype: str, generation: int, table: PageTable
     ) -> Generator[Place, None, None]:
         """As many blocks at once as near and far memory take.
 
@@ -157,7 +157,7 @@ class DmaStore(Store):
                 attempts.append(_Attempt(index, offset, rooms))
             del waiting[: len(attempts)]
             try:
-                for sizes in self._offload(attempts.copy(), ids, pages, codec, generation):
+                for sizes in self._offload(attempts.copy(), ids, pages, codec, dtype, generation):
                     attempt = attempts[0]
                     if sum(sizes) <= sum(attempt.rooms):
                         table.shrink(attempt.offset, sum(sizes))
@@ -175,7 +175,13 @@ class DmaStore(Store):
                     table.give_back(attempt.offset)
 
     def _offload(
-        self, attempts: Sequence[_Attempt], ids: Sequence[BlockId], pages: Pages, codec: str, generation: int
+        self,
+        attempts: Sequence[_Attempt],
+        ids: Sequence[BlockId],
+        pages: Pages,
+        codec: str,
+        dtype: str,
+        generation: int,
     ) -> list[tuple[int, ...]]:
         """Sends blocks to their pieces, each V frame behind its K frame. Returns how long their frames are; those of a
         block are written if there was room for all of them.
@@ -192,8 +198,9 @@ class DmaStore(Store):
                     far=end,
                     raw_bytes=raw_bytes,
                     frame_bytes=limit - end,
-                    codec=Codec[codec.upper()],
+                    codec=frame.parse_codec(codec, Kind[kind], self.design.codecs),
                     kind=Kind[kind],
+                    dtype=frame.parse_dtype(dtype, self.design.dtypes),
                     tokens=batch.shape[1],
                     channels=batch.shape[2],
                     generation=generation,
@@ -231,6 +238,8 @@ class DmaStore(Store):
                 sound.append(index)
                 descriptors += made
                 near += entry.raw_bytes
+        if not descriptors:
+            return [None] * len(wanted)
         with self._staging:
             completions = self._engine.run(descriptors).completions
             pages = [

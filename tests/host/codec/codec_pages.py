@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
+from speckv import frame
 from speckv.design import Design
 from speckv.frame import Codec, Dtype, Header, Kind
 
 Page = np.ndarray  # uint16 [tokens, channels]
 
-TINY = Design.load("tiny")
+TINY = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)
 ALL = Design.from_mapping(
     "all",
     TINY.parameters()
