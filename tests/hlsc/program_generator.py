@@ -50,7 +50,9 @@ class Generator(Statements):
             return [f"#pragma HLS array_partition variable={name} {self.rng.choice(['', 'type='])}complete"]
         if self.chance(0.25):
             kind, impl = self.rng.choice(["ram_2p", "ram_s2p", "ram_1p"]), self.rng.choice(["bram", "lutram", "uram"])
-            return [f"#pragma HLS bind_storage variable={name} type={kind} impl={impl}"]
+            # LLVM may leave no variable index into two words: then they are registers, and the pragma is refused
+            if words > 2:
+                return [f"#pragma HLS bind_storage variable={name} type={kind} impl={impl}"]
         return []
 
     def memories(self, s: Scope, count: int) -> list[str]:
