@@ -31,7 +31,7 @@ inline gaps_t gap_of(const KeyRange& exponents) {
 }
 
 // The least width for what the channels of a tile ask, united by OR: it has the highest bit of the greatest.
-inline width_t width_of(const gaps_t& gaps) { return 9 - gaps.countLeadingZeros(); }
+inline width_t width_of(gaps_t gaps) { return 9 - gaps.countLeadingZeros(); }
 
 // A value's number: its fraction and sign, and above them its symbol. `ones` is all ones of the tile's width.
 template <class D>

@@ -113,7 +113,7 @@ struct Normalised {
 // The magnitude is shifted up until its leading one is at the top, but no further than the exponent reaches: subnormals
 // keep zeros. `room` is how far that is. `Down` more places on top let it go down instead where even that is too high.
 template <int Width, int Down>
-Normalised<Width + Down> normalised(const ap_uint<Width>& magnitude, const ap_int<10>& room) {
+Normalised<Width + Down> normalised(ap_uint<Width> magnitude, const ap_int<10>& room) {
   const ap_uint<5> zeros = magnitude.countLeadingZeros();
   const ap_int<10> up = room < ap_int<10>(zeros) ? room : ap_int<10>(zeros);
   const ap_uint<5> shift = up < -Down ? ap_uint<5>(0) : ap_uint<5>(up + Down);

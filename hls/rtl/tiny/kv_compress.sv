@@ -656,81 +656,81 @@ module kv_compress_rotate_speckv_Design(
   reg  [511:0] kept_sroa_0_0_r0s2;
   reg  [511:0] kept_sroa_0_0_r0s3;
   reg  [511:0] kept_sroa_0_0_r0s4;
-  reg          cmp_i1333_r0s1;
-  reg          cmp_i1333_r0s2;
-  reg          cmp_i1333_r0s3;
+  reg          cmp_i1334_r0s1;
+  reg          cmp_i1334_r0s2;
+  reg          cmp_i1334_r0s3;
   reg  [7:0]   plan_sroa_16_0_r0s1;
-  reg          or_i1635_r0s1;
-  reg  [6:0]   sroa_speculated6500_r0s1;
-  reg          or_i1635_16_r0s1;
-  reg  [6:0]   sroa_speculated6500_16_r0s1;
-  reg          or_i1635_8_r0s1;
-  reg  [6:0]   sroa_speculated6500_8_r0s1;
-  reg          or_i1635_24_r0s1;
-  reg  [6:0]   sroa_speculated6500_24_r0s1;
+  reg          or_i1636_r0s1;
+  reg  [6:0]   sroa_speculated6508_r0s1;
+  reg          or_i1636_16_r0s1;
+  reg  [6:0]   sroa_speculated6508_16_r0s1;
+  reg          or_i1636_8_r0s1;
+  reg  [6:0]   sroa_speculated6508_8_r0s1;
+  reg          or_i1636_24_r0s1;
+  reg  [6:0]   sroa_speculated6508_24_r0s1;
   reg  [7:0]   spec_store_select_1_r0s2;
-  reg          or_i1635_4_r0s1;
-  reg  [6:0]   sroa_speculated6500_4_r0s1;
-  reg          or_i1635_20_r0s1;
-  reg  [6:0]   sroa_speculated6500_20_r0s1;
-  reg          or_i1635_12_r0s1;
-  reg  [6:0]   sroa_speculated6500_12_r0s1;
-  reg          or_i1635_28_r0s1;
-  reg  [6:0]   sroa_speculated6500_28_r0s1;
+  reg          or_i1636_4_r0s1;
+  reg  [6:0]   sroa_speculated6508_4_r0s1;
+  reg          or_i1636_20_r0s1;
+  reg  [6:0]   sroa_speculated6508_20_r0s1;
+  reg          or_i1636_12_r0s1;
+  reg  [6:0]   sroa_speculated6508_12_r0s1;
+  reg          or_i1636_28_r0s1;
+  reg  [6:0]   sroa_speculated6508_28_r0s1;
   reg  [7:0]   spec_store_select_1_4_r0s2;
-  reg          or_i1635_2_r0s1;
-  reg  [6:0]   sroa_speculated6500_2_r0s1;
-  reg          or_i1635_18_r0s1;
-  reg  [6:0]   sroa_speculated6500_18_r0s1;
-  reg          or_i1635_10_r0s1;
-  reg  [6:0]   sroa_speculated6500_10_r0s1;
-  reg          or_i1635_26_r0s1;
-  reg  [6:0]   sroa_speculated6500_26_r0s1;
+  reg          or_i1636_2_r0s1;
+  reg  [6:0]   sroa_speculated6508_2_r0s1;
+  reg          or_i1636_18_r0s1;
+  reg  [6:0]   sroa_speculated6508_18_r0s1;
+  reg          or_i1636_10_r0s1;
+  reg  [6:0]   sroa_speculated6508_10_r0s1;
+  reg          or_i1636_26_r0s1;
+  reg  [6:0]   sroa_speculated6508_26_r0s1;
   reg  [7:0]   spec_store_select_1_2_r0s2;
-  reg          or_i1635_6_r0s1;
-  reg  [6:0]   sroa_speculated6500_6_r0s1;
-  reg          or_i1635_22_r0s1;
-  reg  [6:0]   sroa_speculated6500_22_r0s1;
-  reg          or_i1635_14_r0s1;
-  reg  [6:0]   sroa_speculated6500_14_r0s1;
-  reg          or_i1635_30_r0s1;
-  reg  [6:0]   sroa_speculated6500_30_r0s1;
+  reg          or_i1636_6_r0s1;
+  reg  [6:0]   sroa_speculated6508_6_r0s1;
+  reg          or_i1636_22_r0s1;
+  reg  [6:0]   sroa_speculated6508_22_r0s1;
+  reg          or_i1636_14_r0s1;
+  reg  [6:0]   sroa_speculated6508_14_r0s1;
+  reg          or_i1636_30_r0s1;
+  reg  [6:0]   sroa_speculated6508_30_r0s1;
   reg  [7:0]   spec_store_select_1_6_r0s2;
-  reg          or_i1635_1_r0s1;
-  reg  [6:0]   sroa_speculated6500_1_r0s1;
-  reg          or_i1635_17_r0s1;
-  reg  [6:0]   sroa_speculated6500_17_r0s1;
-  reg          or_i1635_9_r0s1;
-  reg  [6:0]   sroa_speculated6500_9_r0s1;
-  reg          or_i1635_25_r0s1;
-  reg  [6:0]   sroa_speculated6500_25_r0s1;
+  reg          or_i1636_1_r0s1;
+  reg  [6:0]   sroa_speculated6508_1_r0s1;
+  reg          or_i1636_17_r0s1;
+  reg  [6:0]   sroa_speculated6508_17_r0s1;
+  reg          or_i1636_9_r0s1;
+  reg  [6:0]   sroa_speculated6508_9_r0s1;
+  reg          or_i1636_25_r0s1;
+  reg  [6:0]   sroa_speculated6508_25_r0s1;
   reg  [7:0]   spec_store_select_1_1_r0s2;
-  reg          or_i1635_5_r0s1;
-  reg  [6:0]   sroa_speculated6500_5_r0s1;
-  reg          or_i1635_21_r0s1;
-  reg  [6:0]   sroa_speculated6500_21_r0s1;
-  reg          or_i1635_13_r0s1;
-  reg  [6:0]   sroa_speculated6500_13_r0s1;
-  reg          or_i1635_29_r0s1;
-  reg  [6:0]   sroa_speculated6500_29_r0s1;
+  reg          or_i1636_5_r0s1;
+  reg  [6:0]   sroa_speculated6508_5_r0s1;
+  reg          or_i1636_21_r0s1;
+  reg  [6:0]   sroa_speculated6508_21_r0s1;
+  reg          or_i1636_13_r0s1;
+  reg  [6:0]   sroa_speculated6508_13_r0s1;
+  reg          or_i1636_29_r0s1;
+  reg  [6:0]   sroa_speculated6508_29_r0s1;
   reg  [7:0]   spec_store_select_1_5_r0s2;
-  reg          or_i1635_3_r0s1;
-  reg  [6:0]   sroa_speculated6500_3_r0s1;
-  reg          or_i1635_19_r0s1;
-  reg  [6:0]   sroa_speculated6500_19_r0s1;
-  reg          or_i1635_11_r0s1;
-  reg  [6:0]   sroa_speculated6500_11_r0s1;
-  reg          or_i1635_27_r0s1;
-  reg  [6:0]   sroa_speculated6500_27_r0s1;
+  reg          or_i1636_3_r0s1;
+  reg  [6:0]   sroa_speculated6508_3_r0s1;
+  reg          or_i1636_19_r0s1;
+  reg  [6:0]   sroa_speculated6508_19_r0s1;
+  reg          or_i1636_11_r0s1;
+  reg  [6:0]   sroa_speculated6508_11_r0s1;
+  reg          or_i1636_27_r0s1;
+  reg  [6:0]   sroa_speculated6508_27_r0s1;
   reg  [7:0]   spec_store_select_1_3_r0s2;
-  reg          or_i1635_7_r0s1;
-  reg  [6:0]   sroa_speculated6500_7_r0s1;
-  reg          or_i1635_23_r0s1;
-  reg  [6:0]   sroa_speculated6500_23_r0s1;
-  reg          or_i1635_15_r0s1;
-  reg  [6:0]   sroa_speculated6500_15_r0s1;
-  reg          or_i1635_31_r0s1;
-  reg  [6:0]   sroa_speculated6500_31_r0s1;
+  reg          or_i1636_7_r0s1;
+  reg  [6:0]   sroa_speculated6508_7_r0s1;
+  reg          or_i1636_23_r0s1;
+  reg  [6:0]   sroa_speculated6508_23_r0s1;
+  reg          or_i1636_15_r0s1;
+  reg  [6:0]   sroa_speculated6508_15_r0s1;
+  reg          or_i1636_31_r0s1;
+  reg  [6:0]   sroa_speculated6508_31_r0s1;
   reg  [7:0]   spec_store_select_1_7_r0s2;
   reg  [7:0]   spec_store_select_4_r0s3;
   reg          v21_r0s1;
@@ -754,338 +754,338 @@ module kv_compress_rotate_speckv_Design(
   reg  [7:0]   spec_select136_r0s1;
   reg  [7:0]   spec_select136_r0s2;
   reg  [7:0]   spec_select136_r0s3;
-  reg          cmp_i2843_r0s4;
-  reg  [10:0]  or_i2829_r0s1;
-  reg  [10:0]  or_i2829_r0s2;
-  reg  [10:0]  or_i2829_r0s3;
-  reg  [10:0]  or_i2829_r0s4;
-  reg  [7:0]   sub_i2462_r0s4;
+  reg          cmp_i2844_r0s4;
+  reg  [10:0]  or_i2830_r0s1;
+  reg  [10:0]  or_i2830_r0s2;
+  reg  [10:0]  or_i2830_r0s3;
+  reg  [10:0]  or_i2830_r0s4;
+  reg  [7:0]   sub_i2463_r0s4;
   reg  [17:0]  g_i_sroa_0_0_r0s5;
   reg  [7:0]   spec_select136_1_r0s1;
   reg  [7:0]   spec_select136_1_r0s2;
   reg  [7:0]   spec_select136_1_r0s3;
-  reg          cmp_i2843_1_r0s4;
-  reg  [10:0]  or_i2829_1_r0s1;
-  reg  [10:0]  or_i2829_1_r0s2;
-  reg  [10:0]  or_i2829_1_r0s3;
-  reg  [10:0]  or_i2829_1_r0s4;
-  reg  [7:0]   sub_i2462_1_r0s4;
+  reg          cmp_i2844_1_r0s4;
+  reg  [10:0]  or_i2830_1_r0s1;
+  reg  [10:0]  or_i2830_1_r0s2;
+  reg  [10:0]  or_i2830_1_r0s3;
+  reg  [10:0]  or_i2830_1_r0s4;
+  reg  [7:0]   sub_i2463_1_r0s4;
   reg  [17:0]  g_i_sroa_0_0_1_r0s5;
   reg  [7:0]   spec_select136_2_r0s1;
   reg  [7:0]   spec_select136_2_r0s2;
   reg  [7:0]   spec_select136_2_r0s3;
-  reg          cmp_i2843_2_r0s4;
-  reg  [10:0]  or_i2829_2_r0s1;
-  reg  [10:0]  or_i2829_2_r0s2;
-  reg  [10:0]  or_i2829_2_r0s3;
-  reg  [10:0]  or_i2829_2_r0s4;
-  reg  [7:0]   sub_i2462_2_r0s4;
+  reg          cmp_i2844_2_r0s4;
+  reg  [10:0]  or_i2830_2_r0s1;
+  reg  [10:0]  or_i2830_2_r0s2;
+  reg  [10:0]  or_i2830_2_r0s3;
+  reg  [10:0]  or_i2830_2_r0s4;
+  reg  [7:0]   sub_i2463_2_r0s4;
   reg  [17:0]  g_i_sroa_0_0_2_r0s5;
   reg  [7:0]   spec_select136_3_r0s1;
   reg  [7:0]   spec_select136_3_r0s2;
   reg  [7:0]   spec_select136_3_r0s3;
-  reg          cmp_i2843_3_r0s4;
-  reg  [10:0]  or_i2829_3_r0s1;
-  reg  [10:0]  or_i2829_3_r0s2;
-  reg  [10:0]  or_i2829_3_r0s3;
-  reg  [10:0]  or_i2829_3_r0s4;
-  reg  [7:0]   sub_i2462_3_r0s4;
+  reg          cmp_i2844_3_r0s4;
+  reg  [10:0]  or_i2830_3_r0s1;
+  reg  [10:0]  or_i2830_3_r0s2;
+  reg  [10:0]  or_i2830_3_r0s3;
+  reg  [10:0]  or_i2830_3_r0s4;
+  reg  [7:0]   sub_i2463_3_r0s4;
   reg  [17:0]  g_i_sroa_0_0_3_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_r0s6;
   reg  [7:0]   spec_select136_4_r0s1;
   reg  [7:0]   spec_select136_4_r0s2;
   reg  [7:0]   spec_select136_4_r0s3;
-  reg          cmp_i2843_4_r0s4;
-  reg  [10:0]  or_i2829_4_r0s1;
-  reg  [10:0]  or_i2829_4_r0s2;
-  reg  [10:0]  or_i2829_4_r0s3;
-  reg  [10:0]  or_i2829_4_r0s4;
-  reg  [7:0]   sub_i2462_4_r0s4;
+  reg          cmp_i2844_4_r0s4;
+  reg  [10:0]  or_i2830_4_r0s1;
+  reg  [10:0]  or_i2830_4_r0s2;
+  reg  [10:0]  or_i2830_4_r0s3;
+  reg  [10:0]  or_i2830_4_r0s4;
+  reg  [7:0]   sub_i2463_4_r0s4;
   reg  [17:0]  g_i_sroa_0_0_4_r0s5;
   reg  [7:0]   spec_select136_5_r0s1;
   reg  [7:0]   spec_select136_5_r0s2;
   reg  [7:0]   spec_select136_5_r0s3;
-  reg          cmp_i2843_5_r0s4;
-  reg  [10:0]  or_i2829_5_r0s1;
-  reg  [10:0]  or_i2829_5_r0s2;
-  reg  [10:0]  or_i2829_5_r0s3;
-  reg  [10:0]  or_i2829_5_r0s4;
-  reg  [7:0]   sub_i2462_5_r0s4;
+  reg          cmp_i2844_5_r0s4;
+  reg  [10:0]  or_i2830_5_r0s1;
+  reg  [10:0]  or_i2830_5_r0s2;
+  reg  [10:0]  or_i2830_5_r0s3;
+  reg  [10:0]  or_i2830_5_r0s4;
+  reg  [7:0]   sub_i2463_5_r0s4;
   reg  [17:0]  g_i_sroa_0_0_5_r0s5;
   reg  [7:0]   spec_select136_6_r0s1;
   reg  [7:0]   spec_select136_6_r0s2;
   reg  [7:0]   spec_select136_6_r0s3;
-  reg          cmp_i2843_6_r0s4;
-  reg  [10:0]  or_i2829_6_r0s1;
-  reg  [10:0]  or_i2829_6_r0s2;
-  reg  [10:0]  or_i2829_6_r0s3;
-  reg  [10:0]  or_i2829_6_r0s4;
-  reg  [7:0]   sub_i2462_6_r0s4;
+  reg          cmp_i2844_6_r0s4;
+  reg  [10:0]  or_i2830_6_r0s1;
+  reg  [10:0]  or_i2830_6_r0s2;
+  reg  [10:0]  or_i2830_6_r0s3;
+  reg  [10:0]  or_i2830_6_r0s4;
+  reg  [7:0]   sub_i2463_6_r0s4;
   reg  [16:0]  g_i_sroa_0_0_6_r0s5;
   reg  [7:0]   spec_select136_7_r0s1;
   reg  [7:0]   spec_select136_7_r0s2;
   reg  [7:0]   spec_select136_7_r0s3;
-  reg          cmp_i2843_7_r0s4;
-  reg  [10:0]  or_i2829_7_r0s1;
-  reg  [10:0]  or_i2829_7_r0s2;
-  reg  [10:0]  or_i2829_7_r0s3;
-  reg  [10:0]  or_i2829_7_r0s4;
-  reg  [7:0]   sub_i2462_7_r0s4;
+  reg          cmp_i2844_7_r0s4;
+  reg  [10:0]  or_i2830_7_r0s1;
+  reg  [10:0]  or_i2830_7_r0s2;
+  reg  [10:0]  or_i2830_7_r0s3;
+  reg  [10:0]  or_i2830_7_r0s4;
+  reg  [7:0]   sub_i2463_7_r0s4;
   reg  [16:0]  g_i_sroa_0_0_7_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_4_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_4_r0s6;
   reg  [7:0]   spec_select136_8_r0s1;
   reg  [7:0]   spec_select136_8_r0s2;
   reg  [7:0]   spec_select136_8_r0s3;
-  reg          cmp_i2843_8_r0s4;
-  reg  [10:0]  or_i2829_8_r0s1;
-  reg  [10:0]  or_i2829_8_r0s2;
-  reg  [10:0]  or_i2829_8_r0s3;
-  reg  [10:0]  or_i2829_8_r0s4;
-  reg  [7:0]   sub_i2462_8_r0s4;
+  reg          cmp_i2844_8_r0s4;
+  reg  [10:0]  or_i2830_8_r0s1;
+  reg  [10:0]  or_i2830_8_r0s2;
+  reg  [10:0]  or_i2830_8_r0s3;
+  reg  [10:0]  or_i2830_8_r0s4;
+  reg  [7:0]   sub_i2463_8_r0s4;
   reg  [16:0]  g_i_sroa_0_0_8_r0s5;
   reg  [7:0]   spec_select136_9_r0s1;
   reg  [7:0]   spec_select136_9_r0s2;
   reg  [7:0]   spec_select136_9_r0s3;
-  reg          cmp_i2843_9_r0s4;
-  reg  [10:0]  or_i2829_9_r0s1;
-  reg  [10:0]  or_i2829_9_r0s2;
-  reg  [10:0]  or_i2829_9_r0s3;
-  reg  [10:0]  or_i2829_9_r0s4;
-  reg  [7:0]   sub_i2462_9_r0s4;
+  reg          cmp_i2844_9_r0s4;
+  reg  [10:0]  or_i2830_9_r0s1;
+  reg  [10:0]  or_i2830_9_r0s2;
+  reg  [10:0]  or_i2830_9_r0s3;
+  reg  [10:0]  or_i2830_9_r0s4;
+  reg  [7:0]   sub_i2463_9_r0s4;
   reg  [16:0]  g_i_sroa_0_0_9_r0s5;
   reg  [7:0]   spec_select136_10_r0s1;
   reg  [7:0]   spec_select136_10_r0s2;
   reg  [7:0]   spec_select136_10_r0s3;
-  reg          cmp_i2843_10_r0s4;
-  reg  [10:0]  or_i2829_10_r0s1;
-  reg  [10:0]  or_i2829_10_r0s2;
-  reg  [10:0]  or_i2829_10_r0s3;
-  reg  [10:0]  or_i2829_10_r0s4;
-  reg  [7:0]   sub_i2462_10_r0s4;
+  reg          cmp_i2844_10_r0s4;
+  reg  [10:0]  or_i2830_10_r0s1;
+  reg  [10:0]  or_i2830_10_r0s2;
+  reg  [10:0]  or_i2830_10_r0s3;
+  reg  [10:0]  or_i2830_10_r0s4;
+  reg  [7:0]   sub_i2463_10_r0s4;
   reg  [16:0]  g_i_sroa_0_0_10_r0s5;
   reg  [7:0]   spec_select136_11_r0s1;
   reg  [7:0]   spec_select136_11_r0s2;
   reg  [7:0]   spec_select136_11_r0s3;
-  reg          cmp_i2843_11_r0s4;
-  reg  [10:0]  or_i2829_11_r0s1;
-  reg  [10:0]  or_i2829_11_r0s2;
-  reg  [10:0]  or_i2829_11_r0s3;
-  reg  [10:0]  or_i2829_11_r0s4;
-  reg  [7:0]   sub_i2462_11_r0s4;
+  reg          cmp_i2844_11_r0s4;
+  reg  [10:0]  or_i2830_11_r0s1;
+  reg  [10:0]  or_i2830_11_r0s2;
+  reg  [10:0]  or_i2830_11_r0s3;
+  reg  [10:0]  or_i2830_11_r0s4;
+  reg  [7:0]   sub_i2463_11_r0s4;
   reg  [16:0]  g_i_sroa_0_0_11_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_8_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_8_r0s6;
   reg  [7:0]   spec_select136_12_r0s1;
   reg  [7:0]   spec_select136_12_r0s2;
   reg  [7:0]   spec_select136_12_r0s3;
-  reg          cmp_i2843_12_r0s4;
-  reg  [10:0]  or_i2829_12_r0s1;
-  reg  [10:0]  or_i2829_12_r0s2;
-  reg  [10:0]  or_i2829_12_r0s3;
-  reg  [10:0]  or_i2829_12_r0s4;
-  reg  [7:0]   sub_i2462_12_r0s4;
+  reg          cmp_i2844_12_r0s4;
+  reg  [10:0]  or_i2830_12_r0s1;
+  reg  [10:0]  or_i2830_12_r0s2;
+  reg  [10:0]  or_i2830_12_r0s3;
+  reg  [10:0]  or_i2830_12_r0s4;
+  reg  [7:0]   sub_i2463_12_r0s4;
   reg  [16:0]  g_i_sroa_0_0_12_r0s5;
   reg  [7:0]   spec_select136_13_r0s1;
   reg  [7:0]   spec_select136_13_r0s2;
   reg  [7:0]   spec_select136_13_r0s3;
-  reg          cmp_i2843_13_r0s4;
-  reg  [10:0]  or_i2829_13_r0s1;
-  reg  [10:0]  or_i2829_13_r0s2;
-  reg  [10:0]  or_i2829_13_r0s3;
-  reg  [10:0]  or_i2829_13_r0s4;
-  reg  [7:0]   sub_i2462_13_r0s4;
+  reg          cmp_i2844_13_r0s4;
+  reg  [10:0]  or_i2830_13_r0s1;
+  reg  [10:0]  or_i2830_13_r0s2;
+  reg  [10:0]  or_i2830_13_r0s3;
+  reg  [10:0]  or_i2830_13_r0s4;
+  reg  [7:0]   sub_i2463_13_r0s4;
   reg  [16:0]  g_i_sroa_0_0_13_r0s5;
   reg  [7:0]   spec_select136_14_r0s1;
   reg  [7:0]   spec_select136_14_r0s2;
   reg  [7:0]   spec_select136_14_r0s3;
-  reg          cmp_i2843_14_r0s4;
-  reg  [10:0]  or_i2829_14_r0s1;
-  reg  [10:0]  or_i2829_14_r0s2;
-  reg  [10:0]  or_i2829_14_r0s3;
-  reg  [10:0]  or_i2829_14_r0s4;
-  reg  [7:0]   sub_i2462_14_r0s4;
+  reg          cmp_i2844_14_r0s4;
+  reg  [10:0]  or_i2830_14_r0s1;
+  reg  [10:0]  or_i2830_14_r0s2;
+  reg  [10:0]  or_i2830_14_r0s3;
+  reg  [10:0]  or_i2830_14_r0s4;
+  reg  [7:0]   sub_i2463_14_r0s4;
   reg  [16:0]  g_i_sroa_0_0_14_r0s5;
   reg  [7:0]   spec_select136_15_r0s1;
   reg  [7:0]   spec_select136_15_r0s2;
   reg  [7:0]   spec_select136_15_r0s3;
-  reg          cmp_i2843_15_r0s4;
-  reg  [10:0]  or_i2829_15_r0s1;
-  reg  [10:0]  or_i2829_15_r0s2;
-  reg  [10:0]  or_i2829_15_r0s3;
-  reg  [10:0]  or_i2829_15_r0s4;
-  reg  [7:0]   sub_i2462_15_r0s4;
+  reg          cmp_i2844_15_r0s4;
+  reg  [10:0]  or_i2830_15_r0s1;
+  reg  [10:0]  or_i2830_15_r0s2;
+  reg  [10:0]  or_i2830_15_r0s3;
+  reg  [10:0]  or_i2830_15_r0s4;
+  reg  [7:0]   sub_i2463_15_r0s4;
   reg  [16:0]  g_i_sroa_0_0_15_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_12_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_12_r0s6;
   reg  [7:0]   spec_select136_16_r0s1;
   reg  [7:0]   spec_select136_16_r0s2;
   reg  [7:0]   spec_select136_16_r0s3;
-  reg          cmp_i2843_16_r0s4;
-  reg  [10:0]  or_i2829_16_r0s1;
-  reg  [10:0]  or_i2829_16_r0s2;
-  reg  [10:0]  or_i2829_16_r0s3;
-  reg  [10:0]  or_i2829_16_r0s4;
-  reg  [7:0]   sub_i2462_16_r0s4;
+  reg          cmp_i2844_16_r0s4;
+  reg  [10:0]  or_i2830_16_r0s1;
+  reg  [10:0]  or_i2830_16_r0s2;
+  reg  [10:0]  or_i2830_16_r0s3;
+  reg  [10:0]  or_i2830_16_r0s4;
+  reg  [7:0]   sub_i2463_16_r0s4;
   reg  [16:0]  g_i_sroa_0_0_16_r0s5;
   reg  [7:0]   spec_select136_17_r0s1;
   reg  [7:0]   spec_select136_17_r0s2;
   reg  [7:0]   spec_select136_17_r0s3;
-  reg          cmp_i2843_17_r0s4;
-  reg  [10:0]  or_i2829_17_r0s1;
-  reg  [10:0]  or_i2829_17_r0s2;
-  reg  [10:0]  or_i2829_17_r0s3;
-  reg  [10:0]  or_i2829_17_r0s4;
-  reg  [7:0]   sub_i2462_17_r0s4;
+  reg          cmp_i2844_17_r0s4;
+  reg  [10:0]  or_i2830_17_r0s1;
+  reg  [10:0]  or_i2830_17_r0s2;
+  reg  [10:0]  or_i2830_17_r0s3;
+  reg  [10:0]  or_i2830_17_r0s4;
+  reg  [7:0]   sub_i2463_17_r0s4;
   reg  [16:0]  g_i_sroa_0_0_17_r0s5;
   reg  [7:0]   spec_select136_18_r0s1;
   reg  [7:0]   spec_select136_18_r0s2;
   reg  [7:0]   spec_select136_18_r0s3;
-  reg          cmp_i2843_18_r0s4;
-  reg  [10:0]  or_i2829_18_r0s1;
-  reg  [10:0]  or_i2829_18_r0s2;
-  reg  [10:0]  or_i2829_18_r0s3;
-  reg  [10:0]  or_i2829_18_r0s4;
-  reg  [7:0]   sub_i2462_18_r0s4;
+  reg          cmp_i2844_18_r0s4;
+  reg  [10:0]  or_i2830_18_r0s1;
+  reg  [10:0]  or_i2830_18_r0s2;
+  reg  [10:0]  or_i2830_18_r0s3;
+  reg  [10:0]  or_i2830_18_r0s4;
+  reg  [7:0]   sub_i2463_18_r0s4;
   reg  [17:0]  g_i_sroa_0_0_18_r0s5;
   reg  [7:0]   spec_select136_19_r0s1;
   reg  [7:0]   spec_select136_19_r0s2;
   reg  [7:0]   spec_select136_19_r0s3;
-  reg          cmp_i2843_19_r0s4;
-  reg  [10:0]  or_i2829_19_r0s1;
-  reg  [10:0]  or_i2829_19_r0s2;
-  reg  [10:0]  or_i2829_19_r0s3;
-  reg  [10:0]  or_i2829_19_r0s4;
-  reg  [7:0]   sub_i2462_19_r0s4;
+  reg          cmp_i2844_19_r0s4;
+  reg  [10:0]  or_i2830_19_r0s1;
+  reg  [10:0]  or_i2830_19_r0s2;
+  reg  [10:0]  or_i2830_19_r0s3;
+  reg  [10:0]  or_i2830_19_r0s4;
+  reg  [7:0]   sub_i2463_19_r0s4;
   reg  [17:0]  g_i_sroa_0_0_19_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_16_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_16_r0s6;
   reg  [7:0]   spec_select136_20_r0s1;
   reg  [7:0]   spec_select136_20_r0s2;
   reg  [7:0]   spec_select136_20_r0s3;
-  reg          cmp_i2843_20_r0s4;
-  reg  [10:0]  or_i2829_20_r0s1;
-  reg  [10:0]  or_i2829_20_r0s2;
-  reg  [10:0]  or_i2829_20_r0s3;
-  reg  [10:0]  or_i2829_20_r0s4;
-  reg  [7:0]   sub_i2462_20_r0s4;
+  reg          cmp_i2844_20_r0s4;
+  reg  [10:0]  or_i2830_20_r0s1;
+  reg  [10:0]  or_i2830_20_r0s2;
+  reg  [10:0]  or_i2830_20_r0s3;
+  reg  [10:0]  or_i2830_20_r0s4;
+  reg  [7:0]   sub_i2463_20_r0s4;
   reg  [17:0]  g_i_sroa_0_0_20_r0s5;
   reg  [7:0]   spec_select136_21_r0s1;
   reg  [7:0]   spec_select136_21_r0s2;
   reg  [7:0]   spec_select136_21_r0s3;
-  reg          cmp_i2843_21_r0s4;
-  reg  [10:0]  or_i2829_21_r0s1;
-  reg  [10:0]  or_i2829_21_r0s2;
-  reg  [10:0]  or_i2829_21_r0s3;
-  reg  [10:0]  or_i2829_21_r0s4;
-  reg  [7:0]   sub_i2462_21_r0s4;
+  reg          cmp_i2844_21_r0s4;
+  reg  [10:0]  or_i2830_21_r0s1;
+  reg  [10:0]  or_i2830_21_r0s2;
+  reg  [10:0]  or_i2830_21_r0s3;
+  reg  [10:0]  or_i2830_21_r0s4;
+  reg  [7:0]   sub_i2463_21_r0s4;
   reg  [17:0]  g_i_sroa_0_0_21_r0s5;
   reg  [7:0]   spec_select136_22_r0s1;
   reg  [7:0]   spec_select136_22_r0s2;
   reg  [7:0]   spec_select136_22_r0s3;
-  reg          cmp_i2843_22_r0s4;
-  reg  [10:0]  or_i2829_22_r0s1;
-  reg  [10:0]  or_i2829_22_r0s2;
-  reg  [10:0]  or_i2829_22_r0s3;
-  reg  [10:0]  or_i2829_22_r0s4;
-  reg  [7:0]   sub_i2462_22_r0s4;
+  reg          cmp_i2844_22_r0s4;
+  reg  [10:0]  or_i2830_22_r0s1;
+  reg  [10:0]  or_i2830_22_r0s2;
+  reg  [10:0]  or_i2830_22_r0s3;
+  reg  [10:0]  or_i2830_22_r0s4;
+  reg  [7:0]   sub_i2463_22_r0s4;
   reg  [17:0]  g_i_sroa_0_0_22_r0s5;
   reg  [7:0]   spec_select136_23_r0s1;
   reg  [7:0]   spec_select136_23_r0s2;
   reg  [7:0]   spec_select136_23_r0s3;
-  reg          cmp_i2843_23_r0s4;
-  reg  [10:0]  or_i2829_23_r0s1;
-  reg  [10:0]  or_i2829_23_r0s2;
-  reg  [10:0]  or_i2829_23_r0s3;
-  reg  [10:0]  or_i2829_23_r0s4;
-  reg  [7:0]   sub_i2462_23_r0s4;
+  reg          cmp_i2844_23_r0s4;
+  reg  [10:0]  or_i2830_23_r0s1;
+  reg  [10:0]  or_i2830_23_r0s2;
+  reg  [10:0]  or_i2830_23_r0s3;
+  reg  [10:0]  or_i2830_23_r0s4;
+  reg  [7:0]   sub_i2463_23_r0s4;
   reg  [17:0]  g_i_sroa_0_0_23_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_20_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_20_r0s6;
   reg  [7:0]   spec_select136_24_r0s1;
   reg  [7:0]   spec_select136_24_r0s2;
   reg  [7:0]   spec_select136_24_r0s3;
-  reg          cmp_i2843_24_r0s4;
-  reg  [10:0]  or_i2829_24_r0s1;
-  reg  [10:0]  or_i2829_24_r0s2;
-  reg  [10:0]  or_i2829_24_r0s3;
-  reg  [10:0]  or_i2829_24_r0s4;
-  reg  [7:0]   sub_i2462_24_r0s4;
+  reg          cmp_i2844_24_r0s4;
+  reg  [10:0]  or_i2830_24_r0s1;
+  reg  [10:0]  or_i2830_24_r0s2;
+  reg  [10:0]  or_i2830_24_r0s3;
+  reg  [10:0]  or_i2830_24_r0s4;
+  reg  [7:0]   sub_i2463_24_r0s4;
   reg  [17:0]  g_i_sroa_0_0_24_r0s5;
   reg  [7:0]   spec_select136_25_r0s1;
   reg  [7:0]   spec_select136_25_r0s2;
   reg  [7:0]   spec_select136_25_r0s3;
-  reg          cmp_i2843_25_r0s4;
-  reg  [10:0]  or_i2829_25_r0s1;
-  reg  [10:0]  or_i2829_25_r0s2;
-  reg  [10:0]  or_i2829_25_r0s3;
-  reg  [10:0]  or_i2829_25_r0s4;
-  reg  [7:0]   sub_i2462_25_r0s4;
+  reg          cmp_i2844_25_r0s4;
+  reg  [10:0]  or_i2830_25_r0s1;
+  reg  [10:0]  or_i2830_25_r0s2;
+  reg  [10:0]  or_i2830_25_r0s3;
+  reg  [10:0]  or_i2830_25_r0s4;
+  reg  [7:0]   sub_i2463_25_r0s4;
   reg  [17:0]  g_i_sroa_0_0_25_r0s5;
   reg  [7:0]   spec_select136_26_r0s1;
   reg  [7:0]   spec_select136_26_r0s2;
   reg  [7:0]   spec_select136_26_r0s3;
-  reg          cmp_i2843_26_r0s4;
-  reg  [10:0]  or_i2829_26_r0s1;
-  reg  [10:0]  or_i2829_26_r0s2;
-  reg  [10:0]  or_i2829_26_r0s3;
-  reg  [10:0]  or_i2829_26_r0s4;
-  reg  [7:0]   sub_i2462_26_r0s4;
+  reg          cmp_i2844_26_r0s4;
+  reg  [10:0]  or_i2830_26_r0s1;
+  reg  [10:0]  or_i2830_26_r0s2;
+  reg  [10:0]  or_i2830_26_r0s3;
+  reg  [10:0]  or_i2830_26_r0s4;
+  reg  [7:0]   sub_i2463_26_r0s4;
   reg  [16:0]  g_i_sroa_0_0_26_r0s5;
   reg  [7:0]   spec_select136_27_r0s1;
   reg  [7:0]   spec_select136_27_r0s2;
   reg  [7:0]   spec_select136_27_r0s3;
-  reg          cmp_i2843_27_r0s4;
-  reg  [10:0]  or_i2829_27_r0s1;
-  reg  [10:0]  or_i2829_27_r0s2;
-  reg  [10:0]  or_i2829_27_r0s3;
-  reg  [10:0]  or_i2829_27_r0s4;
-  reg  [7:0]   sub_i2462_27_r0s4;
+  reg          cmp_i2844_27_r0s4;
+  reg  [10:0]  or_i2830_27_r0s1;
+  reg  [10:0]  or_i2830_27_r0s2;
+  reg  [10:0]  or_i2830_27_r0s3;
+  reg  [10:0]  or_i2830_27_r0s4;
+  reg  [7:0]   sub_i2463_27_r0s4;
   reg  [16:0]  g_i_sroa_0_0_27_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_24_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_24_r0s6;
   reg  [7:0]   spec_select136_28_r0s1;
   reg  [7:0]   spec_select136_28_r0s2;
   reg  [7:0]   spec_select136_28_r0s3;
-  reg          cmp_i2843_28_r0s4;
-  reg  [10:0]  or_i2829_28_r0s1;
-  reg  [10:0]  or_i2829_28_r0s2;
-  reg  [10:0]  or_i2829_28_r0s3;
-  reg  [10:0]  or_i2829_28_r0s4;
-  reg  [7:0]   sub_i2462_28_r0s4;
+  reg          cmp_i2844_28_r0s4;
+  reg  [10:0]  or_i2830_28_r0s1;
+  reg  [10:0]  or_i2830_28_r0s2;
+  reg  [10:0]  or_i2830_28_r0s3;
+  reg  [10:0]  or_i2830_28_r0s4;
+  reg  [7:0]   sub_i2463_28_r0s4;
   reg  [17:0]  g_i_sroa_0_0_28_r0s5;
   reg  [7:0]   spec_select136_29_r0s1;
   reg  [7:0]   spec_select136_29_r0s2;
   reg  [7:0]   spec_select136_29_r0s3;
-  reg          cmp_i2843_29_r0s4;
-  reg  [10:0]  or_i2829_29_r0s1;
-  reg  [10:0]  or_i2829_29_r0s2;
-  reg  [10:0]  or_i2829_29_r0s3;
-  reg  [10:0]  or_i2829_29_r0s4;
-  reg  [7:0]   sub_i2462_29_r0s4;
+  reg          cmp_i2844_29_r0s4;
+  reg  [10:0]  or_i2830_29_r0s1;
+  reg  [10:0]  or_i2830_29_r0s2;
+  reg  [10:0]  or_i2830_29_r0s3;
+  reg  [10:0]  or_i2830_29_r0s4;
+  reg  [7:0]   sub_i2463_29_r0s4;
   reg  [17:0]  g_i_sroa_0_0_29_r0s5;
   reg  [7:0]   spec_select136_30_r0s1;
   reg  [7:0]   spec_select136_30_r0s2;
   reg  [7:0]   spec_select136_30_r0s3;
-  reg          cmp_i2843_30_r0s4;
-  reg  [10:0]  or_i2829_30_r0s1;
-  reg  [10:0]  or_i2829_30_r0s2;
-  reg  [10:0]  or_i2829_30_r0s3;
-  reg  [10:0]  or_i2829_30_r0s4;
-  reg  [7:0]   sub_i2462_30_r0s4;
+  reg          cmp_i2844_30_r0s4;
+  reg  [10:0]  or_i2830_30_r0s1;
+  reg  [10:0]  or_i2830_30_r0s2;
+  reg  [10:0]  or_i2830_30_r0s3;
+  reg  [10:0]  or_i2830_30_r0s4;
+  reg  [7:0]   sub_i2463_30_r0s4;
   reg  [17:0]  g_i_sroa_0_0_30_r0s5;
   reg  [7:0]   spec_select136_31_r0s1;
   reg  [7:0]   spec_select136_31_r0s2;
   reg  [7:0]   spec_select136_31_r0s3;
-  reg          cmp_i2843_31_r0s4;
-  reg  [10:0]  or_i2829_31_r0s1;
-  reg  [10:0]  or_i2829_31_r0s2;
-  reg  [10:0]  or_i2829_31_r0s3;
-  reg  [10:0]  or_i2829_31_r0s4;
-  reg  [7:0]   sub_i2462_31_r0s4;
+  reg          cmp_i2844_31_r0s4;
+  reg  [10:0]  or_i2830_31_r0s1;
+  reg  [10:0]  or_i2830_31_r0s2;
+  reg  [10:0]  or_i2830_31_r0s3;
+  reg  [10:0]  or_i2830_31_r0s4;
+  reg  [7:0]   sub_i2463_31_r0s4;
   reg  [17:0]  g_i_sroa_0_0_31_r0s5;
-  reg  [19:0]  sroa_speculated6439_v_28_r0s6;
-  reg  [22:0]  sroa_speculated6463_v_r0s7;
+  reg  [19:0]  sroa_speculated6447_v_28_r0s6;
+  reg  [22:0]  sroa_speculated6471_v_r0s7;
   reg          icmp_r0s6;
   reg          icmp_r0s7;
-  reg          cmp_i5635_r0s8;
-  reg          cmp_i5635_r0s9;
-  reg          cmp_i5635_r0s10;
-  reg          cmp_i5635_r0s11;
+  reg          cmp_i5644_r0s8;
+  reg          cmp_i5644_r0s9;
+  reg          cmp_i5644_r0s10;
+  reg          cmp_i5644_r0s11;
   reg  [8:0]   run_reach_sroa_0_0_r0s4;
   reg  [8:0]   run_reach_sroa_0_0_r0s5;
   reg  [8:0]   run_reach_sroa_0_0_r0s6;
@@ -1098,13 +1098,13 @@ module kv_compress_rotate_speckv_Design(
   reg  [8:0]   add_r0s6;
   reg  [8:0]   add_r0s7;
   reg  [8:0]   add_r0s8;
-  reg  [17:0]  sroa_speculated6472_v_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_r0s7;
+  reg  [17:0]  sroa_speculated6480_v_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_r0s7;
   reg          iszero_i_r0s8;
   reg  [3:0]   select_r0s8;
   reg          and_r0s8__1;
-  reg  [9:0]   sub_i5479_r0s9;
-  reg          cmp_i5554_r0s9;
+  reg  [9:0]   sub_i5483_r0s9;
+  reg          cmp_i5558_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_r0s8__1;
@@ -1149,37 +1149,37 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_r0s9;
-  reg  [17:0]  add_i5207_r0s10;
-  reg          cond_i5557_r0s10;
-  reg          or_i5176_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_r0s9;
+  reg  [17:0]  add_i5214_r0s10;
+  reg          cond_i5561_r0s10;
+  reg          or_i5183_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_r0s10;
   reg  [15:0]  spec_select61_r0s11;
-  reg  [15:0]  or_i5628_r0s11;
-  reg  [19:0]  sroa_speculated6439_v_1_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_5_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_9_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_13_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_17_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_21_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_25_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_29_r0s6;
-  reg  [22:0]  sroa_speculated6463_v_1_r0s7;
+  reg  [15:0]  or_i5637_r0s11;
+  reg  [19:0]  sroa_speculated6447_v_1_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_5_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_9_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_13_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_17_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_21_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_25_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_29_r0s6;
+  reg  [22:0]  sroa_speculated6471_v_1_r0s7;
   reg          icmp_r0s6__1;
   reg          icmp_r0s7__1;
-  reg          cmp_i5635_1_r0s8;
-  reg          cmp_i5635_1_r0s9;
-  reg          cmp_i5635_1_r0s10;
-  reg          cmp_i5635_1_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_1_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_1_r0s7;
+  reg          cmp_i5644_1_r0s8;
+  reg          cmp_i5644_1_r0s9;
+  reg          cmp_i5644_1_r0s10;
+  reg          cmp_i5644_1_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_1_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_1_r0s7;
   reg          iszero_i_1_r0s8;
   reg  [3:0]   select_r0s8__1;
   reg          and_r0s8__2;
-  reg  [9:0]   sub_i5479_1_r0s9;
-  reg          cmp_i5554_1_r0s9;
+  reg  [9:0]   sub_i5483_1_r0s9;
+  reg          cmp_i5558_1_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_1_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_1_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_1_r0s8__1;
@@ -1224,37 +1224,37 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_1_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_1_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_1_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_1_r0s9;
-  reg  [17:0]  add_i5207_1_r0s10;
-  reg          cond_i5557_1_r0s10;
-  reg          or_i5176_1_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_1_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_1_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_1_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_1_r0s9;
+  reg  [17:0]  add_i5214_1_r0s10;
+  reg          cond_i5561_1_r0s10;
+  reg          or_i5183_1_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_1_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_1_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_1_r0s10;
   reg  [15:0]  spec_select61_1_r0s11;
-  reg  [15:0]  or_i5628_1_r0s11;
-  reg  [19:0]  sroa_speculated6439_v_2_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_6_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_10_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_14_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_18_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_22_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_26_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_30_r0s6;
-  reg  [22:0]  sroa_speculated6463_v_2_r0s7;
+  reg  [15:0]  or_i5637_1_r0s11;
+  reg  [19:0]  sroa_speculated6447_v_2_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_6_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_10_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_14_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_18_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_22_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_26_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_30_r0s6;
+  reg  [22:0]  sroa_speculated6471_v_2_r0s7;
   reg          icmp_r0s6__2;
   reg          icmp_r0s7__2;
-  reg          cmp_i5635_2_r0s8;
-  reg          cmp_i5635_2_r0s9;
-  reg          cmp_i5635_2_r0s10;
-  reg          cmp_i5635_2_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_2_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_2_r0s7;
+  reg          cmp_i5644_2_r0s8;
+  reg          cmp_i5644_2_r0s9;
+  reg          cmp_i5644_2_r0s10;
+  reg          cmp_i5644_2_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_2_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_2_r0s7;
   reg          iszero_i_2_r0s8;
   reg  [3:0]   select_r0s8__2;
   reg          and_r0s8__3;
-  reg  [9:0]   sub_i5479_2_r0s9;
-  reg          cmp_i5554_2_r0s9;
+  reg  [9:0]   sub_i5483_2_r0s9;
+  reg          cmp_i5558_2_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_2_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_2_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_2_r0s8__1;
@@ -1299,37 +1299,37 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_2_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_2_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_2_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_2_r0s9;
-  reg  [17:0]  add_i5207_2_r0s10;
-  reg          cond_i5557_2_r0s10;
-  reg          or_i5176_2_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_2_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_2_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_2_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_2_r0s9;
+  reg  [17:0]  add_i5214_2_r0s10;
+  reg          cond_i5561_2_r0s10;
+  reg          or_i5183_2_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_2_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_2_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_2_r0s10;
   reg  [15:0]  spec_select61_2_r0s11;
-  reg  [15:0]  or_i5628_2_r0s11;
-  reg  [19:0]  sroa_speculated6439_v_3_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_7_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_11_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_15_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_19_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_23_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_27_r0s6;
-  reg  [19:0]  sroa_speculated6439_v_31_r0s6;
-  reg  [22:0]  sroa_speculated6463_v_3_r0s7;
+  reg  [15:0]  or_i5637_2_r0s11;
+  reg  [19:0]  sroa_speculated6447_v_3_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_7_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_11_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_15_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_19_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_23_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_27_r0s6;
+  reg  [19:0]  sroa_speculated6447_v_31_r0s6;
+  reg  [22:0]  sroa_speculated6471_v_3_r0s7;
   reg          icmp_r0s6__3;
   reg          icmp_r0s7__3;
-  reg          cmp_i5635_3_r0s8;
-  reg          cmp_i5635_3_r0s9;
-  reg          cmp_i5635_3_r0s10;
-  reg          cmp_i5635_3_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_3_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_3_r0s7;
+  reg          cmp_i5644_3_r0s8;
+  reg          cmp_i5644_3_r0s9;
+  reg          cmp_i5644_3_r0s10;
+  reg          cmp_i5644_3_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_3_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_3_r0s7;
   reg          iszero_i_3_r0s8;
   reg  [3:0]   select_r0s8__3;
   reg          and_r0s8__4;
-  reg  [9:0]   sub_i5479_3_r0s9;
-  reg          cmp_i5554_3_r0s9;
+  reg  [9:0]   sub_i5483_3_r0s9;
+  reg          cmp_i5558_3_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_3_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_3_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_3_r0s8__1;
@@ -1374,29 +1374,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_3_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_3_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_3_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_3_r0s9;
-  reg  [17:0]  add_i5207_3_r0s10;
-  reg          cond_i5557_3_r0s10;
-  reg          or_i5176_3_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_3_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_3_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_3_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_3_r0s9;
+  reg  [17:0]  add_i5214_3_r0s10;
+  reg          cond_i5561_3_r0s10;
+  reg          or_i5183_3_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_3_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_3_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_3_r0s10;
   reg  [15:0]  spec_select61_3_r0s11;
-  reg  [15:0]  or_i5628_3_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_4_r0s7;
+  reg  [15:0]  or_i5637_3_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_4_r0s7;
   reg          icmp_r0s6__4;
   reg          icmp_r0s7__4;
-  reg          cmp_i5635_4_r0s8;
-  reg          cmp_i5635_4_r0s9;
-  reg          cmp_i5635_4_r0s10;
-  reg          cmp_i5635_4_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_4_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_4_r0s7;
+  reg          cmp_i5644_4_r0s8;
+  reg          cmp_i5644_4_r0s9;
+  reg          cmp_i5644_4_r0s10;
+  reg          cmp_i5644_4_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_4_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_4_r0s7;
   reg          iszero_i_4_r0s8;
   reg  [3:0]   select_r0s8__4;
   reg          and_r0s8__5;
-  reg  [9:0]   sub_i5479_4_r0s9;
-  reg          cmp_i5554_4_r0s9;
+  reg  [9:0]   sub_i5483_4_r0s9;
+  reg          cmp_i5558_4_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_4_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_4_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_4_r0s8__1;
@@ -1441,29 +1441,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_4_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_4_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_4_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_4_r0s9;
-  reg  [17:0]  add_i5207_4_r0s10;
-  reg          cond_i5557_4_r0s10;
-  reg          or_i5176_4_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_4_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_4_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_4_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_4_r0s9;
+  reg  [17:0]  add_i5214_4_r0s10;
+  reg          cond_i5561_4_r0s10;
+  reg          or_i5183_4_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_4_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_4_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_4_r0s10;
   reg  [15:0]  spec_select61_4_r0s11;
-  reg  [15:0]  or_i5628_4_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_5_r0s7;
+  reg  [15:0]  or_i5637_4_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_5_r0s7;
   reg          icmp_r0s6__5;
   reg          icmp_r0s7__5;
-  reg          cmp_i5635_5_r0s8;
-  reg          cmp_i5635_5_r0s9;
-  reg          cmp_i5635_5_r0s10;
-  reg          cmp_i5635_5_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_5_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_5_r0s7;
+  reg          cmp_i5644_5_r0s8;
+  reg          cmp_i5644_5_r0s9;
+  reg          cmp_i5644_5_r0s10;
+  reg          cmp_i5644_5_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_5_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_5_r0s7;
   reg          iszero_i_5_r0s8;
   reg  [3:0]   select_r0s8__5;
   reg          and_r0s8__6;
-  reg  [9:0]   sub_i5479_5_r0s9;
-  reg          cmp_i5554_5_r0s9;
+  reg  [9:0]   sub_i5483_5_r0s9;
+  reg          cmp_i5558_5_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_5_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_5_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_5_r0s8__1;
@@ -1508,29 +1508,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_5_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_5_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_5_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_5_r0s9;
-  reg  [17:0]  add_i5207_5_r0s10;
-  reg          cond_i5557_5_r0s10;
-  reg          or_i5176_5_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_5_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_5_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_5_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_5_r0s9;
+  reg  [17:0]  add_i5214_5_r0s10;
+  reg          cond_i5561_5_r0s10;
+  reg          or_i5183_5_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_5_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_5_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_5_r0s10;
   reg  [15:0]  spec_select61_5_r0s11;
-  reg  [15:0]  or_i5628_5_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_6_r0s7;
+  reg  [15:0]  or_i5637_5_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_6_r0s7;
   reg          icmp_r0s6__6;
   reg          icmp_r0s7__6;
-  reg          cmp_i5635_6_r0s8;
-  reg          cmp_i5635_6_r0s9;
-  reg          cmp_i5635_6_r0s10;
-  reg          cmp_i5635_6_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_6_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_6_r0s7;
+  reg          cmp_i5644_6_r0s8;
+  reg          cmp_i5644_6_r0s9;
+  reg          cmp_i5644_6_r0s10;
+  reg          cmp_i5644_6_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_6_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_6_r0s7;
   reg          iszero_i_6_r0s8;
   reg  [3:0]   select_r0s8__6;
   reg          and_r0s8__7;
-  reg  [9:0]   sub_i5479_6_r0s9;
-  reg          cmp_i5554_6_r0s9;
+  reg  [9:0]   sub_i5483_6_r0s9;
+  reg          cmp_i5558_6_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_6_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_6_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_6_r0s8__1;
@@ -1575,29 +1575,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_6_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_6_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_6_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_6_r0s9;
-  reg  [17:0]  add_i5207_6_r0s10;
-  reg          cond_i5557_6_r0s10;
-  reg          or_i5176_6_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_6_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_6_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_6_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_6_r0s9;
+  reg  [17:0]  add_i5214_6_r0s10;
+  reg          cond_i5561_6_r0s10;
+  reg          or_i5183_6_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_6_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_6_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_6_r0s10;
   reg  [15:0]  spec_select61_6_r0s11;
-  reg  [15:0]  or_i5628_6_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_7_r0s7;
+  reg  [15:0]  or_i5637_6_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_7_r0s7;
   reg          icmp_r0s6__7;
   reg          icmp_r0s7__7;
-  reg          cmp_i5635_7_r0s8;
-  reg          cmp_i5635_7_r0s9;
-  reg          cmp_i5635_7_r0s10;
-  reg          cmp_i5635_7_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_7_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_7_r0s7;
+  reg          cmp_i5644_7_r0s8;
+  reg          cmp_i5644_7_r0s9;
+  reg          cmp_i5644_7_r0s10;
+  reg          cmp_i5644_7_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_7_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_7_r0s7;
   reg          iszero_i_7_r0s8;
   reg  [3:0]   select_r0s8__7;
   reg          and_r0s8__8;
-  reg  [9:0]   sub_i5479_7_r0s9;
-  reg          cmp_i5554_7_r0s9;
+  reg  [9:0]   sub_i5483_7_r0s9;
+  reg          cmp_i5558_7_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_7_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_7_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_7_r0s8__1;
@@ -1642,29 +1642,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_7_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_7_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_7_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_7_r0s9;
-  reg  [17:0]  add_i5207_7_r0s10;
-  reg          cond_i5557_7_r0s10;
-  reg          or_i5176_7_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_7_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_7_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_7_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_7_r0s9;
+  reg  [17:0]  add_i5214_7_r0s10;
+  reg          cond_i5561_7_r0s10;
+  reg          or_i5183_7_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_7_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_7_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_7_r0s10;
   reg  [15:0]  spec_select61_7_r0s11;
-  reg  [15:0]  or_i5628_7_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_8_r0s7;
+  reg  [15:0]  or_i5637_7_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_8_r0s7;
   reg          icmp_r0s6__8;
   reg          icmp_r0s7__8;
-  reg          cmp_i5635_8_r0s8;
-  reg          cmp_i5635_8_r0s9;
-  reg          cmp_i5635_8_r0s10;
-  reg          cmp_i5635_8_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_8_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_8_r0s7;
+  reg          cmp_i5644_8_r0s8;
+  reg          cmp_i5644_8_r0s9;
+  reg          cmp_i5644_8_r0s10;
+  reg          cmp_i5644_8_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_8_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_8_r0s7;
   reg          iszero_i_8_r0s8;
   reg  [3:0]   select_r0s8__8;
   reg          and_r0s8__9;
-  reg  [9:0]   sub_i5479_8_r0s9;
-  reg          cmp_i5554_8_r0s9;
+  reg  [9:0]   sub_i5483_8_r0s9;
+  reg          cmp_i5558_8_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_8_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_8_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_8_r0s8__1;
@@ -1709,29 +1709,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_8_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_8_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_8_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_8_r0s9;
-  reg  [17:0]  add_i5207_8_r0s10;
-  reg          cond_i5557_8_r0s10;
-  reg          or_i5176_8_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_8_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_8_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_8_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_8_r0s9;
+  reg  [17:0]  add_i5214_8_r0s10;
+  reg          cond_i5561_8_r0s10;
+  reg          or_i5183_8_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_8_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_8_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_8_r0s10;
   reg  [15:0]  spec_select61_8_r0s11;
-  reg  [15:0]  or_i5628_8_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_9_r0s7;
+  reg  [15:0]  or_i5637_8_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_9_r0s7;
   reg          icmp_r0s6__9;
   reg          icmp_r0s7__9;
-  reg          cmp_i5635_9_r0s8;
-  reg          cmp_i5635_9_r0s9;
-  reg          cmp_i5635_9_r0s10;
-  reg          cmp_i5635_9_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_9_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_9_r0s7;
+  reg          cmp_i5644_9_r0s8;
+  reg          cmp_i5644_9_r0s9;
+  reg          cmp_i5644_9_r0s10;
+  reg          cmp_i5644_9_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_9_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_9_r0s7;
   reg          iszero_i_9_r0s8;
   reg  [3:0]   select_r0s8__9;
   reg          and_r0s8__10;
-  reg  [9:0]   sub_i5479_9_r0s9;
-  reg          cmp_i5554_9_r0s9;
+  reg  [9:0]   sub_i5483_9_r0s9;
+  reg          cmp_i5558_9_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_9_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_9_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_9_r0s8__1;
@@ -1776,29 +1776,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_9_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_9_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_9_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_9_r0s9;
-  reg  [17:0]  add_i5207_9_r0s10;
-  reg          cond_i5557_9_r0s10;
-  reg          or_i5176_9_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_9_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_9_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_9_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_9_r0s9;
+  reg  [17:0]  add_i5214_9_r0s10;
+  reg          cond_i5561_9_r0s10;
+  reg          or_i5183_9_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_9_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_9_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_9_r0s10;
   reg  [15:0]  spec_select61_9_r0s11;
-  reg  [15:0]  or_i5628_9_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_10_r0s7;
+  reg  [15:0]  or_i5637_9_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_10_r0s7;
   reg          icmp_r0s6__10;
   reg          icmp_r0s7__10;
-  reg          cmp_i5635_10_r0s8;
-  reg          cmp_i5635_10_r0s9;
-  reg          cmp_i5635_10_r0s10;
-  reg          cmp_i5635_10_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_10_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_10_r0s7;
+  reg          cmp_i5644_10_r0s8;
+  reg          cmp_i5644_10_r0s9;
+  reg          cmp_i5644_10_r0s10;
+  reg          cmp_i5644_10_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_10_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_10_r0s7;
   reg          iszero_i_10_r0s8;
   reg  [3:0]   select_r0s8__10;
   reg          and_r0s8__11;
-  reg  [9:0]   sub_i5479_10_r0s9;
-  reg          cmp_i5554_10_r0s9;
+  reg  [9:0]   sub_i5483_10_r0s9;
+  reg          cmp_i5558_10_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_10_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_10_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_10_r0s8__1;
@@ -1843,29 +1843,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_10_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_10_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_10_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_10_r0s9;
-  reg  [17:0]  add_i5207_10_r0s10;
-  reg          cond_i5557_10_r0s10;
-  reg          or_i5176_10_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_10_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_10_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_10_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_10_r0s9;
+  reg  [17:0]  add_i5214_10_r0s10;
+  reg          cond_i5561_10_r0s10;
+  reg          or_i5183_10_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_10_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_10_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_10_r0s10;
   reg  [15:0]  spec_select61_10_r0s11;
-  reg  [15:0]  or_i5628_10_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_11_r0s7;
+  reg  [15:0]  or_i5637_10_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_11_r0s7;
   reg          icmp_r0s6__11;
   reg          icmp_r0s7__11;
-  reg          cmp_i5635_11_r0s8;
-  reg          cmp_i5635_11_r0s9;
-  reg          cmp_i5635_11_r0s10;
-  reg          cmp_i5635_11_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_11_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_11_r0s7;
+  reg          cmp_i5644_11_r0s8;
+  reg          cmp_i5644_11_r0s9;
+  reg          cmp_i5644_11_r0s10;
+  reg          cmp_i5644_11_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_11_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_11_r0s7;
   reg          iszero_i_11_r0s8;
   reg  [3:0]   select_r0s8__11;
   reg          and_r0s8__12;
-  reg  [9:0]   sub_i5479_11_r0s9;
-  reg          cmp_i5554_11_r0s9;
+  reg  [9:0]   sub_i5483_11_r0s9;
+  reg          cmp_i5558_11_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_11_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_11_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_11_r0s8__1;
@@ -1910,29 +1910,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_11_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_11_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_11_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_11_r0s9;
-  reg  [17:0]  add_i5207_11_r0s10;
-  reg          cond_i5557_11_r0s10;
-  reg          or_i5176_11_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_11_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_11_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_11_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_11_r0s9;
+  reg  [17:0]  add_i5214_11_r0s10;
+  reg          cond_i5561_11_r0s10;
+  reg          or_i5183_11_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_11_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_11_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_11_r0s10;
   reg  [15:0]  spec_select61_11_r0s11;
-  reg  [15:0]  or_i5628_11_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_12_r0s7;
+  reg  [15:0]  or_i5637_11_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_12_r0s7;
   reg          icmp_r0s6__12;
   reg          icmp_r0s7__12;
-  reg          cmp_i5635_12_r0s8;
-  reg          cmp_i5635_12_r0s9;
-  reg          cmp_i5635_12_r0s10;
-  reg          cmp_i5635_12_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_12_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_12_r0s7;
+  reg          cmp_i5644_12_r0s8;
+  reg          cmp_i5644_12_r0s9;
+  reg          cmp_i5644_12_r0s10;
+  reg          cmp_i5644_12_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_12_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_12_r0s7;
   reg          iszero_i_12_r0s8;
   reg  [3:0]   select_r0s8__12;
   reg          and_r0s8__13;
-  reg  [9:0]   sub_i5479_12_r0s9;
-  reg          cmp_i5554_12_r0s9;
+  reg  [9:0]   sub_i5483_12_r0s9;
+  reg          cmp_i5558_12_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_12_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_12_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_12_r0s8__1;
@@ -1977,29 +1977,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_12_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_12_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_12_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_12_r0s9;
-  reg  [17:0]  add_i5207_12_r0s10;
-  reg          cond_i5557_12_r0s10;
-  reg          or_i5176_12_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_12_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_12_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_12_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_12_r0s9;
+  reg  [17:0]  add_i5214_12_r0s10;
+  reg          cond_i5561_12_r0s10;
+  reg          or_i5183_12_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_12_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_12_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_12_r0s10;
   reg  [15:0]  spec_select61_12_r0s11;
-  reg  [15:0]  or_i5628_12_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_13_r0s7;
+  reg  [15:0]  or_i5637_12_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_13_r0s7;
   reg          icmp_r0s6__13;
   reg          icmp_r0s7__13;
-  reg          cmp_i5635_13_r0s8;
-  reg          cmp_i5635_13_r0s9;
-  reg          cmp_i5635_13_r0s10;
-  reg          cmp_i5635_13_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_13_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_13_r0s7;
+  reg          cmp_i5644_13_r0s8;
+  reg          cmp_i5644_13_r0s9;
+  reg          cmp_i5644_13_r0s10;
+  reg          cmp_i5644_13_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_13_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_13_r0s7;
   reg          iszero_i_13_r0s8;
   reg  [3:0]   select_r0s8__13;
   reg          and_r0s8__14;
-  reg  [9:0]   sub_i5479_13_r0s9;
-  reg          cmp_i5554_13_r0s9;
+  reg  [9:0]   sub_i5483_13_r0s9;
+  reg          cmp_i5558_13_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_13_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_13_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_13_r0s8__1;
@@ -2044,29 +2044,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_13_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_13_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_13_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_13_r0s9;
-  reg  [17:0]  add_i5207_13_r0s10;
-  reg          cond_i5557_13_r0s10;
-  reg          or_i5176_13_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_13_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_13_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_13_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_13_r0s9;
+  reg  [17:0]  add_i5214_13_r0s10;
+  reg          cond_i5561_13_r0s10;
+  reg          or_i5183_13_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_13_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_13_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_13_r0s10;
   reg  [15:0]  spec_select61_13_r0s11;
-  reg  [15:0]  or_i5628_13_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_14_r0s7;
+  reg  [15:0]  or_i5637_13_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_14_r0s7;
   reg          icmp_r0s6__14;
   reg          icmp_r0s7__14;
-  reg          cmp_i5635_14_r0s8;
-  reg          cmp_i5635_14_r0s9;
-  reg          cmp_i5635_14_r0s10;
-  reg          cmp_i5635_14_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_14_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_14_r0s7;
+  reg          cmp_i5644_14_r0s8;
+  reg          cmp_i5644_14_r0s9;
+  reg          cmp_i5644_14_r0s10;
+  reg          cmp_i5644_14_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_14_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_14_r0s7;
   reg          iszero_i_14_r0s8;
   reg  [3:0]   select_r0s8__14;
   reg          and_r0s8__15;
-  reg  [9:0]   sub_i5479_14_r0s9;
-  reg          cmp_i5554_14_r0s9;
+  reg  [9:0]   sub_i5483_14_r0s9;
+  reg          cmp_i5558_14_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_14_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_14_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_14_r0s8__1;
@@ -2111,29 +2111,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_14_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_14_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_14_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_14_r0s9;
-  reg  [17:0]  add_i5207_14_r0s10;
-  reg          cond_i5557_14_r0s10;
-  reg          or_i5176_14_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_14_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_14_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_14_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_14_r0s9;
+  reg  [17:0]  add_i5214_14_r0s10;
+  reg          cond_i5561_14_r0s10;
+  reg          or_i5183_14_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_14_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_14_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_14_r0s10;
   reg  [15:0]  spec_select61_14_r0s11;
-  reg  [15:0]  or_i5628_14_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_15_r0s7;
+  reg  [15:0]  or_i5637_14_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_15_r0s7;
   reg          icmp_r0s6__15;
   reg          icmp_r0s7__15;
-  reg          cmp_i5635_15_r0s8;
-  reg          cmp_i5635_15_r0s9;
-  reg          cmp_i5635_15_r0s10;
-  reg          cmp_i5635_15_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_15_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_15_r0s7;
+  reg          cmp_i5644_15_r0s8;
+  reg          cmp_i5644_15_r0s9;
+  reg          cmp_i5644_15_r0s10;
+  reg          cmp_i5644_15_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_15_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_15_r0s7;
   reg          iszero_i_15_r0s8;
   reg  [3:0]   select_r0s8__15;
   reg          and_r0s8__16;
-  reg  [9:0]   sub_i5479_15_r0s9;
-  reg          cmp_i5554_15_r0s9;
+  reg  [9:0]   sub_i5483_15_r0s9;
+  reg          cmp_i5558_15_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_15_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_15_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_15_r0s8__1;
@@ -2178,29 +2178,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_15_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_15_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_15_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_15_r0s9;
-  reg  [17:0]  add_i5207_15_r0s10;
-  reg          cond_i5557_15_r0s10;
-  reg          or_i5176_15_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_15_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_15_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_15_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_15_r0s9;
+  reg  [17:0]  add_i5214_15_r0s10;
+  reg          cond_i5561_15_r0s10;
+  reg          or_i5183_15_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_15_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_15_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_15_r0s10;
   reg  [15:0]  spec_select61_15_r0s11;
-  reg  [15:0]  or_i5628_15_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_16_r0s7;
+  reg  [15:0]  or_i5637_15_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_16_r0s7;
   reg          icmp_r0s6__16;
   reg          icmp_r0s7__16;
-  reg          cmp_i5635_16_r0s8;
-  reg          cmp_i5635_16_r0s9;
-  reg          cmp_i5635_16_r0s10;
-  reg          cmp_i5635_16_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_16_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_16_r0s7;
+  reg          cmp_i5644_16_r0s8;
+  reg          cmp_i5644_16_r0s9;
+  reg          cmp_i5644_16_r0s10;
+  reg          cmp_i5644_16_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_16_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_16_r0s7;
   reg          iszero_i_16_r0s8;
   reg  [3:0]   select_r0s8__16;
   reg          and_r0s8__17;
-  reg  [9:0]   sub_i5479_16_r0s9;
-  reg          cmp_i5554_16_r0s9;
+  reg  [9:0]   sub_i5483_16_r0s9;
+  reg          cmp_i5558_16_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_16_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_16_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_16_r0s8__1;
@@ -2245,29 +2245,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_16_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_16_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_16_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_16_r0s9;
-  reg  [17:0]  add_i5207_16_r0s10;
-  reg          cond_i5557_16_r0s10;
-  reg          or_i5176_16_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_16_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_16_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_16_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_16_r0s9;
+  reg  [17:0]  add_i5214_16_r0s10;
+  reg          cond_i5561_16_r0s10;
+  reg          or_i5183_16_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_16_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_16_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_16_r0s10;
   reg  [15:0]  spec_select61_16_r0s11;
-  reg  [15:0]  or_i5628_16_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_17_r0s7;
+  reg  [15:0]  or_i5637_16_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_17_r0s7;
   reg          icmp_r0s6__17;
   reg          icmp_r0s7__17;
-  reg          cmp_i5635_17_r0s8;
-  reg          cmp_i5635_17_r0s9;
-  reg          cmp_i5635_17_r0s10;
-  reg          cmp_i5635_17_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_17_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_17_r0s7;
+  reg          cmp_i5644_17_r0s8;
+  reg          cmp_i5644_17_r0s9;
+  reg          cmp_i5644_17_r0s10;
+  reg          cmp_i5644_17_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_17_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_17_r0s7;
   reg          iszero_i_17_r0s8;
   reg  [3:0]   select_r0s8__17;
   reg          and_r0s8__18;
-  reg  [9:0]   sub_i5479_17_r0s9;
-  reg          cmp_i5554_17_r0s9;
+  reg  [9:0]   sub_i5483_17_r0s9;
+  reg          cmp_i5558_17_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_17_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_17_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_17_r0s8__1;
@@ -2312,29 +2312,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_17_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_17_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_17_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_17_r0s9;
-  reg  [17:0]  add_i5207_17_r0s10;
-  reg          cond_i5557_17_r0s10;
-  reg          or_i5176_17_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_17_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_17_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_17_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_17_r0s9;
+  reg  [17:0]  add_i5214_17_r0s10;
+  reg          cond_i5561_17_r0s10;
+  reg          or_i5183_17_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_17_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_17_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_17_r0s10;
   reg  [15:0]  spec_select61_17_r0s11;
-  reg  [15:0]  or_i5628_17_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_18_r0s7;
+  reg  [15:0]  or_i5637_17_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_18_r0s7;
   reg          icmp_r0s6__18;
   reg          icmp_r0s7__18;
-  reg          cmp_i5635_18_r0s8;
-  reg          cmp_i5635_18_r0s9;
-  reg          cmp_i5635_18_r0s10;
-  reg          cmp_i5635_18_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_18_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_18_r0s7;
+  reg          cmp_i5644_18_r0s8;
+  reg          cmp_i5644_18_r0s9;
+  reg          cmp_i5644_18_r0s10;
+  reg          cmp_i5644_18_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_18_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_18_r0s7;
   reg          iszero_i_18_r0s8;
   reg  [3:0]   select_r0s8__18;
   reg          and_r0s8__19;
-  reg  [9:0]   sub_i5479_18_r0s9;
-  reg          cmp_i5554_18_r0s9;
+  reg  [9:0]   sub_i5483_18_r0s9;
+  reg          cmp_i5558_18_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_18_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_18_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_18_r0s8__1;
@@ -2379,29 +2379,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_18_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_18_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_18_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_18_r0s9;
-  reg  [17:0]  add_i5207_18_r0s10;
-  reg          cond_i5557_18_r0s10;
-  reg          or_i5176_18_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_18_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_18_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_18_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_18_r0s9;
+  reg  [17:0]  add_i5214_18_r0s10;
+  reg          cond_i5561_18_r0s10;
+  reg          or_i5183_18_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_18_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_18_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_18_r0s10;
   reg  [15:0]  spec_select61_18_r0s11;
-  reg  [15:0]  or_i5628_18_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_19_r0s7;
+  reg  [15:0]  or_i5637_18_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_19_r0s7;
   reg          icmp_r0s6__19;
   reg          icmp_r0s7__19;
-  reg          cmp_i5635_19_r0s8;
-  reg          cmp_i5635_19_r0s9;
-  reg          cmp_i5635_19_r0s10;
-  reg          cmp_i5635_19_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_19_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_19_r0s7;
+  reg          cmp_i5644_19_r0s8;
+  reg          cmp_i5644_19_r0s9;
+  reg          cmp_i5644_19_r0s10;
+  reg          cmp_i5644_19_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_19_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_19_r0s7;
   reg          iszero_i_19_r0s8;
   reg  [3:0]   select_r0s8__19;
   reg          and_r0s8__20;
-  reg  [9:0]   sub_i5479_19_r0s9;
-  reg          cmp_i5554_19_r0s9;
+  reg  [9:0]   sub_i5483_19_r0s9;
+  reg          cmp_i5558_19_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_19_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_19_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_19_r0s8__1;
@@ -2446,29 +2446,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_19_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_19_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_19_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_19_r0s9;
-  reg  [17:0]  add_i5207_19_r0s10;
-  reg          cond_i5557_19_r0s10;
-  reg          or_i5176_19_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_19_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_19_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_19_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_19_r0s9;
+  reg  [17:0]  add_i5214_19_r0s10;
+  reg          cond_i5561_19_r0s10;
+  reg          or_i5183_19_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_19_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_19_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_19_r0s10;
   reg  [15:0]  spec_select61_19_r0s11;
-  reg  [15:0]  or_i5628_19_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_20_r0s7;
+  reg  [15:0]  or_i5637_19_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_20_r0s7;
   reg          icmp_r0s6__20;
   reg          icmp_r0s7__20;
-  reg          cmp_i5635_20_r0s8;
-  reg          cmp_i5635_20_r0s9;
-  reg          cmp_i5635_20_r0s10;
-  reg          cmp_i5635_20_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_20_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_20_r0s7;
+  reg          cmp_i5644_20_r0s8;
+  reg          cmp_i5644_20_r0s9;
+  reg          cmp_i5644_20_r0s10;
+  reg          cmp_i5644_20_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_20_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_20_r0s7;
   reg          iszero_i_20_r0s8;
   reg  [3:0]   select_r0s8__20;
   reg          and_r0s8__21;
-  reg  [9:0]   sub_i5479_20_r0s9;
-  reg          cmp_i5554_20_r0s9;
+  reg  [9:0]   sub_i5483_20_r0s9;
+  reg          cmp_i5558_20_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_20_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_20_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_20_r0s8__1;
@@ -2513,29 +2513,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_20_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_20_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_20_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_20_r0s9;
-  reg  [17:0]  add_i5207_20_r0s10;
-  reg          cond_i5557_20_r0s10;
-  reg          or_i5176_20_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_20_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_20_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_20_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_20_r0s9;
+  reg  [17:0]  add_i5214_20_r0s10;
+  reg          cond_i5561_20_r0s10;
+  reg          or_i5183_20_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_20_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_20_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_20_r0s10;
   reg  [15:0]  spec_select61_20_r0s11;
-  reg  [15:0]  or_i5628_20_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_21_r0s7;
+  reg  [15:0]  or_i5637_20_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_21_r0s7;
   reg          icmp_r0s6__21;
   reg          icmp_r0s7__21;
-  reg          cmp_i5635_21_r0s8;
-  reg          cmp_i5635_21_r0s9;
-  reg          cmp_i5635_21_r0s10;
-  reg          cmp_i5635_21_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_21_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_21_r0s7;
+  reg          cmp_i5644_21_r0s8;
+  reg          cmp_i5644_21_r0s9;
+  reg          cmp_i5644_21_r0s10;
+  reg          cmp_i5644_21_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_21_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_21_r0s7;
   reg          iszero_i_21_r0s8;
   reg  [3:0]   select_r0s8__21;
   reg          and_r0s8__22;
-  reg  [9:0]   sub_i5479_21_r0s9;
-  reg          cmp_i5554_21_r0s9;
+  reg  [9:0]   sub_i5483_21_r0s9;
+  reg          cmp_i5558_21_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_21_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_21_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_21_r0s8__1;
@@ -2580,29 +2580,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_21_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_21_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_21_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_21_r0s9;
-  reg  [17:0]  add_i5207_21_r0s10;
-  reg          cond_i5557_21_r0s10;
-  reg          or_i5176_21_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_21_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_21_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_21_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_21_r0s9;
+  reg  [17:0]  add_i5214_21_r0s10;
+  reg          cond_i5561_21_r0s10;
+  reg          or_i5183_21_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_21_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_21_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_21_r0s10;
   reg  [15:0]  spec_select61_21_r0s11;
-  reg  [15:0]  or_i5628_21_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_22_r0s7;
+  reg  [15:0]  or_i5637_21_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_22_r0s7;
   reg          icmp_r0s6__22;
   reg          icmp_r0s7__22;
-  reg          cmp_i5635_22_r0s8;
-  reg          cmp_i5635_22_r0s9;
-  reg          cmp_i5635_22_r0s10;
-  reg          cmp_i5635_22_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_22_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_22_r0s7;
+  reg          cmp_i5644_22_r0s8;
+  reg          cmp_i5644_22_r0s9;
+  reg          cmp_i5644_22_r0s10;
+  reg          cmp_i5644_22_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_22_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_22_r0s7;
   reg          iszero_i_22_r0s8;
   reg  [3:0]   select_r0s8__22;
   reg          and_r0s8__23;
-  reg  [9:0]   sub_i5479_22_r0s9;
-  reg          cmp_i5554_22_r0s9;
+  reg  [9:0]   sub_i5483_22_r0s9;
+  reg          cmp_i5558_22_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_22_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_22_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_22_r0s8__1;
@@ -2647,29 +2647,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_22_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_22_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_22_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_22_r0s9;
-  reg  [17:0]  add_i5207_22_r0s10;
-  reg          cond_i5557_22_r0s10;
-  reg          or_i5176_22_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_22_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_22_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_22_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_22_r0s9;
+  reg  [17:0]  add_i5214_22_r0s10;
+  reg          cond_i5561_22_r0s10;
+  reg          or_i5183_22_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_22_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_22_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_22_r0s10;
   reg  [15:0]  spec_select61_22_r0s11;
-  reg  [15:0]  or_i5628_22_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_23_r0s7;
+  reg  [15:0]  or_i5637_22_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_23_r0s7;
   reg          icmp_r0s6__23;
   reg          icmp_r0s7__23;
-  reg          cmp_i5635_23_r0s8;
-  reg          cmp_i5635_23_r0s9;
-  reg          cmp_i5635_23_r0s10;
-  reg          cmp_i5635_23_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_23_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_23_r0s7;
+  reg          cmp_i5644_23_r0s8;
+  reg          cmp_i5644_23_r0s9;
+  reg          cmp_i5644_23_r0s10;
+  reg          cmp_i5644_23_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_23_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_23_r0s7;
   reg          iszero_i_23_r0s8;
   reg  [3:0]   select_r0s8__23;
   reg          and_r0s8__24;
-  reg  [9:0]   sub_i5479_23_r0s9;
-  reg          cmp_i5554_23_r0s9;
+  reg  [9:0]   sub_i5483_23_r0s9;
+  reg          cmp_i5558_23_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_23_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_23_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_23_r0s8__1;
@@ -2714,29 +2714,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_23_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_23_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_23_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_23_r0s9;
-  reg  [17:0]  add_i5207_23_r0s10;
-  reg          cond_i5557_23_r0s10;
-  reg          or_i5176_23_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_23_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_23_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_23_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_23_r0s9;
+  reg  [17:0]  add_i5214_23_r0s10;
+  reg          cond_i5561_23_r0s10;
+  reg          or_i5183_23_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_23_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_23_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_23_r0s10;
   reg  [15:0]  spec_select61_23_r0s11;
-  reg  [15:0]  or_i5628_23_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_24_r0s7;
+  reg  [15:0]  or_i5637_23_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_24_r0s7;
   reg          icmp_r0s6__24;
   reg          icmp_r0s7__24;
-  reg          cmp_i5635_24_r0s8;
-  reg          cmp_i5635_24_r0s9;
-  reg          cmp_i5635_24_r0s10;
-  reg          cmp_i5635_24_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_24_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_24_r0s7;
+  reg          cmp_i5644_24_r0s8;
+  reg          cmp_i5644_24_r0s9;
+  reg          cmp_i5644_24_r0s10;
+  reg          cmp_i5644_24_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_24_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_24_r0s7;
   reg          iszero_i_24_r0s8;
   reg  [3:0]   select_r0s8__24;
   reg          and_r0s8__25;
-  reg  [9:0]   sub_i5479_24_r0s9;
-  reg          cmp_i5554_24_r0s9;
+  reg  [9:0]   sub_i5483_24_r0s9;
+  reg          cmp_i5558_24_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_24_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_24_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_24_r0s8__1;
@@ -2781,29 +2781,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_24_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_24_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_24_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_24_r0s9;
-  reg  [17:0]  add_i5207_24_r0s10;
-  reg          cond_i5557_24_r0s10;
-  reg          or_i5176_24_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_24_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_24_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_24_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_24_r0s9;
+  reg  [17:0]  add_i5214_24_r0s10;
+  reg          cond_i5561_24_r0s10;
+  reg          or_i5183_24_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_24_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_24_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_24_r0s10;
   reg  [15:0]  spec_select61_24_r0s11;
-  reg  [15:0]  or_i5628_24_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_25_r0s7;
+  reg  [15:0]  or_i5637_24_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_25_r0s7;
   reg          icmp_r0s6__25;
   reg          icmp_r0s7__25;
-  reg          cmp_i5635_25_r0s8;
-  reg          cmp_i5635_25_r0s9;
-  reg          cmp_i5635_25_r0s10;
-  reg          cmp_i5635_25_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_25_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_25_r0s7;
+  reg          cmp_i5644_25_r0s8;
+  reg          cmp_i5644_25_r0s9;
+  reg          cmp_i5644_25_r0s10;
+  reg          cmp_i5644_25_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_25_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_25_r0s7;
   reg          iszero_i_25_r0s8;
   reg  [3:0]   select_r0s8__25;
   reg          and_r0s8__26;
-  reg  [9:0]   sub_i5479_25_r0s9;
-  reg          cmp_i5554_25_r0s9;
+  reg  [9:0]   sub_i5483_25_r0s9;
+  reg          cmp_i5558_25_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_25_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_25_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_25_r0s8__1;
@@ -2848,29 +2848,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_25_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_25_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_25_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_25_r0s9;
-  reg  [17:0]  add_i5207_25_r0s10;
-  reg          cond_i5557_25_r0s10;
-  reg          or_i5176_25_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_25_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_25_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_25_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_25_r0s9;
+  reg  [17:0]  add_i5214_25_r0s10;
+  reg          cond_i5561_25_r0s10;
+  reg          or_i5183_25_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_25_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_25_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_25_r0s10;
   reg  [15:0]  spec_select61_25_r0s11;
-  reg  [15:0]  or_i5628_25_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_26_r0s7;
+  reg  [15:0]  or_i5637_25_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_26_r0s7;
   reg          icmp_r0s6__26;
   reg          icmp_r0s7__26;
-  reg          cmp_i5635_26_r0s8;
-  reg          cmp_i5635_26_r0s9;
-  reg          cmp_i5635_26_r0s10;
-  reg          cmp_i5635_26_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_26_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_26_r0s7;
+  reg          cmp_i5644_26_r0s8;
+  reg          cmp_i5644_26_r0s9;
+  reg          cmp_i5644_26_r0s10;
+  reg          cmp_i5644_26_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_26_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_26_r0s7;
   reg          iszero_i_26_r0s8;
   reg  [3:0]   select_r0s8__26;
   reg          and_r0s8__27;
-  reg  [9:0]   sub_i5479_26_r0s9;
-  reg          cmp_i5554_26_r0s9;
+  reg  [9:0]   sub_i5483_26_r0s9;
+  reg          cmp_i5558_26_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_26_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_26_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_26_r0s8__1;
@@ -2915,29 +2915,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_26_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_26_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_26_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_26_r0s9;
-  reg  [17:0]  add_i5207_26_r0s10;
-  reg          cond_i5557_26_r0s10;
-  reg          or_i5176_26_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_26_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_26_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_26_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_26_r0s9;
+  reg  [17:0]  add_i5214_26_r0s10;
+  reg          cond_i5561_26_r0s10;
+  reg          or_i5183_26_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_26_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_26_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_26_r0s10;
   reg  [15:0]  spec_select61_26_r0s11;
-  reg  [15:0]  or_i5628_26_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_27_r0s7;
+  reg  [15:0]  or_i5637_26_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_27_r0s7;
   reg          icmp_r0s6__27;
   reg          icmp_r0s7__27;
-  reg          cmp_i5635_27_r0s8;
-  reg          cmp_i5635_27_r0s9;
-  reg          cmp_i5635_27_r0s10;
-  reg          cmp_i5635_27_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_27_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_27_r0s7;
+  reg          cmp_i5644_27_r0s8;
+  reg          cmp_i5644_27_r0s9;
+  reg          cmp_i5644_27_r0s10;
+  reg          cmp_i5644_27_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_27_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_27_r0s7;
   reg          iszero_i_27_r0s8;
   reg  [3:0]   select_r0s8__27;
   reg          and_r0s8__28;
-  reg  [9:0]   sub_i5479_27_r0s9;
-  reg          cmp_i5554_27_r0s9;
+  reg  [9:0]   sub_i5483_27_r0s9;
+  reg          cmp_i5558_27_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_27_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_27_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_27_r0s8__1;
@@ -2982,29 +2982,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_27_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_27_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_27_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_27_r0s9;
-  reg  [17:0]  add_i5207_27_r0s10;
-  reg          cond_i5557_27_r0s10;
-  reg          or_i5176_27_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_27_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_27_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_27_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_27_r0s9;
+  reg  [17:0]  add_i5214_27_r0s10;
+  reg          cond_i5561_27_r0s10;
+  reg          or_i5183_27_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_27_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_27_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_27_r0s10;
   reg  [15:0]  spec_select61_27_r0s11;
-  reg  [15:0]  or_i5628_27_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_28_r0s7;
+  reg  [15:0]  or_i5637_27_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_28_r0s7;
   reg          icmp_r0s6__28;
   reg          icmp_r0s7__28;
-  reg          cmp_i5635_28_r0s8;
-  reg          cmp_i5635_28_r0s9;
-  reg          cmp_i5635_28_r0s10;
-  reg          cmp_i5635_28_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_28_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_28_r0s7;
+  reg          cmp_i5644_28_r0s8;
+  reg          cmp_i5644_28_r0s9;
+  reg          cmp_i5644_28_r0s10;
+  reg          cmp_i5644_28_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_28_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_28_r0s7;
   reg          iszero_i_28_r0s8;
   reg  [3:0]   select_r0s8__28;
   reg          and_r0s8__29;
-  reg  [9:0]   sub_i5479_28_r0s9;
-  reg          cmp_i5554_28_r0s9;
+  reg  [9:0]   sub_i5483_28_r0s9;
+  reg          cmp_i5558_28_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_28_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_28_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_28_r0s8__1;
@@ -3049,29 +3049,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_28_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_28_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_28_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_28_r0s9;
-  reg  [17:0]  add_i5207_28_r0s10;
-  reg          cond_i5557_28_r0s10;
-  reg          or_i5176_28_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_28_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_28_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_28_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_28_r0s9;
+  reg  [17:0]  add_i5214_28_r0s10;
+  reg          cond_i5561_28_r0s10;
+  reg          or_i5183_28_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_28_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_28_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_28_r0s10;
   reg  [15:0]  spec_select61_28_r0s11;
-  reg  [15:0]  or_i5628_28_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_29_r0s7;
+  reg  [15:0]  or_i5637_28_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_29_r0s7;
   reg          icmp_r0s6__29;
   reg          icmp_r0s7__29;
-  reg          cmp_i5635_29_r0s8;
-  reg          cmp_i5635_29_r0s9;
-  reg          cmp_i5635_29_r0s10;
-  reg          cmp_i5635_29_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_29_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_29_r0s7;
+  reg          cmp_i5644_29_r0s8;
+  reg          cmp_i5644_29_r0s9;
+  reg          cmp_i5644_29_r0s10;
+  reg          cmp_i5644_29_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_29_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_29_r0s7;
   reg          iszero_i_29_r0s8;
   reg  [3:0]   select_r0s8__29;
   reg          and_r0s8__30;
-  reg  [9:0]   sub_i5479_29_r0s9;
-  reg          cmp_i5554_29_r0s9;
+  reg  [9:0]   sub_i5483_29_r0s9;
+  reg          cmp_i5558_29_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_29_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_29_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_29_r0s8__1;
@@ -3116,29 +3116,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_29_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_29_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_29_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_29_r0s9;
-  reg  [17:0]  add_i5207_29_r0s10;
-  reg          cond_i5557_29_r0s10;
-  reg          or_i5176_29_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_29_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_29_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_29_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_29_r0s9;
+  reg  [17:0]  add_i5214_29_r0s10;
+  reg          cond_i5561_29_r0s10;
+  reg          or_i5183_29_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_29_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_29_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_29_r0s10;
   reg  [15:0]  spec_select61_29_r0s11;
-  reg  [15:0]  or_i5628_29_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_30_r0s7;
+  reg  [15:0]  or_i5637_29_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_30_r0s7;
   reg          icmp_r0s6__30;
   reg          icmp_r0s7__30;
-  reg          cmp_i5635_30_r0s8;
-  reg          cmp_i5635_30_r0s9;
-  reg          cmp_i5635_30_r0s10;
-  reg          cmp_i5635_30_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_30_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_30_r0s7;
+  reg          cmp_i5644_30_r0s8;
+  reg          cmp_i5644_30_r0s9;
+  reg          cmp_i5644_30_r0s10;
+  reg          cmp_i5644_30_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_30_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_30_r0s7;
   reg          iszero_i_30_r0s8;
   reg  [3:0]   select_r0s8__30;
   reg          and_r0s8__31;
-  reg  [9:0]   sub_i5479_30_r0s9;
-  reg          cmp_i5554_30_r0s9;
+  reg  [9:0]   sub_i5483_30_r0s9;
+  reg          cmp_i5558_30_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_30_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_30_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_30_r0s8__1;
@@ -3183,29 +3183,29 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_30_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_30_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_30_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_30_r0s9;
-  reg  [17:0]  add_i5207_30_r0s10;
-  reg          cond_i5557_30_r0s10;
-  reg          or_i5176_30_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_30_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_30_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_30_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_30_r0s9;
+  reg  [17:0]  add_i5214_30_r0s10;
+  reg          cond_i5561_30_r0s10;
+  reg          or_i5183_30_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_30_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_30_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_30_r0s10;
   reg  [15:0]  spec_select61_30_r0s11;
-  reg  [15:0]  or_i5628_30_r0s11;
-  reg  [22:0]  sroa_speculated6463_v_31_r0s7;
+  reg  [15:0]  or_i5637_30_r0s11;
+  reg  [22:0]  sroa_speculated6471_v_31_r0s7;
   reg          icmp_r0s6__31;
   reg          icmp_r0s7__31;
-  reg          cmp_i5635_31_r0s8;
-  reg          cmp_i5635_31_r0s9;
-  reg          cmp_i5635_31_r0s10;
-  reg          cmp_i5635_31_r0s11;
-  reg  [17:0]  sroa_speculated6472_v_31_r0s6;
-  reg  [22:0]  sroa_speculated6520_v_31_r0s7;
+  reg          cmp_i5644_31_r0s8;
+  reg          cmp_i5644_31_r0s9;
+  reg          cmp_i5644_31_r0s10;
+  reg          cmp_i5644_31_r0s11;
+  reg  [17:0]  sroa_speculated6480_v_31_r0s6;
+  reg  [22:0]  sroa_speculated6528_v_31_r0s7;
   reg          iszero_i_31_r0s8;
   reg  [3:0]   select_r0s8__31;
   reg          and_r0s8__32;
-  reg  [9:0]   sub_i5479_31_r0s9;
-  reg          cmp_i5554_31_r0s9;
+  reg  [9:0]   sub_i5483_31_r0s9;
+  reg          cmp_i5558_31_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_31_r0s8;
   reg          magnitude_i1055_sroa_0_0_v_31_r0s9;
   reg          magnitude_i1055_sroa_0_0_v_31_r0s8__1;
@@ -3250,15 +3250,15 @@ module kv_compress_rotate_speckv_Design(
   reg          magnitude_i1055_sroa_0_0_v_31_r0s9__20;
   reg          magnitude_i1055_sroa_0_0_v_31_r0s8__21;
   reg          magnitude_i1055_sroa_0_0_v_31_r0s9__21;
-  reg  [31:0]  loadedv_i_i5448105_31_r0s9;
-  reg  [17:0]  add_i5207_31_r0s10;
-  reg          cond_i5557_31_r0s10;
-  reg          or_i5176_31_r0s10;
-  reg  [22:0]  sroa_speculated6520_v_31_r0s8;
-  reg  [22:0]  sroa_speculated6520_v_31_r0s9;
-  reg  [22:0]  sroa_speculated6520_v_31_r0s10;
+  reg  [31:0]  loadedv_i_i5455105_31_r0s9;
+  reg  [17:0]  add_i5214_31_r0s10;
+  reg          cond_i5561_31_r0s10;
+  reg          or_i5183_31_r0s10;
+  reg  [22:0]  sroa_speculated6528_v_31_r0s8;
+  reg  [22:0]  sroa_speculated6528_v_31_r0s9;
+  reg  [22:0]  sroa_speculated6528_v_31_r0s10;
   reg  [15:0]  spec_select61_31_r0s11;
-  reg  [15:0]  or_i5628_31_r0s11;
+  reg  [15:0]  or_i5637_31_r0s11;
   reg  [511:0] beat_sroa_0_0_r0s1;
   reg  [511:0] beat_sroa_0_0_r0s2;
   reg  [511:0] beat_sroa_0_0_r0s3;
@@ -3295,38 +3295,38 @@ module kv_compress_rotate_speckv_Design(
   reg  [7:0]   plan_sroa_16_0_r0;
   reg          second_before_0_r0;
   reg          second_long_before_0_r0;
-  wire [7:0]   _GEN_16 = {sroa_speculated6500_r0s1, or_i1635_r0s1};
-  wire [7:0]   _GEN_17 = {sroa_speculated6500_16_r0s1, or_i1635_16_r0s1};
-  wire [7:0]   _GEN_18 = {sroa_speculated6500_8_r0s1, or_i1635_8_r0s1};
-  wire [7:0]   _GEN_19 = {sroa_speculated6500_24_r0s1, or_i1635_24_r0s1};
-  wire [7:0]   _GEN_20 = {sroa_speculated6500_4_r0s1, or_i1635_4_r0s1};
-  wire [7:0]   _GEN_21 = {sroa_speculated6500_20_r0s1, or_i1635_20_r0s1};
-  wire [7:0]   _GEN_22 = {sroa_speculated6500_12_r0s1, or_i1635_12_r0s1};
-  wire [7:0]   _GEN_23 = {sroa_speculated6500_28_r0s1, or_i1635_28_r0s1};
-  wire [7:0]   _GEN_24 = {sroa_speculated6500_2_r0s1, or_i1635_2_r0s1};
-  wire [7:0]   _GEN_25 = {sroa_speculated6500_18_r0s1, or_i1635_18_r0s1};
-  wire [7:0]   _GEN_26 = {sroa_speculated6500_10_r0s1, or_i1635_10_r0s1};
-  wire [7:0]   _GEN_27 = {sroa_speculated6500_26_r0s1, or_i1635_26_r0s1};
-  wire [7:0]   _GEN_28 = {sroa_speculated6500_6_r0s1, or_i1635_6_r0s1};
-  wire [7:0]   _GEN_29 = {sroa_speculated6500_22_r0s1, or_i1635_22_r0s1};
-  wire [7:0]   _GEN_30 = {sroa_speculated6500_14_r0s1, or_i1635_14_r0s1};
-  wire [7:0]   _GEN_31 = {sroa_speculated6500_30_r0s1, or_i1635_30_r0s1};
-  wire [7:0]   _GEN_32 = {sroa_speculated6500_1_r0s1, or_i1635_1_r0s1};
-  wire [7:0]   _GEN_33 = {sroa_speculated6500_17_r0s1, or_i1635_17_r0s1};
-  wire [7:0]   _GEN_34 = {sroa_speculated6500_9_r0s1, or_i1635_9_r0s1};
-  wire [7:0]   _GEN_35 = {sroa_speculated6500_25_r0s1, or_i1635_25_r0s1};
-  wire [7:0]   _GEN_36 = {sroa_speculated6500_5_r0s1, or_i1635_5_r0s1};
-  wire [7:0]   _GEN_37 = {sroa_speculated6500_21_r0s1, or_i1635_21_r0s1};
-  wire [7:0]   _GEN_38 = {sroa_speculated6500_13_r0s1, or_i1635_13_r0s1};
-  wire [7:0]   _GEN_39 = {sroa_speculated6500_29_r0s1, or_i1635_29_r0s1};
-  wire [7:0]   _GEN_40 = {sroa_speculated6500_3_r0s1, or_i1635_3_r0s1};
-  wire [7:0]   _GEN_41 = {sroa_speculated6500_19_r0s1, or_i1635_19_r0s1};
-  wire [7:0]   _GEN_42 = {sroa_speculated6500_11_r0s1, or_i1635_11_r0s1};
-  wire [7:0]   _GEN_43 = {sroa_speculated6500_27_r0s1, or_i1635_27_r0s1};
-  wire [7:0]   _GEN_44 = {sroa_speculated6500_7_r0s1, or_i1635_7_r0s1};
-  wire [7:0]   _GEN_45 = {sroa_speculated6500_23_r0s1, or_i1635_23_r0s1};
-  wire [7:0]   _GEN_46 = {sroa_speculated6500_15_r0s1, or_i1635_15_r0s1};
-  wire [7:0]   _GEN_47 = {sroa_speculated6500_31_r0s1, or_i1635_31_r0s1};
+  wire [7:0]   _GEN_16 = {sroa_speculated6508_r0s1, or_i1636_r0s1};
+  wire [7:0]   _GEN_17 = {sroa_speculated6508_16_r0s1, or_i1636_16_r0s1};
+  wire [7:0]   _GEN_18 = {sroa_speculated6508_8_r0s1, or_i1636_8_r0s1};
+  wire [7:0]   _GEN_19 = {sroa_speculated6508_24_r0s1, or_i1636_24_r0s1};
+  wire [7:0]   _GEN_20 = {sroa_speculated6508_4_r0s1, or_i1636_4_r0s1};
+  wire [7:0]   _GEN_21 = {sroa_speculated6508_20_r0s1, or_i1636_20_r0s1};
+  wire [7:0]   _GEN_22 = {sroa_speculated6508_12_r0s1, or_i1636_12_r0s1};
+  wire [7:0]   _GEN_23 = {sroa_speculated6508_28_r0s1, or_i1636_28_r0s1};
+  wire [7:0]   _GEN_24 = {sroa_speculated6508_2_r0s1, or_i1636_2_r0s1};
+  wire [7:0]   _GEN_25 = {sroa_speculated6508_18_r0s1, or_i1636_18_r0s1};
+  wire [7:0]   _GEN_26 = {sroa_speculated6508_10_r0s1, or_i1636_10_r0s1};
+  wire [7:0]   _GEN_27 = {sroa_speculated6508_26_r0s1, or_i1636_26_r0s1};
+  wire [7:0]   _GEN_28 = {sroa_speculated6508_6_r0s1, or_i1636_6_r0s1};
+  wire [7:0]   _GEN_29 = {sroa_speculated6508_22_r0s1, or_i1636_22_r0s1};
+  wire [7:0]   _GEN_30 = {sroa_speculated6508_14_r0s1, or_i1636_14_r0s1};
+  wire [7:0]   _GEN_31 = {sroa_speculated6508_30_r0s1, or_i1636_30_r0s1};
+  wire [7:0]   _GEN_32 = {sroa_speculated6508_1_r0s1, or_i1636_1_r0s1};
+  wire [7:0]   _GEN_33 = {sroa_speculated6508_17_r0s1, or_i1636_17_r0s1};
+  wire [7:0]   _GEN_34 = {sroa_speculated6508_9_r0s1, or_i1636_9_r0s1};
+  wire [7:0]   _GEN_35 = {sroa_speculated6508_25_r0s1, or_i1636_25_r0s1};
+  wire [7:0]   _GEN_36 = {sroa_speculated6508_5_r0s1, or_i1636_5_r0s1};
+  wire [7:0]   _GEN_37 = {sroa_speculated6508_21_r0s1, or_i1636_21_r0s1};
+  wire [7:0]   _GEN_38 = {sroa_speculated6508_13_r0s1, or_i1636_13_r0s1};
+  wire [7:0]   _GEN_39 = {sroa_speculated6508_29_r0s1, or_i1636_29_r0s1};
+  wire [7:0]   _GEN_40 = {sroa_speculated6508_3_r0s1, or_i1636_3_r0s1};
+  wire [7:0]   _GEN_41 = {sroa_speculated6508_19_r0s1, or_i1636_19_r0s1};
+  wire [7:0]   _GEN_42 = {sroa_speculated6508_11_r0s1, or_i1636_11_r0s1};
+  wire [7:0]   _GEN_43 = {sroa_speculated6508_27_r0s1, or_i1636_27_r0s1};
+  wire [7:0]   _GEN_44 = {sroa_speculated6508_7_r0s1, or_i1636_7_r0s1};
+  wire [7:0]   _GEN_45 = {sroa_speculated6508_23_r0s1, or_i1636_23_r0s1};
+  wire [7:0]   _GEN_46 = {sroa_speculated6508_15_r0s1, or_i1636_15_r0s1};
+  wire [7:0]   _GEN_47 = {sroa_speculated6508_31_r0s1, or_i1636_31_r0s1};
   wire [7:0]   _GEN_48 =
     spec_store_select_1_r0s2 > spec_store_select_1_4_r0s2
       ? spec_store_select_1_r0s2
@@ -3346,71 +3346,71 @@ module kv_compress_rotate_speckv_Design(
       : spec_store_select_1_7_r0s2;
   wire [7:0]   _GEN_53 = _GEN_51 > _GEN_52 ? _GEN_51 : _GEN_52;
   wire [17:0]  _GEN_54 =
-    {2'h0, cmp_i2843_r0s4 ? 16'h0 : {or_i2829_r0s4, 5'h0} >> sub_i2462_r0s4};
+    {2'h0, cmp_i2844_r0s4 ? 16'h0 : {or_i2830_r0s4, 5'h0} >> sub_i2463_r0s4};
   wire [17:0]  _GEN_55 =
-    {2'h0, cmp_i2843_1_r0s4 ? 16'h0 : {or_i2829_1_r0s4, 5'h0} >> sub_i2462_1_r0s4};
+    {2'h0, cmp_i2844_1_r0s4 ? 16'h0 : {or_i2830_1_r0s4, 5'h0} >> sub_i2463_1_r0s4};
   wire [17:0]  _GEN_56 =
-    {2'h0, cmp_i2843_2_r0s4 ? 16'h0 : {or_i2829_2_r0s4, 5'h0} >> sub_i2462_2_r0s4};
+    {2'h0, cmp_i2844_2_r0s4 ? 16'h0 : {or_i2830_2_r0s4, 5'h0} >> sub_i2463_2_r0s4};
   wire [17:0]  _GEN_57 =
-    {2'h0, cmp_i2843_3_r0s4 ? 16'h0 : {or_i2829_3_r0s4, 5'h0} >> sub_i2462_3_r0s4};
+    {2'h0, cmp_i2844_3_r0s4 ? 16'h0 : {or_i2830_3_r0s4, 5'h0} >> sub_i2463_3_r0s4};
   wire [17:0]  _GEN_58 =
-    {2'h0, cmp_i2843_4_r0s4 ? 16'h0 : {or_i2829_4_r0s4, 5'h0} >> sub_i2462_4_r0s4};
+    {2'h0, cmp_i2844_4_r0s4 ? 16'h0 : {or_i2830_4_r0s4, 5'h0} >> sub_i2463_4_r0s4};
   wire [17:0]  _GEN_59 =
-    {2'h0, cmp_i2843_5_r0s4 ? 16'h0 : {or_i2829_5_r0s4, 5'h0} >> sub_i2462_5_r0s4};
+    {2'h0, cmp_i2844_5_r0s4 ? 16'h0 : {or_i2830_5_r0s4, 5'h0} >> sub_i2463_5_r0s4};
   wire [16:0]  _GEN_60 =
-    {1'h0, cmp_i2843_6_r0s4 ? 16'h0 : {or_i2829_6_r0s4, 5'h0} >> sub_i2462_6_r0s4};
+    {1'h0, cmp_i2844_6_r0s4 ? 16'h0 : {or_i2830_6_r0s4, 5'h0} >> sub_i2463_6_r0s4};
   wire [16:0]  _GEN_61 =
-    {1'h0, cmp_i2843_7_r0s4 ? 16'h0 : {or_i2829_7_r0s4, 5'h0} >> sub_i2462_7_r0s4};
+    {1'h0, cmp_i2844_7_r0s4 ? 16'h0 : {or_i2830_7_r0s4, 5'h0} >> sub_i2463_7_r0s4};
   wire [16:0]  _GEN_62 =
-    {1'h0, cmp_i2843_8_r0s4 ? 16'h0 : {or_i2829_8_r0s4, 5'h0} >> sub_i2462_8_r0s4};
+    {1'h0, cmp_i2844_8_r0s4 ? 16'h0 : {or_i2830_8_r0s4, 5'h0} >> sub_i2463_8_r0s4};
   wire [16:0]  _GEN_63 =
-    {1'h0, cmp_i2843_9_r0s4 ? 16'h0 : {or_i2829_9_r0s4, 5'h0} >> sub_i2462_9_r0s4};
+    {1'h0, cmp_i2844_9_r0s4 ? 16'h0 : {or_i2830_9_r0s4, 5'h0} >> sub_i2463_9_r0s4};
   wire [16:0]  _GEN_64 =
-    {1'h0, cmp_i2843_10_r0s4 ? 16'h0 : {or_i2829_10_r0s4, 5'h0} >> sub_i2462_10_r0s4};
+    {1'h0, cmp_i2844_10_r0s4 ? 16'h0 : {or_i2830_10_r0s4, 5'h0} >> sub_i2463_10_r0s4};
   wire [16:0]  _GEN_65 =
-    {1'h0, cmp_i2843_11_r0s4 ? 16'h0 : {or_i2829_11_r0s4, 5'h0} >> sub_i2462_11_r0s4};
+    {1'h0, cmp_i2844_11_r0s4 ? 16'h0 : {or_i2830_11_r0s4, 5'h0} >> sub_i2463_11_r0s4};
   wire [16:0]  _GEN_66 =
-    {1'h0, cmp_i2843_12_r0s4 ? 16'h0 : {or_i2829_12_r0s4, 5'h0} >> sub_i2462_12_r0s4};
+    {1'h0, cmp_i2844_12_r0s4 ? 16'h0 : {or_i2830_12_r0s4, 5'h0} >> sub_i2463_12_r0s4};
   wire [16:0]  _GEN_67 =
-    {1'h0, cmp_i2843_13_r0s4 ? 16'h0 : {or_i2829_13_r0s4, 5'h0} >> sub_i2462_13_r0s4};
+    {1'h0, cmp_i2844_13_r0s4 ? 16'h0 : {or_i2830_13_r0s4, 5'h0} >> sub_i2463_13_r0s4};
   wire [16:0]  _GEN_68 =
-    {1'h0, cmp_i2843_14_r0s4 ? 16'h0 : {or_i2829_14_r0s4, 5'h0} >> sub_i2462_14_r0s4};
+    {1'h0, cmp_i2844_14_r0s4 ? 16'h0 : {or_i2830_14_r0s4, 5'h0} >> sub_i2463_14_r0s4};
   wire [16:0]  _GEN_69 =
-    {1'h0, cmp_i2843_15_r0s4 ? 16'h0 : {or_i2829_15_r0s4, 5'h0} >> sub_i2462_15_r0s4};
+    {1'h0, cmp_i2844_15_r0s4 ? 16'h0 : {or_i2830_15_r0s4, 5'h0} >> sub_i2463_15_r0s4};
   wire [16:0]  _GEN_70 =
-    {1'h0, cmp_i2843_16_r0s4 ? 16'h0 : {or_i2829_16_r0s4, 5'h0} >> sub_i2462_16_r0s4};
+    {1'h0, cmp_i2844_16_r0s4 ? 16'h0 : {or_i2830_16_r0s4, 5'h0} >> sub_i2463_16_r0s4};
   wire [16:0]  _GEN_71 =
-    {1'h0, cmp_i2843_17_r0s4 ? 16'h0 : {or_i2829_17_r0s4, 5'h0} >> sub_i2462_17_r0s4};
+    {1'h0, cmp_i2844_17_r0s4 ? 16'h0 : {or_i2830_17_r0s4, 5'h0} >> sub_i2463_17_r0s4};
   wire [17:0]  _GEN_72 =
-    {2'h0, cmp_i2843_18_r0s4 ? 16'h0 : {or_i2829_18_r0s4, 5'h0} >> sub_i2462_18_r0s4};
+    {2'h0, cmp_i2844_18_r0s4 ? 16'h0 : {or_i2830_18_r0s4, 5'h0} >> sub_i2463_18_r0s4};
   wire [17:0]  _GEN_73 =
-    {2'h0, cmp_i2843_19_r0s4 ? 16'h0 : {or_i2829_19_r0s4, 5'h0} >> sub_i2462_19_r0s4};
+    {2'h0, cmp_i2844_19_r0s4 ? 16'h0 : {or_i2830_19_r0s4, 5'h0} >> sub_i2463_19_r0s4};
   wire [17:0]  _GEN_74 =
-    {2'h0, cmp_i2843_20_r0s4 ? 16'h0 : {or_i2829_20_r0s4, 5'h0} >> sub_i2462_20_r0s4};
+    {2'h0, cmp_i2844_20_r0s4 ? 16'h0 : {or_i2830_20_r0s4, 5'h0} >> sub_i2463_20_r0s4};
   wire [17:0]  _GEN_75 =
-    {2'h0, cmp_i2843_21_r0s4 ? 16'h0 : {or_i2829_21_r0s4, 5'h0} >> sub_i2462_21_r0s4};
+    {2'h0, cmp_i2844_21_r0s4 ? 16'h0 : {or_i2830_21_r0s4, 5'h0} >> sub_i2463_21_r0s4};
   wire [17:0]  _GEN_76 =
-    {2'h0, cmp_i2843_22_r0s4 ? 16'h0 : {or_i2829_22_r0s4, 5'h0} >> sub_i2462_22_r0s4};
+    {2'h0, cmp_i2844_22_r0s4 ? 16'h0 : {or_i2830_22_r0s4, 5'h0} >> sub_i2463_22_r0s4};
   wire [17:0]  _GEN_77 =
-    {2'h0, cmp_i2843_23_r0s4 ? 16'h0 : {or_i2829_23_r0s4, 5'h0} >> sub_i2462_23_r0s4};
+    {2'h0, cmp_i2844_23_r0s4 ? 16'h0 : {or_i2830_23_r0s4, 5'h0} >> sub_i2463_23_r0s4};
   wire [17:0]  _GEN_78 =
-    {2'h0, cmp_i2843_24_r0s4 ? 16'h0 : {or_i2829_24_r0s4, 5'h0} >> sub_i2462_24_r0s4};
+    {2'h0, cmp_i2844_24_r0s4 ? 16'h0 : {or_i2830_24_r0s4, 5'h0} >> sub_i2463_24_r0s4};
   wire [17:0]  _GEN_79 =
-    {2'h0, cmp_i2843_25_r0s4 ? 16'h0 : {or_i2829_25_r0s4, 5'h0} >> sub_i2462_25_r0s4};
+    {2'h0, cmp_i2844_25_r0s4 ? 16'h0 : {or_i2830_25_r0s4, 5'h0} >> sub_i2463_25_r0s4};
   wire [16:0]  _GEN_80 =
-    {1'h0, cmp_i2843_26_r0s4 ? 16'h0 : {or_i2829_26_r0s4, 5'h0} >> sub_i2462_26_r0s4};
+    {1'h0, cmp_i2844_26_r0s4 ? 16'h0 : {or_i2830_26_r0s4, 5'h0} >> sub_i2463_26_r0s4};
   wire [16:0]  _GEN_81 =
-    {1'h0, cmp_i2843_27_r0s4 ? 16'h0 : {or_i2829_27_r0s4, 5'h0} >> sub_i2462_27_r0s4};
+    {1'h0, cmp_i2844_27_r0s4 ? 16'h0 : {or_i2830_27_r0s4, 5'h0} >> sub_i2463_27_r0s4};
   wire [17:0]  _GEN_82 =
-    {2'h0, cmp_i2843_28_r0s4 ? 16'h0 : {or_i2829_28_r0s4, 5'h0} >> sub_i2462_28_r0s4};
+    {2'h0, cmp_i2844_28_r0s4 ? 16'h0 : {or_i2830_28_r0s4, 5'h0} >> sub_i2463_28_r0s4};
   wire [17:0]  _GEN_83 =
-    {2'h0, cmp_i2843_29_r0s4 ? 16'h0 : {or_i2829_29_r0s4, 5'h0} >> sub_i2462_29_r0s4};
+    {2'h0, cmp_i2844_29_r0s4 ? 16'h0 : {or_i2830_29_r0s4, 5'h0} >> sub_i2463_29_r0s4};
   wire [17:0]  _GEN_84 =
-    {2'h0, cmp_i2843_30_r0s4 ? 16'h0 : {or_i2829_30_r0s4, 5'h0} >> sub_i2462_30_r0s4};
+    {2'h0, cmp_i2844_30_r0s4 ? 16'h0 : {or_i2830_30_r0s4, 5'h0} >> sub_i2463_30_r0s4};
   wire [17:0]  _GEN_85 =
-    {2'h0, cmp_i2843_31_r0s4 ? 16'h0 : {or_i2829_31_r0s4, 5'h0} >> sub_i2462_31_r0s4};
+    {2'h0, cmp_i2844_31_r0s4 ? 16'h0 : {or_i2830_31_r0s4, 5'h0} >> sub_i2463_31_r0s4};
   wire [21:0]  _GEN_86 =
-    cmp_i5554_r0s9
+    cmp_i5558_r0s9
       ? {magnitude_i1055_sroa_0_0_v_r0s9__21,
          magnitude_i1055_sroa_0_0_v_r0s9__20,
          magnitude_i1055_sroa_0_0_v_r0s9__19,
@@ -3432,11 +3432,11 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_r0s9__3,
          magnitude_i1055_sroa_0_0_v_r0s9__2,
          magnitude_i1055_sroa_0_0_v_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_r0s9} << loadedv_i_i5448105_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_r0s9} << loadedv_i_i5455105_r0s9[21:0]
       : 22'h0;
-  wire [17:0]  _GEN_87 = add_i5207_r0s10 + {17'h0, cond_i5557_r0s10 & or_i5176_r0s10};
+  wire [17:0]  _GEN_87 = add_i5214_r0s10 + {17'h0, cond_i5561_r0s10 & or_i5183_r0s10};
   wire [21:0]  _GEN_88 =
-    cmp_i5554_1_r0s9
+    cmp_i5558_1_r0s9
       ? {magnitude_i1055_sroa_0_0_v_1_r0s9__21,
          magnitude_i1055_sroa_0_0_v_1_r0s9__20,
          magnitude_i1055_sroa_0_0_v_1_r0s9__19,
@@ -3458,12 +3458,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_1_r0s9__3,
          magnitude_i1055_sroa_0_0_v_1_r0s9__2,
          magnitude_i1055_sroa_0_0_v_1_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_1_r0s9} << loadedv_i_i5448105_1_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_1_r0s9} << loadedv_i_i5455105_1_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_89 =
-    add_i5207_1_r0s10 + {17'h0, cond_i5557_1_r0s10 & or_i5176_1_r0s10};
+    add_i5214_1_r0s10 + {17'h0, cond_i5561_1_r0s10 & or_i5183_1_r0s10};
   wire [21:0]  _GEN_90 =
-    cmp_i5554_2_r0s9
+    cmp_i5558_2_r0s9
       ? {magnitude_i1055_sroa_0_0_v_2_r0s9__21,
          magnitude_i1055_sroa_0_0_v_2_r0s9__20,
          magnitude_i1055_sroa_0_0_v_2_r0s9__19,
@@ -3485,12 +3485,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_2_r0s9__3,
          magnitude_i1055_sroa_0_0_v_2_r0s9__2,
          magnitude_i1055_sroa_0_0_v_2_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_2_r0s9} << loadedv_i_i5448105_2_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_2_r0s9} << loadedv_i_i5455105_2_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_91 =
-    add_i5207_2_r0s10 + {17'h0, cond_i5557_2_r0s10 & or_i5176_2_r0s10};
+    add_i5214_2_r0s10 + {17'h0, cond_i5561_2_r0s10 & or_i5183_2_r0s10};
   wire [21:0]  _GEN_92 =
-    cmp_i5554_3_r0s9
+    cmp_i5558_3_r0s9
       ? {magnitude_i1055_sroa_0_0_v_3_r0s9__21,
          magnitude_i1055_sroa_0_0_v_3_r0s9__20,
          magnitude_i1055_sroa_0_0_v_3_r0s9__19,
@@ -3512,12 +3512,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_3_r0s9__3,
          magnitude_i1055_sroa_0_0_v_3_r0s9__2,
          magnitude_i1055_sroa_0_0_v_3_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_3_r0s9} << loadedv_i_i5448105_3_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_3_r0s9} << loadedv_i_i5455105_3_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_93 =
-    add_i5207_3_r0s10 + {17'h0, cond_i5557_3_r0s10 & or_i5176_3_r0s10};
+    add_i5214_3_r0s10 + {17'h0, cond_i5561_3_r0s10 & or_i5183_3_r0s10};
   wire [21:0]  _GEN_94 =
-    cmp_i5554_4_r0s9
+    cmp_i5558_4_r0s9
       ? {magnitude_i1055_sroa_0_0_v_4_r0s9__21,
          magnitude_i1055_sroa_0_0_v_4_r0s9__20,
          magnitude_i1055_sroa_0_0_v_4_r0s9__19,
@@ -3539,12 +3539,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_4_r0s9__3,
          magnitude_i1055_sroa_0_0_v_4_r0s9__2,
          magnitude_i1055_sroa_0_0_v_4_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_4_r0s9} << loadedv_i_i5448105_4_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_4_r0s9} << loadedv_i_i5455105_4_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_95 =
-    add_i5207_4_r0s10 + {17'h0, cond_i5557_4_r0s10 & or_i5176_4_r0s10};
+    add_i5214_4_r0s10 + {17'h0, cond_i5561_4_r0s10 & or_i5183_4_r0s10};
   wire [21:0]  _GEN_96 =
-    cmp_i5554_5_r0s9
+    cmp_i5558_5_r0s9
       ? {magnitude_i1055_sroa_0_0_v_5_r0s9__21,
          magnitude_i1055_sroa_0_0_v_5_r0s9__20,
          magnitude_i1055_sroa_0_0_v_5_r0s9__19,
@@ -3566,12 +3566,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_5_r0s9__3,
          magnitude_i1055_sroa_0_0_v_5_r0s9__2,
          magnitude_i1055_sroa_0_0_v_5_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_5_r0s9} << loadedv_i_i5448105_5_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_5_r0s9} << loadedv_i_i5455105_5_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_97 =
-    add_i5207_5_r0s10 + {17'h0, cond_i5557_5_r0s10 & or_i5176_5_r0s10};
+    add_i5214_5_r0s10 + {17'h0, cond_i5561_5_r0s10 & or_i5183_5_r0s10};
   wire [21:0]  _GEN_98 =
-    cmp_i5554_6_r0s9
+    cmp_i5558_6_r0s9
       ? {magnitude_i1055_sroa_0_0_v_6_r0s9__21,
          magnitude_i1055_sroa_0_0_v_6_r0s9__20,
          magnitude_i1055_sroa_0_0_v_6_r0s9__19,
@@ -3593,12 +3593,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_6_r0s9__3,
          magnitude_i1055_sroa_0_0_v_6_r0s9__2,
          magnitude_i1055_sroa_0_0_v_6_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_6_r0s9} << loadedv_i_i5448105_6_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_6_r0s9} << loadedv_i_i5455105_6_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_99 =
-    add_i5207_6_r0s10 + {17'h0, cond_i5557_6_r0s10 & or_i5176_6_r0s10};
+    add_i5214_6_r0s10 + {17'h0, cond_i5561_6_r0s10 & or_i5183_6_r0s10};
   wire [21:0]  _GEN_100 =
-    cmp_i5554_7_r0s9
+    cmp_i5558_7_r0s9
       ? {magnitude_i1055_sroa_0_0_v_7_r0s9__21,
          magnitude_i1055_sroa_0_0_v_7_r0s9__20,
          magnitude_i1055_sroa_0_0_v_7_r0s9__19,
@@ -3620,12 +3620,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_7_r0s9__3,
          magnitude_i1055_sroa_0_0_v_7_r0s9__2,
          magnitude_i1055_sroa_0_0_v_7_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_7_r0s9} << loadedv_i_i5448105_7_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_7_r0s9} << loadedv_i_i5455105_7_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_101 =
-    add_i5207_7_r0s10 + {17'h0, cond_i5557_7_r0s10 & or_i5176_7_r0s10};
+    add_i5214_7_r0s10 + {17'h0, cond_i5561_7_r0s10 & or_i5183_7_r0s10};
   wire [21:0]  _GEN_102 =
-    cmp_i5554_8_r0s9
+    cmp_i5558_8_r0s9
       ? {magnitude_i1055_sroa_0_0_v_8_r0s9__21,
          magnitude_i1055_sroa_0_0_v_8_r0s9__20,
          magnitude_i1055_sroa_0_0_v_8_r0s9__19,
@@ -3647,12 +3647,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_8_r0s9__3,
          magnitude_i1055_sroa_0_0_v_8_r0s9__2,
          magnitude_i1055_sroa_0_0_v_8_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_8_r0s9} << loadedv_i_i5448105_8_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_8_r0s9} << loadedv_i_i5455105_8_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_103 =
-    add_i5207_8_r0s10 + {17'h0, cond_i5557_8_r0s10 & or_i5176_8_r0s10};
+    add_i5214_8_r0s10 + {17'h0, cond_i5561_8_r0s10 & or_i5183_8_r0s10};
   wire [21:0]  _GEN_104 =
-    cmp_i5554_9_r0s9
+    cmp_i5558_9_r0s9
       ? {magnitude_i1055_sroa_0_0_v_9_r0s9__21,
          magnitude_i1055_sroa_0_0_v_9_r0s9__20,
          magnitude_i1055_sroa_0_0_v_9_r0s9__19,
@@ -3674,12 +3674,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_9_r0s9__3,
          magnitude_i1055_sroa_0_0_v_9_r0s9__2,
          magnitude_i1055_sroa_0_0_v_9_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_9_r0s9} << loadedv_i_i5448105_9_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_9_r0s9} << loadedv_i_i5455105_9_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_105 =
-    add_i5207_9_r0s10 + {17'h0, cond_i5557_9_r0s10 & or_i5176_9_r0s10};
+    add_i5214_9_r0s10 + {17'h0, cond_i5561_9_r0s10 & or_i5183_9_r0s10};
   wire [21:0]  _GEN_106 =
-    cmp_i5554_10_r0s9
+    cmp_i5558_10_r0s9
       ? {magnitude_i1055_sroa_0_0_v_10_r0s9__21,
          magnitude_i1055_sroa_0_0_v_10_r0s9__20,
          magnitude_i1055_sroa_0_0_v_10_r0s9__19,
@@ -3701,12 +3701,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_10_r0s9__3,
          magnitude_i1055_sroa_0_0_v_10_r0s9__2,
          magnitude_i1055_sroa_0_0_v_10_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_10_r0s9} << loadedv_i_i5448105_10_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_10_r0s9} << loadedv_i_i5455105_10_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_107 =
-    add_i5207_10_r0s10 + {17'h0, cond_i5557_10_r0s10 & or_i5176_10_r0s10};
+    add_i5214_10_r0s10 + {17'h0, cond_i5561_10_r0s10 & or_i5183_10_r0s10};
   wire [21:0]  _GEN_108 =
-    cmp_i5554_11_r0s9
+    cmp_i5558_11_r0s9
       ? {magnitude_i1055_sroa_0_0_v_11_r0s9__21,
          magnitude_i1055_sroa_0_0_v_11_r0s9__20,
          magnitude_i1055_sroa_0_0_v_11_r0s9__19,
@@ -3728,12 +3728,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_11_r0s9__3,
          magnitude_i1055_sroa_0_0_v_11_r0s9__2,
          magnitude_i1055_sroa_0_0_v_11_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_11_r0s9} << loadedv_i_i5448105_11_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_11_r0s9} << loadedv_i_i5455105_11_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_109 =
-    add_i5207_11_r0s10 + {17'h0, cond_i5557_11_r0s10 & or_i5176_11_r0s10};
+    add_i5214_11_r0s10 + {17'h0, cond_i5561_11_r0s10 & or_i5183_11_r0s10};
   wire [21:0]  _GEN_110 =
-    cmp_i5554_12_r0s9
+    cmp_i5558_12_r0s9
       ? {magnitude_i1055_sroa_0_0_v_12_r0s9__21,
          magnitude_i1055_sroa_0_0_v_12_r0s9__20,
          magnitude_i1055_sroa_0_0_v_12_r0s9__19,
@@ -3755,12 +3755,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_12_r0s9__3,
          magnitude_i1055_sroa_0_0_v_12_r0s9__2,
          magnitude_i1055_sroa_0_0_v_12_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_12_r0s9} << loadedv_i_i5448105_12_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_12_r0s9} << loadedv_i_i5455105_12_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_111 =
-    add_i5207_12_r0s10 + {17'h0, cond_i5557_12_r0s10 & or_i5176_12_r0s10};
+    add_i5214_12_r0s10 + {17'h0, cond_i5561_12_r0s10 & or_i5183_12_r0s10};
   wire [21:0]  _GEN_112 =
-    cmp_i5554_13_r0s9
+    cmp_i5558_13_r0s9
       ? {magnitude_i1055_sroa_0_0_v_13_r0s9__21,
          magnitude_i1055_sroa_0_0_v_13_r0s9__20,
          magnitude_i1055_sroa_0_0_v_13_r0s9__19,
@@ -3782,12 +3782,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_13_r0s9__3,
          magnitude_i1055_sroa_0_0_v_13_r0s9__2,
          magnitude_i1055_sroa_0_0_v_13_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_13_r0s9} << loadedv_i_i5448105_13_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_13_r0s9} << loadedv_i_i5455105_13_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_113 =
-    add_i5207_13_r0s10 + {17'h0, cond_i5557_13_r0s10 & or_i5176_13_r0s10};
+    add_i5214_13_r0s10 + {17'h0, cond_i5561_13_r0s10 & or_i5183_13_r0s10};
   wire [21:0]  _GEN_114 =
-    cmp_i5554_14_r0s9
+    cmp_i5558_14_r0s9
       ? {magnitude_i1055_sroa_0_0_v_14_r0s9__21,
          magnitude_i1055_sroa_0_0_v_14_r0s9__20,
          magnitude_i1055_sroa_0_0_v_14_r0s9__19,
@@ -3809,12 +3809,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_14_r0s9__3,
          magnitude_i1055_sroa_0_0_v_14_r0s9__2,
          magnitude_i1055_sroa_0_0_v_14_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_14_r0s9} << loadedv_i_i5448105_14_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_14_r0s9} << loadedv_i_i5455105_14_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_115 =
-    add_i5207_14_r0s10 + {17'h0, cond_i5557_14_r0s10 & or_i5176_14_r0s10};
+    add_i5214_14_r0s10 + {17'h0, cond_i5561_14_r0s10 & or_i5183_14_r0s10};
   wire [21:0]  _GEN_116 =
-    cmp_i5554_15_r0s9
+    cmp_i5558_15_r0s9
       ? {magnitude_i1055_sroa_0_0_v_15_r0s9__21,
          magnitude_i1055_sroa_0_0_v_15_r0s9__20,
          magnitude_i1055_sroa_0_0_v_15_r0s9__19,
@@ -3836,12 +3836,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_15_r0s9__3,
          magnitude_i1055_sroa_0_0_v_15_r0s9__2,
          magnitude_i1055_sroa_0_0_v_15_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_15_r0s9} << loadedv_i_i5448105_15_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_15_r0s9} << loadedv_i_i5455105_15_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_117 =
-    add_i5207_15_r0s10 + {17'h0, cond_i5557_15_r0s10 & or_i5176_15_r0s10};
+    add_i5214_15_r0s10 + {17'h0, cond_i5561_15_r0s10 & or_i5183_15_r0s10};
   wire [21:0]  _GEN_118 =
-    cmp_i5554_16_r0s9
+    cmp_i5558_16_r0s9
       ? {magnitude_i1055_sroa_0_0_v_16_r0s9__21,
          magnitude_i1055_sroa_0_0_v_16_r0s9__20,
          magnitude_i1055_sroa_0_0_v_16_r0s9__19,
@@ -3863,12 +3863,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_16_r0s9__3,
          magnitude_i1055_sroa_0_0_v_16_r0s9__2,
          magnitude_i1055_sroa_0_0_v_16_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_16_r0s9} << loadedv_i_i5448105_16_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_16_r0s9} << loadedv_i_i5455105_16_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_119 =
-    add_i5207_16_r0s10 + {17'h0, cond_i5557_16_r0s10 & or_i5176_16_r0s10};
+    add_i5214_16_r0s10 + {17'h0, cond_i5561_16_r0s10 & or_i5183_16_r0s10};
   wire [21:0]  _GEN_120 =
-    cmp_i5554_17_r0s9
+    cmp_i5558_17_r0s9
       ? {magnitude_i1055_sroa_0_0_v_17_r0s9__21,
          magnitude_i1055_sroa_0_0_v_17_r0s9__20,
          magnitude_i1055_sroa_0_0_v_17_r0s9__19,
@@ -3890,12 +3890,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_17_r0s9__3,
          magnitude_i1055_sroa_0_0_v_17_r0s9__2,
          magnitude_i1055_sroa_0_0_v_17_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_17_r0s9} << loadedv_i_i5448105_17_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_17_r0s9} << loadedv_i_i5455105_17_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_121 =
-    add_i5207_17_r0s10 + {17'h0, cond_i5557_17_r0s10 & or_i5176_17_r0s10};
+    add_i5214_17_r0s10 + {17'h0, cond_i5561_17_r0s10 & or_i5183_17_r0s10};
   wire [21:0]  _GEN_122 =
-    cmp_i5554_18_r0s9
+    cmp_i5558_18_r0s9
       ? {magnitude_i1055_sroa_0_0_v_18_r0s9__21,
          magnitude_i1055_sroa_0_0_v_18_r0s9__20,
          magnitude_i1055_sroa_0_0_v_18_r0s9__19,
@@ -3917,12 +3917,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_18_r0s9__3,
          magnitude_i1055_sroa_0_0_v_18_r0s9__2,
          magnitude_i1055_sroa_0_0_v_18_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_18_r0s9} << loadedv_i_i5448105_18_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_18_r0s9} << loadedv_i_i5455105_18_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_123 =
-    add_i5207_18_r0s10 + {17'h0, cond_i5557_18_r0s10 & or_i5176_18_r0s10};
+    add_i5214_18_r0s10 + {17'h0, cond_i5561_18_r0s10 & or_i5183_18_r0s10};
   wire [21:0]  _GEN_124 =
-    cmp_i5554_19_r0s9
+    cmp_i5558_19_r0s9
       ? {magnitude_i1055_sroa_0_0_v_19_r0s9__21,
          magnitude_i1055_sroa_0_0_v_19_r0s9__20,
          magnitude_i1055_sroa_0_0_v_19_r0s9__19,
@@ -3944,12 +3944,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_19_r0s9__3,
          magnitude_i1055_sroa_0_0_v_19_r0s9__2,
          magnitude_i1055_sroa_0_0_v_19_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_19_r0s9} << loadedv_i_i5448105_19_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_19_r0s9} << loadedv_i_i5455105_19_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_125 =
-    add_i5207_19_r0s10 + {17'h0, cond_i5557_19_r0s10 & or_i5176_19_r0s10};
+    add_i5214_19_r0s10 + {17'h0, cond_i5561_19_r0s10 & or_i5183_19_r0s10};
   wire [21:0]  _GEN_126 =
-    cmp_i5554_20_r0s9
+    cmp_i5558_20_r0s9
       ? {magnitude_i1055_sroa_0_0_v_20_r0s9__21,
          magnitude_i1055_sroa_0_0_v_20_r0s9__20,
          magnitude_i1055_sroa_0_0_v_20_r0s9__19,
@@ -3971,12 +3971,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_20_r0s9__3,
          magnitude_i1055_sroa_0_0_v_20_r0s9__2,
          magnitude_i1055_sroa_0_0_v_20_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_20_r0s9} << loadedv_i_i5448105_20_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_20_r0s9} << loadedv_i_i5455105_20_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_127 =
-    add_i5207_20_r0s10 + {17'h0, cond_i5557_20_r0s10 & or_i5176_20_r0s10};
+    add_i5214_20_r0s10 + {17'h0, cond_i5561_20_r0s10 & or_i5183_20_r0s10};
   wire [21:0]  _GEN_128 =
-    cmp_i5554_21_r0s9
+    cmp_i5558_21_r0s9
       ? {magnitude_i1055_sroa_0_0_v_21_r0s9__21,
          magnitude_i1055_sroa_0_0_v_21_r0s9__20,
          magnitude_i1055_sroa_0_0_v_21_r0s9__19,
@@ -3998,12 +3998,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_21_r0s9__3,
          magnitude_i1055_sroa_0_0_v_21_r0s9__2,
          magnitude_i1055_sroa_0_0_v_21_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_21_r0s9} << loadedv_i_i5448105_21_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_21_r0s9} << loadedv_i_i5455105_21_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_129 =
-    add_i5207_21_r0s10 + {17'h0, cond_i5557_21_r0s10 & or_i5176_21_r0s10};
+    add_i5214_21_r0s10 + {17'h0, cond_i5561_21_r0s10 & or_i5183_21_r0s10};
   wire [21:0]  _GEN_130 =
-    cmp_i5554_22_r0s9
+    cmp_i5558_22_r0s9
       ? {magnitude_i1055_sroa_0_0_v_22_r0s9__21,
          magnitude_i1055_sroa_0_0_v_22_r0s9__20,
          magnitude_i1055_sroa_0_0_v_22_r0s9__19,
@@ -4025,12 +4025,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_22_r0s9__3,
          magnitude_i1055_sroa_0_0_v_22_r0s9__2,
          magnitude_i1055_sroa_0_0_v_22_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_22_r0s9} << loadedv_i_i5448105_22_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_22_r0s9} << loadedv_i_i5455105_22_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_131 =
-    add_i5207_22_r0s10 + {17'h0, cond_i5557_22_r0s10 & or_i5176_22_r0s10};
+    add_i5214_22_r0s10 + {17'h0, cond_i5561_22_r0s10 & or_i5183_22_r0s10};
   wire [21:0]  _GEN_132 =
-    cmp_i5554_23_r0s9
+    cmp_i5558_23_r0s9
       ? {magnitude_i1055_sroa_0_0_v_23_r0s9__21,
          magnitude_i1055_sroa_0_0_v_23_r0s9__20,
          magnitude_i1055_sroa_0_0_v_23_r0s9__19,
@@ -4052,12 +4052,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_23_r0s9__3,
          magnitude_i1055_sroa_0_0_v_23_r0s9__2,
          magnitude_i1055_sroa_0_0_v_23_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_23_r0s9} << loadedv_i_i5448105_23_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_23_r0s9} << loadedv_i_i5455105_23_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_133 =
-    add_i5207_23_r0s10 + {17'h0, cond_i5557_23_r0s10 & or_i5176_23_r0s10};
+    add_i5214_23_r0s10 + {17'h0, cond_i5561_23_r0s10 & or_i5183_23_r0s10};
   wire [21:0]  _GEN_134 =
-    cmp_i5554_24_r0s9
+    cmp_i5558_24_r0s9
       ? {magnitude_i1055_sroa_0_0_v_24_r0s9__21,
          magnitude_i1055_sroa_0_0_v_24_r0s9__20,
          magnitude_i1055_sroa_0_0_v_24_r0s9__19,
@@ -4079,12 +4079,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_24_r0s9__3,
          magnitude_i1055_sroa_0_0_v_24_r0s9__2,
          magnitude_i1055_sroa_0_0_v_24_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_24_r0s9} << loadedv_i_i5448105_24_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_24_r0s9} << loadedv_i_i5455105_24_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_135 =
-    add_i5207_24_r0s10 + {17'h0, cond_i5557_24_r0s10 & or_i5176_24_r0s10};
+    add_i5214_24_r0s10 + {17'h0, cond_i5561_24_r0s10 & or_i5183_24_r0s10};
   wire [21:0]  _GEN_136 =
-    cmp_i5554_25_r0s9
+    cmp_i5558_25_r0s9
       ? {magnitude_i1055_sroa_0_0_v_25_r0s9__21,
          magnitude_i1055_sroa_0_0_v_25_r0s9__20,
          magnitude_i1055_sroa_0_0_v_25_r0s9__19,
@@ -4106,12 +4106,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_25_r0s9__3,
          magnitude_i1055_sroa_0_0_v_25_r0s9__2,
          magnitude_i1055_sroa_0_0_v_25_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_25_r0s9} << loadedv_i_i5448105_25_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_25_r0s9} << loadedv_i_i5455105_25_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_137 =
-    add_i5207_25_r0s10 + {17'h0, cond_i5557_25_r0s10 & or_i5176_25_r0s10};
+    add_i5214_25_r0s10 + {17'h0, cond_i5561_25_r0s10 & or_i5183_25_r0s10};
   wire [21:0]  _GEN_138 =
-    cmp_i5554_26_r0s9
+    cmp_i5558_26_r0s9
       ? {magnitude_i1055_sroa_0_0_v_26_r0s9__21,
          magnitude_i1055_sroa_0_0_v_26_r0s9__20,
          magnitude_i1055_sroa_0_0_v_26_r0s9__19,
@@ -4133,12 +4133,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_26_r0s9__3,
          magnitude_i1055_sroa_0_0_v_26_r0s9__2,
          magnitude_i1055_sroa_0_0_v_26_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_26_r0s9} << loadedv_i_i5448105_26_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_26_r0s9} << loadedv_i_i5455105_26_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_139 =
-    add_i5207_26_r0s10 + {17'h0, cond_i5557_26_r0s10 & or_i5176_26_r0s10};
+    add_i5214_26_r0s10 + {17'h0, cond_i5561_26_r0s10 & or_i5183_26_r0s10};
   wire [21:0]  _GEN_140 =
-    cmp_i5554_27_r0s9
+    cmp_i5558_27_r0s9
       ? {magnitude_i1055_sroa_0_0_v_27_r0s9__21,
          magnitude_i1055_sroa_0_0_v_27_r0s9__20,
          magnitude_i1055_sroa_0_0_v_27_r0s9__19,
@@ -4160,12 +4160,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_27_r0s9__3,
          magnitude_i1055_sroa_0_0_v_27_r0s9__2,
          magnitude_i1055_sroa_0_0_v_27_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_27_r0s9} << loadedv_i_i5448105_27_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_27_r0s9} << loadedv_i_i5455105_27_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_141 =
-    add_i5207_27_r0s10 + {17'h0, cond_i5557_27_r0s10 & or_i5176_27_r0s10};
+    add_i5214_27_r0s10 + {17'h0, cond_i5561_27_r0s10 & or_i5183_27_r0s10};
   wire [21:0]  _GEN_142 =
-    cmp_i5554_28_r0s9
+    cmp_i5558_28_r0s9
       ? {magnitude_i1055_sroa_0_0_v_28_r0s9__21,
          magnitude_i1055_sroa_0_0_v_28_r0s9__20,
          magnitude_i1055_sroa_0_0_v_28_r0s9__19,
@@ -4187,12 +4187,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_28_r0s9__3,
          magnitude_i1055_sroa_0_0_v_28_r0s9__2,
          magnitude_i1055_sroa_0_0_v_28_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_28_r0s9} << loadedv_i_i5448105_28_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_28_r0s9} << loadedv_i_i5455105_28_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_143 =
-    add_i5207_28_r0s10 + {17'h0, cond_i5557_28_r0s10 & or_i5176_28_r0s10};
+    add_i5214_28_r0s10 + {17'h0, cond_i5561_28_r0s10 & or_i5183_28_r0s10};
   wire [21:0]  _GEN_144 =
-    cmp_i5554_29_r0s9
+    cmp_i5558_29_r0s9
       ? {magnitude_i1055_sroa_0_0_v_29_r0s9__21,
          magnitude_i1055_sroa_0_0_v_29_r0s9__20,
          magnitude_i1055_sroa_0_0_v_29_r0s9__19,
@@ -4214,12 +4214,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_29_r0s9__3,
          magnitude_i1055_sroa_0_0_v_29_r0s9__2,
          magnitude_i1055_sroa_0_0_v_29_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_29_r0s9} << loadedv_i_i5448105_29_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_29_r0s9} << loadedv_i_i5455105_29_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_145 =
-    add_i5207_29_r0s10 + {17'h0, cond_i5557_29_r0s10 & or_i5176_29_r0s10};
+    add_i5214_29_r0s10 + {17'h0, cond_i5561_29_r0s10 & or_i5183_29_r0s10};
   wire [21:0]  _GEN_146 =
-    cmp_i5554_30_r0s9
+    cmp_i5558_30_r0s9
       ? {magnitude_i1055_sroa_0_0_v_30_r0s9__21,
          magnitude_i1055_sroa_0_0_v_30_r0s9__20,
          magnitude_i1055_sroa_0_0_v_30_r0s9__19,
@@ -4241,12 +4241,12 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_30_r0s9__3,
          magnitude_i1055_sroa_0_0_v_30_r0s9__2,
          magnitude_i1055_sroa_0_0_v_30_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_30_r0s9} << loadedv_i_i5448105_30_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_30_r0s9} << loadedv_i_i5455105_30_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_147 =
-    add_i5207_30_r0s10 + {17'h0, cond_i5557_30_r0s10 & or_i5176_30_r0s10};
+    add_i5214_30_r0s10 + {17'h0, cond_i5561_30_r0s10 & or_i5183_30_r0s10};
   wire [21:0]  _GEN_148 =
-    cmp_i5554_31_r0s9
+    cmp_i5558_31_r0s9
       ? {magnitude_i1055_sroa_0_0_v_31_r0s9__21,
          magnitude_i1055_sroa_0_0_v_31_r0s9__20,
          magnitude_i1055_sroa_0_0_v_31_r0s9__19,
@@ -4268,10 +4268,10 @@ module kv_compress_rotate_speckv_Design(
          magnitude_i1055_sroa_0_0_v_31_r0s9__3,
          magnitude_i1055_sroa_0_0_v_31_r0s9__2,
          magnitude_i1055_sroa_0_0_v_31_r0s9__1,
-         magnitude_i1055_sroa_0_0_v_31_r0s9} << loadedv_i_i5448105_31_r0s9[21:0]
+         magnitude_i1055_sroa_0_0_v_31_r0s9} << loadedv_i_i5455105_31_r0s9[21:0]
       : 22'h0;
   wire [17:0]  _GEN_149 =
-    add_i5207_31_r0s10 + {17'h0, cond_i5557_31_r0s10 & or_i5176_31_r0s10};
+    add_i5214_31_r0s10 + {17'h0, cond_i5561_31_r0s10 & or_i5183_31_r0s10};
   wire         _GEN_150 = ~started | cmp_i723_r0s3;
   wire         _GEN_151 = (plan_sroa_26_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
   wire         _GEN_152 = ~first_0_r0 & ~_GEN_151;
@@ -4347,7 +4347,7 @@ module kv_compress_rotate_speckv_Design(
     & and_r0s1__6 & and_r0s1__7 & and_r0s1__8 & and_r0s1__9 & and_r0s1__10 & and_r0s1__11
     & and_r0s1__12 & and_r0s1__13 & and_r0s1__14 & and_r0s1__15;
   wire [8:0]   _GEN_190 =
-    cmp_i1333_r0s3
+    cmp_i1334_r0s3
       ? {xor_r0s3 | kept_reach_sroa_0_0_r0[8],
          kept_reach_sroa_0_0_r0[7:0] > spec_store_select_4_r0s3
            ? kept_reach_sroa_0_0_r0[7:0]
@@ -4389,7 +4389,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_208 = {_GEN_207[17], _GEN_207};
   wire [18:0]  _GEN_209 = _GEN_204 + _GEN_208;
   wire [19:0]  _GEN_210 = {_GEN_209[18], _GEN_209};
-  wire [20:0]  _GEN_211 = {sroa_speculated6439_v_r0s6[19], sroa_speculated6439_v_r0s6};
+  wire [20:0]  _GEN_211 = {sroa_speculated6447_v_r0s6[19], sroa_speculated6447_v_r0s6};
   wire         _GEN_212 =
     plan_sroa_16_0_r0[0]
       ? kept_sroa_0_0_r0[78:74] == 5'h0
@@ -4429,7 +4429,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_232 = _GEN_226 + _GEN_231;
   wire [19:0]  _GEN_233 = {_GEN_232[18], _GEN_232};
   wire [20:0]  _GEN_234 =
-    {sroa_speculated6439_v_4_r0s6[19], sroa_speculated6439_v_4_r0s6};
+    {sroa_speculated6447_v_4_r0s6[19], sroa_speculated6447_v_4_r0s6};
   wire [20:0]  _GEN_235 = _GEN_211 + _GEN_234;
   wire [21:0]  _GEN_236 = {_GEN_235[20], _GEN_235};
   wire         _GEN_237 =
@@ -4473,7 +4473,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_259 = _GEN_253 + _GEN_258;
   wire [19:0]  _GEN_260 = {_GEN_259[18], _GEN_259};
   wire [20:0]  _GEN_261 =
-    {sroa_speculated6439_v_8_r0s6[19], sroa_speculated6439_v_8_r0s6};
+    {sroa_speculated6447_v_8_r0s6[19], sroa_speculated6447_v_8_r0s6};
   wire         _GEN_262 =
     plan_sroa_16_0_r0[0]
       ? kept_sroa_0_0_r0[206:202] == 5'h0
@@ -4515,7 +4515,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_284 = _GEN_278 + _GEN_283;
   wire [19:0]  _GEN_285 = {_GEN_284[18], _GEN_284};
   wire [20:0]  _GEN_286 =
-    {sroa_speculated6439_v_12_r0s6[19], sroa_speculated6439_v_12_r0s6};
+    {sroa_speculated6447_v_12_r0s6[19], sroa_speculated6447_v_12_r0s6};
   wire [20:0]  _GEN_287 = _GEN_261 + _GEN_286;
   wire [21:0]  _GEN_288 = {_GEN_287[20], _GEN_287};
   wire [21:0]  _GEN_289 = _GEN_236 + _GEN_288;
@@ -4559,7 +4559,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_311 = _GEN_306 + _GEN_310;
   wire [19:0]  _GEN_312 = {_GEN_311[18], _GEN_311};
   wire [20:0]  _GEN_313 =
-    {sroa_speculated6439_v_16_r0s6[19], sroa_speculated6439_v_16_r0s6};
+    {sroa_speculated6447_v_16_r0s6[19], sroa_speculated6447_v_16_r0s6};
   wire         _GEN_314 =
     plan_sroa_16_0_r0[0]
       ? kept_sroa_0_0_r0[334:330] == 5'h0
@@ -4597,7 +4597,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_332 = _GEN_327 + _GEN_331;
   wire [19:0]  _GEN_333 = {_GEN_332[18], _GEN_332};
   wire [20:0]  _GEN_334 =
-    {sroa_speculated6439_v_20_r0s6[19], sroa_speculated6439_v_20_r0s6};
+    {sroa_speculated6447_v_20_r0s6[19], sroa_speculated6447_v_20_r0s6};
   wire [20:0]  _GEN_335 = _GEN_313 + _GEN_334;
   wire [21:0]  _GEN_336 = {_GEN_335[20], _GEN_335};
   wire         _GEN_337 =
@@ -4639,7 +4639,7 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_357 = _GEN_351 + _GEN_356;
   wire [19:0]  _GEN_358 = {_GEN_357[18], _GEN_357};
   wire [20:0]  _GEN_359 =
-    {sroa_speculated6439_v_24_r0s6[19], sroa_speculated6439_v_24_r0s6};
+    {sroa_speculated6447_v_24_r0s6[19], sroa_speculated6447_v_24_r0s6};
   wire         _GEN_360 =
     plan_sroa_16_0_r0[0]
       ? kept_sroa_0_0_r0[462:458] == 5'h0
@@ -4677,17 +4677,17 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_378 = _GEN_373 + _GEN_377;
   wire [19:0]  _GEN_379 = {_GEN_378[18], _GEN_378};
   wire [20:0]  _GEN_380 =
-    {sroa_speculated6439_v_28_r0s6[19], sroa_speculated6439_v_28_r0s6};
+    {sroa_speculated6447_v_28_r0s6[19], sroa_speculated6447_v_28_r0s6};
   wire [20:0]  _GEN_381 = _GEN_359 + _GEN_380;
   wire [21:0]  _GEN_382 = {_GEN_381[20], _GEN_381};
   wire [21:0]  _GEN_383 = _GEN_336 + _GEN_382;
   wire [22:0]  _GEN_384 = {_GEN_383[21], _GEN_383};
   wire [22:0]  _GEN_385 = _GEN_290 + _GEN_384;
-  wire         _GEN_386 = v153_r0s7 ? sroa_speculated6463_v_r0s7 == 23'h0 : icmp_r0s7;
+  wire         _GEN_386 = v153_r0s7 ? sroa_speculated6471_v_r0s7 == 23'h0 : icmp_r0s7;
   wire [9:0]   _GEN_387 = {1'h0, add_r0s8};
-  wire [21:0]  _GEN_388 = 22'h0 - sroa_speculated6520_v_r0s7[21:0];
+  wire [21:0]  _GEN_388 = 22'h0 - sroa_speculated6528_v_r0s7[21:0];
   wire [21:0]  _GEN_389 =
-    sroa_speculated6520_v_r0s7[22] ? _GEN_388 : sroa_speculated6520_v_r0s7[21:0];
+    sroa_speculated6528_v_r0s7[22] ? _GEN_388 : sroa_speculated6528_v_r0s7[21:0];
   wire [31:0]  _GEN_390 = {27'h0, iszero_i_r0s8 ? 5'h16 : {and_r0s8__1, select_r0s8}};
   wire [31:0]  _GEN_391 = {23'h0, add_r0s8};
   wire [31:0]  _GEN_392 = _GEN_390 < _GEN_391 ? _GEN_390 : _GEN_391;
@@ -4696,13 +4696,13 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_395 = _GEN_204 - _GEN_208;
   wire [19:0]  _GEN_396 = {_GEN_395[18], _GEN_395};
   wire [20:0]  _GEN_397 =
-    {sroa_speculated6439_v_1_r0s6[19], sroa_speculated6439_v_1_r0s6};
+    {sroa_speculated6447_v_1_r0s6[19], sroa_speculated6447_v_1_r0s6};
   wire [18:0]  _GEN_398 = _GEN_215 - _GEN_219;
   wire [19:0]  _GEN_399 = {_GEN_398[18], _GEN_398};
   wire [18:0]  _GEN_400 = _GEN_226 - _GEN_231;
   wire [19:0]  _GEN_401 = {_GEN_400[18], _GEN_400};
   wire [20:0]  _GEN_402 =
-    {sroa_speculated6439_v_5_r0s6[19], sroa_speculated6439_v_5_r0s6};
+    {sroa_speculated6447_v_5_r0s6[19], sroa_speculated6447_v_5_r0s6};
   wire [20:0]  _GEN_403 = _GEN_397 + _GEN_402;
   wire [21:0]  _GEN_404 = {_GEN_403[20], _GEN_403};
   wire [18:0]  _GEN_405 = _GEN_241 - _GEN_246;
@@ -4710,13 +4710,13 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_407 = _GEN_253 - _GEN_258;
   wire [19:0]  _GEN_408 = {_GEN_407[18], _GEN_407};
   wire [20:0]  _GEN_409 =
-    {sroa_speculated6439_v_9_r0s6[19], sroa_speculated6439_v_9_r0s6};
+    {sroa_speculated6447_v_9_r0s6[19], sroa_speculated6447_v_9_r0s6};
   wire [18:0]  _GEN_410 = _GEN_266 - _GEN_271;
   wire [19:0]  _GEN_411 = {_GEN_410[18], _GEN_410};
   wire [18:0]  _GEN_412 = _GEN_278 - _GEN_283;
   wire [19:0]  _GEN_413 = {_GEN_412[18], _GEN_412};
   wire [20:0]  _GEN_414 =
-    {sroa_speculated6439_v_13_r0s6[19], sroa_speculated6439_v_13_r0s6};
+    {sroa_speculated6447_v_13_r0s6[19], sroa_speculated6447_v_13_r0s6};
   wire [20:0]  _GEN_415 = _GEN_409 + _GEN_414;
   wire [21:0]  _GEN_416 = {_GEN_415[20], _GEN_415};
   wire [21:0]  _GEN_417 = _GEN_404 + _GEN_416;
@@ -4726,13 +4726,13 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_421 = _GEN_306 - _GEN_310;
   wire [19:0]  _GEN_422 = {_GEN_421[18], _GEN_421};
   wire [20:0]  _GEN_423 =
-    {sroa_speculated6439_v_17_r0s6[19], sroa_speculated6439_v_17_r0s6};
+    {sroa_speculated6447_v_17_r0s6[19], sroa_speculated6447_v_17_r0s6};
   wire [18:0]  _GEN_424 = _GEN_317 - _GEN_321;
   wire [19:0]  _GEN_425 = {_GEN_424[18], _GEN_424};
   wire [18:0]  _GEN_426 = _GEN_327 - _GEN_331;
   wire [19:0]  _GEN_427 = {_GEN_426[18], _GEN_426};
   wire [20:0]  _GEN_428 =
-    {sroa_speculated6439_v_21_r0s6[19], sroa_speculated6439_v_21_r0s6};
+    {sroa_speculated6447_v_21_r0s6[19], sroa_speculated6447_v_21_r0s6};
   wire [20:0]  _GEN_429 = _GEN_423 + _GEN_428;
   wire [21:0]  _GEN_430 = {_GEN_429[20], _GEN_429};
   wire [18:0]  _GEN_431 = _GEN_340 - _GEN_344;
@@ -4740,97 +4740,97 @@ module kv_compress_rotate_speckv_Design(
   wire [18:0]  _GEN_433 = _GEN_351 - _GEN_356;
   wire [19:0]  _GEN_434 = {_GEN_433[18], _GEN_433};
   wire [20:0]  _GEN_435 =
-    {sroa_speculated6439_v_25_r0s6[19], sroa_speculated6439_v_25_r0s6};
+    {sroa_speculated6447_v_25_r0s6[19], sroa_speculated6447_v_25_r0s6};
   wire [18:0]  _GEN_436 = _GEN_363 - _GEN_367;
   wire [19:0]  _GEN_437 = {_GEN_436[18], _GEN_436};
   wire [18:0]  _GEN_438 = _GEN_373 - _GEN_377;
   wire [19:0]  _GEN_439 = {_GEN_438[18], _GEN_438};
   wire [20:0]  _GEN_440 =
-    {sroa_speculated6439_v_29_r0s6[19], sroa_speculated6439_v_29_r0s6};
+    {sroa_speculated6447_v_29_r0s6[19], sroa_speculated6447_v_29_r0s6};
   wire [20:0]  _GEN_441 = _GEN_435 + _GEN_440;
   wire [21:0]  _GEN_442 = {_GEN_441[20], _GEN_441};
   wire [21:0]  _GEN_443 = _GEN_430 + _GEN_442;
   wire [22:0]  _GEN_444 = {_GEN_443[21], _GEN_443};
   wire [22:0]  _GEN_445 = _GEN_418 + _GEN_444;
   wire         _GEN_446 =
-    v153_r0s7 ? sroa_speculated6463_v_1_r0s7 == 23'h0 : icmp_r0s7__1;
-  wire [21:0]  _GEN_447 = 22'h0 - sroa_speculated6520_v_1_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_1_r0s7 == 23'h0 : icmp_r0s7__1;
+  wire [21:0]  _GEN_447 = 22'h0 - sroa_speculated6528_v_1_r0s7[21:0];
   wire [21:0]  _GEN_448 =
-    sroa_speculated6520_v_1_r0s7[22] ? _GEN_447 : sroa_speculated6520_v_1_r0s7[21:0];
+    sroa_speculated6528_v_1_r0s7[22] ? _GEN_447 : sroa_speculated6528_v_1_r0s7[21:0];
   wire [31:0]  _GEN_449 =
     {27'h0, iszero_i_1_r0s8 ? 5'h16 : {and_r0s8__2, select_r0s8__1}};
   wire [31:0]  _GEN_450 = _GEN_449 < _GEN_391 ? _GEN_449 : _GEN_391;
   wire [20:0]  _GEN_451 =
-    {sroa_speculated6439_v_2_r0s6[19], sroa_speculated6439_v_2_r0s6};
+    {sroa_speculated6447_v_2_r0s6[19], sroa_speculated6447_v_2_r0s6};
   wire [20:0]  _GEN_452 =
-    {sroa_speculated6439_v_6_r0s6[19], sroa_speculated6439_v_6_r0s6};
+    {sroa_speculated6447_v_6_r0s6[19], sroa_speculated6447_v_6_r0s6};
   wire [20:0]  _GEN_453 = _GEN_451 + _GEN_452;
   wire [21:0]  _GEN_454 = {_GEN_453[20], _GEN_453};
   wire [20:0]  _GEN_455 =
-    {sroa_speculated6439_v_10_r0s6[19], sroa_speculated6439_v_10_r0s6};
+    {sroa_speculated6447_v_10_r0s6[19], sroa_speculated6447_v_10_r0s6};
   wire [20:0]  _GEN_456 =
-    {sroa_speculated6439_v_14_r0s6[19], sroa_speculated6439_v_14_r0s6};
+    {sroa_speculated6447_v_14_r0s6[19], sroa_speculated6447_v_14_r0s6};
   wire [20:0]  _GEN_457 = _GEN_455 + _GEN_456;
   wire [21:0]  _GEN_458 = {_GEN_457[20], _GEN_457};
   wire [21:0]  _GEN_459 = _GEN_454 + _GEN_458;
   wire [22:0]  _GEN_460 = {_GEN_459[21], _GEN_459};
   wire [20:0]  _GEN_461 =
-    {sroa_speculated6439_v_18_r0s6[19], sroa_speculated6439_v_18_r0s6};
+    {sroa_speculated6447_v_18_r0s6[19], sroa_speculated6447_v_18_r0s6};
   wire [20:0]  _GEN_462 =
-    {sroa_speculated6439_v_22_r0s6[19], sroa_speculated6439_v_22_r0s6};
+    {sroa_speculated6447_v_22_r0s6[19], sroa_speculated6447_v_22_r0s6};
   wire [20:0]  _GEN_463 = _GEN_461 + _GEN_462;
   wire [21:0]  _GEN_464 = {_GEN_463[20], _GEN_463};
   wire [20:0]  _GEN_465 =
-    {sroa_speculated6439_v_26_r0s6[19], sroa_speculated6439_v_26_r0s6};
+    {sroa_speculated6447_v_26_r0s6[19], sroa_speculated6447_v_26_r0s6};
   wire [20:0]  _GEN_466 =
-    {sroa_speculated6439_v_30_r0s6[19], sroa_speculated6439_v_30_r0s6};
+    {sroa_speculated6447_v_30_r0s6[19], sroa_speculated6447_v_30_r0s6};
   wire [20:0]  _GEN_467 = _GEN_465 + _GEN_466;
   wire [21:0]  _GEN_468 = {_GEN_467[20], _GEN_467};
   wire [21:0]  _GEN_469 = _GEN_464 + _GEN_468;
   wire [22:0]  _GEN_470 = {_GEN_469[21], _GEN_469};
   wire [22:0]  _GEN_471 = _GEN_460 + _GEN_470;
   wire         _GEN_472 =
-    v153_r0s7 ? sroa_speculated6463_v_2_r0s7 == 23'h0 : icmp_r0s7__2;
-  wire [21:0]  _GEN_473 = 22'h0 - sroa_speculated6520_v_2_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_2_r0s7 == 23'h0 : icmp_r0s7__2;
+  wire [21:0]  _GEN_473 = 22'h0 - sroa_speculated6528_v_2_r0s7[21:0];
   wire [21:0]  _GEN_474 =
-    sroa_speculated6520_v_2_r0s7[22] ? _GEN_473 : sroa_speculated6520_v_2_r0s7[21:0];
+    sroa_speculated6528_v_2_r0s7[22] ? _GEN_473 : sroa_speculated6528_v_2_r0s7[21:0];
   wire [31:0]  _GEN_475 =
     {27'h0, iszero_i_2_r0s8 ? 5'h16 : {and_r0s8__3, select_r0s8__2}};
   wire [31:0]  _GEN_476 = _GEN_475 < _GEN_391 ? _GEN_475 : _GEN_391;
   wire [20:0]  _GEN_477 =
-    {sroa_speculated6439_v_3_r0s6[19], sroa_speculated6439_v_3_r0s6};
+    {sroa_speculated6447_v_3_r0s6[19], sroa_speculated6447_v_3_r0s6};
   wire [20:0]  _GEN_478 =
-    {sroa_speculated6439_v_7_r0s6[19], sroa_speculated6439_v_7_r0s6};
+    {sroa_speculated6447_v_7_r0s6[19], sroa_speculated6447_v_7_r0s6};
   wire [20:0]  _GEN_479 = _GEN_477 + _GEN_478;
   wire [21:0]  _GEN_480 = {_GEN_479[20], _GEN_479};
   wire [20:0]  _GEN_481 =
-    {sroa_speculated6439_v_11_r0s6[19], sroa_speculated6439_v_11_r0s6};
+    {sroa_speculated6447_v_11_r0s6[19], sroa_speculated6447_v_11_r0s6};
   wire [20:0]  _GEN_482 =
-    {sroa_speculated6439_v_15_r0s6[19], sroa_speculated6439_v_15_r0s6};
+    {sroa_speculated6447_v_15_r0s6[19], sroa_speculated6447_v_15_r0s6};
   wire [20:0]  _GEN_483 = _GEN_481 + _GEN_482;
   wire [21:0]  _GEN_484 = {_GEN_483[20], _GEN_483};
   wire [21:0]  _GEN_485 = _GEN_480 + _GEN_484;
   wire [22:0]  _GEN_486 = {_GEN_485[21], _GEN_485};
   wire [20:0]  _GEN_487 =
-    {sroa_speculated6439_v_19_r0s6[19], sroa_speculated6439_v_19_r0s6};
+    {sroa_speculated6447_v_19_r0s6[19], sroa_speculated6447_v_19_r0s6};
   wire [20:0]  _GEN_488 =
-    {sroa_speculated6439_v_23_r0s6[19], sroa_speculated6439_v_23_r0s6};
+    {sroa_speculated6447_v_23_r0s6[19], sroa_speculated6447_v_23_r0s6};
   wire [20:0]  _GEN_489 = _GEN_487 + _GEN_488;
   wire [21:0]  _GEN_490 = {_GEN_489[20], _GEN_489};
   wire [20:0]  _GEN_491 =
-    {sroa_speculated6439_v_27_r0s6[19], sroa_speculated6439_v_27_r0s6};
+    {sroa_speculated6447_v_27_r0s6[19], sroa_speculated6447_v_27_r0s6};
   wire [20:0]  _GEN_492 =
-    {sroa_speculated6439_v_31_r0s6[19], sroa_speculated6439_v_31_r0s6};
+    {sroa_speculated6447_v_31_r0s6[19], sroa_speculated6447_v_31_r0s6};
   wire [20:0]  _GEN_493 = _GEN_491 + _GEN_492;
   wire [21:0]  _GEN_494 = {_GEN_493[20], _GEN_493};
   wire [21:0]  _GEN_495 = _GEN_490 + _GEN_494;
   wire [22:0]  _GEN_496 = {_GEN_495[21], _GEN_495};
   wire [22:0]  _GEN_497 = _GEN_486 + _GEN_496;
   wire         _GEN_498 =
-    v153_r0s7 ? sroa_speculated6463_v_3_r0s7 == 23'h0 : icmp_r0s7__3;
-  wire [21:0]  _GEN_499 = 22'h0 - sroa_speculated6520_v_3_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_3_r0s7 == 23'h0 : icmp_r0s7__3;
+  wire [21:0]  _GEN_499 = 22'h0 - sroa_speculated6528_v_3_r0s7[21:0];
   wire [21:0]  _GEN_500 =
-    sroa_speculated6520_v_3_r0s7[22] ? _GEN_499 : sroa_speculated6520_v_3_r0s7[21:0];
+    sroa_speculated6528_v_3_r0s7[22] ? _GEN_499 : sroa_speculated6528_v_3_r0s7[21:0];
   wire [31:0]  _GEN_501 =
     {27'h0, iszero_i_3_r0s8 ? 5'h16 : {and_r0s8__4, select_r0s8__3}};
   wire [31:0]  _GEN_502 = _GEN_501 < _GEN_391 ? _GEN_501 : _GEN_391;
@@ -4848,10 +4848,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_514 = {_GEN_513[21], _GEN_513};
   wire [22:0]  _GEN_515 = _GEN_508 + _GEN_514;
   wire         _GEN_516 =
-    v153_r0s7 ? sroa_speculated6463_v_4_r0s7 == 23'h0 : icmp_r0s7__4;
-  wire [21:0]  _GEN_517 = 22'h0 - sroa_speculated6520_v_4_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_4_r0s7 == 23'h0 : icmp_r0s7__4;
+  wire [21:0]  _GEN_517 = 22'h0 - sroa_speculated6528_v_4_r0s7[21:0];
   wire [21:0]  _GEN_518 =
-    sroa_speculated6520_v_4_r0s7[22] ? _GEN_517 : sroa_speculated6520_v_4_r0s7[21:0];
+    sroa_speculated6528_v_4_r0s7[22] ? _GEN_517 : sroa_speculated6528_v_4_r0s7[21:0];
   wire [31:0]  _GEN_519 =
     {27'h0, iszero_i_4_r0s8 ? 5'h16 : {and_r0s8__5, select_r0s8__4}};
   wire [31:0]  _GEN_520 = _GEN_519 < _GEN_391 ? _GEN_519 : _GEN_391;
@@ -4869,10 +4869,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_532 = {_GEN_531[21], _GEN_531};
   wire [22:0]  _GEN_533 = _GEN_526 + _GEN_532;
   wire         _GEN_534 =
-    v153_r0s7 ? sroa_speculated6463_v_5_r0s7 == 23'h0 : icmp_r0s7__5;
-  wire [21:0]  _GEN_535 = 22'h0 - sroa_speculated6520_v_5_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_5_r0s7 == 23'h0 : icmp_r0s7__5;
+  wire [21:0]  _GEN_535 = 22'h0 - sroa_speculated6528_v_5_r0s7[21:0];
   wire [21:0]  _GEN_536 =
-    sroa_speculated6520_v_5_r0s7[22] ? _GEN_535 : sroa_speculated6520_v_5_r0s7[21:0];
+    sroa_speculated6528_v_5_r0s7[22] ? _GEN_535 : sroa_speculated6528_v_5_r0s7[21:0];
   wire [31:0]  _GEN_537 =
     {27'h0, iszero_i_5_r0s8 ? 5'h16 : {and_r0s8__6, select_r0s8__5}};
   wire [31:0]  _GEN_538 = _GEN_537 < _GEN_391 ? _GEN_537 : _GEN_391;
@@ -4890,10 +4890,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_550 = {_GEN_549[21], _GEN_549};
   wire [22:0]  _GEN_551 = _GEN_544 + _GEN_550;
   wire         _GEN_552 =
-    v153_r0s7 ? sroa_speculated6463_v_6_r0s7 == 23'h0 : icmp_r0s7__6;
-  wire [21:0]  _GEN_553 = 22'h0 - sroa_speculated6520_v_6_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_6_r0s7 == 23'h0 : icmp_r0s7__6;
+  wire [21:0]  _GEN_553 = 22'h0 - sroa_speculated6528_v_6_r0s7[21:0];
   wire [21:0]  _GEN_554 =
-    sroa_speculated6520_v_6_r0s7[22] ? _GEN_553 : sroa_speculated6520_v_6_r0s7[21:0];
+    sroa_speculated6528_v_6_r0s7[22] ? _GEN_553 : sroa_speculated6528_v_6_r0s7[21:0];
   wire [31:0]  _GEN_555 =
     {27'h0, iszero_i_6_r0s8 ? 5'h16 : {and_r0s8__7, select_r0s8__6}};
   wire [31:0]  _GEN_556 = _GEN_555 < _GEN_391 ? _GEN_555 : _GEN_391;
@@ -4911,10 +4911,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_568 = {_GEN_567[21], _GEN_567};
   wire [22:0]  _GEN_569 = _GEN_562 + _GEN_568;
   wire         _GEN_570 =
-    v153_r0s7 ? sroa_speculated6463_v_7_r0s7 == 23'h0 : icmp_r0s7__7;
-  wire [21:0]  _GEN_571 = 22'h0 - sroa_speculated6520_v_7_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_7_r0s7 == 23'h0 : icmp_r0s7__7;
+  wire [21:0]  _GEN_571 = 22'h0 - sroa_speculated6528_v_7_r0s7[21:0];
   wire [21:0]  _GEN_572 =
-    sroa_speculated6520_v_7_r0s7[22] ? _GEN_571 : sroa_speculated6520_v_7_r0s7[21:0];
+    sroa_speculated6528_v_7_r0s7[22] ? _GEN_571 : sroa_speculated6528_v_7_r0s7[21:0];
   wire [31:0]  _GEN_573 =
     {27'h0, iszero_i_7_r0s8 ? 5'h16 : {and_r0s8__8, select_r0s8__7}};
   wire [31:0]  _GEN_574 = _GEN_573 < _GEN_391 ? _GEN_573 : _GEN_391;
@@ -4924,10 +4924,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_578 = {_GEN_577[21], _GEN_577};
   wire [22:0]  _GEN_579 = _GEN_576 + _GEN_578;
   wire         _GEN_580 =
-    v153_r0s7 ? sroa_speculated6463_v_8_r0s7 == 23'h0 : icmp_r0s7__8;
-  wire [21:0]  _GEN_581 = 22'h0 - sroa_speculated6520_v_8_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_8_r0s7 == 23'h0 : icmp_r0s7__8;
+  wire [21:0]  _GEN_581 = 22'h0 - sroa_speculated6528_v_8_r0s7[21:0];
   wire [21:0]  _GEN_582 =
-    sroa_speculated6520_v_8_r0s7[22] ? _GEN_581 : sroa_speculated6520_v_8_r0s7[21:0];
+    sroa_speculated6528_v_8_r0s7[22] ? _GEN_581 : sroa_speculated6528_v_8_r0s7[21:0];
   wire [31:0]  _GEN_583 =
     {27'h0, iszero_i_8_r0s8 ? 5'h16 : {and_r0s8__9, select_r0s8__8}};
   wire [31:0]  _GEN_584 = _GEN_583 < _GEN_391 ? _GEN_583 : _GEN_391;
@@ -4937,10 +4937,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_588 = {_GEN_587[21], _GEN_587};
   wire [22:0]  _GEN_589 = _GEN_586 + _GEN_588;
   wire         _GEN_590 =
-    v153_r0s7 ? sroa_speculated6463_v_9_r0s7 == 23'h0 : icmp_r0s7__9;
-  wire [21:0]  _GEN_591 = 22'h0 - sroa_speculated6520_v_9_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_9_r0s7 == 23'h0 : icmp_r0s7__9;
+  wire [21:0]  _GEN_591 = 22'h0 - sroa_speculated6528_v_9_r0s7[21:0];
   wire [21:0]  _GEN_592 =
-    sroa_speculated6520_v_9_r0s7[22] ? _GEN_591 : sroa_speculated6520_v_9_r0s7[21:0];
+    sroa_speculated6528_v_9_r0s7[22] ? _GEN_591 : sroa_speculated6528_v_9_r0s7[21:0];
   wire [31:0]  _GEN_593 =
     {27'h0, iszero_i_9_r0s8 ? 5'h16 : {and_r0s8__10, select_r0s8__9}};
   wire [31:0]  _GEN_594 = _GEN_593 < _GEN_391 ? _GEN_593 : _GEN_391;
@@ -4950,10 +4950,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_598 = {_GEN_597[21], _GEN_597};
   wire [22:0]  _GEN_599 = _GEN_596 + _GEN_598;
   wire         _GEN_600 =
-    v153_r0s7 ? sroa_speculated6463_v_10_r0s7 == 23'h0 : icmp_r0s7__10;
-  wire [21:0]  _GEN_601 = 22'h0 - sroa_speculated6520_v_10_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_10_r0s7 == 23'h0 : icmp_r0s7__10;
+  wire [21:0]  _GEN_601 = 22'h0 - sroa_speculated6528_v_10_r0s7[21:0];
   wire [21:0]  _GEN_602 =
-    sroa_speculated6520_v_10_r0s7[22] ? _GEN_601 : sroa_speculated6520_v_10_r0s7[21:0];
+    sroa_speculated6528_v_10_r0s7[22] ? _GEN_601 : sroa_speculated6528_v_10_r0s7[21:0];
   wire [31:0]  _GEN_603 =
     {27'h0, iszero_i_10_r0s8 ? 5'h16 : {and_r0s8__11, select_r0s8__10}};
   wire [31:0]  _GEN_604 = _GEN_603 < _GEN_391 ? _GEN_603 : _GEN_391;
@@ -4963,10 +4963,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_608 = {_GEN_607[21], _GEN_607};
   wire [22:0]  _GEN_609 = _GEN_606 + _GEN_608;
   wire         _GEN_610 =
-    v153_r0s7 ? sroa_speculated6463_v_11_r0s7 == 23'h0 : icmp_r0s7__11;
-  wire [21:0]  _GEN_611 = 22'h0 - sroa_speculated6520_v_11_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_11_r0s7 == 23'h0 : icmp_r0s7__11;
+  wire [21:0]  _GEN_611 = 22'h0 - sroa_speculated6528_v_11_r0s7[21:0];
   wire [21:0]  _GEN_612 =
-    sroa_speculated6520_v_11_r0s7[22] ? _GEN_611 : sroa_speculated6520_v_11_r0s7[21:0];
+    sroa_speculated6528_v_11_r0s7[22] ? _GEN_611 : sroa_speculated6528_v_11_r0s7[21:0];
   wire [31:0]  _GEN_613 =
     {27'h0, iszero_i_11_r0s8 ? 5'h16 : {and_r0s8__12, select_r0s8__11}};
   wire [31:0]  _GEN_614 = _GEN_613 < _GEN_391 ? _GEN_613 : _GEN_391;
@@ -4976,10 +4976,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_618 = {_GEN_617[21], _GEN_617};
   wire [22:0]  _GEN_619 = _GEN_616 + _GEN_618;
   wire         _GEN_620 =
-    v153_r0s7 ? sroa_speculated6463_v_12_r0s7 == 23'h0 : icmp_r0s7__12;
-  wire [21:0]  _GEN_621 = 22'h0 - sroa_speculated6520_v_12_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_12_r0s7 == 23'h0 : icmp_r0s7__12;
+  wire [21:0]  _GEN_621 = 22'h0 - sroa_speculated6528_v_12_r0s7[21:0];
   wire [21:0]  _GEN_622 =
-    sroa_speculated6520_v_12_r0s7[22] ? _GEN_621 : sroa_speculated6520_v_12_r0s7[21:0];
+    sroa_speculated6528_v_12_r0s7[22] ? _GEN_621 : sroa_speculated6528_v_12_r0s7[21:0];
   wire [31:0]  _GEN_623 =
     {27'h0, iszero_i_12_r0s8 ? 5'h16 : {and_r0s8__13, select_r0s8__12}};
   wire [31:0]  _GEN_624 = _GEN_623 < _GEN_391 ? _GEN_623 : _GEN_391;
@@ -4989,10 +4989,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_628 = {_GEN_627[21], _GEN_627};
   wire [22:0]  _GEN_629 = _GEN_626 + _GEN_628;
   wire         _GEN_630 =
-    v153_r0s7 ? sroa_speculated6463_v_13_r0s7 == 23'h0 : icmp_r0s7__13;
-  wire [21:0]  _GEN_631 = 22'h0 - sroa_speculated6520_v_13_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_13_r0s7 == 23'h0 : icmp_r0s7__13;
+  wire [21:0]  _GEN_631 = 22'h0 - sroa_speculated6528_v_13_r0s7[21:0];
   wire [21:0]  _GEN_632 =
-    sroa_speculated6520_v_13_r0s7[22] ? _GEN_631 : sroa_speculated6520_v_13_r0s7[21:0];
+    sroa_speculated6528_v_13_r0s7[22] ? _GEN_631 : sroa_speculated6528_v_13_r0s7[21:0];
   wire [31:0]  _GEN_633 =
     {27'h0, iszero_i_13_r0s8 ? 5'h16 : {and_r0s8__14, select_r0s8__13}};
   wire [31:0]  _GEN_634 = _GEN_633 < _GEN_391 ? _GEN_633 : _GEN_391;
@@ -5002,10 +5002,10 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_638 = {_GEN_637[21], _GEN_637};
   wire [22:0]  _GEN_639 = _GEN_636 + _GEN_638;
   wire         _GEN_640 =
-    v153_r0s7 ? sroa_speculated6463_v_14_r0s7 == 23'h0 : icmp_r0s7__14;
-  wire [21:0]  _GEN_641 = 22'h0 - sroa_speculated6520_v_14_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_14_r0s7 == 23'h0 : icmp_r0s7__14;
+  wire [21:0]  _GEN_641 = 22'h0 - sroa_speculated6528_v_14_r0s7[21:0];
   wire [21:0]  _GEN_642 =
-    sroa_speculated6520_v_14_r0s7[22] ? _GEN_641 : sroa_speculated6520_v_14_r0s7[21:0];
+    sroa_speculated6528_v_14_r0s7[22] ? _GEN_641 : sroa_speculated6528_v_14_r0s7[21:0];
   wire [31:0]  _GEN_643 =
     {27'h0, iszero_i_14_r0s8 ? 5'h16 : {and_r0s8__15, select_r0s8__14}};
   wire [31:0]  _GEN_644 = _GEN_643 < _GEN_391 ? _GEN_643 : _GEN_391;
@@ -5015,154 +5015,154 @@ module kv_compress_rotate_speckv_Design(
   wire [22:0]  _GEN_648 = {_GEN_647[21], _GEN_647};
   wire [22:0]  _GEN_649 = _GEN_646 + _GEN_648;
   wire         _GEN_650 =
-    v153_r0s7 ? sroa_speculated6463_v_15_r0s7 == 23'h0 : icmp_r0s7__15;
-  wire [21:0]  _GEN_651 = 22'h0 - sroa_speculated6520_v_15_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_15_r0s7 == 23'h0 : icmp_r0s7__15;
+  wire [21:0]  _GEN_651 = 22'h0 - sroa_speculated6528_v_15_r0s7[21:0];
   wire [21:0]  _GEN_652 =
-    sroa_speculated6520_v_15_r0s7[22] ? _GEN_651 : sroa_speculated6520_v_15_r0s7[21:0];
+    sroa_speculated6528_v_15_r0s7[22] ? _GEN_651 : sroa_speculated6528_v_15_r0s7[21:0];
   wire [31:0]  _GEN_653 =
     {27'h0, iszero_i_15_r0s8 ? 5'h16 : {and_r0s8__16, select_r0s8__15}};
   wire [31:0]  _GEN_654 = _GEN_653 < _GEN_391 ? _GEN_653 : _GEN_391;
   wire [22:0]  _GEN_655 = _GEN_290 - _GEN_384;
   wire         _GEN_656 =
-    v153_r0s7 ? sroa_speculated6463_v_16_r0s7 == 23'h0 : icmp_r0s7__16;
-  wire [21:0]  _GEN_657 = 22'h0 - sroa_speculated6520_v_16_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_16_r0s7 == 23'h0 : icmp_r0s7__16;
+  wire [21:0]  _GEN_657 = 22'h0 - sroa_speculated6528_v_16_r0s7[21:0];
   wire [21:0]  _GEN_658 =
-    sroa_speculated6520_v_16_r0s7[22] ? _GEN_657 : sroa_speculated6520_v_16_r0s7[21:0];
+    sroa_speculated6528_v_16_r0s7[22] ? _GEN_657 : sroa_speculated6528_v_16_r0s7[21:0];
   wire [31:0]  _GEN_659 =
     {27'h0, iszero_i_16_r0s8 ? 5'h16 : {and_r0s8__17, select_r0s8__16}};
   wire [31:0]  _GEN_660 = _GEN_659 < _GEN_391 ? _GEN_659 : _GEN_391;
   wire [22:0]  _GEN_661 = _GEN_418 - _GEN_444;
   wire         _GEN_662 =
-    v153_r0s7 ? sroa_speculated6463_v_17_r0s7 == 23'h0 : icmp_r0s7__17;
-  wire [21:0]  _GEN_663 = 22'h0 - sroa_speculated6520_v_17_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_17_r0s7 == 23'h0 : icmp_r0s7__17;
+  wire [21:0]  _GEN_663 = 22'h0 - sroa_speculated6528_v_17_r0s7[21:0];
   wire [21:0]  _GEN_664 =
-    sroa_speculated6520_v_17_r0s7[22] ? _GEN_663 : sroa_speculated6520_v_17_r0s7[21:0];
+    sroa_speculated6528_v_17_r0s7[22] ? _GEN_663 : sroa_speculated6528_v_17_r0s7[21:0];
   wire [31:0]  _GEN_665 =
     {27'h0, iszero_i_17_r0s8 ? 5'h16 : {and_r0s8__18, select_r0s8__17}};
   wire [31:0]  _GEN_666 = _GEN_665 < _GEN_391 ? _GEN_665 : _GEN_391;
   wire [22:0]  _GEN_667 = _GEN_460 - _GEN_470;
   wire         _GEN_668 =
-    v153_r0s7 ? sroa_speculated6463_v_18_r0s7 == 23'h0 : icmp_r0s7__18;
-  wire [21:0]  _GEN_669 = 22'h0 - sroa_speculated6520_v_18_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_18_r0s7 == 23'h0 : icmp_r0s7__18;
+  wire [21:0]  _GEN_669 = 22'h0 - sroa_speculated6528_v_18_r0s7[21:0];
   wire [21:0]  _GEN_670 =
-    sroa_speculated6520_v_18_r0s7[22] ? _GEN_669 : sroa_speculated6520_v_18_r0s7[21:0];
+    sroa_speculated6528_v_18_r0s7[22] ? _GEN_669 : sroa_speculated6528_v_18_r0s7[21:0];
   wire [31:0]  _GEN_671 =
     {27'h0, iszero_i_18_r0s8 ? 5'h16 : {and_r0s8__19, select_r0s8__18}};
   wire [31:0]  _GEN_672 = _GEN_671 < _GEN_391 ? _GEN_671 : _GEN_391;
   wire [22:0]  _GEN_673 = _GEN_486 - _GEN_496;
   wire         _GEN_674 =
-    v153_r0s7 ? sroa_speculated6463_v_19_r0s7 == 23'h0 : icmp_r0s7__19;
-  wire [21:0]  _GEN_675 = 22'h0 - sroa_speculated6520_v_19_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_19_r0s7 == 23'h0 : icmp_r0s7__19;
+  wire [21:0]  _GEN_675 = 22'h0 - sroa_speculated6528_v_19_r0s7[21:0];
   wire [21:0]  _GEN_676 =
-    sroa_speculated6520_v_19_r0s7[22] ? _GEN_675 : sroa_speculated6520_v_19_r0s7[21:0];
+    sroa_speculated6528_v_19_r0s7[22] ? _GEN_675 : sroa_speculated6528_v_19_r0s7[21:0];
   wire [31:0]  _GEN_677 =
     {27'h0, iszero_i_19_r0s8 ? 5'h16 : {and_r0s8__20, select_r0s8__19}};
   wire [31:0]  _GEN_678 = _GEN_677 < _GEN_391 ? _GEN_677 : _GEN_391;
   wire [22:0]  _GEN_679 = _GEN_508 - _GEN_514;
   wire         _GEN_680 =
-    v153_r0s7 ? sroa_speculated6463_v_20_r0s7 == 23'h0 : icmp_r0s7__20;
-  wire [21:0]  _GEN_681 = 22'h0 - sroa_speculated6520_v_20_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_20_r0s7 == 23'h0 : icmp_r0s7__20;
+  wire [21:0]  _GEN_681 = 22'h0 - sroa_speculated6528_v_20_r0s7[21:0];
   wire [21:0]  _GEN_682 =
-    sroa_speculated6520_v_20_r0s7[22] ? _GEN_681 : sroa_speculated6520_v_20_r0s7[21:0];
+    sroa_speculated6528_v_20_r0s7[22] ? _GEN_681 : sroa_speculated6528_v_20_r0s7[21:0];
   wire [31:0]  _GEN_683 =
     {27'h0, iszero_i_20_r0s8 ? 5'h16 : {and_r0s8__21, select_r0s8__20}};
   wire [31:0]  _GEN_684 = _GEN_683 < _GEN_391 ? _GEN_683 : _GEN_391;
   wire [22:0]  _GEN_685 = _GEN_526 - _GEN_532;
   wire         _GEN_686 =
-    v153_r0s7 ? sroa_speculated6463_v_21_r0s7 == 23'h0 : icmp_r0s7__21;
-  wire [21:0]  _GEN_687 = 22'h0 - sroa_speculated6520_v_21_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_21_r0s7 == 23'h0 : icmp_r0s7__21;
+  wire [21:0]  _GEN_687 = 22'h0 - sroa_speculated6528_v_21_r0s7[21:0];
   wire [21:0]  _GEN_688 =
-    sroa_speculated6520_v_21_r0s7[22] ? _GEN_687 : sroa_speculated6520_v_21_r0s7[21:0];
+    sroa_speculated6528_v_21_r0s7[22] ? _GEN_687 : sroa_speculated6528_v_21_r0s7[21:0];
   wire [31:0]  _GEN_689 =
     {27'h0, iszero_i_21_r0s8 ? 5'h16 : {and_r0s8__22, select_r0s8__21}};
   wire [31:0]  _GEN_690 = _GEN_689 < _GEN_391 ? _GEN_689 : _GEN_391;
   wire [22:0]  _GEN_691 = _GEN_544 - _GEN_550;
   wire         _GEN_692 =
-    v153_r0s7 ? sroa_speculated6463_v_22_r0s7 == 23'h0 : icmp_r0s7__22;
-  wire [21:0]  _GEN_693 = 22'h0 - sroa_speculated6520_v_22_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_22_r0s7 == 23'h0 : icmp_r0s7__22;
+  wire [21:0]  _GEN_693 = 22'h0 - sroa_speculated6528_v_22_r0s7[21:0];
   wire [21:0]  _GEN_694 =
-    sroa_speculated6520_v_22_r0s7[22] ? _GEN_693 : sroa_speculated6520_v_22_r0s7[21:0];
+    sroa_speculated6528_v_22_r0s7[22] ? _GEN_693 : sroa_speculated6528_v_22_r0s7[21:0];
   wire [31:0]  _GEN_695 =
     {27'h0, iszero_i_22_r0s8 ? 5'h16 : {and_r0s8__23, select_r0s8__22}};
   wire [31:0]  _GEN_696 = _GEN_695 < _GEN_391 ? _GEN_695 : _GEN_391;
   wire [22:0]  _GEN_697 = _GEN_562 - _GEN_568;
   wire         _GEN_698 =
-    v153_r0s7 ? sroa_speculated6463_v_23_r0s7 == 23'h0 : icmp_r0s7__23;
-  wire [21:0]  _GEN_699 = 22'h0 - sroa_speculated6520_v_23_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_23_r0s7 == 23'h0 : icmp_r0s7__23;
+  wire [21:0]  _GEN_699 = 22'h0 - sroa_speculated6528_v_23_r0s7[21:0];
   wire [21:0]  _GEN_700 =
-    sroa_speculated6520_v_23_r0s7[22] ? _GEN_699 : sroa_speculated6520_v_23_r0s7[21:0];
+    sroa_speculated6528_v_23_r0s7[22] ? _GEN_699 : sroa_speculated6528_v_23_r0s7[21:0];
   wire [31:0]  _GEN_701 =
     {27'h0, iszero_i_23_r0s8 ? 5'h16 : {and_r0s8__24, select_r0s8__23}};
   wire [31:0]  _GEN_702 = _GEN_701 < _GEN_391 ? _GEN_701 : _GEN_391;
   wire [22:0]  _GEN_703 = _GEN_576 - _GEN_578;
   wire         _GEN_704 =
-    v153_r0s7 ? sroa_speculated6463_v_24_r0s7 == 23'h0 : icmp_r0s7__24;
-  wire [21:0]  _GEN_705 = 22'h0 - sroa_speculated6520_v_24_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_24_r0s7 == 23'h0 : icmp_r0s7__24;
+  wire [21:0]  _GEN_705 = 22'h0 - sroa_speculated6528_v_24_r0s7[21:0];
   wire [21:0]  _GEN_706 =
-    sroa_speculated6520_v_24_r0s7[22] ? _GEN_705 : sroa_speculated6520_v_24_r0s7[21:0];
+    sroa_speculated6528_v_24_r0s7[22] ? _GEN_705 : sroa_speculated6528_v_24_r0s7[21:0];
   wire [31:0]  _GEN_707 =
     {27'h0, iszero_i_24_r0s8 ? 5'h16 : {and_r0s8__25, select_r0s8__24}};
   wire [31:0]  _GEN_708 = _GEN_707 < _GEN_391 ? _GEN_707 : _GEN_391;
   wire [22:0]  _GEN_709 = _GEN_586 - _GEN_588;
   wire         _GEN_710 =
-    v153_r0s7 ? sroa_speculated6463_v_25_r0s7 == 23'h0 : icmp_r0s7__25;
-  wire [21:0]  _GEN_711 = 22'h0 - sroa_speculated6520_v_25_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_25_r0s7 == 23'h0 : icmp_r0s7__25;
+  wire [21:0]  _GEN_711 = 22'h0 - sroa_speculated6528_v_25_r0s7[21:0];
   wire [21:0]  _GEN_712 =
-    sroa_speculated6520_v_25_r0s7[22] ? _GEN_711 : sroa_speculated6520_v_25_r0s7[21:0];
+    sroa_speculated6528_v_25_r0s7[22] ? _GEN_711 : sroa_speculated6528_v_25_r0s7[21:0];
   wire [31:0]  _GEN_713 =
     {27'h0, iszero_i_25_r0s8 ? 5'h16 : {and_r0s8__26, select_r0s8__25}};
   wire [31:0]  _GEN_714 = _GEN_713 < _GEN_391 ? _GEN_713 : _GEN_391;
   wire [22:0]  _GEN_715 = _GEN_596 - _GEN_598;
   wire         _GEN_716 =
-    v153_r0s7 ? sroa_speculated6463_v_26_r0s7 == 23'h0 : icmp_r0s7__26;
-  wire [21:0]  _GEN_717 = 22'h0 - sroa_speculated6520_v_26_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_26_r0s7 == 23'h0 : icmp_r0s7__26;
+  wire [21:0]  _GEN_717 = 22'h0 - sroa_speculated6528_v_26_r0s7[21:0];
   wire [21:0]  _GEN_718 =
-    sroa_speculated6520_v_26_r0s7[22] ? _GEN_717 : sroa_speculated6520_v_26_r0s7[21:0];
+    sroa_speculated6528_v_26_r0s7[22] ? _GEN_717 : sroa_speculated6528_v_26_r0s7[21:0];
   wire [31:0]  _GEN_719 =
     {27'h0, iszero_i_26_r0s8 ? 5'h16 : {and_r0s8__27, select_r0s8__26}};
   wire [31:0]  _GEN_720 = _GEN_719 < _GEN_391 ? _GEN_719 : _GEN_391;
   wire [22:0]  _GEN_721 = _GEN_606 - _GEN_608;
   wire         _GEN_722 =
-    v153_r0s7 ? sroa_speculated6463_v_27_r0s7 == 23'h0 : icmp_r0s7__27;
-  wire [21:0]  _GEN_723 = 22'h0 - sroa_speculated6520_v_27_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_27_r0s7 == 23'h0 : icmp_r0s7__27;
+  wire [21:0]  _GEN_723 = 22'h0 - sroa_speculated6528_v_27_r0s7[21:0];
   wire [21:0]  _GEN_724 =
-    sroa_speculated6520_v_27_r0s7[22] ? _GEN_723 : sroa_speculated6520_v_27_r0s7[21:0];
+    sroa_speculated6528_v_27_r0s7[22] ? _GEN_723 : sroa_speculated6528_v_27_r0s7[21:0];
   wire [31:0]  _GEN_725 =
     {27'h0, iszero_i_27_r0s8 ? 5'h16 : {and_r0s8__28, select_r0s8__27}};
   wire [31:0]  _GEN_726 = _GEN_725 < _GEN_391 ? _GEN_725 : _GEN_391;
   wire [22:0]  _GEN_727 = _GEN_616 - _GEN_618;
   wire         _GEN_728 =
-    v153_r0s7 ? sroa_speculated6463_v_28_r0s7 == 23'h0 : icmp_r0s7__28;
-  wire [21:0]  _GEN_729 = 22'h0 - sroa_speculated6520_v_28_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_28_r0s7 == 23'h0 : icmp_r0s7__28;
+  wire [21:0]  _GEN_729 = 22'h0 - sroa_speculated6528_v_28_r0s7[21:0];
   wire [21:0]  _GEN_730 =
-    sroa_speculated6520_v_28_r0s7[22] ? _GEN_729 : sroa_speculated6520_v_28_r0s7[21:0];
+    sroa_speculated6528_v_28_r0s7[22] ? _GEN_729 : sroa_speculated6528_v_28_r0s7[21:0];
   wire [31:0]  _GEN_731 =
     {27'h0, iszero_i_28_r0s8 ? 5'h16 : {and_r0s8__29, select_r0s8__28}};
   wire [31:0]  _GEN_732 = _GEN_731 < _GEN_391 ? _GEN_731 : _GEN_391;
   wire [22:0]  _GEN_733 = _GEN_626 - _GEN_628;
   wire         _GEN_734 =
-    v153_r0s7 ? sroa_speculated6463_v_29_r0s7 == 23'h0 : icmp_r0s7__29;
-  wire [21:0]  _GEN_735 = 22'h0 - sroa_speculated6520_v_29_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_29_r0s7 == 23'h0 : icmp_r0s7__29;
+  wire [21:0]  _GEN_735 = 22'h0 - sroa_speculated6528_v_29_r0s7[21:0];
   wire [21:0]  _GEN_736 =
-    sroa_speculated6520_v_29_r0s7[22] ? _GEN_735 : sroa_speculated6520_v_29_r0s7[21:0];
+    sroa_speculated6528_v_29_r0s7[22] ? _GEN_735 : sroa_speculated6528_v_29_r0s7[21:0];
   wire [31:0]  _GEN_737 =
     {27'h0, iszero_i_29_r0s8 ? 5'h16 : {and_r0s8__30, select_r0s8__29}};
   wire [31:0]  _GEN_738 = _GEN_737 < _GEN_391 ? _GEN_737 : _GEN_391;
   wire [22:0]  _GEN_739 = _GEN_636 - _GEN_638;
   wire         _GEN_740 =
-    v153_r0s7 ? sroa_speculated6463_v_30_r0s7 == 23'h0 : icmp_r0s7__30;
-  wire [21:0]  _GEN_741 = 22'h0 - sroa_speculated6520_v_30_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_30_r0s7 == 23'h0 : icmp_r0s7__30;
+  wire [21:0]  _GEN_741 = 22'h0 - sroa_speculated6528_v_30_r0s7[21:0];
   wire [21:0]  _GEN_742 =
-    sroa_speculated6520_v_30_r0s7[22] ? _GEN_741 : sroa_speculated6520_v_30_r0s7[21:0];
+    sroa_speculated6528_v_30_r0s7[22] ? _GEN_741 : sroa_speculated6528_v_30_r0s7[21:0];
   wire [31:0]  _GEN_743 =
     {27'h0, iszero_i_30_r0s8 ? 5'h16 : {and_r0s8__31, select_r0s8__30}};
   wire [31:0]  _GEN_744 = _GEN_743 < _GEN_391 ? _GEN_743 : _GEN_391;
   wire [22:0]  _GEN_745 = _GEN_646 - _GEN_648;
   wire         _GEN_746 =
-    v153_r0s7 ? sroa_speculated6463_v_31_r0s7 == 23'h0 : icmp_r0s7__31;
-  wire [21:0]  _GEN_747 = 22'h0 - sroa_speculated6520_v_31_r0s7[21:0];
+    v153_r0s7 ? sroa_speculated6471_v_31_r0s7 == 23'h0 : icmp_r0s7__31;
+  wire [21:0]  _GEN_747 = 22'h0 - sroa_speculated6528_v_31_r0s7[21:0];
   wire [21:0]  _GEN_748 =
-    sroa_speculated6520_v_31_r0s7[22] ? _GEN_747 : sroa_speculated6520_v_31_r0s7[21:0];
+    sroa_speculated6528_v_31_r0s7[22] ? _GEN_747 : sroa_speculated6528_v_31_r0s7[21:0];
   wire [31:0]  _GEN_749 =
     {27'h0, iszero_i_31_r0s8 ? 5'h16 : {and_r0s8__32, select_r0s8__31}};
   wire [31:0]  _GEN_750 = _GEN_749 < _GEN_391 ? _GEN_749 : _GEN_391;
@@ -5339,7 +5339,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_886 = ~(_GEN_389[1]) & ~(_GEN_389[0]);
   wire [15:0]  _GEN_887 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_87 > 18'h7F80 ? 16'h7F80 : _GEN_87[15:0])
-    | {sroa_speculated6520_v_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_r0s10[22], 15'h0};
   wire         _GEN_888 = ~(_GEN_448[21]) & ~(_GEN_448[20]);
   wire         _GEN_889 = ~(_GEN_448[19]) & ~(_GEN_448[18]);
   wire         _GEN_890 = _GEN_888 & _GEN_889;
@@ -5361,7 +5361,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_906 = ~(_GEN_448[1]) & ~(_GEN_448[0]);
   wire [15:0]  _GEN_907 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_89 > 18'h7F80 ? 16'h7F80 : _GEN_89[15:0])
-    | {sroa_speculated6520_v_1_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_1_r0s10[22], 15'h0};
   wire         _GEN_908 = ~(_GEN_474[21]) & ~(_GEN_474[20]);
   wire         _GEN_909 = ~(_GEN_474[19]) & ~(_GEN_474[18]);
   wire         _GEN_910 = _GEN_908 & _GEN_909;
@@ -5383,7 +5383,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_926 = ~(_GEN_474[1]) & ~(_GEN_474[0]);
   wire [15:0]  _GEN_927 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_91 > 18'h7F80 ? 16'h7F80 : _GEN_91[15:0])
-    | {sroa_speculated6520_v_2_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_2_r0s10[22], 15'h0};
   wire         _GEN_928 = ~(_GEN_500[21]) & ~(_GEN_500[20]);
   wire         _GEN_929 = ~(_GEN_500[19]) & ~(_GEN_500[18]);
   wire         _GEN_930 = _GEN_928 & _GEN_929;
@@ -5405,7 +5405,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_946 = ~(_GEN_500[1]) & ~(_GEN_500[0]);
   wire [15:0]  _GEN_947 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_93 > 18'h7F80 ? 16'h7F80 : _GEN_93[15:0])
-    | {sroa_speculated6520_v_3_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_3_r0s10[22], 15'h0};
   wire         _GEN_948 = ~(_GEN_518[21]) & ~(_GEN_518[20]);
   wire         _GEN_949 = ~(_GEN_518[19]) & ~(_GEN_518[18]);
   wire         _GEN_950 = _GEN_948 & _GEN_949;
@@ -5427,7 +5427,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_966 = ~(_GEN_518[1]) & ~(_GEN_518[0]);
   wire [15:0]  _GEN_967 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_95 > 18'h7F80 ? 16'h7F80 : _GEN_95[15:0])
-    | {sroa_speculated6520_v_4_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_4_r0s10[22], 15'h0};
   wire         _GEN_968 = ~(_GEN_536[21]) & ~(_GEN_536[20]);
   wire         _GEN_969 = ~(_GEN_536[19]) & ~(_GEN_536[18]);
   wire         _GEN_970 = _GEN_968 & _GEN_969;
@@ -5449,7 +5449,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_986 = ~(_GEN_536[1]) & ~(_GEN_536[0]);
   wire [15:0]  _GEN_987 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_97 > 18'h7F80 ? 16'h7F80 : _GEN_97[15:0])
-    | {sroa_speculated6520_v_5_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_5_r0s10[22], 15'h0};
   wire         _GEN_988 = ~(_GEN_554[21]) & ~(_GEN_554[20]);
   wire         _GEN_989 = ~(_GEN_554[19]) & ~(_GEN_554[18]);
   wire         _GEN_990 = _GEN_988 & _GEN_989;
@@ -5471,7 +5471,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1006 = ~(_GEN_554[1]) & ~(_GEN_554[0]);
   wire [15:0]  _GEN_1007 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_99 > 18'h7F80 ? 16'h7F80 : _GEN_99[15:0])
-    | {sroa_speculated6520_v_6_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_6_r0s10[22], 15'h0};
   wire         _GEN_1008 = ~(_GEN_572[21]) & ~(_GEN_572[20]);
   wire         _GEN_1009 = ~(_GEN_572[19]) & ~(_GEN_572[18]);
   wire         _GEN_1010 = _GEN_1008 & _GEN_1009;
@@ -5493,7 +5493,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1026 = ~(_GEN_572[1]) & ~(_GEN_572[0]);
   wire [15:0]  _GEN_1027 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_101 > 18'h7F80 ? 16'h7F80 : _GEN_101[15:0])
-    | {sroa_speculated6520_v_7_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_7_r0s10[22], 15'h0};
   wire         _GEN_1028 = ~(_GEN_582[21]) & ~(_GEN_582[20]);
   wire         _GEN_1029 = ~(_GEN_582[19]) & ~(_GEN_582[18]);
   wire         _GEN_1030 = _GEN_1028 & _GEN_1029;
@@ -5515,7 +5515,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1046 = ~(_GEN_582[1]) & ~(_GEN_582[0]);
   wire [15:0]  _GEN_1047 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_103 > 18'h7F80 ? 16'h7F80 : _GEN_103[15:0])
-    | {sroa_speculated6520_v_8_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_8_r0s10[22], 15'h0};
   wire         _GEN_1048 = ~(_GEN_592[21]) & ~(_GEN_592[20]);
   wire         _GEN_1049 = ~(_GEN_592[19]) & ~(_GEN_592[18]);
   wire         _GEN_1050 = _GEN_1048 & _GEN_1049;
@@ -5537,7 +5537,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1066 = ~(_GEN_592[1]) & ~(_GEN_592[0]);
   wire [15:0]  _GEN_1067 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_105 > 18'h7F80 ? 16'h7F80 : _GEN_105[15:0])
-    | {sroa_speculated6520_v_9_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_9_r0s10[22], 15'h0};
   wire         _GEN_1068 = ~(_GEN_602[21]) & ~(_GEN_602[20]);
   wire         _GEN_1069 = ~(_GEN_602[19]) & ~(_GEN_602[18]);
   wire         _GEN_1070 = _GEN_1068 & _GEN_1069;
@@ -5559,7 +5559,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1086 = ~(_GEN_602[1]) & ~(_GEN_602[0]);
   wire [15:0]  _GEN_1087 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_107 > 18'h7F80 ? 16'h7F80 : _GEN_107[15:0])
-    | {sroa_speculated6520_v_10_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_10_r0s10[22], 15'h0};
   wire         _GEN_1088 = ~(_GEN_612[21]) & ~(_GEN_612[20]);
   wire         _GEN_1089 = ~(_GEN_612[19]) & ~(_GEN_612[18]);
   wire         _GEN_1090 = _GEN_1088 & _GEN_1089;
@@ -5581,7 +5581,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1106 = ~(_GEN_612[1]) & ~(_GEN_612[0]);
   wire [15:0]  _GEN_1107 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_109 > 18'h7F80 ? 16'h7F80 : _GEN_109[15:0])
-    | {sroa_speculated6520_v_11_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_11_r0s10[22], 15'h0};
   wire         _GEN_1108 = ~(_GEN_622[21]) & ~(_GEN_622[20]);
   wire         _GEN_1109 = ~(_GEN_622[19]) & ~(_GEN_622[18]);
   wire         _GEN_1110 = _GEN_1108 & _GEN_1109;
@@ -5603,7 +5603,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1126 = ~(_GEN_622[1]) & ~(_GEN_622[0]);
   wire [15:0]  _GEN_1127 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_111 > 18'h7F80 ? 16'h7F80 : _GEN_111[15:0])
-    | {sroa_speculated6520_v_12_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_12_r0s10[22], 15'h0};
   wire         _GEN_1128 = ~(_GEN_632[21]) & ~(_GEN_632[20]);
   wire         _GEN_1129 = ~(_GEN_632[19]) & ~(_GEN_632[18]);
   wire         _GEN_1130 = _GEN_1128 & _GEN_1129;
@@ -5625,7 +5625,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1146 = ~(_GEN_632[1]) & ~(_GEN_632[0]);
   wire [15:0]  _GEN_1147 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_113 > 18'h7F80 ? 16'h7F80 : _GEN_113[15:0])
-    | {sroa_speculated6520_v_13_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_13_r0s10[22], 15'h0};
   wire         _GEN_1148 = ~(_GEN_642[21]) & ~(_GEN_642[20]);
   wire         _GEN_1149 = ~(_GEN_642[19]) & ~(_GEN_642[18]);
   wire         _GEN_1150 = _GEN_1148 & _GEN_1149;
@@ -5647,7 +5647,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1166 = ~(_GEN_642[1]) & ~(_GEN_642[0]);
   wire [15:0]  _GEN_1167 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_115 > 18'h7F80 ? 16'h7F80 : _GEN_115[15:0])
-    | {sroa_speculated6520_v_14_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_14_r0s10[22], 15'h0};
   wire         _GEN_1168 = ~(_GEN_652[21]) & ~(_GEN_652[20]);
   wire         _GEN_1169 = ~(_GEN_652[19]) & ~(_GEN_652[18]);
   wire         _GEN_1170 = _GEN_1168 & _GEN_1169;
@@ -5669,7 +5669,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1186 = ~(_GEN_652[1]) & ~(_GEN_652[0]);
   wire [15:0]  _GEN_1187 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_117 > 18'h7F80 ? 16'h7F80 : _GEN_117[15:0])
-    | {sroa_speculated6520_v_15_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_15_r0s10[22], 15'h0};
   wire         _GEN_1188 = ~(_GEN_658[21]) & ~(_GEN_658[20]);
   wire         _GEN_1189 = ~(_GEN_658[19]) & ~(_GEN_658[18]);
   wire         _GEN_1190 = _GEN_1188 & _GEN_1189;
@@ -5691,7 +5691,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1206 = ~(_GEN_658[1]) & ~(_GEN_658[0]);
   wire [15:0]  _GEN_1207 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_119 > 18'h7F80 ? 16'h7F80 : _GEN_119[15:0])
-    | {sroa_speculated6520_v_16_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_16_r0s10[22], 15'h0};
   wire         _GEN_1208 = ~(_GEN_664[21]) & ~(_GEN_664[20]);
   wire         _GEN_1209 = ~(_GEN_664[19]) & ~(_GEN_664[18]);
   wire         _GEN_1210 = _GEN_1208 & _GEN_1209;
@@ -5713,7 +5713,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1226 = ~(_GEN_664[1]) & ~(_GEN_664[0]);
   wire [15:0]  _GEN_1227 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_121 > 18'h7F80 ? 16'h7F80 : _GEN_121[15:0])
-    | {sroa_speculated6520_v_17_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_17_r0s10[22], 15'h0};
   wire         _GEN_1228 = ~(_GEN_670[21]) & ~(_GEN_670[20]);
   wire         _GEN_1229 = ~(_GEN_670[19]) & ~(_GEN_670[18]);
   wire         _GEN_1230 = _GEN_1228 & _GEN_1229;
@@ -5735,7 +5735,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1246 = ~(_GEN_670[1]) & ~(_GEN_670[0]);
   wire [15:0]  _GEN_1247 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_123 > 18'h7F80 ? 16'h7F80 : _GEN_123[15:0])
-    | {sroa_speculated6520_v_18_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_18_r0s10[22], 15'h0};
   wire         _GEN_1248 = ~(_GEN_676[21]) & ~(_GEN_676[20]);
   wire         _GEN_1249 = ~(_GEN_676[19]) & ~(_GEN_676[18]);
   wire         _GEN_1250 = _GEN_1248 & _GEN_1249;
@@ -5757,7 +5757,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1266 = ~(_GEN_676[1]) & ~(_GEN_676[0]);
   wire [15:0]  _GEN_1267 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_125 > 18'h7F80 ? 16'h7F80 : _GEN_125[15:0])
-    | {sroa_speculated6520_v_19_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_19_r0s10[22], 15'h0};
   wire         _GEN_1268 = ~(_GEN_682[21]) & ~(_GEN_682[20]);
   wire         _GEN_1269 = ~(_GEN_682[19]) & ~(_GEN_682[18]);
   wire         _GEN_1270 = _GEN_1268 & _GEN_1269;
@@ -5779,7 +5779,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1286 = ~(_GEN_682[1]) & ~(_GEN_682[0]);
   wire [15:0]  _GEN_1287 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_127 > 18'h7F80 ? 16'h7F80 : _GEN_127[15:0])
-    | {sroa_speculated6520_v_20_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_20_r0s10[22], 15'h0};
   wire         _GEN_1288 = ~(_GEN_688[21]) & ~(_GEN_688[20]);
   wire         _GEN_1289 = ~(_GEN_688[19]) & ~(_GEN_688[18]);
   wire         _GEN_1290 = _GEN_1288 & _GEN_1289;
@@ -5801,7 +5801,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1306 = ~(_GEN_688[1]) & ~(_GEN_688[0]);
   wire [15:0]  _GEN_1307 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_129 > 18'h7F80 ? 16'h7F80 : _GEN_129[15:0])
-    | {sroa_speculated6520_v_21_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_21_r0s10[22], 15'h0};
   wire         _GEN_1308 = ~(_GEN_694[21]) & ~(_GEN_694[20]);
   wire         _GEN_1309 = ~(_GEN_694[19]) & ~(_GEN_694[18]);
   wire         _GEN_1310 = _GEN_1308 & _GEN_1309;
@@ -5823,7 +5823,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1326 = ~(_GEN_694[1]) & ~(_GEN_694[0]);
   wire [15:0]  _GEN_1327 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_131 > 18'h7F80 ? 16'h7F80 : _GEN_131[15:0])
-    | {sroa_speculated6520_v_22_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_22_r0s10[22], 15'h0};
   wire         _GEN_1328 = ~(_GEN_700[21]) & ~(_GEN_700[20]);
   wire         _GEN_1329 = ~(_GEN_700[19]) & ~(_GEN_700[18]);
   wire         _GEN_1330 = _GEN_1328 & _GEN_1329;
@@ -5845,7 +5845,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1346 = ~(_GEN_700[1]) & ~(_GEN_700[0]);
   wire [15:0]  _GEN_1347 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_133 > 18'h7F80 ? 16'h7F80 : _GEN_133[15:0])
-    | {sroa_speculated6520_v_23_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_23_r0s10[22], 15'h0};
   wire         _GEN_1348 = ~(_GEN_706[21]) & ~(_GEN_706[20]);
   wire         _GEN_1349 = ~(_GEN_706[19]) & ~(_GEN_706[18]);
   wire         _GEN_1350 = _GEN_1348 & _GEN_1349;
@@ -5867,7 +5867,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1366 = ~(_GEN_706[1]) & ~(_GEN_706[0]);
   wire [15:0]  _GEN_1367 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_135 > 18'h7F80 ? 16'h7F80 : _GEN_135[15:0])
-    | {sroa_speculated6520_v_24_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_24_r0s10[22], 15'h0};
   wire         _GEN_1368 = ~(_GEN_712[21]) & ~(_GEN_712[20]);
   wire         _GEN_1369 = ~(_GEN_712[19]) & ~(_GEN_712[18]);
   wire         _GEN_1370 = _GEN_1368 & _GEN_1369;
@@ -5889,7 +5889,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1386 = ~(_GEN_712[1]) & ~(_GEN_712[0]);
   wire [15:0]  _GEN_1387 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_137 > 18'h7F80 ? 16'h7F80 : _GEN_137[15:0])
-    | {sroa_speculated6520_v_25_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_25_r0s10[22], 15'h0};
   wire         _GEN_1388 = ~(_GEN_718[21]) & ~(_GEN_718[20]);
   wire         _GEN_1389 = ~(_GEN_718[19]) & ~(_GEN_718[18]);
   wire         _GEN_1390 = _GEN_1388 & _GEN_1389;
@@ -5911,7 +5911,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1406 = ~(_GEN_718[1]) & ~(_GEN_718[0]);
   wire [15:0]  _GEN_1407 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_139 > 18'h7F80 ? 16'h7F80 : _GEN_139[15:0])
-    | {sroa_speculated6520_v_26_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_26_r0s10[22], 15'h0};
   wire         _GEN_1408 = ~(_GEN_724[21]) & ~(_GEN_724[20]);
   wire         _GEN_1409 = ~(_GEN_724[19]) & ~(_GEN_724[18]);
   wire         _GEN_1410 = _GEN_1408 & _GEN_1409;
@@ -5933,7 +5933,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1426 = ~(_GEN_724[1]) & ~(_GEN_724[0]);
   wire [15:0]  _GEN_1427 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_141 > 18'h7F80 ? 16'h7F80 : _GEN_141[15:0])
-    | {sroa_speculated6520_v_27_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_27_r0s10[22], 15'h0};
   wire         _GEN_1428 = ~(_GEN_730[21]) & ~(_GEN_730[20]);
   wire         _GEN_1429 = ~(_GEN_730[19]) & ~(_GEN_730[18]);
   wire         _GEN_1430 = _GEN_1428 & _GEN_1429;
@@ -5955,7 +5955,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1446 = ~(_GEN_730[1]) & ~(_GEN_730[0]);
   wire [15:0]  _GEN_1447 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_143 > 18'h7F80 ? 16'h7F80 : _GEN_143[15:0])
-    | {sroa_speculated6520_v_28_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_28_r0s10[22], 15'h0};
   wire         _GEN_1448 = ~(_GEN_736[21]) & ~(_GEN_736[20]);
   wire         _GEN_1449 = ~(_GEN_736[19]) & ~(_GEN_736[18]);
   wire         _GEN_1450 = _GEN_1448 & _GEN_1449;
@@ -5977,7 +5977,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1466 = ~(_GEN_736[1]) & ~(_GEN_736[0]);
   wire [15:0]  _GEN_1467 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_145 > 18'h7F80 ? 16'h7F80 : _GEN_145[15:0])
-    | {sroa_speculated6520_v_29_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_29_r0s10[22], 15'h0};
   wire         _GEN_1468 = ~(_GEN_742[21]) & ~(_GEN_742[20]);
   wire         _GEN_1469 = ~(_GEN_742[19]) & ~(_GEN_742[18]);
   wire         _GEN_1470 = _GEN_1468 & _GEN_1469;
@@ -5999,7 +5999,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1486 = ~(_GEN_742[1]) & ~(_GEN_742[0]);
   wire [15:0]  _GEN_1487 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_147 > 18'h7F80 ? 16'h7F80 : _GEN_147[15:0])
-    | {sroa_speculated6520_v_30_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_30_r0s10[22], 15'h0};
   wire         _GEN_1488 = ~(_GEN_748[21]) & ~(_GEN_748[20]);
   wire         _GEN_1489 = ~(_GEN_748[19]) & ~(_GEN_748[18]);
   wire         _GEN_1490 = _GEN_1488 & _GEN_1489;
@@ -6021,7 +6021,7 @@ module kv_compress_rotate_speckv_Design(
   wire         _GEN_1506 = ~(_GEN_748[1]) & ~(_GEN_748[0]);
   wire [15:0]  _GEN_1507 =
     (run_reach_sroa_0_0_r0s10[8] | _GEN_149 > 18'h7F80 ? 16'h7F80 : _GEN_149[15:0])
-    | {sroa_speculated6520_v_31_r0s10[22], 15'h0};
+    | {sroa_speculated6528_v_31_r0s10[22], 15'h0};
   always_ff @(posedge clk) begin
     if (_GEN_10)
       and_r0s1 <= ~first_0_r0 & _GEN_154;
@@ -6100,169 +6100,169 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_7)
       kept_sroa_0_0_r0s4 <= kept_sroa_0_0_r0s3;
     if (_GEN_10)
-      cmp_i1333_r0s1 <= _GEN_155;
+      cmp_i1334_r0s1 <= _GEN_155;
     if (_GEN_9)
-      cmp_i1333_r0s2 <= cmp_i1333_r0s1;
+      cmp_i1334_r0s2 <= cmp_i1334_r0s1;
     if (_GEN_8)
-      cmp_i1333_r0s3 <= cmp_i1333_r0s2;
+      cmp_i1334_r0s3 <= cmp_i1334_r0s2;
     if (_GEN_10) begin
       plan_sroa_16_0_r0s1 <= plan_sroa_16_0_r0;
-      or_i1635_r0s1 <=
+      or_i1636_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[14:10] == 5'h0 : _GEN_156[14:7] == 8'h0)
         | _GEN_157[0];
-      sroa_speculated6500_r0s1 <= _GEN_157[7:1];
-      or_i1635_16_r0s1 <=
+      sroa_speculated6508_r0s1 <= _GEN_157[7:1];
+      or_i1636_16_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[270:266] == 5'h0 : _GEN_156[270:263] == 8'h0)
         | _GEN_158[0];
-      sroa_speculated6500_16_r0s1 <= _GEN_158[7:1];
-      or_i1635_8_r0s1 <=
+      sroa_speculated6508_16_r0s1 <= _GEN_158[7:1];
+      or_i1636_8_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[142:138] == 5'h0 : _GEN_156[142:135] == 8'h0)
         | _GEN_159[0];
-      sroa_speculated6500_8_r0s1 <= _GEN_159[7:1];
-      or_i1635_24_r0s1 <=
+      sroa_speculated6508_8_r0s1 <= _GEN_159[7:1];
+      or_i1636_24_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[398:394] == 5'h0 : _GEN_156[398:391] == 8'h0)
         | _GEN_160[0];
-      sroa_speculated6500_24_r0s1 <= _GEN_160[7:1];
+      sroa_speculated6508_24_r0s1 <= _GEN_160[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_r0s2 <= _GEN_757 > _GEN_760 ? _GEN_757 : _GEN_760;
     if (_GEN_10) begin
-      or_i1635_4_r0s1 <=
+      or_i1636_4_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[78:74] == 5'h0 : _GEN_156[78:71] == 8'h0)
         | _GEN_161[0];
-      sroa_speculated6500_4_r0s1 <= _GEN_161[7:1];
-      or_i1635_20_r0s1 <=
+      sroa_speculated6508_4_r0s1 <= _GEN_161[7:1];
+      or_i1636_20_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[334:330] == 5'h0 : _GEN_156[334:327] == 8'h0)
         | _GEN_162[0];
-      sroa_speculated6500_20_r0s1 <= _GEN_162[7:1];
-      or_i1635_12_r0s1 <=
+      sroa_speculated6508_20_r0s1 <= _GEN_162[7:1];
+      or_i1636_12_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[206:202] == 5'h0 : _GEN_156[206:199] == 8'h0)
         | _GEN_163[0];
-      sroa_speculated6500_12_r0s1 <= _GEN_163[7:1];
-      or_i1635_28_r0s1 <=
+      sroa_speculated6508_12_r0s1 <= _GEN_163[7:1];
+      or_i1636_28_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[462:458] == 5'h0 : _GEN_156[462:455] == 8'h0)
         | _GEN_164[0];
-      sroa_speculated6500_28_r0s1 <= _GEN_164[7:1];
+      sroa_speculated6508_28_r0s1 <= _GEN_164[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_4_r0s2 <= _GEN_763 > _GEN_766 ? _GEN_763 : _GEN_766;
     if (_GEN_10) begin
-      or_i1635_2_r0s1 <=
+      or_i1636_2_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[46:42] == 5'h0 : _GEN_156[46:39] == 8'h0)
         | _GEN_165[0];
-      sroa_speculated6500_2_r0s1 <= _GEN_165[7:1];
-      or_i1635_18_r0s1 <=
+      sroa_speculated6508_2_r0s1 <= _GEN_165[7:1];
+      or_i1636_18_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[302:298] == 5'h0 : _GEN_156[302:295] == 8'h0)
         | _GEN_166[0];
-      sroa_speculated6500_18_r0s1 <= _GEN_166[7:1];
-      or_i1635_10_r0s1 <=
+      sroa_speculated6508_18_r0s1 <= _GEN_166[7:1];
+      or_i1636_10_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[174:170] == 5'h0 : _GEN_156[174:167] == 8'h0)
         | _GEN_167[0];
-      sroa_speculated6500_10_r0s1 <= _GEN_167[7:1];
-      or_i1635_26_r0s1 <=
+      sroa_speculated6508_10_r0s1 <= _GEN_167[7:1];
+      or_i1636_26_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[430:426] == 5'h0 : _GEN_156[430:423] == 8'h0)
         | _GEN_168[0];
-      sroa_speculated6500_26_r0s1 <= _GEN_168[7:1];
+      sroa_speculated6508_26_r0s1 <= _GEN_168[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_2_r0s2 <= _GEN_769 > _GEN_772 ? _GEN_769 : _GEN_772;
     if (_GEN_10) begin
-      or_i1635_6_r0s1 <=
+      or_i1636_6_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[110:106] == 5'h0 : _GEN_156[110:103] == 8'h0)
         | _GEN_169[0];
-      sroa_speculated6500_6_r0s1 <= _GEN_169[7:1];
-      or_i1635_22_r0s1 <=
+      sroa_speculated6508_6_r0s1 <= _GEN_169[7:1];
+      or_i1636_22_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[366:362] == 5'h0 : _GEN_156[366:359] == 8'h0)
         | _GEN_170[0];
-      sroa_speculated6500_22_r0s1 <= _GEN_170[7:1];
-      or_i1635_14_r0s1 <=
+      sroa_speculated6508_22_r0s1 <= _GEN_170[7:1];
+      or_i1636_14_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[238:234] == 5'h0 : _GEN_156[238:231] == 8'h0)
         | _GEN_171[0];
-      sroa_speculated6500_14_r0s1 <= _GEN_171[7:1];
-      or_i1635_30_r0s1 <=
+      sroa_speculated6508_14_r0s1 <= _GEN_171[7:1];
+      or_i1636_30_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[494:490] == 5'h0 : _GEN_156[494:487] == 8'h0)
         | _GEN_172[0];
-      sroa_speculated6500_30_r0s1 <= _GEN_172[7:1];
+      sroa_speculated6508_30_r0s1 <= _GEN_172[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_6_r0s2 <= _GEN_775 > _GEN_778 ? _GEN_775 : _GEN_778;
     if (_GEN_10) begin
-      or_i1635_1_r0s1 <=
+      or_i1636_1_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[30:26] == 5'h0 : _GEN_156[30:23] == 8'h0)
         | _GEN_173[0];
-      sroa_speculated6500_1_r0s1 <= _GEN_173[7:1];
-      or_i1635_17_r0s1 <=
+      sroa_speculated6508_1_r0s1 <= _GEN_173[7:1];
+      or_i1636_17_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[286:282] == 5'h0 : _GEN_156[286:279] == 8'h0)
         | _GEN_174[0];
-      sroa_speculated6500_17_r0s1 <= _GEN_174[7:1];
-      or_i1635_9_r0s1 <=
+      sroa_speculated6508_17_r0s1 <= _GEN_174[7:1];
+      or_i1636_9_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[158:154] == 5'h0 : _GEN_156[158:151] == 8'h0)
         | _GEN_175[0];
-      sroa_speculated6500_9_r0s1 <= _GEN_175[7:1];
-      or_i1635_25_r0s1 <=
+      sroa_speculated6508_9_r0s1 <= _GEN_175[7:1];
+      or_i1636_25_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[414:410] == 5'h0 : _GEN_156[414:407] == 8'h0)
         | _GEN_176[0];
-      sroa_speculated6500_25_r0s1 <= _GEN_176[7:1];
+      sroa_speculated6508_25_r0s1 <= _GEN_176[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_1_r0s2 <= _GEN_781 > _GEN_784 ? _GEN_781 : _GEN_784;
     if (_GEN_10) begin
-      or_i1635_5_r0s1 <=
+      or_i1636_5_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[94:90] == 5'h0 : _GEN_156[94:87] == 8'h0)
         | _GEN_177[0];
-      sroa_speculated6500_5_r0s1 <= _GEN_177[7:1];
-      or_i1635_21_r0s1 <=
+      sroa_speculated6508_5_r0s1 <= _GEN_177[7:1];
+      or_i1636_21_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[350:346] == 5'h0 : _GEN_156[350:343] == 8'h0)
         | _GEN_178[0];
-      sroa_speculated6500_21_r0s1 <= _GEN_178[7:1];
-      or_i1635_13_r0s1 <=
+      sroa_speculated6508_21_r0s1 <= _GEN_178[7:1];
+      or_i1636_13_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[222:218] == 5'h0 : _GEN_156[222:215] == 8'h0)
         | _GEN_179[0];
-      sroa_speculated6500_13_r0s1 <= _GEN_179[7:1];
-      or_i1635_29_r0s1 <=
+      sroa_speculated6508_13_r0s1 <= _GEN_179[7:1];
+      or_i1636_29_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[478:474] == 5'h0 : _GEN_156[478:471] == 8'h0)
         | _GEN_180[0];
-      sroa_speculated6500_29_r0s1 <= _GEN_180[7:1];
+      sroa_speculated6508_29_r0s1 <= _GEN_180[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_5_r0s2 <= _GEN_787 > _GEN_790 ? _GEN_787 : _GEN_790;
     if (_GEN_10) begin
-      or_i1635_3_r0s1 <=
+      or_i1636_3_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[62:58] == 5'h0 : _GEN_156[62:55] == 8'h0)
         | _GEN_181[0];
-      sroa_speculated6500_3_r0s1 <= _GEN_181[7:1];
-      or_i1635_19_r0s1 <=
+      sroa_speculated6508_3_r0s1 <= _GEN_181[7:1];
+      or_i1636_19_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[318:314] == 5'h0 : _GEN_156[318:311] == 8'h0)
         | _GEN_182[0];
-      sroa_speculated6500_19_r0s1 <= _GEN_182[7:1];
-      or_i1635_11_r0s1 <=
+      sroa_speculated6508_19_r0s1 <= _GEN_182[7:1];
+      or_i1636_11_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[190:186] == 5'h0 : _GEN_156[190:183] == 8'h0)
         | _GEN_183[0];
-      sroa_speculated6500_11_r0s1 <= _GEN_183[7:1];
-      or_i1635_27_r0s1 <=
+      sroa_speculated6508_11_r0s1 <= _GEN_183[7:1];
+      or_i1636_27_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[446:442] == 5'h0 : _GEN_156[446:439] == 8'h0)
         | _GEN_184[0];
-      sroa_speculated6500_27_r0s1 <= _GEN_184[7:1];
+      sroa_speculated6508_27_r0s1 <= _GEN_184[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_3_r0s2 <= _GEN_793 > _GEN_796 ? _GEN_793 : _GEN_796;
     if (_GEN_10) begin
-      or_i1635_7_r0s1 <=
+      or_i1636_7_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[126:122] == 5'h0 : _GEN_156[126:119] == 8'h0)
         | _GEN_185[0];
-      sroa_speculated6500_7_r0s1 <= _GEN_185[7:1];
-      or_i1635_23_r0s1 <=
+      sroa_speculated6508_7_r0s1 <= _GEN_185[7:1];
+      or_i1636_23_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[382:378] == 5'h0 : _GEN_156[382:375] == 8'h0)
         | _GEN_186[0];
-      sroa_speculated6500_23_r0s1 <= _GEN_186[7:1];
-      or_i1635_15_r0s1 <=
+      sroa_speculated6508_23_r0s1 <= _GEN_186[7:1];
+      or_i1636_15_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[254:250] == 5'h0 : _GEN_156[254:247] == 8'h0)
         | _GEN_187[0];
-      sroa_speculated6500_15_r0s1 <= _GEN_187[7:1];
-      or_i1635_31_r0s1 <=
+      sroa_speculated6508_15_r0s1 <= _GEN_187[7:1];
+      or_i1636_31_r0s1 <=
         (plan_sroa_16_0_r0[0] ? _GEN_156[510:506] == 5'h0 : _GEN_156[510:503] == 8'h0)
         | _GEN_188[0];
-      sroa_speculated6500_31_r0s1 <= _GEN_188[7:1];
+      sroa_speculated6508_31_r0s1 <= _GEN_188[7:1];
     end
     if (_GEN_9)
       spec_store_select_1_7_r0s2 <= _GEN_799 > _GEN_802 ? _GEN_799 : _GEN_802;
@@ -6297,18 +6297,18 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_r0s3 <= spec_select136_r0s2;
     if (_GEN_7)
-      cmp_i2843_r0s4 <= |(_GEN_192[7:4]);
+      cmp_i2844_r0s4 <= |(_GEN_192[7:4]);
     if (_GEN_10)
-      or_i2829_r0s1 <=
+      or_i2830_r0s1 <=
         {~_GEN_191,
          plan_sroa_16_0_r0[0] ? kept_sroa_0_0_r0[9:0] : {kept_sroa_0_0_r0[6:0], 3'h0}};
     if (_GEN_9)
-      or_i2829_r0s2 <= or_i2829_r0s1;
+      or_i2830_r0s2 <= or_i2830_r0s1;
     if (_GEN_8)
-      or_i2829_r0s3 <= or_i2829_r0s2;
+      or_i2830_r0s3 <= or_i2830_r0s2;
     if (_GEN_7) begin
-      or_i2829_r0s4 <= or_i2829_r0s3;
-      sub_i2462_r0s4 <= _GEN_192;
+      or_i2830_r0s4 <= or_i2830_r0s3;
+      sub_i2463_r0s4 <= _GEN_192;
     end
     if (_GEN_6)
       g_i_sroa_0_0_r0s5 <= kept_sroa_0_0_r0s4[15] ? 18'h0 - _GEN_54 : _GEN_54;
@@ -6319,20 +6319,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_1_r0s3 <= spec_select136_1_r0s2;
     if (_GEN_7)
-      cmp_i2843_1_r0s4 <= |(_GEN_196[7:4]);
+      cmp_i2844_1_r0s4 <= |(_GEN_196[7:4]);
     if (_GEN_10)
-      or_i2829_1_r0s1 <=
+      or_i2830_1_r0s1 <=
         {~_GEN_195,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[25:16]
            : {kept_sroa_0_0_r0[22:16], 3'h0}};
     if (_GEN_9)
-      or_i2829_1_r0s2 <= or_i2829_1_r0s1;
+      or_i2830_1_r0s2 <= or_i2830_1_r0s1;
     if (_GEN_8)
-      or_i2829_1_r0s3 <= or_i2829_1_r0s2;
+      or_i2830_1_r0s3 <= or_i2830_1_r0s2;
     if (_GEN_7) begin
-      or_i2829_1_r0s4 <= or_i2829_1_r0s3;
-      sub_i2462_1_r0s4 <= _GEN_196;
+      or_i2830_1_r0s4 <= or_i2830_1_r0s3;
+      sub_i2463_1_r0s4 <= _GEN_196;
     end
     if (_GEN_6)
       g_i_sroa_0_0_1_r0s5 <= kept_sroa_0_0_r0s4[31] ? 18'h0 - _GEN_55 : _GEN_55;
@@ -6343,20 +6343,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_2_r0s3 <= spec_select136_2_r0s2;
     if (_GEN_7)
-      cmp_i2843_2_r0s4 <= |(_GEN_202[7:4]);
+      cmp_i2844_2_r0s4 <= |(_GEN_202[7:4]);
     if (_GEN_10)
-      or_i2829_2_r0s1 <=
+      or_i2830_2_r0s1 <=
         {~_GEN_201,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[41:32]
            : {kept_sroa_0_0_r0[38:32], 3'h0}};
     if (_GEN_9)
-      or_i2829_2_r0s2 <= or_i2829_2_r0s1;
+      or_i2830_2_r0s2 <= or_i2830_2_r0s1;
     if (_GEN_8)
-      or_i2829_2_r0s3 <= or_i2829_2_r0s2;
+      or_i2830_2_r0s3 <= or_i2830_2_r0s2;
     if (_GEN_7) begin
-      or_i2829_2_r0s4 <= or_i2829_2_r0s3;
-      sub_i2462_2_r0s4 <= _GEN_202;
+      or_i2830_2_r0s4 <= or_i2830_2_r0s3;
+      sub_i2463_2_r0s4 <= _GEN_202;
     end
     if (_GEN_6)
       g_i_sroa_0_0_2_r0s5 <= kept_sroa_0_0_r0s4[47] ? 18'h0 - _GEN_56 : _GEN_56;
@@ -6367,25 +6367,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_3_r0s3 <= spec_select136_3_r0s2;
     if (_GEN_7)
-      cmp_i2843_3_r0s4 <= |(_GEN_206[7:4]);
+      cmp_i2844_3_r0s4 <= |(_GEN_206[7:4]);
     if (_GEN_10)
-      or_i2829_3_r0s1 <=
+      or_i2830_3_r0s1 <=
         {~_GEN_205,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[57:48]
            : {kept_sroa_0_0_r0[54:48], 3'h0}};
     if (_GEN_9)
-      or_i2829_3_r0s2 <= or_i2829_3_r0s1;
+      or_i2830_3_r0s2 <= or_i2830_3_r0s1;
     if (_GEN_8)
-      or_i2829_3_r0s3 <= or_i2829_3_r0s2;
+      or_i2830_3_r0s3 <= or_i2830_3_r0s2;
     if (_GEN_7) begin
-      or_i2829_3_r0s4 <= or_i2829_3_r0s3;
-      sub_i2462_3_r0s4 <= _GEN_206;
+      or_i2830_3_r0s4 <= or_i2830_3_r0s3;
+      sub_i2463_3_r0s4 <= _GEN_206;
     end
     if (_GEN_6)
       g_i_sroa_0_0_3_r0s5 <= kept_sroa_0_0_r0s4[63] ? 18'h0 - _GEN_57 : _GEN_57;
     if (_GEN_5)
-      sroa_speculated6439_v_r0s6 <= _GEN_200 + _GEN_210;
+      sroa_speculated6447_v_r0s6 <= _GEN_200 + _GEN_210;
     if (_GEN_10)
       spec_select136_4_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_813 + 8'h70 : _GEN_813;
     if (_GEN_9)
@@ -6393,20 +6393,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_4_r0s3 <= spec_select136_4_r0s2;
     if (_GEN_7)
-      cmp_i2843_4_r0s4 <= |(_GEN_213[7:4]);
+      cmp_i2844_4_r0s4 <= |(_GEN_213[7:4]);
     if (_GEN_10)
-      or_i2829_4_r0s1 <=
+      or_i2830_4_r0s1 <=
         {~_GEN_212,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[73:64]
            : {kept_sroa_0_0_r0[70:64], 3'h0}};
     if (_GEN_9)
-      or_i2829_4_r0s2 <= or_i2829_4_r0s1;
+      or_i2830_4_r0s2 <= or_i2830_4_r0s1;
     if (_GEN_8)
-      or_i2829_4_r0s3 <= or_i2829_4_r0s2;
+      or_i2830_4_r0s3 <= or_i2830_4_r0s2;
     if (_GEN_7) begin
-      or_i2829_4_r0s4 <= or_i2829_4_r0s3;
-      sub_i2462_4_r0s4 <= _GEN_213;
+      or_i2830_4_r0s4 <= or_i2830_4_r0s3;
+      sub_i2463_4_r0s4 <= _GEN_213;
     end
     if (_GEN_6)
       g_i_sroa_0_0_4_r0s5 <= kept_sroa_0_0_r0s4[79] ? 18'h0 - _GEN_58 : _GEN_58;
@@ -6417,20 +6417,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_5_r0s3 <= spec_select136_5_r0s2;
     if (_GEN_7)
-      cmp_i2843_5_r0s4 <= |(_GEN_217[7:4]);
+      cmp_i2844_5_r0s4 <= |(_GEN_217[7:4]);
     if (_GEN_10)
-      or_i2829_5_r0s1 <=
+      or_i2830_5_r0s1 <=
         {~_GEN_216,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[89:80]
            : {kept_sroa_0_0_r0[86:80], 3'h0}};
     if (_GEN_9)
-      or_i2829_5_r0s2 <= or_i2829_5_r0s1;
+      or_i2830_5_r0s2 <= or_i2830_5_r0s1;
     if (_GEN_8)
-      or_i2829_5_r0s3 <= or_i2829_5_r0s2;
+      or_i2830_5_r0s3 <= or_i2830_5_r0s2;
     if (_GEN_7) begin
-      or_i2829_5_r0s4 <= or_i2829_5_r0s3;
-      sub_i2462_5_r0s4 <= _GEN_217;
+      or_i2830_5_r0s4 <= or_i2830_5_r0s3;
+      sub_i2463_5_r0s4 <= _GEN_217;
     end
     if (_GEN_6)
       g_i_sroa_0_0_5_r0s5 <= kept_sroa_0_0_r0s4[95] ? 18'h0 - _GEN_59 : _GEN_59;
@@ -6441,20 +6441,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_6_r0s3 <= spec_select136_6_r0s2;
     if (_GEN_7)
-      cmp_i2843_6_r0s4 <= |(_GEN_223[7:4]);
+      cmp_i2844_6_r0s4 <= |(_GEN_223[7:4]);
     if (_GEN_10)
-      or_i2829_6_r0s1 <=
+      or_i2830_6_r0s1 <=
         {~_GEN_222,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[105:96]
            : {kept_sroa_0_0_r0[102:96], 3'h0}};
     if (_GEN_9)
-      or_i2829_6_r0s2 <= or_i2829_6_r0s1;
+      or_i2830_6_r0s2 <= or_i2830_6_r0s1;
     if (_GEN_8)
-      or_i2829_6_r0s3 <= or_i2829_6_r0s2;
+      or_i2830_6_r0s3 <= or_i2830_6_r0s2;
     if (_GEN_7) begin
-      or_i2829_6_r0s4 <= or_i2829_6_r0s3;
-      sub_i2462_6_r0s4 <= _GEN_223;
+      or_i2830_6_r0s4 <= or_i2830_6_r0s3;
+      sub_i2463_6_r0s4 <= _GEN_223;
     end
     if (_GEN_6)
       g_i_sroa_0_0_6_r0s5 <= kept_sroa_0_0_r0s4[111] ? 17'h0 - _GEN_60 : _GEN_60;
@@ -6465,25 +6465,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_7_r0s3 <= spec_select136_7_r0s2;
     if (_GEN_7)
-      cmp_i2843_7_r0s4 <= |(_GEN_228[7:4]);
+      cmp_i2844_7_r0s4 <= |(_GEN_228[7:4]);
     if (_GEN_10)
-      or_i2829_7_r0s1 <=
+      or_i2830_7_r0s1 <=
         {~_GEN_227,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[121:112]
            : {kept_sroa_0_0_r0[118:112], 3'h0}};
     if (_GEN_9)
-      or_i2829_7_r0s2 <= or_i2829_7_r0s1;
+      or_i2830_7_r0s2 <= or_i2830_7_r0s1;
     if (_GEN_8)
-      or_i2829_7_r0s3 <= or_i2829_7_r0s2;
+      or_i2830_7_r0s3 <= or_i2830_7_r0s2;
     if (_GEN_7) begin
-      or_i2829_7_r0s4 <= or_i2829_7_r0s3;
-      sub_i2462_7_r0s4 <= _GEN_228;
+      or_i2830_7_r0s4 <= or_i2830_7_r0s3;
+      sub_i2463_7_r0s4 <= _GEN_228;
     end
     if (_GEN_6)
       g_i_sroa_0_0_7_r0s5 <= kept_sroa_0_0_r0s4[127] ? 17'h0 - _GEN_61 : _GEN_61;
     if (_GEN_5)
-      sroa_speculated6439_v_4_r0s6 <= _GEN_221 + _GEN_233;
+      sroa_speculated6447_v_4_r0s6 <= _GEN_221 + _GEN_233;
     if (_GEN_10)
       spec_select136_8_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_821 + 8'h70 : _GEN_821;
     if (_GEN_9)
@@ -6491,20 +6491,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_8_r0s3 <= spec_select136_8_r0s2;
     if (_GEN_7)
-      cmp_i2843_8_r0s4 <= |(_GEN_238[7:4]);
+      cmp_i2844_8_r0s4 <= |(_GEN_238[7:4]);
     if (_GEN_10)
-      or_i2829_8_r0s1 <=
+      or_i2830_8_r0s1 <=
         {~_GEN_237,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[137:128]
            : {kept_sroa_0_0_r0[134:128], 3'h0}};
     if (_GEN_9)
-      or_i2829_8_r0s2 <= or_i2829_8_r0s1;
+      or_i2830_8_r0s2 <= or_i2830_8_r0s1;
     if (_GEN_8)
-      or_i2829_8_r0s3 <= or_i2829_8_r0s2;
+      or_i2830_8_r0s3 <= or_i2830_8_r0s2;
     if (_GEN_7) begin
-      or_i2829_8_r0s4 <= or_i2829_8_r0s3;
-      sub_i2462_8_r0s4 <= _GEN_238;
+      or_i2830_8_r0s4 <= or_i2830_8_r0s3;
+      sub_i2463_8_r0s4 <= _GEN_238;
     end
     if (_GEN_6)
       g_i_sroa_0_0_8_r0s5 <= kept_sroa_0_0_r0s4[143] ? 17'h0 - _GEN_62 : _GEN_62;
@@ -6515,20 +6515,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_9_r0s3 <= spec_select136_9_r0s2;
     if (_GEN_7)
-      cmp_i2843_9_r0s4 <= |(_GEN_243[7:4]);
+      cmp_i2844_9_r0s4 <= |(_GEN_243[7:4]);
     if (_GEN_10)
-      or_i2829_9_r0s1 <=
+      or_i2830_9_r0s1 <=
         {~_GEN_242,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[153:144]
            : {kept_sroa_0_0_r0[150:144], 3'h0}};
     if (_GEN_9)
-      or_i2829_9_r0s2 <= or_i2829_9_r0s1;
+      or_i2830_9_r0s2 <= or_i2830_9_r0s1;
     if (_GEN_8)
-      or_i2829_9_r0s3 <= or_i2829_9_r0s2;
+      or_i2830_9_r0s3 <= or_i2830_9_r0s2;
     if (_GEN_7) begin
-      or_i2829_9_r0s4 <= or_i2829_9_r0s3;
-      sub_i2462_9_r0s4 <= _GEN_243;
+      or_i2830_9_r0s4 <= or_i2830_9_r0s3;
+      sub_i2463_9_r0s4 <= _GEN_243;
     end
     if (_GEN_6)
       g_i_sroa_0_0_9_r0s5 <= kept_sroa_0_0_r0s4[159] ? 17'h0 - _GEN_63 : _GEN_63;
@@ -6539,20 +6539,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_10_r0s3 <= spec_select136_10_r0s2;
     if (_GEN_7)
-      cmp_i2843_10_r0s4 <= |(_GEN_250[7:4]);
+      cmp_i2844_10_r0s4 <= |(_GEN_250[7:4]);
     if (_GEN_10)
-      or_i2829_10_r0s1 <=
+      or_i2830_10_r0s1 <=
         {~_GEN_249,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[169:160]
            : {kept_sroa_0_0_r0[166:160], 3'h0}};
     if (_GEN_9)
-      or_i2829_10_r0s2 <= or_i2829_10_r0s1;
+      or_i2830_10_r0s2 <= or_i2830_10_r0s1;
     if (_GEN_8)
-      or_i2829_10_r0s3 <= or_i2829_10_r0s2;
+      or_i2830_10_r0s3 <= or_i2830_10_r0s2;
     if (_GEN_7) begin
-      or_i2829_10_r0s4 <= or_i2829_10_r0s3;
-      sub_i2462_10_r0s4 <= _GEN_250;
+      or_i2830_10_r0s4 <= or_i2830_10_r0s3;
+      sub_i2463_10_r0s4 <= _GEN_250;
     end
     if (_GEN_6)
       g_i_sroa_0_0_10_r0s5 <= kept_sroa_0_0_r0s4[175] ? 17'h0 - _GEN_64 : _GEN_64;
@@ -6563,25 +6563,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_11_r0s3 <= spec_select136_11_r0s2;
     if (_GEN_7)
-      cmp_i2843_11_r0s4 <= |(_GEN_255[7:4]);
+      cmp_i2844_11_r0s4 <= |(_GEN_255[7:4]);
     if (_GEN_10)
-      or_i2829_11_r0s1 <=
+      or_i2830_11_r0s1 <=
         {~_GEN_254,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[185:176]
            : {kept_sroa_0_0_r0[182:176], 3'h0}};
     if (_GEN_9)
-      or_i2829_11_r0s2 <= or_i2829_11_r0s1;
+      or_i2830_11_r0s2 <= or_i2830_11_r0s1;
     if (_GEN_8)
-      or_i2829_11_r0s3 <= or_i2829_11_r0s2;
+      or_i2830_11_r0s3 <= or_i2830_11_r0s2;
     if (_GEN_7) begin
-      or_i2829_11_r0s4 <= or_i2829_11_r0s3;
-      sub_i2462_11_r0s4 <= _GEN_255;
+      or_i2830_11_r0s4 <= or_i2830_11_r0s3;
+      sub_i2463_11_r0s4 <= _GEN_255;
     end
     if (_GEN_6)
       g_i_sroa_0_0_11_r0s5 <= kept_sroa_0_0_r0s4[191] ? 17'h0 - _GEN_65 : _GEN_65;
     if (_GEN_5)
-      sroa_speculated6439_v_8_r0s6 <= _GEN_248 + _GEN_260;
+      sroa_speculated6447_v_8_r0s6 <= _GEN_248 + _GEN_260;
     if (_GEN_10)
       spec_select136_12_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_829 + 8'h70 : _GEN_829;
     if (_GEN_9)
@@ -6589,20 +6589,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_12_r0s3 <= spec_select136_12_r0s2;
     if (_GEN_7)
-      cmp_i2843_12_r0s4 <= |(_GEN_263[7:4]);
+      cmp_i2844_12_r0s4 <= |(_GEN_263[7:4]);
     if (_GEN_10)
-      or_i2829_12_r0s1 <=
+      or_i2830_12_r0s1 <=
         {~_GEN_262,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[201:192]
            : {kept_sroa_0_0_r0[198:192], 3'h0}};
     if (_GEN_9)
-      or_i2829_12_r0s2 <= or_i2829_12_r0s1;
+      or_i2830_12_r0s2 <= or_i2830_12_r0s1;
     if (_GEN_8)
-      or_i2829_12_r0s3 <= or_i2829_12_r0s2;
+      or_i2830_12_r0s3 <= or_i2830_12_r0s2;
     if (_GEN_7) begin
-      or_i2829_12_r0s4 <= or_i2829_12_r0s3;
-      sub_i2462_12_r0s4 <= _GEN_263;
+      or_i2830_12_r0s4 <= or_i2830_12_r0s3;
+      sub_i2463_12_r0s4 <= _GEN_263;
     end
     if (_GEN_6)
       g_i_sroa_0_0_12_r0s5 <= kept_sroa_0_0_r0s4[207] ? 17'h0 - _GEN_66 : _GEN_66;
@@ -6613,20 +6613,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_13_r0s3 <= spec_select136_13_r0s2;
     if (_GEN_7)
-      cmp_i2843_13_r0s4 <= |(_GEN_268[7:4]);
+      cmp_i2844_13_r0s4 <= |(_GEN_268[7:4]);
     if (_GEN_10)
-      or_i2829_13_r0s1 <=
+      or_i2830_13_r0s1 <=
         {~_GEN_267,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[217:208]
            : {kept_sroa_0_0_r0[214:208], 3'h0}};
     if (_GEN_9)
-      or_i2829_13_r0s2 <= or_i2829_13_r0s1;
+      or_i2830_13_r0s2 <= or_i2830_13_r0s1;
     if (_GEN_8)
-      or_i2829_13_r0s3 <= or_i2829_13_r0s2;
+      or_i2830_13_r0s3 <= or_i2830_13_r0s2;
     if (_GEN_7) begin
-      or_i2829_13_r0s4 <= or_i2829_13_r0s3;
-      sub_i2462_13_r0s4 <= _GEN_268;
+      or_i2830_13_r0s4 <= or_i2830_13_r0s3;
+      sub_i2463_13_r0s4 <= _GEN_268;
     end
     if (_GEN_6)
       g_i_sroa_0_0_13_r0s5 <= kept_sroa_0_0_r0s4[223] ? 17'h0 - _GEN_67 : _GEN_67;
@@ -6637,20 +6637,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_14_r0s3 <= spec_select136_14_r0s2;
     if (_GEN_7)
-      cmp_i2843_14_r0s4 <= |(_GEN_275[7:4]);
+      cmp_i2844_14_r0s4 <= |(_GEN_275[7:4]);
     if (_GEN_10)
-      or_i2829_14_r0s1 <=
+      or_i2830_14_r0s1 <=
         {~_GEN_274,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[233:224]
            : {kept_sroa_0_0_r0[230:224], 3'h0}};
     if (_GEN_9)
-      or_i2829_14_r0s2 <= or_i2829_14_r0s1;
+      or_i2830_14_r0s2 <= or_i2830_14_r0s1;
     if (_GEN_8)
-      or_i2829_14_r0s3 <= or_i2829_14_r0s2;
+      or_i2830_14_r0s3 <= or_i2830_14_r0s2;
     if (_GEN_7) begin
-      or_i2829_14_r0s4 <= or_i2829_14_r0s3;
-      sub_i2462_14_r0s4 <= _GEN_275;
+      or_i2830_14_r0s4 <= or_i2830_14_r0s3;
+      sub_i2463_14_r0s4 <= _GEN_275;
     end
     if (_GEN_6)
       g_i_sroa_0_0_14_r0s5 <= kept_sroa_0_0_r0s4[239] ? 17'h0 - _GEN_68 : _GEN_68;
@@ -6661,25 +6661,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_15_r0s3 <= spec_select136_15_r0s2;
     if (_GEN_7)
-      cmp_i2843_15_r0s4 <= |(_GEN_280[7:4]);
+      cmp_i2844_15_r0s4 <= |(_GEN_280[7:4]);
     if (_GEN_10)
-      or_i2829_15_r0s1 <=
+      or_i2830_15_r0s1 <=
         {~_GEN_279,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[249:240]
            : {kept_sroa_0_0_r0[246:240], 3'h0}};
     if (_GEN_9)
-      or_i2829_15_r0s2 <= or_i2829_15_r0s1;
+      or_i2830_15_r0s2 <= or_i2830_15_r0s1;
     if (_GEN_8)
-      or_i2829_15_r0s3 <= or_i2829_15_r0s2;
+      or_i2830_15_r0s3 <= or_i2830_15_r0s2;
     if (_GEN_7) begin
-      or_i2829_15_r0s4 <= or_i2829_15_r0s3;
-      sub_i2462_15_r0s4 <= _GEN_280;
+      or_i2830_15_r0s4 <= or_i2830_15_r0s3;
+      sub_i2463_15_r0s4 <= _GEN_280;
     end
     if (_GEN_6)
       g_i_sroa_0_0_15_r0s5 <= kept_sroa_0_0_r0s4[255] ? 17'h0 - _GEN_69 : _GEN_69;
     if (_GEN_5)
-      sroa_speculated6439_v_12_r0s6 <= _GEN_273 + _GEN_285;
+      sroa_speculated6447_v_12_r0s6 <= _GEN_273 + _GEN_285;
     if (_GEN_10)
       spec_select136_16_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_837 + 8'h70 : _GEN_837;
     if (_GEN_9)
@@ -6687,20 +6687,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_16_r0s3 <= spec_select136_16_r0s2;
     if (_GEN_7)
-      cmp_i2843_16_r0s4 <= |(_GEN_292[7:4]);
+      cmp_i2844_16_r0s4 <= |(_GEN_292[7:4]);
     if (_GEN_10)
-      or_i2829_16_r0s1 <=
+      or_i2830_16_r0s1 <=
         {~_GEN_291,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[265:256]
            : {kept_sroa_0_0_r0[262:256], 3'h0}};
     if (_GEN_9)
-      or_i2829_16_r0s2 <= or_i2829_16_r0s1;
+      or_i2830_16_r0s2 <= or_i2830_16_r0s1;
     if (_GEN_8)
-      or_i2829_16_r0s3 <= or_i2829_16_r0s2;
+      or_i2830_16_r0s3 <= or_i2830_16_r0s2;
     if (_GEN_7) begin
-      or_i2829_16_r0s4 <= or_i2829_16_r0s3;
-      sub_i2462_16_r0s4 <= _GEN_292;
+      or_i2830_16_r0s4 <= or_i2830_16_r0s3;
+      sub_i2463_16_r0s4 <= _GEN_292;
     end
     if (_GEN_6)
       g_i_sroa_0_0_16_r0s5 <= kept_sroa_0_0_r0s4[271] ? 17'h0 - _GEN_70 : _GEN_70;
@@ -6711,20 +6711,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_17_r0s3 <= spec_select136_17_r0s2;
     if (_GEN_7)
-      cmp_i2843_17_r0s4 <= |(_GEN_297[7:4]);
+      cmp_i2844_17_r0s4 <= |(_GEN_297[7:4]);
     if (_GEN_10)
-      or_i2829_17_r0s1 <=
+      or_i2830_17_r0s1 <=
         {~_GEN_296,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[281:272]
            : {kept_sroa_0_0_r0[278:272], 3'h0}};
     if (_GEN_9)
-      or_i2829_17_r0s2 <= or_i2829_17_r0s1;
+      or_i2830_17_r0s2 <= or_i2830_17_r0s1;
     if (_GEN_8)
-      or_i2829_17_r0s3 <= or_i2829_17_r0s2;
+      or_i2830_17_r0s3 <= or_i2830_17_r0s2;
     if (_GEN_7) begin
-      or_i2829_17_r0s4 <= or_i2829_17_r0s3;
-      sub_i2462_17_r0s4 <= _GEN_297;
+      or_i2830_17_r0s4 <= or_i2830_17_r0s3;
+      sub_i2463_17_r0s4 <= _GEN_297;
     end
     if (_GEN_6)
       g_i_sroa_0_0_17_r0s5 <= kept_sroa_0_0_r0s4[287] ? 17'h0 - _GEN_71 : _GEN_71;
@@ -6735,20 +6735,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_18_r0s3 <= spec_select136_18_r0s2;
     if (_GEN_7)
-      cmp_i2843_18_r0s4 <= |(_GEN_304[7:4]);
+      cmp_i2844_18_r0s4 <= |(_GEN_304[7:4]);
     if (_GEN_10)
-      or_i2829_18_r0s1 <=
+      or_i2830_18_r0s1 <=
         {~_GEN_303,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[297:288]
            : {kept_sroa_0_0_r0[294:288], 3'h0}};
     if (_GEN_9)
-      or_i2829_18_r0s2 <= or_i2829_18_r0s1;
+      or_i2830_18_r0s2 <= or_i2830_18_r0s1;
     if (_GEN_8)
-      or_i2829_18_r0s3 <= or_i2829_18_r0s2;
+      or_i2830_18_r0s3 <= or_i2830_18_r0s2;
     if (_GEN_7) begin
-      or_i2829_18_r0s4 <= or_i2829_18_r0s3;
-      sub_i2462_18_r0s4 <= _GEN_304;
+      or_i2830_18_r0s4 <= or_i2830_18_r0s3;
+      sub_i2463_18_r0s4 <= _GEN_304;
     end
     if (_GEN_6)
       g_i_sroa_0_0_18_r0s5 <= kept_sroa_0_0_r0s4[303] ? 18'h0 - _GEN_72 : _GEN_72;
@@ -6759,25 +6759,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_19_r0s3 <= spec_select136_19_r0s2;
     if (_GEN_7)
-      cmp_i2843_19_r0s4 <= |(_GEN_308[7:4]);
+      cmp_i2844_19_r0s4 <= |(_GEN_308[7:4]);
     if (_GEN_10)
-      or_i2829_19_r0s1 <=
+      or_i2830_19_r0s1 <=
         {~_GEN_307,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[313:304]
            : {kept_sroa_0_0_r0[310:304], 3'h0}};
     if (_GEN_9)
-      or_i2829_19_r0s2 <= or_i2829_19_r0s1;
+      or_i2830_19_r0s2 <= or_i2830_19_r0s1;
     if (_GEN_8)
-      or_i2829_19_r0s3 <= or_i2829_19_r0s2;
+      or_i2830_19_r0s3 <= or_i2830_19_r0s2;
     if (_GEN_7) begin
-      or_i2829_19_r0s4 <= or_i2829_19_r0s3;
-      sub_i2462_19_r0s4 <= _GEN_308;
+      or_i2830_19_r0s4 <= or_i2830_19_r0s3;
+      sub_i2463_19_r0s4 <= _GEN_308;
     end
     if (_GEN_6)
       g_i_sroa_0_0_19_r0s5 <= kept_sroa_0_0_r0s4[319] ? 18'h0 - _GEN_73 : _GEN_73;
     if (_GEN_5)
-      sroa_speculated6439_v_16_r0s6 <= _GEN_302 + _GEN_312;
+      sroa_speculated6447_v_16_r0s6 <= _GEN_302 + _GEN_312;
     if (_GEN_10)
       spec_select136_20_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_845 + 8'h70 : _GEN_845;
     if (_GEN_9)
@@ -6785,20 +6785,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_20_r0s3 <= spec_select136_20_r0s2;
     if (_GEN_7)
-      cmp_i2843_20_r0s4 <= |(_GEN_315[7:4]);
+      cmp_i2844_20_r0s4 <= |(_GEN_315[7:4]);
     if (_GEN_10)
-      or_i2829_20_r0s1 <=
+      or_i2830_20_r0s1 <=
         {~_GEN_314,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[329:320]
            : {kept_sroa_0_0_r0[326:320], 3'h0}};
     if (_GEN_9)
-      or_i2829_20_r0s2 <= or_i2829_20_r0s1;
+      or_i2830_20_r0s2 <= or_i2830_20_r0s1;
     if (_GEN_8)
-      or_i2829_20_r0s3 <= or_i2829_20_r0s2;
+      or_i2830_20_r0s3 <= or_i2830_20_r0s2;
     if (_GEN_7) begin
-      or_i2829_20_r0s4 <= or_i2829_20_r0s3;
-      sub_i2462_20_r0s4 <= _GEN_315;
+      or_i2830_20_r0s4 <= or_i2830_20_r0s3;
+      sub_i2463_20_r0s4 <= _GEN_315;
     end
     if (_GEN_6)
       g_i_sroa_0_0_20_r0s5 <= kept_sroa_0_0_r0s4[335] ? 18'h0 - _GEN_74 : _GEN_74;
@@ -6809,20 +6809,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_21_r0s3 <= spec_select136_21_r0s2;
     if (_GEN_7)
-      cmp_i2843_21_r0s4 <= |(_GEN_319[7:4]);
+      cmp_i2844_21_r0s4 <= |(_GEN_319[7:4]);
     if (_GEN_10)
-      or_i2829_21_r0s1 <=
+      or_i2830_21_r0s1 <=
         {~_GEN_318,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[345:336]
            : {kept_sroa_0_0_r0[342:336], 3'h0}};
     if (_GEN_9)
-      or_i2829_21_r0s2 <= or_i2829_21_r0s1;
+      or_i2830_21_r0s2 <= or_i2830_21_r0s1;
     if (_GEN_8)
-      or_i2829_21_r0s3 <= or_i2829_21_r0s2;
+      or_i2830_21_r0s3 <= or_i2830_21_r0s2;
     if (_GEN_7) begin
-      or_i2829_21_r0s4 <= or_i2829_21_r0s3;
-      sub_i2462_21_r0s4 <= _GEN_319;
+      or_i2830_21_r0s4 <= or_i2830_21_r0s3;
+      sub_i2463_21_r0s4 <= _GEN_319;
     end
     if (_GEN_6)
       g_i_sroa_0_0_21_r0s5 <= kept_sroa_0_0_r0s4[351] ? 18'h0 - _GEN_75 : _GEN_75;
@@ -6833,20 +6833,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_22_r0s3 <= spec_select136_22_r0s2;
     if (_GEN_7)
-      cmp_i2843_22_r0s4 <= |(_GEN_325[7:4]);
+      cmp_i2844_22_r0s4 <= |(_GEN_325[7:4]);
     if (_GEN_10)
-      or_i2829_22_r0s1 <=
+      or_i2830_22_r0s1 <=
         {~_GEN_324,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[361:352]
            : {kept_sroa_0_0_r0[358:352], 3'h0}};
     if (_GEN_9)
-      or_i2829_22_r0s2 <= or_i2829_22_r0s1;
+      or_i2830_22_r0s2 <= or_i2830_22_r0s1;
     if (_GEN_8)
-      or_i2829_22_r0s3 <= or_i2829_22_r0s2;
+      or_i2830_22_r0s3 <= or_i2830_22_r0s2;
     if (_GEN_7) begin
-      or_i2829_22_r0s4 <= or_i2829_22_r0s3;
-      sub_i2462_22_r0s4 <= _GEN_325;
+      or_i2830_22_r0s4 <= or_i2830_22_r0s3;
+      sub_i2463_22_r0s4 <= _GEN_325;
     end
     if (_GEN_6)
       g_i_sroa_0_0_22_r0s5 <= kept_sroa_0_0_r0s4[367] ? 18'h0 - _GEN_76 : _GEN_76;
@@ -6857,25 +6857,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_23_r0s3 <= spec_select136_23_r0s2;
     if (_GEN_7)
-      cmp_i2843_23_r0s4 <= |(_GEN_329[7:4]);
+      cmp_i2844_23_r0s4 <= |(_GEN_329[7:4]);
     if (_GEN_10)
-      or_i2829_23_r0s1 <=
+      or_i2830_23_r0s1 <=
         {~_GEN_328,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[377:368]
            : {kept_sroa_0_0_r0[374:368], 3'h0}};
     if (_GEN_9)
-      or_i2829_23_r0s2 <= or_i2829_23_r0s1;
+      or_i2830_23_r0s2 <= or_i2830_23_r0s1;
     if (_GEN_8)
-      or_i2829_23_r0s3 <= or_i2829_23_r0s2;
+      or_i2830_23_r0s3 <= or_i2830_23_r0s2;
     if (_GEN_7) begin
-      or_i2829_23_r0s4 <= or_i2829_23_r0s3;
-      sub_i2462_23_r0s4 <= _GEN_329;
+      or_i2830_23_r0s4 <= or_i2830_23_r0s3;
+      sub_i2463_23_r0s4 <= _GEN_329;
     end
     if (_GEN_6)
       g_i_sroa_0_0_23_r0s5 <= kept_sroa_0_0_r0s4[383] ? 18'h0 - _GEN_77 : _GEN_77;
     if (_GEN_5)
-      sroa_speculated6439_v_20_r0s6 <= _GEN_323 + _GEN_333;
+      sroa_speculated6447_v_20_r0s6 <= _GEN_323 + _GEN_333;
     if (_GEN_10)
       spec_select136_24_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_853 + 8'h70 : _GEN_853;
     if (_GEN_9)
@@ -6883,20 +6883,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_24_r0s3 <= spec_select136_24_r0s2;
     if (_GEN_7)
-      cmp_i2843_24_r0s4 <= |(_GEN_338[7:4]);
+      cmp_i2844_24_r0s4 <= |(_GEN_338[7:4]);
     if (_GEN_10)
-      or_i2829_24_r0s1 <=
+      or_i2830_24_r0s1 <=
         {~_GEN_337,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[393:384]
            : {kept_sroa_0_0_r0[390:384], 3'h0}};
     if (_GEN_9)
-      or_i2829_24_r0s2 <= or_i2829_24_r0s1;
+      or_i2830_24_r0s2 <= or_i2830_24_r0s1;
     if (_GEN_8)
-      or_i2829_24_r0s3 <= or_i2829_24_r0s2;
+      or_i2830_24_r0s3 <= or_i2830_24_r0s2;
     if (_GEN_7) begin
-      or_i2829_24_r0s4 <= or_i2829_24_r0s3;
-      sub_i2462_24_r0s4 <= _GEN_338;
+      or_i2830_24_r0s4 <= or_i2830_24_r0s3;
+      sub_i2463_24_r0s4 <= _GEN_338;
     end
     if (_GEN_6)
       g_i_sroa_0_0_24_r0s5 <= kept_sroa_0_0_r0s4[399] ? 18'h0 - _GEN_78 : _GEN_78;
@@ -6907,20 +6907,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_25_r0s3 <= spec_select136_25_r0s2;
     if (_GEN_7)
-      cmp_i2843_25_r0s4 <= |(_GEN_342[7:4]);
+      cmp_i2844_25_r0s4 <= |(_GEN_342[7:4]);
     if (_GEN_10)
-      or_i2829_25_r0s1 <=
+      or_i2830_25_r0s1 <=
         {~_GEN_341,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[409:400]
            : {kept_sroa_0_0_r0[406:400], 3'h0}};
     if (_GEN_9)
-      or_i2829_25_r0s2 <= or_i2829_25_r0s1;
+      or_i2830_25_r0s2 <= or_i2830_25_r0s1;
     if (_GEN_8)
-      or_i2829_25_r0s3 <= or_i2829_25_r0s2;
+      or_i2830_25_r0s3 <= or_i2830_25_r0s2;
     if (_GEN_7) begin
-      or_i2829_25_r0s4 <= or_i2829_25_r0s3;
-      sub_i2462_25_r0s4 <= _GEN_342;
+      or_i2830_25_r0s4 <= or_i2830_25_r0s3;
+      sub_i2463_25_r0s4 <= _GEN_342;
     end
     if (_GEN_6)
       g_i_sroa_0_0_25_r0s5 <= kept_sroa_0_0_r0s4[415] ? 18'h0 - _GEN_79 : _GEN_79;
@@ -6931,20 +6931,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_26_r0s3 <= spec_select136_26_r0s2;
     if (_GEN_7)
-      cmp_i2843_26_r0s4 <= |(_GEN_348[7:4]);
+      cmp_i2844_26_r0s4 <= |(_GEN_348[7:4]);
     if (_GEN_10)
-      or_i2829_26_r0s1 <=
+      or_i2830_26_r0s1 <=
         {~_GEN_347,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[425:416]
            : {kept_sroa_0_0_r0[422:416], 3'h0}};
     if (_GEN_9)
-      or_i2829_26_r0s2 <= or_i2829_26_r0s1;
+      or_i2830_26_r0s2 <= or_i2830_26_r0s1;
     if (_GEN_8)
-      or_i2829_26_r0s3 <= or_i2829_26_r0s2;
+      or_i2830_26_r0s3 <= or_i2830_26_r0s2;
     if (_GEN_7) begin
-      or_i2829_26_r0s4 <= or_i2829_26_r0s3;
-      sub_i2462_26_r0s4 <= _GEN_348;
+      or_i2830_26_r0s4 <= or_i2830_26_r0s3;
+      sub_i2463_26_r0s4 <= _GEN_348;
     end
     if (_GEN_6)
       g_i_sroa_0_0_26_r0s5 <= kept_sroa_0_0_r0s4[431] ? 17'h0 - _GEN_80 : _GEN_80;
@@ -6955,25 +6955,25 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_27_r0s3 <= spec_select136_27_r0s2;
     if (_GEN_7)
-      cmp_i2843_27_r0s4 <= |(_GEN_353[7:4]);
+      cmp_i2844_27_r0s4 <= |(_GEN_353[7:4]);
     if (_GEN_10)
-      or_i2829_27_r0s1 <=
+      or_i2830_27_r0s1 <=
         {~_GEN_352,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[441:432]
            : {kept_sroa_0_0_r0[438:432], 3'h0}};
     if (_GEN_9)
-      or_i2829_27_r0s2 <= or_i2829_27_r0s1;
+      or_i2830_27_r0s2 <= or_i2830_27_r0s1;
     if (_GEN_8)
-      or_i2829_27_r0s3 <= or_i2829_27_r0s2;
+      or_i2830_27_r0s3 <= or_i2830_27_r0s2;
     if (_GEN_7) begin
-      or_i2829_27_r0s4 <= or_i2829_27_r0s3;
-      sub_i2462_27_r0s4 <= _GEN_353;
+      or_i2830_27_r0s4 <= or_i2830_27_r0s3;
+      sub_i2463_27_r0s4 <= _GEN_353;
     end
     if (_GEN_6)
       g_i_sroa_0_0_27_r0s5 <= kept_sroa_0_0_r0s4[447] ? 17'h0 - _GEN_81 : _GEN_81;
     if (_GEN_5)
-      sroa_speculated6439_v_24_r0s6 <= _GEN_346 + _GEN_358;
+      sroa_speculated6447_v_24_r0s6 <= _GEN_346 + _GEN_358;
     if (_GEN_10)
       spec_select136_28_r0s1 <= plan_sroa_16_0_r0[0] ? _GEN_861 + 8'h70 : _GEN_861;
     if (_GEN_9)
@@ -6981,20 +6981,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_28_r0s3 <= spec_select136_28_r0s2;
     if (_GEN_7)
-      cmp_i2843_28_r0s4 <= |(_GEN_361[7:4]);
+      cmp_i2844_28_r0s4 <= |(_GEN_361[7:4]);
     if (_GEN_10)
-      or_i2829_28_r0s1 <=
+      or_i2830_28_r0s1 <=
         {~_GEN_360,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[457:448]
            : {kept_sroa_0_0_r0[454:448], 3'h0}};
     if (_GEN_9)
-      or_i2829_28_r0s2 <= or_i2829_28_r0s1;
+      or_i2830_28_r0s2 <= or_i2830_28_r0s1;
     if (_GEN_8)
-      or_i2829_28_r0s3 <= or_i2829_28_r0s2;
+      or_i2830_28_r0s3 <= or_i2830_28_r0s2;
     if (_GEN_7) begin
-      or_i2829_28_r0s4 <= or_i2829_28_r0s3;
-      sub_i2462_28_r0s4 <= _GEN_361;
+      or_i2830_28_r0s4 <= or_i2830_28_r0s3;
+      sub_i2463_28_r0s4 <= _GEN_361;
     end
     if (_GEN_6)
       g_i_sroa_0_0_28_r0s5 <= kept_sroa_0_0_r0s4[463] ? 18'h0 - _GEN_82 : _GEN_82;
@@ -7005,20 +7005,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_29_r0s3 <= spec_select136_29_r0s2;
     if (_GEN_7)
-      cmp_i2843_29_r0s4 <= |(_GEN_365[7:4]);
+      cmp_i2844_29_r0s4 <= |(_GEN_365[7:4]);
     if (_GEN_10)
-      or_i2829_29_r0s1 <=
+      or_i2830_29_r0s1 <=
         {~_GEN_364,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[473:464]
            : {kept_sroa_0_0_r0[470:464], 3'h0}};
     if (_GEN_9)
-      or_i2829_29_r0s2 <= or_i2829_29_r0s1;
+      or_i2830_29_r0s2 <= or_i2830_29_r0s1;
     if (_GEN_8)
-      or_i2829_29_r0s3 <= or_i2829_29_r0s2;
+      or_i2830_29_r0s3 <= or_i2830_29_r0s2;
     if (_GEN_7) begin
-      or_i2829_29_r0s4 <= or_i2829_29_r0s3;
-      sub_i2462_29_r0s4 <= _GEN_365;
+      or_i2830_29_r0s4 <= or_i2830_29_r0s3;
+      sub_i2463_29_r0s4 <= _GEN_365;
     end
     if (_GEN_6)
       g_i_sroa_0_0_29_r0s5 <= kept_sroa_0_0_r0s4[479] ? 18'h0 - _GEN_83 : _GEN_83;
@@ -7029,20 +7029,20 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_30_r0s3 <= spec_select136_30_r0s2;
     if (_GEN_7)
-      cmp_i2843_30_r0s4 <= |(_GEN_371[7:4]);
+      cmp_i2844_30_r0s4 <= |(_GEN_371[7:4]);
     if (_GEN_10)
-      or_i2829_30_r0s1 <=
+      or_i2830_30_r0s1 <=
         {~_GEN_370,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[489:480]
            : {kept_sroa_0_0_r0[486:480], 3'h0}};
     if (_GEN_9)
-      or_i2829_30_r0s2 <= or_i2829_30_r0s1;
+      or_i2830_30_r0s2 <= or_i2830_30_r0s1;
     if (_GEN_8)
-      or_i2829_30_r0s3 <= or_i2829_30_r0s2;
+      or_i2830_30_r0s3 <= or_i2830_30_r0s2;
     if (_GEN_7) begin
-      or_i2829_30_r0s4 <= or_i2829_30_r0s3;
-      sub_i2462_30_r0s4 <= _GEN_371;
+      or_i2830_30_r0s4 <= or_i2830_30_r0s3;
+      sub_i2463_30_r0s4 <= _GEN_371;
     end
     if (_GEN_6)
       g_i_sroa_0_0_30_r0s5 <= kept_sroa_0_0_r0s4[495] ? 18'h0 - _GEN_84 : _GEN_84;
@@ -7053,39 +7053,39 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_8)
       spec_select136_31_r0s3 <= spec_select136_31_r0s2;
     if (_GEN_7)
-      cmp_i2843_31_r0s4 <= |(_GEN_375[7:4]);
+      cmp_i2844_31_r0s4 <= |(_GEN_375[7:4]);
     if (_GEN_10)
-      or_i2829_31_r0s1 <=
+      or_i2830_31_r0s1 <=
         {~_GEN_374,
          plan_sroa_16_0_r0[0]
            ? kept_sroa_0_0_r0[505:496]
            : {kept_sroa_0_0_r0[502:496], 3'h0}};
     if (_GEN_9)
-      or_i2829_31_r0s2 <= or_i2829_31_r0s1;
+      or_i2830_31_r0s2 <= or_i2830_31_r0s1;
     if (_GEN_8)
-      or_i2829_31_r0s3 <= or_i2829_31_r0s2;
+      or_i2830_31_r0s3 <= or_i2830_31_r0s2;
     if (_GEN_7) begin
-      or_i2829_31_r0s4 <= or_i2829_31_r0s3;
-      sub_i2462_31_r0s4 <= _GEN_375;
+      or_i2830_31_r0s4 <= or_i2830_31_r0s3;
+      sub_i2463_31_r0s4 <= _GEN_375;
     end
     if (_GEN_6)
       g_i_sroa_0_0_31_r0s5 <= kept_sroa_0_0_r0s4[511] ? 18'h0 - _GEN_85 : _GEN_85;
     if (_GEN_5)
-      sroa_speculated6439_v_28_r0s6 <= _GEN_369 + _GEN_379;
+      sroa_speculated6447_v_28_r0s6 <= _GEN_369 + _GEN_379;
     if (_GEN_4)
-      sroa_speculated6463_v_r0s7 <= _GEN_385;
+      sroa_speculated6471_v_r0s7 <= _GEN_385;
     if (_GEN_5)
       icmp_r0s6 <= {{2{_GEN_193[17]}}, _GEN_193} == 20'h0;
     if (_GEN_4)
       icmp_r0s7 <= icmp_r0s6;
     if (_GEN_3)
-      cmp_i5635_r0s8 <= _GEN_386;
+      cmp_i5644_r0s8 <= _GEN_386;
     if (_GEN_2)
-      cmp_i5635_r0s9 <= cmp_i5635_r0s8;
+      cmp_i5644_r0s9 <= cmp_i5644_r0s8;
     if (_GEN_1)
-      cmp_i5635_r0s10 <= cmp_i5635_r0s9;
+      cmp_i5644_r0s10 <= cmp_i5644_r0s9;
     if (_GEN_0)
-      cmp_i5635_r0s11 <= cmp_i5635_r0s10;
+      cmp_i5644_r0s11 <= cmp_i5644_r0s10;
     if (_GEN_7)
       run_reach_sroa_0_0_r0s4 <= run_reach_sroa_0_0_r0;
     if (_GEN_6)
@@ -7111,14 +7111,14 @@ module kv_compress_rotate_speckv_Design(
     if (_GEN_3)
       add_r0s8 <= add_r0s7;
     if (_GEN_5)
-      sroa_speculated6472_v_r0s6 <= _GEN_193;
+      sroa_speculated6480_v_r0s6 <= _GEN_193;
     if (_GEN_4)
-      sroa_speculated6520_v_r0s7 <=
+      sroa_speculated6528_v_r0s7 <=
         v153_r0s6
           ? _GEN_385
-          : {{2{sroa_speculated6472_v_r0s6[17]}}, sroa_speculated6472_v_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_r0s6[17]}}, sroa_speculated6480_v_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_r0s8 <= sroa_speculated6520_v_r0s7[22] ? _GEN_388 == 22'h0 : _GEN_386;
+      iszero_i_r0s8 <= sroa_speculated6528_v_r0s7[22] ? _GEN_388 == 22'h0 : _GEN_386;
       select_r0s8 <=
         _GEN_882
           ? {1'h0,
@@ -7152,8 +7152,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__1 <= _GEN_882;
     end
     if (_GEN_2) begin
-      sub_i5479_r0s9 <= _GEN_387 - _GEN_392[9:0];
-      cmp_i5554_r0s9 <= _GEN_392 < 32'h16;
+      sub_i5483_r0s9 <= _GEN_387 - _GEN_392[9:0];
+      cmp_i5558_r0s9 <= _GEN_392 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_r0s8 <= _GEN_389[0];
@@ -7243,56 +7243,56 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_r0s8__21 <= _GEN_389[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_r0s9__21 <= magnitude_i1055_sroa_0_0_v_r0s8__21;
-      loadedv_i_i5448105_r0s9 <= _GEN_392;
+      loadedv_i_i5455105_r0s9 <= _GEN_392;
     end
     if (_GEN_1) begin
-      add_i5207_r0s10 <= {1'h0, sub_i5479_r0s9, 7'h0} + {10'h0, _GEN_86[21:14]};
-      cond_i5557_r0s10 <= _GEN_86[13];
-      or_i5176_r0s10 <= (|(_GEN_86[12:0])) | _GEN_86[14];
+      add_i5214_r0s10 <= {1'h0, sub_i5483_r0s9, 7'h0} + {10'h0, _GEN_86[21:14]};
+      cond_i5561_r0s10 <= _GEN_86[13];
+      or_i5183_r0s10 <= (|(_GEN_86[12:0])) | _GEN_86[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_r0s8 <= sroa_speculated6520_v_r0s7;
+      sroa_speculated6528_v_r0s8 <= sroa_speculated6528_v_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_r0s9 <= sroa_speculated6520_v_r0s8;
+      sroa_speculated6528_v_r0s9 <= sroa_speculated6528_v_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_r0s10 <= sroa_speculated6520_v_r0s9;
+      sroa_speculated6528_v_r0s10 <= sroa_speculated6528_v_r0s9;
     if (_GEN_0) begin
       spec_select61_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_887 : 16'h0;
-      or_i5628_r0s11 <= _GEN_887;
+      or_i5637_r0s11 <= _GEN_887;
     end
     if (_GEN_5) begin
-      sroa_speculated6439_v_1_r0s6 <= _GEN_394 + _GEN_396;
-      sroa_speculated6439_v_5_r0s6 <= _GEN_399 + _GEN_401;
-      sroa_speculated6439_v_9_r0s6 <= _GEN_406 + _GEN_408;
-      sroa_speculated6439_v_13_r0s6 <= _GEN_411 + _GEN_413;
-      sroa_speculated6439_v_17_r0s6 <= _GEN_420 + _GEN_422;
-      sroa_speculated6439_v_21_r0s6 <= _GEN_425 + _GEN_427;
-      sroa_speculated6439_v_25_r0s6 <= _GEN_432 + _GEN_434;
-      sroa_speculated6439_v_29_r0s6 <= _GEN_437 + _GEN_439;
+      sroa_speculated6447_v_1_r0s6 <= _GEN_394 + _GEN_396;
+      sroa_speculated6447_v_5_r0s6 <= _GEN_399 + _GEN_401;
+      sroa_speculated6447_v_9_r0s6 <= _GEN_406 + _GEN_408;
+      sroa_speculated6447_v_13_r0s6 <= _GEN_411 + _GEN_413;
+      sroa_speculated6447_v_17_r0s6 <= _GEN_420 + _GEN_422;
+      sroa_speculated6447_v_21_r0s6 <= _GEN_425 + _GEN_427;
+      sroa_speculated6447_v_25_r0s6 <= _GEN_432 + _GEN_434;
+      sroa_speculated6447_v_29_r0s6 <= _GEN_437 + _GEN_439;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_1_r0s7 <= _GEN_445;
+      sroa_speculated6471_v_1_r0s7 <= _GEN_445;
     if (_GEN_5)
       icmp_r0s6__1 <= {{2{_GEN_197[17]}}, _GEN_197} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__1 <= icmp_r0s6__1;
     if (_GEN_3)
-      cmp_i5635_1_r0s8 <= _GEN_446;
+      cmp_i5644_1_r0s8 <= _GEN_446;
     if (_GEN_2)
-      cmp_i5635_1_r0s9 <= cmp_i5635_1_r0s8;
+      cmp_i5644_1_r0s9 <= cmp_i5644_1_r0s8;
     if (_GEN_1)
-      cmp_i5635_1_r0s10 <= cmp_i5635_1_r0s9;
+      cmp_i5644_1_r0s10 <= cmp_i5644_1_r0s9;
     if (_GEN_0)
-      cmp_i5635_1_r0s11 <= cmp_i5635_1_r0s10;
+      cmp_i5644_1_r0s11 <= cmp_i5644_1_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_1_r0s6 <= _GEN_197;
+      sroa_speculated6480_v_1_r0s6 <= _GEN_197;
     if (_GEN_4)
-      sroa_speculated6520_v_1_r0s7 <=
+      sroa_speculated6528_v_1_r0s7 <=
         v153_r0s6
           ? _GEN_445
-          : {{2{sroa_speculated6472_v_1_r0s6[17]}}, sroa_speculated6472_v_1_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_1_r0s6[17]}}, sroa_speculated6480_v_1_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_1_r0s8 <= sroa_speculated6520_v_1_r0s7[22] ? _GEN_447 == 22'h0 : _GEN_446;
+      iszero_i_1_r0s8 <= sroa_speculated6528_v_1_r0s7[22] ? _GEN_447 == 22'h0 : _GEN_446;
       select_r0s8__1 <=
         _GEN_902
           ? {1'h0,
@@ -7326,8 +7326,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__2 <= _GEN_902;
     end
     if (_GEN_2) begin
-      sub_i5479_1_r0s9 <= _GEN_387 - _GEN_450[9:0];
-      cmp_i5554_1_r0s9 <= _GEN_450 < 32'h16;
+      sub_i5483_1_r0s9 <= _GEN_387 - _GEN_450[9:0];
+      cmp_i5558_1_r0s9 <= _GEN_450 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_1_r0s8 <= _GEN_448[0];
@@ -7417,56 +7417,56 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_1_r0s8__21 <= _GEN_448[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_1_r0s9__21 <= magnitude_i1055_sroa_0_0_v_1_r0s8__21;
-      loadedv_i_i5448105_1_r0s9 <= _GEN_450;
+      loadedv_i_i5455105_1_r0s9 <= _GEN_450;
     end
     if (_GEN_1) begin
-      add_i5207_1_r0s10 <= {1'h0, sub_i5479_1_r0s9, 7'h0} + {10'h0, _GEN_88[21:14]};
-      cond_i5557_1_r0s10 <= _GEN_88[13];
-      or_i5176_1_r0s10 <= (|(_GEN_88[12:0])) | _GEN_88[14];
+      add_i5214_1_r0s10 <= {1'h0, sub_i5483_1_r0s9, 7'h0} + {10'h0, _GEN_88[21:14]};
+      cond_i5561_1_r0s10 <= _GEN_88[13];
+      or_i5183_1_r0s10 <= (|(_GEN_88[12:0])) | _GEN_88[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_1_r0s8 <= sroa_speculated6520_v_1_r0s7;
+      sroa_speculated6528_v_1_r0s8 <= sroa_speculated6528_v_1_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_1_r0s9 <= sroa_speculated6520_v_1_r0s8;
+      sroa_speculated6528_v_1_r0s9 <= sroa_speculated6528_v_1_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_1_r0s10 <= sroa_speculated6520_v_1_r0s9;
+      sroa_speculated6528_v_1_r0s10 <= sroa_speculated6528_v_1_r0s9;
     if (_GEN_0) begin
       spec_select61_1_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_907 : 16'h0;
-      or_i5628_1_r0s11 <= _GEN_907;
+      or_i5637_1_r0s11 <= _GEN_907;
     end
     if (_GEN_5) begin
-      sroa_speculated6439_v_2_r0s6 <= _GEN_200 - _GEN_210;
-      sroa_speculated6439_v_6_r0s6 <= _GEN_221 - _GEN_233;
-      sroa_speculated6439_v_10_r0s6 <= _GEN_248 - _GEN_260;
-      sroa_speculated6439_v_14_r0s6 <= _GEN_273 - _GEN_285;
-      sroa_speculated6439_v_18_r0s6 <= _GEN_302 - _GEN_312;
-      sroa_speculated6439_v_22_r0s6 <= _GEN_323 - _GEN_333;
-      sroa_speculated6439_v_26_r0s6 <= _GEN_346 - _GEN_358;
-      sroa_speculated6439_v_30_r0s6 <= _GEN_369 - _GEN_379;
+      sroa_speculated6447_v_2_r0s6 <= _GEN_200 - _GEN_210;
+      sroa_speculated6447_v_6_r0s6 <= _GEN_221 - _GEN_233;
+      sroa_speculated6447_v_10_r0s6 <= _GEN_248 - _GEN_260;
+      sroa_speculated6447_v_14_r0s6 <= _GEN_273 - _GEN_285;
+      sroa_speculated6447_v_18_r0s6 <= _GEN_302 - _GEN_312;
+      sroa_speculated6447_v_22_r0s6 <= _GEN_323 - _GEN_333;
+      sroa_speculated6447_v_26_r0s6 <= _GEN_346 - _GEN_358;
+      sroa_speculated6447_v_30_r0s6 <= _GEN_369 - _GEN_379;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_2_r0s7 <= _GEN_471;
+      sroa_speculated6471_v_2_r0s7 <= _GEN_471;
     if (_GEN_5)
       icmp_r0s6__2 <= {{2{_GEN_203[17]}}, _GEN_203} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__2 <= icmp_r0s6__2;
     if (_GEN_3)
-      cmp_i5635_2_r0s8 <= _GEN_472;
+      cmp_i5644_2_r0s8 <= _GEN_472;
     if (_GEN_2)
-      cmp_i5635_2_r0s9 <= cmp_i5635_2_r0s8;
+      cmp_i5644_2_r0s9 <= cmp_i5644_2_r0s8;
     if (_GEN_1)
-      cmp_i5635_2_r0s10 <= cmp_i5635_2_r0s9;
+      cmp_i5644_2_r0s10 <= cmp_i5644_2_r0s9;
     if (_GEN_0)
-      cmp_i5635_2_r0s11 <= cmp_i5635_2_r0s10;
+      cmp_i5644_2_r0s11 <= cmp_i5644_2_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_2_r0s6 <= _GEN_203;
+      sroa_speculated6480_v_2_r0s6 <= _GEN_203;
     if (_GEN_4)
-      sroa_speculated6520_v_2_r0s7 <=
+      sroa_speculated6528_v_2_r0s7 <=
         v153_r0s6
           ? _GEN_471
-          : {{2{sroa_speculated6472_v_2_r0s6[17]}}, sroa_speculated6472_v_2_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_2_r0s6[17]}}, sroa_speculated6480_v_2_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_2_r0s8 <= sroa_speculated6520_v_2_r0s7[22] ? _GEN_473 == 22'h0 : _GEN_472;
+      iszero_i_2_r0s8 <= sroa_speculated6528_v_2_r0s7[22] ? _GEN_473 == 22'h0 : _GEN_472;
       select_r0s8__2 <=
         _GEN_922
           ? {1'h0,
@@ -7500,8 +7500,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__3 <= _GEN_922;
     end
     if (_GEN_2) begin
-      sub_i5479_2_r0s9 <= _GEN_387 - _GEN_476[9:0];
-      cmp_i5554_2_r0s9 <= _GEN_476 < 32'h16;
+      sub_i5483_2_r0s9 <= _GEN_387 - _GEN_476[9:0];
+      cmp_i5558_2_r0s9 <= _GEN_476 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_2_r0s8 <= _GEN_474[0];
@@ -7591,56 +7591,56 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_2_r0s8__21 <= _GEN_474[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_2_r0s9__21 <= magnitude_i1055_sroa_0_0_v_2_r0s8__21;
-      loadedv_i_i5448105_2_r0s9 <= _GEN_476;
+      loadedv_i_i5455105_2_r0s9 <= _GEN_476;
     end
     if (_GEN_1) begin
-      add_i5207_2_r0s10 <= {1'h0, sub_i5479_2_r0s9, 7'h0} + {10'h0, _GEN_90[21:14]};
-      cond_i5557_2_r0s10 <= _GEN_90[13];
-      or_i5176_2_r0s10 <= (|(_GEN_90[12:0])) | _GEN_90[14];
+      add_i5214_2_r0s10 <= {1'h0, sub_i5483_2_r0s9, 7'h0} + {10'h0, _GEN_90[21:14]};
+      cond_i5561_2_r0s10 <= _GEN_90[13];
+      or_i5183_2_r0s10 <= (|(_GEN_90[12:0])) | _GEN_90[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_2_r0s8 <= sroa_speculated6520_v_2_r0s7;
+      sroa_speculated6528_v_2_r0s8 <= sroa_speculated6528_v_2_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_2_r0s9 <= sroa_speculated6520_v_2_r0s8;
+      sroa_speculated6528_v_2_r0s9 <= sroa_speculated6528_v_2_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_2_r0s10 <= sroa_speculated6520_v_2_r0s9;
+      sroa_speculated6528_v_2_r0s10 <= sroa_speculated6528_v_2_r0s9;
     if (_GEN_0) begin
       spec_select61_2_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_927 : 16'h0;
-      or_i5628_2_r0s11 <= _GEN_927;
+      or_i5637_2_r0s11 <= _GEN_927;
     end
     if (_GEN_5) begin
-      sroa_speculated6439_v_3_r0s6 <= _GEN_394 - _GEN_396;
-      sroa_speculated6439_v_7_r0s6 <= _GEN_399 - _GEN_401;
-      sroa_speculated6439_v_11_r0s6 <= _GEN_406 - _GEN_408;
-      sroa_speculated6439_v_15_r0s6 <= _GEN_411 - _GEN_413;
-      sroa_speculated6439_v_19_r0s6 <= _GEN_420 - _GEN_422;
-      sroa_speculated6439_v_23_r0s6 <= _GEN_425 - _GEN_427;
-      sroa_speculated6439_v_27_r0s6 <= _GEN_432 - _GEN_434;
-      sroa_speculated6439_v_31_r0s6 <= _GEN_437 - _GEN_439;
+      sroa_speculated6447_v_3_r0s6 <= _GEN_394 - _GEN_396;
+      sroa_speculated6447_v_7_r0s6 <= _GEN_399 - _GEN_401;
+      sroa_speculated6447_v_11_r0s6 <= _GEN_406 - _GEN_408;
+      sroa_speculated6447_v_15_r0s6 <= _GEN_411 - _GEN_413;
+      sroa_speculated6447_v_19_r0s6 <= _GEN_420 - _GEN_422;
+      sroa_speculated6447_v_23_r0s6 <= _GEN_425 - _GEN_427;
+      sroa_speculated6447_v_27_r0s6 <= _GEN_432 - _GEN_434;
+      sroa_speculated6447_v_31_r0s6 <= _GEN_437 - _GEN_439;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_3_r0s7 <= _GEN_497;
+      sroa_speculated6471_v_3_r0s7 <= _GEN_497;
     if (_GEN_5)
       icmp_r0s6__3 <= {{2{_GEN_207[17]}}, _GEN_207} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__3 <= icmp_r0s6__3;
     if (_GEN_3)
-      cmp_i5635_3_r0s8 <= _GEN_498;
+      cmp_i5644_3_r0s8 <= _GEN_498;
     if (_GEN_2)
-      cmp_i5635_3_r0s9 <= cmp_i5635_3_r0s8;
+      cmp_i5644_3_r0s9 <= cmp_i5644_3_r0s8;
     if (_GEN_1)
-      cmp_i5635_3_r0s10 <= cmp_i5635_3_r0s9;
+      cmp_i5644_3_r0s10 <= cmp_i5644_3_r0s9;
     if (_GEN_0)
-      cmp_i5635_3_r0s11 <= cmp_i5635_3_r0s10;
+      cmp_i5644_3_r0s11 <= cmp_i5644_3_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_3_r0s6 <= _GEN_207;
+      sroa_speculated6480_v_3_r0s6 <= _GEN_207;
     if (_GEN_4)
-      sroa_speculated6520_v_3_r0s7 <=
+      sroa_speculated6528_v_3_r0s7 <=
         v153_r0s6
           ? _GEN_497
-          : {{2{sroa_speculated6472_v_3_r0s6[17]}}, sroa_speculated6472_v_3_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_3_r0s6[17]}}, sroa_speculated6480_v_3_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_3_r0s8 <= sroa_speculated6520_v_3_r0s7[22] ? _GEN_499 == 22'h0 : _GEN_498;
+      iszero_i_3_r0s8 <= sroa_speculated6528_v_3_r0s7[22] ? _GEN_499 == 22'h0 : _GEN_498;
       select_r0s8__3 <=
         _GEN_942
           ? {1'h0,
@@ -7674,8 +7674,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__4 <= _GEN_942;
     end
     if (_GEN_2) begin
-      sub_i5479_3_r0s9 <= _GEN_387 - _GEN_502[9:0];
-      cmp_i5554_3_r0s9 <= _GEN_502 < 32'h16;
+      sub_i5483_3_r0s9 <= _GEN_387 - _GEN_502[9:0];
+      cmp_i5558_3_r0s9 <= _GEN_502 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_3_r0s8 <= _GEN_500[0];
@@ -7765,46 +7765,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_3_r0s8__21 <= _GEN_500[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_3_r0s9__21 <= magnitude_i1055_sroa_0_0_v_3_r0s8__21;
-      loadedv_i_i5448105_3_r0s9 <= _GEN_502;
+      loadedv_i_i5455105_3_r0s9 <= _GEN_502;
     end
     if (_GEN_1) begin
-      add_i5207_3_r0s10 <= {1'h0, sub_i5479_3_r0s9, 7'h0} + {10'h0, _GEN_92[21:14]};
-      cond_i5557_3_r0s10 <= _GEN_92[13];
-      or_i5176_3_r0s10 <= (|(_GEN_92[12:0])) | _GEN_92[14];
+      add_i5214_3_r0s10 <= {1'h0, sub_i5483_3_r0s9, 7'h0} + {10'h0, _GEN_92[21:14]};
+      cond_i5561_3_r0s10 <= _GEN_92[13];
+      or_i5183_3_r0s10 <= (|(_GEN_92[12:0])) | _GEN_92[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_3_r0s8 <= sroa_speculated6520_v_3_r0s7;
+      sroa_speculated6528_v_3_r0s8 <= sroa_speculated6528_v_3_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_3_r0s9 <= sroa_speculated6520_v_3_r0s8;
+      sroa_speculated6528_v_3_r0s9 <= sroa_speculated6528_v_3_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_3_r0s10 <= sroa_speculated6520_v_3_r0s9;
+      sroa_speculated6528_v_3_r0s10 <= sroa_speculated6528_v_3_r0s9;
     if (_GEN_0) begin
       spec_select61_3_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_947 : 16'h0;
-      or_i5628_3_r0s11 <= _GEN_947;
+      or_i5637_3_r0s11 <= _GEN_947;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_4_r0s7 <= _GEN_515;
+      sroa_speculated6471_v_4_r0s7 <= _GEN_515;
     if (_GEN_5)
       icmp_r0s6__4 <= {{2{_GEN_214[17]}}, _GEN_214} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__4 <= icmp_r0s6__4;
     if (_GEN_3)
-      cmp_i5635_4_r0s8 <= _GEN_516;
+      cmp_i5644_4_r0s8 <= _GEN_516;
     if (_GEN_2)
-      cmp_i5635_4_r0s9 <= cmp_i5635_4_r0s8;
+      cmp_i5644_4_r0s9 <= cmp_i5644_4_r0s8;
     if (_GEN_1)
-      cmp_i5635_4_r0s10 <= cmp_i5635_4_r0s9;
+      cmp_i5644_4_r0s10 <= cmp_i5644_4_r0s9;
     if (_GEN_0)
-      cmp_i5635_4_r0s11 <= cmp_i5635_4_r0s10;
+      cmp_i5644_4_r0s11 <= cmp_i5644_4_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_4_r0s6 <= _GEN_214;
+      sroa_speculated6480_v_4_r0s6 <= _GEN_214;
     if (_GEN_4)
-      sroa_speculated6520_v_4_r0s7 <=
+      sroa_speculated6528_v_4_r0s7 <=
         v153_r0s6
           ? _GEN_515
-          : {{2{sroa_speculated6472_v_4_r0s6[17]}}, sroa_speculated6472_v_4_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_4_r0s6[17]}}, sroa_speculated6480_v_4_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_4_r0s8 <= sroa_speculated6520_v_4_r0s7[22] ? _GEN_517 == 22'h0 : _GEN_516;
+      iszero_i_4_r0s8 <= sroa_speculated6528_v_4_r0s7[22] ? _GEN_517 == 22'h0 : _GEN_516;
       select_r0s8__4 <=
         _GEN_962
           ? {1'h0,
@@ -7838,8 +7838,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__5 <= _GEN_962;
     end
     if (_GEN_2) begin
-      sub_i5479_4_r0s9 <= _GEN_387 - _GEN_520[9:0];
-      cmp_i5554_4_r0s9 <= _GEN_520 < 32'h16;
+      sub_i5483_4_r0s9 <= _GEN_387 - _GEN_520[9:0];
+      cmp_i5558_4_r0s9 <= _GEN_520 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_4_r0s8 <= _GEN_518[0];
@@ -7929,46 +7929,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_4_r0s8__21 <= _GEN_518[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_4_r0s9__21 <= magnitude_i1055_sroa_0_0_v_4_r0s8__21;
-      loadedv_i_i5448105_4_r0s9 <= _GEN_520;
+      loadedv_i_i5455105_4_r0s9 <= _GEN_520;
     end
     if (_GEN_1) begin
-      add_i5207_4_r0s10 <= {1'h0, sub_i5479_4_r0s9, 7'h0} + {10'h0, _GEN_94[21:14]};
-      cond_i5557_4_r0s10 <= _GEN_94[13];
-      or_i5176_4_r0s10 <= (|(_GEN_94[12:0])) | _GEN_94[14];
+      add_i5214_4_r0s10 <= {1'h0, sub_i5483_4_r0s9, 7'h0} + {10'h0, _GEN_94[21:14]};
+      cond_i5561_4_r0s10 <= _GEN_94[13];
+      or_i5183_4_r0s10 <= (|(_GEN_94[12:0])) | _GEN_94[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_4_r0s8 <= sroa_speculated6520_v_4_r0s7;
+      sroa_speculated6528_v_4_r0s8 <= sroa_speculated6528_v_4_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_4_r0s9 <= sroa_speculated6520_v_4_r0s8;
+      sroa_speculated6528_v_4_r0s9 <= sroa_speculated6528_v_4_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_4_r0s10 <= sroa_speculated6520_v_4_r0s9;
+      sroa_speculated6528_v_4_r0s10 <= sroa_speculated6528_v_4_r0s9;
     if (_GEN_0) begin
       spec_select61_4_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_967 : 16'h0;
-      or_i5628_4_r0s11 <= _GEN_967;
+      or_i5637_4_r0s11 <= _GEN_967;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_5_r0s7 <= _GEN_533;
+      sroa_speculated6471_v_5_r0s7 <= _GEN_533;
     if (_GEN_5)
       icmp_r0s6__5 <= {{2{_GEN_218[17]}}, _GEN_218} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__5 <= icmp_r0s6__5;
     if (_GEN_3)
-      cmp_i5635_5_r0s8 <= _GEN_534;
+      cmp_i5644_5_r0s8 <= _GEN_534;
     if (_GEN_2)
-      cmp_i5635_5_r0s9 <= cmp_i5635_5_r0s8;
+      cmp_i5644_5_r0s9 <= cmp_i5644_5_r0s8;
     if (_GEN_1)
-      cmp_i5635_5_r0s10 <= cmp_i5635_5_r0s9;
+      cmp_i5644_5_r0s10 <= cmp_i5644_5_r0s9;
     if (_GEN_0)
-      cmp_i5635_5_r0s11 <= cmp_i5635_5_r0s10;
+      cmp_i5644_5_r0s11 <= cmp_i5644_5_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_5_r0s6 <= _GEN_218;
+      sroa_speculated6480_v_5_r0s6 <= _GEN_218;
     if (_GEN_4)
-      sroa_speculated6520_v_5_r0s7 <=
+      sroa_speculated6528_v_5_r0s7 <=
         v153_r0s6
           ? _GEN_533
-          : {{2{sroa_speculated6472_v_5_r0s6[17]}}, sroa_speculated6472_v_5_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_5_r0s6[17]}}, sroa_speculated6480_v_5_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_5_r0s8 <= sroa_speculated6520_v_5_r0s7[22] ? _GEN_535 == 22'h0 : _GEN_534;
+      iszero_i_5_r0s8 <= sroa_speculated6528_v_5_r0s7[22] ? _GEN_535 == 22'h0 : _GEN_534;
       select_r0s8__5 <=
         _GEN_982
           ? {1'h0,
@@ -8002,8 +8002,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__6 <= _GEN_982;
     end
     if (_GEN_2) begin
-      sub_i5479_5_r0s9 <= _GEN_387 - _GEN_538[9:0];
-      cmp_i5554_5_r0s9 <= _GEN_538 < 32'h16;
+      sub_i5483_5_r0s9 <= _GEN_387 - _GEN_538[9:0];
+      cmp_i5558_5_r0s9 <= _GEN_538 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_5_r0s8 <= _GEN_536[0];
@@ -8093,46 +8093,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_5_r0s8__21 <= _GEN_536[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_5_r0s9__21 <= magnitude_i1055_sroa_0_0_v_5_r0s8__21;
-      loadedv_i_i5448105_5_r0s9 <= _GEN_538;
+      loadedv_i_i5455105_5_r0s9 <= _GEN_538;
     end
     if (_GEN_1) begin
-      add_i5207_5_r0s10 <= {1'h0, sub_i5479_5_r0s9, 7'h0} + {10'h0, _GEN_96[21:14]};
-      cond_i5557_5_r0s10 <= _GEN_96[13];
-      or_i5176_5_r0s10 <= (|(_GEN_96[12:0])) | _GEN_96[14];
+      add_i5214_5_r0s10 <= {1'h0, sub_i5483_5_r0s9, 7'h0} + {10'h0, _GEN_96[21:14]};
+      cond_i5561_5_r0s10 <= _GEN_96[13];
+      or_i5183_5_r0s10 <= (|(_GEN_96[12:0])) | _GEN_96[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_5_r0s8 <= sroa_speculated6520_v_5_r0s7;
+      sroa_speculated6528_v_5_r0s8 <= sroa_speculated6528_v_5_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_5_r0s9 <= sroa_speculated6520_v_5_r0s8;
+      sroa_speculated6528_v_5_r0s9 <= sroa_speculated6528_v_5_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_5_r0s10 <= sroa_speculated6520_v_5_r0s9;
+      sroa_speculated6528_v_5_r0s10 <= sroa_speculated6528_v_5_r0s9;
     if (_GEN_0) begin
       spec_select61_5_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_987 : 16'h0;
-      or_i5628_5_r0s11 <= _GEN_987;
+      or_i5637_5_r0s11 <= _GEN_987;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_6_r0s7 <= _GEN_551;
+      sroa_speculated6471_v_6_r0s7 <= _GEN_551;
     if (_GEN_5)
       icmp_r0s6__6 <= {{2{_GEN_225[17]}}, _GEN_225} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__6 <= icmp_r0s6__6;
     if (_GEN_3)
-      cmp_i5635_6_r0s8 <= _GEN_552;
+      cmp_i5644_6_r0s8 <= _GEN_552;
     if (_GEN_2)
-      cmp_i5635_6_r0s9 <= cmp_i5635_6_r0s8;
+      cmp_i5644_6_r0s9 <= cmp_i5644_6_r0s8;
     if (_GEN_1)
-      cmp_i5635_6_r0s10 <= cmp_i5635_6_r0s9;
+      cmp_i5644_6_r0s10 <= cmp_i5644_6_r0s9;
     if (_GEN_0)
-      cmp_i5635_6_r0s11 <= cmp_i5635_6_r0s10;
+      cmp_i5644_6_r0s11 <= cmp_i5644_6_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_6_r0s6 <= _GEN_225;
+      sroa_speculated6480_v_6_r0s6 <= _GEN_225;
     if (_GEN_4)
-      sroa_speculated6520_v_6_r0s7 <=
+      sroa_speculated6528_v_6_r0s7 <=
         v153_r0s6
           ? _GEN_551
-          : {{2{sroa_speculated6472_v_6_r0s6[17]}}, sroa_speculated6472_v_6_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_6_r0s6[17]}}, sroa_speculated6480_v_6_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_6_r0s8 <= sroa_speculated6520_v_6_r0s7[22] ? _GEN_553 == 22'h0 : _GEN_552;
+      iszero_i_6_r0s8 <= sroa_speculated6528_v_6_r0s7[22] ? _GEN_553 == 22'h0 : _GEN_552;
       select_r0s8__6 <=
         _GEN_1002
           ? {1'h0,
@@ -8168,8 +8168,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__7 <= _GEN_1002;
     end
     if (_GEN_2) begin
-      sub_i5479_6_r0s9 <= _GEN_387 - _GEN_556[9:0];
-      cmp_i5554_6_r0s9 <= _GEN_556 < 32'h16;
+      sub_i5483_6_r0s9 <= _GEN_387 - _GEN_556[9:0];
+      cmp_i5558_6_r0s9 <= _GEN_556 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_6_r0s8 <= _GEN_554[0];
@@ -8259,46 +8259,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_6_r0s8__21 <= _GEN_554[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_6_r0s9__21 <= magnitude_i1055_sroa_0_0_v_6_r0s8__21;
-      loadedv_i_i5448105_6_r0s9 <= _GEN_556;
+      loadedv_i_i5455105_6_r0s9 <= _GEN_556;
     end
     if (_GEN_1) begin
-      add_i5207_6_r0s10 <= {1'h0, sub_i5479_6_r0s9, 7'h0} + {10'h0, _GEN_98[21:14]};
-      cond_i5557_6_r0s10 <= _GEN_98[13];
-      or_i5176_6_r0s10 <= (|(_GEN_98[12:0])) | _GEN_98[14];
+      add_i5214_6_r0s10 <= {1'h0, sub_i5483_6_r0s9, 7'h0} + {10'h0, _GEN_98[21:14]};
+      cond_i5561_6_r0s10 <= _GEN_98[13];
+      or_i5183_6_r0s10 <= (|(_GEN_98[12:0])) | _GEN_98[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_6_r0s8 <= sroa_speculated6520_v_6_r0s7;
+      sroa_speculated6528_v_6_r0s8 <= sroa_speculated6528_v_6_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_6_r0s9 <= sroa_speculated6520_v_6_r0s8;
+      sroa_speculated6528_v_6_r0s9 <= sroa_speculated6528_v_6_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_6_r0s10 <= sroa_speculated6520_v_6_r0s9;
+      sroa_speculated6528_v_6_r0s10 <= sroa_speculated6528_v_6_r0s9;
     if (_GEN_0) begin
       spec_select61_6_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1007 : 16'h0;
-      or_i5628_6_r0s11 <= _GEN_1007;
+      or_i5637_6_r0s11 <= _GEN_1007;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_7_r0s7 <= _GEN_569;
+      sroa_speculated6471_v_7_r0s7 <= _GEN_569;
     if (_GEN_5)
       icmp_r0s6__7 <= {{2{_GEN_230[17]}}, _GEN_230} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__7 <= icmp_r0s6__7;
     if (_GEN_3)
-      cmp_i5635_7_r0s8 <= _GEN_570;
+      cmp_i5644_7_r0s8 <= _GEN_570;
     if (_GEN_2)
-      cmp_i5635_7_r0s9 <= cmp_i5635_7_r0s8;
+      cmp_i5644_7_r0s9 <= cmp_i5644_7_r0s8;
     if (_GEN_1)
-      cmp_i5635_7_r0s10 <= cmp_i5635_7_r0s9;
+      cmp_i5644_7_r0s10 <= cmp_i5644_7_r0s9;
     if (_GEN_0)
-      cmp_i5635_7_r0s11 <= cmp_i5635_7_r0s10;
+      cmp_i5644_7_r0s11 <= cmp_i5644_7_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_7_r0s6 <= _GEN_230;
+      sroa_speculated6480_v_7_r0s6 <= _GEN_230;
     if (_GEN_4)
-      sroa_speculated6520_v_7_r0s7 <=
+      sroa_speculated6528_v_7_r0s7 <=
         v153_r0s6
           ? _GEN_569
-          : {{2{sroa_speculated6472_v_7_r0s6[17]}}, sroa_speculated6472_v_7_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_7_r0s6[17]}}, sroa_speculated6480_v_7_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_7_r0s8 <= sroa_speculated6520_v_7_r0s7[22] ? _GEN_571 == 22'h0 : _GEN_570;
+      iszero_i_7_r0s8 <= sroa_speculated6528_v_7_r0s7[22] ? _GEN_571 == 22'h0 : _GEN_570;
       select_r0s8__7 <=
         _GEN_1022
           ? {1'h0,
@@ -8334,8 +8334,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__8 <= _GEN_1022;
     end
     if (_GEN_2) begin
-      sub_i5479_7_r0s9 <= _GEN_387 - _GEN_574[9:0];
-      cmp_i5554_7_r0s9 <= _GEN_574 < 32'h16;
+      sub_i5483_7_r0s9 <= _GEN_387 - _GEN_574[9:0];
+      cmp_i5558_7_r0s9 <= _GEN_574 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_7_r0s8 <= _GEN_572[0];
@@ -8425,46 +8425,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_7_r0s8__21 <= _GEN_572[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_7_r0s9__21 <= magnitude_i1055_sroa_0_0_v_7_r0s8__21;
-      loadedv_i_i5448105_7_r0s9 <= _GEN_574;
+      loadedv_i_i5455105_7_r0s9 <= _GEN_574;
     end
     if (_GEN_1) begin
-      add_i5207_7_r0s10 <= {1'h0, sub_i5479_7_r0s9, 7'h0} + {10'h0, _GEN_100[21:14]};
-      cond_i5557_7_r0s10 <= _GEN_100[13];
-      or_i5176_7_r0s10 <= (|(_GEN_100[12:0])) | _GEN_100[14];
+      add_i5214_7_r0s10 <= {1'h0, sub_i5483_7_r0s9, 7'h0} + {10'h0, _GEN_100[21:14]};
+      cond_i5561_7_r0s10 <= _GEN_100[13];
+      or_i5183_7_r0s10 <= (|(_GEN_100[12:0])) | _GEN_100[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_7_r0s8 <= sroa_speculated6520_v_7_r0s7;
+      sroa_speculated6528_v_7_r0s8 <= sroa_speculated6528_v_7_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_7_r0s9 <= sroa_speculated6520_v_7_r0s8;
+      sroa_speculated6528_v_7_r0s9 <= sroa_speculated6528_v_7_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_7_r0s10 <= sroa_speculated6520_v_7_r0s9;
+      sroa_speculated6528_v_7_r0s10 <= sroa_speculated6528_v_7_r0s9;
     if (_GEN_0) begin
       spec_select61_7_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1027 : 16'h0;
-      or_i5628_7_r0s11 <= _GEN_1027;
+      or_i5637_7_r0s11 <= _GEN_1027;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_8_r0s7 <= _GEN_579;
+      sroa_speculated6471_v_8_r0s7 <= _GEN_579;
     if (_GEN_5)
       icmp_r0s6__8 <= {{2{_GEN_240[17]}}, _GEN_240} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__8 <= icmp_r0s6__8;
     if (_GEN_3)
-      cmp_i5635_8_r0s8 <= _GEN_580;
+      cmp_i5644_8_r0s8 <= _GEN_580;
     if (_GEN_2)
-      cmp_i5635_8_r0s9 <= cmp_i5635_8_r0s8;
+      cmp_i5644_8_r0s9 <= cmp_i5644_8_r0s8;
     if (_GEN_1)
-      cmp_i5635_8_r0s10 <= cmp_i5635_8_r0s9;
+      cmp_i5644_8_r0s10 <= cmp_i5644_8_r0s9;
     if (_GEN_0)
-      cmp_i5635_8_r0s11 <= cmp_i5635_8_r0s10;
+      cmp_i5644_8_r0s11 <= cmp_i5644_8_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_8_r0s6 <= _GEN_240;
+      sroa_speculated6480_v_8_r0s6 <= _GEN_240;
     if (_GEN_4)
-      sroa_speculated6520_v_8_r0s7 <=
+      sroa_speculated6528_v_8_r0s7 <=
         v153_r0s6
           ? _GEN_579
-          : {{2{sroa_speculated6472_v_8_r0s6[17]}}, sroa_speculated6472_v_8_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_8_r0s6[17]}}, sroa_speculated6480_v_8_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_8_r0s8 <= sroa_speculated6520_v_8_r0s7[22] ? _GEN_581 == 22'h0 : _GEN_580;
+      iszero_i_8_r0s8 <= sroa_speculated6528_v_8_r0s7[22] ? _GEN_581 == 22'h0 : _GEN_580;
       select_r0s8__8 <=
         _GEN_1042
           ? {1'h0,
@@ -8500,8 +8500,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__9 <= _GEN_1042;
     end
     if (_GEN_2) begin
-      sub_i5479_8_r0s9 <= _GEN_387 - _GEN_584[9:0];
-      cmp_i5554_8_r0s9 <= _GEN_584 < 32'h16;
+      sub_i5483_8_r0s9 <= _GEN_387 - _GEN_584[9:0];
+      cmp_i5558_8_r0s9 <= _GEN_584 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_8_r0s8 <= _GEN_582[0];
@@ -8591,46 +8591,46 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_8_r0s8__21 <= _GEN_582[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_8_r0s9__21 <= magnitude_i1055_sroa_0_0_v_8_r0s8__21;
-      loadedv_i_i5448105_8_r0s9 <= _GEN_584;
+      loadedv_i_i5455105_8_r0s9 <= _GEN_584;
     end
     if (_GEN_1) begin
-      add_i5207_8_r0s10 <= {1'h0, sub_i5479_8_r0s9, 7'h0} + {10'h0, _GEN_102[21:14]};
-      cond_i5557_8_r0s10 <= _GEN_102[13];
-      or_i5176_8_r0s10 <= (|(_GEN_102[12:0])) | _GEN_102[14];
+      add_i5214_8_r0s10 <= {1'h0, sub_i5483_8_r0s9, 7'h0} + {10'h0, _GEN_102[21:14]};
+      cond_i5561_8_r0s10 <= _GEN_102[13];
+      or_i5183_8_r0s10 <= (|(_GEN_102[12:0])) | _GEN_102[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_8_r0s8 <= sroa_speculated6520_v_8_r0s7;
+      sroa_speculated6528_v_8_r0s8 <= sroa_speculated6528_v_8_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_8_r0s9 <= sroa_speculated6520_v_8_r0s8;
+      sroa_speculated6528_v_8_r0s9 <= sroa_speculated6528_v_8_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_8_r0s10 <= sroa_speculated6520_v_8_r0s9;
+      sroa_speculated6528_v_8_r0s10 <= sroa_speculated6528_v_8_r0s9;
     if (_GEN_0) begin
       spec_select61_8_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1047 : 16'h0;
-      or_i5628_8_r0s11 <= _GEN_1047;
+      or_i5637_8_r0s11 <= _GEN_1047;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_9_r0s7 <= _GEN_589;
+      sroa_speculated6471_v_9_r0s7 <= _GEN_589;
     if (_GEN_5)
       icmp_r0s6__9 <= {{2{_GEN_245[17]}}, _GEN_245} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__9 <= icmp_r0s6__9;
     if (_GEN_3)
-      cmp_i5635_9_r0s8 <= _GEN_590;
+      cmp_i5644_9_r0s8 <= _GEN_590;
     if (_GEN_2)
-      cmp_i5635_9_r0s9 <= cmp_i5635_9_r0s8;
+      cmp_i5644_9_r0s9 <= cmp_i5644_9_r0s8;
     if (_GEN_1)
-      cmp_i5635_9_r0s10 <= cmp_i5635_9_r0s9;
+      cmp_i5644_9_r0s10 <= cmp_i5644_9_r0s9;
     if (_GEN_0)
-      cmp_i5635_9_r0s11 <= cmp_i5635_9_r0s10;
+      cmp_i5644_9_r0s11 <= cmp_i5644_9_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_9_r0s6 <= _GEN_245;
+      sroa_speculated6480_v_9_r0s6 <= _GEN_245;
     if (_GEN_4)
-      sroa_speculated6520_v_9_r0s7 <=
+      sroa_speculated6528_v_9_r0s7 <=
         v153_r0s6
           ? _GEN_589
-          : {{2{sroa_speculated6472_v_9_r0s6[17]}}, sroa_speculated6472_v_9_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_9_r0s6[17]}}, sroa_speculated6480_v_9_r0s6, 3'h0};
     if (_GEN_3) begin
-      iszero_i_9_r0s8 <= sroa_speculated6520_v_9_r0s7[22] ? _GEN_591 == 22'h0 : _GEN_590;
+      iszero_i_9_r0s8 <= sroa_speculated6528_v_9_r0s7[22] ? _GEN_591 == 22'h0 : _GEN_590;
       select_r0s8__9 <=
         _GEN_1062
           ? {1'h0,
@@ -8666,8 +8666,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__10 <= _GEN_1062;
     end
     if (_GEN_2) begin
-      sub_i5479_9_r0s9 <= _GEN_387 - _GEN_594[9:0];
-      cmp_i5554_9_r0s9 <= _GEN_594 < 32'h16;
+      sub_i5483_9_r0s9 <= _GEN_387 - _GEN_594[9:0];
+      cmp_i5558_9_r0s9 <= _GEN_594 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_9_r0s8 <= _GEN_592[0];
@@ -8757,47 +8757,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_9_r0s8__21 <= _GEN_592[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_9_r0s9__21 <= magnitude_i1055_sroa_0_0_v_9_r0s8__21;
-      loadedv_i_i5448105_9_r0s9 <= _GEN_594;
+      loadedv_i_i5455105_9_r0s9 <= _GEN_594;
     end
     if (_GEN_1) begin
-      add_i5207_9_r0s10 <= {1'h0, sub_i5479_9_r0s9, 7'h0} + {10'h0, _GEN_104[21:14]};
-      cond_i5557_9_r0s10 <= _GEN_104[13];
-      or_i5176_9_r0s10 <= (|(_GEN_104[12:0])) | _GEN_104[14];
+      add_i5214_9_r0s10 <= {1'h0, sub_i5483_9_r0s9, 7'h0} + {10'h0, _GEN_104[21:14]};
+      cond_i5561_9_r0s10 <= _GEN_104[13];
+      or_i5183_9_r0s10 <= (|(_GEN_104[12:0])) | _GEN_104[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_9_r0s8 <= sroa_speculated6520_v_9_r0s7;
+      sroa_speculated6528_v_9_r0s8 <= sroa_speculated6528_v_9_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_9_r0s9 <= sroa_speculated6520_v_9_r0s8;
+      sroa_speculated6528_v_9_r0s9 <= sroa_speculated6528_v_9_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_9_r0s10 <= sroa_speculated6520_v_9_r0s9;
+      sroa_speculated6528_v_9_r0s10 <= sroa_speculated6528_v_9_r0s9;
     if (_GEN_0) begin
       spec_select61_9_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1067 : 16'h0;
-      or_i5628_9_r0s11 <= _GEN_1067;
+      or_i5637_9_r0s11 <= _GEN_1067;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_10_r0s7 <= _GEN_599;
+      sroa_speculated6471_v_10_r0s7 <= _GEN_599;
     if (_GEN_5)
       icmp_r0s6__10 <= {{2{_GEN_252[17]}}, _GEN_252} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__10 <= icmp_r0s6__10;
     if (_GEN_3)
-      cmp_i5635_10_r0s8 <= _GEN_600;
+      cmp_i5644_10_r0s8 <= _GEN_600;
     if (_GEN_2)
-      cmp_i5635_10_r0s9 <= cmp_i5635_10_r0s8;
+      cmp_i5644_10_r0s9 <= cmp_i5644_10_r0s8;
     if (_GEN_1)
-      cmp_i5635_10_r0s10 <= cmp_i5635_10_r0s9;
+      cmp_i5644_10_r0s10 <= cmp_i5644_10_r0s9;
     if (_GEN_0)
-      cmp_i5635_10_r0s11 <= cmp_i5635_10_r0s10;
+      cmp_i5644_10_r0s11 <= cmp_i5644_10_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_10_r0s6 <= _GEN_252;
+      sroa_speculated6480_v_10_r0s6 <= _GEN_252;
     if (_GEN_4)
-      sroa_speculated6520_v_10_r0s7 <=
+      sroa_speculated6528_v_10_r0s7 <=
         v153_r0s6
           ? _GEN_599
-          : {{2{sroa_speculated6472_v_10_r0s6[17]}}, sroa_speculated6472_v_10_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_10_r0s6[17]}}, sroa_speculated6480_v_10_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_10_r0s8 <=
-        sroa_speculated6520_v_10_r0s7[22] ? _GEN_601 == 22'h0 : _GEN_600;
+        sroa_speculated6528_v_10_r0s7[22] ? _GEN_601 == 22'h0 : _GEN_600;
       select_r0s8__10 <=
         _GEN_1082
           ? {1'h0,
@@ -8833,8 +8833,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__11 <= _GEN_1082;
     end
     if (_GEN_2) begin
-      sub_i5479_10_r0s9 <= _GEN_387 - _GEN_604[9:0];
-      cmp_i5554_10_r0s9 <= _GEN_604 < 32'h16;
+      sub_i5483_10_r0s9 <= _GEN_387 - _GEN_604[9:0];
+      cmp_i5558_10_r0s9 <= _GEN_604 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_10_r0s8 <= _GEN_602[0];
@@ -8924,47 +8924,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_10_r0s8__21 <= _GEN_602[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_10_r0s9__21 <= magnitude_i1055_sroa_0_0_v_10_r0s8__21;
-      loadedv_i_i5448105_10_r0s9 <= _GEN_604;
+      loadedv_i_i5455105_10_r0s9 <= _GEN_604;
     end
     if (_GEN_1) begin
-      add_i5207_10_r0s10 <= {1'h0, sub_i5479_10_r0s9, 7'h0} + {10'h0, _GEN_106[21:14]};
-      cond_i5557_10_r0s10 <= _GEN_106[13];
-      or_i5176_10_r0s10 <= (|(_GEN_106[12:0])) | _GEN_106[14];
+      add_i5214_10_r0s10 <= {1'h0, sub_i5483_10_r0s9, 7'h0} + {10'h0, _GEN_106[21:14]};
+      cond_i5561_10_r0s10 <= _GEN_106[13];
+      or_i5183_10_r0s10 <= (|(_GEN_106[12:0])) | _GEN_106[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_10_r0s8 <= sroa_speculated6520_v_10_r0s7;
+      sroa_speculated6528_v_10_r0s8 <= sroa_speculated6528_v_10_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_10_r0s9 <= sroa_speculated6520_v_10_r0s8;
+      sroa_speculated6528_v_10_r0s9 <= sroa_speculated6528_v_10_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_10_r0s10 <= sroa_speculated6520_v_10_r0s9;
+      sroa_speculated6528_v_10_r0s10 <= sroa_speculated6528_v_10_r0s9;
     if (_GEN_0) begin
       spec_select61_10_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1087 : 16'h0;
-      or_i5628_10_r0s11 <= _GEN_1087;
+      or_i5637_10_r0s11 <= _GEN_1087;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_11_r0s7 <= _GEN_609;
+      sroa_speculated6471_v_11_r0s7 <= _GEN_609;
     if (_GEN_5)
       icmp_r0s6__11 <= {{2{_GEN_257[17]}}, _GEN_257} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__11 <= icmp_r0s6__11;
     if (_GEN_3)
-      cmp_i5635_11_r0s8 <= _GEN_610;
+      cmp_i5644_11_r0s8 <= _GEN_610;
     if (_GEN_2)
-      cmp_i5635_11_r0s9 <= cmp_i5635_11_r0s8;
+      cmp_i5644_11_r0s9 <= cmp_i5644_11_r0s8;
     if (_GEN_1)
-      cmp_i5635_11_r0s10 <= cmp_i5635_11_r0s9;
+      cmp_i5644_11_r0s10 <= cmp_i5644_11_r0s9;
     if (_GEN_0)
-      cmp_i5635_11_r0s11 <= cmp_i5635_11_r0s10;
+      cmp_i5644_11_r0s11 <= cmp_i5644_11_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_11_r0s6 <= _GEN_257;
+      sroa_speculated6480_v_11_r0s6 <= _GEN_257;
     if (_GEN_4)
-      sroa_speculated6520_v_11_r0s7 <=
+      sroa_speculated6528_v_11_r0s7 <=
         v153_r0s6
           ? _GEN_609
-          : {{2{sroa_speculated6472_v_11_r0s6[17]}}, sroa_speculated6472_v_11_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_11_r0s6[17]}}, sroa_speculated6480_v_11_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_11_r0s8 <=
-        sroa_speculated6520_v_11_r0s7[22] ? _GEN_611 == 22'h0 : _GEN_610;
+        sroa_speculated6528_v_11_r0s7[22] ? _GEN_611 == 22'h0 : _GEN_610;
       select_r0s8__11 <=
         _GEN_1102
           ? {1'h0,
@@ -9000,8 +9000,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__12 <= _GEN_1102;
     end
     if (_GEN_2) begin
-      sub_i5479_11_r0s9 <= _GEN_387 - _GEN_614[9:0];
-      cmp_i5554_11_r0s9 <= _GEN_614 < 32'h16;
+      sub_i5483_11_r0s9 <= _GEN_387 - _GEN_614[9:0];
+      cmp_i5558_11_r0s9 <= _GEN_614 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_11_r0s8 <= _GEN_612[0];
@@ -9091,47 +9091,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_11_r0s8__21 <= _GEN_612[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_11_r0s9__21 <= magnitude_i1055_sroa_0_0_v_11_r0s8__21;
-      loadedv_i_i5448105_11_r0s9 <= _GEN_614;
+      loadedv_i_i5455105_11_r0s9 <= _GEN_614;
     end
     if (_GEN_1) begin
-      add_i5207_11_r0s10 <= {1'h0, sub_i5479_11_r0s9, 7'h0} + {10'h0, _GEN_108[21:14]};
-      cond_i5557_11_r0s10 <= _GEN_108[13];
-      or_i5176_11_r0s10 <= (|(_GEN_108[12:0])) | _GEN_108[14];
+      add_i5214_11_r0s10 <= {1'h0, sub_i5483_11_r0s9, 7'h0} + {10'h0, _GEN_108[21:14]};
+      cond_i5561_11_r0s10 <= _GEN_108[13];
+      or_i5183_11_r0s10 <= (|(_GEN_108[12:0])) | _GEN_108[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_11_r0s8 <= sroa_speculated6520_v_11_r0s7;
+      sroa_speculated6528_v_11_r0s8 <= sroa_speculated6528_v_11_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_11_r0s9 <= sroa_speculated6520_v_11_r0s8;
+      sroa_speculated6528_v_11_r0s9 <= sroa_speculated6528_v_11_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_11_r0s10 <= sroa_speculated6520_v_11_r0s9;
+      sroa_speculated6528_v_11_r0s10 <= sroa_speculated6528_v_11_r0s9;
     if (_GEN_0) begin
       spec_select61_11_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1107 : 16'h0;
-      or_i5628_11_r0s11 <= _GEN_1107;
+      or_i5637_11_r0s11 <= _GEN_1107;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_12_r0s7 <= _GEN_619;
+      sroa_speculated6471_v_12_r0s7 <= _GEN_619;
     if (_GEN_5)
       icmp_r0s6__12 <= {{2{_GEN_265[17]}}, _GEN_265} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__12 <= icmp_r0s6__12;
     if (_GEN_3)
-      cmp_i5635_12_r0s8 <= _GEN_620;
+      cmp_i5644_12_r0s8 <= _GEN_620;
     if (_GEN_2)
-      cmp_i5635_12_r0s9 <= cmp_i5635_12_r0s8;
+      cmp_i5644_12_r0s9 <= cmp_i5644_12_r0s8;
     if (_GEN_1)
-      cmp_i5635_12_r0s10 <= cmp_i5635_12_r0s9;
+      cmp_i5644_12_r0s10 <= cmp_i5644_12_r0s9;
     if (_GEN_0)
-      cmp_i5635_12_r0s11 <= cmp_i5635_12_r0s10;
+      cmp_i5644_12_r0s11 <= cmp_i5644_12_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_12_r0s6 <= _GEN_265;
+      sroa_speculated6480_v_12_r0s6 <= _GEN_265;
     if (_GEN_4)
-      sroa_speculated6520_v_12_r0s7 <=
+      sroa_speculated6528_v_12_r0s7 <=
         v153_r0s6
           ? _GEN_619
-          : {{2{sroa_speculated6472_v_12_r0s6[17]}}, sroa_speculated6472_v_12_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_12_r0s6[17]}}, sroa_speculated6480_v_12_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_12_r0s8 <=
-        sroa_speculated6520_v_12_r0s7[22] ? _GEN_621 == 22'h0 : _GEN_620;
+        sroa_speculated6528_v_12_r0s7[22] ? _GEN_621 == 22'h0 : _GEN_620;
       select_r0s8__12 <=
         _GEN_1122
           ? {1'h0,
@@ -9167,8 +9167,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__13 <= _GEN_1122;
     end
     if (_GEN_2) begin
-      sub_i5479_12_r0s9 <= _GEN_387 - _GEN_624[9:0];
-      cmp_i5554_12_r0s9 <= _GEN_624 < 32'h16;
+      sub_i5483_12_r0s9 <= _GEN_387 - _GEN_624[9:0];
+      cmp_i5558_12_r0s9 <= _GEN_624 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_12_r0s8 <= _GEN_622[0];
@@ -9258,47 +9258,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_12_r0s8__21 <= _GEN_622[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_12_r0s9__21 <= magnitude_i1055_sroa_0_0_v_12_r0s8__21;
-      loadedv_i_i5448105_12_r0s9 <= _GEN_624;
+      loadedv_i_i5455105_12_r0s9 <= _GEN_624;
     end
     if (_GEN_1) begin
-      add_i5207_12_r0s10 <= {1'h0, sub_i5479_12_r0s9, 7'h0} + {10'h0, _GEN_110[21:14]};
-      cond_i5557_12_r0s10 <= _GEN_110[13];
-      or_i5176_12_r0s10 <= (|(_GEN_110[12:0])) | _GEN_110[14];
+      add_i5214_12_r0s10 <= {1'h0, sub_i5483_12_r0s9, 7'h0} + {10'h0, _GEN_110[21:14]};
+      cond_i5561_12_r0s10 <= _GEN_110[13];
+      or_i5183_12_r0s10 <= (|(_GEN_110[12:0])) | _GEN_110[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_12_r0s8 <= sroa_speculated6520_v_12_r0s7;
+      sroa_speculated6528_v_12_r0s8 <= sroa_speculated6528_v_12_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_12_r0s9 <= sroa_speculated6520_v_12_r0s8;
+      sroa_speculated6528_v_12_r0s9 <= sroa_speculated6528_v_12_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_12_r0s10 <= sroa_speculated6520_v_12_r0s9;
+      sroa_speculated6528_v_12_r0s10 <= sroa_speculated6528_v_12_r0s9;
     if (_GEN_0) begin
       spec_select61_12_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1127 : 16'h0;
-      or_i5628_12_r0s11 <= _GEN_1127;
+      or_i5637_12_r0s11 <= _GEN_1127;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_13_r0s7 <= _GEN_629;
+      sroa_speculated6471_v_13_r0s7 <= _GEN_629;
     if (_GEN_5)
       icmp_r0s6__13 <= {{2{_GEN_270[17]}}, _GEN_270} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__13 <= icmp_r0s6__13;
     if (_GEN_3)
-      cmp_i5635_13_r0s8 <= _GEN_630;
+      cmp_i5644_13_r0s8 <= _GEN_630;
     if (_GEN_2)
-      cmp_i5635_13_r0s9 <= cmp_i5635_13_r0s8;
+      cmp_i5644_13_r0s9 <= cmp_i5644_13_r0s8;
     if (_GEN_1)
-      cmp_i5635_13_r0s10 <= cmp_i5635_13_r0s9;
+      cmp_i5644_13_r0s10 <= cmp_i5644_13_r0s9;
     if (_GEN_0)
-      cmp_i5635_13_r0s11 <= cmp_i5635_13_r0s10;
+      cmp_i5644_13_r0s11 <= cmp_i5644_13_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_13_r0s6 <= _GEN_270;
+      sroa_speculated6480_v_13_r0s6 <= _GEN_270;
     if (_GEN_4)
-      sroa_speculated6520_v_13_r0s7 <=
+      sroa_speculated6528_v_13_r0s7 <=
         v153_r0s6
           ? _GEN_629
-          : {{2{sroa_speculated6472_v_13_r0s6[17]}}, sroa_speculated6472_v_13_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_13_r0s6[17]}}, sroa_speculated6480_v_13_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_13_r0s8 <=
-        sroa_speculated6520_v_13_r0s7[22] ? _GEN_631 == 22'h0 : _GEN_630;
+        sroa_speculated6528_v_13_r0s7[22] ? _GEN_631 == 22'h0 : _GEN_630;
       select_r0s8__13 <=
         _GEN_1142
           ? {1'h0,
@@ -9334,8 +9334,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__14 <= _GEN_1142;
     end
     if (_GEN_2) begin
-      sub_i5479_13_r0s9 <= _GEN_387 - _GEN_634[9:0];
-      cmp_i5554_13_r0s9 <= _GEN_634 < 32'h16;
+      sub_i5483_13_r0s9 <= _GEN_387 - _GEN_634[9:0];
+      cmp_i5558_13_r0s9 <= _GEN_634 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_13_r0s8 <= _GEN_632[0];
@@ -9425,47 +9425,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_13_r0s8__21 <= _GEN_632[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_13_r0s9__21 <= magnitude_i1055_sroa_0_0_v_13_r0s8__21;
-      loadedv_i_i5448105_13_r0s9 <= _GEN_634;
+      loadedv_i_i5455105_13_r0s9 <= _GEN_634;
     end
     if (_GEN_1) begin
-      add_i5207_13_r0s10 <= {1'h0, sub_i5479_13_r0s9, 7'h0} + {10'h0, _GEN_112[21:14]};
-      cond_i5557_13_r0s10 <= _GEN_112[13];
-      or_i5176_13_r0s10 <= (|(_GEN_112[12:0])) | _GEN_112[14];
+      add_i5214_13_r0s10 <= {1'h0, sub_i5483_13_r0s9, 7'h0} + {10'h0, _GEN_112[21:14]};
+      cond_i5561_13_r0s10 <= _GEN_112[13];
+      or_i5183_13_r0s10 <= (|(_GEN_112[12:0])) | _GEN_112[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_13_r0s8 <= sroa_speculated6520_v_13_r0s7;
+      sroa_speculated6528_v_13_r0s8 <= sroa_speculated6528_v_13_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_13_r0s9 <= sroa_speculated6520_v_13_r0s8;
+      sroa_speculated6528_v_13_r0s9 <= sroa_speculated6528_v_13_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_13_r0s10 <= sroa_speculated6520_v_13_r0s9;
+      sroa_speculated6528_v_13_r0s10 <= sroa_speculated6528_v_13_r0s9;
     if (_GEN_0) begin
       spec_select61_13_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1147 : 16'h0;
-      or_i5628_13_r0s11 <= _GEN_1147;
+      or_i5637_13_r0s11 <= _GEN_1147;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_14_r0s7 <= _GEN_639;
+      sroa_speculated6471_v_14_r0s7 <= _GEN_639;
     if (_GEN_5)
       icmp_r0s6__14 <= {{2{_GEN_277[17]}}, _GEN_277} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__14 <= icmp_r0s6__14;
     if (_GEN_3)
-      cmp_i5635_14_r0s8 <= _GEN_640;
+      cmp_i5644_14_r0s8 <= _GEN_640;
     if (_GEN_2)
-      cmp_i5635_14_r0s9 <= cmp_i5635_14_r0s8;
+      cmp_i5644_14_r0s9 <= cmp_i5644_14_r0s8;
     if (_GEN_1)
-      cmp_i5635_14_r0s10 <= cmp_i5635_14_r0s9;
+      cmp_i5644_14_r0s10 <= cmp_i5644_14_r0s9;
     if (_GEN_0)
-      cmp_i5635_14_r0s11 <= cmp_i5635_14_r0s10;
+      cmp_i5644_14_r0s11 <= cmp_i5644_14_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_14_r0s6 <= _GEN_277;
+      sroa_speculated6480_v_14_r0s6 <= _GEN_277;
     if (_GEN_4)
-      sroa_speculated6520_v_14_r0s7 <=
+      sroa_speculated6528_v_14_r0s7 <=
         v153_r0s6
           ? _GEN_639
-          : {{2{sroa_speculated6472_v_14_r0s6[17]}}, sroa_speculated6472_v_14_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_14_r0s6[17]}}, sroa_speculated6480_v_14_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_14_r0s8 <=
-        sroa_speculated6520_v_14_r0s7[22] ? _GEN_641 == 22'h0 : _GEN_640;
+        sroa_speculated6528_v_14_r0s7[22] ? _GEN_641 == 22'h0 : _GEN_640;
       select_r0s8__14 <=
         _GEN_1162
           ? {1'h0,
@@ -9501,8 +9501,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__15 <= _GEN_1162;
     end
     if (_GEN_2) begin
-      sub_i5479_14_r0s9 <= _GEN_387 - _GEN_644[9:0];
-      cmp_i5554_14_r0s9 <= _GEN_644 < 32'h16;
+      sub_i5483_14_r0s9 <= _GEN_387 - _GEN_644[9:0];
+      cmp_i5558_14_r0s9 <= _GEN_644 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_14_r0s8 <= _GEN_642[0];
@@ -9592,47 +9592,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_14_r0s8__21 <= _GEN_642[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_14_r0s9__21 <= magnitude_i1055_sroa_0_0_v_14_r0s8__21;
-      loadedv_i_i5448105_14_r0s9 <= _GEN_644;
+      loadedv_i_i5455105_14_r0s9 <= _GEN_644;
     end
     if (_GEN_1) begin
-      add_i5207_14_r0s10 <= {1'h0, sub_i5479_14_r0s9, 7'h0} + {10'h0, _GEN_114[21:14]};
-      cond_i5557_14_r0s10 <= _GEN_114[13];
-      or_i5176_14_r0s10 <= (|(_GEN_114[12:0])) | _GEN_114[14];
+      add_i5214_14_r0s10 <= {1'h0, sub_i5483_14_r0s9, 7'h0} + {10'h0, _GEN_114[21:14]};
+      cond_i5561_14_r0s10 <= _GEN_114[13];
+      or_i5183_14_r0s10 <= (|(_GEN_114[12:0])) | _GEN_114[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_14_r0s8 <= sroa_speculated6520_v_14_r0s7;
+      sroa_speculated6528_v_14_r0s8 <= sroa_speculated6528_v_14_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_14_r0s9 <= sroa_speculated6520_v_14_r0s8;
+      sroa_speculated6528_v_14_r0s9 <= sroa_speculated6528_v_14_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_14_r0s10 <= sroa_speculated6520_v_14_r0s9;
+      sroa_speculated6528_v_14_r0s10 <= sroa_speculated6528_v_14_r0s9;
     if (_GEN_0) begin
       spec_select61_14_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1167 : 16'h0;
-      or_i5628_14_r0s11 <= _GEN_1167;
+      or_i5637_14_r0s11 <= _GEN_1167;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_15_r0s7 <= _GEN_649;
+      sroa_speculated6471_v_15_r0s7 <= _GEN_649;
     if (_GEN_5)
       icmp_r0s6__15 <= {{2{_GEN_282[17]}}, _GEN_282} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__15 <= icmp_r0s6__15;
     if (_GEN_3)
-      cmp_i5635_15_r0s8 <= _GEN_650;
+      cmp_i5644_15_r0s8 <= _GEN_650;
     if (_GEN_2)
-      cmp_i5635_15_r0s9 <= cmp_i5635_15_r0s8;
+      cmp_i5644_15_r0s9 <= cmp_i5644_15_r0s8;
     if (_GEN_1)
-      cmp_i5635_15_r0s10 <= cmp_i5635_15_r0s9;
+      cmp_i5644_15_r0s10 <= cmp_i5644_15_r0s9;
     if (_GEN_0)
-      cmp_i5635_15_r0s11 <= cmp_i5635_15_r0s10;
+      cmp_i5644_15_r0s11 <= cmp_i5644_15_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_15_r0s6 <= _GEN_282;
+      sroa_speculated6480_v_15_r0s6 <= _GEN_282;
     if (_GEN_4)
-      sroa_speculated6520_v_15_r0s7 <=
+      sroa_speculated6528_v_15_r0s7 <=
         v153_r0s6
           ? _GEN_649
-          : {{2{sroa_speculated6472_v_15_r0s6[17]}}, sroa_speculated6472_v_15_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_15_r0s6[17]}}, sroa_speculated6480_v_15_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_15_r0s8 <=
-        sroa_speculated6520_v_15_r0s7[22] ? _GEN_651 == 22'h0 : _GEN_650;
+        sroa_speculated6528_v_15_r0s7[22] ? _GEN_651 == 22'h0 : _GEN_650;
       select_r0s8__15 <=
         _GEN_1182
           ? {1'h0,
@@ -9668,8 +9668,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__16 <= _GEN_1182;
     end
     if (_GEN_2) begin
-      sub_i5479_15_r0s9 <= _GEN_387 - _GEN_654[9:0];
-      cmp_i5554_15_r0s9 <= _GEN_654 < 32'h16;
+      sub_i5483_15_r0s9 <= _GEN_387 - _GEN_654[9:0];
+      cmp_i5558_15_r0s9 <= _GEN_654 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_15_r0s8 <= _GEN_652[0];
@@ -9759,47 +9759,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_15_r0s8__21 <= _GEN_652[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_15_r0s9__21 <= magnitude_i1055_sroa_0_0_v_15_r0s8__21;
-      loadedv_i_i5448105_15_r0s9 <= _GEN_654;
+      loadedv_i_i5455105_15_r0s9 <= _GEN_654;
     end
     if (_GEN_1) begin
-      add_i5207_15_r0s10 <= {1'h0, sub_i5479_15_r0s9, 7'h0} + {10'h0, _GEN_116[21:14]};
-      cond_i5557_15_r0s10 <= _GEN_116[13];
-      or_i5176_15_r0s10 <= (|(_GEN_116[12:0])) | _GEN_116[14];
+      add_i5214_15_r0s10 <= {1'h0, sub_i5483_15_r0s9, 7'h0} + {10'h0, _GEN_116[21:14]};
+      cond_i5561_15_r0s10 <= _GEN_116[13];
+      or_i5183_15_r0s10 <= (|(_GEN_116[12:0])) | _GEN_116[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_15_r0s8 <= sroa_speculated6520_v_15_r0s7;
+      sroa_speculated6528_v_15_r0s8 <= sroa_speculated6528_v_15_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_15_r0s9 <= sroa_speculated6520_v_15_r0s8;
+      sroa_speculated6528_v_15_r0s9 <= sroa_speculated6528_v_15_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_15_r0s10 <= sroa_speculated6520_v_15_r0s9;
+      sroa_speculated6528_v_15_r0s10 <= sroa_speculated6528_v_15_r0s9;
     if (_GEN_0) begin
       spec_select61_15_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1187 : 16'h0;
-      or_i5628_15_r0s11 <= _GEN_1187;
+      or_i5637_15_r0s11 <= _GEN_1187;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_16_r0s7 <= _GEN_655;
+      sroa_speculated6471_v_16_r0s7 <= _GEN_655;
     if (_GEN_5)
       icmp_r0s6__16 <= {{2{_GEN_294[17]}}, _GEN_294} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__16 <= icmp_r0s6__16;
     if (_GEN_3)
-      cmp_i5635_16_r0s8 <= _GEN_656;
+      cmp_i5644_16_r0s8 <= _GEN_656;
     if (_GEN_2)
-      cmp_i5635_16_r0s9 <= cmp_i5635_16_r0s8;
+      cmp_i5644_16_r0s9 <= cmp_i5644_16_r0s8;
     if (_GEN_1)
-      cmp_i5635_16_r0s10 <= cmp_i5635_16_r0s9;
+      cmp_i5644_16_r0s10 <= cmp_i5644_16_r0s9;
     if (_GEN_0)
-      cmp_i5635_16_r0s11 <= cmp_i5635_16_r0s10;
+      cmp_i5644_16_r0s11 <= cmp_i5644_16_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_16_r0s6 <= _GEN_294;
+      sroa_speculated6480_v_16_r0s6 <= _GEN_294;
     if (_GEN_4)
-      sroa_speculated6520_v_16_r0s7 <=
+      sroa_speculated6528_v_16_r0s7 <=
         v153_r0s6
           ? _GEN_655
-          : {{2{sroa_speculated6472_v_16_r0s6[17]}}, sroa_speculated6472_v_16_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_16_r0s6[17]}}, sroa_speculated6480_v_16_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_16_r0s8 <=
-        sroa_speculated6520_v_16_r0s7[22] ? _GEN_657 == 22'h0 : _GEN_656;
+        sroa_speculated6528_v_16_r0s7[22] ? _GEN_657 == 22'h0 : _GEN_656;
       select_r0s8__16 <=
         _GEN_1202
           ? {1'h0,
@@ -9835,8 +9835,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__17 <= _GEN_1202;
     end
     if (_GEN_2) begin
-      sub_i5479_16_r0s9 <= _GEN_387 - _GEN_660[9:0];
-      cmp_i5554_16_r0s9 <= _GEN_660 < 32'h16;
+      sub_i5483_16_r0s9 <= _GEN_387 - _GEN_660[9:0];
+      cmp_i5558_16_r0s9 <= _GEN_660 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_16_r0s8 <= _GEN_658[0];
@@ -9926,47 +9926,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_16_r0s8__21 <= _GEN_658[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_16_r0s9__21 <= magnitude_i1055_sroa_0_0_v_16_r0s8__21;
-      loadedv_i_i5448105_16_r0s9 <= _GEN_660;
+      loadedv_i_i5455105_16_r0s9 <= _GEN_660;
     end
     if (_GEN_1) begin
-      add_i5207_16_r0s10 <= {1'h0, sub_i5479_16_r0s9, 7'h0} + {10'h0, _GEN_118[21:14]};
-      cond_i5557_16_r0s10 <= _GEN_118[13];
-      or_i5176_16_r0s10 <= (|(_GEN_118[12:0])) | _GEN_118[14];
+      add_i5214_16_r0s10 <= {1'h0, sub_i5483_16_r0s9, 7'h0} + {10'h0, _GEN_118[21:14]};
+      cond_i5561_16_r0s10 <= _GEN_118[13];
+      or_i5183_16_r0s10 <= (|(_GEN_118[12:0])) | _GEN_118[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_16_r0s8 <= sroa_speculated6520_v_16_r0s7;
+      sroa_speculated6528_v_16_r0s8 <= sroa_speculated6528_v_16_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_16_r0s9 <= sroa_speculated6520_v_16_r0s8;
+      sroa_speculated6528_v_16_r0s9 <= sroa_speculated6528_v_16_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_16_r0s10 <= sroa_speculated6520_v_16_r0s9;
+      sroa_speculated6528_v_16_r0s10 <= sroa_speculated6528_v_16_r0s9;
     if (_GEN_0) begin
       spec_select61_16_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1207 : 16'h0;
-      or_i5628_16_r0s11 <= _GEN_1207;
+      or_i5637_16_r0s11 <= _GEN_1207;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_17_r0s7 <= _GEN_661;
+      sroa_speculated6471_v_17_r0s7 <= _GEN_661;
     if (_GEN_5)
       icmp_r0s6__17 <= {{2{_GEN_299[17]}}, _GEN_299} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__17 <= icmp_r0s6__17;
     if (_GEN_3)
-      cmp_i5635_17_r0s8 <= _GEN_662;
+      cmp_i5644_17_r0s8 <= _GEN_662;
     if (_GEN_2)
-      cmp_i5635_17_r0s9 <= cmp_i5635_17_r0s8;
+      cmp_i5644_17_r0s9 <= cmp_i5644_17_r0s8;
     if (_GEN_1)
-      cmp_i5635_17_r0s10 <= cmp_i5635_17_r0s9;
+      cmp_i5644_17_r0s10 <= cmp_i5644_17_r0s9;
     if (_GEN_0)
-      cmp_i5635_17_r0s11 <= cmp_i5635_17_r0s10;
+      cmp_i5644_17_r0s11 <= cmp_i5644_17_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_17_r0s6 <= _GEN_299;
+      sroa_speculated6480_v_17_r0s6 <= _GEN_299;
     if (_GEN_4)
-      sroa_speculated6520_v_17_r0s7 <=
+      sroa_speculated6528_v_17_r0s7 <=
         v153_r0s6
           ? _GEN_661
-          : {{2{sroa_speculated6472_v_17_r0s6[17]}}, sroa_speculated6472_v_17_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_17_r0s6[17]}}, sroa_speculated6480_v_17_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_17_r0s8 <=
-        sroa_speculated6520_v_17_r0s7[22] ? _GEN_663 == 22'h0 : _GEN_662;
+        sroa_speculated6528_v_17_r0s7[22] ? _GEN_663 == 22'h0 : _GEN_662;
       select_r0s8__17 <=
         _GEN_1222
           ? {1'h0,
@@ -10002,8 +10002,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__18 <= _GEN_1222;
     end
     if (_GEN_2) begin
-      sub_i5479_17_r0s9 <= _GEN_387 - _GEN_666[9:0];
-      cmp_i5554_17_r0s9 <= _GEN_666 < 32'h16;
+      sub_i5483_17_r0s9 <= _GEN_387 - _GEN_666[9:0];
+      cmp_i5558_17_r0s9 <= _GEN_666 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_17_r0s8 <= _GEN_664[0];
@@ -10093,47 +10093,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_17_r0s8__21 <= _GEN_664[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_17_r0s9__21 <= magnitude_i1055_sroa_0_0_v_17_r0s8__21;
-      loadedv_i_i5448105_17_r0s9 <= _GEN_666;
+      loadedv_i_i5455105_17_r0s9 <= _GEN_666;
     end
     if (_GEN_1) begin
-      add_i5207_17_r0s10 <= {1'h0, sub_i5479_17_r0s9, 7'h0} + {10'h0, _GEN_120[21:14]};
-      cond_i5557_17_r0s10 <= _GEN_120[13];
-      or_i5176_17_r0s10 <= (|(_GEN_120[12:0])) | _GEN_120[14];
+      add_i5214_17_r0s10 <= {1'h0, sub_i5483_17_r0s9, 7'h0} + {10'h0, _GEN_120[21:14]};
+      cond_i5561_17_r0s10 <= _GEN_120[13];
+      or_i5183_17_r0s10 <= (|(_GEN_120[12:0])) | _GEN_120[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_17_r0s8 <= sroa_speculated6520_v_17_r0s7;
+      sroa_speculated6528_v_17_r0s8 <= sroa_speculated6528_v_17_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_17_r0s9 <= sroa_speculated6520_v_17_r0s8;
+      sroa_speculated6528_v_17_r0s9 <= sroa_speculated6528_v_17_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_17_r0s10 <= sroa_speculated6520_v_17_r0s9;
+      sroa_speculated6528_v_17_r0s10 <= sroa_speculated6528_v_17_r0s9;
     if (_GEN_0) begin
       spec_select61_17_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1227 : 16'h0;
-      or_i5628_17_r0s11 <= _GEN_1227;
+      or_i5637_17_r0s11 <= _GEN_1227;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_18_r0s7 <= _GEN_667;
+      sroa_speculated6471_v_18_r0s7 <= _GEN_667;
     if (_GEN_5)
       icmp_r0s6__18 <= {{2{_GEN_305[17]}}, _GEN_305} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__18 <= icmp_r0s6__18;
     if (_GEN_3)
-      cmp_i5635_18_r0s8 <= _GEN_668;
+      cmp_i5644_18_r0s8 <= _GEN_668;
     if (_GEN_2)
-      cmp_i5635_18_r0s9 <= cmp_i5635_18_r0s8;
+      cmp_i5644_18_r0s9 <= cmp_i5644_18_r0s8;
     if (_GEN_1)
-      cmp_i5635_18_r0s10 <= cmp_i5635_18_r0s9;
+      cmp_i5644_18_r0s10 <= cmp_i5644_18_r0s9;
     if (_GEN_0)
-      cmp_i5635_18_r0s11 <= cmp_i5635_18_r0s10;
+      cmp_i5644_18_r0s11 <= cmp_i5644_18_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_18_r0s6 <= _GEN_305;
+      sroa_speculated6480_v_18_r0s6 <= _GEN_305;
     if (_GEN_4)
-      sroa_speculated6520_v_18_r0s7 <=
+      sroa_speculated6528_v_18_r0s7 <=
         v153_r0s6
           ? _GEN_667
-          : {{2{sroa_speculated6472_v_18_r0s6[17]}}, sroa_speculated6472_v_18_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_18_r0s6[17]}}, sroa_speculated6480_v_18_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_18_r0s8 <=
-        sroa_speculated6520_v_18_r0s7[22] ? _GEN_669 == 22'h0 : _GEN_668;
+        sroa_speculated6528_v_18_r0s7[22] ? _GEN_669 == 22'h0 : _GEN_668;
       select_r0s8__18 <=
         _GEN_1242
           ? {1'h0,
@@ -10169,8 +10169,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__19 <= _GEN_1242;
     end
     if (_GEN_2) begin
-      sub_i5479_18_r0s9 <= _GEN_387 - _GEN_672[9:0];
-      cmp_i5554_18_r0s9 <= _GEN_672 < 32'h16;
+      sub_i5483_18_r0s9 <= _GEN_387 - _GEN_672[9:0];
+      cmp_i5558_18_r0s9 <= _GEN_672 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_18_r0s8 <= _GEN_670[0];
@@ -10260,47 +10260,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_18_r0s8__21 <= _GEN_670[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_18_r0s9__21 <= magnitude_i1055_sroa_0_0_v_18_r0s8__21;
-      loadedv_i_i5448105_18_r0s9 <= _GEN_672;
+      loadedv_i_i5455105_18_r0s9 <= _GEN_672;
     end
     if (_GEN_1) begin
-      add_i5207_18_r0s10 <= {1'h0, sub_i5479_18_r0s9, 7'h0} + {10'h0, _GEN_122[21:14]};
-      cond_i5557_18_r0s10 <= _GEN_122[13];
-      or_i5176_18_r0s10 <= (|(_GEN_122[12:0])) | _GEN_122[14];
+      add_i5214_18_r0s10 <= {1'h0, sub_i5483_18_r0s9, 7'h0} + {10'h0, _GEN_122[21:14]};
+      cond_i5561_18_r0s10 <= _GEN_122[13];
+      or_i5183_18_r0s10 <= (|(_GEN_122[12:0])) | _GEN_122[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_18_r0s8 <= sroa_speculated6520_v_18_r0s7;
+      sroa_speculated6528_v_18_r0s8 <= sroa_speculated6528_v_18_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_18_r0s9 <= sroa_speculated6520_v_18_r0s8;
+      sroa_speculated6528_v_18_r0s9 <= sroa_speculated6528_v_18_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_18_r0s10 <= sroa_speculated6520_v_18_r0s9;
+      sroa_speculated6528_v_18_r0s10 <= sroa_speculated6528_v_18_r0s9;
     if (_GEN_0) begin
       spec_select61_18_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1247 : 16'h0;
-      or_i5628_18_r0s11 <= _GEN_1247;
+      or_i5637_18_r0s11 <= _GEN_1247;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_19_r0s7 <= _GEN_673;
+      sroa_speculated6471_v_19_r0s7 <= _GEN_673;
     if (_GEN_5)
       icmp_r0s6__19 <= {{2{_GEN_309[17]}}, _GEN_309} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__19 <= icmp_r0s6__19;
     if (_GEN_3)
-      cmp_i5635_19_r0s8 <= _GEN_674;
+      cmp_i5644_19_r0s8 <= _GEN_674;
     if (_GEN_2)
-      cmp_i5635_19_r0s9 <= cmp_i5635_19_r0s8;
+      cmp_i5644_19_r0s9 <= cmp_i5644_19_r0s8;
     if (_GEN_1)
-      cmp_i5635_19_r0s10 <= cmp_i5635_19_r0s9;
+      cmp_i5644_19_r0s10 <= cmp_i5644_19_r0s9;
     if (_GEN_0)
-      cmp_i5635_19_r0s11 <= cmp_i5635_19_r0s10;
+      cmp_i5644_19_r0s11 <= cmp_i5644_19_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_19_r0s6 <= _GEN_309;
+      sroa_speculated6480_v_19_r0s6 <= _GEN_309;
     if (_GEN_4)
-      sroa_speculated6520_v_19_r0s7 <=
+      sroa_speculated6528_v_19_r0s7 <=
         v153_r0s6
           ? _GEN_673
-          : {{2{sroa_speculated6472_v_19_r0s6[17]}}, sroa_speculated6472_v_19_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_19_r0s6[17]}}, sroa_speculated6480_v_19_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_19_r0s8 <=
-        sroa_speculated6520_v_19_r0s7[22] ? _GEN_675 == 22'h0 : _GEN_674;
+        sroa_speculated6528_v_19_r0s7[22] ? _GEN_675 == 22'h0 : _GEN_674;
       select_r0s8__19 <=
         _GEN_1262
           ? {1'h0,
@@ -10336,8 +10336,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__20 <= _GEN_1262;
     end
     if (_GEN_2) begin
-      sub_i5479_19_r0s9 <= _GEN_387 - _GEN_678[9:0];
-      cmp_i5554_19_r0s9 <= _GEN_678 < 32'h16;
+      sub_i5483_19_r0s9 <= _GEN_387 - _GEN_678[9:0];
+      cmp_i5558_19_r0s9 <= _GEN_678 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_19_r0s8 <= _GEN_676[0];
@@ -10427,47 +10427,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_19_r0s8__21 <= _GEN_676[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_19_r0s9__21 <= magnitude_i1055_sroa_0_0_v_19_r0s8__21;
-      loadedv_i_i5448105_19_r0s9 <= _GEN_678;
+      loadedv_i_i5455105_19_r0s9 <= _GEN_678;
     end
     if (_GEN_1) begin
-      add_i5207_19_r0s10 <= {1'h0, sub_i5479_19_r0s9, 7'h0} + {10'h0, _GEN_124[21:14]};
-      cond_i5557_19_r0s10 <= _GEN_124[13];
-      or_i5176_19_r0s10 <= (|(_GEN_124[12:0])) | _GEN_124[14];
+      add_i5214_19_r0s10 <= {1'h0, sub_i5483_19_r0s9, 7'h0} + {10'h0, _GEN_124[21:14]};
+      cond_i5561_19_r0s10 <= _GEN_124[13];
+      or_i5183_19_r0s10 <= (|(_GEN_124[12:0])) | _GEN_124[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_19_r0s8 <= sroa_speculated6520_v_19_r0s7;
+      sroa_speculated6528_v_19_r0s8 <= sroa_speculated6528_v_19_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_19_r0s9 <= sroa_speculated6520_v_19_r0s8;
+      sroa_speculated6528_v_19_r0s9 <= sroa_speculated6528_v_19_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_19_r0s10 <= sroa_speculated6520_v_19_r0s9;
+      sroa_speculated6528_v_19_r0s10 <= sroa_speculated6528_v_19_r0s9;
     if (_GEN_0) begin
       spec_select61_19_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1267 : 16'h0;
-      or_i5628_19_r0s11 <= _GEN_1267;
+      or_i5637_19_r0s11 <= _GEN_1267;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_20_r0s7 <= _GEN_679;
+      sroa_speculated6471_v_20_r0s7 <= _GEN_679;
     if (_GEN_5)
       icmp_r0s6__20 <= {{2{_GEN_316[17]}}, _GEN_316} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__20 <= icmp_r0s6__20;
     if (_GEN_3)
-      cmp_i5635_20_r0s8 <= _GEN_680;
+      cmp_i5644_20_r0s8 <= _GEN_680;
     if (_GEN_2)
-      cmp_i5635_20_r0s9 <= cmp_i5635_20_r0s8;
+      cmp_i5644_20_r0s9 <= cmp_i5644_20_r0s8;
     if (_GEN_1)
-      cmp_i5635_20_r0s10 <= cmp_i5635_20_r0s9;
+      cmp_i5644_20_r0s10 <= cmp_i5644_20_r0s9;
     if (_GEN_0)
-      cmp_i5635_20_r0s11 <= cmp_i5635_20_r0s10;
+      cmp_i5644_20_r0s11 <= cmp_i5644_20_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_20_r0s6 <= _GEN_316;
+      sroa_speculated6480_v_20_r0s6 <= _GEN_316;
     if (_GEN_4)
-      sroa_speculated6520_v_20_r0s7 <=
+      sroa_speculated6528_v_20_r0s7 <=
         v153_r0s6
           ? _GEN_679
-          : {{2{sroa_speculated6472_v_20_r0s6[17]}}, sroa_speculated6472_v_20_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_20_r0s6[17]}}, sroa_speculated6480_v_20_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_20_r0s8 <=
-        sroa_speculated6520_v_20_r0s7[22] ? _GEN_681 == 22'h0 : _GEN_680;
+        sroa_speculated6528_v_20_r0s7[22] ? _GEN_681 == 22'h0 : _GEN_680;
       select_r0s8__20 <=
         _GEN_1282
           ? {1'h0,
@@ -10503,8 +10503,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__21 <= _GEN_1282;
     end
     if (_GEN_2) begin
-      sub_i5479_20_r0s9 <= _GEN_387 - _GEN_684[9:0];
-      cmp_i5554_20_r0s9 <= _GEN_684 < 32'h16;
+      sub_i5483_20_r0s9 <= _GEN_387 - _GEN_684[9:0];
+      cmp_i5558_20_r0s9 <= _GEN_684 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_20_r0s8 <= _GEN_682[0];
@@ -10594,47 +10594,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_20_r0s8__21 <= _GEN_682[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_20_r0s9__21 <= magnitude_i1055_sroa_0_0_v_20_r0s8__21;
-      loadedv_i_i5448105_20_r0s9 <= _GEN_684;
+      loadedv_i_i5455105_20_r0s9 <= _GEN_684;
     end
     if (_GEN_1) begin
-      add_i5207_20_r0s10 <= {1'h0, sub_i5479_20_r0s9, 7'h0} + {10'h0, _GEN_126[21:14]};
-      cond_i5557_20_r0s10 <= _GEN_126[13];
-      or_i5176_20_r0s10 <= (|(_GEN_126[12:0])) | _GEN_126[14];
+      add_i5214_20_r0s10 <= {1'h0, sub_i5483_20_r0s9, 7'h0} + {10'h0, _GEN_126[21:14]};
+      cond_i5561_20_r0s10 <= _GEN_126[13];
+      or_i5183_20_r0s10 <= (|(_GEN_126[12:0])) | _GEN_126[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_20_r0s8 <= sroa_speculated6520_v_20_r0s7;
+      sroa_speculated6528_v_20_r0s8 <= sroa_speculated6528_v_20_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_20_r0s9 <= sroa_speculated6520_v_20_r0s8;
+      sroa_speculated6528_v_20_r0s9 <= sroa_speculated6528_v_20_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_20_r0s10 <= sroa_speculated6520_v_20_r0s9;
+      sroa_speculated6528_v_20_r0s10 <= sroa_speculated6528_v_20_r0s9;
     if (_GEN_0) begin
       spec_select61_20_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1287 : 16'h0;
-      or_i5628_20_r0s11 <= _GEN_1287;
+      or_i5637_20_r0s11 <= _GEN_1287;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_21_r0s7 <= _GEN_685;
+      sroa_speculated6471_v_21_r0s7 <= _GEN_685;
     if (_GEN_5)
       icmp_r0s6__21 <= {{2{_GEN_320[17]}}, _GEN_320} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__21 <= icmp_r0s6__21;
     if (_GEN_3)
-      cmp_i5635_21_r0s8 <= _GEN_686;
+      cmp_i5644_21_r0s8 <= _GEN_686;
     if (_GEN_2)
-      cmp_i5635_21_r0s9 <= cmp_i5635_21_r0s8;
+      cmp_i5644_21_r0s9 <= cmp_i5644_21_r0s8;
     if (_GEN_1)
-      cmp_i5635_21_r0s10 <= cmp_i5635_21_r0s9;
+      cmp_i5644_21_r0s10 <= cmp_i5644_21_r0s9;
     if (_GEN_0)
-      cmp_i5635_21_r0s11 <= cmp_i5635_21_r0s10;
+      cmp_i5644_21_r0s11 <= cmp_i5644_21_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_21_r0s6 <= _GEN_320;
+      sroa_speculated6480_v_21_r0s6 <= _GEN_320;
     if (_GEN_4)
-      sroa_speculated6520_v_21_r0s7 <=
+      sroa_speculated6528_v_21_r0s7 <=
         v153_r0s6
           ? _GEN_685
-          : {{2{sroa_speculated6472_v_21_r0s6[17]}}, sroa_speculated6472_v_21_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_21_r0s6[17]}}, sroa_speculated6480_v_21_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_21_r0s8 <=
-        sroa_speculated6520_v_21_r0s7[22] ? _GEN_687 == 22'h0 : _GEN_686;
+        sroa_speculated6528_v_21_r0s7[22] ? _GEN_687 == 22'h0 : _GEN_686;
       select_r0s8__21 <=
         _GEN_1302
           ? {1'h0,
@@ -10670,8 +10670,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__22 <= _GEN_1302;
     end
     if (_GEN_2) begin
-      sub_i5479_21_r0s9 <= _GEN_387 - _GEN_690[9:0];
-      cmp_i5554_21_r0s9 <= _GEN_690 < 32'h16;
+      sub_i5483_21_r0s9 <= _GEN_387 - _GEN_690[9:0];
+      cmp_i5558_21_r0s9 <= _GEN_690 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_21_r0s8 <= _GEN_688[0];
@@ -10761,47 +10761,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_21_r0s8__21 <= _GEN_688[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_21_r0s9__21 <= magnitude_i1055_sroa_0_0_v_21_r0s8__21;
-      loadedv_i_i5448105_21_r0s9 <= _GEN_690;
+      loadedv_i_i5455105_21_r0s9 <= _GEN_690;
     end
     if (_GEN_1) begin
-      add_i5207_21_r0s10 <= {1'h0, sub_i5479_21_r0s9, 7'h0} + {10'h0, _GEN_128[21:14]};
-      cond_i5557_21_r0s10 <= _GEN_128[13];
-      or_i5176_21_r0s10 <= (|(_GEN_128[12:0])) | _GEN_128[14];
+      add_i5214_21_r0s10 <= {1'h0, sub_i5483_21_r0s9, 7'h0} + {10'h0, _GEN_128[21:14]};
+      cond_i5561_21_r0s10 <= _GEN_128[13];
+      or_i5183_21_r0s10 <= (|(_GEN_128[12:0])) | _GEN_128[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_21_r0s8 <= sroa_speculated6520_v_21_r0s7;
+      sroa_speculated6528_v_21_r0s8 <= sroa_speculated6528_v_21_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_21_r0s9 <= sroa_speculated6520_v_21_r0s8;
+      sroa_speculated6528_v_21_r0s9 <= sroa_speculated6528_v_21_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_21_r0s10 <= sroa_speculated6520_v_21_r0s9;
+      sroa_speculated6528_v_21_r0s10 <= sroa_speculated6528_v_21_r0s9;
     if (_GEN_0) begin
       spec_select61_21_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1307 : 16'h0;
-      or_i5628_21_r0s11 <= _GEN_1307;
+      or_i5637_21_r0s11 <= _GEN_1307;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_22_r0s7 <= _GEN_691;
+      sroa_speculated6471_v_22_r0s7 <= _GEN_691;
     if (_GEN_5)
       icmp_r0s6__22 <= {{2{_GEN_326[17]}}, _GEN_326} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__22 <= icmp_r0s6__22;
     if (_GEN_3)
-      cmp_i5635_22_r0s8 <= _GEN_692;
+      cmp_i5644_22_r0s8 <= _GEN_692;
     if (_GEN_2)
-      cmp_i5635_22_r0s9 <= cmp_i5635_22_r0s8;
+      cmp_i5644_22_r0s9 <= cmp_i5644_22_r0s8;
     if (_GEN_1)
-      cmp_i5635_22_r0s10 <= cmp_i5635_22_r0s9;
+      cmp_i5644_22_r0s10 <= cmp_i5644_22_r0s9;
     if (_GEN_0)
-      cmp_i5635_22_r0s11 <= cmp_i5635_22_r0s10;
+      cmp_i5644_22_r0s11 <= cmp_i5644_22_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_22_r0s6 <= _GEN_326;
+      sroa_speculated6480_v_22_r0s6 <= _GEN_326;
     if (_GEN_4)
-      sroa_speculated6520_v_22_r0s7 <=
+      sroa_speculated6528_v_22_r0s7 <=
         v153_r0s6
           ? _GEN_691
-          : {{2{sroa_speculated6472_v_22_r0s6[17]}}, sroa_speculated6472_v_22_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_22_r0s6[17]}}, sroa_speculated6480_v_22_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_22_r0s8 <=
-        sroa_speculated6520_v_22_r0s7[22] ? _GEN_693 == 22'h0 : _GEN_692;
+        sroa_speculated6528_v_22_r0s7[22] ? _GEN_693 == 22'h0 : _GEN_692;
       select_r0s8__22 <=
         _GEN_1322
           ? {1'h0,
@@ -10837,8 +10837,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__23 <= _GEN_1322;
     end
     if (_GEN_2) begin
-      sub_i5479_22_r0s9 <= _GEN_387 - _GEN_696[9:0];
-      cmp_i5554_22_r0s9 <= _GEN_696 < 32'h16;
+      sub_i5483_22_r0s9 <= _GEN_387 - _GEN_696[9:0];
+      cmp_i5558_22_r0s9 <= _GEN_696 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_22_r0s8 <= _GEN_694[0];
@@ -10928,47 +10928,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_22_r0s8__21 <= _GEN_694[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_22_r0s9__21 <= magnitude_i1055_sroa_0_0_v_22_r0s8__21;
-      loadedv_i_i5448105_22_r0s9 <= _GEN_696;
+      loadedv_i_i5455105_22_r0s9 <= _GEN_696;
     end
     if (_GEN_1) begin
-      add_i5207_22_r0s10 <= {1'h0, sub_i5479_22_r0s9, 7'h0} + {10'h0, _GEN_130[21:14]};
-      cond_i5557_22_r0s10 <= _GEN_130[13];
-      or_i5176_22_r0s10 <= (|(_GEN_130[12:0])) | _GEN_130[14];
+      add_i5214_22_r0s10 <= {1'h0, sub_i5483_22_r0s9, 7'h0} + {10'h0, _GEN_130[21:14]};
+      cond_i5561_22_r0s10 <= _GEN_130[13];
+      or_i5183_22_r0s10 <= (|(_GEN_130[12:0])) | _GEN_130[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_22_r0s8 <= sroa_speculated6520_v_22_r0s7;
+      sroa_speculated6528_v_22_r0s8 <= sroa_speculated6528_v_22_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_22_r0s9 <= sroa_speculated6520_v_22_r0s8;
+      sroa_speculated6528_v_22_r0s9 <= sroa_speculated6528_v_22_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_22_r0s10 <= sroa_speculated6520_v_22_r0s9;
+      sroa_speculated6528_v_22_r0s10 <= sroa_speculated6528_v_22_r0s9;
     if (_GEN_0) begin
       spec_select61_22_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1327 : 16'h0;
-      or_i5628_22_r0s11 <= _GEN_1327;
+      or_i5637_22_r0s11 <= _GEN_1327;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_23_r0s7 <= _GEN_697;
+      sroa_speculated6471_v_23_r0s7 <= _GEN_697;
     if (_GEN_5)
       icmp_r0s6__23 <= {{2{_GEN_330[17]}}, _GEN_330} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__23 <= icmp_r0s6__23;
     if (_GEN_3)
-      cmp_i5635_23_r0s8 <= _GEN_698;
+      cmp_i5644_23_r0s8 <= _GEN_698;
     if (_GEN_2)
-      cmp_i5635_23_r0s9 <= cmp_i5635_23_r0s8;
+      cmp_i5644_23_r0s9 <= cmp_i5644_23_r0s8;
     if (_GEN_1)
-      cmp_i5635_23_r0s10 <= cmp_i5635_23_r0s9;
+      cmp_i5644_23_r0s10 <= cmp_i5644_23_r0s9;
     if (_GEN_0)
-      cmp_i5635_23_r0s11 <= cmp_i5635_23_r0s10;
+      cmp_i5644_23_r0s11 <= cmp_i5644_23_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_23_r0s6 <= _GEN_330;
+      sroa_speculated6480_v_23_r0s6 <= _GEN_330;
     if (_GEN_4)
-      sroa_speculated6520_v_23_r0s7 <=
+      sroa_speculated6528_v_23_r0s7 <=
         v153_r0s6
           ? _GEN_697
-          : {{2{sroa_speculated6472_v_23_r0s6[17]}}, sroa_speculated6472_v_23_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_23_r0s6[17]}}, sroa_speculated6480_v_23_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_23_r0s8 <=
-        sroa_speculated6520_v_23_r0s7[22] ? _GEN_699 == 22'h0 : _GEN_698;
+        sroa_speculated6528_v_23_r0s7[22] ? _GEN_699 == 22'h0 : _GEN_698;
       select_r0s8__23 <=
         _GEN_1342
           ? {1'h0,
@@ -11004,8 +11004,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__24 <= _GEN_1342;
     end
     if (_GEN_2) begin
-      sub_i5479_23_r0s9 <= _GEN_387 - _GEN_702[9:0];
-      cmp_i5554_23_r0s9 <= _GEN_702 < 32'h16;
+      sub_i5483_23_r0s9 <= _GEN_387 - _GEN_702[9:0];
+      cmp_i5558_23_r0s9 <= _GEN_702 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_23_r0s8 <= _GEN_700[0];
@@ -11095,47 +11095,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_23_r0s8__21 <= _GEN_700[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_23_r0s9__21 <= magnitude_i1055_sroa_0_0_v_23_r0s8__21;
-      loadedv_i_i5448105_23_r0s9 <= _GEN_702;
+      loadedv_i_i5455105_23_r0s9 <= _GEN_702;
     end
     if (_GEN_1) begin
-      add_i5207_23_r0s10 <= {1'h0, sub_i5479_23_r0s9, 7'h0} + {10'h0, _GEN_132[21:14]};
-      cond_i5557_23_r0s10 <= _GEN_132[13];
-      or_i5176_23_r0s10 <= (|(_GEN_132[12:0])) | _GEN_132[14];
+      add_i5214_23_r0s10 <= {1'h0, sub_i5483_23_r0s9, 7'h0} + {10'h0, _GEN_132[21:14]};
+      cond_i5561_23_r0s10 <= _GEN_132[13];
+      or_i5183_23_r0s10 <= (|(_GEN_132[12:0])) | _GEN_132[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_23_r0s8 <= sroa_speculated6520_v_23_r0s7;
+      sroa_speculated6528_v_23_r0s8 <= sroa_speculated6528_v_23_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_23_r0s9 <= sroa_speculated6520_v_23_r0s8;
+      sroa_speculated6528_v_23_r0s9 <= sroa_speculated6528_v_23_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_23_r0s10 <= sroa_speculated6520_v_23_r0s9;
+      sroa_speculated6528_v_23_r0s10 <= sroa_speculated6528_v_23_r0s9;
     if (_GEN_0) begin
       spec_select61_23_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1347 : 16'h0;
-      or_i5628_23_r0s11 <= _GEN_1347;
+      or_i5637_23_r0s11 <= _GEN_1347;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_24_r0s7 <= _GEN_703;
+      sroa_speculated6471_v_24_r0s7 <= _GEN_703;
     if (_GEN_5)
       icmp_r0s6__24 <= {{2{_GEN_339[17]}}, _GEN_339} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__24 <= icmp_r0s6__24;
     if (_GEN_3)
-      cmp_i5635_24_r0s8 <= _GEN_704;
+      cmp_i5644_24_r0s8 <= _GEN_704;
     if (_GEN_2)
-      cmp_i5635_24_r0s9 <= cmp_i5635_24_r0s8;
+      cmp_i5644_24_r0s9 <= cmp_i5644_24_r0s8;
     if (_GEN_1)
-      cmp_i5635_24_r0s10 <= cmp_i5635_24_r0s9;
+      cmp_i5644_24_r0s10 <= cmp_i5644_24_r0s9;
     if (_GEN_0)
-      cmp_i5635_24_r0s11 <= cmp_i5635_24_r0s10;
+      cmp_i5644_24_r0s11 <= cmp_i5644_24_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_24_r0s6 <= _GEN_339;
+      sroa_speculated6480_v_24_r0s6 <= _GEN_339;
     if (_GEN_4)
-      sroa_speculated6520_v_24_r0s7 <=
+      sroa_speculated6528_v_24_r0s7 <=
         v153_r0s6
           ? _GEN_703
-          : {{2{sroa_speculated6472_v_24_r0s6[17]}}, sroa_speculated6472_v_24_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_24_r0s6[17]}}, sroa_speculated6480_v_24_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_24_r0s8 <=
-        sroa_speculated6520_v_24_r0s7[22] ? _GEN_705 == 22'h0 : _GEN_704;
+        sroa_speculated6528_v_24_r0s7[22] ? _GEN_705 == 22'h0 : _GEN_704;
       select_r0s8__24 <=
         _GEN_1362
           ? {1'h0,
@@ -11171,8 +11171,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__25 <= _GEN_1362;
     end
     if (_GEN_2) begin
-      sub_i5479_24_r0s9 <= _GEN_387 - _GEN_708[9:0];
-      cmp_i5554_24_r0s9 <= _GEN_708 < 32'h16;
+      sub_i5483_24_r0s9 <= _GEN_387 - _GEN_708[9:0];
+      cmp_i5558_24_r0s9 <= _GEN_708 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_24_r0s8 <= _GEN_706[0];
@@ -11262,47 +11262,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_24_r0s8__21 <= _GEN_706[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_24_r0s9__21 <= magnitude_i1055_sroa_0_0_v_24_r0s8__21;
-      loadedv_i_i5448105_24_r0s9 <= _GEN_708;
+      loadedv_i_i5455105_24_r0s9 <= _GEN_708;
     end
     if (_GEN_1) begin
-      add_i5207_24_r0s10 <= {1'h0, sub_i5479_24_r0s9, 7'h0} + {10'h0, _GEN_134[21:14]};
-      cond_i5557_24_r0s10 <= _GEN_134[13];
-      or_i5176_24_r0s10 <= (|(_GEN_134[12:0])) | _GEN_134[14];
+      add_i5214_24_r0s10 <= {1'h0, sub_i5483_24_r0s9, 7'h0} + {10'h0, _GEN_134[21:14]};
+      cond_i5561_24_r0s10 <= _GEN_134[13];
+      or_i5183_24_r0s10 <= (|(_GEN_134[12:0])) | _GEN_134[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_24_r0s8 <= sroa_speculated6520_v_24_r0s7;
+      sroa_speculated6528_v_24_r0s8 <= sroa_speculated6528_v_24_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_24_r0s9 <= sroa_speculated6520_v_24_r0s8;
+      sroa_speculated6528_v_24_r0s9 <= sroa_speculated6528_v_24_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_24_r0s10 <= sroa_speculated6520_v_24_r0s9;
+      sroa_speculated6528_v_24_r0s10 <= sroa_speculated6528_v_24_r0s9;
     if (_GEN_0) begin
       spec_select61_24_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1367 : 16'h0;
-      or_i5628_24_r0s11 <= _GEN_1367;
+      or_i5637_24_r0s11 <= _GEN_1367;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_25_r0s7 <= _GEN_709;
+      sroa_speculated6471_v_25_r0s7 <= _GEN_709;
     if (_GEN_5)
       icmp_r0s6__25 <= {{2{_GEN_343[17]}}, _GEN_343} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__25 <= icmp_r0s6__25;
     if (_GEN_3)
-      cmp_i5635_25_r0s8 <= _GEN_710;
+      cmp_i5644_25_r0s8 <= _GEN_710;
     if (_GEN_2)
-      cmp_i5635_25_r0s9 <= cmp_i5635_25_r0s8;
+      cmp_i5644_25_r0s9 <= cmp_i5644_25_r0s8;
     if (_GEN_1)
-      cmp_i5635_25_r0s10 <= cmp_i5635_25_r0s9;
+      cmp_i5644_25_r0s10 <= cmp_i5644_25_r0s9;
     if (_GEN_0)
-      cmp_i5635_25_r0s11 <= cmp_i5635_25_r0s10;
+      cmp_i5644_25_r0s11 <= cmp_i5644_25_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_25_r0s6 <= _GEN_343;
+      sroa_speculated6480_v_25_r0s6 <= _GEN_343;
     if (_GEN_4)
-      sroa_speculated6520_v_25_r0s7 <=
+      sroa_speculated6528_v_25_r0s7 <=
         v153_r0s6
           ? _GEN_709
-          : {{2{sroa_speculated6472_v_25_r0s6[17]}}, sroa_speculated6472_v_25_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_25_r0s6[17]}}, sroa_speculated6480_v_25_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_25_r0s8 <=
-        sroa_speculated6520_v_25_r0s7[22] ? _GEN_711 == 22'h0 : _GEN_710;
+        sroa_speculated6528_v_25_r0s7[22] ? _GEN_711 == 22'h0 : _GEN_710;
       select_r0s8__25 <=
         _GEN_1382
           ? {1'h0,
@@ -11338,8 +11338,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__26 <= _GEN_1382;
     end
     if (_GEN_2) begin
-      sub_i5479_25_r0s9 <= _GEN_387 - _GEN_714[9:0];
-      cmp_i5554_25_r0s9 <= _GEN_714 < 32'h16;
+      sub_i5483_25_r0s9 <= _GEN_387 - _GEN_714[9:0];
+      cmp_i5558_25_r0s9 <= _GEN_714 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_25_r0s8 <= _GEN_712[0];
@@ -11429,47 +11429,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_25_r0s8__21 <= _GEN_712[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_25_r0s9__21 <= magnitude_i1055_sroa_0_0_v_25_r0s8__21;
-      loadedv_i_i5448105_25_r0s9 <= _GEN_714;
+      loadedv_i_i5455105_25_r0s9 <= _GEN_714;
     end
     if (_GEN_1) begin
-      add_i5207_25_r0s10 <= {1'h0, sub_i5479_25_r0s9, 7'h0} + {10'h0, _GEN_136[21:14]};
-      cond_i5557_25_r0s10 <= _GEN_136[13];
-      or_i5176_25_r0s10 <= (|(_GEN_136[12:0])) | _GEN_136[14];
+      add_i5214_25_r0s10 <= {1'h0, sub_i5483_25_r0s9, 7'h0} + {10'h0, _GEN_136[21:14]};
+      cond_i5561_25_r0s10 <= _GEN_136[13];
+      or_i5183_25_r0s10 <= (|(_GEN_136[12:0])) | _GEN_136[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_25_r0s8 <= sroa_speculated6520_v_25_r0s7;
+      sroa_speculated6528_v_25_r0s8 <= sroa_speculated6528_v_25_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_25_r0s9 <= sroa_speculated6520_v_25_r0s8;
+      sroa_speculated6528_v_25_r0s9 <= sroa_speculated6528_v_25_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_25_r0s10 <= sroa_speculated6520_v_25_r0s9;
+      sroa_speculated6528_v_25_r0s10 <= sroa_speculated6528_v_25_r0s9;
     if (_GEN_0) begin
       spec_select61_25_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1387 : 16'h0;
-      or_i5628_25_r0s11 <= _GEN_1387;
+      or_i5637_25_r0s11 <= _GEN_1387;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_26_r0s7 <= _GEN_715;
+      sroa_speculated6471_v_26_r0s7 <= _GEN_715;
     if (_GEN_5)
       icmp_r0s6__26 <= {{2{_GEN_350[17]}}, _GEN_350} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__26 <= icmp_r0s6__26;
     if (_GEN_3)
-      cmp_i5635_26_r0s8 <= _GEN_716;
+      cmp_i5644_26_r0s8 <= _GEN_716;
     if (_GEN_2)
-      cmp_i5635_26_r0s9 <= cmp_i5635_26_r0s8;
+      cmp_i5644_26_r0s9 <= cmp_i5644_26_r0s8;
     if (_GEN_1)
-      cmp_i5635_26_r0s10 <= cmp_i5635_26_r0s9;
+      cmp_i5644_26_r0s10 <= cmp_i5644_26_r0s9;
     if (_GEN_0)
-      cmp_i5635_26_r0s11 <= cmp_i5635_26_r0s10;
+      cmp_i5644_26_r0s11 <= cmp_i5644_26_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_26_r0s6 <= _GEN_350;
+      sroa_speculated6480_v_26_r0s6 <= _GEN_350;
     if (_GEN_4)
-      sroa_speculated6520_v_26_r0s7 <=
+      sroa_speculated6528_v_26_r0s7 <=
         v153_r0s6
           ? _GEN_715
-          : {{2{sroa_speculated6472_v_26_r0s6[17]}}, sroa_speculated6472_v_26_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_26_r0s6[17]}}, sroa_speculated6480_v_26_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_26_r0s8 <=
-        sroa_speculated6520_v_26_r0s7[22] ? _GEN_717 == 22'h0 : _GEN_716;
+        sroa_speculated6528_v_26_r0s7[22] ? _GEN_717 == 22'h0 : _GEN_716;
       select_r0s8__26 <=
         _GEN_1402
           ? {1'h0,
@@ -11505,8 +11505,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__27 <= _GEN_1402;
     end
     if (_GEN_2) begin
-      sub_i5479_26_r0s9 <= _GEN_387 - _GEN_720[9:0];
-      cmp_i5554_26_r0s9 <= _GEN_720 < 32'h16;
+      sub_i5483_26_r0s9 <= _GEN_387 - _GEN_720[9:0];
+      cmp_i5558_26_r0s9 <= _GEN_720 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_26_r0s8 <= _GEN_718[0];
@@ -11596,47 +11596,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_26_r0s8__21 <= _GEN_718[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_26_r0s9__21 <= magnitude_i1055_sroa_0_0_v_26_r0s8__21;
-      loadedv_i_i5448105_26_r0s9 <= _GEN_720;
+      loadedv_i_i5455105_26_r0s9 <= _GEN_720;
     end
     if (_GEN_1) begin
-      add_i5207_26_r0s10 <= {1'h0, sub_i5479_26_r0s9, 7'h0} + {10'h0, _GEN_138[21:14]};
-      cond_i5557_26_r0s10 <= _GEN_138[13];
-      or_i5176_26_r0s10 <= (|(_GEN_138[12:0])) | _GEN_138[14];
+      add_i5214_26_r0s10 <= {1'h0, sub_i5483_26_r0s9, 7'h0} + {10'h0, _GEN_138[21:14]};
+      cond_i5561_26_r0s10 <= _GEN_138[13];
+      or_i5183_26_r0s10 <= (|(_GEN_138[12:0])) | _GEN_138[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_26_r0s8 <= sroa_speculated6520_v_26_r0s7;
+      sroa_speculated6528_v_26_r0s8 <= sroa_speculated6528_v_26_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_26_r0s9 <= sroa_speculated6520_v_26_r0s8;
+      sroa_speculated6528_v_26_r0s9 <= sroa_speculated6528_v_26_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_26_r0s10 <= sroa_speculated6520_v_26_r0s9;
+      sroa_speculated6528_v_26_r0s10 <= sroa_speculated6528_v_26_r0s9;
     if (_GEN_0) begin
       spec_select61_26_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1407 : 16'h0;
-      or_i5628_26_r0s11 <= _GEN_1407;
+      or_i5637_26_r0s11 <= _GEN_1407;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_27_r0s7 <= _GEN_721;
+      sroa_speculated6471_v_27_r0s7 <= _GEN_721;
     if (_GEN_5)
       icmp_r0s6__27 <= {{2{_GEN_355[17]}}, _GEN_355} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__27 <= icmp_r0s6__27;
     if (_GEN_3)
-      cmp_i5635_27_r0s8 <= _GEN_722;
+      cmp_i5644_27_r0s8 <= _GEN_722;
     if (_GEN_2)
-      cmp_i5635_27_r0s9 <= cmp_i5635_27_r0s8;
+      cmp_i5644_27_r0s9 <= cmp_i5644_27_r0s8;
     if (_GEN_1)
-      cmp_i5635_27_r0s10 <= cmp_i5635_27_r0s9;
+      cmp_i5644_27_r0s10 <= cmp_i5644_27_r0s9;
     if (_GEN_0)
-      cmp_i5635_27_r0s11 <= cmp_i5635_27_r0s10;
+      cmp_i5644_27_r0s11 <= cmp_i5644_27_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_27_r0s6 <= _GEN_355;
+      sroa_speculated6480_v_27_r0s6 <= _GEN_355;
     if (_GEN_4)
-      sroa_speculated6520_v_27_r0s7 <=
+      sroa_speculated6528_v_27_r0s7 <=
         v153_r0s6
           ? _GEN_721
-          : {{2{sroa_speculated6472_v_27_r0s6[17]}}, sroa_speculated6472_v_27_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_27_r0s6[17]}}, sroa_speculated6480_v_27_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_27_r0s8 <=
-        sroa_speculated6520_v_27_r0s7[22] ? _GEN_723 == 22'h0 : _GEN_722;
+        sroa_speculated6528_v_27_r0s7[22] ? _GEN_723 == 22'h0 : _GEN_722;
       select_r0s8__27 <=
         _GEN_1422
           ? {1'h0,
@@ -11672,8 +11672,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__28 <= _GEN_1422;
     end
     if (_GEN_2) begin
-      sub_i5479_27_r0s9 <= _GEN_387 - _GEN_726[9:0];
-      cmp_i5554_27_r0s9 <= _GEN_726 < 32'h16;
+      sub_i5483_27_r0s9 <= _GEN_387 - _GEN_726[9:0];
+      cmp_i5558_27_r0s9 <= _GEN_726 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_27_r0s8 <= _GEN_724[0];
@@ -11763,47 +11763,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_27_r0s8__21 <= _GEN_724[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_27_r0s9__21 <= magnitude_i1055_sroa_0_0_v_27_r0s8__21;
-      loadedv_i_i5448105_27_r0s9 <= _GEN_726;
+      loadedv_i_i5455105_27_r0s9 <= _GEN_726;
     end
     if (_GEN_1) begin
-      add_i5207_27_r0s10 <= {1'h0, sub_i5479_27_r0s9, 7'h0} + {10'h0, _GEN_140[21:14]};
-      cond_i5557_27_r0s10 <= _GEN_140[13];
-      or_i5176_27_r0s10 <= (|(_GEN_140[12:0])) | _GEN_140[14];
+      add_i5214_27_r0s10 <= {1'h0, sub_i5483_27_r0s9, 7'h0} + {10'h0, _GEN_140[21:14]};
+      cond_i5561_27_r0s10 <= _GEN_140[13];
+      or_i5183_27_r0s10 <= (|(_GEN_140[12:0])) | _GEN_140[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_27_r0s8 <= sroa_speculated6520_v_27_r0s7;
+      sroa_speculated6528_v_27_r0s8 <= sroa_speculated6528_v_27_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_27_r0s9 <= sroa_speculated6520_v_27_r0s8;
+      sroa_speculated6528_v_27_r0s9 <= sroa_speculated6528_v_27_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_27_r0s10 <= sroa_speculated6520_v_27_r0s9;
+      sroa_speculated6528_v_27_r0s10 <= sroa_speculated6528_v_27_r0s9;
     if (_GEN_0) begin
       spec_select61_27_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1427 : 16'h0;
-      or_i5628_27_r0s11 <= _GEN_1427;
+      or_i5637_27_r0s11 <= _GEN_1427;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_28_r0s7 <= _GEN_727;
+      sroa_speculated6471_v_28_r0s7 <= _GEN_727;
     if (_GEN_5)
       icmp_r0s6__28 <= {{2{_GEN_362[17]}}, _GEN_362} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__28 <= icmp_r0s6__28;
     if (_GEN_3)
-      cmp_i5635_28_r0s8 <= _GEN_728;
+      cmp_i5644_28_r0s8 <= _GEN_728;
     if (_GEN_2)
-      cmp_i5635_28_r0s9 <= cmp_i5635_28_r0s8;
+      cmp_i5644_28_r0s9 <= cmp_i5644_28_r0s8;
     if (_GEN_1)
-      cmp_i5635_28_r0s10 <= cmp_i5635_28_r0s9;
+      cmp_i5644_28_r0s10 <= cmp_i5644_28_r0s9;
     if (_GEN_0)
-      cmp_i5635_28_r0s11 <= cmp_i5635_28_r0s10;
+      cmp_i5644_28_r0s11 <= cmp_i5644_28_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_28_r0s6 <= _GEN_362;
+      sroa_speculated6480_v_28_r0s6 <= _GEN_362;
     if (_GEN_4)
-      sroa_speculated6520_v_28_r0s7 <=
+      sroa_speculated6528_v_28_r0s7 <=
         v153_r0s6
           ? _GEN_727
-          : {{2{sroa_speculated6472_v_28_r0s6[17]}}, sroa_speculated6472_v_28_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_28_r0s6[17]}}, sroa_speculated6480_v_28_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_28_r0s8 <=
-        sroa_speculated6520_v_28_r0s7[22] ? _GEN_729 == 22'h0 : _GEN_728;
+        sroa_speculated6528_v_28_r0s7[22] ? _GEN_729 == 22'h0 : _GEN_728;
       select_r0s8__28 <=
         _GEN_1442
           ? {1'h0,
@@ -11839,8 +11839,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__29 <= _GEN_1442;
     end
     if (_GEN_2) begin
-      sub_i5479_28_r0s9 <= _GEN_387 - _GEN_732[9:0];
-      cmp_i5554_28_r0s9 <= _GEN_732 < 32'h16;
+      sub_i5483_28_r0s9 <= _GEN_387 - _GEN_732[9:0];
+      cmp_i5558_28_r0s9 <= _GEN_732 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_28_r0s8 <= _GEN_730[0];
@@ -11930,47 +11930,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_28_r0s8__21 <= _GEN_730[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_28_r0s9__21 <= magnitude_i1055_sroa_0_0_v_28_r0s8__21;
-      loadedv_i_i5448105_28_r0s9 <= _GEN_732;
+      loadedv_i_i5455105_28_r0s9 <= _GEN_732;
     end
     if (_GEN_1) begin
-      add_i5207_28_r0s10 <= {1'h0, sub_i5479_28_r0s9, 7'h0} + {10'h0, _GEN_142[21:14]};
-      cond_i5557_28_r0s10 <= _GEN_142[13];
-      or_i5176_28_r0s10 <= (|(_GEN_142[12:0])) | _GEN_142[14];
+      add_i5214_28_r0s10 <= {1'h0, sub_i5483_28_r0s9, 7'h0} + {10'h0, _GEN_142[21:14]};
+      cond_i5561_28_r0s10 <= _GEN_142[13];
+      or_i5183_28_r0s10 <= (|(_GEN_142[12:0])) | _GEN_142[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_28_r0s8 <= sroa_speculated6520_v_28_r0s7;
+      sroa_speculated6528_v_28_r0s8 <= sroa_speculated6528_v_28_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_28_r0s9 <= sroa_speculated6520_v_28_r0s8;
+      sroa_speculated6528_v_28_r0s9 <= sroa_speculated6528_v_28_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_28_r0s10 <= sroa_speculated6520_v_28_r0s9;
+      sroa_speculated6528_v_28_r0s10 <= sroa_speculated6528_v_28_r0s9;
     if (_GEN_0) begin
       spec_select61_28_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1447 : 16'h0;
-      or_i5628_28_r0s11 <= _GEN_1447;
+      or_i5637_28_r0s11 <= _GEN_1447;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_29_r0s7 <= _GEN_733;
+      sroa_speculated6471_v_29_r0s7 <= _GEN_733;
     if (_GEN_5)
       icmp_r0s6__29 <= {{2{_GEN_366[17]}}, _GEN_366} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__29 <= icmp_r0s6__29;
     if (_GEN_3)
-      cmp_i5635_29_r0s8 <= _GEN_734;
+      cmp_i5644_29_r0s8 <= _GEN_734;
     if (_GEN_2)
-      cmp_i5635_29_r0s9 <= cmp_i5635_29_r0s8;
+      cmp_i5644_29_r0s9 <= cmp_i5644_29_r0s8;
     if (_GEN_1)
-      cmp_i5635_29_r0s10 <= cmp_i5635_29_r0s9;
+      cmp_i5644_29_r0s10 <= cmp_i5644_29_r0s9;
     if (_GEN_0)
-      cmp_i5635_29_r0s11 <= cmp_i5635_29_r0s10;
+      cmp_i5644_29_r0s11 <= cmp_i5644_29_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_29_r0s6 <= _GEN_366;
+      sroa_speculated6480_v_29_r0s6 <= _GEN_366;
     if (_GEN_4)
-      sroa_speculated6520_v_29_r0s7 <=
+      sroa_speculated6528_v_29_r0s7 <=
         v153_r0s6
           ? _GEN_733
-          : {{2{sroa_speculated6472_v_29_r0s6[17]}}, sroa_speculated6472_v_29_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_29_r0s6[17]}}, sroa_speculated6480_v_29_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_29_r0s8 <=
-        sroa_speculated6520_v_29_r0s7[22] ? _GEN_735 == 22'h0 : _GEN_734;
+        sroa_speculated6528_v_29_r0s7[22] ? _GEN_735 == 22'h0 : _GEN_734;
       select_r0s8__29 <=
         _GEN_1462
           ? {1'h0,
@@ -12006,8 +12006,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__30 <= _GEN_1462;
     end
     if (_GEN_2) begin
-      sub_i5479_29_r0s9 <= _GEN_387 - _GEN_738[9:0];
-      cmp_i5554_29_r0s9 <= _GEN_738 < 32'h16;
+      sub_i5483_29_r0s9 <= _GEN_387 - _GEN_738[9:0];
+      cmp_i5558_29_r0s9 <= _GEN_738 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_29_r0s8 <= _GEN_736[0];
@@ -12097,47 +12097,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_29_r0s8__21 <= _GEN_736[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_29_r0s9__21 <= magnitude_i1055_sroa_0_0_v_29_r0s8__21;
-      loadedv_i_i5448105_29_r0s9 <= _GEN_738;
+      loadedv_i_i5455105_29_r0s9 <= _GEN_738;
     end
     if (_GEN_1) begin
-      add_i5207_29_r0s10 <= {1'h0, sub_i5479_29_r0s9, 7'h0} + {10'h0, _GEN_144[21:14]};
-      cond_i5557_29_r0s10 <= _GEN_144[13];
-      or_i5176_29_r0s10 <= (|(_GEN_144[12:0])) | _GEN_144[14];
+      add_i5214_29_r0s10 <= {1'h0, sub_i5483_29_r0s9, 7'h0} + {10'h0, _GEN_144[21:14]};
+      cond_i5561_29_r0s10 <= _GEN_144[13];
+      or_i5183_29_r0s10 <= (|(_GEN_144[12:0])) | _GEN_144[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_29_r0s8 <= sroa_speculated6520_v_29_r0s7;
+      sroa_speculated6528_v_29_r0s8 <= sroa_speculated6528_v_29_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_29_r0s9 <= sroa_speculated6520_v_29_r0s8;
+      sroa_speculated6528_v_29_r0s9 <= sroa_speculated6528_v_29_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_29_r0s10 <= sroa_speculated6520_v_29_r0s9;
+      sroa_speculated6528_v_29_r0s10 <= sroa_speculated6528_v_29_r0s9;
     if (_GEN_0) begin
       spec_select61_29_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1467 : 16'h0;
-      or_i5628_29_r0s11 <= _GEN_1467;
+      or_i5637_29_r0s11 <= _GEN_1467;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_30_r0s7 <= _GEN_739;
+      sroa_speculated6471_v_30_r0s7 <= _GEN_739;
     if (_GEN_5)
       icmp_r0s6__30 <= {{2{_GEN_372[17]}}, _GEN_372} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__30 <= icmp_r0s6__30;
     if (_GEN_3)
-      cmp_i5635_30_r0s8 <= _GEN_740;
+      cmp_i5644_30_r0s8 <= _GEN_740;
     if (_GEN_2)
-      cmp_i5635_30_r0s9 <= cmp_i5635_30_r0s8;
+      cmp_i5644_30_r0s9 <= cmp_i5644_30_r0s8;
     if (_GEN_1)
-      cmp_i5635_30_r0s10 <= cmp_i5635_30_r0s9;
+      cmp_i5644_30_r0s10 <= cmp_i5644_30_r0s9;
     if (_GEN_0)
-      cmp_i5635_30_r0s11 <= cmp_i5635_30_r0s10;
+      cmp_i5644_30_r0s11 <= cmp_i5644_30_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_30_r0s6 <= _GEN_372;
+      sroa_speculated6480_v_30_r0s6 <= _GEN_372;
     if (_GEN_4)
-      sroa_speculated6520_v_30_r0s7 <=
+      sroa_speculated6528_v_30_r0s7 <=
         v153_r0s6
           ? _GEN_739
-          : {{2{sroa_speculated6472_v_30_r0s6[17]}}, sroa_speculated6472_v_30_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_30_r0s6[17]}}, sroa_speculated6480_v_30_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_30_r0s8 <=
-        sroa_speculated6520_v_30_r0s7[22] ? _GEN_741 == 22'h0 : _GEN_740;
+        sroa_speculated6528_v_30_r0s7[22] ? _GEN_741 == 22'h0 : _GEN_740;
       select_r0s8__30 <=
         _GEN_1482
           ? {1'h0,
@@ -12173,8 +12173,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__31 <= _GEN_1482;
     end
     if (_GEN_2) begin
-      sub_i5479_30_r0s9 <= _GEN_387 - _GEN_744[9:0];
-      cmp_i5554_30_r0s9 <= _GEN_744 < 32'h16;
+      sub_i5483_30_r0s9 <= _GEN_387 - _GEN_744[9:0];
+      cmp_i5558_30_r0s9 <= _GEN_744 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_30_r0s8 <= _GEN_742[0];
@@ -12264,47 +12264,47 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_30_r0s8__21 <= _GEN_742[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_30_r0s9__21 <= magnitude_i1055_sroa_0_0_v_30_r0s8__21;
-      loadedv_i_i5448105_30_r0s9 <= _GEN_744;
+      loadedv_i_i5455105_30_r0s9 <= _GEN_744;
     end
     if (_GEN_1) begin
-      add_i5207_30_r0s10 <= {1'h0, sub_i5479_30_r0s9, 7'h0} + {10'h0, _GEN_146[21:14]};
-      cond_i5557_30_r0s10 <= _GEN_146[13];
-      or_i5176_30_r0s10 <= (|(_GEN_146[12:0])) | _GEN_146[14];
+      add_i5214_30_r0s10 <= {1'h0, sub_i5483_30_r0s9, 7'h0} + {10'h0, _GEN_146[21:14]};
+      cond_i5561_30_r0s10 <= _GEN_146[13];
+      or_i5183_30_r0s10 <= (|(_GEN_146[12:0])) | _GEN_146[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_30_r0s8 <= sroa_speculated6520_v_30_r0s7;
+      sroa_speculated6528_v_30_r0s8 <= sroa_speculated6528_v_30_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_30_r0s9 <= sroa_speculated6520_v_30_r0s8;
+      sroa_speculated6528_v_30_r0s9 <= sroa_speculated6528_v_30_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_30_r0s10 <= sroa_speculated6520_v_30_r0s9;
+      sroa_speculated6528_v_30_r0s10 <= sroa_speculated6528_v_30_r0s9;
     if (_GEN_0) begin
       spec_select61_30_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1487 : 16'h0;
-      or_i5628_30_r0s11 <= _GEN_1487;
+      or_i5637_30_r0s11 <= _GEN_1487;
     end
     if (_GEN_4)
-      sroa_speculated6463_v_31_r0s7 <= _GEN_745;
+      sroa_speculated6471_v_31_r0s7 <= _GEN_745;
     if (_GEN_5)
       icmp_r0s6__31 <= {{2{_GEN_376[17]}}, _GEN_376} == 20'h0;
     if (_GEN_4)
       icmp_r0s7__31 <= icmp_r0s6__31;
     if (_GEN_3)
-      cmp_i5635_31_r0s8 <= _GEN_746;
+      cmp_i5644_31_r0s8 <= _GEN_746;
     if (_GEN_2)
-      cmp_i5635_31_r0s9 <= cmp_i5635_31_r0s8;
+      cmp_i5644_31_r0s9 <= cmp_i5644_31_r0s8;
     if (_GEN_1)
-      cmp_i5635_31_r0s10 <= cmp_i5635_31_r0s9;
+      cmp_i5644_31_r0s10 <= cmp_i5644_31_r0s9;
     if (_GEN_0)
-      cmp_i5635_31_r0s11 <= cmp_i5635_31_r0s10;
+      cmp_i5644_31_r0s11 <= cmp_i5644_31_r0s10;
     if (_GEN_5)
-      sroa_speculated6472_v_31_r0s6 <= _GEN_376;
+      sroa_speculated6480_v_31_r0s6 <= _GEN_376;
     if (_GEN_4)
-      sroa_speculated6520_v_31_r0s7 <=
+      sroa_speculated6528_v_31_r0s7 <=
         v153_r0s6
           ? _GEN_745
-          : {{2{sroa_speculated6472_v_31_r0s6[17]}}, sroa_speculated6472_v_31_r0s6, 3'h0};
+          : {{2{sroa_speculated6480_v_31_r0s6[17]}}, sroa_speculated6480_v_31_r0s6, 3'h0};
     if (_GEN_3) begin
       iszero_i_31_r0s8 <=
-        sroa_speculated6520_v_31_r0s7[22] ? _GEN_747 == 22'h0 : _GEN_746;
+        sroa_speculated6528_v_31_r0s7[22] ? _GEN_747 == 22'h0 : _GEN_746;
       select_r0s8__31 <=
         _GEN_1502
           ? {1'h0,
@@ -12340,8 +12340,8 @@ module kv_compress_rotate_speckv_Design(
       and_r0s8__32 <= _GEN_1502;
     end
     if (_GEN_2) begin
-      sub_i5479_31_r0s9 <= _GEN_387 - _GEN_750[9:0];
-      cmp_i5554_31_r0s9 <= _GEN_750 < 32'h16;
+      sub_i5483_31_r0s9 <= _GEN_387 - _GEN_750[9:0];
+      cmp_i5558_31_r0s9 <= _GEN_750 < 32'h16;
     end
     if (_GEN_3)
       magnitude_i1055_sroa_0_0_v_31_r0s8 <= _GEN_748[0];
@@ -12431,22 +12431,22 @@ module kv_compress_rotate_speckv_Design(
       magnitude_i1055_sroa_0_0_v_31_r0s8__21 <= _GEN_748[21];
     if (_GEN_2) begin
       magnitude_i1055_sroa_0_0_v_31_r0s9__21 <= magnitude_i1055_sroa_0_0_v_31_r0s8__21;
-      loadedv_i_i5448105_31_r0s9 <= _GEN_750;
+      loadedv_i_i5455105_31_r0s9 <= _GEN_750;
     end
     if (_GEN_1) begin
-      add_i5207_31_r0s10 <= {1'h0, sub_i5479_31_r0s9, 7'h0} + {10'h0, _GEN_148[21:14]};
-      cond_i5557_31_r0s10 <= _GEN_148[13];
-      or_i5176_31_r0s10 <= (|(_GEN_148[12:0])) | _GEN_148[14];
+      add_i5214_31_r0s10 <= {1'h0, sub_i5483_31_r0s9, 7'h0} + {10'h0, _GEN_148[21:14]};
+      cond_i5561_31_r0s10 <= _GEN_148[13];
+      or_i5183_31_r0s10 <= (|(_GEN_148[12:0])) | _GEN_148[14];
     end
     if (_GEN_3)
-      sroa_speculated6520_v_31_r0s8 <= sroa_speculated6520_v_31_r0s7;
+      sroa_speculated6528_v_31_r0s8 <= sroa_speculated6528_v_31_r0s7;
     if (_GEN_2)
-      sroa_speculated6520_v_31_r0s9 <= sroa_speculated6520_v_31_r0s8;
+      sroa_speculated6528_v_31_r0s9 <= sroa_speculated6528_v_31_r0s8;
     if (_GEN_1)
-      sroa_speculated6520_v_31_r0s10 <= sroa_speculated6520_v_31_r0s9;
+      sroa_speculated6528_v_31_r0s10 <= sroa_speculated6528_v_31_r0s9;
     if (_GEN_0) begin
       spec_select61_31_r0s11 <= run_reach_sroa_0_0_r0s10[8] ? _GEN_1507 : 16'h0;
-      or_i5628_31_r0s11 <= _GEN_1507;
+      or_i5637_31_r0s11 <= _GEN_1507;
     end
     if (_GEN_10)
       beat_sroa_0_0_r0s1 <= _GEN_156;
@@ -12655,38 +12655,38 @@ module kv_compress_rotate_speckv_Design(
   assign rotated_write = _GEN & and_r0s11;
   assign rotated_din =
     plan_sroa_7_0_r0s11
-      ? {cmp_i5635_31_r0s11 ? spec_select61_31_r0s11 : or_i5628_31_r0s11,
-         cmp_i5635_30_r0s11 ? spec_select61_30_r0s11 : or_i5628_30_r0s11,
-         cmp_i5635_29_r0s11 ? spec_select61_29_r0s11 : or_i5628_29_r0s11,
-         cmp_i5635_28_r0s11 ? spec_select61_28_r0s11 : or_i5628_28_r0s11,
-         cmp_i5635_27_r0s11 ? spec_select61_27_r0s11 : or_i5628_27_r0s11,
-         cmp_i5635_26_r0s11 ? spec_select61_26_r0s11 : or_i5628_26_r0s11,
-         cmp_i5635_25_r0s11 ? spec_select61_25_r0s11 : or_i5628_25_r0s11,
-         cmp_i5635_24_r0s11 ? spec_select61_24_r0s11 : or_i5628_24_r0s11,
-         cmp_i5635_23_r0s11 ? spec_select61_23_r0s11 : or_i5628_23_r0s11,
-         cmp_i5635_22_r0s11 ? spec_select61_22_r0s11 : or_i5628_22_r0s11,
-         cmp_i5635_21_r0s11 ? spec_select61_21_r0s11 : or_i5628_21_r0s11,
-         cmp_i5635_20_r0s11 ? spec_select61_20_r0s11 : or_i5628_20_r0s11,
-         cmp_i5635_19_r0s11 ? spec_select61_19_r0s11 : or_i5628_19_r0s11,
-         cmp_i5635_18_r0s11 ? spec_select61_18_r0s11 : or_i5628_18_r0s11,
-         cmp_i5635_17_r0s11 ? spec_select61_17_r0s11 : or_i5628_17_r0s11,
-         cmp_i5635_16_r0s11 ? spec_select61_16_r0s11 : or_i5628_16_r0s11,
-         cmp_i5635_15_r0s11 ? spec_select61_15_r0s11 : or_i5628_15_r0s11,
-         cmp_i5635_14_r0s11 ? spec_select61_14_r0s11 : or_i5628_14_r0s11,
-         cmp_i5635_13_r0s11 ? spec_select61_13_r0s11 : or_i5628_13_r0s11,
-         cmp_i5635_12_r0s11 ? spec_select61_12_r0s11 : or_i5628_12_r0s11,
-         cmp_i5635_11_r0s11 ? spec_select61_11_r0s11 : or_i5628_11_r0s11,
-         cmp_i5635_10_r0s11 ? spec_select61_10_r0s11 : or_i5628_10_r0s11,
-         cmp_i5635_9_r0s11 ? spec_select61_9_r0s11 : or_i5628_9_r0s11,
-         cmp_i5635_8_r0s11 ? spec_select61_8_r0s11 : or_i5628_8_r0s11,
-         cmp_i5635_7_r0s11 ? spec_select61_7_r0s11 : or_i5628_7_r0s11,
-         cmp_i5635_6_r0s11 ? spec_select61_6_r0s11 : or_i5628_6_r0s11,
-         cmp_i5635_5_r0s11 ? spec_select61_5_r0s11 : or_i5628_5_r0s11,
-         cmp_i5635_4_r0s11 ? spec_select61_4_r0s11 : or_i5628_4_r0s11,
-         cmp_i5635_3_r0s11 ? spec_select61_3_r0s11 : or_i5628_3_r0s11,
-         cmp_i5635_2_r0s11 ? spec_select61_2_r0s11 : or_i5628_2_r0s11,
-         cmp_i5635_1_r0s11 ? spec_select61_1_r0s11 : or_i5628_1_r0s11,
-         cmp_i5635_r0s11 ? spec_select61_r0s11 : or_i5628_r0s11}
+      ? {cmp_i5644_31_r0s11 ? spec_select61_31_r0s11 : or_i5637_31_r0s11,
+         cmp_i5644_30_r0s11 ? spec_select61_30_r0s11 : or_i5637_30_r0s11,
+         cmp_i5644_29_r0s11 ? spec_select61_29_r0s11 : or_i5637_29_r0s11,
+         cmp_i5644_28_r0s11 ? spec_select61_28_r0s11 : or_i5637_28_r0s11,
+         cmp_i5644_27_r0s11 ? spec_select61_27_r0s11 : or_i5637_27_r0s11,
+         cmp_i5644_26_r0s11 ? spec_select61_26_r0s11 : or_i5637_26_r0s11,
+         cmp_i5644_25_r0s11 ? spec_select61_25_r0s11 : or_i5637_25_r0s11,
+         cmp_i5644_24_r0s11 ? spec_select61_24_r0s11 : or_i5637_24_r0s11,
+         cmp_i5644_23_r0s11 ? spec_select61_23_r0s11 : or_i5637_23_r0s11,
+         cmp_i5644_22_r0s11 ? spec_select61_22_r0s11 : or_i5637_22_r0s11,
+         cmp_i5644_21_r0s11 ? spec_select61_21_r0s11 : or_i5637_21_r0s11,
+         cmp_i5644_20_r0s11 ? spec_select61_20_r0s11 : or_i5637_20_r0s11,
+         cmp_i5644_19_r0s11 ? spec_select61_19_r0s11 : or_i5637_19_r0s11,
+         cmp_i5644_18_r0s11 ? spec_select61_18_r0s11 : or_i5637_18_r0s11,
+         cmp_i5644_17_r0s11 ? spec_select61_17_r0s11 : or_i5637_17_r0s11,
+         cmp_i5644_16_r0s11 ? spec_select61_16_r0s11 : or_i5637_16_r0s11,
+         cmp_i5644_15_r0s11 ? spec_select61_15_r0s11 : or_i5637_15_r0s11,
+         cmp_i5644_14_r0s11 ? spec_select61_14_r0s11 : or_i5637_14_r0s11,
+         cmp_i5644_13_r0s11 ? spec_select61_13_r0s11 : or_i5637_13_r0s11,
+         cmp_i5644_12_r0s11 ? spec_select61_12_r0s11 : or_i5637_12_r0s11,
+         cmp_i5644_11_r0s11 ? spec_select61_11_r0s11 : or_i5637_11_r0s11,
+         cmp_i5644_10_r0s11 ? spec_select61_10_r0s11 : or_i5637_10_r0s11,
+         cmp_i5644_9_r0s11 ? spec_select61_9_r0s11 : or_i5637_9_r0s11,
+         cmp_i5644_8_r0s11 ? spec_select61_8_r0s11 : or_i5637_8_r0s11,
+         cmp_i5644_7_r0s11 ? spec_select61_7_r0s11 : or_i5637_7_r0s11,
+         cmp_i5644_6_r0s11 ? spec_select61_6_r0s11 : or_i5637_6_r0s11,
+         cmp_i5644_5_r0s11 ? spec_select61_5_r0s11 : or_i5637_5_r0s11,
+         cmp_i5644_4_r0s11 ? spec_select61_4_r0s11 : or_i5637_4_r0s11,
+         cmp_i5644_3_r0s11 ? spec_select61_3_r0s11 : or_i5637_3_r0s11,
+         cmp_i5644_2_r0s11 ? spec_select61_2_r0s11 : or_i5637_2_r0s11,
+         cmp_i5644_1_r0s11 ? spec_select61_1_r0s11 : or_i5637_1_r0s11,
+         cmp_i5644_r0s11 ? spec_select61_r0s11 : or_i5637_r0s11}
       : beat_sroa_0_0_r0s11;
   assign rotated_waits = valid0_11 & and_r0s11 & ~rotated_full_n;
   assign originals_write = _GEN_10 & _GEN_13;
@@ -14317,30 +14317,30 @@ module kv_compress_fit_speckv_Design(
   reg           and_r0s10;
   reg           and_r0s11;
   reg           and_r0s12;
-  reg           cmp_i1708_r0s1;
-  reg           cmp_i1708_r0s2;
-  reg           cmp_i1708_r0s3;
-  reg           cmp_i1708_r0s4;
-  reg           cmp_i1708_r0s5;
-  reg           cmp_i1708_r0s6;
-  reg           cmp_i1708_r0s7;
-  reg           cmp_i1708_r0s8;
-  reg           cmp_i1708_r0s9;
-  reg           cmp_i1708_r0s10;
-  reg           cmp_i1708_r0s11;
-  reg           cmp_i1708_r0s12;
-  reg           cmp_i576_r0s1;
-  reg           cmp_i576_r0s2;
-  reg           cmp_i576_r0s3;
-  reg           cmp_i576_r0s4;
-  reg           cmp_i576_r0s5;
-  reg           cmp_i576_r0s6;
-  reg           cmp_i576_r0s7;
-  reg           cmp_i576_r0s8;
-  reg           cmp_i576_r0s9;
-  reg           cmp_i576_r0s10;
-  reg           cmp_i576_r0s11;
-  reg           cmp_i576_r0s12;
+  reg           cmp_i1716_r0s1;
+  reg           cmp_i1716_r0s2;
+  reg           cmp_i1716_r0s3;
+  reg           cmp_i1716_r0s4;
+  reg           cmp_i1716_r0s5;
+  reg           cmp_i1716_r0s6;
+  reg           cmp_i1716_r0s7;
+  reg           cmp_i1716_r0s8;
+  reg           cmp_i1716_r0s9;
+  reg           cmp_i1716_r0s10;
+  reg           cmp_i1716_r0s11;
+  reg           cmp_i1716_r0s12;
+  reg           cmp_i584_r0s1;
+  reg           cmp_i584_r0s2;
+  reg           cmp_i584_r0s3;
+  reg           cmp_i584_r0s4;
+  reg           cmp_i584_r0s5;
+  reg           cmp_i584_r0s6;
+  reg           cmp_i584_r0s7;
+  reg           cmp_i584_r0s8;
+  reg           cmp_i584_r0s9;
+  reg           cmp_i584_r0s10;
+  reg           cmp_i584_r0s11;
+  reg           cmp_i584_r0s12;
   reg  [6:0]    bits_sroa_0_0_r0s1;
   reg  [6:0]    bits_sroa_0_0_r0s2;
   reg  [6:0]    bits_sroa_0_0_r0s3;
@@ -14365,31 +14365,31 @@ module kv_compress_fit_speckv_Design(
   reg           bits_sroa_0_0_r0s10__1;
   reg           bits_sroa_0_0_r0s11__1;
   reg           bits_sroa_0_0_r0s12__1;
-  reg           hi_i1134_sroa_0_0_r0s1;
-  reg           hi_i1134_sroa_0_0_r0s2;
-  reg           hi_i1134_sroa_0_0_r0s3;
+  reg           hi_i1142_sroa_0_0_r0s1;
+  reg           hi_i1142_sroa_0_0_r0s2;
+  reg           hi_i1142_sroa_0_0_r0s3;
   reg           v15_r0s1;
   reg           icmp_r0s1;
   reg           icmp_r0s1__1;
-  reg           sroa_speculated4192_r0s1;
-  reg  [6:0]    sroa_speculated4192_r0s1__1;
+  reg           sroa_speculated4200_r0s1;
+  reg  [6:0]    sroa_speculated4200_r0s1__1;
   reg           icmp_r0s1__2;
   reg           icmp_r0s1__3;
-  reg           sroa_speculated4190_r0s1;
-  reg  [6:0]    sroa_speculated4190_r0s1__1;
-  reg  [7:0]    sroa_speculated4205_r0s2;
+  reg           sroa_speculated4198_r0s1;
+  reg  [6:0]    sroa_speculated4198_r0s1__1;
+  reg  [7:0]    sroa_speculated4213_r0s2;
   reg  [7:0]    e_hi_i_sroa_0_0_r0s2;
   reg  [9:0]    select_r0s1;
   reg  [10:0]   or_i1368_i_r0s2;
   reg  [15:0]   select_r0s3;
-  reg           lo_i1133_sroa_0_0_r0s1;
-  reg           lo_i1133_sroa_0_0_r0s2;
-  reg           lo_i1133_sroa_0_0_r0s3;
+  reg           lo_i1141_sroa_0_0_r0s1;
+  reg           lo_i1141_sroa_0_0_r0s2;
+  reg           lo_i1141_sroa_0_0_r0s3;
   reg  [7:0]    e_lo_i_sroa_0_0_r0s2;
   reg  [9:0]    select_r0s1__1;
   reg  [10:0]   or_i1387_i_r0s2;
   reg  [15:0]   f_lo_i_sroa_0_0_r0s3;
-  reg           cmp_i3433_r0s3;
+  reg           cmp_i3441_r0s3;
   reg           or_cond85_r0s4;
   reg           or_cond85_r0s5;
   reg           or_cond85_r0s6;
@@ -14408,10 +14408,10 @@ module kv_compress_fit_speckv_Design(
   reg  [18:0]   select_r0s1__2;
   reg  [18:0]   select_r0s2;
   reg  [18:0]   select_r0s3__1;
-  reg  [35:0]   mul_i1977_r0s4;
-  reg  [35:0]   mul_i1977_r0s5;
-  reg  [29:0]   mul_i1986_r0s4;
-  reg  [29:0]   mul_i1986_r0s5;
+  reg  [35:0]   mul_i1985_r0s4;
+  reg  [35:0]   mul_i1985_r0s5;
+  reg  [29:0]   mul_i1994_r0s4;
+  reg  [29:0]   mul_i1994_r0s5;
   reg           and_r0s6__1;
   reg  [1:0]    select_r0s6;
   reg           and_r0s6__2;
@@ -14421,14 +14421,14 @@ module kv_compress_fit_speckv_Design(
   reg  [2:0]    select_r0s6__2;
   reg           and_r0s6__5;
   reg           and_r0s6__6;
-  reg  [9:0]    add_i2086_r0s7;
-  reg           cmp_i2744_not_r0s6;
-  reg           cmp_i2744_not_r0s7;
-  reg  [35:0]   loadedv_i2675_r0s6;
-  reg  [35:0]   shl_i2753_r0s7;
-  reg           add_i2067_r0s8;
-  reg  [2:0]    add_i2040_r0s8;
-  reg  [4:0]    add_i2067_r0s8__1;
+  reg  [9:0]    add_i2094_r0s7;
+  reg           cmp_i2752_not_r0s6;
+  reg           cmp_i2752_not_r0s7;
+  reg  [35:0]   loadedv_i2683_r0s6;
+  reg  [35:0]   shl_i2761_r0s7;
+  reg           add_i2075_r0s8;
+  reg  [2:0]    add_i2048_r0s8;
+  reg  [4:0]    add_i2075_r0s8__1;
   reg  [2:0]    ref_tmp37_sroa_0_2_r0s9;
   reg  [2:0]    ref_tmp37_sroa_0_2_r0s10;
   reg  [2:0]    ref_tmp37_sroa_0_2_r0s11;
@@ -14437,24 +14437,24 @@ module kv_compress_fit_speckv_Design(
   reg  [4:0]    ref_tmp37_sroa_0_2_r0s10__1;
   reg  [4:0]    ref_tmp37_sroa_0_2_r0s11__1;
   reg  [4:0]    ref_tmp37_sroa_0_2_r0s12__1;
-  reg           lo_i1133_sroa_0_0_r0s4;
-  reg           lo_i1133_sroa_0_0_r0s5;
-  reg           lo_i1133_sroa_0_0_r0s6;
-  reg           lo_i1133_sroa_0_0_r0s7;
-  reg           lo_i1133_sroa_0_0_r0s8;
-  reg           lo_i1133_sroa_0_0_r0s9;
-  reg           lo_i1133_sroa_0_0_r0s10;
-  reg           lo_i1133_sroa_0_0_r0s11;
-  reg  [8:0]    add_i3049_r0s2;
-  reg  [8:0]    add_i3049_r0s3;
-  reg  [8:0]    add_i3049_r0s4;
-  reg  [8:0]    add_i3049_r0s5;
-  reg  [8:0]    add_i3049_r0s6;
-  reg  [8:0]    add_i3049_r0s7;
-  reg  [8:0]    add_i3049_r0s8;
-  reg           cmp_i3268_r0s9;
-  reg           cmp_i3268_r0s10;
-  reg           cmp_i3268_r0s11;
+  reg           lo_i1141_sroa_0_0_r0s4;
+  reg           lo_i1141_sroa_0_0_r0s5;
+  reg           lo_i1141_sroa_0_0_r0s6;
+  reg           lo_i1141_sroa_0_0_r0s7;
+  reg           lo_i1141_sroa_0_0_r0s8;
+  reg           lo_i1141_sroa_0_0_r0s9;
+  reg           lo_i1141_sroa_0_0_r0s10;
+  reg           lo_i1141_sroa_0_0_r0s11;
+  reg  [8:0]    add_i3057_r0s2;
+  reg  [8:0]    add_i3057_r0s3;
+  reg  [8:0]    add_i3057_r0s4;
+  reg  [8:0]    add_i3057_r0s5;
+  reg  [8:0]    add_i3057_r0s6;
+  reg  [8:0]    add_i3057_r0s7;
+  reg  [8:0]    add_i3057_r0s8;
+  reg           cmp_i3276_r0s9;
+  reg           cmp_i3276_r0s10;
+  reg           cmp_i3276_r0s11;
   reg  [2:0]    add_r0s8;
   reg  [10:0]   or_i1387_i_r0s3;
   reg  [10:0]   or_i1387_i_r0s4;
@@ -14462,14 +14462,14 @@ module kv_compress_fit_speckv_Design(
   reg  [10:0]   or_i1387_i_r0s6;
   reg  [10:0]   or_i1387_i_r0s7;
   reg  [10:0]   or_i1387_i_r0s8;
-  reg  [26:0]   mul_i3014_r0s9;
-  reg  [26:0]   mul_i3014_r0s10;
-  reg  [8:0]    loadedv_i_i307769_r0s9;
-  reg  [8:0]    loadedv_i_i307769_r0s10;
+  reg  [26:0]   mul_i3022_r0s9;
+  reg  [26:0]   mul_i3022_r0s10;
+  reg  [8:0]    loadedv_i_i308569_r0s9;
+  reg  [8:0]    loadedv_i_i308569_r0s10;
   reg  [9:0]    field_r0s11;
   reg  [15:0]   spec_select8699_r0s12;
   wire [15:0]   _GEN_20 =
-    cmp_i576_r0s12
+    cmp_i584_r0s12
       ? {8'h0, bits_sroa_0_0_r0s12__1, bits_sroa_0_0_r0s12}
       : or_cond85_r0s12
           ? 16'h0
@@ -14478,424 +14478,424 @@ module kv_compress_fit_speckv_Design(
                : 8'h7F,
              ref_tmp37_sroa_0_2_r0s12__1,
              ref_tmp37_sroa_0_2_r0s12};
-  wire [511:0]  _GEN_21 = cmp_i1708_r0s12 ? 512'h0 : slots_sroa_0_0_r0;
-  wire [15:0]   _GEN_22 = cmp_i1708_r0s12 ? _GEN_20 : _GEN_21[15:0];
-  reg           cmp_i1680_1_r0s1;
-  reg           cmp_i1680_1_r0s2;
-  reg           cmp_i1680_1_r0s3;
-  reg           cmp_i1680_1_r0s4;
-  reg           cmp_i1680_1_r0s5;
-  reg           cmp_i1680_1_r0s6;
-  reg           cmp_i1680_1_r0s7;
-  reg           cmp_i1680_1_r0s8;
-  reg           cmp_i1680_1_r0s9;
-  reg           cmp_i1680_1_r0s10;
-  reg           cmp_i1680_1_r0s11;
-  reg           cmp_i1680_1_r0s12;
-  wire [15:0]   _GEN_23 = cmp_i1680_1_r0s12 ? _GEN_20 : _GEN_21[31:16];
-  reg           cmp_i1680_2_r0s1;
-  reg           cmp_i1680_2_r0s2;
-  reg           cmp_i1680_2_r0s3;
-  reg           cmp_i1680_2_r0s4;
-  reg           cmp_i1680_2_r0s5;
-  reg           cmp_i1680_2_r0s6;
-  reg           cmp_i1680_2_r0s7;
-  reg           cmp_i1680_2_r0s8;
-  reg           cmp_i1680_2_r0s9;
-  reg           cmp_i1680_2_r0s10;
-  reg           cmp_i1680_2_r0s11;
-  reg           cmp_i1680_2_r0s12;
-  wire [15:0]   _GEN_24 = cmp_i1680_2_r0s12 ? _GEN_20 : _GEN_21[47:32];
-  reg           cmp_i1680_3_r0s1;
-  reg           cmp_i1680_3_r0s2;
-  reg           cmp_i1680_3_r0s3;
-  reg           cmp_i1680_3_r0s4;
-  reg           cmp_i1680_3_r0s5;
-  reg           cmp_i1680_3_r0s6;
-  reg           cmp_i1680_3_r0s7;
-  reg           cmp_i1680_3_r0s8;
-  reg           cmp_i1680_3_r0s9;
-  reg           cmp_i1680_3_r0s10;
-  reg           cmp_i1680_3_r0s11;
-  reg           cmp_i1680_3_r0s12;
-  wire [15:0]   _GEN_25 = cmp_i1680_3_r0s12 ? _GEN_20 : _GEN_21[63:48];
-  reg           cmp_i1680_4_r0s1;
-  reg           cmp_i1680_4_r0s2;
-  reg           cmp_i1680_4_r0s3;
-  reg           cmp_i1680_4_r0s4;
-  reg           cmp_i1680_4_r0s5;
-  reg           cmp_i1680_4_r0s6;
-  reg           cmp_i1680_4_r0s7;
-  reg           cmp_i1680_4_r0s8;
-  reg           cmp_i1680_4_r0s9;
-  reg           cmp_i1680_4_r0s10;
-  reg           cmp_i1680_4_r0s11;
-  reg           cmp_i1680_4_r0s12;
-  wire [15:0]   _GEN_26 = cmp_i1680_4_r0s12 ? _GEN_20 : _GEN_21[79:64];
-  reg           cmp_i1680_5_r0s1;
-  reg           cmp_i1680_5_r0s2;
-  reg           cmp_i1680_5_r0s3;
-  reg           cmp_i1680_5_r0s4;
-  reg           cmp_i1680_5_r0s5;
-  reg           cmp_i1680_5_r0s6;
-  reg           cmp_i1680_5_r0s7;
-  reg           cmp_i1680_5_r0s8;
-  reg           cmp_i1680_5_r0s9;
-  reg           cmp_i1680_5_r0s10;
-  reg           cmp_i1680_5_r0s11;
-  reg           cmp_i1680_5_r0s12;
-  wire [15:0]   _GEN_27 = cmp_i1680_5_r0s12 ? _GEN_20 : _GEN_21[95:80];
-  reg           cmp_i1680_6_r0s1;
-  reg           cmp_i1680_6_r0s2;
-  reg           cmp_i1680_6_r0s3;
-  reg           cmp_i1680_6_r0s4;
-  reg           cmp_i1680_6_r0s5;
-  reg           cmp_i1680_6_r0s6;
-  reg           cmp_i1680_6_r0s7;
-  reg           cmp_i1680_6_r0s8;
-  reg           cmp_i1680_6_r0s9;
-  reg           cmp_i1680_6_r0s10;
-  reg           cmp_i1680_6_r0s11;
-  reg           cmp_i1680_6_r0s12;
-  wire [15:0]   _GEN_28 = cmp_i1680_6_r0s12 ? _GEN_20 : _GEN_21[111:96];
-  reg           cmp_i1680_7_r0s1;
-  reg           cmp_i1680_7_r0s2;
-  reg           cmp_i1680_7_r0s3;
-  reg           cmp_i1680_7_r0s4;
-  reg           cmp_i1680_7_r0s5;
-  reg           cmp_i1680_7_r0s6;
-  reg           cmp_i1680_7_r0s7;
-  reg           cmp_i1680_7_r0s8;
-  reg           cmp_i1680_7_r0s9;
-  reg           cmp_i1680_7_r0s10;
-  reg           cmp_i1680_7_r0s11;
-  reg           cmp_i1680_7_r0s12;
-  wire [15:0]   _GEN_29 = cmp_i1680_7_r0s12 ? _GEN_20 : _GEN_21[127:112];
-  reg           cmp_i1680_8_r0s1;
-  reg           cmp_i1680_8_r0s2;
-  reg           cmp_i1680_8_r0s3;
-  reg           cmp_i1680_8_r0s4;
-  reg           cmp_i1680_8_r0s5;
-  reg           cmp_i1680_8_r0s6;
-  reg           cmp_i1680_8_r0s7;
-  reg           cmp_i1680_8_r0s8;
-  reg           cmp_i1680_8_r0s9;
-  reg           cmp_i1680_8_r0s10;
-  reg           cmp_i1680_8_r0s11;
-  reg           cmp_i1680_8_r0s12;
-  wire [15:0]   _GEN_30 = cmp_i1680_8_r0s12 ? _GEN_20 : _GEN_21[143:128];
-  reg           cmp_i1680_9_r0s1;
-  reg           cmp_i1680_9_r0s2;
-  reg           cmp_i1680_9_r0s3;
-  reg           cmp_i1680_9_r0s4;
-  reg           cmp_i1680_9_r0s5;
-  reg           cmp_i1680_9_r0s6;
-  reg           cmp_i1680_9_r0s7;
-  reg           cmp_i1680_9_r0s8;
-  reg           cmp_i1680_9_r0s9;
-  reg           cmp_i1680_9_r0s10;
-  reg           cmp_i1680_9_r0s11;
-  reg           cmp_i1680_9_r0s12;
-  wire [15:0]   _GEN_31 = cmp_i1680_9_r0s12 ? _GEN_20 : _GEN_21[159:144];
-  reg           cmp_i1680_10_r0s1;
-  reg           cmp_i1680_10_r0s2;
-  reg           cmp_i1680_10_r0s3;
-  reg           cmp_i1680_10_r0s4;
-  reg           cmp_i1680_10_r0s5;
-  reg           cmp_i1680_10_r0s6;
-  reg           cmp_i1680_10_r0s7;
-  reg           cmp_i1680_10_r0s8;
-  reg           cmp_i1680_10_r0s9;
-  reg           cmp_i1680_10_r0s10;
-  reg           cmp_i1680_10_r0s11;
-  reg           cmp_i1680_10_r0s12;
-  wire [15:0]   _GEN_32 = cmp_i1680_10_r0s12 ? _GEN_20 : _GEN_21[175:160];
-  reg           cmp_i1680_11_r0s1;
-  reg           cmp_i1680_11_r0s2;
-  reg           cmp_i1680_11_r0s3;
-  reg           cmp_i1680_11_r0s4;
-  reg           cmp_i1680_11_r0s5;
-  reg           cmp_i1680_11_r0s6;
-  reg           cmp_i1680_11_r0s7;
-  reg           cmp_i1680_11_r0s8;
-  reg           cmp_i1680_11_r0s9;
-  reg           cmp_i1680_11_r0s10;
-  reg           cmp_i1680_11_r0s11;
-  reg           cmp_i1680_11_r0s12;
-  wire [15:0]   _GEN_33 = cmp_i1680_11_r0s12 ? _GEN_20 : _GEN_21[191:176];
-  reg           cmp_i1680_12_r0s1;
-  reg           cmp_i1680_12_r0s2;
-  reg           cmp_i1680_12_r0s3;
-  reg           cmp_i1680_12_r0s4;
-  reg           cmp_i1680_12_r0s5;
-  reg           cmp_i1680_12_r0s6;
-  reg           cmp_i1680_12_r0s7;
-  reg           cmp_i1680_12_r0s8;
-  reg           cmp_i1680_12_r0s9;
-  reg           cmp_i1680_12_r0s10;
-  reg           cmp_i1680_12_r0s11;
-  reg           cmp_i1680_12_r0s12;
-  wire [15:0]   _GEN_34 = cmp_i1680_12_r0s12 ? _GEN_20 : _GEN_21[207:192];
-  reg           cmp_i1680_13_r0s1;
-  reg           cmp_i1680_13_r0s2;
-  reg           cmp_i1680_13_r0s3;
-  reg           cmp_i1680_13_r0s4;
-  reg           cmp_i1680_13_r0s5;
-  reg           cmp_i1680_13_r0s6;
-  reg           cmp_i1680_13_r0s7;
-  reg           cmp_i1680_13_r0s8;
-  reg           cmp_i1680_13_r0s9;
-  reg           cmp_i1680_13_r0s10;
-  reg           cmp_i1680_13_r0s11;
-  reg           cmp_i1680_13_r0s12;
-  wire [15:0]   _GEN_35 = cmp_i1680_13_r0s12 ? _GEN_20 : _GEN_21[223:208];
-  reg           cmp_i1680_14_r0s1;
-  reg           cmp_i1680_14_r0s2;
-  reg           cmp_i1680_14_r0s3;
-  reg           cmp_i1680_14_r0s4;
-  reg           cmp_i1680_14_r0s5;
-  reg           cmp_i1680_14_r0s6;
-  reg           cmp_i1680_14_r0s7;
-  reg           cmp_i1680_14_r0s8;
-  reg           cmp_i1680_14_r0s9;
-  reg           cmp_i1680_14_r0s10;
-  reg           cmp_i1680_14_r0s11;
-  reg           cmp_i1680_14_r0s12;
-  wire [15:0]   _GEN_36 = cmp_i1680_14_r0s12 ? _GEN_20 : _GEN_21[239:224];
-  reg           cmp_i1680_15_r0s1;
-  reg           cmp_i1680_15_r0s2;
-  reg           cmp_i1680_15_r0s3;
-  reg           cmp_i1680_15_r0s4;
-  reg           cmp_i1680_15_r0s5;
-  reg           cmp_i1680_15_r0s6;
-  reg           cmp_i1680_15_r0s7;
-  reg           cmp_i1680_15_r0s8;
-  reg           cmp_i1680_15_r0s9;
-  reg           cmp_i1680_15_r0s10;
-  reg           cmp_i1680_15_r0s11;
-  reg           cmp_i1680_15_r0s12;
-  wire [15:0]   _GEN_37 = cmp_i1680_15_r0s12 ? _GEN_20 : _GEN_21[255:240];
-  reg           cmp_i1680_16_r0s1;
-  reg           cmp_i1680_16_r0s2;
-  reg           cmp_i1680_16_r0s3;
-  reg           cmp_i1680_16_r0s4;
-  reg           cmp_i1680_16_r0s5;
-  reg           cmp_i1680_16_r0s6;
-  reg           cmp_i1680_16_r0s7;
-  reg           cmp_i1680_16_r0s8;
-  reg           cmp_i1680_16_r0s9;
-  reg           cmp_i1680_16_r0s10;
-  reg           cmp_i1680_16_r0s11;
-  reg           cmp_i1680_16_r0s12;
-  wire [15:0]   _GEN_38 = cmp_i1680_16_r0s12 ? _GEN_20 : _GEN_21[271:256];
-  reg           cmp_i1680_17_r0s1;
-  reg           cmp_i1680_17_r0s2;
-  reg           cmp_i1680_17_r0s3;
-  reg           cmp_i1680_17_r0s4;
-  reg           cmp_i1680_17_r0s5;
-  reg           cmp_i1680_17_r0s6;
-  reg           cmp_i1680_17_r0s7;
-  reg           cmp_i1680_17_r0s8;
-  reg           cmp_i1680_17_r0s9;
-  reg           cmp_i1680_17_r0s10;
-  reg           cmp_i1680_17_r0s11;
-  reg           cmp_i1680_17_r0s12;
-  wire [15:0]   _GEN_39 = cmp_i1680_17_r0s12 ? _GEN_20 : _GEN_21[287:272];
-  reg           cmp_i1680_18_r0s1;
-  reg           cmp_i1680_18_r0s2;
-  reg           cmp_i1680_18_r0s3;
-  reg           cmp_i1680_18_r0s4;
-  reg           cmp_i1680_18_r0s5;
-  reg           cmp_i1680_18_r0s6;
-  reg           cmp_i1680_18_r0s7;
-  reg           cmp_i1680_18_r0s8;
-  reg           cmp_i1680_18_r0s9;
-  reg           cmp_i1680_18_r0s10;
-  reg           cmp_i1680_18_r0s11;
-  reg           cmp_i1680_18_r0s12;
-  wire [15:0]   _GEN_40 = cmp_i1680_18_r0s12 ? _GEN_20 : _GEN_21[303:288];
-  reg           cmp_i1680_19_r0s1;
-  reg           cmp_i1680_19_r0s2;
-  reg           cmp_i1680_19_r0s3;
-  reg           cmp_i1680_19_r0s4;
-  reg           cmp_i1680_19_r0s5;
-  reg           cmp_i1680_19_r0s6;
-  reg           cmp_i1680_19_r0s7;
-  reg           cmp_i1680_19_r0s8;
-  reg           cmp_i1680_19_r0s9;
-  reg           cmp_i1680_19_r0s10;
-  reg           cmp_i1680_19_r0s11;
-  reg           cmp_i1680_19_r0s12;
-  wire [15:0]   _GEN_41 = cmp_i1680_19_r0s12 ? _GEN_20 : _GEN_21[319:304];
-  reg           cmp_i1680_20_r0s1;
-  reg           cmp_i1680_20_r0s2;
-  reg           cmp_i1680_20_r0s3;
-  reg           cmp_i1680_20_r0s4;
-  reg           cmp_i1680_20_r0s5;
-  reg           cmp_i1680_20_r0s6;
-  reg           cmp_i1680_20_r0s7;
-  reg           cmp_i1680_20_r0s8;
-  reg           cmp_i1680_20_r0s9;
-  reg           cmp_i1680_20_r0s10;
-  reg           cmp_i1680_20_r0s11;
-  reg           cmp_i1680_20_r0s12;
-  wire [15:0]   _GEN_42 = cmp_i1680_20_r0s12 ? _GEN_20 : _GEN_21[335:320];
-  reg           cmp_i1680_21_r0s1;
-  reg           cmp_i1680_21_r0s2;
-  reg           cmp_i1680_21_r0s3;
-  reg           cmp_i1680_21_r0s4;
-  reg           cmp_i1680_21_r0s5;
-  reg           cmp_i1680_21_r0s6;
-  reg           cmp_i1680_21_r0s7;
-  reg           cmp_i1680_21_r0s8;
-  reg           cmp_i1680_21_r0s9;
-  reg           cmp_i1680_21_r0s10;
-  reg           cmp_i1680_21_r0s11;
-  reg           cmp_i1680_21_r0s12;
-  wire [15:0]   _GEN_43 = cmp_i1680_21_r0s12 ? _GEN_20 : _GEN_21[351:336];
-  reg           cmp_i1680_22_r0s1;
-  reg           cmp_i1680_22_r0s2;
-  reg           cmp_i1680_22_r0s3;
-  reg           cmp_i1680_22_r0s4;
-  reg           cmp_i1680_22_r0s5;
-  reg           cmp_i1680_22_r0s6;
-  reg           cmp_i1680_22_r0s7;
-  reg           cmp_i1680_22_r0s8;
-  reg           cmp_i1680_22_r0s9;
-  reg           cmp_i1680_22_r0s10;
-  reg           cmp_i1680_22_r0s11;
-  reg           cmp_i1680_22_r0s12;
-  wire [15:0]   _GEN_44 = cmp_i1680_22_r0s12 ? _GEN_20 : _GEN_21[367:352];
-  reg           cmp_i1680_23_r0s1;
-  reg           cmp_i1680_23_r0s2;
-  reg           cmp_i1680_23_r0s3;
-  reg           cmp_i1680_23_r0s4;
-  reg           cmp_i1680_23_r0s5;
-  reg           cmp_i1680_23_r0s6;
-  reg           cmp_i1680_23_r0s7;
-  reg           cmp_i1680_23_r0s8;
-  reg           cmp_i1680_23_r0s9;
-  reg           cmp_i1680_23_r0s10;
-  reg           cmp_i1680_23_r0s11;
-  reg           cmp_i1680_23_r0s12;
-  wire [15:0]   _GEN_45 = cmp_i1680_23_r0s12 ? _GEN_20 : _GEN_21[383:368];
-  reg           cmp_i1680_24_r0s1;
-  reg           cmp_i1680_24_r0s2;
-  reg           cmp_i1680_24_r0s3;
-  reg           cmp_i1680_24_r0s4;
-  reg           cmp_i1680_24_r0s5;
-  reg           cmp_i1680_24_r0s6;
-  reg           cmp_i1680_24_r0s7;
-  reg           cmp_i1680_24_r0s8;
-  reg           cmp_i1680_24_r0s9;
-  reg           cmp_i1680_24_r0s10;
-  reg           cmp_i1680_24_r0s11;
-  reg           cmp_i1680_24_r0s12;
-  wire [15:0]   _GEN_46 = cmp_i1680_24_r0s12 ? _GEN_20 : _GEN_21[399:384];
-  reg           cmp_i1680_25_r0s1;
-  reg           cmp_i1680_25_r0s2;
-  reg           cmp_i1680_25_r0s3;
-  reg           cmp_i1680_25_r0s4;
-  reg           cmp_i1680_25_r0s5;
-  reg           cmp_i1680_25_r0s6;
-  reg           cmp_i1680_25_r0s7;
-  reg           cmp_i1680_25_r0s8;
-  reg           cmp_i1680_25_r0s9;
-  reg           cmp_i1680_25_r0s10;
-  reg           cmp_i1680_25_r0s11;
-  reg           cmp_i1680_25_r0s12;
-  wire [15:0]   _GEN_47 = cmp_i1680_25_r0s12 ? _GEN_20 : _GEN_21[415:400];
-  reg           cmp_i1680_26_r0s1;
-  reg           cmp_i1680_26_r0s2;
-  reg           cmp_i1680_26_r0s3;
-  reg           cmp_i1680_26_r0s4;
-  reg           cmp_i1680_26_r0s5;
-  reg           cmp_i1680_26_r0s6;
-  reg           cmp_i1680_26_r0s7;
-  reg           cmp_i1680_26_r0s8;
-  reg           cmp_i1680_26_r0s9;
-  reg           cmp_i1680_26_r0s10;
-  reg           cmp_i1680_26_r0s11;
-  reg           cmp_i1680_26_r0s12;
-  wire [15:0]   _GEN_48 = cmp_i1680_26_r0s12 ? _GEN_20 : _GEN_21[431:416];
-  reg           cmp_i1680_27_r0s1;
-  reg           cmp_i1680_27_r0s2;
-  reg           cmp_i1680_27_r0s3;
-  reg           cmp_i1680_27_r0s4;
-  reg           cmp_i1680_27_r0s5;
-  reg           cmp_i1680_27_r0s6;
-  reg           cmp_i1680_27_r0s7;
-  reg           cmp_i1680_27_r0s8;
-  reg           cmp_i1680_27_r0s9;
-  reg           cmp_i1680_27_r0s10;
-  reg           cmp_i1680_27_r0s11;
-  reg           cmp_i1680_27_r0s12;
-  wire [15:0]   _GEN_49 = cmp_i1680_27_r0s12 ? _GEN_20 : _GEN_21[447:432];
-  reg           cmp_i1680_28_r0s1;
-  reg           cmp_i1680_28_r0s2;
-  reg           cmp_i1680_28_r0s3;
-  reg           cmp_i1680_28_r0s4;
-  reg           cmp_i1680_28_r0s5;
-  reg           cmp_i1680_28_r0s6;
-  reg           cmp_i1680_28_r0s7;
-  reg           cmp_i1680_28_r0s8;
-  reg           cmp_i1680_28_r0s9;
-  reg           cmp_i1680_28_r0s10;
-  reg           cmp_i1680_28_r0s11;
-  reg           cmp_i1680_28_r0s12;
-  wire [15:0]   _GEN_50 = cmp_i1680_28_r0s12 ? _GEN_20 : _GEN_21[463:448];
-  reg           cmp_i1680_29_r0s1;
-  reg           cmp_i1680_29_r0s2;
-  reg           cmp_i1680_29_r0s3;
-  reg           cmp_i1680_29_r0s4;
-  reg           cmp_i1680_29_r0s5;
-  reg           cmp_i1680_29_r0s6;
-  reg           cmp_i1680_29_r0s7;
-  reg           cmp_i1680_29_r0s8;
-  reg           cmp_i1680_29_r0s9;
-  reg           cmp_i1680_29_r0s10;
-  reg           cmp_i1680_29_r0s11;
-  reg           cmp_i1680_29_r0s12;
-  wire [15:0]   _GEN_51 = cmp_i1680_29_r0s12 ? _GEN_20 : _GEN_21[479:464];
-  reg           cmp_i1680_30_r0s1;
-  reg           cmp_i1680_30_r0s2;
-  reg           cmp_i1680_30_r0s3;
-  reg           cmp_i1680_30_r0s4;
-  reg           cmp_i1680_30_r0s5;
-  reg           cmp_i1680_30_r0s6;
-  reg           cmp_i1680_30_r0s7;
-  reg           cmp_i1680_30_r0s8;
-  reg           cmp_i1680_30_r0s9;
-  reg           cmp_i1680_30_r0s10;
-  reg           cmp_i1680_30_r0s11;
-  reg           cmp_i1680_30_r0s12;
-  wire [15:0]   _GEN_52 = cmp_i1680_30_r0s12 ? _GEN_20 : _GEN_21[495:480];
-  reg           cmp_i1680_31_r0s1;
-  reg           cmp_i1680_31_r0s2;
-  reg           cmp_i1680_31_r0s3;
-  reg           cmp_i1680_31_r0s4;
-  reg           cmp_i1680_31_r0s5;
-  reg           cmp_i1680_31_r0s6;
-  reg           cmp_i1680_31_r0s7;
-  reg           cmp_i1680_31_r0s8;
-  reg           cmp_i1680_31_r0s9;
-  reg           cmp_i1680_31_r0s10;
-  reg           cmp_i1680_31_r0s11;
-  reg           cmp_i1680_31_r0s12;
-  wire [15:0]   _GEN_53 = cmp_i1680_31_r0s12 ? _GEN_20 : _GEN_21[511:496];
+  wire [511:0]  _GEN_21 = cmp_i1716_r0s12 ? 512'h0 : slots_sroa_0_0_r0;
+  wire [15:0]   _GEN_22 = cmp_i1716_r0s12 ? _GEN_20 : _GEN_21[15:0];
+  reg           cmp_i1688_1_r0s1;
+  reg           cmp_i1688_1_r0s2;
+  reg           cmp_i1688_1_r0s3;
+  reg           cmp_i1688_1_r0s4;
+  reg           cmp_i1688_1_r0s5;
+  reg           cmp_i1688_1_r0s6;
+  reg           cmp_i1688_1_r0s7;
+  reg           cmp_i1688_1_r0s8;
+  reg           cmp_i1688_1_r0s9;
+  reg           cmp_i1688_1_r0s10;
+  reg           cmp_i1688_1_r0s11;
+  reg           cmp_i1688_1_r0s12;
+  wire [15:0]   _GEN_23 = cmp_i1688_1_r0s12 ? _GEN_20 : _GEN_21[31:16];
+  reg           cmp_i1688_2_r0s1;
+  reg           cmp_i1688_2_r0s2;
+  reg           cmp_i1688_2_r0s3;
+  reg           cmp_i1688_2_r0s4;
+  reg           cmp_i1688_2_r0s5;
+  reg           cmp_i1688_2_r0s6;
+  reg           cmp_i1688_2_r0s7;
+  reg           cmp_i1688_2_r0s8;
+  reg           cmp_i1688_2_r0s9;
+  reg           cmp_i1688_2_r0s10;
+  reg           cmp_i1688_2_r0s11;
+  reg           cmp_i1688_2_r0s12;
+  wire [15:0]   _GEN_24 = cmp_i1688_2_r0s12 ? _GEN_20 : _GEN_21[47:32];
+  reg           cmp_i1688_3_r0s1;
+  reg           cmp_i1688_3_r0s2;
+  reg           cmp_i1688_3_r0s3;
+  reg           cmp_i1688_3_r0s4;
+  reg           cmp_i1688_3_r0s5;
+  reg           cmp_i1688_3_r0s6;
+  reg           cmp_i1688_3_r0s7;
+  reg           cmp_i1688_3_r0s8;
+  reg           cmp_i1688_3_r0s9;
+  reg           cmp_i1688_3_r0s10;
+  reg           cmp_i1688_3_r0s11;
+  reg           cmp_i1688_3_r0s12;
+  wire [15:0]   _GEN_25 = cmp_i1688_3_r0s12 ? _GEN_20 : _GEN_21[63:48];
+  reg           cmp_i1688_4_r0s1;
+  reg           cmp_i1688_4_r0s2;
+  reg           cmp_i1688_4_r0s3;
+  reg           cmp_i1688_4_r0s4;
+  reg           cmp_i1688_4_r0s5;
+  reg           cmp_i1688_4_r0s6;
+  reg           cmp_i1688_4_r0s7;
+  reg           cmp_i1688_4_r0s8;
+  reg           cmp_i1688_4_r0s9;
+  reg           cmp_i1688_4_r0s10;
+  reg           cmp_i1688_4_r0s11;
+  reg           cmp_i1688_4_r0s12;
+  wire [15:0]   _GEN_26 = cmp_i1688_4_r0s12 ? _GEN_20 : _GEN_21[79:64];
+  reg           cmp_i1688_5_r0s1;
+  reg           cmp_i1688_5_r0s2;
+  reg           cmp_i1688_5_r0s3;
+  reg           cmp_i1688_5_r0s4;
+  reg           cmp_i1688_5_r0s5;
+  reg           cmp_i1688_5_r0s6;
+  reg           cmp_i1688_5_r0s7;
+  reg           cmp_i1688_5_r0s8;
+  reg           cmp_i1688_5_r0s9;
+  reg           cmp_i1688_5_r0s10;
+  reg           cmp_i1688_5_r0s11;
+  reg           cmp_i1688_5_r0s12;
+  wire [15:0]   _GEN_27 = cmp_i1688_5_r0s12 ? _GEN_20 : _GEN_21[95:80];
+  reg           cmp_i1688_6_r0s1;
+  reg           cmp_i1688_6_r0s2;
+  reg           cmp_i1688_6_r0s3;
+  reg           cmp_i1688_6_r0s4;
+  reg           cmp_i1688_6_r0s5;
+  reg           cmp_i1688_6_r0s6;
+  reg           cmp_i1688_6_r0s7;
+  reg           cmp_i1688_6_r0s8;
+  reg           cmp_i1688_6_r0s9;
+  reg           cmp_i1688_6_r0s10;
+  reg           cmp_i1688_6_r0s11;
+  reg           cmp_i1688_6_r0s12;
+  wire [15:0]   _GEN_28 = cmp_i1688_6_r0s12 ? _GEN_20 : _GEN_21[111:96];
+  reg           cmp_i1688_7_r0s1;
+  reg           cmp_i1688_7_r0s2;
+  reg           cmp_i1688_7_r0s3;
+  reg           cmp_i1688_7_r0s4;
+  reg           cmp_i1688_7_r0s5;
+  reg           cmp_i1688_7_r0s6;
+  reg           cmp_i1688_7_r0s7;
+  reg           cmp_i1688_7_r0s8;
+  reg           cmp_i1688_7_r0s9;
+  reg           cmp_i1688_7_r0s10;
+  reg           cmp_i1688_7_r0s11;
+  reg           cmp_i1688_7_r0s12;
+  wire [15:0]   _GEN_29 = cmp_i1688_7_r0s12 ? _GEN_20 : _GEN_21[127:112];
+  reg           cmp_i1688_8_r0s1;
+  reg           cmp_i1688_8_r0s2;
+  reg           cmp_i1688_8_r0s3;
+  reg           cmp_i1688_8_r0s4;
+  reg           cmp_i1688_8_r0s5;
+  reg           cmp_i1688_8_r0s6;
+  reg           cmp_i1688_8_r0s7;
+  reg           cmp_i1688_8_r0s8;
+  reg           cmp_i1688_8_r0s9;
+  reg           cmp_i1688_8_r0s10;
+  reg           cmp_i1688_8_r0s11;
+  reg           cmp_i1688_8_r0s12;
+  wire [15:0]   _GEN_30 = cmp_i1688_8_r0s12 ? _GEN_20 : _GEN_21[143:128];
+  reg           cmp_i1688_9_r0s1;
+  reg           cmp_i1688_9_r0s2;
+  reg           cmp_i1688_9_r0s3;
+  reg           cmp_i1688_9_r0s4;
+  reg           cmp_i1688_9_r0s5;
+  reg           cmp_i1688_9_r0s6;
+  reg           cmp_i1688_9_r0s7;
+  reg           cmp_i1688_9_r0s8;
+  reg           cmp_i1688_9_r0s9;
+  reg           cmp_i1688_9_r0s10;
+  reg           cmp_i1688_9_r0s11;
+  reg           cmp_i1688_9_r0s12;
+  wire [15:0]   _GEN_31 = cmp_i1688_9_r0s12 ? _GEN_20 : _GEN_21[159:144];
+  reg           cmp_i1688_10_r0s1;
+  reg           cmp_i1688_10_r0s2;
+  reg           cmp_i1688_10_r0s3;
+  reg           cmp_i1688_10_r0s4;
+  reg           cmp_i1688_10_r0s5;
+  reg           cmp_i1688_10_r0s6;
+  reg           cmp_i1688_10_r0s7;
+  reg           cmp_i1688_10_r0s8;
+  reg           cmp_i1688_10_r0s9;
+  reg           cmp_i1688_10_r0s10;
+  reg           cmp_i1688_10_r0s11;
+  reg           cmp_i1688_10_r0s12;
+  wire [15:0]   _GEN_32 = cmp_i1688_10_r0s12 ? _GEN_20 : _GEN_21[175:160];
+  reg           cmp_i1688_11_r0s1;
+  reg           cmp_i1688_11_r0s2;
+  reg           cmp_i1688_11_r0s3;
+  reg           cmp_i1688_11_r0s4;
+  reg           cmp_i1688_11_r0s5;
+  reg           cmp_i1688_11_r0s6;
+  reg           cmp_i1688_11_r0s7;
+  reg           cmp_i1688_11_r0s8;
+  reg           cmp_i1688_11_r0s9;
+  reg           cmp_i1688_11_r0s10;
+  reg           cmp_i1688_11_r0s11;
+  reg           cmp_i1688_11_r0s12;
+  wire [15:0]   _GEN_33 = cmp_i1688_11_r0s12 ? _GEN_20 : _GEN_21[191:176];
+  reg           cmp_i1688_12_r0s1;
+  reg           cmp_i1688_12_r0s2;
+  reg           cmp_i1688_12_r0s3;
+  reg           cmp_i1688_12_r0s4;
+  reg           cmp_i1688_12_r0s5;
+  reg           cmp_i1688_12_r0s6;
+  reg           cmp_i1688_12_r0s7;
+  reg           cmp_i1688_12_r0s8;
+  reg           cmp_i1688_12_r0s9;
+  reg           cmp_i1688_12_r0s10;
+  reg           cmp_i1688_12_r0s11;
+  reg           cmp_i1688_12_r0s12;
+  wire [15:0]   _GEN_34 = cmp_i1688_12_r0s12 ? _GEN_20 : _GEN_21[207:192];
+  reg           cmp_i1688_13_r0s1;
+  reg           cmp_i1688_13_r0s2;
+  reg           cmp_i1688_13_r0s3;
+  reg           cmp_i1688_13_r0s4;
+  reg           cmp_i1688_13_r0s5;
+  reg           cmp_i1688_13_r0s6;
+  reg           cmp_i1688_13_r0s7;
+  reg           cmp_i1688_13_r0s8;
+  reg           cmp_i1688_13_r0s9;
+  reg           cmp_i1688_13_r0s10;
+  reg           cmp_i1688_13_r0s11;
+  reg           cmp_i1688_13_r0s12;
+  wire [15:0]   _GEN_35 = cmp_i1688_13_r0s12 ? _GEN_20 : _GEN_21[223:208];
+  reg           cmp_i1688_14_r0s1;
+  reg           cmp_i1688_14_r0s2;
+  reg           cmp_i1688_14_r0s3;
+  reg           cmp_i1688_14_r0s4;
+  reg           cmp_i1688_14_r0s5;
+  reg           cmp_i1688_14_r0s6;
+  reg           cmp_i1688_14_r0s7;
+  reg           cmp_i1688_14_r0s8;
+  reg           cmp_i1688_14_r0s9;
+  reg           cmp_i1688_14_r0s10;
+  reg           cmp_i1688_14_r0s11;
+  reg           cmp_i1688_14_r0s12;
+  wire [15:0]   _GEN_36 = cmp_i1688_14_r0s12 ? _GEN_20 : _GEN_21[239:224];
+  reg           cmp_i1688_15_r0s1;
+  reg           cmp_i1688_15_r0s2;
+  reg           cmp_i1688_15_r0s3;
+  reg           cmp_i1688_15_r0s4;
+  reg           cmp_i1688_15_r0s5;
+  reg           cmp_i1688_15_r0s6;
+  reg           cmp_i1688_15_r0s7;
+  reg           cmp_i1688_15_r0s8;
+  reg           cmp_i1688_15_r0s9;
+  reg           cmp_i1688_15_r0s10;
+  reg           cmp_i1688_15_r0s11;
+  reg           cmp_i1688_15_r0s12;
+  wire [15:0]   _GEN_37 = cmp_i1688_15_r0s12 ? _GEN_20 : _GEN_21[255:240];
+  reg           cmp_i1688_16_r0s1;
+  reg           cmp_i1688_16_r0s2;
+  reg           cmp_i1688_16_r0s3;
+  reg           cmp_i1688_16_r0s4;
+  reg           cmp_i1688_16_r0s5;
+  reg           cmp_i1688_16_r0s6;
+  reg           cmp_i1688_16_r0s7;
+  reg           cmp_i1688_16_r0s8;
+  reg           cmp_i1688_16_r0s9;
+  reg           cmp_i1688_16_r0s10;
+  reg           cmp_i1688_16_r0s11;
+  reg           cmp_i1688_16_r0s12;
+  wire [15:0]   _GEN_38 = cmp_i1688_16_r0s12 ? _GEN_20 : _GEN_21[271:256];
+  reg           cmp_i1688_17_r0s1;
+  reg           cmp_i1688_17_r0s2;
+  reg           cmp_i1688_17_r0s3;
+  reg           cmp_i1688_17_r0s4;
+  reg           cmp_i1688_17_r0s5;
+  reg           cmp_i1688_17_r0s6;
+  reg           cmp_i1688_17_r0s7;
+  reg           cmp_i1688_17_r0s8;
+  reg           cmp_i1688_17_r0s9;
+  reg           cmp_i1688_17_r0s10;
+  reg           cmp_i1688_17_r0s11;
+  reg           cmp_i1688_17_r0s12;
+  wire [15:0]   _GEN_39 = cmp_i1688_17_r0s12 ? _GEN_20 : _GEN_21[287:272];
+  reg           cmp_i1688_18_r0s1;
+  reg           cmp_i1688_18_r0s2;
+  reg           cmp_i1688_18_r0s3;
+  reg           cmp_i1688_18_r0s4;
+  reg           cmp_i1688_18_r0s5;
+  reg           cmp_i1688_18_r0s6;
+  reg           cmp_i1688_18_r0s7;
+  reg           cmp_i1688_18_r0s8;
+  reg           cmp_i1688_18_r0s9;
+  reg           cmp_i1688_18_r0s10;
+  reg           cmp_i1688_18_r0s11;
+  reg           cmp_i1688_18_r0s12;
+  wire [15:0]   _GEN_40 = cmp_i1688_18_r0s12 ? _GEN_20 : _GEN_21[303:288];
+  reg           cmp_i1688_19_r0s1;
+  reg           cmp_i1688_19_r0s2;
+  reg           cmp_i1688_19_r0s3;
+  reg           cmp_i1688_19_r0s4;
+  reg           cmp_i1688_19_r0s5;
+  reg           cmp_i1688_19_r0s6;
+  reg           cmp_i1688_19_r0s7;
+  reg           cmp_i1688_19_r0s8;
+  reg           cmp_i1688_19_r0s9;
+  reg           cmp_i1688_19_r0s10;
+  reg           cmp_i1688_19_r0s11;
+  reg           cmp_i1688_19_r0s12;
+  wire [15:0]   _GEN_41 = cmp_i1688_19_r0s12 ? _GEN_20 : _GEN_21[319:304];
+  reg           cmp_i1688_20_r0s1;
+  reg           cmp_i1688_20_r0s2;
+  reg           cmp_i1688_20_r0s3;
+  reg           cmp_i1688_20_r0s4;
+  reg           cmp_i1688_20_r0s5;
+  reg           cmp_i1688_20_r0s6;
+  reg           cmp_i1688_20_r0s7;
+  reg           cmp_i1688_20_r0s8;
+  reg           cmp_i1688_20_r0s9;
+  reg           cmp_i1688_20_r0s10;
+  reg           cmp_i1688_20_r0s11;
+  reg           cmp_i1688_20_r0s12;
+  wire [15:0]   _GEN_42 = cmp_i1688_20_r0s12 ? _GEN_20 : _GEN_21[335:320];
+  reg           cmp_i1688_21_r0s1;
+  reg           cmp_i1688_21_r0s2;
+  reg           cmp_i1688_21_r0s3;
+  reg           cmp_i1688_21_r0s4;
+  reg           cmp_i1688_21_r0s5;
+  reg           cmp_i1688_21_r0s6;
+  reg           cmp_i1688_21_r0s7;
+  reg           cmp_i1688_21_r0s8;
+  reg           cmp_i1688_21_r0s9;
+  reg           cmp_i1688_21_r0s10;
+  reg           cmp_i1688_21_r0s11;
+  reg           cmp_i1688_21_r0s12;
+  wire [15:0]   _GEN_43 = cmp_i1688_21_r0s12 ? _GEN_20 : _GEN_21[351:336];
+  reg           cmp_i1688_22_r0s1;
+  reg           cmp_i1688_22_r0s2;
+  reg           cmp_i1688_22_r0s3;
+  reg           cmp_i1688_22_r0s4;
+  reg           cmp_i1688_22_r0s5;
+  reg           cmp_i1688_22_r0s6;
+  reg           cmp_i1688_22_r0s7;
+  reg           cmp_i1688_22_r0s8;
+  reg           cmp_i1688_22_r0s9;
+  reg           cmp_i1688_22_r0s10;
+  reg           cmp_i1688_22_r0s11;
+  reg           cmp_i1688_22_r0s12;
+  wire [15:0]   _GEN_44 = cmp_i1688_22_r0s12 ? _GEN_20 : _GEN_21[367:352];
+  reg           cmp_i1688_23_r0s1;
+  reg           cmp_i1688_23_r0s2;
+  reg           cmp_i1688_23_r0s3;
+  reg           cmp_i1688_23_r0s4;
+  reg           cmp_i1688_23_r0s5;
+  reg           cmp_i1688_23_r0s6;
+  reg           cmp_i1688_23_r0s7;
+  reg           cmp_i1688_23_r0s8;
+  reg           cmp_i1688_23_r0s9;
+  reg           cmp_i1688_23_r0s10;
+  reg           cmp_i1688_23_r0s11;
+  reg           cmp_i1688_23_r0s12;
+  wire [15:0]   _GEN_45 = cmp_i1688_23_r0s12 ? _GEN_20 : _GEN_21[383:368];
+  reg           cmp_i1688_24_r0s1;
+  reg           cmp_i1688_24_r0s2;
+  reg           cmp_i1688_24_r0s3;
+  reg           cmp_i1688_24_r0s4;
+  reg           cmp_i1688_24_r0s5;
+  reg           cmp_i1688_24_r0s6;
+  reg           cmp_i1688_24_r0s7;
+  reg           cmp_i1688_24_r0s8;
+  reg           cmp_i1688_24_r0s9;
+  reg           cmp_i1688_24_r0s10;
+  reg           cmp_i1688_24_r0s11;
+  reg           cmp_i1688_24_r0s12;
+  wire [15:0]   _GEN_46 = cmp_i1688_24_r0s12 ? _GEN_20 : _GEN_21[399:384];
+  reg           cmp_i1688_25_r0s1;
+  reg           cmp_i1688_25_r0s2;
+  reg           cmp_i1688_25_r0s3;
+  reg           cmp_i1688_25_r0s4;
+  reg           cmp_i1688_25_r0s5;
+  reg           cmp_i1688_25_r0s6;
+  reg           cmp_i1688_25_r0s7;
+  reg           cmp_i1688_25_r0s8;
+  reg           cmp_i1688_25_r0s9;
+  reg           cmp_i1688_25_r0s10;
+  reg           cmp_i1688_25_r0s11;
+  reg           cmp_i1688_25_r0s12;
+  wire [15:0]   _GEN_47 = cmp_i1688_25_r0s12 ? _GEN_20 : _GEN_21[415:400];
+  reg           cmp_i1688_26_r0s1;
+  reg           cmp_i1688_26_r0s2;
+  reg           cmp_i1688_26_r0s3;
+  reg           cmp_i1688_26_r0s4;
+  reg           cmp_i1688_26_r0s5;
+  reg           cmp_i1688_26_r0s6;
+  reg           cmp_i1688_26_r0s7;
+  reg           cmp_i1688_26_r0s8;
+  reg           cmp_i1688_26_r0s9;
+  reg           cmp_i1688_26_r0s10;
+  reg           cmp_i1688_26_r0s11;
+  reg           cmp_i1688_26_r0s12;
+  wire [15:0]   _GEN_48 = cmp_i1688_26_r0s12 ? _GEN_20 : _GEN_21[431:416];
+  reg           cmp_i1688_27_r0s1;
+  reg           cmp_i1688_27_r0s2;
+  reg           cmp_i1688_27_r0s3;
+  reg           cmp_i1688_27_r0s4;
+  reg           cmp_i1688_27_r0s5;
+  reg           cmp_i1688_27_r0s6;
+  reg           cmp_i1688_27_r0s7;
+  reg           cmp_i1688_27_r0s8;
+  reg           cmp_i1688_27_r0s9;
+  reg           cmp_i1688_27_r0s10;
+  reg           cmp_i1688_27_r0s11;
+  reg           cmp_i1688_27_r0s12;
+  wire [15:0]   _GEN_49 = cmp_i1688_27_r0s12 ? _GEN_20 : _GEN_21[447:432];
+  reg           cmp_i1688_28_r0s1;
+  reg           cmp_i1688_28_r0s2;
+  reg           cmp_i1688_28_r0s3;
+  reg           cmp_i1688_28_r0s4;
+  reg           cmp_i1688_28_r0s5;
+  reg           cmp_i1688_28_r0s6;
+  reg           cmp_i1688_28_r0s7;
+  reg           cmp_i1688_28_r0s8;
+  reg           cmp_i1688_28_r0s9;
+  reg           cmp_i1688_28_r0s10;
+  reg           cmp_i1688_28_r0s11;
+  reg           cmp_i1688_28_r0s12;
+  wire [15:0]   _GEN_50 = cmp_i1688_28_r0s12 ? _GEN_20 : _GEN_21[463:448];
+  reg           cmp_i1688_29_r0s1;
+  reg           cmp_i1688_29_r0s2;
+  reg           cmp_i1688_29_r0s3;
+  reg           cmp_i1688_29_r0s4;
+  reg           cmp_i1688_29_r0s5;
+  reg           cmp_i1688_29_r0s6;
+  reg           cmp_i1688_29_r0s7;
+  reg           cmp_i1688_29_r0s8;
+  reg           cmp_i1688_29_r0s9;
+  reg           cmp_i1688_29_r0s10;
+  reg           cmp_i1688_29_r0s11;
+  reg           cmp_i1688_29_r0s12;
+  wire [15:0]   _GEN_51 = cmp_i1688_29_r0s12 ? _GEN_20 : _GEN_21[479:464];
+  reg           cmp_i1688_30_r0s1;
+  reg           cmp_i1688_30_r0s2;
+  reg           cmp_i1688_30_r0s3;
+  reg           cmp_i1688_30_r0s4;
+  reg           cmp_i1688_30_r0s5;
+  reg           cmp_i1688_30_r0s6;
+  reg           cmp_i1688_30_r0s7;
+  reg           cmp_i1688_30_r0s8;
+  reg           cmp_i1688_30_r0s9;
+  reg           cmp_i1688_30_r0s10;
+  reg           cmp_i1688_30_r0s11;
+  reg           cmp_i1688_30_r0s12;
+  wire [15:0]   _GEN_52 = cmp_i1688_30_r0s12 ? _GEN_20 : _GEN_21[495:480];
+  reg           cmp_i1688_31_r0s1;
+  reg           cmp_i1688_31_r0s2;
+  reg           cmp_i1688_31_r0s3;
+  reg           cmp_i1688_31_r0s4;
+  reg           cmp_i1688_31_r0s5;
+  reg           cmp_i1688_31_r0s6;
+  reg           cmp_i1688_31_r0s7;
+  reg           cmp_i1688_31_r0s8;
+  reg           cmp_i1688_31_r0s9;
+  reg           cmp_i1688_31_r0s10;
+  reg           cmp_i1688_31_r0s11;
+  reg           cmp_i1688_31_r0s12;
+  wire [15:0]   _GEN_53 = cmp_i1688_31_r0s12 ? _GEN_20 : _GEN_21[511:496];
   reg           or_cond102_r0s1;
   reg  [8:0]    v40_r0s1;
-  reg  [3:0]    conv_i_i1493_r0s2;
-  reg  [3:0]    conv_i_i1493_r0s3;
-  reg  [3:0]    conv_i_i1493_r0s4;
-  reg  [3:0]    conv_i_i1493_r0s5;
-  reg  [3:0]    conv_i_i1493_r0s6;
-  reg  [3:0]    conv_i_i1493_r0s7;
-  reg  [3:0]    conv_i_i1493_r0s8;
-  reg  [3:0]    conv_i_i1493_r0s9;
-  reg  [3:0]    conv_i_i1493_r0s10;
-  reg  [3:0]    conv_i_i1493_r0s11;
-  reg  [3:0]    conv_i_i1493_r0s12;
+  reg  [3:0]    conv_i_i1501_r0s2;
+  reg  [3:0]    conv_i_i1501_r0s3;
+  reg  [3:0]    conv_i_i1501_r0s4;
+  reg  [3:0]    conv_i_i1501_r0s5;
+  reg  [3:0]    conv_i_i1501_r0s6;
+  reg  [3:0]    conv_i_i1501_r0s7;
+  reg  [3:0]    conv_i_i1501_r0s8;
+  reg  [3:0]    conv_i_i1501_r0s9;
+  reg  [3:0]    conv_i_i1501_r0s10;
+  reg  [3:0]    conv_i_i1501_r0s11;
+  reg  [3:0]    conv_i_i1501_r0s12;
   reg           and_r0s1__1;
   reg           and_r0s2__1;
   reg           and_r0s3__1;
@@ -14908,18 +14908,18 @@ module kv_compress_fit_speckv_Design(
   reg           and_r0s10__1;
   reg           and_r0s11__1;
   reg           and_r0s12__1;
-  reg           cmp_i3466_r0s1;
-  reg           cmp_i3466_r0s2;
-  reg           cmp_i3466_r0s3;
-  reg           cmp_i3466_r0s4;
-  reg           cmp_i3466_r0s5;
-  reg           cmp_i3466_r0s6;
-  reg           cmp_i3466_r0s7;
-  reg           cmp_i3466_r0s8;
-  reg           cmp_i3466_r0s9;
-  reg           cmp_i3466_r0s10;
-  reg           cmp_i3466_r0s11;
-  reg           cmp_i3466_r0s12;
+  reg           cmp_i3474_r0s1;
+  reg           cmp_i3474_r0s2;
+  reg           cmp_i3474_r0s3;
+  reg           cmp_i3474_r0s4;
+  reg           cmp_i3474_r0s5;
+  reg           cmp_i3474_r0s6;
+  reg           cmp_i3474_r0s7;
+  reg           cmp_i3474_r0s8;
+  reg           cmp_i3474_r0s9;
+  reg           cmp_i3474_r0s10;
+  reg           cmp_i3474_r0s11;
+  reg           cmp_i3474_r0s12;
   reg  [7:0]    page_sroa_0_1_r0s1;
   reg  [7:0]    page_sroa_0_1_r0s2;
   reg  [7:0]    page_sroa_0_1_r0s3;
@@ -14949,11 +14949,11 @@ module kv_compress_fit_speckv_Design(
   reg           xor_r0s3;
   reg           xor_r0s4;
   reg           xor_r0s5;
-  reg  [15:0]   plan_sroa_384294_1_r0s1;
-  reg  [15:0]   plan_sroa_384294_1_r0s2;
-  reg  [15:0]   plan_sroa_384294_1_r0s3;
-  reg  [15:0]   plan_sroa_384294_1_r0s4;
-  reg  [15:0]   plan_sroa_384294_1_r0s5;
+  reg  [15:0]   plan_sroa_384302_1_r0s1;
+  reg  [15:0]   plan_sroa_384302_1_r0s2;
+  reg  [15:0]   plan_sroa_384302_1_r0s3;
+  reg  [15:0]   plan_sroa_384302_1_r0s4;
+  reg  [15:0]   plan_sroa_384302_1_r0s5;
   reg  [4:0]    field_r0s1;
   reg  [4:0]    field_r0s2;
   reg  [4:0]    field_r0s3;
@@ -14967,12 +14967,12 @@ module kv_compress_fit_speckv_Design(
   reg           xor_r0s2__2;
   reg           xor_r0s3__2;
   reg           xor_r0s4__2;
-  reg  [15:0]   ref_tmp87_sroa_0_0_r0s1;
-  reg  [15:0]   ref_tmp87_sroa_0_0_r0s2;
+  reg  [15:0]   ref_tmp88_sroa_0_0_r0s1;
+  reg  [15:0]   ref_tmp88_sroa_0_0_r0s2;
   reg  [6:0]    select_r0s1__3;
   reg  [6:0]    select_r0s2__1;
-  reg  [15:0]   mul_i1555_r0s3;
-  reg  [15:0]   mul_i1555_r0s4;
+  reg  [15:0]   mul_i1563_r0s3;
+  reg  [15:0]   mul_i1563_r0s4;
   reg  [9:0]    narrow81_r0s5;
   reg  [9:0]    select_r0s6__3;
   reg  [9:0]    select_r0s7;
@@ -14983,14 +14983,14 @@ module kv_compress_fit_speckv_Design(
   reg  [9:0]    select_r0s12;
   assign _GEN =
     valid0_12
-    & ~(and_r0s12 & ~rows_full_n | and_r0s12__1 & ~widths_full_n | cmp_i3466_r0s12
+    & ~(and_r0s12 & ~rows_full_n | and_r0s12__1 & ~widths_full_n | cmp_i3474_r0s12
         & ~fitted_full_n);
   reg  [991:0]  ranges_sroa_0_0_r0;
   reg  [15:0]   words_sroa_0_0_r0;
   reg  [3:0]    rows_left_sroa_0_0_r0;
   reg  [8:0]    left_sroa_0_0_r0;
   reg  [8:0]    gaps_sroa_0_0_r0;
-  reg  [15:0]   plan_sroa_384294_0_r0;
+  reg  [15:0]   plan_sroa_384302_0_r0;
   reg  [3:0]    plan_sroa_35_0_r0;
   reg  [7:0]    plan_sroa_29_0_r0;
   reg  [7:0]    plan_sroa_27_0_r0;
@@ -15006,13 +15006,13 @@ module kv_compress_fit_speckv_Design(
   reg           xor_r0s10;
   reg           xor_r0s11;
   reg           xor_r0s12;
-  wire [7:0]    _GEN_54 = sroa_speculated4205_r0s2 - e_hi_i_sroa_0_0_r0s2;
-  wire [7:0]    _GEN_55 = sroa_speculated4205_r0s2 - e_lo_i_sroa_0_0_r0s2;
+  wire [7:0]    _GEN_54 = sroa_speculated4213_r0s2 - e_hi_i_sroa_0_0_r0s2;
+  wire [7:0]    _GEN_55 = sroa_speculated4213_r0s2 - e_lo_i_sroa_0_0_r0s2;
   wire [15:0]   _GEN_56 = {or_i1387_i_r0s2, 5'h0} >> _GEN_55;
-  wire [8:0]    _GEN_57 = {1'h0, sroa_speculated4205_r0s2} - {1'h0, page_sroa_0_0_r0s2};
-  wire [26:0]   _GEN_58 = mul_i3014_r0s10 >> loadedv_i_i307769_r0s10;
+  wire [8:0]    _GEN_57 = {1'h0, sroa_speculated4213_r0s2} - {1'h0, page_sroa_0_0_r0s2};
+  wire [26:0]   _GEN_58 = mul_i3022_r0s10 >> loadedv_i_i308569_r0s10;
   wire [10:0]   _GEN_59 = {1'h0, _GEN_58[9:0]} + 11'h1;
-  wire [9:0]    _GEN_60 = cmp_i3268_r0s11 ? field_r0s11 : 10'h0;
+  wire [9:0]    _GEN_60 = cmp_i3276_r0s11 ? field_r0s11 : 10'h0;
   wire [11:0]   _GEN_61 = 12'h0 - {2'h0, _GEN_60};
   wire [15:0]   _GEN_62 = {{4{_GEN_61[11]}}, _GEN_61};
   wire          _GEN_63 = left_sroa_0_0_r0 == 9'h1;
@@ -15027,45 +15027,45 @@ module kv_compress_fit_speckv_Design(
   wire [15:0]   _GEN_72 = _GEN_68[15] ? {1'h0, _GEN_68[14:0]} : ~(_GEN_68[15:0]);
   wire          _GEN_73 = v15_r0s1 ? icmp_r0s1__2 : icmp_r0s1__3;
   wire [7:0]    _GEN_74 =
-    {sroa_speculated4190_r0s1__1, _GEN_73 | sroa_speculated4190_r0s1};
+    {sroa_speculated4198_r0s1__1, _GEN_73 | sroa_speculated4198_r0s1};
   wire [7:0]    _GEN_75 = v15_r0s1 ? _GEN_74 + 8'h70 : _GEN_74;
   wire [17:0]   _GEN_76 = 18'h0 - {2'h0, select_r0s3};
   wire [31:0]   _GEN_77 =
-    hi_i1134_sroa_0_0_r0s3 ? {{14{_GEN_76[17]}}, _GEN_76} : {16'h0, select_r0s3};
+    hi_i1142_sroa_0_0_r0s3 ? {{14{_GEN_76[17]}}, _GEN_76} : {16'h0, select_r0s3};
   wire [17:0]   _GEN_78 = 18'h0 - {2'h0, f_lo_i_sroa_0_0_r0s3};
   wire [31:0]   _GEN_79 =
-    lo_i1133_sroa_0_0_r0s3 ? {{14{_GEN_78[17]}}, _GEN_78} : {16'h0, f_lo_i_sroa_0_0_r0s3};
+    lo_i1141_sroa_0_0_r0s3 ? {{14{_GEN_78[17]}}, _GEN_78} : {16'h0, f_lo_i_sroa_0_0_r0s3};
   wire          _GEN_80 = plan_sroa_4_0_r0[2:0] == 3'h2;
   wire          _GEN_81 = plan_sroa_4_0_r0[2:0] == 3'h3;
   wire          _GEN_82 = plan_sroa_4_0_r0[2:0] != 3'h4;
-  wire [35:0]   _GEN_83 = {6'h0, mul_i1986_r0s5};
-  wire [35:0]   _GEN_84 = mul_i1977_r0s5 > _GEN_83 ? mul_i1977_r0s5 : _GEN_83;
+  wire [35:0]   _GEN_83 = {6'h0, mul_i1994_r0s5};
+  wire [35:0]   _GEN_84 = mul_i1985_r0s5 > _GEN_83 ? mul_i1985_r0s5 : _GEN_83;
   wire [4:0]    _GEN_85 =
     and_r0s6__1
       ? {2'h0, and_r0s6__2, select_r0s6}
       : {and_r0s6__6,
          and_r0s6__3 ? {and_r0s6__4, select_r0s6__1} : {and_r0s6__5, select_r0s6__2}};
-  wire [35:0]   _GEN_86 = cmp_i2744_not_r0s7 ? 36'h0 : shl_i2753_r0s7;
-  wire [7:0]    _GEN_87 = {add_i2067_r0s8__1, add_i2040_r0s8};
-  wire          _GEN_88 = add_i2067_r0s8 | _GEN_87 == 8'h0;
+  wire [35:0]   _GEN_86 = cmp_i2752_not_r0s7 ? 36'h0 : shl_i2761_r0s7;
+  wire [7:0]    _GEN_87 = {add_i2075_r0s8__1, add_i2048_r0s8};
+  wire          _GEN_88 = add_i2075_r0s8 | _GEN_87 == 8'h0;
   wire [7:0]    _GEN_89 = _GEN_88 ? 8'h1 : _GEN_87;
-  wire [8:0]    _GEN_90 = add_i3049_r0s8 + {4'h0, _GEN_89[7:3]};
+  wire [8:0]    _GEN_90 = add_i3057_r0s8 + {4'h0, _GEN_89[7:3]};
   wire [8:0]    _GEN_91 =
-    (or_cond102_r0s1 ? v40_r0s1 : 9'h0) | (cmp_i1708_r0s1 ? 9'h0 : gaps_sroa_0_0_r0);
+    (or_cond102_r0s1 ? v40_r0s1 : 9'h0) | (cmp_i1716_r0s1 ? 9'h0 : gaps_sroa_0_0_r0);
   wire          _GEN_92 = ~first_0_r0 ? _GEN_63 : plans_dout[44:36] == 9'h0;
   wire [7:0]    _GEN_93 = ~first_0_r0 ? page_sroa_0_0_r0 : measured_dout[7:0];
   wire [7:0]    _GEN_94 = ~first_0_r0 ? page_sroa_7_0_r0 : {7'h0, measured_dout[8]};
   wire [3:0]    _GEN_95 = ~first_0_r0 ? plan_sroa_4_0_r0 : plans_dout[7:4];
-  wire [15:0]   _GEN_96 = ~first_0_r0 ? plan_sroa_384294_0_r0 : plans_dout[64:49];
+  wire [15:0]   _GEN_96 = ~first_0_r0 ? plan_sroa_384302_0_r0 : plans_dout[64:49];
   wire [3:0]    _GEN_97 = ~first_0_r0 ? plan_sroa_35_0_r0 : plans_dout[48:45];
   wire [15:0]   _GEN_98 =
-    xor_r0s4__2 ? words_sroa_0_0_r0 : mul_i1555_r0s4 + words_sroa_0_0_r0;
+    xor_r0s4__2 ? words_sroa_0_0_r0 : mul_i1563_r0s4 + words_sroa_0_0_r0;
   wire          _GEN_99 = ~started | _GEN_92;
   wire          _GEN_100 = ~started | _GEN_11;
   wire [7:0]    _GEN_101 = _GEN_70 ? {3'h0, _GEN_69[14:10]} : _GEN_69[14:7];
   wire [7:0]    _GEN_102 = _GEN_70 ? {3'h0, _GEN_72[14:10]} : _GEN_72[14:7];
   wire [7:0]    _GEN_103 =
-    {sroa_speculated4192_r0s1__1, _GEN_71 | sroa_speculated4192_r0s1};
+    {sroa_speculated4200_r0s1__1, _GEN_71 | sroa_speculated4200_r0s1};
   wire [7:0]    _GEN_104 = v15_r0s1 ? _GEN_103 + 8'h70 : _GEN_103;
   wire [2:0]    _GEN_105 = _GEN_80 ? 3'h5 : _GEN_81 ? 3'h1 : {3{_GEN_82}};
   wire          _GEN_106 = ~(_GEN_84[35]) & ~(_GEN_84[34]);
@@ -15102,7 +15102,7 @@ module kv_compress_fit_speckv_Design(
   wire          _GEN_137 = ~(_GEN_84[1]) & ~(_GEN_84[0]);
   wire          _GEN_138 = _GEN_136 & _GEN_137;
   wire [4:0]    _GEN_139 = {4'h0, |(_GEN_86[31:0])} + {1'h0, _GEN_86[35:32]};
-  wire [9:0]    _GEN_140 = add_i2086_r0s7 + {9'h0, _GEN_139[4]};
+  wire [9:0]    _GEN_140 = add_i2094_r0s7 + {9'h0, _GEN_139[4]};
   wire [2:0]    _GEN_141 = _GEN_88 ? 3'h1 : add_r0s8;
   wire          _GEN_142 = ~(_GEN_91[8]) & ~(_GEN_91[7]);
   wire          _GEN_143 = ~(_GEN_91[6]) & ~(_GEN_91[5]);
@@ -15141,53 +15141,53 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       and_r0s12 <= and_r0s11;
     if (_GEN_11)
-      cmp_i1708_r0s1 <= _GEN_14;
+      cmp_i1716_r0s1 <= _GEN_14;
     if (_GEN_10)
-      cmp_i1708_r0s2 <= cmp_i1708_r0s1;
+      cmp_i1716_r0s2 <= cmp_i1716_r0s1;
     if (_GEN_9)
-      cmp_i1708_r0s3 <= cmp_i1708_r0s2;
+      cmp_i1716_r0s3 <= cmp_i1716_r0s2;
     if (_GEN_8)
-      cmp_i1708_r0s4 <= cmp_i1708_r0s3;
+      cmp_i1716_r0s4 <= cmp_i1716_r0s3;
     if (_GEN_7)
-      cmp_i1708_r0s5 <= cmp_i1708_r0s4;
+      cmp_i1716_r0s5 <= cmp_i1716_r0s4;
     if (_GEN_6)
-      cmp_i1708_r0s6 <= cmp_i1708_r0s5;
+      cmp_i1716_r0s6 <= cmp_i1716_r0s5;
     if (_GEN_5)
-      cmp_i1708_r0s7 <= cmp_i1708_r0s6;
+      cmp_i1716_r0s7 <= cmp_i1716_r0s6;
     if (_GEN_4)
-      cmp_i1708_r0s8 <= cmp_i1708_r0s7;
+      cmp_i1716_r0s8 <= cmp_i1716_r0s7;
     if (_GEN_3)
-      cmp_i1708_r0s9 <= cmp_i1708_r0s8;
+      cmp_i1716_r0s9 <= cmp_i1716_r0s8;
     if (_GEN_2)
-      cmp_i1708_r0s10 <= cmp_i1708_r0s9;
+      cmp_i1716_r0s10 <= cmp_i1716_r0s9;
     if (_GEN_1)
-      cmp_i1708_r0s11 <= cmp_i1708_r0s10;
+      cmp_i1716_r0s11 <= cmp_i1716_r0s10;
     if (_GEN_0)
-      cmp_i1708_r0s12 <= cmp_i1708_r0s11;
+      cmp_i1716_r0s12 <= cmp_i1716_r0s11;
     if (_GEN_11)
-      cmp_i576_r0s1 <= _GEN_66;
+      cmp_i584_r0s1 <= _GEN_66;
     if (_GEN_10)
-      cmp_i576_r0s2 <= cmp_i576_r0s1;
+      cmp_i584_r0s2 <= cmp_i584_r0s1;
     if (_GEN_9)
-      cmp_i576_r0s3 <= cmp_i576_r0s2;
+      cmp_i584_r0s3 <= cmp_i584_r0s2;
     if (_GEN_8)
-      cmp_i576_r0s4 <= cmp_i576_r0s3;
+      cmp_i584_r0s4 <= cmp_i584_r0s3;
     if (_GEN_7)
-      cmp_i576_r0s5 <= cmp_i576_r0s4;
+      cmp_i584_r0s5 <= cmp_i584_r0s4;
     if (_GEN_6)
-      cmp_i576_r0s6 <= cmp_i576_r0s5;
+      cmp_i584_r0s6 <= cmp_i584_r0s5;
     if (_GEN_5)
-      cmp_i576_r0s7 <= cmp_i576_r0s6;
+      cmp_i584_r0s7 <= cmp_i584_r0s6;
     if (_GEN_4)
-      cmp_i576_r0s8 <= cmp_i576_r0s7;
+      cmp_i584_r0s8 <= cmp_i584_r0s7;
     if (_GEN_3)
-      cmp_i576_r0s9 <= cmp_i576_r0s8;
+      cmp_i584_r0s9 <= cmp_i584_r0s8;
     if (_GEN_2)
-      cmp_i576_r0s10 <= cmp_i576_r0s9;
+      cmp_i584_r0s10 <= cmp_i584_r0s9;
     if (_GEN_1)
-      cmp_i576_r0s11 <= cmp_i576_r0s10;
+      cmp_i584_r0s11 <= cmp_i584_r0s10;
     if (_GEN_0)
-      cmp_i576_r0s12 <= cmp_i576_r0s11;
+      cmp_i584_r0s12 <= cmp_i584_r0s11;
     if (_GEN_11)
       bits_sroa_0_0_r0s1 <= _GEN_68[30:24];
     if (_GEN_10)
@@ -15237,24 +15237,24 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       bits_sroa_0_0_r0s12__1 <= bits_sroa_0_0_r0s11__1;
     if (_GEN_11)
-      hi_i1134_sroa_0_0_r0s1 <= _GEN_69[15];
+      hi_i1142_sroa_0_0_r0s1 <= _GEN_69[15];
     if (_GEN_10)
-      hi_i1134_sroa_0_0_r0s2 <= hi_i1134_sroa_0_0_r0s1;
+      hi_i1142_sroa_0_0_r0s2 <= hi_i1142_sroa_0_0_r0s1;
     if (_GEN_9)
-      hi_i1134_sroa_0_0_r0s3 <= hi_i1134_sroa_0_0_r0s2;
+      hi_i1142_sroa_0_0_r0s3 <= hi_i1142_sroa_0_0_r0s2;
     if (_GEN_11) begin
       v15_r0s1 <= _GEN_70;
       icmp_r0s1 <= _GEN_69[14:10] == 5'h0;
       icmp_r0s1__1 <= _GEN_69[14:7] == 8'h0;
-      sroa_speculated4192_r0s1 <= _GEN_101[0];
-      sroa_speculated4192_r0s1__1 <= _GEN_101[7:1];
+      sroa_speculated4200_r0s1 <= _GEN_101[0];
+      sroa_speculated4200_r0s1__1 <= _GEN_101[7:1];
       icmp_r0s1__2 <= _GEN_72[14:10] == 5'h0;
       icmp_r0s1__3 <= _GEN_72[14:7] == 8'h0;
-      sroa_speculated4190_r0s1 <= _GEN_102[0];
-      sroa_speculated4190_r0s1__1 <= _GEN_102[7:1];
+      sroa_speculated4198_r0s1 <= _GEN_102[0];
+      sroa_speculated4198_r0s1__1 <= _GEN_102[7:1];
     end
     if (_GEN_10) begin
-      sroa_speculated4205_r0s2 <= _GEN_104 > _GEN_75 ? _GEN_104 : _GEN_75;
+      sroa_speculated4213_r0s2 <= _GEN_104 > _GEN_75 ? _GEN_104 : _GEN_75;
       e_hi_i_sroa_0_0_r0s2 <= _GEN_104;
     end
     if (_GEN_11)
@@ -15264,11 +15264,11 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_9)
       select_r0s3 <= (|(_GEN_54[7:4])) ? 16'h0 : {or_i1368_i_r0s2, 5'h0} >> _GEN_54;
     if (_GEN_11)
-      lo_i1133_sroa_0_0_r0s1 <= _GEN_72[15];
+      lo_i1141_sroa_0_0_r0s1 <= _GEN_72[15];
     if (_GEN_10)
-      lo_i1133_sroa_0_0_r0s2 <= lo_i1133_sroa_0_0_r0s1;
+      lo_i1141_sroa_0_0_r0s2 <= lo_i1141_sroa_0_0_r0s1;
     if (_GEN_9)
-      lo_i1133_sroa_0_0_r0s3 <= lo_i1133_sroa_0_0_r0s2;
+      lo_i1141_sroa_0_0_r0s3 <= lo_i1141_sroa_0_0_r0s2;
     if (_GEN_10)
       e_lo_i_sroa_0_0_r0s2 <= _GEN_75;
     if (_GEN_11)
@@ -15277,10 +15277,10 @@ module kv_compress_fit_speckv_Design(
       or_i1387_i_r0s2 <= {~_GEN_73, select_r0s1__1};
     if (_GEN_9) begin
       f_lo_i_sroa_0_0_r0s3 <= (|(_GEN_55[7:4])) ? 16'h0 : _GEN_56;
-      cmp_i3433_r0s3 <= (|(_GEN_55[7:4])) | _GEN_56 == 16'h0;
+      cmp_i3441_r0s3 <= (|(_GEN_55[7:4])) | _GEN_56 == 16'h0;
     end
     if (_GEN_8)
-      or_cond85_r0s4 <= _GEN_77 == _GEN_79 & cmp_i3433_r0s3;
+      or_cond85_r0s4 <= _GEN_77 == _GEN_79 & cmp_i3441_r0s3;
     if (_GEN_7)
       or_cond85_r0s5 <= or_cond85_r0s4;
     if (_GEN_6)
@@ -15321,13 +15321,13 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_9)
       select_r0s3__1 <= select_r0s2;
     if (_GEN_8)
-      mul_i1977_r0s4 <= {17'h0, select_r0s3__1} * {19'h0, _GEN_77[16:0] - _GEN_79[16:0]};
+      mul_i1985_r0s4 <= {17'h0, select_r0s3__1} * {19'h0, _GEN_77[16:0] - _GEN_79[16:0]};
     if (_GEN_7)
-      mul_i1977_r0s5 <= mul_i1977_r0s4;
+      mul_i1985_r0s5 <= mul_i1985_r0s4;
     if (_GEN_8)
-      mul_i1986_r0s4 <= {14'h0, f_lo_i_sroa_0_0_r0s3} * 30'h2040;
+      mul_i1994_r0s4 <= {14'h0, f_lo_i_sroa_0_0_r0s3} * 30'h2040;
     if (_GEN_7)
-      mul_i1986_r0s5 <= mul_i1986_r0s4;
+      mul_i1994_r0s5 <= mul_i1994_r0s4;
     if (_GEN_6) begin
       and_r0s6__1 <= _GEN_120 & _GEN_135;
       select_r0s6 <=
@@ -15374,19 +15374,19 @@ module kv_compress_fit_speckv_Design(
       and_r0s6__6 <= _GEN_120 & ~_GEN_135;
     end
     if (_GEN_5)
-      add_i2086_r0s7 <= reass_sub_r0s6 - {4'h0, and_r0s6__1, _GEN_85};
+      add_i2094_r0s7 <= reass_sub_r0s6 - {4'h0, and_r0s6__1, _GEN_85};
     if (_GEN_6)
-      cmp_i2744_not_r0s6 <= _GEN_84 == 36'h0;
+      cmp_i2752_not_r0s6 <= _GEN_84 == 36'h0;
     if (_GEN_5)
-      cmp_i2744_not_r0s7 <= cmp_i2744_not_r0s6;
+      cmp_i2752_not_r0s7 <= cmp_i2752_not_r0s6;
     if (_GEN_6)
-      loadedv_i2675_r0s6 <= _GEN_84;
+      loadedv_i2683_r0s6 <= _GEN_84;
     if (_GEN_5)
-      shl_i2753_r0s7 <= loadedv_i2675_r0s6 << {30'h0, and_r0s6__1, _GEN_85};
+      shl_i2761_r0s7 <= loadedv_i2683_r0s6 << {30'h0, and_r0s6__1, _GEN_85};
     if (_GEN_4) begin
-      add_i2067_r0s8 <= _GEN_140[9];
-      add_i2040_r0s8 <= _GEN_139[2:0];
-      add_i2067_r0s8__1 <= _GEN_140[4:0];
+      add_i2075_r0s8 <= _GEN_140[9];
+      add_i2048_r0s8 <= _GEN_139[2:0];
+      add_i2075_r0s8__1 <= _GEN_140[4:0];
     end
     if (_GEN_3)
       ref_tmp37_sroa_0_2_r0s9 <= _GEN_89[2:0];
@@ -15405,41 +15405,41 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       ref_tmp37_sroa_0_2_r0s12__1 <= ref_tmp37_sroa_0_2_r0s11__1;
     if (_GEN_8)
-      lo_i1133_sroa_0_0_r0s4 <= lo_i1133_sroa_0_0_r0s3;
+      lo_i1141_sroa_0_0_r0s4 <= lo_i1141_sroa_0_0_r0s3;
     if (_GEN_7)
-      lo_i1133_sroa_0_0_r0s5 <= lo_i1133_sroa_0_0_r0s4;
+      lo_i1141_sroa_0_0_r0s5 <= lo_i1141_sroa_0_0_r0s4;
     if (_GEN_6)
-      lo_i1133_sroa_0_0_r0s6 <= lo_i1133_sroa_0_0_r0s5;
+      lo_i1141_sroa_0_0_r0s6 <= lo_i1141_sroa_0_0_r0s5;
     if (_GEN_5)
-      lo_i1133_sroa_0_0_r0s7 <= lo_i1133_sroa_0_0_r0s6;
+      lo_i1141_sroa_0_0_r0s7 <= lo_i1141_sroa_0_0_r0s6;
     if (_GEN_4)
-      lo_i1133_sroa_0_0_r0s8 <= lo_i1133_sroa_0_0_r0s7;
+      lo_i1141_sroa_0_0_r0s8 <= lo_i1141_sroa_0_0_r0s7;
     if (_GEN_3)
-      lo_i1133_sroa_0_0_r0s9 <= lo_i1133_sroa_0_0_r0s8;
+      lo_i1141_sroa_0_0_r0s9 <= lo_i1141_sroa_0_0_r0s8;
     if (_GEN_2)
-      lo_i1133_sroa_0_0_r0s10 <= lo_i1133_sroa_0_0_r0s9;
+      lo_i1141_sroa_0_0_r0s10 <= lo_i1141_sroa_0_0_r0s9;
     if (_GEN_1)
-      lo_i1133_sroa_0_0_r0s11 <= lo_i1133_sroa_0_0_r0s10;
+      lo_i1141_sroa_0_0_r0s11 <= lo_i1141_sroa_0_0_r0s10;
     if (_GEN_10)
-      add_i3049_r0s2 <= {1'h0, page_sroa_0_0_r0s1 - _GEN_75} - 9'h7;
+      add_i3057_r0s2 <= {1'h0, page_sroa_0_0_r0s1 - _GEN_75} - 9'h7;
     if (_GEN_9)
-      add_i3049_r0s3 <= add_i3049_r0s2;
+      add_i3057_r0s3 <= add_i3057_r0s2;
     if (_GEN_8)
-      add_i3049_r0s4 <= add_i3049_r0s3;
+      add_i3057_r0s4 <= add_i3057_r0s3;
     if (_GEN_7)
-      add_i3049_r0s5 <= add_i3049_r0s4;
+      add_i3057_r0s5 <= add_i3057_r0s4;
     if (_GEN_6)
-      add_i3049_r0s6 <= add_i3049_r0s5;
+      add_i3057_r0s6 <= add_i3057_r0s5;
     if (_GEN_5)
-      add_i3049_r0s7 <= add_i3049_r0s6;
+      add_i3057_r0s7 <= add_i3057_r0s6;
     if (_GEN_4)
-      add_i3049_r0s8 <= add_i3049_r0s7;
+      add_i3057_r0s8 <= add_i3057_r0s7;
     if (_GEN_3)
-      cmp_i3268_r0s9 <= _GEN_90 < 9'h1B;
+      cmp_i3276_r0s9 <= _GEN_90 < 9'h1B;
     if (_GEN_2)
-      cmp_i3268_r0s10 <= cmp_i3268_r0s9;
+      cmp_i3276_r0s10 <= cmp_i3276_r0s9;
     if (_GEN_1)
-      cmp_i3268_r0s11 <= cmp_i3268_r0s10;
+      cmp_i3276_r0s11 <= cmp_i3276_r0s10;
     if (_GEN_4)
       add_r0s8 <= {2'h0, |(_GEN_86[31:0])} + _GEN_86[34:32];
     if (_GEN_9)
@@ -15455,7 +15455,7 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_4)
       or_i1387_i_r0s8 <= or_i1387_i_r0s7;
     if (_GEN_3)
-      mul_i3014_r0s9 <=
+      mul_i3022_r0s9 <=
         {11'h0,
          _GEN_141[2]
            ? (_GEN_141[1]
@@ -15465,769 +15465,769 @@ module kv_compress_fit_speckv_Design(
                ? (_GEN_141[0] ? 16'h5D17 : 16'h6666)
                : _GEN_141[0] ? 16'h71C7 : 16'h8000} * {16'h0, or_i1387_i_r0s8};
     if (_GEN_2)
-      mul_i3014_r0s10 <= mul_i3014_r0s9;
+      mul_i3022_r0s10 <= mul_i3022_r0s9;
     if (_GEN_3)
-      loadedv_i_i307769_r0s9 <= _GEN_90 < 9'h1F ? _GEN_90 : 9'h1F;
+      loadedv_i_i308569_r0s9 <= _GEN_90 < 9'h1F ? _GEN_90 : 9'h1F;
     if (_GEN_2)
-      loadedv_i_i307769_r0s10 <= loadedv_i_i307769_r0s9;
+      loadedv_i_i308569_r0s10 <= loadedv_i_i308569_r0s9;
     if (_GEN_1)
       field_r0s11 <= _GEN_59[10:1];
     if (_GEN_0)
       spec_select8699_r0s12 <=
-        lo_i1133_sroa_0_0_r0s11
+        lo_i1141_sroa_0_0_r0s11
           ? ($signed(_GEN_62) > -16'sh80 ? _GEN_62 : 16'hFF80)
           : {6'h0, _GEN_60};
     if (_GEN_11)
-      cmp_i1680_1_r0s1 <= slot_sroa_0_0_r0 == 5'h1;
+      cmp_i1688_1_r0s1 <= slot_sroa_0_0_r0 == 5'h1;
     if (_GEN_10)
-      cmp_i1680_1_r0s2 <= cmp_i1680_1_r0s1;
+      cmp_i1688_1_r0s2 <= cmp_i1688_1_r0s1;
     if (_GEN_9)
-      cmp_i1680_1_r0s3 <= cmp_i1680_1_r0s2;
+      cmp_i1688_1_r0s3 <= cmp_i1688_1_r0s2;
     if (_GEN_8)
-      cmp_i1680_1_r0s4 <= cmp_i1680_1_r0s3;
+      cmp_i1688_1_r0s4 <= cmp_i1688_1_r0s3;
     if (_GEN_7)
-      cmp_i1680_1_r0s5 <= cmp_i1680_1_r0s4;
+      cmp_i1688_1_r0s5 <= cmp_i1688_1_r0s4;
     if (_GEN_6)
-      cmp_i1680_1_r0s6 <= cmp_i1680_1_r0s5;
+      cmp_i1688_1_r0s6 <= cmp_i1688_1_r0s5;
     if (_GEN_5)
-      cmp_i1680_1_r0s7 <= cmp_i1680_1_r0s6;
+      cmp_i1688_1_r0s7 <= cmp_i1688_1_r0s6;
     if (_GEN_4)
-      cmp_i1680_1_r0s8 <= cmp_i1680_1_r0s7;
+      cmp_i1688_1_r0s8 <= cmp_i1688_1_r0s7;
     if (_GEN_3)
-      cmp_i1680_1_r0s9 <= cmp_i1680_1_r0s8;
+      cmp_i1688_1_r0s9 <= cmp_i1688_1_r0s8;
     if (_GEN_2)
-      cmp_i1680_1_r0s10 <= cmp_i1680_1_r0s9;
+      cmp_i1688_1_r0s10 <= cmp_i1688_1_r0s9;
     if (_GEN_1)
-      cmp_i1680_1_r0s11 <= cmp_i1680_1_r0s10;
+      cmp_i1688_1_r0s11 <= cmp_i1688_1_r0s10;
     if (_GEN_0)
-      cmp_i1680_1_r0s12 <= cmp_i1680_1_r0s11;
+      cmp_i1688_1_r0s12 <= cmp_i1688_1_r0s11;
     if (_GEN_11)
-      cmp_i1680_2_r0s1 <= slot_sroa_0_0_r0 == 5'h2;
+      cmp_i1688_2_r0s1 <= slot_sroa_0_0_r0 == 5'h2;
     if (_GEN_10)
-      cmp_i1680_2_r0s2 <= cmp_i1680_2_r0s1;
+      cmp_i1688_2_r0s2 <= cmp_i1688_2_r0s1;
     if (_GEN_9)
-      cmp_i1680_2_r0s3 <= cmp_i1680_2_r0s2;
+      cmp_i1688_2_r0s3 <= cmp_i1688_2_r0s2;
     if (_GEN_8)
-      cmp_i1680_2_r0s4 <= cmp_i1680_2_r0s3;
+      cmp_i1688_2_r0s4 <= cmp_i1688_2_r0s3;
     if (_GEN_7)
-      cmp_i1680_2_r0s5 <= cmp_i1680_2_r0s4;
+      cmp_i1688_2_r0s5 <= cmp_i1688_2_r0s4;
     if (_GEN_6)
-      cmp_i1680_2_r0s6 <= cmp_i1680_2_r0s5;
+      cmp_i1688_2_r0s6 <= cmp_i1688_2_r0s5;
     if (_GEN_5)
-      cmp_i1680_2_r0s7 <= cmp_i1680_2_r0s6;
+      cmp_i1688_2_r0s7 <= cmp_i1688_2_r0s6;
     if (_GEN_4)
-      cmp_i1680_2_r0s8 <= cmp_i1680_2_r0s7;
+      cmp_i1688_2_r0s8 <= cmp_i1688_2_r0s7;
     if (_GEN_3)
-      cmp_i1680_2_r0s9 <= cmp_i1680_2_r0s8;
+      cmp_i1688_2_r0s9 <= cmp_i1688_2_r0s8;
     if (_GEN_2)
-      cmp_i1680_2_r0s10 <= cmp_i1680_2_r0s9;
+      cmp_i1688_2_r0s10 <= cmp_i1688_2_r0s9;
     if (_GEN_1)
-      cmp_i1680_2_r0s11 <= cmp_i1680_2_r0s10;
+      cmp_i1688_2_r0s11 <= cmp_i1688_2_r0s10;
     if (_GEN_0)
-      cmp_i1680_2_r0s12 <= cmp_i1680_2_r0s11;
+      cmp_i1688_2_r0s12 <= cmp_i1688_2_r0s11;
     if (_GEN_11)
-      cmp_i1680_3_r0s1 <= slot_sroa_0_0_r0 == 5'h3;
+      cmp_i1688_3_r0s1 <= slot_sroa_0_0_r0 == 5'h3;
     if (_GEN_10)
-      cmp_i1680_3_r0s2 <= cmp_i1680_3_r0s1;
+      cmp_i1688_3_r0s2 <= cmp_i1688_3_r0s1;
     if (_GEN_9)
-      cmp_i1680_3_r0s3 <= cmp_i1680_3_r0s2;
+      cmp_i1688_3_r0s3 <= cmp_i1688_3_r0s2;
     if (_GEN_8)
-      cmp_i1680_3_r0s4 <= cmp_i1680_3_r0s3;
+      cmp_i1688_3_r0s4 <= cmp_i1688_3_r0s3;
     if (_GEN_7)
-      cmp_i1680_3_r0s5 <= cmp_i1680_3_r0s4;
+      cmp_i1688_3_r0s5 <= cmp_i1688_3_r0s4;
     if (_GEN_6)
-      cmp_i1680_3_r0s6 <= cmp_i1680_3_r0s5;
+      cmp_i1688_3_r0s6 <= cmp_i1688_3_r0s5;
     if (_GEN_5)
-      cmp_i1680_3_r0s7 <= cmp_i1680_3_r0s6;
+      cmp_i1688_3_r0s7 <= cmp_i1688_3_r0s6;
     if (_GEN_4)
-      cmp_i1680_3_r0s8 <= cmp_i1680_3_r0s7;
+      cmp_i1688_3_r0s8 <= cmp_i1688_3_r0s7;
     if (_GEN_3)
-      cmp_i1680_3_r0s9 <= cmp_i1680_3_r0s8;
+      cmp_i1688_3_r0s9 <= cmp_i1688_3_r0s8;
     if (_GEN_2)
-      cmp_i1680_3_r0s10 <= cmp_i1680_3_r0s9;
+      cmp_i1688_3_r0s10 <= cmp_i1688_3_r0s9;
     if (_GEN_1)
-      cmp_i1680_3_r0s11 <= cmp_i1680_3_r0s10;
+      cmp_i1688_3_r0s11 <= cmp_i1688_3_r0s10;
     if (_GEN_0)
-      cmp_i1680_3_r0s12 <= cmp_i1680_3_r0s11;
+      cmp_i1688_3_r0s12 <= cmp_i1688_3_r0s11;
     if (_GEN_11)
-      cmp_i1680_4_r0s1 <= slot_sroa_0_0_r0 == 5'h4;
+      cmp_i1688_4_r0s1 <= slot_sroa_0_0_r0 == 5'h4;
     if (_GEN_10)
-      cmp_i1680_4_r0s2 <= cmp_i1680_4_r0s1;
+      cmp_i1688_4_r0s2 <= cmp_i1688_4_r0s1;
     if (_GEN_9)
-      cmp_i1680_4_r0s3 <= cmp_i1680_4_r0s2;
+      cmp_i1688_4_r0s3 <= cmp_i1688_4_r0s2;
     if (_GEN_8)
-      cmp_i1680_4_r0s4 <= cmp_i1680_4_r0s3;
+      cmp_i1688_4_r0s4 <= cmp_i1688_4_r0s3;
     if (_GEN_7)
-      cmp_i1680_4_r0s5 <= cmp_i1680_4_r0s4;
+      cmp_i1688_4_r0s5 <= cmp_i1688_4_r0s4;
     if (_GEN_6)
-      cmp_i1680_4_r0s6 <= cmp_i1680_4_r0s5;
+      cmp_i1688_4_r0s6 <= cmp_i1688_4_r0s5;
     if (_GEN_5)
-      cmp_i1680_4_r0s7 <= cmp_i1680_4_r0s6;
+      cmp_i1688_4_r0s7 <= cmp_i1688_4_r0s6;
     if (_GEN_4)
-      cmp_i1680_4_r0s8 <= cmp_i1680_4_r0s7;
+      cmp_i1688_4_r0s8 <= cmp_i1688_4_r0s7;
     if (_GEN_3)
-      cmp_i1680_4_r0s9 <= cmp_i1680_4_r0s8;
+      cmp_i1688_4_r0s9 <= cmp_i1688_4_r0s8;
     if (_GEN_2)
-      cmp_i1680_4_r0s10 <= cmp_i1680_4_r0s9;
+      cmp_i1688_4_r0s10 <= cmp_i1688_4_r0s9;
     if (_GEN_1)
-      cmp_i1680_4_r0s11 <= cmp_i1680_4_r0s10;
+      cmp_i1688_4_r0s11 <= cmp_i1688_4_r0s10;
     if (_GEN_0)
-      cmp_i1680_4_r0s12 <= cmp_i1680_4_r0s11;
+      cmp_i1688_4_r0s12 <= cmp_i1688_4_r0s11;
     if (_GEN_11)
-      cmp_i1680_5_r0s1 <= slot_sroa_0_0_r0 == 5'h5;
+      cmp_i1688_5_r0s1 <= slot_sroa_0_0_r0 == 5'h5;
     if (_GEN_10)
-      cmp_i1680_5_r0s2 <= cmp_i1680_5_r0s1;
+      cmp_i1688_5_r0s2 <= cmp_i1688_5_r0s1;
     if (_GEN_9)
-      cmp_i1680_5_r0s3 <= cmp_i1680_5_r0s2;
+      cmp_i1688_5_r0s3 <= cmp_i1688_5_r0s2;
     if (_GEN_8)
-      cmp_i1680_5_r0s4 <= cmp_i1680_5_r0s3;
+      cmp_i1688_5_r0s4 <= cmp_i1688_5_r0s3;
     if (_GEN_7)
-      cmp_i1680_5_r0s5 <= cmp_i1680_5_r0s4;
+      cmp_i1688_5_r0s5 <= cmp_i1688_5_r0s4;
     if (_GEN_6)
-      cmp_i1680_5_r0s6 <= cmp_i1680_5_r0s5;
+      cmp_i1688_5_r0s6 <= cmp_i1688_5_r0s5;
     if (_GEN_5)
-      cmp_i1680_5_r0s7 <= cmp_i1680_5_r0s6;
+      cmp_i1688_5_r0s7 <= cmp_i1688_5_r0s6;
     if (_GEN_4)
-      cmp_i1680_5_r0s8 <= cmp_i1680_5_r0s7;
+      cmp_i1688_5_r0s8 <= cmp_i1688_5_r0s7;
     if (_GEN_3)
-      cmp_i1680_5_r0s9 <= cmp_i1680_5_r0s8;
+      cmp_i1688_5_r0s9 <= cmp_i1688_5_r0s8;
     if (_GEN_2)
-      cmp_i1680_5_r0s10 <= cmp_i1680_5_r0s9;
+      cmp_i1688_5_r0s10 <= cmp_i1688_5_r0s9;
     if (_GEN_1)
-      cmp_i1680_5_r0s11 <= cmp_i1680_5_r0s10;
+      cmp_i1688_5_r0s11 <= cmp_i1688_5_r0s10;
     if (_GEN_0)
-      cmp_i1680_5_r0s12 <= cmp_i1680_5_r0s11;
+      cmp_i1688_5_r0s12 <= cmp_i1688_5_r0s11;
     if (_GEN_11)
-      cmp_i1680_6_r0s1 <= slot_sroa_0_0_r0 == 5'h6;
+      cmp_i1688_6_r0s1 <= slot_sroa_0_0_r0 == 5'h6;
     if (_GEN_10)
-      cmp_i1680_6_r0s2 <= cmp_i1680_6_r0s1;
+      cmp_i1688_6_r0s2 <= cmp_i1688_6_r0s1;
     if (_GEN_9)
-      cmp_i1680_6_r0s3 <= cmp_i1680_6_r0s2;
+      cmp_i1688_6_r0s3 <= cmp_i1688_6_r0s2;
     if (_GEN_8)
-      cmp_i1680_6_r0s4 <= cmp_i1680_6_r0s3;
+      cmp_i1688_6_r0s4 <= cmp_i1688_6_r0s3;
     if (_GEN_7)
-      cmp_i1680_6_r0s5 <= cmp_i1680_6_r0s4;
+      cmp_i1688_6_r0s5 <= cmp_i1688_6_r0s4;
     if (_GEN_6)
-      cmp_i1680_6_r0s6 <= cmp_i1680_6_r0s5;
+      cmp_i1688_6_r0s6 <= cmp_i1688_6_r0s5;
     if (_GEN_5)
-      cmp_i1680_6_r0s7 <= cmp_i1680_6_r0s6;
+      cmp_i1688_6_r0s7 <= cmp_i1688_6_r0s6;
     if (_GEN_4)
-      cmp_i1680_6_r0s8 <= cmp_i1680_6_r0s7;
+      cmp_i1688_6_r0s8 <= cmp_i1688_6_r0s7;
     if (_GEN_3)
-      cmp_i1680_6_r0s9 <= cmp_i1680_6_r0s8;
+      cmp_i1688_6_r0s9 <= cmp_i1688_6_r0s8;
     if (_GEN_2)
-      cmp_i1680_6_r0s10 <= cmp_i1680_6_r0s9;
+      cmp_i1688_6_r0s10 <= cmp_i1688_6_r0s9;
     if (_GEN_1)
-      cmp_i1680_6_r0s11 <= cmp_i1680_6_r0s10;
+      cmp_i1688_6_r0s11 <= cmp_i1688_6_r0s10;
     if (_GEN_0)
-      cmp_i1680_6_r0s12 <= cmp_i1680_6_r0s11;
+      cmp_i1688_6_r0s12 <= cmp_i1688_6_r0s11;
     if (_GEN_11)
-      cmp_i1680_7_r0s1 <= slot_sroa_0_0_r0 == 5'h7;
+      cmp_i1688_7_r0s1 <= slot_sroa_0_0_r0 == 5'h7;
     if (_GEN_10)
-      cmp_i1680_7_r0s2 <= cmp_i1680_7_r0s1;
+      cmp_i1688_7_r0s2 <= cmp_i1688_7_r0s1;
     if (_GEN_9)
-      cmp_i1680_7_r0s3 <= cmp_i1680_7_r0s2;
+      cmp_i1688_7_r0s3 <= cmp_i1688_7_r0s2;
     if (_GEN_8)
-      cmp_i1680_7_r0s4 <= cmp_i1680_7_r0s3;
+      cmp_i1688_7_r0s4 <= cmp_i1688_7_r0s3;
     if (_GEN_7)
-      cmp_i1680_7_r0s5 <= cmp_i1680_7_r0s4;
+      cmp_i1688_7_r0s5 <= cmp_i1688_7_r0s4;
     if (_GEN_6)
-      cmp_i1680_7_r0s6 <= cmp_i1680_7_r0s5;
+      cmp_i1688_7_r0s6 <= cmp_i1688_7_r0s5;
     if (_GEN_5)
-      cmp_i1680_7_r0s7 <= cmp_i1680_7_r0s6;
+      cmp_i1688_7_r0s7 <= cmp_i1688_7_r0s6;
     if (_GEN_4)
-      cmp_i1680_7_r0s8 <= cmp_i1680_7_r0s7;
+      cmp_i1688_7_r0s8 <= cmp_i1688_7_r0s7;
     if (_GEN_3)
-      cmp_i1680_7_r0s9 <= cmp_i1680_7_r0s8;
+      cmp_i1688_7_r0s9 <= cmp_i1688_7_r0s8;
     if (_GEN_2)
-      cmp_i1680_7_r0s10 <= cmp_i1680_7_r0s9;
+      cmp_i1688_7_r0s10 <= cmp_i1688_7_r0s9;
     if (_GEN_1)
-      cmp_i1680_7_r0s11 <= cmp_i1680_7_r0s10;
+      cmp_i1688_7_r0s11 <= cmp_i1688_7_r0s10;
     if (_GEN_0)
-      cmp_i1680_7_r0s12 <= cmp_i1680_7_r0s11;
+      cmp_i1688_7_r0s12 <= cmp_i1688_7_r0s11;
     if (_GEN_11)
-      cmp_i1680_8_r0s1 <= slot_sroa_0_0_r0 == 5'h8;
+      cmp_i1688_8_r0s1 <= slot_sroa_0_0_r0 == 5'h8;
     if (_GEN_10)
-      cmp_i1680_8_r0s2 <= cmp_i1680_8_r0s1;
+      cmp_i1688_8_r0s2 <= cmp_i1688_8_r0s1;
     if (_GEN_9)
-      cmp_i1680_8_r0s3 <= cmp_i1680_8_r0s2;
+      cmp_i1688_8_r0s3 <= cmp_i1688_8_r0s2;
     if (_GEN_8)
-      cmp_i1680_8_r0s4 <= cmp_i1680_8_r0s3;
+      cmp_i1688_8_r0s4 <= cmp_i1688_8_r0s3;
     if (_GEN_7)
-      cmp_i1680_8_r0s5 <= cmp_i1680_8_r0s4;
+      cmp_i1688_8_r0s5 <= cmp_i1688_8_r0s4;
     if (_GEN_6)
-      cmp_i1680_8_r0s6 <= cmp_i1680_8_r0s5;
+      cmp_i1688_8_r0s6 <= cmp_i1688_8_r0s5;
     if (_GEN_5)
-      cmp_i1680_8_r0s7 <= cmp_i1680_8_r0s6;
+      cmp_i1688_8_r0s7 <= cmp_i1688_8_r0s6;
     if (_GEN_4)
-      cmp_i1680_8_r0s8 <= cmp_i1680_8_r0s7;
+      cmp_i1688_8_r0s8 <= cmp_i1688_8_r0s7;
     if (_GEN_3)
-      cmp_i1680_8_r0s9 <= cmp_i1680_8_r0s8;
+      cmp_i1688_8_r0s9 <= cmp_i1688_8_r0s8;
     if (_GEN_2)
-      cmp_i1680_8_r0s10 <= cmp_i1680_8_r0s9;
+      cmp_i1688_8_r0s10 <= cmp_i1688_8_r0s9;
     if (_GEN_1)
-      cmp_i1680_8_r0s11 <= cmp_i1680_8_r0s10;
+      cmp_i1688_8_r0s11 <= cmp_i1688_8_r0s10;
     if (_GEN_0)
-      cmp_i1680_8_r0s12 <= cmp_i1680_8_r0s11;
+      cmp_i1688_8_r0s12 <= cmp_i1688_8_r0s11;
     if (_GEN_11)
-      cmp_i1680_9_r0s1 <= slot_sroa_0_0_r0 == 5'h9;
+      cmp_i1688_9_r0s1 <= slot_sroa_0_0_r0 == 5'h9;
     if (_GEN_10)
-      cmp_i1680_9_r0s2 <= cmp_i1680_9_r0s1;
+      cmp_i1688_9_r0s2 <= cmp_i1688_9_r0s1;
     if (_GEN_9)
-      cmp_i1680_9_r0s3 <= cmp_i1680_9_r0s2;
+      cmp_i1688_9_r0s3 <= cmp_i1688_9_r0s2;
     if (_GEN_8)
-      cmp_i1680_9_r0s4 <= cmp_i1680_9_r0s3;
+      cmp_i1688_9_r0s4 <= cmp_i1688_9_r0s3;
     if (_GEN_7)
-      cmp_i1680_9_r0s5 <= cmp_i1680_9_r0s4;
+      cmp_i1688_9_r0s5 <= cmp_i1688_9_r0s4;
     if (_GEN_6)
-      cmp_i1680_9_r0s6 <= cmp_i1680_9_r0s5;
+      cmp_i1688_9_r0s6 <= cmp_i1688_9_r0s5;
     if (_GEN_5)
-      cmp_i1680_9_r0s7 <= cmp_i1680_9_r0s6;
+      cmp_i1688_9_r0s7 <= cmp_i1688_9_r0s6;
     if (_GEN_4)
-      cmp_i1680_9_r0s8 <= cmp_i1680_9_r0s7;
+      cmp_i1688_9_r0s8 <= cmp_i1688_9_r0s7;
     if (_GEN_3)
-      cmp_i1680_9_r0s9 <= cmp_i1680_9_r0s8;
+      cmp_i1688_9_r0s9 <= cmp_i1688_9_r0s8;
     if (_GEN_2)
-      cmp_i1680_9_r0s10 <= cmp_i1680_9_r0s9;
+      cmp_i1688_9_r0s10 <= cmp_i1688_9_r0s9;
     if (_GEN_1)
-      cmp_i1680_9_r0s11 <= cmp_i1680_9_r0s10;
+      cmp_i1688_9_r0s11 <= cmp_i1688_9_r0s10;
     if (_GEN_0)
-      cmp_i1680_9_r0s12 <= cmp_i1680_9_r0s11;
+      cmp_i1688_9_r0s12 <= cmp_i1688_9_r0s11;
     if (_GEN_11)
-      cmp_i1680_10_r0s1 <= slot_sroa_0_0_r0 == 5'hA;
+      cmp_i1688_10_r0s1 <= slot_sroa_0_0_r0 == 5'hA;
     if (_GEN_10)
-      cmp_i1680_10_r0s2 <= cmp_i1680_10_r0s1;
+      cmp_i1688_10_r0s2 <= cmp_i1688_10_r0s1;
     if (_GEN_9)
-      cmp_i1680_10_r0s3 <= cmp_i1680_10_r0s2;
+      cmp_i1688_10_r0s3 <= cmp_i1688_10_r0s2;
     if (_GEN_8)
-      cmp_i1680_10_r0s4 <= cmp_i1680_10_r0s3;
+      cmp_i1688_10_r0s4 <= cmp_i1688_10_r0s3;
     if (_GEN_7)
-      cmp_i1680_10_r0s5 <= cmp_i1680_10_r0s4;
+      cmp_i1688_10_r0s5 <= cmp_i1688_10_r0s4;
     if (_GEN_6)
-      cmp_i1680_10_r0s6 <= cmp_i1680_10_r0s5;
+      cmp_i1688_10_r0s6 <= cmp_i1688_10_r0s5;
     if (_GEN_5)
-      cmp_i1680_10_r0s7 <= cmp_i1680_10_r0s6;
+      cmp_i1688_10_r0s7 <= cmp_i1688_10_r0s6;
     if (_GEN_4)
-      cmp_i1680_10_r0s8 <= cmp_i1680_10_r0s7;
+      cmp_i1688_10_r0s8 <= cmp_i1688_10_r0s7;
     if (_GEN_3)
-      cmp_i1680_10_r0s9 <= cmp_i1680_10_r0s8;
+      cmp_i1688_10_r0s9 <= cmp_i1688_10_r0s8;
     if (_GEN_2)
-      cmp_i1680_10_r0s10 <= cmp_i1680_10_r0s9;
+      cmp_i1688_10_r0s10 <= cmp_i1688_10_r0s9;
     if (_GEN_1)
-      cmp_i1680_10_r0s11 <= cmp_i1680_10_r0s10;
+      cmp_i1688_10_r0s11 <= cmp_i1688_10_r0s10;
     if (_GEN_0)
-      cmp_i1680_10_r0s12 <= cmp_i1680_10_r0s11;
+      cmp_i1688_10_r0s12 <= cmp_i1688_10_r0s11;
     if (_GEN_11)
-      cmp_i1680_11_r0s1 <= slot_sroa_0_0_r0 == 5'hB;
+      cmp_i1688_11_r0s1 <= slot_sroa_0_0_r0 == 5'hB;
     if (_GEN_10)
-      cmp_i1680_11_r0s2 <= cmp_i1680_11_r0s1;
+      cmp_i1688_11_r0s2 <= cmp_i1688_11_r0s1;
     if (_GEN_9)
-      cmp_i1680_11_r0s3 <= cmp_i1680_11_r0s2;
+      cmp_i1688_11_r0s3 <= cmp_i1688_11_r0s2;
     if (_GEN_8)
-      cmp_i1680_11_r0s4 <= cmp_i1680_11_r0s3;
+      cmp_i1688_11_r0s4 <= cmp_i1688_11_r0s3;
     if (_GEN_7)
-      cmp_i1680_11_r0s5 <= cmp_i1680_11_r0s4;
+      cmp_i1688_11_r0s5 <= cmp_i1688_11_r0s4;
     if (_GEN_6)
-      cmp_i1680_11_r0s6 <= cmp_i1680_11_r0s5;
+      cmp_i1688_11_r0s6 <= cmp_i1688_11_r0s5;
     if (_GEN_5)
-      cmp_i1680_11_r0s7 <= cmp_i1680_11_r0s6;
+      cmp_i1688_11_r0s7 <= cmp_i1688_11_r0s6;
     if (_GEN_4)
-      cmp_i1680_11_r0s8 <= cmp_i1680_11_r0s7;
+      cmp_i1688_11_r0s8 <= cmp_i1688_11_r0s7;
     if (_GEN_3)
-      cmp_i1680_11_r0s9 <= cmp_i1680_11_r0s8;
+      cmp_i1688_11_r0s9 <= cmp_i1688_11_r0s8;
     if (_GEN_2)
-      cmp_i1680_11_r0s10 <= cmp_i1680_11_r0s9;
+      cmp_i1688_11_r0s10 <= cmp_i1688_11_r0s9;
     if (_GEN_1)
-      cmp_i1680_11_r0s11 <= cmp_i1680_11_r0s10;
+      cmp_i1688_11_r0s11 <= cmp_i1688_11_r0s10;
     if (_GEN_0)
-      cmp_i1680_11_r0s12 <= cmp_i1680_11_r0s11;
+      cmp_i1688_11_r0s12 <= cmp_i1688_11_r0s11;
     if (_GEN_11)
-      cmp_i1680_12_r0s1 <= slot_sroa_0_0_r0 == 5'hC;
+      cmp_i1688_12_r0s1 <= slot_sroa_0_0_r0 == 5'hC;
     if (_GEN_10)
-      cmp_i1680_12_r0s2 <= cmp_i1680_12_r0s1;
+      cmp_i1688_12_r0s2 <= cmp_i1688_12_r0s1;
     if (_GEN_9)
-      cmp_i1680_12_r0s3 <= cmp_i1680_12_r0s2;
+      cmp_i1688_12_r0s3 <= cmp_i1688_12_r0s2;
     if (_GEN_8)
-      cmp_i1680_12_r0s4 <= cmp_i1680_12_r0s3;
+      cmp_i1688_12_r0s4 <= cmp_i1688_12_r0s3;
     if (_GEN_7)
-      cmp_i1680_12_r0s5 <= cmp_i1680_12_r0s4;
+      cmp_i1688_12_r0s5 <= cmp_i1688_12_r0s4;
     if (_GEN_6)
-      cmp_i1680_12_r0s6 <= cmp_i1680_12_r0s5;
+      cmp_i1688_12_r0s6 <= cmp_i1688_12_r0s5;
     if (_GEN_5)
-      cmp_i1680_12_r0s7 <= cmp_i1680_12_r0s6;
+      cmp_i1688_12_r0s7 <= cmp_i1688_12_r0s6;
     if (_GEN_4)
-      cmp_i1680_12_r0s8 <= cmp_i1680_12_r0s7;
+      cmp_i1688_12_r0s8 <= cmp_i1688_12_r0s7;
     if (_GEN_3)
-      cmp_i1680_12_r0s9 <= cmp_i1680_12_r0s8;
+      cmp_i1688_12_r0s9 <= cmp_i1688_12_r0s8;
     if (_GEN_2)
-      cmp_i1680_12_r0s10 <= cmp_i1680_12_r0s9;
+      cmp_i1688_12_r0s10 <= cmp_i1688_12_r0s9;
     if (_GEN_1)
-      cmp_i1680_12_r0s11 <= cmp_i1680_12_r0s10;
+      cmp_i1688_12_r0s11 <= cmp_i1688_12_r0s10;
     if (_GEN_0)
-      cmp_i1680_12_r0s12 <= cmp_i1680_12_r0s11;
+      cmp_i1688_12_r0s12 <= cmp_i1688_12_r0s11;
     if (_GEN_11)
-      cmp_i1680_13_r0s1 <= slot_sroa_0_0_r0 == 5'hD;
+      cmp_i1688_13_r0s1 <= slot_sroa_0_0_r0 == 5'hD;
     if (_GEN_10)
-      cmp_i1680_13_r0s2 <= cmp_i1680_13_r0s1;
+      cmp_i1688_13_r0s2 <= cmp_i1688_13_r0s1;
     if (_GEN_9)
-      cmp_i1680_13_r0s3 <= cmp_i1680_13_r0s2;
+      cmp_i1688_13_r0s3 <= cmp_i1688_13_r0s2;
     if (_GEN_8)
-      cmp_i1680_13_r0s4 <= cmp_i1680_13_r0s3;
+      cmp_i1688_13_r0s4 <= cmp_i1688_13_r0s3;
     if (_GEN_7)
-      cmp_i1680_13_r0s5 <= cmp_i1680_13_r0s4;
+      cmp_i1688_13_r0s5 <= cmp_i1688_13_r0s4;
     if (_GEN_6)
-      cmp_i1680_13_r0s6 <= cmp_i1680_13_r0s5;
+      cmp_i1688_13_r0s6 <= cmp_i1688_13_r0s5;
     if (_GEN_5)
-      cmp_i1680_13_r0s7 <= cmp_i1680_13_r0s6;
+      cmp_i1688_13_r0s7 <= cmp_i1688_13_r0s6;
     if (_GEN_4)
-      cmp_i1680_13_r0s8 <= cmp_i1680_13_r0s7;
+      cmp_i1688_13_r0s8 <= cmp_i1688_13_r0s7;
     if (_GEN_3)
-      cmp_i1680_13_r0s9 <= cmp_i1680_13_r0s8;
+      cmp_i1688_13_r0s9 <= cmp_i1688_13_r0s8;
     if (_GEN_2)
-      cmp_i1680_13_r0s10 <= cmp_i1680_13_r0s9;
+      cmp_i1688_13_r0s10 <= cmp_i1688_13_r0s9;
     if (_GEN_1)
-      cmp_i1680_13_r0s11 <= cmp_i1680_13_r0s10;
+      cmp_i1688_13_r0s11 <= cmp_i1688_13_r0s10;
     if (_GEN_0)
-      cmp_i1680_13_r0s12 <= cmp_i1680_13_r0s11;
+      cmp_i1688_13_r0s12 <= cmp_i1688_13_r0s11;
     if (_GEN_11)
-      cmp_i1680_14_r0s1 <= slot_sroa_0_0_r0 == 5'hE;
+      cmp_i1688_14_r0s1 <= slot_sroa_0_0_r0 == 5'hE;
     if (_GEN_10)
-      cmp_i1680_14_r0s2 <= cmp_i1680_14_r0s1;
+      cmp_i1688_14_r0s2 <= cmp_i1688_14_r0s1;
     if (_GEN_9)
-      cmp_i1680_14_r0s3 <= cmp_i1680_14_r0s2;
+      cmp_i1688_14_r0s3 <= cmp_i1688_14_r0s2;
     if (_GEN_8)
-      cmp_i1680_14_r0s4 <= cmp_i1680_14_r0s3;
+      cmp_i1688_14_r0s4 <= cmp_i1688_14_r0s3;
     if (_GEN_7)
-      cmp_i1680_14_r0s5 <= cmp_i1680_14_r0s4;
+      cmp_i1688_14_r0s5 <= cmp_i1688_14_r0s4;
     if (_GEN_6)
-      cmp_i1680_14_r0s6 <= cmp_i1680_14_r0s5;
+      cmp_i1688_14_r0s6 <= cmp_i1688_14_r0s5;
     if (_GEN_5)
-      cmp_i1680_14_r0s7 <= cmp_i1680_14_r0s6;
+      cmp_i1688_14_r0s7 <= cmp_i1688_14_r0s6;
     if (_GEN_4)
-      cmp_i1680_14_r0s8 <= cmp_i1680_14_r0s7;
+      cmp_i1688_14_r0s8 <= cmp_i1688_14_r0s7;
     if (_GEN_3)
-      cmp_i1680_14_r0s9 <= cmp_i1680_14_r0s8;
+      cmp_i1688_14_r0s9 <= cmp_i1688_14_r0s8;
     if (_GEN_2)
-      cmp_i1680_14_r0s10 <= cmp_i1680_14_r0s9;
+      cmp_i1688_14_r0s10 <= cmp_i1688_14_r0s9;
     if (_GEN_1)
-      cmp_i1680_14_r0s11 <= cmp_i1680_14_r0s10;
+      cmp_i1688_14_r0s11 <= cmp_i1688_14_r0s10;
     if (_GEN_0)
-      cmp_i1680_14_r0s12 <= cmp_i1680_14_r0s11;
+      cmp_i1688_14_r0s12 <= cmp_i1688_14_r0s11;
     if (_GEN_11)
-      cmp_i1680_15_r0s1 <= slot_sroa_0_0_r0 == 5'hF;
+      cmp_i1688_15_r0s1 <= slot_sroa_0_0_r0 == 5'hF;
     if (_GEN_10)
-      cmp_i1680_15_r0s2 <= cmp_i1680_15_r0s1;
+      cmp_i1688_15_r0s2 <= cmp_i1688_15_r0s1;
     if (_GEN_9)
-      cmp_i1680_15_r0s3 <= cmp_i1680_15_r0s2;
+      cmp_i1688_15_r0s3 <= cmp_i1688_15_r0s2;
     if (_GEN_8)
-      cmp_i1680_15_r0s4 <= cmp_i1680_15_r0s3;
+      cmp_i1688_15_r0s4 <= cmp_i1688_15_r0s3;
     if (_GEN_7)
-      cmp_i1680_15_r0s5 <= cmp_i1680_15_r0s4;
+      cmp_i1688_15_r0s5 <= cmp_i1688_15_r0s4;
     if (_GEN_6)
-      cmp_i1680_15_r0s6 <= cmp_i1680_15_r0s5;
+      cmp_i1688_15_r0s6 <= cmp_i1688_15_r0s5;
     if (_GEN_5)
-      cmp_i1680_15_r0s7 <= cmp_i1680_15_r0s6;
+      cmp_i1688_15_r0s7 <= cmp_i1688_15_r0s6;
     if (_GEN_4)
-      cmp_i1680_15_r0s8 <= cmp_i1680_15_r0s7;
+      cmp_i1688_15_r0s8 <= cmp_i1688_15_r0s7;
     if (_GEN_3)
-      cmp_i1680_15_r0s9 <= cmp_i1680_15_r0s8;
+      cmp_i1688_15_r0s9 <= cmp_i1688_15_r0s8;
     if (_GEN_2)
-      cmp_i1680_15_r0s10 <= cmp_i1680_15_r0s9;
+      cmp_i1688_15_r0s10 <= cmp_i1688_15_r0s9;
     if (_GEN_1)
-      cmp_i1680_15_r0s11 <= cmp_i1680_15_r0s10;
+      cmp_i1688_15_r0s11 <= cmp_i1688_15_r0s10;
     if (_GEN_0)
-      cmp_i1680_15_r0s12 <= cmp_i1680_15_r0s11;
+      cmp_i1688_15_r0s12 <= cmp_i1688_15_r0s11;
     if (_GEN_11)
-      cmp_i1680_16_r0s1 <= slot_sroa_0_0_r0 == 5'h10;
+      cmp_i1688_16_r0s1 <= slot_sroa_0_0_r0 == 5'h10;
     if (_GEN_10)
-      cmp_i1680_16_r0s2 <= cmp_i1680_16_r0s1;
+      cmp_i1688_16_r0s2 <= cmp_i1688_16_r0s1;
     if (_GEN_9)
-      cmp_i1680_16_r0s3 <= cmp_i1680_16_r0s2;
+      cmp_i1688_16_r0s3 <= cmp_i1688_16_r0s2;
     if (_GEN_8)
-      cmp_i1680_16_r0s4 <= cmp_i1680_16_r0s3;
+      cmp_i1688_16_r0s4 <= cmp_i1688_16_r0s3;
     if (_GEN_7)
-      cmp_i1680_16_r0s5 <= cmp_i1680_16_r0s4;
+      cmp_i1688_16_r0s5 <= cmp_i1688_16_r0s4;
     if (_GEN_6)
-      cmp_i1680_16_r0s6 <= cmp_i1680_16_r0s5;
+      cmp_i1688_16_r0s6 <= cmp_i1688_16_r0s5;
     if (_GEN_5)
-      cmp_i1680_16_r0s7 <= cmp_i1680_16_r0s6;
+      cmp_i1688_16_r0s7 <= cmp_i1688_16_r0s6;
     if (_GEN_4)
-      cmp_i1680_16_r0s8 <= cmp_i1680_16_r0s7;
+      cmp_i1688_16_r0s8 <= cmp_i1688_16_r0s7;
     if (_GEN_3)
-      cmp_i1680_16_r0s9 <= cmp_i1680_16_r0s8;
+      cmp_i1688_16_r0s9 <= cmp_i1688_16_r0s8;
     if (_GEN_2)
-      cmp_i1680_16_r0s10 <= cmp_i1680_16_r0s9;
+      cmp_i1688_16_r0s10 <= cmp_i1688_16_r0s9;
     if (_GEN_1)
-      cmp_i1680_16_r0s11 <= cmp_i1680_16_r0s10;
+      cmp_i1688_16_r0s11 <= cmp_i1688_16_r0s10;
     if (_GEN_0)
-      cmp_i1680_16_r0s12 <= cmp_i1680_16_r0s11;
+      cmp_i1688_16_r0s12 <= cmp_i1688_16_r0s11;
     if (_GEN_11)
-      cmp_i1680_17_r0s1 <= slot_sroa_0_0_r0 == 5'h11;
+      cmp_i1688_17_r0s1 <= slot_sroa_0_0_r0 == 5'h11;
     if (_GEN_10)
-      cmp_i1680_17_r0s2 <= cmp_i1680_17_r0s1;
+      cmp_i1688_17_r0s2 <= cmp_i1688_17_r0s1;
     if (_GEN_9)
-      cmp_i1680_17_r0s3 <= cmp_i1680_17_r0s2;
+      cmp_i1688_17_r0s3 <= cmp_i1688_17_r0s2;
     if (_GEN_8)
-      cmp_i1680_17_r0s4 <= cmp_i1680_17_r0s3;
+      cmp_i1688_17_r0s4 <= cmp_i1688_17_r0s3;
     if (_GEN_7)
-      cmp_i1680_17_r0s5 <= cmp_i1680_17_r0s4;
+      cmp_i1688_17_r0s5 <= cmp_i1688_17_r0s4;
     if (_GEN_6)
-      cmp_i1680_17_r0s6 <= cmp_i1680_17_r0s5;
+      cmp_i1688_17_r0s6 <= cmp_i1688_17_r0s5;
     if (_GEN_5)
-      cmp_i1680_17_r0s7 <= cmp_i1680_17_r0s6;
+      cmp_i1688_17_r0s7 <= cmp_i1688_17_r0s6;
     if (_GEN_4)
-      cmp_i1680_17_r0s8 <= cmp_i1680_17_r0s7;
+      cmp_i1688_17_r0s8 <= cmp_i1688_17_r0s7;
     if (_GEN_3)
-      cmp_i1680_17_r0s9 <= cmp_i1680_17_r0s8;
+      cmp_i1688_17_r0s9 <= cmp_i1688_17_r0s8;
     if (_GEN_2)
-      cmp_i1680_17_r0s10 <= cmp_i1680_17_r0s9;
+      cmp_i1688_17_r0s10 <= cmp_i1688_17_r0s9;
     if (_GEN_1)
-      cmp_i1680_17_r0s11 <= cmp_i1680_17_r0s10;
+      cmp_i1688_17_r0s11 <= cmp_i1688_17_r0s10;
     if (_GEN_0)
-      cmp_i1680_17_r0s12 <= cmp_i1680_17_r0s11;
+      cmp_i1688_17_r0s12 <= cmp_i1688_17_r0s11;
     if (_GEN_11)
-      cmp_i1680_18_r0s1 <= slot_sroa_0_0_r0 == 5'h12;
+      cmp_i1688_18_r0s1 <= slot_sroa_0_0_r0 == 5'h12;
     if (_GEN_10)
-      cmp_i1680_18_r0s2 <= cmp_i1680_18_r0s1;
+      cmp_i1688_18_r0s2 <= cmp_i1688_18_r0s1;
     if (_GEN_9)
-      cmp_i1680_18_r0s3 <= cmp_i1680_18_r0s2;
+      cmp_i1688_18_r0s3 <= cmp_i1688_18_r0s2;
     if (_GEN_8)
-      cmp_i1680_18_r0s4 <= cmp_i1680_18_r0s3;
+      cmp_i1688_18_r0s4 <= cmp_i1688_18_r0s3;
     if (_GEN_7)
-      cmp_i1680_18_r0s5 <= cmp_i1680_18_r0s4;
+      cmp_i1688_18_r0s5 <= cmp_i1688_18_r0s4;
     if (_GEN_6)
-      cmp_i1680_18_r0s6 <= cmp_i1680_18_r0s5;
+      cmp_i1688_18_r0s6 <= cmp_i1688_18_r0s5;
     if (_GEN_5)
-      cmp_i1680_18_r0s7 <= cmp_i1680_18_r0s6;
+      cmp_i1688_18_r0s7 <= cmp_i1688_18_r0s6;
     if (_GEN_4)
-      cmp_i1680_18_r0s8 <= cmp_i1680_18_r0s7;
+      cmp_i1688_18_r0s8 <= cmp_i1688_18_r0s7;
     if (_GEN_3)
-      cmp_i1680_18_r0s9 <= cmp_i1680_18_r0s8;
+      cmp_i1688_18_r0s9 <= cmp_i1688_18_r0s8;
     if (_GEN_2)
-      cmp_i1680_18_r0s10 <= cmp_i1680_18_r0s9;
+      cmp_i1688_18_r0s10 <= cmp_i1688_18_r0s9;
     if (_GEN_1)
-      cmp_i1680_18_r0s11 <= cmp_i1680_18_r0s10;
+      cmp_i1688_18_r0s11 <= cmp_i1688_18_r0s10;
     if (_GEN_0)
-      cmp_i1680_18_r0s12 <= cmp_i1680_18_r0s11;
+      cmp_i1688_18_r0s12 <= cmp_i1688_18_r0s11;
     if (_GEN_11)
-      cmp_i1680_19_r0s1 <= slot_sroa_0_0_r0 == 5'h13;
+      cmp_i1688_19_r0s1 <= slot_sroa_0_0_r0 == 5'h13;
     if (_GEN_10)
-      cmp_i1680_19_r0s2 <= cmp_i1680_19_r0s1;
+      cmp_i1688_19_r0s2 <= cmp_i1688_19_r0s1;
     if (_GEN_9)
-      cmp_i1680_19_r0s3 <= cmp_i1680_19_r0s2;
+      cmp_i1688_19_r0s3 <= cmp_i1688_19_r0s2;
     if (_GEN_8)
-      cmp_i1680_19_r0s4 <= cmp_i1680_19_r0s3;
+      cmp_i1688_19_r0s4 <= cmp_i1688_19_r0s3;
     if (_GEN_7)
-      cmp_i1680_19_r0s5 <= cmp_i1680_19_r0s4;
+      cmp_i1688_19_r0s5 <= cmp_i1688_19_r0s4;
     if (_GEN_6)
-      cmp_i1680_19_r0s6 <= cmp_i1680_19_r0s5;
+      cmp_i1688_19_r0s6 <= cmp_i1688_19_r0s5;
     if (_GEN_5)
-      cmp_i1680_19_r0s7 <= cmp_i1680_19_r0s6;
+      cmp_i1688_19_r0s7 <= cmp_i1688_19_r0s6;
     if (_GEN_4)
-      cmp_i1680_19_r0s8 <= cmp_i1680_19_r0s7;
+      cmp_i1688_19_r0s8 <= cmp_i1688_19_r0s7;
     if (_GEN_3)
-      cmp_i1680_19_r0s9 <= cmp_i1680_19_r0s8;
+      cmp_i1688_19_r0s9 <= cmp_i1688_19_r0s8;
     if (_GEN_2)
-      cmp_i1680_19_r0s10 <= cmp_i1680_19_r0s9;
+      cmp_i1688_19_r0s10 <= cmp_i1688_19_r0s9;
     if (_GEN_1)
-      cmp_i1680_19_r0s11 <= cmp_i1680_19_r0s10;
+      cmp_i1688_19_r0s11 <= cmp_i1688_19_r0s10;
     if (_GEN_0)
-      cmp_i1680_19_r0s12 <= cmp_i1680_19_r0s11;
+      cmp_i1688_19_r0s12 <= cmp_i1688_19_r0s11;
     if (_GEN_11)
-      cmp_i1680_20_r0s1 <= slot_sroa_0_0_r0 == 5'h14;
+      cmp_i1688_20_r0s1 <= slot_sroa_0_0_r0 == 5'h14;
     if (_GEN_10)
-      cmp_i1680_20_r0s2 <= cmp_i1680_20_r0s1;
+      cmp_i1688_20_r0s2 <= cmp_i1688_20_r0s1;
     if (_GEN_9)
-      cmp_i1680_20_r0s3 <= cmp_i1680_20_r0s2;
+      cmp_i1688_20_r0s3 <= cmp_i1688_20_r0s2;
     if (_GEN_8)
-      cmp_i1680_20_r0s4 <= cmp_i1680_20_r0s3;
+      cmp_i1688_20_r0s4 <= cmp_i1688_20_r0s3;
     if (_GEN_7)
-      cmp_i1680_20_r0s5 <= cmp_i1680_20_r0s4;
+      cmp_i1688_20_r0s5 <= cmp_i1688_20_r0s4;
     if (_GEN_6)
-      cmp_i1680_20_r0s6 <= cmp_i1680_20_r0s5;
+      cmp_i1688_20_r0s6 <= cmp_i1688_20_r0s5;
     if (_GEN_5)
-      cmp_i1680_20_r0s7 <= cmp_i1680_20_r0s6;
+      cmp_i1688_20_r0s7 <= cmp_i1688_20_r0s6;
     if (_GEN_4)
-      cmp_i1680_20_r0s8 <= cmp_i1680_20_r0s7;
+      cmp_i1688_20_r0s8 <= cmp_i1688_20_r0s7;
     if (_GEN_3)
-      cmp_i1680_20_r0s9 <= cmp_i1680_20_r0s8;
+      cmp_i1688_20_r0s9 <= cmp_i1688_20_r0s8;
     if (_GEN_2)
-      cmp_i1680_20_r0s10 <= cmp_i1680_20_r0s9;
+      cmp_i1688_20_r0s10 <= cmp_i1688_20_r0s9;
     if (_GEN_1)
-      cmp_i1680_20_r0s11 <= cmp_i1680_20_r0s10;
+      cmp_i1688_20_r0s11 <= cmp_i1688_20_r0s10;
     if (_GEN_0)
-      cmp_i1680_20_r0s12 <= cmp_i1680_20_r0s11;
+      cmp_i1688_20_r0s12 <= cmp_i1688_20_r0s11;
     if (_GEN_11)
-      cmp_i1680_21_r0s1 <= slot_sroa_0_0_r0 == 5'h15;
+      cmp_i1688_21_r0s1 <= slot_sroa_0_0_r0 == 5'h15;
     if (_GEN_10)
-      cmp_i1680_21_r0s2 <= cmp_i1680_21_r0s1;
+      cmp_i1688_21_r0s2 <= cmp_i1688_21_r0s1;
     if (_GEN_9)
-      cmp_i1680_21_r0s3 <= cmp_i1680_21_r0s2;
+      cmp_i1688_21_r0s3 <= cmp_i1688_21_r0s2;
     if (_GEN_8)
-      cmp_i1680_21_r0s4 <= cmp_i1680_21_r0s3;
+      cmp_i1688_21_r0s4 <= cmp_i1688_21_r0s3;
     if (_GEN_7)
-      cmp_i1680_21_r0s5 <= cmp_i1680_21_r0s4;
+      cmp_i1688_21_r0s5 <= cmp_i1688_21_r0s4;
     if (_GEN_6)
-      cmp_i1680_21_r0s6 <= cmp_i1680_21_r0s5;
+      cmp_i1688_21_r0s6 <= cmp_i1688_21_r0s5;
     if (_GEN_5)
-      cmp_i1680_21_r0s7 <= cmp_i1680_21_r0s6;
+      cmp_i1688_21_r0s7 <= cmp_i1688_21_r0s6;
     if (_GEN_4)
-      cmp_i1680_21_r0s8 <= cmp_i1680_21_r0s7;
+      cmp_i1688_21_r0s8 <= cmp_i1688_21_r0s7;
     if (_GEN_3)
-      cmp_i1680_21_r0s9 <= cmp_i1680_21_r0s8;
+      cmp_i1688_21_r0s9 <= cmp_i1688_21_r0s8;
     if (_GEN_2)
-      cmp_i1680_21_r0s10 <= cmp_i1680_21_r0s9;
+      cmp_i1688_21_r0s10 <= cmp_i1688_21_r0s9;
     if (_GEN_1)
-      cmp_i1680_21_r0s11 <= cmp_i1680_21_r0s10;
+      cmp_i1688_21_r0s11 <= cmp_i1688_21_r0s10;
     if (_GEN_0)
-      cmp_i1680_21_r0s12 <= cmp_i1680_21_r0s11;
+      cmp_i1688_21_r0s12 <= cmp_i1688_21_r0s11;
     if (_GEN_11)
-      cmp_i1680_22_r0s1 <= slot_sroa_0_0_r0 == 5'h16;
+      cmp_i1688_22_r0s1 <= slot_sroa_0_0_r0 == 5'h16;
     if (_GEN_10)
-      cmp_i1680_22_r0s2 <= cmp_i1680_22_r0s1;
+      cmp_i1688_22_r0s2 <= cmp_i1688_22_r0s1;
     if (_GEN_9)
-      cmp_i1680_22_r0s3 <= cmp_i1680_22_r0s2;
+      cmp_i1688_22_r0s3 <= cmp_i1688_22_r0s2;
     if (_GEN_8)
-      cmp_i1680_22_r0s4 <= cmp_i1680_22_r0s3;
+      cmp_i1688_22_r0s4 <= cmp_i1688_22_r0s3;
     if (_GEN_7)
-      cmp_i1680_22_r0s5 <= cmp_i1680_22_r0s4;
+      cmp_i1688_22_r0s5 <= cmp_i1688_22_r0s4;
     if (_GEN_6)
-      cmp_i1680_22_r0s6 <= cmp_i1680_22_r0s5;
+      cmp_i1688_22_r0s6 <= cmp_i1688_22_r0s5;
     if (_GEN_5)
-      cmp_i1680_22_r0s7 <= cmp_i1680_22_r0s6;
+      cmp_i1688_22_r0s7 <= cmp_i1688_22_r0s6;
     if (_GEN_4)
-      cmp_i1680_22_r0s8 <= cmp_i1680_22_r0s7;
+      cmp_i1688_22_r0s8 <= cmp_i1688_22_r0s7;
     if (_GEN_3)
-      cmp_i1680_22_r0s9 <= cmp_i1680_22_r0s8;
+      cmp_i1688_22_r0s9 <= cmp_i1688_22_r0s8;
     if (_GEN_2)
-      cmp_i1680_22_r0s10 <= cmp_i1680_22_r0s9;
+      cmp_i1688_22_r0s10 <= cmp_i1688_22_r0s9;
     if (_GEN_1)
-      cmp_i1680_22_r0s11 <= cmp_i1680_22_r0s10;
+      cmp_i1688_22_r0s11 <= cmp_i1688_22_r0s10;
     if (_GEN_0)
-      cmp_i1680_22_r0s12 <= cmp_i1680_22_r0s11;
+      cmp_i1688_22_r0s12 <= cmp_i1688_22_r0s11;
     if (_GEN_11)
-      cmp_i1680_23_r0s1 <= slot_sroa_0_0_r0 == 5'h17;
+      cmp_i1688_23_r0s1 <= slot_sroa_0_0_r0 == 5'h17;
     if (_GEN_10)
-      cmp_i1680_23_r0s2 <= cmp_i1680_23_r0s1;
+      cmp_i1688_23_r0s2 <= cmp_i1688_23_r0s1;
     if (_GEN_9)
-      cmp_i1680_23_r0s3 <= cmp_i1680_23_r0s2;
+      cmp_i1688_23_r0s3 <= cmp_i1688_23_r0s2;
     if (_GEN_8)
-      cmp_i1680_23_r0s4 <= cmp_i1680_23_r0s3;
+      cmp_i1688_23_r0s4 <= cmp_i1688_23_r0s3;
     if (_GEN_7)
-      cmp_i1680_23_r0s5 <= cmp_i1680_23_r0s4;
+      cmp_i1688_23_r0s5 <= cmp_i1688_23_r0s4;
     if (_GEN_6)
-      cmp_i1680_23_r0s6 <= cmp_i1680_23_r0s5;
+      cmp_i1688_23_r0s6 <= cmp_i1688_23_r0s5;
     if (_GEN_5)
-      cmp_i1680_23_r0s7 <= cmp_i1680_23_r0s6;
+      cmp_i1688_23_r0s7 <= cmp_i1688_23_r0s6;
     if (_GEN_4)
-      cmp_i1680_23_r0s8 <= cmp_i1680_23_r0s7;
+      cmp_i1688_23_r0s8 <= cmp_i1688_23_r0s7;
     if (_GEN_3)
-      cmp_i1680_23_r0s9 <= cmp_i1680_23_r0s8;
+      cmp_i1688_23_r0s9 <= cmp_i1688_23_r0s8;
     if (_GEN_2)
-      cmp_i1680_23_r0s10 <= cmp_i1680_23_r0s9;
+      cmp_i1688_23_r0s10 <= cmp_i1688_23_r0s9;
     if (_GEN_1)
-      cmp_i1680_23_r0s11 <= cmp_i1680_23_r0s10;
+      cmp_i1688_23_r0s11 <= cmp_i1688_23_r0s10;
     if (_GEN_0)
-      cmp_i1680_23_r0s12 <= cmp_i1680_23_r0s11;
+      cmp_i1688_23_r0s12 <= cmp_i1688_23_r0s11;
     if (_GEN_11)
-      cmp_i1680_24_r0s1 <= slot_sroa_0_0_r0 == 5'h18;
+      cmp_i1688_24_r0s1 <= slot_sroa_0_0_r0 == 5'h18;
     if (_GEN_10)
-      cmp_i1680_24_r0s2 <= cmp_i1680_24_r0s1;
+      cmp_i1688_24_r0s2 <= cmp_i1688_24_r0s1;
     if (_GEN_9)
-      cmp_i1680_24_r0s3 <= cmp_i1680_24_r0s2;
+      cmp_i1688_24_r0s3 <= cmp_i1688_24_r0s2;
     if (_GEN_8)
-      cmp_i1680_24_r0s4 <= cmp_i1680_24_r0s3;
+      cmp_i1688_24_r0s4 <= cmp_i1688_24_r0s3;
     if (_GEN_7)
-      cmp_i1680_24_r0s5 <= cmp_i1680_24_r0s4;
+      cmp_i1688_24_r0s5 <= cmp_i1688_24_r0s4;
     if (_GEN_6)
-      cmp_i1680_24_r0s6 <= cmp_i1680_24_r0s5;
+      cmp_i1688_24_r0s6 <= cmp_i1688_24_r0s5;
     if (_GEN_5)
-      cmp_i1680_24_r0s7 <= cmp_i1680_24_r0s6;
+      cmp_i1688_24_r0s7 <= cmp_i1688_24_r0s6;
     if (_GEN_4)
-      cmp_i1680_24_r0s8 <= cmp_i1680_24_r0s7;
+      cmp_i1688_24_r0s8 <= cmp_i1688_24_r0s7;
     if (_GEN_3)
-      cmp_i1680_24_r0s9 <= cmp_i1680_24_r0s8;
+      cmp_i1688_24_r0s9 <= cmp_i1688_24_r0s8;
     if (_GEN_2)
-      cmp_i1680_24_r0s10 <= cmp_i1680_24_r0s9;
+      cmp_i1688_24_r0s10 <= cmp_i1688_24_r0s9;
     if (_GEN_1)
-      cmp_i1680_24_r0s11 <= cmp_i1680_24_r0s10;
+      cmp_i1688_24_r0s11 <= cmp_i1688_24_r0s10;
     if (_GEN_0)
-      cmp_i1680_24_r0s12 <= cmp_i1680_24_r0s11;
+      cmp_i1688_24_r0s12 <= cmp_i1688_24_r0s11;
     if (_GEN_11)
-      cmp_i1680_25_r0s1 <= slot_sroa_0_0_r0 == 5'h19;
+      cmp_i1688_25_r0s1 <= slot_sroa_0_0_r0 == 5'h19;
     if (_GEN_10)
-      cmp_i1680_25_r0s2 <= cmp_i1680_25_r0s1;
+      cmp_i1688_25_r0s2 <= cmp_i1688_25_r0s1;
     if (_GEN_9)
-      cmp_i1680_25_r0s3 <= cmp_i1680_25_r0s2;
+      cmp_i1688_25_r0s3 <= cmp_i1688_25_r0s2;
     if (_GEN_8)
-      cmp_i1680_25_r0s4 <= cmp_i1680_25_r0s3;
+      cmp_i1688_25_r0s4 <= cmp_i1688_25_r0s3;
     if (_GEN_7)
-      cmp_i1680_25_r0s5 <= cmp_i1680_25_r0s4;
+      cmp_i1688_25_r0s5 <= cmp_i1688_25_r0s4;
     if (_GEN_6)
-      cmp_i1680_25_r0s6 <= cmp_i1680_25_r0s5;
+      cmp_i1688_25_r0s6 <= cmp_i1688_25_r0s5;
     if (_GEN_5)
-      cmp_i1680_25_r0s7 <= cmp_i1680_25_r0s6;
+      cmp_i1688_25_r0s7 <= cmp_i1688_25_r0s6;
     if (_GEN_4)
-      cmp_i1680_25_r0s8 <= cmp_i1680_25_r0s7;
+      cmp_i1688_25_r0s8 <= cmp_i1688_25_r0s7;
     if (_GEN_3)
-      cmp_i1680_25_r0s9 <= cmp_i1680_25_r0s8;
+      cmp_i1688_25_r0s9 <= cmp_i1688_25_r0s8;
     if (_GEN_2)
-      cmp_i1680_25_r0s10 <= cmp_i1680_25_r0s9;
+      cmp_i1688_25_r0s10 <= cmp_i1688_25_r0s9;
     if (_GEN_1)
-      cmp_i1680_25_r0s11 <= cmp_i1680_25_r0s10;
+      cmp_i1688_25_r0s11 <= cmp_i1688_25_r0s10;
     if (_GEN_0)
-      cmp_i1680_25_r0s12 <= cmp_i1680_25_r0s11;
+      cmp_i1688_25_r0s12 <= cmp_i1688_25_r0s11;
     if (_GEN_11)
-      cmp_i1680_26_r0s1 <= slot_sroa_0_0_r0 == 5'h1A;
+      cmp_i1688_26_r0s1 <= slot_sroa_0_0_r0 == 5'h1A;
     if (_GEN_10)
-      cmp_i1680_26_r0s2 <= cmp_i1680_26_r0s1;
+      cmp_i1688_26_r0s2 <= cmp_i1688_26_r0s1;
     if (_GEN_9)
-      cmp_i1680_26_r0s3 <= cmp_i1680_26_r0s2;
+      cmp_i1688_26_r0s3 <= cmp_i1688_26_r0s2;
     if (_GEN_8)
-      cmp_i1680_26_r0s4 <= cmp_i1680_26_r0s3;
+      cmp_i1688_26_r0s4 <= cmp_i1688_26_r0s3;
     if (_GEN_7)
-      cmp_i1680_26_r0s5 <= cmp_i1680_26_r0s4;
+      cmp_i1688_26_r0s5 <= cmp_i1688_26_r0s4;
     if (_GEN_6)
-      cmp_i1680_26_r0s6 <= cmp_i1680_26_r0s5;
+      cmp_i1688_26_r0s6 <= cmp_i1688_26_r0s5;
     if (_GEN_5)
-      cmp_i1680_26_r0s7 <= cmp_i1680_26_r0s6;
+      cmp_i1688_26_r0s7 <= cmp_i1688_26_r0s6;
     if (_GEN_4)
-      cmp_i1680_26_r0s8 <= cmp_i1680_26_r0s7;
+      cmp_i1688_26_r0s8 <= cmp_i1688_26_r0s7;
     if (_GEN_3)
-      cmp_i1680_26_r0s9 <= cmp_i1680_26_r0s8;
+      cmp_i1688_26_r0s9 <= cmp_i1688_26_r0s8;
     if (_GEN_2)
-      cmp_i1680_26_r0s10 <= cmp_i1680_26_r0s9;
+      cmp_i1688_26_r0s10 <= cmp_i1688_26_r0s9;
     if (_GEN_1)
-      cmp_i1680_26_r0s11 <= cmp_i1680_26_r0s10;
+      cmp_i1688_26_r0s11 <= cmp_i1688_26_r0s10;
     if (_GEN_0)
-      cmp_i1680_26_r0s12 <= cmp_i1680_26_r0s11;
+      cmp_i1688_26_r0s12 <= cmp_i1688_26_r0s11;
     if (_GEN_11)
-      cmp_i1680_27_r0s1 <= slot_sroa_0_0_r0 == 5'h1B;
+      cmp_i1688_27_r0s1 <= slot_sroa_0_0_r0 == 5'h1B;
     if (_GEN_10)
-      cmp_i1680_27_r0s2 <= cmp_i1680_27_r0s1;
+      cmp_i1688_27_r0s2 <= cmp_i1688_27_r0s1;
     if (_GEN_9)
-      cmp_i1680_27_r0s3 <= cmp_i1680_27_r0s2;
+      cmp_i1688_27_r0s3 <= cmp_i1688_27_r0s2;
     if (_GEN_8)
-      cmp_i1680_27_r0s4 <= cmp_i1680_27_r0s3;
+      cmp_i1688_27_r0s4 <= cmp_i1688_27_r0s3;
     if (_GEN_7)
-      cmp_i1680_27_r0s5 <= cmp_i1680_27_r0s4;
+      cmp_i1688_27_r0s5 <= cmp_i1688_27_r0s4;
     if (_GEN_6)
-      cmp_i1680_27_r0s6 <= cmp_i1680_27_r0s5;
+      cmp_i1688_27_r0s6 <= cmp_i1688_27_r0s5;
     if (_GEN_5)
-      cmp_i1680_27_r0s7 <= cmp_i1680_27_r0s6;
+      cmp_i1688_27_r0s7 <= cmp_i1688_27_r0s6;
     if (_GEN_4)
-      cmp_i1680_27_r0s8 <= cmp_i1680_27_r0s7;
+      cmp_i1688_27_r0s8 <= cmp_i1688_27_r0s7;
     if (_GEN_3)
-      cmp_i1680_27_r0s9 <= cmp_i1680_27_r0s8;
+      cmp_i1688_27_r0s9 <= cmp_i1688_27_r0s8;
     if (_GEN_2)
-      cmp_i1680_27_r0s10 <= cmp_i1680_27_r0s9;
+      cmp_i1688_27_r0s10 <= cmp_i1688_27_r0s9;
     if (_GEN_1)
-      cmp_i1680_27_r0s11 <= cmp_i1680_27_r0s10;
+      cmp_i1688_27_r0s11 <= cmp_i1688_27_r0s10;
     if (_GEN_0)
-      cmp_i1680_27_r0s12 <= cmp_i1680_27_r0s11;
+      cmp_i1688_27_r0s12 <= cmp_i1688_27_r0s11;
     if (_GEN_11)
-      cmp_i1680_28_r0s1 <= slot_sroa_0_0_r0 == 5'h1C;
+      cmp_i1688_28_r0s1 <= slot_sroa_0_0_r0 == 5'h1C;
     if (_GEN_10)
-      cmp_i1680_28_r0s2 <= cmp_i1680_28_r0s1;
+      cmp_i1688_28_r0s2 <= cmp_i1688_28_r0s1;
     if (_GEN_9)
-      cmp_i1680_28_r0s3 <= cmp_i1680_28_r0s2;
+      cmp_i1688_28_r0s3 <= cmp_i1688_28_r0s2;
     if (_GEN_8)
-      cmp_i1680_28_r0s4 <= cmp_i1680_28_r0s3;
+      cmp_i1688_28_r0s4 <= cmp_i1688_28_r0s3;
     if (_GEN_7)
-      cmp_i1680_28_r0s5 <= cmp_i1680_28_r0s4;
+      cmp_i1688_28_r0s5 <= cmp_i1688_28_r0s4;
     if (_GEN_6)
-      cmp_i1680_28_r0s6 <= cmp_i1680_28_r0s5;
+      cmp_i1688_28_r0s6 <= cmp_i1688_28_r0s5;
     if (_GEN_5)
-      cmp_i1680_28_r0s7 <= cmp_i1680_28_r0s6;
+      cmp_i1688_28_r0s7 <= cmp_i1688_28_r0s6;
     if (_GEN_4)
-      cmp_i1680_28_r0s8 <= cmp_i1680_28_r0s7;
+      cmp_i1688_28_r0s8 <= cmp_i1688_28_r0s7;
     if (_GEN_3)
-      cmp_i1680_28_r0s9 <= cmp_i1680_28_r0s8;
+      cmp_i1688_28_r0s9 <= cmp_i1688_28_r0s8;
     if (_GEN_2)
-      cmp_i1680_28_r0s10 <= cmp_i1680_28_r0s9;
+      cmp_i1688_28_r0s10 <= cmp_i1688_28_r0s9;
     if (_GEN_1)
-      cmp_i1680_28_r0s11 <= cmp_i1680_28_r0s10;
+      cmp_i1688_28_r0s11 <= cmp_i1688_28_r0s10;
     if (_GEN_0)
-      cmp_i1680_28_r0s12 <= cmp_i1680_28_r0s11;
+      cmp_i1688_28_r0s12 <= cmp_i1688_28_r0s11;
     if (_GEN_11)
-      cmp_i1680_29_r0s1 <= slot_sroa_0_0_r0 == 5'h1D;
+      cmp_i1688_29_r0s1 <= slot_sroa_0_0_r0 == 5'h1D;
     if (_GEN_10)
-      cmp_i1680_29_r0s2 <= cmp_i1680_29_r0s1;
+      cmp_i1688_29_r0s2 <= cmp_i1688_29_r0s1;
     if (_GEN_9)
-      cmp_i1680_29_r0s3 <= cmp_i1680_29_r0s2;
+      cmp_i1688_29_r0s3 <= cmp_i1688_29_r0s2;
     if (_GEN_8)
-      cmp_i1680_29_r0s4 <= cmp_i1680_29_r0s3;
+      cmp_i1688_29_r0s4 <= cmp_i1688_29_r0s3;
     if (_GEN_7)
-      cmp_i1680_29_r0s5 <= cmp_i1680_29_r0s4;
+      cmp_i1688_29_r0s5 <= cmp_i1688_29_r0s4;
     if (_GEN_6)
-      cmp_i1680_29_r0s6 <= cmp_i1680_29_r0s5;
+      cmp_i1688_29_r0s6 <= cmp_i1688_29_r0s5;
     if (_GEN_5)
-      cmp_i1680_29_r0s7 <= cmp_i1680_29_r0s6;
+      cmp_i1688_29_r0s7 <= cmp_i1688_29_r0s6;
     if (_GEN_4)
-      cmp_i1680_29_r0s8 <= cmp_i1680_29_r0s7;
+      cmp_i1688_29_r0s8 <= cmp_i1688_29_r0s7;
     if (_GEN_3)
-      cmp_i1680_29_r0s9 <= cmp_i1680_29_r0s8;
+      cmp_i1688_29_r0s9 <= cmp_i1688_29_r0s8;
     if (_GEN_2)
-      cmp_i1680_29_r0s10 <= cmp_i1680_29_r0s9;
+      cmp_i1688_29_r0s10 <= cmp_i1688_29_r0s9;
     if (_GEN_1)
-      cmp_i1680_29_r0s11 <= cmp_i1680_29_r0s10;
+      cmp_i1688_29_r0s11 <= cmp_i1688_29_r0s10;
     if (_GEN_0)
-      cmp_i1680_29_r0s12 <= cmp_i1680_29_r0s11;
+      cmp_i1688_29_r0s12 <= cmp_i1688_29_r0s11;
     if (_GEN_11)
-      cmp_i1680_30_r0s1 <= slot_sroa_0_0_r0 == 5'h1E;
+      cmp_i1688_30_r0s1 <= slot_sroa_0_0_r0 == 5'h1E;
     if (_GEN_10)
-      cmp_i1680_30_r0s2 <= cmp_i1680_30_r0s1;
+      cmp_i1688_30_r0s2 <= cmp_i1688_30_r0s1;
     if (_GEN_9)
-      cmp_i1680_30_r0s3 <= cmp_i1680_30_r0s2;
+      cmp_i1688_30_r0s3 <= cmp_i1688_30_r0s2;
     if (_GEN_8)
-      cmp_i1680_30_r0s4 <= cmp_i1680_30_r0s3;
+      cmp_i1688_30_r0s4 <= cmp_i1688_30_r0s3;
     if (_GEN_7)
-      cmp_i1680_30_r0s5 <= cmp_i1680_30_r0s4;
+      cmp_i1688_30_r0s5 <= cmp_i1688_30_r0s4;
     if (_GEN_6)
-      cmp_i1680_30_r0s6 <= cmp_i1680_30_r0s5;
+      cmp_i1688_30_r0s6 <= cmp_i1688_30_r0s5;
     if (_GEN_5)
-      cmp_i1680_30_r0s7 <= cmp_i1680_30_r0s6;
+      cmp_i1688_30_r0s7 <= cmp_i1688_30_r0s6;
     if (_GEN_4)
-      cmp_i1680_30_r0s8 <= cmp_i1680_30_r0s7;
+      cmp_i1688_30_r0s8 <= cmp_i1688_30_r0s7;
     if (_GEN_3)
-      cmp_i1680_30_r0s9 <= cmp_i1680_30_r0s8;
+      cmp_i1688_30_r0s9 <= cmp_i1688_30_r0s8;
     if (_GEN_2)
-      cmp_i1680_30_r0s10 <= cmp_i1680_30_r0s9;
+      cmp_i1688_30_r0s10 <= cmp_i1688_30_r0s9;
     if (_GEN_1)
-      cmp_i1680_30_r0s11 <= cmp_i1680_30_r0s10;
+      cmp_i1688_30_r0s11 <= cmp_i1688_30_r0s10;
     if (_GEN_0)
-      cmp_i1680_30_r0s12 <= cmp_i1680_30_r0s11;
+      cmp_i1688_30_r0s12 <= cmp_i1688_30_r0s11;
     if (_GEN_11)
-      cmp_i1680_31_r0s1 <= &slot_sroa_0_0_r0;
+      cmp_i1688_31_r0s1 <= &slot_sroa_0_0_r0;
     if (_GEN_10)
-      cmp_i1680_31_r0s2 <= cmp_i1680_31_r0s1;
+      cmp_i1688_31_r0s2 <= cmp_i1688_31_r0s1;
     if (_GEN_9)
-      cmp_i1680_31_r0s3 <= cmp_i1680_31_r0s2;
+      cmp_i1688_31_r0s3 <= cmp_i1688_31_r0s2;
     if (_GEN_8)
-      cmp_i1680_31_r0s4 <= cmp_i1680_31_r0s3;
+      cmp_i1688_31_r0s4 <= cmp_i1688_31_r0s3;
     if (_GEN_7)
-      cmp_i1680_31_r0s5 <= cmp_i1680_31_r0s4;
+      cmp_i1688_31_r0s5 <= cmp_i1688_31_r0s4;
     if (_GEN_6)
-      cmp_i1680_31_r0s6 <= cmp_i1680_31_r0s5;
+      cmp_i1688_31_r0s6 <= cmp_i1688_31_r0s5;
     if (_GEN_5)
-      cmp_i1680_31_r0s7 <= cmp_i1680_31_r0s6;
+      cmp_i1688_31_r0s7 <= cmp_i1688_31_r0s6;
     if (_GEN_4)
-      cmp_i1680_31_r0s8 <= cmp_i1680_31_r0s7;
+      cmp_i1688_31_r0s8 <= cmp_i1688_31_r0s7;
     if (_GEN_3)
-      cmp_i1680_31_r0s9 <= cmp_i1680_31_r0s8;
+      cmp_i1688_31_r0s9 <= cmp_i1688_31_r0s8;
     if (_GEN_2)
-      cmp_i1680_31_r0s10 <= cmp_i1680_31_r0s9;
+      cmp_i1688_31_r0s10 <= cmp_i1688_31_r0s9;
     if (_GEN_1)
-      cmp_i1680_31_r0s11 <= cmp_i1680_31_r0s10;
+      cmp_i1688_31_r0s11 <= cmp_i1688_31_r0s10;
     if (_GEN_0)
-      cmp_i1680_31_r0s12 <= cmp_i1680_31_r0s11;
+      cmp_i1688_31_r0s12 <= cmp_i1688_31_r0s11;
     if (_GEN_11) begin
       or_cond102_r0s1 <=
         (|(_GEN_68[31:24])) & (_GEN_68[31:24] != _GEN_68[15:8] | _GEN_68[0]);
       v40_r0s1 <= {1'h0, _GEN_68[31:24] - _GEN_68[15:8]} + 9'h1;
     end
     if (_GEN_10)
-      conv_i_i1493_r0s2 <=
+      conv_i_i1501_r0s2 <=
         4'h9
         - {_GEN_148,
            _GEN_148
@@ -16241,25 +16241,25 @@ module kv_compress_fit_speckv_Design(
                        ? ~(_GEN_91[6]) & _GEN_91[5]
                        : ~(_GEN_91[8]) & _GEN_91[7]}}};
     if (_GEN_9)
-      conv_i_i1493_r0s3 <= conv_i_i1493_r0s2;
+      conv_i_i1501_r0s3 <= conv_i_i1501_r0s2;
     if (_GEN_8)
-      conv_i_i1493_r0s4 <= conv_i_i1493_r0s3;
+      conv_i_i1501_r0s4 <= conv_i_i1501_r0s3;
     if (_GEN_7)
-      conv_i_i1493_r0s5 <= conv_i_i1493_r0s4;
+      conv_i_i1501_r0s5 <= conv_i_i1501_r0s4;
     if (_GEN_6)
-      conv_i_i1493_r0s6 <= conv_i_i1493_r0s5;
+      conv_i_i1501_r0s6 <= conv_i_i1501_r0s5;
     if (_GEN_5)
-      conv_i_i1493_r0s7 <= conv_i_i1493_r0s6;
+      conv_i_i1501_r0s7 <= conv_i_i1501_r0s6;
     if (_GEN_4)
-      conv_i_i1493_r0s8 <= conv_i_i1493_r0s7;
+      conv_i_i1501_r0s8 <= conv_i_i1501_r0s7;
     if (_GEN_3)
-      conv_i_i1493_r0s9 <= conv_i_i1493_r0s8;
+      conv_i_i1501_r0s9 <= conv_i_i1501_r0s8;
     if (_GEN_2)
-      conv_i_i1493_r0s10 <= conv_i_i1493_r0s9;
+      conv_i_i1501_r0s10 <= conv_i_i1501_r0s9;
     if (_GEN_1)
-      conv_i_i1493_r0s11 <= conv_i_i1493_r0s10;
+      conv_i_i1501_r0s11 <= conv_i_i1501_r0s10;
     if (_GEN_0)
-      conv_i_i1493_r0s12 <= conv_i_i1493_r0s11;
+      conv_i_i1501_r0s12 <= conv_i_i1501_r0s11;
     if (_GEN_11)
       and_r0s1__1 <= _GEN_65 & _GEN_66;
     if (_GEN_10)
@@ -16285,29 +16285,29 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_0)
       and_r0s12__1 <= and_r0s11__1;
     if (_GEN_11)
-      cmp_i3466_r0s1 <= _GEN_92;
+      cmp_i3474_r0s1 <= _GEN_92;
     if (_GEN_10)
-      cmp_i3466_r0s2 <= cmp_i3466_r0s1;
+      cmp_i3474_r0s2 <= cmp_i3474_r0s1;
     if (_GEN_9)
-      cmp_i3466_r0s3 <= cmp_i3466_r0s2;
+      cmp_i3474_r0s3 <= cmp_i3474_r0s2;
     if (_GEN_8)
-      cmp_i3466_r0s4 <= cmp_i3466_r0s3;
+      cmp_i3474_r0s4 <= cmp_i3474_r0s3;
     if (_GEN_7)
-      cmp_i3466_r0s5 <= cmp_i3466_r0s4;
+      cmp_i3474_r0s5 <= cmp_i3474_r0s4;
     if (_GEN_6)
-      cmp_i3466_r0s6 <= cmp_i3466_r0s5;
+      cmp_i3474_r0s6 <= cmp_i3474_r0s5;
     if (_GEN_5)
-      cmp_i3466_r0s7 <= cmp_i3466_r0s6;
+      cmp_i3474_r0s7 <= cmp_i3474_r0s6;
     if (_GEN_4)
-      cmp_i3466_r0s8 <= cmp_i3466_r0s7;
+      cmp_i3474_r0s8 <= cmp_i3474_r0s7;
     if (_GEN_3)
-      cmp_i3466_r0s9 <= cmp_i3466_r0s8;
+      cmp_i3474_r0s9 <= cmp_i3474_r0s8;
     if (_GEN_2)
-      cmp_i3466_r0s10 <= cmp_i3466_r0s9;
+      cmp_i3474_r0s10 <= cmp_i3474_r0s9;
     if (_GEN_1)
-      cmp_i3466_r0s11 <= cmp_i3466_r0s10;
+      cmp_i3474_r0s11 <= cmp_i3474_r0s10;
     if (_GEN_0)
-      cmp_i3466_r0s12 <= cmp_i3466_r0s11;
+      cmp_i3474_r0s12 <= cmp_i3474_r0s11;
     if (_GEN_11)
       page_sroa_0_1_r0s1 <= _GEN_93;
     if (_GEN_10)
@@ -16367,15 +16367,15 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_7)
       xor_r0s5 <= xor_r0s4;
     if (_GEN_11)
-      plan_sroa_384294_1_r0s1 <= _GEN_96;
+      plan_sroa_384302_1_r0s1 <= _GEN_96;
     if (_GEN_10)
-      plan_sroa_384294_1_r0s2 <= plan_sroa_384294_1_r0s1;
+      plan_sroa_384302_1_r0s2 <= plan_sroa_384302_1_r0s1;
     if (_GEN_9)
-      plan_sroa_384294_1_r0s3 <= plan_sroa_384294_1_r0s2;
+      plan_sroa_384302_1_r0s3 <= plan_sroa_384302_1_r0s2;
     if (_GEN_8)
-      plan_sroa_384294_1_r0s4 <= plan_sroa_384294_1_r0s3;
+      plan_sroa_384302_1_r0s4 <= plan_sroa_384302_1_r0s3;
     if (_GEN_7)
-      plan_sroa_384294_1_r0s5 <= plan_sroa_384294_1_r0s4;
+      plan_sroa_384302_1_r0s5 <= plan_sroa_384302_1_r0s4;
     if (_GEN_11)
       field_r0s1 <= _GEN_149[8:4];
     if (_GEN_10)
@@ -16403,12 +16403,12 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_8)
       xor_r0s4__2 <= xor_r0s3__2;
     if (_GEN_11)
-      ref_tmp87_sroa_0_0_r0s1 <=
+      ref_tmp88_sroa_0_0_r0s1 <=
         _GEN_151 | ~_GEN_150 & ~_GEN_66
           ? (_GEN_151 ? (_GEN_12 ? 16'h10 : 16'h8) : _GEN_81 ? 16'h4 : {15'h1, ~_GEN_82})
           : plan_sroa_24_0_r0[0] ? 16'hB : 16'h8;
     if (_GEN_10)
-      ref_tmp87_sroa_0_0_r0s2 <= ref_tmp87_sroa_0_0_r0s1;
+      ref_tmp88_sroa_0_0_r0s2 <= ref_tmp88_sroa_0_0_r0s1;
     if (_GEN_11)
       select_r0s1__3 <=
         plan_sroa_29_0_r0[3:0] < rows_left_sroa_0_0_r0
@@ -16417,15 +16417,15 @@ module kv_compress_fit_speckv_Design(
     if (_GEN_10)
       select_r0s2__1 <= select_r0s1__3;
     if (_GEN_9)
-      mul_i1555_r0s3 <=
-        (ref_tmp87_sroa_0_0_r0s2 + {12'h0, conv_i_i1493_r0s2}) * {9'h0, select_r0s2__1};
+      mul_i1563_r0s3 <=
+        (ref_tmp88_sroa_0_0_r0s2 + {12'h0, conv_i_i1501_r0s2}) * {9'h0, select_r0s2__1};
     if (_GEN_8)
-      mul_i1555_r0s4 <= mul_i1555_r0s3;
+      mul_i1563_r0s4 <= mul_i1563_r0s3;
     if (_GEN_7)
       narrow81_r0s5 <= _GEN_152[13:4];
     if (_GEN_6)
       select_r0s6__3 <=
-        xor_r0s5 ? plan_sroa_384294_1_r0s5[9:0] : {5'h0, field_r0s5} + narrow81_r0s5;
+        xor_r0s5 ? plan_sroa_384302_1_r0s5[9:0] : {5'h0, field_r0s5} + narrow81_r0s5;
     if (_GEN_5)
       select_r0s7 <= select_r0s6__3;
     if (_GEN_4)
@@ -16442,7 +16442,7 @@ module kv_compress_fit_speckv_Design(
       ranges_sroa_0_0_r0 <=
         _GEN_99 ? 992'h0 : ~first_0_r0 ? _GEN_67[1023:32] : ranges_sroa_0_0_r0;
     if (~started | _GEN_7)
-      words_sroa_0_0_r0 <= ~started | cmp_i3466_r0s4 | ~xor_r0s4__1 ? 16'h0 : _GEN_98;
+      words_sroa_0_0_r0 <= ~started | cmp_i3474_r0s4 | ~xor_r0s4__1 ? 16'h0 : _GEN_98;
     if (_GEN_100) begin
       slot_sroa_0_0_r0 <=
         ~started | _GEN_92 | first_0_r0 ? 5'h0 : slot_sroa_0_0_r0 + 5'h1;
@@ -16457,9 +16457,9 @@ module kv_compress_fit_speckv_Design(
     end
     if (~started | _GEN_10)
       gaps_sroa_0_0_r0 <=
-        ~started | cmp_i3466_r0s1 ? 9'h0 : xor_r0s1__1 ? _GEN_91 : gaps_sroa_0_0_r0;
+        ~started | cmp_i3474_r0s1 ? 9'h0 : xor_r0s1__1 ? _GEN_91 : gaps_sroa_0_0_r0;
     if (_GEN_100) begin
-      plan_sroa_384294_0_r0 <= _GEN_99 ? 16'h0 : _GEN_96;
+      plan_sroa_384302_0_r0 <= _GEN_99 ? 16'h0 : _GEN_96;
       plan_sroa_35_0_r0 <= _GEN_99 ? 4'h0 : _GEN_97;
       plan_sroa_29_0_r0 <=
         _GEN_99 ? 8'h0 : ~first_0_r0 ? plan_sroa_29_0_r0 : plans_dout[25:18];
@@ -16493,7 +16493,7 @@ module kv_compress_fit_speckv_Design(
       xor_r0s12 <= xor_r0s11;
     if (~started | _GEN)
       slots_sroa_0_0_r0 <=
-        ~started | cmp_i3466_r0s12
+        ~started | cmp_i3474_r0s12
           ? 512'h0
           : xor_r0s12
               ? {_GEN_53,
@@ -16576,7 +16576,7 @@ module kv_compress_fit_speckv_Design(
   assign token_ranges_waits = valid0_0 & _GEN_17 & ~token_ranges_empty_n;
   assign rows_write = _GEN & and_r0s12;
   assign rows_din =
-    {conv_i_i1493_r0s12,
+    {conv_i_i1501_r0s12,
      _GEN_53,
      _GEN_52,
      _GEN_51,
@@ -16611,11 +16611,11 @@ module kv_compress_fit_speckv_Design(
      _GEN_22};
   assign rows_waits = valid0_12 & and_r0s12 & ~rows_full_n;
   assign widths_write = _GEN & and_r0s12__1;
-  assign widths_din = conv_i_i1493_r0s12;
+  assign widths_din = conv_i_i1501_r0s12;
   assign widths_waits = valid0_12 & and_r0s12__1 & ~widths_full_n;
-  assign fitted_write = _GEN & cmp_i3466_r0s12;
+  assign fitted_write = _GEN & cmp_i3474_r0s12;
   assign fitted_din = {select_r0s12, page_sroa_7_1_r0s12[0], page_sroa_0_1_r0s12};
-  assign fitted_waits = valid0_12 & cmp_i3466_r0s12 & ~fitted_full_n;
+  assign fitted_waits = valid0_12 & cmp_i3474_r0s12 & ~fitted_full_n;
 endmodule
 
 module kv_compress_encode_speckv_Design_hls_stream_ap_uint_512_0(

@@ -6741,7 +6741,7 @@ module kv_decompress_scale_speckv_Design(
   reg          xor_r0s4__1;
   reg          xor_r0s5__1;
   reg  [9:0]   sub_i_i1103_r0s4;
-  reg          cmp_i1509_r0s4;
+  reg          cmp_i1512_r0s4;
   reg          mul_i1030_r0s3;
   reg          mul_i1030_r0s4;
   reg          mul_i1030_r0s3__1;
@@ -6779,12 +6779,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_r0s3__17;
   reg          mul_i1030_r0s4__17;
   reg  [4:0]   select_r0s4;
-  reg  [17:0]  add_i1635_r0s5;
-  reg          cond_i1512_r0s5;
-  reg          or_i1596_r0s5;
-  reg  [17:0]  add_i2053_r0s5;
-  reg          cond_i1512_r0s5__1;
-  reg          or_i1583_r0s5;
+  reg  [17:0]  add_i1643_r0s5;
+  reg          cond_i1515_r0s5;
+  reg          or_i1604_r0s5;
+  reg  [17:0]  add_i2061_r0s5;
+  reg          cond_i1515_r0s5__1;
+  reg          or_i1591_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_r0s6;
   reg          and_r0s1__1;
   reg          and_r0s2__1;
@@ -6802,7 +6802,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__1;
   reg          or_r0s5__1;
   reg  [9:0]   sub_i_i1103_1_r0s4;
-  reg          cmp_i1509_1_r0s4;
+  reg          cmp_i1512_1_r0s4;
   reg          mul_i1030_1_r0s3;
   reg          mul_i1030_1_r0s4;
   reg          mul_i1030_1_r0s3__1;
@@ -6840,12 +6840,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_1_r0s3__17;
   reg          mul_i1030_1_r0s4__17;
   reg  [4:0]   select_r0s4__1;
-  reg  [17:0]  add_i1635_1_r0s5;
-  reg          cond_i1512_1_r0s5;
-  reg          or_i1596_1_r0s5;
-  reg  [17:0]  add_i2053_1_r0s5;
-  reg          cond_i1512_1_r0s5__1;
-  reg          or_i1583_1_r0s5;
+  reg  [17:0]  add_i1643_1_r0s5;
+  reg          cond_i1515_1_r0s5;
+  reg          or_i1604_1_r0s5;
+  reg  [17:0]  add_i2061_1_r0s5;
+  reg          cond_i1515_1_r0s5__1;
+  reg          or_i1591_1_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_1_r0s6;
   reg          and_r0s1__2;
   reg          and_r0s2__2;
@@ -6863,7 +6863,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__2;
   reg          or_r0s5__2;
   reg  [9:0]   sub_i_i1103_2_r0s4;
-  reg          cmp_i1509_2_r0s4;
+  reg          cmp_i1512_2_r0s4;
   reg          mul_i1030_2_r0s3;
   reg          mul_i1030_2_r0s4;
   reg          mul_i1030_2_r0s3__1;
@@ -6901,12 +6901,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_2_r0s3__17;
   reg          mul_i1030_2_r0s4__17;
   reg  [4:0]   select_r0s4__2;
-  reg  [17:0]  add_i1635_2_r0s5;
-  reg          cond_i1512_2_r0s5;
-  reg          or_i1596_2_r0s5;
-  reg  [17:0]  add_i2053_2_r0s5;
-  reg          cond_i1512_2_r0s5__1;
-  reg          or_i1583_2_r0s5;
+  reg  [17:0]  add_i1643_2_r0s5;
+  reg          cond_i1515_2_r0s5;
+  reg          or_i1604_2_r0s5;
+  reg  [17:0]  add_i2061_2_r0s5;
+  reg          cond_i1515_2_r0s5__1;
+  reg          or_i1591_2_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_2_r0s6;
   reg          and_r0s1__3;
   reg          and_r0s2__3;
@@ -6924,7 +6924,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__3;
   reg          or_r0s5__3;
   reg  [9:0]   sub_i_i1103_3_r0s4;
-  reg          cmp_i1509_3_r0s4;
+  reg          cmp_i1512_3_r0s4;
   reg          mul_i1030_3_r0s3;
   reg          mul_i1030_3_r0s4;
   reg          mul_i1030_3_r0s3__1;
@@ -6962,12 +6962,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_3_r0s3__17;
   reg          mul_i1030_3_r0s4__17;
   reg  [4:0]   select_r0s4__3;
-  reg  [17:0]  add_i1635_3_r0s5;
-  reg          cond_i1512_3_r0s5;
-  reg          or_i1596_3_r0s5;
-  reg  [17:0]  add_i2053_3_r0s5;
-  reg          cond_i1512_3_r0s5__1;
-  reg          or_i1583_3_r0s5;
+  reg  [17:0]  add_i1643_3_r0s5;
+  reg          cond_i1515_3_r0s5;
+  reg          or_i1604_3_r0s5;
+  reg  [17:0]  add_i2061_3_r0s5;
+  reg          cond_i1515_3_r0s5__1;
+  reg          or_i1591_3_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_3_r0s6;
   reg          and_r0s1__4;
   reg          and_r0s2__4;
@@ -6985,7 +6985,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__4;
   reg          or_r0s5__4;
   reg  [9:0]   sub_i_i1103_4_r0s4;
-  reg          cmp_i1509_4_r0s4;
+  reg          cmp_i1512_4_r0s4;
   reg          mul_i1030_4_r0s3;
   reg          mul_i1030_4_r0s4;
   reg          mul_i1030_4_r0s3__1;
@@ -7023,12 +7023,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_4_r0s3__17;
   reg          mul_i1030_4_r0s4__17;
   reg  [4:0]   select_r0s4__4;
-  reg  [17:0]  add_i1635_4_r0s5;
-  reg          cond_i1512_4_r0s5;
-  reg          or_i1596_4_r0s5;
-  reg  [17:0]  add_i2053_4_r0s5;
-  reg          cond_i1512_4_r0s5__1;
-  reg          or_i1583_4_r0s5;
+  reg  [17:0]  add_i1643_4_r0s5;
+  reg          cond_i1515_4_r0s5;
+  reg          or_i1604_4_r0s5;
+  reg  [17:0]  add_i2061_4_r0s5;
+  reg          cond_i1515_4_r0s5__1;
+  reg          or_i1591_4_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_4_r0s6;
   reg          and_r0s1__5;
   reg          and_r0s2__5;
@@ -7046,7 +7046,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__5;
   reg          or_r0s5__5;
   reg  [9:0]   sub_i_i1103_5_r0s4;
-  reg          cmp_i1509_5_r0s4;
+  reg          cmp_i1512_5_r0s4;
   reg          mul_i1030_5_r0s3;
   reg          mul_i1030_5_r0s4;
   reg          mul_i1030_5_r0s3__1;
@@ -7084,12 +7084,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_5_r0s3__17;
   reg          mul_i1030_5_r0s4__17;
   reg  [4:0]   select_r0s4__5;
-  reg  [17:0]  add_i1635_5_r0s5;
-  reg          cond_i1512_5_r0s5;
-  reg          or_i1596_5_r0s5;
-  reg  [17:0]  add_i2053_5_r0s5;
-  reg          cond_i1512_5_r0s5__1;
-  reg          or_i1583_5_r0s5;
+  reg  [17:0]  add_i1643_5_r0s5;
+  reg          cond_i1515_5_r0s5;
+  reg          or_i1604_5_r0s5;
+  reg  [17:0]  add_i2061_5_r0s5;
+  reg          cond_i1515_5_r0s5__1;
+  reg          or_i1591_5_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_5_r0s6;
   reg          and_r0s1__6;
   reg          and_r0s2__6;
@@ -7107,7 +7107,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__6;
   reg          or_r0s5__6;
   reg  [9:0]   sub_i_i1103_6_r0s4;
-  reg          cmp_i1509_6_r0s4;
+  reg          cmp_i1512_6_r0s4;
   reg          mul_i1030_6_r0s3;
   reg          mul_i1030_6_r0s4;
   reg          mul_i1030_6_r0s3__1;
@@ -7145,12 +7145,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_6_r0s3__17;
   reg          mul_i1030_6_r0s4__17;
   reg  [4:0]   select_r0s4__6;
-  reg  [17:0]  add_i1635_6_r0s5;
-  reg          cond_i1512_6_r0s5;
-  reg          or_i1596_6_r0s5;
-  reg  [17:0]  add_i2053_6_r0s5;
-  reg          cond_i1512_6_r0s5__1;
-  reg          or_i1583_6_r0s5;
+  reg  [17:0]  add_i1643_6_r0s5;
+  reg          cond_i1515_6_r0s5;
+  reg          or_i1604_6_r0s5;
+  reg  [17:0]  add_i2061_6_r0s5;
+  reg          cond_i1515_6_r0s5__1;
+  reg          or_i1591_6_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_6_r0s6;
   reg          and_r0s1__7;
   reg          and_r0s2__7;
@@ -7168,7 +7168,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__7;
   reg          or_r0s5__7;
   reg  [9:0]   sub_i_i1103_7_r0s4;
-  reg          cmp_i1509_7_r0s4;
+  reg          cmp_i1512_7_r0s4;
   reg          mul_i1030_7_r0s3;
   reg          mul_i1030_7_r0s4;
   reg          mul_i1030_7_r0s3__1;
@@ -7206,12 +7206,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_7_r0s3__17;
   reg          mul_i1030_7_r0s4__17;
   reg  [4:0]   select_r0s4__7;
-  reg  [17:0]  add_i1635_7_r0s5;
-  reg          cond_i1512_7_r0s5;
-  reg          or_i1596_7_r0s5;
-  reg  [17:0]  add_i2053_7_r0s5;
-  reg          cond_i1512_7_r0s5__1;
-  reg          or_i1583_7_r0s5;
+  reg  [17:0]  add_i1643_7_r0s5;
+  reg          cond_i1515_7_r0s5;
+  reg          or_i1604_7_r0s5;
+  reg  [17:0]  add_i2061_7_r0s5;
+  reg          cond_i1515_7_r0s5__1;
+  reg          or_i1591_7_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_7_r0s6;
   reg          and_r0s1__8;
   reg          and_r0s2__8;
@@ -7229,7 +7229,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__8;
   reg          or_r0s5__8;
   reg  [9:0]   sub_i_i1103_8_r0s4;
-  reg          cmp_i1509_8_r0s4;
+  reg          cmp_i1512_8_r0s4;
   reg          mul_i1030_8_r0s3;
   reg          mul_i1030_8_r0s4;
   reg          mul_i1030_8_r0s3__1;
@@ -7267,12 +7267,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_8_r0s3__17;
   reg          mul_i1030_8_r0s4__17;
   reg  [4:0]   select_r0s4__8;
-  reg  [17:0]  add_i1635_8_r0s5;
-  reg          cond_i1512_8_r0s5;
-  reg          or_i1596_8_r0s5;
-  reg  [17:0]  add_i2053_8_r0s5;
-  reg          cond_i1512_8_r0s5__1;
-  reg          or_i1583_8_r0s5;
+  reg  [17:0]  add_i1643_8_r0s5;
+  reg          cond_i1515_8_r0s5;
+  reg          or_i1604_8_r0s5;
+  reg  [17:0]  add_i2061_8_r0s5;
+  reg          cond_i1515_8_r0s5__1;
+  reg          or_i1591_8_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_8_r0s6;
   reg          and_r0s1__9;
   reg          and_r0s2__9;
@@ -7290,7 +7290,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__9;
   reg          or_r0s5__9;
   reg  [9:0]   sub_i_i1103_9_r0s4;
-  reg          cmp_i1509_9_r0s4;
+  reg          cmp_i1512_9_r0s4;
   reg          mul_i1030_9_r0s3;
   reg          mul_i1030_9_r0s4;
   reg          mul_i1030_9_r0s3__1;
@@ -7328,12 +7328,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_9_r0s3__17;
   reg          mul_i1030_9_r0s4__17;
   reg  [4:0]   select_r0s4__9;
-  reg  [17:0]  add_i1635_9_r0s5;
-  reg          cond_i1512_9_r0s5;
-  reg          or_i1596_9_r0s5;
-  reg  [17:0]  add_i2053_9_r0s5;
-  reg          cond_i1512_9_r0s5__1;
-  reg          or_i1583_9_r0s5;
+  reg  [17:0]  add_i1643_9_r0s5;
+  reg          cond_i1515_9_r0s5;
+  reg          or_i1604_9_r0s5;
+  reg  [17:0]  add_i2061_9_r0s5;
+  reg          cond_i1515_9_r0s5__1;
+  reg          or_i1591_9_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_9_r0s6;
   reg          and_r0s1__10;
   reg          and_r0s2__10;
@@ -7351,7 +7351,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__10;
   reg          or_r0s5__10;
   reg  [9:0]   sub_i_i1103_10_r0s4;
-  reg          cmp_i1509_10_r0s4;
+  reg          cmp_i1512_10_r0s4;
   reg          mul_i1030_10_r0s3;
   reg          mul_i1030_10_r0s4;
   reg          mul_i1030_10_r0s3__1;
@@ -7389,12 +7389,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_10_r0s3__17;
   reg          mul_i1030_10_r0s4__17;
   reg  [4:0]   select_r0s4__10;
-  reg  [17:0]  add_i1635_10_r0s5;
-  reg          cond_i1512_10_r0s5;
-  reg          or_i1596_10_r0s5;
-  reg  [17:0]  add_i2053_10_r0s5;
-  reg          cond_i1512_10_r0s5__1;
-  reg          or_i1583_10_r0s5;
+  reg  [17:0]  add_i1643_10_r0s5;
+  reg          cond_i1515_10_r0s5;
+  reg          or_i1604_10_r0s5;
+  reg  [17:0]  add_i2061_10_r0s5;
+  reg          cond_i1515_10_r0s5__1;
+  reg          or_i1591_10_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_10_r0s6;
   reg          and_r0s1__11;
   reg          and_r0s2__11;
@@ -7412,7 +7412,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__11;
   reg          or_r0s5__11;
   reg  [9:0]   sub_i_i1103_11_r0s4;
-  reg          cmp_i1509_11_r0s4;
+  reg          cmp_i1512_11_r0s4;
   reg          mul_i1030_11_r0s3;
   reg          mul_i1030_11_r0s4;
   reg          mul_i1030_11_r0s3__1;
@@ -7450,12 +7450,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_11_r0s3__17;
   reg          mul_i1030_11_r0s4__17;
   reg  [4:0]   select_r0s4__11;
-  reg  [17:0]  add_i1635_11_r0s5;
-  reg          cond_i1512_11_r0s5;
-  reg          or_i1596_11_r0s5;
-  reg  [17:0]  add_i2053_11_r0s5;
-  reg          cond_i1512_11_r0s5__1;
-  reg          or_i1583_11_r0s5;
+  reg  [17:0]  add_i1643_11_r0s5;
+  reg          cond_i1515_11_r0s5;
+  reg          or_i1604_11_r0s5;
+  reg  [17:0]  add_i2061_11_r0s5;
+  reg          cond_i1515_11_r0s5__1;
+  reg          or_i1591_11_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_11_r0s6;
   reg          and_r0s1__12;
   reg          and_r0s2__12;
@@ -7473,7 +7473,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__12;
   reg          or_r0s5__12;
   reg  [9:0]   sub_i_i1103_12_r0s4;
-  reg          cmp_i1509_12_r0s4;
+  reg          cmp_i1512_12_r0s4;
   reg          mul_i1030_12_r0s3;
   reg          mul_i1030_12_r0s4;
   reg          mul_i1030_12_r0s3__1;
@@ -7511,12 +7511,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_12_r0s3__17;
   reg          mul_i1030_12_r0s4__17;
   reg  [4:0]   select_r0s4__12;
-  reg  [17:0]  add_i1635_12_r0s5;
-  reg          cond_i1512_12_r0s5;
-  reg          or_i1596_12_r0s5;
-  reg  [17:0]  add_i2053_12_r0s5;
-  reg          cond_i1512_12_r0s5__1;
-  reg          or_i1583_12_r0s5;
+  reg  [17:0]  add_i1643_12_r0s5;
+  reg          cond_i1515_12_r0s5;
+  reg          or_i1604_12_r0s5;
+  reg  [17:0]  add_i2061_12_r0s5;
+  reg          cond_i1515_12_r0s5__1;
+  reg          or_i1591_12_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_12_r0s6;
   reg          and_r0s1__13;
   reg          and_r0s2__13;
@@ -7534,7 +7534,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__13;
   reg          or_r0s5__13;
   reg  [9:0]   sub_i_i1103_13_r0s4;
-  reg          cmp_i1509_13_r0s4;
+  reg          cmp_i1512_13_r0s4;
   reg          mul_i1030_13_r0s3;
   reg          mul_i1030_13_r0s4;
   reg          mul_i1030_13_r0s3__1;
@@ -7572,12 +7572,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_13_r0s3__17;
   reg          mul_i1030_13_r0s4__17;
   reg  [4:0]   select_r0s4__13;
-  reg  [17:0]  add_i1635_13_r0s5;
-  reg          cond_i1512_13_r0s5;
-  reg          or_i1596_13_r0s5;
-  reg  [17:0]  add_i2053_13_r0s5;
-  reg          cond_i1512_13_r0s5__1;
-  reg          or_i1583_13_r0s5;
+  reg  [17:0]  add_i1643_13_r0s5;
+  reg          cond_i1515_13_r0s5;
+  reg          or_i1604_13_r0s5;
+  reg  [17:0]  add_i2061_13_r0s5;
+  reg          cond_i1515_13_r0s5__1;
+  reg          or_i1591_13_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_13_r0s6;
   reg          and_r0s1__14;
   reg          and_r0s2__14;
@@ -7595,7 +7595,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__14;
   reg          or_r0s5__14;
   reg  [9:0]   sub_i_i1103_14_r0s4;
-  reg          cmp_i1509_14_r0s4;
+  reg          cmp_i1512_14_r0s4;
   reg          mul_i1030_14_r0s3;
   reg          mul_i1030_14_r0s4;
   reg          mul_i1030_14_r0s3__1;
@@ -7633,12 +7633,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_14_r0s3__17;
   reg          mul_i1030_14_r0s4__17;
   reg  [4:0]   select_r0s4__14;
-  reg  [17:0]  add_i1635_14_r0s5;
-  reg          cond_i1512_14_r0s5;
-  reg          or_i1596_14_r0s5;
-  reg  [17:0]  add_i2053_14_r0s5;
-  reg          cond_i1512_14_r0s5__1;
-  reg          or_i1583_14_r0s5;
+  reg  [17:0]  add_i1643_14_r0s5;
+  reg          cond_i1515_14_r0s5;
+  reg          or_i1604_14_r0s5;
+  reg  [17:0]  add_i2061_14_r0s5;
+  reg          cond_i1515_14_r0s5__1;
+  reg          or_i1591_14_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_14_r0s6;
   reg          and_r0s1__15;
   reg          and_r0s2__15;
@@ -7656,7 +7656,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__15;
   reg          or_r0s5__15;
   reg  [9:0]   sub_i_i1103_15_r0s4;
-  reg          cmp_i1509_15_r0s4;
+  reg          cmp_i1512_15_r0s4;
   reg          mul_i1030_15_r0s3;
   reg          mul_i1030_15_r0s4;
   reg          mul_i1030_15_r0s3__1;
@@ -7694,12 +7694,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_15_r0s3__17;
   reg          mul_i1030_15_r0s4__17;
   reg  [4:0]   select_r0s4__15;
-  reg  [17:0]  add_i1635_15_r0s5;
-  reg          cond_i1512_15_r0s5;
-  reg          or_i1596_15_r0s5;
-  reg  [17:0]  add_i2053_15_r0s5;
-  reg          cond_i1512_15_r0s5__1;
-  reg          or_i1583_15_r0s5;
+  reg  [17:0]  add_i1643_15_r0s5;
+  reg          cond_i1515_15_r0s5;
+  reg          or_i1604_15_r0s5;
+  reg  [17:0]  add_i2061_15_r0s5;
+  reg          cond_i1515_15_r0s5__1;
+  reg          or_i1591_15_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_15_r0s6;
   reg          and_r0s1__16;
   reg          and_r0s2__16;
@@ -7717,7 +7717,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__16;
   reg          or_r0s5__16;
   reg  [9:0]   sub_i_i1103_16_r0s4;
-  reg          cmp_i1509_16_r0s4;
+  reg          cmp_i1512_16_r0s4;
   reg          mul_i1030_16_r0s3;
   reg          mul_i1030_16_r0s4;
   reg          mul_i1030_16_r0s3__1;
@@ -7755,12 +7755,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_16_r0s3__17;
   reg          mul_i1030_16_r0s4__17;
   reg  [4:0]   select_r0s4__16;
-  reg  [17:0]  add_i1635_16_r0s5;
-  reg          cond_i1512_16_r0s5;
-  reg          or_i1596_16_r0s5;
-  reg  [17:0]  add_i2053_16_r0s5;
-  reg          cond_i1512_16_r0s5__1;
-  reg          or_i1583_16_r0s5;
+  reg  [17:0]  add_i1643_16_r0s5;
+  reg          cond_i1515_16_r0s5;
+  reg          or_i1604_16_r0s5;
+  reg  [17:0]  add_i2061_16_r0s5;
+  reg          cond_i1515_16_r0s5__1;
+  reg          or_i1591_16_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_16_r0s6;
   reg          and_r0s1__17;
   reg          and_r0s2__17;
@@ -7778,7 +7778,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__17;
   reg          or_r0s5__17;
   reg  [9:0]   sub_i_i1103_17_r0s4;
-  reg          cmp_i1509_17_r0s4;
+  reg          cmp_i1512_17_r0s4;
   reg          mul_i1030_17_r0s3;
   reg          mul_i1030_17_r0s4;
   reg          mul_i1030_17_r0s3__1;
@@ -7816,12 +7816,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_17_r0s3__17;
   reg          mul_i1030_17_r0s4__17;
   reg  [4:0]   select_r0s4__17;
-  reg  [17:0]  add_i1635_17_r0s5;
-  reg          cond_i1512_17_r0s5;
-  reg          or_i1596_17_r0s5;
-  reg  [17:0]  add_i2053_17_r0s5;
-  reg          cond_i1512_17_r0s5__1;
-  reg          or_i1583_17_r0s5;
+  reg  [17:0]  add_i1643_17_r0s5;
+  reg          cond_i1515_17_r0s5;
+  reg          or_i1604_17_r0s5;
+  reg  [17:0]  add_i2061_17_r0s5;
+  reg          cond_i1515_17_r0s5__1;
+  reg          or_i1591_17_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_17_r0s6;
   reg          and_r0s1__18;
   reg          and_r0s2__18;
@@ -7839,7 +7839,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__18;
   reg          or_r0s5__18;
   reg  [9:0]   sub_i_i1103_18_r0s4;
-  reg          cmp_i1509_18_r0s4;
+  reg          cmp_i1512_18_r0s4;
   reg          mul_i1030_18_r0s3;
   reg          mul_i1030_18_r0s4;
   reg          mul_i1030_18_r0s3__1;
@@ -7877,12 +7877,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_18_r0s3__17;
   reg          mul_i1030_18_r0s4__17;
   reg  [4:0]   select_r0s4__18;
-  reg  [17:0]  add_i1635_18_r0s5;
-  reg          cond_i1512_18_r0s5;
-  reg          or_i1596_18_r0s5;
-  reg  [17:0]  add_i2053_18_r0s5;
-  reg          cond_i1512_18_r0s5__1;
-  reg          or_i1583_18_r0s5;
+  reg  [17:0]  add_i1643_18_r0s5;
+  reg          cond_i1515_18_r0s5;
+  reg          or_i1604_18_r0s5;
+  reg  [17:0]  add_i2061_18_r0s5;
+  reg          cond_i1515_18_r0s5__1;
+  reg          or_i1591_18_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_18_r0s6;
   reg          and_r0s1__19;
   reg          and_r0s2__19;
@@ -7900,7 +7900,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__19;
   reg          or_r0s5__19;
   reg  [9:0]   sub_i_i1103_19_r0s4;
-  reg          cmp_i1509_19_r0s4;
+  reg          cmp_i1512_19_r0s4;
   reg          mul_i1030_19_r0s3;
   reg          mul_i1030_19_r0s4;
   reg          mul_i1030_19_r0s3__1;
@@ -7938,12 +7938,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_19_r0s3__17;
   reg          mul_i1030_19_r0s4__17;
   reg  [4:0]   select_r0s4__19;
-  reg  [17:0]  add_i1635_19_r0s5;
-  reg          cond_i1512_19_r0s5;
-  reg          or_i1596_19_r0s5;
-  reg  [17:0]  add_i2053_19_r0s5;
-  reg          cond_i1512_19_r0s5__1;
-  reg          or_i1583_19_r0s5;
+  reg  [17:0]  add_i1643_19_r0s5;
+  reg          cond_i1515_19_r0s5;
+  reg          or_i1604_19_r0s5;
+  reg  [17:0]  add_i2061_19_r0s5;
+  reg          cond_i1515_19_r0s5__1;
+  reg          or_i1591_19_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_19_r0s6;
   reg          and_r0s1__20;
   reg          and_r0s2__20;
@@ -7961,7 +7961,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__20;
   reg          or_r0s5__20;
   reg  [9:0]   sub_i_i1103_20_r0s4;
-  reg          cmp_i1509_20_r0s4;
+  reg          cmp_i1512_20_r0s4;
   reg          mul_i1030_20_r0s3;
   reg          mul_i1030_20_r0s4;
   reg          mul_i1030_20_r0s3__1;
@@ -7999,12 +7999,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_20_r0s3__17;
   reg          mul_i1030_20_r0s4__17;
   reg  [4:0]   select_r0s4__20;
-  reg  [17:0]  add_i1635_20_r0s5;
-  reg          cond_i1512_20_r0s5;
-  reg          or_i1596_20_r0s5;
-  reg  [17:0]  add_i2053_20_r0s5;
-  reg          cond_i1512_20_r0s5__1;
-  reg          or_i1583_20_r0s5;
+  reg  [17:0]  add_i1643_20_r0s5;
+  reg          cond_i1515_20_r0s5;
+  reg          or_i1604_20_r0s5;
+  reg  [17:0]  add_i2061_20_r0s5;
+  reg          cond_i1515_20_r0s5__1;
+  reg          or_i1591_20_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_20_r0s6;
   reg          and_r0s1__21;
   reg          and_r0s2__21;
@@ -8022,7 +8022,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__21;
   reg          or_r0s5__21;
   reg  [9:0]   sub_i_i1103_21_r0s4;
-  reg          cmp_i1509_21_r0s4;
+  reg          cmp_i1512_21_r0s4;
   reg          mul_i1030_21_r0s3;
   reg          mul_i1030_21_r0s4;
   reg          mul_i1030_21_r0s3__1;
@@ -8060,12 +8060,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_21_r0s3__17;
   reg          mul_i1030_21_r0s4__17;
   reg  [4:0]   select_r0s4__21;
-  reg  [17:0]  add_i1635_21_r0s5;
-  reg          cond_i1512_21_r0s5;
-  reg          or_i1596_21_r0s5;
-  reg  [17:0]  add_i2053_21_r0s5;
-  reg          cond_i1512_21_r0s5__1;
-  reg          or_i1583_21_r0s5;
+  reg  [17:0]  add_i1643_21_r0s5;
+  reg          cond_i1515_21_r0s5;
+  reg          or_i1604_21_r0s5;
+  reg  [17:0]  add_i2061_21_r0s5;
+  reg          cond_i1515_21_r0s5__1;
+  reg          or_i1591_21_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_21_r0s6;
   reg          and_r0s1__22;
   reg          and_r0s2__22;
@@ -8083,7 +8083,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__22;
   reg          or_r0s5__22;
   reg  [9:0]   sub_i_i1103_22_r0s4;
-  reg          cmp_i1509_22_r0s4;
+  reg          cmp_i1512_22_r0s4;
   reg          mul_i1030_22_r0s3;
   reg          mul_i1030_22_r0s4;
   reg          mul_i1030_22_r0s3__1;
@@ -8121,12 +8121,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_22_r0s3__17;
   reg          mul_i1030_22_r0s4__17;
   reg  [4:0]   select_r0s4__22;
-  reg  [17:0]  add_i1635_22_r0s5;
-  reg          cond_i1512_22_r0s5;
-  reg          or_i1596_22_r0s5;
-  reg  [17:0]  add_i2053_22_r0s5;
-  reg          cond_i1512_22_r0s5__1;
-  reg          or_i1583_22_r0s5;
+  reg  [17:0]  add_i1643_22_r0s5;
+  reg          cond_i1515_22_r0s5;
+  reg          or_i1604_22_r0s5;
+  reg  [17:0]  add_i2061_22_r0s5;
+  reg          cond_i1515_22_r0s5__1;
+  reg          or_i1591_22_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_22_r0s6;
   reg          and_r0s1__23;
   reg          and_r0s2__23;
@@ -8144,7 +8144,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__23;
   reg          or_r0s5__23;
   reg  [9:0]   sub_i_i1103_23_r0s4;
-  reg          cmp_i1509_23_r0s4;
+  reg          cmp_i1512_23_r0s4;
   reg          mul_i1030_23_r0s3;
   reg          mul_i1030_23_r0s4;
   reg          mul_i1030_23_r0s3__1;
@@ -8182,12 +8182,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_23_r0s3__17;
   reg          mul_i1030_23_r0s4__17;
   reg  [4:0]   select_r0s4__23;
-  reg  [17:0]  add_i1635_23_r0s5;
-  reg          cond_i1512_23_r0s5;
-  reg          or_i1596_23_r0s5;
-  reg  [17:0]  add_i2053_23_r0s5;
-  reg          cond_i1512_23_r0s5__1;
-  reg          or_i1583_23_r0s5;
+  reg  [17:0]  add_i1643_23_r0s5;
+  reg          cond_i1515_23_r0s5;
+  reg          or_i1604_23_r0s5;
+  reg  [17:0]  add_i2061_23_r0s5;
+  reg          cond_i1515_23_r0s5__1;
+  reg          or_i1591_23_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_23_r0s6;
   reg          and_r0s1__24;
   reg          and_r0s2__24;
@@ -8205,7 +8205,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__24;
   reg          or_r0s5__24;
   reg  [9:0]   sub_i_i1103_24_r0s4;
-  reg          cmp_i1509_24_r0s4;
+  reg          cmp_i1512_24_r0s4;
   reg          mul_i1030_24_r0s3;
   reg          mul_i1030_24_r0s4;
   reg          mul_i1030_24_r0s3__1;
@@ -8243,12 +8243,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_24_r0s3__17;
   reg          mul_i1030_24_r0s4__17;
   reg  [4:0]   select_r0s4__24;
-  reg  [17:0]  add_i1635_24_r0s5;
-  reg          cond_i1512_24_r0s5;
-  reg          or_i1596_24_r0s5;
-  reg  [17:0]  add_i2053_24_r0s5;
-  reg          cond_i1512_24_r0s5__1;
-  reg          or_i1583_24_r0s5;
+  reg  [17:0]  add_i1643_24_r0s5;
+  reg          cond_i1515_24_r0s5;
+  reg          or_i1604_24_r0s5;
+  reg  [17:0]  add_i2061_24_r0s5;
+  reg          cond_i1515_24_r0s5__1;
+  reg          or_i1591_24_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_24_r0s6;
   reg          and_r0s1__25;
   reg          and_r0s2__25;
@@ -8266,7 +8266,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__25;
   reg          or_r0s5__25;
   reg  [9:0]   sub_i_i1103_25_r0s4;
-  reg          cmp_i1509_25_r0s4;
+  reg          cmp_i1512_25_r0s4;
   reg          mul_i1030_25_r0s3;
   reg          mul_i1030_25_r0s4;
   reg          mul_i1030_25_r0s3__1;
@@ -8304,12 +8304,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_25_r0s3__17;
   reg          mul_i1030_25_r0s4__17;
   reg  [4:0]   select_r0s4__25;
-  reg  [17:0]  add_i1635_25_r0s5;
-  reg          cond_i1512_25_r0s5;
-  reg          or_i1596_25_r0s5;
-  reg  [17:0]  add_i2053_25_r0s5;
-  reg          cond_i1512_25_r0s5__1;
-  reg          or_i1583_25_r0s5;
+  reg  [17:0]  add_i1643_25_r0s5;
+  reg          cond_i1515_25_r0s5;
+  reg          or_i1604_25_r0s5;
+  reg  [17:0]  add_i2061_25_r0s5;
+  reg          cond_i1515_25_r0s5__1;
+  reg          or_i1591_25_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_25_r0s6;
   reg          and_r0s1__26;
   reg          and_r0s2__26;
@@ -8327,7 +8327,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__26;
   reg          or_r0s5__26;
   reg  [9:0]   sub_i_i1103_26_r0s4;
-  reg          cmp_i1509_26_r0s4;
+  reg          cmp_i1512_26_r0s4;
   reg          mul_i1030_26_r0s3;
   reg          mul_i1030_26_r0s4;
   reg          mul_i1030_26_r0s3__1;
@@ -8365,12 +8365,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_26_r0s3__17;
   reg          mul_i1030_26_r0s4__17;
   reg  [4:0]   select_r0s4__26;
-  reg  [17:0]  add_i1635_26_r0s5;
-  reg          cond_i1512_26_r0s5;
-  reg          or_i1596_26_r0s5;
-  reg  [17:0]  add_i2053_26_r0s5;
-  reg          cond_i1512_26_r0s5__1;
-  reg          or_i1583_26_r0s5;
+  reg  [17:0]  add_i1643_26_r0s5;
+  reg          cond_i1515_26_r0s5;
+  reg          or_i1604_26_r0s5;
+  reg  [17:0]  add_i2061_26_r0s5;
+  reg          cond_i1515_26_r0s5__1;
+  reg          or_i1591_26_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_26_r0s6;
   reg          and_r0s1__27;
   reg          and_r0s2__27;
@@ -8388,7 +8388,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__27;
   reg          or_r0s5__27;
   reg  [9:0]   sub_i_i1103_27_r0s4;
-  reg          cmp_i1509_27_r0s4;
+  reg          cmp_i1512_27_r0s4;
   reg          mul_i1030_27_r0s3;
   reg          mul_i1030_27_r0s4;
   reg          mul_i1030_27_r0s3__1;
@@ -8426,12 +8426,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_27_r0s3__17;
   reg          mul_i1030_27_r0s4__17;
   reg  [4:0]   select_r0s4__27;
-  reg  [17:0]  add_i1635_27_r0s5;
-  reg          cond_i1512_27_r0s5;
-  reg          or_i1596_27_r0s5;
-  reg  [17:0]  add_i2053_27_r0s5;
-  reg          cond_i1512_27_r0s5__1;
-  reg          or_i1583_27_r0s5;
+  reg  [17:0]  add_i1643_27_r0s5;
+  reg          cond_i1515_27_r0s5;
+  reg          or_i1604_27_r0s5;
+  reg  [17:0]  add_i2061_27_r0s5;
+  reg          cond_i1515_27_r0s5__1;
+  reg          or_i1591_27_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_27_r0s6;
   reg          and_r0s1__28;
   reg          and_r0s2__28;
@@ -8449,7 +8449,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__28;
   reg          or_r0s5__28;
   reg  [9:0]   sub_i_i1103_28_r0s4;
-  reg          cmp_i1509_28_r0s4;
+  reg          cmp_i1512_28_r0s4;
   reg          mul_i1030_28_r0s3;
   reg          mul_i1030_28_r0s4;
   reg          mul_i1030_28_r0s3__1;
@@ -8487,12 +8487,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_28_r0s3__17;
   reg          mul_i1030_28_r0s4__17;
   reg  [4:0]   select_r0s4__28;
-  reg  [17:0]  add_i1635_28_r0s5;
-  reg          cond_i1512_28_r0s5;
-  reg          or_i1596_28_r0s5;
-  reg  [17:0]  add_i2053_28_r0s5;
-  reg          cond_i1512_28_r0s5__1;
-  reg          or_i1583_28_r0s5;
+  reg  [17:0]  add_i1643_28_r0s5;
+  reg          cond_i1515_28_r0s5;
+  reg          or_i1604_28_r0s5;
+  reg  [17:0]  add_i2061_28_r0s5;
+  reg          cond_i1515_28_r0s5__1;
+  reg          or_i1591_28_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_28_r0s6;
   reg          and_r0s1__29;
   reg          and_r0s2__29;
@@ -8510,7 +8510,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__29;
   reg          or_r0s5__29;
   reg  [9:0]   sub_i_i1103_29_r0s4;
-  reg          cmp_i1509_29_r0s4;
+  reg          cmp_i1512_29_r0s4;
   reg          mul_i1030_29_r0s3;
   reg          mul_i1030_29_r0s4;
   reg          mul_i1030_29_r0s3__1;
@@ -8548,12 +8548,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_29_r0s3__17;
   reg          mul_i1030_29_r0s4__17;
   reg  [4:0]   select_r0s4__29;
-  reg  [17:0]  add_i1635_29_r0s5;
-  reg          cond_i1512_29_r0s5;
-  reg          or_i1596_29_r0s5;
-  reg  [17:0]  add_i2053_29_r0s5;
-  reg          cond_i1512_29_r0s5__1;
-  reg          or_i1583_29_r0s5;
+  reg  [17:0]  add_i1643_29_r0s5;
+  reg          cond_i1515_29_r0s5;
+  reg          or_i1604_29_r0s5;
+  reg  [17:0]  add_i2061_29_r0s5;
+  reg          cond_i1515_29_r0s5__1;
+  reg          or_i1591_29_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_29_r0s6;
   reg          and_r0s1__30;
   reg          and_r0s2__30;
@@ -8571,7 +8571,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__30;
   reg          or_r0s5__30;
   reg  [9:0]   sub_i_i1103_30_r0s4;
-  reg          cmp_i1509_30_r0s4;
+  reg          cmp_i1512_30_r0s4;
   reg          mul_i1030_30_r0s3;
   reg          mul_i1030_30_r0s4;
   reg          mul_i1030_30_r0s3__1;
@@ -8609,12 +8609,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_30_r0s3__17;
   reg          mul_i1030_30_r0s4__17;
   reg  [4:0]   select_r0s4__30;
-  reg  [17:0]  add_i1635_30_r0s5;
-  reg          cond_i1512_30_r0s5;
-  reg          or_i1596_30_r0s5;
-  reg  [17:0]  add_i2053_30_r0s5;
-  reg          cond_i1512_30_r0s5__1;
-  reg          or_i1583_30_r0s5;
+  reg  [17:0]  add_i1643_30_r0s5;
+  reg          cond_i1515_30_r0s5;
+  reg          or_i1604_30_r0s5;
+  reg  [17:0]  add_i2061_30_r0s5;
+  reg          cond_i1515_30_r0s5__1;
+  reg          or_i1591_30_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_30_r0s6;
   reg          and_r0s1__31;
   reg          and_r0s2__31;
@@ -8632,7 +8632,7 @@ module kv_decompress_scale_speckv_Design(
   reg          or_r0s4__31;
   reg          or_r0s5__31;
   reg  [9:0]   sub_i_i1103_31_r0s4;
-  reg          cmp_i1509_31_r0s4;
+  reg          cmp_i1512_31_r0s4;
   reg          mul_i1030_31_r0s3;
   reg          mul_i1030_31_r0s4;
   reg          mul_i1030_31_r0s3__1;
@@ -8670,12 +8670,12 @@ module kv_decompress_scale_speckv_Design(
   reg          mul_i1030_31_r0s3__17;
   reg          mul_i1030_31_r0s4__17;
   reg  [4:0]   select_r0s4__31;
-  reg  [17:0]  add_i1635_31_r0s5;
-  reg          cond_i1512_31_r0s5;
-  reg          or_i1596_31_r0s5;
-  reg  [17:0]  add_i2053_31_r0s5;
-  reg          cond_i1512_31_r0s5__1;
-  reg          or_i1583_31_r0s5;
+  reg  [17:0]  add_i1643_31_r0s5;
+  reg          cond_i1515_31_r0s5;
+  reg          or_i1604_31_r0s5;
+  reg  [17:0]  add_i2061_31_r0s5;
+  reg          cond_i1515_31_r0s5__1;
+  reg          or_i1591_31_r0s5;
   reg  [15:0]  result_i_sroa_0_0_v_31_r0s6;
   assign _GEN = valid0_6 & ~(xor_r0s6 & ~page_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
@@ -8687,7 +8687,7 @@ module kv_decompress_scale_speckv_Design(
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
   wire [29:0]  _GEN_8 =
-    cmp_i1509_r0s4
+    cmp_i1512_r0s4
       ? {12'h0,
          mul_i1030_r0s4__17,
          mul_i1030_r0s4__16,
@@ -8711,11 +8711,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_9 =
     or_r0s5
       ? (xor_r0s5__1
-           ? add_i1635_r0s5 + {17'h0, cond_i1512_r0s5 & or_i1596_r0s5}
+           ? add_i1643_r0s5 + {17'h0, cond_i1515_r0s5 & or_i1604_r0s5}
            : 18'h3FFFF)
-      : add_i2053_r0s5 + {17'h0, cond_i1512_r0s5__1 & or_i1583_r0s5};
+      : add_i2061_r0s5 + {17'h0, cond_i1515_r0s5__1 & or_i1591_r0s5};
   wire [29:0]  _GEN_10 =
-    cmp_i1509_1_r0s4
+    cmp_i1512_1_r0s4
       ? {12'h0,
          mul_i1030_1_r0s4__17,
          mul_i1030_1_r0s4__16,
@@ -8739,11 +8739,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_11 =
     or_r0s5__1
       ? (xor_r0s5__1
-           ? add_i1635_1_r0s5 + {17'h0, cond_i1512_1_r0s5 & or_i1596_1_r0s5}
+           ? add_i1643_1_r0s5 + {17'h0, cond_i1515_1_r0s5 & or_i1604_1_r0s5}
            : 18'h3FFFF)
-      : add_i2053_1_r0s5 + {17'h0, cond_i1512_1_r0s5__1 & or_i1583_1_r0s5};
+      : add_i2061_1_r0s5 + {17'h0, cond_i1515_1_r0s5__1 & or_i1591_1_r0s5};
   wire [29:0]  _GEN_12 =
-    cmp_i1509_2_r0s4
+    cmp_i1512_2_r0s4
       ? {12'h0,
          mul_i1030_2_r0s4__17,
          mul_i1030_2_r0s4__16,
@@ -8767,11 +8767,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_13 =
     or_r0s5__2
       ? (xor_r0s5__1
-           ? add_i1635_2_r0s5 + {17'h0, cond_i1512_2_r0s5 & or_i1596_2_r0s5}
+           ? add_i1643_2_r0s5 + {17'h0, cond_i1515_2_r0s5 & or_i1604_2_r0s5}
            : 18'h3FFFF)
-      : add_i2053_2_r0s5 + {17'h0, cond_i1512_2_r0s5__1 & or_i1583_2_r0s5};
+      : add_i2061_2_r0s5 + {17'h0, cond_i1515_2_r0s5__1 & or_i1591_2_r0s5};
   wire [29:0]  _GEN_14 =
-    cmp_i1509_3_r0s4
+    cmp_i1512_3_r0s4
       ? {12'h0,
          mul_i1030_3_r0s4__17,
          mul_i1030_3_r0s4__16,
@@ -8795,11 +8795,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_15 =
     or_r0s5__3
       ? (xor_r0s5__1
-           ? add_i1635_3_r0s5 + {17'h0, cond_i1512_3_r0s5 & or_i1596_3_r0s5}
+           ? add_i1643_3_r0s5 + {17'h0, cond_i1515_3_r0s5 & or_i1604_3_r0s5}
            : 18'h3FFFF)
-      : add_i2053_3_r0s5 + {17'h0, cond_i1512_3_r0s5__1 & or_i1583_3_r0s5};
+      : add_i2061_3_r0s5 + {17'h0, cond_i1515_3_r0s5__1 & or_i1591_3_r0s5};
   wire [29:0]  _GEN_16 =
-    cmp_i1509_4_r0s4
+    cmp_i1512_4_r0s4
       ? {12'h0,
          mul_i1030_4_r0s4__17,
          mul_i1030_4_r0s4__16,
@@ -8823,11 +8823,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_17 =
     or_r0s5__4
       ? (xor_r0s5__1
-           ? add_i1635_4_r0s5 + {17'h0, cond_i1512_4_r0s5 & or_i1596_4_r0s5}
+           ? add_i1643_4_r0s5 + {17'h0, cond_i1515_4_r0s5 & or_i1604_4_r0s5}
            : 18'h3FFFF)
-      : add_i2053_4_r0s5 + {17'h0, cond_i1512_4_r0s5__1 & or_i1583_4_r0s5};
+      : add_i2061_4_r0s5 + {17'h0, cond_i1515_4_r0s5__1 & or_i1591_4_r0s5};
   wire [29:0]  _GEN_18 =
-    cmp_i1509_5_r0s4
+    cmp_i1512_5_r0s4
       ? {12'h0,
          mul_i1030_5_r0s4__17,
          mul_i1030_5_r0s4__16,
@@ -8851,11 +8851,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_19 =
     or_r0s5__5
       ? (xor_r0s5__1
-           ? add_i1635_5_r0s5 + {17'h0, cond_i1512_5_r0s5 & or_i1596_5_r0s5}
+           ? add_i1643_5_r0s5 + {17'h0, cond_i1515_5_r0s5 & or_i1604_5_r0s5}
            : 18'h3FFFF)
-      : add_i2053_5_r0s5 + {17'h0, cond_i1512_5_r0s5__1 & or_i1583_5_r0s5};
+      : add_i2061_5_r0s5 + {17'h0, cond_i1515_5_r0s5__1 & or_i1591_5_r0s5};
   wire [29:0]  _GEN_20 =
-    cmp_i1509_6_r0s4
+    cmp_i1512_6_r0s4
       ? {12'h0,
          mul_i1030_6_r0s4__17,
          mul_i1030_6_r0s4__16,
@@ -8879,11 +8879,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_21 =
     or_r0s5__6
       ? (xor_r0s5__1
-           ? add_i1635_6_r0s5 + {17'h0, cond_i1512_6_r0s5 & or_i1596_6_r0s5}
+           ? add_i1643_6_r0s5 + {17'h0, cond_i1515_6_r0s5 & or_i1604_6_r0s5}
            : 18'h3FFFF)
-      : add_i2053_6_r0s5 + {17'h0, cond_i1512_6_r0s5__1 & or_i1583_6_r0s5};
+      : add_i2061_6_r0s5 + {17'h0, cond_i1515_6_r0s5__1 & or_i1591_6_r0s5};
   wire [29:0]  _GEN_22 =
-    cmp_i1509_7_r0s4
+    cmp_i1512_7_r0s4
       ? {12'h0,
          mul_i1030_7_r0s4__17,
          mul_i1030_7_r0s4__16,
@@ -8907,11 +8907,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_23 =
     or_r0s5__7
       ? (xor_r0s5__1
-           ? add_i1635_7_r0s5 + {17'h0, cond_i1512_7_r0s5 & or_i1596_7_r0s5}
+           ? add_i1643_7_r0s5 + {17'h0, cond_i1515_7_r0s5 & or_i1604_7_r0s5}
            : 18'h3FFFF)
-      : add_i2053_7_r0s5 + {17'h0, cond_i1512_7_r0s5__1 & or_i1583_7_r0s5};
+      : add_i2061_7_r0s5 + {17'h0, cond_i1515_7_r0s5__1 & or_i1591_7_r0s5};
   wire [29:0]  _GEN_24 =
-    cmp_i1509_8_r0s4
+    cmp_i1512_8_r0s4
       ? {12'h0,
          mul_i1030_8_r0s4__17,
          mul_i1030_8_r0s4__16,
@@ -8935,11 +8935,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_25 =
     or_r0s5__8
       ? (xor_r0s5__1
-           ? add_i1635_8_r0s5 + {17'h0, cond_i1512_8_r0s5 & or_i1596_8_r0s5}
+           ? add_i1643_8_r0s5 + {17'h0, cond_i1515_8_r0s5 & or_i1604_8_r0s5}
            : 18'h3FFFF)
-      : add_i2053_8_r0s5 + {17'h0, cond_i1512_8_r0s5__1 & or_i1583_8_r0s5};
+      : add_i2061_8_r0s5 + {17'h0, cond_i1515_8_r0s5__1 & or_i1591_8_r0s5};
   wire [29:0]  _GEN_26 =
-    cmp_i1509_9_r0s4
+    cmp_i1512_9_r0s4
       ? {12'h0,
          mul_i1030_9_r0s4__17,
          mul_i1030_9_r0s4__16,
@@ -8963,11 +8963,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_27 =
     or_r0s5__9
       ? (xor_r0s5__1
-           ? add_i1635_9_r0s5 + {17'h0, cond_i1512_9_r0s5 & or_i1596_9_r0s5}
+           ? add_i1643_9_r0s5 + {17'h0, cond_i1515_9_r0s5 & or_i1604_9_r0s5}
            : 18'h3FFFF)
-      : add_i2053_9_r0s5 + {17'h0, cond_i1512_9_r0s5__1 & or_i1583_9_r0s5};
+      : add_i2061_9_r0s5 + {17'h0, cond_i1515_9_r0s5__1 & or_i1591_9_r0s5};
   wire [29:0]  _GEN_28 =
-    cmp_i1509_10_r0s4
+    cmp_i1512_10_r0s4
       ? {12'h0,
          mul_i1030_10_r0s4__17,
          mul_i1030_10_r0s4__16,
@@ -8991,11 +8991,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_29 =
     or_r0s5__10
       ? (xor_r0s5__1
-           ? add_i1635_10_r0s5 + {17'h0, cond_i1512_10_r0s5 & or_i1596_10_r0s5}
+           ? add_i1643_10_r0s5 + {17'h0, cond_i1515_10_r0s5 & or_i1604_10_r0s5}
            : 18'h3FFFF)
-      : add_i2053_10_r0s5 + {17'h0, cond_i1512_10_r0s5__1 & or_i1583_10_r0s5};
+      : add_i2061_10_r0s5 + {17'h0, cond_i1515_10_r0s5__1 & or_i1591_10_r0s5};
   wire [29:0]  _GEN_30 =
-    cmp_i1509_11_r0s4
+    cmp_i1512_11_r0s4
       ? {12'h0,
          mul_i1030_11_r0s4__17,
          mul_i1030_11_r0s4__16,
@@ -9019,11 +9019,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_31 =
     or_r0s5__11
       ? (xor_r0s5__1
-           ? add_i1635_11_r0s5 + {17'h0, cond_i1512_11_r0s5 & or_i1596_11_r0s5}
+           ? add_i1643_11_r0s5 + {17'h0, cond_i1515_11_r0s5 & or_i1604_11_r0s5}
            : 18'h3FFFF)
-      : add_i2053_11_r0s5 + {17'h0, cond_i1512_11_r0s5__1 & or_i1583_11_r0s5};
+      : add_i2061_11_r0s5 + {17'h0, cond_i1515_11_r0s5__1 & or_i1591_11_r0s5};
   wire [29:0]  _GEN_32 =
-    cmp_i1509_12_r0s4
+    cmp_i1512_12_r0s4
       ? {12'h0,
          mul_i1030_12_r0s4__17,
          mul_i1030_12_r0s4__16,
@@ -9047,11 +9047,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_33 =
     or_r0s5__12
       ? (xor_r0s5__1
-           ? add_i1635_12_r0s5 + {17'h0, cond_i1512_12_r0s5 & or_i1596_12_r0s5}
+           ? add_i1643_12_r0s5 + {17'h0, cond_i1515_12_r0s5 & or_i1604_12_r0s5}
            : 18'h3FFFF)
-      : add_i2053_12_r0s5 + {17'h0, cond_i1512_12_r0s5__1 & or_i1583_12_r0s5};
+      : add_i2061_12_r0s5 + {17'h0, cond_i1515_12_r0s5__1 & or_i1591_12_r0s5};
   wire [29:0]  _GEN_34 =
-    cmp_i1509_13_r0s4
+    cmp_i1512_13_r0s4
       ? {12'h0,
          mul_i1030_13_r0s4__17,
          mul_i1030_13_r0s4__16,
@@ -9075,11 +9075,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_35 =
     or_r0s5__13
       ? (xor_r0s5__1
-           ? add_i1635_13_r0s5 + {17'h0, cond_i1512_13_r0s5 & or_i1596_13_r0s5}
+           ? add_i1643_13_r0s5 + {17'h0, cond_i1515_13_r0s5 & or_i1604_13_r0s5}
            : 18'h3FFFF)
-      : add_i2053_13_r0s5 + {17'h0, cond_i1512_13_r0s5__1 & or_i1583_13_r0s5};
+      : add_i2061_13_r0s5 + {17'h0, cond_i1515_13_r0s5__1 & or_i1591_13_r0s5};
   wire [29:0]  _GEN_36 =
-    cmp_i1509_14_r0s4
+    cmp_i1512_14_r0s4
       ? {12'h0,
          mul_i1030_14_r0s4__17,
          mul_i1030_14_r0s4__16,
@@ -9103,11 +9103,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_37 =
     or_r0s5__14
       ? (xor_r0s5__1
-           ? add_i1635_14_r0s5 + {17'h0, cond_i1512_14_r0s5 & or_i1596_14_r0s5}
+           ? add_i1643_14_r0s5 + {17'h0, cond_i1515_14_r0s5 & or_i1604_14_r0s5}
            : 18'h3FFFF)
-      : add_i2053_14_r0s5 + {17'h0, cond_i1512_14_r0s5__1 & or_i1583_14_r0s5};
+      : add_i2061_14_r0s5 + {17'h0, cond_i1515_14_r0s5__1 & or_i1591_14_r0s5};
   wire [29:0]  _GEN_38 =
-    cmp_i1509_15_r0s4
+    cmp_i1512_15_r0s4
       ? {12'h0,
          mul_i1030_15_r0s4__17,
          mul_i1030_15_r0s4__16,
@@ -9131,11 +9131,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_39 =
     or_r0s5__15
       ? (xor_r0s5__1
-           ? add_i1635_15_r0s5 + {17'h0, cond_i1512_15_r0s5 & or_i1596_15_r0s5}
+           ? add_i1643_15_r0s5 + {17'h0, cond_i1515_15_r0s5 & or_i1604_15_r0s5}
            : 18'h3FFFF)
-      : add_i2053_15_r0s5 + {17'h0, cond_i1512_15_r0s5__1 & or_i1583_15_r0s5};
+      : add_i2061_15_r0s5 + {17'h0, cond_i1515_15_r0s5__1 & or_i1591_15_r0s5};
   wire [29:0]  _GEN_40 =
-    cmp_i1509_16_r0s4
+    cmp_i1512_16_r0s4
       ? {12'h0,
          mul_i1030_16_r0s4__17,
          mul_i1030_16_r0s4__16,
@@ -9159,11 +9159,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_41 =
     or_r0s5__16
       ? (xor_r0s5__1
-           ? add_i1635_16_r0s5 + {17'h0, cond_i1512_16_r0s5 & or_i1596_16_r0s5}
+           ? add_i1643_16_r0s5 + {17'h0, cond_i1515_16_r0s5 & or_i1604_16_r0s5}
            : 18'h3FFFF)
-      : add_i2053_16_r0s5 + {17'h0, cond_i1512_16_r0s5__1 & or_i1583_16_r0s5};
+      : add_i2061_16_r0s5 + {17'h0, cond_i1515_16_r0s5__1 & or_i1591_16_r0s5};
   wire [29:0]  _GEN_42 =
-    cmp_i1509_17_r0s4
+    cmp_i1512_17_r0s4
       ? {12'h0,
          mul_i1030_17_r0s4__17,
          mul_i1030_17_r0s4__16,
@@ -9187,11 +9187,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_43 =
     or_r0s5__17
       ? (xor_r0s5__1
-           ? add_i1635_17_r0s5 + {17'h0, cond_i1512_17_r0s5 & or_i1596_17_r0s5}
+           ? add_i1643_17_r0s5 + {17'h0, cond_i1515_17_r0s5 & or_i1604_17_r0s5}
            : 18'h3FFFF)
-      : add_i2053_17_r0s5 + {17'h0, cond_i1512_17_r0s5__1 & or_i1583_17_r0s5};
+      : add_i2061_17_r0s5 + {17'h0, cond_i1515_17_r0s5__1 & or_i1591_17_r0s5};
   wire [29:0]  _GEN_44 =
-    cmp_i1509_18_r0s4
+    cmp_i1512_18_r0s4
       ? {12'h0,
          mul_i1030_18_r0s4__17,
          mul_i1030_18_r0s4__16,
@@ -9215,11 +9215,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_45 =
     or_r0s5__18
       ? (xor_r0s5__1
-           ? add_i1635_18_r0s5 + {17'h0, cond_i1512_18_r0s5 & or_i1596_18_r0s5}
+           ? add_i1643_18_r0s5 + {17'h0, cond_i1515_18_r0s5 & or_i1604_18_r0s5}
            : 18'h3FFFF)
-      : add_i2053_18_r0s5 + {17'h0, cond_i1512_18_r0s5__1 & or_i1583_18_r0s5};
+      : add_i2061_18_r0s5 + {17'h0, cond_i1515_18_r0s5__1 & or_i1591_18_r0s5};
   wire [29:0]  _GEN_46 =
-    cmp_i1509_19_r0s4
+    cmp_i1512_19_r0s4
       ? {12'h0,
          mul_i1030_19_r0s4__17,
          mul_i1030_19_r0s4__16,
@@ -9243,11 +9243,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_47 =
     or_r0s5__19
       ? (xor_r0s5__1
-           ? add_i1635_19_r0s5 + {17'h0, cond_i1512_19_r0s5 & or_i1596_19_r0s5}
+           ? add_i1643_19_r0s5 + {17'h0, cond_i1515_19_r0s5 & or_i1604_19_r0s5}
            : 18'h3FFFF)
-      : add_i2053_19_r0s5 + {17'h0, cond_i1512_19_r0s5__1 & or_i1583_19_r0s5};
+      : add_i2061_19_r0s5 + {17'h0, cond_i1515_19_r0s5__1 & or_i1591_19_r0s5};
   wire [29:0]  _GEN_48 =
-    cmp_i1509_20_r0s4
+    cmp_i1512_20_r0s4
       ? {12'h0,
          mul_i1030_20_r0s4__17,
          mul_i1030_20_r0s4__16,
@@ -9271,11 +9271,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_49 =
     or_r0s5__20
       ? (xor_r0s5__1
-           ? add_i1635_20_r0s5 + {17'h0, cond_i1512_20_r0s5 & or_i1596_20_r0s5}
+           ? add_i1643_20_r0s5 + {17'h0, cond_i1515_20_r0s5 & or_i1604_20_r0s5}
            : 18'h3FFFF)
-      : add_i2053_20_r0s5 + {17'h0, cond_i1512_20_r0s5__1 & or_i1583_20_r0s5};
+      : add_i2061_20_r0s5 + {17'h0, cond_i1515_20_r0s5__1 & or_i1591_20_r0s5};
   wire [29:0]  _GEN_50 =
-    cmp_i1509_21_r0s4
+    cmp_i1512_21_r0s4
       ? {12'h0,
          mul_i1030_21_r0s4__17,
          mul_i1030_21_r0s4__16,
@@ -9299,11 +9299,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_51 =
     or_r0s5__21
       ? (xor_r0s5__1
-           ? add_i1635_21_r0s5 + {17'h0, cond_i1512_21_r0s5 & or_i1596_21_r0s5}
+           ? add_i1643_21_r0s5 + {17'h0, cond_i1515_21_r0s5 & or_i1604_21_r0s5}
            : 18'h3FFFF)
-      : add_i2053_21_r0s5 + {17'h0, cond_i1512_21_r0s5__1 & or_i1583_21_r0s5};
+      : add_i2061_21_r0s5 + {17'h0, cond_i1515_21_r0s5__1 & or_i1591_21_r0s5};
   wire [29:0]  _GEN_52 =
-    cmp_i1509_22_r0s4
+    cmp_i1512_22_r0s4
       ? {12'h0,
          mul_i1030_22_r0s4__17,
          mul_i1030_22_r0s4__16,
@@ -9327,11 +9327,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_53 =
     or_r0s5__22
       ? (xor_r0s5__1
-           ? add_i1635_22_r0s5 + {17'h0, cond_i1512_22_r0s5 & or_i1596_22_r0s5}
+           ? add_i1643_22_r0s5 + {17'h0, cond_i1515_22_r0s5 & or_i1604_22_r0s5}
            : 18'h3FFFF)
-      : add_i2053_22_r0s5 + {17'h0, cond_i1512_22_r0s5__1 & or_i1583_22_r0s5};
+      : add_i2061_22_r0s5 + {17'h0, cond_i1515_22_r0s5__1 & or_i1591_22_r0s5};
   wire [29:0]  _GEN_54 =
-    cmp_i1509_23_r0s4
+    cmp_i1512_23_r0s4
       ? {12'h0,
          mul_i1030_23_r0s4__17,
          mul_i1030_23_r0s4__16,
@@ -9355,11 +9355,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_55 =
     or_r0s5__23
       ? (xor_r0s5__1
-           ? add_i1635_23_r0s5 + {17'h0, cond_i1512_23_r0s5 & or_i1596_23_r0s5}
+           ? add_i1643_23_r0s5 + {17'h0, cond_i1515_23_r0s5 & or_i1604_23_r0s5}
            : 18'h3FFFF)
-      : add_i2053_23_r0s5 + {17'h0, cond_i1512_23_r0s5__1 & or_i1583_23_r0s5};
+      : add_i2061_23_r0s5 + {17'h0, cond_i1515_23_r0s5__1 & or_i1591_23_r0s5};
   wire [29:0]  _GEN_56 =
-    cmp_i1509_24_r0s4
+    cmp_i1512_24_r0s4
       ? {12'h0,
          mul_i1030_24_r0s4__17,
          mul_i1030_24_r0s4__16,
@@ -9383,11 +9383,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_57 =
     or_r0s5__24
       ? (xor_r0s5__1
-           ? add_i1635_24_r0s5 + {17'h0, cond_i1512_24_r0s5 & or_i1596_24_r0s5}
+           ? add_i1643_24_r0s5 + {17'h0, cond_i1515_24_r0s5 & or_i1604_24_r0s5}
            : 18'h3FFFF)
-      : add_i2053_24_r0s5 + {17'h0, cond_i1512_24_r0s5__1 & or_i1583_24_r0s5};
+      : add_i2061_24_r0s5 + {17'h0, cond_i1515_24_r0s5__1 & or_i1591_24_r0s5};
   wire [29:0]  _GEN_58 =
-    cmp_i1509_25_r0s4
+    cmp_i1512_25_r0s4
       ? {12'h0,
          mul_i1030_25_r0s4__17,
          mul_i1030_25_r0s4__16,
@@ -9411,11 +9411,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_59 =
     or_r0s5__25
       ? (xor_r0s5__1
-           ? add_i1635_25_r0s5 + {17'h0, cond_i1512_25_r0s5 & or_i1596_25_r0s5}
+           ? add_i1643_25_r0s5 + {17'h0, cond_i1515_25_r0s5 & or_i1604_25_r0s5}
            : 18'h3FFFF)
-      : add_i2053_25_r0s5 + {17'h0, cond_i1512_25_r0s5__1 & or_i1583_25_r0s5};
+      : add_i2061_25_r0s5 + {17'h0, cond_i1515_25_r0s5__1 & or_i1591_25_r0s5};
   wire [29:0]  _GEN_60 =
-    cmp_i1509_26_r0s4
+    cmp_i1512_26_r0s4
       ? {12'h0,
          mul_i1030_26_r0s4__17,
          mul_i1030_26_r0s4__16,
@@ -9439,11 +9439,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_61 =
     or_r0s5__26
       ? (xor_r0s5__1
-           ? add_i1635_26_r0s5 + {17'h0, cond_i1512_26_r0s5 & or_i1596_26_r0s5}
+           ? add_i1643_26_r0s5 + {17'h0, cond_i1515_26_r0s5 & or_i1604_26_r0s5}
            : 18'h3FFFF)
-      : add_i2053_26_r0s5 + {17'h0, cond_i1512_26_r0s5__1 & or_i1583_26_r0s5};
+      : add_i2061_26_r0s5 + {17'h0, cond_i1515_26_r0s5__1 & or_i1591_26_r0s5};
   wire [29:0]  _GEN_62 =
-    cmp_i1509_27_r0s4
+    cmp_i1512_27_r0s4
       ? {12'h0,
          mul_i1030_27_r0s4__17,
          mul_i1030_27_r0s4__16,
@@ -9467,11 +9467,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_63 =
     or_r0s5__27
       ? (xor_r0s5__1
-           ? add_i1635_27_r0s5 + {17'h0, cond_i1512_27_r0s5 & or_i1596_27_r0s5}
+           ? add_i1643_27_r0s5 + {17'h0, cond_i1515_27_r0s5 & or_i1604_27_r0s5}
            : 18'h3FFFF)
-      : add_i2053_27_r0s5 + {17'h0, cond_i1512_27_r0s5__1 & or_i1583_27_r0s5};
+      : add_i2061_27_r0s5 + {17'h0, cond_i1515_27_r0s5__1 & or_i1591_27_r0s5};
   wire [29:0]  _GEN_64 =
-    cmp_i1509_28_r0s4
+    cmp_i1512_28_r0s4
       ? {12'h0,
          mul_i1030_28_r0s4__17,
          mul_i1030_28_r0s4__16,
@@ -9495,11 +9495,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_65 =
     or_r0s5__28
       ? (xor_r0s5__1
-           ? add_i1635_28_r0s5 + {17'h0, cond_i1512_28_r0s5 & or_i1596_28_r0s5}
+           ? add_i1643_28_r0s5 + {17'h0, cond_i1515_28_r0s5 & or_i1604_28_r0s5}
            : 18'h3FFFF)
-      : add_i2053_28_r0s5 + {17'h0, cond_i1512_28_r0s5__1 & or_i1583_28_r0s5};
+      : add_i2061_28_r0s5 + {17'h0, cond_i1515_28_r0s5__1 & or_i1591_28_r0s5};
   wire [29:0]  _GEN_66 =
-    cmp_i1509_29_r0s4
+    cmp_i1512_29_r0s4
       ? {12'h0,
          mul_i1030_29_r0s4__17,
          mul_i1030_29_r0s4__16,
@@ -9523,11 +9523,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_67 =
     or_r0s5__29
       ? (xor_r0s5__1
-           ? add_i1635_29_r0s5 + {17'h0, cond_i1512_29_r0s5 & or_i1596_29_r0s5}
+           ? add_i1643_29_r0s5 + {17'h0, cond_i1515_29_r0s5 & or_i1604_29_r0s5}
            : 18'h3FFFF)
-      : add_i2053_29_r0s5 + {17'h0, cond_i1512_29_r0s5__1 & or_i1583_29_r0s5};
+      : add_i2061_29_r0s5 + {17'h0, cond_i1515_29_r0s5__1 & or_i1591_29_r0s5};
   wire [29:0]  _GEN_68 =
-    cmp_i1509_30_r0s4
+    cmp_i1512_30_r0s4
       ? {12'h0,
          mul_i1030_30_r0s4__17,
          mul_i1030_30_r0s4__16,
@@ -9551,11 +9551,11 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_69 =
     or_r0s5__30
       ? (xor_r0s5__1
-           ? add_i1635_30_r0s5 + {17'h0, cond_i1512_30_r0s5 & or_i1596_30_r0s5}
+           ? add_i1643_30_r0s5 + {17'h0, cond_i1515_30_r0s5 & or_i1604_30_r0s5}
            : 18'h3FFFF)
-      : add_i2053_30_r0s5 + {17'h0, cond_i1512_30_r0s5__1 & or_i1583_30_r0s5};
+      : add_i2061_30_r0s5 + {17'h0, cond_i1515_30_r0s5__1 & or_i1591_30_r0s5};
   wire [29:0]  _GEN_70 =
-    cmp_i1509_31_r0s4
+    cmp_i1512_31_r0s4
       ? {12'h0,
          mul_i1030_31_r0s4__17,
          mul_i1030_31_r0s4__16,
@@ -9579,9 +9579,9 @@ module kv_decompress_scale_speckv_Design(
   wire [17:0]  _GEN_71 =
     or_r0s5__31
       ? (xor_r0s5__1
-           ? add_i1635_31_r0s5 + {17'h0, cond_i1512_31_r0s5 & or_i1596_31_r0s5}
+           ? add_i1643_31_r0s5 + {17'h0, cond_i1515_31_r0s5 & or_i1604_31_r0s5}
            : 18'h3FFFF)
-      : add_i2053_31_r0s5 + {17'h0, cond_i1512_31_r0s5__1 & or_i1583_31_r0s5};
+      : add_i2061_31_r0s5 + {17'h0, cond_i1515_31_r0s5__1 & or_i1591_31_r0s5};
   wire [9:0]   _GEN_72 = left_sroa_0_0_r0 - 10'h1;
   wire         _GEN_73 = first_0_r0 ? plans_dout[35:26] == 10'h0 : _GEN_72 == 10'h0;
   wire         _GEN_74 = ~started | _GEN_73;
@@ -10455,7 +10455,7 @@ module kv_decompress_scale_speckv_Design(
       xor_r0s5__1 <= xor_r0s4__1;
     if (_GEN_2) begin
       sub_i_i1103_r0s4 <= _GEN_80;
-      cmp_i1509_r0s4 <= _GEN_81[4:1] != 4'hF;
+      cmp_i1512_r0s4 <= _GEN_81[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_r0s3 <= mul_i1030_r0s2[0];
@@ -10532,12 +10532,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4 <= _GEN_81;
     end
     if (_GEN_1) begin
-      add_i1635_r0s5 <= {1'h0, sub_i_i1103_r0s4, 7'h0} + {10'h0, _GEN_8[29:22]};
-      cond_i1512_r0s5 <= _GEN_8[21];
-      or_i1596_r0s5 <= (|(_GEN_8[20:0])) | _GEN_8[22];
-      add_i2053_r0s5 <= {sub_i_i1103_r0s4[7:0], 10'h0} + {7'h0, _GEN_8[29:19]};
-      cond_i1512_r0s5__1 <= _GEN_8[18];
-      or_i1583_r0s5 <= (|(_GEN_8[17:0])) | _GEN_8[19];
+      add_i1643_r0s5 <= {1'h0, sub_i_i1103_r0s4, 7'h0} + {10'h0, _GEN_8[29:22]};
+      cond_i1515_r0s5 <= _GEN_8[21];
+      or_i1604_r0s5 <= (|(_GEN_8[20:0])) | _GEN_8[22];
+      add_i2061_r0s5 <= {sub_i_i1103_r0s4[7:0], 10'h0} + {7'h0, _GEN_8[29:19]};
+      cond_i1515_r0s5__1 <= _GEN_8[18];
+      or_i1591_r0s5 <= (|(_GEN_8[17:0])) | _GEN_8[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_r0s6 <=
@@ -10605,7 +10605,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__1 <= or_r0s4__1;
     if (_GEN_2) begin
       sub_i_i1103_1_r0s4 <= _GEN_85;
-      cmp_i1509_1_r0s4 <= _GEN_86[4:1] != 4'hF;
+      cmp_i1512_1_r0s4 <= _GEN_86[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_1_r0s3 <= mul_i1030_1_r0s2[0];
@@ -10682,12 +10682,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__1 <= _GEN_86;
     end
     if (_GEN_1) begin
-      add_i1635_1_r0s5 <= {1'h0, sub_i_i1103_1_r0s4, 7'h0} + {10'h0, _GEN_10[29:22]};
-      cond_i1512_1_r0s5 <= _GEN_10[21];
-      or_i1596_1_r0s5 <= (|(_GEN_10[20:0])) | _GEN_10[22];
-      add_i2053_1_r0s5 <= {sub_i_i1103_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_10[29:19]};
-      cond_i1512_1_r0s5__1 <= _GEN_10[18];
-      or_i1583_1_r0s5 <= (|(_GEN_10[17:0])) | _GEN_10[19];
+      add_i1643_1_r0s5 <= {1'h0, sub_i_i1103_1_r0s4, 7'h0} + {10'h0, _GEN_10[29:22]};
+      cond_i1515_1_r0s5 <= _GEN_10[21];
+      or_i1604_1_r0s5 <= (|(_GEN_10[20:0])) | _GEN_10[22];
+      add_i2061_1_r0s5 <= {sub_i_i1103_1_r0s4[7:0], 10'h0} + {7'h0, _GEN_10[29:19]};
+      cond_i1515_1_r0s5__1 <= _GEN_10[18];
+      or_i1591_1_r0s5 <= (|(_GEN_10[17:0])) | _GEN_10[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_1_r0s6 <=
@@ -10755,7 +10755,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__2 <= or_r0s4__2;
     if (_GEN_2) begin
       sub_i_i1103_2_r0s4 <= _GEN_90;
-      cmp_i1509_2_r0s4 <= _GEN_91[4:1] != 4'hF;
+      cmp_i1512_2_r0s4 <= _GEN_91[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_2_r0s3 <= mul_i1030_2_r0s2[0];
@@ -10832,12 +10832,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__2 <= _GEN_91;
     end
     if (_GEN_1) begin
-      add_i1635_2_r0s5 <= {1'h0, sub_i_i1103_2_r0s4, 7'h0} + {10'h0, _GEN_12[29:22]};
-      cond_i1512_2_r0s5 <= _GEN_12[21];
-      or_i1596_2_r0s5 <= (|(_GEN_12[20:0])) | _GEN_12[22];
-      add_i2053_2_r0s5 <= {sub_i_i1103_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_12[29:19]};
-      cond_i1512_2_r0s5__1 <= _GEN_12[18];
-      or_i1583_2_r0s5 <= (|(_GEN_12[17:0])) | _GEN_12[19];
+      add_i1643_2_r0s5 <= {1'h0, sub_i_i1103_2_r0s4, 7'h0} + {10'h0, _GEN_12[29:22]};
+      cond_i1515_2_r0s5 <= _GEN_12[21];
+      or_i1604_2_r0s5 <= (|(_GEN_12[20:0])) | _GEN_12[22];
+      add_i2061_2_r0s5 <= {sub_i_i1103_2_r0s4[7:0], 10'h0} + {7'h0, _GEN_12[29:19]};
+      cond_i1515_2_r0s5__1 <= _GEN_12[18];
+      or_i1591_2_r0s5 <= (|(_GEN_12[17:0])) | _GEN_12[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_2_r0s6 <=
@@ -10905,7 +10905,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__3 <= or_r0s4__3;
     if (_GEN_2) begin
       sub_i_i1103_3_r0s4 <= _GEN_95;
-      cmp_i1509_3_r0s4 <= _GEN_96[4:1] != 4'hF;
+      cmp_i1512_3_r0s4 <= _GEN_96[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_3_r0s3 <= mul_i1030_3_r0s2[0];
@@ -10982,12 +10982,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__3 <= _GEN_96;
     end
     if (_GEN_1) begin
-      add_i1635_3_r0s5 <= {1'h0, sub_i_i1103_3_r0s4, 7'h0} + {10'h0, _GEN_14[29:22]};
-      cond_i1512_3_r0s5 <= _GEN_14[21];
-      or_i1596_3_r0s5 <= (|(_GEN_14[20:0])) | _GEN_14[22];
-      add_i2053_3_r0s5 <= {sub_i_i1103_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_14[29:19]};
-      cond_i1512_3_r0s5__1 <= _GEN_14[18];
-      or_i1583_3_r0s5 <= (|(_GEN_14[17:0])) | _GEN_14[19];
+      add_i1643_3_r0s5 <= {1'h0, sub_i_i1103_3_r0s4, 7'h0} + {10'h0, _GEN_14[29:22]};
+      cond_i1515_3_r0s5 <= _GEN_14[21];
+      or_i1604_3_r0s5 <= (|(_GEN_14[20:0])) | _GEN_14[22];
+      add_i2061_3_r0s5 <= {sub_i_i1103_3_r0s4[7:0], 10'h0} + {7'h0, _GEN_14[29:19]};
+      cond_i1515_3_r0s5__1 <= _GEN_14[18];
+      or_i1591_3_r0s5 <= (|(_GEN_14[17:0])) | _GEN_14[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_3_r0s6 <=
@@ -11055,7 +11055,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__4 <= or_r0s4__4;
     if (_GEN_2) begin
       sub_i_i1103_4_r0s4 <= _GEN_100;
-      cmp_i1509_4_r0s4 <= _GEN_101[4:1] != 4'hF;
+      cmp_i1512_4_r0s4 <= _GEN_101[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_4_r0s3 <= mul_i1030_4_r0s2[0];
@@ -11132,12 +11132,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__4 <= _GEN_101;
     end
     if (_GEN_1) begin
-      add_i1635_4_r0s5 <= {1'h0, sub_i_i1103_4_r0s4, 7'h0} + {10'h0, _GEN_16[29:22]};
-      cond_i1512_4_r0s5 <= _GEN_16[21];
-      or_i1596_4_r0s5 <= (|(_GEN_16[20:0])) | _GEN_16[22];
-      add_i2053_4_r0s5 <= {sub_i_i1103_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_16[29:19]};
-      cond_i1512_4_r0s5__1 <= _GEN_16[18];
-      or_i1583_4_r0s5 <= (|(_GEN_16[17:0])) | _GEN_16[19];
+      add_i1643_4_r0s5 <= {1'h0, sub_i_i1103_4_r0s4, 7'h0} + {10'h0, _GEN_16[29:22]};
+      cond_i1515_4_r0s5 <= _GEN_16[21];
+      or_i1604_4_r0s5 <= (|(_GEN_16[20:0])) | _GEN_16[22];
+      add_i2061_4_r0s5 <= {sub_i_i1103_4_r0s4[7:0], 10'h0} + {7'h0, _GEN_16[29:19]};
+      cond_i1515_4_r0s5__1 <= _GEN_16[18];
+      or_i1591_4_r0s5 <= (|(_GEN_16[17:0])) | _GEN_16[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_4_r0s6 <=
@@ -11205,7 +11205,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__5 <= or_r0s4__5;
     if (_GEN_2) begin
       sub_i_i1103_5_r0s4 <= _GEN_105;
-      cmp_i1509_5_r0s4 <= _GEN_106[4:1] != 4'hF;
+      cmp_i1512_5_r0s4 <= _GEN_106[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_5_r0s3 <= mul_i1030_5_r0s2[0];
@@ -11282,12 +11282,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__5 <= _GEN_106;
     end
     if (_GEN_1) begin
-      add_i1635_5_r0s5 <= {1'h0, sub_i_i1103_5_r0s4, 7'h0} + {10'h0, _GEN_18[29:22]};
-      cond_i1512_5_r0s5 <= _GEN_18[21];
-      or_i1596_5_r0s5 <= (|(_GEN_18[20:0])) | _GEN_18[22];
-      add_i2053_5_r0s5 <= {sub_i_i1103_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_18[29:19]};
-      cond_i1512_5_r0s5__1 <= _GEN_18[18];
-      or_i1583_5_r0s5 <= (|(_GEN_18[17:0])) | _GEN_18[19];
+      add_i1643_5_r0s5 <= {1'h0, sub_i_i1103_5_r0s4, 7'h0} + {10'h0, _GEN_18[29:22]};
+      cond_i1515_5_r0s5 <= _GEN_18[21];
+      or_i1604_5_r0s5 <= (|(_GEN_18[20:0])) | _GEN_18[22];
+      add_i2061_5_r0s5 <= {sub_i_i1103_5_r0s4[7:0], 10'h0} + {7'h0, _GEN_18[29:19]};
+      cond_i1515_5_r0s5__1 <= _GEN_18[18];
+      or_i1591_5_r0s5 <= (|(_GEN_18[17:0])) | _GEN_18[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_5_r0s6 <=
@@ -11355,7 +11355,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__6 <= or_r0s4__6;
     if (_GEN_2) begin
       sub_i_i1103_6_r0s4 <= _GEN_110;
-      cmp_i1509_6_r0s4 <= _GEN_111[4:1] != 4'hF;
+      cmp_i1512_6_r0s4 <= _GEN_111[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_6_r0s3 <= mul_i1030_6_r0s2[0];
@@ -11432,12 +11432,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__6 <= _GEN_111;
     end
     if (_GEN_1) begin
-      add_i1635_6_r0s5 <= {1'h0, sub_i_i1103_6_r0s4, 7'h0} + {10'h0, _GEN_20[29:22]};
-      cond_i1512_6_r0s5 <= _GEN_20[21];
-      or_i1596_6_r0s5 <= (|(_GEN_20[20:0])) | _GEN_20[22];
-      add_i2053_6_r0s5 <= {sub_i_i1103_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_20[29:19]};
-      cond_i1512_6_r0s5__1 <= _GEN_20[18];
-      or_i1583_6_r0s5 <= (|(_GEN_20[17:0])) | _GEN_20[19];
+      add_i1643_6_r0s5 <= {1'h0, sub_i_i1103_6_r0s4, 7'h0} + {10'h0, _GEN_20[29:22]};
+      cond_i1515_6_r0s5 <= _GEN_20[21];
+      or_i1604_6_r0s5 <= (|(_GEN_20[20:0])) | _GEN_20[22];
+      add_i2061_6_r0s5 <= {sub_i_i1103_6_r0s4[7:0], 10'h0} + {7'h0, _GEN_20[29:19]};
+      cond_i1515_6_r0s5__1 <= _GEN_20[18];
+      or_i1591_6_r0s5 <= (|(_GEN_20[17:0])) | _GEN_20[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_6_r0s6 <=
@@ -11505,7 +11505,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__7 <= or_r0s4__7;
     if (_GEN_2) begin
       sub_i_i1103_7_r0s4 <= _GEN_115;
-      cmp_i1509_7_r0s4 <= _GEN_116[4:1] != 4'hF;
+      cmp_i1512_7_r0s4 <= _GEN_116[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_7_r0s3 <= mul_i1030_7_r0s2[0];
@@ -11582,12 +11582,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__7 <= _GEN_116;
     end
     if (_GEN_1) begin
-      add_i1635_7_r0s5 <= {1'h0, sub_i_i1103_7_r0s4, 7'h0} + {10'h0, _GEN_22[29:22]};
-      cond_i1512_7_r0s5 <= _GEN_22[21];
-      or_i1596_7_r0s5 <= (|(_GEN_22[20:0])) | _GEN_22[22];
-      add_i2053_7_r0s5 <= {sub_i_i1103_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_22[29:19]};
-      cond_i1512_7_r0s5__1 <= _GEN_22[18];
-      or_i1583_7_r0s5 <= (|(_GEN_22[17:0])) | _GEN_22[19];
+      add_i1643_7_r0s5 <= {1'h0, sub_i_i1103_7_r0s4, 7'h0} + {10'h0, _GEN_22[29:22]};
+      cond_i1515_7_r0s5 <= _GEN_22[21];
+      or_i1604_7_r0s5 <= (|(_GEN_22[20:0])) | _GEN_22[22];
+      add_i2061_7_r0s5 <= {sub_i_i1103_7_r0s4[7:0], 10'h0} + {7'h0, _GEN_22[29:19]};
+      cond_i1515_7_r0s5__1 <= _GEN_22[18];
+      or_i1591_7_r0s5 <= (|(_GEN_22[17:0])) | _GEN_22[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_7_r0s6 <=
@@ -11655,7 +11655,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__8 <= or_r0s4__8;
     if (_GEN_2) begin
       sub_i_i1103_8_r0s4 <= _GEN_120;
-      cmp_i1509_8_r0s4 <= _GEN_121[4:1] != 4'hF;
+      cmp_i1512_8_r0s4 <= _GEN_121[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_8_r0s3 <= mul_i1030_8_r0s2[0];
@@ -11732,12 +11732,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__8 <= _GEN_121;
     end
     if (_GEN_1) begin
-      add_i1635_8_r0s5 <= {1'h0, sub_i_i1103_8_r0s4, 7'h0} + {10'h0, _GEN_24[29:22]};
-      cond_i1512_8_r0s5 <= _GEN_24[21];
-      or_i1596_8_r0s5 <= (|(_GEN_24[20:0])) | _GEN_24[22];
-      add_i2053_8_r0s5 <= {sub_i_i1103_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_24[29:19]};
-      cond_i1512_8_r0s5__1 <= _GEN_24[18];
-      or_i1583_8_r0s5 <= (|(_GEN_24[17:0])) | _GEN_24[19];
+      add_i1643_8_r0s5 <= {1'h0, sub_i_i1103_8_r0s4, 7'h0} + {10'h0, _GEN_24[29:22]};
+      cond_i1515_8_r0s5 <= _GEN_24[21];
+      or_i1604_8_r0s5 <= (|(_GEN_24[20:0])) | _GEN_24[22];
+      add_i2061_8_r0s5 <= {sub_i_i1103_8_r0s4[7:0], 10'h0} + {7'h0, _GEN_24[29:19]};
+      cond_i1515_8_r0s5__1 <= _GEN_24[18];
+      or_i1591_8_r0s5 <= (|(_GEN_24[17:0])) | _GEN_24[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_8_r0s6 <=
@@ -11805,7 +11805,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__9 <= or_r0s4__9;
     if (_GEN_2) begin
       sub_i_i1103_9_r0s4 <= _GEN_125;
-      cmp_i1509_9_r0s4 <= _GEN_126[4:1] != 4'hF;
+      cmp_i1512_9_r0s4 <= _GEN_126[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_9_r0s3 <= mul_i1030_9_r0s2[0];
@@ -11882,12 +11882,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__9 <= _GEN_126;
     end
     if (_GEN_1) begin
-      add_i1635_9_r0s5 <= {1'h0, sub_i_i1103_9_r0s4, 7'h0} + {10'h0, _GEN_26[29:22]};
-      cond_i1512_9_r0s5 <= _GEN_26[21];
-      or_i1596_9_r0s5 <= (|(_GEN_26[20:0])) | _GEN_26[22];
-      add_i2053_9_r0s5 <= {sub_i_i1103_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_26[29:19]};
-      cond_i1512_9_r0s5__1 <= _GEN_26[18];
-      or_i1583_9_r0s5 <= (|(_GEN_26[17:0])) | _GEN_26[19];
+      add_i1643_9_r0s5 <= {1'h0, sub_i_i1103_9_r0s4, 7'h0} + {10'h0, _GEN_26[29:22]};
+      cond_i1515_9_r0s5 <= _GEN_26[21];
+      or_i1604_9_r0s5 <= (|(_GEN_26[20:0])) | _GEN_26[22];
+      add_i2061_9_r0s5 <= {sub_i_i1103_9_r0s4[7:0], 10'h0} + {7'h0, _GEN_26[29:19]};
+      cond_i1515_9_r0s5__1 <= _GEN_26[18];
+      or_i1591_9_r0s5 <= (|(_GEN_26[17:0])) | _GEN_26[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_9_r0s6 <=
@@ -11955,7 +11955,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__10 <= or_r0s4__10;
     if (_GEN_2) begin
       sub_i_i1103_10_r0s4 <= _GEN_130;
-      cmp_i1509_10_r0s4 <= _GEN_131[4:1] != 4'hF;
+      cmp_i1512_10_r0s4 <= _GEN_131[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_10_r0s3 <= mul_i1030_10_r0s2[0];
@@ -12032,12 +12032,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__10 <= _GEN_131;
     end
     if (_GEN_1) begin
-      add_i1635_10_r0s5 <= {1'h0, sub_i_i1103_10_r0s4, 7'h0} + {10'h0, _GEN_28[29:22]};
-      cond_i1512_10_r0s5 <= _GEN_28[21];
-      or_i1596_10_r0s5 <= (|(_GEN_28[20:0])) | _GEN_28[22];
-      add_i2053_10_r0s5 <= {sub_i_i1103_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_28[29:19]};
-      cond_i1512_10_r0s5__1 <= _GEN_28[18];
-      or_i1583_10_r0s5 <= (|(_GEN_28[17:0])) | _GEN_28[19];
+      add_i1643_10_r0s5 <= {1'h0, sub_i_i1103_10_r0s4, 7'h0} + {10'h0, _GEN_28[29:22]};
+      cond_i1515_10_r0s5 <= _GEN_28[21];
+      or_i1604_10_r0s5 <= (|(_GEN_28[20:0])) | _GEN_28[22];
+      add_i2061_10_r0s5 <= {sub_i_i1103_10_r0s4[7:0], 10'h0} + {7'h0, _GEN_28[29:19]};
+      cond_i1515_10_r0s5__1 <= _GEN_28[18];
+      or_i1591_10_r0s5 <= (|(_GEN_28[17:0])) | _GEN_28[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_10_r0s6 <=
@@ -12105,7 +12105,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__11 <= or_r0s4__11;
     if (_GEN_2) begin
       sub_i_i1103_11_r0s4 <= _GEN_135;
-      cmp_i1509_11_r0s4 <= _GEN_136[4:1] != 4'hF;
+      cmp_i1512_11_r0s4 <= _GEN_136[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_11_r0s3 <= mul_i1030_11_r0s2[0];
@@ -12182,12 +12182,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__11 <= _GEN_136;
     end
     if (_GEN_1) begin
-      add_i1635_11_r0s5 <= {1'h0, sub_i_i1103_11_r0s4, 7'h0} + {10'h0, _GEN_30[29:22]};
-      cond_i1512_11_r0s5 <= _GEN_30[21];
-      or_i1596_11_r0s5 <= (|(_GEN_30[20:0])) | _GEN_30[22];
-      add_i2053_11_r0s5 <= {sub_i_i1103_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_30[29:19]};
-      cond_i1512_11_r0s5__1 <= _GEN_30[18];
-      or_i1583_11_r0s5 <= (|(_GEN_30[17:0])) | _GEN_30[19];
+      add_i1643_11_r0s5 <= {1'h0, sub_i_i1103_11_r0s4, 7'h0} + {10'h0, _GEN_30[29:22]};
+      cond_i1515_11_r0s5 <= _GEN_30[21];
+      or_i1604_11_r0s5 <= (|(_GEN_30[20:0])) | _GEN_30[22];
+      add_i2061_11_r0s5 <= {sub_i_i1103_11_r0s4[7:0], 10'h0} + {7'h0, _GEN_30[29:19]};
+      cond_i1515_11_r0s5__1 <= _GEN_30[18];
+      or_i1591_11_r0s5 <= (|(_GEN_30[17:0])) | _GEN_30[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_11_r0s6 <=
@@ -12255,7 +12255,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__12 <= or_r0s4__12;
     if (_GEN_2) begin
       sub_i_i1103_12_r0s4 <= _GEN_140;
-      cmp_i1509_12_r0s4 <= _GEN_141[4:1] != 4'hF;
+      cmp_i1512_12_r0s4 <= _GEN_141[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_12_r0s3 <= mul_i1030_12_r0s2[0];
@@ -12332,12 +12332,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__12 <= _GEN_141;
     end
     if (_GEN_1) begin
-      add_i1635_12_r0s5 <= {1'h0, sub_i_i1103_12_r0s4, 7'h0} + {10'h0, _GEN_32[29:22]};
-      cond_i1512_12_r0s5 <= _GEN_32[21];
-      or_i1596_12_r0s5 <= (|(_GEN_32[20:0])) | _GEN_32[22];
-      add_i2053_12_r0s5 <= {sub_i_i1103_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_32[29:19]};
-      cond_i1512_12_r0s5__1 <= _GEN_32[18];
-      or_i1583_12_r0s5 <= (|(_GEN_32[17:0])) | _GEN_32[19];
+      add_i1643_12_r0s5 <= {1'h0, sub_i_i1103_12_r0s4, 7'h0} + {10'h0, _GEN_32[29:22]};
+      cond_i1515_12_r0s5 <= _GEN_32[21];
+      or_i1604_12_r0s5 <= (|(_GEN_32[20:0])) | _GEN_32[22];
+      add_i2061_12_r0s5 <= {sub_i_i1103_12_r0s4[7:0], 10'h0} + {7'h0, _GEN_32[29:19]};
+      cond_i1515_12_r0s5__1 <= _GEN_32[18];
+      or_i1591_12_r0s5 <= (|(_GEN_32[17:0])) | _GEN_32[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_12_r0s6 <=
@@ -12405,7 +12405,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__13 <= or_r0s4__13;
     if (_GEN_2) begin
       sub_i_i1103_13_r0s4 <= _GEN_145;
-      cmp_i1509_13_r0s4 <= _GEN_146[4:1] != 4'hF;
+      cmp_i1512_13_r0s4 <= _GEN_146[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_13_r0s3 <= mul_i1030_13_r0s2[0];
@@ -12482,12 +12482,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__13 <= _GEN_146;
     end
     if (_GEN_1) begin
-      add_i1635_13_r0s5 <= {1'h0, sub_i_i1103_13_r0s4, 7'h0} + {10'h0, _GEN_34[29:22]};
-      cond_i1512_13_r0s5 <= _GEN_34[21];
-      or_i1596_13_r0s5 <= (|(_GEN_34[20:0])) | _GEN_34[22];
-      add_i2053_13_r0s5 <= {sub_i_i1103_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_34[29:19]};
-      cond_i1512_13_r0s5__1 <= _GEN_34[18];
-      or_i1583_13_r0s5 <= (|(_GEN_34[17:0])) | _GEN_34[19];
+      add_i1643_13_r0s5 <= {1'h0, sub_i_i1103_13_r0s4, 7'h0} + {10'h0, _GEN_34[29:22]};
+      cond_i1515_13_r0s5 <= _GEN_34[21];
+      or_i1604_13_r0s5 <= (|(_GEN_34[20:0])) | _GEN_34[22];
+      add_i2061_13_r0s5 <= {sub_i_i1103_13_r0s4[7:0], 10'h0} + {7'h0, _GEN_34[29:19]};
+      cond_i1515_13_r0s5__1 <= _GEN_34[18];
+      or_i1591_13_r0s5 <= (|(_GEN_34[17:0])) | _GEN_34[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_13_r0s6 <=
@@ -12555,7 +12555,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__14 <= or_r0s4__14;
     if (_GEN_2) begin
       sub_i_i1103_14_r0s4 <= _GEN_150;
-      cmp_i1509_14_r0s4 <= _GEN_151[4:1] != 4'hF;
+      cmp_i1512_14_r0s4 <= _GEN_151[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_14_r0s3 <= mul_i1030_14_r0s2[0];
@@ -12632,12 +12632,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__14 <= _GEN_151;
     end
     if (_GEN_1) begin
-      add_i1635_14_r0s5 <= {1'h0, sub_i_i1103_14_r0s4, 7'h0} + {10'h0, _GEN_36[29:22]};
-      cond_i1512_14_r0s5 <= _GEN_36[21];
-      or_i1596_14_r0s5 <= (|(_GEN_36[20:0])) | _GEN_36[22];
-      add_i2053_14_r0s5 <= {sub_i_i1103_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_36[29:19]};
-      cond_i1512_14_r0s5__1 <= _GEN_36[18];
-      or_i1583_14_r0s5 <= (|(_GEN_36[17:0])) | _GEN_36[19];
+      add_i1643_14_r0s5 <= {1'h0, sub_i_i1103_14_r0s4, 7'h0} + {10'h0, _GEN_36[29:22]};
+      cond_i1515_14_r0s5 <= _GEN_36[21];
+      or_i1604_14_r0s5 <= (|(_GEN_36[20:0])) | _GEN_36[22];
+      add_i2061_14_r0s5 <= {sub_i_i1103_14_r0s4[7:0], 10'h0} + {7'h0, _GEN_36[29:19]};
+      cond_i1515_14_r0s5__1 <= _GEN_36[18];
+      or_i1591_14_r0s5 <= (|(_GEN_36[17:0])) | _GEN_36[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_14_r0s6 <=
@@ -12705,7 +12705,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__15 <= or_r0s4__15;
     if (_GEN_2) begin
       sub_i_i1103_15_r0s4 <= _GEN_155;
-      cmp_i1509_15_r0s4 <= _GEN_156[4:1] != 4'hF;
+      cmp_i1512_15_r0s4 <= _GEN_156[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_15_r0s3 <= mul_i1030_15_r0s2[0];
@@ -12782,12 +12782,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__15 <= _GEN_156;
     end
     if (_GEN_1) begin
-      add_i1635_15_r0s5 <= {1'h0, sub_i_i1103_15_r0s4, 7'h0} + {10'h0, _GEN_38[29:22]};
-      cond_i1512_15_r0s5 <= _GEN_38[21];
-      or_i1596_15_r0s5 <= (|(_GEN_38[20:0])) | _GEN_38[22];
-      add_i2053_15_r0s5 <= {sub_i_i1103_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_38[29:19]};
-      cond_i1512_15_r0s5__1 <= _GEN_38[18];
-      or_i1583_15_r0s5 <= (|(_GEN_38[17:0])) | _GEN_38[19];
+      add_i1643_15_r0s5 <= {1'h0, sub_i_i1103_15_r0s4, 7'h0} + {10'h0, _GEN_38[29:22]};
+      cond_i1515_15_r0s5 <= _GEN_38[21];
+      or_i1604_15_r0s5 <= (|(_GEN_38[20:0])) | _GEN_38[22];
+      add_i2061_15_r0s5 <= {sub_i_i1103_15_r0s4[7:0], 10'h0} + {7'h0, _GEN_38[29:19]};
+      cond_i1515_15_r0s5__1 <= _GEN_38[18];
+      or_i1591_15_r0s5 <= (|(_GEN_38[17:0])) | _GEN_38[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_15_r0s6 <=
@@ -12855,7 +12855,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__16 <= or_r0s4__16;
     if (_GEN_2) begin
       sub_i_i1103_16_r0s4 <= _GEN_160;
-      cmp_i1509_16_r0s4 <= _GEN_161[4:1] != 4'hF;
+      cmp_i1512_16_r0s4 <= _GEN_161[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_16_r0s3 <= mul_i1030_16_r0s2[0];
@@ -12932,12 +12932,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__16 <= _GEN_161;
     end
     if (_GEN_1) begin
-      add_i1635_16_r0s5 <= {1'h0, sub_i_i1103_16_r0s4, 7'h0} + {10'h0, _GEN_40[29:22]};
-      cond_i1512_16_r0s5 <= _GEN_40[21];
-      or_i1596_16_r0s5 <= (|(_GEN_40[20:0])) | _GEN_40[22];
-      add_i2053_16_r0s5 <= {sub_i_i1103_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_40[29:19]};
-      cond_i1512_16_r0s5__1 <= _GEN_40[18];
-      or_i1583_16_r0s5 <= (|(_GEN_40[17:0])) | _GEN_40[19];
+      add_i1643_16_r0s5 <= {1'h0, sub_i_i1103_16_r0s4, 7'h0} + {10'h0, _GEN_40[29:22]};
+      cond_i1515_16_r0s5 <= _GEN_40[21];
+      or_i1604_16_r0s5 <= (|(_GEN_40[20:0])) | _GEN_40[22];
+      add_i2061_16_r0s5 <= {sub_i_i1103_16_r0s4[7:0], 10'h0} + {7'h0, _GEN_40[29:19]};
+      cond_i1515_16_r0s5__1 <= _GEN_40[18];
+      or_i1591_16_r0s5 <= (|(_GEN_40[17:0])) | _GEN_40[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_16_r0s6 <=
@@ -13005,7 +13005,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__17 <= or_r0s4__17;
     if (_GEN_2) begin
       sub_i_i1103_17_r0s4 <= _GEN_165;
-      cmp_i1509_17_r0s4 <= _GEN_166[4:1] != 4'hF;
+      cmp_i1512_17_r0s4 <= _GEN_166[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_17_r0s3 <= mul_i1030_17_r0s2[0];
@@ -13082,12 +13082,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__17 <= _GEN_166;
     end
     if (_GEN_1) begin
-      add_i1635_17_r0s5 <= {1'h0, sub_i_i1103_17_r0s4, 7'h0} + {10'h0, _GEN_42[29:22]};
-      cond_i1512_17_r0s5 <= _GEN_42[21];
-      or_i1596_17_r0s5 <= (|(_GEN_42[20:0])) | _GEN_42[22];
-      add_i2053_17_r0s5 <= {sub_i_i1103_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_42[29:19]};
-      cond_i1512_17_r0s5__1 <= _GEN_42[18];
-      or_i1583_17_r0s5 <= (|(_GEN_42[17:0])) | _GEN_42[19];
+      add_i1643_17_r0s5 <= {1'h0, sub_i_i1103_17_r0s4, 7'h0} + {10'h0, _GEN_42[29:22]};
+      cond_i1515_17_r0s5 <= _GEN_42[21];
+      or_i1604_17_r0s5 <= (|(_GEN_42[20:0])) | _GEN_42[22];
+      add_i2061_17_r0s5 <= {sub_i_i1103_17_r0s4[7:0], 10'h0} + {7'h0, _GEN_42[29:19]};
+      cond_i1515_17_r0s5__1 <= _GEN_42[18];
+      or_i1591_17_r0s5 <= (|(_GEN_42[17:0])) | _GEN_42[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_17_r0s6 <=
@@ -13155,7 +13155,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__18 <= or_r0s4__18;
     if (_GEN_2) begin
       sub_i_i1103_18_r0s4 <= _GEN_170;
-      cmp_i1509_18_r0s4 <= _GEN_171[4:1] != 4'hF;
+      cmp_i1512_18_r0s4 <= _GEN_171[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_18_r0s3 <= mul_i1030_18_r0s2[0];
@@ -13232,12 +13232,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__18 <= _GEN_171;
     end
     if (_GEN_1) begin
-      add_i1635_18_r0s5 <= {1'h0, sub_i_i1103_18_r0s4, 7'h0} + {10'h0, _GEN_44[29:22]};
-      cond_i1512_18_r0s5 <= _GEN_44[21];
-      or_i1596_18_r0s5 <= (|(_GEN_44[20:0])) | _GEN_44[22];
-      add_i2053_18_r0s5 <= {sub_i_i1103_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_44[29:19]};
-      cond_i1512_18_r0s5__1 <= _GEN_44[18];
-      or_i1583_18_r0s5 <= (|(_GEN_44[17:0])) | _GEN_44[19];
+      add_i1643_18_r0s5 <= {1'h0, sub_i_i1103_18_r0s4, 7'h0} + {10'h0, _GEN_44[29:22]};
+      cond_i1515_18_r0s5 <= _GEN_44[21];
+      or_i1604_18_r0s5 <= (|(_GEN_44[20:0])) | _GEN_44[22];
+      add_i2061_18_r0s5 <= {sub_i_i1103_18_r0s4[7:0], 10'h0} + {7'h0, _GEN_44[29:19]};
+      cond_i1515_18_r0s5__1 <= _GEN_44[18];
+      or_i1591_18_r0s5 <= (|(_GEN_44[17:0])) | _GEN_44[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_18_r0s6 <=
@@ -13305,7 +13305,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__19 <= or_r0s4__19;
     if (_GEN_2) begin
       sub_i_i1103_19_r0s4 <= _GEN_175;
-      cmp_i1509_19_r0s4 <= _GEN_176[4:1] != 4'hF;
+      cmp_i1512_19_r0s4 <= _GEN_176[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_19_r0s3 <= mul_i1030_19_r0s2[0];
@@ -13382,12 +13382,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__19 <= _GEN_176;
     end
     if (_GEN_1) begin
-      add_i1635_19_r0s5 <= {1'h0, sub_i_i1103_19_r0s4, 7'h0} + {10'h0, _GEN_46[29:22]};
-      cond_i1512_19_r0s5 <= _GEN_46[21];
-      or_i1596_19_r0s5 <= (|(_GEN_46[20:0])) | _GEN_46[22];
-      add_i2053_19_r0s5 <= {sub_i_i1103_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_46[29:19]};
-      cond_i1512_19_r0s5__1 <= _GEN_46[18];
-      or_i1583_19_r0s5 <= (|(_GEN_46[17:0])) | _GEN_46[19];
+      add_i1643_19_r0s5 <= {1'h0, sub_i_i1103_19_r0s4, 7'h0} + {10'h0, _GEN_46[29:22]};
+      cond_i1515_19_r0s5 <= _GEN_46[21];
+      or_i1604_19_r0s5 <= (|(_GEN_46[20:0])) | _GEN_46[22];
+      add_i2061_19_r0s5 <= {sub_i_i1103_19_r0s4[7:0], 10'h0} + {7'h0, _GEN_46[29:19]};
+      cond_i1515_19_r0s5__1 <= _GEN_46[18];
+      or_i1591_19_r0s5 <= (|(_GEN_46[17:0])) | _GEN_46[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_19_r0s6 <=
@@ -13455,7 +13455,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__20 <= or_r0s4__20;
     if (_GEN_2) begin
       sub_i_i1103_20_r0s4 <= _GEN_180;
-      cmp_i1509_20_r0s4 <= _GEN_181[4:1] != 4'hF;
+      cmp_i1512_20_r0s4 <= _GEN_181[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_20_r0s3 <= mul_i1030_20_r0s2[0];
@@ -13532,12 +13532,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__20 <= _GEN_181;
     end
     if (_GEN_1) begin
-      add_i1635_20_r0s5 <= {1'h0, sub_i_i1103_20_r0s4, 7'h0} + {10'h0, _GEN_48[29:22]};
-      cond_i1512_20_r0s5 <= _GEN_48[21];
-      or_i1596_20_r0s5 <= (|(_GEN_48[20:0])) | _GEN_48[22];
-      add_i2053_20_r0s5 <= {sub_i_i1103_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_48[29:19]};
-      cond_i1512_20_r0s5__1 <= _GEN_48[18];
-      or_i1583_20_r0s5 <= (|(_GEN_48[17:0])) | _GEN_48[19];
+      add_i1643_20_r0s5 <= {1'h0, sub_i_i1103_20_r0s4, 7'h0} + {10'h0, _GEN_48[29:22]};
+      cond_i1515_20_r0s5 <= _GEN_48[21];
+      or_i1604_20_r0s5 <= (|(_GEN_48[20:0])) | _GEN_48[22];
+      add_i2061_20_r0s5 <= {sub_i_i1103_20_r0s4[7:0], 10'h0} + {7'h0, _GEN_48[29:19]};
+      cond_i1515_20_r0s5__1 <= _GEN_48[18];
+      or_i1591_20_r0s5 <= (|(_GEN_48[17:0])) | _GEN_48[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_20_r0s6 <=
@@ -13605,7 +13605,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__21 <= or_r0s4__21;
     if (_GEN_2) begin
       sub_i_i1103_21_r0s4 <= _GEN_185;
-      cmp_i1509_21_r0s4 <= _GEN_186[4:1] != 4'hF;
+      cmp_i1512_21_r0s4 <= _GEN_186[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_21_r0s3 <= mul_i1030_21_r0s2[0];
@@ -13682,12 +13682,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__21 <= _GEN_186;
     end
     if (_GEN_1) begin
-      add_i1635_21_r0s5 <= {1'h0, sub_i_i1103_21_r0s4, 7'h0} + {10'h0, _GEN_50[29:22]};
-      cond_i1512_21_r0s5 <= _GEN_50[21];
-      or_i1596_21_r0s5 <= (|(_GEN_50[20:0])) | _GEN_50[22];
-      add_i2053_21_r0s5 <= {sub_i_i1103_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_50[29:19]};
-      cond_i1512_21_r0s5__1 <= _GEN_50[18];
-      or_i1583_21_r0s5 <= (|(_GEN_50[17:0])) | _GEN_50[19];
+      add_i1643_21_r0s5 <= {1'h0, sub_i_i1103_21_r0s4, 7'h0} + {10'h0, _GEN_50[29:22]};
+      cond_i1515_21_r0s5 <= _GEN_50[21];
+      or_i1604_21_r0s5 <= (|(_GEN_50[20:0])) | _GEN_50[22];
+      add_i2061_21_r0s5 <= {sub_i_i1103_21_r0s4[7:0], 10'h0} + {7'h0, _GEN_50[29:19]};
+      cond_i1515_21_r0s5__1 <= _GEN_50[18];
+      or_i1591_21_r0s5 <= (|(_GEN_50[17:0])) | _GEN_50[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_21_r0s6 <=
@@ -13755,7 +13755,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__22 <= or_r0s4__22;
     if (_GEN_2) begin
       sub_i_i1103_22_r0s4 <= _GEN_190;
-      cmp_i1509_22_r0s4 <= _GEN_191[4:1] != 4'hF;
+      cmp_i1512_22_r0s4 <= _GEN_191[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_22_r0s3 <= mul_i1030_22_r0s2[0];
@@ -13832,12 +13832,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__22 <= _GEN_191;
     end
     if (_GEN_1) begin
-      add_i1635_22_r0s5 <= {1'h0, sub_i_i1103_22_r0s4, 7'h0} + {10'h0, _GEN_52[29:22]};
-      cond_i1512_22_r0s5 <= _GEN_52[21];
-      or_i1596_22_r0s5 <= (|(_GEN_52[20:0])) | _GEN_52[22];
-      add_i2053_22_r0s5 <= {sub_i_i1103_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_52[29:19]};
-      cond_i1512_22_r0s5__1 <= _GEN_52[18];
-      or_i1583_22_r0s5 <= (|(_GEN_52[17:0])) | _GEN_52[19];
+      add_i1643_22_r0s5 <= {1'h0, sub_i_i1103_22_r0s4, 7'h0} + {10'h0, _GEN_52[29:22]};
+      cond_i1515_22_r0s5 <= _GEN_52[21];
+      or_i1604_22_r0s5 <= (|(_GEN_52[20:0])) | _GEN_52[22];
+      add_i2061_22_r0s5 <= {sub_i_i1103_22_r0s4[7:0], 10'h0} + {7'h0, _GEN_52[29:19]};
+      cond_i1515_22_r0s5__1 <= _GEN_52[18];
+      or_i1591_22_r0s5 <= (|(_GEN_52[17:0])) | _GEN_52[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_22_r0s6 <=
@@ -13905,7 +13905,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__23 <= or_r0s4__23;
     if (_GEN_2) begin
       sub_i_i1103_23_r0s4 <= _GEN_195;
-      cmp_i1509_23_r0s4 <= _GEN_196[4:1] != 4'hF;
+      cmp_i1512_23_r0s4 <= _GEN_196[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_23_r0s3 <= mul_i1030_23_r0s2[0];
@@ -13982,12 +13982,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__23 <= _GEN_196;
     end
     if (_GEN_1) begin
-      add_i1635_23_r0s5 <= {1'h0, sub_i_i1103_23_r0s4, 7'h0} + {10'h0, _GEN_54[29:22]};
-      cond_i1512_23_r0s5 <= _GEN_54[21];
-      or_i1596_23_r0s5 <= (|(_GEN_54[20:0])) | _GEN_54[22];
-      add_i2053_23_r0s5 <= {sub_i_i1103_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_54[29:19]};
-      cond_i1512_23_r0s5__1 <= _GEN_54[18];
-      or_i1583_23_r0s5 <= (|(_GEN_54[17:0])) | _GEN_54[19];
+      add_i1643_23_r0s5 <= {1'h0, sub_i_i1103_23_r0s4, 7'h0} + {10'h0, _GEN_54[29:22]};
+      cond_i1515_23_r0s5 <= _GEN_54[21];
+      or_i1604_23_r0s5 <= (|(_GEN_54[20:0])) | _GEN_54[22];
+      add_i2061_23_r0s5 <= {sub_i_i1103_23_r0s4[7:0], 10'h0} + {7'h0, _GEN_54[29:19]};
+      cond_i1515_23_r0s5__1 <= _GEN_54[18];
+      or_i1591_23_r0s5 <= (|(_GEN_54[17:0])) | _GEN_54[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_23_r0s6 <=
@@ -14055,7 +14055,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__24 <= or_r0s4__24;
     if (_GEN_2) begin
       sub_i_i1103_24_r0s4 <= _GEN_200;
-      cmp_i1509_24_r0s4 <= _GEN_201[4:1] != 4'hF;
+      cmp_i1512_24_r0s4 <= _GEN_201[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_24_r0s3 <= mul_i1030_24_r0s2[0];
@@ -14132,12 +14132,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__24 <= _GEN_201;
     end
     if (_GEN_1) begin
-      add_i1635_24_r0s5 <= {1'h0, sub_i_i1103_24_r0s4, 7'h0} + {10'h0, _GEN_56[29:22]};
-      cond_i1512_24_r0s5 <= _GEN_56[21];
-      or_i1596_24_r0s5 <= (|(_GEN_56[20:0])) | _GEN_56[22];
-      add_i2053_24_r0s5 <= {sub_i_i1103_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_56[29:19]};
-      cond_i1512_24_r0s5__1 <= _GEN_56[18];
-      or_i1583_24_r0s5 <= (|(_GEN_56[17:0])) | _GEN_56[19];
+      add_i1643_24_r0s5 <= {1'h0, sub_i_i1103_24_r0s4, 7'h0} + {10'h0, _GEN_56[29:22]};
+      cond_i1515_24_r0s5 <= _GEN_56[21];
+      or_i1604_24_r0s5 <= (|(_GEN_56[20:0])) | _GEN_56[22];
+      add_i2061_24_r0s5 <= {sub_i_i1103_24_r0s4[7:0], 10'h0} + {7'h0, _GEN_56[29:19]};
+      cond_i1515_24_r0s5__1 <= _GEN_56[18];
+      or_i1591_24_r0s5 <= (|(_GEN_56[17:0])) | _GEN_56[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_24_r0s6 <=
@@ -14205,7 +14205,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__25 <= or_r0s4__25;
     if (_GEN_2) begin
       sub_i_i1103_25_r0s4 <= _GEN_205;
-      cmp_i1509_25_r0s4 <= _GEN_206[4:1] != 4'hF;
+      cmp_i1512_25_r0s4 <= _GEN_206[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_25_r0s3 <= mul_i1030_25_r0s2[0];
@@ -14282,12 +14282,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__25 <= _GEN_206;
     end
     if (_GEN_1) begin
-      add_i1635_25_r0s5 <= {1'h0, sub_i_i1103_25_r0s4, 7'h0} + {10'h0, _GEN_58[29:22]};
-      cond_i1512_25_r0s5 <= _GEN_58[21];
-      or_i1596_25_r0s5 <= (|(_GEN_58[20:0])) | _GEN_58[22];
-      add_i2053_25_r0s5 <= {sub_i_i1103_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_58[29:19]};
-      cond_i1512_25_r0s5__1 <= _GEN_58[18];
-      or_i1583_25_r0s5 <= (|(_GEN_58[17:0])) | _GEN_58[19];
+      add_i1643_25_r0s5 <= {1'h0, sub_i_i1103_25_r0s4, 7'h0} + {10'h0, _GEN_58[29:22]};
+      cond_i1515_25_r0s5 <= _GEN_58[21];
+      or_i1604_25_r0s5 <= (|(_GEN_58[20:0])) | _GEN_58[22];
+      add_i2061_25_r0s5 <= {sub_i_i1103_25_r0s4[7:0], 10'h0} + {7'h0, _GEN_58[29:19]};
+      cond_i1515_25_r0s5__1 <= _GEN_58[18];
+      or_i1591_25_r0s5 <= (|(_GEN_58[17:0])) | _GEN_58[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_25_r0s6 <=
@@ -14355,7 +14355,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__26 <= or_r0s4__26;
     if (_GEN_2) begin
       sub_i_i1103_26_r0s4 <= _GEN_210;
-      cmp_i1509_26_r0s4 <= _GEN_211[4:1] != 4'hF;
+      cmp_i1512_26_r0s4 <= _GEN_211[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_26_r0s3 <= mul_i1030_26_r0s2[0];
@@ -14432,12 +14432,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__26 <= _GEN_211;
     end
     if (_GEN_1) begin
-      add_i1635_26_r0s5 <= {1'h0, sub_i_i1103_26_r0s4, 7'h0} + {10'h0, _GEN_60[29:22]};
-      cond_i1512_26_r0s5 <= _GEN_60[21];
-      or_i1596_26_r0s5 <= (|(_GEN_60[20:0])) | _GEN_60[22];
-      add_i2053_26_r0s5 <= {sub_i_i1103_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_60[29:19]};
-      cond_i1512_26_r0s5__1 <= _GEN_60[18];
-      or_i1583_26_r0s5 <= (|(_GEN_60[17:0])) | _GEN_60[19];
+      add_i1643_26_r0s5 <= {1'h0, sub_i_i1103_26_r0s4, 7'h0} + {10'h0, _GEN_60[29:22]};
+      cond_i1515_26_r0s5 <= _GEN_60[21];
+      or_i1604_26_r0s5 <= (|(_GEN_60[20:0])) | _GEN_60[22];
+      add_i2061_26_r0s5 <= {sub_i_i1103_26_r0s4[7:0], 10'h0} + {7'h0, _GEN_60[29:19]};
+      cond_i1515_26_r0s5__1 <= _GEN_60[18];
+      or_i1591_26_r0s5 <= (|(_GEN_60[17:0])) | _GEN_60[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_26_r0s6 <=
@@ -14505,7 +14505,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__27 <= or_r0s4__27;
     if (_GEN_2) begin
       sub_i_i1103_27_r0s4 <= _GEN_215;
-      cmp_i1509_27_r0s4 <= _GEN_216[4:1] != 4'hF;
+      cmp_i1512_27_r0s4 <= _GEN_216[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_27_r0s3 <= mul_i1030_27_r0s2[0];
@@ -14582,12 +14582,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__27 <= _GEN_216;
     end
     if (_GEN_1) begin
-      add_i1635_27_r0s5 <= {1'h0, sub_i_i1103_27_r0s4, 7'h0} + {10'h0, _GEN_62[29:22]};
-      cond_i1512_27_r0s5 <= _GEN_62[21];
-      or_i1596_27_r0s5 <= (|(_GEN_62[20:0])) | _GEN_62[22];
-      add_i2053_27_r0s5 <= {sub_i_i1103_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_62[29:19]};
-      cond_i1512_27_r0s5__1 <= _GEN_62[18];
-      or_i1583_27_r0s5 <= (|(_GEN_62[17:0])) | _GEN_62[19];
+      add_i1643_27_r0s5 <= {1'h0, sub_i_i1103_27_r0s4, 7'h0} + {10'h0, _GEN_62[29:22]};
+      cond_i1515_27_r0s5 <= _GEN_62[21];
+      or_i1604_27_r0s5 <= (|(_GEN_62[20:0])) | _GEN_62[22];
+      add_i2061_27_r0s5 <= {sub_i_i1103_27_r0s4[7:0], 10'h0} + {7'h0, _GEN_62[29:19]};
+      cond_i1515_27_r0s5__1 <= _GEN_62[18];
+      or_i1591_27_r0s5 <= (|(_GEN_62[17:0])) | _GEN_62[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_27_r0s6 <=
@@ -14655,7 +14655,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__28 <= or_r0s4__28;
     if (_GEN_2) begin
       sub_i_i1103_28_r0s4 <= _GEN_220;
-      cmp_i1509_28_r0s4 <= _GEN_221[4:1] != 4'hF;
+      cmp_i1512_28_r0s4 <= _GEN_221[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_28_r0s3 <= mul_i1030_28_r0s2[0];
@@ -14732,12 +14732,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__28 <= _GEN_221;
     end
     if (_GEN_1) begin
-      add_i1635_28_r0s5 <= {1'h0, sub_i_i1103_28_r0s4, 7'h0} + {10'h0, _GEN_64[29:22]};
-      cond_i1512_28_r0s5 <= _GEN_64[21];
-      or_i1596_28_r0s5 <= (|(_GEN_64[20:0])) | _GEN_64[22];
-      add_i2053_28_r0s5 <= {sub_i_i1103_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_64[29:19]};
-      cond_i1512_28_r0s5__1 <= _GEN_64[18];
-      or_i1583_28_r0s5 <= (|(_GEN_64[17:0])) | _GEN_64[19];
+      add_i1643_28_r0s5 <= {1'h0, sub_i_i1103_28_r0s4, 7'h0} + {10'h0, _GEN_64[29:22]};
+      cond_i1515_28_r0s5 <= _GEN_64[21];
+      or_i1604_28_r0s5 <= (|(_GEN_64[20:0])) | _GEN_64[22];
+      add_i2061_28_r0s5 <= {sub_i_i1103_28_r0s4[7:0], 10'h0} + {7'h0, _GEN_64[29:19]};
+      cond_i1515_28_r0s5__1 <= _GEN_64[18];
+      or_i1591_28_r0s5 <= (|(_GEN_64[17:0])) | _GEN_64[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_28_r0s6 <=
@@ -14805,7 +14805,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__29 <= or_r0s4__29;
     if (_GEN_2) begin
       sub_i_i1103_29_r0s4 <= _GEN_225;
-      cmp_i1509_29_r0s4 <= _GEN_226[4:1] != 4'hF;
+      cmp_i1512_29_r0s4 <= _GEN_226[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_29_r0s3 <= mul_i1030_29_r0s2[0];
@@ -14882,12 +14882,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__29 <= _GEN_226;
     end
     if (_GEN_1) begin
-      add_i1635_29_r0s5 <= {1'h0, sub_i_i1103_29_r0s4, 7'h0} + {10'h0, _GEN_66[29:22]};
-      cond_i1512_29_r0s5 <= _GEN_66[21];
-      or_i1596_29_r0s5 <= (|(_GEN_66[20:0])) | _GEN_66[22];
-      add_i2053_29_r0s5 <= {sub_i_i1103_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_66[29:19]};
-      cond_i1512_29_r0s5__1 <= _GEN_66[18];
-      or_i1583_29_r0s5 <= (|(_GEN_66[17:0])) | _GEN_66[19];
+      add_i1643_29_r0s5 <= {1'h0, sub_i_i1103_29_r0s4, 7'h0} + {10'h0, _GEN_66[29:22]};
+      cond_i1515_29_r0s5 <= _GEN_66[21];
+      or_i1604_29_r0s5 <= (|(_GEN_66[20:0])) | _GEN_66[22];
+      add_i2061_29_r0s5 <= {sub_i_i1103_29_r0s4[7:0], 10'h0} + {7'h0, _GEN_66[29:19]};
+      cond_i1515_29_r0s5__1 <= _GEN_66[18];
+      or_i1591_29_r0s5 <= (|(_GEN_66[17:0])) | _GEN_66[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_29_r0s6 <=
@@ -14955,7 +14955,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__30 <= or_r0s4__30;
     if (_GEN_2) begin
       sub_i_i1103_30_r0s4 <= _GEN_230;
-      cmp_i1509_30_r0s4 <= _GEN_231[4:1] != 4'hF;
+      cmp_i1512_30_r0s4 <= _GEN_231[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_30_r0s3 <= mul_i1030_30_r0s2[0];
@@ -15032,12 +15032,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__30 <= _GEN_231;
     end
     if (_GEN_1) begin
-      add_i1635_30_r0s5 <= {1'h0, sub_i_i1103_30_r0s4, 7'h0} + {10'h0, _GEN_68[29:22]};
-      cond_i1512_30_r0s5 <= _GEN_68[21];
-      or_i1596_30_r0s5 <= (|(_GEN_68[20:0])) | _GEN_68[22];
-      add_i2053_30_r0s5 <= {sub_i_i1103_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_68[29:19]};
-      cond_i1512_30_r0s5__1 <= _GEN_68[18];
-      or_i1583_30_r0s5 <= (|(_GEN_68[17:0])) | _GEN_68[19];
+      add_i1643_30_r0s5 <= {1'h0, sub_i_i1103_30_r0s4, 7'h0} + {10'h0, _GEN_68[29:22]};
+      cond_i1515_30_r0s5 <= _GEN_68[21];
+      or_i1604_30_r0s5 <= (|(_GEN_68[20:0])) | _GEN_68[22];
+      add_i2061_30_r0s5 <= {sub_i_i1103_30_r0s4[7:0], 10'h0} + {7'h0, _GEN_68[29:19]};
+      cond_i1515_30_r0s5__1 <= _GEN_68[18];
+      or_i1591_30_r0s5 <= (|(_GEN_68[17:0])) | _GEN_68[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_30_r0s6 <=
@@ -15105,7 +15105,7 @@ module kv_decompress_scale_speckv_Design(
       or_r0s5__31 <= or_r0s4__31;
     if (_GEN_2) begin
       sub_i_i1103_31_r0s4 <= _GEN_235;
-      cmp_i1509_31_r0s4 <= _GEN_236[4:1] != 4'hF;
+      cmp_i1512_31_r0s4 <= _GEN_236[4:1] != 4'hF;
     end
     if (_GEN_3)
       mul_i1030_31_r0s3 <= mul_i1030_31_r0s2[0];
@@ -15182,12 +15182,12 @@ module kv_decompress_scale_speckv_Design(
       select_r0s4__31 <= _GEN_236;
     end
     if (_GEN_1) begin
-      add_i1635_31_r0s5 <= {1'h0, sub_i_i1103_31_r0s4, 7'h0} + {10'h0, _GEN_70[29:22]};
-      cond_i1512_31_r0s5 <= _GEN_70[21];
-      or_i1596_31_r0s5 <= (|(_GEN_70[20:0])) | _GEN_70[22];
-      add_i2053_31_r0s5 <= {sub_i_i1103_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_70[29:19]};
-      cond_i1512_31_r0s5__1 <= _GEN_70[18];
-      or_i1583_31_r0s5 <= (|(_GEN_70[17:0])) | _GEN_70[19];
+      add_i1643_31_r0s5 <= {1'h0, sub_i_i1103_31_r0s4, 7'h0} + {10'h0, _GEN_70[29:22]};
+      cond_i1515_31_r0s5 <= _GEN_70[21];
+      or_i1604_31_r0s5 <= (|(_GEN_70[20:0])) | _GEN_70[22];
+      add_i2061_31_r0s5 <= {sub_i_i1103_31_r0s4[7:0], 10'h0} + {7'h0, _GEN_70[29:19]};
+      cond_i1515_31_r0s5__1 <= _GEN_70[18];
+      or_i1591_31_r0s5 <= (|(_GEN_70[17:0])) | _GEN_70[19];
     end
     if (_GEN_0)
       result_i_sroa_0_0_v_31_r0s6 <=
