@@ -43,7 +43,7 @@ def test_ratios_of_the_codecs_are_the_samples() -> None:
             assert f"{data.raw_bytes / sum(map(len, frames)):.2f}" == ratio, (codec_name, data.kind)
 
 
-def test_ratios_of_the_codecs_are_the_demos() -> None:
+def test_ratios_of_all_codecs() -> None:
     section = README.split("## The codecs", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `([\w-]+)` \| ([\d.–]+) \| ([\d.]+) \|", section, re.MULTILINE)
     design = dataclasses.replace(Design.load("tiny"), codecs=frame.CODEC_NAMES)

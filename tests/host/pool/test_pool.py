@@ -6,6 +6,7 @@ Behind a device, and behind DMA engines.
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -302,6 +303,31 @@ def test_threads_see_whole_blocks_of_the_right_key(backing: Backing) -> None:
         assert stats.usage.used_bytes == 0 and stats.usage.fragmentation == 0
         assert stats.table.queries == stats.table.hits + sum(stats.misses.values())
         assert stats.table.raw_bytes == stats.table.encoded_bytes == 0
+
+
+def test_a_background_get_does_not_wait_for_a_prefetch_behind_it() -> None:
+    """The get is queued first and finds the block under way; were both on one thread, neither would end."""
+    with speckv.open("tiny") as device, Pool(device, 8 * FRAME_BYTES, codec="raw", timeout_s=20) as pool:
+        put(pool, 1)
+        gate = threading.Event()
+        pool._worker.submit(gate.wait, 20)
+        block = pool.get_async(1)
+        assert pool.prefetch([1]) == 1
+        gate.set()
+        assert block.result(20) is not None
+
+
+@pytest.mark.parametrize("kind", ["device", "software"])
+def test_fp16_pages_are_quantised_as_fp16(kind: str) -> None:
+    """Taken for bf16, the values of a channel would be off by whole units."""
+    values = np.random.default_rng(5).normal(size=(2, 64, 64)).astype(np.float16)
+    for made in opened(kind):
+        with made.pool(1 << 16, codec="quant4", dtype="fp16") as pool:
+            pool.put(1, *values.view(np.uint16))
+            block = pool.get(1)
+            assert block is not None
+            for got, original in zip((block.k, block.v), values.astype(np.float32), strict=True):
+                assert np.abs(got.view(np.float16).astype(np.float32) - original).max() < 0.4
 
 
 # ------------------------------------------------------------------------------------------- DMA engines only
