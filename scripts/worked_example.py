@@ -63,8 +63,8 @@ def group_steps(values: Page, E: int) -> dict[str, int | str]:
     if c < 1:
         c, S, M = 1, E - 31, 9
     R, h = (2**19 + M) // (2 * M), 25 + S - exponent(lo)
-    level = sign(lo) * ((significand(lo) * R + 2 ** (h - 1)) // 2**h)
-    return row | {"n": n, "M": M, "S": S, "R": R, "c": c, "z": max(-128, min(127, level))}
+    z = (sign(lo) * significand(lo) * R + 2 ** (h - 1)) // 2**h
+    return row | {"n": n, "M": M, "S": S, "R": R, "c": c, "z": z}
 
 
 def hex_block(name: str, data: bytes) -> str:

@@ -81,6 +81,14 @@ PARAMETERS: dict[str, Parameter] = {
         remedy=f"set it to {frame.GROUP_CHANNELS}",
         choices=(frame.GROUP_CHANNELS,),
     ),
+    "scale_bits": Parameter(
+        type=int,
+        description="Bits of a quantised group's scale, and of its zero. 16 are finer and cost twice the parameters.",
+        rule="8 or 16",
+        remedy=f"leave it out for {frame.SCALE_BITS}, or write 16",
+        choices=(8, 16),
+        optional=True,
+    ),
     "max_tokens": Parameter(
         type=int,
         description="Most tokens of a page. Sizes the page buffer.",
@@ -142,6 +150,7 @@ class Design:
     dtypes: tuple[str, ...]
     codecs: tuple[str, ...]
     clock_mhz: float
+    scale_bits: int = frame.SCALE_BITS
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -284,7 +293,13 @@ class Design:
 
     def _largest_page(self, kind: frame.Kind) -> frame.PageShape:
         return frame.PageShape(
-            kind, frame.Dtype.BF16, self.max_tokens, self.max_channels, self.tile_tokens, self.group_channels
+            kind,
+            frame.Dtype.BF16,
+            self.max_tokens,
+            self.max_channels,
+            self.tile_tokens,
+            self.group_channels,
+            self.scale_bits,
         )
 
 

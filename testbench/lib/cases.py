@@ -37,7 +37,7 @@ def header_cases(good: np.ndarray, max_tokens: int, max_channels: int, seal: boo
     magic = int(header["magic"])
     for bit in (0, 13, 31):
         yield case(f"magic bit {bit}", "BAD_MAGIC", magic=magic ^ (1 << bit))
-    for version in (0, 1, 3, 0x0102, 0x8002):
+    for version in (0, 1, 2, 0x0103, 0x8003):
         yield case(f"version {version}", "BAD_VERSION", version=version)
     for codec in (7, 8, 32, 0x42, 0x83, 255):
         yield case(f"codec {codec}", "BAD_CODEC", codec=codec)

@@ -29,7 +29,8 @@ HEADER = np.dtype(
         ("raw_crc", "<u4"),
         ("scale_exponent", "u1"),
         ("table", "u1"),
-        ("reserved", "<u2"),
+        ("scale_bits", "u1"),
+        ("reserved", "u1"),
         ("header_crc", "<u4"),
     ]
 )
@@ -76,6 +77,7 @@ STATUS = {
 }
 STATUS_NAMES = {code: name for name, code in STATUS.items()}
 TILE_TOKENS = GROUP_CHANNELS = 64
+SCALE_BITS = 8
 
 
 def crc32c(data: bytes | np.ndarray) -> int:
@@ -136,7 +138,7 @@ def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator, d
         header[name] = rng.integers(0, 1 << (8 * HEADER[name].itemsize), dtype=np.uint64)
     fields = {
         "magic": MAGIC,
-        "version": 2,
+        "version": 3,
         "codec": codec,
         "dtype": dtype,
         "kind": kind,
@@ -144,6 +146,7 @@ def request(page: np.ndarray, codec: int, kind: int, rng: np.random.Generator, d
         "channels": channels,
         "tile_tokens": TILE_TOKENS,
         "group_channels": GROUP_CHANNELS,
+        "scale_bits": SCALE_BITS,
         "raw_bytes": 2 * tokens * channels,
     }
     for name, value in fields.items():

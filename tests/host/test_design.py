@@ -36,6 +36,7 @@ def test_tiny() -> None:
         "tile_tokens": 64,
         "tile_channels": 32,
         "group_channels": 64,
+        "scale_bits": 8,
         "max_tokens": 64,
         "max_channels": 256,
         "dtypes": ("bf16", "fp16"),
@@ -58,6 +59,7 @@ def test_derived() -> None:
     assert (large.max_tiles, large.max_blocks, large.group_blocks) == (3, 33, 2)
     assert large.max_groups == max(3 * 1056, 130 * 17)
     assert (large.max_rows, large.max_parameter_beats) == (99, 99)
+    assert dataclasses.replace(large, scale_bits=16).max_parameter_beats == 198
     odd = Design.from_mapping("odd", GOOD | {"max_tokens": 9, "max_channels": 96})
     assert (odd.max_groups, odd.max_rows) == (96, 3)
     odd = Design.from_mapping("odd", GOOD | {"max_tokens": 130, "max_channels": 32})
@@ -96,6 +98,7 @@ def test_each_construction_is_checked() -> None:
         ("tile_tokens", 32, "32 (int), expected 64"),
         ("tile_channels", 64, "64 (int), expected 32"),
         ("group_channels", 128, "128 (int), expected 64"),
+        ("scale_bits", 12, "12 (int), expected 8 or 16"),
         ("max_tokens", 0, "0 (int), expected 1 to 1024"),
         ("max_tokens", 1025, "1025 (int), expected 1 to 1024"),
         ("max_tokens", 64.0, "64.0 (float), which is no integer"),
@@ -259,7 +262,7 @@ def test_unreadable_yaml(tmp_path: Path) -> None:
 
 def test_hash_is_frozen() -> None:
     """Committed RTL carries this number: a change of it means a change of the design or the format."""
-    assert TINY.hash_hex == "447a9ebfd53520a1" == f"{TINY.hash:016x}"
+    assert TINY.hash_hex == "10a1242d3716f117" == f"{TINY.hash:016x}"
 
 
 def test_hash_is_the_same_in_another_process() -> None:
@@ -281,15 +284,16 @@ def test_hash_covers_every_parameter_but_the_description() -> None:
         "max_channels": 128,
         "codecs": ["raw"],
         "clock_mhz": 250,
+        "scale_bits": 16,
     }
     made = {Design.from_mapping("tiny", GOOD | {key: value}).hash for key, value in changed.items()}
-    assert len(made | {TINY.hash}) == 5
+    assert len(made | {TINY.hash}) == 6
     same = Design.from_mapping("other", GOOD | {"description": "else", "clock_mhz": 300.0})
     assert same.hash == TINY.hash
 
 
 def test_hash_covers_the_format_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame, "VERSION", 3)
+    monkeypatch.setattr(frame, "VERSION", 4)
     assert Design.load("tiny").hash != TINY.hash
 
 
@@ -311,7 +315,7 @@ def test_schema_describes_every_parameter() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) == set(PARAMETERS)
-    assert set(schema["required"]) == set(PARAMETERS) - {"description"}
+    assert set(schema["required"]) == set(PARAMETERS) - {"description", "scale_bits"}
     assert all(entry["description"] for entry in schema["properties"].values())
     assert schema["properties"]["max_channels"]["multipleOf"] == 32
     assert schema["properties"]["bus_bits"] == {

@@ -59,12 +59,13 @@ def test_header_layout() -> None:
         raw_crc=0x35363738,
         scale_exponent=0x39,
         table=0x3A,
-        reserved=0x3B3C,
+        scale_bits=0x3B,
+        reserved=0x3C,
     )
     body = b"SKVF" + struct.pack(
-        "<H6B4H3I2Q2I2BH",
+        "<H6B4H3I2Q2I4B",
         *(0x0102, 3, 4, 5, 6, 7, 8, 0x090A, 0x0B0C, 0x0D0E, 0x0F10, 0x11121314, 0x15161718, 0x191A1B1C),
-        *(0x2122232425262728, 0x292A2B2C2D2E2F30, 0x31323334, 0x35363738, 0x39, 0x3A, 0x3B3C),
+        *(0x2122232425262728, 0x292A2B2C2D2E2F30, 0x31323334, 0x35363738, 0x39, 0x3A, 0x3B, 0x3C),
     )
     assert len(body) == 60
     crc = frame.crc32c(body)
@@ -225,7 +226,7 @@ def test_every_status_has_words() -> None:
 HEADER_FAULTS = [
     ({"magic": 0}, Status.BAD_MAGIC, 0),
     ({"version": 0}, Status.BAD_VERSION, 4),
-    ({"version": 1}, Status.BAD_VERSION, 4),
+    ({"version": 2}, Status.BAD_VERSION, 4),
     ({"codec": 18}, Status.BAD_CODEC, 6),
     ({"codec": 255}, Status.BAD_CODEC, 6),
     ({"dtype": 0}, Status.BAD_DTYPE, 7),
@@ -239,6 +240,8 @@ HEADER_FAULTS = [
     ({"channels": 288, "raw_bytes": 2 * 4 * 288}, Status.BAD_GEOMETRY, 14),
     ({"tile_tokens": 63}, Status.BAD_GEOMETRY, 16),
     ({"group_channels": 32}, Status.BAD_GEOMETRY, 18),
+    ({"scale_bits": 16}, Status.BAD_GEOMETRY, 58),
+    ({"scale_bits": 0}, Status.BAD_GEOMETRY, 58),
     ({"raw_bytes": 511}, Status.BAD_GEOMETRY, 20),
 ]
 
@@ -271,8 +274,8 @@ def test_order_of_checks() -> None:
         header = header.replace(**fault)
         assert frame.check_frame(Header.unpack(header.pack()), TINY) == status
     assert frame.check_frame(header.replace(header_crc=1), TINY) == Status.BAD_HEADER_CRC
-    assert frame.check_frame(header.replace(header_crc=1, version=3), TINY) == Status.BAD_VERSION
-    assert frame.check_frame(header.replace(header_crc=1, version=3, magic=1), TINY) == Status.BAD_MAGIC
+    assert frame.check_frame(header.replace(header_crc=1, version=4), TINY) == Status.BAD_VERSION
+    assert frame.check_frame(header.replace(header_crc=1, version=4, magic=1), TINY) == Status.BAD_MAGIC
 
 
 def test_requests_ignore_what_frames_fill_in() -> None:

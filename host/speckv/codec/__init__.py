@@ -65,7 +65,9 @@ def encode_pages(
     page_dtype = frame.parse_dtype(dtype, design.dtypes)
     pages = check_pages(pages, design, dimensions=(3,))
     _, tokens, channels = pages.shape
-    shape = PageShape(page_kind, page_dtype, tokens, channels, design.tile_tokens, design.group_channels)
+    shape = PageShape(
+        page_kind, page_dtype, tokens, channels, design.tile_tokens, design.group_channels, design.scale_bits
+    )
     return [
         stored_raw(page, made) if isinstance(made, Flags) else made
         for page, made in zip(pages, wanted.encode(pages, shape), strict=True)
@@ -102,6 +104,7 @@ def encode_frames(
         dtype=frame.parse_dtype(dtype),
         namespace=namespace,
         generation=generation,
+        scale_bits=design.scale_bits,
     )
     return [
         frame_of(request.replace(page_key=key), entry, page)

@@ -11,7 +11,7 @@ from speckv.codec import delta, lanes, quantise, rotate, words
 from speckv.codec.base import Bytes, Encoded, PageCodec, Pages, Payloads, blocks, statuses
 from speckv.codec.groups import Groups
 from speckv.codec.values import FORMATS
-from speckv.frame import LANES, PARAMETER_BYTES, WORD_BYTES, Flags, PageShape
+from speckv.frame import LANES, WORD_BYTES, Flags, PageShape
 
 Tables = NDArray[np.uint8]
 
@@ -58,8 +58,7 @@ class QuantisedCodec(PageCodec):
 
     def decode(self, payloads: Payloads, shape: PageShape) -> tuple[Pages, NDArray[np.uint8]]:
         """Pages; BAD_PARAMETER for a zero without a scale, BAD_LAYOUT for a section that its codes do not fill."""
-        section = payloads.section(0, PARAMETER_BYTES * shape.groups)
-        parameters = quantise.Parameters.of(section, payloads.scale_exponents, shape)
+        parameters = self._parameters(payloads, shape)
         codes, layout_valid = self.decode_codes(payloads, shape)
         pages = np.empty(codes.shape, np.uint16)
         for block in blocks(len(pages), shape.values):
@@ -74,12 +73,15 @@ class QuantisedCodec(PageCodec):
         pages, status = self.decode(payloads, shape)
         format_, groups = FORMATS[shape.dtype], Groups(shape)
         decoded, bound = format_.to_float64(pages), format_.spacing(pages) / 2
-        section = payloads.section(0, PARAMETER_BYTES * shape.groups)
-        scale = quantise.Parameters.of(section, payloads.scale_exponents, shape).scale
+        scale = self._parameters(payloads, shape).scale
         for slab, values, step in zip(groups.slabs(bound), groups.slabs(decoded), groups.members(scale), strict=True):
-            slab += rotate.run_error(values, 0.51 * step) if self.id.is_rotated else 0.51 * step
+            slab += rotate.run_error(values, 0.51 * step, format_) if self.id.is_rotated else 0.51 * step
         bound[status != 0] = np.inf
         return bound
+
+    def _parameters(self, payloads: Payloads, shape: PageShape) -> quantise.Parameters:
+        section = payloads.section(0, shape.group_bytes * shape.groups)
+        return quantise.Parameters.of(section, payloads.scale_exponents, self.id.is_rotated, shape)
 
 
 class FixedQuantised(QuantisedCodec):

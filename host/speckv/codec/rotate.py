@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from speckv.codec.values import BF16, Doubles, Floats, ValueFormat, exponent, round_words
+import numpy as np
+from numpy.typing import NDArray
+
+from speckv.codec.values import Doubles, Floats, Ints, ValueFormat, exponent
 
 RUN = 64
 SHIFT = 3
@@ -19,28 +22,29 @@ def _hadamard(order: int) -> Floats:
 HADAMARD = _hadamard(RUN)
 
 
-def forward(patterns: Floats, format_: ValueFormat) -> Floats:
-    """y of values [n, tokens, channels], rounded to bf16; an infinity where it is 2^128 or more.
+def forward(patterns: Floats, format_: ValueFormat) -> tuple[Floats, Ints]:
+    """Y of values [n, tokens, channels], integers of at most 15 bits, and Er [n, tokens, runs].
 
-    Sums of 64 integers of at most 16 bits are exact in float32, in whatever order a matrix product adds them.
+    Sums of 64 integers of at most 12 bits are exact in float32, in whatever order a matrix product adds them.
     """
     count, tokens, channels = patterns.shape
     Er = exponent(np.maximum.reduceat(np.abs(patterns), np.arange(0, channels, RUN), axis=2)) + format_.bias
     rotated = np.empty(patterns.shape, np.float32)
+    shift = 137 + format_.bias - Er
+    # a float32 has room for the factors, and for what the least value of all becomes, unless exponents are extreme
+    narrow = shift.max() <= 127 and shift.min() >= -13
+    factor: NDArray[Any] = np.ldexp(1.0, shift).astype(np.float32 if narrow else np.float64)
     for start, length in _runs(channels):
         run = patterns[..., start : start + length].reshape(count, tokens, -1, min(length, RUN))
-        run_Er = Er[:, :, start // RUN :, None][:, :, : run.shape[2]]
-        shift = (142 + format_.bias - run_Er).astype(np.int32)
-        # in two steps, for the whole may be beyond a float32's exponent; what the first makes inexact is below one unit
-        fixed = run * np.ldexp(np.float32(1), shift // 2)
-        fixed *= np.ldexp(np.float32(1), shift - shift // 2)
-        np.trunc(fixed, out=fixed)
-        sums = _rotated(fixed) if length >= RUN else fixed * np.float32(1 << SHIFT)
-        sums *= np.ldexp(np.float32(1), (run_Er - 145).astype(np.int32))
-        rotated[..., start : start + length] = sums.reshape(count, tokens, length)
-    words = round_words(rotated.view(np.uint32), BF16.dropped_bits)
-    words &= np.uint32(-1 << BF16.dropped_bits & 0xFFFFFFFF)
-    return rotated
+        fixed = run * factor[:, :, start // RUN :, None][:, :, : run.shape[2]]
+        fixed = np.floor(fixed, out=fixed).astype(np.float32, copy=False)
+        if length >= RUN:
+            fixed = _rotated(fixed)
+            fixed *= np.float32(1 / 8)
+            fixed += np.float32(0.5)
+            np.floor(fixed, out=fixed)
+        rotated[..., start : start + length] = fixed.reshape(count, tokens, length)
+    return rotated, Er
 
 
 def backward(levels: Floats, scale: Doubles) -> Doubles:
@@ -64,18 +68,17 @@ def _rotated(levels: Floats) -> Floats:
     return rotated.reshape(levels.shape)
 
 
-def run_error(decoded: Doubles, step: Doubles) -> Doubles:
-    """The Euclidean error of runs [..., channels] whose rotated values are quantised with an error of `step` each.
+def run_error(decoded: Doubles, step: Doubles, format_: ValueFormat) -> Doubles:
+    """The Euclidean error of runs [..., channels] whose Y are quantised with an error of `step` each.
 
-    To that comes the rounding of the rotated values y to 8 bits, at most 2^-8 * max |y| each (2^-134 for subnormals),
-    and the truncation before the rotation, at most 2^-12 * max |y|. The greatest y is that of what was decoded (itself
-    rounded, by less than 2^-5 of it), and what may have been lost of it. Short runs are not rotated.
+    To that come, in units of 2^(Er - 137), at most 1 for the rounding down before the rotation and 1/2 for the rounding
+    after it. The unit is at most 2^-10 of the greatest value, which is that of what was decoded (itself rounded, by at
+    most 2^-8 of it), and what may have been lost of it. Short runs are not rotated.
     """
-    whole = decoded.shape[-1] == RUN
-    y = decoded @ (HADAMARD.astype(np.float64) / 8) if whole else decoded
-    greatest = (np.abs(y).max(axis=-1, keepdims=True) + step) * (1 + 2.0**-5)
-    each = step + (2.0**-8 + 2.0**-12) * greatest + 2.0**-134
-    return 8 * each if whole else each
+    spread = 8 if decoded.shape[-1] == RUN else 1
+    greatest = np.abs(decoded).max(axis=-1, keepdims=True) * (1 + 2.0**-7) + spread * step
+    unit = np.maximum(greatest * (1 + 2.0**-6) * 2.0**-10, format_.least_unit)
+    return spread * (step + 1.5 * unit)
 
 
 def _runs(channels: int) -> list[tuple[int, int]]:

@@ -39,6 +39,11 @@ class ValueFormat:
         """Bits of a normal value's significand."""
         return 24 - self.dropped_bits
 
+    @property
+    def least_unit(self) -> float:
+        """2^(e(0) - 137), what a significand m of 1 is worth in the smallest values."""
+        return 2.0 ** (self.bias + 1 - 137)
+
     def widen(self, bits: NDArray[np.uint16]) -> Floats:
         """The patterns of values. Meaningless where `is_finite` is not true."""
         words = bits.view(np.int16).astype(np.int32)
@@ -94,7 +99,6 @@ FORMATS: dict[Dtype, ValueFormat] = {
     Dtype.BF16: ValueFormat(16, 0, float(np.ldexp(255.0, 120)), 0x7F80),
     Dtype.FP16: ValueFormat(13, 112, float(np.ldexp(2047.0, 5 - 112)), 0x7C00),
 }
-BF16 = FORMATS[Dtype.BF16]
 
 
 def exponent(patterns: Floats) -> Ints:

@@ -32,6 +32,7 @@ _ECHOED = (
     "channels",
     "tile_tokens",
     "group_channels",
+    "scale_bits",
     "raw_bytes",
     "namespace",
     "page_key",
@@ -99,6 +100,7 @@ def requests(
         channels=channels,
         namespace=_fits("namespace", namespace, 64),
         generation=_fits("generation", generation, 32),
+        scale_bits=design.scale_bits,
     )
     headers = np.repeat(request.record(), count)
     headers["page_key"] = [_fits(f"key of page {index}", key, 64) for index, key in enumerate(page_keys)]

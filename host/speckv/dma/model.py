@@ -128,6 +128,7 @@ class _Job:
             raw_bytes=int(d["raw_bytes"]),
             tile_tokens=self.design.tile_tokens,
             group_channels=self.design.group_channels,
+            scale_bits=self.design.scale_bits,
             namespace=int(d["namespace"]),
             page_key=int(d["page_key"]),
             generation=int(d["generation"]),

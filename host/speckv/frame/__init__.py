@@ -1,6 +1,6 @@
 """Frames: names and numbers of the format, sizes, the 64-byte header, and the checks that come before any copy.
 
-Implements `hls/format.md`, version 2.
+Implements `hls/format.md`, version 3.
 """
 
 from speckv.frame.checks import check_frame, check_request, iter_frames, parse_frame, require_decodable
@@ -23,6 +23,7 @@ from speckv.frame.names import (
     LANES,
     MAGIC,
     PAIRS,
+    SCALE_BITS,
     TILE_TOKENS,
     VALUE_BYTES,
     VERSION,
@@ -40,7 +41,6 @@ from speckv.frame.names import (
 )
 from speckv.frame.sizes import (
     LENGTHS_BYTES,
-    PARAMETER_BYTES,
     TILE_BASE_BYTES,
     PageShape,
     ceil_div,
@@ -61,7 +61,7 @@ __all__ = [
     "LENGTHS_BYTES",
     "MAGIC",
     "PAIRS",
-    "PARAMETER_BYTES",
+    "SCALE_BITS",
     "TILE_BASE_BYTES",
     "TILE_TOKENS",
     "VALUE_BYTES",

@@ -92,6 +92,8 @@ def _inspect_geometry(header: Header, design: Design) -> _Finding | None:
         return _Finding(bad, "tile_tokens", header.tile_tokens, str(design.tile_tokens))
     if header.group_channels != design.group_channels:
         return _Finding(bad, "group_channels", header.group_channels, str(design.group_channels))
+    if header.scale_bits != design.scale_bits:
+        return _Finding(bad, "scale_bits", header.scale_bits, f"{design.scale_bits}, as the design has them")
     if header.raw_bytes != (expected_bytes := raw_bytes(header.tokens, header.channels)):
         expected = f"{expected_bytes} = 2 * {header.tokens} tokens * {header.channels} channels"
         return _Finding(bad, "raw_bytes", header.raw_bytes, expected)

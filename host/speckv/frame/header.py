@@ -15,6 +15,7 @@ from speckv.frame.names import (
     GROUP_CHANNELS,
     HEADER_BYTES,
     MAGIC,
+    SCALE_BITS,
     TILE_TOKENS,
     VERSION,
     Codec,
@@ -50,7 +51,8 @@ HEADER_DTYPE = np.dtype(
         ("raw_crc", "<u4"),
         ("scale_exponent", "u1"),
         ("table", "u1"),
-        ("reserved", "<u2"),
+        ("scale_bits", "u1"),
+        ("reserved", "u1"),
         ("header_crc", "<u4"),
     ]
 )
@@ -101,6 +103,7 @@ class Header:
     status: int = Status.OK
     tile_tokens: int = TILE_TOKENS
     group_channels: int = GROUP_CHANNELS
+    scale_bits: int = SCALE_BITS
     namespace: int = 0
     page_key: int = 0
     generation: int = 0
@@ -125,6 +128,7 @@ class Header:
         namespace: int = 0,
         page_key: int = 0,
         generation: int = 0,
+        scale_bits: int = SCALE_BITS,
     ) -> Header:
         """The header of a request to compress a page of `tokens` x `channels` values with `codec`."""
         return cls(
@@ -138,6 +142,7 @@ class Header:
             namespace=namespace,
             page_key=page_key,
             generation=generation,
+            scale_bits=scale_bits,
         )
 
     @classmethod
@@ -158,7 +163,13 @@ class Header:
     def shape(self) -> PageShape:
         """Kind, dtype and geometry. ValueError for a kind or dtype that the format does not have."""
         return PageShape(
-            Kind(self.kind), Dtype(self.dtype), self.tokens, self.channels, self.tile_tokens, self.group_channels
+            Kind(self.kind),
+            Dtype(self.dtype),
+            self.tokens,
+            self.channels,
+            self.tile_tokens,
+            self.group_channels,
+            self.scale_bits,
         )
 
     def pack(self, *, keep_header_crc: bool = False) -> bytes:

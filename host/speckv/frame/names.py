@@ -10,7 +10,7 @@ from typing import TypeVar
 from speckv.errors import CapabilityError
 
 MAGIC = int.from_bytes(b"SKVF", "little")
-VERSION = 2
+VERSION = 3
 BEAT_BYTES = 64
 HEADER_BYTES = 64
 WORD_BYTES = 4
@@ -18,6 +18,7 @@ LANES = 32
 VALUE_BYTES = 2
 TILE_TOKENS = 64
 GROUP_CHANNELS = 64
+SCALE_BITS = 8
 CODE_TABLES = 8
 
 _PREFIX = 16

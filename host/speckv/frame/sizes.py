@@ -8,6 +8,7 @@ from speckv.frame.names import (
     BEAT_BYTES,
     GROUP_CHANNELS,
     LANES,
+    SCALE_BITS,
     TILE_TOKENS,
     VALUE_BYTES,
     WORD_BYTES,
@@ -17,7 +18,6 @@ from speckv.frame.names import (
     Transform,
 )
 
-PARAMETER_BYTES = 2
 LENGTHS_BYTES = 2 * LANES
 TILE_BASE_BYTES = LANES + WORD_BYTES
 
@@ -47,6 +47,7 @@ class PageShape:
     channels: int
     tile_tokens: int = TILE_TOKENS
     group_channels: int = GROUP_CHANNELS
+    scale_bits: int = SCALE_BITS
 
     @property
     def values(self) -> int:
@@ -92,9 +93,14 @@ class PageShape:
         return along_tokens * along_channels
 
     @property
+    def group_bytes(self) -> int:
+        """The scale and the zero of one group."""
+        return self.scale_bits // 4
+
+    @property
     def parameter_bytes(self) -> int:
         """The section with the parameters of a quantised page."""
-        return padded_bytes(PARAMETER_BYTES * self.groups)
+        return padded_bytes(self.group_bytes * self.groups)
 
     @property
     def base_bytes(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, floor
 from pathlib import Path
 
 import yaml
@@ -21,6 +22,8 @@ OK, BAD_PARAMETER, BAD_LAYOUT = 0, 13, 14
 TILE, GROUP, LANES = 64, 64, 32
 CODE_BITS = {2: 8, 3: 4, 4: 3, 5: 2, 6: 8}
 A = {8: 4112, 4: 69905, 3: 149796, 2: 349525}
+B_WEIGHT = {8: 8256, 16: 33}
+HALF = Fraction(1, 2)
 
 
 @dataclass
@@ -247,23 +250,28 @@ def runs_of(channels: int) -> list[range]:
     return [range(c, min(c + 64, channels)) for c in range(0, channels, 64)]
 
 
-def rotated_page(page: Page, dtype: int) -> tuple[Page, bool]:
-    """The y of a page as bf16 bits, and whether none overflows."""
-    made, sound = [[0] * len(page[0]) for _ in page], True
-    for token, row in enumerate(page):
-        for run in runs_of(len(row)):
-            x = [Bits(row[c], dtype) for c in run]
-            Er = max(one.e for one in x)
-            G = [one.sign * (one.m * 32 // 2 ** (Er - one.e)) for one in x]
-            if len(run) == 64:
-                y = [sum(rotation(i, j) * G[j] for j in range(64)) for i in range(64)]
-            else:
-                y = [8 * g for g in G]
-            for c, units in zip(run, y, strict=True):
-                exact = units * two_to(Er - 145)
-                sound &= rounded_to(8, -133, exact) < two_to(128)
-                made[token][c] = nearest(exact, BF16)
-    return made, sound
+@dataclass(frozen=True)
+class Number:
+    """A value to be quantised: its sign, m(x) and e(x)."""
+
+    sign: int
+    m: int
+    e: int
+
+
+def rotated_runs(row: list[int], dtype: int) -> list[tuple[list[Number], int]]:
+    """*Rotation*, *Encoding*: the Y and the Er of each run of a token."""
+    made = []
+    for run in runs_of(len(row)):
+        x = [Bits(row[c], dtype) for c in run]
+        Er = max(one.e for one in x)
+        Y = [one.sign * one.m // 2 ** (Er - one.e) for one in x]
+        if len(run) == 64:
+            G = Y
+            Y = [floor(Fraction(sum(rotation(i, j) * G[j] for j in range(64)), 8) + HALF) for i in range(64)]
+        assert all(abs(y) < 2**14 for y in Y)
+        made.append(([Number(-1 if y < 0 else 1, abs(y), Er) for y in Y], Er))
+    return made
 
 
 @dataclass
@@ -275,60 +283,78 @@ class Group:
     codes: list[int] = field(default_factory=list)
 
 
-def fixed_point(x: Bits, Eg: int) -> int:
-    return x.sign * (x.m * 2**5 // 2 ** (Eg - x.e))
+def fixed_point(x: Number | Bits, Eg: int) -> int:
+    return x.sign * floor(x.m * two_to(5 - Eg + x.e))
 
 
-def encoded_group(values: list[Bits], N: int, E: int) -> Group:
+def encoded_group(
+    values: list[Number] | list[Bits], lo: Number | Bits, hi: Number | Bits, N: int, Eg: int, E: int, B: int
+) -> Group:
     """*Encoding* of one group."""
-    lo, hi = min(values, key=lambda x: x.key), max(values, key=lambda x: x.key)
-    Eg = max(lo.e, hi.e)
+    P = B - 5
     F_lo, F_hi = fixed_point(lo, Eg), fixed_point(hi, Eg)
     assert abs(F_lo) < 2**16 and abs(F_hi) < 2**16
-    T = max(A[N] * (F_hi - F_lo), 8256 * abs(F_lo))
+    T = max(A[N] * (F_hi - F_lo), B_WEIGHT[B] * abs(F_lo))
     if T == 0:
         return Group(0, 0, [0] * len(values))
     n = T.bit_length() - 1
-    M = -(-T // 2 ** (n - 3))
+    M = ceil(T * two_to(P - n))
     S = n + Eg - 35
-    if M == 16:
-        M, S = 8, S + 1
-    c = 8 * (S - E + 31) + M - 8
+    if M == 2 ** (P + 1):
+        M, S = 2**P, S + 1
+    c = 2**P * (S - E + 31) + M - 2**P
     if c < 1:
-        c, S, M = 1, E - 31, 9
-    assert c <= 255
-    R = int(Fraction(2**18, M) + Fraction(1, 2))
+        c, S, M = 1, E - 31, 2**P + 1
+    assert c < 2**B
+    R = floor(Fraction(2 ** (P + {8: 15, 16: 19}[B]), M) + HALF)
 
-    def level(x: Bits) -> int:
-        h = 25 + S - x.e
-        assert h >= 7
-        return x.sign * min(511, int(Fraction(x.m * R, 2**h) + Fraction(1, 2)))
+    def level(x: Number | Bits) -> int:
+        h = {8: 25, 16: 29}[B] + S - x.e
+        assert h >= {8: 7, 16: 4}[B]
+        return floor(x.sign * x.m * R / two_to(h) + HALF)
 
-    z = max(-128, min(127, level(lo)))
+    z = level(lo)
+    assert -(2 ** (B - 1)) <= z < 2 ** (B - 1)
     return Group(c, z, [max(0, min(2**N - 1, level(x) - z)) for x in values])
 
 
-def quantised(page: Page, dtype: int, kind: int, N: int) -> tuple[bytes, Page, int]:
-    """Parameters (unpadded), codes and E."""
-    E = max(1, *(Bits(bits, dtype).e for row in page for bits in row))
+def quantised(page: Page, dtype: int, kind: int, N: int, rotate: bool, B: int) -> tuple[bytes, Page, int]:
+    """Parameters (unpadded), codes and the header's scale exponent."""
+    groups = groups_of(len(page), len(page[0]), kind)
+    numbers: list[tuple[list[Number] | list[Bits], Number | Bits, Number | Bits, int]] = []
+    if rotate:
+        for row in page:
+            for Y, Er in rotated_runs(row, dtype):
+                lo, hi = min(Y, key=lambda y: y.sign * y.m), max(Y, key=lambda y: y.sign * y.m)
+                numbers.append((Y, lo, hi, Er + 3))
+    else:
+        for group in groups:
+            x = [Bits(page[t][c], dtype) for t, c in group]
+            lo, hi = min(x, key=lambda one: one.key), max(x, key=lambda one: one.key)
+            numbers.append((x, lo, hi, max(lo.e, hi.e)))
+    E = max(Eg for *_, Eg in numbers)
     parameters, codes = b"", [[0] * len(page[0]) for _ in page]
-    for group in groups_of(len(page), len(page[0]), kind):
-        made = encoded_group([Bits(page[t][c], dtype) for t, c in group], N, E)
-        parameters += bytes([made.c, made.z % 256])
+    for group, (values, lo, hi, Eg) in zip(groups, numbers, strict=True):
+        made = encoded_group(values, lo, hi, N, Eg, E, B)
+        parameters += made.c.to_bytes(B // 8, "little") + made.z.to_bytes(B // 8, "little", signed=True)
         for (t, c), code in zip(group, made.codes, strict=True):
             codes[t][c] = code
-    return parameters, codes, E
+    return parameters, codes, E - 3 * rotate
 
 
-def dequantised(parameters: bytes, codes: Page, E: int, dtype: int, kind: int, rotate: bool) -> tuple[Page, bool]:
+def dequantised(
+    parameters: bytes, codes: Page, scale_exponent: int, dtype: int, kind: int, rotate: bool, B: int
+) -> tuple[Page, bool]:
     """*Decoding*: the page, and whether all groups are valid."""
     tokens, channels = len(codes), len(codes[0])
     page, valid = [[0] * channels for _ in range(tokens)], True
+    E, P, size = scale_exponent + 3 * rotate, B - 5, B // 8
     for index, group in enumerate(groups_of(tokens, channels, kind)):
-        c, z = parameters[2 * index], (parameters[2 * index + 1] ^ 128) - 128
+        pair = parameters[2 * size * index : 2 * size * (index + 1)]
+        c, z = int.from_bytes(pair[:size], "little"), int.from_bytes(pair[size:], "little", signed=True)
         valid &= c != 0 or z == 0
-        M, S = 8 + c % 8, E - 31 + c // 8
-        scale = M * two_to(S - 130) if c else Fraction(0)
+        M, S = 2**P + c % 2**P, E - 31 + c // 2**P
+        scale = M * two_to(S - 127 - P) if c else Fraction(0)
         levels = [z + codes[t][channel] for t, channel in group]
         if rotate and len(group) == 64:
             levels = [sum(rotation(i, j) * levels[j] for j in range(64)) for i in range(64)]
@@ -499,7 +525,7 @@ def decode_exponents(
 # ------------------------------------------------------------------------------------------------ pages
 
 
-def encode(page: Page, codec: int, dtype: int, kind: int, tables: list[list[int]]) -> Made:
+def encode(page: Page, codec: int, dtype: int, kind: int, tables: list[list[int]], scale_bits: int = 8) -> Made:
     """What an encoder makes of a page."""
     tokens, channels = len(page), len(page[0])
     raw = b"".join(bits.to_bytes(2, "little") for row in page for bits in row)
@@ -519,16 +545,16 @@ def encode(page: Page, codec: int, dtype: int, kind: int, tables: list[list[int]
             return Made(codec, 0, payload + padded(lengths) + padded(streams), 0, table)
         return Made(codec, 0, payload) if len(payload) < len(raw) else Made(RAW, NO_SHRINK, raw)
     N, groups = CODE_BITS[transform], len(groups_of(tokens, channels, kind))
-    bound = up(2 * groups) + (64 + up((4 * tokens * channels + 231) // 8) if prefix else up(N * tokens * channels // 8))
+    parameter_bytes = up(scale_bits // 4 * groups)
+    bound = parameter_bytes + (
+        64 + up((4 * tokens * channels + 231) // 8) if prefix else up(N * tokens * channels // 8)
+    )
     finite = all(Bits(bits, dtype).finite for row in page for bits in row)
     if transform != DELTA and bound >= len(raw):
         return Made(RAW, NO_SHRINK, raw)
-    if finite and rotate:
-        page, finite = rotated_page(page, dtype)
-        dtype = BF16
     if not finite:
         return Made(RAW, NONFINITE, raw)
-    parameters, codes, E = quantised(page, dtype, kind, N)
+    parameters, codes, E = quantised(page, dtype, kind, N, rotate, scale_bits)
     if prefix:
         table = best_table(codes, set(), tables)
         lengths, streams = lanes(codes, set(), tables[table])
@@ -556,6 +582,7 @@ def decode(
     scale_exponent: int = 0,
     table: int = 0,
     tables: list[list[int]],
+    scale_bits: int = 8,
 ) -> tuple[Page, int]:
     """The page that a payload of an allowed length stands for, and OK, BAD_PARAMETER or BAD_LAYOUT."""
     transform, prefix, rotate = codec % 16, bool(codec & 16), bool(codec & 32)
@@ -564,7 +591,7 @@ def decode(
         return [values[t * channels : (t + 1) * channels] for t in range(tokens)], OK
     if transform == 1:
         return decode_exponents(payload, tokens, channels, dtype, prefix, tables[table] if prefix else [])
-    start = up(2 * len(groups_of(tokens, channels, kind)))
+    start = up(scale_bits // 4 * len(groups_of(tokens, channels, kind)))
     right = True
     if prefix:
         codes, right = read_lanes(payload[start:], tokens, channels, set(), tables[table])
@@ -573,5 +600,5 @@ def decode(
     else:
         bits = all_beats(tokens, channels, CODE_BITS[transform])
         codes, _ = read_words(payload[start:], tokens, channels, bits)
-    page, valid = dequantised(payload, codes, scale_exponent, dtype, kind, rotate)
+    page, valid = dequantised(payload, codes, scale_exponent, dtype, kind, rotate, scale_bits)
     return page, BAD_PARAMETER if not valid else OK if right else BAD_LAYOUT

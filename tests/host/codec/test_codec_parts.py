@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 
 import format_reference as reference
 import numpy as np
@@ -139,43 +140,61 @@ def test_any_number_of_runs_is_rotated(rows: int) -> None:
 # ------------------------------------------------------------------------------------------ quantisation
 
 
-def test_levels_are_exact_in_float32() -> None:
-    """Every significand with every M and every h that gives a level of up to 511."""
-    m = np.arange(1 << 11)
+@pytest.mark.parametrize(("least_bits", "significand_bits"), [(8, 11), (0, 11), (0, 14)], ids=["bf16", "fp16", "Y"])
+def test_levels_are_exact_in_float32(least_bits: int, significand_bits: int) -> None:
+    """Every significand, and every rotated value, with every M and every h that gives a level of up to 400."""
+    m = np.arange(0, 1 << significand_bits, max(1, least_bits))
+    m = np.concatenate([-m, m])
     for M in range(8, 16):
-        R = int(Fraction(2**18, M) + Fraction(1, 2))
-        for h in range(5, 40):
-            exact = (m * R + (1 << (h - 1))) >> h
-            levels = m.astype(np.float32) * np.float32(R * 2.0**-h)
-            for sign in (1, -1):
-                got = quantise.round_away(levels * np.float32(sign)).astype(np.int64)
-                assert np.array_equal(got[exact <= 511], sign * exact[exact <= 511])
+        R = floor(Fraction(2**18, M) + Fraction(1, 2))
+        for h in range(5, 45):
+            exact = (2 * m * R + (1 << h)) >> h + 1
+            small = np.abs(exact) <= 400
+            got = quantise.levels_of(m[small].astype(np.float32), np.float32(R * 2.0**-h))
+            assert got.dtype == np.float32 and np.array_equal(got, exact[small])
+
+
+@pytest.mark.parametrize("m", [1, 3, 2047, 16375])
+def test_levels_of_16_bit_scales_are_exact(m: int) -> None:
+    M = np.arange(1 << 11, 1 << 12)
+    R = ((1 << 31) // M + 1) // 2
+    for h in range(4, 60):
+        for signed in (m, -m):
+            exact = (2 * signed * R + (1 << h)) >> h + 1
+            got = quantise.levels_of(np.full(len(M), signed, np.float32), np.ldexp(R.astype(np.float64), -h))
+            assert np.array_equal(got, exact)
 
 
 @pytest.mark.parametrize("dtype", Dtype)
 @pytest.mark.parametrize("E", [0, 1, 14, 17, 113, 143, 254, 255])
-def test_every_scale(E: int, dtype: Dtype) -> None:
-    """Every c, with z and codes at their ends and about level 0, unrotated and in a rotated run of one code."""
-    c = np.repeat(np.arange(256, dtype=np.uint8), 6)
-    z = np.tile(np.array([-128, -127, -1, 0, 1, 127], np.int8), 256)
+@pytest.mark.parametrize("scale_bits", [8, 16])
+def test_every_scale(scale_bits: int, E: int, dtype: Dtype) -> None:
+    """Every exponent, with z and codes at their ends and about level 0, unrotated and in a rotated run of one code."""
+    P, last_z = scale_bits - 5, (1 << scale_bits - 1) - 1
+    every_c = np.arange(0, 1 << scale_bits, 1 if scale_bits == 8 else 251)
+    c, z = np.repeat(every_c, 6), np.tile([-last_z - 1, -last_z, -1, 0, 1, last_z], len(every_c))
     codes = np.zeros((1, len(c), 64), np.uint8)
     codes[0, :, :8] = [0, 1, 2, 127, 128, 129, 254, 255]
-    shape = PageShape(Kind.V, dtype, len(c), 64)
-    section = np.stack([c, z.view(np.uint8)], axis=-1).reshape(1, -1)
-    parameters = quantise.Parameters.of(section, np.array([E], np.uint8), shape)
     rotated_codes = np.zeros_like(codes)
     rotated_codes[0, :, 0] = codes[0, np.arange(len(c)), np.arange(len(c)) % 8]
-    plain = quantise.decode(codes, parameters, False, shape)[0]
-    rotated = quantise.decode(rotated_codes, parameters, True, shape)[0]
+    shape = PageShape(Kind.V, dtype, len(c), 64, scale_bits=scale_bits)
+    section = np.stack([c, z], axis=-1).astype(f"<i{scale_bits // 8}").reshape(1, -1).view(np.uint8)
+
+    def decoded(stored: np.ndarray, rotated: bool) -> np.ndarray:
+        parameters = quantise.Parameters.of(section, np.array([E], np.uint8), rotated, shape)
+        return quantise.decode(stored, parameters, rotated, shape)[0]
+
+    plain, rotated = decoded(codes, False), decoded(rotated_codes, True)
     for group in range(0, len(c), 5):
-        M, S = 8 + int(c[group]) % 8, E - 31 + int(c[group]) // 8
-        scale = M * Fraction(2) ** (S - 130) if c[group] else Fraction(0)
+        M, S = 2**P + int(c[group]) % 2**P, E - 31 + int(c[group]) // 2**P
+        scale = M * Fraction(2) ** (S - 127 - P) if c[group] else Fraction(0)
         for channel in range(8):
             level = int(z[group]) + int(codes[0, group, channel])
             assert plain[group, channel] == reference.nearest(level * scale, dtype)
+        # in a rotated page E is 3 more than in its header, and so is the decoded value's exponent less
         first = 64 * int(z[group]) + int(rotated_codes[0, group, 0])
-        assert rotated[group, 0] == reference.nearest(first * scale / 8, dtype)
-        assert rotated[group, 1] == reference.nearest(int(rotated_codes[0, group, 0]) * scale / 8, dtype)
+        assert rotated[group, 0] == reference.nearest(first * scale, dtype)
+        assert rotated[group, 1] == reference.nearest(int(rotated_codes[0, group, 0]) * scale, dtype)
 
 
 # ------------------------------------------------------------------------------------------------ values
