@@ -6,10 +6,12 @@
 
 namespace speckv {
 
-// Beats on their way back: values already, or sums of levels with the scale of each lane.
+// Beats on their way back: values already; or levels z + q and the scale of each lane; or, of a whole run of a rotated
+// page, only q, and its z beside them.
 struct Decoded {
   beat_t numbers;
   ap_uint<8 * kLanes> scales;
+  ap_int<8> zero;
 };
 
 // Loads a page's rows, then turns words into values (raw, exponents) or levels (quantised).
@@ -55,7 +57,9 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
       const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
       const ap_uint<8> code_ones = ones_of(code_bits(plan.transform));
       const ap_uint<8> symbol_ones = ones_of(plan.exponents() ? widths[at.row(plan)] : width_t(0));
+      const bool run = has_rotated<D>() && plan.rotated && at.in_whole_group(plan);
       Decoded d;
+      d.zero = Parameter(shared).z;
       ap_uint<kLanes> wrong = 0;
     decode_lanes:
       for (int l = 0; l < kLanes; ++l) {
@@ -64,7 +68,7 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
         const ap_uint<16> own = lane(row, l);
         const Parameter parameter(plan.by_token() ? shared : own);
         const ap_uint<8> code = number.range(7, 0) & code_ones;
-        const ap_int<16> level = parameter.z + ap_int<9>(code);
+        const ap_int<16> level = (run ? ap_int<8>(0) : parameter.z) + ap_int<9>(code);
         set_lane(d.numbers, l, ap_uint<16>(level));
         d.scales.range(8 * l + 7, 8 * l) = parameter.c;
         const FromNumber exact = exponent_value<D>(number, plan.half, own, symbol_ones);
@@ -82,108 +86,86 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
   } while (!first);
 }
 
-// Turns levels of rotated pages into sums of levels; all else passes. What leaves is one beat behind what comes.
-template <class D>
-void unrotate(hls::stream<Plan<D>>& plans_in, hls::stream<Decoded>& decoded, hls::stream<Plan<D>>& plans,
-              hls::stream<Decoded>& sums) {
-  constexpr int kLevelBits = 9;   // z + q of 4 bits
-  constexpr int kSumBits = kLevelBits + 6;
-  Plan<D> plan = Plan<D>();
-  page_count_t<D> left = 0, out_left = 0;
-  Cursor<D> at;
-  flag_t waiting = 0;             // a beat is under way
-  bool second_before = false;
-  ap_uint<8 * kLanes> kept_scales = 0;
-  AcrossBeats<kLevelBits> across;
-  across.kept = 0;
-  bool first = true;
-unrotate_beats:  // II = 1: one beat per cycle, and one more. Round go the sums across beats
-  do {
-#pragma HLS pipeline II=1 rewind
-    if (first) {
-      plan = plans_in.read();
-      plans.write(plan);
-      left = out_left = plan.raw_beats;
-      waiting = 0;
-      at = Cursor<D>();
-    } else {
-      Decoded in;
-      in.numbers = 0;
-      in.scales = 0;
-      if (left != 0) {
-        in = decoded.read();
-        left -= 1;
-      }
-      const bool second = at.group_block == kRunBlocks - 1;
-      ap_uint<kLanes * kLevelBits> levels;
-    level_lanes:
-      for (int l = 0; l < kLanes; ++l) {
-#pragma HLS unroll
-        levels.range(kLevelBits * l + kLevelBits - 1, kLevelBits * l) = ap_uint<kLevelBits>(lane(in.numbers, l));
-      }
-      const auto halves = across.step(levels, second);
-      const auto turned_halves = hadamard_of_beat<kLevelBits + 1>(halves);
-      const bool whole = second || second_before;  // a run of two beats
-      Decoded out;
-      out.numbers = 0;
-      out.scales = plan.rotated ? kept_scales : in.scales;
-    sum_lanes:
-      for (int l = 0; l < kLanes; ++l) {
-#pragma HLS unroll
-        const ap_int<kLevelBits + 1> alone = ap_uint<kLevelBits + 1>(
-            halves.range((kLevelBits + 1) * l + kLevelBits, (kLevelBits + 1) * l));
-        const ap_int<kSumBits> sum = ap_uint<kSumBits>(turned_halves.range(kSumBits * l + kSumBits - 1, kSumBits * l));
-        const ap_int<16> turned_number = whole ? ap_int<16>(sum) : ap_int<16>(alone);
-        set_lane(out.numbers, l, plan.rotated ? value_t(ap_uint<16>(turned_number)) : lane(in.numbers, l));
-      }
-      if (!plan.rotated || waiting) {
-        sums.write(out);
-        out_left -= 1;
-      }
-      waiting = 1;
-      kept_scales = in.scales;
-      second_before = second;
-      at.advance(plan);
-    }
-    first = out_left == 0;
-  } while (!first);
-}
+constexpr int kLevelBits = 10;                 // z + q, and sums of q over a run but for their first
+constexpr int kCodeBits = 5;                   // q of a rotated page, and a sign
+constexpr int kFirstSumBits = kCodeBits + 10;  // 64 z and the sum of all q
 
-// Multiplies levels by their scales; values pass.
+// Multiplies levels by their scales, those of runs after the transform back; values pass. What leaves of a rotated page
+// is one beat behind what comes.
+//
+// The zeros of a run are all the same, so that nothing but its first sum has them.
 template <class D>
 void scale(hls::stream<Plan<D>>& plans, hls::stream<Decoded>& decoded, hls::stream<page_count_t<D>>& counts,
            beat_stream& page) {
-  constexpr int kSumBits = has_rotated<D>() ? 15 : 10;
   Plan<D> plan = Plan<D>();
-  page_count_t<D> left = 0;
+  page_count_t<D> left = 0, out_left = 0;
   Cursor<D> at;
+  flag_t waiting = 0;  // a beat is under way
+  bool second_before = false;
+  Decoded kept;
+  kept.numbers = 0, kept.scales = 0, kept.zero = 0;
+  AcrossBeats<kCodeBits> across;
+  across.start();
   bool first = true;
-scale_beats:  // II = 1: one beat of the page per cycle; nothing but counters goes round
+scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is rotated; nothing but counters goes round
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
       plan = plans.read();
       counts.write(plan.raw_beats);
-      left = plan.raw_beats;
+      left = out_left = plan.raw_beats;
+      waiting = 0;
       at = Cursor<D>();
     } else {
-      const Decoded d = decoded.read();
+      Decoded in;
+      in.numbers = 0, in.scales = 0, in.zero = 0;
+      if (left != 0) {
+        in = decoded.read();
+        left -= 1;
+      }
+      const bool rotated = has_rotated<D>() && plan.rotated;
+      const bool second = at.group_block == kRunBlocks - 1;
+      ap_uint<kLanes * kCodeBits> codes = 0;
+    code_lanes:
+      for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+        codes.range(kCodeBits * l + 3, kCodeBits * l) = ap_uint<4>(lane(in.numbers, l));
+      }
+      const auto sums = hadamard_of_beat<kCodeBits + 1>(across.step(codes, second, second_before), 0);
+      const bool whole = second || second_before;  // a run of two beats
+      const beat_t levels = rotated ? kept.numbers : in.numbers;
+      const ap_uint<8 * kLanes> scales = rotated ? kept.scales : in.scales;
+      const ap_int<10> reference = scale_reference<D>(plan, rotated && !whole);
       beat_t values = 0;
-      const flag_t eighth = plan.rotated && at.in_whole_group(plan);
     scale_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-        const value_t number = lane(d.numbers, l);
-        const ap_int<kSumBits> sum = number;
-        const ap_uint<8> c = d.scales.range(8 * l + 7, 8 * l);
-        const value_t value = scaled<D, kSumBits>(sum, c, plan.scale_exponent, plan.half, eighth);
+        constexpr int kBits = kCodeBits + 6;
+        const ap_int<kBits> sum = ap_uint<kBits>(sums.range(kBits * l + kBits - 1, kBits * l));
+        const ap_uint<8> c = scales.range(8 * l + 7, 8 * l);
+        const value_t number = lane(levels, l);
+        value_t value;
+        if (has_rotated<D>() && l == 0) {
+          const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(kept.zero) << 6 : ap_int<kFirstSumBits>(0);
+          const ap_int<kFirstSumBits> level =
+              rotated && whole ? ap_int<kFirstSumBits>(zeros + sum) : ap_int<kFirstSumBits>(number);
+          value = scaled<D, kFirstSumBits>(level, c, reference, plan.half);
+        } else {
+          const ap_int<kLevelBits> level = rotated && whole ? ap_int<kLevelBits>(sum) : ap_int<kLevelBits>(number);
+          value = scaled<D, kLevelBits>(level, c, reference, plan.half);
+        }
         set_lane(values, l, plan.quantised() ? value : number);
       }
-      page.write(values);
-      left -= 1;
+      if (!rotated || waiting) {
+        page.write(values);
+        out_left -= 1;
+      }
+      waiting = 1;
+      kept = in;
+      second_before = second;
       at.advance(plan);
     }
-    first = left == 0;
+    first = out_left == 0;
   } while (!first);
 }
 

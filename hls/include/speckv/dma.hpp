@@ -165,6 +165,7 @@ beat_t request_of(const Job& job) {
   header::set<header::channels>(h, get<descriptor::channels>(job));
   header::set<header::tile_tokens>(h, D::tile_tokens);
   header::set<header::group_channels>(h, D::group_channels);
+  header::set<header::scale_bits>(h, D::scale_bits);
   header::set<header::raw_bytes>(h, get<descriptor::raw_bytes>(job));
   header::set<header::name_space>(h, get<descriptor::namespace_id>(job));
   header::set<header::page_key>(h, get<descriptor::page_key>(job));

@@ -17,15 +17,15 @@ struct Coded {
 // What came in as the beat whose values are `beat`: in designs that rotate, rotated pages wait a second time as they
 // were.
 inline beat_t original_of(const beat_t& beat, flag_t) { return beat; }
-inline beat_t original_of(const beat_t& beat, flag_t rotated, beat_stream& originals) {
-  return rotated ? originals.read() : beat;
+inline beat_t original_of(const RunValues& beat, flag_t rotated, beat_stream& originals) {
+  return rotated ? originals.read() : beat.values;
 }
 
 // Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw
 // here, and what `fit` made of it is thrown away.
-template <class D, class... Originals>
+template <class D, class Values, class... Originals>
 void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row>& rows,
-            hls::stream<width_t>& widths_in, beat_stream& page, hls::stream<Coded<D>>& coded,
+            hls::stream<width_t>& widths_in, hls::stream<Values>& page, hls::stream<Coded<D>>& coded,
             hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Originals&... originals) {
   beat_t table[D::max_rows];
   width_t widths[D::max_rows];
@@ -95,13 +95,14 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         closes = true;
         first = true;
       } else {
-        const beat_t beat = page.read();
-        const beat_t raw = original_of(beat, rotated, originals...);
+        const Values values = page.read();
+        const beat_t beat = values_of(values);
+        const beat_t raw = original_of(values, rotated, originals...);
         const beat_t row = table[at.row(plan)];
         const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
         const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
         const ap_uint<8> largest_code = ones_of(code_bits(plan.transform));
-        const flag_t half = plan.half && !rotated;
+        const Reading<D> reading(plan, rotated, greatest_exponent);
         beat_t numbers = 0;
       encode_lanes:
         for (int l = 0; l < kLanes; ++l) {
@@ -109,8 +110,8 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
           const ap_uint<16> own = lane(row, l);
           const Parameter parameter(plan.by_token() ? shared : own);
           const value_t x = lane(beat, l);
-          value_t number = code_of<D>(x, half, greatest_exponent, parameter, largest_code);
-          if (plan.exponents()) number = exponent_number<D>(x, half, own, ones_of(width));
+          value_t number = code_of<D>(x, reading, run_exponent_of(values), parameter, largest_code);
+          if (plan.exponents()) number = exponent_number<D>(x, plan.half, own, ones_of(width));
           set_lane(numbers, l, number);
         }
         piece.words = plan.transform == kRaw ? raw : planes_of(numbers);

@@ -9,24 +9,26 @@ namespace speckv {
 using width_t = ap_uint<4>;
 using gaps_t = ap_uint<9>;
 
-// Keys whose least and greatest tell a channel's exponents: the high bytes are the greatest one, and the least one but
-// for zeros. Whether there was a zero is kept beside them, in the lowest bit of the range's `lo`.
-inline KeyRange exponent_keys(const ap_uint<8>& field) {
+// What is measured of a channel: keys of magnitudes order like exponents. The least one has its highest bit as well if
+// all exponents are 0, so that zeros do not count.
+template <class D>
+KeyRange exponent_keys(const value_t& x, flag_t half) {
   KeyRange keys;
-  keys.lo = keys.hi = 0;
-  keys.lo.range(15, 8) = field == 0 ? ap_uint<8>(255) : field;
-  keys.hi.range(15, 8) = field;
+  keys.lo = keys.hi = ap_uint<15>(x);
+  keys.lo[15] = Number<D>::field(x, half) == 0;
   return keys;
 }
 
-inline ap_uint<8> base_of(const KeyRange& exponents) { return exponents.hi.range(15, 8); }
+template <class D>
+ap_uint<8> base_of(const KeyRange& magnitudes, flag_t half) { return Number<D>::field(magnitudes.hi, half); }
 
 // What a channel asks of its tile's width: nothing if all its exponents are the base, else the greatest symbol below
-// all ones, plus one.
-inline gaps_t gap_of(const KeyRange& exponents) {
-  const ap_uint<8> base = base_of(exponents), least = exponents.lo.range(15, 8);
-  const ap_uint<8> gap = base - least;
-  const bool flat = base == 0 || (gap == 0 && !exponents.lo[0]);
+// all ones, plus one. `zero` tells of an exponent of 0.
+template <class D>
+gaps_t gap_of(const KeyRange& magnitudes, flag_t half, flag_t zero) {
+  const ap_uint<8> base = base_of<D>(magnitudes, half);
+  const ap_uint<8> gap = base - Number<D>::field(magnitudes.lo, half);
+  const bool flat = magnitudes.lo[15] || (gap == 0 && !zero);
   return flat ? gaps_t(0) : gaps_t(gap + 1);
 }
 

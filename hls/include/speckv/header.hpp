@@ -34,7 +34,8 @@ using generation = Field<48, 4>;
 using raw_crc = Field<52, 4>;
 using scale_exponent = Field<56, 1>;
 using table = Field<57, 1>;
-using reserved = Field<58, 2>;
+using scale_bits = Field<58, 1>;
+using reserved = Field<59, 1>;
 using header_crc = Field<60, 4>;
 
 template <class F>
@@ -50,7 +51,7 @@ void set(beat_t& header, typename F::type value) {
 }  // namespace header
 
 constexpr unsigned kMagic = 0x46564B53;  // "SKVF", read as a little-endian word
-constexpr unsigned kVersion = 2;
+constexpr unsigned kVersion = 3;
 constexpr unsigned kDtypeBf16 = 1, kDtypeFp16 = 2;
 
 // A codec is a transform + kPrefixed + kRotated.

@@ -10,7 +10,6 @@ namespace speckv {
 constexpr int kGroupsPerRow = kLanes;  // one group per lane
 using range_row_t = ap_uint<32 * kLanes>;
 
-
 inline ap_uint<32> packed(const KeyRange& range) {
   ap_uint<32> bits;
   bits.range(15, 0) = range.lo;
@@ -25,18 +24,28 @@ inline KeyRange unpacked(const ap_uint<32>& bits) {
   return range;
 }
 
-// Least and greatest key of a beat, as a tree.
-inline KeyRange range_of_beat(const beat_t& beat) {
-  value_t lo[kLanes], hi[kLanes];
+// A group along the token: its range, and the exponent of its run if it is rotated.
+template <class D>
+struct TokenRange {
+  ap_uint<32> range;
+  ap_uint<has_rotated<D>() ? 8 : 1> exponent;
+};
+
+// Least and greatest of all lanes' keys, as a tree; its leaves compare two lanes once for both.
+inline KeyRange range_of_lanes(const value_t keys[kLanes]) {
+  constexpr int kPairs = kLanes / 2;
+  value_t lo[kPairs], hi[kPairs];
 #pragma HLS array_partition variable=lo complete
 #pragma HLS array_partition variable=hi complete
 range_leaves:
-  for (int l = 0; l < kLanes; ++l) {
+  for (int l = 0; l < kPairs; ++l) {
 #pragma HLS unroll
-    lo[l] = hi[l] = order_key(lane(beat, l));
+    const bool swapped = keys[l + kPairs] < keys[l];
+    lo[l] = swapped ? keys[l + kPairs] : keys[l];
+    hi[l] = swapped ? keys[l] : keys[l + kPairs];
   }
 range_levels:
-  for (int width = kLanes / 2; width > 0; width /= 2) {
+  for (int width = kPairs / 2; width > 0; width /= 2) {
 #pragma HLS unroll
   range_nodes:
     for (int l = 0; l < width; ++l) {
@@ -53,19 +62,17 @@ range_levels:
 
 // What is known of a page when its last beat was measured.
 struct Measured {
-  ap_uint<8> greatest_exponent;  // E
-  flag_t finite;
+  ap_uint<8> greatest_exponent;  // E, or E - 3 if it is rotated
 };
 
 // Finds the range of every group while the page passes on into its FIFO.
 //
 // Down tiles: a row of 32 ranges leaves at the last token of a tile; for codec `planes` they are ranges of exponents.
 // Along tokens: a range leaves after every `group_blocks` beats.
-template <class D>
-void measure(hls::stream<Plan<D>>& plans, beat_stream& beats, hls::stream<Plan<D>>& fit_plans,
-             hls::stream<Plan<D>>& encode_plans, beat_stream& page, hls::stream<range_row_t>& tile_ranges,
-             hls::stream<ap_uint<32>>& token_ranges, hls::stream<Measured>& measured) {
-  using N = Number<D>;
+template <class D, class Values>
+void measure(hls::stream<Plan<D>>& plans, hls::stream<Values>& beats, hls::stream<Plan<D>>& fit_plans,
+             hls::stream<Plan<D>>& encode_plans, hls::stream<Values>& page, hls::stream<range_row_t>& tile_ranges,
+             hls::stream<TokenRange<D>>& token_ranges, hls::stream<Measured>& measured) {
   beat_t lows[D::max_blocks], highs[D::max_blocks];  // the tile's ranges so far, one row a block
   ap_uint<kLanes> zeros[D::max_blocks];              // exponents: lanes that had a zero
   Plan<D> plan = Plan<D>();
@@ -83,35 +90,36 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
       encode_plans.write(plan);
       left = plan.raw_beats;
       at = Cursor<D>();
-      page_measure.finite = 1;
       page_measure.greatest_exponent = 1;
     } else {
-      const beat_t beat = beats.read();
-      page.write(beat);
+      const Values values = beats.read();
+      page.write(values);
+      const beat_t beat = values_of(values);
+      const ap_uint<8> run_exponent = run_exponent_of(values);
       left -= 1;
 
-      const flag_t half = plan.half && !plan.rotated;  // rotated values are bf16
       const bool tile_begins = at.tile_token == 0;
       beat_t low = lows[at.block], high = highs[at.block];
       const ap_uint<kLanes> zeros_before = tile_begins ? ap_uint<kLanes>(0) : zeros[at.block];
       ap_uint<kLanes> zeros_now = 0;
       range_row_t row = 0;
-      ap_uint<kLanes> not_finite = 0;
+      value_t keys[kLanes];
+#pragma HLS array_partition variable=keys complete
     measure_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
         const value_t x = lane(beat, l);
-        not_finite[l] = !N::is_finite(x, half);
+        keys[l] = order_key(x, plan.rotated);
         KeyRange key;
-        key.lo = key.hi = order_key(x);
-        if (plan.exponents()) key = exponent_keys(N::field(x, half));
+        key.lo = key.hi = keys[l];
+        if (plan.exponents()) key = exponent_keys<D>(x, plan.half);
         KeyRange range;
         range.lo = (tile_begins || key.lo < lane(low, l)) ? key.lo : lane(low, l);
         range.hi = (tile_begins || key.hi > lane(high, l)) ? key.hi : lane(high, l);
         set_lane(low, l, range.lo);
         set_lane(high, l, range.hi);
-        zeros_now[l] = zeros_before[l] | flag_t(N::field(x, half) == 0);
-        if (plan.exponents()) range.lo[0] = zeros_now[l];
+        zeros_now[l] = zeros_before[l] | flag_t(Number<D>::field(x, plan.half) == 0);
+        if (plan.exponents()) range.hi[15] = zeros_now[l];
         row.range(32 * l + 31, 32 * l) = packed(range);
       }
       if (has_exponents<D>()) zeros[at.block] = zeros_now;
@@ -119,7 +127,7 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
       highs[at.block] = high;
       if (plan.transform != kRaw && !plan.by_token() && at.tile_ends(plan)) tile_ranges.write(row);
 
-      const KeyRange range = range_of_beat(beat);
+      const KeyRange range = range_of_lanes(keys);
       const bool group_begins = at.group_block == 0;
       if (group_begins || range.lo < group_lo) group_lo = range.lo;
       if (group_begins || range.hi > group_hi) group_hi = range.hi;
@@ -127,14 +135,17 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
         KeyRange group;
         group.lo = group_lo;
         group.hi = group_hi;
-        token_ranges.write(packed(group));
+        TokenRange<D> of_group;
+        of_group.range = packed(group);
+        of_group.exponent = run_exponent;
+        token_ranges.write(of_group);
       }
 
-      const ap_uint<8> e_lo = N::exponent(from_order_key(range.lo), half);
-      const ap_uint<8> e_hi = N::exponent(from_order_key(range.hi), half);
-      const ap_uint<8> e = e_lo > e_hi ? e_lo : e_hi;
+      const ap_uint<8> e_lo = Number<D>::exponent(from_order_key(range.lo, 0), plan.half);
+      const ap_uint<8> e_hi = Number<D>::exponent(from_order_key(range.hi, 0), plan.half);
+      const ap_uint<8> e_beat = e_lo > e_hi ? e_lo : e_hi;
+      const ap_uint<8> e = plan.rotated ? run_exponent : e_beat;
       if (e > page_measure.greatest_exponent) page_measure.greatest_exponent = e;
-      page_measure.finite = page_measure.finite && !not_finite.or_reduce();
       at.advance(plan);
     }
     first = left == 0;
@@ -160,7 +171,7 @@ struct Fitted {
 // fitter is 32 times smaller than one for each lane. It works on one page while `measure` takes the next one.
 template <class D>
 void fit(hls::stream<Plan<D>>& plans, hls::stream<Measured>& measured, hls::stream<range_row_t>& tile_ranges,
-         hls::stream<ap_uint<32>>& token_ranges, hls::stream<Row>& rows, hls::stream<width_t>& widths,
+         hls::stream<TokenRange<D>>& token_ranges, hls::stream<Row>& rows, hls::stream<width_t>& widths,
          hls::stream<Fitted<D>>& fitted) {
   Plan<D> plan = Plan<D>();
   Measured page = Measured();
@@ -186,16 +197,22 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
       if (!plan.by_token() && slot == 0) ranges = tile_ranges.read();
       ap_uint<32> bits = ranges.range(31, 0);
       ranges >>= 32;
-      if (plan.by_token()) bits = token_ranges.read();
+      ap_uint<8> run_exponent = 0;
+      if (plan.by_token()) {
+        const TokenRange<D> along = token_ranges.read();
+        bits = along.range;
+        run_exponent = along.exponent;
+      }
       const KeyRange range = unpacked(bits);
-      const flag_t half = plan.half && !plan.rotated;
-      ap_uint<16> item = fit_group<D>(range, half, page.greatest_exponent, code_bits(plan.transform)).packed();
-      if (plan.exponents()) item = base_of(range);
+      const Reading<D> reading(plan, plan.rotated, page.greatest_exponent);
+      ap_uint<16> item =
+          fit_group<D>(range, reading, run_exponent, page.greatest_exponent, code_bits(plan.transform)).packed();
+      if (plan.exponents()) item = base_of<D>(range, plan.half);
 
       left -= 1;
       const bool row_ends = slot == kGroupsPerRow - 1 || left == 0;
       slots = placed<kGroupsPerRow, 16>(slot == 0 ? beat_t(0) : slots, slot, item);
-      gaps = (slot == 0 ? gaps_t(0) : gaps) | gap_of(range);
+      gaps = (slot == 0 ? gaps_t(0) : gaps) | gap_of<D>(range, plan.half, range.hi[15]);
       Row row;
       row.slots = slots;
       row.width = width_of(gaps);
@@ -215,7 +232,7 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
     if (first) {
       Fitted<D> f;
       f.greatest_exponent = page.greatest_exponent;
-      f.finite = page.finite;
+      f.finite = page.greatest_exponent < Number<D>::beyond(plan.half);
       f.payload_beats = plan.payload_beats;
       if (plan.exponents())
         f.payload_beats = bases_beats<D>(plan.rows) + payload_count_t<D>((words + (kWordsPerBeat - 1)) / kWordsPerBeat);

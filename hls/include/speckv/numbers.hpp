@@ -1,7 +1,7 @@
 // bf16 and fp16 as integers: no floating-point unit anywhere.
 #pragma once
 
-#include "types.hpp"
+#include "plan.hpp"
 
 namespace speckv {
 
@@ -10,7 +10,7 @@ namespace speckv {
 // |x| = significand * 2^(exponent - 127 - fraction_bits), subnormals included, for both types alike.
 template <class D>
 struct Number {
-  static constexpr int fraction_bits = D::has_fp16 ? 10 : 7;
+  static constexpr int fraction_bits = D::has_fp16 || has_rotated<D>() ? 10 : 7;
   static constexpr int significand_bits = fraction_bits + 1;
   static constexpr int spare_bits = 10 - fraction_bits;  // bits of m(x) of format.md that are always 0, and left out
   static constexpr int half_bias = 112;                  // added to exponents of fp16
@@ -21,25 +21,38 @@ struct Number {
     return D::has_fp16 && half ? fp16 : bf16;
   }
 
-  static bool is_finite(const value_t& x, flag_t half) { return field(x, half) != (D::has_fp16 && half ? 31 : 255); }
+  // The exponent of all that are not finite.
+  static ap_uint<8> beyond(flag_t half) { return D::has_fp16 && half ? ap_uint<8>(31 + half_bias) : ap_uint<8>(255); }
 
   static ap_uint<8> exponent(const value_t& x, flag_t half) {
-    ap_uint<8> e = field(x, half);
-    e[0] = e[0] | flag_t(e == 0);
-    return D::has_fp16 && half ? ap_uint<8>(e + half_bias) : e;
+    ap_uint<8> e = x.range(14, 7);
+    if (D::has_fp16 && half) {
+      e = x.range(13, 10);
+      e.range(7, 4) = x[14] ? 8 : 7;  // half_bias without an adder
+    }
+    e[0] = e[0] | flag_t(field(x, half) == 0);
+    return e;
   }
 
   static significand_t significand(const value_t& x, flag_t half) {
     significand_t m = ap_uint<7>(x.range(6, 0));
-    if (D::has_fp16) m = half ? significand_t(ap_uint<10>(x.range(9, 0))) : significand_t(m << 3);
+    if (fraction_bits == 10) m = D::has_fp16 && half ? significand_t(ap_uint<10>(x.range(9, 0))) : significand_t(m << 3);
     m[fraction_bits] = field(x, half) != 0;
     return m;
   }
 };
 
-// Keys order like the values do, as sign-magnitude numbers with -0 below +0.
-inline value_t order_key(const value_t& x) { return x[15] ? value_t(~x) : value_t(x | 0x8000); }
+// Keys order like the values do: sign-magnitude numbers with -0 below +0, or integers in two's complement.
+inline value_t order_key(const value_t& x, flag_t integer) {
+  value_t key = x[15] && !integer ? value_t(~x) : x;
+  key[15] = !x[15];
+  return key;
+}
 
-inline value_t from_order_key(const value_t& key) { return key[15] ? value_t(key & 0x7FFF) : value_t(~key); }
+inline value_t from_order_key(const value_t& key, flag_t integer) {
+  value_t x = key[15] || integer ? key : value_t(~key);
+  x[15] = !key[15];
+  return x;
+}
 
 }  // namespace speckv

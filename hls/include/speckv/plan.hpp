@@ -90,7 +90,7 @@ Plan<D> plan_of(const beat_t& h, bool crc_ok) {
   const auto channels = get<header::channels>(h);
   const bool fits = all_tokens != 0 && all_tokens <= D::max_tokens && channels != 0 && channels <= D::max_channels &&
                     channels % kLanes == 0 && get<tile_tokens>(h) == D::tile_tokens &&
-                    get<group_channels>(h) == D::group_channels;
+                    get<group_channels>(h) == D::group_channels && get<scale_bits>(h) == D::scale_bits;
   const ap_uint<8> asked = get<codec>(h), type = get<dtype>(h);
   const bool known_codec = asked < 64 && ((ap_uint<64>(D::codec_set) >> ap_uint<6>(asked)) & 1) != 0;
   const bool known_dtype = (D::has_bf16 && type == kDtypeBf16) || (D::has_fp16 && type == kDtypeFp16);

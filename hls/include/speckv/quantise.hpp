@@ -5,7 +5,18 @@
 
 namespace speckv {
 
-// Least and greatest value of a group, as order keys.
+// A beat of rotated values: integers Y of format.md, and the exponent Er of their run; or values as they came.
+struct RunValues {
+  beat_t values;
+  ap_uint<8> exponent;
+};
+
+inline beat_t values_of(const beat_t& beat) { return beat; }
+inline beat_t values_of(const RunValues& run) { return run.values; }
+inline ap_uint<8> run_exponent_of(const beat_t&) { return 0; }
+inline ap_uint<8> run_exponent_of(const RunValues& run) { return run.exponent; }
+
+// Least and greatest value of a group, as order keys; and the exponent of its run.
 struct KeyRange {
   value_t lo, hi;
 };
@@ -28,54 +39,85 @@ struct Parameter {
 
 namespace detail {
 
-struct Reciprocals {  // R of format.md for M = 8 ... 15
-  unsigned short of[8];
+// R of format.md for M = 8 ... 15, three places up, and 1, 2, 3 less for h - 1 modulo 4, so that the shift behind the
+// product goes by steps of four; and all of that negated.
+struct Reciprocals {
+  int of[64];
   constexpr Reciprocals() : of() {
-    for (int i = 0; i < 8; ++i) of[i] = (unsigned short)(((1u << 19) / (8 + i) + 1) / 2);
+    for (int i = 0; i < 64; ++i) {
+      const int r = (int)(((1u << 19) / (8 + i % 8) + 1) / 2) << (3 - i / 8 % 4);
+      of[i] = i < 32 ? r : -r;
+    }
   }
 };
 constexpr Reciprocals kReciprocals;
 
 }  // namespace detail
 
-// v(x) of format.md for a value x of a group with scale c, on a page whose greatest exponent is E. The format's limit
-// of 511 needs no hardware: by the choice of the scale, no value of the group is above 384.
+// How a page's values are to be read, and what its exponents are relative to.
 template <class D>
-ap_int<11> level_of(const value_t& x, flag_t half, const ap_uint<8>& greatest_exponent, const ap_uint<8>& c) {
+struct Reading {
+  flag_t half;           // as fp16, else as bf16
+  flag_t integers;       // rotated: as integers of their run
+  ap_int<10> reference;  // E - 7, and less where significands are shorter
+
+  Reading() {}
+  // `greatest_exponent` is what a header has: E, or E - 3 if rotated.
+  Reading(const Plan<D>& plan, flag_t rotated, const ap_uint<8>& greatest_exponent)
+      : half(plan.half), integers(rotated),
+        reference(ap_int<10>(greatest_exponent) + (rotated ? 3 : 0) - (7 + Number<D>::spare_bits)) {}
+};
+
+// Twice v(x) of format.md for a value of a group with scale c, before rounding: (half_levels + 1) / 2 is v(x). The run's
+// exponent is that of all values that are integers.
+template <class D>
+ap_int<11> half_levels(const value_t& x, const Reading<D>& reading, const ap_uint<8>& run_exponent,
+                       const ap_uint<8>& c) {
   using N = Number<D>;
-  const ap_uint<8> distance = greatest_exponent - N::exponent(x, half);
-  const ap_uint<3> mantissa = c.range(2, 0);
-  const ap_uint<N::significand_bits + 16> product =
-      N::significand(x, half) * ap_uint<16>(detail::kReciprocals.of[mantissa]);
-  const ap_uint<9> half_steps_at = distance + ap_uint<5>(c.range(7, 3)) - (7 + N::spare_bits);  // h - 1
-  const ap_uint<5> shift = half_steps_at > 31 ? ap_uint<5>(31) : ap_uint<5>(half_steps_at);
-  const ap_uint<10> half_steps = product >> shift;
-  const ap_int<11> level = ap_uint<10>((half_steps + 1) >> 1);
-  return x[15] ? ap_int<11>(-level) : level;
+  const bool integer = has_rotated<D>() && reading.integers;
+  const ap_uint<8> e = integer ? run_exponent : N::exponent(x, reading.half);
+  const ap_int<10> shift = reading.reference + ap_uint<5>(c.range(7, 3)) - e;  // h - 1
+  const ap_uint<5> places = ap_uint<5>(shift.range(9, 5)) != 0 ? ap_uint<5>(31) : ap_uint<5>(shift.range(4, 0));
+
+  using signed_t = ap_int<(has_rotated<D>() ? 16 : N::significand_bits + 1)>;
+  const signed_t significand = integer ? signed_t(ap_int<16>(x)) : signed_t(N::significand(x, reading.half));
+  ap_uint<6> index = c.range(2, 0);
+  index.range(4, 3) = places.range(1, 0);
+  index[5] = x[15] && !integer;
+  const ap_int<20> factor = detail::kReciprocals.of[index];
+  const ap_int<36> product = significand * factor;
+  return product >> (ap_uint<6>(places & 28) + 3);
 }
 
 // A group's parameters. `code_bits` is N of quantN.
 template <class D>
-Parameter fit_group(const KeyRange& range, flag_t half, const ap_uint<8>& greatest_exponent,
-                    const ap_uint<4>& code_bits) {
+Parameter fit_group(const KeyRange& range, const Reading<D>& reading, const ap_uint<8>& run_exponent,
+                    const ap_uint<8>& greatest_exponent, const ap_uint<4>& code_bits) {
   using N = Number<D>;
-  const value_t lo = from_order_key(range.lo), hi = from_order_key(range.hi);
-  const ap_uint<8> e_lo = N::exponent(lo, half), e_hi = N::exponent(hi, half);
-  const ap_uint<8> largest = e_lo > e_hi ? e_lo : e_hi;  // Eg
+  const bool integers = has_rotated<D>() && reading.integers;
+  const value_t lo = from_order_key(range.lo, integers), hi = from_order_key(range.hi, integers);
+  const ap_uint<8> e_lo = N::exponent(lo, reading.half), e_hi = N::exponent(hi, reading.half);
+  const ap_uint<8> larger = e_lo > e_hi ? e_lo : e_hi;
+  const ap_uint<8> largest = integers ? run_exponent : larger;  // Eg; or Eg - 3, as `greatest_exponent` is E - 3
 
-  // F(lo), F(hi) in 16-bit magnitudes
-  const ap_uint<8> lo_distance = largest - e_lo, hi_distance = largest - e_hi;
-  const ap_uint<16> m_lo = ap_uint<16>(N::significand(lo, half)) << (16 - N::significand_bits);
-  const ap_uint<16> m_hi = ap_uint<16>(N::significand(hi, half)) << (16 - N::significand_bits);
-  const ap_uint<16> f_lo = lo_distance > 15 ? ap_uint<16>(0) : ap_uint<16>(m_lo >> ap_uint<4>(lo_distance));
-  const ap_uint<16> f_hi = hi_distance > 15 ? ap_uint<16>(0) : ap_uint<16>(m_hi >> ap_uint<4>(hi_distance));
-  const ap_int<17> signed_lo = lo[15] ? ap_int<17>(-ap_int<17>(f_lo)) : ap_int<17>(f_lo);
-  const ap_int<17> signed_hi = hi[15] ? ap_int<17>(-ap_int<17>(f_hi)) : ap_int<17>(f_hi);
-  const ap_uint<17> span = signed_hi - signed_lo;
+  // F(lo), F(hi): magnitudes of 16 bits, then with their sign
+  const ap_uint<8> lo_distance = larger - e_lo, hi_distance = larger - e_hi;
+  const ap_uint<16> m_lo = ap_uint<16>(N::significand(lo, reading.half)) << (16 - N::significand_bits);
+  const ap_uint<16> m_hi = ap_uint<16>(N::significand(hi, reading.half)) << (16 - N::significand_bits);
+  ap_int<17> f_lo = lo_distance > 15 ? ap_uint<16>(0) : ap_uint<16>(m_lo >> ap_uint<4>(lo_distance));
+  ap_int<17> f_hi = hi_distance > 15 ? ap_uint<16>(0) : ap_uint<16>(m_hi >> ap_uint<4>(hi_distance));
+  if (lo[15]) f_lo = -f_lo;
+  if (hi[15]) f_hi = -f_hi;
+  if (integers) {
+    f_lo = ap_int<17>(ap_int<16>(lo)) << 2;
+    f_hi = ap_int<17>(ap_int<16>(hi)) << 2;
+  }
+  const ap_uint<17> span = f_hi - f_lo;
+  const ap_uint<16> magnitude = f_lo < 0 ? ap_uint<16>(-f_lo) : ap_uint<16>(f_lo);
 
   // T, shifted up until its leading one is bit 35; n = 35 - up.
   const ap_uint<19> a = code_bits == 8 ? 4112 : code_bits == 4 ? 69905 : code_bits == 3 ? 149796 : 349525;
-  const ap_uint<36> by_span = span * a, by_zero = f_lo * ap_uint<14>(8256);
+  const ap_uint<36> by_span = span * a, by_zero = magnitude * ap_uint<14>(8256);
   ap_uint<36> t = by_span > by_zero ? by_span : by_zero;
   const ap_uint<6> up = t.countLeadingZeros();
   t <<= up;
@@ -87,78 +129,78 @@ Parameter fit_group(const KeyRange& range, flag_t half, const ap_uint<8>& greate
   p.c.range(7, 3) = ap_uint<5>(exponent);
   p.c.range(2, 0) = mantissa.range(2, 0);
   if (exponent < 0 || p.c == 0) p.c = 1;
-  const ap_int<11> level = level_of<D>(lo, half, greatest_exponent, p.c);
-  p.z = level > 127 ? ap_int<8>(127) : level < -128 ? ap_int<8>(-128) : ap_int<8>(level);
+  p.z = (half_levels<D>(lo, reading, run_exponent, p.c) + 1) >> 1;
   if (by_span == 0 && by_zero == 0) p.c = 0, p.z = 0;
   return p;
 }
 
-// q of a value.
+// q of a value; of a group with c = 0 all values are zeros, and so are their levels.
 template <class D>
-ap_uint<8> code_of(const value_t& x, flag_t half, const ap_uint<8>& greatest_exponent, const Parameter& p,
+ap_uint<8> code_of(const value_t& x, const Reading<D>& reading, const ap_uint<8>& run_exponent, const Parameter& p,
                    const ap_uint<8>& largest_code) {
-  const ap_int<12> above = level_of<D>(x, half, greatest_exponent, p.c) - p.z;
-  const ap_uint<8> code = above < 0 ? ap_uint<8>(0) : above > largest_code ? largest_code : ap_uint<8>(above);
-  return p.c == 0 ? ap_uint<8>(0) : code;
+  const ap_int<11> doubled = half_levels<D>(x, reading, run_exponent, p.c) - 2 * p.z + 1;
+  const ap_int<10> above = doubled >> 1;
+  const ap_uint<9> beyond = ap_uint<9>(above) & ~ap_uint<9>(largest_code);
+  const ap_uint<8> code = beyond != 0 ? largest_code : ap_uint<8>(above) & largest_code;
+  return above < 0 ? ap_uint<8>(0) : code;
 }
 
-// Digits with the leading one at the top if the exponent reaches so far, and the exponent field, less the one that the
-// leading digit adds to it.
-template <int Width>
-struct Normalised {
-  ap_uint<Width> digits;
-  ap_uint<10> field;
-};
-
-// The magnitude is shifted up until its leading one is at the top, but no further than the exponent reaches: subnormals
-// keep zeros. `room` is how far that is. `Down` more places on top let it go down instead where even that is too high.
-template <int Width, int Down>
-Normalised<Width + Down> normalised(ap_uint<Width> magnitude, const ap_int<10>& room) {
-  const ap_uint<5> zeros = magnitude.countLeadingZeros();
-  const ap_int<10> up = room < ap_int<10>(zeros) ? room : ap_int<10>(zeros);
-  const ap_uint<5> shift = up < -Down ? ap_uint<5>(0) : ap_uint<5>(up + Down);
-  Normalised<Width + Down> n;
-  n.digits = ap_uint<Width + Down>(magnitude) << shift;
-  n.field = room - up;
-  return n;
-}
-
-// Field and fraction of a value with `Kept` digits, rounded to nearest even; 2^16 and more where nothing fits.
-template <int Kept, int Width>
-ap_uint<18> rounded(const Normalised<Width>& n) {
-  const ap_uint<Kept> kept = n.digits.range(Width - 1, Width - Kept);
-  const flag_t half = n.digits[Width - Kept - 1];
-  const ap_uint<Width - Kept - 1> below = n.digits.range(Width - Kept - 2, 0);
-  const flag_t round_up = half & (flag_t(below != 0) | kept[0]);
-  return (ap_uint<18>(n.field) << (Kept - 1)) + kept + round_up;
+// Exponents of scaled values are relative to this: S less c / 8, and what the width of a sum adds.
+template <class D>
+ap_int<10> scale_reference(const Plan<D>& plan, bool eightfold) {
+  const int bias = D::has_fp16 && plan.half ? Number<D>::half_bias : 0;
+  return ap_int<10>(plan.scale_exponent) - (31 + bias) + (eightfold ? 3 : 0);
 }
 
 // A sum of Width bits of levels z + q, times the group's scale, rounded to nearest even.
+//
+// The product is shifted up by its second factor, until its leading one is in one of the two places at the top, but no
+// further than exponents reach: subnormals keep zeros there, or go down by up to `kDown` places, where nothing is left.
 template <class D, int Width>
-value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_uint<8>& greatest_exponent, flag_t half,
-               flag_t eighth) {
-  using N = Number<D>;
-  constexpr int kProduct = Width - 1 + 4;
-  constexpr int kDown = N::fraction_bits + 2;  // so far down all is below half of the last place
+value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_int<10>& reference, flag_t half) {
+  constexpr int kFraction = D::has_fp16 ? 10 : 7;
+  constexpr int kDigits = Width - 1;
+  constexpr int kDown = kFraction + 2;
+  constexpr int kTop = kDigits + 3 + kDown;      // the upper one of the two places
+  constexpr int kLowest = kTop - kFraction;      // of the digits that a value keeps
   const bool fp16 = D::has_fp16 && half;
-  const bool negative = sum < 0;
-  const ap_uint<Width - 1> magnitude = negative ? ap_uint<Width - 1>(-sum) : ap_uint<Width - 1>(sum);
+  const flag_t negative = sum < 0;
+  const ap_uint<kDigits> folded = negative ? ap_uint<kDigits>(~sum) : ap_uint<kDigits>(sum);
+  const ap_uint<kDigits> magnitude = folded + negative;
+  const ap_uint<4> zeros = magnitude.countLeadingZeros();
+
+  // The exponent field, if the leading one is in the lower place, and were it at the top of `magnitude`
+  const ap_int<10> room = reference + ap_uint<5>(c.range(7, 3)) + (kDigits - 1);
+  const ap_int<10> field = room - zeros;
+  const bool subnormal = field < 0;
+  const ap_uint<5> up = !subnormal ? ap_uint<5>(kDown + zeros) : room < -kDown ? ap_uint<5>(0) : ap_uint<5>(kDown + room);
   ap_uint<4> mantissa = c.range(2, 0);
   mantissa[3] = 1;
-  const ap_uint<kProduct> product = magnitude * mantissa;
+  const ap_uint<4 + kDown + kDigits> factor = ap_uint<4 + kDown + kDigits>(mantissa) << up;
+  const ap_uint<kTop + 1> product = magnitude * factor;
+  const ap_uint<9> reached = subnormal ? ap_uint<9>(0) : ap_uint<9>(field);
 
-  // A leading one at the top has the exponent S + kProduct - 4; the least that there is has 1, or that of fp16.
-  const ap_int<10> room = ap_int<10>(greatest_exponent) + ap_uint<5>(c.range(7, 3)) -
-                          (31 + 4 + 1 - kProduct + (fp16 ? N::half_bias : 0) + (eighth ? 3 : 0));
-  const auto n = normalised<kProduct, kDown>(product, room);
-  ap_uint<18> bits = rounded<8>(n), largest = 0x7F7F;
-  if (fp16) {
-    bits = n.field > 31 ? ap_uint<18>(0x3FFFF) : rounded<11>(n);
-    largest = 0x7BFF;
+  // Where the leading one is in the lower place, all digits are one place lower, but for subnormals.
+  const bool lower = !product[kTop] && reached != 0;
+  const ap_uint<kFraction + 2> upper_digits = product.range(kTop - 1, kLowest - 2);
+  const ap_uint<kFraction + 2> lower_digits = product.range(kTop - 2, kLowest - 3);
+  const ap_uint<kFraction + 2> digits = lower ? lower_digits : upper_digits;  // two more than are kept
+  const ap_uint<kLowest - 3> rest = product.range(kLowest - 4, 0);
+  const flag_t sticky = flag_t(rest != 0) | (product[kLowest - 3] & !lower) | digits[0];
+  flag_t round_up = digits[1] & (sticky | digits[2]);
+  ap_uint<kFraction> kept = digits.range(kFraction + 1, 2);
+  if (D::has_fp16 && !half) {  // bf16 keeps three digits less; a carry passes through them
+    round_up = digits[4] & (flag_t(digits.range(3, 1) != 0) | sticky | digits[5]);
+    kept = kept | 7;
   }
-  value_t result = bits > largest ? value_t(largest) : value_t(bits);
-  result[15] = negative;
-  return c == 0 || sum == 0 ? value_t(0) : result;
+  const ap_uint<kFraction + 11> carried = (ap_uint<kFraction + 11>(reached) << kFraction) +
+      ap_uint<kFraction + 1>((ap_uint<kFraction + 1>(product[kTop]) << kFraction) | kept) + round_up;
+
+  const ap_uint<11> exponent = carried >> kFraction;
+  value_t value = fp16 ? carried : carried >> (kFraction - 7);
+  if (exponent > (fp16 ? 30 : 254)) value = fp16 ? 0x7BFF : 0x7F7F;
+  value[15] = negative;
+  return c == 0 || sum == 0 ? value_t(0) : value;
 }
 
 }  // namespace speckv

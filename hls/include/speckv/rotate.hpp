@@ -4,7 +4,7 @@
 // the first, one beat waits while the other one arrives; what leaves is one beat behind what comes.
 #pragma once
 
-#include "gearbox.hpp"
+#include "cursor.hpp"
 #include "quantise.hpp"
 
 namespace speckv {
@@ -28,117 +28,149 @@ butterfly_lanes:
   return result;
 }
 
-// All steps within a beat.
+// All steps within a beat; `offset` is added to every sum. That is done after two steps, in the few lanes that all sums
+// come from: before, a lane has no room for it.
 template <int Width>
-ap_uint<kLanes * (Width + 5)> hadamard_of_beat(const ap_uint<kLanes * Width>& x) {
-  return butterflies<Width + 4, 16>(
-      butterflies<Width + 3, 8>(butterflies<Width + 2, 4>(butterflies<Width + 1, 2>(butterflies<Width, 1>(x)))));
+ap_uint<kLanes * (Width + 5)> hadamard_of_beat(const ap_uint<kLanes * Width>& x, int offset) {
+  auto fourths = butterflies<Width + 1, 2>(butterflies<Width, 1>(x));
+offset_lanes:
+  for (int l = 0; l < 4; ++l) {
+#pragma HLS unroll
+    const int low = (Width + 2) * l, high = low + Width + 1;
+    const ap_int<Width + 2> fourth = ap_uint<Width + 2>(fourths.range(high, low));
+    fourths.range(high, low) = ap_uint<Width + 2>(fourth + offset);
+  }
+  return butterflies<Width + 4, 16>(butterflies<Width + 3, 8>(butterflies<Width + 2, 4>(fourths)));
 }
 
 // The step across two beats: takes a beat in every cycle and gives the one before, summed with this one if this one is
-// the second of a run; then their difference waits to be given next.
+// the second of a run, or subtracted from the one before it if it was the second itself: one adder for each lane.
 template <int Width>
 struct AcrossBeats {
-  ap_uint<kLanes * (Width + 1)> kept;
+  ap_uint<kLanes * Width> last, last_but_one;
 
-  ap_uint<kLanes * (Width + 1)> step(const ap_uint<kLanes * Width>& x, bool second) {
+  void start() { last = last_but_one = 0; }
+
+  ap_uint<kLanes * (Width + 1)> step(const ap_uint<kLanes * Width>& x, bool second, bool second_before) {
     ap_uint<kLanes * (Width + 1)> result;
   across_lanes:
     for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-      const int low = (Width + 1) * l, high = low + Width;
-      const ap_int<Width> now = ap_uint<Width>(x.range(Width * l + Width - 1, Width * l));
-      const ap_int<Width + 1> before = ap_uint<Width + 1>(kept.range(high, low));
-      const ap_int<Width + 1> difference = before - now, sum = before + now;
-      result.range(high, low) = ap_uint<Width + 1>(second ? sum : before);
-      kept.range(high, low) = ap_uint<Width + 1>(second ? difference : ap_int<Width + 1>(now));
+      const int low = Width * l, high = low + Width - 1;
+      const ap_int<Width> now = ap_uint<Width>(x.range(high, low));
+      const ap_int<Width> before = ap_uint<Width>(last.range(high, low));
+      const ap_int<Width> long_before = ap_uint<Width>(last_but_one.range(high, low));
+      const ap_int<Width> left = second_before ? long_before : before;
+      const ap_int<Width> right = second ? now : second_before ? ap_int<Width>(~before) : ap_int<Width>(0);
+      const ap_int<Width + 1> sum = left + right + flag_t(second_before);
+      result.range((Width + 1) * l + Width, (Width + 1) * l) = ap_uint<Width + 1>(sum);
+    }
+    last_but_one = last;
+    last = x;
+    return result;
+  }
+};
+
+constexpr int kAlignedBits = 12;                // G of format.md
+constexpr int kSumBits = kAlignedBits + 6;      // 8 Y
+
+namespace detail {
+
+// +-2^(11 - distance), +-1 for all that are farther: what a significand is multiplied by, for its 11 places to go down.
+struct Alignments {
+  short of[32];
+  constexpr Alignments() : of() {
+    for (int i = 0; i < 32; ++i) {
+      const int distance = i % 16 < 11 ? i % 16 : 11;
+      of[i] = (short)((i < 16 ? 1 : -1) * (1 << (11 - distance)));
+    }
+  }
+};
+constexpr Alignments kAlignments;
+
+}  // namespace detail
+
+// A beat as exponents and signed significands, which wait for the greatest exponent of their run.
+template <class D>
+struct Unpacked {
+  using N = Number<D>;
+  ap_uint<8 * kLanes> exponents;
+  ap_uint<N::significand_bits * kLanes> significands;
+  ap_uint<kLanes> signs;
+
+  void start() { exponents = 0, significands = 0, signs = 0; }
+
+  void unpack(const beat_t& beat, flag_t half) {
+  unpack_lanes:
+    for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+      const value_t x = lane(beat, l);
+      exponents.range(8 * l + 7, 8 * l) = N::exponent(x, half);
+      significands.range(N::significand_bits * (l + 1) - 1, N::significand_bits * l) = N::significand(x, half);
+      signs[l] = x[15];
+    }
+  }
+
+  ap_uint<8> greatest_exponent() const {
+    ap_uint<8> greatest[kLanes];
+#pragma HLS array_partition variable=greatest complete
+  greatest_leaves:
+    for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+      greatest[l] = exponents.range(8 * l + 7, 8 * l);
+    }
+  greatest_levels:
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+#pragma HLS unroll
+    greatest_nodes:
+      for (int l = 0; l < width; ++l) {
+#pragma HLS unroll
+        if (greatest[l + width] > greatest[l]) greatest[l] = greatest[l + width];
+      }
+    }
+    return greatest[0];
+  }
+
+  // G(x) of all lanes.
+  ap_uint<kLanes * kAlignedBits> aligned(const ap_uint<8>& run_exponent) const {
+    ap_uint<kLanes * kAlignedBits> result;
+  align_lanes:
+    for (int l = 0; l < kLanes; ++l) {
+#pragma HLS unroll
+      const ap_uint<8> own = exponents.range(8 * l + 7, 8 * l);
+      const ap_uint<8> distance = run_exponent - own;
+      ap_uint<5> index = distance > 15 ? ap_uint<4>(15) : ap_uint<4>(distance);
+      index[4] = signs[l];
+      const typename N::significand_t significand =
+          significands.range(N::significand_bits * (l + 1) - 1, N::significand_bits * l);
+      const ap_int<13> factor = detail::kAlignments.of[index];
+      const ap_int<kAlignedBits + 11> product = significand * factor;
+      result.range(kAlignedBits * l + kAlignedBits - 1, kAlignedBits * l) = ap_uint<kAlignedBits>(product >> 11);
     }
     return result;
   }
 };
 
-// Greatest exponent of a beat, and above it a bit that tells of NaN or Inf.
-using reach_t = ap_uint<9>;
-
-template <class D>
-reach_t reach_of_beat(const beat_t& beat, flag_t half) {
-  using N = Number<D>;
-  ap_uint<8> exponents[kLanes];
-#pragma HLS array_partition variable=exponents complete
-  ap_uint<kLanes> not_finite = 0;
-reach_leaves:
-  for (int l = 0; l < kLanes; ++l) {
-#pragma HLS unroll
-    exponents[l] = N::exponent(lane(beat, l), half);
-    not_finite[l] = !N::is_finite(lane(beat, l), half);
-  }
-reach_levels:
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-#pragma HLS unroll
-  reach_nodes:
-    for (int l = 0; l < width; ++l) {
-#pragma HLS unroll
-      if (exponents[l + width] > exponents[l]) exponents[l] = exponents[l + width];
-    }
-  }
-  reach_t reach = exponents[0];
-  reach[8] = not_finite.or_reduce();
-  return reach;
-}
-
-constexpr int kAlignedBits = 17;                // G of format.md
-constexpr int kRotatedBits = kAlignedBits + 6;  // y
-
-// G(x) of a beat.
-template <class D>
-ap_uint<kLanes * kAlignedBits> aligned_beat(const beat_t& beat, flag_t half, const ap_uint<8>& greatest_exponent) {
-  using N = Number<D>;
-  ap_uint<kLanes * kAlignedBits> aligned;
-align_lanes:
-  for (int l = 0; l < kLanes; ++l) {
-#pragma HLS unroll
-    const value_t x = lane(beat, l);
-    const ap_uint<8> distance = greatest_exponent - N::exponent(x, half);
-    ap_uint<16> magnitude = ap_uint<16>(N::significand(x, half)) << (16 - N::significand_bits);
-    magnitude = distance > 15 ? ap_uint<16>(0) : ap_uint<16>(magnitude >> ap_uint<4>(distance));
-    const ap_int<kAlignedBits> positive = magnitude;
-    const ap_int<kAlignedBits> g = x[15] ? ap_int<kAlignedBits>(-positive) : positive;
-    aligned.range(kAlignedBits * l + kAlignedBits - 1, kAlignedBits * l) = ap_uint<kAlignedBits>(g);
-  }
-  return aligned;
-}
-
-// y as a bf16 value, rounded to nearest even; Inf if it is too large, or if the run was not finite.
-inline value_t rotated_value(const ap_int<kRotatedBits>& y, const reach_t& reach) {
-  constexpr int kWidth = kRotatedBits - 1;
-  const bool negative = y < 0;
-  const ap_uint<kWidth> magnitude = negative ? ap_uint<kWidth>(-y) : ap_uint<kWidth>(y);
-  const ap_int<10> room = ap_int<10>(ap_uint<8>(reach)) + 2;  // a leading one at the top has the exponent reach + 3
-  const ap_uint<18> bits = rounded<8>(normalised<kWidth, 0>(magnitude, room));
-  value_t value = reach[8] || bits > 0x7F80 ? value_t(0x7F80) : value_t(bits);
-  value[15] = negative;
-  return y == 0 && !reach[8] ? value_t(0) : value;
-}
-
 // Rotates the pages that are to be, and keeps them as they were for `encode`; others pass.
 //
-// A beat's exponents are aligned when its run's second beat has come, one step later; what they became waits for the
-// other half another step.
+// A beat is aligned when its run's second beat has come, one step later; what became of it waits for the other half
+// another step.
 template <class D>
-void rotate(hls::stream<Plan<D>>& plans_in, beat_stream& beats, hls::stream<Plan<D>>& plans, beat_stream& rotated,
-            beat_stream& originals) {
+void rotate(hls::stream<Plan<D>>& plans_in, beat_stream& beats, hls::stream<Plan<D>>& plans,
+            hls::stream<RunValues>& rotated, beat_stream& originals) {
   Plan<D> plan = Plan<D>();
   page_count_t<D> left = 0, out_left = 0;
   Cursor<D> at;
-  ap_uint<2> age = 0;              // beats under way
-  beat_t kept = 0;                 // the beat before this one
-  reach_t kept_reach = 0;          // its own reach
-  reach_t run_reach = 0, sum_reach = 0;  // of the run of the beat that was aligned last, and of the one before
+  ap_uint<2> age = 0;                              // beats under way
+  Unpacked<D> kept;                                // the beat before this one
+  kept.start();
+  ap_uint<8> kept_exponent = 0;                    // its greatest
+  ap_uint<8> run_exponent = 0;                     // of the run of the beat that was aligned last
   bool second_before = false, second_long_before = false;
   AcrossBeats<kAlignedBits> across;
-  across.kept = 0;
+  across.start();
   bool first = true;
-rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a comparison of exponents and the sums
+rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a comparison of exponents and counters
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
@@ -155,36 +187,37 @@ rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a compariso
         if (plan.rotated) originals.write(beat);
       }
       const bool second = at.group_block == kRunBlocks - 1;
-      const reach_t reach = reach_of_beat<D>(beat, plan.half);
-      const ap_uint<8> own = kept_reach, other = reach;
-      reach_t pair = own > other ? own : other;
-      pair[8] = kept_reach[8] | reach[8];
-      const reach_t aligned_reach = second ? pair : second_before ? run_reach : kept_reach;
+      Unpacked<D> unpacked;
+      unpacked.unpack(beat, plan.half);
+      const ap_uint<8> exponent = unpacked.greatest_exponent();
+      const ap_uint<8> of_pair = exponent > kept_exponent ? exponent : kept_exponent;
+      const ap_uint<8> aligned_exponent = second ? of_pair : second_before ? run_exponent : kept_exponent;
 
-      const auto aligned = aligned_beat<D>(kept, plan.half, aligned_reach);
-      const auto sums = across.step(aligned, second_before);
-      const auto turned_sums = hadamard_of_beat<kAlignedBits + 1>(sums);
+      const auto sums = across.step(kept.aligned(aligned_exponent), second_before, second_long_before);
+      const auto turned_sums = hadamard_of_beat<kAlignedBits + 1>(sums, 4);  // and the half of rounding
       const bool whole = second_before || second_long_before;  // a run of two beats
-      beat_t values = 0;
+      RunValues out;
+      out.values = 0;
+      out.exponent = run_exponent;
     rotate_lanes:
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
         const ap_int<kAlignedBits + 1> alone = ap_uint<kAlignedBits + 1>(
             sums.range((kAlignedBits + 1) * l + kAlignedBits, (kAlignedBits + 1) * l));
-        const ap_int<kRotatedBits> y = ap_uint<kRotatedBits>(
-            turned_sums.range(kRotatedBits * l + kRotatedBits - 1, kRotatedBits * l));
-        const ap_int<kRotatedBits> alone_y = ap_int<kRotatedBits>(alone) << 3;
-        set_lane(values, l, rotated_value(whole ? y : alone_y, run_reach));
+        const ap_int<kSumBits> sum = ap_uint<kSumBits>(turned_sums.range(kSumBits * l + kSumBits - 1, kSumBits * l));
+        const ap_int<16> turned = sum >> 3;
+        const value_t y = ap_uint<16>(whole ? turned : ap_int<16>(alone));
+        set_lane(out.values, l, plan.rotated ? y : lane(beat, l));
       }
       const bool leaves = !plan.rotated || age == 2;
       if (leaves) {
-        rotated.write(plan.rotated ? values : beat);
+        rotated.write(out);
         out_left -= 1;
       }
       if (age != 2) age += 1;
-      kept = beat;
-      kept_reach = reach;
-      run_reach = aligned_reach;
+      kept = unpacked;
+      kept_exponent = exponent;
+      run_exponent = aligned_exponent;
       second_long_before = second_before;
       second_before = second;
       at.advance(plan);
