@@ -2,8 +2,8 @@
 """Make the frozen test vectors in tests/vectors.
 
     python scripts/make_vectors.py                    add vectors that are missing; refuse to change any
-    python scripts/make_vectors.py --new-format-version 3
-                                                      make all anew, once speckv.frame.VERSION is 3
+    python scripts/make_vectors.py --new-format-version 4
+                                                      make all anew, once speckv.frame.VERSION is 4
 
 A vector is one packet into a kernel and the packet that must come out. Inputs come from SHAKE-128 streams, so
 that no library's random numbers matter; outputs are those of `speckv.model` when the vector was first made.
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from speckv import bf16, frame, model
 from speckv.design import Design
-from speckv.frame import BEAT_BYTES, Codec, Dtype, Header, Kind, Status
+from speckv.frame import BEAT_BYTES, SCALE_BITS, Codec, Dtype, Header, Kind, Status
 
 VECTORS = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 MANIFEST = "manifest.json"
@@ -43,6 +43,7 @@ class Case:
     packet: Packet
     shows: str
     keep_ok: bool = True
+    scale_bits: int = SCALE_BITS
 
 
 # ------------------------------------------------------------------------------------------------- pages
@@ -121,7 +122,9 @@ def as_packet(*parts: bytes) -> Packet:
     return np.frombuffer(b"".join(parts), np.uint8).reshape(-1, BEAT_BYTES)
 
 
-def header_of(page: Page, codec: Codec, kind: Kind, seed: str, dtype: Dtype = Dtype.BF16) -> Header:
+def header_of(
+    page: Page, codec: Codec, kind: Kind, seed: str, dtype: Dtype = Dtype.BF16, scale_bits: int = SCALE_BITS
+) -> Header:
     """A request's header with a name that depends on `seed`."""
     namespace, page_key = (int(word) for word in stream(seed + "/name", 16).view("<u8"))
     tokens, channels = page.shape
@@ -134,6 +137,7 @@ def header_of(page: Page, codec: Codec, kind: Kind, seed: str, dtype: Dtype = Dt
         namespace=namespace,
         page_key=page_key,
         generation=1,
+        scale_bits=scale_bits,
     )
 
 
@@ -183,7 +187,7 @@ def special_pages() -> list[tuple[str, Codec, Kind, Dtype, Page, str]]:
         ("zeros_rotated", rotated, values, fp, np.zeros((4, 64), np.uint16), "E is that of an fp16 zero"),
         ("wide_k", q8, keys, bf, wide("n", 32, 32), "all magnitudes: c is 1 in groups of small values"),
         ("wide_v", q2, values, bf, wide("o", 16, 64), "all magnitudes"),
-        ("rotated_overflow", rotated, values, bf, tall, "NONFINITE: a rotated value is 2^128 or more"),
+        ("rotated_greatest", rotated, values, bf, tall, "rotated values are 2^128 and more"),
         ("nan", q8, keys, bf, with_value(bells("p", 8, 32), 7, 31, 0x7FC1), "NONFINITE: a NaN, stored raw"),
         ("inf", prefix, values, bf, np.tile(inf, (4, 1)), "NONFINITE: -Inf, stored raw"),
         ("nan_fp16", q4, values, fp, with_value(bells("p2", 4, 64, fp), 1, 2, 0x7C01), "NONFINITE: an fp16 NaN"),
@@ -203,7 +207,7 @@ def broken_headers() -> dict[str, dict[str, int]]:
     """Faults of a 4 x 64 page's header that requests and frames share: case name to changed fields."""
     return {
         "bad_magic": {"magic": frame.MAGIC ^ 0x20000000},
-        "bad_version": {"version": 1},
+        "bad_version": {"version": 2},
         "bad_codec": {"codec": 18},
         "bad_dtype": {"dtype": 0},
         "bad_kind": {"kind": 2},
@@ -215,8 +219,9 @@ def broken_headers() -> dict[str, dict[str, int]]:
         "bad_geometry_wide": {"channels": 288, "raw_bytes": 2 * 4 * 288},
         "bad_geometry_tile": {"tile_tokens": 32},
         "bad_geometry_group": {"group_channels": 32},
+        "bad_geometry_scale": {"scale_bits": 16},
         "bad_geometry_bytes": {"raw_bytes": 2 * 4 * 64 + 64},
-        "bad_order": {"version": 3, "codec": 9, "dtype": 9, "kind": 9, "tokens": 0},
+        "bad_order": {"version": 4, "codec": 9, "dtype": 9, "kind": 9, "tokens": 0},
     }
 
 
@@ -250,16 +255,20 @@ CRAFTED = [(1, -128), (7, 127), (8, -1), (9, 0), (127, 1), (128, -127), (248, -1
 """c and z at the ends of their ranges."""
 
 
+CRAFTED_FINE = [(1, -32768), (2047, 32767), (2048, -1), (2049, 0), (65535, 1), (32769, -32768), (63488, -100)]
+"""The same with 16 bits."""
+
+
 def crafted_frame(
-    seed: str, codec: Codec, E: int, dtype: Dtype, groups: list[tuple[int, int]] = CRAFTED, channels: int = 96
+    seed: str, codec: Codec, E: int, dtype: Dtype, groups: list[tuple[int, int]] = CRAFTED, scale_bits: int = SCALE_BITS
 ) -> Packet:
     """A V frame with one token for each c and z, with any codes."""
-    tokens = len(groups)
-    shape = header_of(np.zeros((tokens, channels), np.uint16), codec, Kind.V, seed, dtype).shape
-    parameters = np.array([[pair] * shape.group_grid[1] for pair in groups], np.int16).astype(np.uint8).tobytes()
+    header = header_of(np.zeros((len(groups), 96), np.uint16), codec, Kind.V, seed, dtype, scale_bits)
+    shape = header.shape
+    pairs = np.array([[pair] * shape.group_grid[1] for pair in groups], np.int32)
+    parameters = pairs.astype(f"<i{shape.group_bytes // 2}").tobytes()
     words = stream(seed, shape.word_bytes(codec.code_bits)).tobytes()
     payload = parameters.ljust(shape.parameter_bytes, b"\0") + words
-    header = header_of(np.zeros((tokens, channels), np.uint16), codec, Kind.V, seed, dtype)
     return sealed(header.replace(payload_bytes=len(payload), scale_exponent=E), payload)
 
 
@@ -347,13 +356,56 @@ def decompress_faults(design: Design) -> Iterator[Case]:
     yield Case("frame_header_first", DECOMPRESS, first, "BAD_KIND comes before the stream's faults", keep_ok=False)
 
 
-def cases(design: Design) -> Iterator[Case]:
-    """All vectors. A frame that kv_compress makes is also a vector for kv_decompress."""
+FINE_BITS = 16
+
+
+def fine_cases(design: Design) -> Iterator[Case]:
+    """Scales and zeros of 16 bits."""
+    keys, values, bf, fp = Kind.K, Kind.V, Dtype.BF16, Dtype.FP16
+    q8, q4, prefix, rotated = Codec.QUANT8, Codec.QUANT4, Codec.QUANT4_PREFIX, Codec.QUANT3_ROTATED_PREFIX
+    pages = [
+        ("k", q4, keys, bf, bells("fk", 7, 96), "ordinary values"),
+        ("v", q8, values, fp, bells("fv", 7, 96, fp), "ordinary values"),
+        ("prefix", prefix, keys, fp, bells("fp", 33, 64, fp), "ordinary values"),
+        ("rotated", rotated, values, bf, bells("fr", 40, 96), "ordinary values"),
+        ("rotated_fp16", Codec.QUANT4_ROTATED, values, fp, bells("fr2", 5, 160, fp), "ordinary values"),
+        ("constant", q4, keys, bf, constant("fc", 16, 32), "z is near the end of its range"),
+        ("wide", q8, keys, bf, wide("fw", 32, 32), "all magnitudes: c is 1 in groups of small values"),
+        ("subnormal", q4, values, fp, subnormals("fs", 8, 64), "gradual into fp16 subnormals"),
+        ("delta", Codec.INT8_DELTA_RLE, keys, bf, signed_zeros("fd", 24, 64), "parameters of 4 bytes before the runs"),
+        ("no_shrink", Codec.QUANT8, values, bf, bells("fn", 2, 32), "NO_SHRINK, for the parameters are longer"),
+    ]
+    for name, codec, kind, dtype, page, shows in pages:
+        full_name = f"fine_{name}"
+        packet = request(header_of(page, codec, kind, full_name, dtype, FINE_BITS), page)
+        yield Case(f"{full_name}_compress", COMPRESS, packet, shows, scale_bits=FINE_BITS)
+        frame_packet = model.compress_packet(design, packet)
+        yield Case(f"{full_name}_decompress", DECOMPRESS, frame_packet, shows, scale_bits=FINE_BITS)
+    for codec, E, dtype in (
+        (Codec.QUANT8, 127, bf),
+        (Codec.QUANT8, 113, fp),
+        (Codec.QUANT4_ROTATED, 255, bf),
+        (Codec.QUANT4_ROTATED, 140, fp),
+    ):
+        name = f"fine_crafted_{codec.label}_{dtype.label}"
+        packet = crafted_frame(name, codec, E, dtype, CRAFTED_FINE, FINE_BITS)
+        yield Case(name, DECOMPRESS, packet, "any codes, c and z at their ends", scale_bits=FINE_BITS)
+    bad = crafted_frame("fine_bad", Codec.QUANT4, 127, bf, [(0, 256), (0, 0), (2049, 0)], FINE_BITS)
+    yield Case("fine_bad_parameter", DECOMPRESS, bad, "a zero without a scale", scale_bits=FINE_BITS)
+    page = bells("fine_8", 4, 64)
+    coarse = request(header_of(page, Codec.QUANT8, Kind.V, "fine_8"), page)
+    yield Case("fine_bad_geometry", COMPRESS, coarse, "8 bits where the design has 16", scale_bits=FINE_BITS)
+
+
+def cases(designs: dict[int, Design]) -> Iterator[Case]:
+    """All vectors, for designs by `scale_bits`. A frame that kv_compress makes is also a vector for kv_decompress."""
+    design = designs[SCALE_BITS]
     for name, packet, shows in page_cases():
         yield Case(f"{name}_compress", COMPRESS, packet, shows)
         yield Case(f"{name}_decompress", DECOMPRESS, model.compress_packet(design, packet), shows)
     yield from compress_faults()
     yield from decompress_faults(design)
+    yield from fine_cases(designs[FINE_BITS])
 
 
 # --------------------------------------------------------------------------------------------- the files
@@ -372,7 +424,8 @@ def status_of(case: Case, answer: Packet) -> Status:
 
 def build(format_version: int) -> tuple[dict[str, bytes], dict]:
     """File contents by name, and the manifest. Packets that occur twice share a file."""
-    design = replace(Design.load(DESIGN), codecs=frame.CODEC_NAMES)
+    full = replace(Design.load(DESIGN), codecs=frame.CODEC_NAMES)
+    designs = {bits: replace(full, scale_bits=bits) for bits in (SCALE_BITS, FINE_BITS)}
     contents: dict[str, bytes] = {}
     names: dict[bytes, str] = {}
     entries = []
@@ -384,8 +437,8 @@ def build(format_version: int) -> tuple[dict[str, bytes], dict]:
             contents[name] = image
         return names[image]
 
-    for case in cases(design):
-        answer = MODELS[case.kernel](design, case.packet, keep_ok=case.keep_ok)
+    for case in cases(designs):
+        answer = MODELS[case.kernel](designs[case.scale_bits], case.packet, keep_ok=case.keep_ok)
         entries.append(
             {
                 "name": case.name,
@@ -393,6 +446,7 @@ def build(format_version: int) -> tuple[dict[str, bytes], dict]:
                 "shows": case.shows,
                 "status": status_of(case, answer).name,
                 "keep_ok": case.keep_ok,
+                "scale_bits": case.scale_bits,
                 "in": store(f"{case.name}.in.bin", case.packet),
                 "out": store(f"{case.name}.out.bin", answer),
             }
@@ -422,7 +476,7 @@ def conflicts(contents: dict[str, bytes], manifest: dict, folder: Path) -> list[
     made = {entry["name"]: entry for entry in manifest["cases"]}
     for entry in frozen["cases"]:
         new = made.get(entry["name"])
-        if new is None or any(new[key] != entry[key] for key in ("kernel", "status", "keep_ok", "in", "out")):
+        if new is None or any(new[key] != entry.get(key) for key in set(new) - {"shows"}):
             found.append(f"case {entry['name']} would change")
     return found
 

@@ -24,8 +24,12 @@ ALL = Design.from_mapping(
     },
 )
 """A design with every codec and dtype, and pages of several tiles."""
+FINE = dataclasses.replace(ALL, name="fine", scale_bits=16)
+"""The same with scales and zeros of 16 bits."""
 
 INFINITY = {Dtype.BF16: 0x7F80, Dtype.FP16: 0x7C00}
+DESIGNS = {8: ALL, 16: FINE}
+"""By `scale_bits`."""
 CASES = [(codec, kind) for codec in Codec for kind in Kind if kind == Kind.V or not codec.is_rotated]
 
 
@@ -131,7 +135,12 @@ PAGES: dict[str, Callable[[np.random.Generator, tuple[int, int], Dtype], Page]] 
 }
 
 
-def header_for(page_shape: tuple[int, ...], codec: Codec, kind: Kind, dtype: Dtype, **fields: int) -> Header:
+def header_for(
+    page_shape: tuple[int, ...], codec: Codec, kind: Kind, dtype: Dtype, scale_bits: int = 8, **fields: int
+) -> Header:
     """A request's header for a page, with some fields replaced."""
     tokens, channels = page_shape[-2:]
-    return Header.request(codec=codec, kind=kind, tokens=tokens, channels=channels, dtype=dtype).replace(**fields)
+    header = Header.request(
+        codec=codec, kind=kind, tokens=tokens, channels=channels, dtype=dtype, scale_bits=scale_bits
+    )
+    return header.replace(**fields)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from codec_pages import ALL, CASES, INFINITY, PAGES, finite, header_for, to_floats
+from codec_pages import ALL, CASES, DESIGNS, INFINITY, PAGES, finite, header_for, to_floats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from speckv import codec, frame
+from speckv.codec import quantise
 from speckv.frame import Codec, Dtype, Flags, Kind, Status
 
 LOSSY = [case for case in CASES if not case[0].is_lossless]
@@ -25,21 +26,24 @@ def pages(draw: Any, dtype: Dtype) -> np.ndarray:
     return PAGES[draw(st.sampled_from(list(PAGES)))](rng, shape, dtype)
 
 
-def decoded(made: codec.Encoded, page: np.ndarray, kind: Kind, dtype: Dtype) -> tuple[np.ndarray, np.ndarray]:
+def decoded(
+    made: codec.Encoded, page: np.ndarray, kind: Kind, dtype: Dtype, scale_bits: int = 8
+) -> tuple[np.ndarray, np.ndarray]:
     """The page that comes back, and the bound of each value."""
-    header = header_for(page.shape, made.codec, kind, dtype, scale_exponent=made.scale_exponent, table=made.table)
-    back, status = codec.decode_payload(header, made.payload, ALL)
+    fields = {"scale_bits": scale_bits, "scale_exponent": made.scale_exponent, "table": made.table}
+    header, design = header_for(page.shape, made.codec, kind, dtype, **fields), DESIGNS[scale_bits]
+    back, status = codec.decode_payload(header, made.payload, design)
     assert status == Status.OK
-    return back, codec.error_bound(header, made.payload, ALL)
+    return back, codec.error_bound(header, made.payload, design)
 
 
-@settings(deadline=None, max_examples=150)
-@given(data=st.data(), dtype=dtypes, case=st.sampled_from(LOSSY))
-def test_errors_are_within_their_bound(data: Any, dtype: Dtype, case: tuple[Codec, Kind]) -> None:
+@settings(deadline=None, max_examples=250)
+@given(data=st.data(), dtype=dtypes, case=st.sampled_from(LOSSY), scale_bits=st.sampled_from([8, 16]))
+def test_errors_are_within_their_bound(data: Any, dtype: Dtype, case: tuple[Codec, Kind], scale_bits: int) -> None:
     page = data.draw(pages(dtype))
     used, kind = case
-    made = codec.encode_page(page, used, kind, ALL, dtype)
-    back, bound = decoded(made, page, kind, dtype)
+    made = codec.encode_page(page, used, kind, DESIGNS[scale_bits], dtype)
+    back, bound = decoded(made, page, kind, dtype, scale_bits)
     assert len(made.payload) <= page.nbytes
     if made.codec == Codec.RAW:
         assert np.array_equal(back, page) and not bound.any() and made.flags != Flags.NONE
@@ -50,23 +54,43 @@ def test_errors_are_within_their_bound(data: Any, dtype: Dtype, case: tuple[Code
 
 
 @pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("scale_bits", [8, 16])
 @pytest.mark.parametrize(("used", "kind"), [case for case in LOSSY if not case[0].is_rotated])
-def test_a_bound_is_hardly_more_than_half_a_step(used: Codec, kind: Kind, dtype: Dtype) -> None:
+def test_a_bound_is_hardly_more_than_half_a_step(used: Codec, kind: Kind, scale_bits: int, dtype: Dtype) -> None:
     """The bound would find an error of half a step more: the largest one that occurs is near it."""
     page = PAGES["bells"](np.random.default_rng(3), (64, 128), dtype)
-    made = codec.encode_page(page, used, kind, ALL, dtype)
-    back, bound = decoded(made, page, kind, dtype)
+    made = codec.encode_page(page, used, kind, DESIGNS[scale_bits], dtype)
+    back, bound = decoded(made, page, kind, dtype, scale_bits)
     assert made.codec == used
     worst = (np.abs(to_floats(back, dtype) - to_floats(page, dtype)) / bound).max()
     assert 0.9 < worst <= 1
 
 
+@settings(deadline=None, max_examples=100)
+@given(data=st.data(), dtype=dtypes, scale_bits=st.sampled_from([8, 16]))
+def test_scales_are_no_larger_than_they_need_be(data: Any, dtype: Dtype, scale_bits: int) -> None:
+    """The format's limit, for groups whose scale is not the least that the page allows."""
+    page, used, kind = data.draw(pages(dtype)), Codec.QUANT4, Kind.V
+    made = codec.encode_page(page, used, kind, DESIGNS[scale_bits], dtype)
+    if made.codec != used:
+        return
+    shape = header_for(page.shape, used, kind, dtype, scale_bits).shape
+    section = np.frombuffer(made.payload, np.uint8)[None, : shape.group_bytes * shape.groups]
+    parameters = quantise.Parameters.of(section, np.array([made.scale_exponent], np.uint8), False, shape)
+    values, starts = to_floats(page, dtype), np.arange(0, page.shape[1], 64)
+    lo, hi = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
+    slack, last_zero = {8: (1.13, 127), 16: (1.001, 31775)}[scale_bits]
+    limit = slack * np.maximum((hi - lo) / 15, np.abs(lo) / last_zero)
+    assert (parameters.scale[0] <= limit)[parameters.code[0] > 1].all()
+
+
+@pytest.mark.parametrize("scale_bits", [8, 16])
 @pytest.mark.parametrize("used", [codec for codec in Codec if codec.is_rotated])
-def test_euclidean_error_of_rotated_runs(used: Codec) -> None:
+def test_euclidean_error_of_rotated_runs(used: Codec, scale_bits: int) -> None:
     """The format's bound for a run of 64, and no less than a hundredth of it."""
     page = PAGES["bells"](np.random.default_rng(4), (64, 128), Dtype.BF16)
-    made = codec.encode_page(page, used, Kind.V, ALL)
-    back, bound = decoded(made, page, Kind.V, Dtype.BF16)
+    made = codec.encode_page(page, used, Kind.V, DESIGNS[scale_bits])
+    back, bound = decoded(made, page, Kind.V, Dtype.BF16, scale_bits)
     error = (to_floats(back, Dtype.BF16) - to_floats(page, Dtype.BF16)).reshape(64, 2, 64)
     norms = np.sqrt((error**2).sum(axis=2))
     limits = bound.reshape(64, 2, 64).max(axis=2)
