@@ -7,6 +7,7 @@ compiled C++ has to give exactly that, and the RTL what the C++ gives.
 from __future__ import annotations
 
 import random
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "hlsc"))
 
 from rtl_bench import ROUNDS, Bench, Program, parse_ports, require_tools  # noqa: E402
+from test_ap_int import ap_types_include  # noqa: E402
 
 PAGES_PER_ROUND = 8
 CLOCK_NS = 1000 / 300
@@ -203,6 +205,10 @@ def test_encoder_rtl(encoder):
     check_rtl(bench, "section", len(traffic.rounds[0]["words"]))  # the input runs ahead into the FIFO that holds a page
 
 
+def test_encoder_ap_types(encoder):
+    check_ap_types(encoder[1])
+
+
 def check_rounds(traffic: Traffic, found: list[dict[str, list[int]]]) -> None:
     assert len(found) == len(traffic.rounds)
     for r, (expected, got) in enumerate(zip(traffic.rounds, found, strict=True)):
@@ -210,6 +216,14 @@ def check_rounds(traffic: Traffic, found: list[dict[str, list[int]]]) -> None:
             assert len(got[port]) == len(expected[port]), f"round {r}, {port}"
             for k, (a, b) in enumerate(zip(got[port], expected[port], strict=True)):
                 assert a == b, f"round {r}, {port}, beat {k}: got {a:x}, expected {b:x}"
+
+
+def check_ap_types(bench: Bench) -> None:
+    """g++ with Xilinx's ap_types, where what nobody sets is no zero, gives what clang and our headers give."""
+    include = ap_types_include()
+    if shutil.which("g++") is None or include is None:
+        pytest.skip("needs g++ and the ap_types headers of the da4ml package")
+    assert bench.build_reference_gxx(include).read_bytes() == (bench.folder / "vectors.bin").read_bytes()
 
 
 def check_rtl(bench: Bench, port: str, raw_beats: int) -> None:
@@ -292,3 +306,7 @@ def test_decoder_csim(decoder):
 def test_decoder_rtl(decoder):
     traffic, bench = decoder
     check_rtl(bench, "values", len(traffic.rounds[0]["values"]))
+
+
+def test_decoder_ap_types(decoder):
+    check_ap_types(decoder[1])

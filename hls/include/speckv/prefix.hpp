@@ -18,8 +18,8 @@ using lane_mask_t = ap_uint<kLanes>;
 
 // The symbols of one raw beat. A wide lane's symbol has 8 bits, any other 4.
 struct SymbolBeat {
-  ap_uint<8 * kLanes> values;
-  lane_mask_t wide;
+  ap_uint<8 * kLanes> values = 0;
+  lane_mask_t wide = 0;
 };
 using symbol_stream = hls::stream<SymbolBeat>;
 

@@ -14,15 +14,15 @@ namespace speckv {
 
 // A row of a lane on its way to the memory.
 struct LaneRow {
-  row_t bytes;
-  flag_t last;  // of its lane
+  row_t bytes = 0;
+  flag_t last = 0;  // of its lane
 };
 
 // The lengths of all lanes, as far as a page can need them, and whether they fit the section.
 template <class D>
 struct LaneLengths {
-  ap_uint<kLanes * LaneMemory<D>::bytes_t::width> lengths;
-  flag_t misfit;
+  ap_uint<kLanes * LaneMemory<D>::bytes_t::width> lengths = 0;
+  flag_t misfit = 0;
 };
 
 // Says how many bytes of the section each lane has: its length, but no more than there are left.
@@ -164,6 +164,13 @@ struct LaneDecoder {
   ap_uint<4> next;     // byte of `words` that comes next; the highest bit tells which time round
   ap_uint<16> window;
   ap_uint<3> used;     // bits of the window's first byte
+
+  void start() {  // AMD's integers begin as anything
+    words = 0;
+    next = 0;
+    window = 0;
+    used = 0;
+  }
 
   // Eight bits from the next one on.
   ap_uint<8> ahead() const {
@@ -314,7 +321,7 @@ take_rows:  // II = 1: a row of every group per cycle
 start_lanes:
   for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-    lanes[l] = LaneDecoder();
+    lanes[l].start();
   }
   constexpr int kLead = kTurns + 2;  // steps until every lane has its first word, and from that two bytes in its window
   using step_t = ap_uint<page_beats_t<D>::width + 1>;

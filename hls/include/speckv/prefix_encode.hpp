@@ -95,6 +95,14 @@ struct LaneCoder {
   ap_uint<24> bytes;    // those, the last one highest
   word_t word;          // a whole word that waits for the lane's turn
   flag_t waits, padded; // whether there is one; whether it has bytes that are not the lane's
+
+  void start() {  // AMD's integers begin as anything
+    used = filled = 0;
+    byte = 0;
+    bytes = 0;
+    word = 0;
+    waits = padded = 0;
+  }
 };
 
 // What all lanes do in one step.
@@ -128,13 +136,19 @@ struct MemoryPlace {
   ap_uint<LaneMemory<D>::row_bits + 1> row;
   ap_uint<kRowWords> bank;
   typename LaneMemory<D>::row_index_t last;  // row of the word before it
+
+  void start() {
+    row = 0;
+    bank = 1;
+    last = 0;
+  }
 };
 
 // Bytes of each lane of a page, or that the page is not coded.
 template <class D>
 struct CodedLanes {
-  ap_uint<kLanes * LaneMemory<D>::bytes_t::width> lengths;
-  flag_t coded;
+  ap_uint<kLanes * LaneMemory<D>::bytes_t::width> lengths = 0;
+  flag_t coded = 0;
 };
 
 // Codes 32 symbols per cycle into the memory, then sends it, row by row, to the FIFOs. A FIFO must hold all rows of a
@@ -153,10 +167,9 @@ void code_lanes(hls::stream<page_beats_t<D>>& pages, hls::stream<table_t>& table
 start_lanes:
   for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
-    lanes[l] = LaneCoder();
+    lanes[l].start();
     tails[l] = 0;
-    places[l % kLaneGroups][l / kLaneGroups] = MemoryPlace<D>();
-    places[l % kLaneGroups][l / kLaneGroups].bank = 1;
+    places[l % kLaneGroups][l / kLaneGroups].start();
   }
 
   const page_beats_t<D> beats = pages.read();
@@ -222,7 +235,6 @@ code_steps:  // II = 1: one beat per cycle
   }
 
   CodedLanes<D> all;
-  all.lengths = 0;
   all.coded = beats != 0;
 collect_lengths:
   for (int l = 0; l < kLanes; ++l) {
