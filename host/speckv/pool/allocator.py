@@ -58,9 +58,11 @@ class Allocator:
         first = self._find(granules)
         if first is None:
             return None
-        rest = self._remove(first) - granules
-        if rest:
-            self._insert(first + granules, rest)
+        held = self._free.pop(first)
+        if held == granules:
+            del self._free_by_end[first + held]
+        else:
+            self._insert(first + granules, held - granules)
         self._used[first] = granules
         self.used_bytes += granules * GRANULE_BYTES
         return first * GRANULE_BYTES
@@ -73,14 +75,15 @@ class Allocator:
             raise PoolError(f"offset {offset_bytes} is not allocated; was it freed before?")
         freed = granules * GRANULE_BYTES
         self.used_bytes -= freed
-        after = first + granules
-        if after in self._free:
-            granules += self._remove(after)
-        before = self._free_by_end.get(first)
-        if before is not None:
-            granules += self._remove(before)
-            first = before
-        self._insert(first, granules)
+        after = self._free.pop(first + granules, 0)
+        if after:
+            self._unfile(first + granules, after)
+            granules += after
+        start = self._free_by_end.pop(first, first)
+        if start != first:
+            self._unfile(start, first - start)
+            granules += first - start
+        self._insert(start, granules)
         return freed
 
     def shrink(self, offset_bytes: int, size_bytes: int) -> None:
@@ -113,7 +116,8 @@ class Allocator:
                 break
         else:
             return False
-        self._remove(start)
+        self._unfile(start, free)
+        del self._free[start], self._free_by_end[start + free]
         if first > start:
             self._insert(start, first - start)
         if start + free > first + granules:
@@ -125,36 +129,43 @@ class Allocator:
     # ------------------------------------------------------------------------------------------ free pieces
 
     def _find(self, granules: int) -> int | None:
-        """A free piece that is large enough, from the lowest class whose pieces all are."""
+        """A free piece that is large enough, taken out of its class: the lowest one whose pieces all are."""
         size_class = _class_of(granules)
         lowest_safe = size_class if granules <= _EXACT else size_class + 1
         candidates = self._filled >> lowest_safe
-        if candidates:
-            members = self._classes[lowest_safe + (candidates & -candidates).bit_length() - 1]
-            first, _ = members.popitem()  # unlike a look at the last key, this never walks over deleted ones
-            members[first] = None
-            return first
-        # the last resort of a full memory: pieces of the class itself, some of which are too small
-        fitting = (piece for piece in self._classes.get(size_class, ()) if self._free[piece] >= granules)
-        return next(fitting, None)
+        if not candidates:
+            return self._find_in(size_class, granules)
+        size_class = lowest_safe + (candidates & -candidates).bit_length() - 1
+        members = self._classes[size_class]
+        first, _ = members.popitem()  # unlike a look at the last key, this never walks over deleted ones
+        if not members:
+            self._filled ^= 1 << size_class
+        return first
+
+    def _find_in(self, size_class: int, granules: int) -> int | None:
+        """The last resort of a full memory: pieces of the class itself, some of which are too small."""
+        for first in self._classes.get(size_class, ()):
+            if self._free[first] >= granules:
+                self._unfile(first, self._free[first])
+                return first
+        return None
 
     def _insert(self, first: int, granules: int) -> None:
         self._free[first] = granules
         self._free_by_end[first + granules] = first
         size_class = _class_of(granules)
         members = self._classes.setdefault(size_class, {})
+        if not members:
+            self._filled |= 1 << size_class
         members[first] = None
-        self._filled |= 1 << size_class
 
-    def _remove(self, first: int) -> int:
-        granules = self._free.pop(first)
-        del self._free_by_end[first + granules]
+    def _unfile(self, first: int, granules: int) -> None:
+        """Takes a piece out of its class."""
         size_class = _class_of(granules)
         members = self._classes[size_class]
         del members[first]
         if not members:
-            self._filled &= ~(1 << size_class)
-        return granules
+            self._filled ^= 1 << size_class
 
 
 def _class_of(granules: int) -> int:

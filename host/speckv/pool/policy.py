@@ -13,10 +13,10 @@ class Policy(Protocol):
     """What a page table tells its policy, and asks it. Called under the table's lock."""
 
     def added(self, block: BlockId) -> None:
-        """`block` was published, for the first time or again."""
+        """`block` is new in the table."""
 
     def used(self, block: BlockId) -> None:
-        """`block` was read."""
+        """`block` was read, or has new content."""
 
     def removed(self, block: BlockId) -> None:
         """`block` is no longer in the table."""
@@ -34,7 +34,6 @@ class LeastRecentlyUsed:
     def added(self, block: BlockId) -> None:
         """Makes it the newest."""
         self._order[block] = None
-        self._order.move_to_end(block)
 
     def used(self, block: BlockId) -> None:
         """Makes it the newest."""

@@ -75,7 +75,7 @@ class PageTable:
         self._policy = LeastRecentlyUsed() if policy is None else policy
         self._released = released
         self._entries: dict[BlockId, Entry] = {}
-        self._namespaces_of: dict[int, int] = {}  # key -> in how many namespaces
+        self._blocks_of: dict[int, int] = {}  # namespace -> how many blocks
         self._generation = 0  # the last one given out, to whichever block
         self._evicted: OrderedDict[BlockId, int] = OrderedDict()  # with the generation that was evicted
         self._lock = threading.RLock()
@@ -95,12 +95,12 @@ class PageTable:
 
         Raises PoolError if it does not fit even so.
         """
-        with self._lock:
-            offset = self.try_reserve(size)
-            if offset is None:
+        offset = self.try_reserve(size)
+        if offset is None:
+            with self._lock:
                 self.counters.refused_full += 1
                 raise self._full(size)
-            return offset
+        return offset
 
     def try_reserve(self, size: int) -> int | None:
         """`reserve`, but None if it does not fit: the caller has other pieces, which it may publish first."""
@@ -121,19 +121,21 @@ class PageTable:
         """
         with self._lock:
             old = self._entries.get(block)
-            known = self._evicted.get(block, generation) if old is None else old.generation
-            if _is_newer(known, generation):
+            known = self._evicted.get(block) if old is None else old.generation
+            if known is not None and _is_newer(known, generation):
                 self.give_back(offset)
                 self.counters.outdated += 1
                 return False
+            self._entries[block] = Entry(offset, size, raw_bytes, generation)
             if old is None:
-                self._namespaces_of[block.key] = self._namespaces_of.get(block.key, 0) + 1
+                self._blocks_of[block.namespace] = self._blocks_of.get(block.namespace, 0) + 1
+                self._policy.added(block)
+                if known is not None:
+                    del self._evicted[block]
             else:
                 self._retire(old)
                 self.counters.replaced += 1
-            self._entries[block] = Entry(offset, size, raw_bytes, generation)
-            self._policy.added(block)
-            self._evicted.pop(block, None)
+                self._policy.used(block)
             self.counters.published += 1
             self.counters.raw_bytes += raw_bytes
             self.counters.encoded_bytes += size
@@ -184,40 +186,41 @@ class PageTable:
             self.counters.hits -= 1
             self.misses[Miss.CORRUPT] += 1
             if self._entries.get(block) is entry:
-                self._drop(block)
+                self._drop(block, entry)
 
     # ------------------------------------------------------------------------------------------ removing
 
     def evict(self, block: BlockId) -> bool:
         """Takes a block out. Memory that is being read is given back when its last reader is done. False if absent."""
         with self._lock:
-            if block not in self._entries:
+            entry = self._entries.get(block)
+            if entry is None:
                 return False
-            self._remember(block, self._entries[block].generation)
-            self._drop(block)
+            self._evict(block, entry)
             return True
 
     def _evict_one(self) -> bool:
         for victim in self._policy.victims():
-            if not self._entries[victim].pins:
-                break
-        else:
-            return False
-        return self.evict(victim)
+            entry = self._entries[victim]
+            if not entry.pins:
+                self._evict(victim, entry)
+                return True
+        return False
 
-    def _remember(self, block: BlockId, generation: int) -> None:
+    def _evict(self, block: BlockId, entry: Entry) -> None:
         self.counters.evicted += 1
-        self._evicted[block] = generation
+        self._evicted[block] = entry.generation
         if len(self._evicted) > EVICTED_REMEMBERED:
             self._evicted.popitem(last=False)
+        self._drop(block, entry)
 
-    def _drop(self, block: BlockId) -> None:
-        entry = self._entries.pop(block)
-        remaining = self._namespaces_of[block.key] - 1
+    def _drop(self, block: BlockId, entry: Entry) -> None:
+        del self._entries[block]
+        remaining = self._blocks_of[block.namespace] - 1
         if remaining:
-            self._namespaces_of[block.key] = remaining
+            self._blocks_of[block.namespace] = remaining
         else:
-            del self._namespaces_of[block.key]
+            del self._blocks_of[block.namespace]
         self._policy.removed(block)
         self._retire(entry)
 
@@ -249,7 +252,8 @@ class PageTable:
     def _reason(self, block: BlockId) -> Miss:
         if block in self._evicted:
             return Miss.EVICTED
-        return Miss.OTHER_NAMESPACE if block.key in self._namespaces_of else Miss.NEVER_STORED
+        elsewhere = any(BlockId(namespace, block.key) in self._entries for namespace in self._blocks_of)
+        return Miss.OTHER_NAMESPACE if elsewhere else Miss.NEVER_STORED
 
     def _full(self, size: int) -> PoolError:
         usage = self._allocator.usage()
