@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speckv.console import OK, adder, print_json, say
+
+if TYPE_CHECKING:
+    from speckv import bench
 
 
 def add_commands(commands: Any) -> None:
@@ -16,6 +19,23 @@ def add_commands(commands: Any) -> None:
     bench = commands.add_parser("bench", help=text, description=text[0].upper() + text[1:] + ".")
     subjects = bench.add_subparsers(title="what to measure", metavar="WHAT", required=True)
     add = adder(subjects, "codec", codec, "ratio, error and speed of codecs, beside zstd and lz4 on the same pages")
+    _add_data(add)
+    add("--rtl", action="store_true", help="simulate the kernels' RTL too: bytes per cycle, and latency")
+    add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl (tiny)")
+    add("--plot", type=Path, metavar="FILE.svg", help="write a plot of ratio against error of the last dataset")
+
+    add = adder(subjects, "dma", dma, "the DMA engine in RTL simulation behind links: bytes per cycle, and latency")
+    add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
+    add("--codec", nargs="+", metavar="NAME", help="names of codecs (default: raw, quant8 and quant4)")
+    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
+
+    add = adder(subjects, "pool", pool, "the page pool: bookkeeping operations per second, and what far memory holds")
+    add("--blocks", type=int, default=1_000_000, metavar="N", help="blocks in the page table (default: 1000000)")
+    _add_data(add)
+
+
+def _add_data(add: Any) -> None:
+    """The options that say what to measure codecs on."""
     add("--codecs", metavar="NAMES", help="names with commas between them (default: all)")
     add(
         "--data",
@@ -30,35 +50,35 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="leave earlier layers of FOLDER out (default: 1: values of layer 0 repeat with the tokens and flatter)",
     )
-    add("--rtl", action="store_true", help="simulate the kernels' RTL too: bytes per cycle, and latency")
-    add("--design", default="tiny", metavar="DESIGN", help="the design of --rtl (tiny)")
-    add("--plot", type=Path, metavar="FILE.svg", help="write a plot of ratio against error of the last dataset")
-
-    add = adder(subjects, "dma", dma, "the DMA engine in RTL simulation behind links: bytes per cycle, and latency")
-    add("--link", nargs="+", metavar="NAME", help="names of links (default: all but the ideal one)")
-    add("--codec", nargs="+", metavar="NAME", help="names of codecs (default: raw, quant8 and quant4)")
-    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
 
 
-def codec(arguments: argparse.Namespace) -> int:
-    """`speckv bench codec`: exit code 0 if every codec kept its promise."""
+def _chosen(arguments: argparse.Namespace) -> tuple[list[bench.Dataset], list[str]]:
+    """Datasets and codecs by those options. Raises FileError for a folder without any, BenchError for a codec."""
     from speckv import bench, skv
-    from speckv import bench_output as output
-    from speckv.design import Design
-    from speckv.errors import FileError
     from speckv.frame import codec_names
-    from speckv.progress import Progress
-    from speckv.resources import write_atomic
 
     known = codec_names(skv.any_design().codecs)
     names = [name.strip() for name in arguments.codecs.split(",")] if arguments.codecs else list(known)
     if unknown := [name for name in names if name not in known]:
         raise bench.BenchError(f"codec {unknown[0]!r} is unknown, expected some of {', '.join(known)}")
-    if arguments.plot and not arguments.plot.absolute().parent.is_dir():
-        raise FileError(f"cannot write {arguments.plot}: there is no folder {arguments.plot.parent}; make it first")
     datasets = bench.shipped()
     if arguments.data:
         datasets += bench.in_folder(arguments.data, arguments.first_layer)
+    return datasets, names
+
+
+def codec(arguments: argparse.Namespace) -> int:
+    """`speckv bench codec`: exit code 0 if every codec kept its promise."""
+    from speckv import bench
+    from speckv import bench_output as output
+    from speckv.design import Design
+    from speckv.errors import FileError
+    from speckv.progress import Progress
+    from speckv.resources import write_atomic
+
+    if arguments.plot and not arguments.plot.absolute().parent.is_dir():
+        raise FileError(f"cannot write {arguments.plot}: there is no folder {arguments.plot.parent}; make it first")
+    datasets, names = _chosen(arguments)
     design = Design.load(arguments.design) if arguments.rtl else None
     with Progress(bench.steps(datasets, names)) as progress:
         result = bench.run(datasets, names, design, progress)
@@ -85,4 +105,21 @@ def dma(arguments: argparse.Namespace) -> int:
         print_json(bench.as_json(design, rows))
     else:
         say(bench.table(rows))
+    return OK
+
+
+def pool(arguments: argparse.Namespace) -> int:
+    """`speckv bench pool`: bookkeeping with very many blocks, and how much of the codecs' gain far memory keeps."""
+    from speckv.pool import bench
+    from speckv.progress import Progress
+
+    datasets, names = _chosen(arguments)
+    with Progress(1 + bench.steps(datasets, names)) as progress:
+        progress.step(f"page table with {arguments.blocks} blocks")
+        book = bench.bookkeeping(arguments.blocks)
+        rows = bench.capacity(datasets, names, on_step=progress.step)
+    if arguments.json:
+        print_json(bench.as_json(book, rows))
+    else:
+        say(bench.table(book, rows))
     return OK
