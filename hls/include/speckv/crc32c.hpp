@@ -51,29 +51,36 @@ crc_bits:
   return crc;
 }
 
-// What the register before a beat adds to the register after it: the only part that must take one cycle.
-inline crc_t crc_of_register(const crc_t& before) {
+// What one 32-bit word of a beat adds to the register.
+template <int Word>
+crc_t crc_of_word(const crc_t& word) {
   crc_t crc = 0;
-crc_register:
+crc_word:
   for (int j = 0; j < 32; ++j) {
 #pragma HLS unroll
-    crc[j] = (before & crc_t((unsigned)detail::kCrcSelection.select[j][0])).xor_reduce();
+    crc[j] = (word & crc_t((unsigned)(detail::kCrcSelection.select[j][Word / 2] >> (32 * (Word % 2))))).xor_reduce();
   }
   return crc;
 }
 
+// What the register before a beat adds to the register after it: the only part that must take one cycle.
+inline crc_t crc_of_register(const crc_t& before) { return crc_of_word<0>(before); }
+
 inline crc_t crc_next(const crc_t& before, const beat_t& beat) { return crc_of_register(before) ^ crc_of_beat(beat); }
 
-// The CRC of a header is over its first 60 bytes: what the register becomes if the last four bytes are chosen so
-// that they cancel it. Feeding zeros for those four bytes would run the register 32 steps too far, so the header
-// is shifted up by four bytes instead: leading zero bytes leave a register of zero as it is, and the start value is
-// added to the first four bytes that count.
-inline crc_t header_crc(const beat_t& header) {
+// The CRC of a header is over its first 60 bytes. Feeding zeros for the last four would run the register 32 steps too
+// far, so the header is shifted up by four bytes instead: leading zero bytes leave a register of zero as it is, and the
+// start value is added to the first four bytes that count. The CRC is the complement of what this beat adds.
+inline beat_t header_for_crc(const beat_t& header) {
   beat_t shifted = 0;
   shifted.range(511, 32) = header.range(479, 0);
   shifted.range(63, 32) = shifted.range(63, 32) ^ crc_t(kCrcStart);
-  return ~crc_of_beat(shifted);
+  return shifted;
 }
+
+// What one 32-bit word of a header adds.
+template <class Field>
+crc_t crc_of_header_word(const crc_t& word) { return crc_of_word<Field::low / 32 + 1>(word); }
 
 namespace detail {
 

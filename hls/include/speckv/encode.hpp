@@ -3,16 +3,9 @@
 
 #include "crc32c.hpp"
 #include "measure.hpp"
+#include "seal.hpp"
 
 namespace speckv {
-
-// A page's plan when all is known, and what its header has to say.
-template <class D>
-struct Coded {
-  Plan<D> plan;
-  ap_uint<8> flags;
-  ap_uint<8> scale_exponent;
-};
 
 // What came in as the beat whose values are `beat`: in designs that rotate, rotated pages wait a second time as they
 // were.
@@ -25,7 +18,7 @@ inline beat_t original_of(const RunValues& beat, flag_t rotated, beat_stream& or
 // here, and what `fit` made of it is thrown away.
 template <class D, class Values, class... Originals>
 void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::stream<Row>& rows,
-            hls::stream<width_t>& widths_in, hls::stream<Values>& page, hls::stream<Coded<D>>& coded,
+            hls::stream<width_t>& widths_in, hls::stream<Values>& page, hls::stream<Coded>& coded,
             hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs, Originals&... originals) {
   beat_t table[D::max_rows];
   width_t widths[D::max_rows];
@@ -42,6 +35,10 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
 encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. Only the CRC goes round with wide words
   do {
 #pragma HLS pipeline II=1 rewind
+    Piece piece;
+    piece.words = 0;
+    word_count_t count = 0;
+    bool closes = false, writes = false;
     if (first) {
       plan = plans.read();
       const Fitted<D> f = fitted.read();
@@ -49,7 +46,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       widths_left = plan.exponents() ? row_count_t<D>(plan.rows + 1) : row_count_t<D>(0);
       rotated = plan.rotated;
       greatest_exponent = f.greatest_exponent;
-      Coded<D> c;
+      Coded c;
       c.flags = plan.no_shrink ? kNoShrink : 0;
       if (plan.exponents() && f.payload_beats >= plan.raw_beats) {
         plan.become_raw();
@@ -57,25 +54,22 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       } else if (plan.quantised() && !f.finite) {
         plan.become_raw();
         c.flags = kNonFinite;
-      } else {
-        plan.payload_beats = f.payload_beats;
       }
+      c.raw = plan.transform == kRaw;
+      c.exact = plan.exponents();
+      c.prefixed = 0;
       c.scale_exponent = plan.quantised() ? greatest_exponent : ap_uint<8>(0);
-      c.plan = plan;
       coded.write(c);
       left = plan.raw_beats;
       open = plan.transform != kRaw;
-      first = plan.raw_beats == 0;
+      writes = first = plan.raw_beats == 0;  // of such a page its end
       index = 0;
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
       const bool loads_row = rows_left != 0, sends_width = !loads_row && widths_left != 0;
       const bool has_beat = !loads_row && !sends_width && left != 0;
-      Piece piece;
-      piece.words = 0;
-      word_count_t count = 0;
-      bool closes = false;
+      writes = has_beat || plan.transform != kRaw;
       if (loads_row) {
         const Row row = rows.read();
         table[index] = row.slots;
@@ -121,102 +115,11 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         left -= 1;
         at.advance(plan);
       }
-      place_piece(piece, place, count, closes);
-      piece.last = first;
-      if (has_beat || plan.transform != kRaw) pieces.write(piece);
     }
+    place_piece(piece, place, count, closes);
+    piece.last = first;
+    if (writes) pieces.write(piece);
     if (first) raw_crcs.write(raw_crc);
-  } while (!first);
-}
-
-// A frame's header, ready but for its own CRC, and what was wrong with the packet.
-template <class D>
-struct Sealed {
-  beat_t header;
-  payload_count_t<D> beats;  // payload that waits in its FIFO
-};
-
-// Packs words into beats, and completes the header when the payload's CRC is known.
-template <class D>
-void seal(hls::stream<Coded<D>>& coded, beat_stream& headers, hls::stream<Piece>& pieces, hls::stream<crc_t>& raw_crcs,
-          beat_stream& payload, hls::stream<Sealed<D>>& sealed) {
-  Coded<D> c = Coded<D>();
-  beat_t head = 0, kept = 0;
-  crc_t crc = 0;
-  bool first = true;
-seal_beats:  // II = 1: a raw beat's words per cycle. Round go the kept words, one multiplexer, and the CRC's register
-  do {
-#pragma HLS pipeline II=1 rewind
-    if (first) {
-      c = coded.read();
-      head = headers.read();
-      first = c.plan.payload_beats == 0;
-      crc = kCrcStart;
-    } else {
-      const Piece piece = pieces.read();
-      const beat_t beat = appended(kept, piece);
-      if (piece.sends) {
-        payload.write(beat);
-        crc = crc_next(crc, beat);
-      }
-      first = piece.last;
-    }
-    if (first) {
-      using namespace header;
-      const bool ok = c.plan.status == kOk;
-      const ap_uint<32> payload_crc = c.plan.payload_beats == 0 ? ap_uint<32>(0) : ap_uint<32>(~crc);
-      ap_uint<32> raw = c.plan.transform == kRaw ? payload_crc : ap_uint<32>(0);
-      const crc_t exact = ~raw_crcs.read();
-      if (c.plan.exponents()) raw = exact;
-      Sealed<D> s;
-      s.header = head;
-      s.beats = c.plan.payload_beats;
-      set<requested_codec>(s.header, get<codec>(head));
-      if (ok && c.plan.transform == kRaw) set<codec>(s.header, kRaw);
-      set<flags>(s.header, c.flags);
-      set<payload_bytes>(s.header, c.plan.payload_beats * kBeatBytes);
-      set<header::payload_crc>(s.header, payload_crc);
-      set<header::raw_crc>(s.header, raw);
-      set<scale_exponent>(s.header, c.scale_exponent);
-      set<table>(s.header, 0);
-      set<reserved>(s.header, 0);
-      sealed.write(s);
-    }
-  } while (!first);
-}
-
-// Sends header and payload; or, if anything was wrong with the packet, a header that says so and nothing else.
-template <class D>
-void emit(hls::stream<Sealed<D>>& sealed, hls::stream<status_t>& verdicts, beat_stream& payload, axis_stream& out) {
-  bool first = true;
-  bool good = true;
-  payload_count_t<D> left = 0;
-emit_beats:  // II = 1: one beat leaves in every cycle
-  do {
-#pragma HLS pipeline II=1 rewind
-    if (first) {
-      using namespace header;
-      Sealed<D> s = sealed.read();
-      const status_t code = verdicts.read();
-      good = code == kOk;
-      left = s.beats;
-      set<status>(s.header, code);
-      if (!good) {
-        set<codec>(s.header, get<requested_codec>(s.header));
-        set<flags>(s.header, 0);
-        set<payload_bytes>(s.header, 0);
-        set<payload_crc>(s.header, 0);
-        set<raw_crc>(s.header, 0);
-        set<scale_exponent>(s.header, 0);
-      }
-      set<header::header_crc>(s.header, speckv::header_crc(s.header));
-      out.write(whole_beat(s.header, !good || left == 0));
-    } else {
-      const beat_t beat = payload.read();
-      left -= 1;
-      if (good) out.write(whole_beat(beat, left == 0));
-    }
-    first = left == 0;
   } while (!first);
 }
 

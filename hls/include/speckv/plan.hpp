@@ -27,7 +27,6 @@ template <class D>
 constexpr bool has_rotated() { return (D::codec_set >> kRotated) != 0; }
 
 constexpr int kWordsPerBeat = 16;
-constexpr int kWordBytes = 4;
 using word_count_t = ap_uint<bits_for(kWordsPerBeat)>;
 
 // N of quantN, which is its words of a raw beat, too.

@@ -25,7 +25,6 @@ using symbol_stream = hls::stream<SymbolBeat>;
 
 constexpr int kLaneGroups = 8;
 constexpr int kTurns = kLanes / kLaneGroups;  // lanes of a group
-constexpr int kWordBytes = 4;
 constexpr int kRowWords = 4;
 constexpr int kRowBytes = kWordBytes * kRowWords;
 using word_t = ap_uint<8 * kWordBytes>;

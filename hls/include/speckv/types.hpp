@@ -11,6 +11,7 @@ namespace speckv {
 
 constexpr int kBeatBytes = 64;
 constexpr int kLanes = kBeatBytes / 2;  // 16-bit values in a beat
+constexpr int kWordBytes = 4;
 
 using beat_t = ap_uint<8 * kBeatBytes>;
 using axis_beat = hls::axis_data<beat_t, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST>;
