@@ -6,6 +6,7 @@
 #   make test    all tests: unit, C simulation, RTL co-simulation, cocotb, proofs
 #   make lint    ruff, mypy, Verilator lint of the committed RTL
 #   make rtl     regenerate the committed RTL of DESIGN (default: tiny) from its C++; Python 3.11, or 3.13 and newer
+#   make fuzz    both kernels' C++ under libFuzzer, SECONDS (60) each, which stops at any difference from the model
 #   make prove   prove the properties of the RTL library, all of them
 #   make clean   remove build/ and caches (`make distclean` the virtual environment too)
 
@@ -14,6 +15,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DESIGN ?= tiny
+SECONDS ?= 60
 
 HAS_CIRCT = $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] == (3, 12))'
 NO_CIRCT  = CIRCT has no wheel for Python 3.12, so that RTL cannot be made here: use Python 3.11, or 3.13 and newer
@@ -24,7 +26,7 @@ export ZIG_GLOBAL_CACHE_DIR ?= $(CURDIR)/build/cache/zig
 export YOWASP_CACHE_DIR ?= $(CURDIR)/build/cache/yowasp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint rtl prove clean distclean
+.PHONY: help setup demo test lint rtl fuzz prove clean distclean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,7 +45,7 @@ $(VENV)/.sim: pyproject.toml | $(BIN)/python
 
 # What tests and kernel development need.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(PIP) install -e '.[sim,synth,formal,area,dev]'
+	$(PIP) install -e '.[sim,synth,formal,area,bench,fuzz,dev]'
 	@$(HAS_CIRCT) || echo "note: $(NO_CIRCT)"
 	@touch $@ $(VENV)/.sim
 
@@ -63,6 +65,10 @@ lint: $(VENV)/.dev
 rtl: $(VENV)/.dev
 	@$(HAS_CIRCT) || { echo "$(NO_CIRCT)" >&2; exit 1; }
 	$(BIN)/speckv rtl $(DESIGN)
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/fuzz/fuzz.py kv_decompress --seconds $(SECONDS)
+	$(BIN)/python tests/fuzz/fuzz.py kv_compress --seconds $(SECONDS)
 
 prove: $(VENV)/.dev
 	$(BIN)/python -m hlsc.prove

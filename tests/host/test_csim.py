@@ -5,7 +5,7 @@ That the real kernels give the right answers is tests/conformance.
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +23,7 @@ from speckv.frame import Codec, Header, Kind
 DESIGN = Design.load("tiny")
 
 # Echoes a packet; its first byte chooses what is done wrong.
-ECHO, READ_EMPTY, LEAVE_INPUT, SILENT, NO_LAST, TWO_PACKETS, BAD_KEEP, UNDEFINED = range(8)
+ECHO, READ_EMPTY, LEAVE_INPUT, SILENT, NO_LAST, TWO_PACKETS, BAD_KEEP, UNDEFINED, BEYOND = range(9)
 ECHO_CPP = """
 #include "ap_int.h"
 #include "hls_stream.h"
@@ -33,6 +33,7 @@ using axis_beat = hls::axis_data<ap_uint<512>, AXIS_ENABLE_KEEP | AXIS_ENABLE_LA
 void NAME(hls::stream<axis_beat> &in, hls::stream<axis_beat> &out) {
   bool first = true, last = false;
   unsigned mode = 0;
+  unsigned few[4] = {~0U, ~0U, ~0U, ~0U};
   while (!last) {
     axis_beat beat = in.read();
     last = beat.last != 0;
@@ -42,6 +43,7 @@ void NAME(hls::stream<axis_beat> &in, hls::stream<axis_beat> &out) {
     if (mode == 4) beat.last = false;
     if (mode == 6) beat.keep = 1;
     if (mode == 7) beat.data = beat.data + (1 << (int)(mode + 25) << mode);
+    if (mode == 8) beat.keep = few[mode + 20];
     if (mode != 3) out.write(beat);
     if (mode == 5) out.write(beat);
   }
@@ -138,7 +140,7 @@ def test_a_truncated_library_is_built_again(
         file.truncate(whole // 2)  # loading this one would end the process with SIGBUS
     with open_device(DESIGN, "csim") as device:
         assert np.array_equal(device.run(COMPRESS, [packet(0)]).packets[0], packet(0))
-    assert library.stat().st_size == whole
+    assert library.stat().st_size > 0.9 * whole  # clang's libraries of the same sources differ by some bytes
 
 
 def test_build_folder_that_is_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -198,10 +200,10 @@ def assert_like_the_model(device: Device) -> None:
 
 def test_gxx_with_xilinx_headers_gives_the_same_bits() -> None:
     """hlsc's ap_int.h and Xilinx's must mean the same program."""
-    spec = importlib.util.find_spec("da4ml")
-    if spec is None or spec.origin is None:
-        pytest.skip("da4ml is missing: pip install 'speckv[dev]'")
-    ap_types = Path(spec.origin).parent / "codegen" / "hls" / "source" / "ap_types" / "include"
+    try:
+        ap_types = toolchain.ap_types()
+    except ToolError as error:
+        pytest.skip(str(error))
     with open_device(DESIGN, "csim", compiler="g++", ap_types=ap_types) as device:
         assert_like_the_model(device)
 
@@ -213,13 +215,19 @@ import test_csim
 from speckv.device import COMPRESS, open_device, sources
 if {mode} >= 0:
     sources.rendered = lambda design: test_csim.echo_texts()
-with open_device("tiny", "csim", sanitize=True) as device:
+with open_device("tiny", "csim", sanitize={sanitize!r}) as device:
     if {mode} >= 0:
         device.run(COMPRESS, [test_csim.packet({mode})])
     else:
         test_csim.assert_like_the_model(device)
 print("done")
 """
+
+
+def sanitized(mode: int, sanitize: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    program = SANITIZED.format(folder=str(Path(__file__).parent), mode=mode, sanitize=sanitize)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
+                          env=environment, timeout=300)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -229,7 +237,40 @@ print("done")
 )
 def test_no_undefined_behaviour(mode: int, outcome: int) -> None:
     """The real kernels run under the sanitizer; a kernel with an over-wide shift shows that it bites."""
-    program = SANITIZED.format(folder=str(Path(__file__).parent), mode=mode)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = sanitized(mode, "undefined")
     assert done.returncode == outcome, done.stderr
     assert (done.stdout == "done\n") == (outcome == 0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "report"),
+    [(ECHO, None), (UNDEFINED, "shift exponent"), (BEYOND, "index 28 out of bounds|stack-buffer-overflow")],
+    ids=["echo", "undefined", "beyond"],
+)
+def test_address_checks_bite(
+    echo_sources: None, monkeypatch: pytest.MonkeyPatch, mode: int, report: str | None
+) -> None:
+    """That the real kernels pass is in tests/fuzz."""
+    try:
+        library = toolchain.sanitizer(toolchain.clang())
+    except ToolError as error:
+        pytest.skip(str(error))
+    csim.build(DESIGN, sanitize="memory")  # here: no compiler starts with the library preloaded
+    done = sanitized(mode, "memory", toolchain.sanitized_environment(library))
+    assert (done.stdout == "done\n") == (report is None), done.stderr
+    if report is not None:
+        assert done.returncode != 0 and re.search(report, done.stderr)
+
+
+def test_address_checks_need_their_library() -> None:
+    try:
+        toolchain.sanitizer(toolchain.clang())
+    except ToolError as error:
+        pytest.skip(str(error))
+    with pytest.raises(ToolError, match=r"needs asan_with_fuzzer\.so in the process from its start.*LD_PRELOAD="):
+        open_device(DESIGN, "csim", sanitize="memory")
+
+
+def test_unknown_sanitizer() -> None:
+    with pytest.raises(ToolError, match="sanitize is 'thread', expected None or one of undefined, memory"):
+        csim.build(DESIGN, sanitize="thread")

@@ -32,8 +32,17 @@ DMA_HARNESS = "dma_harness.cpp"
 LIBRARY = "libkernels.so"
 FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-Wno-unknown-pragmas")
 STANDARDS = {"clang": "-std=c++17", "gcc": "-std=c++14"}  # what hlsc compiles with; Vitis HLS' default
-SANITIZE_FLAGS = ("-fsanitize=undefined", "-fsanitize-trap=undefined")
-LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic")
+LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic")
+DEFINED = "-Wl,-z,defs"
+# "undefined": undefined behaviour ends the process with SIGILL, in any process. "memory": that and every access out of
+# bounds end it with a report; the process must have been started with `toolchain.sanitizer` preloaded. With clang
+# such a build also counts what it covers, for libFuzzer
+SANITIZERS: dict[str, tuple[str, ...]] = {
+    "undefined": ("-fsanitize=undefined", "-fsanitize-trap=undefined"),
+    "memory": ("-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+}
+COVERAGE_FLAGS = ("-fsanitize=fuzzer-no-link",)
+AP_TYPES_FLAGS = ("-fno-sanitize=shift-base",)  # AMD's headers extend signs by shifting negative numbers to the left
 
 
 def build(
@@ -41,17 +50,18 @@ def build(
     *,
     compiler: str = "clang",
     ap_types: Path | None = None,
-    sanitize: bool = False,
+    sanitize: str | None = None,
     on_build: Callable[[], None] | None = None,
 ) -> Path:
     """The shared object with all kernels of a design, built if need be.
 
     `compiler` is 'clang' (hlsc's headers, C++17) or 'g++' (C++14, as Vitis HLS compiles by default), which needs
     `ap_types`, a folder with Xilinx's ap_int.h.
-    `sanitize` makes undefined behaviour of the C++ end the process with SIGILL.
+    `sanitize`, one of SANITIZERS, makes undefined behaviour of the C++ end the process.
     Raises ToolError if a tool is missing or the C++ does not compile.
     """
     tool = _compiler(compiler, ap_types)
+    watched, link_flags = _sanitizing(tool, sanitize)
     texts = sources.rendered(design)
     folders = [*([] if ap_types is None else [ap_types]), *sources.include_dirs()]
     includes = [f"include{index}" for index in range(len(folders))]
@@ -60,7 +70,7 @@ def build(
         for include, folder in zip(includes, folders, strict=True)
         for name, text in sources.text_files(folder).items()
     }
-    flags = (STANDARDS[tool.family], *FLAGS, *(SANITIZE_FLAGS if sanitize else ()))
+    flags = (STANDARDS[tool.family], *FLAGS, *watched)
     harnesses = (HARNESS, DMA_HARNESS) if "kv_dma.cpp" in texts else (HARNESS,)  # sources of a test may have no kv_dma
     files = {
         **{f"src/{name}": text for name, text in texts.items()},
@@ -81,7 +91,7 @@ def build(
             [[*tool.command, *options, "-c", unit, "-o", f"{Path(unit).stem}.o"] for unit in units], cwd=work
         )
         objects = [f"{Path(unit).stem}.o" for unit in units]
-        log.run([*tool.command, *LINK_FLAGS, *objects, "-o", LIBRARY], cwd=work)
+        log.run([*tool.command, *link_flags, *objects, "-o", LIBRARY], cwd=work)
         for name in objects:
             (work / name).unlink()
 
@@ -89,7 +99,7 @@ def build(
         **files,
         "compiler": tool.version,
         "machine": platform.machine(),
-        "flags": " ".join((*flags, *LINK_FLAGS)),
+        "flags": " ".join((*flags, *link_flags)),
     }
     return (
         cached_build(build_root() / design.name / "csim", tool.family, inputs, make, on_build=on_build)
@@ -110,6 +120,20 @@ def _compiler(name: str, ap_types: Path | None) -> toolchain.Compiler:
         f"C simulation with compiler {name!r} and ap_types {ap_types}: use compiler='clang' without "
         "ap_types, or compiler='g++' with the folder of Xilinx's ap_int.h"
     )
+
+
+def _sanitizing(tool: toolchain.Compiler, sanitize: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Flags to compile with, and flags to link with."""
+    if sanitize is None:
+        return (), (*LINK_FLAGS, DEFINED)
+    if sanitize not in SANITIZERS:
+        raise ToolError(f"sanitize is {checks.shown(sanitize)}, expected None or one of {', '.join(SANITIZERS)}")
+    flags = SANITIZERS[sanitize]
+    if sanitize != "memory":
+        return flags, (*LINK_FLAGS, DEFINED)
+    if tool.family == "gcc":
+        return (*flags, *AP_TYPES_FLAGS), (*LINK_FLAGS, *flags)
+    return (*flags, *COVERAGE_FLAGS), LINK_FLAGS  # what is undefined is in the library that was preloaded
 
 
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -138,13 +162,15 @@ class CsimDevice(Device):
         *,
         compiler: str = "clang",
         ap_types: Path | None = None,
-        sanitize: bool = False,
+        sanitize: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(design, Capabilities())
         checks.callback("progress", progress, DeviceError)
         if ap_types is not None:
             ap_types = checks.path("ap_types", ap_types, DeviceError)
+        if sanitize == "memory":
+            toolchain.require_preloaded(toolchain.sanitizer(_compiler(compiler, ap_types)))
         tell = progress or (lambda _: None)
         path = build(
             design,

@@ -58,7 +58,7 @@ class CsimEngine(DmaEngine):
         *,
         compiler: str = "clang",
         ap_types: Path | None = None,
-        sanitize: bool = False,
+        sanitize: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__(design, near_bytes, far_bytes)
