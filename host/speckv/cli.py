@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from speckv import cli_bench, cli_files
-from speckv.backends import BACKENDS
+from speckv.backends import BACKENDS, ENGINES
 from speckv.console import BROKEN_PIPE, FAILURE, INTERRUPTED, OK, OUTPUT, adder, flush, print_json, say
 from speckv.errors import SpeckvError
 
@@ -108,6 +108,12 @@ def _parser() -> argparse.ArgumentParser:
         "--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)"
     )
     add("--report", type=Path, metavar="FILE.html", help="default: build/demo.html, or ./speckv-demo.html")
+
+    add = adder(commands, "campaign", campaign, "let memories and engine fail under a pool, and check all that it says")
+    add("--faults", type=int, default=10_000, metavar="N", help="how many (default: 10000)")
+    add("--seed", type=int, default=1, metavar="S", help="of all that is random (default: 1)")
+    add("--backend", choices=tuple(ENGINES), default="software", help="what runs the engine (default: software)")
+    add("--design", default="tiny", metavar="DESIGN", help="name of a design, or path of a design file (tiny)")
 
     cli_files.add_commands(commands)
     cli_bench.add_commands(commands)
@@ -223,6 +229,28 @@ def demo(arguments: argparse.Namespace) -> int:
         say(output.table(result))
         say(f"report: {path}")
     return OK
+
+
+def campaign(arguments: argparse.Namespace) -> int:
+    """`speckv campaign`: exit code 1 if a page was lost or wrong data delivered."""
+    from speckv.campaign import output, run
+    from speckv.design import Design
+    from speckv.progress import Progress
+
+    design = Design.load(arguments.design)
+    with Progress(arguments.faults) as progress:
+        result = run(
+            design,
+            arguments.backend,
+            faults=arguments.faults,
+            seed=arguments.seed,
+            on_progress=lambda done: progress.reached(done, f"{done} of {arguments.faults} faults"),
+        )
+    if arguments.json:
+        print_json(output.as_json(result))
+    else:
+        say(output.table(result))
+    return OK if result.is_clean else FAILURE
 
 
 def doctor(arguments: argparse.Namespace) -> int:

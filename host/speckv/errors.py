@@ -5,6 +5,11 @@ Every message names the thing, its value, what was expected and what to do.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from speckv.pool.table import Miss
+
 
 class SpeckvError(Exception):
     """Base of every error that this library raises on purpose."""
@@ -59,6 +64,14 @@ class DmaError(SpeckvError):
 
 class PoolError(SpeckvError):
     """The page pool was used wrongly: closed, a bad size, a key that is not there, or too full to take a page."""
+
+
+class MissError(PoolError):
+    """A block is not in the pool; the message names it and why. `reason` is a `speckv.pool.Miss`."""
+
+    def __init__(self, message: str, reason: Miss) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class DeviceTimeout(DeviceError):

@@ -32,6 +32,11 @@ class Progress:
         self.note(label)
         self._done = min(self._done + 1, self._total)
 
+    def reached(self, done: int, label: str) -> None:
+        """Say how many steps are done by now."""
+        self._done = min(done, self._total)
+        self.note(label)
+
     def note(self, label: str) -> None:
         """Say what is done within a step."""
         if self._active:

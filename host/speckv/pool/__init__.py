@@ -5,7 +5,7 @@ know nothing of pages. `Policy` is what another order of eviction implements.
 """
 
 from speckv.pool.allocator import Allocator, Usage
-from speckv.pool.block import Block, BlockId
+from speckv.pool.block import Block, BlockId, Piece
 from speckv.pool.policy import LeastRecentlyUsed, Policy
 from speckv.pool.pool import Pool, Stats
 from speckv.pool.table import Miss, PageTable
@@ -17,6 +17,7 @@ __all__ = [
     "LeastRecentlyUsed",
     "Miss",
     "PageTable",
+    "Piece",
     "Policy",
     "Pool",
     "Stats",

@@ -24,3 +24,10 @@ class Block:
 
     k: Page
     v: Page
+
+
+class Piece(NamedTuple):
+    """Where a block lies in far memory, in bytes: its K frame and, right behind it, its V frame."""
+
+    offset: int
+    size: int

@@ -27,7 +27,7 @@ class NearCache(Generic[_Block]):
 
     def __init__(self, capacity_blocks: int) -> None:
         self._capacity = capacity_blocks
-        self._waiting: OrderedDict[BlockId, Future[_Block | None]] = OrderedDict()
+        self._waiting: OrderedDict[BlockId, Future[_Block]] = OrderedDict()
         self.counters = PrefetchCounters()
 
     def __contains__(self, block: BlockId) -> bool:
@@ -36,7 +36,7 @@ class NearCache(Generic[_Block]):
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, block: BlockId, arrival: Future[_Block | None]) -> None:
+    def add(self, block: BlockId, arrival: Future[_Block]) -> None:
         """Notes a prefetch; the oldest one leaves, wasted, if there are too many."""
         self.counters.issued += 1
         self._waiting[block] = arrival
@@ -44,7 +44,7 @@ class NearCache(Generic[_Block]):
             self._waiting.popitem(last=False)
             self.counters.wasted += 1
 
-    def take(self, block: BlockId) -> Future[_Block | None] | None:
+    def take(self, block: BlockId) -> Future[_Block] | None:
         """The arrival of a prefetched block, which is thereby used; None if it was not prefetched."""
         arrival = self._waiting.pop(block, None)
         if arrival is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -16,10 +17,10 @@ from speckv import checks, frame
 from speckv.codec import check_pages
 from speckv.device.base import Device
 from speckv.dma.engine import DmaEngine
-from speckv.errors import PageError, PoolError
+from speckv.errors import MissError, PageError, PoolError, SpeckvError
 from speckv.pool import rebuild
 from speckv.pool.allocator import Usage
-from speckv.pool.block import Block, BlockId, Page
+from speckv.pool.block import Block, BlockId, Page, Piece
 from speckv.pool.near import NearCache, PrefetchCounters
 from speckv.pool.policy import Policy
 from speckv.pool.stores import DeviceStore, DmaStore, Place, Store
@@ -83,7 +84,7 @@ class Pool:
         self._timeout_s = timeout_s
         self._table = PageTable(len(self._memory), policy=policy, released=self._scrub)
         near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
-        self._near: NearCache[Block] = NearCache(near_blocks)
+        self._near: NearCache[Block | Miss | None] = NearCache(near_blocks)
         self._lock = threading.RLock()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="speckv-pool")
         # of its own: a `get` in `_worker` may wait for a prefetch
@@ -157,25 +158,42 @@ class Pool:
         """
         return self.get_many([key], namespace=namespace)[0]
 
+    def require(self, key: int, *, namespace: int | None = None) -> Block:
+        """The block. MissError names it, why it is not there, and what is damaged if that is why. Else as `get`."""
+        block = self._id(key, namespace)
+        found = self._got([block])[0]
+        if isinstance(found, Block):
+            return found
+        damage = self._table.damage(block) if found == Miss.CORRUPT else ""
+        raise MissError(
+            f"block {block.key:#x} of namespace {block.namespace:#x} is not there: {found.value}"
+            f"{f' ({damage})' if damage else ''}; make it anew",
+            found,
+        )
+
     def get_many(self, keys: Sequence[int], *, namespace: int | None = None) -> list[Block | None]:
         """`get` for several keys, decoded together."""
-        ids = [self._id(key, namespace) for key in keys]
+        found = self._got([self._id(key, namespace) for key in keys])
+        return [one if isinstance(one, Block) else None for one in found]
+
+    def _got(self, ids: list[BlockId]) -> list[Block | Miss]:
         with self._lock:
             self._check_open()
             near = [block in self._near for block in ids]
         # what is near is taken last: if the others cannot be fetched it is still there
         fetched = iter(self._fetch([block for block, is_near in zip(ids, near, strict=True) if not is_near]))
-        return [
-            self._taken(block) if is_near else next(fetched) for block, is_near in zip(ids, near, strict=True)
-        ]
+        return [self._taken(block) if is_near else next(fetched) for block, is_near in zip(ids, near, strict=True)]
 
-    def _taken(self, block: BlockId) -> Block | None:
-        """A prefetched block; or from far memory, if it was replaced or pushed out meanwhile."""
+    def _taken(self, block: BlockId) -> Block | Miss:
+        """A prefetched block; or from far memory, if it was replaced or pushed out meanwhile, or its prefetch failed,
+        which may be another block's fault.
+        """
         with self._lock:
             arrival = self._near.take(block)
-        return self._fetch([block])[0] if arrival is None else self._arrived(arrival)
+        found = None if arrival is None else self._arrived(arrival)
+        return self._fetch([block])[0] if found is None else found
 
-    def _arrived(self, arrival: Future[Block | None]) -> Block | None:
+    def _arrived(self, arrival: Future[Block | Miss | None]) -> Block | Miss | None:
         try:
             return arrival.result(self._timeout_s)
         except TimeoutError:
@@ -197,7 +215,7 @@ class Pool:
                 if block in self._near:
                     self._near.counters.duplicates += 1
                 elif block in self._table:
-                    arrival: Future[Block | None] = Future()
+                    arrival: Future[Block | Miss | None] = Future()
                     self._near.add(block, arrival)
                     fresh.append((block, arrival))
             if fresh:
@@ -217,31 +235,35 @@ class Pool:
             self._check_open()
             return self._worker.submit(work, *arguments, **options)
 
-    def _bring(self, wanted: list[tuple[BlockId, Future[Block | None]]]) -> None:
+    def _bring(self, wanted: list[tuple[BlockId, Future[Block | Miss | None]]]) -> None:
+        found: Sequence[Block | Miss | None] = [None] * len(wanted)
         try:
-            blocks = self._fetch([block for block, _ in wanted])
-        except BaseException as error:
-            for _, arrival in wanted:
-                arrival.set_exception(error)
-            return
-        for (_, arrival), block in zip(wanted, blocks, strict=True):
-            arrival.set_result(block)
+            found = self._fetch([block for block, _ in wanted])
+        except SpeckvError:
+            pass  # whoever asks for a block gets it from far memory, or the error if it is still there
+        finally:
+            for (_, arrival), one in zip(wanted, found, strict=True):
+                arrival.set_result(one)
 
-    def _fetch(self, ids: list[BlockId]) -> list[Block | None]:
+    def _fetch(self, ids: list[BlockId]) -> list[Block | Miss]:
         """The blocks from far memory. They are pinned while they are read and decoded."""
         pinned: dict[int, Entry] = {}
+        found: list[Block | Miss] = []
         try:
             for index, block in enumerate(ids):
                 entry = self._table.pin(block)
-                if not isinstance(entry, Miss):
+                if isinstance(entry, Miss):
+                    found.append(entry)
+                else:
                     pinned[index] = entry
-            blocks: list[Block | None] = [None] * len(ids)
+                    found.append(Miss.CORRUPT)
             answers = self._store.read([(ids[index], entry) for index, entry in pinned.items()]) if pinned else []
             for (index, entry), answer in zip(pinned.items(), answers, strict=True):
-                blocks[index] = answer
-                if answer is None:
-                    self._table.corrupt(ids[index], entry)
-            return blocks
+                if isinstance(answer, Block):
+                    found[index] = answer
+                else:
+                    self._table.corrupt(ids[index], entry, answer)
+            return found
         finally:
             for entry in pinned.values():
                 self._table.unpin(entry)
@@ -256,6 +278,22 @@ class Pool:
             self._near.discard(block)
             return self._table.evict(block)
 
+    @contextmanager
+    def pinned(self, key: int, *, namespace: int | None = None) -> Iterator[Piece | None]:
+        """Keeps a block where it is, for who reads far memory without the pool: where that is; None if it is absent.
+
+        Evicted or replaced meanwhile, its memory is given back at the end. Counts as a query.
+        """
+        self._check_open()
+        entry = self._table.pin(self._id(key, namespace))
+        if isinstance(entry, Miss):
+            yield None
+            return
+        try:
+            yield Piece(entry.offset, entry.size)
+        finally:
+            self._table.unpin(entry)
+
     def contains(self, key: int, *, namespace: int | None = None) -> bool:
         """Whether a block is there now. Counts as no query."""
         return self._id(key, namespace) in self._table
@@ -267,7 +305,8 @@ class Pool:
         """All counters, and how memory is used."""
         with self._lock:
             misses = {reason.value: count for reason, count in self._table.misses.items()}
-            return Stats(len(self._table), self._table.counters, misses, self._near.counters, self._table.usage())
+            counters, prefetches = replace(self._table.counters), replace(self._near.counters)
+            return Stats(len(self._table), counters, misses, prefetches, self._table.usage())
 
     def close(self) -> None:
         """Waits for what runs in the background; later calls raise PoolError. Closing twice is fine."""
@@ -294,9 +333,7 @@ class Pool:
             raise PoolError("this pool is closed: make a new one with Pool(device, …)")
 
 
-def _store(
-    device: Device | DmaEngine, capacity_bytes: int | None, memory: NDArray[np.uint8] | None
-) -> Store:
+def _store(device: Device | DmaEngine, capacity_bytes: int | None, memory: NDArray[np.uint8] | None) -> Store:
     if isinstance(device, DmaEngine):
         if capacity_bytes is not None or memory is not None:
             raise PoolError("the pool of a DMA engine is its far memory: pass neither capacity_bytes nor memory")

@@ -23,6 +23,8 @@ from speckv.pool.table import Entry, PageTable
 if TYPE_CHECKING:
     from speckv.design import Design
 
+_OTHERS = "the headers of its frames are not those that were stored"
+
 Pages = dict[str, Page]
 """Checked pages by kind, "K" and "V": uint16 [blocks, tokens, channels] each."""
 
@@ -54,8 +56,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | None]:
-        """The blocks of pinned entries; None for one that is not what was stored: damaged, or another block's."""
+    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | str]:
+        """The blocks of pinned entries; what is wrong with one that is not what was stored: damaged, or another's."""
 
 
 class DeviceStore(Store):
@@ -82,36 +84,37 @@ class DeviceStore(Store):
             self.memory[offset : offset + len(image)] = np.frombuffer(image, np.uint8)
             yield Place(index, offset, len(image))
 
-    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | None]:
+    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | str]:
         """Checks the frames, and decodes those that are whole in one batch."""
         frames = [self._frames(*one) for one in wanted]
-        blocks: list[Block | None] = [None] * len(wanted)
-        sound = [index for index, found in enumerate(frames) if found]
+        blocks: list[Block | str] = [found if isinstance(found, str) else "" for found in frames]
+        sound = [index for index, found in enumerate(frames) if not isinstance(found, str)]
         try:
-            pages = self._device.decode([image for index in sound for image in frames[index] or ()]).pages
-        except FrameError:  # whole frames that nevertheless do not decode: find out which
-            if len(sound) > 1:
-                for index in sound:
-                    blocks[index] = self.read([wanted[index]])[0]
+            images = [image for found in frames if not isinstance(found, str) for image in found]
+            pages = self._device.decode(images).pages
+        except FrameError as error:  # whole frames that nevertheless do not decode: find out which
+            for index in sound:
+                blocks[index] = self.read([wanted[index]])[0] if len(sound) > 1 else str(error)
             return blocks
         for place, index in enumerate(sound):
             blocks[index] = _block(pages[2 * place], pages[2 * place + 1])
         return blocks
 
-    def _frames(self, block: BlockId, entry: Entry) -> list[NDArray[np.uint8]] | None:
-        """The K and the V frame of a block; None unless both are what was stored: whole, undamaged, of this block."""
+    def _frames(self, block: BlockId, entry: Entry) -> list[NDArray[np.uint8]] | str:
+        """The K and the V frame of a block, or why they are not what was stored: whole, undamaged, of this block."""
         image = self.memory[entry.offset : entry.offset + entry.size]
-        frames, start = [], 0
+        frames: list[NDArray[np.uint8]] = []
+        start = 0
         try:
-            for kind, (header, _) in zip(Kind, frame.iter_frames(image, self.design), strict=True):
-                if _identity(header) != (kind, *block, entry.generation):
-                    return None
+            for header, _ in frame.iter_frames(image, self.design):
+                if len(frames) == len(Kind) or _identity(header) != (Kind(len(frames)), *block, entry.generation):
+                    return _OTHERS
                 end = start + _frame_bytes(header)
                 frames.append(image[start:end])
                 start = end
-        except (FrameError, ValueError):  # the latter: not two frames
-            return None
-        return frames
+        except FrameError as error:
+            return str(error)
+        return frames if len(frames) == len(Kind) else _OTHERS
 
 
 @dataclass(frozen=True)
@@ -218,9 +221,9 @@ class DmaStore(Store):
             ends = [min(end + size, limit) for end, size, limit in zip(ends, sizes[-1], limits, strict=True)]
         return list(zip(*sizes, strict=True))
 
-    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | None]:
+    def read(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | str]:
         """Fetches blocks, as many at once as near memory takes."""
-        blocks: list[Block | None] = []
+        blocks: list[Block | str] = []
         start = 0
         while start < len(wanted):
             count = self._most(max(entry.raw_bytes for _, entry in wanted[start:]))
@@ -228,7 +231,7 @@ class DmaStore(Store):
             start += count
         return blocks
 
-    def _fetch(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | None]:
+    def _fetch(self, wanted: Sequence[tuple[BlockId, Entry]]) -> list[Block | str]:
         descriptors: list[Descriptor] = []
         sound = []
         near = 0
@@ -238,8 +241,9 @@ class DmaStore(Store):
                 sound.append(index)
                 descriptors += made
                 near += entry.raw_bytes
+        blocks: list[Block | str] = [_OTHERS] * len(wanted)
         if not descriptors:
-            return [None] * len(wanted)
+            return blocks
         with self._staging:
             completions = self._engine.run(descriptors).completions
             pages = [
@@ -250,10 +254,10 @@ class DmaStore(Store):
                 for one in descriptors
             ]
         _require(descriptors, completions, DmaStatus.OK, DmaStatus.HEADER_MISMATCH, DmaStatus.ENGINE)
-        blocks: list[Block | None] = [None] * len(wanted)
         for place, index in enumerate(sound):
-            if not completions["status"][2 * place : 2 * place + 2].any():
-                blocks[index] = _block(pages[2 * place], pages[2 * place + 1])
+            both = slice(2 * place, 2 * place + 2)
+            damage = describe(descriptors[both], completions[both])
+            blocks[index] = damage or _block(*pages[both])
         return blocks
 
     def _fetches(self, block: BlockId, entry: Entry, near: int) -> list[Descriptor]:

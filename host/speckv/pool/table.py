@@ -17,7 +17,7 @@ from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import BlockId
 from speckv.pool.policy import LeastRecentlyUsed, Policy
 
-EVICTED_REMEMBERED = 1 << 16
+GONE_REMEMBERED = 1 << 16
 
 
 class Miss(enum.Enum):
@@ -32,7 +32,7 @@ class Miss(enum.Enum):
 class Entry:
     """A published block. Its memory stays as it is while it is pinned, even if it is evicted or replaced meanwhile."""
 
-    __slots__ = ("generation", "is_current", "offset", "pins", "raw_bytes", "size")
+    __slots__ = ("damage", "generation", "is_current", "offset", "pins", "raw_bytes", "size")
 
     def __init__(self, offset: int, size: int, raw_bytes: int, generation: int) -> None:
         self.offset = offset
@@ -41,6 +41,7 @@ class Entry:
         self.generation = generation
         self.pins = 0
         self.is_current = True
+        self.damage = ""  # what was found to be wrong with its content
 
 
 @dataclass
@@ -77,7 +78,7 @@ class PageTable:
         self._entries: dict[BlockId, Entry] = {}
         self._blocks_of: dict[int, int] = {}  # namespace -> how many blocks
         self._generation = 0  # the last one given out, to whichever block
-        self._evicted: OrderedDict[BlockId, int] = OrderedDict()  # with the generation that was evicted
+        self._gone: OrderedDict[BlockId, Entry] = OrderedDict()  # evicted or damaged, and not stored again
         self._lock = threading.RLock()
         self.counters = Counters()
         self.misses = dict.fromkeys(Miss, 0)
@@ -121,8 +122,8 @@ class PageTable:
         """
         with self._lock:
             old = self._entries.get(block)
-            known = self._evicted.get(block) if old is None else old.generation
-            if known is not None and _is_newer(known, generation):
+            known = self._gone.get(block) if old is None else old
+            if known is not None and _is_newer(known.generation, generation):
                 self.give_back(offset)
                 self.counters.outdated += 1
                 return False
@@ -131,7 +132,7 @@ class PageTable:
                 self._blocks_of[block.namespace] = self._blocks_of.get(block.namespace, 0) + 1
                 self._policy.added(block)
                 if known is not None:
-                    del self._evicted[block]
+                    del self._gone[block]
             else:
                 self._retire(old)
                 self.counters.replaced += 1
@@ -180,11 +181,12 @@ class PageTable:
             if not entry.pins and not entry.is_current:
                 self.give_back(entry.offset)
 
-    def corrupt(self, block: BlockId, entry: Entry) -> None:
-        """Takes a block out whose content turned out to be damaged; its hit becomes a miss."""
+    def corrupt(self, block: BlockId, entry: Entry, damage: str) -> None:
+        """Takes a block out whose content turned out to be damaged, in the given way; its hit becomes a miss."""
         with self._lock:
             self.counters.hits -= 1
             self.misses[Miss.CORRUPT] += 1
+            entry.damage = damage
             if self._entries.get(block) is entry:
                 self._drop(block, entry)
 
@@ -209,13 +211,13 @@ class PageTable:
 
     def _evict(self, block: BlockId, entry: Entry) -> None:
         self.counters.evicted += 1
-        self._evicted[block] = entry.generation
-        if len(self._evicted) > EVICTED_REMEMBERED:
-            self._evicted.popitem(last=False)
         self._drop(block, entry)
 
     def _drop(self, block: BlockId, entry: Entry) -> None:
         del self._entries[block]
+        self._gone[block] = entry
+        if len(self._gone) > GONE_REMEMBERED:
+            self._gone.popitem(last=False)
         remaining = self._blocks_of[block.namespace] - 1
         if remaining:
             self._blocks_of[block.namespace] = remaining
@@ -244,14 +246,21 @@ class PageTable:
         with self._lock:
             return iter(list(self._entries))
 
+    def damage(self, block: BlockId) -> str:
+        """What was wrong with a block that was taken out as damaged; empty for another."""
+        with self._lock:
+            gone = self._gone.get(block)
+            return gone.damage if gone else ""
+
     def usage(self) -> Usage:
         """How far memory is used."""
         with self._lock:
             return self._allocator.usage()
 
     def _reason(self, block: BlockId) -> Miss:
-        if block in self._evicted:
-            return Miss.EVICTED
+        gone = self._gone.get(block)
+        if gone is not None:
+            return Miss.CORRUPT if gone.damage else Miss.EVICTED
         elsewhere = any(BlockId(namespace, block.key) in self._entries for namespace in self._blocks_of)
         return Miss.OTHER_NAMESPACE if elsewhere else Miss.NEVER_STORED
 
