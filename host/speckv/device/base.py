@@ -5,6 +5,7 @@ A backend implements `_execute`; checks, locking, pages and frames are the same 
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -71,6 +72,7 @@ class Device(ABC):
         self.capabilities = capabilities
         self._lock = threading.RLock()
         self._closed = False
+        self._process = os.getpid()
 
     # ---------------------------------------------------------------------------------- for the backends
 
@@ -189,6 +191,10 @@ class Device(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise DeviceError(f"this {self.backend} device is closed: open a new one with speckv.open()")
+        if os.getpid() != self._process:
+            raise DeviceError(
+                f"this {self.backend} device belongs to process {self._process}: a forked one opens its own"
+            )
 
     def __enter__(self) -> Device:
         self._check_open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -54,6 +55,7 @@ class DmaEngine(ABC):
         self.far = _memory("far_bytes", far_bytes)
         self._lock = threading.RLock()
         self._closed = False
+        self._process = os.getpid()
 
     @abstractmethod
     def _run(self, batch: NDArray[np.uint8], count: int, timeout_cycles: int | None) -> BatchResult:
@@ -101,6 +103,10 @@ class DmaEngine(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise DmaError(f"this {self.backend} DMA engine is closed: open a new one")
+        if os.getpid() != self._process:
+            raise DmaError(
+                f"this {self.backend} DMA engine belongs to process {self._process}: a forked one opens its own"
+            )
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@ know nothing of pages. `Policy` is what another order of eviction implements.
 from speckv.pool.allocator import Allocator, Usage
 from speckv.pool.block import Block, BlockId, Piece
 from speckv.pool.policy import LeastRecentlyUsed, Policy
-from speckv.pool.pool import Pool, Stats
+from speckv.pool.pool import Pool
+from speckv.pool.stats import Stats
 from speckv.pool.table import Miss, PageTable
 
 __all__ = [

@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from speckv import checks
+from speckv.errors import PageError
+
 Page = NDArray[np.uint16]
 
 
@@ -31,3 +34,13 @@ class Piece(NamedTuple):
 
     offset: int
     size: int
+
+
+def check_buffer(name: str, buffer: object) -> None:
+    """Raises PageError unless a page can be written to `buffer`, whatever its shape."""
+    expected = "expected a writable contiguous numpy array uint16 [tokens, channels]"
+    if not isinstance(buffer, np.ndarray) or buffer.dtype != np.uint16 or buffer.ndim != 2:
+        raise PageError(f"{name} is {checks.shown(buffer)}, {expected}")
+    if not buffer.flags.c_contiguous or not buffer.flags.writeable:
+        why = "read-only" if not buffer.flags.writeable else "not contiguous"
+        raise PageError(f"{name} is {why}, {expected}: pass a copy, or the array that it is a view of")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -18,36 +19,15 @@ from speckv.codec import check_pages
 from speckv.device.base import Device
 from speckv.dma.engine import DmaEngine
 from speckv.errors import MissError, PageError, PoolError, SpeckvError
-from speckv.pool import rebuild
-from speckv.pool.allocator import Usage
-from speckv.pool.block import Block, BlockId, Page, Piece
-from speckv.pool.near import NearCache, PrefetchCounters
+from speckv.pool import far, rebuild
+from speckv.pool.block import Block, BlockId, Page, Piece, check_buffer
+from speckv.pool.near import NearCache
 from speckv.pool.policy import Policy
+from speckv.pool.stats import Stats
 from speckv.pool.stores import DeviceStore, DmaStore, Place, Store
-from speckv.pool.table import Counters, Entry, Miss, PageTable
+from speckv.pool.table import Entry, Miss, PageTable
 
 _MAX_KEY = (1 << 64) - 1
-
-
-@dataclass(frozen=True)
-class Stats:
-    """All counters of a pool at one moment. Bytes are those of the blocks held now, `usage` is of far memory."""
-
-    blocks: int
-    table: Counters
-    misses: dict[str, int]
-    prefetch: PrefetchCounters
-    usage: Usage
-
-    @property
-    def ratio(self) -> float:
-        """Raw bytes per encoded byte of what is held: what the codec gains."""
-        return self.table.raw_bytes / self.table.encoded_bytes if self.table.encoded_bytes else 1.0
-
-    @property
-    def capacity_gain(self) -> float:
-        """Raw bytes held per byte of far memory taken, the allocator's rounding included."""
-        return self.table.raw_bytes / self.usage.used_bytes if self.usage.used_bytes else 1.0
 
 
 class Pool:
@@ -75,7 +55,7 @@ class Pool:
         are found again too; its near memory is where pages wait for it. `namespace` is the default for every call. At
         most `prefetch_blocks` wait on the near side; a `get` waits up to `timeout_s` seconds for one under way.
 
-        Raises PoolError for arguments that do not fit.
+        Raises PoolError for arguments that do not fit, or a memory that another pool has.
         """
         self._store = _store(device, capacity_bytes, memory)
         self._memory = self._store.memory
@@ -86,6 +66,8 @@ class Pool:
         near_blocks = checks.integer("prefetch_blocks", prefetch_blocks, 1, 1 << 32, PoolError)
         self._near: NearCache[Block | Miss | None] = NearCache(near_blocks)
         self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._claim = far.Claim(self._memory)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="speckv-pool")
         # of its own: a `get` in `_worker` may wait for a prefetch
         self._prefetcher = ThreadPoolExecutor(1, thread_name_prefix="speckv-prefetch")
@@ -175,6 +157,25 @@ class Pool:
         """`get` for several keys, decoded together."""
         found = self._got([self._id(key, namespace) for key in keys])
         return [one if isinstance(one, Block) else None for one in found]
+
+    def get_into(self, key: int, k: Page, v: Page, *, namespace: int | None = None) -> bool:
+        """`get` into arrays of the caller, uint16 of the block's very shape; False, and no change, if it is not there.
+
+        Raises PageError for arrays of another shape or dtype, not contiguous or not writable, before it changes them.
+        """
+        buffers = {"k": k, "v": v}
+        for name, buffer in buffers.items():
+            check_buffer(name, buffer)
+        block = self.get(key, namespace=namespace)
+        if block is None:
+            return False
+        pages = {"k": block.k, "v": block.v}
+        for name, buffer in buffers.items():
+            if buffer.shape != pages[name].shape:
+                raise PageError(f"{name} has shape {list(buffer.shape)}, the page {list(pages[name].shape)}: pass such")
+        for name, buffer in buffers.items():
+            buffer[:] = pages[name]
+        return True
 
     def _got(self, ids: list[BlockId]) -> list[Block | Miss]:
         with self._lock:
@@ -314,6 +315,7 @@ class Pool:
             self._closed = True
         self._worker.shutdown(wait=True)
         self._prefetcher.shutdown(wait=True)
+        self._claim.release()
 
     def __enter__(self) -> Pool:
         self._check_open()
@@ -331,6 +333,8 @@ class Pool:
     def _check_open(self) -> None:
         if self._closed:
             raise PoolError("this pool is closed: make a new one with Pool(device, …)")
+        if os.getpid() != self._process:
+            raise PoolError(f"this pool belongs to process {self._process}: a forked one makes its own")
 
 
 def _store(device: Device | DmaEngine, capacity_bytes: int | None, memory: NDArray[np.uint8] | None) -> Store:
@@ -338,15 +342,4 @@ def _store(device: Device | DmaEngine, capacity_bytes: int | None, memory: NDArr
         if capacity_bytes is not None or memory is not None:
             raise PoolError("the pool of a DMA engine is its far memory: pass neither capacity_bytes nor memory")
         return DmaStore(device)
-    return DeviceStore(device, _memory(capacity_bytes, memory))
-
-
-def _memory(capacity_bytes: int | None, memory: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-    if (capacity_bytes is None) == (memory is None):
-        raise PoolError("a pool needs either capacity_bytes or memory: pass exactly one of them")
-    if memory is None:
-        return np.zeros(checks.integer("capacity_bytes", capacity_bytes, 64, 1 << 62, PoolError), np.uint8)
-    good = isinstance(memory, np.ndarray) and memory.dtype == np.uint8 and memory.ndim == 1
-    if not good or not memory.flags.c_contiguous or not memory.flags.writeable:
-        raise PoolError(f"memory is {checks.shown(memory)}, expected a writable contiguous numpy array uint8 [bytes]")
-    return memory
+    return DeviceStore(device, far.given_or_new(capacity_bytes, memory))
