@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,16 +93,20 @@ def run(
     oracle = Oracle(contents, policy)
     tallies = Tallies(list(Fault))
     far_bytes = round(HELD * len(keys) * block_bytes / frame.BEAT_BYTES) * frame.BEAT_BYTES
-    with (
-        _engine(design, backend, seed, far_bytes, options) as engine,
-        ThreadPoolExecutor(THREADS, thread_name_prefix="campaign-helper") as helpers,
-    ):
-        with Pool(engine, codec=name, policy=policy, prefetch_blocks=4, timeout_s=timeout_s) as pool:
-            shared = Shared(pool, engine, oracle, tallies, pages, helpers, keys, timeout_s)
+    with ExitStack() as opened:
+        engine = opened.enter_context(_engine(design, backend, seed, far_bytes, options))
+        helpers = opened.enter_context(ThreadPoolExecutor(THREADS, thread_name_prefix="campaign-helper"))
+        pool = opened.enter_context(Pool(engine, codec=name, policy=policy, prefetch_blocks=4, timeout_s=timeout_s))
+        shared = Shared(pool, engine, oracle, tallies, pages, helpers, keys, timeout_s)
+        try:
             _work(_workers(shared, faults, seed), timeout_s, on_progress)
-            engine.disarm()
-            _audit(pool, oracle, tallies, keys)
-            stats = pool.stats()
+        except CampaignError:
+            opened.pop_all()  # closing would wait for what stands still
+            raise
+        engine.disarm()
+        _audit(pool, oracle, tallies, keys)
+        stats = pool.stats()
+        pool.close()
         with Pool(engine, codec=name) as again:  # as after a restart: all blocks tell by themselves what they are
             _audit(again, oracle, tallies, keys)
         evidence = engine.evidence

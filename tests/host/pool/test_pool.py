@@ -213,6 +213,24 @@ def test_too_many_prefetches_push_out_the_oldest(backing: Backing) -> None:
         assert (pool.stats().prefetch.used, pool.stats().prefetch.wasted) == (2, 3)
 
 
+def test_a_prefetch_that_fails_costs_its_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them may be at fault; the others, and it if that was for a moment, are there when asked for."""
+    with open_engine("tiny", near_bytes=NEAR_BYTES, far_bytes=1 << 14) as engine, Pool(engine, codec="raw") as pool:
+        for key in range(3):
+            put(pool, key)
+        run = engine.run
+        failing = iter([True])
+
+        def run_or_fail(*arguments: Any, **options: Any) -> Any:
+            if next(failing, False):
+                raise DmaError("a memory answered with an error")
+            return run(*arguments, **options)
+
+        monkeypatch.setattr(engine, "run", run_or_fail)
+        assert pool.prefetch(range(3)) == 3
+        assert [stamp(pool, key) for key in range(3)] == [0, 1, 2]
+
+
 def test_calls_in_the_background(pool: Pool) -> None:
     pool.put_async(3, page(3), page(4)).result(60)
     block = pool.get_async(3).result(60)
