@@ -199,10 +199,9 @@ def decode_frames(frames: Sequence[BytesLike], design: Design) -> tuple[Pages, l
             )
         batches[header.codec, header.shape].append(index)
     pages, statuses = np.empty((len(headers), *size), np.uint16), np.empty(len(headers), np.uint8)
-    for indices in batches.values():
-        pages[indices], statuses[indices] = decode_payloads(
-            [headers[index] for index in indices], [parsed[index][1] for index in indices], design
-        )
+    for (used, shape), indices in batches.items():
+        payloads = Payloads.of([headers[index] for index in indices], [parsed[index][1] for index in indices])
+        pages[indices], statuses[indices] = CODECS[Codec(used)].decode(payloads, shape)
     bad = np.flatnonzero(statuses)
     if len(bad):
         raise _in_frame(int(bad[0]), _undecodable(Status(int(statuses[bad[0]]))))

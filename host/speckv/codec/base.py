@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from speckv import frame
 from speckv.errors import PageError
-from speckv.frame import BytesLike, Codec, Flags, Header, PageShape, Status
+from speckv.frame import BytesLike, Codec, Flags, Header, PageShape, Status, ceil_div
 
 if TYPE_CHECKING:
     from speckv.design import Design
@@ -24,6 +24,10 @@ _SHAPES = {2: "[tokens, channels]", 3: "[pages, tokens, channels]"}
 
 # values per block: large enough to hide numpy's cost per call, small enough for the second-level cache
 _BLOCK_VALUES = 1 << 17
+
+# The C library gives the memory of freed arrays back to the system, which clears it before the next use, until an array
+# as large as this one (never touched) was freed. Arrays of a block's size, made anew in each step, cost twice as much.
+np.empty(1 << 24, np.uint8)
 
 
 def check_pages(pages: object, design: Design, *, dimensions: tuple[int, ...] = (2, 3)) -> Pages:
@@ -98,8 +102,8 @@ class Payloads:
 
 
 def blocks(count: int, page_values: int) -> Iterator[slice]:
-    """Slices of a batch of pages that stay in the cache."""
-    step = max(1, _BLOCK_VALUES // page_values)
+    """Slices of a batch of pages that stay in the cache, of about the same size."""
+    step = max(1, ceil_div(count, max(1, round(count * page_values / _BLOCK_VALUES))))
     for start in range(0, count, step):
         yield slice(start, start + step)
 

@@ -139,8 +139,9 @@ def levels_of(numbers: Floats, factor: NDArray[Any]) -> NDArray[Any]:
 
 def _quantise(slab: Floats, factor: NDArray[Any], zero: Doubles, code_bits: int, codes: Bytes) -> None:
     """q of every value. No level is below z, which is that of the least value."""
-    levels = levels_of(slab, factor)
-    levels -= zero.astype(levels.dtype)
+    kind = np.int16 if factor.dtype == np.float32 else np.int32
+    levels: NDArray[Any] = levels_of(slab, factor).astype(kind)
+    levels -= zero.astype(kind)
     np.minimum(levels, (1 << code_bits) - 1, out=levels)
     codes[...] = levels
 

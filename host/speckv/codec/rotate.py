@@ -29,22 +29,26 @@ def forward(patterns: Floats, format_: ValueFormat) -> tuple[Floats, Ints]:
     """
     count, tokens, channels = patterns.shape
     Er = exponent(np.maximum.reduceat(np.abs(patterns), np.arange(0, channels, RUN), axis=2)) + format_.bias
-    rotated = np.empty(patterns.shape, np.float32)
     shift = 137 + format_.bias - Er
     # a float32 has room for the factors, and for what the least value of all becomes, unless exponents are extreme
     narrow = shift.max() <= 127 and shift.min() >= -13
     factor: NDArray[Any] = np.ldexp(1.0, shift).astype(np.float32 if narrow else np.float64)
-    for start, length in _runs(channels):
-        run = patterns[..., start : start + length].reshape(count, tokens, -1, min(length, RUN))
-        fixed = run * factor[:, :, start // RUN :, None][:, :, : run.shape[2]]
-        fixed = np.floor(fixed, out=fixed).astype(np.float32, copy=False)
-        if length >= RUN:
-            fixed = _rotated(fixed)
-            fixed *= np.float32(1 / 8)
-            fixed += np.float32(0.5)
-            np.floor(fixed, out=fixed)
-        rotated[..., start : start + length] = fixed.reshape(count, tokens, length)
+    rotated = np.empty(patterns.shape, np.float32)
+    whole = channels // RUN
+    if whole:
+        shape = (count, tokens, whole, RUN)
+        runs = patterns[..., : whole * RUN].reshape(shape)
+        sums = _product(_rounded_down(runs * factor[..., :whole, None]), HADAMARD * np.float32(1 / (1 << SHIFT)))
+        sums += np.float32(0.5)
+        np.floor(sums, out=rotated[..., : whole * RUN].reshape(shape))
+    if channels % RUN:
+        short = patterns[..., whole * RUN :]
+        rotated[..., whole * RUN :] = _rounded_down(short * factor[..., whole:])
     return rotated, Er
+
+
+def _rounded_down(numbers: NDArray[Any]) -> Floats:
+    return np.floor(numbers, out=numbers).astype(np.float32, copy=False)
 
 
 def backward(levels: Floats, scale: Doubles) -> Doubles:
@@ -54,18 +58,18 @@ def backward(levels: Floats, scale: Doubles) -> Doubles:
     """
     if levels.shape[-1] < RUN:
         return scale
-    levels[...] = _rotated(levels)
+    levels[...] = _product(levels, HADAMARD)
     return scale / (1 << SHIFT)
 
 
-def _rotated(levels: Floats) -> Floats:
-    """H times each run [..., 64], as matrix products of 64 runs: larger ones would wake the threads of a BLAS."""
-    runs = levels.reshape(-1, RUN)
-    rotated = np.empty(runs.shape, np.float32)
-    whole = len(runs) - len(runs) % RUN
-    np.matmul(runs[:whole].reshape(-1, RUN, RUN), HADAMARD, out=rotated[:whole].reshape(-1, RUN, RUN))
-    np.matmul(runs[whole:], HADAMARD, out=rotated[whole:])
-    return rotated.reshape(levels.shape)
+def _product(runs: Floats, matrix: Floats) -> Floats:
+    """Each run [..., 64] times a matrix, as products of 64 runs each: larger ones would wake the threads of a BLAS."""
+    rows = runs.reshape(-1, RUN)
+    made = np.empty(rows.shape, np.float32)
+    whole = len(rows) - len(rows) % RUN
+    np.matmul(rows[:whole].reshape(-1, RUN, RUN), matrix, out=made[:whole].reshape(-1, RUN, RUN))
+    np.matmul(rows[whole:], matrix, out=made[whole:])
+    return made.reshape(runs.shape)
 
 
 def run_error(decoded: Doubles, step: Doubles, format_: ValueFormat) -> Doubles:
@@ -79,9 +83,3 @@ def run_error(decoded: Doubles, step: Doubles, format_: ValueFormat) -> Doubles:
     greatest = np.abs(decoded).max(axis=-1, keepdims=True) * (1 + 2.0**-7) + spread * step
     unit = np.maximum(greatest * (1 + 2.0**-6) * 2.0**-10, format_.least_unit)
     return spread * (step + 1.5 * unit)
-
-
-def _runs(channels: int) -> list[tuple[int, int]]:
-    """First channel and length of the whole runs together, and of the last one if it is short."""
-    whole = channels - channels % RUN
-    return [(start, length) for start, length in ((0, whole), (whole, channels - whole)) if length]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from speckv.design import Design
 
 
+_KINDS = frozenset(map(int, Kind))
+
+
 @dataclass(frozen=True)
 class _Finding:
     """Why a header is refused: the status, the field, its value, and what was expected."""
@@ -74,7 +77,7 @@ def _inspect(header: Header, design: Design, *, is_frame: bool) -> _Finding | No
         return _Finding(Status.BAD_CODEC, "table", header.table, f"0 to {CODE_TABLES - 1}")
     if header.dtype not in design.dtype_ids:
         return _Finding(Status.BAD_DTYPE, "dtype", header.dtype, _some(Dtype, design.dtype_ids))
-    if header.kind not in set(Kind):
+    if header.kind not in _KINDS:
         return _Finding(Status.BAD_KIND, "kind", header.kind, ", ".join(f"{kind.value} ({kind.name})" for kind in Kind))
     if codec.is_rotated and header.kind == Kind.K:
         return _Finding(Status.BAD_KIND, "kind", "0 (K)", f"1 (V) for codec {codec.label}")

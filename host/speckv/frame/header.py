@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+import operator
+import struct
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -151,8 +152,7 @@ class Header:
         view = byte_view(buffer)
         if len(view) < HEADER_BYTES:
             raise truncated(len(view), HEADER_BYTES, "a header")
-        record = np.frombuffer(view, dtype=HEADER_DTYPE, count=1)[0]
-        return cls.from_record(record)
+        return cls(**dict(zip(_FIELD_NAMES, _STRUCT.unpack_from(view), strict=True)))
 
     @classmethod
     def from_record(cls, record: np.void) -> Header:
@@ -177,27 +177,23 @@ class Header:
 
         Raises FrameError if a value does not fit its field.
         """
-        record = self.record()
-        if not keep_header_crc:
-            record["header_crc"] = crc32c(record.tobytes()[:-4])
-        return record.tobytes()
+        try:
+            image = _STRUCT.pack(*_field_values(self))
+        except struct.error as error:
+            raise FrameError(self._what_does_not_fit()) from error
+        return image if keep_header_crc else image[:-4] + crc32c(image[:-4]).to_bytes(4, "little")
 
     def record(self) -> NDArray[np.void]:
         """A `HEADER_DTYPE` array of one element with these values. FrameError if one does not fit its field."""
-        made = np.zeros(1, HEADER_DTYPE)
-        try:
-            made[0] = tuple(int(getattr(self, name)) for name in _FIELD_NAMES)
-        except OverflowError as error:
-            raise FrameError(self._what_does_not_fit()) from error
-        return made
+        return np.frombuffer(bytearray(self.pack(keep_header_crc=True)), HEADER_DTYPE)
 
     def computed_header_crc(self) -> int:
         """What `header_crc` must be in a frame with these fields."""
-        return int.from_bytes(self.pack()[-4:], "little")
+        return crc32c(self.pack(keep_header_crc=True)[:-4])
 
     def replace(self, **changes: int) -> Header:
         """A copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
+        return Header(**(vars(self) | changes))  # half the time of dataclasses.replace, which counts for small pages
 
     def _what_does_not_fit(self) -> str:
         for name in _FIELD_NAMES:
@@ -212,6 +208,8 @@ class Header:
 
 
 _FIELD_NAMES: tuple[str, ...] = HEADER_DTYPE.names or ()
+_STRUCT = struct.Struct("<" + "".join("_BH_I___Q"[HEADER_DTYPE[name].itemsize] for name in _FIELD_NAMES))
+_field_values = operator.attrgetter(*_FIELD_NAMES)
 
 assert set(_FIELD_NAMES) == {field.name for field in fields(Header)}
 
