@@ -202,18 +202,20 @@ def _decode_mixed(streams: _Streams, tables: Index, wide: NDArray[np.bool_]) -> 
     A symbol at a time, for all lanes at once.
     """
     beats, count = wide.shape
-    octets = streams.bytes(beats + 2).astype(np.intp)
-    windows = (octets[:, :-1] << 8 | octets[:, 1:]).reshape(-1)  # 16 bits from each byte on
-    rows = np.arange(count) * (beats + 1)
-    table = np.where(wide, CODE_TABLES, tables) * _BYTES
-    symbols, bits = np.empty((beats, count), np.uint8), np.zeros(count, np.intp)
-    single = _single()
-    for beat in range(beats):
-        window = windows[rows + (bits >> 3)]
-        entry = single[table[beat] + (window >> (8 - (bits & 7)) & 0xFF)]
-        symbols[beat] = entry & 0xFF
-        bits += entry >> 8
-    return symbols.T, (bits + 7) >> 3
+    octets = streams.bytes(beats + 2).astype(np.uint16)
+    windows = _windows()[octets[:, :-1] << 8 | octets[:, 1:]].view(np.uint8).reshape(-1)  # 8 bits from each bit on
+    tables = np.where(wide, CODE_TABLES, tables) * _BYTES
+    entries, single = np.empty((beats, count), np.intp), _single()
+    first_bits = np.arange(count) * (8 * (beats + 1))
+    bits = first_bits.copy()
+    window, lengths = np.empty(count, np.uint8), np.empty(count, np.intp)
+    for table, entry in zip(tables, entries, strict=True):
+        windows.take(bits, out=window, mode="clip")
+        np.add(table, window, out=table)
+        single.take(table, out=entry, mode="clip")
+        np.right_shift(entry, 8, out=lengths)
+        bits += lengths
+    return entries.astype(np.uint8).T, (bits - first_bits + 7) >> 3
 
 
 _NODES = SYMBOLS - 1
@@ -262,6 +264,14 @@ def _tree(lengths: tuple[int, ...]) -> NDArray[np.int64]:
             node = children[node, side] - SYMBOLS
         children[node, code & 1] = symbol
     return children
+
+
+@functools.cache
+def _windows() -> NDArray[np.uint64]:
+    """The 8 bits from each of the first 8 of 16 bits on, one in each byte of a little endian word, [bits]."""
+    bits = np.arange(1 << 16, dtype=np.uint64)
+    parts = [(bits >> np.uint64(8 - place) & np.uint64(0xFF)) << np.uint64(8 * place) for place in range(8)]
+    return np.bitwise_or.reduce(parts).astype("<u8")
 
 
 @functools.cache
