@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from codec_pages import ALL, CASES, PAGES, header_for
+from codec_pages import ALL, CASES, DESIGNS, PAGES, header_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from speckv import codec, frame
@@ -78,6 +78,7 @@ def test_every_payload_byte_flipped(used: Codec, kind: Kind) -> None:
     fill=st.sampled_from(["noise", "zeros", "ones", "bytes"]),
     E=st.integers(0, 255),
     table=st.integers(0, 7),
+    scale_bits=st.sampled_from([8, 16]),
 )
 def test_any_payload_with_the_right_checksum(
     case: tuple[Codec, Kind],
@@ -89,9 +90,11 @@ def test_any_payload_with_the_right_checksum(
     fill: str,
     E: int,
     table: int,
+    scale_bits: int,
 ) -> None:
     used, kind = case
-    header = header_for((tokens, 32 * channels), used, kind, dtype, scale_exponent=E, table=table)
+    fields = {"scale_bits": scale_bits, "scale_exponent": E, "table": table}
+    header = header_for((tokens, 32 * channels), used, kind, dtype, **fields)
     known = header.shape.known_bytes(used)
     beats = known // 64
     if not frame.is_fixed_size(used):
@@ -104,7 +107,7 @@ def test_any_payload_with_the_right_checksum(
         "bytes": np.full(64 * beats, rng.integers(256)),
     }[fill].astype(np.uint8)
     try:
-        page, back = codec.decode_frame(sealed(header, payload.tobytes()), ALL)
+        page, back = codec.decode_frame(sealed(header, payload.tobytes()), DESIGNS[scale_bits])
     except FrameError as error:
         assert error.status in (Status.BAD_PARAMETER, Status.BAD_LAYOUT, Status.BAD_PAYLOAD_BYTES)
     else:
