@@ -3,6 +3,9 @@
 // A CRC is linear over GF(2): the register after a beat is L(beat xor register), with the register added to
 // the beat's first 32 bits. Each of its bits is therefore the parity of a fixed selection of bits. The selections
 // are computed by the compiler below; hardware sees 32 parity trees and no chain of 512 steps.
+//
+// Half of all bits are in each selection. So the beat is first reduced to its last 209 bits by a multiple of the
+// polynomial that has six terms only: one LUT for each bit, and far smaller trees.
 #pragma once
 
 #include "types.hpp"
@@ -33,8 +36,48 @@ constexpr CrcSelection kCrcSelection;
 
 }  // namespace detail
 
+// A multiple of the polynomial: x^209 + x^144 + x^54 + x^39 + x^14 + 1.
+constexpr int kSparseDegree = 209;
+constexpr int kSparseTerms[] = {144, 54, 39, 14, 0};
+
+namespace detail {
+
+constexpr unsigned power_of_x(int exponent) {  // modulo the polynomial; bit 31 is x^0
+  unsigned power = 1u << 31;
+  for (int i = 0; i < exponent; ++i) power = (power >> 1) ^ ((power & 1) ? kCrcPolynomial : 0);
+  return power;
+}
+constexpr unsigned sum_of_sparse_terms() {
+  unsigned sum = 0;
+  for (int term : kSparseTerms) sum ^= power_of_x(term);
+  return sum;
+}
+static_assert(power_of_x(kSparseDegree) == sum_of_sparse_terms(), "a multiple of the polynomial is 0 modulo it");
+
+}  // namespace detail
+
+// The last 209 bits of a beat, at their places, that have the same CRC as all of it. Bit i is what x^(511 - i) is
+// multiplied by; with its turn each of the others is added to five bits behind it.
+inline beat_t crc_reduced(const beat_t& beat) {
+  constexpr int kReduced = 8 * kBeatBytes - kSparseDegree;  // bits that have their turn
+  constexpr int kChunk = kSparseDegree - kSparseTerms[0];   // so many do not reach one another
+  beat_t sums = beat, done = 0;
+crc_chunks:
+  for (int low = 0; low < kReduced; low += kChunk) {
+#pragma HLS unroll
+    const int high = (low + kChunk < kReduced ? low + kChunk : kReduced) - 1;
+    done.range(high, low) = sums.range(high, low);
+    sums = beat ^ (done << (kSparseDegree - kSparseTerms[0])) ^ (done << (kSparseDegree - kSparseTerms[1])) ^
+           (done << (kSparseDegree - kSparseTerms[2])) ^ (done << (kSparseDegree - kSparseTerms[3])) ^
+           (done << (kSparseDegree - kSparseTerms[4]));
+  }
+  sums.range(kReduced - 1, 0) = 0;
+  return sums;
+}
+
 // What one beat adds to the register.
 inline crc_t crc_of_beat(const beat_t& beat) {
+  const beat_t reduced = crc_reduced(beat);
   crc_t crc = 0;
 crc_bits:
   for (int j = 0; j < 32; ++j) {
@@ -44,7 +87,7 @@ crc_bits:
     for (int w = 0; w < 8; ++w) {
 #pragma HLS unroll
       chosen.range(64 * w + 63, 64 * w) =
-          beat.range(64 * w + 63, 64 * w) & ap_uint<64>(detail::kCrcSelection.select[j][w]);
+          reduced.range(64 * w + 63, 64 * w) & ap_uint<64>(detail::kCrcSelection.select[j][w]);
     }
     crc[j] = chosen.xor_reduce();
   }

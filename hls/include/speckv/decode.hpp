@@ -135,7 +135,8 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
       const bool whole = second || second_before;  // a run of two beats
       const beat_t levels = rotated ? kept.numbers : in.numbers;
       const ap_uint<8 * kLanes> scales = rotated ? kept.scales : in.scales;
-      const ap_int<10> reference = scale_reference<D>(plan, rotated && !whole);
+      const ap_int<10> reference = scale_reference<D, kLevelBits>(plan, rotated && !whole);
+      const ap_int<10> first_reference = scale_reference<D, kFirstSumBits>(plan, rotated && !whole);
       beat_t values = 0;
     scale_lanes:
       for (int l = 0; l < kLanes; ++l) {
@@ -149,7 +150,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
           const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(kept.zero) << 6 : ap_int<kFirstSumBits>(0);
           const ap_int<kFirstSumBits> level =
               rotated && whole ? ap_int<kFirstSumBits>(zeros + sum) : ap_int<kFirstSumBits>(number);
-          value = scaled<D, kFirstSumBits>(level, c, reference, plan.half);
+          value = scaled<D, kFirstSumBits>(level, c, first_reference, plan.half);
         } else {
           const ap_int<kLevelBits> level = rotated && whole ? ap_int<kLevelBits>(sum) : ap_int<kLevelBits>(number);
           value = scaled<D, kLevelBits>(level, c, reference, plan.half);

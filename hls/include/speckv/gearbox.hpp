@@ -9,14 +9,18 @@
 
 namespace speckv {
 
-// Words number 0 ... 15 of a beat become words number `by`, `by` + 1, ..., going round.
+// Words number 0 ... 15 of a beat become words number `by`, `by` + 1, ..., going round: two multiplexers of four each.
 inline beat_t turned(const beat_t& words, const ap_uint<4>& by) {
   beat_t left = words;
 turn_steps:
-  for (int step = 1; step < kWordsPerBeat; step *= 2) {
+  for (int step = 1; step < kWordsPerBeat; step *= 4) {
 #pragma HLS unroll
-    const beat_t further = (left << (32 * step)) | (left >> (512 - 32 * step));
-    left = (by & step) != 0 ? further : left;
+    const ap_uint<2> steps = by / step;
+    const beat_t once = (left << (32 * step)) | (left >> (512 - 32 * step));
+    const beat_t twice = (left << (64 * step)) | (left >> (512 - 64 * step));
+    const beat_t thrice = (left << (96 * step)) | (left >> (512 - 96 * step));
+    const beat_t even = steps[1] ? twice : left, odd = steps[1] ? thrice : once;
+    left = steps[0] ? odd : even;
   }
   return left;
 }
@@ -86,11 +90,12 @@ inline void place_piece(Piece& piece, ap_uint<4>& place, const word_count_t& cou
   place = closes ? ap_uint<4>(0) : ap_uint<4>(total.range(3, 0));
 }
 
-// The beat that a piece goes to. `kept` becomes what is left for the next one.
+// The beat that a piece goes to. `kept` becomes what is left for the next one: words of the piece, behind those that wait
+// already unless the piece fills their beat.
 inline beat_t appended(beat_t& kept, const Piece& piece) {
   const beat_t words = turned(piece.words, piece.place);
   const beat_t beat = joined(kept, words, piece.place);
-  kept = piece.fills ? words : beat;
+  kept = joined(kept, words, piece.fills ? word_count_t(0) : word_count_t(piece.place));
   return beat;
 }
 

@@ -10,9 +10,8 @@ namespace speckv {
 // |x| = significand * 2^(exponent - 127 - fraction_bits), subnormals included, for both types alike.
 template <class D>
 struct Number {
-  static constexpr int fraction_bits = D::has_fp16 || has_rotated<D>() ? 10 : 7;
+  static constexpr int fraction_bits = 10;  // of m(x) of format.md; bf16 has three zeros at the end
   static constexpr int significand_bits = fraction_bits + 1;
-  static constexpr int spare_bits = 10 - fraction_bits;  // bits of m(x) of format.md that are always 0, and left out
   static constexpr int half_bias = 112;                  // added to exponents of fp16
   using significand_t = ap_uint<significand_bits>;
 
@@ -35,8 +34,8 @@ struct Number {
   }
 
   static significand_t significand(const value_t& x, flag_t half) {
-    significand_t m = ap_uint<7>(x.range(6, 0));
-    if (fraction_bits == 10) m = D::has_fp16 && half ? significand_t(ap_uint<10>(x.range(9, 0))) : significand_t(m << 3);
+    significand_t m = ap_uint<10>(ap_uint<10>(ap_uint<7>(x.range(6, 0))) << 3);
+    if (D::has_fp16 && half) m = ap_uint<10>(x.range(9, 0));
     m[fraction_bits] = field(x, half) != 0;
     return m;
   }

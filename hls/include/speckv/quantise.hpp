@@ -59,13 +59,13 @@ template <class D>
 struct Reading {
   flag_t half;           // as fp16, else as bf16
   flag_t integers;       // rotated: as integers of their run
-  ap_int<10> reference;  // E - 7, and less where significands are shorter
+  ap_int<10> reference;  // E - 7
 
   Reading() {}
   // `greatest_exponent` is what a header has: E, or E - 3 if rotated.
   Reading(const Plan<D>& plan, flag_t rotated, const ap_uint<8>& greatest_exponent)
       : half(plan.half), integers(rotated),
-        reference(ap_int<10>(greatest_exponent) + (rotated ? 3 : 0) - (7 + Number<D>::spare_bits)) {}
+        reference(ap_int<10>(greatest_exponent) + (rotated ? 3 : 0) - 7) {}
 };
 
 // Twice v(x) of format.md for a value of a group with scale c, before rounding: (half_levels + 1) / 2 is v(x). The run's
@@ -75,18 +75,23 @@ ap_int<11> half_levels(const value_t& x, const Reading<D>& reading, const ap_uin
                        const ap_uint<8>& c) {
   using N = Number<D>;
   const bool integer = has_rotated<D>() && reading.integers;
-  const ap_uint<8> e = integer ? run_exponent : N::exponent(x, reading.half);
+  const ap_uint<8> own_exponent = N::exponent(x, reading.half);
+  const ap_uint<8> e = integer ? run_exponent : own_exponent;
   const ap_int<10> shift = reading.reference + ap_uint<5>(c.range(7, 3)) - e;  // h - 1
-  const ap_uint<5> places = ap_uint<5>(shift.range(9, 5)) != 0 ? ap_uint<5>(31) : ap_uint<5>(shift.range(4, 0));
 
-  using signed_t = ap_int<(has_rotated<D>() ? 16 : N::significand_bits + 1)>;
-  const signed_t significand = integer ? signed_t(ap_int<16>(x)) : signed_t(N::significand(x, reading.half));
+  const ap_int<16> own_significand = N::significand(x, reading.half);
+  const ap_int<16> significand = integer ? ap_int<16>(x) : own_significand;
   ap_uint<6> index = c.range(2, 0);
-  index.range(4, 3) = places.range(1, 0);
+  index.range(4, 3) = shift.range(1, 0);
   index[5] = x[15] && !integer;
   const ap_int<20> factor = detail::kReciprocals.of[index];
   const ap_int<36> product = significand * factor;
-  return product >> (ap_uint<6>(places & 28) + 3);
+
+  // By 3, 11, 19 or 27 places, then by four more; h is 7 at least. What would go farther is less than a half.
+  const bool vanishes = ap_uint<5>(shift.range(9, 5)) != 0;
+  const ap_int<15> coarse = product >> (8 * ap_uint<2>(shift.range(4, 3)) + 3);
+  const ap_int<11> fine = shift[2] ? ap_int<11>(coarse >> 4) : ap_int<11>(coarse);
+  return vanishes ? ap_int<11>(0) : fine;
 }
 
 // A group's parameters. `code_bits` is N of quantN.
@@ -138,18 +143,33 @@ Parameter fit_group(const KeyRange& range, const Reading<D>& reading, const ap_u
 template <class D>
 ap_uint<8> code_of(const value_t& x, const Reading<D>& reading, const ap_uint<8>& run_exponent, const Parameter& p,
                    const ap_uint<8>& largest_code) {
-  const ap_int<11> doubled = half_levels<D>(x, reading, run_exponent, p.c) - 2 * p.z + 1;
+  const ap_int<9> below = 1 - 2 * p.z;
+  const ap_int<11> doubled = half_levels<D>(x, reading, run_exponent, p.c) + below;
   const ap_int<10> above = doubled >> 1;
   const ap_uint<9> beyond = ap_uint<9>(above) & ~ap_uint<9>(largest_code);
   const ap_uint<8> code = beyond != 0 ? largest_code : ap_uint<8>(above) & largest_code;
   return above < 0 ? ap_uint<8>(0) : code;
 }
 
-// Exponents of scaled values are relative to this: S less c / 8, and what the width of a sum adds.
-template <class D>
+// The exponent field, less c / 8, that a scaled sum of Width bits has if its product has its leading one in the lower one
+// of the two highest places.
+template <class D, int Width>
 ap_int<10> scale_reference(const Plan<D>& plan, bool eightfold) {
   const int bias = D::has_fp16 && plan.half ? Number<D>::half_bias : 0;
-  return ap_int<10>(plan.scale_exponent) - (31 + bias) + (eightfold ? 3 : 0);
+  return ap_int<10>(plan.scale_exponent) - (31 + bias) + (eightfold ? 3 : 0) + (Width - 2);
+}
+
+// `value`, 7 bits, up by so many nibbles: each nibble of the result is its lower part, its upper part, or zero.
+template <int Width>
+ap_uint<Width> up_by_nibbles(const ap_uint<7>& value, const ap_uint<bits_for(Width / 4)>& count) {
+  ap_uint<4 * (Width / 4 + 1)> result = 0;
+nibbles:
+  for (int i = 0; i < Width / 4 + 1; ++i) {
+#pragma HLS unroll
+    const ap_uint<4> lower = value.range(3, 0), upper = value.range(6, 4);
+    result.range(4 * i + 3, 4 * i) = count == i ? lower : i != 0 && count == i - 1 ? upper : ap_uint<4>(0);
+  }
+  return result;
 }
 
 // A sum of Width bits of levels z + q, times the group's scale, rounded to nearest even.
@@ -160,7 +180,7 @@ template <class D, int Width>
 value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_int<10>& reference, flag_t half) {
   constexpr int kFraction = D::has_fp16 ? 10 : 7;
   constexpr int kDigits = Width - 1;
-  constexpr int kDown = kFraction + 2;
+  constexpr int kDown = 12;  // whatever a value's leading one, it is below half of the last place there
   constexpr int kTop = kDigits + 3 + kDown;      // the upper one of the two places
   constexpr int kLowest = kTop - kFraction;      // of the digits that a value keeps
   const bool fp16 = D::has_fp16 && half;
@@ -169,14 +189,17 @@ value_t scaled(const ap_int<Width>& sum, const ap_uint<8>& c, const ap_int<10>& 
   const ap_uint<kDigits> magnitude = folded + negative;
   const ap_uint<4> zeros = magnitude.countLeadingZeros();
 
-  // The exponent field, if the leading one is in the lower place, and were it at the top of `magnitude`
-  const ap_int<10> room = reference + ap_uint<5>(c.range(7, 3)) + (kDigits - 1);
+  // The exponent field, if the leading one is in the lower place; and were it at the top of `magnitude`
+  const ap_int<10> room = reference + ap_uint<5>(c.range(7, 3));
   const ap_int<10> field = room - zeros;
   const bool subnormal = field < 0;
-  const ap_uint<5> up = !subnormal ? ap_uint<5>(kDown + zeros) : room < -kDown ? ap_uint<5>(0) : ap_uint<5>(kDown + room);
+  const ap_int<10> up = subnormal ? room : ap_int<10>(zeros);
   ap_uint<4> mantissa = c.range(2, 0);
   mantissa[3] = 1;
-  const ap_uint<4 + kDown + kDigits> factor = ap_uint<4 + kDown + kDigits>(mantissa) << up;
+  if (subnormal && room < -kDown) mantissa = 0;
+  const ap_uint<7> shifted = ap_uint<7>(mantissa) << ap_uint<2>(up.range(1, 0));
+  const ap_uint<3> nibbles = ap_uint<3>(up.range(4, 2)) + kDown / 4;
+  const auto factor = up_by_nibbles<4 + kDown + kDigits>(shifted, nibbles);
   const ap_uint<kTop + 1> product = magnitude * factor;
   const ap_uint<9> reached = subnormal ? ap_uint<9>(0) : ap_uint<9>(field);
 
