@@ -35,10 +35,6 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
 encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. Only the CRC goes round with wide words
   do {
 #pragma HLS pipeline II=1 rewind
-    Piece piece;
-    piece.words = 0;
-    word_count_t count = 0;
-    bool closes = false, writes = false;
     if (first) {
       plan = plans.read();
       const Fitted<D> f = fitted.read();
@@ -62,14 +58,17 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       coded.write(c);
       left = plan.raw_beats;
       open = plan.transform != kRaw;
-      writes = first = plan.raw_beats == 0;  // of such a page its end
+      first = false;
       index = 0;
       at = Cursor<D>();
       raw_crc = kCrcStart;
     } else {
       const bool loads_row = rows_left != 0, sends_width = !loads_row && widths_left != 0;
       const bool has_beat = !loads_row && !sends_width && left != 0;
-      writes = has_beat || plan.transform != kRaw;
+      Piece piece;
+      piece.words = 0;
+      word_count_t count = 0;
+      bool closes = false;
       if (loads_row) {
         const Row row = rows.read();
         table[index] = row.slots;
@@ -85,7 +84,7 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
           count = 1;
         }
         widths_left -= 1;
-      } else if (!has_beat) {
+      } else if (!has_beat) {  // the end of a page with a section of words, or without any beats
         closes = true;
         first = true;
       } else {
@@ -115,10 +114,10 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
         left -= 1;
         at.advance(plan);
       }
+      place_piece(piece, place, count, closes);
+      piece.last = first;
+      if (plan.transform != kRaw || !(loads_row || sends_width)) pieces.write(piece);
     }
-    place_piece(piece, place, count, closes);
-    piece.last = first;
-    if (writes) pieces.write(piece);
     if (first) raw_crcs.write(raw_crc);
   } while (!first);
 }
