@@ -22,10 +22,10 @@ quality.single_thread()
 import numpy as np  # noqa: E402
 from quality import SHARED_TEXTS, Cache, Report, caches, log_probabilities, logits, missing, note  # noqa: E402
 from smollm2 import Model, weights_file  # noqa: E402
-from speckv.report.scatter import Point, scatter  # noqa: E402
+from speckv.bench.extras import quality as quality_of  # noqa: E402
+from speckv.bench.plots import perplexity_plot  # noqa: E402
 from speckv.resources import write_atomic  # noqa: E402
 
-LIMIT = 1.01
 TEXTS = ("alice29.txt", "asyoulik.txt")
 
 
@@ -93,18 +93,7 @@ def measure(report: Report, rows: list[Cache], texts: list[Path], arguments: Any
 
 def plot(report: Report) -> str:
     """Ratio against perplexity, the worst of all texts, as an SVG file; a codec should stay below 1 % more."""
-    worst = [max(text["factor"] for text in record["texts"].values()) for record in report.records]
-    points = [Point(record["codec"], record["ratio"], y, "k") for record, y in zip(report.records, worst, strict=True)]
-    return scatter(
-        "Ratio and perplexity",
-        report.title,
-        points,
-        "times smaller (K and V, whole frames)",
-        "perplexity, times that of bf16",
-        [],
-        limit=(LIMIT, "1 % more"),
-        y_origin=min(1.0, *worst),
-    )
+    return perplexity_plot(quality_of(report.records), report.title)
 
 
 if __name__ == "__main__":

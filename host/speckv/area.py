@@ -34,6 +34,8 @@ EVIDENCE = "yosys"
 FAMILY = "xcup"
 PART_TIMEOUT_S = 3600
 REST = "FIFOs and wiring"
+ENGINE_KERNELS = ("kv_compress", "kv_decompress")
+DELTA = "delta"  # in the names of the processes that only int8-delta-rle needs
 _CELLS = "cells.json"
 _SOURCE = "part.sv"
 
@@ -77,6 +79,22 @@ class KernelArea:
     def resources(self) -> dict[str, int]:
         """The sum of all parts."""
         return {name: sum(part.resources[name] for part in self.parts) for name in RESOURCES}
+
+
+@dataclass(frozen=True)
+class EngineArea:
+    """The compression engine, encoder and decoder: the sum of both kernels without the processes in `left_out`."""
+
+    resources: dict[str, int]
+    left_out: tuple[str, ...]
+
+
+def engine(areas: Sequence[KernelArea]) -> EngineArea:
+    """The engine of ENGINE_KERNELS among `areas`, without the processes that only int8-delta-rle needs."""
+    parts = [part for area in areas if area.kernel in ENGINE_KERNELS for part in area.parts]
+    left_out = [part for part in parts if DELTA in part.name]
+    resources = {name: sum(p.resources[name] for p in parts if p not in left_out) for name in RESOURCES}
+    return EngineArea(resources, tuple(part.name for part in left_out))
 
 
 def estimate(
@@ -226,7 +244,7 @@ def as_json(design: Design, areas: Sequence[KernelArea]) -> dict[str, Any]:
         "design": design.name,
         "hash": design.hash_hex,
         "evidence": EVIDENCE,
-        "tool": _tool(),
+        "tool": tool_text(),
         "kernels": {
             area.kernel: {
                 "total": area.resources,
@@ -252,8 +270,9 @@ def table(areas: Sequence[KernelArea]) -> str:
     width = max(len(label) for label, _ in rows)
     lines = [f"{'':{width}}" + "".join(f"{name:>8}" for name in RESOURCES)]
     lines += [f"{label:{width}}" + "".join(f"{counts[name]:>8}" for name in RESOURCES) for label, counts in rows]
-    return "\n".join([*lines, f"evidence: {EVIDENCE} ({_tool()}); indicative, and no timing"])
+    return "\n".join([*lines, f"evidence: {EVIDENCE} ({tool_text()}); indicative, and no timing"])
 
 
-def _tool() -> str:
+def tool_text() -> str:
+    """What makes the estimate, for people."""
     return f"Yosys {toolchain.yosys().version}, synth_xilinx -family {FAMILY}"

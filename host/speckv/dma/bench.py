@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from speckv import frame, sample
+from speckv import console, frame, sample
 from speckv.design import Design
 from speckv.dma import open_engine
 from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Op
@@ -24,8 +24,18 @@ RUN_BYTES = 1 << 20  # raw bytes of a throughput run
 DEFAULT_LINKS = tuple(name for name in LINKS if name != "ideal")
 DEFAULT_CODECS = ("raw", "quant8", "quant4")
 NEAR_LINK = "ddr4"
-_COLUMNS = ("link", "codec", "way", "page KiB", "raw B/cycle", "far B/cycle", "link B/cycle", "of link", "of bound",
-            "latency")  # fmt: skip
+_COLUMNS = (
+    ("link", "<"),
+    ("codec", "<"),
+    ("way", "<"),
+    ("page KiB", ">"),
+    ("raw B/cycle", ">"),
+    ("far B/cycle", ">"),
+    ("link B/cycle", ">"),
+    ("of link", ">"),
+    ("of bound", ">"),
+    ("latency", ">"),
+)
 NOTES = (
     "raw, far: bytes of pages, and of frames on the far link, per cycle of a run of 1 MiB, from start to interrupt;",
     "of link: far B/cycle to what the link carries; of bound: time of the slowest of far link, near port and codec",
@@ -193,10 +203,4 @@ def table(rows: Sequence[Row]) -> str:
         )
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" if index < 3 else f"{cell:>{width}}"
-                  for index, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
-        for line in (_COLUMNS, *cells)
-    ]  # fmt: skip
-    return "\n".join([*lines, "", *NOTES])
+    return "\n".join([console.table(_COLUMNS, cells), "", *NOTES])

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from speckv import bench, bench_output, cli, codec, compressors, skv
+from speckv import bench, cli, codec, compressors, skv
+from speckv.bench import measure, output, simulation
 from speckv.design import Design
 from speckv.errors import FileError, ToolError
 from speckv.frame import Dtype
@@ -22,7 +23,7 @@ CODECS = ("raw", "quant4", "quant3-rotated")
 def short() -> Any:
     """One call is enough for a speed here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench, "LEAST_SECONDS", 0.0)
+        patch.setattr(measure, "LEAST_SECONDS", 0.0)
         yield
 
 
@@ -72,7 +73,7 @@ def test_compact_is_shown_for_both(sample: list[bench.Dataset]) -> None:
     result = bench.run(sample, ["compact"])
     ratio = result.ratio_of_both("sample", "compact")
     assert ratio is not None and 4.1 < ratio < 5
-    assert f"compact, K and V together: {ratio:.3f} times smaller (sample)" in bench_output.table(result)
+    assert f"compact, K and V together: {ratio:.3f} times smaller (sample)" in output.table(result)
 
 
 def test_errors(result: bench.Result) -> None:
@@ -106,7 +107,7 @@ def test_missing_compressor_is_named(sample: list[bench.Dataset], monkeypatch: p
     monkeypatch.setattr(compressors, "load", absent)
     result = bench.run(sample[:1], ["raw"])
     assert [what.split(":")[0] for what in result.skipped] == list(compressors.NAMES)
-    assert "pip install" in bench_output.table(result)
+    assert "pip install" in output.table(result)
 
 
 def test_compressor_that_loses_is_an_error(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,24 +150,26 @@ _encode_frames = codec.encode_frames
 
 
 def test_rtl_figures(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "open_device", lambda design, backend: FakeDevice(design))
+    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design))
     result = bench.run(sample, ["quant4", "quant2"], Design.load("tiny"))
     for row in codec_rows(result):
-        assert row.simulated is not None and row.simulated.pages == 66  # 64, rounded up to all three pages
-        raw_bytes = 66 * 64 * 192 * 2
-        assert row.simulated.bytes_per_cycle == {"compress": raw_bytes / 13300, "decompress": raw_bytes / 19900}
+        assert row.simulated is not None and row.simulated.pages == simulation.PAGES == 65
+        raw_bytes = 65 * 64 * 192 * 2
+        assert row.simulated.bytes_per_cycle == {"compress": raw_bytes / 13100, "decompress": raw_bytes / 19600}
+        steady = row.simulated.steady_bytes_per_cycle  # 200 and 300 cycles a page
+        assert steady == {"compress": 64 * 192 * 2 / 200, "decompress": 64 * 192 * 2 / 300}
         assert row.simulated.latency_cycles == {"compress": 300, "decompress": 400}
-    assert "B/cycle in" in bench_output.table(result) and "rtl-sim" in bench_output.table(result)
+    assert "B/cycle in" in output.table(result) and "rtl-sim" in output.table(result)
 
 
 def test_rtl_that_differs_is_an_error(sample: list[bench.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "open_device", lambda design, backend: FakeDevice(design, damage=True))
+    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design, damage=True))
     with pytest.raises(bench.BenchError, match="cosim differs from the model"):
         bench.run(sample, ["quant4"], Design.load("tiny"))
 
 
 def test_rtl_names_what_the_design_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "open_device", lambda design, backend: FakeDevice(design))
+    monkeypatch.setattr(measure, "open_device", lambda design, backend: FakeDevice(design))
     tiny = Design.load("tiny")
     small = Design.from_mapping("small", {**tiny.parameters(), "codecs": ["raw"], "dtypes": ["bf16"]})
     pages = np.full((2, 64, 192), 0x3C00, np.uint16)
