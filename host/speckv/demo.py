@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from speckv import bf16, codec, doctor, frame, sample
+from speckv.demo_pool import Journey, travel
 from speckv.design import Design
 from speckv.device import BACKENDS, COMPRESS, DECOMPRESS, Device, open_device
 from speckv.device import pages as paging
@@ -102,6 +103,7 @@ class Result:
     rows: list[Row]
     references: dict[tuple[str, str], Reference]
     turned: dict[str, Reference]  # K pages coded with V's groups and the other way round, LOSSY
+    journey: Journey  # LOSSY, through the pool
     tools: dict[str, str]
     cycles_per_second: float | None
     command: str = "speckv demo"
@@ -241,6 +243,19 @@ def _spans(device: Device, codec_name: str, kind: str, expected: Reference) -> d
     return answers
 
 
+def check_blocks(journey: Journey, references: Mapping[str, Reference]) -> None:
+    """Compare what came back from the pool with the references by kind, to the bit.
+
+    Raises:
+        CheckError: a block did not come back, or differs.
+    """
+    if len(journey.blocks) != len(references["K"].pages):
+        raise CheckError(f"pool on {journey.backend}: {len(journey.blocks)} blocks came back of those that were stored")
+    for kind, expected in references.items():
+        pages = np.stack([block.k if kind == frame.Kind.K.label else block.v for block in journey.blocks])
+        check_same(f"pool on {journey.backend}", f"{journey.codec} {kind}", expected.frames, pages, expected)
+
+
 def _cases(design: Design) -> Iterator[tuple[str, str]]:
     for name in design.codecs:
         rotated = frame.parse_codec(name, frame.Kind.V).is_rotated
@@ -284,6 +299,12 @@ def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Pro
                 progress.step(f"{backend}: {codec_name} {kind}")
                 expected = references[codec_name, kind]
                 rows.append(measure(device, backend, codec_name, kind, expected, stopwatch))
+    # the simulated system if there is one, else the model
+    moved_by = "cosim" if "cosim" in backends else REFERENCE
+    progress.step(f"{moved_by}: through the pool, {LOSSY}")
+    options = {} if moved_by == REFERENCE else {"progress": _prefixed(progress, moved_by)}
+    journey = travel(design, moved_by, pages, LOSSY, **options)
+    check_blocks(journey, {kind: references[LOSSY, kind] for kind in KINDS})
     return Result(
         design=design,
         sample=data,
@@ -291,6 +312,7 @@ def run(design: Design, backends: Sequence[str] = tuple(BACKENDS), progress: Pro
         rows=rows,
         references=references,
         turned=turned,
+        journey=journey,
         tools=doctor.versions(),
         cycles_per_second=stopwatch.cycles / stopwatch.seconds if stopwatch.cycles else None,
         command=f"speckv demo --design {design.name} --backend {','.join(backends)}",
@@ -305,4 +327,4 @@ def _prefixed(progress: Progress, backend: str) -> Callable[[str], None]:
 def steps(design: Design, backends: Sequence[str]) -> int:
     """How often `run` reports progress."""
     cases = len(list(_cases(design)))
-    return cases + len(backends) * (1 + cases)
+    return cases + len(backends) * (1 + cases) + 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from speckv import console
 from speckv.demo import REFERENCE, Result, Row
+from speckv.demo_pool import LINKS, Journey
 
 GB_PER_S_BASIS = "bytes per cycle × clock, not measured on hardware"
 # name, alignment, whether it needs a backend that counts cycles
@@ -42,11 +44,29 @@ def as_json(result: Result) -> dict[str, Any]:
         },
         "identical": True,
         "rows": [_row(row, result) for row in result.rows],
+        "pool": _journey(result.journey),
         "gb_per_s_basis": GB_PER_S_BASIS,
         "simulated_cycles_per_second": result.cycles_per_second,
         "tools": result.tools,
         "command": result.command,
         "seconds": result.seconds,
+    }
+
+
+def _journey(journey: Journey) -> dict[str, Any]:
+    return {
+        "backend": journey.backend,
+        "evidence": journey.evidence,
+        "codec": journey.codec,
+        "blocks": len(journey.blocks),
+        "raw_bytes": journey.raw_bytes,
+        "far_used_bytes": journey.far_used_bytes,
+        "capacity_gain": journey.gain,
+        "identical": True,
+        "ways": {way: asdict(leg) for way, leg in journey.legs.items()},
+        "page_bytes": journey.page_bytes,
+        "links": LINKS if journey.latency else None,
+        "latency_cycles": {way: {one.name: one.cycles for one in stages} for way, stages in journey.latency.items()},
     }
 
 
@@ -90,7 +110,38 @@ def table(result: Result) -> str:
             f"({result.cycles_per_second / 1e6:.2f} M cycles/s)."
         )
         notes.append(f"GB/s: {GB_PER_S_BASIS} ({design.clock_mhz:g} MHz).")
-    return "\n".join([head, "", lines, "", *notes])
+    return "\n".join([head, "", lines, "", *notes, "", *_told(result.journey)])
+
+
+def _told(journey: Journey) -> list[str]:
+    """The way through the pool, for people."""
+    lines = [
+        f"Through the pool ({journey.backend}, {journey.evidence}): {len(journey.blocks)} blocks of K and V, "
+        f"{journey.codec}, to far memory and back, equal to the golden codec's bit for bit;",
+        f"{journey.raw_bytes} bytes take {journey.far_used_bytes} of far memory: {journey.gain:.3f} times as many fit.",
+        "",
+    ]
+    columns = [("way", "<"), ("near link B", ">"), ("far link B", ">"), ("cycles", ">"), ("near B/cycle", ">")]
+    rows = [
+        [
+            way,
+            str(leg.near_bytes),
+            str(leg.far_bytes),
+            str(leg.cycles or "–"),
+            f"{leg.near_bytes / leg.cycles:.1f}" if leg.cycles else "–",
+        ]
+        for way, leg in journey.legs.items()
+    ]
+    lines.append(console.table(columns, rows))
+    if journey.latency:
+        links = ", ".join(f"{memory} memory {link}" for memory, link in LINKS.items())
+        lines += ["", f"Latency of one page of {journey.page_bytes} bytes in cycles, links idle ({links}):"]
+        lines += [
+            f"{way} {sum(stage.cycles for stage in stages)}: "
+            + ", ".join(f"{stage.name} {stage.cycles}" for stage in stages)
+            for way, stages in journey.latency.items()
+        ]
+    return lines
 
 
 def _cells(row: Row, result: Result) -> list[str]:

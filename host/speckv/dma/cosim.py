@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import enum
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from speckv.device import registers, simulation, standstill
 from speckv.device.native import NUMBER, POINTER, TEXT
 from speckv.device.simulation import SLICE_CYCLES, STUCK_CYCLES, RunState
 from speckv.dma import system
-from speckv.dma.descriptor import BEAT_BYTES, Traffic
+from speckv.dma.descriptor import BEAT_BYTES, Descriptor, Traffic
 from speckv.dma.engine import MAX_BATCH, MAX_BATCH_BEATS, BatchResult, DmaEngine, finished
 from speckv.dma.links import Link
 from speckv.dma.links import link as profile
@@ -61,6 +61,13 @@ class MemoryFault(enum.IntEnum):
     SLVERR = 2
     DECERR = 3
     SILENT = 4
+
+
+class Span(NamedTuple):
+    """Cycles, since a run began, in which a memory moved its first and its last beat in one direction."""
+
+    first: int
+    last: int
 
 
 class CosimEngine(DmaEngine):
@@ -127,6 +134,7 @@ class CosimEngine(DmaEngine):
             name: self._library.axi_memory_new(array.ctypes.data, array.nbytes, _BASES[name])
             for name, array in arrays.items()
         }
+        self._spans: dict[tuple[str, str], Span] | None = None  # of a run that is watched
         self._free = weakref.finalize(self, _delete, self._library, list(self._memories.values()))
         for name in self._memories:
             self._connect(name)
@@ -143,6 +151,15 @@ class CosimEngine(DmaEngine):
             end = checks.MAX_COUNT if last is None else last
             self._library.axi_memory_fault(self._memories[memory], first, end, answer)
             self._connect(memory, silent=fault == MemoryFault.SILENT)
+
+    def run_watched(self, descriptors: Sequence[Descriptor]) -> tuple[BatchResult, dict[tuple[str, str], Span]]:
+        """`run_all`, with the span of each memory that moved anything, by its name and "read" or "written". Slow."""
+        with self._lock:
+            self._spans = {}
+            try:
+                return self.run_all(descriptors), self._spans
+            finally:
+                self._spans = None
 
     def beats(self, memory: str) -> tuple[int, int]:
         """Beats of 64 bytes that a memory's port read and wrote since the engine was opened or last reset.
@@ -203,15 +220,30 @@ class CosimEngine(DmaEngine):
         before = {name: self.beats(name) for name in self._memories}
         self._library.system_start(self._handle, self._stuck_cycles, timeout_cycles or 0)
         state = RunState.RUNNING
+        slice_cycles = SLICE_CYCLES if self._spans is None else 1
+        moved = before
         while state == RunState.RUNNING:
-            state = self._library.system_step(self._handle, SLICE_CYCLES)
+            state = self._library.system_step(self._handle, slice_cycles)
+            if self._spans is not None:
+                moved = self._watch(self._spans, moved)
         if state != RunState.DONE:
             raise self._failure(RunState(state), before, timeout_cycles)
         return int(self._library.system_cycles(self._handle))
 
-    def _failure(
-        self, state: RunState, before: dict[str, tuple[int, int]], timeout_cycles: int | None
-    ) -> DeviceError:
+    def _watch(
+        self, spans: dict[tuple[str, str], Span], before: dict[str, tuple[int, int]]
+    ) -> dict[str, tuple[int, int]]:
+        """Notes which memories moved a beat in this cycle. Returns the beats by now."""
+        cycle = int(self._library.system_cycles(self._handle))
+        now = {name: self.beats(name) for name in before}
+        for name in now:
+            for direction, beats, earlier in zip(("read", "written"), now[name], before[name], strict=True):
+                if beats != earlier:
+                    first = spans[name, direction].first if (name, direction) in spans else cycle
+                    spans[name, direction] = Span(first, cycle)
+        return now
+
+    def _failure(self, state: RunState, before: dict[str, tuple[int, int]], timeout_cycles: int | None) -> DeviceError:
         moved = []
         for name, (read, written) in before.items():
             now = self.beats(name)

@@ -42,6 +42,9 @@ class BatchResult:
 class DmaEngine(ABC):
     """An open engine; a context manager. `near` and `far` are its memories, uint8 [bytes].
 
+    `moved` is what its batches have asked of them since it was opened, `cycles` how long that took where there is a
+    clock.
+
     Descriptors of one batch are under way together: what one of them writes, no other may read (`hls/dma.md`).
     Batches from several threads run one after the other. Every call after `close` raises DmaError.
     """
@@ -53,6 +56,8 @@ class DmaEngine(ABC):
         self.design = design
         self.near = _memory("near_bytes", near_bytes)
         self.far = _memory("far_bytes", far_bytes)
+        self.moved = Traffic()
+        self.cycles: int | None = None
         self._lock = threading.RLock()
         self._closed = False
         self._process = os.getpid()
@@ -84,7 +89,11 @@ class DmaEngine(ABC):
             )
         with self._lock:
             self._check_open()
-            return self._run(batch, len(descriptors), timeout_cycles)
+            result = self._run(batch, len(descriptors), timeout_cycles)
+            self.moved = Traffic(*(sum(both) for both in zip(self.moved, result.traffic, strict=True)))
+            if result.cycles is not None:
+                self.cycles = (self.cycles or 0) + result.cycles
+            return result
 
     def run_all(self, descriptors: Sequence[Descriptor], *, timeout_cycles: int | None = None) -> BatchResult:
         """`run`, but DmaError names the first descriptor that failed, why, and the remedy."""

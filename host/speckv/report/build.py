@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from speckv import resources
+from speckv.demo_pool import LINKS
 from speckv.errors import ToolError
 from speckv.report import figures, kernels
 
@@ -45,6 +46,7 @@ def _context(result: Result) -> dict[str, Any]:
         "summary": figures.summary(result),
         "figures": {name: Markup(svg) for name, svg in figures.all_figures(result).items()},
         "direction": {kind: figures.direction(result, kind) for kind in ("K", "V")},
+        "journey_links": ", ".join(f"{memory} memory {link}" for memory, link in LINKS.items()),
         "kernels": kernels.load(result.design),
     }
 

@@ -104,6 +104,9 @@ def all_figures(result: Result) -> dict[str, str]:
             "single": _single_page(result),
             "timeline": _timeline(result),
         }
+    made["links"] = _links(result)
+    if result.journey.latency:
+        made["stages"] = _stages(result)
     return made
 
 
@@ -332,6 +335,42 @@ def _timeline(result: Result) -> str:
         ),
         rows,
         "clock cycles since the start of the call",
+    )
+
+
+def _links(result: Result) -> str:
+    journey = result.journey
+    groups = [
+        (way, [Bar("near link", float(leg.near_bytes), "raw"), Bar("far link", float(leg.far_bytes), "part")])
+        for way, leg in journey.legs.items()
+    ]
+    return charts.bars(
+        "Bytes on both links",
+        f"Bytes of {len(journey.blocks)} blocks of K and V on the link of each memory. " + _told(groups),
+        groups,
+        "bytes",
+        digits=0,
+    )
+
+
+def _stages(result: Result) -> str:
+    shades = ("mark", "part", "raw", "k", "v", "v pale")
+    rows = []
+    for way, stages in result.journey.latency.items():
+        # the same parts for both ways, so that they have one legend
+        names = [stage.name.replace("near memory", "memory").replace("far memory", "memory") for stage in stages]
+        parts = [
+            (name, float(stage.cycles), css) for name, stage, css in zip(names, stages, shades, strict=True)
+        ]
+        rows.append((way, parts))
+    return charts.stacked(
+        "Latency of one page by stage",
+        "Cycles from the start of a batch of one page to its interrupt. "
+        + " ".join(
+            f"{way}: " + ", ".join(f"{name} {cycles:.0f}" for name, cycles, _ in parts) + "." for way, parts in rows
+        ),
+        rows,
+        "cycles",
     )
 
 
