@@ -117,8 +117,9 @@ def _told(journey: Journey) -> list[str]:
     """The way through the pool, for people."""
     lines = [
         f"Through the pool ({journey.backend}, {journey.evidence}): {len(journey.blocks)} blocks of K and V, "
-        f"{journey.codec}, to far memory and back, equal to the golden codec's bit for bit;",
-        f"{journey.raw_bytes} bytes take {journey.far_used_bytes} of far memory: {journey.gain:.3f} times as many fit.",
+        f"{journey.codec}, to far memory and back,",
+        f"equal to the golden codec's bit for bit; {journey.raw_bytes} bytes take {journey.far_used_bytes} of far memory: "
+        f"{journey.gain:.3f}×.",
         "",
     ]
     columns = [("way", "<"), ("near link B", ">"), ("far link B", ">"), ("cycles", ">"), ("near B/cycle", ">")]

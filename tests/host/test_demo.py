@@ -43,6 +43,33 @@ def test_software(software: demo.Result) -> None:
     assert lossy.bytes_per_cycle is None and software.cycles_per_second is None
 
 
+def test_blocks_go_through_the_pool(software: demo.Result) -> None:
+    journey = software.journey
+    assert (journey.backend, journey.evidence, journey.codec) == ("software", "model", "quant8")
+    assert len(journey.blocks) == 12 and journey.raw_bytes == 24 * 24576
+    assert journey.far_used_bytes == 24 * 12736 and journey.gain == pytest.approx(24576 / 12736)
+    for leg in journey.legs.values():
+        assert (leg.near_bytes, leg.far_bytes, leg.cycles) == (24 * 24576, 24 * 12736, None)
+    assert "Through the pool (software, model): 12 blocks" in demo_output.table(software)
+    printed = demo_output.as_json(software)["pool"]
+    assert printed["ways"]["fetch"]["far_bytes"] == 24 * 12736 and printed["latency_cycles"] == {}
+    page = report.html(software)
+    assert "Bytes on both links" in page and "Latency of one page by stage" not in page
+
+
+def test_a_block_that_the_pool_changed_is_noticed(software: demo.Result) -> None:
+    references = {kind: software.references["quant8", kind] for kind in demo.KINDS}
+    demo.check_blocks(software.journey, references)
+    k = software.journey.blocks[3].k.copy()
+    k[5, 7] ^= 1
+    blocks = [*software.journey.blocks]
+    blocks[3] = replace(blocks[3], k=k)
+    with pytest.raises(CheckError, match="pool on software quant8 K: decoded page 3, token 5, channel 7 is"):
+        demo.check_blocks(replace(software.journey, blocks=blocks), references)
+    with pytest.raises(CheckError, match="11 blocks came back"):
+        demo.check_blocks(replace(software.journey, blocks=blocks[1:]), references)
+
+
 def test_design_with_short_pages(design: Design) -> None:
     result = demo.run(replace(design, name="short", max_tokens=40, max_channels=192), ["software"])
     assert result.rows[0].pages == 24 and result.references["raw", "K"].raw.shape == (24, 32, 192)

@@ -150,6 +150,25 @@ def test_ports_move_what_the_kernel_counts(engine: CosimEngine) -> None:
     assert tuple(moved["control"]) == (3 * PAGES * 64,) * 2
 
 
+def test_a_watched_run_tells_when_memories_moved(engine: CosimEngine) -> None:
+    """It takes the same cycles, and does the same, as one that is not watched."""
+    before = engine.moved, engine.cycles
+    engine.near[BACK:] = 0
+    usual = engine.run_all(FETCHES)
+    near = engine.near.copy()
+    engine.near[BACK:] = 0
+    watched, spans = engine.run_watched(FETCHES)
+    assert watched.cycles == usual.cycles and np.array_equal(engine.near, near)
+    assert usual.cycles is not None and before[1] is not None
+    assert engine.cycles == before[1] + 2 * usual.cycles
+    assert engine.moved.far_read_bytes == before[0].far_read_bytes + 2 * PAGES * FRAME
+    order = [spans["control", "read"].first, spans["far", "read"].first, spans["near", "written"].first]
+    assert 0 < order[0] < order[1] < order[2] < spans["near", "written"].last <= spans["control", "written"].last
+    assert spans["far", "read"].last - spans["far", "read"].first >= PAGES * FRAME // 64 - 1
+    assert ("near", "read") not in spans and ("far", "written") not in spans
+    assert spans["control", "written"].last < usual.cycles
+
+
 def test_bad_options_are_refused(opened: CosimEngine) -> None:
     design = opened.design
     with pytest.raises(DmaError, match="link is 'pigeon', expected one of ideal, "):
