@@ -117,8 +117,8 @@ def _told(journey: Journey) -> list[str]:
     """The way through the pool, for people."""
     lines = [
         f"Through the pool ({journey.backend}, {journey.evidence}): {len(journey.blocks)} blocks of K and V, "
-        f"{journey.codec}, to far memory and back,",
-        f"equal to the golden codec's bit for bit; {journey.raw_bytes} bytes take {journey.far_used_bytes} of far memory: "
+        f"{journey.codec}, to far memory and back;",
+        f"equal to the golden codec's bit for bit. {journey.raw_bytes} bytes take {journey.far_used_bytes} there: "
         f"{journey.gain:.3f}×.",
         "",
     ]
