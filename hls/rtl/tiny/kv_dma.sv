@@ -541,8 +541,8 @@ module kv_dma_route_speckv_Design(
 );
 
   wire         _GEN;
-  reg          r_sroa_441360_01403_r2;
-  reg  [25:0]  left_sroa_0_11404_r2;
+  reg          r_sroa_441384_01427_r2;
+  reg  [25:0]  left_sroa_0_11428_r2;
   wire         _GEN_0;
   reg          active3;
   reg          active2;
@@ -561,8 +561,8 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_5 = active0 & ~valid0_0;
   wire         _GEN_6 = valid1_0 & jobs_empty_n & (~valid1_1 | _GEN_4);
   reg          tobool16_not_r1s1;
-  reg  [25:0]  shr_i_i_i591378_r1s1;
-  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i591378_r1s1 == 26'h0;
+  reg  [25:0]  shr_i_i_i591402_r1s1;
+  wire         _GEN_7 = tobool16_not_r1s1 | shr_i_i_i591402_r1s1 == 26'h0;
   reg          xor_r1s1;
   reg          or_r1s1;
   reg          xor_r1s1__1;
@@ -572,7 +572,7 @@ module kv_dma_route_speckv_Design(
   assign _GEN_4 = valid1_1 & ~(_GEN_8 & ~routed_full_n) & (~valid1_2 | _GEN_3);
   reg          cmp_i_r1s1;
   reg          cmp_i152_r1s1;
-  reg          cmp_i_i1418_r1s1;
+  reg          cmp_i_i1442_r1s1;
   reg          xor_r1s1__2;
   reg          or_r1s2;
   reg          and_r1s1;
@@ -583,7 +583,7 @@ module kv_dma_route_speckv_Design(
   assign _GEN_3 = valid1_2 & ~(_GEN_10 & ~to_compress_full_n);
   reg          or_r1s2__2;
   reg          or_r1s2__3;
-  reg          cmp_i_i1424_r1s2;
+  reg          cmp_i_i1448_r1s2;
   reg          or_r1s2__4;
   wire         _GEN_12 = active1 & ~valid1_0 & ~valid1_1 & ~valid1_2;
   reg          exit1_0;
@@ -593,15 +593,15 @@ module kv_dma_route_speckv_Design(
   reg          hold_18;
   reg  [25:0]  select_r1s1;
   reg  [25:0]  select_r1s1__1;
-  reg  [31:0]  hold_left_sroa_0_0142114301433;
-  reg          hold_cmp_i1561366141914311432;
-  reg  [7:0]   hold_conv_i_i821;
-  reg  [15:0]  hold_conv_i_i855;
-  reg  [15:0]  hold_conv_i_i889;
+  reg  [31:0]  hold_left_sroa_0_0144514541457;
+  reg          hold_cmp_i1561390144314551456;
+  reg  [7:0]   hold_conv_i_i843;
+  reg  [15:0]  hold_conv_i_i877;
+  reg  [15:0]  hold_conv_i_i911;
   reg  [31:0]  hold_conv_i_i315;
-  reg  [63:0]  hold_conv_i_i923;
-  reg  [63:0]  hold_conv_i_i974;
-  reg  [31:0]  hold_conv_i_i1008;
+  reg  [63:0]  hold_conv_i_i945;
+  reg  [63:0]  hold_conv_i_i996;
+  reg  [31:0]  hold_conv_i_i1030;
   reg  [63:0]  hold_20;
   reg  [525:0] hold_or_i405;
   reg          hold_tobool_not;
@@ -610,26 +610,26 @@ module kv_dma_route_speckv_Design(
     & (~valid2_1 | _GEN_1);
   reg          xor_r2s1;
   reg          and_r2s1;
-  wire         _GEN_14 = hold_cmp_i1561366141914311432 | and_r2s1;
+  wire         _GEN_14 = hold_cmp_i1561390144314551456 | and_r2s1;
   reg  [7:0]   select_r2s1;
-  reg          cmp_i1108_r2s1;
-  wire         _GEN_15 = _GEN_14 ? select_r2s1[0] : cmp_i1108_r2s1;
+  reg          cmp_i1130_r2s1;
+  wire         _GEN_15 = _GEN_14 ? select_r2s1[0] : cmp_i1130_r2s1;
   reg          and_r2s1__1;
-  reg          loadedv42_not1405_r2s1;
+  reg          loadedv42_not1429_r2s1;
   reg          xor_r2s1__1;
   wire         _GEN_16 =
     and_r2s1__1
-    & (loadedv42_not1405_r2s1
-         ? ~r_sroa_441360_01403_r2
-         : _GEN_14 ? hold_cmp_i1561366141914311432 : xor_r2s1__1);
-  wire         _GEN_17 = left_sroa_0_11404_r2 == 26'h1;
+    & (loadedv42_not1429_r2s1
+         ? ~r_sroa_441384_01427_r2
+         : _GEN_14 ? hold_cmp_i1561390144314551456 : xor_r2s1__1);
+  wire         _GEN_17 = left_sroa_0_11428_r2 == 26'h1;
   reg  [576:0] or_i496_r2s1;
   reg          and_r2s1__2;
   reg  [511:0] beat_sroa_0_0_r2s1;
   assign _GEN_1 =
     valid2_1
     & ~(xor_r2s1 & ~routed_full_n | _GEN_16 & ~to_decompress_full_n | and_r2s1__2
-        & ~to_compress_full_n | hold_cmp_i1561366141914311432 & ~copied_full_n);
+        & ~to_compress_full_n | hold_cmp_i1561390144314551456 & ~copied_full_n);
   wire         _GEN_18 = active2 & ~valid2_0 & ~valid2_1;
   reg          valid3_0;
   wire         _GEN_19 = active3 & ~valid3_0;
@@ -664,7 +664,7 @@ module kv_dma_route_speckv_Design(
   reg          exit3_0;
   reg          exit3_1;
   assign _GEN_0 = _GEN_5 | _GEN_19 & exit3_0;
-  reg          loadedv42_not1405_r2;
+  reg          loadedv42_not1429_r2;
   wire [511:0] _GEN_20 = ~hold_18 ? far_dout : near_dout;
   wire         _GEN_21 = hold_20 != {31'h0, {1'h0, _GEN_20[223:192]} + 33'h40};
   wire         _GEN_22 = jobs_dout[2:0] == 3'h3;
@@ -673,7 +673,7 @@ module kv_dma_route_speckv_Design(
   wire         _GEN_25 = _GEN_22 & _GEN_24;
   wire         _GEN_26 = _GEN_7 & cmp_i_r1s1;
   wire         _GEN_27 = _GEN_26 & xor_r1s1__1 | _GEN_26 & xor_r1s1;
-  wire         _GEN_28 = cmp_i_i1418_r1s1 | _GEN_27;
+  wire         _GEN_28 = cmp_i_i1442_r1s1 | _GEN_27;
   wire         _GEN_29 = ~_GEN_27 & ~((_GEN_27 ? cmp_i152_r1s1 : cmp_i_r1s1) | _GEN_28);
   wire         _GEN_30 = _GEN_7 & _GEN_29;
   wire         _GEN_31 = ~_GEN_7 & cmp_i_r1s1;
@@ -684,14 +684,14 @@ module kv_dma_route_speckv_Design(
   always_ff @(posedge clk) begin
     if (_GEN_6) begin
       tobool16_not_r1s1 <= ~(jobs_dout[523]);
-      shr_i_i_i591378_r1s1 <= _GEN_23[31:6];
+      shr_i_i_i591402_r1s1 <= _GEN_23[31:6];
       xor_r1s1 <= ~_GEN_24;
       or_r1s1 <= ~_GEN_33 | _GEN_25;
       xor_r1s1__1 <= ~_GEN_22;
       jobs_r1s1 <= jobs_dout;
       cmp_i_r1s1 <= _GEN_33;
       cmp_i152_r1s1 <= _GEN_22;
-      cmp_i_i1418_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
+      cmp_i_i1442_r1s1 <= ~(jobs_dout[523]) | jobs_dout[223:198] == 26'h0;
       xor_r1s1__2 <= ~_GEN_33;
     end
     if (_GEN_4)
@@ -703,14 +703,14 @@ module kv_dma_route_speckv_Design(
       jobs_r1s2 <= jobs_r1s1;
       or_r1s2__2 <= ~_GEN_29 & xor_r1s1__2 | _GEN_34 & xor_r1s1__1;
       or_r1s2__3 <= _GEN_34 & xor_r1s1 | and_r1s1 & ~_GEN_29;
-      cmp_i_i1424_r1s2 <= _GEN_28;
+      cmp_i_i1448_r1s2 <= _GEN_28;
       or_r1s2__4 <=
         _GEN_35 & xor_r1s1__1 | _GEN_35 & xor_r1s1 | and_r1s1 & ~_GEN_28 | ~_GEN_28
         & xor_r1s1__2 | _GEN_32;
     end
     if (_GEN_3) begin
-      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1424_r1s2;
-      exit1_1 <= _GEN_10 & cmp_i_i1424_r1s2;
+      exit1_0 <= (or_r1s2__2 | or_r1s2__3) & cmp_i_i1448_r1s2;
+      exit1_1 <= _GEN_10 & cmp_i_i1448_r1s2;
       exit1_2 <= or_r1s2__4;
     end
     if (_GEN_4)
@@ -720,37 +720,37 @@ module kv_dma_route_speckv_Design(
       select_r1s1__1 <= ~(jobs_dout[523]) ? 26'h0 : jobs_dout[223:198];
     end
     if (_GEN_4) begin
-      hold_left_sroa_0_0142114301433 <=
-        {6'h0, _GEN_32 ? shr_i_i_i591378_r1s1 : _GEN_27 ? select_r1s1 : select_r1s1__1};
-      hold_cmp_i1561366141914311432 <= _GEN_32 | _GEN_27 ? cmp_i152_r1s1 : cmp_i_r1s1;
+      hold_left_sroa_0_0144514541457 <=
+        {6'h0, _GEN_32 ? shr_i_i_i591402_r1s1 : _GEN_27 ? select_r1s1 : select_r1s1__1};
+      hold_cmp_i1561390144314551456 <= _GEN_32 | _GEN_27 ? cmp_i152_r1s1 : cmp_i_r1s1;
     end
     if (_GEN_6) begin
-      hold_conv_i_i821 <= jobs_dout[23:16];
-      hold_conv_i_i855 <= jobs_dout[271:256];
-      hold_conv_i_i889 <= jobs_dout[287:272];
+      hold_conv_i_i843 <= jobs_dout[23:16];
+      hold_conv_i_i877 <= jobs_dout[271:256];
+      hold_conv_i_i911 <= jobs_dout[287:272];
       hold_conv_i_i315 <= jobs_dout[223:192];
-      hold_conv_i_i923 <= jobs_dout[383:320];
-      hold_conv_i_i974 <= jobs_dout[447:384];
-      hold_conv_i_i1008 <= jobs_dout[319:288];
+      hold_conv_i_i945 <= jobs_dout[383:320];
+      hold_conv_i_i996 <= jobs_dout[447:384];
+      hold_conv_i_i1030 <= jobs_dout[319:288];
       hold_20 <= {32'h0, jobs_dout[255:224]};
       hold_or_i405 <= {1'h0, jobs_dout};
       hold_tobool_not <= ~(jobs_dout[524]);
     end
     if (_GEN_2) begin
-      xor_r2s1 <= ~loadedv42_not1405_r2;
+      xor_r2s1 <= ~loadedv42_not1429_r2;
       and_r2s1 <=
-        ~hold_cmp_i1561366141914311432
-        & ~(_GEN_20[415:384] == hold_conv_i_i1008 & _GEN_20[71:64] == hold_conv_i_i821
-            & _GEN_20[111:96] == hold_conv_i_i855 & _GEN_20[127:112] == hold_conv_i_i889
-            & _GEN_20[191:160] == hold_conv_i_i315 & _GEN_20[319:256] == hold_conv_i_i923
-            & _GEN_20[383:320] == hold_conv_i_i974);
-      select_r2s1 <= {7'h0, ~hold_cmp_i1561366141914311432};
-      cmp_i1108_r2s1 <= _GEN_21;
-      and_r2s1__1 <= ~hold_18 & ~hold_cmp_i1561366141914311432;
-      loadedv42_not1405_r2s1 <= loadedv42_not1405_r2;
+        ~hold_cmp_i1561390144314551456
+        & ~(_GEN_20[415:384] == hold_conv_i_i1030 & _GEN_20[71:64] == hold_conv_i_i843
+            & _GEN_20[111:96] == hold_conv_i_i877 & _GEN_20[127:112] == hold_conv_i_i911
+            & _GEN_20[191:160] == hold_conv_i_i315 & _GEN_20[319:256] == hold_conv_i_i945
+            & _GEN_20[383:320] == hold_conv_i_i996);
+      select_r2s1 <= {7'h0, ~hold_cmp_i1561390144314551456};
+      cmp_i1130_r2s1 <= _GEN_21;
+      and_r2s1__1 <= ~hold_18 & ~hold_cmp_i1561390144314551456;
+      loadedv42_not1429_r2s1 <= loadedv42_not1429_r2;
       xor_r2s1__1 <= ~_GEN_21;
       or_i496_r2s1 <= {_GEN_17, 64'hFFFFFFFFFFFFFFFF, _GEN_20};
-      and_r2s1__2 <= hold_18 & ~hold_cmp_i1561366141914311432;
+      and_r2s1__2 <= hold_18 & ~hold_cmp_i1561390144314551456;
       beat_sroa_0_0_r2s1 <= _GEN_20;
     end
     if (valid3_0) begin
@@ -758,13 +758,13 @@ module kv_dma_route_speckv_Design(
       exit3_1 <= ~hold_tobool_not;
     end
     if (_GEN_13 | _GEN_2) begin
-      loadedv42_not1405_r2 <= ~_GEN_13 | hold_18;
-      left_sroa_0_11404_r2 <=
-        _GEN_13 ? hold_left_sroa_0_0142114301433[25:0] : left_sroa_0_11404_r2 - 26'h1;
+      loadedv42_not1429_r2 <= ~_GEN_13 | hold_18;
+      left_sroa_0_11428_r2 <=
+        _GEN_13 ? hold_left_sroa_0_0144514541457[25:0] : left_sroa_0_11428_r2 - 26'h1;
     end
     if (_GEN_13 | _GEN_1)
-      r_sroa_441360_01403_r2 <=
-        ~_GEN_13 & (loadedv42_not1405_r2s1 ? r_sroa_441360_01403_r2 : _GEN_15);
+      r_sroa_441384_01427_r2 <=
+        ~_GEN_13 & (loadedv42_not1429_r2s1 ? r_sroa_441384_01427_r2 : _GEN_15);
   end // always_ff @(posedge)
   assign _GEN = _GEN_12 & exit1_0 | _GEN_12 & exit1_1 | _GEN_18;
   assign jobs_read = _GEN_6;
@@ -776,7 +776,7 @@ module kv_dma_route_speckv_Design(
   assign to_compress_write = _GEN_11 | _GEN_1 & and_r2s1__2;
   assign to_compress_din =
     _GEN_11
-      ? {161'hFFFFFFFFFFFFFFFF000000000000000000000000,
+      ? {161'hFFFFFFFFFFFFFFFF000000000008000000000000,
          jobs_r1s2[319:288],
          jobs_r1s2[447:320],
          64'h0,
@@ -787,16 +787,16 @@ module kv_dma_route_speckv_Design(
          jobs_r1s2[23:16],
          jobs_r1s2[31:24],
          jobs_r1s2[15:8],
-         48'h246564B53}
+         48'h346564B53}
       : or_i496_r2s1;
   assign to_compress_waits =
     (valid1_2 & _GEN_10 | valid2_1 & and_r2s1__2) & ~to_compress_full_n;
   assign to_decompress_write = _GEN_1 & _GEN_16;
   assign to_decompress_din = or_i496_r2s1;
   assign to_decompress_waits = valid2_1 & _GEN_16 & ~to_decompress_full_n;
-  assign copied_write = _GEN_1 & hold_cmp_i1561366141914311432;
+  assign copied_write = _GEN_1 & hold_cmp_i1561390144314551456;
   assign copied_din = beat_sroa_0_0_r2s1;
-  assign copied_waits = valid2_1 & hold_cmp_i1561366141914311432 & ~copied_full_n;
+  assign copied_waits = valid2_1 & hold_cmp_i1561390144314551456 & ~copied_full_n;
   assign routed_write = _GEN_9 | _GEN_1 & xor_r2s1;
   assign routed_din = _GEN_9 ? {1'h0, jobs_r1s1} : {_GEN_15, 525'h0} | hold_or_i405;
   assign routed_waits = (valid1_1 & _GEN_8 | valid2_1 & xor_r2s1) & ~routed_full_n;
