@@ -12,6 +12,8 @@ from .dfg import Graph, Node
 
 # of a clock period, what logic may use; the rest is clock-to-output, set-up, skew and long routes
 USABLE_FRACTION = 0.7
+# one bit that selects among so many has a long way to all of them
+FAR_BITS = 512
 
 
 def multiplier_stages(node: Node, graph: Graph) -> int:
@@ -93,4 +95,6 @@ def delay(node: Node, graph: Graph) -> tuple[int, float]:
         return 0, 0.0  # an inverter disappears into the next LUT
     if width == 1 and op in ("and", "or", "xor"):
         return 0, 0.15  # a LUT holds several gates of one bit
+    if op == "select" and width >= FAR_BITS:
+        return 0, 0.7
     return 0, 0.3  # and, or, xor, select: one LUT level

@@ -6,6 +6,8 @@
 
 namespace speckv {
 
+constexpr int kLevelBits = 10;  // z + q, and sums of q over a run but for their first
+
 // Beats on their way back: values already; or levels z + q and the scale of each lane; or, of a whole run of a rotated
 // page, only q, and its z beside them.
 struct Decoded {
@@ -68,11 +70,12 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
         const ap_uint<16> own = lane(row, l);
         const Parameter parameter(plan.by_token() ? shared : own);
         const ap_uint<8> code = number.range(7, 0) & code_ones;
-        const ap_int<16> level = (run ? ap_int<8>(0) : parameter.z) + ap_int<9>(code);
-        set_lane(d.numbers, l, ap_uint<16>(level));
+        const ap_int<kLevelBits> level = (run ? ap_int<8>(0) : parameter.z) + ap_int<9>(code);
         d.scales.range(8 * l + 7, 8 * l) = parameter.c;
         const FromNumber exact = exponent_value<D>(number, plan.half, own, symbol_ones);
-        if (plan.exponents()) set_lane(d.numbers, l, exact.value);
+        value_t result = exact.value;  // there are no levels in its higher bits
+        if (!plan.exponents()) result.range(kLevelBits - 1, 0) = ap_uint<kLevelBits>(level);
+        set_lane(d.numbers, l, result);
         wrong[l] = !exact.valid;
       }
       if (plan.transform == kRaw) d.numbers = words;
@@ -86,7 +89,6 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
   } while (!first);
 }
 
-constexpr int kLevelBits = 10;                 // z + q, and sums of q over a run but for their first
 constexpr int kCodeBits = 5;                   // q of a rotated page, and a sign
 constexpr int kFirstSumBits = kCodeBits + 10;  // 64 z and the sum of all q
 
@@ -149,7 +151,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
         if (has_rotated<D>() && l == 0) {
           const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(kept.zero) << 6 : ap_int<kFirstSumBits>(0);
           const ap_int<kFirstSumBits> level =
-              rotated && whole ? ap_int<kFirstSumBits>(zeros + sum) : ap_int<kFirstSumBits>(number);
+              rotated && whole ? ap_int<kFirstSumBits>(zeros + sum) : ap_int<kFirstSumBits>(ap_int<kLevelBits>(number));
           value = scaled<D, kFirstSumBits>(level, c, first_reference, plan.half);
         } else {
           const ap_int<kLevelBits> level = rotated && whole ? ap_int<kLevelBits>(sum) : ap_int<kLevelBits>(number);

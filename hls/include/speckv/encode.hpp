@@ -7,12 +7,9 @@
 
 namespace speckv {
 
-// What came in as the beat whose values are `beat`: in designs that rotate, rotated pages wait a second time as they
-// were.
-inline beat_t original_of(const beat_t& beat, flag_t) { return beat; }
-inline beat_t original_of(const RunValues& beat, flag_t rotated, beat_stream& originals) {
-  return rotated ? originals.read() : beat.values;
-}
+// What came in as the beat whose values are `values`: in designs that rotate, all pages wait a second time as they were.
+inline beat_t original_of(const beat_t& values) { return values; }
+inline beat_t original_of(const RunValues&, beat_stream& originals) { return originals.read(); }
 
 // Encodes the page beat by beat. A page that does not shrink, or is to be quantised and has a NaN or Inf, becomes raw
 // here, and what `fit` made of it is thrown away.
@@ -23,7 +20,6 @@ void encode(hls::stream<Plan<D>>& plans, hls::stream<Fitted<D>>& fitted, hls::st
   beat_t table[D::max_rows];
   width_t widths[D::max_rows];
   Plan<D> plan = Plan<D>();
-  flag_t rotated = 0;                                // there are two FIFOs to read, whatever becomes of the page
   ap_uint<8> greatest_exponent = 0;
   row_count_t<D> rows_left = 0, widths_left = 0, index = 0;
   page_count_t<D> left = 0;
@@ -40,7 +36,6 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       const Fitted<D> f = fitted.read();
       rows_left = plan.rows;
       widths_left = plan.exponents() ? row_count_t<D>(plan.rows + 1) : row_count_t<D>(0);
-      rotated = plan.rotated;
       greatest_exponent = f.greatest_exponent;
       Coded c;
       c.flags = plan.no_shrink ? kNoShrink : 0;
@@ -90,12 +85,12 @@ encode_beats:  // II = 1: one beat of the page per cycle, after its few rows. On
       } else {
         const Values values = page.read();
         const beat_t beat = values_of(values);
-        const beat_t raw = original_of(values, rotated, originals...);
+        const beat_t raw = original_of(values, originals...);
         const beat_t row = table[at.row(plan)];
         const width_t width = plan.exponents() ? widths[at.row(plan)] : width_t(0);
         const ap_uint<16> shared = pick<kLanes, 16>(row, at.row_lane());  // along tokens: the group's
         const ap_uint<8> largest_code = ones_of(code_bits(plan.transform));
-        const Reading<D> reading(plan, rotated, greatest_exponent);
+        const Reading<D> reading(plan, greatest_exponent);
         beat_t numbers = 0;
       encode_lanes:
         for (int l = 0; l < kLanes; ++l) {

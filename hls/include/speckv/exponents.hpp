@@ -11,11 +11,11 @@ using gaps_t = ap_uint<9>;
 
 // What is measured of a channel: keys of magnitudes order like exponents. The least one has its highest bit as well if
 // all exponents are 0, so that zeros do not count.
-template <class D>
-KeyRange exponent_keys(const value_t& x, flag_t half) {
+inline KeyRange exponent_keys(const value_t& value, flag_t zero) {
   KeyRange keys;
-  keys.lo = keys.hi = ap_uint<15>(x);
-  keys.lo[15] = Number<D>::field(x, half) == 0;
+  keys.lo = keys.hi = value;
+  keys.lo[15] = zero;
+  keys.hi[15] = 0;
   return keys;
 }
 

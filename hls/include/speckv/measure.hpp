@@ -31,6 +31,12 @@ struct TokenRange {
   ap_uint<has_rotated<D>() ? 8 : 1> exponent;
 };
 
+// Whether a > b, as the carry of a sum: its LUTs take in the multiplexers in front of b; those of a comparator do not.
+inline bool exceeds(const value_t& a, const value_t& b) {
+  const ap_uint<17> difference = ap_uint<17>(a) + value_t(~b);
+  return difference[16];
+}
+
 // Least and greatest of all lanes' keys, as a tree; its leaves compare two lanes once for both.
 inline KeyRange range_of_lanes(const value_t keys[kLanes]) {
   constexpr int kPairs = kLanes / 2;
@@ -109,13 +115,13 @@ measure_beats:  // II = 1: one beat arrives in every cycle. Round goes a 16-bit 
       for (int l = 0; l < kLanes; ++l) {
 #pragma HLS unroll
         const value_t x = lane(beat, l);
-        keys[l] = order_key(x, plan.rotated);
+        keys[l] = order_key(x, plan.rotated || plan.exponents());
         KeyRange key;
         key.lo = key.hi = keys[l];
-        if (plan.exponents()) key = exponent_keys<D>(x, plan.half);
+        if (plan.exponents()) key = exponent_keys(keys[l], Number<D>::field(x, plan.half) == 0);
         KeyRange range;
-        range.lo = (tile_begins || key.lo < lane(low, l)) ? key.lo : lane(low, l);
-        range.hi = (tile_begins || key.hi > lane(high, l)) ? key.hi : lane(high, l);
+        range.lo = (tile_begins || !exceeds(key.lo, lane(low, l))) ? key.lo : lane(low, l);
+        range.hi = (tile_begins || exceeds(key.hi, lane(high, l))) ? key.hi : lane(high, l);
         set_lane(low, l, range.lo);
         set_lane(high, l, range.hi);
         zeros_now[l] = zeros_before[l] | flag_t(Number<D>::field(x, plan.half) == 0);
@@ -204,7 +210,7 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
         run_exponent = along.exponent;
       }
       const KeyRange range = unpacked(bits);
-      const Reading<D> reading(plan, plan.rotated, page.greatest_exponent);
+      const Reading<D> reading(plan, page.greatest_exponent);
       ap_uint<16> item =
           fit_group<D>(range, reading, run_exponent, page.greatest_exponent, code_bits(plan.transform)).packed();
       if (plan.exponents()) item = base_of<D>(range, plan.half);

@@ -63,9 +63,9 @@ struct Reading {
 
   Reading() {}
   // `greatest_exponent` is what a header has: E, or E - 3 if rotated.
-  Reading(const Plan<D>& plan, flag_t rotated, const ap_uint<8>& greatest_exponent)
-      : half(plan.half), integers(rotated),
-        reference(ap_int<10>(greatest_exponent) + (rotated ? 3 : 0) - 7) {}
+  Reading(const Plan<D>& plan, const ap_uint<8>& greatest_exponent)
+      : half(plan.half), integers(plan.rotated),
+        reference(ap_int<10>(greatest_exponent) + (plan.rotated ? 3 : 0) - 7) {}
 };
 
 // Twice v(x) of format.md for a value of a group with scale c, before rounding: (half_levels + 1) / 2 is v(x). The run's

@@ -151,7 +151,7 @@ struct Unpacked {
   }
 };
 
-// Rotates the pages that are to be, and keeps them as they were for `encode`; others pass.
+// Rotates the pages that are to be, others pass. All are kept as they were: `encode` may make any of them raw.
 //
 // A beat is aligned when its run's second beat has come, one step later; what became of it waits for the other half
 // another step.
@@ -184,7 +184,7 @@ rotate_beats:  // II = 1: one beat per cycle, and two more. Round go a compariso
       if (left != 0) {
         beat = beats.read();
         left -= 1;
-        if (plan.rotated) originals.write(beat);
+        originals.write(beat);
       }
       const bool second = at.group_block == kRunBlocks - 1;
       Unpacked<D> unpacked;
