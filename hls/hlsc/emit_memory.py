@@ -123,7 +123,8 @@ def emit_memory(m: ModuleText, memory: Memory, loads: list[Access], stores: list
         mine = [a for a in loads if ports.of[a.node] == k]
         forward = []
         for a in mine:
-            seen = [s.enable for s in stores if s.region is a.region and interlocks.forwards(a.node, s.node)]
+            same = [s for s in stores if s.region is a.region]
+            seen = [s.enable for s in same if interlocks.forwards(a.region, a.node, s.node)]
             if seen:
                 forward.append(m.all([a.enable, m.any(seen)]))
         read = [("re", m.any([a.enable for a in mine]), "i1"), ("ra", choose(m, mine, "address", bits), f"i{bits}")]

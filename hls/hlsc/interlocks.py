@@ -209,13 +209,13 @@ def state_waits_for_update(phi: Node) -> bool:
 # ---- forwarding --------------------------------------------------------------------------------------------
 
 
-def forwards(load: Node, store: Node) -> bool:
+def forwards(region: Region, load: Node, store: Node) -> bool:
     """Must a load see the value of a store that happens in the same cycle at the same address?
 
     A store in a later stage belongs to an older iteration: yes. In the same stage both belong to one
-    iteration: yes if the store precedes the load in program order. A store in an earlier stage belongs to a
-    younger iteration: no.
+    iteration: yes if it may do both and the store precedes the load in program order. A store in an earlier
+    stage belongs to a younger iteration: no.
     """
     if store.stage != load.stage:
         return store.stage > load.stage
-    return store.order < load.order
+    return store.order < load.order and not exclusive(region, store.block, load.block)

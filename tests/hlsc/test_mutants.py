@@ -53,7 +53,7 @@ def disabled(mutant: str):
         elif kind == "stall":
             patch.delitem(interlocks.STALL_RULES, name)
         elif kind == "forwards":
-            patch.setattr(interlocks, "forwards", lambda load, store: name == "always")
+            patch.setattr(interlocks, "forwards", lambda region, load, store: name == "always")
         else:
             patch.setattr(interlocks, kind, lambda *_: False)
         yield

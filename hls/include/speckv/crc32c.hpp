@@ -59,20 +59,37 @@ static_assert(power_of_x(kSparseDegree) == sum_of_sparse_terms(), "a multiple of
 // The last 209 bits of a beat, at their places, that have the same CRC as all of it. Bit i is what x^(511 - i) is
 // multiplied by; with its turn each of the others is added to five bits behind it.
 inline beat_t crc_reduced(const beat_t& beat) {
-  constexpr int kReduced = 8 * kBeatBytes - kSparseDegree;  // bits that have their turn
-  constexpr int kChunk = kSparseDegree - kSparseTerms[0];   // so many do not reach one another
-  beat_t sums = beat, done = 0;
-crc_chunks:
-  for (int low = 0; low < kReduced; low += kChunk) {
+  constexpr int kBits = 8 * kBeatBytes;
+  constexpr int kReduced = kBits - kSparseDegree;  // bits that have their turn
+  constexpr int kTerms = sizeof kSparseTerms / sizeof *kSparseTerms;
+  flag_t sums[kBits];
+#pragma HLS array_partition variable=sums complete
+reduced_bits:
+  for (int i = 0; i < kBits; ++i) {
 #pragma HLS unroll
-    const int high = (low + kChunk < kReduced ? low + kChunk : kReduced) - 1;
-    done.range(high, low) = sums.range(high, low);
-    sums = beat ^ (done << (kSparseDegree - kSparseTerms[0])) ^ (done << (kSparseDegree - kSparseTerms[1])) ^
-           (done << (kSparseDegree - kSparseTerms[2])) ^ (done << (kSparseDegree - kSparseTerms[3])) ^
-           (done << (kSparseDegree - kSparseTerms[4]));
+    ap_uint<kTerms + 1> terms = 0;
+    terms[kTerms] = beat[i];
+  reduced_terms:
+    for (int t = 0; t < kTerms; ++t) {
+#pragma HLS unroll
+      const int from = i - (kSparseDegree - kSparseTerms[t]);
+      if (from >= 0 && from < kReduced) terms[t] = sums[from];
+    }
+    sums[i] = terms.xor_reduce();
   }
-  sums.range(kReduced - 1, 0) = 0;
-  return sums;
+  beat_t reduced = 0;
+reduced_words:
+  for (int w = kReduced / 32; w < kBits / 32; ++w) {
+#pragma HLS unroll
+    ap_uint<32> word = 0;
+  word_bits:
+    for (int b = 0; b < 32; ++b) {
+#pragma HLS unroll
+      if (32 * w + b >= kReduced) word[b] = sums[32 * w + b];
+    }
+    reduced.range(32 * w + 31, 32 * w) = word;
+  }
+  return reduced;
 }
 
 // What one beat adds to the register.

@@ -92,8 +92,8 @@ decode_beats:  // II = 1: one beat of the page per cycle, after its few rows
 constexpr int kCodeBits = 5;                   // q of a rotated page, and a sign
 constexpr int kFirstSumBits = kCodeBits + 10;  // 64 z and the sum of all q
 
-// Multiplies levels by their scales, those of runs after the transform back; values pass. What leaves of a rotated page
-// is one beat behind what comes.
+// Multiplies levels by their scales, those of runs after the transform back; values pass. In designs that rotate, what
+// leaves is one beat behind what comes, of all pages alike: a choice between the two would be wide.
 //
 // The zeros of a run are all the same, so that nothing but its first sum has them.
 template <class D>
@@ -109,7 +109,7 @@ void scale(hls::stream<Plan<D>>& plans, hls::stream<Decoded>& decoded, hls::stre
   AcrossBeats<kCodeBits> across;
   across.start();
   bool first = true;
-scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is rotated; nothing but counters goes round
+scale_beats:  // II = 1: one beat of the page per cycle, and one more; nothing but counters goes round
   do {
 #pragma HLS pipeline II=1 rewind
     if (first) {
@@ -135,8 +135,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
       }
       const auto sums = hadamard_of_beat<kCodeBits + 1>(across.step(codes, second, second_before), 0);
       const bool whole = second || second_before;  // a run of two beats
-      const beat_t levels = rotated ? kept.numbers : in.numbers;
-      const ap_uint<8 * kLanes> scales = rotated ? kept.scales : in.scales;
+      const Decoded out = has_rotated<D>() ? kept : in;
       const ap_int<10> reference = scale_reference<D, kLevelBits>(plan, rotated && !whole);
       const ap_int<10> first_reference = scale_reference<D, kFirstSumBits>(plan, rotated && !whole);
       beat_t values = 0;
@@ -145,11 +144,11 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
 #pragma HLS unroll
         constexpr int kBits = kCodeBits + 6;
         const ap_int<kBits> sum = ap_uint<kBits>(sums.range(kBits * l + kBits - 1, kBits * l));
-        const ap_uint<8> c = scales.range(8 * l + 7, 8 * l);
-        const value_t number = lane(levels, l);
+        const ap_uint<8> c = out.scales.range(8 * l + 7, 8 * l);
+        const value_t number = lane(out.numbers, l);
         value_t value;
         if (has_rotated<D>() && l == 0) {
-          const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(kept.zero) << 6 : ap_int<kFirstSumBits>(0);
+          const ap_int<kFirstSumBits> zeros = second ? ap_int<kFirstSumBits>(out.zero) << 6 : ap_int<kFirstSumBits>(0);
           const ap_int<kFirstSumBits> level =
               rotated && whole ? ap_int<kFirstSumBits>(zeros + sum) : ap_int<kFirstSumBits>(ap_int<kLevelBits>(number));
           value = scaled<D, kFirstSumBits>(level, c, first_reference, plan.half);
@@ -159,7 +158,7 @@ scale_beats:  // II = 1: one beat of the page per cycle, and one more if it is r
         }
         set_lane(values, l, plan.quantised() ? value : number);
       }
-      if (!rotated || waiting) {
+      if (!has_rotated<D>() || waiting) {
         page.write(values);
         out_left -= 1;
       }

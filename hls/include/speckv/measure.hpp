@@ -217,7 +217,7 @@ fit_groups:  // II = 1: one group per cycle. Nothing that a group's arithmetic y
 
       left -= 1;
       const bool row_ends = slot == kGroupsPerRow - 1 || left == 0;
-      slots = placed<kGroupsPerRow, 16>(slot == 0 ? beat_t(0) : slots, slot, item);
+      slots = placed<kGroupsPerRow, 16>(slots, slot, item, slot == 0);
       gaps = (slot == 0 ? gaps_t(0) : gaps) | gap_of<D>(range, plan.half, range.hi[15]);
       Row row;
       row.slots = slots;

@@ -54,17 +54,18 @@ pick_halves:
   return left;
 }
 
-// `row` with `item` as item number `index`: a multiplexer for each place, and no place waits for another.
+// `row` with `item` as item number `index`, and zeros for all others if it is the `first`: a multiplexer for each place,
+// and no place waits for another.
 template <int Count, int ItemBits>
 ap_uint<Count * ItemBits> placed(const ap_uint<Count * ItemBits>& row, const ap_uint<bits_for(Count - 1)>& index,
-                                 const ap_uint<ItemBits>& item) {
+                                 const ap_uint<ItemBits>& item, bool first) {
   ap_uint<Count * ItemBits> result = 0;
 places:
   for (int i = 0; i < Count; ++i) {
 #pragma HLS unroll
     const int low = ItemBits * i, high = ItemBits * (i + 1) - 1;
     const ap_uint<ItemBits> before = row.range(high, low);
-    result.range(high, low) = index == i ? item : before;
+    result.range(high, low) = index == i ? item : first ? ap_uint<ItemBits>(0) : before;
   }
   return result;
 }

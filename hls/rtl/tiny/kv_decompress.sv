@@ -4818,36 +4818,148 @@ module kv_decompress_sections_speckv_Design(
   reg          first_0_r0;
   reg  [7:0]   place_sroa_0_0_r0;
   reg          valid0_0;
-  reg          valid0_1;
+  reg          valid0_2;
   wire         _GEN;
+  reg          valid0_1;
   wire         _GEN_0;
-  wire         _GEN_1 = place_sroa_0_0_r0[3:0] == 4'h0;
-  wire         _GEN_2 = ~first_0_r0 & _GEN_1;
-  wire         _GEN_3 = _GEN_0 & first_0_r0;
-  wire         _GEN_4 = valid0_0 & first_0_r0;
-  assign _GEN_0 =
+  wire         _GEN_1;
+  wire         _GEN_2 = place_sroa_0_0_r0[3:0] == 4'h0;
+  wire         _GEN_3 = ~first_0_r0 & _GEN_2;
+  wire         _GEN_4 = _GEN_1 & first_0_r0;
+  wire         _GEN_5 = valid0_0 & first_0_r0;
+  assign _GEN_1 =
     valid0_0
-    & ~(_GEN_2 & ~payload_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
-        & ~find_plans_full_n | first_0_r0 & ~decode_plans_full_n) & (~valid0_1 | _GEN);
+    & ~(_GEN_3 & ~payload_empty_n | first_0_r0 & ~plans_empty_n | first_0_r0
+        & ~find_plans_full_n | first_0_r0 & ~decode_plans_full_n) & (~valid0_1 | _GEN_0);
+  assign _GEN_0 = valid0_1 & (~valid0_2 | _GEN);
   reg          and_r0s1;
-  reg  [3:0]   sroa_speculated_3_r0s1;
-  reg  [27:0]  sroa_speculated_3_r0s1__1;
-  reg  [3:0]   conv_i912_r0s1;
-  wire         _GEN_5 =
-    {sroa_speculated_3_r0s1__1, sroa_speculated_3_r0s1} <= {28'h0, conv_i912_r0s1};
-  wire [3:0]   _GEN_6 = _GEN_5 ? sroa_speculated_3_r0s1 : conv_i912_r0s1;
-  reg          and_r0s1__1;
-  reg  [512:0] or_i2267_r0s1;
-  reg          and_r0s1__2;
-  reg  [511:0] r_sroa_0_1_r0s1;
+  reg          and_r0s2;
   reg          xor_r0s1;
+  reg  [511:0] payload_r0s1;
+  reg  [511:0] shr_i_i_i1585_r0s1;
+  reg  [7:0]   place_sroa_0_0_r0s1;
+  reg  [3:0]   sroa_speculated_3_r0s2;
+  reg  [27:0]  sroa_speculated_3_r0s2__1;
+  reg  [3:0]   conv_i912_r0s1;
+  reg  [3:0]   conv_i912_r0s2;
+  wire         _GEN_6 =
+    {sroa_speculated_3_r0s2__1, sroa_speculated_3_r0s2} <= {28'h0, conv_i912_r0s2};
+  wire [3:0]   _GEN_7 = _GEN_6 ? sroa_speculated_3_r0s2 : conv_i912_r0s2;
+  reg          and_r0s1__1;
+  reg          and_r0s2__1;
+  reg  [512:0] shl_i2265_r0s1;
+  reg  [512:0] or_i2267_r0s2;
+  reg          and_r0s1__2;
+  reg          and_r0s2__2;
+  reg          xor_r0s1__1;
+  reg          xor_r0s2;
+  reg  [15:0]  select_r0s2;
+  reg  [15:0]  select_r0s2__1;
+  reg  [15:0]  select_r0s2__2;
+  reg  [15:0]  select_r0s2__3;
+  reg  [15:0]  select_r0s2__4;
+  reg  [15:0]  select_r0s2__5;
+  reg  [15:0]  select_r0s2__6;
+  reg  [15:0]  select_r0s2__7;
+  reg  [15:0]  select_r0s2__8;
+  reg  [15:0]  select_r0s2__9;
+  reg  [15:0]  select_r0s2__10;
+  reg  [15:0]  select_r0s2__11;
+  reg  [15:0]  select_r0s2__12;
+  reg  [15:0]  select_r0s2__13;
+  reg  [15:0]  select_r0s2__14;
+  reg  [15:0]  select_r0s2__15;
+  reg  [15:0]  select_r0s2__16;
+  reg  [15:0]  select_r0s2__17;
+  reg  [15:0]  select_r0s2__18;
+  reg  [15:0]  select_r0s2__19;
+  reg  [15:0]  select_r0s2__20;
+  reg  [15:0]  select_r0s2__21;
+  reg  [15:0]  select_r0s2__22;
+  reg  [15:0]  select_r0s2__23;
+  reg  [15:0]  select_r0s2__24;
+  reg  [15:0]  select_r0s2__25;
+  reg  [15:0]  select_r0s2__26;
+  reg  [15:0]  select_r0s2__27;
+  reg  [15:0]  select_r0s2__28;
+  reg  [15:0]  select_r0s2__29;
+  reg  [15:0]  select_r0s2__30;
+  reg  [15:0]  select_r0s2__31;
+  reg  [511:0] sh_prom_i_i_r0s1;
+  reg  [7:0]   shr_i_i_r0s2;
+  reg  [7:0]   shr_i_i_r0s2__1;
+  reg  [7:0]   shr_i_i_r0s2__2;
+  reg  [7:0]   shr_i_i_r0s2__3;
+  reg  [7:0]   shr_i_i_r0s2__4;
+  reg  [7:0]   shr_i_i_r0s2__5;
+  reg  [7:0]   shr_i_i_r0s2__6;
+  reg  [7:0]   shr_i_i_r0s2__7;
+  reg  [7:0]   shr_i_i_r0s2__8;
+  reg  [7:0]   shr_i_i_r0s2__9;
+  reg  [7:0]   shr_i_i_r0s2__10;
+  reg  [7:0]   shr_i_i_r0s2__11;
+  reg  [7:0]   shr_i_i_r0s2__12;
+  reg  [7:0]   shr_i_i_r0s2__13;
+  reg  [7:0]   shr_i_i_r0s2__14;
+  reg  [7:0]   shr_i_i_r0s2__15;
+  reg  [7:0]   shr_i_i_r0s2__16;
+  reg  [7:0]   shr_i_i_r0s2__17;
+  reg  [7:0]   shr_i_i_r0s2__18;
+  reg  [7:0]   shr_i_i_r0s2__19;
+  reg  [7:0]   shr_i_i_r0s2__20;
+  reg  [7:0]   shr_i_i_r0s2__21;
+  reg  [7:0]   shr_i_i_r0s2__22;
+  reg  [7:0]   shr_i_i_r0s2__23;
+  reg  [7:0]   shr_i_i_r0s2__24;
+  reg  [7:0]   shr_i_i_r0s2__25;
+  reg  [7:0]   shr_i_i_r0s2__26;
+  reg  [7:0]   shr_i_i_r0s2__27;
+  reg  [7:0]   shr_i_i_r0s2__28;
+  reg  [7:0]   shr_i_i_r0s2__29;
+  reg  [7:0]   shr_i_i_r0s2__30;
+  reg  [7:0]   shr_i_i_r0s2__31;
+  reg          xor_r0s1__2;
+  reg          xor_r0s2__1;
   reg          cmp_i950_r0s1;
-  reg          and_r0s1__3;
-  reg          and_r0s1__4;
-  reg          and_r0s1__5;
+  reg          cmp_i950_r0s2;
+  reg          cmp_i2107_1_r0s1;
+  reg          cmp_i2107_r0s1;
+  reg          cmp_i2107_2_r0s1;
+  reg          cmp_i2107_3_r0s1;
+  reg          cmp_i2107_4_r0s1;
+  reg          cmp_i2107_5_r0s1;
+  reg          cmp_i2107_6_r0s1;
+  reg          cmp_i2107_7_r0s1;
+  reg          and_r0s2__3;
+  reg          cmp_i2107_8_r0s1;
+  reg          cmp_i2107_9_r0s1;
+  reg          cmp_i2107_10_r0s1;
+  reg          cmp_i2107_11_r0s1;
+  reg          cmp_i2107_12_r0s1;
+  reg          cmp_i2107_13_r0s1;
+  reg          cmp_i2107_14_r0s1;
+  reg          cmp_i2107_15_r0s1;
+  reg          and_r0s2__4;
+  reg          cmp_i2107_16_r0s1;
+  reg          cmp_i2107_17_r0s1;
+  reg          cmp_i2107_18_r0s1;
+  reg          cmp_i2107_19_r0s1;
+  reg          cmp_i2107_20_r0s1;
+  reg          cmp_i2107_21_r0s1;
+  reg          cmp_i2107_22_r0s1;
+  reg          cmp_i2107_23_r0s1;
+  reg          cmp_i2107_24_r0s1;
+  reg          cmp_i2107_25_r0s1;
+  reg          cmp_i2107_26_r0s1;
+  reg          cmp_i2107_27_r0s1;
+  reg          cmp_i2107_28_r0s1;
+  reg          cmp_i2107_29_r0s1;
+  reg          cmp_i2107_30_r0s1;
+  reg          cmp_i2107_31_r0s1;
+  reg          and_r0s2__5;
   assign _GEN =
-    valid0_1
-    & ~(and_r0s1 & ~widths_full_n | and_r0s1__1 & ~words_full_n | and_r0s1__2
+    valid0_2
+    & ~(and_r0s2 & ~widths_full_n | and_r0s2__1 & ~words_full_n | and_r0s2__2
         & ~rows_full_n);
   reg  [9:0]   words_left_sroa_0_0_r0;
   reg  [8:0]   groups_left_sroa_0_0_r0;
@@ -4855,279 +4967,415 @@ module kv_decompress_sections_speckv_Design(
   reg  [3:0]   rows_left_sroa_0_0_r0;
   reg  [7:0]   plan_sroa_21_0_r0;
   reg  [7:0]   plan_sroa_6_0_r0;
+  reg          or_cond51_r0s1;
+  reg          first_0_r0s1;
   reg  [511:0] kept_sroa_0_0_r0;
-  wire [511:0] _GEN_7 = ~_GEN_1 ? kept_sroa_0_0_r0 : payload_dout;
-  wire [511:0] _GEN_8 =
-    _GEN_7 >> {503'h0, place_sroa_0_0_r0[3], 8'h0} >> {504'h0, place_sroa_0_0_r0[2], 7'h0}
-    >> {505'h0, place_sroa_0_0_r0[1], 6'h0} >> {506'h0, place_sroa_0_0_r0[0], 5'h0};
-  wire         _GEN_9 = (|(_GEN_7[7:0])) | _GEN_7[15:8] == 8'h0;
-  wire         _GEN_10 = (|(_GEN_7[23:16])) | _GEN_7[31:24] == 8'h0;
-  wire         _GEN_11 = (|(_GEN_7[39:32])) | _GEN_7[47:40] == 8'h0;
-  wire         _GEN_12 = (|(_GEN_7[55:48])) | _GEN_7[63:56] == 8'h0;
-  wire         _GEN_13 = (|(_GEN_7[71:64])) | _GEN_7[79:72] == 8'h0;
-  wire         _GEN_14 = (|(_GEN_7[87:80])) | _GEN_7[95:88] == 8'h0;
-  wire         _GEN_15 = (|(_GEN_7[103:96])) | _GEN_7[111:104] == 8'h0;
-  wire         _GEN_16 = (|(_GEN_7[119:112])) | _GEN_7[127:120] == 8'h0;
-  wire         _GEN_17 = (|(_GEN_7[135:128])) | _GEN_7[143:136] == 8'h0;
-  wire         _GEN_18 = (|(_GEN_7[151:144])) | _GEN_7[159:152] == 8'h0;
-  wire         _GEN_19 = (|(_GEN_7[167:160])) | _GEN_7[175:168] == 8'h0;
-  wire         _GEN_20 = (|(_GEN_7[183:176])) | _GEN_7[191:184] == 8'h0;
-  wire         _GEN_21 = (|(_GEN_7[199:192])) | _GEN_7[207:200] == 8'h0;
-  wire         _GEN_22 = (|(_GEN_7[215:208])) | _GEN_7[223:216] == 8'h0;
-  wire         _GEN_23 = (|(_GEN_7[231:224])) | _GEN_7[239:232] == 8'h0;
-  wire         _GEN_24 = (|(_GEN_7[247:240])) | _GEN_7[255:248] == 8'h0;
-  wire         _GEN_25 = (|(_GEN_7[263:256])) | _GEN_7[271:264] == 8'h0;
-  wire         _GEN_26 = (|(_GEN_7[279:272])) | _GEN_7[287:280] == 8'h0;
-  wire         _GEN_27 = (|(_GEN_7[295:288])) | _GEN_7[303:296] == 8'h0;
-  wire         _GEN_28 = (|(_GEN_7[311:304])) | _GEN_7[319:312] == 8'h0;
-  wire         _GEN_29 = (|(_GEN_7[327:320])) | _GEN_7[335:328] == 8'h0;
-  wire         _GEN_30 = (|(_GEN_7[343:336])) | _GEN_7[351:344] == 8'h0;
-  wire         _GEN_31 = (|(_GEN_7[359:352])) | _GEN_7[367:360] == 8'h0;
-  wire         _GEN_32 = (|(_GEN_7[375:368])) | _GEN_7[383:376] == 8'h0;
-  wire         _GEN_33 = (|(_GEN_7[391:384])) | _GEN_7[399:392] == 8'h0;
-  wire         _GEN_34 = (|(_GEN_7[407:400])) | _GEN_7[415:408] == 8'h0;
-  wire         _GEN_35 = (|(_GEN_7[423:416])) | _GEN_7[431:424] == 8'h0;
-  wire         _GEN_36 = (|(_GEN_7[439:432])) | _GEN_7[447:440] == 8'h0;
-  wire         _GEN_37 = (|(_GEN_7[455:448])) | _GEN_7[463:456] == 8'h0;
-  wire         _GEN_38 = (|(_GEN_7[471:464])) | _GEN_7[479:472] == 8'h0;
-  wire         _GEN_39 = (|(_GEN_7[487:480])) | _GEN_7[495:488] == 8'h0;
-  wire         _GEN_40 = (|(_GEN_7[503:496])) | _GEN_7[511:504] == 8'h0;
-  wire [511:0] _GEN_41 = _GEN_7 >> {503'h0, ~_GEN_1, 8'h0};
-  wire [9:0]   _GEN_42 = words_left_sroa_0_0_r0 - 10'h1;
-  wire [3:0]   _GEN_43 = rows_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_44 = plans_dout[48:45] == 4'h0;
-  wire [3:0]   _GEN_45 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_46 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_47 = rows_left_sroa_0_0_r0 == 4'h0;
-  wire         _GEN_48 = plan_sroa_6_0_r0[2:0] == 3'h1;
-  wire         _GEN_49 = _GEN_47 & (|widths_left_sroa_0_0_r0);
-  wire         _GEN_50 = ~_GEN_47 | (|widths_left_sroa_0_0_r0);
-  wire         _GEN_51 = _GEN_47 & ~first_0_r0 & ~(|widths_left_sroa_0_0_r0);
-  wire         _GEN_52 = _GEN_51 | first_0_r0;
-  wire         _GEN_53 = ~first_0_r0 & ~_GEN_47;
-  wire         _GEN_54 = _GEN_53 | first_0_r0;
-  wire         _GEN_55 = _GEN_53 | _GEN_51;
-  wire         _GEN_56 = _GEN_47 & ~first_0_r0 & (|widths_left_sroa_0_0_r0);
-  wire         _GEN_57 =
-    (_GEN_52
-       ? (_GEN_51 ? _GEN_42 == 10'h0 : plans_dout[68:59] == 10'h0)
+  wire         _GEN_8 = rows_left_sroa_0_0_r0 == 4'h0;
+  wire         _GEN_9 = _GEN_8 & (|widths_left_sroa_0_0_r0);
+  wire [511:0] _GEN_10 = xor_r0s1 ? kept_sroa_0_0_r0 : payload_r0s1;
+  wire         _GEN_11 = ~_GEN_8 | (|widths_left_sroa_0_0_r0);
+  wire         _GEN_12 = plan_sroa_6_0_r0[2:0] == 3'h1;
+  wire         _GEN_13 = (|(_GEN_10[7:0])) | _GEN_10[15:8] == 8'h0;
+  wire         _GEN_14 = (|(_GEN_10[23:16])) | _GEN_10[31:24] == 8'h0;
+  wire         _GEN_15 = (|(_GEN_10[39:32])) | _GEN_10[47:40] == 8'h0;
+  wire         _GEN_16 = (|(_GEN_10[55:48])) | _GEN_10[63:56] == 8'h0;
+  wire         _GEN_17 = (|(_GEN_10[71:64])) | _GEN_10[79:72] == 8'h0;
+  wire         _GEN_18 = (|(_GEN_10[87:80])) | _GEN_10[95:88] == 8'h0;
+  wire         _GEN_19 = (|(_GEN_10[103:96])) | _GEN_10[111:104] == 8'h0;
+  wire         _GEN_20 = (|(_GEN_10[119:112])) | _GEN_10[127:120] == 8'h0;
+  wire         _GEN_21 = (|(_GEN_10[135:128])) | _GEN_10[143:136] == 8'h0;
+  wire         _GEN_22 = (|(_GEN_10[151:144])) | _GEN_10[159:152] == 8'h0;
+  wire         _GEN_23 = (|(_GEN_10[167:160])) | _GEN_10[175:168] == 8'h0;
+  wire         _GEN_24 = (|(_GEN_10[183:176])) | _GEN_10[191:184] == 8'h0;
+  wire         _GEN_25 = (|(_GEN_10[199:192])) | _GEN_10[207:200] == 8'h0;
+  wire         _GEN_26 = (|(_GEN_10[215:208])) | _GEN_10[223:216] == 8'h0;
+  wire         _GEN_27 = (|(_GEN_10[231:224])) | _GEN_10[239:232] == 8'h0;
+  wire         _GEN_28 = (|(_GEN_10[247:240])) | _GEN_10[255:248] == 8'h0;
+  wire         _GEN_29 = (|(_GEN_10[263:256])) | _GEN_10[271:264] == 8'h0;
+  wire         _GEN_30 = (|(_GEN_10[279:272])) | _GEN_10[287:280] == 8'h0;
+  wire         _GEN_31 = (|(_GEN_10[295:288])) | _GEN_10[303:296] == 8'h0;
+  wire         _GEN_32 = (|(_GEN_10[311:304])) | _GEN_10[319:312] == 8'h0;
+  wire         _GEN_33 = (|(_GEN_10[327:320])) | _GEN_10[335:328] == 8'h0;
+  wire         _GEN_34 = (|(_GEN_10[343:336])) | _GEN_10[351:344] == 8'h0;
+  wire         _GEN_35 = (|(_GEN_10[359:352])) | _GEN_10[367:360] == 8'h0;
+  wire         _GEN_36 = (|(_GEN_10[375:368])) | _GEN_10[383:376] == 8'h0;
+  wire         _GEN_37 = (|(_GEN_10[391:384])) | _GEN_10[399:392] == 8'h0;
+  wire         _GEN_38 = (|(_GEN_10[407:400])) | _GEN_10[415:408] == 8'h0;
+  wire         _GEN_39 = (|(_GEN_10[423:416])) | _GEN_10[431:424] == 8'h0;
+  wire         _GEN_40 = (|(_GEN_10[439:432])) | _GEN_10[447:440] == 8'h0;
+  wire         _GEN_41 = (|(_GEN_10[455:448])) | _GEN_10[463:456] == 8'h0;
+  wire         _GEN_42 = (|(_GEN_10[471:464])) | _GEN_10[479:472] == 8'h0;
+  wire         _GEN_43 = (|(_GEN_10[487:480])) | _GEN_10[495:488] == 8'h0;
+  wire         _GEN_44 = (|(_GEN_10[503:496])) | _GEN_10[511:504] == 8'h0;
+  wire         _GEN_45 = _GEN_8 & ~first_0_r0 & ~(|widths_left_sroa_0_0_r0);
+  wire         _GEN_46 = _GEN_45 | first_0_r0;
+  wire [9:0]   _GEN_47 = words_left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_48 = ~first_0_r0 & ~_GEN_8;
+  wire         _GEN_49 = _GEN_48 | first_0_r0;
+  wire [3:0]   _GEN_50 = rows_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_51 = plans_dout[48:45] == 4'h0;
+  wire         _GEN_52 = _GEN_48 | _GEN_45;
+  wire         _GEN_53 = _GEN_8 & ~first_0_r0 & (|widths_left_sroa_0_0_r0);
+  wire [3:0]   _GEN_54 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_55 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_56 =
+    (_GEN_46
+       ? (_GEN_45 ? _GEN_47 == 10'h0 : plans_dout[68:59] == 10'h0)
        : words_left_sroa_0_0_r0 == 10'h0)
-    & (~_GEN_54 | (_GEN_53 ? _GEN_43 == 4'h0 : _GEN_44))
-    & (_GEN_55
-         ? ~_GEN_53 | widths_left_sroa_0_0_r0 == 4'h0
-         : _GEN_56 ? _GEN_45 == 4'h0 : ~_GEN_46 | _GEN_44);
-  wire         _GEN_58 = ~started | _GEN_57;
+    & (~_GEN_49 | (_GEN_48 ? _GEN_50 == 4'h0 : _GEN_51))
+    & (_GEN_52
+         ? ~_GEN_48 | widths_left_sroa_0_0_r0 == 4'h0
+         : _GEN_53 ? _GEN_54 == 4'h0 : ~_GEN_55 | _GEN_51);
+  wire         _GEN_57 = ~started | _GEN_56;
+  wire         _GEN_58 = ~started | _GEN_1;
+  wire [511:0] _GEN_59 =
+    _GEN_10 >> shr_i_i_i1585_r0s1 >> {504'h0, place_sroa_0_0_r0s1[2], 7'h0}
+    >> {505'h0, place_sroa_0_0_r0s1[1], 6'h0} >> {506'h0, place_sroa_0_0_r0s1[0], 5'h0};
+  wire [511:0] _GEN_60 = _GEN_10 >> sh_prom_i_i_r0s1;
   always_ff @(posedge clk) begin
-    if (_GEN_0) begin
-      and_r0s1 <= ~first_0_r0 & _GEN_49;
-      sroa_speculated_3_r0s1 <= _GEN_8[3:0];
-      sroa_speculated_3_r0s1__1 <= _GEN_8[31:4];
-      conv_i912_r0s1 <= plan_sroa_21_0_r0[0] ? 4'h5 : 4'h8;
-      and_r0s1__1 <= ~first_0_r0 & ~_GEN_50;
-      or_i2267_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, _GEN_7};
-      and_r0s1__2 <= ~first_0_r0 & _GEN_50;
-      r_sroa_0_1_r0s1 <=
-        ~_GEN_48
-          ? {~_GEN_40 ? 16'h0 : _GEN_7[511:496],
-             ~_GEN_39 ? 16'h0 : _GEN_7[495:480],
-             ~_GEN_38 ? 16'h0 : _GEN_7[479:464],
-             ~_GEN_37 ? 16'h0 : _GEN_7[463:448],
-             ~_GEN_36 ? 16'h0 : _GEN_7[447:432],
-             ~_GEN_35 ? 16'h0 : _GEN_7[431:416],
-             ~_GEN_34 ? 16'h0 : _GEN_7[415:400],
-             ~_GEN_33 ? 16'h0 : _GEN_7[399:384],
-             ~_GEN_32 ? 16'h0 : _GEN_7[383:368],
-             ~_GEN_31 ? 16'h0 : _GEN_7[367:352],
-             ~_GEN_30 ? 16'h0 : _GEN_7[351:336],
-             ~_GEN_29 ? 16'h0 : _GEN_7[335:320],
-             ~_GEN_28 ? 16'h0 : _GEN_7[319:304],
-             ~_GEN_27 ? 16'h0 : _GEN_7[303:288],
-             ~_GEN_26 ? 16'h0 : _GEN_7[287:272],
-             ~_GEN_25 ? 16'h0 : _GEN_7[271:256],
-             ~_GEN_24 ? 16'h0 : _GEN_7[255:240],
-             ~_GEN_23 ? 16'h0 : _GEN_7[239:224],
-             ~_GEN_22 ? 16'h0 : _GEN_7[223:208],
-             ~_GEN_21 ? 16'h0 : _GEN_7[207:192],
-             ~_GEN_20 ? 16'h0 : _GEN_7[191:176],
-             ~_GEN_19 ? 16'h0 : _GEN_7[175:160],
-             ~_GEN_18 ? 16'h0 : _GEN_7[159:144],
-             ~_GEN_17 ? 16'h0 : _GEN_7[143:128],
-             ~_GEN_16 ? 16'h0 : _GEN_7[127:112],
-             ~_GEN_15 ? 16'h0 : _GEN_7[111:96],
-             ~_GEN_14 ? 16'h0 : _GEN_7[95:80],
-             ~_GEN_13 ? 16'h0 : _GEN_7[79:64],
-             ~_GEN_12 ? 16'h0 : _GEN_7[63:48],
-             ~_GEN_11 ? 16'h0 : _GEN_7[47:32],
-             ~_GEN_10 ? 16'h0 : _GEN_7[31:16],
-             _GEN_9 ? _GEN_7[15:0] : 16'h0}
-          : {8'h0,
-             _GEN_41[255:248],
-             8'h0,
-             _GEN_41[247:240],
-             8'h0,
-             _GEN_41[239:232],
-             8'h0,
-             _GEN_41[231:224],
-             8'h0,
-             _GEN_41[223:216],
-             8'h0,
-             _GEN_41[215:208],
-             8'h0,
-             _GEN_41[207:200],
-             8'h0,
-             _GEN_41[199:192],
-             8'h0,
-             _GEN_41[191:184],
-             8'h0,
-             _GEN_41[183:176],
-             8'h0,
-             _GEN_41[175:168],
-             8'h0,
-             _GEN_41[167:160],
-             8'h0,
-             _GEN_41[159:152],
-             8'h0,
-             _GEN_41[151:144],
-             8'h0,
-             _GEN_41[143:136],
-             8'h0,
-             _GEN_41[135:128],
-             8'h0,
-             _GEN_41[127:120],
-             8'h0,
-             _GEN_41[119:112],
-             8'h0,
-             _GEN_41[111:104],
-             8'h0,
-             _GEN_41[103:96],
-             8'h0,
-             _GEN_41[95:88],
-             8'h0,
-             _GEN_41[87:80],
-             8'h0,
-             _GEN_41[79:72],
-             8'h0,
-             _GEN_41[71:64],
-             8'h0,
-             _GEN_41[63:56],
-             8'h0,
-             _GEN_41[55:48],
-             8'h0,
-             _GEN_41[47:40],
-             8'h0,
-             _GEN_41[39:32],
-             8'h0,
-             _GEN_41[31:24],
-             8'h0,
-             _GEN_41[23:16],
-             8'h0,
-             _GEN_41[15:8],
-             8'h0,
-             _GEN_41[7:0]};
-      xor_r0s1 <= ~_GEN_49;
-      cmp_i950_r0s1 <= _GEN_48;
-      and_r0s1__3 <=
-        (_GEN_9
-           ? _GEN_10 | groups_left_sroa_0_0_r0 < 9'h2
-           : groups_left_sroa_0_0_r0 == 9'h0) & (_GEN_11 | groups_left_sroa_0_0_r0 < 9'h3)
-        & (_GEN_12 | groups_left_sroa_0_0_r0 < 9'h4)
-        & (_GEN_13 | groups_left_sroa_0_0_r0 < 9'h5)
-        & (_GEN_14 | groups_left_sroa_0_0_r0 < 9'h6)
-        & (_GEN_15 | groups_left_sroa_0_0_r0 < 9'h7)
-        & (_GEN_16 | groups_left_sroa_0_0_r0 < 9'h8);
-      and_r0s1__4 <=
-        (_GEN_17 | groups_left_sroa_0_0_r0 < 9'h9)
-        & (_GEN_18 | groups_left_sroa_0_0_r0 < 9'hA)
-        & (_GEN_19 | groups_left_sroa_0_0_r0 < 9'hB)
-        & (_GEN_20 | groups_left_sroa_0_0_r0 < 9'hC)
-        & (_GEN_21 | groups_left_sroa_0_0_r0 < 9'hD)
-        & (_GEN_22 | groups_left_sroa_0_0_r0 < 9'hE)
-        & (_GEN_23 | groups_left_sroa_0_0_r0 < 9'hF)
-        & (_GEN_24 | groups_left_sroa_0_0_r0 < 9'h10);
-      and_r0s1__5 <=
-        (_GEN_25 | groups_left_sroa_0_0_r0 < 9'h11)
-        & (_GEN_26 | groups_left_sroa_0_0_r0 < 9'h12)
-        & (_GEN_27 | groups_left_sroa_0_0_r0 < 9'h13)
-        & (_GEN_28 | groups_left_sroa_0_0_r0 < 9'h14)
-        & (_GEN_29 | groups_left_sroa_0_0_r0 < 9'h15)
-        & (_GEN_30 | groups_left_sroa_0_0_r0 < 9'h16)
-        & (_GEN_31 | groups_left_sroa_0_0_r0 < 9'h17)
-        & (_GEN_32 | groups_left_sroa_0_0_r0 < 9'h18)
-        & (_GEN_33 | groups_left_sroa_0_0_r0 < 9'h19)
-        & (_GEN_34 | groups_left_sroa_0_0_r0 < 9'h1A)
-        & (_GEN_35 | groups_left_sroa_0_0_r0 < 9'h1B)
-        & (_GEN_36 | groups_left_sroa_0_0_r0 < 9'h1C)
-        & (_GEN_37 | groups_left_sroa_0_0_r0 < 9'h1D)
-        & (_GEN_38 | groups_left_sroa_0_0_r0 < 9'h1E)
-        & (_GEN_39 | groups_left_sroa_0_0_r0 < 9'h1F)
-        & (_GEN_40 | groups_left_sroa_0_0_r0 < 9'h20);
+    if (_GEN_1)
+      and_r0s1 <= ~first_0_r0 & _GEN_9;
+    if (_GEN_0)
+      and_r0s2 <= and_r0s1;
+    if (_GEN_1) begin
+      xor_r0s1 <= ~_GEN_2;
+      payload_r0s1 <= payload_dout;
+      shr_i_i_i1585_r0s1 <= {503'h0, place_sroa_0_0_r0[3], 8'h0};
+      place_sroa_0_0_r0s1 <= place_sroa_0_0_r0;
     end
-    if (~started | _GEN_0) begin
+    if (_GEN_0) begin
+      sroa_speculated_3_r0s2 <= _GEN_59[3:0];
+      sroa_speculated_3_r0s2__1 <= _GEN_59[31:4];
+    end
+    if (_GEN_1)
+      conv_i912_r0s1 <= plan_sroa_21_0_r0[0] ? 4'h5 : 4'h8;
+    if (_GEN_0)
+      conv_i912_r0s2 <= conv_i912_r0s1;
+    if (_GEN_1)
+      and_r0s1__1 <= ~first_0_r0 & ~_GEN_11;
+    if (_GEN_0)
+      and_r0s2__1 <= and_r0s1__1;
+    if (_GEN_1)
+      shl_i2265_r0s1 <= {words_left_sroa_0_0_r0 == 10'h1, 512'h0};
+    if (_GEN_0)
+      or_i2267_r0s2 <= shl_i2265_r0s1 | {1'h0, _GEN_10};
+    if (_GEN_1)
+      and_r0s1__2 <= ~first_0_r0 & _GEN_11;
+    if (_GEN_0)
+      and_r0s2__2 <= and_r0s1__2;
+    if (_GEN_1)
+      xor_r0s1__1 <= ~_GEN_12;
+    if (_GEN_0) begin
+      xor_r0s2 <= xor_r0s1__1;
+      select_r0s2 <= _GEN_13 ? _GEN_10[15:0] : 16'h0;
+      select_r0s2__1 <= ~_GEN_14 ? 16'h0 : _GEN_10[31:16];
+      select_r0s2__2 <= ~_GEN_15 ? 16'h0 : _GEN_10[47:32];
+      select_r0s2__3 <= ~_GEN_16 ? 16'h0 : _GEN_10[63:48];
+      select_r0s2__4 <= ~_GEN_17 ? 16'h0 : _GEN_10[79:64];
+      select_r0s2__5 <= ~_GEN_18 ? 16'h0 : _GEN_10[95:80];
+      select_r0s2__6 <= ~_GEN_19 ? 16'h0 : _GEN_10[111:96];
+      select_r0s2__7 <= ~_GEN_20 ? 16'h0 : _GEN_10[127:112];
+      select_r0s2__8 <= ~_GEN_21 ? 16'h0 : _GEN_10[143:128];
+      select_r0s2__9 <= ~_GEN_22 ? 16'h0 : _GEN_10[159:144];
+      select_r0s2__10 <= ~_GEN_23 ? 16'h0 : _GEN_10[175:160];
+      select_r0s2__11 <= ~_GEN_24 ? 16'h0 : _GEN_10[191:176];
+      select_r0s2__12 <= ~_GEN_25 ? 16'h0 : _GEN_10[207:192];
+      select_r0s2__13 <= ~_GEN_26 ? 16'h0 : _GEN_10[223:208];
+      select_r0s2__14 <= ~_GEN_27 ? 16'h0 : _GEN_10[239:224];
+      select_r0s2__15 <= ~_GEN_28 ? 16'h0 : _GEN_10[255:240];
+      select_r0s2__16 <= ~_GEN_29 ? 16'h0 : _GEN_10[271:256];
+      select_r0s2__17 <= ~_GEN_30 ? 16'h0 : _GEN_10[287:272];
+      select_r0s2__18 <= ~_GEN_31 ? 16'h0 : _GEN_10[303:288];
+      select_r0s2__19 <= ~_GEN_32 ? 16'h0 : _GEN_10[319:304];
+      select_r0s2__20 <= ~_GEN_33 ? 16'h0 : _GEN_10[335:320];
+      select_r0s2__21 <= ~_GEN_34 ? 16'h0 : _GEN_10[351:336];
+      select_r0s2__22 <= ~_GEN_35 ? 16'h0 : _GEN_10[367:352];
+      select_r0s2__23 <= ~_GEN_36 ? 16'h0 : _GEN_10[383:368];
+      select_r0s2__24 <= ~_GEN_37 ? 16'h0 : _GEN_10[399:384];
+      select_r0s2__25 <= ~_GEN_38 ? 16'h0 : _GEN_10[415:400];
+      select_r0s2__26 <= ~_GEN_39 ? 16'h0 : _GEN_10[431:416];
+      select_r0s2__27 <= ~_GEN_40 ? 16'h0 : _GEN_10[447:432];
+      select_r0s2__28 <= ~_GEN_41 ? 16'h0 : _GEN_10[463:448];
+      select_r0s2__29 <= ~_GEN_42 ? 16'h0 : _GEN_10[479:464];
+      select_r0s2__30 <= ~_GEN_43 ? 16'h0 : _GEN_10[495:480];
+      select_r0s2__31 <= ~_GEN_44 ? 16'h0 : _GEN_10[511:496];
+    end
+    if (_GEN_1)
+      sh_prom_i_i_r0s1 <= {503'h0, ~_GEN_2, 8'h0};
+    if (_GEN_0) begin
+      shr_i_i_r0s2 <= _GEN_60[7:0];
+      shr_i_i_r0s2__1 <= _GEN_60[15:8];
+      shr_i_i_r0s2__2 <= _GEN_60[23:16];
+      shr_i_i_r0s2__3 <= _GEN_60[31:24];
+      shr_i_i_r0s2__4 <= _GEN_60[39:32];
+      shr_i_i_r0s2__5 <= _GEN_60[47:40];
+      shr_i_i_r0s2__6 <= _GEN_60[55:48];
+      shr_i_i_r0s2__7 <= _GEN_60[63:56];
+      shr_i_i_r0s2__8 <= _GEN_60[71:64];
+      shr_i_i_r0s2__9 <= _GEN_60[79:72];
+      shr_i_i_r0s2__10 <= _GEN_60[87:80];
+      shr_i_i_r0s2__11 <= _GEN_60[95:88];
+      shr_i_i_r0s2__12 <= _GEN_60[103:96];
+      shr_i_i_r0s2__13 <= _GEN_60[111:104];
+      shr_i_i_r0s2__14 <= _GEN_60[119:112];
+      shr_i_i_r0s2__15 <= _GEN_60[127:120];
+      shr_i_i_r0s2__16 <= _GEN_60[135:128];
+      shr_i_i_r0s2__17 <= _GEN_60[143:136];
+      shr_i_i_r0s2__18 <= _GEN_60[151:144];
+      shr_i_i_r0s2__19 <= _GEN_60[159:152];
+      shr_i_i_r0s2__20 <= _GEN_60[167:160];
+      shr_i_i_r0s2__21 <= _GEN_60[175:168];
+      shr_i_i_r0s2__22 <= _GEN_60[183:176];
+      shr_i_i_r0s2__23 <= _GEN_60[191:184];
+      shr_i_i_r0s2__24 <= _GEN_60[199:192];
+      shr_i_i_r0s2__25 <= _GEN_60[207:200];
+      shr_i_i_r0s2__26 <= _GEN_60[215:208];
+      shr_i_i_r0s2__27 <= _GEN_60[223:216];
+      shr_i_i_r0s2__28 <= _GEN_60[231:224];
+      shr_i_i_r0s2__29 <= _GEN_60[239:232];
+      shr_i_i_r0s2__30 <= _GEN_60[247:240];
+      shr_i_i_r0s2__31 <= _GEN_60[255:248];
+    end
+    if (_GEN_1)
+      xor_r0s1__2 <= ~_GEN_9;
+    if (_GEN_0)
+      xor_r0s2__1 <= xor_r0s1__2;
+    if (_GEN_1)
+      cmp_i950_r0s1 <= _GEN_12;
+    if (_GEN_0)
+      cmp_i950_r0s2 <= cmp_i950_r0s1;
+    if (_GEN_1) begin
+      cmp_i2107_1_r0s1 <= groups_left_sroa_0_0_r0 < 9'h2;
+      cmp_i2107_r0s1 <= groups_left_sroa_0_0_r0 == 9'h0;
+      cmp_i2107_2_r0s1 <= groups_left_sroa_0_0_r0 < 9'h3;
+      cmp_i2107_3_r0s1 <= groups_left_sroa_0_0_r0 < 9'h4;
+      cmp_i2107_4_r0s1 <= groups_left_sroa_0_0_r0 < 9'h5;
+      cmp_i2107_5_r0s1 <= groups_left_sroa_0_0_r0 < 9'h6;
+      cmp_i2107_6_r0s1 <= groups_left_sroa_0_0_r0 < 9'h7;
+      cmp_i2107_7_r0s1 <= groups_left_sroa_0_0_r0 < 9'h8;
+    end
+    if (_GEN_0)
+      and_r0s2__3 <=
+        (_GEN_13 ? _GEN_14 | cmp_i2107_1_r0s1 : cmp_i2107_r0s1)
+        & (_GEN_15 | cmp_i2107_2_r0s1) & (_GEN_16 | cmp_i2107_3_r0s1)
+        & (_GEN_17 | cmp_i2107_4_r0s1) & (_GEN_18 | cmp_i2107_5_r0s1)
+        & (_GEN_19 | cmp_i2107_6_r0s1) & (_GEN_20 | cmp_i2107_7_r0s1);
+    if (_GEN_1) begin
+      cmp_i2107_8_r0s1 <= groups_left_sroa_0_0_r0 < 9'h9;
+      cmp_i2107_9_r0s1 <= groups_left_sroa_0_0_r0 < 9'hA;
+      cmp_i2107_10_r0s1 <= groups_left_sroa_0_0_r0 < 9'hB;
+      cmp_i2107_11_r0s1 <= groups_left_sroa_0_0_r0 < 9'hC;
+      cmp_i2107_12_r0s1 <= groups_left_sroa_0_0_r0 < 9'hD;
+      cmp_i2107_13_r0s1 <= groups_left_sroa_0_0_r0 < 9'hE;
+      cmp_i2107_14_r0s1 <= groups_left_sroa_0_0_r0 < 9'hF;
+      cmp_i2107_15_r0s1 <= groups_left_sroa_0_0_r0 < 9'h10;
+    end
+    if (_GEN_0)
+      and_r0s2__4 <=
+        (_GEN_21 | cmp_i2107_8_r0s1) & (_GEN_22 | cmp_i2107_9_r0s1)
+        & (_GEN_23 | cmp_i2107_10_r0s1) & (_GEN_24 | cmp_i2107_11_r0s1)
+        & (_GEN_25 | cmp_i2107_12_r0s1) & (_GEN_26 | cmp_i2107_13_r0s1)
+        & (_GEN_27 | cmp_i2107_14_r0s1) & (_GEN_28 | cmp_i2107_15_r0s1);
+    if (_GEN_1) begin
+      cmp_i2107_16_r0s1 <= groups_left_sroa_0_0_r0 < 9'h11;
+      cmp_i2107_17_r0s1 <= groups_left_sroa_0_0_r0 < 9'h12;
+      cmp_i2107_18_r0s1 <= groups_left_sroa_0_0_r0 < 9'h13;
+      cmp_i2107_19_r0s1 <= groups_left_sroa_0_0_r0 < 9'h14;
+      cmp_i2107_20_r0s1 <= groups_left_sroa_0_0_r0 < 9'h15;
+      cmp_i2107_21_r0s1 <= groups_left_sroa_0_0_r0 < 9'h16;
+      cmp_i2107_22_r0s1 <= groups_left_sroa_0_0_r0 < 9'h17;
+      cmp_i2107_23_r0s1 <= groups_left_sroa_0_0_r0 < 9'h18;
+      cmp_i2107_24_r0s1 <= groups_left_sroa_0_0_r0 < 9'h19;
+      cmp_i2107_25_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1A;
+      cmp_i2107_26_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1B;
+      cmp_i2107_27_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1C;
+      cmp_i2107_28_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1D;
+      cmp_i2107_29_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1E;
+      cmp_i2107_30_r0s1 <= groups_left_sroa_0_0_r0 < 9'h1F;
+      cmp_i2107_31_r0s1 <= groups_left_sroa_0_0_r0 < 9'h20;
+    end
+    if (_GEN_0)
+      and_r0s2__5 <=
+        (_GEN_29 | cmp_i2107_16_r0s1) & (_GEN_30 | cmp_i2107_17_r0s1)
+        & (_GEN_31 | cmp_i2107_18_r0s1) & (_GEN_32 | cmp_i2107_19_r0s1)
+        & (_GEN_33 | cmp_i2107_20_r0s1) & (_GEN_34 | cmp_i2107_21_r0s1)
+        & (_GEN_35 | cmp_i2107_22_r0s1) & (_GEN_36 | cmp_i2107_23_r0s1)
+        & (_GEN_37 | cmp_i2107_24_r0s1) & (_GEN_38 | cmp_i2107_25_r0s1)
+        & (_GEN_39 | cmp_i2107_26_r0s1) & (_GEN_40 | cmp_i2107_27_r0s1)
+        & (_GEN_41 | cmp_i2107_28_r0s1) & (_GEN_42 | cmp_i2107_29_r0s1)
+        & (_GEN_43 | cmp_i2107_30_r0s1) & (_GEN_44 | cmp_i2107_31_r0s1);
+    if (_GEN_58) begin
       words_left_sroa_0_0_r0 <=
-        _GEN_58
+        _GEN_57
           ? 10'h0
-          : _GEN_52 ? (_GEN_51 ? _GEN_42 : plans_dout[68:59]) : words_left_sroa_0_0_r0;
+          : _GEN_46 ? (_GEN_45 ? _GEN_47 : plans_dout[68:59]) : words_left_sroa_0_0_r0;
       groups_left_sroa_0_0_r0 <=
-        _GEN_58 ? 9'h0 : first_0_r0 ? plans_dout[44:36] : groups_left_sroa_0_0_r0 - 9'h20;
+        _GEN_57 ? 9'h0 : first_0_r0 ? plans_dout[44:36] : groups_left_sroa_0_0_r0 - 9'h20;
       widths_left_sroa_0_0_r0 <=
-        _GEN_58
+        _GEN_57
           ? 4'h0
-          : _GEN_55
-              ? (_GEN_53 ? widths_left_sroa_0_0_r0 : 4'h0)
-              : _GEN_56 ? _GEN_45 : _GEN_46 ? plans_dout[48:45] : 4'h0;
+          : _GEN_52
+              ? (_GEN_48 ? widths_left_sroa_0_0_r0 : 4'h0)
+              : _GEN_53 ? _GEN_54 : _GEN_55 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_57 | ~_GEN_54 ? 4'h0 : _GEN_53 ? _GEN_43 : plans_dout[48:45];
+        ~started | _GEN_56 | ~_GEN_49 ? 4'h0 : _GEN_48 ? _GEN_50 : plans_dout[48:45];
       plan_sroa_21_0_r0 <=
-        _GEN_58 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_21_0_r0;
+        _GEN_57 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_21_0_r0;
       plan_sroa_6_0_r0 <=
-        _GEN_58 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_6_0_r0;
+        _GEN_57 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_6_0_r0;
       place_sroa_0_0_r0 <=
-        _GEN_58
+        _GEN_57
           ? 8'h0
-          : _GEN_54
-              ? {4'h0, _GEN_53 & _GEN_48 ? place_sroa_0_0_r0[3:0] ^ 4'h8 : 4'h0}
-              : ~_GEN_48 | widths_left_sroa_0_0_r0[3:1] == 3'h0
+          : _GEN_49
+              ? {4'h0, _GEN_48 & _GEN_12 ? place_sroa_0_0_r0[3:0] ^ 4'h8 : 4'h0}
+              : ~_GEN_12 | widths_left_sroa_0_0_r0[3:1] == 3'h0
                   ? 8'h0
                   : place_sroa_0_0_r0 + 8'h1;
-      kept_sroa_0_0_r0 <=
-        _GEN_58 ? 512'h0 : first_0_r0 | ~_GEN_1 ? kept_sroa_0_0_r0 : payload_dout;
-      first_0_r0 <= _GEN_58;
     end
+    if (_GEN_1) begin
+      or_cond51_r0s1 <= _GEN_56;
+      first_0_r0s1 <= first_0_r0;
+    end
+    if (~started | _GEN_0)
+      kept_sroa_0_0_r0 <=
+        ~started | or_cond51_r0s1
+          ? 512'h0
+          : first_0_r0s1 | xor_r0s1 ? kept_sroa_0_0_r0 : payload_r0s1;
+    if (_GEN_58)
+      first_0_r0 <= _GEN_57;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_1 <= 1'h0;
+      valid0_2 <= 1'h0;
       valid0_0 <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_0 | valid0_1 & ~_GEN;
+      valid0_1 <= _GEN_1 | valid0_1 & ~_GEN_0;
+      valid0_2 <= _GEN_0 | valid0_2 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
-  assign plans_read = _GEN_3;
-  assign plans_waits = _GEN_4 & ~plans_empty_n;
-  assign payload_read = _GEN_0 & _GEN_2;
-  assign payload_waits = valid0_0 & _GEN_2 & ~payload_empty_n;
-  assign find_plans_write = _GEN_3;
+  assign plans_read = _GEN_4;
+  assign plans_waits = _GEN_5 & ~plans_empty_n;
+  assign payload_read = _GEN_1 & _GEN_3;
+  assign payload_waits = valid0_0 & _GEN_3 & ~payload_empty_n;
+  assign find_plans_write = _GEN_4;
   assign find_plans_din = plans_dout;
-  assign find_plans_waits = _GEN_4 & ~find_plans_full_n;
-  assign decode_plans_write = _GEN_3;
+  assign find_plans_waits = _GEN_5 & ~find_plans_full_n;
+  assign decode_plans_write = _GEN_4;
   assign decode_plans_din = plans_dout;
-  assign decode_plans_waits = _GEN_4 & ~decode_plans_full_n;
-  assign rows_write = _GEN & and_r0s1__2;
+  assign decode_plans_waits = _GEN_5 & ~decode_plans_full_n;
+  assign rows_write = _GEN & and_r0s2__2;
   assign rows_din =
-    {xor_r0s1 ? cmp_i950_r0s1 | and_r0s1__3 & and_r0s1__4 & and_r0s1__5 : _GEN_5,
-     xor_r0s1 ? 4'h0 : _GEN_6,
-     r_sroa_0_1_r0s1};
-  assign rows_waits = valid0_1 & and_r0s1__2 & ~rows_full_n;
-  assign widths_write = _GEN & and_r0s1;
-  assign widths_din = _GEN_6;
-  assign widths_waits = valid0_1 & and_r0s1 & ~widths_full_n;
-  assign words_write = _GEN & and_r0s1__1;
-  assign words_din = or_i2267_r0s1;
-  assign words_waits = valid0_1 & and_r0s1__1 & ~words_full_n;
+    {xor_r0s2__1 ? cmp_i950_r0s2 | and_r0s2__3 & and_r0s2__4 & and_r0s2__5 : _GEN_6,
+     xor_r0s2__1 ? 4'h0 : _GEN_7,
+     xor_r0s2
+       ? {select_r0s2__31,
+          select_r0s2__30,
+          select_r0s2__29,
+          select_r0s2__28,
+          select_r0s2__27,
+          select_r0s2__26,
+          select_r0s2__25,
+          select_r0s2__24,
+          select_r0s2__23,
+          select_r0s2__22,
+          select_r0s2__21,
+          select_r0s2__20,
+          select_r0s2__19,
+          select_r0s2__18,
+          select_r0s2__17,
+          select_r0s2__16,
+          select_r0s2__15,
+          select_r0s2__14,
+          select_r0s2__13,
+          select_r0s2__12,
+          select_r0s2__11,
+          select_r0s2__10,
+          select_r0s2__9,
+          select_r0s2__8,
+          select_r0s2__7,
+          select_r0s2__6,
+          select_r0s2__5,
+          select_r0s2__4,
+          select_r0s2__3,
+          select_r0s2__2,
+          select_r0s2__1,
+          select_r0s2}
+       : {8'h0,
+          shr_i_i_r0s2__31,
+          8'h0,
+          shr_i_i_r0s2__30,
+          8'h0,
+          shr_i_i_r0s2__29,
+          8'h0,
+          shr_i_i_r0s2__28,
+          8'h0,
+          shr_i_i_r0s2__27,
+          8'h0,
+          shr_i_i_r0s2__26,
+          8'h0,
+          shr_i_i_r0s2__25,
+          8'h0,
+          shr_i_i_r0s2__24,
+          8'h0,
+          shr_i_i_r0s2__23,
+          8'h0,
+          shr_i_i_r0s2__22,
+          8'h0,
+          shr_i_i_r0s2__21,
+          8'h0,
+          shr_i_i_r0s2__20,
+          8'h0,
+          shr_i_i_r0s2__19,
+          8'h0,
+          shr_i_i_r0s2__18,
+          8'h0,
+          shr_i_i_r0s2__17,
+          8'h0,
+          shr_i_i_r0s2__16,
+          8'h0,
+          shr_i_i_r0s2__15,
+          8'h0,
+          shr_i_i_r0s2__14,
+          8'h0,
+          shr_i_i_r0s2__13,
+          8'h0,
+          shr_i_i_r0s2__12,
+          8'h0,
+          shr_i_i_r0s2__11,
+          8'h0,
+          shr_i_i_r0s2__10,
+          8'h0,
+          shr_i_i_r0s2__9,
+          8'h0,
+          shr_i_i_r0s2__8,
+          8'h0,
+          shr_i_i_r0s2__7,
+          8'h0,
+          shr_i_i_r0s2__6,
+          8'h0,
+          shr_i_i_r0s2__5,
+          8'h0,
+          shr_i_i_r0s2__4,
+          8'h0,
+          shr_i_i_r0s2__3,
+          8'h0,
+          shr_i_i_r0s2__2,
+          8'h0,
+          shr_i_i_r0s2__1,
+          8'h0,
+          shr_i_i_r0s2}};
+  assign rows_waits = valid0_2 & and_r0s2__2 & ~rows_full_n;
+  assign widths_write = _GEN & and_r0s2;
+  assign widths_din = _GEN_7;
+  assign widths_waits = valid0_2 & and_r0s2 & ~widths_full_n;
+  assign words_write = _GEN & and_r0s2__1;
+  assign words_din = or_i2267_r0s2;
+  assign words_waits = valid0_2 & and_r0s2__1 & ~words_full_n;
 endmodule
 
 module kv_decompress_find_words_speckv_Design(
@@ -5167,18 +5415,16 @@ module kv_decompress_find_words_speckv_Design(
     valid0_0 & ~(_GEN_4 & ~widths_in_empty_n | first_0_r0 & ~plans_empty_n)
     & (~valid0_1 | _GEN_1);
   reg         and_r0s1;
-  wire        _GEN_5 = _GEN_1 & and_r0s1;
   reg  [3:0]  index_sroa_0_0_r0s1;
   reg  [3:0]  widths_in_r0s1;
   reg         and_r0s1__1;
-  wire        _GEN_6 = _GEN_1 & and_r0s1__1;
   reg  [7:0]  at_sroa_0_0_r0s1;
   assign _GEN_1 = valid0_1 & (~valid0_2 | _GEN_0);
   assign _GEN_0 = valid0_2 & (~valid0_3 | _GEN);
   reg         and_r0s1__2;
   reg         and_r0s2;
   reg         and_r0s3;
-  wire        _GEN_7 = _GEN & and_r0s3;
+  wire        _GEN_5 = _GEN & and_r0s3;
   reg  [7:0]  shl_i1105_r0s1;
   reg  [7:0]  shl_i1105_r0s2;
   reg  [7:0]  shl_i1105_r0s3;
@@ -5214,121 +5460,121 @@ module kv_decompress_find_words_speckv_Design(
   reg         and_r0s2__2;
   reg         and_r0s3__2;
   reg  [3:0]  index_sroa_0_0_r0;
-  wire        _GEN_8 = plan_sroa_4_0_r0[2:1] == 2'h0;
-  wire        _GEN_9 = ~first_0_r0 & _GEN_3;
-  wire        _GEN_10 = plan_sroa_4_0_r0[2:0] == 3'h1;
-  wire        _GEN_11 = left_sroa_0_0_r0 == 10'h1;
-  wire        _GEN_12 = plans_dout[35:26] == 10'h0;
-  wire        _GEN_13 = _GEN_4 | _GEN_9;
-  wire [3:0]  _GEN_14 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire        _GEN_15 = plans_dout[6:4] == 3'h1;
-  wire        _GEN_16 =
-    (_GEN_13 ? (_GEN_4 ? left_sroa_0_0_r0 == 10'h0 : _GEN_11) : _GEN_12)
-    & (_GEN_13 ? ~_GEN_4 | _GEN_14 == 4'h0 : ~_GEN_15 | plans_dout[48:45] == 4'h0);
-  wire        _GEN_17 = (plan_sroa_23_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire        _GEN_18 = ~started | _GEN_2;
-  wire        _GEN_19 = _GEN_9 & _GEN_17;
-  wire        _GEN_20 = ~first_0_r0 & ~_GEN_17 | _GEN_4 | _GEN_19;
-  wire        _GEN_21 =
+  wire        _GEN_6 = plan_sroa_4_0_r0[2:1] == 2'h0;
+  wire        _GEN_7 = ~first_0_r0 & _GEN_3;
+  wire        _GEN_8 = plan_sroa_4_0_r0[2:0] == 3'h1;
+  wire        _GEN_9 = left_sroa_0_0_r0 == 10'h1;
+  wire        _GEN_10 = plans_dout[35:26] == 10'h0;
+  wire        _GEN_11 = _GEN_4 | _GEN_7;
+  wire [3:0]  _GEN_12 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire        _GEN_13 = plans_dout[6:4] == 3'h1;
+  wire        _GEN_14 =
+    (_GEN_11 ? (_GEN_4 ? left_sroa_0_0_r0 == 10'h0 : _GEN_9) : _GEN_10)
+    & (_GEN_11 ? ~_GEN_4 | _GEN_12 == 4'h0 : ~_GEN_13 | plans_dout[48:45] == 4'h0);
+  wire        _GEN_15 = (plan_sroa_23_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire        _GEN_16 = ~started | _GEN_2;
+  wire        _GEN_17 = _GEN_7 & _GEN_15;
+  wire        _GEN_18 = ~first_0_r0 & ~_GEN_15 | _GEN_4 | _GEN_17;
+  wire        _GEN_19 =
     at_sroa_21_0_r0 == 7'h3F | (plan_sroa_19_0_r0[6:0] ^ at_sroa_16_0_r0[6:0]) == 7'h0;
-  wire        _GEN_22 = ~started | _GEN_16;
-  wire        _GEN_23 = ~_GEN_10 & _GEN_8;
-  wire        _GEN_24 = ~_GEN_10 & ~_GEN_8;
-  wire [4:0]  _GEN_25 = {2'h0, plan_sroa_4_0_r0[2:0]} - 5'h2;
-  wire        _GEN_26 = _GEN_25 < 5'h3;
-  wire [23:0] _GEN_27 = 24'h30408 >> {16'h0, _GEN_25, 3'h0};
-  wire        _GEN_28 = ~started | _GEN_16 | ~_GEN_20;
+  wire        _GEN_20 = ~started | _GEN_14;
+  wire        _GEN_21 = ~_GEN_8 & _GEN_6;
+  wire        _GEN_22 = ~_GEN_8 & ~_GEN_6;
+  wire [4:0]  _GEN_23 = {2'h0, plan_sroa_4_0_r0[2:0]} - 5'h2;
+  wire        _GEN_24 = _GEN_23 < 5'h3;
+  wire [23:0] _GEN_25 = 24'h30408 >> {16'h0, _GEN_23, 3'h0};
+  wire        _GEN_26 = ~started | _GEN_14 | ~_GEN_18;
   always_ff @(posedge clk) begin
     if (_GEN_2) begin
       and_r0s1 <= _GEN_4;
       index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
       widths_in_r0s1 <= widths_in_dout;
-      and_r0s1__1 <= _GEN_9 & _GEN_10;
+      and_r0s1__1 <= _GEN_7 & _GEN_8;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
-      and_r0s1__2 <= _GEN_9;
+      and_r0s1__2 <= _GEN_7;
     end
     if (_GEN_1)
       and_r0s2 <= and_r0s1__2;
     if (_GEN_0)
       and_r0s3 <= and_r0s2;
     if (_GEN_2)
-      shl_i1105_r0s1 <= {2'h0, _GEN_11, 5'h0};
+      shl_i1105_r0s1 <= {2'h0, _GEN_9, 5'h0};
     if (_GEN_1)
       shl_i1105_r0s2 <= shl_i1105_r0s1;
     if (_GEN_0)
       shl_i1105_r0s3 <= shl_i1105_r0s2;
     if (_GEN_2) begin
-      or_r0s1 <= _GEN_23 | _GEN_24 & ~_GEN_26;
-      select_r0s1 <= _GEN_23 ? 8'h10 : 8'h2;
+      or_r0s1 <= _GEN_21 | _GEN_22 & ~_GEN_24;
+      select_r0s1 <= _GEN_21 ? 8'h10 : 8'h2;
       select_r0s1__1 <=
-        _GEN_24 & _GEN_26 ? _GEN_27[7:0] : plan_sroa_17_0_r0[0] ? 8'hB : 8'h8;
+        _GEN_22 & _GEN_24 ? _GEN_25[7:0] : plan_sroa_17_0_r0[0] ? 8'hB : 8'h8;
     end
     if (_GEN_1)
       ref_tmp49_sroa_0_0_r0s2 <= or_r0s1 ? select_r0s1[4:0] : select_r0s1__1[4:0];
     if (_GEN_2)
-      cmp_i291_r0s1 <= _GEN_10;
+      cmp_i291_r0s1 <= _GEN_8;
     if (_GEN_1)
       cmp_i291_r0s2 <= cmp_i291_r0s1;
     if (_GEN_0)
       add_i869_r0s3 <=
         ref_tmp49_sroa_0_0_r0s2 + {1'h0, cmp_i291_r0s2 ? _widths_0_rd : 4'h0};
     if (_GEN_2)
-      and_r0s1__3 <= first_0_r0 & _GEN_12;
+      and_r0s1__3 <= first_0_r0 & _GEN_10;
     if (_GEN_1)
       and_r0s2__1 <= and_r0s1__3;
     if (_GEN_0)
       and_r0s3__1 <= and_r0s2__1;
-    if (_GEN_18) begin
+    if (_GEN_16) begin
       at_sroa_0_0_r0 <=
-        ~started | _GEN_16 | ~(_GEN_4 | _GEN_9 & ~_GEN_17)
+        ~started | _GEN_14 | ~(_GEN_4 | _GEN_7 & ~_GEN_15)
           ? 8'h0
           : _GEN_4 ? at_sroa_0_0_r0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_16_0_r0 <=
-        _GEN_28 ? 8'h0 : _GEN_19 ? at_sroa_16_0_r0 + 8'h1 : at_sroa_16_0_r0;
+        _GEN_26 ? 8'h0 : _GEN_17 ? at_sroa_16_0_r0 + 8'h1 : at_sroa_16_0_r0;
       at_sroa_21_0_r0 <=
-        _GEN_28
+        _GEN_26
           ? 7'h0
-          : _GEN_19 ? (_GEN_21 ? 7'h0 : at_sroa_21_0_r0 + 7'h1) : at_sroa_21_0_r0;
+          : _GEN_17 ? (_GEN_19 ? 7'h0 : at_sroa_21_0_r0 + 7'h1) : at_sroa_21_0_r0;
     end
     if (_GEN_2) begin
-      and11_r0s1 <= _GEN_16;
-      or_r0s1__1 <= _GEN_20;
-      and_r0s1__4 <= _GEN_19;
-      add_i1315_r0s1 <= _GEN_21 ? plan_sroa_21_0_r0 : 8'h0;
+      and11_r0s1 <= _GEN_14;
+      or_r0s1__1 <= _GEN_18;
+      and_r0s1__4 <= _GEN_17;
+      add_i1315_r0s1 <= _GEN_19 ? plan_sroa_21_0_r0 : 8'h0;
     end
     if (~started | _GEN_1)
       at_sroa_32_0_r0 <=
         ~started | and11_r0s1 | ~or_r0s1__1
           ? 8'h0
           : and_r0s1__4 ? at_sroa_32_0_r0 + add_i1315_r0s1 : at_sroa_32_0_r0;
-    if (_GEN_18) begin
+    if (_GEN_16) begin
       left_sroa_0_0_r0 <=
-        _GEN_22
+        _GEN_20
           ? 10'h0
-          : _GEN_13
+          : _GEN_11
               ? (_GEN_4 ? left_sroa_0_0_r0 : left_sroa_0_0_r0 - 10'h1)
               : plans_dout[35:26];
       plan_sroa_23_0_r0 <=
-        _GEN_22 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_23_0_r0;
+        _GEN_20 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_23_0_r0;
       plan_sroa_21_0_r0 <=
-        _GEN_22 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_21_0_r0;
+        _GEN_20 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_21_0_r0;
       plan_sroa_19_0_r0 <=
-        _GEN_22 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_19_0_r0;
+        _GEN_20 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_19_0_r0;
       plan_sroa_17_0_r0 <=
-        _GEN_22 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_17_0_r0;
+        _GEN_20 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_17_0_r0;
       plan_sroa_4_0_r0 <=
-        _GEN_22 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
+        _GEN_20 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
       widths_left_sroa_0_0_r0 <=
-        _GEN_22
+        _GEN_20
           ? 4'h0
-          : _GEN_13 ? (_GEN_4 ? _GEN_14 : 4'h0) : _GEN_15 ? plans_dout[48:45] : 4'h0;
+          : _GEN_11 ? (_GEN_4 ? _GEN_12 : 4'h0) : _GEN_13 ? plans_dout[48:45] : 4'h0;
     end
     if (_GEN_1)
       and11_r0s2 <= and11_r0s1;
     if (_GEN_0)
       and11_r0s3 <= and11_r0s2;
     if (_GEN_2)
-      or_r0s1__2 <= _GEN_13;
+      or_r0s1__2 <= _GEN_11;
     if (_GEN_1)
       or_r0s2 <= or_r0s1__2;
     if (_GEN_0)
@@ -5342,12 +5588,12 @@ module kv_decompress_find_words_speckv_Design(
         ~started | and11_r0s3 | ~or_r0s3
           ? 4'h0
           : and_r0s3__2 ? count_sroa_0_0_r0 : count_sroa_0_0_r0 - add_i869_r0s3[3:0];
-    if (_GEN_18) begin
+    if (_GEN_16) begin
       index_sroa_0_0_r0 <=
-        ~started | _GEN_16 | ~_GEN_13
+        ~started | _GEN_14 | ~_GEN_11
           ? 4'h0
           : _GEN_4 ? index_sroa_0_0_r0 + 4'h1 : index_sroa_0_0_r0;
-      first_0_r0 <= _GEN_22;
+      first_0_r0 <= _GEN_20;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -5374,21 +5620,21 @@ module kv_decompress_find_words_speckv_Design(
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
-    .we      (_GEN_5),
+    .we      (_GEN_1 & and_r0s1),
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (widths_in_r0s1),
-    .re      (_GEN_6),
+    .re      (_GEN_1 & and_r0s1__1),
     .ra      (at_sroa_32_0_r0[2:0] + at_sroa_0_0_r0s1[2:0]),
-    .forward (_GEN_6 & _GEN_5),
+    .forward (1'h0),
     .rd      (_widths_0_rd)
   );
   assign plans_read = _GEN_2 & first_0_r0;
   assign plans_waits = valid0_0 & first_0_r0 & ~plans_empty_n;
   assign widths_in_read = _GEN_2 & _GEN_4;
   assign widths_in_waits = valid0_0 & _GEN_4 & ~widths_in_empty_n;
-  assign takings_write = _GEN_7 | _GEN & and_r0s3__1;
+  assign takings_write = _GEN_5 | _GEN & and_r0s3__1;
   assign takings_din =
-    _GEN_7
+    _GEN_5
       ? shl_i1105_r0s3[6:0]
         | {2'h0, {1'h0, count_sroa_0_0_r0} < add_i869_r0s3, count_sroa_0_0_r0}
       : 7'h60;
@@ -5421,164 +5667,242 @@ module kv_decompress_unpack(
   reg          ended_0_r0;
   reg          taken_0_r0;
   reg          valid0_0;
-  reg          valid0_1;
+  reg          valid0_2;
   wire         _GEN;
+  reg          valid0_1;
   wire         _GEN_0;
-  wire         _GEN_1 = ~first_0_r0 & taken_0_r0;
-  wire         _GEN_2 = _GEN_1 | takings_dout[4];
-  wire         _GEN_3 = ~first_0_r0 & ended_0_r0;
-  wire         _GEN_4 = ~_GEN_2 | _GEN_3;
-  assign _GEN_0 =
-    valid0_0 & ~(~_GEN_1 & ~takings_empty_n | ~_GEN_4 & ~words_empty_n)
-    & (~valid0_1 | _GEN);
+  wire         _GEN_1;
+  wire         _GEN_2 = ~first_0_r0 & taken_0_r0;
+  wire         _GEN_3 = _GEN_2 | takings_dout[4];
+  wire         _GEN_4 = ~first_0_r0 & ended_0_r0;
+  wire         _GEN_5 = ~_GEN_3 | _GEN_4;
+  assign _GEN_1 =
+    valid0_0 & ~(~_GEN_2 & ~takings_empty_n | ~_GEN_5 & ~words_empty_n)
+    & (~valid0_1 | _GEN_0);
+  assign _GEN_0 = valid0_1 & (~valid0_2 | _GEN);
   reg          xor_r0s1;
+  reg          xor_r0s2;
   reg          conv_i964_1_not_r0s1;
-  reg  [511:0] sroa_speculated1339_1_r0s1;
-  reg  [511:0] sroa_speculated1337_1_r0s1;
+  reg          conv_i964_1_not_r0s2;
+  reg          cmp_i1072_8_r0s1;
+  reg          cmp_i1072_8_r0s2;
+  reg  [3:0]   select_r0s1;
+  reg          conv_i950_not_r0s1;
+  reg          cmp_i1072_15_r0s1;
+  reg  [511:0] fresh_sroa_0_0_r0s1;
+  reg          cmp_i1072_1_not_r0s1;
+  reg          cmp_i1072_2_r0s1;
+  reg          cmp_i1072_3_r0s1;
+  reg          cmp_i1072_4_r0s1;
+  reg          cmp_i1072_5_r0s1;
+  reg          cmp_i1072_6_r0s1;
+  reg          cmp_i1072_7_r0s1;
+  reg          cmp_i1072_9_r0s1;
+  reg          cmp_i1072_10_r0s1;
+  reg          cmp_i1072_11_r0s1;
+  reg          cmp_i1072_12_r0s1;
+  reg          cmp_i1072_13_r0s1;
+  reg          cmp_i1072_14_r0s1;
+  reg  [511:0] sroa_speculated1349_r0s2;
   reg          and10_r0s1;
+  reg          and10_r0s2;
   reg          and_r0s1;
-  assign _GEN = valid0_1 & ~(xor_r0s1 & ~pieces_full_n | and10_r0s1 & ~layouts_full_n);
+  reg          and_r0s2;
+  assign _GEN = valid0_2 & ~(xor_r0s2 & ~pieces_full_n | and10_r0s2 & ~layouts_full_n);
+  reg          t_sroa_6_0_r0s1;
   reg  [511:0] kept_sroa_0_0_r0;
   reg          layout_right_sroa_0_0_r0;
-  wire [3:0]   _GEN_5 = _GEN_1 ? 4'h0 : takings_dout[3:0];
-  wire         _GEN_6 = _GEN_1 | takings_dout[6];
-  wire [511:0] _GEN_7 = _GEN_4 ? 512'h0 : words_dout[511:0];
-  wire         _GEN_8 = takings_dout[5] | _GEN_1;
-  wire         _GEN_9 = _GEN_3 | _GEN_6 & ~_GEN_1 | _GEN_2 & (_GEN_4 | words_dout[512]);
-  wire         _GEN_10 = _GEN_8 & _GEN_9;
-  wire         _GEN_11 =
-    ~(_GEN_2 & (_GEN_1 | _GEN_3)) & (first_0_r0 | layout_right_sroa_0_0_r0);
+  wire [31:0]  _GEN_6 =
+    cmp_i1072_15_r0s1 ? fresh_sroa_0_0_r0s1[511:480] : kept_sroa_0_0_r0[511:480];
+  wire [31:0]  _GEN_7 =
+    cmp_i1072_1_not_r0s1 ? kept_sroa_0_0_r0[63:32] : fresh_sroa_0_0_r0s1[63:32];
+  wire [31:0]  _GEN_8 =
+    cmp_i1072_2_r0s1 ? fresh_sroa_0_0_r0s1[95:64] : kept_sroa_0_0_r0[95:64];
+  wire [31:0]  _GEN_9 =
+    cmp_i1072_3_r0s1 ? fresh_sroa_0_0_r0s1[127:96] : kept_sroa_0_0_r0[127:96];
+  wire [31:0]  _GEN_10 =
+    cmp_i1072_4_r0s1 ? fresh_sroa_0_0_r0s1[159:128] : kept_sroa_0_0_r0[159:128];
+  wire [31:0]  _GEN_11 =
+    cmp_i1072_5_r0s1 ? fresh_sroa_0_0_r0s1[191:160] : kept_sroa_0_0_r0[191:160];
   wire [31:0]  _GEN_12 =
-    _GEN_1 | takings_dout[3:0] == 4'h0 ? _GEN_7[511:480] : kept_sroa_0_0_r0[511:480];
+    cmp_i1072_6_r0s1 ? fresh_sroa_0_0_r0s1[223:192] : kept_sroa_0_0_r0[223:192];
   wire [31:0]  _GEN_13 =
-    ~_GEN_1 & (&(takings_dout[3:0])) ? kept_sroa_0_0_r0[63:32] : _GEN_7[63:32];
-  wire [31:0]  _GEN_14 = _GEN_5[3:1] != 3'h7 ? _GEN_7[95:64] : kept_sroa_0_0_r0[95:64];
-  wire [31:0]  _GEN_15 = _GEN_5 < 4'hD ? _GEN_7[127:96] : kept_sroa_0_0_r0[127:96];
+    cmp_i1072_7_r0s1 ? fresh_sroa_0_0_r0s1[255:224] : kept_sroa_0_0_r0[255:224];
+  wire [31:0]  _GEN_14 =
+    cmp_i1072_8_r0s1 ? fresh_sroa_0_0_r0s1[287:256] : kept_sroa_0_0_r0[287:256];
+  wire [31:0]  _GEN_15 =
+    cmp_i1072_9_r0s1 ? fresh_sroa_0_0_r0s1[319:288] : kept_sroa_0_0_r0[319:288];
   wire [31:0]  _GEN_16 =
-    _GEN_5[3:2] != 2'h3 ? _GEN_7[159:128] : kept_sroa_0_0_r0[159:128];
-  wire [31:0]  _GEN_17 = _GEN_5 < 4'hB ? _GEN_7[191:160] : kept_sroa_0_0_r0[191:160];
-  wire [31:0]  _GEN_18 = _GEN_5 < 4'hA ? _GEN_7[223:192] : kept_sroa_0_0_r0[223:192];
-  wire [31:0]  _GEN_19 = _GEN_5 < 4'h9 ? _GEN_7[255:224] : kept_sroa_0_0_r0[255:224];
-  wire [31:0]  _GEN_20 = ~(_GEN_5[3]) ? _GEN_7[287:256] : kept_sroa_0_0_r0[287:256];
-  wire [31:0]  _GEN_21 = _GEN_5 < 4'h7 ? _GEN_7[319:288] : kept_sroa_0_0_r0[319:288];
-  wire [31:0]  _GEN_22 = _GEN_5 < 4'h6 ? _GEN_7[351:320] : kept_sroa_0_0_r0[351:320];
-  wire [31:0]  _GEN_23 = _GEN_5 < 4'h5 ? _GEN_7[383:352] : kept_sroa_0_0_r0[383:352];
-  wire [31:0]  _GEN_24 = _GEN_5 < 4'h4 ? _GEN_7[415:384] : kept_sroa_0_0_r0[415:384];
-  wire [31:0]  _GEN_25 = _GEN_5 < 4'h3 ? _GEN_7[447:416] : kept_sroa_0_0_r0[447:416];
-  wire [31:0]  _GEN_26 = _GEN_5 < 4'h2 ? _GEN_7[479:448] : kept_sroa_0_0_r0[479:448];
-  wire [511:0] _GEN_27 =
-    _GEN_5[0]
-      ? (~(_GEN_5[1])
-           ? {_GEN_26,
-              _GEN_25,
-              _GEN_24,
-              _GEN_23,
-              _GEN_22,
-              _GEN_21,
-              _GEN_20,
-              _GEN_19,
-              _GEN_18,
-              _GEN_17,
-              _GEN_16,
-              _GEN_15,
-              _GEN_14,
-              _GEN_13,
-              _GEN_7[31:0],
-              _GEN_12}
-           : {_GEN_24,
-              _GEN_23,
-              _GEN_22,
-              _GEN_21,
-              _GEN_20,
-              _GEN_19,
-              _GEN_18,
-              _GEN_17,
-              _GEN_16,
-              _GEN_15,
-              _GEN_14,
-              _GEN_13,
-              _GEN_7[31:0],
-              _GEN_12,
-              _GEN_26,
-              _GEN_25})
-      : ~(_GEN_5[1])
-          ? {_GEN_12,
-             _GEN_26,
-             _GEN_25,
-             _GEN_24,
-             _GEN_23,
-             _GEN_22,
-             _GEN_21,
-             _GEN_20,
-             _GEN_19,
-             _GEN_18,
-             _GEN_17,
-             _GEN_16,
-             _GEN_15,
-             _GEN_14,
-             _GEN_13,
-             _GEN_7[31:0]}
-          : {_GEN_25,
-             _GEN_24,
-             _GEN_23,
-             _GEN_22,
-             _GEN_21,
-             _GEN_20,
-             _GEN_19,
-             _GEN_18,
-             _GEN_17,
-             _GEN_16,
-             _GEN_15,
-             _GEN_14,
-             _GEN_13,
-             _GEN_7[31:0],
-             _GEN_12,
-             _GEN_26};
-  wire         _GEN_28 = ~started | _GEN_10;
+    cmp_i1072_10_r0s1 ? fresh_sroa_0_0_r0s1[351:320] : kept_sroa_0_0_r0[351:320];
+  wire [31:0]  _GEN_17 =
+    cmp_i1072_11_r0s1 ? fresh_sroa_0_0_r0s1[383:352] : kept_sroa_0_0_r0[383:352];
+  wire [31:0]  _GEN_18 =
+    cmp_i1072_12_r0s1 ? fresh_sroa_0_0_r0s1[415:384] : kept_sroa_0_0_r0[415:384];
+  wire [31:0]  _GEN_19 =
+    cmp_i1072_13_r0s1 ? fresh_sroa_0_0_r0s1[447:416] : kept_sroa_0_0_r0[447:416];
+  wire [31:0]  _GEN_20 =
+    cmp_i1072_14_r0s1 ? fresh_sroa_0_0_r0s1[479:448] : kept_sroa_0_0_r0[479:448];
+  wire         _GEN_21 = _GEN_2 | takings_dout[6];
+  wire [3:0]   _GEN_22 = _GEN_2 ? 4'h0 : takings_dout[3:0];
+  wire         _GEN_23 = takings_dout[5] | _GEN_2;
+  wire         _GEN_24 = _GEN_4 | _GEN_21 & ~_GEN_2 | _GEN_3 & (_GEN_5 | words_dout[512]);
+  wire         _GEN_25 = _GEN_23 & _GEN_24;
+  wire         _GEN_26 =
+    ~(_GEN_3 & (_GEN_2 | _GEN_4)) & (first_0_r0 | layout_right_sroa_0_0_r0);
   always_ff @(posedge clk) begin
-    if (_GEN_0) begin
-      xor_r0s1 <= ~_GEN_6;
-      conv_i964_1_not_r0s1 <= ~(_GEN_5[2]);
-      sroa_speculated1339_1_r0s1 <=
-        ~(_GEN_5[3]) ? _GEN_27 : {_GEN_27[255:0], _GEN_27[511:256]};
-      sroa_speculated1337_1_r0s1 <=
-        ~(_GEN_5[3])
-          ? {_GEN_27[383:0], _GEN_27[511:384]}
-          : {_GEN_27[127:0], _GEN_27[511:128]};
-      and10_r0s1 <= _GEN_10;
-      and_r0s1 <= _GEN_11;
+    if (_GEN_1)
+      xor_r0s1 <= ~_GEN_21;
+    if (_GEN_0)
+      xor_r0s2 <= xor_r0s1;
+    if (_GEN_1)
+      conv_i964_1_not_r0s1 <= ~(_GEN_22[2]);
+    if (_GEN_0)
+      conv_i964_1_not_r0s2 <= conv_i964_1_not_r0s1;
+    if (_GEN_1)
+      cmp_i1072_8_r0s1 <= ~(_GEN_22[3]);
+    if (_GEN_0)
+      cmp_i1072_8_r0s2 <= cmp_i1072_8_r0s1;
+    if (_GEN_1) begin
+      select_r0s1 <= _GEN_22;
+      conv_i950_not_r0s1 <= ~(_GEN_22[1]);
+      cmp_i1072_15_r0s1 <= _GEN_2 | takings_dout[3:0] == 4'h0;
+      fresh_sroa_0_0_r0s1 <= _GEN_5 ? 512'h0 : words_dout[511:0];
+      cmp_i1072_1_not_r0s1 <= ~_GEN_2 & (&(takings_dout[3:0]));
+      cmp_i1072_2_r0s1 <= _GEN_22[3:1] != 3'h7;
+      cmp_i1072_3_r0s1 <= _GEN_22 < 4'hD;
+      cmp_i1072_4_r0s1 <= _GEN_22[3:2] != 2'h3;
+      cmp_i1072_5_r0s1 <= _GEN_22 < 4'hB;
+      cmp_i1072_6_r0s1 <= _GEN_22 < 4'hA;
+      cmp_i1072_7_r0s1 <= _GEN_22 < 4'h9;
+      cmp_i1072_9_r0s1 <= _GEN_22 < 4'h7;
+      cmp_i1072_10_r0s1 <= _GEN_22 < 4'h6;
+      cmp_i1072_11_r0s1 <= _GEN_22 < 4'h5;
+      cmp_i1072_12_r0s1 <= _GEN_22 < 4'h4;
+      cmp_i1072_13_r0s1 <= _GEN_22 < 4'h3;
+      cmp_i1072_14_r0s1 <= _GEN_22 < 4'h2;
     end
-    if (~started | _GEN_0) begin
-      kept_sroa_0_0_r0 <= _GEN_28 ? 512'h0 : _GEN_2 ? _GEN_7 : kept_sroa_0_0_r0;
-      taken_0_r0 <= started & ~_GEN_10 & _GEN_8;
-      ended_0_r0 <= started & ~_GEN_10 & _GEN_9;
-      layout_right_sroa_0_0_r0 <= ~started | _GEN_10 | _GEN_11;
-      first_0_r0 <= _GEN_28;
+    if (_GEN_0)
+      sroa_speculated1349_r0s2 <=
+        select_r0s1[0]
+          ? (conv_i950_not_r0s1
+               ? {_GEN_20,
+                  _GEN_19,
+                  _GEN_18,
+                  _GEN_17,
+                  _GEN_16,
+                  _GEN_15,
+                  _GEN_14,
+                  _GEN_13,
+                  _GEN_12,
+                  _GEN_11,
+                  _GEN_10,
+                  _GEN_9,
+                  _GEN_8,
+                  _GEN_7,
+                  fresh_sroa_0_0_r0s1[31:0],
+                  _GEN_6}
+               : {_GEN_18,
+                  _GEN_17,
+                  _GEN_16,
+                  _GEN_15,
+                  _GEN_14,
+                  _GEN_13,
+                  _GEN_12,
+                  _GEN_11,
+                  _GEN_10,
+                  _GEN_9,
+                  _GEN_8,
+                  _GEN_7,
+                  fresh_sroa_0_0_r0s1[31:0],
+                  _GEN_6,
+                  _GEN_20,
+                  _GEN_19})
+          : conv_i950_not_r0s1
+              ? {_GEN_6,
+                 _GEN_20,
+                 _GEN_19,
+                 _GEN_18,
+                 _GEN_17,
+                 _GEN_16,
+                 _GEN_15,
+                 _GEN_14,
+                 _GEN_13,
+                 _GEN_12,
+                 _GEN_11,
+                 _GEN_10,
+                 _GEN_9,
+                 _GEN_8,
+                 _GEN_7,
+                 fresh_sroa_0_0_r0s1[31:0]}
+              : {_GEN_19,
+                 _GEN_18,
+                 _GEN_17,
+                 _GEN_16,
+                 _GEN_15,
+                 _GEN_14,
+                 _GEN_13,
+                 _GEN_12,
+                 _GEN_11,
+                 _GEN_10,
+                 _GEN_9,
+                 _GEN_8,
+                 _GEN_7,
+                 fresh_sroa_0_0_r0s1[31:0],
+                 _GEN_6,
+                 _GEN_20};
+    if (_GEN_1)
+      and10_r0s1 <= _GEN_25;
+    if (_GEN_0)
+      and10_r0s2 <= and10_r0s1;
+    if (_GEN_1)
+      and_r0s1 <= _GEN_26;
+    if (_GEN_0)
+      and_r0s2 <= and_r0s1;
+    if (_GEN_1)
+      t_sroa_6_0_r0s1 <= _GEN_3;
+    if (~started | _GEN_0)
+      kept_sroa_0_0_r0 <=
+        ~started | and10_r0s1
+          ? 512'h0
+          : t_sroa_6_0_r0s1 ? fresh_sroa_0_0_r0s1 : kept_sroa_0_0_r0;
+    if (~started | _GEN_1) begin
+      taken_0_r0 <= started & ~_GEN_25 & _GEN_23;
+      ended_0_r0 <= started & ~_GEN_25 & _GEN_24;
+      layout_right_sroa_0_0_r0 <= ~started | _GEN_25 | _GEN_26;
+      first_0_r0 <= ~started | _GEN_25;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
       valid0_1 <= 1'h0;
+      valid0_2 <= 1'h0;
       valid0_0 <= 1'h0;
       started <= 1'h0;
     end
     else begin
-      valid0_1 <= _GEN_0 | valid0_1 & ~_GEN;
+      valid0_1 <= _GEN_1 | valid0_1 & ~_GEN_0;
+      valid0_2 <= _GEN_0 | valid0_2 & ~_GEN;
       valid0_0 <= ~started | valid0_0;
       started <= 1'h1;
     end
   end // always_ff @(posedge)
-  assign takings_read = _GEN_0 & ~_GEN_1;
-  assign takings_waits = valid0_0 & ~_GEN_1 & ~takings_empty_n;
-  assign words_read = _GEN_0 & ~_GEN_4;
-  assign words_waits = valid0_0 & ~_GEN_4 & ~words_empty_n;
-  assign pieces_write = _GEN & xor_r0s1;
+  assign takings_read = _GEN_1 & ~_GEN_2;
+  assign takings_waits = valid0_0 & ~_GEN_2 & ~takings_empty_n;
+  assign words_read = _GEN_1 & ~_GEN_5;
+  assign words_waits = valid0_0 & ~_GEN_5 & ~words_empty_n;
+  assign pieces_write = _GEN & xor_r0s2;
   assign pieces_din =
-    conv_i964_1_not_r0s1 ? sroa_speculated1339_1_r0s1 : sroa_speculated1337_1_r0s1;
-  assign pieces_waits = valid0_1 & xor_r0s1 & ~pieces_full_n;
-  assign layouts_write = _GEN & and10_r0s1;
-  assign layouts_din = and_r0s1;
-  assign layouts_waits = valid0_1 & and10_r0s1 & ~layouts_full_n;
+    conv_i964_1_not_r0s2
+      ? (cmp_i1072_8_r0s2
+           ? sroa_speculated1349_r0s2
+           : {sroa_speculated1349_r0s2[255:0], sroa_speculated1349_r0s2[511:256]})
+      : cmp_i1072_8_r0s2
+          ? {sroa_speculated1349_r0s2[383:0], sroa_speculated1349_r0s2[511:384]}
+          : {sroa_speculated1349_r0s2[127:0], sroa_speculated1349_r0s2[511:128]};
+  assign pieces_waits = valid0_2 & xor_r0s2 & ~pieces_full_n;
+  assign layouts_write = _GEN & and10_r0s2;
+  assign layouts_din = and_r0s2;
+  assign layouts_waits = valid0_2 & and10_r0s2 & ~layouts_full_n;
 endmodule
 
 module kv_decompress_decode_speckv_Design(
@@ -5640,19 +5964,15 @@ module kv_decompress_decode_speckv_Design(
     & ~(_GEN_7 & ~rows_empty_n | _GEN_8 & ~pieces_empty_n | first_0_r0 & ~plans_empty_n
         | first_0_r0 & ~scale_plans_full_n) & (~valid0_1 | _GEN_2);
   reg          and_r0s1;
-  wire         _GEN_11 = _GEN_2 & and_r0s1;
   reg  [7:0]   index_sroa_0_0_r0s1;
   reg  [516:0] rows_r0s1;
   reg          and_r0s1__1;
-  wire         _GEN_12 = _GEN_2 & and_r0s1__1;
   reg          and_r0s1__2;
-  wire         _GEN_13 = _GEN_2 & and_r0s1__2;
-  reg          or_cond75_not_r0s1;
+  reg          or_cond74_not_r0s1;
   reg  [15:0]  at_sroa_30_0_r0s1;
   reg  [7:0]   at_sroa_0_0_r0s1;
-  wire [2:0]   _GEN_14 = at_sroa_37_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
+  wire [2:0]   _GEN_11 = at_sroa_37_0_r0[2:0] + at_sroa_0_0_r0s1[2:0];
   reg          and_r0s1__3;
-  wire         _GEN_15 = _GEN_2 & and_r0s1__3;
   assign _GEN_2 = valid0_1 & (~valid0_2 | _GEN_1);
   assign _GEN_1 = valid0_2 & (~valid0_3 | _GEN_0);
   assign _GEN_0 = valid0_3 & (~valid0_4 | _GEN);
@@ -5667,25 +5987,25 @@ module kv_decompress_decode_speckv_Design(
   reg  [511:0] pieces_r0s2;
   reg  [511:0] pieces_r0s3;
   reg  [511:0] pieces_r0s4;
-  reg          cmp_i6878593_r0s1;
-  reg          cmp_i6878593_r0s2;
-  reg          cmp_i6878593_r0s3;
+  reg          cmp_i6878492_r0s1;
+  reg          cmp_i6878492_r0s2;
+  reg          cmp_i6878492_r0s3;
   reg          or_r0s1;
   reg          or_r0s2;
   reg          or_r0s3;
   reg          xor_r0s1;
   reg          xor_r0s2;
   reg          xor_r0s3;
-  reg          or_cond75_not_r0s2;
-  reg          or_cond75_not_r0s3;
-  reg  [511:0] shr_i_i_i2299_r0s1;
-  reg  [511:0] shr_i_i_i2299_r0s2;
+  reg          or_cond74_not_r0s2;
+  reg          or_cond74_not_r0s3;
+  reg  [511:0] shr_i_i_i2258_r0s1;
+  reg  [511:0] shr_i_i_i2258_r0s2;
   reg  [15:0]  at_sroa_30_0_r0s2;
   reg  [511:0] sroa_speculated_4_r0s3;
   reg  [511:0] table_r0s3;
-  reg          cmp_i_i2346_r0s1;
-  reg          cmp_i_i2346_r0s2;
-  reg          cmp_i_i2346_r0s3;
+  reg          cmp_i_i2305_r0s1;
+  reg          cmp_i_i2305_r0s2;
+  reg          cmp_i_i2305_r0s3;
   reg  [7:0]   and_r0s1__4;
   reg  [7:0]   and_r0s2__1;
   reg  [7:0]   and_r0s3__1;
@@ -5694,7 +6014,7 @@ module kv_decompress_decode_speckv_Design(
   reg          xor_r0s3__1;
   reg  [7:0]   plan_sroa_28_0_r0s1;
   reg  [7:0]   plan_sroa_28_0_r0s2;
-  reg          cmp_i_i2466_r0s3;
+  reg          cmp_i_i2419_r0s3;
   reg          and_r0s3__2;
   reg          icmp_r0s1;
   reg          icmp_r0s2;
@@ -5703,326 +6023,358 @@ module kv_decompress_decode_speckv_Design(
   reg  [7:0]   symbol_i_sroa_0_0_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_v_r0s3;
   reg  [2:0]   select_r0s3;
-  reg  [15:0]  conv_i1367_pn_in_r0s4;
+  reg  [9:0]   select_r0s4;
+  reg  [5:0]   field_r0s4;
   reg          v112_r0s1;
   reg          v112_r0s2;
   reg          v112_r0s3;
   reg  [7:0]   and_r0s1__5;
   reg  [7:0]   and_r0s2__2;
   reg  [7:0]   and_r0s3__3;
-  reg          cmp_i_i2466_1_r0s3;
+  reg          cmp_i_i2419_1_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_1_v_r0s3;
   reg  [2:0]   select_r0s3__1;
-  reg  [15:0]  conv_i1367_pn_in_1_r0s4;
+  reg  [9:0]   select_r0s4__1;
+  reg  [5:0]   field_r0s4__1;
   reg  [7:0]   and_r0s1__6;
   reg  [7:0]   and_r0s2__3;
   reg  [7:0]   and_r0s3__4;
-  reg          cmp_i_i2466_2_r0s3;
+  reg          cmp_i_i2419_2_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_2_v_r0s3;
   reg  [2:0]   select_r0s3__2;
-  reg  [15:0]  conv_i1367_pn_in_2_r0s4;
+  reg  [9:0]   select_r0s4__2;
+  reg  [5:0]   field_r0s4__2;
   reg  [7:0]   and_r0s1__7;
   reg  [7:0]   and_r0s2__4;
   reg  [7:0]   and_r0s3__5;
-  reg          cmp_i_i2466_3_r0s3;
+  reg          cmp_i_i2419_3_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_3_v_r0s3;
   reg  [2:0]   select_r0s3__3;
-  reg  [15:0]  conv_i1367_pn_in_3_r0s4;
+  reg  [9:0]   select_r0s4__3;
+  reg  [5:0]   field_r0s4__3;
   reg  [7:0]   and_r0s1__8;
   reg  [7:0]   and_r0s2__5;
   reg  [7:0]   and_r0s3__6;
-  reg          cmp_i_i2466_4_r0s3;
+  reg          cmp_i_i2419_4_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_4_r0s3;
   reg  [2:0]   select_r0s3__4;
-  reg  [15:0]  conv_i1367_pn_in_4_r0s4;
+  reg  [9:0]   select_r0s4__4;
+  reg  [5:0]   field_r0s4__4;
   reg  [7:0]   and_r0s1__9;
   reg  [7:0]   and_r0s2__6;
   reg  [7:0]   and_r0s3__7;
-  reg          cmp_i_i2466_5_r0s3;
+  reg          cmp_i_i2419_5_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_5_r0s3;
   reg  [2:0]   select_r0s3__5;
-  reg  [15:0]  conv_i1367_pn_in_5_r0s4;
+  reg  [9:0]   select_r0s4__5;
+  reg  [5:0]   field_r0s4__5;
   reg  [7:0]   and_r0s1__10;
   reg  [7:0]   and_r0s2__7;
   reg  [7:0]   and_r0s3__8;
-  reg          cmp_i_i2466_6_r0s3;
+  reg          cmp_i_i2419_6_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_6_r0s3;
   reg  [2:0]   select_r0s3__6;
-  reg  [15:0]  conv_i1367_pn_in_6_r0s4;
+  reg  [9:0]   select_r0s4__6;
+  reg  [5:0]   field_r0s4__6;
   reg  [7:0]   and_r0s1__11;
   reg  [7:0]   and_r0s2__8;
   reg  [7:0]   and_r0s3__9;
-  reg          cmp_i_i2466_7_r0s3;
+  reg          cmp_i_i2419_7_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_7_r0s3;
   reg  [2:0]   select_r0s3__7;
-  reg  [15:0]  conv_i1367_pn_in_7_r0s4;
+  reg  [9:0]   select_r0s4__7;
+  reg  [5:0]   field_r0s4__7;
   reg  [7:0]   and_r0s1__12;
   reg  [7:0]   and_r0s2__9;
   reg  [7:0]   and_r0s3__10;
-  reg          cmp_i_i2466_8_r0s3;
+  reg          cmp_i_i2419_8_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_8_r0s3;
   reg  [2:0]   select_r0s3__8;
-  reg  [15:0]  conv_i1367_pn_in_8_r0s4;
+  reg  [9:0]   select_r0s4__8;
+  reg  [5:0]   field_r0s4__8;
   reg  [7:0]   and_r0s1__13;
   reg  [7:0]   and_r0s2__10;
   reg  [7:0]   and_r0s3__11;
-  reg          cmp_i_i2466_9_r0s3;
+  reg          cmp_i_i2419_9_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_9_r0s3;
   reg  [2:0]   select_r0s3__9;
-  reg  [15:0]  conv_i1367_pn_in_9_r0s4;
+  reg  [9:0]   select_r0s4__9;
+  reg  [5:0]   field_r0s4__9;
   reg  [7:0]   and_r0s1__14;
   reg  [7:0]   and_r0s2__11;
   reg  [7:0]   and_r0s3__12;
-  reg          cmp_i_i2466_10_r0s3;
+  reg          cmp_i_i2419_10_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_10_r0s3;
   reg  [2:0]   select_r0s3__10;
-  reg  [15:0]  conv_i1367_pn_in_10_r0s4;
+  reg  [9:0]   select_r0s4__10;
+  reg  [5:0]   field_r0s4__10;
   reg  [7:0]   and_r0s1__15;
   reg  [7:0]   and_r0s2__12;
   reg  [7:0]   and_r0s3__13;
-  reg          cmp_i_i2466_11_r0s3;
+  reg          cmp_i_i2419_11_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_11_r0s3;
   reg  [2:0]   select_r0s3__11;
-  reg  [15:0]  conv_i1367_pn_in_11_r0s4;
+  reg  [9:0]   select_r0s4__11;
+  reg  [5:0]   field_r0s4__11;
   reg  [7:0]   and_r0s1__16;
   reg  [7:0]   and_r0s2__13;
   reg  [7:0]   and_r0s3__14;
-  reg          cmp_i_i2466_12_r0s3;
+  reg          cmp_i_i2419_12_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_12_r0s3;
   reg  [2:0]   select_r0s3__12;
-  reg  [15:0]  conv_i1367_pn_in_12_r0s4;
+  reg  [9:0]   select_r0s4__12;
+  reg  [5:0]   field_r0s4__12;
   reg  [7:0]   and_r0s1__17;
   reg  [7:0]   and_r0s2__14;
   reg  [7:0]   and_r0s3__15;
-  reg          cmp_i_i2466_13_r0s3;
+  reg          cmp_i_i2419_13_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_13_r0s3;
   reg  [2:0]   select_r0s3__13;
-  reg  [15:0]  conv_i1367_pn_in_13_r0s4;
+  reg  [9:0]   select_r0s4__13;
+  reg  [5:0]   field_r0s4__13;
   reg  [7:0]   and_r0s1__18;
   reg  [7:0]   and_r0s2__15;
   reg  [7:0]   and_r0s3__16;
-  reg          cmp_i_i2466_14_r0s3;
+  reg          cmp_i_i2419_14_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_14_r0s3;
   reg  [2:0]   select_r0s3__14;
-  reg  [15:0]  conv_i1367_pn_in_14_r0s4;
+  reg  [9:0]   select_r0s4__14;
+  reg  [5:0]   field_r0s4__14;
   reg  [7:0]   and_r0s1__19;
   reg  [7:0]   and_r0s2__16;
   reg  [7:0]   and_r0s3__17;
-  reg          cmp_i_i2466_15_r0s3;
+  reg          cmp_i_i2419_15_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_15_r0s3;
   reg  [2:0]   select_r0s3__15;
-  reg  [15:0]  conv_i1367_pn_in_15_r0s4;
+  reg  [9:0]   select_r0s4__15;
+  reg  [5:0]   field_r0s4__15;
   reg  [7:0]   and_r0s1__20;
   reg  [7:0]   and_r0s2__17;
   reg  [7:0]   and_r0s3__18;
-  reg          cmp_i_i2466_16_r0s3;
+  reg          cmp_i_i2419_16_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_16_r0s3;
   reg  [2:0]   select_r0s3__16;
-  reg  [15:0]  conv_i1367_pn_in_16_r0s4;
+  reg  [9:0]   select_r0s4__16;
+  reg  [5:0]   field_r0s4__16;
   reg  [7:0]   and_r0s1__21;
   reg  [7:0]   and_r0s2__18;
   reg  [7:0]   and_r0s3__19;
-  reg          cmp_i_i2466_17_r0s3;
+  reg          cmp_i_i2419_17_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_17_r0s3;
   reg  [2:0]   select_r0s3__17;
-  reg  [15:0]  conv_i1367_pn_in_17_r0s4;
+  reg  [9:0]   select_r0s4__17;
+  reg  [5:0]   field_r0s4__17;
   reg  [7:0]   and_r0s1__22;
   reg  [7:0]   and_r0s2__19;
   reg  [7:0]   and_r0s3__20;
-  reg          cmp_i_i2466_18_r0s3;
+  reg          cmp_i_i2419_18_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_18_r0s3;
   reg  [2:0]   select_r0s3__18;
-  reg  [15:0]  conv_i1367_pn_in_18_r0s4;
+  reg  [9:0]   select_r0s4__18;
+  reg  [5:0]   field_r0s4__18;
   reg  [7:0]   and_r0s1__23;
   reg  [7:0]   and_r0s2__20;
   reg  [7:0]   and_r0s3__21;
-  reg          cmp_i_i2466_19_r0s3;
+  reg          cmp_i_i2419_19_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_19_r0s3;
   reg  [2:0]   select_r0s3__19;
-  reg  [15:0]  conv_i1367_pn_in_19_r0s4;
+  reg  [9:0]   select_r0s4__19;
+  reg  [5:0]   field_r0s4__19;
   reg  [7:0]   and_r0s1__24;
   reg  [7:0]   and_r0s2__21;
   reg  [7:0]   and_r0s3__22;
-  reg          cmp_i_i2466_20_r0s3;
+  reg          cmp_i_i2419_20_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_20_r0s3;
   reg  [2:0]   select_r0s3__20;
-  reg  [15:0]  conv_i1367_pn_in_20_r0s4;
+  reg  [9:0]   select_r0s4__20;
+  reg  [5:0]   field_r0s4__20;
   reg  [7:0]   and_r0s1__25;
   reg  [7:0]   and_r0s2__22;
   reg  [7:0]   and_r0s3__23;
-  reg          cmp_i_i2466_21_r0s3;
+  reg          cmp_i_i2419_21_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_21_r0s3;
   reg  [2:0]   select_r0s3__21;
-  reg  [15:0]  conv_i1367_pn_in_21_r0s4;
+  reg  [9:0]   select_r0s4__21;
+  reg  [5:0]   field_r0s4__21;
   reg  [7:0]   and_r0s1__26;
   reg  [7:0]   and_r0s2__23;
   reg  [7:0]   and_r0s3__24;
-  reg          cmp_i_i2466_22_r0s3;
+  reg          cmp_i_i2419_22_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_22_r0s3;
   reg  [2:0]   select_r0s3__22;
-  reg  [15:0]  conv_i1367_pn_in_22_r0s4;
+  reg  [9:0]   select_r0s4__22;
+  reg  [5:0]   field_r0s4__22;
   reg  [7:0]   and_r0s1__27;
   reg  [7:0]   and_r0s2__24;
   reg  [7:0]   and_r0s3__25;
-  reg          cmp_i_i2466_23_r0s3;
+  reg          cmp_i_i2419_23_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_23_r0s3;
   reg  [2:0]   select_r0s3__23;
-  reg  [15:0]  conv_i1367_pn_in_23_r0s4;
+  reg  [9:0]   select_r0s4__23;
+  reg  [5:0]   field_r0s4__23;
   reg  [7:0]   and_r0s1__28;
   reg  [7:0]   and_r0s2__25;
   reg  [7:0]   and_r0s3__26;
-  reg          cmp_i_i2466_24_r0s3;
+  reg          cmp_i_i2419_24_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_24_r0s3;
   reg  [2:0]   select_r0s3__24;
-  reg  [15:0]  conv_i1367_pn_in_24_r0s4;
+  reg  [9:0]   select_r0s4__24;
+  reg  [5:0]   field_r0s4__24;
   reg  [7:0]   and_r0s1__29;
   reg  [7:0]   and_r0s2__26;
   reg  [7:0]   and_r0s3__27;
-  reg          cmp_i_i2466_25_r0s3;
+  reg          cmp_i_i2419_25_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_25_r0s3;
   reg  [2:0]   select_r0s3__25;
-  reg  [15:0]  conv_i1367_pn_in_25_r0s4;
+  reg  [9:0]   select_r0s4__25;
+  reg  [5:0]   field_r0s4__25;
   reg  [7:0]   and_r0s1__30;
   reg  [7:0]   and_r0s2__27;
   reg  [7:0]   and_r0s3__28;
-  reg          cmp_i_i2466_26_r0s3;
+  reg          cmp_i_i2419_26_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_26_r0s3;
   reg  [2:0]   select_r0s3__26;
-  reg  [15:0]  conv_i1367_pn_in_26_r0s4;
+  reg  [9:0]   select_r0s4__26;
+  reg  [5:0]   field_r0s4__26;
   reg  [7:0]   and_r0s1__31;
   reg  [7:0]   and_r0s2__28;
   reg  [7:0]   and_r0s3__29;
-  reg          cmp_i_i2466_27_r0s3;
+  reg          cmp_i_i2419_27_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_27_r0s3;
   reg  [2:0]   select_r0s3__27;
-  reg  [15:0]  conv_i1367_pn_in_27_r0s4;
+  reg  [9:0]   select_r0s4__27;
+  reg  [5:0]   field_r0s4__27;
   reg  [7:0]   and_r0s1__32;
   reg  [7:0]   and_r0s2__29;
   reg  [7:0]   and_r0s3__30;
-  reg          cmp_i_i2466_28_r0s3;
+  reg          cmp_i_i2419_28_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_28_r0s3;
   reg  [2:0]   select_r0s3__28;
-  reg  [15:0]  conv_i1367_pn_in_28_r0s4;
+  reg  [9:0]   select_r0s4__28;
+  reg  [5:0]   field_r0s4__28;
   reg  [7:0]   and_r0s1__33;
   reg  [7:0]   and_r0s2__30;
   reg  [7:0]   and_r0s3__31;
-  reg          cmp_i_i2466_29_r0s3;
+  reg          cmp_i_i2419_29_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_29_r0s3;
   reg  [2:0]   select_r0s3__29;
-  reg  [15:0]  conv_i1367_pn_in_29_r0s4;
+  reg  [9:0]   select_r0s4__29;
+  reg  [5:0]   field_r0s4__29;
   reg  [7:0]   and_r0s1__34;
   reg  [7:0]   and_r0s2__31;
   reg  [7:0]   and_r0s3__32;
-  reg          cmp_i_i2466_30_r0s3;
+  reg          cmp_i_i2419_30_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_30_v_r0s3;
   reg  [2:0]   select_r0s3__30;
-  reg  [15:0]  conv_i1367_pn_in_30_r0s4;
+  reg  [9:0]   select_r0s4__30;
+  reg  [5:0]   field_r0s4__30;
   reg  [7:0]   and_r0s1__35;
   reg  [7:0]   and_r0s2__32;
   reg  [7:0]   and_r0s3__33;
-  reg          cmp_i_i2466_31_r0s3;
+  reg          cmp_i_i2419_31_r0s3;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s1;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s2;
   reg  [7:0]   symbol_i_sroa_0_0_31_v_r0s3;
   reg  [2:0]   select_r0s3__31;
-  reg  [15:0]  conv_i1367_pn_in_31_r0s4;
-  reg  [7:0]   sroa_speculated3994_v1147_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_1_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_2_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_3_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_4_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_5_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_6_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_7_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_8_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_9_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_10_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_11_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_12_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_13_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_14_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_15_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_16_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_17_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_18_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_19_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_20_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_21_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_22_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_23_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_24_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_25_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_26_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_27_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_28_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_29_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_30_r0s4;
-  reg  [7:0]   sroa_speculated3994_v_31_r0s4;
+  reg  [9:0]   select_r0s4__31;
+  reg  [5:0]   field_r0s4__31;
+  reg  [7:0]   sroa_speculated3978_v1146_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_1_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_2_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_3_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_4_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_5_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_6_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_7_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_8_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_9_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_10_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_11_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_12_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_13_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_14_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_15_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_16_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_17_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_18_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_19_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_20_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_21_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_22_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_23_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_24_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_25_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_26_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_27_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_28_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_29_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_30_r0s4;
+  reg  [7:0]   sroa_speculated3978_v_31_r0s4;
   reg  [511:0] sroa_speculated_4_r0s4;
-  reg          spec_select78_r0s1;
-  reg          spec_select78_r0s2;
-  reg          spec_select78_r0s3;
-  reg          spec_select78_r0s4;
+  reg          spec_select77_r0s1;
+  reg          spec_select77_r0s2;
+  reg          spec_select77_r0s3;
+  reg          spec_select77_r0s4;
   reg          or_r0s1__1;
   reg          or_r0s2__1;
   reg          or_r0s3__1;
@@ -6037,12 +6389,12 @@ module kv_decompress_decode_speckv_Design(
   reg          and_r0s3__34;
   reg          and_r0s3__35;
   reg          v372_r0s4;
-  wire         _GEN_16 =
+  wire         _GEN_12 =
     or_r0s4
       ? first_0_r0s4 | all_valid_sroa_0_0_r0 & rows_r0s4[516]
       : all_valid_sroa_0_0_r0 & v372_r0s4;
   assign _GEN =
-    valid0_4 & ~(and_r0s4 & ~decoded_full_n | spec_select78_r0s4 & ~valid_full_n);
+    valid0_4 & ~(and_r0s4 & ~decoded_full_n | spec_select77_r0s4 & ~valid_full_n);
   reg  [7:0]   at_sroa_0_0_r0;
   reg  [7:0]   at_sroa_12_0_r0;
   reg  [7:0]   at_sroa_19_0_r0;
@@ -6050,7 +6402,7 @@ module kv_decompress_decode_speckv_Design(
   reg  [15:0]  at_sroa_30_0_r0;
   reg          or_r0s1__2;
   reg          and_r0s1__36;
-  reg  [7:0]   add_i2102_r0s1;
+  reg  [7:0]   add_i2061_r0s1;
   reg  [9:0]   left_sroa_0_0_r0;
   reg  [7:0]   plan_sroa_37_0_r0;
   reg  [7:0]   plan_sroa_34_0_r0;
@@ -6060,266 +6412,266 @@ module kv_decompress_decode_speckv_Design(
   reg          plan_sroa_18_0_r0;
   reg  [7:0]   plan_sroa_5_0_r0;
   reg  [7:0]   index_sroa_0_0_r0;
-  wire         _GEN_17 = _GEN_7 & ~_GEN_4;
-  wire         _GEN_18 = _GEN_7 & _GEN_4;
-  wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h1;
-  wire         _GEN_20 =
+  wire         _GEN_13 = _GEN_7 & ~_GEN_4;
+  wire         _GEN_14 = _GEN_7 & _GEN_4;
+  wire         _GEN_15 = plan_sroa_5_0_r0[2:0] == 3'h1;
+  wire         _GEN_16 =
     ~plan_sroa_18_0_r0 | plan_sroa_18_0_r0 & (|(at_sroa_12_0_r0[1:0]));
-  wire [15:0]  _GEN_21 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
-  wire [3:0]   _GEN_22 = plan_sroa_37_0_r0[3:0] ^ at_sroa_0_0_r0[3:0];
-  wire         _GEN_23 = plan_sroa_5_0_r0[2:0] == 3'h4;
-  wire         _GEN_24 = plan_sroa_5_0_r0[2:0] == 3'h3 | _GEN_23;
-  wire [7:0]   _GEN_25 =
-    _GEN_24 | plan_sroa_5_0_r0[2:0] == 3'h2
-      ? ~({8{_GEN_24}} & 8'hFF << (_GEN_23 ? 8'h3 : 8'h4))
+  wire [15:0]  _GEN_17 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[15:0];
+  wire [3:0]   _GEN_18 = plan_sroa_37_0_r0[3:0] ^ at_sroa_0_0_r0[3:0];
+  wire         _GEN_19 = plan_sroa_5_0_r0[2:0] == 3'h4;
+  wire         _GEN_20 = plan_sroa_5_0_r0[2:0] == 3'h3 | _GEN_19;
+  wire [7:0]   _GEN_21 =
+    _GEN_20 | plan_sroa_5_0_r0[2:0] == 3'h2
+      ? ~({8{_GEN_20}} & 8'hFF << (_GEN_19 ? 8'h3 : 8'h4))
       : 8'h3;
-  wire [2:0]   _GEN_26 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
-  wire [7:0]   _GEN_27 = {_GEN_26, _table_0_rd[4:0]};
-  wire [7:0]   _GEN_28 = 8'hFF << _widths_0_rd;
-  wire         _GEN_29 = cmp_i6878593_r0s3 | and_r0s3__2;
-  wire [7:0]   _GEN_30 = v105_r0s3 & symbol_i_sroa_0_0_v_r0s3;
-  wire         _GEN_31 = _GEN_30 == v105_r0s3;
-  wire [7:0]   _GEN_32 = {select_r0s3, table_r0s3[4:0]};
-  wire [15:0]  _GEN_33 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
-  wire [2:0]   _GEN_34 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
-  wire [7:0]   _GEN_35 = {_GEN_34, _table_0_rd[20:16]};
-  wire [15:0]  _GEN_36 = ~(plan_sroa_28_0_r0[0]) ? 16'h8 : 16'hB;
-  wire [7:0]   _GEN_37 = v105_r0s3 & symbol_i_sroa_0_0_1_v_r0s3;
-  wire         _GEN_38 = _GEN_37 == v105_r0s3;
-  wire [7:0]   _GEN_39 = {select_r0s3__1, table_r0s3[20:16]};
-  wire [15:0]  _GEN_40 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
-  wire [2:0]   _GEN_41 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
-  wire [7:0]   _GEN_42 = {_GEN_41, _table_0_rd[36:32]};
-  wire [7:0]   _GEN_43 = v105_r0s3 & symbol_i_sroa_0_0_2_v_r0s3;
-  wire         _GEN_44 = _GEN_43 == v105_r0s3;
-  wire [7:0]   _GEN_45 = {select_r0s3__2, table_r0s3[36:32]};
-  wire [15:0]  _GEN_46 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
-  wire [2:0]   _GEN_47 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
-  wire [7:0]   _GEN_48 = {_GEN_47, _table_0_rd[52:48]};
-  wire [7:0]   _GEN_49 = v105_r0s3 & symbol_i_sroa_0_0_3_v_r0s3;
-  wire         _GEN_50 = _GEN_49 == v105_r0s3;
-  wire [7:0]   _GEN_51 = {select_r0s3__3, table_r0s3[52:48]};
-  wire [15:0]  _GEN_52 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
-  wire [2:0]   _GEN_53 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
-  wire [7:0]   _GEN_54 = {_GEN_53, _table_0_rd[68:64]};
-  wire [7:0]   _GEN_55 = symbol_i_sroa_0_0_4_r0s3 & v105_r0s3;
-  wire         _GEN_56 = _GEN_55 == v105_r0s3;
-  wire [7:0]   _GEN_57 = {select_r0s3__4, table_r0s3[68:64]};
-  wire [15:0]  _GEN_58 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
-  wire [2:0]   _GEN_59 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
-  wire [7:0]   _GEN_60 = {_GEN_59, _table_0_rd[84:80]};
-  wire [7:0]   _GEN_61 = symbol_i_sroa_0_0_5_r0s3 & v105_r0s3;
-  wire         _GEN_62 = _GEN_61 == v105_r0s3;
-  wire [7:0]   _GEN_63 = {select_r0s3__5, table_r0s3[84:80]};
-  wire [15:0]  _GEN_64 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
-  wire [2:0]   _GEN_65 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
-  wire [7:0]   _GEN_66 = {_GEN_65, _table_0_rd[100:96]};
-  wire [7:0]   _GEN_67 = symbol_i_sroa_0_0_6_r0s3 & v105_r0s3;
-  wire         _GEN_68 = _GEN_67 == v105_r0s3;
-  wire [7:0]   _GEN_69 = {select_r0s3__6, table_r0s3[100:96]};
-  wire [15:0]  _GEN_70 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
-  wire [2:0]   _GEN_71 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
-  wire [7:0]   _GEN_72 = {_GEN_71, _table_0_rd[116:112]};
-  wire [7:0]   _GEN_73 = symbol_i_sroa_0_0_7_r0s3 & v105_r0s3;
-  wire         _GEN_74 = _GEN_73 == v105_r0s3;
-  wire [7:0]   _GEN_75 = {select_r0s3__7, table_r0s3[116:112]};
-  wire [15:0]  _GEN_76 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
-  wire [2:0]   _GEN_77 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
-  wire [7:0]   _GEN_78 = {_GEN_77, _table_0_rd[132:128]};
-  wire [7:0]   _GEN_79 = symbol_i_sroa_0_0_8_r0s3 & v105_r0s3;
-  wire         _GEN_80 = _GEN_79 == v105_r0s3;
-  wire [7:0]   _GEN_81 = {select_r0s3__8, table_r0s3[132:128]};
-  wire [15:0]  _GEN_82 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
-  wire [2:0]   _GEN_83 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
-  wire [7:0]   _GEN_84 = {_GEN_83, _table_0_rd[148:144]};
-  wire [7:0]   _GEN_85 = symbol_i_sroa_0_0_9_r0s3 & v105_r0s3;
-  wire         _GEN_86 = _GEN_85 == v105_r0s3;
-  wire [7:0]   _GEN_87 = {select_r0s3__9, table_r0s3[148:144]};
-  wire [15:0]  _GEN_88 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
-  wire [2:0]   _GEN_89 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
-  wire [7:0]   _GEN_90 = {_GEN_89, _table_0_rd[164:160]};
-  wire [7:0]   _GEN_91 = symbol_i_sroa_0_0_10_r0s3 & v105_r0s3;
-  wire         _GEN_92 = _GEN_91 == v105_r0s3;
-  wire [7:0]   _GEN_93 = {select_r0s3__10, table_r0s3[164:160]};
-  wire [15:0]  _GEN_94 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
-  wire [2:0]   _GEN_95 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
-  wire [7:0]   _GEN_96 = {_GEN_95, _table_0_rd[180:176]};
-  wire [7:0]   _GEN_97 = symbol_i_sroa_0_0_11_r0s3 & v105_r0s3;
-  wire         _GEN_98 = _GEN_97 == v105_r0s3;
-  wire [7:0]   _GEN_99 = {select_r0s3__11, table_r0s3[180:176]};
-  wire [15:0]  _GEN_100 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
-  wire [2:0]   _GEN_101 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
-  wire [7:0]   _GEN_102 = {_GEN_101, _table_0_rd[196:192]};
-  wire [7:0]   _GEN_103 = symbol_i_sroa_0_0_12_r0s3 & v105_r0s3;
-  wire         _GEN_104 = _GEN_103 == v105_r0s3;
-  wire [7:0]   _GEN_105 = {select_r0s3__12, table_r0s3[196:192]};
-  wire [15:0]  _GEN_106 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
-  wire [2:0]   _GEN_107 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
-  wire [7:0]   _GEN_108 = {_GEN_107, _table_0_rd[212:208]};
-  wire [7:0]   _GEN_109 = symbol_i_sroa_0_0_13_r0s3 & v105_r0s3;
-  wire         _GEN_110 = _GEN_109 == v105_r0s3;
-  wire [7:0]   _GEN_111 = {select_r0s3__13, table_r0s3[212:208]};
-  wire [15:0]  _GEN_112 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
-  wire [2:0]   _GEN_113 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
-  wire [7:0]   _GEN_114 = {_GEN_113, _table_0_rd[228:224]};
-  wire [7:0]   _GEN_115 = symbol_i_sroa_0_0_14_r0s3 & v105_r0s3;
-  wire         _GEN_116 = _GEN_115 == v105_r0s3;
-  wire [7:0]   _GEN_117 = {select_r0s3__14, table_r0s3[228:224]};
-  wire [15:0]  _GEN_118 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
-  wire [2:0]   _GEN_119 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
-  wire [7:0]   _GEN_120 = {_GEN_119, _table_0_rd[244:240]};
-  wire [7:0]   _GEN_121 = symbol_i_sroa_0_0_15_r0s3 & v105_r0s3;
-  wire         _GEN_122 = _GEN_121 == v105_r0s3;
-  wire [7:0]   _GEN_123 = {select_r0s3__15, table_r0s3[244:240]};
-  wire [15:0]  _GEN_124 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
-  wire [2:0]   _GEN_125 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
-  wire [7:0]   _GEN_126 = {_GEN_125, _table_0_rd[260:256]};
-  wire [7:0]   _GEN_127 = symbol_i_sroa_0_0_16_r0s3 & v105_r0s3;
-  wire         _GEN_128 = _GEN_127 == v105_r0s3;
-  wire [7:0]   _GEN_129 = {select_r0s3__16, table_r0s3[260:256]};
-  wire [15:0]  _GEN_130 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
-  wire [2:0]   _GEN_131 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
-  wire [7:0]   _GEN_132 = {_GEN_131, _table_0_rd[276:272]};
-  wire [7:0]   _GEN_133 = symbol_i_sroa_0_0_17_r0s3 & v105_r0s3;
-  wire         _GEN_134 = _GEN_133 == v105_r0s3;
-  wire [7:0]   _GEN_135 = {select_r0s3__17, table_r0s3[276:272]};
-  wire [15:0]  _GEN_136 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
-  wire [2:0]   _GEN_137 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
-  wire [7:0]   _GEN_138 = {_GEN_137, _table_0_rd[292:288]};
-  wire [7:0]   _GEN_139 = symbol_i_sroa_0_0_18_r0s3 & v105_r0s3;
-  wire         _GEN_140 = _GEN_139 == v105_r0s3;
-  wire [7:0]   _GEN_141 = {select_r0s3__18, table_r0s3[292:288]};
-  wire [15:0]  _GEN_142 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
-  wire [2:0]   _GEN_143 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
-  wire [7:0]   _GEN_144 = {_GEN_143, _table_0_rd[308:304]};
-  wire [7:0]   _GEN_145 = symbol_i_sroa_0_0_19_r0s3 & v105_r0s3;
-  wire         _GEN_146 = _GEN_145 == v105_r0s3;
-  wire [7:0]   _GEN_147 = {select_r0s3__19, table_r0s3[308:304]};
-  wire [15:0]  _GEN_148 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
-  wire [2:0]   _GEN_149 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
-  wire [7:0]   _GEN_150 = {_GEN_149, _table_0_rd[324:320]};
-  wire [7:0]   _GEN_151 = symbol_i_sroa_0_0_20_r0s3 & v105_r0s3;
-  wire         _GEN_152 = _GEN_151 == v105_r0s3;
-  wire [7:0]   _GEN_153 = {select_r0s3__20, table_r0s3[324:320]};
-  wire [15:0]  _GEN_154 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
-  wire [2:0]   _GEN_155 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
-  wire [7:0]   _GEN_156 = {_GEN_155, _table_0_rd[340:336]};
-  wire [7:0]   _GEN_157 = symbol_i_sroa_0_0_21_r0s3 & v105_r0s3;
-  wire         _GEN_158 = _GEN_157 == v105_r0s3;
-  wire [7:0]   _GEN_159 = {select_r0s3__21, table_r0s3[340:336]};
-  wire [15:0]  _GEN_160 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
-  wire [2:0]   _GEN_161 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
-  wire [7:0]   _GEN_162 = {_GEN_161, _table_0_rd[356:352]};
-  wire [7:0]   _GEN_163 = symbol_i_sroa_0_0_22_r0s3 & v105_r0s3;
-  wire         _GEN_164 = _GEN_163 == v105_r0s3;
-  wire [7:0]   _GEN_165 = {select_r0s3__22, table_r0s3[356:352]};
-  wire [15:0]  _GEN_166 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
-  wire [2:0]   _GEN_167 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
-  wire [7:0]   _GEN_168 = {_GEN_167, _table_0_rd[372:368]};
-  wire [7:0]   _GEN_169 = symbol_i_sroa_0_0_23_r0s3 & v105_r0s3;
-  wire         _GEN_170 = _GEN_169 == v105_r0s3;
-  wire [7:0]   _GEN_171 = {select_r0s3__23, table_r0s3[372:368]};
-  wire [15:0]  _GEN_172 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
-  wire [2:0]   _GEN_173 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
-  wire [7:0]   _GEN_174 = {_GEN_173, _table_0_rd[388:384]};
-  wire [7:0]   _GEN_175 = symbol_i_sroa_0_0_24_r0s3 & v105_r0s3;
-  wire         _GEN_176 = _GEN_175 == v105_r0s3;
-  wire [7:0]   _GEN_177 = {select_r0s3__24, table_r0s3[388:384]};
-  wire [15:0]  _GEN_178 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
-  wire [2:0]   _GEN_179 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
-  wire [7:0]   _GEN_180 = {_GEN_179, _table_0_rd[404:400]};
-  wire [7:0]   _GEN_181 = symbol_i_sroa_0_0_25_r0s3 & v105_r0s3;
-  wire         _GEN_182 = _GEN_181 == v105_r0s3;
-  wire [7:0]   _GEN_183 = {select_r0s3__25, table_r0s3[404:400]};
-  wire [15:0]  _GEN_184 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
-  wire [2:0]   _GEN_185 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
-  wire [7:0]   _GEN_186 = {_GEN_185, _table_0_rd[420:416]};
-  wire [7:0]   _GEN_187 = symbol_i_sroa_0_0_26_r0s3 & v105_r0s3;
-  wire         _GEN_188 = _GEN_187 == v105_r0s3;
-  wire [7:0]   _GEN_189 = {select_r0s3__26, table_r0s3[420:416]};
-  wire [15:0]  _GEN_190 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
-  wire [2:0]   _GEN_191 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
-  wire [7:0]   _GEN_192 = {_GEN_191, _table_0_rd[436:432]};
-  wire [7:0]   _GEN_193 = symbol_i_sroa_0_0_27_r0s3 & v105_r0s3;
-  wire         _GEN_194 = _GEN_193 == v105_r0s3;
-  wire [7:0]   _GEN_195 = {select_r0s3__27, table_r0s3[436:432]};
-  wire [15:0]  _GEN_196 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
-  wire [2:0]   _GEN_197 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
-  wire [7:0]   _GEN_198 = {_GEN_197, _table_0_rd[452:448]};
-  wire [7:0]   _GEN_199 = symbol_i_sroa_0_0_28_r0s3 & v105_r0s3;
-  wire         _GEN_200 = _GEN_199 == v105_r0s3;
-  wire [7:0]   _GEN_201 = {select_r0s3__28, table_r0s3[452:448]};
-  wire [15:0]  _GEN_202 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
-  wire [2:0]   _GEN_203 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
-  wire [7:0]   _GEN_204 = {_GEN_203, _table_0_rd[468:464]};
-  wire [7:0]   _GEN_205 = symbol_i_sroa_0_0_29_r0s3 & v105_r0s3;
-  wire         _GEN_206 = _GEN_205 == v105_r0s3;
-  wire [7:0]   _GEN_207 = {select_r0s3__29, table_r0s3[468:464]};
-  wire [15:0]  _GEN_208 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
-  wire [2:0]   _GEN_209 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
-  wire [7:0]   _GEN_210 = {_GEN_209, _table_0_rd[484:480]};
-  wire [7:0]   _GEN_211 = v105_r0s3 & symbol_i_sroa_0_0_30_v_r0s3;
-  wire         _GEN_212 = _GEN_211 == v105_r0s3;
-  wire [7:0]   _GEN_213 = {select_r0s3__30, table_r0s3[484:480]};
-  wire [2:0]   _GEN_214 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
-  wire [7:0]   _GEN_215 = {_GEN_214, _table_0_rd[500:496]};
-  wire [7:0]   _GEN_216 = v105_r0s3 & symbol_i_sroa_0_0_31_v_r0s3;
-  wire         _GEN_217 = _GEN_216 == v105_r0s3;
-  wire [7:0]   _GEN_218 = {select_r0s3__31, table_r0s3[500:496]};
-  wire         _GEN_219 = first_0_r0 | _GEN_7;
-  wire [9:0]   _GEN_220 = left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_221 = _GEN_17 | first_0_r0;
-  wire         _GEN_222 = rows_left_sroa_0_0_r0 == 4'h1;
-  wire         _GEN_223 = plans_dout[48:45] == 4'h0;
-  wire         _GEN_224 = _GEN_17 | _GEN_18;
-  wire [3:0]   _GEN_225 = widths_left_sroa_0_0_r0 - 4'h1;
-  wire         _GEN_226 = plans_dout[6:4] == 3'h1;
-  wire         _GEN_227 =
-    (_GEN_219
+  wire [2:0]   _GEN_22 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[7:5];
+  wire [7:0]   _GEN_23 = {_GEN_22, _table_0_rd[4:0]};
+  wire [7:0]   _GEN_24 = 8'hFF << _widths_0_rd;
+  wire         _GEN_25 = cmp_i6878492_r0s3 | and_r0s3__2;
+  wire [7:0]   _GEN_26 = v105_r0s3 & symbol_i_sroa_0_0_v_r0s3;
+  wire         _GEN_27 = _GEN_26 == v105_r0s3;
+  wire [7:0]   _GEN_28 = {select_r0s3, table_r0s3[4:0]};
+  wire [15:0]  _GEN_29 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[31:16];
+  wire [2:0]   _GEN_30 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[23:21];
+  wire [7:0]   _GEN_31 = {_GEN_30, _table_0_rd[20:16]};
+  wire [15:0]  _GEN_32 = ~(plan_sroa_28_0_r0[0]) ? 16'h8 : 16'hB;
+  wire [7:0]   _GEN_33 = v105_r0s3 & symbol_i_sroa_0_0_1_v_r0s3;
+  wire         _GEN_34 = _GEN_33 == v105_r0s3;
+  wire [7:0]   _GEN_35 = {select_r0s3__1, table_r0s3[20:16]};
+  wire [15:0]  _GEN_36 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[47:32];
+  wire [2:0]   _GEN_37 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[39:37];
+  wire [7:0]   _GEN_38 = {_GEN_37, _table_0_rd[36:32]};
+  wire [7:0]   _GEN_39 = v105_r0s3 & symbol_i_sroa_0_0_2_v_r0s3;
+  wire         _GEN_40 = _GEN_39 == v105_r0s3;
+  wire [7:0]   _GEN_41 = {select_r0s3__2, table_r0s3[36:32]};
+  wire [15:0]  _GEN_42 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[63:48];
+  wire [2:0]   _GEN_43 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[55:53];
+  wire [7:0]   _GEN_44 = {_GEN_43, _table_0_rd[52:48]};
+  wire [7:0]   _GEN_45 = v105_r0s3 & symbol_i_sroa_0_0_3_v_r0s3;
+  wire         _GEN_46 = _GEN_45 == v105_r0s3;
+  wire [7:0]   _GEN_47 = {select_r0s3__3, table_r0s3[52:48]};
+  wire [15:0]  _GEN_48 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[79:64];
+  wire [2:0]   _GEN_49 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[71:69];
+  wire [7:0]   _GEN_50 = {_GEN_49, _table_0_rd[68:64]};
+  wire [7:0]   _GEN_51 = symbol_i_sroa_0_0_4_r0s3 & v105_r0s3;
+  wire         _GEN_52 = _GEN_51 == v105_r0s3;
+  wire [7:0]   _GEN_53 = {select_r0s3__4, table_r0s3[68:64]};
+  wire [15:0]  _GEN_54 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[95:80];
+  wire [2:0]   _GEN_55 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[87:85];
+  wire [7:0]   _GEN_56 = {_GEN_55, _table_0_rd[84:80]};
+  wire [7:0]   _GEN_57 = symbol_i_sroa_0_0_5_r0s3 & v105_r0s3;
+  wire         _GEN_58 = _GEN_57 == v105_r0s3;
+  wire [7:0]   _GEN_59 = {select_r0s3__5, table_r0s3[84:80]};
+  wire [15:0]  _GEN_60 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[111:96];
+  wire [2:0]   _GEN_61 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[103:101];
+  wire [7:0]   _GEN_62 = {_GEN_61, _table_0_rd[100:96]};
+  wire [7:0]   _GEN_63 = symbol_i_sroa_0_0_6_r0s3 & v105_r0s3;
+  wire         _GEN_64 = _GEN_63 == v105_r0s3;
+  wire [7:0]   _GEN_65 = {select_r0s3__6, table_r0s3[100:96]};
+  wire [15:0]  _GEN_66 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[127:112];
+  wire [2:0]   _GEN_67 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[119:117];
+  wire [7:0]   _GEN_68 = {_GEN_67, _table_0_rd[116:112]};
+  wire [7:0]   _GEN_69 = symbol_i_sroa_0_0_7_r0s3 & v105_r0s3;
+  wire         _GEN_70 = _GEN_69 == v105_r0s3;
+  wire [7:0]   _GEN_71 = {select_r0s3__7, table_r0s3[116:112]};
+  wire [15:0]  _GEN_72 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[143:128];
+  wire [2:0]   _GEN_73 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[135:133];
+  wire [7:0]   _GEN_74 = {_GEN_73, _table_0_rd[132:128]};
+  wire [7:0]   _GEN_75 = symbol_i_sroa_0_0_8_r0s3 & v105_r0s3;
+  wire         _GEN_76 = _GEN_75 == v105_r0s3;
+  wire [7:0]   _GEN_77 = {select_r0s3__8, table_r0s3[132:128]};
+  wire [15:0]  _GEN_78 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[159:144];
+  wire [2:0]   _GEN_79 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[151:149];
+  wire [7:0]   _GEN_80 = {_GEN_79, _table_0_rd[148:144]};
+  wire [7:0]   _GEN_81 = symbol_i_sroa_0_0_9_r0s3 & v105_r0s3;
+  wire         _GEN_82 = _GEN_81 == v105_r0s3;
+  wire [7:0]   _GEN_83 = {select_r0s3__9, table_r0s3[148:144]};
+  wire [15:0]  _GEN_84 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[175:160];
+  wire [2:0]   _GEN_85 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[167:165];
+  wire [7:0]   _GEN_86 = {_GEN_85, _table_0_rd[164:160]};
+  wire [7:0]   _GEN_87 = symbol_i_sroa_0_0_10_r0s3 & v105_r0s3;
+  wire         _GEN_88 = _GEN_87 == v105_r0s3;
+  wire [7:0]   _GEN_89 = {select_r0s3__10, table_r0s3[164:160]};
+  wire [15:0]  _GEN_90 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[191:176];
+  wire [2:0]   _GEN_91 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[183:181];
+  wire [7:0]   _GEN_92 = {_GEN_91, _table_0_rd[180:176]};
+  wire [7:0]   _GEN_93 = symbol_i_sroa_0_0_11_r0s3 & v105_r0s3;
+  wire         _GEN_94 = _GEN_93 == v105_r0s3;
+  wire [7:0]   _GEN_95 = {select_r0s3__11, table_r0s3[180:176]};
+  wire [15:0]  _GEN_96 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[207:192];
+  wire [2:0]   _GEN_97 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[199:197];
+  wire [7:0]   _GEN_98 = {_GEN_97, _table_0_rd[196:192]};
+  wire [7:0]   _GEN_99 = symbol_i_sroa_0_0_12_r0s3 & v105_r0s3;
+  wire         _GEN_100 = _GEN_99 == v105_r0s3;
+  wire [7:0]   _GEN_101 = {select_r0s3__12, table_r0s3[196:192]};
+  wire [15:0]  _GEN_102 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[223:208];
+  wire [2:0]   _GEN_103 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[215:213];
+  wire [7:0]   _GEN_104 = {_GEN_103, _table_0_rd[212:208]};
+  wire [7:0]   _GEN_105 = symbol_i_sroa_0_0_13_r0s3 & v105_r0s3;
+  wire         _GEN_106 = _GEN_105 == v105_r0s3;
+  wire [7:0]   _GEN_107 = {select_r0s3__13, table_r0s3[212:208]};
+  wire [15:0]  _GEN_108 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[239:224];
+  wire [2:0]   _GEN_109 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[231:229];
+  wire [7:0]   _GEN_110 = {_GEN_109, _table_0_rd[228:224]};
+  wire [7:0]   _GEN_111 = symbol_i_sroa_0_0_14_r0s3 & v105_r0s3;
+  wire         _GEN_112 = _GEN_111 == v105_r0s3;
+  wire [7:0]   _GEN_113 = {select_r0s3__14, table_r0s3[228:224]};
+  wire [15:0]  _GEN_114 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[255:240];
+  wire [2:0]   _GEN_115 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[247:245];
+  wire [7:0]   _GEN_116 = {_GEN_115, _table_0_rd[244:240]};
+  wire [7:0]   _GEN_117 = symbol_i_sroa_0_0_15_r0s3 & v105_r0s3;
+  wire         _GEN_118 = _GEN_117 == v105_r0s3;
+  wire [7:0]   _GEN_119 = {select_r0s3__15, table_r0s3[244:240]};
+  wire [15:0]  _GEN_120 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[271:256];
+  wire [2:0]   _GEN_121 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[263:261];
+  wire [7:0]   _GEN_122 = {_GEN_121, _table_0_rd[260:256]};
+  wire [7:0]   _GEN_123 = symbol_i_sroa_0_0_16_r0s3 & v105_r0s3;
+  wire         _GEN_124 = _GEN_123 == v105_r0s3;
+  wire [7:0]   _GEN_125 = {select_r0s3__16, table_r0s3[260:256]};
+  wire [15:0]  _GEN_126 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[287:272];
+  wire [2:0]   _GEN_127 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[279:277];
+  wire [7:0]   _GEN_128 = {_GEN_127, _table_0_rd[276:272]};
+  wire [7:0]   _GEN_129 = symbol_i_sroa_0_0_17_r0s3 & v105_r0s3;
+  wire         _GEN_130 = _GEN_129 == v105_r0s3;
+  wire [7:0]   _GEN_131 = {select_r0s3__17, table_r0s3[276:272]};
+  wire [15:0]  _GEN_132 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[303:288];
+  wire [2:0]   _GEN_133 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[295:293];
+  wire [7:0]   _GEN_134 = {_GEN_133, _table_0_rd[292:288]};
+  wire [7:0]   _GEN_135 = symbol_i_sroa_0_0_18_r0s3 & v105_r0s3;
+  wire         _GEN_136 = _GEN_135 == v105_r0s3;
+  wire [7:0]   _GEN_137 = {select_r0s3__18, table_r0s3[292:288]};
+  wire [15:0]  _GEN_138 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[319:304];
+  wire [2:0]   _GEN_139 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[311:309];
+  wire [7:0]   _GEN_140 = {_GEN_139, _table_0_rd[308:304]};
+  wire [7:0]   _GEN_141 = symbol_i_sroa_0_0_19_r0s3 & v105_r0s3;
+  wire         _GEN_142 = _GEN_141 == v105_r0s3;
+  wire [7:0]   _GEN_143 = {select_r0s3__19, table_r0s3[308:304]};
+  wire [15:0]  _GEN_144 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[335:320];
+  wire [2:0]   _GEN_145 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[327:325];
+  wire [7:0]   _GEN_146 = {_GEN_145, _table_0_rd[324:320]};
+  wire [7:0]   _GEN_147 = symbol_i_sroa_0_0_20_r0s3 & v105_r0s3;
+  wire         _GEN_148 = _GEN_147 == v105_r0s3;
+  wire [7:0]   _GEN_149 = {select_r0s3__20, table_r0s3[324:320]};
+  wire [15:0]  _GEN_150 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[351:336];
+  wire [2:0]   _GEN_151 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[343:341];
+  wire [7:0]   _GEN_152 = {_GEN_151, _table_0_rd[340:336]};
+  wire [7:0]   _GEN_153 = symbol_i_sroa_0_0_21_r0s3 & v105_r0s3;
+  wire         _GEN_154 = _GEN_153 == v105_r0s3;
+  wire [7:0]   _GEN_155 = {select_r0s3__21, table_r0s3[340:336]};
+  wire [15:0]  _GEN_156 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[367:352];
+  wire [2:0]   _GEN_157 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[359:357];
+  wire [7:0]   _GEN_158 = {_GEN_157, _table_0_rd[356:352]};
+  wire [7:0]   _GEN_159 = symbol_i_sroa_0_0_22_r0s3 & v105_r0s3;
+  wire         _GEN_160 = _GEN_159 == v105_r0s3;
+  wire [7:0]   _GEN_161 = {select_r0s3__22, table_r0s3[356:352]};
+  wire [15:0]  _GEN_162 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[383:368];
+  wire [2:0]   _GEN_163 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[375:373];
+  wire [7:0]   _GEN_164 = {_GEN_163, _table_0_rd[372:368]};
+  wire [7:0]   _GEN_165 = symbol_i_sroa_0_0_23_r0s3 & v105_r0s3;
+  wire         _GEN_166 = _GEN_165 == v105_r0s3;
+  wire [7:0]   _GEN_167 = {select_r0s3__23, table_r0s3[372:368]};
+  wire [15:0]  _GEN_168 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[399:384];
+  wire [2:0]   _GEN_169 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[391:389];
+  wire [7:0]   _GEN_170 = {_GEN_169, _table_0_rd[388:384]};
+  wire [7:0]   _GEN_171 = symbol_i_sroa_0_0_24_r0s3 & v105_r0s3;
+  wire         _GEN_172 = _GEN_171 == v105_r0s3;
+  wire [7:0]   _GEN_173 = {select_r0s3__24, table_r0s3[388:384]};
+  wire [15:0]  _GEN_174 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[415:400];
+  wire [2:0]   _GEN_175 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[407:405];
+  wire [7:0]   _GEN_176 = {_GEN_175, _table_0_rd[404:400]};
+  wire [7:0]   _GEN_177 = symbol_i_sroa_0_0_25_r0s3 & v105_r0s3;
+  wire         _GEN_178 = _GEN_177 == v105_r0s3;
+  wire [7:0]   _GEN_179 = {select_r0s3__25, table_r0s3[404:400]};
+  wire [15:0]  _GEN_180 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[431:416];
+  wire [2:0]   _GEN_181 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[423:421];
+  wire [7:0]   _GEN_182 = {_GEN_181, _table_0_rd[420:416]};
+  wire [7:0]   _GEN_183 = symbol_i_sroa_0_0_26_r0s3 & v105_r0s3;
+  wire         _GEN_184 = _GEN_183 == v105_r0s3;
+  wire [7:0]   _GEN_185 = {select_r0s3__26, table_r0s3[420:416]};
+  wire [15:0]  _GEN_186 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[447:432];
+  wire [2:0]   _GEN_187 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[439:437];
+  wire [7:0]   _GEN_188 = {_GEN_187, _table_0_rd[436:432]};
+  wire [7:0]   _GEN_189 = symbol_i_sroa_0_0_27_r0s3 & v105_r0s3;
+  wire         _GEN_190 = _GEN_189 == v105_r0s3;
+  wire [7:0]   _GEN_191 = {select_r0s3__27, table_r0s3[436:432]};
+  wire [15:0]  _GEN_192 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[463:448];
+  wire [2:0]   _GEN_193 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[455:453];
+  wire [7:0]   _GEN_194 = {_GEN_193, _table_0_rd[452:448]};
+  wire [7:0]   _GEN_195 = symbol_i_sroa_0_0_28_r0s3 & v105_r0s3;
+  wire         _GEN_196 = _GEN_195 == v105_r0s3;
+  wire [7:0]   _GEN_197 = {select_r0s3__28, table_r0s3[452:448]};
+  wire [15:0]  _GEN_198 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[479:464];
+  wire [2:0]   _GEN_199 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[471:469];
+  wire [7:0]   _GEN_200 = {_GEN_199, _table_0_rd[468:464]};
+  wire [7:0]   _GEN_201 = symbol_i_sroa_0_0_29_r0s3 & v105_r0s3;
+  wire         _GEN_202 = _GEN_201 == v105_r0s3;
+  wire [7:0]   _GEN_203 = {select_r0s3__29, table_r0s3[468:464]};
+  wire [15:0]  _GEN_204 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[495:480];
+  wire [2:0]   _GEN_205 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[487:485];
+  wire [7:0]   _GEN_206 = {_GEN_205, _table_0_rd[484:480]};
+  wire [7:0]   _GEN_207 = v105_r0s3 & symbol_i_sroa_0_0_30_v_r0s3;
+  wire         _GEN_208 = _GEN_207 == v105_r0s3;
+  wire [7:0]   _GEN_209 = {select_r0s3__30, table_r0s3[484:480]};
+  wire [2:0]   _GEN_210 = plan_sroa_28_0_r0s2[0] ? 3'h0 : _table_0_rd[503:501];
+  wire [7:0]   _GEN_211 = {_GEN_210, _table_0_rd[500:496]};
+  wire [7:0]   _GEN_212 = v105_r0s3 & symbol_i_sroa_0_0_31_v_r0s3;
+  wire         _GEN_213 = _GEN_212 == v105_r0s3;
+  wire [7:0]   _GEN_214 = {select_r0s3__31, table_r0s3[500:496]};
+  wire         _GEN_215 = first_0_r0 | _GEN_7;
+  wire [9:0]   _GEN_216 = left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_217 = _GEN_13 | first_0_r0;
+  wire         _GEN_218 = rows_left_sroa_0_0_r0 == 4'h1;
+  wire         _GEN_219 = plans_dout[48:45] == 4'h0;
+  wire         _GEN_220 = _GEN_13 | _GEN_14;
+  wire [3:0]   _GEN_221 = widths_left_sroa_0_0_r0 - 4'h1;
+  wire         _GEN_222 = plans_dout[6:4] == 3'h1;
+  wire         _GEN_223 =
+    (_GEN_215
        ? (first_0_r0 ? plans_dout[35:26] == 10'h0 : left_sroa_0_0_r0 == 10'h0)
-       : _GEN_220 == 10'h0) & (~_GEN_221 | (_GEN_17 ? _GEN_222 : _GEN_223))
-    & (_GEN_224
-         ? (_GEN_17 ? _GEN_5 : _GEN_225 == 4'h0)
-         : _GEN_223 | ~first_0_r0 | ~_GEN_226);
-  wire         _GEN_228 = _GEN_22 == 4'h0;
-  wire         _GEN_229 = ~started | _GEN_3;
-  wire         _GEN_230 = _GEN_8 & _GEN_228;
-  wire         _GEN_231 = _GEN_230 | first_0_r0;
-  wire         _GEN_232 = ~started | _GEN_227;
-  wire         _GEN_233 =
+       : _GEN_216 == 10'h0) & (~_GEN_217 | (_GEN_13 ? _GEN_218 : _GEN_219))
+    & (_GEN_220
+         ? (_GEN_13 ? _GEN_5 : _GEN_221 == 4'h0)
+         : _GEN_219 | ~first_0_r0 | ~_GEN_222);
+  wire         _GEN_224 = _GEN_18 == 4'h0;
+  wire         _GEN_225 = ~started | _GEN_3;
+  wire         _GEN_226 = _GEN_8 & _GEN_224;
+  wire         _GEN_227 = _GEN_226 | first_0_r0;
+  wire         _GEN_228 = ~started | _GEN_223;
+  wire         _GEN_229 =
     at_sroa_24_0_r0 == 7'h3F | (plan_sroa_31_0_r0[6:0] ^ at_sroa_19_0_r0[6:0]) == 7'h0;
-  wire [15:0]  _GEN_234 =
+  wire [15:0]  _GEN_230 =
     {pieces_dout[480],
      pieces_dout[448],
      pieces_dout[416],
@@ -6336,10 +6688,18 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[64],
      pieces_dout[32],
      pieces_dout[0]} >> (plan_sroa_28_0_r0[0] ? 16'hB : 16'h8);
-  wire [15:0]  _GEN_235 = {{8{_GEN_21[15]}}, _GEN_21[15:8]};
-  wire [7:0]   _GEN_236 =
-    cmp_i_i2466_r0s3 | ~_GEN_29 & _GEN_31 ? 8'h0 : _GEN_32 - _GEN_30;
-  wire [15:0]  _GEN_237 =
+  wire [9:0]   _GEN_231 = {{2{_GEN_17[15]}}, _GEN_17[15:8]};
+  wire [7:0]   _GEN_232 =
+    cmp_i_i2419_r0s3 | ~_GEN_25 & _GEN_27 ? 8'h0 : _GEN_28 - _GEN_26;
+  wire [8:0]   _GEN_233 =
+    xor_r0s3__1
+      ? {pieces_r0s3[224], _GEN_232}
+      : {pieces_r0s3[320],
+         _GEN_232[4:0],
+         pieces_r0s3[288],
+         pieces_r0s3[256],
+         pieces_r0s3[224]};
+  wire [15:0]  _GEN_234 =
     {pieces_dout[481],
      pieces_dout[449],
      pieces_dout[417],
@@ -6355,10 +6715,18 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[97],
      pieces_dout[65],
      pieces_dout[33],
-     pieces_dout[1]} >> _GEN_36;
-  wire [7:0]   _GEN_238 =
-    cmp_i_i2466_1_r0s3 | ~_GEN_29 & _GEN_38 ? 8'h0 : _GEN_39 - _GEN_37;
-  wire [15:0]  _GEN_239 =
+     pieces_dout[1]} >> _GEN_32;
+  wire [7:0]   _GEN_235 =
+    cmp_i_i2419_1_r0s3 | ~_GEN_25 & _GEN_34 ? 8'h0 : _GEN_35 - _GEN_33;
+  wire [8:0]   _GEN_236 =
+    xor_r0s3__1
+      ? {pieces_r0s3[225], _GEN_235}
+      : {pieces_r0s3[321],
+         _GEN_235[4:0],
+         pieces_r0s3[289],
+         pieces_r0s3[257],
+         pieces_r0s3[225]};
+  wire [15:0]  _GEN_237 =
     {pieces_dout[482],
      pieces_dout[450],
      pieces_dout[418],
@@ -6374,10 +6742,18 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[98],
      pieces_dout[66],
      pieces_dout[34],
-     pieces_dout[2]} >> _GEN_36;
-  wire [7:0]   _GEN_240 =
-    cmp_i_i2466_2_r0s3 | ~_GEN_29 & _GEN_44 ? 8'h0 : _GEN_45 - _GEN_43;
-  wire [15:0]  _GEN_241 =
+     pieces_dout[2]} >> _GEN_32;
+  wire [7:0]   _GEN_238 =
+    cmp_i_i2419_2_r0s3 | ~_GEN_25 & _GEN_40 ? 8'h0 : _GEN_41 - _GEN_39;
+  wire [8:0]   _GEN_239 =
+    xor_r0s3__1
+      ? {pieces_r0s3[226], _GEN_238}
+      : {pieces_r0s3[322],
+         _GEN_238[4:0],
+         pieces_r0s3[290],
+         pieces_r0s3[258],
+         pieces_r0s3[226]};
+  wire [15:0]  _GEN_240 =
     {pieces_dout[483],
      pieces_dout[451],
      pieces_dout[419],
@@ -6393,62 +6769,278 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[99],
      pieces_dout[67],
      pieces_dout[35],
-     pieces_dout[3]} >> _GEN_36;
-  wire [7:0]   _GEN_242 =
-    cmp_i_i2466_3_r0s3 | ~_GEN_29 & _GEN_50 ? 8'h0 : _GEN_51 - _GEN_49;
+     pieces_dout[3]} >> _GEN_32;
+  wire [7:0]   _GEN_241 =
+    cmp_i_i2419_3_r0s3 | ~_GEN_25 & _GEN_46 ? 8'h0 : _GEN_47 - _GEN_45;
+  wire [8:0]   _GEN_242 =
+    xor_r0s3__1
+      ? {pieces_r0s3[227], _GEN_241}
+      : {pieces_r0s3[323],
+         _GEN_241[4:0],
+         pieces_r0s3[291],
+         pieces_r0s3[259],
+         pieces_r0s3[227]};
   wire [7:0]   _GEN_243 =
-    cmp_i_i2466_4_r0s3 | ~_GEN_29 & _GEN_56 ? 8'h0 : _GEN_57 - _GEN_55;
-  wire [7:0]   _GEN_244 =
-    cmp_i_i2466_5_r0s3 | ~_GEN_29 & _GEN_62 ? 8'h0 : _GEN_63 - _GEN_61;
+    cmp_i_i2419_4_r0s3 | ~_GEN_25 & _GEN_52 ? 8'h0 : _GEN_53 - _GEN_51;
+  wire [8:0]   _GEN_244 =
+    xor_r0s3__1
+      ? {pieces_r0s3[228], _GEN_243}
+      : {pieces_r0s3[324],
+         _GEN_243[4:0],
+         pieces_r0s3[292],
+         pieces_r0s3[260],
+         pieces_r0s3[228]};
   wire [7:0]   _GEN_245 =
-    cmp_i_i2466_6_r0s3 | ~_GEN_29 & _GEN_68 ? 8'h0 : _GEN_69 - _GEN_67;
-  wire [7:0]   _GEN_246 =
-    cmp_i_i2466_7_r0s3 | ~_GEN_29 & _GEN_74 ? 8'h0 : _GEN_75 - _GEN_73;
+    cmp_i_i2419_5_r0s3 | ~_GEN_25 & _GEN_58 ? 8'h0 : _GEN_59 - _GEN_57;
+  wire [8:0]   _GEN_246 =
+    xor_r0s3__1
+      ? {pieces_r0s3[229], _GEN_245}
+      : {pieces_r0s3[325],
+         _GEN_245[4:0],
+         pieces_r0s3[293],
+         pieces_r0s3[261],
+         pieces_r0s3[229]};
   wire [7:0]   _GEN_247 =
-    cmp_i_i2466_8_r0s3 | ~_GEN_29 & _GEN_80 ? 8'h0 : _GEN_81 - _GEN_79;
-  wire [7:0]   _GEN_248 =
-    cmp_i_i2466_9_r0s3 | ~_GEN_29 & _GEN_86 ? 8'h0 : _GEN_87 - _GEN_85;
+    cmp_i_i2419_6_r0s3 | ~_GEN_25 & _GEN_64 ? 8'h0 : _GEN_65 - _GEN_63;
+  wire [8:0]   _GEN_248 =
+    xor_r0s3__1
+      ? {pieces_r0s3[230], _GEN_247}
+      : {pieces_r0s3[326],
+         _GEN_247[4:0],
+         pieces_r0s3[294],
+         pieces_r0s3[262],
+         pieces_r0s3[230]};
   wire [7:0]   _GEN_249 =
-    cmp_i_i2466_10_r0s3 | ~_GEN_29 & _GEN_92 ? 8'h0 : _GEN_93 - _GEN_91;
-  wire [7:0]   _GEN_250 =
-    cmp_i_i2466_11_r0s3 | ~_GEN_29 & _GEN_98 ? 8'h0 : _GEN_99 - _GEN_97;
+    cmp_i_i2419_7_r0s3 | ~_GEN_25 & _GEN_70 ? 8'h0 : _GEN_71 - _GEN_69;
+  wire [8:0]   _GEN_250 =
+    xor_r0s3__1
+      ? {pieces_r0s3[231], _GEN_249}
+      : {pieces_r0s3[327],
+         _GEN_249[4:0],
+         pieces_r0s3[295],
+         pieces_r0s3[263],
+         pieces_r0s3[231]};
   wire [7:0]   _GEN_251 =
-    cmp_i_i2466_12_r0s3 | ~_GEN_29 & _GEN_104 ? 8'h0 : _GEN_105 - _GEN_103;
-  wire [7:0]   _GEN_252 =
-    cmp_i_i2466_13_r0s3 | ~_GEN_29 & _GEN_110 ? 8'h0 : _GEN_111 - _GEN_109;
+    cmp_i_i2419_8_r0s3 | ~_GEN_25 & _GEN_76 ? 8'h0 : _GEN_77 - _GEN_75;
+  wire [8:0]   _GEN_252 =
+    xor_r0s3__1
+      ? {pieces_r0s3[232], _GEN_251}
+      : {pieces_r0s3[328],
+         _GEN_251[4:0],
+         pieces_r0s3[296],
+         pieces_r0s3[264],
+         pieces_r0s3[232]};
   wire [7:0]   _GEN_253 =
-    cmp_i_i2466_14_r0s3 | ~_GEN_29 & _GEN_116 ? 8'h0 : _GEN_117 - _GEN_115;
-  wire [7:0]   _GEN_254 =
-    cmp_i_i2466_15_r0s3 | ~_GEN_29 & _GEN_122 ? 8'h0 : _GEN_123 - _GEN_121;
+    cmp_i_i2419_9_r0s3 | ~_GEN_25 & _GEN_82 ? 8'h0 : _GEN_83 - _GEN_81;
+  wire [8:0]   _GEN_254 =
+    xor_r0s3__1
+      ? {pieces_r0s3[233], _GEN_253}
+      : {pieces_r0s3[329],
+         _GEN_253[4:0],
+         pieces_r0s3[297],
+         pieces_r0s3[265],
+         pieces_r0s3[233]};
   wire [7:0]   _GEN_255 =
-    cmp_i_i2466_16_r0s3 | ~_GEN_29 & _GEN_128 ? 8'h0 : _GEN_129 - _GEN_127;
-  wire [7:0]   _GEN_256 =
-    cmp_i_i2466_17_r0s3 | ~_GEN_29 & _GEN_134 ? 8'h0 : _GEN_135 - _GEN_133;
+    cmp_i_i2419_10_r0s3 | ~_GEN_25 & _GEN_88 ? 8'h0 : _GEN_89 - _GEN_87;
+  wire [8:0]   _GEN_256 =
+    xor_r0s3__1
+      ? {pieces_r0s3[234], _GEN_255}
+      : {pieces_r0s3[330],
+         _GEN_255[4:0],
+         pieces_r0s3[298],
+         pieces_r0s3[266],
+         pieces_r0s3[234]};
   wire [7:0]   _GEN_257 =
-    cmp_i_i2466_18_r0s3 | ~_GEN_29 & _GEN_140 ? 8'h0 : _GEN_141 - _GEN_139;
-  wire [7:0]   _GEN_258 =
-    cmp_i_i2466_19_r0s3 | ~_GEN_29 & _GEN_146 ? 8'h0 : _GEN_147 - _GEN_145;
+    cmp_i_i2419_11_r0s3 | ~_GEN_25 & _GEN_94 ? 8'h0 : _GEN_95 - _GEN_93;
+  wire [8:0]   _GEN_258 =
+    xor_r0s3__1
+      ? {pieces_r0s3[235], _GEN_257}
+      : {pieces_r0s3[331],
+         _GEN_257[4:0],
+         pieces_r0s3[299],
+         pieces_r0s3[267],
+         pieces_r0s3[235]};
   wire [7:0]   _GEN_259 =
-    cmp_i_i2466_20_r0s3 | ~_GEN_29 & _GEN_152 ? 8'h0 : _GEN_153 - _GEN_151;
-  wire [7:0]   _GEN_260 =
-    cmp_i_i2466_21_r0s3 | ~_GEN_29 & _GEN_158 ? 8'h0 : _GEN_159 - _GEN_157;
+    cmp_i_i2419_12_r0s3 | ~_GEN_25 & _GEN_100 ? 8'h0 : _GEN_101 - _GEN_99;
+  wire [8:0]   _GEN_260 =
+    xor_r0s3__1
+      ? {pieces_r0s3[236], _GEN_259}
+      : {pieces_r0s3[332],
+         _GEN_259[4:0],
+         pieces_r0s3[300],
+         pieces_r0s3[268],
+         pieces_r0s3[236]};
   wire [7:0]   _GEN_261 =
-    cmp_i_i2466_22_r0s3 | ~_GEN_29 & _GEN_164 ? 8'h0 : _GEN_165 - _GEN_163;
-  wire [7:0]   _GEN_262 =
-    cmp_i_i2466_23_r0s3 | ~_GEN_29 & _GEN_170 ? 8'h0 : _GEN_171 - _GEN_169;
+    cmp_i_i2419_13_r0s3 | ~_GEN_25 & _GEN_106 ? 8'h0 : _GEN_107 - _GEN_105;
+  wire [8:0]   _GEN_262 =
+    xor_r0s3__1
+      ? {pieces_r0s3[237], _GEN_261}
+      : {pieces_r0s3[333],
+         _GEN_261[4:0],
+         pieces_r0s3[301],
+         pieces_r0s3[269],
+         pieces_r0s3[237]};
   wire [7:0]   _GEN_263 =
-    cmp_i_i2466_24_r0s3 | ~_GEN_29 & _GEN_176 ? 8'h0 : _GEN_177 - _GEN_175;
-  wire [7:0]   _GEN_264 =
-    cmp_i_i2466_25_r0s3 | ~_GEN_29 & _GEN_182 ? 8'h0 : _GEN_183 - _GEN_181;
+    cmp_i_i2419_14_r0s3 | ~_GEN_25 & _GEN_112 ? 8'h0 : _GEN_113 - _GEN_111;
+  wire [8:0]   _GEN_264 =
+    xor_r0s3__1
+      ? {pieces_r0s3[238], _GEN_263}
+      : {pieces_r0s3[334],
+         _GEN_263[4:0],
+         pieces_r0s3[302],
+         pieces_r0s3[270],
+         pieces_r0s3[238]};
   wire [7:0]   _GEN_265 =
-    cmp_i_i2466_26_r0s3 | ~_GEN_29 & _GEN_188 ? 8'h0 : _GEN_189 - _GEN_187;
-  wire [7:0]   _GEN_266 =
-    cmp_i_i2466_27_r0s3 | ~_GEN_29 & _GEN_194 ? 8'h0 : _GEN_195 - _GEN_193;
+    cmp_i_i2419_15_r0s3 | ~_GEN_25 & _GEN_118 ? 8'h0 : _GEN_119 - _GEN_117;
+  wire [8:0]   _GEN_266 =
+    xor_r0s3__1
+      ? {pieces_r0s3[239], _GEN_265}
+      : {pieces_r0s3[335],
+         _GEN_265[4:0],
+         pieces_r0s3[303],
+         pieces_r0s3[271],
+         pieces_r0s3[239]};
   wire [7:0]   _GEN_267 =
-    cmp_i_i2466_28_r0s3 | ~_GEN_29 & _GEN_200 ? 8'h0 : _GEN_201 - _GEN_199;
-  wire [7:0]   _GEN_268 =
-    cmp_i_i2466_29_r0s3 | ~_GEN_29 & _GEN_206 ? 8'h0 : _GEN_207 - _GEN_205;
-  wire [15:0]  _GEN_269 =
+    cmp_i_i2419_16_r0s3 | ~_GEN_25 & _GEN_124 ? 8'h0 : _GEN_125 - _GEN_123;
+  wire [8:0]   _GEN_268 =
+    xor_r0s3__1
+      ? {pieces_r0s3[240], _GEN_267}
+      : {pieces_r0s3[336],
+         _GEN_267[4:0],
+         pieces_r0s3[304],
+         pieces_r0s3[272],
+         pieces_r0s3[240]};
+  wire [7:0]   _GEN_269 =
+    cmp_i_i2419_17_r0s3 | ~_GEN_25 & _GEN_130 ? 8'h0 : _GEN_131 - _GEN_129;
+  wire [8:0]   _GEN_270 =
+    xor_r0s3__1
+      ? {pieces_r0s3[241], _GEN_269}
+      : {pieces_r0s3[337],
+         _GEN_269[4:0],
+         pieces_r0s3[305],
+         pieces_r0s3[273],
+         pieces_r0s3[241]};
+  wire [7:0]   _GEN_271 =
+    cmp_i_i2419_18_r0s3 | ~_GEN_25 & _GEN_136 ? 8'h0 : _GEN_137 - _GEN_135;
+  wire [8:0]   _GEN_272 =
+    xor_r0s3__1
+      ? {pieces_r0s3[242], _GEN_271}
+      : {pieces_r0s3[338],
+         _GEN_271[4:0],
+         pieces_r0s3[306],
+         pieces_r0s3[274],
+         pieces_r0s3[242]};
+  wire [7:0]   _GEN_273 =
+    cmp_i_i2419_19_r0s3 | ~_GEN_25 & _GEN_142 ? 8'h0 : _GEN_143 - _GEN_141;
+  wire [8:0]   _GEN_274 =
+    xor_r0s3__1
+      ? {pieces_r0s3[243], _GEN_273}
+      : {pieces_r0s3[339],
+         _GEN_273[4:0],
+         pieces_r0s3[307],
+         pieces_r0s3[275],
+         pieces_r0s3[243]};
+  wire [7:0]   _GEN_275 =
+    cmp_i_i2419_20_r0s3 | ~_GEN_25 & _GEN_148 ? 8'h0 : _GEN_149 - _GEN_147;
+  wire [8:0]   _GEN_276 =
+    xor_r0s3__1
+      ? {pieces_r0s3[244], _GEN_275}
+      : {pieces_r0s3[340],
+         _GEN_275[4:0],
+         pieces_r0s3[308],
+         pieces_r0s3[276],
+         pieces_r0s3[244]};
+  wire [7:0]   _GEN_277 =
+    cmp_i_i2419_21_r0s3 | ~_GEN_25 & _GEN_154 ? 8'h0 : _GEN_155 - _GEN_153;
+  wire [8:0]   _GEN_278 =
+    xor_r0s3__1
+      ? {pieces_r0s3[245], _GEN_277}
+      : {pieces_r0s3[341],
+         _GEN_277[4:0],
+         pieces_r0s3[309],
+         pieces_r0s3[277],
+         pieces_r0s3[245]};
+  wire [7:0]   _GEN_279 =
+    cmp_i_i2419_22_r0s3 | ~_GEN_25 & _GEN_160 ? 8'h0 : _GEN_161 - _GEN_159;
+  wire [8:0]   _GEN_280 =
+    xor_r0s3__1
+      ? {pieces_r0s3[246], _GEN_279}
+      : {pieces_r0s3[342],
+         _GEN_279[4:0],
+         pieces_r0s3[310],
+         pieces_r0s3[278],
+         pieces_r0s3[246]};
+  wire [7:0]   _GEN_281 =
+    cmp_i_i2419_23_r0s3 | ~_GEN_25 & _GEN_166 ? 8'h0 : _GEN_167 - _GEN_165;
+  wire [8:0]   _GEN_282 =
+    xor_r0s3__1
+      ? {pieces_r0s3[247], _GEN_281}
+      : {pieces_r0s3[343],
+         _GEN_281[4:0],
+         pieces_r0s3[311],
+         pieces_r0s3[279],
+         pieces_r0s3[247]};
+  wire [7:0]   _GEN_283 =
+    cmp_i_i2419_24_r0s3 | ~_GEN_25 & _GEN_172 ? 8'h0 : _GEN_173 - _GEN_171;
+  wire [8:0]   _GEN_284 =
+    xor_r0s3__1
+      ? {pieces_r0s3[248], _GEN_283}
+      : {pieces_r0s3[344],
+         _GEN_283[4:0],
+         pieces_r0s3[312],
+         pieces_r0s3[280],
+         pieces_r0s3[248]};
+  wire [7:0]   _GEN_285 =
+    cmp_i_i2419_25_r0s3 | ~_GEN_25 & _GEN_178 ? 8'h0 : _GEN_179 - _GEN_177;
+  wire [8:0]   _GEN_286 =
+    xor_r0s3__1
+      ? {pieces_r0s3[249], _GEN_285}
+      : {pieces_r0s3[345],
+         _GEN_285[4:0],
+         pieces_r0s3[313],
+         pieces_r0s3[281],
+         pieces_r0s3[249]};
+  wire [7:0]   _GEN_287 =
+    cmp_i_i2419_26_r0s3 | ~_GEN_25 & _GEN_184 ? 8'h0 : _GEN_185 - _GEN_183;
+  wire [8:0]   _GEN_288 =
+    xor_r0s3__1
+      ? {pieces_r0s3[250], _GEN_287}
+      : {pieces_r0s3[346],
+         _GEN_287[4:0],
+         pieces_r0s3[314],
+         pieces_r0s3[282],
+         pieces_r0s3[250]};
+  wire [7:0]   _GEN_289 =
+    cmp_i_i2419_27_r0s3 | ~_GEN_25 & _GEN_190 ? 8'h0 : _GEN_191 - _GEN_189;
+  wire [8:0]   _GEN_290 =
+    xor_r0s3__1
+      ? {pieces_r0s3[251], _GEN_289}
+      : {pieces_r0s3[347],
+         _GEN_289[4:0],
+         pieces_r0s3[315],
+         pieces_r0s3[283],
+         pieces_r0s3[251]};
+  wire [7:0]   _GEN_291 =
+    cmp_i_i2419_28_r0s3 | ~_GEN_25 & _GEN_196 ? 8'h0 : _GEN_197 - _GEN_195;
+  wire [8:0]   _GEN_292 =
+    xor_r0s3__1
+      ? {pieces_r0s3[252], _GEN_291}
+      : {pieces_r0s3[348],
+         _GEN_291[4:0],
+         pieces_r0s3[316],
+         pieces_r0s3[284],
+         pieces_r0s3[252]};
+  wire [7:0]   _GEN_293 =
+    cmp_i_i2419_29_r0s3 | ~_GEN_25 & _GEN_202 ? 8'h0 : _GEN_203 - _GEN_201;
+  wire [8:0]   _GEN_294 =
+    xor_r0s3__1
+      ? {pieces_r0s3[253], _GEN_293}
+      : {pieces_r0s3[349],
+         _GEN_293[4:0],
+         pieces_r0s3[317],
+         pieces_r0s3[285],
+         pieces_r0s3[253]};
+  wire [15:0]  _GEN_295 =
     {pieces_dout[510],
      pieces_dout[478],
      pieces_dout[446],
@@ -6464,10 +7056,18 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[126],
      pieces_dout[94],
      pieces_dout[62],
-     pieces_dout[30]} >> _GEN_36;
-  wire [7:0]   _GEN_270 =
-    cmp_i_i2466_30_r0s3 | ~_GEN_29 & _GEN_212 ? 8'h0 : _GEN_213 - _GEN_211;
-  wire [15:0]  _GEN_271 =
+     pieces_dout[30]} >> _GEN_32;
+  wire [7:0]   _GEN_296 =
+    cmp_i_i2419_30_r0s3 | ~_GEN_25 & _GEN_208 ? 8'h0 : _GEN_209 - _GEN_207;
+  wire [8:0]   _GEN_297 =
+    xor_r0s3__1
+      ? {pieces_r0s3[254], _GEN_296}
+      : {pieces_r0s3[350],
+         _GEN_296[4:0],
+         pieces_r0s3[318],
+         pieces_r0s3[286],
+         pieces_r0s3[254]};
+  wire [15:0]  _GEN_298 =
     {pieces_dout[511],
      pieces_dout[479],
      pieces_dout[447],
@@ -6483,25 +7083,33 @@ module kv_decompress_decode_speckv_Design(
      pieces_dout[127],
      pieces_dout[95],
      pieces_dout[63],
-     pieces_dout[31]} >> _GEN_36;
-  wire [15:0]  _GEN_272 =
-    or_cond75_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
-  wire [7:0]   _GEN_273 =
-    cmp_i_i2466_31_r0s3 | ~_GEN_29 & _GEN_217 ? 8'h0 : _GEN_218 - _GEN_216;
-  wire         _GEN_274 = _GEN_8 & ~_GEN_228;
-  wire         _GEN_275 = ~started | _GEN_227 | ~(_GEN_274 | _GEN_7);
-  wire         _GEN_276 = at_sroa_12_0_r0[1:0] == 2'h1 | _GEN_228;
+     pieces_dout[31]} >> _GEN_32;
+  wire [15:0]  _GEN_299 =
+    or_cond74_not_r0s3 ? sroa_speculated_4_r0s3[15:0] : table_r0s3[511:496];
+  wire [7:0]   _GEN_300 =
+    cmp_i_i2419_31_r0s3 | ~_GEN_25 & _GEN_213 ? 8'h0 : _GEN_214 - _GEN_212;
+  wire [8:0]   _GEN_301 =
+    xor_r0s3__1
+      ? {pieces_r0s3[255], _GEN_300}
+      : {pieces_r0s3[351],
+         _GEN_300[4:0],
+         pieces_r0s3[319],
+         pieces_r0s3[287],
+         pieces_r0s3[255]};
+  wire         _GEN_302 = _GEN_8 & ~_GEN_224;
+  wire         _GEN_303 = ~started | _GEN_223 | ~(_GEN_302 | _GEN_7);
+  wire         _GEN_304 = at_sroa_12_0_r0[1:0] == 2'h1 | _GEN_224;
   always_ff @(posedge clk) begin
     if (_GEN_3) begin
-      and_r0s1 <= _GEN_17;
+      and_r0s1 <= _GEN_13;
       index_sroa_0_0_r0s1 <= index_sroa_0_0_r0;
       rows_r0s1 <= rows_dout;
-      and_r0s1__1 <= _GEN_18;
+      and_r0s1__1 <= _GEN_14;
       and_r0s1__2 <= _GEN_8;
-      or_cond75_not_r0s1 <= plan_sroa_23_0_r0[0] & (|(plan_sroa_5_0_r0[2:1]));
+      or_cond74_not_r0s1 <= plan_sroa_23_0_r0[0] & (|(plan_sroa_5_0_r0[2:1]));
       at_sroa_30_0_r0s1 <= at_sroa_30_0_r0;
       at_sroa_0_0_r0s1 <= at_sroa_0_0_r0;
-      and_r0s1__3 <= _GEN_8 & _GEN_19;
+      and_r0s1__3 <= _GEN_8 & _GEN_15;
     end
     if (_GEN_2)
       and_r0s2 <= and_r0s1__2;
@@ -6526,13 +7134,13 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_0)
       pieces_r0s4 <= pieces_r0s3;
     if (_GEN_3)
-      cmp_i6878593_r0s1 <= ~_GEN_19;
+      cmp_i6878492_r0s1 <= ~_GEN_15;
     if (_GEN_2)
-      cmp_i6878593_r0s2 <= cmp_i6878593_r0s1;
+      cmp_i6878492_r0s2 <= cmp_i6878492_r0s1;
     if (_GEN_1)
-      cmp_i6878593_r0s3 <= cmp_i6878593_r0s2;
+      cmp_i6878492_r0s3 <= cmp_i6878492_r0s2;
     if (_GEN_3)
-      or_r0s1 <= _GEN_20;
+      or_r0s1 <= _GEN_16;
     if (_GEN_2)
       or_r0s2 <= or_r0s1;
     if (_GEN_1)
@@ -6544,31 +7152,31 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_1)
       xor_r0s3 <= xor_r0s2;
     if (_GEN_2)
-      or_cond75_not_r0s2 <= or_cond75_not_r0s1;
+      or_cond74_not_r0s2 <= or_cond74_not_r0s1;
     if (_GEN_1)
-      or_cond75_not_r0s3 <= or_cond75_not_r0s2;
+      or_cond74_not_r0s3 <= or_cond74_not_r0s2;
     if (_GEN_3)
-      shr_i_i_i2299_r0s1 <= {503'h0, at_sroa_30_0_r0[4], 8'h0};
+      shr_i_i_i2258_r0s1 <= {503'h0, at_sroa_30_0_r0[4], 8'h0};
     if (_GEN_2) begin
-      shr_i_i_i2299_r0s2 <= shr_i_i_i2299_r0s1;
+      shr_i_i_i2258_r0s2 <= shr_i_i_i2258_r0s1;
       at_sroa_30_0_r0s2 <= at_sroa_30_0_r0s1;
     end
     if (_GEN_1) begin
       sroa_speculated_4_r0s3 <=
-        _table_0_rd >> shr_i_i_i2299_r0s2 >> {504'h0, at_sroa_30_0_r0s2[3], 7'h0}
+        _table_0_rd >> shr_i_i_i2258_r0s2 >> {504'h0, at_sroa_30_0_r0s2[3], 7'h0}
         >> {505'h0, at_sroa_30_0_r0s2[2], 6'h0} >> {506'h0, at_sroa_30_0_r0s2[1], 5'h0}
         >> {507'h0, at_sroa_30_0_r0s2[0], 4'h0};
       table_r0s3 <= _table_0_rd;
     end
     if (_GEN_3)
-      cmp_i_i2346_r0s1 <= |_GEN_22;
+      cmp_i_i2305_r0s1 <= |_GEN_18;
     if (_GEN_2)
-      cmp_i_i2346_r0s2 <= cmp_i_i2346_r0s1;
+      cmp_i_i2305_r0s2 <= cmp_i_i2305_r0s1;
     if (_GEN_1)
-      cmp_i_i2346_r0s3 <= cmp_i_i2346_r0s2;
+      cmp_i_i2305_r0s3 <= cmp_i_i2305_r0s2;
     if (_GEN_3)
       and_r0s1__4 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[224],
            pieces_dout[192],
            pieces_dout[160],
@@ -6592,36 +7200,30 @@ module kv_decompress_decode_speckv_Design(
     if (_GEN_2)
       plan_sroa_28_0_r0s2 <= plan_sroa_28_0_r0s1;
     if (_GEN_1) begin
-      cmp_i_i2466_r0s3 <= _GEN_27 == 8'h0;
-      and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_28);
+      cmp_i_i2419_r0s3 <= _GEN_23 == 8'h0;
+      and_r0s3__2 <= ~(_widths_0_rd[3]) & (&_GEN_24);
     end
     if (_GEN_3)
-      icmp_r0s1 <= _GEN_19;
+      icmp_r0s1 <= _GEN_15;
     if (_GEN_2)
       icmp_r0s2 <= icmp_r0s1;
     if (_GEN_1)
-      v105_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_28) : 8'h0;
+      v105_r0s3 <= icmp_r0s2 ? ~({8{~(_widths_0_rd[3])}} & _GEN_24) : 8'h0;
     if (_GEN_3)
-      symbol_i_sroa_0_0_v_r0s1 <= _GEN_234[7:0];
+      symbol_i_sroa_0_0_v_r0s1 <= _GEN_230[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_v_r0s2 <= symbol_i_sroa_0_0_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_v_r0s3 <= symbol_i_sroa_0_0_v_r0s2;
-      select_r0s3 <= _GEN_26;
+      select_r0s3 <= _GEN_22;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_r0s4 <=
-        cmp_i6878593_r0s3
+    if (_GEN_0) begin
+      select_r0s4 <=
+        cmp_i6878492_r0s3
           ? (or_r0s3
-               ? (xor_r0s3 ? _GEN_235 : 16'h0)
-               : cmp_i_i2346_r0s3 ? 16'h0 : _GEN_235) + {8'h0, and_r0s3__1}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[224], _GEN_236}
-               : {pieces_r0s3[320],
-                  _GEN_236[4:0],
-                  pieces_r0s3[288],
-                  pieces_r0s3[256],
-                  pieces_r0s3[224]},
+               ? (xor_r0s3 ? _GEN_231 : 10'h0)
+               : cmp_i_i2305_r0s3 ? 10'h0 : _GEN_231) + {2'h0, and_r0s3__1}
+          : {_GEN_233[2:0],
              pieces_r0s3[192],
              pieces_r0s3[160],
              pieces_r0s3[128],
@@ -6629,15 +7231,17 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[64],
              pieces_r0s3[32],
              pieces_r0s3[0]};
+      field_r0s4 <= _GEN_233[8:3];
+    end
     if (_GEN_3)
-      v112_r0s1 <= _GEN_20 ? plan_sroa_18_0_r0 : (|_GEN_22);
+      v112_r0s1 <= _GEN_16 ? plan_sroa_18_0_r0 : (|_GEN_18);
     if (_GEN_2)
       v112_r0s2 <= v112_r0s1;
     if (_GEN_1)
       v112_r0s3 <= v112_r0s2;
     if (_GEN_3)
       and_r0s1__5 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[225],
            pieces_dout[193],
            pieces_dout[161],
@@ -6650,27 +7254,21 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__2 <= and_r0s1__5;
     if (_GEN_1) begin
       and_r0s3__3 <= and_r0s2__2;
-      cmp_i_i2466_1_r0s3 <= _GEN_35 == 8'h0;
+      cmp_i_i2419_1_r0s3 <= _GEN_31 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_1_v_r0s1 <= _GEN_237[7:0];
+      symbol_i_sroa_0_0_1_v_r0s1 <= _GEN_234[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_1_v_r0s2 <= symbol_i_sroa_0_0_1_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_1_v_r0s3 <= symbol_i_sroa_0_0_1_v_r0s2;
-      select_r0s3__1 <= _GEN_34;
+      select_r0s3__1 <= _GEN_30;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_1_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_33[15]}}, _GEN_33[15:8]}) + {8'h0, and_r0s3__3}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[225], _GEN_238}
-               : {pieces_r0s3[321],
-                  _GEN_238[4:0],
-                  pieces_r0s3[289],
-                  pieces_r0s3[257],
-                  pieces_r0s3[225]},
+    if (_GEN_0) begin
+      select_r0s4__1 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_29[15]}}, _GEN_29[15:8]}) + {2'h0, and_r0s3__3}
+          : {_GEN_236[2:0],
              pieces_r0s3[193],
              pieces_r0s3[161],
              pieces_r0s3[129],
@@ -6678,9 +7276,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[65],
              pieces_r0s3[33],
              pieces_r0s3[1]};
+      field_r0s4__1 <= _GEN_236[8:3];
+    end
     if (_GEN_3)
       and_r0s1__6 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[226],
            pieces_dout[194],
            pieces_dout[162],
@@ -6693,27 +7293,21 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__3 <= and_r0s1__6;
     if (_GEN_1) begin
       and_r0s3__4 <= and_r0s2__3;
-      cmp_i_i2466_2_r0s3 <= _GEN_42 == 8'h0;
+      cmp_i_i2419_2_r0s3 <= _GEN_38 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_2_v_r0s1 <= _GEN_239[7:0];
+      symbol_i_sroa_0_0_2_v_r0s1 <= _GEN_237[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_2_v_r0s2 <= symbol_i_sroa_0_0_2_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_2_v_r0s3 <= symbol_i_sroa_0_0_2_v_r0s2;
-      select_r0s3__2 <= _GEN_41;
+      select_r0s3__2 <= _GEN_37;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_2_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_40[15]}}, _GEN_40[15:8]}) + {8'h0, and_r0s3__4}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[226], _GEN_240}
-               : {pieces_r0s3[322],
-                  _GEN_240[4:0],
-                  pieces_r0s3[290],
-                  pieces_r0s3[258],
-                  pieces_r0s3[226]},
+    if (_GEN_0) begin
+      select_r0s4__2 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_36[15]}}, _GEN_36[15:8]}) + {2'h0, and_r0s3__4}
+          : {_GEN_239[2:0],
              pieces_r0s3[194],
              pieces_r0s3[162],
              pieces_r0s3[130],
@@ -6721,9 +7315,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[66],
              pieces_r0s3[34],
              pieces_r0s3[2]};
+      field_r0s4__2 <= _GEN_239[8:3];
+    end
     if (_GEN_3)
       and_r0s1__7 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[227],
            pieces_dout[195],
            pieces_dout[163],
@@ -6736,27 +7332,21 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__4 <= and_r0s1__7;
     if (_GEN_1) begin
       and_r0s3__5 <= and_r0s2__4;
-      cmp_i_i2466_3_r0s3 <= _GEN_48 == 8'h0;
+      cmp_i_i2419_3_r0s3 <= _GEN_44 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_3_v_r0s1 <= _GEN_241[7:0];
+      symbol_i_sroa_0_0_3_v_r0s1 <= _GEN_240[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_3_v_r0s2 <= symbol_i_sroa_0_0_3_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_3_v_r0s3 <= symbol_i_sroa_0_0_3_v_r0s2;
-      select_r0s3__3 <= _GEN_47;
+      select_r0s3__3 <= _GEN_43;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_3_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_46[15]}}, _GEN_46[15:8]}) + {8'h0, and_r0s3__5}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[227], _GEN_242}
-               : {pieces_r0s3[323],
-                  _GEN_242[4:0],
-                  pieces_r0s3[291],
-                  pieces_r0s3[259],
-                  pieces_r0s3[227]},
+    if (_GEN_0) begin
+      select_r0s4__3 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_42[15]}}, _GEN_42[15:8]}) + {2'h0, and_r0s3__5}
+          : {_GEN_242[2:0],
              pieces_r0s3[195],
              pieces_r0s3[163],
              pieces_r0s3[131],
@@ -6764,9 +7354,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[67],
              pieces_r0s3[35],
              pieces_r0s3[3]};
+      field_r0s4__3 <= _GEN_242[8:3];
+    end
     if (_GEN_3)
       and_r0s1__8 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[228],
            pieces_dout[196],
            pieces_dout[164],
@@ -6779,7 +7371,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__5 <= and_r0s1__8;
     if (_GEN_1) begin
       and_r0s3__6 <= and_r0s2__5;
-      cmp_i_i2466_4_r0s3 <= _GEN_54 == 8'h0;
+      cmp_i_i2419_4_r0s3 <= _GEN_50 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_4_r0s1 <=
@@ -6802,19 +7394,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_4_r0s2 <= symbol_i_sroa_0_0_4_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_4_r0s3 <= symbol_i_sroa_0_0_4_r0s2;
-      select_r0s3__4 <= _GEN_53;
+      select_r0s3__4 <= _GEN_49;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_4_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_52[15]}}, _GEN_52[15:8]}) + {8'h0, and_r0s3__6}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[228], _GEN_243}
-               : {pieces_r0s3[324],
-                  _GEN_243[4:0],
-                  pieces_r0s3[292],
-                  pieces_r0s3[260],
-                  pieces_r0s3[228]},
+    if (_GEN_0) begin
+      select_r0s4__4 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_48[15]}}, _GEN_48[15:8]}) + {2'h0, and_r0s3__6}
+          : {_GEN_244[2:0],
              pieces_r0s3[196],
              pieces_r0s3[164],
              pieces_r0s3[132],
@@ -6822,9 +7408,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[68],
              pieces_r0s3[36],
              pieces_r0s3[4]};
+      field_r0s4__4 <= _GEN_244[8:3];
+    end
     if (_GEN_3)
       and_r0s1__9 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[229],
            pieces_dout[197],
            pieces_dout[165],
@@ -6837,7 +7425,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__6 <= and_r0s1__9;
     if (_GEN_1) begin
       and_r0s3__7 <= and_r0s2__6;
-      cmp_i_i2466_5_r0s3 <= _GEN_60 == 8'h0;
+      cmp_i_i2419_5_r0s3 <= _GEN_56 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_5_r0s1 <=
@@ -6860,19 +7448,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_5_r0s2 <= symbol_i_sroa_0_0_5_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_5_r0s3 <= symbol_i_sroa_0_0_5_r0s2;
-      select_r0s3__5 <= _GEN_59;
+      select_r0s3__5 <= _GEN_55;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_5_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_58[15]}}, _GEN_58[15:8]}) + {8'h0, and_r0s3__7}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[229], _GEN_244}
-               : {pieces_r0s3[325],
-                  _GEN_244[4:0],
-                  pieces_r0s3[293],
-                  pieces_r0s3[261],
-                  pieces_r0s3[229]},
+    if (_GEN_0) begin
+      select_r0s4__5 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_54[15]}}, _GEN_54[15:8]}) + {2'h0, and_r0s3__7}
+          : {_GEN_246[2:0],
              pieces_r0s3[197],
              pieces_r0s3[165],
              pieces_r0s3[133],
@@ -6880,9 +7462,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[69],
              pieces_r0s3[37],
              pieces_r0s3[5]};
+      field_r0s4__5 <= _GEN_246[8:3];
+    end
     if (_GEN_3)
       and_r0s1__10 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[230],
            pieces_dout[198],
            pieces_dout[166],
@@ -6895,7 +7479,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__7 <= and_r0s1__10;
     if (_GEN_1) begin
       and_r0s3__8 <= and_r0s2__7;
-      cmp_i_i2466_6_r0s3 <= _GEN_66 == 8'h0;
+      cmp_i_i2419_6_r0s3 <= _GEN_62 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_6_r0s1 <=
@@ -6918,19 +7502,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_6_r0s2 <= symbol_i_sroa_0_0_6_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_6_r0s3 <= symbol_i_sroa_0_0_6_r0s2;
-      select_r0s3__6 <= _GEN_65;
+      select_r0s3__6 <= _GEN_61;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_6_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_64[15]}}, _GEN_64[15:8]}) + {8'h0, and_r0s3__8}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[230], _GEN_245}
-               : {pieces_r0s3[326],
-                  _GEN_245[4:0],
-                  pieces_r0s3[294],
-                  pieces_r0s3[262],
-                  pieces_r0s3[230]},
+    if (_GEN_0) begin
+      select_r0s4__6 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_60[15]}}, _GEN_60[15:8]}) + {2'h0, and_r0s3__8}
+          : {_GEN_248[2:0],
              pieces_r0s3[198],
              pieces_r0s3[166],
              pieces_r0s3[134],
@@ -6938,9 +7516,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[70],
              pieces_r0s3[38],
              pieces_r0s3[6]};
+      field_r0s4__6 <= _GEN_248[8:3];
+    end
     if (_GEN_3)
       and_r0s1__11 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[231],
            pieces_dout[199],
            pieces_dout[167],
@@ -6953,7 +7533,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__8 <= and_r0s1__11;
     if (_GEN_1) begin
       and_r0s3__9 <= and_r0s2__8;
-      cmp_i_i2466_7_r0s3 <= _GEN_72 == 8'h0;
+      cmp_i_i2419_7_r0s3 <= _GEN_68 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_7_r0s1 <=
@@ -6976,19 +7556,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_7_r0s2 <= symbol_i_sroa_0_0_7_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_7_r0s3 <= symbol_i_sroa_0_0_7_r0s2;
-      select_r0s3__7 <= _GEN_71;
+      select_r0s3__7 <= _GEN_67;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_7_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_70[15]}}, _GEN_70[15:8]}) + {8'h0, and_r0s3__9}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[231], _GEN_246}
-               : {pieces_r0s3[327],
-                  _GEN_246[4:0],
-                  pieces_r0s3[295],
-                  pieces_r0s3[263],
-                  pieces_r0s3[231]},
+    if (_GEN_0) begin
+      select_r0s4__7 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_66[15]}}, _GEN_66[15:8]}) + {2'h0, and_r0s3__9}
+          : {_GEN_250[2:0],
              pieces_r0s3[199],
              pieces_r0s3[167],
              pieces_r0s3[135],
@@ -6996,9 +7570,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[71],
              pieces_r0s3[39],
              pieces_r0s3[7]};
+      field_r0s4__7 <= _GEN_250[8:3];
+    end
     if (_GEN_3)
       and_r0s1__12 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[232],
            pieces_dout[200],
            pieces_dout[168],
@@ -7011,7 +7587,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__9 <= and_r0s1__12;
     if (_GEN_1) begin
       and_r0s3__10 <= and_r0s2__9;
-      cmp_i_i2466_8_r0s3 <= _GEN_78 == 8'h0;
+      cmp_i_i2419_8_r0s3 <= _GEN_74 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_8_r0s1 <=
@@ -7034,19 +7610,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_8_r0s2 <= symbol_i_sroa_0_0_8_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_8_r0s3 <= symbol_i_sroa_0_0_8_r0s2;
-      select_r0s3__8 <= _GEN_77;
+      select_r0s3__8 <= _GEN_73;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_8_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_76[15]}}, _GEN_76[15:8]}) + {8'h0, and_r0s3__10}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[232], _GEN_247}
-               : {pieces_r0s3[328],
-                  _GEN_247[4:0],
-                  pieces_r0s3[296],
-                  pieces_r0s3[264],
-                  pieces_r0s3[232]},
+    if (_GEN_0) begin
+      select_r0s4__8 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_72[15]}}, _GEN_72[15:8]}) + {2'h0, and_r0s3__10}
+          : {_GEN_252[2:0],
              pieces_r0s3[200],
              pieces_r0s3[168],
              pieces_r0s3[136],
@@ -7054,9 +7624,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[72],
              pieces_r0s3[40],
              pieces_r0s3[8]};
+      field_r0s4__8 <= _GEN_252[8:3];
+    end
     if (_GEN_3)
       and_r0s1__13 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[233],
            pieces_dout[201],
            pieces_dout[169],
@@ -7069,7 +7641,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__10 <= and_r0s1__13;
     if (_GEN_1) begin
       and_r0s3__11 <= and_r0s2__10;
-      cmp_i_i2466_9_r0s3 <= _GEN_84 == 8'h0;
+      cmp_i_i2419_9_r0s3 <= _GEN_80 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_9_r0s1 <=
@@ -7092,19 +7664,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_9_r0s2 <= symbol_i_sroa_0_0_9_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_9_r0s3 <= symbol_i_sroa_0_0_9_r0s2;
-      select_r0s3__9 <= _GEN_83;
+      select_r0s3__9 <= _GEN_79;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_9_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_82[15]}}, _GEN_82[15:8]}) + {8'h0, and_r0s3__11}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[233], _GEN_248}
-               : {pieces_r0s3[329],
-                  _GEN_248[4:0],
-                  pieces_r0s3[297],
-                  pieces_r0s3[265],
-                  pieces_r0s3[233]},
+    if (_GEN_0) begin
+      select_r0s4__9 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_78[15]}}, _GEN_78[15:8]}) + {2'h0, and_r0s3__11}
+          : {_GEN_254[2:0],
              pieces_r0s3[201],
              pieces_r0s3[169],
              pieces_r0s3[137],
@@ -7112,9 +7678,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[73],
              pieces_r0s3[41],
              pieces_r0s3[9]};
+      field_r0s4__9 <= _GEN_254[8:3];
+    end
     if (_GEN_3)
       and_r0s1__14 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[234],
            pieces_dout[202],
            pieces_dout[170],
@@ -7127,7 +7695,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__11 <= and_r0s1__14;
     if (_GEN_1) begin
       and_r0s3__12 <= and_r0s2__11;
-      cmp_i_i2466_10_r0s3 <= _GEN_90 == 8'h0;
+      cmp_i_i2419_10_r0s3 <= _GEN_86 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_10_r0s1 <=
@@ -7150,19 +7718,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_10_r0s2 <= symbol_i_sroa_0_0_10_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_10_r0s3 <= symbol_i_sroa_0_0_10_r0s2;
-      select_r0s3__10 <= _GEN_89;
+      select_r0s3__10 <= _GEN_85;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_10_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_88[15]}}, _GEN_88[15:8]}) + {8'h0, and_r0s3__12}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[234], _GEN_249}
-               : {pieces_r0s3[330],
-                  _GEN_249[4:0],
-                  pieces_r0s3[298],
-                  pieces_r0s3[266],
-                  pieces_r0s3[234]},
+    if (_GEN_0) begin
+      select_r0s4__10 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_84[15]}}, _GEN_84[15:8]}) + {2'h0, and_r0s3__12}
+          : {_GEN_256[2:0],
              pieces_r0s3[202],
              pieces_r0s3[170],
              pieces_r0s3[138],
@@ -7170,9 +7732,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[74],
              pieces_r0s3[42],
              pieces_r0s3[10]};
+      field_r0s4__10 <= _GEN_256[8:3];
+    end
     if (_GEN_3)
       and_r0s1__15 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[235],
            pieces_dout[203],
            pieces_dout[171],
@@ -7185,7 +7749,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__12 <= and_r0s1__15;
     if (_GEN_1) begin
       and_r0s3__13 <= and_r0s2__12;
-      cmp_i_i2466_11_r0s3 <= _GEN_96 == 8'h0;
+      cmp_i_i2419_11_r0s3 <= _GEN_92 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_11_r0s1 <=
@@ -7208,19 +7772,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_11_r0s2 <= symbol_i_sroa_0_0_11_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_11_r0s3 <= symbol_i_sroa_0_0_11_r0s2;
-      select_r0s3__11 <= _GEN_95;
+      select_r0s3__11 <= _GEN_91;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_11_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_94[15]}}, _GEN_94[15:8]}) + {8'h0, and_r0s3__13}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[235], _GEN_250}
-               : {pieces_r0s3[331],
-                  _GEN_250[4:0],
-                  pieces_r0s3[299],
-                  pieces_r0s3[267],
-                  pieces_r0s3[235]},
+    if (_GEN_0) begin
+      select_r0s4__11 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_90[15]}}, _GEN_90[15:8]}) + {2'h0, and_r0s3__13}
+          : {_GEN_258[2:0],
              pieces_r0s3[203],
              pieces_r0s3[171],
              pieces_r0s3[139],
@@ -7228,9 +7786,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[75],
              pieces_r0s3[43],
              pieces_r0s3[11]};
+      field_r0s4__11 <= _GEN_258[8:3];
+    end
     if (_GEN_3)
       and_r0s1__16 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[236],
            pieces_dout[204],
            pieces_dout[172],
@@ -7243,7 +7803,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__13 <= and_r0s1__16;
     if (_GEN_1) begin
       and_r0s3__14 <= and_r0s2__13;
-      cmp_i_i2466_12_r0s3 <= _GEN_102 == 8'h0;
+      cmp_i_i2419_12_r0s3 <= _GEN_98 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_12_r0s1 <=
@@ -7266,20 +7826,13 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_12_r0s2 <= symbol_i_sroa_0_0_12_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_12_r0s3 <= symbol_i_sroa_0_0_12_r0s2;
-      select_r0s3__12 <= _GEN_101;
+      select_r0s3__12 <= _GEN_97;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_12_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_100[15]}}, _GEN_100[15:8]})
-            + {8'h0, and_r0s3__14}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[236], _GEN_251}
-               : {pieces_r0s3[332],
-                  _GEN_251[4:0],
-                  pieces_r0s3[300],
-                  pieces_r0s3[268],
-                  pieces_r0s3[236]},
+    if (_GEN_0) begin
+      select_r0s4__12 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_96[15]}}, _GEN_96[15:8]}) + {2'h0, and_r0s3__14}
+          : {_GEN_260[2:0],
              pieces_r0s3[204],
              pieces_r0s3[172],
              pieces_r0s3[140],
@@ -7287,9 +7840,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[76],
              pieces_r0s3[44],
              pieces_r0s3[12]};
+      field_r0s4__12 <= _GEN_260[8:3];
+    end
     if (_GEN_3)
       and_r0s1__17 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[237],
            pieces_dout[205],
            pieces_dout[173],
@@ -7302,7 +7857,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__14 <= and_r0s1__17;
     if (_GEN_1) begin
       and_r0s3__15 <= and_r0s2__14;
-      cmp_i_i2466_13_r0s3 <= _GEN_108 == 8'h0;
+      cmp_i_i2419_13_r0s3 <= _GEN_104 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_13_r0s1 <=
@@ -7325,20 +7880,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_13_r0s2 <= symbol_i_sroa_0_0_13_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_13_r0s3 <= symbol_i_sroa_0_0_13_r0s2;
-      select_r0s3__13 <= _GEN_107;
+      select_r0s3__13 <= _GEN_103;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_13_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_106[15]}}, _GEN_106[15:8]})
-            + {8'h0, and_r0s3__15}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[237], _GEN_252}
-               : {pieces_r0s3[333],
-                  _GEN_252[4:0],
-                  pieces_r0s3[301],
-                  pieces_r0s3[269],
-                  pieces_r0s3[237]},
+    if (_GEN_0) begin
+      select_r0s4__13 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_102[15]}}, _GEN_102[15:8]})
+            + {2'h0, and_r0s3__15}
+          : {_GEN_262[2:0],
              pieces_r0s3[205],
              pieces_r0s3[173],
              pieces_r0s3[141],
@@ -7346,9 +7895,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[77],
              pieces_r0s3[45],
              pieces_r0s3[13]};
+      field_r0s4__13 <= _GEN_262[8:3];
+    end
     if (_GEN_3)
       and_r0s1__18 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[238],
            pieces_dout[206],
            pieces_dout[174],
@@ -7361,7 +7912,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__15 <= and_r0s1__18;
     if (_GEN_1) begin
       and_r0s3__16 <= and_r0s2__15;
-      cmp_i_i2466_14_r0s3 <= _GEN_114 == 8'h0;
+      cmp_i_i2419_14_r0s3 <= _GEN_110 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_14_r0s1 <=
@@ -7384,20 +7935,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_14_r0s2 <= symbol_i_sroa_0_0_14_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_14_r0s3 <= symbol_i_sroa_0_0_14_r0s2;
-      select_r0s3__14 <= _GEN_113;
+      select_r0s3__14 <= _GEN_109;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_14_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_112[15]}}, _GEN_112[15:8]})
-            + {8'h0, and_r0s3__16}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[238], _GEN_253}
-               : {pieces_r0s3[334],
-                  _GEN_253[4:0],
-                  pieces_r0s3[302],
-                  pieces_r0s3[270],
-                  pieces_r0s3[238]},
+    if (_GEN_0) begin
+      select_r0s4__14 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_108[15]}}, _GEN_108[15:8]})
+            + {2'h0, and_r0s3__16}
+          : {_GEN_264[2:0],
              pieces_r0s3[206],
              pieces_r0s3[174],
              pieces_r0s3[142],
@@ -7405,9 +7950,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[78],
              pieces_r0s3[46],
              pieces_r0s3[14]};
+      field_r0s4__14 <= _GEN_264[8:3];
+    end
     if (_GEN_3)
       and_r0s1__19 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[239],
            pieces_dout[207],
            pieces_dout[175],
@@ -7420,7 +7967,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__16 <= and_r0s1__19;
     if (_GEN_1) begin
       and_r0s3__17 <= and_r0s2__16;
-      cmp_i_i2466_15_r0s3 <= _GEN_120 == 8'h0;
+      cmp_i_i2419_15_r0s3 <= _GEN_116 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_15_r0s1 <=
@@ -7443,20 +7990,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_15_r0s2 <= symbol_i_sroa_0_0_15_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_15_r0s3 <= symbol_i_sroa_0_0_15_r0s2;
-      select_r0s3__15 <= _GEN_119;
+      select_r0s3__15 <= _GEN_115;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_15_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_118[15]}}, _GEN_118[15:8]})
-            + {8'h0, and_r0s3__17}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[239], _GEN_254}
-               : {pieces_r0s3[335],
-                  _GEN_254[4:0],
-                  pieces_r0s3[303],
-                  pieces_r0s3[271],
-                  pieces_r0s3[239]},
+    if (_GEN_0) begin
+      select_r0s4__15 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_114[15]}}, _GEN_114[15:8]})
+            + {2'h0, and_r0s3__17}
+          : {_GEN_266[2:0],
              pieces_r0s3[207],
              pieces_r0s3[175],
              pieces_r0s3[143],
@@ -7464,9 +8005,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[79],
              pieces_r0s3[47],
              pieces_r0s3[15]};
+      field_r0s4__15 <= _GEN_266[8:3];
+    end
     if (_GEN_3)
       and_r0s1__20 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[240],
            pieces_dout[208],
            pieces_dout[176],
@@ -7479,7 +8022,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__17 <= and_r0s1__20;
     if (_GEN_1) begin
       and_r0s3__18 <= and_r0s2__17;
-      cmp_i_i2466_16_r0s3 <= _GEN_126 == 8'h0;
+      cmp_i_i2419_16_r0s3 <= _GEN_122 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_16_r0s1 <=
@@ -7502,20 +8045,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_16_r0s2 <= symbol_i_sroa_0_0_16_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_16_r0s3 <= symbol_i_sroa_0_0_16_r0s2;
-      select_r0s3__16 <= _GEN_125;
+      select_r0s3__16 <= _GEN_121;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_16_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_124[15]}}, _GEN_124[15:8]})
-            + {8'h0, and_r0s3__18}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[240], _GEN_255}
-               : {pieces_r0s3[336],
-                  _GEN_255[4:0],
-                  pieces_r0s3[304],
-                  pieces_r0s3[272],
-                  pieces_r0s3[240]},
+    if (_GEN_0) begin
+      select_r0s4__16 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_120[15]}}, _GEN_120[15:8]})
+            + {2'h0, and_r0s3__18}
+          : {_GEN_268[2:0],
              pieces_r0s3[208],
              pieces_r0s3[176],
              pieces_r0s3[144],
@@ -7523,9 +8060,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[80],
              pieces_r0s3[48],
              pieces_r0s3[16]};
+      field_r0s4__16 <= _GEN_268[8:3];
+    end
     if (_GEN_3)
       and_r0s1__21 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[241],
            pieces_dout[209],
            pieces_dout[177],
@@ -7538,7 +8077,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__18 <= and_r0s1__21;
     if (_GEN_1) begin
       and_r0s3__19 <= and_r0s2__18;
-      cmp_i_i2466_17_r0s3 <= _GEN_132 == 8'h0;
+      cmp_i_i2419_17_r0s3 <= _GEN_128 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_17_r0s1 <=
@@ -7561,20 +8100,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_17_r0s2 <= symbol_i_sroa_0_0_17_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_17_r0s3 <= symbol_i_sroa_0_0_17_r0s2;
-      select_r0s3__17 <= _GEN_131;
+      select_r0s3__17 <= _GEN_127;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_17_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_130[15]}}, _GEN_130[15:8]})
-            + {8'h0, and_r0s3__19}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[241], _GEN_256}
-               : {pieces_r0s3[337],
-                  _GEN_256[4:0],
-                  pieces_r0s3[305],
-                  pieces_r0s3[273],
-                  pieces_r0s3[241]},
+    if (_GEN_0) begin
+      select_r0s4__17 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_126[15]}}, _GEN_126[15:8]})
+            + {2'h0, and_r0s3__19}
+          : {_GEN_270[2:0],
              pieces_r0s3[209],
              pieces_r0s3[177],
              pieces_r0s3[145],
@@ -7582,9 +8115,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[81],
              pieces_r0s3[49],
              pieces_r0s3[17]};
+      field_r0s4__17 <= _GEN_270[8:3];
+    end
     if (_GEN_3)
       and_r0s1__22 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[242],
            pieces_dout[210],
            pieces_dout[178],
@@ -7597,7 +8132,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__19 <= and_r0s1__22;
     if (_GEN_1) begin
       and_r0s3__20 <= and_r0s2__19;
-      cmp_i_i2466_18_r0s3 <= _GEN_138 == 8'h0;
+      cmp_i_i2419_18_r0s3 <= _GEN_134 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_18_r0s1 <=
@@ -7620,20 +8155,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_18_r0s2 <= symbol_i_sroa_0_0_18_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_18_r0s3 <= symbol_i_sroa_0_0_18_r0s2;
-      select_r0s3__18 <= _GEN_137;
+      select_r0s3__18 <= _GEN_133;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_18_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_136[15]}}, _GEN_136[15:8]})
-            + {8'h0, and_r0s3__20}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[242], _GEN_257}
-               : {pieces_r0s3[338],
-                  _GEN_257[4:0],
-                  pieces_r0s3[306],
-                  pieces_r0s3[274],
-                  pieces_r0s3[242]},
+    if (_GEN_0) begin
+      select_r0s4__18 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_132[15]}}, _GEN_132[15:8]})
+            + {2'h0, and_r0s3__20}
+          : {_GEN_272[2:0],
              pieces_r0s3[210],
              pieces_r0s3[178],
              pieces_r0s3[146],
@@ -7641,9 +8170,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[82],
              pieces_r0s3[50],
              pieces_r0s3[18]};
+      field_r0s4__18 <= _GEN_272[8:3];
+    end
     if (_GEN_3)
       and_r0s1__23 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[243],
            pieces_dout[211],
            pieces_dout[179],
@@ -7656,7 +8187,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__20 <= and_r0s1__23;
     if (_GEN_1) begin
       and_r0s3__21 <= and_r0s2__20;
-      cmp_i_i2466_19_r0s3 <= _GEN_144 == 8'h0;
+      cmp_i_i2419_19_r0s3 <= _GEN_140 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_19_r0s1 <=
@@ -7679,20 +8210,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_19_r0s2 <= symbol_i_sroa_0_0_19_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_19_r0s3 <= symbol_i_sroa_0_0_19_r0s2;
-      select_r0s3__19 <= _GEN_143;
+      select_r0s3__19 <= _GEN_139;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_19_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_142[15]}}, _GEN_142[15:8]})
-            + {8'h0, and_r0s3__21}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[243], _GEN_258}
-               : {pieces_r0s3[339],
-                  _GEN_258[4:0],
-                  pieces_r0s3[307],
-                  pieces_r0s3[275],
-                  pieces_r0s3[243]},
+    if (_GEN_0) begin
+      select_r0s4__19 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_138[15]}}, _GEN_138[15:8]})
+            + {2'h0, and_r0s3__21}
+          : {_GEN_274[2:0],
              pieces_r0s3[211],
              pieces_r0s3[179],
              pieces_r0s3[147],
@@ -7700,9 +8225,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[83],
              pieces_r0s3[51],
              pieces_r0s3[19]};
+      field_r0s4__19 <= _GEN_274[8:3];
+    end
     if (_GEN_3)
       and_r0s1__24 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[244],
            pieces_dout[212],
            pieces_dout[180],
@@ -7715,7 +8242,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__21 <= and_r0s1__24;
     if (_GEN_1) begin
       and_r0s3__22 <= and_r0s2__21;
-      cmp_i_i2466_20_r0s3 <= _GEN_150 == 8'h0;
+      cmp_i_i2419_20_r0s3 <= _GEN_146 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_20_r0s1 <=
@@ -7738,20 +8265,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_20_r0s2 <= symbol_i_sroa_0_0_20_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_20_r0s3 <= symbol_i_sroa_0_0_20_r0s2;
-      select_r0s3__20 <= _GEN_149;
+      select_r0s3__20 <= _GEN_145;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_20_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_148[15]}}, _GEN_148[15:8]})
-            + {8'h0, and_r0s3__22}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[244], _GEN_259}
-               : {pieces_r0s3[340],
-                  _GEN_259[4:0],
-                  pieces_r0s3[308],
-                  pieces_r0s3[276],
-                  pieces_r0s3[244]},
+    if (_GEN_0) begin
+      select_r0s4__20 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_144[15]}}, _GEN_144[15:8]})
+            + {2'h0, and_r0s3__22}
+          : {_GEN_276[2:0],
              pieces_r0s3[212],
              pieces_r0s3[180],
              pieces_r0s3[148],
@@ -7759,9 +8280,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[84],
              pieces_r0s3[52],
              pieces_r0s3[20]};
+      field_r0s4__20 <= _GEN_276[8:3];
+    end
     if (_GEN_3)
       and_r0s1__25 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[245],
            pieces_dout[213],
            pieces_dout[181],
@@ -7774,7 +8297,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__22 <= and_r0s1__25;
     if (_GEN_1) begin
       and_r0s3__23 <= and_r0s2__22;
-      cmp_i_i2466_21_r0s3 <= _GEN_156 == 8'h0;
+      cmp_i_i2419_21_r0s3 <= _GEN_152 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_21_r0s1 <=
@@ -7797,20 +8320,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_21_r0s2 <= symbol_i_sroa_0_0_21_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_21_r0s3 <= symbol_i_sroa_0_0_21_r0s2;
-      select_r0s3__21 <= _GEN_155;
+      select_r0s3__21 <= _GEN_151;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_21_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_154[15]}}, _GEN_154[15:8]})
-            + {8'h0, and_r0s3__23}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[245], _GEN_260}
-               : {pieces_r0s3[341],
-                  _GEN_260[4:0],
-                  pieces_r0s3[309],
-                  pieces_r0s3[277],
-                  pieces_r0s3[245]},
+    if (_GEN_0) begin
+      select_r0s4__21 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_150[15]}}, _GEN_150[15:8]})
+            + {2'h0, and_r0s3__23}
+          : {_GEN_278[2:0],
              pieces_r0s3[213],
              pieces_r0s3[181],
              pieces_r0s3[149],
@@ -7818,9 +8335,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[85],
              pieces_r0s3[53],
              pieces_r0s3[21]};
+      field_r0s4__21 <= _GEN_278[8:3];
+    end
     if (_GEN_3)
       and_r0s1__26 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[246],
            pieces_dout[214],
            pieces_dout[182],
@@ -7833,7 +8352,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__23 <= and_r0s1__26;
     if (_GEN_1) begin
       and_r0s3__24 <= and_r0s2__23;
-      cmp_i_i2466_22_r0s3 <= _GEN_162 == 8'h0;
+      cmp_i_i2419_22_r0s3 <= _GEN_158 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_22_r0s1 <=
@@ -7856,20 +8375,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_22_r0s2 <= symbol_i_sroa_0_0_22_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_22_r0s3 <= symbol_i_sroa_0_0_22_r0s2;
-      select_r0s3__22 <= _GEN_161;
+      select_r0s3__22 <= _GEN_157;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_22_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_160[15]}}, _GEN_160[15:8]})
-            + {8'h0, and_r0s3__24}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[246], _GEN_261}
-               : {pieces_r0s3[342],
-                  _GEN_261[4:0],
-                  pieces_r0s3[310],
-                  pieces_r0s3[278],
-                  pieces_r0s3[246]},
+    if (_GEN_0) begin
+      select_r0s4__22 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_156[15]}}, _GEN_156[15:8]})
+            + {2'h0, and_r0s3__24}
+          : {_GEN_280[2:0],
              pieces_r0s3[214],
              pieces_r0s3[182],
              pieces_r0s3[150],
@@ -7877,9 +8390,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[86],
              pieces_r0s3[54],
              pieces_r0s3[22]};
+      field_r0s4__22 <= _GEN_280[8:3];
+    end
     if (_GEN_3)
       and_r0s1__27 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[247],
            pieces_dout[215],
            pieces_dout[183],
@@ -7892,7 +8407,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__24 <= and_r0s1__27;
     if (_GEN_1) begin
       and_r0s3__25 <= and_r0s2__24;
-      cmp_i_i2466_23_r0s3 <= _GEN_168 == 8'h0;
+      cmp_i_i2419_23_r0s3 <= _GEN_164 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_23_r0s1 <=
@@ -7915,20 +8430,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_23_r0s2 <= symbol_i_sroa_0_0_23_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_23_r0s3 <= symbol_i_sroa_0_0_23_r0s2;
-      select_r0s3__23 <= _GEN_167;
+      select_r0s3__23 <= _GEN_163;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_23_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_166[15]}}, _GEN_166[15:8]})
-            + {8'h0, and_r0s3__25}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[247], _GEN_262}
-               : {pieces_r0s3[343],
-                  _GEN_262[4:0],
-                  pieces_r0s3[311],
-                  pieces_r0s3[279],
-                  pieces_r0s3[247]},
+    if (_GEN_0) begin
+      select_r0s4__23 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_162[15]}}, _GEN_162[15:8]})
+            + {2'h0, and_r0s3__25}
+          : {_GEN_282[2:0],
              pieces_r0s3[215],
              pieces_r0s3[183],
              pieces_r0s3[151],
@@ -7936,9 +8445,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[87],
              pieces_r0s3[55],
              pieces_r0s3[23]};
+      field_r0s4__23 <= _GEN_282[8:3];
+    end
     if (_GEN_3)
       and_r0s1__28 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[248],
            pieces_dout[216],
            pieces_dout[184],
@@ -7951,7 +8462,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__25 <= and_r0s1__28;
     if (_GEN_1) begin
       and_r0s3__26 <= and_r0s2__25;
-      cmp_i_i2466_24_r0s3 <= _GEN_174 == 8'h0;
+      cmp_i_i2419_24_r0s3 <= _GEN_170 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_24_r0s1 <=
@@ -7974,20 +8485,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_24_r0s2 <= symbol_i_sroa_0_0_24_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_24_r0s3 <= symbol_i_sroa_0_0_24_r0s2;
-      select_r0s3__24 <= _GEN_173;
+      select_r0s3__24 <= _GEN_169;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_24_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_172[15]}}, _GEN_172[15:8]})
-            + {8'h0, and_r0s3__26}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[248], _GEN_263}
-               : {pieces_r0s3[344],
-                  _GEN_263[4:0],
-                  pieces_r0s3[312],
-                  pieces_r0s3[280],
-                  pieces_r0s3[248]},
+    if (_GEN_0) begin
+      select_r0s4__24 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_168[15]}}, _GEN_168[15:8]})
+            + {2'h0, and_r0s3__26}
+          : {_GEN_284[2:0],
              pieces_r0s3[216],
              pieces_r0s3[184],
              pieces_r0s3[152],
@@ -7995,9 +8500,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[88],
              pieces_r0s3[56],
              pieces_r0s3[24]};
+      field_r0s4__24 <= _GEN_284[8:3];
+    end
     if (_GEN_3)
       and_r0s1__29 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[249],
            pieces_dout[217],
            pieces_dout[185],
@@ -8010,7 +8517,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__26 <= and_r0s1__29;
     if (_GEN_1) begin
       and_r0s3__27 <= and_r0s2__26;
-      cmp_i_i2466_25_r0s3 <= _GEN_180 == 8'h0;
+      cmp_i_i2419_25_r0s3 <= _GEN_176 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_25_r0s1 <=
@@ -8033,20 +8540,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_25_r0s2 <= symbol_i_sroa_0_0_25_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_25_r0s3 <= symbol_i_sroa_0_0_25_r0s2;
-      select_r0s3__25 <= _GEN_179;
+      select_r0s3__25 <= _GEN_175;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_25_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_178[15]}}, _GEN_178[15:8]})
-            + {8'h0, and_r0s3__27}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[249], _GEN_264}
-               : {pieces_r0s3[345],
-                  _GEN_264[4:0],
-                  pieces_r0s3[313],
-                  pieces_r0s3[281],
-                  pieces_r0s3[249]},
+    if (_GEN_0) begin
+      select_r0s4__25 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_174[15]}}, _GEN_174[15:8]})
+            + {2'h0, and_r0s3__27}
+          : {_GEN_286[2:0],
              pieces_r0s3[217],
              pieces_r0s3[185],
              pieces_r0s3[153],
@@ -8054,9 +8555,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[89],
              pieces_r0s3[57],
              pieces_r0s3[25]};
+      field_r0s4__25 <= _GEN_286[8:3];
+    end
     if (_GEN_3)
       and_r0s1__30 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[250],
            pieces_dout[218],
            pieces_dout[186],
@@ -8069,7 +8572,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__27 <= and_r0s1__30;
     if (_GEN_1) begin
       and_r0s3__28 <= and_r0s2__27;
-      cmp_i_i2466_26_r0s3 <= _GEN_186 == 8'h0;
+      cmp_i_i2419_26_r0s3 <= _GEN_182 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_26_r0s1 <=
@@ -8092,20 +8595,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_26_r0s2 <= symbol_i_sroa_0_0_26_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_26_r0s3 <= symbol_i_sroa_0_0_26_r0s2;
-      select_r0s3__26 <= _GEN_185;
+      select_r0s3__26 <= _GEN_181;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_26_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_184[15]}}, _GEN_184[15:8]})
-            + {8'h0, and_r0s3__28}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[250], _GEN_265}
-               : {pieces_r0s3[346],
-                  _GEN_265[4:0],
-                  pieces_r0s3[314],
-                  pieces_r0s3[282],
-                  pieces_r0s3[250]},
+    if (_GEN_0) begin
+      select_r0s4__26 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_180[15]}}, _GEN_180[15:8]})
+            + {2'h0, and_r0s3__28}
+          : {_GEN_288[2:0],
              pieces_r0s3[218],
              pieces_r0s3[186],
              pieces_r0s3[154],
@@ -8113,9 +8610,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[90],
              pieces_r0s3[58],
              pieces_r0s3[26]};
+      field_r0s4__26 <= _GEN_288[8:3];
+    end
     if (_GEN_3)
       and_r0s1__31 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[251],
            pieces_dout[219],
            pieces_dout[187],
@@ -8128,7 +8627,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__28 <= and_r0s1__31;
     if (_GEN_1) begin
       and_r0s3__29 <= and_r0s2__28;
-      cmp_i_i2466_27_r0s3 <= _GEN_192 == 8'h0;
+      cmp_i_i2419_27_r0s3 <= _GEN_188 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_27_r0s1 <=
@@ -8151,20 +8650,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_27_r0s2 <= symbol_i_sroa_0_0_27_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_27_r0s3 <= symbol_i_sroa_0_0_27_r0s2;
-      select_r0s3__27 <= _GEN_191;
+      select_r0s3__27 <= _GEN_187;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_27_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_190[15]}}, _GEN_190[15:8]})
-            + {8'h0, and_r0s3__29}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[251], _GEN_266}
-               : {pieces_r0s3[347],
-                  _GEN_266[4:0],
-                  pieces_r0s3[315],
-                  pieces_r0s3[283],
-                  pieces_r0s3[251]},
+    if (_GEN_0) begin
+      select_r0s4__27 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_186[15]}}, _GEN_186[15:8]})
+            + {2'h0, and_r0s3__29}
+          : {_GEN_290[2:0],
              pieces_r0s3[219],
              pieces_r0s3[187],
              pieces_r0s3[155],
@@ -8172,9 +8665,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[91],
              pieces_r0s3[59],
              pieces_r0s3[27]};
+      field_r0s4__27 <= _GEN_290[8:3];
+    end
     if (_GEN_3)
       and_r0s1__32 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[252],
            pieces_dout[220],
            pieces_dout[188],
@@ -8187,7 +8682,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__29 <= and_r0s1__32;
     if (_GEN_1) begin
       and_r0s3__30 <= and_r0s2__29;
-      cmp_i_i2466_28_r0s3 <= _GEN_198 == 8'h0;
+      cmp_i_i2419_28_r0s3 <= _GEN_194 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_28_r0s1 <=
@@ -8210,20 +8705,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_28_r0s2 <= symbol_i_sroa_0_0_28_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_28_r0s3 <= symbol_i_sroa_0_0_28_r0s2;
-      select_r0s3__28 <= _GEN_197;
+      select_r0s3__28 <= _GEN_193;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_28_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_196[15]}}, _GEN_196[15:8]})
-            + {8'h0, and_r0s3__30}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[252], _GEN_267}
-               : {pieces_r0s3[348],
-                  _GEN_267[4:0],
-                  pieces_r0s3[316],
-                  pieces_r0s3[284],
-                  pieces_r0s3[252]},
+    if (_GEN_0) begin
+      select_r0s4__28 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_192[15]}}, _GEN_192[15:8]})
+            + {2'h0, and_r0s3__30}
+          : {_GEN_292[2:0],
              pieces_r0s3[220],
              pieces_r0s3[188],
              pieces_r0s3[156],
@@ -8231,9 +8720,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[92],
              pieces_r0s3[60],
              pieces_r0s3[28]};
+      field_r0s4__28 <= _GEN_292[8:3];
+    end
     if (_GEN_3)
       and_r0s1__33 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[253],
            pieces_dout[221],
            pieces_dout[189],
@@ -8246,7 +8737,7 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__30 <= and_r0s1__33;
     if (_GEN_1) begin
       and_r0s3__31 <= and_r0s2__30;
-      cmp_i_i2466_29_r0s3 <= _GEN_204 == 8'h0;
+      cmp_i_i2419_29_r0s3 <= _GEN_200 == 8'h0;
     end
     if (_GEN_3)
       symbol_i_sroa_0_0_29_r0s1 <=
@@ -8269,20 +8760,14 @@ module kv_decompress_decode_speckv_Design(
       symbol_i_sroa_0_0_29_r0s2 <= symbol_i_sroa_0_0_29_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_29_r0s3 <= symbol_i_sroa_0_0_29_r0s2;
-      select_r0s3__29 <= _GEN_203;
+      select_r0s3__29 <= _GEN_199;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_29_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_202[15]}}, _GEN_202[15:8]})
-            + {8'h0, and_r0s3__31}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[253], _GEN_268}
-               : {pieces_r0s3[349],
-                  _GEN_268[4:0],
-                  pieces_r0s3[317],
-                  pieces_r0s3[285],
-                  pieces_r0s3[253]},
+    if (_GEN_0) begin
+      select_r0s4__29 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_198[15]}}, _GEN_198[15:8]})
+            + {2'h0, and_r0s3__31}
+          : {_GEN_294[2:0],
              pieces_r0s3[221],
              pieces_r0s3[189],
              pieces_r0s3[157],
@@ -8290,9 +8775,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[93],
              pieces_r0s3[61],
              pieces_r0s3[29]};
+      field_r0s4__29 <= _GEN_294[8:3];
+    end
     if (_GEN_3)
       and_r0s1__34 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[254],
            pieces_dout[222],
            pieces_dout[190],
@@ -8305,28 +8792,22 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__31 <= and_r0s1__34;
     if (_GEN_1) begin
       and_r0s3__32 <= and_r0s2__31;
-      cmp_i_i2466_30_r0s3 <= _GEN_210 == 8'h0;
+      cmp_i_i2419_30_r0s3 <= _GEN_206 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_30_v_r0s1 <= _GEN_269[7:0];
+      symbol_i_sroa_0_0_30_v_r0s1 <= _GEN_295[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_30_v_r0s2 <= symbol_i_sroa_0_0_30_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_30_v_r0s3 <= symbol_i_sroa_0_0_30_v_r0s2;
-      select_r0s3__30 <= _GEN_209;
+      select_r0s3__30 <= _GEN_205;
     end
-    if (_GEN_0)
-      conv_i1367_pn_in_30_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_208[15]}}, _GEN_208[15:8]})
-            + {8'h0, and_r0s3__32}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[254], _GEN_270}
-               : {pieces_r0s3[350],
-                  _GEN_270[4:0],
-                  pieces_r0s3[318],
-                  pieces_r0s3[286],
-                  pieces_r0s3[254]},
+    if (_GEN_0) begin
+      select_r0s4__30 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_204[15]}}, _GEN_204[15:8]})
+            + {2'h0, and_r0s3__32}
+          : {_GEN_297[2:0],
              pieces_r0s3[222],
              pieces_r0s3[190],
              pieces_r0s3[158],
@@ -8334,9 +8815,11 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[94],
              pieces_r0s3[62],
              pieces_r0s3[30]};
+      field_r0s4__30 <= _GEN_297[8:3];
+    end
     if (_GEN_3)
       and_r0s1__35 <=
-        _GEN_25
+        _GEN_21
         & {pieces_dout[255],
            pieces_dout[223],
            pieces_dout[191],
@@ -8349,28 +8832,22 @@ module kv_decompress_decode_speckv_Design(
       and_r0s2__32 <= and_r0s1__35;
     if (_GEN_1) begin
       and_r0s3__33 <= and_r0s2__32;
-      cmp_i_i2466_31_r0s3 <= _GEN_215 == 8'h0;
+      cmp_i_i2419_31_r0s3 <= _GEN_211 == 8'h0;
     end
     if (_GEN_3)
-      symbol_i_sroa_0_0_31_v_r0s1 <= _GEN_271[7:0];
+      symbol_i_sroa_0_0_31_v_r0s1 <= _GEN_298[7:0];
     if (_GEN_2)
       symbol_i_sroa_0_0_31_v_r0s2 <= symbol_i_sroa_0_0_31_v_r0s1;
     if (_GEN_1) begin
       symbol_i_sroa_0_0_31_v_r0s3 <= symbol_i_sroa_0_0_31_v_r0s2;
-      select_r0s3__31 <= _GEN_214;
+      select_r0s3__31 <= _GEN_210;
     end
     if (_GEN_0) begin
-      conv_i1367_pn_in_31_r0s4 <=
-        cmp_i6878593_r0s3
-          ? (v112_r0s3 ? 16'h0 : {{8{_GEN_272[15]}}, _GEN_272[15:8]})
-            + {8'h0, and_r0s3__33}
-          : {xor_r0s3__1
-               ? {pieces_r0s3[255], _GEN_273}
-               : {pieces_r0s3[351],
-                  _GEN_273[4:0],
-                  pieces_r0s3[319],
-                  pieces_r0s3[287],
-                  pieces_r0s3[255]},
+      select_r0s4__31 <=
+        cmp_i6878492_r0s3
+          ? (v112_r0s3 ? 10'h0 : {{2{_GEN_299[15]}}, _GEN_299[15:8]})
+            + {2'h0, and_r0s3__33}
+          : {_GEN_301[2:0],
              pieces_r0s3[223],
              pieces_r0s3[191],
              pieces_r0s3[159],
@@ -8378,50 +8855,51 @@ module kv_decompress_decode_speckv_Design(
              pieces_r0s3[95],
              pieces_r0s3[63],
              pieces_r0s3[31]};
-      sroa_speculated3994_v1147_r0s4 <= _GEN_21[7:0];
-      sroa_speculated3994_v_1_r0s4 <= _GEN_33[7:0];
-      sroa_speculated3994_v_2_r0s4 <= _GEN_40[7:0];
-      sroa_speculated3994_v_3_r0s4 <= _GEN_46[7:0];
-      sroa_speculated3994_v_4_r0s4 <= _GEN_52[7:0];
-      sroa_speculated3994_v_5_r0s4 <= _GEN_58[7:0];
-      sroa_speculated3994_v_6_r0s4 <= _GEN_64[7:0];
-      sroa_speculated3994_v_7_r0s4 <= _GEN_70[7:0];
-      sroa_speculated3994_v_8_r0s4 <= _GEN_76[7:0];
-      sroa_speculated3994_v_9_r0s4 <= _GEN_82[7:0];
-      sroa_speculated3994_v_10_r0s4 <= _GEN_88[7:0];
-      sroa_speculated3994_v_11_r0s4 <= _GEN_94[7:0];
-      sroa_speculated3994_v_12_r0s4 <= _GEN_100[7:0];
-      sroa_speculated3994_v_13_r0s4 <= _GEN_106[7:0];
-      sroa_speculated3994_v_14_r0s4 <= _GEN_112[7:0];
-      sroa_speculated3994_v_15_r0s4 <= _GEN_118[7:0];
-      sroa_speculated3994_v_16_r0s4 <= _GEN_124[7:0];
-      sroa_speculated3994_v_17_r0s4 <= _GEN_130[7:0];
-      sroa_speculated3994_v_18_r0s4 <= _GEN_136[7:0];
-      sroa_speculated3994_v_19_r0s4 <= _GEN_142[7:0];
-      sroa_speculated3994_v_20_r0s4 <= _GEN_148[7:0];
-      sroa_speculated3994_v_21_r0s4 <= _GEN_154[7:0];
-      sroa_speculated3994_v_22_r0s4 <= _GEN_160[7:0];
-      sroa_speculated3994_v_23_r0s4 <= _GEN_166[7:0];
-      sroa_speculated3994_v_24_r0s4 <= _GEN_172[7:0];
-      sroa_speculated3994_v_25_r0s4 <= _GEN_178[7:0];
-      sroa_speculated3994_v_26_r0s4 <= _GEN_184[7:0];
-      sroa_speculated3994_v_27_r0s4 <= _GEN_190[7:0];
-      sroa_speculated3994_v_28_r0s4 <= _GEN_196[7:0];
-      sroa_speculated3994_v_29_r0s4 <= _GEN_202[7:0];
-      sroa_speculated3994_v_30_r0s4 <= _GEN_208[7:0];
-      sroa_speculated3994_v_31_r0s4 <= _GEN_272[7:0];
+      field_r0s4__31 <= _GEN_301[8:3];
+      sroa_speculated3978_v1146_r0s4 <= _GEN_17[7:0];
+      sroa_speculated3978_v_1_r0s4 <= _GEN_29[7:0];
+      sroa_speculated3978_v_2_r0s4 <= _GEN_36[7:0];
+      sroa_speculated3978_v_3_r0s4 <= _GEN_42[7:0];
+      sroa_speculated3978_v_4_r0s4 <= _GEN_48[7:0];
+      sroa_speculated3978_v_5_r0s4 <= _GEN_54[7:0];
+      sroa_speculated3978_v_6_r0s4 <= _GEN_60[7:0];
+      sroa_speculated3978_v_7_r0s4 <= _GEN_66[7:0];
+      sroa_speculated3978_v_8_r0s4 <= _GEN_72[7:0];
+      sroa_speculated3978_v_9_r0s4 <= _GEN_78[7:0];
+      sroa_speculated3978_v_10_r0s4 <= _GEN_84[7:0];
+      sroa_speculated3978_v_11_r0s4 <= _GEN_90[7:0];
+      sroa_speculated3978_v_12_r0s4 <= _GEN_96[7:0];
+      sroa_speculated3978_v_13_r0s4 <= _GEN_102[7:0];
+      sroa_speculated3978_v_14_r0s4 <= _GEN_108[7:0];
+      sroa_speculated3978_v_15_r0s4 <= _GEN_114[7:0];
+      sroa_speculated3978_v_16_r0s4 <= _GEN_120[7:0];
+      sroa_speculated3978_v_17_r0s4 <= _GEN_126[7:0];
+      sroa_speculated3978_v_18_r0s4 <= _GEN_132[7:0];
+      sroa_speculated3978_v_19_r0s4 <= _GEN_138[7:0];
+      sroa_speculated3978_v_20_r0s4 <= _GEN_144[7:0];
+      sroa_speculated3978_v_21_r0s4 <= _GEN_150[7:0];
+      sroa_speculated3978_v_22_r0s4 <= _GEN_156[7:0];
+      sroa_speculated3978_v_23_r0s4 <= _GEN_162[7:0];
+      sroa_speculated3978_v_24_r0s4 <= _GEN_168[7:0];
+      sroa_speculated3978_v_25_r0s4 <= _GEN_174[7:0];
+      sroa_speculated3978_v_26_r0s4 <= _GEN_180[7:0];
+      sroa_speculated3978_v_27_r0s4 <= _GEN_186[7:0];
+      sroa_speculated3978_v_28_r0s4 <= _GEN_192[7:0];
+      sroa_speculated3978_v_29_r0s4 <= _GEN_198[7:0];
+      sroa_speculated3978_v_30_r0s4 <= _GEN_204[7:0];
+      sroa_speculated3978_v_31_r0s4 <= _GEN_299[7:0];
       sroa_speculated_4_r0s4 <= sroa_speculated_4_r0s3;
     end
     if (_GEN_3)
-      spec_select78_r0s1 <= _GEN_227;
+      spec_select77_r0s1 <= _GEN_223;
     if (_GEN_2)
-      spec_select78_r0s2 <= spec_select78_r0s1;
+      spec_select77_r0s2 <= spec_select77_r0s1;
     if (_GEN_1)
-      spec_select78_r0s3 <= spec_select78_r0s2;
+      spec_select77_r0s3 <= spec_select77_r0s2;
     if (_GEN_0)
-      spec_select78_r0s4 <= spec_select78_r0s3;
+      spec_select77_r0s4 <= spec_select77_r0s3;
     if (_GEN_3)
-      or_r0s1__1 <= _GEN_219;
+      or_r0s1__1 <= _GEN_215;
     if (_GEN_2)
       or_r0s2__1 <= or_r0s1__1;
     if (_GEN_1)
@@ -8444,119 +8922,119 @@ module kv_decompress_decode_speckv_Design(
       rows_r0s4 <= rows_r0s3;
     if (_GEN_1) begin
       and_r0s3__34 <=
-        _GEN_27 == _table_0_rd[7:0] & _GEN_35 == _table_0_rd[23:16]
-        & _GEN_42 == _table_0_rd[39:32] & _GEN_48 == _table_0_rd[55:48]
-        & _GEN_54 == _table_0_rd[71:64] & _GEN_60 == _table_0_rd[87:80]
-        & _GEN_66 == _table_0_rd[103:96] & _GEN_72 == _table_0_rd[119:112]
-        & _GEN_78 == _table_0_rd[135:128] & _GEN_84 == _table_0_rd[151:144]
-        & _GEN_90 == _table_0_rd[167:160] & _GEN_96 == _table_0_rd[183:176]
-        & _GEN_102 == _table_0_rd[199:192] & _GEN_108 == _table_0_rd[215:208]
-        & _GEN_114 == _table_0_rd[231:224] & _GEN_120 == _table_0_rd[247:240];
+        _GEN_23 == _table_0_rd[7:0] & _GEN_31 == _table_0_rd[23:16]
+        & _GEN_38 == _table_0_rd[39:32] & _GEN_44 == _table_0_rd[55:48]
+        & _GEN_50 == _table_0_rd[71:64] & _GEN_56 == _table_0_rd[87:80]
+        & _GEN_62 == _table_0_rd[103:96] & _GEN_68 == _table_0_rd[119:112]
+        & _GEN_74 == _table_0_rd[135:128] & _GEN_80 == _table_0_rd[151:144]
+        & _GEN_86 == _table_0_rd[167:160] & _GEN_92 == _table_0_rd[183:176]
+        & _GEN_98 == _table_0_rd[199:192] & _GEN_104 == _table_0_rd[215:208]
+        & _GEN_110 == _table_0_rd[231:224] & _GEN_116 == _table_0_rd[247:240];
       and_r0s3__35 <=
-        _GEN_126 == _table_0_rd[263:256] & _GEN_132 == _table_0_rd[279:272]
-        & _GEN_138 == _table_0_rd[295:288] & _GEN_144 == _table_0_rd[311:304]
-        & _GEN_150 == _table_0_rd[327:320] & _GEN_156 == _table_0_rd[343:336]
-        & _GEN_162 == _table_0_rd[359:352] & _GEN_168 == _table_0_rd[375:368]
-        & _GEN_174 == _table_0_rd[391:384] & _GEN_180 == _table_0_rd[407:400]
-        & _GEN_186 == _table_0_rd[423:416] & _GEN_192 == _table_0_rd[439:432]
-        & _GEN_198 == _table_0_rd[455:448] & _GEN_204 == _table_0_rd[471:464]
-        & _GEN_210 == _table_0_rd[487:480] & _GEN_215 == _table_0_rd[503:496];
+        _GEN_122 == _table_0_rd[263:256] & _GEN_128 == _table_0_rd[279:272]
+        & _GEN_134 == _table_0_rd[295:288] & _GEN_140 == _table_0_rd[311:304]
+        & _GEN_146 == _table_0_rd[327:320] & _GEN_152 == _table_0_rd[343:336]
+        & _GEN_158 == _table_0_rd[359:352] & _GEN_164 == _table_0_rd[375:368]
+        & _GEN_170 == _table_0_rd[391:384] & _GEN_176 == _table_0_rd[407:400]
+        & _GEN_182 == _table_0_rd[423:416] & _GEN_188 == _table_0_rd[439:432]
+        & _GEN_194 == _table_0_rd[455:448] & _GEN_200 == _table_0_rd[471:464]
+        & _GEN_206 == _table_0_rd[487:480] & _GEN_211 == _table_0_rd[503:496];
     end
     if (_GEN_0)
       v372_r0s4 <=
-        cmp_i6878593_r0s3 | (_GEN_56 | _GEN_57 >= _GEN_55)
-        & (_GEN_62 | _GEN_63 >= _GEN_61) & (_GEN_68 | _GEN_69 >= _GEN_67)
-        & (_GEN_74 | _GEN_75 >= _GEN_73) & (_GEN_80 | _GEN_81 >= _GEN_79)
-        & (_GEN_86 | _GEN_87 >= _GEN_85) & (_GEN_92 | _GEN_93 >= _GEN_91)
-        & (_GEN_98 | _GEN_99 >= _GEN_97) & (_GEN_104 | _GEN_105 >= _GEN_103)
-        & (_GEN_110 | _GEN_111 >= _GEN_109) & (_GEN_116 | _GEN_117 >= _GEN_115)
-        & (_GEN_122 | _GEN_123 >= _GEN_121) & (_GEN_128 | _GEN_129 >= _GEN_127)
-        & (_GEN_134 | _GEN_135 >= _GEN_133) & (_GEN_140 | _GEN_141 >= _GEN_139)
-        & (_GEN_146 | _GEN_147 >= _GEN_145) & (_GEN_152 | _GEN_153 >= _GEN_151)
-        & (_GEN_158 | _GEN_159 >= _GEN_157) & (_GEN_164 | _GEN_165 >= _GEN_163)
-        & (_GEN_170 | _GEN_171 >= _GEN_169) & (_GEN_176 | _GEN_177 >= _GEN_175)
-        & (_GEN_182 | _GEN_183 >= _GEN_181) & (_GEN_188 | _GEN_189 >= _GEN_187)
-        & (_GEN_194 | _GEN_195 >= _GEN_193) & (_GEN_200 | _GEN_201 >= _GEN_199)
-        & (_GEN_206 | _GEN_207 >= _GEN_205) & (_GEN_212 | _GEN_213 >= _GEN_211)
-        & (_GEN_217 | _GEN_218 >= _GEN_216) & and_r0s3__34 & and_r0s3__35
-        & (_GEN_31 | _GEN_32 >= _GEN_30) & (_GEN_38 | _GEN_39 >= _GEN_37)
-        & (_GEN_44 | _GEN_45 >= _GEN_43) & (_GEN_50 | _GEN_51 >= _GEN_49);
-    if (_GEN_229) begin
+        cmp_i6878492_r0s3 | (_GEN_52 | _GEN_53 >= _GEN_51)
+        & (_GEN_58 | _GEN_59 >= _GEN_57) & (_GEN_64 | _GEN_65 >= _GEN_63)
+        & (_GEN_70 | _GEN_71 >= _GEN_69) & (_GEN_76 | _GEN_77 >= _GEN_75)
+        & (_GEN_82 | _GEN_83 >= _GEN_81) & (_GEN_88 | _GEN_89 >= _GEN_87)
+        & (_GEN_94 | _GEN_95 >= _GEN_93) & (_GEN_100 | _GEN_101 >= _GEN_99)
+        & (_GEN_106 | _GEN_107 >= _GEN_105) & (_GEN_112 | _GEN_113 >= _GEN_111)
+        & (_GEN_118 | _GEN_119 >= _GEN_117) & (_GEN_124 | _GEN_125 >= _GEN_123)
+        & (_GEN_130 | _GEN_131 >= _GEN_129) & (_GEN_136 | _GEN_137 >= _GEN_135)
+        & (_GEN_142 | _GEN_143 >= _GEN_141) & (_GEN_148 | _GEN_149 >= _GEN_147)
+        & (_GEN_154 | _GEN_155 >= _GEN_153) & (_GEN_160 | _GEN_161 >= _GEN_159)
+        & (_GEN_166 | _GEN_167 >= _GEN_165) & (_GEN_172 | _GEN_173 >= _GEN_171)
+        & (_GEN_178 | _GEN_179 >= _GEN_177) & (_GEN_184 | _GEN_185 >= _GEN_183)
+        & (_GEN_190 | _GEN_191 >= _GEN_189) & (_GEN_196 | _GEN_197 >= _GEN_195)
+        & (_GEN_202 | _GEN_203 >= _GEN_201) & (_GEN_208 | _GEN_209 >= _GEN_207)
+        & (_GEN_213 | _GEN_214 >= _GEN_212) & and_r0s3__34 & and_r0s3__35
+        & (_GEN_27 | _GEN_28 >= _GEN_26) & (_GEN_34 | _GEN_35 >= _GEN_33)
+        & (_GEN_40 | _GEN_41 >= _GEN_39) & (_GEN_46 | _GEN_47 >= _GEN_45);
+    if (_GEN_225) begin
       at_sroa_0_0_r0 <=
-        _GEN_275 ? 8'h0 : _GEN_274 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
+        _GEN_303 ? 8'h0 : _GEN_302 ? at_sroa_0_0_r0 + 8'h1 : at_sroa_0_0_r0;
       at_sroa_12_0_r0 <=
-        _GEN_275
+        _GEN_303
           ? 8'h0
-          : _GEN_274 ? (_GEN_276 ? 8'h0 : at_sroa_12_0_r0 + 8'h1) : at_sroa_12_0_r0;
+          : _GEN_302 ? (_GEN_304 ? 8'h0 : at_sroa_12_0_r0 + 8'h1) : at_sroa_12_0_r0;
       at_sroa_19_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 8'h0
-          : _GEN_231 ? (_GEN_230 ? at_sroa_19_0_r0 + 8'h1 : 8'h0) : at_sroa_19_0_r0;
+          : _GEN_227 ? (_GEN_226 ? at_sroa_19_0_r0 + 8'h1 : 8'h0) : at_sroa_19_0_r0;
       at_sroa_24_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 7'h0
-          : _GEN_231
-              ? (~_GEN_230 | _GEN_233 ? 7'h0 : at_sroa_24_0_r0 + 7'h1)
+          : _GEN_227
+              ? (~_GEN_226 | _GEN_229 ? 7'h0 : at_sroa_24_0_r0 + 7'h1)
               : at_sroa_24_0_r0;
       at_sroa_30_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 16'h0
-          : _GEN_219
+          : _GEN_215
               ? (first_0_r0 ? 16'h0 : at_sroa_30_0_r0)
-              : at_sroa_30_0_r0 + {15'h0, _GEN_276};
+              : at_sroa_30_0_r0 + {15'h0, _GEN_304};
     end
     if (_GEN_3) begin
-      or_r0s1__2 <= _GEN_231;
-      and_r0s1__36 <= _GEN_230;
-      add_i2102_r0s1 <= _GEN_233 ? plan_sroa_34_0_r0 : 8'h0;
+      or_r0s1__2 <= _GEN_227;
+      and_r0s1__36 <= _GEN_226;
+      add_i2061_r0s1 <= _GEN_229 ? plan_sroa_34_0_r0 : 8'h0;
     end
     if (~started | _GEN_2)
       at_sroa_37_0_r0 <=
-        ~started | spec_select78_r0s1
+        ~started | spec_select77_r0s1
           ? 8'h0
           : or_r0s1__2
-              ? (and_r0s1__36 ? at_sroa_37_0_r0 + add_i2102_r0s1 : 8'h0)
+              ? (and_r0s1__36 ? at_sroa_37_0_r0 + add_i2061_r0s1 : 8'h0)
               : at_sroa_37_0_r0;
-    if (_GEN_229) begin
+    if (_GEN_225) begin
       left_sroa_0_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 10'h0
-          : _GEN_219 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_220;
+          : _GEN_215 ? (first_0_r0 ? plans_dout[35:26] : left_sroa_0_0_r0) : _GEN_216;
       widths_left_sroa_0_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 4'h0
-          : _GEN_224
-              ? (_GEN_17 ? widths_left_sroa_0_0_r0 : _GEN_225)
-              : first_0_r0 & _GEN_226 ? plans_dout[48:45] : 4'h0;
+          : _GEN_220
+              ? (_GEN_13 ? widths_left_sroa_0_0_r0 : _GEN_221)
+              : first_0_r0 & _GEN_222 ? plans_dout[48:45] : 4'h0;
       rows_left_sroa_0_0_r0 <=
-        ~started | _GEN_227 | ~_GEN_221
+        ~started | _GEN_223 | ~_GEN_217
           ? 4'h0
-          : _GEN_17 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
+          : _GEN_13 ? rows_left_sroa_0_0_r0 - 4'h1 : plans_dout[48:45];
       plan_sroa_37_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_37_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_37_0_r0;
       plan_sroa_34_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_34_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[25:18] : plan_sroa_34_0_r0;
       plan_sroa_31_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_31_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[18:11] : plan_sroa_31_0_r0;
       plan_sroa_28_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_28_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_28_0_r0;
       plan_sroa_23_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_23_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[16:9] : plan_sroa_23_0_r0;
       plan_sroa_18_0_r0 <=
-        started & ~_GEN_227 & (first_0_r0 ? plans_dout[7] : plan_sroa_18_0_r0);
+        started & ~_GEN_223 & (first_0_r0 ? plans_dout[7] : plan_sroa_18_0_r0);
       plan_sroa_5_0_r0 <=
-        _GEN_232 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
+        _GEN_228 ? 8'h0 : first_0_r0 ? plans_dout[11:4] : plan_sroa_5_0_r0;
       index_sroa_0_0_r0 <=
-        _GEN_232
+        _GEN_228
           ? 8'h0
-          : _GEN_224
-              ? (_GEN_17 & _GEN_222 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
+          : _GEN_220
+              ? (_GEN_13 & _GEN_218 ? 8'h0 : index_sroa_0_0_r0 + 8'h1)
               : first_0_r0 ? 8'h0 : index_sroa_0_0_r0;
     end
     if (~started | _GEN)
-      all_valid_sroa_0_0_r0 <= ~started | spec_select78_r0s4 | _GEN_16;
-    if (_GEN_229)
-      first_0_r0 <= _GEN_232;
+      all_valid_sroa_0_0_r0 <= ~started | spec_select77_r0s4 | _GEN_12;
+    if (_GEN_225)
+      first_0_r0 <= _GEN_228;
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
     if (rst) begin
@@ -8584,12 +9062,12 @@ module kv_decompress_decode_speckv_Design(
     .STYLE("auto")
   ) table_0 (
     .clk     (clk),
-    .we      (_GEN_11),
+    .we      (_GEN_2 & and_r0s1),
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[511:0]),
-    .re      (_GEN_13),
-    .ra      (or_cond75_not_r0s1 ? at_sroa_30_0_r0s1[7:5] : _GEN_14),
-    .forward (_GEN_13 & _GEN_11),
+    .re      (_GEN_2 & and_r0s1__2),
+    .ra      (or_cond74_not_r0s1 ? at_sroa_30_0_r0s1[7:5] : _GEN_11),
+    .forward (1'h0),
     .rd      (_table_0_rd)
   );
   hlsc_ram #(
@@ -8600,12 +9078,12 @@ module kv_decompress_decode_speckv_Design(
     .STYLE("auto")
   ) widths_0 (
     .clk     (clk),
-    .we      (_GEN_12),
+    .we      (_GEN_2 & and_r0s1__1),
     .wa      (index_sroa_0_0_r0s1[2:0]),
     .wd      (rows_r0s1[515:512]),
-    .re      (_GEN_15),
-    .ra      (_GEN_14),
-    .forward (_GEN_15 & _GEN_12),
+    .re      (_GEN_2 & and_r0s1__3),
+    .ra      (_GEN_11),
+    .forward (1'h0),
     .rd      (_widths_0_rd)
   );
   assign plans_read = _GEN_9;
@@ -8620,76 +9098,108 @@ module kv_decompress_decode_speckv_Design(
   assign decoded_write = _GEN & and_r0s4;
   assign decoded_din =
     {sroa_speculated_4_r0s4[15:8],
-     sroa_speculated3994_v_31_r0s4,
-     sroa_speculated3994_v_30_r0s4,
-     sroa_speculated3994_v_29_r0s4,
-     sroa_speculated3994_v_28_r0s4,
-     sroa_speculated3994_v_27_r0s4,
-     sroa_speculated3994_v_26_r0s4,
-     sroa_speculated3994_v_25_r0s4,
-     sroa_speculated3994_v_24_r0s4,
-     sroa_speculated3994_v_23_r0s4,
-     sroa_speculated3994_v_22_r0s4,
-     sroa_speculated3994_v_21_r0s4,
-     sroa_speculated3994_v_20_r0s4,
-     sroa_speculated3994_v_19_r0s4,
-     sroa_speculated3994_v_18_r0s4,
-     sroa_speculated3994_v_17_r0s4,
-     sroa_speculated3994_v_16_r0s4,
-     sroa_speculated3994_v_15_r0s4,
-     sroa_speculated3994_v_14_r0s4,
-     sroa_speculated3994_v_13_r0s4,
-     sroa_speculated3994_v_12_r0s4,
-     sroa_speculated3994_v_11_r0s4,
-     sroa_speculated3994_v_10_r0s4,
-     sroa_speculated3994_v_9_r0s4,
-     sroa_speculated3994_v_8_r0s4,
-     sroa_speculated3994_v_7_r0s4,
-     sroa_speculated3994_v_6_r0s4,
-     sroa_speculated3994_v_5_r0s4,
-     sroa_speculated3994_v_4_r0s4,
-     sroa_speculated3994_v_3_r0s4,
-     sroa_speculated3994_v_2_r0s4,
-     sroa_speculated3994_v_1_r0s4,
-     sroa_speculated3994_v1147_r0s4,
+     sroa_speculated3978_v_31_r0s4,
+     sroa_speculated3978_v_30_r0s4,
+     sroa_speculated3978_v_29_r0s4,
+     sroa_speculated3978_v_28_r0s4,
+     sroa_speculated3978_v_27_r0s4,
+     sroa_speculated3978_v_26_r0s4,
+     sroa_speculated3978_v_25_r0s4,
+     sroa_speculated3978_v_24_r0s4,
+     sroa_speculated3978_v_23_r0s4,
+     sroa_speculated3978_v_22_r0s4,
+     sroa_speculated3978_v_21_r0s4,
+     sroa_speculated3978_v_20_r0s4,
+     sroa_speculated3978_v_19_r0s4,
+     sroa_speculated3978_v_18_r0s4,
+     sroa_speculated3978_v_17_r0s4,
+     sroa_speculated3978_v_16_r0s4,
+     sroa_speculated3978_v_15_r0s4,
+     sroa_speculated3978_v_14_r0s4,
+     sroa_speculated3978_v_13_r0s4,
+     sroa_speculated3978_v_12_r0s4,
+     sroa_speculated3978_v_11_r0s4,
+     sroa_speculated3978_v_10_r0s4,
+     sroa_speculated3978_v_9_r0s4,
+     sroa_speculated3978_v_8_r0s4,
+     sroa_speculated3978_v_7_r0s4,
+     sroa_speculated3978_v_6_r0s4,
+     sroa_speculated3978_v_5_r0s4,
+     sroa_speculated3978_v_4_r0s4,
+     sroa_speculated3978_v_3_r0s4,
+     sroa_speculated3978_v_2_r0s4,
+     sroa_speculated3978_v_1_r0s4,
+     sroa_speculated3978_v1146_r0s4,
      cmp_i673_r0s4
        ? pieces_r0s4
-       : {conv_i1367_pn_in_31_r0s4,
-          conv_i1367_pn_in_30_r0s4,
-          conv_i1367_pn_in_29_r0s4,
-          conv_i1367_pn_in_28_r0s4,
-          conv_i1367_pn_in_27_r0s4,
-          conv_i1367_pn_in_26_r0s4,
-          conv_i1367_pn_in_25_r0s4,
-          conv_i1367_pn_in_24_r0s4,
-          conv_i1367_pn_in_23_r0s4,
-          conv_i1367_pn_in_22_r0s4,
-          conv_i1367_pn_in_21_r0s4,
-          conv_i1367_pn_in_20_r0s4,
-          conv_i1367_pn_in_19_r0s4,
-          conv_i1367_pn_in_18_r0s4,
-          conv_i1367_pn_in_17_r0s4,
-          conv_i1367_pn_in_16_r0s4,
-          conv_i1367_pn_in_15_r0s4,
-          conv_i1367_pn_in_14_r0s4,
-          conv_i1367_pn_in_13_r0s4,
-          conv_i1367_pn_in_12_r0s4,
-          conv_i1367_pn_in_11_r0s4,
-          conv_i1367_pn_in_10_r0s4,
-          conv_i1367_pn_in_9_r0s4,
-          conv_i1367_pn_in_8_r0s4,
-          conv_i1367_pn_in_7_r0s4,
-          conv_i1367_pn_in_6_r0s4,
-          conv_i1367_pn_in_5_r0s4,
-          conv_i1367_pn_in_4_r0s4,
-          conv_i1367_pn_in_3_r0s4,
-          conv_i1367_pn_in_2_r0s4,
-          conv_i1367_pn_in_1_r0s4,
-          conv_i1367_pn_in_r0s4}};
+       : {field_r0s4__31,
+          select_r0s4__31,
+          field_r0s4__30,
+          select_r0s4__30,
+          field_r0s4__29,
+          select_r0s4__29,
+          field_r0s4__28,
+          select_r0s4__28,
+          field_r0s4__27,
+          select_r0s4__27,
+          field_r0s4__26,
+          select_r0s4__26,
+          field_r0s4__25,
+          select_r0s4__25,
+          field_r0s4__24,
+          select_r0s4__24,
+          field_r0s4__23,
+          select_r0s4__23,
+          field_r0s4__22,
+          select_r0s4__22,
+          field_r0s4__21,
+          select_r0s4__21,
+          field_r0s4__20,
+          select_r0s4__20,
+          field_r0s4__19,
+          select_r0s4__19,
+          field_r0s4__18,
+          select_r0s4__18,
+          field_r0s4__17,
+          select_r0s4__17,
+          field_r0s4__16,
+          select_r0s4__16,
+          field_r0s4__15,
+          select_r0s4__15,
+          field_r0s4__14,
+          select_r0s4__14,
+          field_r0s4__13,
+          select_r0s4__13,
+          field_r0s4__12,
+          select_r0s4__12,
+          field_r0s4__11,
+          select_r0s4__11,
+          field_r0s4__10,
+          select_r0s4__10,
+          field_r0s4__9,
+          select_r0s4__9,
+          field_r0s4__8,
+          select_r0s4__8,
+          field_r0s4__7,
+          select_r0s4__7,
+          field_r0s4__6,
+          select_r0s4__6,
+          field_r0s4__5,
+          select_r0s4__5,
+          field_r0s4__4,
+          select_r0s4__4,
+          field_r0s4__3,
+          select_r0s4__3,
+          field_r0s4__2,
+          select_r0s4__2,
+          field_r0s4__1,
+          select_r0s4__1,
+          field_r0s4,
+          select_r0s4}};
   assign decoded_waits = valid0_4 & and_r0s4 & ~decoded_full_n;
-  assign valid_write = _GEN & spec_select78_r0s4;
-  assign valid_din = _GEN_16;
-  assign valid_waits = valid0_4 & spec_select78_r0s4 & ~valid_full_n;
+  assign valid_write = _GEN & spec_select77_r0s4;
+  assign valid_din = _GEN_12;
+  assign valid_waits = valid0_4 & spec_select77_r0s4 & ~valid_full_n;
 endmodule
 
 module kv_decompress_scale_speckv_Design(
@@ -8765,63 +9275,82 @@ module kv_decompress_scale_speckv_Design(
   reg          cmp_i_not_r0s6;
   reg          cmp_i_not_r0s7;
   reg          cmp_i_not_r0s8;
-  reg  [14:0]  sroa_speculated8503_r0s1;
-  reg  [14:0]  sroa_speculated8503_r0s2;
-  reg  [14:0]  sroa_speculated8503_r0s3;
-  reg  [14:0]  sroa_speculated8503_r0s4;
-  reg  [14:0]  sroa_speculated8503_r0s5;
-  reg  [14:0]  sroa_speculated8503_r0s6;
-  reg  [14:0]  sroa_speculated8503_r0s7;
-  reg  [14:0]  sroa_speculated8503_r0s8;
-  reg          sroa_speculated8503_r0s1__1;
-  reg          sroa_speculated8503_r0s2__1;
-  reg          sroa_speculated8503_r0s3__1;
-  reg          sroa_speculated8503_r0s4__1;
-  reg          sroa_speculated8503_r0s5__1;
-  reg          sroa_speculated8503_r0s6__1;
-  reg          sroa_speculated8503_r0s7__1;
-  reg          sroa_speculated8503_r0s8__1;
+  reg  [511:0] kept_sroa_0_0_r0s2;
+  reg  [511:0] kept_sroa_0_0_r0s3;
+  reg  [511:0] kept_sroa_0_0_r0s4;
+  reg  [511:0] kept_sroa_0_0_r0s5;
+  reg  [511:0] kept_sroa_0_0_r0s6;
+  reg  [511:0] kept_sroa_0_0_r0s7;
+  reg  [511:0] kept_sroa_0_0_r0s8;
   reg          xor_r0s1;
   reg          xor_r0s2;
-  reg          or_cond7491_r0s1;
-  reg          or_cond7491_r0s2;
+  reg          or_cond7501_r0s1;
+  reg          or_cond7501_r0s2;
   reg  [15:0]  zeros_sroa_0_0_r0s1;
   reg  [15:0]  zeros_sroa_0_0_r0s2;
-  reg  [6:0]   sroa_speculated8296_v_r0s1;
-  reg  [5:0]   add_i3312_2_r0s1;
+  reg  [5:0]   add_i332512691298_r0s1;
+  reg  [5:0]   add_i3325_11300_r0s1;
+  reg  [5:0]   add_i3325_2_r0s1;
   reg  [5:0]
-    add_i3312_3133113611402144714991554161616811753182819101995208721822284238925012616273828632995313032723417356937243886_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_4_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_6_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_8_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_10_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_12_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_14_r0s1;
-  reg  [9:0]   sroa_speculated8280_v_r0s2;
-  reg  [6:0]   sroa_speculated8296_v_16_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_18_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_20_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_22_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_24_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_26_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_28_r0s1;
-  reg  [5:0]   add_i3312_30_r0s1;
-  reg  [5:0]   add_i3312_31_r0s1;
-  reg  [9:0]   sroa_speculated8280_v_16_r0s2;
+    add_i3325_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1;
+  reg  [5:0]
+    add_i3325_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1;
+  reg  [5:0]
+    and5_i3573_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1;
+  reg  [9:0]   sroa_speculated8289_v_r0s2;
+  reg  [5:0]
+    and5_i3573_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1;
+  reg  [5:0]
+    and5_i3573_172299237225162599275328463010311332873400358437073901_in_in_r0s1;
+  reg  [5:0]   and5_i3573_18240624822633271928802976314732533434355037413867_in_in_r0s1;
+  reg  [5:0]   and5_i3573_1925182597275528443012311132893398358637053903_in_in_r0s1;
+  reg  [5:0]   and5_i3573_202635271728822974314932513436354837433865_in_in_r0s1;
+  reg  [5:0]   and5_i3573_21275728423014310932913396358837033905_in_in_r0s1;
+  reg  [5:0]   and5_i3573_2228842972315132493438354637453863_in_in_r0s1;
+  reg  [5:0]   and5_i3573_233016310732933394359037013907_in_in_r0s1;
+  reg  [5:0]   and5_i3573_24315332473440354437473861_in_in_r0s1;
+  reg  [5:0]   and5_i3573_2532953392359236993909_in_in_r0s1;
+  reg  [5:0]   and5_i3573_263442354237493859_in_in_r0s1;
+  reg  [5:0]   and5_i3573_27359436973911_in_in_r0s1;
+  reg  [5:0]   and5_i3573_2837513857_in_in_r0s1;
+  reg  [5:0]   and5_i3573_293913_in_in_r0s1;
+  reg  [5:0]   add_i3325_30_r0s1;
+  reg  [5:0]   add_i3325_31_r0s1;
+  reg  [9:0]   sroa_speculated8289_v_16_r0s2;
   reg          and_r0s3__1;
   reg          and_r0s4__1;
   reg          and_r0s5__1;
   reg          and_r0s6__1;
   reg          and_r0s7__1;
   reg          and_r0s8__1;
-  reg  [31:0]  cond118_i1558_r0s1;
-  reg  [31:0]  cond118_i1558_r0s2;
-  reg  [31:0]  cond118_i1558_r0s3;
-  reg  [31:0]  cond118_i1558_r0s4;
-  reg  [31:0]  cond118_i1558_r0s5;
-  reg  [31:0]  cond118_i1558_r0s6;
-  reg  [31:0]  cond118_i1558_r0s7;
-  reg  [31:0]  cond118_i1558_r0s8;
+  reg  [31:0]  cond118_i1571_r0s1;
+  reg  [31:0]  cond118_i1571_r0s2;
+  reg  [31:0]  cond118_i1571_r0s3;
+  reg  [31:0]  cond118_i1571_r0s4;
+  reg  [31:0]  cond118_i1571_r0s5;
+  reg  [31:0]  cond118_i1571_r0s6;
+  reg  [31:0]  cond118_i1571_r0s7;
+  reg  [31:0]  cond118_i1571_r0s8;
   reg  [7:0]   plan_sroa_10_0_r0s1;
   reg  [7:0]   plan_sroa_10_0_r0s2;
   reg  [7:0]   plan_sroa_10_0_r0s3;
@@ -8829,10 +9358,9 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0s5;
   reg  [7:0]   plan_sroa_10_0_r0s6;
   reg  [7:0]   plan_sroa_10_0_r0s7;
-  reg  [4:0]   sroa_speculated8500_r0s1;
-  reg  [9:0]   conv_i3737_r0s1;
-  reg  [9:0]   add_i3947_r0s2;
-  reg  [9:0]   add_i3947_r0s3;
+  reg  [9:0]   add_i3976_r0s1;
+  reg  [9:0]   add_i3976_r0s2;
+  reg  [9:0]   add_i3976_r0s3;
   reg          xor_r0s3;
   reg          xor_r0s3__1;
   reg          xor_r0s3__2;
@@ -8847,69 +9375,69 @@ module kv_decompress_scale_speckv_Design(
   reg          xor_r0s3__11;
   reg          xor_r0s3__12;
   reg          xor_r0s3__13;
-  reg          add_i3911_r0s3;
-  reg          add_i3911_r0s3__1;
-  reg          add_i3911_r0s3__2;
-  reg          add_i3911_r0s3__3;
-  reg          add_i3911_r0s3__4;
-  reg          add_i3911_r0s3__5;
-  reg          add_i3911_r0s3__6;
-  reg          cmp_i5472_r0s4;
-  reg          cmp_i4932_r0s2;
-  reg          cmp_i4932_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__1;
-  reg  [2:0]   sroa_speculated8500_r0s2;
-  reg  [2:0]   sroa_speculated8500_r0s3;
+  reg          add_i3940_r0s3;
+  reg          add_i3940_r0s3__1;
+  reg          add_i3940_r0s3__2;
+  reg          add_i3940_r0s3__3;
+  reg          add_i3940_r0s3__4;
+  reg          add_i3940_r0s3__5;
+  reg          add_i3940_r0s3__6;
+  reg          cmp_i5495_r0s4;
+  reg          cmp_i4955_r0s2;
+  reg          cmp_i4955_r0s3;
+  reg  [255:0] kept_sroa_5_0_r0s1;
+  reg  [255:0] kept_sroa_5_0_r0s2;
+  reg  [255:0] kept_sroa_5_0_r0s3;
   reg  [6:0]   v177_r0s4;
-  reg  [1:0]   loadedv_i5237_r0s4;
-  reg          cmp_i5472_1_r0s4;
-  reg          cmp_i5472_2_r0s4;
-  reg          cmp_i5472_3_r0s4;
-  reg          cmp_i5472_4_r0s4;
-  reg          cmp_i5472_5_r0s4;
-  reg          cmp_i5472_6_r0s4;
-  reg  [2:0]   loadedv_i5237_r0s4__1;
-  reg          add_i3911_r0s4;
-  reg          add_i3911_r0s3__7;
-  reg          add_i3911_r0s4__1;
-  reg          add_i3911_r0s4__2;
-  reg          add_i3911_r0s3__8;
-  reg          add_i3911_r0s4__3;
-  reg          add_i3911_r0s4__4;
-  reg          add_i3911_r0s3__9;
-  reg          add_i3911_r0s4__5;
-  reg          add_i3911_r0s4__6;
-  reg          add_i3911_r0s3__10;
-  reg          add_i3911_r0s4__7;
-  reg          add_i3911_r0s4__8;
-  reg          add_i3911_r0s3__11;
-  reg          add_i3911_r0s4__9;
-  reg          add_i3911_r0s4__10;
-  reg          add_i3911_r0s3__12;
-  reg          add_i3911_r0s4__11;
-  reg          add_i3911_r0s4__12;
-  reg          add_i3911_r0s3__13;
-  reg          add_i3911_r0s4__13;
-  reg  [29:0]  mul_i4225_r0s5;
-  reg  [29:0]  mul_i4225_r0s6;
-  reg  [29:0]  mul_i4225_r0s7;
-  reg          cmp_i5670_r0s4;
-  reg          cmp_i5670_r0s5;
-  reg          cmp_i5670_r0s6;
-  reg          cmp_i5670_r0s7;
-  reg  [9:0]   sub_i3983_r0s4;
+  reg  [1:0]   loadedv_i5260_r0s4;
+  reg          cmp_i5495_1_r0s4;
+  reg          cmp_i5495_2_r0s4;
+  reg          cmp_i5495_3_r0s4;
+  reg          cmp_i5495_4_r0s4;
+  reg          cmp_i5495_5_r0s4;
+  reg          cmp_i5495_6_r0s4;
+  reg  [2:0]   loadedv_i5260_r0s4__1;
+  reg          add_i3940_r0s4;
+  reg          add_i3940_r0s3__7;
+  reg          add_i3940_r0s4__1;
+  reg          add_i3940_r0s4__2;
+  reg          add_i3940_r0s3__8;
+  reg          add_i3940_r0s4__3;
+  reg          add_i3940_r0s4__4;
+  reg          add_i3940_r0s3__9;
+  reg          add_i3940_r0s4__5;
+  reg          add_i3940_r0s4__6;
+  reg          add_i3940_r0s3__10;
+  reg          add_i3940_r0s4__7;
+  reg          add_i3940_r0s4__8;
+  reg          add_i3940_r0s3__11;
+  reg          add_i3940_r0s4__9;
+  reg          add_i3940_r0s4__10;
+  reg          add_i3940_r0s3__12;
+  reg          add_i3940_r0s4__11;
+  reg          add_i3940_r0s4__12;
+  reg          add_i3940_r0s3__13;
+  reg          add_i3940_r0s4__13;
+  reg  [29:0]  mul_i4254_r0s5;
+  reg  [29:0]  mul_i4254_r0s6;
+  reg  [29:0]  mul_i4254_r0s7;
+  reg          cmp_i5693_r0s4;
+  reg          cmp_i5693_r0s5;
+  reg          cmp_i5693_r0s6;
+  reg          cmp_i5693_r0s7;
+  reg  [9:0]   sub_i4012_r0s4;
   reg  [9:0]   v190_r0s5;
   reg  [9:0]   v190_r0s6;
   reg  [9:0]   v190_r0s7;
-  reg  [20:0]  add_i4587_r0s8;
-  reg  [15:0]  conv_i6888_r0s1;
-  reg  [15:0]  conv_i6888_r0s2;
-  reg  [15:0]  conv_i6888_r0s3;
-  reg  [15:0]  conv_i6888_r0s4;
-  reg  [15:0]  conv_i6888_r0s5;
-  reg  [15:0]  conv_i6888_r0s6;
-  reg  [15:0]  conv_i6888_r0s7;
-  reg  [15:0]  conv_i6888_r0s8;
+  reg  [20:0]  add_i4616_r0s8;
+  reg  [15:0]  conv_i6911_r0s1;
+  reg  [15:0]  conv_i6911_r0s2;
+  reg  [15:0]  conv_i6911_r0s3;
+  reg  [15:0]  conv_i6911_r0s4;
+  reg  [15:0]  conv_i6911_r0s5;
+  reg  [15:0]  conv_i6911_r0s6;
+  reg  [15:0]  conv_i6911_r0s7;
+  reg  [15:0]  conv_i6911_r0s8;
   reg  [7:0]   plan_sroa_10_0_r0s8;
   reg  [15:0]  level_sroa_0_0_r0s3;
   reg  [15:0]  level_sroa_0_0_r0s4;
@@ -8917,37 +9445,8 @@ module kv_decompress_scale_speckv_Design(
   reg  [15:0]  level_sroa_0_0_r0s6;
   reg  [15:0]  level_sroa_0_0_r0s7;
   reg  [15:0]  level_sroa_0_0_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__2;
-  reg  [9:0]   sroa_speculated8503_r0s2__2;
-  reg  [9:0]   sroa_speculated8503_r0s3__2;
-  reg  [9:0]   sroa_speculated8503_r0s4__2;
-  reg  [9:0]   sroa_speculated8503_r0s5__2;
-  reg  [9:0]   sroa_speculated8503_r0s6__2;
-  reg  [9:0]   sroa_speculated8503_r0s7__2;
-  reg  [5:0]   sroa_speculated8503_r0s1__3;
-  reg  [5:0]   sroa_speculated8503_r0s2__3;
-  reg  [5:0]   sroa_speculated8503_r0s3__3;
-  reg  [5:0]   sroa_speculated8503_r0s4__3;
-  reg  [5:0]   sroa_speculated8503_r0s5__3;
-  reg  [5:0]   sroa_speculated8503_r0s6__3;
-  reg  [5:0]   sroa_speculated8503_r0s7__3;
-  reg  [6:0]   sroa_speculated8296_v_17_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_19_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_21_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_23_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_25_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_27_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_29_r0s1;
-  reg  [9:0]   sroa_speculated8280_v_17_r0s2;
-  reg  [6:0]   sroa_speculated8296_v_1_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_5_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_7_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_9_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_11_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_13_r0s1;
-  reg  [6:0]   sroa_speculated8296_v_15_r0s1;
-  reg  [9:0]   sroa_speculated8280_v_1_r0s2;
-  reg          icmp_r0s1;
+  reg  [9:0]   sroa_speculated8289_v_17_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_1_r0s2;
   reg          icmp_r0s2;
   reg          xor_r0s1__1;
   reg          xor_r0s2__1;
@@ -8956,10 +9455,9 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__2;
   reg          and_r0s6__2;
   reg          and_r0s7__2;
-  reg  [9:0]   conv_i3729_r0s1;
-  reg  [4:0]   sroa_speculated8500_r0s1__2;
-  reg  [9:0]   add_i3932_1_r0s2;
-  reg  [9:0]   add_i3932_1_r0s3;
+  reg  [9:0]   conv_i3745_r0s1;
+  reg  [9:0]   add_i3961_1_r0s2;
+  reg  [9:0]   add_i3961_1_r0s3;
   reg          and_r0s3__3;
   reg          xor_r0s3__14;
   reg          and_r0s3__4;
@@ -8968,70 +9466,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__1;
   reg          and_r0s3__6;
   reg          and_r0s3__7;
-  reg          cmp_i110_i_1195_r0s4;
-  reg          cmp_i4959_1_r0s2;
-  reg          cmp_i4959_1_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__3;
-  reg  [2:0]   sroa_speculated8500_r0s2__1;
-  reg  [2:0]   sroa_speculated8500_r0s3__1;
-  reg  [3:0]   shl_i5117_1_r0s4;
+  reg          cmp_i110_i_1194_r0s4;
+  reg          cmp_i4982_1_r0s2;
+  reg          cmp_i4982_1_r0s3;
+  reg  [3:0]   shl_i5140_1_r0s4;
   reg          cmp_i110_i_1_1_r0s4;
-  reg  [2:0]   shl_i5117_1_r0s4__1;
+  reg  [2:0]   shl_i5140_1_r0s4__1;
   reg          cmp_i110_i_2_1_r0s4;
   reg          cmp_i110_i_3_1_r0s4;
   reg          cmp_i110_i_4_1_r0s4;
   reg          cmp_i110_i_5_1_r0s4;
   reg          cmp_i110_i_6_1_r0s4;
-  reg          add_i6963_1_r0s3;
-  reg          add_i6963_1_r0s4;
-  reg          add_i6963_1_r0s3__1;
-  reg          add_i6963_1_r0s4__1;
-  reg          add_i6963_1_r0s3__2;
-  reg          add_i6963_1_r0s4__2;
-  reg          add_i6963_1_r0s3__3;
-  reg          add_i6963_1_r0s4__3;
-  reg          add_i6963_1_r0s3__4;
-  reg          add_i6963_1_r0s4__4;
-  reg          add_i6963_1_r0s3__5;
-  reg          add_i6963_1_r0s4__5;
-  reg          add_i6963_1_r0s3__6;
-  reg          add_i6963_1_r0s4__6;
-  reg          add_i6963_1_r0s3__7;
-  reg          add_i6963_1_r0s4__7;
-  reg          add_i6963_1_r0s3__8;
-  reg          add_i6963_1_r0s4__8;
-  reg  [24:0]  mul_i7087_1_r0s5;
-  reg  [24:0]  mul_i7087_1_r0s6;
-  reg          cmp_i5677_1_r0s4;
-  reg          cmp_i5677_1_r0s5;
-  reg          cmp_i5677_1_r0s6;
+  reg          add_i6974_1_r0s3;
+  reg          add_i6974_1_r0s4;
+  reg          add_i6974_1_r0s3__1;
+  reg          add_i6974_1_r0s4__1;
+  reg          add_i6974_1_r0s3__2;
+  reg          add_i6974_1_r0s4__2;
+  reg          add_i6974_1_r0s3__3;
+  reg          add_i6974_1_r0s4__3;
+  reg          add_i6974_1_r0s3__4;
+  reg          add_i6974_1_r0s4__4;
+  reg          add_i6974_1_r0s3__5;
+  reg          add_i6974_1_r0s4__5;
+  reg          add_i6974_1_r0s3__6;
+  reg          add_i6974_1_r0s4__6;
+  reg          add_i6974_1_r0s3__7;
+  reg          add_i6974_1_r0s4__7;
+  reg          add_i6974_1_r0s3__8;
+  reg          add_i6974_1_r0s4__8;
+  reg  [24:0]  mul_i7097_1_r0s5;
+  reg  [24:0]  mul_i7097_1_r0s6;
+  reg          cmp_i5700_1_r0s4;
+  reg          cmp_i5700_1_r0s5;
+  reg          cmp_i5700_1_r0s6;
   reg  [9:0]   v214_r0s4;
   reg  [9:0]   v214_r0s5;
   reg  [9:0]   v214_r0s6;
-  reg  [20:0]  add_i4578_1_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_1_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_1_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_1_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_1_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_1_r0s7;
-  reg  [15:0]  sroa_speculated8339_1_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__4;
-  reg  [9:0]   sroa_speculated8503_r0s2__4;
-  reg  [9:0]   sroa_speculated8503_r0s3__4;
-  reg  [9:0]   sroa_speculated8503_r0s4__4;
-  reg  [9:0]   sroa_speculated8503_r0s5__4;
-  reg  [9:0]   sroa_speculated8503_r0s6__4;
-  reg  [9:0]   sroa_speculated8503_r0s7__4;
-  reg  [5:0]   sroa_speculated8503_r0s1__5;
-  reg  [5:0]   sroa_speculated8503_r0s2__5;
-  reg  [5:0]   sroa_speculated8503_r0s3__5;
-  reg  [5:0]   sroa_speculated8503_r0s4__5;
-  reg  [5:0]   sroa_speculated8503_r0s5__5;
-  reg  [5:0]   sroa_speculated8503_r0s6__5;
-  reg  [5:0]   sroa_speculated8503_r0s7__5;
-  reg  [9:0]   sroa_speculated8280_v_18_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_2_r0s2;
-  reg          icmp_r0s1__1;
+  reg  [20:0]  add_i4607_1_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_1_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_1_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_1_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_1_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_1_r0s7;
+  reg  [15:0]  sroa_speculated8345_1_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_18_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_2_r0s2;
   reg          icmp_r0s2__1;
   reg          xor_r0s1__2;
   reg          xor_r0s2__2;
@@ -9040,9 +9520,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__3;
   reg          and_r0s6__3;
   reg          and_r0s7__3;
-  reg  [4:0]   sroa_speculated8500_r0s1__4;
-  reg  [9:0]   add_i3932_2_r0s2;
-  reg  [9:0]   add_i3932_2_r0s3;
+  reg  [9:0]   add_i3961_2_r0s2;
+  reg  [9:0]   add_i3961_2_r0s3;
   reg          and_r0s3__9;
   reg          xor_r0s3__15;
   reg          and_r0s3__10;
@@ -9051,70 +9530,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__3;
   reg          and_r0s3__12;
   reg          and_r0s3__13;
-  reg          cmp_i110_i_2205_r0s4;
-  reg          cmp_i4959_2_r0s2;
-  reg          cmp_i4959_2_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__5;
-  reg  [2:0]   sroa_speculated8500_r0s2__2;
-  reg  [2:0]   sroa_speculated8500_r0s3__2;
-  reg  [3:0]   shl_i5117_2_r0s4;
+  reg          cmp_i110_i_2204_r0s4;
+  reg          cmp_i4982_2_r0s2;
+  reg          cmp_i4982_2_r0s3;
+  reg  [3:0]   shl_i5140_2_r0s4;
   reg          cmp_i110_i_1_2_r0s4;
-  reg  [2:0]   shl_i5117_2_r0s4__1;
+  reg  [2:0]   shl_i5140_2_r0s4__1;
   reg          cmp_i110_i_2_2_r0s4;
   reg          cmp_i110_i_3_2_r0s4;
   reg          cmp_i110_i_4_2_r0s4;
   reg          cmp_i110_i_5_2_r0s4;
   reg          cmp_i110_i_6_2_r0s4;
-  reg          add_i6963_2_r0s3;
-  reg          add_i6963_2_r0s4;
-  reg          add_i6963_2_r0s3__1;
-  reg          add_i6963_2_r0s4__1;
-  reg          add_i6963_2_r0s3__2;
-  reg          add_i6963_2_r0s4__2;
-  reg          add_i6963_2_r0s3__3;
-  reg          add_i6963_2_r0s4__3;
-  reg          add_i6963_2_r0s3__4;
-  reg          add_i6963_2_r0s4__4;
-  reg          add_i6963_2_r0s3__5;
-  reg          add_i6963_2_r0s4__5;
-  reg          add_i6963_2_r0s3__6;
-  reg          add_i6963_2_r0s4__6;
-  reg          add_i6963_2_r0s3__7;
-  reg          add_i6963_2_r0s4__7;
-  reg          add_i6963_2_r0s3__8;
-  reg          add_i6963_2_r0s4__8;
-  reg  [24:0]  mul_i7087_2_r0s5;
-  reg  [24:0]  mul_i7087_2_r0s6;
-  reg          cmp_i5677_2_r0s4;
-  reg          cmp_i5677_2_r0s5;
-  reg          cmp_i5677_2_r0s6;
+  reg          add_i6974_2_r0s3;
+  reg          add_i6974_2_r0s4;
+  reg          add_i6974_2_r0s3__1;
+  reg          add_i6974_2_r0s4__1;
+  reg          add_i6974_2_r0s3__2;
+  reg          add_i6974_2_r0s4__2;
+  reg          add_i6974_2_r0s3__3;
+  reg          add_i6974_2_r0s4__3;
+  reg          add_i6974_2_r0s3__4;
+  reg          add_i6974_2_r0s4__4;
+  reg          add_i6974_2_r0s3__5;
+  reg          add_i6974_2_r0s4__5;
+  reg          add_i6974_2_r0s3__6;
+  reg          add_i6974_2_r0s4__6;
+  reg          add_i6974_2_r0s3__7;
+  reg          add_i6974_2_r0s4__7;
+  reg          add_i6974_2_r0s3__8;
+  reg          add_i6974_2_r0s4__8;
+  reg  [24:0]  mul_i7097_2_r0s5;
+  reg  [24:0]  mul_i7097_2_r0s6;
+  reg          cmp_i5700_2_r0s4;
+  reg          cmp_i5700_2_r0s5;
+  reg          cmp_i5700_2_r0s6;
   reg  [9:0]   v238_r0s4;
   reg  [9:0]   v238_r0s5;
   reg  [9:0]   v238_r0s6;
-  reg  [20:0]  add_i4578_2_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_2_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_2_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_2_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_2_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_2_r0s7;
-  reg  [15:0]  sroa_speculated8339_2_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__6;
-  reg  [9:0]   sroa_speculated8503_r0s2__6;
-  reg  [9:0]   sroa_speculated8503_r0s3__6;
-  reg  [9:0]   sroa_speculated8503_r0s4__6;
-  reg  [9:0]   sroa_speculated8503_r0s5__6;
-  reg  [9:0]   sroa_speculated8503_r0s6__6;
-  reg  [9:0]   sroa_speculated8503_r0s7__6;
-  reg  [5:0]   sroa_speculated8503_r0s1__7;
-  reg  [5:0]   sroa_speculated8503_r0s2__7;
-  reg  [5:0]   sroa_speculated8503_r0s3__7;
-  reg  [5:0]   sroa_speculated8503_r0s4__7;
-  reg  [5:0]   sroa_speculated8503_r0s5__7;
-  reg  [5:0]   sroa_speculated8503_r0s6__7;
-  reg  [5:0]   sroa_speculated8503_r0s7__7;
-  reg  [9:0]   sroa_speculated8280_v_19_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_3_r0s2;
-  reg          icmp_r0s1__2;
+  reg  [20:0]  add_i4607_2_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_2_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_2_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_2_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_2_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_2_r0s7;
+  reg  [15:0]  sroa_speculated8345_2_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_19_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_3_r0s2;
   reg          icmp_r0s2__2;
   reg          xor_r0s1__3;
   reg          xor_r0s2__3;
@@ -9123,9 +9584,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__4;
   reg          and_r0s6__4;
   reg          and_r0s7__4;
-  reg  [4:0]   sroa_speculated8500_r0s1__6;
-  reg  [9:0]   add_i3932_3_r0s2;
-  reg  [9:0]   add_i3932_3_r0s3;
+  reg  [9:0]   add_i3961_3_r0s2;
+  reg  [9:0]   add_i3961_3_r0s3;
   reg          and_r0s3__15;
   reg          xor_r0s3__16;
   reg          and_r0s3__16;
@@ -9134,70 +9594,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__5;
   reg          and_r0s3__18;
   reg          and_r0s3__19;
-  reg          cmp_i110_i_3215_r0s4;
-  reg          cmp_i4959_3_r0s2;
-  reg          cmp_i4959_3_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__7;
-  reg  [2:0]   sroa_speculated8500_r0s2__3;
-  reg  [2:0]   sroa_speculated8500_r0s3__3;
-  reg  [3:0]   shl_i5117_3_r0s4;
+  reg          cmp_i110_i_3214_r0s4;
+  reg          cmp_i4982_3_r0s2;
+  reg          cmp_i4982_3_r0s3;
+  reg  [3:0]   shl_i5140_3_r0s4;
   reg          cmp_i110_i_1_3_r0s4;
-  reg  [2:0]   shl_i5117_3_r0s4__1;
+  reg  [2:0]   shl_i5140_3_r0s4__1;
   reg          cmp_i110_i_2_3_r0s4;
   reg          cmp_i110_i_3_3_r0s4;
   reg          cmp_i110_i_4_3_r0s4;
   reg          cmp_i110_i_5_3_r0s4;
   reg          cmp_i110_i_6_3_r0s4;
-  reg          add_i6963_3_r0s3;
-  reg          add_i6963_3_r0s4;
-  reg          add_i6963_3_r0s3__1;
-  reg          add_i6963_3_r0s4__1;
-  reg          add_i6963_3_r0s3__2;
-  reg          add_i6963_3_r0s4__2;
-  reg          add_i6963_3_r0s3__3;
-  reg          add_i6963_3_r0s4__3;
-  reg          add_i6963_3_r0s3__4;
-  reg          add_i6963_3_r0s4__4;
-  reg          add_i6963_3_r0s3__5;
-  reg          add_i6963_3_r0s4__5;
-  reg          add_i6963_3_r0s3__6;
-  reg          add_i6963_3_r0s4__6;
-  reg          add_i6963_3_r0s3__7;
-  reg          add_i6963_3_r0s4__7;
-  reg          add_i6963_3_r0s3__8;
-  reg          add_i6963_3_r0s4__8;
-  reg  [24:0]  mul_i7087_3_r0s5;
-  reg  [24:0]  mul_i7087_3_r0s6;
-  reg          cmp_i5677_3_r0s4;
-  reg          cmp_i5677_3_r0s5;
-  reg          cmp_i5677_3_r0s6;
+  reg          add_i6974_3_r0s3;
+  reg          add_i6974_3_r0s4;
+  reg          add_i6974_3_r0s3__1;
+  reg          add_i6974_3_r0s4__1;
+  reg          add_i6974_3_r0s3__2;
+  reg          add_i6974_3_r0s4__2;
+  reg          add_i6974_3_r0s3__3;
+  reg          add_i6974_3_r0s4__3;
+  reg          add_i6974_3_r0s3__4;
+  reg          add_i6974_3_r0s4__4;
+  reg          add_i6974_3_r0s3__5;
+  reg          add_i6974_3_r0s4__5;
+  reg          add_i6974_3_r0s3__6;
+  reg          add_i6974_3_r0s4__6;
+  reg          add_i6974_3_r0s3__7;
+  reg          add_i6974_3_r0s4__7;
+  reg          add_i6974_3_r0s3__8;
+  reg          add_i6974_3_r0s4__8;
+  reg  [24:0]  mul_i7097_3_r0s5;
+  reg  [24:0]  mul_i7097_3_r0s6;
+  reg          cmp_i5700_3_r0s4;
+  reg          cmp_i5700_3_r0s5;
+  reg          cmp_i5700_3_r0s6;
   reg  [9:0]   v262_r0s4;
   reg  [9:0]   v262_r0s5;
   reg  [9:0]   v262_r0s6;
-  reg  [20:0]  add_i4578_3_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_3_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_3_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_3_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_3_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_3_r0s7;
-  reg  [15:0]  sroa_speculated8339_3_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__8;
-  reg  [9:0]   sroa_speculated8503_r0s2__8;
-  reg  [9:0]   sroa_speculated8503_r0s3__8;
-  reg  [9:0]   sroa_speculated8503_r0s4__8;
-  reg  [9:0]   sroa_speculated8503_r0s5__8;
-  reg  [9:0]   sroa_speculated8503_r0s6__8;
-  reg  [9:0]   sroa_speculated8503_r0s7__8;
-  reg  [5:0]   sroa_speculated8503_r0s1__9;
-  reg  [5:0]   sroa_speculated8503_r0s2__9;
-  reg  [5:0]   sroa_speculated8503_r0s3__9;
-  reg  [5:0]   sroa_speculated8503_r0s4__9;
-  reg  [5:0]   sroa_speculated8503_r0s5__9;
-  reg  [5:0]   sroa_speculated8503_r0s6__9;
-  reg  [5:0]   sroa_speculated8503_r0s7__9;
-  reg  [9:0]   sroa_speculated8280_v_20_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_4_r0s2;
-  reg          icmp_r0s1__3;
+  reg  [20:0]  add_i4607_3_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_3_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_3_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_3_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_3_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_3_r0s7;
+  reg  [15:0]  sroa_speculated8345_3_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_20_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_4_r0s2;
   reg          icmp_r0s2__3;
   reg          xor_r0s1__4;
   reg          xor_r0s2__4;
@@ -9206,9 +9648,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__5;
   reg          and_r0s6__5;
   reg          and_r0s7__5;
-  reg  [4:0]   sroa_speculated8500_r0s1__8;
-  reg  [9:0]   add_i3932_4_r0s2;
-  reg  [9:0]   add_i3932_4_r0s3;
+  reg  [9:0]   add_i3961_4_r0s2;
+  reg  [9:0]   add_i3961_4_r0s3;
   reg          and_r0s3__21;
   reg          xor_r0s3__17;
   reg          and_r0s3__22;
@@ -9217,70 +9658,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__7;
   reg          and_r0s3__24;
   reg          and_r0s3__25;
-  reg          cmp_i110_i_4225_r0s4;
-  reg          cmp_i4959_4_r0s2;
-  reg          cmp_i4959_4_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__9;
-  reg  [2:0]   sroa_speculated8500_r0s2__4;
-  reg  [2:0]   sroa_speculated8500_r0s3__4;
-  reg  [3:0]   shl_i5117_4_r0s4;
+  reg          cmp_i110_i_4224_r0s4;
+  reg          cmp_i4982_4_r0s2;
+  reg          cmp_i4982_4_r0s3;
+  reg  [3:0]   shl_i5140_4_r0s4;
   reg          cmp_i110_i_1_4_r0s4;
-  reg  [2:0]   shl_i5117_4_r0s4__1;
+  reg  [2:0]   shl_i5140_4_r0s4__1;
   reg          cmp_i110_i_2_4_r0s4;
   reg          cmp_i110_i_3_4_r0s4;
   reg          cmp_i110_i_4_4_r0s4;
   reg          cmp_i110_i_5_4_r0s4;
   reg          cmp_i110_i_6_4_r0s4;
-  reg          add_i6963_4_r0s3;
-  reg          add_i6963_4_r0s4;
-  reg          add_i6963_4_r0s3__1;
-  reg          add_i6963_4_r0s4__1;
-  reg          add_i6963_4_r0s3__2;
-  reg          add_i6963_4_r0s4__2;
-  reg          add_i6963_4_r0s3__3;
-  reg          add_i6963_4_r0s4__3;
-  reg          add_i6963_4_r0s3__4;
-  reg          add_i6963_4_r0s4__4;
-  reg          add_i6963_4_r0s3__5;
-  reg          add_i6963_4_r0s4__5;
-  reg          add_i6963_4_r0s3__6;
-  reg          add_i6963_4_r0s4__6;
-  reg          add_i6963_4_r0s3__7;
-  reg          add_i6963_4_r0s4__7;
-  reg          add_i6963_4_r0s3__8;
-  reg          add_i6963_4_r0s4__8;
-  reg  [24:0]  mul_i7087_4_r0s5;
-  reg  [24:0]  mul_i7087_4_r0s6;
-  reg          cmp_i5677_4_r0s4;
-  reg          cmp_i5677_4_r0s5;
-  reg          cmp_i5677_4_r0s6;
+  reg          add_i6974_4_r0s3;
+  reg          add_i6974_4_r0s4;
+  reg          add_i6974_4_r0s3__1;
+  reg          add_i6974_4_r0s4__1;
+  reg          add_i6974_4_r0s3__2;
+  reg          add_i6974_4_r0s4__2;
+  reg          add_i6974_4_r0s3__3;
+  reg          add_i6974_4_r0s4__3;
+  reg          add_i6974_4_r0s3__4;
+  reg          add_i6974_4_r0s4__4;
+  reg          add_i6974_4_r0s3__5;
+  reg          add_i6974_4_r0s4__5;
+  reg          add_i6974_4_r0s3__6;
+  reg          add_i6974_4_r0s4__6;
+  reg          add_i6974_4_r0s3__7;
+  reg          add_i6974_4_r0s4__7;
+  reg          add_i6974_4_r0s3__8;
+  reg          add_i6974_4_r0s4__8;
+  reg  [24:0]  mul_i7097_4_r0s5;
+  reg  [24:0]  mul_i7097_4_r0s6;
+  reg          cmp_i5700_4_r0s4;
+  reg          cmp_i5700_4_r0s5;
+  reg          cmp_i5700_4_r0s6;
   reg  [9:0]   v286_r0s4;
   reg  [9:0]   v286_r0s5;
   reg  [9:0]   v286_r0s6;
-  reg  [20:0]  add_i4578_4_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_4_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_4_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_4_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_4_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_4_r0s7;
-  reg  [15:0]  sroa_speculated8339_4_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__10;
-  reg  [9:0]   sroa_speculated8503_r0s2__10;
-  reg  [9:0]   sroa_speculated8503_r0s3__10;
-  reg  [9:0]   sroa_speculated8503_r0s4__10;
-  reg  [9:0]   sroa_speculated8503_r0s5__10;
-  reg  [9:0]   sroa_speculated8503_r0s6__10;
-  reg  [9:0]   sroa_speculated8503_r0s7__10;
-  reg  [5:0]   sroa_speculated8503_r0s1__11;
-  reg  [5:0]   sroa_speculated8503_r0s2__11;
-  reg  [5:0]   sroa_speculated8503_r0s3__11;
-  reg  [5:0]   sroa_speculated8503_r0s4__11;
-  reg  [5:0]   sroa_speculated8503_r0s5__11;
-  reg  [5:0]   sroa_speculated8503_r0s6__11;
-  reg  [5:0]   sroa_speculated8503_r0s7__11;
-  reg  [9:0]   sroa_speculated8280_v_5_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_21_r0s2;
-  reg          icmp_r0s1__4;
+  reg  [20:0]  add_i4607_4_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_4_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_4_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_4_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_4_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_4_r0s7;
+  reg  [15:0]  sroa_speculated8345_4_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_5_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_21_r0s2;
   reg          icmp_r0s2__4;
   reg          xor_r0s1__5;
   reg          xor_r0s2__5;
@@ -9289,9 +9712,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__6;
   reg          and_r0s6__6;
   reg          and_r0s7__6;
-  reg  [4:0]   sroa_speculated8500_r0s1__10;
-  reg  [9:0]   add_i3932_5_r0s2;
-  reg  [9:0]   add_i3932_5_r0s3;
+  reg  [9:0]   add_i3961_5_r0s2;
+  reg  [9:0]   add_i3961_5_r0s3;
   reg          and_r0s3__27;
   reg          xor_r0s3__18;
   reg          and_r0s3__28;
@@ -9300,70 +9722,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__9;
   reg          and_r0s3__30;
   reg          and_r0s3__31;
-  reg          cmp_i110_i_5235_r0s4;
-  reg          cmp_i4959_5_r0s2;
-  reg          cmp_i4959_5_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__11;
-  reg  [2:0]   sroa_speculated8500_r0s2__5;
-  reg  [2:0]   sroa_speculated8500_r0s3__5;
-  reg  [3:0]   shl_i5117_5_r0s4;
+  reg          cmp_i110_i_5234_r0s4;
+  reg          cmp_i4982_5_r0s2;
+  reg          cmp_i4982_5_r0s3;
+  reg  [3:0]   shl_i5140_5_r0s4;
   reg          cmp_i110_i_1_5_r0s4;
-  reg  [2:0]   shl_i5117_5_r0s4__1;
+  reg  [2:0]   shl_i5140_5_r0s4__1;
   reg          cmp_i110_i_2_5_r0s4;
   reg          cmp_i110_i_3_5_r0s4;
   reg          cmp_i110_i_4_5_r0s4;
   reg          cmp_i110_i_5_5_r0s4;
   reg          cmp_i110_i_6_5_r0s4;
-  reg          add_i6963_5_r0s3;
-  reg          add_i6963_5_r0s4;
-  reg          add_i6963_5_r0s3__1;
-  reg          add_i6963_5_r0s4__1;
-  reg          add_i6963_5_r0s3__2;
-  reg          add_i6963_5_r0s4__2;
-  reg          add_i6963_5_r0s3__3;
-  reg          add_i6963_5_r0s4__3;
-  reg          add_i6963_5_r0s3__4;
-  reg          add_i6963_5_r0s4__4;
-  reg          add_i6963_5_r0s3__5;
-  reg          add_i6963_5_r0s4__5;
-  reg          add_i6963_5_r0s3__6;
-  reg          add_i6963_5_r0s4__6;
-  reg          add_i6963_5_r0s3__7;
-  reg          add_i6963_5_r0s4__7;
-  reg          add_i6963_5_r0s3__8;
-  reg          add_i6963_5_r0s4__8;
-  reg  [24:0]  mul_i7087_5_r0s5;
-  reg  [24:0]  mul_i7087_5_r0s6;
-  reg          cmp_i5677_5_r0s4;
-  reg          cmp_i5677_5_r0s5;
-  reg          cmp_i5677_5_r0s6;
+  reg          add_i6974_5_r0s3;
+  reg          add_i6974_5_r0s4;
+  reg          add_i6974_5_r0s3__1;
+  reg          add_i6974_5_r0s4__1;
+  reg          add_i6974_5_r0s3__2;
+  reg          add_i6974_5_r0s4__2;
+  reg          add_i6974_5_r0s3__3;
+  reg          add_i6974_5_r0s4__3;
+  reg          add_i6974_5_r0s3__4;
+  reg          add_i6974_5_r0s4__4;
+  reg          add_i6974_5_r0s3__5;
+  reg          add_i6974_5_r0s4__5;
+  reg          add_i6974_5_r0s3__6;
+  reg          add_i6974_5_r0s4__6;
+  reg          add_i6974_5_r0s3__7;
+  reg          add_i6974_5_r0s4__7;
+  reg          add_i6974_5_r0s3__8;
+  reg          add_i6974_5_r0s4__8;
+  reg  [24:0]  mul_i7097_5_r0s5;
+  reg  [24:0]  mul_i7097_5_r0s6;
+  reg          cmp_i5700_5_r0s4;
+  reg          cmp_i5700_5_r0s5;
+  reg          cmp_i5700_5_r0s6;
   reg  [9:0]   v310_r0s4;
   reg  [9:0]   v310_r0s5;
   reg  [9:0]   v310_r0s6;
-  reg  [20:0]  add_i4578_5_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_5_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_5_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_5_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_5_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_5_r0s7;
-  reg  [15:0]  sroa_speculated8339_5_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__12;
-  reg  [9:0]   sroa_speculated8503_r0s2__12;
-  reg  [9:0]   sroa_speculated8503_r0s3__12;
-  reg  [9:0]   sroa_speculated8503_r0s4__12;
-  reg  [9:0]   sroa_speculated8503_r0s5__12;
-  reg  [9:0]   sroa_speculated8503_r0s6__12;
-  reg  [9:0]   sroa_speculated8503_r0s7__12;
-  reg  [5:0]   sroa_speculated8503_r0s1__13;
-  reg  [5:0]   sroa_speculated8503_r0s2__13;
-  reg  [5:0]   sroa_speculated8503_r0s3__13;
-  reg  [5:0]   sroa_speculated8503_r0s4__13;
-  reg  [5:0]   sroa_speculated8503_r0s5__13;
-  reg  [5:0]   sroa_speculated8503_r0s6__13;
-  reg  [5:0]   sroa_speculated8503_r0s7__13;
-  reg  [9:0]   sroa_speculated8280_v_6_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_22_r0s2;
-  reg          icmp_r0s1__5;
+  reg  [20:0]  add_i4607_5_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_5_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_5_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_5_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_5_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_5_r0s7;
+  reg  [15:0]  sroa_speculated8345_5_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_6_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_22_r0s2;
   reg          icmp_r0s2__5;
   reg          xor_r0s1__6;
   reg          xor_r0s2__6;
@@ -9372,9 +9776,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__7;
   reg          and_r0s6__7;
   reg          and_r0s7__7;
-  reg  [4:0]   sroa_speculated8500_r0s1__12;
-  reg  [9:0]   add_i3932_6_r0s2;
-  reg  [9:0]   add_i3932_6_r0s3;
+  reg  [9:0]   add_i3961_6_r0s2;
+  reg  [9:0]   add_i3961_6_r0s3;
   reg          and_r0s3__33;
   reg          xor_r0s3__19;
   reg          and_r0s3__34;
@@ -9383,70 +9786,52 @@ module kv_decompress_scale_speckv_Design(
   reg          select_r0s3__11;
   reg          and_r0s3__36;
   reg          and_r0s3__37;
-  reg          cmp_i110_i_6245_r0s4;
-  reg          cmp_i4959_6_r0s2;
-  reg          cmp_i4959_6_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__13;
-  reg  [2:0]   sroa_speculated8500_r0s2__6;
-  reg  [2:0]   sroa_speculated8500_r0s3__6;
-  reg  [3:0]   shl_i5117_6_r0s4;
+  reg          cmp_i110_i_6244_r0s4;
+  reg          cmp_i4982_6_r0s2;
+  reg          cmp_i4982_6_r0s3;
+  reg  [3:0]   shl_i5140_6_r0s4;
   reg          cmp_i110_i_1_6_r0s4;
-  reg  [2:0]   shl_i5117_6_r0s4__1;
+  reg  [2:0]   shl_i5140_6_r0s4__1;
   reg          cmp_i110_i_2_6_r0s4;
   reg          cmp_i110_i_3_6_r0s4;
   reg          cmp_i110_i_4_6_r0s4;
   reg          cmp_i110_i_5_6_r0s4;
   reg          cmp_i110_i_6_6_r0s4;
-  reg          add_i6963_6_r0s3;
-  reg          add_i6963_6_r0s4;
-  reg          add_i6963_6_r0s3__1;
-  reg          add_i6963_6_r0s4__1;
-  reg          add_i6963_6_r0s3__2;
-  reg          add_i6963_6_r0s4__2;
-  reg          add_i6963_6_r0s3__3;
-  reg          add_i6963_6_r0s4__3;
-  reg          add_i6963_6_r0s3__4;
-  reg          add_i6963_6_r0s4__4;
-  reg          add_i6963_6_r0s3__5;
-  reg          add_i6963_6_r0s4__5;
-  reg          add_i6963_6_r0s3__6;
-  reg          add_i6963_6_r0s4__6;
-  reg          add_i6963_6_r0s3__7;
-  reg          add_i6963_6_r0s4__7;
-  reg          add_i6963_6_r0s3__8;
-  reg          add_i6963_6_r0s4__8;
-  reg  [24:0]  mul_i7087_6_r0s5;
-  reg  [24:0]  mul_i7087_6_r0s6;
-  reg          cmp_i5677_6_r0s4;
-  reg          cmp_i5677_6_r0s5;
-  reg          cmp_i5677_6_r0s6;
+  reg          add_i6974_6_r0s3;
+  reg          add_i6974_6_r0s4;
+  reg          add_i6974_6_r0s3__1;
+  reg          add_i6974_6_r0s4__1;
+  reg          add_i6974_6_r0s3__2;
+  reg          add_i6974_6_r0s4__2;
+  reg          add_i6974_6_r0s3__3;
+  reg          add_i6974_6_r0s4__3;
+  reg          add_i6974_6_r0s3__4;
+  reg          add_i6974_6_r0s4__4;
+  reg          add_i6974_6_r0s3__5;
+  reg          add_i6974_6_r0s4__5;
+  reg          add_i6974_6_r0s3__6;
+  reg          add_i6974_6_r0s4__6;
+  reg          add_i6974_6_r0s3__7;
+  reg          add_i6974_6_r0s4__7;
+  reg          add_i6974_6_r0s3__8;
+  reg          add_i6974_6_r0s4__8;
+  reg  [24:0]  mul_i7097_6_r0s5;
+  reg  [24:0]  mul_i7097_6_r0s6;
+  reg          cmp_i5700_6_r0s4;
+  reg          cmp_i5700_6_r0s5;
+  reg          cmp_i5700_6_r0s6;
   reg  [9:0]   v334_r0s4;
   reg  [9:0]   v334_r0s5;
   reg  [9:0]   v334_r0s6;
-  reg  [20:0]  add_i4578_6_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_6_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_6_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_6_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_6_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_6_r0s7;
-  reg  [15:0]  sroa_speculated8339_6_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__14;
-  reg  [9:0]   sroa_speculated8503_r0s2__14;
-  reg  [9:0]   sroa_speculated8503_r0s3__14;
-  reg  [9:0]   sroa_speculated8503_r0s4__14;
-  reg  [9:0]   sroa_speculated8503_r0s5__14;
-  reg  [9:0]   sroa_speculated8503_r0s6__14;
-  reg  [9:0]   sroa_speculated8503_r0s7__14;
-  reg  [5:0]   sroa_speculated8503_r0s1__15;
-  reg  [5:0]   sroa_speculated8503_r0s2__15;
-  reg  [5:0]   sroa_speculated8503_r0s3__15;
-  reg  [5:0]   sroa_speculated8503_r0s4__15;
-  reg  [5:0]   sroa_speculated8503_r0s5__15;
-  reg  [5:0]   sroa_speculated8503_r0s6__15;
-  reg  [5:0]   sroa_speculated8503_r0s7__15;
-  reg  [9:0]   sroa_speculated8280_v_7_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_23_r0s2;
-  reg          icmp_r0s1__6;
+  reg  [20:0]  add_i4607_6_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_6_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_6_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_6_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_6_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_6_r0s7;
+  reg  [15:0]  sroa_speculated8345_6_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_7_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_23_r0s2;
   reg          icmp_r0s2__6;
   reg          xor_r0s1__7;
   reg          xor_r0s2__7;
@@ -9455,9 +9840,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__8;
   reg          and_r0s6__8;
   reg          and_r0s7__8;
-  reg  [4:0]   sroa_speculated8500_r0s1__14;
-  reg  [9:0]   add_i3932_7_r0s2;
-  reg  [9:0]   add_i3932_7_r0s3;
+  reg  [9:0]   add_i3961_7_r0s2;
+  reg  [9:0]   add_i3961_7_r0s3;
   reg          and_r0s3__39;
   reg          xor_r0s3__20;
   reg          and_r0s3__40;
@@ -9467,69 +9851,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__42;
   reg          and_r0s3__43;
   reg          cmp_i110_i_7_r0s4;
-  reg          cmp_i4959_7_r0s2;
-  reg          cmp_i4959_7_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__15;
-  reg  [2:0]   sroa_speculated8500_r0s2__7;
-  reg  [2:0]   sroa_speculated8500_r0s3__7;
-  reg  [3:0]   shl_i5117_7_r0s4;
+  reg          cmp_i4982_7_r0s2;
+  reg          cmp_i4982_7_r0s3;
+  reg  [3:0]   shl_i5140_7_r0s4;
   reg          cmp_i110_i_1_7_r0s4;
-  reg  [2:0]   shl_i5117_7_r0s4__1;
+  reg  [2:0]   shl_i5140_7_r0s4__1;
   reg          cmp_i110_i_2_7_r0s4;
   reg          cmp_i110_i_3_7_r0s4;
   reg          cmp_i110_i_4_7_r0s4;
   reg          cmp_i110_i_5_7_r0s4;
   reg          cmp_i110_i_6_7_r0s4;
-  reg          add_i6963_7_r0s3;
-  reg          add_i6963_7_r0s4;
-  reg          add_i6963_7_r0s3__1;
-  reg          add_i6963_7_r0s4__1;
-  reg          add_i6963_7_r0s3__2;
-  reg          add_i6963_7_r0s4__2;
-  reg          add_i6963_7_r0s3__3;
-  reg          add_i6963_7_r0s4__3;
-  reg          add_i6963_7_r0s3__4;
-  reg          add_i6963_7_r0s4__4;
-  reg          add_i6963_7_r0s3__5;
-  reg          add_i6963_7_r0s4__5;
-  reg          add_i6963_7_r0s3__6;
-  reg          add_i6963_7_r0s4__6;
-  reg          add_i6963_7_r0s3__7;
-  reg          add_i6963_7_r0s4__7;
-  reg          add_i6963_7_r0s3__8;
-  reg          add_i6963_7_r0s4__8;
-  reg  [24:0]  mul_i7087_7_r0s5;
-  reg  [24:0]  mul_i7087_7_r0s6;
-  reg          cmp_i5677_7_r0s4;
-  reg          cmp_i5677_7_r0s5;
-  reg          cmp_i5677_7_r0s6;
+  reg          add_i6974_7_r0s3;
+  reg          add_i6974_7_r0s4;
+  reg          add_i6974_7_r0s3__1;
+  reg          add_i6974_7_r0s4__1;
+  reg          add_i6974_7_r0s3__2;
+  reg          add_i6974_7_r0s4__2;
+  reg          add_i6974_7_r0s3__3;
+  reg          add_i6974_7_r0s4__3;
+  reg          add_i6974_7_r0s3__4;
+  reg          add_i6974_7_r0s4__4;
+  reg          add_i6974_7_r0s3__5;
+  reg          add_i6974_7_r0s4__5;
+  reg          add_i6974_7_r0s3__6;
+  reg          add_i6974_7_r0s4__6;
+  reg          add_i6974_7_r0s3__7;
+  reg          add_i6974_7_r0s4__7;
+  reg          add_i6974_7_r0s3__8;
+  reg          add_i6974_7_r0s4__8;
+  reg  [24:0]  mul_i7097_7_r0s5;
+  reg  [24:0]  mul_i7097_7_r0s6;
+  reg          cmp_i5700_7_r0s4;
+  reg          cmp_i5700_7_r0s5;
+  reg          cmp_i5700_7_r0s6;
   reg  [9:0]   v358_r0s4;
   reg  [9:0]   v358_r0s5;
   reg  [9:0]   v358_r0s6;
-  reg  [20:0]  add_i4578_7_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_7_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_7_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_7_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_7_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_7_r0s7;
-  reg  [15:0]  sroa_speculated8339_7_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__16;
-  reg  [9:0]   sroa_speculated8503_r0s2__16;
-  reg  [9:0]   sroa_speculated8503_r0s3__16;
-  reg  [9:0]   sroa_speculated8503_r0s4__16;
-  reg  [9:0]   sroa_speculated8503_r0s5__16;
-  reg  [9:0]   sroa_speculated8503_r0s6__16;
-  reg  [9:0]   sroa_speculated8503_r0s7__16;
-  reg  [5:0]   sroa_speculated8503_r0s1__17;
-  reg  [5:0]   sroa_speculated8503_r0s2__17;
-  reg  [5:0]   sroa_speculated8503_r0s3__17;
-  reg  [5:0]   sroa_speculated8503_r0s4__17;
-  reg  [5:0]   sroa_speculated8503_r0s5__17;
-  reg  [5:0]   sroa_speculated8503_r0s6__17;
-  reg  [5:0]   sroa_speculated8503_r0s7__17;
-  reg  [9:0]   sroa_speculated8280_v_8_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_24_r0s2;
-  reg          icmp_r0s1__7;
+  reg  [20:0]  add_i4607_7_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_7_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_7_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_7_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_7_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_7_r0s7;
+  reg  [15:0]  sroa_speculated8345_7_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_8_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_24_r0s2;
   reg          icmp_r0s2__7;
   reg          xor_r0s1__8;
   reg          xor_r0s2__8;
@@ -9538,9 +9904,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__9;
   reg          and_r0s6__9;
   reg          and_r0s7__9;
-  reg  [4:0]   sroa_speculated8500_r0s1__16;
-  reg  [9:0]   add_i3932_8_r0s2;
-  reg  [9:0]   add_i3932_8_r0s3;
+  reg  [9:0]   add_i3961_8_r0s2;
+  reg  [9:0]   add_i3961_8_r0s3;
   reg          and_r0s3__45;
   reg          xor_r0s3__21;
   reg          and_r0s3__46;
@@ -9550,69 +9915,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__48;
   reg          and_r0s3__49;
   reg          cmp_i110_i_8_r0s4;
-  reg          cmp_i4959_8_r0s2;
-  reg          cmp_i4959_8_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__17;
-  reg  [2:0]   sroa_speculated8500_r0s2__8;
-  reg  [2:0]   sroa_speculated8500_r0s3__8;
-  reg  [3:0]   shl_i5117_8_r0s4;
+  reg          cmp_i4982_8_r0s2;
+  reg          cmp_i4982_8_r0s3;
+  reg  [3:0]   shl_i5140_8_r0s4;
   reg          cmp_i110_i_1_8_r0s4;
-  reg  [2:0]   shl_i5117_8_r0s4__1;
+  reg  [2:0]   shl_i5140_8_r0s4__1;
   reg          cmp_i110_i_2_8_r0s4;
   reg          cmp_i110_i_3_8_r0s4;
   reg          cmp_i110_i_4_8_r0s4;
   reg          cmp_i110_i_5_8_r0s4;
   reg          cmp_i110_i_6_8_r0s4;
-  reg          add_i6963_8_r0s3;
-  reg          add_i6963_8_r0s4;
-  reg          add_i6963_8_r0s3__1;
-  reg          add_i6963_8_r0s4__1;
-  reg          add_i6963_8_r0s3__2;
-  reg          add_i6963_8_r0s4__2;
-  reg          add_i6963_8_r0s3__3;
-  reg          add_i6963_8_r0s4__3;
-  reg          add_i6963_8_r0s3__4;
-  reg          add_i6963_8_r0s4__4;
-  reg          add_i6963_8_r0s3__5;
-  reg          add_i6963_8_r0s4__5;
-  reg          add_i6963_8_r0s3__6;
-  reg          add_i6963_8_r0s4__6;
-  reg          add_i6963_8_r0s3__7;
-  reg          add_i6963_8_r0s4__7;
-  reg          add_i6963_8_r0s3__8;
-  reg          add_i6963_8_r0s4__8;
-  reg  [24:0]  mul_i7087_8_r0s5;
-  reg  [24:0]  mul_i7087_8_r0s6;
-  reg          cmp_i5677_8_r0s4;
-  reg          cmp_i5677_8_r0s5;
-  reg          cmp_i5677_8_r0s6;
+  reg          add_i6974_8_r0s3;
+  reg          add_i6974_8_r0s4;
+  reg          add_i6974_8_r0s3__1;
+  reg          add_i6974_8_r0s4__1;
+  reg          add_i6974_8_r0s3__2;
+  reg          add_i6974_8_r0s4__2;
+  reg          add_i6974_8_r0s3__3;
+  reg          add_i6974_8_r0s4__3;
+  reg          add_i6974_8_r0s3__4;
+  reg          add_i6974_8_r0s4__4;
+  reg          add_i6974_8_r0s3__5;
+  reg          add_i6974_8_r0s4__5;
+  reg          add_i6974_8_r0s3__6;
+  reg          add_i6974_8_r0s4__6;
+  reg          add_i6974_8_r0s3__7;
+  reg          add_i6974_8_r0s4__7;
+  reg          add_i6974_8_r0s3__8;
+  reg          add_i6974_8_r0s4__8;
+  reg  [24:0]  mul_i7097_8_r0s5;
+  reg  [24:0]  mul_i7097_8_r0s6;
+  reg          cmp_i5700_8_r0s4;
+  reg          cmp_i5700_8_r0s5;
+  reg          cmp_i5700_8_r0s6;
   reg  [9:0]   v382_r0s4;
   reg  [9:0]   v382_r0s5;
   reg  [9:0]   v382_r0s6;
-  reg  [20:0]  add_i4578_8_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_8_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_8_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_8_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_8_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_8_r0s7;
-  reg  [15:0]  sroa_speculated8339_8_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__18;
-  reg  [9:0]   sroa_speculated8503_r0s2__18;
-  reg  [9:0]   sroa_speculated8503_r0s3__18;
-  reg  [9:0]   sroa_speculated8503_r0s4__18;
-  reg  [9:0]   sroa_speculated8503_r0s5__18;
-  reg  [9:0]   sroa_speculated8503_r0s6__18;
-  reg  [9:0]   sroa_speculated8503_r0s7__18;
-  reg  [5:0]   sroa_speculated8503_r0s1__19;
-  reg  [5:0]   sroa_speculated8503_r0s2__19;
-  reg  [5:0]   sroa_speculated8503_r0s3__19;
-  reg  [5:0]   sroa_speculated8503_r0s4__19;
-  reg  [5:0]   sroa_speculated8503_r0s5__19;
-  reg  [5:0]   sroa_speculated8503_r0s6__19;
-  reg  [5:0]   sroa_speculated8503_r0s7__19;
-  reg  [9:0]   sroa_speculated8280_v_9_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_25_r0s2;
-  reg          icmp_r0s1__8;
+  reg  [20:0]  add_i4607_8_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_8_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_8_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_8_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_8_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_8_r0s7;
+  reg  [15:0]  sroa_speculated8345_8_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_9_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_25_r0s2;
   reg          icmp_r0s2__8;
   reg          xor_r0s1__9;
   reg          xor_r0s2__9;
@@ -9621,9 +9968,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__10;
   reg          and_r0s6__10;
   reg          and_r0s7__10;
-  reg  [4:0]   sroa_speculated8500_r0s1__18;
-  reg  [9:0]   add_i3932_9_r0s2;
-  reg  [9:0]   add_i3932_9_r0s3;
+  reg  [9:0]   add_i3961_9_r0s2;
+  reg  [9:0]   add_i3961_9_r0s3;
   reg          and_r0s3__51;
   reg          xor_r0s3__22;
   reg          and_r0s3__52;
@@ -9633,69 +9979,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__54;
   reg          and_r0s3__55;
   reg          cmp_i110_i_9_r0s4;
-  reg          cmp_i4959_9_r0s2;
-  reg          cmp_i4959_9_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__19;
-  reg  [2:0]   sroa_speculated8500_r0s2__9;
-  reg  [2:0]   sroa_speculated8500_r0s3__9;
-  reg  [3:0]   shl_i5117_9_r0s4;
+  reg          cmp_i4982_9_r0s2;
+  reg          cmp_i4982_9_r0s3;
+  reg  [3:0]   shl_i5140_9_r0s4;
   reg          cmp_i110_i_1_9_r0s4;
-  reg  [2:0]   shl_i5117_9_r0s4__1;
+  reg  [2:0]   shl_i5140_9_r0s4__1;
   reg          cmp_i110_i_2_9_r0s4;
   reg          cmp_i110_i_3_9_r0s4;
   reg          cmp_i110_i_4_9_r0s4;
   reg          cmp_i110_i_5_9_r0s4;
   reg          cmp_i110_i_6_9_r0s4;
-  reg          add_i6963_9_r0s3;
-  reg          add_i6963_9_r0s4;
-  reg          add_i6963_9_r0s3__1;
-  reg          add_i6963_9_r0s4__1;
-  reg          add_i6963_9_r0s3__2;
-  reg          add_i6963_9_r0s4__2;
-  reg          add_i6963_9_r0s3__3;
-  reg          add_i6963_9_r0s4__3;
-  reg          add_i6963_9_r0s3__4;
-  reg          add_i6963_9_r0s4__4;
-  reg          add_i6963_9_r0s3__5;
-  reg          add_i6963_9_r0s4__5;
-  reg          add_i6963_9_r0s3__6;
-  reg          add_i6963_9_r0s4__6;
-  reg          add_i6963_9_r0s3__7;
-  reg          add_i6963_9_r0s4__7;
-  reg          add_i6963_9_r0s3__8;
-  reg          add_i6963_9_r0s4__8;
-  reg  [24:0]  mul_i7087_9_r0s5;
-  reg  [24:0]  mul_i7087_9_r0s6;
-  reg          cmp_i5677_9_r0s4;
-  reg          cmp_i5677_9_r0s5;
-  reg          cmp_i5677_9_r0s6;
+  reg          add_i6974_9_r0s3;
+  reg          add_i6974_9_r0s4;
+  reg          add_i6974_9_r0s3__1;
+  reg          add_i6974_9_r0s4__1;
+  reg          add_i6974_9_r0s3__2;
+  reg          add_i6974_9_r0s4__2;
+  reg          add_i6974_9_r0s3__3;
+  reg          add_i6974_9_r0s4__3;
+  reg          add_i6974_9_r0s3__4;
+  reg          add_i6974_9_r0s4__4;
+  reg          add_i6974_9_r0s3__5;
+  reg          add_i6974_9_r0s4__5;
+  reg          add_i6974_9_r0s3__6;
+  reg          add_i6974_9_r0s4__6;
+  reg          add_i6974_9_r0s3__7;
+  reg          add_i6974_9_r0s4__7;
+  reg          add_i6974_9_r0s3__8;
+  reg          add_i6974_9_r0s4__8;
+  reg  [24:0]  mul_i7097_9_r0s5;
+  reg  [24:0]  mul_i7097_9_r0s6;
+  reg          cmp_i5700_9_r0s4;
+  reg          cmp_i5700_9_r0s5;
+  reg          cmp_i5700_9_r0s6;
   reg  [9:0]   v406_r0s4;
   reg  [9:0]   v406_r0s5;
   reg  [9:0]   v406_r0s6;
-  reg  [20:0]  add_i4578_9_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_9_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_9_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_9_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_9_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_9_r0s7;
-  reg  [15:0]  sroa_speculated8339_9_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__20;
-  reg  [9:0]   sroa_speculated8503_r0s2__20;
-  reg  [9:0]   sroa_speculated8503_r0s3__20;
-  reg  [9:0]   sroa_speculated8503_r0s4__20;
-  reg  [9:0]   sroa_speculated8503_r0s5__20;
-  reg  [9:0]   sroa_speculated8503_r0s6__20;
-  reg  [9:0]   sroa_speculated8503_r0s7__20;
-  reg  [5:0]   sroa_speculated8503_r0s1__21;
-  reg  [5:0]   sroa_speculated8503_r0s2__21;
-  reg  [5:0]   sroa_speculated8503_r0s3__21;
-  reg  [5:0]   sroa_speculated8503_r0s4__21;
-  reg  [5:0]   sroa_speculated8503_r0s5__21;
-  reg  [5:0]   sroa_speculated8503_r0s6__21;
-  reg  [5:0]   sroa_speculated8503_r0s7__21;
-  reg  [9:0]   sroa_speculated8280_v_10_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_26_r0s2;
-  reg          icmp_r0s1__9;
+  reg  [20:0]  add_i4607_9_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_9_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_9_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_9_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_9_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_9_r0s7;
+  reg  [15:0]  sroa_speculated8345_9_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_10_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_26_r0s2;
   reg          icmp_r0s2__9;
   reg          xor_r0s1__10;
   reg          xor_r0s2__10;
@@ -9704,9 +10032,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__11;
   reg          and_r0s6__11;
   reg          and_r0s7__11;
-  reg  [4:0]   sroa_speculated8500_r0s1__20;
-  reg  [9:0]   add_i3932_10_r0s2;
-  reg  [9:0]   add_i3932_10_r0s3;
+  reg  [9:0]   add_i3961_10_r0s2;
+  reg  [9:0]   add_i3961_10_r0s3;
   reg          and_r0s3__57;
   reg          xor_r0s3__23;
   reg          and_r0s3__58;
@@ -9716,69 +10043,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__60;
   reg          and_r0s3__61;
   reg          cmp_i110_i_10_r0s4;
-  reg          cmp_i4959_10_r0s2;
-  reg          cmp_i4959_10_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__21;
-  reg  [2:0]   sroa_speculated8500_r0s2__10;
-  reg  [2:0]   sroa_speculated8500_r0s3__10;
-  reg  [3:0]   shl_i5117_10_r0s4;
+  reg          cmp_i4982_10_r0s2;
+  reg          cmp_i4982_10_r0s3;
+  reg  [3:0]   shl_i5140_10_r0s4;
   reg          cmp_i110_i_1_10_r0s4;
-  reg  [2:0]   shl_i5117_10_r0s4__1;
+  reg  [2:0]   shl_i5140_10_r0s4__1;
   reg          cmp_i110_i_2_10_r0s4;
   reg          cmp_i110_i_3_10_r0s4;
   reg          cmp_i110_i_4_10_r0s4;
   reg          cmp_i110_i_5_10_r0s4;
   reg          cmp_i110_i_6_10_r0s4;
-  reg          add_i6963_10_r0s3;
-  reg          add_i6963_10_r0s4;
-  reg          add_i6963_10_r0s3__1;
-  reg          add_i6963_10_r0s4__1;
-  reg          add_i6963_10_r0s3__2;
-  reg          add_i6963_10_r0s4__2;
-  reg          add_i6963_10_r0s3__3;
-  reg          add_i6963_10_r0s4__3;
-  reg          add_i6963_10_r0s3__4;
-  reg          add_i6963_10_r0s4__4;
-  reg          add_i6963_10_r0s3__5;
-  reg          add_i6963_10_r0s4__5;
-  reg          add_i6963_10_r0s3__6;
-  reg          add_i6963_10_r0s4__6;
-  reg          add_i6963_10_r0s3__7;
-  reg          add_i6963_10_r0s4__7;
-  reg          add_i6963_10_r0s3__8;
-  reg          add_i6963_10_r0s4__8;
-  reg  [24:0]  mul_i7087_10_r0s5;
-  reg  [24:0]  mul_i7087_10_r0s6;
-  reg          cmp_i5677_10_r0s4;
-  reg          cmp_i5677_10_r0s5;
-  reg          cmp_i5677_10_r0s6;
+  reg          add_i6974_10_r0s3;
+  reg          add_i6974_10_r0s4;
+  reg          add_i6974_10_r0s3__1;
+  reg          add_i6974_10_r0s4__1;
+  reg          add_i6974_10_r0s3__2;
+  reg          add_i6974_10_r0s4__2;
+  reg          add_i6974_10_r0s3__3;
+  reg          add_i6974_10_r0s4__3;
+  reg          add_i6974_10_r0s3__4;
+  reg          add_i6974_10_r0s4__4;
+  reg          add_i6974_10_r0s3__5;
+  reg          add_i6974_10_r0s4__5;
+  reg          add_i6974_10_r0s3__6;
+  reg          add_i6974_10_r0s4__6;
+  reg          add_i6974_10_r0s3__7;
+  reg          add_i6974_10_r0s4__7;
+  reg          add_i6974_10_r0s3__8;
+  reg          add_i6974_10_r0s4__8;
+  reg  [24:0]  mul_i7097_10_r0s5;
+  reg  [24:0]  mul_i7097_10_r0s6;
+  reg          cmp_i5700_10_r0s4;
+  reg          cmp_i5700_10_r0s5;
+  reg          cmp_i5700_10_r0s6;
   reg  [9:0]   v430_r0s4;
   reg  [9:0]   v430_r0s5;
   reg  [9:0]   v430_r0s6;
-  reg  [20:0]  add_i4578_10_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_10_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_10_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_10_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_10_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_10_r0s7;
-  reg  [15:0]  sroa_speculated8339_10_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__22;
-  reg  [9:0]   sroa_speculated8503_r0s2__22;
-  reg  [9:0]   sroa_speculated8503_r0s3__22;
-  reg  [9:0]   sroa_speculated8503_r0s4__22;
-  reg  [9:0]   sroa_speculated8503_r0s5__22;
-  reg  [9:0]   sroa_speculated8503_r0s6__22;
-  reg  [9:0]   sroa_speculated8503_r0s7__22;
-  reg  [5:0]   sroa_speculated8503_r0s1__23;
-  reg  [5:0]   sroa_speculated8503_r0s2__23;
-  reg  [5:0]   sroa_speculated8503_r0s3__23;
-  reg  [5:0]   sroa_speculated8503_r0s4__23;
-  reg  [5:0]   sroa_speculated8503_r0s5__23;
-  reg  [5:0]   sroa_speculated8503_r0s6__23;
-  reg  [5:0]   sroa_speculated8503_r0s7__23;
-  reg  [9:0]   sroa_speculated8280_v_11_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_27_r0s2;
-  reg          icmp_r0s1__10;
+  reg  [20:0]  add_i4607_10_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_10_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_10_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_10_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_10_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_10_r0s7;
+  reg  [15:0]  sroa_speculated8345_10_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_11_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_27_r0s2;
   reg          icmp_r0s2__10;
   reg          xor_r0s1__11;
   reg          xor_r0s2__11;
@@ -9787,9 +10096,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__12;
   reg          and_r0s6__12;
   reg          and_r0s7__12;
-  reg  [4:0]   sroa_speculated8500_r0s1__22;
-  reg  [9:0]   add_i3932_11_r0s2;
-  reg  [9:0]   add_i3932_11_r0s3;
+  reg  [9:0]   add_i3961_11_r0s2;
+  reg  [9:0]   add_i3961_11_r0s3;
   reg          and_r0s3__63;
   reg          xor_r0s3__24;
   reg          and_r0s3__64;
@@ -9799,69 +10107,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__66;
   reg          and_r0s3__67;
   reg          cmp_i110_i_11_r0s4;
-  reg          cmp_i4959_11_r0s2;
-  reg          cmp_i4959_11_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__23;
-  reg  [2:0]   sroa_speculated8500_r0s2__11;
-  reg  [2:0]   sroa_speculated8500_r0s3__11;
-  reg  [3:0]   shl_i5117_11_r0s4;
+  reg          cmp_i4982_11_r0s2;
+  reg          cmp_i4982_11_r0s3;
+  reg  [3:0]   shl_i5140_11_r0s4;
   reg          cmp_i110_i_1_11_r0s4;
-  reg  [2:0]   shl_i5117_11_r0s4__1;
+  reg  [2:0]   shl_i5140_11_r0s4__1;
   reg          cmp_i110_i_2_11_r0s4;
   reg          cmp_i110_i_3_11_r0s4;
   reg          cmp_i110_i_4_11_r0s4;
   reg          cmp_i110_i_5_11_r0s4;
   reg          cmp_i110_i_6_11_r0s4;
-  reg          add_i6963_11_r0s3;
-  reg          add_i6963_11_r0s4;
-  reg          add_i6963_11_r0s3__1;
-  reg          add_i6963_11_r0s4__1;
-  reg          add_i6963_11_r0s3__2;
-  reg          add_i6963_11_r0s4__2;
-  reg          add_i6963_11_r0s3__3;
-  reg          add_i6963_11_r0s4__3;
-  reg          add_i6963_11_r0s3__4;
-  reg          add_i6963_11_r0s4__4;
-  reg          add_i6963_11_r0s3__5;
-  reg          add_i6963_11_r0s4__5;
-  reg          add_i6963_11_r0s3__6;
-  reg          add_i6963_11_r0s4__6;
-  reg          add_i6963_11_r0s3__7;
-  reg          add_i6963_11_r0s4__7;
-  reg          add_i6963_11_r0s3__8;
-  reg          add_i6963_11_r0s4__8;
-  reg  [24:0]  mul_i7087_11_r0s5;
-  reg  [24:0]  mul_i7087_11_r0s6;
-  reg          cmp_i5677_11_r0s4;
-  reg          cmp_i5677_11_r0s5;
-  reg          cmp_i5677_11_r0s6;
+  reg          add_i6974_11_r0s3;
+  reg          add_i6974_11_r0s4;
+  reg          add_i6974_11_r0s3__1;
+  reg          add_i6974_11_r0s4__1;
+  reg          add_i6974_11_r0s3__2;
+  reg          add_i6974_11_r0s4__2;
+  reg          add_i6974_11_r0s3__3;
+  reg          add_i6974_11_r0s4__3;
+  reg          add_i6974_11_r0s3__4;
+  reg          add_i6974_11_r0s4__4;
+  reg          add_i6974_11_r0s3__5;
+  reg          add_i6974_11_r0s4__5;
+  reg          add_i6974_11_r0s3__6;
+  reg          add_i6974_11_r0s4__6;
+  reg          add_i6974_11_r0s3__7;
+  reg          add_i6974_11_r0s4__7;
+  reg          add_i6974_11_r0s3__8;
+  reg          add_i6974_11_r0s4__8;
+  reg  [24:0]  mul_i7097_11_r0s5;
+  reg  [24:0]  mul_i7097_11_r0s6;
+  reg          cmp_i5700_11_r0s4;
+  reg          cmp_i5700_11_r0s5;
+  reg          cmp_i5700_11_r0s6;
   reg  [9:0]   v454_r0s4;
   reg  [9:0]   v454_r0s5;
   reg  [9:0]   v454_r0s6;
-  reg  [20:0]  add_i4578_11_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_11_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_11_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_11_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_11_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_11_r0s7;
-  reg  [15:0]  sroa_speculated8339_11_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__24;
-  reg  [9:0]   sroa_speculated8503_r0s2__24;
-  reg  [9:0]   sroa_speculated8503_r0s3__24;
-  reg  [9:0]   sroa_speculated8503_r0s4__24;
-  reg  [9:0]   sroa_speculated8503_r0s5__24;
-  reg  [9:0]   sroa_speculated8503_r0s6__24;
-  reg  [9:0]   sroa_speculated8503_r0s7__24;
-  reg  [5:0]   sroa_speculated8503_r0s1__25;
-  reg  [5:0]   sroa_speculated8503_r0s2__25;
-  reg  [5:0]   sroa_speculated8503_r0s3__25;
-  reg  [5:0]   sroa_speculated8503_r0s4__25;
-  reg  [5:0]   sroa_speculated8503_r0s5__25;
-  reg  [5:0]   sroa_speculated8503_r0s6__25;
-  reg  [5:0]   sroa_speculated8503_r0s7__25;
-  reg  [9:0]   sroa_speculated8280_v_12_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_28_r0s2;
-  reg          icmp_r0s1__11;
+  reg  [20:0]  add_i4607_11_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_11_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_11_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_11_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_11_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_11_r0s7;
+  reg  [15:0]  sroa_speculated8345_11_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_12_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_28_r0s2;
   reg          icmp_r0s2__11;
   reg          xor_r0s1__12;
   reg          xor_r0s2__12;
@@ -9870,9 +10160,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__13;
   reg          and_r0s6__13;
   reg          and_r0s7__13;
-  reg  [4:0]   sroa_speculated8500_r0s1__24;
-  reg  [9:0]   add_i3932_12_r0s2;
-  reg  [9:0]   add_i3932_12_r0s3;
+  reg  [9:0]   add_i3961_12_r0s2;
+  reg  [9:0]   add_i3961_12_r0s3;
   reg          and_r0s3__69;
   reg          xor_r0s3__25;
   reg          and_r0s3__70;
@@ -9882,69 +10171,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__72;
   reg          and_r0s3__73;
   reg          cmp_i110_i_12_r0s4;
-  reg          cmp_i4959_12_r0s2;
-  reg          cmp_i4959_12_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__25;
-  reg  [2:0]   sroa_speculated8500_r0s2__12;
-  reg  [2:0]   sroa_speculated8500_r0s3__12;
-  reg  [3:0]   shl_i5117_12_r0s4;
+  reg          cmp_i4982_12_r0s2;
+  reg          cmp_i4982_12_r0s3;
+  reg  [3:0]   shl_i5140_12_r0s4;
   reg          cmp_i110_i_1_12_r0s4;
-  reg  [2:0]   shl_i5117_12_r0s4__1;
+  reg  [2:0]   shl_i5140_12_r0s4__1;
   reg          cmp_i110_i_2_12_r0s4;
   reg          cmp_i110_i_3_12_r0s4;
   reg          cmp_i110_i_4_12_r0s4;
   reg          cmp_i110_i_5_12_r0s4;
   reg          cmp_i110_i_6_12_r0s4;
-  reg          add_i6963_12_r0s3;
-  reg          add_i6963_12_r0s4;
-  reg          add_i6963_12_r0s3__1;
-  reg          add_i6963_12_r0s4__1;
-  reg          add_i6963_12_r0s3__2;
-  reg          add_i6963_12_r0s4__2;
-  reg          add_i6963_12_r0s3__3;
-  reg          add_i6963_12_r0s4__3;
-  reg          add_i6963_12_r0s3__4;
-  reg          add_i6963_12_r0s4__4;
-  reg          add_i6963_12_r0s3__5;
-  reg          add_i6963_12_r0s4__5;
-  reg          add_i6963_12_r0s3__6;
-  reg          add_i6963_12_r0s4__6;
-  reg          add_i6963_12_r0s3__7;
-  reg          add_i6963_12_r0s4__7;
-  reg          add_i6963_12_r0s3__8;
-  reg          add_i6963_12_r0s4__8;
-  reg  [24:0]  mul_i7087_12_r0s5;
-  reg  [24:0]  mul_i7087_12_r0s6;
-  reg          cmp_i5677_12_r0s4;
-  reg          cmp_i5677_12_r0s5;
-  reg          cmp_i5677_12_r0s6;
+  reg          add_i6974_12_r0s3;
+  reg          add_i6974_12_r0s4;
+  reg          add_i6974_12_r0s3__1;
+  reg          add_i6974_12_r0s4__1;
+  reg          add_i6974_12_r0s3__2;
+  reg          add_i6974_12_r0s4__2;
+  reg          add_i6974_12_r0s3__3;
+  reg          add_i6974_12_r0s4__3;
+  reg          add_i6974_12_r0s3__4;
+  reg          add_i6974_12_r0s4__4;
+  reg          add_i6974_12_r0s3__5;
+  reg          add_i6974_12_r0s4__5;
+  reg          add_i6974_12_r0s3__6;
+  reg          add_i6974_12_r0s4__6;
+  reg          add_i6974_12_r0s3__7;
+  reg          add_i6974_12_r0s4__7;
+  reg          add_i6974_12_r0s3__8;
+  reg          add_i6974_12_r0s4__8;
+  reg  [24:0]  mul_i7097_12_r0s5;
+  reg  [24:0]  mul_i7097_12_r0s6;
+  reg          cmp_i5700_12_r0s4;
+  reg          cmp_i5700_12_r0s5;
+  reg          cmp_i5700_12_r0s6;
   reg  [9:0]   v478_r0s4;
   reg  [9:0]   v478_r0s5;
   reg  [9:0]   v478_r0s6;
-  reg  [20:0]  add_i4578_12_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_12_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_12_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_12_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_12_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_12_r0s7;
-  reg  [15:0]  sroa_speculated8339_12_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__26;
-  reg  [9:0]   sroa_speculated8503_r0s2__26;
-  reg  [9:0]   sroa_speculated8503_r0s3__26;
-  reg  [9:0]   sroa_speculated8503_r0s4__26;
-  reg  [9:0]   sroa_speculated8503_r0s5__26;
-  reg  [9:0]   sroa_speculated8503_r0s6__26;
-  reg  [9:0]   sroa_speculated8503_r0s7__26;
-  reg  [5:0]   sroa_speculated8503_r0s1__27;
-  reg  [5:0]   sroa_speculated8503_r0s2__27;
-  reg  [5:0]   sroa_speculated8503_r0s3__27;
-  reg  [5:0]   sroa_speculated8503_r0s4__27;
-  reg  [5:0]   sroa_speculated8503_r0s5__27;
-  reg  [5:0]   sroa_speculated8503_r0s6__27;
-  reg  [5:0]   sroa_speculated8503_r0s7__27;
-  reg  [9:0]   sroa_speculated8280_v_13_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_29_r0s2;
-  reg          icmp_r0s1__12;
+  reg  [20:0]  add_i4607_12_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_12_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_12_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_12_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_12_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_12_r0s7;
+  reg  [15:0]  sroa_speculated8345_12_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_13_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_29_r0s2;
   reg          icmp_r0s2__12;
   reg          xor_r0s1__13;
   reg          xor_r0s2__13;
@@ -9953,9 +10224,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__14;
   reg          and_r0s6__14;
   reg          and_r0s7__14;
-  reg  [4:0]   sroa_speculated8500_r0s1__26;
-  reg  [9:0]   add_i3932_13_r0s2;
-  reg  [9:0]   add_i3932_13_r0s3;
+  reg  [9:0]   add_i3961_13_r0s2;
+  reg  [9:0]   add_i3961_13_r0s3;
   reg          and_r0s3__75;
   reg          xor_r0s3__26;
   reg          and_r0s3__76;
@@ -9965,69 +10235,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__78;
   reg          and_r0s3__79;
   reg          cmp_i110_i_13_r0s4;
-  reg          cmp_i4959_13_r0s2;
-  reg          cmp_i4959_13_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__27;
-  reg  [2:0]   sroa_speculated8500_r0s2__13;
-  reg  [2:0]   sroa_speculated8500_r0s3__13;
-  reg  [3:0]   shl_i5117_13_r0s4;
+  reg          cmp_i4982_13_r0s2;
+  reg          cmp_i4982_13_r0s3;
+  reg  [3:0]   shl_i5140_13_r0s4;
   reg          cmp_i110_i_1_13_r0s4;
-  reg  [2:0]   shl_i5117_13_r0s4__1;
+  reg  [2:0]   shl_i5140_13_r0s4__1;
   reg          cmp_i110_i_2_13_r0s4;
   reg          cmp_i110_i_3_13_r0s4;
   reg          cmp_i110_i_4_13_r0s4;
   reg          cmp_i110_i_5_13_r0s4;
   reg          cmp_i110_i_6_13_r0s4;
-  reg          add_i6963_13_r0s3;
-  reg          add_i6963_13_r0s4;
-  reg          add_i6963_13_r0s3__1;
-  reg          add_i6963_13_r0s4__1;
-  reg          add_i6963_13_r0s3__2;
-  reg          add_i6963_13_r0s4__2;
-  reg          add_i6963_13_r0s3__3;
-  reg          add_i6963_13_r0s4__3;
-  reg          add_i6963_13_r0s3__4;
-  reg          add_i6963_13_r0s4__4;
-  reg          add_i6963_13_r0s3__5;
-  reg          add_i6963_13_r0s4__5;
-  reg          add_i6963_13_r0s3__6;
-  reg          add_i6963_13_r0s4__6;
-  reg          add_i6963_13_r0s3__7;
-  reg          add_i6963_13_r0s4__7;
-  reg          add_i6963_13_r0s3__8;
-  reg          add_i6963_13_r0s4__8;
-  reg  [24:0]  mul_i7087_13_r0s5;
-  reg  [24:0]  mul_i7087_13_r0s6;
-  reg          cmp_i5677_13_r0s4;
-  reg          cmp_i5677_13_r0s5;
-  reg          cmp_i5677_13_r0s6;
+  reg          add_i6974_13_r0s3;
+  reg          add_i6974_13_r0s4;
+  reg          add_i6974_13_r0s3__1;
+  reg          add_i6974_13_r0s4__1;
+  reg          add_i6974_13_r0s3__2;
+  reg          add_i6974_13_r0s4__2;
+  reg          add_i6974_13_r0s3__3;
+  reg          add_i6974_13_r0s4__3;
+  reg          add_i6974_13_r0s3__4;
+  reg          add_i6974_13_r0s4__4;
+  reg          add_i6974_13_r0s3__5;
+  reg          add_i6974_13_r0s4__5;
+  reg          add_i6974_13_r0s3__6;
+  reg          add_i6974_13_r0s4__6;
+  reg          add_i6974_13_r0s3__7;
+  reg          add_i6974_13_r0s4__7;
+  reg          add_i6974_13_r0s3__8;
+  reg          add_i6974_13_r0s4__8;
+  reg  [24:0]  mul_i7097_13_r0s5;
+  reg  [24:0]  mul_i7097_13_r0s6;
+  reg          cmp_i5700_13_r0s4;
+  reg          cmp_i5700_13_r0s5;
+  reg          cmp_i5700_13_r0s6;
   reg  [9:0]   v502_r0s4;
   reg  [9:0]   v502_r0s5;
   reg  [9:0]   v502_r0s6;
-  reg  [20:0]  add_i4578_13_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_13_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_13_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_13_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_13_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_13_r0s7;
-  reg  [15:0]  sroa_speculated8339_13_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__28;
-  reg  [9:0]   sroa_speculated8503_r0s2__28;
-  reg  [9:0]   sroa_speculated8503_r0s3__28;
-  reg  [9:0]   sroa_speculated8503_r0s4__28;
-  reg  [9:0]   sroa_speculated8503_r0s5__28;
-  reg  [9:0]   sroa_speculated8503_r0s6__28;
-  reg  [9:0]   sroa_speculated8503_r0s7__28;
-  reg  [5:0]   sroa_speculated8503_r0s1__29;
-  reg  [5:0]   sroa_speculated8503_r0s2__29;
-  reg  [5:0]   sroa_speculated8503_r0s3__29;
-  reg  [5:0]   sroa_speculated8503_r0s4__29;
-  reg  [5:0]   sroa_speculated8503_r0s5__29;
-  reg  [5:0]   sroa_speculated8503_r0s6__29;
-  reg  [5:0]   sroa_speculated8503_r0s7__29;
-  reg  [9:0]   sroa_speculated8280_v_14_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_30_r0s2;
-  reg          icmp_r0s1__13;
+  reg  [20:0]  add_i4607_13_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_13_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_13_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_13_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_13_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_13_r0s7;
+  reg  [15:0]  sroa_speculated8345_13_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_14_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_30_r0s2;
   reg          icmp_r0s2__13;
   reg          xor_r0s1__14;
   reg          xor_r0s2__14;
@@ -10036,9 +10288,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__15;
   reg          and_r0s6__15;
   reg          and_r0s7__15;
-  reg  [4:0]   sroa_speculated8500_r0s1__28;
-  reg  [9:0]   add_i3932_14_r0s2;
-  reg  [9:0]   add_i3932_14_r0s3;
+  reg  [9:0]   add_i3961_14_r0s2;
+  reg  [9:0]   add_i3961_14_r0s3;
   reg          and_r0s3__81;
   reg          xor_r0s3__27;
   reg          and_r0s3__82;
@@ -10048,69 +10299,51 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__84;
   reg          and_r0s3__85;
   reg          cmp_i110_i_14_r0s4;
-  reg          cmp_i4959_14_r0s2;
-  reg          cmp_i4959_14_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__29;
-  reg  [2:0]   sroa_speculated8500_r0s2__14;
-  reg  [2:0]   sroa_speculated8500_r0s3__14;
-  reg  [3:0]   shl_i5117_14_r0s4;
+  reg          cmp_i4982_14_r0s2;
+  reg          cmp_i4982_14_r0s3;
+  reg  [3:0]   shl_i5140_14_r0s4;
   reg          cmp_i110_i_1_14_r0s4;
-  reg  [2:0]   shl_i5117_14_r0s4__1;
+  reg  [2:0]   shl_i5140_14_r0s4__1;
   reg          cmp_i110_i_2_14_r0s4;
   reg          cmp_i110_i_3_14_r0s4;
   reg          cmp_i110_i_4_14_r0s4;
   reg          cmp_i110_i_5_14_r0s4;
   reg          cmp_i110_i_6_14_r0s4;
-  reg          add_i6963_14_r0s3;
-  reg          add_i6963_14_r0s4;
-  reg          add_i6963_14_r0s3__1;
-  reg          add_i6963_14_r0s4__1;
-  reg          add_i6963_14_r0s3__2;
-  reg          add_i6963_14_r0s4__2;
-  reg          add_i6963_14_r0s3__3;
-  reg          add_i6963_14_r0s4__3;
-  reg          add_i6963_14_r0s3__4;
-  reg          add_i6963_14_r0s4__4;
-  reg          add_i6963_14_r0s3__5;
-  reg          add_i6963_14_r0s4__5;
-  reg          add_i6963_14_r0s3__6;
-  reg          add_i6963_14_r0s4__6;
-  reg          add_i6963_14_r0s3__7;
-  reg          add_i6963_14_r0s4__7;
-  reg          add_i6963_14_r0s3__8;
-  reg          add_i6963_14_r0s4__8;
-  reg  [24:0]  mul_i7087_14_r0s5;
-  reg  [24:0]  mul_i7087_14_r0s6;
-  reg          cmp_i5677_14_r0s4;
-  reg          cmp_i5677_14_r0s5;
-  reg          cmp_i5677_14_r0s6;
+  reg          add_i6974_14_r0s3;
+  reg          add_i6974_14_r0s4;
+  reg          add_i6974_14_r0s3__1;
+  reg          add_i6974_14_r0s4__1;
+  reg          add_i6974_14_r0s3__2;
+  reg          add_i6974_14_r0s4__2;
+  reg          add_i6974_14_r0s3__3;
+  reg          add_i6974_14_r0s4__3;
+  reg          add_i6974_14_r0s3__4;
+  reg          add_i6974_14_r0s4__4;
+  reg          add_i6974_14_r0s3__5;
+  reg          add_i6974_14_r0s4__5;
+  reg          add_i6974_14_r0s3__6;
+  reg          add_i6974_14_r0s4__6;
+  reg          add_i6974_14_r0s3__7;
+  reg          add_i6974_14_r0s4__7;
+  reg          add_i6974_14_r0s3__8;
+  reg          add_i6974_14_r0s4__8;
+  reg  [24:0]  mul_i7097_14_r0s5;
+  reg  [24:0]  mul_i7097_14_r0s6;
+  reg          cmp_i5700_14_r0s4;
+  reg          cmp_i5700_14_r0s5;
+  reg          cmp_i5700_14_r0s6;
   reg  [9:0]   v526_r0s4;
   reg  [9:0]   v526_r0s5;
   reg  [9:0]   v526_r0s6;
-  reg  [20:0]  add_i4578_14_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_14_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_14_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_14_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_14_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_14_r0s7;
-  reg  [15:0]  sroa_speculated8339_14_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__30;
-  reg  [9:0]   sroa_speculated8503_r0s2__30;
-  reg  [9:0]   sroa_speculated8503_r0s3__30;
-  reg  [9:0]   sroa_speculated8503_r0s4__30;
-  reg  [9:0]   sroa_speculated8503_r0s5__30;
-  reg  [9:0]   sroa_speculated8503_r0s6__30;
-  reg  [9:0]   sroa_speculated8503_r0s7__30;
-  reg  [5:0]   sroa_speculated8503_r0s1__31;
-  reg  [5:0]   sroa_speculated8503_r0s2__31;
-  reg  [5:0]   sroa_speculated8503_r0s3__31;
-  reg  [5:0]   sroa_speculated8503_r0s4__31;
-  reg  [5:0]   sroa_speculated8503_r0s5__31;
-  reg  [5:0]   sroa_speculated8503_r0s6__31;
-  reg  [5:0]   sroa_speculated8503_r0s7__31;
-  reg  [9:0]   sroa_speculated8280_v_15_r0s2;
-  reg  [9:0]   sroa_speculated8280_v_31_r0s2;
-  reg          icmp_r0s1__14;
+  reg  [20:0]  add_i4607_14_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_14_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_14_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_14_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_14_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_14_r0s7;
+  reg  [15:0]  sroa_speculated8345_14_r0s8;
+  reg  [9:0]   sroa_speculated8289_v_15_r0s2;
+  reg  [9:0]   sroa_speculated8289_v_31_r0s2;
   reg          icmp_r0s2__14;
   reg          xor_r0s1__15;
   reg          xor_r0s2__15;
@@ -10119,9 +10352,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__16;
   reg          and_r0s6__16;
   reg          and_r0s7__16;
-  reg  [4:0]   sroa_speculated8500_r0s1__30;
-  reg  [9:0]   add_i3932_15_r0s2;
-  reg  [9:0]   add_i3932_15_r0s3;
+  reg  [9:0]   add_i3961_15_r0s2;
+  reg  [9:0]   add_i3961_15_r0s3;
   reg          and_r0s3__87;
   reg          xor_r0s3__28;
   reg          and_r0s3__88;
@@ -10131,67 +10363,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__90;
   reg          and_r0s3__91;
   reg          cmp_i110_i_15_r0s4;
-  reg          cmp_i4959_15_r0s2;
-  reg          cmp_i4959_15_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__31;
-  reg  [2:0]   sroa_speculated8500_r0s2__15;
-  reg  [2:0]   sroa_speculated8500_r0s3__15;
-  reg  [3:0]   shl_i5117_15_r0s4;
+  reg          cmp_i4982_15_r0s2;
+  reg          cmp_i4982_15_r0s3;
+  reg  [3:0]   shl_i5140_15_r0s4;
   reg          cmp_i110_i_1_15_r0s4;
-  reg  [2:0]   shl_i5117_15_r0s4__1;
+  reg  [2:0]   shl_i5140_15_r0s4__1;
   reg          cmp_i110_i_2_15_r0s4;
   reg          cmp_i110_i_3_15_r0s4;
   reg          cmp_i110_i_4_15_r0s4;
   reg          cmp_i110_i_5_15_r0s4;
   reg          cmp_i110_i_6_15_r0s4;
-  reg          add_i6963_15_r0s3;
-  reg          add_i6963_15_r0s4;
-  reg          add_i6963_15_r0s3__1;
-  reg          add_i6963_15_r0s4__1;
-  reg          add_i6963_15_r0s3__2;
-  reg          add_i6963_15_r0s4__2;
-  reg          add_i6963_15_r0s3__3;
-  reg          add_i6963_15_r0s4__3;
-  reg          add_i6963_15_r0s3__4;
-  reg          add_i6963_15_r0s4__4;
-  reg          add_i6963_15_r0s3__5;
-  reg          add_i6963_15_r0s4__5;
-  reg          add_i6963_15_r0s3__6;
-  reg          add_i6963_15_r0s4__6;
-  reg          add_i6963_15_r0s3__7;
-  reg          add_i6963_15_r0s4__7;
-  reg          add_i6963_15_r0s3__8;
-  reg          add_i6963_15_r0s4__8;
-  reg  [24:0]  mul_i7087_15_r0s5;
-  reg  [24:0]  mul_i7087_15_r0s6;
-  reg          cmp_i5677_15_r0s4;
-  reg          cmp_i5677_15_r0s5;
-  reg          cmp_i5677_15_r0s6;
+  reg          add_i6974_15_r0s3;
+  reg          add_i6974_15_r0s4;
+  reg          add_i6974_15_r0s3__1;
+  reg          add_i6974_15_r0s4__1;
+  reg          add_i6974_15_r0s3__2;
+  reg          add_i6974_15_r0s4__2;
+  reg          add_i6974_15_r0s3__3;
+  reg          add_i6974_15_r0s4__3;
+  reg          add_i6974_15_r0s3__4;
+  reg          add_i6974_15_r0s4__4;
+  reg          add_i6974_15_r0s3__5;
+  reg          add_i6974_15_r0s4__5;
+  reg          add_i6974_15_r0s3__6;
+  reg          add_i6974_15_r0s4__6;
+  reg          add_i6974_15_r0s3__7;
+  reg          add_i6974_15_r0s4__7;
+  reg          add_i6974_15_r0s3__8;
+  reg          add_i6974_15_r0s4__8;
+  reg  [24:0]  mul_i7097_15_r0s5;
+  reg  [24:0]  mul_i7097_15_r0s6;
+  reg          cmp_i5700_15_r0s4;
+  reg          cmp_i5700_15_r0s5;
+  reg          cmp_i5700_15_r0s6;
   reg  [9:0]   v550_r0s4;
   reg  [9:0]   v550_r0s5;
   reg  [9:0]   v550_r0s6;
-  reg  [20:0]  add_i4578_15_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_15_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_15_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_15_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_15_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_15_r0s7;
-  reg  [15:0]  sroa_speculated8339_15_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__32;
-  reg  [9:0]   sroa_speculated8503_r0s2__32;
-  reg  [9:0]   sroa_speculated8503_r0s3__32;
-  reg  [9:0]   sroa_speculated8503_r0s4__32;
-  reg  [9:0]   sroa_speculated8503_r0s5__32;
-  reg  [9:0]   sroa_speculated8503_r0s6__32;
-  reg  [9:0]   sroa_speculated8503_r0s7__32;
-  reg  [5:0]   sroa_speculated8503_r0s1__33;
-  reg  [5:0]   sroa_speculated8503_r0s2__33;
-  reg  [5:0]   sroa_speculated8503_r0s3__33;
-  reg  [5:0]   sroa_speculated8503_r0s4__33;
-  reg  [5:0]   sroa_speculated8503_r0s5__33;
-  reg  [5:0]   sroa_speculated8503_r0s6__33;
-  reg  [5:0]   sroa_speculated8503_r0s7__33;
-  reg          icmp_r0s1__15;
+  reg  [20:0]  add_i4607_15_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_15_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_15_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_15_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_15_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_15_r0s7;
+  reg  [15:0]  sroa_speculated8345_15_r0s8;
   reg          icmp_r0s2__15;
   reg          xor_r0s1__16;
   reg          xor_r0s2__16;
@@ -10200,9 +10414,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__17;
   reg          and_r0s6__17;
   reg          and_r0s7__17;
-  reg  [4:0]   sroa_speculated8500_r0s1__32;
-  reg  [9:0]   add_i3932_16_r0s2;
-  reg  [9:0]   add_i3932_16_r0s3;
+  reg  [9:0]   add_i3961_16_r0s2;
+  reg  [9:0]   add_i3961_16_r0s3;
   reg          and_r0s3__93;
   reg          xor_r0s3__29;
   reg          and_r0s3__94;
@@ -10212,67 +10425,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__96;
   reg          and_r0s3__97;
   reg          cmp_i110_i_16_r0s4;
-  reg          cmp_i4959_16_r0s2;
-  reg          cmp_i4959_16_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__33;
-  reg  [2:0]   sroa_speculated8500_r0s2__16;
-  reg  [2:0]   sroa_speculated8500_r0s3__16;
-  reg  [3:0]   shl_i5117_16_r0s4;
+  reg          cmp_i4982_16_r0s2;
+  reg          cmp_i4982_16_r0s3;
+  reg  [3:0]   shl_i5140_16_r0s4;
   reg          cmp_i110_i_1_16_r0s4;
-  reg  [2:0]   shl_i5117_16_r0s4__1;
+  reg  [2:0]   shl_i5140_16_r0s4__1;
   reg          cmp_i110_i_2_16_r0s4;
   reg          cmp_i110_i_3_16_r0s4;
   reg          cmp_i110_i_4_16_r0s4;
   reg          cmp_i110_i_5_16_r0s4;
   reg          cmp_i110_i_6_16_r0s4;
-  reg          add_i6963_16_r0s3;
-  reg          add_i6963_16_r0s4;
-  reg          add_i6963_16_r0s3__1;
-  reg          add_i6963_16_r0s4__1;
-  reg          add_i6963_16_r0s3__2;
-  reg          add_i6963_16_r0s4__2;
-  reg          add_i6963_16_r0s3__3;
-  reg          add_i6963_16_r0s4__3;
-  reg          add_i6963_16_r0s3__4;
-  reg          add_i6963_16_r0s4__4;
-  reg          add_i6963_16_r0s3__5;
-  reg          add_i6963_16_r0s4__5;
-  reg          add_i6963_16_r0s3__6;
-  reg          add_i6963_16_r0s4__6;
-  reg          add_i6963_16_r0s3__7;
-  reg          add_i6963_16_r0s4__7;
-  reg          add_i6963_16_r0s3__8;
-  reg          add_i6963_16_r0s4__8;
-  reg  [24:0]  mul_i7087_16_r0s5;
-  reg  [24:0]  mul_i7087_16_r0s6;
-  reg          cmp_i5677_16_r0s4;
-  reg          cmp_i5677_16_r0s5;
-  reg          cmp_i5677_16_r0s6;
+  reg          add_i6974_16_r0s3;
+  reg          add_i6974_16_r0s4;
+  reg          add_i6974_16_r0s3__1;
+  reg          add_i6974_16_r0s4__1;
+  reg          add_i6974_16_r0s3__2;
+  reg          add_i6974_16_r0s4__2;
+  reg          add_i6974_16_r0s3__3;
+  reg          add_i6974_16_r0s4__3;
+  reg          add_i6974_16_r0s3__4;
+  reg          add_i6974_16_r0s4__4;
+  reg          add_i6974_16_r0s3__5;
+  reg          add_i6974_16_r0s4__5;
+  reg          add_i6974_16_r0s3__6;
+  reg          add_i6974_16_r0s4__6;
+  reg          add_i6974_16_r0s3__7;
+  reg          add_i6974_16_r0s4__7;
+  reg          add_i6974_16_r0s3__8;
+  reg          add_i6974_16_r0s4__8;
+  reg  [24:0]  mul_i7097_16_r0s5;
+  reg  [24:0]  mul_i7097_16_r0s6;
+  reg          cmp_i5700_16_r0s4;
+  reg          cmp_i5700_16_r0s5;
+  reg          cmp_i5700_16_r0s6;
   reg  [9:0]   v574_r0s4;
   reg  [9:0]   v574_r0s5;
   reg  [9:0]   v574_r0s6;
-  reg  [20:0]  add_i4578_16_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_16_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_16_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_16_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_16_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_16_r0s7;
-  reg  [15:0]  sroa_speculated8339_16_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__34;
-  reg  [9:0]   sroa_speculated8503_r0s2__34;
-  reg  [9:0]   sroa_speculated8503_r0s3__34;
-  reg  [9:0]   sroa_speculated8503_r0s4__34;
-  reg  [9:0]   sroa_speculated8503_r0s5__34;
-  reg  [9:0]   sroa_speculated8503_r0s6__34;
-  reg  [9:0]   sroa_speculated8503_r0s7__34;
-  reg  [5:0]   sroa_speculated8503_r0s1__35;
-  reg  [5:0]   sroa_speculated8503_r0s2__35;
-  reg  [5:0]   sroa_speculated8503_r0s3__35;
-  reg  [5:0]   sroa_speculated8503_r0s4__35;
-  reg  [5:0]   sroa_speculated8503_r0s5__35;
-  reg  [5:0]   sroa_speculated8503_r0s6__35;
-  reg  [5:0]   sroa_speculated8503_r0s7__35;
-  reg          icmp_r0s1__16;
+  reg  [20:0]  add_i4607_16_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_16_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_16_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_16_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_16_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_16_r0s7;
+  reg  [15:0]  sroa_speculated8345_16_r0s8;
   reg          icmp_r0s2__16;
   reg          xor_r0s1__17;
   reg          xor_r0s2__17;
@@ -10281,9 +10476,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__18;
   reg          and_r0s6__18;
   reg          and_r0s7__18;
-  reg  [4:0]   sroa_speculated8500_r0s1__34;
-  reg  [9:0]   add_i3932_17_r0s2;
-  reg  [9:0]   add_i3932_17_r0s3;
+  reg  [9:0]   add_i3961_17_r0s2;
+  reg  [9:0]   add_i3961_17_r0s3;
   reg          and_r0s3__99;
   reg          xor_r0s3__30;
   reg          and_r0s3__100;
@@ -10293,67 +10487,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__102;
   reg          and_r0s3__103;
   reg          cmp_i110_i_17_r0s4;
-  reg          cmp_i4959_17_r0s2;
-  reg          cmp_i4959_17_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__35;
-  reg  [2:0]   sroa_speculated8500_r0s2__17;
-  reg  [2:0]   sroa_speculated8500_r0s3__17;
-  reg  [3:0]   shl_i5117_17_r0s4;
+  reg          cmp_i4982_17_r0s2;
+  reg          cmp_i4982_17_r0s3;
+  reg  [3:0]   shl_i5140_17_r0s4;
   reg          cmp_i110_i_1_17_r0s4;
-  reg  [2:0]   shl_i5117_17_r0s4__1;
+  reg  [2:0]   shl_i5140_17_r0s4__1;
   reg          cmp_i110_i_2_17_r0s4;
   reg          cmp_i110_i_3_17_r0s4;
   reg          cmp_i110_i_4_17_r0s4;
   reg          cmp_i110_i_5_17_r0s4;
   reg          cmp_i110_i_6_17_r0s4;
-  reg          add_i6963_17_r0s3;
-  reg          add_i6963_17_r0s4;
-  reg          add_i6963_17_r0s3__1;
-  reg          add_i6963_17_r0s4__1;
-  reg          add_i6963_17_r0s3__2;
-  reg          add_i6963_17_r0s4__2;
-  reg          add_i6963_17_r0s3__3;
-  reg          add_i6963_17_r0s4__3;
-  reg          add_i6963_17_r0s3__4;
-  reg          add_i6963_17_r0s4__4;
-  reg          add_i6963_17_r0s3__5;
-  reg          add_i6963_17_r0s4__5;
-  reg          add_i6963_17_r0s3__6;
-  reg          add_i6963_17_r0s4__6;
-  reg          add_i6963_17_r0s3__7;
-  reg          add_i6963_17_r0s4__7;
-  reg          add_i6963_17_r0s3__8;
-  reg          add_i6963_17_r0s4__8;
-  reg  [24:0]  mul_i7087_17_r0s5;
-  reg  [24:0]  mul_i7087_17_r0s6;
-  reg          cmp_i5677_17_r0s4;
-  reg          cmp_i5677_17_r0s5;
-  reg          cmp_i5677_17_r0s6;
+  reg          add_i6974_17_r0s3;
+  reg          add_i6974_17_r0s4;
+  reg          add_i6974_17_r0s3__1;
+  reg          add_i6974_17_r0s4__1;
+  reg          add_i6974_17_r0s3__2;
+  reg          add_i6974_17_r0s4__2;
+  reg          add_i6974_17_r0s3__3;
+  reg          add_i6974_17_r0s4__3;
+  reg          add_i6974_17_r0s3__4;
+  reg          add_i6974_17_r0s4__4;
+  reg          add_i6974_17_r0s3__5;
+  reg          add_i6974_17_r0s4__5;
+  reg          add_i6974_17_r0s3__6;
+  reg          add_i6974_17_r0s4__6;
+  reg          add_i6974_17_r0s3__7;
+  reg          add_i6974_17_r0s4__7;
+  reg          add_i6974_17_r0s3__8;
+  reg          add_i6974_17_r0s4__8;
+  reg  [24:0]  mul_i7097_17_r0s5;
+  reg  [24:0]  mul_i7097_17_r0s6;
+  reg          cmp_i5700_17_r0s4;
+  reg          cmp_i5700_17_r0s5;
+  reg          cmp_i5700_17_r0s6;
   reg  [9:0]   v598_r0s4;
   reg  [9:0]   v598_r0s5;
   reg  [9:0]   v598_r0s6;
-  reg  [20:0]  add_i4578_17_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_17_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_17_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_17_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_17_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_17_r0s7;
-  reg  [15:0]  sroa_speculated8339_17_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__36;
-  reg  [9:0]   sroa_speculated8503_r0s2__36;
-  reg  [9:0]   sroa_speculated8503_r0s3__36;
-  reg  [9:0]   sroa_speculated8503_r0s4__36;
-  reg  [9:0]   sroa_speculated8503_r0s5__36;
-  reg  [9:0]   sroa_speculated8503_r0s6__36;
-  reg  [9:0]   sroa_speculated8503_r0s7__36;
-  reg  [5:0]   sroa_speculated8503_r0s1__37;
-  reg  [5:0]   sroa_speculated8503_r0s2__37;
-  reg  [5:0]   sroa_speculated8503_r0s3__37;
-  reg  [5:0]   sroa_speculated8503_r0s4__37;
-  reg  [5:0]   sroa_speculated8503_r0s5__37;
-  reg  [5:0]   sroa_speculated8503_r0s6__37;
-  reg  [5:0]   sroa_speculated8503_r0s7__37;
-  reg          icmp_r0s1__17;
+  reg  [20:0]  add_i4607_17_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_17_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_17_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_17_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_17_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_17_r0s7;
+  reg  [15:0]  sroa_speculated8345_17_r0s8;
   reg          icmp_r0s2__17;
   reg          xor_r0s1__18;
   reg          xor_r0s2__18;
@@ -10362,9 +10538,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__19;
   reg          and_r0s6__19;
   reg          and_r0s7__19;
-  reg  [4:0]   sroa_speculated8500_r0s1__36;
-  reg  [9:0]   add_i3932_18_r0s2;
-  reg  [9:0]   add_i3932_18_r0s3;
+  reg  [9:0]   add_i3961_18_r0s2;
+  reg  [9:0]   add_i3961_18_r0s3;
   reg          and_r0s3__105;
   reg          xor_r0s3__31;
   reg          and_r0s3__106;
@@ -10374,67 +10549,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__108;
   reg          and_r0s3__109;
   reg          cmp_i110_i_18_r0s4;
-  reg          cmp_i4959_18_r0s2;
-  reg          cmp_i4959_18_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__37;
-  reg  [2:0]   sroa_speculated8500_r0s2__18;
-  reg  [2:0]   sroa_speculated8500_r0s3__18;
-  reg  [3:0]   shl_i5117_18_r0s4;
+  reg          cmp_i4982_18_r0s2;
+  reg          cmp_i4982_18_r0s3;
+  reg  [3:0]   shl_i5140_18_r0s4;
   reg          cmp_i110_i_1_18_r0s4;
-  reg  [2:0]   shl_i5117_18_r0s4__1;
+  reg  [2:0]   shl_i5140_18_r0s4__1;
   reg          cmp_i110_i_2_18_r0s4;
   reg          cmp_i110_i_3_18_r0s4;
   reg          cmp_i110_i_4_18_r0s4;
   reg          cmp_i110_i_5_18_r0s4;
   reg          cmp_i110_i_6_18_r0s4;
-  reg          add_i6963_18_r0s3;
-  reg          add_i6963_18_r0s4;
-  reg          add_i6963_18_r0s3__1;
-  reg          add_i6963_18_r0s4__1;
-  reg          add_i6963_18_r0s3__2;
-  reg          add_i6963_18_r0s4__2;
-  reg          add_i6963_18_r0s3__3;
-  reg          add_i6963_18_r0s4__3;
-  reg          add_i6963_18_r0s3__4;
-  reg          add_i6963_18_r0s4__4;
-  reg          add_i6963_18_r0s3__5;
-  reg          add_i6963_18_r0s4__5;
-  reg          add_i6963_18_r0s3__6;
-  reg          add_i6963_18_r0s4__6;
-  reg          add_i6963_18_r0s3__7;
-  reg          add_i6963_18_r0s4__7;
-  reg          add_i6963_18_r0s3__8;
-  reg          add_i6963_18_r0s4__8;
-  reg  [24:0]  mul_i7087_18_r0s5;
-  reg  [24:0]  mul_i7087_18_r0s6;
-  reg          cmp_i5677_18_r0s4;
-  reg          cmp_i5677_18_r0s5;
-  reg          cmp_i5677_18_r0s6;
+  reg          add_i6974_18_r0s3;
+  reg          add_i6974_18_r0s4;
+  reg          add_i6974_18_r0s3__1;
+  reg          add_i6974_18_r0s4__1;
+  reg          add_i6974_18_r0s3__2;
+  reg          add_i6974_18_r0s4__2;
+  reg          add_i6974_18_r0s3__3;
+  reg          add_i6974_18_r0s4__3;
+  reg          add_i6974_18_r0s3__4;
+  reg          add_i6974_18_r0s4__4;
+  reg          add_i6974_18_r0s3__5;
+  reg          add_i6974_18_r0s4__5;
+  reg          add_i6974_18_r0s3__6;
+  reg          add_i6974_18_r0s4__6;
+  reg          add_i6974_18_r0s3__7;
+  reg          add_i6974_18_r0s4__7;
+  reg          add_i6974_18_r0s3__8;
+  reg          add_i6974_18_r0s4__8;
+  reg  [24:0]  mul_i7097_18_r0s5;
+  reg  [24:0]  mul_i7097_18_r0s6;
+  reg          cmp_i5700_18_r0s4;
+  reg          cmp_i5700_18_r0s5;
+  reg          cmp_i5700_18_r0s6;
   reg  [9:0]   v622_r0s4;
   reg  [9:0]   v622_r0s5;
   reg  [9:0]   v622_r0s6;
-  reg  [20:0]  add_i4578_18_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_18_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_18_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_18_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_18_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_18_r0s7;
-  reg  [15:0]  sroa_speculated8339_18_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__38;
-  reg  [9:0]   sroa_speculated8503_r0s2__38;
-  reg  [9:0]   sroa_speculated8503_r0s3__38;
-  reg  [9:0]   sroa_speculated8503_r0s4__38;
-  reg  [9:0]   sroa_speculated8503_r0s5__38;
-  reg  [9:0]   sroa_speculated8503_r0s6__38;
-  reg  [9:0]   sroa_speculated8503_r0s7__38;
-  reg  [5:0]   sroa_speculated8503_r0s1__39;
-  reg  [5:0]   sroa_speculated8503_r0s2__39;
-  reg  [5:0]   sroa_speculated8503_r0s3__39;
-  reg  [5:0]   sroa_speculated8503_r0s4__39;
-  reg  [5:0]   sroa_speculated8503_r0s5__39;
-  reg  [5:0]   sroa_speculated8503_r0s6__39;
-  reg  [5:0]   sroa_speculated8503_r0s7__39;
-  reg          icmp_r0s1__18;
+  reg  [20:0]  add_i4607_18_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_18_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_18_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_18_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_18_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_18_r0s7;
+  reg  [15:0]  sroa_speculated8345_18_r0s8;
   reg          icmp_r0s2__18;
   reg          xor_r0s1__19;
   reg          xor_r0s2__19;
@@ -10443,9 +10600,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__20;
   reg          and_r0s6__20;
   reg          and_r0s7__20;
-  reg  [4:0]   sroa_speculated8500_r0s1__38;
-  reg  [9:0]   add_i3932_19_r0s2;
-  reg  [9:0]   add_i3932_19_r0s3;
+  reg  [9:0]   add_i3961_19_r0s2;
+  reg  [9:0]   add_i3961_19_r0s3;
   reg          and_r0s3__111;
   reg          xor_r0s3__32;
   reg          and_r0s3__112;
@@ -10455,67 +10611,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__114;
   reg          and_r0s3__115;
   reg          cmp_i110_i_19_r0s4;
-  reg          cmp_i4959_19_r0s2;
-  reg          cmp_i4959_19_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__39;
-  reg  [2:0]   sroa_speculated8500_r0s2__19;
-  reg  [2:0]   sroa_speculated8500_r0s3__19;
-  reg  [3:0]   shl_i5117_19_r0s4;
+  reg          cmp_i4982_19_r0s2;
+  reg          cmp_i4982_19_r0s3;
+  reg  [3:0]   shl_i5140_19_r0s4;
   reg          cmp_i110_i_1_19_r0s4;
-  reg  [2:0]   shl_i5117_19_r0s4__1;
+  reg  [2:0]   shl_i5140_19_r0s4__1;
   reg          cmp_i110_i_2_19_r0s4;
   reg          cmp_i110_i_3_19_r0s4;
   reg          cmp_i110_i_4_19_r0s4;
   reg          cmp_i110_i_5_19_r0s4;
   reg          cmp_i110_i_6_19_r0s4;
-  reg          add_i6963_19_r0s3;
-  reg          add_i6963_19_r0s4;
-  reg          add_i6963_19_r0s3__1;
-  reg          add_i6963_19_r0s4__1;
-  reg          add_i6963_19_r0s3__2;
-  reg          add_i6963_19_r0s4__2;
-  reg          add_i6963_19_r0s3__3;
-  reg          add_i6963_19_r0s4__3;
-  reg          add_i6963_19_r0s3__4;
-  reg          add_i6963_19_r0s4__4;
-  reg          add_i6963_19_r0s3__5;
-  reg          add_i6963_19_r0s4__5;
-  reg          add_i6963_19_r0s3__6;
-  reg          add_i6963_19_r0s4__6;
-  reg          add_i6963_19_r0s3__7;
-  reg          add_i6963_19_r0s4__7;
-  reg          add_i6963_19_r0s3__8;
-  reg          add_i6963_19_r0s4__8;
-  reg  [24:0]  mul_i7087_19_r0s5;
-  reg  [24:0]  mul_i7087_19_r0s6;
-  reg          cmp_i5677_19_r0s4;
-  reg          cmp_i5677_19_r0s5;
-  reg          cmp_i5677_19_r0s6;
+  reg          add_i6974_19_r0s3;
+  reg          add_i6974_19_r0s4;
+  reg          add_i6974_19_r0s3__1;
+  reg          add_i6974_19_r0s4__1;
+  reg          add_i6974_19_r0s3__2;
+  reg          add_i6974_19_r0s4__2;
+  reg          add_i6974_19_r0s3__3;
+  reg          add_i6974_19_r0s4__3;
+  reg          add_i6974_19_r0s3__4;
+  reg          add_i6974_19_r0s4__4;
+  reg          add_i6974_19_r0s3__5;
+  reg          add_i6974_19_r0s4__5;
+  reg          add_i6974_19_r0s3__6;
+  reg          add_i6974_19_r0s4__6;
+  reg          add_i6974_19_r0s3__7;
+  reg          add_i6974_19_r0s4__7;
+  reg          add_i6974_19_r0s3__8;
+  reg          add_i6974_19_r0s4__8;
+  reg  [24:0]  mul_i7097_19_r0s5;
+  reg  [24:0]  mul_i7097_19_r0s6;
+  reg          cmp_i5700_19_r0s4;
+  reg          cmp_i5700_19_r0s5;
+  reg          cmp_i5700_19_r0s6;
   reg  [9:0]   v646_r0s4;
   reg  [9:0]   v646_r0s5;
   reg  [9:0]   v646_r0s6;
-  reg  [20:0]  add_i4578_19_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_19_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_19_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_19_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_19_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_19_r0s7;
-  reg  [15:0]  sroa_speculated8339_19_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__40;
-  reg  [9:0]   sroa_speculated8503_r0s2__40;
-  reg  [9:0]   sroa_speculated8503_r0s3__40;
-  reg  [9:0]   sroa_speculated8503_r0s4__40;
-  reg  [9:0]   sroa_speculated8503_r0s5__40;
-  reg  [9:0]   sroa_speculated8503_r0s6__40;
-  reg  [9:0]   sroa_speculated8503_r0s7__40;
-  reg  [5:0]   sroa_speculated8503_r0s1__41;
-  reg  [5:0]   sroa_speculated8503_r0s2__41;
-  reg  [5:0]   sroa_speculated8503_r0s3__41;
-  reg  [5:0]   sroa_speculated8503_r0s4__41;
-  reg  [5:0]   sroa_speculated8503_r0s5__41;
-  reg  [5:0]   sroa_speculated8503_r0s6__41;
-  reg  [5:0]   sroa_speculated8503_r0s7__41;
-  reg          icmp_r0s1__19;
+  reg  [20:0]  add_i4607_19_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_19_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_19_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_19_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_19_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_19_r0s7;
+  reg  [15:0]  sroa_speculated8345_19_r0s8;
   reg          icmp_r0s2__19;
   reg          xor_r0s1__20;
   reg          xor_r0s2__20;
@@ -10524,9 +10662,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__21;
   reg          and_r0s6__21;
   reg          and_r0s7__21;
-  reg  [4:0]   sroa_speculated8500_r0s1__40;
-  reg  [9:0]   add_i3932_20_r0s2;
-  reg  [9:0]   add_i3932_20_r0s3;
+  reg  [9:0]   add_i3961_20_r0s2;
+  reg  [9:0]   add_i3961_20_r0s3;
   reg          and_r0s3__117;
   reg          xor_r0s3__33;
   reg          and_r0s3__118;
@@ -10536,67 +10673,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__120;
   reg          and_r0s3__121;
   reg          cmp_i110_i_20_r0s4;
-  reg          cmp_i4959_20_r0s2;
-  reg          cmp_i4959_20_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__41;
-  reg  [2:0]   sroa_speculated8500_r0s2__20;
-  reg  [2:0]   sroa_speculated8500_r0s3__20;
-  reg  [3:0]   shl_i5117_20_r0s4;
+  reg          cmp_i4982_20_r0s2;
+  reg          cmp_i4982_20_r0s3;
+  reg  [3:0]   shl_i5140_20_r0s4;
   reg          cmp_i110_i_1_20_r0s4;
-  reg  [2:0]   shl_i5117_20_r0s4__1;
+  reg  [2:0]   shl_i5140_20_r0s4__1;
   reg          cmp_i110_i_2_20_r0s4;
   reg          cmp_i110_i_3_20_r0s4;
   reg          cmp_i110_i_4_20_r0s4;
   reg          cmp_i110_i_5_20_r0s4;
   reg          cmp_i110_i_6_20_r0s4;
-  reg          add_i6963_20_r0s3;
-  reg          add_i6963_20_r0s4;
-  reg          add_i6963_20_r0s3__1;
-  reg          add_i6963_20_r0s4__1;
-  reg          add_i6963_20_r0s3__2;
-  reg          add_i6963_20_r0s4__2;
-  reg          add_i6963_20_r0s3__3;
-  reg          add_i6963_20_r0s4__3;
-  reg          add_i6963_20_r0s3__4;
-  reg          add_i6963_20_r0s4__4;
-  reg          add_i6963_20_r0s3__5;
-  reg          add_i6963_20_r0s4__5;
-  reg          add_i6963_20_r0s3__6;
-  reg          add_i6963_20_r0s4__6;
-  reg          add_i6963_20_r0s3__7;
-  reg          add_i6963_20_r0s4__7;
-  reg          add_i6963_20_r0s3__8;
-  reg          add_i6963_20_r0s4__8;
-  reg  [24:0]  mul_i7087_20_r0s5;
-  reg  [24:0]  mul_i7087_20_r0s6;
-  reg          cmp_i5677_20_r0s4;
-  reg          cmp_i5677_20_r0s5;
-  reg          cmp_i5677_20_r0s6;
+  reg          add_i6974_20_r0s3;
+  reg          add_i6974_20_r0s4;
+  reg          add_i6974_20_r0s3__1;
+  reg          add_i6974_20_r0s4__1;
+  reg          add_i6974_20_r0s3__2;
+  reg          add_i6974_20_r0s4__2;
+  reg          add_i6974_20_r0s3__3;
+  reg          add_i6974_20_r0s4__3;
+  reg          add_i6974_20_r0s3__4;
+  reg          add_i6974_20_r0s4__4;
+  reg          add_i6974_20_r0s3__5;
+  reg          add_i6974_20_r0s4__5;
+  reg          add_i6974_20_r0s3__6;
+  reg          add_i6974_20_r0s4__6;
+  reg          add_i6974_20_r0s3__7;
+  reg          add_i6974_20_r0s4__7;
+  reg          add_i6974_20_r0s3__8;
+  reg          add_i6974_20_r0s4__8;
+  reg  [24:0]  mul_i7097_20_r0s5;
+  reg  [24:0]  mul_i7097_20_r0s6;
+  reg          cmp_i5700_20_r0s4;
+  reg          cmp_i5700_20_r0s5;
+  reg          cmp_i5700_20_r0s6;
   reg  [9:0]   v670_r0s4;
   reg  [9:0]   v670_r0s5;
   reg  [9:0]   v670_r0s6;
-  reg  [20:0]  add_i4578_20_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_20_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_20_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_20_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_20_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_20_r0s7;
-  reg  [15:0]  sroa_speculated8339_20_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__42;
-  reg  [9:0]   sroa_speculated8503_r0s2__42;
-  reg  [9:0]   sroa_speculated8503_r0s3__42;
-  reg  [9:0]   sroa_speculated8503_r0s4__42;
-  reg  [9:0]   sroa_speculated8503_r0s5__42;
-  reg  [9:0]   sroa_speculated8503_r0s6__42;
-  reg  [9:0]   sroa_speculated8503_r0s7__42;
-  reg  [5:0]   sroa_speculated8503_r0s1__43;
-  reg  [5:0]   sroa_speculated8503_r0s2__43;
-  reg  [5:0]   sroa_speculated8503_r0s3__43;
-  reg  [5:0]   sroa_speculated8503_r0s4__43;
-  reg  [5:0]   sroa_speculated8503_r0s5__43;
-  reg  [5:0]   sroa_speculated8503_r0s6__43;
-  reg  [5:0]   sroa_speculated8503_r0s7__43;
-  reg          icmp_r0s1__20;
+  reg  [20:0]  add_i4607_20_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_20_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_20_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_20_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_20_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_20_r0s7;
+  reg  [15:0]  sroa_speculated8345_20_r0s8;
   reg          icmp_r0s2__20;
   reg          xor_r0s1__21;
   reg          xor_r0s2__21;
@@ -10605,9 +10724,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__22;
   reg          and_r0s6__22;
   reg          and_r0s7__22;
-  reg  [4:0]   sroa_speculated8500_r0s1__42;
-  reg  [9:0]   add_i3932_21_r0s2;
-  reg  [9:0]   add_i3932_21_r0s3;
+  reg  [9:0]   add_i3961_21_r0s2;
+  reg  [9:0]   add_i3961_21_r0s3;
   reg          and_r0s3__123;
   reg          xor_r0s3__34;
   reg          and_r0s3__124;
@@ -10617,67 +10735,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__126;
   reg          and_r0s3__127;
   reg          cmp_i110_i_21_r0s4;
-  reg          cmp_i4959_21_r0s2;
-  reg          cmp_i4959_21_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__43;
-  reg  [2:0]   sroa_speculated8500_r0s2__21;
-  reg  [2:0]   sroa_speculated8500_r0s3__21;
-  reg  [3:0]   shl_i5117_21_r0s4;
+  reg          cmp_i4982_21_r0s2;
+  reg          cmp_i4982_21_r0s3;
+  reg  [3:0]   shl_i5140_21_r0s4;
   reg          cmp_i110_i_1_21_r0s4;
-  reg  [2:0]   shl_i5117_21_r0s4__1;
+  reg  [2:0]   shl_i5140_21_r0s4__1;
   reg          cmp_i110_i_2_21_r0s4;
   reg          cmp_i110_i_3_21_r0s4;
   reg          cmp_i110_i_4_21_r0s4;
   reg          cmp_i110_i_5_21_r0s4;
   reg          cmp_i110_i_6_21_r0s4;
-  reg          add_i6963_21_r0s3;
-  reg          add_i6963_21_r0s4;
-  reg          add_i6963_21_r0s3__1;
-  reg          add_i6963_21_r0s4__1;
-  reg          add_i6963_21_r0s3__2;
-  reg          add_i6963_21_r0s4__2;
-  reg          add_i6963_21_r0s3__3;
-  reg          add_i6963_21_r0s4__3;
-  reg          add_i6963_21_r0s3__4;
-  reg          add_i6963_21_r0s4__4;
-  reg          add_i6963_21_r0s3__5;
-  reg          add_i6963_21_r0s4__5;
-  reg          add_i6963_21_r0s3__6;
-  reg          add_i6963_21_r0s4__6;
-  reg          add_i6963_21_r0s3__7;
-  reg          add_i6963_21_r0s4__7;
-  reg          add_i6963_21_r0s3__8;
-  reg          add_i6963_21_r0s4__8;
-  reg  [24:0]  mul_i7087_21_r0s5;
-  reg  [24:0]  mul_i7087_21_r0s6;
-  reg          cmp_i5677_21_r0s4;
-  reg          cmp_i5677_21_r0s5;
-  reg          cmp_i5677_21_r0s6;
+  reg          add_i6974_21_r0s3;
+  reg          add_i6974_21_r0s4;
+  reg          add_i6974_21_r0s3__1;
+  reg          add_i6974_21_r0s4__1;
+  reg          add_i6974_21_r0s3__2;
+  reg          add_i6974_21_r0s4__2;
+  reg          add_i6974_21_r0s3__3;
+  reg          add_i6974_21_r0s4__3;
+  reg          add_i6974_21_r0s3__4;
+  reg          add_i6974_21_r0s4__4;
+  reg          add_i6974_21_r0s3__5;
+  reg          add_i6974_21_r0s4__5;
+  reg          add_i6974_21_r0s3__6;
+  reg          add_i6974_21_r0s4__6;
+  reg          add_i6974_21_r0s3__7;
+  reg          add_i6974_21_r0s4__7;
+  reg          add_i6974_21_r0s3__8;
+  reg          add_i6974_21_r0s4__8;
+  reg  [24:0]  mul_i7097_21_r0s5;
+  reg  [24:0]  mul_i7097_21_r0s6;
+  reg          cmp_i5700_21_r0s4;
+  reg          cmp_i5700_21_r0s5;
+  reg          cmp_i5700_21_r0s6;
   reg  [9:0]   v694_r0s4;
   reg  [9:0]   v694_r0s5;
   reg  [9:0]   v694_r0s6;
-  reg  [20:0]  add_i4578_21_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_21_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_21_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_21_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_21_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_21_r0s7;
-  reg  [15:0]  sroa_speculated8339_21_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__44;
-  reg  [9:0]   sroa_speculated8503_r0s2__44;
-  reg  [9:0]   sroa_speculated8503_r0s3__44;
-  reg  [9:0]   sroa_speculated8503_r0s4__44;
-  reg  [9:0]   sroa_speculated8503_r0s5__44;
-  reg  [9:0]   sroa_speculated8503_r0s6__44;
-  reg  [9:0]   sroa_speculated8503_r0s7__44;
-  reg  [5:0]   sroa_speculated8503_r0s1__45;
-  reg  [5:0]   sroa_speculated8503_r0s2__45;
-  reg  [5:0]   sroa_speculated8503_r0s3__45;
-  reg  [5:0]   sroa_speculated8503_r0s4__45;
-  reg  [5:0]   sroa_speculated8503_r0s5__45;
-  reg  [5:0]   sroa_speculated8503_r0s6__45;
-  reg  [5:0]   sroa_speculated8503_r0s7__45;
-  reg          icmp_r0s1__21;
+  reg  [20:0]  add_i4607_21_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_21_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_21_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_21_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_21_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_21_r0s7;
+  reg  [15:0]  sroa_speculated8345_21_r0s8;
   reg          icmp_r0s2__21;
   reg          xor_r0s1__22;
   reg          xor_r0s2__22;
@@ -10686,9 +10786,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__23;
   reg          and_r0s6__23;
   reg          and_r0s7__23;
-  reg  [4:0]   sroa_speculated8500_r0s1__44;
-  reg  [9:0]   add_i3932_22_r0s2;
-  reg  [9:0]   add_i3932_22_r0s3;
+  reg  [9:0]   add_i3961_22_r0s2;
+  reg  [9:0]   add_i3961_22_r0s3;
   reg          and_r0s3__129;
   reg          xor_r0s3__35;
   reg          and_r0s3__130;
@@ -10698,67 +10797,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__132;
   reg          and_r0s3__133;
   reg          cmp_i110_i_22_r0s4;
-  reg          cmp_i4959_22_r0s2;
-  reg          cmp_i4959_22_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__45;
-  reg  [2:0]   sroa_speculated8500_r0s2__22;
-  reg  [2:0]   sroa_speculated8500_r0s3__22;
-  reg  [3:0]   shl_i5117_22_r0s4;
+  reg          cmp_i4982_22_r0s2;
+  reg          cmp_i4982_22_r0s3;
+  reg  [3:0]   shl_i5140_22_r0s4;
   reg          cmp_i110_i_1_22_r0s4;
-  reg  [2:0]   shl_i5117_22_r0s4__1;
+  reg  [2:0]   shl_i5140_22_r0s4__1;
   reg          cmp_i110_i_2_22_r0s4;
   reg          cmp_i110_i_3_22_r0s4;
   reg          cmp_i110_i_4_22_r0s4;
   reg          cmp_i110_i_5_22_r0s4;
   reg          cmp_i110_i_6_22_r0s4;
-  reg          add_i6963_22_r0s3;
-  reg          add_i6963_22_r0s4;
-  reg          add_i6963_22_r0s3__1;
-  reg          add_i6963_22_r0s4__1;
-  reg          add_i6963_22_r0s3__2;
-  reg          add_i6963_22_r0s4__2;
-  reg          add_i6963_22_r0s3__3;
-  reg          add_i6963_22_r0s4__3;
-  reg          add_i6963_22_r0s3__4;
-  reg          add_i6963_22_r0s4__4;
-  reg          add_i6963_22_r0s3__5;
-  reg          add_i6963_22_r0s4__5;
-  reg          add_i6963_22_r0s3__6;
-  reg          add_i6963_22_r0s4__6;
-  reg          add_i6963_22_r0s3__7;
-  reg          add_i6963_22_r0s4__7;
-  reg          add_i6963_22_r0s3__8;
-  reg          add_i6963_22_r0s4__8;
-  reg  [24:0]  mul_i7087_22_r0s5;
-  reg  [24:0]  mul_i7087_22_r0s6;
-  reg          cmp_i5677_22_r0s4;
-  reg          cmp_i5677_22_r0s5;
-  reg          cmp_i5677_22_r0s6;
+  reg          add_i6974_22_r0s3;
+  reg          add_i6974_22_r0s4;
+  reg          add_i6974_22_r0s3__1;
+  reg          add_i6974_22_r0s4__1;
+  reg          add_i6974_22_r0s3__2;
+  reg          add_i6974_22_r0s4__2;
+  reg          add_i6974_22_r0s3__3;
+  reg          add_i6974_22_r0s4__3;
+  reg          add_i6974_22_r0s3__4;
+  reg          add_i6974_22_r0s4__4;
+  reg          add_i6974_22_r0s3__5;
+  reg          add_i6974_22_r0s4__5;
+  reg          add_i6974_22_r0s3__6;
+  reg          add_i6974_22_r0s4__6;
+  reg          add_i6974_22_r0s3__7;
+  reg          add_i6974_22_r0s4__7;
+  reg          add_i6974_22_r0s3__8;
+  reg          add_i6974_22_r0s4__8;
+  reg  [24:0]  mul_i7097_22_r0s5;
+  reg  [24:0]  mul_i7097_22_r0s6;
+  reg          cmp_i5700_22_r0s4;
+  reg          cmp_i5700_22_r0s5;
+  reg          cmp_i5700_22_r0s6;
   reg  [9:0]   v718_r0s4;
   reg  [9:0]   v718_r0s5;
   reg  [9:0]   v718_r0s6;
-  reg  [20:0]  add_i4578_22_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_22_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_22_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_22_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_22_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_22_r0s7;
-  reg  [15:0]  sroa_speculated8339_22_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__46;
-  reg  [9:0]   sroa_speculated8503_r0s2__46;
-  reg  [9:0]   sroa_speculated8503_r0s3__46;
-  reg  [9:0]   sroa_speculated8503_r0s4__46;
-  reg  [9:0]   sroa_speculated8503_r0s5__46;
-  reg  [9:0]   sroa_speculated8503_r0s6__46;
-  reg  [9:0]   sroa_speculated8503_r0s7__46;
-  reg  [5:0]   sroa_speculated8503_r0s1__47;
-  reg  [5:0]   sroa_speculated8503_r0s2__47;
-  reg  [5:0]   sroa_speculated8503_r0s3__47;
-  reg  [5:0]   sroa_speculated8503_r0s4__47;
-  reg  [5:0]   sroa_speculated8503_r0s5__47;
-  reg  [5:0]   sroa_speculated8503_r0s6__47;
-  reg  [5:0]   sroa_speculated8503_r0s7__47;
-  reg          icmp_r0s1__22;
+  reg  [20:0]  add_i4607_22_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_22_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_22_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_22_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_22_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_22_r0s7;
+  reg  [15:0]  sroa_speculated8345_22_r0s8;
   reg          icmp_r0s2__22;
   reg          xor_r0s1__23;
   reg          xor_r0s2__23;
@@ -10767,9 +10848,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__24;
   reg          and_r0s6__24;
   reg          and_r0s7__24;
-  reg  [4:0]   sroa_speculated8500_r0s1__46;
-  reg  [9:0]   add_i3932_23_r0s2;
-  reg  [9:0]   add_i3932_23_r0s3;
+  reg  [9:0]   add_i3961_23_r0s2;
+  reg  [9:0]   add_i3961_23_r0s3;
   reg          and_r0s3__135;
   reg          xor_r0s3__36;
   reg          and_r0s3__136;
@@ -10779,67 +10859,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__138;
   reg          and_r0s3__139;
   reg          cmp_i110_i_23_r0s4;
-  reg          cmp_i4959_23_r0s2;
-  reg          cmp_i4959_23_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__47;
-  reg  [2:0]   sroa_speculated8500_r0s2__23;
-  reg  [2:0]   sroa_speculated8500_r0s3__23;
-  reg  [3:0]   shl_i5117_23_r0s4;
+  reg          cmp_i4982_23_r0s2;
+  reg          cmp_i4982_23_r0s3;
+  reg  [3:0]   shl_i5140_23_r0s4;
   reg          cmp_i110_i_1_23_r0s4;
-  reg  [2:0]   shl_i5117_23_r0s4__1;
+  reg  [2:0]   shl_i5140_23_r0s4__1;
   reg          cmp_i110_i_2_23_r0s4;
   reg          cmp_i110_i_3_23_r0s4;
   reg          cmp_i110_i_4_23_r0s4;
   reg          cmp_i110_i_5_23_r0s4;
   reg          cmp_i110_i_6_23_r0s4;
-  reg          add_i6963_23_r0s3;
-  reg          add_i6963_23_r0s4;
-  reg          add_i6963_23_r0s3__1;
-  reg          add_i6963_23_r0s4__1;
-  reg          add_i6963_23_r0s3__2;
-  reg          add_i6963_23_r0s4__2;
-  reg          add_i6963_23_r0s3__3;
-  reg          add_i6963_23_r0s4__3;
-  reg          add_i6963_23_r0s3__4;
-  reg          add_i6963_23_r0s4__4;
-  reg          add_i6963_23_r0s3__5;
-  reg          add_i6963_23_r0s4__5;
-  reg          add_i6963_23_r0s3__6;
-  reg          add_i6963_23_r0s4__6;
-  reg          add_i6963_23_r0s3__7;
-  reg          add_i6963_23_r0s4__7;
-  reg          add_i6963_23_r0s3__8;
-  reg          add_i6963_23_r0s4__8;
-  reg  [24:0]  mul_i7087_23_r0s5;
-  reg  [24:0]  mul_i7087_23_r0s6;
-  reg          cmp_i5677_23_r0s4;
-  reg          cmp_i5677_23_r0s5;
-  reg          cmp_i5677_23_r0s6;
+  reg          add_i6974_23_r0s3;
+  reg          add_i6974_23_r0s4;
+  reg          add_i6974_23_r0s3__1;
+  reg          add_i6974_23_r0s4__1;
+  reg          add_i6974_23_r0s3__2;
+  reg          add_i6974_23_r0s4__2;
+  reg          add_i6974_23_r0s3__3;
+  reg          add_i6974_23_r0s4__3;
+  reg          add_i6974_23_r0s3__4;
+  reg          add_i6974_23_r0s4__4;
+  reg          add_i6974_23_r0s3__5;
+  reg          add_i6974_23_r0s4__5;
+  reg          add_i6974_23_r0s3__6;
+  reg          add_i6974_23_r0s4__6;
+  reg          add_i6974_23_r0s3__7;
+  reg          add_i6974_23_r0s4__7;
+  reg          add_i6974_23_r0s3__8;
+  reg          add_i6974_23_r0s4__8;
+  reg  [24:0]  mul_i7097_23_r0s5;
+  reg  [24:0]  mul_i7097_23_r0s6;
+  reg          cmp_i5700_23_r0s4;
+  reg          cmp_i5700_23_r0s5;
+  reg          cmp_i5700_23_r0s6;
   reg  [9:0]   v742_r0s4;
   reg  [9:0]   v742_r0s5;
   reg  [9:0]   v742_r0s6;
-  reg  [20:0]  add_i4578_23_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_23_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_23_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_23_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_23_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_23_r0s7;
-  reg  [15:0]  sroa_speculated8339_23_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__48;
-  reg  [9:0]   sroa_speculated8503_r0s2__48;
-  reg  [9:0]   sroa_speculated8503_r0s3__48;
-  reg  [9:0]   sroa_speculated8503_r0s4__48;
-  reg  [9:0]   sroa_speculated8503_r0s5__48;
-  reg  [9:0]   sroa_speculated8503_r0s6__48;
-  reg  [9:0]   sroa_speculated8503_r0s7__48;
-  reg  [5:0]   sroa_speculated8503_r0s1__49;
-  reg  [5:0]   sroa_speculated8503_r0s2__49;
-  reg  [5:0]   sroa_speculated8503_r0s3__49;
-  reg  [5:0]   sroa_speculated8503_r0s4__49;
-  reg  [5:0]   sroa_speculated8503_r0s5__49;
-  reg  [5:0]   sroa_speculated8503_r0s6__49;
-  reg  [5:0]   sroa_speculated8503_r0s7__49;
-  reg          icmp_r0s1__23;
+  reg  [20:0]  add_i4607_23_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_23_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_23_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_23_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_23_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_23_r0s7;
+  reg  [15:0]  sroa_speculated8345_23_r0s8;
   reg          icmp_r0s2__23;
   reg          xor_r0s1__24;
   reg          xor_r0s2__24;
@@ -10848,9 +10910,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__25;
   reg          and_r0s6__25;
   reg          and_r0s7__25;
-  reg  [4:0]   sroa_speculated8500_r0s1__48;
-  reg  [9:0]   add_i3932_24_r0s2;
-  reg  [9:0]   add_i3932_24_r0s3;
+  reg  [9:0]   add_i3961_24_r0s2;
+  reg  [9:0]   add_i3961_24_r0s3;
   reg          and_r0s3__141;
   reg          xor_r0s3__37;
   reg          and_r0s3__142;
@@ -10860,67 +10921,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__144;
   reg          and_r0s3__145;
   reg          cmp_i110_i_24_r0s4;
-  reg          cmp_i4959_24_r0s2;
-  reg          cmp_i4959_24_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__49;
-  reg  [2:0]   sroa_speculated8500_r0s2__24;
-  reg  [2:0]   sroa_speculated8500_r0s3__24;
-  reg  [3:0]   shl_i5117_24_r0s4;
+  reg          cmp_i4982_24_r0s2;
+  reg          cmp_i4982_24_r0s3;
+  reg  [3:0]   shl_i5140_24_r0s4;
   reg          cmp_i110_i_1_24_r0s4;
-  reg  [2:0]   shl_i5117_24_r0s4__1;
+  reg  [2:0]   shl_i5140_24_r0s4__1;
   reg          cmp_i110_i_2_24_r0s4;
   reg          cmp_i110_i_3_24_r0s4;
   reg          cmp_i110_i_4_24_r0s4;
   reg          cmp_i110_i_5_24_r0s4;
   reg          cmp_i110_i_6_24_r0s4;
-  reg          add_i6963_24_r0s3;
-  reg          add_i6963_24_r0s4;
-  reg          add_i6963_24_r0s3__1;
-  reg          add_i6963_24_r0s4__1;
-  reg          add_i6963_24_r0s3__2;
-  reg          add_i6963_24_r0s4__2;
-  reg          add_i6963_24_r0s3__3;
-  reg          add_i6963_24_r0s4__3;
-  reg          add_i6963_24_r0s3__4;
-  reg          add_i6963_24_r0s4__4;
-  reg          add_i6963_24_r0s3__5;
-  reg          add_i6963_24_r0s4__5;
-  reg          add_i6963_24_r0s3__6;
-  reg          add_i6963_24_r0s4__6;
-  reg          add_i6963_24_r0s3__7;
-  reg          add_i6963_24_r0s4__7;
-  reg          add_i6963_24_r0s3__8;
-  reg          add_i6963_24_r0s4__8;
-  reg  [24:0]  mul_i7087_24_r0s5;
-  reg  [24:0]  mul_i7087_24_r0s6;
-  reg          cmp_i5677_24_r0s4;
-  reg          cmp_i5677_24_r0s5;
-  reg          cmp_i5677_24_r0s6;
+  reg          add_i6974_24_r0s3;
+  reg          add_i6974_24_r0s4;
+  reg          add_i6974_24_r0s3__1;
+  reg          add_i6974_24_r0s4__1;
+  reg          add_i6974_24_r0s3__2;
+  reg          add_i6974_24_r0s4__2;
+  reg          add_i6974_24_r0s3__3;
+  reg          add_i6974_24_r0s4__3;
+  reg          add_i6974_24_r0s3__4;
+  reg          add_i6974_24_r0s4__4;
+  reg          add_i6974_24_r0s3__5;
+  reg          add_i6974_24_r0s4__5;
+  reg          add_i6974_24_r0s3__6;
+  reg          add_i6974_24_r0s4__6;
+  reg          add_i6974_24_r0s3__7;
+  reg          add_i6974_24_r0s4__7;
+  reg          add_i6974_24_r0s3__8;
+  reg          add_i6974_24_r0s4__8;
+  reg  [24:0]  mul_i7097_24_r0s5;
+  reg  [24:0]  mul_i7097_24_r0s6;
+  reg          cmp_i5700_24_r0s4;
+  reg          cmp_i5700_24_r0s5;
+  reg          cmp_i5700_24_r0s6;
   reg  [9:0]   v766_r0s4;
   reg  [9:0]   v766_r0s5;
   reg  [9:0]   v766_r0s6;
-  reg  [20:0]  add_i4578_24_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_24_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_24_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_24_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_24_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_24_r0s7;
-  reg  [15:0]  sroa_speculated8339_24_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__50;
-  reg  [9:0]   sroa_speculated8503_r0s2__50;
-  reg  [9:0]   sroa_speculated8503_r0s3__50;
-  reg  [9:0]   sroa_speculated8503_r0s4__50;
-  reg  [9:0]   sroa_speculated8503_r0s5__50;
-  reg  [9:0]   sroa_speculated8503_r0s6__50;
-  reg  [9:0]   sroa_speculated8503_r0s7__50;
-  reg  [5:0]   sroa_speculated8503_r0s1__51;
-  reg  [5:0]   sroa_speculated8503_r0s2__51;
-  reg  [5:0]   sroa_speculated8503_r0s3__51;
-  reg  [5:0]   sroa_speculated8503_r0s4__51;
-  reg  [5:0]   sroa_speculated8503_r0s5__51;
-  reg  [5:0]   sroa_speculated8503_r0s6__51;
-  reg  [5:0]   sroa_speculated8503_r0s7__51;
-  reg          icmp_r0s1__24;
+  reg  [20:0]  add_i4607_24_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_24_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_24_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_24_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_24_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_24_r0s7;
+  reg  [15:0]  sroa_speculated8345_24_r0s8;
   reg          icmp_r0s2__24;
   reg          xor_r0s1__25;
   reg          xor_r0s2__25;
@@ -10929,9 +10972,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__26;
   reg          and_r0s6__26;
   reg          and_r0s7__26;
-  reg  [4:0]   sroa_speculated8500_r0s1__50;
-  reg  [9:0]   add_i3932_25_r0s2;
-  reg  [9:0]   add_i3932_25_r0s3;
+  reg  [9:0]   add_i3961_25_r0s2;
+  reg  [9:0]   add_i3961_25_r0s3;
   reg          and_r0s3__147;
   reg          xor_r0s3__38;
   reg          and_r0s3__148;
@@ -10941,67 +10983,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__150;
   reg          and_r0s3__151;
   reg          cmp_i110_i_25_r0s4;
-  reg          cmp_i4959_25_r0s2;
-  reg          cmp_i4959_25_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__51;
-  reg  [2:0]   sroa_speculated8500_r0s2__25;
-  reg  [2:0]   sroa_speculated8500_r0s3__25;
-  reg  [3:0]   shl_i5117_25_r0s4;
+  reg          cmp_i4982_25_r0s2;
+  reg          cmp_i4982_25_r0s3;
+  reg  [3:0]   shl_i5140_25_r0s4;
   reg          cmp_i110_i_1_25_r0s4;
-  reg  [2:0]   shl_i5117_25_r0s4__1;
+  reg  [2:0]   shl_i5140_25_r0s4__1;
   reg          cmp_i110_i_2_25_r0s4;
   reg          cmp_i110_i_3_25_r0s4;
   reg          cmp_i110_i_4_25_r0s4;
   reg          cmp_i110_i_5_25_r0s4;
   reg          cmp_i110_i_6_25_r0s4;
-  reg          add_i6963_25_r0s3;
-  reg          add_i6963_25_r0s4;
-  reg          add_i6963_25_r0s3__1;
-  reg          add_i6963_25_r0s4__1;
-  reg          add_i6963_25_r0s3__2;
-  reg          add_i6963_25_r0s4__2;
-  reg          add_i6963_25_r0s3__3;
-  reg          add_i6963_25_r0s4__3;
-  reg          add_i6963_25_r0s3__4;
-  reg          add_i6963_25_r0s4__4;
-  reg          add_i6963_25_r0s3__5;
-  reg          add_i6963_25_r0s4__5;
-  reg          add_i6963_25_r0s3__6;
-  reg          add_i6963_25_r0s4__6;
-  reg          add_i6963_25_r0s3__7;
-  reg          add_i6963_25_r0s4__7;
-  reg          add_i6963_25_r0s3__8;
-  reg          add_i6963_25_r0s4__8;
-  reg  [24:0]  mul_i7087_25_r0s5;
-  reg  [24:0]  mul_i7087_25_r0s6;
-  reg          cmp_i5677_25_r0s4;
-  reg          cmp_i5677_25_r0s5;
-  reg          cmp_i5677_25_r0s6;
+  reg          add_i6974_25_r0s3;
+  reg          add_i6974_25_r0s4;
+  reg          add_i6974_25_r0s3__1;
+  reg          add_i6974_25_r0s4__1;
+  reg          add_i6974_25_r0s3__2;
+  reg          add_i6974_25_r0s4__2;
+  reg          add_i6974_25_r0s3__3;
+  reg          add_i6974_25_r0s4__3;
+  reg          add_i6974_25_r0s3__4;
+  reg          add_i6974_25_r0s4__4;
+  reg          add_i6974_25_r0s3__5;
+  reg          add_i6974_25_r0s4__5;
+  reg          add_i6974_25_r0s3__6;
+  reg          add_i6974_25_r0s4__6;
+  reg          add_i6974_25_r0s3__7;
+  reg          add_i6974_25_r0s4__7;
+  reg          add_i6974_25_r0s3__8;
+  reg          add_i6974_25_r0s4__8;
+  reg  [24:0]  mul_i7097_25_r0s5;
+  reg  [24:0]  mul_i7097_25_r0s6;
+  reg          cmp_i5700_25_r0s4;
+  reg          cmp_i5700_25_r0s5;
+  reg          cmp_i5700_25_r0s6;
   reg  [9:0]   v790_r0s4;
   reg  [9:0]   v790_r0s5;
   reg  [9:0]   v790_r0s6;
-  reg  [20:0]  add_i4578_25_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_25_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_25_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_25_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_25_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_25_r0s7;
-  reg  [15:0]  sroa_speculated8339_25_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__52;
-  reg  [9:0]   sroa_speculated8503_r0s2__52;
-  reg  [9:0]   sroa_speculated8503_r0s3__52;
-  reg  [9:0]   sroa_speculated8503_r0s4__52;
-  reg  [9:0]   sroa_speculated8503_r0s5__52;
-  reg  [9:0]   sroa_speculated8503_r0s6__52;
-  reg  [9:0]   sroa_speculated8503_r0s7__52;
-  reg  [5:0]   sroa_speculated8503_r0s1__53;
-  reg  [5:0]   sroa_speculated8503_r0s2__53;
-  reg  [5:0]   sroa_speculated8503_r0s3__53;
-  reg  [5:0]   sroa_speculated8503_r0s4__53;
-  reg  [5:0]   sroa_speculated8503_r0s5__53;
-  reg  [5:0]   sroa_speculated8503_r0s6__53;
-  reg  [5:0]   sroa_speculated8503_r0s7__53;
-  reg          icmp_r0s1__25;
+  reg  [20:0]  add_i4607_25_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_25_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_25_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_25_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_25_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_25_r0s7;
+  reg  [15:0]  sroa_speculated8345_25_r0s8;
   reg          icmp_r0s2__25;
   reg          xor_r0s1__26;
   reg          xor_r0s2__26;
@@ -11010,9 +11034,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__27;
   reg          and_r0s6__27;
   reg          and_r0s7__27;
-  reg  [4:0]   sroa_speculated8500_r0s1__52;
-  reg  [9:0]   add_i3932_26_r0s2;
-  reg  [9:0]   add_i3932_26_r0s3;
+  reg  [9:0]   add_i3961_26_r0s2;
+  reg  [9:0]   add_i3961_26_r0s3;
   reg          and_r0s3__153;
   reg          xor_r0s3__39;
   reg          and_r0s3__154;
@@ -11022,67 +11045,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__156;
   reg          and_r0s3__157;
   reg          cmp_i110_i_26_r0s4;
-  reg          cmp_i4959_26_r0s2;
-  reg          cmp_i4959_26_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__53;
-  reg  [2:0]   sroa_speculated8500_r0s2__26;
-  reg  [2:0]   sroa_speculated8500_r0s3__26;
-  reg  [3:0]   shl_i5117_26_r0s4;
+  reg          cmp_i4982_26_r0s2;
+  reg          cmp_i4982_26_r0s3;
+  reg  [3:0]   shl_i5140_26_r0s4;
   reg          cmp_i110_i_1_26_r0s4;
-  reg  [2:0]   shl_i5117_26_r0s4__1;
+  reg  [2:0]   shl_i5140_26_r0s4__1;
   reg          cmp_i110_i_2_26_r0s4;
   reg          cmp_i110_i_3_26_r0s4;
   reg          cmp_i110_i_4_26_r0s4;
   reg          cmp_i110_i_5_26_r0s4;
   reg          cmp_i110_i_6_26_r0s4;
-  reg          add_i6963_26_r0s3;
-  reg          add_i6963_26_r0s4;
-  reg          add_i6963_26_r0s3__1;
-  reg          add_i6963_26_r0s4__1;
-  reg          add_i6963_26_r0s3__2;
-  reg          add_i6963_26_r0s4__2;
-  reg          add_i6963_26_r0s3__3;
-  reg          add_i6963_26_r0s4__3;
-  reg          add_i6963_26_r0s3__4;
-  reg          add_i6963_26_r0s4__4;
-  reg          add_i6963_26_r0s3__5;
-  reg          add_i6963_26_r0s4__5;
-  reg          add_i6963_26_r0s3__6;
-  reg          add_i6963_26_r0s4__6;
-  reg          add_i6963_26_r0s3__7;
-  reg          add_i6963_26_r0s4__7;
-  reg          add_i6963_26_r0s3__8;
-  reg          add_i6963_26_r0s4__8;
-  reg  [24:0]  mul_i7087_26_r0s5;
-  reg  [24:0]  mul_i7087_26_r0s6;
-  reg          cmp_i5677_26_r0s4;
-  reg          cmp_i5677_26_r0s5;
-  reg          cmp_i5677_26_r0s6;
+  reg          add_i6974_26_r0s3;
+  reg          add_i6974_26_r0s4;
+  reg          add_i6974_26_r0s3__1;
+  reg          add_i6974_26_r0s4__1;
+  reg          add_i6974_26_r0s3__2;
+  reg          add_i6974_26_r0s4__2;
+  reg          add_i6974_26_r0s3__3;
+  reg          add_i6974_26_r0s4__3;
+  reg          add_i6974_26_r0s3__4;
+  reg          add_i6974_26_r0s4__4;
+  reg          add_i6974_26_r0s3__5;
+  reg          add_i6974_26_r0s4__5;
+  reg          add_i6974_26_r0s3__6;
+  reg          add_i6974_26_r0s4__6;
+  reg          add_i6974_26_r0s3__7;
+  reg          add_i6974_26_r0s4__7;
+  reg          add_i6974_26_r0s3__8;
+  reg          add_i6974_26_r0s4__8;
+  reg  [24:0]  mul_i7097_26_r0s5;
+  reg  [24:0]  mul_i7097_26_r0s6;
+  reg          cmp_i5700_26_r0s4;
+  reg          cmp_i5700_26_r0s5;
+  reg          cmp_i5700_26_r0s6;
   reg  [9:0]   v814_r0s4;
   reg  [9:0]   v814_r0s5;
   reg  [9:0]   v814_r0s6;
-  reg  [20:0]  add_i4578_26_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_26_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_26_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_26_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_26_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_26_r0s7;
-  reg  [15:0]  sroa_speculated8339_26_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__54;
-  reg  [9:0]   sroa_speculated8503_r0s2__54;
-  reg  [9:0]   sroa_speculated8503_r0s3__54;
-  reg  [9:0]   sroa_speculated8503_r0s4__54;
-  reg  [9:0]   sroa_speculated8503_r0s5__54;
-  reg  [9:0]   sroa_speculated8503_r0s6__54;
-  reg  [9:0]   sroa_speculated8503_r0s7__54;
-  reg  [5:0]   sroa_speculated8503_r0s1__55;
-  reg  [5:0]   sroa_speculated8503_r0s2__55;
-  reg  [5:0]   sroa_speculated8503_r0s3__55;
-  reg  [5:0]   sroa_speculated8503_r0s4__55;
-  reg  [5:0]   sroa_speculated8503_r0s5__55;
-  reg  [5:0]   sroa_speculated8503_r0s6__55;
-  reg  [5:0]   sroa_speculated8503_r0s7__55;
-  reg          icmp_r0s1__26;
+  reg  [20:0]  add_i4607_26_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_26_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_26_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_26_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_26_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_26_r0s7;
+  reg  [15:0]  sroa_speculated8345_26_r0s8;
   reg          icmp_r0s2__26;
   reg          xor_r0s1__27;
   reg          xor_r0s2__27;
@@ -11091,9 +11096,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__28;
   reg          and_r0s6__28;
   reg          and_r0s7__28;
-  reg  [4:0]   sroa_speculated8500_r0s1__54;
-  reg  [9:0]   add_i3932_27_r0s2;
-  reg  [9:0]   add_i3932_27_r0s3;
+  reg  [9:0]   add_i3961_27_r0s2;
+  reg  [9:0]   add_i3961_27_r0s3;
   reg          and_r0s3__159;
   reg          xor_r0s3__40;
   reg          and_r0s3__160;
@@ -11103,67 +11107,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__162;
   reg          and_r0s3__163;
   reg          cmp_i110_i_27_r0s4;
-  reg          cmp_i4959_27_r0s2;
-  reg          cmp_i4959_27_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__55;
-  reg  [2:0]   sroa_speculated8500_r0s2__27;
-  reg  [2:0]   sroa_speculated8500_r0s3__27;
-  reg  [3:0]   shl_i5117_27_r0s4;
+  reg          cmp_i4982_27_r0s2;
+  reg          cmp_i4982_27_r0s3;
+  reg  [3:0]   shl_i5140_27_r0s4;
   reg          cmp_i110_i_1_27_r0s4;
-  reg  [2:0]   shl_i5117_27_r0s4__1;
+  reg  [2:0]   shl_i5140_27_r0s4__1;
   reg          cmp_i110_i_2_27_r0s4;
   reg          cmp_i110_i_3_27_r0s4;
   reg          cmp_i110_i_4_27_r0s4;
   reg          cmp_i110_i_5_27_r0s4;
   reg          cmp_i110_i_6_27_r0s4;
-  reg          add_i6963_27_r0s3;
-  reg          add_i6963_27_r0s4;
-  reg          add_i6963_27_r0s3__1;
-  reg          add_i6963_27_r0s4__1;
-  reg          add_i6963_27_r0s3__2;
-  reg          add_i6963_27_r0s4__2;
-  reg          add_i6963_27_r0s3__3;
-  reg          add_i6963_27_r0s4__3;
-  reg          add_i6963_27_r0s3__4;
-  reg          add_i6963_27_r0s4__4;
-  reg          add_i6963_27_r0s3__5;
-  reg          add_i6963_27_r0s4__5;
-  reg          add_i6963_27_r0s3__6;
-  reg          add_i6963_27_r0s4__6;
-  reg          add_i6963_27_r0s3__7;
-  reg          add_i6963_27_r0s4__7;
-  reg          add_i6963_27_r0s3__8;
-  reg          add_i6963_27_r0s4__8;
-  reg  [24:0]  mul_i7087_27_r0s5;
-  reg  [24:0]  mul_i7087_27_r0s6;
-  reg          cmp_i5677_27_r0s4;
-  reg          cmp_i5677_27_r0s5;
-  reg          cmp_i5677_27_r0s6;
+  reg          add_i6974_27_r0s3;
+  reg          add_i6974_27_r0s4;
+  reg          add_i6974_27_r0s3__1;
+  reg          add_i6974_27_r0s4__1;
+  reg          add_i6974_27_r0s3__2;
+  reg          add_i6974_27_r0s4__2;
+  reg          add_i6974_27_r0s3__3;
+  reg          add_i6974_27_r0s4__3;
+  reg          add_i6974_27_r0s3__4;
+  reg          add_i6974_27_r0s4__4;
+  reg          add_i6974_27_r0s3__5;
+  reg          add_i6974_27_r0s4__5;
+  reg          add_i6974_27_r0s3__6;
+  reg          add_i6974_27_r0s4__6;
+  reg          add_i6974_27_r0s3__7;
+  reg          add_i6974_27_r0s4__7;
+  reg          add_i6974_27_r0s3__8;
+  reg          add_i6974_27_r0s4__8;
+  reg  [24:0]  mul_i7097_27_r0s5;
+  reg  [24:0]  mul_i7097_27_r0s6;
+  reg          cmp_i5700_27_r0s4;
+  reg          cmp_i5700_27_r0s5;
+  reg          cmp_i5700_27_r0s6;
   reg  [9:0]   v838_r0s4;
   reg  [9:0]   v838_r0s5;
   reg  [9:0]   v838_r0s6;
-  reg  [20:0]  add_i4578_27_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_27_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_27_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_27_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_27_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_27_r0s7;
-  reg  [15:0]  sroa_speculated8339_27_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__56;
-  reg  [9:0]   sroa_speculated8503_r0s2__56;
-  reg  [9:0]   sroa_speculated8503_r0s3__56;
-  reg  [9:0]   sroa_speculated8503_r0s4__56;
-  reg  [9:0]   sroa_speculated8503_r0s5__56;
-  reg  [9:0]   sroa_speculated8503_r0s6__56;
-  reg  [9:0]   sroa_speculated8503_r0s7__56;
-  reg  [5:0]   sroa_speculated8503_r0s1__57;
-  reg  [5:0]   sroa_speculated8503_r0s2__57;
-  reg  [5:0]   sroa_speculated8503_r0s3__57;
-  reg  [5:0]   sroa_speculated8503_r0s4__57;
-  reg  [5:0]   sroa_speculated8503_r0s5__57;
-  reg  [5:0]   sroa_speculated8503_r0s6__57;
-  reg  [5:0]   sroa_speculated8503_r0s7__57;
-  reg          icmp_r0s1__27;
+  reg  [20:0]  add_i4607_27_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_27_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_27_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_27_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_27_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_27_r0s7;
+  reg  [15:0]  sroa_speculated8345_27_r0s8;
   reg          icmp_r0s2__27;
   reg          xor_r0s1__28;
   reg          xor_r0s2__28;
@@ -11172,9 +11158,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__29;
   reg          and_r0s6__29;
   reg          and_r0s7__29;
-  reg  [4:0]   sroa_speculated8500_r0s1__56;
-  reg  [9:0]   add_i3932_28_r0s2;
-  reg  [9:0]   add_i3932_28_r0s3;
+  reg  [9:0]   add_i3961_28_r0s2;
+  reg  [9:0]   add_i3961_28_r0s3;
   reg          and_r0s3__165;
   reg          xor_r0s3__41;
   reg          and_r0s3__166;
@@ -11184,67 +11169,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__168;
   reg          and_r0s3__169;
   reg          cmp_i110_i_28_r0s4;
-  reg          cmp_i4959_28_r0s2;
-  reg          cmp_i4959_28_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__57;
-  reg  [2:0]   sroa_speculated8500_r0s2__28;
-  reg  [2:0]   sroa_speculated8500_r0s3__28;
-  reg  [3:0]   shl_i5117_28_r0s4;
+  reg          cmp_i4982_28_r0s2;
+  reg          cmp_i4982_28_r0s3;
+  reg  [3:0]   shl_i5140_28_r0s4;
   reg          cmp_i110_i_1_28_r0s4;
-  reg  [2:0]   shl_i5117_28_r0s4__1;
+  reg  [2:0]   shl_i5140_28_r0s4__1;
   reg          cmp_i110_i_2_28_r0s4;
   reg          cmp_i110_i_3_28_r0s4;
   reg          cmp_i110_i_4_28_r0s4;
   reg          cmp_i110_i_5_28_r0s4;
   reg          cmp_i110_i_6_28_r0s4;
-  reg          add_i6963_28_r0s3;
-  reg          add_i6963_28_r0s4;
-  reg          add_i6963_28_r0s3__1;
-  reg          add_i6963_28_r0s4__1;
-  reg          add_i6963_28_r0s3__2;
-  reg          add_i6963_28_r0s4__2;
-  reg          add_i6963_28_r0s3__3;
-  reg          add_i6963_28_r0s4__3;
-  reg          add_i6963_28_r0s3__4;
-  reg          add_i6963_28_r0s4__4;
-  reg          add_i6963_28_r0s3__5;
-  reg          add_i6963_28_r0s4__5;
-  reg          add_i6963_28_r0s3__6;
-  reg          add_i6963_28_r0s4__6;
-  reg          add_i6963_28_r0s3__7;
-  reg          add_i6963_28_r0s4__7;
-  reg          add_i6963_28_r0s3__8;
-  reg          add_i6963_28_r0s4__8;
-  reg  [24:0]  mul_i7087_28_r0s5;
-  reg  [24:0]  mul_i7087_28_r0s6;
-  reg          cmp_i5677_28_r0s4;
-  reg          cmp_i5677_28_r0s5;
-  reg          cmp_i5677_28_r0s6;
+  reg          add_i6974_28_r0s3;
+  reg          add_i6974_28_r0s4;
+  reg          add_i6974_28_r0s3__1;
+  reg          add_i6974_28_r0s4__1;
+  reg          add_i6974_28_r0s3__2;
+  reg          add_i6974_28_r0s4__2;
+  reg          add_i6974_28_r0s3__3;
+  reg          add_i6974_28_r0s4__3;
+  reg          add_i6974_28_r0s3__4;
+  reg          add_i6974_28_r0s4__4;
+  reg          add_i6974_28_r0s3__5;
+  reg          add_i6974_28_r0s4__5;
+  reg          add_i6974_28_r0s3__6;
+  reg          add_i6974_28_r0s4__6;
+  reg          add_i6974_28_r0s3__7;
+  reg          add_i6974_28_r0s4__7;
+  reg          add_i6974_28_r0s3__8;
+  reg          add_i6974_28_r0s4__8;
+  reg  [24:0]  mul_i7097_28_r0s5;
+  reg  [24:0]  mul_i7097_28_r0s6;
+  reg          cmp_i5700_28_r0s4;
+  reg          cmp_i5700_28_r0s5;
+  reg          cmp_i5700_28_r0s6;
   reg  [9:0]   v862_r0s4;
   reg  [9:0]   v862_r0s5;
   reg  [9:0]   v862_r0s6;
-  reg  [20:0]  add_i4578_28_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_28_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_28_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_28_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_28_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_28_r0s7;
-  reg  [15:0]  sroa_speculated8339_28_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__58;
-  reg  [9:0]   sroa_speculated8503_r0s2__58;
-  reg  [9:0]   sroa_speculated8503_r0s3__58;
-  reg  [9:0]   sroa_speculated8503_r0s4__58;
-  reg  [9:0]   sroa_speculated8503_r0s5__58;
-  reg  [9:0]   sroa_speculated8503_r0s6__58;
-  reg  [9:0]   sroa_speculated8503_r0s7__58;
-  reg  [5:0]   sroa_speculated8503_r0s1__59;
-  reg  [5:0]   sroa_speculated8503_r0s2__59;
-  reg  [5:0]   sroa_speculated8503_r0s3__59;
-  reg  [5:0]   sroa_speculated8503_r0s4__59;
-  reg  [5:0]   sroa_speculated8503_r0s5__59;
-  reg  [5:0]   sroa_speculated8503_r0s6__59;
-  reg  [5:0]   sroa_speculated8503_r0s7__59;
-  reg          icmp_r0s1__28;
+  reg  [20:0]  add_i4607_28_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_28_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_28_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_28_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_28_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_28_r0s7;
+  reg  [15:0]  sroa_speculated8345_28_r0s8;
   reg          icmp_r0s2__28;
   reg          xor_r0s1__29;
   reg          xor_r0s2__29;
@@ -11253,9 +11220,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__30;
   reg          and_r0s6__30;
   reg          and_r0s7__30;
-  reg  [4:0]   sroa_speculated8500_r0s1__58;
-  reg  [9:0]   add_i3932_29_r0s2;
-  reg  [9:0]   add_i3932_29_r0s3;
+  reg  [9:0]   add_i3961_29_r0s2;
+  reg  [9:0]   add_i3961_29_r0s3;
   reg          and_r0s3__171;
   reg          xor_r0s3__42;
   reg          and_r0s3__172;
@@ -11265,67 +11231,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__174;
   reg          and_r0s3__175;
   reg          cmp_i110_i_29_r0s4;
-  reg          cmp_i4959_29_r0s2;
-  reg          cmp_i4959_29_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__59;
-  reg  [2:0]   sroa_speculated8500_r0s2__29;
-  reg  [2:0]   sroa_speculated8500_r0s3__29;
-  reg  [3:0]   shl_i5117_29_r0s4;
+  reg          cmp_i4982_29_r0s2;
+  reg          cmp_i4982_29_r0s3;
+  reg  [3:0]   shl_i5140_29_r0s4;
   reg          cmp_i110_i_1_29_r0s4;
-  reg  [2:0]   shl_i5117_29_r0s4__1;
+  reg  [2:0]   shl_i5140_29_r0s4__1;
   reg          cmp_i110_i_2_29_r0s4;
   reg          cmp_i110_i_3_29_r0s4;
   reg          cmp_i110_i_4_29_r0s4;
   reg          cmp_i110_i_5_29_r0s4;
   reg          cmp_i110_i_6_29_r0s4;
-  reg          add_i6963_29_r0s3;
-  reg          add_i6963_29_r0s4;
-  reg          add_i6963_29_r0s3__1;
-  reg          add_i6963_29_r0s4__1;
-  reg          add_i6963_29_r0s3__2;
-  reg          add_i6963_29_r0s4__2;
-  reg          add_i6963_29_r0s3__3;
-  reg          add_i6963_29_r0s4__3;
-  reg          add_i6963_29_r0s3__4;
-  reg          add_i6963_29_r0s4__4;
-  reg          add_i6963_29_r0s3__5;
-  reg          add_i6963_29_r0s4__5;
-  reg          add_i6963_29_r0s3__6;
-  reg          add_i6963_29_r0s4__6;
-  reg          add_i6963_29_r0s3__7;
-  reg          add_i6963_29_r0s4__7;
-  reg          add_i6963_29_r0s3__8;
-  reg          add_i6963_29_r0s4__8;
-  reg  [24:0]  mul_i7087_29_r0s5;
-  reg  [24:0]  mul_i7087_29_r0s6;
-  reg          cmp_i5677_29_r0s4;
-  reg          cmp_i5677_29_r0s5;
-  reg          cmp_i5677_29_r0s6;
+  reg          add_i6974_29_r0s3;
+  reg          add_i6974_29_r0s4;
+  reg          add_i6974_29_r0s3__1;
+  reg          add_i6974_29_r0s4__1;
+  reg          add_i6974_29_r0s3__2;
+  reg          add_i6974_29_r0s4__2;
+  reg          add_i6974_29_r0s3__3;
+  reg          add_i6974_29_r0s4__3;
+  reg          add_i6974_29_r0s3__4;
+  reg          add_i6974_29_r0s4__4;
+  reg          add_i6974_29_r0s3__5;
+  reg          add_i6974_29_r0s4__5;
+  reg          add_i6974_29_r0s3__6;
+  reg          add_i6974_29_r0s4__6;
+  reg          add_i6974_29_r0s3__7;
+  reg          add_i6974_29_r0s4__7;
+  reg          add_i6974_29_r0s3__8;
+  reg          add_i6974_29_r0s4__8;
+  reg  [24:0]  mul_i7097_29_r0s5;
+  reg  [24:0]  mul_i7097_29_r0s6;
+  reg          cmp_i5700_29_r0s4;
+  reg          cmp_i5700_29_r0s5;
+  reg          cmp_i5700_29_r0s6;
   reg  [9:0]   v886_r0s4;
   reg  [9:0]   v886_r0s5;
   reg  [9:0]   v886_r0s6;
-  reg  [20:0]  add_i4578_29_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_29_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_29_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_29_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_29_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_29_r0s7;
-  reg  [15:0]  sroa_speculated8339_29_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__60;
-  reg  [9:0]   sroa_speculated8503_r0s2__60;
-  reg  [9:0]   sroa_speculated8503_r0s3__60;
-  reg  [9:0]   sroa_speculated8503_r0s4__60;
-  reg  [9:0]   sroa_speculated8503_r0s5__60;
-  reg  [9:0]   sroa_speculated8503_r0s6__60;
-  reg  [9:0]   sroa_speculated8503_r0s7__60;
-  reg  [5:0]   sroa_speculated8503_r0s1__61;
-  reg  [5:0]   sroa_speculated8503_r0s2__61;
-  reg  [5:0]   sroa_speculated8503_r0s3__61;
-  reg  [5:0]   sroa_speculated8503_r0s4__61;
-  reg  [5:0]   sroa_speculated8503_r0s5__61;
-  reg  [5:0]   sroa_speculated8503_r0s6__61;
-  reg  [5:0]   sroa_speculated8503_r0s7__61;
-  reg          icmp_r0s1__29;
+  reg  [20:0]  add_i4607_29_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_29_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_29_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_29_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_29_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_29_r0s7;
+  reg  [15:0]  sroa_speculated8345_29_r0s8;
   reg          icmp_r0s2__29;
   reg          xor_r0s1__30;
   reg          xor_r0s2__30;
@@ -11334,9 +11282,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__31;
   reg          and_r0s6__31;
   reg          and_r0s7__31;
-  reg  [4:0]   sroa_speculated8500_r0s1__60;
-  reg  [9:0]   add_i3932_30_r0s2;
-  reg  [9:0]   add_i3932_30_r0s3;
+  reg  [9:0]   add_i3961_30_r0s2;
+  reg  [9:0]   add_i3961_30_r0s3;
   reg          and_r0s3__177;
   reg          xor_r0s3__43;
   reg          and_r0s3__178;
@@ -11346,67 +11293,49 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__180;
   reg          and_r0s3__181;
   reg          cmp_i110_i_30_r0s4;
-  reg          cmp_i4959_30_r0s2;
-  reg          cmp_i4959_30_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__61;
-  reg  [2:0]   sroa_speculated8500_r0s2__30;
-  reg  [2:0]   sroa_speculated8500_r0s3__30;
-  reg  [3:0]   shl_i5117_30_r0s4;
+  reg          cmp_i4982_30_r0s2;
+  reg          cmp_i4982_30_r0s3;
+  reg  [3:0]   shl_i5140_30_r0s4;
   reg          cmp_i110_i_1_30_r0s4;
-  reg  [2:0]   shl_i5117_30_r0s4__1;
+  reg  [2:0]   shl_i5140_30_r0s4__1;
   reg          cmp_i110_i_2_30_r0s4;
   reg          cmp_i110_i_3_30_r0s4;
   reg          cmp_i110_i_4_30_r0s4;
   reg          cmp_i110_i_5_30_r0s4;
   reg          cmp_i110_i_6_30_r0s4;
-  reg          add_i6963_30_r0s3;
-  reg          add_i6963_30_r0s4;
-  reg          add_i6963_30_r0s3__1;
-  reg          add_i6963_30_r0s4__1;
-  reg          add_i6963_30_r0s3__2;
-  reg          add_i6963_30_r0s4__2;
-  reg          add_i6963_30_r0s3__3;
-  reg          add_i6963_30_r0s4__3;
-  reg          add_i6963_30_r0s3__4;
-  reg          add_i6963_30_r0s4__4;
-  reg          add_i6963_30_r0s3__5;
-  reg          add_i6963_30_r0s4__5;
-  reg          add_i6963_30_r0s3__6;
-  reg          add_i6963_30_r0s4__6;
-  reg          add_i6963_30_r0s3__7;
-  reg          add_i6963_30_r0s4__7;
-  reg          add_i6963_30_r0s3__8;
-  reg          add_i6963_30_r0s4__8;
-  reg  [24:0]  mul_i7087_30_r0s5;
-  reg  [24:0]  mul_i7087_30_r0s6;
-  reg          cmp_i5677_30_r0s4;
-  reg          cmp_i5677_30_r0s5;
-  reg          cmp_i5677_30_r0s6;
+  reg          add_i6974_30_r0s3;
+  reg          add_i6974_30_r0s4;
+  reg          add_i6974_30_r0s3__1;
+  reg          add_i6974_30_r0s4__1;
+  reg          add_i6974_30_r0s3__2;
+  reg          add_i6974_30_r0s4__2;
+  reg          add_i6974_30_r0s3__3;
+  reg          add_i6974_30_r0s4__3;
+  reg          add_i6974_30_r0s3__4;
+  reg          add_i6974_30_r0s4__4;
+  reg          add_i6974_30_r0s3__5;
+  reg          add_i6974_30_r0s4__5;
+  reg          add_i6974_30_r0s3__6;
+  reg          add_i6974_30_r0s4__6;
+  reg          add_i6974_30_r0s3__7;
+  reg          add_i6974_30_r0s4__7;
+  reg          add_i6974_30_r0s3__8;
+  reg          add_i6974_30_r0s4__8;
+  reg  [24:0]  mul_i7097_30_r0s5;
+  reg  [24:0]  mul_i7097_30_r0s6;
+  reg          cmp_i5700_30_r0s4;
+  reg          cmp_i5700_30_r0s5;
+  reg          cmp_i5700_30_r0s6;
   reg  [9:0]   v910_r0s4;
   reg  [9:0]   v910_r0s5;
   reg  [9:0]   v910_r0s6;
-  reg  [20:0]  add_i4578_30_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_30_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_30_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_30_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_30_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_30_r0s7;
-  reg  [15:0]  sroa_speculated8339_30_r0s8;
-  reg  [9:0]   sroa_speculated8503_r0s1__62;
-  reg  [9:0]   sroa_speculated8503_r0s2__62;
-  reg  [9:0]   sroa_speculated8503_r0s3__62;
-  reg  [9:0]   sroa_speculated8503_r0s4__62;
-  reg  [9:0]   sroa_speculated8503_r0s5__62;
-  reg  [9:0]   sroa_speculated8503_r0s6__62;
-  reg  [9:0]   sroa_speculated8503_r0s7__62;
-  reg  [5:0]   sroa_speculated8503_r0s1__63;
-  reg  [5:0]   sroa_speculated8503_r0s2__63;
-  reg  [5:0]   sroa_speculated8503_r0s3__63;
-  reg  [5:0]   sroa_speculated8503_r0s4__63;
-  reg  [5:0]   sroa_speculated8503_r0s5__63;
-  reg  [5:0]   sroa_speculated8503_r0s6__63;
-  reg  [5:0]   sroa_speculated8503_r0s7__63;
-  reg          icmp_r0s1__30;
+  reg  [20:0]  add_i4607_30_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_30_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_30_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_30_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_30_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_30_r0s7;
+  reg  [15:0]  sroa_speculated8345_30_r0s8;
   reg          icmp_r0s2__30;
   reg          xor_r0s1__31;
   reg          xor_r0s2__31;
@@ -11415,9 +11344,8 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s5__32;
   reg          and_r0s6__32;
   reg          and_r0s7__32;
-  reg  [4:0]   sroa_speculated8500_r0s1__62;
-  reg  [9:0]   add_i3932_31_r0s2;
-  reg  [9:0]   add_i3932_31_r0s3;
+  reg  [9:0]   add_i3961_31_r0s2;
+  reg  [9:0]   add_i3961_31_r0s3;
   reg          and_r0s3__183;
   reg          xor_r0s3__44;
   reg          and_r0s3__184;
@@ -11427,55 +11355,55 @@ module kv_decompress_scale_speckv_Design(
   reg          and_r0s3__186;
   reg          and_r0s3__187;
   reg          cmp_i110_i_31_r0s4;
-  reg          cmp_i4959_31_r0s2;
-  reg          cmp_i4959_31_r0s3;
-  reg  [2:0]   sroa_speculated8500_r0s1__63;
-  reg  [2:0]   sroa_speculated8500_r0s2__31;
-  reg  [2:0]   sroa_speculated8500_r0s3__31;
-  reg  [3:0]   shl_i5117_31_r0s4;
+  reg          cmp_i4982_31_r0s2;
+  reg          cmp_i4982_31_r0s3;
+  reg  [3:0]   shl_i5140_31_r0s4;
   reg          cmp_i110_i_1_31_r0s4;
-  reg  [2:0]   shl_i5117_31_r0s4__1;
+  reg  [2:0]   shl_i5140_31_r0s4__1;
   reg          cmp_i110_i_2_31_r0s4;
   reg          cmp_i110_i_3_31_r0s4;
   reg          cmp_i110_i_4_31_r0s4;
   reg          cmp_i110_i_5_31_r0s4;
   reg          cmp_i110_i_6_31_r0s4;
-  reg          add_i6963_31_r0s3;
-  reg          add_i6963_31_r0s4;
-  reg          add_i6963_31_r0s3__1;
-  reg          add_i6963_31_r0s4__1;
-  reg          add_i6963_31_r0s3__2;
-  reg          add_i6963_31_r0s4__2;
-  reg          add_i6963_31_r0s3__3;
-  reg          add_i6963_31_r0s4__3;
-  reg          add_i6963_31_r0s3__4;
-  reg          add_i6963_31_r0s4__4;
-  reg          add_i6963_31_r0s3__5;
-  reg          add_i6963_31_r0s4__5;
-  reg          add_i6963_31_r0s3__6;
-  reg          add_i6963_31_r0s4__6;
-  reg          add_i6963_31_r0s3__7;
-  reg          add_i6963_31_r0s4__7;
-  reg          add_i6963_31_r0s3__8;
-  reg          add_i6963_31_r0s4__8;
-  reg  [24:0]  mul_i7087_31_r0s5;
-  reg  [24:0]  mul_i7087_31_r0s6;
-  reg          cmp_i5677_31_r0s4;
-  reg          cmp_i5677_31_r0s5;
-  reg          cmp_i5677_31_r0s6;
+  reg          add_i6974_31_r0s3;
+  reg          add_i6974_31_r0s4;
+  reg          add_i6974_31_r0s3__1;
+  reg          add_i6974_31_r0s4__1;
+  reg          add_i6974_31_r0s3__2;
+  reg          add_i6974_31_r0s4__2;
+  reg          add_i6974_31_r0s3__3;
+  reg          add_i6974_31_r0s4__3;
+  reg          add_i6974_31_r0s3__4;
+  reg          add_i6974_31_r0s4__4;
+  reg          add_i6974_31_r0s3__5;
+  reg          add_i6974_31_r0s4__5;
+  reg          add_i6974_31_r0s3__6;
+  reg          add_i6974_31_r0s4__6;
+  reg          add_i6974_31_r0s3__7;
+  reg          add_i6974_31_r0s4__7;
+  reg          add_i6974_31_r0s3__8;
+  reg          add_i6974_31_r0s4__8;
+  reg  [24:0]  mul_i7097_31_r0s5;
+  reg  [24:0]  mul_i7097_31_r0s6;
+  reg          cmp_i5700_31_r0s4;
+  reg          cmp_i5700_31_r0s5;
+  reg          cmp_i5700_31_r0s6;
   reg  [9:0]   v935_r0s4;
   reg  [9:0]   v935_r0s5;
   reg  [9:0]   v935_r0s6;
-  reg  [20:0]  add_i4578_31_r0s7;
-  reg  [9:0]   level106_sroa_0_0_v_31_r0s3;
-  reg  [9:0]   level106_sroa_0_0_v_31_r0s4;
-  reg  [9:0]   level106_sroa_0_0_v_31_r0s5;
-  reg  [9:0]   level106_sroa_0_0_v_31_r0s6;
-  reg  [9:0]   level106_sroa_0_0_v_31_r0s7;
-  reg  [15:0]  sroa_speculated8339_31_r0s8;
+  reg  [20:0]  add_i4607_31_r0s7;
+  reg  [9:0]   level95_sroa_0_0_v_31_r0s3;
+  reg  [9:0]   level95_sroa_0_0_v_31_r0s4;
+  reg  [9:0]   level95_sroa_0_0_v_31_r0s5;
+  reg  [9:0]   level95_sroa_0_0_v_31_r0s6;
+  reg  [9:0]   level95_sroa_0_0_v_31_r0s7;
+  reg  [15:0]  sroa_speculated8345_31_r0s8;
   assign _GEN = valid0_8 & ~(and_r0s8 & ~page_full_n);
   reg  [7:0]   kept_sroa_8_0_r0;
   reg  [255:0] kept_sroa_5_0_r0;
+  reg          cmp_i417_r0s1;
+  reg          first_0_r0s1;
+  reg  [511:0] in_sroa_0_0_r0s1;
   reg  [511:0] kept_sroa_0_0_r0;
   reg  [3:0]   across_sroa_6_0_off0_off0_r0;
   reg  [3:0]   across_sroa_6_0_off0_off5_r0;
@@ -11549,1456 +11477,1172 @@ module kv_decompress_scale_speckv_Design(
   reg  [7:0]   plan_sroa_10_0_r0;
   reg          plan_sroa_6_0_r0;
   reg  [3:0]   plan_sroa_4_0_r0;
-  reg          waiting_sroa_0_0_not_r0;
+  reg          waiting_sroa_0_0_r0;
   reg          second_before_0_r0;
-  wire [6:0]   _GEN_12 = v177_r0s4 << loadedv_i5237_r0s4;
-  wire         _GEN_13 = mul_i4225_r0s7[29] | cmp_i5670_r0s7;
-  wire [11:0]  _GEN_14 = _GEN_13 ? mul_i4225_r0s7[28:17] : mul_i4225_r0s7[27:16];
+  wire [6:0]   _GEN_12 = v177_r0s4 << loadedv_i5260_r0s4;
+  wire         _GEN_13 = mul_i4254_r0s7[29] | cmp_i5693_r0s7;
+  wire [11:0]  _GEN_14 = _GEN_13 ? mul_i4254_r0s7[28:17] : mul_i4254_r0s7[27:16];
   wire         _GEN_15 =
-    (|(mul_i4225_r0s7[15:0])) | _GEN_13 & mul_i4225_r0s7[16] | _GEN_14[0];
-  wire         _GEN_16 = mul_i7087_1_r0s6[24] | cmp_i5677_1_r0s6;
-  wire [11:0]  _GEN_17 = _GEN_16 ? mul_i7087_1_r0s6[23:12] : mul_i7087_1_r0s6[22:11];
+    (|(mul_i4254_r0s7[15:0])) | _GEN_13 & mul_i4254_r0s7[16] | _GEN_14[0];
+  wire         _GEN_16 = mul_i7097_1_r0s6[24] | cmp_i5700_1_r0s6;
+  wire [11:0]  _GEN_17 = _GEN_16 ? mul_i7097_1_r0s6[23:12] : mul_i7097_1_r0s6[22:11];
   wire         _GEN_18 =
-    (|(mul_i7087_1_r0s6[10:0])) | _GEN_16 & mul_i7087_1_r0s6[11] | _GEN_17[0];
-  wire         _GEN_19 = mul_i7087_2_r0s6[24] | cmp_i5677_2_r0s6;
-  wire [11:0]  _GEN_20 = _GEN_19 ? mul_i7087_2_r0s6[23:12] : mul_i7087_2_r0s6[22:11];
+    (|(mul_i7097_1_r0s6[10:0])) | _GEN_16 & mul_i7097_1_r0s6[11] | _GEN_17[0];
+  wire         _GEN_19 = mul_i7097_2_r0s6[24] | cmp_i5700_2_r0s6;
+  wire [11:0]  _GEN_20 = _GEN_19 ? mul_i7097_2_r0s6[23:12] : mul_i7097_2_r0s6[22:11];
   wire         _GEN_21 =
-    (|(mul_i7087_2_r0s6[10:0])) | _GEN_19 & mul_i7087_2_r0s6[11] | _GEN_20[0];
-  wire         _GEN_22 = mul_i7087_3_r0s6[24] | cmp_i5677_3_r0s6;
-  wire [11:0]  _GEN_23 = _GEN_22 ? mul_i7087_3_r0s6[23:12] : mul_i7087_3_r0s6[22:11];
+    (|(mul_i7097_2_r0s6[10:0])) | _GEN_19 & mul_i7097_2_r0s6[11] | _GEN_20[0];
+  wire         _GEN_22 = mul_i7097_3_r0s6[24] | cmp_i5700_3_r0s6;
+  wire [11:0]  _GEN_23 = _GEN_22 ? mul_i7097_3_r0s6[23:12] : mul_i7097_3_r0s6[22:11];
   wire         _GEN_24 =
-    (|(mul_i7087_3_r0s6[10:0])) | _GEN_22 & mul_i7087_3_r0s6[11] | _GEN_23[0];
-  wire         _GEN_25 = mul_i7087_4_r0s6[24] | cmp_i5677_4_r0s6;
-  wire [11:0]  _GEN_26 = _GEN_25 ? mul_i7087_4_r0s6[23:12] : mul_i7087_4_r0s6[22:11];
+    (|(mul_i7097_3_r0s6[10:0])) | _GEN_22 & mul_i7097_3_r0s6[11] | _GEN_23[0];
+  wire         _GEN_25 = mul_i7097_4_r0s6[24] | cmp_i5700_4_r0s6;
+  wire [11:0]  _GEN_26 = _GEN_25 ? mul_i7097_4_r0s6[23:12] : mul_i7097_4_r0s6[22:11];
   wire         _GEN_27 =
-    (|(mul_i7087_4_r0s6[10:0])) | _GEN_25 & mul_i7087_4_r0s6[11] | _GEN_26[0];
-  wire         _GEN_28 = mul_i7087_5_r0s6[24] | cmp_i5677_5_r0s6;
-  wire [11:0]  _GEN_29 = _GEN_28 ? mul_i7087_5_r0s6[23:12] : mul_i7087_5_r0s6[22:11];
+    (|(mul_i7097_4_r0s6[10:0])) | _GEN_25 & mul_i7097_4_r0s6[11] | _GEN_26[0];
+  wire         _GEN_28 = mul_i7097_5_r0s6[24] | cmp_i5700_5_r0s6;
+  wire [11:0]  _GEN_29 = _GEN_28 ? mul_i7097_5_r0s6[23:12] : mul_i7097_5_r0s6[22:11];
   wire         _GEN_30 =
-    (|(mul_i7087_5_r0s6[10:0])) | _GEN_28 & mul_i7087_5_r0s6[11] | _GEN_29[0];
-  wire         _GEN_31 = mul_i7087_6_r0s6[24] | cmp_i5677_6_r0s6;
-  wire [11:0]  _GEN_32 = _GEN_31 ? mul_i7087_6_r0s6[23:12] : mul_i7087_6_r0s6[22:11];
+    (|(mul_i7097_5_r0s6[10:0])) | _GEN_28 & mul_i7097_5_r0s6[11] | _GEN_29[0];
+  wire         _GEN_31 = mul_i7097_6_r0s6[24] | cmp_i5700_6_r0s6;
+  wire [11:0]  _GEN_32 = _GEN_31 ? mul_i7097_6_r0s6[23:12] : mul_i7097_6_r0s6[22:11];
   wire         _GEN_33 =
-    (|(mul_i7087_6_r0s6[10:0])) | _GEN_31 & mul_i7087_6_r0s6[11] | _GEN_32[0];
-  wire         _GEN_34 = mul_i7087_7_r0s6[24] | cmp_i5677_7_r0s6;
-  wire [11:0]  _GEN_35 = _GEN_34 ? mul_i7087_7_r0s6[23:12] : mul_i7087_7_r0s6[22:11];
+    (|(mul_i7097_6_r0s6[10:0])) | _GEN_31 & mul_i7097_6_r0s6[11] | _GEN_32[0];
+  wire         _GEN_34 = mul_i7097_7_r0s6[24] | cmp_i5700_7_r0s6;
+  wire [11:0]  _GEN_35 = _GEN_34 ? mul_i7097_7_r0s6[23:12] : mul_i7097_7_r0s6[22:11];
   wire         _GEN_36 =
-    (|(mul_i7087_7_r0s6[10:0])) | _GEN_34 & mul_i7087_7_r0s6[11] | _GEN_35[0];
-  wire         _GEN_37 = mul_i7087_8_r0s6[24] | cmp_i5677_8_r0s6;
-  wire [11:0]  _GEN_38 = _GEN_37 ? mul_i7087_8_r0s6[23:12] : mul_i7087_8_r0s6[22:11];
+    (|(mul_i7097_7_r0s6[10:0])) | _GEN_34 & mul_i7097_7_r0s6[11] | _GEN_35[0];
+  wire         _GEN_37 = mul_i7097_8_r0s6[24] | cmp_i5700_8_r0s6;
+  wire [11:0]  _GEN_38 = _GEN_37 ? mul_i7097_8_r0s6[23:12] : mul_i7097_8_r0s6[22:11];
   wire         _GEN_39 =
-    (|(mul_i7087_8_r0s6[10:0])) | _GEN_37 & mul_i7087_8_r0s6[11] | _GEN_38[0];
-  wire         _GEN_40 = mul_i7087_9_r0s6[24] | cmp_i5677_9_r0s6;
-  wire [11:0]  _GEN_41 = _GEN_40 ? mul_i7087_9_r0s6[23:12] : mul_i7087_9_r0s6[22:11];
+    (|(mul_i7097_8_r0s6[10:0])) | _GEN_37 & mul_i7097_8_r0s6[11] | _GEN_38[0];
+  wire         _GEN_40 = mul_i7097_9_r0s6[24] | cmp_i5700_9_r0s6;
+  wire [11:0]  _GEN_41 = _GEN_40 ? mul_i7097_9_r0s6[23:12] : mul_i7097_9_r0s6[22:11];
   wire         _GEN_42 =
-    (|(mul_i7087_9_r0s6[10:0])) | _GEN_40 & mul_i7087_9_r0s6[11] | _GEN_41[0];
-  wire         _GEN_43 = mul_i7087_10_r0s6[24] | cmp_i5677_10_r0s6;
-  wire [11:0]  _GEN_44 = _GEN_43 ? mul_i7087_10_r0s6[23:12] : mul_i7087_10_r0s6[22:11];
+    (|(mul_i7097_9_r0s6[10:0])) | _GEN_40 & mul_i7097_9_r0s6[11] | _GEN_41[0];
+  wire         _GEN_43 = mul_i7097_10_r0s6[24] | cmp_i5700_10_r0s6;
+  wire [11:0]  _GEN_44 = _GEN_43 ? mul_i7097_10_r0s6[23:12] : mul_i7097_10_r0s6[22:11];
   wire         _GEN_45 =
-    (|(mul_i7087_10_r0s6[10:0])) | _GEN_43 & mul_i7087_10_r0s6[11] | _GEN_44[0];
-  wire         _GEN_46 = mul_i7087_11_r0s6[24] | cmp_i5677_11_r0s6;
-  wire [11:0]  _GEN_47 = _GEN_46 ? mul_i7087_11_r0s6[23:12] : mul_i7087_11_r0s6[22:11];
+    (|(mul_i7097_10_r0s6[10:0])) | _GEN_43 & mul_i7097_10_r0s6[11] | _GEN_44[0];
+  wire         _GEN_46 = mul_i7097_11_r0s6[24] | cmp_i5700_11_r0s6;
+  wire [11:0]  _GEN_47 = _GEN_46 ? mul_i7097_11_r0s6[23:12] : mul_i7097_11_r0s6[22:11];
   wire         _GEN_48 =
-    (|(mul_i7087_11_r0s6[10:0])) | _GEN_46 & mul_i7087_11_r0s6[11] | _GEN_47[0];
-  wire         _GEN_49 = mul_i7087_12_r0s6[24] | cmp_i5677_12_r0s6;
-  wire [11:0]  _GEN_50 = _GEN_49 ? mul_i7087_12_r0s6[23:12] : mul_i7087_12_r0s6[22:11];
+    (|(mul_i7097_11_r0s6[10:0])) | _GEN_46 & mul_i7097_11_r0s6[11] | _GEN_47[0];
+  wire         _GEN_49 = mul_i7097_12_r0s6[24] | cmp_i5700_12_r0s6;
+  wire [11:0]  _GEN_50 = _GEN_49 ? mul_i7097_12_r0s6[23:12] : mul_i7097_12_r0s6[22:11];
   wire         _GEN_51 =
-    (|(mul_i7087_12_r0s6[10:0])) | _GEN_49 & mul_i7087_12_r0s6[11] | _GEN_50[0];
-  wire         _GEN_52 = mul_i7087_13_r0s6[24] | cmp_i5677_13_r0s6;
-  wire [11:0]  _GEN_53 = _GEN_52 ? mul_i7087_13_r0s6[23:12] : mul_i7087_13_r0s6[22:11];
+    (|(mul_i7097_12_r0s6[10:0])) | _GEN_49 & mul_i7097_12_r0s6[11] | _GEN_50[0];
+  wire         _GEN_52 = mul_i7097_13_r0s6[24] | cmp_i5700_13_r0s6;
+  wire [11:0]  _GEN_53 = _GEN_52 ? mul_i7097_13_r0s6[23:12] : mul_i7097_13_r0s6[22:11];
   wire         _GEN_54 =
-    (|(mul_i7087_13_r0s6[10:0])) | _GEN_52 & mul_i7087_13_r0s6[11] | _GEN_53[0];
-  wire         _GEN_55 = mul_i7087_14_r0s6[24] | cmp_i5677_14_r0s6;
-  wire [11:0]  _GEN_56 = _GEN_55 ? mul_i7087_14_r0s6[23:12] : mul_i7087_14_r0s6[22:11];
+    (|(mul_i7097_13_r0s6[10:0])) | _GEN_52 & mul_i7097_13_r0s6[11] | _GEN_53[0];
+  wire         _GEN_55 = mul_i7097_14_r0s6[24] | cmp_i5700_14_r0s6;
+  wire [11:0]  _GEN_56 = _GEN_55 ? mul_i7097_14_r0s6[23:12] : mul_i7097_14_r0s6[22:11];
   wire         _GEN_57 =
-    (|(mul_i7087_14_r0s6[10:0])) | _GEN_55 & mul_i7087_14_r0s6[11] | _GEN_56[0];
-  wire         _GEN_58 = mul_i7087_15_r0s6[24] | cmp_i5677_15_r0s6;
-  wire [11:0]  _GEN_59 = _GEN_58 ? mul_i7087_15_r0s6[23:12] : mul_i7087_15_r0s6[22:11];
+    (|(mul_i7097_14_r0s6[10:0])) | _GEN_55 & mul_i7097_14_r0s6[11] | _GEN_56[0];
+  wire         _GEN_58 = mul_i7097_15_r0s6[24] | cmp_i5700_15_r0s6;
+  wire [11:0]  _GEN_59 = _GEN_58 ? mul_i7097_15_r0s6[23:12] : mul_i7097_15_r0s6[22:11];
   wire         _GEN_60 =
-    (|(mul_i7087_15_r0s6[10:0])) | _GEN_58 & mul_i7087_15_r0s6[11] | _GEN_59[0];
-  wire         _GEN_61 = mul_i7087_16_r0s6[24] | cmp_i5677_16_r0s6;
-  wire [11:0]  _GEN_62 = _GEN_61 ? mul_i7087_16_r0s6[23:12] : mul_i7087_16_r0s6[22:11];
+    (|(mul_i7097_15_r0s6[10:0])) | _GEN_58 & mul_i7097_15_r0s6[11] | _GEN_59[0];
+  wire         _GEN_61 = mul_i7097_16_r0s6[24] | cmp_i5700_16_r0s6;
+  wire [11:0]  _GEN_62 = _GEN_61 ? mul_i7097_16_r0s6[23:12] : mul_i7097_16_r0s6[22:11];
   wire         _GEN_63 =
-    (|(mul_i7087_16_r0s6[10:0])) | _GEN_61 & mul_i7087_16_r0s6[11] | _GEN_62[0];
-  wire         _GEN_64 = mul_i7087_17_r0s6[24] | cmp_i5677_17_r0s6;
-  wire [11:0]  _GEN_65 = _GEN_64 ? mul_i7087_17_r0s6[23:12] : mul_i7087_17_r0s6[22:11];
+    (|(mul_i7097_16_r0s6[10:0])) | _GEN_61 & mul_i7097_16_r0s6[11] | _GEN_62[0];
+  wire         _GEN_64 = mul_i7097_17_r0s6[24] | cmp_i5700_17_r0s6;
+  wire [11:0]  _GEN_65 = _GEN_64 ? mul_i7097_17_r0s6[23:12] : mul_i7097_17_r0s6[22:11];
   wire         _GEN_66 =
-    (|(mul_i7087_17_r0s6[10:0])) | _GEN_64 & mul_i7087_17_r0s6[11] | _GEN_65[0];
-  wire         _GEN_67 = mul_i7087_18_r0s6[24] | cmp_i5677_18_r0s6;
-  wire [11:0]  _GEN_68 = _GEN_67 ? mul_i7087_18_r0s6[23:12] : mul_i7087_18_r0s6[22:11];
+    (|(mul_i7097_17_r0s6[10:0])) | _GEN_64 & mul_i7097_17_r0s6[11] | _GEN_65[0];
+  wire         _GEN_67 = mul_i7097_18_r0s6[24] | cmp_i5700_18_r0s6;
+  wire [11:0]  _GEN_68 = _GEN_67 ? mul_i7097_18_r0s6[23:12] : mul_i7097_18_r0s6[22:11];
   wire         _GEN_69 =
-    (|(mul_i7087_18_r0s6[10:0])) | _GEN_67 & mul_i7087_18_r0s6[11] | _GEN_68[0];
-  wire         _GEN_70 = mul_i7087_19_r0s6[24] | cmp_i5677_19_r0s6;
-  wire [11:0]  _GEN_71 = _GEN_70 ? mul_i7087_19_r0s6[23:12] : mul_i7087_19_r0s6[22:11];
+    (|(mul_i7097_18_r0s6[10:0])) | _GEN_67 & mul_i7097_18_r0s6[11] | _GEN_68[0];
+  wire         _GEN_70 = mul_i7097_19_r0s6[24] | cmp_i5700_19_r0s6;
+  wire [11:0]  _GEN_71 = _GEN_70 ? mul_i7097_19_r0s6[23:12] : mul_i7097_19_r0s6[22:11];
   wire         _GEN_72 =
-    (|(mul_i7087_19_r0s6[10:0])) | _GEN_70 & mul_i7087_19_r0s6[11] | _GEN_71[0];
-  wire         _GEN_73 = mul_i7087_20_r0s6[24] | cmp_i5677_20_r0s6;
-  wire [11:0]  _GEN_74 = _GEN_73 ? mul_i7087_20_r0s6[23:12] : mul_i7087_20_r0s6[22:11];
+    (|(mul_i7097_19_r0s6[10:0])) | _GEN_70 & mul_i7097_19_r0s6[11] | _GEN_71[0];
+  wire         _GEN_73 = mul_i7097_20_r0s6[24] | cmp_i5700_20_r0s6;
+  wire [11:0]  _GEN_74 = _GEN_73 ? mul_i7097_20_r0s6[23:12] : mul_i7097_20_r0s6[22:11];
   wire         _GEN_75 =
-    (|(mul_i7087_20_r0s6[10:0])) | _GEN_73 & mul_i7087_20_r0s6[11] | _GEN_74[0];
-  wire         _GEN_76 = mul_i7087_21_r0s6[24] | cmp_i5677_21_r0s6;
-  wire [11:0]  _GEN_77 = _GEN_76 ? mul_i7087_21_r0s6[23:12] : mul_i7087_21_r0s6[22:11];
+    (|(mul_i7097_20_r0s6[10:0])) | _GEN_73 & mul_i7097_20_r0s6[11] | _GEN_74[0];
+  wire         _GEN_76 = mul_i7097_21_r0s6[24] | cmp_i5700_21_r0s6;
+  wire [11:0]  _GEN_77 = _GEN_76 ? mul_i7097_21_r0s6[23:12] : mul_i7097_21_r0s6[22:11];
   wire         _GEN_78 =
-    (|(mul_i7087_21_r0s6[10:0])) | _GEN_76 & mul_i7087_21_r0s6[11] | _GEN_77[0];
-  wire         _GEN_79 = mul_i7087_22_r0s6[24] | cmp_i5677_22_r0s6;
-  wire [11:0]  _GEN_80 = _GEN_79 ? mul_i7087_22_r0s6[23:12] : mul_i7087_22_r0s6[22:11];
+    (|(mul_i7097_21_r0s6[10:0])) | _GEN_76 & mul_i7097_21_r0s6[11] | _GEN_77[0];
+  wire         _GEN_79 = mul_i7097_22_r0s6[24] | cmp_i5700_22_r0s6;
+  wire [11:0]  _GEN_80 = _GEN_79 ? mul_i7097_22_r0s6[23:12] : mul_i7097_22_r0s6[22:11];
   wire         _GEN_81 =
-    (|(mul_i7087_22_r0s6[10:0])) | _GEN_79 & mul_i7087_22_r0s6[11] | _GEN_80[0];
-  wire         _GEN_82 = mul_i7087_23_r0s6[24] | cmp_i5677_23_r0s6;
-  wire [11:0]  _GEN_83 = _GEN_82 ? mul_i7087_23_r0s6[23:12] : mul_i7087_23_r0s6[22:11];
+    (|(mul_i7097_22_r0s6[10:0])) | _GEN_79 & mul_i7097_22_r0s6[11] | _GEN_80[0];
+  wire         _GEN_82 = mul_i7097_23_r0s6[24] | cmp_i5700_23_r0s6;
+  wire [11:0]  _GEN_83 = _GEN_82 ? mul_i7097_23_r0s6[23:12] : mul_i7097_23_r0s6[22:11];
   wire         _GEN_84 =
-    (|(mul_i7087_23_r0s6[10:0])) | _GEN_82 & mul_i7087_23_r0s6[11] | _GEN_83[0];
-  wire         _GEN_85 = mul_i7087_24_r0s6[24] | cmp_i5677_24_r0s6;
-  wire [11:0]  _GEN_86 = _GEN_85 ? mul_i7087_24_r0s6[23:12] : mul_i7087_24_r0s6[22:11];
+    (|(mul_i7097_23_r0s6[10:0])) | _GEN_82 & mul_i7097_23_r0s6[11] | _GEN_83[0];
+  wire         _GEN_85 = mul_i7097_24_r0s6[24] | cmp_i5700_24_r0s6;
+  wire [11:0]  _GEN_86 = _GEN_85 ? mul_i7097_24_r0s6[23:12] : mul_i7097_24_r0s6[22:11];
   wire         _GEN_87 =
-    (|(mul_i7087_24_r0s6[10:0])) | _GEN_85 & mul_i7087_24_r0s6[11] | _GEN_86[0];
-  wire         _GEN_88 = mul_i7087_25_r0s6[24] | cmp_i5677_25_r0s6;
-  wire [11:0]  _GEN_89 = _GEN_88 ? mul_i7087_25_r0s6[23:12] : mul_i7087_25_r0s6[22:11];
+    (|(mul_i7097_24_r0s6[10:0])) | _GEN_85 & mul_i7097_24_r0s6[11] | _GEN_86[0];
+  wire         _GEN_88 = mul_i7097_25_r0s6[24] | cmp_i5700_25_r0s6;
+  wire [11:0]  _GEN_89 = _GEN_88 ? mul_i7097_25_r0s6[23:12] : mul_i7097_25_r0s6[22:11];
   wire         _GEN_90 =
-    (|(mul_i7087_25_r0s6[10:0])) | _GEN_88 & mul_i7087_25_r0s6[11] | _GEN_89[0];
-  wire         _GEN_91 = mul_i7087_26_r0s6[24] | cmp_i5677_26_r0s6;
-  wire [11:0]  _GEN_92 = _GEN_91 ? mul_i7087_26_r0s6[23:12] : mul_i7087_26_r0s6[22:11];
+    (|(mul_i7097_25_r0s6[10:0])) | _GEN_88 & mul_i7097_25_r0s6[11] | _GEN_89[0];
+  wire         _GEN_91 = mul_i7097_26_r0s6[24] | cmp_i5700_26_r0s6;
+  wire [11:0]  _GEN_92 = _GEN_91 ? mul_i7097_26_r0s6[23:12] : mul_i7097_26_r0s6[22:11];
   wire         _GEN_93 =
-    (|(mul_i7087_26_r0s6[10:0])) | _GEN_91 & mul_i7087_26_r0s6[11] | _GEN_92[0];
-  wire         _GEN_94 = mul_i7087_27_r0s6[24] | cmp_i5677_27_r0s6;
-  wire [11:0]  _GEN_95 = _GEN_94 ? mul_i7087_27_r0s6[23:12] : mul_i7087_27_r0s6[22:11];
+    (|(mul_i7097_26_r0s6[10:0])) | _GEN_91 & mul_i7097_26_r0s6[11] | _GEN_92[0];
+  wire         _GEN_94 = mul_i7097_27_r0s6[24] | cmp_i5700_27_r0s6;
+  wire [11:0]  _GEN_95 = _GEN_94 ? mul_i7097_27_r0s6[23:12] : mul_i7097_27_r0s6[22:11];
   wire         _GEN_96 =
-    (|(mul_i7087_27_r0s6[10:0])) | _GEN_94 & mul_i7087_27_r0s6[11] | _GEN_95[0];
-  wire         _GEN_97 = mul_i7087_28_r0s6[24] | cmp_i5677_28_r0s6;
-  wire [11:0]  _GEN_98 = _GEN_97 ? mul_i7087_28_r0s6[23:12] : mul_i7087_28_r0s6[22:11];
+    (|(mul_i7097_27_r0s6[10:0])) | _GEN_94 & mul_i7097_27_r0s6[11] | _GEN_95[0];
+  wire         _GEN_97 = mul_i7097_28_r0s6[24] | cmp_i5700_28_r0s6;
+  wire [11:0]  _GEN_98 = _GEN_97 ? mul_i7097_28_r0s6[23:12] : mul_i7097_28_r0s6[22:11];
   wire         _GEN_99 =
-    (|(mul_i7087_28_r0s6[10:0])) | _GEN_97 & mul_i7087_28_r0s6[11] | _GEN_98[0];
-  wire         _GEN_100 = mul_i7087_29_r0s6[24] | cmp_i5677_29_r0s6;
-  wire [11:0]  _GEN_101 = _GEN_100 ? mul_i7087_29_r0s6[23:12] : mul_i7087_29_r0s6[22:11];
+    (|(mul_i7097_28_r0s6[10:0])) | _GEN_97 & mul_i7097_28_r0s6[11] | _GEN_98[0];
+  wire         _GEN_100 = mul_i7097_29_r0s6[24] | cmp_i5700_29_r0s6;
+  wire [11:0]  _GEN_101 = _GEN_100 ? mul_i7097_29_r0s6[23:12] : mul_i7097_29_r0s6[22:11];
   wire         _GEN_102 =
-    (|(mul_i7087_29_r0s6[10:0])) | _GEN_100 & mul_i7087_29_r0s6[11] | _GEN_101[0];
-  wire         _GEN_103 = mul_i7087_30_r0s6[24] | cmp_i5677_30_r0s6;
-  wire [11:0]  _GEN_104 = _GEN_103 ? mul_i7087_30_r0s6[23:12] : mul_i7087_30_r0s6[22:11];
+    (|(mul_i7097_29_r0s6[10:0])) | _GEN_100 & mul_i7097_29_r0s6[11] | _GEN_101[0];
+  wire         _GEN_103 = mul_i7097_30_r0s6[24] | cmp_i5700_30_r0s6;
+  wire [11:0]  _GEN_104 = _GEN_103 ? mul_i7097_30_r0s6[23:12] : mul_i7097_30_r0s6[22:11];
   wire         _GEN_105 =
-    (|(mul_i7087_30_r0s6[10:0])) | _GEN_103 & mul_i7087_30_r0s6[11] | _GEN_104[0];
-  wire         _GEN_106 = mul_i7087_31_r0s6[24] | cmp_i5677_31_r0s6;
-  wire [11:0]  _GEN_107 = _GEN_106 ? mul_i7087_31_r0s6[23:12] : mul_i7087_31_r0s6[22:11];
+    (|(mul_i7097_30_r0s6[10:0])) | _GEN_103 & mul_i7097_30_r0s6[11] | _GEN_104[0];
+  wire         _GEN_106 = mul_i7097_31_r0s6[24] | cmp_i5700_31_r0s6;
+  wire [11:0]  _GEN_107 = _GEN_106 ? mul_i7097_31_r0s6[23:12] : mul_i7097_31_r0s6[22:11];
   wire         _GEN_108 =
-    (|(mul_i7087_31_r0s6[10:0])) | _GEN_106 & mul_i7087_31_r0s6[11] | _GEN_107[0];
-  wire [9:0]   _GEN_109 = out_left_sroa_0_0_r0 - 10'h1;
-  wire         _GEN_110 = (plan_sroa_19_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
-  wire         _GEN_111 = ~first_0_r0 & ~_GEN_110;
-  wire         _GEN_112 = waiting_sroa_0_0_not_r0 & plan_sroa_6_0_r0;
-  wire [511:0] _GEN_113 = _GEN_8 ? 512'h0 : decoded_dout[511:0];
-  wire [511:0] _GEN_114 = plan_sroa_6_0_r0 ? kept_sroa_0_0_r0 : _GEN_113;
-  wire [255:0] _GEN_115 = _GEN_8 ? 256'h0 : decoded_dout[767:512];
-  wire [255:0] _GEN_116 = plan_sroa_6_0_r0 ? kept_sroa_5_0_r0 : _GEN_115;
-  wire         _GEN_117 = at_sroa_9_0_r0 == 2'h1;
-  wire         _GEN_118 = ~second_before_0_r0 & ~_GEN_117;
-  wire         _GEN_119 = _GEN_118 | second_before_0_r0 & ~_GEN_117;
-  wire [4:0]   _GEN_120 = {4'h0, second_before_0_r0};
-  wire [5:0]   _GEN_121 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off0_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off0_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off0_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off0_r0
-                : across_sroa_0_0_off0_off0_r0}} + {2'h0, _GEN_113[3:0]};
-  wire [6:0]   _GEN_122 = {_GEN_121[5], _GEN_121};
-  wire [5:0]   _GEN_123 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off5_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off5_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off5_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off5_r0
-                : across_sroa_0_0_off0_off5_r0}} + {2'h0, _GEN_113[19:16]};
-  wire [6:0]   _GEN_124 = {_GEN_123[5], _GEN_123};
-  wire [7:0]   _GEN_125 = {sroa_speculated8296_v_r0s1[6], sroa_speculated8296_v_r0s1};
-  wire [6:0]   _GEN_126 = {add_i3312_2_r0s1[5], add_i3312_2_r0s1};
+    (|(mul_i7097_31_r0s6[10:0])) | _GEN_106 & mul_i7097_31_r0s6[11] | _GEN_107[0];
+  wire         _GEN_109 = (plan_sroa_19_0_r0[3:0] ^ at_sroa_0_0_r0[3:0]) == 4'h0;
+  wire         _GEN_110 = ~first_0_r0 & ~_GEN_109;
+  wire         _GEN_111 = at_sroa_9_0_r0 == 2'h1;
+  wire         _GEN_112 = ~second_before_0_r0 & ~_GEN_111;
+  wire         _GEN_113 = _GEN_112 | second_before_0_r0 & ~_GEN_111;
+  wire [4:0]   _GEN_114 = {4'h0, second_before_0_r0};
+  wire [511:0] _GEN_115 = _GEN_8 ? 512'h0 : decoded_dout[511:0];
+  wire [6:0]   _GEN_116 = {add_i332512691298_r0s1[5], add_i332512691298_r0s1};
+  wire [6:0]   _GEN_117 = {add_i3325_11300_r0s1[5], add_i3325_11300_r0s1};
+  wire [6:0]   _GEN_118 = _GEN_116 + _GEN_117;
+  wire [7:0]   _GEN_119 = {_GEN_118[6], _GEN_118};
+  wire [6:0]   _GEN_120 = {add_i3325_2_r0s1[5], add_i3325_2_r0s1};
+  wire [6:0]   _GEN_121 =
+    {add_i3325_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1[5],
+     add_i3325_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1};
+  wire [6:0]   _GEN_122 = _GEN_120 + _GEN_121;
+  wire [7:0]   _GEN_123 = {_GEN_122[6], _GEN_122};
+  wire [7:0]   _GEN_124 = _GEN_119 + _GEN_123;
+  wire [8:0]   _GEN_125 = {_GEN_124[7], _GEN_124};
+  wire [6:0]   _GEN_126 =
+    {add_i3325_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1[5],
+     add_i3325_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1};
   wire [6:0]   _GEN_127 =
-    {add_i3312_3133113611402144714991554161616811753182819101995208721822284238925012616273828632995313032723417356937243886_r0s1[5],
-     add_i3312_3133113611402144714991554161616811753182819101995208721822284238925012616273828632995313032723417356937243886_r0s1};
+    {and5_i3573_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1[5],
+     and5_i3573_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1};
   wire [6:0]   _GEN_128 = _GEN_126 + _GEN_127;
   wire [7:0]   _GEN_129 = {_GEN_128[6], _GEN_128};
-  wire [7:0]   _GEN_130 = _GEN_125 + _GEN_129;
-  wire [8:0]   _GEN_131 = {_GEN_130[7], _GEN_130};
-  wire [5:0]   _GEN_132 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off20_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off20_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off20_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off20_r0
-                : across_sroa_0_0_off0_off20_r0}} + {2'h0, _GEN_113[67:64]};
-  wire [6:0]   _GEN_133 = {_GEN_132[5], _GEN_132};
-  wire [5:0]   _GEN_134 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off25_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off25_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off25_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off25_r0
-                : across_sroa_0_0_off0_off25_r0}} + {2'h0, _GEN_113[83:80]};
-  wire [6:0]   _GEN_135 = {_GEN_134[5], _GEN_134};
-  wire [7:0]   _GEN_136 = {sroa_speculated8296_v_4_r0s1[6], sroa_speculated8296_v_4_r0s1};
-  wire [5:0]   _GEN_137 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off30_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off30_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off30_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off30_r0
-                : across_sroa_0_0_off0_off30_r0}} + {2'h0, _GEN_113[99:96]};
-  wire [6:0]   _GEN_138 = {_GEN_137[5], _GEN_137};
-  wire [5:0]   _GEN_139 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off35_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off35_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off35_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off35_r0
-                : across_sroa_0_0_off0_off35_r0}} + {2'h0, _GEN_113[115:112]};
-  wire [6:0]   _GEN_140 = {_GEN_139[5], _GEN_139};
-  wire [7:0]   _GEN_141 = {sroa_speculated8296_v_6_r0s1[6], sroa_speculated8296_v_6_r0s1};
-  wire [7:0]   _GEN_142 = _GEN_136 + _GEN_141;
-  wire [8:0]   _GEN_143 = {_GEN_142[7], _GEN_142};
-  wire [8:0]   _GEN_144 = _GEN_131 + _GEN_143;
-  wire [9:0]   _GEN_145 = {_GEN_144[8], _GEN_144};
-  wire [5:0]   _GEN_146 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off40_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off40_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off40_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off40_r0
-                : across_sroa_0_0_off0_off40_r0}} + {2'h0, _GEN_113[131:128]};
-  wire [6:0]   _GEN_147 = {_GEN_146[5], _GEN_146};
-  wire [5:0]   _GEN_148 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off45_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off45_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off45_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off45_r0
-                : across_sroa_0_0_off0_off45_r0}} + {2'h0, _GEN_113[147:144]};
-  wire [6:0]   _GEN_149 = {_GEN_148[5], _GEN_148};
-  wire [7:0]   _GEN_150 = {sroa_speculated8296_v_8_r0s1[6], sroa_speculated8296_v_8_r0s1};
-  wire [5:0]   _GEN_151 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off50_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off50_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off50_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off50_r0
-                : across_sroa_0_0_off0_off50_r0}} + {2'h0, _GEN_113[163:160]};
-  wire [6:0]   _GEN_152 = {_GEN_151[5], _GEN_151};
-  wire [5:0]   _GEN_153 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off55_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off55_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off55_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off55_r0
-                : across_sroa_0_0_off0_off55_r0}} + {2'h0, _GEN_113[179:176]};
-  wire [6:0]   _GEN_154 = {_GEN_153[5], _GEN_153};
-  wire [7:0]   _GEN_155 =
-    {sroa_speculated8296_v_10_r0s1[6], sroa_speculated8296_v_10_r0s1};
-  wire [7:0]   _GEN_156 = _GEN_150 + _GEN_155;
+  wire [6:0]   _GEN_130 =
+    {and5_i3573_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1[5],
+     and5_i3573_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1};
+  wire [6:0]   _GEN_131 =
+    {and5_i3573_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1[5],
+     and5_i3573_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1};
+  wire [6:0]   _GEN_132 = _GEN_130 + _GEN_131;
+  wire [7:0]   _GEN_133 = {_GEN_132[6], _GEN_132};
+  wire [7:0]   _GEN_134 = _GEN_129 + _GEN_133;
+  wire [8:0]   _GEN_135 = {_GEN_134[7], _GEN_134};
+  wire [8:0]   _GEN_136 = _GEN_125 + _GEN_135;
+  wire [9:0]   _GEN_137 = {_GEN_136[8], _GEN_136};
+  wire [6:0]   _GEN_138 =
+    {and5_i3573_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1[5],
+     and5_i3573_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1};
+  wire [6:0]   _GEN_139 =
+    {and5_i3573_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1[5],
+     and5_i3573_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1};
+  wire [6:0]   _GEN_140 = _GEN_138 + _GEN_139;
+  wire [7:0]   _GEN_141 = {_GEN_140[6], _GEN_140};
+  wire [6:0]   _GEN_142 =
+    {and5_i3573_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1[5],
+     and5_i3573_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1};
+  wire [6:0]   _GEN_143 =
+    {and5_i3573_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1[5],
+     and5_i3573_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1};
+  wire [6:0]   _GEN_144 = _GEN_142 + _GEN_143;
+  wire [7:0]   _GEN_145 = {_GEN_144[6], _GEN_144};
+  wire [7:0]   _GEN_146 = _GEN_141 + _GEN_145;
+  wire [8:0]   _GEN_147 = {_GEN_146[7], _GEN_146};
+  wire [6:0]   _GEN_148 =
+    {and5_i3573_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1[5],
+     and5_i3573_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1};
+  wire [6:0]   _GEN_149 =
+    {and5_i3573_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1[5],
+     and5_i3573_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1};
+  wire [6:0]   _GEN_150 = _GEN_148 + _GEN_149;
+  wire [7:0]   _GEN_151 = {_GEN_150[6], _GEN_150};
+  wire [6:0]   _GEN_152 =
+    {and5_i3573_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1[5],
+     and5_i3573_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1};
+  wire [6:0]   _GEN_153 =
+    {and5_i3573_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1[5],
+     and5_i3573_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1};
+  wire [6:0]   _GEN_154 = _GEN_152 + _GEN_153;
+  wire [7:0]   _GEN_155 = {_GEN_154[6], _GEN_154};
+  wire [7:0]   _GEN_156 = _GEN_151 + _GEN_155;
   wire [8:0]   _GEN_157 = {_GEN_156[7], _GEN_156};
-  wire [5:0]   _GEN_158 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off60_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off60_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off60_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off60_r0
-                : across_sroa_0_0_off0_off60_r0}} + {2'h0, _GEN_113[195:192]};
-  wire [6:0]   _GEN_159 = {_GEN_158[5], _GEN_158};
-  wire [5:0]   _GEN_160 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off65_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off65_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off65_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off65_r0
-                : across_sroa_0_0_off0_off65_r0}} + {2'h0, _GEN_113[211:208]};
-  wire [6:0]   _GEN_161 = {_GEN_160[5], _GEN_160};
-  wire [7:0]   _GEN_162 =
-    {sroa_speculated8296_v_12_r0s1[6], sroa_speculated8296_v_12_r0s1};
-  wire [5:0]   _GEN_163 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off70_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off70_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off70_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off70_r0
-                : across_sroa_0_0_off0_off70_r0}} + {2'h0, _GEN_113[227:224]};
-  wire [6:0]   _GEN_164 = {_GEN_163[5], _GEN_163};
-  wire [5:0]   _GEN_165 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off75_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off75_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off75_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off75_r0
-                : across_sroa_0_0_off0_off75_r0}} + {2'h0, _GEN_113[243:240]};
-  wire [6:0]   _GEN_166 = {_GEN_165[5], _GEN_165};
-  wire [7:0]   _GEN_167 =
-    {sroa_speculated8296_v_14_r0s1[6], sroa_speculated8296_v_14_r0s1};
-  wire [7:0]   _GEN_168 = _GEN_162 + _GEN_167;
+  wire [8:0]   _GEN_158 = _GEN_147 + _GEN_157;
+  wire [9:0]   _GEN_159 = {_GEN_158[8], _GEN_158};
+  wire [6:0]   _GEN_160 =
+    {and5_i3573_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1[5],
+     and5_i3573_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1};
+  wire [6:0]   _GEN_161 =
+    {and5_i3573_172299237225162599275328463010311332873400358437073901_in_in_r0s1[5],
+     and5_i3573_172299237225162599275328463010311332873400358437073901_in_in_r0s1};
+  wire [6:0]   _GEN_162 = _GEN_160 + _GEN_161;
+  wire [7:0]   _GEN_163 = {_GEN_162[6], _GEN_162};
+  wire [6:0]   _GEN_164 =
+    {and5_i3573_18240624822633271928802976314732533434355037413867_in_in_r0s1[5],
+     and5_i3573_18240624822633271928802976314732533434355037413867_in_in_r0s1};
+  wire [6:0]   _GEN_165 =
+    {and5_i3573_1925182597275528443012311132893398358637053903_in_in_r0s1[5],
+     and5_i3573_1925182597275528443012311132893398358637053903_in_in_r0s1};
+  wire [6:0]   _GEN_166 = _GEN_164 + _GEN_165;
+  wire [7:0]   _GEN_167 = {_GEN_166[6], _GEN_166};
+  wire [7:0]   _GEN_168 = _GEN_163 + _GEN_167;
   wire [8:0]   _GEN_169 = {_GEN_168[7], _GEN_168};
-  wire [8:0]   _GEN_170 = _GEN_157 + _GEN_169;
-  wire [9:0]   _GEN_171 = {_GEN_170[8], _GEN_170};
-  wire [5:0]   _GEN_172 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off80_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off80_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off80_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off80_r0
-                : across_sroa_0_0_off0_off80_r0}} + {2'h0, _GEN_113[259:256]};
-  wire [6:0]   _GEN_173 = {_GEN_172[5], _GEN_172};
-  wire [5:0]   _GEN_174 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off85_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off85_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off85_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off85_r0
-                : across_sroa_0_0_off0_off85_r0}} + {2'h0, _GEN_113[275:272]};
-  wire [6:0]   _GEN_175 = {_GEN_174[5], _GEN_174};
-  wire [7:0]   _GEN_176 =
-    {sroa_speculated8296_v_16_r0s1[6], sroa_speculated8296_v_16_r0s1};
-  wire [5:0]   _GEN_177 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off90_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off90_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off90_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off90_r0
-                : across_sroa_0_0_off0_off90_r0}} + {2'h0, _GEN_113[291:288]};
-  wire [6:0]   _GEN_178 = {_GEN_177[5], _GEN_177};
-  wire [5:0]   _GEN_179 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off95_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off95_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off95_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off95_r0
-                : across_sroa_0_0_off0_off95_r0}} + {2'h0, _GEN_113[307:304]};
-  wire [6:0]   _GEN_180 = {_GEN_179[5], _GEN_179};
-  wire [7:0]   _GEN_181 =
-    {sroa_speculated8296_v_18_r0s1[6], sroa_speculated8296_v_18_r0s1};
-  wire [7:0]   _GEN_182 = _GEN_176 + _GEN_181;
-  wire [8:0]   _GEN_183 = {_GEN_182[7], _GEN_182};
-  wire [5:0]   _GEN_184 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off100_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off100_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off100_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off100_r0
-                : across_sroa_0_0_off0_off100_r0}} + {2'h0, _GEN_113[323:320]};
-  wire [6:0]   _GEN_185 = {_GEN_184[5], _GEN_184};
-  wire [5:0]   _GEN_186 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off105_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off105_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off105_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off105_r0
-                : across_sroa_0_0_off0_off105_r0}} + {2'h0, _GEN_113[339:336]};
-  wire [6:0]   _GEN_187 = {_GEN_186[5], _GEN_186};
-  wire [7:0]   _GEN_188 =
-    {sroa_speculated8296_v_20_r0s1[6], sroa_speculated8296_v_20_r0s1};
-  wire [5:0]   _GEN_189 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off110_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off110_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off110_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off110_r0
-                : across_sroa_0_0_off0_off110_r0}} + {2'h0, _GEN_113[355:352]};
-  wire [6:0]   _GEN_190 = {_GEN_189[5], _GEN_189};
-  wire [5:0]   _GEN_191 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off115_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off115_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off115_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off115_r0
-                : across_sroa_0_0_off0_off115_r0}} + {2'h0, _GEN_113[371:368]};
-  wire [6:0]   _GEN_192 = {_GEN_191[5], _GEN_191};
-  wire [7:0]   _GEN_193 =
-    {sroa_speculated8296_v_22_r0s1[6], sroa_speculated8296_v_22_r0s1};
-  wire [7:0]   _GEN_194 = _GEN_188 + _GEN_193;
-  wire [8:0]   _GEN_195 = {_GEN_194[7], _GEN_194};
-  wire [8:0]   _GEN_196 = _GEN_183 + _GEN_195;
-  wire [9:0]   _GEN_197 = {_GEN_196[8], _GEN_196};
-  wire [5:0]   _GEN_198 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off120_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off120_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off120_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off120_r0
-                : across_sroa_0_0_off0_off120_r0}} + {2'h0, _GEN_113[387:384]};
-  wire [6:0]   _GEN_199 = {_GEN_198[5], _GEN_198};
-  wire [5:0]   _GEN_200 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off125_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off125_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off125_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off125_r0
-                : across_sroa_0_0_off0_off125_r0}} + {2'h0, _GEN_113[403:400]};
-  wire [6:0]   _GEN_201 = {_GEN_200[5], _GEN_200};
-  wire [7:0]   _GEN_202 =
-    {sroa_speculated8296_v_24_r0s1[6], sroa_speculated8296_v_24_r0s1};
-  wire [5:0]   _GEN_203 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off130_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off130_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off130_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off130_r0
-                : across_sroa_0_0_off0_off130_r0}} + {2'h0, _GEN_113[419:416]};
-  wire [6:0]   _GEN_204 = {_GEN_203[5], _GEN_203};
-  wire [5:0]   _GEN_205 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off135_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off135_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off135_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off135_r0
-                : across_sroa_0_0_off0_off135_r0}} + {2'h0, _GEN_113[435:432]};
-  wire [6:0]   _GEN_206 = {_GEN_205[5], _GEN_205};
-  wire [7:0]   _GEN_207 =
-    {sroa_speculated8296_v_26_r0s1[6], sroa_speculated8296_v_26_r0s1};
-  wire [7:0]   _GEN_208 = _GEN_202 + _GEN_207;
-  wire [8:0]   _GEN_209 = {_GEN_208[7], _GEN_208};
-  wire [5:0]   _GEN_210 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off140_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off140_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off140_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off140_r0
-                : across_sroa_0_0_off0_off140_r0}} + {2'h0, _GEN_113[451:448]};
-  wire [6:0]   _GEN_211 = {_GEN_210[5], _GEN_210};
-  wire [5:0]   _GEN_212 =
-    _GEN_119
-      ? (_GEN_118
-           ? {2'h0, across_sroa_0_0_off0_off145_r0}
-           : {2'h3, ~across_sroa_0_0_off0_off145_r0}
-             + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off145_r0}})
-      : {1'h0,
-         _GEN_120
-           + {1'h0,
-              second_before_0_r0
-                ? across_sroa_6_0_off0_off145_r0
-                : across_sroa_0_0_off0_off145_r0}} + {2'h0, _GEN_113[467:464]};
-  wire [6:0]   _GEN_213 = {_GEN_212[5], _GEN_212};
-  wire [7:0]   _GEN_214 =
-    {sroa_speculated8296_v_28_r0s1[6], sroa_speculated8296_v_28_r0s1};
-  wire [6:0]   _GEN_215 = {add_i3312_30_r0s1[5], add_i3312_30_r0s1};
-  wire [6:0]   _GEN_216 = {add_i3312_31_r0s1[5], add_i3312_31_r0s1};
-  wire [6:0]   _GEN_217 = _GEN_215 + _GEN_216;
-  wire [7:0]   _GEN_218 = {_GEN_217[6], _GEN_217};
-  wire [7:0]   _GEN_219 = _GEN_214 + _GEN_218;
-  wire [8:0]   _GEN_220 = {_GEN_219[7], _GEN_219};
-  wire [8:0]   _GEN_221 = _GEN_209 + _GEN_220;
-  wire [9:0]   _GEN_222 = {_GEN_221[8], _GEN_221};
-  wire [10:0]  _GEN_223 =
-    {sroa_speculated8280_v_r0s2[9], sroa_speculated8280_v_r0s2}
-    + {sroa_speculated8280_v_16_r0s2[9], sroa_speculated8280_v_16_r0s2};
-  wire [15:0]  _GEN_224 =
-    or_cond7491_r0s2
-      ? zeros_sroa_0_0_r0s2 + {{5{_GEN_223[10]}}, _GEN_223}
-      : {sroa_speculated8503_r0s2[14], sroa_speculated8503_r0s2};
-  wire [9:0]   _GEN_225 =
-    (plan_sroa_6_0_r0 & _GEN_118 ? 10'h3 : 10'h0) + {2'h0, plan_sroa_29_0_r0}
+  wire [6:0]   _GEN_170 =
+    {and5_i3573_202635271728822974314932513436354837433865_in_in_r0s1[5],
+     and5_i3573_202635271728822974314932513436354837433865_in_in_r0s1};
+  wire [6:0]   _GEN_171 =
+    {and5_i3573_21275728423014310932913396358837033905_in_in_r0s1[5],
+     and5_i3573_21275728423014310932913396358837033905_in_in_r0s1};
+  wire [6:0]   _GEN_172 = _GEN_170 + _GEN_171;
+  wire [7:0]   _GEN_173 = {_GEN_172[6], _GEN_172};
+  wire [6:0]   _GEN_174 =
+    {and5_i3573_2228842972315132493438354637453863_in_in_r0s1[5],
+     and5_i3573_2228842972315132493438354637453863_in_in_r0s1};
+  wire [6:0]   _GEN_175 =
+    {and5_i3573_233016310732933394359037013907_in_in_r0s1[5],
+     and5_i3573_233016310732933394359037013907_in_in_r0s1};
+  wire [6:0]   _GEN_176 = _GEN_174 + _GEN_175;
+  wire [7:0]   _GEN_177 = {_GEN_176[6], _GEN_176};
+  wire [7:0]   _GEN_178 = _GEN_173 + _GEN_177;
+  wire [8:0]   _GEN_179 = {_GEN_178[7], _GEN_178};
+  wire [8:0]   _GEN_180 = _GEN_169 + _GEN_179;
+  wire [9:0]   _GEN_181 = {_GEN_180[8], _GEN_180};
+  wire [6:0]   _GEN_182 =
+    {and5_i3573_24315332473440354437473861_in_in_r0s1[5],
+     and5_i3573_24315332473440354437473861_in_in_r0s1};
+  wire [6:0]   _GEN_183 =
+    {and5_i3573_2532953392359236993909_in_in_r0s1[5],
+     and5_i3573_2532953392359236993909_in_in_r0s1};
+  wire [6:0]   _GEN_184 = _GEN_182 + _GEN_183;
+  wire [7:0]   _GEN_185 = {_GEN_184[6], _GEN_184};
+  wire [6:0]   _GEN_186 =
+    {and5_i3573_263442354237493859_in_in_r0s1[5],
+     and5_i3573_263442354237493859_in_in_r0s1};
+  wire [6:0]   _GEN_187 =
+    {and5_i3573_27359436973911_in_in_r0s1[5], and5_i3573_27359436973911_in_in_r0s1};
+  wire [6:0]   _GEN_188 = _GEN_186 + _GEN_187;
+  wire [7:0]   _GEN_189 = {_GEN_188[6], _GEN_188};
+  wire [7:0]   _GEN_190 = _GEN_185 + _GEN_189;
+  wire [8:0]   _GEN_191 = {_GEN_190[7], _GEN_190};
+  wire [6:0]   _GEN_192 =
+    {and5_i3573_2837513857_in_in_r0s1[5], and5_i3573_2837513857_in_in_r0s1};
+  wire [6:0]   _GEN_193 = {and5_i3573_293913_in_in_r0s1[5], and5_i3573_293913_in_in_r0s1};
+  wire [6:0]   _GEN_194 = _GEN_192 + _GEN_193;
+  wire [7:0]   _GEN_195 = {_GEN_194[6], _GEN_194};
+  wire [6:0]   _GEN_196 = {add_i3325_30_r0s1[5], add_i3325_30_r0s1};
+  wire [6:0]   _GEN_197 = {add_i3325_31_r0s1[5], add_i3325_31_r0s1};
+  wire [6:0]   _GEN_198 = _GEN_196 + _GEN_197;
+  wire [7:0]   _GEN_199 = {_GEN_198[6], _GEN_198};
+  wire [7:0]   _GEN_200 = _GEN_195 + _GEN_199;
+  wire [8:0]   _GEN_201 = {_GEN_200[7], _GEN_200};
+  wire [8:0]   _GEN_202 = _GEN_191 + _GEN_201;
+  wire [9:0]   _GEN_203 = {_GEN_202[8], _GEN_202};
+  wire [10:0]  _GEN_204 =
+    {sroa_speculated8289_v_r0s2[9], sroa_speculated8289_v_r0s2}
+    + {sroa_speculated8289_v_16_r0s2[9], sroa_speculated8289_v_16_r0s2};
+  wire [15:0]  _GEN_205 =
+    or_cond7501_r0s2
+      ? zeros_sroa_0_0_r0s2 + {{5{_GEN_204[10]}}, _GEN_204}
+      : {{6{kept_sroa_0_0_r0s2[9]}}, kept_sroa_0_0_r0s2[9:0]};
+  wire [9:0]   _GEN_206 =
+    (plan_sroa_6_0_r0 & _GEN_112 ? 10'h3 : 10'h0) + {2'h0, plan_sroa_29_0_r0}
     + (plan_sroa_10_0_r0[0] ? 10'h371 : 10'h3E1);
-  wire [9:0]   _GEN_226 = {5'h0, sroa_speculated8500_r0s1} + conv_i3737_r0s1;
-  wire [13:0]  _GEN_227 = ({14{_GEN_224[15]}} ^ _GEN_224[13:0]) + {13'h0, _GEN_224[15]};
-  wire         _GEN_228 = xor_r0s3 & xor_r0s3__1;
-  wire         _GEN_229 = xor_r0s3__2 & xor_r0s3__3;
-  wire         _GEN_230 = _GEN_228 & _GEN_229;
-  wire         _GEN_231 = xor_r0s3__4 & xor_r0s3__5;
-  wire         _GEN_232 = xor_r0s3__6 & xor_r0s3__7;
-  wire         _GEN_233 = _GEN_231 & _GEN_232;
-  wire         _GEN_234 = _GEN_230 & _GEN_233;
-  wire         _GEN_235 = xor_r0s3__8 & xor_r0s3__9;
-  wire         _GEN_236 = xor_r0s3__10 & xor_r0s3__11;
-  wire         _GEN_237 = _GEN_235 & _GEN_236;
-  wire         _GEN_238 = xor_r0s3__12 & xor_r0s3__13;
-  wire [2:0]   _GEN_239 =
-    _GEN_234
-      ? {_GEN_237,
-         _GEN_237
-           ? {_GEN_238, ~_GEN_238 & xor_r0s3__12 & add_i3911_r0s3}
-           : {_GEN_235 & ~_GEN_236,
-              _GEN_235
-                ? xor_r0s3__10 & add_i3911_r0s3__1
-                : xor_r0s3__8 & add_i3911_r0s3__2}}
-      : {_GEN_230 & ~_GEN_233,
-         _GEN_230
-           ? {_GEN_231 & ~_GEN_232,
-              _GEN_231
-                ? xor_r0s3__6 & add_i3911_r0s3__3
-                : xor_r0s3__4 & add_i3911_r0s3__4}
-           : {_GEN_228 & ~_GEN_229,
-              _GEN_228 ? xor_r0s3__2 & add_i3911_r0s3__5 : xor_r0s3 & add_i3911_r0s3__6}};
-  wire [9:0]   _GEN_240 = add_i3947_r0s3 - {6'h0, _GEN_234, _GEN_239};
-  wire [4:0]   _GEN_241 = _GEN_240[9] ? add_i3947_r0s3[4:0] : {1'h0, _GEN_234, _GEN_239};
-  wire [7:0]   _GEN_242 =
-    {sroa_speculated8296_v_17_r0s1[6], sroa_speculated8296_v_17_r0s1};
-  wire [7:0]   _GEN_243 =
-    {sroa_speculated8296_v_19_r0s1[6], sroa_speculated8296_v_19_r0s1};
-  wire [7:0]   _GEN_244 = _GEN_242 + _GEN_243;
-  wire [8:0]   _GEN_245 = {_GEN_244[7], _GEN_244};
-  wire [7:0]   _GEN_246 =
-    {sroa_speculated8296_v_21_r0s1[6], sroa_speculated8296_v_21_r0s1};
-  wire [7:0]   _GEN_247 =
-    {sroa_speculated8296_v_23_r0s1[6], sroa_speculated8296_v_23_r0s1};
-  wire [7:0]   _GEN_248 = _GEN_246 + _GEN_247;
-  wire [8:0]   _GEN_249 = {_GEN_248[7], _GEN_248};
-  wire [8:0]   _GEN_250 = _GEN_245 + _GEN_249;
-  wire [9:0]   _GEN_251 = {_GEN_250[8], _GEN_250};
-  wire [7:0]   _GEN_252 =
-    {sroa_speculated8296_v_25_r0s1[6], sroa_speculated8296_v_25_r0s1};
-  wire [7:0]   _GEN_253 =
-    {sroa_speculated8296_v_27_r0s1[6], sroa_speculated8296_v_27_r0s1};
-  wire [7:0]   _GEN_254 = _GEN_252 + _GEN_253;
+  wire [13:0]  _GEN_207 = ({14{_GEN_205[15]}} ^ _GEN_205[13:0]) + {13'h0, _GEN_205[15]};
+  wire         _GEN_208 = xor_r0s3 & xor_r0s3__1;
+  wire         _GEN_209 = xor_r0s3__2 & xor_r0s3__3;
+  wire         _GEN_210 = _GEN_208 & _GEN_209;
+  wire         _GEN_211 = xor_r0s3__4 & xor_r0s3__5;
+  wire         _GEN_212 = xor_r0s3__6 & xor_r0s3__7;
+  wire         _GEN_213 = _GEN_211 & _GEN_212;
+  wire         _GEN_214 = _GEN_210 & _GEN_213;
+  wire         _GEN_215 = xor_r0s3__8 & xor_r0s3__9;
+  wire         _GEN_216 = xor_r0s3__10 & xor_r0s3__11;
+  wire         _GEN_217 = _GEN_215 & _GEN_216;
+  wire         _GEN_218 = xor_r0s3__12 & xor_r0s3__13;
+  wire [2:0]   _GEN_219 =
+    _GEN_214
+      ? {_GEN_217,
+         _GEN_217
+           ? {_GEN_218, ~_GEN_218 & xor_r0s3__12 & add_i3940_r0s3}
+           : {_GEN_215 & ~_GEN_216,
+              _GEN_215
+                ? xor_r0s3__10 & add_i3940_r0s3__1
+                : xor_r0s3__8 & add_i3940_r0s3__2}}
+      : {_GEN_210 & ~_GEN_213,
+         _GEN_210
+           ? {_GEN_211 & ~_GEN_212,
+              _GEN_211
+                ? xor_r0s3__6 & add_i3940_r0s3__3
+                : xor_r0s3__4 & add_i3940_r0s3__4}
+           : {_GEN_208 & ~_GEN_209,
+              _GEN_208 ? xor_r0s3__2 & add_i3940_r0s3__5 : xor_r0s3 & add_i3940_r0s3__6}};
+  wire [9:0]   _GEN_220 = add_i3976_r0s3 - {6'h0, _GEN_214, _GEN_219};
+  wire [4:0]   _GEN_221 = _GEN_220[9] ? add_i3976_r0s3[4:0] : {1'h0, _GEN_214, _GEN_219};
+  wire [6:0]   _GEN_222 = _GEN_160 - _GEN_161;
+  wire [7:0]   _GEN_223 = {_GEN_222[6], _GEN_222};
+  wire [6:0]   _GEN_224 = _GEN_164 - _GEN_165;
+  wire [7:0]   _GEN_225 = {_GEN_224[6], _GEN_224};
+  wire [7:0]   _GEN_226 = _GEN_223 + _GEN_225;
+  wire [8:0]   _GEN_227 = {_GEN_226[7], _GEN_226};
+  wire [6:0]   _GEN_228 = _GEN_170 - _GEN_171;
+  wire [7:0]   _GEN_229 = {_GEN_228[6], _GEN_228};
+  wire [6:0]   _GEN_230 = _GEN_174 - _GEN_175;
+  wire [7:0]   _GEN_231 = {_GEN_230[6], _GEN_230};
+  wire [7:0]   _GEN_232 = _GEN_229 + _GEN_231;
+  wire [8:0]   _GEN_233 = {_GEN_232[7], _GEN_232};
+  wire [8:0]   _GEN_234 = _GEN_227 + _GEN_233;
+  wire [9:0]   _GEN_235 = {_GEN_234[8], _GEN_234};
+  wire [6:0]   _GEN_236 = _GEN_182 - _GEN_183;
+  wire [7:0]   _GEN_237 = {_GEN_236[6], _GEN_236};
+  wire [6:0]   _GEN_238 = _GEN_186 - _GEN_187;
+  wire [7:0]   _GEN_239 = {_GEN_238[6], _GEN_238};
+  wire [7:0]   _GEN_240 = _GEN_237 + _GEN_239;
+  wire [8:0]   _GEN_241 = {_GEN_240[7], _GEN_240};
+  wire [6:0]   _GEN_242 = _GEN_192 - _GEN_193;
+  wire [7:0]   _GEN_243 = {_GEN_242[6], _GEN_242};
+  wire [6:0]   _GEN_244 = _GEN_196 - _GEN_197;
+  wire [7:0]   _GEN_245 = {_GEN_244[6], _GEN_244};
+  wire [7:0]   _GEN_246 = _GEN_243 + _GEN_245;
+  wire [8:0]   _GEN_247 = {_GEN_246[7], _GEN_246};
+  wire [8:0]   _GEN_248 = _GEN_241 + _GEN_247;
+  wire [9:0]   _GEN_249 = {_GEN_248[8], _GEN_248};
+  wire [6:0]   _GEN_250 = _GEN_116 - _GEN_117;
+  wire [7:0]   _GEN_251 = {_GEN_250[6], _GEN_250};
+  wire [6:0]   _GEN_252 = _GEN_120 - _GEN_121;
+  wire [7:0]   _GEN_253 = {_GEN_252[6], _GEN_252};
+  wire [7:0]   _GEN_254 = _GEN_251 + _GEN_253;
   wire [8:0]   _GEN_255 = {_GEN_254[7], _GEN_254};
-  wire [7:0]   _GEN_256 =
-    {sroa_speculated8296_v_29_r0s1[6], sroa_speculated8296_v_29_r0s1};
-  wire [6:0]   _GEN_257 = _GEN_215 - _GEN_216;
-  wire [7:0]   _GEN_258 = {_GEN_257[6], _GEN_257};
-  wire [7:0]   _GEN_259 = _GEN_256 + _GEN_258;
-  wire [8:0]   _GEN_260 = {_GEN_259[7], _GEN_259};
-  wire [8:0]   _GEN_261 = _GEN_255 + _GEN_260;
-  wire [9:0]   _GEN_262 = {_GEN_261[8], _GEN_261};
-  wire [7:0]   _GEN_263 = {sroa_speculated8296_v_1_r0s1[6], sroa_speculated8296_v_1_r0s1};
-  wire [6:0]   _GEN_264 = _GEN_126 - _GEN_127;
+  wire [6:0]   _GEN_256 = _GEN_126 - _GEN_127;
+  wire [7:0]   _GEN_257 = {_GEN_256[6], _GEN_256};
+  wire [6:0]   _GEN_258 = _GEN_130 - _GEN_131;
+  wire [7:0]   _GEN_259 = {_GEN_258[6], _GEN_258};
+  wire [7:0]   _GEN_260 = _GEN_257 + _GEN_259;
+  wire [8:0]   _GEN_261 = {_GEN_260[7], _GEN_260};
+  wire [8:0]   _GEN_262 = _GEN_255 + _GEN_261;
+  wire [9:0]   _GEN_263 = {_GEN_262[8], _GEN_262};
+  wire [6:0]   _GEN_264 = _GEN_138 - _GEN_139;
   wire [7:0]   _GEN_265 = {_GEN_264[6], _GEN_264};
-  wire [7:0]   _GEN_266 = _GEN_263 + _GEN_265;
-  wire [8:0]   _GEN_267 = {_GEN_266[7], _GEN_266};
-  wire [7:0]   _GEN_268 = {sroa_speculated8296_v_5_r0s1[6], sroa_speculated8296_v_5_r0s1};
-  wire [7:0]   _GEN_269 = {sroa_speculated8296_v_7_r0s1[6], sroa_speculated8296_v_7_r0s1};
-  wire [7:0]   _GEN_270 = _GEN_268 + _GEN_269;
-  wire [8:0]   _GEN_271 = {_GEN_270[7], _GEN_270};
-  wire [8:0]   _GEN_272 = _GEN_267 + _GEN_271;
-  wire [9:0]   _GEN_273 = {_GEN_272[8], _GEN_272};
-  wire [7:0]   _GEN_274 = {sroa_speculated8296_v_9_r0s1[6], sroa_speculated8296_v_9_r0s1};
-  wire [7:0]   _GEN_275 =
-    {sroa_speculated8296_v_11_r0s1[6], sroa_speculated8296_v_11_r0s1};
-  wire [7:0]   _GEN_276 = _GEN_274 + _GEN_275;
-  wire [8:0]   _GEN_277 = {_GEN_276[7], _GEN_276};
-  wire [7:0]   _GEN_278 =
-    {sroa_speculated8296_v_13_r0s1[6], sroa_speculated8296_v_13_r0s1};
-  wire [7:0]   _GEN_279 =
-    {sroa_speculated8296_v_15_r0s1[6], sroa_speculated8296_v_15_r0s1};
-  wire [7:0]   _GEN_280 = _GEN_278 + _GEN_279;
-  wire [8:0]   _GEN_281 = {_GEN_280[7], _GEN_280};
-  wire [8:0]   _GEN_282 = _GEN_277 + _GEN_281;
-  wire [9:0]   _GEN_283 = {_GEN_282[8], _GEN_282};
-  wire [9:0]   _GEN_284 = sroa_speculated8280_v_17_r0s2 + sroa_speculated8280_v_1_r0s2;
-  wire [9:0]   _GEN_285 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__2};
-  wire [9:0]   _GEN_286 = or_cond7491_r0s2 ? _GEN_284 : sroa_speculated8503_r0s2__2;
-  wire [8:0]   _GEN_287 = ({9{_GEN_286[9]}} ^ _GEN_286[8:0]) + {8'h0, _GEN_286[9]};
-  wire [2:0]   _GEN_288 =
+  wire [6:0]   _GEN_266 = _GEN_142 - _GEN_143;
+  wire [7:0]   _GEN_267 = {_GEN_266[6], _GEN_266};
+  wire [7:0]   _GEN_268 = _GEN_265 + _GEN_267;
+  wire [8:0]   _GEN_269 = {_GEN_268[7], _GEN_268};
+  wire [6:0]   _GEN_270 = _GEN_148 - _GEN_149;
+  wire [7:0]   _GEN_271 = {_GEN_270[6], _GEN_270};
+  wire [6:0]   _GEN_272 = _GEN_152 - _GEN_153;
+  wire [7:0]   _GEN_273 = {_GEN_272[6], _GEN_272};
+  wire [7:0]   _GEN_274 = _GEN_271 + _GEN_273;
+  wire [8:0]   _GEN_275 = {_GEN_274[7], _GEN_274};
+  wire [8:0]   _GEN_276 = _GEN_269 + _GEN_275;
+  wire [9:0]   _GEN_277 = {_GEN_276[8], _GEN_276};
+  wire [9:0]   _GEN_278 = sroa_speculated8289_v_17_r0s2 + sroa_speculated8289_v_1_r0s2;
+  wire [9:0]   _GEN_279 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[15:11]};
+  wire [9:0]   _GEN_280 = or_cond7501_r0s2 ? _GEN_278 : kept_sroa_0_0_r0s2[25:16];
+  wire [8:0]   _GEN_281 = ({9{_GEN_280[9]}} ^ _GEN_280[8:0]) + {8'h0, _GEN_280[9]};
+  wire [2:0]   _GEN_282 =
     and_r0s3__3
       ? {2'h0, xor_r0s3__14}
       : {and_r0s3__7,
          and_r0s3__4 ? {and_r0s3__5, select_r0s3} : {and_r0s3__6, select_r0s3__1}};
-  wire [9:0]   _GEN_289 = add_i3932_1_r0s3 - {6'h0, and_r0s3__3, _GEN_288};
-  wire [4:0]   _GEN_290 =
-    _GEN_289[9] ? add_i3932_1_r0s3[4:0] : {1'h0, and_r0s3__3, _GEN_288};
-  wire [7:0]   _GEN_291 = _GEN_176 - _GEN_181;
+  wire [9:0]   _GEN_283 = add_i3961_1_r0s3 - {6'h0, and_r0s3__3, _GEN_282};
+  wire [4:0]   _GEN_284 =
+    _GEN_283[9] ? add_i3961_1_r0s3[4:0] : {1'h0, and_r0s3__3, _GEN_282};
+  wire [7:0]   _GEN_285 = _GEN_163 - _GEN_167;
+  wire [8:0]   _GEN_286 = {_GEN_285[7], _GEN_285};
+  wire [7:0]   _GEN_287 = _GEN_173 - _GEN_177;
+  wire [8:0]   _GEN_288 = {_GEN_287[7], _GEN_287};
+  wire [8:0]   _GEN_289 = _GEN_286 + _GEN_288;
+  wire [9:0]   _GEN_290 = {_GEN_289[8], _GEN_289};
+  wire [7:0]   _GEN_291 = _GEN_185 - _GEN_189;
   wire [8:0]   _GEN_292 = {_GEN_291[7], _GEN_291};
-  wire [7:0]   _GEN_293 = _GEN_188 - _GEN_193;
+  wire [7:0]   _GEN_293 = _GEN_195 - _GEN_199;
   wire [8:0]   _GEN_294 = {_GEN_293[7], _GEN_293};
   wire [8:0]   _GEN_295 = _GEN_292 + _GEN_294;
   wire [9:0]   _GEN_296 = {_GEN_295[8], _GEN_295};
-  wire [7:0]   _GEN_297 = _GEN_202 - _GEN_207;
+  wire [7:0]   _GEN_297 = _GEN_119 - _GEN_123;
   wire [8:0]   _GEN_298 = {_GEN_297[7], _GEN_297};
-  wire [7:0]   _GEN_299 = _GEN_214 - _GEN_218;
+  wire [7:0]   _GEN_299 = _GEN_129 - _GEN_133;
   wire [8:0]   _GEN_300 = {_GEN_299[7], _GEN_299};
   wire [8:0]   _GEN_301 = _GEN_298 + _GEN_300;
   wire [9:0]   _GEN_302 = {_GEN_301[8], _GEN_301};
-  wire [7:0]   _GEN_303 = _GEN_125 - _GEN_129;
+  wire [7:0]   _GEN_303 = _GEN_141 - _GEN_145;
   wire [8:0]   _GEN_304 = {_GEN_303[7], _GEN_303};
-  wire [7:0]   _GEN_305 = _GEN_136 - _GEN_141;
+  wire [7:0]   _GEN_305 = _GEN_151 - _GEN_155;
   wire [8:0]   _GEN_306 = {_GEN_305[7], _GEN_305};
   wire [8:0]   _GEN_307 = _GEN_304 + _GEN_306;
   wire [9:0]   _GEN_308 = {_GEN_307[8], _GEN_307};
-  wire [7:0]   _GEN_309 = _GEN_150 - _GEN_155;
-  wire [8:0]   _GEN_310 = {_GEN_309[7], _GEN_309};
-  wire [7:0]   _GEN_311 = _GEN_162 - _GEN_167;
-  wire [8:0]   _GEN_312 = {_GEN_311[7], _GEN_311};
-  wire [8:0]   _GEN_313 = _GEN_310 + _GEN_312;
-  wire [9:0]   _GEN_314 = {_GEN_313[8], _GEN_313};
-  wire [9:0]   _GEN_315 = sroa_speculated8280_v_18_r0s2 + sroa_speculated8280_v_2_r0s2;
-  wire [9:0]   _GEN_316 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__4};
-  wire [9:0]   _GEN_317 = or_cond7491_r0s2 ? _GEN_315 : sroa_speculated8503_r0s2__4;
-  wire [8:0]   _GEN_318 = ({9{_GEN_317[9]}} ^ _GEN_317[8:0]) + {8'h0, _GEN_317[9]};
-  wire [2:0]   _GEN_319 =
+  wire [9:0]   _GEN_309 = sroa_speculated8289_v_18_r0s2 + sroa_speculated8289_v_2_r0s2;
+  wire [9:0]   _GEN_310 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[23:19]};
+  wire [9:0]   _GEN_311 = or_cond7501_r0s2 ? _GEN_309 : kept_sroa_0_0_r0s2[41:32];
+  wire [8:0]   _GEN_312 = ({9{_GEN_311[9]}} ^ _GEN_311[8:0]) + {8'h0, _GEN_311[9]};
+  wire [2:0]   _GEN_313 =
     and_r0s3__9
       ? {2'h0, xor_r0s3__15}
       : {and_r0s3__13,
          and_r0s3__10 ? {and_r0s3__11, select_r0s3__2} : {and_r0s3__12, select_r0s3__3}};
-  wire [9:0]   _GEN_320 = add_i3932_2_r0s3 - {6'h0, and_r0s3__9, _GEN_319};
-  wire [4:0]   _GEN_321 =
-    _GEN_320[9] ? add_i3932_2_r0s3[4:0] : {1'h0, and_r0s3__9, _GEN_319};
-  wire [7:0]   _GEN_322 = _GEN_242 - _GEN_243;
+  wire [9:0]   _GEN_314 = add_i3961_2_r0s3 - {6'h0, and_r0s3__9, _GEN_313};
+  wire [4:0]   _GEN_315 =
+    _GEN_314[9] ? add_i3961_2_r0s3[4:0] : {1'h0, and_r0s3__9, _GEN_313};
+  wire [7:0]   _GEN_316 = _GEN_223 - _GEN_225;
+  wire [8:0]   _GEN_317 = {_GEN_316[7], _GEN_316};
+  wire [7:0]   _GEN_318 = _GEN_229 - _GEN_231;
+  wire [8:0]   _GEN_319 = {_GEN_318[7], _GEN_318};
+  wire [8:0]   _GEN_320 = _GEN_317 + _GEN_319;
+  wire [9:0]   _GEN_321 = {_GEN_320[8], _GEN_320};
+  wire [7:0]   _GEN_322 = _GEN_237 - _GEN_239;
   wire [8:0]   _GEN_323 = {_GEN_322[7], _GEN_322};
-  wire [7:0]   _GEN_324 = _GEN_246 - _GEN_247;
+  wire [7:0]   _GEN_324 = _GEN_243 - _GEN_245;
   wire [8:0]   _GEN_325 = {_GEN_324[7], _GEN_324};
   wire [8:0]   _GEN_326 = _GEN_323 + _GEN_325;
   wire [9:0]   _GEN_327 = {_GEN_326[8], _GEN_326};
-  wire [7:0]   _GEN_328 = _GEN_252 - _GEN_253;
+  wire [7:0]   _GEN_328 = _GEN_251 - _GEN_253;
   wire [8:0]   _GEN_329 = {_GEN_328[7], _GEN_328};
-  wire [7:0]   _GEN_330 = _GEN_256 - _GEN_258;
+  wire [7:0]   _GEN_330 = _GEN_257 - _GEN_259;
   wire [8:0]   _GEN_331 = {_GEN_330[7], _GEN_330};
   wire [8:0]   _GEN_332 = _GEN_329 + _GEN_331;
   wire [9:0]   _GEN_333 = {_GEN_332[8], _GEN_332};
-  wire [7:0]   _GEN_334 = _GEN_263 - _GEN_265;
+  wire [7:0]   _GEN_334 = _GEN_265 - _GEN_267;
   wire [8:0]   _GEN_335 = {_GEN_334[7], _GEN_334};
-  wire [7:0]   _GEN_336 = _GEN_268 - _GEN_269;
+  wire [7:0]   _GEN_336 = _GEN_271 - _GEN_273;
   wire [8:0]   _GEN_337 = {_GEN_336[7], _GEN_336};
   wire [8:0]   _GEN_338 = _GEN_335 + _GEN_337;
   wire [9:0]   _GEN_339 = {_GEN_338[8], _GEN_338};
-  wire [7:0]   _GEN_340 = _GEN_274 - _GEN_275;
-  wire [8:0]   _GEN_341 = {_GEN_340[7], _GEN_340};
-  wire [7:0]   _GEN_342 = _GEN_278 - _GEN_279;
-  wire [8:0]   _GEN_343 = {_GEN_342[7], _GEN_342};
-  wire [8:0]   _GEN_344 = _GEN_341 + _GEN_343;
-  wire [9:0]   _GEN_345 = {_GEN_344[8], _GEN_344};
-  wire [9:0]   _GEN_346 = sroa_speculated8280_v_19_r0s2 + sroa_speculated8280_v_3_r0s2;
-  wire [9:0]   _GEN_347 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__6};
-  wire [9:0]   _GEN_348 = or_cond7491_r0s2 ? _GEN_346 : sroa_speculated8503_r0s2__6;
-  wire [8:0]   _GEN_349 = ({9{_GEN_348[9]}} ^ _GEN_348[8:0]) + {8'h0, _GEN_348[9]};
-  wire [2:0]   _GEN_350 =
+  wire [9:0]   _GEN_340 = sroa_speculated8289_v_19_r0s2 + sroa_speculated8289_v_3_r0s2;
+  wire [9:0]   _GEN_341 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[31:27]};
+  wire [9:0]   _GEN_342 = or_cond7501_r0s2 ? _GEN_340 : kept_sroa_0_0_r0s2[57:48];
+  wire [8:0]   _GEN_343 = ({9{_GEN_342[9]}} ^ _GEN_342[8:0]) + {8'h0, _GEN_342[9]};
+  wire [2:0]   _GEN_344 =
     and_r0s3__15
       ? {2'h0, xor_r0s3__16}
       : {and_r0s3__19,
          and_r0s3__16 ? {and_r0s3__17, select_r0s3__4} : {and_r0s3__18, select_r0s3__5}};
-  wire [9:0]   _GEN_351 = add_i3932_3_r0s3 - {6'h0, and_r0s3__15, _GEN_350};
-  wire [4:0]   _GEN_352 =
-    _GEN_351[9] ? add_i3932_3_r0s3[4:0] : {1'h0, and_r0s3__15, _GEN_350};
-  wire [8:0]   _GEN_353 = _GEN_183 - _GEN_195;
+  wire [9:0]   _GEN_345 = add_i3961_3_r0s3 - {6'h0, and_r0s3__15, _GEN_344};
+  wire [4:0]   _GEN_346 =
+    _GEN_345[9] ? add_i3961_3_r0s3[4:0] : {1'h0, and_r0s3__15, _GEN_344};
+  wire [8:0]   _GEN_347 = _GEN_169 - _GEN_179;
+  wire [9:0]   _GEN_348 = {_GEN_347[8], _GEN_347};
+  wire [8:0]   _GEN_349 = _GEN_191 - _GEN_201;
+  wire [9:0]   _GEN_350 = {_GEN_349[8], _GEN_349};
+  wire [8:0]   _GEN_351 = _GEN_125 - _GEN_135;
+  wire [9:0]   _GEN_352 = {_GEN_351[8], _GEN_351};
+  wire [8:0]   _GEN_353 = _GEN_147 - _GEN_157;
   wire [9:0]   _GEN_354 = {_GEN_353[8], _GEN_353};
-  wire [8:0]   _GEN_355 = _GEN_209 - _GEN_220;
-  wire [9:0]   _GEN_356 = {_GEN_355[8], _GEN_355};
-  wire [8:0]   _GEN_357 = _GEN_131 - _GEN_143;
-  wire [9:0]   _GEN_358 = {_GEN_357[8], _GEN_357};
-  wire [8:0]   _GEN_359 = _GEN_157 - _GEN_169;
-  wire [9:0]   _GEN_360 = {_GEN_359[8], _GEN_359};
-  wire [9:0]   _GEN_361 = sroa_speculated8280_v_20_r0s2 + sroa_speculated8280_v_4_r0s2;
-  wire [9:0]   _GEN_362 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__8};
-  wire [9:0]   _GEN_363 = or_cond7491_r0s2 ? _GEN_361 : sroa_speculated8503_r0s2__8;
-  wire [8:0]   _GEN_364 = ({9{_GEN_363[9]}} ^ _GEN_363[8:0]) + {8'h0, _GEN_363[9]};
-  wire [2:0]   _GEN_365 =
+  wire [9:0]   _GEN_355 = sroa_speculated8289_v_20_r0s2 + sroa_speculated8289_v_4_r0s2;
+  wire [9:0]   _GEN_356 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[39:35]};
+  wire [9:0]   _GEN_357 = or_cond7501_r0s2 ? _GEN_355 : kept_sroa_0_0_r0s2[73:64];
+  wire [8:0]   _GEN_358 = ({9{_GEN_357[9]}} ^ _GEN_357[8:0]) + {8'h0, _GEN_357[9]};
+  wire [2:0]   _GEN_359 =
     and_r0s3__21
       ? {2'h0, xor_r0s3__17}
       : {and_r0s3__25,
          and_r0s3__22 ? {and_r0s3__23, select_r0s3__6} : {and_r0s3__24, select_r0s3__7}};
-  wire [9:0]   _GEN_366 = add_i3932_4_r0s3 - {6'h0, and_r0s3__21, _GEN_365};
-  wire [4:0]   _GEN_367 =
-    _GEN_366[9] ? add_i3932_4_r0s3[4:0] : {1'h0, and_r0s3__21, _GEN_365};
-  wire [8:0]   _GEN_368 = _GEN_267 - _GEN_271;
+  wire [9:0]   _GEN_360 = add_i3961_4_r0s3 - {6'h0, and_r0s3__21, _GEN_359};
+  wire [4:0]   _GEN_361 =
+    _GEN_360[9] ? add_i3961_4_r0s3[4:0] : {1'h0, and_r0s3__21, _GEN_359};
+  wire [8:0]   _GEN_362 = _GEN_255 - _GEN_261;
+  wire [9:0]   _GEN_363 = {_GEN_362[8], _GEN_362};
+  wire [8:0]   _GEN_364 = _GEN_269 - _GEN_275;
+  wire [9:0]   _GEN_365 = {_GEN_364[8], _GEN_364};
+  wire [8:0]   _GEN_366 = _GEN_227 - _GEN_233;
+  wire [9:0]   _GEN_367 = {_GEN_366[8], _GEN_366};
+  wire [8:0]   _GEN_368 = _GEN_241 - _GEN_247;
   wire [9:0]   _GEN_369 = {_GEN_368[8], _GEN_368};
-  wire [8:0]   _GEN_370 = _GEN_277 - _GEN_281;
-  wire [9:0]   _GEN_371 = {_GEN_370[8], _GEN_370};
-  wire [8:0]   _GEN_372 = _GEN_245 - _GEN_249;
-  wire [9:0]   _GEN_373 = {_GEN_372[8], _GEN_372};
-  wire [8:0]   _GEN_374 = _GEN_255 - _GEN_260;
-  wire [9:0]   _GEN_375 = {_GEN_374[8], _GEN_374};
-  wire [9:0]   _GEN_376 = sroa_speculated8280_v_5_r0s2 + sroa_speculated8280_v_21_r0s2;
-  wire [9:0]   _GEN_377 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__10};
-  wire [9:0]   _GEN_378 = or_cond7491_r0s2 ? _GEN_376 : sroa_speculated8503_r0s2__10;
-  wire [8:0]   _GEN_379 = ({9{_GEN_378[9]}} ^ _GEN_378[8:0]) + {8'h0, _GEN_378[9]};
-  wire [2:0]   _GEN_380 =
+  wire [9:0]   _GEN_370 = sroa_speculated8289_v_5_r0s2 + sroa_speculated8289_v_21_r0s2;
+  wire [9:0]   _GEN_371 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[47:43]};
+  wire [9:0]   _GEN_372 = or_cond7501_r0s2 ? _GEN_370 : kept_sroa_0_0_r0s2[89:80];
+  wire [8:0]   _GEN_373 = ({9{_GEN_372[9]}} ^ _GEN_372[8:0]) + {8'h0, _GEN_372[9]};
+  wire [2:0]   _GEN_374 =
     and_r0s3__27
       ? {2'h0, xor_r0s3__18}
       : {and_r0s3__31,
          and_r0s3__28 ? {and_r0s3__29, select_r0s3__8} : {and_r0s3__30, select_r0s3__9}};
-  wire [9:0]   _GEN_381 = add_i3932_5_r0s3 - {6'h0, and_r0s3__27, _GEN_380};
-  wire [4:0]   _GEN_382 =
-    _GEN_381[9] ? add_i3932_5_r0s3[4:0] : {1'h0, and_r0s3__27, _GEN_380};
-  wire [8:0]   _GEN_383 = _GEN_304 - _GEN_306;
+  wire [9:0]   _GEN_375 = add_i3961_5_r0s3 - {6'h0, and_r0s3__27, _GEN_374};
+  wire [4:0]   _GEN_376 =
+    _GEN_375[9] ? add_i3961_5_r0s3[4:0] : {1'h0, and_r0s3__27, _GEN_374};
+  wire [8:0]   _GEN_377 = _GEN_298 - _GEN_300;
+  wire [9:0]   _GEN_378 = {_GEN_377[8], _GEN_377};
+  wire [8:0]   _GEN_379 = _GEN_304 - _GEN_306;
+  wire [9:0]   _GEN_380 = {_GEN_379[8], _GEN_379};
+  wire [8:0]   _GEN_381 = _GEN_286 - _GEN_288;
+  wire [9:0]   _GEN_382 = {_GEN_381[8], _GEN_381};
+  wire [8:0]   _GEN_383 = _GEN_292 - _GEN_294;
   wire [9:0]   _GEN_384 = {_GEN_383[8], _GEN_383};
-  wire [8:0]   _GEN_385 = _GEN_310 - _GEN_312;
-  wire [9:0]   _GEN_386 = {_GEN_385[8], _GEN_385};
-  wire [8:0]   _GEN_387 = _GEN_292 - _GEN_294;
-  wire [9:0]   _GEN_388 = {_GEN_387[8], _GEN_387};
-  wire [8:0]   _GEN_389 = _GEN_298 - _GEN_300;
-  wire [9:0]   _GEN_390 = {_GEN_389[8], _GEN_389};
-  wire [9:0]   _GEN_391 = sroa_speculated8280_v_6_r0s2 + sroa_speculated8280_v_22_r0s2;
-  wire [9:0]   _GEN_392 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__12};
-  wire [9:0]   _GEN_393 = or_cond7491_r0s2 ? _GEN_391 : sroa_speculated8503_r0s2__12;
-  wire [8:0]   _GEN_394 = ({9{_GEN_393[9]}} ^ _GEN_393[8:0]) + {8'h0, _GEN_393[9]};
-  wire [2:0]   _GEN_395 =
+  wire [9:0]   _GEN_385 = sroa_speculated8289_v_6_r0s2 + sroa_speculated8289_v_22_r0s2;
+  wire [9:0]   _GEN_386 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[55:51]};
+  wire [9:0]   _GEN_387 = or_cond7501_r0s2 ? _GEN_385 : kept_sroa_0_0_r0s2[105:96];
+  wire [8:0]   _GEN_388 = ({9{_GEN_387[9]}} ^ _GEN_387[8:0]) + {8'h0, _GEN_387[9]};
+  wire [2:0]   _GEN_389 =
     and_r0s3__33
       ? {2'h0, xor_r0s3__19}
       : {and_r0s3__37,
          and_r0s3__34
            ? {and_r0s3__35, select_r0s3__10}
            : {and_r0s3__36, select_r0s3__11}};
-  wire [9:0]   _GEN_396 = add_i3932_6_r0s3 - {6'h0, and_r0s3__33, _GEN_395};
-  wire [4:0]   _GEN_397 =
-    _GEN_396[9] ? add_i3932_6_r0s3[4:0] : {1'h0, and_r0s3__33, _GEN_395};
-  wire [8:0]   _GEN_398 = _GEN_335 - _GEN_337;
+  wire [9:0]   _GEN_390 = add_i3961_6_r0s3 - {6'h0, and_r0s3__33, _GEN_389};
+  wire [4:0]   _GEN_391 =
+    _GEN_390[9] ? add_i3961_6_r0s3[4:0] : {1'h0, and_r0s3__33, _GEN_389};
+  wire [8:0]   _GEN_392 = _GEN_329 - _GEN_331;
+  wire [9:0]   _GEN_393 = {_GEN_392[8], _GEN_392};
+  wire [8:0]   _GEN_394 = _GEN_335 - _GEN_337;
+  wire [9:0]   _GEN_395 = {_GEN_394[8], _GEN_394};
+  wire [8:0]   _GEN_396 = _GEN_317 - _GEN_319;
+  wire [9:0]   _GEN_397 = {_GEN_396[8], _GEN_396};
+  wire [8:0]   _GEN_398 = _GEN_323 - _GEN_325;
   wire [9:0]   _GEN_399 = {_GEN_398[8], _GEN_398};
-  wire [8:0]   _GEN_400 = _GEN_341 - _GEN_343;
-  wire [9:0]   _GEN_401 = {_GEN_400[8], _GEN_400};
-  wire [8:0]   _GEN_402 = _GEN_323 - _GEN_325;
-  wire [9:0]   _GEN_403 = {_GEN_402[8], _GEN_402};
-  wire [8:0]   _GEN_404 = _GEN_329 - _GEN_331;
-  wire [9:0]   _GEN_405 = {_GEN_404[8], _GEN_404};
-  wire [9:0]   _GEN_406 = sroa_speculated8280_v_7_r0s2 + sroa_speculated8280_v_23_r0s2;
-  wire [9:0]   _GEN_407 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__14};
-  wire [9:0]   _GEN_408 = or_cond7491_r0s2 ? _GEN_406 : sroa_speculated8503_r0s2__14;
-  wire [8:0]   _GEN_409 = ({9{_GEN_408[9]}} ^ _GEN_408[8:0]) + {8'h0, _GEN_408[9]};
-  wire [2:0]   _GEN_410 =
+  wire [9:0]   _GEN_400 = sroa_speculated8289_v_7_r0s2 + sroa_speculated8289_v_23_r0s2;
+  wire [9:0]   _GEN_401 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[63:59]};
+  wire [9:0]   _GEN_402 = or_cond7501_r0s2 ? _GEN_400 : kept_sroa_0_0_r0s2[121:112];
+  wire [8:0]   _GEN_403 = ({9{_GEN_402[9]}} ^ _GEN_402[8:0]) + {8'h0, _GEN_402[9]};
+  wire [2:0]   _GEN_404 =
     and_r0s3__39
       ? {2'h0, xor_r0s3__20}
       : {and_r0s3__43,
          and_r0s3__40
            ? {and_r0s3__41, select_r0s3__12}
            : {and_r0s3__42, select_r0s3__13}};
-  wire [9:0]   _GEN_411 = add_i3932_7_r0s3 - {6'h0, and_r0s3__39, _GEN_410};
-  wire [4:0]   _GEN_412 =
-    _GEN_411[9] ? add_i3932_7_r0s3[4:0] : {1'h0, and_r0s3__39, _GEN_410};
-  wire [9:0]   _GEN_413 = sroa_speculated8280_v_8_r0s2 + sroa_speculated8280_v_24_r0s2;
-  wire [9:0]   _GEN_414 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__16};
-  wire [9:0]   _GEN_415 = or_cond7491_r0s2 ? _GEN_413 : sroa_speculated8503_r0s2__16;
-  wire [8:0]   _GEN_416 = ({9{_GEN_415[9]}} ^ _GEN_415[8:0]) + {8'h0, _GEN_415[9]};
-  wire [2:0]   _GEN_417 =
+  wire [9:0]   _GEN_405 = add_i3961_7_r0s3 - {6'h0, and_r0s3__39, _GEN_404};
+  wire [4:0]   _GEN_406 =
+    _GEN_405[9] ? add_i3961_7_r0s3[4:0] : {1'h0, and_r0s3__39, _GEN_404};
+  wire [9:0]   _GEN_407 = sroa_speculated8289_v_8_r0s2 + sroa_speculated8289_v_24_r0s2;
+  wire [9:0]   _GEN_408 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[71:67]};
+  wire [9:0]   _GEN_409 = or_cond7501_r0s2 ? _GEN_407 : kept_sroa_0_0_r0s2[137:128];
+  wire [8:0]   _GEN_410 = ({9{_GEN_409[9]}} ^ _GEN_409[8:0]) + {8'h0, _GEN_409[9]};
+  wire [2:0]   _GEN_411 =
     and_r0s3__45
       ? {2'h0, xor_r0s3__21}
       : {and_r0s3__49,
          and_r0s3__46
            ? {and_r0s3__47, select_r0s3__14}
            : {and_r0s3__48, select_r0s3__15}};
-  wire [9:0]   _GEN_418 = add_i3932_8_r0s3 - {6'h0, and_r0s3__45, _GEN_417};
-  wire [4:0]   _GEN_419 =
-    _GEN_418[9] ? add_i3932_8_r0s3[4:0] : {1'h0, and_r0s3__45, _GEN_417};
-  wire [9:0]   _GEN_420 = sroa_speculated8280_v_9_r0s2 + sroa_speculated8280_v_25_r0s2;
-  wire [9:0]   _GEN_421 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__18};
-  wire [9:0]   _GEN_422 = or_cond7491_r0s2 ? _GEN_420 : sroa_speculated8503_r0s2__18;
-  wire [8:0]   _GEN_423 = ({9{_GEN_422[9]}} ^ _GEN_422[8:0]) + {8'h0, _GEN_422[9]};
-  wire [2:0]   _GEN_424 =
+  wire [9:0]   _GEN_412 = add_i3961_8_r0s3 - {6'h0, and_r0s3__45, _GEN_411};
+  wire [4:0]   _GEN_413 =
+    _GEN_412[9] ? add_i3961_8_r0s3[4:0] : {1'h0, and_r0s3__45, _GEN_411};
+  wire [9:0]   _GEN_414 = sroa_speculated8289_v_9_r0s2 + sroa_speculated8289_v_25_r0s2;
+  wire [9:0]   _GEN_415 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[79:75]};
+  wire [9:0]   _GEN_416 = or_cond7501_r0s2 ? _GEN_414 : kept_sroa_0_0_r0s2[153:144];
+  wire [8:0]   _GEN_417 = ({9{_GEN_416[9]}} ^ _GEN_416[8:0]) + {8'h0, _GEN_416[9]};
+  wire [2:0]   _GEN_418 =
     and_r0s3__51
       ? {2'h0, xor_r0s3__22}
       : {and_r0s3__55,
          and_r0s3__52
            ? {and_r0s3__53, select_r0s3__16}
            : {and_r0s3__54, select_r0s3__17}};
-  wire [9:0]   _GEN_425 = add_i3932_9_r0s3 - {6'h0, and_r0s3__51, _GEN_424};
-  wire [4:0]   _GEN_426 =
-    _GEN_425[9] ? add_i3932_9_r0s3[4:0] : {1'h0, and_r0s3__51, _GEN_424};
-  wire [9:0]   _GEN_427 = sroa_speculated8280_v_10_r0s2 + sroa_speculated8280_v_26_r0s2;
-  wire [9:0]   _GEN_428 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__20};
-  wire [9:0]   _GEN_429 = or_cond7491_r0s2 ? _GEN_427 : sroa_speculated8503_r0s2__20;
-  wire [8:0]   _GEN_430 = ({9{_GEN_429[9]}} ^ _GEN_429[8:0]) + {8'h0, _GEN_429[9]};
-  wire [2:0]   _GEN_431 =
+  wire [9:0]   _GEN_419 = add_i3961_9_r0s3 - {6'h0, and_r0s3__51, _GEN_418};
+  wire [4:0]   _GEN_420 =
+    _GEN_419[9] ? add_i3961_9_r0s3[4:0] : {1'h0, and_r0s3__51, _GEN_418};
+  wire [9:0]   _GEN_421 = sroa_speculated8289_v_10_r0s2 + sroa_speculated8289_v_26_r0s2;
+  wire [9:0]   _GEN_422 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[87:83]};
+  wire [9:0]   _GEN_423 = or_cond7501_r0s2 ? _GEN_421 : kept_sroa_0_0_r0s2[169:160];
+  wire [8:0]   _GEN_424 = ({9{_GEN_423[9]}} ^ _GEN_423[8:0]) + {8'h0, _GEN_423[9]};
+  wire [2:0]   _GEN_425 =
     and_r0s3__57
       ? {2'h0, xor_r0s3__23}
       : {and_r0s3__61,
          and_r0s3__58
            ? {and_r0s3__59, select_r0s3__18}
            : {and_r0s3__60, select_r0s3__19}};
-  wire [9:0]   _GEN_432 = add_i3932_10_r0s3 - {6'h0, and_r0s3__57, _GEN_431};
-  wire [4:0]   _GEN_433 =
-    _GEN_432[9] ? add_i3932_10_r0s3[4:0] : {1'h0, and_r0s3__57, _GEN_431};
-  wire [9:0]   _GEN_434 = sroa_speculated8280_v_11_r0s2 + sroa_speculated8280_v_27_r0s2;
-  wire [9:0]   _GEN_435 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__22};
-  wire [9:0]   _GEN_436 = or_cond7491_r0s2 ? _GEN_434 : sroa_speculated8503_r0s2__22;
-  wire [8:0]   _GEN_437 = ({9{_GEN_436[9]}} ^ _GEN_436[8:0]) + {8'h0, _GEN_436[9]};
-  wire [2:0]   _GEN_438 =
+  wire [9:0]   _GEN_426 = add_i3961_10_r0s3 - {6'h0, and_r0s3__57, _GEN_425};
+  wire [4:0]   _GEN_427 =
+    _GEN_426[9] ? add_i3961_10_r0s3[4:0] : {1'h0, and_r0s3__57, _GEN_425};
+  wire [9:0]   _GEN_428 = sroa_speculated8289_v_11_r0s2 + sroa_speculated8289_v_27_r0s2;
+  wire [9:0]   _GEN_429 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[95:91]};
+  wire [9:0]   _GEN_430 = or_cond7501_r0s2 ? _GEN_428 : kept_sroa_0_0_r0s2[185:176];
+  wire [8:0]   _GEN_431 = ({9{_GEN_430[9]}} ^ _GEN_430[8:0]) + {8'h0, _GEN_430[9]};
+  wire [2:0]   _GEN_432 =
     and_r0s3__63
       ? {2'h0, xor_r0s3__24}
       : {and_r0s3__67,
          and_r0s3__64
            ? {and_r0s3__65, select_r0s3__20}
            : {and_r0s3__66, select_r0s3__21}};
-  wire [9:0]   _GEN_439 = add_i3932_11_r0s3 - {6'h0, and_r0s3__63, _GEN_438};
-  wire [4:0]   _GEN_440 =
-    _GEN_439[9] ? add_i3932_11_r0s3[4:0] : {1'h0, and_r0s3__63, _GEN_438};
-  wire [9:0]   _GEN_441 = sroa_speculated8280_v_12_r0s2 + sroa_speculated8280_v_28_r0s2;
-  wire [9:0]   _GEN_442 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__24};
-  wire [9:0]   _GEN_443 = or_cond7491_r0s2 ? _GEN_441 : sroa_speculated8503_r0s2__24;
-  wire [8:0]   _GEN_444 = ({9{_GEN_443[9]}} ^ _GEN_443[8:0]) + {8'h0, _GEN_443[9]};
-  wire [2:0]   _GEN_445 =
+  wire [9:0]   _GEN_433 = add_i3961_11_r0s3 - {6'h0, and_r0s3__63, _GEN_432};
+  wire [4:0]   _GEN_434 =
+    _GEN_433[9] ? add_i3961_11_r0s3[4:0] : {1'h0, and_r0s3__63, _GEN_432};
+  wire [9:0]   _GEN_435 = sroa_speculated8289_v_12_r0s2 + sroa_speculated8289_v_28_r0s2;
+  wire [9:0]   _GEN_436 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[103:99]};
+  wire [9:0]   _GEN_437 = or_cond7501_r0s2 ? _GEN_435 : kept_sroa_0_0_r0s2[201:192];
+  wire [8:0]   _GEN_438 = ({9{_GEN_437[9]}} ^ _GEN_437[8:0]) + {8'h0, _GEN_437[9]};
+  wire [2:0]   _GEN_439 =
     and_r0s3__69
       ? {2'h0, xor_r0s3__25}
       : {and_r0s3__73,
          and_r0s3__70
            ? {and_r0s3__71, select_r0s3__22}
            : {and_r0s3__72, select_r0s3__23}};
-  wire [9:0]   _GEN_446 = add_i3932_12_r0s3 - {6'h0, and_r0s3__69, _GEN_445};
-  wire [4:0]   _GEN_447 =
-    _GEN_446[9] ? add_i3932_12_r0s3[4:0] : {1'h0, and_r0s3__69, _GEN_445};
-  wire [9:0]   _GEN_448 = sroa_speculated8280_v_13_r0s2 + sroa_speculated8280_v_29_r0s2;
-  wire [9:0]   _GEN_449 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__26};
-  wire [9:0]   _GEN_450 = or_cond7491_r0s2 ? _GEN_448 : sroa_speculated8503_r0s2__26;
-  wire [8:0]   _GEN_451 = ({9{_GEN_450[9]}} ^ _GEN_450[8:0]) + {8'h0, _GEN_450[9]};
-  wire [2:0]   _GEN_452 =
+  wire [9:0]   _GEN_440 = add_i3961_12_r0s3 - {6'h0, and_r0s3__69, _GEN_439};
+  wire [4:0]   _GEN_441 =
+    _GEN_440[9] ? add_i3961_12_r0s3[4:0] : {1'h0, and_r0s3__69, _GEN_439};
+  wire [9:0]   _GEN_442 = sroa_speculated8289_v_13_r0s2 + sroa_speculated8289_v_29_r0s2;
+  wire [9:0]   _GEN_443 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[111:107]};
+  wire [9:0]   _GEN_444 = or_cond7501_r0s2 ? _GEN_442 : kept_sroa_0_0_r0s2[217:208];
+  wire [8:0]   _GEN_445 = ({9{_GEN_444[9]}} ^ _GEN_444[8:0]) + {8'h0, _GEN_444[9]};
+  wire [2:0]   _GEN_446 =
     and_r0s3__75
       ? {2'h0, xor_r0s3__26}
       : {and_r0s3__79,
          and_r0s3__76
            ? {and_r0s3__77, select_r0s3__24}
            : {and_r0s3__78, select_r0s3__25}};
-  wire [9:0]   _GEN_453 = add_i3932_13_r0s3 - {6'h0, and_r0s3__75, _GEN_452};
-  wire [4:0]   _GEN_454 =
-    _GEN_453[9] ? add_i3932_13_r0s3[4:0] : {1'h0, and_r0s3__75, _GEN_452};
-  wire [9:0]   _GEN_455 = sroa_speculated8280_v_14_r0s2 + sroa_speculated8280_v_30_r0s2;
-  wire [9:0]   _GEN_456 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__28};
-  wire [9:0]   _GEN_457 = or_cond7491_r0s2 ? _GEN_455 : sroa_speculated8503_r0s2__28;
-  wire [8:0]   _GEN_458 = ({9{_GEN_457[9]}} ^ _GEN_457[8:0]) + {8'h0, _GEN_457[9]};
-  wire [2:0]   _GEN_459 =
+  wire [9:0]   _GEN_447 = add_i3961_13_r0s3 - {6'h0, and_r0s3__75, _GEN_446};
+  wire [4:0]   _GEN_448 =
+    _GEN_447[9] ? add_i3961_13_r0s3[4:0] : {1'h0, and_r0s3__75, _GEN_446};
+  wire [9:0]   _GEN_449 = sroa_speculated8289_v_14_r0s2 + sroa_speculated8289_v_30_r0s2;
+  wire [9:0]   _GEN_450 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[119:115]};
+  wire [9:0]   _GEN_451 = or_cond7501_r0s2 ? _GEN_449 : kept_sroa_0_0_r0s2[233:224];
+  wire [8:0]   _GEN_452 = ({9{_GEN_451[9]}} ^ _GEN_451[8:0]) + {8'h0, _GEN_451[9]};
+  wire [2:0]   _GEN_453 =
     and_r0s3__81
       ? {2'h0, xor_r0s3__27}
       : {and_r0s3__85,
          and_r0s3__82
            ? {and_r0s3__83, select_r0s3__26}
            : {and_r0s3__84, select_r0s3__27}};
-  wire [9:0]   _GEN_460 = add_i3932_14_r0s3 - {6'h0, and_r0s3__81, _GEN_459};
-  wire [4:0]   _GEN_461 =
-    _GEN_460[9] ? add_i3932_14_r0s3[4:0] : {1'h0, and_r0s3__81, _GEN_459};
-  wire [9:0]   _GEN_462 = sroa_speculated8280_v_15_r0s2 + sroa_speculated8280_v_31_r0s2;
-  wire [9:0]   _GEN_463 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__30};
-  wire [9:0]   _GEN_464 = or_cond7491_r0s2 ? _GEN_462 : sroa_speculated8503_r0s2__30;
-  wire [8:0]   _GEN_465 = ({9{_GEN_464[9]}} ^ _GEN_464[8:0]) + {8'h0, _GEN_464[9]};
-  wire [2:0]   _GEN_466 =
+  wire [9:0]   _GEN_454 = add_i3961_14_r0s3 - {6'h0, and_r0s3__81, _GEN_453};
+  wire [4:0]   _GEN_455 =
+    _GEN_454[9] ? add_i3961_14_r0s3[4:0] : {1'h0, and_r0s3__81, _GEN_453};
+  wire [9:0]   _GEN_456 = sroa_speculated8289_v_15_r0s2 + sroa_speculated8289_v_31_r0s2;
+  wire [9:0]   _GEN_457 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[127:123]};
+  wire [9:0]   _GEN_458 = or_cond7501_r0s2 ? _GEN_456 : kept_sroa_0_0_r0s2[249:240];
+  wire [8:0]   _GEN_459 = ({9{_GEN_458[9]}} ^ _GEN_458[8:0]) + {8'h0, _GEN_458[9]};
+  wire [2:0]   _GEN_460 =
     and_r0s3__87
       ? {2'h0, xor_r0s3__28}
       : {and_r0s3__91,
          and_r0s3__88
            ? {and_r0s3__89, select_r0s3__28}
            : {and_r0s3__90, select_r0s3__29}};
-  wire [9:0]   _GEN_467 = add_i3932_15_r0s3 - {6'h0, and_r0s3__87, _GEN_466};
-  wire [4:0]   _GEN_468 =
-    _GEN_467[9] ? add_i3932_15_r0s3[4:0] : {1'h0, and_r0s3__87, _GEN_466};
-  wire [9:0]   _GEN_469 = sroa_speculated8280_v_r0s2 - sroa_speculated8280_v_16_r0s2;
-  wire [9:0]   _GEN_470 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__32};
-  wire [9:0]   _GEN_471 = or_cond7491_r0s2 ? _GEN_469 : sroa_speculated8503_r0s2__32;
-  wire [8:0]   _GEN_472 = ({9{_GEN_471[9]}} ^ _GEN_471[8:0]) + {8'h0, _GEN_471[9]};
-  wire [2:0]   _GEN_473 =
+  wire [9:0]   _GEN_461 = add_i3961_15_r0s3 - {6'h0, and_r0s3__87, _GEN_460};
+  wire [4:0]   _GEN_462 =
+    _GEN_461[9] ? add_i3961_15_r0s3[4:0] : {1'h0, and_r0s3__87, _GEN_460};
+  wire [9:0]   _GEN_463 = sroa_speculated8289_v_r0s2 - sroa_speculated8289_v_16_r0s2;
+  wire [9:0]   _GEN_464 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[135:131]};
+  wire [9:0]   _GEN_465 = or_cond7501_r0s2 ? _GEN_463 : kept_sroa_0_0_r0s2[265:256];
+  wire [8:0]   _GEN_466 = ({9{_GEN_465[9]}} ^ _GEN_465[8:0]) + {8'h0, _GEN_465[9]};
+  wire [2:0]   _GEN_467 =
     and_r0s3__93
       ? {2'h0, xor_r0s3__29}
       : {and_r0s3__97,
          and_r0s3__94
            ? {and_r0s3__95, select_r0s3__30}
            : {and_r0s3__96, select_r0s3__31}};
-  wire [9:0]   _GEN_474 = add_i3932_16_r0s3 - {6'h0, and_r0s3__93, _GEN_473};
-  wire [4:0]   _GEN_475 =
-    _GEN_474[9] ? add_i3932_16_r0s3[4:0] : {1'h0, and_r0s3__93, _GEN_473};
-  wire [9:0]   _GEN_476 = sroa_speculated8280_v_1_r0s2 - sroa_speculated8280_v_17_r0s2;
-  wire [9:0]   _GEN_477 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__34};
-  wire [9:0]   _GEN_478 = or_cond7491_r0s2 ? _GEN_476 : sroa_speculated8503_r0s2__34;
-  wire [8:0]   _GEN_479 = ({9{_GEN_478[9]}} ^ _GEN_478[8:0]) + {8'h0, _GEN_478[9]};
-  wire [2:0]   _GEN_480 =
+  wire [9:0]   _GEN_468 = add_i3961_16_r0s3 - {6'h0, and_r0s3__93, _GEN_467};
+  wire [4:0]   _GEN_469 =
+    _GEN_468[9] ? add_i3961_16_r0s3[4:0] : {1'h0, and_r0s3__93, _GEN_467};
+  wire [9:0]   _GEN_470 = sroa_speculated8289_v_1_r0s2 - sroa_speculated8289_v_17_r0s2;
+  wire [9:0]   _GEN_471 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[143:139]};
+  wire [9:0]   _GEN_472 = or_cond7501_r0s2 ? _GEN_470 : kept_sroa_0_0_r0s2[281:272];
+  wire [8:0]   _GEN_473 = ({9{_GEN_472[9]}} ^ _GEN_472[8:0]) + {8'h0, _GEN_472[9]};
+  wire [2:0]   _GEN_474 =
     and_r0s3__99
       ? {2'h0, xor_r0s3__30}
       : {and_r0s3__103,
          and_r0s3__100
            ? {and_r0s3__101, select_r0s3__32}
            : {and_r0s3__102, select_r0s3__33}};
-  wire [9:0]   _GEN_481 = add_i3932_17_r0s3 - {6'h0, and_r0s3__99, _GEN_480};
-  wire [4:0]   _GEN_482 =
-    _GEN_481[9] ? add_i3932_17_r0s3[4:0] : {1'h0, and_r0s3__99, _GEN_480};
-  wire [9:0]   _GEN_483 = sroa_speculated8280_v_2_r0s2 - sroa_speculated8280_v_18_r0s2;
-  wire [9:0]   _GEN_484 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__36};
-  wire [9:0]   _GEN_485 = or_cond7491_r0s2 ? _GEN_483 : sroa_speculated8503_r0s2__36;
-  wire [8:0]   _GEN_486 = ({9{_GEN_485[9]}} ^ _GEN_485[8:0]) + {8'h0, _GEN_485[9]};
-  wire [2:0]   _GEN_487 =
+  wire [9:0]   _GEN_475 = add_i3961_17_r0s3 - {6'h0, and_r0s3__99, _GEN_474};
+  wire [4:0]   _GEN_476 =
+    _GEN_475[9] ? add_i3961_17_r0s3[4:0] : {1'h0, and_r0s3__99, _GEN_474};
+  wire [9:0]   _GEN_477 = sroa_speculated8289_v_2_r0s2 - sroa_speculated8289_v_18_r0s2;
+  wire [9:0]   _GEN_478 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[151:147]};
+  wire [9:0]   _GEN_479 = or_cond7501_r0s2 ? _GEN_477 : kept_sroa_0_0_r0s2[297:288];
+  wire [8:0]   _GEN_480 = ({9{_GEN_479[9]}} ^ _GEN_479[8:0]) + {8'h0, _GEN_479[9]};
+  wire [2:0]   _GEN_481 =
     and_r0s3__105
       ? {2'h0, xor_r0s3__31}
       : {and_r0s3__109,
          and_r0s3__106
            ? {and_r0s3__107, select_r0s3__34}
            : {and_r0s3__108, select_r0s3__35}};
-  wire [9:0]   _GEN_488 = add_i3932_18_r0s3 - {6'h0, and_r0s3__105, _GEN_487};
-  wire [4:0]   _GEN_489 =
-    _GEN_488[9] ? add_i3932_18_r0s3[4:0] : {1'h0, and_r0s3__105, _GEN_487};
-  wire [9:0]   _GEN_490 = sroa_speculated8280_v_3_r0s2 - sroa_speculated8280_v_19_r0s2;
-  wire [9:0]   _GEN_491 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__38};
-  wire [9:0]   _GEN_492 = or_cond7491_r0s2 ? _GEN_490 : sroa_speculated8503_r0s2__38;
-  wire [8:0]   _GEN_493 = ({9{_GEN_492[9]}} ^ _GEN_492[8:0]) + {8'h0, _GEN_492[9]};
-  wire [2:0]   _GEN_494 =
+  wire [9:0]   _GEN_482 = add_i3961_18_r0s3 - {6'h0, and_r0s3__105, _GEN_481};
+  wire [4:0]   _GEN_483 =
+    _GEN_482[9] ? add_i3961_18_r0s3[4:0] : {1'h0, and_r0s3__105, _GEN_481};
+  wire [9:0]   _GEN_484 = sroa_speculated8289_v_3_r0s2 - sroa_speculated8289_v_19_r0s2;
+  wire [9:0]   _GEN_485 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[159:155]};
+  wire [9:0]   _GEN_486 = or_cond7501_r0s2 ? _GEN_484 : kept_sroa_0_0_r0s2[313:304];
+  wire [8:0]   _GEN_487 = ({9{_GEN_486[9]}} ^ _GEN_486[8:0]) + {8'h0, _GEN_486[9]};
+  wire [2:0]   _GEN_488 =
     and_r0s3__111
       ? {2'h0, xor_r0s3__32}
       : {and_r0s3__115,
          and_r0s3__112
            ? {and_r0s3__113, select_r0s3__36}
            : {and_r0s3__114, select_r0s3__37}};
-  wire [9:0]   _GEN_495 = add_i3932_19_r0s3 - {6'h0, and_r0s3__111, _GEN_494};
-  wire [4:0]   _GEN_496 =
-    _GEN_495[9] ? add_i3932_19_r0s3[4:0] : {1'h0, and_r0s3__111, _GEN_494};
-  wire [9:0]   _GEN_497 = sroa_speculated8280_v_4_r0s2 - sroa_speculated8280_v_20_r0s2;
-  wire [9:0]   _GEN_498 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__40};
-  wire [9:0]   _GEN_499 = or_cond7491_r0s2 ? _GEN_497 : sroa_speculated8503_r0s2__40;
-  wire [8:0]   _GEN_500 = ({9{_GEN_499[9]}} ^ _GEN_499[8:0]) + {8'h0, _GEN_499[9]};
-  wire [2:0]   _GEN_501 =
+  wire [9:0]   _GEN_489 = add_i3961_19_r0s3 - {6'h0, and_r0s3__111, _GEN_488};
+  wire [4:0]   _GEN_490 =
+    _GEN_489[9] ? add_i3961_19_r0s3[4:0] : {1'h0, and_r0s3__111, _GEN_488};
+  wire [9:0]   _GEN_491 = sroa_speculated8289_v_4_r0s2 - sroa_speculated8289_v_20_r0s2;
+  wire [9:0]   _GEN_492 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[167:163]};
+  wire [9:0]   _GEN_493 = or_cond7501_r0s2 ? _GEN_491 : kept_sroa_0_0_r0s2[329:320];
+  wire [8:0]   _GEN_494 = ({9{_GEN_493[9]}} ^ _GEN_493[8:0]) + {8'h0, _GEN_493[9]};
+  wire [2:0]   _GEN_495 =
     and_r0s3__117
       ? {2'h0, xor_r0s3__33}
       : {and_r0s3__121,
          and_r0s3__118
            ? {and_r0s3__119, select_r0s3__38}
            : {and_r0s3__120, select_r0s3__39}};
-  wire [9:0]   _GEN_502 = add_i3932_20_r0s3 - {6'h0, and_r0s3__117, _GEN_501};
-  wire [4:0]   _GEN_503 =
-    _GEN_502[9] ? add_i3932_20_r0s3[4:0] : {1'h0, and_r0s3__117, _GEN_501};
-  wire [9:0]   _GEN_504 = sroa_speculated8280_v_5_r0s2 - sroa_speculated8280_v_21_r0s2;
-  wire [9:0]   _GEN_505 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__42};
-  wire [9:0]   _GEN_506 = or_cond7491_r0s2 ? _GEN_504 : sroa_speculated8503_r0s2__42;
-  wire [8:0]   _GEN_507 = ({9{_GEN_506[9]}} ^ _GEN_506[8:0]) + {8'h0, _GEN_506[9]};
-  wire [2:0]   _GEN_508 =
+  wire [9:0]   _GEN_496 = add_i3961_20_r0s3 - {6'h0, and_r0s3__117, _GEN_495};
+  wire [4:0]   _GEN_497 =
+    _GEN_496[9] ? add_i3961_20_r0s3[4:0] : {1'h0, and_r0s3__117, _GEN_495};
+  wire [9:0]   _GEN_498 = sroa_speculated8289_v_5_r0s2 - sroa_speculated8289_v_21_r0s2;
+  wire [9:0]   _GEN_499 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[175:171]};
+  wire [9:0]   _GEN_500 = or_cond7501_r0s2 ? _GEN_498 : kept_sroa_0_0_r0s2[345:336];
+  wire [8:0]   _GEN_501 = ({9{_GEN_500[9]}} ^ _GEN_500[8:0]) + {8'h0, _GEN_500[9]};
+  wire [2:0]   _GEN_502 =
     and_r0s3__123
       ? {2'h0, xor_r0s3__34}
       : {and_r0s3__127,
          and_r0s3__124
            ? {and_r0s3__125, select_r0s3__40}
            : {and_r0s3__126, select_r0s3__41}};
-  wire [9:0]   _GEN_509 = add_i3932_21_r0s3 - {6'h0, and_r0s3__123, _GEN_508};
-  wire [4:0]   _GEN_510 =
-    _GEN_509[9] ? add_i3932_21_r0s3[4:0] : {1'h0, and_r0s3__123, _GEN_508};
-  wire [9:0]   _GEN_511 = sroa_speculated8280_v_6_r0s2 - sroa_speculated8280_v_22_r0s2;
-  wire [9:0]   _GEN_512 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__44};
-  wire [9:0]   _GEN_513 = or_cond7491_r0s2 ? _GEN_511 : sroa_speculated8503_r0s2__44;
-  wire [8:0]   _GEN_514 = ({9{_GEN_513[9]}} ^ _GEN_513[8:0]) + {8'h0, _GEN_513[9]};
-  wire [2:0]   _GEN_515 =
+  wire [9:0]   _GEN_503 = add_i3961_21_r0s3 - {6'h0, and_r0s3__123, _GEN_502};
+  wire [4:0]   _GEN_504 =
+    _GEN_503[9] ? add_i3961_21_r0s3[4:0] : {1'h0, and_r0s3__123, _GEN_502};
+  wire [9:0]   _GEN_505 = sroa_speculated8289_v_6_r0s2 - sroa_speculated8289_v_22_r0s2;
+  wire [9:0]   _GEN_506 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[183:179]};
+  wire [9:0]   _GEN_507 = or_cond7501_r0s2 ? _GEN_505 : kept_sroa_0_0_r0s2[361:352];
+  wire [8:0]   _GEN_508 = ({9{_GEN_507[9]}} ^ _GEN_507[8:0]) + {8'h0, _GEN_507[9]};
+  wire [2:0]   _GEN_509 =
     and_r0s3__129
       ? {2'h0, xor_r0s3__35}
       : {and_r0s3__133,
          and_r0s3__130
            ? {and_r0s3__131, select_r0s3__42}
            : {and_r0s3__132, select_r0s3__43}};
-  wire [9:0]   _GEN_516 = add_i3932_22_r0s3 - {6'h0, and_r0s3__129, _GEN_515};
-  wire [4:0]   _GEN_517 =
-    _GEN_516[9] ? add_i3932_22_r0s3[4:0] : {1'h0, and_r0s3__129, _GEN_515};
-  wire [9:0]   _GEN_518 = sroa_speculated8280_v_7_r0s2 - sroa_speculated8280_v_23_r0s2;
-  wire [9:0]   _GEN_519 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__46};
-  wire [9:0]   _GEN_520 = or_cond7491_r0s2 ? _GEN_518 : sroa_speculated8503_r0s2__46;
-  wire [8:0]   _GEN_521 = ({9{_GEN_520[9]}} ^ _GEN_520[8:0]) + {8'h0, _GEN_520[9]};
-  wire [2:0]   _GEN_522 =
+  wire [9:0]   _GEN_510 = add_i3961_22_r0s3 - {6'h0, and_r0s3__129, _GEN_509};
+  wire [4:0]   _GEN_511 =
+    _GEN_510[9] ? add_i3961_22_r0s3[4:0] : {1'h0, and_r0s3__129, _GEN_509};
+  wire [9:0]   _GEN_512 = sroa_speculated8289_v_7_r0s2 - sroa_speculated8289_v_23_r0s2;
+  wire [9:0]   _GEN_513 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[191:187]};
+  wire [9:0]   _GEN_514 = or_cond7501_r0s2 ? _GEN_512 : kept_sroa_0_0_r0s2[377:368];
+  wire [8:0]   _GEN_515 = ({9{_GEN_514[9]}} ^ _GEN_514[8:0]) + {8'h0, _GEN_514[9]};
+  wire [2:0]   _GEN_516 =
     and_r0s3__135
       ? {2'h0, xor_r0s3__36}
       : {and_r0s3__139,
          and_r0s3__136
            ? {and_r0s3__137, select_r0s3__44}
            : {and_r0s3__138, select_r0s3__45}};
-  wire [9:0]   _GEN_523 = add_i3932_23_r0s3 - {6'h0, and_r0s3__135, _GEN_522};
-  wire [4:0]   _GEN_524 =
-    _GEN_523[9] ? add_i3932_23_r0s3[4:0] : {1'h0, and_r0s3__135, _GEN_522};
-  wire [9:0]   _GEN_525 = sroa_speculated8280_v_8_r0s2 - sroa_speculated8280_v_24_r0s2;
-  wire [9:0]   _GEN_526 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__48};
-  wire [9:0]   _GEN_527 = or_cond7491_r0s2 ? _GEN_525 : sroa_speculated8503_r0s2__48;
-  wire [8:0]   _GEN_528 = ({9{_GEN_527[9]}} ^ _GEN_527[8:0]) + {8'h0, _GEN_527[9]};
-  wire [2:0]   _GEN_529 =
+  wire [9:0]   _GEN_517 = add_i3961_23_r0s3 - {6'h0, and_r0s3__135, _GEN_516};
+  wire [4:0]   _GEN_518 =
+    _GEN_517[9] ? add_i3961_23_r0s3[4:0] : {1'h0, and_r0s3__135, _GEN_516};
+  wire [9:0]   _GEN_519 = sroa_speculated8289_v_8_r0s2 - sroa_speculated8289_v_24_r0s2;
+  wire [9:0]   _GEN_520 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[199:195]};
+  wire [9:0]   _GEN_521 = or_cond7501_r0s2 ? _GEN_519 : kept_sroa_0_0_r0s2[393:384];
+  wire [8:0]   _GEN_522 = ({9{_GEN_521[9]}} ^ _GEN_521[8:0]) + {8'h0, _GEN_521[9]};
+  wire [2:0]   _GEN_523 =
     and_r0s3__141
       ? {2'h0, xor_r0s3__37}
       : {and_r0s3__145,
          and_r0s3__142
            ? {and_r0s3__143, select_r0s3__46}
            : {and_r0s3__144, select_r0s3__47}};
-  wire [9:0]   _GEN_530 = add_i3932_24_r0s3 - {6'h0, and_r0s3__141, _GEN_529};
-  wire [4:0]   _GEN_531 =
-    _GEN_530[9] ? add_i3932_24_r0s3[4:0] : {1'h0, and_r0s3__141, _GEN_529};
-  wire [9:0]   _GEN_532 = sroa_speculated8280_v_9_r0s2 - sroa_speculated8280_v_25_r0s2;
-  wire [9:0]   _GEN_533 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__50};
-  wire [9:0]   _GEN_534 = or_cond7491_r0s2 ? _GEN_532 : sroa_speculated8503_r0s2__50;
-  wire [8:0]   _GEN_535 = ({9{_GEN_534[9]}} ^ _GEN_534[8:0]) + {8'h0, _GEN_534[9]};
-  wire [2:0]   _GEN_536 =
+  wire [9:0]   _GEN_524 = add_i3961_24_r0s3 - {6'h0, and_r0s3__141, _GEN_523};
+  wire [4:0]   _GEN_525 =
+    _GEN_524[9] ? add_i3961_24_r0s3[4:0] : {1'h0, and_r0s3__141, _GEN_523};
+  wire [9:0]   _GEN_526 = sroa_speculated8289_v_9_r0s2 - sroa_speculated8289_v_25_r0s2;
+  wire [9:0]   _GEN_527 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[207:203]};
+  wire [9:0]   _GEN_528 = or_cond7501_r0s2 ? _GEN_526 : kept_sroa_0_0_r0s2[409:400];
+  wire [8:0]   _GEN_529 = ({9{_GEN_528[9]}} ^ _GEN_528[8:0]) + {8'h0, _GEN_528[9]};
+  wire [2:0]   _GEN_530 =
     and_r0s3__147
       ? {2'h0, xor_r0s3__38}
       : {and_r0s3__151,
          and_r0s3__148
            ? {and_r0s3__149, select_r0s3__48}
            : {and_r0s3__150, select_r0s3__49}};
-  wire [9:0]   _GEN_537 = add_i3932_25_r0s3 - {6'h0, and_r0s3__147, _GEN_536};
-  wire [4:0]   _GEN_538 =
-    _GEN_537[9] ? add_i3932_25_r0s3[4:0] : {1'h0, and_r0s3__147, _GEN_536};
-  wire [9:0]   _GEN_539 = sroa_speculated8280_v_10_r0s2 - sroa_speculated8280_v_26_r0s2;
-  wire [9:0]   _GEN_540 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__52};
-  wire [9:0]   _GEN_541 = or_cond7491_r0s2 ? _GEN_539 : sroa_speculated8503_r0s2__52;
-  wire [8:0]   _GEN_542 = ({9{_GEN_541[9]}} ^ _GEN_541[8:0]) + {8'h0, _GEN_541[9]};
-  wire [2:0]   _GEN_543 =
+  wire [9:0]   _GEN_531 = add_i3961_25_r0s3 - {6'h0, and_r0s3__147, _GEN_530};
+  wire [4:0]   _GEN_532 =
+    _GEN_531[9] ? add_i3961_25_r0s3[4:0] : {1'h0, and_r0s3__147, _GEN_530};
+  wire [9:0]   _GEN_533 = sroa_speculated8289_v_10_r0s2 - sroa_speculated8289_v_26_r0s2;
+  wire [9:0]   _GEN_534 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[215:211]};
+  wire [9:0]   _GEN_535 = or_cond7501_r0s2 ? _GEN_533 : kept_sroa_0_0_r0s2[425:416];
+  wire [8:0]   _GEN_536 = ({9{_GEN_535[9]}} ^ _GEN_535[8:0]) + {8'h0, _GEN_535[9]};
+  wire [2:0]   _GEN_537 =
     and_r0s3__153
       ? {2'h0, xor_r0s3__39}
       : {and_r0s3__157,
          and_r0s3__154
            ? {and_r0s3__155, select_r0s3__50}
            : {and_r0s3__156, select_r0s3__51}};
-  wire [9:0]   _GEN_544 = add_i3932_26_r0s3 - {6'h0, and_r0s3__153, _GEN_543};
-  wire [4:0]   _GEN_545 =
-    _GEN_544[9] ? add_i3932_26_r0s3[4:0] : {1'h0, and_r0s3__153, _GEN_543};
-  wire [9:0]   _GEN_546 = sroa_speculated8280_v_11_r0s2 - sroa_speculated8280_v_27_r0s2;
-  wire [9:0]   _GEN_547 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__54};
-  wire [9:0]   _GEN_548 = or_cond7491_r0s2 ? _GEN_546 : sroa_speculated8503_r0s2__54;
-  wire [8:0]   _GEN_549 = ({9{_GEN_548[9]}} ^ _GEN_548[8:0]) + {8'h0, _GEN_548[9]};
-  wire [2:0]   _GEN_550 =
+  wire [9:0]   _GEN_538 = add_i3961_26_r0s3 - {6'h0, and_r0s3__153, _GEN_537};
+  wire [4:0]   _GEN_539 =
+    _GEN_538[9] ? add_i3961_26_r0s3[4:0] : {1'h0, and_r0s3__153, _GEN_537};
+  wire [9:0]   _GEN_540 = sroa_speculated8289_v_11_r0s2 - sroa_speculated8289_v_27_r0s2;
+  wire [9:0]   _GEN_541 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[223:219]};
+  wire [9:0]   _GEN_542 = or_cond7501_r0s2 ? _GEN_540 : kept_sroa_0_0_r0s2[441:432];
+  wire [8:0]   _GEN_543 = ({9{_GEN_542[9]}} ^ _GEN_542[8:0]) + {8'h0, _GEN_542[9]};
+  wire [2:0]   _GEN_544 =
     and_r0s3__159
       ? {2'h0, xor_r0s3__40}
       : {and_r0s3__163,
          and_r0s3__160
            ? {and_r0s3__161, select_r0s3__52}
            : {and_r0s3__162, select_r0s3__53}};
-  wire [9:0]   _GEN_551 = add_i3932_27_r0s3 - {6'h0, and_r0s3__159, _GEN_550};
-  wire [4:0]   _GEN_552 =
-    _GEN_551[9] ? add_i3932_27_r0s3[4:0] : {1'h0, and_r0s3__159, _GEN_550};
-  wire [9:0]   _GEN_553 = sroa_speculated8280_v_12_r0s2 - sroa_speculated8280_v_28_r0s2;
-  wire [9:0]   _GEN_554 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__56};
-  wire [9:0]   _GEN_555 = or_cond7491_r0s2 ? _GEN_553 : sroa_speculated8503_r0s2__56;
-  wire [8:0]   _GEN_556 = ({9{_GEN_555[9]}} ^ _GEN_555[8:0]) + {8'h0, _GEN_555[9]};
-  wire [2:0]   _GEN_557 =
+  wire [9:0]   _GEN_545 = add_i3961_27_r0s3 - {6'h0, and_r0s3__159, _GEN_544};
+  wire [4:0]   _GEN_546 =
+    _GEN_545[9] ? add_i3961_27_r0s3[4:0] : {1'h0, and_r0s3__159, _GEN_544};
+  wire [9:0]   _GEN_547 = sroa_speculated8289_v_12_r0s2 - sroa_speculated8289_v_28_r0s2;
+  wire [9:0]   _GEN_548 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[231:227]};
+  wire [9:0]   _GEN_549 = or_cond7501_r0s2 ? _GEN_547 : kept_sroa_0_0_r0s2[457:448];
+  wire [8:0]   _GEN_550 = ({9{_GEN_549[9]}} ^ _GEN_549[8:0]) + {8'h0, _GEN_549[9]};
+  wire [2:0]   _GEN_551 =
     and_r0s3__165
       ? {2'h0, xor_r0s3__41}
       : {and_r0s3__169,
          and_r0s3__166
            ? {and_r0s3__167, select_r0s3__54}
            : {and_r0s3__168, select_r0s3__55}};
-  wire [9:0]   _GEN_558 = add_i3932_28_r0s3 - {6'h0, and_r0s3__165, _GEN_557};
-  wire [4:0]   _GEN_559 =
-    _GEN_558[9] ? add_i3932_28_r0s3[4:0] : {1'h0, and_r0s3__165, _GEN_557};
-  wire [9:0]   _GEN_560 = sroa_speculated8280_v_13_r0s2 - sroa_speculated8280_v_29_r0s2;
-  wire [9:0]   _GEN_561 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__58};
-  wire [9:0]   _GEN_562 = or_cond7491_r0s2 ? _GEN_560 : sroa_speculated8503_r0s2__58;
-  wire [8:0]   _GEN_563 = ({9{_GEN_562[9]}} ^ _GEN_562[8:0]) + {8'h0, _GEN_562[9]};
-  wire [2:0]   _GEN_564 =
+  wire [9:0]   _GEN_552 = add_i3961_28_r0s3 - {6'h0, and_r0s3__165, _GEN_551};
+  wire [4:0]   _GEN_553 =
+    _GEN_552[9] ? add_i3961_28_r0s3[4:0] : {1'h0, and_r0s3__165, _GEN_551};
+  wire [9:0]   _GEN_554 = sroa_speculated8289_v_13_r0s2 - sroa_speculated8289_v_29_r0s2;
+  wire [9:0]   _GEN_555 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[239:235]};
+  wire [9:0]   _GEN_556 = or_cond7501_r0s2 ? _GEN_554 : kept_sroa_0_0_r0s2[473:464];
+  wire [8:0]   _GEN_557 = ({9{_GEN_556[9]}} ^ _GEN_556[8:0]) + {8'h0, _GEN_556[9]};
+  wire [2:0]   _GEN_558 =
     and_r0s3__171
       ? {2'h0, xor_r0s3__42}
       : {and_r0s3__175,
          and_r0s3__172
            ? {and_r0s3__173, select_r0s3__56}
            : {and_r0s3__174, select_r0s3__57}};
-  wire [9:0]   _GEN_565 = add_i3932_29_r0s3 - {6'h0, and_r0s3__171, _GEN_564};
-  wire [4:0]   _GEN_566 =
-    _GEN_565[9] ? add_i3932_29_r0s3[4:0] : {1'h0, and_r0s3__171, _GEN_564};
-  wire [9:0]   _GEN_567 = sroa_speculated8280_v_14_r0s2 - sroa_speculated8280_v_30_r0s2;
-  wire [9:0]   _GEN_568 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__60};
-  wire [9:0]   _GEN_569 = or_cond7491_r0s2 ? _GEN_567 : sroa_speculated8503_r0s2__60;
-  wire [8:0]   _GEN_570 = ({9{_GEN_569[9]}} ^ _GEN_569[8:0]) + {8'h0, _GEN_569[9]};
-  wire [2:0]   _GEN_571 =
+  wire [9:0]   _GEN_559 = add_i3961_29_r0s3 - {6'h0, and_r0s3__171, _GEN_558};
+  wire [4:0]   _GEN_560 =
+    _GEN_559[9] ? add_i3961_29_r0s3[4:0] : {1'h0, and_r0s3__171, _GEN_558};
+  wire [9:0]   _GEN_561 = sroa_speculated8289_v_14_r0s2 - sroa_speculated8289_v_30_r0s2;
+  wire [9:0]   _GEN_562 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[247:243]};
+  wire [9:0]   _GEN_563 = or_cond7501_r0s2 ? _GEN_561 : kept_sroa_0_0_r0s2[489:480];
+  wire [8:0]   _GEN_564 = ({9{_GEN_563[9]}} ^ _GEN_563[8:0]) + {8'h0, _GEN_563[9]};
+  wire [2:0]   _GEN_565 =
     and_r0s3__177
       ? {2'h0, xor_r0s3__43}
       : {and_r0s3__181,
          and_r0s3__178
            ? {and_r0s3__179, select_r0s3__58}
            : {and_r0s3__180, select_r0s3__59}};
-  wire [9:0]   _GEN_572 = add_i3932_30_r0s3 - {6'h0, and_r0s3__177, _GEN_571};
-  wire [4:0]   _GEN_573 =
-    _GEN_572[9] ? add_i3932_30_r0s3[4:0] : {1'h0, and_r0s3__177, _GEN_571};
-  wire [9:0]   _GEN_574 = sroa_speculated8280_v_15_r0s2 - sroa_speculated8280_v_31_r0s2;
-  wire [9:0]   _GEN_575 = conv_i3729_r0s1 + {5'h0, sroa_speculated8500_r0s1__62};
-  wire [9:0]   _GEN_576 = or_cond7491_r0s2 ? _GEN_574 : sroa_speculated8503_r0s2__62;
-  wire [8:0]   _GEN_577 = ({9{_GEN_576[9]}} ^ _GEN_576[8:0]) + {8'h0, _GEN_576[9]};
-  wire [2:0]   _GEN_578 =
+  wire [9:0]   _GEN_566 = add_i3961_30_r0s3 - {6'h0, and_r0s3__177, _GEN_565};
+  wire [4:0]   _GEN_567 =
+    _GEN_566[9] ? add_i3961_30_r0s3[4:0] : {1'h0, and_r0s3__177, _GEN_565};
+  wire [9:0]   _GEN_568 = sroa_speculated8289_v_15_r0s2 - sroa_speculated8289_v_31_r0s2;
+  wire [9:0]   _GEN_569 = conv_i3745_r0s1 + {5'h0, kept_sroa_5_0_r0s1[255:251]};
+  wire [9:0]   _GEN_570 = or_cond7501_r0s2 ? _GEN_568 : kept_sroa_0_0_r0s2[505:496];
+  wire [8:0]   _GEN_571 = ({9{_GEN_570[9]}} ^ _GEN_570[8:0]) + {8'h0, _GEN_570[9]};
+  wire [2:0]   _GEN_572 =
     and_r0s3__183
       ? {2'h0, xor_r0s3__44}
       : {and_r0s3__187,
          and_r0s3__184
            ? {and_r0s3__185, select_r0s3__60}
            : {and_r0s3__186, select_r0s3__61}};
-  wire [9:0]   _GEN_579 = add_i3932_31_r0s3 - {6'h0, and_r0s3__183, _GEN_578};
-  wire [4:0]   _GEN_580 =
-    _GEN_579[9] ? add_i3932_31_r0s3[4:0] : {1'h0, and_r0s3__183, _GEN_578};
-  wire         _GEN_581 = ~(_GEN_287[8]) & ~(_GEN_287[7]);
-  wire         _GEN_582 = ~(_GEN_287[6]) & ~(_GEN_287[5]);
-  wire         _GEN_583 = _GEN_581 & _GEN_582;
-  wire         _GEN_584 = ~(_GEN_287[4]) & ~(_GEN_287[3]);
-  wire         _GEN_585 = ~(_GEN_287[2]) & ~(_GEN_287[1]);
-  wire         _GEN_586 = _GEN_584 & _GEN_585;
-  wire [6:0]   _GEN_587 =
-    (cmp_i4959_1_r0s3 & _GEN_289[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__1})
-    << _GEN_290[1:0];
-  wire         _GEN_588 = ~(_GEN_318[8]) & ~(_GEN_318[7]);
-  wire         _GEN_589 = ~(_GEN_318[6]) & ~(_GEN_318[5]);
-  wire         _GEN_590 = _GEN_588 & _GEN_589;
-  wire         _GEN_591 = ~(_GEN_318[4]) & ~(_GEN_318[3]);
-  wire         _GEN_592 = ~(_GEN_318[2]) & ~(_GEN_318[1]);
-  wire         _GEN_593 = _GEN_591 & _GEN_592;
-  wire [6:0]   _GEN_594 =
-    (cmp_i4959_2_r0s3 & _GEN_320[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__2})
-    << _GEN_321[1:0];
-  wire         _GEN_595 = ~(_GEN_349[8]) & ~(_GEN_349[7]);
-  wire         _GEN_596 = ~(_GEN_349[6]) & ~(_GEN_349[5]);
-  wire         _GEN_597 = _GEN_595 & _GEN_596;
-  wire         _GEN_598 = ~(_GEN_349[4]) & ~(_GEN_349[3]);
-  wire         _GEN_599 = ~(_GEN_349[2]) & ~(_GEN_349[1]);
-  wire         _GEN_600 = _GEN_598 & _GEN_599;
-  wire [6:0]   _GEN_601 =
-    (cmp_i4959_3_r0s3 & _GEN_351[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__3})
-    << _GEN_352[1:0];
-  wire         _GEN_602 = ~(_GEN_364[8]) & ~(_GEN_364[7]);
-  wire         _GEN_603 = ~(_GEN_364[6]) & ~(_GEN_364[5]);
-  wire         _GEN_604 = _GEN_602 & _GEN_603;
-  wire         _GEN_605 = ~(_GEN_364[4]) & ~(_GEN_364[3]);
-  wire         _GEN_606 = ~(_GEN_364[2]) & ~(_GEN_364[1]);
-  wire         _GEN_607 = _GEN_605 & _GEN_606;
-  wire [6:0]   _GEN_608 =
-    (cmp_i4959_4_r0s3 & _GEN_366[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__4})
-    << _GEN_367[1:0];
-  wire         _GEN_609 = ~(_GEN_379[8]) & ~(_GEN_379[7]);
-  wire         _GEN_610 = ~(_GEN_379[6]) & ~(_GEN_379[5]);
-  wire         _GEN_611 = _GEN_609 & _GEN_610;
-  wire         _GEN_612 = ~(_GEN_379[4]) & ~(_GEN_379[3]);
-  wire         _GEN_613 = ~(_GEN_379[2]) & ~(_GEN_379[1]);
-  wire         _GEN_614 = _GEN_612 & _GEN_613;
-  wire [6:0]   _GEN_615 =
-    (cmp_i4959_5_r0s3 & _GEN_381[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__5})
-    << _GEN_382[1:0];
-  wire         _GEN_616 = ~(_GEN_394[8]) & ~(_GEN_394[7]);
-  wire         _GEN_617 = ~(_GEN_394[6]) & ~(_GEN_394[5]);
-  wire         _GEN_618 = _GEN_616 & _GEN_617;
-  wire         _GEN_619 = ~(_GEN_394[4]) & ~(_GEN_394[3]);
-  wire         _GEN_620 = ~(_GEN_394[2]) & ~(_GEN_394[1]);
-  wire         _GEN_621 = _GEN_619 & _GEN_620;
-  wire [6:0]   _GEN_622 =
-    (cmp_i4959_6_r0s3 & _GEN_396[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__6})
-    << _GEN_397[1:0];
-  wire         _GEN_623 = ~(_GEN_409[8]) & ~(_GEN_409[7]);
-  wire         _GEN_624 = ~(_GEN_409[6]) & ~(_GEN_409[5]);
-  wire         _GEN_625 = _GEN_623 & _GEN_624;
-  wire         _GEN_626 = ~(_GEN_409[4]) & ~(_GEN_409[3]);
-  wire         _GEN_627 = ~(_GEN_409[2]) & ~(_GEN_409[1]);
-  wire         _GEN_628 = _GEN_626 & _GEN_627;
-  wire [6:0]   _GEN_629 =
-    (cmp_i4959_7_r0s3 & _GEN_411[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__7})
-    << _GEN_412[1:0];
-  wire         _GEN_630 = ~(_GEN_416[8]) & ~(_GEN_416[7]);
-  wire         _GEN_631 = ~(_GEN_416[6]) & ~(_GEN_416[5]);
-  wire         _GEN_632 = _GEN_630 & _GEN_631;
-  wire         _GEN_633 = ~(_GEN_416[4]) & ~(_GEN_416[3]);
-  wire         _GEN_634 = ~(_GEN_416[2]) & ~(_GEN_416[1]);
-  wire         _GEN_635 = _GEN_633 & _GEN_634;
-  wire [6:0]   _GEN_636 =
-    (cmp_i4959_8_r0s3 & _GEN_418[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__8})
-    << _GEN_419[1:0];
-  wire         _GEN_637 = ~(_GEN_423[8]) & ~(_GEN_423[7]);
-  wire         _GEN_638 = ~(_GEN_423[6]) & ~(_GEN_423[5]);
-  wire         _GEN_639 = _GEN_637 & _GEN_638;
-  wire         _GEN_640 = ~(_GEN_423[4]) & ~(_GEN_423[3]);
-  wire         _GEN_641 = ~(_GEN_423[2]) & ~(_GEN_423[1]);
-  wire         _GEN_642 = _GEN_640 & _GEN_641;
-  wire [6:0]   _GEN_643 =
-    (cmp_i4959_9_r0s3 & _GEN_425[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__9})
-    << _GEN_426[1:0];
-  wire         _GEN_644 = ~(_GEN_430[8]) & ~(_GEN_430[7]);
-  wire         _GEN_645 = ~(_GEN_430[6]) & ~(_GEN_430[5]);
-  wire         _GEN_646 = _GEN_644 & _GEN_645;
-  wire         _GEN_647 = ~(_GEN_430[4]) & ~(_GEN_430[3]);
-  wire         _GEN_648 = ~(_GEN_430[2]) & ~(_GEN_430[1]);
-  wire         _GEN_649 = _GEN_647 & _GEN_648;
-  wire [6:0]   _GEN_650 =
-    (cmp_i4959_10_r0s3 & _GEN_432[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__10})
-    << _GEN_433[1:0];
-  wire         _GEN_651 = ~(_GEN_437[8]) & ~(_GEN_437[7]);
-  wire         _GEN_652 = ~(_GEN_437[6]) & ~(_GEN_437[5]);
-  wire         _GEN_653 = _GEN_651 & _GEN_652;
-  wire         _GEN_654 = ~(_GEN_437[4]) & ~(_GEN_437[3]);
-  wire         _GEN_655 = ~(_GEN_437[2]) & ~(_GEN_437[1]);
-  wire         _GEN_656 = _GEN_654 & _GEN_655;
-  wire [6:0]   _GEN_657 =
-    (cmp_i4959_11_r0s3 & _GEN_439[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__11})
-    << _GEN_440[1:0];
-  wire         _GEN_658 = ~(_GEN_444[8]) & ~(_GEN_444[7]);
-  wire         _GEN_659 = ~(_GEN_444[6]) & ~(_GEN_444[5]);
-  wire         _GEN_660 = _GEN_658 & _GEN_659;
-  wire         _GEN_661 = ~(_GEN_444[4]) & ~(_GEN_444[3]);
-  wire         _GEN_662 = ~(_GEN_444[2]) & ~(_GEN_444[1]);
-  wire         _GEN_663 = _GEN_661 & _GEN_662;
-  wire [6:0]   _GEN_664 =
-    (cmp_i4959_12_r0s3 & _GEN_446[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__12})
-    << _GEN_447[1:0];
-  wire         _GEN_665 = ~(_GEN_451[8]) & ~(_GEN_451[7]);
-  wire         _GEN_666 = ~(_GEN_451[6]) & ~(_GEN_451[5]);
-  wire         _GEN_667 = _GEN_665 & _GEN_666;
-  wire         _GEN_668 = ~(_GEN_451[4]) & ~(_GEN_451[3]);
-  wire         _GEN_669 = ~(_GEN_451[2]) & ~(_GEN_451[1]);
-  wire         _GEN_670 = _GEN_668 & _GEN_669;
-  wire [6:0]   _GEN_671 =
-    (cmp_i4959_13_r0s3 & _GEN_453[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__13})
-    << _GEN_454[1:0];
-  wire         _GEN_672 = ~(_GEN_458[8]) & ~(_GEN_458[7]);
-  wire         _GEN_673 = ~(_GEN_458[6]) & ~(_GEN_458[5]);
-  wire         _GEN_674 = _GEN_672 & _GEN_673;
-  wire         _GEN_675 = ~(_GEN_458[4]) & ~(_GEN_458[3]);
-  wire         _GEN_676 = ~(_GEN_458[2]) & ~(_GEN_458[1]);
-  wire         _GEN_677 = _GEN_675 & _GEN_676;
-  wire [6:0]   _GEN_678 =
-    (cmp_i4959_14_r0s3 & _GEN_460[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__14})
-    << _GEN_461[1:0];
-  wire         _GEN_679 = ~(_GEN_465[8]) & ~(_GEN_465[7]);
-  wire         _GEN_680 = ~(_GEN_465[6]) & ~(_GEN_465[5]);
-  wire         _GEN_681 = _GEN_679 & _GEN_680;
-  wire         _GEN_682 = ~(_GEN_465[4]) & ~(_GEN_465[3]);
-  wire         _GEN_683 = ~(_GEN_465[2]) & ~(_GEN_465[1]);
-  wire         _GEN_684 = _GEN_682 & _GEN_683;
-  wire [6:0]   _GEN_685 =
-    (cmp_i4959_15_r0s3 & _GEN_467[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__15})
-    << _GEN_468[1:0];
-  wire         _GEN_686 = ~(_GEN_472[8]) & ~(_GEN_472[7]);
-  wire         _GEN_687 = ~(_GEN_472[6]) & ~(_GEN_472[5]);
-  wire         _GEN_688 = _GEN_686 & _GEN_687;
-  wire         _GEN_689 = ~(_GEN_472[4]) & ~(_GEN_472[3]);
-  wire         _GEN_690 = ~(_GEN_472[2]) & ~(_GEN_472[1]);
-  wire         _GEN_691 = _GEN_689 & _GEN_690;
-  wire [6:0]   _GEN_692 =
-    (cmp_i4959_16_r0s3 & _GEN_474[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__16})
-    << _GEN_475[1:0];
-  wire         _GEN_693 = ~(_GEN_479[8]) & ~(_GEN_479[7]);
-  wire         _GEN_694 = ~(_GEN_479[6]) & ~(_GEN_479[5]);
-  wire         _GEN_695 = _GEN_693 & _GEN_694;
-  wire         _GEN_696 = ~(_GEN_479[4]) & ~(_GEN_479[3]);
-  wire         _GEN_697 = ~(_GEN_479[2]) & ~(_GEN_479[1]);
-  wire         _GEN_698 = _GEN_696 & _GEN_697;
-  wire [6:0]   _GEN_699 =
-    (cmp_i4959_17_r0s3 & _GEN_481[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__17})
-    << _GEN_482[1:0];
-  wire         _GEN_700 = ~(_GEN_486[8]) & ~(_GEN_486[7]);
-  wire         _GEN_701 = ~(_GEN_486[6]) & ~(_GEN_486[5]);
-  wire         _GEN_702 = _GEN_700 & _GEN_701;
-  wire         _GEN_703 = ~(_GEN_486[4]) & ~(_GEN_486[3]);
-  wire         _GEN_704 = ~(_GEN_486[2]) & ~(_GEN_486[1]);
-  wire         _GEN_705 = _GEN_703 & _GEN_704;
-  wire [6:0]   _GEN_706 =
-    (cmp_i4959_18_r0s3 & _GEN_488[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__18})
-    << _GEN_489[1:0];
-  wire         _GEN_707 = ~(_GEN_493[8]) & ~(_GEN_493[7]);
-  wire         _GEN_708 = ~(_GEN_493[6]) & ~(_GEN_493[5]);
-  wire         _GEN_709 = _GEN_707 & _GEN_708;
-  wire         _GEN_710 = ~(_GEN_493[4]) & ~(_GEN_493[3]);
-  wire         _GEN_711 = ~(_GEN_493[2]) & ~(_GEN_493[1]);
-  wire         _GEN_712 = _GEN_710 & _GEN_711;
-  wire [6:0]   _GEN_713 =
-    (cmp_i4959_19_r0s3 & _GEN_495[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__19})
-    << _GEN_496[1:0];
-  wire         _GEN_714 = ~(_GEN_500[8]) & ~(_GEN_500[7]);
-  wire         _GEN_715 = ~(_GEN_500[6]) & ~(_GEN_500[5]);
-  wire         _GEN_716 = _GEN_714 & _GEN_715;
-  wire         _GEN_717 = ~(_GEN_500[4]) & ~(_GEN_500[3]);
-  wire         _GEN_718 = ~(_GEN_500[2]) & ~(_GEN_500[1]);
-  wire         _GEN_719 = _GEN_717 & _GEN_718;
-  wire [6:0]   _GEN_720 =
-    (cmp_i4959_20_r0s3 & _GEN_502[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__20})
-    << _GEN_503[1:0];
-  wire         _GEN_721 = ~(_GEN_507[8]) & ~(_GEN_507[7]);
-  wire         _GEN_722 = ~(_GEN_507[6]) & ~(_GEN_507[5]);
-  wire         _GEN_723 = _GEN_721 & _GEN_722;
-  wire         _GEN_724 = ~(_GEN_507[4]) & ~(_GEN_507[3]);
-  wire         _GEN_725 = ~(_GEN_507[2]) & ~(_GEN_507[1]);
-  wire         _GEN_726 = _GEN_724 & _GEN_725;
-  wire [6:0]   _GEN_727 =
-    (cmp_i4959_21_r0s3 & _GEN_509[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__21})
-    << _GEN_510[1:0];
-  wire         _GEN_728 = ~(_GEN_514[8]) & ~(_GEN_514[7]);
-  wire         _GEN_729 = ~(_GEN_514[6]) & ~(_GEN_514[5]);
-  wire         _GEN_730 = _GEN_728 & _GEN_729;
-  wire         _GEN_731 = ~(_GEN_514[4]) & ~(_GEN_514[3]);
-  wire         _GEN_732 = ~(_GEN_514[2]) & ~(_GEN_514[1]);
-  wire         _GEN_733 = _GEN_731 & _GEN_732;
-  wire [6:0]   _GEN_734 =
-    (cmp_i4959_22_r0s3 & _GEN_516[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__22})
-    << _GEN_517[1:0];
-  wire         _GEN_735 = ~(_GEN_521[8]) & ~(_GEN_521[7]);
-  wire         _GEN_736 = ~(_GEN_521[6]) & ~(_GEN_521[5]);
-  wire         _GEN_737 = _GEN_735 & _GEN_736;
-  wire         _GEN_738 = ~(_GEN_521[4]) & ~(_GEN_521[3]);
-  wire         _GEN_739 = ~(_GEN_521[2]) & ~(_GEN_521[1]);
-  wire         _GEN_740 = _GEN_738 & _GEN_739;
-  wire [6:0]   _GEN_741 =
-    (cmp_i4959_23_r0s3 & _GEN_523[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__23})
-    << _GEN_524[1:0];
-  wire         _GEN_742 = ~(_GEN_528[8]) & ~(_GEN_528[7]);
-  wire         _GEN_743 = ~(_GEN_528[6]) & ~(_GEN_528[5]);
-  wire         _GEN_744 = _GEN_742 & _GEN_743;
-  wire         _GEN_745 = ~(_GEN_528[4]) & ~(_GEN_528[3]);
-  wire         _GEN_746 = ~(_GEN_528[2]) & ~(_GEN_528[1]);
-  wire         _GEN_747 = _GEN_745 & _GEN_746;
-  wire [6:0]   _GEN_748 =
-    (cmp_i4959_24_r0s3 & _GEN_530[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__24})
-    << _GEN_531[1:0];
-  wire         _GEN_749 = ~(_GEN_535[8]) & ~(_GEN_535[7]);
-  wire         _GEN_750 = ~(_GEN_535[6]) & ~(_GEN_535[5]);
-  wire         _GEN_751 = _GEN_749 & _GEN_750;
-  wire         _GEN_752 = ~(_GEN_535[4]) & ~(_GEN_535[3]);
-  wire         _GEN_753 = ~(_GEN_535[2]) & ~(_GEN_535[1]);
-  wire         _GEN_754 = _GEN_752 & _GEN_753;
-  wire [6:0]   _GEN_755 =
-    (cmp_i4959_25_r0s3 & _GEN_537[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__25})
-    << _GEN_538[1:0];
-  wire         _GEN_756 = ~(_GEN_542[8]) & ~(_GEN_542[7]);
-  wire         _GEN_757 = ~(_GEN_542[6]) & ~(_GEN_542[5]);
-  wire         _GEN_758 = _GEN_756 & _GEN_757;
-  wire         _GEN_759 = ~(_GEN_542[4]) & ~(_GEN_542[3]);
-  wire         _GEN_760 = ~(_GEN_542[2]) & ~(_GEN_542[1]);
-  wire         _GEN_761 = _GEN_759 & _GEN_760;
-  wire [6:0]   _GEN_762 =
-    (cmp_i4959_26_r0s3 & _GEN_544[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__26})
-    << _GEN_545[1:0];
-  wire         _GEN_763 = ~(_GEN_549[8]) & ~(_GEN_549[7]);
-  wire         _GEN_764 = ~(_GEN_549[6]) & ~(_GEN_549[5]);
-  wire         _GEN_765 = _GEN_763 & _GEN_764;
-  wire         _GEN_766 = ~(_GEN_549[4]) & ~(_GEN_549[3]);
-  wire         _GEN_767 = ~(_GEN_549[2]) & ~(_GEN_549[1]);
-  wire         _GEN_768 = _GEN_766 & _GEN_767;
-  wire [6:0]   _GEN_769 =
-    (cmp_i4959_27_r0s3 & _GEN_551[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__27})
-    << _GEN_552[1:0];
-  wire         _GEN_770 = ~(_GEN_556[8]) & ~(_GEN_556[7]);
-  wire         _GEN_771 = ~(_GEN_556[6]) & ~(_GEN_556[5]);
-  wire         _GEN_772 = _GEN_770 & _GEN_771;
-  wire         _GEN_773 = ~(_GEN_556[4]) & ~(_GEN_556[3]);
-  wire         _GEN_774 = ~(_GEN_556[2]) & ~(_GEN_556[1]);
-  wire         _GEN_775 = _GEN_773 & _GEN_774;
-  wire [6:0]   _GEN_776 =
-    (cmp_i4959_28_r0s3 & _GEN_558[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__28})
-    << _GEN_559[1:0];
-  wire         _GEN_777 = ~(_GEN_563[8]) & ~(_GEN_563[7]);
-  wire         _GEN_778 = ~(_GEN_563[6]) & ~(_GEN_563[5]);
-  wire         _GEN_779 = _GEN_777 & _GEN_778;
-  wire         _GEN_780 = ~(_GEN_563[4]) & ~(_GEN_563[3]);
-  wire         _GEN_781 = ~(_GEN_563[2]) & ~(_GEN_563[1]);
-  wire         _GEN_782 = _GEN_780 & _GEN_781;
-  wire [6:0]   _GEN_783 =
-    (cmp_i4959_29_r0s3 & _GEN_565[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__29})
-    << _GEN_566[1:0];
-  wire         _GEN_784 = ~(_GEN_570[8]) & ~(_GEN_570[7]);
-  wire         _GEN_785 = ~(_GEN_570[6]) & ~(_GEN_570[5]);
-  wire         _GEN_786 = _GEN_784 & _GEN_785;
-  wire         _GEN_787 = ~(_GEN_570[4]) & ~(_GEN_570[3]);
-  wire         _GEN_788 = ~(_GEN_570[2]) & ~(_GEN_570[1]);
-  wire         _GEN_789 = _GEN_787 & _GEN_788;
-  wire [6:0]   _GEN_790 =
-    (cmp_i4959_30_r0s3 & _GEN_572[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__30})
-    << _GEN_573[1:0];
-  wire         _GEN_791 = ~(_GEN_577[8]) & ~(_GEN_577[7]);
-  wire         _GEN_792 = ~(_GEN_577[6]) & ~(_GEN_577[5]);
-  wire         _GEN_793 = _GEN_791 & _GEN_792;
-  wire         _GEN_794 = ~(_GEN_577[4]) & ~(_GEN_577[3]);
-  wire         _GEN_795 = ~(_GEN_577[2]) & ~(_GEN_577[1]);
-  wire         _GEN_796 = _GEN_794 & _GEN_795;
-  wire [6:0]   _GEN_797 =
-    (cmp_i4959_31_r0s3 & _GEN_579[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3__31})
-    << _GEN_580[1:0];
-  wire         _GEN_798 =
+  wire [9:0]   _GEN_573 = add_i3961_31_r0s3 - {6'h0, and_r0s3__183, _GEN_572};
+  wire [4:0]   _GEN_574 =
+    _GEN_573[9] ? add_i3961_31_r0s3[4:0] : {1'h0, and_r0s3__183, _GEN_572};
+  wire [9:0]   _GEN_575 = out_left_sroa_0_0_r0 - 10'h1;
+  wire         _GEN_576 =
     first_0_r0
       ? plans_dout[35:26] == 10'h0
-      : _GEN_112 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_109 == 10'h0;
-  wire         _GEN_799 = ~started | _GEN_798;
+      : ~waiting_sroa_0_0_r0 ? out_left_sroa_0_0_r0 == 10'h0 : _GEN_575 == 10'h0;
+  wire         _GEN_577 = ~started | _GEN_576;
+  wire         _GEN_578 = ~started | _GEN_7;
+  wire         _GEN_579 = ~(_GEN_281[8]) & ~(_GEN_281[7]);
+  wire         _GEN_580 = ~(_GEN_281[6]) & ~(_GEN_281[5]);
+  wire         _GEN_581 = _GEN_579 & _GEN_580;
+  wire         _GEN_582 = ~(_GEN_281[4]) & ~(_GEN_281[3]);
+  wire         _GEN_583 = ~(_GEN_281[2]) & ~(_GEN_281[1]);
+  wire         _GEN_584 = _GEN_582 & _GEN_583;
+  wire [6:0]   _GEN_585 =
+    (cmp_i4982_1_r0s3 & _GEN_283[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[10:8]})
+    << _GEN_284[1:0];
+  wire         _GEN_586 = ~(_GEN_312[8]) & ~(_GEN_312[7]);
+  wire         _GEN_587 = ~(_GEN_312[6]) & ~(_GEN_312[5]);
+  wire         _GEN_588 = _GEN_586 & _GEN_587;
+  wire         _GEN_589 = ~(_GEN_312[4]) & ~(_GEN_312[3]);
+  wire         _GEN_590 = ~(_GEN_312[2]) & ~(_GEN_312[1]);
+  wire         _GEN_591 = _GEN_589 & _GEN_590;
+  wire [6:0]   _GEN_592 =
+    (cmp_i4982_2_r0s3 & _GEN_314[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[18:16]})
+    << _GEN_315[1:0];
+  wire         _GEN_593 = ~(_GEN_343[8]) & ~(_GEN_343[7]);
+  wire         _GEN_594 = ~(_GEN_343[6]) & ~(_GEN_343[5]);
+  wire         _GEN_595 = _GEN_593 & _GEN_594;
+  wire         _GEN_596 = ~(_GEN_343[4]) & ~(_GEN_343[3]);
+  wire         _GEN_597 = ~(_GEN_343[2]) & ~(_GEN_343[1]);
+  wire         _GEN_598 = _GEN_596 & _GEN_597;
+  wire [6:0]   _GEN_599 =
+    (cmp_i4982_3_r0s3 & _GEN_345[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[26:24]})
+    << _GEN_346[1:0];
+  wire         _GEN_600 = ~(_GEN_358[8]) & ~(_GEN_358[7]);
+  wire         _GEN_601 = ~(_GEN_358[6]) & ~(_GEN_358[5]);
+  wire         _GEN_602 = _GEN_600 & _GEN_601;
+  wire         _GEN_603 = ~(_GEN_358[4]) & ~(_GEN_358[3]);
+  wire         _GEN_604 = ~(_GEN_358[2]) & ~(_GEN_358[1]);
+  wire         _GEN_605 = _GEN_603 & _GEN_604;
+  wire [6:0]   _GEN_606 =
+    (cmp_i4982_4_r0s3 & _GEN_360[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[34:32]})
+    << _GEN_361[1:0];
+  wire         _GEN_607 = ~(_GEN_373[8]) & ~(_GEN_373[7]);
+  wire         _GEN_608 = ~(_GEN_373[6]) & ~(_GEN_373[5]);
+  wire         _GEN_609 = _GEN_607 & _GEN_608;
+  wire         _GEN_610 = ~(_GEN_373[4]) & ~(_GEN_373[3]);
+  wire         _GEN_611 = ~(_GEN_373[2]) & ~(_GEN_373[1]);
+  wire         _GEN_612 = _GEN_610 & _GEN_611;
+  wire [6:0]   _GEN_613 =
+    (cmp_i4982_5_r0s3 & _GEN_375[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[42:40]})
+    << _GEN_376[1:0];
+  wire         _GEN_614 = ~(_GEN_388[8]) & ~(_GEN_388[7]);
+  wire         _GEN_615 = ~(_GEN_388[6]) & ~(_GEN_388[5]);
+  wire         _GEN_616 = _GEN_614 & _GEN_615;
+  wire         _GEN_617 = ~(_GEN_388[4]) & ~(_GEN_388[3]);
+  wire         _GEN_618 = ~(_GEN_388[2]) & ~(_GEN_388[1]);
+  wire         _GEN_619 = _GEN_617 & _GEN_618;
+  wire [6:0]   _GEN_620 =
+    (cmp_i4982_6_r0s3 & _GEN_390[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[50:48]})
+    << _GEN_391[1:0];
+  wire         _GEN_621 = ~(_GEN_403[8]) & ~(_GEN_403[7]);
+  wire         _GEN_622 = ~(_GEN_403[6]) & ~(_GEN_403[5]);
+  wire         _GEN_623 = _GEN_621 & _GEN_622;
+  wire         _GEN_624 = ~(_GEN_403[4]) & ~(_GEN_403[3]);
+  wire         _GEN_625 = ~(_GEN_403[2]) & ~(_GEN_403[1]);
+  wire         _GEN_626 = _GEN_624 & _GEN_625;
+  wire [6:0]   _GEN_627 =
+    (cmp_i4982_7_r0s3 & _GEN_405[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[58:56]})
+    << _GEN_406[1:0];
+  wire         _GEN_628 = ~(_GEN_410[8]) & ~(_GEN_410[7]);
+  wire         _GEN_629 = ~(_GEN_410[6]) & ~(_GEN_410[5]);
+  wire         _GEN_630 = _GEN_628 & _GEN_629;
+  wire         _GEN_631 = ~(_GEN_410[4]) & ~(_GEN_410[3]);
+  wire         _GEN_632 = ~(_GEN_410[2]) & ~(_GEN_410[1]);
+  wire         _GEN_633 = _GEN_631 & _GEN_632;
+  wire [6:0]   _GEN_634 =
+    (cmp_i4982_8_r0s3 & _GEN_412[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[66:64]})
+    << _GEN_413[1:0];
+  wire         _GEN_635 = ~(_GEN_417[8]) & ~(_GEN_417[7]);
+  wire         _GEN_636 = ~(_GEN_417[6]) & ~(_GEN_417[5]);
+  wire         _GEN_637 = _GEN_635 & _GEN_636;
+  wire         _GEN_638 = ~(_GEN_417[4]) & ~(_GEN_417[3]);
+  wire         _GEN_639 = ~(_GEN_417[2]) & ~(_GEN_417[1]);
+  wire         _GEN_640 = _GEN_638 & _GEN_639;
+  wire [6:0]   _GEN_641 =
+    (cmp_i4982_9_r0s3 & _GEN_419[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[74:72]})
+    << _GEN_420[1:0];
+  wire         _GEN_642 = ~(_GEN_424[8]) & ~(_GEN_424[7]);
+  wire         _GEN_643 = ~(_GEN_424[6]) & ~(_GEN_424[5]);
+  wire         _GEN_644 = _GEN_642 & _GEN_643;
+  wire         _GEN_645 = ~(_GEN_424[4]) & ~(_GEN_424[3]);
+  wire         _GEN_646 = ~(_GEN_424[2]) & ~(_GEN_424[1]);
+  wire         _GEN_647 = _GEN_645 & _GEN_646;
+  wire [6:0]   _GEN_648 =
+    (cmp_i4982_10_r0s3 & _GEN_426[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[82:80]})
+    << _GEN_427[1:0];
+  wire         _GEN_649 = ~(_GEN_431[8]) & ~(_GEN_431[7]);
+  wire         _GEN_650 = ~(_GEN_431[6]) & ~(_GEN_431[5]);
+  wire         _GEN_651 = _GEN_649 & _GEN_650;
+  wire         _GEN_652 = ~(_GEN_431[4]) & ~(_GEN_431[3]);
+  wire         _GEN_653 = ~(_GEN_431[2]) & ~(_GEN_431[1]);
+  wire         _GEN_654 = _GEN_652 & _GEN_653;
+  wire [6:0]   _GEN_655 =
+    (cmp_i4982_11_r0s3 & _GEN_433[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[90:88]})
+    << _GEN_434[1:0];
+  wire         _GEN_656 = ~(_GEN_438[8]) & ~(_GEN_438[7]);
+  wire         _GEN_657 = ~(_GEN_438[6]) & ~(_GEN_438[5]);
+  wire         _GEN_658 = _GEN_656 & _GEN_657;
+  wire         _GEN_659 = ~(_GEN_438[4]) & ~(_GEN_438[3]);
+  wire         _GEN_660 = ~(_GEN_438[2]) & ~(_GEN_438[1]);
+  wire         _GEN_661 = _GEN_659 & _GEN_660;
+  wire [6:0]   _GEN_662 =
+    (cmp_i4982_12_r0s3 & _GEN_440[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[98:96]})
+    << _GEN_441[1:0];
+  wire         _GEN_663 = ~(_GEN_445[8]) & ~(_GEN_445[7]);
+  wire         _GEN_664 = ~(_GEN_445[6]) & ~(_GEN_445[5]);
+  wire         _GEN_665 = _GEN_663 & _GEN_664;
+  wire         _GEN_666 = ~(_GEN_445[4]) & ~(_GEN_445[3]);
+  wire         _GEN_667 = ~(_GEN_445[2]) & ~(_GEN_445[1]);
+  wire         _GEN_668 = _GEN_666 & _GEN_667;
+  wire [6:0]   _GEN_669 =
+    (cmp_i4982_13_r0s3 & _GEN_447[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[106:104]})
+    << _GEN_448[1:0];
+  wire         _GEN_670 = ~(_GEN_452[8]) & ~(_GEN_452[7]);
+  wire         _GEN_671 = ~(_GEN_452[6]) & ~(_GEN_452[5]);
+  wire         _GEN_672 = _GEN_670 & _GEN_671;
+  wire         _GEN_673 = ~(_GEN_452[4]) & ~(_GEN_452[3]);
+  wire         _GEN_674 = ~(_GEN_452[2]) & ~(_GEN_452[1]);
+  wire         _GEN_675 = _GEN_673 & _GEN_674;
+  wire [6:0]   _GEN_676 =
+    (cmp_i4982_14_r0s3 & _GEN_454[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[114:112]})
+    << _GEN_455[1:0];
+  wire         _GEN_677 = ~(_GEN_459[8]) & ~(_GEN_459[7]);
+  wire         _GEN_678 = ~(_GEN_459[6]) & ~(_GEN_459[5]);
+  wire         _GEN_679 = _GEN_677 & _GEN_678;
+  wire         _GEN_680 = ~(_GEN_459[4]) & ~(_GEN_459[3]);
+  wire         _GEN_681 = ~(_GEN_459[2]) & ~(_GEN_459[1]);
+  wire         _GEN_682 = _GEN_680 & _GEN_681;
+  wire [6:0]   _GEN_683 =
+    (cmp_i4982_15_r0s3 & _GEN_461[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[122:120]})
+    << _GEN_462[1:0];
+  wire         _GEN_684 = ~(_GEN_466[8]) & ~(_GEN_466[7]);
+  wire         _GEN_685 = ~(_GEN_466[6]) & ~(_GEN_466[5]);
+  wire         _GEN_686 = _GEN_684 & _GEN_685;
+  wire         _GEN_687 = ~(_GEN_466[4]) & ~(_GEN_466[3]);
+  wire         _GEN_688 = ~(_GEN_466[2]) & ~(_GEN_466[1]);
+  wire         _GEN_689 = _GEN_687 & _GEN_688;
+  wire [6:0]   _GEN_690 =
+    (cmp_i4982_16_r0s3 & _GEN_468[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[130:128]})
+    << _GEN_469[1:0];
+  wire         _GEN_691 = ~(_GEN_473[8]) & ~(_GEN_473[7]);
+  wire         _GEN_692 = ~(_GEN_473[6]) & ~(_GEN_473[5]);
+  wire         _GEN_693 = _GEN_691 & _GEN_692;
+  wire         _GEN_694 = ~(_GEN_473[4]) & ~(_GEN_473[3]);
+  wire         _GEN_695 = ~(_GEN_473[2]) & ~(_GEN_473[1]);
+  wire         _GEN_696 = _GEN_694 & _GEN_695;
+  wire [6:0]   _GEN_697 =
+    (cmp_i4982_17_r0s3 & _GEN_475[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[138:136]})
+    << _GEN_476[1:0];
+  wire         _GEN_698 = ~(_GEN_480[8]) & ~(_GEN_480[7]);
+  wire         _GEN_699 = ~(_GEN_480[6]) & ~(_GEN_480[5]);
+  wire         _GEN_700 = _GEN_698 & _GEN_699;
+  wire         _GEN_701 = ~(_GEN_480[4]) & ~(_GEN_480[3]);
+  wire         _GEN_702 = ~(_GEN_480[2]) & ~(_GEN_480[1]);
+  wire         _GEN_703 = _GEN_701 & _GEN_702;
+  wire [6:0]   _GEN_704 =
+    (cmp_i4982_18_r0s3 & _GEN_482[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[146:144]})
+    << _GEN_483[1:0];
+  wire         _GEN_705 = ~(_GEN_487[8]) & ~(_GEN_487[7]);
+  wire         _GEN_706 = ~(_GEN_487[6]) & ~(_GEN_487[5]);
+  wire         _GEN_707 = _GEN_705 & _GEN_706;
+  wire         _GEN_708 = ~(_GEN_487[4]) & ~(_GEN_487[3]);
+  wire         _GEN_709 = ~(_GEN_487[2]) & ~(_GEN_487[1]);
+  wire         _GEN_710 = _GEN_708 & _GEN_709;
+  wire [6:0]   _GEN_711 =
+    (cmp_i4982_19_r0s3 & _GEN_489[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[154:152]})
+    << _GEN_490[1:0];
+  wire         _GEN_712 = ~(_GEN_494[8]) & ~(_GEN_494[7]);
+  wire         _GEN_713 = ~(_GEN_494[6]) & ~(_GEN_494[5]);
+  wire         _GEN_714 = _GEN_712 & _GEN_713;
+  wire         _GEN_715 = ~(_GEN_494[4]) & ~(_GEN_494[3]);
+  wire         _GEN_716 = ~(_GEN_494[2]) & ~(_GEN_494[1]);
+  wire         _GEN_717 = _GEN_715 & _GEN_716;
+  wire [6:0]   _GEN_718 =
+    (cmp_i4982_20_r0s3 & _GEN_496[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[162:160]})
+    << _GEN_497[1:0];
+  wire         _GEN_719 = ~(_GEN_501[8]) & ~(_GEN_501[7]);
+  wire         _GEN_720 = ~(_GEN_501[6]) & ~(_GEN_501[5]);
+  wire         _GEN_721 = _GEN_719 & _GEN_720;
+  wire         _GEN_722 = ~(_GEN_501[4]) & ~(_GEN_501[3]);
+  wire         _GEN_723 = ~(_GEN_501[2]) & ~(_GEN_501[1]);
+  wire         _GEN_724 = _GEN_722 & _GEN_723;
+  wire [6:0]   _GEN_725 =
+    (cmp_i4982_21_r0s3 & _GEN_503[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[170:168]})
+    << _GEN_504[1:0];
+  wire         _GEN_726 = ~(_GEN_508[8]) & ~(_GEN_508[7]);
+  wire         _GEN_727 = ~(_GEN_508[6]) & ~(_GEN_508[5]);
+  wire         _GEN_728 = _GEN_726 & _GEN_727;
+  wire         _GEN_729 = ~(_GEN_508[4]) & ~(_GEN_508[3]);
+  wire         _GEN_730 = ~(_GEN_508[2]) & ~(_GEN_508[1]);
+  wire         _GEN_731 = _GEN_729 & _GEN_730;
+  wire [6:0]   _GEN_732 =
+    (cmp_i4982_22_r0s3 & _GEN_510[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[178:176]})
+    << _GEN_511[1:0];
+  wire         _GEN_733 = ~(_GEN_515[8]) & ~(_GEN_515[7]);
+  wire         _GEN_734 = ~(_GEN_515[6]) & ~(_GEN_515[5]);
+  wire         _GEN_735 = _GEN_733 & _GEN_734;
+  wire         _GEN_736 = ~(_GEN_515[4]) & ~(_GEN_515[3]);
+  wire         _GEN_737 = ~(_GEN_515[2]) & ~(_GEN_515[1]);
+  wire         _GEN_738 = _GEN_736 & _GEN_737;
+  wire [6:0]   _GEN_739 =
+    (cmp_i4982_23_r0s3 & _GEN_517[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[186:184]})
+    << _GEN_518[1:0];
+  wire         _GEN_740 = ~(_GEN_522[8]) & ~(_GEN_522[7]);
+  wire         _GEN_741 = ~(_GEN_522[6]) & ~(_GEN_522[5]);
+  wire         _GEN_742 = _GEN_740 & _GEN_741;
+  wire         _GEN_743 = ~(_GEN_522[4]) & ~(_GEN_522[3]);
+  wire         _GEN_744 = ~(_GEN_522[2]) & ~(_GEN_522[1]);
+  wire         _GEN_745 = _GEN_743 & _GEN_744;
+  wire [6:0]   _GEN_746 =
+    (cmp_i4982_24_r0s3 & _GEN_524[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[194:192]})
+    << _GEN_525[1:0];
+  wire         _GEN_747 = ~(_GEN_529[8]) & ~(_GEN_529[7]);
+  wire         _GEN_748 = ~(_GEN_529[6]) & ~(_GEN_529[5]);
+  wire         _GEN_749 = _GEN_747 & _GEN_748;
+  wire         _GEN_750 = ~(_GEN_529[4]) & ~(_GEN_529[3]);
+  wire         _GEN_751 = ~(_GEN_529[2]) & ~(_GEN_529[1]);
+  wire         _GEN_752 = _GEN_750 & _GEN_751;
+  wire [6:0]   _GEN_753 =
+    (cmp_i4982_25_r0s3 & _GEN_531[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[202:200]})
+    << _GEN_532[1:0];
+  wire         _GEN_754 = ~(_GEN_536[8]) & ~(_GEN_536[7]);
+  wire         _GEN_755 = ~(_GEN_536[6]) & ~(_GEN_536[5]);
+  wire         _GEN_756 = _GEN_754 & _GEN_755;
+  wire         _GEN_757 = ~(_GEN_536[4]) & ~(_GEN_536[3]);
+  wire         _GEN_758 = ~(_GEN_536[2]) & ~(_GEN_536[1]);
+  wire         _GEN_759 = _GEN_757 & _GEN_758;
+  wire [6:0]   _GEN_760 =
+    (cmp_i4982_26_r0s3 & _GEN_538[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[210:208]})
+    << _GEN_539[1:0];
+  wire         _GEN_761 = ~(_GEN_543[8]) & ~(_GEN_543[7]);
+  wire         _GEN_762 = ~(_GEN_543[6]) & ~(_GEN_543[5]);
+  wire         _GEN_763 = _GEN_761 & _GEN_762;
+  wire         _GEN_764 = ~(_GEN_543[4]) & ~(_GEN_543[3]);
+  wire         _GEN_765 = ~(_GEN_543[2]) & ~(_GEN_543[1]);
+  wire         _GEN_766 = _GEN_764 & _GEN_765;
+  wire [6:0]   _GEN_767 =
+    (cmp_i4982_27_r0s3 & _GEN_545[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[218:216]})
+    << _GEN_546[1:0];
+  wire         _GEN_768 = ~(_GEN_550[8]) & ~(_GEN_550[7]);
+  wire         _GEN_769 = ~(_GEN_550[6]) & ~(_GEN_550[5]);
+  wire         _GEN_770 = _GEN_768 & _GEN_769;
+  wire         _GEN_771 = ~(_GEN_550[4]) & ~(_GEN_550[3]);
+  wire         _GEN_772 = ~(_GEN_550[2]) & ~(_GEN_550[1]);
+  wire         _GEN_773 = _GEN_771 & _GEN_772;
+  wire [6:0]   _GEN_774 =
+    (cmp_i4982_28_r0s3 & _GEN_552[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[226:224]})
+    << _GEN_553[1:0];
+  wire         _GEN_775 = ~(_GEN_557[8]) & ~(_GEN_557[7]);
+  wire         _GEN_776 = ~(_GEN_557[6]) & ~(_GEN_557[5]);
+  wire         _GEN_777 = _GEN_775 & _GEN_776;
+  wire         _GEN_778 = ~(_GEN_557[4]) & ~(_GEN_557[3]);
+  wire         _GEN_779 = ~(_GEN_557[2]) & ~(_GEN_557[1]);
+  wire         _GEN_780 = _GEN_778 & _GEN_779;
+  wire [6:0]   _GEN_781 =
+    (cmp_i4982_29_r0s3 & _GEN_559[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[234:232]})
+    << _GEN_560[1:0];
+  wire         _GEN_782 = ~(_GEN_564[8]) & ~(_GEN_564[7]);
+  wire         _GEN_783 = ~(_GEN_564[6]) & ~(_GEN_564[5]);
+  wire         _GEN_784 = _GEN_782 & _GEN_783;
+  wire         _GEN_785 = ~(_GEN_564[4]) & ~(_GEN_564[3]);
+  wire         _GEN_786 = ~(_GEN_564[2]) & ~(_GEN_564[1]);
+  wire         _GEN_787 = _GEN_785 & _GEN_786;
+  wire [6:0]   _GEN_788 =
+    (cmp_i4982_30_r0s3 & _GEN_566[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[242:240]})
+    << _GEN_567[1:0];
+  wire         _GEN_789 = ~(_GEN_571[8]) & ~(_GEN_571[7]);
+  wire         _GEN_790 = ~(_GEN_571[6]) & ~(_GEN_571[5]);
+  wire         _GEN_791 = _GEN_789 & _GEN_790;
+  wire         _GEN_792 = ~(_GEN_571[4]) & ~(_GEN_571[3]);
+  wire         _GEN_793 = ~(_GEN_571[2]) & ~(_GEN_571[1]);
+  wire         _GEN_794 = _GEN_792 & _GEN_793;
+  wire [6:0]   _GEN_795 =
+    (cmp_i4982_31_r0s3 & _GEN_573[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[250:248]})
+    << _GEN_574[1:0];
   always_ff @(posedge clk) begin
     if (_GEN_7)
-      and_r0s1 <= ~first_0_r0 & ~_GEN_112;
+      and_r0s1 <= waiting_sroa_0_0_r0 & ~first_0_r0;
     if (_GEN_6)
       and_r0s2 <= and_r0s1;
     if (_GEN_5)
@@ -13029,126 +12673,442 @@ module kv_decompress_scale_speckv_Design(
       cmp_i_not_r0s7 <= cmp_i_not_r0s6;
     if (_GEN_0)
       cmp_i_not_r0s8 <= cmp_i_not_r0s7;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1 <= _GEN_114[14:0];
     if (_GEN_6)
-      sroa_speculated8503_r0s2 <= sroa_speculated8503_r0s1;
+      kept_sroa_0_0_r0s2 <= kept_sroa_0_0_r0;
     if (_GEN_5)
-      sroa_speculated8503_r0s3 <= sroa_speculated8503_r0s2;
+      kept_sroa_0_0_r0s3 <= kept_sroa_0_0_r0s2;
     if (_GEN_4)
-      sroa_speculated8503_r0s4 <= sroa_speculated8503_r0s3;
+      kept_sroa_0_0_r0s4 <= kept_sroa_0_0_r0s3;
     if (_GEN_3)
-      sroa_speculated8503_r0s5 <= sroa_speculated8503_r0s4;
+      kept_sroa_0_0_r0s5 <= kept_sroa_0_0_r0s4;
     if (_GEN_2)
-      sroa_speculated8503_r0s6 <= sroa_speculated8503_r0s5;
+      kept_sroa_0_0_r0s6 <= kept_sroa_0_0_r0s5;
     if (_GEN_1)
-      sroa_speculated8503_r0s7 <= sroa_speculated8503_r0s6;
+      kept_sroa_0_0_r0s7 <= kept_sroa_0_0_r0s6;
     if (_GEN_0)
-      sroa_speculated8503_r0s8 <= sroa_speculated8503_r0s7;
+      kept_sroa_0_0_r0s8 <= kept_sroa_0_0_r0s7;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__1 <= _GEN_114[15];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__1 <= sroa_speculated8503_r0s1__1;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__1 <= sroa_speculated8503_r0s2__1;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__1 <= sroa_speculated8503_r0s3__1;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__1 <= sroa_speculated8503_r0s4__1;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__1 <= sroa_speculated8503_r0s5__1;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__1 <= sroa_speculated8503_r0s6__1;
-    if (_GEN_0)
-      sroa_speculated8503_r0s8__1 <= sroa_speculated8503_r0s7__1;
-    if (_GEN_7)
-      xor_r0s1 <= |(_GEN_116[7:0]);
+      xor_r0s1 <= |(kept_sroa_5_0_r0[7:0]);
     if (_GEN_6)
       xor_r0s2 <= xor_r0s1;
     if (_GEN_7)
-      or_cond7491_r0s1 <= ~_GEN_118 & plan_sroa_6_0_r0;
+      or_cond7501_r0s1 <= ~_GEN_112 & plan_sroa_6_0_r0;
     if (_GEN_6)
-      or_cond7491_r0s2 <= or_cond7491_r0s1;
+      or_cond7501_r0s2 <= or_cond7501_r0s1;
     if (_GEN_7)
       zeros_sroa_0_0_r0s1 <=
-        _GEN_117 ? {{2{kept_sroa_8_0_r0[7]}}, kept_sroa_8_0_r0, 6'h0} : 16'h0;
+        _GEN_111 ? {{2{kept_sroa_8_0_r0[7]}}, kept_sroa_8_0_r0, 6'h0} : 16'h0;
     if (_GEN_6)
       zeros_sroa_0_0_r0s2 <= zeros_sroa_0_0_r0s1;
     if (_GEN_7) begin
-      sroa_speculated8296_v_r0s1 <= _GEN_122 + _GEN_124;
-      add_i3312_2_r0s1 <=
+      add_i332512691298_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off0_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off0_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off0_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off0_r0
+                    : across_sroa_0_0_off0_off0_r0}} + {2'h0, _GEN_115[3:0]};
+      add_i3325_11300_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off5_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off5_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off5_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off5_r0
+                    : across_sroa_0_0_off0_off5_r0}} + {2'h0, _GEN_115[19:16]};
+      add_i3325_2_r0s1 <=
         {1'h0,
-         _GEN_120
+         _GEN_114
            + {1'h0,
-              _GEN_119
-                ? (_GEN_118
+              _GEN_113
+                ? (_GEN_112
                      ? across_sroa_0_0_off0_off10_r0
                      : across_sroa_6_0_off0_off10_r0)
                 : second_before_0_r0
                     ? across_sroa_6_0_off0_off10_r0
                     : across_sroa_0_0_off0_off10_r0}}
-        + (_GEN_119
-             ? (_GEN_118 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off10_r0})
-             : {2'h0, _GEN_113[35:32]});
-      add_i3312_3133113611402144714991554161616811753182819101995208721822284238925012616273828632995313032723417356937243886_r0s1
+        + (_GEN_113
+             ? (_GEN_112 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off10_r0})
+             : {2'h0, _GEN_115[35:32]});
+      add_i3325_3133013601401144614981553161516801752182719091994208621812283238825002615273728622994312932713416356837233885_r0s1
         <=
-        _GEN_119
-          ? (_GEN_118
+        _GEN_113
+          ? (_GEN_112
                ? {2'h0, across_sroa_0_0_off0_off15_r0}
                : {2'h3, ~across_sroa_0_0_off0_off15_r0}
-                 + {1'h0, _GEN_120 + {1'h0, across_sroa_6_0_off0_off15_r0}})
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off15_r0}})
           : {1'h0,
-             _GEN_120
+             _GEN_114
                + {1'h0,
                   second_before_0_r0
                     ? across_sroa_6_0_off0_off15_r0
-                    : across_sroa_0_0_off0_off15_r0}} + {2'h0, _GEN_113[51:48]};
-      sroa_speculated8296_v_4_r0s1 <= _GEN_133 + _GEN_135;
-      sroa_speculated8296_v_6_r0s1 <= _GEN_138 + _GEN_140;
-      sroa_speculated8296_v_8_r0s1 <= _GEN_147 + _GEN_149;
-      sroa_speculated8296_v_10_r0s1 <= _GEN_152 + _GEN_154;
-      sroa_speculated8296_v_12_r0s1 <= _GEN_159 + _GEN_161;
-      sroa_speculated8296_v_14_r0s1 <= _GEN_164 + _GEN_166;
+                    : across_sroa_0_0_off0_off15_r0}} + {2'h0, _GEN_115[51:48]};
+      add_i3325_413621399144814961555161316821750182919071996208421832281239024982617273528642992313132693418356637253883_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off20_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off20_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off20_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off20_r0
+                    : across_sroa_0_0_off0_off20_r0}} + {2'h0, _GEN_115[67:64]};
+      and5_i3573_51405144215021549161916761756182319131990209021772287238425042611274128582998312532753412357237193889_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off25_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off25_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off25_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off25_r0
+                    : across_sroa_0_0_off0_off25_r0}} + {2'h0, _GEN_115[83:80]};
+      and5_i3573_6145214921559160916861746183319032000208021872277239424942621273128682988313532653422356237293879_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off30_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off30_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off30_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off30_r0
+                    : across_sroa_0_0_off0_off30_r0}} + {2'h0, _GEN_115[99:96]};
+      and5_i3573_715041547162116741758182119151988209221752289238225062609274328563000312332773410357437173891_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off35_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off35_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off35_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off35_r0
+                    : across_sroa_0_0_off0_off35_r0}} + {2'h0, _GEN_115[115:112]};
+      and5_i3573_81561160716881744183519012002207821892275239624922623272928702986313732633424356037313877_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off40_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off40_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off40_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off40_r0
+                    : across_sroa_0_0_off0_off40_r0}} + {2'h0, _GEN_115[131:128]};
+      and5_i3573_9162316721760181919171986209421732291238025082607274528543002312132793408357637153893_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off45_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off45_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off45_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off45_r0
+                    : across_sroa_0_0_off0_off45_r0}} + {2'h0, _GEN_115[147:144]};
+      and5_i3573_1016901742183718992004207621912273239824902625272728722984313932613426355837333875_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off50_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off50_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off50_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off50_r0
+                    : across_sroa_0_0_off0_off50_r0}} + {2'h0, _GEN_115[163:160]};
+      and5_i3573_111762181719191984209621712293237825102605274728523004311932813406357837133895_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off55_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off55_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off55_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off55_r0
+                    : across_sroa_0_0_off0_off55_r0}} + {2'h0, _GEN_115[179:176]};
+      and5_i3573_12183918972006207421932271240024882627272528742982314132593428355637353873_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off60_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off60_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off60_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off60_r0
+                    : across_sroa_0_0_off0_off60_r0}} + {2'h0, _GEN_115[195:192]};
+      and5_i3573_1319211982209821692295237625122603274928503006311732833404358037113897_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off65_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off65_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off65_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off65_r0
+                    : across_sroa_0_0_off0_off65_r0}} + {2'h0, _GEN_115[211:208]};
+      and5_i3573_142008207221952269240224862629272328762980314332573430355437373871_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off70_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off70_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off70_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off70_r0
+                    : across_sroa_0_0_off0_off70_r0}} + {2'h0, _GEN_115[227:224]};
+      and5_i3573_15210021672297237425142601275128483008311532853402358237093899_in_in_r0s1
+        <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off75_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off75_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off75_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off75_r0
+                    : across_sroa_0_0_off0_off75_r0}} + {2'h0, _GEN_115[243:240]};
     end
     if (_GEN_6)
-      sroa_speculated8280_v_r0s2 <= _GEN_145 + _GEN_171;
+      sroa_speculated8289_v_r0s2 <= _GEN_137 + _GEN_159;
     if (_GEN_7) begin
-      sroa_speculated8296_v_16_r0s1 <= _GEN_173 + _GEN_175;
-      sroa_speculated8296_v_18_r0s1 <= _GEN_178 + _GEN_180;
-      sroa_speculated8296_v_20_r0s1 <= _GEN_185 + _GEN_187;
-      sroa_speculated8296_v_22_r0s1 <= _GEN_190 + _GEN_192;
-      sroa_speculated8296_v_24_r0s1 <= _GEN_199 + _GEN_201;
-      sroa_speculated8296_v_26_r0s1 <= _GEN_204 + _GEN_206;
-      sroa_speculated8296_v_28_r0s1 <= _GEN_211 + _GEN_213;
-      add_i3312_30_r0s1 <=
+      and5_i3573_1621972267240424842631272128782978314532553432355237393869_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off80_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off80_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off80_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off80_r0
+                    : across_sroa_0_0_off0_off80_r0}} + {2'h0, _GEN_115[259:256]};
+      and5_i3573_172299237225162599275328463010311332873400358437073901_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off85_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off85_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off85_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off85_r0
+                    : across_sroa_0_0_off0_off85_r0}} + {2'h0, _GEN_115[275:272]};
+      and5_i3573_18240624822633271928802976314732533434355037413867_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off90_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off90_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off90_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off90_r0
+                    : across_sroa_0_0_off0_off90_r0}} + {2'h0, _GEN_115[291:288]};
+      and5_i3573_1925182597275528443012311132893398358637053903_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off95_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off95_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off95_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off95_r0
+                    : across_sroa_0_0_off0_off95_r0}} + {2'h0, _GEN_115[307:304]};
+      and5_i3573_202635271728822974314932513436354837433865_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off100_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off100_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off100_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off100_r0
+                    : across_sroa_0_0_off0_off100_r0}} + {2'h0, _GEN_115[323:320]};
+      and5_i3573_21275728423014310932913396358837033905_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off105_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off105_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off105_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off105_r0
+                    : across_sroa_0_0_off0_off105_r0}} + {2'h0, _GEN_115[339:336]};
+      and5_i3573_2228842972315132493438354637453863_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off110_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off110_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off110_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off110_r0
+                    : across_sroa_0_0_off0_off110_r0}} + {2'h0, _GEN_115[355:352]};
+      and5_i3573_233016310732933394359037013907_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off115_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off115_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off115_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off115_r0
+                    : across_sroa_0_0_off0_off115_r0}} + {2'h0, _GEN_115[371:368]};
+      and5_i3573_24315332473440354437473861_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off120_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off120_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off120_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off120_r0
+                    : across_sroa_0_0_off0_off120_r0}} + {2'h0, _GEN_115[387:384]};
+      and5_i3573_2532953392359236993909_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off125_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off125_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off125_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off125_r0
+                    : across_sroa_0_0_off0_off125_r0}} + {2'h0, _GEN_115[403:400]};
+      and5_i3573_263442354237493859_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off130_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off130_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off130_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off130_r0
+                    : across_sroa_0_0_off0_off130_r0}} + {2'h0, _GEN_115[419:416]};
+      and5_i3573_27359436973911_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off135_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off135_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off135_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off135_r0
+                    : across_sroa_0_0_off0_off135_r0}} + {2'h0, _GEN_115[435:432]};
+      and5_i3573_2837513857_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off140_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off140_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off140_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off140_r0
+                    : across_sroa_0_0_off0_off140_r0}} + {2'h0, _GEN_115[451:448]};
+      and5_i3573_293913_in_in_r0s1 <=
+        _GEN_113
+          ? (_GEN_112
+               ? {2'h0, across_sroa_0_0_off0_off145_r0}
+               : {2'h3, ~across_sroa_0_0_off0_off145_r0}
+                 + {1'h0, _GEN_114 + {1'h0, across_sroa_6_0_off0_off145_r0}})
+          : {1'h0,
+             _GEN_114
+               + {1'h0,
+                  second_before_0_r0
+                    ? across_sroa_6_0_off0_off145_r0
+                    : across_sroa_0_0_off0_off145_r0}} + {2'h0, _GEN_115[467:464]};
+      add_i3325_30_r0s1 <=
         {1'h0,
-         _GEN_120
+         _GEN_114
            + {1'h0,
-              _GEN_119
-                ? (_GEN_118
+              _GEN_113
+                ? (_GEN_112
                      ? across_sroa_0_0_off0_off150_r0
                      : across_sroa_6_0_off0_off150_r0)
                 : second_before_0_r0
                     ? across_sroa_6_0_off0_off150_r0
                     : across_sroa_0_0_off0_off150_r0}}
-        + (_GEN_119
-             ? (_GEN_118 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off150_r0})
-             : {2'h0, _GEN_113[483:480]});
-      add_i3312_31_r0s1 <=
+        + (_GEN_113
+             ? (_GEN_112 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off150_r0})
+             : {2'h0, _GEN_115[483:480]});
+      add_i3325_31_r0s1 <=
         {1'h0,
-         _GEN_120
+         _GEN_114
            + {1'h0,
               second_before_0_r0
                 ? across_sroa_6_0_off0_off155_r0
                 : across_sroa_0_0_off0_off155_r0}}
-        + (_GEN_119
-             ? (_GEN_118 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off155_r0})
-             : {2'h0, _GEN_113[499:496]});
+        + (_GEN_113
+             ? (_GEN_112 ? 6'h0 : {2'h3, ~across_sroa_0_0_off0_off155_r0})
+             : {2'h0, _GEN_115[499:496]});
     end
     if (_GEN_6)
-      sroa_speculated8280_v_16_r0s2 <= _GEN_197 + _GEN_222;
+      sroa_speculated8289_v_16_r0s2 <= _GEN_181 + _GEN_203;
     if (_GEN_5)
-      and_r0s3__1 <= xor_r0s2 & (|(_GEN_224[14:0]));
+      and_r0s3__1 <= xor_r0s2 & (|(_GEN_205[14:0]));
     if (_GEN_4)
       and_r0s4__1 <= and_r0s3__1;
     if (_GEN_3)
@@ -13160,21 +13120,21 @@ module kv_decompress_scale_speckv_Design(
     if (_GEN_0)
       and_r0s8__1 <= and_r0s7__1;
     if (_GEN_7)
-      cond118_i1558_r0s1 <= plan_sroa_10_0_r0[0] ? 32'h1E : 32'hFE;
+      cond118_i1571_r0s1 <= plan_sroa_10_0_r0[0] ? 32'h1E : 32'hFE;
     if (_GEN_6)
-      cond118_i1558_r0s2 <= cond118_i1558_r0s1;
+      cond118_i1571_r0s2 <= cond118_i1571_r0s1;
     if (_GEN_5)
-      cond118_i1558_r0s3 <= cond118_i1558_r0s2;
+      cond118_i1571_r0s3 <= cond118_i1571_r0s2;
     if (_GEN_4)
-      cond118_i1558_r0s4 <= cond118_i1558_r0s3;
+      cond118_i1571_r0s4 <= cond118_i1571_r0s3;
     if (_GEN_3)
-      cond118_i1558_r0s5 <= cond118_i1558_r0s4;
+      cond118_i1571_r0s5 <= cond118_i1571_r0s4;
     if (_GEN_2)
-      cond118_i1558_r0s6 <= cond118_i1558_r0s5;
+      cond118_i1571_r0s6 <= cond118_i1571_r0s5;
     if (_GEN_1)
-      cond118_i1558_r0s7 <= cond118_i1558_r0s6;
+      cond118_i1571_r0s7 <= cond118_i1571_r0s6;
     if (_GEN_0)
-      cond118_i1558_r0s8 <= cond118_i1558_r0s7;
+      cond118_i1571_r0s8 <= cond118_i1571_r0s7;
     if (_GEN_7)
       plan_sroa_10_0_r0s1 <= plan_sroa_10_0_r0;
     if (_GEN_6)
@@ -13189,149 +13149,147 @@ module kv_decompress_scale_speckv_Design(
       plan_sroa_10_0_r0s6 <= plan_sroa_10_0_r0s5;
     if (_GEN_1)
       plan_sroa_10_0_r0s7 <= plan_sroa_10_0_r0s6;
-    if (_GEN_7) begin
-      sroa_speculated8500_r0s1 <= _GEN_116[7:3];
-      conv_i3737_r0s1 <= _GEN_225 + 10'hD;
-    end
-    if (_GEN_6)
-      add_i3947_r0s2 <= _GEN_226;
-    if (_GEN_5) begin
-      add_i3947_r0s3 <= add_i3947_r0s2;
-      xor_r0s3 <= ~(_GEN_227[13]);
-      xor_r0s3__1 <= ~(_GEN_227[12]);
-      xor_r0s3__2 <= ~(_GEN_227[11]);
-      xor_r0s3__3 <= ~(_GEN_227[10]);
-      xor_r0s3__4 <= ~(_GEN_227[9]);
-      xor_r0s3__5 <= ~(_GEN_227[8]);
-      xor_r0s3__6 <= ~(_GEN_227[7]);
-      xor_r0s3__7 <= ~(_GEN_227[6]);
-      xor_r0s3__8 <= ~(_GEN_227[5]);
-      xor_r0s3__9 <= ~(_GEN_227[4]);
-      xor_r0s3__10 <= ~(_GEN_227[3]);
-      xor_r0s3__11 <= ~(_GEN_227[2]);
-      xor_r0s3__12 <= ~(_GEN_227[1]);
-      xor_r0s3__13 <= ~(_GEN_227[0]);
-      add_i3911_r0s3 <= _GEN_227[0];
-      add_i3911_r0s3__1 <= _GEN_227[2];
-      add_i3911_r0s3__2 <= _GEN_227[4];
-      add_i3911_r0s3__3 <= _GEN_227[6];
-      add_i3911_r0s3__4 <= _GEN_227[8];
-      add_i3911_r0s3__5 <= _GEN_227[10];
-      add_i3911_r0s3__6 <= _GEN_227[12];
-    end
-    if (_GEN_4)
-      cmp_i5472_r0s4 <= _GEN_241[4:2] == 3'h5;
-    if (_GEN_6)
-      cmp_i4932_r0s2 <= $signed(_GEN_226) < -10'shC;
-    if (_GEN_5)
-      cmp_i4932_r0s3 <= cmp_i4932_r0s2;
     if (_GEN_7)
-      sroa_speculated8500_r0s1__1 <= _GEN_116[2:0];
+      add_i3976_r0s1 <= {4'h0, {1'h0, kept_sroa_5_0_r0[7:3]} + 6'hD} + _GEN_206;
     if (_GEN_6)
-      sroa_speculated8500_r0s2 <= sroa_speculated8500_r0s1__1;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3 <= sroa_speculated8500_r0s2;
-    if (_GEN_4) begin
-      v177_r0s4 <= cmp_i4932_r0s3 & _GEN_240[9] ? 7'h0 : {4'h1, sroa_speculated8500_r0s3};
-      loadedv_i5237_r0s4 <= _GEN_241[1:0];
-      cmp_i5472_1_r0s4 <= _GEN_241[4:2] == 3'h6;
-      cmp_i5472_2_r0s4 <= &(_GEN_241[4:2]);
-      cmp_i5472_3_r0s4 <= _GEN_241[4:2] == 3'h0;
-      cmp_i5472_4_r0s4 <= _GEN_241[4:2] == 3'h1;
-      cmp_i5472_5_r0s4 <= _GEN_241[4:2] == 3'h2;
-      cmp_i5472_6_r0s4 <= _GEN_241[4:2] == 3'h3;
-      loadedv_i5237_r0s4__1 <= _GEN_241[4:2];
-      add_i3911_r0s4 <= add_i3911_r0s3;
+      add_i3976_r0s2 <= add_i3976_r0s1;
+    if (_GEN_5) begin
+      add_i3976_r0s3 <= add_i3976_r0s2;
+      xor_r0s3 <= ~(_GEN_207[13]);
+      xor_r0s3__1 <= ~(_GEN_207[12]);
+      xor_r0s3__2 <= ~(_GEN_207[11]);
+      xor_r0s3__3 <= ~(_GEN_207[10]);
+      xor_r0s3__4 <= ~(_GEN_207[9]);
+      xor_r0s3__5 <= ~(_GEN_207[8]);
+      xor_r0s3__6 <= ~(_GEN_207[7]);
+      xor_r0s3__7 <= ~(_GEN_207[6]);
+      xor_r0s3__8 <= ~(_GEN_207[5]);
+      xor_r0s3__9 <= ~(_GEN_207[4]);
+      xor_r0s3__10 <= ~(_GEN_207[3]);
+      xor_r0s3__11 <= ~(_GEN_207[2]);
+      xor_r0s3__12 <= ~(_GEN_207[1]);
+      xor_r0s3__13 <= ~(_GEN_207[0]);
+      add_i3940_r0s3 <= _GEN_207[0];
+      add_i3940_r0s3__1 <= _GEN_207[2];
+      add_i3940_r0s3__2 <= _GEN_207[4];
+      add_i3940_r0s3__3 <= _GEN_207[6];
+      add_i3940_r0s3__4 <= _GEN_207[8];
+      add_i3940_r0s3__5 <= _GEN_207[10];
+      add_i3940_r0s3__6 <= _GEN_207[12];
     end
-    if (_GEN_5)
-      add_i3911_r0s3__7 <= _GEN_227[1];
-    if (_GEN_4) begin
-      add_i3911_r0s4__1 <= add_i3911_r0s3__7;
-      add_i3911_r0s4__2 <= add_i3911_r0s3__1;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__8 <= _GEN_227[3];
-    if (_GEN_4) begin
-      add_i3911_r0s4__3 <= add_i3911_r0s3__8;
-      add_i3911_r0s4__4 <= add_i3911_r0s3__2;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__9 <= _GEN_227[5];
-    if (_GEN_4) begin
-      add_i3911_r0s4__5 <= add_i3911_r0s3__9;
-      add_i3911_r0s4__6 <= add_i3911_r0s3__3;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__10 <= _GEN_227[7];
-    if (_GEN_4) begin
-      add_i3911_r0s4__7 <= add_i3911_r0s3__10;
-      add_i3911_r0s4__8 <= add_i3911_r0s3__4;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__11 <= _GEN_227[9];
-    if (_GEN_4) begin
-      add_i3911_r0s4__9 <= add_i3911_r0s3__11;
-      add_i3911_r0s4__10 <= add_i3911_r0s3__5;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__12 <= _GEN_227[11];
-    if (_GEN_4) begin
-      add_i3911_r0s4__11 <= add_i3911_r0s3__12;
-      add_i3911_r0s4__12 <= add_i3911_r0s3__6;
-    end
-    if (_GEN_5)
-      add_i3911_r0s3__13 <= _GEN_227[13];
     if (_GEN_4)
-      add_i3911_r0s4__13 <= add_i3911_r0s3__13;
+      cmp_i5495_r0s4 <= _GEN_221[4:2] == 3'h5;
+    if (_GEN_6)
+      cmp_i4955_r0s2 <= $signed(add_i3976_r0s1) < -10'shC;
+    if (_GEN_5)
+      cmp_i4955_r0s3 <= cmp_i4955_r0s2;
+    if (_GEN_7)
+      kept_sroa_5_0_r0s1 <= kept_sroa_5_0_r0;
+    if (_GEN_6)
+      kept_sroa_5_0_r0s2 <= kept_sroa_5_0_r0s1;
+    if (_GEN_5)
+      kept_sroa_5_0_r0s3 <= kept_sroa_5_0_r0s2;
+    if (_GEN_4) begin
+      v177_r0s4 <= cmp_i4955_r0s3 & _GEN_220[9] ? 7'h0 : {4'h1, kept_sroa_5_0_r0s3[2:0]};
+      loadedv_i5260_r0s4 <= _GEN_221[1:0];
+      cmp_i5495_1_r0s4 <= _GEN_221[4:2] == 3'h6;
+      cmp_i5495_2_r0s4 <= &(_GEN_221[4:2]);
+      cmp_i5495_3_r0s4 <= _GEN_221[4:2] == 3'h0;
+      cmp_i5495_4_r0s4 <= _GEN_221[4:2] == 3'h1;
+      cmp_i5495_5_r0s4 <= _GEN_221[4:2] == 3'h2;
+      cmp_i5495_6_r0s4 <= _GEN_221[4:2] == 3'h3;
+      loadedv_i5260_r0s4__1 <= _GEN_221[4:2];
+      add_i3940_r0s4 <= add_i3940_r0s3;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__7 <= _GEN_207[1];
+    if (_GEN_4) begin
+      add_i3940_r0s4__1 <= add_i3940_r0s3__7;
+      add_i3940_r0s4__2 <= add_i3940_r0s3__1;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__8 <= _GEN_207[3];
+    if (_GEN_4) begin
+      add_i3940_r0s4__3 <= add_i3940_r0s3__8;
+      add_i3940_r0s4__4 <= add_i3940_r0s3__2;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__9 <= _GEN_207[5];
+    if (_GEN_4) begin
+      add_i3940_r0s4__5 <= add_i3940_r0s3__9;
+      add_i3940_r0s4__6 <= add_i3940_r0s3__3;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__10 <= _GEN_207[7];
+    if (_GEN_4) begin
+      add_i3940_r0s4__7 <= add_i3940_r0s3__10;
+      add_i3940_r0s4__8 <= add_i3940_r0s3__4;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__11 <= _GEN_207[9];
+    if (_GEN_4) begin
+      add_i3940_r0s4__9 <= add_i3940_r0s3__11;
+      add_i3940_r0s4__10 <= add_i3940_r0s3__5;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__12 <= _GEN_207[11];
+    if (_GEN_4) begin
+      add_i3940_r0s4__11 <= add_i3940_r0s3__12;
+      add_i3940_r0s4__12 <= add_i3940_r0s3__6;
+    end
+    if (_GEN_5)
+      add_i3940_r0s3__13 <= _GEN_207[13];
+    if (_GEN_4)
+      add_i3940_r0s4__13 <= add_i3940_r0s3__13;
     if (_GEN_3)
-      mul_i4225_r0s5 <=
-        {3'h4 - loadedv_i5237_r0s4__1 == 3'h0
+      mul_i4254_r0s5 <=
+        {3'h4 - loadedv_i5260_r0s4__1 == 3'h0
            ? _GEN_12[1:0]
-           : cmp_i5472_6_r0s4 ? _GEN_12[5:4] : 2'h0,
-         cmp_i5472_6_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_5_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_5_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_4_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_4_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_3_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_3_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_2_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_2_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_1_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_1_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5472_r0s4 ? _GEN_12[6:4] : 3'h0},
-         cmp_i5472_r0s4 ? _GEN_12[3:0] : 4'h0}
+           : cmp_i5495_6_r0s4 ? _GEN_12[5:4] : 2'h0,
+         cmp_i5495_6_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_5_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_5_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_4_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_4_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_3_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_3_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_2_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_2_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_1_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_1_r0s4 ? _GEN_12[3:0] : {1'h0, cmp_i5495_r0s4 ? _GEN_12[6:4] : 3'h0},
+         cmp_i5495_r0s4 ? _GEN_12[3:0] : 4'h0}
         * {16'h0,
-           add_i3911_r0s4__13,
-           add_i3911_r0s4__12,
-           add_i3911_r0s4__11,
-           add_i3911_r0s4__10,
-           add_i3911_r0s4__9,
-           add_i3911_r0s4__8,
-           add_i3911_r0s4__7,
-           add_i3911_r0s4__6,
-           add_i3911_r0s4__5,
-           add_i3911_r0s4__4,
-           add_i3911_r0s4__3,
-           add_i3911_r0s4__2,
-           add_i3911_r0s4__1,
-           add_i3911_r0s4};
+           add_i3940_r0s4__13,
+           add_i3940_r0s4__12,
+           add_i3940_r0s4__11,
+           add_i3940_r0s4__10,
+           add_i3940_r0s4__9,
+           add_i3940_r0s4__8,
+           add_i3940_r0s4__7,
+           add_i3940_r0s4__6,
+           add_i3940_r0s4__5,
+           add_i3940_r0s4__4,
+           add_i3940_r0s4__3,
+           add_i3940_r0s4__2,
+           add_i3940_r0s4__1,
+           add_i3940_r0s4};
     if (_GEN_2)
-      mul_i4225_r0s6 <= mul_i4225_r0s5;
+      mul_i4254_r0s6 <= mul_i4254_r0s5;
     if (_GEN_1)
-      mul_i4225_r0s7 <= mul_i4225_r0s6;
+      mul_i4254_r0s7 <= mul_i4254_r0s6;
     if (_GEN_4)
-      cmp_i5670_r0s4 <= $signed(_GEN_240) < 10'sh1;
+      cmp_i5693_r0s4 <= $signed(_GEN_220) < 10'sh1;
     if (_GEN_3)
-      cmp_i5670_r0s5 <= cmp_i5670_r0s4;
+      cmp_i5693_r0s5 <= cmp_i5693_r0s4;
     if (_GEN_2)
-      cmp_i5670_r0s6 <= cmp_i5670_r0s5;
+      cmp_i5693_r0s6 <= cmp_i5693_r0s5;
     if (_GEN_1)
-      cmp_i5670_r0s7 <= cmp_i5670_r0s6;
+      cmp_i5693_r0s7 <= cmp_i5693_r0s6;
     if (_GEN_4)
-      sub_i3983_r0s4 <= _GEN_240;
+      sub_i4012_r0s4 <= _GEN_220;
     if (_GEN_3)
-      v190_r0s5 <= $signed(sub_i3983_r0s4) > 10'sh0 ? sub_i3983_r0s4 : 10'h0;
+      v190_r0s5 <= $signed(sub_i4012_r0s4) > 10'sh0 ? sub_i4012_r0s4 : 10'h0;
     if (_GEN_2)
       v190_r0s6 <= v190_r0s5;
     if (_GEN_1)
       v190_r0s7 <= v190_r0s6;
     if (_GEN_0)
-      add_i4587_r0s8 <=
+      add_i4616_r0s8 <=
         {1'h0,
          v190_r0s7,
          9'h0,
@@ -13339,29 +13297,29 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_14[1] & (_GEN_15 | _GEN_14[2])
            : _GEN_14[4] & (_GEN_15 | (|{_GEN_14[5], _GEN_14[3:1]}))}
         + {10'h0,
-           mul_i4225_r0s7[29],
+           mul_i4254_r0s7[29],
            _GEN_14[11:5],
            plan_sroa_10_0_r0s7[0] ? _GEN_14[4:2] : 3'h7};
     if (_GEN_7)
-      conv_i6888_r0s1 <= plan_sroa_10_0_r0[0] ? 16'h7BFF : 16'h7F7F;
+      conv_i6911_r0s1 <= plan_sroa_10_0_r0[0] ? 16'h7BFF : 16'h7F7F;
     if (_GEN_6)
-      conv_i6888_r0s2 <= conv_i6888_r0s1;
+      conv_i6911_r0s2 <= conv_i6911_r0s1;
     if (_GEN_5)
-      conv_i6888_r0s3 <= conv_i6888_r0s2;
+      conv_i6911_r0s3 <= conv_i6911_r0s2;
     if (_GEN_4)
-      conv_i6888_r0s4 <= conv_i6888_r0s3;
+      conv_i6911_r0s4 <= conv_i6911_r0s3;
     if (_GEN_3)
-      conv_i6888_r0s5 <= conv_i6888_r0s4;
+      conv_i6911_r0s5 <= conv_i6911_r0s4;
     if (_GEN_2)
-      conv_i6888_r0s6 <= conv_i6888_r0s5;
+      conv_i6911_r0s6 <= conv_i6911_r0s5;
     if (_GEN_1)
-      conv_i6888_r0s7 <= conv_i6888_r0s6;
+      conv_i6911_r0s7 <= conv_i6911_r0s6;
     if (_GEN_0) begin
-      conv_i6888_r0s8 <= conv_i6888_r0s7;
+      conv_i6911_r0s8 <= conv_i6911_r0s7;
       plan_sroa_10_0_r0s8 <= plan_sroa_10_0_r0s7;
     end
     if (_GEN_5)
-      level_sroa_0_0_r0s3 <= _GEN_224;
+      level_sroa_0_0_r0s3 <= _GEN_205;
     if (_GEN_4)
       level_sroa_0_0_r0s4 <= level_sroa_0_0_r0s3;
     if (_GEN_3)
@@ -13372,66 +13330,17 @@ module kv_decompress_scale_speckv_Design(
       level_sroa_0_0_r0s7 <= level_sroa_0_0_r0s6;
     if (_GEN_0)
       level_sroa_0_0_r0s8 <= level_sroa_0_0_r0s7;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__2 <= _GEN_114[25:16];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__2 <= sroa_speculated8503_r0s1__2;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__2 <= sroa_speculated8503_r0s2__2;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__2 <= sroa_speculated8503_r0s3__2;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__2 <= sroa_speculated8503_r0s4__2;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__2 <= sroa_speculated8503_r0s5__2;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__2 <= sroa_speculated8503_r0s6__2;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__3 <= _GEN_114[31:26];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__3 <= sroa_speculated8503_r0s1__3;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__3 <= sroa_speculated8503_r0s2__3;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__3 <= sroa_speculated8503_r0s3__3;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__3 <= sroa_speculated8503_r0s4__3;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__3 <= sroa_speculated8503_r0s5__3;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__3 <= sroa_speculated8503_r0s6__3;
-    if (_GEN_7) begin
-      sroa_speculated8296_v_17_r0s1 <= _GEN_173 - _GEN_175;
-      sroa_speculated8296_v_19_r0s1 <= _GEN_178 - _GEN_180;
-      sroa_speculated8296_v_21_r0s1 <= _GEN_185 - _GEN_187;
-      sroa_speculated8296_v_23_r0s1 <= _GEN_190 - _GEN_192;
-      sroa_speculated8296_v_25_r0s1 <= _GEN_199 - _GEN_201;
-      sroa_speculated8296_v_27_r0s1 <= _GEN_204 - _GEN_206;
-      sroa_speculated8296_v_29_r0s1 <= _GEN_211 - _GEN_213;
+    if (_GEN_6) begin
+      sroa_speculated8289_v_17_r0s2 <= _GEN_235 + _GEN_249;
+      sroa_speculated8289_v_1_r0s2 <= _GEN_263 + _GEN_277;
+      icmp_r0s2 <= kept_sroa_0_0_r0[25:16] == 10'h0;
     end
-    if (_GEN_6)
-      sroa_speculated8280_v_17_r0s2 <= _GEN_251 + _GEN_262;
-    if (_GEN_7) begin
-      sroa_speculated8296_v_1_r0s1 <= _GEN_122 - _GEN_124;
-      sroa_speculated8296_v_5_r0s1 <= _GEN_133 - _GEN_135;
-      sroa_speculated8296_v_7_r0s1 <= _GEN_138 - _GEN_140;
-      sroa_speculated8296_v_9_r0s1 <= _GEN_147 - _GEN_149;
-      sroa_speculated8296_v_11_r0s1 <= _GEN_152 - _GEN_154;
-      sroa_speculated8296_v_13_r0s1 <= _GEN_159 - _GEN_161;
-      sroa_speculated8296_v_15_r0s1 <= _GEN_164 - _GEN_166;
-    end
-    if (_GEN_6)
-      sroa_speculated8280_v_1_r0s2 <= _GEN_273 + _GEN_283;
     if (_GEN_7)
-      icmp_r0s1 <= _GEN_114[25:16] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2 <= icmp_r0s1;
-    if (_GEN_7)
-      xor_r0s1__1 <= |(_GEN_116[15:8]);
+      xor_r0s1__1 <= |(kept_sroa_5_0_r0[15:8]);
     if (_GEN_6)
       xor_r0s2__1 <= xor_r0s1__1;
     if (_GEN_5)
-      and_r0s3__2 <= ~(or_cond7491_r0s2 ? _GEN_284 == 10'h0 : icmp_r0s2) & xor_r0s2__1;
+      and_r0s3__2 <= ~(or_cond7501_r0s2 ? _GEN_278 == 10'h0 : icmp_r0s2) & xor_r0s2__1;
     if (_GEN_4)
       and_r0s4__2 <= and_r0s3__2;
     if (_GEN_3)
@@ -13440,130 +13349,122 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__2 <= and_r0s5__2;
     if (_GEN_1)
       and_r0s7__2 <= and_r0s6__2;
-    if (_GEN_7) begin
-      conv_i3729_r0s1 <= _GEN_225 + 10'h8;
-      sroa_speculated8500_r0s1__2 <= _GEN_116[15:11];
-    end
-    if (_GEN_6)
-      add_i3932_1_r0s2 <= _GEN_285;
-    if (_GEN_5) begin
-      add_i3932_1_r0s3 <= add_i3932_1_r0s2;
-      and_r0s3__3 <= _GEN_583 & _GEN_586;
-      xor_r0s3__14 <= ~(_GEN_287[0]);
-      and_r0s3__4 <= _GEN_583;
-      select_r0s3 <=
-        _GEN_584 ? ~(_GEN_287[2]) & _GEN_287[1] : ~(_GEN_287[4]) & _GEN_287[3];
-      and_r0s3__5 <= _GEN_584 & ~_GEN_585;
-      select_r0s3__1 <=
-        _GEN_581 ? ~(_GEN_287[6]) & _GEN_287[5] : ~(_GEN_287[8]) & _GEN_287[7];
-      and_r0s3__6 <= _GEN_581 & ~_GEN_582;
-      and_r0s3__7 <= _GEN_583 & ~_GEN_586;
-    end
-    if (_GEN_4)
-      cmp_i110_i_1195_r0s4 <= _GEN_290[4:2] == 3'h5;
-    if (_GEN_6)
-      cmp_i4959_1_r0s2 <= $signed(_GEN_285) < -10'shC;
-    if (_GEN_5)
-      cmp_i4959_1_r0s3 <= cmp_i4959_1_r0s2;
     if (_GEN_7)
-      sroa_speculated8500_r0s1__3 <= _GEN_116[10:8];
+      conv_i3745_r0s1 <= _GEN_206 + 10'h8;
     if (_GEN_6)
-      sroa_speculated8500_r0s2__1 <= sroa_speculated8500_r0s1__3;
+      add_i3961_1_r0s2 <= _GEN_279;
+    if (_GEN_5) begin
+      add_i3961_1_r0s3 <= add_i3961_1_r0s2;
+      and_r0s3__3 <= _GEN_581 & _GEN_584;
+      xor_r0s3__14 <= ~(_GEN_281[0]);
+      and_r0s3__4 <= _GEN_581;
+      select_r0s3 <=
+        _GEN_582 ? ~(_GEN_281[2]) & _GEN_281[1] : ~(_GEN_281[4]) & _GEN_281[3];
+      and_r0s3__5 <= _GEN_582 & ~_GEN_583;
+      select_r0s3__1 <=
+        _GEN_579 ? ~(_GEN_281[6]) & _GEN_281[5] : ~(_GEN_281[8]) & _GEN_281[7];
+      and_r0s3__6 <= _GEN_579 & ~_GEN_580;
+      and_r0s3__7 <= _GEN_581 & ~_GEN_584;
+    end
+    if (_GEN_4)
+      cmp_i110_i_1194_r0s4 <= _GEN_284[4:2] == 3'h5;
+    if (_GEN_6)
+      cmp_i4982_1_r0s2 <= $signed(_GEN_279) < -10'shC;
     if (_GEN_5)
-      sroa_speculated8500_r0s3__1 <= sroa_speculated8500_r0s2__1;
+      cmp_i4982_1_r0s3 <= cmp_i4982_1_r0s2;
     if (_GEN_4) begin
-      shl_i5117_1_r0s4 <= _GEN_587[3:0];
-      cmp_i110_i_1_1_r0s4 <= _GEN_290[4:2] == 3'h6;
-      shl_i5117_1_r0s4__1 <= _GEN_587[6:4];
-      cmp_i110_i_2_1_r0s4 <= &(_GEN_290[4:2]);
-      cmp_i110_i_3_1_r0s4 <= _GEN_290[4:2] == 3'h0;
-      cmp_i110_i_4_1_r0s4 <= _GEN_290[4:2] == 3'h1;
-      cmp_i110_i_5_1_r0s4 <= _GEN_290[4:2] == 3'h2;
-      cmp_i110_i_6_1_r0s4 <= _GEN_290[4:2] == 3'h3;
+      shl_i5140_1_r0s4 <= _GEN_585[3:0];
+      cmp_i110_i_1_1_r0s4 <= _GEN_284[4:2] == 3'h6;
+      shl_i5140_1_r0s4__1 <= _GEN_585[6:4];
+      cmp_i110_i_2_1_r0s4 <= &(_GEN_284[4:2]);
+      cmp_i110_i_3_1_r0s4 <= _GEN_284[4:2] == 3'h0;
+      cmp_i110_i_4_1_r0s4 <= _GEN_284[4:2] == 3'h1;
+      cmp_i110_i_5_1_r0s4 <= _GEN_284[4:2] == 3'h2;
+      cmp_i110_i_6_1_r0s4 <= _GEN_284[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_1_r0s3 <= _GEN_287[0];
+      add_i6974_1_r0s3 <= _GEN_281[0];
     if (_GEN_4)
-      add_i6963_1_r0s4 <= add_i6963_1_r0s3;
+      add_i6974_1_r0s4 <= add_i6974_1_r0s3;
     if (_GEN_5)
-      add_i6963_1_r0s3__1 <= _GEN_287[1];
+      add_i6974_1_r0s3__1 <= _GEN_281[1];
     if (_GEN_4)
-      add_i6963_1_r0s4__1 <= add_i6963_1_r0s3__1;
+      add_i6974_1_r0s4__1 <= add_i6974_1_r0s3__1;
     if (_GEN_5)
-      add_i6963_1_r0s3__2 <= _GEN_287[2];
+      add_i6974_1_r0s3__2 <= _GEN_281[2];
     if (_GEN_4)
-      add_i6963_1_r0s4__2 <= add_i6963_1_r0s3__2;
+      add_i6974_1_r0s4__2 <= add_i6974_1_r0s3__2;
     if (_GEN_5)
-      add_i6963_1_r0s3__3 <= _GEN_287[3];
+      add_i6974_1_r0s3__3 <= _GEN_281[3];
     if (_GEN_4)
-      add_i6963_1_r0s4__3 <= add_i6963_1_r0s3__3;
+      add_i6974_1_r0s4__3 <= add_i6974_1_r0s3__3;
     if (_GEN_5)
-      add_i6963_1_r0s3__4 <= _GEN_287[4];
+      add_i6974_1_r0s3__4 <= _GEN_281[4];
     if (_GEN_4)
-      add_i6963_1_r0s4__4 <= add_i6963_1_r0s3__4;
+      add_i6974_1_r0s4__4 <= add_i6974_1_r0s3__4;
     if (_GEN_5)
-      add_i6963_1_r0s3__5 <= _GEN_287[5];
+      add_i6974_1_r0s3__5 <= _GEN_281[5];
     if (_GEN_4)
-      add_i6963_1_r0s4__5 <= add_i6963_1_r0s3__5;
+      add_i6974_1_r0s4__5 <= add_i6974_1_r0s3__5;
     if (_GEN_5)
-      add_i6963_1_r0s3__6 <= _GEN_287[6];
+      add_i6974_1_r0s3__6 <= _GEN_281[6];
     if (_GEN_4)
-      add_i6963_1_r0s4__6 <= add_i6963_1_r0s3__6;
+      add_i6974_1_r0s4__6 <= add_i6974_1_r0s3__6;
     if (_GEN_5)
-      add_i6963_1_r0s3__7 <= _GEN_287[7];
+      add_i6974_1_r0s3__7 <= _GEN_281[7];
     if (_GEN_4)
-      add_i6963_1_r0s4__7 <= add_i6963_1_r0s3__7;
+      add_i6974_1_r0s4__7 <= add_i6974_1_r0s3__7;
     if (_GEN_5)
-      add_i6963_1_r0s3__8 <= _GEN_287[8];
+      add_i6974_1_r0s3__8 <= _GEN_281[8];
     if (_GEN_4)
-      add_i6963_1_r0s4__8 <= add_i6963_1_r0s3__8;
+      add_i6974_1_r0s4__8 <= add_i6974_1_r0s3__8;
     if (_GEN_3)
-      mul_i7087_1_r0s5 <=
+      mul_i7097_1_r0s5 <=
         {cmp_i110_i_6_1_r0s4
-           ? shl_i5117_1_r0s4[0]
-           : cmp_i110_i_5_1_r0s4 & shl_i5117_1_r0s4__1[0],
+           ? shl_i5140_1_r0s4[0]
+           : cmp_i110_i_5_1_r0s4 & shl_i5140_1_r0s4__1[0],
          cmp_i110_i_5_1_r0s4
-           ? shl_i5117_1_r0s4
-           : {1'h0, cmp_i110_i_4_1_r0s4 ? shl_i5117_1_r0s4__1 : 3'h0},
+           ? shl_i5140_1_r0s4
+           : {1'h0, cmp_i110_i_4_1_r0s4 ? shl_i5140_1_r0s4__1 : 3'h0},
          cmp_i110_i_4_1_r0s4
-           ? shl_i5117_1_r0s4
-           : {1'h0, cmp_i110_i_3_1_r0s4 ? shl_i5117_1_r0s4__1 : 3'h0},
+           ? shl_i5140_1_r0s4
+           : {1'h0, cmp_i110_i_3_1_r0s4 ? shl_i5140_1_r0s4__1 : 3'h0},
          cmp_i110_i_3_1_r0s4
-           ? shl_i5117_1_r0s4
-           : {1'h0, cmp_i110_i_2_1_r0s4 ? shl_i5117_1_r0s4__1 : 3'h0},
+           ? shl_i5140_1_r0s4
+           : {1'h0, cmp_i110_i_2_1_r0s4 ? shl_i5140_1_r0s4__1 : 3'h0},
          cmp_i110_i_2_1_r0s4
-           ? shl_i5117_1_r0s4
-           : {1'h0, cmp_i110_i_1_1_r0s4 ? shl_i5117_1_r0s4__1 : 3'h0},
+           ? shl_i5140_1_r0s4
+           : {1'h0, cmp_i110_i_1_1_r0s4 ? shl_i5140_1_r0s4__1 : 3'h0},
          cmp_i110_i_1_1_r0s4
-           ? shl_i5117_1_r0s4
-           : {1'h0, cmp_i110_i_1195_r0s4 ? shl_i5117_1_r0s4__1 : 3'h0},
-         cmp_i110_i_1195_r0s4 ? shl_i5117_1_r0s4 : 4'h0}
+           ? shl_i5140_1_r0s4
+           : {1'h0, cmp_i110_i_1194_r0s4 ? shl_i5140_1_r0s4__1 : 3'h0},
+         cmp_i110_i_1194_r0s4 ? shl_i5140_1_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_1_r0s4__8,
-           add_i6963_1_r0s4__7,
-           add_i6963_1_r0s4__6,
-           add_i6963_1_r0s4__5,
-           add_i6963_1_r0s4__4,
-           add_i6963_1_r0s4__3,
-           add_i6963_1_r0s4__2,
-           add_i6963_1_r0s4__1,
-           add_i6963_1_r0s4};
+           add_i6974_1_r0s4__8,
+           add_i6974_1_r0s4__7,
+           add_i6974_1_r0s4__6,
+           add_i6974_1_r0s4__5,
+           add_i6974_1_r0s4__4,
+           add_i6974_1_r0s4__3,
+           add_i6974_1_r0s4__2,
+           add_i6974_1_r0s4__1,
+           add_i6974_1_r0s4};
     if (_GEN_2)
-      mul_i7087_1_r0s6 <= mul_i7087_1_r0s5;
+      mul_i7097_1_r0s6 <= mul_i7097_1_r0s5;
     if (_GEN_4)
-      cmp_i5677_1_r0s4 <= $signed(_GEN_289) < 10'sh1;
+      cmp_i5700_1_r0s4 <= $signed(_GEN_283) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_1_r0s5 <= cmp_i5677_1_r0s4;
+      cmp_i5700_1_r0s5 <= cmp_i5700_1_r0s4;
     if (_GEN_2)
-      cmp_i5677_1_r0s6 <= cmp_i5677_1_r0s5;
+      cmp_i5700_1_r0s6 <= cmp_i5700_1_r0s5;
     if (_GEN_4)
-      v214_r0s4 <= $signed(_GEN_289) > 10'sh0 ? _GEN_289 : 10'h0;
+      v214_r0s4 <= $signed(_GEN_283) > 10'sh0 ? _GEN_283 : 10'h0;
     if (_GEN_3)
       v214_r0s5 <= v214_r0s4;
     if (_GEN_2)
       v214_r0s6 <= v214_r0s5;
     if (_GEN_1)
-      add_i4578_1_r0s7 <=
+      add_i4607_1_r0s7 <=
         {1'h0,
          v214_r0s6,
          9'h0,
@@ -13571,74 +13472,42 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_17[1] & (_GEN_18 | _GEN_17[2])
            : _GEN_17[4] & (_GEN_18 | (|{_GEN_17[5], _GEN_17[3:1]}))}
         + {10'h0,
-           mul_i7087_1_r0s6[24],
+           mul_i7097_1_r0s6[24],
            _GEN_17[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_17[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_1_r0s3 <= _GEN_286;
+      level95_sroa_0_0_v_1_r0s3 <= _GEN_280;
     if (_GEN_4)
-      level106_sroa_0_0_v_1_r0s4 <= level106_sroa_0_0_v_1_r0s3;
+      level95_sroa_0_0_v_1_r0s4 <= level95_sroa_0_0_v_1_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_1_r0s5 <= level106_sroa_0_0_v_1_r0s4;
+      level95_sroa_0_0_v_1_r0s5 <= level95_sroa_0_0_v_1_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_1_r0s6 <= level106_sroa_0_0_v_1_r0s5;
+      level95_sroa_0_0_v_1_r0s6 <= level95_sroa_0_0_v_1_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_1_r0s7 <= level106_sroa_0_0_v_1_r0s6;
+      level95_sroa_0_0_v_1_r0s7 <= level95_sroa_0_0_v_1_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_1_r0s8 <=
+      sroa_speculated8345_1_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__3, sroa_speculated8503_r0s7__2}
+          ? kept_sroa_0_0_r0s7[31:16]
           : and_r0s7__2
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_1_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_1_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_1_r0s7[14:0]
-                        : add_i4578_1_r0s7[17:3]})
-                | {level106_sroa_0_0_v_1_r0s7[9], 15'h0}
+                        ? add_i4607_1_r0s7[14:0]
+                        : add_i4607_1_r0s7[17:3]}) | {level95_sroa_0_0_v_1_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__4 <= _GEN_114[41:32];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__4 <= sroa_speculated8503_r0s1__4;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__4 <= sroa_speculated8503_r0s2__4;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__4 <= sroa_speculated8503_r0s3__4;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__4 <= sroa_speculated8503_r0s4__4;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__4 <= sroa_speculated8503_r0s5__4;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__4 <= sroa_speculated8503_r0s6__4;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__5 <= _GEN_114[47:42];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__5 <= sroa_speculated8503_r0s1__5;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__5 <= sroa_speculated8503_r0s2__5;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__5 <= sroa_speculated8503_r0s3__5;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__5 <= sroa_speculated8503_r0s4__5;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__5 <= sroa_speculated8503_r0s5__5;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__5 <= sroa_speculated8503_r0s6__5;
     if (_GEN_6) begin
-      sroa_speculated8280_v_18_r0s2 <= _GEN_296 + _GEN_302;
-      sroa_speculated8280_v_2_r0s2 <= _GEN_308 + _GEN_314;
+      sroa_speculated8289_v_18_r0s2 <= _GEN_290 + _GEN_296;
+      sroa_speculated8289_v_2_r0s2 <= _GEN_302 + _GEN_308;
+      icmp_r0s2__1 <= kept_sroa_0_0_r0[41:32] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__1 <= _GEN_114[41:32] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__1 <= icmp_r0s1__1;
-    if (_GEN_7)
-      xor_r0s1__2 <= |(_GEN_116[23:16]);
+      xor_r0s1__2 <= |(kept_sroa_5_0_r0[23:16]);
     if (_GEN_6)
       xor_r0s2__2 <= xor_r0s1__2;
     if (_GEN_5)
-      and_r0s3__8 <= ~(or_cond7491_r0s2 ? _GEN_315 == 10'h0 : icmp_r0s2__1) & xor_r0s2__2;
+      and_r0s3__8 <= ~(or_cond7501_r0s2 ? _GEN_309 == 10'h0 : icmp_r0s2__1) & xor_r0s2__2;
     if (_GEN_4)
       and_r0s4__3 <= and_r0s3__8;
     if (_GEN_3)
@@ -13647,128 +13516,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__3 <= and_r0s5__3;
     if (_GEN_1)
       and_r0s7__3 <= and_r0s6__3;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__4 <= _GEN_116[23:19];
     if (_GEN_6)
-      add_i3932_2_r0s2 <= _GEN_316;
+      add_i3961_2_r0s2 <= _GEN_310;
     if (_GEN_5) begin
-      add_i3932_2_r0s3 <= add_i3932_2_r0s2;
-      and_r0s3__9 <= _GEN_590 & _GEN_593;
-      xor_r0s3__15 <= ~(_GEN_318[0]);
-      and_r0s3__10 <= _GEN_590;
+      add_i3961_2_r0s3 <= add_i3961_2_r0s2;
+      and_r0s3__9 <= _GEN_588 & _GEN_591;
+      xor_r0s3__15 <= ~(_GEN_312[0]);
+      and_r0s3__10 <= _GEN_588;
       select_r0s3__2 <=
-        _GEN_591 ? ~(_GEN_318[2]) & _GEN_318[1] : ~(_GEN_318[4]) & _GEN_318[3];
-      and_r0s3__11 <= _GEN_591 & ~_GEN_592;
+        _GEN_589 ? ~(_GEN_312[2]) & _GEN_312[1] : ~(_GEN_312[4]) & _GEN_312[3];
+      and_r0s3__11 <= _GEN_589 & ~_GEN_590;
       select_r0s3__3 <=
-        _GEN_588 ? ~(_GEN_318[6]) & _GEN_318[5] : ~(_GEN_318[8]) & _GEN_318[7];
-      and_r0s3__12 <= _GEN_588 & ~_GEN_589;
-      and_r0s3__13 <= _GEN_590 & ~_GEN_593;
+        _GEN_586 ? ~(_GEN_312[6]) & _GEN_312[5] : ~(_GEN_312[8]) & _GEN_312[7];
+      and_r0s3__12 <= _GEN_586 & ~_GEN_587;
+      and_r0s3__13 <= _GEN_588 & ~_GEN_591;
     end
     if (_GEN_4)
-      cmp_i110_i_2205_r0s4 <= _GEN_321[4:2] == 3'h5;
+      cmp_i110_i_2204_r0s4 <= _GEN_315[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_2_r0s2 <= $signed(_GEN_316) < -10'shC;
+      cmp_i4982_2_r0s2 <= $signed(_GEN_310) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_2_r0s3 <= cmp_i4959_2_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__5 <= _GEN_116[18:16];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__2 <= sroa_speculated8500_r0s1__5;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__2 <= sroa_speculated8500_r0s2__2;
+      cmp_i4982_2_r0s3 <= cmp_i4982_2_r0s2;
     if (_GEN_4) begin
-      shl_i5117_2_r0s4 <= _GEN_594[3:0];
-      cmp_i110_i_1_2_r0s4 <= _GEN_321[4:2] == 3'h6;
-      shl_i5117_2_r0s4__1 <= _GEN_594[6:4];
-      cmp_i110_i_2_2_r0s4 <= &(_GEN_321[4:2]);
-      cmp_i110_i_3_2_r0s4 <= _GEN_321[4:2] == 3'h0;
-      cmp_i110_i_4_2_r0s4 <= _GEN_321[4:2] == 3'h1;
-      cmp_i110_i_5_2_r0s4 <= _GEN_321[4:2] == 3'h2;
-      cmp_i110_i_6_2_r0s4 <= _GEN_321[4:2] == 3'h3;
+      shl_i5140_2_r0s4 <= _GEN_592[3:0];
+      cmp_i110_i_1_2_r0s4 <= _GEN_315[4:2] == 3'h6;
+      shl_i5140_2_r0s4__1 <= _GEN_592[6:4];
+      cmp_i110_i_2_2_r0s4 <= &(_GEN_315[4:2]);
+      cmp_i110_i_3_2_r0s4 <= _GEN_315[4:2] == 3'h0;
+      cmp_i110_i_4_2_r0s4 <= _GEN_315[4:2] == 3'h1;
+      cmp_i110_i_5_2_r0s4 <= _GEN_315[4:2] == 3'h2;
+      cmp_i110_i_6_2_r0s4 <= _GEN_315[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_2_r0s3 <= _GEN_318[0];
+      add_i6974_2_r0s3 <= _GEN_312[0];
     if (_GEN_4)
-      add_i6963_2_r0s4 <= add_i6963_2_r0s3;
+      add_i6974_2_r0s4 <= add_i6974_2_r0s3;
     if (_GEN_5)
-      add_i6963_2_r0s3__1 <= _GEN_318[1];
+      add_i6974_2_r0s3__1 <= _GEN_312[1];
     if (_GEN_4)
-      add_i6963_2_r0s4__1 <= add_i6963_2_r0s3__1;
+      add_i6974_2_r0s4__1 <= add_i6974_2_r0s3__1;
     if (_GEN_5)
-      add_i6963_2_r0s3__2 <= _GEN_318[2];
+      add_i6974_2_r0s3__2 <= _GEN_312[2];
     if (_GEN_4)
-      add_i6963_2_r0s4__2 <= add_i6963_2_r0s3__2;
+      add_i6974_2_r0s4__2 <= add_i6974_2_r0s3__2;
     if (_GEN_5)
-      add_i6963_2_r0s3__3 <= _GEN_318[3];
+      add_i6974_2_r0s3__3 <= _GEN_312[3];
     if (_GEN_4)
-      add_i6963_2_r0s4__3 <= add_i6963_2_r0s3__3;
+      add_i6974_2_r0s4__3 <= add_i6974_2_r0s3__3;
     if (_GEN_5)
-      add_i6963_2_r0s3__4 <= _GEN_318[4];
+      add_i6974_2_r0s3__4 <= _GEN_312[4];
     if (_GEN_4)
-      add_i6963_2_r0s4__4 <= add_i6963_2_r0s3__4;
+      add_i6974_2_r0s4__4 <= add_i6974_2_r0s3__4;
     if (_GEN_5)
-      add_i6963_2_r0s3__5 <= _GEN_318[5];
+      add_i6974_2_r0s3__5 <= _GEN_312[5];
     if (_GEN_4)
-      add_i6963_2_r0s4__5 <= add_i6963_2_r0s3__5;
+      add_i6974_2_r0s4__5 <= add_i6974_2_r0s3__5;
     if (_GEN_5)
-      add_i6963_2_r0s3__6 <= _GEN_318[6];
+      add_i6974_2_r0s3__6 <= _GEN_312[6];
     if (_GEN_4)
-      add_i6963_2_r0s4__6 <= add_i6963_2_r0s3__6;
+      add_i6974_2_r0s4__6 <= add_i6974_2_r0s3__6;
     if (_GEN_5)
-      add_i6963_2_r0s3__7 <= _GEN_318[7];
+      add_i6974_2_r0s3__7 <= _GEN_312[7];
     if (_GEN_4)
-      add_i6963_2_r0s4__7 <= add_i6963_2_r0s3__7;
+      add_i6974_2_r0s4__7 <= add_i6974_2_r0s3__7;
     if (_GEN_5)
-      add_i6963_2_r0s3__8 <= _GEN_318[8];
+      add_i6974_2_r0s3__8 <= _GEN_312[8];
     if (_GEN_4)
-      add_i6963_2_r0s4__8 <= add_i6963_2_r0s3__8;
+      add_i6974_2_r0s4__8 <= add_i6974_2_r0s3__8;
     if (_GEN_3)
-      mul_i7087_2_r0s5 <=
+      mul_i7097_2_r0s5 <=
         {cmp_i110_i_6_2_r0s4
-           ? shl_i5117_2_r0s4[0]
-           : cmp_i110_i_5_2_r0s4 & shl_i5117_2_r0s4__1[0],
+           ? shl_i5140_2_r0s4[0]
+           : cmp_i110_i_5_2_r0s4 & shl_i5140_2_r0s4__1[0],
          cmp_i110_i_5_2_r0s4
-           ? shl_i5117_2_r0s4
-           : {1'h0, cmp_i110_i_4_2_r0s4 ? shl_i5117_2_r0s4__1 : 3'h0},
+           ? shl_i5140_2_r0s4
+           : {1'h0, cmp_i110_i_4_2_r0s4 ? shl_i5140_2_r0s4__1 : 3'h0},
          cmp_i110_i_4_2_r0s4
-           ? shl_i5117_2_r0s4
-           : {1'h0, cmp_i110_i_3_2_r0s4 ? shl_i5117_2_r0s4__1 : 3'h0},
+           ? shl_i5140_2_r0s4
+           : {1'h0, cmp_i110_i_3_2_r0s4 ? shl_i5140_2_r0s4__1 : 3'h0},
          cmp_i110_i_3_2_r0s4
-           ? shl_i5117_2_r0s4
-           : {1'h0, cmp_i110_i_2_2_r0s4 ? shl_i5117_2_r0s4__1 : 3'h0},
+           ? shl_i5140_2_r0s4
+           : {1'h0, cmp_i110_i_2_2_r0s4 ? shl_i5140_2_r0s4__1 : 3'h0},
          cmp_i110_i_2_2_r0s4
-           ? shl_i5117_2_r0s4
-           : {1'h0, cmp_i110_i_1_2_r0s4 ? shl_i5117_2_r0s4__1 : 3'h0},
+           ? shl_i5140_2_r0s4
+           : {1'h0, cmp_i110_i_1_2_r0s4 ? shl_i5140_2_r0s4__1 : 3'h0},
          cmp_i110_i_1_2_r0s4
-           ? shl_i5117_2_r0s4
-           : {1'h0, cmp_i110_i_2205_r0s4 ? shl_i5117_2_r0s4__1 : 3'h0},
-         cmp_i110_i_2205_r0s4 ? shl_i5117_2_r0s4 : 4'h0}
+           ? shl_i5140_2_r0s4
+           : {1'h0, cmp_i110_i_2204_r0s4 ? shl_i5140_2_r0s4__1 : 3'h0},
+         cmp_i110_i_2204_r0s4 ? shl_i5140_2_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_2_r0s4__8,
-           add_i6963_2_r0s4__7,
-           add_i6963_2_r0s4__6,
-           add_i6963_2_r0s4__5,
-           add_i6963_2_r0s4__4,
-           add_i6963_2_r0s4__3,
-           add_i6963_2_r0s4__2,
-           add_i6963_2_r0s4__1,
-           add_i6963_2_r0s4};
+           add_i6974_2_r0s4__8,
+           add_i6974_2_r0s4__7,
+           add_i6974_2_r0s4__6,
+           add_i6974_2_r0s4__5,
+           add_i6974_2_r0s4__4,
+           add_i6974_2_r0s4__3,
+           add_i6974_2_r0s4__2,
+           add_i6974_2_r0s4__1,
+           add_i6974_2_r0s4};
     if (_GEN_2)
-      mul_i7087_2_r0s6 <= mul_i7087_2_r0s5;
+      mul_i7097_2_r0s6 <= mul_i7097_2_r0s5;
     if (_GEN_4)
-      cmp_i5677_2_r0s4 <= $signed(_GEN_320) < 10'sh1;
+      cmp_i5700_2_r0s4 <= $signed(_GEN_314) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_2_r0s5 <= cmp_i5677_2_r0s4;
+      cmp_i5700_2_r0s5 <= cmp_i5700_2_r0s4;
     if (_GEN_2)
-      cmp_i5677_2_r0s6 <= cmp_i5677_2_r0s5;
+      cmp_i5700_2_r0s6 <= cmp_i5700_2_r0s5;
     if (_GEN_4)
-      v238_r0s4 <= $signed(_GEN_320) > 10'sh0 ? _GEN_320 : 10'h0;
+      v238_r0s4 <= $signed(_GEN_314) > 10'sh0 ? _GEN_314 : 10'h0;
     if (_GEN_3)
       v238_r0s5 <= v238_r0s4;
     if (_GEN_2)
       v238_r0s6 <= v238_r0s5;
     if (_GEN_1)
-      add_i4578_2_r0s7 <=
+      add_i4607_2_r0s7 <=
         {1'h0,
          v238_r0s6,
          9'h0,
@@ -13776,75 +13637,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_20[1] & (_GEN_21 | _GEN_20[2])
            : _GEN_20[4] & (_GEN_21 | (|{_GEN_20[5], _GEN_20[3:1]}))}
         + {10'h0,
-           mul_i7087_2_r0s6[24],
+           mul_i7097_2_r0s6[24],
            _GEN_20[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_20[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_2_r0s3 <= _GEN_317;
+      level95_sroa_0_0_v_2_r0s3 <= _GEN_311;
     if (_GEN_4)
-      level106_sroa_0_0_v_2_r0s4 <= level106_sroa_0_0_v_2_r0s3;
+      level95_sroa_0_0_v_2_r0s4 <= level95_sroa_0_0_v_2_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_2_r0s5 <= level106_sroa_0_0_v_2_r0s4;
+      level95_sroa_0_0_v_2_r0s5 <= level95_sroa_0_0_v_2_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_2_r0s6 <= level106_sroa_0_0_v_2_r0s5;
+      level95_sroa_0_0_v_2_r0s6 <= level95_sroa_0_0_v_2_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_2_r0s7 <= level106_sroa_0_0_v_2_r0s6;
+      level95_sroa_0_0_v_2_r0s7 <= level95_sroa_0_0_v_2_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_2_r0s8 <=
+      sroa_speculated8345_2_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__5, sroa_speculated8503_r0s7__4}
+          ? kept_sroa_0_0_r0s7[47:32]
           : and_r0s7__3
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_2_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_2_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_2_r0s7[14:0]
-                        : add_i4578_2_r0s7[17:3]})
-                | {level106_sroa_0_0_v_2_r0s7[9], 15'h0}
+                        ? add_i4607_2_r0s7[14:0]
+                        : add_i4607_2_r0s7[17:3]}) | {level95_sroa_0_0_v_2_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__6 <= _GEN_114[57:48];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__6 <= sroa_speculated8503_r0s1__6;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__6 <= sroa_speculated8503_r0s2__6;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__6 <= sroa_speculated8503_r0s3__6;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__6 <= sroa_speculated8503_r0s4__6;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__6 <= sroa_speculated8503_r0s5__6;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__6 <= sroa_speculated8503_r0s6__6;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__7 <= _GEN_114[63:58];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__7 <= sroa_speculated8503_r0s1__7;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__7 <= sroa_speculated8503_r0s2__7;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__7 <= sroa_speculated8503_r0s3__7;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__7 <= sroa_speculated8503_r0s4__7;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__7 <= sroa_speculated8503_r0s5__7;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__7 <= sroa_speculated8503_r0s6__7;
     if (_GEN_6) begin
-      sroa_speculated8280_v_19_r0s2 <= _GEN_327 + _GEN_333;
-      sroa_speculated8280_v_3_r0s2 <= _GEN_339 + _GEN_345;
+      sroa_speculated8289_v_19_r0s2 <= _GEN_321 + _GEN_327;
+      sroa_speculated8289_v_3_r0s2 <= _GEN_333 + _GEN_339;
+      icmp_r0s2__2 <= kept_sroa_0_0_r0[57:48] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__2 <= _GEN_114[57:48] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__2 <= icmp_r0s1__2;
-    if (_GEN_7)
-      xor_r0s1__3 <= |(_GEN_116[31:24]);
+      xor_r0s1__3 <= |(kept_sroa_5_0_r0[31:24]);
     if (_GEN_6)
       xor_r0s2__3 <= xor_r0s1__3;
     if (_GEN_5)
       and_r0s3__14 <=
-        ~(or_cond7491_r0s2 ? _GEN_346 == 10'h0 : icmp_r0s2__2) & xor_r0s2__3;
+        ~(or_cond7501_r0s2 ? _GEN_340 == 10'h0 : icmp_r0s2__2) & xor_r0s2__3;
     if (_GEN_4)
       and_r0s4__4 <= and_r0s3__14;
     if (_GEN_3)
@@ -13853,128 +13682,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__4 <= and_r0s5__4;
     if (_GEN_1)
       and_r0s7__4 <= and_r0s6__4;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__6 <= _GEN_116[31:27];
     if (_GEN_6)
-      add_i3932_3_r0s2 <= _GEN_347;
+      add_i3961_3_r0s2 <= _GEN_341;
     if (_GEN_5) begin
-      add_i3932_3_r0s3 <= add_i3932_3_r0s2;
-      and_r0s3__15 <= _GEN_597 & _GEN_600;
-      xor_r0s3__16 <= ~(_GEN_349[0]);
-      and_r0s3__16 <= _GEN_597;
+      add_i3961_3_r0s3 <= add_i3961_3_r0s2;
+      and_r0s3__15 <= _GEN_595 & _GEN_598;
+      xor_r0s3__16 <= ~(_GEN_343[0]);
+      and_r0s3__16 <= _GEN_595;
       select_r0s3__4 <=
-        _GEN_598 ? ~(_GEN_349[2]) & _GEN_349[1] : ~(_GEN_349[4]) & _GEN_349[3];
-      and_r0s3__17 <= _GEN_598 & ~_GEN_599;
+        _GEN_596 ? ~(_GEN_343[2]) & _GEN_343[1] : ~(_GEN_343[4]) & _GEN_343[3];
+      and_r0s3__17 <= _GEN_596 & ~_GEN_597;
       select_r0s3__5 <=
-        _GEN_595 ? ~(_GEN_349[6]) & _GEN_349[5] : ~(_GEN_349[8]) & _GEN_349[7];
-      and_r0s3__18 <= _GEN_595 & ~_GEN_596;
-      and_r0s3__19 <= _GEN_597 & ~_GEN_600;
+        _GEN_593 ? ~(_GEN_343[6]) & _GEN_343[5] : ~(_GEN_343[8]) & _GEN_343[7];
+      and_r0s3__18 <= _GEN_593 & ~_GEN_594;
+      and_r0s3__19 <= _GEN_595 & ~_GEN_598;
     end
     if (_GEN_4)
-      cmp_i110_i_3215_r0s4 <= _GEN_352[4:2] == 3'h5;
+      cmp_i110_i_3214_r0s4 <= _GEN_346[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_3_r0s2 <= $signed(_GEN_347) < -10'shC;
+      cmp_i4982_3_r0s2 <= $signed(_GEN_341) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_3_r0s3 <= cmp_i4959_3_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__7 <= _GEN_116[26:24];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__3 <= sroa_speculated8500_r0s1__7;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__3 <= sroa_speculated8500_r0s2__3;
+      cmp_i4982_3_r0s3 <= cmp_i4982_3_r0s2;
     if (_GEN_4) begin
-      shl_i5117_3_r0s4 <= _GEN_601[3:0];
-      cmp_i110_i_1_3_r0s4 <= _GEN_352[4:2] == 3'h6;
-      shl_i5117_3_r0s4__1 <= _GEN_601[6:4];
-      cmp_i110_i_2_3_r0s4 <= &(_GEN_352[4:2]);
-      cmp_i110_i_3_3_r0s4 <= _GEN_352[4:2] == 3'h0;
-      cmp_i110_i_4_3_r0s4 <= _GEN_352[4:2] == 3'h1;
-      cmp_i110_i_5_3_r0s4 <= _GEN_352[4:2] == 3'h2;
-      cmp_i110_i_6_3_r0s4 <= _GEN_352[4:2] == 3'h3;
+      shl_i5140_3_r0s4 <= _GEN_599[3:0];
+      cmp_i110_i_1_3_r0s4 <= _GEN_346[4:2] == 3'h6;
+      shl_i5140_3_r0s4__1 <= _GEN_599[6:4];
+      cmp_i110_i_2_3_r0s4 <= &(_GEN_346[4:2]);
+      cmp_i110_i_3_3_r0s4 <= _GEN_346[4:2] == 3'h0;
+      cmp_i110_i_4_3_r0s4 <= _GEN_346[4:2] == 3'h1;
+      cmp_i110_i_5_3_r0s4 <= _GEN_346[4:2] == 3'h2;
+      cmp_i110_i_6_3_r0s4 <= _GEN_346[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_3_r0s3 <= _GEN_349[0];
+      add_i6974_3_r0s3 <= _GEN_343[0];
     if (_GEN_4)
-      add_i6963_3_r0s4 <= add_i6963_3_r0s3;
+      add_i6974_3_r0s4 <= add_i6974_3_r0s3;
     if (_GEN_5)
-      add_i6963_3_r0s3__1 <= _GEN_349[1];
+      add_i6974_3_r0s3__1 <= _GEN_343[1];
     if (_GEN_4)
-      add_i6963_3_r0s4__1 <= add_i6963_3_r0s3__1;
+      add_i6974_3_r0s4__1 <= add_i6974_3_r0s3__1;
     if (_GEN_5)
-      add_i6963_3_r0s3__2 <= _GEN_349[2];
+      add_i6974_3_r0s3__2 <= _GEN_343[2];
     if (_GEN_4)
-      add_i6963_3_r0s4__2 <= add_i6963_3_r0s3__2;
+      add_i6974_3_r0s4__2 <= add_i6974_3_r0s3__2;
     if (_GEN_5)
-      add_i6963_3_r0s3__3 <= _GEN_349[3];
+      add_i6974_3_r0s3__3 <= _GEN_343[3];
     if (_GEN_4)
-      add_i6963_3_r0s4__3 <= add_i6963_3_r0s3__3;
+      add_i6974_3_r0s4__3 <= add_i6974_3_r0s3__3;
     if (_GEN_5)
-      add_i6963_3_r0s3__4 <= _GEN_349[4];
+      add_i6974_3_r0s3__4 <= _GEN_343[4];
     if (_GEN_4)
-      add_i6963_3_r0s4__4 <= add_i6963_3_r0s3__4;
+      add_i6974_3_r0s4__4 <= add_i6974_3_r0s3__4;
     if (_GEN_5)
-      add_i6963_3_r0s3__5 <= _GEN_349[5];
+      add_i6974_3_r0s3__5 <= _GEN_343[5];
     if (_GEN_4)
-      add_i6963_3_r0s4__5 <= add_i6963_3_r0s3__5;
+      add_i6974_3_r0s4__5 <= add_i6974_3_r0s3__5;
     if (_GEN_5)
-      add_i6963_3_r0s3__6 <= _GEN_349[6];
+      add_i6974_3_r0s3__6 <= _GEN_343[6];
     if (_GEN_4)
-      add_i6963_3_r0s4__6 <= add_i6963_3_r0s3__6;
+      add_i6974_3_r0s4__6 <= add_i6974_3_r0s3__6;
     if (_GEN_5)
-      add_i6963_3_r0s3__7 <= _GEN_349[7];
+      add_i6974_3_r0s3__7 <= _GEN_343[7];
     if (_GEN_4)
-      add_i6963_3_r0s4__7 <= add_i6963_3_r0s3__7;
+      add_i6974_3_r0s4__7 <= add_i6974_3_r0s3__7;
     if (_GEN_5)
-      add_i6963_3_r0s3__8 <= _GEN_349[8];
+      add_i6974_3_r0s3__8 <= _GEN_343[8];
     if (_GEN_4)
-      add_i6963_3_r0s4__8 <= add_i6963_3_r0s3__8;
+      add_i6974_3_r0s4__8 <= add_i6974_3_r0s3__8;
     if (_GEN_3)
-      mul_i7087_3_r0s5 <=
+      mul_i7097_3_r0s5 <=
         {cmp_i110_i_6_3_r0s4
-           ? shl_i5117_3_r0s4[0]
-           : cmp_i110_i_5_3_r0s4 & shl_i5117_3_r0s4__1[0],
+           ? shl_i5140_3_r0s4[0]
+           : cmp_i110_i_5_3_r0s4 & shl_i5140_3_r0s4__1[0],
          cmp_i110_i_5_3_r0s4
-           ? shl_i5117_3_r0s4
-           : {1'h0, cmp_i110_i_4_3_r0s4 ? shl_i5117_3_r0s4__1 : 3'h0},
+           ? shl_i5140_3_r0s4
+           : {1'h0, cmp_i110_i_4_3_r0s4 ? shl_i5140_3_r0s4__1 : 3'h0},
          cmp_i110_i_4_3_r0s4
-           ? shl_i5117_3_r0s4
-           : {1'h0, cmp_i110_i_3_3_r0s4 ? shl_i5117_3_r0s4__1 : 3'h0},
+           ? shl_i5140_3_r0s4
+           : {1'h0, cmp_i110_i_3_3_r0s4 ? shl_i5140_3_r0s4__1 : 3'h0},
          cmp_i110_i_3_3_r0s4
-           ? shl_i5117_3_r0s4
-           : {1'h0, cmp_i110_i_2_3_r0s4 ? shl_i5117_3_r0s4__1 : 3'h0},
+           ? shl_i5140_3_r0s4
+           : {1'h0, cmp_i110_i_2_3_r0s4 ? shl_i5140_3_r0s4__1 : 3'h0},
          cmp_i110_i_2_3_r0s4
-           ? shl_i5117_3_r0s4
-           : {1'h0, cmp_i110_i_1_3_r0s4 ? shl_i5117_3_r0s4__1 : 3'h0},
+           ? shl_i5140_3_r0s4
+           : {1'h0, cmp_i110_i_1_3_r0s4 ? shl_i5140_3_r0s4__1 : 3'h0},
          cmp_i110_i_1_3_r0s4
-           ? shl_i5117_3_r0s4
-           : {1'h0, cmp_i110_i_3215_r0s4 ? shl_i5117_3_r0s4__1 : 3'h0},
-         cmp_i110_i_3215_r0s4 ? shl_i5117_3_r0s4 : 4'h0}
+           ? shl_i5140_3_r0s4
+           : {1'h0, cmp_i110_i_3214_r0s4 ? shl_i5140_3_r0s4__1 : 3'h0},
+         cmp_i110_i_3214_r0s4 ? shl_i5140_3_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_3_r0s4__8,
-           add_i6963_3_r0s4__7,
-           add_i6963_3_r0s4__6,
-           add_i6963_3_r0s4__5,
-           add_i6963_3_r0s4__4,
-           add_i6963_3_r0s4__3,
-           add_i6963_3_r0s4__2,
-           add_i6963_3_r0s4__1,
-           add_i6963_3_r0s4};
+           add_i6974_3_r0s4__8,
+           add_i6974_3_r0s4__7,
+           add_i6974_3_r0s4__6,
+           add_i6974_3_r0s4__5,
+           add_i6974_3_r0s4__4,
+           add_i6974_3_r0s4__3,
+           add_i6974_3_r0s4__2,
+           add_i6974_3_r0s4__1,
+           add_i6974_3_r0s4};
     if (_GEN_2)
-      mul_i7087_3_r0s6 <= mul_i7087_3_r0s5;
+      mul_i7097_3_r0s6 <= mul_i7097_3_r0s5;
     if (_GEN_4)
-      cmp_i5677_3_r0s4 <= $signed(_GEN_351) < 10'sh1;
+      cmp_i5700_3_r0s4 <= $signed(_GEN_345) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_3_r0s5 <= cmp_i5677_3_r0s4;
+      cmp_i5700_3_r0s5 <= cmp_i5700_3_r0s4;
     if (_GEN_2)
-      cmp_i5677_3_r0s6 <= cmp_i5677_3_r0s5;
+      cmp_i5700_3_r0s6 <= cmp_i5700_3_r0s5;
     if (_GEN_4)
-      v262_r0s4 <= $signed(_GEN_351) > 10'sh0 ? _GEN_351 : 10'h0;
+      v262_r0s4 <= $signed(_GEN_345) > 10'sh0 ? _GEN_345 : 10'h0;
     if (_GEN_3)
       v262_r0s5 <= v262_r0s4;
     if (_GEN_2)
       v262_r0s6 <= v262_r0s5;
     if (_GEN_1)
-      add_i4578_3_r0s7 <=
+      add_i4607_3_r0s7 <=
         {1'h0,
          v262_r0s6,
          9'h0,
@@ -13982,75 +13803,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_23[1] & (_GEN_24 | _GEN_23[2])
            : _GEN_23[4] & (_GEN_24 | (|{_GEN_23[5], _GEN_23[3:1]}))}
         + {10'h0,
-           mul_i7087_3_r0s6[24],
+           mul_i7097_3_r0s6[24],
            _GEN_23[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_23[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_3_r0s3 <= _GEN_348;
+      level95_sroa_0_0_v_3_r0s3 <= _GEN_342;
     if (_GEN_4)
-      level106_sroa_0_0_v_3_r0s4 <= level106_sroa_0_0_v_3_r0s3;
+      level95_sroa_0_0_v_3_r0s4 <= level95_sroa_0_0_v_3_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_3_r0s5 <= level106_sroa_0_0_v_3_r0s4;
+      level95_sroa_0_0_v_3_r0s5 <= level95_sroa_0_0_v_3_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_3_r0s6 <= level106_sroa_0_0_v_3_r0s5;
+      level95_sroa_0_0_v_3_r0s6 <= level95_sroa_0_0_v_3_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_3_r0s7 <= level106_sroa_0_0_v_3_r0s6;
+      level95_sroa_0_0_v_3_r0s7 <= level95_sroa_0_0_v_3_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_3_r0s8 <=
+      sroa_speculated8345_3_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__7, sroa_speculated8503_r0s7__6}
+          ? kept_sroa_0_0_r0s7[63:48]
           : and_r0s7__4
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_3_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_3_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_3_r0s7[14:0]
-                        : add_i4578_3_r0s7[17:3]})
-                | {level106_sroa_0_0_v_3_r0s7[9], 15'h0}
+                        ? add_i4607_3_r0s7[14:0]
+                        : add_i4607_3_r0s7[17:3]}) | {level95_sroa_0_0_v_3_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__8 <= _GEN_114[73:64];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__8 <= sroa_speculated8503_r0s1__8;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__8 <= sroa_speculated8503_r0s2__8;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__8 <= sroa_speculated8503_r0s3__8;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__8 <= sroa_speculated8503_r0s4__8;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__8 <= sroa_speculated8503_r0s5__8;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__8 <= sroa_speculated8503_r0s6__8;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__9 <= _GEN_114[79:74];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__9 <= sroa_speculated8503_r0s1__9;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__9 <= sroa_speculated8503_r0s2__9;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__9 <= sroa_speculated8503_r0s3__9;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__9 <= sroa_speculated8503_r0s4__9;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__9 <= sroa_speculated8503_r0s5__9;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__9 <= sroa_speculated8503_r0s6__9;
     if (_GEN_6) begin
-      sroa_speculated8280_v_20_r0s2 <= _GEN_354 + _GEN_356;
-      sroa_speculated8280_v_4_r0s2 <= _GEN_358 + _GEN_360;
+      sroa_speculated8289_v_20_r0s2 <= _GEN_348 + _GEN_350;
+      sroa_speculated8289_v_4_r0s2 <= _GEN_352 + _GEN_354;
+      icmp_r0s2__3 <= kept_sroa_0_0_r0[73:64] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__3 <= _GEN_114[73:64] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__3 <= icmp_r0s1__3;
-    if (_GEN_7)
-      xor_r0s1__4 <= |(_GEN_116[39:32]);
+      xor_r0s1__4 <= |(kept_sroa_5_0_r0[39:32]);
     if (_GEN_6)
       xor_r0s2__4 <= xor_r0s1__4;
     if (_GEN_5)
       and_r0s3__20 <=
-        ~(or_cond7491_r0s2 ? _GEN_361 == 10'h0 : icmp_r0s2__3) & xor_r0s2__4;
+        ~(or_cond7501_r0s2 ? _GEN_355 == 10'h0 : icmp_r0s2__3) & xor_r0s2__4;
     if (_GEN_4)
       and_r0s4__5 <= and_r0s3__20;
     if (_GEN_3)
@@ -14059,128 +13848,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__5 <= and_r0s5__5;
     if (_GEN_1)
       and_r0s7__5 <= and_r0s6__5;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__8 <= _GEN_116[39:35];
     if (_GEN_6)
-      add_i3932_4_r0s2 <= _GEN_362;
+      add_i3961_4_r0s2 <= _GEN_356;
     if (_GEN_5) begin
-      add_i3932_4_r0s3 <= add_i3932_4_r0s2;
-      and_r0s3__21 <= _GEN_604 & _GEN_607;
-      xor_r0s3__17 <= ~(_GEN_364[0]);
-      and_r0s3__22 <= _GEN_604;
+      add_i3961_4_r0s3 <= add_i3961_4_r0s2;
+      and_r0s3__21 <= _GEN_602 & _GEN_605;
+      xor_r0s3__17 <= ~(_GEN_358[0]);
+      and_r0s3__22 <= _GEN_602;
       select_r0s3__6 <=
-        _GEN_605 ? ~(_GEN_364[2]) & _GEN_364[1] : ~(_GEN_364[4]) & _GEN_364[3];
-      and_r0s3__23 <= _GEN_605 & ~_GEN_606;
+        _GEN_603 ? ~(_GEN_358[2]) & _GEN_358[1] : ~(_GEN_358[4]) & _GEN_358[3];
+      and_r0s3__23 <= _GEN_603 & ~_GEN_604;
       select_r0s3__7 <=
-        _GEN_602 ? ~(_GEN_364[6]) & _GEN_364[5] : ~(_GEN_364[8]) & _GEN_364[7];
-      and_r0s3__24 <= _GEN_602 & ~_GEN_603;
-      and_r0s3__25 <= _GEN_604 & ~_GEN_607;
+        _GEN_600 ? ~(_GEN_358[6]) & _GEN_358[5] : ~(_GEN_358[8]) & _GEN_358[7];
+      and_r0s3__24 <= _GEN_600 & ~_GEN_601;
+      and_r0s3__25 <= _GEN_602 & ~_GEN_605;
     end
     if (_GEN_4)
-      cmp_i110_i_4225_r0s4 <= _GEN_367[4:2] == 3'h5;
+      cmp_i110_i_4224_r0s4 <= _GEN_361[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_4_r0s2 <= $signed(_GEN_362) < -10'shC;
+      cmp_i4982_4_r0s2 <= $signed(_GEN_356) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_4_r0s3 <= cmp_i4959_4_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__9 <= _GEN_116[34:32];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__4 <= sroa_speculated8500_r0s1__9;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__4 <= sroa_speculated8500_r0s2__4;
+      cmp_i4982_4_r0s3 <= cmp_i4982_4_r0s2;
     if (_GEN_4) begin
-      shl_i5117_4_r0s4 <= _GEN_608[3:0];
-      cmp_i110_i_1_4_r0s4 <= _GEN_367[4:2] == 3'h6;
-      shl_i5117_4_r0s4__1 <= _GEN_608[6:4];
-      cmp_i110_i_2_4_r0s4 <= &(_GEN_367[4:2]);
-      cmp_i110_i_3_4_r0s4 <= _GEN_367[4:2] == 3'h0;
-      cmp_i110_i_4_4_r0s4 <= _GEN_367[4:2] == 3'h1;
-      cmp_i110_i_5_4_r0s4 <= _GEN_367[4:2] == 3'h2;
-      cmp_i110_i_6_4_r0s4 <= _GEN_367[4:2] == 3'h3;
+      shl_i5140_4_r0s4 <= _GEN_606[3:0];
+      cmp_i110_i_1_4_r0s4 <= _GEN_361[4:2] == 3'h6;
+      shl_i5140_4_r0s4__1 <= _GEN_606[6:4];
+      cmp_i110_i_2_4_r0s4 <= &(_GEN_361[4:2]);
+      cmp_i110_i_3_4_r0s4 <= _GEN_361[4:2] == 3'h0;
+      cmp_i110_i_4_4_r0s4 <= _GEN_361[4:2] == 3'h1;
+      cmp_i110_i_5_4_r0s4 <= _GEN_361[4:2] == 3'h2;
+      cmp_i110_i_6_4_r0s4 <= _GEN_361[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_4_r0s3 <= _GEN_364[0];
+      add_i6974_4_r0s3 <= _GEN_358[0];
     if (_GEN_4)
-      add_i6963_4_r0s4 <= add_i6963_4_r0s3;
+      add_i6974_4_r0s4 <= add_i6974_4_r0s3;
     if (_GEN_5)
-      add_i6963_4_r0s3__1 <= _GEN_364[1];
+      add_i6974_4_r0s3__1 <= _GEN_358[1];
     if (_GEN_4)
-      add_i6963_4_r0s4__1 <= add_i6963_4_r0s3__1;
+      add_i6974_4_r0s4__1 <= add_i6974_4_r0s3__1;
     if (_GEN_5)
-      add_i6963_4_r0s3__2 <= _GEN_364[2];
+      add_i6974_4_r0s3__2 <= _GEN_358[2];
     if (_GEN_4)
-      add_i6963_4_r0s4__2 <= add_i6963_4_r0s3__2;
+      add_i6974_4_r0s4__2 <= add_i6974_4_r0s3__2;
     if (_GEN_5)
-      add_i6963_4_r0s3__3 <= _GEN_364[3];
+      add_i6974_4_r0s3__3 <= _GEN_358[3];
     if (_GEN_4)
-      add_i6963_4_r0s4__3 <= add_i6963_4_r0s3__3;
+      add_i6974_4_r0s4__3 <= add_i6974_4_r0s3__3;
     if (_GEN_5)
-      add_i6963_4_r0s3__4 <= _GEN_364[4];
+      add_i6974_4_r0s3__4 <= _GEN_358[4];
     if (_GEN_4)
-      add_i6963_4_r0s4__4 <= add_i6963_4_r0s3__4;
+      add_i6974_4_r0s4__4 <= add_i6974_4_r0s3__4;
     if (_GEN_5)
-      add_i6963_4_r0s3__5 <= _GEN_364[5];
+      add_i6974_4_r0s3__5 <= _GEN_358[5];
     if (_GEN_4)
-      add_i6963_4_r0s4__5 <= add_i6963_4_r0s3__5;
+      add_i6974_4_r0s4__5 <= add_i6974_4_r0s3__5;
     if (_GEN_5)
-      add_i6963_4_r0s3__6 <= _GEN_364[6];
+      add_i6974_4_r0s3__6 <= _GEN_358[6];
     if (_GEN_4)
-      add_i6963_4_r0s4__6 <= add_i6963_4_r0s3__6;
+      add_i6974_4_r0s4__6 <= add_i6974_4_r0s3__6;
     if (_GEN_5)
-      add_i6963_4_r0s3__7 <= _GEN_364[7];
+      add_i6974_4_r0s3__7 <= _GEN_358[7];
     if (_GEN_4)
-      add_i6963_4_r0s4__7 <= add_i6963_4_r0s3__7;
+      add_i6974_4_r0s4__7 <= add_i6974_4_r0s3__7;
     if (_GEN_5)
-      add_i6963_4_r0s3__8 <= _GEN_364[8];
+      add_i6974_4_r0s3__8 <= _GEN_358[8];
     if (_GEN_4)
-      add_i6963_4_r0s4__8 <= add_i6963_4_r0s3__8;
+      add_i6974_4_r0s4__8 <= add_i6974_4_r0s3__8;
     if (_GEN_3)
-      mul_i7087_4_r0s5 <=
+      mul_i7097_4_r0s5 <=
         {cmp_i110_i_6_4_r0s4
-           ? shl_i5117_4_r0s4[0]
-           : cmp_i110_i_5_4_r0s4 & shl_i5117_4_r0s4__1[0],
+           ? shl_i5140_4_r0s4[0]
+           : cmp_i110_i_5_4_r0s4 & shl_i5140_4_r0s4__1[0],
          cmp_i110_i_5_4_r0s4
-           ? shl_i5117_4_r0s4
-           : {1'h0, cmp_i110_i_4_4_r0s4 ? shl_i5117_4_r0s4__1 : 3'h0},
+           ? shl_i5140_4_r0s4
+           : {1'h0, cmp_i110_i_4_4_r0s4 ? shl_i5140_4_r0s4__1 : 3'h0},
          cmp_i110_i_4_4_r0s4
-           ? shl_i5117_4_r0s4
-           : {1'h0, cmp_i110_i_3_4_r0s4 ? shl_i5117_4_r0s4__1 : 3'h0},
+           ? shl_i5140_4_r0s4
+           : {1'h0, cmp_i110_i_3_4_r0s4 ? shl_i5140_4_r0s4__1 : 3'h0},
          cmp_i110_i_3_4_r0s4
-           ? shl_i5117_4_r0s4
-           : {1'h0, cmp_i110_i_2_4_r0s4 ? shl_i5117_4_r0s4__1 : 3'h0},
+           ? shl_i5140_4_r0s4
+           : {1'h0, cmp_i110_i_2_4_r0s4 ? shl_i5140_4_r0s4__1 : 3'h0},
          cmp_i110_i_2_4_r0s4
-           ? shl_i5117_4_r0s4
-           : {1'h0, cmp_i110_i_1_4_r0s4 ? shl_i5117_4_r0s4__1 : 3'h0},
+           ? shl_i5140_4_r0s4
+           : {1'h0, cmp_i110_i_1_4_r0s4 ? shl_i5140_4_r0s4__1 : 3'h0},
          cmp_i110_i_1_4_r0s4
-           ? shl_i5117_4_r0s4
-           : {1'h0, cmp_i110_i_4225_r0s4 ? shl_i5117_4_r0s4__1 : 3'h0},
-         cmp_i110_i_4225_r0s4 ? shl_i5117_4_r0s4 : 4'h0}
+           ? shl_i5140_4_r0s4
+           : {1'h0, cmp_i110_i_4224_r0s4 ? shl_i5140_4_r0s4__1 : 3'h0},
+         cmp_i110_i_4224_r0s4 ? shl_i5140_4_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_4_r0s4__8,
-           add_i6963_4_r0s4__7,
-           add_i6963_4_r0s4__6,
-           add_i6963_4_r0s4__5,
-           add_i6963_4_r0s4__4,
-           add_i6963_4_r0s4__3,
-           add_i6963_4_r0s4__2,
-           add_i6963_4_r0s4__1,
-           add_i6963_4_r0s4};
+           add_i6974_4_r0s4__8,
+           add_i6974_4_r0s4__7,
+           add_i6974_4_r0s4__6,
+           add_i6974_4_r0s4__5,
+           add_i6974_4_r0s4__4,
+           add_i6974_4_r0s4__3,
+           add_i6974_4_r0s4__2,
+           add_i6974_4_r0s4__1,
+           add_i6974_4_r0s4};
     if (_GEN_2)
-      mul_i7087_4_r0s6 <= mul_i7087_4_r0s5;
+      mul_i7097_4_r0s6 <= mul_i7097_4_r0s5;
     if (_GEN_4)
-      cmp_i5677_4_r0s4 <= $signed(_GEN_366) < 10'sh1;
+      cmp_i5700_4_r0s4 <= $signed(_GEN_360) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_4_r0s5 <= cmp_i5677_4_r0s4;
+      cmp_i5700_4_r0s5 <= cmp_i5700_4_r0s4;
     if (_GEN_2)
-      cmp_i5677_4_r0s6 <= cmp_i5677_4_r0s5;
+      cmp_i5700_4_r0s6 <= cmp_i5700_4_r0s5;
     if (_GEN_4)
-      v286_r0s4 <= $signed(_GEN_366) > 10'sh0 ? _GEN_366 : 10'h0;
+      v286_r0s4 <= $signed(_GEN_360) > 10'sh0 ? _GEN_360 : 10'h0;
     if (_GEN_3)
       v286_r0s5 <= v286_r0s4;
     if (_GEN_2)
       v286_r0s6 <= v286_r0s5;
     if (_GEN_1)
-      add_i4578_4_r0s7 <=
+      add_i4607_4_r0s7 <=
         {1'h0,
          v286_r0s6,
          9'h0,
@@ -14188,75 +13969,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_26[1] & (_GEN_27 | _GEN_26[2])
            : _GEN_26[4] & (_GEN_27 | (|{_GEN_26[5], _GEN_26[3:1]}))}
         + {10'h0,
-           mul_i7087_4_r0s6[24],
+           mul_i7097_4_r0s6[24],
            _GEN_26[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_26[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_4_r0s3 <= _GEN_363;
+      level95_sroa_0_0_v_4_r0s3 <= _GEN_357;
     if (_GEN_4)
-      level106_sroa_0_0_v_4_r0s4 <= level106_sroa_0_0_v_4_r0s3;
+      level95_sroa_0_0_v_4_r0s4 <= level95_sroa_0_0_v_4_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_4_r0s5 <= level106_sroa_0_0_v_4_r0s4;
+      level95_sroa_0_0_v_4_r0s5 <= level95_sroa_0_0_v_4_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_4_r0s6 <= level106_sroa_0_0_v_4_r0s5;
+      level95_sroa_0_0_v_4_r0s6 <= level95_sroa_0_0_v_4_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_4_r0s7 <= level106_sroa_0_0_v_4_r0s6;
+      level95_sroa_0_0_v_4_r0s7 <= level95_sroa_0_0_v_4_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_4_r0s8 <=
+      sroa_speculated8345_4_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__9, sroa_speculated8503_r0s7__8}
+          ? kept_sroa_0_0_r0s7[79:64]
           : and_r0s7__5
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_4_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_4_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_4_r0s7[14:0]
-                        : add_i4578_4_r0s7[17:3]})
-                | {level106_sroa_0_0_v_4_r0s7[9], 15'h0}
+                        ? add_i4607_4_r0s7[14:0]
+                        : add_i4607_4_r0s7[17:3]}) | {level95_sroa_0_0_v_4_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__10 <= _GEN_114[89:80];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__10 <= sroa_speculated8503_r0s1__10;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__10 <= sroa_speculated8503_r0s2__10;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__10 <= sroa_speculated8503_r0s3__10;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__10 <= sroa_speculated8503_r0s4__10;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__10 <= sroa_speculated8503_r0s5__10;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__10 <= sroa_speculated8503_r0s6__10;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__11 <= _GEN_114[95:90];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__11 <= sroa_speculated8503_r0s1__11;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__11 <= sroa_speculated8503_r0s2__11;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__11 <= sroa_speculated8503_r0s3__11;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__11 <= sroa_speculated8503_r0s4__11;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__11 <= sroa_speculated8503_r0s5__11;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__11 <= sroa_speculated8503_r0s6__11;
     if (_GEN_6) begin
-      sroa_speculated8280_v_5_r0s2 <= _GEN_369 + _GEN_371;
-      sroa_speculated8280_v_21_r0s2 <= _GEN_373 + _GEN_375;
+      sroa_speculated8289_v_5_r0s2 <= _GEN_363 + _GEN_365;
+      sroa_speculated8289_v_21_r0s2 <= _GEN_367 + _GEN_369;
+      icmp_r0s2__4 <= kept_sroa_0_0_r0[89:80] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__4 <= _GEN_114[89:80] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__4 <= icmp_r0s1__4;
-    if (_GEN_7)
-      xor_r0s1__5 <= |(_GEN_116[47:40]);
+      xor_r0s1__5 <= |(kept_sroa_5_0_r0[47:40]);
     if (_GEN_6)
       xor_r0s2__5 <= xor_r0s1__5;
     if (_GEN_5)
       and_r0s3__26 <=
-        ~(or_cond7491_r0s2 ? _GEN_376 == 10'h0 : icmp_r0s2__4) & xor_r0s2__5;
+        ~(or_cond7501_r0s2 ? _GEN_370 == 10'h0 : icmp_r0s2__4) & xor_r0s2__5;
     if (_GEN_4)
       and_r0s4__6 <= and_r0s3__26;
     if (_GEN_3)
@@ -14265,128 +14014,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__6 <= and_r0s5__6;
     if (_GEN_1)
       and_r0s7__6 <= and_r0s6__6;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__10 <= _GEN_116[47:43];
     if (_GEN_6)
-      add_i3932_5_r0s2 <= _GEN_377;
+      add_i3961_5_r0s2 <= _GEN_371;
     if (_GEN_5) begin
-      add_i3932_5_r0s3 <= add_i3932_5_r0s2;
-      and_r0s3__27 <= _GEN_611 & _GEN_614;
-      xor_r0s3__18 <= ~(_GEN_379[0]);
-      and_r0s3__28 <= _GEN_611;
+      add_i3961_5_r0s3 <= add_i3961_5_r0s2;
+      and_r0s3__27 <= _GEN_609 & _GEN_612;
+      xor_r0s3__18 <= ~(_GEN_373[0]);
+      and_r0s3__28 <= _GEN_609;
       select_r0s3__8 <=
-        _GEN_612 ? ~(_GEN_379[2]) & _GEN_379[1] : ~(_GEN_379[4]) & _GEN_379[3];
-      and_r0s3__29 <= _GEN_612 & ~_GEN_613;
+        _GEN_610 ? ~(_GEN_373[2]) & _GEN_373[1] : ~(_GEN_373[4]) & _GEN_373[3];
+      and_r0s3__29 <= _GEN_610 & ~_GEN_611;
       select_r0s3__9 <=
-        _GEN_609 ? ~(_GEN_379[6]) & _GEN_379[5] : ~(_GEN_379[8]) & _GEN_379[7];
-      and_r0s3__30 <= _GEN_609 & ~_GEN_610;
-      and_r0s3__31 <= _GEN_611 & ~_GEN_614;
+        _GEN_607 ? ~(_GEN_373[6]) & _GEN_373[5] : ~(_GEN_373[8]) & _GEN_373[7];
+      and_r0s3__30 <= _GEN_607 & ~_GEN_608;
+      and_r0s3__31 <= _GEN_609 & ~_GEN_612;
     end
     if (_GEN_4)
-      cmp_i110_i_5235_r0s4 <= _GEN_382[4:2] == 3'h5;
+      cmp_i110_i_5234_r0s4 <= _GEN_376[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_5_r0s2 <= $signed(_GEN_377) < -10'shC;
+      cmp_i4982_5_r0s2 <= $signed(_GEN_371) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_5_r0s3 <= cmp_i4959_5_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__11 <= _GEN_116[42:40];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__5 <= sroa_speculated8500_r0s1__11;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__5 <= sroa_speculated8500_r0s2__5;
+      cmp_i4982_5_r0s3 <= cmp_i4982_5_r0s2;
     if (_GEN_4) begin
-      shl_i5117_5_r0s4 <= _GEN_615[3:0];
-      cmp_i110_i_1_5_r0s4 <= _GEN_382[4:2] == 3'h6;
-      shl_i5117_5_r0s4__1 <= _GEN_615[6:4];
-      cmp_i110_i_2_5_r0s4 <= &(_GEN_382[4:2]);
-      cmp_i110_i_3_5_r0s4 <= _GEN_382[4:2] == 3'h0;
-      cmp_i110_i_4_5_r0s4 <= _GEN_382[4:2] == 3'h1;
-      cmp_i110_i_5_5_r0s4 <= _GEN_382[4:2] == 3'h2;
-      cmp_i110_i_6_5_r0s4 <= _GEN_382[4:2] == 3'h3;
+      shl_i5140_5_r0s4 <= _GEN_613[3:0];
+      cmp_i110_i_1_5_r0s4 <= _GEN_376[4:2] == 3'h6;
+      shl_i5140_5_r0s4__1 <= _GEN_613[6:4];
+      cmp_i110_i_2_5_r0s4 <= &(_GEN_376[4:2]);
+      cmp_i110_i_3_5_r0s4 <= _GEN_376[4:2] == 3'h0;
+      cmp_i110_i_4_5_r0s4 <= _GEN_376[4:2] == 3'h1;
+      cmp_i110_i_5_5_r0s4 <= _GEN_376[4:2] == 3'h2;
+      cmp_i110_i_6_5_r0s4 <= _GEN_376[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_5_r0s3 <= _GEN_379[0];
+      add_i6974_5_r0s3 <= _GEN_373[0];
     if (_GEN_4)
-      add_i6963_5_r0s4 <= add_i6963_5_r0s3;
+      add_i6974_5_r0s4 <= add_i6974_5_r0s3;
     if (_GEN_5)
-      add_i6963_5_r0s3__1 <= _GEN_379[1];
+      add_i6974_5_r0s3__1 <= _GEN_373[1];
     if (_GEN_4)
-      add_i6963_5_r0s4__1 <= add_i6963_5_r0s3__1;
+      add_i6974_5_r0s4__1 <= add_i6974_5_r0s3__1;
     if (_GEN_5)
-      add_i6963_5_r0s3__2 <= _GEN_379[2];
+      add_i6974_5_r0s3__2 <= _GEN_373[2];
     if (_GEN_4)
-      add_i6963_5_r0s4__2 <= add_i6963_5_r0s3__2;
+      add_i6974_5_r0s4__2 <= add_i6974_5_r0s3__2;
     if (_GEN_5)
-      add_i6963_5_r0s3__3 <= _GEN_379[3];
+      add_i6974_5_r0s3__3 <= _GEN_373[3];
     if (_GEN_4)
-      add_i6963_5_r0s4__3 <= add_i6963_5_r0s3__3;
+      add_i6974_5_r0s4__3 <= add_i6974_5_r0s3__3;
     if (_GEN_5)
-      add_i6963_5_r0s3__4 <= _GEN_379[4];
+      add_i6974_5_r0s3__4 <= _GEN_373[4];
     if (_GEN_4)
-      add_i6963_5_r0s4__4 <= add_i6963_5_r0s3__4;
+      add_i6974_5_r0s4__4 <= add_i6974_5_r0s3__4;
     if (_GEN_5)
-      add_i6963_5_r0s3__5 <= _GEN_379[5];
+      add_i6974_5_r0s3__5 <= _GEN_373[5];
     if (_GEN_4)
-      add_i6963_5_r0s4__5 <= add_i6963_5_r0s3__5;
+      add_i6974_5_r0s4__5 <= add_i6974_5_r0s3__5;
     if (_GEN_5)
-      add_i6963_5_r0s3__6 <= _GEN_379[6];
+      add_i6974_5_r0s3__6 <= _GEN_373[6];
     if (_GEN_4)
-      add_i6963_5_r0s4__6 <= add_i6963_5_r0s3__6;
+      add_i6974_5_r0s4__6 <= add_i6974_5_r0s3__6;
     if (_GEN_5)
-      add_i6963_5_r0s3__7 <= _GEN_379[7];
+      add_i6974_5_r0s3__7 <= _GEN_373[7];
     if (_GEN_4)
-      add_i6963_5_r0s4__7 <= add_i6963_5_r0s3__7;
+      add_i6974_5_r0s4__7 <= add_i6974_5_r0s3__7;
     if (_GEN_5)
-      add_i6963_5_r0s3__8 <= _GEN_379[8];
+      add_i6974_5_r0s3__8 <= _GEN_373[8];
     if (_GEN_4)
-      add_i6963_5_r0s4__8 <= add_i6963_5_r0s3__8;
+      add_i6974_5_r0s4__8 <= add_i6974_5_r0s3__8;
     if (_GEN_3)
-      mul_i7087_5_r0s5 <=
+      mul_i7097_5_r0s5 <=
         {cmp_i110_i_6_5_r0s4
-           ? shl_i5117_5_r0s4[0]
-           : cmp_i110_i_5_5_r0s4 & shl_i5117_5_r0s4__1[0],
+           ? shl_i5140_5_r0s4[0]
+           : cmp_i110_i_5_5_r0s4 & shl_i5140_5_r0s4__1[0],
          cmp_i110_i_5_5_r0s4
-           ? shl_i5117_5_r0s4
-           : {1'h0, cmp_i110_i_4_5_r0s4 ? shl_i5117_5_r0s4__1 : 3'h0},
+           ? shl_i5140_5_r0s4
+           : {1'h0, cmp_i110_i_4_5_r0s4 ? shl_i5140_5_r0s4__1 : 3'h0},
          cmp_i110_i_4_5_r0s4
-           ? shl_i5117_5_r0s4
-           : {1'h0, cmp_i110_i_3_5_r0s4 ? shl_i5117_5_r0s4__1 : 3'h0},
+           ? shl_i5140_5_r0s4
+           : {1'h0, cmp_i110_i_3_5_r0s4 ? shl_i5140_5_r0s4__1 : 3'h0},
          cmp_i110_i_3_5_r0s4
-           ? shl_i5117_5_r0s4
-           : {1'h0, cmp_i110_i_2_5_r0s4 ? shl_i5117_5_r0s4__1 : 3'h0},
+           ? shl_i5140_5_r0s4
+           : {1'h0, cmp_i110_i_2_5_r0s4 ? shl_i5140_5_r0s4__1 : 3'h0},
          cmp_i110_i_2_5_r0s4
-           ? shl_i5117_5_r0s4
-           : {1'h0, cmp_i110_i_1_5_r0s4 ? shl_i5117_5_r0s4__1 : 3'h0},
+           ? shl_i5140_5_r0s4
+           : {1'h0, cmp_i110_i_1_5_r0s4 ? shl_i5140_5_r0s4__1 : 3'h0},
          cmp_i110_i_1_5_r0s4
-           ? shl_i5117_5_r0s4
-           : {1'h0, cmp_i110_i_5235_r0s4 ? shl_i5117_5_r0s4__1 : 3'h0},
-         cmp_i110_i_5235_r0s4 ? shl_i5117_5_r0s4 : 4'h0}
+           ? shl_i5140_5_r0s4
+           : {1'h0, cmp_i110_i_5234_r0s4 ? shl_i5140_5_r0s4__1 : 3'h0},
+         cmp_i110_i_5234_r0s4 ? shl_i5140_5_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_5_r0s4__8,
-           add_i6963_5_r0s4__7,
-           add_i6963_5_r0s4__6,
-           add_i6963_5_r0s4__5,
-           add_i6963_5_r0s4__4,
-           add_i6963_5_r0s4__3,
-           add_i6963_5_r0s4__2,
-           add_i6963_5_r0s4__1,
-           add_i6963_5_r0s4};
+           add_i6974_5_r0s4__8,
+           add_i6974_5_r0s4__7,
+           add_i6974_5_r0s4__6,
+           add_i6974_5_r0s4__5,
+           add_i6974_5_r0s4__4,
+           add_i6974_5_r0s4__3,
+           add_i6974_5_r0s4__2,
+           add_i6974_5_r0s4__1,
+           add_i6974_5_r0s4};
     if (_GEN_2)
-      mul_i7087_5_r0s6 <= mul_i7087_5_r0s5;
+      mul_i7097_5_r0s6 <= mul_i7097_5_r0s5;
     if (_GEN_4)
-      cmp_i5677_5_r0s4 <= $signed(_GEN_381) < 10'sh1;
+      cmp_i5700_5_r0s4 <= $signed(_GEN_375) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_5_r0s5 <= cmp_i5677_5_r0s4;
+      cmp_i5700_5_r0s5 <= cmp_i5700_5_r0s4;
     if (_GEN_2)
-      cmp_i5677_5_r0s6 <= cmp_i5677_5_r0s5;
+      cmp_i5700_5_r0s6 <= cmp_i5700_5_r0s5;
     if (_GEN_4)
-      v310_r0s4 <= $signed(_GEN_381) > 10'sh0 ? _GEN_381 : 10'h0;
+      v310_r0s4 <= $signed(_GEN_375) > 10'sh0 ? _GEN_375 : 10'h0;
     if (_GEN_3)
       v310_r0s5 <= v310_r0s4;
     if (_GEN_2)
       v310_r0s6 <= v310_r0s5;
     if (_GEN_1)
-      add_i4578_5_r0s7 <=
+      add_i4607_5_r0s7 <=
         {1'h0,
          v310_r0s6,
          9'h0,
@@ -14394,75 +14135,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_29[1] & (_GEN_30 | _GEN_29[2])
            : _GEN_29[4] & (_GEN_30 | (|{_GEN_29[5], _GEN_29[3:1]}))}
         + {10'h0,
-           mul_i7087_5_r0s6[24],
+           mul_i7097_5_r0s6[24],
            _GEN_29[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_29[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_5_r0s3 <= _GEN_378;
+      level95_sroa_0_0_v_5_r0s3 <= _GEN_372;
     if (_GEN_4)
-      level106_sroa_0_0_v_5_r0s4 <= level106_sroa_0_0_v_5_r0s3;
+      level95_sroa_0_0_v_5_r0s4 <= level95_sroa_0_0_v_5_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_5_r0s5 <= level106_sroa_0_0_v_5_r0s4;
+      level95_sroa_0_0_v_5_r0s5 <= level95_sroa_0_0_v_5_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_5_r0s6 <= level106_sroa_0_0_v_5_r0s5;
+      level95_sroa_0_0_v_5_r0s6 <= level95_sroa_0_0_v_5_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_5_r0s7 <= level106_sroa_0_0_v_5_r0s6;
+      level95_sroa_0_0_v_5_r0s7 <= level95_sroa_0_0_v_5_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_5_r0s8 <=
+      sroa_speculated8345_5_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__11, sroa_speculated8503_r0s7__10}
+          ? kept_sroa_0_0_r0s7[95:80]
           : and_r0s7__6
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_5_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_5_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_5_r0s7[14:0]
-                        : add_i4578_5_r0s7[17:3]})
-                | {level106_sroa_0_0_v_5_r0s7[9], 15'h0}
+                        ? add_i4607_5_r0s7[14:0]
+                        : add_i4607_5_r0s7[17:3]}) | {level95_sroa_0_0_v_5_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__12 <= _GEN_114[105:96];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__12 <= sroa_speculated8503_r0s1__12;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__12 <= sroa_speculated8503_r0s2__12;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__12 <= sroa_speculated8503_r0s3__12;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__12 <= sroa_speculated8503_r0s4__12;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__12 <= sroa_speculated8503_r0s5__12;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__12 <= sroa_speculated8503_r0s6__12;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__13 <= _GEN_114[111:106];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__13 <= sroa_speculated8503_r0s1__13;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__13 <= sroa_speculated8503_r0s2__13;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__13 <= sroa_speculated8503_r0s3__13;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__13 <= sroa_speculated8503_r0s4__13;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__13 <= sroa_speculated8503_r0s5__13;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__13 <= sroa_speculated8503_r0s6__13;
     if (_GEN_6) begin
-      sroa_speculated8280_v_6_r0s2 <= _GEN_384 + _GEN_386;
-      sroa_speculated8280_v_22_r0s2 <= _GEN_388 + _GEN_390;
+      sroa_speculated8289_v_6_r0s2 <= _GEN_378 + _GEN_380;
+      sroa_speculated8289_v_22_r0s2 <= _GEN_382 + _GEN_384;
+      icmp_r0s2__5 <= kept_sroa_0_0_r0[105:96] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__5 <= _GEN_114[105:96] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__5 <= icmp_r0s1__5;
-    if (_GEN_7)
-      xor_r0s1__6 <= |(_GEN_116[55:48]);
+      xor_r0s1__6 <= |(kept_sroa_5_0_r0[55:48]);
     if (_GEN_6)
       xor_r0s2__6 <= xor_r0s1__6;
     if (_GEN_5)
       and_r0s3__32 <=
-        ~(or_cond7491_r0s2 ? _GEN_391 == 10'h0 : icmp_r0s2__5) & xor_r0s2__6;
+        ~(or_cond7501_r0s2 ? _GEN_385 == 10'h0 : icmp_r0s2__5) & xor_r0s2__6;
     if (_GEN_4)
       and_r0s4__7 <= and_r0s3__32;
     if (_GEN_3)
@@ -14471,128 +14180,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__7 <= and_r0s5__7;
     if (_GEN_1)
       and_r0s7__7 <= and_r0s6__7;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__12 <= _GEN_116[55:51];
     if (_GEN_6)
-      add_i3932_6_r0s2 <= _GEN_392;
+      add_i3961_6_r0s2 <= _GEN_386;
     if (_GEN_5) begin
-      add_i3932_6_r0s3 <= add_i3932_6_r0s2;
-      and_r0s3__33 <= _GEN_618 & _GEN_621;
-      xor_r0s3__19 <= ~(_GEN_394[0]);
-      and_r0s3__34 <= _GEN_618;
+      add_i3961_6_r0s3 <= add_i3961_6_r0s2;
+      and_r0s3__33 <= _GEN_616 & _GEN_619;
+      xor_r0s3__19 <= ~(_GEN_388[0]);
+      and_r0s3__34 <= _GEN_616;
       select_r0s3__10 <=
-        _GEN_619 ? ~(_GEN_394[2]) & _GEN_394[1] : ~(_GEN_394[4]) & _GEN_394[3];
-      and_r0s3__35 <= _GEN_619 & ~_GEN_620;
+        _GEN_617 ? ~(_GEN_388[2]) & _GEN_388[1] : ~(_GEN_388[4]) & _GEN_388[3];
+      and_r0s3__35 <= _GEN_617 & ~_GEN_618;
       select_r0s3__11 <=
-        _GEN_616 ? ~(_GEN_394[6]) & _GEN_394[5] : ~(_GEN_394[8]) & _GEN_394[7];
-      and_r0s3__36 <= _GEN_616 & ~_GEN_617;
-      and_r0s3__37 <= _GEN_618 & ~_GEN_621;
+        _GEN_614 ? ~(_GEN_388[6]) & _GEN_388[5] : ~(_GEN_388[8]) & _GEN_388[7];
+      and_r0s3__36 <= _GEN_614 & ~_GEN_615;
+      and_r0s3__37 <= _GEN_616 & ~_GEN_619;
     end
     if (_GEN_4)
-      cmp_i110_i_6245_r0s4 <= _GEN_397[4:2] == 3'h5;
+      cmp_i110_i_6244_r0s4 <= _GEN_391[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_6_r0s2 <= $signed(_GEN_392) < -10'shC;
+      cmp_i4982_6_r0s2 <= $signed(_GEN_386) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_6_r0s3 <= cmp_i4959_6_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__13 <= _GEN_116[50:48];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__6 <= sroa_speculated8500_r0s1__13;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__6 <= sroa_speculated8500_r0s2__6;
+      cmp_i4982_6_r0s3 <= cmp_i4982_6_r0s2;
     if (_GEN_4) begin
-      shl_i5117_6_r0s4 <= _GEN_622[3:0];
-      cmp_i110_i_1_6_r0s4 <= _GEN_397[4:2] == 3'h6;
-      shl_i5117_6_r0s4__1 <= _GEN_622[6:4];
-      cmp_i110_i_2_6_r0s4 <= &(_GEN_397[4:2]);
-      cmp_i110_i_3_6_r0s4 <= _GEN_397[4:2] == 3'h0;
-      cmp_i110_i_4_6_r0s4 <= _GEN_397[4:2] == 3'h1;
-      cmp_i110_i_5_6_r0s4 <= _GEN_397[4:2] == 3'h2;
-      cmp_i110_i_6_6_r0s4 <= _GEN_397[4:2] == 3'h3;
+      shl_i5140_6_r0s4 <= _GEN_620[3:0];
+      cmp_i110_i_1_6_r0s4 <= _GEN_391[4:2] == 3'h6;
+      shl_i5140_6_r0s4__1 <= _GEN_620[6:4];
+      cmp_i110_i_2_6_r0s4 <= &(_GEN_391[4:2]);
+      cmp_i110_i_3_6_r0s4 <= _GEN_391[4:2] == 3'h0;
+      cmp_i110_i_4_6_r0s4 <= _GEN_391[4:2] == 3'h1;
+      cmp_i110_i_5_6_r0s4 <= _GEN_391[4:2] == 3'h2;
+      cmp_i110_i_6_6_r0s4 <= _GEN_391[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_6_r0s3 <= _GEN_394[0];
+      add_i6974_6_r0s3 <= _GEN_388[0];
     if (_GEN_4)
-      add_i6963_6_r0s4 <= add_i6963_6_r0s3;
+      add_i6974_6_r0s4 <= add_i6974_6_r0s3;
     if (_GEN_5)
-      add_i6963_6_r0s3__1 <= _GEN_394[1];
+      add_i6974_6_r0s3__1 <= _GEN_388[1];
     if (_GEN_4)
-      add_i6963_6_r0s4__1 <= add_i6963_6_r0s3__1;
+      add_i6974_6_r0s4__1 <= add_i6974_6_r0s3__1;
     if (_GEN_5)
-      add_i6963_6_r0s3__2 <= _GEN_394[2];
+      add_i6974_6_r0s3__2 <= _GEN_388[2];
     if (_GEN_4)
-      add_i6963_6_r0s4__2 <= add_i6963_6_r0s3__2;
+      add_i6974_6_r0s4__2 <= add_i6974_6_r0s3__2;
     if (_GEN_5)
-      add_i6963_6_r0s3__3 <= _GEN_394[3];
+      add_i6974_6_r0s3__3 <= _GEN_388[3];
     if (_GEN_4)
-      add_i6963_6_r0s4__3 <= add_i6963_6_r0s3__3;
+      add_i6974_6_r0s4__3 <= add_i6974_6_r0s3__3;
     if (_GEN_5)
-      add_i6963_6_r0s3__4 <= _GEN_394[4];
+      add_i6974_6_r0s3__4 <= _GEN_388[4];
     if (_GEN_4)
-      add_i6963_6_r0s4__4 <= add_i6963_6_r0s3__4;
+      add_i6974_6_r0s4__4 <= add_i6974_6_r0s3__4;
     if (_GEN_5)
-      add_i6963_6_r0s3__5 <= _GEN_394[5];
+      add_i6974_6_r0s3__5 <= _GEN_388[5];
     if (_GEN_4)
-      add_i6963_6_r0s4__5 <= add_i6963_6_r0s3__5;
+      add_i6974_6_r0s4__5 <= add_i6974_6_r0s3__5;
     if (_GEN_5)
-      add_i6963_6_r0s3__6 <= _GEN_394[6];
+      add_i6974_6_r0s3__6 <= _GEN_388[6];
     if (_GEN_4)
-      add_i6963_6_r0s4__6 <= add_i6963_6_r0s3__6;
+      add_i6974_6_r0s4__6 <= add_i6974_6_r0s3__6;
     if (_GEN_5)
-      add_i6963_6_r0s3__7 <= _GEN_394[7];
+      add_i6974_6_r0s3__7 <= _GEN_388[7];
     if (_GEN_4)
-      add_i6963_6_r0s4__7 <= add_i6963_6_r0s3__7;
+      add_i6974_6_r0s4__7 <= add_i6974_6_r0s3__7;
     if (_GEN_5)
-      add_i6963_6_r0s3__8 <= _GEN_394[8];
+      add_i6974_6_r0s3__8 <= _GEN_388[8];
     if (_GEN_4)
-      add_i6963_6_r0s4__8 <= add_i6963_6_r0s3__8;
+      add_i6974_6_r0s4__8 <= add_i6974_6_r0s3__8;
     if (_GEN_3)
-      mul_i7087_6_r0s5 <=
+      mul_i7097_6_r0s5 <=
         {cmp_i110_i_6_6_r0s4
-           ? shl_i5117_6_r0s4[0]
-           : cmp_i110_i_5_6_r0s4 & shl_i5117_6_r0s4__1[0],
+           ? shl_i5140_6_r0s4[0]
+           : cmp_i110_i_5_6_r0s4 & shl_i5140_6_r0s4__1[0],
          cmp_i110_i_5_6_r0s4
-           ? shl_i5117_6_r0s4
-           : {1'h0, cmp_i110_i_4_6_r0s4 ? shl_i5117_6_r0s4__1 : 3'h0},
+           ? shl_i5140_6_r0s4
+           : {1'h0, cmp_i110_i_4_6_r0s4 ? shl_i5140_6_r0s4__1 : 3'h0},
          cmp_i110_i_4_6_r0s4
-           ? shl_i5117_6_r0s4
-           : {1'h0, cmp_i110_i_3_6_r0s4 ? shl_i5117_6_r0s4__1 : 3'h0},
+           ? shl_i5140_6_r0s4
+           : {1'h0, cmp_i110_i_3_6_r0s4 ? shl_i5140_6_r0s4__1 : 3'h0},
          cmp_i110_i_3_6_r0s4
-           ? shl_i5117_6_r0s4
-           : {1'h0, cmp_i110_i_2_6_r0s4 ? shl_i5117_6_r0s4__1 : 3'h0},
+           ? shl_i5140_6_r0s4
+           : {1'h0, cmp_i110_i_2_6_r0s4 ? shl_i5140_6_r0s4__1 : 3'h0},
          cmp_i110_i_2_6_r0s4
-           ? shl_i5117_6_r0s4
-           : {1'h0, cmp_i110_i_1_6_r0s4 ? shl_i5117_6_r0s4__1 : 3'h0},
+           ? shl_i5140_6_r0s4
+           : {1'h0, cmp_i110_i_1_6_r0s4 ? shl_i5140_6_r0s4__1 : 3'h0},
          cmp_i110_i_1_6_r0s4
-           ? shl_i5117_6_r0s4
-           : {1'h0, cmp_i110_i_6245_r0s4 ? shl_i5117_6_r0s4__1 : 3'h0},
-         cmp_i110_i_6245_r0s4 ? shl_i5117_6_r0s4 : 4'h0}
+           ? shl_i5140_6_r0s4
+           : {1'h0, cmp_i110_i_6244_r0s4 ? shl_i5140_6_r0s4__1 : 3'h0},
+         cmp_i110_i_6244_r0s4 ? shl_i5140_6_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_6_r0s4__8,
-           add_i6963_6_r0s4__7,
-           add_i6963_6_r0s4__6,
-           add_i6963_6_r0s4__5,
-           add_i6963_6_r0s4__4,
-           add_i6963_6_r0s4__3,
-           add_i6963_6_r0s4__2,
-           add_i6963_6_r0s4__1,
-           add_i6963_6_r0s4};
+           add_i6974_6_r0s4__8,
+           add_i6974_6_r0s4__7,
+           add_i6974_6_r0s4__6,
+           add_i6974_6_r0s4__5,
+           add_i6974_6_r0s4__4,
+           add_i6974_6_r0s4__3,
+           add_i6974_6_r0s4__2,
+           add_i6974_6_r0s4__1,
+           add_i6974_6_r0s4};
     if (_GEN_2)
-      mul_i7087_6_r0s6 <= mul_i7087_6_r0s5;
+      mul_i7097_6_r0s6 <= mul_i7097_6_r0s5;
     if (_GEN_4)
-      cmp_i5677_6_r0s4 <= $signed(_GEN_396) < 10'sh1;
+      cmp_i5700_6_r0s4 <= $signed(_GEN_390) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_6_r0s5 <= cmp_i5677_6_r0s4;
+      cmp_i5700_6_r0s5 <= cmp_i5700_6_r0s4;
     if (_GEN_2)
-      cmp_i5677_6_r0s6 <= cmp_i5677_6_r0s5;
+      cmp_i5700_6_r0s6 <= cmp_i5700_6_r0s5;
     if (_GEN_4)
-      v334_r0s4 <= $signed(_GEN_396) > 10'sh0 ? _GEN_396 : 10'h0;
+      v334_r0s4 <= $signed(_GEN_390) > 10'sh0 ? _GEN_390 : 10'h0;
     if (_GEN_3)
       v334_r0s5 <= v334_r0s4;
     if (_GEN_2)
       v334_r0s6 <= v334_r0s5;
     if (_GEN_1)
-      add_i4578_6_r0s7 <=
+      add_i4607_6_r0s7 <=
         {1'h0,
          v334_r0s6,
          9'h0,
@@ -14600,75 +14301,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_32[1] & (_GEN_33 | _GEN_32[2])
            : _GEN_32[4] & (_GEN_33 | (|{_GEN_32[5], _GEN_32[3:1]}))}
         + {10'h0,
-           mul_i7087_6_r0s6[24],
+           mul_i7097_6_r0s6[24],
            _GEN_32[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_32[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_6_r0s3 <= _GEN_393;
+      level95_sroa_0_0_v_6_r0s3 <= _GEN_387;
     if (_GEN_4)
-      level106_sroa_0_0_v_6_r0s4 <= level106_sroa_0_0_v_6_r0s3;
+      level95_sroa_0_0_v_6_r0s4 <= level95_sroa_0_0_v_6_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_6_r0s5 <= level106_sroa_0_0_v_6_r0s4;
+      level95_sroa_0_0_v_6_r0s5 <= level95_sroa_0_0_v_6_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_6_r0s6 <= level106_sroa_0_0_v_6_r0s5;
+      level95_sroa_0_0_v_6_r0s6 <= level95_sroa_0_0_v_6_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_6_r0s7 <= level106_sroa_0_0_v_6_r0s6;
+      level95_sroa_0_0_v_6_r0s7 <= level95_sroa_0_0_v_6_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_6_r0s8 <=
+      sroa_speculated8345_6_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__13, sroa_speculated8503_r0s7__12}
+          ? kept_sroa_0_0_r0s7[111:96]
           : and_r0s7__7
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_6_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_6_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_6_r0s7[14:0]
-                        : add_i4578_6_r0s7[17:3]})
-                | {level106_sroa_0_0_v_6_r0s7[9], 15'h0}
+                        ? add_i4607_6_r0s7[14:0]
+                        : add_i4607_6_r0s7[17:3]}) | {level95_sroa_0_0_v_6_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__14 <= _GEN_114[121:112];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__14 <= sroa_speculated8503_r0s1__14;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__14 <= sroa_speculated8503_r0s2__14;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__14 <= sroa_speculated8503_r0s3__14;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__14 <= sroa_speculated8503_r0s4__14;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__14 <= sroa_speculated8503_r0s5__14;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__14 <= sroa_speculated8503_r0s6__14;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__15 <= _GEN_114[127:122];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__15 <= sroa_speculated8503_r0s1__15;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__15 <= sroa_speculated8503_r0s2__15;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__15 <= sroa_speculated8503_r0s3__15;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__15 <= sroa_speculated8503_r0s4__15;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__15 <= sroa_speculated8503_r0s5__15;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__15 <= sroa_speculated8503_r0s6__15;
     if (_GEN_6) begin
-      sroa_speculated8280_v_7_r0s2 <= _GEN_399 + _GEN_401;
-      sroa_speculated8280_v_23_r0s2 <= _GEN_403 + _GEN_405;
+      sroa_speculated8289_v_7_r0s2 <= _GEN_393 + _GEN_395;
+      sroa_speculated8289_v_23_r0s2 <= _GEN_397 + _GEN_399;
+      icmp_r0s2__6 <= kept_sroa_0_0_r0[121:112] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__6 <= _GEN_114[121:112] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__6 <= icmp_r0s1__6;
-    if (_GEN_7)
-      xor_r0s1__7 <= |(_GEN_116[63:56]);
+      xor_r0s1__7 <= |(kept_sroa_5_0_r0[63:56]);
     if (_GEN_6)
       xor_r0s2__7 <= xor_r0s1__7;
     if (_GEN_5)
       and_r0s3__38 <=
-        ~(or_cond7491_r0s2 ? _GEN_406 == 10'h0 : icmp_r0s2__6) & xor_r0s2__7;
+        ~(or_cond7501_r0s2 ? _GEN_400 == 10'h0 : icmp_r0s2__6) & xor_r0s2__7;
     if (_GEN_4)
       and_r0s4__8 <= and_r0s3__38;
     if (_GEN_3)
@@ -14677,128 +14346,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__8 <= and_r0s5__8;
     if (_GEN_1)
       and_r0s7__8 <= and_r0s6__8;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__14 <= _GEN_116[63:59];
     if (_GEN_6)
-      add_i3932_7_r0s2 <= _GEN_407;
+      add_i3961_7_r0s2 <= _GEN_401;
     if (_GEN_5) begin
-      add_i3932_7_r0s3 <= add_i3932_7_r0s2;
-      and_r0s3__39 <= _GEN_625 & _GEN_628;
-      xor_r0s3__20 <= ~(_GEN_409[0]);
-      and_r0s3__40 <= _GEN_625;
+      add_i3961_7_r0s3 <= add_i3961_7_r0s2;
+      and_r0s3__39 <= _GEN_623 & _GEN_626;
+      xor_r0s3__20 <= ~(_GEN_403[0]);
+      and_r0s3__40 <= _GEN_623;
       select_r0s3__12 <=
-        _GEN_626 ? ~(_GEN_409[2]) & _GEN_409[1] : ~(_GEN_409[4]) & _GEN_409[3];
-      and_r0s3__41 <= _GEN_626 & ~_GEN_627;
+        _GEN_624 ? ~(_GEN_403[2]) & _GEN_403[1] : ~(_GEN_403[4]) & _GEN_403[3];
+      and_r0s3__41 <= _GEN_624 & ~_GEN_625;
       select_r0s3__13 <=
-        _GEN_623 ? ~(_GEN_409[6]) & _GEN_409[5] : ~(_GEN_409[8]) & _GEN_409[7];
-      and_r0s3__42 <= _GEN_623 & ~_GEN_624;
-      and_r0s3__43 <= _GEN_625 & ~_GEN_628;
+        _GEN_621 ? ~(_GEN_403[6]) & _GEN_403[5] : ~(_GEN_403[8]) & _GEN_403[7];
+      and_r0s3__42 <= _GEN_621 & ~_GEN_622;
+      and_r0s3__43 <= _GEN_623 & ~_GEN_626;
     end
     if (_GEN_4)
-      cmp_i110_i_7_r0s4 <= _GEN_412[4:2] == 3'h5;
+      cmp_i110_i_7_r0s4 <= _GEN_406[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_7_r0s2 <= $signed(_GEN_407) < -10'shC;
+      cmp_i4982_7_r0s2 <= $signed(_GEN_401) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_7_r0s3 <= cmp_i4959_7_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__15 <= _GEN_116[58:56];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__7 <= sroa_speculated8500_r0s1__15;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__7 <= sroa_speculated8500_r0s2__7;
+      cmp_i4982_7_r0s3 <= cmp_i4982_7_r0s2;
     if (_GEN_4) begin
-      shl_i5117_7_r0s4 <= _GEN_629[3:0];
-      cmp_i110_i_1_7_r0s4 <= _GEN_412[4:2] == 3'h6;
-      shl_i5117_7_r0s4__1 <= _GEN_629[6:4];
-      cmp_i110_i_2_7_r0s4 <= &(_GEN_412[4:2]);
-      cmp_i110_i_3_7_r0s4 <= _GEN_412[4:2] == 3'h0;
-      cmp_i110_i_4_7_r0s4 <= _GEN_412[4:2] == 3'h1;
-      cmp_i110_i_5_7_r0s4 <= _GEN_412[4:2] == 3'h2;
-      cmp_i110_i_6_7_r0s4 <= _GEN_412[4:2] == 3'h3;
+      shl_i5140_7_r0s4 <= _GEN_627[3:0];
+      cmp_i110_i_1_7_r0s4 <= _GEN_406[4:2] == 3'h6;
+      shl_i5140_7_r0s4__1 <= _GEN_627[6:4];
+      cmp_i110_i_2_7_r0s4 <= &(_GEN_406[4:2]);
+      cmp_i110_i_3_7_r0s4 <= _GEN_406[4:2] == 3'h0;
+      cmp_i110_i_4_7_r0s4 <= _GEN_406[4:2] == 3'h1;
+      cmp_i110_i_5_7_r0s4 <= _GEN_406[4:2] == 3'h2;
+      cmp_i110_i_6_7_r0s4 <= _GEN_406[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_7_r0s3 <= _GEN_409[0];
+      add_i6974_7_r0s3 <= _GEN_403[0];
     if (_GEN_4)
-      add_i6963_7_r0s4 <= add_i6963_7_r0s3;
+      add_i6974_7_r0s4 <= add_i6974_7_r0s3;
     if (_GEN_5)
-      add_i6963_7_r0s3__1 <= _GEN_409[1];
+      add_i6974_7_r0s3__1 <= _GEN_403[1];
     if (_GEN_4)
-      add_i6963_7_r0s4__1 <= add_i6963_7_r0s3__1;
+      add_i6974_7_r0s4__1 <= add_i6974_7_r0s3__1;
     if (_GEN_5)
-      add_i6963_7_r0s3__2 <= _GEN_409[2];
+      add_i6974_7_r0s3__2 <= _GEN_403[2];
     if (_GEN_4)
-      add_i6963_7_r0s4__2 <= add_i6963_7_r0s3__2;
+      add_i6974_7_r0s4__2 <= add_i6974_7_r0s3__2;
     if (_GEN_5)
-      add_i6963_7_r0s3__3 <= _GEN_409[3];
+      add_i6974_7_r0s3__3 <= _GEN_403[3];
     if (_GEN_4)
-      add_i6963_7_r0s4__3 <= add_i6963_7_r0s3__3;
+      add_i6974_7_r0s4__3 <= add_i6974_7_r0s3__3;
     if (_GEN_5)
-      add_i6963_7_r0s3__4 <= _GEN_409[4];
+      add_i6974_7_r0s3__4 <= _GEN_403[4];
     if (_GEN_4)
-      add_i6963_7_r0s4__4 <= add_i6963_7_r0s3__4;
+      add_i6974_7_r0s4__4 <= add_i6974_7_r0s3__4;
     if (_GEN_5)
-      add_i6963_7_r0s3__5 <= _GEN_409[5];
+      add_i6974_7_r0s3__5 <= _GEN_403[5];
     if (_GEN_4)
-      add_i6963_7_r0s4__5 <= add_i6963_7_r0s3__5;
+      add_i6974_7_r0s4__5 <= add_i6974_7_r0s3__5;
     if (_GEN_5)
-      add_i6963_7_r0s3__6 <= _GEN_409[6];
+      add_i6974_7_r0s3__6 <= _GEN_403[6];
     if (_GEN_4)
-      add_i6963_7_r0s4__6 <= add_i6963_7_r0s3__6;
+      add_i6974_7_r0s4__6 <= add_i6974_7_r0s3__6;
     if (_GEN_5)
-      add_i6963_7_r0s3__7 <= _GEN_409[7];
+      add_i6974_7_r0s3__7 <= _GEN_403[7];
     if (_GEN_4)
-      add_i6963_7_r0s4__7 <= add_i6963_7_r0s3__7;
+      add_i6974_7_r0s4__7 <= add_i6974_7_r0s3__7;
     if (_GEN_5)
-      add_i6963_7_r0s3__8 <= _GEN_409[8];
+      add_i6974_7_r0s3__8 <= _GEN_403[8];
     if (_GEN_4)
-      add_i6963_7_r0s4__8 <= add_i6963_7_r0s3__8;
+      add_i6974_7_r0s4__8 <= add_i6974_7_r0s3__8;
     if (_GEN_3)
-      mul_i7087_7_r0s5 <=
+      mul_i7097_7_r0s5 <=
         {cmp_i110_i_6_7_r0s4
-           ? shl_i5117_7_r0s4[0]
-           : cmp_i110_i_5_7_r0s4 & shl_i5117_7_r0s4__1[0],
+           ? shl_i5140_7_r0s4[0]
+           : cmp_i110_i_5_7_r0s4 & shl_i5140_7_r0s4__1[0],
          cmp_i110_i_5_7_r0s4
-           ? shl_i5117_7_r0s4
-           : {1'h0, cmp_i110_i_4_7_r0s4 ? shl_i5117_7_r0s4__1 : 3'h0},
+           ? shl_i5140_7_r0s4
+           : {1'h0, cmp_i110_i_4_7_r0s4 ? shl_i5140_7_r0s4__1 : 3'h0},
          cmp_i110_i_4_7_r0s4
-           ? shl_i5117_7_r0s4
-           : {1'h0, cmp_i110_i_3_7_r0s4 ? shl_i5117_7_r0s4__1 : 3'h0},
+           ? shl_i5140_7_r0s4
+           : {1'h0, cmp_i110_i_3_7_r0s4 ? shl_i5140_7_r0s4__1 : 3'h0},
          cmp_i110_i_3_7_r0s4
-           ? shl_i5117_7_r0s4
-           : {1'h0, cmp_i110_i_2_7_r0s4 ? shl_i5117_7_r0s4__1 : 3'h0},
+           ? shl_i5140_7_r0s4
+           : {1'h0, cmp_i110_i_2_7_r0s4 ? shl_i5140_7_r0s4__1 : 3'h0},
          cmp_i110_i_2_7_r0s4
-           ? shl_i5117_7_r0s4
-           : {1'h0, cmp_i110_i_1_7_r0s4 ? shl_i5117_7_r0s4__1 : 3'h0},
+           ? shl_i5140_7_r0s4
+           : {1'h0, cmp_i110_i_1_7_r0s4 ? shl_i5140_7_r0s4__1 : 3'h0},
          cmp_i110_i_1_7_r0s4
-           ? shl_i5117_7_r0s4
-           : {1'h0, cmp_i110_i_7_r0s4 ? shl_i5117_7_r0s4__1 : 3'h0},
-         cmp_i110_i_7_r0s4 ? shl_i5117_7_r0s4 : 4'h0}
+           ? shl_i5140_7_r0s4
+           : {1'h0, cmp_i110_i_7_r0s4 ? shl_i5140_7_r0s4__1 : 3'h0},
+         cmp_i110_i_7_r0s4 ? shl_i5140_7_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_7_r0s4__8,
-           add_i6963_7_r0s4__7,
-           add_i6963_7_r0s4__6,
-           add_i6963_7_r0s4__5,
-           add_i6963_7_r0s4__4,
-           add_i6963_7_r0s4__3,
-           add_i6963_7_r0s4__2,
-           add_i6963_7_r0s4__1,
-           add_i6963_7_r0s4};
+           add_i6974_7_r0s4__8,
+           add_i6974_7_r0s4__7,
+           add_i6974_7_r0s4__6,
+           add_i6974_7_r0s4__5,
+           add_i6974_7_r0s4__4,
+           add_i6974_7_r0s4__3,
+           add_i6974_7_r0s4__2,
+           add_i6974_7_r0s4__1,
+           add_i6974_7_r0s4};
     if (_GEN_2)
-      mul_i7087_7_r0s6 <= mul_i7087_7_r0s5;
+      mul_i7097_7_r0s6 <= mul_i7097_7_r0s5;
     if (_GEN_4)
-      cmp_i5677_7_r0s4 <= $signed(_GEN_411) < 10'sh1;
+      cmp_i5700_7_r0s4 <= $signed(_GEN_405) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_7_r0s5 <= cmp_i5677_7_r0s4;
+      cmp_i5700_7_r0s5 <= cmp_i5700_7_r0s4;
     if (_GEN_2)
-      cmp_i5677_7_r0s6 <= cmp_i5677_7_r0s5;
+      cmp_i5700_7_r0s6 <= cmp_i5700_7_r0s5;
     if (_GEN_4)
-      v358_r0s4 <= $signed(_GEN_411) > 10'sh0 ? _GEN_411 : 10'h0;
+      v358_r0s4 <= $signed(_GEN_405) > 10'sh0 ? _GEN_405 : 10'h0;
     if (_GEN_3)
       v358_r0s5 <= v358_r0s4;
     if (_GEN_2)
       v358_r0s6 <= v358_r0s5;
     if (_GEN_1)
-      add_i4578_7_r0s7 <=
+      add_i4607_7_r0s7 <=
         {1'h0,
          v358_r0s6,
          9'h0,
@@ -14806,75 +14467,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_35[1] & (_GEN_36 | _GEN_35[2])
            : _GEN_35[4] & (_GEN_36 | (|{_GEN_35[5], _GEN_35[3:1]}))}
         + {10'h0,
-           mul_i7087_7_r0s6[24],
+           mul_i7097_7_r0s6[24],
            _GEN_35[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_35[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_7_r0s3 <= _GEN_408;
+      level95_sroa_0_0_v_7_r0s3 <= _GEN_402;
     if (_GEN_4)
-      level106_sroa_0_0_v_7_r0s4 <= level106_sroa_0_0_v_7_r0s3;
+      level95_sroa_0_0_v_7_r0s4 <= level95_sroa_0_0_v_7_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_7_r0s5 <= level106_sroa_0_0_v_7_r0s4;
+      level95_sroa_0_0_v_7_r0s5 <= level95_sroa_0_0_v_7_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_7_r0s6 <= level106_sroa_0_0_v_7_r0s5;
+      level95_sroa_0_0_v_7_r0s6 <= level95_sroa_0_0_v_7_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_7_r0s7 <= level106_sroa_0_0_v_7_r0s6;
+      level95_sroa_0_0_v_7_r0s7 <= level95_sroa_0_0_v_7_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_7_r0s8 <=
+      sroa_speculated8345_7_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__15, sroa_speculated8503_r0s7__14}
+          ? kept_sroa_0_0_r0s7[127:112]
           : and_r0s7__8
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_7_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_7_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_7_r0s7[14:0]
-                        : add_i4578_7_r0s7[17:3]})
-                | {level106_sroa_0_0_v_7_r0s7[9], 15'h0}
+                        ? add_i4607_7_r0s7[14:0]
+                        : add_i4607_7_r0s7[17:3]}) | {level95_sroa_0_0_v_7_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__16 <= _GEN_114[137:128];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__16 <= sroa_speculated8503_r0s1__16;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__16 <= sroa_speculated8503_r0s2__16;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__16 <= sroa_speculated8503_r0s3__16;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__16 <= sroa_speculated8503_r0s4__16;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__16 <= sroa_speculated8503_r0s5__16;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__16 <= sroa_speculated8503_r0s6__16;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__17 <= _GEN_114[143:138];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__17 <= sroa_speculated8503_r0s1__17;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__17 <= sroa_speculated8503_r0s2__17;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__17 <= sroa_speculated8503_r0s3__17;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__17 <= sroa_speculated8503_r0s4__17;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__17 <= sroa_speculated8503_r0s5__17;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__17 <= sroa_speculated8503_r0s6__17;
     if (_GEN_6) begin
-      sroa_speculated8280_v_8_r0s2 <= _GEN_145 - _GEN_171;
-      sroa_speculated8280_v_24_r0s2 <= _GEN_197 - _GEN_222;
+      sroa_speculated8289_v_8_r0s2 <= _GEN_137 - _GEN_159;
+      sroa_speculated8289_v_24_r0s2 <= _GEN_181 - _GEN_203;
+      icmp_r0s2__7 <= kept_sroa_0_0_r0[137:128] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__7 <= _GEN_114[137:128] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__7 <= icmp_r0s1__7;
-    if (_GEN_7)
-      xor_r0s1__8 <= |(_GEN_116[71:64]);
+      xor_r0s1__8 <= |(kept_sroa_5_0_r0[71:64]);
     if (_GEN_6)
       xor_r0s2__8 <= xor_r0s1__8;
     if (_GEN_5)
       and_r0s3__44 <=
-        ~(or_cond7491_r0s2 ? _GEN_413 == 10'h0 : icmp_r0s2__7) & xor_r0s2__8;
+        ~(or_cond7501_r0s2 ? _GEN_407 == 10'h0 : icmp_r0s2__7) & xor_r0s2__8;
     if (_GEN_4)
       and_r0s4__9 <= and_r0s3__44;
     if (_GEN_3)
@@ -14883,128 +14512,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__9 <= and_r0s5__9;
     if (_GEN_1)
       and_r0s7__9 <= and_r0s6__9;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__16 <= _GEN_116[71:67];
     if (_GEN_6)
-      add_i3932_8_r0s2 <= _GEN_414;
+      add_i3961_8_r0s2 <= _GEN_408;
     if (_GEN_5) begin
-      add_i3932_8_r0s3 <= add_i3932_8_r0s2;
-      and_r0s3__45 <= _GEN_632 & _GEN_635;
-      xor_r0s3__21 <= ~(_GEN_416[0]);
-      and_r0s3__46 <= _GEN_632;
+      add_i3961_8_r0s3 <= add_i3961_8_r0s2;
+      and_r0s3__45 <= _GEN_630 & _GEN_633;
+      xor_r0s3__21 <= ~(_GEN_410[0]);
+      and_r0s3__46 <= _GEN_630;
       select_r0s3__14 <=
-        _GEN_633 ? ~(_GEN_416[2]) & _GEN_416[1] : ~(_GEN_416[4]) & _GEN_416[3];
-      and_r0s3__47 <= _GEN_633 & ~_GEN_634;
+        _GEN_631 ? ~(_GEN_410[2]) & _GEN_410[1] : ~(_GEN_410[4]) & _GEN_410[3];
+      and_r0s3__47 <= _GEN_631 & ~_GEN_632;
       select_r0s3__15 <=
-        _GEN_630 ? ~(_GEN_416[6]) & _GEN_416[5] : ~(_GEN_416[8]) & _GEN_416[7];
-      and_r0s3__48 <= _GEN_630 & ~_GEN_631;
-      and_r0s3__49 <= _GEN_632 & ~_GEN_635;
+        _GEN_628 ? ~(_GEN_410[6]) & _GEN_410[5] : ~(_GEN_410[8]) & _GEN_410[7];
+      and_r0s3__48 <= _GEN_628 & ~_GEN_629;
+      and_r0s3__49 <= _GEN_630 & ~_GEN_633;
     end
     if (_GEN_4)
-      cmp_i110_i_8_r0s4 <= _GEN_419[4:2] == 3'h5;
+      cmp_i110_i_8_r0s4 <= _GEN_413[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_8_r0s2 <= $signed(_GEN_414) < -10'shC;
+      cmp_i4982_8_r0s2 <= $signed(_GEN_408) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_8_r0s3 <= cmp_i4959_8_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__17 <= _GEN_116[66:64];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__8 <= sroa_speculated8500_r0s1__17;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__8 <= sroa_speculated8500_r0s2__8;
+      cmp_i4982_8_r0s3 <= cmp_i4982_8_r0s2;
     if (_GEN_4) begin
-      shl_i5117_8_r0s4 <= _GEN_636[3:0];
-      cmp_i110_i_1_8_r0s4 <= _GEN_419[4:2] == 3'h6;
-      shl_i5117_8_r0s4__1 <= _GEN_636[6:4];
-      cmp_i110_i_2_8_r0s4 <= &(_GEN_419[4:2]);
-      cmp_i110_i_3_8_r0s4 <= _GEN_419[4:2] == 3'h0;
-      cmp_i110_i_4_8_r0s4 <= _GEN_419[4:2] == 3'h1;
-      cmp_i110_i_5_8_r0s4 <= _GEN_419[4:2] == 3'h2;
-      cmp_i110_i_6_8_r0s4 <= _GEN_419[4:2] == 3'h3;
+      shl_i5140_8_r0s4 <= _GEN_634[3:0];
+      cmp_i110_i_1_8_r0s4 <= _GEN_413[4:2] == 3'h6;
+      shl_i5140_8_r0s4__1 <= _GEN_634[6:4];
+      cmp_i110_i_2_8_r0s4 <= &(_GEN_413[4:2]);
+      cmp_i110_i_3_8_r0s4 <= _GEN_413[4:2] == 3'h0;
+      cmp_i110_i_4_8_r0s4 <= _GEN_413[4:2] == 3'h1;
+      cmp_i110_i_5_8_r0s4 <= _GEN_413[4:2] == 3'h2;
+      cmp_i110_i_6_8_r0s4 <= _GEN_413[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_8_r0s3 <= _GEN_416[0];
+      add_i6974_8_r0s3 <= _GEN_410[0];
     if (_GEN_4)
-      add_i6963_8_r0s4 <= add_i6963_8_r0s3;
+      add_i6974_8_r0s4 <= add_i6974_8_r0s3;
     if (_GEN_5)
-      add_i6963_8_r0s3__1 <= _GEN_416[1];
+      add_i6974_8_r0s3__1 <= _GEN_410[1];
     if (_GEN_4)
-      add_i6963_8_r0s4__1 <= add_i6963_8_r0s3__1;
+      add_i6974_8_r0s4__1 <= add_i6974_8_r0s3__1;
     if (_GEN_5)
-      add_i6963_8_r0s3__2 <= _GEN_416[2];
+      add_i6974_8_r0s3__2 <= _GEN_410[2];
     if (_GEN_4)
-      add_i6963_8_r0s4__2 <= add_i6963_8_r0s3__2;
+      add_i6974_8_r0s4__2 <= add_i6974_8_r0s3__2;
     if (_GEN_5)
-      add_i6963_8_r0s3__3 <= _GEN_416[3];
+      add_i6974_8_r0s3__3 <= _GEN_410[3];
     if (_GEN_4)
-      add_i6963_8_r0s4__3 <= add_i6963_8_r0s3__3;
+      add_i6974_8_r0s4__3 <= add_i6974_8_r0s3__3;
     if (_GEN_5)
-      add_i6963_8_r0s3__4 <= _GEN_416[4];
+      add_i6974_8_r0s3__4 <= _GEN_410[4];
     if (_GEN_4)
-      add_i6963_8_r0s4__4 <= add_i6963_8_r0s3__4;
+      add_i6974_8_r0s4__4 <= add_i6974_8_r0s3__4;
     if (_GEN_5)
-      add_i6963_8_r0s3__5 <= _GEN_416[5];
+      add_i6974_8_r0s3__5 <= _GEN_410[5];
     if (_GEN_4)
-      add_i6963_8_r0s4__5 <= add_i6963_8_r0s3__5;
+      add_i6974_8_r0s4__5 <= add_i6974_8_r0s3__5;
     if (_GEN_5)
-      add_i6963_8_r0s3__6 <= _GEN_416[6];
+      add_i6974_8_r0s3__6 <= _GEN_410[6];
     if (_GEN_4)
-      add_i6963_8_r0s4__6 <= add_i6963_8_r0s3__6;
+      add_i6974_8_r0s4__6 <= add_i6974_8_r0s3__6;
     if (_GEN_5)
-      add_i6963_8_r0s3__7 <= _GEN_416[7];
+      add_i6974_8_r0s3__7 <= _GEN_410[7];
     if (_GEN_4)
-      add_i6963_8_r0s4__7 <= add_i6963_8_r0s3__7;
+      add_i6974_8_r0s4__7 <= add_i6974_8_r0s3__7;
     if (_GEN_5)
-      add_i6963_8_r0s3__8 <= _GEN_416[8];
+      add_i6974_8_r0s3__8 <= _GEN_410[8];
     if (_GEN_4)
-      add_i6963_8_r0s4__8 <= add_i6963_8_r0s3__8;
+      add_i6974_8_r0s4__8 <= add_i6974_8_r0s3__8;
     if (_GEN_3)
-      mul_i7087_8_r0s5 <=
+      mul_i7097_8_r0s5 <=
         {cmp_i110_i_6_8_r0s4
-           ? shl_i5117_8_r0s4[0]
-           : cmp_i110_i_5_8_r0s4 & shl_i5117_8_r0s4__1[0],
+           ? shl_i5140_8_r0s4[0]
+           : cmp_i110_i_5_8_r0s4 & shl_i5140_8_r0s4__1[0],
          cmp_i110_i_5_8_r0s4
-           ? shl_i5117_8_r0s4
-           : {1'h0, cmp_i110_i_4_8_r0s4 ? shl_i5117_8_r0s4__1 : 3'h0},
+           ? shl_i5140_8_r0s4
+           : {1'h0, cmp_i110_i_4_8_r0s4 ? shl_i5140_8_r0s4__1 : 3'h0},
          cmp_i110_i_4_8_r0s4
-           ? shl_i5117_8_r0s4
-           : {1'h0, cmp_i110_i_3_8_r0s4 ? shl_i5117_8_r0s4__1 : 3'h0},
+           ? shl_i5140_8_r0s4
+           : {1'h0, cmp_i110_i_3_8_r0s4 ? shl_i5140_8_r0s4__1 : 3'h0},
          cmp_i110_i_3_8_r0s4
-           ? shl_i5117_8_r0s4
-           : {1'h0, cmp_i110_i_2_8_r0s4 ? shl_i5117_8_r0s4__1 : 3'h0},
+           ? shl_i5140_8_r0s4
+           : {1'h0, cmp_i110_i_2_8_r0s4 ? shl_i5140_8_r0s4__1 : 3'h0},
          cmp_i110_i_2_8_r0s4
-           ? shl_i5117_8_r0s4
-           : {1'h0, cmp_i110_i_1_8_r0s4 ? shl_i5117_8_r0s4__1 : 3'h0},
+           ? shl_i5140_8_r0s4
+           : {1'h0, cmp_i110_i_1_8_r0s4 ? shl_i5140_8_r0s4__1 : 3'h0},
          cmp_i110_i_1_8_r0s4
-           ? shl_i5117_8_r0s4
-           : {1'h0, cmp_i110_i_8_r0s4 ? shl_i5117_8_r0s4__1 : 3'h0},
-         cmp_i110_i_8_r0s4 ? shl_i5117_8_r0s4 : 4'h0}
+           ? shl_i5140_8_r0s4
+           : {1'h0, cmp_i110_i_8_r0s4 ? shl_i5140_8_r0s4__1 : 3'h0},
+         cmp_i110_i_8_r0s4 ? shl_i5140_8_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_8_r0s4__8,
-           add_i6963_8_r0s4__7,
-           add_i6963_8_r0s4__6,
-           add_i6963_8_r0s4__5,
-           add_i6963_8_r0s4__4,
-           add_i6963_8_r0s4__3,
-           add_i6963_8_r0s4__2,
-           add_i6963_8_r0s4__1,
-           add_i6963_8_r0s4};
+           add_i6974_8_r0s4__8,
+           add_i6974_8_r0s4__7,
+           add_i6974_8_r0s4__6,
+           add_i6974_8_r0s4__5,
+           add_i6974_8_r0s4__4,
+           add_i6974_8_r0s4__3,
+           add_i6974_8_r0s4__2,
+           add_i6974_8_r0s4__1,
+           add_i6974_8_r0s4};
     if (_GEN_2)
-      mul_i7087_8_r0s6 <= mul_i7087_8_r0s5;
+      mul_i7097_8_r0s6 <= mul_i7097_8_r0s5;
     if (_GEN_4)
-      cmp_i5677_8_r0s4 <= $signed(_GEN_418) < 10'sh1;
+      cmp_i5700_8_r0s4 <= $signed(_GEN_412) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_8_r0s5 <= cmp_i5677_8_r0s4;
+      cmp_i5700_8_r0s5 <= cmp_i5700_8_r0s4;
     if (_GEN_2)
-      cmp_i5677_8_r0s6 <= cmp_i5677_8_r0s5;
+      cmp_i5700_8_r0s6 <= cmp_i5700_8_r0s5;
     if (_GEN_4)
-      v382_r0s4 <= $signed(_GEN_418) > 10'sh0 ? _GEN_418 : 10'h0;
+      v382_r0s4 <= $signed(_GEN_412) > 10'sh0 ? _GEN_412 : 10'h0;
     if (_GEN_3)
       v382_r0s5 <= v382_r0s4;
     if (_GEN_2)
       v382_r0s6 <= v382_r0s5;
     if (_GEN_1)
-      add_i4578_8_r0s7 <=
+      add_i4607_8_r0s7 <=
         {1'h0,
          v382_r0s6,
          9'h0,
@@ -15012,75 +14633,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_38[1] & (_GEN_39 | _GEN_38[2])
            : _GEN_38[4] & (_GEN_39 | (|{_GEN_38[5], _GEN_38[3:1]}))}
         + {10'h0,
-           mul_i7087_8_r0s6[24],
+           mul_i7097_8_r0s6[24],
            _GEN_38[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_38[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_8_r0s3 <= _GEN_415;
+      level95_sroa_0_0_v_8_r0s3 <= _GEN_409;
     if (_GEN_4)
-      level106_sroa_0_0_v_8_r0s4 <= level106_sroa_0_0_v_8_r0s3;
+      level95_sroa_0_0_v_8_r0s4 <= level95_sroa_0_0_v_8_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_8_r0s5 <= level106_sroa_0_0_v_8_r0s4;
+      level95_sroa_0_0_v_8_r0s5 <= level95_sroa_0_0_v_8_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_8_r0s6 <= level106_sroa_0_0_v_8_r0s5;
+      level95_sroa_0_0_v_8_r0s6 <= level95_sroa_0_0_v_8_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_8_r0s7 <= level106_sroa_0_0_v_8_r0s6;
+      level95_sroa_0_0_v_8_r0s7 <= level95_sroa_0_0_v_8_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_8_r0s8 <=
+      sroa_speculated8345_8_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__17, sroa_speculated8503_r0s7__16}
+          ? kept_sroa_0_0_r0s7[143:128]
           : and_r0s7__9
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_8_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_8_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_8_r0s7[14:0]
-                        : add_i4578_8_r0s7[17:3]})
-                | {level106_sroa_0_0_v_8_r0s7[9], 15'h0}
+                        ? add_i4607_8_r0s7[14:0]
+                        : add_i4607_8_r0s7[17:3]}) | {level95_sroa_0_0_v_8_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__18 <= _GEN_114[153:144];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__18 <= sroa_speculated8503_r0s1__18;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__18 <= sroa_speculated8503_r0s2__18;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__18 <= sroa_speculated8503_r0s3__18;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__18 <= sroa_speculated8503_r0s4__18;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__18 <= sroa_speculated8503_r0s5__18;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__18 <= sroa_speculated8503_r0s6__18;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__19 <= _GEN_114[159:154];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__19 <= sroa_speculated8503_r0s1__19;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__19 <= sroa_speculated8503_r0s2__19;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__19 <= sroa_speculated8503_r0s3__19;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__19 <= sroa_speculated8503_r0s4__19;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__19 <= sroa_speculated8503_r0s5__19;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__19 <= sroa_speculated8503_r0s6__19;
     if (_GEN_6) begin
-      sroa_speculated8280_v_9_r0s2 <= _GEN_273 - _GEN_283;
-      sroa_speculated8280_v_25_r0s2 <= _GEN_251 - _GEN_262;
+      sroa_speculated8289_v_9_r0s2 <= _GEN_263 - _GEN_277;
+      sroa_speculated8289_v_25_r0s2 <= _GEN_235 - _GEN_249;
+      icmp_r0s2__8 <= kept_sroa_0_0_r0[153:144] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__8 <= _GEN_114[153:144] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__8 <= icmp_r0s1__8;
-    if (_GEN_7)
-      xor_r0s1__9 <= |(_GEN_116[79:72]);
+      xor_r0s1__9 <= |(kept_sroa_5_0_r0[79:72]);
     if (_GEN_6)
       xor_r0s2__9 <= xor_r0s1__9;
     if (_GEN_5)
       and_r0s3__50 <=
-        ~(or_cond7491_r0s2 ? _GEN_420 == 10'h0 : icmp_r0s2__8) & xor_r0s2__9;
+        ~(or_cond7501_r0s2 ? _GEN_414 == 10'h0 : icmp_r0s2__8) & xor_r0s2__9;
     if (_GEN_4)
       and_r0s4__10 <= and_r0s3__50;
     if (_GEN_3)
@@ -15089,128 +14678,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__10 <= and_r0s5__10;
     if (_GEN_1)
       and_r0s7__10 <= and_r0s6__10;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__18 <= _GEN_116[79:75];
     if (_GEN_6)
-      add_i3932_9_r0s2 <= _GEN_421;
+      add_i3961_9_r0s2 <= _GEN_415;
     if (_GEN_5) begin
-      add_i3932_9_r0s3 <= add_i3932_9_r0s2;
-      and_r0s3__51 <= _GEN_639 & _GEN_642;
-      xor_r0s3__22 <= ~(_GEN_423[0]);
-      and_r0s3__52 <= _GEN_639;
+      add_i3961_9_r0s3 <= add_i3961_9_r0s2;
+      and_r0s3__51 <= _GEN_637 & _GEN_640;
+      xor_r0s3__22 <= ~(_GEN_417[0]);
+      and_r0s3__52 <= _GEN_637;
       select_r0s3__16 <=
-        _GEN_640 ? ~(_GEN_423[2]) & _GEN_423[1] : ~(_GEN_423[4]) & _GEN_423[3];
-      and_r0s3__53 <= _GEN_640 & ~_GEN_641;
+        _GEN_638 ? ~(_GEN_417[2]) & _GEN_417[1] : ~(_GEN_417[4]) & _GEN_417[3];
+      and_r0s3__53 <= _GEN_638 & ~_GEN_639;
       select_r0s3__17 <=
-        _GEN_637 ? ~(_GEN_423[6]) & _GEN_423[5] : ~(_GEN_423[8]) & _GEN_423[7];
-      and_r0s3__54 <= _GEN_637 & ~_GEN_638;
-      and_r0s3__55 <= _GEN_639 & ~_GEN_642;
+        _GEN_635 ? ~(_GEN_417[6]) & _GEN_417[5] : ~(_GEN_417[8]) & _GEN_417[7];
+      and_r0s3__54 <= _GEN_635 & ~_GEN_636;
+      and_r0s3__55 <= _GEN_637 & ~_GEN_640;
     end
     if (_GEN_4)
-      cmp_i110_i_9_r0s4 <= _GEN_426[4:2] == 3'h5;
+      cmp_i110_i_9_r0s4 <= _GEN_420[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_9_r0s2 <= $signed(_GEN_421) < -10'shC;
+      cmp_i4982_9_r0s2 <= $signed(_GEN_415) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_9_r0s3 <= cmp_i4959_9_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__19 <= _GEN_116[74:72];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__9 <= sroa_speculated8500_r0s1__19;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__9 <= sroa_speculated8500_r0s2__9;
+      cmp_i4982_9_r0s3 <= cmp_i4982_9_r0s2;
     if (_GEN_4) begin
-      shl_i5117_9_r0s4 <= _GEN_643[3:0];
-      cmp_i110_i_1_9_r0s4 <= _GEN_426[4:2] == 3'h6;
-      shl_i5117_9_r0s4__1 <= _GEN_643[6:4];
-      cmp_i110_i_2_9_r0s4 <= &(_GEN_426[4:2]);
-      cmp_i110_i_3_9_r0s4 <= _GEN_426[4:2] == 3'h0;
-      cmp_i110_i_4_9_r0s4 <= _GEN_426[4:2] == 3'h1;
-      cmp_i110_i_5_9_r0s4 <= _GEN_426[4:2] == 3'h2;
-      cmp_i110_i_6_9_r0s4 <= _GEN_426[4:2] == 3'h3;
+      shl_i5140_9_r0s4 <= _GEN_641[3:0];
+      cmp_i110_i_1_9_r0s4 <= _GEN_420[4:2] == 3'h6;
+      shl_i5140_9_r0s4__1 <= _GEN_641[6:4];
+      cmp_i110_i_2_9_r0s4 <= &(_GEN_420[4:2]);
+      cmp_i110_i_3_9_r0s4 <= _GEN_420[4:2] == 3'h0;
+      cmp_i110_i_4_9_r0s4 <= _GEN_420[4:2] == 3'h1;
+      cmp_i110_i_5_9_r0s4 <= _GEN_420[4:2] == 3'h2;
+      cmp_i110_i_6_9_r0s4 <= _GEN_420[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_9_r0s3 <= _GEN_423[0];
+      add_i6974_9_r0s3 <= _GEN_417[0];
     if (_GEN_4)
-      add_i6963_9_r0s4 <= add_i6963_9_r0s3;
+      add_i6974_9_r0s4 <= add_i6974_9_r0s3;
     if (_GEN_5)
-      add_i6963_9_r0s3__1 <= _GEN_423[1];
+      add_i6974_9_r0s3__1 <= _GEN_417[1];
     if (_GEN_4)
-      add_i6963_9_r0s4__1 <= add_i6963_9_r0s3__1;
+      add_i6974_9_r0s4__1 <= add_i6974_9_r0s3__1;
     if (_GEN_5)
-      add_i6963_9_r0s3__2 <= _GEN_423[2];
+      add_i6974_9_r0s3__2 <= _GEN_417[2];
     if (_GEN_4)
-      add_i6963_9_r0s4__2 <= add_i6963_9_r0s3__2;
+      add_i6974_9_r0s4__2 <= add_i6974_9_r0s3__2;
     if (_GEN_5)
-      add_i6963_9_r0s3__3 <= _GEN_423[3];
+      add_i6974_9_r0s3__3 <= _GEN_417[3];
     if (_GEN_4)
-      add_i6963_9_r0s4__3 <= add_i6963_9_r0s3__3;
+      add_i6974_9_r0s4__3 <= add_i6974_9_r0s3__3;
     if (_GEN_5)
-      add_i6963_9_r0s3__4 <= _GEN_423[4];
+      add_i6974_9_r0s3__4 <= _GEN_417[4];
     if (_GEN_4)
-      add_i6963_9_r0s4__4 <= add_i6963_9_r0s3__4;
+      add_i6974_9_r0s4__4 <= add_i6974_9_r0s3__4;
     if (_GEN_5)
-      add_i6963_9_r0s3__5 <= _GEN_423[5];
+      add_i6974_9_r0s3__5 <= _GEN_417[5];
     if (_GEN_4)
-      add_i6963_9_r0s4__5 <= add_i6963_9_r0s3__5;
+      add_i6974_9_r0s4__5 <= add_i6974_9_r0s3__5;
     if (_GEN_5)
-      add_i6963_9_r0s3__6 <= _GEN_423[6];
+      add_i6974_9_r0s3__6 <= _GEN_417[6];
     if (_GEN_4)
-      add_i6963_9_r0s4__6 <= add_i6963_9_r0s3__6;
+      add_i6974_9_r0s4__6 <= add_i6974_9_r0s3__6;
     if (_GEN_5)
-      add_i6963_9_r0s3__7 <= _GEN_423[7];
+      add_i6974_9_r0s3__7 <= _GEN_417[7];
     if (_GEN_4)
-      add_i6963_9_r0s4__7 <= add_i6963_9_r0s3__7;
+      add_i6974_9_r0s4__7 <= add_i6974_9_r0s3__7;
     if (_GEN_5)
-      add_i6963_9_r0s3__8 <= _GEN_423[8];
+      add_i6974_9_r0s3__8 <= _GEN_417[8];
     if (_GEN_4)
-      add_i6963_9_r0s4__8 <= add_i6963_9_r0s3__8;
+      add_i6974_9_r0s4__8 <= add_i6974_9_r0s3__8;
     if (_GEN_3)
-      mul_i7087_9_r0s5 <=
+      mul_i7097_9_r0s5 <=
         {cmp_i110_i_6_9_r0s4
-           ? shl_i5117_9_r0s4[0]
-           : cmp_i110_i_5_9_r0s4 & shl_i5117_9_r0s4__1[0],
+           ? shl_i5140_9_r0s4[0]
+           : cmp_i110_i_5_9_r0s4 & shl_i5140_9_r0s4__1[0],
          cmp_i110_i_5_9_r0s4
-           ? shl_i5117_9_r0s4
-           : {1'h0, cmp_i110_i_4_9_r0s4 ? shl_i5117_9_r0s4__1 : 3'h0},
+           ? shl_i5140_9_r0s4
+           : {1'h0, cmp_i110_i_4_9_r0s4 ? shl_i5140_9_r0s4__1 : 3'h0},
          cmp_i110_i_4_9_r0s4
-           ? shl_i5117_9_r0s4
-           : {1'h0, cmp_i110_i_3_9_r0s4 ? shl_i5117_9_r0s4__1 : 3'h0},
+           ? shl_i5140_9_r0s4
+           : {1'h0, cmp_i110_i_3_9_r0s4 ? shl_i5140_9_r0s4__1 : 3'h0},
          cmp_i110_i_3_9_r0s4
-           ? shl_i5117_9_r0s4
-           : {1'h0, cmp_i110_i_2_9_r0s4 ? shl_i5117_9_r0s4__1 : 3'h0},
+           ? shl_i5140_9_r0s4
+           : {1'h0, cmp_i110_i_2_9_r0s4 ? shl_i5140_9_r0s4__1 : 3'h0},
          cmp_i110_i_2_9_r0s4
-           ? shl_i5117_9_r0s4
-           : {1'h0, cmp_i110_i_1_9_r0s4 ? shl_i5117_9_r0s4__1 : 3'h0},
+           ? shl_i5140_9_r0s4
+           : {1'h0, cmp_i110_i_1_9_r0s4 ? shl_i5140_9_r0s4__1 : 3'h0},
          cmp_i110_i_1_9_r0s4
-           ? shl_i5117_9_r0s4
-           : {1'h0, cmp_i110_i_9_r0s4 ? shl_i5117_9_r0s4__1 : 3'h0},
-         cmp_i110_i_9_r0s4 ? shl_i5117_9_r0s4 : 4'h0}
+           ? shl_i5140_9_r0s4
+           : {1'h0, cmp_i110_i_9_r0s4 ? shl_i5140_9_r0s4__1 : 3'h0},
+         cmp_i110_i_9_r0s4 ? shl_i5140_9_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_9_r0s4__8,
-           add_i6963_9_r0s4__7,
-           add_i6963_9_r0s4__6,
-           add_i6963_9_r0s4__5,
-           add_i6963_9_r0s4__4,
-           add_i6963_9_r0s4__3,
-           add_i6963_9_r0s4__2,
-           add_i6963_9_r0s4__1,
-           add_i6963_9_r0s4};
+           add_i6974_9_r0s4__8,
+           add_i6974_9_r0s4__7,
+           add_i6974_9_r0s4__6,
+           add_i6974_9_r0s4__5,
+           add_i6974_9_r0s4__4,
+           add_i6974_9_r0s4__3,
+           add_i6974_9_r0s4__2,
+           add_i6974_9_r0s4__1,
+           add_i6974_9_r0s4};
     if (_GEN_2)
-      mul_i7087_9_r0s6 <= mul_i7087_9_r0s5;
+      mul_i7097_9_r0s6 <= mul_i7097_9_r0s5;
     if (_GEN_4)
-      cmp_i5677_9_r0s4 <= $signed(_GEN_425) < 10'sh1;
+      cmp_i5700_9_r0s4 <= $signed(_GEN_419) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_9_r0s5 <= cmp_i5677_9_r0s4;
+      cmp_i5700_9_r0s5 <= cmp_i5700_9_r0s4;
     if (_GEN_2)
-      cmp_i5677_9_r0s6 <= cmp_i5677_9_r0s5;
+      cmp_i5700_9_r0s6 <= cmp_i5700_9_r0s5;
     if (_GEN_4)
-      v406_r0s4 <= $signed(_GEN_425) > 10'sh0 ? _GEN_425 : 10'h0;
+      v406_r0s4 <= $signed(_GEN_419) > 10'sh0 ? _GEN_419 : 10'h0;
     if (_GEN_3)
       v406_r0s5 <= v406_r0s4;
     if (_GEN_2)
       v406_r0s6 <= v406_r0s5;
     if (_GEN_1)
-      add_i4578_9_r0s7 <=
+      add_i4607_9_r0s7 <=
         {1'h0,
          v406_r0s6,
          9'h0,
@@ -15218,75 +14799,43 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_41[1] & (_GEN_42 | _GEN_41[2])
            : _GEN_41[4] & (_GEN_42 | (|{_GEN_41[5], _GEN_41[3:1]}))}
         + {10'h0,
-           mul_i7087_9_r0s6[24],
+           mul_i7097_9_r0s6[24],
            _GEN_41[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_41[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_9_r0s3 <= _GEN_422;
+      level95_sroa_0_0_v_9_r0s3 <= _GEN_416;
     if (_GEN_4)
-      level106_sroa_0_0_v_9_r0s4 <= level106_sroa_0_0_v_9_r0s3;
+      level95_sroa_0_0_v_9_r0s4 <= level95_sroa_0_0_v_9_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_9_r0s5 <= level106_sroa_0_0_v_9_r0s4;
+      level95_sroa_0_0_v_9_r0s5 <= level95_sroa_0_0_v_9_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_9_r0s6 <= level106_sroa_0_0_v_9_r0s5;
+      level95_sroa_0_0_v_9_r0s6 <= level95_sroa_0_0_v_9_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_9_r0s7 <= level106_sroa_0_0_v_9_r0s6;
+      level95_sroa_0_0_v_9_r0s7 <= level95_sroa_0_0_v_9_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_9_r0s8 <=
+      sroa_speculated8345_9_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__19, sroa_speculated8503_r0s7__18}
+          ? kept_sroa_0_0_r0s7[159:144]
           : and_r0s7__10
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_9_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_9_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_9_r0s7[14:0]
-                        : add_i4578_9_r0s7[17:3]})
-                | {level106_sroa_0_0_v_9_r0s7[9], 15'h0}
+                        ? add_i4607_9_r0s7[14:0]
+                        : add_i4607_9_r0s7[17:3]}) | {level95_sroa_0_0_v_9_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__20 <= _GEN_114[169:160];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__20 <= sroa_speculated8503_r0s1__20;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__20 <= sroa_speculated8503_r0s2__20;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__20 <= sroa_speculated8503_r0s3__20;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__20 <= sroa_speculated8503_r0s4__20;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__20 <= sroa_speculated8503_r0s5__20;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__20 <= sroa_speculated8503_r0s6__20;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__21 <= _GEN_114[175:170];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__21 <= sroa_speculated8503_r0s1__21;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__21 <= sroa_speculated8503_r0s2__21;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__21 <= sroa_speculated8503_r0s3__21;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__21 <= sroa_speculated8503_r0s4__21;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__21 <= sroa_speculated8503_r0s5__21;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__21 <= sroa_speculated8503_r0s6__21;
     if (_GEN_6) begin
-      sroa_speculated8280_v_10_r0s2 <= _GEN_308 - _GEN_314;
-      sroa_speculated8280_v_26_r0s2 <= _GEN_296 - _GEN_302;
+      sroa_speculated8289_v_10_r0s2 <= _GEN_302 - _GEN_308;
+      sroa_speculated8289_v_26_r0s2 <= _GEN_290 - _GEN_296;
+      icmp_r0s2__9 <= kept_sroa_0_0_r0[169:160] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__9 <= _GEN_114[169:160] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__9 <= icmp_r0s1__9;
-    if (_GEN_7)
-      xor_r0s1__10 <= |(_GEN_116[87:80]);
+      xor_r0s1__10 <= |(kept_sroa_5_0_r0[87:80]);
     if (_GEN_6)
       xor_r0s2__10 <= xor_r0s1__10;
     if (_GEN_5)
       and_r0s3__56 <=
-        ~(or_cond7491_r0s2 ? _GEN_427 == 10'h0 : icmp_r0s2__9) & xor_r0s2__10;
+        ~(or_cond7501_r0s2 ? _GEN_421 == 10'h0 : icmp_r0s2__9) & xor_r0s2__10;
     if (_GEN_4)
       and_r0s4__11 <= and_r0s3__56;
     if (_GEN_3)
@@ -15295,128 +14844,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__11 <= and_r0s5__11;
     if (_GEN_1)
       and_r0s7__11 <= and_r0s6__11;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__20 <= _GEN_116[87:83];
     if (_GEN_6)
-      add_i3932_10_r0s2 <= _GEN_428;
+      add_i3961_10_r0s2 <= _GEN_422;
     if (_GEN_5) begin
-      add_i3932_10_r0s3 <= add_i3932_10_r0s2;
-      and_r0s3__57 <= _GEN_646 & _GEN_649;
-      xor_r0s3__23 <= ~(_GEN_430[0]);
-      and_r0s3__58 <= _GEN_646;
+      add_i3961_10_r0s3 <= add_i3961_10_r0s2;
+      and_r0s3__57 <= _GEN_644 & _GEN_647;
+      xor_r0s3__23 <= ~(_GEN_424[0]);
+      and_r0s3__58 <= _GEN_644;
       select_r0s3__18 <=
-        _GEN_647 ? ~(_GEN_430[2]) & _GEN_430[1] : ~(_GEN_430[4]) & _GEN_430[3];
-      and_r0s3__59 <= _GEN_647 & ~_GEN_648;
+        _GEN_645 ? ~(_GEN_424[2]) & _GEN_424[1] : ~(_GEN_424[4]) & _GEN_424[3];
+      and_r0s3__59 <= _GEN_645 & ~_GEN_646;
       select_r0s3__19 <=
-        _GEN_644 ? ~(_GEN_430[6]) & _GEN_430[5] : ~(_GEN_430[8]) & _GEN_430[7];
-      and_r0s3__60 <= _GEN_644 & ~_GEN_645;
-      and_r0s3__61 <= _GEN_646 & ~_GEN_649;
+        _GEN_642 ? ~(_GEN_424[6]) & _GEN_424[5] : ~(_GEN_424[8]) & _GEN_424[7];
+      and_r0s3__60 <= _GEN_642 & ~_GEN_643;
+      and_r0s3__61 <= _GEN_644 & ~_GEN_647;
     end
     if (_GEN_4)
-      cmp_i110_i_10_r0s4 <= _GEN_433[4:2] == 3'h5;
+      cmp_i110_i_10_r0s4 <= _GEN_427[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_10_r0s2 <= $signed(_GEN_428) < -10'shC;
+      cmp_i4982_10_r0s2 <= $signed(_GEN_422) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_10_r0s3 <= cmp_i4959_10_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__21 <= _GEN_116[82:80];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__10 <= sroa_speculated8500_r0s1__21;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__10 <= sroa_speculated8500_r0s2__10;
+      cmp_i4982_10_r0s3 <= cmp_i4982_10_r0s2;
     if (_GEN_4) begin
-      shl_i5117_10_r0s4 <= _GEN_650[3:0];
-      cmp_i110_i_1_10_r0s4 <= _GEN_433[4:2] == 3'h6;
-      shl_i5117_10_r0s4__1 <= _GEN_650[6:4];
-      cmp_i110_i_2_10_r0s4 <= &(_GEN_433[4:2]);
-      cmp_i110_i_3_10_r0s4 <= _GEN_433[4:2] == 3'h0;
-      cmp_i110_i_4_10_r0s4 <= _GEN_433[4:2] == 3'h1;
-      cmp_i110_i_5_10_r0s4 <= _GEN_433[4:2] == 3'h2;
-      cmp_i110_i_6_10_r0s4 <= _GEN_433[4:2] == 3'h3;
+      shl_i5140_10_r0s4 <= _GEN_648[3:0];
+      cmp_i110_i_1_10_r0s4 <= _GEN_427[4:2] == 3'h6;
+      shl_i5140_10_r0s4__1 <= _GEN_648[6:4];
+      cmp_i110_i_2_10_r0s4 <= &(_GEN_427[4:2]);
+      cmp_i110_i_3_10_r0s4 <= _GEN_427[4:2] == 3'h0;
+      cmp_i110_i_4_10_r0s4 <= _GEN_427[4:2] == 3'h1;
+      cmp_i110_i_5_10_r0s4 <= _GEN_427[4:2] == 3'h2;
+      cmp_i110_i_6_10_r0s4 <= _GEN_427[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_10_r0s3 <= _GEN_430[0];
+      add_i6974_10_r0s3 <= _GEN_424[0];
     if (_GEN_4)
-      add_i6963_10_r0s4 <= add_i6963_10_r0s3;
+      add_i6974_10_r0s4 <= add_i6974_10_r0s3;
     if (_GEN_5)
-      add_i6963_10_r0s3__1 <= _GEN_430[1];
+      add_i6974_10_r0s3__1 <= _GEN_424[1];
     if (_GEN_4)
-      add_i6963_10_r0s4__1 <= add_i6963_10_r0s3__1;
+      add_i6974_10_r0s4__1 <= add_i6974_10_r0s3__1;
     if (_GEN_5)
-      add_i6963_10_r0s3__2 <= _GEN_430[2];
+      add_i6974_10_r0s3__2 <= _GEN_424[2];
     if (_GEN_4)
-      add_i6963_10_r0s4__2 <= add_i6963_10_r0s3__2;
+      add_i6974_10_r0s4__2 <= add_i6974_10_r0s3__2;
     if (_GEN_5)
-      add_i6963_10_r0s3__3 <= _GEN_430[3];
+      add_i6974_10_r0s3__3 <= _GEN_424[3];
     if (_GEN_4)
-      add_i6963_10_r0s4__3 <= add_i6963_10_r0s3__3;
+      add_i6974_10_r0s4__3 <= add_i6974_10_r0s3__3;
     if (_GEN_5)
-      add_i6963_10_r0s3__4 <= _GEN_430[4];
+      add_i6974_10_r0s3__4 <= _GEN_424[4];
     if (_GEN_4)
-      add_i6963_10_r0s4__4 <= add_i6963_10_r0s3__4;
+      add_i6974_10_r0s4__4 <= add_i6974_10_r0s3__4;
     if (_GEN_5)
-      add_i6963_10_r0s3__5 <= _GEN_430[5];
+      add_i6974_10_r0s3__5 <= _GEN_424[5];
     if (_GEN_4)
-      add_i6963_10_r0s4__5 <= add_i6963_10_r0s3__5;
+      add_i6974_10_r0s4__5 <= add_i6974_10_r0s3__5;
     if (_GEN_5)
-      add_i6963_10_r0s3__6 <= _GEN_430[6];
+      add_i6974_10_r0s3__6 <= _GEN_424[6];
     if (_GEN_4)
-      add_i6963_10_r0s4__6 <= add_i6963_10_r0s3__6;
+      add_i6974_10_r0s4__6 <= add_i6974_10_r0s3__6;
     if (_GEN_5)
-      add_i6963_10_r0s3__7 <= _GEN_430[7];
+      add_i6974_10_r0s3__7 <= _GEN_424[7];
     if (_GEN_4)
-      add_i6963_10_r0s4__7 <= add_i6963_10_r0s3__7;
+      add_i6974_10_r0s4__7 <= add_i6974_10_r0s3__7;
     if (_GEN_5)
-      add_i6963_10_r0s3__8 <= _GEN_430[8];
+      add_i6974_10_r0s3__8 <= _GEN_424[8];
     if (_GEN_4)
-      add_i6963_10_r0s4__8 <= add_i6963_10_r0s3__8;
+      add_i6974_10_r0s4__8 <= add_i6974_10_r0s3__8;
     if (_GEN_3)
-      mul_i7087_10_r0s5 <=
+      mul_i7097_10_r0s5 <=
         {cmp_i110_i_6_10_r0s4
-           ? shl_i5117_10_r0s4[0]
-           : cmp_i110_i_5_10_r0s4 & shl_i5117_10_r0s4__1[0],
+           ? shl_i5140_10_r0s4[0]
+           : cmp_i110_i_5_10_r0s4 & shl_i5140_10_r0s4__1[0],
          cmp_i110_i_5_10_r0s4
-           ? shl_i5117_10_r0s4
-           : {1'h0, cmp_i110_i_4_10_r0s4 ? shl_i5117_10_r0s4__1 : 3'h0},
+           ? shl_i5140_10_r0s4
+           : {1'h0, cmp_i110_i_4_10_r0s4 ? shl_i5140_10_r0s4__1 : 3'h0},
          cmp_i110_i_4_10_r0s4
-           ? shl_i5117_10_r0s4
-           : {1'h0, cmp_i110_i_3_10_r0s4 ? shl_i5117_10_r0s4__1 : 3'h0},
+           ? shl_i5140_10_r0s4
+           : {1'h0, cmp_i110_i_3_10_r0s4 ? shl_i5140_10_r0s4__1 : 3'h0},
          cmp_i110_i_3_10_r0s4
-           ? shl_i5117_10_r0s4
-           : {1'h0, cmp_i110_i_2_10_r0s4 ? shl_i5117_10_r0s4__1 : 3'h0},
+           ? shl_i5140_10_r0s4
+           : {1'h0, cmp_i110_i_2_10_r0s4 ? shl_i5140_10_r0s4__1 : 3'h0},
          cmp_i110_i_2_10_r0s4
-           ? shl_i5117_10_r0s4
-           : {1'h0, cmp_i110_i_1_10_r0s4 ? shl_i5117_10_r0s4__1 : 3'h0},
+           ? shl_i5140_10_r0s4
+           : {1'h0, cmp_i110_i_1_10_r0s4 ? shl_i5140_10_r0s4__1 : 3'h0},
          cmp_i110_i_1_10_r0s4
-           ? shl_i5117_10_r0s4
-           : {1'h0, cmp_i110_i_10_r0s4 ? shl_i5117_10_r0s4__1 : 3'h0},
-         cmp_i110_i_10_r0s4 ? shl_i5117_10_r0s4 : 4'h0}
+           ? shl_i5140_10_r0s4
+           : {1'h0, cmp_i110_i_10_r0s4 ? shl_i5140_10_r0s4__1 : 3'h0},
+         cmp_i110_i_10_r0s4 ? shl_i5140_10_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_10_r0s4__8,
-           add_i6963_10_r0s4__7,
-           add_i6963_10_r0s4__6,
-           add_i6963_10_r0s4__5,
-           add_i6963_10_r0s4__4,
-           add_i6963_10_r0s4__3,
-           add_i6963_10_r0s4__2,
-           add_i6963_10_r0s4__1,
-           add_i6963_10_r0s4};
+           add_i6974_10_r0s4__8,
+           add_i6974_10_r0s4__7,
+           add_i6974_10_r0s4__6,
+           add_i6974_10_r0s4__5,
+           add_i6974_10_r0s4__4,
+           add_i6974_10_r0s4__3,
+           add_i6974_10_r0s4__2,
+           add_i6974_10_r0s4__1,
+           add_i6974_10_r0s4};
     if (_GEN_2)
-      mul_i7087_10_r0s6 <= mul_i7087_10_r0s5;
+      mul_i7097_10_r0s6 <= mul_i7097_10_r0s5;
     if (_GEN_4)
-      cmp_i5677_10_r0s4 <= $signed(_GEN_432) < 10'sh1;
+      cmp_i5700_10_r0s4 <= $signed(_GEN_426) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_10_r0s5 <= cmp_i5677_10_r0s4;
+      cmp_i5700_10_r0s5 <= cmp_i5700_10_r0s4;
     if (_GEN_2)
-      cmp_i5677_10_r0s6 <= cmp_i5677_10_r0s5;
+      cmp_i5700_10_r0s6 <= cmp_i5700_10_r0s5;
     if (_GEN_4)
-      v430_r0s4 <= $signed(_GEN_432) > 10'sh0 ? _GEN_432 : 10'h0;
+      v430_r0s4 <= $signed(_GEN_426) > 10'sh0 ? _GEN_426 : 10'h0;
     if (_GEN_3)
       v430_r0s5 <= v430_r0s4;
     if (_GEN_2)
       v430_r0s6 <= v430_r0s5;
     if (_GEN_1)
-      add_i4578_10_r0s7 <=
+      add_i4607_10_r0s7 <=
         {1'h0,
          v430_r0s6,
          9'h0,
@@ -15424,75 +14965,44 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_44[1] & (_GEN_45 | _GEN_44[2])
            : _GEN_44[4] & (_GEN_45 | (|{_GEN_44[5], _GEN_44[3:1]}))}
         + {10'h0,
-           mul_i7087_10_r0s6[24],
+           mul_i7097_10_r0s6[24],
            _GEN_44[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_44[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_10_r0s3 <= _GEN_429;
+      level95_sroa_0_0_v_10_r0s3 <= _GEN_423;
     if (_GEN_4)
-      level106_sroa_0_0_v_10_r0s4 <= level106_sroa_0_0_v_10_r0s3;
+      level95_sroa_0_0_v_10_r0s4 <= level95_sroa_0_0_v_10_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_10_r0s5 <= level106_sroa_0_0_v_10_r0s4;
+      level95_sroa_0_0_v_10_r0s5 <= level95_sroa_0_0_v_10_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_10_r0s6 <= level106_sroa_0_0_v_10_r0s5;
+      level95_sroa_0_0_v_10_r0s6 <= level95_sroa_0_0_v_10_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_10_r0s7 <= level106_sroa_0_0_v_10_r0s6;
+      level95_sroa_0_0_v_10_r0s7 <= level95_sroa_0_0_v_10_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_10_r0s8 <=
+      sroa_speculated8345_10_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__21, sroa_speculated8503_r0s7__20}
+          ? kept_sroa_0_0_r0s7[175:160]
           : and_r0s7__11
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_10_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_10_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_10_r0s7[14:0]
-                        : add_i4578_10_r0s7[17:3]})
-                | {level106_sroa_0_0_v_10_r0s7[9], 15'h0}
+                        ? add_i4607_10_r0s7[14:0]
+                        : add_i4607_10_r0s7[17:3]})
+                | {level95_sroa_0_0_v_10_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__22 <= _GEN_114[185:176];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__22 <= sroa_speculated8503_r0s1__22;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__22 <= sroa_speculated8503_r0s2__22;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__22 <= sroa_speculated8503_r0s3__22;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__22 <= sroa_speculated8503_r0s4__22;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__22 <= sroa_speculated8503_r0s5__22;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__22 <= sroa_speculated8503_r0s6__22;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__23 <= _GEN_114[191:186];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__23 <= sroa_speculated8503_r0s1__23;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__23 <= sroa_speculated8503_r0s2__23;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__23 <= sroa_speculated8503_r0s3__23;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__23 <= sroa_speculated8503_r0s4__23;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__23 <= sroa_speculated8503_r0s5__23;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__23 <= sroa_speculated8503_r0s6__23;
     if (_GEN_6) begin
-      sroa_speculated8280_v_11_r0s2 <= _GEN_339 - _GEN_345;
-      sroa_speculated8280_v_27_r0s2 <= _GEN_327 - _GEN_333;
+      sroa_speculated8289_v_11_r0s2 <= _GEN_333 - _GEN_339;
+      sroa_speculated8289_v_27_r0s2 <= _GEN_321 - _GEN_327;
+      icmp_r0s2__10 <= kept_sroa_0_0_r0[185:176] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__10 <= _GEN_114[185:176] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__10 <= icmp_r0s1__10;
-    if (_GEN_7)
-      xor_r0s1__11 <= |(_GEN_116[95:88]);
+      xor_r0s1__11 <= |(kept_sroa_5_0_r0[95:88]);
     if (_GEN_6)
       xor_r0s2__11 <= xor_r0s1__11;
     if (_GEN_5)
       and_r0s3__62 <=
-        ~(or_cond7491_r0s2 ? _GEN_434 == 10'h0 : icmp_r0s2__10) & xor_r0s2__11;
+        ~(or_cond7501_r0s2 ? _GEN_428 == 10'h0 : icmp_r0s2__10) & xor_r0s2__11;
     if (_GEN_4)
       and_r0s4__12 <= and_r0s3__62;
     if (_GEN_3)
@@ -15501,128 +15011,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__12 <= and_r0s5__12;
     if (_GEN_1)
       and_r0s7__12 <= and_r0s6__12;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__22 <= _GEN_116[95:91];
     if (_GEN_6)
-      add_i3932_11_r0s2 <= _GEN_435;
+      add_i3961_11_r0s2 <= _GEN_429;
     if (_GEN_5) begin
-      add_i3932_11_r0s3 <= add_i3932_11_r0s2;
-      and_r0s3__63 <= _GEN_653 & _GEN_656;
-      xor_r0s3__24 <= ~(_GEN_437[0]);
-      and_r0s3__64 <= _GEN_653;
+      add_i3961_11_r0s3 <= add_i3961_11_r0s2;
+      and_r0s3__63 <= _GEN_651 & _GEN_654;
+      xor_r0s3__24 <= ~(_GEN_431[0]);
+      and_r0s3__64 <= _GEN_651;
       select_r0s3__20 <=
-        _GEN_654 ? ~(_GEN_437[2]) & _GEN_437[1] : ~(_GEN_437[4]) & _GEN_437[3];
-      and_r0s3__65 <= _GEN_654 & ~_GEN_655;
+        _GEN_652 ? ~(_GEN_431[2]) & _GEN_431[1] : ~(_GEN_431[4]) & _GEN_431[3];
+      and_r0s3__65 <= _GEN_652 & ~_GEN_653;
       select_r0s3__21 <=
-        _GEN_651 ? ~(_GEN_437[6]) & _GEN_437[5] : ~(_GEN_437[8]) & _GEN_437[7];
-      and_r0s3__66 <= _GEN_651 & ~_GEN_652;
-      and_r0s3__67 <= _GEN_653 & ~_GEN_656;
+        _GEN_649 ? ~(_GEN_431[6]) & _GEN_431[5] : ~(_GEN_431[8]) & _GEN_431[7];
+      and_r0s3__66 <= _GEN_649 & ~_GEN_650;
+      and_r0s3__67 <= _GEN_651 & ~_GEN_654;
     end
     if (_GEN_4)
-      cmp_i110_i_11_r0s4 <= _GEN_440[4:2] == 3'h5;
+      cmp_i110_i_11_r0s4 <= _GEN_434[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_11_r0s2 <= $signed(_GEN_435) < -10'shC;
+      cmp_i4982_11_r0s2 <= $signed(_GEN_429) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_11_r0s3 <= cmp_i4959_11_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__23 <= _GEN_116[90:88];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__11 <= sroa_speculated8500_r0s1__23;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__11 <= sroa_speculated8500_r0s2__11;
+      cmp_i4982_11_r0s3 <= cmp_i4982_11_r0s2;
     if (_GEN_4) begin
-      shl_i5117_11_r0s4 <= _GEN_657[3:0];
-      cmp_i110_i_1_11_r0s4 <= _GEN_440[4:2] == 3'h6;
-      shl_i5117_11_r0s4__1 <= _GEN_657[6:4];
-      cmp_i110_i_2_11_r0s4 <= &(_GEN_440[4:2]);
-      cmp_i110_i_3_11_r0s4 <= _GEN_440[4:2] == 3'h0;
-      cmp_i110_i_4_11_r0s4 <= _GEN_440[4:2] == 3'h1;
-      cmp_i110_i_5_11_r0s4 <= _GEN_440[4:2] == 3'h2;
-      cmp_i110_i_6_11_r0s4 <= _GEN_440[4:2] == 3'h3;
+      shl_i5140_11_r0s4 <= _GEN_655[3:0];
+      cmp_i110_i_1_11_r0s4 <= _GEN_434[4:2] == 3'h6;
+      shl_i5140_11_r0s4__1 <= _GEN_655[6:4];
+      cmp_i110_i_2_11_r0s4 <= &(_GEN_434[4:2]);
+      cmp_i110_i_3_11_r0s4 <= _GEN_434[4:2] == 3'h0;
+      cmp_i110_i_4_11_r0s4 <= _GEN_434[4:2] == 3'h1;
+      cmp_i110_i_5_11_r0s4 <= _GEN_434[4:2] == 3'h2;
+      cmp_i110_i_6_11_r0s4 <= _GEN_434[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_11_r0s3 <= _GEN_437[0];
+      add_i6974_11_r0s3 <= _GEN_431[0];
     if (_GEN_4)
-      add_i6963_11_r0s4 <= add_i6963_11_r0s3;
+      add_i6974_11_r0s4 <= add_i6974_11_r0s3;
     if (_GEN_5)
-      add_i6963_11_r0s3__1 <= _GEN_437[1];
+      add_i6974_11_r0s3__1 <= _GEN_431[1];
     if (_GEN_4)
-      add_i6963_11_r0s4__1 <= add_i6963_11_r0s3__1;
+      add_i6974_11_r0s4__1 <= add_i6974_11_r0s3__1;
     if (_GEN_5)
-      add_i6963_11_r0s3__2 <= _GEN_437[2];
+      add_i6974_11_r0s3__2 <= _GEN_431[2];
     if (_GEN_4)
-      add_i6963_11_r0s4__2 <= add_i6963_11_r0s3__2;
+      add_i6974_11_r0s4__2 <= add_i6974_11_r0s3__2;
     if (_GEN_5)
-      add_i6963_11_r0s3__3 <= _GEN_437[3];
+      add_i6974_11_r0s3__3 <= _GEN_431[3];
     if (_GEN_4)
-      add_i6963_11_r0s4__3 <= add_i6963_11_r0s3__3;
+      add_i6974_11_r0s4__3 <= add_i6974_11_r0s3__3;
     if (_GEN_5)
-      add_i6963_11_r0s3__4 <= _GEN_437[4];
+      add_i6974_11_r0s3__4 <= _GEN_431[4];
     if (_GEN_4)
-      add_i6963_11_r0s4__4 <= add_i6963_11_r0s3__4;
+      add_i6974_11_r0s4__4 <= add_i6974_11_r0s3__4;
     if (_GEN_5)
-      add_i6963_11_r0s3__5 <= _GEN_437[5];
+      add_i6974_11_r0s3__5 <= _GEN_431[5];
     if (_GEN_4)
-      add_i6963_11_r0s4__5 <= add_i6963_11_r0s3__5;
+      add_i6974_11_r0s4__5 <= add_i6974_11_r0s3__5;
     if (_GEN_5)
-      add_i6963_11_r0s3__6 <= _GEN_437[6];
+      add_i6974_11_r0s3__6 <= _GEN_431[6];
     if (_GEN_4)
-      add_i6963_11_r0s4__6 <= add_i6963_11_r0s3__6;
+      add_i6974_11_r0s4__6 <= add_i6974_11_r0s3__6;
     if (_GEN_5)
-      add_i6963_11_r0s3__7 <= _GEN_437[7];
+      add_i6974_11_r0s3__7 <= _GEN_431[7];
     if (_GEN_4)
-      add_i6963_11_r0s4__7 <= add_i6963_11_r0s3__7;
+      add_i6974_11_r0s4__7 <= add_i6974_11_r0s3__7;
     if (_GEN_5)
-      add_i6963_11_r0s3__8 <= _GEN_437[8];
+      add_i6974_11_r0s3__8 <= _GEN_431[8];
     if (_GEN_4)
-      add_i6963_11_r0s4__8 <= add_i6963_11_r0s3__8;
+      add_i6974_11_r0s4__8 <= add_i6974_11_r0s3__8;
     if (_GEN_3)
-      mul_i7087_11_r0s5 <=
+      mul_i7097_11_r0s5 <=
         {cmp_i110_i_6_11_r0s4
-           ? shl_i5117_11_r0s4[0]
-           : cmp_i110_i_5_11_r0s4 & shl_i5117_11_r0s4__1[0],
+           ? shl_i5140_11_r0s4[0]
+           : cmp_i110_i_5_11_r0s4 & shl_i5140_11_r0s4__1[0],
          cmp_i110_i_5_11_r0s4
-           ? shl_i5117_11_r0s4
-           : {1'h0, cmp_i110_i_4_11_r0s4 ? shl_i5117_11_r0s4__1 : 3'h0},
+           ? shl_i5140_11_r0s4
+           : {1'h0, cmp_i110_i_4_11_r0s4 ? shl_i5140_11_r0s4__1 : 3'h0},
          cmp_i110_i_4_11_r0s4
-           ? shl_i5117_11_r0s4
-           : {1'h0, cmp_i110_i_3_11_r0s4 ? shl_i5117_11_r0s4__1 : 3'h0},
+           ? shl_i5140_11_r0s4
+           : {1'h0, cmp_i110_i_3_11_r0s4 ? shl_i5140_11_r0s4__1 : 3'h0},
          cmp_i110_i_3_11_r0s4
-           ? shl_i5117_11_r0s4
-           : {1'h0, cmp_i110_i_2_11_r0s4 ? shl_i5117_11_r0s4__1 : 3'h0},
+           ? shl_i5140_11_r0s4
+           : {1'h0, cmp_i110_i_2_11_r0s4 ? shl_i5140_11_r0s4__1 : 3'h0},
          cmp_i110_i_2_11_r0s4
-           ? shl_i5117_11_r0s4
-           : {1'h0, cmp_i110_i_1_11_r0s4 ? shl_i5117_11_r0s4__1 : 3'h0},
+           ? shl_i5140_11_r0s4
+           : {1'h0, cmp_i110_i_1_11_r0s4 ? shl_i5140_11_r0s4__1 : 3'h0},
          cmp_i110_i_1_11_r0s4
-           ? shl_i5117_11_r0s4
-           : {1'h0, cmp_i110_i_11_r0s4 ? shl_i5117_11_r0s4__1 : 3'h0},
-         cmp_i110_i_11_r0s4 ? shl_i5117_11_r0s4 : 4'h0}
+           ? shl_i5140_11_r0s4
+           : {1'h0, cmp_i110_i_11_r0s4 ? shl_i5140_11_r0s4__1 : 3'h0},
+         cmp_i110_i_11_r0s4 ? shl_i5140_11_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_11_r0s4__8,
-           add_i6963_11_r0s4__7,
-           add_i6963_11_r0s4__6,
-           add_i6963_11_r0s4__5,
-           add_i6963_11_r0s4__4,
-           add_i6963_11_r0s4__3,
-           add_i6963_11_r0s4__2,
-           add_i6963_11_r0s4__1,
-           add_i6963_11_r0s4};
+           add_i6974_11_r0s4__8,
+           add_i6974_11_r0s4__7,
+           add_i6974_11_r0s4__6,
+           add_i6974_11_r0s4__5,
+           add_i6974_11_r0s4__4,
+           add_i6974_11_r0s4__3,
+           add_i6974_11_r0s4__2,
+           add_i6974_11_r0s4__1,
+           add_i6974_11_r0s4};
     if (_GEN_2)
-      mul_i7087_11_r0s6 <= mul_i7087_11_r0s5;
+      mul_i7097_11_r0s6 <= mul_i7097_11_r0s5;
     if (_GEN_4)
-      cmp_i5677_11_r0s4 <= $signed(_GEN_439) < 10'sh1;
+      cmp_i5700_11_r0s4 <= $signed(_GEN_433) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_11_r0s5 <= cmp_i5677_11_r0s4;
+      cmp_i5700_11_r0s5 <= cmp_i5700_11_r0s4;
     if (_GEN_2)
-      cmp_i5677_11_r0s6 <= cmp_i5677_11_r0s5;
+      cmp_i5700_11_r0s6 <= cmp_i5700_11_r0s5;
     if (_GEN_4)
-      v454_r0s4 <= $signed(_GEN_439) > 10'sh0 ? _GEN_439 : 10'h0;
+      v454_r0s4 <= $signed(_GEN_433) > 10'sh0 ? _GEN_433 : 10'h0;
     if (_GEN_3)
       v454_r0s5 <= v454_r0s4;
     if (_GEN_2)
       v454_r0s6 <= v454_r0s5;
     if (_GEN_1)
-      add_i4578_11_r0s7 <=
+      add_i4607_11_r0s7 <=
         {1'h0,
          v454_r0s6,
          9'h0,
@@ -15630,75 +15132,44 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_47[1] & (_GEN_48 | _GEN_47[2])
            : _GEN_47[4] & (_GEN_48 | (|{_GEN_47[5], _GEN_47[3:1]}))}
         + {10'h0,
-           mul_i7087_11_r0s6[24],
+           mul_i7097_11_r0s6[24],
            _GEN_47[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_47[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_11_r0s3 <= _GEN_436;
+      level95_sroa_0_0_v_11_r0s3 <= _GEN_430;
     if (_GEN_4)
-      level106_sroa_0_0_v_11_r0s4 <= level106_sroa_0_0_v_11_r0s3;
+      level95_sroa_0_0_v_11_r0s4 <= level95_sroa_0_0_v_11_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_11_r0s5 <= level106_sroa_0_0_v_11_r0s4;
+      level95_sroa_0_0_v_11_r0s5 <= level95_sroa_0_0_v_11_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_11_r0s6 <= level106_sroa_0_0_v_11_r0s5;
+      level95_sroa_0_0_v_11_r0s6 <= level95_sroa_0_0_v_11_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_11_r0s7 <= level106_sroa_0_0_v_11_r0s6;
+      level95_sroa_0_0_v_11_r0s7 <= level95_sroa_0_0_v_11_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_11_r0s8 <=
+      sroa_speculated8345_11_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__23, sroa_speculated8503_r0s7__22}
+          ? kept_sroa_0_0_r0s7[191:176]
           : and_r0s7__12
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_11_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_11_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_11_r0s7[14:0]
-                        : add_i4578_11_r0s7[17:3]})
-                | {level106_sroa_0_0_v_11_r0s7[9], 15'h0}
+                        ? add_i4607_11_r0s7[14:0]
+                        : add_i4607_11_r0s7[17:3]})
+                | {level95_sroa_0_0_v_11_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__24 <= _GEN_114[201:192];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__24 <= sroa_speculated8503_r0s1__24;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__24 <= sroa_speculated8503_r0s2__24;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__24 <= sroa_speculated8503_r0s3__24;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__24 <= sroa_speculated8503_r0s4__24;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__24 <= sroa_speculated8503_r0s5__24;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__24 <= sroa_speculated8503_r0s6__24;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__25 <= _GEN_114[207:202];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__25 <= sroa_speculated8503_r0s1__25;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__25 <= sroa_speculated8503_r0s2__25;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__25 <= sroa_speculated8503_r0s3__25;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__25 <= sroa_speculated8503_r0s4__25;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__25 <= sroa_speculated8503_r0s5__25;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__25 <= sroa_speculated8503_r0s6__25;
     if (_GEN_6) begin
-      sroa_speculated8280_v_12_r0s2 <= _GEN_358 - _GEN_360;
-      sroa_speculated8280_v_28_r0s2 <= _GEN_354 - _GEN_356;
+      sroa_speculated8289_v_12_r0s2 <= _GEN_352 - _GEN_354;
+      sroa_speculated8289_v_28_r0s2 <= _GEN_348 - _GEN_350;
+      icmp_r0s2__11 <= kept_sroa_0_0_r0[201:192] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__11 <= _GEN_114[201:192] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__11 <= icmp_r0s1__11;
-    if (_GEN_7)
-      xor_r0s1__12 <= |(_GEN_116[103:96]);
+      xor_r0s1__12 <= |(kept_sroa_5_0_r0[103:96]);
     if (_GEN_6)
       xor_r0s2__12 <= xor_r0s1__12;
     if (_GEN_5)
       and_r0s3__68 <=
-        ~(or_cond7491_r0s2 ? _GEN_441 == 10'h0 : icmp_r0s2__11) & xor_r0s2__12;
+        ~(or_cond7501_r0s2 ? _GEN_435 == 10'h0 : icmp_r0s2__11) & xor_r0s2__12;
     if (_GEN_4)
       and_r0s4__13 <= and_r0s3__68;
     if (_GEN_3)
@@ -15707,128 +15178,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__13 <= and_r0s5__13;
     if (_GEN_1)
       and_r0s7__13 <= and_r0s6__13;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__24 <= _GEN_116[103:99];
     if (_GEN_6)
-      add_i3932_12_r0s2 <= _GEN_442;
+      add_i3961_12_r0s2 <= _GEN_436;
     if (_GEN_5) begin
-      add_i3932_12_r0s3 <= add_i3932_12_r0s2;
-      and_r0s3__69 <= _GEN_660 & _GEN_663;
-      xor_r0s3__25 <= ~(_GEN_444[0]);
-      and_r0s3__70 <= _GEN_660;
+      add_i3961_12_r0s3 <= add_i3961_12_r0s2;
+      and_r0s3__69 <= _GEN_658 & _GEN_661;
+      xor_r0s3__25 <= ~(_GEN_438[0]);
+      and_r0s3__70 <= _GEN_658;
       select_r0s3__22 <=
-        _GEN_661 ? ~(_GEN_444[2]) & _GEN_444[1] : ~(_GEN_444[4]) & _GEN_444[3];
-      and_r0s3__71 <= _GEN_661 & ~_GEN_662;
+        _GEN_659 ? ~(_GEN_438[2]) & _GEN_438[1] : ~(_GEN_438[4]) & _GEN_438[3];
+      and_r0s3__71 <= _GEN_659 & ~_GEN_660;
       select_r0s3__23 <=
-        _GEN_658 ? ~(_GEN_444[6]) & _GEN_444[5] : ~(_GEN_444[8]) & _GEN_444[7];
-      and_r0s3__72 <= _GEN_658 & ~_GEN_659;
-      and_r0s3__73 <= _GEN_660 & ~_GEN_663;
+        _GEN_656 ? ~(_GEN_438[6]) & _GEN_438[5] : ~(_GEN_438[8]) & _GEN_438[7];
+      and_r0s3__72 <= _GEN_656 & ~_GEN_657;
+      and_r0s3__73 <= _GEN_658 & ~_GEN_661;
     end
     if (_GEN_4)
-      cmp_i110_i_12_r0s4 <= _GEN_447[4:2] == 3'h5;
+      cmp_i110_i_12_r0s4 <= _GEN_441[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_12_r0s2 <= $signed(_GEN_442) < -10'shC;
+      cmp_i4982_12_r0s2 <= $signed(_GEN_436) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_12_r0s3 <= cmp_i4959_12_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__25 <= _GEN_116[98:96];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__12 <= sroa_speculated8500_r0s1__25;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__12 <= sroa_speculated8500_r0s2__12;
+      cmp_i4982_12_r0s3 <= cmp_i4982_12_r0s2;
     if (_GEN_4) begin
-      shl_i5117_12_r0s4 <= _GEN_664[3:0];
-      cmp_i110_i_1_12_r0s4 <= _GEN_447[4:2] == 3'h6;
-      shl_i5117_12_r0s4__1 <= _GEN_664[6:4];
-      cmp_i110_i_2_12_r0s4 <= &(_GEN_447[4:2]);
-      cmp_i110_i_3_12_r0s4 <= _GEN_447[4:2] == 3'h0;
-      cmp_i110_i_4_12_r0s4 <= _GEN_447[4:2] == 3'h1;
-      cmp_i110_i_5_12_r0s4 <= _GEN_447[4:2] == 3'h2;
-      cmp_i110_i_6_12_r0s4 <= _GEN_447[4:2] == 3'h3;
+      shl_i5140_12_r0s4 <= _GEN_662[3:0];
+      cmp_i110_i_1_12_r0s4 <= _GEN_441[4:2] == 3'h6;
+      shl_i5140_12_r0s4__1 <= _GEN_662[6:4];
+      cmp_i110_i_2_12_r0s4 <= &(_GEN_441[4:2]);
+      cmp_i110_i_3_12_r0s4 <= _GEN_441[4:2] == 3'h0;
+      cmp_i110_i_4_12_r0s4 <= _GEN_441[4:2] == 3'h1;
+      cmp_i110_i_5_12_r0s4 <= _GEN_441[4:2] == 3'h2;
+      cmp_i110_i_6_12_r0s4 <= _GEN_441[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_12_r0s3 <= _GEN_444[0];
+      add_i6974_12_r0s3 <= _GEN_438[0];
     if (_GEN_4)
-      add_i6963_12_r0s4 <= add_i6963_12_r0s3;
+      add_i6974_12_r0s4 <= add_i6974_12_r0s3;
     if (_GEN_5)
-      add_i6963_12_r0s3__1 <= _GEN_444[1];
+      add_i6974_12_r0s3__1 <= _GEN_438[1];
     if (_GEN_4)
-      add_i6963_12_r0s4__1 <= add_i6963_12_r0s3__1;
+      add_i6974_12_r0s4__1 <= add_i6974_12_r0s3__1;
     if (_GEN_5)
-      add_i6963_12_r0s3__2 <= _GEN_444[2];
+      add_i6974_12_r0s3__2 <= _GEN_438[2];
     if (_GEN_4)
-      add_i6963_12_r0s4__2 <= add_i6963_12_r0s3__2;
+      add_i6974_12_r0s4__2 <= add_i6974_12_r0s3__2;
     if (_GEN_5)
-      add_i6963_12_r0s3__3 <= _GEN_444[3];
+      add_i6974_12_r0s3__3 <= _GEN_438[3];
     if (_GEN_4)
-      add_i6963_12_r0s4__3 <= add_i6963_12_r0s3__3;
+      add_i6974_12_r0s4__3 <= add_i6974_12_r0s3__3;
     if (_GEN_5)
-      add_i6963_12_r0s3__4 <= _GEN_444[4];
+      add_i6974_12_r0s3__4 <= _GEN_438[4];
     if (_GEN_4)
-      add_i6963_12_r0s4__4 <= add_i6963_12_r0s3__4;
+      add_i6974_12_r0s4__4 <= add_i6974_12_r0s3__4;
     if (_GEN_5)
-      add_i6963_12_r0s3__5 <= _GEN_444[5];
+      add_i6974_12_r0s3__5 <= _GEN_438[5];
     if (_GEN_4)
-      add_i6963_12_r0s4__5 <= add_i6963_12_r0s3__5;
+      add_i6974_12_r0s4__5 <= add_i6974_12_r0s3__5;
     if (_GEN_5)
-      add_i6963_12_r0s3__6 <= _GEN_444[6];
+      add_i6974_12_r0s3__6 <= _GEN_438[6];
     if (_GEN_4)
-      add_i6963_12_r0s4__6 <= add_i6963_12_r0s3__6;
+      add_i6974_12_r0s4__6 <= add_i6974_12_r0s3__6;
     if (_GEN_5)
-      add_i6963_12_r0s3__7 <= _GEN_444[7];
+      add_i6974_12_r0s3__7 <= _GEN_438[7];
     if (_GEN_4)
-      add_i6963_12_r0s4__7 <= add_i6963_12_r0s3__7;
+      add_i6974_12_r0s4__7 <= add_i6974_12_r0s3__7;
     if (_GEN_5)
-      add_i6963_12_r0s3__8 <= _GEN_444[8];
+      add_i6974_12_r0s3__8 <= _GEN_438[8];
     if (_GEN_4)
-      add_i6963_12_r0s4__8 <= add_i6963_12_r0s3__8;
+      add_i6974_12_r0s4__8 <= add_i6974_12_r0s3__8;
     if (_GEN_3)
-      mul_i7087_12_r0s5 <=
+      mul_i7097_12_r0s5 <=
         {cmp_i110_i_6_12_r0s4
-           ? shl_i5117_12_r0s4[0]
-           : cmp_i110_i_5_12_r0s4 & shl_i5117_12_r0s4__1[0],
+           ? shl_i5140_12_r0s4[0]
+           : cmp_i110_i_5_12_r0s4 & shl_i5140_12_r0s4__1[0],
          cmp_i110_i_5_12_r0s4
-           ? shl_i5117_12_r0s4
-           : {1'h0, cmp_i110_i_4_12_r0s4 ? shl_i5117_12_r0s4__1 : 3'h0},
+           ? shl_i5140_12_r0s4
+           : {1'h0, cmp_i110_i_4_12_r0s4 ? shl_i5140_12_r0s4__1 : 3'h0},
          cmp_i110_i_4_12_r0s4
-           ? shl_i5117_12_r0s4
-           : {1'h0, cmp_i110_i_3_12_r0s4 ? shl_i5117_12_r0s4__1 : 3'h0},
+           ? shl_i5140_12_r0s4
+           : {1'h0, cmp_i110_i_3_12_r0s4 ? shl_i5140_12_r0s4__1 : 3'h0},
          cmp_i110_i_3_12_r0s4
-           ? shl_i5117_12_r0s4
-           : {1'h0, cmp_i110_i_2_12_r0s4 ? shl_i5117_12_r0s4__1 : 3'h0},
+           ? shl_i5140_12_r0s4
+           : {1'h0, cmp_i110_i_2_12_r0s4 ? shl_i5140_12_r0s4__1 : 3'h0},
          cmp_i110_i_2_12_r0s4
-           ? shl_i5117_12_r0s4
-           : {1'h0, cmp_i110_i_1_12_r0s4 ? shl_i5117_12_r0s4__1 : 3'h0},
+           ? shl_i5140_12_r0s4
+           : {1'h0, cmp_i110_i_1_12_r0s4 ? shl_i5140_12_r0s4__1 : 3'h0},
          cmp_i110_i_1_12_r0s4
-           ? shl_i5117_12_r0s4
-           : {1'h0, cmp_i110_i_12_r0s4 ? shl_i5117_12_r0s4__1 : 3'h0},
-         cmp_i110_i_12_r0s4 ? shl_i5117_12_r0s4 : 4'h0}
+           ? shl_i5140_12_r0s4
+           : {1'h0, cmp_i110_i_12_r0s4 ? shl_i5140_12_r0s4__1 : 3'h0},
+         cmp_i110_i_12_r0s4 ? shl_i5140_12_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_12_r0s4__8,
-           add_i6963_12_r0s4__7,
-           add_i6963_12_r0s4__6,
-           add_i6963_12_r0s4__5,
-           add_i6963_12_r0s4__4,
-           add_i6963_12_r0s4__3,
-           add_i6963_12_r0s4__2,
-           add_i6963_12_r0s4__1,
-           add_i6963_12_r0s4};
+           add_i6974_12_r0s4__8,
+           add_i6974_12_r0s4__7,
+           add_i6974_12_r0s4__6,
+           add_i6974_12_r0s4__5,
+           add_i6974_12_r0s4__4,
+           add_i6974_12_r0s4__3,
+           add_i6974_12_r0s4__2,
+           add_i6974_12_r0s4__1,
+           add_i6974_12_r0s4};
     if (_GEN_2)
-      mul_i7087_12_r0s6 <= mul_i7087_12_r0s5;
+      mul_i7097_12_r0s6 <= mul_i7097_12_r0s5;
     if (_GEN_4)
-      cmp_i5677_12_r0s4 <= $signed(_GEN_446) < 10'sh1;
+      cmp_i5700_12_r0s4 <= $signed(_GEN_440) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_12_r0s5 <= cmp_i5677_12_r0s4;
+      cmp_i5700_12_r0s5 <= cmp_i5700_12_r0s4;
     if (_GEN_2)
-      cmp_i5677_12_r0s6 <= cmp_i5677_12_r0s5;
+      cmp_i5700_12_r0s6 <= cmp_i5700_12_r0s5;
     if (_GEN_4)
-      v478_r0s4 <= $signed(_GEN_446) > 10'sh0 ? _GEN_446 : 10'h0;
+      v478_r0s4 <= $signed(_GEN_440) > 10'sh0 ? _GEN_440 : 10'h0;
     if (_GEN_3)
       v478_r0s5 <= v478_r0s4;
     if (_GEN_2)
       v478_r0s6 <= v478_r0s5;
     if (_GEN_1)
-      add_i4578_12_r0s7 <=
+      add_i4607_12_r0s7 <=
         {1'h0,
          v478_r0s6,
          9'h0,
@@ -15836,75 +15299,44 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_50[1] & (_GEN_51 | _GEN_50[2])
            : _GEN_50[4] & (_GEN_51 | (|{_GEN_50[5], _GEN_50[3:1]}))}
         + {10'h0,
-           mul_i7087_12_r0s6[24],
+           mul_i7097_12_r0s6[24],
            _GEN_50[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_50[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_12_r0s3 <= _GEN_443;
+      level95_sroa_0_0_v_12_r0s3 <= _GEN_437;
     if (_GEN_4)
-      level106_sroa_0_0_v_12_r0s4 <= level106_sroa_0_0_v_12_r0s3;
+      level95_sroa_0_0_v_12_r0s4 <= level95_sroa_0_0_v_12_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_12_r0s5 <= level106_sroa_0_0_v_12_r0s4;
+      level95_sroa_0_0_v_12_r0s5 <= level95_sroa_0_0_v_12_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_12_r0s6 <= level106_sroa_0_0_v_12_r0s5;
+      level95_sroa_0_0_v_12_r0s6 <= level95_sroa_0_0_v_12_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_12_r0s7 <= level106_sroa_0_0_v_12_r0s6;
+      level95_sroa_0_0_v_12_r0s7 <= level95_sroa_0_0_v_12_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_12_r0s8 <=
+      sroa_speculated8345_12_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__25, sroa_speculated8503_r0s7__24}
+          ? kept_sroa_0_0_r0s7[207:192]
           : and_r0s7__13
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_12_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_12_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_12_r0s7[14:0]
-                        : add_i4578_12_r0s7[17:3]})
-                | {level106_sroa_0_0_v_12_r0s7[9], 15'h0}
+                        ? add_i4607_12_r0s7[14:0]
+                        : add_i4607_12_r0s7[17:3]})
+                | {level95_sroa_0_0_v_12_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__26 <= _GEN_114[217:208];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__26 <= sroa_speculated8503_r0s1__26;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__26 <= sroa_speculated8503_r0s2__26;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__26 <= sroa_speculated8503_r0s3__26;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__26 <= sroa_speculated8503_r0s4__26;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__26 <= sroa_speculated8503_r0s5__26;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__26 <= sroa_speculated8503_r0s6__26;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__27 <= _GEN_114[223:218];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__27 <= sroa_speculated8503_r0s1__27;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__27 <= sroa_speculated8503_r0s2__27;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__27 <= sroa_speculated8503_r0s3__27;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__27 <= sroa_speculated8503_r0s4__27;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__27 <= sroa_speculated8503_r0s5__27;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__27 <= sroa_speculated8503_r0s6__27;
     if (_GEN_6) begin
-      sroa_speculated8280_v_13_r0s2 <= _GEN_369 - _GEN_371;
-      sroa_speculated8280_v_29_r0s2 <= _GEN_373 - _GEN_375;
+      sroa_speculated8289_v_13_r0s2 <= _GEN_363 - _GEN_365;
+      sroa_speculated8289_v_29_r0s2 <= _GEN_367 - _GEN_369;
+      icmp_r0s2__12 <= kept_sroa_0_0_r0[217:208] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__12 <= _GEN_114[217:208] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__12 <= icmp_r0s1__12;
-    if (_GEN_7)
-      xor_r0s1__13 <= |(_GEN_116[111:104]);
+      xor_r0s1__13 <= |(kept_sroa_5_0_r0[111:104]);
     if (_GEN_6)
       xor_r0s2__13 <= xor_r0s1__13;
     if (_GEN_5)
       and_r0s3__74 <=
-        ~(or_cond7491_r0s2 ? _GEN_448 == 10'h0 : icmp_r0s2__12) & xor_r0s2__13;
+        ~(or_cond7501_r0s2 ? _GEN_442 == 10'h0 : icmp_r0s2__12) & xor_r0s2__13;
     if (_GEN_4)
       and_r0s4__14 <= and_r0s3__74;
     if (_GEN_3)
@@ -15913,128 +15345,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__14 <= and_r0s5__14;
     if (_GEN_1)
       and_r0s7__14 <= and_r0s6__14;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__26 <= _GEN_116[111:107];
     if (_GEN_6)
-      add_i3932_13_r0s2 <= _GEN_449;
+      add_i3961_13_r0s2 <= _GEN_443;
     if (_GEN_5) begin
-      add_i3932_13_r0s3 <= add_i3932_13_r0s2;
-      and_r0s3__75 <= _GEN_667 & _GEN_670;
-      xor_r0s3__26 <= ~(_GEN_451[0]);
-      and_r0s3__76 <= _GEN_667;
+      add_i3961_13_r0s3 <= add_i3961_13_r0s2;
+      and_r0s3__75 <= _GEN_665 & _GEN_668;
+      xor_r0s3__26 <= ~(_GEN_445[0]);
+      and_r0s3__76 <= _GEN_665;
       select_r0s3__24 <=
-        _GEN_668 ? ~(_GEN_451[2]) & _GEN_451[1] : ~(_GEN_451[4]) & _GEN_451[3];
-      and_r0s3__77 <= _GEN_668 & ~_GEN_669;
+        _GEN_666 ? ~(_GEN_445[2]) & _GEN_445[1] : ~(_GEN_445[4]) & _GEN_445[3];
+      and_r0s3__77 <= _GEN_666 & ~_GEN_667;
       select_r0s3__25 <=
-        _GEN_665 ? ~(_GEN_451[6]) & _GEN_451[5] : ~(_GEN_451[8]) & _GEN_451[7];
-      and_r0s3__78 <= _GEN_665 & ~_GEN_666;
-      and_r0s3__79 <= _GEN_667 & ~_GEN_670;
+        _GEN_663 ? ~(_GEN_445[6]) & _GEN_445[5] : ~(_GEN_445[8]) & _GEN_445[7];
+      and_r0s3__78 <= _GEN_663 & ~_GEN_664;
+      and_r0s3__79 <= _GEN_665 & ~_GEN_668;
     end
     if (_GEN_4)
-      cmp_i110_i_13_r0s4 <= _GEN_454[4:2] == 3'h5;
+      cmp_i110_i_13_r0s4 <= _GEN_448[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_13_r0s2 <= $signed(_GEN_449) < -10'shC;
+      cmp_i4982_13_r0s2 <= $signed(_GEN_443) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_13_r0s3 <= cmp_i4959_13_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__27 <= _GEN_116[106:104];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__13 <= sroa_speculated8500_r0s1__27;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__13 <= sroa_speculated8500_r0s2__13;
+      cmp_i4982_13_r0s3 <= cmp_i4982_13_r0s2;
     if (_GEN_4) begin
-      shl_i5117_13_r0s4 <= _GEN_671[3:0];
-      cmp_i110_i_1_13_r0s4 <= _GEN_454[4:2] == 3'h6;
-      shl_i5117_13_r0s4__1 <= _GEN_671[6:4];
-      cmp_i110_i_2_13_r0s4 <= &(_GEN_454[4:2]);
-      cmp_i110_i_3_13_r0s4 <= _GEN_454[4:2] == 3'h0;
-      cmp_i110_i_4_13_r0s4 <= _GEN_454[4:2] == 3'h1;
-      cmp_i110_i_5_13_r0s4 <= _GEN_454[4:2] == 3'h2;
-      cmp_i110_i_6_13_r0s4 <= _GEN_454[4:2] == 3'h3;
+      shl_i5140_13_r0s4 <= _GEN_669[3:0];
+      cmp_i110_i_1_13_r0s4 <= _GEN_448[4:2] == 3'h6;
+      shl_i5140_13_r0s4__1 <= _GEN_669[6:4];
+      cmp_i110_i_2_13_r0s4 <= &(_GEN_448[4:2]);
+      cmp_i110_i_3_13_r0s4 <= _GEN_448[4:2] == 3'h0;
+      cmp_i110_i_4_13_r0s4 <= _GEN_448[4:2] == 3'h1;
+      cmp_i110_i_5_13_r0s4 <= _GEN_448[4:2] == 3'h2;
+      cmp_i110_i_6_13_r0s4 <= _GEN_448[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_13_r0s3 <= _GEN_451[0];
+      add_i6974_13_r0s3 <= _GEN_445[0];
     if (_GEN_4)
-      add_i6963_13_r0s4 <= add_i6963_13_r0s3;
+      add_i6974_13_r0s4 <= add_i6974_13_r0s3;
     if (_GEN_5)
-      add_i6963_13_r0s3__1 <= _GEN_451[1];
+      add_i6974_13_r0s3__1 <= _GEN_445[1];
     if (_GEN_4)
-      add_i6963_13_r0s4__1 <= add_i6963_13_r0s3__1;
+      add_i6974_13_r0s4__1 <= add_i6974_13_r0s3__1;
     if (_GEN_5)
-      add_i6963_13_r0s3__2 <= _GEN_451[2];
+      add_i6974_13_r0s3__2 <= _GEN_445[2];
     if (_GEN_4)
-      add_i6963_13_r0s4__2 <= add_i6963_13_r0s3__2;
+      add_i6974_13_r0s4__2 <= add_i6974_13_r0s3__2;
     if (_GEN_5)
-      add_i6963_13_r0s3__3 <= _GEN_451[3];
+      add_i6974_13_r0s3__3 <= _GEN_445[3];
     if (_GEN_4)
-      add_i6963_13_r0s4__3 <= add_i6963_13_r0s3__3;
+      add_i6974_13_r0s4__3 <= add_i6974_13_r0s3__3;
     if (_GEN_5)
-      add_i6963_13_r0s3__4 <= _GEN_451[4];
+      add_i6974_13_r0s3__4 <= _GEN_445[4];
     if (_GEN_4)
-      add_i6963_13_r0s4__4 <= add_i6963_13_r0s3__4;
+      add_i6974_13_r0s4__4 <= add_i6974_13_r0s3__4;
     if (_GEN_5)
-      add_i6963_13_r0s3__5 <= _GEN_451[5];
+      add_i6974_13_r0s3__5 <= _GEN_445[5];
     if (_GEN_4)
-      add_i6963_13_r0s4__5 <= add_i6963_13_r0s3__5;
+      add_i6974_13_r0s4__5 <= add_i6974_13_r0s3__5;
     if (_GEN_5)
-      add_i6963_13_r0s3__6 <= _GEN_451[6];
+      add_i6974_13_r0s3__6 <= _GEN_445[6];
     if (_GEN_4)
-      add_i6963_13_r0s4__6 <= add_i6963_13_r0s3__6;
+      add_i6974_13_r0s4__6 <= add_i6974_13_r0s3__6;
     if (_GEN_5)
-      add_i6963_13_r0s3__7 <= _GEN_451[7];
+      add_i6974_13_r0s3__7 <= _GEN_445[7];
     if (_GEN_4)
-      add_i6963_13_r0s4__7 <= add_i6963_13_r0s3__7;
+      add_i6974_13_r0s4__7 <= add_i6974_13_r0s3__7;
     if (_GEN_5)
-      add_i6963_13_r0s3__8 <= _GEN_451[8];
+      add_i6974_13_r0s3__8 <= _GEN_445[8];
     if (_GEN_4)
-      add_i6963_13_r0s4__8 <= add_i6963_13_r0s3__8;
+      add_i6974_13_r0s4__8 <= add_i6974_13_r0s3__8;
     if (_GEN_3)
-      mul_i7087_13_r0s5 <=
+      mul_i7097_13_r0s5 <=
         {cmp_i110_i_6_13_r0s4
-           ? shl_i5117_13_r0s4[0]
-           : cmp_i110_i_5_13_r0s4 & shl_i5117_13_r0s4__1[0],
+           ? shl_i5140_13_r0s4[0]
+           : cmp_i110_i_5_13_r0s4 & shl_i5140_13_r0s4__1[0],
          cmp_i110_i_5_13_r0s4
-           ? shl_i5117_13_r0s4
-           : {1'h0, cmp_i110_i_4_13_r0s4 ? shl_i5117_13_r0s4__1 : 3'h0},
+           ? shl_i5140_13_r0s4
+           : {1'h0, cmp_i110_i_4_13_r0s4 ? shl_i5140_13_r0s4__1 : 3'h0},
          cmp_i110_i_4_13_r0s4
-           ? shl_i5117_13_r0s4
-           : {1'h0, cmp_i110_i_3_13_r0s4 ? shl_i5117_13_r0s4__1 : 3'h0},
+           ? shl_i5140_13_r0s4
+           : {1'h0, cmp_i110_i_3_13_r0s4 ? shl_i5140_13_r0s4__1 : 3'h0},
          cmp_i110_i_3_13_r0s4
-           ? shl_i5117_13_r0s4
-           : {1'h0, cmp_i110_i_2_13_r0s4 ? shl_i5117_13_r0s4__1 : 3'h0},
+           ? shl_i5140_13_r0s4
+           : {1'h0, cmp_i110_i_2_13_r0s4 ? shl_i5140_13_r0s4__1 : 3'h0},
          cmp_i110_i_2_13_r0s4
-           ? shl_i5117_13_r0s4
-           : {1'h0, cmp_i110_i_1_13_r0s4 ? shl_i5117_13_r0s4__1 : 3'h0},
+           ? shl_i5140_13_r0s4
+           : {1'h0, cmp_i110_i_1_13_r0s4 ? shl_i5140_13_r0s4__1 : 3'h0},
          cmp_i110_i_1_13_r0s4
-           ? shl_i5117_13_r0s4
-           : {1'h0, cmp_i110_i_13_r0s4 ? shl_i5117_13_r0s4__1 : 3'h0},
-         cmp_i110_i_13_r0s4 ? shl_i5117_13_r0s4 : 4'h0}
+           ? shl_i5140_13_r0s4
+           : {1'h0, cmp_i110_i_13_r0s4 ? shl_i5140_13_r0s4__1 : 3'h0},
+         cmp_i110_i_13_r0s4 ? shl_i5140_13_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_13_r0s4__8,
-           add_i6963_13_r0s4__7,
-           add_i6963_13_r0s4__6,
-           add_i6963_13_r0s4__5,
-           add_i6963_13_r0s4__4,
-           add_i6963_13_r0s4__3,
-           add_i6963_13_r0s4__2,
-           add_i6963_13_r0s4__1,
-           add_i6963_13_r0s4};
+           add_i6974_13_r0s4__8,
+           add_i6974_13_r0s4__7,
+           add_i6974_13_r0s4__6,
+           add_i6974_13_r0s4__5,
+           add_i6974_13_r0s4__4,
+           add_i6974_13_r0s4__3,
+           add_i6974_13_r0s4__2,
+           add_i6974_13_r0s4__1,
+           add_i6974_13_r0s4};
     if (_GEN_2)
-      mul_i7087_13_r0s6 <= mul_i7087_13_r0s5;
+      mul_i7097_13_r0s6 <= mul_i7097_13_r0s5;
     if (_GEN_4)
-      cmp_i5677_13_r0s4 <= $signed(_GEN_453) < 10'sh1;
+      cmp_i5700_13_r0s4 <= $signed(_GEN_447) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_13_r0s5 <= cmp_i5677_13_r0s4;
+      cmp_i5700_13_r0s5 <= cmp_i5700_13_r0s4;
     if (_GEN_2)
-      cmp_i5677_13_r0s6 <= cmp_i5677_13_r0s5;
+      cmp_i5700_13_r0s6 <= cmp_i5700_13_r0s5;
     if (_GEN_4)
-      v502_r0s4 <= $signed(_GEN_453) > 10'sh0 ? _GEN_453 : 10'h0;
+      v502_r0s4 <= $signed(_GEN_447) > 10'sh0 ? _GEN_447 : 10'h0;
     if (_GEN_3)
       v502_r0s5 <= v502_r0s4;
     if (_GEN_2)
       v502_r0s6 <= v502_r0s5;
     if (_GEN_1)
-      add_i4578_13_r0s7 <=
+      add_i4607_13_r0s7 <=
         {1'h0,
          v502_r0s6,
          9'h0,
@@ -16042,75 +15466,44 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_53[1] & (_GEN_54 | _GEN_53[2])
            : _GEN_53[4] & (_GEN_54 | (|{_GEN_53[5], _GEN_53[3:1]}))}
         + {10'h0,
-           mul_i7087_13_r0s6[24],
+           mul_i7097_13_r0s6[24],
            _GEN_53[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_53[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_13_r0s3 <= _GEN_450;
+      level95_sroa_0_0_v_13_r0s3 <= _GEN_444;
     if (_GEN_4)
-      level106_sroa_0_0_v_13_r0s4 <= level106_sroa_0_0_v_13_r0s3;
+      level95_sroa_0_0_v_13_r0s4 <= level95_sroa_0_0_v_13_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_13_r0s5 <= level106_sroa_0_0_v_13_r0s4;
+      level95_sroa_0_0_v_13_r0s5 <= level95_sroa_0_0_v_13_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_13_r0s6 <= level106_sroa_0_0_v_13_r0s5;
+      level95_sroa_0_0_v_13_r0s6 <= level95_sroa_0_0_v_13_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_13_r0s7 <= level106_sroa_0_0_v_13_r0s6;
+      level95_sroa_0_0_v_13_r0s7 <= level95_sroa_0_0_v_13_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_13_r0s8 <=
+      sroa_speculated8345_13_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__27, sroa_speculated8503_r0s7__26}
+          ? kept_sroa_0_0_r0s7[223:208]
           : and_r0s7__14
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_13_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_13_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_13_r0s7[14:0]
-                        : add_i4578_13_r0s7[17:3]})
-                | {level106_sroa_0_0_v_13_r0s7[9], 15'h0}
+                        ? add_i4607_13_r0s7[14:0]
+                        : add_i4607_13_r0s7[17:3]})
+                | {level95_sroa_0_0_v_13_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__28 <= _GEN_114[233:224];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__28 <= sroa_speculated8503_r0s1__28;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__28 <= sroa_speculated8503_r0s2__28;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__28 <= sroa_speculated8503_r0s3__28;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__28 <= sroa_speculated8503_r0s4__28;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__28 <= sroa_speculated8503_r0s5__28;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__28 <= sroa_speculated8503_r0s6__28;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__29 <= _GEN_114[239:234];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__29 <= sroa_speculated8503_r0s1__29;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__29 <= sroa_speculated8503_r0s2__29;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__29 <= sroa_speculated8503_r0s3__29;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__29 <= sroa_speculated8503_r0s4__29;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__29 <= sroa_speculated8503_r0s5__29;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__29 <= sroa_speculated8503_r0s6__29;
     if (_GEN_6) begin
-      sroa_speculated8280_v_14_r0s2 <= _GEN_384 - _GEN_386;
-      sroa_speculated8280_v_30_r0s2 <= _GEN_388 - _GEN_390;
+      sroa_speculated8289_v_14_r0s2 <= _GEN_378 - _GEN_380;
+      sroa_speculated8289_v_30_r0s2 <= _GEN_382 - _GEN_384;
+      icmp_r0s2__13 <= kept_sroa_0_0_r0[233:224] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__13 <= _GEN_114[233:224] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__13 <= icmp_r0s1__13;
-    if (_GEN_7)
-      xor_r0s1__14 <= |(_GEN_116[119:112]);
+      xor_r0s1__14 <= |(kept_sroa_5_0_r0[119:112]);
     if (_GEN_6)
       xor_r0s2__14 <= xor_r0s1__14;
     if (_GEN_5)
       and_r0s3__80 <=
-        ~(or_cond7491_r0s2 ? _GEN_455 == 10'h0 : icmp_r0s2__13) & xor_r0s2__14;
+        ~(or_cond7501_r0s2 ? _GEN_449 == 10'h0 : icmp_r0s2__13) & xor_r0s2__14;
     if (_GEN_4)
       and_r0s4__15 <= and_r0s3__80;
     if (_GEN_3)
@@ -16119,128 +15512,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__15 <= and_r0s5__15;
     if (_GEN_1)
       and_r0s7__15 <= and_r0s6__15;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__28 <= _GEN_116[119:115];
     if (_GEN_6)
-      add_i3932_14_r0s2 <= _GEN_456;
+      add_i3961_14_r0s2 <= _GEN_450;
     if (_GEN_5) begin
-      add_i3932_14_r0s3 <= add_i3932_14_r0s2;
-      and_r0s3__81 <= _GEN_674 & _GEN_677;
-      xor_r0s3__27 <= ~(_GEN_458[0]);
-      and_r0s3__82 <= _GEN_674;
+      add_i3961_14_r0s3 <= add_i3961_14_r0s2;
+      and_r0s3__81 <= _GEN_672 & _GEN_675;
+      xor_r0s3__27 <= ~(_GEN_452[0]);
+      and_r0s3__82 <= _GEN_672;
       select_r0s3__26 <=
-        _GEN_675 ? ~(_GEN_458[2]) & _GEN_458[1] : ~(_GEN_458[4]) & _GEN_458[3];
-      and_r0s3__83 <= _GEN_675 & ~_GEN_676;
+        _GEN_673 ? ~(_GEN_452[2]) & _GEN_452[1] : ~(_GEN_452[4]) & _GEN_452[3];
+      and_r0s3__83 <= _GEN_673 & ~_GEN_674;
       select_r0s3__27 <=
-        _GEN_672 ? ~(_GEN_458[6]) & _GEN_458[5] : ~(_GEN_458[8]) & _GEN_458[7];
-      and_r0s3__84 <= _GEN_672 & ~_GEN_673;
-      and_r0s3__85 <= _GEN_674 & ~_GEN_677;
+        _GEN_670 ? ~(_GEN_452[6]) & _GEN_452[5] : ~(_GEN_452[8]) & _GEN_452[7];
+      and_r0s3__84 <= _GEN_670 & ~_GEN_671;
+      and_r0s3__85 <= _GEN_672 & ~_GEN_675;
     end
     if (_GEN_4)
-      cmp_i110_i_14_r0s4 <= _GEN_461[4:2] == 3'h5;
+      cmp_i110_i_14_r0s4 <= _GEN_455[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_14_r0s2 <= $signed(_GEN_456) < -10'shC;
+      cmp_i4982_14_r0s2 <= $signed(_GEN_450) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_14_r0s3 <= cmp_i4959_14_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__29 <= _GEN_116[114:112];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__14 <= sroa_speculated8500_r0s1__29;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__14 <= sroa_speculated8500_r0s2__14;
+      cmp_i4982_14_r0s3 <= cmp_i4982_14_r0s2;
     if (_GEN_4) begin
-      shl_i5117_14_r0s4 <= _GEN_678[3:0];
-      cmp_i110_i_1_14_r0s4 <= _GEN_461[4:2] == 3'h6;
-      shl_i5117_14_r0s4__1 <= _GEN_678[6:4];
-      cmp_i110_i_2_14_r0s4 <= &(_GEN_461[4:2]);
-      cmp_i110_i_3_14_r0s4 <= _GEN_461[4:2] == 3'h0;
-      cmp_i110_i_4_14_r0s4 <= _GEN_461[4:2] == 3'h1;
-      cmp_i110_i_5_14_r0s4 <= _GEN_461[4:2] == 3'h2;
-      cmp_i110_i_6_14_r0s4 <= _GEN_461[4:2] == 3'h3;
+      shl_i5140_14_r0s4 <= _GEN_676[3:0];
+      cmp_i110_i_1_14_r0s4 <= _GEN_455[4:2] == 3'h6;
+      shl_i5140_14_r0s4__1 <= _GEN_676[6:4];
+      cmp_i110_i_2_14_r0s4 <= &(_GEN_455[4:2]);
+      cmp_i110_i_3_14_r0s4 <= _GEN_455[4:2] == 3'h0;
+      cmp_i110_i_4_14_r0s4 <= _GEN_455[4:2] == 3'h1;
+      cmp_i110_i_5_14_r0s4 <= _GEN_455[4:2] == 3'h2;
+      cmp_i110_i_6_14_r0s4 <= _GEN_455[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_14_r0s3 <= _GEN_458[0];
+      add_i6974_14_r0s3 <= _GEN_452[0];
     if (_GEN_4)
-      add_i6963_14_r0s4 <= add_i6963_14_r0s3;
+      add_i6974_14_r0s4 <= add_i6974_14_r0s3;
     if (_GEN_5)
-      add_i6963_14_r0s3__1 <= _GEN_458[1];
+      add_i6974_14_r0s3__1 <= _GEN_452[1];
     if (_GEN_4)
-      add_i6963_14_r0s4__1 <= add_i6963_14_r0s3__1;
+      add_i6974_14_r0s4__1 <= add_i6974_14_r0s3__1;
     if (_GEN_5)
-      add_i6963_14_r0s3__2 <= _GEN_458[2];
+      add_i6974_14_r0s3__2 <= _GEN_452[2];
     if (_GEN_4)
-      add_i6963_14_r0s4__2 <= add_i6963_14_r0s3__2;
+      add_i6974_14_r0s4__2 <= add_i6974_14_r0s3__2;
     if (_GEN_5)
-      add_i6963_14_r0s3__3 <= _GEN_458[3];
+      add_i6974_14_r0s3__3 <= _GEN_452[3];
     if (_GEN_4)
-      add_i6963_14_r0s4__3 <= add_i6963_14_r0s3__3;
+      add_i6974_14_r0s4__3 <= add_i6974_14_r0s3__3;
     if (_GEN_5)
-      add_i6963_14_r0s3__4 <= _GEN_458[4];
+      add_i6974_14_r0s3__4 <= _GEN_452[4];
     if (_GEN_4)
-      add_i6963_14_r0s4__4 <= add_i6963_14_r0s3__4;
+      add_i6974_14_r0s4__4 <= add_i6974_14_r0s3__4;
     if (_GEN_5)
-      add_i6963_14_r0s3__5 <= _GEN_458[5];
+      add_i6974_14_r0s3__5 <= _GEN_452[5];
     if (_GEN_4)
-      add_i6963_14_r0s4__5 <= add_i6963_14_r0s3__5;
+      add_i6974_14_r0s4__5 <= add_i6974_14_r0s3__5;
     if (_GEN_5)
-      add_i6963_14_r0s3__6 <= _GEN_458[6];
+      add_i6974_14_r0s3__6 <= _GEN_452[6];
     if (_GEN_4)
-      add_i6963_14_r0s4__6 <= add_i6963_14_r0s3__6;
+      add_i6974_14_r0s4__6 <= add_i6974_14_r0s3__6;
     if (_GEN_5)
-      add_i6963_14_r0s3__7 <= _GEN_458[7];
+      add_i6974_14_r0s3__7 <= _GEN_452[7];
     if (_GEN_4)
-      add_i6963_14_r0s4__7 <= add_i6963_14_r0s3__7;
+      add_i6974_14_r0s4__7 <= add_i6974_14_r0s3__7;
     if (_GEN_5)
-      add_i6963_14_r0s3__8 <= _GEN_458[8];
+      add_i6974_14_r0s3__8 <= _GEN_452[8];
     if (_GEN_4)
-      add_i6963_14_r0s4__8 <= add_i6963_14_r0s3__8;
+      add_i6974_14_r0s4__8 <= add_i6974_14_r0s3__8;
     if (_GEN_3)
-      mul_i7087_14_r0s5 <=
+      mul_i7097_14_r0s5 <=
         {cmp_i110_i_6_14_r0s4
-           ? shl_i5117_14_r0s4[0]
-           : cmp_i110_i_5_14_r0s4 & shl_i5117_14_r0s4__1[0],
+           ? shl_i5140_14_r0s4[0]
+           : cmp_i110_i_5_14_r0s4 & shl_i5140_14_r0s4__1[0],
          cmp_i110_i_5_14_r0s4
-           ? shl_i5117_14_r0s4
-           : {1'h0, cmp_i110_i_4_14_r0s4 ? shl_i5117_14_r0s4__1 : 3'h0},
+           ? shl_i5140_14_r0s4
+           : {1'h0, cmp_i110_i_4_14_r0s4 ? shl_i5140_14_r0s4__1 : 3'h0},
          cmp_i110_i_4_14_r0s4
-           ? shl_i5117_14_r0s4
-           : {1'h0, cmp_i110_i_3_14_r0s4 ? shl_i5117_14_r0s4__1 : 3'h0},
+           ? shl_i5140_14_r0s4
+           : {1'h0, cmp_i110_i_3_14_r0s4 ? shl_i5140_14_r0s4__1 : 3'h0},
          cmp_i110_i_3_14_r0s4
-           ? shl_i5117_14_r0s4
-           : {1'h0, cmp_i110_i_2_14_r0s4 ? shl_i5117_14_r0s4__1 : 3'h0},
+           ? shl_i5140_14_r0s4
+           : {1'h0, cmp_i110_i_2_14_r0s4 ? shl_i5140_14_r0s4__1 : 3'h0},
          cmp_i110_i_2_14_r0s4
-           ? shl_i5117_14_r0s4
-           : {1'h0, cmp_i110_i_1_14_r0s4 ? shl_i5117_14_r0s4__1 : 3'h0},
+           ? shl_i5140_14_r0s4
+           : {1'h0, cmp_i110_i_1_14_r0s4 ? shl_i5140_14_r0s4__1 : 3'h0},
          cmp_i110_i_1_14_r0s4
-           ? shl_i5117_14_r0s4
-           : {1'h0, cmp_i110_i_14_r0s4 ? shl_i5117_14_r0s4__1 : 3'h0},
-         cmp_i110_i_14_r0s4 ? shl_i5117_14_r0s4 : 4'h0}
+           ? shl_i5140_14_r0s4
+           : {1'h0, cmp_i110_i_14_r0s4 ? shl_i5140_14_r0s4__1 : 3'h0},
+         cmp_i110_i_14_r0s4 ? shl_i5140_14_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_14_r0s4__8,
-           add_i6963_14_r0s4__7,
-           add_i6963_14_r0s4__6,
-           add_i6963_14_r0s4__5,
-           add_i6963_14_r0s4__4,
-           add_i6963_14_r0s4__3,
-           add_i6963_14_r0s4__2,
-           add_i6963_14_r0s4__1,
-           add_i6963_14_r0s4};
+           add_i6974_14_r0s4__8,
+           add_i6974_14_r0s4__7,
+           add_i6974_14_r0s4__6,
+           add_i6974_14_r0s4__5,
+           add_i6974_14_r0s4__4,
+           add_i6974_14_r0s4__3,
+           add_i6974_14_r0s4__2,
+           add_i6974_14_r0s4__1,
+           add_i6974_14_r0s4};
     if (_GEN_2)
-      mul_i7087_14_r0s6 <= mul_i7087_14_r0s5;
+      mul_i7097_14_r0s6 <= mul_i7097_14_r0s5;
     if (_GEN_4)
-      cmp_i5677_14_r0s4 <= $signed(_GEN_460) < 10'sh1;
+      cmp_i5700_14_r0s4 <= $signed(_GEN_454) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_14_r0s5 <= cmp_i5677_14_r0s4;
+      cmp_i5700_14_r0s5 <= cmp_i5700_14_r0s4;
     if (_GEN_2)
-      cmp_i5677_14_r0s6 <= cmp_i5677_14_r0s5;
+      cmp_i5700_14_r0s6 <= cmp_i5700_14_r0s5;
     if (_GEN_4)
-      v526_r0s4 <= $signed(_GEN_460) > 10'sh0 ? _GEN_460 : 10'h0;
+      v526_r0s4 <= $signed(_GEN_454) > 10'sh0 ? _GEN_454 : 10'h0;
     if (_GEN_3)
       v526_r0s5 <= v526_r0s4;
     if (_GEN_2)
       v526_r0s6 <= v526_r0s5;
     if (_GEN_1)
-      add_i4578_14_r0s7 <=
+      add_i4607_14_r0s7 <=
         {1'h0,
          v526_r0s6,
          9'h0,
@@ -16248,75 +15633,44 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_56[1] & (_GEN_57 | _GEN_56[2])
            : _GEN_56[4] & (_GEN_57 | (|{_GEN_56[5], _GEN_56[3:1]}))}
         + {10'h0,
-           mul_i7087_14_r0s6[24],
+           mul_i7097_14_r0s6[24],
            _GEN_56[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_56[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_14_r0s3 <= _GEN_457;
+      level95_sroa_0_0_v_14_r0s3 <= _GEN_451;
     if (_GEN_4)
-      level106_sroa_0_0_v_14_r0s4 <= level106_sroa_0_0_v_14_r0s3;
+      level95_sroa_0_0_v_14_r0s4 <= level95_sroa_0_0_v_14_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_14_r0s5 <= level106_sroa_0_0_v_14_r0s4;
+      level95_sroa_0_0_v_14_r0s5 <= level95_sroa_0_0_v_14_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_14_r0s6 <= level106_sroa_0_0_v_14_r0s5;
+      level95_sroa_0_0_v_14_r0s6 <= level95_sroa_0_0_v_14_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_14_r0s7 <= level106_sroa_0_0_v_14_r0s6;
+      level95_sroa_0_0_v_14_r0s7 <= level95_sroa_0_0_v_14_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_14_r0s8 <=
+      sroa_speculated8345_14_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__29, sroa_speculated8503_r0s7__28}
+          ? kept_sroa_0_0_r0s7[239:224]
           : and_r0s7__15
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_14_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_14_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_14_r0s7[14:0]
-                        : add_i4578_14_r0s7[17:3]})
-                | {level106_sroa_0_0_v_14_r0s7[9], 15'h0}
+                        ? add_i4607_14_r0s7[14:0]
+                        : add_i4607_14_r0s7[17:3]})
+                | {level95_sroa_0_0_v_14_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__30 <= _GEN_114[249:240];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__30 <= sroa_speculated8503_r0s1__30;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__30 <= sroa_speculated8503_r0s2__30;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__30 <= sroa_speculated8503_r0s3__30;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__30 <= sroa_speculated8503_r0s4__30;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__30 <= sroa_speculated8503_r0s5__30;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__30 <= sroa_speculated8503_r0s6__30;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__31 <= _GEN_114[255:250];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__31 <= sroa_speculated8503_r0s1__31;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__31 <= sroa_speculated8503_r0s2__31;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__31 <= sroa_speculated8503_r0s3__31;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__31 <= sroa_speculated8503_r0s4__31;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__31 <= sroa_speculated8503_r0s5__31;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__31 <= sroa_speculated8503_r0s6__31;
     if (_GEN_6) begin
-      sroa_speculated8280_v_15_r0s2 <= _GEN_399 - _GEN_401;
-      sroa_speculated8280_v_31_r0s2 <= _GEN_403 - _GEN_405;
+      sroa_speculated8289_v_15_r0s2 <= _GEN_393 - _GEN_395;
+      sroa_speculated8289_v_31_r0s2 <= _GEN_397 - _GEN_399;
+      icmp_r0s2__14 <= kept_sroa_0_0_r0[249:240] == 10'h0;
     end
     if (_GEN_7)
-      icmp_r0s1__14 <= _GEN_114[249:240] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__14 <= icmp_r0s1__14;
-    if (_GEN_7)
-      xor_r0s1__15 <= |(_GEN_116[127:120]);
+      xor_r0s1__15 <= |(kept_sroa_5_0_r0[127:120]);
     if (_GEN_6)
       xor_r0s2__15 <= xor_r0s1__15;
     if (_GEN_5)
       and_r0s3__86 <=
-        ~(or_cond7491_r0s2 ? _GEN_462 == 10'h0 : icmp_r0s2__14) & xor_r0s2__15;
+        ~(or_cond7501_r0s2 ? _GEN_456 == 10'h0 : icmp_r0s2__14) & xor_r0s2__15;
     if (_GEN_4)
       and_r0s4__16 <= and_r0s3__86;
     if (_GEN_3)
@@ -16325,128 +15679,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__16 <= and_r0s5__16;
     if (_GEN_1)
       and_r0s7__16 <= and_r0s6__16;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__30 <= _GEN_116[127:123];
     if (_GEN_6)
-      add_i3932_15_r0s2 <= _GEN_463;
+      add_i3961_15_r0s2 <= _GEN_457;
     if (_GEN_5) begin
-      add_i3932_15_r0s3 <= add_i3932_15_r0s2;
-      and_r0s3__87 <= _GEN_681 & _GEN_684;
-      xor_r0s3__28 <= ~(_GEN_465[0]);
-      and_r0s3__88 <= _GEN_681;
+      add_i3961_15_r0s3 <= add_i3961_15_r0s2;
+      and_r0s3__87 <= _GEN_679 & _GEN_682;
+      xor_r0s3__28 <= ~(_GEN_459[0]);
+      and_r0s3__88 <= _GEN_679;
       select_r0s3__28 <=
-        _GEN_682 ? ~(_GEN_465[2]) & _GEN_465[1] : ~(_GEN_465[4]) & _GEN_465[3];
-      and_r0s3__89 <= _GEN_682 & ~_GEN_683;
+        _GEN_680 ? ~(_GEN_459[2]) & _GEN_459[1] : ~(_GEN_459[4]) & _GEN_459[3];
+      and_r0s3__89 <= _GEN_680 & ~_GEN_681;
       select_r0s3__29 <=
-        _GEN_679 ? ~(_GEN_465[6]) & _GEN_465[5] : ~(_GEN_465[8]) & _GEN_465[7];
-      and_r0s3__90 <= _GEN_679 & ~_GEN_680;
-      and_r0s3__91 <= _GEN_681 & ~_GEN_684;
+        _GEN_677 ? ~(_GEN_459[6]) & _GEN_459[5] : ~(_GEN_459[8]) & _GEN_459[7];
+      and_r0s3__90 <= _GEN_677 & ~_GEN_678;
+      and_r0s3__91 <= _GEN_679 & ~_GEN_682;
     end
     if (_GEN_4)
-      cmp_i110_i_15_r0s4 <= _GEN_468[4:2] == 3'h5;
+      cmp_i110_i_15_r0s4 <= _GEN_462[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_15_r0s2 <= $signed(_GEN_463) < -10'shC;
+      cmp_i4982_15_r0s2 <= $signed(_GEN_457) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_15_r0s3 <= cmp_i4959_15_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__31 <= _GEN_116[122:120];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__15 <= sroa_speculated8500_r0s1__31;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__15 <= sroa_speculated8500_r0s2__15;
+      cmp_i4982_15_r0s3 <= cmp_i4982_15_r0s2;
     if (_GEN_4) begin
-      shl_i5117_15_r0s4 <= _GEN_685[3:0];
-      cmp_i110_i_1_15_r0s4 <= _GEN_468[4:2] == 3'h6;
-      shl_i5117_15_r0s4__1 <= _GEN_685[6:4];
-      cmp_i110_i_2_15_r0s4 <= &(_GEN_468[4:2]);
-      cmp_i110_i_3_15_r0s4 <= _GEN_468[4:2] == 3'h0;
-      cmp_i110_i_4_15_r0s4 <= _GEN_468[4:2] == 3'h1;
-      cmp_i110_i_5_15_r0s4 <= _GEN_468[4:2] == 3'h2;
-      cmp_i110_i_6_15_r0s4 <= _GEN_468[4:2] == 3'h3;
+      shl_i5140_15_r0s4 <= _GEN_683[3:0];
+      cmp_i110_i_1_15_r0s4 <= _GEN_462[4:2] == 3'h6;
+      shl_i5140_15_r0s4__1 <= _GEN_683[6:4];
+      cmp_i110_i_2_15_r0s4 <= &(_GEN_462[4:2]);
+      cmp_i110_i_3_15_r0s4 <= _GEN_462[4:2] == 3'h0;
+      cmp_i110_i_4_15_r0s4 <= _GEN_462[4:2] == 3'h1;
+      cmp_i110_i_5_15_r0s4 <= _GEN_462[4:2] == 3'h2;
+      cmp_i110_i_6_15_r0s4 <= _GEN_462[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_15_r0s3 <= _GEN_465[0];
+      add_i6974_15_r0s3 <= _GEN_459[0];
     if (_GEN_4)
-      add_i6963_15_r0s4 <= add_i6963_15_r0s3;
+      add_i6974_15_r0s4 <= add_i6974_15_r0s3;
     if (_GEN_5)
-      add_i6963_15_r0s3__1 <= _GEN_465[1];
+      add_i6974_15_r0s3__1 <= _GEN_459[1];
     if (_GEN_4)
-      add_i6963_15_r0s4__1 <= add_i6963_15_r0s3__1;
+      add_i6974_15_r0s4__1 <= add_i6974_15_r0s3__1;
     if (_GEN_5)
-      add_i6963_15_r0s3__2 <= _GEN_465[2];
+      add_i6974_15_r0s3__2 <= _GEN_459[2];
     if (_GEN_4)
-      add_i6963_15_r0s4__2 <= add_i6963_15_r0s3__2;
+      add_i6974_15_r0s4__2 <= add_i6974_15_r0s3__2;
     if (_GEN_5)
-      add_i6963_15_r0s3__3 <= _GEN_465[3];
+      add_i6974_15_r0s3__3 <= _GEN_459[3];
     if (_GEN_4)
-      add_i6963_15_r0s4__3 <= add_i6963_15_r0s3__3;
+      add_i6974_15_r0s4__3 <= add_i6974_15_r0s3__3;
     if (_GEN_5)
-      add_i6963_15_r0s3__4 <= _GEN_465[4];
+      add_i6974_15_r0s3__4 <= _GEN_459[4];
     if (_GEN_4)
-      add_i6963_15_r0s4__4 <= add_i6963_15_r0s3__4;
+      add_i6974_15_r0s4__4 <= add_i6974_15_r0s3__4;
     if (_GEN_5)
-      add_i6963_15_r0s3__5 <= _GEN_465[5];
+      add_i6974_15_r0s3__5 <= _GEN_459[5];
     if (_GEN_4)
-      add_i6963_15_r0s4__5 <= add_i6963_15_r0s3__5;
+      add_i6974_15_r0s4__5 <= add_i6974_15_r0s3__5;
     if (_GEN_5)
-      add_i6963_15_r0s3__6 <= _GEN_465[6];
+      add_i6974_15_r0s3__6 <= _GEN_459[6];
     if (_GEN_4)
-      add_i6963_15_r0s4__6 <= add_i6963_15_r0s3__6;
+      add_i6974_15_r0s4__6 <= add_i6974_15_r0s3__6;
     if (_GEN_5)
-      add_i6963_15_r0s3__7 <= _GEN_465[7];
+      add_i6974_15_r0s3__7 <= _GEN_459[7];
     if (_GEN_4)
-      add_i6963_15_r0s4__7 <= add_i6963_15_r0s3__7;
+      add_i6974_15_r0s4__7 <= add_i6974_15_r0s3__7;
     if (_GEN_5)
-      add_i6963_15_r0s3__8 <= _GEN_465[8];
+      add_i6974_15_r0s3__8 <= _GEN_459[8];
     if (_GEN_4)
-      add_i6963_15_r0s4__8 <= add_i6963_15_r0s3__8;
+      add_i6974_15_r0s4__8 <= add_i6974_15_r0s3__8;
     if (_GEN_3)
-      mul_i7087_15_r0s5 <=
+      mul_i7097_15_r0s5 <=
         {cmp_i110_i_6_15_r0s4
-           ? shl_i5117_15_r0s4[0]
-           : cmp_i110_i_5_15_r0s4 & shl_i5117_15_r0s4__1[0],
+           ? shl_i5140_15_r0s4[0]
+           : cmp_i110_i_5_15_r0s4 & shl_i5140_15_r0s4__1[0],
          cmp_i110_i_5_15_r0s4
-           ? shl_i5117_15_r0s4
-           : {1'h0, cmp_i110_i_4_15_r0s4 ? shl_i5117_15_r0s4__1 : 3'h0},
+           ? shl_i5140_15_r0s4
+           : {1'h0, cmp_i110_i_4_15_r0s4 ? shl_i5140_15_r0s4__1 : 3'h0},
          cmp_i110_i_4_15_r0s4
-           ? shl_i5117_15_r0s4
-           : {1'h0, cmp_i110_i_3_15_r0s4 ? shl_i5117_15_r0s4__1 : 3'h0},
+           ? shl_i5140_15_r0s4
+           : {1'h0, cmp_i110_i_3_15_r0s4 ? shl_i5140_15_r0s4__1 : 3'h0},
          cmp_i110_i_3_15_r0s4
-           ? shl_i5117_15_r0s4
-           : {1'h0, cmp_i110_i_2_15_r0s4 ? shl_i5117_15_r0s4__1 : 3'h0},
+           ? shl_i5140_15_r0s4
+           : {1'h0, cmp_i110_i_2_15_r0s4 ? shl_i5140_15_r0s4__1 : 3'h0},
          cmp_i110_i_2_15_r0s4
-           ? shl_i5117_15_r0s4
-           : {1'h0, cmp_i110_i_1_15_r0s4 ? shl_i5117_15_r0s4__1 : 3'h0},
+           ? shl_i5140_15_r0s4
+           : {1'h0, cmp_i110_i_1_15_r0s4 ? shl_i5140_15_r0s4__1 : 3'h0},
          cmp_i110_i_1_15_r0s4
-           ? shl_i5117_15_r0s4
-           : {1'h0, cmp_i110_i_15_r0s4 ? shl_i5117_15_r0s4__1 : 3'h0},
-         cmp_i110_i_15_r0s4 ? shl_i5117_15_r0s4 : 4'h0}
+           ? shl_i5140_15_r0s4
+           : {1'h0, cmp_i110_i_15_r0s4 ? shl_i5140_15_r0s4__1 : 3'h0},
+         cmp_i110_i_15_r0s4 ? shl_i5140_15_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_15_r0s4__8,
-           add_i6963_15_r0s4__7,
-           add_i6963_15_r0s4__6,
-           add_i6963_15_r0s4__5,
-           add_i6963_15_r0s4__4,
-           add_i6963_15_r0s4__3,
-           add_i6963_15_r0s4__2,
-           add_i6963_15_r0s4__1,
-           add_i6963_15_r0s4};
+           add_i6974_15_r0s4__8,
+           add_i6974_15_r0s4__7,
+           add_i6974_15_r0s4__6,
+           add_i6974_15_r0s4__5,
+           add_i6974_15_r0s4__4,
+           add_i6974_15_r0s4__3,
+           add_i6974_15_r0s4__2,
+           add_i6974_15_r0s4__1,
+           add_i6974_15_r0s4};
     if (_GEN_2)
-      mul_i7087_15_r0s6 <= mul_i7087_15_r0s5;
+      mul_i7097_15_r0s6 <= mul_i7097_15_r0s5;
     if (_GEN_4)
-      cmp_i5677_15_r0s4 <= $signed(_GEN_467) < 10'sh1;
+      cmp_i5700_15_r0s4 <= $signed(_GEN_461) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_15_r0s5 <= cmp_i5677_15_r0s4;
+      cmp_i5700_15_r0s5 <= cmp_i5700_15_r0s4;
     if (_GEN_2)
-      cmp_i5677_15_r0s6 <= cmp_i5677_15_r0s5;
+      cmp_i5700_15_r0s6 <= cmp_i5700_15_r0s5;
     if (_GEN_4)
-      v550_r0s4 <= $signed(_GEN_467) > 10'sh0 ? _GEN_467 : 10'h0;
+      v550_r0s4 <= $signed(_GEN_461) > 10'sh0 ? _GEN_461 : 10'h0;
     if (_GEN_3)
       v550_r0s5 <= v550_r0s4;
     if (_GEN_2)
       v550_r0s6 <= v550_r0s5;
     if (_GEN_1)
-      add_i4578_15_r0s7 <=
+      add_i4607_15_r0s7 <=
         {1'h0,
          v550_r0s6,
          9'h0,
@@ -16454,71 +15800,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_59[1] & (_GEN_60 | _GEN_59[2])
            : _GEN_59[4] & (_GEN_60 | (|{_GEN_59[5], _GEN_59[3:1]}))}
         + {10'h0,
-           mul_i7087_15_r0s6[24],
+           mul_i7097_15_r0s6[24],
            _GEN_59[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_59[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_15_r0s3 <= _GEN_464;
+      level95_sroa_0_0_v_15_r0s3 <= _GEN_458;
     if (_GEN_4)
-      level106_sroa_0_0_v_15_r0s4 <= level106_sroa_0_0_v_15_r0s3;
+      level95_sroa_0_0_v_15_r0s4 <= level95_sroa_0_0_v_15_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_15_r0s5 <= level106_sroa_0_0_v_15_r0s4;
+      level95_sroa_0_0_v_15_r0s5 <= level95_sroa_0_0_v_15_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_15_r0s6 <= level106_sroa_0_0_v_15_r0s5;
+      level95_sroa_0_0_v_15_r0s6 <= level95_sroa_0_0_v_15_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_15_r0s7 <= level106_sroa_0_0_v_15_r0s6;
+      level95_sroa_0_0_v_15_r0s7 <= level95_sroa_0_0_v_15_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_15_r0s8 <=
+      sroa_speculated8345_15_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__31, sroa_speculated8503_r0s7__30}
+          ? kept_sroa_0_0_r0s7[255:240]
           : and_r0s7__16
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_15_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_15_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_15_r0s7[14:0]
-                        : add_i4578_15_r0s7[17:3]})
-                | {level106_sroa_0_0_v_15_r0s7[9], 15'h0}
+                        ? add_i4607_15_r0s7[14:0]
+                        : add_i4607_15_r0s7[17:3]})
+                | {level95_sroa_0_0_v_15_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__32 <= _GEN_114[265:256];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__32 <= sroa_speculated8503_r0s1__32;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__32 <= sroa_speculated8503_r0s2__32;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__32 <= sroa_speculated8503_r0s3__32;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__32 <= sroa_speculated8503_r0s4__32;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__32 <= sroa_speculated8503_r0s5__32;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__32 <= sroa_speculated8503_r0s6__32;
+      icmp_r0s2__15 <= kept_sroa_0_0_r0[265:256] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__33 <= _GEN_114[271:266];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__33 <= sroa_speculated8503_r0s1__33;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__33 <= sroa_speculated8503_r0s2__33;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__33 <= sroa_speculated8503_r0s3__33;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__33 <= sroa_speculated8503_r0s4__33;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__33 <= sroa_speculated8503_r0s5__33;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__33 <= sroa_speculated8503_r0s6__33;
-    if (_GEN_7)
-      icmp_r0s1__15 <= _GEN_114[265:256] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__15 <= icmp_r0s1__15;
-    if (_GEN_7)
-      xor_r0s1__16 <= |(_GEN_116[135:128]);
+      xor_r0s1__16 <= |(kept_sroa_5_0_r0[135:128]);
     if (_GEN_6)
       xor_r0s2__16 <= xor_r0s1__16;
     if (_GEN_5)
       and_r0s3__92 <=
-        ~(or_cond7491_r0s2 ? _GEN_469 == 10'h0 : icmp_r0s2__15) & xor_r0s2__16;
+        ~(or_cond7501_r0s2 ? _GEN_463 == 10'h0 : icmp_r0s2__15) & xor_r0s2__16;
     if (_GEN_4)
       and_r0s4__17 <= and_r0s3__92;
     if (_GEN_3)
@@ -16527,128 +15843,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__17 <= and_r0s5__17;
     if (_GEN_1)
       and_r0s7__17 <= and_r0s6__17;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__32 <= _GEN_116[135:131];
     if (_GEN_6)
-      add_i3932_16_r0s2 <= _GEN_470;
+      add_i3961_16_r0s2 <= _GEN_464;
     if (_GEN_5) begin
-      add_i3932_16_r0s3 <= add_i3932_16_r0s2;
-      and_r0s3__93 <= _GEN_688 & _GEN_691;
-      xor_r0s3__29 <= ~(_GEN_472[0]);
-      and_r0s3__94 <= _GEN_688;
+      add_i3961_16_r0s3 <= add_i3961_16_r0s2;
+      and_r0s3__93 <= _GEN_686 & _GEN_689;
+      xor_r0s3__29 <= ~(_GEN_466[0]);
+      and_r0s3__94 <= _GEN_686;
       select_r0s3__30 <=
-        _GEN_689 ? ~(_GEN_472[2]) & _GEN_472[1] : ~(_GEN_472[4]) & _GEN_472[3];
-      and_r0s3__95 <= _GEN_689 & ~_GEN_690;
+        _GEN_687 ? ~(_GEN_466[2]) & _GEN_466[1] : ~(_GEN_466[4]) & _GEN_466[3];
+      and_r0s3__95 <= _GEN_687 & ~_GEN_688;
       select_r0s3__31 <=
-        _GEN_686 ? ~(_GEN_472[6]) & _GEN_472[5] : ~(_GEN_472[8]) & _GEN_472[7];
-      and_r0s3__96 <= _GEN_686 & ~_GEN_687;
-      and_r0s3__97 <= _GEN_688 & ~_GEN_691;
+        _GEN_684 ? ~(_GEN_466[6]) & _GEN_466[5] : ~(_GEN_466[8]) & _GEN_466[7];
+      and_r0s3__96 <= _GEN_684 & ~_GEN_685;
+      and_r0s3__97 <= _GEN_686 & ~_GEN_689;
     end
     if (_GEN_4)
-      cmp_i110_i_16_r0s4 <= _GEN_475[4:2] == 3'h5;
+      cmp_i110_i_16_r0s4 <= _GEN_469[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_16_r0s2 <= $signed(_GEN_470) < -10'shC;
+      cmp_i4982_16_r0s2 <= $signed(_GEN_464) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_16_r0s3 <= cmp_i4959_16_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__33 <= _GEN_116[130:128];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__16 <= sroa_speculated8500_r0s1__33;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__16 <= sroa_speculated8500_r0s2__16;
+      cmp_i4982_16_r0s3 <= cmp_i4982_16_r0s2;
     if (_GEN_4) begin
-      shl_i5117_16_r0s4 <= _GEN_692[3:0];
-      cmp_i110_i_1_16_r0s4 <= _GEN_475[4:2] == 3'h6;
-      shl_i5117_16_r0s4__1 <= _GEN_692[6:4];
-      cmp_i110_i_2_16_r0s4 <= &(_GEN_475[4:2]);
-      cmp_i110_i_3_16_r0s4 <= _GEN_475[4:2] == 3'h0;
-      cmp_i110_i_4_16_r0s4 <= _GEN_475[4:2] == 3'h1;
-      cmp_i110_i_5_16_r0s4 <= _GEN_475[4:2] == 3'h2;
-      cmp_i110_i_6_16_r0s4 <= _GEN_475[4:2] == 3'h3;
+      shl_i5140_16_r0s4 <= _GEN_690[3:0];
+      cmp_i110_i_1_16_r0s4 <= _GEN_469[4:2] == 3'h6;
+      shl_i5140_16_r0s4__1 <= _GEN_690[6:4];
+      cmp_i110_i_2_16_r0s4 <= &(_GEN_469[4:2]);
+      cmp_i110_i_3_16_r0s4 <= _GEN_469[4:2] == 3'h0;
+      cmp_i110_i_4_16_r0s4 <= _GEN_469[4:2] == 3'h1;
+      cmp_i110_i_5_16_r0s4 <= _GEN_469[4:2] == 3'h2;
+      cmp_i110_i_6_16_r0s4 <= _GEN_469[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_16_r0s3 <= _GEN_472[0];
+      add_i6974_16_r0s3 <= _GEN_466[0];
     if (_GEN_4)
-      add_i6963_16_r0s4 <= add_i6963_16_r0s3;
+      add_i6974_16_r0s4 <= add_i6974_16_r0s3;
     if (_GEN_5)
-      add_i6963_16_r0s3__1 <= _GEN_472[1];
+      add_i6974_16_r0s3__1 <= _GEN_466[1];
     if (_GEN_4)
-      add_i6963_16_r0s4__1 <= add_i6963_16_r0s3__1;
+      add_i6974_16_r0s4__1 <= add_i6974_16_r0s3__1;
     if (_GEN_5)
-      add_i6963_16_r0s3__2 <= _GEN_472[2];
+      add_i6974_16_r0s3__2 <= _GEN_466[2];
     if (_GEN_4)
-      add_i6963_16_r0s4__2 <= add_i6963_16_r0s3__2;
+      add_i6974_16_r0s4__2 <= add_i6974_16_r0s3__2;
     if (_GEN_5)
-      add_i6963_16_r0s3__3 <= _GEN_472[3];
+      add_i6974_16_r0s3__3 <= _GEN_466[3];
     if (_GEN_4)
-      add_i6963_16_r0s4__3 <= add_i6963_16_r0s3__3;
+      add_i6974_16_r0s4__3 <= add_i6974_16_r0s3__3;
     if (_GEN_5)
-      add_i6963_16_r0s3__4 <= _GEN_472[4];
+      add_i6974_16_r0s3__4 <= _GEN_466[4];
     if (_GEN_4)
-      add_i6963_16_r0s4__4 <= add_i6963_16_r0s3__4;
+      add_i6974_16_r0s4__4 <= add_i6974_16_r0s3__4;
     if (_GEN_5)
-      add_i6963_16_r0s3__5 <= _GEN_472[5];
+      add_i6974_16_r0s3__5 <= _GEN_466[5];
     if (_GEN_4)
-      add_i6963_16_r0s4__5 <= add_i6963_16_r0s3__5;
+      add_i6974_16_r0s4__5 <= add_i6974_16_r0s3__5;
     if (_GEN_5)
-      add_i6963_16_r0s3__6 <= _GEN_472[6];
+      add_i6974_16_r0s3__6 <= _GEN_466[6];
     if (_GEN_4)
-      add_i6963_16_r0s4__6 <= add_i6963_16_r0s3__6;
+      add_i6974_16_r0s4__6 <= add_i6974_16_r0s3__6;
     if (_GEN_5)
-      add_i6963_16_r0s3__7 <= _GEN_472[7];
+      add_i6974_16_r0s3__7 <= _GEN_466[7];
     if (_GEN_4)
-      add_i6963_16_r0s4__7 <= add_i6963_16_r0s3__7;
+      add_i6974_16_r0s4__7 <= add_i6974_16_r0s3__7;
     if (_GEN_5)
-      add_i6963_16_r0s3__8 <= _GEN_472[8];
+      add_i6974_16_r0s3__8 <= _GEN_466[8];
     if (_GEN_4)
-      add_i6963_16_r0s4__8 <= add_i6963_16_r0s3__8;
+      add_i6974_16_r0s4__8 <= add_i6974_16_r0s3__8;
     if (_GEN_3)
-      mul_i7087_16_r0s5 <=
+      mul_i7097_16_r0s5 <=
         {cmp_i110_i_6_16_r0s4
-           ? shl_i5117_16_r0s4[0]
-           : cmp_i110_i_5_16_r0s4 & shl_i5117_16_r0s4__1[0],
+           ? shl_i5140_16_r0s4[0]
+           : cmp_i110_i_5_16_r0s4 & shl_i5140_16_r0s4__1[0],
          cmp_i110_i_5_16_r0s4
-           ? shl_i5117_16_r0s4
-           : {1'h0, cmp_i110_i_4_16_r0s4 ? shl_i5117_16_r0s4__1 : 3'h0},
+           ? shl_i5140_16_r0s4
+           : {1'h0, cmp_i110_i_4_16_r0s4 ? shl_i5140_16_r0s4__1 : 3'h0},
          cmp_i110_i_4_16_r0s4
-           ? shl_i5117_16_r0s4
-           : {1'h0, cmp_i110_i_3_16_r0s4 ? shl_i5117_16_r0s4__1 : 3'h0},
+           ? shl_i5140_16_r0s4
+           : {1'h0, cmp_i110_i_3_16_r0s4 ? shl_i5140_16_r0s4__1 : 3'h0},
          cmp_i110_i_3_16_r0s4
-           ? shl_i5117_16_r0s4
-           : {1'h0, cmp_i110_i_2_16_r0s4 ? shl_i5117_16_r0s4__1 : 3'h0},
+           ? shl_i5140_16_r0s4
+           : {1'h0, cmp_i110_i_2_16_r0s4 ? shl_i5140_16_r0s4__1 : 3'h0},
          cmp_i110_i_2_16_r0s4
-           ? shl_i5117_16_r0s4
-           : {1'h0, cmp_i110_i_1_16_r0s4 ? shl_i5117_16_r0s4__1 : 3'h0},
+           ? shl_i5140_16_r0s4
+           : {1'h0, cmp_i110_i_1_16_r0s4 ? shl_i5140_16_r0s4__1 : 3'h0},
          cmp_i110_i_1_16_r0s4
-           ? shl_i5117_16_r0s4
-           : {1'h0, cmp_i110_i_16_r0s4 ? shl_i5117_16_r0s4__1 : 3'h0},
-         cmp_i110_i_16_r0s4 ? shl_i5117_16_r0s4 : 4'h0}
+           ? shl_i5140_16_r0s4
+           : {1'h0, cmp_i110_i_16_r0s4 ? shl_i5140_16_r0s4__1 : 3'h0},
+         cmp_i110_i_16_r0s4 ? shl_i5140_16_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_16_r0s4__8,
-           add_i6963_16_r0s4__7,
-           add_i6963_16_r0s4__6,
-           add_i6963_16_r0s4__5,
-           add_i6963_16_r0s4__4,
-           add_i6963_16_r0s4__3,
-           add_i6963_16_r0s4__2,
-           add_i6963_16_r0s4__1,
-           add_i6963_16_r0s4};
+           add_i6974_16_r0s4__8,
+           add_i6974_16_r0s4__7,
+           add_i6974_16_r0s4__6,
+           add_i6974_16_r0s4__5,
+           add_i6974_16_r0s4__4,
+           add_i6974_16_r0s4__3,
+           add_i6974_16_r0s4__2,
+           add_i6974_16_r0s4__1,
+           add_i6974_16_r0s4};
     if (_GEN_2)
-      mul_i7087_16_r0s6 <= mul_i7087_16_r0s5;
+      mul_i7097_16_r0s6 <= mul_i7097_16_r0s5;
     if (_GEN_4)
-      cmp_i5677_16_r0s4 <= $signed(_GEN_474) < 10'sh1;
+      cmp_i5700_16_r0s4 <= $signed(_GEN_468) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_16_r0s5 <= cmp_i5677_16_r0s4;
+      cmp_i5700_16_r0s5 <= cmp_i5700_16_r0s4;
     if (_GEN_2)
-      cmp_i5677_16_r0s6 <= cmp_i5677_16_r0s5;
+      cmp_i5700_16_r0s6 <= cmp_i5700_16_r0s5;
     if (_GEN_4)
-      v574_r0s4 <= $signed(_GEN_474) > 10'sh0 ? _GEN_474 : 10'h0;
+      v574_r0s4 <= $signed(_GEN_468) > 10'sh0 ? _GEN_468 : 10'h0;
     if (_GEN_3)
       v574_r0s5 <= v574_r0s4;
     if (_GEN_2)
       v574_r0s6 <= v574_r0s5;
     if (_GEN_1)
-      add_i4578_16_r0s7 <=
+      add_i4607_16_r0s7 <=
         {1'h0,
          v574_r0s6,
          9'h0,
@@ -16656,71 +15964,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_62[1] & (_GEN_63 | _GEN_62[2])
            : _GEN_62[4] & (_GEN_63 | (|{_GEN_62[5], _GEN_62[3:1]}))}
         + {10'h0,
-           mul_i7087_16_r0s6[24],
+           mul_i7097_16_r0s6[24],
            _GEN_62[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_62[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_16_r0s3 <= _GEN_471;
+      level95_sroa_0_0_v_16_r0s3 <= _GEN_465;
     if (_GEN_4)
-      level106_sroa_0_0_v_16_r0s4 <= level106_sroa_0_0_v_16_r0s3;
+      level95_sroa_0_0_v_16_r0s4 <= level95_sroa_0_0_v_16_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_16_r0s5 <= level106_sroa_0_0_v_16_r0s4;
+      level95_sroa_0_0_v_16_r0s5 <= level95_sroa_0_0_v_16_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_16_r0s6 <= level106_sroa_0_0_v_16_r0s5;
+      level95_sroa_0_0_v_16_r0s6 <= level95_sroa_0_0_v_16_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_16_r0s7 <= level106_sroa_0_0_v_16_r0s6;
+      level95_sroa_0_0_v_16_r0s7 <= level95_sroa_0_0_v_16_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_16_r0s8 <=
+      sroa_speculated8345_16_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__33, sroa_speculated8503_r0s7__32}
+          ? kept_sroa_0_0_r0s7[271:256]
           : and_r0s7__17
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_16_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_16_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_16_r0s7[14:0]
-                        : add_i4578_16_r0s7[17:3]})
-                | {level106_sroa_0_0_v_16_r0s7[9], 15'h0}
+                        ? add_i4607_16_r0s7[14:0]
+                        : add_i4607_16_r0s7[17:3]})
+                | {level95_sroa_0_0_v_16_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__34 <= _GEN_114[281:272];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__34 <= sroa_speculated8503_r0s1__34;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__34 <= sroa_speculated8503_r0s2__34;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__34 <= sroa_speculated8503_r0s3__34;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__34 <= sroa_speculated8503_r0s4__34;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__34 <= sroa_speculated8503_r0s5__34;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__34 <= sroa_speculated8503_r0s6__34;
+      icmp_r0s2__16 <= kept_sroa_0_0_r0[281:272] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__35 <= _GEN_114[287:282];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__35 <= sroa_speculated8503_r0s1__35;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__35 <= sroa_speculated8503_r0s2__35;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__35 <= sroa_speculated8503_r0s3__35;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__35 <= sroa_speculated8503_r0s4__35;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__35 <= sroa_speculated8503_r0s5__35;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__35 <= sroa_speculated8503_r0s6__35;
-    if (_GEN_7)
-      icmp_r0s1__16 <= _GEN_114[281:272] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__16 <= icmp_r0s1__16;
-    if (_GEN_7)
-      xor_r0s1__17 <= |(_GEN_116[143:136]);
+      xor_r0s1__17 <= |(kept_sroa_5_0_r0[143:136]);
     if (_GEN_6)
       xor_r0s2__17 <= xor_r0s1__17;
     if (_GEN_5)
       and_r0s3__98 <=
-        ~(or_cond7491_r0s2 ? _GEN_476 == 10'h0 : icmp_r0s2__16) & xor_r0s2__17;
+        ~(or_cond7501_r0s2 ? _GEN_470 == 10'h0 : icmp_r0s2__16) & xor_r0s2__17;
     if (_GEN_4)
       and_r0s4__18 <= and_r0s3__98;
     if (_GEN_3)
@@ -16729,128 +16007,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__18 <= and_r0s5__18;
     if (_GEN_1)
       and_r0s7__18 <= and_r0s6__18;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__34 <= _GEN_116[143:139];
     if (_GEN_6)
-      add_i3932_17_r0s2 <= _GEN_477;
+      add_i3961_17_r0s2 <= _GEN_471;
     if (_GEN_5) begin
-      add_i3932_17_r0s3 <= add_i3932_17_r0s2;
-      and_r0s3__99 <= _GEN_695 & _GEN_698;
-      xor_r0s3__30 <= ~(_GEN_479[0]);
-      and_r0s3__100 <= _GEN_695;
+      add_i3961_17_r0s3 <= add_i3961_17_r0s2;
+      and_r0s3__99 <= _GEN_693 & _GEN_696;
+      xor_r0s3__30 <= ~(_GEN_473[0]);
+      and_r0s3__100 <= _GEN_693;
       select_r0s3__32 <=
-        _GEN_696 ? ~(_GEN_479[2]) & _GEN_479[1] : ~(_GEN_479[4]) & _GEN_479[3];
-      and_r0s3__101 <= _GEN_696 & ~_GEN_697;
+        _GEN_694 ? ~(_GEN_473[2]) & _GEN_473[1] : ~(_GEN_473[4]) & _GEN_473[3];
+      and_r0s3__101 <= _GEN_694 & ~_GEN_695;
       select_r0s3__33 <=
-        _GEN_693 ? ~(_GEN_479[6]) & _GEN_479[5] : ~(_GEN_479[8]) & _GEN_479[7];
-      and_r0s3__102 <= _GEN_693 & ~_GEN_694;
-      and_r0s3__103 <= _GEN_695 & ~_GEN_698;
+        _GEN_691 ? ~(_GEN_473[6]) & _GEN_473[5] : ~(_GEN_473[8]) & _GEN_473[7];
+      and_r0s3__102 <= _GEN_691 & ~_GEN_692;
+      and_r0s3__103 <= _GEN_693 & ~_GEN_696;
     end
     if (_GEN_4)
-      cmp_i110_i_17_r0s4 <= _GEN_482[4:2] == 3'h5;
+      cmp_i110_i_17_r0s4 <= _GEN_476[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_17_r0s2 <= $signed(_GEN_477) < -10'shC;
+      cmp_i4982_17_r0s2 <= $signed(_GEN_471) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_17_r0s3 <= cmp_i4959_17_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__35 <= _GEN_116[138:136];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__17 <= sroa_speculated8500_r0s1__35;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__17 <= sroa_speculated8500_r0s2__17;
+      cmp_i4982_17_r0s3 <= cmp_i4982_17_r0s2;
     if (_GEN_4) begin
-      shl_i5117_17_r0s4 <= _GEN_699[3:0];
-      cmp_i110_i_1_17_r0s4 <= _GEN_482[4:2] == 3'h6;
-      shl_i5117_17_r0s4__1 <= _GEN_699[6:4];
-      cmp_i110_i_2_17_r0s4 <= &(_GEN_482[4:2]);
-      cmp_i110_i_3_17_r0s4 <= _GEN_482[4:2] == 3'h0;
-      cmp_i110_i_4_17_r0s4 <= _GEN_482[4:2] == 3'h1;
-      cmp_i110_i_5_17_r0s4 <= _GEN_482[4:2] == 3'h2;
-      cmp_i110_i_6_17_r0s4 <= _GEN_482[4:2] == 3'h3;
+      shl_i5140_17_r0s4 <= _GEN_697[3:0];
+      cmp_i110_i_1_17_r0s4 <= _GEN_476[4:2] == 3'h6;
+      shl_i5140_17_r0s4__1 <= _GEN_697[6:4];
+      cmp_i110_i_2_17_r0s4 <= &(_GEN_476[4:2]);
+      cmp_i110_i_3_17_r0s4 <= _GEN_476[4:2] == 3'h0;
+      cmp_i110_i_4_17_r0s4 <= _GEN_476[4:2] == 3'h1;
+      cmp_i110_i_5_17_r0s4 <= _GEN_476[4:2] == 3'h2;
+      cmp_i110_i_6_17_r0s4 <= _GEN_476[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_17_r0s3 <= _GEN_479[0];
+      add_i6974_17_r0s3 <= _GEN_473[0];
     if (_GEN_4)
-      add_i6963_17_r0s4 <= add_i6963_17_r0s3;
+      add_i6974_17_r0s4 <= add_i6974_17_r0s3;
     if (_GEN_5)
-      add_i6963_17_r0s3__1 <= _GEN_479[1];
+      add_i6974_17_r0s3__1 <= _GEN_473[1];
     if (_GEN_4)
-      add_i6963_17_r0s4__1 <= add_i6963_17_r0s3__1;
+      add_i6974_17_r0s4__1 <= add_i6974_17_r0s3__1;
     if (_GEN_5)
-      add_i6963_17_r0s3__2 <= _GEN_479[2];
+      add_i6974_17_r0s3__2 <= _GEN_473[2];
     if (_GEN_4)
-      add_i6963_17_r0s4__2 <= add_i6963_17_r0s3__2;
+      add_i6974_17_r0s4__2 <= add_i6974_17_r0s3__2;
     if (_GEN_5)
-      add_i6963_17_r0s3__3 <= _GEN_479[3];
+      add_i6974_17_r0s3__3 <= _GEN_473[3];
     if (_GEN_4)
-      add_i6963_17_r0s4__3 <= add_i6963_17_r0s3__3;
+      add_i6974_17_r0s4__3 <= add_i6974_17_r0s3__3;
     if (_GEN_5)
-      add_i6963_17_r0s3__4 <= _GEN_479[4];
+      add_i6974_17_r0s3__4 <= _GEN_473[4];
     if (_GEN_4)
-      add_i6963_17_r0s4__4 <= add_i6963_17_r0s3__4;
+      add_i6974_17_r0s4__4 <= add_i6974_17_r0s3__4;
     if (_GEN_5)
-      add_i6963_17_r0s3__5 <= _GEN_479[5];
+      add_i6974_17_r0s3__5 <= _GEN_473[5];
     if (_GEN_4)
-      add_i6963_17_r0s4__5 <= add_i6963_17_r0s3__5;
+      add_i6974_17_r0s4__5 <= add_i6974_17_r0s3__5;
     if (_GEN_5)
-      add_i6963_17_r0s3__6 <= _GEN_479[6];
+      add_i6974_17_r0s3__6 <= _GEN_473[6];
     if (_GEN_4)
-      add_i6963_17_r0s4__6 <= add_i6963_17_r0s3__6;
+      add_i6974_17_r0s4__6 <= add_i6974_17_r0s3__6;
     if (_GEN_5)
-      add_i6963_17_r0s3__7 <= _GEN_479[7];
+      add_i6974_17_r0s3__7 <= _GEN_473[7];
     if (_GEN_4)
-      add_i6963_17_r0s4__7 <= add_i6963_17_r0s3__7;
+      add_i6974_17_r0s4__7 <= add_i6974_17_r0s3__7;
     if (_GEN_5)
-      add_i6963_17_r0s3__8 <= _GEN_479[8];
+      add_i6974_17_r0s3__8 <= _GEN_473[8];
     if (_GEN_4)
-      add_i6963_17_r0s4__8 <= add_i6963_17_r0s3__8;
+      add_i6974_17_r0s4__8 <= add_i6974_17_r0s3__8;
     if (_GEN_3)
-      mul_i7087_17_r0s5 <=
+      mul_i7097_17_r0s5 <=
         {cmp_i110_i_6_17_r0s4
-           ? shl_i5117_17_r0s4[0]
-           : cmp_i110_i_5_17_r0s4 & shl_i5117_17_r0s4__1[0],
+           ? shl_i5140_17_r0s4[0]
+           : cmp_i110_i_5_17_r0s4 & shl_i5140_17_r0s4__1[0],
          cmp_i110_i_5_17_r0s4
-           ? shl_i5117_17_r0s4
-           : {1'h0, cmp_i110_i_4_17_r0s4 ? shl_i5117_17_r0s4__1 : 3'h0},
+           ? shl_i5140_17_r0s4
+           : {1'h0, cmp_i110_i_4_17_r0s4 ? shl_i5140_17_r0s4__1 : 3'h0},
          cmp_i110_i_4_17_r0s4
-           ? shl_i5117_17_r0s4
-           : {1'h0, cmp_i110_i_3_17_r0s4 ? shl_i5117_17_r0s4__1 : 3'h0},
+           ? shl_i5140_17_r0s4
+           : {1'h0, cmp_i110_i_3_17_r0s4 ? shl_i5140_17_r0s4__1 : 3'h0},
          cmp_i110_i_3_17_r0s4
-           ? shl_i5117_17_r0s4
-           : {1'h0, cmp_i110_i_2_17_r0s4 ? shl_i5117_17_r0s4__1 : 3'h0},
+           ? shl_i5140_17_r0s4
+           : {1'h0, cmp_i110_i_2_17_r0s4 ? shl_i5140_17_r0s4__1 : 3'h0},
          cmp_i110_i_2_17_r0s4
-           ? shl_i5117_17_r0s4
-           : {1'h0, cmp_i110_i_1_17_r0s4 ? shl_i5117_17_r0s4__1 : 3'h0},
+           ? shl_i5140_17_r0s4
+           : {1'h0, cmp_i110_i_1_17_r0s4 ? shl_i5140_17_r0s4__1 : 3'h0},
          cmp_i110_i_1_17_r0s4
-           ? shl_i5117_17_r0s4
-           : {1'h0, cmp_i110_i_17_r0s4 ? shl_i5117_17_r0s4__1 : 3'h0},
-         cmp_i110_i_17_r0s4 ? shl_i5117_17_r0s4 : 4'h0}
+           ? shl_i5140_17_r0s4
+           : {1'h0, cmp_i110_i_17_r0s4 ? shl_i5140_17_r0s4__1 : 3'h0},
+         cmp_i110_i_17_r0s4 ? shl_i5140_17_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_17_r0s4__8,
-           add_i6963_17_r0s4__7,
-           add_i6963_17_r0s4__6,
-           add_i6963_17_r0s4__5,
-           add_i6963_17_r0s4__4,
-           add_i6963_17_r0s4__3,
-           add_i6963_17_r0s4__2,
-           add_i6963_17_r0s4__1,
-           add_i6963_17_r0s4};
+           add_i6974_17_r0s4__8,
+           add_i6974_17_r0s4__7,
+           add_i6974_17_r0s4__6,
+           add_i6974_17_r0s4__5,
+           add_i6974_17_r0s4__4,
+           add_i6974_17_r0s4__3,
+           add_i6974_17_r0s4__2,
+           add_i6974_17_r0s4__1,
+           add_i6974_17_r0s4};
     if (_GEN_2)
-      mul_i7087_17_r0s6 <= mul_i7087_17_r0s5;
+      mul_i7097_17_r0s6 <= mul_i7097_17_r0s5;
     if (_GEN_4)
-      cmp_i5677_17_r0s4 <= $signed(_GEN_481) < 10'sh1;
+      cmp_i5700_17_r0s4 <= $signed(_GEN_475) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_17_r0s5 <= cmp_i5677_17_r0s4;
+      cmp_i5700_17_r0s5 <= cmp_i5700_17_r0s4;
     if (_GEN_2)
-      cmp_i5677_17_r0s6 <= cmp_i5677_17_r0s5;
+      cmp_i5700_17_r0s6 <= cmp_i5700_17_r0s5;
     if (_GEN_4)
-      v598_r0s4 <= $signed(_GEN_481) > 10'sh0 ? _GEN_481 : 10'h0;
+      v598_r0s4 <= $signed(_GEN_475) > 10'sh0 ? _GEN_475 : 10'h0;
     if (_GEN_3)
       v598_r0s5 <= v598_r0s4;
     if (_GEN_2)
       v598_r0s6 <= v598_r0s5;
     if (_GEN_1)
-      add_i4578_17_r0s7 <=
+      add_i4607_17_r0s7 <=
         {1'h0,
          v598_r0s6,
          9'h0,
@@ -16858,71 +16128,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_65[1] & (_GEN_66 | _GEN_65[2])
            : _GEN_65[4] & (_GEN_66 | (|{_GEN_65[5], _GEN_65[3:1]}))}
         + {10'h0,
-           mul_i7087_17_r0s6[24],
+           mul_i7097_17_r0s6[24],
            _GEN_65[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_65[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_17_r0s3 <= _GEN_478;
+      level95_sroa_0_0_v_17_r0s3 <= _GEN_472;
     if (_GEN_4)
-      level106_sroa_0_0_v_17_r0s4 <= level106_sroa_0_0_v_17_r0s3;
+      level95_sroa_0_0_v_17_r0s4 <= level95_sroa_0_0_v_17_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_17_r0s5 <= level106_sroa_0_0_v_17_r0s4;
+      level95_sroa_0_0_v_17_r0s5 <= level95_sroa_0_0_v_17_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_17_r0s6 <= level106_sroa_0_0_v_17_r0s5;
+      level95_sroa_0_0_v_17_r0s6 <= level95_sroa_0_0_v_17_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_17_r0s7 <= level106_sroa_0_0_v_17_r0s6;
+      level95_sroa_0_0_v_17_r0s7 <= level95_sroa_0_0_v_17_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_17_r0s8 <=
+      sroa_speculated8345_17_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__35, sroa_speculated8503_r0s7__34}
+          ? kept_sroa_0_0_r0s7[287:272]
           : and_r0s7__18
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_17_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_17_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_17_r0s7[14:0]
-                        : add_i4578_17_r0s7[17:3]})
-                | {level106_sroa_0_0_v_17_r0s7[9], 15'h0}
+                        ? add_i4607_17_r0s7[14:0]
+                        : add_i4607_17_r0s7[17:3]})
+                | {level95_sroa_0_0_v_17_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__36 <= _GEN_114[297:288];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__36 <= sroa_speculated8503_r0s1__36;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__36 <= sroa_speculated8503_r0s2__36;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__36 <= sroa_speculated8503_r0s3__36;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__36 <= sroa_speculated8503_r0s4__36;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__36 <= sroa_speculated8503_r0s5__36;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__36 <= sroa_speculated8503_r0s6__36;
+      icmp_r0s2__17 <= kept_sroa_0_0_r0[297:288] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__37 <= _GEN_114[303:298];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__37 <= sroa_speculated8503_r0s1__37;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__37 <= sroa_speculated8503_r0s2__37;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__37 <= sroa_speculated8503_r0s3__37;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__37 <= sroa_speculated8503_r0s4__37;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__37 <= sroa_speculated8503_r0s5__37;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__37 <= sroa_speculated8503_r0s6__37;
-    if (_GEN_7)
-      icmp_r0s1__17 <= _GEN_114[297:288] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__17 <= icmp_r0s1__17;
-    if (_GEN_7)
-      xor_r0s1__18 <= |(_GEN_116[151:144]);
+      xor_r0s1__18 <= |(kept_sroa_5_0_r0[151:144]);
     if (_GEN_6)
       xor_r0s2__18 <= xor_r0s1__18;
     if (_GEN_5)
       and_r0s3__104 <=
-        ~(or_cond7491_r0s2 ? _GEN_483 == 10'h0 : icmp_r0s2__17) & xor_r0s2__18;
+        ~(or_cond7501_r0s2 ? _GEN_477 == 10'h0 : icmp_r0s2__17) & xor_r0s2__18;
     if (_GEN_4)
       and_r0s4__19 <= and_r0s3__104;
     if (_GEN_3)
@@ -16931,128 +16171,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__19 <= and_r0s5__19;
     if (_GEN_1)
       and_r0s7__19 <= and_r0s6__19;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__36 <= _GEN_116[151:147];
     if (_GEN_6)
-      add_i3932_18_r0s2 <= _GEN_484;
+      add_i3961_18_r0s2 <= _GEN_478;
     if (_GEN_5) begin
-      add_i3932_18_r0s3 <= add_i3932_18_r0s2;
-      and_r0s3__105 <= _GEN_702 & _GEN_705;
-      xor_r0s3__31 <= ~(_GEN_486[0]);
-      and_r0s3__106 <= _GEN_702;
+      add_i3961_18_r0s3 <= add_i3961_18_r0s2;
+      and_r0s3__105 <= _GEN_700 & _GEN_703;
+      xor_r0s3__31 <= ~(_GEN_480[0]);
+      and_r0s3__106 <= _GEN_700;
       select_r0s3__34 <=
-        _GEN_703 ? ~(_GEN_486[2]) & _GEN_486[1] : ~(_GEN_486[4]) & _GEN_486[3];
-      and_r0s3__107 <= _GEN_703 & ~_GEN_704;
+        _GEN_701 ? ~(_GEN_480[2]) & _GEN_480[1] : ~(_GEN_480[4]) & _GEN_480[3];
+      and_r0s3__107 <= _GEN_701 & ~_GEN_702;
       select_r0s3__35 <=
-        _GEN_700 ? ~(_GEN_486[6]) & _GEN_486[5] : ~(_GEN_486[8]) & _GEN_486[7];
-      and_r0s3__108 <= _GEN_700 & ~_GEN_701;
-      and_r0s3__109 <= _GEN_702 & ~_GEN_705;
+        _GEN_698 ? ~(_GEN_480[6]) & _GEN_480[5] : ~(_GEN_480[8]) & _GEN_480[7];
+      and_r0s3__108 <= _GEN_698 & ~_GEN_699;
+      and_r0s3__109 <= _GEN_700 & ~_GEN_703;
     end
     if (_GEN_4)
-      cmp_i110_i_18_r0s4 <= _GEN_489[4:2] == 3'h5;
+      cmp_i110_i_18_r0s4 <= _GEN_483[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_18_r0s2 <= $signed(_GEN_484) < -10'shC;
+      cmp_i4982_18_r0s2 <= $signed(_GEN_478) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_18_r0s3 <= cmp_i4959_18_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__37 <= _GEN_116[146:144];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__18 <= sroa_speculated8500_r0s1__37;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__18 <= sroa_speculated8500_r0s2__18;
+      cmp_i4982_18_r0s3 <= cmp_i4982_18_r0s2;
     if (_GEN_4) begin
-      shl_i5117_18_r0s4 <= _GEN_706[3:0];
-      cmp_i110_i_1_18_r0s4 <= _GEN_489[4:2] == 3'h6;
-      shl_i5117_18_r0s4__1 <= _GEN_706[6:4];
-      cmp_i110_i_2_18_r0s4 <= &(_GEN_489[4:2]);
-      cmp_i110_i_3_18_r0s4 <= _GEN_489[4:2] == 3'h0;
-      cmp_i110_i_4_18_r0s4 <= _GEN_489[4:2] == 3'h1;
-      cmp_i110_i_5_18_r0s4 <= _GEN_489[4:2] == 3'h2;
-      cmp_i110_i_6_18_r0s4 <= _GEN_489[4:2] == 3'h3;
+      shl_i5140_18_r0s4 <= _GEN_704[3:0];
+      cmp_i110_i_1_18_r0s4 <= _GEN_483[4:2] == 3'h6;
+      shl_i5140_18_r0s4__1 <= _GEN_704[6:4];
+      cmp_i110_i_2_18_r0s4 <= &(_GEN_483[4:2]);
+      cmp_i110_i_3_18_r0s4 <= _GEN_483[4:2] == 3'h0;
+      cmp_i110_i_4_18_r0s4 <= _GEN_483[4:2] == 3'h1;
+      cmp_i110_i_5_18_r0s4 <= _GEN_483[4:2] == 3'h2;
+      cmp_i110_i_6_18_r0s4 <= _GEN_483[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_18_r0s3 <= _GEN_486[0];
+      add_i6974_18_r0s3 <= _GEN_480[0];
     if (_GEN_4)
-      add_i6963_18_r0s4 <= add_i6963_18_r0s3;
+      add_i6974_18_r0s4 <= add_i6974_18_r0s3;
     if (_GEN_5)
-      add_i6963_18_r0s3__1 <= _GEN_486[1];
+      add_i6974_18_r0s3__1 <= _GEN_480[1];
     if (_GEN_4)
-      add_i6963_18_r0s4__1 <= add_i6963_18_r0s3__1;
+      add_i6974_18_r0s4__1 <= add_i6974_18_r0s3__1;
     if (_GEN_5)
-      add_i6963_18_r0s3__2 <= _GEN_486[2];
+      add_i6974_18_r0s3__2 <= _GEN_480[2];
     if (_GEN_4)
-      add_i6963_18_r0s4__2 <= add_i6963_18_r0s3__2;
+      add_i6974_18_r0s4__2 <= add_i6974_18_r0s3__2;
     if (_GEN_5)
-      add_i6963_18_r0s3__3 <= _GEN_486[3];
+      add_i6974_18_r0s3__3 <= _GEN_480[3];
     if (_GEN_4)
-      add_i6963_18_r0s4__3 <= add_i6963_18_r0s3__3;
+      add_i6974_18_r0s4__3 <= add_i6974_18_r0s3__3;
     if (_GEN_5)
-      add_i6963_18_r0s3__4 <= _GEN_486[4];
+      add_i6974_18_r0s3__4 <= _GEN_480[4];
     if (_GEN_4)
-      add_i6963_18_r0s4__4 <= add_i6963_18_r0s3__4;
+      add_i6974_18_r0s4__4 <= add_i6974_18_r0s3__4;
     if (_GEN_5)
-      add_i6963_18_r0s3__5 <= _GEN_486[5];
+      add_i6974_18_r0s3__5 <= _GEN_480[5];
     if (_GEN_4)
-      add_i6963_18_r0s4__5 <= add_i6963_18_r0s3__5;
+      add_i6974_18_r0s4__5 <= add_i6974_18_r0s3__5;
     if (_GEN_5)
-      add_i6963_18_r0s3__6 <= _GEN_486[6];
+      add_i6974_18_r0s3__6 <= _GEN_480[6];
     if (_GEN_4)
-      add_i6963_18_r0s4__6 <= add_i6963_18_r0s3__6;
+      add_i6974_18_r0s4__6 <= add_i6974_18_r0s3__6;
     if (_GEN_5)
-      add_i6963_18_r0s3__7 <= _GEN_486[7];
+      add_i6974_18_r0s3__7 <= _GEN_480[7];
     if (_GEN_4)
-      add_i6963_18_r0s4__7 <= add_i6963_18_r0s3__7;
+      add_i6974_18_r0s4__7 <= add_i6974_18_r0s3__7;
     if (_GEN_5)
-      add_i6963_18_r0s3__8 <= _GEN_486[8];
+      add_i6974_18_r0s3__8 <= _GEN_480[8];
     if (_GEN_4)
-      add_i6963_18_r0s4__8 <= add_i6963_18_r0s3__8;
+      add_i6974_18_r0s4__8 <= add_i6974_18_r0s3__8;
     if (_GEN_3)
-      mul_i7087_18_r0s5 <=
+      mul_i7097_18_r0s5 <=
         {cmp_i110_i_6_18_r0s4
-           ? shl_i5117_18_r0s4[0]
-           : cmp_i110_i_5_18_r0s4 & shl_i5117_18_r0s4__1[0],
+           ? shl_i5140_18_r0s4[0]
+           : cmp_i110_i_5_18_r0s4 & shl_i5140_18_r0s4__1[0],
          cmp_i110_i_5_18_r0s4
-           ? shl_i5117_18_r0s4
-           : {1'h0, cmp_i110_i_4_18_r0s4 ? shl_i5117_18_r0s4__1 : 3'h0},
+           ? shl_i5140_18_r0s4
+           : {1'h0, cmp_i110_i_4_18_r0s4 ? shl_i5140_18_r0s4__1 : 3'h0},
          cmp_i110_i_4_18_r0s4
-           ? shl_i5117_18_r0s4
-           : {1'h0, cmp_i110_i_3_18_r0s4 ? shl_i5117_18_r0s4__1 : 3'h0},
+           ? shl_i5140_18_r0s4
+           : {1'h0, cmp_i110_i_3_18_r0s4 ? shl_i5140_18_r0s4__1 : 3'h0},
          cmp_i110_i_3_18_r0s4
-           ? shl_i5117_18_r0s4
-           : {1'h0, cmp_i110_i_2_18_r0s4 ? shl_i5117_18_r0s4__1 : 3'h0},
+           ? shl_i5140_18_r0s4
+           : {1'h0, cmp_i110_i_2_18_r0s4 ? shl_i5140_18_r0s4__1 : 3'h0},
          cmp_i110_i_2_18_r0s4
-           ? shl_i5117_18_r0s4
-           : {1'h0, cmp_i110_i_1_18_r0s4 ? shl_i5117_18_r0s4__1 : 3'h0},
+           ? shl_i5140_18_r0s4
+           : {1'h0, cmp_i110_i_1_18_r0s4 ? shl_i5140_18_r0s4__1 : 3'h0},
          cmp_i110_i_1_18_r0s4
-           ? shl_i5117_18_r0s4
-           : {1'h0, cmp_i110_i_18_r0s4 ? shl_i5117_18_r0s4__1 : 3'h0},
-         cmp_i110_i_18_r0s4 ? shl_i5117_18_r0s4 : 4'h0}
+           ? shl_i5140_18_r0s4
+           : {1'h0, cmp_i110_i_18_r0s4 ? shl_i5140_18_r0s4__1 : 3'h0},
+         cmp_i110_i_18_r0s4 ? shl_i5140_18_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_18_r0s4__8,
-           add_i6963_18_r0s4__7,
-           add_i6963_18_r0s4__6,
-           add_i6963_18_r0s4__5,
-           add_i6963_18_r0s4__4,
-           add_i6963_18_r0s4__3,
-           add_i6963_18_r0s4__2,
-           add_i6963_18_r0s4__1,
-           add_i6963_18_r0s4};
+           add_i6974_18_r0s4__8,
+           add_i6974_18_r0s4__7,
+           add_i6974_18_r0s4__6,
+           add_i6974_18_r0s4__5,
+           add_i6974_18_r0s4__4,
+           add_i6974_18_r0s4__3,
+           add_i6974_18_r0s4__2,
+           add_i6974_18_r0s4__1,
+           add_i6974_18_r0s4};
     if (_GEN_2)
-      mul_i7087_18_r0s6 <= mul_i7087_18_r0s5;
+      mul_i7097_18_r0s6 <= mul_i7097_18_r0s5;
     if (_GEN_4)
-      cmp_i5677_18_r0s4 <= $signed(_GEN_488) < 10'sh1;
+      cmp_i5700_18_r0s4 <= $signed(_GEN_482) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_18_r0s5 <= cmp_i5677_18_r0s4;
+      cmp_i5700_18_r0s5 <= cmp_i5700_18_r0s4;
     if (_GEN_2)
-      cmp_i5677_18_r0s6 <= cmp_i5677_18_r0s5;
+      cmp_i5700_18_r0s6 <= cmp_i5700_18_r0s5;
     if (_GEN_4)
-      v622_r0s4 <= $signed(_GEN_488) > 10'sh0 ? _GEN_488 : 10'h0;
+      v622_r0s4 <= $signed(_GEN_482) > 10'sh0 ? _GEN_482 : 10'h0;
     if (_GEN_3)
       v622_r0s5 <= v622_r0s4;
     if (_GEN_2)
       v622_r0s6 <= v622_r0s5;
     if (_GEN_1)
-      add_i4578_18_r0s7 <=
+      add_i4607_18_r0s7 <=
         {1'h0,
          v622_r0s6,
          9'h0,
@@ -17060,71 +16292,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_68[1] & (_GEN_69 | _GEN_68[2])
            : _GEN_68[4] & (_GEN_69 | (|{_GEN_68[5], _GEN_68[3:1]}))}
         + {10'h0,
-           mul_i7087_18_r0s6[24],
+           mul_i7097_18_r0s6[24],
            _GEN_68[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_68[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_18_r0s3 <= _GEN_485;
+      level95_sroa_0_0_v_18_r0s3 <= _GEN_479;
     if (_GEN_4)
-      level106_sroa_0_0_v_18_r0s4 <= level106_sroa_0_0_v_18_r0s3;
+      level95_sroa_0_0_v_18_r0s4 <= level95_sroa_0_0_v_18_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_18_r0s5 <= level106_sroa_0_0_v_18_r0s4;
+      level95_sroa_0_0_v_18_r0s5 <= level95_sroa_0_0_v_18_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_18_r0s6 <= level106_sroa_0_0_v_18_r0s5;
+      level95_sroa_0_0_v_18_r0s6 <= level95_sroa_0_0_v_18_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_18_r0s7 <= level106_sroa_0_0_v_18_r0s6;
+      level95_sroa_0_0_v_18_r0s7 <= level95_sroa_0_0_v_18_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_18_r0s8 <=
+      sroa_speculated8345_18_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__37, sroa_speculated8503_r0s7__36}
+          ? kept_sroa_0_0_r0s7[303:288]
           : and_r0s7__19
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_18_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_18_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_18_r0s7[14:0]
-                        : add_i4578_18_r0s7[17:3]})
-                | {level106_sroa_0_0_v_18_r0s7[9], 15'h0}
+                        ? add_i4607_18_r0s7[14:0]
+                        : add_i4607_18_r0s7[17:3]})
+                | {level95_sroa_0_0_v_18_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__38 <= _GEN_114[313:304];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__38 <= sroa_speculated8503_r0s1__38;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__38 <= sroa_speculated8503_r0s2__38;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__38 <= sroa_speculated8503_r0s3__38;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__38 <= sroa_speculated8503_r0s4__38;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__38 <= sroa_speculated8503_r0s5__38;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__38 <= sroa_speculated8503_r0s6__38;
+      icmp_r0s2__18 <= kept_sroa_0_0_r0[313:304] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__39 <= _GEN_114[319:314];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__39 <= sroa_speculated8503_r0s1__39;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__39 <= sroa_speculated8503_r0s2__39;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__39 <= sroa_speculated8503_r0s3__39;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__39 <= sroa_speculated8503_r0s4__39;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__39 <= sroa_speculated8503_r0s5__39;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__39 <= sroa_speculated8503_r0s6__39;
-    if (_GEN_7)
-      icmp_r0s1__18 <= _GEN_114[313:304] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__18 <= icmp_r0s1__18;
-    if (_GEN_7)
-      xor_r0s1__19 <= |(_GEN_116[159:152]);
+      xor_r0s1__19 <= |(kept_sroa_5_0_r0[159:152]);
     if (_GEN_6)
       xor_r0s2__19 <= xor_r0s1__19;
     if (_GEN_5)
       and_r0s3__110 <=
-        ~(or_cond7491_r0s2 ? _GEN_490 == 10'h0 : icmp_r0s2__18) & xor_r0s2__19;
+        ~(or_cond7501_r0s2 ? _GEN_484 == 10'h0 : icmp_r0s2__18) & xor_r0s2__19;
     if (_GEN_4)
       and_r0s4__20 <= and_r0s3__110;
     if (_GEN_3)
@@ -17133,128 +16335,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__20 <= and_r0s5__20;
     if (_GEN_1)
       and_r0s7__20 <= and_r0s6__20;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__38 <= _GEN_116[159:155];
     if (_GEN_6)
-      add_i3932_19_r0s2 <= _GEN_491;
+      add_i3961_19_r0s2 <= _GEN_485;
     if (_GEN_5) begin
-      add_i3932_19_r0s3 <= add_i3932_19_r0s2;
-      and_r0s3__111 <= _GEN_709 & _GEN_712;
-      xor_r0s3__32 <= ~(_GEN_493[0]);
-      and_r0s3__112 <= _GEN_709;
+      add_i3961_19_r0s3 <= add_i3961_19_r0s2;
+      and_r0s3__111 <= _GEN_707 & _GEN_710;
+      xor_r0s3__32 <= ~(_GEN_487[0]);
+      and_r0s3__112 <= _GEN_707;
       select_r0s3__36 <=
-        _GEN_710 ? ~(_GEN_493[2]) & _GEN_493[1] : ~(_GEN_493[4]) & _GEN_493[3];
-      and_r0s3__113 <= _GEN_710 & ~_GEN_711;
+        _GEN_708 ? ~(_GEN_487[2]) & _GEN_487[1] : ~(_GEN_487[4]) & _GEN_487[3];
+      and_r0s3__113 <= _GEN_708 & ~_GEN_709;
       select_r0s3__37 <=
-        _GEN_707 ? ~(_GEN_493[6]) & _GEN_493[5] : ~(_GEN_493[8]) & _GEN_493[7];
-      and_r0s3__114 <= _GEN_707 & ~_GEN_708;
-      and_r0s3__115 <= _GEN_709 & ~_GEN_712;
+        _GEN_705 ? ~(_GEN_487[6]) & _GEN_487[5] : ~(_GEN_487[8]) & _GEN_487[7];
+      and_r0s3__114 <= _GEN_705 & ~_GEN_706;
+      and_r0s3__115 <= _GEN_707 & ~_GEN_710;
     end
     if (_GEN_4)
-      cmp_i110_i_19_r0s4 <= _GEN_496[4:2] == 3'h5;
+      cmp_i110_i_19_r0s4 <= _GEN_490[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_19_r0s2 <= $signed(_GEN_491) < -10'shC;
+      cmp_i4982_19_r0s2 <= $signed(_GEN_485) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_19_r0s3 <= cmp_i4959_19_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__39 <= _GEN_116[154:152];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__19 <= sroa_speculated8500_r0s1__39;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__19 <= sroa_speculated8500_r0s2__19;
+      cmp_i4982_19_r0s3 <= cmp_i4982_19_r0s2;
     if (_GEN_4) begin
-      shl_i5117_19_r0s4 <= _GEN_713[3:0];
-      cmp_i110_i_1_19_r0s4 <= _GEN_496[4:2] == 3'h6;
-      shl_i5117_19_r0s4__1 <= _GEN_713[6:4];
-      cmp_i110_i_2_19_r0s4 <= &(_GEN_496[4:2]);
-      cmp_i110_i_3_19_r0s4 <= _GEN_496[4:2] == 3'h0;
-      cmp_i110_i_4_19_r0s4 <= _GEN_496[4:2] == 3'h1;
-      cmp_i110_i_5_19_r0s4 <= _GEN_496[4:2] == 3'h2;
-      cmp_i110_i_6_19_r0s4 <= _GEN_496[4:2] == 3'h3;
+      shl_i5140_19_r0s4 <= _GEN_711[3:0];
+      cmp_i110_i_1_19_r0s4 <= _GEN_490[4:2] == 3'h6;
+      shl_i5140_19_r0s4__1 <= _GEN_711[6:4];
+      cmp_i110_i_2_19_r0s4 <= &(_GEN_490[4:2]);
+      cmp_i110_i_3_19_r0s4 <= _GEN_490[4:2] == 3'h0;
+      cmp_i110_i_4_19_r0s4 <= _GEN_490[4:2] == 3'h1;
+      cmp_i110_i_5_19_r0s4 <= _GEN_490[4:2] == 3'h2;
+      cmp_i110_i_6_19_r0s4 <= _GEN_490[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_19_r0s3 <= _GEN_493[0];
+      add_i6974_19_r0s3 <= _GEN_487[0];
     if (_GEN_4)
-      add_i6963_19_r0s4 <= add_i6963_19_r0s3;
+      add_i6974_19_r0s4 <= add_i6974_19_r0s3;
     if (_GEN_5)
-      add_i6963_19_r0s3__1 <= _GEN_493[1];
+      add_i6974_19_r0s3__1 <= _GEN_487[1];
     if (_GEN_4)
-      add_i6963_19_r0s4__1 <= add_i6963_19_r0s3__1;
+      add_i6974_19_r0s4__1 <= add_i6974_19_r0s3__1;
     if (_GEN_5)
-      add_i6963_19_r0s3__2 <= _GEN_493[2];
+      add_i6974_19_r0s3__2 <= _GEN_487[2];
     if (_GEN_4)
-      add_i6963_19_r0s4__2 <= add_i6963_19_r0s3__2;
+      add_i6974_19_r0s4__2 <= add_i6974_19_r0s3__2;
     if (_GEN_5)
-      add_i6963_19_r0s3__3 <= _GEN_493[3];
+      add_i6974_19_r0s3__3 <= _GEN_487[3];
     if (_GEN_4)
-      add_i6963_19_r0s4__3 <= add_i6963_19_r0s3__3;
+      add_i6974_19_r0s4__3 <= add_i6974_19_r0s3__3;
     if (_GEN_5)
-      add_i6963_19_r0s3__4 <= _GEN_493[4];
+      add_i6974_19_r0s3__4 <= _GEN_487[4];
     if (_GEN_4)
-      add_i6963_19_r0s4__4 <= add_i6963_19_r0s3__4;
+      add_i6974_19_r0s4__4 <= add_i6974_19_r0s3__4;
     if (_GEN_5)
-      add_i6963_19_r0s3__5 <= _GEN_493[5];
+      add_i6974_19_r0s3__5 <= _GEN_487[5];
     if (_GEN_4)
-      add_i6963_19_r0s4__5 <= add_i6963_19_r0s3__5;
+      add_i6974_19_r0s4__5 <= add_i6974_19_r0s3__5;
     if (_GEN_5)
-      add_i6963_19_r0s3__6 <= _GEN_493[6];
+      add_i6974_19_r0s3__6 <= _GEN_487[6];
     if (_GEN_4)
-      add_i6963_19_r0s4__6 <= add_i6963_19_r0s3__6;
+      add_i6974_19_r0s4__6 <= add_i6974_19_r0s3__6;
     if (_GEN_5)
-      add_i6963_19_r0s3__7 <= _GEN_493[7];
+      add_i6974_19_r0s3__7 <= _GEN_487[7];
     if (_GEN_4)
-      add_i6963_19_r0s4__7 <= add_i6963_19_r0s3__7;
+      add_i6974_19_r0s4__7 <= add_i6974_19_r0s3__7;
     if (_GEN_5)
-      add_i6963_19_r0s3__8 <= _GEN_493[8];
+      add_i6974_19_r0s3__8 <= _GEN_487[8];
     if (_GEN_4)
-      add_i6963_19_r0s4__8 <= add_i6963_19_r0s3__8;
+      add_i6974_19_r0s4__8 <= add_i6974_19_r0s3__8;
     if (_GEN_3)
-      mul_i7087_19_r0s5 <=
+      mul_i7097_19_r0s5 <=
         {cmp_i110_i_6_19_r0s4
-           ? shl_i5117_19_r0s4[0]
-           : cmp_i110_i_5_19_r0s4 & shl_i5117_19_r0s4__1[0],
+           ? shl_i5140_19_r0s4[0]
+           : cmp_i110_i_5_19_r0s4 & shl_i5140_19_r0s4__1[0],
          cmp_i110_i_5_19_r0s4
-           ? shl_i5117_19_r0s4
-           : {1'h0, cmp_i110_i_4_19_r0s4 ? shl_i5117_19_r0s4__1 : 3'h0},
+           ? shl_i5140_19_r0s4
+           : {1'h0, cmp_i110_i_4_19_r0s4 ? shl_i5140_19_r0s4__1 : 3'h0},
          cmp_i110_i_4_19_r0s4
-           ? shl_i5117_19_r0s4
-           : {1'h0, cmp_i110_i_3_19_r0s4 ? shl_i5117_19_r0s4__1 : 3'h0},
+           ? shl_i5140_19_r0s4
+           : {1'h0, cmp_i110_i_3_19_r0s4 ? shl_i5140_19_r0s4__1 : 3'h0},
          cmp_i110_i_3_19_r0s4
-           ? shl_i5117_19_r0s4
-           : {1'h0, cmp_i110_i_2_19_r0s4 ? shl_i5117_19_r0s4__1 : 3'h0},
+           ? shl_i5140_19_r0s4
+           : {1'h0, cmp_i110_i_2_19_r0s4 ? shl_i5140_19_r0s4__1 : 3'h0},
          cmp_i110_i_2_19_r0s4
-           ? shl_i5117_19_r0s4
-           : {1'h0, cmp_i110_i_1_19_r0s4 ? shl_i5117_19_r0s4__1 : 3'h0},
+           ? shl_i5140_19_r0s4
+           : {1'h0, cmp_i110_i_1_19_r0s4 ? shl_i5140_19_r0s4__1 : 3'h0},
          cmp_i110_i_1_19_r0s4
-           ? shl_i5117_19_r0s4
-           : {1'h0, cmp_i110_i_19_r0s4 ? shl_i5117_19_r0s4__1 : 3'h0},
-         cmp_i110_i_19_r0s4 ? shl_i5117_19_r0s4 : 4'h0}
+           ? shl_i5140_19_r0s4
+           : {1'h0, cmp_i110_i_19_r0s4 ? shl_i5140_19_r0s4__1 : 3'h0},
+         cmp_i110_i_19_r0s4 ? shl_i5140_19_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_19_r0s4__8,
-           add_i6963_19_r0s4__7,
-           add_i6963_19_r0s4__6,
-           add_i6963_19_r0s4__5,
-           add_i6963_19_r0s4__4,
-           add_i6963_19_r0s4__3,
-           add_i6963_19_r0s4__2,
-           add_i6963_19_r0s4__1,
-           add_i6963_19_r0s4};
+           add_i6974_19_r0s4__8,
+           add_i6974_19_r0s4__7,
+           add_i6974_19_r0s4__6,
+           add_i6974_19_r0s4__5,
+           add_i6974_19_r0s4__4,
+           add_i6974_19_r0s4__3,
+           add_i6974_19_r0s4__2,
+           add_i6974_19_r0s4__1,
+           add_i6974_19_r0s4};
     if (_GEN_2)
-      mul_i7087_19_r0s6 <= mul_i7087_19_r0s5;
+      mul_i7097_19_r0s6 <= mul_i7097_19_r0s5;
     if (_GEN_4)
-      cmp_i5677_19_r0s4 <= $signed(_GEN_495) < 10'sh1;
+      cmp_i5700_19_r0s4 <= $signed(_GEN_489) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_19_r0s5 <= cmp_i5677_19_r0s4;
+      cmp_i5700_19_r0s5 <= cmp_i5700_19_r0s4;
     if (_GEN_2)
-      cmp_i5677_19_r0s6 <= cmp_i5677_19_r0s5;
+      cmp_i5700_19_r0s6 <= cmp_i5700_19_r0s5;
     if (_GEN_4)
-      v646_r0s4 <= $signed(_GEN_495) > 10'sh0 ? _GEN_495 : 10'h0;
+      v646_r0s4 <= $signed(_GEN_489) > 10'sh0 ? _GEN_489 : 10'h0;
     if (_GEN_3)
       v646_r0s5 <= v646_r0s4;
     if (_GEN_2)
       v646_r0s6 <= v646_r0s5;
     if (_GEN_1)
-      add_i4578_19_r0s7 <=
+      add_i4607_19_r0s7 <=
         {1'h0,
          v646_r0s6,
          9'h0,
@@ -17262,71 +16456,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_71[1] & (_GEN_72 | _GEN_71[2])
            : _GEN_71[4] & (_GEN_72 | (|{_GEN_71[5], _GEN_71[3:1]}))}
         + {10'h0,
-           mul_i7087_19_r0s6[24],
+           mul_i7097_19_r0s6[24],
            _GEN_71[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_71[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_19_r0s3 <= _GEN_492;
+      level95_sroa_0_0_v_19_r0s3 <= _GEN_486;
     if (_GEN_4)
-      level106_sroa_0_0_v_19_r0s4 <= level106_sroa_0_0_v_19_r0s3;
+      level95_sroa_0_0_v_19_r0s4 <= level95_sroa_0_0_v_19_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_19_r0s5 <= level106_sroa_0_0_v_19_r0s4;
+      level95_sroa_0_0_v_19_r0s5 <= level95_sroa_0_0_v_19_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_19_r0s6 <= level106_sroa_0_0_v_19_r0s5;
+      level95_sroa_0_0_v_19_r0s6 <= level95_sroa_0_0_v_19_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_19_r0s7 <= level106_sroa_0_0_v_19_r0s6;
+      level95_sroa_0_0_v_19_r0s7 <= level95_sroa_0_0_v_19_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_19_r0s8 <=
+      sroa_speculated8345_19_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__39, sroa_speculated8503_r0s7__38}
+          ? kept_sroa_0_0_r0s7[319:304]
           : and_r0s7__20
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_19_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_19_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_19_r0s7[14:0]
-                        : add_i4578_19_r0s7[17:3]})
-                | {level106_sroa_0_0_v_19_r0s7[9], 15'h0}
+                        ? add_i4607_19_r0s7[14:0]
+                        : add_i4607_19_r0s7[17:3]})
+                | {level95_sroa_0_0_v_19_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__40 <= _GEN_114[329:320];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__40 <= sroa_speculated8503_r0s1__40;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__40 <= sroa_speculated8503_r0s2__40;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__40 <= sroa_speculated8503_r0s3__40;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__40 <= sroa_speculated8503_r0s4__40;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__40 <= sroa_speculated8503_r0s5__40;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__40 <= sroa_speculated8503_r0s6__40;
+      icmp_r0s2__19 <= kept_sroa_0_0_r0[329:320] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__41 <= _GEN_114[335:330];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__41 <= sroa_speculated8503_r0s1__41;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__41 <= sroa_speculated8503_r0s2__41;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__41 <= sroa_speculated8503_r0s3__41;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__41 <= sroa_speculated8503_r0s4__41;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__41 <= sroa_speculated8503_r0s5__41;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__41 <= sroa_speculated8503_r0s6__41;
-    if (_GEN_7)
-      icmp_r0s1__19 <= _GEN_114[329:320] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__19 <= icmp_r0s1__19;
-    if (_GEN_7)
-      xor_r0s1__20 <= |(_GEN_116[167:160]);
+      xor_r0s1__20 <= |(kept_sroa_5_0_r0[167:160]);
     if (_GEN_6)
       xor_r0s2__20 <= xor_r0s1__20;
     if (_GEN_5)
       and_r0s3__116 <=
-        ~(or_cond7491_r0s2 ? _GEN_497 == 10'h0 : icmp_r0s2__19) & xor_r0s2__20;
+        ~(or_cond7501_r0s2 ? _GEN_491 == 10'h0 : icmp_r0s2__19) & xor_r0s2__20;
     if (_GEN_4)
       and_r0s4__21 <= and_r0s3__116;
     if (_GEN_3)
@@ -17335,128 +16499,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__21 <= and_r0s5__21;
     if (_GEN_1)
       and_r0s7__21 <= and_r0s6__21;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__40 <= _GEN_116[167:163];
     if (_GEN_6)
-      add_i3932_20_r0s2 <= _GEN_498;
+      add_i3961_20_r0s2 <= _GEN_492;
     if (_GEN_5) begin
-      add_i3932_20_r0s3 <= add_i3932_20_r0s2;
-      and_r0s3__117 <= _GEN_716 & _GEN_719;
-      xor_r0s3__33 <= ~(_GEN_500[0]);
-      and_r0s3__118 <= _GEN_716;
+      add_i3961_20_r0s3 <= add_i3961_20_r0s2;
+      and_r0s3__117 <= _GEN_714 & _GEN_717;
+      xor_r0s3__33 <= ~(_GEN_494[0]);
+      and_r0s3__118 <= _GEN_714;
       select_r0s3__38 <=
-        _GEN_717 ? ~(_GEN_500[2]) & _GEN_500[1] : ~(_GEN_500[4]) & _GEN_500[3];
-      and_r0s3__119 <= _GEN_717 & ~_GEN_718;
+        _GEN_715 ? ~(_GEN_494[2]) & _GEN_494[1] : ~(_GEN_494[4]) & _GEN_494[3];
+      and_r0s3__119 <= _GEN_715 & ~_GEN_716;
       select_r0s3__39 <=
-        _GEN_714 ? ~(_GEN_500[6]) & _GEN_500[5] : ~(_GEN_500[8]) & _GEN_500[7];
-      and_r0s3__120 <= _GEN_714 & ~_GEN_715;
-      and_r0s3__121 <= _GEN_716 & ~_GEN_719;
+        _GEN_712 ? ~(_GEN_494[6]) & _GEN_494[5] : ~(_GEN_494[8]) & _GEN_494[7];
+      and_r0s3__120 <= _GEN_712 & ~_GEN_713;
+      and_r0s3__121 <= _GEN_714 & ~_GEN_717;
     end
     if (_GEN_4)
-      cmp_i110_i_20_r0s4 <= _GEN_503[4:2] == 3'h5;
+      cmp_i110_i_20_r0s4 <= _GEN_497[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_20_r0s2 <= $signed(_GEN_498) < -10'shC;
+      cmp_i4982_20_r0s2 <= $signed(_GEN_492) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_20_r0s3 <= cmp_i4959_20_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__41 <= _GEN_116[162:160];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__20 <= sroa_speculated8500_r0s1__41;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__20 <= sroa_speculated8500_r0s2__20;
+      cmp_i4982_20_r0s3 <= cmp_i4982_20_r0s2;
     if (_GEN_4) begin
-      shl_i5117_20_r0s4 <= _GEN_720[3:0];
-      cmp_i110_i_1_20_r0s4 <= _GEN_503[4:2] == 3'h6;
-      shl_i5117_20_r0s4__1 <= _GEN_720[6:4];
-      cmp_i110_i_2_20_r0s4 <= &(_GEN_503[4:2]);
-      cmp_i110_i_3_20_r0s4 <= _GEN_503[4:2] == 3'h0;
-      cmp_i110_i_4_20_r0s4 <= _GEN_503[4:2] == 3'h1;
-      cmp_i110_i_5_20_r0s4 <= _GEN_503[4:2] == 3'h2;
-      cmp_i110_i_6_20_r0s4 <= _GEN_503[4:2] == 3'h3;
+      shl_i5140_20_r0s4 <= _GEN_718[3:0];
+      cmp_i110_i_1_20_r0s4 <= _GEN_497[4:2] == 3'h6;
+      shl_i5140_20_r0s4__1 <= _GEN_718[6:4];
+      cmp_i110_i_2_20_r0s4 <= &(_GEN_497[4:2]);
+      cmp_i110_i_3_20_r0s4 <= _GEN_497[4:2] == 3'h0;
+      cmp_i110_i_4_20_r0s4 <= _GEN_497[4:2] == 3'h1;
+      cmp_i110_i_5_20_r0s4 <= _GEN_497[4:2] == 3'h2;
+      cmp_i110_i_6_20_r0s4 <= _GEN_497[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_20_r0s3 <= _GEN_500[0];
+      add_i6974_20_r0s3 <= _GEN_494[0];
     if (_GEN_4)
-      add_i6963_20_r0s4 <= add_i6963_20_r0s3;
+      add_i6974_20_r0s4 <= add_i6974_20_r0s3;
     if (_GEN_5)
-      add_i6963_20_r0s3__1 <= _GEN_500[1];
+      add_i6974_20_r0s3__1 <= _GEN_494[1];
     if (_GEN_4)
-      add_i6963_20_r0s4__1 <= add_i6963_20_r0s3__1;
+      add_i6974_20_r0s4__1 <= add_i6974_20_r0s3__1;
     if (_GEN_5)
-      add_i6963_20_r0s3__2 <= _GEN_500[2];
+      add_i6974_20_r0s3__2 <= _GEN_494[2];
     if (_GEN_4)
-      add_i6963_20_r0s4__2 <= add_i6963_20_r0s3__2;
+      add_i6974_20_r0s4__2 <= add_i6974_20_r0s3__2;
     if (_GEN_5)
-      add_i6963_20_r0s3__3 <= _GEN_500[3];
+      add_i6974_20_r0s3__3 <= _GEN_494[3];
     if (_GEN_4)
-      add_i6963_20_r0s4__3 <= add_i6963_20_r0s3__3;
+      add_i6974_20_r0s4__3 <= add_i6974_20_r0s3__3;
     if (_GEN_5)
-      add_i6963_20_r0s3__4 <= _GEN_500[4];
+      add_i6974_20_r0s3__4 <= _GEN_494[4];
     if (_GEN_4)
-      add_i6963_20_r0s4__4 <= add_i6963_20_r0s3__4;
+      add_i6974_20_r0s4__4 <= add_i6974_20_r0s3__4;
     if (_GEN_5)
-      add_i6963_20_r0s3__5 <= _GEN_500[5];
+      add_i6974_20_r0s3__5 <= _GEN_494[5];
     if (_GEN_4)
-      add_i6963_20_r0s4__5 <= add_i6963_20_r0s3__5;
+      add_i6974_20_r0s4__5 <= add_i6974_20_r0s3__5;
     if (_GEN_5)
-      add_i6963_20_r0s3__6 <= _GEN_500[6];
+      add_i6974_20_r0s3__6 <= _GEN_494[6];
     if (_GEN_4)
-      add_i6963_20_r0s4__6 <= add_i6963_20_r0s3__6;
+      add_i6974_20_r0s4__6 <= add_i6974_20_r0s3__6;
     if (_GEN_5)
-      add_i6963_20_r0s3__7 <= _GEN_500[7];
+      add_i6974_20_r0s3__7 <= _GEN_494[7];
     if (_GEN_4)
-      add_i6963_20_r0s4__7 <= add_i6963_20_r0s3__7;
+      add_i6974_20_r0s4__7 <= add_i6974_20_r0s3__7;
     if (_GEN_5)
-      add_i6963_20_r0s3__8 <= _GEN_500[8];
+      add_i6974_20_r0s3__8 <= _GEN_494[8];
     if (_GEN_4)
-      add_i6963_20_r0s4__8 <= add_i6963_20_r0s3__8;
+      add_i6974_20_r0s4__8 <= add_i6974_20_r0s3__8;
     if (_GEN_3)
-      mul_i7087_20_r0s5 <=
+      mul_i7097_20_r0s5 <=
         {cmp_i110_i_6_20_r0s4
-           ? shl_i5117_20_r0s4[0]
-           : cmp_i110_i_5_20_r0s4 & shl_i5117_20_r0s4__1[0],
+           ? shl_i5140_20_r0s4[0]
+           : cmp_i110_i_5_20_r0s4 & shl_i5140_20_r0s4__1[0],
          cmp_i110_i_5_20_r0s4
-           ? shl_i5117_20_r0s4
-           : {1'h0, cmp_i110_i_4_20_r0s4 ? shl_i5117_20_r0s4__1 : 3'h0},
+           ? shl_i5140_20_r0s4
+           : {1'h0, cmp_i110_i_4_20_r0s4 ? shl_i5140_20_r0s4__1 : 3'h0},
          cmp_i110_i_4_20_r0s4
-           ? shl_i5117_20_r0s4
-           : {1'h0, cmp_i110_i_3_20_r0s4 ? shl_i5117_20_r0s4__1 : 3'h0},
+           ? shl_i5140_20_r0s4
+           : {1'h0, cmp_i110_i_3_20_r0s4 ? shl_i5140_20_r0s4__1 : 3'h0},
          cmp_i110_i_3_20_r0s4
-           ? shl_i5117_20_r0s4
-           : {1'h0, cmp_i110_i_2_20_r0s4 ? shl_i5117_20_r0s4__1 : 3'h0},
+           ? shl_i5140_20_r0s4
+           : {1'h0, cmp_i110_i_2_20_r0s4 ? shl_i5140_20_r0s4__1 : 3'h0},
          cmp_i110_i_2_20_r0s4
-           ? shl_i5117_20_r0s4
-           : {1'h0, cmp_i110_i_1_20_r0s4 ? shl_i5117_20_r0s4__1 : 3'h0},
+           ? shl_i5140_20_r0s4
+           : {1'h0, cmp_i110_i_1_20_r0s4 ? shl_i5140_20_r0s4__1 : 3'h0},
          cmp_i110_i_1_20_r0s4
-           ? shl_i5117_20_r0s4
-           : {1'h0, cmp_i110_i_20_r0s4 ? shl_i5117_20_r0s4__1 : 3'h0},
-         cmp_i110_i_20_r0s4 ? shl_i5117_20_r0s4 : 4'h0}
+           ? shl_i5140_20_r0s4
+           : {1'h0, cmp_i110_i_20_r0s4 ? shl_i5140_20_r0s4__1 : 3'h0},
+         cmp_i110_i_20_r0s4 ? shl_i5140_20_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_20_r0s4__8,
-           add_i6963_20_r0s4__7,
-           add_i6963_20_r0s4__6,
-           add_i6963_20_r0s4__5,
-           add_i6963_20_r0s4__4,
-           add_i6963_20_r0s4__3,
-           add_i6963_20_r0s4__2,
-           add_i6963_20_r0s4__1,
-           add_i6963_20_r0s4};
+           add_i6974_20_r0s4__8,
+           add_i6974_20_r0s4__7,
+           add_i6974_20_r0s4__6,
+           add_i6974_20_r0s4__5,
+           add_i6974_20_r0s4__4,
+           add_i6974_20_r0s4__3,
+           add_i6974_20_r0s4__2,
+           add_i6974_20_r0s4__1,
+           add_i6974_20_r0s4};
     if (_GEN_2)
-      mul_i7087_20_r0s6 <= mul_i7087_20_r0s5;
+      mul_i7097_20_r0s6 <= mul_i7097_20_r0s5;
     if (_GEN_4)
-      cmp_i5677_20_r0s4 <= $signed(_GEN_502) < 10'sh1;
+      cmp_i5700_20_r0s4 <= $signed(_GEN_496) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_20_r0s5 <= cmp_i5677_20_r0s4;
+      cmp_i5700_20_r0s5 <= cmp_i5700_20_r0s4;
     if (_GEN_2)
-      cmp_i5677_20_r0s6 <= cmp_i5677_20_r0s5;
+      cmp_i5700_20_r0s6 <= cmp_i5700_20_r0s5;
     if (_GEN_4)
-      v670_r0s4 <= $signed(_GEN_502) > 10'sh0 ? _GEN_502 : 10'h0;
+      v670_r0s4 <= $signed(_GEN_496) > 10'sh0 ? _GEN_496 : 10'h0;
     if (_GEN_3)
       v670_r0s5 <= v670_r0s4;
     if (_GEN_2)
       v670_r0s6 <= v670_r0s5;
     if (_GEN_1)
-      add_i4578_20_r0s7 <=
+      add_i4607_20_r0s7 <=
         {1'h0,
          v670_r0s6,
          9'h0,
@@ -17464,71 +16620,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_74[1] & (_GEN_75 | _GEN_74[2])
            : _GEN_74[4] & (_GEN_75 | (|{_GEN_74[5], _GEN_74[3:1]}))}
         + {10'h0,
-           mul_i7087_20_r0s6[24],
+           mul_i7097_20_r0s6[24],
            _GEN_74[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_74[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_20_r0s3 <= _GEN_499;
+      level95_sroa_0_0_v_20_r0s3 <= _GEN_493;
     if (_GEN_4)
-      level106_sroa_0_0_v_20_r0s4 <= level106_sroa_0_0_v_20_r0s3;
+      level95_sroa_0_0_v_20_r0s4 <= level95_sroa_0_0_v_20_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_20_r0s5 <= level106_sroa_0_0_v_20_r0s4;
+      level95_sroa_0_0_v_20_r0s5 <= level95_sroa_0_0_v_20_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_20_r0s6 <= level106_sroa_0_0_v_20_r0s5;
+      level95_sroa_0_0_v_20_r0s6 <= level95_sroa_0_0_v_20_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_20_r0s7 <= level106_sroa_0_0_v_20_r0s6;
+      level95_sroa_0_0_v_20_r0s7 <= level95_sroa_0_0_v_20_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_20_r0s8 <=
+      sroa_speculated8345_20_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__41, sroa_speculated8503_r0s7__40}
+          ? kept_sroa_0_0_r0s7[335:320]
           : and_r0s7__21
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_20_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_20_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_20_r0s7[14:0]
-                        : add_i4578_20_r0s7[17:3]})
-                | {level106_sroa_0_0_v_20_r0s7[9], 15'h0}
+                        ? add_i4607_20_r0s7[14:0]
+                        : add_i4607_20_r0s7[17:3]})
+                | {level95_sroa_0_0_v_20_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__42 <= _GEN_114[345:336];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__42 <= sroa_speculated8503_r0s1__42;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__42 <= sroa_speculated8503_r0s2__42;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__42 <= sroa_speculated8503_r0s3__42;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__42 <= sroa_speculated8503_r0s4__42;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__42 <= sroa_speculated8503_r0s5__42;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__42 <= sroa_speculated8503_r0s6__42;
+      icmp_r0s2__20 <= kept_sroa_0_0_r0[345:336] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__43 <= _GEN_114[351:346];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__43 <= sroa_speculated8503_r0s1__43;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__43 <= sroa_speculated8503_r0s2__43;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__43 <= sroa_speculated8503_r0s3__43;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__43 <= sroa_speculated8503_r0s4__43;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__43 <= sroa_speculated8503_r0s5__43;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__43 <= sroa_speculated8503_r0s6__43;
-    if (_GEN_7)
-      icmp_r0s1__20 <= _GEN_114[345:336] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__20 <= icmp_r0s1__20;
-    if (_GEN_7)
-      xor_r0s1__21 <= |(_GEN_116[175:168]);
+      xor_r0s1__21 <= |(kept_sroa_5_0_r0[175:168]);
     if (_GEN_6)
       xor_r0s2__21 <= xor_r0s1__21;
     if (_GEN_5)
       and_r0s3__122 <=
-        ~(or_cond7491_r0s2 ? _GEN_504 == 10'h0 : icmp_r0s2__20) & xor_r0s2__21;
+        ~(or_cond7501_r0s2 ? _GEN_498 == 10'h0 : icmp_r0s2__20) & xor_r0s2__21;
     if (_GEN_4)
       and_r0s4__22 <= and_r0s3__122;
     if (_GEN_3)
@@ -17537,128 +16663,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__22 <= and_r0s5__22;
     if (_GEN_1)
       and_r0s7__22 <= and_r0s6__22;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__42 <= _GEN_116[175:171];
     if (_GEN_6)
-      add_i3932_21_r0s2 <= _GEN_505;
+      add_i3961_21_r0s2 <= _GEN_499;
     if (_GEN_5) begin
-      add_i3932_21_r0s3 <= add_i3932_21_r0s2;
-      and_r0s3__123 <= _GEN_723 & _GEN_726;
-      xor_r0s3__34 <= ~(_GEN_507[0]);
-      and_r0s3__124 <= _GEN_723;
+      add_i3961_21_r0s3 <= add_i3961_21_r0s2;
+      and_r0s3__123 <= _GEN_721 & _GEN_724;
+      xor_r0s3__34 <= ~(_GEN_501[0]);
+      and_r0s3__124 <= _GEN_721;
       select_r0s3__40 <=
-        _GEN_724 ? ~(_GEN_507[2]) & _GEN_507[1] : ~(_GEN_507[4]) & _GEN_507[3];
-      and_r0s3__125 <= _GEN_724 & ~_GEN_725;
+        _GEN_722 ? ~(_GEN_501[2]) & _GEN_501[1] : ~(_GEN_501[4]) & _GEN_501[3];
+      and_r0s3__125 <= _GEN_722 & ~_GEN_723;
       select_r0s3__41 <=
-        _GEN_721 ? ~(_GEN_507[6]) & _GEN_507[5] : ~(_GEN_507[8]) & _GEN_507[7];
-      and_r0s3__126 <= _GEN_721 & ~_GEN_722;
-      and_r0s3__127 <= _GEN_723 & ~_GEN_726;
+        _GEN_719 ? ~(_GEN_501[6]) & _GEN_501[5] : ~(_GEN_501[8]) & _GEN_501[7];
+      and_r0s3__126 <= _GEN_719 & ~_GEN_720;
+      and_r0s3__127 <= _GEN_721 & ~_GEN_724;
     end
     if (_GEN_4)
-      cmp_i110_i_21_r0s4 <= _GEN_510[4:2] == 3'h5;
+      cmp_i110_i_21_r0s4 <= _GEN_504[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_21_r0s2 <= $signed(_GEN_505) < -10'shC;
+      cmp_i4982_21_r0s2 <= $signed(_GEN_499) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_21_r0s3 <= cmp_i4959_21_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__43 <= _GEN_116[170:168];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__21 <= sroa_speculated8500_r0s1__43;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__21 <= sroa_speculated8500_r0s2__21;
+      cmp_i4982_21_r0s3 <= cmp_i4982_21_r0s2;
     if (_GEN_4) begin
-      shl_i5117_21_r0s4 <= _GEN_727[3:0];
-      cmp_i110_i_1_21_r0s4 <= _GEN_510[4:2] == 3'h6;
-      shl_i5117_21_r0s4__1 <= _GEN_727[6:4];
-      cmp_i110_i_2_21_r0s4 <= &(_GEN_510[4:2]);
-      cmp_i110_i_3_21_r0s4 <= _GEN_510[4:2] == 3'h0;
-      cmp_i110_i_4_21_r0s4 <= _GEN_510[4:2] == 3'h1;
-      cmp_i110_i_5_21_r0s4 <= _GEN_510[4:2] == 3'h2;
-      cmp_i110_i_6_21_r0s4 <= _GEN_510[4:2] == 3'h3;
+      shl_i5140_21_r0s4 <= _GEN_725[3:0];
+      cmp_i110_i_1_21_r0s4 <= _GEN_504[4:2] == 3'h6;
+      shl_i5140_21_r0s4__1 <= _GEN_725[6:4];
+      cmp_i110_i_2_21_r0s4 <= &(_GEN_504[4:2]);
+      cmp_i110_i_3_21_r0s4 <= _GEN_504[4:2] == 3'h0;
+      cmp_i110_i_4_21_r0s4 <= _GEN_504[4:2] == 3'h1;
+      cmp_i110_i_5_21_r0s4 <= _GEN_504[4:2] == 3'h2;
+      cmp_i110_i_6_21_r0s4 <= _GEN_504[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_21_r0s3 <= _GEN_507[0];
+      add_i6974_21_r0s3 <= _GEN_501[0];
     if (_GEN_4)
-      add_i6963_21_r0s4 <= add_i6963_21_r0s3;
+      add_i6974_21_r0s4 <= add_i6974_21_r0s3;
     if (_GEN_5)
-      add_i6963_21_r0s3__1 <= _GEN_507[1];
+      add_i6974_21_r0s3__1 <= _GEN_501[1];
     if (_GEN_4)
-      add_i6963_21_r0s4__1 <= add_i6963_21_r0s3__1;
+      add_i6974_21_r0s4__1 <= add_i6974_21_r0s3__1;
     if (_GEN_5)
-      add_i6963_21_r0s3__2 <= _GEN_507[2];
+      add_i6974_21_r0s3__2 <= _GEN_501[2];
     if (_GEN_4)
-      add_i6963_21_r0s4__2 <= add_i6963_21_r0s3__2;
+      add_i6974_21_r0s4__2 <= add_i6974_21_r0s3__2;
     if (_GEN_5)
-      add_i6963_21_r0s3__3 <= _GEN_507[3];
+      add_i6974_21_r0s3__3 <= _GEN_501[3];
     if (_GEN_4)
-      add_i6963_21_r0s4__3 <= add_i6963_21_r0s3__3;
+      add_i6974_21_r0s4__3 <= add_i6974_21_r0s3__3;
     if (_GEN_5)
-      add_i6963_21_r0s3__4 <= _GEN_507[4];
+      add_i6974_21_r0s3__4 <= _GEN_501[4];
     if (_GEN_4)
-      add_i6963_21_r0s4__4 <= add_i6963_21_r0s3__4;
+      add_i6974_21_r0s4__4 <= add_i6974_21_r0s3__4;
     if (_GEN_5)
-      add_i6963_21_r0s3__5 <= _GEN_507[5];
+      add_i6974_21_r0s3__5 <= _GEN_501[5];
     if (_GEN_4)
-      add_i6963_21_r0s4__5 <= add_i6963_21_r0s3__5;
+      add_i6974_21_r0s4__5 <= add_i6974_21_r0s3__5;
     if (_GEN_5)
-      add_i6963_21_r0s3__6 <= _GEN_507[6];
+      add_i6974_21_r0s3__6 <= _GEN_501[6];
     if (_GEN_4)
-      add_i6963_21_r0s4__6 <= add_i6963_21_r0s3__6;
+      add_i6974_21_r0s4__6 <= add_i6974_21_r0s3__6;
     if (_GEN_5)
-      add_i6963_21_r0s3__7 <= _GEN_507[7];
+      add_i6974_21_r0s3__7 <= _GEN_501[7];
     if (_GEN_4)
-      add_i6963_21_r0s4__7 <= add_i6963_21_r0s3__7;
+      add_i6974_21_r0s4__7 <= add_i6974_21_r0s3__7;
     if (_GEN_5)
-      add_i6963_21_r0s3__8 <= _GEN_507[8];
+      add_i6974_21_r0s3__8 <= _GEN_501[8];
     if (_GEN_4)
-      add_i6963_21_r0s4__8 <= add_i6963_21_r0s3__8;
+      add_i6974_21_r0s4__8 <= add_i6974_21_r0s3__8;
     if (_GEN_3)
-      mul_i7087_21_r0s5 <=
+      mul_i7097_21_r0s5 <=
         {cmp_i110_i_6_21_r0s4
-           ? shl_i5117_21_r0s4[0]
-           : cmp_i110_i_5_21_r0s4 & shl_i5117_21_r0s4__1[0],
+           ? shl_i5140_21_r0s4[0]
+           : cmp_i110_i_5_21_r0s4 & shl_i5140_21_r0s4__1[0],
          cmp_i110_i_5_21_r0s4
-           ? shl_i5117_21_r0s4
-           : {1'h0, cmp_i110_i_4_21_r0s4 ? shl_i5117_21_r0s4__1 : 3'h0},
+           ? shl_i5140_21_r0s4
+           : {1'h0, cmp_i110_i_4_21_r0s4 ? shl_i5140_21_r0s4__1 : 3'h0},
          cmp_i110_i_4_21_r0s4
-           ? shl_i5117_21_r0s4
-           : {1'h0, cmp_i110_i_3_21_r0s4 ? shl_i5117_21_r0s4__1 : 3'h0},
+           ? shl_i5140_21_r0s4
+           : {1'h0, cmp_i110_i_3_21_r0s4 ? shl_i5140_21_r0s4__1 : 3'h0},
          cmp_i110_i_3_21_r0s4
-           ? shl_i5117_21_r0s4
-           : {1'h0, cmp_i110_i_2_21_r0s4 ? shl_i5117_21_r0s4__1 : 3'h0},
+           ? shl_i5140_21_r0s4
+           : {1'h0, cmp_i110_i_2_21_r0s4 ? shl_i5140_21_r0s4__1 : 3'h0},
          cmp_i110_i_2_21_r0s4
-           ? shl_i5117_21_r0s4
-           : {1'h0, cmp_i110_i_1_21_r0s4 ? shl_i5117_21_r0s4__1 : 3'h0},
+           ? shl_i5140_21_r0s4
+           : {1'h0, cmp_i110_i_1_21_r0s4 ? shl_i5140_21_r0s4__1 : 3'h0},
          cmp_i110_i_1_21_r0s4
-           ? shl_i5117_21_r0s4
-           : {1'h0, cmp_i110_i_21_r0s4 ? shl_i5117_21_r0s4__1 : 3'h0},
-         cmp_i110_i_21_r0s4 ? shl_i5117_21_r0s4 : 4'h0}
+           ? shl_i5140_21_r0s4
+           : {1'h0, cmp_i110_i_21_r0s4 ? shl_i5140_21_r0s4__1 : 3'h0},
+         cmp_i110_i_21_r0s4 ? shl_i5140_21_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_21_r0s4__8,
-           add_i6963_21_r0s4__7,
-           add_i6963_21_r0s4__6,
-           add_i6963_21_r0s4__5,
-           add_i6963_21_r0s4__4,
-           add_i6963_21_r0s4__3,
-           add_i6963_21_r0s4__2,
-           add_i6963_21_r0s4__1,
-           add_i6963_21_r0s4};
+           add_i6974_21_r0s4__8,
+           add_i6974_21_r0s4__7,
+           add_i6974_21_r0s4__6,
+           add_i6974_21_r0s4__5,
+           add_i6974_21_r0s4__4,
+           add_i6974_21_r0s4__3,
+           add_i6974_21_r0s4__2,
+           add_i6974_21_r0s4__1,
+           add_i6974_21_r0s4};
     if (_GEN_2)
-      mul_i7087_21_r0s6 <= mul_i7087_21_r0s5;
+      mul_i7097_21_r0s6 <= mul_i7097_21_r0s5;
     if (_GEN_4)
-      cmp_i5677_21_r0s4 <= $signed(_GEN_509) < 10'sh1;
+      cmp_i5700_21_r0s4 <= $signed(_GEN_503) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_21_r0s5 <= cmp_i5677_21_r0s4;
+      cmp_i5700_21_r0s5 <= cmp_i5700_21_r0s4;
     if (_GEN_2)
-      cmp_i5677_21_r0s6 <= cmp_i5677_21_r0s5;
+      cmp_i5700_21_r0s6 <= cmp_i5700_21_r0s5;
     if (_GEN_4)
-      v694_r0s4 <= $signed(_GEN_509) > 10'sh0 ? _GEN_509 : 10'h0;
+      v694_r0s4 <= $signed(_GEN_503) > 10'sh0 ? _GEN_503 : 10'h0;
     if (_GEN_3)
       v694_r0s5 <= v694_r0s4;
     if (_GEN_2)
       v694_r0s6 <= v694_r0s5;
     if (_GEN_1)
-      add_i4578_21_r0s7 <=
+      add_i4607_21_r0s7 <=
         {1'h0,
          v694_r0s6,
          9'h0,
@@ -17666,71 +16784,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_77[1] & (_GEN_78 | _GEN_77[2])
            : _GEN_77[4] & (_GEN_78 | (|{_GEN_77[5], _GEN_77[3:1]}))}
         + {10'h0,
-           mul_i7087_21_r0s6[24],
+           mul_i7097_21_r0s6[24],
            _GEN_77[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_77[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_21_r0s3 <= _GEN_506;
+      level95_sroa_0_0_v_21_r0s3 <= _GEN_500;
     if (_GEN_4)
-      level106_sroa_0_0_v_21_r0s4 <= level106_sroa_0_0_v_21_r0s3;
+      level95_sroa_0_0_v_21_r0s4 <= level95_sroa_0_0_v_21_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_21_r0s5 <= level106_sroa_0_0_v_21_r0s4;
+      level95_sroa_0_0_v_21_r0s5 <= level95_sroa_0_0_v_21_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_21_r0s6 <= level106_sroa_0_0_v_21_r0s5;
+      level95_sroa_0_0_v_21_r0s6 <= level95_sroa_0_0_v_21_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_21_r0s7 <= level106_sroa_0_0_v_21_r0s6;
+      level95_sroa_0_0_v_21_r0s7 <= level95_sroa_0_0_v_21_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_21_r0s8 <=
+      sroa_speculated8345_21_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__43, sroa_speculated8503_r0s7__42}
+          ? kept_sroa_0_0_r0s7[351:336]
           : and_r0s7__22
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_21_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_21_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_21_r0s7[14:0]
-                        : add_i4578_21_r0s7[17:3]})
-                | {level106_sroa_0_0_v_21_r0s7[9], 15'h0}
+                        ? add_i4607_21_r0s7[14:0]
+                        : add_i4607_21_r0s7[17:3]})
+                | {level95_sroa_0_0_v_21_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__44 <= _GEN_114[361:352];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__44 <= sroa_speculated8503_r0s1__44;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__44 <= sroa_speculated8503_r0s2__44;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__44 <= sroa_speculated8503_r0s3__44;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__44 <= sroa_speculated8503_r0s4__44;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__44 <= sroa_speculated8503_r0s5__44;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__44 <= sroa_speculated8503_r0s6__44;
+      icmp_r0s2__21 <= kept_sroa_0_0_r0[361:352] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__45 <= _GEN_114[367:362];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__45 <= sroa_speculated8503_r0s1__45;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__45 <= sroa_speculated8503_r0s2__45;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__45 <= sroa_speculated8503_r0s3__45;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__45 <= sroa_speculated8503_r0s4__45;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__45 <= sroa_speculated8503_r0s5__45;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__45 <= sroa_speculated8503_r0s6__45;
-    if (_GEN_7)
-      icmp_r0s1__21 <= _GEN_114[361:352] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__21 <= icmp_r0s1__21;
-    if (_GEN_7)
-      xor_r0s1__22 <= |(_GEN_116[183:176]);
+      xor_r0s1__22 <= |(kept_sroa_5_0_r0[183:176]);
     if (_GEN_6)
       xor_r0s2__22 <= xor_r0s1__22;
     if (_GEN_5)
       and_r0s3__128 <=
-        ~(or_cond7491_r0s2 ? _GEN_511 == 10'h0 : icmp_r0s2__21) & xor_r0s2__22;
+        ~(or_cond7501_r0s2 ? _GEN_505 == 10'h0 : icmp_r0s2__21) & xor_r0s2__22;
     if (_GEN_4)
       and_r0s4__23 <= and_r0s3__128;
     if (_GEN_3)
@@ -17739,128 +16827,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__23 <= and_r0s5__23;
     if (_GEN_1)
       and_r0s7__23 <= and_r0s6__23;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__44 <= _GEN_116[183:179];
     if (_GEN_6)
-      add_i3932_22_r0s2 <= _GEN_512;
+      add_i3961_22_r0s2 <= _GEN_506;
     if (_GEN_5) begin
-      add_i3932_22_r0s3 <= add_i3932_22_r0s2;
-      and_r0s3__129 <= _GEN_730 & _GEN_733;
-      xor_r0s3__35 <= ~(_GEN_514[0]);
-      and_r0s3__130 <= _GEN_730;
+      add_i3961_22_r0s3 <= add_i3961_22_r0s2;
+      and_r0s3__129 <= _GEN_728 & _GEN_731;
+      xor_r0s3__35 <= ~(_GEN_508[0]);
+      and_r0s3__130 <= _GEN_728;
       select_r0s3__42 <=
-        _GEN_731 ? ~(_GEN_514[2]) & _GEN_514[1] : ~(_GEN_514[4]) & _GEN_514[3];
-      and_r0s3__131 <= _GEN_731 & ~_GEN_732;
+        _GEN_729 ? ~(_GEN_508[2]) & _GEN_508[1] : ~(_GEN_508[4]) & _GEN_508[3];
+      and_r0s3__131 <= _GEN_729 & ~_GEN_730;
       select_r0s3__43 <=
-        _GEN_728 ? ~(_GEN_514[6]) & _GEN_514[5] : ~(_GEN_514[8]) & _GEN_514[7];
-      and_r0s3__132 <= _GEN_728 & ~_GEN_729;
-      and_r0s3__133 <= _GEN_730 & ~_GEN_733;
+        _GEN_726 ? ~(_GEN_508[6]) & _GEN_508[5] : ~(_GEN_508[8]) & _GEN_508[7];
+      and_r0s3__132 <= _GEN_726 & ~_GEN_727;
+      and_r0s3__133 <= _GEN_728 & ~_GEN_731;
     end
     if (_GEN_4)
-      cmp_i110_i_22_r0s4 <= _GEN_517[4:2] == 3'h5;
+      cmp_i110_i_22_r0s4 <= _GEN_511[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_22_r0s2 <= $signed(_GEN_512) < -10'shC;
+      cmp_i4982_22_r0s2 <= $signed(_GEN_506) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_22_r0s3 <= cmp_i4959_22_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__45 <= _GEN_116[178:176];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__22 <= sroa_speculated8500_r0s1__45;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__22 <= sroa_speculated8500_r0s2__22;
+      cmp_i4982_22_r0s3 <= cmp_i4982_22_r0s2;
     if (_GEN_4) begin
-      shl_i5117_22_r0s4 <= _GEN_734[3:0];
-      cmp_i110_i_1_22_r0s4 <= _GEN_517[4:2] == 3'h6;
-      shl_i5117_22_r0s4__1 <= _GEN_734[6:4];
-      cmp_i110_i_2_22_r0s4 <= &(_GEN_517[4:2]);
-      cmp_i110_i_3_22_r0s4 <= _GEN_517[4:2] == 3'h0;
-      cmp_i110_i_4_22_r0s4 <= _GEN_517[4:2] == 3'h1;
-      cmp_i110_i_5_22_r0s4 <= _GEN_517[4:2] == 3'h2;
-      cmp_i110_i_6_22_r0s4 <= _GEN_517[4:2] == 3'h3;
+      shl_i5140_22_r0s4 <= _GEN_732[3:0];
+      cmp_i110_i_1_22_r0s4 <= _GEN_511[4:2] == 3'h6;
+      shl_i5140_22_r0s4__1 <= _GEN_732[6:4];
+      cmp_i110_i_2_22_r0s4 <= &(_GEN_511[4:2]);
+      cmp_i110_i_3_22_r0s4 <= _GEN_511[4:2] == 3'h0;
+      cmp_i110_i_4_22_r0s4 <= _GEN_511[4:2] == 3'h1;
+      cmp_i110_i_5_22_r0s4 <= _GEN_511[4:2] == 3'h2;
+      cmp_i110_i_6_22_r0s4 <= _GEN_511[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_22_r0s3 <= _GEN_514[0];
+      add_i6974_22_r0s3 <= _GEN_508[0];
     if (_GEN_4)
-      add_i6963_22_r0s4 <= add_i6963_22_r0s3;
+      add_i6974_22_r0s4 <= add_i6974_22_r0s3;
     if (_GEN_5)
-      add_i6963_22_r0s3__1 <= _GEN_514[1];
+      add_i6974_22_r0s3__1 <= _GEN_508[1];
     if (_GEN_4)
-      add_i6963_22_r0s4__1 <= add_i6963_22_r0s3__1;
+      add_i6974_22_r0s4__1 <= add_i6974_22_r0s3__1;
     if (_GEN_5)
-      add_i6963_22_r0s3__2 <= _GEN_514[2];
+      add_i6974_22_r0s3__2 <= _GEN_508[2];
     if (_GEN_4)
-      add_i6963_22_r0s4__2 <= add_i6963_22_r0s3__2;
+      add_i6974_22_r0s4__2 <= add_i6974_22_r0s3__2;
     if (_GEN_5)
-      add_i6963_22_r0s3__3 <= _GEN_514[3];
+      add_i6974_22_r0s3__3 <= _GEN_508[3];
     if (_GEN_4)
-      add_i6963_22_r0s4__3 <= add_i6963_22_r0s3__3;
+      add_i6974_22_r0s4__3 <= add_i6974_22_r0s3__3;
     if (_GEN_5)
-      add_i6963_22_r0s3__4 <= _GEN_514[4];
+      add_i6974_22_r0s3__4 <= _GEN_508[4];
     if (_GEN_4)
-      add_i6963_22_r0s4__4 <= add_i6963_22_r0s3__4;
+      add_i6974_22_r0s4__4 <= add_i6974_22_r0s3__4;
     if (_GEN_5)
-      add_i6963_22_r0s3__5 <= _GEN_514[5];
+      add_i6974_22_r0s3__5 <= _GEN_508[5];
     if (_GEN_4)
-      add_i6963_22_r0s4__5 <= add_i6963_22_r0s3__5;
+      add_i6974_22_r0s4__5 <= add_i6974_22_r0s3__5;
     if (_GEN_5)
-      add_i6963_22_r0s3__6 <= _GEN_514[6];
+      add_i6974_22_r0s3__6 <= _GEN_508[6];
     if (_GEN_4)
-      add_i6963_22_r0s4__6 <= add_i6963_22_r0s3__6;
+      add_i6974_22_r0s4__6 <= add_i6974_22_r0s3__6;
     if (_GEN_5)
-      add_i6963_22_r0s3__7 <= _GEN_514[7];
+      add_i6974_22_r0s3__7 <= _GEN_508[7];
     if (_GEN_4)
-      add_i6963_22_r0s4__7 <= add_i6963_22_r0s3__7;
+      add_i6974_22_r0s4__7 <= add_i6974_22_r0s3__7;
     if (_GEN_5)
-      add_i6963_22_r0s3__8 <= _GEN_514[8];
+      add_i6974_22_r0s3__8 <= _GEN_508[8];
     if (_GEN_4)
-      add_i6963_22_r0s4__8 <= add_i6963_22_r0s3__8;
+      add_i6974_22_r0s4__8 <= add_i6974_22_r0s3__8;
     if (_GEN_3)
-      mul_i7087_22_r0s5 <=
+      mul_i7097_22_r0s5 <=
         {cmp_i110_i_6_22_r0s4
-           ? shl_i5117_22_r0s4[0]
-           : cmp_i110_i_5_22_r0s4 & shl_i5117_22_r0s4__1[0],
+           ? shl_i5140_22_r0s4[0]
+           : cmp_i110_i_5_22_r0s4 & shl_i5140_22_r0s4__1[0],
          cmp_i110_i_5_22_r0s4
-           ? shl_i5117_22_r0s4
-           : {1'h0, cmp_i110_i_4_22_r0s4 ? shl_i5117_22_r0s4__1 : 3'h0},
+           ? shl_i5140_22_r0s4
+           : {1'h0, cmp_i110_i_4_22_r0s4 ? shl_i5140_22_r0s4__1 : 3'h0},
          cmp_i110_i_4_22_r0s4
-           ? shl_i5117_22_r0s4
-           : {1'h0, cmp_i110_i_3_22_r0s4 ? shl_i5117_22_r0s4__1 : 3'h0},
+           ? shl_i5140_22_r0s4
+           : {1'h0, cmp_i110_i_3_22_r0s4 ? shl_i5140_22_r0s4__1 : 3'h0},
          cmp_i110_i_3_22_r0s4
-           ? shl_i5117_22_r0s4
-           : {1'h0, cmp_i110_i_2_22_r0s4 ? shl_i5117_22_r0s4__1 : 3'h0},
+           ? shl_i5140_22_r0s4
+           : {1'h0, cmp_i110_i_2_22_r0s4 ? shl_i5140_22_r0s4__1 : 3'h0},
          cmp_i110_i_2_22_r0s4
-           ? shl_i5117_22_r0s4
-           : {1'h0, cmp_i110_i_1_22_r0s4 ? shl_i5117_22_r0s4__1 : 3'h0},
+           ? shl_i5140_22_r0s4
+           : {1'h0, cmp_i110_i_1_22_r0s4 ? shl_i5140_22_r0s4__1 : 3'h0},
          cmp_i110_i_1_22_r0s4
-           ? shl_i5117_22_r0s4
-           : {1'h0, cmp_i110_i_22_r0s4 ? shl_i5117_22_r0s4__1 : 3'h0},
-         cmp_i110_i_22_r0s4 ? shl_i5117_22_r0s4 : 4'h0}
+           ? shl_i5140_22_r0s4
+           : {1'h0, cmp_i110_i_22_r0s4 ? shl_i5140_22_r0s4__1 : 3'h0},
+         cmp_i110_i_22_r0s4 ? shl_i5140_22_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_22_r0s4__8,
-           add_i6963_22_r0s4__7,
-           add_i6963_22_r0s4__6,
-           add_i6963_22_r0s4__5,
-           add_i6963_22_r0s4__4,
-           add_i6963_22_r0s4__3,
-           add_i6963_22_r0s4__2,
-           add_i6963_22_r0s4__1,
-           add_i6963_22_r0s4};
+           add_i6974_22_r0s4__8,
+           add_i6974_22_r0s4__7,
+           add_i6974_22_r0s4__6,
+           add_i6974_22_r0s4__5,
+           add_i6974_22_r0s4__4,
+           add_i6974_22_r0s4__3,
+           add_i6974_22_r0s4__2,
+           add_i6974_22_r0s4__1,
+           add_i6974_22_r0s4};
     if (_GEN_2)
-      mul_i7087_22_r0s6 <= mul_i7087_22_r0s5;
+      mul_i7097_22_r0s6 <= mul_i7097_22_r0s5;
     if (_GEN_4)
-      cmp_i5677_22_r0s4 <= $signed(_GEN_516) < 10'sh1;
+      cmp_i5700_22_r0s4 <= $signed(_GEN_510) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_22_r0s5 <= cmp_i5677_22_r0s4;
+      cmp_i5700_22_r0s5 <= cmp_i5700_22_r0s4;
     if (_GEN_2)
-      cmp_i5677_22_r0s6 <= cmp_i5677_22_r0s5;
+      cmp_i5700_22_r0s6 <= cmp_i5700_22_r0s5;
     if (_GEN_4)
-      v718_r0s4 <= $signed(_GEN_516) > 10'sh0 ? _GEN_516 : 10'h0;
+      v718_r0s4 <= $signed(_GEN_510) > 10'sh0 ? _GEN_510 : 10'h0;
     if (_GEN_3)
       v718_r0s5 <= v718_r0s4;
     if (_GEN_2)
       v718_r0s6 <= v718_r0s5;
     if (_GEN_1)
-      add_i4578_22_r0s7 <=
+      add_i4607_22_r0s7 <=
         {1'h0,
          v718_r0s6,
          9'h0,
@@ -17868,71 +16948,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_80[1] & (_GEN_81 | _GEN_80[2])
            : _GEN_80[4] & (_GEN_81 | (|{_GEN_80[5], _GEN_80[3:1]}))}
         + {10'h0,
-           mul_i7087_22_r0s6[24],
+           mul_i7097_22_r0s6[24],
            _GEN_80[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_80[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_22_r0s3 <= _GEN_513;
+      level95_sroa_0_0_v_22_r0s3 <= _GEN_507;
     if (_GEN_4)
-      level106_sroa_0_0_v_22_r0s4 <= level106_sroa_0_0_v_22_r0s3;
+      level95_sroa_0_0_v_22_r0s4 <= level95_sroa_0_0_v_22_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_22_r0s5 <= level106_sroa_0_0_v_22_r0s4;
+      level95_sroa_0_0_v_22_r0s5 <= level95_sroa_0_0_v_22_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_22_r0s6 <= level106_sroa_0_0_v_22_r0s5;
+      level95_sroa_0_0_v_22_r0s6 <= level95_sroa_0_0_v_22_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_22_r0s7 <= level106_sroa_0_0_v_22_r0s6;
+      level95_sroa_0_0_v_22_r0s7 <= level95_sroa_0_0_v_22_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_22_r0s8 <=
+      sroa_speculated8345_22_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__45, sroa_speculated8503_r0s7__44}
+          ? kept_sroa_0_0_r0s7[367:352]
           : and_r0s7__23
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_22_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_22_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_22_r0s7[14:0]
-                        : add_i4578_22_r0s7[17:3]})
-                | {level106_sroa_0_0_v_22_r0s7[9], 15'h0}
+                        ? add_i4607_22_r0s7[14:0]
+                        : add_i4607_22_r0s7[17:3]})
+                | {level95_sroa_0_0_v_22_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__46 <= _GEN_114[377:368];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__46 <= sroa_speculated8503_r0s1__46;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__46 <= sroa_speculated8503_r0s2__46;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__46 <= sroa_speculated8503_r0s3__46;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__46 <= sroa_speculated8503_r0s4__46;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__46 <= sroa_speculated8503_r0s5__46;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__46 <= sroa_speculated8503_r0s6__46;
+      icmp_r0s2__22 <= kept_sroa_0_0_r0[377:368] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__47 <= _GEN_114[383:378];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__47 <= sroa_speculated8503_r0s1__47;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__47 <= sroa_speculated8503_r0s2__47;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__47 <= sroa_speculated8503_r0s3__47;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__47 <= sroa_speculated8503_r0s4__47;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__47 <= sroa_speculated8503_r0s5__47;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__47 <= sroa_speculated8503_r0s6__47;
-    if (_GEN_7)
-      icmp_r0s1__22 <= _GEN_114[377:368] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__22 <= icmp_r0s1__22;
-    if (_GEN_7)
-      xor_r0s1__23 <= |(_GEN_116[191:184]);
+      xor_r0s1__23 <= |(kept_sroa_5_0_r0[191:184]);
     if (_GEN_6)
       xor_r0s2__23 <= xor_r0s1__23;
     if (_GEN_5)
       and_r0s3__134 <=
-        ~(or_cond7491_r0s2 ? _GEN_518 == 10'h0 : icmp_r0s2__22) & xor_r0s2__23;
+        ~(or_cond7501_r0s2 ? _GEN_512 == 10'h0 : icmp_r0s2__22) & xor_r0s2__23;
     if (_GEN_4)
       and_r0s4__24 <= and_r0s3__134;
     if (_GEN_3)
@@ -17941,128 +16991,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__24 <= and_r0s5__24;
     if (_GEN_1)
       and_r0s7__24 <= and_r0s6__24;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__46 <= _GEN_116[191:187];
     if (_GEN_6)
-      add_i3932_23_r0s2 <= _GEN_519;
+      add_i3961_23_r0s2 <= _GEN_513;
     if (_GEN_5) begin
-      add_i3932_23_r0s3 <= add_i3932_23_r0s2;
-      and_r0s3__135 <= _GEN_737 & _GEN_740;
-      xor_r0s3__36 <= ~(_GEN_521[0]);
-      and_r0s3__136 <= _GEN_737;
+      add_i3961_23_r0s3 <= add_i3961_23_r0s2;
+      and_r0s3__135 <= _GEN_735 & _GEN_738;
+      xor_r0s3__36 <= ~(_GEN_515[0]);
+      and_r0s3__136 <= _GEN_735;
       select_r0s3__44 <=
-        _GEN_738 ? ~(_GEN_521[2]) & _GEN_521[1] : ~(_GEN_521[4]) & _GEN_521[3];
-      and_r0s3__137 <= _GEN_738 & ~_GEN_739;
+        _GEN_736 ? ~(_GEN_515[2]) & _GEN_515[1] : ~(_GEN_515[4]) & _GEN_515[3];
+      and_r0s3__137 <= _GEN_736 & ~_GEN_737;
       select_r0s3__45 <=
-        _GEN_735 ? ~(_GEN_521[6]) & _GEN_521[5] : ~(_GEN_521[8]) & _GEN_521[7];
-      and_r0s3__138 <= _GEN_735 & ~_GEN_736;
-      and_r0s3__139 <= _GEN_737 & ~_GEN_740;
+        _GEN_733 ? ~(_GEN_515[6]) & _GEN_515[5] : ~(_GEN_515[8]) & _GEN_515[7];
+      and_r0s3__138 <= _GEN_733 & ~_GEN_734;
+      and_r0s3__139 <= _GEN_735 & ~_GEN_738;
     end
     if (_GEN_4)
-      cmp_i110_i_23_r0s4 <= _GEN_524[4:2] == 3'h5;
+      cmp_i110_i_23_r0s4 <= _GEN_518[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_23_r0s2 <= $signed(_GEN_519) < -10'shC;
+      cmp_i4982_23_r0s2 <= $signed(_GEN_513) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_23_r0s3 <= cmp_i4959_23_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__47 <= _GEN_116[186:184];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__23 <= sroa_speculated8500_r0s1__47;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__23 <= sroa_speculated8500_r0s2__23;
+      cmp_i4982_23_r0s3 <= cmp_i4982_23_r0s2;
     if (_GEN_4) begin
-      shl_i5117_23_r0s4 <= _GEN_741[3:0];
-      cmp_i110_i_1_23_r0s4 <= _GEN_524[4:2] == 3'h6;
-      shl_i5117_23_r0s4__1 <= _GEN_741[6:4];
-      cmp_i110_i_2_23_r0s4 <= &(_GEN_524[4:2]);
-      cmp_i110_i_3_23_r0s4 <= _GEN_524[4:2] == 3'h0;
-      cmp_i110_i_4_23_r0s4 <= _GEN_524[4:2] == 3'h1;
-      cmp_i110_i_5_23_r0s4 <= _GEN_524[4:2] == 3'h2;
-      cmp_i110_i_6_23_r0s4 <= _GEN_524[4:2] == 3'h3;
+      shl_i5140_23_r0s4 <= _GEN_739[3:0];
+      cmp_i110_i_1_23_r0s4 <= _GEN_518[4:2] == 3'h6;
+      shl_i5140_23_r0s4__1 <= _GEN_739[6:4];
+      cmp_i110_i_2_23_r0s4 <= &(_GEN_518[4:2]);
+      cmp_i110_i_3_23_r0s4 <= _GEN_518[4:2] == 3'h0;
+      cmp_i110_i_4_23_r0s4 <= _GEN_518[4:2] == 3'h1;
+      cmp_i110_i_5_23_r0s4 <= _GEN_518[4:2] == 3'h2;
+      cmp_i110_i_6_23_r0s4 <= _GEN_518[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_23_r0s3 <= _GEN_521[0];
+      add_i6974_23_r0s3 <= _GEN_515[0];
     if (_GEN_4)
-      add_i6963_23_r0s4 <= add_i6963_23_r0s3;
+      add_i6974_23_r0s4 <= add_i6974_23_r0s3;
     if (_GEN_5)
-      add_i6963_23_r0s3__1 <= _GEN_521[1];
+      add_i6974_23_r0s3__1 <= _GEN_515[1];
     if (_GEN_4)
-      add_i6963_23_r0s4__1 <= add_i6963_23_r0s3__1;
+      add_i6974_23_r0s4__1 <= add_i6974_23_r0s3__1;
     if (_GEN_5)
-      add_i6963_23_r0s3__2 <= _GEN_521[2];
+      add_i6974_23_r0s3__2 <= _GEN_515[2];
     if (_GEN_4)
-      add_i6963_23_r0s4__2 <= add_i6963_23_r0s3__2;
+      add_i6974_23_r0s4__2 <= add_i6974_23_r0s3__2;
     if (_GEN_5)
-      add_i6963_23_r0s3__3 <= _GEN_521[3];
+      add_i6974_23_r0s3__3 <= _GEN_515[3];
     if (_GEN_4)
-      add_i6963_23_r0s4__3 <= add_i6963_23_r0s3__3;
+      add_i6974_23_r0s4__3 <= add_i6974_23_r0s3__3;
     if (_GEN_5)
-      add_i6963_23_r0s3__4 <= _GEN_521[4];
+      add_i6974_23_r0s3__4 <= _GEN_515[4];
     if (_GEN_4)
-      add_i6963_23_r0s4__4 <= add_i6963_23_r0s3__4;
+      add_i6974_23_r0s4__4 <= add_i6974_23_r0s3__4;
     if (_GEN_5)
-      add_i6963_23_r0s3__5 <= _GEN_521[5];
+      add_i6974_23_r0s3__5 <= _GEN_515[5];
     if (_GEN_4)
-      add_i6963_23_r0s4__5 <= add_i6963_23_r0s3__5;
+      add_i6974_23_r0s4__5 <= add_i6974_23_r0s3__5;
     if (_GEN_5)
-      add_i6963_23_r0s3__6 <= _GEN_521[6];
+      add_i6974_23_r0s3__6 <= _GEN_515[6];
     if (_GEN_4)
-      add_i6963_23_r0s4__6 <= add_i6963_23_r0s3__6;
+      add_i6974_23_r0s4__6 <= add_i6974_23_r0s3__6;
     if (_GEN_5)
-      add_i6963_23_r0s3__7 <= _GEN_521[7];
+      add_i6974_23_r0s3__7 <= _GEN_515[7];
     if (_GEN_4)
-      add_i6963_23_r0s4__7 <= add_i6963_23_r0s3__7;
+      add_i6974_23_r0s4__7 <= add_i6974_23_r0s3__7;
     if (_GEN_5)
-      add_i6963_23_r0s3__8 <= _GEN_521[8];
+      add_i6974_23_r0s3__8 <= _GEN_515[8];
     if (_GEN_4)
-      add_i6963_23_r0s4__8 <= add_i6963_23_r0s3__8;
+      add_i6974_23_r0s4__8 <= add_i6974_23_r0s3__8;
     if (_GEN_3)
-      mul_i7087_23_r0s5 <=
+      mul_i7097_23_r0s5 <=
         {cmp_i110_i_6_23_r0s4
-           ? shl_i5117_23_r0s4[0]
-           : cmp_i110_i_5_23_r0s4 & shl_i5117_23_r0s4__1[0],
+           ? shl_i5140_23_r0s4[0]
+           : cmp_i110_i_5_23_r0s4 & shl_i5140_23_r0s4__1[0],
          cmp_i110_i_5_23_r0s4
-           ? shl_i5117_23_r0s4
-           : {1'h0, cmp_i110_i_4_23_r0s4 ? shl_i5117_23_r0s4__1 : 3'h0},
+           ? shl_i5140_23_r0s4
+           : {1'h0, cmp_i110_i_4_23_r0s4 ? shl_i5140_23_r0s4__1 : 3'h0},
          cmp_i110_i_4_23_r0s4
-           ? shl_i5117_23_r0s4
-           : {1'h0, cmp_i110_i_3_23_r0s4 ? shl_i5117_23_r0s4__1 : 3'h0},
+           ? shl_i5140_23_r0s4
+           : {1'h0, cmp_i110_i_3_23_r0s4 ? shl_i5140_23_r0s4__1 : 3'h0},
          cmp_i110_i_3_23_r0s4
-           ? shl_i5117_23_r0s4
-           : {1'h0, cmp_i110_i_2_23_r0s4 ? shl_i5117_23_r0s4__1 : 3'h0},
+           ? shl_i5140_23_r0s4
+           : {1'h0, cmp_i110_i_2_23_r0s4 ? shl_i5140_23_r0s4__1 : 3'h0},
          cmp_i110_i_2_23_r0s4
-           ? shl_i5117_23_r0s4
-           : {1'h0, cmp_i110_i_1_23_r0s4 ? shl_i5117_23_r0s4__1 : 3'h0},
+           ? shl_i5140_23_r0s4
+           : {1'h0, cmp_i110_i_1_23_r0s4 ? shl_i5140_23_r0s4__1 : 3'h0},
          cmp_i110_i_1_23_r0s4
-           ? shl_i5117_23_r0s4
-           : {1'h0, cmp_i110_i_23_r0s4 ? shl_i5117_23_r0s4__1 : 3'h0},
-         cmp_i110_i_23_r0s4 ? shl_i5117_23_r0s4 : 4'h0}
+           ? shl_i5140_23_r0s4
+           : {1'h0, cmp_i110_i_23_r0s4 ? shl_i5140_23_r0s4__1 : 3'h0},
+         cmp_i110_i_23_r0s4 ? shl_i5140_23_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_23_r0s4__8,
-           add_i6963_23_r0s4__7,
-           add_i6963_23_r0s4__6,
-           add_i6963_23_r0s4__5,
-           add_i6963_23_r0s4__4,
-           add_i6963_23_r0s4__3,
-           add_i6963_23_r0s4__2,
-           add_i6963_23_r0s4__1,
-           add_i6963_23_r0s4};
+           add_i6974_23_r0s4__8,
+           add_i6974_23_r0s4__7,
+           add_i6974_23_r0s4__6,
+           add_i6974_23_r0s4__5,
+           add_i6974_23_r0s4__4,
+           add_i6974_23_r0s4__3,
+           add_i6974_23_r0s4__2,
+           add_i6974_23_r0s4__1,
+           add_i6974_23_r0s4};
     if (_GEN_2)
-      mul_i7087_23_r0s6 <= mul_i7087_23_r0s5;
+      mul_i7097_23_r0s6 <= mul_i7097_23_r0s5;
     if (_GEN_4)
-      cmp_i5677_23_r0s4 <= $signed(_GEN_523) < 10'sh1;
+      cmp_i5700_23_r0s4 <= $signed(_GEN_517) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_23_r0s5 <= cmp_i5677_23_r0s4;
+      cmp_i5700_23_r0s5 <= cmp_i5700_23_r0s4;
     if (_GEN_2)
-      cmp_i5677_23_r0s6 <= cmp_i5677_23_r0s5;
+      cmp_i5700_23_r0s6 <= cmp_i5700_23_r0s5;
     if (_GEN_4)
-      v742_r0s4 <= $signed(_GEN_523) > 10'sh0 ? _GEN_523 : 10'h0;
+      v742_r0s4 <= $signed(_GEN_517) > 10'sh0 ? _GEN_517 : 10'h0;
     if (_GEN_3)
       v742_r0s5 <= v742_r0s4;
     if (_GEN_2)
       v742_r0s6 <= v742_r0s5;
     if (_GEN_1)
-      add_i4578_23_r0s7 <=
+      add_i4607_23_r0s7 <=
         {1'h0,
          v742_r0s6,
          9'h0,
@@ -18070,71 +17112,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_83[1] & (_GEN_84 | _GEN_83[2])
            : _GEN_83[4] & (_GEN_84 | (|{_GEN_83[5], _GEN_83[3:1]}))}
         + {10'h0,
-           mul_i7087_23_r0s6[24],
+           mul_i7097_23_r0s6[24],
            _GEN_83[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_83[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_23_r0s3 <= _GEN_520;
+      level95_sroa_0_0_v_23_r0s3 <= _GEN_514;
     if (_GEN_4)
-      level106_sroa_0_0_v_23_r0s4 <= level106_sroa_0_0_v_23_r0s3;
+      level95_sroa_0_0_v_23_r0s4 <= level95_sroa_0_0_v_23_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_23_r0s5 <= level106_sroa_0_0_v_23_r0s4;
+      level95_sroa_0_0_v_23_r0s5 <= level95_sroa_0_0_v_23_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_23_r0s6 <= level106_sroa_0_0_v_23_r0s5;
+      level95_sroa_0_0_v_23_r0s6 <= level95_sroa_0_0_v_23_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_23_r0s7 <= level106_sroa_0_0_v_23_r0s6;
+      level95_sroa_0_0_v_23_r0s7 <= level95_sroa_0_0_v_23_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_23_r0s8 <=
+      sroa_speculated8345_23_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__47, sroa_speculated8503_r0s7__46}
+          ? kept_sroa_0_0_r0s7[383:368]
           : and_r0s7__24
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_23_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_23_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_23_r0s7[14:0]
-                        : add_i4578_23_r0s7[17:3]})
-                | {level106_sroa_0_0_v_23_r0s7[9], 15'h0}
+                        ? add_i4607_23_r0s7[14:0]
+                        : add_i4607_23_r0s7[17:3]})
+                | {level95_sroa_0_0_v_23_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__48 <= _GEN_114[393:384];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__48 <= sroa_speculated8503_r0s1__48;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__48 <= sroa_speculated8503_r0s2__48;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__48 <= sroa_speculated8503_r0s3__48;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__48 <= sroa_speculated8503_r0s4__48;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__48 <= sroa_speculated8503_r0s5__48;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__48 <= sroa_speculated8503_r0s6__48;
+      icmp_r0s2__23 <= kept_sroa_0_0_r0[393:384] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__49 <= _GEN_114[399:394];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__49 <= sroa_speculated8503_r0s1__49;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__49 <= sroa_speculated8503_r0s2__49;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__49 <= sroa_speculated8503_r0s3__49;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__49 <= sroa_speculated8503_r0s4__49;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__49 <= sroa_speculated8503_r0s5__49;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__49 <= sroa_speculated8503_r0s6__49;
-    if (_GEN_7)
-      icmp_r0s1__23 <= _GEN_114[393:384] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__23 <= icmp_r0s1__23;
-    if (_GEN_7)
-      xor_r0s1__24 <= |(_GEN_116[199:192]);
+      xor_r0s1__24 <= |(kept_sroa_5_0_r0[199:192]);
     if (_GEN_6)
       xor_r0s2__24 <= xor_r0s1__24;
     if (_GEN_5)
       and_r0s3__140 <=
-        ~(or_cond7491_r0s2 ? _GEN_525 == 10'h0 : icmp_r0s2__23) & xor_r0s2__24;
+        ~(or_cond7501_r0s2 ? _GEN_519 == 10'h0 : icmp_r0s2__23) & xor_r0s2__24;
     if (_GEN_4)
       and_r0s4__25 <= and_r0s3__140;
     if (_GEN_3)
@@ -18143,128 +17155,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__25 <= and_r0s5__25;
     if (_GEN_1)
       and_r0s7__25 <= and_r0s6__25;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__48 <= _GEN_116[199:195];
     if (_GEN_6)
-      add_i3932_24_r0s2 <= _GEN_526;
+      add_i3961_24_r0s2 <= _GEN_520;
     if (_GEN_5) begin
-      add_i3932_24_r0s3 <= add_i3932_24_r0s2;
-      and_r0s3__141 <= _GEN_744 & _GEN_747;
-      xor_r0s3__37 <= ~(_GEN_528[0]);
-      and_r0s3__142 <= _GEN_744;
+      add_i3961_24_r0s3 <= add_i3961_24_r0s2;
+      and_r0s3__141 <= _GEN_742 & _GEN_745;
+      xor_r0s3__37 <= ~(_GEN_522[0]);
+      and_r0s3__142 <= _GEN_742;
       select_r0s3__46 <=
-        _GEN_745 ? ~(_GEN_528[2]) & _GEN_528[1] : ~(_GEN_528[4]) & _GEN_528[3];
-      and_r0s3__143 <= _GEN_745 & ~_GEN_746;
+        _GEN_743 ? ~(_GEN_522[2]) & _GEN_522[1] : ~(_GEN_522[4]) & _GEN_522[3];
+      and_r0s3__143 <= _GEN_743 & ~_GEN_744;
       select_r0s3__47 <=
-        _GEN_742 ? ~(_GEN_528[6]) & _GEN_528[5] : ~(_GEN_528[8]) & _GEN_528[7];
-      and_r0s3__144 <= _GEN_742 & ~_GEN_743;
-      and_r0s3__145 <= _GEN_744 & ~_GEN_747;
+        _GEN_740 ? ~(_GEN_522[6]) & _GEN_522[5] : ~(_GEN_522[8]) & _GEN_522[7];
+      and_r0s3__144 <= _GEN_740 & ~_GEN_741;
+      and_r0s3__145 <= _GEN_742 & ~_GEN_745;
     end
     if (_GEN_4)
-      cmp_i110_i_24_r0s4 <= _GEN_531[4:2] == 3'h5;
+      cmp_i110_i_24_r0s4 <= _GEN_525[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_24_r0s2 <= $signed(_GEN_526) < -10'shC;
+      cmp_i4982_24_r0s2 <= $signed(_GEN_520) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_24_r0s3 <= cmp_i4959_24_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__49 <= _GEN_116[194:192];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__24 <= sroa_speculated8500_r0s1__49;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__24 <= sroa_speculated8500_r0s2__24;
+      cmp_i4982_24_r0s3 <= cmp_i4982_24_r0s2;
     if (_GEN_4) begin
-      shl_i5117_24_r0s4 <= _GEN_748[3:0];
-      cmp_i110_i_1_24_r0s4 <= _GEN_531[4:2] == 3'h6;
-      shl_i5117_24_r0s4__1 <= _GEN_748[6:4];
-      cmp_i110_i_2_24_r0s4 <= &(_GEN_531[4:2]);
-      cmp_i110_i_3_24_r0s4 <= _GEN_531[4:2] == 3'h0;
-      cmp_i110_i_4_24_r0s4 <= _GEN_531[4:2] == 3'h1;
-      cmp_i110_i_5_24_r0s4 <= _GEN_531[4:2] == 3'h2;
-      cmp_i110_i_6_24_r0s4 <= _GEN_531[4:2] == 3'h3;
+      shl_i5140_24_r0s4 <= _GEN_746[3:0];
+      cmp_i110_i_1_24_r0s4 <= _GEN_525[4:2] == 3'h6;
+      shl_i5140_24_r0s4__1 <= _GEN_746[6:4];
+      cmp_i110_i_2_24_r0s4 <= &(_GEN_525[4:2]);
+      cmp_i110_i_3_24_r0s4 <= _GEN_525[4:2] == 3'h0;
+      cmp_i110_i_4_24_r0s4 <= _GEN_525[4:2] == 3'h1;
+      cmp_i110_i_5_24_r0s4 <= _GEN_525[4:2] == 3'h2;
+      cmp_i110_i_6_24_r0s4 <= _GEN_525[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_24_r0s3 <= _GEN_528[0];
+      add_i6974_24_r0s3 <= _GEN_522[0];
     if (_GEN_4)
-      add_i6963_24_r0s4 <= add_i6963_24_r0s3;
+      add_i6974_24_r0s4 <= add_i6974_24_r0s3;
     if (_GEN_5)
-      add_i6963_24_r0s3__1 <= _GEN_528[1];
+      add_i6974_24_r0s3__1 <= _GEN_522[1];
     if (_GEN_4)
-      add_i6963_24_r0s4__1 <= add_i6963_24_r0s3__1;
+      add_i6974_24_r0s4__1 <= add_i6974_24_r0s3__1;
     if (_GEN_5)
-      add_i6963_24_r0s3__2 <= _GEN_528[2];
+      add_i6974_24_r0s3__2 <= _GEN_522[2];
     if (_GEN_4)
-      add_i6963_24_r0s4__2 <= add_i6963_24_r0s3__2;
+      add_i6974_24_r0s4__2 <= add_i6974_24_r0s3__2;
     if (_GEN_5)
-      add_i6963_24_r0s3__3 <= _GEN_528[3];
+      add_i6974_24_r0s3__3 <= _GEN_522[3];
     if (_GEN_4)
-      add_i6963_24_r0s4__3 <= add_i6963_24_r0s3__3;
+      add_i6974_24_r0s4__3 <= add_i6974_24_r0s3__3;
     if (_GEN_5)
-      add_i6963_24_r0s3__4 <= _GEN_528[4];
+      add_i6974_24_r0s3__4 <= _GEN_522[4];
     if (_GEN_4)
-      add_i6963_24_r0s4__4 <= add_i6963_24_r0s3__4;
+      add_i6974_24_r0s4__4 <= add_i6974_24_r0s3__4;
     if (_GEN_5)
-      add_i6963_24_r0s3__5 <= _GEN_528[5];
+      add_i6974_24_r0s3__5 <= _GEN_522[5];
     if (_GEN_4)
-      add_i6963_24_r0s4__5 <= add_i6963_24_r0s3__5;
+      add_i6974_24_r0s4__5 <= add_i6974_24_r0s3__5;
     if (_GEN_5)
-      add_i6963_24_r0s3__6 <= _GEN_528[6];
+      add_i6974_24_r0s3__6 <= _GEN_522[6];
     if (_GEN_4)
-      add_i6963_24_r0s4__6 <= add_i6963_24_r0s3__6;
+      add_i6974_24_r0s4__6 <= add_i6974_24_r0s3__6;
     if (_GEN_5)
-      add_i6963_24_r0s3__7 <= _GEN_528[7];
+      add_i6974_24_r0s3__7 <= _GEN_522[7];
     if (_GEN_4)
-      add_i6963_24_r0s4__7 <= add_i6963_24_r0s3__7;
+      add_i6974_24_r0s4__7 <= add_i6974_24_r0s3__7;
     if (_GEN_5)
-      add_i6963_24_r0s3__8 <= _GEN_528[8];
+      add_i6974_24_r0s3__8 <= _GEN_522[8];
     if (_GEN_4)
-      add_i6963_24_r0s4__8 <= add_i6963_24_r0s3__8;
+      add_i6974_24_r0s4__8 <= add_i6974_24_r0s3__8;
     if (_GEN_3)
-      mul_i7087_24_r0s5 <=
+      mul_i7097_24_r0s5 <=
         {cmp_i110_i_6_24_r0s4
-           ? shl_i5117_24_r0s4[0]
-           : cmp_i110_i_5_24_r0s4 & shl_i5117_24_r0s4__1[0],
+           ? shl_i5140_24_r0s4[0]
+           : cmp_i110_i_5_24_r0s4 & shl_i5140_24_r0s4__1[0],
          cmp_i110_i_5_24_r0s4
-           ? shl_i5117_24_r0s4
-           : {1'h0, cmp_i110_i_4_24_r0s4 ? shl_i5117_24_r0s4__1 : 3'h0},
+           ? shl_i5140_24_r0s4
+           : {1'h0, cmp_i110_i_4_24_r0s4 ? shl_i5140_24_r0s4__1 : 3'h0},
          cmp_i110_i_4_24_r0s4
-           ? shl_i5117_24_r0s4
-           : {1'h0, cmp_i110_i_3_24_r0s4 ? shl_i5117_24_r0s4__1 : 3'h0},
+           ? shl_i5140_24_r0s4
+           : {1'h0, cmp_i110_i_3_24_r0s4 ? shl_i5140_24_r0s4__1 : 3'h0},
          cmp_i110_i_3_24_r0s4
-           ? shl_i5117_24_r0s4
-           : {1'h0, cmp_i110_i_2_24_r0s4 ? shl_i5117_24_r0s4__1 : 3'h0},
+           ? shl_i5140_24_r0s4
+           : {1'h0, cmp_i110_i_2_24_r0s4 ? shl_i5140_24_r0s4__1 : 3'h0},
          cmp_i110_i_2_24_r0s4
-           ? shl_i5117_24_r0s4
-           : {1'h0, cmp_i110_i_1_24_r0s4 ? shl_i5117_24_r0s4__1 : 3'h0},
+           ? shl_i5140_24_r0s4
+           : {1'h0, cmp_i110_i_1_24_r0s4 ? shl_i5140_24_r0s4__1 : 3'h0},
          cmp_i110_i_1_24_r0s4
-           ? shl_i5117_24_r0s4
-           : {1'h0, cmp_i110_i_24_r0s4 ? shl_i5117_24_r0s4__1 : 3'h0},
-         cmp_i110_i_24_r0s4 ? shl_i5117_24_r0s4 : 4'h0}
+           ? shl_i5140_24_r0s4
+           : {1'h0, cmp_i110_i_24_r0s4 ? shl_i5140_24_r0s4__1 : 3'h0},
+         cmp_i110_i_24_r0s4 ? shl_i5140_24_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_24_r0s4__8,
-           add_i6963_24_r0s4__7,
-           add_i6963_24_r0s4__6,
-           add_i6963_24_r0s4__5,
-           add_i6963_24_r0s4__4,
-           add_i6963_24_r0s4__3,
-           add_i6963_24_r0s4__2,
-           add_i6963_24_r0s4__1,
-           add_i6963_24_r0s4};
+           add_i6974_24_r0s4__8,
+           add_i6974_24_r0s4__7,
+           add_i6974_24_r0s4__6,
+           add_i6974_24_r0s4__5,
+           add_i6974_24_r0s4__4,
+           add_i6974_24_r0s4__3,
+           add_i6974_24_r0s4__2,
+           add_i6974_24_r0s4__1,
+           add_i6974_24_r0s4};
     if (_GEN_2)
-      mul_i7087_24_r0s6 <= mul_i7087_24_r0s5;
+      mul_i7097_24_r0s6 <= mul_i7097_24_r0s5;
     if (_GEN_4)
-      cmp_i5677_24_r0s4 <= $signed(_GEN_530) < 10'sh1;
+      cmp_i5700_24_r0s4 <= $signed(_GEN_524) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_24_r0s5 <= cmp_i5677_24_r0s4;
+      cmp_i5700_24_r0s5 <= cmp_i5700_24_r0s4;
     if (_GEN_2)
-      cmp_i5677_24_r0s6 <= cmp_i5677_24_r0s5;
+      cmp_i5700_24_r0s6 <= cmp_i5700_24_r0s5;
     if (_GEN_4)
-      v766_r0s4 <= $signed(_GEN_530) > 10'sh0 ? _GEN_530 : 10'h0;
+      v766_r0s4 <= $signed(_GEN_524) > 10'sh0 ? _GEN_524 : 10'h0;
     if (_GEN_3)
       v766_r0s5 <= v766_r0s4;
     if (_GEN_2)
       v766_r0s6 <= v766_r0s5;
     if (_GEN_1)
-      add_i4578_24_r0s7 <=
+      add_i4607_24_r0s7 <=
         {1'h0,
          v766_r0s6,
          9'h0,
@@ -18272,71 +17276,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_86[1] & (_GEN_87 | _GEN_86[2])
            : _GEN_86[4] & (_GEN_87 | (|{_GEN_86[5], _GEN_86[3:1]}))}
         + {10'h0,
-           mul_i7087_24_r0s6[24],
+           mul_i7097_24_r0s6[24],
            _GEN_86[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_86[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_24_r0s3 <= _GEN_527;
+      level95_sroa_0_0_v_24_r0s3 <= _GEN_521;
     if (_GEN_4)
-      level106_sroa_0_0_v_24_r0s4 <= level106_sroa_0_0_v_24_r0s3;
+      level95_sroa_0_0_v_24_r0s4 <= level95_sroa_0_0_v_24_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_24_r0s5 <= level106_sroa_0_0_v_24_r0s4;
+      level95_sroa_0_0_v_24_r0s5 <= level95_sroa_0_0_v_24_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_24_r0s6 <= level106_sroa_0_0_v_24_r0s5;
+      level95_sroa_0_0_v_24_r0s6 <= level95_sroa_0_0_v_24_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_24_r0s7 <= level106_sroa_0_0_v_24_r0s6;
+      level95_sroa_0_0_v_24_r0s7 <= level95_sroa_0_0_v_24_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_24_r0s8 <=
+      sroa_speculated8345_24_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__49, sroa_speculated8503_r0s7__48}
+          ? kept_sroa_0_0_r0s7[399:384]
           : and_r0s7__25
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_24_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_24_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_24_r0s7[14:0]
-                        : add_i4578_24_r0s7[17:3]})
-                | {level106_sroa_0_0_v_24_r0s7[9], 15'h0}
+                        ? add_i4607_24_r0s7[14:0]
+                        : add_i4607_24_r0s7[17:3]})
+                | {level95_sroa_0_0_v_24_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__50 <= _GEN_114[409:400];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__50 <= sroa_speculated8503_r0s1__50;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__50 <= sroa_speculated8503_r0s2__50;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__50 <= sroa_speculated8503_r0s3__50;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__50 <= sroa_speculated8503_r0s4__50;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__50 <= sroa_speculated8503_r0s5__50;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__50 <= sroa_speculated8503_r0s6__50;
+      icmp_r0s2__24 <= kept_sroa_0_0_r0[409:400] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__51 <= _GEN_114[415:410];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__51 <= sroa_speculated8503_r0s1__51;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__51 <= sroa_speculated8503_r0s2__51;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__51 <= sroa_speculated8503_r0s3__51;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__51 <= sroa_speculated8503_r0s4__51;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__51 <= sroa_speculated8503_r0s5__51;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__51 <= sroa_speculated8503_r0s6__51;
-    if (_GEN_7)
-      icmp_r0s1__24 <= _GEN_114[409:400] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__24 <= icmp_r0s1__24;
-    if (_GEN_7)
-      xor_r0s1__25 <= |(_GEN_116[207:200]);
+      xor_r0s1__25 <= |(kept_sroa_5_0_r0[207:200]);
     if (_GEN_6)
       xor_r0s2__25 <= xor_r0s1__25;
     if (_GEN_5)
       and_r0s3__146 <=
-        ~(or_cond7491_r0s2 ? _GEN_532 == 10'h0 : icmp_r0s2__24) & xor_r0s2__25;
+        ~(or_cond7501_r0s2 ? _GEN_526 == 10'h0 : icmp_r0s2__24) & xor_r0s2__25;
     if (_GEN_4)
       and_r0s4__26 <= and_r0s3__146;
     if (_GEN_3)
@@ -18345,128 +17319,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__26 <= and_r0s5__26;
     if (_GEN_1)
       and_r0s7__26 <= and_r0s6__26;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__50 <= _GEN_116[207:203];
     if (_GEN_6)
-      add_i3932_25_r0s2 <= _GEN_533;
+      add_i3961_25_r0s2 <= _GEN_527;
     if (_GEN_5) begin
-      add_i3932_25_r0s3 <= add_i3932_25_r0s2;
-      and_r0s3__147 <= _GEN_751 & _GEN_754;
-      xor_r0s3__38 <= ~(_GEN_535[0]);
-      and_r0s3__148 <= _GEN_751;
+      add_i3961_25_r0s3 <= add_i3961_25_r0s2;
+      and_r0s3__147 <= _GEN_749 & _GEN_752;
+      xor_r0s3__38 <= ~(_GEN_529[0]);
+      and_r0s3__148 <= _GEN_749;
       select_r0s3__48 <=
-        _GEN_752 ? ~(_GEN_535[2]) & _GEN_535[1] : ~(_GEN_535[4]) & _GEN_535[3];
-      and_r0s3__149 <= _GEN_752 & ~_GEN_753;
+        _GEN_750 ? ~(_GEN_529[2]) & _GEN_529[1] : ~(_GEN_529[4]) & _GEN_529[3];
+      and_r0s3__149 <= _GEN_750 & ~_GEN_751;
       select_r0s3__49 <=
-        _GEN_749 ? ~(_GEN_535[6]) & _GEN_535[5] : ~(_GEN_535[8]) & _GEN_535[7];
-      and_r0s3__150 <= _GEN_749 & ~_GEN_750;
-      and_r0s3__151 <= _GEN_751 & ~_GEN_754;
+        _GEN_747 ? ~(_GEN_529[6]) & _GEN_529[5] : ~(_GEN_529[8]) & _GEN_529[7];
+      and_r0s3__150 <= _GEN_747 & ~_GEN_748;
+      and_r0s3__151 <= _GEN_749 & ~_GEN_752;
     end
     if (_GEN_4)
-      cmp_i110_i_25_r0s4 <= _GEN_538[4:2] == 3'h5;
+      cmp_i110_i_25_r0s4 <= _GEN_532[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_25_r0s2 <= $signed(_GEN_533) < -10'shC;
+      cmp_i4982_25_r0s2 <= $signed(_GEN_527) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_25_r0s3 <= cmp_i4959_25_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__51 <= _GEN_116[202:200];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__25 <= sroa_speculated8500_r0s1__51;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__25 <= sroa_speculated8500_r0s2__25;
+      cmp_i4982_25_r0s3 <= cmp_i4982_25_r0s2;
     if (_GEN_4) begin
-      shl_i5117_25_r0s4 <= _GEN_755[3:0];
-      cmp_i110_i_1_25_r0s4 <= _GEN_538[4:2] == 3'h6;
-      shl_i5117_25_r0s4__1 <= _GEN_755[6:4];
-      cmp_i110_i_2_25_r0s4 <= &(_GEN_538[4:2]);
-      cmp_i110_i_3_25_r0s4 <= _GEN_538[4:2] == 3'h0;
-      cmp_i110_i_4_25_r0s4 <= _GEN_538[4:2] == 3'h1;
-      cmp_i110_i_5_25_r0s4 <= _GEN_538[4:2] == 3'h2;
-      cmp_i110_i_6_25_r0s4 <= _GEN_538[4:2] == 3'h3;
+      shl_i5140_25_r0s4 <= _GEN_753[3:0];
+      cmp_i110_i_1_25_r0s4 <= _GEN_532[4:2] == 3'h6;
+      shl_i5140_25_r0s4__1 <= _GEN_753[6:4];
+      cmp_i110_i_2_25_r0s4 <= &(_GEN_532[4:2]);
+      cmp_i110_i_3_25_r0s4 <= _GEN_532[4:2] == 3'h0;
+      cmp_i110_i_4_25_r0s4 <= _GEN_532[4:2] == 3'h1;
+      cmp_i110_i_5_25_r0s4 <= _GEN_532[4:2] == 3'h2;
+      cmp_i110_i_6_25_r0s4 <= _GEN_532[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_25_r0s3 <= _GEN_535[0];
+      add_i6974_25_r0s3 <= _GEN_529[0];
     if (_GEN_4)
-      add_i6963_25_r0s4 <= add_i6963_25_r0s3;
+      add_i6974_25_r0s4 <= add_i6974_25_r0s3;
     if (_GEN_5)
-      add_i6963_25_r0s3__1 <= _GEN_535[1];
+      add_i6974_25_r0s3__1 <= _GEN_529[1];
     if (_GEN_4)
-      add_i6963_25_r0s4__1 <= add_i6963_25_r0s3__1;
+      add_i6974_25_r0s4__1 <= add_i6974_25_r0s3__1;
     if (_GEN_5)
-      add_i6963_25_r0s3__2 <= _GEN_535[2];
+      add_i6974_25_r0s3__2 <= _GEN_529[2];
     if (_GEN_4)
-      add_i6963_25_r0s4__2 <= add_i6963_25_r0s3__2;
+      add_i6974_25_r0s4__2 <= add_i6974_25_r0s3__2;
     if (_GEN_5)
-      add_i6963_25_r0s3__3 <= _GEN_535[3];
+      add_i6974_25_r0s3__3 <= _GEN_529[3];
     if (_GEN_4)
-      add_i6963_25_r0s4__3 <= add_i6963_25_r0s3__3;
+      add_i6974_25_r0s4__3 <= add_i6974_25_r0s3__3;
     if (_GEN_5)
-      add_i6963_25_r0s3__4 <= _GEN_535[4];
+      add_i6974_25_r0s3__4 <= _GEN_529[4];
     if (_GEN_4)
-      add_i6963_25_r0s4__4 <= add_i6963_25_r0s3__4;
+      add_i6974_25_r0s4__4 <= add_i6974_25_r0s3__4;
     if (_GEN_5)
-      add_i6963_25_r0s3__5 <= _GEN_535[5];
+      add_i6974_25_r0s3__5 <= _GEN_529[5];
     if (_GEN_4)
-      add_i6963_25_r0s4__5 <= add_i6963_25_r0s3__5;
+      add_i6974_25_r0s4__5 <= add_i6974_25_r0s3__5;
     if (_GEN_5)
-      add_i6963_25_r0s3__6 <= _GEN_535[6];
+      add_i6974_25_r0s3__6 <= _GEN_529[6];
     if (_GEN_4)
-      add_i6963_25_r0s4__6 <= add_i6963_25_r0s3__6;
+      add_i6974_25_r0s4__6 <= add_i6974_25_r0s3__6;
     if (_GEN_5)
-      add_i6963_25_r0s3__7 <= _GEN_535[7];
+      add_i6974_25_r0s3__7 <= _GEN_529[7];
     if (_GEN_4)
-      add_i6963_25_r0s4__7 <= add_i6963_25_r0s3__7;
+      add_i6974_25_r0s4__7 <= add_i6974_25_r0s3__7;
     if (_GEN_5)
-      add_i6963_25_r0s3__8 <= _GEN_535[8];
+      add_i6974_25_r0s3__8 <= _GEN_529[8];
     if (_GEN_4)
-      add_i6963_25_r0s4__8 <= add_i6963_25_r0s3__8;
+      add_i6974_25_r0s4__8 <= add_i6974_25_r0s3__8;
     if (_GEN_3)
-      mul_i7087_25_r0s5 <=
+      mul_i7097_25_r0s5 <=
         {cmp_i110_i_6_25_r0s4
-           ? shl_i5117_25_r0s4[0]
-           : cmp_i110_i_5_25_r0s4 & shl_i5117_25_r0s4__1[0],
+           ? shl_i5140_25_r0s4[0]
+           : cmp_i110_i_5_25_r0s4 & shl_i5140_25_r0s4__1[0],
          cmp_i110_i_5_25_r0s4
-           ? shl_i5117_25_r0s4
-           : {1'h0, cmp_i110_i_4_25_r0s4 ? shl_i5117_25_r0s4__1 : 3'h0},
+           ? shl_i5140_25_r0s4
+           : {1'h0, cmp_i110_i_4_25_r0s4 ? shl_i5140_25_r0s4__1 : 3'h0},
          cmp_i110_i_4_25_r0s4
-           ? shl_i5117_25_r0s4
-           : {1'h0, cmp_i110_i_3_25_r0s4 ? shl_i5117_25_r0s4__1 : 3'h0},
+           ? shl_i5140_25_r0s4
+           : {1'h0, cmp_i110_i_3_25_r0s4 ? shl_i5140_25_r0s4__1 : 3'h0},
          cmp_i110_i_3_25_r0s4
-           ? shl_i5117_25_r0s4
-           : {1'h0, cmp_i110_i_2_25_r0s4 ? shl_i5117_25_r0s4__1 : 3'h0},
+           ? shl_i5140_25_r0s4
+           : {1'h0, cmp_i110_i_2_25_r0s4 ? shl_i5140_25_r0s4__1 : 3'h0},
          cmp_i110_i_2_25_r0s4
-           ? shl_i5117_25_r0s4
-           : {1'h0, cmp_i110_i_1_25_r0s4 ? shl_i5117_25_r0s4__1 : 3'h0},
+           ? shl_i5140_25_r0s4
+           : {1'h0, cmp_i110_i_1_25_r0s4 ? shl_i5140_25_r0s4__1 : 3'h0},
          cmp_i110_i_1_25_r0s4
-           ? shl_i5117_25_r0s4
-           : {1'h0, cmp_i110_i_25_r0s4 ? shl_i5117_25_r0s4__1 : 3'h0},
-         cmp_i110_i_25_r0s4 ? shl_i5117_25_r0s4 : 4'h0}
+           ? shl_i5140_25_r0s4
+           : {1'h0, cmp_i110_i_25_r0s4 ? shl_i5140_25_r0s4__1 : 3'h0},
+         cmp_i110_i_25_r0s4 ? shl_i5140_25_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_25_r0s4__8,
-           add_i6963_25_r0s4__7,
-           add_i6963_25_r0s4__6,
-           add_i6963_25_r0s4__5,
-           add_i6963_25_r0s4__4,
-           add_i6963_25_r0s4__3,
-           add_i6963_25_r0s4__2,
-           add_i6963_25_r0s4__1,
-           add_i6963_25_r0s4};
+           add_i6974_25_r0s4__8,
+           add_i6974_25_r0s4__7,
+           add_i6974_25_r0s4__6,
+           add_i6974_25_r0s4__5,
+           add_i6974_25_r0s4__4,
+           add_i6974_25_r0s4__3,
+           add_i6974_25_r0s4__2,
+           add_i6974_25_r0s4__1,
+           add_i6974_25_r0s4};
     if (_GEN_2)
-      mul_i7087_25_r0s6 <= mul_i7087_25_r0s5;
+      mul_i7097_25_r0s6 <= mul_i7097_25_r0s5;
     if (_GEN_4)
-      cmp_i5677_25_r0s4 <= $signed(_GEN_537) < 10'sh1;
+      cmp_i5700_25_r0s4 <= $signed(_GEN_531) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_25_r0s5 <= cmp_i5677_25_r0s4;
+      cmp_i5700_25_r0s5 <= cmp_i5700_25_r0s4;
     if (_GEN_2)
-      cmp_i5677_25_r0s6 <= cmp_i5677_25_r0s5;
+      cmp_i5700_25_r0s6 <= cmp_i5700_25_r0s5;
     if (_GEN_4)
-      v790_r0s4 <= $signed(_GEN_537) > 10'sh0 ? _GEN_537 : 10'h0;
+      v790_r0s4 <= $signed(_GEN_531) > 10'sh0 ? _GEN_531 : 10'h0;
     if (_GEN_3)
       v790_r0s5 <= v790_r0s4;
     if (_GEN_2)
       v790_r0s6 <= v790_r0s5;
     if (_GEN_1)
-      add_i4578_25_r0s7 <=
+      add_i4607_25_r0s7 <=
         {1'h0,
          v790_r0s6,
          9'h0,
@@ -18474,71 +17440,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_89[1] & (_GEN_90 | _GEN_89[2])
            : _GEN_89[4] & (_GEN_90 | (|{_GEN_89[5], _GEN_89[3:1]}))}
         + {10'h0,
-           mul_i7087_25_r0s6[24],
+           mul_i7097_25_r0s6[24],
            _GEN_89[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_89[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_25_r0s3 <= _GEN_534;
+      level95_sroa_0_0_v_25_r0s3 <= _GEN_528;
     if (_GEN_4)
-      level106_sroa_0_0_v_25_r0s4 <= level106_sroa_0_0_v_25_r0s3;
+      level95_sroa_0_0_v_25_r0s4 <= level95_sroa_0_0_v_25_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_25_r0s5 <= level106_sroa_0_0_v_25_r0s4;
+      level95_sroa_0_0_v_25_r0s5 <= level95_sroa_0_0_v_25_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_25_r0s6 <= level106_sroa_0_0_v_25_r0s5;
+      level95_sroa_0_0_v_25_r0s6 <= level95_sroa_0_0_v_25_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_25_r0s7 <= level106_sroa_0_0_v_25_r0s6;
+      level95_sroa_0_0_v_25_r0s7 <= level95_sroa_0_0_v_25_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_25_r0s8 <=
+      sroa_speculated8345_25_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__51, sroa_speculated8503_r0s7__50}
+          ? kept_sroa_0_0_r0s7[415:400]
           : and_r0s7__26
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_25_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_25_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_25_r0s7[14:0]
-                        : add_i4578_25_r0s7[17:3]})
-                | {level106_sroa_0_0_v_25_r0s7[9], 15'h0}
+                        ? add_i4607_25_r0s7[14:0]
+                        : add_i4607_25_r0s7[17:3]})
+                | {level95_sroa_0_0_v_25_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__52 <= _GEN_114[425:416];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__52 <= sroa_speculated8503_r0s1__52;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__52 <= sroa_speculated8503_r0s2__52;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__52 <= sroa_speculated8503_r0s3__52;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__52 <= sroa_speculated8503_r0s4__52;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__52 <= sroa_speculated8503_r0s5__52;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__52 <= sroa_speculated8503_r0s6__52;
+      icmp_r0s2__25 <= kept_sroa_0_0_r0[425:416] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__53 <= _GEN_114[431:426];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__53 <= sroa_speculated8503_r0s1__53;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__53 <= sroa_speculated8503_r0s2__53;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__53 <= sroa_speculated8503_r0s3__53;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__53 <= sroa_speculated8503_r0s4__53;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__53 <= sroa_speculated8503_r0s5__53;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__53 <= sroa_speculated8503_r0s6__53;
-    if (_GEN_7)
-      icmp_r0s1__25 <= _GEN_114[425:416] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__25 <= icmp_r0s1__25;
-    if (_GEN_7)
-      xor_r0s1__26 <= |(_GEN_116[215:208]);
+      xor_r0s1__26 <= |(kept_sroa_5_0_r0[215:208]);
     if (_GEN_6)
       xor_r0s2__26 <= xor_r0s1__26;
     if (_GEN_5)
       and_r0s3__152 <=
-        ~(or_cond7491_r0s2 ? _GEN_539 == 10'h0 : icmp_r0s2__25) & xor_r0s2__26;
+        ~(or_cond7501_r0s2 ? _GEN_533 == 10'h0 : icmp_r0s2__25) & xor_r0s2__26;
     if (_GEN_4)
       and_r0s4__27 <= and_r0s3__152;
     if (_GEN_3)
@@ -18547,128 +17483,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__27 <= and_r0s5__27;
     if (_GEN_1)
       and_r0s7__27 <= and_r0s6__27;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__52 <= _GEN_116[215:211];
     if (_GEN_6)
-      add_i3932_26_r0s2 <= _GEN_540;
+      add_i3961_26_r0s2 <= _GEN_534;
     if (_GEN_5) begin
-      add_i3932_26_r0s3 <= add_i3932_26_r0s2;
-      and_r0s3__153 <= _GEN_758 & _GEN_761;
-      xor_r0s3__39 <= ~(_GEN_542[0]);
-      and_r0s3__154 <= _GEN_758;
+      add_i3961_26_r0s3 <= add_i3961_26_r0s2;
+      and_r0s3__153 <= _GEN_756 & _GEN_759;
+      xor_r0s3__39 <= ~(_GEN_536[0]);
+      and_r0s3__154 <= _GEN_756;
       select_r0s3__50 <=
-        _GEN_759 ? ~(_GEN_542[2]) & _GEN_542[1] : ~(_GEN_542[4]) & _GEN_542[3];
-      and_r0s3__155 <= _GEN_759 & ~_GEN_760;
+        _GEN_757 ? ~(_GEN_536[2]) & _GEN_536[1] : ~(_GEN_536[4]) & _GEN_536[3];
+      and_r0s3__155 <= _GEN_757 & ~_GEN_758;
       select_r0s3__51 <=
-        _GEN_756 ? ~(_GEN_542[6]) & _GEN_542[5] : ~(_GEN_542[8]) & _GEN_542[7];
-      and_r0s3__156 <= _GEN_756 & ~_GEN_757;
-      and_r0s3__157 <= _GEN_758 & ~_GEN_761;
+        _GEN_754 ? ~(_GEN_536[6]) & _GEN_536[5] : ~(_GEN_536[8]) & _GEN_536[7];
+      and_r0s3__156 <= _GEN_754 & ~_GEN_755;
+      and_r0s3__157 <= _GEN_756 & ~_GEN_759;
     end
     if (_GEN_4)
-      cmp_i110_i_26_r0s4 <= _GEN_545[4:2] == 3'h5;
+      cmp_i110_i_26_r0s4 <= _GEN_539[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_26_r0s2 <= $signed(_GEN_540) < -10'shC;
+      cmp_i4982_26_r0s2 <= $signed(_GEN_534) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_26_r0s3 <= cmp_i4959_26_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__53 <= _GEN_116[210:208];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__26 <= sroa_speculated8500_r0s1__53;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__26 <= sroa_speculated8500_r0s2__26;
+      cmp_i4982_26_r0s3 <= cmp_i4982_26_r0s2;
     if (_GEN_4) begin
-      shl_i5117_26_r0s4 <= _GEN_762[3:0];
-      cmp_i110_i_1_26_r0s4 <= _GEN_545[4:2] == 3'h6;
-      shl_i5117_26_r0s4__1 <= _GEN_762[6:4];
-      cmp_i110_i_2_26_r0s4 <= &(_GEN_545[4:2]);
-      cmp_i110_i_3_26_r0s4 <= _GEN_545[4:2] == 3'h0;
-      cmp_i110_i_4_26_r0s4 <= _GEN_545[4:2] == 3'h1;
-      cmp_i110_i_5_26_r0s4 <= _GEN_545[4:2] == 3'h2;
-      cmp_i110_i_6_26_r0s4 <= _GEN_545[4:2] == 3'h3;
+      shl_i5140_26_r0s4 <= _GEN_760[3:0];
+      cmp_i110_i_1_26_r0s4 <= _GEN_539[4:2] == 3'h6;
+      shl_i5140_26_r0s4__1 <= _GEN_760[6:4];
+      cmp_i110_i_2_26_r0s4 <= &(_GEN_539[4:2]);
+      cmp_i110_i_3_26_r0s4 <= _GEN_539[4:2] == 3'h0;
+      cmp_i110_i_4_26_r0s4 <= _GEN_539[4:2] == 3'h1;
+      cmp_i110_i_5_26_r0s4 <= _GEN_539[4:2] == 3'h2;
+      cmp_i110_i_6_26_r0s4 <= _GEN_539[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_26_r0s3 <= _GEN_542[0];
+      add_i6974_26_r0s3 <= _GEN_536[0];
     if (_GEN_4)
-      add_i6963_26_r0s4 <= add_i6963_26_r0s3;
+      add_i6974_26_r0s4 <= add_i6974_26_r0s3;
     if (_GEN_5)
-      add_i6963_26_r0s3__1 <= _GEN_542[1];
+      add_i6974_26_r0s3__1 <= _GEN_536[1];
     if (_GEN_4)
-      add_i6963_26_r0s4__1 <= add_i6963_26_r0s3__1;
+      add_i6974_26_r0s4__1 <= add_i6974_26_r0s3__1;
     if (_GEN_5)
-      add_i6963_26_r0s3__2 <= _GEN_542[2];
+      add_i6974_26_r0s3__2 <= _GEN_536[2];
     if (_GEN_4)
-      add_i6963_26_r0s4__2 <= add_i6963_26_r0s3__2;
+      add_i6974_26_r0s4__2 <= add_i6974_26_r0s3__2;
     if (_GEN_5)
-      add_i6963_26_r0s3__3 <= _GEN_542[3];
+      add_i6974_26_r0s3__3 <= _GEN_536[3];
     if (_GEN_4)
-      add_i6963_26_r0s4__3 <= add_i6963_26_r0s3__3;
+      add_i6974_26_r0s4__3 <= add_i6974_26_r0s3__3;
     if (_GEN_5)
-      add_i6963_26_r0s3__4 <= _GEN_542[4];
+      add_i6974_26_r0s3__4 <= _GEN_536[4];
     if (_GEN_4)
-      add_i6963_26_r0s4__4 <= add_i6963_26_r0s3__4;
+      add_i6974_26_r0s4__4 <= add_i6974_26_r0s3__4;
     if (_GEN_5)
-      add_i6963_26_r0s3__5 <= _GEN_542[5];
+      add_i6974_26_r0s3__5 <= _GEN_536[5];
     if (_GEN_4)
-      add_i6963_26_r0s4__5 <= add_i6963_26_r0s3__5;
+      add_i6974_26_r0s4__5 <= add_i6974_26_r0s3__5;
     if (_GEN_5)
-      add_i6963_26_r0s3__6 <= _GEN_542[6];
+      add_i6974_26_r0s3__6 <= _GEN_536[6];
     if (_GEN_4)
-      add_i6963_26_r0s4__6 <= add_i6963_26_r0s3__6;
+      add_i6974_26_r0s4__6 <= add_i6974_26_r0s3__6;
     if (_GEN_5)
-      add_i6963_26_r0s3__7 <= _GEN_542[7];
+      add_i6974_26_r0s3__7 <= _GEN_536[7];
     if (_GEN_4)
-      add_i6963_26_r0s4__7 <= add_i6963_26_r0s3__7;
+      add_i6974_26_r0s4__7 <= add_i6974_26_r0s3__7;
     if (_GEN_5)
-      add_i6963_26_r0s3__8 <= _GEN_542[8];
+      add_i6974_26_r0s3__8 <= _GEN_536[8];
     if (_GEN_4)
-      add_i6963_26_r0s4__8 <= add_i6963_26_r0s3__8;
+      add_i6974_26_r0s4__8 <= add_i6974_26_r0s3__8;
     if (_GEN_3)
-      mul_i7087_26_r0s5 <=
+      mul_i7097_26_r0s5 <=
         {cmp_i110_i_6_26_r0s4
-           ? shl_i5117_26_r0s4[0]
-           : cmp_i110_i_5_26_r0s4 & shl_i5117_26_r0s4__1[0],
+           ? shl_i5140_26_r0s4[0]
+           : cmp_i110_i_5_26_r0s4 & shl_i5140_26_r0s4__1[0],
          cmp_i110_i_5_26_r0s4
-           ? shl_i5117_26_r0s4
-           : {1'h0, cmp_i110_i_4_26_r0s4 ? shl_i5117_26_r0s4__1 : 3'h0},
+           ? shl_i5140_26_r0s4
+           : {1'h0, cmp_i110_i_4_26_r0s4 ? shl_i5140_26_r0s4__1 : 3'h0},
          cmp_i110_i_4_26_r0s4
-           ? shl_i5117_26_r0s4
-           : {1'h0, cmp_i110_i_3_26_r0s4 ? shl_i5117_26_r0s4__1 : 3'h0},
+           ? shl_i5140_26_r0s4
+           : {1'h0, cmp_i110_i_3_26_r0s4 ? shl_i5140_26_r0s4__1 : 3'h0},
          cmp_i110_i_3_26_r0s4
-           ? shl_i5117_26_r0s4
-           : {1'h0, cmp_i110_i_2_26_r0s4 ? shl_i5117_26_r0s4__1 : 3'h0},
+           ? shl_i5140_26_r0s4
+           : {1'h0, cmp_i110_i_2_26_r0s4 ? shl_i5140_26_r0s4__1 : 3'h0},
          cmp_i110_i_2_26_r0s4
-           ? shl_i5117_26_r0s4
-           : {1'h0, cmp_i110_i_1_26_r0s4 ? shl_i5117_26_r0s4__1 : 3'h0},
+           ? shl_i5140_26_r0s4
+           : {1'h0, cmp_i110_i_1_26_r0s4 ? shl_i5140_26_r0s4__1 : 3'h0},
          cmp_i110_i_1_26_r0s4
-           ? shl_i5117_26_r0s4
-           : {1'h0, cmp_i110_i_26_r0s4 ? shl_i5117_26_r0s4__1 : 3'h0},
-         cmp_i110_i_26_r0s4 ? shl_i5117_26_r0s4 : 4'h0}
+           ? shl_i5140_26_r0s4
+           : {1'h0, cmp_i110_i_26_r0s4 ? shl_i5140_26_r0s4__1 : 3'h0},
+         cmp_i110_i_26_r0s4 ? shl_i5140_26_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_26_r0s4__8,
-           add_i6963_26_r0s4__7,
-           add_i6963_26_r0s4__6,
-           add_i6963_26_r0s4__5,
-           add_i6963_26_r0s4__4,
-           add_i6963_26_r0s4__3,
-           add_i6963_26_r0s4__2,
-           add_i6963_26_r0s4__1,
-           add_i6963_26_r0s4};
+           add_i6974_26_r0s4__8,
+           add_i6974_26_r0s4__7,
+           add_i6974_26_r0s4__6,
+           add_i6974_26_r0s4__5,
+           add_i6974_26_r0s4__4,
+           add_i6974_26_r0s4__3,
+           add_i6974_26_r0s4__2,
+           add_i6974_26_r0s4__1,
+           add_i6974_26_r0s4};
     if (_GEN_2)
-      mul_i7087_26_r0s6 <= mul_i7087_26_r0s5;
+      mul_i7097_26_r0s6 <= mul_i7097_26_r0s5;
     if (_GEN_4)
-      cmp_i5677_26_r0s4 <= $signed(_GEN_544) < 10'sh1;
+      cmp_i5700_26_r0s4 <= $signed(_GEN_538) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_26_r0s5 <= cmp_i5677_26_r0s4;
+      cmp_i5700_26_r0s5 <= cmp_i5700_26_r0s4;
     if (_GEN_2)
-      cmp_i5677_26_r0s6 <= cmp_i5677_26_r0s5;
+      cmp_i5700_26_r0s6 <= cmp_i5700_26_r0s5;
     if (_GEN_4)
-      v814_r0s4 <= $signed(_GEN_544) > 10'sh0 ? _GEN_544 : 10'h0;
+      v814_r0s4 <= $signed(_GEN_538) > 10'sh0 ? _GEN_538 : 10'h0;
     if (_GEN_3)
       v814_r0s5 <= v814_r0s4;
     if (_GEN_2)
       v814_r0s6 <= v814_r0s5;
     if (_GEN_1)
-      add_i4578_26_r0s7 <=
+      add_i4607_26_r0s7 <=
         {1'h0,
          v814_r0s6,
          9'h0,
@@ -18676,71 +17604,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_92[1] & (_GEN_93 | _GEN_92[2])
            : _GEN_92[4] & (_GEN_93 | (|{_GEN_92[5], _GEN_92[3:1]}))}
         + {10'h0,
-           mul_i7087_26_r0s6[24],
+           mul_i7097_26_r0s6[24],
            _GEN_92[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_92[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_26_r0s3 <= _GEN_541;
+      level95_sroa_0_0_v_26_r0s3 <= _GEN_535;
     if (_GEN_4)
-      level106_sroa_0_0_v_26_r0s4 <= level106_sroa_0_0_v_26_r0s3;
+      level95_sroa_0_0_v_26_r0s4 <= level95_sroa_0_0_v_26_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_26_r0s5 <= level106_sroa_0_0_v_26_r0s4;
+      level95_sroa_0_0_v_26_r0s5 <= level95_sroa_0_0_v_26_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_26_r0s6 <= level106_sroa_0_0_v_26_r0s5;
+      level95_sroa_0_0_v_26_r0s6 <= level95_sroa_0_0_v_26_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_26_r0s7 <= level106_sroa_0_0_v_26_r0s6;
+      level95_sroa_0_0_v_26_r0s7 <= level95_sroa_0_0_v_26_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_26_r0s8 <=
+      sroa_speculated8345_26_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__53, sroa_speculated8503_r0s7__52}
+          ? kept_sroa_0_0_r0s7[431:416]
           : and_r0s7__27
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_26_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_26_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_26_r0s7[14:0]
-                        : add_i4578_26_r0s7[17:3]})
-                | {level106_sroa_0_0_v_26_r0s7[9], 15'h0}
+                        ? add_i4607_26_r0s7[14:0]
+                        : add_i4607_26_r0s7[17:3]})
+                | {level95_sroa_0_0_v_26_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__54 <= _GEN_114[441:432];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__54 <= sroa_speculated8503_r0s1__54;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__54 <= sroa_speculated8503_r0s2__54;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__54 <= sroa_speculated8503_r0s3__54;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__54 <= sroa_speculated8503_r0s4__54;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__54 <= sroa_speculated8503_r0s5__54;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__54 <= sroa_speculated8503_r0s6__54;
+      icmp_r0s2__26 <= kept_sroa_0_0_r0[441:432] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__55 <= _GEN_114[447:442];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__55 <= sroa_speculated8503_r0s1__55;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__55 <= sroa_speculated8503_r0s2__55;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__55 <= sroa_speculated8503_r0s3__55;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__55 <= sroa_speculated8503_r0s4__55;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__55 <= sroa_speculated8503_r0s5__55;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__55 <= sroa_speculated8503_r0s6__55;
-    if (_GEN_7)
-      icmp_r0s1__26 <= _GEN_114[441:432] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__26 <= icmp_r0s1__26;
-    if (_GEN_7)
-      xor_r0s1__27 <= |(_GEN_116[223:216]);
+      xor_r0s1__27 <= |(kept_sroa_5_0_r0[223:216]);
     if (_GEN_6)
       xor_r0s2__27 <= xor_r0s1__27;
     if (_GEN_5)
       and_r0s3__158 <=
-        ~(or_cond7491_r0s2 ? _GEN_546 == 10'h0 : icmp_r0s2__26) & xor_r0s2__27;
+        ~(or_cond7501_r0s2 ? _GEN_540 == 10'h0 : icmp_r0s2__26) & xor_r0s2__27;
     if (_GEN_4)
       and_r0s4__28 <= and_r0s3__158;
     if (_GEN_3)
@@ -18749,128 +17647,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__28 <= and_r0s5__28;
     if (_GEN_1)
       and_r0s7__28 <= and_r0s6__28;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__54 <= _GEN_116[223:219];
     if (_GEN_6)
-      add_i3932_27_r0s2 <= _GEN_547;
+      add_i3961_27_r0s2 <= _GEN_541;
     if (_GEN_5) begin
-      add_i3932_27_r0s3 <= add_i3932_27_r0s2;
-      and_r0s3__159 <= _GEN_765 & _GEN_768;
-      xor_r0s3__40 <= ~(_GEN_549[0]);
-      and_r0s3__160 <= _GEN_765;
+      add_i3961_27_r0s3 <= add_i3961_27_r0s2;
+      and_r0s3__159 <= _GEN_763 & _GEN_766;
+      xor_r0s3__40 <= ~(_GEN_543[0]);
+      and_r0s3__160 <= _GEN_763;
       select_r0s3__52 <=
-        _GEN_766 ? ~(_GEN_549[2]) & _GEN_549[1] : ~(_GEN_549[4]) & _GEN_549[3];
-      and_r0s3__161 <= _GEN_766 & ~_GEN_767;
+        _GEN_764 ? ~(_GEN_543[2]) & _GEN_543[1] : ~(_GEN_543[4]) & _GEN_543[3];
+      and_r0s3__161 <= _GEN_764 & ~_GEN_765;
       select_r0s3__53 <=
-        _GEN_763 ? ~(_GEN_549[6]) & _GEN_549[5] : ~(_GEN_549[8]) & _GEN_549[7];
-      and_r0s3__162 <= _GEN_763 & ~_GEN_764;
-      and_r0s3__163 <= _GEN_765 & ~_GEN_768;
+        _GEN_761 ? ~(_GEN_543[6]) & _GEN_543[5] : ~(_GEN_543[8]) & _GEN_543[7];
+      and_r0s3__162 <= _GEN_761 & ~_GEN_762;
+      and_r0s3__163 <= _GEN_763 & ~_GEN_766;
     end
     if (_GEN_4)
-      cmp_i110_i_27_r0s4 <= _GEN_552[4:2] == 3'h5;
+      cmp_i110_i_27_r0s4 <= _GEN_546[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_27_r0s2 <= $signed(_GEN_547) < -10'shC;
+      cmp_i4982_27_r0s2 <= $signed(_GEN_541) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_27_r0s3 <= cmp_i4959_27_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__55 <= _GEN_116[218:216];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__27 <= sroa_speculated8500_r0s1__55;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__27 <= sroa_speculated8500_r0s2__27;
+      cmp_i4982_27_r0s3 <= cmp_i4982_27_r0s2;
     if (_GEN_4) begin
-      shl_i5117_27_r0s4 <= _GEN_769[3:0];
-      cmp_i110_i_1_27_r0s4 <= _GEN_552[4:2] == 3'h6;
-      shl_i5117_27_r0s4__1 <= _GEN_769[6:4];
-      cmp_i110_i_2_27_r0s4 <= &(_GEN_552[4:2]);
-      cmp_i110_i_3_27_r0s4 <= _GEN_552[4:2] == 3'h0;
-      cmp_i110_i_4_27_r0s4 <= _GEN_552[4:2] == 3'h1;
-      cmp_i110_i_5_27_r0s4 <= _GEN_552[4:2] == 3'h2;
-      cmp_i110_i_6_27_r0s4 <= _GEN_552[4:2] == 3'h3;
+      shl_i5140_27_r0s4 <= _GEN_767[3:0];
+      cmp_i110_i_1_27_r0s4 <= _GEN_546[4:2] == 3'h6;
+      shl_i5140_27_r0s4__1 <= _GEN_767[6:4];
+      cmp_i110_i_2_27_r0s4 <= &(_GEN_546[4:2]);
+      cmp_i110_i_3_27_r0s4 <= _GEN_546[4:2] == 3'h0;
+      cmp_i110_i_4_27_r0s4 <= _GEN_546[4:2] == 3'h1;
+      cmp_i110_i_5_27_r0s4 <= _GEN_546[4:2] == 3'h2;
+      cmp_i110_i_6_27_r0s4 <= _GEN_546[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_27_r0s3 <= _GEN_549[0];
+      add_i6974_27_r0s3 <= _GEN_543[0];
     if (_GEN_4)
-      add_i6963_27_r0s4 <= add_i6963_27_r0s3;
+      add_i6974_27_r0s4 <= add_i6974_27_r0s3;
     if (_GEN_5)
-      add_i6963_27_r0s3__1 <= _GEN_549[1];
+      add_i6974_27_r0s3__1 <= _GEN_543[1];
     if (_GEN_4)
-      add_i6963_27_r0s4__1 <= add_i6963_27_r0s3__1;
+      add_i6974_27_r0s4__1 <= add_i6974_27_r0s3__1;
     if (_GEN_5)
-      add_i6963_27_r0s3__2 <= _GEN_549[2];
+      add_i6974_27_r0s3__2 <= _GEN_543[2];
     if (_GEN_4)
-      add_i6963_27_r0s4__2 <= add_i6963_27_r0s3__2;
+      add_i6974_27_r0s4__2 <= add_i6974_27_r0s3__2;
     if (_GEN_5)
-      add_i6963_27_r0s3__3 <= _GEN_549[3];
+      add_i6974_27_r0s3__3 <= _GEN_543[3];
     if (_GEN_4)
-      add_i6963_27_r0s4__3 <= add_i6963_27_r0s3__3;
+      add_i6974_27_r0s4__3 <= add_i6974_27_r0s3__3;
     if (_GEN_5)
-      add_i6963_27_r0s3__4 <= _GEN_549[4];
+      add_i6974_27_r0s3__4 <= _GEN_543[4];
     if (_GEN_4)
-      add_i6963_27_r0s4__4 <= add_i6963_27_r0s3__4;
+      add_i6974_27_r0s4__4 <= add_i6974_27_r0s3__4;
     if (_GEN_5)
-      add_i6963_27_r0s3__5 <= _GEN_549[5];
+      add_i6974_27_r0s3__5 <= _GEN_543[5];
     if (_GEN_4)
-      add_i6963_27_r0s4__5 <= add_i6963_27_r0s3__5;
+      add_i6974_27_r0s4__5 <= add_i6974_27_r0s3__5;
     if (_GEN_5)
-      add_i6963_27_r0s3__6 <= _GEN_549[6];
+      add_i6974_27_r0s3__6 <= _GEN_543[6];
     if (_GEN_4)
-      add_i6963_27_r0s4__6 <= add_i6963_27_r0s3__6;
+      add_i6974_27_r0s4__6 <= add_i6974_27_r0s3__6;
     if (_GEN_5)
-      add_i6963_27_r0s3__7 <= _GEN_549[7];
+      add_i6974_27_r0s3__7 <= _GEN_543[7];
     if (_GEN_4)
-      add_i6963_27_r0s4__7 <= add_i6963_27_r0s3__7;
+      add_i6974_27_r0s4__7 <= add_i6974_27_r0s3__7;
     if (_GEN_5)
-      add_i6963_27_r0s3__8 <= _GEN_549[8];
+      add_i6974_27_r0s3__8 <= _GEN_543[8];
     if (_GEN_4)
-      add_i6963_27_r0s4__8 <= add_i6963_27_r0s3__8;
+      add_i6974_27_r0s4__8 <= add_i6974_27_r0s3__8;
     if (_GEN_3)
-      mul_i7087_27_r0s5 <=
+      mul_i7097_27_r0s5 <=
         {cmp_i110_i_6_27_r0s4
-           ? shl_i5117_27_r0s4[0]
-           : cmp_i110_i_5_27_r0s4 & shl_i5117_27_r0s4__1[0],
+           ? shl_i5140_27_r0s4[0]
+           : cmp_i110_i_5_27_r0s4 & shl_i5140_27_r0s4__1[0],
          cmp_i110_i_5_27_r0s4
-           ? shl_i5117_27_r0s4
-           : {1'h0, cmp_i110_i_4_27_r0s4 ? shl_i5117_27_r0s4__1 : 3'h0},
+           ? shl_i5140_27_r0s4
+           : {1'h0, cmp_i110_i_4_27_r0s4 ? shl_i5140_27_r0s4__1 : 3'h0},
          cmp_i110_i_4_27_r0s4
-           ? shl_i5117_27_r0s4
-           : {1'h0, cmp_i110_i_3_27_r0s4 ? shl_i5117_27_r0s4__1 : 3'h0},
+           ? shl_i5140_27_r0s4
+           : {1'h0, cmp_i110_i_3_27_r0s4 ? shl_i5140_27_r0s4__1 : 3'h0},
          cmp_i110_i_3_27_r0s4
-           ? shl_i5117_27_r0s4
-           : {1'h0, cmp_i110_i_2_27_r0s4 ? shl_i5117_27_r0s4__1 : 3'h0},
+           ? shl_i5140_27_r0s4
+           : {1'h0, cmp_i110_i_2_27_r0s4 ? shl_i5140_27_r0s4__1 : 3'h0},
          cmp_i110_i_2_27_r0s4
-           ? shl_i5117_27_r0s4
-           : {1'h0, cmp_i110_i_1_27_r0s4 ? shl_i5117_27_r0s4__1 : 3'h0},
+           ? shl_i5140_27_r0s4
+           : {1'h0, cmp_i110_i_1_27_r0s4 ? shl_i5140_27_r0s4__1 : 3'h0},
          cmp_i110_i_1_27_r0s4
-           ? shl_i5117_27_r0s4
-           : {1'h0, cmp_i110_i_27_r0s4 ? shl_i5117_27_r0s4__1 : 3'h0},
-         cmp_i110_i_27_r0s4 ? shl_i5117_27_r0s4 : 4'h0}
+           ? shl_i5140_27_r0s4
+           : {1'h0, cmp_i110_i_27_r0s4 ? shl_i5140_27_r0s4__1 : 3'h0},
+         cmp_i110_i_27_r0s4 ? shl_i5140_27_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_27_r0s4__8,
-           add_i6963_27_r0s4__7,
-           add_i6963_27_r0s4__6,
-           add_i6963_27_r0s4__5,
-           add_i6963_27_r0s4__4,
-           add_i6963_27_r0s4__3,
-           add_i6963_27_r0s4__2,
-           add_i6963_27_r0s4__1,
-           add_i6963_27_r0s4};
+           add_i6974_27_r0s4__8,
+           add_i6974_27_r0s4__7,
+           add_i6974_27_r0s4__6,
+           add_i6974_27_r0s4__5,
+           add_i6974_27_r0s4__4,
+           add_i6974_27_r0s4__3,
+           add_i6974_27_r0s4__2,
+           add_i6974_27_r0s4__1,
+           add_i6974_27_r0s4};
     if (_GEN_2)
-      mul_i7087_27_r0s6 <= mul_i7087_27_r0s5;
+      mul_i7097_27_r0s6 <= mul_i7097_27_r0s5;
     if (_GEN_4)
-      cmp_i5677_27_r0s4 <= $signed(_GEN_551) < 10'sh1;
+      cmp_i5700_27_r0s4 <= $signed(_GEN_545) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_27_r0s5 <= cmp_i5677_27_r0s4;
+      cmp_i5700_27_r0s5 <= cmp_i5700_27_r0s4;
     if (_GEN_2)
-      cmp_i5677_27_r0s6 <= cmp_i5677_27_r0s5;
+      cmp_i5700_27_r0s6 <= cmp_i5700_27_r0s5;
     if (_GEN_4)
-      v838_r0s4 <= $signed(_GEN_551) > 10'sh0 ? _GEN_551 : 10'h0;
+      v838_r0s4 <= $signed(_GEN_545) > 10'sh0 ? _GEN_545 : 10'h0;
     if (_GEN_3)
       v838_r0s5 <= v838_r0s4;
     if (_GEN_2)
       v838_r0s6 <= v838_r0s5;
     if (_GEN_1)
-      add_i4578_27_r0s7 <=
+      add_i4607_27_r0s7 <=
         {1'h0,
          v838_r0s6,
          9'h0,
@@ -18878,71 +17768,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_95[1] & (_GEN_96 | _GEN_95[2])
            : _GEN_95[4] & (_GEN_96 | (|{_GEN_95[5], _GEN_95[3:1]}))}
         + {10'h0,
-           mul_i7087_27_r0s6[24],
+           mul_i7097_27_r0s6[24],
            _GEN_95[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_95[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_27_r0s3 <= _GEN_548;
+      level95_sroa_0_0_v_27_r0s3 <= _GEN_542;
     if (_GEN_4)
-      level106_sroa_0_0_v_27_r0s4 <= level106_sroa_0_0_v_27_r0s3;
+      level95_sroa_0_0_v_27_r0s4 <= level95_sroa_0_0_v_27_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_27_r0s5 <= level106_sroa_0_0_v_27_r0s4;
+      level95_sroa_0_0_v_27_r0s5 <= level95_sroa_0_0_v_27_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_27_r0s6 <= level106_sroa_0_0_v_27_r0s5;
+      level95_sroa_0_0_v_27_r0s6 <= level95_sroa_0_0_v_27_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_27_r0s7 <= level106_sroa_0_0_v_27_r0s6;
+      level95_sroa_0_0_v_27_r0s7 <= level95_sroa_0_0_v_27_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_27_r0s8 <=
+      sroa_speculated8345_27_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__55, sroa_speculated8503_r0s7__54}
+          ? kept_sroa_0_0_r0s7[447:432]
           : and_r0s7__28
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_27_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_27_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_27_r0s7[14:0]
-                        : add_i4578_27_r0s7[17:3]})
-                | {level106_sroa_0_0_v_27_r0s7[9], 15'h0}
+                        ? add_i4607_27_r0s7[14:0]
+                        : add_i4607_27_r0s7[17:3]})
+                | {level95_sroa_0_0_v_27_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__56 <= _GEN_114[457:448];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__56 <= sroa_speculated8503_r0s1__56;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__56 <= sroa_speculated8503_r0s2__56;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__56 <= sroa_speculated8503_r0s3__56;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__56 <= sroa_speculated8503_r0s4__56;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__56 <= sroa_speculated8503_r0s5__56;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__56 <= sroa_speculated8503_r0s6__56;
+      icmp_r0s2__27 <= kept_sroa_0_0_r0[457:448] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__57 <= _GEN_114[463:458];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__57 <= sroa_speculated8503_r0s1__57;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__57 <= sroa_speculated8503_r0s2__57;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__57 <= sroa_speculated8503_r0s3__57;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__57 <= sroa_speculated8503_r0s4__57;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__57 <= sroa_speculated8503_r0s5__57;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__57 <= sroa_speculated8503_r0s6__57;
-    if (_GEN_7)
-      icmp_r0s1__27 <= _GEN_114[457:448] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__27 <= icmp_r0s1__27;
-    if (_GEN_7)
-      xor_r0s1__28 <= |(_GEN_116[231:224]);
+      xor_r0s1__28 <= |(kept_sroa_5_0_r0[231:224]);
     if (_GEN_6)
       xor_r0s2__28 <= xor_r0s1__28;
     if (_GEN_5)
       and_r0s3__164 <=
-        ~(or_cond7491_r0s2 ? _GEN_553 == 10'h0 : icmp_r0s2__27) & xor_r0s2__28;
+        ~(or_cond7501_r0s2 ? _GEN_547 == 10'h0 : icmp_r0s2__27) & xor_r0s2__28;
     if (_GEN_4)
       and_r0s4__29 <= and_r0s3__164;
     if (_GEN_3)
@@ -18951,128 +17811,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__29 <= and_r0s5__29;
     if (_GEN_1)
       and_r0s7__29 <= and_r0s6__29;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__56 <= _GEN_116[231:227];
     if (_GEN_6)
-      add_i3932_28_r0s2 <= _GEN_554;
+      add_i3961_28_r0s2 <= _GEN_548;
     if (_GEN_5) begin
-      add_i3932_28_r0s3 <= add_i3932_28_r0s2;
-      and_r0s3__165 <= _GEN_772 & _GEN_775;
-      xor_r0s3__41 <= ~(_GEN_556[0]);
-      and_r0s3__166 <= _GEN_772;
+      add_i3961_28_r0s3 <= add_i3961_28_r0s2;
+      and_r0s3__165 <= _GEN_770 & _GEN_773;
+      xor_r0s3__41 <= ~(_GEN_550[0]);
+      and_r0s3__166 <= _GEN_770;
       select_r0s3__54 <=
-        _GEN_773 ? ~(_GEN_556[2]) & _GEN_556[1] : ~(_GEN_556[4]) & _GEN_556[3];
-      and_r0s3__167 <= _GEN_773 & ~_GEN_774;
+        _GEN_771 ? ~(_GEN_550[2]) & _GEN_550[1] : ~(_GEN_550[4]) & _GEN_550[3];
+      and_r0s3__167 <= _GEN_771 & ~_GEN_772;
       select_r0s3__55 <=
-        _GEN_770 ? ~(_GEN_556[6]) & _GEN_556[5] : ~(_GEN_556[8]) & _GEN_556[7];
-      and_r0s3__168 <= _GEN_770 & ~_GEN_771;
-      and_r0s3__169 <= _GEN_772 & ~_GEN_775;
+        _GEN_768 ? ~(_GEN_550[6]) & _GEN_550[5] : ~(_GEN_550[8]) & _GEN_550[7];
+      and_r0s3__168 <= _GEN_768 & ~_GEN_769;
+      and_r0s3__169 <= _GEN_770 & ~_GEN_773;
     end
     if (_GEN_4)
-      cmp_i110_i_28_r0s4 <= _GEN_559[4:2] == 3'h5;
+      cmp_i110_i_28_r0s4 <= _GEN_553[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_28_r0s2 <= $signed(_GEN_554) < -10'shC;
+      cmp_i4982_28_r0s2 <= $signed(_GEN_548) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_28_r0s3 <= cmp_i4959_28_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__57 <= _GEN_116[226:224];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__28 <= sroa_speculated8500_r0s1__57;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__28 <= sroa_speculated8500_r0s2__28;
+      cmp_i4982_28_r0s3 <= cmp_i4982_28_r0s2;
     if (_GEN_4) begin
-      shl_i5117_28_r0s4 <= _GEN_776[3:0];
-      cmp_i110_i_1_28_r0s4 <= _GEN_559[4:2] == 3'h6;
-      shl_i5117_28_r0s4__1 <= _GEN_776[6:4];
-      cmp_i110_i_2_28_r0s4 <= &(_GEN_559[4:2]);
-      cmp_i110_i_3_28_r0s4 <= _GEN_559[4:2] == 3'h0;
-      cmp_i110_i_4_28_r0s4 <= _GEN_559[4:2] == 3'h1;
-      cmp_i110_i_5_28_r0s4 <= _GEN_559[4:2] == 3'h2;
-      cmp_i110_i_6_28_r0s4 <= _GEN_559[4:2] == 3'h3;
+      shl_i5140_28_r0s4 <= _GEN_774[3:0];
+      cmp_i110_i_1_28_r0s4 <= _GEN_553[4:2] == 3'h6;
+      shl_i5140_28_r0s4__1 <= _GEN_774[6:4];
+      cmp_i110_i_2_28_r0s4 <= &(_GEN_553[4:2]);
+      cmp_i110_i_3_28_r0s4 <= _GEN_553[4:2] == 3'h0;
+      cmp_i110_i_4_28_r0s4 <= _GEN_553[4:2] == 3'h1;
+      cmp_i110_i_5_28_r0s4 <= _GEN_553[4:2] == 3'h2;
+      cmp_i110_i_6_28_r0s4 <= _GEN_553[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_28_r0s3 <= _GEN_556[0];
+      add_i6974_28_r0s3 <= _GEN_550[0];
     if (_GEN_4)
-      add_i6963_28_r0s4 <= add_i6963_28_r0s3;
+      add_i6974_28_r0s4 <= add_i6974_28_r0s3;
     if (_GEN_5)
-      add_i6963_28_r0s3__1 <= _GEN_556[1];
+      add_i6974_28_r0s3__1 <= _GEN_550[1];
     if (_GEN_4)
-      add_i6963_28_r0s4__1 <= add_i6963_28_r0s3__1;
+      add_i6974_28_r0s4__1 <= add_i6974_28_r0s3__1;
     if (_GEN_5)
-      add_i6963_28_r0s3__2 <= _GEN_556[2];
+      add_i6974_28_r0s3__2 <= _GEN_550[2];
     if (_GEN_4)
-      add_i6963_28_r0s4__2 <= add_i6963_28_r0s3__2;
+      add_i6974_28_r0s4__2 <= add_i6974_28_r0s3__2;
     if (_GEN_5)
-      add_i6963_28_r0s3__3 <= _GEN_556[3];
+      add_i6974_28_r0s3__3 <= _GEN_550[3];
     if (_GEN_4)
-      add_i6963_28_r0s4__3 <= add_i6963_28_r0s3__3;
+      add_i6974_28_r0s4__3 <= add_i6974_28_r0s3__3;
     if (_GEN_5)
-      add_i6963_28_r0s3__4 <= _GEN_556[4];
+      add_i6974_28_r0s3__4 <= _GEN_550[4];
     if (_GEN_4)
-      add_i6963_28_r0s4__4 <= add_i6963_28_r0s3__4;
+      add_i6974_28_r0s4__4 <= add_i6974_28_r0s3__4;
     if (_GEN_5)
-      add_i6963_28_r0s3__5 <= _GEN_556[5];
+      add_i6974_28_r0s3__5 <= _GEN_550[5];
     if (_GEN_4)
-      add_i6963_28_r0s4__5 <= add_i6963_28_r0s3__5;
+      add_i6974_28_r0s4__5 <= add_i6974_28_r0s3__5;
     if (_GEN_5)
-      add_i6963_28_r0s3__6 <= _GEN_556[6];
+      add_i6974_28_r0s3__6 <= _GEN_550[6];
     if (_GEN_4)
-      add_i6963_28_r0s4__6 <= add_i6963_28_r0s3__6;
+      add_i6974_28_r0s4__6 <= add_i6974_28_r0s3__6;
     if (_GEN_5)
-      add_i6963_28_r0s3__7 <= _GEN_556[7];
+      add_i6974_28_r0s3__7 <= _GEN_550[7];
     if (_GEN_4)
-      add_i6963_28_r0s4__7 <= add_i6963_28_r0s3__7;
+      add_i6974_28_r0s4__7 <= add_i6974_28_r0s3__7;
     if (_GEN_5)
-      add_i6963_28_r0s3__8 <= _GEN_556[8];
+      add_i6974_28_r0s3__8 <= _GEN_550[8];
     if (_GEN_4)
-      add_i6963_28_r0s4__8 <= add_i6963_28_r0s3__8;
+      add_i6974_28_r0s4__8 <= add_i6974_28_r0s3__8;
     if (_GEN_3)
-      mul_i7087_28_r0s5 <=
+      mul_i7097_28_r0s5 <=
         {cmp_i110_i_6_28_r0s4
-           ? shl_i5117_28_r0s4[0]
-           : cmp_i110_i_5_28_r0s4 & shl_i5117_28_r0s4__1[0],
+           ? shl_i5140_28_r0s4[0]
+           : cmp_i110_i_5_28_r0s4 & shl_i5140_28_r0s4__1[0],
          cmp_i110_i_5_28_r0s4
-           ? shl_i5117_28_r0s4
-           : {1'h0, cmp_i110_i_4_28_r0s4 ? shl_i5117_28_r0s4__1 : 3'h0},
+           ? shl_i5140_28_r0s4
+           : {1'h0, cmp_i110_i_4_28_r0s4 ? shl_i5140_28_r0s4__1 : 3'h0},
          cmp_i110_i_4_28_r0s4
-           ? shl_i5117_28_r0s4
-           : {1'h0, cmp_i110_i_3_28_r0s4 ? shl_i5117_28_r0s4__1 : 3'h0},
+           ? shl_i5140_28_r0s4
+           : {1'h0, cmp_i110_i_3_28_r0s4 ? shl_i5140_28_r0s4__1 : 3'h0},
          cmp_i110_i_3_28_r0s4
-           ? shl_i5117_28_r0s4
-           : {1'h0, cmp_i110_i_2_28_r0s4 ? shl_i5117_28_r0s4__1 : 3'h0},
+           ? shl_i5140_28_r0s4
+           : {1'h0, cmp_i110_i_2_28_r0s4 ? shl_i5140_28_r0s4__1 : 3'h0},
          cmp_i110_i_2_28_r0s4
-           ? shl_i5117_28_r0s4
-           : {1'h0, cmp_i110_i_1_28_r0s4 ? shl_i5117_28_r0s4__1 : 3'h0},
+           ? shl_i5140_28_r0s4
+           : {1'h0, cmp_i110_i_1_28_r0s4 ? shl_i5140_28_r0s4__1 : 3'h0},
          cmp_i110_i_1_28_r0s4
-           ? shl_i5117_28_r0s4
-           : {1'h0, cmp_i110_i_28_r0s4 ? shl_i5117_28_r0s4__1 : 3'h0},
-         cmp_i110_i_28_r0s4 ? shl_i5117_28_r0s4 : 4'h0}
+           ? shl_i5140_28_r0s4
+           : {1'h0, cmp_i110_i_28_r0s4 ? shl_i5140_28_r0s4__1 : 3'h0},
+         cmp_i110_i_28_r0s4 ? shl_i5140_28_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_28_r0s4__8,
-           add_i6963_28_r0s4__7,
-           add_i6963_28_r0s4__6,
-           add_i6963_28_r0s4__5,
-           add_i6963_28_r0s4__4,
-           add_i6963_28_r0s4__3,
-           add_i6963_28_r0s4__2,
-           add_i6963_28_r0s4__1,
-           add_i6963_28_r0s4};
+           add_i6974_28_r0s4__8,
+           add_i6974_28_r0s4__7,
+           add_i6974_28_r0s4__6,
+           add_i6974_28_r0s4__5,
+           add_i6974_28_r0s4__4,
+           add_i6974_28_r0s4__3,
+           add_i6974_28_r0s4__2,
+           add_i6974_28_r0s4__1,
+           add_i6974_28_r0s4};
     if (_GEN_2)
-      mul_i7087_28_r0s6 <= mul_i7087_28_r0s5;
+      mul_i7097_28_r0s6 <= mul_i7097_28_r0s5;
     if (_GEN_4)
-      cmp_i5677_28_r0s4 <= $signed(_GEN_558) < 10'sh1;
+      cmp_i5700_28_r0s4 <= $signed(_GEN_552) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_28_r0s5 <= cmp_i5677_28_r0s4;
+      cmp_i5700_28_r0s5 <= cmp_i5700_28_r0s4;
     if (_GEN_2)
-      cmp_i5677_28_r0s6 <= cmp_i5677_28_r0s5;
+      cmp_i5700_28_r0s6 <= cmp_i5700_28_r0s5;
     if (_GEN_4)
-      v862_r0s4 <= $signed(_GEN_558) > 10'sh0 ? _GEN_558 : 10'h0;
+      v862_r0s4 <= $signed(_GEN_552) > 10'sh0 ? _GEN_552 : 10'h0;
     if (_GEN_3)
       v862_r0s5 <= v862_r0s4;
     if (_GEN_2)
       v862_r0s6 <= v862_r0s5;
     if (_GEN_1)
-      add_i4578_28_r0s7 <=
+      add_i4607_28_r0s7 <=
         {1'h0,
          v862_r0s6,
          9'h0,
@@ -19080,71 +17932,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_98[1] & (_GEN_99 | _GEN_98[2])
            : _GEN_98[4] & (_GEN_99 | (|{_GEN_98[5], _GEN_98[3:1]}))}
         + {10'h0,
-           mul_i7087_28_r0s6[24],
+           mul_i7097_28_r0s6[24],
            _GEN_98[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_98[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_28_r0s3 <= _GEN_555;
+      level95_sroa_0_0_v_28_r0s3 <= _GEN_549;
     if (_GEN_4)
-      level106_sroa_0_0_v_28_r0s4 <= level106_sroa_0_0_v_28_r0s3;
+      level95_sroa_0_0_v_28_r0s4 <= level95_sroa_0_0_v_28_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_28_r0s5 <= level106_sroa_0_0_v_28_r0s4;
+      level95_sroa_0_0_v_28_r0s5 <= level95_sroa_0_0_v_28_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_28_r0s6 <= level106_sroa_0_0_v_28_r0s5;
+      level95_sroa_0_0_v_28_r0s6 <= level95_sroa_0_0_v_28_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_28_r0s7 <= level106_sroa_0_0_v_28_r0s6;
+      level95_sroa_0_0_v_28_r0s7 <= level95_sroa_0_0_v_28_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_28_r0s8 <=
+      sroa_speculated8345_28_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__57, sroa_speculated8503_r0s7__56}
+          ? kept_sroa_0_0_r0s7[463:448]
           : and_r0s7__29
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_28_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_28_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_28_r0s7[14:0]
-                        : add_i4578_28_r0s7[17:3]})
-                | {level106_sroa_0_0_v_28_r0s7[9], 15'h0}
+                        ? add_i4607_28_r0s7[14:0]
+                        : add_i4607_28_r0s7[17:3]})
+                | {level95_sroa_0_0_v_28_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__58 <= _GEN_114[473:464];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__58 <= sroa_speculated8503_r0s1__58;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__58 <= sroa_speculated8503_r0s2__58;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__58 <= sroa_speculated8503_r0s3__58;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__58 <= sroa_speculated8503_r0s4__58;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__58 <= sroa_speculated8503_r0s5__58;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__58 <= sroa_speculated8503_r0s6__58;
+      icmp_r0s2__28 <= kept_sroa_0_0_r0[473:464] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__59 <= _GEN_114[479:474];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__59 <= sroa_speculated8503_r0s1__59;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__59 <= sroa_speculated8503_r0s2__59;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__59 <= sroa_speculated8503_r0s3__59;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__59 <= sroa_speculated8503_r0s4__59;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__59 <= sroa_speculated8503_r0s5__59;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__59 <= sroa_speculated8503_r0s6__59;
-    if (_GEN_7)
-      icmp_r0s1__28 <= _GEN_114[473:464] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__28 <= icmp_r0s1__28;
-    if (_GEN_7)
-      xor_r0s1__29 <= |(_GEN_116[239:232]);
+      xor_r0s1__29 <= |(kept_sroa_5_0_r0[239:232]);
     if (_GEN_6)
       xor_r0s2__29 <= xor_r0s1__29;
     if (_GEN_5)
       and_r0s3__170 <=
-        ~(or_cond7491_r0s2 ? _GEN_560 == 10'h0 : icmp_r0s2__28) & xor_r0s2__29;
+        ~(or_cond7501_r0s2 ? _GEN_554 == 10'h0 : icmp_r0s2__28) & xor_r0s2__29;
     if (_GEN_4)
       and_r0s4__30 <= and_r0s3__170;
     if (_GEN_3)
@@ -19153,128 +17975,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__30 <= and_r0s5__30;
     if (_GEN_1)
       and_r0s7__30 <= and_r0s6__30;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__58 <= _GEN_116[239:235];
     if (_GEN_6)
-      add_i3932_29_r0s2 <= _GEN_561;
+      add_i3961_29_r0s2 <= _GEN_555;
     if (_GEN_5) begin
-      add_i3932_29_r0s3 <= add_i3932_29_r0s2;
-      and_r0s3__171 <= _GEN_779 & _GEN_782;
-      xor_r0s3__42 <= ~(_GEN_563[0]);
-      and_r0s3__172 <= _GEN_779;
+      add_i3961_29_r0s3 <= add_i3961_29_r0s2;
+      and_r0s3__171 <= _GEN_777 & _GEN_780;
+      xor_r0s3__42 <= ~(_GEN_557[0]);
+      and_r0s3__172 <= _GEN_777;
       select_r0s3__56 <=
-        _GEN_780 ? ~(_GEN_563[2]) & _GEN_563[1] : ~(_GEN_563[4]) & _GEN_563[3];
-      and_r0s3__173 <= _GEN_780 & ~_GEN_781;
+        _GEN_778 ? ~(_GEN_557[2]) & _GEN_557[1] : ~(_GEN_557[4]) & _GEN_557[3];
+      and_r0s3__173 <= _GEN_778 & ~_GEN_779;
       select_r0s3__57 <=
-        _GEN_777 ? ~(_GEN_563[6]) & _GEN_563[5] : ~(_GEN_563[8]) & _GEN_563[7];
-      and_r0s3__174 <= _GEN_777 & ~_GEN_778;
-      and_r0s3__175 <= _GEN_779 & ~_GEN_782;
+        _GEN_775 ? ~(_GEN_557[6]) & _GEN_557[5] : ~(_GEN_557[8]) & _GEN_557[7];
+      and_r0s3__174 <= _GEN_775 & ~_GEN_776;
+      and_r0s3__175 <= _GEN_777 & ~_GEN_780;
     end
     if (_GEN_4)
-      cmp_i110_i_29_r0s4 <= _GEN_566[4:2] == 3'h5;
+      cmp_i110_i_29_r0s4 <= _GEN_560[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_29_r0s2 <= $signed(_GEN_561) < -10'shC;
+      cmp_i4982_29_r0s2 <= $signed(_GEN_555) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_29_r0s3 <= cmp_i4959_29_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__59 <= _GEN_116[234:232];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__29 <= sroa_speculated8500_r0s1__59;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__29 <= sroa_speculated8500_r0s2__29;
+      cmp_i4982_29_r0s3 <= cmp_i4982_29_r0s2;
     if (_GEN_4) begin
-      shl_i5117_29_r0s4 <= _GEN_783[3:0];
-      cmp_i110_i_1_29_r0s4 <= _GEN_566[4:2] == 3'h6;
-      shl_i5117_29_r0s4__1 <= _GEN_783[6:4];
-      cmp_i110_i_2_29_r0s4 <= &(_GEN_566[4:2]);
-      cmp_i110_i_3_29_r0s4 <= _GEN_566[4:2] == 3'h0;
-      cmp_i110_i_4_29_r0s4 <= _GEN_566[4:2] == 3'h1;
-      cmp_i110_i_5_29_r0s4 <= _GEN_566[4:2] == 3'h2;
-      cmp_i110_i_6_29_r0s4 <= _GEN_566[4:2] == 3'h3;
+      shl_i5140_29_r0s4 <= _GEN_781[3:0];
+      cmp_i110_i_1_29_r0s4 <= _GEN_560[4:2] == 3'h6;
+      shl_i5140_29_r0s4__1 <= _GEN_781[6:4];
+      cmp_i110_i_2_29_r0s4 <= &(_GEN_560[4:2]);
+      cmp_i110_i_3_29_r0s4 <= _GEN_560[4:2] == 3'h0;
+      cmp_i110_i_4_29_r0s4 <= _GEN_560[4:2] == 3'h1;
+      cmp_i110_i_5_29_r0s4 <= _GEN_560[4:2] == 3'h2;
+      cmp_i110_i_6_29_r0s4 <= _GEN_560[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_29_r0s3 <= _GEN_563[0];
+      add_i6974_29_r0s3 <= _GEN_557[0];
     if (_GEN_4)
-      add_i6963_29_r0s4 <= add_i6963_29_r0s3;
+      add_i6974_29_r0s4 <= add_i6974_29_r0s3;
     if (_GEN_5)
-      add_i6963_29_r0s3__1 <= _GEN_563[1];
+      add_i6974_29_r0s3__1 <= _GEN_557[1];
     if (_GEN_4)
-      add_i6963_29_r0s4__1 <= add_i6963_29_r0s3__1;
+      add_i6974_29_r0s4__1 <= add_i6974_29_r0s3__1;
     if (_GEN_5)
-      add_i6963_29_r0s3__2 <= _GEN_563[2];
+      add_i6974_29_r0s3__2 <= _GEN_557[2];
     if (_GEN_4)
-      add_i6963_29_r0s4__2 <= add_i6963_29_r0s3__2;
+      add_i6974_29_r0s4__2 <= add_i6974_29_r0s3__2;
     if (_GEN_5)
-      add_i6963_29_r0s3__3 <= _GEN_563[3];
+      add_i6974_29_r0s3__3 <= _GEN_557[3];
     if (_GEN_4)
-      add_i6963_29_r0s4__3 <= add_i6963_29_r0s3__3;
+      add_i6974_29_r0s4__3 <= add_i6974_29_r0s3__3;
     if (_GEN_5)
-      add_i6963_29_r0s3__4 <= _GEN_563[4];
+      add_i6974_29_r0s3__4 <= _GEN_557[4];
     if (_GEN_4)
-      add_i6963_29_r0s4__4 <= add_i6963_29_r0s3__4;
+      add_i6974_29_r0s4__4 <= add_i6974_29_r0s3__4;
     if (_GEN_5)
-      add_i6963_29_r0s3__5 <= _GEN_563[5];
+      add_i6974_29_r0s3__5 <= _GEN_557[5];
     if (_GEN_4)
-      add_i6963_29_r0s4__5 <= add_i6963_29_r0s3__5;
+      add_i6974_29_r0s4__5 <= add_i6974_29_r0s3__5;
     if (_GEN_5)
-      add_i6963_29_r0s3__6 <= _GEN_563[6];
+      add_i6974_29_r0s3__6 <= _GEN_557[6];
     if (_GEN_4)
-      add_i6963_29_r0s4__6 <= add_i6963_29_r0s3__6;
+      add_i6974_29_r0s4__6 <= add_i6974_29_r0s3__6;
     if (_GEN_5)
-      add_i6963_29_r0s3__7 <= _GEN_563[7];
+      add_i6974_29_r0s3__7 <= _GEN_557[7];
     if (_GEN_4)
-      add_i6963_29_r0s4__7 <= add_i6963_29_r0s3__7;
+      add_i6974_29_r0s4__7 <= add_i6974_29_r0s3__7;
     if (_GEN_5)
-      add_i6963_29_r0s3__8 <= _GEN_563[8];
+      add_i6974_29_r0s3__8 <= _GEN_557[8];
     if (_GEN_4)
-      add_i6963_29_r0s4__8 <= add_i6963_29_r0s3__8;
+      add_i6974_29_r0s4__8 <= add_i6974_29_r0s3__8;
     if (_GEN_3)
-      mul_i7087_29_r0s5 <=
+      mul_i7097_29_r0s5 <=
         {cmp_i110_i_6_29_r0s4
-           ? shl_i5117_29_r0s4[0]
-           : cmp_i110_i_5_29_r0s4 & shl_i5117_29_r0s4__1[0],
+           ? shl_i5140_29_r0s4[0]
+           : cmp_i110_i_5_29_r0s4 & shl_i5140_29_r0s4__1[0],
          cmp_i110_i_5_29_r0s4
-           ? shl_i5117_29_r0s4
-           : {1'h0, cmp_i110_i_4_29_r0s4 ? shl_i5117_29_r0s4__1 : 3'h0},
+           ? shl_i5140_29_r0s4
+           : {1'h0, cmp_i110_i_4_29_r0s4 ? shl_i5140_29_r0s4__1 : 3'h0},
          cmp_i110_i_4_29_r0s4
-           ? shl_i5117_29_r0s4
-           : {1'h0, cmp_i110_i_3_29_r0s4 ? shl_i5117_29_r0s4__1 : 3'h0},
+           ? shl_i5140_29_r0s4
+           : {1'h0, cmp_i110_i_3_29_r0s4 ? shl_i5140_29_r0s4__1 : 3'h0},
          cmp_i110_i_3_29_r0s4
-           ? shl_i5117_29_r0s4
-           : {1'h0, cmp_i110_i_2_29_r0s4 ? shl_i5117_29_r0s4__1 : 3'h0},
+           ? shl_i5140_29_r0s4
+           : {1'h0, cmp_i110_i_2_29_r0s4 ? shl_i5140_29_r0s4__1 : 3'h0},
          cmp_i110_i_2_29_r0s4
-           ? shl_i5117_29_r0s4
-           : {1'h0, cmp_i110_i_1_29_r0s4 ? shl_i5117_29_r0s4__1 : 3'h0},
+           ? shl_i5140_29_r0s4
+           : {1'h0, cmp_i110_i_1_29_r0s4 ? shl_i5140_29_r0s4__1 : 3'h0},
          cmp_i110_i_1_29_r0s4
-           ? shl_i5117_29_r0s4
-           : {1'h0, cmp_i110_i_29_r0s4 ? shl_i5117_29_r0s4__1 : 3'h0},
-         cmp_i110_i_29_r0s4 ? shl_i5117_29_r0s4 : 4'h0}
+           ? shl_i5140_29_r0s4
+           : {1'h0, cmp_i110_i_29_r0s4 ? shl_i5140_29_r0s4__1 : 3'h0},
+         cmp_i110_i_29_r0s4 ? shl_i5140_29_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_29_r0s4__8,
-           add_i6963_29_r0s4__7,
-           add_i6963_29_r0s4__6,
-           add_i6963_29_r0s4__5,
-           add_i6963_29_r0s4__4,
-           add_i6963_29_r0s4__3,
-           add_i6963_29_r0s4__2,
-           add_i6963_29_r0s4__1,
-           add_i6963_29_r0s4};
+           add_i6974_29_r0s4__8,
+           add_i6974_29_r0s4__7,
+           add_i6974_29_r0s4__6,
+           add_i6974_29_r0s4__5,
+           add_i6974_29_r0s4__4,
+           add_i6974_29_r0s4__3,
+           add_i6974_29_r0s4__2,
+           add_i6974_29_r0s4__1,
+           add_i6974_29_r0s4};
     if (_GEN_2)
-      mul_i7087_29_r0s6 <= mul_i7087_29_r0s5;
+      mul_i7097_29_r0s6 <= mul_i7097_29_r0s5;
     if (_GEN_4)
-      cmp_i5677_29_r0s4 <= $signed(_GEN_565) < 10'sh1;
+      cmp_i5700_29_r0s4 <= $signed(_GEN_559) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_29_r0s5 <= cmp_i5677_29_r0s4;
+      cmp_i5700_29_r0s5 <= cmp_i5700_29_r0s4;
     if (_GEN_2)
-      cmp_i5677_29_r0s6 <= cmp_i5677_29_r0s5;
+      cmp_i5700_29_r0s6 <= cmp_i5700_29_r0s5;
     if (_GEN_4)
-      v886_r0s4 <= $signed(_GEN_565) > 10'sh0 ? _GEN_565 : 10'h0;
+      v886_r0s4 <= $signed(_GEN_559) > 10'sh0 ? _GEN_559 : 10'h0;
     if (_GEN_3)
       v886_r0s5 <= v886_r0s4;
     if (_GEN_2)
       v886_r0s6 <= v886_r0s5;
     if (_GEN_1)
-      add_i4578_29_r0s7 <=
+      add_i4607_29_r0s7 <=
         {1'h0,
          v886_r0s6,
          9'h0,
@@ -19282,71 +18096,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_101[1] & (_GEN_102 | _GEN_101[2])
            : _GEN_101[4] & (_GEN_102 | (|{_GEN_101[5], _GEN_101[3:1]}))}
         + {10'h0,
-           mul_i7087_29_r0s6[24],
+           mul_i7097_29_r0s6[24],
            _GEN_101[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_101[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_29_r0s3 <= _GEN_562;
+      level95_sroa_0_0_v_29_r0s3 <= _GEN_556;
     if (_GEN_4)
-      level106_sroa_0_0_v_29_r0s4 <= level106_sroa_0_0_v_29_r0s3;
+      level95_sroa_0_0_v_29_r0s4 <= level95_sroa_0_0_v_29_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_29_r0s5 <= level106_sroa_0_0_v_29_r0s4;
+      level95_sroa_0_0_v_29_r0s5 <= level95_sroa_0_0_v_29_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_29_r0s6 <= level106_sroa_0_0_v_29_r0s5;
+      level95_sroa_0_0_v_29_r0s6 <= level95_sroa_0_0_v_29_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_29_r0s7 <= level106_sroa_0_0_v_29_r0s6;
+      level95_sroa_0_0_v_29_r0s7 <= level95_sroa_0_0_v_29_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_29_r0s8 <=
+      sroa_speculated8345_29_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__59, sroa_speculated8503_r0s7__58}
+          ? kept_sroa_0_0_r0s7[479:464]
           : and_r0s7__30
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_29_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_29_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_29_r0s7[14:0]
-                        : add_i4578_29_r0s7[17:3]})
-                | {level106_sroa_0_0_v_29_r0s7[9], 15'h0}
+                        ? add_i4607_29_r0s7[14:0]
+                        : add_i4607_29_r0s7[17:3]})
+                | {level95_sroa_0_0_v_29_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__60 <= _GEN_114[489:480];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__60 <= sroa_speculated8503_r0s1__60;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__60 <= sroa_speculated8503_r0s2__60;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__60 <= sroa_speculated8503_r0s3__60;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__60 <= sroa_speculated8503_r0s4__60;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__60 <= sroa_speculated8503_r0s5__60;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__60 <= sroa_speculated8503_r0s6__60;
+      icmp_r0s2__29 <= kept_sroa_0_0_r0[489:480] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__61 <= _GEN_114[495:490];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__61 <= sroa_speculated8503_r0s1__61;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__61 <= sroa_speculated8503_r0s2__61;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__61 <= sroa_speculated8503_r0s3__61;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__61 <= sroa_speculated8503_r0s4__61;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__61 <= sroa_speculated8503_r0s5__61;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__61 <= sroa_speculated8503_r0s6__61;
-    if (_GEN_7)
-      icmp_r0s1__29 <= _GEN_114[489:480] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__29 <= icmp_r0s1__29;
-    if (_GEN_7)
-      xor_r0s1__30 <= |(_GEN_116[247:240]);
+      xor_r0s1__30 <= |(kept_sroa_5_0_r0[247:240]);
     if (_GEN_6)
       xor_r0s2__30 <= xor_r0s1__30;
     if (_GEN_5)
       and_r0s3__176 <=
-        ~(or_cond7491_r0s2 ? _GEN_567 == 10'h0 : icmp_r0s2__29) & xor_r0s2__30;
+        ~(or_cond7501_r0s2 ? _GEN_561 == 10'h0 : icmp_r0s2__29) & xor_r0s2__30;
     if (_GEN_4)
       and_r0s4__31 <= and_r0s3__176;
     if (_GEN_3)
@@ -19355,128 +18139,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__31 <= and_r0s5__31;
     if (_GEN_1)
       and_r0s7__31 <= and_r0s6__31;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__60 <= _GEN_116[247:243];
     if (_GEN_6)
-      add_i3932_30_r0s2 <= _GEN_568;
+      add_i3961_30_r0s2 <= _GEN_562;
     if (_GEN_5) begin
-      add_i3932_30_r0s3 <= add_i3932_30_r0s2;
-      and_r0s3__177 <= _GEN_786 & _GEN_789;
-      xor_r0s3__43 <= ~(_GEN_570[0]);
-      and_r0s3__178 <= _GEN_786;
+      add_i3961_30_r0s3 <= add_i3961_30_r0s2;
+      and_r0s3__177 <= _GEN_784 & _GEN_787;
+      xor_r0s3__43 <= ~(_GEN_564[0]);
+      and_r0s3__178 <= _GEN_784;
       select_r0s3__58 <=
-        _GEN_787 ? ~(_GEN_570[2]) & _GEN_570[1] : ~(_GEN_570[4]) & _GEN_570[3];
-      and_r0s3__179 <= _GEN_787 & ~_GEN_788;
+        _GEN_785 ? ~(_GEN_564[2]) & _GEN_564[1] : ~(_GEN_564[4]) & _GEN_564[3];
+      and_r0s3__179 <= _GEN_785 & ~_GEN_786;
       select_r0s3__59 <=
-        _GEN_784 ? ~(_GEN_570[6]) & _GEN_570[5] : ~(_GEN_570[8]) & _GEN_570[7];
-      and_r0s3__180 <= _GEN_784 & ~_GEN_785;
-      and_r0s3__181 <= _GEN_786 & ~_GEN_789;
+        _GEN_782 ? ~(_GEN_564[6]) & _GEN_564[5] : ~(_GEN_564[8]) & _GEN_564[7];
+      and_r0s3__180 <= _GEN_782 & ~_GEN_783;
+      and_r0s3__181 <= _GEN_784 & ~_GEN_787;
     end
     if (_GEN_4)
-      cmp_i110_i_30_r0s4 <= _GEN_573[4:2] == 3'h5;
+      cmp_i110_i_30_r0s4 <= _GEN_567[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_30_r0s2 <= $signed(_GEN_568) < -10'shC;
+      cmp_i4982_30_r0s2 <= $signed(_GEN_562) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_30_r0s3 <= cmp_i4959_30_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__61 <= _GEN_116[242:240];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__30 <= sroa_speculated8500_r0s1__61;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__30 <= sroa_speculated8500_r0s2__30;
+      cmp_i4982_30_r0s3 <= cmp_i4982_30_r0s2;
     if (_GEN_4) begin
-      shl_i5117_30_r0s4 <= _GEN_790[3:0];
-      cmp_i110_i_1_30_r0s4 <= _GEN_573[4:2] == 3'h6;
-      shl_i5117_30_r0s4__1 <= _GEN_790[6:4];
-      cmp_i110_i_2_30_r0s4 <= &(_GEN_573[4:2]);
-      cmp_i110_i_3_30_r0s4 <= _GEN_573[4:2] == 3'h0;
-      cmp_i110_i_4_30_r0s4 <= _GEN_573[4:2] == 3'h1;
-      cmp_i110_i_5_30_r0s4 <= _GEN_573[4:2] == 3'h2;
-      cmp_i110_i_6_30_r0s4 <= _GEN_573[4:2] == 3'h3;
+      shl_i5140_30_r0s4 <= _GEN_788[3:0];
+      cmp_i110_i_1_30_r0s4 <= _GEN_567[4:2] == 3'h6;
+      shl_i5140_30_r0s4__1 <= _GEN_788[6:4];
+      cmp_i110_i_2_30_r0s4 <= &(_GEN_567[4:2]);
+      cmp_i110_i_3_30_r0s4 <= _GEN_567[4:2] == 3'h0;
+      cmp_i110_i_4_30_r0s4 <= _GEN_567[4:2] == 3'h1;
+      cmp_i110_i_5_30_r0s4 <= _GEN_567[4:2] == 3'h2;
+      cmp_i110_i_6_30_r0s4 <= _GEN_567[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_30_r0s3 <= _GEN_570[0];
+      add_i6974_30_r0s3 <= _GEN_564[0];
     if (_GEN_4)
-      add_i6963_30_r0s4 <= add_i6963_30_r0s3;
+      add_i6974_30_r0s4 <= add_i6974_30_r0s3;
     if (_GEN_5)
-      add_i6963_30_r0s3__1 <= _GEN_570[1];
+      add_i6974_30_r0s3__1 <= _GEN_564[1];
     if (_GEN_4)
-      add_i6963_30_r0s4__1 <= add_i6963_30_r0s3__1;
+      add_i6974_30_r0s4__1 <= add_i6974_30_r0s3__1;
     if (_GEN_5)
-      add_i6963_30_r0s3__2 <= _GEN_570[2];
+      add_i6974_30_r0s3__2 <= _GEN_564[2];
     if (_GEN_4)
-      add_i6963_30_r0s4__2 <= add_i6963_30_r0s3__2;
+      add_i6974_30_r0s4__2 <= add_i6974_30_r0s3__2;
     if (_GEN_5)
-      add_i6963_30_r0s3__3 <= _GEN_570[3];
+      add_i6974_30_r0s3__3 <= _GEN_564[3];
     if (_GEN_4)
-      add_i6963_30_r0s4__3 <= add_i6963_30_r0s3__3;
+      add_i6974_30_r0s4__3 <= add_i6974_30_r0s3__3;
     if (_GEN_5)
-      add_i6963_30_r0s3__4 <= _GEN_570[4];
+      add_i6974_30_r0s3__4 <= _GEN_564[4];
     if (_GEN_4)
-      add_i6963_30_r0s4__4 <= add_i6963_30_r0s3__4;
+      add_i6974_30_r0s4__4 <= add_i6974_30_r0s3__4;
     if (_GEN_5)
-      add_i6963_30_r0s3__5 <= _GEN_570[5];
+      add_i6974_30_r0s3__5 <= _GEN_564[5];
     if (_GEN_4)
-      add_i6963_30_r0s4__5 <= add_i6963_30_r0s3__5;
+      add_i6974_30_r0s4__5 <= add_i6974_30_r0s3__5;
     if (_GEN_5)
-      add_i6963_30_r0s3__6 <= _GEN_570[6];
+      add_i6974_30_r0s3__6 <= _GEN_564[6];
     if (_GEN_4)
-      add_i6963_30_r0s4__6 <= add_i6963_30_r0s3__6;
+      add_i6974_30_r0s4__6 <= add_i6974_30_r0s3__6;
     if (_GEN_5)
-      add_i6963_30_r0s3__7 <= _GEN_570[7];
+      add_i6974_30_r0s3__7 <= _GEN_564[7];
     if (_GEN_4)
-      add_i6963_30_r0s4__7 <= add_i6963_30_r0s3__7;
+      add_i6974_30_r0s4__7 <= add_i6974_30_r0s3__7;
     if (_GEN_5)
-      add_i6963_30_r0s3__8 <= _GEN_570[8];
+      add_i6974_30_r0s3__8 <= _GEN_564[8];
     if (_GEN_4)
-      add_i6963_30_r0s4__8 <= add_i6963_30_r0s3__8;
+      add_i6974_30_r0s4__8 <= add_i6974_30_r0s3__8;
     if (_GEN_3)
-      mul_i7087_30_r0s5 <=
+      mul_i7097_30_r0s5 <=
         {cmp_i110_i_6_30_r0s4
-           ? shl_i5117_30_r0s4[0]
-           : cmp_i110_i_5_30_r0s4 & shl_i5117_30_r0s4__1[0],
+           ? shl_i5140_30_r0s4[0]
+           : cmp_i110_i_5_30_r0s4 & shl_i5140_30_r0s4__1[0],
          cmp_i110_i_5_30_r0s4
-           ? shl_i5117_30_r0s4
-           : {1'h0, cmp_i110_i_4_30_r0s4 ? shl_i5117_30_r0s4__1 : 3'h0},
+           ? shl_i5140_30_r0s4
+           : {1'h0, cmp_i110_i_4_30_r0s4 ? shl_i5140_30_r0s4__1 : 3'h0},
          cmp_i110_i_4_30_r0s4
-           ? shl_i5117_30_r0s4
-           : {1'h0, cmp_i110_i_3_30_r0s4 ? shl_i5117_30_r0s4__1 : 3'h0},
+           ? shl_i5140_30_r0s4
+           : {1'h0, cmp_i110_i_3_30_r0s4 ? shl_i5140_30_r0s4__1 : 3'h0},
          cmp_i110_i_3_30_r0s4
-           ? shl_i5117_30_r0s4
-           : {1'h0, cmp_i110_i_2_30_r0s4 ? shl_i5117_30_r0s4__1 : 3'h0},
+           ? shl_i5140_30_r0s4
+           : {1'h0, cmp_i110_i_2_30_r0s4 ? shl_i5140_30_r0s4__1 : 3'h0},
          cmp_i110_i_2_30_r0s4
-           ? shl_i5117_30_r0s4
-           : {1'h0, cmp_i110_i_1_30_r0s4 ? shl_i5117_30_r0s4__1 : 3'h0},
+           ? shl_i5140_30_r0s4
+           : {1'h0, cmp_i110_i_1_30_r0s4 ? shl_i5140_30_r0s4__1 : 3'h0},
          cmp_i110_i_1_30_r0s4
-           ? shl_i5117_30_r0s4
-           : {1'h0, cmp_i110_i_30_r0s4 ? shl_i5117_30_r0s4__1 : 3'h0},
-         cmp_i110_i_30_r0s4 ? shl_i5117_30_r0s4 : 4'h0}
+           ? shl_i5140_30_r0s4
+           : {1'h0, cmp_i110_i_30_r0s4 ? shl_i5140_30_r0s4__1 : 3'h0},
+         cmp_i110_i_30_r0s4 ? shl_i5140_30_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_30_r0s4__8,
-           add_i6963_30_r0s4__7,
-           add_i6963_30_r0s4__6,
-           add_i6963_30_r0s4__5,
-           add_i6963_30_r0s4__4,
-           add_i6963_30_r0s4__3,
-           add_i6963_30_r0s4__2,
-           add_i6963_30_r0s4__1,
-           add_i6963_30_r0s4};
+           add_i6974_30_r0s4__8,
+           add_i6974_30_r0s4__7,
+           add_i6974_30_r0s4__6,
+           add_i6974_30_r0s4__5,
+           add_i6974_30_r0s4__4,
+           add_i6974_30_r0s4__3,
+           add_i6974_30_r0s4__2,
+           add_i6974_30_r0s4__1,
+           add_i6974_30_r0s4};
     if (_GEN_2)
-      mul_i7087_30_r0s6 <= mul_i7087_30_r0s5;
+      mul_i7097_30_r0s6 <= mul_i7097_30_r0s5;
     if (_GEN_4)
-      cmp_i5677_30_r0s4 <= $signed(_GEN_572) < 10'sh1;
+      cmp_i5700_30_r0s4 <= $signed(_GEN_566) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_30_r0s5 <= cmp_i5677_30_r0s4;
+      cmp_i5700_30_r0s5 <= cmp_i5700_30_r0s4;
     if (_GEN_2)
-      cmp_i5677_30_r0s6 <= cmp_i5677_30_r0s5;
+      cmp_i5700_30_r0s6 <= cmp_i5700_30_r0s5;
     if (_GEN_4)
-      v910_r0s4 <= $signed(_GEN_572) > 10'sh0 ? _GEN_572 : 10'h0;
+      v910_r0s4 <= $signed(_GEN_566) > 10'sh0 ? _GEN_566 : 10'h0;
     if (_GEN_3)
       v910_r0s5 <= v910_r0s4;
     if (_GEN_2)
       v910_r0s6 <= v910_r0s5;
     if (_GEN_1)
-      add_i4578_30_r0s7 <=
+      add_i4607_30_r0s7 <=
         {1'h0,
          v910_r0s6,
          9'h0,
@@ -19484,71 +18260,41 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_104[1] & (_GEN_105 | _GEN_104[2])
            : _GEN_104[4] & (_GEN_105 | (|{_GEN_104[5], _GEN_104[3:1]}))}
         + {10'h0,
-           mul_i7087_30_r0s6[24],
+           mul_i7097_30_r0s6[24],
            _GEN_104[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_104[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_30_r0s3 <= _GEN_569;
+      level95_sroa_0_0_v_30_r0s3 <= _GEN_563;
     if (_GEN_4)
-      level106_sroa_0_0_v_30_r0s4 <= level106_sroa_0_0_v_30_r0s3;
+      level95_sroa_0_0_v_30_r0s4 <= level95_sroa_0_0_v_30_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_30_r0s5 <= level106_sroa_0_0_v_30_r0s4;
+      level95_sroa_0_0_v_30_r0s5 <= level95_sroa_0_0_v_30_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_30_r0s6 <= level106_sroa_0_0_v_30_r0s5;
+      level95_sroa_0_0_v_30_r0s6 <= level95_sroa_0_0_v_30_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_30_r0s7 <= level106_sroa_0_0_v_30_r0s6;
+      level95_sroa_0_0_v_30_r0s7 <= level95_sroa_0_0_v_30_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_30_r0s8 <=
+      sroa_speculated8345_30_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__61, sroa_speculated8503_r0s7__60}
+          ? kept_sroa_0_0_r0s7[495:480]
           : and_r0s7__31
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_30_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_30_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_30_r0s7[14:0]
-                        : add_i4578_30_r0s7[17:3]})
-                | {level106_sroa_0_0_v_30_r0s7[9], 15'h0}
+                        ? add_i4607_30_r0s7[14:0]
+                        : add_i4607_30_r0s7[17:3]})
+                | {level95_sroa_0_0_v_30_r0s7[9], 15'h0}
               : 16'h0;
-    if (_GEN_7)
-      sroa_speculated8503_r0s1__62 <= _GEN_114[505:496];
     if (_GEN_6)
-      sroa_speculated8503_r0s2__62 <= sroa_speculated8503_r0s1__62;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__62 <= sroa_speculated8503_r0s2__62;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__62 <= sroa_speculated8503_r0s3__62;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__62 <= sroa_speculated8503_r0s4__62;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__62 <= sroa_speculated8503_r0s5__62;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__62 <= sroa_speculated8503_r0s6__62;
+      icmp_r0s2__30 <= kept_sroa_0_0_r0[505:496] == 10'h0;
     if (_GEN_7)
-      sroa_speculated8503_r0s1__63 <= _GEN_114[511:506];
-    if (_GEN_6)
-      sroa_speculated8503_r0s2__63 <= sroa_speculated8503_r0s1__63;
-    if (_GEN_5)
-      sroa_speculated8503_r0s3__63 <= sroa_speculated8503_r0s2__63;
-    if (_GEN_4)
-      sroa_speculated8503_r0s4__63 <= sroa_speculated8503_r0s3__63;
-    if (_GEN_3)
-      sroa_speculated8503_r0s5__63 <= sroa_speculated8503_r0s4__63;
-    if (_GEN_2)
-      sroa_speculated8503_r0s6__63 <= sroa_speculated8503_r0s5__63;
-    if (_GEN_1)
-      sroa_speculated8503_r0s7__63 <= sroa_speculated8503_r0s6__63;
-    if (_GEN_7)
-      icmp_r0s1__30 <= _GEN_114[505:496] == 10'h0;
-    if (_GEN_6)
-      icmp_r0s2__30 <= icmp_r0s1__30;
-    if (_GEN_7)
-      xor_r0s1__31 <= |(_GEN_116[255:248]);
+      xor_r0s1__31 <= |(kept_sroa_5_0_r0[255:248]);
     if (_GEN_6)
       xor_r0s2__31 <= xor_r0s1__31;
     if (_GEN_5)
       and_r0s3__182 <=
-        ~(or_cond7491_r0s2 ? _GEN_574 == 10'h0 : icmp_r0s2__30) & xor_r0s2__31;
+        ~(or_cond7501_r0s2 ? _GEN_568 == 10'h0 : icmp_r0s2__30) & xor_r0s2__31;
     if (_GEN_4)
       and_r0s4__32 <= and_r0s3__182;
     if (_GEN_3)
@@ -19557,128 +18303,120 @@ module kv_decompress_scale_speckv_Design(
       and_r0s6__32 <= and_r0s5__32;
     if (_GEN_1)
       and_r0s7__32 <= and_r0s6__32;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__62 <= _GEN_116[255:251];
     if (_GEN_6)
-      add_i3932_31_r0s2 <= _GEN_575;
+      add_i3961_31_r0s2 <= _GEN_569;
     if (_GEN_5) begin
-      add_i3932_31_r0s3 <= add_i3932_31_r0s2;
-      and_r0s3__183 <= _GEN_793 & _GEN_796;
-      xor_r0s3__44 <= ~(_GEN_577[0]);
-      and_r0s3__184 <= _GEN_793;
+      add_i3961_31_r0s3 <= add_i3961_31_r0s2;
+      and_r0s3__183 <= _GEN_791 & _GEN_794;
+      xor_r0s3__44 <= ~(_GEN_571[0]);
+      and_r0s3__184 <= _GEN_791;
       select_r0s3__60 <=
-        _GEN_794 ? ~(_GEN_577[2]) & _GEN_577[1] : ~(_GEN_577[4]) & _GEN_577[3];
-      and_r0s3__185 <= _GEN_794 & ~_GEN_795;
+        _GEN_792 ? ~(_GEN_571[2]) & _GEN_571[1] : ~(_GEN_571[4]) & _GEN_571[3];
+      and_r0s3__185 <= _GEN_792 & ~_GEN_793;
       select_r0s3__61 <=
-        _GEN_791 ? ~(_GEN_577[6]) & _GEN_577[5] : ~(_GEN_577[8]) & _GEN_577[7];
-      and_r0s3__186 <= _GEN_791 & ~_GEN_792;
-      and_r0s3__187 <= _GEN_793 & ~_GEN_796;
+        _GEN_789 ? ~(_GEN_571[6]) & _GEN_571[5] : ~(_GEN_571[8]) & _GEN_571[7];
+      and_r0s3__186 <= _GEN_789 & ~_GEN_790;
+      and_r0s3__187 <= _GEN_791 & ~_GEN_794;
     end
     if (_GEN_4)
-      cmp_i110_i_31_r0s4 <= _GEN_580[4:2] == 3'h5;
+      cmp_i110_i_31_r0s4 <= _GEN_574[4:2] == 3'h5;
     if (_GEN_6)
-      cmp_i4959_31_r0s2 <= $signed(_GEN_575) < -10'shC;
+      cmp_i4982_31_r0s2 <= $signed(_GEN_569) < -10'shC;
     if (_GEN_5)
-      cmp_i4959_31_r0s3 <= cmp_i4959_31_r0s2;
-    if (_GEN_7)
-      sroa_speculated8500_r0s1__63 <= _GEN_116[250:248];
-    if (_GEN_6)
-      sroa_speculated8500_r0s2__31 <= sroa_speculated8500_r0s1__63;
-    if (_GEN_5)
-      sroa_speculated8500_r0s3__31 <= sroa_speculated8500_r0s2__31;
+      cmp_i4982_31_r0s3 <= cmp_i4982_31_r0s2;
     if (_GEN_4) begin
-      shl_i5117_31_r0s4 <= _GEN_797[3:0];
-      cmp_i110_i_1_31_r0s4 <= _GEN_580[4:2] == 3'h6;
-      shl_i5117_31_r0s4__1 <= _GEN_797[6:4];
-      cmp_i110_i_2_31_r0s4 <= &(_GEN_580[4:2]);
-      cmp_i110_i_3_31_r0s4 <= _GEN_580[4:2] == 3'h0;
-      cmp_i110_i_4_31_r0s4 <= _GEN_580[4:2] == 3'h1;
-      cmp_i110_i_5_31_r0s4 <= _GEN_580[4:2] == 3'h2;
-      cmp_i110_i_6_31_r0s4 <= _GEN_580[4:2] == 3'h3;
+      shl_i5140_31_r0s4 <= _GEN_795[3:0];
+      cmp_i110_i_1_31_r0s4 <= _GEN_574[4:2] == 3'h6;
+      shl_i5140_31_r0s4__1 <= _GEN_795[6:4];
+      cmp_i110_i_2_31_r0s4 <= &(_GEN_574[4:2]);
+      cmp_i110_i_3_31_r0s4 <= _GEN_574[4:2] == 3'h0;
+      cmp_i110_i_4_31_r0s4 <= _GEN_574[4:2] == 3'h1;
+      cmp_i110_i_5_31_r0s4 <= _GEN_574[4:2] == 3'h2;
+      cmp_i110_i_6_31_r0s4 <= _GEN_574[4:2] == 3'h3;
     end
     if (_GEN_5)
-      add_i6963_31_r0s3 <= _GEN_577[0];
+      add_i6974_31_r0s3 <= _GEN_571[0];
     if (_GEN_4)
-      add_i6963_31_r0s4 <= add_i6963_31_r0s3;
+      add_i6974_31_r0s4 <= add_i6974_31_r0s3;
     if (_GEN_5)
-      add_i6963_31_r0s3__1 <= _GEN_577[1];
+      add_i6974_31_r0s3__1 <= _GEN_571[1];
     if (_GEN_4)
-      add_i6963_31_r0s4__1 <= add_i6963_31_r0s3__1;
+      add_i6974_31_r0s4__1 <= add_i6974_31_r0s3__1;
     if (_GEN_5)
-      add_i6963_31_r0s3__2 <= _GEN_577[2];
+      add_i6974_31_r0s3__2 <= _GEN_571[2];
     if (_GEN_4)
-      add_i6963_31_r0s4__2 <= add_i6963_31_r0s3__2;
+      add_i6974_31_r0s4__2 <= add_i6974_31_r0s3__2;
     if (_GEN_5)
-      add_i6963_31_r0s3__3 <= _GEN_577[3];
+      add_i6974_31_r0s3__3 <= _GEN_571[3];
     if (_GEN_4)
-      add_i6963_31_r0s4__3 <= add_i6963_31_r0s3__3;
+      add_i6974_31_r0s4__3 <= add_i6974_31_r0s3__3;
     if (_GEN_5)
-      add_i6963_31_r0s3__4 <= _GEN_577[4];
+      add_i6974_31_r0s3__4 <= _GEN_571[4];
     if (_GEN_4)
-      add_i6963_31_r0s4__4 <= add_i6963_31_r0s3__4;
+      add_i6974_31_r0s4__4 <= add_i6974_31_r0s3__4;
     if (_GEN_5)
-      add_i6963_31_r0s3__5 <= _GEN_577[5];
+      add_i6974_31_r0s3__5 <= _GEN_571[5];
     if (_GEN_4)
-      add_i6963_31_r0s4__5 <= add_i6963_31_r0s3__5;
+      add_i6974_31_r0s4__5 <= add_i6974_31_r0s3__5;
     if (_GEN_5)
-      add_i6963_31_r0s3__6 <= _GEN_577[6];
+      add_i6974_31_r0s3__6 <= _GEN_571[6];
     if (_GEN_4)
-      add_i6963_31_r0s4__6 <= add_i6963_31_r0s3__6;
+      add_i6974_31_r0s4__6 <= add_i6974_31_r0s3__6;
     if (_GEN_5)
-      add_i6963_31_r0s3__7 <= _GEN_577[7];
+      add_i6974_31_r0s3__7 <= _GEN_571[7];
     if (_GEN_4)
-      add_i6963_31_r0s4__7 <= add_i6963_31_r0s3__7;
+      add_i6974_31_r0s4__7 <= add_i6974_31_r0s3__7;
     if (_GEN_5)
-      add_i6963_31_r0s3__8 <= _GEN_577[8];
+      add_i6974_31_r0s3__8 <= _GEN_571[8];
     if (_GEN_4)
-      add_i6963_31_r0s4__8 <= add_i6963_31_r0s3__8;
+      add_i6974_31_r0s4__8 <= add_i6974_31_r0s3__8;
     if (_GEN_3)
-      mul_i7087_31_r0s5 <=
+      mul_i7097_31_r0s5 <=
         {cmp_i110_i_6_31_r0s4
-           ? shl_i5117_31_r0s4[0]
-           : cmp_i110_i_5_31_r0s4 & shl_i5117_31_r0s4__1[0],
+           ? shl_i5140_31_r0s4[0]
+           : cmp_i110_i_5_31_r0s4 & shl_i5140_31_r0s4__1[0],
          cmp_i110_i_5_31_r0s4
-           ? shl_i5117_31_r0s4
-           : {1'h0, cmp_i110_i_4_31_r0s4 ? shl_i5117_31_r0s4__1 : 3'h0},
+           ? shl_i5140_31_r0s4
+           : {1'h0, cmp_i110_i_4_31_r0s4 ? shl_i5140_31_r0s4__1 : 3'h0},
          cmp_i110_i_4_31_r0s4
-           ? shl_i5117_31_r0s4
-           : {1'h0, cmp_i110_i_3_31_r0s4 ? shl_i5117_31_r0s4__1 : 3'h0},
+           ? shl_i5140_31_r0s4
+           : {1'h0, cmp_i110_i_3_31_r0s4 ? shl_i5140_31_r0s4__1 : 3'h0},
          cmp_i110_i_3_31_r0s4
-           ? shl_i5117_31_r0s4
-           : {1'h0, cmp_i110_i_2_31_r0s4 ? shl_i5117_31_r0s4__1 : 3'h0},
+           ? shl_i5140_31_r0s4
+           : {1'h0, cmp_i110_i_2_31_r0s4 ? shl_i5140_31_r0s4__1 : 3'h0},
          cmp_i110_i_2_31_r0s4
-           ? shl_i5117_31_r0s4
-           : {1'h0, cmp_i110_i_1_31_r0s4 ? shl_i5117_31_r0s4__1 : 3'h0},
+           ? shl_i5140_31_r0s4
+           : {1'h0, cmp_i110_i_1_31_r0s4 ? shl_i5140_31_r0s4__1 : 3'h0},
          cmp_i110_i_1_31_r0s4
-           ? shl_i5117_31_r0s4
-           : {1'h0, cmp_i110_i_31_r0s4 ? shl_i5117_31_r0s4__1 : 3'h0},
-         cmp_i110_i_31_r0s4 ? shl_i5117_31_r0s4 : 4'h0}
+           ? shl_i5140_31_r0s4
+           : {1'h0, cmp_i110_i_31_r0s4 ? shl_i5140_31_r0s4__1 : 3'h0},
+         cmp_i110_i_31_r0s4 ? shl_i5140_31_r0s4 : 4'h0}
         * {16'h0,
-           add_i6963_31_r0s4__8,
-           add_i6963_31_r0s4__7,
-           add_i6963_31_r0s4__6,
-           add_i6963_31_r0s4__5,
-           add_i6963_31_r0s4__4,
-           add_i6963_31_r0s4__3,
-           add_i6963_31_r0s4__2,
-           add_i6963_31_r0s4__1,
-           add_i6963_31_r0s4};
+           add_i6974_31_r0s4__8,
+           add_i6974_31_r0s4__7,
+           add_i6974_31_r0s4__6,
+           add_i6974_31_r0s4__5,
+           add_i6974_31_r0s4__4,
+           add_i6974_31_r0s4__3,
+           add_i6974_31_r0s4__2,
+           add_i6974_31_r0s4__1,
+           add_i6974_31_r0s4};
     if (_GEN_2)
-      mul_i7087_31_r0s6 <= mul_i7087_31_r0s5;
+      mul_i7097_31_r0s6 <= mul_i7097_31_r0s5;
     if (_GEN_4)
-      cmp_i5677_31_r0s4 <= $signed(_GEN_579) < 10'sh1;
+      cmp_i5700_31_r0s4 <= $signed(_GEN_573) < 10'sh1;
     if (_GEN_3)
-      cmp_i5677_31_r0s5 <= cmp_i5677_31_r0s4;
+      cmp_i5700_31_r0s5 <= cmp_i5700_31_r0s4;
     if (_GEN_2)
-      cmp_i5677_31_r0s6 <= cmp_i5677_31_r0s5;
+      cmp_i5700_31_r0s6 <= cmp_i5700_31_r0s5;
     if (_GEN_4)
-      v935_r0s4 <= $signed(_GEN_579) > 10'sh0 ? _GEN_579 : 10'h0;
+      v935_r0s4 <= $signed(_GEN_573) > 10'sh0 ? _GEN_573 : 10'h0;
     if (_GEN_3)
       v935_r0s5 <= v935_r0s4;
     if (_GEN_2)
       v935_r0s6 <= v935_r0s5;
     if (_GEN_1)
-      add_i4578_31_r0s7 <=
+      add_i4607_31_r0s7 <=
         {1'h0,
          v935_r0s6,
          9'h0,
@@ -19686,258 +18424,274 @@ module kv_decompress_scale_speckv_Design(
            ? _GEN_107[1] & (_GEN_108 | _GEN_107[2])
            : _GEN_107[4] & (_GEN_108 | (|{_GEN_107[5], _GEN_107[3:1]}))}
         + {10'h0,
-           mul_i7087_31_r0s6[24],
+           mul_i7097_31_r0s6[24],
            _GEN_107[11:5],
            plan_sroa_10_0_r0s6[0] ? _GEN_107[4:2] : 3'h7};
     if (_GEN_5)
-      level106_sroa_0_0_v_31_r0s3 <= _GEN_576;
+      level95_sroa_0_0_v_31_r0s3 <= _GEN_570;
     if (_GEN_4)
-      level106_sroa_0_0_v_31_r0s4 <= level106_sroa_0_0_v_31_r0s3;
+      level95_sroa_0_0_v_31_r0s4 <= level95_sroa_0_0_v_31_r0s3;
     if (_GEN_3)
-      level106_sroa_0_0_v_31_r0s5 <= level106_sroa_0_0_v_31_r0s4;
+      level95_sroa_0_0_v_31_r0s5 <= level95_sroa_0_0_v_31_r0s4;
     if (_GEN_2)
-      level106_sroa_0_0_v_31_r0s6 <= level106_sroa_0_0_v_31_r0s5;
+      level95_sroa_0_0_v_31_r0s6 <= level95_sroa_0_0_v_31_r0s5;
     if (_GEN_1)
-      level106_sroa_0_0_v_31_r0s7 <= level106_sroa_0_0_v_31_r0s6;
+      level95_sroa_0_0_v_31_r0s7 <= level95_sroa_0_0_v_31_r0s6;
     if (_GEN_0)
-      sroa_speculated8339_31_r0s8 <=
+      sroa_speculated8345_31_r0s8 <=
         cmp_i_not_r0s7
-          ? {sroa_speculated8503_r0s7__63, sroa_speculated8503_r0s7__62}
+          ? kept_sroa_0_0_r0s7[511:496]
           : and_r0s7__32
-              ? (cond118_i1558_r0s7 < {21'h0, add_i4578_31_r0s7[20:10]}
-                   ? conv_i6888_r0s7
+              ? (cond118_i1571_r0s7 < {21'h0, add_i4607_31_r0s7[20:10]}
+                   ? conv_i6911_r0s7
                    : {1'h0,
                       plan_sroa_10_0_r0s7[0]
-                        ? add_i4578_31_r0s7[14:0]
-                        : add_i4578_31_r0s7[17:3]})
-                | {level106_sroa_0_0_v_31_r0s7[9], 15'h0}
+                        ? add_i4607_31_r0s7[14:0]
+                        : add_i4607_31_r0s7[17:3]})
+                | {level95_sroa_0_0_v_31_r0s7[9], 15'h0}
               : 16'h0;
-    if (~started | _GEN_7) begin
+    if (_GEN_578) begin
       kept_sroa_8_0_r0 <=
-        _GEN_799
+        _GEN_577
           ? 8'h0
           : first_0_r0 ? kept_sroa_8_0_r0 : _GEN_8 ? 8'h0 : decoded_dout[775:768];
-      kept_sroa_5_0_r0 <= _GEN_799 ? 256'h0 : first_0_r0 ? kept_sroa_5_0_r0 : _GEN_115;
-      kept_sroa_0_0_r0 <= _GEN_799 ? 512'h0 : first_0_r0 ? kept_sroa_0_0_r0 : _GEN_113;
+      kept_sroa_5_0_r0 <=
+        _GEN_577
+          ? 256'h0
+          : first_0_r0 ? kept_sroa_5_0_r0 : _GEN_8 ? 256'h0 : decoded_dout[767:512];
+    end
+    if (_GEN_7) begin
+      cmp_i417_r0s1 <= _GEN_576;
+      first_0_r0s1 <= first_0_r0;
+      in_sroa_0_0_r0s1 <= _GEN_115;
+    end
+    if (~started | _GEN_6)
+      kept_sroa_0_0_r0 <=
+        ~started | cmp_i417_r0s1
+          ? 512'h0
+          : first_0_r0s1 ? kept_sroa_0_0_r0 : in_sroa_0_0_r0s1;
+    if (_GEN_578) begin
       across_sroa_6_0_off0_off0_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off0_r0 : across_sroa_0_0_off0_off0_r0;
       across_sroa_6_0_off0_off5_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off5_r0 : across_sroa_0_0_off0_off5_r0;
       across_sroa_6_0_off0_off10_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off10_r0 : across_sroa_0_0_off0_off10_r0;
       across_sroa_6_0_off0_off15_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off15_r0 : across_sroa_0_0_off0_off15_r0;
       across_sroa_6_0_off0_off20_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off20_r0 : across_sroa_0_0_off0_off20_r0;
       across_sroa_6_0_off0_off25_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off25_r0 : across_sroa_0_0_off0_off25_r0;
       across_sroa_6_0_off0_off30_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off30_r0 : across_sroa_0_0_off0_off30_r0;
       across_sroa_6_0_off0_off35_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off35_r0 : across_sroa_0_0_off0_off35_r0;
       across_sroa_6_0_off0_off40_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off40_r0 : across_sroa_0_0_off0_off40_r0;
       across_sroa_6_0_off0_off45_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off45_r0 : across_sroa_0_0_off0_off45_r0;
       across_sroa_6_0_off0_off50_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off50_r0 : across_sroa_0_0_off0_off50_r0;
       across_sroa_6_0_off0_off55_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off55_r0 : across_sroa_0_0_off0_off55_r0;
       across_sroa_6_0_off0_off60_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off60_r0 : across_sroa_0_0_off0_off60_r0;
       across_sroa_6_0_off0_off65_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off65_r0 : across_sroa_0_0_off0_off65_r0;
       across_sroa_6_0_off0_off70_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off70_r0 : across_sroa_0_0_off0_off70_r0;
       across_sroa_6_0_off0_off75_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off75_r0 : across_sroa_0_0_off0_off75_r0;
       across_sroa_6_0_off0_off80_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off80_r0 : across_sroa_0_0_off0_off80_r0;
       across_sroa_6_0_off0_off85_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off85_r0 : across_sroa_0_0_off0_off85_r0;
       across_sroa_6_0_off0_off90_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off90_r0 : across_sroa_0_0_off0_off90_r0;
       across_sroa_6_0_off0_off95_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off95_r0 : across_sroa_0_0_off0_off95_r0;
       across_sroa_6_0_off0_off100_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off100_r0 : across_sroa_0_0_off0_off100_r0;
       across_sroa_6_0_off0_off105_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off105_r0 : across_sroa_0_0_off0_off105_r0;
       across_sroa_6_0_off0_off110_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off110_r0 : across_sroa_0_0_off0_off110_r0;
       across_sroa_6_0_off0_off115_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off115_r0 : across_sroa_0_0_off0_off115_r0;
       across_sroa_6_0_off0_off120_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off120_r0 : across_sroa_0_0_off0_off120_r0;
       across_sroa_6_0_off0_off125_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off125_r0 : across_sroa_0_0_off0_off125_r0;
       across_sroa_6_0_off0_off130_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off130_r0 : across_sroa_0_0_off0_off130_r0;
       across_sroa_6_0_off0_off135_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off135_r0 : across_sroa_0_0_off0_off135_r0;
       across_sroa_6_0_off0_off140_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off140_r0 : across_sroa_0_0_off0_off140_r0;
       across_sroa_6_0_off0_off145_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off145_r0 : across_sroa_0_0_off0_off145_r0;
       across_sroa_6_0_off0_off150_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off150_r0 : across_sroa_0_0_off0_off150_r0;
       across_sroa_6_0_off0_off155_r0 <=
-        _GEN_799
+        _GEN_577
           ? 4'h0
           : first_0_r0 ? across_sroa_6_0_off0_off155_r0 : across_sroa_0_0_off0_off155_r0;
       across_sroa_0_0_off0_off0_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off0_r0 : _GEN_113[3:0];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off0_r0 : _GEN_115[3:0];
       across_sroa_0_0_off0_off5_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off5_r0 : _GEN_113[19:16];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off5_r0 : _GEN_115[19:16];
       across_sroa_0_0_off0_off10_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off10_r0 : _GEN_113[35:32];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off10_r0 : _GEN_115[35:32];
       across_sroa_0_0_off0_off15_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off15_r0 : _GEN_113[51:48];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off15_r0 : _GEN_115[51:48];
       across_sroa_0_0_off0_off20_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off20_r0 : _GEN_113[67:64];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off20_r0 : _GEN_115[67:64];
       across_sroa_0_0_off0_off25_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off25_r0 : _GEN_113[83:80];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off25_r0 : _GEN_115[83:80];
       across_sroa_0_0_off0_off30_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off30_r0 : _GEN_113[99:96];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off30_r0 : _GEN_115[99:96];
       across_sroa_0_0_off0_off35_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off35_r0 : _GEN_113[115:112];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off35_r0 : _GEN_115[115:112];
       across_sroa_0_0_off0_off40_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off40_r0 : _GEN_113[131:128];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off40_r0 : _GEN_115[131:128];
       across_sroa_0_0_off0_off45_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off45_r0 : _GEN_113[147:144];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off45_r0 : _GEN_115[147:144];
       across_sroa_0_0_off0_off50_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off50_r0 : _GEN_113[163:160];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off50_r0 : _GEN_115[163:160];
       across_sroa_0_0_off0_off55_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off55_r0 : _GEN_113[179:176];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off55_r0 : _GEN_115[179:176];
       across_sroa_0_0_off0_off60_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off60_r0 : _GEN_113[195:192];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off60_r0 : _GEN_115[195:192];
       across_sroa_0_0_off0_off65_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off65_r0 : _GEN_113[211:208];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off65_r0 : _GEN_115[211:208];
       across_sroa_0_0_off0_off70_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off70_r0 : _GEN_113[227:224];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off70_r0 : _GEN_115[227:224];
       across_sroa_0_0_off0_off75_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off75_r0 : _GEN_113[243:240];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off75_r0 : _GEN_115[243:240];
       across_sroa_0_0_off0_off80_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off80_r0 : _GEN_113[259:256];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off80_r0 : _GEN_115[259:256];
       across_sroa_0_0_off0_off85_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off85_r0 : _GEN_113[275:272];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off85_r0 : _GEN_115[275:272];
       across_sroa_0_0_off0_off90_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off90_r0 : _GEN_113[291:288];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off90_r0 : _GEN_115[291:288];
       across_sroa_0_0_off0_off95_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off95_r0 : _GEN_113[307:304];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off95_r0 : _GEN_115[307:304];
       across_sroa_0_0_off0_off100_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off100_r0 : _GEN_113[323:320];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off100_r0 : _GEN_115[323:320];
       across_sroa_0_0_off0_off105_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off105_r0 : _GEN_113[339:336];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off105_r0 : _GEN_115[339:336];
       across_sroa_0_0_off0_off110_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off110_r0 : _GEN_113[355:352];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off110_r0 : _GEN_115[355:352];
       across_sroa_0_0_off0_off115_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off115_r0 : _GEN_113[371:368];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off115_r0 : _GEN_115[371:368];
       across_sroa_0_0_off0_off120_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off120_r0 : _GEN_113[387:384];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off120_r0 : _GEN_115[387:384];
       across_sroa_0_0_off0_off125_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off125_r0 : _GEN_113[403:400];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off125_r0 : _GEN_115[403:400];
       across_sroa_0_0_off0_off130_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off130_r0 : _GEN_113[419:416];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off130_r0 : _GEN_115[419:416];
       across_sroa_0_0_off0_off135_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off135_r0 : _GEN_113[435:432];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off135_r0 : _GEN_115[435:432];
       across_sroa_0_0_off0_off140_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off140_r0 : _GEN_113[451:448];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off140_r0 : _GEN_115[451:448];
       across_sroa_0_0_off0_off145_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off145_r0 : _GEN_113[467:464];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off145_r0 : _GEN_115[467:464];
       across_sroa_0_0_off0_off150_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off150_r0 : _GEN_113[483:480];
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off150_r0 : _GEN_115[483:480];
       across_sroa_0_0_off0_off155_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off155_r0 : _GEN_113[499:496];
-      at_sroa_0_0_r0 <= ~started | _GEN_798 | ~_GEN_111 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
+        _GEN_577 ? 4'h0 : first_0_r0 ? across_sroa_0_0_off0_off155_r0 : _GEN_115[499:496];
+      at_sroa_0_0_r0 <= ~started | _GEN_576 | ~_GEN_110 ? 8'h0 : at_sroa_0_0_r0 + 8'h1;
       at_sroa_9_0_r0 <=
-        ~started | _GEN_798 | ~_GEN_111 | _GEN_117 | _GEN_110
+        ~started | _GEN_576 | ~_GEN_110 | _GEN_111 | _GEN_109
           ? 2'h0
           : at_sroa_9_0_r0 + 2'h1;
       left_sroa_0_0_r0 <=
-        _GEN_799
+        _GEN_577
           ? 10'h0
           : first_0_r0 ? plans_dout[35:26] : _GEN_8 ? 10'h0 : left_sroa_0_0_r0 - 10'h1;
       out_left_sroa_0_0_r0 <=
-        _GEN_799
+        _GEN_577
           ? 10'h0
-          : first_0_r0 ? plans_dout[35:26] : _GEN_112 ? out_left_sroa_0_0_r0 : _GEN_109;
+          : first_0_r0
+              ? plans_dout[35:26]
+              : ~waiting_sroa_0_0_r0 ? out_left_sroa_0_0_r0 : _GEN_575;
       plan_sroa_29_0_r0 <=
-        _GEN_799 ? 8'h0 : first_0_r0 ? plans_dout[76:69] : plan_sroa_29_0_r0;
+        _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[76:69] : plan_sroa_29_0_r0;
       plan_sroa_19_0_r0 <=
-        _GEN_799 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_19_0_r0;
+        _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[29:22] : plan_sroa_19_0_r0;
       plan_sroa_10_0_r0 <=
-        _GEN_799 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_10_0_r0;
+        _GEN_577 ? 8'h0 : first_0_r0 ? plans_dout[17:10] : plan_sroa_10_0_r0;
       plan_sroa_6_0_r0 <=
-        started & ~_GEN_798 & (first_0_r0 ? plans_dout[7] : plan_sroa_6_0_r0);
+        started & ~_GEN_576 & (first_0_r0 ? plans_dout[7] : plan_sroa_6_0_r0);
       plan_sroa_4_0_r0 <=
-        _GEN_799 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
-      waiting_sroa_0_0_not_r0 <= ~started | _GEN_798 | first_0_r0;
+        _GEN_577 ? 4'h0 : first_0_r0 ? plans_dout[7:4] : plan_sroa_4_0_r0;
+      waiting_sroa_0_0_r0 <= started & ~_GEN_576 & ~first_0_r0;
       second_before_0_r0 <=
-        started & ~_GEN_798 & (first_0_r0 ? second_before_0_r0 : _GEN_117);
-      first_0_r0 <= _GEN_799;
+        started & ~_GEN_576 & (first_0_r0 ? second_before_0_r0 : _GEN_111);
+      first_0_r0 <= _GEN_577;
     end
   end // always_ff @(posedge)
   always_ff @(posedge clk) begin
@@ -19975,44 +18729,44 @@ module kv_decompress_scale_speckv_Design(
   assign counts_waits = _GEN_11 & ~counts_full_n;
   assign page_write = _GEN & and_r0s8;
   assign page_din =
-    {sroa_speculated8339_31_r0s8,
-     sroa_speculated8339_30_r0s8,
-     sroa_speculated8339_29_r0s8,
-     sroa_speculated8339_28_r0s8,
-     sroa_speculated8339_27_r0s8,
-     sroa_speculated8339_26_r0s8,
-     sroa_speculated8339_25_r0s8,
-     sroa_speculated8339_24_r0s8,
-     sroa_speculated8339_23_r0s8,
-     sroa_speculated8339_22_r0s8,
-     sroa_speculated8339_21_r0s8,
-     sroa_speculated8339_20_r0s8,
-     sroa_speculated8339_19_r0s8,
-     sroa_speculated8339_18_r0s8,
-     sroa_speculated8339_17_r0s8,
-     sroa_speculated8339_16_r0s8,
-     sroa_speculated8339_15_r0s8,
-     sroa_speculated8339_14_r0s8,
-     sroa_speculated8339_13_r0s8,
-     sroa_speculated8339_12_r0s8,
-     sroa_speculated8339_11_r0s8,
-     sroa_speculated8339_10_r0s8,
-     sroa_speculated8339_9_r0s8,
-     sroa_speculated8339_8_r0s8,
-     sroa_speculated8339_7_r0s8,
-     sroa_speculated8339_6_r0s8,
-     sroa_speculated8339_5_r0s8,
-     sroa_speculated8339_4_r0s8,
-     sroa_speculated8339_3_r0s8,
-     sroa_speculated8339_2_r0s8,
-     sroa_speculated8339_1_r0s8,
+    {sroa_speculated8345_31_r0s8,
+     sroa_speculated8345_30_r0s8,
+     sroa_speculated8345_29_r0s8,
+     sroa_speculated8345_28_r0s8,
+     sroa_speculated8345_27_r0s8,
+     sroa_speculated8345_26_r0s8,
+     sroa_speculated8345_25_r0s8,
+     sroa_speculated8345_24_r0s8,
+     sroa_speculated8345_23_r0s8,
+     sroa_speculated8345_22_r0s8,
+     sroa_speculated8345_21_r0s8,
+     sroa_speculated8345_20_r0s8,
+     sroa_speculated8345_19_r0s8,
+     sroa_speculated8345_18_r0s8,
+     sroa_speculated8345_17_r0s8,
+     sroa_speculated8345_16_r0s8,
+     sroa_speculated8345_15_r0s8,
+     sroa_speculated8345_14_r0s8,
+     sroa_speculated8345_13_r0s8,
+     sroa_speculated8345_12_r0s8,
+     sroa_speculated8345_11_r0s8,
+     sroa_speculated8345_10_r0s8,
+     sroa_speculated8345_9_r0s8,
+     sroa_speculated8345_8_r0s8,
+     sroa_speculated8345_7_r0s8,
+     sroa_speculated8345_6_r0s8,
+     sroa_speculated8345_5_r0s8,
+     sroa_speculated8345_4_r0s8,
+     sroa_speculated8345_3_r0s8,
+     sroa_speculated8345_2_r0s8,
+     sroa_speculated8345_1_r0s8,
      cmp_i_not_r0s8
-       ? {sroa_speculated8503_r0s8__1, sroa_speculated8503_r0s8}
+       ? kept_sroa_0_0_r0s8[15:0]
        : and_r0s8__1
-           ? (cond118_i1558_r0s8 < {21'h0, add_i4587_r0s8[20:10]}
-                ? conv_i6888_r0s8
+           ? (cond118_i1571_r0s8 < {21'h0, add_i4616_r0s8[20:10]}
+                ? conv_i6911_r0s8
                 : {1'h0,
-                   plan_sroa_10_0_r0s8[0] ? add_i4587_r0s8[14:0] : add_i4587_r0s8[17:3]})
+                   plan_sroa_10_0_r0s8[0] ? add_i4616_r0s8[14:0] : add_i4616_r0s8[17:3]})
              | {level_sroa_0_0_r0s8[15], 15'h0}
            : 16'h0};
   assign page_waits = valid0_8 & and_r0s8 & ~page_full_n;
